@@ -1,0 +1,22 @@
+/* Time. Nothing else in frond reads a clock. Thread-safe. */
+#ifndef FROND_BASE_CLOCK_H
+#define FROND_BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* Nanoseconds since some fixed moment; never goes back. */
+uint64_t clock_mono_ns(void);
+
+/* Milliseconds since 1970-01-01 UTC; may jump. */
+uint64_t clock_wall_ms(void);
+
+#define CLOCK_NS_PER_MS UINT64_C(1000000)
+
+/* The monotonic moment `ms` milliseconds from now. */
+static inline uint64_t
+clock_after_ms(uint64_t ms)
+{
+	return clock_mono_ns() + ms * CLOCK_NS_PER_MS;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Stacks of their own: a function that can stop in the middle and go on later, on the same thread.
+ *
+ * A loop runs each request on a fiber, so that the code of a request reads from top to bottom and
+ * still never blocks the loop. The switch is Boost.Context's; the sanitizers are told of it. A
+ * fiber belongs to the thread that first entered it.
+ */
+#ifndef FROND_BASE_FIBER_H
+#define FROND_BASE_FIBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
+struct fiber;
+
+/* The stack is reserved address space behind a guard page; memory is used as it is touched. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FIBER_STACK_BYTES ((size_t)1024 * 1024)
+#else
+#define FIBER_STACK_BYTES ((size_t)256 * 1024)
+#endif
+
+/* NULL when out of memory or address space. */
+struct fiber *fiber_new(void);
+
+/* Never while its function is in the middle. NULL is fine. */
+void fiber_free(struct fiber *f);
+
+/* Gives an idle fiber something to do; it starts with the next fiber_enter(). */
+void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg);
+
+/*
+ * Runs the fiber until it leaves or its function returns. True if the function has returned: the
+ * fiber is idle and can be started again. Not from inside a fiber.
+ */
+bool fiber_enter(struct fiber *f);
+
+/* From inside the running fiber: back to whoever entered it, until it is entered again. */
+void fiber_leave(struct fiber *f);
+
+#endif

@@ -1,0 +1,62 @@
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const status_names[STATUS_COUNT] = {
+	[STATUS_OK] = "ok",
+	[STATUS_NOMEM] = "nomem",
+	[STATUS_LIMIT] = "limit",
+	[STATUS_IO] = "io",
+	[STATUS_CORRUPT] = "corrupt",
+	[STATUS_UNAVAILABLE] = "unavailable",
+	[STATUS_LOCKED] = "locked",
+	[STATUS_TIMEOUT] = "timeout",
+	[STATUS_CANCELLED] = "cancelled",
+	[STATUS_TX_CONFLICT] = "tx_conflict",
+	[STATUS_TX_TOO_OLD] = "tx_too_old",
+	[STATUS_TX_UNKNOWN] = "tx_unknown",
+	[STATUS_TX_USED] = "tx_used",
+	[STATUS_TX_UNREADABLE] = "tx_unreadable",
+	[STATUS_TX_TOO_LARGE] = "tx_too_large",
+	[STATUS_KEY_TOO_LARGE] = "key_too_large",
+	[STATUS_VALUE_TOO_LARGE] = "value_too_large",
+	[STATUS_INVALID] = "invalid",
+	[STATUS_UNSUPPORTED] = "unsupported",
+	[STATUS_NOT_FOUND] = "not_found",
+	[STATUS_DELETED] = "deleted",
+	[STATUS_EXISTS] = "exists",
+	[STATUS_DOC_CONFLICT] = "doc_conflict",
+	[STATUS_UNAUTHORIZED] = "unauthorized",
+	[STATUS_FORBIDDEN] = "forbidden",
+	[STATUS_JSON_SYNTAX] = "json_syntax",
+	[STATUS_JSON_UTF8] = "json_utf8",
+	[STATUS_JSON_DEPTH] = "json_depth",
+	[STATUS_DOC_TOO_LARGE] = "doc_too_large",
+	[STATUS_PATH_TOO_LONG] = "path_too_long",
+};
+
+enum status
+err_set(struct err *err, enum status status, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	if (!err)
+		return status;
+
+	err->status = status;
+	va_start(args, fmt);
+	n = vsnprintf(err->text, sizeof(err->text), fmt, args);
+	va_end(args);
+	if (n >= (int)sizeof(err->text))
+		memcpy(err->text + sizeof(err->text) - 4, "...", 4);
+	return status;
+}
+
+const char *
+status_name(enum status status)
+{
+	return (unsigned)status < STATUS_COUNT ? status_names[status] : "unknown";
+}

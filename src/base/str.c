@@ -1,0 +1,70 @@
+#include "base/str.h"
+
+static char
+lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+bool
+str_eq_nocase(struct str a, struct str b)
+{
+	if (a.len != b.len)
+		return false;
+	for (size_t i = 0; i < a.len; i++)
+		if (lower(a.ptr[i]) != lower(b.ptr[i]))
+			return false;
+	return true;
+}
+
+static bool
+is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct str
+str_trim(struct str s)
+{
+	while (s.len && is_space(s.ptr[0]))
+		s = str_skip(s, 1);
+	while (s.len && is_space(s.ptr[s.len - 1]))
+		s.len--;
+	return s;
+}
+
+bool
+str_to_u64(struct str s, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	if (s.len == 0)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+
+		if (c < '0' || c > '9')
+			return false;
+		if (__builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(c - '0'), &n))
+			return false;
+	}
+	*ret = n;
+	return true;
+}
+
+bool
+str_to_i64(struct str s, int64_t *ret)
+{
+	bool negative = s.len && s.ptr[0] == '-';
+	uint64_t n;
+
+	if (s.len && (s.ptr[0] == '-' || s.ptr[0] == '+'))
+		s = str_skip(s, 1);
+	if (!str_to_u64(s, &n))
+		return false;
+	if (n > (uint64_t)INT64_MAX + (negative ? 1 : 0))
+		return false;
+	*ret = negative ? (int64_t)(0 - n) : (int64_t)n;
+	return true;
+}

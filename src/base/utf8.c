@@ -1,0 +1,86 @@
+#include "base/utf8.h"
+
+/* The bytes of the valid sequence at the start of `s`, 0 if there is none; RFC 3629, section 4. */
+static size_t
+sequence_len(struct str s)
+{
+	const uint8_t *p = (const uint8_t *)s.ptr;
+	uint8_t low = 0x80;
+	uint8_t high = 0xbf;
+	size_t n;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf) {
+		n = 2;
+	} else if (p[0] >= 0xe0 && p[0] <= 0xef) {
+		n = 3;
+		if (p[0] == 0xe0)
+			low = 0xa0;
+		if (p[0] == 0xed)
+			high = 0x9f;
+	} else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
+		n = 4;
+		if (p[0] == 0xf0)
+			low = 0x90;
+		if (p[0] == 0xf4)
+			high = 0x8f;
+	} else {
+		return 0;
+	}
+	if (s.len < n || p[1] < low || p[1] > high)
+		return 0;
+	for (size_t i = 2; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+size_t
+utf8_valid_prefix(struct str s)
+{
+	size_t at = 0;
+
+	while (at < s.len) {
+		uint64_t word;
+		size_t n;
+
+		if (s.len - at >= sizeof(word)) {
+			memcpy(&word, s.ptr + at, sizeof(word));
+			if (!(word & UINT64_C(0x8080808080808080))) {
+				at += sizeof(word);
+				continue;
+			}
+		}
+		n = sequence_len(str_skip(s, at));
+		if (!n)
+			break;
+		at += n;
+	}
+	return at;
+}
+
+size_t
+utf8_encode(uint32_t code, char ret[4])
+{
+	if (code < 0x80) {
+		ret[0] = (char)code;
+		return 1;
+	}
+	if (code < 0x800) {
+		ret[0] = (char)(0xc0 | code >> 6);
+		ret[1] = (char)(0x80 | (code & 0x3f));
+		return 2;
+	}
+	if (code < 0x10000) {
+		ret[0] = (char)(0xe0 | code >> 12);
+		ret[1] = (char)(0x80 | (code >> 6 & 0x3f));
+		ret[2] = (char)(0x80 | (code & 0x3f));
+		return 3;
+	}
+	ret[0] = (char)(0xf0 | code >> 18);
+	ret[1] = (char)(0x80 | (code >> 12 & 0x3f));
+	ret[2] = (char)(0x80 | (code >> 6 & 0x3f));
+	ret[3] = (char)(0x80 | (code & 0x3f));
+	return 4;
+}

@@ -1,0 +1,35 @@
+/*
+ * CouchDB's HTTP API (3.5) over model/revisioned: the handler of a server's exchanges.
+ */
+#ifndef FROND_DOOR_COUCH_COUCH_H
+#define FROND_DOOR_COUCH_COUCH_H
+
+#include "kv/kv.h"
+#include "server/auth.h"
+#include "server/http.h"
+
+struct couch_config {
+	struct kv_store *store;      /* the caller's; outlives the door */
+	struct auth *auth;           /* likewise */
+	size_t doc_bytes;            /* of a document's JSON; 0: DOC_LIMIT_DEFAULT_BYTES */
+	size_t body_bytes;           /* of a request's body; 0: COUCH_BODY_BYTES */
+	uint64_t changes_timeout_ms; /* most that a feed waits without a change; 0: 60000 */
+};
+
+enum {
+	COUCH_BODY_BYTES = 64 * 1024 * 1024,
+	COUCH_CHANGES_TIMEOUT_MS = 60000,
+};
+
+struct couch;
+
+/* Copies `config`. NULL when out of memory. */
+struct couch *couch_new(const struct couch_config *config);
+void couch_free(struct couch *couch); /* after the server has been freed; NULL is fine */
+
+/* For struct server_config: handler, loop_new and loop_free, with the door as `arg`. */
+void couch_handle(struct http_exchange *x, void *couch);
+void *couch_loop_new(void *couch);
+void couch_loop_free(void *context);
+
+#endif

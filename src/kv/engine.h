@@ -1,0 +1,95 @@
+/*
+ * What an engine implements: kv.h calls it through these tables and adds what all engines share
+ * (argument checks, limits, the scan, the retry loop, counting). Private to kv/.
+ *
+ * An engine's own store, transaction and future begin with the structs below, so that a wrapping
+ * engine (the faulty one) can hold another's. The shared layer has checked every argument against
+ * the contract's limits before an engine sees it.
+ */
+#ifndef FROND_KV_ENGINE_H
+#define FROND_KV_ENGINE_H
+
+#include "kv/kv.h"
+
+struct kv_engine {
+	const char *scheme; /* of its URLs: "embedded" */
+	/* A commit can end without anybody knowing how: kv_run() must leave transaction ids. */
+	bool unknown_results;
+
+	enum status (*open)(struct str address, const struct kv_options *options,
+			    struct kv_store **ret, struct err *err);
+	void (*close)(struct kv_store *store);
+	enum status (*begin)(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret);
+	struct kv_store_stats (*store_stats)(struct kv_store *store);
+	enum status (*estimate_bytes)(struct kv_store *store, struct str begin, struct str end,
+				      uint64_t *ret);
+
+	void (*tx_free)(struct kv_tx *tx);
+	void (*tx_reset)(struct kv_tx *tx);
+	void (*cancel)(struct kv_tx *tx);
+	struct kv_future *(*get)(struct kv_tx *tx, struct str key, enum kv_read mode);
+	struct kv_future *(*get_range)(struct kv_tx *tx, struct str begin, struct str end,
+				       const struct kv_range_options *options);
+	enum status (*get_read_version)(struct kv_tx *tx, uint64_t *ret);
+	enum status (*set)(struct kv_tx *tx, struct str key, struct str value);
+	enum status (*clear_range)(struct kv_tx *tx, struct str begin, struct str end);
+	enum status (*clear)(struct kv_tx *tx, struct str key);
+	enum status (*atomic)(struct kv_tx *tx, enum kv_atomic op, struct str key,
+			      struct str operand);
+	enum status (*set_versionstamped_key)(struct kv_tx *tx, struct str key, size_t offset,
+					      struct str value);
+	enum status (*set_versionstamped_value)(struct kv_tx *tx, struct str key, struct str value,
+						size_t offset);
+	enum status (*add_read_conflict)(struct kv_tx *tx, struct str begin, struct str end);
+	enum status (*add_write_conflict)(struct kv_tx *tx, struct str begin, struct str end);
+	enum status (*get_metadata_version)(struct kv_tx *tx,
+					    uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
+	enum status (*touch_metadata_version)(struct kv_tx *tx);
+	struct kv_future *(*commit)(struct kv_tx *tx);
+	enum status (*committed_version)(struct kv_tx *tx, uint64_t *ret);
+	enum status (*versionstamp)(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
+	struct kv_future *(*watch)(struct kv_tx *tx, struct str key);
+	/* Milliseconds to pause before another attempt, or -1 if none would help. */
+	int (*retry_delay_ms)(struct kv_tx *tx, enum status status);
+
+	void (*future_free)(struct kv_future *f);
+};
+
+struct kv_store {
+	const struct kv_engine *engine;
+};
+
+struct kv_tx {
+	const struct kv_engine *engine;
+	struct kv_store *store;
+	enum kv_tx_kind kind;
+	struct kv_tx_stats stats;
+	uint64_t wave;     /* reads issued in one wave share a round trip */
+	uint32_t attempts; /* failed so far, for the growing pause */
+	struct err err;
+};
+
+enum kv_future_kind {
+	KV_FUTURE_VALUE,
+	KV_FUTURE_RANGE,
+	KV_FUTURE_COMMIT,
+	KV_FUTURE_WATCH,
+};
+
+struct kv_future {
+	const struct kv_engine *engine;
+	struct kv_tx *tx; /* NULL for a watch, which outlives it */
+	enum kv_future_kind kind;
+	uint64_t wave;
+	bool done;          /* answered before the call returned: `event` is not used */
+	bool counted;       /* has entered the transaction's statistics */
+	struct event event; /* otherwise set once `status` and the answer are in place */
+	enum status status;
+	bool present; /* of a value */
+	struct str value;
+	struct kv_range range;
+};
+
+extern const struct kv_engine kv_engine_embedded;
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * What the keys at the top are called. Every key is a tuple; its first element is ROOT for what
+ * belongs to the store as a whole, or a database's number, from KV_FIRST_PREFIX up. Stored: never
+ * renumber.
+ */
+#ifndef FROND_KV_KEYSPACE_H
+#define FROND_KV_KEYSPACE_H
+
+enum {
+	KV_ROOT = 0,
+	KV_FIRST_PREFIX = 1,
+
+	/* The second element below ROOT. */
+	KV_ROOT_FORMAT = 0,      /* the format of the whole store */
+	KV_ROOT_DATABASES = 1,   /* (ROOT, 1, name): a database's description */
+	KV_ROOT_NEXT_PREFIX = 2, /* the number that the next database gets */
+	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result, seed 1 */
+};
+
+#endif

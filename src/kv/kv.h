@@ -1,0 +1,325 @@
+/*
+ * The transaction contract: FoundationDB's, at API version 710, with no engine's name in it.
+ *
+ * A store is an ordered map from keys to values, both byte strings. A transaction reads one
+ * consistent version of it and its own writes, and commits at one later version if nothing that it
+ * read (other than by snapshot reads) has changed in between: strict serializability. Reads return
+ * futures, so that a caller can issue a hundred and wait once: against a cluster every wait is a
+ * network round trip.
+ *
+ * Threading: a store is used from any number of threads and fibers. A transaction, and the futures
+ * it made, belong to one thread or fiber at a time. Waiting parks a fiber (base/wait.h).
+ *
+ * Ownership: futures, and the bytes of their answers, belong to their transaction and live until it
+ * is freed or reset, whichever comes first; kv_future_free() lets go of one earlier. Arguments are
+ * copied.
+ *
+ * Limits (FoundationDB's, the same on every engine): see the KV_LIMIT_ names. A write past one is
+ * refused at once with STATUS_KEY_TOO_LARGE, STATUS_VALUE_TOO_LARGE or, at the latest by the
+ * commit, STATUS_TX_TOO_LARGE.
+ *
+ * Keys starting with \xff are the store's own; using one is STATUS_INVALID.
+ */
+#ifndef FROND_KV_KV_H
+#define FROND_KV_KV_H
+
+#include "base/status.h"
+#include "base/str.h"
+#include "base/wait.h"
+
+enum {
+	KV_LIMIT_KEY_BYTES = 10000,
+	KV_LIMIT_VALUE_BYTES = 100000,
+	KV_LIMIT_TX_BYTES = 10000000, /* keys and values written, plus conflict ranges */
+	KV_LIMIT_RANGE_BYTES = 4 * 1024 *
+			       1024, /* one range answer, when the caller names no limit */
+
+	KV_VERSIONSTAMP_TX_BYTES = 10, /* commit version, big-endian, and order within the batch */
+	KV_VERSIONSTAMP_BYTES = 12,    /* and two bytes of the caller's own */
+};
+
+struct kv_store;
+struct kv_tx;
+struct kv_future;
+
+/* ---- Stores ---- */
+
+struct kv_options {
+	bool create;          /* make a missing embedded store; otherwise STATUS_NOT_FOUND */
+	bool read_only;       /* refuse writes */
+	uint64_t cache_bytes; /* block cache of the embedded engine; 0: its default */
+	bool no_sync; /* acknowledge before the disk has it; for tests and benchmarks only */
+};
+
+/*
+ * Opens "embedded:PATH" (a directory) or "fdb:CLUSTER_FILE". Errors, explained in `err`:
+ * STATUS_INVALID for a URL of another kind, STATUS_UNSUPPORTED for an engine that this build lacks,
+ * STATUS_LOCKED when another process has it open, STATUS_NOT_FOUND, STATUS_IO, STATUS_CORRUPT.
+ */
+MUST_USE enum status kv_open(const char *url, const struct kv_options *options,
+			     struct kv_store **ret, struct err *err);
+
+/*
+ * Every transaction must have been freed. Futures of watches are completed with STATUS_CANCELLED.
+ * NULL is fine.
+ */
+void kv_close(struct kv_store *store);
+
+/* ---- Transactions ---- */
+
+enum kv_tx_kind {
+	KV_TX_READ_WRITE,
+	/* Cannot write; on the embedded engine its snapshot lasts as long as it is open. */
+	KV_TX_READ_ONLY,
+};
+
+/*
+ * Begins a transaction; its read version is fixed by its first read. STATUS_NOMEM,
+ * STATUS_UNAVAILABLE, STATUS_LIMIT. kv_tx_free() ends it, undone unless it was committed; NULL is
+ * fine.
+ */
+MUST_USE enum status kv_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret);
+void kv_tx_free(struct kv_tx *tx);
+
+/* The store it was begun on. */
+struct kv_store *kv_tx_store(const struct kv_tx *tx);
+
+/* As new: undone, futures freed, a read version yet to be chosen. */
+void kv_tx_reset(struct kv_tx *tx);
+
+/* Every outstanding and later use answers STATUS_CANCELLED, until a reset. From any thread. */
+void kv_cancel(struct kv_tx *tx);
+
+/* ---- Futures ---- */
+
+/*
+ * Waits for the answer and returns its status; asking again is free. The explanation of a failure,
+ * if there is one, is in kv_tx_error().
+ */
+MUST_USE enum status kv_future_wait(struct kv_future *f);
+
+/* True once waiting would not wait. */
+bool kv_future_ready(const struct kv_future *f);
+
+/*
+ * The event behind it, for waiting on several things at once; NULL when the answer is there
+ * already. kv_future_wait() then still gives the status.
+ */
+struct event *kv_future_event(struct kv_future *f);
+
+void kv_future_free(struct kv_future *f); /* NULL is fine */
+
+/*
+ * Functions that return a future never return NULL: out of memory is a future that fails, and so is
+ * an argument out of bounds.
+ */
+
+/* ---- Reads ---- */
+
+enum kv_read {
+	KV_READ,     /* adds a read conflict range */
+	KV_SNAPSHOT, /* adds none; still sees the transaction's own writes */
+};
+
+struct kv_future *kv_get(struct kv_tx *tx, struct str key, enum kv_read mode);
+
+/* After a successful wait. False: there is no such key. `*ret` is the future's. */
+bool kv_future_value(struct kv_future *f, struct str *ret);
+
+struct kv_pair {
+	struct str key;
+	struct str value;
+};
+
+struct kv_range_options {
+	size_t limit;       /* pairs at most; 0: no such limit */
+	size_t limit_bytes; /* keys and values; the pair that reaches it is the last. 0:
+			       KV_LIMIT_RANGE_BYTES */
+	bool reverse;       /* from the end of the range towards its beginning */
+	enum kv_read mode;
+};
+
+/*
+ * The pairs with begin <= key < end, in key order (or reverse). `options` NULL: the defaults. An
+ * empty or inverted range has no pairs.
+ */
+struct kv_future *kv_get_range(struct kv_tx *tx, struct str begin, struct str end,
+			       const struct kv_range_options *options);
+
+struct kv_range {
+	const struct kv_pair *pairs;
+	size_t count;
+	bool more; /* a limit ended it: go on after (reverse: before) the last key */
+};
+
+/* After a successful wait. The pairs are the future's. */
+struct kv_range kv_future_range(struct kv_future *f);
+
+/*
+ * Goes through a range of any size, asking for the next stretch as the last one is used up (the
+ * continuation). Usage: init, next until STATUS_NOT_FOUND, release. A pair is valid until the next
+ * call.
+ */
+struct kv_scan {
+	struct kv_tx *tx;
+	struct kv_range_options options;
+	struct kv_future *future;
+	struct kv_range range;
+	char *bounds; /* owned: begin and end, then what remains of them */
+	struct str begin;
+	struct str end;
+	size_t at;
+	size_t remaining; /* of options.limit; SIZE_MAX without one */
+	bool done;
+};
+
+MUST_USE enum status kv_scan_init(struct kv_scan *scan, struct kv_tx *tx, struct str begin,
+				  struct str end, const struct kv_range_options *options);
+MUST_USE enum status kv_scan_next(struct kv_scan *scan, struct kv_pair *ret);
+void kv_scan_release(struct kv_scan *scan);
+
+/* The 8-byte version that the transaction reads at. */
+MUST_USE enum status kv_get_read_version(struct kv_tx *tx, uint64_t *ret);
+
+/* ---- Writes: buffered until the commit ---- */
+
+MUST_USE enum status kv_set(struct kv_tx *tx, struct str key, struct str value);
+MUST_USE enum status kv_clear(struct kv_tx *tx, struct str key);
+MUST_USE enum status kv_clear_range(struct kv_tx *tx, struct str begin, struct str end);
+
+enum kv_atomic {
+	KV_ADD,               /* little-endian, the operand's length; absent counts as zero */
+	KV_MAX,               /* little-endian, unsigned */
+	KV_MIN,               /* likewise; absent: the operand */
+	KV_BYTE_MAX,          /* byte order */
+	KV_BYTE_MIN,          /* likewise; absent: the operand */
+	KV_COMPARE_AND_CLEAR, /* clears the key if it equals the operand */
+};
+
+/* Applied to whatever the key holds at the commit; adds no read conflict. */
+MUST_USE enum status kv_atomic(struct kv_tx *tx, enum kv_atomic op, struct str key,
+			       struct str operand);
+
+/*
+ * A set whose key (or value) has its 10 bytes at `offset` replaced by the transaction's
+ * versionstamp at the commit. The two bytes behind them, which tell several stamps of one
+ * transaction apart, are the caller's. Reading such a key, or a range that may meet it, before the
+ * commit is STATUS_TX_UNREADABLE.
+ */
+MUST_USE enum status kv_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset,
+					       struct str value);
+MUST_USE enum status kv_set_versionstamped_value(struct kv_tx *tx, struct str key, struct str value,
+						 size_t offset);
+
+MUST_USE enum status kv_add_read_conflict_range(struct kv_tx *tx, struct str begin, struct str end);
+MUST_USE enum status kv_add_write_conflict_range(struct kv_tx *tx, struct str begin,
+						 struct str end);
+
+/*
+ * The metadata version: a stamp that changes with every transaction that touched it. Reading it
+ * costs no key-value read and no round trip of its own, and makes the transaction conflict with a
+ * touch; caches of databases' descriptions are valid while it stands still. All zero before the
+ * first touch.
+ */
+MUST_USE enum status kv_get_metadata_version(struct kv_tx *tx,
+					     uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
+MUST_USE enum status kv_touch_metadata_version(struct kv_tx *tx);
+
+/* ---- The end of a transaction ---- */
+
+/*
+ * Commits. STATUS_TX_CONFLICT, STATUS_TX_TOO_OLD, STATUS_TX_UNKNOWN, STATUS_TX_TOO_LARGE,
+ * STATUS_IO, STATUS_UNAVAILABLE, STATUS_CANCELLED. When STATUS_OK comes back the writes are on
+ * disk. Afterwards the transaction can only be asked for its version, reset or freed.
+ */
+struct kv_future *kv_commit(struct kv_tx *tx);
+
+/* After a commit that wrote: its version, and the stamp that it put into keys and values. */
+MUST_USE enum status kv_committed_version(struct kv_tx *tx, uint64_t *ret);
+MUST_USE enum status kv_versionstamp(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
+
+/*
+ * Completes when the key's value has changed from what the transaction sees, once the transaction
+ * has committed (a read-only one has by its commit, too). May complete without a change. The
+ * future outlives the transaction: kv_future_free() is the caller's, and cancels it. At most
+ * KV_LIMIT_WATCHES a store, then STATUS_LIMIT.
+ */
+struct kv_future *kv_watch(struct kv_tx *tx, struct str key);
+
+enum {
+	KV_LIMIT_WATCHES = 100000,
+};
+
+/*
+ * What to do about a failure: STATUS_OK after a reset and a pause (growing, jittered) if running
+ * the transaction again can help, otherwise `status` itself.
+ */
+MUST_USE enum status kv_on_error(struct kv_tx *tx, enum status status);
+
+/* Why the transaction's last failure happened; empty text when there is nothing to add. */
+const char *kv_tx_error(const struct kv_tx *tx);
+
+/* What a transaction has cost since it was begun or reset; tests hold the model's promises to it.
+ */
+struct kv_tx_stats {
+	uint64_t reads;       /* get and get_range calls answered */
+	uint64_t keys_read;   /* pairs that they returned */
+	uint64_t bytes_read;  /* their keys and values */
+	uint64_t round_trips; /* waits that a cluster could not have answered from an earlier one */
+	uint64_t sets;        /* sets and atomic operations */
+	uint64_t clears;      /* clears and range clears */
+	uint64_t bytes_written;
+};
+
+struct kv_tx_stats kv_tx_stats(const struct kv_tx *tx);
+
+/* ---- The retry loop ---- */
+
+/*
+ * Runs `body` in a transaction and commits it, again and again while that can help, at most
+ * KV_RETRY_LIMIT times. The body leaves no trace outside `tx` but in memory that its next run
+ * starts over; it returns STATUS_OK to have the transaction committed, or any other status to give
+ * up, except that retryable ones (STATUS_TX_CONFLICT, STATUS_TX_TOO_OLD) start it again.
+ *
+ * A commit with an unknown result is this function's business (seed 1, option 3): where an engine
+ * can give one, every writing attempt also sets the key (ROOT, 255, txid); after an unknown result
+ * the next attempt first asks whether that key exists, and if it does the work is done. That stays
+ * so through later failures of any kind. kv_txids_sweep() removes those keys.
+ *
+ * `ret_stamp` (10 bytes, or NULL) gets the versionstamp of the commit that counted; all zero when
+ * the body wrote nothing. `err` (or NULL) explains a failure.
+ */
+enum {
+	KV_RETRY_LIMIT = 100,
+};
+
+typedef enum status kv_body(struct kv_tx *tx, void *arg);
+
+MUST_USE enum status kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp,
+			    struct err *err);
+
+/* The same for reading: nothing is committed. */
+MUST_USE enum status kv_run_read(struct kv_store *store, kv_body *body, void *arg, struct err *err);
+
+/* Removes transaction ids older than `age_ms`, a bounded number; call it now and then. */
+MUST_USE enum status kv_txids_sweep(struct kv_store *store, uint64_t age_ms, struct err *err);
+
+/* What the engine tells about itself, for operators. */
+struct kv_store_stats {
+	uint64_t commits;
+	uint64_t conflicts;
+	uint64_t batches; /* group commits: one fsync each */
+	uint64_t watches;
+	uint64_t disk_bytes; /* 0 where the engine does not know */
+	uint64_t memory_bytes;
+};
+
+struct kv_store_stats kv_store_stats(struct kv_store *store);
+
+/*
+ * An estimate of the stored bytes with begin <= key < end; 0 where the engine cannot tell.
+ */
+MUST_USE enum status kv_estimate_bytes(struct kv_store *store, struct str begin, struct str end,
+				       uint64_t *ret);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * The tuple codec: typed values to bytes whose order is the values' order. Byte for byte
+ * FoundationDB's tuple layer (its design/tuple.md), so that every binding of it can read our keys.
+ *
+ * Writing appends to a struct buf, whose sticky failure is asked once at the end. Reading goes
+ * through an encoded tuple element by element and borrows its bytes.
+ *
+ * Order: null < bytes < strings < nested tuples < integers < floats < doubles < false < true <
+ * UUIDs < versionstamps; strings by their UTF-8 bytes.
+ */
+#ifndef FROND_KV_TUPLE_H
+#define FROND_KV_TUPLE_H
+
+#include "base/buf.h"
+#include "base/status.h"
+#include "base/str.h"
+
+enum {
+	TUPLE_INT_MAX_BYTES = 255, /* of an integer's magnitude */
+	TUPLE_MAX_DEPTH = 64,      /* nested tuples that a reader follows */
+};
+
+/* ---- Writing ---- */
+
+void tuple_put_null(struct buf *b);
+void tuple_put_nested_null(struct buf *b); /* inside tuple_open(): nulls are escaped there */
+void tuple_put_bytes(struct buf *b, struct str s);
+void tuple_put_str(struct buf *b, struct str utf8);
+void tuple_put_u64(struct buf *b, uint64_t n);
+void tuple_put_i64(struct buf *b, int64_t n);
+/* Big-endian magnitude, at most TUPLE_INT_MAX_BYTES after its leading zeros; else b fails
+ * (STATUS_LIMIT). */
+void tuple_put_bigint(struct buf *b, bool negative, struct str magnitude);
+void tuple_put_float(struct buf *b, float f);
+void tuple_put_double(struct buf *b, double d); /* keeps the bits of NaNs and of negative zero */
+void tuple_put_bool(struct buf *b, bool value);
+void tuple_put_uuid(struct buf *b, const uint8_t uuid[16]);
+/*
+ * All twelve bytes. For a stamp that the commit will fill in, any ten and the caller's two: the
+ * stamp's offset in the buffer is what this returns.
+ */
+size_t tuple_put_versionstamp(struct buf *b, const uint8_t stamp[12]);
+void tuple_open(struct buf *b);
+void tuple_close(struct buf *b);
+
+/* ---- Reading ---- */
+
+enum tuple_kind {
+	TUPLE_NULL,
+	TUPLE_BYTES,
+	TUPLE_STRING,
+	TUPLE_NESTED,
+	TUPLE_INT,    /* fits an int64_t, or a uint64_t when not negative */
+	TUPLE_BIGINT, /* does not */
+	TUPLE_FLOAT,
+	TUPLE_DOUBLE,
+	TUPLE_FALSE,
+	TUPLE_TRUE,
+	TUPLE_UUID,
+	TUPLE_VERSIONSTAMP,
+};
+
+struct tuple_elem {
+	enum tuple_kind kind;
+	/*
+	 * BYTES, STRING: the content as encoded, a NUL in it as 00 FF (see `escaped`); NESTED: the
+	 * encoded elements, for tuple_reader_nested(); BIGINT: the big-endian magnitude,
+	 * complemented when negative (tuple_bigint() undoes that); UUID, VERSIONSTAMP: the bytes.
+	 */
+	struct str raw;
+	bool escaped;       /* BYTES, STRING: `raw` holds escaped NULs */
+	bool negative;      /* INT, BIGINT */
+	uint64_t magnitude; /* INT: the absolute value */
+	float f;
+	double d;
+	struct str encoding; /* the whole element, type code included */
+};
+
+struct tuple_reader {
+	struct str rest;
+	bool nested; /* nulls are escaped */
+};
+
+static inline struct tuple_reader
+tuple_reader(struct str encoded)
+{
+	return (struct tuple_reader){ encoded, false };
+}
+
+struct tuple_reader tuple_reader_nested(const struct tuple_elem *nested);
+
+/* STATUS_NOT_FOUND at the end; STATUS_CORRUPT for bytes that are not a tuple (the reader then
+ * stays). */
+MUST_USE enum status tuple_next(struct tuple_reader *r, struct tuple_elem *ret);
+
+/* The next element, which must be of this kind and fit, or STATUS_CORRUPT. */
+MUST_USE enum status tuple_next_u64(struct tuple_reader *r, uint64_t *ret);
+MUST_USE enum status tuple_next_i64(struct tuple_reader *r, int64_t *ret);
+MUST_USE enum status tuple_next_bool(struct tuple_reader *r, bool *ret);
+/* Bytes or a string; NULs are unescaped into `scratch` (appended) where there are any. */
+MUST_USE enum status tuple_next_bytes(struct tuple_reader *r, struct buf *scratch, struct str *ret);
+MUST_USE enum status tuple_next_str(struct tuple_reader *r, struct buf *scratch, struct str *ret);
+MUST_USE enum status tuple_next_versionstamp(struct tuple_reader *r, const uint8_t **ret);
+MUST_USE enum status tuple_next_nested(struct tuple_reader *r, struct tuple_reader *ret);
+
+/* Appends the content of a BYTES or STRING element, NULs unescaped. */
+void tuple_unescape(const struct tuple_elem *e, struct buf *ret);
+
+/* The big-endian magnitude of a BIGINT or INT element; appended. */
+void tuple_bigint(const struct tuple_elem *e, struct buf *ret);
+
+/* ---- Ranges ---- */
+
+/*
+ * The end of the range of every key that starts with `prefix` (the beginning is the prefix itself):
+ * the prefix with its last byte below FF incremented. Appended to `ret`; STATUS_INVALID when all
+ * are FF.
+ */
+MUST_USE enum status tuple_prefix_end(struct str prefix, struct buf *ret);
+
+/*
+ * Draws an encoded tuple for people, as the seeds do: ("revisions", "mydoc", true, 3, \x9b...).
+ * Bytes that are not a tuple are drawn as escaped bytes.
+ */
+void tuple_draw(struct str encoded, struct buf *ret);
+
+#endif

@@ -1,0 +1,387 @@
+/*
+ * Documents with revisions (seeds 0, 1 and 3): what a write means to CouchDB's clients.
+ *
+ * A database's name maps to a short prefix P; its subspaces:
+ *
+ *     (ROOT, 1, DbName)           → format, P, incarnation, uuid, created, scheme
+ *     (P, ALL_DOCS, DocID)        → format, RevPos, RevHash
+ *     (P, CHANGES, Incarnation, Versionstamp)
+ *                                 → format, DocID, RevPos, RevHash, BranchCount, NotDeleted
+ *     (P, REVISIONS, DocID, NotDeleted, RevPos, RevHash)
+ *                                 → winner: format, (Incarnation, Versionstamp), BranchCount, (ancestors…)
+ *                                   others: format, null, null, (ancestors…)
+ *     (P, DOCUMENTS, DocID, NotDeleted, RevPos, RevHash)
+ *                                 → format (RevisionMetadata); + path… → leaf
+ *     (P, LOCAL, DocID)           → format, revision number; + path… → leaf
+ *     (P, ATTACHMENTS, …), (P, INDEXES, …)  reserved
+ *     (P, CONFIG, name)           → value
+ *     (P, STATS, name)            → little-endian counter, changed by atomic addition
+ *
+ * The winner is always the last key of its document in REVISIONS, and only its value carries the
+ * Sequence. CHANGES carries the winner's deleted flag, whichever branch was edited.
+ *
+ * Every function that takes a transaction leaves the commit to its caller, and may be called again
+ * in the next attempt. Everything returned lives in the arena given. Threading: that of the
+ * transaction; a rev_cache belongs to one thread.
+ */
+#ifndef FROND_MODEL_REVISIONED_H
+#define FROND_MODEL_REVISIONED_H
+
+#include "base/arena.h"
+#include "doc/doc.h"
+#include "kv/kv.h"
+
+enum {
+	REV_DB_NAME_BYTES = 238, /* as CouchDB: longer names are refused */
+	REV_DOC_ID_BYTES = 7000, /* leaves room for a path in a key of 10,000 */
+	REV_SEQUENCE_BYTES = 13,
+	REV_SEQUENCE_HEX_BYTES = 26,
+	REV_HASH_BYTES = 16, /* CouchDB's hashes; opaque ones, as clients make them, may differ */
+	REV_HASH_LIMIT_BYTES = 512, /* of an opaque one */
+	REV_LIMIT_DEFAULT = 1000,   /* _revs_limit: ancestors kept for a branch */
+	REV_LIMIT_MAX = 4000,       /* seed 3 */
+	REV_BATCH_EDITS = 65535,    /* edits in one transaction: two bytes of a versionstamp */
+};
+
+/* The seeds' names for the numbers in keys. Stored: never renumber. */
+enum rev_subspace {
+	REV_SUBSPACE_ALL_DOCS = 1,
+	REV_SUBSPACE_CHANGES = 2,
+	REV_SUBSPACE_REVISIONS = 3,
+	REV_SUBSPACE_DOCUMENTS = 4,
+	REV_SUBSPACE_LOCAL = 5,
+	REV_SUBSPACE_ATTACHMENTS = 6,
+	REV_SUBSPACE_INDEXES = 7,
+	REV_SUBSPACE_CONFIG = 8,
+	REV_SUBSPACE_STATS = 9,
+};
+
+/* ---- Revision identifiers ---- */
+
+/* Bytes are borrowed. {0, empty} is "none". */
+struct rev_id {
+	uint64_t pos;
+	struct str hash; /* REV_HASH_BYTES bytes, or opaque text of another length */
+};
+
+/*
+ * "3-9b2e…": a suffix of 32 characters must be hexadecimal, any other is taken as it is.
+ * STATUS_INVALID
+ * ("Invalid rev format") otherwise. The hash is in the arena.
+ */
+MUST_USE enum status rev_id_parse(struct str text, struct arena *arena, struct rev_id *ret,
+				  struct err *err);
+void rev_id_write(struct rev_id rev, struct buf *ret);
+bool rev_id_eq(struct rev_id a, struct rev_id b);
+
+/* Winner order among leaves: not deleted, then position, then hash bytes. <0, 0, >0. */
+int rev_id_cmp(bool a_not_deleted, struct rev_id a, bool b_not_deleted, struct rev_id b);
+
+/*
+ * CouchDB's own revision hash: md5 over [Deleted, OldPos, OldHash|0, Body, Atts] in Erlang's
+ * external term format, `term` being the body as struct doc has it. `parent.pos` 0: none.
+ */
+void rev_hash(bool deleted, struct rev_id parent, struct str term, uint8_t ret[REV_HASH_BYTES]);
+
+/* ---- Sequences ---- */
+
+struct rev_seq {
+	uint8_t bytes[REV_SEQUENCE_BYTES]; /* Incarnation, then the 12-byte versionstamp */
+};
+
+/*
+ * 26 hexadecimal characters, or "0" for the beginning. STATUS_INVALID otherwise. ("now" is the
+ * door's to resolve.)
+ */
+MUST_USE enum status rev_seq_parse(struct str text, struct rev_seq *ret, struct err *err);
+void rev_seq_write(const struct rev_seq *seq, struct buf *ret);
+int rev_seq_cmp(const struct rev_seq *a, const struct rev_seq *b);
+
+/* ---- Databases ---- */
+
+/* A database's description, immutable and counted: a writer may replace it while a reader uses it.
+ */
+struct rev_db {
+	struct str name;
+	struct str prefix; /* (P,) encoded: what every key of it starts with */
+	uint64_t number;   /* P */
+	uint8_t incarnation;
+	uint8_t uuid[16];
+	uint64_t created_ms; /* since 1970 */
+	uint32_t revs_limit;
+};
+
+struct rev_db *rev_db_ref(struct rev_db *db);
+void rev_db_unref(struct rev_db *db); /* NULL is fine */
+
+/* Descriptions of databases, valid while the store's metadata version stands still. One thread's.
+ */
+struct rev_cache;
+struct rev_cache *rev_cache_new(void); /* NULL when out of memory */
+void rev_cache_free(struct rev_cache *cache);
+
+/* CouchDB's rule: a-z first, then a-z 0-9 _ $ ( ) + - / ; or _users, _replicator, _global_changes.
+ */
+bool rev_db_name_valid(struct str name);
+
+/* STATUS_EXISTS; STATUS_INVALID for the name. Touches the metadata version. */
+MUST_USE enum status rev_db_create(struct kv_tx *tx, struct str name, struct err *err);
+
+/* Clears everything of it. STATUS_NOT_FOUND. Touches the metadata version. */
+MUST_USE enum status rev_db_delete(struct kv_tx *tx, struct str name, struct err *err);
+
+/*
+ * The database's description as this transaction sees it; conflicts with its deletion. Reads no key
+ * when the cache has it (cache may be NULL). The reference is the caller's. STATUS_NOT_FOUND
+ * ("Database does not exist.").
+ */
+MUST_USE enum status rev_db_open(struct kv_tx *tx, struct rev_cache *cache, struct str name,
+				 struct rev_db **ret, struct err *err);
+
+/* Names in byte order within [begin, end] (an empty `end`: no end), reversed from `end` if
+ * descending. */
+struct rev_name_range {
+	struct str begin;
+	struct str end;
+	bool has_begin;
+	bool has_end;
+	bool exclusive_end;
+	bool exclusive_begin; /* for going on after the last name of a page */
+	bool descending;      /* begin is then the upper bound, as in CouchDB's queries */
+	uint64_t skip;
+	size_t limit; /* names at most; the page may be shorter: see `more` */
+};
+
+struct rev_name_page {
+	struct str *names;
+	size_t count;
+	bool more;
+};
+
+MUST_USE enum status rev_db_list(struct kv_tx *tx, const struct rev_name_range *range,
+				 struct arena *arena, struct rev_name_page *ret);
+
+struct rev_db_info {
+	uint64_t doc_count; /* whose winner is not deleted */
+	uint64_t doc_del_count;
+	struct rev_seq update_seq; /* of the newest change; the beginning in an empty database */
+	uint64_t disk_bytes;       /* the engine's estimate of what the database takes */
+};
+
+MUST_USE enum status rev_db_info(struct kv_tx *tx, const struct rev_db *db,
+				 struct rev_db_info *ret);
+
+/* The key that every change of the database's documents writes: what a feed watches. In the arena.
+ */
+MUST_USE enum status rev_db_watch_key(const struct rev_db *db, struct arena *arena,
+				      struct str *ret);
+
+/* Named settings of a database: opaque text such as the security object. NOT_FOUND when never set.
+ */
+MUST_USE enum status rev_config_get(struct kv_tx *tx, const struct rev_db *db, struct str name,
+				    struct arena *arena, struct str *ret);
+MUST_USE enum status rev_config_set(struct kv_tx *tx, const struct rev_db *db, struct str name,
+				    struct str value);
+/* 1 to REV_LIMIT_MAX, otherwise STATUS_INVALID. Touches the metadata version. */
+MUST_USE enum status rev_limit_set(struct kv_tx *tx, const struct rev_db *db, uint32_t limit,
+				   struct err *err);
+
+/* ---- Writing ---- */
+
+enum rev_edit_kind {
+	/* Extends the leaf `parent`, or creates the document when there is none (or all are
+	 * deleted). */
+	REV_EDIT_INTERACTIVE,
+	/* new_edits=false: brings a revision made elsewhere, with its history. */
+	REV_EDIT_REPLICATED,
+};
+
+struct rev_edit {
+	enum rev_edit_kind kind;
+	struct str id;
+	bool deleted;
+	struct doc doc;       /* leaves; `term` for the hash of interactive edits */
+	struct rev_id parent; /* INTERACTIVE: the revision that was named; pos 0: none */
+	/* REPLICATED: the new revision, then its ancestors, newest first: pos of [0] counts down.
+	 */
+	uint64_t start;
+	struct str *history;
+	size_t history_count;
+};
+
+struct rev_result {
+	enum status
+		status; /* STATUS_OK, STATUS_DOC_CONFLICT, or what is wrong with this edit alone */
+	struct rev_id rev; /* the new revision */
+	bool unchanged;    /* REPLICATED: it was known already */
+};
+
+/*
+ * Applies the edits, each for itself: a conflict of one is told in its result and leaves the others
+ * alone. All reads go out in one wave. `ids` must be distinct within a transaction, because an edit
+ * cannot read the versionstamp that another wrote: STATUS_INVALID for the whole. `first` is the
+ * number of edits that this transaction has had before (REV_BATCH_EDITS in all).
+ *
+ * Any status but STATUS_OK is the transaction's: nothing is to be committed.
+ *
+ * Costs (seed 3): extending the winner 1 key in 1 round trip, extending a loser 2 in 2, deleting
+ * the winner 2 in 1, a document with no parent given 1 in 1, REPLICATED N in 1.
+ */
+MUST_USE enum status rev_write(struct kv_tx *tx, const struct rev_db *db,
+			       const struct rev_edit *edits, size_t count, size_t first,
+			       struct arena *arena, struct rev_result *ret_results,
+			       struct err *err);
+
+/* ---- Reading a document ---- */
+
+/* One edit branch. */
+struct rev_branch {
+	struct rev_id rev;
+	bool deleted;
+	bool winner;
+	struct str
+		*ancestors; /* newest first, the leaf's own hash left out; NULL unless asked for */
+	size_t ancestors_count;
+};
+
+struct rev_tree {
+	struct rev_branch *branches; /* winner first, then by winner order downwards */
+	size_t count;
+	struct rev_seq seq; /* the document's, as its winner carries it */
+};
+
+/* Every branch with its ancestors. STATUS_NOT_FOUND if the id was never there. */
+MUST_USE enum status rev_tree_read(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				   struct arena *arena, struct rev_tree *ret);
+
+struct rev_doc {
+	struct rev_id rev;
+	bool deleted;
+	struct kv_pair *leaves; /* key: the path alone, as doc_assemble_leaf() wants it */
+	size_t count;
+};
+
+/*
+ * The winner and its body. STATUS_NOT_FOUND (never there), STATUS_DELETED (ret->rev and, for a
+ * tombstone with a body, the leaves are filled in), STATUS_LIMIT.
+ */
+MUST_USE enum status rev_doc_read(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				  struct arena *arena, struct rev_doc *ret);
+
+/* The winner's revision alone: one key when it is not deleted. */
+MUST_USE enum status rev_winner_read(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				     struct arena *arena, struct rev_id *ret);
+
+/*
+ * The body of one leaf, whose deleted flag is known (from the tree, or false for one that a client
+ * names). STATUS_NOT_FOUND if it is not stored: no leaf (any more), or a tombstone without a body.
+ */
+MUST_USE enum status rev_doc_read_leaf(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				       struct rev_id rev, bool deleted, struct arena *arena,
+				       struct rev_doc *ret);
+
+/* The key prefix of a revision's leaves, for doc_read_pointer(). In the arena. */
+MUST_USE enum status rev_doc_prefix(const struct rev_db *db, struct str id, struct rev_id rev,
+				    bool deleted, struct arena *arena, struct str *ret);
+
+/* The length of that prefix, for doc_explode(), before the revision is known: an upper bound. */
+size_t rev_doc_prefix_bytes(const struct rev_db *db, struct str id);
+
+/*
+ * Which of `revs` the database does not have, be it as leaf or as ancestor, and the leaves of lower
+ * position that may be ancestors of them (empty if nothing is missing).
+ */
+struct rev_diff {
+	struct rev_id *missing;
+	size_t missing_count;
+	struct rev_id *possible_ancestors;
+	size_t possible_ancestors_count;
+};
+
+struct rev_diff_query {
+	struct str id;
+	struct rev_id *revs;
+	size_t count;
+};
+
+MUST_USE enum status rev_diff(struct kv_tx *tx, const struct rev_db *db,
+			      const struct rev_diff_query *queries, size_t count,
+			      struct arena *arena, struct rev_diff *ret_diffs);
+
+/* ---- Feeds: one page a call, so that a long answer can use many transactions ---- */
+
+struct rev_change {
+	struct rev_seq seq;
+	struct str id;
+	struct rev_id rev; /* the winner's */
+	bool deleted;      /* the winner's */
+	uint64_t branch_count;
+};
+
+struct rev_change_page {
+	struct rev_change *changes;
+	size_t count;
+	bool more; /* the page ended before the range did: go on after the last Sequence */
+};
+
+/*
+ * Changes with since < Sequence <= until, oldest first, or newest first when descending (`since` is
+ * then still the lower bound; to go on, lower `until` by exclusive_until).
+ */
+struct rev_change_range {
+	struct rev_seq since;
+	struct rev_seq until; /* all FF: no end */
+	bool exclusive_until;
+	bool descending;
+	size_t limit; /* changes at most a page */
+};
+
+MUST_USE enum status rev_changes_page(struct kv_tx *tx, const struct rev_db *db,
+				      const struct rev_change_range *range, struct arena *arena,
+				      struct rev_change_page *ret);
+
+/* How many changes lie in the range (its limit aside). Reads them all. */
+MUST_USE enum status rev_changes_count(struct kv_tx *tx, const struct rev_db *db,
+				       const struct rev_change_range *range, uint64_t *ret);
+
+struct rev_entry {
+	struct str id;
+	struct rev_id rev;
+};
+
+struct rev_entry_page {
+	struct rev_entry *entries;
+	size_t count;
+	uint64_t skipped; /* of range->skip: a page may end in the middle of skipping */
+	bool more;
+};
+
+/* Documents whose winner is not deleted, by id; ranges as rev_db_list() has them. */
+MUST_USE enum status rev_all_docs_page(struct kv_tx *tx, const struct rev_db *db,
+				       const struct rev_name_range *range, struct arena *arena,
+				       struct rev_entry_page *ret);
+
+/* How many of them come before the range begins. Reads them all. */
+MUST_USE enum status rev_all_docs_offset(struct kv_tx *tx, const struct rev_db *db,
+					 const struct rev_name_range *range, uint64_t *ret);
+
+/* ---- Local documents: revision "0-N", never replicated ---- */
+
+/* `parent` 0: none named. STATUS_DOC_CONFLICT. `ret_rev`: N. */
+MUST_USE enum status rev_local_put(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				   uint64_t parent, const struct doc *doc, uint64_t *ret_rev,
+				   struct err *err);
+/* STATUS_NOT_FOUND. */
+MUST_USE enum status rev_local_get(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				   struct arena *arena, uint64_t *ret_rev, struct rev_doc *ret);
+/* STATUS_NOT_FOUND, STATUS_DOC_CONFLICT. */
+MUST_USE enum status rev_local_delete(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				      uint64_t parent, struct err *err);
+MUST_USE enum status rev_local_page(struct kv_tx *tx, const struct rev_db *db,
+				    const struct rev_name_range *range, struct arena *arena,
+				    struct rev_entry_page *ret);
+
+/* The length of a local document's key prefix, for doc_explode(). */
+size_t rev_local_prefix_bytes(const struct rev_db *db, struct str id);
+
+#endif
