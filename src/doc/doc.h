@@ -11,7 +11,7 @@
  *                                     otherwise a nested (double, text): 1.10, 1e2, -0, 1e400
  *     []                              a nested ()
  *     {}                              a nested (()), so that both come back as they went in
- *     strings longer than a value     (path..., null, 0), (path..., null, 1)...: consecutive pieces;
+ *     strings longer than a value     (path..., null, 0), (path..., null, 1)...: pieces in a row;
  *                                     null cannot be an element of a path
  *
  * The root is not a leaf: an empty document has none. Members come back in key order; of duplicate

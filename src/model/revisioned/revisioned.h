@@ -8,7 +8,8 @@
  *     (P, CHANGES, Incarnation, Versionstamp)
  *                                 → format, DocID, RevPos, RevHash, BranchCount, NotDeleted
  *     (P, REVISIONS, DocID, NotDeleted, RevPos, RevHash)
- *                                 → winner: format, (Incarnation, Versionstamp), BranchCount, (ancestors…)
+ *                                 → winner: format, (Incarnation, Versionstamp), BranchCount,
+ *                                           (ancestors…)
  *                                   others: format, null, null, (ancestors…)
  *     (P, DOCUMENTS, DocID, NotDeleted, RevPos, RevHash)
  *                                 → format (RevisionMetadata); + path… → leaf

@@ -1,0 +1,48 @@
+# The short way in; meson.build has the long one. Each target installs what it needs from Debian's
+# packages first (npm too, for the tests with real clients) and does nothing where that is there.
+
+PREFIX ?= /usr/local
+STORE ?= embedded:./data
+HTTP ?= 127.0.0.1:5984
+
+.PHONY: all run test test-quick bench fuzz install deps clean format
+
+all: build/frond
+
+build/release/build.ninja:
+	scripts/deps build
+	CC=$${CC:-gcc} meson setup build/release --buildtype=release -Db_lto=true -Dstrip=false
+
+.PHONY: build/frond
+build/frond: build/release/build.ninja
+	ninja -C build/release src/cli/frond
+	@ln -sfn release/src/cli/frond build/frond
+
+run: build/frond
+	build/frond serve --store $(STORE) --http $(HTTP)
+
+test:
+	scripts/deps test
+	tests/run
+
+# One sanitized build, no real clients: for between two edits.
+test-quick:
+	scripts/deps test
+	tests/run --quick
+
+fuzz:
+	scripts/deps test
+	tests/run --fuzz
+
+bench: build/frond
+	ninja -C build/release bench/kv_bench
+	build/release/bench/kv_bench
+
+install: build/frond
+	install -D -m 755 build/release/src/cli/frond $(DESTDIR)$(PREFIX)/bin/frond
+
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	rm -rf build
