@@ -1,0 +1,654 @@
+#include "kv/tuple.h"
+
+/* Type codes (FoundationDB's design/tuple.md). Stored: never renumber. */
+enum {
+	CODE_NULL = 0x00,
+	CODE_BYTES = 0x01,
+	CODE_STRING = 0x02,
+	CODE_NESTED = 0x05,
+	CODE_BIGINT_NEGATIVE = 0x0b,
+	CODE_INT_LEAST = 0x0c, /* 8 bytes, negative */
+	CODE_INT_ZERO = 0x14,  /* +n: n bytes, -n: n bytes of a negative one, complemented */
+	CODE_INT_MOST = 0x1c,
+	CODE_BIGINT = 0x1d,
+	CODE_FLOAT = 0x20,
+	CODE_DOUBLE = 0x21,
+	CODE_FALSE = 0x26,
+	CODE_TRUE = 0x27,
+	CODE_UUID = 0x30,
+	CODE_VERSIONSTAMP = 0x33,
+	CODE_ESCAPE = 0xff, /* behind a NUL: the NUL is content */
+};
+
+enum {
+	UUID_BYTES = 16,
+	VERSIONSTAMP_BYTES = 12,
+};
+
+static uint64_t
+load_be64(const uint8_t *p)
+{
+	uint64_t n;
+
+	memcpy(&n, p, sizeof(n));
+	return __builtin_bswap64(n);
+}
+
+static void
+store_be64(uint8_t *p, uint64_t n)
+{
+	n = __builtin_bswap64(n);
+	memcpy(p, &n, sizeof(n));
+}
+
+static uint32_t
+load_be32(const uint8_t *p)
+{
+	uint32_t n;
+
+	memcpy(&n, p, sizeof(n));
+	return __builtin_bswap32(n);
+}
+
+/* ---- Writing ---- */
+
+void
+tuple_put_null(struct buf *b)
+{
+	buf_append_byte(b, CODE_NULL);
+}
+
+void
+tuple_put_nested_null(struct buf *b)
+{
+	static const uint8_t escaped[2] = { CODE_NULL, CODE_ESCAPE };
+
+	buf_append(b, escaped, sizeof(escaped));
+}
+
+static void
+put_escaped(struct buf *b, uint8_t code, struct str s)
+{
+	const char *nul = s.len ? memchr(s.ptr, 0, s.len) : NULL;
+
+	if (!buf_reserve(b, s.len + 2))
+		return;
+	b->ptr[b->len++] = (char)code;
+	while (nul) {
+		size_t n = (size_t)(nul - s.ptr) + 1;
+
+		buf_append(b, s.ptr, n);
+		buf_append_byte(b, CODE_ESCAPE);
+		s = str_skip(s, n);
+		nul = s.len ? memchr(s.ptr, 0, s.len) : NULL;
+	}
+	buf_append_str(b, s);
+	buf_append_byte(b, 0);
+}
+
+void
+tuple_put_bytes(struct buf *b, struct str s)
+{
+	put_escaped(b, CODE_BYTES, s);
+}
+
+void
+tuple_put_str(struct buf *b, struct str utf8)
+{
+	put_escaped(b, CODE_STRING, utf8);
+}
+
+static void
+put_int(struct buf *b, bool negative, uint64_t magnitude)
+{
+	uint8_t encoded[1 + sizeof(magnitude)];
+	unsigned n;
+
+	if (!magnitude) {
+		buf_append_byte(b, CODE_INT_ZERO);
+		return;
+	}
+	n = (unsigned)(71 - __builtin_clzll(magnitude)) / 8;
+	encoded[0] = (uint8_t)(negative ? CODE_INT_ZERO - n : CODE_INT_ZERO + n);
+	store_be64(encoded + 1, (negative ? ~magnitude : magnitude) << (64 - 8 * n));
+	buf_append(b, encoded, 1 + n);
+}
+
+void
+tuple_put_u64(struct buf *b, uint64_t n)
+{
+	put_int(b, false, n);
+}
+
+void
+tuple_put_i64(struct buf *b, int64_t n)
+{
+	put_int(b, n < 0, n < 0 ? -(uint64_t)n : (uint64_t)n);
+}
+
+void
+tuple_put_bigint(struct buf *b, bool negative, struct str magnitude)
+{
+	uint8_t encoded[2 + TUPLE_INT_MAX_BYTES];
+
+	while (magnitude.len && !magnitude.ptr[0])
+		magnitude = str_skip(magnitude, 1);
+	if (magnitude.len > TUPLE_INT_MAX_BYTES) {
+		if (b->failed == STATUS_OK)
+			b->failed = STATUS_LIMIT;
+		return;
+	}
+	if (magnitude.len <= sizeof(uint64_t)) {
+		uint64_t n = 0;
+
+		for (size_t i = 0; i < magnitude.len; i++)
+			n = n << 8 | (uint8_t)magnitude.ptr[i];
+		put_int(b, negative, n);
+		return;
+	}
+	encoded[0] = negative ? CODE_BIGINT_NEGATIVE : CODE_BIGINT;
+	encoded[1] = (uint8_t)magnitude.len;
+	memcpy(encoded + 2, magnitude.ptr, magnitude.len);
+	if (negative)
+		for (size_t i = 1; i < 2 + magnitude.len; i++)
+			encoded[i] = (uint8_t)~encoded[i];
+	buf_append(b, encoded, 2 + magnitude.len);
+}
+
+void
+tuple_put_float(struct buf *b, float f)
+{
+	uint8_t encoded[1 + sizeof(uint32_t)] = { CODE_FLOAT };
+	uint32_t bits;
+
+	memcpy(&bits, &f, sizeof(bits));
+	bits = bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
+	bits = __builtin_bswap32(bits);
+	memcpy(encoded + 1, &bits, sizeof(bits));
+	buf_append(b, encoded, sizeof(encoded));
+}
+
+void
+tuple_put_double(struct buf *b, double d)
+{
+	uint8_t encoded[1 + sizeof(uint64_t)] = { CODE_DOUBLE };
+	uint64_t bits;
+
+	memcpy(&bits, &d, sizeof(bits));
+	store_be64(encoded + 1, bits >> 63 ? ~bits : bits | UINT64_C(1) << 63);
+	buf_append(b, encoded, sizeof(encoded));
+}
+
+void
+tuple_put_bool(struct buf *b, bool value)
+{
+	buf_append_byte(b, value ? CODE_TRUE : CODE_FALSE);
+}
+
+void
+tuple_put_uuid(struct buf *b, const uint8_t uuid[16])
+{
+	if (!buf_reserve(b, 1 + UUID_BYTES))
+		return;
+	buf_append_byte(b, CODE_UUID);
+	buf_append(b, uuid, UUID_BYTES);
+}
+
+size_t
+tuple_put_versionstamp(struct buf *b, const uint8_t stamp[12])
+{
+	size_t offset = b->len + 1;
+
+	if (!buf_reserve(b, 1 + VERSIONSTAMP_BYTES))
+		return 0;
+	buf_append_byte(b, CODE_VERSIONSTAMP);
+	buf_append(b, stamp, VERSIONSTAMP_BYTES);
+	return offset;
+}
+
+void
+tuple_open(struct buf *b)
+{
+	buf_append_byte(b, CODE_NESTED);
+}
+
+void
+tuple_close(struct buf *b)
+{
+	buf_append_byte(b, 0);
+}
+
+/* ---- Reading ---- */
+
+struct tuple_reader
+tuple_reader_nested(const struct tuple_elem *nested)
+{
+	return (struct tuple_reader){ nested->raw, true };
+}
+
+/* The length of the content of the string that `s` continues with, 00 FF included; its end is a
+ * single NUL. SIZE_MAX if there is none. */
+static size_t
+string_len(struct str s, bool *ret_escaped)
+{
+	const char *at = s.ptr;
+	const char *end = s.ptr + s.len;
+
+	*ret_escaped = false;
+	for (;;) {
+		const char *nul = at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
+
+		if (!nul)
+			return SIZE_MAX;
+		if (end - nul < 2 || (uint8_t)nul[1] != CODE_ESCAPE)
+			return (size_t)(nul - s.ptr);
+		*ret_escaped = true;
+		at = nul + 2;
+	}
+}
+
+/* Bytes behind the type code where that alone tells, otherwise -1. */
+static int
+fixed_len(uint8_t code)
+{
+	if (code >= CODE_INT_LEAST && code <= CODE_INT_MOST)
+		return code < CODE_INT_ZERO ? CODE_INT_ZERO - code : code - CODE_INT_ZERO;
+	switch (code) {
+	case CODE_FALSE:
+	case CODE_TRUE:
+		return 0;
+	case CODE_FLOAT:
+		return 4;
+	case CODE_DOUBLE:
+		return 8;
+	case CODE_UUID:
+		return UUID_BYTES;
+	case CODE_VERSIONSTAMP:
+		return VERSIONSTAMP_BYTES;
+	default:
+		return -1;
+	}
+}
+
+/* The length of one element that is neither null nor nested, type code included; 0 if it is none. */
+static size_t
+flat_len(struct str s)
+{
+	uint8_t code = (uint8_t)s.ptr[0];
+	int fixed = fixed_len(code);
+	size_t len;
+
+	if (fixed >= 0) {
+		len = 1 + (size_t)fixed;
+	} else if (code == CODE_BYTES || code == CODE_STRING) {
+		bool escaped;
+
+		len = string_len(str_skip(s, 1), &escaped);
+		return len == SIZE_MAX ? 0 : len + 2;
+	} else if (code == CODE_BIGINT || code == CODE_BIGINT_NEGATIVE) {
+		if (s.len < 2)
+			return 0;
+		len = 2 + (size_t)(code == CODE_BIGINT ? (uint8_t)s.ptr[1] : (uint8_t)~s.ptr[1]);
+	} else {
+		return 0;
+	}
+	return len <= s.len ? len : 0;
+}
+
+/* The length of the elements of the nested tuple that `s` continues with, without the NUL that
+ * ends it; SIZE_MAX if it does not end or is too deep. */
+static size_t
+nested_len(struct str s)
+{
+	unsigned depth = 1;
+	size_t at = 0;
+
+	while (at < s.len) {
+		struct str rest = str_skip(s, at);
+		size_t n = 1;
+
+		if (rest.ptr[0] == CODE_NULL) {
+			if (rest.len > 1 && (uint8_t)rest.ptr[1] == CODE_ESCAPE)
+				n = 2;
+			else if (!--depth)
+				return at;
+		} else if (rest.ptr[0] == CODE_NESTED) {
+			if (++depth > TUPLE_MAX_DEPTH)
+				return SIZE_MAX;
+		} else {
+			n = flat_len(rest);
+			if (!n)
+				return SIZE_MAX;
+		}
+		at += n;
+	}
+	return SIZE_MAX;
+}
+
+/* `s` begins with the integer's type code and holds all of it. */
+static enum status
+read_int(struct str s, struct tuple_elem *ret)
+{
+	uint8_t code = (uint8_t)s.ptr[0];
+	unsigned n = (unsigned)(code < CODE_INT_ZERO ? CODE_INT_ZERO - code : code - CODE_INT_ZERO);
+	uint64_t v = 0;
+
+	ret->kind = TUPLE_INT;
+	ret->negative = code < CODE_INT_ZERO;
+	ret->magnitude = 0;
+	ret->encoding = str_of(s.ptr, 1 + n);
+	if (!n)
+		return STATUS_OK;
+	if (s.len > sizeof(v)) {
+		v = load_be64((const uint8_t *)s.ptr + 1) >> (64 - 8 * n);
+	} else {
+		for (unsigned i = 1; i <= n; i++)
+			v = v << 8 | (uint8_t)s.ptr[i];
+	}
+	if (ret->negative)
+		v = ~v & UINT64_MAX >> (64 - 8 * n);
+	/* One integer has one encoding: none with leading zeros. */
+	if (!(v >> (8 * (n - 1))))
+		return STATUS_CORRUPT;
+	if (ret->negative && v > UINT64_C(1) << 63) {
+		ret->kind = TUPLE_BIGINT;
+		ret->raw = str_of(s.ptr + 1, n);
+	} else {
+		ret->magnitude = v;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+read_bigint(struct str s, size_t len, struct tuple_elem *ret)
+{
+	ret->kind = TUPLE_BIGINT;
+	ret->negative = s.ptr[0] == CODE_BIGINT_NEGATIVE;
+	ret->raw = str_of(s.ptr + 2, len - 2);
+	ret->encoding = str_of(s.ptr, len);
+	if (ret->raw.len <= sizeof(uint64_t) ||
+	    (uint8_t)ret->raw.ptr[0] == (ret->negative ? 0xff : 0))
+		return STATUS_CORRUPT;
+	return STATUS_OK;
+}
+
+static void
+read_float(const uint8_t *p, struct tuple_elem *ret)
+{
+	uint32_t bits = load_be32(p);
+
+	bits = bits >> 31 ? bits & ~(UINT32_C(1) << 31) : ~bits;
+	memcpy(&ret->f, &bits, sizeof(bits));
+}
+
+static void
+read_double(const uint8_t *p, struct tuple_elem *ret)
+{
+	uint64_t bits = load_be64(p);
+
+	bits = bits >> 63 ? bits & ~(UINT64_C(1) << 63) : ~bits;
+	memcpy(&ret->d, &bits, sizeof(bits));
+}
+
+static enum status
+read_string(struct str s, struct tuple_elem *ret)
+{
+	size_t n = string_len(str_skip(s, 1), &ret->escaped);
+
+	if (n == SIZE_MAX)
+		return STATUS_CORRUPT;
+	ret->kind = s.ptr[0] == CODE_BYTES ? TUPLE_BYTES : TUPLE_STRING;
+	ret->raw = str_of(s.ptr + 1, n);
+	ret->encoding = str_of(s.ptr, n + 2);
+	return STATUS_OK;
+}
+
+static enum status
+read_nested(struct str s, struct tuple_elem *ret)
+{
+	size_t n = nested_len(str_skip(s, 1));
+
+	if (n == SIZE_MAX)
+		return STATUS_CORRUPT;
+	ret->kind = TUPLE_NESTED;
+	ret->raw = str_of(s.ptr + 1, n);
+	ret->encoding = str_of(s.ptr, n + 2);
+	return STATUS_OK;
+}
+
+static enum status
+read_null(const struct tuple_reader *r, struct tuple_elem *ret)
+{
+	if (r->nested && (r->rest.len < 2 || (uint8_t)r->rest.ptr[1] != CODE_ESCAPE))
+		return STATUS_CORRUPT;
+	ret->kind = TUPLE_NULL;
+	ret->encoding = str_of(r->rest.ptr, r->nested ? 2 : 1);
+	return STATUS_OK;
+}
+
+/* An element whose length its type code tells, other than integers. */
+static enum status
+read_fixed(struct str s, struct tuple_elem *ret)
+{
+	const uint8_t *content = (const uint8_t *)s.ptr + 1;
+	size_t len = flat_len(s);
+
+	if (!len)
+		return STATUS_CORRUPT;
+	ret->encoding = str_of(s.ptr, len);
+	switch ((uint8_t)s.ptr[0]) {
+	case CODE_FLOAT:
+		ret->kind = TUPLE_FLOAT;
+		read_float(content, ret);
+		return STATUS_OK;
+	case CODE_DOUBLE:
+		ret->kind = TUPLE_DOUBLE;
+		read_double(content, ret);
+		return STATUS_OK;
+	case CODE_FALSE:
+		ret->kind = TUPLE_FALSE;
+		return STATUS_OK;
+	case CODE_TRUE:
+		ret->kind = TUPLE_TRUE;
+		return STATUS_OK;
+	case CODE_UUID:
+		ret->kind = TUPLE_UUID;
+		ret->raw = str_of(content, UUID_BYTES);
+		return STATUS_OK;
+	case CODE_VERSIONSTAMP:
+		ret->kind = TUPLE_VERSIONSTAMP;
+		ret->raw = str_of(content, VERSIONSTAMP_BYTES);
+		return STATUS_OK;
+	default:
+		return STATUS_CORRUPT;
+	}
+}
+
+enum status
+tuple_next(struct tuple_reader *r, struct tuple_elem *ret)
+{
+	struct str s = r->rest;
+	uint8_t code;
+	size_t len;
+
+	if (!s.len)
+		return STATUS_NOT_FOUND;
+	code = (uint8_t)s.ptr[0];
+	if (code == CODE_BYTES || code == CODE_STRING) {
+		TRY(read_string(s, ret));
+	} else if (code >= CODE_INT_LEAST && code <= CODE_INT_MOST) {
+		if (s.len <= (size_t)fixed_len(code))
+			return STATUS_CORRUPT;
+		TRY(read_int(s, ret));
+	} else if (code == CODE_NULL) {
+		TRY(read_null(r, ret));
+	} else if (code == CODE_NESTED) {
+		TRY(read_nested(s, ret));
+	} else if (code == CODE_BIGINT || code == CODE_BIGINT_NEGATIVE) {
+		len = flat_len(s);
+		if (!len)
+			return STATUS_CORRUPT;
+		TRY(read_bigint(s, len, ret));
+	} else {
+		TRY(read_fixed(s, ret));
+	}
+	r->rest = str_skip(s, ret->encoding.len);
+	return STATUS_OK;
+}
+
+/* As tuple_next(); the end, or another kind than `kind`, is STATUS_CORRUPT and moves nothing. */
+static enum status
+next_of_kind(struct tuple_reader *r, enum tuple_kind kind, struct tuple_elem *ret)
+{
+	struct tuple_reader next = *r;
+
+	if (tuple_next(&next, ret) != STATUS_OK || ret->kind != kind)
+		return STATUS_CORRUPT;
+	*r = next;
+	return STATUS_OK;
+}
+
+enum status
+tuple_next_u64(struct tuple_reader *r, uint64_t *ret)
+{
+	struct tuple_reader next = *r;
+	struct tuple_elem e;
+
+	TRY(next_of_kind(&next, TUPLE_INT, &e));
+	if (e.negative)
+		return STATUS_CORRUPT;
+	*r = next;
+	*ret = e.magnitude;
+	return STATUS_OK;
+}
+
+enum status
+tuple_next_i64(struct tuple_reader *r, int64_t *ret)
+{
+	struct tuple_reader next = *r;
+	struct tuple_elem e;
+
+	TRY(next_of_kind(&next, TUPLE_INT, &e));
+	if (!e.negative && e.magnitude > INT64_MAX)
+		return STATUS_CORRUPT;
+	*r = next;
+	*ret = (int64_t)(e.negative ? -e.magnitude : e.magnitude);
+	return STATUS_OK;
+}
+
+enum status
+tuple_next_bool(struct tuple_reader *r, bool *ret)
+{
+	struct tuple_reader next = *r;
+	struct tuple_elem e;
+
+	if (tuple_next(&next, &e) != STATUS_OK || (e.kind != TUPLE_FALSE && e.kind != TUPLE_TRUE))
+		return STATUS_CORRUPT;
+	*r = next;
+	*ret = e.kind == TUPLE_TRUE;
+	return STATUS_OK;
+}
+
+static enum status
+next_content(struct tuple_reader *r, enum tuple_kind kind, struct buf *scratch, struct str *ret)
+{
+	struct tuple_reader next = *r;
+	struct tuple_elem e;
+	size_t at = scratch->len;
+
+	TRY(next_of_kind(&next, kind, &e));
+	if (e.escaped) {
+		tuple_unescape(&e, scratch);
+		TRY(buf_status(scratch));
+		*ret = str_of(scratch->ptr + at, scratch->len - at);
+	} else {
+		*ret = e.raw;
+	}
+	*r = next;
+	return STATUS_OK;
+}
+
+enum status
+tuple_next_bytes(struct tuple_reader *r, struct buf *scratch, struct str *ret)
+{
+	/* Strings are accepted, too: the content is what the caller is after. */
+	if (r->rest.len && r->rest.ptr[0] == CODE_STRING)
+		return next_content(r, TUPLE_STRING, scratch, ret);
+	return next_content(r, TUPLE_BYTES, scratch, ret);
+}
+
+enum status
+tuple_next_str(struct tuple_reader *r, struct buf *scratch, struct str *ret)
+{
+	return next_content(r, TUPLE_STRING, scratch, ret);
+}
+
+enum status
+tuple_next_versionstamp(struct tuple_reader *r, const uint8_t **ret)
+{
+	struct tuple_elem e;
+
+	TRY(next_of_kind(r, TUPLE_VERSIONSTAMP, &e));
+	*ret = (const uint8_t *)e.raw.ptr;
+	return STATUS_OK;
+}
+
+enum status
+tuple_next_nested(struct tuple_reader *r, struct tuple_reader *ret)
+{
+	struct tuple_elem e;
+
+	TRY(next_of_kind(r, TUPLE_NESTED, &e));
+	*ret = tuple_reader_nested(&e);
+	return STATUS_OK;
+}
+
+void
+tuple_unescape(const struct tuple_elem *e, struct buf *ret)
+{
+	struct str s = e->raw;
+
+	if (!e->escaped) {
+		buf_append_str(ret, s);
+		return;
+	}
+	while (s.len) {
+		const char *nul = memchr(s.ptr, 0, s.len);
+		size_t n = nul ? (size_t)(nul - s.ptr) + 1 : s.len;
+
+		buf_append(ret, s.ptr, n);
+		s = str_skip(s, nul ? n + 1 : n);
+	}
+}
+
+void
+tuple_bigint(const struct tuple_elem *e, struct buf *ret)
+{
+	uint8_t bytes[sizeof(e->magnitude)];
+	size_t zeros;
+
+	if (e->kind == TUPLE_INT) {
+		store_be64(bytes, e->magnitude);
+		zeros = e->magnitude ? (size_t)__builtin_clzll(e->magnitude) / 8 : sizeof(bytes);
+		buf_append(ret, bytes + zeros, sizeof(bytes) - zeros);
+		return;
+	}
+	if (!buf_reserve(ret, e->raw.len))
+		return;
+	for (size_t i = 0; i < e->raw.len; i++)
+		ret->ptr[ret->len++] = (char)(e->negative ? ~e->raw.ptr[i] : e->raw.ptr[i]);
+}
+
+/* ---- Ranges ---- */
+
+enum status
+tuple_prefix_end(struct str prefix, struct buf *ret)
+{
+	while (prefix.len && (uint8_t)prefix.ptr[prefix.len - 1] == 0xff)
+		prefix.len--;
+	if (!prefix.len)
+		return STATUS_INVALID;
+	buf_append(ret, prefix.ptr, prefix.len - 1);
+	buf_append_byte(ret, (uint8_t)(prefix.ptr[prefix.len - 1] + 1));
+	return buf_status(ret);
+}
