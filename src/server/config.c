@@ -1,0 +1,394 @@
+#include "server/config.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+enum {
+	CONFIG_ARENA_BYTES = 1024 * 1024,
+	INI_NAME_BYTES = 48, /* inih cuts longer names and sections without a word */
+};
+
+enum value_kind {
+	VALUE_TEXT,   /* const char * */
+	VALUE_SIZE,   /* size_t, at least `least` */
+	VALUE_U64,    /* likewise */
+	VALUE_UINT,   /* unsigned, likewise */
+	VALUE_PORT,   /* uint16_t, 0 for any free one */
+	VALUE_LEVEL,  /* enum log_level */
+	VALUE_SECRET, /* struct str */
+};
+
+struct setting {
+	const char *section;
+	const char *name;
+	enum value_kind kind;
+	size_t offset; /* in struct config */
+	uint64_t least;
+	uint64_t most;
+};
+
+static const struct setting settings[] = {
+	{ "chttpd", "bind_address", VALUE_TEXT, offsetof(struct config, host), 0, 0 },
+	{ "chttpd", "port", VALUE_PORT, offsetof(struct config, port), 0, 65535 },
+	{ "chttpd", "max_connections", VALUE_SIZE, offsetof(struct config, server.max_connections),
+	  1, 1000000 },
+	{ "chttpd", "max_http_request_size", VALUE_SIZE, offsetof(struct config, body_bytes), 1024,
+	  UINT64_C(4) << 30 },
+	{ "chttpd", "changes_timeout", VALUE_U64, offsetof(struct config, changes_timeout_ms), 1,
+	  3600000 },
+	{ "chttpd_auth", "secret", VALUE_SECRET, offsetof(struct config, secret), 0, 0 },
+	{ "couchdb", "max_document_size", VALUE_SIZE, offsetof(struct config, doc_bytes), 1,
+	  8000000 },
+	{ "log", "level", VALUE_LEVEL, offsetof(struct config, log_level), 0, 0 },
+	{ "frond", "store", VALUE_TEXT, offsetof(struct config, store), 0, 0 },
+	{ "frond", "cache_bytes", VALUE_U64, offsetof(struct config, cache_bytes), 1 << 20,
+	  UINT64_C(1) << 50 },
+	{ "frond", "loops", VALUE_UINT, offsetof(struct config, server.loops), 1, 1024 },
+	{ "frond", "pool_threads", VALUE_UINT, offsetof(struct config, server.pool_threads), 1,
+	  1024 },
+	{ "frond", "header_bytes", VALUE_SIZE, offsetof(struct config, server.header_bytes), 1024,
+	  16 << 20 },
+	{ "frond", "request_bytes", VALUE_SIZE, offsetof(struct config, server.request_bytes),
+	  1 << 20, UINT64_C(64) << 30 },
+	{ "frond", "output_bytes", VALUE_SIZE, offsetof(struct config, server.output_bytes), 4096,
+	  1 << 30 },
+	{ "frond", "header_timeout_ms", VALUE_U64,
+	  offsetof(struct config, server.header_timeout_ms), 1, 86400000 },
+	{ "frond", "idle_timeout_ms", VALUE_U64, offsetof(struct config, server.idle_timeout_ms), 1,
+	  86400000 },
+	{ "frond", "body_timeout_ms", VALUE_U64, offsetof(struct config, server.body_timeout_ms), 1,
+	  86400000 },
+	{ "frond", "drain_timeout_ms", VALUE_U64, offsetof(struct config, server.drain_timeout_ms),
+	  1, 86400000 },
+};
+
+enum {
+	SETTINGS_COUNT = sizeof(settings) / sizeof(settings[0])
+};
+
+enum status
+config_init(struct config *c)
+{
+	*c = (struct config){
+		.arena = arena_new(CONFIG_ARENA_BYTES),
+		.store = CONFIG_STORE,
+		.host = CONFIG_HOST,
+		.port = CONFIG_PORT,
+		.log_level = LOG_LEVEL_INFO,
+	};
+	return c->arena ? STATUS_OK : STATUS_NOMEM;
+}
+
+void
+config_fini(struct config *c)
+{
+	arena_free(c->arena);
+	*c = (struct config){ 0 };
+}
+
+/* ---- Single settings ---- */
+
+static enum status
+copy_text(struct config *c, struct str text, const char **ret, struct err *err)
+{
+	struct str copy = arena_dup(c->arena, text);
+
+	if (!copy.ptr)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	*ret = copy.ptr;
+	return STATUS_OK;
+}
+
+enum status
+config_set_store(struct config *c, const char *url, struct err *err)
+{
+	return copy_text(c, str_from_cstr(url), &c->store, err);
+}
+
+enum status
+config_set_listen(struct config *c, const char *host_port, struct err *err)
+{
+	const char *colon = strrchr(host_port, ':');
+	struct str host;
+	uint64_t port;
+
+	if (!colon || colon == host_port || !str_to_u64(str_from_cstr(colon + 1), &port) ||
+	    port > 65535)
+		return err_set(err, STATUS_INVALID, "\"%s\" is not HOST:PORT", host_port);
+	host = str_of(host_port, (size_t)(colon - host_port));
+	if (host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']')
+		host = str_of(host.ptr + 1, host.len - 2);
+	else if (memchr(host.ptr, ':', host.len))
+		return err_set(err, STATUS_INVALID,
+			       "\"%s\": an IPv6 address needs brackets, as in [::1]:5984",
+			       host_port);
+	TRY(copy_text(c, host, &c->host, err));
+	c->port = (uint16_t)port;
+	return STATUS_OK;
+}
+
+enum status
+config_set_admin(struct config *c, struct str name, struct str password, struct err *err)
+{
+	struct config_admin *admin = NULL;
+	struct str password_copy;
+	struct str name_copy;
+
+	for (size_t i = 0; i < c->admins_count && !admin; i++)
+		if (str_eq(c->admins[i].name, name))
+			admin = &c->admins[i];
+	if (!admin && c->admins_count == AUTH_ADMINS_LIMIT)
+		return err_set(err, STATUS_LIMIT, "more than %d administrators", AUTH_ADMINS_LIMIT);
+	name_copy = arena_dup(c->arena, name);
+	password_copy = arena_dup(c->arena, password);
+	if (!name_copy.ptr || !password_copy.ptr)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	if (!admin)
+		admin = &c->admins[c->admins_count++];
+	*admin = (struct config_admin){ name_copy, password_copy };
+	return STATUS_OK;
+}
+
+bool
+config_is_loopback(const struct config *c)
+{
+	return strncmp(c->host, "127.", 4) == 0 || strcmp(c->host, "::1") == 0 ||
+	       strcmp(c->host, "localhost") == 0;
+}
+
+void
+config_listen_text(const struct config *c, char *ret, size_t n)
+{
+	const char *host = strcmp(c->host, "localhost") == 0 ? "127.0.0.1" : c->host;
+
+	snprintf(ret, n, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, (unsigned)c->port);
+}
+
+/* ---- The file ---- */
+
+struct reading {
+	struct config *config;
+	FILE *file;
+	const char *name;
+	size_t line;
+	struct err *err;
+	enum status failed; /* of the first thing that was wrong */
+};
+
+static void fail(struct reading *r, enum status status, const char *fmt, ...) PRINTF(3, 4);
+
+static void
+fail(struct reading *r, enum status status, const char *fmt, ...)
+{
+	char text[ERR_TEXT_BYTES];
+	va_list args;
+
+	if (r->failed != STATUS_OK)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	r->failed = err_set(r->err, status, "%s:%zu: %s", r->name, r->line, text);
+}
+
+static bool
+parse_level(struct str text, enum log_level *ret)
+{
+	static const struct {
+		const char *name;
+		enum log_level level;
+	} levels[] = {
+		/* CouchDB has more steps than there are here. */
+		{ "debug", LOG_LEVEL_DEBUG },    { "info", LOG_LEVEL_INFO },
+		{ "notice", LOG_LEVEL_INFO },    { "warn", LOG_LEVEL_WARN },
+		{ "warning", LOG_LEVEL_WARN },   { "error", LOG_LEVEL_ERROR },
+		{ "critical", LOG_LEVEL_ERROR }, { "none", LOG_LEVEL_ERROR },
+	};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		if (str_eq(text, str_from_cstr(levels[i].name))) {
+			*ret = levels[i].level;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+set_number(struct reading *r, const struct setting *s, struct str value)
+{
+	char *field = (char *)r->config + s->offset;
+	uint64_t n;
+
+	if (!str_to_u64(value, &n) || n < s->least || n > s->most) {
+		fail(r, STATUS_INVALID, "[%s] %s: \"%.*s\" is not a whole number from %llu to %llu",
+		     s->section, s->name, STR_ARG(value), (unsigned long long)s->least,
+		     (unsigned long long)s->most);
+		return;
+	}
+	if (s->kind == VALUE_SIZE)
+		*(size_t *)(void *)field = (size_t)n;
+	else if (s->kind == VALUE_U64)
+		*(uint64_t *)(void *)field = n;
+	else if (s->kind == VALUE_UINT)
+		*(unsigned *)(void *)field = (unsigned)n;
+	else
+		*(uint16_t *)(void *)field = (uint16_t)n;
+}
+
+static void
+set_text(struct reading *r, const struct setting *s, struct str value)
+{
+	char *field = (char *)r->config + s->offset;
+	const char *copy;
+
+	if (value.len == 0) {
+		fail(r, STATUS_INVALID, "[%s] %s: must not be empty", s->section, s->name);
+		return;
+	}
+	if (copy_text(r->config, value, &copy, NULL) != STATUS_OK) {
+		fail(r, STATUS_NOMEM, "out of memory");
+		return;
+	}
+	if (s->kind == VALUE_TEXT)
+		*(const char **)(void *)field = copy;
+	else if (value.len < AUTH_SECRET_MIN_BYTES)
+		fail(r, STATUS_INVALID, "[%s] %s: must have at least %d characters", s->section,
+		     s->name, AUTH_SECRET_MIN_BYTES);
+	else
+		*(struct str *)(void *)field = str_of(copy, value.len);
+}
+
+static void
+set_value(struct reading *r, const struct setting *s, struct str value)
+{
+	switch (s->kind) {
+	case VALUE_SIZE:
+	case VALUE_U64:
+	case VALUE_UINT:
+	case VALUE_PORT:
+		set_number(r, s, value);
+		return;
+	case VALUE_TEXT:
+	case VALUE_SECRET:
+		set_text(r, s, value);
+		return;
+	case VALUE_LEVEL:
+		if (!parse_level(value, (enum log_level *)(void *)((char *)r->config + s->offset)))
+			fail(r, STATUS_INVALID,
+			     "[%s] %s: \"%.*s\" is none of debug, info, notice, warning, error, "
+			     "critical, none",
+			     s->section, s->name, STR_ARG(value));
+		return;
+	}
+}
+
+static void
+set_admin(struct reading *r, const char *name, const char *password)
+{
+	struct err err = { 0 };
+	enum status status;
+
+	if (strlen(name) >= INI_NAME_BYTES)
+		fail(r, STATUS_INVALID, "[admins] %s...: a name here must be shorter than %d bytes",
+		     name, INI_NAME_BYTES);
+	else if (*password == '\0')
+		fail(r, STATUS_INVALID, "[admins] %s: the password must not be empty", name);
+	else {
+		status = config_set_admin(r->config, str_from_cstr(name), str_from_cstr(password),
+					  &err);
+		if (status != STATUS_OK)
+			fail(r, status, "[admins] %s: %s", name, err.text);
+	}
+}
+
+static int
+handle_setting(void *arg, const char *section, const char *name, const char *value)
+{
+	struct reading *r = arg;
+	bool known_section = false;
+
+	if (strcmp(section, "admins") == 0) {
+		set_admin(r, name, value);
+		return 1;
+	}
+	if (strcmp(section, "httpd") == 0)
+		section = "chttpd"; /* CouchDB moved its settings from one to the other */
+	for (size_t i = 0; i < SETTINGS_COUNT; i++) {
+		if (strcmp(settings[i].section, section) != 0)
+			continue;
+		known_section = true;
+		if (strcmp(settings[i].name, name) == 0) {
+			set_value(r, &settings[i], str_from_cstr(value));
+			return 1;
+		}
+	}
+	if (*section == '\0')
+		fail(r, STATUS_INVALID, "\"%s\" stands before the first [section]", name);
+	else if (known_section)
+		fail(r, STATUS_INVALID, "[%s] has no setting \"%s\"", section, name);
+	else
+		fail(r, STATUS_INVALID, "there is no section [%s] (with \"%s\" in it)", section,
+		     name);
+	return 1;
+}
+
+/*
+ * inih's fgets(): counts lines, refuses what inih would cut, and takes indentation off, which inih
+ * would take for the continuation of the value before.
+ */
+static char *
+read_line(char *ret, int n, void *arg)
+{
+	struct reading *r = arg;
+	char *text = ret;
+	size_t len;
+
+	if (r->failed != STATUS_OK || !fgets(ret, n, r->file))
+		return NULL;
+	r->line++;
+	len = strlen(ret);
+	if (len > CONFIG_LINE_BYTES || (len && ret[len - 1] != '\n' && !feof(r->file))) {
+		fail(r, STATUS_INVALID, "the line is longer than %d bytes", CONFIG_LINE_BYTES);
+		return NULL;
+	}
+	text += strspn(text, " \t");
+	memmove(ret, text, strlen(text) + 1);
+	/* inih says neither which line it did not understand nor why; so ask first. */
+	if (*ret && !strchr(";#[\r\n", *ret) && !strpbrk(ret, "=:"))
+		fail(r, STATUS_INVALID, "this is neither \"name = value\" nor a [section]");
+	if (*ret == '[' && !strchr(ret, ']'))
+		fail(r, STATUS_INVALID, "the section's name has no ]");
+	return ret;
+}
+
+enum status
+config_read(struct config *c, FILE *file, const char *name, struct err *err)
+{
+	struct reading r = { .config = c, .file = file, .name = name, .err = err };
+	int line = ini_parse_stream(read_line, &r, handle_setting, &r);
+
+	TRY(r.failed);
+	if (ferror(file))
+		return err_set(err, STATUS_IO, "%s: cannot read: %s", name, strerror(errno));
+	if (line != 0)
+		return err_set(err, STATUS_INVALID, "%s:%d: cannot make sense of this line", name,
+			       line);
+	return STATUS_OK;
+}
+
+enum status
+config_read_file(struct config *c, const char *path, struct err *err)
+{
+	FILE *file = fopen(path, "re");
+	enum status status;
+
+	if (!file)
+		return err_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO, "%s: %s", path,
+			       strerror(errno));
+	status = config_read(c, file, path, err);
+	fclose(file);
+	return status;
+}

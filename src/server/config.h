@@ -1,0 +1,81 @@
+/*
+ * Settings: defaults, then a file, then the command line, each winning over what came before.
+ *
+ * The file has CouchDB's form and, where CouchDB has a setting, its name: sections in brackets,
+ * `name = value` lines, comments after ';' or '#'. docs/OPERATING.md lists every setting. An unknown
+ * section or name and a value that makes no sense are errors that name the file, the line and the
+ * key: a typing mistake must not become a default.
+ */
+#ifndef FROND_SERVER_CONFIG_H
+#define FROND_SERVER_CONFIG_H
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "server/auth.h"
+#include "server/server.h"
+
+enum {
+	CONFIG_LINE_BYTES = 190, /* a line of the file, without its end */
+	CONFIG_PORT = 5984,      /* CouchDB's */
+};
+
+#define CONFIG_STORE "embedded:./data"
+#define CONFIG_HOST  "127.0.0.1"
+
+struct config_admin {
+	struct str name;
+	struct str password; /* plain, or as auth_is_hashed() has it */
+};
+
+/* Strings live in `arena` and end in NUL. */
+struct config {
+	struct arena *arena;
+	const char *store; /* a URL for kv_open() */
+	const char *host;  /* bind_address: an IP address, an IPv6 one without brackets */
+	uint16_t port;
+	struct config_admin admins[AUTH_ADMINS_LIMIT];
+	size_t admins_count;
+	struct str secret; /* of cookies; empty: a new one with each start */
+	enum log_level log_level;
+	uint64_t cache_bytes;        /* 0: the engine's default */
+	size_t doc_bytes;            /* 0: the door's defaults, as below */
+	size_t body_bytes;           /* a request's */
+	uint64_t changes_timeout_ms; /* a feed's wait */
+	struct server_config server; /* limits and timeouts; the rest is the caller's */
+};
+
+/* The defaults. STATUS_NOMEM. */
+MUST_USE enum status config_init(struct config *c);
+void config_fini(struct config *c);
+
+/* STATUS_NOT_FOUND, STATUS_IO; STATUS_INVALID; STATUS_NOMEM. `path` is only borrowed. */
+MUST_USE enum status config_read_file(struct config *c, const char *path, struct err *err);
+
+/* The same from an open file, called `name` in errors. */
+MUST_USE enum status config_read(struct config *c, FILE *file, const char *name, struct err *err);
+
+/* Copies the URL of the store. STATUS_NOMEM. */
+MUST_USE enum status config_set_store(struct config *c, const char *url, struct err *err);
+
+/* "127.0.0.1:5984", "[::1]:0", "localhost:80". STATUS_INVALID. */
+MUST_USE enum status config_set_listen(struct config *c, const char *host_port, struct err *err);
+
+/* Adds one, or replaces the password of one that is there. STATUS_LIMIT, STATUS_NOMEM. */
+MUST_USE enum status config_set_admin(struct config *c, struct str name, struct str password,
+				      struct err *err);
+
+/* True if only this machine can reach the address that is bound. */
+bool config_is_loopback(const struct config *c);
+
+/* "HOST:PORT" for server_listen(), IPv6 in brackets. Cut if `n` is too small. */
+void config_listen_text(const struct config *c, char *ret, size_t n);
+
+enum {
+	CONFIG_LISTEN_TEXT_BYTES = 320,
+};
+
+#endif
