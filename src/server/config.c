@@ -7,7 +7,6 @@
 
 enum {
 	CONFIG_ARENA_BYTES = 1024 * 1024,
-	INI_NAME_BYTES = 48, /* inih cuts longer names and sections without a word */
 };
 
 enum value_kind {
@@ -291,10 +290,7 @@ set_admin(struct reading *r, const char *name, const char *password)
 	struct err err = { 0 };
 	enum status status;
 
-	if (strlen(name) >= INI_NAME_BYTES)
-		fail(r, STATUS_INVALID, "[admins] %s...: a name here must be shorter than %d bytes",
-		     name, INI_NAME_BYTES);
-	else if (*password == '\0')
+	if (*password == '\0')
 		fail(r, STATUS_INVALID, "[admins] %s: the password must not be empty", name);
 	else {
 		status = config_set_admin(r->config, str_from_cstr(name), str_from_cstr(password),
