@@ -3,7 +3,7 @@
  *
  * A database's name maps to a short prefix P; its subspaces:
  *
- *     (ROOT, 1, DbName)           → format, P, incarnation, uuid, created, scheme
+ *     (ROOT, 1, DbName)           → format, P, incarnation, uuid, created, scheme, revs_limit
  *     (P, ALL_DOCS, DocID)        → format, RevPos, RevHash
  *     (P, CHANGES, Incarnation, Versionstamp)
  *                                 → format, DocID, RevPos, RevHash, BranchCount, NotDeleted
@@ -17,6 +17,7 @@
  *     (P, ATTACHMENTS, …), (P, INDEXES, …)  reserved
  *     (P, CONFIG, name)           → value
  *     (P, STATS, name)            → little-endian counter, changed by atomic addition
+ *     (P, STATS, "changed")       → Versionstamp of the newest change: what feeds watch
  *
  * The winner is always the last key of its document in REVISIONS, and only its value carries the
  * Sequence. CHANGES carries the winner's deleted flag, whichever branch was edited.
@@ -39,9 +40,10 @@ enum {
 	REV_SEQUENCE_HEX_BYTES = 26,
 	REV_HASH_BYTES = 16, /* CouchDB's hashes; opaque ones, as clients make them, may differ */
 	REV_HASH_LIMIT_BYTES = 512, /* of an opaque one */
-	REV_LIMIT_DEFAULT = 1000,   /* _revs_limit: ancestors kept for a branch */
-	REV_LIMIT_MAX = 4000,       /* seed 3 */
-	REV_BATCH_EDITS = 65535,    /* edits in one transaction: two bytes of a versionstamp */
+	/* _revs_limit: revisions that a branch remembers, its leaf included, as in CouchDB. */
+	REV_LIMIT_DEFAULT = 1000,
+	REV_LIMIT_MAX = 4000,    /* seed 3 */
+	REV_BATCH_EDITS = 65535, /* edits in one transaction: two bytes of a versionstamp */
 };
 
 /* The seeds' names for the numbers in keys. Stored: never renumber. */
@@ -66,12 +68,14 @@ struct rev_id {
 };
 
 /*
- * "3-9b2e…": a suffix of 32 characters must be hexadecimal, any other is taken as it is.
- * STATUS_INVALID
- * ("Invalid rev format") otherwise. The hash is in the arena.
+ * "3-9b2e…": a suffix of 32 characters must be hexadecimal, any other (UTF-8, REV_HASH_LIMIT_BYTES
+ * at most) is taken as it is. STATUS_INVALID ("Invalid rev format") otherwise. The hash is in the
+ * arena. "0-…", as local documents have it, is read, and is no document's revision.
  */
 MUST_USE enum status rev_id_parse(struct str text, struct arena *arena, struct rev_id *ret,
 				  struct err *err);
+
+/* Hashes of REV_HASH_BYTES in hexadecimal, opaque ones as they are (unescaped). */
 void rev_id_write(struct rev_id rev, struct buf *ret);
 bool rev_id_eq(struct rev_id a, struct rev_id b);
 
@@ -80,7 +84,8 @@ int rev_id_cmp(bool a_not_deleted, struct rev_id a, bool b_not_deleted, struct r
 
 /*
  * CouchDB's own revision hash: md5 over [Deleted, OldPos, OldHash|0, Body, Atts] in Erlang's
- * external term format, `term` being the body as struct doc has it. `parent.pos` 0: none.
+ * external term format, `term` being the body as struct doc has it; an empty one is that of `{}`.
+ * `parent.pos` 0: none.
  */
 void rev_hash(bool deleted, struct rev_id parent, struct str term, uint8_t ret[REV_HASH_BYTES]);
 
@@ -190,8 +195,11 @@ MUST_USE enum status rev_limit_set(struct kv_tx *tx, const struct rev_db *db, ui
 /* ---- Writing ---- */
 
 enum rev_edit_kind {
-	/* Extends the leaf `parent`, or creates the document when there is none (or all are
-	 * deleted). */
+	/*
+	 * Extends the live leaf `parent`. With no parent: creates the document, or, if all its
+	 * branches are deleted, starts it again from the deleted winner. The revision of a deleted
+	 * leaf is always a conflict (seed 3).
+	 */
 	REV_EDIT_INTERACTIVE,
 	/* new_edits=false: brings a revision made elsewhere, with its history. */
 	REV_EDIT_REPLICATED,
@@ -213,7 +221,7 @@ struct rev_edit {
 struct rev_result {
 	enum status
 		status; /* STATUS_OK, STATUS_DOC_CONFLICT, or what is wrong with this edit alone */
-	struct rev_id rev; /* the new revision */
+	struct rev_id rev; /* STATUS_OK: the new revision; REPLICATED: borrowed from the edit */
 	bool unchanged;    /* REPLICATED: it was known already */
 };
 
@@ -223,7 +231,10 @@ struct rev_result {
  * cannot read the versionstamp that another wrote: STATUS_INVALID for the whole. `first` is the
  * number of edits that this transaction has had before (REV_BATCH_EDITS in all).
  *
- * Any status but STATUS_OK is the transaction's: nothing is to be committed.
+ * Any status but STATUS_OK is the transaction's: nothing is to be committed. Of one edit alone:
+ * STATUS_DOC_CONFLICT; STATUS_KEY_TOO_LARGE for an id (or an id and an opaque hash) past the limits;
+ * STATUS_PATH_TOO_LONG for a member that fits no key below them; STATUS_INVALID for an empty id or
+ * a history that is none.
  *
  * Costs (seed 3): extending the winner 1 key in 1 round trip, extending a loser 2 in 2, deleting
  * the winner 2 in 1, a document with no parent given 1 in 1, REPLICATED N in 1.
@@ -293,7 +304,7 @@ size_t rev_doc_prefix_bytes(const struct rev_db *db, struct str id);
  * position that may be ancestors of them (empty if nothing is missing).
  */
 struct rev_diff {
-	struct rev_id *missing;
+	struct rev_id *missing; /* hashes are borrowed from the query */
 	size_t missing_count;
 	struct rev_id *possible_ancestors;
 	size_t possible_ancestors_count;
@@ -355,6 +366,8 @@ struct rev_entry_page {
 	size_t count;
 	uint64_t skipped; /* of range->skip: a page may end in the middle of skipping */
 	bool more;
+	struct str
+		last; /* the last id that the page passed, skipped ones included: go on after it */
 };
 
 /* Documents whose winner is not deleted, by id; ranges as rev_db_list() has them. */

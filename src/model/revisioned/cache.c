@@ -1,0 +1,67 @@
+#include "base/mem.h"
+#include "model/revisioned/revisioned_int.h"
+
+/* Direct-mapped: a name has one slot, and takes it from whoever had it before. */
+struct rev_cache {
+	uint8_t version
+		[KV_VERSIONSTAMP_TX_BYTES]; /* of the store, at which all of them are valid */
+	struct rev_db *slots[REV_CACHE_SLOTS];
+};
+
+struct rev_cache *
+rev_cache_new(void)
+{
+	return mem_zalloc(sizeof(struct rev_cache));
+}
+
+static void
+cache_clear(struct rev_cache *cache)
+{
+	for (size_t i = 0; i < REV_CACHE_SLOTS; i++) {
+		rev_db_unref(cache->slots[i]);
+		cache->slots[i] = NULL;
+	}
+}
+
+void
+rev_cache_free(struct rev_cache *cache)
+{
+	if (!cache)
+		return;
+	cache_clear(cache);
+	mem_free(cache);
+}
+
+static struct rev_db **
+cache_slot(struct rev_cache *cache, struct str name)
+{
+	uint32_t hash = UINT32_C(2166136261); /* FNV-1a */
+
+	for (size_t i = 0; i < name.len; i++)
+		hash = (hash ^ (uint8_t)name.ptr[i]) * UINT32_C(16777619);
+	return &cache->slots[(hash ^ hash >> 16) % REV_CACHE_SLOTS];
+}
+
+struct rev_db *
+rev_cache_find(struct rev_cache *cache, const uint8_t version[KV_VERSIONSTAMP_TX_BYTES],
+	       struct str name)
+{
+	struct rev_db *db;
+
+	if (memcmp(cache->version, version, sizeof(cache->version)) != 0) {
+		cache_clear(cache);
+		memcpy(cache->version, version, sizeof(cache->version));
+		return NULL;
+	}
+	db = *cache_slot(cache, name);
+	return db && str_eq(db->name, name) ? rev_db_ref(db) : NULL;
+}
+
+void
+rev_cache_add(struct rev_cache *cache, struct rev_db *db)
+{
+	struct rev_db **slot = cache_slot(cache, db->name);
+
+	rev_db_unref(*slot);
+	*slot = rev_db_ref(db);
+}

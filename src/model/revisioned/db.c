@@ -1,0 +1,361 @@
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "kv/keyspace.h"
+#include "model/revisioned/revisioned_int.h"
+
+/* Stored: never renumber. How the leaves of a database are kept. */
+enum {
+	SCHEME_EXPLODED = 1,
+};
+
+/* ---- Descriptions in memory ---- */
+
+struct counted_db {
+	struct rev_db db; /* first: what callers hold */
+	atomic_uint refs;
+	char bytes[]; /* the name, then the prefix */
+};
+
+struct rev_db *
+rev_db_new(const struct rev_db *from)
+{
+	AUTO(buf_release) struct buf prefix = BUF_INIT(16);
+	struct counted_db *c;
+
+	tuple_put_u64(&prefix, from->number);
+	if (buf_status(&prefix) != STATUS_OK)
+		return NULL;
+	c = mem_alloc(sizeof(*c) + from->name.len + prefix.len);
+	if (!c)
+		return NULL;
+	c->db = *from;
+	atomic_init(&c->refs, 1);
+	memcpy(c->bytes, from->name.ptr, from->name.len);
+	memcpy(c->bytes + from->name.len, prefix.ptr, prefix.len);
+	c->db.name = str_of(c->bytes, from->name.len);
+	c->db.prefix = str_of(c->bytes + from->name.len, prefix.len);
+	return &c->db;
+}
+
+struct rev_db *
+rev_db_ref(struct rev_db *db)
+{
+	atomic_fetch_add_explicit(&((struct counted_db *)db)->refs, 1, memory_order_relaxed);
+	return db;
+}
+
+void
+rev_db_unref(struct rev_db *db)
+{
+	struct counted_db *c = (struct counted_db *)db;
+
+	if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+		mem_free(c);
+}
+
+/* ---- Descriptions in the store ---- */
+
+static void
+name_space(struct buf *key)
+{
+	buf_clear(key);
+	tuple_put_u64(key, KV_ROOT);
+	tuple_put_u64(key, KV_ROOT_DATABASES);
+}
+
+static void
+name_key(struct buf *key, struct str name)
+{
+	name_space(key);
+	tuple_put_str(key, name);
+}
+
+static enum status
+description_set(struct kv_tx *tx, const struct rev_db *db)
+{
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+
+	name_key(&key, db->name);
+	tuple_put_u64(&value, REV_FORMAT);
+	tuple_put_u64(&value, db->number);
+	tuple_put_u64(&value, db->incarnation);
+	tuple_put_uuid(&value, db->uuid);
+	tuple_put_u64(&value, db->created_ms);
+	tuple_put_u64(&value, SCHEME_EXPLODED);
+	tuple_put_u64(&value, db->revs_limit);
+	TRY(rev_key_status(&key));
+	TRY(buf_status(&value));
+	return kv_set(tx, buf_str(&key), buf_str(&value));
+}
+
+static enum status
+description_parse(struct str value, struct rev_db *ret)
+{
+	struct tuple_reader r = tuple_reader(value);
+	struct tuple_elem uuid;
+	uint64_t incarnation, scheme, revs_limit;
+
+	TRY(rev_next_format(&r));
+	TRY(tuple_next_u64(&r, &ret->number));
+	TRY(tuple_next_u64(&r, &incarnation));
+	if (tuple_next(&r, &uuid) != STATUS_OK || uuid.kind != TUPLE_UUID)
+		return STATUS_CORRUPT;
+	memcpy(ret->uuid, uuid.raw.ptr, sizeof(ret->uuid));
+	TRY(tuple_next_u64(&r, &ret->created_ms));
+	TRY(tuple_next_u64(&r, &scheme));
+	TRY(tuple_next_u64(&r, &revs_limit));
+	if (incarnation > UINT8_MAX || scheme != SCHEME_EXPLODED || revs_limit < 1 ||
+	    revs_limit > REV_LIMIT_MAX)
+		return STATUS_CORRUPT;
+	ret->incarnation = (uint8_t)incarnation;
+	ret->revs_limit = (uint32_t)revs_limit;
+	return STATUS_OK;
+}
+
+/* STATUS_NOT_FOUND if there is no such database; everything but the prefix is filled in. */
+static enum status
+description_get(struct kv_tx *tx, struct str name, struct rev_db *ret, struct err *err)
+{
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	struct kv_future *f;
+	struct str value;
+
+	if (name.len > REV_DB_NAME_BYTES)
+		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
+	name_key(&key, name);
+	TRY(rev_key_status(&key));
+	f = kv_get(tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(f));
+	if (!kv_future_value(f, &value))
+		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
+	*ret = (struct rev_db){ .name = name };
+	if (description_parse(value, ret) != STATUS_OK)
+		return err_set(err, STATUS_CORRUPT,
+			       "The description of the database \"%.*s\" cannot be read.",
+			       STR_ARG(name));
+	return STATUS_OK;
+}
+
+/* ---- Creating and deleting ---- */
+
+bool
+rev_db_name_valid(struct str name)
+{
+	if (str_eq(name, STR("_users")) || str_eq(name, STR("_replicator")) ||
+	    str_eq(name, STR("_global_changes")))
+		return true;
+	if (name.len == 0 || name.len > REV_DB_NAME_BYTES || *name.ptr < 'a' || *name.ptr > 'z')
+		return false;
+	for (size_t i = 1; i < name.len; i++) {
+		char c = name.ptr[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') &&
+		    (c == '\0' || !strchr("_$()+-/", c)))
+			return false;
+	}
+	return true;
+}
+
+/* Prefixes are never used again: nothing of a deleted database can come back in a new one. */
+static enum status
+number_allocate(struct kv_tx *tx, uint64_t *ret)
+{
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	AUTO(buf_release) struct buf next = BUF_INIT(16);
+	uint64_t number = KV_FIRST_PREFIX;
+	struct kv_future *f;
+	struct str value;
+
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, KV_ROOT_NEXT_PREFIX);
+	TRY(rev_key_status(&key));
+	f = kv_get(tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(f));
+	if (kv_future_value(f, &value)) {
+		struct tuple_reader r = tuple_reader(value);
+
+		TRY(tuple_next_u64(&r, &number));
+	}
+	tuple_put_u64(&next, number + 1);
+	TRY(buf_status(&next));
+	TRY(kv_set(tx, buf_str(&key), buf_str(&next)));
+	*ret = number;
+	return STATUS_OK;
+}
+
+enum status
+rev_db_create(struct kv_tx *tx, struct str name, struct err *err)
+{
+	struct rev_db db;
+	enum status status;
+
+	if (!rev_db_name_valid(name))
+		return err_set(err, STATUS_INVALID,
+			       "Name: '%.*s'. Only lowercase characters (a-z), digits (0-9), and "
+			       "any of the characters _, $, (, ), +, -, and / are allowed. Must "
+			       "begin with a letter.",
+			       STR_ARG(name));
+	status = description_get(tx, name, &db, err);
+	if (status == STATUS_OK)
+		return err_set(err, STATUS_EXISTS,
+			       "The database could not be created, the file already exists.");
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	db = (struct rev_db){
+		.name = name,
+		.created_ms = clock_wall_ms(),
+		.revs_limit = REV_LIMIT_DEFAULT,
+	};
+	rand_bytes(db.uuid, sizeof(db.uuid));
+	TRY(number_allocate(tx, &db.number));
+	TRY(description_set(tx, &db));
+	return kv_touch_metadata_version(tx);
+}
+
+enum status
+rev_db_delete(struct kv_tx *tx, struct str name, struct err *err)
+{
+	AUTO(buf_release) struct buf begin = REV_KEY_INIT;
+	AUTO(buf_release) struct buf end = REV_KEY_INIT;
+	struct rev_db db;
+
+	TRY(description_get(tx, name, &db, err));
+	name_key(&begin, name);
+	TRY(rev_key_status(&begin));
+	TRY(kv_clear(tx, buf_str(&begin)));
+	buf_clear(&begin);
+	tuple_put_u64(&begin, db.number);
+	TRY(rev_key_status(&begin));
+	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	TRY(rev_key_status(&end));
+	TRY(kv_clear_range(tx, buf_str(&begin), buf_str(&end)));
+	return kv_touch_metadata_version(tx);
+}
+
+/* ---- Opening and listing ---- */
+
+enum status
+rev_db_open(struct kv_tx *tx, struct rev_cache *cache, struct str name, struct rev_db **ret,
+	    struct err *err)
+{
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+	struct rev_db description;
+	struct rev_db *db;
+
+	if (cache) {
+		enum status status = kv_get_metadata_version(tx, version);
+
+		/* This transaction has touched it: what it reads is not yet true for others. */
+		if (status == STATUS_TX_UNREADABLE)
+			cache = NULL;
+		else
+			TRY(status);
+	}
+	db = cache ? rev_cache_find(cache, version, name) : NULL;
+	if (!db) {
+		TRY(description_get(tx, name, &description, err));
+		db = rev_db_new(&description);
+		if (!db)
+			return STATUS_NOMEM;
+		if (cache)
+			rev_cache_add(cache, db);
+	}
+	*ret = db;
+	return STATUS_OK;
+}
+
+enum status
+rev_db_list(struct kv_tx *tx, const struct rev_name_range *range, struct arena *arena,
+	    struct rev_name_page *ret)
+{
+	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
+	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_range_options options = { .reverse = range->descending, .mode = KV_SNAPSHOT };
+	struct rev_name_page page = { 0 };
+	uint64_t skip = range->skip;
+	size_t cap = 0, bytes = 0, prefix_len;
+	struct kv_pair pair;
+	enum status status;
+
+	name_space(&lo);
+	prefix_len = lo.len;
+	TRY(rev_range_bounds(range, REV_KEY_NEXT, &lo, &hi));
+	options.limit = rev_scan_limit(skip, range->limit);
+	options.limit_bytes = REV_PAGE_BYTES;
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		struct tuple_reader r = tuple_reader(str_skip(pair.key, prefix_len));
+
+		if (skip) {
+			skip--;
+			continue;
+		}
+		if (page.count >= range->limit || bytes >= REV_PAGE_BYTES) {
+			page.more = true;
+			break;
+		}
+		TRY(rev_array_grow(arena, (void **)&page.names, sizeof(*page.names), page.count,
+				   &cap));
+		TRY(rev_next_text(&r, TUPLE_STRING, arena, true, &page.names[page.count]));
+		page.count++;
+		bytes += pair.key.len + pair.value.len;
+	}
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
+	*ret = page;
+	return STATUS_OK;
+}
+
+/* ---- Settings ---- */
+
+enum status
+rev_config_get(struct kv_tx *tx, const struct rev_db *db, struct str name, struct arena *arena,
+	       struct str *ret)
+{
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	struct kv_future *f;
+	struct str value;
+
+	rev_key_named(&key, db, REV_SUBSPACE_CONFIG, name);
+	TRY(rev_key_status(&key));
+	f = kv_get(tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(f));
+	if (!kv_future_value(f, &value))
+		return STATUS_NOT_FOUND;
+	value = arena_dup(arena, value);
+	if (!value.ptr)
+		return STATUS_LIMIT;
+	*ret = value;
+	return STATUS_OK;
+}
+
+enum status
+rev_config_set(struct kv_tx *tx, const struct rev_db *db, struct str name, struct str value)
+{
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+
+	rev_key_named(&key, db, REV_SUBSPACE_CONFIG, name);
+	TRY(rev_key_status(&key));
+	return kv_set(tx, buf_str(&key), value);
+}
+
+enum status
+rev_limit_set(struct kv_tx *tx, const struct rev_db *db, uint32_t limit, struct err *err)
+{
+	struct rev_db description;
+
+	if (limit < 1 || limit > REV_LIMIT_MAX)
+		return err_set(err, STATUS_INVALID, "_revs_limit must be between 1 and %d",
+			       (int)REV_LIMIT_MAX);
+	TRY(description_get(tx, db->name, &description, err));
+	if (description.number != db->number) /* deleted, and made again under its name */
+		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
+	description.revs_limit = limit;
+	TRY(description_set(tx, &description));
+	return kv_touch_metadata_version(tx);
+}

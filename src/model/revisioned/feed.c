@@ -1,0 +1,202 @@
+#include "model/revisioned/revisioned_int.h"
+
+/* ---- Changes ---- */
+
+/* The keys of since < Sequence <= until, or < until. */
+static enum status
+change_bounds(const struct rev_db *db, const struct rev_change_range *range, struct buf *lo,
+	      struct buf *hi)
+{
+	rev_key_change(lo, db, &range->since);
+	buf_append_byte(lo, REV_KEY_NEXT);
+	rev_key_change(hi, db, &range->until);
+	if (!range->exclusive_until)
+		buf_append_byte(hi, REV_KEY_NEXT);
+	TRY(rev_key_status(lo));
+	return rev_key_status(hi);
+}
+
+/* `tail`: the key behind the subspace's prefix. */
+static enum status
+change_parse(struct str tail, struct str value, struct arena *arena, struct rev_change *ret)
+{
+	struct tuple_reader k = tuple_reader(tail);
+	struct tuple_reader v = tuple_reader(value);
+	const uint8_t *stamp;
+	uint64_t incarnation;
+	bool not_deleted;
+
+	TRY(tuple_next_u64(&k, &incarnation));
+	TRY(tuple_next_versionstamp(&k, &stamp));
+	if (incarnation > UINT8_MAX)
+		return STATUS_CORRUPT;
+	ret->seq.bytes[0] = (uint8_t)incarnation;
+	memcpy(ret->seq.bytes + 1, stamp, KV_VERSIONSTAMP_BYTES);
+	TRY(rev_next_format(&v));
+	TRY(rev_next_text(&v, TUPLE_STRING, arena, true, &ret->id));
+	TRY(tuple_next_u64(&v, &ret->rev.pos));
+	TRY(rev_next_text(&v, TUPLE_BYTES, arena, true, &ret->rev.hash));
+	TRY(tuple_next_u64(&v, &ret->branch_count));
+	TRY(tuple_next_bool(&v, &not_deleted));
+	ret->deleted = !not_deleted;
+	return STATUS_OK;
+}
+
+enum status
+rev_changes_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_change_range *range,
+		 struct arena *arena, struct rev_change_page *ret)
+{
+	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
+	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_range_options options = {
+		.limit = rev_scan_limit(0, range->limit),
+		.limit_bytes = REV_PAGE_BYTES,
+		.reverse = range->descending,
+		.mode = KV_SNAPSHOT,
+	};
+	struct rev_change_page page = { 0 };
+	size_t cap = 0, bytes = 0, prefix_len;
+	struct kv_pair pair;
+	enum status status;
+
+	rev_key_space(&lo, db, REV_SUBSPACE_CHANGES);
+	prefix_len = lo.len;
+	TRY(change_bounds(db, range, &lo, &hi));
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		if (page.count >= range->limit || bytes >= REV_PAGE_BYTES) {
+			page.more = true;
+			break;
+		}
+		TRY(rev_array_grow(arena, (void **)&page.changes, sizeof(*page.changes), page.count,
+				   &cap));
+		TRY(change_parse(str_skip(pair.key, prefix_len), pair.value, arena,
+				 &page.changes[page.count]));
+		page.count++;
+		bytes += pair.key.len + pair.value.len;
+	}
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
+	*ret = page;
+	return STATUS_OK;
+}
+
+/* The number of keys between two bounds, read a stretch at a time. */
+static enum status
+keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
+{
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_range_options options = { .limit_bytes = REV_PAGE_BYTES, .mode = KV_SNAPSHOT };
+	struct kv_pair pair;
+	enum status status;
+	uint64_t n = 0;
+
+	TRY(kv_scan_init(&scan, tx, lo, hi, &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)
+		n++;
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	*ret = n;
+	return STATUS_OK;
+}
+
+enum status
+rev_changes_count(struct kv_tx *tx, const struct rev_db *db, const struct rev_change_range *range,
+		  uint64_t *ret)
+{
+	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
+	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+
+	TRY(change_bounds(db, range, &lo, &hi));
+	return keys_count(tx, buf_str(&lo), buf_str(&hi), ret);
+}
+
+/* ---- Documents by id ---- */
+
+static enum status
+entry_parse(struct str tail, struct str value, struct arena *arena, struct rev_entry *ret)
+{
+	struct tuple_reader k = tuple_reader(tail);
+	struct tuple_reader v = tuple_reader(value);
+
+	TRY(rev_next_text(&k, TUPLE_STRING, arena, true, &ret->id));
+	TRY(rev_next_format(&v));
+	TRY(tuple_next_u64(&v, &ret->rev.pos));
+	return rev_next_text(&v, TUPLE_BYTES, arena, true, &ret->rev.hash);
+}
+
+enum status
+rev_all_docs_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_name_range *range,
+		  struct arena *arena, struct rev_entry_page *ret)
+{
+	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
+	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_range_options options = {
+		.limit = rev_scan_limit(range->skip, range->limit),
+		.limit_bytes = REV_PAGE_BYTES,
+		.reverse = range->descending,
+		.mode = KV_SNAPSHOT,
+	};
+	struct rev_entry_page page = { 0 };
+	size_t cap = 0, bytes = 0, prefix_len;
+	struct kv_pair pair;
+	enum status status;
+
+	rev_key_space(&lo, db, REV_SUBSPACE_ALL_DOCS);
+	prefix_len = lo.len;
+	TRY(rev_range_bounds(range, REV_KEY_NEXT, &lo, &hi));
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		struct str tail = str_skip(pair.key, prefix_len);
+
+		if (page.skipped < range->skip) {
+			struct tuple_reader k = tuple_reader(tail);
+
+			/* The last one of a page is where the next page begins. */
+			if (page.skipped == REV_PAGE_SKIP) {
+				page.more = true;
+				break;
+			}
+			page.skipped++;
+			if (page.skipped == REV_PAGE_SKIP)
+				TRY(rev_next_text(&k, TUPLE_STRING, arena, true, &page.last));
+			continue;
+		}
+		if (page.count >= range->limit || bytes >= REV_PAGE_BYTES) {
+			page.more = true;
+			break;
+		}
+		TRY(rev_array_grow(arena, (void **)&page.entries, sizeof(*page.entries), page.count,
+				   &cap));
+		TRY(entry_parse(tail, pair.value, arena, &page.entries[page.count]));
+		page.last = page.entries[page.count].id;
+		page.count++;
+		bytes += pair.key.len + pair.value.len;
+	}
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
+	*ret = page;
+	return STATUS_OK;
+}
+
+enum status
+rev_all_docs_offset(struct kv_tx *tx, const struct rev_db *db, const struct rev_name_range *range,
+		    uint64_t *ret)
+{
+	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
+	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+	/* What comes before is the range that ends, or descending begins, where this one begins. */
+	struct rev_name_range before = { .end = range->begin, .has_end = true };
+
+	if (!range->has_begin) {
+		*ret = 0;
+		return STATUS_OK;
+	}
+	before.exclusive_end = !range->exclusive_begin;
+	before.descending = range->descending;
+	rev_key_space(&lo, db, REV_SUBSPACE_ALL_DOCS);
+	TRY(rev_range_bounds(&before, REV_KEY_NEXT, &lo, &hi));
+	return keys_count(tx, buf_str(&lo), buf_str(&hi), ret);
+}

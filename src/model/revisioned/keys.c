@@ -1,0 +1,86 @@
+#include "model/revisioned/revisioned_int.h"
+
+void
+rev_key_space(struct buf *key, const struct rev_db *db, enum rev_subspace space)
+{
+	buf_clear(key);
+	buf_append_str(key, db->prefix);
+	tuple_put_u64(key, space);
+}
+
+void
+rev_key_named(struct buf *key, const struct rev_db *db, enum rev_subspace space, struct str name)
+{
+	rev_key_space(key, db, space);
+	tuple_put_str(key, name);
+}
+
+void
+rev_key_rev(struct buf *key, const struct rev_db *db, enum rev_subspace space, struct str id,
+	    bool deleted, struct rev_id rev)
+{
+	rev_key_named(key, db, space, id);
+	tuple_put_bool(key, !deleted);
+	tuple_put_u64(key, rev.pos);
+	tuple_put_bytes(key, rev.hash);
+}
+
+void
+rev_key_change(struct buf *key, const struct rev_db *db, const struct rev_seq *seq)
+{
+	rev_key_space(key, db, REV_SUBSPACE_CHANGES);
+	tuple_put_u64(key, seq->bytes[0]);
+	tuple_put_versionstamp(key, seq->bytes + 1);
+}
+
+enum status
+rev_key_status(const struct buf *key)
+{
+	enum status status = buf_status(key);
+
+	return status == STATUS_LIMIT ? STATUS_KEY_TOO_LARGE : status;
+}
+
+size_t
+rev_encoded_bytes(struct str s)
+{
+	size_t n = s.len + 2; /* the type code and the NUL at the end */
+
+	for (size_t i = 0; i < s.len; i++)
+		n += s.ptr[i] == '\0';
+	return n;
+}
+
+enum status
+rev_next_text(struct tuple_reader *r, enum tuple_kind kind, struct arena *arena, bool copy,
+	      struct str *ret)
+{
+	AUTO(buf_release) struct buf plain = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	struct tuple_elem e;
+	struct str text;
+
+	if (tuple_next(r, &e) != STATUS_OK || e.kind != kind)
+		return STATUS_CORRUPT;
+	text = e.raw;
+	if (e.escaped) {
+		tuple_unescape(&e, &plain);
+		TRY(buf_status(&plain));
+		text = buf_str(&plain);
+	}
+	if (copy || e.escaped) {
+		text = arena_dup(arena, text);
+		if (!text.ptr)
+			return STATUS_LIMIT;
+	}
+	*ret = text;
+	return STATUS_OK;
+}
+
+enum status
+rev_next_format(struct tuple_reader *r)
+{
+	uint64_t format;
+
+	TRY(tuple_next_u64(r, &format));
+	return format == REV_FORMAT ? STATUS_OK : STATUS_CORRUPT;
+}

@@ -1,0 +1,215 @@
+/*
+ * The one-shot and incremental calls of libcrypto's EVP allocate and can fail, which a name for a
+ * revision should not; MD5 here is no protection, it only has to be the same as CouchDB's.
+ */
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/md5.h>
+
+#include "base/utf8.h"
+#include "model/revisioned/revisioned_int.h"
+
+_Static_assert(REV_HASH_BYTES == MD5_DIGEST_LENGTH, "a revision's hash is an MD5");
+
+static int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+static bool
+hex_decode(struct str text, char *ret)
+{
+	for (size_t i = 0; i < text.len / 2; i++) {
+		int hi = hex_digit(text.ptr[2 * i]);
+		int lo = hex_digit(text.ptr[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			return false;
+		ret[i] = (char)(hi << 4 | lo);
+	}
+	return true;
+}
+
+static enum status
+rev_invalid(struct err *err)
+{
+	return err_set(err, STATUS_INVALID, "Invalid rev format");
+}
+
+enum status
+rev_id_parse(struct str text, struct arena *arena, struct rev_id *ret, struct err *err)
+{
+	const char *dash = text.len ? memchr(text.ptr, '-', text.len) : NULL;
+	struct str suffix, hash;
+	uint64_t pos;
+
+	/* The number is digits alone: str_to_u64() would take a sign. */
+	if (!dash || dash == text.ptr || *text.ptr < '0' || *text.ptr > '9')
+		return rev_invalid(err);
+	if (!str_to_u64(str_of(text.ptr, (size_t)(dash - text.ptr)), &pos) || pos > INT64_MAX - 1)
+		return rev_invalid(err);
+	suffix = str_skip(text, (size_t)(dash - text.ptr) + 1);
+	if (suffix.len == 0 || suffix.len > REV_HASH_LIMIT_BYTES ||
+	    utf8_valid_prefix(suffix) != suffix.len)
+		return rev_invalid(err);
+	if (suffix.len == 2 * REV_HASH_BYTES) {
+		char raw[REV_HASH_BYTES];
+
+		if (!hex_decode(suffix, raw))
+			return rev_invalid(err);
+		hash = arena_dup(arena, str_of(raw, sizeof(raw)));
+	} else {
+		hash = arena_dup(arena, suffix);
+	}
+	if (!hash.ptr)
+		return STATUS_LIMIT;
+	*ret = (struct rev_id){ pos, hash };
+	return STATUS_OK;
+}
+
+void
+rev_id_write(struct rev_id rev, struct buf *ret)
+{
+	buf_append_u64(ret, rev.pos);
+	buf_append_byte(ret, '-');
+	if (rev.hash.len == REV_HASH_BYTES)
+		buf_append_hex(ret, rev.hash);
+	else
+		buf_append_str(ret, rev.hash);
+}
+
+bool
+rev_id_eq(struct rev_id a, struct rev_id b)
+{
+	return a.pos == b.pos && str_eq(a.hash, b.hash);
+}
+
+int
+rev_id_cmp(bool a_not_deleted, struct rev_id a, bool b_not_deleted, struct rev_id b)
+{
+	if (a_not_deleted != b_not_deleted)
+		return a_not_deleted ? 1 : -1;
+	if (a.pos != b.pos)
+		return a.pos > b.pos ? 1 : -1;
+	return str_cmp(a.hash, b.hash);
+}
+
+/* ---- Erlang's external term format, as far as a revision needs it ---- */
+
+enum {
+	ETF_VERSION = 131,
+	ETF_SMALL_INTEGER = 97,
+	ETF_INTEGER = 98,
+	ETF_ATOM = 100,
+	ETF_SMALL_TUPLE = 104,
+	ETF_NIL = 106,
+	ETF_LIST = 108,
+	ETF_BINARY = 109,
+	ETF_SMALL_BIG = 110,
+};
+
+static size_t
+etf_u32(uint8_t *to, uint8_t tag, uint32_t n)
+{
+	to[0] = tag;
+	for (int i = 0; i < 4; i++)
+		to[1 + i] = (uint8_t)(n >> (8 * (3 - i)));
+	return 5;
+}
+
+/* At most 11 bytes. */
+static size_t
+etf_integer(uint8_t *to, uint64_t n)
+{
+	uint8_t digits = 0;
+
+	if (n <= UINT8_MAX) {
+		to[0] = ETF_SMALL_INTEGER;
+		to[1] = (uint8_t)n;
+		return 2;
+	}
+	if (n <= INT32_MAX)
+		return etf_u32(to, ETF_INTEGER, (uint32_t)n);
+	to[0] = ETF_SMALL_BIG;
+	to[2] = 0; /* the sign */
+	for (; n; n >>= 8)
+		to[3 + digits++] = (uint8_t)n;
+	to[1] = digits;
+	return 3 + (size_t)digits;
+}
+
+static size_t
+etf_bool(uint8_t *to, bool value)
+{
+	struct str name = value ? STR("true") : STR("false");
+
+	to[0] = ETF_ATOM;
+	to[1] = 0;
+	to[2] = (uint8_t)name.len;
+	memcpy(to + 3, name.ptr, name.len);
+	return 3 + name.len;
+}
+
+void
+rev_hash(bool deleted, struct rev_id parent, struct str term, uint8_t ret[REV_HASH_BYTES])
+{
+	static const uint8_t no_members[] = { ETF_SMALL_TUPLE, 1, ETF_NIL };
+	/* No attachments; then the end of the list itself. */
+	static const uint8_t tail[] = { ETF_NIL, ETF_NIL };
+	uint8_t head[64];
+	size_t n = 0;
+	MD5_CTX md5;
+
+	head[n++] = ETF_VERSION;
+	n += etf_u32(head + n, ETF_LIST, 5);
+	n += etf_bool(head + n, deleted);
+	n += etf_integer(head + n, parent.pos);
+	if (parent.pos)
+		n += etf_u32(head + n, ETF_BINARY, (uint32_t)parent.hash.len);
+	else
+		n += etf_integer(head + n, 0);
+
+	MD5_Init(&md5);
+	MD5_Update(&md5, head, n);
+	if (parent.pos)
+		MD5_Update(&md5, parent.hash.ptr, parent.hash.len);
+	if (term.len)
+		MD5_Update(&md5, term.ptr, term.len);
+	else
+		MD5_Update(&md5, no_members, sizeof(no_members));
+	MD5_Update(&md5, tail, sizeof(tail));
+	MD5_Final(ret, &md5);
+}
+
+/* ---- Sequences ---- */
+
+enum status
+rev_seq_parse(struct str text, struct rev_seq *ret, struct err *err)
+{
+	struct rev_seq seq = { { 0 } };
+
+	if (!str_eq(text, STR("0")) &&
+	    (text.len != REV_SEQUENCE_HEX_BYTES || !hex_decode(text, (char *)seq.bytes)))
+		return err_set(err, STATUS_INVALID,
+			       "Malformed sequence supplied in 'since' parameter.");
+	*ret = seq;
+	return STATUS_OK;
+}
+
+void
+rev_seq_write(const struct rev_seq *seq, struct buf *ret)
+{
+	buf_append_hex(ret, str_of(seq->bytes, sizeof(seq->bytes)));
+}
+
+int
+rev_seq_cmp(const struct rev_seq *a, const struct rev_seq *b)
+{
+	return memcmp(a->bytes, b->bytes, sizeof(a->bytes));
+}

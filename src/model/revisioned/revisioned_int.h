@@ -1,0 +1,215 @@
+/* What the files of model/revisioned share; see README.md for the layout they keep. */
+#ifndef FROND_MODEL_REVISIONED_INT_H
+#define FROND_MODEL_REVISIONED_INT_H
+
+#include "base/buf.h"
+#include "kv/tuple.h"
+#include "model/revisioned/revisioned.h"
+
+enum {
+	REV_FORMAT = 1, /* of every value here; another one is STATUS_CORRUPT */
+
+	REV_PAGE_BYTES = 256 * 1024, /* keys and values read for one page of a feed */
+	REV_PAGE_SKIP = 100000,      /* entries that one page skips at most */
+	REV_DIFF_WAVE = 1000,        /* documents whose branches are read at once */
+	REV_CACHE_SLOTS = 256,       /* databases that a cache remembers */
+
+	/* An ancestor list in a value, which also holds at most this much else. */
+	REV_VALUE_OTHER_BYTES = 100,
+	REV_ANCESTORS_BYTES = KV_LIMIT_VALUE_BYTES - REV_VALUE_OTHER_BYTES,
+
+	/* The number and the flag of a revision in a key, and its hash, encoded: at most. */
+	REV_KEY_TAIL_BYTES = 1 + 9,
+	REV_KEY_HASH_BYTES = 2 + 2 * REV_HASH_BYTES,
+};
+
+/* ---- Keys (keys.c). Each function forgets what the buffer held. ---- */
+
+/* A key, or both bounds of a range; a longer one fails the buffer, rev_key_status() names that. */
+#define REV_KEY_INIT BUF_INIT(2 * (KV_LIMIT_KEY_BYTES + 1))
+
+void rev_key_space(struct buf *key, const struct rev_db *db, enum rev_subspace space);
+void rev_key_named(struct buf *key, const struct rev_db *db, enum rev_subspace space,
+		   struct str name);
+void rev_key_rev(struct buf *key, const struct rev_db *db, enum rev_subspace space, struct str id,
+		 bool deleted, struct rev_id rev);
+void rev_key_change(struct buf *key, const struct rev_db *db, const struct rev_seq *seq);
+
+/* STATUS_KEY_TOO_LARGE for a key past the store's limit. */
+MUST_USE enum status rev_key_status(const struct buf *key);
+
+/* What follows every key below `key`: type codes are all less than FF, and so are escaped NULs. */
+#define REV_KEY_LAST ((uint8_t)0xff)
+
+/* The next key after `key` itself. */
+#define REV_KEY_NEXT ((uint8_t)0x00)
+
+/* The length of a string or of bytes as a tuple element. */
+size_t rev_encoded_bytes(struct str s);
+
+/* ---- Elements of tuples ---- */
+
+/* The next element, of `kind` TUPLE_STRING or TUPLE_BYTES. In the arena if `copy` or if it has NULs. */
+MUST_USE enum status rev_next_text(struct tuple_reader *r, enum tuple_kind kind,
+				   struct arena *arena, bool copy, struct str *ret);
+
+/* Reads a value's format, which must be ours. */
+MUST_USE enum status rev_next_format(struct tuple_reader *r);
+
+/* ---- Branches as REVISIONS stores them (rows.c) ---- */
+
+struct rev_row {
+	struct rev_id rev;
+	bool deleted;
+	bool winner;
+	bool replaced;         /* by the edit being applied */
+	struct rev_seq seq;    /* of a winner */
+	uint64_t branch_count; /* of a winner */
+	struct str ancestors;  /* encoded elements, newest first */
+};
+
+struct rev_rows {
+	struct rev_row *rows; /* winner first */
+	size_t count;
+};
+
+/* Asks for the document's branches, from the winner downwards; `limit` 0: all of them. */
+MUST_USE enum status rev_rows_read(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				   size_t limit, enum kv_read mode, struct buf *key,
+				   struct kv_future **ret);
+
+/*
+ * Waits for rev_rows_read(). Reads on where the answer is longer than one range. Rows borrow from
+ * the transaction's futures: they last until it is reset or `f` is freed.
+ */
+MUST_USE enum status rev_rows_wait(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				   size_t limit, enum kv_read mode, struct kv_future *f,
+				   struct buf *key, struct arena *arena, struct rev_rows *ret);
+
+/* A branch from the end of its key, behind the document's id, and its value. Borrows from both. */
+MUST_USE enum status rev_row_parse(struct str tail, struct str value, struct arena *arena,
+				   struct rev_row *ret);
+
+/*
+ * Whether the branch is, or descends from, `rev`; then `*ret_rest` are the encoded ancestors of
+ * `rev` that it knows. `scratch` is used.
+ */
+MUST_USE enum status rev_row_find(const struct rev_row *row, struct rev_id rev, struct buf *scratch,
+				  bool *ret_found, struct str *ret_rest);
+
+int rev_row_cmp(const struct rev_row *a, const struct rev_row *b);
+
+/* Appends encoded ancestors, as long as the limits allow. */
+struct rev_stem {
+	struct buf *out;
+	size_t left; /* ancestors that may still come */
+};
+
+void rev_stem_init(struct rev_stem *stem, struct buf *out, const struct rev_db *db);
+void rev_stem_add(struct rev_stem *stem, struct str hash);
+MUST_USE enum status rev_stem_add_encoded(struct rev_stem *stem, struct str ancestors);
+
+/* The values of a branch. A winner's has its Sequence filled in by the commit: the offset. */
+void rev_value_loser(struct buf *value, struct str ancestors);
+size_t rev_value_winner(struct buf *value, uint8_t incarnation, uint16_t order,
+			uint64_t branch_count, struct str ancestors);
+
+/* Twelve bytes for a stamp that the commit fills in, but for the order of the edit. */
+void rev_stamp(uint16_t order, uint8_t ret[KV_VERSIONSTAMP_BYTES]);
+
+/* ---- Ranges of names (range.c) ---- */
+
+/*
+ * The keys of `range` below the prefix in `lo` (which becomes the lower bound); `hi` becomes the
+ * upper one. `after` is appended to a name's key to get past it: REV_KEY_NEXT, or REV_KEY_LAST
+ * where more keys lie below a name.
+ */
+MUST_USE enum status rev_range_bounds(const struct rev_name_range *range, uint8_t after,
+				      struct buf *lo, struct buf *hi);
+
+/*
+ * The limit of a scan for one page: what is skipped, what is wanted, and one to know whether there
+ * is more. 0, no limit, where that is no number.
+ */
+size_t rev_scan_limit(uint64_t skip, size_t wanted);
+
+/*
+ * Room for one more element in an array in the arena, which doubles: `*array` has `count` elements
+ * of `size` bytes and room for `*cap`. STATUS_LIMIT.
+ */
+MUST_USE enum status rev_array_grow(struct arena *arena, void **array, size_t size, size_t count,
+				    size_t *cap);
+
+/* The bytes of `a` and of `b`, one behind the other in the arena: a copy of a pair. */
+MUST_USE enum status rev_pair_copy(struct arena *arena, struct str key, struct str value,
+				   struct kv_pair *ret);
+
+/* ---- Bodies (read.c) ---- */
+
+/*
+ * The pairs from `prefix` on: the root's value, and the leaves with their paths as keys. `found`
+ * is false if there is no root. Uses `key`, which may hold the prefix.
+ */
+MUST_USE enum status rev_body_read(struct kv_tx *tx, struct buf *key, struct arena *arena,
+				   bool *ret_found, struct str *ret_root, struct rev_doc *ret);
+
+/* ---- Counters and the watched key (stats.c) ---- */
+
+#define REV_STAT_DOCS    STR("doc_count")
+#define REV_STAT_DELETED STR("doc_del_count")
+#define REV_STAT_CHANGED STR("changed")
+
+/* Adds to a counter; nothing for 0. */
+MUST_USE enum status rev_stat_add(struct kv_tx *tx, const struct rev_db *db, struct str name,
+				  int64_t delta, struct buf *key);
+
+/* Leaves a new value under the watched key. */
+MUST_USE enum status rev_stat_changed(struct kv_tx *tx, const struct rev_db *db, uint16_t order,
+				      struct buf *key);
+
+/* ---- Applying an edit (apply.c) ---- */
+
+struct rev_writer {
+	struct kv_tx *tx;
+	const struct rev_db *db;
+	struct arena *arena;
+	struct buf key;
+	struct buf value;
+	struct buf ancestors; /* of the new leaf, encoded */
+	struct buf scratch;
+	int64_t docs_delta;
+	int64_t deleted_delta;
+	bool changed;
+	uint16_t last_order;
+};
+
+/* One edit as it is going to be applied. */
+struct rev_update {
+	const struct rev_edit *edit;
+	struct rev_id rev;
+	uint16_t order;
+	/* Branches that were read, the winner among them if there is one; `replaced` is set on
+	 * those that the new leaf descends from. */
+	struct rev_row *rows;
+	size_t count;
+};
+
+/*
+ * Writes the new leaf, whose encoded ancestors are in w->ancestors, clears what it replaces, and
+ * moves the winner's belongings: the Sequence, the change, the entry in ALL_DOCS, the counts.
+ */
+MUST_USE enum status rev_update_apply(struct rev_writer *w, const struct rev_update *u);
+
+/* ---- Descriptions of databases (db.c, cache.c) ---- */
+
+/* Counted, with one reference. NULL when out of memory. `from` gives everything but the prefix. */
+struct rev_db *rev_db_new(const struct rev_db *from);
+
+/* The description that is valid at this metadata version, with a new reference; NULL if unknown. */
+struct rev_db *rev_cache_find(struct rev_cache *cache,
+			      const uint8_t version[KV_VERSIONSTAMP_TX_BYTES], struct str name);
+
+/* Remembers a description read at the metadata version of the last rev_cache_find(). */
+void rev_cache_add(struct rev_cache *cache, struct rev_db *db);
+
+#endif
