@@ -34,17 +34,22 @@ enum {
 };
 
 struct doc_limits {
-	size_t doc_bytes;  /* JSON text of a document, as it came in */
+	/* Of a document's JSON text as it came in, special members left out: attachments may come
+	 * inline in one, and seed 0 does not count them. */
+	size_t doc_bytes;
 	size_t path_bytes; /* of a key: prefix and encoded path; KV_LIMIT_KEY_BYTES at most */
 };
 
 /* A top-level member whose name starts with '_': never a leaf. */
 struct doc_special {
 	struct str name; /* with the underscore, escapes undone */
-	struct str text; /* the value's JSON text, checked */
+	struct str text; /* the value's JSON text, checked; borrowed from the text read */
 };
 
-/* A document taken apart. Everything in it lives in the arena it was made with. */
+/*
+ * A document taken apart. Everything in it lives in the arena it was made with, except for the
+ * texts of special members, which may be large and stay where they were read.
+ */
 struct doc {
 	struct kv_pair
 		*leaves; /* key: the encoded path alone, without prefix; in key order, distinct */
@@ -52,7 +57,7 @@ struct doc {
 	struct doc_special
 		*specials; /* in the order they came, duplicates included (the last counts) */
 	size_t specials_count;
-	size_t json_bytes; /* of the text it was read from */
+	size_t json_bytes; /* of the text it was read from, special members left out */
 	/*
 	 * The body in Erlang's external term format, as CouchDB's term_to_binary({[{K,V}...]},
 	 * [{minor_version,1}]) has it without the leading version byte 131: members in the order
@@ -95,15 +100,27 @@ const struct doc_special *doc_find_special(const struct doc *doc, struct str nam
  * already written `{` and perhaps members (`has_members`), and doc_assemble_end() writes the
  * closing brace. For the value at a path: doc_assemble_init(); an empty path is then the value
  * itself. Neither holds memory beyond `out`, except for the path of the last leaf: release it.
+ *
+ * Leaves that no document can have (out of order, arrays with gaps, a leaf below a leaf, values of
+ * other kinds, invalid UTF-8) are STATUS_CORRUPT, after which `out` holds the beginning of
+ * something; a full `out` is its own status.
  */
+struct doc_level {
+	uint32_t index; /* an array's position */
+	uint16_t at;    /* where the element starts in the path */
+	bool object;
+};
+
 struct doc_assembler {
 	struct buf *out;
-	struct buf last; /* the encoded path of the last leaf */
-	size_t open;     /* containers open */
+	struct buf last;     /* the encoded path of the last leaf, and its elements: */
+	size_t open;         /* how many, which is also how many containers are open */
+	uint64_t next_piece; /* of a split string */
 	bool root_object;
 	bool has_members;
 	bool started;
 	bool in_string; /* the last leaf was a piece of a split string */
+	struct doc_level levels[JSON_DEPTH_LIMIT];
 };
 
 void doc_assemble_init(struct doc_assembler *a, struct buf *out);

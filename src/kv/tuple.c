@@ -1,5 +1,7 @@
 #include "kv/tuple.h"
 
+#include <endian.h>
+
 /* Type codes (FoundationDB's design/tuple.md). Stored: never renumber. */
 enum {
 	CODE_NULL = 0x00,
@@ -31,13 +33,13 @@ load_be64(const uint8_t *p)
 	uint64_t n;
 
 	memcpy(&n, p, sizeof(n));
-	return __builtin_bswap64(n);
+	return be64toh(n);
 }
 
 static void
 store_be64(uint8_t *p, uint64_t n)
 {
-	n = __builtin_bswap64(n);
+	n = htobe64(n);
 	memcpy(p, &n, sizeof(n));
 }
 
@@ -47,7 +49,7 @@ load_be32(const uint8_t *p)
 	uint32_t n;
 
 	memcpy(&n, p, sizeof(n));
-	return __builtin_bswap32(n);
+	return be32toh(n);
 }
 
 /* ---- Writing ---- */
@@ -163,7 +165,7 @@ tuple_put_float(struct buf *b, float f)
 
 	memcpy(&bits, &f, sizeof(bits));
 	bits = bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
-	bits = __builtin_bswap32(bits);
+	bits = htobe32(bits);
 	memcpy(encoded + 1, &bits, sizeof(bits));
 	buf_append(b, encoded, sizeof(encoded));
 }

@@ -1,0 +1,425 @@
+#include "doc/json.h"
+
+#include "base/utf8.h"
+#include "doc/doc_int.h"
+
+enum expect {
+	EXPECT_VALUE,
+	EXPECT_ELEMENT_OR_END, /* behind [ */
+	EXPECT_KEY_OR_END,     /* behind { */
+	EXPECT_COMMA_OR_END,   /* behind a value inside a container */
+	EXPECT_NOTHING,        /* behind the outermost value */
+};
+
+void
+json_reader_init(struct json_reader *r, struct str text, struct err *err)
+{
+	*r = (struct json_reader){
+		.begin = text.ptr,
+		.at = text.ptr,
+		.end = text.len ? text.ptr + text.len : text.ptr,
+		.token_begin = text.ptr,
+		.err = err,
+		.expect = EXPECT_VALUE,
+	};
+	/* A string is never longer than its escaped form. */
+	buf_init(&r->scratch, text.len);
+}
+
+void
+json_reader_release(struct json_reader *r)
+{
+	buf_release(&r->scratch);
+}
+
+/* ---- Failures ---- */
+
+static enum status
+fail(struct json_reader *r, const char *at, enum status status, const char *what)
+{
+	size_t line = 1;
+	size_t column = 1;
+
+	for (const char *p = r->begin; p < at; p++) {
+		if (*p == '\n') {
+			line++;
+			column = 1;
+		} else if (((uint8_t)*p & 0xc0) != 0x80) {
+			column++;
+		}
+	}
+	r->failed = status;
+	return err_set(r->err, status, "line %zu column %zu: %s", line, column, what);
+}
+
+static enum status
+fail_unexpected(struct json_reader *r, const char *at)
+{
+	char what[] = "unexpected '?'";
+	char hex[] = "unexpected byte 0x??";
+	static const char digits[] = "0123456789abcdef";
+	uint8_t c;
+
+	if (at == r->end)
+		return fail(r, at, STATUS_JSON_SYNTAX, "unexpected end of the text");
+	if (at == r->begin &&
+	    str_starts_with(str_of(at, (size_t)(r->end - at)), STR("\xef\xbb\xbf")))
+		return fail(r, at, STATUS_JSON_SYNTAX, "byte order mark");
+	c = (uint8_t)*at;
+	if (c > 0x20 && c < 0x7f) {
+		what[sizeof(what) - 3] = (char)c;
+		return fail(r, at, STATUS_JSON_SYNTAX, what);
+	}
+	hex[sizeof(hex) - 3] = digits[c >> 4];
+	hex[sizeof(hex) - 2] = digits[c & 15];
+	return fail(r, at, STATUS_JSON_SYNTAX, hex);
+}
+
+/* ---- Tokens ---- */
+
+static inline bool
+in_object(const struct json_reader *r)
+{
+	unsigned level = r->depth - 1;
+
+	return r->stack[level / 8] >> level % 8 & 1;
+}
+
+static inline void
+skip_space(struct json_reader *r)
+{
+	while (r->at < r->end &&
+	       (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t'))
+		r->at++;
+}
+
+static inline void
+value_ended(struct json_reader *r)
+{
+	r->expect = r->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
+}
+
+/* Four hexadecimal digits, or -1. */
+static int
+hex4(const char *at, const char *end)
+{
+	int code = 0;
+
+	if (end - at < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		char c = at[i];
+
+		if (c >= '0' && c <= '9')
+			code = code << 4 | (c - '0');
+		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+			code = code << 4 | ((c | 0x20) - 'a' + 10);
+		else
+			return -1;
+	}
+	return code;
+}
+
+/* `r->at` is behind the u of an escape, which starts at `escape`. */
+static enum status
+read_unicode_escape(struct json_reader *r, const char *escape)
+{
+	char utf8[4];
+	int code = hex4(r->at, r->end);
+	int low;
+
+	if (code < 0)
+		return fail(r, escape, STATUS_JSON_SYNTAX, "\\u needs four hexadecimal digits");
+	r->at += 4;
+	if (code >= 0xdc00 && code <= 0xdfff)
+		return fail(r, escape, STATUS_JSON_UTF8, "lone low surrogate");
+	if (code >= 0xd800 && code <= 0xdbff) {
+		low = r->end - r->at >= 6 && r->at[0] == '\\' && r->at[1] == 'u'
+			      ? hex4(r->at + 2, r->end)
+			      : -1;
+		if (low < 0xdc00 || low > 0xdfff)
+			return fail(r, escape, STATUS_JSON_UTF8, "lone high surrogate");
+		r->at += 6;
+		code = 0x10000 + ((code - 0xd800) << 10 | (low - 0xdc00));
+	}
+	buf_append(&r->scratch, utf8, utf8_encode((uint32_t)code, utf8));
+	return STATUS_OK;
+}
+
+/* `r->at` is at a backslash. */
+static enum status
+read_escape(struct json_reader *r)
+{
+	static const char plain[256] = {
+		['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+		['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+	};
+	const char *escape = r->at;
+	uint8_t c;
+
+	if (r->end - escape < 2)
+		return fail_unexpected(r, r->end);
+	c = (uint8_t)escape[1];
+	r->at += 2;
+	if (c == 'u')
+		return read_unicode_escape(r, escape);
+	if (!plain[c])
+		return fail(r, escape, STATUS_JSON_SYNTAX, "unknown escape");
+	buf_append_byte(&r->scratch, (uint8_t)plain[c]);
+	return STATUS_OK;
+}
+
+/* `r->at` is at the opening quote; afterwards behind the closing one. */
+static enum status
+read_string(struct json_reader *r)
+{
+	const char *begin = ++r->at;
+	uint64_t high = 0;
+	const char *at = json_scan_plain(begin, r->end, &high);
+	const char *piece = begin;
+
+	buf_clear(&r->scratch);
+	while (at < r->end && *at == '\\') {
+		buf_append(&r->scratch, piece, (size_t)(at - piece));
+		r->at = at;
+		TRY(read_escape(r));
+		piece = r->at;
+		at = json_scan_plain(piece, r->end, &high);
+	}
+	if (at == r->end)
+		return fail(r, at, STATUS_JSON_SYNTAX, "the string does not end");
+	if (*at != '"')
+		return fail(r, at, STATUS_JSON_SYNTAX, "control character in a string");
+	if (high) {
+		size_t len = (size_t)(at - begin);
+		size_t valid = utf8_valid_prefix(str_of(begin, len));
+
+		if (valid < len)
+			return fail(r, begin + valid, STATUS_JSON_UTF8, "not valid UTF-8");
+	}
+	r->at = at + 1;
+	if (piece == begin) {
+		r->text = str_of(begin, (size_t)(at - begin));
+		return STATUS_OK;
+	}
+	buf_append(&r->scratch, piece, (size_t)(at - piece));
+	if (buf_status(&r->scratch) != STATUS_OK)
+		return fail(r, begin, buf_status(&r->scratch), "no memory for the string");
+	r->text = buf_str(&r->scratch);
+	return STATUS_OK;
+}
+
+static enum status
+read_key(struct json_reader *r, enum json_token *ret)
+{
+	if (r->at == r->end || *r->at != '"')
+		return fail_unexpected(r, r->at);
+	r->token_begin = r->at;
+	TRY(read_string(r));
+	skip_space(r);
+	if (r->at == r->end || *r->at != ':')
+		return fail_unexpected(r, r->at);
+	r->at++;
+	r->expect = EXPECT_VALUE;
+	*ret = JSON_KEY;
+	return STATUS_OK;
+}
+
+static const char *
+skip_digits(const char *at, const char *end)
+{
+	while (at < end && *at >= '0' && *at <= '9')
+		at++;
+	return at;
+}
+
+/* The end of the number that starts at `at`; where it breaks off, that place and `*ret_valid`
+ * false. */
+static const char *
+scan_number(const char *at, const char *end, bool *ret_valid, bool *ret_is_integer)
+{
+	const char *digits;
+
+	*ret_valid = false;
+	*ret_is_integer = true;
+	if (at < end && *at == '-')
+		at++;
+	digits = at;
+	at = at < end && *at == '0' ? at + 1 : skip_digits(at, end);
+	if (at == digits)
+		return at;
+	if (at < end && *at == '.') {
+		*ret_is_integer = false;
+		digits = ++at;
+		at = skip_digits(at, end);
+		if (at == digits)
+			return at;
+	}
+	if (at < end && (*at == 'e' || *at == 'E')) {
+		*ret_is_integer = false;
+		at++;
+		if (at < end && (*at == '+' || *at == '-'))
+			at++;
+		digits = at;
+		at = skip_digits(at, end);
+		if (at == digits)
+			return at;
+	}
+	*ret_valid = true;
+	return at;
+}
+
+size_t
+json_number_len(struct str s, bool *ret_is_integer)
+{
+	bool valid;
+	const char *end;
+
+	if (!s.len)
+		return 0;
+	end = scan_number(s.ptr, s.ptr + s.len, &valid, ret_is_integer);
+	return valid ? (size_t)(end - s.ptr) : 0;
+}
+
+static enum status
+read_number(struct json_reader *r, enum json_token *ret)
+{
+	const char *begin = r->at;
+	bool valid;
+
+	r->at = scan_number(begin, r->end, &valid, &r->is_integer);
+	if (!valid)
+		return fail_unexpected(r, r->at);
+	r->text = str_of(begin, (size_t)(r->at - begin));
+	value_ended(r);
+	*ret = JSON_NUMBER;
+	return STATUS_OK;
+}
+
+static enum status
+read_literal(struct json_reader *r, struct str name, enum json_token token, enum json_token *ret)
+{
+	for (size_t i = 0; i < name.len; i++, r->at++)
+		if (r->at == r->end || *r->at != name.ptr[i])
+			return fail_unexpected(r, r->at);
+	value_ended(r);
+	*ret = token;
+	return STATUS_OK;
+}
+
+static enum status
+open_container(struct json_reader *r, bool object, enum json_token *ret)
+{
+	unsigned level = r->depth;
+	uint8_t bit = (uint8_t)(1u << level % 8);
+
+	if (level == JSON_DEPTH_LIMIT)
+		return fail(r, r->at, STATUS_JSON_DEPTH, "nested too deeply");
+	r->stack[level / 8] = (uint8_t)(object ? r->stack[level / 8] | bit
+					       : r->stack[level / 8] & ~bit);
+	r->depth++;
+	r->at++;
+	r->expect = object ? EXPECT_KEY_OR_END : EXPECT_ELEMENT_OR_END;
+	*ret = object ? JSON_OBJECT_BEGIN : JSON_ARRAY_BEGIN;
+	return STATUS_OK;
+}
+
+static enum status
+close_container(struct json_reader *r, bool object, enum json_token *ret)
+{
+	r->token_begin = r->at++;
+	r->depth--;
+	value_ended(r);
+	*ret = object ? JSON_OBJECT_END : JSON_ARRAY_END;
+	return STATUS_OK;
+}
+
+static enum status
+read_value(struct json_reader *r, enum json_token *ret)
+{
+	if (r->at == r->end)
+		return fail_unexpected(r, r->at);
+	r->token_begin = r->at;
+	switch (*r->at) {
+	case '"':
+		TRY(read_string(r));
+		value_ended(r);
+		*ret = JSON_STRING;
+		return STATUS_OK;
+	case '{':
+		return open_container(r, true, ret);
+	case '[':
+		return open_container(r, false, ret);
+	case 't':
+		return read_literal(r, STR("true"), JSON_TRUE, ret);
+	case 'f':
+		return read_literal(r, STR("false"), JSON_FALSE, ret);
+	case 'n':
+		return read_literal(r, STR("null"), JSON_NULL, ret);
+	default:
+		return read_number(r, ret);
+	}
+}
+
+/* Behind a value inside a container: a comma and what follows it, or the container's end. */
+static enum status
+read_comma_or_end(struct json_reader *r, enum json_token *ret)
+{
+	bool object = in_object(r);
+
+	if (r->at == r->end)
+		return fail_unexpected(r, r->at);
+	if (*r->at == ',') {
+		r->at++;
+		skip_space(r);
+		return object ? read_key(r, ret) : read_value(r, ret);
+	}
+	if (*r->at == (object ? '}' : ']'))
+		return close_container(r, object, ret);
+	return fail_unexpected(r, r->at);
+}
+
+enum status
+json_next(struct json_reader *r, enum json_token *ret)
+{
+	if (r->failed != STATUS_OK)
+		return r->failed;
+	skip_space(r);
+	switch ((enum expect)r->expect) {
+	case EXPECT_VALUE:
+		return read_value(r, ret);
+	case EXPECT_ELEMENT_OR_END:
+		if (r->at < r->end && *r->at == ']')
+			return close_container(r, false, ret);
+		return read_value(r, ret);
+	case EXPECT_KEY_OR_END:
+		if (r->at < r->end && *r->at == '}')
+			return close_container(r, true, ret);
+		return read_key(r, ret);
+	case EXPECT_COMMA_OR_END:
+		return read_comma_or_end(r, ret);
+	case EXPECT_NOTHING:
+		break;
+	}
+	if (r->at < r->end)
+		return fail_unexpected(r, r->at);
+	r->token_begin = r->at;
+	*ret = JSON_END;
+	return STATUS_OK;
+}
+
+enum status
+json_skip(struct json_reader *r, enum json_token first, struct str *ret_text)
+{
+	const char *begin = r->token_begin;
+
+	if (first == JSON_OBJECT_BEGIN || first == JSON_ARRAY_BEGIN) {
+		unsigned depth = r->depth;
+		enum json_token token;
+
+		while (r->depth >= depth)
+			TRY(json_next(r, &token));
+	}
+	*ret_text = str_of(begin, (size_t)(r->at - begin));
+	return STATUS_OK;
+}

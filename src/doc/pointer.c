@@ -1,0 +1,349 @@
+#include "doc/doc.h"
+
+#include "base/utf8.h"
+#include "doc/doc_int.h"
+
+/* ---- Text ---- */
+
+static size_t
+count_tokens(struct str text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text.len; i++)
+		n += text.ptr[i] == '/';
+	return n;
+}
+
+/* Undoes ~0 and ~1 in `raw`; `*ret` has room for it. False for any other tilde. */
+static bool
+unescape_token(struct str raw, char *bytes, struct str *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < raw.len; i++) {
+		char c = raw.ptr[i];
+
+		if (c == '~') {
+			c = ++i < raw.len ? raw.ptr[i] : '\0';
+			if (c != '0' && c != '1')
+				return false;
+			c = c == '0' ? '~' : '/';
+		}
+		bytes[n++] = c;
+	}
+	*ret = str_of(bytes, n);
+	return true;
+}
+
+enum status
+doc_pointer_parse(struct str text, struct arena *arena, struct doc_pointer *ret, struct err *err)
+{
+	struct doc_pointer p = { .count = count_tokens(text) };
+	char *bytes;
+
+	if (text.len && text.ptr[0] != '/')
+		return err_set(err, STATUS_INVALID, "a JSON Pointer must start with a slash");
+	if (utf8_valid_prefix(text) < text.len)
+		return err_set(err, STATUS_INVALID, "the JSON Pointer is not valid UTF-8");
+	if (p.count > JSON_DEPTH_LIMIT)
+		return err_set(err, STATUS_LIMIT, "the JSON Pointer has more than %d tokens",
+			       JSON_DEPTH_LIMIT);
+	p.tokens = arena_alloc(arena, p.count * sizeof(*p.tokens));
+	bytes = arena_bytes(arena, text.len);
+	if (!p.tokens || !bytes)
+		return err_set(err, STATUS_LIMIT,
+			       "the JSON Pointer exceeds the memory limit of a "
+			       "request");
+	for (size_t i = 0; i < p.count; i++) {
+		const char *end;
+		struct str raw;
+
+		text = str_skip(text, 1);
+		end = text.len ? memchr(text.ptr, '/', text.len) : NULL;
+		raw = str_of(text.ptr, end ? (size_t)(end - text.ptr) : text.len);
+		if (!unescape_token(raw, bytes, &p.tokens[i]))
+			return err_set(err, STATUS_INVALID,
+				       "in a JSON Pointer ~ must be followed by 0 or 1");
+		bytes += raw.len;
+		text = str_skip(text, raw.len);
+	}
+	*ret = p;
+	return STATUS_OK;
+}
+
+/* ---- Reading ---- */
+
+/* One read of a pointer, while it goes on. */
+struct lookup {
+	struct kv_tx *tx;
+	enum kv_read mode;
+	struct arena *arena;
+	struct buf *out;
+	struct err *err;
+	struct buf key; /* prefix and encoded path, as far as it is known; then scratch */
+	struct str ways[DOC_POINTER_WAYS];
+	struct kv_future *futures[DOC_POINTER_WAYS];
+	size_t count;
+};
+
+/* RFC 6901: digits, without leading zeros. */
+static bool
+is_position(struct str token, uint64_t *ret)
+{
+	if (!token.len || (token.ptr[0] == '0' && token.len > 1))
+		return false;
+	for (size_t i = 0; i < token.len; i++)
+		if (token.ptr[i] < '0' || token.ptr[i] > '9')
+			return false;
+	return str_to_u64(token, ret) && *ret <= UINT32_MAX;
+}
+
+static enum status
+fail_read(struct lookup *l, enum status status)
+{
+	return err_set(l->err, status, "%s", kv_tx_error(l->tx));
+}
+
+static enum status
+fail_memory(struct lookup *l)
+{
+	return err_set(l->err, STATUS_LIMIT, "no memory for reading the value");
+}
+
+/* What starts with `key` and goes on with another element, from `behind` on; the key itself when
+ * that is empty. */
+static struct kv_future *
+read_below(struct lookup *l, struct str key, struct str behind, size_t limit)
+{
+	struct kv_range_options options = { .limit = limit, .mode = l->mode };
+	struct kv_future *f;
+	char *bounds = arena_bytes(l->arena, 2 * key.len + behind.len + 1);
+	struct str begin;
+	struct str end;
+
+	if (!bounds)
+		return NULL;
+	memcpy(bounds, key.ptr, key.len);
+	if (behind.len)
+		memcpy(bounds + key.len, behind.ptr, behind.len);
+	begin = str_of(bounds, key.len + behind.len);
+	end = str_of(bounds + begin.len, key.len + 1);
+	memcpy(bounds + begin.len, key.ptr, key.len);
+	bounds[begin.len + key.len] = '\xff';
+	f = kv_get_range(l->tx, begin, end, &options);
+	return f;
+}
+
+/*
+ * Whether the container at l->key, as far as the path is resolved, is an array: its first leaf
+ * tells. STATUS_NOT_FOUND if it is no container.
+ */
+static enum status
+resolve_container(struct lookup *l, bool *ret_array)
+{
+	struct kv_future *f = read_below(l, buf_str(&l->key), STR("\0"), 1);
+	struct kv_range range;
+	struct tuple_reader r;
+	struct tuple_elem e;
+	enum status status;
+
+	if (!f)
+		return fail_memory(l);
+	status = kv_future_wait(f);
+	if (status != STATUS_OK) {
+		kv_future_free(f);
+		return fail_read(l, status);
+	}
+	range = kv_future_range(f);
+	status = STATUS_NOT_FOUND;
+	if (range.count) {
+		r = tuple_reader(str_skip(range.pairs[0].key, l->key.len));
+		status = tuple_next(&r, &e);
+		*ret_array = status == STATUS_OK && e.kind == TUPLE_INT;
+		if (status == STATUS_OK && e.kind != TUPLE_INT && e.kind != TUPLE_STRING)
+			status = STATUS_NOT_FOUND;
+	}
+	kv_future_free(f);
+	return status;
+}
+
+/* Resolves leading numeric tokens until no more than DOC_POINTER_NUMBERS are left; `*ret_at`: the
+ * first token that is not in l->key. */
+static enum status
+resolve_leading(struct lookup *l, const struct doc_pointer *p, size_t *ret_at)
+{
+	size_t numbers = 0;
+	uint64_t position;
+	size_t at;
+
+	for (size_t i = 0; i < p->count; i++)
+		numbers += is_position(p->tokens[i], &position);
+	for (at = 0; at < p->count && numbers > DOC_POINTER_NUMBERS; at++) {
+		bool array = false;
+
+		if (is_position(p->tokens[at], &position)) {
+			TRY(resolve_container(l, &array));
+			numbers--;
+		}
+		if (array)
+			tuple_put_u64(&l->key, position);
+		else
+			tuple_put_str(&l->key, p->tokens[at]);
+		if (buf_status(&l->key) != STATUS_OK)
+			break;
+	}
+	*ret_at = at;
+	/* No key can be so long. */
+	if (buf_status(&l->key) == STATUS_LIMIT)
+		return STATUS_NOT_FOUND;
+	return buf_status(&l->key);
+}
+
+/* Every way to encode the tokens from `at` on behind l->key; those that make no possible key are
+ * left out. */
+static enum status
+list_ways(struct lookup *l, const struct doc_pointer *p, size_t at)
+{
+	size_t known = l->key.len;
+	unsigned way = 0;
+	unsigned numbers;
+
+	do {
+		uint64_t position;
+
+		l->key.len = known;
+		numbers = 0;
+		for (size_t i = at; i < p->count; i++) {
+			if (is_position(p->tokens[i], &position) && way >> numbers++ & 1)
+				tuple_put_u64(&l->key, position);
+			else
+				tuple_put_str(&l->key, p->tokens[i]);
+		}
+		if (buf_status(&l->key) == STATUS_OK) {
+			struct str copy = arena_dup(l->arena, buf_str(&l->key));
+
+			if (!copy.ptr)
+				return fail_memory(l);
+			l->ways[l->count++] = copy;
+		} else if (buf_status(&l->key) != STATUS_LIMIT) {
+			return fail_memory(l);
+		}
+		l->key.failed = STATUS_OK;
+	} while (++way >> numbers == 0);
+	return STATUS_OK;
+}
+
+/* Feeds the leaves under `way` to the assembler; *f holds the first of them and is replaced. */
+static enum status
+assemble_way(struct lookup *l, struct doc_assembler *a, struct str way, struct kv_future **f,
+	     bool whole)
+{
+	struct kv_range range = kv_future_range(*f);
+	size_t i = whole ? 1 : 0;
+
+	for (;;) {
+		struct str behind;
+
+		for (; i < range.count; i++)
+			TRY(doc_assemble_leaf(a, str_skip(range.pairs[i].key, way.len),
+					      range.pairs[i].value));
+		if (!range.more)
+			return doc_assemble_end(a);
+		/* The least key behind the last one. */
+		buf_clear(&l->key);
+		buf_append_str(&l->key, str_skip(range.pairs[range.count - 1].key, way.len));
+		buf_append_byte(&l->key, 0);
+		TRY(buf_status(&l->key));
+		behind = buf_str(&l->key);
+		kv_future_free(*f);
+		*f = read_below(l, way, behind, 0);
+		if (!*f)
+			return STATUS_LIMIT;
+		TRY(kv_future_wait(*f));
+		range = kv_future_range(*f);
+		i = 0;
+	}
+}
+
+static enum status
+write_way(struct lookup *l, size_t way, bool whole)
+{
+	struct doc_assembler a;
+	size_t begin = l->out->len;
+	enum status status;
+
+	if (whole) {
+		buf_append_byte(l->out, '{');
+		doc_assemble_init_object(&a, l->out, false);
+	} else {
+		doc_assemble_init(&a, l->out);
+	}
+	status = assemble_way(l, &a, l->ways[way], &l->futures[way], whole);
+	doc_assemble_release(&a);
+	if (status == STATUS_OK)
+		return STATUS_OK;
+	l->out->len = begin;
+	if (status == STATUS_CORRUPT)
+		return err_set(l->err, status, "the stored leaves do not make a JSON value");
+	if (status == STATUS_LIMIT)
+		return err_set(l->err, status, "the value is larger than %zu bytes",
+			       l->out->max_bytes);
+	return fail_read(l, status);
+}
+
+/* All ways in one wave; at most one has leaves. */
+static enum status
+read_ways(struct lookup *l, bool whole)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		l->futures[i] = read_below(l, l->ways[i], STR(""), 0);
+		if (!l->futures[i])
+			return fail_memory(l);
+	}
+	for (size_t i = 0; i < l->count; i++) {
+		enum status status = kv_future_wait(l->futures[i]);
+		struct kv_range range;
+
+		if (status != STATUS_OK)
+			return fail_read(l, status);
+		range = kv_future_range(l->futures[i]);
+		if (!range.count)
+			continue;
+		/* A document without its root key is none. */
+		if (whole && range.pairs[0].key.len != l->ways[i].len)
+			break;
+		return write_way(l, i, whole);
+	}
+	return STATUS_NOT_FOUND;
+}
+
+enum status
+doc_read_pointer(struct kv_tx *tx, struct str prefix, const struct doc_pointer *pointer,
+		 enum kv_read mode, struct arena *arena, struct buf *ret, struct err *err)
+{
+	struct lookup l = {
+		.tx = tx,
+		.mode = mode,
+		.arena = arena,
+		.out = ret,
+		.err = err,
+		/* A range's end is one byte longer. */
+		.key = BUF_INIT(KV_LIMIT_KEY_BYTES - 1),
+	};
+	enum status status;
+	size_t at;
+
+	buf_append_str(&l.key, prefix);
+	status = resolve_leading(&l, pointer, &at);
+	if (status == STATUS_OK)
+		status = list_ways(&l, pointer, at);
+	if (status == STATUS_OK)
+		status = read_ways(&l, !pointer->count);
+	if (status == STATUS_NOT_FOUND)
+		err_set(err, status, "there is nothing at that path");
+	for (size_t i = 0; i < l.count; i++)
+		kv_future_free(l.futures[i]);
+	buf_release(&l.key);
+	return status;
+}
