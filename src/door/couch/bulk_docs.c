@@ -1,0 +1,398 @@
+/*
+ * POST /{db}/_bulk_docs: each document for itself, in as few transactions as fit.
+ *
+ * A transaction cannot hold two edits of one document, so a request that has them is cut between
+ * them, and the later one sees the earlier one committed.
+ */
+#include "door/couch/couch_int.h"
+
+struct entry {
+	struct couch_doc doc;
+	struct str id;
+	struct couch_fail *fail; /* why it is not written; NULL so far */
+	enum status status;
+	struct rev_id rev;
+};
+
+struct bulk {
+	struct couch_req *r;
+	bool new_edits;
+	struct entry *entries;
+	size_t count;
+	struct buf out;
+	bool any_row;
+
+	/* The transaction under way. */
+	size_t begin;
+	size_t end;
+	struct arena_mark mark;
+};
+
+enum {
+	ID_SLOTS = 16384, /* of the set of ids of one transaction; a power of two */
+	ENTRY_BYTES = 1000,
+	PAIR_BYTES = 64,
+};
+
+_Static_assert((int)ID_SLOTS > 2 * (int)COUCH_BATCH_DOCS, "the set of ids never fills up");
+
+/* ---- Reading the request ---- */
+
+static enum status
+entry_refuse(struct couch_req *r, struct entry *e, enum couch_error error, const char *reason)
+{
+	e->fail = arena_zalloc(r->arena, sizeof(*e->fail));
+	if (!e->fail)
+		return STATUS_LIMIT;
+	e->status = couch_fail_set(e->fail, error, "%s", reason);
+	return STATUS_OK;
+}
+
+static enum status
+read_docs(struct bulk *b, struct json_reader *reader)
+{
+	struct couch_req *r = b->r;
+	enum json_token token;
+	size_t cap = 0;
+
+	TRY(json_next(reader, &token));
+	if (token != JSON_ARRAY_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "`docs` parameter must be an array.");
+	b->entries = NULL;
+	b->count = 0;
+	for (;;) {
+		struct entry *grown;
+		struct entry *e;
+
+		TRY(json_next(reader, &token));
+		if (token == JSON_ARRAY_END)
+			return STATUS_OK;
+		if (token != JSON_OBJECT_BEGIN)
+			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+					      "Document must be a JSON object");
+		grown = couch_grow(r->arena, b->entries, b->count, &cap, sizeof(*b->entries));
+		if (!grown)
+			return STATUS_LIMIT;
+		b->entries = grown;
+		e = &grown[b->count++];
+		*e = (struct entry){ .status = STATUS_OK };
+		TRY(couch_doc_parse(r, reader, (struct str){ NULL, 0 }, &e->doc, &r->fail));
+		e->id = e->doc.id;
+	}
+}
+
+static enum status
+read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
+{
+	struct couch_req *r = b->r;
+	struct couch_json value;
+	enum json_token token;
+
+	for (;;) {
+		bool is_docs;
+		bool is_new_edits;
+
+		TRY(json_next(reader, &token));
+		if (token == JSON_OBJECT_END)
+			return json_next(reader, &token);
+		is_docs = str_eq(reader->text, STR("docs"));
+		is_new_edits = str_eq(reader->text, STR("new_edits"));
+		if (is_docs) {
+			TRY(read_docs(b, reader));
+			*ret_has_docs = true;
+			continue;
+		}
+		TRY(json_next(reader, &token));
+		TRY(couch_json_take(reader, token, r->arena, &value));
+		if (!is_new_edits)
+			continue;
+		if (value.kind != JSON_TRUE && value.kind != JSON_FALSE)
+			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+					      "`new_edits` parameter must be a boolean.");
+		b->new_edits = value.kind == JSON_TRUE;
+	}
+}
+
+static enum status
+read_request(struct bulk *b, struct str body)
+{
+	struct json_reader AUTO(json_reader_release) reader;
+	struct couch_req *r = b->r;
+	enum json_token token;
+	bool has_docs = false;
+
+	json_reader_init(&reader, body, &r->fail.err);
+	TRY(json_next(&reader, &token));
+	if (token != JSON_OBJECT_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Request body must be a JSON object");
+	TRY(read_members(b, &reader, &has_docs));
+	if (!has_docs)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "POST body must include `docs` parameter.");
+	return STATUS_OK;
+}
+
+static enum status
+check_entries(struct bulk *b)
+{
+	struct couch_req *r = b->r;
+
+	for (size_t i = 0; i < b->count; i++) {
+		struct entry *e = &b->entries[i];
+
+		if (!b->new_edits && e->doc.history_count == 0)
+			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+					      "When `new_edits: false`, the document needs `_rev` "
+					      "or `_revisions` specified");
+		if (!e->id.ptr) {
+			e->id = couch_uuid_new(r->arena);
+			if (!e->id.ptr)
+				return STATUS_LIMIT;
+		}
+		e->rev = e->doc.rev;
+		if (e->doc.has_attachments)
+			TRY(entry_refuse(r, e, COUCH_ERROR_NOT_IMPLEMENTED, COUCH_NO_ATTACHMENTS));
+	}
+	return STATUS_OK;
+}
+
+/* ---- Writing ---- */
+
+static enum status
+write_local(struct bulk *b, struct kv_tx *tx, struct entry *e)
+{
+	enum status status = couch_local_write(b->r, tx, e->id, &e->doc, &e->rev);
+
+	if (status == STATUS_DOC_CONFLICT || status == STATUS_NOT_FOUND) {
+		e->status = status;
+		return STATUS_OK;
+	}
+	return status;
+}
+
+static enum status
+check_design(struct bulk *b, struct kv_tx *tx, struct entry *e)
+{
+	bool admin;
+
+	if (!couch_is_design(e->id))
+		return STATUS_OK;
+	TRY(couch_db_is_admin(b->r, tx, &admin));
+	if (admin)
+		return STATUS_OK;
+	return entry_refuse(b->r, e, COUCH_ERROR_UNAUTHORIZED,
+			    "You are not a db or server admin.");
+}
+
+/* One attempt at the entries from b->begin to b->end. */
+static enum status
+bulk_body(struct kv_tx *tx, void *arg)
+{
+	struct bulk *b = arg;
+	struct couch_req *r = b->r;
+	size_t n = b->end - b->begin;
+	struct rev_edit *edits;
+	struct rev_result *results;
+	struct entry **of_edit;
+	size_t count = 0;
+
+	arena_reset(r->arena, b->mark);
+	edits = arena_alloc(r->arena, n * sizeof(*edits));
+	results = arena_alloc(r->arena, n * sizeof(*results));
+	of_edit = arena_alloc(r->arena, n * sizeof(struct entry *));
+	if (!edits || !results || !of_edit)
+		return STATUS_LIMIT;
+
+	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
+	for (size_t i = b->begin; i < b->end; i++) {
+		struct entry *e = &b->entries[i];
+
+		if (e->doc.has_attachments)
+			continue;
+		e->status = STATUS_OK;
+		e->fail = NULL;
+		e->rev = e->doc.rev;
+		if (couch_is_local(e->id)) {
+			TRY(write_local(b, tx, e));
+			continue;
+		}
+		TRY(check_design(b, tx, e));
+		if (e->fail)
+			continue;
+		of_edit[count] = e;
+		edits[count++] = couch_doc_edit(&e->doc, e->id, b->new_edits);
+	}
+	if (count == 0)
+		return STATUS_OK;
+	TRY(rev_write(tx, r->db, edits, count, 0, r->arena, results, &r->fail.err));
+	for (size_t i = 0; i < count; i++) {
+		of_edit[i]->status = results[i].status;
+		if (results[i].status == STATUS_OK)
+			of_edit[i]->rev = results[i].rev;
+	}
+	return STATUS_OK;
+}
+
+static void
+write_result(struct bulk *b, const struct entry *e)
+{
+	static const struct couch_fail unexplained;
+	struct buf *out = &b->out;
+
+	if (e->status == STATUS_OK && !b->new_edits)
+		return;
+	if (b->any_row)
+		buf_append_byte(out, ',');
+	b->any_row = true;
+	buf_append_cstr(out, e->status == STATUS_OK ? "{\"ok\":true,\"id\":" : "{\"id\":");
+	json_write_str(out, e->id);
+	if (e->status == STATUS_OK || !b->new_edits) {
+		buf_append_cstr(out, ",\"rev\":");
+		couch_rev_write(e->rev, out);
+	}
+	if (e->status != STATUS_OK) {
+		buf_append_byte(out, ',');
+		couch_fail_write(e->status, e->fail ? e->fail : &unexplained, out);
+	}
+	buf_append_byte(out, '}');
+}
+
+static bool
+is_too_large(enum status status)
+{
+	return status == STATUS_TX_TOO_LARGE || status == STATUS_VALUE_TOO_LARGE ||
+	       status == STATUS_KEY_TOO_LARGE;
+}
+
+/*
+ * Writes entries [begin, end) and their results. Where the estimate was wrong and they are too much
+ * for one transaction, the halves are tried; one that is too large alone fails alone.
+ */
+static enum status
+write_range(struct bulk *b, size_t begin, size_t end)
+{
+	struct couch_req *r = b->r;
+	enum status status;
+
+	b->begin = begin;
+	b->end = end;
+	b->mark = arena_mark(r->arena);
+	status = kv_run(r->couch->config.store, bulk_body, b, NULL, &r->fail.err);
+	if (is_too_large(status) && end - begin > 1) {
+		size_t middle = begin + (end - begin) / 2;
+
+		arena_reset(r->arena, b->mark);
+		TRY(write_range(b, begin, middle));
+		return write_range(b, middle, end);
+	}
+	if (is_too_large(status))
+		b->entries[begin].status = status;
+	else if (status != STATUS_OK)
+		return status;
+	for (size_t i = begin; i < end; i++)
+		write_result(b, &b->entries[i]);
+	arena_reset(r->arena, b->mark);
+	return buf_status(&b->out);
+}
+
+/* About what an entry will take of a transaction: pairs, and each key again as conflict ranges. */
+static size_t
+estimate_bytes(const struct entry *e)
+{
+	size_t bytes = ENTRY_BYTES + 8 * e->id.len + 40 * e->doc.history_count;
+
+	for (size_t i = 0; i < e->doc.doc.count; i++)
+		bytes += 3 * (PAIR_BYTES + e->id.len + e->doc.doc.leaves[i].key.len) +
+			 e->doc.doc.leaves[i].value.len;
+	return bytes;
+}
+
+static uint64_t
+hash_id(struct str id)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < id.len; i++)
+		h = (h ^ (unsigned char)id.ptr[i]) * UINT64_C(0x100000001b3);
+	return h ^ h >> 29;
+}
+
+/* Adds an entry's id to the set; false if it is there. Slots hold an entry's number plus one. */
+static bool
+add_id(struct bulk *b, uint32_t *slots, size_t i)
+{
+	uint64_t at = hash_id(b->entries[i].id);
+
+	for (;; at++) {
+		uint32_t *slot = &slots[at & (ID_SLOTS - 1)];
+
+		if (!*slot) {
+			*slot = (uint32_t)i + 1;
+			return true;
+		}
+		if (str_eq(b->entries[*slot - 1].id, b->entries[i].id))
+			return false;
+	}
+}
+
+static enum status
+write_all(struct bulk *b)
+{
+	uint32_t *slots = arena_alloc(b->r->arena, ID_SLOTS * sizeof(*slots));
+	size_t begin = 0;
+
+	if (!slots)
+		return STATUS_LIMIT;
+	buf_append_byte(&b->out, '[');
+	while (begin < b->count) {
+		size_t end = begin;
+		size_t bytes = 0;
+
+		memset(slots, 0, ID_SLOTS * sizeof(*slots));
+		while (end < b->count && end - begin < COUCH_BATCH_DOCS) {
+			bytes += estimate_bytes(&b->entries[end]);
+			if ((end > begin && bytes > COUCH_BATCH_BYTES) || !add_id(b, slots, end))
+				break;
+			end++;
+		}
+		TRY(write_range(b, begin, end));
+		begin = end;
+	}
+	buf_append_byte(&b->out, ']');
+	return couch_reply(b->r, 201, &b->out);
+}
+
+static enum status
+check_db(struct kv_tx *tx, void *arg)
+{
+	return couch_db_open(arg, tx, COUCH_ACCESS_MEMBER);
+}
+
+enum status
+couch_bulk_docs(struct couch_req *r)
+{
+	struct bulk b = { .r = r, .new_edits = true };
+	struct str body;
+	enum status status;
+
+	TRY(couch_require_json(r));
+	TRY(couch_db_precheck(r));
+	TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
+	status = read_request(&b, body);
+	if (status == STATUS_OK)
+		status = check_entries(&b);
+	if (status == STATUS_LIMIT && r->fail.err.status != STATUS_LIMIT)
+		return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
+				      "the request entity is too large");
+	if (status != STATUS_OK)
+		return status;
+	/* An empty list still is about a database that has to be there. */
+	if (b.count == 0)
+		TRY(kv_run_read(r->couch->config.store, check_db, r, &r->fail.err));
+	buf_init(&b.out, COUCH_ANSWER_BYTES);
+	status = write_all(&b);
+	buf_release(&b.out);
+	return status;
+}

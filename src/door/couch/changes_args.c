@@ -1,0 +1,264 @@
+#include <stdlib.h>
+
+#include "door/couch/changes_int.h"
+
+/* CouchDB's own number for "no limit"; which rows get a seq with seq_interval depends on it. */
+#define NO_LIMIT UINT64_C(1000000000000000)
+
+static enum status
+parse_feed(struct couch_req *r, struct str value, enum couch_feed *ret)
+{
+	static const struct {
+		const char *name;
+		enum couch_feed feed;
+	} feeds[] = {
+		{ "normal", COUCH_FEED_NORMAL },         { "longpoll", COUCH_FEED_LONGPOLL },
+		{ "continuous", COUCH_FEED_CONTINUOUS }, { "live", COUCH_FEED_CONTINUOUS },
+		{ "eventsource", COUCH_FEED_EVENTSOURCE },
+	};
+
+	for (size_t i = 0; i < sizeof(feeds) / sizeof(feeds[0]); i++) {
+		if (str_eq(value, str_from_cstr(feeds[i].name))) {
+			*ret = feeds[i].feed;
+			return STATUS_OK;
+		}
+	}
+	return couch_fail_set(
+		&r->fail, COUCH_ERROR_BAD_REQUEST,
+		"Supported `feed` types: normal, continuous, live, longpoll, eventsource");
+}
+
+static enum status
+parse_since(struct couch_req *r, struct str value, struct couch_changes_args *ret)
+{
+	ret->since_now = str_eq(value, STR("now"));
+	if (ret->since_now)
+		return STATUS_OK;
+	/* A client may hand back what it read, quotes and all. */
+	if (value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"')
+		value = str_of(value.ptr + 1, value.len - 2);
+	if (value.len == 0)
+		value = STR("0");
+	if (rev_seq_parse(value, &ret->since, NULL) != STATUS_OK)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Malformed sequence supplied in 'since' parameter.");
+	return STATUS_OK;
+}
+
+static enum status
+parse_limit(struct couch_req *r, struct str value, const char *name, uint64_t *ret)
+{
+	int64_t n;
+
+	if (!str_to_i64(value, &n))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "The %s parameter should be a non-negative integer", name);
+	if (n < 0)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "The %s value should be a non-negative integer", name);
+	*ret = (uint64_t)n;
+	return STATUS_OK;
+}
+
+static enum status
+parse_heartbeat(struct couch_req *r, struct str value, uint64_t *ret)
+{
+	int64_t n;
+
+	if (str_eq(value, STR("true"))) {
+		*ret = UINT64_MAX;
+		return STATUS_OK;
+	}
+	if (!str_to_i64(value, &n))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Invalid heartbeat value. Expecting a positive integer value "
+				      "(in milliseconds).");
+	if (n <= 0)
+		return couch_fail_set(
+			&r->fail, COUCH_ERROR_BAD_REQUEST,
+			"The heartbeat value should be a positive integer (in milliseconds).");
+	*ret = (uint64_t)n;
+	return STATUS_OK;
+}
+
+static enum status
+parse_style(struct couch_req *r, struct str value, bool *ret_all)
+{
+	*ret_all = str_eq(value, STR("all_docs"));
+	if (!*ret_all && !str_eq(value, STR("main_only")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "`style` must be main_only or all_docs");
+	return STATUS_OK;
+}
+
+static enum status
+parse_interval(struct couch_req *r, struct str value, uint64_t *ret)
+{
+	if (!str_to_u64(value, ret) || *ret == 0)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "invalid_seq_interval");
+	return STATUS_OK;
+}
+
+static enum status
+take_param(struct couch_req *r, const struct http_param *p, struct couch_changes_args *ret)
+{
+	bool on = str_eq(p->value, STR("true"));
+
+	if (str_eq_nocase(p->name, STR("feed")))
+		return parse_feed(r, p->value, &ret->feed);
+	if (str_eq_nocase(p->name, STR("since")) || str_eq_nocase(p->name, STR("last-event-id")))
+		return parse_since(r, p->value, ret);
+	if (str_eq_nocase(p->name, STR("limit")))
+		return parse_limit(r, p->value, "limit", &ret->limit);
+	if (str_eq_nocase(p->name, STR("timeout")))
+		return parse_limit(r, p->value, "timeout", &ret->timeout_ms);
+	if (str_eq_nocase(p->name, STR("heartbeat")))
+		return parse_heartbeat(r, p->value, &ret->heartbeat_ms);
+	if (str_eq_nocase(p->name, STR("style")))
+		return parse_style(r, p->value, &ret->all_leaves);
+	if (str_eq_nocase(p->name, STR("seq_interval")))
+		return parse_interval(r, p->value, &ret->seq_interval);
+	if (str_eq_nocase(p->name, STR("descending")))
+		ret->descending = ret->descending || on;
+	else if (str_eq_nocase(p->name, STR("include_docs")))
+		ret->include_docs = ret->include_docs || on;
+	else if (str_eq_nocase(p->name, STR("conflicts")))
+		ret->conflicts = ret->conflicts || on;
+	return STATUS_OK;
+}
+
+/* ---- Filters ---- */
+
+static int
+compare_ids(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+static enum status
+take_ids(struct couch_req *r, const struct couch_json *list, struct couch_changes_args *ret)
+{
+	struct couch_json *items;
+	size_t count;
+
+	if (!list || list->kind != JSON_ARRAY_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "`doc_ids` filter parameter is not a list of doc IDs.");
+	TRY(couch_json_items(list, r->arena, &items, &count, &r->fail.err));
+	ret->ids = arena_alloc(r->arena, (count + 1) * sizeof(*ret->ids));
+	if (!ret->ids)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].kind != JSON_STRING)
+			return couch_fail_set(
+				&r->fail, COUCH_ERROR_BAD_REQUEST,
+				"`doc_ids` filter parameter is not a list of doc IDs.");
+		ret->ids[i] = items[i].string;
+	}
+	ret->ids_count = count;
+	qsort(ret->ids, count, sizeof(*ret->ids), compare_ids);
+	return STATUS_OK;
+}
+
+static enum status
+read_ids(struct couch_req *r, const struct couch_member *members, size_t count,
+	 struct couch_changes_args *ret)
+{
+	struct couch_json list;
+	struct str text;
+
+	if (r->method == COUCH_POST)
+		return take_ids(r, couch_json_find(members, count, "doc_ids"), ret);
+	if (!couch_param(r, "doc_ids", &text))
+		return take_ids(r, NULL, ret);
+	TRY(couch_json_read(text, r->arena, &list, &r->fail.err));
+	return take_ids(r, &list, ret);
+}
+
+static enum status
+read_filter(struct couch_req *r, const struct couch_member *members, size_t count,
+	    struct couch_changes_args *ret)
+{
+	struct str name;
+
+	if (!couch_param(r, "filter", &name) || name.len == 0)
+		return STATUS_OK;
+	if (str_eq(name, STR("_doc_ids"))) {
+		ret->filter = COUCH_FILTER_DOC_IDS;
+		return read_ids(r, members, count, ret);
+	}
+	if (str_eq(name, STR("_design"))) {
+		ret->filter = COUCH_FILTER_DESIGN;
+		return STATUS_OK;
+	}
+	if (name.ptr[0] == '_' && !str_eq(name, STR("_selector")) && !str_eq(name, STR("_view")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "unknown builtin filter name");
+	return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
+			      "The filter \"%.*s\" is not supported by this server: _doc_ids and "
+			      "_design are.",
+			      STR_ARG(name));
+}
+
+bool
+couch_changes_wanted(const struct couch_changes_args *args, struct str id)
+{
+	switch (args->filter) {
+	case COUCH_FILTER_DOC_IDS:
+		return args->ids_count && bsearch(&id, args->ids, args->ids_count,
+						  sizeof(*args->ids), compare_ids);
+	case COUCH_FILTER_DESIGN:
+		return couch_is_design(id);
+	case COUCH_FILTER_NONE:
+		break;
+	}
+	return true;
+}
+
+static enum status
+read_body(struct couch_req *r, struct couch_member **ret, size_t *ret_count)
+{
+	struct couch_json body;
+	struct str text;
+
+	*ret = NULL;
+	*ret_count = 0;
+	if (r->method != COUCH_POST)
+		return STATUS_OK;
+	TRY(couch_require_json(r));
+	TRY(couch_db_precheck(r));
+	TRY(couch_read_body(r, r->couch->config.body_bytes, &text));
+	if (str_trim(text).len == 0)
+		return STATUS_OK;
+	TRY(couch_json_read(text, r->arena, &body, &r->fail.err));
+	if (body.kind != JSON_OBJECT_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Request body must be a JSON object");
+	return couch_json_members(&body, r->arena, ret, ret_count, &r->fail.err);
+}
+
+enum status
+couch_changes_args_read(struct couch_req *r, struct couch_changes_args *ret)
+{
+	uint64_t most = r->couch->config.changes_timeout_ms;
+	struct str last_event = http_request_header(r->x, STR("Last-Event-ID"));
+	struct couch_member *members;
+	size_t count;
+
+	*ret = (struct couch_changes_args){ .limit = NO_LIMIT, .timeout_ms = UINT64_MAX };
+	TRY(read_body(r, &members, &count));
+	for (size_t i = 0; i < r->params_count; i++)
+		TRY(take_param(r, &r->params[i], ret));
+	/* A browser that reconnects knows better than the URL it was given. */
+	if (ret->feed == COUCH_FEED_EVENTSOURCE && last_event.ptr)
+		TRY(parse_since(r, last_event, ret));
+	if (ret->heartbeat_ms > most)
+		ret->heartbeat_ms = most;
+	if (ret->timeout_ms > most)
+		ret->timeout_ms = most;
+	if (r->head) {
+		ret->feed = COUCH_FEED_NORMAL;
+		ret->limit = 0;
+	}
+	return read_filter(r, members, count, ret);
+}

@@ -1,0 +1,130 @@
+/* The door: made once, entered by every exchange. */
+#include "base/mem.h"
+#include "base/rand.h"
+#include "door/couch/couch_int.h"
+
+static const char hex[] = "0123456789abcdef";
+
+struct couch *
+couch_new(const struct couch_config *config)
+{
+	struct couch *c = mem_zalloc(sizeof(*c));
+	uint8_t uuid[16];
+
+	if (!c)
+		return NULL;
+	c->config = *config;
+	if (!c->config.doc_bytes)
+		c->config.doc_bytes = DOC_LIMIT_DEFAULT_BYTES;
+	if (!c->config.body_bytes)
+		c->config.body_bytes = COUCH_BODY_BYTES;
+	if (!c->config.changes_timeout_ms)
+		c->config.changes_timeout_ms = COUCH_CHANGES_TIMEOUT_MS;
+
+	rand_bytes(uuid, sizeof(uuid));
+	for (size_t i = 0; i < sizeof(uuid); i++) {
+		c->uuid[2 * i] = hex[uuid[i] >> 4];
+		c->uuid[2 * i + 1] = hex[uuid[i] & 15];
+	}
+	return c;
+}
+
+void
+couch_free(struct couch *couch)
+{
+	mem_free(couch);
+}
+
+void *
+couch_loop_new(void *couch)
+{
+	struct couch_loop *loop = mem_zalloc(sizeof(*loop));
+
+	(void)couch;
+	if (!loop)
+		return NULL;
+	loop->cache = rev_cache_new();
+	if (!loop->cache) {
+		mem_free(loop);
+		return NULL;
+	}
+	return loop;
+}
+
+void
+couch_loop_free(void *context)
+{
+	struct couch_loop *loop = context;
+
+	if (!loop)
+		return;
+	rev_cache_free(loop->cache);
+	mem_free(loop);
+}
+
+static enum couch_method
+method_of(struct str name)
+{
+	static const char *const names[COUCH_METHOD_COUNT] = {
+		[COUCH_GET] = "GET",       [COUCH_PUT] = "PUT",   [COUCH_POST] = "POST",
+		[COUCH_DELETE] = "DELETE", [COUCH_COPY] = "COPY",
+	};
+
+	for (size_t i = 0; i < COUCH_METHOD_COUNT; i++) {
+		if (str_eq(name, str_from_cstr(names[i])))
+			return (enum couch_method)i;
+	}
+	return COUCH_OTHER_METHOD;
+}
+
+/* Clients that know only GET and POST may say what they mean in a header of a POST. */
+static void
+find_method(struct couch_req *r)
+{
+	struct str name = http_method(r->x);
+	struct str override = http_request_header(r->x, STR("X-HTTP-Method-Override"));
+
+	if (str_eq(name, STR("POST")) && override.ptr) {
+		if (str_eq(override, STR("HEAD")) ||
+		    method_of(override) != COUCH_OTHER_METHOD)
+			name = override;
+	}
+	if (str_eq(name, STR("HEAD"))) {
+		r->head = true;
+		name = STR("GET");
+	}
+	r->method = method_of(name);
+}
+
+static enum status
+serve(struct couch_req *r)
+{
+	if (!r->loop)
+		return STATUS_NOMEM;
+	find_method(r);
+	TRY(couch_req_parse(r));
+	TRY(auth_check(r->couch->config.auth, http_request_header(r->x, STR("Authorization")),
+		       http_request_header(r->x, STR("Cookie")), r->arena, &r->user,
+		       &r->fail.err));
+	return couch_route(r);
+}
+
+void
+couch_handle(struct http_exchange *x, void *couch)
+{
+	struct couch_req r = {
+		.x = x,
+		.couch = couch,
+		.loop = http_loop_context(x),
+		.arena = http_arena(x),
+	};
+	enum status status = serve(&r);
+
+	rev_db_unref(r.db);
+	if (status == STATUS_OK)
+		return;
+	if (http_started(x) || event_is_set(http_closed_event(x)))
+		http_abort(x);
+	else
+		couch_reply_fail(&r, status);
+}

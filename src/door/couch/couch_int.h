@@ -1,0 +1,396 @@
+/*
+ * What the files of the CouchDB door share.
+ *
+ * A request is one struct couch_req for its whole life. Handlers return STATUS_OK once they have
+ * answered, or a status that couch.c turns into CouchDB's error by the one table in error.c; the
+ * explanation waits in `fail`. Nothing is sent from inside a transaction's body: a body computes
+ * into the arena, starting over at its mark, and the answer follows the commit. Long answers read
+ * page by page from a snapshot (struct couch_snapshot) and go on after the last row sent.
+ */
+#ifndef FROND_DOOR_COUCH_INT_H
+#define FROND_DOOR_COUCH_INT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "doc/doc.h"
+#include "doc/json.h"
+#include "door/couch/couch.h"
+#include "model/revisioned/revisioned.h"
+
+enum {
+	COUCH_PATH_PARTS = 64,              /* segments of a path */
+	COUCH_UUIDS_MAX = 1000,             /* GET /_uuids?count= */
+	COUCH_ANSWER_BYTES = 256 << 20,     /* of an answer that is built in memory */
+	COUCH_ROW_BYTES = 64 << 20,         /* of one row of a streamed answer */
+	COUCH_CHUNK_BYTES = 64 * 1024,      /* a streamed answer is sent in pieces of about this */
+	COUCH_PAGE_ROWS = 500,              /* rows read at once for a streamed answer */
+	COUCH_OFFSET_DOCS = 20000,          /* in a larger database "offset" is null: it is counted */
+	COUCH_BATCH_BYTES = 4 * 1000000,    /* estimated, of one transaction of _bulk_docs */
+	COUCH_BATCH_DOCS = 5000,            /* likewise, in documents */
+	COUCH_DBS_INFO_KEYS = 100,          /* names in one POST /_dbs_info */
+	COUCH_SMALL_BODY_BYTES = 64 * 1024, /* of bodies that are not documents: _session, limits */
+};
+
+/* ---- Errors (error.c) ---- */
+
+/* CouchDB's errors as clients see them; codes and names are in error.c's table. */
+enum couch_error {
+	COUCH_ERROR_NONE, /* the status speaks for itself */
+	COUCH_ERROR_BAD_REQUEST,
+	COUCH_ERROR_QUERY_PARSE,
+	COUCH_ERROR_DOC_VALIDATION,
+	COUCH_ERROR_ILLEGAL_DOCID,
+	COUCH_ERROR_ILLEGAL_DB_NAME,
+	COUCH_ERROR_DB_NAME_TOO_LONG,
+	COUCH_ERROR_UNAUTHORIZED,
+	COUCH_ERROR_FORBIDDEN,
+	COUCH_ERROR_NOT_FOUND,
+	COUCH_ERROR_METHOD,
+	COUCH_ERROR_CONFLICT,
+	COUCH_ERROR_GONE,
+	COUCH_ERROR_FILE_EXISTS,
+	COUCH_ERROR_TOO_LARGE,
+	COUCH_ERROR_DOC_TOO_LARGE,
+	COUCH_ERROR_CONTENT_TYPE,
+	COUCH_ERROR_INTERNAL,
+	COUCH_ERROR_TIMEOUT,
+	COUCH_ERROR_NOT_IMPLEMENTED,
+	COUCH_ERROR_UNAVAILABLE,
+	COUCH_ERROR_COUNT
+};
+
+/* Why something failed: the door's own word for it, or a lower layer's in `err`. */
+struct couch_fail {
+	enum couch_error error;
+	struct err err;
+};
+
+/* Records the failure and returns a status for it, never STATUS_OK. */
+enum status couch_fail_set(struct couch_fail *f, enum couch_error error, const char *fmt, ...)
+	PRINTF(3, 4);
+
+struct couch_answer {
+	int code;
+	const char *name;
+	enum couch_error error;
+};
+
+/* What a client gets to see of `status` as `f` explains it. */
+struct couch_answer couch_fail_answer(enum status status, const struct couch_fail *f);
+
+/* Appends `"error":"…","reason":"…"`. */
+void couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out);
+
+/* ---- Requests ---- */
+
+enum couch_method {
+	COUCH_GET, /* and HEAD: see couch_req.head */
+	COUCH_PUT,
+	COUCH_POST,
+	COUCH_DELETE,
+	COUCH_COPY,
+	COUCH_METHOD_COUNT,
+	COUCH_OTHER_METHOD = COUCH_METHOD_COUNT,
+};
+
+struct couch {
+	struct couch_config config;
+	char uuid[32]; /* of this server, in hexadecimal digits */
+};
+
+/* How many changes came after a Sequence, while the newest one was `newest`. */
+struct couch_pending {
+	uint64_t db;
+	struct rev_seq newest;
+	struct rev_seq after;
+	uint64_t count;
+};
+
+enum {
+	COUCH_PENDING_KEPT = 64,
+};
+
+/* A loop's own: used by the fibers of one thread, never across a wait. */
+struct couch_loop {
+	struct rev_cache *cache;
+	struct couch_pending pending[COUCH_PENDING_KEPT];
+	size_t pending_next;
+};
+
+struct couch_req {
+	struct http_exchange *x;
+	struct couch *couch;
+	struct couch_loop *loop;
+	struct arena *arena;
+	enum couch_method method;
+	bool head;
+	struct str *parts; /* of the path, unescaped, without empty ones */
+	size_t parts_count;
+	struct http_param *params;
+	size_t params_count;
+	struct auth_user user;
+	struct rev_db *db; /* as the latest transaction saw it; owned */
+	struct couch_fail fail;
+};
+
+typedef enum status couch_handler(struct couch_req *r);
+
+couch_handler couch_route; /* route.c */
+
+/* ---- Reading the request (request.c) ---- */
+
+/* Splits path and query. */
+MUST_USE enum status couch_req_parse(struct couch_req *r);
+
+/* The last parameter of that name. */
+bool couch_param(const struct couch_req *r, const char *name, struct str *ret);
+/* True if the parameter is exactly "true", as CouchDB's documents' flags are. */
+bool couch_param_true(const struct couch_req *r, const char *name);
+
+/* 415 unless the Content-Type is application/json. */
+MUST_USE enum status couch_require_json(struct couch_req *r);
+
+/* The body, at most `max_bytes`; an empty one is STATUS_OK. */
+MUST_USE enum status couch_read_body(struct couch_req *r, size_t max_bytes, struct str *ret);
+
+/* Whether the Accept header allows a media type such as "multipart/mixed" by name, or (`wild`) also
+ * by a wildcard or by its absence. */
+bool couch_accepts(const struct couch_req *r, const char *type, bool wild);
+
+/* The revision of If-Match, in *ret_found whether there is one. */
+MUST_USE enum status couch_if_match(struct couch_req *r, struct rev_id *ret, bool *ret_found);
+
+/* STATUS_OK, or the explained refusal, for a document's id as it travels. */
+MUST_USE enum status couch_docid_check(struct str id, struct couch_fail *fail);
+
+/* ---- JSON values of a request (json_value.c) ---- */
+
+struct couch_json {
+	enum json_token kind; /* JSON_OBJECT_BEGIN and JSON_ARRAY_BEGIN for containers */
+	struct str text;      /* the value's text */
+	struct str string;    /* JSON_STRING: the content */
+	bool is_integer;      /* JSON_NUMBER */
+};
+
+struct couch_member {
+	struct str name;
+	struct couch_json value;
+};
+
+/* A text that is one value; everything lives in the arena or the text. */
+MUST_USE enum status couch_json_read(struct str text, struct arena *arena, struct couch_json *ret,
+				     struct err *err);
+/* The members of an object, in order, duplicates included; STATUS_INVALID for another value. */
+MUST_USE enum status couch_json_members(const struct couch_json *object, struct arena *arena,
+					struct couch_member **ret, size_t *ret_count,
+					struct err *err);
+MUST_USE enum status couch_json_items(const struct couch_json *array, struct arena *arena,
+				      struct couch_json **ret, size_t *ret_count, struct err *err);
+/* The last member of that name, or NULL. */
+const struct couch_json *couch_json_find(const struct couch_member *members, size_t count,
+					 const char *name);
+/* The value just begun by `first`, read to its end. */
+MUST_USE enum status couch_json_take(struct json_reader *reader, enum json_token first,
+				     struct arena *arena, struct couch_json *ret);
+
+/* The request's body as an object; CouchDB's complaints otherwise. */
+MUST_USE enum status couch_read_object(struct couch_req *r, size_t max_bytes,
+				       struct couch_member **ret, size_t *ret_count);
+
+/*
+ * Room for one more element behind `count` in an array of the arena, which starts as NULL with *cap
+ * 0. NULL when the arena is full.
+ */
+void *couch_grow(struct arena *arena, void *array, size_t count, size_t *cap, size_t elem_bytes);
+
+/* ---- Answering (reply.c) ---- */
+
+/* Content-Type and Cache-Control as CouchDB's JSON answers have them. */
+void couch_json_headers(struct couch_req *r);
+
+/* Sends a built answer and a newline. Fails with the buffer's failure. */
+MUST_USE enum status couch_reply(struct couch_req *r, int code, struct buf *body);
+MUST_USE enum status couch_reply_str(struct couch_req *r, int code, struct str body);
+MUST_USE enum status couch_reply_ok(struct couch_req *r, int code); /* {"ok":true} */
+void couch_reply_fail(struct couch_req *r, enum status status);
+MUST_USE enum status couch_method_refused(struct couch_req *r, const char *allow);
+
+/* Sets ETag to `"rev"`; true if If-None-Match has it, and then the 304 has been sent. */
+MUST_USE enum status couch_reply_etag(struct couch_req *r, struct str tag, bool *ret_sent);
+void couch_set_etag(struct couch_req *r, struct rev_id rev);
+
+/* The absolute URL of /db or /db/doc (doc.ptr NULL: the database). */
+void couch_set_location(struct couch_req *r, struct str db, struct str doc);
+
+/*
+ * An answer sent as it is made. It starts with the first piece that is sent, so that a failure
+ * before still gets its proper code.
+ */
+struct couch_stream {
+	struct couch_req *r;
+	struct buf out;
+	const char *content_type; /* NULL: CouchDB's JSON headers */
+	bool started;
+};
+
+void couch_stream_init(struct couch_stream *s, struct couch_req *r);
+void couch_stream_release(struct couch_stream *s);
+/* Sends what there is, if it is enough to be worth it or `now`. */
+MUST_USE enum status couch_stream_push(struct couch_stream *s, bool now);
+MUST_USE enum status couch_stream_end(struct couch_stream *s);
+
+/* ---- Databases and who may use them (access.c) ---- */
+
+MUST_USE enum status couch_require_admin(struct couch_req *r); /* "You are not a server admin." */
+
+enum couch_access {
+	COUCH_ACCESS_MEMBER,
+	COUCH_ACCESS_ADMIN, /* of the database */
+};
+
+/* Opens parts[0] as r->db in `tx` and checks that the user may use it. */
+MUST_USE enum status couch_db_open(struct couch_req *r, struct kv_tx *tx, enum couch_access access);
+
+/* True if the user may do what only a database's administrators may, such as write design
+ * documents. After couch_db_open(). */
+MUST_USE enum status couch_db_is_admin(struct couch_req *r, struct kv_tx *tx, bool *ret);
+
+/*
+ * A request that will send a large body: a stranger is turned away before it is read. (Whoever is
+ * an administrator is checked with the work itself, and saves a round trip.)
+ */
+MUST_USE enum status couch_db_precheck(struct couch_req *r);
+
+couch_handler couch_security_get;
+couch_handler couch_security_put;
+
+/*
+ * A consistent view of r->db for an answer that takes long. When the store no longer keeps the
+ * version, couch_snapshot_renew() goes on with a later one.
+ */
+struct couch_snapshot {
+	struct couch_req *r;
+	struct kv_tx *tx;
+	unsigned failures; /* in a row, without progress */
+};
+
+MUST_USE enum status couch_snapshot_begin(struct couch_snapshot *s, struct couch_req *r);
+/* STATUS_OK if `status` was a reason to start over from the last row with a fresh view. */
+MUST_USE enum status couch_snapshot_renew(struct couch_snapshot *s, enum status status);
+void couch_snapshot_end(struct couch_snapshot *s);
+
+/* ---- Documents (doc_in.c, doc_out.c) ---- */
+
+/* A document as a client sent it. */
+struct couch_doc {
+	struct str id; /* of its _id; ptr NULL without one */
+	bool deleted;
+	bool has_attachments; /* a non-empty _attachments */
+	struct rev_id rev;    /* pos 0: none */
+	uint64_t start;       /* rev.pos, once there is a revision */
+	struct str *history;  /* the revision's hash, then its ancestors' */
+	size_t history_count;
+	struct doc doc;
+};
+
+/*
+ * Reads the object whose first token has been read. `id` is the document's, as a URL has it, or ptr
+ * NULL when the object's own counts.
+ */
+MUST_USE enum status couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
+				     struct couch_doc *ret, struct couch_fail *fail);
+/* The same for a body that is a document and nothing else. */
+MUST_USE enum status couch_doc_parse_text(struct couch_req *r, struct str text, struct str id,
+					  struct couch_doc *ret);
+/* The edit that makes the document what was sent. */
+struct rev_edit couch_doc_edit(const struct couch_doc *doc, struct str id, bool new_edits);
+
+#define COUCH_NO_ATTACHMENTS "Attachments are not supported by this server."
+
+/* "pos-hash" or the explained 400. */
+MUST_USE enum status couch_rev_parse(struct str text, struct arena *arena, struct rev_id *ret,
+				     struct couch_fail *fail);
+void couch_hash_write(struct str hash, struct buf *out);    /* without quotes */
+void couch_rev_write(struct rev_id rev, struct buf *out);   /* a JSON string */
+struct str couch_uuid_new(struct arena *arena);             /* ptr NULL: no memory */
+
+enum couch_doc_flags {
+	COUCH_DOC_REVS = 1,
+	COUCH_DOC_REVS_INFO = 2,
+	COUCH_DOC_CONFLICTS = 4,
+	COUCH_DOC_DELETED_CONFLICTS = 8,
+	COUCH_DOC_LOCAL_SEQ = 16,
+	COUCH_DOC_LATEST = 32,
+};
+
+/* The flags of a query; "meta" is three of them. */
+unsigned couch_doc_flags(const struct couch_req *r);
+
+/*
+ * Appends a document as JSON. With `tree`, `flags` say what of it is told; `branch` is the leaf
+ * shown.
+ */
+struct couch_doc_out {
+	struct str id;
+	const struct rev_doc *doc;
+	const struct rev_tree *tree;
+	const struct rev_branch *branch;
+	unsigned flags;
+};
+
+MUST_USE enum status couch_doc_write(const struct couch_doc_out *d, struct buf *out);
+
+/*
+ * Reads the body of a leaf and appends the document. A tombstone has perhaps no body.
+ */
+MUST_USE enum status couch_leaf_write(struct couch_req *r, struct kv_tx *tx, struct str id,
+				      const struct rev_tree *tree, const struct rev_branch *branch,
+				      unsigned flags, struct buf *out);
+
+/* The leaf for a revision that a client names: the leaf itself, or with `latest` the first that
+ * descends from it. NULL if there is none. */
+const struct rev_branch *couch_leaf_find(const struct rev_tree *tree, struct rev_id rev,
+					 bool latest);
+
+/* ---- Endpoints ---- */
+
+couch_handler couch_root_welcome, couch_root_up, couch_root_uuids, couch_root_all_dbs,
+	couch_root_active_tasks, couch_root_membership, couch_root_dbs_info_get,
+	couch_root_dbs_info_post;
+couch_handler couch_session_get, couch_session_post, couch_session_delete;
+couch_handler couch_db_get, couch_db_put, couch_db_delete, couch_db_post;
+couch_handler couch_ensure_full_commit, couch_revs_limit_get, couch_revs_limit_put, couch_compact;
+couch_handler couch_all_docs, couch_all_docs_queries;
+couch_handler couch_bulk_docs, couch_bulk_get, couch_revs_diff, couch_missing_revs;
+couch_handler couch_changes;
+
+/* Appends a database's description, as GET /{db} answers it; r->db is open in `tx`. */
+MUST_USE enum status couch_db_info_write(struct kv_tx *tx, const struct rev_db *db,
+					 struct buf *out);
+
+/* Documents, by id. */
+MUST_USE enum status couch_doc_get(struct couch_req *r, struct str id);
+MUST_USE enum status couch_doc_put(struct couch_req *r, struct str id);
+MUST_USE enum status couch_doc_delete(struct couch_req *r, struct str id);
+MUST_USE enum status couch_doc_copy(struct couch_req *r, struct str id);
+MUST_USE enum status couch_local_get(struct couch_req *r, struct str id);
+MUST_USE enum status couch_local_put(struct couch_req *r, struct str id);
+MUST_USE enum status couch_local_delete(struct couch_req *r, struct str id);
+
+/* Writes a local document in a transaction's body, as _bulk_docs does, too. */
+MUST_USE enum status couch_local_write(struct couch_req *r, struct kv_tx *tx, struct str id,
+				       const struct couch_doc *doc, struct rev_id *ret_rev);
+
+static inline bool
+couch_is_local(struct str id)
+{
+	return str_starts_with(id, STR("_local/"));
+}
+
+static inline bool
+couch_is_design(struct str id)
+{
+	return str_starts_with(id, STR("_design/"));
+}
+
+#endif

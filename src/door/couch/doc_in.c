@@ -1,0 +1,251 @@
+/* From a client's JSON to an edit: the members whose names start with an underscore. */
+#include "base/clock.h"
+#include "base/rand.h"
+#include "door/couch/couch_int.h"
+
+enum {
+	LONGEST_PREFIX_BYTES = 9, /* of a database: a type code and eight bytes */
+};
+
+struct str
+couch_uuid_new(struct arena *arena)
+{
+	uint8_t noise[9];
+	struct buf AUTO(buf_release) text = BUF_INIT(64);
+
+	/* Time first: documents made one after another are neighbours in the keyspace. */
+	rand_bytes(noise, sizeof(noise));
+	buf_printf(&text, "%014llx", (unsigned long long)(clock_wall_ms() * 1000));
+	buf_append_hex(&text, str_of(noise, sizeof(noise)));
+	if (buf_status(&text) != STATUS_OK)
+		return (struct str){ NULL, 0 };
+	return arena_dup(arena, buf_str(&text));
+}
+
+enum status
+couch_rev_parse(struct str text, struct arena *arena, struct rev_id *ret, struct couch_fail *fail)
+{
+	enum status status = rev_id_parse(text, arena, ret, &fail->err);
+
+	if (status == STATUS_INVALID)
+		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST, "Invalid rev format");
+	return status;
+}
+
+static int
+nibble(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* One of _revisions.ids: 32 characters are hexadecimal, anything else is taken as it is. */
+static enum status
+parse_hash(const struct couch_json *id, struct arena *arena, struct str *ret,
+	   struct couch_fail *fail)
+{
+	char *bytes;
+
+	if (id->kind != JSON_STRING)
+		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION, "RevId isn't a string");
+	if (id->string.len == 0 || id->string.len > REV_HASH_LIMIT_BYTES)
+		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
+				      "RevId is empty or longer than %d bytes",
+				      REV_HASH_LIMIT_BYTES);
+	*ret = id->string;
+	if (id->string.len != 2 * (size_t)REV_HASH_BYTES)
+		return STATUS_OK;
+	bytes = arena_bytes(arena, REV_HASH_BYTES);
+	if (!bytes)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < REV_HASH_BYTES; i++) {
+		int high = nibble(id->string.ptr[2 * i]);
+		int low = nibble(id->string.ptr[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
+					      "RevId isn't a valid hexadecimal");
+		bytes[i] = (char)(high << 4 | low);
+	}
+	*ret = str_of(bytes, REV_HASH_BYTES);
+	return STATUS_OK;
+}
+
+static enum status
+read_revisions(struct couch_req *r, const struct couch_json *value, struct couch_doc *ret,
+	       struct couch_fail *fail)
+{
+	struct couch_member *members;
+	const struct couch_json *start;
+	const struct couch_json *ids;
+	struct couch_json *items;
+	size_t count;
+
+	TRY(couch_json_members(value, r->arena, &members, &count, &fail->err));
+	start = couch_json_find(members, count, "start");
+	ids = couch_json_find(members, count, "ids");
+	if (!start || !start->is_integer || !str_to_u64(start->text, &ret->start))
+		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
+				      "_revisions.start isn't an integer.");
+	if (!ids || ids->kind != JSON_ARRAY_BEGIN)
+		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
+				      "_revisions.ids isn't a array.");
+	TRY(couch_json_items(ids, r->arena, &items, &count, &fail->err));
+	if (count > ret->start)
+		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
+				      "_revisions.ids is longer than _revisions.start says.");
+	ret->history = arena_alloc(r->arena, (count ? count : 1) * sizeof(*ret->history));
+	if (!ret->history)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		TRY(parse_hash(&items[i], r->arena, &ret->history[i], fail));
+	ret->history_count = count;
+	if (count)
+		ret->rev = (struct rev_id){ ret->start, ret->history[0] };
+	return STATUS_OK;
+}
+
+static enum status
+read_rev(struct couch_req *r, const struct couch_json *value, struct couch_doc *ret,
+	 struct couch_fail *fail)
+{
+	if (value->kind != JSON_STRING)
+		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST, "Invalid rev format");
+	TRY(couch_rev_parse(value->string, r->arena, &ret->rev, fail));
+	ret->history = arena_alloc(r->arena, sizeof(*ret->history));
+	if (!ret->history)
+		return STATUS_LIMIT;
+	ret->start = ret->rev.pos;
+	ret->history[0] = ret->rev.hash;
+	ret->history_count = 1;
+	return STATUS_OK;
+}
+
+static enum status
+read_special(struct couch_req *r, const struct doc_special *special, bool *revisions_seen,
+	     struct couch_doc *ret, struct couch_fail *fail)
+{
+	static const char *const ignored[] = {
+		"_revs_info",
+		"_local_seq",
+		"_conflicts",
+		"_deleted_conflicts",
+	};
+	struct couch_json value;
+
+	TRY(couch_json_read(special->text, r->arena, &value, &fail->err));
+	if (str_eq(special->name, STR("_id"))) {
+		if (value.kind != JSON_STRING)
+			return couch_fail_set(fail, COUCH_ERROR_ILLEGAL_DOCID,
+					      "Document id must be a string");
+		ret->id = value.string;
+		return couch_docid_check(ret->id, fail);
+	}
+	if (str_eq(special->name, STR("_rev")))
+		return *revisions_seen ? STATUS_OK : read_rev(r, &value, ret, fail);
+	if (str_eq(special->name, STR("_revisions")) && value.kind == JSON_OBJECT_BEGIN) {
+		*revisions_seen = true;
+		return read_revisions(r, &value, ret, fail);
+	}
+	if (str_eq(special->name, STR("_deleted")) &&
+	    (value.kind == JSON_TRUE || value.kind == JSON_FALSE)) {
+		ret->deleted = value.kind == JSON_TRUE;
+		return STATUS_OK;
+	}
+	if (str_eq(special->name, STR("_attachments")) && value.kind == JSON_OBJECT_BEGIN) {
+		struct couch_member *members;
+		size_t count;
+
+		TRY(couch_json_members(&value, r->arena, &members, &count, &fail->err));
+		ret->has_attachments = count > 0;
+		return STATUS_OK;
+	}
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
+		if (str_eq(special->name, str_from_cstr(ignored[i])))
+			return STATUS_OK;
+	}
+	return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
+			      "Bad special document member: %.*s", STR_ARG(special->name));
+}
+
+/* The most that a key's prefix takes for this document in any database. */
+static size_t
+prefix_bound(struct str id)
+{
+	static const char longest[LONGEST_PREFIX_BYTES];
+	const struct rev_db db = { .prefix = { longest, sizeof(longest) } };
+
+	return couch_is_local(id) ? rev_local_prefix_bytes(&db, id) : rev_doc_prefix_bytes(&db, id);
+}
+
+/* A document whose id came inside: were its paths short enough for that id? */
+static enum status
+check_paths(struct couch_req *r, struct str text, const struct doc_limits *limits,
+	    struct couch_doc *ret, struct couch_fail *fail)
+{
+	size_t prefix = prefix_bound(ret->id);
+
+	for (size_t i = 0; i < ret->doc.count; i++) {
+		if (prefix + ret->doc.leaves[i].key.len > limits->path_bytes)
+			return doc_explode_text(text, r->arena, limits, prefix, &ret->doc,
+						&fail->err);
+	}
+	return STATUS_OK;
+}
+
+enum status
+couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
+		struct couch_doc *ret, struct couch_fail *fail)
+{
+	const struct doc_limits limits = {
+		.doc_bytes = r->couch->config.doc_bytes,
+		.path_bytes = KV_LIMIT_KEY_BYTES,
+	};
+	const char *begin = reader->token_begin;
+	bool revisions_seen = false;
+
+	*ret = (struct couch_doc){ .id = { NULL, 0 } };
+	TRY(doc_explode(reader, r->arena, &limits, id.ptr ? prefix_bound(id) : 0, &ret->doc,
+			&fail->err));
+	for (size_t i = 0; i < ret->doc.specials_count; i++)
+		TRY(read_special(r, &ret->doc.specials[i], &revisions_seen, ret, fail));
+	if (!id.ptr && ret->id.ptr)
+		TRY(check_paths(r, str_of(begin, (size_t)(reader->at - begin)), &limits, ret,
+				fail));
+	return STATUS_OK;
+}
+
+enum status
+couch_doc_parse_text(struct couch_req *r, struct str text, struct str id, struct couch_doc *ret)
+{
+	struct json_reader AUTO(json_reader_release) reader;
+	enum json_token token;
+
+	json_reader_init(&reader, text, &r->fail.err);
+	TRY(json_next(&reader, &token));
+	if (token != JSON_OBJECT_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Document must be a JSON object");
+	TRY(couch_doc_parse(r, &reader, id, ret, &r->fail));
+	return json_next(&reader, &token);
+}
+
+struct rev_edit
+couch_doc_edit(const struct couch_doc *doc, struct str id, bool new_edits)
+{
+	return (struct rev_edit){
+		.kind = new_edits ? REV_EDIT_INTERACTIVE : REV_EDIT_REPLICATED,
+		.id = id,
+		.deleted = doc->deleted,
+		.doc = doc->doc,
+		.parent = doc->rev,
+		.start = doc->start,
+		.history = doc->history,
+		.history_count = doc->history_count,
+	};
+}

@@ -1,0 +1,206 @@
+/* From leaves to the JSON of a document, with what a client asked to know about its revisions. */
+#include "door/couch/couch_int.h"
+
+void
+couch_hash_write(struct str hash, struct buf *out)
+{
+	if (hash.len == REV_HASH_BYTES)
+		buf_append_hex(out, hash);
+	else
+		buf_append_str(out, hash);
+}
+
+void
+couch_rev_write(struct rev_id rev, struct buf *out)
+{
+	char text[REV_HASH_LIMIT_BYTES + 32];
+	struct buf plain = { .ptr = text, .cap = sizeof(text), .max_bytes = sizeof(text) };
+
+	/* An opaque hash is a client's text and may need escapes. */
+	rev_id_write(rev, &plain);
+	if (buf_status(&plain) != STATUS_OK)
+		out->failed = buf_status(&plain);
+	json_write_str(out, buf_str(&plain));
+}
+
+unsigned
+couch_doc_flags(const struct couch_req *r)
+{
+	static const struct {
+		const char *name;
+		unsigned flags;
+	} known[] = {
+		{ "revs", COUCH_DOC_REVS },
+		{ "revs_info", COUCH_DOC_REVS_INFO },
+		{ "conflicts", COUCH_DOC_CONFLICTS },
+		{ "deleted_conflicts", COUCH_DOC_DELETED_CONFLICTS },
+		{ "meta", COUCH_DOC_REVS_INFO | COUCH_DOC_CONFLICTS | COUCH_DOC_DELETED_CONFLICTS },
+		{ "local_seq", COUCH_DOC_LOCAL_SEQ },
+		{ "latest", COUCH_DOC_LATEST },
+	};
+	unsigned flags = 0;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (couch_param_true(r, known[i].name))
+			flags |= known[i].flags;
+	}
+	return flags;
+}
+
+static void
+write_hash_string(struct str hash, struct buf *out)
+{
+	if (hash.len == REV_HASH_BYTES) {
+		buf_append_byte(out, '"');
+		buf_append_hex(out, hash);
+		buf_append_byte(out, '"');
+	} else {
+		json_write_str(out, hash);
+	}
+}
+
+static void
+write_revisions(const struct rev_branch *branch, struct buf *out)
+{
+	buf_append_cstr(out, ",\"_revisions\":{\"start\":");
+	buf_append_u64(out, branch->rev.pos);
+	buf_append_cstr(out, ",\"ids\":[");
+	write_hash_string(branch->rev.hash, out);
+	for (size_t i = 0; i < branch->ancestors_count; i++) {
+		buf_append_byte(out, ',');
+		write_hash_string(branch->ancestors[i], out);
+	}
+	buf_append_cstr(out, "]}");
+}
+
+/* Only leaves have bodies: every ancestor's is missing, as after a compaction in CouchDB. */
+static void
+write_revs_info(const struct rev_branch *branch, struct buf *out)
+{
+	buf_append_cstr(out, ",\"_revs_info\":[{\"rev\":");
+	couch_rev_write(branch->rev, out);
+	buf_append_cstr(out, branch->deleted ? ",\"status\":\"deleted\"}" :
+					       ",\"status\":\"available\"}");
+	for (size_t i = 0; i < branch->ancestors_count; i++) {
+		struct rev_id rev = { branch->rev.pos - 1 - i, branch->ancestors[i] };
+
+		buf_append_cstr(out, ",{\"rev\":");
+		couch_rev_write(rev, out);
+		buf_append_cstr(out, ",\"status\":\"missing\"}");
+	}
+	buf_append_byte(out, ']');
+}
+
+static void
+write_conflicts(const struct couch_doc_out *d, bool deleted, struct buf *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < d->tree->count; i++) {
+		const struct rev_branch *b = &d->tree->branches[i];
+
+		if (b == d->branch || b->deleted != deleted)
+			continue;
+		if (any)
+			buf_append_byte(out, ',');
+		else
+			buf_append_cstr(out, deleted ? ",\"_deleted_conflicts\":[" :
+						       ",\"_conflicts\":[");
+		any = true;
+		couch_rev_write(b->rev, out);
+	}
+	if (any)
+		buf_append_byte(out, ']');
+}
+
+static void
+write_meta(const struct couch_doc_out *d, struct buf *out)
+{
+	if (d->flags & COUCH_DOC_REVS)
+		write_revisions(d->branch, out);
+	if (d->flags & COUCH_DOC_REVS_INFO)
+		write_revs_info(d->branch, out);
+	if (d->flags & COUCH_DOC_CONFLICTS)
+		write_conflicts(d, false, out);
+	if (d->flags & COUCH_DOC_DELETED_CONFLICTS)
+		write_conflicts(d, true, out);
+	if (d->flags & COUCH_DOC_LOCAL_SEQ) {
+		buf_append_cstr(out, ",\"_local_seq\":\"");
+		rev_seq_write(&d->tree->seq, out);
+		buf_append_byte(out, '"');
+	}
+}
+
+static enum status
+write_leaves(const struct rev_doc *doc, struct doc_assembler *a)
+{
+	for (size_t i = 0; i < doc->count; i++)
+		TRY(doc_assemble_leaf(a, doc->leaves[i].key, doc->leaves[i].value));
+	return doc_assemble_end(a);
+}
+
+enum status
+couch_doc_write(const struct couch_doc_out *d, struct buf *out)
+{
+	struct doc_assembler assembler;
+	enum status status;
+
+	buf_append_cstr(out, "{\"_id\":");
+	json_write_str(out, d->id);
+	buf_append_cstr(out, ",\"_rev\":");
+	couch_rev_write(d->doc->rev, out);
+	if (d->doc->deleted)
+		buf_append_cstr(out, ",\"_deleted\":true");
+	if (d->tree)
+		write_meta(d, out);
+
+	doc_assemble_init_object(&assembler, out, true);
+	status = write_leaves(d->doc, &assembler);
+	doc_assemble_release(&assembler);
+	if (status != STATUS_OK)
+		return status;
+	return buf_status(out);
+}
+
+enum status
+couch_leaf_write(struct couch_req *r, struct kv_tx *tx, struct str id, const struct rev_tree *tree,
+		 const struct rev_branch *branch, unsigned flags, struct buf *out)
+{
+	struct rev_doc doc = { .rev = branch->rev };
+	struct couch_doc_out d = { id, &doc, tree, branch, flags };
+	enum status status =
+		rev_doc_read_leaf(tx, r->db, id, branch->rev, branch->deleted, r->arena, &doc);
+
+	if (status == STATUS_NOT_FOUND && branch->deleted)
+		doc = (struct rev_doc){ .rev = branch->rev };
+	else if (status != STATUS_OK && status != STATUS_DELETED)
+		return status;
+	doc.deleted = branch->deleted;
+	return couch_doc_write(&d, out);
+}
+
+static bool
+branch_has(const struct rev_branch *branch, struct rev_id rev)
+{
+	uint64_t back;
+
+	if (rev.pos > branch->rev.pos)
+		return false;
+	back = branch->rev.pos - rev.pos;
+	if (back == 0)
+		return str_eq(branch->rev.hash, rev.hash);
+	return back <= branch->ancestors_count &&
+	       str_eq(branch->ancestors[back - 1], rev.hash);
+}
+
+const struct rev_branch *
+couch_leaf_find(const struct rev_tree *tree, struct rev_id rev, bool latest)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct rev_branch *b = &tree->branches[i];
+
+		if (rev_id_eq(b->rev, rev) || (latest && branch_has(b, rev)))
+			return b;
+	}
+	return NULL;
+}

@@ -1,0 +1,349 @@
+/* PUT, DELETE and COPY of a document, and POST /{db}. */
+#include "door/couch/couch_int.h"
+
+struct put_call {
+	struct couch_req *r;
+	struct rev_edit edit;
+	struct arena_mark mark;
+	struct rev_result result;
+};
+
+static enum status
+put_body(struct kv_tx *tx, void *arg)
+{
+	struct put_call *c = arg;
+	struct couch_req *r = c->r;
+	bool admin;
+
+	arena_reset(r->arena, c->mark);
+	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
+	if (couch_is_design(c->edit.id)) {
+		TRY(couch_db_is_admin(r, tx, &admin));
+		if (!admin)
+			return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
+					      "You are not a db or server admin.");
+	}
+	TRY(rev_write(tx, r->db, &c->edit, 1, 0, r->arena, &c->result, &r->fail.err));
+	return c->result.status;
+}
+
+static enum status
+put_run(struct put_call *c)
+{
+	c->mark = arena_mark(c->r->arena);
+	return kv_run(c->r->couch->config.store, put_body, c, NULL, &c->r->fail.err);
+}
+
+static enum status
+reply_written(struct couch_req *r, int code, struct str id, struct rev_id rev)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+
+	buf_append_cstr(&out, "{\"ok\":true,\"id\":");
+	json_write_str(&out, id);
+	buf_append_cstr(&out, ",\"rev\":");
+	couch_rev_write(rev, &out);
+	buf_append_byte(&out, '}');
+	return couch_reply(r, code, &out);
+}
+
+/* batch=ok promises less than is done: the document is on disk, and its revision is not told. */
+static enum status
+reply_batched(struct couch_req *r, struct str id, enum status status)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+
+	if (status != STATUS_OK && status != STATUS_DOC_CONFLICT)
+		return status;
+	buf_append_cstr(&out, "{\"ok\":true,\"id\":");
+	json_write_str(&out, id);
+	buf_append_byte(&out, '}');
+	return couch_reply(r, 202, &out);
+}
+
+static bool
+wants_batch(const struct couch_req *r)
+{
+	struct str value;
+
+	return couch_param(r, "batch", &value) && str_eq(value, STR("ok"));
+}
+
+static enum status
+take_rev(struct couch_req *r, struct couch_doc *doc, struct rev_id rev)
+{
+	doc->rev = rev;
+	doc->start = rev.pos;
+	doc->history = arena_alloc(r->arena, sizeof(*doc->history));
+	if (!doc->history)
+		return STATUS_NOMEM;
+	doc->history[0] = rev.hash;
+	doc->history_count = 1;
+	return STATUS_OK;
+}
+
+/* One revision out of the body, the query and If-Match, which must not contradict each other. */
+static enum status
+resolve_rev(struct couch_req *r, struct couch_doc *doc)
+{
+	struct rev_id query = { 0 };
+	struct rev_id tag = { 0 };
+	bool has_tag;
+	struct str value;
+	bool has_query = couch_param(r, "rev", &value);
+
+	if (has_query)
+		TRY(couch_rev_parse(value, r->arena, &query, &r->fail));
+	TRY(couch_if_match(r, &tag, &has_tag));
+	if (doc->history_count && has_query && !rev_id_eq(doc->rev, query))
+		return couch_fail_set(
+			&r->fail, COUCH_ERROR_BAD_REQUEST,
+			"Document rev from request body and query string have different values");
+	if (has_tag && ((doc->history_count && !rev_id_eq(doc->rev, tag)) ||
+			(has_query && !rev_id_eq(query, tag))))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Document rev and etag have different values");
+	if (doc->history_count)
+		return STATUS_OK;
+	if (has_query)
+		return take_rev(r, doc, query);
+	return has_tag ? take_rev(r, doc, tag) : STATUS_OK;
+}
+
+/* Reads a document to be written from the body. */
+static enum status
+read_doc(struct couch_req *r, struct str id, struct couch_doc *ret)
+{
+	struct str type = http_request_header(r->x, STR("Content-Type"));
+	struct str body;
+
+	if (str_starts_with(type, STR("multipart/related")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED, "%s",
+				      COUCH_NO_ATTACHMENTS);
+	TRY(couch_db_precheck(r));
+	TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
+	TRY(couch_doc_parse_text(r, body, id, ret));
+	if (ret->has_attachments)
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED, "%s",
+				      COUCH_NO_ATTACHMENTS);
+	return STATUS_OK;
+}
+
+enum status
+couch_doc_put(struct couch_req *r, struct str id)
+{
+	struct put_call c = { .r = r };
+	struct couch_doc doc;
+	struct str value;
+	bool new_edits =
+		!couch_param(r, "new_edits", &value) || !str_eq(value, STR("false"));
+	enum status status;
+
+	TRY(couch_docid_check(id, &r->fail));
+	TRY(read_doc(r, id, &doc));
+	TRY(resolve_rev(r, &doc));
+	if (!new_edits && doc.history_count == 0)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "When `new_edits: false`, the document needs `_rev` or "
+				      "`_revisions` specified");
+	c.edit = couch_doc_edit(&doc, id, new_edits);
+	status = put_run(&c);
+	if (wants_batch(r))
+		return reply_batched(r, id, status);
+	if (status != STATUS_OK)
+		return status;
+	couch_set_location(r, r->parts[0], id);
+	couch_set_etag(r, c.result.rev);
+	return reply_written(r, doc.deleted ? 200 : 201, id, c.result.rev);
+}
+
+enum status
+couch_db_post(struct couch_req *r)
+{
+	struct put_call c = { .r = r };
+	struct couch_doc doc;
+	enum status status;
+
+	TRY(couch_require_json(r));
+	TRY(read_doc(r, (struct str){ NULL, 0 }, &doc));
+	if (doc.id.ptr && couch_is_local(doc.id))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Local documents are written with PUT.");
+	if (!doc.id.ptr) {
+		/* A new id has no revisions to extend. */
+		doc.rev = (struct rev_id){ 0 };
+		doc.id = couch_uuid_new(r->arena);
+		if (!doc.id.ptr)
+			return STATUS_NOMEM;
+	}
+	c.edit = couch_doc_edit(&doc, doc.id, true);
+	status = put_run(&c);
+	if (wants_batch(r))
+		return reply_batched(r, doc.id, status);
+	if (status != STATUS_OK)
+		return status;
+	couch_set_location(r, r->parts[0], doc.id);
+	return reply_written(r, 201, doc.id, c.result.rev);
+}
+
+/* ---- DELETE ---- */
+
+/* Why a deletion was refused: an unknown or deleted document is 404, a live one 409. */
+static enum status
+delete_body(struct kv_tx *tx, void *arg)
+{
+	struct put_call *c = arg;
+	struct rev_id winner;
+	enum status status;
+
+	if (c->edit.parent.pos == 0) {
+		arena_reset(c->r->arena, c->mark);
+		TRY(couch_db_open(c->r, tx, COUCH_ACCESS_MEMBER));
+		status = STATUS_DOC_CONFLICT;
+	} else {
+		status = put_body(tx, c);
+	}
+	if (status != STATUS_DOC_CONFLICT)
+		return status;
+	TRY(rev_winner_read(tx, c->r->db, c->edit.id, c->r->arena, &winner));
+	return status;
+}
+
+enum status
+couch_doc_delete(struct couch_req *r, struct str id)
+{
+	struct put_call c = { .r = r };
+	struct couch_doc doc;
+	enum status status;
+
+	TRY(couch_docid_check(id, &r->fail));
+	TRY(couch_doc_parse_text(r, STR("{\"_deleted\":true}"), id, &doc));
+	TRY(resolve_rev(r, &doc));
+	c.edit = couch_doc_edit(&doc, id, true);
+	c.mark = arena_mark(r->arena);
+	status = kv_run(r->couch->config.store, delete_body, &c, NULL, &r->fail.err);
+	if (wants_batch(r) && status == STATUS_OK)
+		return reply_batched(r, id, status);
+	if (status != STATUS_OK)
+		return status;
+	couch_set_etag(r, c.result.rev);
+	return reply_written(r, 200, id, c.result.rev);
+}
+
+/* ---- COPY ---- */
+
+struct copy_call {
+	struct couch_req *r;
+	struct str source;
+	struct rev_id source_rev; /* pos 0: the winner */
+	struct str target;
+	struct rev_id target_rev; /* pos 0: a new document */
+	struct arena_mark mark;
+	struct buf text;
+	struct rev_result result;
+};
+
+static enum status
+copy_read(struct copy_call *c, struct kv_tx *tx)
+{
+	struct couch_req *r = c->r;
+	struct doc_assembler assembler;
+	struct rev_doc doc;
+	enum status status = STATUS_OK;
+
+	if (c->source_rev.pos)
+		TRY(rev_doc_read_leaf(tx, r->db, c->source, c->source_rev, false, r->arena, &doc));
+	else
+		TRY(rev_doc_read(tx, r->db, c->source, r->arena, &doc));
+	buf_clear(&c->text);
+	buf_append_byte(&c->text, '{');
+	doc_assemble_init_object(&assembler, &c->text, false);
+	for (size_t i = 0; i < doc.count && status == STATUS_OK; i++)
+		status = doc_assemble_leaf(&assembler, doc.leaves[i].key, doc.leaves[i].value);
+	if (status == STATUS_OK)
+		status = doc_assemble_end(&assembler);
+	doc_assemble_release(&assembler);
+	return status == STATUS_OK ? buf_status(&c->text) : status;
+}
+
+static enum status
+copy_body(struct kv_tx *tx, void *arg)
+{
+	struct copy_call *c = arg;
+	struct couch_req *r = c->r;
+	struct couch_doc doc;
+	struct rev_edit edit;
+	bool admin;
+
+	arena_reset(r->arena, c->mark);
+	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
+	if (couch_is_design(c->target)) {
+		TRY(couch_db_is_admin(r, tx, &admin));
+		if (!admin)
+			return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
+					      "You are not a db or server admin.");
+	}
+	TRY(copy_read(c, tx));
+	TRY(couch_doc_parse_text(r, buf_str(&c->text), c->target, &doc));
+	edit = couch_doc_edit(&doc, c->target, true);
+	edit.parent = c->target_rev;
+	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));
+	return c->result.status;
+}
+
+/* The Destination header: a relative id, perhaps with ?rev= behind it. */
+static enum status
+parse_destination(struct copy_call *c)
+{
+	struct couch_req *r = c->r;
+	struct str value = http_request_header(r->x, STR("Destination"));
+	const char *question;
+
+	if (!value.ptr)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Destination header is mandatory for COPY.");
+	if (str_starts_with(value, STR("http://")) || str_starts_with(value, STR("https://")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Destination URL must be relative.");
+	question = value.len ? memchr(value.ptr, '?', value.len) : NULL;
+	if (question) {
+		struct str query = str_skip(value, (size_t)(question - value.ptr) + 1);
+
+		value.len = (size_t)(question - value.ptr);
+		if (!str_starts_with(query, STR("rev=")))
+			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+					      "Destination may be followed by ?rev= only.");
+		TRY(couch_rev_parse(str_skip(query, 4), r->arena, &c->target_rev, &r->fail));
+	}
+	if (http_unescape(value, false, r->arena, &c->target) != STATUS_OK)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Destination has a broken %%-escape.");
+	return couch_docid_check(c->target, &r->fail);
+}
+
+enum status
+couch_doc_copy(struct couch_req *r, struct str id)
+{
+	struct copy_call c = { .r = r, .source = id };
+	struct couch_doc source = { .id = { NULL, 0 } };
+	enum status status;
+
+	if (couch_is_local(id))
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
+				      "Local documents cannot be copied.");
+	TRY(resolve_rev(r, &source));
+	c.source_rev = source.rev;
+	TRY(parse_destination(&c));
+	if (couch_is_local(c.target))
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
+				      "Documents cannot be copied to local ones.");
+	buf_init(&c.text, COUCH_ROW_BYTES);
+	c.mark = arena_mark(r->arena);
+	status = kv_run(r->couch->config.store, copy_body, &c, NULL, &r->fail.err);
+	buf_release(&c.text);
+	if (status != STATUS_OK)
+		return status;
+	couch_set_location(r, r->parts[0], c.target);
+	couch_set_etag(r, c.result.rev);
+	return reply_written(r, 201, c.target, c.result.rev);
+}

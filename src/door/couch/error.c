@@ -1,0 +1,135 @@
+/* What goes wrong, as CouchDB's clients know it: the one table of codes and names. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/utf8.h"
+#include "door/couch/couch_int.h"
+
+static const struct {
+	int code;
+	const char *name;
+	const char *reason; /* when nobody has said anything better */
+	enum status status; /* what couch_fail_set() returns */
+} errors[COUCH_ERROR_COUNT] = {
+	[COUCH_ERROR_NONE] = { 500, "internal_server_error", "", STATUS_INVALID },
+	[COUCH_ERROR_BAD_REQUEST] = { 400, "bad_request", "", STATUS_INVALID },
+	[COUCH_ERROR_QUERY_PARSE] = { 400, "query_parse_error", "", STATUS_INVALID },
+	[COUCH_ERROR_DOC_VALIDATION] = { 400, "doc_validation", "", STATUS_INVALID },
+	[COUCH_ERROR_ILLEGAL_DOCID] = { 400, "illegal_docid", "", STATUS_INVALID },
+	[COUCH_ERROR_ILLEGAL_DB_NAME] = { 400, "illegal_database_name", "", STATUS_INVALID },
+	[COUCH_ERROR_DB_NAME_TOO_LONG] = { 400, "database_name_too_long", "", STATUS_INVALID },
+	[COUCH_ERROR_UNAUTHORIZED] = { 401, "unauthorized", "Name or password is incorrect.",
+				       STATUS_UNAUTHORIZED },
+	[COUCH_ERROR_FORBIDDEN] = { 403, "forbidden", "", STATUS_FORBIDDEN },
+	[COUCH_ERROR_NOT_FOUND] = { 404, "not_found", "missing", STATUS_NOT_FOUND },
+	[COUCH_ERROR_METHOD] = { 405, "method_not_allowed", "", STATUS_INVALID },
+	[COUCH_ERROR_CONFLICT] = { 409, "conflict", "Document update conflict.",
+				   STATUS_DOC_CONFLICT },
+	[COUCH_ERROR_GONE] = { 410, "gone", "", STATUS_UNSUPPORTED },
+	[COUCH_ERROR_FILE_EXISTS] = { 412, "file_exists",
+				      "The database could not be created, the file already exists.",
+				      STATUS_EXISTS },
+	[COUCH_ERROR_TOO_LARGE] = { 413, "too_large", "the request entity is too large",
+				    STATUS_LIMIT },
+	[COUCH_ERROR_DOC_TOO_LARGE] = { 413, "document_too_large", "the document is too large",
+					STATUS_DOC_TOO_LARGE },
+	[COUCH_ERROR_CONTENT_TYPE] = { 415, "bad_content_type", "", STATUS_INVALID },
+	[COUCH_ERROR_INTERNAL] = { 500, "internal_server_error", "", STATUS_IO },
+	[COUCH_ERROR_TIMEOUT] = { 500, "timeout",
+				  "The request could not be processed in a reasonable amount of "
+				  "time.",
+				  STATUS_TIMEOUT },
+	[COUCH_ERROR_NOT_IMPLEMENTED] = { 501, "not_implemented", "this feature is not implemented",
+					  STATUS_UNSUPPORTED },
+	[COUCH_ERROR_UNAVAILABLE] = { 503, "service unavailable", "", STATUS_UNAVAILABLE },
+};
+
+static const enum couch_error by_status[STATUS_COUNT] = {
+	[STATUS_OK] = COUCH_ERROR_INTERNAL,
+	[STATUS_NOMEM] = COUCH_ERROR_UNAVAILABLE,
+	[STATUS_LIMIT] = COUCH_ERROR_UNAVAILABLE,
+	[STATUS_IO] = COUCH_ERROR_INTERNAL,
+	[STATUS_CORRUPT] = COUCH_ERROR_INTERNAL,
+	[STATUS_UNAVAILABLE] = COUCH_ERROR_UNAVAILABLE,
+	[STATUS_LOCKED] = COUCH_ERROR_UNAVAILABLE,
+	[STATUS_TIMEOUT] = COUCH_ERROR_TIMEOUT,
+	[STATUS_CANCELLED] = COUCH_ERROR_UNAVAILABLE,
+	[STATUS_TX_CONFLICT] = COUCH_ERROR_UNAVAILABLE,
+	[STATUS_TX_TOO_OLD] = COUCH_ERROR_TIMEOUT,
+	[STATUS_TX_UNKNOWN] = COUCH_ERROR_TIMEOUT,
+	[STATUS_TX_USED] = COUCH_ERROR_INTERNAL,
+	[STATUS_TX_UNREADABLE] = COUCH_ERROR_INTERNAL,
+	[STATUS_TX_TOO_LARGE] = COUCH_ERROR_DOC_TOO_LARGE,
+	[STATUS_KEY_TOO_LARGE] = COUCH_ERROR_BAD_REQUEST,
+	[STATUS_VALUE_TOO_LARGE] = COUCH_ERROR_DOC_TOO_LARGE,
+	[STATUS_INVALID] = COUCH_ERROR_BAD_REQUEST,
+	[STATUS_UNSUPPORTED] = COUCH_ERROR_NOT_IMPLEMENTED,
+	[STATUS_NOT_FOUND] = COUCH_ERROR_NOT_FOUND,
+	[STATUS_DELETED] = COUCH_ERROR_NOT_FOUND,
+	[STATUS_EXISTS] = COUCH_ERROR_FILE_EXISTS,
+	[STATUS_DOC_CONFLICT] = COUCH_ERROR_CONFLICT,
+	[STATUS_UNAUTHORIZED] = COUCH_ERROR_UNAUTHORIZED,
+	[STATUS_FORBIDDEN] = COUCH_ERROR_FORBIDDEN,
+	[STATUS_JSON_SYNTAX] = COUCH_ERROR_BAD_REQUEST,
+	[STATUS_JSON_UTF8] = COUCH_ERROR_BAD_REQUEST,
+	[STATUS_JSON_DEPTH] = COUCH_ERROR_BAD_REQUEST,
+	[STATUS_DOC_TOO_LARGE] = COUCH_ERROR_DOC_TOO_LARGE,
+	[STATUS_PATH_TOO_LONG] = COUCH_ERROR_DOC_VALIDATION,
+};
+
+enum status
+couch_fail_set(struct couch_fail *f, enum couch_error error, const char *fmt, ...)
+{
+	va_list args;
+
+	f->error = error;
+	f->err.status = errors[error].status;
+	va_start(args, fmt);
+	(void)vsnprintf(f->err.text, sizeof(f->err.text), fmt, args);
+	va_end(args);
+	return f->err.status;
+}
+
+struct couch_answer
+couch_fail_answer(enum status status, const struct couch_fail *f)
+{
+	enum couch_error error = f->error;
+
+	if (error == COUCH_ERROR_NONE || f->err.status != status)
+		error = by_status[status];
+	return (struct couch_answer){ errors[error].code, errors[error].name, error };
+}
+
+void
+couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out)
+{
+	struct couch_answer answer = couch_fail_answer(status, f);
+	struct str said = { NULL, 0 };
+	struct buf reason = BUF_INIT(2 * ERR_TEXT_BYTES);
+
+	/* An explanation left behind by an attempt that was retried is of another failure. */
+	if (f->err.status == status)
+		said = str_from_cstr(f->err.text);
+
+	if (status == STATUS_JSON_SYNTAX || status == STATUS_JSON_UTF8 ||
+	    status == STATUS_JSON_DEPTH) {
+		buf_append_cstr(&reason, "invalid UTF-8 JSON");
+		if (said.len)
+			buf_append_cstr(&reason, ": ");
+	}
+	if (said.len)
+		buf_append_str(&reason, said);
+	else if (status == STATUS_DELETED)
+		buf_append_cstr(&reason, "deleted");
+	else if (reason.len == 0)
+		buf_append_cstr(&reason, errors[answer.error].reason);
+	if (reason.len == 0)
+		buf_append_cstr(&reason, status_name(status));
+
+	buf_append_cstr(out, "\"error\":");
+	json_write_str(out, str_from_cstr(answer.name));
+	buf_append_cstr(out, ",\"reason\":");
+	/* A cut text may end inside of a character. */
+	json_write_str(out, str_of(reason.ptr, utf8_valid_prefix(buf_str(&reason))));
+	buf_release(&reason);
+}

@@ -1,0 +1,185 @@
+/* How answers look: headers, whole bodies, streams. */
+#include "door/couch/couch_int.h"
+
+void
+couch_json_headers(struct couch_req *r)
+{
+	http_set_header(r->x, STR("Content-Type"), STR("application/json"));
+	http_set_header(r->x, STR("Cache-Control"), STR("must-revalidate"));
+}
+
+enum status
+couch_reply(struct couch_req *r, int code, struct buf *body)
+{
+	buf_append_byte(body, '\n');
+	TRY(buf_status(body));
+	couch_json_headers(r);
+	http_set_status(r->x, code);
+	return http_send(r->x, buf_str(body));
+}
+
+enum status
+couch_reply_str(struct couch_req *r, int code, struct str body)
+{
+	couch_json_headers(r);
+	http_set_status(r->x, code);
+	return http_send(r->x, body);
+}
+
+enum status
+couch_reply_ok(struct couch_req *r, int code)
+{
+	return couch_reply_str(r, code, STR("{\"ok\":true}\n"));
+}
+
+void
+couch_reply_fail(struct couch_req *r, enum status status)
+{
+	struct couch_answer answer = couch_fail_answer(status, &r->fail);
+	struct buf body = BUF_INIT(8 * ERR_TEXT_BYTES);
+
+	buf_append_byte(&body, '{');
+	couch_fail_write(status, &r->fail, &body);
+	buf_append_byte(&body, '}');
+	if (couch_reply(r, answer.code, &body) != STATUS_OK && !http_started(r->x))
+		http_abort(r->x);
+	buf_release(&body);
+}
+
+enum status
+couch_method_refused(struct couch_req *r, const char *allow)
+{
+	http_set_header(r->x, STR("Allow"), str_from_cstr(allow));
+	return couch_fail_set(&r->fail, COUCH_ERROR_METHOD, "Only %s allowed", allow);
+}
+
+/* If-None-Match: a list of tags, each perhaps marked weak, or "*". */
+static bool
+etag_matches(struct str list, struct str tag)
+{
+	while (list.len) {
+		const char *comma = memchr(list.ptr, ',', list.len);
+		size_t len = comma ? (size_t)(comma - list.ptr) : list.len;
+		struct str one = str_trim(str_of(list.ptr, len));
+
+		if (str_starts_with(one, STR("W/")))
+			one = str_skip(one, 2);
+		if (str_eq(one, tag))
+			return true;
+		list = str_skip(list, comma ? len + 1 : len);
+	}
+	return false;
+}
+
+enum status
+couch_reply_etag(struct couch_req *r, struct str tag, bool *ret_sent)
+{
+	struct str given = http_request_header(r->x, STR("If-None-Match"));
+
+	http_set_header(r->x, STR("ETag"), tag);
+	*ret_sent = false;
+	if (!given.ptr || !etag_matches(given, tag))
+		return STATUS_OK;
+	http_set_status(r->x, 304);
+	TRY(http_send(r->x, (struct str){ "", 0 }));
+	*ret_sent = true;
+	return STATUS_OK;
+}
+
+void
+couch_set_etag(struct couch_req *r, struct rev_id rev)
+{
+	struct buf AUTO(buf_release) tag = BUF_INIT(2 * REV_HASH_LIMIT_BYTES);
+
+	buf_append_byte(&tag, '"');
+	rev_id_write(rev, &tag);
+	buf_append_byte(&tag, '"');
+	if (buf_status(&tag) == STATUS_OK)
+		http_set_header(r->x, STR("ETag"), buf_str(&tag));
+}
+
+static void
+append_escaped(struct buf *b, struct str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.ptr[i];
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    c == '-' || c == '_' || c == '.' || c == '~')
+			buf_append_byte(b, c);
+		else
+			buf_printf(b, "%%%02X", c);
+	}
+}
+
+void
+couch_set_location(struct couch_req *r, struct str db, struct str doc)
+{
+	struct str host = http_request_header(r->x, STR("Host"));
+	struct str proto = http_request_header(r->x, STR("X-Forwarded-Proto"));
+	struct buf AUTO(buf_release) url =
+		BUF_INIT(4 * (REV_DB_NAME_BYTES + REV_DOC_ID_BYTES) + COUCH_SMALL_BODY_BYTES);
+
+	if (host.ptr) {
+		buf_append_cstr(&url, str_eq(proto, STR("https")) ? "https://" : "http://");
+		buf_append_str(&url, host);
+	}
+	buf_append_byte(&url, '/');
+	append_escaped(&url, db);
+	if (doc.ptr) {
+		buf_append_byte(&url, '/');
+		append_escaped(&url, doc);
+	}
+	if (buf_status(&url) == STATUS_OK)
+		http_set_header(r->x, STR("Location"), buf_str(&url));
+}
+
+void
+couch_stream_init(struct couch_stream *s, struct couch_req *r)
+{
+	*s = (struct couch_stream){ .r = r, .out = BUF_INIT(COUCH_ROW_BYTES) };
+}
+
+void
+couch_stream_release(struct couch_stream *s)
+{
+	buf_release(&s->out);
+}
+
+static enum status
+stream_start(struct couch_stream *s)
+{
+	if (s->content_type)
+		http_set_header(s->r->x, STR("Content-Type"), str_from_cstr(s->content_type));
+	else
+		couch_json_headers(s->r);
+	s->started = true;
+	return http_start(s->r->x, HTTP_LENGTH_UNKNOWN);
+}
+
+enum status
+couch_stream_push(struct couch_stream *s, bool now)
+{
+	TRY(buf_status(&s->out));
+	if (!now && s->out.len < COUCH_CHUNK_BYTES)
+		return STATUS_OK;
+	if (!s->started)
+		TRY(stream_start(s));
+	if (s->out.len && !s->r->head)
+		TRY(http_write(s->r->x, buf_str(&s->out)));
+	buf_clear(&s->out);
+	if (now)
+		http_flush(s->r->x);
+	return STATUS_OK;
+}
+
+enum status
+couch_stream_end(struct couch_stream *s)
+{
+	TRY(buf_status(&s->out));
+	if (!s->started)
+		TRY(stream_start(s));
+	if (s->out.len && !s->r->head)
+		TRY(http_write(s->r->x, buf_str(&s->out)));
+	return http_finish(s->r->x);
+}

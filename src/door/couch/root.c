@@ -1,0 +1,274 @@
+/* What belongs to the server as a whole: /, /_up, /_uuids, /_all_dbs and their like. */
+#include "door/couch/couch_int.h"
+
+/* The CouchDB release whose behaviour clients may expect. */
+#define COUCHDB_VERSION "3.5.0"
+
+enum status
+couch_root_welcome(struct couch_req *r)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+
+	buf_append_cstr(&out, "{\"couchdb\":\"Welcome\",\"version\":\"" COUCHDB_VERSION
+			      "\",\"git_sha\":\"frond-" FROND_VERSION "\",\"uuid\":\"");
+	buf_append(&out, r->couch->uuid, sizeof(r->couch->uuid));
+	buf_append_cstr(&out, "\",\"features\":[],\"vendor\":{\"name\":\"frond\",\"version\":"
+			      "\"" FROND_VERSION "\"}}");
+	return couch_reply(r, 200, &out);
+}
+
+enum status
+couch_root_up(struct couch_req *r)
+{
+	return couch_reply_str(r, 200, STR("{\"status\":\"ok\",\"seeds\":{}}\n"));
+}
+
+enum status
+couch_root_active_tasks(struct couch_req *r)
+{
+	TRY(couch_require_admin(r));
+	return couch_reply_str(r, 200, STR("[]\n"));
+}
+
+enum status
+couch_root_membership(struct couch_req *r)
+{
+	TRY(couch_require_admin(r));
+	return couch_reply_str(r, 200,
+			       STR("{\"all_nodes\":[\"nonode@nohost\"],"
+				   "\"cluster_nodes\":[\"nonode@nohost\"]}\n"));
+}
+
+enum status
+couch_root_uuids(struct couch_req *r)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct str value;
+	int64_t count = 1;
+
+	if (couch_param(r, "count", &value) && (!str_to_i64(value, &count) || count < 0))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "count must be a positive integer");
+	if (count > COUCH_UUIDS_MAX)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "count parameter too large");
+	buf_append_cstr(&out, "{\"uuids\":[");
+	for (int64_t i = 0; i < count; i++) {
+		struct str uuid = couch_uuid_new(r->arena);
+
+		if (!uuid.ptr)
+			return STATUS_NOMEM;
+		if (i)
+			buf_append_byte(&out, ',');
+		json_write_str(&out, uuid);
+	}
+	buf_append_cstr(&out, "]}\n");
+	TRY(buf_status(&out));
+	couch_json_headers(r);
+	http_set_header(r->x, STR("Cache-Control"), STR("no-cache"));
+	http_set_header(r->x, STR("Pragma"), STR("no-cache"));
+	http_set_header(r->x, STR("Expires"), STR("Mon, 01 Jan 1990 00:00:00 GMT"));
+	return http_send(r->x, buf_str(&out));
+}
+
+/* ---- /_all_dbs and /_dbs_info ---- */
+
+struct dbs_call {
+	struct couch_req *r;
+	struct rev_name_range range;
+	uint64_t limit;
+	bool info; /* /_dbs_info */
+	struct arena_mark mark;
+	struct buf out;
+};
+
+static enum status
+parse_count(struct couch_req *r, const char *name, uint64_t *ret)
+{
+	struct str value;
+
+	if (!couch_param(r, name, &value))
+		return STATUS_OK;
+	if (!str_to_u64(value, ret))
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid value for positive integer: \"%.*s\"",
+				      STR_ARG(value));
+	return STATUS_OK;
+}
+
+/* A bound is JSON; names are strings, and every other kind of value sorts before them. */
+static enum status
+parse_bound(struct couch_req *r, const char *name, const char *alias, struct str *ret, bool *ret_has)
+{
+	struct couch_json value;
+	struct str text;
+
+	if (!couch_param(r, name, &text) && !couch_param(r, alias, &text))
+		return STATUS_OK;
+	TRY(couch_json_read(text, r->arena, &value, &r->fail.err));
+	*ret = value.kind == JSON_STRING ? value.string : (struct str){ "", 0 };
+	*ret_has = true;
+	return STATUS_OK;
+}
+
+static enum status
+parse_dbs_query(struct dbs_call *c)
+{
+	struct couch_req *r = c->r;
+	struct str value;
+
+	c->limit = UINT64_MAX;
+	c->range.descending = couch_param_true(r, "descending");
+	c->range.exclusive_end =
+		couch_param(r, "inclusive_end", &value) && str_eq(value, STR("false"));
+	TRY(parse_count(r, "limit", &c->limit));
+	TRY(parse_count(r, "skip", &c->range.skip));
+	TRY(parse_bound(r, "startkey", "start_key", &c->range.begin, &c->range.has_begin));
+	return parse_bound(r, "endkey", "end_key", &c->range.end, &c->range.has_end);
+}
+
+static enum status
+write_db_info(struct dbs_call *c, struct kv_tx *tx, struct str name)
+{
+	struct rev_db *db;
+	enum status status;
+
+	TRY(rev_db_open(tx, c->r->loop->cache, name, &db, NULL));
+	buf_append_cstr(&c->out, "{\"key\":");
+	json_write_str(&c->out, name);
+	buf_append_cstr(&c->out, ",\"info\":");
+	status = couch_db_info_write(tx, db, &c->out);
+	buf_append_byte(&c->out, '}');
+	rev_db_unref(db);
+	return status;
+}
+
+static enum status
+all_dbs_body(struct kv_tx *tx, void *arg)
+{
+	struct dbs_call *c = arg;
+	struct rev_name_range range = c->range;
+	struct rev_name_page page = { .more = true };
+	struct str last;
+	uint64_t left = c->limit;
+	bool any = false;
+
+	arena_reset(c->r->arena, c->mark);
+	buf_clear(&c->out);
+	buf_append_byte(&c->out, '[');
+	while (page.more && left) {
+		range.limit = left < COUCH_PAGE_ROWS ? (size_t)left : COUCH_PAGE_ROWS;
+		TRY(rev_db_list(tx, &range, c->r->arena, &page));
+		for (size_t i = 0; i < page.count; i++) {
+			if (any)
+				buf_append_byte(&c->out, ',');
+			any = true;
+			if (c->info)
+				TRY(write_db_info(c, tx, page.names[i]));
+			else
+				json_write_str(&c->out, page.names[i]);
+		}
+		left -= page.count;
+		if (page.count == 0)
+			break;
+		last = page.names[page.count - 1];
+		range.begin = last;
+		range.has_begin = true;
+		range.exclusive_begin = true;
+		range.skip = 0;
+	}
+	buf_append_byte(&c->out, ']');
+	return buf_status(&c->out);
+}
+
+static enum status
+run_dbs(struct dbs_call *c, kv_body *body)
+{
+	struct couch_req *r = c->r;
+	enum status status;
+
+	c->mark = arena_mark(r->arena);
+	buf_init(&c->out, COUCH_ANSWER_BYTES);
+	status = kv_run_read(r->couch->config.store, body, c, &r->fail.err);
+	if (status == STATUS_OK)
+		status = couch_reply(r, 200, &c->out);
+	buf_release(&c->out);
+	return status;
+}
+
+enum status
+couch_root_all_dbs(struct couch_req *r)
+{
+	struct dbs_call c = { .r = r };
+
+	TRY(couch_require_admin(r));
+	TRY(parse_dbs_query(&c));
+	return run_dbs(&c, all_dbs_body);
+}
+
+enum status
+couch_root_dbs_info_get(struct couch_req *r)
+{
+	struct dbs_call c = { .r = r, .info = true };
+
+	TRY(couch_require_admin(r));
+	TRY(parse_dbs_query(&c));
+	return run_dbs(&c, all_dbs_body);
+}
+
+struct named_call {
+	struct dbs_call dbs;
+	struct couch_json *keys;
+	size_t count;
+};
+
+static enum status
+named_body(struct kv_tx *tx, void *arg)
+{
+	struct named_call *c = arg;
+	struct buf *out = &c->dbs.out;
+
+	arena_reset(c->dbs.r->arena, c->dbs.mark);
+	buf_clear(out);
+	buf_append_byte(out, '[');
+	for (size_t i = 0; i < c->count; i++) {
+		enum status status = STATUS_NOT_FOUND;
+
+		if (i)
+			buf_append_byte(out, ',');
+		if (c->keys[i].kind == JSON_STRING)
+			status = write_db_info(&c->dbs, tx, c->keys[i].string);
+		if (status == STATUS_NOT_FOUND) {
+			buf_append_cstr(out, "{\"key\":");
+			buf_append_str(out, c->keys[i].text);
+			buf_append_cstr(out, ",\"error\":\"not_found\"}");
+		} else if (status != STATUS_OK) {
+			return status;
+		}
+	}
+	buf_append_byte(out, ']');
+	return buf_status(out);
+}
+
+enum status
+couch_root_dbs_info_post(struct couch_req *r)
+{
+	struct named_call c = { .dbs = { .r = r } };
+	struct couch_member *members;
+	const struct couch_json *keys;
+	struct couch_json *items;
+	size_t count;
+
+	TRY(couch_require_admin(r));
+	TRY(couch_require_json(r));
+	TRY(couch_read_object(r, COUCH_SMALL_BODY_BYTES, &members, &count));
+	keys = couch_json_find(members, count, "keys");
+	if (!keys || keys->kind != JSON_ARRAY_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "`keys` member must exist.");
+	TRY(couch_json_items(keys, r->arena, &items, &c.count, &r->fail.err));
+	if (c.count > COUCH_DBS_INFO_KEYS)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "too_many_keys");
+	c.keys = items;
+	return run_dbs(&c.dbs, named_body);
+}

@@ -1,0 +1,170 @@
+/* /_session: who am I, log in, log out. */
+#include "door/couch/couch_int.h"
+
+#define COOKIE_CLEARED "AuthSession=; Version=1; Path=/; HttpOnly"
+
+static const char *
+method_name(enum auth_method method)
+{
+	switch (method) {
+	case AUTH_METHOD_BASIC:
+		return "default";
+	case AUTH_METHOD_COOKIE:
+		return "cookie";
+	case AUTH_METHOD_NONE:
+		break;
+	}
+	return NULL;
+}
+
+enum status
+couch_session_get(struct couch_req *r)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	const char *how = method_name(r->user.method);
+
+	if (r->user.name.len == 0 && couch_param_true(r, "basic"))
+		return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED, "Please login.");
+	buf_append_cstr(&out, "{\"ok\":true,\"userCtx\":{\"name\":");
+	if (r->user.name.len)
+		json_write_str(&out, r->user.name);
+	else
+		buf_append_cstr(&out, "null");
+	buf_append_cstr(&out, r->user.admin ? ",\"roles\":[\"_admin\"]}" : ",\"roles\":[]}");
+	buf_append_cstr(&out, ",\"info\":{\"authentication_handlers\":[\"cookie\",\"default\"]");
+	if (how)
+		buf_printf(&out, ",\"authenticated\":\"%s\"", how);
+	buf_append_cstr(&out, "}}");
+	return couch_reply(r, 200, &out);
+}
+
+/* Where a form wants to go on; only on this server. */
+static bool
+redirect(struct couch_req *r, const char *param)
+{
+	struct str to;
+
+	if (!couch_param(r, param, &to) || to.len == 0 || to.ptr[0] != '/' ||
+	    str_starts_with(to, STR("//")))
+		return false;
+	http_set_header(r->x, STR("Location"), to);
+	return true;
+}
+
+struct credentials {
+	bool has_name;
+	bool has_username;
+	struct str name;
+	struct str username;
+	struct str password;
+};
+
+static void
+take_credential(struct credentials *c, struct str name, struct str value)
+{
+	if (str_eq(name, STR("name"))) {
+		c->has_name = true;
+		c->name = value;
+	} else if (str_eq(name, STR("username"))) {
+		c->has_username = true;
+		c->username = value;
+	} else if (str_eq(name, STR("password"))) {
+		c->password = value;
+	}
+}
+
+static enum status
+read_json_form(struct couch_req *r, struct credentials *ret)
+{
+	struct couch_member *members;
+	size_t count;
+
+	TRY(couch_read_object(r, COUCH_SMALL_BODY_BYTES, &members, &count));
+	for (size_t i = 0; i < count; i++) {
+		if (members[i].value.kind == JSON_STRING)
+			take_credential(ret, members[i].name, members[i].value.string);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+read_url_form(struct couch_req *r, struct credentials *ret)
+{
+	struct http_param *params;
+	struct str body;
+	size_t count;
+
+	TRY(couch_read_body(r, COUCH_SMALL_BODY_BYTES, &body));
+	if (http_parse_query(body, r->arena, &params, &count) != STATUS_OK)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "The form is malformed.");
+	for (size_t i = 0; i < count; i++)
+		take_credential(ret, params[i].name, params[i].value);
+	return STATUS_OK;
+}
+
+static enum status
+read_credentials(struct couch_req *r, struct credentials *ret)
+{
+	struct str type = http_request_header(r->x, STR("Content-Type"));
+
+	if (str_starts_with(type, STR("application/x-www-form-urlencoded")))
+		TRY(read_url_form(r, ret));
+	else if (str_starts_with(type, STR("application/json")))
+		TRY(read_json_form(r, ret));
+	else
+		return couch_fail_set(&r->fail, COUCH_ERROR_CONTENT_TYPE,
+				      "Content-Type must be 'application/x-www-form-urlencoded' or "
+				      "'application/json'");
+	if (!ret->has_name && !ret->has_username)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "request body must contain a username");
+	if (ret->has_name && ret->has_username && !str_eq(ret->name, ret->username))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "request body contains different usernames");
+	if (!ret->has_name)
+		ret->name = ret->username;
+	return STATUS_OK;
+}
+
+enum status
+couch_session_post(struct couch_req *r)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct credentials c = { 0 };
+	struct str cookie;
+	struct str header;
+	enum status status;
+
+	TRY(read_credentials(r, &c));
+	status = auth_check_password(r->couch->config.auth, c.name, c.password, &r->fail.err);
+	if (status == STATUS_UNAUTHORIZED) {
+		http_add_header(r->x, STR("Set-Cookie"), STR(COOKIE_CLEARED));
+		if (redirect(r, "fail"))
+			return couch_reply_str(
+				r, 302,
+				STR("{\"error\":\"unauthorized\",\"reason\":\"Name or password is "
+				    "incorrect.\"}\n"));
+		return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
+				      "Name or password is incorrect.");
+	}
+	if (status != STATUS_OK)
+		return status;
+	TRY(auth_make_cookie(r->couch->config.auth, c.name, r->arena, &cookie));
+	header = arena_printf(r->arena, "AuthSession=%.*s; Version=1; Path=/; HttpOnly",
+			      STR_ARG(cookie));
+	if (!header.ptr)
+		return STATUS_NOMEM;
+	http_add_header(r->x, STR("Set-Cookie"), header);
+
+	buf_append_cstr(&out, "{\"ok\":true,\"name\":");
+	json_write_str(&out, c.name);
+	buf_append_cstr(&out, ",\"roles\":[\"_admin\"]}");
+	return couch_reply(r, redirect(r, "next") ? 302 : 200, &out);
+}
+
+enum status
+couch_session_delete(struct couch_req *r)
+{
+	http_add_header(r->x, STR("Set-Cookie"), STR(COOKIE_CLEARED));
+	return couch_reply_ok(r, redirect(r, "next") ? 302 : 200);
+}

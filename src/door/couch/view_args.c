@@ -1,0 +1,270 @@
+#include "door/couch/view_args.h"
+
+/* One parameter: its content as text and, for the ones that are JSON, its value. */
+struct param {
+	struct str name;
+	struct str text;
+	const struct couch_json *json; /* NULL: in a query, `text` is the JSON */
+};
+
+enum param_id {
+	PARAM_KEY,
+	PARAM_KEYS,
+	PARAM_START,
+	PARAM_END,
+	PARAM_LIMIT,
+	PARAM_SKIP,
+	PARAM_DESCENDING,
+	PARAM_INCLUDE_DOCS,
+	PARAM_INCLUSIVE_END,
+	PARAM_CONFLICTS,
+	PARAM_UPDATE_SEQ,
+	PARAM_REDUCE,
+	PARAM_GROUP,
+	PARAM_BOOLEAN, /* checked, and without a meaning here */
+	PARAM_UNKNOWN,
+};
+
+static const struct {
+	const char *name;
+	enum param_id id;
+} params[] = {
+	{ "key", PARAM_KEY },
+	{ "keys", PARAM_KEYS },
+	{ "startkey", PARAM_START },
+	{ "start_key", PARAM_START },
+	{ "endkey", PARAM_END },
+	{ "end_key", PARAM_END },
+	{ "limit", PARAM_LIMIT },
+	{ "skip", PARAM_SKIP },
+	{ "descending", PARAM_DESCENDING },
+	{ "include_docs", PARAM_INCLUDE_DOCS },
+	{ "inclusive_end", PARAM_INCLUSIVE_END },
+	{ "conflicts", PARAM_CONFLICTS },
+	{ "update_seq", PARAM_UPDATE_SEQ },
+	{ "reduce", PARAM_REDUCE },
+	{ "group", PARAM_GROUP },
+	{ "attachments", PARAM_BOOLEAN },
+	{ "att_encoding_info", PARAM_BOOLEAN },
+	{ "sorted", PARAM_BOOLEAN },
+};
+
+void
+couch_view_args_init(struct couch_view_args *args)
+{
+	*args = (struct couch_view_args){ .limit = UINT64_MAX };
+}
+
+static enum param_id
+find_param(struct str name)
+{
+	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+		if (str_eq(name, str_from_cstr(params[i].name)))
+			return params[i].id;
+	}
+	return PARAM_UNKNOWN;
+}
+
+static enum status
+parse_bool(struct couch_req *r, const struct param *p, bool *ret)
+{
+	if (str_eq_nocase(p->text, STR("true")))
+		*ret = true;
+	else if (str_eq_nocase(p->text, STR("false")))
+		*ret = false;
+	else
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid boolean parameter: \"%.*s\"", STR_ARG(p->text));
+	return STATUS_OK;
+}
+
+static enum status
+parse_count(struct couch_req *r, const struct param *p, uint64_t *ret)
+{
+	int64_t n;
+
+	if (!str_to_i64(p->text, &n))
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid value for integer: \"%.*s\"", STR_ARG(p->text));
+	if (n < 0)
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid value for positive integer: \"%.*s\"",
+				      STR_ARG(p->text));
+	*ret = (uint64_t)n;
+	return STATUS_OK;
+}
+
+static enum status
+parse_json(struct couch_req *r, const struct param *p, struct couch_json *ret)
+{
+	if (p->json) {
+		*ret = *p->json;
+		return STATUS_OK;
+	}
+	return couch_json_read(p->text, r->arena, ret, &r->fail.err);
+}
+
+static enum status
+parse_bound(struct couch_req *r, const struct param *p, struct couch_bound *ret)
+{
+	struct couch_json value;
+
+	TRY(parse_json(r, p, &value));
+	*ret = (struct couch_bound){
+		.given = true,
+		.below_all = value.kind != JSON_STRING,
+		.id = value.string,
+		.text = value.text,
+	};
+	return STATUS_OK;
+}
+
+static enum status
+parse_keys(struct couch_req *r, const struct param *p, struct couch_view_args *args)
+{
+	struct couch_json value;
+
+	TRY(parse_json(r, p, &value));
+	if (value.kind == JSON_NULL)
+		return STATUS_OK;
+	if (value.kind != JSON_ARRAY_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      p->json ? "`keys` body member must be an array." :
+						"`keys` parameter must be an array.");
+	args->has_keys = true;
+	return couch_json_items(&value, r->arena, &args->keys, &args->keys_count, &r->fail.err);
+}
+
+static enum status
+refuse_true(struct couch_req *r, const struct param *p, const char *reason)
+{
+	bool on;
+
+	TRY(parse_bool(r, p, &on));
+	if (on)
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE, "%s", reason);
+	return STATUS_OK;
+}
+
+static enum status
+take_param(struct couch_req *r, const struct param *p, struct couch_view_args *args)
+{
+	bool ignored;
+	bool inclusive;
+
+	switch (find_param(p->name)) {
+	case PARAM_KEY:
+		TRY(parse_bound(r, p, &args->start));
+		args->end = args->start;
+		return STATUS_OK;
+	case PARAM_KEYS:
+		return parse_keys(r, p, args);
+	case PARAM_START:
+		return parse_bound(r, p, &args->start);
+	case PARAM_END:
+		return parse_bound(r, p, &args->end);
+	case PARAM_LIMIT:
+		return parse_count(r, p, &args->limit);
+	case PARAM_SKIP:
+		return parse_count(r, p, &args->skip);
+	case PARAM_DESCENDING:
+		return parse_bool(r, p, &args->descending);
+	case PARAM_INCLUDE_DOCS:
+		return parse_bool(r, p, &args->include_docs);
+	case PARAM_INCLUSIVE_END:
+		TRY(parse_bool(r, p, &inclusive));
+		args->exclusive_end = !inclusive;
+		return STATUS_OK;
+	case PARAM_CONFLICTS:
+		return parse_bool(r, p, &args->conflicts);
+	case PARAM_UPDATE_SEQ:
+		return parse_bool(r, p, &args->update_seq);
+	case PARAM_REDUCE:
+		return refuse_true(r, p, "Reduce is invalid for map-only views.");
+	case PARAM_GROUP:
+		return refuse_true(r, p, "Invalid use of grouping on a map view.");
+	case PARAM_BOOLEAN:
+		return parse_bool(r, p, &ignored);
+	case PARAM_UNKNOWN:
+		break;
+	}
+	return STATUS_OK;
+}
+
+enum status
+couch_view_args_query(struct couch_req *r, struct couch_view_args *args)
+{
+	for (size_t i = 0; i < r->params_count; i++) {
+		const struct param p = { r->params[i].name, r->params[i].value, NULL };
+
+		TRY(take_param(r, &p, args));
+	}
+	return STATUS_OK;
+}
+
+enum status
+couch_view_args_members(struct couch_req *r, const struct couch_member *members, size_t count,
+			struct couch_view_args *args)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct couch_json *value = &members[i].value;
+		const struct param p = {
+			members[i].name,
+			value->kind == JSON_STRING ? value->string : value->text,
+			value,
+		};
+
+		TRY(take_param(r, &p, args));
+	}
+	return STATUS_OK;
+}
+
+enum status
+couch_view_args_check(struct couch_req *r, const struct couch_view_args *args)
+{
+	if (args->has_keys && args->keys_count && (args->start.given || args->end.given))
+		return couch_fail_set(
+			&r->fail, COUCH_ERROR_QUERY_PARSE,
+			"`keys` is incompatible with `key`, `start_key` and `end_key`");
+	return STATUS_OK;
+}
+
+/* A bound of the answer's range: which ids, whether the id itself is left out. */
+struct edge {
+	bool has;
+	bool exclusive;
+	struct str id;
+};
+
+bool
+couch_view_args_range(const struct couch_view_args *args, struct str space, struct str space_end,
+		      struct rev_name_range *ret)
+{
+	const struct couch_bound *first = args->descending ? &args->end : &args->start;
+	const struct couch_bound *last = args->descending ? &args->start : &args->end;
+	struct edge low = { first->given && !first->below_all,
+			    args->descending && args->exclusive_end, first->id };
+	struct edge high = { last->given, !args->descending && args->exclusive_end, last->id };
+
+	if (last->given && last->below_all)
+		return false;
+	if (space.len && (!low.has || str_cmp(low.id, space) < 0))
+		low = (struct edge){ true, false, space };
+	if (space.len && (!high.has || str_cmp(high.id, space_end) >= 0))
+		high = (struct edge){ true, true, space_end };
+
+	*ret = (struct rev_name_range){ .descending = args->descending, .skip = args->skip };
+	if (args->descending) {
+		struct edge swap = low;
+
+		low = high;
+		high = swap;
+	}
+	ret->has_begin = low.has;
+	ret->exclusive_begin = low.exclusive;
+	ret->begin = low.id;
+	ret->has_end = high.has;
+	ret->exclusive_end = high.exclusive;
+	ret->end = high.id;
+	return true;
+}
