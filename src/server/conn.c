@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "server/server_int.h"
 
+_Static_assert(sizeof(struct conn) <= 1024, "thousands of idle connections have to be cheap");
+
 #define BIT(state) (1U << CONN_STATE_##state)
 
 /* Which states may follow which. */

@@ -20,6 +20,15 @@ refuse(struct parser *p, int status, const char *reason)
 
 /* ---- The check of line ends ---- */
 
+/* What it finds lies before anything that llhttp has stumbled over. */
+static bool
+refuse_framing(struct parser *p, int status, const char *reason)
+{
+	p->refusal = status;
+	p->reason = reason;
+	return false;
+}
+
 /* Of everything that is not body: CR and LF come together, no line begins with white space. */
 static bool
 check_framing(struct parser *p, const char *end)
@@ -28,17 +37,17 @@ check_framing(struct parser *p, const char *end)
 		char c = *at;
 
 		if (c == '\n' ? !p->after_cr : p->after_cr)
-			return refuse(p, 400, "Lines have to end in CR LF."), false;
+			return refuse_framing(p, 400, "Lines have to end in CR LF.");
 		if (c == '\0')
-			return refuse(p, 400, "NUL in a request."), false;
+			return refuse_framing(p, 400, "NUL in a request.");
 		if (p->after_lf && (c == ' ' || c == '\t'))
-			return refuse(p, 400, "Folded lines are not accepted."), false;
+			return refuse_framing(p, 400, "Folded lines are not accepted.");
 		p->after_cr = c == '\r';
 		p->after_lf = c == '\n';
 	}
 	p->gap += (size_t)(end - p->unseen);
 	if (p->gap > 2 * p->header_bytes)
-		return refuse(p, 431, "Chunk extensions or trailers are too large."), false;
+		return refuse_framing(p, 431, "Chunk extensions or trailers are too large.");
 	p->unseen = end;
 	return true;
 }
@@ -111,6 +120,17 @@ on_header_field(llhttp_t *llhttp, const char *at, size_t n)
 	}
 	span->name_len += (uint32_t)n;
 	return take_text(p, at, n) ? 0 : -1;
+}
+
+static int
+on_header_field_complete(llhttp_t *llhttp)
+{
+	struct parser *p = llhttp->data;
+
+	if (!p->head_done &&
+	    (p->in_value || p->span_count == 0 || p->spans[p->span_count - 1].name_len == 0))
+		return refuse(p, 400, "A header has no name.");
+	return 0;
 }
 
 static int
@@ -262,6 +282,7 @@ static const llhttp_settings_t settings = {
 	.on_url = on_url,
 	.on_header_field = on_header_field,
 	.on_header_value = on_header_value,
+	.on_header_field_complete = on_header_field_complete,
 	.on_header_value_complete = on_header_value_complete,
 	.on_headers_complete = on_headers_complete,
 	.on_body = on_body,

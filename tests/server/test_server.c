@@ -1,0 +1,672 @@
+/* The server as a whole: waits, limits, timeouts, many connections, and how it stops. */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
+
+static struct event release;        /* what /wait and /stuck wait for */
+static _Atomic unsigned waiting;    /* handlers that have come to their wait */
+static _Atomic int wait_outcome;    /* which of its events ended the last /wait */
+static _Atomic bool offloaded_here; /* /block ran on its loop's thread */
+static _Atomic unsigned contexts;
+
+static void
+reply(struct http_exchange *x, const char *text)
+{
+	if (http_send(x, str_from_cstr(text)) != STATUS_OK)
+		http_abort(x);
+}
+
+/* A feed: waits for news, the client's end, or the server's. */
+static void
+wait_for_news(struct http_exchange *x)
+{
+	struct event *events[] = { &release, http_closed_event(x), http_stopping_event(x) };
+
+	if (http_start(x, HTTP_LENGTH_UNKNOWN) != STATUS_OK ||
+	    http_write(x, STR("waiting\n")) != STATUS_OK)
+		return;
+	http_flush(x);
+	atomic_fetch_add(&waiting, 1);
+	atomic_store(&wait_outcome, (int)event_wait_any(events, 3, clock_after_ms(10000)));
+	if (http_write(x, STR("done\n")) != STATUS_OK || http_finish(x) != STATUS_OK)
+		return;
+}
+
+struct blocking {
+	pthread_t loop;
+	unsigned ms;
+};
+
+static void
+block(void *arg)
+{
+	struct blocking *b = arg;
+
+	if (pthread_equal(b->loop, pthread_self()))
+		atomic_store(&offloaded_here, true);
+	usleep(b->ms * 1000);
+}
+
+static void
+offload(struct http_exchange *x)
+{
+	struct blocking b = { .loop = pthread_self(), .ms = 300 };
+
+	wait_offload(block, &b);
+	reply(x, pthread_equal(b.loop, pthread_self()) && wait_on_fiber() ? "back" : "lost");
+}
+
+static void
+sleep_long(struct http_exchange *x, uint64_t ms)
+{
+	struct event never;
+	uint64_t begin = clock_mono_ns();
+
+	event_init(&never);
+	assert_false(event_wait(&never, clock_after_ms(ms)));
+	reply(x, clock_mono_ns() - begin >= ms * CLOCK_NS_PER_MS ? "slept" : "woke early");
+}
+
+static void
+take_turns(struct http_exchange *x)
+{
+	for (int i = 0; i < 1000; i++)
+		wait_yield();
+	reply(x, "yielded");
+}
+
+static void
+read_slowly(struct http_exchange *x)
+{
+	struct str part;
+	enum status s;
+
+	while ((s = http_read(x, &part)) == STATUS_OK)
+		;
+	atomic_store(&wait_outcome, (int)s);
+	reply(x, status_name(s));
+}
+
+static void
+flood(struct http_exchange *x)
+{
+	static const char zeros[10000];
+	enum status s = http_start(x, HTTP_LENGTH_UNKNOWN);
+
+	while (s == STATUS_OK)
+		s = http_write(x, str_of(zeros, sizeof(zeros)));
+	atomic_store(&wait_outcome, (int)s);
+	atomic_fetch_add(&waiting, 1);
+}
+
+static void
+handle(struct http_exchange *x, void *arg)
+{
+	struct str path = http_path(x);
+
+	(void)arg;
+	if (str_eq(path, STR("/wait"))) {
+		wait_for_news(x);
+	} else if (str_eq(path, STR("/stuck"))) {
+		atomic_fetch_add(&waiting, 1);
+		event_wait(&release, WAIT_FOREVER);
+		reply(x, "released");
+	} else if (str_eq(path, STR("/block"))) {
+		offload(x);
+	} else if (str_eq(path, STR("/sleep"))) {
+		atomic_fetch_add(&waiting, 1);
+		sleep_long(x, 150);
+	} else if (str_eq(path, STR("/yield"))) {
+		take_turns(x);
+	} else if (str_eq(path, STR("/read"))) {
+		read_slowly(x);
+	} else if (str_eq(path, STR("/flood"))) {
+		flood(x);
+	} else {
+		reply(x, "hello");
+	}
+}
+
+static void
+reset_all(void)
+{
+	event_init(&release);
+	atomic_store(&waiting, 0);
+	atomic_store(&wait_outcome, -1);
+	atomic_store(&offloaded_here, false);
+}
+
+static void
+begin(struct fixture *f, const struct server_config *config)
+{
+	reset_all();
+	fixture_start(f, config, handle);
+}
+
+static void
+await(unsigned handlers)
+{
+	for (int i = 0; i < 5000 && atomic_load(&waiting) < handlers; i++)
+		usleep(1000);
+	assert_true(atomic_load(&waiting) >= handlers);
+}
+
+static void
+await_outcome(int outcome)
+{
+	for (int i = 0; i < 5000 && atomic_load(&wait_outcome) != outcome; i++)
+		usleep(1000);
+	assert_int_equal(atomic_load(&wait_outcome), outcome);
+}
+
+static void
+a_fiber_sleeps_until_its_deadline(void **state)
+{
+	struct fixture f;
+	struct client c;
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, NULL);
+	client_open(&c, &f);
+	client_ask(&c, GET("/sleep"), &a, 200);
+	assert_memory_equal(a.body.ptr, "slept", 5);
+	client_ask(&c, GET("/yield"), &a, 200);
+	assert_memory_equal(a.body.ptr, "yielded", 7);
+	answer_release(&a);
+	client_close(&c);
+	fixture_stop(&f);
+}
+
+static void
+an_event_set_elsewhere_wakes_the_handler(void **state)
+{
+	struct fixture f;
+	struct client c;
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, NULL);
+	client_open(&c, &f);
+	assert_true(client_send_cstr(&c, GET("/wait")));
+	await(1);
+	event_set(&release);
+	client_answer(&c, &a, false);
+	assert_true(a.whole);
+	assert_memory_equal(a.body.ptr, "waiting\ndone\n", 13);
+	assert_int_equal(atomic_load(&wait_outcome), 0);
+	answer_release(&a);
+	client_close(&c);
+	fixture_stop(&f);
+}
+
+static void
+a_waiting_handler_learns_that_the_client_left(void **state)
+{
+	struct fixture f;
+	struct client c;
+
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		begin(&f, NULL);
+		client_open(&c, &f);
+		assert_true(client_send_cstr(&c, GET("/wait")));
+		await(1);
+		if (way == 2) /* what is pipelined behind it must not hide the end */
+			assert_true(client_send_cstr(&c, GET("/hello") GET("/hello")));
+		if (way == 1)
+			client_close_reset(&c);
+		else
+			client_close(&c);
+		await_outcome(1);
+		fixture_stop(&f);
+	}
+}
+
+static void
+a_client_that_leaves_in_mid_answer_stops_the_handler(void **state)
+{
+	struct fixture f;
+	struct client c;
+
+	(void)state;
+	begin(&f, NULL);
+	client_open(&c, &f);
+	assert_true(client_send_cstr(&c, GET("/flood")));
+	assert_true(client_receive(&c));
+	client_close(&c);
+	await_outcome(STATUS_CANCELLED);
+	assert_true(server_stats(f.server).aborted > 0);
+	fixture_stop(&f);
+}
+
+static void
+a_client_that_leaves_in_mid_body_stops_the_handler(void **state)
+{
+	struct fixture f;
+	struct client c;
+
+	(void)state;
+	begin(&f, NULL);
+	client_open(&c, &f);
+	assert_true(client_send_cstr(
+		&c, "POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"));
+	client_shutdown(&c);
+	await_outcome(STATUS_CANCELLED);
+	client_close(&c);
+	fixture_stop(&f);
+}
+
+static void
+blocking_work_runs_elsewhere_while_others_are_served(void **state)
+{
+	const struct server_config config = { .loops = 1 };
+	struct fixture f;
+	struct client blocked;
+	struct client c;
+	struct answer a = { 0 };
+	uint64_t begin_ns;
+
+	(void)state;
+	begin(&f, &config);
+	client_open(&blocked, &f);
+	client_open(&c, &f);
+	begin_ns = clock_mono_ns();
+	assert_true(client_send_cstr(&blocked, GET("/block")));
+	for (int i = 0; i < 20; i++)
+		client_ask(&c, GET("/hello"), &a, 200);
+	assert_true(clock_mono_ns() - begin_ns < 300 * CLOCK_NS_PER_MS);
+	client_answer(&blocked, &a, false);
+	assert_memory_equal(a.body.ptr, "back", 4);
+	assert_false(atomic_load(&offloaded_here));
+	answer_release(&a);
+	client_close(&blocked);
+	client_close(&c);
+	fixture_stop(&f);
+}
+
+static void
+slow_headers_time_out(void **state)
+{
+	const struct server_config config = { .header_timeout_ms = 100 };
+	struct fixture f;
+	struct client c;
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, &config);
+	client_open(&c, &f);
+	client_ask(&c, "GET / HTTP/1.1\r\nHo", &a, 408);
+	assert_true(a.close);
+	assert_memory_equal(a.body.ptr, "{\"error\":\"request_timeout\",", 26);
+	assert_int_equal(server_stats(f.server).malformed, 1);
+	answer_release(&a);
+	client_close(&c);
+	fixture_stop(&f);
+}
+
+static void
+an_idle_connection_is_closed(void **state)
+{
+	const struct server_config config = { .idle_timeout_ms = 100 };
+	struct fixture f;
+	struct client c;
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, &config);
+	client_open(&c, &f);
+	client_ask(&c, GET("/hello"), &a, 200);
+	assert_false(client_receive(&c));
+	assert_int_equal(c.in.len, 0);
+	answer_release(&a);
+	client_close(&c);
+	fixture_stop(&f);
+}
+
+static void
+a_body_that_stalls_times_out(void **state)
+{
+	const struct server_config config = { .body_timeout_ms = 100 };
+	struct fixture f;
+	struct client c;
+
+	(void)state;
+	begin(&f, &config);
+	client_open(&c, &f);
+	assert_true(client_send_cstr(
+		&c, "POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"));
+	assert_false(client_receive(&c));
+	await_outcome(STATUS_CANCELLED);
+	client_close(&c);
+	fixture_stop(&f);
+}
+
+static void
+a_reader_that_stalls_times_out(void **state)
+{
+	const struct server_config config = { .body_timeout_ms = 100 };
+	struct fixture f;
+	struct client c;
+
+	(void)state;
+	begin(&f, &config);
+	client_open_small(&c, &f, 8192);
+	assert_true(client_send_cstr(&c, GET("/flood")));
+	await(1);
+	assert_int_equal(atomic_load(&wait_outcome), STATUS_CANCELLED);
+	while (client_receive(&c))
+		;
+	client_close(&c);
+	fixture_stop(&f);
+}
+
+static void
+too_many_connections_are_told_so(void **state)
+{
+	const struct server_config config = { .max_connections = 2 };
+	struct fixture f;
+	struct client kept[2];
+	struct client c;
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, &config);
+	for (int i = 0; i < 2; i++) {
+		client_open(&kept[i], &f);
+		client_ask(&kept[i], GET("/hello"), &a, 200);
+	}
+	client_open(&c, &f);
+	client_ask(&c, GET("/hello"), &a, 503);
+	assert_true(a.close);
+	assert_false(client_receive(&c));
+	client_close(&c);
+	assert_int_equal(server_stats(f.server).refused, 1);
+	assert_int_equal(server_stats(f.server).connections, 2);
+
+	client_close(&kept[0]);
+	for (int i = 0; i < 5000 && server_stats(f.server).connections > 1; i++)
+		usleep(1000);
+	client_open(&c, &f);
+	client_ask(&c, GET("/hello"), &a, 200);
+	answer_release(&a);
+	client_close(&c);
+	client_close(&kept[1]);
+	fixture_stop(&f);
+}
+
+static void *
+ask_often(void *arg)
+{
+	struct fixture *f = arg;
+	struct answer a = { 0 };
+
+	for (int round = 0; round < 4; round++) {
+		struct client c;
+
+		client_open(&c, f);
+		for (int i = 0; i < 50; i++)
+			client_ask(&c, i % 10 ? GET("/hello") : GET("/yield"), &a, 200);
+		client_close(&c);
+	}
+	answer_release(&a);
+	return NULL;
+}
+
+static void
+many_clients_are_served_at_once(void **state)
+{
+	enum {
+		CLIENTS = 8
+	};
+	pthread_t threads[CLIENTS];
+	struct fixture f;
+
+	(void)state;
+	begin(&f, NULL);
+	for (int i = 0; i < CLIENTS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_often, &f), 0);
+	for (int i = 0; i < CLIENTS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(server_stats(f.server).requests, CLIENTS * 200);
+	assert_int_equal(server_stats(f.server).accepted, CLIENTS * 4);
+	assert_int_equal(server_stats(f.server).malformed, 0);
+	fixture_stop(&f);
+	/* Nothing is left behind when the threads have gone. */
+}
+
+static void
+many_handlers_wait_at_once(void **state)
+{
+	enum {
+		CLIENTS = 300
+	};
+	static struct client clients[CLIENTS];
+	struct fixture f;
+	struct answer a = { 0 };
+	uint64_t begin_ns = clock_mono_ns();
+
+	(void)state;
+	begin(&f, NULL);
+	for (int i = 0; i < CLIENTS; i++) {
+		client_open(&clients[i], &f);
+		assert_true(client_send_cstr(&clients[i], GET("/sleep")));
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		client_answer(&clients[i], &a, false);
+		assert_int_equal(a.status, 200);
+		client_close(&clients[i]);
+	}
+	/* One after the other they would take 45 seconds. */
+	assert_true(clock_mono_ns() - begin_ns < 20000 * CLOCK_NS_PER_MS);
+	answer_release(&a);
+	fixture_stop(&f);
+}
+
+static void
+a_stop_closes_the_idle_and_lets_the_others_finish(void **state)
+{
+	struct fixture f;
+	struct client idle;
+	struct client busy;
+	struct client feed;
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, NULL);
+	client_open(&idle, &f);
+	client_ask(&idle, GET("/hello"), &a, 200);
+	client_open(&busy, &f);
+	assert_true(client_send_cstr(&busy, GET("/sleep")));
+	client_open(&feed, &f);
+	assert_true(client_send_cstr(&feed, GET("/wait")));
+	await(2);
+	server_stop(f.server);
+	assert_false(client_receive(&idle));
+	client_answer(&busy, &a, false);
+	assert_int_equal(a.status, 200);
+	assert_true(a.close && a.whole);
+	client_answer(&feed, &a, false);
+	assert_true(a.whole);
+	assert_int_equal(atomic_load(&wait_outcome), 2);
+	assert_int_equal(fixture_join(&f), STATUS_OK);
+	answer_release(&a);
+	client_close(&idle);
+	client_close(&busy);
+	client_close(&feed);
+	server_stop(f.server); /* late, and harmless */
+	server_free(f.server);
+}
+
+static void
+a_handler_that_ignores_the_stop_is_cut_off(void **state)
+{
+	const struct server_config config = { .drain_timeout_ms = 50 };
+	struct fixture f;
+	struct client c;
+
+	(void)state;
+	begin(&f, &config);
+	client_open_small(&c, &f, 8192);
+	assert_true(client_send_cstr(&c, GET("/flood")));
+	assert_true(client_receive(&c));
+	server_stop(f.server);
+	assert_int_equal(fixture_join(&f), STATUS_OK);
+	assert_int_equal(atomic_load(&wait_outcome), STATUS_CANCELLED);
+	client_close(&c);
+	server_free(f.server);
+}
+
+static void
+a_second_stop_does_not_wait(void **state)
+{
+	struct fixture f;
+	struct client c;
+
+	(void)state;
+	begin(&f, NULL);
+	client_open_small(&c, &f, 8192);
+	assert_true(client_send_cstr(&c, GET("/flood")));
+	assert_true(client_receive(&c));
+	server_stop(f.server);
+	server_stop(f.server);
+	assert_int_equal(fixture_join(&f), STATUS_OK);
+	client_close(&c);
+	server_free(f.server);
+}
+
+/* The last: what it leaves is there until the process ends. */
+static void
+a_stuck_handler_does_not_keep_the_server_from_stopping(void **state)
+{
+	struct fixture f;
+	struct client c;
+
+	(void)state;
+	begin(&f, NULL);
+	client_open(&c, &f);
+	assert_true(client_send_cstr(&c, GET("/stuck")));
+	await(1);
+	server_stop(f.server);
+	server_stop(f.server);
+	assert_int_equal(fixture_join(&f), STATUS_TIMEOUT);
+	server_free(f.server);
+	event_set(&release); /* a wake for a loop that is gone */
+	client_close(&c);
+}
+
+static void
+addresses_are_checked(void **state)
+{
+	const struct server_config config = { .loops = 1, .handler = handle };
+	struct server *s;
+	struct server *other;
+	struct err err = { 0 };
+	char taken[32];
+
+	(void)state;
+	assert_int_equal(server_new(&config, &s, &err), STATUS_OK);
+	assert_int_equal(server_listen(s, "nonsense", &err), STATUS_INVALID);
+	assert_int_equal(server_listen(s, "127.0.0.1:66000", &err), STATUS_INVALID);
+	assert_int_equal(server_listen(s, "localhost:80", &err), STATUS_INVALID);
+	assert_int_equal(server_listen(s, "[::1:80", &err), STATUS_INVALID);
+	assert_int_equal(server_listen(s, "127.0.0.1:0", &err), STATUS_OK);
+	assert_int_equal(server_listen(s, "127.0.0.1:0", &err), STATUS_OK);
+	snprintf(taken, sizeof(taken), "127.0.0.1:%u", server_port(s));
+	assert_int_equal(server_new(&config, &other, &err), STATUS_OK);
+	assert_int_equal(server_listen(other, taken, &err), STATUS_IO);
+	server_free(other);
+	server_free(s);
+}
+
+static void *
+make_context(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add(&contexts, 1);
+	return &contexts;
+}
+
+static void *
+make_none(void *arg)
+{
+	(void)arg;
+	return NULL;
+}
+
+static void
+free_context(void *context)
+{
+	assert_ptr_equal(context, &contexts);
+	atomic_fetch_sub(&contexts, 1);
+}
+
+static void
+answer_from_context(struct http_exchange *x, void *arg)
+{
+	(void)arg;
+	reply(x, http_loop_context(x) == &contexts ? "mine" : "none");
+}
+
+static void
+each_loop_has_its_context(void **state)
+{
+	struct server_config config = { .loops = 3,
+					.loop_new = make_context,
+					.loop_free = free_context };
+	struct fixture f;
+	struct client c;
+	struct answer a = { 0 };
+
+	(void)state;
+	reset_all();
+	fixture_start(&f, &config, answer_from_context);
+	for (int i = 0; i < 3; i++) {
+		client_open(&c, &f);
+		client_ask(&c, GET("/"), &a, 200);
+		assert_memory_equal(a.body.ptr, "mine", 4);
+		client_close(&c);
+	}
+	assert_int_equal(atomic_load(&contexts), 3);
+	fixture_stop(&f);
+	assert_int_equal(atomic_load(&contexts), 0);
+
+	config.loop_new = make_none;
+	fixture_start(&f, &config, answer_from_context);
+	assert_int_equal(fixture_join(&f), STATUS_NOMEM);
+	fixture_stop(&f);
+	answer_release(&a);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fiber_sleeps_until_its_deadline),
+		cmocka_unit_test(an_event_set_elsewhere_wakes_the_handler),
+		cmocka_unit_test(a_waiting_handler_learns_that_the_client_left),
+		cmocka_unit_test(a_client_that_leaves_in_mid_answer_stops_the_handler),
+		cmocka_unit_test(a_client_that_leaves_in_mid_body_stops_the_handler),
+		cmocka_unit_test(blocking_work_runs_elsewhere_while_others_are_served),
+		cmocka_unit_test(slow_headers_time_out),
+		cmocka_unit_test(an_idle_connection_is_closed),
+		cmocka_unit_test(a_body_that_stalls_times_out),
+		cmocka_unit_test(a_reader_that_stalls_times_out),
+		cmocka_unit_test(too_many_connections_are_told_so),
+		cmocka_unit_test(many_clients_are_served_at_once),
+		cmocka_unit_test(many_handlers_wait_at_once),
+		cmocka_unit_test(a_stop_closes_the_idle_and_lets_the_others_finish),
+		cmocka_unit_test(a_handler_that_ignores_the_stop_is_cut_off),
+		cmocka_unit_test(a_second_stop_does_not_wait),
+		cmocka_unit_test(addresses_are_checked),
+		cmocka_unit_test(each_loop_has_its_context),
+		cmocka_unit_test(a_stuck_handler_does_not_keep_the_server_from_stopping),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
