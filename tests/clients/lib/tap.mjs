@@ -1,0 +1,64 @@
+/*
+ * Tests, one after the other, told in TAP. A suite is
+ *
+ *     { name, setup(ctx) → state, tests: { 'sentence': async (state, ctx) => … }, teardown(state) }
+ *
+ * and a test fails by throwing.
+ */
+const TEST_TIMEOUT_MS = 60000;
+
+function diagnose(text) {
+	for (const line of String(text).split('\n')) console.log(`  # ${line}`);
+}
+
+function withTimeout(promise, ms) {
+	let timer;
+	const late = new Promise((_, reject) => {
+		timer = setTimeout(() => reject(new Error(`not done after ${ms} ms`)), ms);
+	});
+	return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/* Returns the number of failures. */
+export async function runSuites(suites, ctx) {
+	const total = suites.reduce((sum, suite) => sum + Object.keys(suite.tests).length, 0);
+	let number = 0;
+	let failures = 0;
+
+	console.log('TAP version 13');
+	console.log(`1..${total}`);
+	for (const suite of suites) {
+		const limit = ctx.full ? 10 * TEST_TIMEOUT_MS : TEST_TIMEOUT_MS;
+		let state, broken;
+		try {
+			state = await withTimeout(suite.setup(ctx), limit);
+		} catch (err) {
+			broken = err;
+		}
+		for (const [name, test] of Object.entries(suite.tests)) {
+			const begin = performance.now();
+			number++;
+			try {
+				if (broken) throw broken;
+				await withTimeout(test(state, ctx), limit);
+				console.log(`ok ${number} - ${suite.name}: ${name}`);
+				console.log(`  # ${Math.round(performance.now() - begin)} ms`);
+			} catch (err) {
+				failures++;
+				console.log(`not ok ${number} - ${suite.name}: ${name}`);
+				diagnose(err?.stack ?? err);
+				if (state?.frond) diagnose(`server said: ${state.frond.logTail()}`);
+			}
+		}
+		try {
+			if (suite.teardown && state) await suite.teardown(state, ctx);
+		} catch (err) {
+			failures++;
+			diagnose(`Bail out of ${suite.name}: ${err?.stack ?? err}`);
+		}
+	}
+	return failures;
+}
+
+/* A figure worth reading, beside the test that is running. */
+export const note = (text) => diagnose(text);
