@@ -1,5 +1,6 @@
 #include "doc/json.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 enum {
 	DIGITS_ALWAYS = 15, /* a decimal of so many digits survives being a double */
 	DIGITS_ENOUGH = 17, /* a double survives being a decimal of so many digits */
+	DIGITS_TEXT_BYTES = 32,
 
 	/* ECMAScript's choice between 123.4 and 1.234e+2, so that its doubles come back as they
 	 * were. */
@@ -110,16 +112,16 @@ write_short(struct buf *b, bool negative, double d)
 					 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
 
 	for (int k = 0; k < (int)(sizeof(powers) / sizeof(powers[0])); k++) {
-		double scaled = rint(d * powers[k]);
+		double scaled = d * powers[k];
 		char digits[DIGITS_ALWAYS + 1];
 		uint64_t n;
 		int count = 0;
 
-		if (scaled >= 1e15)
+		if (scaled >= 1e15 - 1)
 			return false;
-		if (scaled / powers[k] != d)
+		n = (uint64_t)(scaled + 0.5);
+		if ((double)n / powers[k] != d)
 			continue;
-		n = (uint64_t)scaled;
 		while (n % 10 == 0) {
 			n /= 10;
 			k--;
@@ -132,10 +134,33 @@ write_short(struct buf *b, bool negative, double d)
 	return false;
 }
 
+/* d.ddde±x; true if that reads back as `d`. */
+static bool
+print_digits(char text[DIGITS_TEXT_BYTES], double d, int digits)
+{
+	snprintf(text, DIGITS_TEXT_BYTES, "%.*e", digits - 1, d);
+	return strtod(text, NULL) == d;
+}
+
+/* With as few digits as read back. If 16 do not, neither do 15; 17 always do. */
+static void
+print_shortest(char text[DIGITS_TEXT_BYTES], double d)
+{
+	if (d < DBL_MIN) {
+		/* Subnormals carry fewer digits. */
+		for (int digits = 1; !print_digits(text, d, digits);)
+			digits++;
+	} else if (!print_digits(text, d, DIGITS_ALWAYS + 1)) {
+		print_digits(text, d, DIGITS_ENOUGH);
+	} else if (!print_digits(text, d, DIGITS_ALWAYS)) {
+		print_digits(text, d, DIGITS_ALWAYS + 1);
+	}
+}
+
 void
 json_write_double(struct buf *b, double d)
 {
-	char text[DIGITS_ENOUGH + 16];
+	char text[DIGITS_TEXT_BYTES];
 	bool negative = signbit(d);
 	int digits;
 	int exponent;
@@ -147,13 +172,8 @@ json_write_double(struct buf *b, double d)
 	}
 	if (write_short(b, negative, d))
 		return;
-	/* Subnormals carry fewer digits than 15. */
-	for (digits = d < 2.3e-308 ? 1 : DIGITS_ALWAYS; digits <= DIGITS_ENOUGH; digits++) {
-		snprintf(text, sizeof(text), "%.*e", digits - 1, d);
-		if (strtod(text, NULL) == d)
-			break;
-	}
-	/* d.ddde±x: the point goes, and zeros at the end. */
+	print_shortest(text, d);
+	/* The point goes, and zeros at the end. */
 	digits = (int)(strchr(text, 'e') - text);
 	exponent = (int)strtol(text + digits + 1, NULL, 10);
 	if (digits > 1)
