@@ -28,6 +28,7 @@ struct kv_engine {
 	void (*tx_reset)(struct kv_tx *tx);
 	void (*cancel)(struct kv_tx *tx);
 	struct kv_future *(*get)(struct kv_tx *tx, struct str key, enum kv_read mode);
+	/* `options` is never NULL and names both limits (SIZE_MAX: none). */
 	struct kv_future *(*get_range)(struct kv_tx *tx, struct str begin, struct str end,
 				       const struct kv_range_options *options);
 	enum status (*get_read_version)(struct kv_tx *tx, uint64_t *ret);
@@ -49,7 +50,10 @@ struct kv_engine {
 	enum status (*committed_version)(struct kv_tx *tx, uint64_t *ret);
 	enum status (*versionstamp)(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
 	struct kv_future *(*watch)(struct kv_tx *tx, struct str key);
-	/* Milliseconds to pause before another attempt, or -1 if none would help. */
+	/*
+	 * Milliseconds to pause before another attempt, or -1 if none would help; `tx->attempts`
+	 * have failed before this one.
+	 */
 	int (*retry_delay_ms)(struct kv_tx *tx, enum status status);
 
 	void (*future_free)(struct kv_future *f);
@@ -57,6 +61,7 @@ struct kv_engine {
 
 struct kv_store {
 	const struct kv_engine *engine;
+	bool read_only; /* its transactions are KV_TX_READ_ONLY whatever was asked for */
 };
 
 struct kv_tx {
@@ -85,10 +90,17 @@ struct kv_future {
 	bool counted;       /* has entered the transaction's statistics */
 	struct event event; /* otherwise set once `status` and the answer are in place */
 	enum status status;
-	bool present; /* of a value */
+	bool present;       /* of a value */
+	uint32_t key_bytes; /* of a value: how long its key is, for the statistics */
 	struct str value;
 	struct kv_range range;
 };
+
+/*
+ * A future that has failed with `status`, without an allocation: it belongs to nobody, is shared
+ * and never written to, and freeing it does nothing. Its `engine` is NULL.
+ */
+struct kv_future *kv_future_failed(enum status status);
 
 extern const struct kv_engine kv_engine_embedded;
 

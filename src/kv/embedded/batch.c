@@ -1,0 +1,217 @@
+/* One group commit: the writes of many transactions become one RocksDB batch. */
+#include "kv/embedded/embedded_int.h"
+
+/*
+ * The value so far of a key that some transaction of the batch applies an atomic operation to. Such
+ * keys are written once, at the end, however many operations the batch has on them.
+ */
+struct batch_cell {
+	struct tree_node node;
+	bool known; /* otherwise the store has the value */
+	struct cell cell;
+};
+
+static struct batch_cell *
+cell_of(const struct batch *b, struct str key)
+{
+	return b->cells.root ? (struct batch_cell *)tree_find(&b->cells, key) : NULL;
+}
+
+enum status
+batch_announce(struct batch *b, struct emb_tx *tx)
+{
+	if (!tx->has_atomics)
+		return STATUS_OK;
+	for (const struct mutation *m = tx->first; m; m = m->next) {
+		struct batch_cell *c;
+
+		if (m->kind != MUTATION_ATOMIC || cell_of(b, m->key))
+			continue;
+		c = arena_zalloc(b->arena, sizeof(*c));
+		if (!c)
+			return STATUS_NOMEM;
+		c->node.key = m->key;
+		tree_insert(&b->cells, &c->node);
+	}
+	return STATUS_OK;
+}
+
+static void
+put(struct batch *b, struct str key, struct str value)
+{
+	struct batch_cell *c = cell_of(b, key);
+
+	if (!c) {
+		rocksdb_writebatch_put(b->writes, key.ptr, key.len, value.ptr, value.len);
+		return;
+	}
+	c->known = true;
+	c->cell = (struct cell){ true, value };
+}
+
+static void
+delete_key(struct batch *b, struct str key)
+{
+	struct batch_cell *c = cell_of(b, key);
+
+	if (!c) {
+		rocksdb_writebatch_delete(b->writes, key.ptr, key.len);
+		return;
+	}
+	c->known = true;
+	c->cell = (struct cell){ 0 };
+}
+
+static void
+delete_range(struct batch *b, const struct emb_tx *tx, const struct mutation *m)
+{
+	struct tree_node *n = tree_at_or_after(&b->cells, m->key);
+
+	if (m->keys_known && !m->meets_own_write &&
+	    !resolver_written_since(b->resolver, m->key, m->value, tx->snapshot->version)) {
+		for (uint32_t i = 0; i < m->key_count; i++)
+			delete_key(b, m->keys[i]);
+	} else {
+		rocksdb_writebatch_delete_range(b->writes, m->key.ptr, m->key.len, m->value.ptr,
+						m->value.len);
+	}
+	for (; n && str_cmp(n->key, m->value) < 0; n = tree_next(n)) {
+		struct batch_cell *c = (struct batch_cell *)n;
+
+		c->known = true;
+		c->cell = (struct cell){ 0 };
+	}
+}
+
+/* What the store has, which is what all batches before this one have left. */
+static enum status
+read_cell(struct batch *b, struct batch_cell *c)
+{
+	rocksdb_pinnableslice_t *slice;
+	char *error = NULL;
+	struct str value = { 0 };
+
+	slice = rocksdb_get_pinned(b->store->db, b->store->read_latest, c->node.key.ptr,
+				   c->node.key.len, &error);
+	if (error)
+		return emb_error(error, "reading for an atomic operation", &b->err);
+	c->cell.present = slice;
+	if (slice) {
+		value.ptr = rocksdb_pinnableslice_value(slice, &value.len);
+		c->cell.value = arena_dup(b->arena, value);
+		rocksdb_pinnableslice_destroy(slice);
+		if (!c->cell.value.ptr)
+			return STATUS_NOMEM;
+	}
+	c->known = true;
+	return STATUS_OK;
+}
+
+static enum status
+apply_atomic(struct batch *b, const struct mutation *m)
+{
+	struct batch_cell *c = cell_of(b, m->key);
+
+	if (!c->known)
+		TRY(read_cell(b, c));
+	return atomic_apply(m->op, c->cell, m->value, b->arena, &c->cell);
+}
+
+/* A copy of `template` with the stamp in its place. */
+static enum status
+stamped(struct batch *b, struct str template, size_t offset, struct str *ret)
+{
+	char *p = arena_bytes(b->arena, template.len + 1);
+
+	if (!p)
+		return STATUS_NOMEM;
+	memcpy(p, template.ptr, template.len);
+	p[template.len] = '\0';
+	stamp_write((uint8_t *)p + offset, b->version, b->order);
+	*ret = str_of(p, template.len);
+	return STATUS_OK;
+}
+
+static enum status
+apply(struct batch *b, struct emb_tx *tx, struct mutation *m)
+{
+	struct str value;
+
+	switch (m->kind) {
+	case MUTATION_SET:
+		put(b, m->key, m->value);
+		break;
+	case MUTATION_CLEAR:
+		delete_key(b, m->key);
+		break;
+	case MUTATION_CLEAR_RANGE:
+		delete_range(b, tx, m);
+		break;
+	case MUTATION_ATOMIC:
+		return apply_atomic(b, m);
+	case MUTATION_STAMPED_KEY:
+		TRY(stamped(b, m->key, m->stamp_offset, &m->key));
+		put(b, m->key, m->value);
+		break;
+	case MUTATION_STAMPED_VALUE:
+		TRY(stamped(b, m->value, m->stamp_offset, &value));
+		put(b, m->key, value);
+		if (tx->touched_metadata && str_eq(m->key, EMB_KEY_METADATA))
+			memcpy(b->metadata, value.ptr, KV_VERSIONSTAMP_TX_BYTES);
+		break;
+	}
+	return STATUS_OK;
+}
+
+/* Tells the resolver. Keys inside a range that the same transaction clears need no step of their
+ * own: a document's new leaves mostly lie where its old ones have just been cleared. */
+static void
+add_writes(struct batch *b, struct emb_tx *tx)
+{
+	const struct mutation *cleared = NULL;
+
+	for (const struct mutation *m = tx->first; m; m = m->next) {
+		if (m->kind == MUTATION_CLEAR_RANGE) {
+			resolver_add(b->resolver, m->key, m->value, b->version);
+			cleared = m;
+			continue;
+		}
+		if (cleared && str_cmp(m->key, cleared->key) >= 0 &&
+		    str_cmp(m->key, cleared->value) < 0)
+			continue;
+		/* Copies of keys have a zero byte behind them: the next key. */
+		resolver_add(b->resolver, m->key, str_of(m->key.ptr, m->key.len + 1), b->version);
+	}
+	for (const struct emb_conflict *c = tx->write_conflicts.first; c; c = c->next)
+		resolver_add(b->resolver, c->begin, c->end, b->version);
+}
+
+enum status
+batch_apply(struct batch *b, struct emb_tx *tx)
+{
+	for (struct mutation *m = tx->first; m; m = m->next)
+		TRY(apply(b, tx, m));
+	add_writes(b, tx);
+	return STATUS_OK;
+}
+
+void
+batch_finish(struct batch *b)
+{
+	struct str key = EMB_KEY_VERSION;
+	char version[KV_VERSIONSTAMP_TX_BYTES];
+
+	for (struct tree_node *n = tree_first(&b->cells); n; n = tree_next(n)) {
+		const struct batch_cell *c = (const struct batch_cell *)n;
+
+		if (!c->known)
+			continue; /* its transaction was refused */
+		if (c->cell.present)
+			rocksdb_writebatch_put(b->writes, n->key.ptr, n->key.len, c->cell.value.ptr,
+					       c->cell.value.len);
+		else
+			rocksdb_writebatch_delete(b->writes, n->key.ptr, n->key.len);
+	}
+	stamp_write((uint8_t *)version, b->version, 0);
+	rocksdb_writebatch_put(b->writes, key.ptr, key.len, version, sizeof(uint64_t));
+}

@@ -1,0 +1,103 @@
+/* The caller's side of a commit: what can be prepared before the committer's turn, and the queue. */
+#include "kv/embedded/embedded_int.h"
+
+/*
+ * A cleared range is best written key by key when its keys are few (a deleted range costs later
+ * reads), so its keys are looked up here, where many transactions can do so at once. The committer
+ * uses them if nobody has written in the range since.
+ */
+static enum status
+prepare_range_clears(struct emb_tx *tx)
+{
+	struct emb_snapshot *snapshot;
+	bool has_put = false;
+
+	TRY(emb_tx_snapshot(tx, &snapshot));
+	for (const struct mutation *m = tx->first; m; m = m->next) {
+		if (m->kind == MUTATION_CLEAR_RANGE && has_put) {
+			/* The overlay knows which clears meet a write before them. */
+			TRY(emb_tx_enter_writes(tx));
+			break;
+		}
+		has_put = has_put || (m->kind != MUTATION_CLEAR && m->kind != MUTATION_CLEAR_RANGE);
+	}
+	for (struct mutation *m = tx->first; m; m = m->next)
+		if (m->kind == MUTATION_CLEAR_RANGE && !m->meets_own_write)
+			TRY(emb_find_keys(tx, m));
+	return STATUS_OK;
+}
+
+static enum status
+prepare(struct emb_tx *tx)
+{
+	if (atomic_load_explicit(&tx->store->failed, memory_order_relaxed))
+		return err_set(&tx->base.err, STATUS_IO,
+			       "a write to the disk failed earlier: the store has to be reopened");
+	if (tx->bytes > KV_LIMIT_TX_BYTES)
+		return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
+			       "writes and conflict ranges of %zu bytes exceed the limit of %d",
+			       tx->bytes, KV_LIMIT_TX_BYTES);
+	return tx->has_range_clears ? prepare_range_clears(tx) : STATUS_OK;
+}
+
+static enum status
+enqueue(struct emb_tx *tx)
+{
+	struct emb_queue *q = &tx->store->queue;
+	enum status status = STATUS_OK;
+
+	pthread_mutex_lock(&q->lock);
+	if (q->txs >= EMB_QUEUE_TXS || q->bytes >= EMB_QUEUE_BYTES) {
+		status = err_set(&tx->base.err, STATUS_LIMIT,
+				 "%zu transactions are waiting to be committed", q->txs);
+	} else {
+		tx->queued_behind = NULL;
+		if (q->last)
+			q->last->queued_behind = tx;
+		else
+			q->first = tx;
+		q->last = tx;
+		tx->queued = true;
+		q->txs++;
+		q->bytes += tx->bytes;
+		if (q->txs == 1)
+			pthread_cond_signal(&q->filled);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return status;
+}
+
+static enum status
+commit(struct emb_tx *tx)
+{
+	TRY(emb_tx_check(tx));
+	tx->state = EMB_TX_COMMITTED;
+	tx->commit = (struct kv_future){ .engine = tx->base.engine,
+					 .tx = &tx->base,
+					 .kind = KV_FUTURE_COMMIT };
+	if (!tx->first && !tx->write_conflicts.first) {
+		TRY(emb_watches_begin(tx));
+		tx->commit.done = true;
+		return STATUS_OK;
+	}
+	TRY(prepare(tx));
+	event_init(&tx->commit.event);
+	return enqueue(tx);
+}
+
+struct kv_future *
+emb_commit(struct kv_tx *base)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+	enum status status;
+
+	status = commit(tx);
+	return status == STATUS_OK ? &tx->commit : kv_future_failed(status);
+}
+
+void
+emb_commit_wait(struct emb_tx *tx)
+{
+	if (tx->queued)
+		event_wait(&tx->commit.event, WAIT_FOREVER);
+}

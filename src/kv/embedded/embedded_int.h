@@ -1,0 +1,312 @@
+/*
+ * The embedded engine: the transaction contract over one RocksDB directory in one process. How it
+ * works is told in ../README.md.
+ */
+#ifndef FROND_KV_EMBEDDED_INT_H
+#define FROND_KV_EMBEDDED_INT_H
+
+#include <pthread.h>
+#include <rocksdb/c.h>
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "kv/embedded/overlay.h"
+#include "kv/embedded/resolver.h"
+#include "kv/engine.h"
+
+enum {
+	EMB_CACHE_BYTES = 64 * 1024 * 1024,
+	/* A transaction's writes, its overlay, its conflict ranges and small answers. */
+	EMB_TX_ARENA_BYTES = 128 * 1024 * 1024,
+	EMB_RANGE_ANSWER_BYTES = 64 * 1024 * 1024,
+	/* Transactions waiting for the committer; past either the next commit is STATUS_LIMIT. */
+	EMB_QUEUE_TXS = 65536,
+	EMB_QUEUE_BYTES = 256 * 1024 * 1024,
+	/* One group commit. The order within it must fit into the stamp's two bytes. */
+	EMB_BATCH_TXS = 8192,
+	EMB_BATCH_BYTES = 16 * 1024 * 1024,
+	/* A cleared range of at most so many keys is cleared key by key: deleted ranges cost
+	 * reads. */
+	EMB_CLEAR_KEYS = 64,
+	/* The resolver forgets what no open transaction needs when it has this many steps... */
+	EMB_RESOLVER_STEPS = 4096,
+	/* ...and what some still need when it has this many bytes: STATUS_TX_TOO_OLD for them. */
+	EMB_RESOLVER_BYTES = 32 * 1024 * 1024,
+};
+
+/* Where the engine keeps what is its own. */
+#define EMB_KEY_VERSION  STR("\xff/version")         /* 8 bytes, big-endian */
+#define EMB_KEY_METADATA STR("\xff/metadataVersion") /* 10 bytes: a stamp */
+
+/*
+ * One published version of the store, shared by the transactions that read at it. `refs` and
+ * `writers` are the versions lock's; the rest never changes.
+ */
+struct emb_snapshot {
+	struct emb_snapshot *older;
+	struct emb_snapshot *newer;
+	const rocksdb_snapshot_t *snapshot;
+	rocksdb_readoptions_t *read;        /* from cache and disk */
+	rocksdb_readoptions_t *read_cached; /* from memory only */
+	uint64_t version;
+	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+	uint32_t refs;
+	uint32_t writers; /* read-write transactions among the refs: the resolver serves those */
+};
+
+struct emb_versions {
+	pthread_mutex_t lock;
+	uint64_t published;
+	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+	struct emb_snapshot *current; /* of `published`; NULL until somebody reads it */
+	struct emb_snapshot *oldest;
+	struct emb_snapshot *newest;
+};
+
+struct emb_tx;
+
+struct emb_queue {
+	pthread_mutex_t lock;
+	pthread_cond_t filled;
+	struct emb_tx *first;
+	struct emb_tx *last;
+	size_t txs;
+	size_t bytes;
+	bool closing;
+};
+
+struct watches;
+struct committer;
+
+struct emb_store {
+	struct kv_store base;
+	rocksdb_t *db;
+	rocksdb_options_t *options;
+	rocksdb_cache_t *cache;
+	rocksdb_readoptions_t *read_latest;
+	rocksdb_writeoptions_t *write_options;
+
+	struct emb_versions versions;
+	struct emb_queue queue;
+	struct watches *watches;
+	struct committer *committer; /* NULL when read-only */
+	atomic_bool failed;          /* a write was refused: nothing is acknowledged any more */
+
+	_Atomic uint64_t commits;
+	_Atomic uint64_t conflicts;
+	_Atomic uint64_t batches;
+};
+
+struct emb_conflict {
+	struct emb_conflict *next;
+	struct str begin;
+	struct str end;
+};
+
+struct emb_conflicts {
+	struct emb_conflict *first;
+	struct emb_conflict *last;
+};
+
+enum emb_tx_state {
+	EMB_TX_ACTIVE,
+	EMB_TX_COMMITTED, /* or on its way there, or refused; the commit's future tells */
+};
+
+enum {
+	EMB_FUTURE_CLASSES = 3,
+};
+
+struct emb_future {
+	struct kv_future base;
+	struct emb_future *next; /* of the tx's heap answers, or of a free list */
+	struct emb_future *prev;
+	void *heap; /* the answer's bytes when they are not behind this struct */
+	int size_class;
+};
+
+struct emb_watch;
+
+struct emb_tx {
+	struct kv_tx base;
+	struct emb_store *store;
+	atomic_bool cancelled;
+	enum emb_tx_state state;
+	struct arena *arena;
+	struct emb_snapshot *snapshot;  /* NULL until something is read */
+	rocksdb_readoptions_t *iterate; /* for ranges; made by the first */
+
+	struct mutation *first;
+	struct mutation *last;
+	struct mutation *unentered; /* into the overlay, and all behind it */
+	struct overlay overlay;
+	struct emb_conflicts read_conflicts;
+	struct emb_conflicts write_conflicts;
+	size_t bytes; /* of writes and conflict ranges, for KV_LIMIT_TX_BYTES */
+	bool has_atomics;
+	bool has_range_clears;
+	bool touched_metadata;
+	_Atomic(struct emb_watch *) watches; /* pending; the list is the watches' lock's */
+
+	struct emb_future *heap_futures;
+	struct emb_future *free_futures[EMB_FUTURE_CLASSES];
+	struct buf scratch;       /* bytes of a range answer while it is collected */
+	struct buf scratch_pairs; /* and their lengths */
+
+	struct kv_future commit;
+	bool queued; /* the committer has it, or had it */
+	struct emb_tx *queued_behind;
+	uint64_t committed_version; /* 0: nothing was written */
+	uint16_t committed_order;
+};
+
+/* ---- Errors: rocksdb.c ---- */
+
+/* True if a read that was confined to memory would have needed the disk. */
+bool emb_is_incomplete(const char *rocksdb_error);
+
+/* Takes a RocksDB error, which is freed, and explains it. `what` was being done. */
+enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
+
+/* ---- Versions: versions.c ---- */
+
+void emb_versions_init(struct emb_versions *v, uint64_t published,
+		       const uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES]);
+void emb_versions_fini(struct emb_store *store);
+
+/* The transaction's snapshot, of the newest published version at its first call. STATUS_NOMEM. */
+MUST_USE enum status emb_tx_snapshot(struct emb_tx *tx, struct emb_snapshot **ret);
+void emb_tx_snapshot_release(struct emb_tx *tx);
+
+/*
+ * Around the committer's write: in between, transactions that begin read the version before it. A
+ * failed write is not published.
+ */
+MUST_USE enum status emb_versions_hold(struct emb_store *store);
+void emb_versions_publish(struct emb_store *store, uint64_t version,
+			  const uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES]);
+
+/* No open or future read-write transaction reads at an older version. */
+uint64_t emb_versions_oldest_writer(struct emb_store *store);
+
+/* ---- Transactions: tx.c ---- */
+
+/* The engine's table; see engine.h. */
+enum status emb_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret);
+void emb_tx_free(struct kv_tx *base);
+void emb_tx_reset(struct kv_tx *base);
+void emb_cancel(struct kv_tx *base);
+int emb_retry_delay_ms(struct kv_tx *tx, enum status status);
+enum status emb_get_read_version(struct kv_tx *base, uint64_t *ret);
+enum status emb_committed_version(struct kv_tx *base, uint64_t *ret);
+enum status emb_versionstamp(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
+enum status emb_add_read_conflict(struct kv_tx *base, struct str begin, struct str end);
+enum status emb_add_write_conflict(struct kv_tx *base, struct str begin, struct str end);
+enum status emb_set(struct kv_tx *tx, struct str key, struct str value);
+enum status emb_clear(struct kv_tx *tx, struct str key);
+enum status emb_clear_range(struct kv_tx *base, struct str begin, struct str end);
+enum status emb_atomic(struct kv_tx *base, enum kv_atomic op, struct str key, struct str operand);
+enum status emb_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset,
+				       struct str value);
+enum status emb_set_versionstamped_value(struct kv_tx *tx, struct str key, struct str value,
+					 size_t offset);
+enum status emb_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
+enum status emb_touch_metadata_version(struct kv_tx *base);
+
+/* STATUS_CANCELLED, STATUS_TX_USED. */
+MUST_USE enum status emb_tx_check(struct emb_tx *tx);
+
+/* What a failed allocation from the arena means. */
+enum status emb_tx_no_room(struct emb_tx *tx);
+
+/* Copies into the arena with a zero byte behind; both are the transaction's afterwards. */
+MUST_USE enum status emb_tx_add_conflict(struct emb_tx *tx, struct emb_conflicts *list,
+					 struct str begin, struct str end);
+MUST_USE enum status emb_tx_add_key_conflict(struct emb_tx *tx, struct emb_conflicts *list,
+					     struct str key);
+
+/* ---- Futures: future.c ---- */
+
+/*
+ * A future that is done, with room for `bytes` of answer at `*ret_room`. NULL: no more room.
+ */
+struct emb_future *emb_future_new(struct emb_tx *tx, enum kv_future_kind kind, size_t bytes,
+				  char **ret_room);
+void emb_future_free(struct emb_future *f);
+
+/* ---- Reads: read.c, range.c ---- */
+
+/* Brings the overlay up to date. */
+MUST_USE enum status emb_tx_enter_writes(struct emb_tx *tx);
+
+struct kv_future *emb_get(struct kv_tx *base, struct str key, enum kv_read mode);
+struct kv_future *emb_get_range(struct kv_tx *base, struct str begin, struct str end,
+				const struct kv_range_options *options);
+
+/*
+ * The keys that the snapshot has in the range of a clear, if they are few: sets its `keys_known`.
+ */
+MUST_USE enum status emb_find_keys(struct emb_tx *tx, struct mutation *m);
+
+/* Reads the key at the snapshot, disregarding own writes. `*ret` lies behind it until destroyed. */
+MUST_USE enum status emb_read_key(struct emb_tx *tx, const struct emb_snapshot *s, struct str key,
+				  rocksdb_pinnableslice_t **ret, struct cell *ret_cell);
+
+/* ---- Commits: commit.c (the caller's side), committer.c (the thread), batch.c ---- */
+
+struct kv_future *emb_commit(struct kv_tx *base);
+/* Waits until the committer has let go of the transaction. */
+void emb_commit_wait(struct emb_tx *tx);
+
+MUST_USE enum status emb_committer_start(struct emb_store *store, struct err *err);
+void emb_committer_stop(struct emb_store *store);
+
+/* What one group commit is made of. */
+struct batch {
+	struct emb_store *store;
+	struct resolver *resolver;
+	rocksdb_writebatch_t *writes;
+	struct arena *arena;
+	struct tree cells; /* keys of atomic operations: their values so far */
+	uint64_t version;
+	uint16_t order; /* of the transaction being applied */
+	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+	struct err err;
+};
+
+/* Makes the keys of the transaction's atomic operations known to the batch. */
+MUST_USE enum status batch_announce(struct batch *b, struct emb_tx *tx);
+
+/* Appends the transaction's writes and adds them to the resolver. */
+MUST_USE enum status batch_apply(struct batch *b, struct emb_tx *tx);
+
+/* Appends the outcomes of atomic operations, and the version. */
+void batch_finish(struct batch *b);
+
+/* ---- Watches: watch.c ---- */
+
+struct watches *watches_new(void);
+/* Completes all with STATUS_CANCELLED; the table lives until the last future is freed. */
+void watches_close(struct watches *w);
+uint64_t watches_count(struct watches *w);
+
+struct kv_future *emb_watch(struct kv_tx *base, struct str key);
+void emb_watch_free(struct kv_future *f);
+
+/* The transaction ends without a commit: its watches are cancelled. */
+void emb_watches_cancel(struct emb_tx *tx);
+
+/*
+ * By the committer, before the transaction's writes enter the resolver: notes which of its watches
+ * have seen their keys change already.
+ */
+void emb_watches_judge(struct emb_tx *tx, const struct resolver *r);
+
+/* By the committer, after publishing: its writes wake others' watches, and its own begin. */
+void emb_watches_committed(struct emb_tx *tx);
+
+/* The commit of a transaction that wrote nothing: its watches begin. */
+MUST_USE enum status emb_watches_begin(struct emb_tx *tx);
+
+#endif

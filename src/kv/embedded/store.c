@@ -1,0 +1,411 @@
+/* Opening and closing a store, its settings, and what it tells about itself. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "kv/embedded/embedded_int.h"
+#include "kv/keyspace.h"
+#include "kv/tuple.h"
+
+enum {
+	STORE_FORMAT = 1, /* the value of (ROOT, FORMAT) */
+	FORMAT_KEY_MAX_BYTES = 16,
+
+	BLOCK_BYTES = 8 * 1024,
+	BLOOM_BITS_A_KEY = 10,
+	WRITE_BUFFER_BYTES = 16 * 1024 * 1024,
+	WRITE_BUFFERS = 3,
+	BACKGROUND_JOBS = 2,
+	SYNC_EVERY_BYTES = 1024 * 1024, /* background writes, so that a sync finds little to do */
+	TABLE_FORMAT = 5,
+	INFO_LOGS = 2,
+	INFO_LOG_BYTES = 1024 * 1024,
+	INFO_LOG_WARNINGS = 2,
+	/*
+	 * The log may end in half a record, which was never acknowledged; damage anywhere else must
+	 * not pass for its end, or acknowledged transactions would vanish in silence.
+	 */
+	WAL_TOLERATE_TORN_TAIL = 0,
+};
+
+/* ---- Settings ---- */
+
+static rocksdb_options_t *
+make_options(rocksdb_cache_t *cache, bool create)
+{
+	rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
+	rocksdb_options_t *o = rocksdb_options_create();
+
+	rocksdb_block_based_options_set_block_size(table, BLOCK_BYTES);
+	rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT);
+	rocksdb_block_based_options_set_filter_policy(
+		table, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_A_KEY));
+	rocksdb_block_based_options_set_block_cache(table, cache);
+	/* Within the cache, so that memory has one bound. */
+	rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
+	rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1);
+	rocksdb_options_set_block_based_table_factory(o, table);
+	rocksdb_block_based_options_destroy(table);
+
+	rocksdb_options_set_create_if_missing(o, create);
+	rocksdb_options_set_compression(o, rocksdb_lz4_compression);
+	rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
+	rocksdb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES);
+	rocksdb_options_set_max_write_buffer_number(o, WRITE_BUFFERS);
+	rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
+	rocksdb_options_set_bytes_per_sync(o, SYNC_EVERY_BYTES);
+	rocksdb_options_set_wal_recovery_mode(o, WAL_TOLERATE_TORN_TAIL);
+	rocksdb_options_set_keep_log_file_num(o, INFO_LOGS);
+	rocksdb_options_set_max_log_file_size(o, INFO_LOG_BYTES);
+	rocksdb_options_set_info_log_level(o, INFO_LOG_WARNINGS);
+	rocksdb_options_set_stats_dump_period_sec(o, 0);
+	rocksdb_options_set_stats_persist_period_sec(o, 0);
+	return o;
+}
+
+/* ---- Opening ---- */
+
+static enum status
+check_directory(const char *path, const struct kv_options *options, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0) {
+		if (!S_ISDIR(st.st_mode))
+			return err_set(err, STATUS_INVALID, "%s is not a directory", path);
+		return STATUS_OK;
+	}
+	if (errno != ENOENT)
+		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+	if (!options->create || options->read_only)
+		return err_set(err, STATUS_NOT_FOUND, "there is no store at %s", path);
+	return STATUS_OK;
+}
+
+static enum status
+open_rocksdb(struct emb_store *store, const char *path, const struct kv_options *options,
+	     struct err *err)
+{
+	char *error = NULL;
+
+	store->cache = rocksdb_cache_create_lru(options->cache_bytes ? options->cache_bytes
+								     : EMB_CACHE_BYTES);
+	store->options = make_options(store->cache, options->create);
+	store->read_latest = rocksdb_readoptions_create();
+	store->write_options = rocksdb_writeoptions_create();
+	rocksdb_writeoptions_set_sync(store->write_options, !options->no_sync);
+	if (options->read_only)
+		store->db = rocksdb_open_for_read_only(store->options, path, 0, &error);
+	else
+		store->db = rocksdb_open(store->options, path, &error);
+	if (!error)
+		return STATUS_OK;
+	if (!options->create && strstr(error, "does not exist")) {
+		rocksdb_free(error);
+		return err_set(err, STATUS_NOT_FOUND, "there is no store at %s", path);
+	}
+	return emb_error(error, path, err);
+}
+
+/* Copies a value of at most `*len` bytes and says how long it is: 0 when absent. */
+static enum status
+read_own(struct emb_store *store, struct str key, char *ret, size_t *len, struct err *err)
+{
+	rocksdb_pinnableslice_t *slice;
+	char *error = NULL;
+	size_t found = 0;
+	const char *value;
+
+	slice = rocksdb_get_pinned(store->db, store->read_latest, key.ptr, key.len, &error);
+	if (error)
+		return emb_error(error, "reading the store's format", err);
+	value = slice ? rocksdb_pinnableslice_value(slice, &found) : NULL;
+	if (found <= *len && value)
+		memcpy(ret, value, found);
+	rocksdb_pinnableslice_destroy(slice);
+	if (found > *len)
+		return err_set(err, STATUS_CORRUPT, "the store's format is not known");
+	*len = found;
+	return STATUS_OK;
+}
+
+static bool
+is_empty(struct emb_store *store)
+{
+	rocksdb_iterator_t *it = rocksdb_create_iterator(store->db, store->read_latest);
+	bool empty;
+
+	rocksdb_iter_seek_to_first(it);
+	empty = !rocksdb_iter_valid(it);
+	rocksdb_iter_destroy(it);
+	return empty;
+}
+
+static uint64_t
+decode_version(const char bytes[sizeof(uint64_t)])
+{
+	uint64_t version = 0;
+
+	for (size_t i = 0; i < sizeof(uint64_t); i++)
+		version = version << 8 | (uint8_t)bytes[i];
+	return version;
+}
+
+/* The first write of a new store: its format, and version 1. */
+static enum status
+write_format(struct emb_store *store, struct str key, struct err *err)
+{
+	struct buf value AUTO(buf_release) = BUF_INIT(FORMAT_KEY_MAX_BYTES);
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+	struct str version_key = EMB_KEY_VERSION;
+	rocksdb_writebatch_t *batch;
+	char *error = NULL;
+
+	tuple_put_u64(&value, STORE_FORMAT);
+	TRY(buf_status(&value));
+	stamp_write(version, 1, 0);
+	batch = rocksdb_writebatch_create();
+	rocksdb_writebatch_put(batch, key.ptr, key.len, value.ptr, value.len);
+	rocksdb_writebatch_put(batch, version_key.ptr, version_key.len, (const char *)version,
+			       sizeof(uint64_t));
+	rocksdb_write(store->db, store->write_options, batch, &error);
+	rocksdb_writebatch_destroy(batch);
+	return error ? emb_error(error, "writing a new store", err) : STATUS_OK;
+}
+
+static enum status
+check_format(struct emb_store *store, const struct kv_options *options, struct err *err)
+{
+	struct buf key AUTO(buf_release) = BUF_INIT(FORMAT_KEY_MAX_BYTES);
+	char value[FORMAT_KEY_MAX_BYTES];
+	size_t len = sizeof(value);
+	struct tuple_reader r;
+	uint64_t format;
+
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, KV_ROOT_FORMAT);
+	TRY(buf_status(&key));
+	TRY(read_own(store, buf_str(&key), value, &len, err));
+	if (len == 0) {
+		if (options->create && !options->read_only && is_empty(store))
+			return write_format(store, buf_str(&key), err);
+		return err_set(err, STATUS_CORRUPT, "a database is there, but not one of frond's");
+	}
+	r = tuple_reader(str_of(value, len));
+	if (tuple_next_u64(&r, &format) != STATUS_OK)
+		return err_set(err, STATUS_CORRUPT, "the store's format is not a number");
+	if (format != STORE_FORMAT)
+		return err_set(err, STATUS_UNSUPPORTED,
+			       "the store has format %llu, and this program knows %d",
+			       (unsigned long long)format, STORE_FORMAT);
+	return STATUS_OK;
+}
+
+static enum status
+read_versions(struct emb_store *store, struct err *err)
+{
+	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES] = { 0 };
+	char version[sizeof(uint64_t)];
+	size_t len = sizeof(version);
+
+	TRY(read_own(store, EMB_KEY_VERSION, version, &len, err));
+	if (len != sizeof(version))
+		return err_set(err, STATUS_CORRUPT, "the store does not know its version");
+	len = sizeof(metadata);
+	TRY(read_own(store, EMB_KEY_METADATA, (char *)metadata, &len, err));
+	emb_versions_init(&store->versions, decode_version(version), metadata);
+	return STATUS_OK;
+}
+
+/* Undoes open_rocksdb(), however far it got. */
+static void
+close_rocksdb(struct emb_store *store)
+{
+	if (store->db)
+		rocksdb_close(store->db);
+	if (store->write_options)
+		rocksdb_writeoptions_destroy(store->write_options);
+	if (store->read_latest)
+		rocksdb_readoptions_destroy(store->read_latest);
+	if (store->options)
+		rocksdb_options_destroy(store->options);
+	if (store->cache)
+		rocksdb_cache_destroy(store->cache);
+}
+
+static enum status
+start(struct emb_store *store, struct err *err)
+{
+	enum status status = STATUS_OK;
+
+	store->watches = watches_new();
+	if (!store->watches)
+		status = err_set(err, STATUS_NOMEM, "out of memory");
+	pthread_mutex_init(&store->queue.lock, NULL);
+	pthread_cond_init(&store->queue.filled, NULL);
+	if (status == STATUS_OK && !store->base.read_only)
+		status = emb_committer_start(store, err);
+	return status;
+}
+
+/* Undoes start(), however far it got. */
+static void
+stop(struct emb_store *store)
+{
+	emb_committer_stop(store);
+	pthread_cond_destroy(&store->queue.filled);
+	pthread_mutex_destroy(&store->queue.lock);
+	if (store->watches)
+		watches_close(store->watches);
+	emb_versions_fini(store);
+}
+
+static enum status
+open_at(struct emb_store *store, const char *path, const struct kv_options *options,
+	struct err *err)
+{
+	enum status status;
+
+	TRY(check_directory(path, options, err));
+	TRY(open_rocksdb(store, path, options, err));
+	TRY(check_format(store, options, err));
+	TRY(read_versions(store, err));
+	status = start(store, err);
+	if (status != STATUS_OK)
+		stop(store);
+	return status;
+}
+
+static enum status
+emb_open(struct str address, const struct kv_options *options, struct kv_store **ret,
+	 struct err *err)
+{
+	struct emb_store *store;
+	enum status status;
+	char *path;
+
+	if (address.len == 0)
+		return err_set(err, STATUS_INVALID, "embedded: needs the path of a directory");
+	store = mem_zalloc(sizeof(*store));
+	path = mem_strdup(address);
+	if (store && path) {
+		store->base.engine = &kv_engine_embedded;
+		store->base.read_only = options->read_only;
+		status = open_at(store, path, options, err);
+	} else {
+		status = err_set(err, STATUS_NOMEM, "out of memory");
+	}
+	mem_free(path);
+	if (status != STATUS_OK) {
+		if (store)
+			close_rocksdb(store);
+		mem_free(store);
+		return status;
+	}
+	*ret = &store->base;
+	return STATUS_OK;
+}
+
+static void
+emb_close(struct kv_store *base)
+{
+	struct emb_store *store = (struct emb_store *)base;
+
+	stop(store);
+	close_rocksdb(store);
+	mem_free(store);
+}
+
+/* ---- Telling ---- */
+
+static uint64_t
+property(struct emb_store *store, const char *name)
+{
+	uint64_t value;
+
+	return rocksdb_property_int(store->db, name, &value) == 0 ? value : 0;
+}
+
+static struct kv_store_stats
+emb_store_stats(struct kv_store *base)
+{
+	struct emb_store *store = (struct emb_store *)base;
+
+	return (struct kv_store_stats){
+		.commits = atomic_load_explicit(&store->commits, memory_order_relaxed),
+		.conflicts = atomic_load_explicit(&store->conflicts, memory_order_relaxed),
+		.batches = atomic_load_explicit(&store->batches, memory_order_relaxed),
+		.watches = watches_count(store->watches),
+		.disk_bytes = property(store, "rocksdb.total-sst-files-size") +
+			      property(store, "rocksdb.size-all-mem-tables"),
+		.memory_bytes = property(store, "rocksdb.size-all-mem-tables") +
+				property(store, "rocksdb.estimate-table-readers-mem") +
+				rocksdb_cache_get_usage(store->cache),
+	};
+}
+
+/* Of flushed files only: the C API does not count what is still in memory. */
+static enum status
+emb_estimate_bytes(struct kv_store *base, struct str begin, struct str end, uint64_t *ret)
+{
+	struct emb_store *store = (struct emb_store *)base;
+	char *error = NULL;
+	uint64_t bytes = 0;
+
+	if (str_cmp(begin, end) < 0)
+		rocksdb_approximate_sizes(store->db, 1, &begin.ptr, &begin.len, &end.ptr, &end.len,
+					  &bytes, &error);
+	if (error)
+		return emb_error(error, "estimating a size", NULL);
+	*ret = bytes;
+	return STATUS_OK;
+}
+
+static void
+emb_any_future_free(struct kv_future *f)
+{
+	switch (f->kind) {
+	case KV_FUTURE_VALUE:
+	case KV_FUTURE_RANGE:
+		emb_future_free((struct emb_future *)f);
+		break;
+	case KV_FUTURE_WATCH:
+		emb_watch_free(f);
+		break;
+	case KV_FUTURE_COMMIT:
+		break; /* part of its transaction */
+	}
+}
+
+const struct kv_engine kv_engine_embedded = {
+	.scheme = "embedded",
+	.unknown_results = false,
+	.open = emb_open,
+	.close = emb_close,
+	.begin = emb_begin,
+	.store_stats = emb_store_stats,
+	.estimate_bytes = emb_estimate_bytes,
+	.tx_free = emb_tx_free,
+	.tx_reset = emb_tx_reset,
+	.cancel = emb_cancel,
+	.get = emb_get,
+	.get_range = emb_get_range,
+	.get_read_version = emb_get_read_version,
+	.set = emb_set,
+	.clear_range = emb_clear_range,
+	.clear = emb_clear,
+	.atomic = emb_atomic,
+	.set_versionstamped_key = emb_set_versionstamped_key,
+	.set_versionstamped_value = emb_set_versionstamped_value,
+	.add_read_conflict = emb_add_read_conflict,
+	.add_write_conflict = emb_add_write_conflict,
+	.get_metadata_version = emb_get_metadata_version,
+	.touch_metadata_version = emb_touch_metadata_version,
+	.commit = emb_commit,
+	.committed_version = emb_committed_version,
+	.versionstamp = emb_versionstamp,
+	.watch = emb_watch,
+	.retry_delay_ms = emb_retry_delay_ms,
+	.future_free = emb_any_future_free,
+};

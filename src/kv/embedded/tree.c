@@ -1,0 +1,181 @@
+#include "kv/embedded/tree.h"
+
+void
+tree_init(struct tree *t, void (*update)(struct tree_node *n))
+{
+	*t = (struct tree){ .random = 0x9e3779b9, .update = update };
+}
+
+/* xorshift: balance needs no more than numbers that do not follow the keys. */
+static uint32_t
+next_priority(struct tree *t)
+{
+	t->random ^= t->random << 13;
+	t->random ^= t->random >> 17;
+	t->random ^= t->random << 5;
+	return t->random;
+}
+
+struct tree_node *
+tree_find(const struct tree *t, struct str key)
+{
+	struct tree_node *n = t->root;
+
+	while (n) {
+		int c = str_cmp(key, n->key);
+
+		if (c == 0)
+			break;
+		n = c < 0 ? n->left : n->right;
+	}
+	return n;
+}
+
+struct tree_node *
+tree_at_or_after(const struct tree *t, struct str key)
+{
+	struct tree_node *n = t->root;
+	struct tree_node *found = NULL;
+
+	while (n) {
+		int c = str_cmp(key, n->key);
+
+		if (c == 0)
+			return n;
+		if (c < 0)
+			found = n;
+		n = c < 0 ? n->left : n->right;
+	}
+	return found;
+}
+
+struct tree_node *
+tree_before(const struct tree *t, struct str key)
+{
+	struct tree_node *n = t->root;
+	struct tree_node *found = NULL;
+
+	while (n) {
+		bool after = str_cmp(n->key, key) < 0;
+
+		if (after)
+			found = n;
+		n = after ? n->right : n->left;
+	}
+	return found;
+}
+
+struct tree_node *
+tree_first(const struct tree *t)
+{
+	struct tree_node *n = t->root;
+
+	while (n && n->left)
+		n = n->left;
+	return n;
+}
+
+struct tree_node *
+tree_next(const struct tree_node *n)
+{
+	struct tree_node *next = n->right;
+
+	if (next) {
+		while (next->left)
+			next = next->left;
+		return next;
+	}
+	for (next = n->parent; next && next->right == n; next = next->parent)
+		n = next;
+	return next;
+}
+
+static void
+update(const struct tree *t, struct tree_node *n)
+{
+	if (t->update)
+		t->update(n);
+}
+
+void
+tree_changed(struct tree *t, struct tree_node *n)
+{
+	if (!t->update)
+		return;
+	for (; n; n = n->parent)
+		t->update(n);
+}
+
+/* The pointer that leads to `n`. */
+static struct tree_node **
+link_to(struct tree *t, const struct tree_node *n)
+{
+	if (!n->parent)
+		return &t->root;
+	return n->parent->left == n ? &n->parent->left : &n->parent->right;
+}
+
+/* Lifts `n` above its parent; the order stays. */
+static void
+rotate_up(struct tree *t, struct tree_node *n)
+{
+	struct tree_node *parent = n->parent;
+	struct tree_node *moved;
+
+	*link_to(t, parent) = n;
+	n->parent = parent->parent;
+	parent->parent = n;
+	if (parent->left == n) {
+		moved = n->right;
+		n->right = parent;
+		parent->left = moved;
+	} else {
+		moved = n->left;
+		n->left = parent;
+		parent->right = moved;
+	}
+	if (moved)
+		moved->parent = parent;
+	update(t, parent);
+	update(t, n);
+}
+
+struct tree_node *
+tree_insert(struct tree *t, struct tree_node *n)
+{
+	struct tree_node **link = &t->root;
+	struct tree_node *parent = NULL;
+
+	while (*link) {
+		int c = str_cmp(n->key, (*link)->key);
+
+		if (c == 0)
+			return *link;
+		parent = *link;
+		link = c < 0 ? &parent->left : &parent->right;
+	}
+	n->left = NULL;
+	n->right = NULL;
+	n->parent = parent;
+	n->priority = next_priority(t);
+	*link = n;
+	update(t, n);
+	while (n->parent && n->parent->priority < n->priority)
+		rotate_up(t, n);
+	tree_changed(t, n->parent);
+	return NULL;
+}
+
+void
+tree_remove(struct tree *t, struct tree_node *n)
+{
+	struct tree_node *child;
+
+	while (n->left && n->right)
+		rotate_up(t, n->left->priority > n->right->priority ? n->left : n->right);
+	child = n->left ? n->left : n->right;
+	*link_to(t, n) = child;
+	if (child)
+		child->parent = n->parent;
+	tree_changed(t, n->parent);
+}

@@ -1,0 +1,366 @@
+/* Transactions: their life, and the writes that they buffer. */
+#include "base/mem.h"
+#include "base/rand.h"
+#include "kv/embedded/embedded_int.h"
+
+static void
+start_over(struct emb_tx *tx)
+{
+	tx->state = EMB_TX_ACTIVE;
+	tx->first = NULL;
+	tx->last = NULL;
+	tx->unentered = NULL;
+	overlay_init(&tx->overlay);
+	tx->read_conflicts = (struct emb_conflicts){ 0 };
+	tx->write_conflicts = (struct emb_conflicts){ 0 };
+	tx->bytes = 0;
+	tx->has_atomics = false;
+	tx->has_range_clears = false;
+	tx->touched_metadata = false;
+	tx->commit = (struct kv_future){ 0 };
+	tx->queued = false;
+	tx->committed_version = 0;
+	memset(tx->free_futures, 0, sizeof(tx->free_futures));
+}
+
+/* Lets go of everything outside the arena. */
+static void
+release(struct emb_tx *tx)
+{
+	emb_commit_wait(tx);
+	emb_watches_cancel(tx);
+	while (tx->heap_futures)
+		emb_future_free(tx->heap_futures);
+	if (tx->iterate)
+		rocksdb_readoptions_destroy(tx->iterate);
+	tx->iterate = NULL;
+	emb_tx_snapshot_release(tx);
+}
+
+enum status
+emb_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
+{
+	struct emb_tx *tx = mem_alloc(sizeof(*tx));
+
+	if (!tx)
+		return STATUS_NOMEM;
+	tx->arena = arena_new(EMB_TX_ARENA_BYTES);
+	if (!tx->arena) {
+		mem_free(tx);
+		return STATUS_NOMEM;
+	}
+	tx->base.kind = kind;
+	tx->store = (struct emb_store *)store;
+	atomic_init(&tx->cancelled, false);
+	tx->snapshot = NULL;
+	tx->iterate = NULL;
+	atomic_init(&tx->watches, NULL);
+	tx->heap_futures = NULL;
+	tx->scratch = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
+	tx->scratch_pairs = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
+	start_over(tx);
+	*ret = &tx->base;
+	return STATUS_OK;
+}
+
+void
+emb_tx_free(struct kv_tx *base)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+
+	release(tx);
+	buf_release(&tx->scratch);
+	buf_release(&tx->scratch_pairs);
+	arena_free(tx->arena);
+	mem_free(tx);
+}
+
+void
+emb_tx_reset(struct kv_tx *base)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+
+	release(tx);
+	arena_clear(tx->arena);
+	atomic_store_explicit(&tx->cancelled, false, memory_order_relaxed);
+	start_over(tx);
+}
+
+void
+emb_cancel(struct kv_tx *base)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+
+	atomic_store_explicit(&tx->cancelled, true, memory_order_relaxed);
+	emb_watches_cancel(tx);
+}
+
+enum status
+emb_tx_check(struct emb_tx *tx)
+{
+	if (atomic_load_explicit(&tx->cancelled, memory_order_relaxed))
+		return STATUS_CANCELLED;
+	if (tx->state != EMB_TX_ACTIVE)
+		return err_set(&tx->base.err, STATUS_TX_USED,
+			       "the transaction has been committed; reset it first");
+	return STATUS_OK;
+}
+
+enum status
+emb_tx_no_room(struct emb_tx *tx)
+{
+	/* The limit may be hit by an allocation of any size: what is left does not tell. */
+	if (arena_used_bytes(tx->arena) < EMB_TX_ARENA_BYTES / 2)
+		return STATUS_NOMEM;
+	return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
+		       "the transaction holds more than %d bytes of memory", EMB_TX_ARENA_BYTES);
+}
+
+int
+emb_retry_delay_ms(struct kv_tx *tx, enum status status)
+{
+	enum {
+		LONGEST_DOUBLINGS = 6,
+	};
+	uint32_t doublings = tx->attempts < LONGEST_DOUBLINGS ? tx->attempts : LONGEST_DOUBLINGS;
+	uint32_t random;
+
+	if (status != STATUS_TX_CONFLICT && status != STATUS_TX_TOO_OLD &&
+	    status != STATUS_TX_UNKNOWN)
+		return -1;
+	/* The winner of a first conflict has committed already: nothing to wait for. */
+	if (tx->attempts == 0)
+		return 0;
+	rand_bytes(&random, sizeof(random));
+	return (int)(random % ((1u << doublings) + 1));
+}
+
+/* ---- Versions ---- */
+
+enum status
+emb_get_read_version(struct kv_tx *base, uint64_t *ret)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+	struct emb_snapshot *snapshot;
+
+	TRY(emb_tx_check(tx));
+	TRY(emb_tx_snapshot(tx, &snapshot));
+	*ret = snapshot->version;
+	return STATUS_OK;
+}
+
+static enum status
+check_committed(struct emb_tx *tx)
+{
+	if (tx->state != EMB_TX_COMMITTED || !kv_future_ready(&tx->commit) ||
+	    tx->commit.status != STATUS_OK || !tx->committed_version)
+		return err_set(&tx->base.err, STATUS_NOT_FOUND,
+			       "only a commit that wrote something has a version");
+	return STATUS_OK;
+}
+
+enum status
+emb_committed_version(struct kv_tx *base, uint64_t *ret)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+
+	TRY(check_committed(tx));
+	*ret = tx->committed_version;
+	return STATUS_OK;
+}
+
+enum status
+emb_versionstamp(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+
+	TRY(check_committed(tx));
+	stamp_write(ret, tx->committed_version, tx->committed_order);
+	return STATUS_OK;
+}
+
+/* ---- Conflict ranges ---- */
+
+static enum status
+append_conflict(struct emb_tx *tx, struct emb_conflicts *list, struct str begin, struct str end)
+{
+	struct emb_conflict *c = arena_alloc(tx->arena, sizeof(*c));
+
+	if (!c)
+		return emb_tx_no_room(tx);
+	*c = (struct emb_conflict){ .begin = begin, .end = end };
+	if (list->last)
+		list->last->next = c;
+	else
+		list->first = c;
+	list->last = c;
+	tx->bytes += begin.len + end.len;
+	return STATUS_OK;
+}
+
+enum status
+emb_tx_add_conflict(struct emb_tx *tx, struct emb_conflicts *list, struct str begin, struct str end)
+{
+	begin = arena_dup(tx->arena, begin);
+	end = arena_dup(tx->arena, end);
+	if (!begin.ptr || !end.ptr)
+		return emb_tx_no_room(tx);
+	return append_conflict(tx, list, begin, end);
+}
+
+enum status
+emb_tx_add_key_conflict(struct emb_tx *tx, struct emb_conflicts *list, struct str key)
+{
+	key = arena_dup(tx->arena, key);
+	if (!key.ptr)
+		return emb_tx_no_room(tx);
+	/* The copy has a zero byte behind it, and with that it is the key's successor. */
+	return append_conflict(tx, list, key, str_of(key.ptr, key.len + 1));
+}
+
+enum status
+emb_add_read_conflict(struct kv_tx *base, struct str begin, struct str end)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+	struct emb_snapshot *snapshot;
+
+	TRY(emb_tx_check(tx));
+	TRY(emb_tx_snapshot(tx, &snapshot));
+	return emb_tx_add_conflict(tx, &tx->read_conflicts, begin, end);
+}
+
+enum status
+emb_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+
+	TRY(emb_tx_check(tx));
+	return emb_tx_add_conflict(tx, &tx->write_conflicts, begin, end);
+}
+
+/* ---- Writes ---- */
+
+/* Copies the mutation, with its key and value, to the end of the log. */
+static enum status
+append(struct emb_tx *tx, const struct mutation *mutation)
+{
+	size_t bytes = mutation->key.len + mutation->value.len;
+	struct mutation *m;
+
+	TRY(emb_tx_check(tx));
+	if (tx->bytes + bytes > KV_LIMIT_TX_BYTES)
+		return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
+			       "the transaction writes more than %d bytes", KV_LIMIT_TX_BYTES);
+	m = arena_alloc(tx->arena, sizeof(*m));
+	if (!m)
+		return emb_tx_no_room(tx);
+	*m = *mutation;
+	m->key = arena_dup(tx->arena, mutation->key);
+	m->value = arena_dup(tx->arena, mutation->value);
+	if (!m->key.ptr || !m->value.ptr)
+		return emb_tx_no_room(tx);
+	if (tx->last)
+		tx->last->next = m;
+	else
+		tx->first = m;
+	tx->last = m;
+	if (!tx->unentered)
+		tx->unentered = m;
+	tx->bytes += bytes;
+	return STATUS_OK;
+}
+
+enum status
+emb_set(struct kv_tx *tx, struct str key, struct str value)
+{
+	const struct mutation m = { .kind = MUTATION_SET, .key = key, .value = value };
+
+	return append((struct emb_tx *)tx, &m);
+}
+
+enum status
+emb_clear(struct kv_tx *tx, struct str key)
+{
+	const struct mutation m = { .kind = MUTATION_CLEAR, .key = key };
+
+	return append((struct emb_tx *)tx, &m);
+}
+
+enum status
+emb_clear_range(struct kv_tx *base, struct str begin, struct str end)
+{
+	const struct mutation m = { .kind = MUTATION_CLEAR_RANGE, .key = begin, .value = end };
+	struct emb_tx *tx = (struct emb_tx *)base;
+
+	if (str_cmp(begin, end) >= 0)
+		return emb_tx_check(tx);
+	TRY(append(tx, &m));
+	tx->has_range_clears = true;
+	return STATUS_OK;
+}
+
+enum status
+emb_atomic(struct kv_tx *base, enum kv_atomic op, struct str key, struct str operand)
+{
+	const struct mutation m = {
+		.kind = MUTATION_ATOMIC, .op = op, .key = key, .value = operand
+	};
+	struct emb_tx *tx = (struct emb_tx *)base;
+
+	TRY(append(tx, &m));
+	tx->has_atomics = true;
+	return STATUS_OK;
+}
+
+enum status
+emb_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset, struct str value)
+{
+	const struct mutation m = { .kind = MUTATION_STAMPED_KEY,
+				    .key = key,
+				    .value = value,
+				    .stamp_offset = (uint32_t)offset };
+
+	return append((struct emb_tx *)tx, &m);
+}
+
+enum status
+emb_set_versionstamped_value(struct kv_tx *tx, struct str key, struct str value, size_t offset)
+{
+	const struct mutation m = { .kind = MUTATION_STAMPED_VALUE,
+				    .key = key,
+				    .value = value,
+				    .stamp_offset = (uint32_t)offset };
+
+	return append((struct emb_tx *)tx, &m);
+}
+
+/* ---- The metadata version ---- */
+
+enum status
+emb_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+	struct emb_snapshot *snapshot;
+
+	TRY(emb_tx_check(tx));
+	if (tx->touched_metadata)
+		return err_set(&tx->base.err, STATUS_TX_UNREADABLE,
+			       "the transaction has touched the metadata version");
+	TRY(emb_tx_snapshot(tx, &snapshot));
+	if (base->kind == KV_TX_READ_WRITE)
+		TRY(emb_tx_add_key_conflict(tx, &tx->read_conflicts, EMB_KEY_METADATA));
+	memcpy(ret, snapshot->metadata, KV_VERSIONSTAMP_TX_BYTES);
+	return STATUS_OK;
+}
+
+enum status
+emb_touch_metadata_version(struct kv_tx *base)
+{
+	static const char template[KV_VERSIONSTAMP_TX_BYTES];
+	struct emb_tx *tx = (struct emb_tx *)base;
+
+	TRY(emb_set_versionstamped_value(base, EMB_KEY_METADATA, str_of(template, sizeof(template)),
+					 0));
+	tx->touched_metadata = true;
+	return STATUS_OK;
+}

@@ -1,0 +1,205 @@
+#include "fixture.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/rand.h"
+
+void
+fixture_make_dir(struct fixture *f)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(f->dir, sizeof(f->dir), "%s/frond-kv-XXXXXX", tmp ? tmp : "/tmp");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->url, sizeof(f->url), "embedded:%s", f->dir);
+}
+
+void
+fixture_remove_dir(struct fixture *f)
+{
+	DIR *dir = opendir(f->dir);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		unlinkat(dirfd(dir), e->d_name, 0);
+	if (dir)
+		closedir(dir);
+	rmdir(f->dir);
+}
+
+struct kv_store *
+fixture_open(const char *url, struct kv_options options)
+{
+	struct kv_store *store = NULL;
+	struct err err = { 0 };
+
+	if (kv_open(url, &options, &store, &err) != STATUS_OK)
+		fail_msg("%s: %s", status_name(err.status), err.text);
+	return store;
+}
+
+int
+fixture_setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	const char *url = getenv("FROND_TEST_STORE");
+	struct kv_tx *tx;
+
+	if (!f)
+		return -1;
+	if (url)
+		snprintf(f->url, sizeof(f->url), "%s", url);
+	else
+		fixture_make_dir(f);
+	f->store = fixture_open(f->url, (struct kv_options){ .create = true, .no_sync = true });
+	tx = begin(f->store);
+	assert_ok(kv_clear_range(tx, STR("t/"), STR("t0")));
+	commit(tx);
+	*state = f;
+	return 0;
+}
+
+int
+fixture_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	kv_close(f->store);
+	if (f->dir[0])
+		fixture_remove_dir(f);
+	free(f);
+	return 0;
+}
+
+struct kv_store *
+store_of(void **state)
+{
+	return ((struct fixture *)*state)->store;
+}
+
+struct kv_tx *
+begin(struct kv_store *store)
+{
+	struct kv_tx *tx = NULL;
+
+	assert_ok(kv_begin(store, KV_TX_READ_WRITE, &tx));
+	return tx;
+}
+
+struct kv_tx *
+begin_read(struct kv_store *store)
+{
+	struct kv_tx *tx = NULL;
+
+	assert_ok(kv_begin(store, KV_TX_READ_ONLY, &tx));
+	return tx;
+}
+
+enum status
+try_commit(struct kv_tx *tx)
+{
+	enum status status = kv_future_wait(kv_commit(tx));
+
+	kv_tx_free(tx);
+	return status;
+}
+
+void
+commit(struct kv_tx *tx)
+{
+	enum status status = kv_future_wait(kv_commit(tx));
+
+	if (status != STATUS_OK)
+		fail_msg("the commit failed: %s (%s)", status_name(status), kv_tx_error(tx));
+	kv_tx_free(tx);
+}
+
+void
+put(struct kv_tx *tx, const char *key, const char *value)
+{
+	assert_ok(kv_set(tx, str_from_cstr(key), str_from_cstr(value)));
+}
+
+void
+put_now(struct kv_store *store, const char *key, const char *value)
+{
+	struct kv_tx *tx = begin(store);
+
+	put(tx, key, value);
+	commit(tx);
+}
+
+enum status
+get_status(struct kv_tx *tx, struct str key)
+{
+	return kv_future_wait(kv_get(tx, key, KV_READ));
+}
+
+void
+assert_get(struct kv_tx *tx, const char *key, const char *value)
+{
+	struct kv_future *f = kv_get(tx, str_from_cstr(key), KV_READ);
+	enum status status = kv_future_wait(f);
+	struct str found;
+
+	if (status != STATUS_OK)
+		fail_msg("%s: %s (%s)", key, status_name(status), kv_tx_error(tx));
+	if (!kv_future_value(f, &found)) {
+		if (value)
+			fail_msg("%s is absent and should be '%s'", key, value);
+	} else if (!value) {
+		fail_msg("%s is '%.*s' and should be absent", key, STR_ARG(found));
+	} else if (!str_eq(found, str_from_cstr(value))) {
+		fail_msg("%s is '%.*s' and should be '%s'", key, STR_ARG(found), value);
+	}
+}
+
+void
+assert_stored(struct kv_store *store, const char *key, const char *value)
+{
+	struct kv_tx *tx = begin_read(store);
+
+	assert_get(tx, key, value);
+	kv_tx_free(tx);
+}
+
+void
+assert_range(struct kv_tx *tx, const char *begin_key, const char *end_key,
+	     const struct kv_range_options *options, const char *expected)
+{
+	struct kv_future *f = kv_get_range(tx, str_from_cstr(begin_key), str_from_cstr(end_key),
+					   options);
+	enum status status = kv_future_wait(f);
+	struct buf text = BUF_INIT(1 << 20);
+	struct kv_range range;
+
+	if (status != STATUS_OK)
+		fail_msg("[%s, %s): %s (%s)", begin_key, end_key, status_name(status),
+			 kv_tx_error(tx));
+	range = kv_future_range(f);
+	for (size_t i = 0; i < range.count; i++)
+		buf_printf(&text, "%s%.*s=%.*s", i ? " " : "", STR_ARG(range.pairs[i].key),
+			   STR_ARG(range.pairs[i].value));
+	if (range.more)
+		buf_append_cstr(&text, "+");
+	buf_append_byte(&text, 0);
+	assert_string_equal(text.ptr, expected);
+	buf_release(&text);
+}
+
+uint64_t
+test_seed(void)
+{
+	const char *text = getenv("FROND_TEST_SEED");
+	uint64_t seed;
+
+	if (text)
+		return strtoull(text, NULL, 0);
+	rand_bytes(&seed, sizeof(seed));
+	return seed;
+}

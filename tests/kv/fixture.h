@@ -1,0 +1,58 @@
+/*
+ * What the tests of the key-value store share: a store of their own, and calls that fail the test
+ * instead of returning a status. FROND_TEST_STORE names another store to run the contract against;
+ * keys below "t/" in it are cleared.
+ */
+#ifndef FROND_TESTS_KV_FIXTURE_H
+#define FROND_TESTS_KV_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "kv/kv.h"
+
+struct fixture {
+	struct kv_store *store;
+	char dir[256]; /* empty unless the store is a directory that this made */
+	char url[300];
+};
+
+/* A new, empty store; a cmocka setup and teardown. */
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
+
+/* The store's directory alone; for tests that open it themselves. */
+void fixture_make_dir(struct fixture *f);
+void fixture_remove_dir(struct fixture *f);
+struct kv_store *fixture_open(const char *url, struct kv_options options);
+
+struct kv_store *store_of(void **state);
+
+#define assert_ok(expr) assert_int_equal((expr), STATUS_OK)
+
+struct kv_tx *begin(struct kv_store *store);
+struct kv_tx *begin_read(struct kv_store *store);
+
+/* Commits and frees. */
+void commit(struct kv_tx *tx);
+enum status try_commit(struct kv_tx *tx);
+
+void put(struct kv_tx *tx, const char *key, const char *value);
+void put_now(struct kv_store *store, const char *key, const char *value);
+
+/* `value` NULL: absent. */
+void assert_get(struct kv_tx *tx, const char *key, const char *value);
+void assert_stored(struct kv_store *store, const char *key, const char *value);
+enum status get_status(struct kv_tx *tx, struct str key);
+
+/* The range's pairs as "key=value key=value", with "+" at the end when there is more. */
+void assert_range(struct kv_tx *tx, const char *begin_key, const char *end_key,
+		  const struct kv_range_options *options, const char *expected);
+
+/* FROND_TEST_SEED, or one from the kernel; printed when `print_seed()` is called. */
+uint64_t test_seed(void);
+
+#endif
