@@ -1,0 +1,62 @@
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void
+cli_complain(const char *fmt, ...)
+{
+	va_list args;
+
+	flockfile(stderr);
+	fputs("frond: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+void
+cli_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	error_t failed;
+
+	argp_err_exit_status = CLI_USAGE;
+	failed = argp_parse(argp, argc, argv, 0, NULL, input);
+	if (failed) {
+		cli_complain("%s", strerror(failed));
+		exit(CLI_FAILED);
+	}
+}
+
+enum status
+cli_open_store(const char *url, const struct kv_options *options, struct kv_store **ret)
+{
+	struct err err = { 0 };
+	enum status status = kv_open(url, options, ret, &err);
+
+	if (status == STATUS_LOCKED)
+		cli_complain("the store %s is in use by another frond; stop it, or go through its "
+			     "HTTP address (see --help)",
+			     url);
+	else if (status != STATUS_OK)
+		cli_complain("cannot open the store %s: %s", url,
+			     err.text[0] ? err.text : status_name(status));
+	return status;
+}
+
+uint64_t
+cli_parse_number(const char *option, const char *text, uint64_t least, uint64_t most,
+		 struct argp_state *state)
+{
+	uint64_t n;
+
+	if (!str_to_u64(str_from_cstr(text), &n) || n < least || n > most) {
+		argp_error(state, "--%s: \"%s\" is not a whole number from %llu to %llu", option,
+			   text, (unsigned long long)least, (unsigned long long)most);
+		return least;
+	}
+	return n;
+}

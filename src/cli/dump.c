@@ -1,0 +1,142 @@
+/* frond dump DB: a database's documents as JSON, one a line. */
+#include "cli/dump.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum {
+	OPTION_STORE = 's',
+	OPTION_FROM = 'f',
+	OPTION_OUTPUT = 'o',
+	OPTION_QUIET = 'q',
+	OPTION_REVS = 256,
+};
+
+struct dump_args {
+	const char *store;
+	const char *from;
+	const char *output;
+	bool quiet;
+	struct dump dump;
+};
+
+static const struct argp_option argp_options[] = {
+	{ "store", OPTION_STORE, "URL", 0, "The store to read (default " CLI_STORE ")", 0 },
+	{ "from", OPTION_FROM, "URL", 0,
+	  "Read from a server, http://[NAME:PASSWORD@]HOST:PORT, instead of a store", 0 },
+	{ "output", OPTION_OUTPUT, "FILE", 0, "Write to FILE instead of standard output", 0 },
+	{ "revs", OPTION_REVS, NULL, 0,
+	  "Every leaf of every document, deleted ones too, with _rev and _revisions: a faithful "
+	  "copy that \"frond load --new-edits false\" takes back",
+	  0 },
+	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress", 0 },
+	{ 0 },
+};
+
+static const char argp_doc[] =
+	"Write the documents of the database DB as JSON, one a line.\v"
+	"From a store the dump is one consistent snapshot, in the order of ids (with --revs: of "
+	"changes). Members come in the order of their names, after _id; without --revs, _rev is "
+	"left out, so that what \"frond load\" gets is what \"frond dump\" gives.\n"
+	"\n" CLI_EXIT_TEXT;
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct dump_args *args = state->input;
+
+	switch (key) {
+	case OPTION_STORE:
+		args->store = text;
+		return 0;
+	case OPTION_FROM:
+		args->from = text;
+		return 0;
+	case OPTION_OUTPUT:
+		args->output = text;
+		return 0;
+	case OPTION_QUIET:
+		args->quiet = true;
+		return 0;
+	case OPTION_REVS:
+		args->dump.revs = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->dump.db)
+			argp_error(state, "one database at a time; what is \"%s\"?", text);
+		args->dump.db = text;
+		return 0;
+	case ARGP_KEY_END:
+		if (!args->dump.db)
+			argp_error(state, "which database?");
+		if (args->store && args->from)
+			argp_error(state, "--store and --from exclude each other");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+enum status
+dump_end_line(struct dump *d, size_t from, struct err *err)
+{
+	struct buf *out = output_buf(&d->output);
+
+	buf_append_byte(out, '\n');
+	d->docs++;
+	d->bytes += out->len - from;
+	progress_update(&d->progress, d->docs, d->bytes);
+	return output_ready(&d->output, err);
+}
+
+static enum status
+dump(struct dump_args *args, struct err *err)
+{
+	const char *url = args->store ? args->store : CLI_STORE;
+	struct kv_options options = { .read_only = true };
+	struct kv_store *store;
+	enum status status;
+
+	if (args->from)
+		return dump_server(&args->dump, args->from, err);
+	TRY(cli_open_store(url, &options, &store));
+	status = dump_store(&args->dump, store, err);
+	kv_close(store);
+	return status;
+}
+
+static int
+run_dump(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = argp_options, .parser = parse_option, .args_doc = "DB", .doc = argp_doc
+	};
+	struct dump_args args = { 0 };
+	struct err err = { 0 };
+	enum status status;
+
+	cli_parse(&argp, argc, argv, &args);
+	/* A bar would be drawn into the documents if both go to the same terminal. */
+	if (!args.output && isatty(STDOUT_FILENO))
+		args.quiet = true;
+	status = output_open(&args.dump.output, args.output, &err);
+	if (status == STATUS_OK) {
+		progress_init(&args.dump.progress, stderr, args.quiet, 0);
+		status = dump(&args, &err);
+		progress_hide(&args.dump.progress);
+		if (status == STATUS_OK)
+			status = output_close(&args.dump.output, &err);
+		else
+			output_abandon(&args.dump.output);
+	}
+	if (status == STATUS_OK)
+		return CLI_OK;
+	if (err.text[0]) /* otherwise it has been told */
+		cli_complain("%s", err.text);
+	return CLI_FAILED;
+}
+
+const struct cli_command cli_dump = { "dump", "write a database's documents as JSON lines",
+				      run_dump };

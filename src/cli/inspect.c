@@ -1,0 +1,382 @@
+/* frond inspect [DB [DOCID]]: the key-value pairs beneath a document, a database or the store. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/inspect_draw.h"
+#include "cli/output.h"
+#include "kv/keyspace.h"
+#include "kv/tuple.h"
+#include "model/revisioned/revisioned.h"
+
+enum {
+	OPTION_STORE = 's',
+	OPTION_LIMIT = 'n',
+	OPTION_RAW = 'r',
+	INSPECT_ARENA_BYTES = 64 * 1024 * 1024,
+	NAMES_PAGE = 1000,
+};
+
+struct inspect {
+	const char *store;
+	const char *db_name;
+	const char *id;
+	uint64_t limit; /* pairs to draw; 0: all */
+	bool raw;
+
+	struct output output;
+	struct kv_tx *tx;
+	struct arena *arena;
+	struct err err;
+	struct inspect_place place; /* of the last heading */
+	bool has_place;
+	uint64_t keys;
+	uint64_t bytes;
+	bool cut; /* the limit ended it */
+};
+
+static const struct argp_option argp_options[] = {
+	{ "store", OPTION_STORE, "URL", 0, "The store to look into (default " CLI_STORE ")", 0 },
+	{ "limit", OPTION_LIMIT, "N", 0, "Show N pairs at most", 0 },
+	{ "raw", OPTION_RAW, NULL, 0, "Show bytes, without any interpretation", 0 },
+	{ 0 },
+};
+
+static const char argp_doc[] =
+	"Show the key-value pairs beneath a document, a database or the whole store.\v"
+	"The store is opened for reading only, and shows what it held at that moment. A pair is "
+	"drawn as (\"subspace\", key...) = (value...): the database's number is left out, a "
+	"revision's hash is \\x and its digits, a Sequence its 26 digits.\n"
+	"\n" CLI_EXIT_TEXT;
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct inspect *i = state->input;
+
+	switch (key) {
+	case OPTION_STORE:
+		i->store = text;
+		return 0;
+	case OPTION_LIMIT:
+		i->limit = cli_parse_number("limit", text, 1, UINT64_MAX, state);
+		return 0;
+	case OPTION_RAW:
+		i->raw = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (!i->db_name)
+			i->db_name = text;
+		else if (!i->id)
+			i->id = text;
+		else
+			argp_error(state, "one document at a time; what is \"%s\"?", text);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- Drawing ---- */
+
+/* The heading of a database, and that of a subspace, where one begins. */
+static enum status
+draw_headings(struct inspect *i, struct str key, const struct rev_db *db)
+{
+	struct buf *out = output_buf(&i->output);
+	struct inspect_place place;
+
+	if (!inspect_place(key, &place))
+		return STATUS_OK;
+	if (!i->has_place || place.database != i->place.database) {
+		if (i->has_place)
+			buf_append_byte(out, '\n');
+		if (db)
+			buf_printf(out, "database \"%.*s\", prefix (%llu)\n", STR_ARG(db->name),
+				   (unsigned long long)db->number);
+		else if (place.database)
+			buf_printf(out, "no database, prefix (%llu)\n",
+				   (unsigned long long)place.database);
+		else
+			buf_append_cstr(out, "the store as a whole\n");
+	}
+	if (!i->has_place || place.database != i->place.database ||
+	    (place.database && place.subspace != i->place.subspace)) {
+		buf_append_cstr(out, "\n");
+		inspect_draw_subspace(place, out);
+		buf_append_cstr(out, "\n");
+	}
+	i->place = place;
+	i->has_place = true;
+	return output_ready(&i->output, &i->err);
+}
+
+static enum status
+draw_pair(struct inspect *i, const struct kv_pair *pair, const struct rev_db *db)
+{
+	struct buf *out = output_buf(&i->output);
+
+	TRY(draw_headings(i, pair->key, db));
+	buf_append_cstr(out, "  ");
+	if (i->raw)
+		inspect_draw_raw(pair->key, pair->value, out);
+	else
+		inspect_draw_pair(pair->key, pair->value, out);
+	buf_append_byte(out, '\n');
+	i->keys++;
+	i->bytes += pair->key.len + pair->value.len;
+	return output_ready(&i->output, &i->err);
+}
+
+/* Draws the pairs with begin <= key < end. */
+static enum status
+draw_range(struct inspect *i, struct str begin, struct str end, const struct rev_db *db)
+{
+	enum status status = STATUS_OK;
+	struct kv_scan scan;
+	struct kv_pair pair;
+
+	if (i->cut)
+		return STATUS_OK;
+	TRY(kv_scan_init(&scan, i->tx, begin, end, NULL));
+	while (status == STATUS_OK) {
+		status = kv_scan_next(&scan, &pair);
+		if (status == STATUS_OK && i->limit && i->keys == i->limit) {
+			i->cut = true;
+			break;
+		}
+		if (status == STATUS_OK)
+			status = draw_pair(i, &pair, db);
+	}
+	kv_scan_release(&scan);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Everything that begins with `prefix`, which is a whole tuple. */
+static enum status
+draw_prefix(struct inspect *i, struct str prefix, const struct rev_db *db)
+{
+	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES + 1);
+
+	/* Not tuple_prefix_end(): a string that goes on after a NUL has 00 FF there. */
+	buf_append_str(&end, prefix);
+	buf_append_byte(&end, 0xff);
+	TRY(buf_status(&end));
+	return draw_range(i, prefix, buf_str(&end), db);
+}
+
+/* ---- What is asked for ---- */
+
+static enum status
+open_database(struct inspect *i, struct str name, struct rev_db **ret)
+{
+	enum status status = rev_db_open(i->tx, NULL, name, ret, &i->err);
+
+	if (status == STATUS_NOT_FOUND)
+		return err_set(&i->err, status, "there is no database \"%.*s\"", STR_ARG(name));
+	return status;
+}
+
+/* (P, subspace, id...). */
+static enum status
+draw_document_in(struct inspect *i, const struct rev_db *db, enum rev_subspace subspace)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+
+	buf_append_str(&key, db->prefix);
+	tuple_put_u64(&key, subspace);
+	tuple_put_str(&key, str_from_cstr(i->id));
+	TRY(buf_status(&key));
+	return draw_prefix(i, buf_str(&key), db);
+}
+
+/* The one change of a document, which its winner knows the Sequence of. */
+static enum status
+draw_change(struct inspect *i, const struct rev_db *db)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct rev_tree tree;
+	enum status status = rev_tree_read(i->tx, db, str_from_cstr(i->id), i->arena, &tree);
+
+	if (status == STATUS_NOT_FOUND) /* a local document has none */
+		return STATUS_OK;
+	TRY(status);
+	buf_append_str(&key, db->prefix);
+	tuple_put_u64(&key, REV_SUBSPACE_CHANGES);
+	tuple_put_u64(&key, tree.seq.bytes[0]);
+	tuple_put_versionstamp(&key, tree.seq.bytes + 1);
+	TRY(buf_status(&key));
+	return draw_prefix(i, buf_str(&key), db);
+}
+
+static enum status
+inspect_document(struct inspect *i, const struct rev_db *db)
+{
+	TRY(draw_document_in(i, db, REV_SUBSPACE_ALL_DOCS));
+	TRY(draw_change(i, db));
+	TRY(draw_document_in(i, db, REV_SUBSPACE_REVISIONS));
+	TRY(draw_document_in(i, db, REV_SUBSPACE_DOCUMENTS));
+	TRY(draw_document_in(i, db, REV_SUBSPACE_LOCAL));
+	if (i->keys == 0)
+		return err_set(&i->err, STATUS_NOT_FOUND,
+			       "there is no document \"%s\" in the database \"%s\"", i->id,
+			       i->db_name);
+	return STATUS_OK;
+}
+
+static enum status
+inspect_database(struct inspect *i)
+{
+	struct rev_db *db;
+	enum status status;
+
+	TRY(open_database(i, str_from_cstr(i->db_name), &db));
+	status = i->id ? inspect_document(i, db) : draw_prefix(i, db->prefix, db);
+	rev_db_unref(db);
+	return status;
+}
+
+/* The database of that number; NULL if there is none any more. */
+static enum status
+find_database(struct inspect *i, uint64_t number, struct rev_db **ret)
+{
+	struct rev_name_range range = { .limit = NAMES_PAGE };
+	struct rev_name_page page;
+
+	*ret = NULL;
+	do {
+		TRY(rev_db_list(i->tx, &range, i->arena, &page));
+		for (size_t n = 0; n < page.count; n++) {
+			struct rev_db *db;
+
+			TRY(open_database(i, page.names[n], &db));
+			if (db->number == number) {
+				*ret = db;
+				return STATUS_OK;
+			}
+			rev_db_unref(db);
+		}
+		if (page.count)
+			range.begin = page.names[page.count - 1];
+		range.has_begin = true;
+		range.exclusive_begin = true;
+	} while (page.more);
+	return STATUS_OK;
+}
+
+/* The first element of the first key in the range, if it is a number. */
+static enum status
+first_number(struct inspect *i, struct str begin, uint64_t *ret)
+{
+	struct kv_range_options options = { .limit = 1 };
+	struct kv_future *f = kv_get_range(i->tx, begin, STR("\xff"), &options);
+	enum status status = kv_future_wait(f);
+	struct kv_range range;
+
+	if (status == STATUS_OK) {
+		range = kv_future_range(f);
+		status = STATUS_NOT_FOUND;
+		if (range.count) {
+			struct tuple_reader r = tuple_reader(range.pairs[0].key);
+
+			status = tuple_next_u64(&r, ret);
+		}
+	}
+	kv_future_free(f);
+	return status;
+}
+
+/* Database by database, each under its name. */
+static enum status
+inspect_store(struct inspect *i)
+{
+	AUTO(buf_release) struct buf begin = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct rev_db *db = NULL;
+	uint64_t number;
+	enum status status;
+
+	while (!i->cut) {
+		status = first_number(i, buf_str(&begin), &number);
+		if (status == STATUS_NOT_FOUND)
+			return STATUS_OK;
+		if (status == STATUS_CORRUPT) /* not of this layout: everything that is left */
+			return draw_range(i, buf_str(&begin), STR("\xff"), NULL);
+		TRY(status);
+		arena_clear(i->arena);
+		TRY(number == KV_ROOT ? STATUS_OK : find_database(i, number, &db));
+		buf_clear(&end);
+		tuple_put_u64(&end, number);
+		buf_append_byte(&end, 0xff);
+		TRY(buf_status(&end));
+		status = draw_range(i, buf_str(&begin), buf_str(&end), db);
+		rev_db_unref(db);
+		db = NULL;
+		TRY(status);
+		buf_clear(&begin);
+		buf_append_str(&begin, buf_str(&end));
+		TRY(buf_status(&begin));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+inspect(struct inspect *i, struct kv_store *store)
+{
+	struct buf *out = output_buf(&i->output);
+	enum status status = kv_begin(store, KV_TX_READ_ONLY, &i->tx);
+
+	if (status == STATUS_OK)
+		status = i->db_name ? inspect_database(i) : inspect_store(i);
+	if (status == STATUS_OK) {
+		if (i->cut)
+			buf_printf(out, "\nthe first %llu keys, %llu bytes; there are more\n",
+				   (unsigned long long)i->keys, (unsigned long long)i->bytes);
+		else
+			buf_printf(out, "\n%llu keys, %llu bytes\n", (unsigned long long)i->keys,
+				   (unsigned long long)i->bytes);
+	} else if (!i->err.text[0]) {
+		status = err_set(&i->err, status, "cannot read the store: %s",
+				 i->tx && kv_tx_error(i->tx)[0] ? kv_tx_error(i->tx)
+								: status_name(status));
+	}
+	kv_tx_free(i->tx);
+	return status;
+}
+
+static int
+run_inspect(int argc, char **argv)
+{
+	static const struct argp argp = { .options = argp_options,
+					  .parser = parse_option,
+					  .args_doc = "[DB [DOCID]]",
+					  .doc = argp_doc };
+	struct kv_options options = { .read_only = true };
+	struct inspect i = { .store = CLI_STORE };
+	struct kv_store *store;
+	enum status status;
+
+	cli_parse(&argp, argc, argv, &i);
+	i.arena = arena_new(INSPECT_ARENA_BYTES);
+	if (!i.arena) {
+		cli_complain("out of memory");
+		return CLI_FAILED;
+	}
+	status = cli_open_store(i.store, &options, &store);
+	if (status == STATUS_OK) {
+		status = output_open(&i.output, NULL, &i.err);
+		if (status == STATUS_OK)
+			status = inspect(&i, store);
+		if (status == STATUS_OK)
+			status = output_close(&i.output, &i.err);
+		else
+			output_abandon(&i.output);
+		kv_close(store);
+	}
+	arena_free(i.arena);
+	if (status != STATUS_OK && i.err.text[0])
+		cli_complain("%s", i.err.text);
+	return status == STATUS_OK ? CLI_OK : CLI_FAILED;
+}
+
+const struct cli_command cli_inspect = { "inspect", "show the key-value pairs beneath documents",
+					 run_inspect };

@@ -1,0 +1,376 @@
+/* frond load DB FILE...: brings documents in, from JSON files to a store or a server. */
+#include "cli/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/input.h"
+
+enum {
+	OPTION_STORE = 's',
+	OPTION_TO = 't',
+	OPTION_FORMAT = 'f',
+	OPTION_ID = 'i',
+	OPTION_BATCH = 'b',
+	OPTION_QUIET = 'q',
+	OPTION_CREATE = 256,
+	OPTION_NO_CREATE,
+	OPTION_ON_ERROR,
+	OPTION_NEW_EDITS,
+	OPTION_UPDATE,
+	OPTION_DOC_BYTES,
+};
+
+struct load_args {
+	const char *store;
+	const char *to;
+	const char *id_member;
+	char **files;
+	int files_count;
+	enum input_format format;
+	bool on_error_continue;
+	bool quiet;
+	struct load_options options;
+};
+
+static const struct argp_option argp_options[] = {
+	{ "store", OPTION_STORE, "URL", 0, "The store to load into (default " CLI_STORE ")", 0 },
+	{ "to", OPTION_TO, "URL", 0,
+	  "Load into a server, http://[NAME:PASSWORD@]HOST:PORT, instead of a store", 0 },
+	{ "format", OPTION_FORMAT, "FORMAT", 0,
+	  "lines, array, map, document, or auto (default), which tells them apart", 0 },
+	{ "id", OPTION_ID, "MEMBER", 0,
+	  "Take each document's id from this member, a string or a number", 0 },
+	{ "create", OPTION_CREATE, NULL, 0, "Create the database if it is missing (default)", 0 },
+	{ "no-create", OPTION_NO_CREATE, NULL, 0, "Fail if the database is missing", 0 },
+	{ "on-error", OPTION_ON_ERROR, "WHAT", 0,
+	  "stop (default) after the batch in which a document was refused, or continue", 0 },
+	{ "batch", OPTION_BATCH, "N", 0, "Documents in a transaction or request (default 500)", 0 },
+	{ "new-edits", OPTION_NEW_EDITS, "BOOL", 0,
+	  "false: keep the revisions that the documents carry (_rev, _revisions), as "
+	  "\"frond dump --revs\" writes them",
+	  0 },
+	{ "update", OPTION_UPDATE, NULL, 0,
+	  "Let a document that is there already get a new revision, instead of refusing it; into "
+	  "a store only",
+	  0 },
+	{ "max-document-size", OPTION_DOC_BYTES, "BYTES", 0,
+	  "Refuse larger documents (default 1000000, at most 8000000)", 0 },
+	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress and no summary", 0 },
+	{ 0 },
+};
+
+static const char argp_doc[] =
+	"Load JSON documents into the database DB.\v"
+	"FILE is read from standard input when it is \"-\" or none is given. Documents without "
+	"_id get a new one. Formats:\n"
+	"\n"
+	"  lines     one document a line\n"
+	"  array     [document, ...]\n"
+	"  map       {\"id\": document, ...}\n"
+	"  document  one document\n"
+	"\n"
+	"auto: a first character '[' is an array. An object that is followed by more than white "
+	"space is the first of lines. An object that is all there is, is a map if it has members, "
+	"every one of them an object, and none named _id; otherwise it is one document. An object "
+	"too large to be a document is a map.\n"
+	"\n"
+	"What is refused is told as FILE:LINE: REASON.\n"
+	"\n" CLI_EXIT_TEXT;
+
+static bool
+parse_choice(const char *option, const char *text, const char *no, const char *yes,
+	     struct argp_state *state)
+{
+	if (strcmp(text, yes) != 0 && strcmp(text, no) != 0)
+		argp_error(state, "--%s: \"%s\" is neither \"%s\" nor \"%s\"", option, text, no,
+			   yes);
+	return strcmp(text, yes) == 0;
+}
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct load_args *args = state->input;
+
+	switch (key) {
+	case OPTION_STORE:
+		args->store = text;
+		return 0;
+	case OPTION_TO:
+		args->to = text;
+		return 0;
+	case OPTION_FORMAT:
+		if (!input_format_parse(str_from_cstr(text), &args->format))
+			argp_error(state,
+				   "--format: \"%s\" is none of auto, lines, array, map, "
+				   "document",
+				   text);
+		return 0;
+	case OPTION_ID:
+		args->id_member = text;
+		return 0;
+	case OPTION_CREATE:
+	case OPTION_NO_CREATE:
+		args->options.create = key == OPTION_CREATE;
+		return 0;
+	case OPTION_ON_ERROR:
+		args->on_error_continue = parse_choice("on-error", text, "stop", "continue", state);
+		return 0;
+	case OPTION_BATCH:
+		args->options.batch_docs = cli_parse_number("batch", text, 1, LOAD_BATCH_DOCS_MAX,
+							    state);
+		return 0;
+	case OPTION_NEW_EDITS:
+		args->options.new_edits = parse_choice("new-edits", text, "false", "true", state);
+		return 0;
+	case OPTION_UPDATE:
+		args->options.update = true;
+		return 0;
+	case OPTION_DOC_BYTES:
+		args->options.doc_bytes = cli_parse_number("max-document-size", text, 1,
+							   DOC_LIMIT_MAX_BYTES, state);
+		return 0;
+	case OPTION_QUIET:
+		args->quiet = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->options.db)
+			return ARGP_ERR_UNKNOWN; /* the files: ARGP_KEY_ARGS */
+		args->options.db = text;
+		return 0;
+	case ARGP_KEY_ARGS:
+		args->files = state->argv + state->next;
+		args->files_count = state->argc - state->next;
+		return 0;
+	case ARGP_KEY_END:
+		if (!args->options.db)
+			argp_error(state, "which database?");
+		if (args->store && args->to)
+			argp_error(state, "--store and --to exclude each other");
+		if (args->options.update && (args->to || !args->options.new_edits))
+			argp_error(state, "--update works with neither --to nor --new-edits false");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+void
+load_refuse(struct load_report *report, const struct load_origin *origin, const char *fmt, ...)
+{
+	va_list args;
+
+	report->refused++;
+	progress_hide(&report->progress);
+	flockfile(stderr);
+	fprintf(stderr, "%s:%llu: ", origin->file, (unsigned long long)origin->line);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+struct loading {
+	const struct load_args *args;
+	struct load_sink *sink;
+	struct arena *arena; /* of one document */
+	struct load_report *report;
+	uint64_t bytes; /* of the files done with */
+	uint64_t read;  /* documents read so far */
+};
+
+static bool
+must_stop(const struct loading *l)
+{
+	return l->report->refused && !l->args->on_error_continue;
+}
+
+/* One document from the input to the sink. A failure is the sink's: nothing can go on. */
+static enum status
+load_item(struct loading *l, const struct input_item *item, const char *file, struct err *err)
+{
+	struct load_origin origin = { file, item->line };
+	struct err reason = { 0 };
+	struct load_doc doc;
+
+	l->read++;
+	if (item->too_large) {
+		load_refuse(l->report, &origin, "the document is larger than %d bytes",
+			    INPUT_VALUE_BYTES);
+		return STATUS_OK;
+	}
+	arena_clear(l->arena);
+	if (load_doc_read(item->text, item->id, l->args->id_member, l->arena, &doc, &reason) !=
+	    STATUS_OK) {
+		load_refuse(l->report, &origin, "%s", reason.text);
+		return STATUS_OK;
+	}
+	doc.origin = origin;
+	return l->sink->put(l->sink, &doc, err);
+}
+
+static enum status
+load_input(struct loading *l, struct input *in, const char *file, struct err *err)
+{
+	while (!must_stop(l)) {
+		struct err reason = { 0 };
+		struct input_item item;
+		enum status status = input_next(in, &item, &reason);
+
+		if (status == STATUS_NOT_FOUND)
+			break;
+		if (status != STATUS_OK) {
+			struct load_origin origin = { file, input_line(in) };
+
+			/* The rest of this file cannot be read; the next one may. */
+			load_refuse(l->report, &origin, "%s%s", reason.text,
+				    status == STATUS_JSON_SYNTAX ? "; the rest of it is left out"
+								 : "");
+			break;
+		}
+		TRY(load_item(l, &item, file, err));
+		progress_update(&l->report->progress, l->read, l->bytes + input_bytes(in));
+	}
+	l->bytes += input_bytes(in);
+	return STATUS_OK;
+}
+
+static bool
+is_stdin(const char *path)
+{
+	return strcmp(path, "-") == 0;
+}
+
+static enum status
+load_file(struct loading *l, const char *path, struct err *err)
+{
+	const char *name = is_stdin(path) ? "standard input" : path;
+	int fd = is_stdin(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	struct load_origin origin = { name, 0 };
+	struct input *in;
+	enum status status;
+
+	if (fd < 0) {
+		load_refuse(l->report, &origin, "cannot open: %s", strerror(errno));
+		return STATUS_OK;
+	}
+	in = input_new(input_read_fd, &fd, l->args->format, NULL);
+	status = in ? load_input(l, in, name, err) : err_set(err, STATUS_NOMEM, "out of memory");
+	input_free(in);
+	if (!is_stdin(path))
+		close(fd);
+	return status;
+}
+
+/* The files' sizes together; 0 if one of them is no regular file. */
+static uint64_t
+measure_files(char *const *files, int count)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct stat st;
+
+		if (is_stdin(files[i]) || stat(files[i], &st) != 0 || !S_ISREG(st.st_mode))
+			return 0;
+		total += (uint64_t)st.st_size;
+	}
+	return total;
+}
+
+static enum status
+open_sink(const struct load_args *args, struct load_sink **ret)
+{
+	const char *url = args->store ? args->store : CLI_STORE;
+	struct kv_options options = { .create = args->options.create };
+	struct kv_store *store = NULL;
+	struct err err = { 0 };
+	enum status status;
+
+	if (args->to) {
+		status = load_sink_server(args->to, &args->options, ret, &err);
+	} else {
+		TRY(cli_open_store(url, &options, &store));
+		status = load_sink_store(store, &args->options, ret, &err);
+	}
+	if (status != STATUS_OK)
+		cli_complain("%s", err.text[0] ? err.text : status_name(status));
+	return status;
+}
+
+static void
+summarize(const struct loading *l)
+{
+	uint64_t ms = progress_elapsed_ms(&l->report->progress);
+	char bytes[32];
+
+	progress_format_bytes(l->bytes, bytes, sizeof(bytes));
+	printf("%llu documents loaded into %s, %llu refused; %s in %.1f s, %.0f documents/s\n",
+	       (unsigned long long)l->report->loaded, l->args->options.db,
+	       (unsigned long long)l->report->refused, bytes, (double)ms / 1000,
+	       (double)l->report->loaded * 1000 / (double)(ms ? ms : 1));
+}
+
+static int
+load_files(struct loading *l)
+{
+	static char stdin_name[] = "-";
+	char *only_stdin[] = { stdin_name };
+	char *const *files = l->args->files_count ? l->args->files : only_stdin;
+	int count = l->args->files_count ? l->args->files_count : 1;
+	struct err err = { 0 };
+	enum status status = STATUS_OK;
+
+	progress_init(&l->report->progress, stderr, l->args->quiet, measure_files(files, count));
+	for (int i = 0; i < count && status == STATUS_OK && !must_stop(l); i++)
+		status = load_file(l, files[i], &err);
+	if (status == STATUS_OK)
+		status = l->sink->flush(l->sink, &err);
+	progress_hide(&l->report->progress);
+	if (status != STATUS_OK)
+		cli_complain("%s; nothing after it was loaded",
+			     err.text[0] ? err.text : status_name(status));
+	if (!l->args->quiet)
+		summarize(l);
+	return status == STATUS_OK && l->report->refused == 0 ? CLI_OK : CLI_FAILED;
+}
+
+static int
+run_load(int argc, char **argv)
+{
+	static const struct argp argp = { .options = argp_options,
+					  .parser = parse_option,
+					  .args_doc = "DB [FILE...]",
+					  .doc = argp_doc };
+	struct load_report report = { 0 };
+	struct load_args args = {
+		.format = INPUT_AUTO,
+		.options = { .create = true,
+			     .new_edits = true,
+			     .batch_docs = LOAD_BATCH_DOCS,
+			     .doc_bytes = DOC_LIMIT_DEFAULT_BYTES,
+			     .report = &report },
+	};
+	struct loading loading = { .args = &args, .report = &report };
+	int code = CLI_FAILED;
+
+	cli_parse(&argp, argc, argv, &args);
+	loading.arena = arena_new(LOAD_ARENA_BYTES);
+	if (!loading.arena)
+		cli_complain("out of memory");
+	else if (open_sink(&args, &loading.sink) == STATUS_OK) {
+		code = load_files(&loading);
+		loading.sink->free(loading.sink);
+	}
+	arena_free(loading.arena);
+	return code;
+}
+
+const struct cli_command cli_load = { "load", "load JSON documents into a database", run_load };

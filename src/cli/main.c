@@ -1,0 +1,82 @@
+/* frond COMMAND ...: dispatches, and does nothing else. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const struct cli_command *const commands[] = {
+	&cli_serve,
+	&cli_load,
+	&cli_dump,
+	&cli_inspect,
+};
+
+enum {
+	COMMANDS_COUNT = sizeof(commands) / sizeof(commands[0]),
+	COMMAND_NAME_BYTES = 32,
+};
+
+static void
+print_help(FILE *out)
+{
+	fputs("Usage: frond COMMAND [OPTION...] [ARGUMENT...]\n\n"
+	      "A document database that speaks CouchDB's HTTP API.\n\n",
+	      out);
+	for (size_t i = 0; i < COMMANDS_COUNT; i++)
+		fprintf(out, "  frond %-8s  %s\n", commands[i]->name, commands[i]->summary);
+	fputs("\n"
+	      "\"frond COMMAND --help\" lists a command's options; \"frond --version\" tells the "
+	      "version.\n" CLI_EXIT_TEXT "\n",
+	      out);
+}
+
+static const struct cli_command *
+find_command(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS_COUNT; i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+static int
+finish(FILE *out)
+{
+	return fflush(out) == 0 && !ferror(out) ? CLI_OK : CLI_FAILED;
+}
+
+int
+main(int argc, char **argv)
+{
+	static char help_option[] = "--help";
+	char name[COMMAND_NAME_BYTES];
+	const struct cli_command *command;
+
+	argp_program_version = "frond " FROND_VERSION;
+	if (argc < 2) {
+		print_help(stderr);
+		return CLI_USAGE;
+	}
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		puts(argp_program_version);
+		return finish(stdout);
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0 ||
+	    (strcmp(argv[1], "help") == 0 && argc == 2)) {
+		print_help(stdout);
+		return finish(stdout);
+	}
+	if (strcmp(argv[1], "help") == 0) { /* frond help COMMAND: frond COMMAND --help */
+		argv[1] = argv[2];
+		argv[2] = help_option;
+		argc = 3;
+	}
+	command = find_command(argv[1]);
+	if (!command) {
+		cli_complain("there is no command \"%s\"; see \"frond --help\"", argv[1]);
+		return CLI_USAGE;
+	}
+	snprintf(name, sizeof(name), "frond %s", command->name);
+	argv[1] = name;
+	return command->run(argc - 1, argv + 1);
+}

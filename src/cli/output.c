@@ -1,0 +1,92 @@
+#include "cli/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	FLUSH_BYTES = 256 * 1024,
+	BUFFER_BYTES = 64 * 1024 * 1024, /* the longest piece */
+};
+
+enum status
+output_open(struct output *out, const char *path, struct err *err)
+{
+	*out = (struct output){ .path = path, .fd = STDOUT_FILENO };
+	buf_init(&out->buf, BUFFER_BYTES);
+	signal(SIGPIPE, SIG_IGN);
+	if (path && strcmp(path, "-") == 0)
+		out->path = NULL;
+	if (!out->path)
+		return STATUS_OK;
+	out->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (out->fd < 0)
+		return err_set(err, STATUS_IO, "cannot create %s: %s", path, strerror(errno));
+	return STATUS_OK;
+}
+
+struct buf *
+output_buf(struct output *out)
+{
+	return &out->buf;
+}
+
+static enum status
+fail(const struct output *out, struct err *err)
+{
+	return err_set(err, STATUS_IO, "cannot write to %s: %s",
+		       out->path ? out->path : "standard output", strerror(errno));
+}
+
+static enum status
+write_out(struct output *out, struct err *err)
+{
+	size_t done = 0;
+
+	if (buf_status(&out->buf) != STATUS_OK)
+		return err_set(err, buf_status(&out->buf), "out of memory for one document");
+	while (done < out->buf.len) {
+		ssize_t n = write(out->fd, out->buf.ptr + done, out->buf.len - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			return fail(out, err);
+	}
+	buf_clear(&out->buf);
+	return STATUS_OK;
+}
+
+enum status
+output_ready(struct output *out, struct err *err)
+{
+	if (out->buf.len < FLUSH_BYTES && buf_status(&out->buf) == STATUS_OK)
+		return STATUS_OK;
+	return write_out(out, err);
+}
+
+enum status
+output_close(struct output *out, struct err *err)
+{
+	enum status status = write_out(out, err);
+	struct stat st;
+
+	if (status == STATUS_OK && fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    fsync(out->fd) != 0)
+		status = fail(out, err);
+	buf_release(&out->buf);
+	if (out->path && close(out->fd) != 0 && status == STATUS_OK)
+		status = fail(out, err);
+	return status;
+}
+
+void
+output_abandon(struct output *out)
+{
+	buf_release(&out->buf);
+	if (out->path && out->fd >= 0)
+		close(out->fd);
+}

@@ -1,0 +1,344 @@
+/* frond serve: one process, one store, CouchDB's API over HTTP. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/wait.h"
+#include "cli/cli.h"
+#include "door/couch/couch.h"
+#include "server/auth.h"
+#include "server/config.h"
+#include "server/server.h"
+
+enum {
+	OPTION_STORE = 's',
+	OPTION_HTTP = 'l',
+	OPTION_CONFIG = 'c',
+	OPTION_ADMIN = 'a',
+	OPTION_NO_SYNC = 256,
+
+	SWEEP_EVERY_MS = 60 * 1000,
+	SWEEP_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
+	ADMINS_ON_LINE = 16,
+};
+
+#define ADMIN_ENV "FROND_ADMIN"
+
+struct serve_args {
+	const char *store;
+	const char *http;
+	const char *config;
+	char *admins[ADMINS_ON_LINE];
+	size_t admins_count;
+	bool no_sync;
+};
+
+struct serve {
+	struct config config;
+	bool no_sync;
+	struct kv_store *store;
+	struct auth *auth;
+	struct couch *couch;
+	struct server *server;
+	struct event stop_sweeping;
+};
+
+static const struct argp_option argp_options[] = {
+	{ "store", OPTION_STORE, "URL", 0,
+	  "Where the data is (default " CONFIG_STORE "); a missing directory is made", 0 },
+	{ "http", OPTION_HTTP, "HOST:PORT", 0,
+	  "Listen there (default 127.0.0.1:5984); any address but the loopback needs an "
+	  "administrator. Port 0: any free one",
+	  0 },
+	{ "config", OPTION_CONFIG, "FILE", 0,
+	  "Read settings from FILE; options given here win over it", 0 },
+	{ "admin", OPTION_ADMIN, "NAME:PASSWORD", 0,
+	  "An administrator (again for another one). Other users see this option in the list of "
+	  "processes: prefer the file, or the environment's " ADMIN_ENV,
+	  0 },
+	{ "no-sync", OPTION_NO_SYNC, NULL, 0,
+	  "Answer before the disk has the data: a crash of the machine loses some. For tests only",
+	  0 },
+	{ 0 },
+};
+
+static const char argp_doc[] =
+	"Serve a store by CouchDB's HTTP API.\v"
+	"SIGTERM and SIGINT stop it: no new connections, requests under way finish; a second "
+	"signal gives up waiting for them. Events are logged to standard error.\n"
+	"\n"
+	"Environment: " ADMIN_ENV "=NAME:PASSWORD, an administrator.\n"
+	"\n" CLI_EXIT_TEXT;
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct serve_args *args = state->input;
+
+	switch (key) {
+	case OPTION_STORE:
+		args->store = text;
+		return 0;
+	case OPTION_HTTP:
+		args->http = text;
+		return 0;
+	case OPTION_CONFIG:
+		args->config = text;
+		return 0;
+	case OPTION_ADMIN:
+		if (args->admins_count == ADMINS_ON_LINE)
+			argp_error(state, "more than %d administrators here; use the file",
+				   ADMINS_ON_LINE);
+		args->admins[args->admins_count++] = text;
+		return 0;
+	case OPTION_NO_SYNC:
+		args->no_sync = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "what is \"%s\"?", text);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- Settings ---- */
+
+static enum status
+add_admin(struct config *c, const char *text, const char *where, struct err *err)
+{
+	const char *colon = strchr(text, ':');
+
+	if (!colon || colon == text || colon[1] == '\0')
+		return err_set(err, STATUS_INVALID, "%s is not NAME:PASSWORD", where);
+	return config_set_admin(c, str_of(text, (size_t)(colon - text)), str_from_cstr(colon + 1),
+				err);
+}
+
+/* Defaults, the file, the environment, the command line: later ones win. */
+static enum status
+read_settings(const struct serve_args *args, struct config *c, struct err *err)
+{
+	const char *env = getenv(ADMIN_ENV);
+
+	if (args->config)
+		TRY(config_read_file(c, args->config, err));
+	if (env && *env)
+		TRY(add_admin(c, env, ADMIN_ENV, err));
+	for (size_t i = 0; i < args->admins_count; i++) {
+		TRY(add_admin(c, args->admins[i], "--admin", err));
+		/* Out of the list of processes, as far as that is possible. */
+		memset(args->admins[i], '*', strlen(args->admins[i]));
+	}
+	if (args->store)
+		TRY(config_set_store(c, args->store, err));
+	if (args->http)
+		TRY(config_set_listen(c, args->http, err));
+	if (c->admins_count == 0 && !config_is_loopback(c))
+		return err_set(err, STATUS_INVALID,
+			       "refusing to listen on %s without an administrator: everybody who "
+			       "reaches it could read and delete everything; give one by "
+			       "--admin, " ADMIN_ENV
+			       " or the section [admins], or listen on 127.0.0.1",
+			       c->host);
+	return STATUS_OK;
+}
+
+static enum status
+make_auth(const struct config *c, struct auth **ret, struct err *err)
+{
+	struct auth *auth = auth_new();
+	enum status status = auth ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
+
+	for (size_t i = 0; i < c->admins_count && status == STATUS_OK; i++) {
+		const struct config_admin *admin = &c->admins[i];
+
+		status = auth_is_hashed(admin->password)
+				 ? auth_add_admin_hashed(auth, admin->name, admin->password, err)
+				 : auth_add_admin(auth, admin->name, admin->password, err);
+	}
+	if (status == STATUS_OK && c->secret.len)
+		status = auth_set_secret(auth, c->secret, err);
+	if (status != STATUS_OK) {
+		auth_free(auth);
+		return status;
+	}
+	*ret = auth;
+	return STATUS_OK;
+}
+
+/* ---- Running ---- */
+
+/* What the signals stop; set while the server runs. */
+static _Atomic(struct server *) running;
+static volatile sig_atomic_t stopped_by;
+
+static void
+handle_signal(int number)
+{
+	struct server *server = atomic_load(&running);
+
+	stopped_by = number;
+	if (server)
+		server_stop(server);
+}
+
+static void
+catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = handle_signal };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	action.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &action, NULL);
+}
+
+/* Removes what transactions of unknown result left behind, now and then. */
+static void *
+sweep(void *arg)
+{
+	struct serve *s = arg;
+
+	while (!event_wait(&s->stop_sweeping, clock_after_ms(SWEEP_EVERY_MS))) {
+		struct err err = { 0 };
+		enum status status = kv_txids_sweep(s->store, SWEEP_AGE_MS, &err);
+
+		if (status != STATUS_OK)
+			log_event(LOG_LEVEL_WARN, "sweep_failed", "status=%s reason=\"%s\"",
+				  status_name(status), err.text);
+	}
+	return NULL;
+}
+
+static void
+print_welcome(const struct serve *s)
+{
+	struct config shown = s->config;
+	char address[CONFIG_LISTEN_TEXT_BYTES];
+	const char *user = shown.admins_count ? "-u NAME:PASSWORD " : "";
+
+	shown.port = server_port(s->server);
+	config_listen_text(&shown, address, sizeof(address));
+	printf("frond " FROND_VERSION " serves %s at http://%s/\n"
+	       "Try:\n"
+	       "  curl %s-X PUT http://%s/mydb\n"
+	       "  curl %s-X PUT http://%s/mydb/mydoc -d '{\"hello\":\"world\"}'\n"
+	       "  curl %shttp://%s/mydb/mydoc\n",
+	       s->config.store, address, user, address, user, address, user, address);
+	fflush(stdout);
+	log_event(LOG_LEVEL_INFO, "start",
+		  "version=" FROND_VERSION " address=%s store=\"%s\" pid=%ld", address,
+		  s->config.store, (long)getpid());
+}
+
+static enum status
+run_server(struct serve *s, struct err *err)
+{
+	pthread_t sweeper;
+	enum status status;
+
+	event_init(&s->stop_sweeping);
+	if (pthread_create(&sweeper, NULL, sweep, s) != 0)
+		return err_set(err, STATUS_LIMIT, "cannot start a thread");
+	atomic_store(&running, s->server);
+	catch_signals();
+	print_welcome(s);
+	status = server_run(s->server, err);
+	atomic_store(&running, NULL);
+	event_set(&s->stop_sweeping);
+	pthread_join(sweeper, NULL);
+	if (status == STATUS_OK)
+		log_event(LOG_LEVEL_INFO, "drained", "signal=%d requests=%llu", (int)stopped_by,
+			  (unsigned long long)server_stats(s->server).requests);
+	return status;
+}
+
+static enum status
+make_server(struct serve *s, struct err *err)
+{
+	struct couch_config couch = {
+		.store = s->store,
+		.auth = s->auth,
+		.doc_bytes = s->config.doc_bytes,
+		.body_bytes = s->config.body_bytes,
+		.changes_timeout_ms = s->config.changes_timeout_ms,
+	};
+	struct server_config server = s->config.server;
+	char address[CONFIG_LISTEN_TEXT_BYTES];
+
+	s->couch = couch_new(&couch);
+	if (!s->couch)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	server.server_name = "frond/" FROND_VERSION;
+	server.handler = couch_handle;
+	server.arg = s->couch;
+	server.loop_new = couch_loop_new;
+	server.loop_free = couch_loop_free;
+	TRY(server_new(&server, &s->server, err));
+	config_listen_text(&s->config, address, sizeof(address));
+	return server_listen(s->server, address, err);
+}
+
+static enum status
+serve(struct serve *s, struct err *err)
+{
+	struct kv_options options = {
+		.create = true,
+		.cache_bytes = s->config.cache_bytes,
+		.no_sync = s->no_sync,
+	};
+	enum status status = cli_open_store(s->config.store, &options, &s->store);
+
+	TRY(status);
+	if (s->no_sync)
+		log_event(LOG_LEVEL_WARN, "no_sync", "text=\"answers do not wait for the disk\"");
+	status = make_server(s, err);
+	if (status == STATUS_OK)
+		status = run_server(s, err);
+	server_free(s->server);
+	couch_free(s->couch);
+	kv_close(s->store);
+	if (status == STATUS_OK)
+		log_event(LOG_LEVEL_INFO, "stop", "store=\"%s\"", s->config.store);
+	return status;
+}
+
+static int
+run_serve(int argc, char **argv)
+{
+	static const struct argp argp = { .options = argp_options,
+					  .parser = parse_option,
+					  .doc = argp_doc };
+	struct serve_args args = { 0 };
+	struct serve s = { 0 };
+	struct err err = { 0 };
+	int code = CLI_USAGE;
+	enum status status;
+
+	cli_parse(&argp, argc, argv, &args);
+	s.no_sync = args.no_sync;
+	status = config_init(&s.config);
+	if (status == STATUS_OK)
+		status = read_settings(&args, &s.config, &err);
+	if (status == STATUS_OK)
+		status = make_auth(&s.config, &s.auth, &err);
+	if (status == STATUS_OK) {
+		log_set_level(s.config.log_level);
+		status = serve(&s, &err);
+		code = status == STATUS_OK ? CLI_OK : CLI_FAILED;
+	}
+	if (status != STATUS_OK && err.text[0])
+		cli_complain("%s", err.text);
+	auth_free(s.auth);
+	config_fini(&s.config);
+	return code;
+}
+
+const struct cli_command cli_serve = { "serve", "serve a store over HTTP", run_serve };
