@@ -128,6 +128,7 @@ input_line(const struct input *in)
 static enum status
 fill(struct input *in, struct err *err)
 {
+	enum status status;
 	size_t got = 0;
 
 	if (in->eof)
@@ -150,7 +151,11 @@ fill(struct input *in, struct err *err)
 		in->window = window;
 		in->cap = cap;
 	}
-	TRY(in->read(in->arg, in->window + in->end, in->cap - in->end, &got, err));
+	status = in->read(in->arg, in->window + in->end, in->cap - in->end, &got, err);
+	/* To whoever asks for documents, this one would be the end of the input. */
+	if (status == STATUS_NOT_FOUND)
+		status = STATUS_IO;
+	TRY(status);
 	in->eof = got == 0;
 	in->end += got;
 	return STATUS_OK;

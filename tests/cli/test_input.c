@@ -12,7 +12,7 @@
 struct source {
 	struct str text;
 	size_t piece;
-	bool broken; /* fails at the end instead of ending */
+	enum status failure; /* at the end, instead of ending */
 };
 
 static enum status
@@ -24,8 +24,8 @@ read_source(void *arg, char *to, size_t n, size_t *ret, struct err *err)
 		n = s->piece;
 	if (n > s->text.len)
 		n = s->text.len;
-	if (n == 0 && s->broken)
-		return err_set(err, STATUS_IO, "the source broke");
+	if (n == 0 && s->failure != STATUS_OK)
+		return err_set(err, s->failure, "the source broke");
 	if (n)
 		memcpy(to, s->text.ptr, n);
 	s->text = str_skip(s->text, n);
@@ -264,8 +264,10 @@ failure_of_the_source_is_passed_on(void **state)
 					     "{\"a\":{" };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct source source = { str_from_cstr(texts[i]), 3, true };
+	/* A source that cannot find something must not pass for one that has ended. */
+	for (size_t i = 0; i < 2 * sizeof(texts) / sizeof(texts[0]); i++) {
+		struct source source = { str_from_cstr(texts[i / 2]), 3,
+					 i % 2 ? STATUS_NOT_FOUND : STATUS_IO };
 		struct input *in = input_new(read_source, &source, INPUT_AUTO, NULL);
 		struct input_item item;
 		struct err err = { 0 };
@@ -287,7 +289,7 @@ running_out_of_memory_is_a_failure_and_no_leak(void **state)
 
 	(void)state;
 	for (uint64_t n = 1; n < 6; n++) {
-		struct source source = { str_from_cstr(text), 5, false };
+		struct source source = { str_from_cstr(text), 5, STATUS_OK };
 		struct input_item item;
 		struct err err = { 0 };
 		enum status status = STATUS_NOMEM;

@@ -1,0 +1,114 @@
+"""What the black-box tests of the binary share: TAP, running frond, a server as a fixture."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+import urllib.error
+import urllib.request
+
+FROND = sys.argv[1]
+ENV = dict(os.environ, no_proxy="*", NO_PROXY="*", LC_ALL="C")
+ENV.pop("FROND_ADMIN", None)
+
+_tests = []
+
+
+def test(fn):
+    """Registers a test; its name is its sentence. It gets an empty directory to work in."""
+    _tests.append(fn)
+    return fn
+
+
+def run(*args, cwd, stdin=None, env=None, timeout=60):
+    return subprocess.run(
+        [FROND, *args], cwd=cwd, input=stdin, env={**ENV, **(env or {})},
+        capture_output=True, text=True, timeout=timeout)
+
+
+def ok(*args, **kwargs):
+    result = run(*args, **kwargs)
+    assert result.returncode == 0, f"{args}: {result.returncode}\n{result.stdout}{result.stderr}"
+    return result
+
+
+def equal(got, expected):
+    assert got == expected, f"got {got!r}\nexpected {expected!r}"
+
+
+def contains(text, part):
+    assert part in text, f"{part!r} is not in:\n{text}"
+
+
+class Server:
+    """`with Server(dir, *options) as server`: a frond that serves on a free port."""
+
+    def __init__(self, cwd, *options, env=None, http="127.0.0.1:0"):
+        self.stop_code = None
+        listen = ["--http", http] if http else []
+        self.log = open(pathlib.Path(cwd) / "server.log", "w+")
+        self.process = subprocess.Popen(
+            [FROND, "serve", *listen, *options], cwd=cwd, env={**ENV, **(env or {})},
+            stdout=subprocess.PIPE, stderr=self.log, text=True)
+        line = self.process.stdout.readline()
+        assert " at http://" in line, f"frond serve did not start: {line}{self.read_log()}"
+        self.url = line.split(" at ")[1].strip().rstrip("/")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop()
+        self.process.stdout.close()
+        self.log.close()
+
+    def read_log(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        try:
+            self.stop_code = self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        return self.stop_code
+
+    def request(self, method, path, body=None, headers=None):
+        """Status and JSON; the status of an error, too."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            self.url + path, data=data, method=method,
+            headers={"Content-Type": "application/json", **(headers or {})})
+        try:
+            with opener.open(request, timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+
+def main():
+    failed = 0
+    print(f"1..{len(_tests)}", flush=True)
+    for number, fn in enumerate(_tests, 1):
+        directory = tempfile.mkdtemp(prefix="frond-cli-")
+        try:
+            fn(pathlib.Path(directory))
+            print(f"ok {number} - {fn.__name__}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"not ok {number} - {fn.__name__}")
+            for line in traceback.format_exc().splitlines():
+                print(f"# {line}")
+            sys.stdout.flush()
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+    sys.exit(1 if failed else 0)

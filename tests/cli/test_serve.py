@@ -1,0 +1,193 @@
+"""The binary as a server: starting, stopping, settings, and commands that go through it."""
+
+import base64
+import json
+import signal
+
+from harness import Server, contains, equal, main, ok, run, test
+
+DOCS = "".join(json.dumps({"_id": f"{i:04}", "n": i}, separators=(",", ":")) + "\n"
+               for i in range(1200))
+
+
+def basic(name, password):
+    return {"Authorization": "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()}
+
+
+@test
+def server_starts_answers_and_stops_on_sigterm(cwd):
+    with Server(cwd) as server:
+        equal(server.request("GET", "/_up")[0], 200)
+        assert (cwd / "data").is_dir()
+        equal(server.stop(), 0)
+        log = server.read_log()
+        contains(log, "event=start ")
+        contains(log, "event=stop ")
+
+
+@test
+def server_stops_on_sigint_too(cwd):
+    with Server(cwd) as server:
+        equal(server.stop(signal.SIGINT), 0)
+
+
+@test
+def what_was_written_is_there_after_a_restart(cwd):
+    with Server(cwd, "--store", "embedded:there") as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        equal(server.request("PUT", "/db/doc", {"hello": "world"})[0], 201)
+        equal(server.stop(), 0)
+    with Server(cwd, "--store", "embedded:there") as server:
+        status, doc = server.request("GET", "/db/doc")
+        equal((status, doc["hello"]), (200, "world"))
+    equal(ok("dump", "db", "--store", "embedded:there", cwd=cwd).stdout,
+          '{"_id":"doc","hello":"world"}\n')
+
+
+@test
+def second_process_on_the_store_is_refused_clearly(cwd):
+    with Server(cwd):
+        for args in (["serve", "--http", "127.0.0.1:0"], ["load", "db", "/dev/null"]):
+            result = run(*args, cwd=cwd)
+            equal(result.returncode, 1)
+            contains(result.stderr, "is in use by another frond; stop it, or go through its HTTP "
+                     "address")
+
+
+@test
+def address_in_use_is_told(cwd):
+    with Server(cwd) as server:
+        result = run("serve", "--store", "embedded:other", "--http", server.url[len("http://"):],
+                     cwd=cwd)
+        equal(result.returncode, 1)
+        contains(result.stderr, "frond: ")
+
+
+@test
+def open_address_needs_an_administrator(cwd):
+    result = run("serve", "--http", "0.0.0.0:0", cwd=cwd)
+    equal(result.returncode, 2)
+    contains(result.stderr, "refusing to listen on 0.0.0.0 without an administrator")
+    assert not (cwd / "data").exists()
+    with Server(cwd, "--admin", "anna:secret", http="0.0.0.0:0") as server:
+        server.url = server.url.replace("0.0.0.0", "127.0.0.1")
+        equal(server.request("PUT", "/db")[0], 401)
+        equal(server.request("PUT", "/db", headers=basic("anna", "secret"))[0], 201)
+        equal(server.request("PUT", "/db2", headers=basic("anna", "wrong"))[0], 401)
+
+
+@test
+def administrator_comes_from_the_environment(cwd):
+    with Server(cwd, env={"FROND_ADMIN": "anna:se:cret"}) as server:
+        equal(server.request("PUT", "/db")[0], 401)
+        equal(server.request("PUT", "/db", headers=basic("anna", "se:cret"))[0], 201)
+    result = run("serve", cwd=cwd, env={"FROND_ADMIN": "nonsense"})
+    equal(result.returncode, 2)
+    contains(result.stderr, "FROND_ADMIN is not NAME:PASSWORD")
+
+
+@test
+def settings_come_from_a_file_and_the_command_line_wins(cwd):
+    (cwd / "frond.ini").write_text(
+        "[chttpd]\nport = 1\n[admins]\nanna = secret\n[frond]\nstore = embedded:filed\n"
+        "[couchdb]\nmax_document_size = 1000\n[log]\nlevel = error\n")
+    with Server(cwd, "--config", "frond.ini") as server:
+        assert (cwd / "filed").is_dir()
+        admin = basic("anna", "secret")
+        equal(server.request("PUT", "/db", headers=admin)[0], 201)
+        equal(server.request("PUT", "/db/x", {"x": "y" * 2000}, headers=admin)[0], 413)
+        equal(server.stop(), 0)
+        assert "event=start" not in server.read_log()
+    with Server(cwd, "--config", "frond.ini", "--store", "embedded:lined"):
+        assert (cwd / "lined").is_dir()
+
+
+@test
+def mistakes_in_the_file_are_exit_code_2(cwd):
+    (cwd / "frond.ini").write_text("[chttpd]\nprot = 1\n")
+    result = run("serve", "--config", "frond.ini", cwd=cwd)
+    equal(result.returncode, 2)
+    contains(result.stderr, 'frond: frond.ini:2: [chttpd] has no setting "prot"')
+    result = run("serve", "--config", "nowhere.ini", cwd=cwd)
+    equal(result.returncode, 2)
+    contains(result.stderr, "nowhere.ini: No such file or directory")
+
+
+@test
+def load_and_dump_go_through_a_server(cwd):
+    with Server(cwd, "--admin", "anna:secret") as server:
+        url = server.url.replace("http://", "http://anna:secret@")
+        result = ok("load", "db", "--to", url, cwd=cwd, stdin=DOCS)
+        contains(result.stdout, "1200 documents loaded into db, 0 refused")
+        equal(ok("dump", "db", "--from", url, cwd=cwd).stdout, DOCS)
+        result = run("load", "db", "--to", url, "--on-error", "continue", cwd=cwd,
+                     stdin='{"_id":"0001"}\n{"_id":"new"}\n{"broken\n')
+        equal(result.returncode, 1)
+        contains(result.stderr, 'standard input:1: document "0001": conflict')
+        contains(result.stderr, "standard input:3: ")
+        contains(result.stdout, "1 documents loaded into db, 2 refused")
+        ok("load", "ids", "--to", url, "--id", "k", cwd=cwd, stdin='{"k":1}\n')
+        ok("load", "ids", "--to", url, cwd=cwd, stdin='{"m":{},"n":{"x":1}}')
+        equal(ok("dump", "ids", "--from", url, cwd=cwd).stdout,
+              '{"_id":"1","k":1}\n{"_id":"m"}\n{"_id":"n","x":1}\n')
+
+
+@test
+def faithful_copy_goes_through_a_server(cwd):
+    docs = [
+        {"_id": "a", "_revisions": {"start": 2, "ids": ["b" * 32, "a" * 32]}, "n": 1},
+        {"_id": "a", "_revisions": {"start": 2, "ids": ["c" * 32, "a" * 32]}, "n": 2},
+        {"_id": "g/one", "_deleted": True,
+         "_revisions": {"start": 2, "ids": ["e" * 32, "f" * 32]}},
+    ]
+    for doc in docs:
+        doc["_rev"] = f'{doc["_revisions"]["start"]}-{doc["_revisions"]["ids"][0]}'
+    text = "".join(json.dumps(d) + "\n" for d in docs)
+
+    def read(dumped):
+        return sorted((json.loads(line) for line in dumped.splitlines()), key=lambda d: d["_rev"])
+
+    with Server(cwd) as server:
+        ok("load", "db", "--new-edits", "false", "--to", server.url, cwd=cwd, stdin=text)
+        copy = ok("dump", "db", "--revs", "--from", server.url, cwd=cwd).stdout
+        equal(read(copy), read(text))
+        ok("load", "copy", "--new-edits", "false", "--to", server.url, cwd=cwd, stdin=copy)
+        equal(server.stop(), 0)
+    equal(read(ok("dump", "copy", "--revs", cwd=cwd).stdout), read(text))
+
+
+@test
+def server_that_refuses_is_quoted_without_the_password(cwd):
+    with Server(cwd, "--admin", "anna:secret") as server:
+        url = server.url.replace("http://", "http://anna:wrong@")
+        result = run("load", "db", "--to", url, cwd=cwd, stdin=DOCS)
+        equal(result.returncode, 1)
+        contains(result.stderr, "answers 401 to /db: unauthorized")
+        assert "wrong@" not in result.stderr, result.stderr
+        good = server.url.replace("http://", "http://anna:secret@")
+        for args in (["dump", "none", "--from", good],
+                     ["load", "none", "--no-create", "--to", good]):
+            result = run(*args, cwd=cwd, stdin=DOCS)
+            equal(result.returncode, 1)
+            contains(result.stderr, "answers 404 to /none")
+        url = server.url
+    result = run("dump", "db", "--from", url, cwd=cwd)
+    equal(result.returncode, 1)
+    contains(result.stderr, url)
+    result = run("dump", "db", "--from", "ftp://localhost", cwd=cwd)
+    equal(result.returncode, 1)
+    contains(result.stderr, "that is not the URL of a server")
+
+
+@test
+def inspect_works_next_to_a_server_or_says_why_not(cwd):
+    with Server(cwd) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        result = run("inspect", cwd=cwd)
+        if result.returncode == 0:
+            contains(result.stdout, '("root", "databases", "db")')
+        else:
+            contains(result.stderr, "is in use by another frond")
+
+
+main()
