@@ -249,12 +249,11 @@ string_len(struct str s, bool *ret_escaped)
 	}
 }
 
-/* Bytes behind the type code where that alone tells, otherwise -1. */
+/* Bytes behind the type code of an element that is no integer, where the code alone tells;
+ * otherwise -1. */
 static int
 fixed_len(uint8_t code)
 {
-	if (code >= CODE_INT_LEAST && code <= CODE_INT_MOST)
-		return code < CODE_INT_ZERO ? CODE_INT_ZERO - code : code - CODE_INT_ZERO;
 	switch (code) {
 	case CODE_FALSE:
 	case CODE_TRUE:
@@ -272,62 +271,6 @@ fixed_len(uint8_t code)
 	}
 }
 
-/* The length of one element that is neither null nor nested, type code included; 0 if it is none. */
-static size_t
-flat_len(struct str s)
-{
-	uint8_t code = (uint8_t)s.ptr[0];
-	int fixed = fixed_len(code);
-	size_t len;
-
-	if (fixed >= 0) {
-		len = 1 + (size_t)fixed;
-	} else if (code == CODE_BYTES || code == CODE_STRING) {
-		bool escaped;
-
-		len = string_len(str_skip(s, 1), &escaped);
-		return len == SIZE_MAX ? 0 : len + 2;
-	} else if (code == CODE_BIGINT || code == CODE_BIGINT_NEGATIVE) {
-		if (s.len < 2)
-			return 0;
-		len = 2 + (size_t)(code == CODE_BIGINT ? (uint8_t)s.ptr[1] : (uint8_t)~s.ptr[1]);
-	} else {
-		return 0;
-	}
-	return len <= s.len ? len : 0;
-}
-
-/* The length of the elements of the nested tuple that `s` continues with, without the NUL that
- * ends it; SIZE_MAX if it does not end or is too deep. */
-static size_t
-nested_len(struct str s)
-{
-	unsigned depth = 1;
-	size_t at = 0;
-
-	while (at < s.len) {
-		struct str rest = str_skip(s, at);
-		size_t n = 1;
-
-		if (rest.ptr[0] == CODE_NULL) {
-			if (rest.len > 1 && (uint8_t)rest.ptr[1] == CODE_ESCAPE)
-				n = 2;
-			else if (!--depth)
-				return at;
-		} else if (rest.ptr[0] == CODE_NESTED) {
-			if (++depth > TUPLE_MAX_DEPTH)
-				return SIZE_MAX;
-		} else {
-			n = flat_len(rest);
-			if (!n)
-				return SIZE_MAX;
-		}
-		at += n;
-	}
-	return SIZE_MAX;
-}
-
-/* `s` begins with the integer's type code and holds all of it. */
 static enum status
 read_int(struct str s, struct tuple_elem *ret)
 {
@@ -339,6 +282,8 @@ read_int(struct str s, struct tuple_elem *ret)
 	ret->negative = code < CODE_INT_ZERO;
 	ret->magnitude = 0;
 	ret->encoding = str_of(s.ptr, 1 + n);
+	if (s.len <= n)
+		return STATUS_CORRUPT;
 	if (!n)
 		return STATUS_OK;
 	if (s.len > sizeof(v)) {
@@ -362,10 +307,17 @@ read_int(struct str s, struct tuple_elem *ret)
 }
 
 static enum status
-read_bigint(struct str s, size_t len, struct tuple_elem *ret)
+read_bigint(struct str s, struct tuple_elem *ret)
 {
+	size_t len;
+
 	ret->kind = TUPLE_BIGINT;
 	ret->negative = s.ptr[0] == CODE_BIGINT_NEGATIVE;
+	if (s.len < 2)
+		return STATUS_CORRUPT;
+	len = 2 + (size_t)(ret->negative ? (uint8_t)~s.ptr[1] : (uint8_t)s.ptr[1]);
+	if (s.len < len)
+		return STATUS_CORRUPT;
 	ret->raw = str_of(s.ptr + 2, len - 2);
 	ret->encoding = str_of(s.ptr, len);
 	if (ret->raw.len <= sizeof(uint64_t) ||
@@ -406,19 +358,6 @@ read_string(struct str s, struct tuple_elem *ret)
 }
 
 static enum status
-read_nested(struct str s, struct tuple_elem *ret)
-{
-	size_t n = nested_len(str_skip(s, 1));
-
-	if (n == SIZE_MAX)
-		return STATUS_CORRUPT;
-	ret->kind = TUPLE_NESTED;
-	ret->raw = str_of(s.ptr + 1, n);
-	ret->encoding = str_of(s.ptr, n + 2);
-	return STATUS_OK;
-}
-
-static enum status
 read_null(const struct tuple_reader *r, struct tuple_elem *ret)
 {
 	if (r->nested && (r->rest.len < 2 || (uint8_t)r->rest.ptr[1] != CODE_ESCAPE))
@@ -433,11 +372,11 @@ static enum status
 read_fixed(struct str s, struct tuple_elem *ret)
 {
 	const uint8_t *content = (const uint8_t *)s.ptr + 1;
-	size_t len = flat_len(s);
+	int len = fixed_len((uint8_t)s.ptr[0]);
 
-	if (!len)
+	if (len < 0 || s.len <= (size_t)len)
 		return STATUS_CORRUPT;
-	ret->encoding = str_of(s.ptr, len);
+	ret->encoding = str_of(s.ptr, 1 + (size_t)len);
 	switch ((uint8_t)s.ptr[0]) {
 	case CODE_FLOAT:
 		ret->kind = TUPLE_FLOAT;
@@ -466,34 +405,79 @@ read_fixed(struct str s, struct tuple_elem *ret)
 	}
 }
 
+/* An element that is neither null nor a nested tuple. */
+static enum status
+read_flat(struct str s, struct tuple_elem *ret)
+{
+	uint8_t code = (uint8_t)s.ptr[0];
+
+	if (code == CODE_BYTES || code == CODE_STRING)
+		return read_string(s, ret);
+	if (code >= CODE_INT_LEAST && code <= CODE_INT_MOST)
+		return read_int(s, ret);
+	if (code == CODE_BIGINT || code == CODE_BIGINT_NEGATIVE)
+		return read_bigint(s, ret);
+	return read_fixed(s, ret);
+}
+
+/* The length of the elements of the nested tuple that `s` continues with, without the NUL that
+ * ends it; SIZE_MAX if it does not end, is too deep or holds what is no element. */
+static size_t
+nested_len(struct str s)
+{
+	unsigned depth = 1;
+	size_t at = 0;
+
+	while (at < s.len) {
+		struct str rest = str_skip(s, at);
+		size_t n = 1;
+
+		if (rest.ptr[0] == CODE_NULL) {
+			if (rest.len > 1 && (uint8_t)rest.ptr[1] == CODE_ESCAPE)
+				n = 2;
+			else if (!--depth)
+				return at;
+		} else if (rest.ptr[0] == CODE_NESTED) {
+			if (++depth > TUPLE_MAX_DEPTH)
+				return SIZE_MAX;
+		} else {
+			struct tuple_elem e;
+
+			if (read_flat(rest, &e) != STATUS_OK)
+				return SIZE_MAX;
+			n = e.encoding.len;
+		}
+		at += n;
+	}
+	return SIZE_MAX;
+}
+
+static enum status
+read_nested(struct str s, struct tuple_elem *ret)
+{
+	size_t n = nested_len(str_skip(s, 1));
+
+	if (n == SIZE_MAX)
+		return STATUS_CORRUPT;
+	ret->kind = TUPLE_NESTED;
+	ret->raw = str_of(s.ptr + 1, n);
+	ret->encoding = str_of(s.ptr, n + 2);
+	return STATUS_OK;
+}
+
 enum status
 tuple_next(struct tuple_reader *r, struct tuple_elem *ret)
 {
 	struct str s = r->rest;
-	uint8_t code;
-	size_t len;
 
 	if (!s.len)
 		return STATUS_NOT_FOUND;
-	code = (uint8_t)s.ptr[0];
-	if (code == CODE_BYTES || code == CODE_STRING) {
-		TRY(read_string(s, ret));
-	} else if (code >= CODE_INT_LEAST && code <= CODE_INT_MOST) {
-		if (s.len <= (size_t)fixed_len(code))
-			return STATUS_CORRUPT;
-		TRY(read_int(s, ret));
-	} else if (code == CODE_NULL) {
+	if (s.ptr[0] == CODE_NULL)
 		TRY(read_null(r, ret));
-	} else if (code == CODE_NESTED) {
+	else if (s.ptr[0] == CODE_NESTED)
 		TRY(read_nested(s, ret));
-	} else if (code == CODE_BIGINT || code == CODE_BIGINT_NEGATIVE) {
-		len = flat_len(s);
-		if (!len)
-			return STATUS_CORRUPT;
-		TRY(read_bigint(s, len, ret));
-	} else {
-		TRY(read_fixed(s, ret));
-	}
+	else
+		TRY(read_flat(s, ret));
 	r->rest = str_skip(s, ret->encoding.len);
 	return STATUS_OK;
 }

@@ -538,6 +538,8 @@ malformed_bytes_are_corrupt_and_move_nothing(void **state)
 		STR("\x05\x00\xff"),
 		STR("\x05\x15\x01"),
 		STR("\x05\x03\x00"),
+		STR("\x05\x13\xff\x00"), /* malformed inside */
+		STR("\x05\x05\x16\x00\x01\x00\x00"),
 		STR("\x03"),
 		STR("\x0a"),
 		STR("\x1e"),
