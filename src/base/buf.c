@@ -37,7 +37,7 @@ buf_grow(struct buf *b, size_t n)
 		return false;
 	}
 	while (cap < b->len + n)
-		cap *= 2;
+		cap = cap > b->max_bytes / 2 ? b->max_bytes : cap * 2;
 	if (cap > b->max_bytes)
 		cap = b->max_bytes;
 	ptr = mem_realloc(b->ptr, cap);

@@ -1,0 +1,186 @@
+/* Buffers, arenas and the counted allocator. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/mem.h"
+
+static void
+a_buffer_takes_what_its_maximum_allows(void **state)
+{
+	struct buf b = BUF_INIT(10);
+
+	(void)state;
+	buf_append(&b, "0123456789", 10);
+	assert_int_equal(buf_status(&b), STATUS_OK);
+	buf_append(&b, "", 0);
+	assert_int_equal(buf_status(&b), STATUS_OK);
+	buf_append_byte(&b, 'x');
+	assert_int_equal(buf_status(&b), STATUS_LIMIT);
+	buf_consume(&b, 5);
+	buf_append_byte(&b, 'y');
+	/* The failure sticks: what is there is not everything that was appended. */
+	assert_int_equal(buf_status(&b), STATUS_LIMIT);
+	assert_true(str_eq(buf_str(&b), STR("56789")));
+	buf_clear(&b);
+	buf_append_byte(&b, 'z');
+	assert_int_equal(buf_status(&b), STATUS_OK);
+	assert_true(str_eq(buf_str(&b), STR("z")));
+	buf_release(&b);
+	assert_int_equal(b.max_bytes, 10);
+	buf_release(NULL);
+}
+
+static void
+a_buffer_refuses_lengths_that_overflow(void **state)
+{
+	struct buf b = BUF_INIT(SIZE_MAX);
+
+	(void)state;
+	buf_append_byte(&b, 'x');
+	assert_false(buf_reserve(&b, SIZE_MAX));
+	assert_int_equal(buf_status(&b), STATUS_LIMIT);
+	buf_clear(&b);
+	mem_fail_after(1); /* rather than ask the machine for that much */
+	assert_false(buf_reserve(&b, SIZE_MAX - 100));
+	mem_fail_after(0);
+	assert_int_equal(buf_status(&b), STATUS_NOMEM);
+	buf_release(&b);
+}
+
+static void
+a_buffer_formats(void **state)
+{
+	struct buf b = BUF_INIT(1000);
+
+	(void)state;
+	buf_append_cstr(&b, "a");
+	buf_append_str(&b, STR("b"));
+	buf_printf(&b, "%d%s", 12, "c");
+	buf_append_u64(&b, 0);
+	buf_append_u64(&b, UINT64_MAX);
+	buf_append_hex(&b, STR("\x00\xff\x1a"));
+	assert_int_equal(buf_status(&b), STATUS_OK);
+	assert_true(str_eq(buf_str(&b), STR("ab12c01844674407370955161500ff1a")));
+	buf_release(&b);
+}
+
+static void
+a_buffer_remembers_that_memory_was_short(void **state)
+{
+	struct buf b = BUF_INIT(1000);
+
+	(void)state;
+	mem_fail_after(1);
+	buf_append_cstr(&b, "a");
+	mem_fail_after(0);
+	buf_append_cstr(&b, "b");
+	assert_int_equal(buf_status(&b), STATUS_NOMEM);
+	assert_int_equal(b.len, 0);
+	buf_release(&b);
+}
+
+static void
+an_arena_hands_out_aligned_memory_up_to_its_limit(void **state)
+{
+	enum {
+		LIMIT = 100000
+	};
+	struct arena *a = arena_new(LIMIT);
+	size_t total = 0;
+	char *p;
+
+	(void)state;
+	assert_non_null(a);
+	for (size_t n = 1; (p = arena_alloc(a, n)); n = n * 3 % 1000 + 1) {
+		assert_int_equal((uintptr_t)p % 16, 0);
+		memset(p, 0xaa, n);
+		total += n;
+	}
+	assert_true(total > LIMIT - 1001 - LIMIT / 10 && total <= LIMIT);
+	assert_true(arena_used_bytes(a) <= LIMIT + 16);
+	assert_null(arena_alloc(a, SIZE_MAX));
+	arena_clear(a);
+	assert_int_equal(arena_used_bytes(a), 0);
+	p = arena_zalloc(a, LIMIT);
+	assert_non_null(p);
+	for (size_t i = 0; i < LIMIT; i++)
+		assert_int_equal(p[i], 0);
+	arena_free(a);
+	arena_free(NULL);
+}
+
+static void
+a_reset_frees_what_came_after_the_mark_only(void **state)
+{
+	struct arena *a = arena_new(1 << 20);
+	struct str kept = arena_dup(a, STR("kept"));
+	struct arena_mark mark = arena_mark(a);
+	size_t used = arena_used_bytes(a);
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 100; i++)
+			assert_non_null(arena_bytes(a, 1000));
+		arena_reset(a, mark);
+		assert_int_equal(arena_used_bytes(a), used);
+	}
+	assert_true(str_eq(kept, STR("kept")));
+	assert_int_equal(kept.ptr[kept.len], '\0');
+	arena_free(a);
+}
+
+static void
+an_arena_formats(void **state)
+{
+	struct arena *a = arena_new(20);
+
+	(void)state;
+	assert_true(str_eq(arena_printf(a, "%d-%s", 7, "x"), STR("7-x")));
+	assert_null(arena_printf(a, "%30d", 1).ptr);
+	assert_null(arena_dup(a, STR("much longer than twenty bytes")).ptr);
+	arena_free(a);
+}
+
+static void
+the_nth_allocation_and_all_after_it_fail(void **state)
+{
+	void *p;
+
+	(void)state;
+	mem_fail_after(2);
+	p = mem_alloc(1);
+	assert_non_null(p);
+	assert_null(mem_alloc(1));
+	assert_null(mem_zalloc(1));
+	assert_null(mem_realloc(p, 100));
+	assert_null(mem_strdup(STR("x")));
+	assert_null(arena_new(1));
+	assert_int_equal(mem_fail_after(0), 6);
+	mem_free(p);
+	p = mem_strdup(STR("ab\0c"));
+	assert_memory_equal(p, "ab\0c", 5);
+	mem_free(p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_buffer_takes_what_its_maximum_allows),
+		cmocka_unit_test(a_buffer_refuses_lengths_that_overflow),
+		cmocka_unit_test(a_buffer_formats),
+		cmocka_unit_test(a_buffer_remembers_that_memory_was_short),
+		cmocka_unit_test(an_arena_hands_out_aligned_memory_up_to_its_limit),
+		cmocka_unit_test(a_reset_frees_what_came_after_the_mark_only),
+		cmocka_unit_test(an_arena_formats),
+		cmocka_unit_test(the_nth_allocation_and_all_after_it_fail),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
