@@ -1,0 +1,338 @@
+#include "fixture.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+	ARENA_BYTES = 512 * 1024 * 1024,
+	TEXT_BYTES = 16 * 1024 * 1024,
+};
+
+static int
+remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	return rev_db_create(tx, STR("db"), NULL);
+}
+
+static enum status
+open_body(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	return rev_db_open(tx, NULL, STR("db"), &f->db, NULL);
+}
+
+int
+fixture_setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct kv_options options = { .create = true, .no_sync = true };
+	char url[128];
+	struct err err = { 0 };
+
+	assert_non_null(f);
+	snprintf(f->dir, sizeof(f->dir), "/tmp/frond-model-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(url, sizeof(url), "embedded:%s/store", f->dir);
+	if (kv_open(url, &options, &f->store, &err) != STATUS_OK)
+		fail_msg("kv_open: %s", err.text);
+	f->arena = arena_new(ARENA_BYTES);
+	assert_non_null(f->arena);
+	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &err), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, open_body, f, &err), STATUS_OK);
+	*state = f;
+	return 0;
+}
+
+int
+fixture_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	rev_db_unref(f->db);
+	arena_free(f->arena);
+	kv_close(f->store);
+	nftw(f->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	free(f);
+	return 0;
+}
+
+void
+fixture_reopen(struct fixture *f)
+{
+	rev_db_unref(f->db);
+	f->db = NULL;
+	assert_int_equal(kv_run_read(f->store, open_body, f, NULL), STATUS_OK);
+}
+
+struct rev_id
+fixture_rev(struct fixture *f, const char *text)
+{
+	struct rev_id rev = { 0 };
+
+	assert_int_equal(rev_id_parse(str_from_cstr(text), f->arena, &rev, NULL), STATUS_OK);
+	return rev;
+}
+
+/* The buffer's text in the arena; the buffer is released. */
+static const char *
+keep(struct fixture *f, struct buf *b)
+{
+	struct str s;
+
+	assert_int_equal(buf_status(b), STATUS_OK);
+	s = arena_dup(f->arena, buf_str(b));
+	assert_non_null(s.ptr);
+	buf_release(b);
+	return s.ptr;
+}
+
+const char *
+fixture_text(struct fixture *f, struct rev_id rev)
+{
+	struct buf b = BUF_INIT(TEXT_BYTES);
+
+	rev_id_write(rev, &b);
+	return keep(f, &b);
+}
+
+struct doc
+fixture_doc(struct fixture *f, const char *json)
+{
+	struct doc_limits limits = { DOC_LIMIT_DEFAULT_BYTES, KV_LIMIT_KEY_BYTES };
+	struct err err = { 0 };
+	struct doc doc;
+
+	if (doc_explode_text(str_from_cstr(json), f->arena, &limits, 64, &doc, &err) != STATUS_OK)
+		fail_msg("%s: %s", json, err.text);
+	return doc;
+}
+
+struct rev_edit
+fixture_edit(struct fixture *f, const char *id, const char *parent, const char *json)
+{
+	struct rev_edit edit = { .kind = REV_EDIT_INTERACTIVE, .id = str_from_cstr(id) };
+
+	edit.deleted = !json;
+	edit.doc = fixture_doc(f, json ? json : "{}");
+	if (parent)
+		edit.parent = fixture_rev(f, parent);
+	return edit;
+}
+
+struct rev_edit
+fixture_copy(struct fixture *f, const char *id, const char *history, bool deleted, const char *json)
+{
+	struct rev_edit edit = { .kind = REV_EDIT_REPLICATED, .id = str_from_cstr(id) };
+	const char *at = strchr(history, '-') + 1;
+	char *words;
+
+	edit.deleted = deleted;
+	edit.doc = fixture_doc(f, json);
+	edit.start = strtoull(history, NULL, 10);
+	edit.history = arena_zalloc(f->arena, (strlen(at) + 1) * sizeof(*edit.history));
+	assert_non_null(edit.history);
+	words = (char *)(uintptr_t)arena_dup(f->arena, str_from_cstr(at)).ptr;
+	for (char *save = NULL, *w = strtok_r(words, " ", &save); w;
+	     w = strtok_r(NULL, " ", &save)) {
+		/* Through the parser, so that hexadecimal hashes become bytes. */
+		struct str text = arena_printf(f->arena, "1-%s", w);
+
+		edit.history[edit.history_count++] = fixture_rev(f, text.ptr).hash;
+	}
+	return edit;
+}
+
+struct write_arg {
+	struct fixture *f;
+	const struct rev_edit *edits;
+	size_t count;
+	struct rev_result *results;
+};
+
+static enum status
+write_body(struct kv_tx *tx, void *arg)
+{
+	struct write_arg *a = arg;
+	enum status status;
+
+	status = rev_write(tx, a->f->db, a->edits, a->count, 0, a->f->arena, a->results, NULL);
+	a->f->cost = kv_tx_stats(tx);
+	return status;
+}
+
+void
+fixture_write(struct fixture *f, const struct rev_edit *edits, size_t count,
+	      struct rev_result *ret_results)
+{
+	struct write_arg arg = { f, edits, count, ret_results };
+	struct err err = { 0 };
+	enum status status = kv_run(f->store, write_body, &arg, NULL, &err);
+
+	if (status != STATUS_OK)
+		fail_msg("rev_write: %s %s", status_name(status), err.text);
+}
+
+static const char *
+must(struct fixture *f, struct rev_edit edit)
+{
+	struct rev_result result;
+
+	fixture_write(f, &edit, 1, &result);
+	if (result.status != STATUS_OK)
+		fail_msg("edit of %s: %s", edit.id.ptr, status_name(result.status));
+	return fixture_text(f, result.rev);
+}
+
+const char *
+fixture_put(struct fixture *f, const char *id, const char *parent, const char *json)
+{
+	return must(f, fixture_edit(f, id, parent, json));
+}
+
+const char *
+fixture_delete(struct fixture *f, const char *id, const char *parent)
+{
+	return must(f, fixture_edit(f, id, parent, NULL));
+}
+
+const char *
+fixture_replicate(struct fixture *f, const char *id, const char *history, bool deleted,
+		  const char *json)
+{
+	return must(f, fixture_copy(f, id, history, deleted, json));
+}
+
+enum status
+fixture_try(struct fixture *f, const char *id, const char *parent, const char *json)
+{
+	struct rev_edit edit = fixture_edit(f, id, parent, json);
+	struct rev_result result;
+
+	fixture_write(f, &edit, 1, &result);
+	return result.status;
+}
+
+/* ---- Reading ---- */
+
+static struct kv_tx *
+begin_read(struct fixture *f)
+{
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	return tx;
+}
+
+const char *
+fixture_tree(struct fixture *f, const char *id, bool full)
+{
+	struct kv_tx *tx = begin_read(f);
+	struct buf b = BUF_INIT(TEXT_BYTES);
+	struct rev_tree tree;
+	enum status status = rev_tree_read(tx, f->db, str_from_cstr(id), f->arena, &tree);
+
+	kv_tx_free(tx);
+	if (status == STATUS_NOT_FOUND)
+		return "";
+	assert_int_equal(status, STATUS_OK);
+	for (size_t i = 0; i < tree.count; i++) {
+		const struct rev_branch *branch = &tree.branches[i];
+
+		assert_int_equal(branch->winner, i == 0);
+		buf_append_cstr(&b, i ? " " : "");
+		rev_id_write(branch->rev, &b);
+		for (size_t j = 0; full && j < branch->ancestors_count; j++) {
+			buf_append_cstr(&b, j ? " " : "(");
+			rev_id_write(
+				(struct rev_id){ branch->rev.pos - 1 - j, branch->ancestors[j] },
+				&b);
+		}
+		if (full && branch->ancestors_count)
+			buf_append_cstr(&b, ")");
+		buf_append_cstr(&b, branch->winner ? "!" : "");
+		buf_append_cstr(&b, branch->deleted ? "#" : "");
+	}
+	return keep(f, &b);
+}
+
+static const char *
+assemble(struct fixture *f, const struct rev_doc *doc)
+{
+	struct buf b = BUF_INIT(TEXT_BYTES);
+	struct doc_assembler a;
+
+	buf_append_cstr(&b, "{");
+	doc_assemble_init_object(&a, &b, false);
+	for (size_t i = 0; i < doc->count; i++)
+		assert_int_equal(doc_assemble_leaf(&a, doc->leaves[i].key, doc->leaves[i].value),
+				 STATUS_OK);
+	assert_int_equal(doc_assemble_end(&a), STATUS_OK);
+	doc_assemble_release(&a);
+	return keep(f, &b);
+}
+
+const char *
+fixture_body(struct fixture *f, const char *id)
+{
+	struct kv_tx *tx = begin_read(f);
+	struct rev_doc doc;
+	enum status status = rev_doc_read(tx, f->db, str_from_cstr(id), f->arena, &doc);
+
+	kv_tx_free(tx);
+	if (status == STATUS_NOT_FOUND)
+		return "missing";
+	if (status == STATUS_DELETED)
+		return "deleted";
+	assert_int_equal(status, STATUS_OK);
+	return assemble(f, &doc);
+}
+
+const char *
+fixture_leaf(struct fixture *f, const char *id, const char *rev, bool deleted)
+{
+	struct kv_tx *tx = begin_read(f);
+	struct rev_doc doc;
+	enum status status = rev_doc_read_leaf(tx, f->db, str_from_cstr(id), fixture_rev(f, rev),
+					       deleted, f->arena, &doc);
+
+	kv_tx_free(tx);
+	if (status == STATUS_NOT_FOUND)
+		return "missing";
+	assert_int_equal(status, STATUS_OK);
+	return assemble(f, &doc);
+}
+
+const char *
+fixture_changes(struct fixture *f)
+{
+	struct rev_change_range range = { .limit = 100000 };
+	struct kv_tx *tx = begin_read(f);
+	struct buf b = BUF_INIT(TEXT_BYTES);
+	struct rev_change_page page;
+
+	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
+	assert_int_equal(rev_changes_page(tx, f->db, &range, f->arena, &page), STATUS_OK);
+	assert_false(page.more);
+	kv_tx_free(tx);
+	for (size_t i = 0; i < page.count; i++) {
+		buf_append_cstr(&b, i ? ", " : "");
+		buf_append_str(&b, page.changes[i].id);
+		buf_append_cstr(&b, " ");
+		rev_id_write(page.changes[i].rev, &b);
+		buf_append_cstr(&b, page.changes[i].deleted ? "#" : "");
+	}
+	return keep(f, &b);
+}

@@ -1,0 +1,283 @@
+/*
+ * What must hold between the subspaces of a database after any sequence of edits, read from the
+ * keys themselves:
+ *
+ *     REVISIONS   a document's winner comes last, and only its value has a Sequence and the number
+ *                 of branches, which is right; no leaf is an ancestor of another branch
+ *     CHANGES     one entry a document, under its winner's Sequence, saying what the winner is
+ *     ALL_DOCS    one entry for each document whose winner is not deleted
+ *     DOCUMENTS   a root for every live leaf, none for what is no leaf, leaves only under roots
+ *     STATS       the counters equal the counts
+ */
+#include "fixture.h"
+
+#include "kv/tuple.h"
+
+enum {
+	LEAVES_MAX = 20000,
+};
+
+struct leaf {
+	struct str id;
+	struct rev_id rev;
+	bool deleted;
+	bool winner;
+	bool has_body;
+	struct rev_seq seq;
+	uint64_t branch_count;
+	struct str *ancestors;
+	size_t ancestors_count;
+};
+
+struct check {
+	struct fixture *f;
+	struct kv_tx *tx;
+	struct leaf *leaves;
+	size_t count;
+	uint64_t live_docs;
+	uint64_t deleted_docs;
+	struct rev_seq newest;
+};
+
+static struct str
+text_next(struct check *c, struct tuple_reader *r)
+{
+	struct buf plain = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	struct tuple_elem e;
+	struct str s;
+
+	assert_int_equal(tuple_next(r, &e), STATUS_OK);
+	assert_true(e.kind == TUPLE_BYTES || e.kind == TUPLE_STRING);
+	tuple_unescape(&e, &plain);
+	s = arena_dup(c->f->arena, buf_str(&plain));
+	assert_non_null(s.ptr);
+	buf_release(&plain);
+	return s;
+}
+
+static uint64_t
+number_next(struct tuple_reader *r)
+{
+	uint64_t n;
+
+	assert_int_equal(tuple_next_u64(r, &n), STATUS_OK);
+	return n;
+}
+
+static bool
+bool_next(struct tuple_reader *r)
+{
+	bool b;
+
+	assert_int_equal(tuple_next_bool(r, &b), STATUS_OK);
+	return b;
+}
+
+static void
+seq_next(struct tuple_reader *r, struct rev_seq *ret)
+{
+	const uint8_t *stamp;
+
+	ret->bytes[0] = (uint8_t)number_next(r);
+	assert_int_equal(tuple_next_versionstamp(r, &stamp), STATUS_OK);
+	memcpy(ret->bytes + 1, stamp, KV_VERSIONSTAMP_BYTES);
+}
+
+static void
+each(struct check *c, enum rev_subspace space,
+     void (*fn)(struct check *c, struct tuple_reader *k, struct tuple_reader *v))
+{
+	struct buf lo = BUF_INIT(64), hi = BUF_INIT(64);
+	struct kv_scan scan = { 0 };
+	struct kv_pair pair;
+	enum status status;
+
+	buf_append_str(&lo, c->f->db->prefix);
+	tuple_put_u64(&lo, space);
+	assert_int_equal(tuple_prefix_end(buf_str(&lo), &hi), STATUS_OK);
+	assert_int_equal(kv_scan_init(&scan, c->tx, buf_str(&lo), buf_str(&hi), NULL), STATUS_OK);
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		struct tuple_reader k = tuple_reader(str_skip(pair.key, lo.len));
+		struct tuple_reader v = tuple_reader(pair.value);
+
+		fn(c, &k, &v);
+	}
+	assert_int_equal(status, STATUS_NOT_FOUND);
+	kv_scan_release(&scan);
+	buf_release(&lo);
+	buf_release(&hi);
+}
+
+static void
+read_leaf(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
+{
+	struct leaf *leaf = &c->leaves[c->count];
+	struct tuple_reader ancestors;
+	struct tuple_elem e;
+
+	assert_true(c->count < LEAVES_MAX);
+	*leaf = (struct leaf){ .id = text_next(c, k) };
+	leaf->deleted = !bool_next(k);
+	leaf->rev.pos = number_next(k);
+	leaf->rev.hash = text_next(c, k);
+	assert_int_equal(k->rest.len, 0);
+	assert_int_equal(number_next(v), 1);
+	assert_int_equal(tuple_next(v, &e), STATUS_OK);
+	leaf->winner = e.kind == TUPLE_NESTED;
+	if (leaf->winner) {
+		struct tuple_reader seq = tuple_reader_nested(&e);
+
+		seq_next(&seq, &leaf->seq);
+		leaf->branch_count = number_next(v);
+	} else {
+		assert_int_equal(e.kind, TUPLE_NULL);
+		assert_int_equal(tuple_next(v, &e), STATUS_OK);
+		assert_int_equal(e.kind, TUPLE_NULL);
+	}
+	assert_int_equal(tuple_next_nested(v, &ancestors), STATUS_OK);
+	leaf->ancestors = arena_alloc(c->f->arena, (ancestors.rest.len + 1) * sizeof(struct str));
+	assert_non_null(leaf->ancestors);
+	while (ancestors.rest.len)
+		leaf->ancestors[leaf->ancestors_count++] = text_next(c, &ancestors);
+	assert_true(leaf->ancestors_count < leaf->rev.pos);
+	assert_int_equal(v->rest.len, 0);
+	c->count++;
+}
+
+static bool
+descends(const struct leaf *leaf, struct rev_id rev)
+{
+	uint64_t up = leaf->rev.pos - rev.pos;
+
+	return rev.pos < leaf->rev.pos && up <= leaf->ancestors_count &&
+	       str_eq(leaf->ancestors[up - 1], rev.hash);
+}
+
+/* The leaves from `first` up to `last`, one document's. */
+static void
+check_document(struct check *c, size_t first, size_t last)
+{
+	const struct leaf *winner = &c->leaves[last];
+
+	assert_int_equal(winner->branch_count, last - first + 1);
+	for (size_t i = first; i <= last; i++) {
+		const struct leaf *leaf = &c->leaves[i];
+
+		assert_int_equal(leaf->winner, i == last);
+		if (i < last)
+			assert_true(rev_id_cmp(!leaf->deleted, leaf->rev, !c->leaves[i + 1].deleted,
+					       c->leaves[i + 1].rev) < 0);
+		for (size_t j = first; j <= last; j++)
+			assert_false(descends(leaf, c->leaves[j].rev));
+	}
+	if (winner->deleted)
+		c->deleted_docs++;
+	else
+		c->live_docs++;
+	if (rev_seq_cmp(&winner->seq, &c->newest) > 0)
+		c->newest = winner->seq;
+}
+
+static struct leaf *
+find_winner(struct check *c, struct str id)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->leaves[i].winner && str_eq(c->leaves[i].id, id))
+			return &c->leaves[i];
+	fail_msg("no document %.*s", STR_ARG(id));
+	return NULL;
+}
+
+static size_t entries; /* that the function below has seen */
+
+static void
+check_change(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
+{
+	struct rev_seq seq;
+	struct rev_id rev;
+	struct leaf *winner;
+
+	seq_next(k, &seq);
+	assert_int_equal(number_next(v), 1);
+	winner = find_winner(c, text_next(c, v));
+	rev.pos = number_next(v);
+	rev.hash = text_next(c, v);
+	assert_int_equal(rev_seq_cmp(&seq, &winner->seq), 0);
+	assert_true(rev_id_eq(rev, winner->rev));
+	assert_int_equal(number_next(v), winner->branch_count);
+	assert_int_equal(bool_next(v), !winner->deleted);
+	entries++;
+}
+
+static void
+check_entry(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
+{
+	struct leaf *winner = find_winner(c, text_next(c, k));
+
+	assert_int_equal(number_next(v), 1);
+	assert_int_equal(number_next(v), winner->rev.pos);
+	assert_true(str_eq(text_next(c, v), winner->rev.hash));
+	assert_false(winner->deleted);
+	entries++;
+}
+
+static void
+check_body(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
+{
+	struct str id = text_next(c, k);
+	bool deleted = !bool_next(k);
+	struct rev_id rev;
+
+	(void)v;
+	rev.pos = number_next(k);
+	rev.hash = text_next(c, k);
+	for (size_t i = 0; i < c->count; i++) {
+		struct leaf *leaf = &c->leaves[i];
+
+		if (leaf->deleted != deleted || !rev_id_eq(leaf->rev, rev) || !str_eq(leaf->id, id))
+			continue;
+		/* The root comes first. */
+		if (k->rest.len)
+			assert_true(leaf->has_body);
+		leaf->has_body = true;
+		return;
+	}
+	fail_msg("%.*s: a body of what is no leaf", STR_ARG(id));
+}
+
+void
+fixture_check(struct fixture *f)
+{
+	struct arena_mark mark = arena_mark(f->arena);
+	struct check c = { .f = f };
+	struct rev_db_info info;
+	size_t first = 0;
+
+	c.leaves = arena_alloc(f->arena, LEAVES_MAX * sizeof(*c.leaves));
+	assert_non_null(c.leaves);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &c.tx), STATUS_OK);
+
+	each(&c, REV_SUBSPACE_REVISIONS, read_leaf);
+	for (size_t i = 0; i < c.count; i++) {
+		if (i + 1 < c.count && str_eq(c.leaves[i].id, c.leaves[i + 1].id))
+			continue;
+		check_document(&c, first, i);
+		first = i + 1;
+	}
+	entries = 0;
+	each(&c, REV_SUBSPACE_CHANGES, check_change);
+	assert_int_equal(entries, c.live_docs + c.deleted_docs);
+	entries = 0;
+	each(&c, REV_SUBSPACE_ALL_DOCS, check_entry);
+	assert_int_equal(entries, c.live_docs);
+	each(&c, REV_SUBSPACE_DOCUMENTS, check_body);
+	for (size_t i = 0; i < c.count; i++)
+		assert_true(c.leaves[i].has_body || c.leaves[i].deleted);
+
+	assert_int_equal(rev_db_info(c.tx, f->db, &info), STATUS_OK);
+	assert_int_equal(info.doc_count, c.live_docs);
+	assert_int_equal(info.doc_del_count, c.deleted_docs);
+	assert_int_equal(rev_seq_cmp(&info.update_seq, &c.newest), 0);
+	kv_tx_free(c.tx);
+	arena_reset(f->arena, mark);
+}

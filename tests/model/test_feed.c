@@ -1,0 +1,432 @@
+/* Changes, documents by id, Sequences and the key that feeds watch. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+
+static struct kv_tx *
+begin(struct fixture *f)
+{
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	return tx;
+}
+
+static struct rev_change_range
+all_changes(void)
+{
+	struct rev_change_range range = { .limit = SIZE_MAX };
+
+	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
+	return range;
+}
+
+static void
+changes(struct fixture *f, const struct rev_change_range *range, struct rev_change_page *ret)
+{
+	struct kv_tx *tx = begin(f);
+
+	assert_int_equal(rev_changes_page(tx, f->db, range, f->arena, ret), STATUS_OK);
+	kv_tx_free(tx);
+}
+
+/* `n` documents "d000"… in transactions of `batch`. */
+static void
+put_many(struct fixture *f, size_t n, size_t batch)
+{
+	struct rev_edit *edits = arena_zalloc(f->arena, batch * sizeof(*edits));
+	struct rev_result *results = arena_zalloc(f->arena, batch * sizeof(*results));
+
+	assert_non_null(edits);
+	assert_non_null(results);
+	for (size_t i = 0; i < n; i += batch) {
+		for (size_t j = 0; j < batch; j++)
+			edits[j] = fixture_edit(f, arena_printf(f->arena, "d%03zu", i + j).ptr,
+						NULL, "{}");
+		fixture_write(f, edits, batch, results);
+		for (size_t j = 0; j < batch; j++)
+			assert_int_equal(results[j].status, STATUS_OK);
+	}
+}
+
+static void
+sequences_ascend_within_and_across_transactions(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_change_range range = all_changes();
+	struct rev_change_page page;
+
+	put_many(f, 60, 20);
+	changes(f, &range, &page);
+	assert_int_equal(page.count, 60);
+	assert_false(page.more);
+	for (size_t i = 0; i < 60; i++) {
+		struct str want = arena_printf(f->arena, "d%03zu", i);
+
+		assert_true(str_eq(page.changes[i].id, want));
+		assert_int_equal(page.changes[i].seq.bytes[12], i % 20);
+		assert_int_equal(page.changes[i].branch_count, 1);
+		if (i)
+			assert_true(rev_seq_cmp(&page.changes[i - 1].seq, &page.changes[i].seq) <
+				    0);
+	}
+	fixture_check(f);
+}
+
+static void
+a_feed_goes_on_after_a_sequence_in_both_directions(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_change_range range = all_changes();
+	struct rev_change_page all, page;
+	size_t seen = 0;
+
+	put_many(f, 50, 25);
+	changes(f, &range, &all);
+	range.limit = 7;
+	do {
+		changes(f, &range, &page);
+		for (size_t i = 0; i < page.count; i++, seen++)
+			assert_int_equal(rev_seq_cmp(&page.changes[i].seq, &all.changes[seen].seq),
+					 0);
+		range.since = page.changes[page.count - 1].seq;
+		assert_int_equal(page.more, seen < 50);
+	} while (page.more);
+	assert_int_equal(seen, 50);
+
+	range = all_changes();
+	range.descending = true;
+	range.limit = 10;
+	do {
+		changes(f, &range, &page);
+		for (size_t i = 0; i < page.count; i++)
+			assert_int_equal(
+				rev_seq_cmp(&page.changes[i].seq, &all.changes[--seen].seq), 0);
+		range.until = page.changes[page.count - 1].seq;
+		range.exclusive_until = true;
+		assert_int_equal(page.more, seen > 0);
+	} while (page.more);
+	assert_int_equal(seen, 0);
+}
+
+static void
+the_bounds_of_a_feed_are_since_exclusive_until_inclusive(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_change_range range = all_changes();
+	struct rev_change_page all, page;
+	struct kv_tx *tx;
+	uint64_t n;
+
+	put_many(f, 10, 10);
+	changes(f, &range, &all);
+	range.since = all.changes[2].seq;
+	range.until = all.changes[6].seq;
+	changes(f, &range, &page);
+	assert_int_equal(page.count, 4);
+	tx = begin(f);
+	assert_int_equal(rev_changes_count(tx, f->db, &range, &n), STATUS_OK);
+	assert_int_equal(n, 4);
+	range.exclusive_until = true;
+	assert_int_equal(rev_changes_count(tx, f->db, &range, &n), STATUS_OK);
+	assert_int_equal(n, 3);
+	range.since = range.until;
+	assert_int_equal(rev_changes_count(tx, f->db, &range, &n), STATUS_OK);
+	assert_int_equal(n, 0);
+	range.limit = 0;
+	range.since = all.changes[8].seq;
+	range.until = all.changes[9].seq;
+	range.exclusive_until = false;
+	kv_tx_free(tx);
+	changes(f, &range, &page);
+	assert_int_equal(page.count, 0);
+	assert_true(page.more);
+}
+
+static void
+the_newest_sequence_is_the_databases(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_change_range range = all_changes();
+	struct rev_change_page page;
+	struct rev_db_info info;
+	struct rev_seq beginning = { { 0 } };
+	struct kv_tx *tx = begin(f);
+
+	assert_int_equal(rev_db_info(tx, f->db, &info), STATUS_OK);
+	kv_tx_free(tx);
+	assert_int_equal(rev_seq_cmp(&info.update_seq, &beginning), 0);
+	assert_int_equal(info.doc_count, 0);
+	put_many(f, 3, 3);
+	tx = begin(f);
+	assert_int_equal(rev_db_info(tx, f->db, &info), STATUS_OK);
+	kv_tx_free(tx);
+	changes(f, &range, &page);
+	assert_int_equal(rev_seq_cmp(&info.update_seq, &page.changes[2].seq), 0);
+	assert_int_equal(info.doc_count, 3);
+	assert_int_equal(info.doc_del_count, 0);
+}
+
+static void
+a_page_is_bounded_by_bytes_and_goes_on(void **state)
+{
+	enum {
+		DOCS = 60,
+	};
+	struct fixture *f = *state;
+	struct rev_change_range range = all_changes();
+	struct rev_name_range names = { .limit = SIZE_MAX };
+	struct rev_change_page page;
+	struct rev_entry_page entries;
+	size_t seen = 0, pages = 0;
+	struct kv_tx *tx;
+
+	/* Ids of 6,900 bytes: 60 of them are more than a page may read. */
+	for (size_t i = 0; i < DOCS; i++)
+		fixture_put(f, arena_printf(f->arena, "%06900zu", i).ptr, NULL, "{}");
+	do {
+		changes(f, &range, &page);
+		seen += page.count;
+		pages++;
+		assert_int_equal(page.more, seen < DOCS);
+		range.since = page.changes[page.count - 1].seq;
+	} while (page.more);
+	assert_int_equal(seen, DOCS);
+	assert_true(pages > 1);
+
+	seen = pages = 0;
+	do {
+		tx = begin(f);
+		assert_int_equal(rev_all_docs_page(tx, f->db, &names, f->arena, &entries),
+				 STATUS_OK);
+		kv_tx_free(tx);
+		seen += entries.count;
+		pages++;
+		assert_int_equal(entries.more, seen < DOCS);
+		assert_true(str_eq(entries.last, entries.entries[entries.count - 1].id));
+		names.begin = entries.last;
+		names.has_begin = names.exclusive_begin = true;
+	} while (entries.more);
+	assert_int_equal(seen, DOCS);
+	assert_true(pages > 1);
+}
+
+static void
+assert_docs(struct fixture *f, struct rev_name_range range, const char *want, bool more,
+	    uint64_t offset)
+{
+	struct kv_tx *tx = begin(f);
+	struct buf b = BUF_INIT(10000);
+	struct rev_entry_page page;
+	uint64_t n;
+
+	assert_int_equal(rev_all_docs_page(tx, f->db, &range, f->arena, &page), STATUS_OK);
+	assert_int_equal(rev_all_docs_offset(tx, f->db, &range, &n), STATUS_OK);
+	kv_tx_free(tx);
+	for (size_t i = 0; i < page.count; i++) {
+		buf_append_cstr(&b, i ? " " : "");
+		buf_append_str(&b, page.entries[i].id);
+	}
+	buf_append_byte(&b, 0);
+	assert_string_equal(b.ptr, want);
+	assert_int_equal(page.more, more);
+	assert_int_equal(n, offset);
+	buf_release(&b);
+}
+
+static void
+documents_are_listed_by_id(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_name_range beyond = { .limit = 9, .has_begin = true };
+	char *lengthy = arena_zalloc(f->arena, 20000);
+
+	fixture_put(f, "c", NULL, "{}");
+	fixture_put(f, "a", NULL, "{}");
+	fixture_put(f, "b", NULL, "{}");
+	fixture_put(f, "B", NULL, "{}");
+	fixture_put(f, "\xc3\xa9", NULL, "{}");
+	fixture_put(f, "bb", NULL, "{}");
+	fixture_delete(f, "b", "1-967a00dff5e02add41819138abb3284d");
+	assert_docs(f, (struct rev_name_range){ .limit = 9 }, "B a bb c \xc3\xa9", false, 0);
+	assert_docs(f, (struct rev_name_range){ .limit = 2, .skip = 2 }, "bb c", true, 0);
+	assert_docs(f, (struct rev_name_range){ .limit = 2, .skip = 4 }, "\xc3\xa9", false, 0);
+	assert_docs(f, (struct rev_name_range){ .limit = 2, .skip = 9 }, "", false, 0);
+	assert_docs(f,
+		    (struct rev_name_range){ .limit = 9,
+					     .has_begin = true,
+					     .begin = STR("a"),
+					     .has_end = true,
+					     .end = STR("c") },
+		    "a bb c", false, 1);
+	assert_docs(f,
+		    (struct rev_name_range){ .limit = 9,
+					     .has_begin = true,
+					     .begin = STR("a"),
+					     .has_end = true,
+					     .end = STR("c"),
+					     .exclusive_end = true,
+					     .exclusive_begin = true },
+		    "bb", false, 2);
+	assert_docs(f, (struct rev_name_range){ .limit = 3, .descending = true }, "\xc3\xa9 c bb",
+		    true, 0);
+	assert_docs(f,
+		    (struct rev_name_range){ .limit = 9,
+					     .has_begin = true,
+					     .begin = STR("c"),
+					     .has_end = true,
+					     .end = STR("a"),
+					     .descending = true },
+		    "c bb a", false, 1);
+	assert_docs(f,
+		    (struct rev_name_range){ .limit = 9,
+					     .has_begin = true,
+					     .begin = STR("c"),
+					     .exclusive_begin = true,
+					     .has_end = true,
+					     .end = STR("a"),
+					     .exclusive_end = true,
+					     .descending = true },
+		    "bb", false, 2);
+	/* Bounds that are longer than any id, or any key. */
+	assert_non_null(lengthy);
+	memset(lengthy, 'b', 20000);
+	beyond.begin = str_of(lengthy, 20000);
+	assert_docs(f, beyond, "c \xc3\xa9", false, 3);
+	beyond.descending = true;
+	assert_docs(f, beyond, "bb a B", false, 2);
+}
+
+static void
+a_winner_and_a_body_cost_what_they_return(void **state)
+{
+	struct fixture *f = *state;
+	struct kv_tx *tx;
+	struct rev_id rev;
+	struct rev_doc doc;
+
+	fixture_put(f, "a", NULL, "{\"x\":1,\"y\":[2,3]}");
+	fixture_replicate(f, "a", "1-00000000000000000000000000000000", false, "{\"z\":1}");
+	tx = begin(f);
+	assert_int_equal(rev_winner_read(tx, f->db, STR("a"), f->arena, &rev), STATUS_OK);
+	assert_int_equal(kv_tx_stats(tx).keys_read, 1);
+	kv_tx_reset(tx);
+	assert_int_equal(rev_doc_read(tx, f->db, STR("a"), f->arena, &doc), STATUS_OK);
+	assert_int_equal(doc.count, 3);
+	assert_int_equal(kv_tx_stats(tx).keys_read, 1 + 1 + 3); /* the entry, the root, leaves */
+	assert_int_equal(kv_tx_stats(tx).round_trips, 2);
+	kv_tx_reset(tx);
+	assert_int_equal(rev_doc_read(tx, f->db, STR("b"), f->arena, &doc), STATUS_NOT_FOUND);
+	kv_tx_free(tx);
+}
+
+static void
+a_winner_tells_deleted_from_missing(void **state)
+{
+	struct fixture *f = *state;
+	const char *tombstone = fixture_delete(f, "a", fixture_put(f, "a", NULL, "{}"));
+	struct rev_id rev;
+	struct kv_tx *tx = begin(f);
+	struct rev_doc doc;
+
+	assert_int_equal(rev_winner_read(tx, f->db, STR("a"), f->arena, &rev), STATUS_DELETED);
+	assert_true(rev_id_eq(rev, fixture_rev(f, tombstone)));
+	assert_int_equal(rev_doc_read(tx, f->db, STR("a"), f->arena, &doc), STATUS_DELETED);
+	assert_true(doc.deleted && rev_id_eq(doc.rev, rev));
+	assert_int_equal(doc.count, 0);
+	assert_int_equal(rev_winner_read(tx, f->db, STR("b"), f->arena, &rev), STATUS_NOT_FOUND);
+	kv_tx_free(tx);
+}
+
+static void
+a_path_is_read_below_the_prefix_of_a_revision(void **state)
+{
+	struct fixture *f = *state;
+	const char *rev = fixture_put(f, "a", NULL, "{\"x\":{\"y\":[7,8]}}");
+	struct buf out = BUF_INIT(100);
+	struct doc_pointer pointer;
+	struct str prefix;
+	struct kv_tx *tx = begin(f);
+
+	assert_int_equal(
+		rev_doc_prefix(f->db, STR("a"), fixture_rev(f, rev), false, f->arena, &prefix),
+		STATUS_OK);
+	assert_true(prefix.len <= rev_doc_prefix_bytes(f->db, STR("a")));
+	assert_int_equal(doc_pointer_parse(STR("/x/y/1"), f->arena, &pointer, NULL), STATUS_OK);
+	assert_int_equal(doc_read_pointer(tx, prefix, &pointer, KV_READ, f->arena, &out, NULL),
+			 STATUS_OK);
+	assert_true(str_eq(buf_str(&out), STR("8")));
+	buf_release(&out);
+	kv_tx_free(tx);
+}
+
+/* ---- Watching ---- */
+
+static struct kv_future *
+watch(struct fixture *f)
+{
+	struct kv_tx *tx = begin(f);
+	struct kv_future *w;
+	struct str key;
+
+	assert_int_equal(rev_db_watch_key(f->db, f->arena, &key), STATUS_OK);
+	w = kv_watch(tx, key);
+	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_OK);
+	kv_tx_free(tx);
+	return w;
+}
+
+static void
+assert_fires(struct kv_future *w)
+{
+	struct event *e = kv_future_event(w);
+
+	if (e)
+		assert_int_equal(event_wait_any(&e, 1, clock_after_ms(10000)), 0);
+	assert_int_equal(kv_future_wait(w), STATUS_OK);
+	kv_future_free(w);
+}
+
+static void
+every_change_fires_a_watch(void **state)
+{
+	struct fixture *f = *state;
+	struct kv_future *w = watch(f);
+	const char *rev = fixture_put(f, "a", NULL, "{}");
+
+	assert_fires(w);
+	w = watch(f);
+	fixture_delete(f, "a", rev);
+	assert_fires(w);
+	w = watch(f);
+	fixture_replicate(f, "a", "1-x", false, "{}");
+	assert_fires(w);
+	/* What changes nothing does not. */
+	w = watch(f);
+	fixture_replicate(f, "a", "1-x", false, "{}");
+	assert_int_equal(fixture_try(f, "a", NULL, "{}"), STATUS_DOC_CONFLICT);
+	assert_false(kv_future_ready(w));
+	kv_future_free(w);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(sequences_ascend_within_and_across_transactions),
+		TEST(a_feed_goes_on_after_a_sequence_in_both_directions),
+		TEST(the_bounds_of_a_feed_are_since_exclusive_until_inclusive),
+		TEST(the_newest_sequence_is_the_databases),
+		TEST(a_page_is_bounded_by_bytes_and_goes_on),
+		TEST(documents_are_listed_by_id),
+		TEST(a_winner_and_a_body_cost_what_they_return),
+		TEST(a_winner_tells_deleted_from_missing),
+		TEST(a_path_is_read_below_the_prefix_of_a_revision),
+		TEST(every_change_fires_a_watch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,413 @@
+/*
+ * A seeded random workload of interactive and replicated edits, beside a model of CouchDB's
+ * revision tree that is as simple as can be: a document is a set of revisions that know their
+ * parents; its leaves are those that are nobody's parent.
+ *
+ * The world holds every revision that exists on any replica; the store and the model start with
+ * none of them. FROND_TEST_SEED repeats a run.
+ */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/rand.h"
+
+enum {
+	DOCS = 30,
+	NODES_MAX = 400, /* revisions of one document */
+	STEPS = 900,
+	BATCH_MAX = 4,
+	CHECK_EVERY = 25,
+	COMMON_BODY = 1,
+	NONE = -1,
+};
+
+struct node {
+	struct rev_id rev;
+	int parent; /* in the world */
+	bool deleted;
+	int body;     /* a number in its only member */
+	bool present; /* in the store */
+	bool linked;  /* the store knows its parent */
+	bool shared;  /* an edit that clients make here, too: nothing is made of it elsewhere */
+};
+
+struct tree {
+	struct str id;
+	struct node nodes[NODES_MAX];
+	int count;
+};
+
+struct world {
+	struct fixture *f;
+	struct rand_seq rand;
+	struct tree trees[DOCS];
+	int bodies;
+	size_t conflicts, unchanged, written, restarted, twins; /* what the run has reached */
+};
+
+static uint64_t
+below(struct world *w, uint64_t n)
+{
+	return rand_seq_below(&w->rand, n);
+}
+
+/* ---- The model ---- */
+
+static bool
+is_leaf(const struct tree *t, int at)
+{
+	if (!t->nodes[at].present)
+		return false;
+	for (int i = 0; i < t->count; i++)
+		if (t->nodes[i].present && t->nodes[i].linked && t->nodes[i].parent == at)
+			return false;
+	return true;
+}
+
+static int
+node_cmp(const struct node *a, const struct node *b)
+{
+	return rev_id_cmp(!a->deleted, a->rev, !b->deleted, b->rev);
+}
+
+static int
+winner_of(const struct tree *t)
+{
+	int winner = NONE;
+
+	for (int i = 0; i < t->count; i++)
+		if (is_leaf(t, i) &&
+		    (winner == NONE || node_cmp(&t->nodes[i], &t->nodes[winner]) > 0))
+			winner = i;
+	return winner;
+}
+
+static int
+find_rev(const struct tree *t, struct rev_id rev)
+{
+	for (int i = 0; i < t->count; i++)
+		if (rev_id_eq(t->nodes[i].rev, rev))
+			return i;
+	return NONE;
+}
+
+static int
+node_add(struct tree *t, struct rev_id rev, int parent, bool deleted, int body)
+{
+	assert_true(t->count < NODES_MAX);
+	t->nodes[t->count] = (struct node){
+		.rev = rev, .parent = parent, .deleted = deleted, .body = body
+	};
+	return t->count++;
+}
+
+static struct doc
+body_doc(struct world *w, int body)
+{
+	return fixture_doc(w->f, arena_printf(w->f->arena, "{\"n\":%d}", body).ptr);
+}
+
+/* The revision that an edit makes, as CouchDB has it. */
+static struct rev_id
+revision_of(struct world *w, const struct tree *t, int parent, bool deleted, int body)
+{
+	struct rev_id from = { 0 };
+	uint8_t *hash = (uint8_t *)arena_bytes(w->f->arena, REV_HASH_BYTES);
+
+	assert_non_null(hash);
+	if (parent != NONE)
+		from = t->nodes[parent].rev;
+	rev_hash(deleted, from, body_doc(w, body).term, hash);
+	return (struct rev_id){ from.pos + 1, str_of(hash, REV_HASH_BYTES) };
+}
+
+/* The edit that many clients make. */
+static int
+node_share(struct world *w, struct tree *t, int parent, bool deleted)
+{
+	struct rev_id rev = revision_of(w, t, parent, deleted, COMMON_BODY);
+	int at = find_rev(t, rev);
+
+	if (at == NONE)
+		at = node_add(t, rev, parent, deleted, COMMON_BODY);
+	t->nodes[at].shared = true;
+	return at;
+}
+
+/* A revision made on another replica: below any that exists anywhere, or a new root. */
+static int
+node_grow(struct world *w, struct tree *t)
+{
+	int parent = t->count && below(w, 8) ? (int)below(w, (uint64_t)t->count) : NONE;
+	bool deleted = below(w, 4) == 0;
+	size_t len = below(w, 4) ? REV_HASH_BYTES : 1 + below(w, 40);
+	char *hash = arena_bytes(w->f->arena, len);
+	struct rev_id rev = { 1, str_of(hash, len) };
+
+	assert_non_null(hash);
+	if (parent != NONE && t->nodes[parent].shared)
+		parent = NONE;
+	if (parent != NONE && below(w, 4) == 0)
+		return node_share(w, t, parent, deleted);
+	/* Few different bytes, so that ties and NULs are common. */
+	for (size_t i = 0; i < len; i++)
+		hash[i] = (char)("\0\1\377a"[below(w, 4)]);
+	if (parent != NONE)
+		rev.pos = t->nodes[parent].rev.pos + 1;
+	if (find_rev(t, rev) != NONE)
+		return find_rev(t, rev);
+	return node_add(t, rev, parent, deleted, w->bodies++);
+}
+
+/* ---- Edits, and what the model says of them ---- */
+
+struct step {
+	struct tree *tree;
+	struct rev_edit edit;
+	enum status want;
+	bool want_unchanged;
+	int node;   /* REPLICATED: what is brought */
+	int length; /* and how much of its history */
+	int parent; /* INTERACTIVE: what is extended */
+	int body;
+};
+
+static void
+step_replicate(struct world *w, struct step *s)
+{
+	struct tree *t = s->tree;
+	int depth = 0;
+
+	s->node = t->count && below(w, 3) == 0 ? (int)below(w, (uint64_t)t->count)
+					       : node_grow(w, t);
+	for (int at = s->node; at != NONE; at = t->nodes[at].parent)
+		depth++;
+	s->length = below(w, 4) ? depth : 1 + (int)below(w, (uint64_t)depth);
+	s->edit.kind = REV_EDIT_REPLICATED;
+	s->edit.deleted = t->nodes[s->node].deleted;
+	s->edit.doc = body_doc(w, t->nodes[s->node].body);
+	s->edit.start = t->nodes[s->node].rev.pos;
+	s->edit.history = arena_zalloc(w->f->arena, (size_t)s->length * sizeof(struct str));
+	assert_non_null(s->edit.history);
+	for (int at = s->node, i = 0; i < s->length; at = t->nodes[at].parent, i++)
+		s->edit.history[s->edit.history_count++] = t->nodes[at].rev.hash;
+	s->want_unchanged = t->nodes[s->node].present;
+}
+
+static struct rev_id
+step_revision(struct world *w, const struct step *s)
+{
+	return revision_of(w, s->tree, s->parent, s->edit.deleted, s->body);
+}
+
+static void
+step_interactive(struct world *w, struct step *s)
+{
+	struct tree *t = s->tree;
+	int winner = winner_of(t);
+	bool is_deleted = winner != NONE && t->nodes[winner].deleted;
+	int named = NONE;
+
+	if (t->count && below(w, is_deleted ? 2 : 8))
+		named = below(w, 2) && winner != NONE ? winner : (int)below(w, (uint64_t)t->count);
+	if (named != NONE && t->nodes[named].shared)
+		named = NONE;
+	s->edit.kind = REV_EDIT_INTERACTIVE;
+	s->edit.deleted = below(w, 3) == 0;
+	/* Bodies repeat now and then, so that equal edits are made in several places. */
+	s->body = below(w, 3) ? w->bodies++ : COMMON_BODY;
+	s->edit.doc = body_doc(w, s->body);
+	if (named == NONE) {
+		s->parent = winner;
+		s->want = winner == NONE || (is_deleted && !s->edit.deleted) ? STATUS_OK
+									     : STATUS_DOC_CONFLICT;
+		w->restarted += s->want == STATUS_OK && winner != NONE;
+		return;
+	}
+	s->edit.parent = t->nodes[named].rev;
+	s->parent = named;
+	s->want = is_leaf(t, named) && !t->nodes[named].deleted ? STATUS_OK : STATUS_DOC_CONFLICT;
+	/* The same edit came in as a branch of its own. */
+	if (s->want == STATUS_OK) {
+		int twin = find_rev(t, step_revision(w, s));
+
+		if (twin != NONE && t->nodes[twin].present) {
+			s->want = STATUS_DOC_CONFLICT;
+			w->twins++;
+		}
+	}
+}
+
+static void
+model_apply(struct world *w, const struct step *s)
+{
+	struct tree *t = s->tree;
+
+	if (s->want != STATUS_OK) {
+		w->conflicts++;
+		return;
+	}
+	if (s->edit.kind == REV_EDIT_REPLICATED) {
+		if (s->want_unchanged) {
+			w->unchanged++;
+			return;
+		}
+		for (int at = s->node, i = 0; i < s->length; at = t->nodes[at].parent, i++) {
+			t->nodes[at].present = true;
+			t->nodes[at].linked |= i + 1 < s->length;
+		}
+	} else {
+		struct rev_id rev = step_revision(w, s);
+		int at = find_rev(t, rev);
+
+		if (at == NONE)
+			at = node_add(t, rev, s->parent, s->edit.deleted, s->body);
+		t->nodes[at].present = true;
+		t->nodes[at].linked = s->parent != NONE;
+	}
+	w->written++;
+}
+
+/* ---- Comparing ---- */
+
+static void
+compare(struct world *w, struct tree *t)
+{
+	struct fixture *f = w->f;
+	struct arena_mark mark = arena_mark(f->arena);
+	int winner = winner_of(t);
+	struct rev_diff_query query = { .id = t->id };
+	struct rev_diff diff;
+	struct rev_tree tree;
+	struct kv_tx *tx;
+	size_t leaves = 0, missing = 0;
+
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	if (winner == NONE) {
+		assert_int_equal(rev_tree_read(tx, f->db, t->id, f->arena, &tree),
+				 STATUS_NOT_FOUND);
+		kv_tx_free(tx);
+		return;
+	}
+	assert_int_equal(rev_tree_read(tx, f->db, t->id, f->arena, &tree), STATUS_OK);
+	assert_true(rev_id_eq(tree.branches[0].rev, t->nodes[winner].rev));
+	for (int i = 0; i < t->count; i++)
+		leaves += is_leaf(t, i);
+	assert_int_equal(tree.count, leaves);
+	for (size_t i = 0; i < tree.count; i++) {
+		const struct rev_branch *branch = &tree.branches[i];
+		int at = find_rev(t, branch->rev);
+		struct rev_doc doc;
+		struct str want;
+
+		assert_true(at != NONE && is_leaf(t, at));
+		assert_int_equal(branch->deleted, t->nodes[at].deleted);
+		assert_int_equal(rev_doc_read_leaf(tx, f->db, t->id, branch->rev, branch->deleted,
+						   f->arena, &doc),
+				 STATUS_OK);
+		assert_int_equal(doc.count, 1);
+		want = body_doc(w, t->nodes[at].body).leaves[0].value;
+		assert_true(str_eq(doc.leaves[0].value, want));
+		/* Every ancestor that the model has, and no other. */
+		for (size_t j = 0; j < branch->ancestors_count; j++) {
+			assert_true(t->nodes[at].linked);
+			at = t->nodes[at].parent;
+			assert_true(str_eq(branch->ancestors[j], t->nodes[at].rev.hash));
+		}
+	}
+	query.revs = arena_alloc(f->arena, (size_t)t->count * sizeof(*query.revs));
+	assert_non_null(query.revs);
+	for (int i = 0; i < t->count; i++) {
+		query.revs[query.count++] = t->nodes[i].rev;
+		missing += !t->nodes[i].present;
+	}
+	assert_int_equal(rev_diff(tx, f->db, &query, 1, f->arena, &diff), STATUS_OK);
+	assert_int_equal(diff.missing_count, missing);
+	for (size_t i = 0; i < diff.missing_count; i++)
+		assert_false(t->nodes[find_rev(t, diff.missing[i])].present);
+	kv_tx_free(tx);
+	arena_reset(f->arena, mark);
+}
+
+/* A transaction of one to BATCH_MAX edits, of different documents. */
+static void
+transaction(struct world *w)
+{
+	size_t count = 1 + below(w, BATCH_MAX);
+	size_t first = below(w, DOCS);
+	struct step steps[BATCH_MAX];
+	struct rev_edit edits[BATCH_MAX];
+	struct rev_result results[BATCH_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		struct step *s = &steps[i];
+
+		*s = (struct step){ .tree = &w->trees[(first + i) % DOCS] };
+		s->edit.id = s->tree->id;
+		/* A third of the documents is hardly ever replicated, and often deleted whole. */
+		if (below(w, (first + i) % 3 ? 2 : 12) == 0)
+			step_replicate(w, s);
+		else
+			step_interactive(w, s);
+		edits[i] = s->edit;
+	}
+	fixture_write(w->f, edits, count, results);
+	for (size_t i = 0; i < count; i++) {
+		const struct step *s = &steps[i];
+
+		assert_int_equal(results[i].status, s->want);
+		if (s->want == STATUS_OK && s->edit.kind == REV_EDIT_INTERACTIVE)
+			assert_true(rev_id_eq(results[i].rev, step_revision(w, s)));
+		if (s->want == STATUS_OK)
+			assert_int_equal(results[i].unchanged, s->want_unchanged);
+		model_apply(w, s);
+	}
+	for (size_t i = 0; i < count; i++)
+		compare(w, steps[i].tree);
+}
+
+static void
+random_edits_agree_with_a_simple_tree(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	const char *given = getenv("FROND_TEST_SEED");
+	uint64_t seed;
+
+	assert_non_null(w);
+	rand_bytes(&seed, sizeof(seed));
+	if (given)
+		seed = strtoull(given, NULL, 10);
+	print_message("FROND_TEST_SEED=%llu\n", (unsigned long long)seed);
+	w->f = *state;
+	w->rand.state = seed;
+	w->bodies = 2;
+	for (int i = 0; i < DOCS; i++)
+		w->trees[i].id = arena_printf(w->f->arena, "doc%d", i);
+	for (int i = 0; i < STEPS; i++) {
+		transaction(w);
+		if (i % CHECK_EVERY == 0)
+			fixture_check(w->f);
+	}
+	fixture_check(w->f);
+	print_message("written %zu, conflicts %zu, unchanged %zu, restarted %zu, twins %zu\n",
+		      w->written, w->conflicts, w->unchanged, w->restarted, w->twins);
+	/* The run went where it was meant to go. */
+	assert_true(w->written > STEPS / 4);
+	assert_true(w->conflicts > STEPS / 10);
+	assert_true(w->unchanged > STEPS / 50);
+	assert_true(w->restarted > STEPS / 100);
+	free(w);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(random_edits_agree_with_a_simple_tree,
+						fixture_setup, fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
