@@ -5,18 +5,17 @@ PREFIX ?= /usr/local
 STORE ?= embedded:./data
 HTTP ?= 127.0.0.1:5984
 
-.PHONY: all run test test-quick bench fuzz install deps clean format
+.PHONY: all run test test-quick bench fuzz install clean format
 
 all: build/frond
 
-build/release/build.ninja:
+build/build.ninja:
 	scripts/deps build
-	CC=$${CC:-gcc} meson setup build/release --buildtype=release -Db_lto=true -Dstrip=false
+	meson setup build --buildtype=release -Doptimization=2
 
 .PHONY: build/frond
-build/frond: build/release/build.ninja
-	ninja -C build/release src/cli/frond
-	@ln -sfn release/src/cli/frond build/frond
+build/frond: build/build.ninja
+	ninja -C build frond
 
 run: build/frond
 	build/frond serve --store $(STORE) --http $(HTTP)
@@ -35,11 +34,11 @@ fuzz:
 	tests/run --fuzz
 
 bench: build/frond
-	ninja -C build/release bench/kv_bench
-	build/release/bench/kv_bench
+	ninja -C build bench/kv_bench
+	build/bench/kv_bench
 
 install: build/frond
-	install -D -m 755 build/release/src/cli/frond $(DESTDIR)$(PREFIX)/bin/frond
+	install -D -m 755 build/frond $(DESTDIR)$(PREFIX)/bin/frond
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
