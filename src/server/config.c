@@ -241,7 +241,7 @@ static void
 set_text(struct reading *r, const struct setting *s, struct str value)
 {
 	char *field = (char *)r->config + s->offset;
-	const char *copy;
+	const char *copy = NULL;
 
 	if (value.len == 0) {
 		fail(r, STATUS_INVALID, "[%s] %s: must not be empty", s->section, s->name);
