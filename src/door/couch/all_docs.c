@@ -264,8 +264,8 @@ write_key(struct listing *l, void *arg)
 		if (l->space == SPACE_LOCAL)
 			status = read_local_rev(l, key->string, &entry.rev);
 		else
-			status = rev_winner_read(l->snapshot.tx, l->r->db, key->string,
-						 l->r->arena, &entry.rev);
+			status = rev_winner_read(l->snapshot.tx, l->r->db, key->string, l->r->arena,
+						 &entry.rev);
 	}
 	if (status == STATUS_NOT_FOUND)
 		return write_missing(l, key);
@@ -498,7 +498,7 @@ parse_queries(struct listing *l, struct couch_view_args **ret, size_t *ret_count
 static enum status
 serve_queries(struct listing *l)
 {
-	struct couch_view_args *queries;
+	struct couch_view_args *queries = NULL;
 	size_t count;
 
 	TRY(parse_queries(l, &queries, &count));

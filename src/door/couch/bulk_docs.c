@@ -182,8 +182,7 @@ check_design(struct bulk *b, struct kv_tx *tx, struct entry *e)
 	TRY(couch_db_is_admin(b->r, tx, &admin));
 	if (admin)
 		return STATUS_OK;
-	return entry_refuse(b->r, e, COUCH_ERROR_UNAUTHORIZED,
-			    "You are not a db or server admin.");
+	return entry_refuse(b->r, e, COUCH_ERROR_UNAUTHORIZED, "You are not a db or server admin.");
 }
 
 /* One attempt at the entries from b->begin to b->end. */

@@ -35,8 +35,7 @@ write_leaves(struct bulk_get *b, const struct wanted *w, struct buf *out)
 	struct rev_tree tree = { 0 };
 	const struct rev_branch *branch = NULL;
 	unsigned flags = b->flags & COUCH_DOC_REVS;
-	enum status status =
-		rev_tree_read(b->snapshot.tx, r->db, w->id->string, r->arena, &tree);
+	enum status status = rev_tree_read(b->snapshot.tx, r->db, w->id->string, r->arena, &tree);
 
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;

@@ -269,9 +269,9 @@ send_end(struct feed *f, bool complete)
 static enum status
 send_heartbeat(struct feed *f)
 {
-	buf_append_cstr(&f->stream.out, f->args.feed == COUCH_FEED_EVENTSOURCE ?
-						"event: heartbeat\ndata: \n\n" :
-						"\n");
+	buf_append_cstr(&f->stream.out, f->args.feed == COUCH_FEED_EVENTSOURCE
+						? "event: heartbeat\ndata: \n\n"
+						: "\n");
 	return couch_stream_push(&f->stream, true);
 }
 

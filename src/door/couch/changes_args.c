@@ -12,8 +12,8 @@ parse_feed(struct couch_req *r, struct str value, enum couch_feed *ret)
 		const char *name;
 		enum couch_feed feed;
 	} feeds[] = {
-		{ "normal", COUCH_FEED_NORMAL },         { "longpoll", COUCH_FEED_LONGPOLL },
-		{ "continuous", COUCH_FEED_CONTINUOUS }, { "live", COUCH_FEED_CONTINUOUS },
+		{ "normal", COUCH_FEED_NORMAL },           { "longpoll", COUCH_FEED_LONGPOLL },
+		{ "continuous", COUCH_FEED_CONTINUOUS },   { "live", COUCH_FEED_CONTINUOUS },
 		{ "eventsource", COUCH_FEED_EVENTSOURCE },
 	};
 
@@ -205,8 +205,8 @@ couch_changes_wanted(const struct couch_changes_args *args, struct str id)
 {
 	switch (args->filter) {
 	case COUCH_FILTER_DOC_IDS:
-		return args->ids_count && bsearch(&id, args->ids, args->ids_count,
-						  sizeof(*args->ids), compare_ids);
+		return args->ids_count &&
+		       bsearch(&id, args->ids, args->ids_count, sizeof(*args->ids), compare_ids);
 	case COUCH_FILTER_DESIGN:
 		return couch_is_design(id);
 	case COUCH_FILTER_NONE:

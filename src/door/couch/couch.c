@@ -85,8 +85,7 @@ find_method(struct couch_req *r)
 	struct str override = http_request_header(r->x, STR("X-HTTP-Method-Override"));
 
 	if (str_eq(name, STR("POST")) && override.ptr) {
-		if (str_eq(override, STR("HEAD")) ||
-		    method_of(override) != COUCH_OTHER_METHOD)
+		if (str_eq(override, STR("HEAD")) || method_of(override) != COUCH_OTHER_METHOD)
 			name = override;
 	}
 	if (str_eq(name, STR("HEAD"))) {
@@ -104,8 +103,7 @@ serve(struct couch_req *r)
 	find_method(r);
 	TRY(couch_req_parse(r));
 	TRY(auth_check(r->couch->config.auth, http_request_header(r->x, STR("Authorization")),
-		       http_request_header(r->x, STR("Cookie")), r->arena, &r->user,
-		       &r->fail.err));
+		       http_request_header(r->x, STR("Cookie")), r->arena, &r->user, &r->fail.err));
 	return couch_route(r);
 }
 

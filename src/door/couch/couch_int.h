@@ -18,16 +18,16 @@
 #include "model/revisioned/revisioned.h"
 
 enum {
-	COUCH_PATH_PARTS = 64,              /* segments of a path */
-	COUCH_UUIDS_MAX = 1000,             /* GET /_uuids?count= */
-	COUCH_ANSWER_BYTES = 256 << 20,     /* of an answer that is built in memory */
-	COUCH_ROW_BYTES = 64 << 20,         /* of one row of a streamed answer */
-	COUCH_CHUNK_BYTES = 64 * 1024,      /* a streamed answer is sent in pieces of about this */
-	COUCH_PAGE_ROWS = 500,              /* rows read at once for a streamed answer */
-	COUCH_OFFSET_DOCS = 20000,          /* in a larger database "offset" is null: it is counted */
-	COUCH_BATCH_BYTES = 4 * 1000000,    /* estimated, of one transaction of _bulk_docs */
-	COUCH_BATCH_DOCS = 5000,            /* likewise, in documents */
-	COUCH_DBS_INFO_KEYS = 100,          /* names in one POST /_dbs_info */
+	COUCH_PATH_PARTS = 64,           /* segments of a path */
+	COUCH_UUIDS_MAX = 1000,          /* GET /_uuids?count= */
+	COUCH_ANSWER_BYTES = 256 << 20,  /* of an answer that is built in memory */
+	COUCH_ROW_BYTES = 64 << 20,      /* of one row of a streamed answer */
+	COUCH_CHUNK_BYTES = 64 * 1024,   /* a streamed answer is sent in pieces of about this */
+	COUCH_PAGE_ROWS = 500,           /* rows read at once for a streamed answer */
+	COUCH_OFFSET_DOCS = 20000,       /* in a larger database "offset" is null: it is counted */
+	COUCH_BATCH_BYTES = 4 * 1000000, /* estimated, of one transaction of _bulk_docs */
+	COUCH_BATCH_DOCS = 5000,         /* likewise, in documents */
+	COUCH_DBS_INFO_KEYS = 100,       /* names in one POST /_dbs_info */
 	COUCH_SMALL_BODY_BYTES = 64 * 1024, /* of bodies that are not documents: _session, limits */
 };
 
@@ -310,9 +310,9 @@ struct rev_edit couch_doc_edit(const struct couch_doc *doc, struct str id, bool 
 /* "pos-hash" or the explained 400. */
 MUST_USE enum status couch_rev_parse(struct str text, struct arena *arena, struct rev_id *ret,
 				     struct couch_fail *fail);
-void couch_hash_write(struct str hash, struct buf *out);    /* without quotes */
-void couch_rev_write(struct rev_id rev, struct buf *out);   /* a JSON string */
-struct str couch_uuid_new(struct arena *arena);             /* ptr NULL: no memory */
+void couch_hash_write(struct str hash, struct buf *out);  /* without quotes */
+void couch_rev_write(struct rev_id rev, struct buf *out); /* a JSON string */
+struct str couch_uuid_new(struct arena *arena);           /* ptr NULL: no memory */
 
 enum couch_doc_flags {
 	COUCH_DOC_REVS = 1,

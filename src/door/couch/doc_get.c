@@ -72,8 +72,8 @@ get_winner(struct get_call *c, struct kv_tx *tx)
 		return STATUS_DELETED;
 	c->shown = tree.branches[0].rev;
 	for (size_t i = 1; i < tree.count; i++) {
-		unsigned flag = tree.branches[i].deleted ? COUCH_DOC_DELETED_CONFLICTS :
-							   COUCH_DOC_CONFLICTS;
+		unsigned flag = tree.branches[i].deleted ? COUCH_DOC_DELETED_CONFLICTS
+							 : COUCH_DOC_CONFLICTS;
 
 		c->has_meta = c->has_meta || (c->flags & flag);
 	}
@@ -120,10 +120,10 @@ begin_part(struct get_call *c, bool missing, bool first)
 		buf_append_cstr(&c->out, missing ? "{\"missing\":" : "{\"ok\":");
 		return;
 	}
-	buf_append_cstr(&c->out, missing ?
-					 "\r\nContent-Type: application/json; error=\"true\"\r\n\r\n"
-					 "{\"missing\":" :
-					 "\r\nContent-Type: application/json\r\n\r\n");
+	buf_append_cstr(&c->out,
+			missing ? "\r\nContent-Type: application/json; error=\"true\"\r\n\r\n"
+				  "{\"missing\":"
+				: "\r\nContent-Type: application/json\r\n\r\n");
 }
 
 static void
@@ -171,8 +171,8 @@ get_open_revs(struct get_call *c, struct kv_tx *tx)
 	for (size_t i = 0; c->all && i < tree.count; i++)
 		TRY(open_one(c, tx, &tree, tree.branches[i].rev, &tree.branches[i], i == 0));
 	for (size_t i = 0; i < c->revs_count; i++) {
-		const struct rev_branch *branch =
-			couch_leaf_find(&tree, c->revs[i], c->flags & COUCH_DOC_LATEST);
+		const struct rev_branch *branch = couch_leaf_find(&tree, c->revs[i],
+								  c->flags & COUCH_DOC_LATEST);
 
 		TRY(open_one(c, tx, &tree, c->revs[i], branch, i == 0));
 	}

@@ -169,8 +169,8 @@ read_special(struct couch_req *r, const struct doc_special *special, bool *revis
 		if (str_eq(special->name, str_from_cstr(ignored[i])))
 			return STATUS_OK;
 	}
-	return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
-			      "Bad special document member: %.*s", STR_ARG(special->name));
+	return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION, "Bad special document member: %.*s",
+			      STR_ARG(special->name));
 }
 
 /* The most that a key's prefix takes for this document in any database. */

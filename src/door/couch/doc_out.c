@@ -79,8 +79,8 @@ write_revs_info(const struct rev_branch *branch, struct buf *out)
 {
 	buf_append_cstr(out, ",\"_revs_info\":[{\"rev\":");
 	couch_rev_write(branch->rev, out);
-	buf_append_cstr(out, branch->deleted ? ",\"status\":\"deleted\"}" :
-					       ",\"status\":\"available\"}");
+	buf_append_cstr(out, branch->deleted ? ",\"status\":\"deleted\"}"
+					     : ",\"status\":\"available\"}");
 	for (size_t i = 0; i < branch->ancestors_count; i++) {
 		struct rev_id rev = { branch->rev.pos - 1 - i, branch->ancestors[i] };
 
@@ -104,8 +104,8 @@ write_conflicts(const struct couch_doc_out *d, bool deleted, struct buf *out)
 		if (any)
 			buf_append_byte(out, ',');
 		else
-			buf_append_cstr(out, deleted ? ",\"_deleted_conflicts\":[" :
-						       ",\"_conflicts\":[");
+			buf_append_cstr(out, deleted ? ",\"_deleted_conflicts\":["
+						     : ",\"_conflicts\":[");
 		any = true;
 		couch_rev_write(b->rev, out);
 	}
@@ -168,8 +168,8 @@ couch_leaf_write(struct couch_req *r, struct kv_tx *tx, struct str id, const str
 {
 	struct rev_doc doc = { .rev = branch->rev };
 	struct couch_doc_out d = { id, &doc, tree, branch, flags };
-	enum status status =
-		rev_doc_read_leaf(tx, r->db, id, branch->rev, branch->deleted, r->arena, &doc);
+	enum status status = rev_doc_read_leaf(tx, r->db, id, branch->rev, branch->deleted,
+					       r->arena, &doc);
 
 	if (status == STATUS_NOT_FOUND && branch->deleted)
 		doc = (struct rev_doc){ .rev = branch->rev };
@@ -189,8 +189,7 @@ branch_has(const struct rev_branch *branch, struct rev_id rev)
 	back = branch->rev.pos - rev.pos;
 	if (back == 0)
 		return str_eq(branch->rev.hash, rev.hash);
-	return back <= branch->ancestors_count &&
-	       str_eq(branch->ancestors[back - 1], rev.hash);
+	return back <= branch->ancestors_count && str_eq(branch->ancestors[back - 1], rev.hash);
 }
 
 const struct rev_branch *

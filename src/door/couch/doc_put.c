@@ -135,8 +135,7 @@ couch_doc_put(struct couch_req *r, struct str id)
 	struct put_call c = { .r = r };
 	struct couch_doc doc;
 	struct str value;
-	bool new_edits =
-		!couch_param(r, "new_edits", &value) || !str_eq(value, STR("false"));
+	bool new_edits = !couch_param(r, "new_edits", &value) || !str_eq(value, STR("false"));
 	enum status status;
 
 	TRY(couch_docid_check(id, &r->fail));

@@ -107,8 +107,11 @@ couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out
 	struct str said = { NULL, 0 };
 	struct buf reason = BUF_INIT(2 * ERR_TEXT_BYTES);
 
-	/* An explanation left behind by an attempt that was retried is of another failure. */
-	if (f->err.status == status)
+	/*
+	 * An explanation left behind by an attempt that was retried is of another failure, and the
+	 * status's own name, which the retry loop puts where there is none, explains nothing.
+	 */
+	if (f->err.status == status && strcmp(f->err.text, status_name(status)) != 0)
 		said = str_from_cstr(f->err.text);
 
 	if (status == STATUS_JSON_SYNTAX || status == STATUS_JSON_UTF8 ||

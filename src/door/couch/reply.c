@@ -117,8 +117,8 @@ couch_set_location(struct couch_req *r, struct str db, struct str doc)
 {
 	struct str host = http_request_header(r->x, STR("Host"));
 	struct str proto = http_request_header(r->x, STR("X-Forwarded-Proto"));
-	struct buf AUTO(buf_release) url =
-		BUF_INIT(4 * (REV_DB_NAME_BYTES + REV_DOC_ID_BYTES) + COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release)
+		url = BUF_INIT(4 * (REV_DB_NAME_BYTES + REV_DOC_ID_BYTES) + COUCH_SMALL_BODY_BYTES);
 
 	if (host.ptr) {
 		buf_append_cstr(&url, str_eq(proto, STR("https")) ? "https://" : "http://");

@@ -98,7 +98,8 @@ parse_count(struct couch_req *r, const char *name, uint64_t *ret)
 
 /* A bound is JSON; names are strings, and every other kind of value sorts before them. */
 static enum status
-parse_bound(struct couch_req *r, const char *name, const char *alias, struct str *ret, bool *ret_has)
+parse_bound(struct couch_req *r, const char *name, const char *alias, struct str *ret,
+	    bool *ret_has)
 {
 	struct couch_json value;
 	struct str text;
@@ -119,8 +120,8 @@ parse_dbs_query(struct dbs_call *c)
 
 	c->limit = UINT64_MAX;
 	c->range.descending = couch_param_true(r, "descending");
-	c->range.exclusive_end =
-		couch_param(r, "inclusive_end", &value) && str_eq(value, STR("false"));
+	c->range.exclusive_end = couch_param(r, "inclusive_end", &value) &&
+				 str_eq(value, STR("false"));
 	TRY(parse_count(r, "limit", &c->limit));
 	TRY(parse_count(r, "skip", &c->range.skip));
 	TRY(parse_bound(r, "startkey", "start_key", &c->range.begin, &c->range.has_begin));

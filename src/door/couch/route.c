@@ -84,18 +84,18 @@ struct not_offered {
 };
 
 static const struct not_offered not_offered_at_root[] = {
-	{ "_replicate", false },  { "_scheduler", false },       { "_db_updates", false },
-	{ "_node", false },       { "_search_analyze", false },  { "_nouveau_analyze", false },
-	{ "_utils", false },      { "_cluster_setup", false },   { "_reshard", false },
-	{ "_config", true },      { "_stats", true },            { "_reload_query_servers", false },
+	{ "_replicate", false }, { "_scheduler", false },      { "_db_updates", false },
+	{ "_node", false },      { "_search_analyze", false }, { "_nouveau_analyze", false },
+	{ "_utils", false },     { "_cluster_setup", false },  { "_reshard", false },
+	{ "_config", true },     { "_stats", true },           { "_reload_query_servers", false },
 	{ NULL, false },
 };
 
 static const struct not_offered not_offered_in_db[] = {
-	{ "_find", false },      { "_explain", false },       { "_index", false },
-	{ "_purge", false },     { "_purged_infos", false },  { "_purged_infos_limit", false },
-	{ "_partition", false }, { "_shards", false },        { "_sync_shards", false },
-	{ "_time_seq", false },  { "_auto_purge", false },    { "_temp_view", true },
+	{ "_find", false },      { "_explain", false },      { "_index", false },
+	{ "_purge", false },     { "_purged_infos", false }, { "_purged_infos_limit", false },
+	{ "_partition", false }, { "_shards", false },       { "_sync_shards", false },
+	{ "_time_seq", false },  { "_auto_purge", false },   { "_temp_view", true },
 	{ NULL, false },
 };
 
@@ -124,8 +124,8 @@ refuse_if_listed(struct couch_req *r, const struct not_offered *list, struct str
 static enum status
 call_route(struct couch_req *r, const struct route *route)
 {
-	couch_handler *handler =
-		r->method < COUCH_METHOD_COUNT ? route->by_method[r->method] : NULL;
+	couch_handler *handler = r->method < COUCH_METHOD_COUNT ? route->by_method[r->method]
+								: NULL;
 
 	if (r->parts_count > route->parts)
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
@@ -206,8 +206,8 @@ static enum status
 route_in_db(struct couch_req *r)
 {
 	struct str part = r->parts[1];
-	const struct route *route =
-		find_route(db_routes, sizeof(db_routes) / sizeof(db_routes[0]), part);
+	const struct route *route = find_route(db_routes, sizeof(db_routes) / sizeof(db_routes[0]),
+					       part);
 
 	if (route) {
 		if (route->by_method[COUCH_GET] == couch_all_docs && r->parts_count == 3 &&

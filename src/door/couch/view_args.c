@@ -129,8 +129,8 @@ parse_keys(struct couch_req *r, const struct param *p, struct couch_view_args *a
 		return STATUS_OK;
 	if (value.kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      p->json ? "`keys` body member must be an array." :
-						"`keys` parameter must be an array.");
+				      p->json ? "`keys` body member must be an array."
+					      : "`keys` parameter must be an array.");
 	args->has_keys = true;
 	return couch_json_items(&value, r->arena, &args->keys, &args->keys_count, &r->fail.err);
 }

@@ -39,8 +39,7 @@ MUST_USE enum status couch_view_args_members(struct couch_req *r,
 					     struct couch_view_args *args);
 
 /* Refuses what cannot be asked for together. */
-MUST_USE enum status couch_view_args_check(struct couch_req *r,
-					   const struct couch_view_args *args);
+MUST_USE enum status couch_view_args_check(struct couch_req *r, const struct couch_view_args *args);
 
 /* The ids from `args`, within those that start with `space` (empty: all). False: there are none. */
 bool couch_view_args_range(const struct couch_view_args *args, struct str space,

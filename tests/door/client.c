@@ -1,0 +1,463 @@
+#include "client.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "server/server.h"
+
+enum {
+	TIMEOUT_MS = 20000,
+	LINE_BYTES = 1 << 20,
+};
+
+struct client {
+	int fd;
+	char *in; /* what has come and is not used */
+	size_t len;
+	size_t cap;
+	bool eof;
+
+	/* A chunked body read line by line. */
+	char *line;
+	size_t line_len;
+	bool ended;
+};
+
+struct client *
+client_open(uint16_t port)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct client *c = calloc(1, sizeof(*c));
+	int one = 1;
+
+	assert_non_null(c);
+	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(c->fd >= 0);
+	assert_int_equal(connect(c->fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return c;
+}
+
+void
+client_close(struct client *c)
+{
+	if (!c)
+		return;
+	(void)close(c->fd);
+	free(c->in);
+	free(c->line);
+	free(c);
+}
+
+void
+response_release(struct response *r)
+{
+	free(r->head);
+	free(r->body);
+	*r = (struct response){ 0 };
+}
+
+const char *
+response_header(const struct response *r, const char *name)
+{
+	static char value[8192];
+	size_t len = strlen(name);
+
+	for (const char *at = strstr(r->head, "\r\n"); at; at = strstr(at, "\r\n")) {
+		at += 2;
+		if (strncasecmp(at, name, len) == 0 && at[len] == ':') {
+			const char *from = at + len + 1;
+			const char *end = strstr(from, "\r\n");
+
+			while (*from == ' ')
+				from++;
+			(void)snprintf(value, sizeof(value), "%.*s", (int)(end - from), from);
+			return value;
+		}
+	}
+	return NULL;
+}
+
+static void
+send_bytes(struct client *c, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = send(c->fd, bytes, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		/* A server may refuse a body while it is still being sent: the answer tells. */
+		if (n < 0)
+			return;
+		bytes += n;
+		len -= (size_t)n;
+	}
+}
+
+void
+client_send(struct client *c, const char *method, const char *target, const char *headers,
+	    const char *body)
+{
+	size_t room = strlen(target) + (headers ? strlen(headers) : 0) + 256;
+	char *head = malloc(room);
+	int n;
+
+	assert_non_null(head);
+	if (body)
+		n = snprintf(head, room,
+			     "%s %s HTTP/1.1\r\nHost: example.com:5984\r\nContent-Length: %zu\r\n"
+			     "%s\r\n",
+			     method, target, strlen(body), headers ? headers : "");
+	else
+		n = snprintf(head, room, "%s %s HTTP/1.1\r\nHost: example.com:5984\r\n%s\r\n",
+			     method, target, headers ? headers : "");
+	assert_true(n > 0 && (size_t)n < room);
+	send_bytes(c, head, (size_t)n);
+	if (body)
+		send_bytes(c, body, strlen(body));
+	free(head);
+}
+
+/* More bytes within the time; false at the end of the stream or in time. */
+static bool
+more(struct client *c, int timeout_ms)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	ssize_t n;
+
+	if (c->eof || poll(&p, 1, timeout_ms) <= 0)
+		return false;
+	if (c->cap - c->len < 65536) {
+		c->cap = 2 * c->cap + 65536;
+		c->in = realloc(c->in, c->cap + 1);
+		assert_non_null(c->in);
+	}
+	n = recv(c->fd, c->in + c->len, c->cap - c->len, 0);
+	if (n <= 0) {
+		c->eof = true;
+		return false;
+	}
+	c->len += (size_t)n;
+	c->in[c->len] = '\0';
+	return true;
+}
+
+static void
+use(struct client *c, size_t n)
+{
+	assert_true(n <= c->len);
+	memmove(c->in, c->in + n, c->len - n + 1);
+	c->len -= n;
+}
+
+struct response
+client_receive_head(struct client *c)
+{
+	struct response r = { 0 };
+	char *end;
+
+	while (c->len == 0 || !(end = strstr(c->in, "\r\n\r\n"))) {
+		if (!more(c, TIMEOUT_MS))
+			fail_msg("no answer");
+	}
+	r.head = strndup(c->in, (size_t)(end - c->in) + 2);
+	assert_non_null(r.head);
+	assert_int_equal(sscanf(r.head, "HTTP/1.1 %d", &r.status), 1);
+	use(c, (size_t)(end - c->in) + 4);
+	return r;
+}
+
+static void
+append(struct response *r, const char *bytes, size_t n)
+{
+	r->body = realloc(r->body, r->body_len + n + 1);
+	assert_non_null(r->body);
+	memcpy(r->body + r->body_len, bytes, n);
+	r->body_len += n;
+	r->body[r->body_len] = '\0';
+}
+
+/* A whole chunk into the response, or into the line when there is none. 0: the last; -1: none. */
+static int
+take_chunk(struct client *c, struct response *r, int timeout_ms)
+{
+	char *line_end;
+	size_t size;
+	size_t head;
+
+	while (c->len == 0 || !(line_end = strstr(c->in, "\r\n"))) {
+		if (!more(c, timeout_ms))
+			return -1;
+	}
+	size = strtoul(c->in, NULL, 16);
+	head = (size_t)(line_end - c->in) + 2;
+	while (c->len < head + size + 2) {
+		if (!more(c, timeout_ms))
+			return -1;
+	}
+	if (r) {
+		append(r, c->in + head, size);
+	} else {
+		c->line = realloc(c->line, c->line_len + size + 1);
+		assert_non_null(c->line);
+		memcpy(c->line + c->line_len, c->in + head, size);
+		c->line_len += size;
+		c->line[c->line_len] = '\0';
+	}
+	use(c, head + size + 2);
+	return size != 0;
+}
+
+struct response
+client_receive(struct client *c, bool head_only)
+{
+	struct response r = client_receive_head(c);
+	const char *length = response_header(&r, "Content-Length");
+	const char *encoding;
+
+	append(&r, "", 0);
+	if (head_only || r.status == 304)
+		return r;
+	if (length) {
+		size_t n = strtoul(length, NULL, 10);
+
+		while (c->len < n && more(c, TIMEOUT_MS)) {
+		}
+		r.broken = c->len < n;
+		if (!r.broken) {
+			append(&r, c->len ? c->in : "", n);
+			if (n)
+				use(c, n);
+		}
+		return r;
+	}
+	encoding = response_header(&r, "Transfer-Encoding");
+	if (encoding && strcmp(encoding, "chunked") == 0) {
+		int got;
+
+		while ((got = take_chunk(c, &r, TIMEOUT_MS)) > 0) {
+		}
+		r.broken = got < 0;
+	}
+	return r;
+}
+
+const char *
+client_line(struct client *c, int timeout_ms)
+{
+	static char line[LINE_BYTES];
+	char *newline;
+
+	while (c->line_len == 0 || !(newline = memchr(c->line, '\n', c->line_len))) {
+		int got;
+
+		if (c->ended)
+			return NULL;
+		got = take_chunk(c, NULL, timeout_ms);
+		if (got == 0)
+			c->ended = true;
+		if (got < 0)
+			return NULL;
+	}
+	assert_true((size_t)(newline - c->line) < sizeof(line));
+	memcpy(line, c->line, (size_t)(newline - c->line));
+	line[newline - c->line] = '\0';
+	c->line_len -= (size_t)(newline - c->line) + 1;
+	memmove(c->line, newline + 1, c->line_len + 1);
+	return line;
+}
+
+bool
+client_ended(const struct client *c)
+{
+	return c->ended;
+}
+
+/* ---- The server ---- */
+
+static void *
+serve(void *arg)
+{
+	struct err err = { 0 };
+
+	return server_run(arg, &err) == STATUS_OK ? NULL : arg;
+}
+
+struct door *
+door_start(bool with_admin)
+{
+	struct door *d = calloc(1, sizeof(*d));
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct couch_config config;
+	struct server_config server = { .loops = 2, .drain_timeout_ms = 5000 };
+	struct err err = { 0 };
+	pthread_t thread;
+	char url[128];
+
+	assert_non_null(d);
+	(void)snprintf(d->path, sizeof(d->path), "/tmp/frond-door-XXXXXX");
+	assert_non_null(mkdtemp(d->path));
+	(void)snprintf(url, sizeof(url), "embedded:%s/store", d->path);
+	if (kv_open(url, &options, &d->store, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	d->auth = auth_new();
+	assert_non_null(d->auth);
+	if (with_admin)
+		assert_int_equal(auth_add_admin(d->auth, STR("admin"), STR("secret"), &err),
+				 STATUS_OK);
+	config = (struct couch_config){ .store = d->store, .auth = d->auth };
+	d->couch = couch_new(&config);
+	assert_non_null(d->couch);
+	server.handler = couch_handle;
+	server.arg = d->couch;
+	server.loop_new = couch_loop_new;
+	server.loop_free = couch_loop_free;
+	if (server_new(&server, &d->server, &err) != STATUS_OK ||
+	    server_listen(d->server, "127.0.0.1:0", &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	d->port = server_port(d->server);
+	assert_int_equal(pthread_create(&thread, NULL, serve, d->server), 0);
+	d->thread = (uint64_t)thread;
+	d->client = client_open(d->port);
+	return d;
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+void
+door_stop(struct door *d)
+{
+	void *failed;
+
+	client_close(d->client);
+	response_release(&d->last);
+	server_stop(d->server);
+	assert_int_equal(pthread_join((pthread_t)d->thread, &failed), 0);
+	assert_null(failed);
+	server_free(d->server);
+	couch_free(d->couch);
+	auth_free(d->auth);
+	kv_close(d->store);
+	(void)nftw(d->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(d);
+}
+
+const struct response *
+door_request(struct door *d, const char *method, const char *target, const char *headers,
+	     const char *body)
+{
+	char all[2048];
+
+	response_release(&d->last);
+	if (d->client->eof) {
+		client_close(d->client);
+		d->client = client_open(d->port);
+	}
+	(void)snprintf(all, sizeof(all), "%s%s", headers ? headers : "",
+		       body && !(headers && strcasestr(headers, "content-type:"))
+			       ? "Content-Type: application/json\r\n"
+			       : "");
+	client_send(d->client, method, target, all, body);
+	d->last = client_receive(d->client, strcmp(method, "HEAD") == 0);
+	if (response_header(&d->last, "Connection") &&
+	    strcmp(response_header(&d->last, "Connection"), "close") == 0)
+		d->client->eof = true;
+	return &d->last;
+}
+
+void
+door_expect(struct door *d, const char *method, const char *target, const char *body, int status,
+	    const char *text)
+{
+	const struct response *r = door_request(d, method, target, NULL, body);
+
+	if (r->status != status || !strstr(r->body, text))
+		fail_msg("%s %s: expected %d with %s, got %d: %s", method, target, status, text,
+			 r->status, r->body);
+	if (strcmp(method, "HEAD") != 0 && r->status != 304)
+		assert_int_equal(r->body[r->body_len - 1], '\n');
+}
+
+void
+door_expect_body(struct door *d, const char *method, const char *target, const char *body,
+		 int status, const char *text)
+{
+	const struct response *r = door_request(d, method, target, NULL, body);
+	size_t len = strlen(text);
+
+	if (r->status != status || r->body_len != len + 1 || memcmp(r->body, text, len) != 0 ||
+	    r->body[len] != '\n')
+		fail_msg("%s %s: expected %d %s, got %d: %s", method, target, status, text,
+			 r->status, r->body);
+}
+
+void
+door_has(const struct door *d, const char *text)
+{
+	if (!strstr(d->last.body, text))
+		fail_msg("expected %s in: %s", text, d->last.body);
+}
+
+void
+door_has_not(const struct door *d, const char *text)
+{
+	if (strstr(d->last.body, text))
+		fail_msg("expected no %s in: %s", text, d->last.body);
+}
+
+const char *
+door_member(const struct door *d, const char *name)
+{
+	static char values[8][256];
+	static unsigned next;
+	char *value = values[next++ % 8];
+	char wanted[64];
+	const char *at;
+	size_t n;
+
+	(void)snprintf(wanted, sizeof(wanted), "\"%s\":\"", name);
+	at = strstr(d->last.body, wanted);
+	if (!at)
+		fail_msg("no %s in: %s", name, d->last.body);
+	at += strlen(wanted);
+	n = strcspn(at, "\"");
+	assert_true(n < 256);
+	memcpy(value, at, n);
+	value[n] = '\0';
+	return value;
+}
+
+void
+door_create(struct door *d, const char *name)
+{
+	char target[256];
+
+	(void)snprintf(target, sizeof(target), "/%s", name);
+	door_expect_body(d, "PUT", target, NULL, 201, "{\"ok\":true}");
+}

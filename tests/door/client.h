@@ -1,0 +1,87 @@
+/*
+ * A small blocking HTTP client over a raw socket, and a server of the CouchDB door to talk to, for
+ * tests. A failure of either fails the test that is running.
+ */
+#ifndef FROND_TESTS_DOOR_CLIENT_H
+#define FROND_TESTS_DOOR_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "door/couch/couch.h"
+
+struct client;
+
+struct client *client_open(uint16_t port);
+void client_close(struct client *c);
+
+struct response {
+	int status;
+	char *head; /* status line and headers */
+	char *body; /* NUL-terminated */
+	size_t body_len;
+	bool broken; /* the connection ended in the middle */
+};
+
+void response_release(struct response *r);
+
+/* The header's value in a buffer that the next call overwrites; NULL without one. */
+const char *response_header(const struct response *r, const char *name);
+
+/* `headers` are lines that end in CR LF, or NULL; `body` NULL: none. */
+void client_send(struct client *c, const char *method, const char *target, const char *headers,
+		 const char *body);
+/* The whole answer to the oldest request; `head_only` for one to HEAD. */
+struct response client_receive(struct client *c, bool head_only);
+
+/* For feeds: status and headers alone, then line after line of a chunked body. */
+struct response client_receive_head(struct client *c);
+/* The next line without its end, within `timeout_ms`; NULL at the end of the body or in time. The
+ * line is the client's until the next call. */
+const char *client_line(struct client *c, int timeout_ms);
+/* True if the body came to its proper end. */
+bool client_ended(const struct client *c);
+
+/* ---- The server ---- */
+
+struct door {
+	struct kv_store *store;
+	struct auth *auth;
+	struct couch *couch;
+	struct server *server;
+	uint16_t port;
+	struct client *client; /* a connection for most requests */
+	char path[64];
+	uint64_t thread;
+	struct response last; /* of door_request() */
+};
+
+/* With an administrator "admin", password "secret", or with none. */
+struct door *door_start(bool with_admin);
+void door_stop(struct door *d);
+
+/*
+ * One request over the door's connection. A body makes it application/json unless `headers` (lines
+ * that end in CR LF, or NULL) name a Content-Type. The answer is valid until the next call.
+ */
+const struct response *door_request(struct door *d, const char *method, const char *target,
+				    const char *headers, const char *body);
+
+/* The same, and the test fails unless the status is this and the body contains the text. */
+void door_expect(struct door *d, const char *method, const char *target, const char *body,
+		 int status, const char *text);
+/* … unless the body is exactly this, and a newline. */
+void door_expect_body(struct door *d, const char *method, const char *target, const char *body,
+		      int status, const char *text);
+/* Fails unless the last answer has the text in it, or has it not. */
+void door_has(const struct door *d, const char *text);
+void door_has_not(const struct door *d, const char *text);
+
+/* A string member of the last answer, in a buffer that the next but seven calls overwrite. */
+const char *door_member(const struct door *d, const char *name);
+
+/* PUT /name, which must not be there. */
+void door_create(struct door *d, const char *name);
+
+#endif

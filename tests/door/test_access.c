@@ -1,0 +1,148 @@
+/* Who may do what, on a server with an administrator. */
+#include "common.h"
+
+#define ADMIN "Authorization: Basic YWRtaW46c2VjcmV0\r\n"
+#define WRONG "Authorization: Basic YWRtaW46d3Jvbmc=\r\n"
+
+static int
+setup_admin(void **state)
+{
+	(void)state;
+	d = door_start(true);
+	return 0;
+}
+
+static void
+expect_as(const char *headers, const char *method, const char *target, const char *body, int status,
+	  const char *text)
+{
+	const struct response *r = door_request(d, method, target, headers, body);
+
+	if (r->status != status || !strstr(r->body, text))
+		fail_msg("%s %s: expected %d with %s, got %d: %s", method, target, status, text,
+			 r->status, r->body);
+}
+
+static void
+only_admins_make_and_delete_databases(void **state)
+{
+	(void)state;
+	expect_as(NULL, "PUT", "/a", NULL, 401,
+		  "{\"error\":\"unauthorized\",\"reason\":\"You are not a server admin.\"}");
+	expect_as(ADMIN, "PUT", "/a", NULL, 201, "ok");
+	expect_as(NULL, "DELETE", "/a", NULL, 401, "You are not a server admin.");
+	expect_as(WRONG, "DELETE", "/a", NULL, 401, "Name or password is incorrect.");
+	expect_as(ADMIN, "DELETE", "/a", NULL, 200, "ok");
+	expect_as(NULL, "GET", "/", NULL, 200, "Welcome");
+	expect_as(NULL, "GET", "/_all_dbs", NULL, 401, "You are not a server admin.");
+	expect_as(NULL, "GET", "/_active_tasks", NULL, 401, "You are not a server admin.");
+	expect_as(ADMIN, "GET", "/_all_dbs", NULL, 200, "[");
+}
+
+static void
+strangers_keep_out_of_a_database_by_default(void **state)
+{
+	static const char refused[] = "{\"error\":\"unauthorized\",\"reason\":\"You are not "
+				      "authorized to access this db.\"}";
+
+	(void)state;
+	expect_as(ADMIN, "PUT", "/closed", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/closed/a", "{}", 201, "ok");
+	expect_as(NULL, "GET", "/closed", NULL, 401, refused);
+	expect_as(NULL, "GET", "/closed/a", NULL, 401, refused);
+	expect_as(NULL, "PUT", "/closed/b", "{}", 401, refused);
+	expect_as(NULL, "DELETE", "/closed/a?rev=1-x", NULL, 401, refused);
+	expect_as(NULL, "POST", "/closed/_bulk_docs", "{\"docs\":[]}", 401, refused);
+	expect_as(NULL, "POST", "/closed/_bulk_get", "{\"docs\":[]}", 401, refused);
+	expect_as(NULL, "POST", "/closed/_revs_diff", "{}", 401, refused);
+	expect_as(NULL, "GET", "/closed/_all_docs", NULL, 401, refused);
+	expect_as(NULL, "GET", "/closed/_changes", NULL, 401, refused);
+	expect_as(NULL, "GET", "/closed/_local/x", NULL, 401, refused);
+	expect_as(NULL, "PUT", "/closed/_local/x", "{}", 401, refused);
+	expect_as(NULL, "GET", "/closed/_security", NULL, 401, refused);
+	expect_as(NULL, "GET", "/nowhere/a", NULL, 404, "Database does not exist.");
+}
+
+static void
+a_public_database_is_open_but_for_its_design(void **state)
+{
+	(void)state;
+	expect_as(ADMIN, "PUT", "/public", NULL, 201, "ok");
+	expect_as(
+		ADMIN, "PUT", "/public/_security",
+		"{\"admins\":{\"names\":[],\"roles\":[]},\"members\":{\"names\":[],\"roles\":[]}}",
+		200, "ok");
+	expect_as(NULL, "PUT", "/public/a", "{}", 201, "ok");
+	expect_as(NULL, "GET", "/public/_all_docs", NULL, 200, "\"id\":\"a\"");
+	expect_as(NULL, "PUT", "/public/_design/x", "{}", 401, "You are not a db or server admin.");
+	expect_as(NULL, "POST", "/public/_bulk_docs",
+		  "{\"docs\":[{\"_id\":\"_design/x\"},{\"_id\":\"b\"}]}", 201,
+		  "[{\"id\":\"_design/x\",\"error\":\"unauthorized\"");
+	expect_as(NULL, "PUT", "/public/_security", "{}", 401, "You are not a db or server admin.");
+	expect_as(NULL, "PUT", "/public/_revs_limit", "5", 401,
+		  "You are not a db or server admin.");
+	expect_as(NULL, "POST", "/public/_compact", "", 401, "You are not a db or server admin.");
+	expect_as(ADMIN, "PUT", "/public/_design/x", "{}", 201, "ok");
+	expect_as(ADMIN, "PUT", "/public/_security", "{\"members\":{\"names\":[\"jan\"]}}", 200,
+		  "ok");
+	expect_as(NULL, "GET", "/public/a", NULL, 401, "You are not authorized to access this db.");
+}
+
+static void
+session_tells_who_is_there(void **state)
+{
+	(void)state;
+	expect_as(NULL, "GET", "/_session", NULL, 200,
+		  "{\"ok\":true,\"userCtx\":{\"name\":null,\"roles\":[]},\"info\":{"
+		  "\"authentication_handlers\":[\"cookie\",\"default\"]}}");
+	expect_as(NULL, "GET", "/_session?basic=true", NULL, 401, "Please login.");
+	expect_as(ADMIN, "GET", "/_session", NULL, 200,
+		  "\"userCtx\":{\"name\":\"admin\",\"roles\":[\"_admin\"]}");
+	door_has(d, "\"authenticated\":\"default\"");
+}
+
+static void
+cookie_logs_in(void **state)
+{
+	char cookie[512];
+	const char *given;
+
+	(void)state;
+	expect_as(NULL, "POST", "/_session", "{\"name\":\"admin\",\"password\":\"secret\"}", 200,
+		  "{\"ok\":true,\"name\":\"admin\",\"roles\":[\"_admin\"]}");
+	given = response_header(&d->last, "Set-Cookie");
+	assert_non_null(given);
+	assert_non_null(strstr(given, "; HttpOnly"));
+	(void)snprintf(cookie, sizeof(cookie), "Cookie: %.*s\r\n", (int)strcspn(given, ";"), given);
+	expect_as(cookie, "GET", "/_session", NULL, 200, "\"authenticated\":\"cookie\"");
+	expect_as(cookie, "PUT", "/bycookie", NULL, 201, "ok");
+	expect_as(cookie, "DELETE", "/_session", NULL, 200, "{\"ok\":true}");
+	assert_non_null(strstr(response_header(&d->last, "Set-Cookie"), "AuthSession=;"));
+
+	expect_as("Content-Type: application/x-www-form-urlencoded\r\n", "POST",
+		  "/_session?next=/here", "name=admin&password=secret", 302, "\"ok\":true");
+	assert_string_equal(response_header(&d->last, "Location"), "/here");
+	expect_as("Content-Type: application/x-www-form-urlencoded\r\n", "POST",
+		  "/_session?next=//elsewhere", "name=admin&password=secret", 200, "\"ok\":true");
+	expect_as(NULL, "POST", "/_session", "{\"name\":\"admin\",\"password\":\"wrong\"}", 401,
+		  "{\"error\":\"unauthorized\",\"reason\":\"Name or password is incorrect.\"}");
+	expect_as(NULL, "POST", "/_session", "{\"password\":\"x\"}", 400,
+		  "request body must contain a username");
+	expect_as("Content-Type: text/plain\r\n", "POST", "/_session", "{}", 415,
+		  "bad_content_type");
+	expect_as(NULL, "PUT", "/_session", "{}", 405, "Only GET,HEAD,POST,DELETE allowed");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_admins_make_and_delete_databases),
+		cmocka_unit_test(strangers_keep_out_of_a_database_by_default),
+		cmocka_unit_test(a_public_database_is_open_but_for_its_design),
+		cmocka_unit_test(session_tells_who_is_there),
+		cmocka_unit_test(cookie_logs_in),
+	};
+
+	return cmocka_run_group_tests_name("couch access", tests, setup_admin, teardown);
+}

@@ -1,0 +1,318 @@
+/* _bulk_docs, _bulk_get, _revs_diff, _local: what replication is made of. */
+#include "common.h"
+
+static void
+bulk_docs_answers_in_order(void **state)
+{
+	(void)state;
+	door_create(d, "bulk");
+	door_expect_body(d, "POST", "/bulk/_bulk_docs", "{\"docs\":[]}", 201, "[]");
+	door_expect(d, "POST", "/bulk/_bulk_docs",
+		    "{\"docs\":[{\"_id\":\"b\",\"n\":1},{\"_id\":\"a\",\"n\":2},{\"n\":3}]}", 201,
+		    "[{\"ok\":true,\"id\":\"b\",\"rev\":\"1-");
+	door_has(d, "},{\"ok\":true,\"id\":\"a\",\"rev\":\"1-");
+	door_expect_body(d, "POST", "/bulk/_bulk_docs",
+			 "{\"docs\":[{\"_id\":\"a\"},{\"_id\":\"c\",\"_rev\":\"1-x\"}]}", 201,
+			 "[{\"id\":\"a\",\"error\":\"conflict\",\"reason\":\"Document update "
+			 "conflict.\"},{\"id\":\"c\",\"error\":\"conflict\",\"reason\":\"Document "
+			 "update conflict.\"}]");
+	door_expect(d, "GET", "/bulk", NULL, 200, "\"doc_count\":3");
+}
+
+static void
+bulk_docs_checks_the_request_first(void **state)
+{
+	(void)state;
+	door_create(d, "check");
+	door_expect(d, "POST", "/check/_bulk_docs", "{}", 400,
+		    "POST body must include `docs` parameter.");
+	door_expect(d, "POST", "/check/_bulk_docs", "{\"docs\":1}", 400,
+		    "`docs` parameter must be an array.");
+	door_expect(d, "POST", "/check/_bulk_docs", "{\"docs\":[1]}", 400,
+		    "Document must be a JSON object");
+	door_expect(d, "POST", "/check/_bulk_docs", "{\"docs\":[],\"new_edits\":1}", 400,
+		    "`new_edits` parameter must be a boolean.");
+	door_expect(d, "POST", "/check/_bulk_docs", "[]", 400,
+		    "Request body must be a JSON object");
+	door_expect(d, "POST", "/check/_bulk_docs",
+		    "{\"docs\":[{\"_id\":\"a\"},{\"_id\":\"b\",\"_x\":1}]}", 400, "doc_validation");
+	door_expect(d, "GET", "/check/a", NULL, 404, "missing");
+	door_expect(d, "POST", "/check/_bulk_docs",
+		    "{\"new_edits\":false,\"docs\":[{\"_id\":\"a\"}]}", 400,
+		    "When `new_edits: false`");
+	door_request(d, "POST", "/check/_bulk_docs", "Content-Type: text/plain\r\n", "{}");
+	assert_int_equal(d->last.status, 415);
+	door_expect(d, "POST", "/nowhere/_bulk_docs", "{\"docs\":[]}", 404,
+		    "Database does not exist.");
+}
+
+static void
+a_later_edit_of_a_document_sees_the_earlier_one(void **state)
+{
+	(void)state;
+	door_create(d, "twice");
+	door_expect(d, "POST", "/twice/_bulk_docs",
+		    "{\"docs\":[{\"_id\":\"a\"},{\"_id\":\"b\"},{\"_id\":\"a\",\"n\":1},"
+		    "{\"_id\":\"a\",\"_rev\":\"1-967a00dff5e02add41819138abb3284d\",\"n\":2}]}",
+		    201, "{\"id\":\"a\",\"error\":\"conflict\"");
+	door_has(d, "{\"ok\":true,\"id\":\"a\",\"rev\":\"1-967a00dff5e02add41819138abb3284d\"},");
+	door_has(d, "{\"ok\":true,\"id\":\"a\",\"rev\":\"2-");
+	door_expect(d, "GET", "/twice/a", NULL, 200, "\"n\":2");
+}
+
+static void
+replicated_bulk_docs_answers_errors_alone(void **state)
+{
+	(void)state;
+	door_create(d, "errors");
+	door_expect_body(
+		d, "POST", "/errors/_bulk_docs",
+		"{\"docs\":[{\"_id\":\"a\",\"_revisions\":{\"start\":2,\"ids\":[\"b\",\"a\"]}},"
+		"{\"_id\":\"t\",\"_rev\":\"1-t\",\"_deleted\":true}],\"new_edits\":false}",
+		201, "[]");
+	door_expect(d, "GET", "/errors/a", NULL, 200, "\"_rev\":\"2-b\"");
+	door_expect(d, "GET", "/errors/t", NULL, 404, "deleted");
+	door_expect_body(d, "POST", "/errors/_bulk_docs",
+			 "{\"new_edits\":false,\"docs\":[{\"_id\":\"z\",\"_rev\":\"1-z\","
+			 "\"_attachments\":{\"f\":{\"stub\":true,\"revpos\":1}}},"
+			 "{\"_id\":\"y\",\"_rev\":\"1-y\"}]}",
+			 201,
+			 "[{\"id\":\"z\",\"rev\":\"1-z\",\"error\":\"not_implemented\",\"reason\":"
+			 "\"Attachments are not supported by this server.\"}]");
+	door_expect(d, "GET", "/errors/y", NULL, 200, "1-y");
+	door_expect(d, "GET", "/errors/z", NULL, 404, "missing");
+}
+
+static void
+a_large_request_is_split_over_transactions(void **state)
+{
+	enum {
+		DOCS = 12000,
+		TEXT = 900
+	};
+	char *body = malloc((size_t)DOCS * (TEXT + 64));
+	size_t at = 0;
+	size_t rows = 0;
+
+	(void)state;
+	assert_non_null(body);
+	door_create(d, "split");
+	at += (size_t)sprintf(body, "{\"docs\":[");
+	for (int i = 0; i < DOCS; i++)
+		at += (size_t)sprintf(body + at, "%s{\"_id\":\"%06d\",\"t\":\"%0*d\"}",
+				      i ? "," : "", i, TEXT, i);
+	(void)strcpy(body + at, "]}");
+	door_expect(d, "POST", "/split/_bulk_docs", body, 201, "\"id\":\"011999\"");
+	free(body);
+	door_has_not(d, "error");
+	for (const char *p = d->last.body; (p = strstr(p, "{\"ok\":true")); p++)
+		rows++;
+	assert_int_equal(rows, DOCS);
+	door_expect(d, "GET", "/split", NULL, 200, "\"doc_count\":12000");
+
+	/* The answers that read them all go over several pages, and in chunks. */
+	door_expect(d, "GET", "/split/_all_docs?include_docs=true", NULL, 200,
+		    "{\"total_rows\":12000,\"offset\":0,\"rows\":[\r\n{\"id\":\"000000\"");
+	assert_false(d->last.broken);
+	rows = 0;
+	for (const char *p = d->last.body; (p = strstr(p, "\"doc\":{\"_id\":")); p++)
+		rows++;
+	assert_int_equal(rows, DOCS);
+	door_expect(d, "GET", "/split/_changes", NULL, 200, "\"pending\":0}");
+	rows = 0;
+	for (const char *p = d->last.body; (p = strstr(p, "{\"seq\":\"")); p++)
+		rows++;
+	assert_int_equal(rows, DOCS);
+	door_expect(d, "GET", "/split/_all_docs?descending=true&skip=11999", NULL, 200,
+		    "\"rows\":[\r\n{\"id\":\"000000\"");
+	/* Each page's count of what is pending follows from the one before. */
+	door_expect(d, "GET", "/split/_changes?limit=100", NULL, 200, "\"pending\":11900}");
+	for (int left = 11800; left > 11300; left -= 100)
+		door_expect(
+			d, "GET",
+			format("/split/_changes?limit=100&since=%s", door_member(d, "last_seq")),
+			NULL, 200, format("\"pending\":%d}", left));
+}
+
+static void
+bulk_get_answers_in_order_of_the_request(void **state)
+{
+	(void)state;
+	door_create(d, "get");
+	door_expect(d, "POST", "/get/_bulk_docs",
+		    "{\"new_edits\":false,\"docs\":[{\"_id\":\"a\",\"_revisions\":{\"start\":2,"
+		    "\"ids\":[\"b\",\"a\"]},\"n\":1},{\"_id\":\"c\",\"_rev\":\"1-c\"},"
+		    "{\"_id\":\"c\",\"_rev\":\"1-d\"},{\"_id\":\"t\",\"_rev\":\"1-t\","
+		    "\"_deleted\":true}]}",
+		    201, "[]");
+	door_expect_body(
+		d, "POST", "/get/_bulk_get",
+		"{\"docs\":[{\"id\":\"c\"},{\"id\":\"a\",\"rev\":\"2-b\"},{\"id\":\"none\"},"
+		"{\"id\":\"a\",\"rev\":\"9-x\"},{\"id\":\"t\",\"rev\":\"1-t\"},{\"id\":\"a\","
+		"\"rev\":\"1-a\"}]}",
+		200,
+		"{\"results\":[{\"id\":\"c\",\"docs\":[{\"ok\":{\"_id\":\"c\",\"_rev\":\"1-d\"}},"
+		"{\"ok\":{\"_id\":\"c\",\"_rev\":\"1-c\"}}]},"
+		"{\"id\":\"a\",\"docs\":[{\"ok\":{\"_id\":\"a\",\"_rev\":\"2-b\",\"n\":1}}]},"
+		"{\"id\":\"none\",\"docs\":[{\"error\":{\"id\":\"none\",\"rev\":\"undefined\","
+		"\"error\":\"not_found\",\"reason\":\"missing\"}}]},"
+		"{\"id\":\"a\",\"docs\":[{\"error\":{\"id\":\"a\",\"rev\":\"9-x\",\"error\":"
+		"\"not_found\",\"reason\":\"missing\"}}]},"
+		"{\"id\":\"t\",\"docs\":[{\"ok\":{\"_id\":\"t\",\"_rev\":\"1-t\",\"_deleted\":true}"
+		"}]},"
+		"{\"id\":\"a\",\"docs\":[{\"error\":{\"id\":\"a\",\"rev\":\"1-a\",\"error\":"
+		"\"not_found\",\"reason\":\"missing\"}}]}]}");
+	door_expect_body(
+		d, "POST", "/get/_bulk_get?revs=true&latest=true",
+		"{\"docs\":[{\"id\":\"a\",\"rev\":\"1-a\"}]}", 200,
+		"{\"results\":[{\"id\":\"a\",\"docs\":[{\"ok\":{\"_id\":\"a\",\"_rev\":"
+		"\"2-b\",\"_revisions\":{\"start\":2,\"ids\":[\"b\",\"a\"]},\"n\":1}}]}]}");
+	door_expect_body(
+		d, "POST", "/get/_bulk_get", "{\"docs\":[1,{\"rev\":\"1-a\"},{\"id\":1}]}", 200,
+		"{\"results\":[{\"id\":null,\"docs\":[{\"error\":{\"id\":null,\"rev\":null,"
+		"\"error\":\"bad_request\",\"reason\":\"document must be a JSON object\"}}]},"
+		"{\"id\":null,\"docs\":[{\"error\":{\"id\":null,\"rev\":null,\"error\":"
+		"\"bad_request\",\"reason\":\"document id missed\"}}]},"
+		"{\"id\":1,\"docs\":[{\"error\":{\"id\":1,\"rev\":null,\"error\":"
+		"\"illegal_docid\",\"reason\":\"Document id must be a string\"}}]}]}");
+	door_expect_body(d, "POST", "/get/_bulk_get", "{\"docs\":[]}", 200, "{\"results\":[]}");
+	door_expect(d, "POST", "/get/_bulk_get", "{}", 400, "Missing JSON list of 'docs'.");
+	door_expect(d, "POST", "/get/_bulk_get?rev=1-a", "{\"docs\":[]}", 400,
+		    "\\\"rev\\\" query parameter is not acceptable");
+}
+
+static void
+revs_diff_tells_what_is_missing(void **state)
+{
+	(void)state;
+	door_create(d, "diff");
+	door_expect(d, "POST", "/diff/_bulk_docs",
+		    "{\"new_edits\":false,\"docs\":[{\"_id\":\"a\",\"_revisions\":{\"start\":3,"
+		    "\"ids\":[\"c\",\"b\",\"a\"]}}]}",
+		    201, "[]");
+	door_expect_body(d, "POST", "/diff/_revs_diff",
+			 "{\"a\":[\"3-c\",\"2-b\",\"4-d\"],\"n\":[\"1-x\"],\"b\":[]}", 200,
+			 "{\"a\":{\"missing\":[\"4-d\"],\"possible_ancestors\":[\"3-c\"]},"
+			 "\"n\":{\"missing\":[\"1-x\"]}}");
+	door_expect_body(d, "POST", "/diff/_revs_diff", "{\"a\":[\"3-c\"]}", 200, "{}");
+	door_expect_body(d, "POST", "/diff/_missing_revs", "{\"a\":[\"3-c\",\"4-d\"]}", 200,
+			 "{\"missing_revs\":{\"a\":[\"4-d\"]}}");
+	door_expect(d, "POST", "/diff/_revs_diff", "{\"a\":[1]}", 400, "Invalid rev format");
+	door_expect(d, "POST", "/diff/_revs_diff", "{\"a\":1}", 400, "Invalid list of revisions");
+}
+
+static void
+local_documents_count_their_revisions(void **state)
+{
+	(void)state;
+	door_create(d, "local");
+	door_expect(d, "GET", "/local/_local/x", NULL, 404, "\"reason\":\"missing\"");
+	door_expect_body(d, "PUT", "/local/_local/x", "{\"history\":[{\"a\":1.50}],\"s\":\"\"}",
+			 201, "{\"ok\":true,\"id\":\"_local/x\",\"rev\":\"0-1\"}");
+	door_expect_body(d, "GET", "/local/_local/x", NULL, 200,
+			 "{\"_id\":\"_local/x\",\"_rev\":\"0-1\",\"history\":[{\"a\":1.50}],\"s\":"
+			 "\"\"}");
+	door_expect(d, "PUT", "/local/_local/x", "{\"_rev\":\"0-1\",\"n\":2}", 201,
+		    "\"rev\":\"0-2\"");
+	door_expect(d, "PUT", "/local/_local/x", "{\"_rev\":\"0-1\",\"n\":3}", 409, "conflict");
+	door_expect(d, "GET", "/local/_local%2Fx", NULL, 200, "\"n\":2");
+	door_expect(
+		d, "GET", "/local/_local_docs", NULL, 200,
+		"{\"total_rows\":null,\"offset\":null,\"rows\":[\r\n{\"id\":\"_local/x\",\"key\":"
+		"\"_local/x\",\"value\":{\"rev\":\"0-2\"}}\r\n]}");
+	door_expect(d, "GET", "/local/_local_docs?include_docs=true", NULL, 200,
+		    "\"doc\":{\"_id\":\"_local/x\",\"_rev\":\"0-2\",\"n\":2}");
+	door_expect(d, "GET", "/local/_all_docs", NULL, 200, "\"total_rows\":0");
+	door_expect(d, "GET", "/local/_changes", NULL, 200, "{\"results\":[\n\n],");
+	door_expect(d, "DELETE", "/local/_local/x", NULL, 409, "conflict");
+	door_expect_body(d, "DELETE", "/local/_local/x?rev=0-2", NULL, 200,
+			 "{\"ok\":true,\"id\":\"_local/x\",\"rev\":\"0-0\"}");
+	door_expect(d, "DELETE", "/local/_local/x?rev=0-2", NULL, 404, "missing");
+	door_expect(d, "GET", "/local/_local", NULL, 400, "Invalid _local document id.");
+	door_expect(d, "GET", "/local/_local/x/y", NULL, 400,
+		    "_local documents do not accept attachments.");
+	door_expect(d, "POST", "/local/_bulk_docs",
+		    "{\"docs\":[{\"_id\":\"_local/b\",\"n\":1},{\"_id\":\"d\"}]}", 201,
+		    "[{\"ok\":true,\"id\":\"_local/b\",\"rev\":\"0-1\"},{\"ok\":true,\"id\":\"d\"");
+	door_expect(d, "GET", "/local/_local/b", NULL, 200, "\"n\":1");
+}
+
+/* By hand what a replicator does: changes, diff, fetch, store, checkpoint. */
+static void
+a_database_replicates_into_another(void **state)
+{
+	char *body;
+	const char *source_changes;
+
+	(void)state;
+	door_create(d, "source");
+	door_create(d, "target");
+	door_expect(d, "POST", "/source/_bulk_docs",
+		    "{\"new_edits\":false,\"docs\":[{\"_id\":\"a\",\"_revisions\":{\"start\":2,"
+		    "\"ids\":[\"b\",\"a\"]},\"n\":1},{\"_id\":\"a\",\"_revisions\":{\"start\":2,"
+		    "\"ids\":[\"x\",\"a\"]},\"n\":2},{\"_id\":\"t\",\"_revisions\":{\"start\":2,"
+		    "\"ids\":[\"z\",\"y\"]},\"_deleted\":true}]}",
+		    201, "[]");
+	door_expect(d, "GET", "/target/_local/checkpoint", NULL, 404, "missing");
+	door_expect(d, "GET", "/source/_changes?style=all_docs&since=0&feed=normal", NULL, 200,
+		    "\"id\":\"a\",\"changes\":[{\"rev\":\"2-x\"},{\"rev\":\"2-b\"}]}");
+	door_has(d, "\"id\":\"t\",\"changes\":[{\"rev\":\"2-z\"}],\"deleted\":true}");
+	source_changes = door_member(d, "last_seq");
+	door_expect_body(d, "POST", "/target/_revs_diff",
+			 "{\"a\":[\"2-x\",\"2-b\"],\"t\":[\"2-z\"]}", 200,
+			 "{\"a\":{\"missing\":[\"2-x\",\"2-b\"]},\"t\":{\"missing\":[\"2-z\"]}}");
+	door_expect(d, "POST", "/source/_bulk_get?revs=true&latest=true",
+		    "{\"docs\":[{\"id\":\"a\",\"rev\":\"2-x\"},{\"id\":\"a\",\"rev\":\"2-b\"},"
+		    "{\"id\":\"t\",\"rev\":\"2-z\"}]}",
+		    200, "\"results\"");
+
+	body = malloc(d->last.body_len + 64);
+	assert_non_null(body);
+	(void)strcpy(body, "{\"new_edits\":false,\"docs\":[");
+	for (const char *p = d->last.body; (p = strstr(p, "{\"ok\":")); p++) {
+		const char *end = strstr(p, "}]}");
+
+		if (body[strlen(body) - 1] != '[')
+			(void)strcat(body, ",");
+		assert_non_null(end);
+		(void)strncat(body, p + 6, (size_t)(end - p) - 6);
+	}
+	(void)strcat(body, "]}");
+	door_expect_body(d, "POST", "/target/_bulk_docs", body, 201, "[]");
+	free(body);
+	door_expect_body(d, "POST", "/target/_ensure_full_commit", "", 201,
+			 "{\"ok\":true,\"instance_start_time\":\"0\"}");
+	door_expect(d, "PUT", "/target/_local/checkpoint",
+		    format("{\"last_seq\":\"%s\"}", source_changes), 201, "0-1");
+
+	door_expect_body(d, "POST", "/target/_revs_diff",
+			 "{\"a\":[\"2-x\",\"2-b\"],\"t\":[\"2-z\"]}", 200, "{}");
+	door_expect(d, "GET", "/target/a?conflicts=true&revs=true", NULL, 200,
+		    "\"_rev\":\"2-x\",\"_revisions\":{\"start\":2,\"ids\":[\"x\",\"a\"]},"
+		    "\"_conflicts\":[\"2-b\"],\"n\":2}");
+	door_expect(d, "GET", format("/source/_changes?since=%s", source_changes), NULL, 200,
+		    "{\"results\":[\n\n],");
+	/* A losing branch that is deleted leaves the document alive. */
+	door_expect(d, "DELETE", "/source/a?rev=2-b", NULL, 200, "ok");
+	door_expect(d, "GET", format("/source/_changes?since=%s", source_changes), NULL, 200,
+		    "\"id\":\"a\",\"changes\":[{\"rev\":\"2-x\"}]}");
+	door_expect(d, "GET", "/source/_all_docs", NULL, 200, "\"value\":{\"rev\":\"2-x\"}");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bulk_docs_answers_in_order),
+		cmocka_unit_test(bulk_docs_checks_the_request_first),
+		cmocka_unit_test(a_later_edit_of_a_document_sees_the_earlier_one),
+		cmocka_unit_test(replicated_bulk_docs_answers_errors_alone),
+		cmocka_unit_test(a_large_request_is_split_over_transactions),
+		cmocka_unit_test(bulk_get_answers_in_order_of_the_request),
+		cmocka_unit_test(revs_diff_tells_what_is_missing),
+		cmocka_unit_test(local_documents_count_their_revisions),
+		cmocka_unit_test(a_database_replicates_into_another),
+	};
+
+	return cmocka_run_group_tests_name("couch bulk", tests, setup, teardown);
+}

@@ -1,0 +1,177 @@
+/* _all_docs and its like, and the lists of databases. */
+#include "common.h"
+
+#define ROW(id) "{\"id\":\"" id "\",\"key\":\"" id "\",\"value\":{\"rev\":\"1-" id "\"}}"
+#define ROWS(total, offset, rows)                                                                  \
+	"{\"total_rows\":" total ",\"offset\":" offset ",\"rows\":[\r\n" rows "\r\n]}"
+
+static int
+setup_docs(void **state)
+{
+	(void)setup(state);
+	door_create(d, "l");
+	door_expect(
+		d, "POST", "/l/_bulk_docs",
+		"{\"new_edits\":false,\"docs\":[{\"_id\":\"a\",\"_rev\":\"1-a\"},{\"_id\":\"b\","
+		"\"_rev\":\"1-b\",\"n\":2},{\"_id\":\"c\",\"_rev\":\"1-c\"},{\"_id\":\"d\","
+		"\"_rev\":\"1-d\",\"_deleted\":true},{\"_id\":\"_design/x\",\"_rev\":\"1-x\"},"
+		"{\"_id\":\"b\",\"_rev\":\"1-aa\"}]}",
+		201, "[]");
+	return 0;
+}
+
+static void
+all_docs_lists_in_byte_order(void **state)
+{
+	(void)state;
+	door_expect_body(
+		d, "GET", "/l/_all_docs", NULL, 200,
+		ROWS("4", "0",
+		     "{\"id\":\"_design/x\",\"key\":\"_design/x\",\"value\":{\"rev\":\"1-x\""
+		     "}},\r\n" ROW("a") ",\r\n" ROW("b") ",\r\n" ROW("c")));
+	door_expect_body(d, "GET", "/l/_all_docs?descending=true&limit=2", NULL, 200,
+			 ROWS("4", "0", ROW("c") ",\r\n" ROW("b")));
+	door_expect_body(d, "GET", "/l/_all_docs?limit=0", NULL, 200, ROWS("4", "0", ""));
+	door_expect_body(d, "GET", "/l/_all_docs?skip=3", NULL, 200, ROWS("4", "3", ROW("c")));
+	door_expect_body(d, "GET", "/l/_all_docs?skip=9", NULL, 200, ROWS("4", "4", ""));
+	door_request(d, "HEAD", "/l/_all_docs", NULL, NULL);
+	assert_int_equal(d->last.status, 200);
+}
+
+static void
+ranges_are_honoured(void **state)
+{
+	(void)state;
+	door_expect_body(d, "GET", "/l/_all_docs?startkey=%22b%22", NULL, 200,
+			 ROWS("4", "2", ROW("b") ",\r\n" ROW("c")));
+	door_expect_body(d, "GET", "/l/_all_docs?start_key=%22a%22&end_key=%22b%22", NULL, 200,
+			 ROWS("4", "1", ROW("a") ",\r\n" ROW("b")));
+	door_expect_body(d, "GET",
+			 "/l/_all_docs?startkey=%22a%22&endkey=%22b%22&inclusive_end=false", NULL,
+			 200, ROWS("4", "1", ROW("a")));
+	door_expect_body(d, "GET", "/l/_all_docs?startkey=%22b%22&endkey=%22a%22&descending=true",
+			 NULL, 200, ROWS("4", "1", ROW("b") ",\r\n" ROW("a")));
+	door_expect_body(d, "GET", "/l/_all_docs?key=%22b%22", NULL, 200, ROWS("4", "2", ROW("b")));
+	door_expect_body(d, "POST", "/l/_all_docs?limit=1", "{\"startkey\":\"b\"}", 200,
+			 ROWS("4", "2", ROW("b")));
+	door_expect(d, "GET", "/l/_all_docs?key=%22zz%22", NULL, 200, "\"rows\":[\r\n\r\n]}");
+	door_expect(d, "GET", "/l/_all_docs?key=1", NULL, 200, "\"rows\":[\r\n\r\n]}");
+	door_expect(d, "GET", "/l/_all_docs?startkey=1&endkey=%22a%22", NULL, 200, "_design/x");
+	door_expect(d, "GET", "/l/_all_docs?update_seq=true&limit=1", NULL, 200,
+		    ",\"update_seq\":\"");
+	door_expect_body(d, "GET", "/l/_design_docs", NULL, 200,
+			 ROWS("1", "0",
+			      "{\"id\":\"_design/x\",\"key\":\"_design/x\",\"value\":{\"rev\":"
+			      "\"1-x\"}}"));
+}
+
+static void
+documents_are_included(void **state)
+{
+	(void)state;
+	door_expect_body(d, "GET", "/l/_all_docs?key=%22b%22&include_docs=true", NULL, 200,
+			 ROWS("4", "2",
+			      "{\"id\":\"b\",\"key\":\"b\",\"value\":{\"rev\":\"1-b\"},\"doc\":{"
+			      "\"_id\":\"b\",\"_rev\":\"1-b\",\"n\":2}}"));
+	door_expect(d, "GET", "/l/_all_docs?key=%22b%22&include_docs=true&conflicts=true", NULL,
+		    200, "\"_conflicts\":[\"1-aa\"]");
+}
+
+static void
+keys_are_answered_one_by_one(void **state)
+{
+	(void)state;
+	door_expect_body(
+		d, "POST", "/l/_all_docs", "{\"keys\":[\"c\",\"nope\",\"d\",\"a\",7]}", 200,
+		ROWS("4", "null",
+		     ROW("c") ",\r\n{\"key\":\"nope\",\"error\":\"not_found\"},\r\n"
+			      "{\"id\":\"d\",\"key\":\"d\",\"value\":{\"rev\":\"1-d\","
+			      "\"deleted\":true}},\r\n" ROW("a") ",\r\n{\"key\":7,"
+								 "\"error\":\"not_found\"}"));
+	door_expect(d, "POST", "/l/_all_docs?include_docs=true", "{\"keys\":[\"d\"]}", 200,
+		    "\"deleted\":true},\"doc\":null}");
+	door_expect_body(d, "GET", "/l/_all_docs?keys=[%22c%22,%22a%22]&descending=true", NULL, 200,
+			 ROWS("4", "null", ROW("a") ",\r\n" ROW("c")));
+	door_expect_body(d, "POST", "/l/_all_docs",
+			 "{\"keys\":[\"a\",\"b\",\"c\"],\"skip\":1,"
+			 "\"limit\":1}",
+			 200, ROWS("4", "null", ROW("b")));
+	door_expect_body(d, "POST", "/l/_all_docs", "{\"keys\":[]}", 200, ROWS("4", "null", ""));
+	door_expect(d, "POST", "/l/_all_docs", "{\"keys\":[\"a\"],\"startkey\":\"a\"}", 400,
+		    "{\"error\":\"query_parse_error\",\"reason\":\"`keys` is incompatible with "
+		    "`key`, `start_key` and `end_key`\"}");
+	door_expect(d, "POST", "/l/_all_docs", "{\"keys\":1}", 400,
+		    "`keys` body member must be an array.");
+	door_expect(d, "GET", "/l/_all_docs?keys=1", NULL, 400,
+		    "`keys` parameter must be an array.");
+}
+
+static void
+parameters_that_make_no_sense_are_refused(void **state)
+{
+	(void)state;
+	door_expect(d, "GET", "/l/_all_docs?limit=x", NULL, 400,
+		    "{\"error\":\"query_parse_error\",\"reason\":\"Invalid value for integer: "
+		    "\\\"x\\\"\"}");
+	door_expect(d, "GET", "/l/_all_docs?skip=-1", NULL, 400,
+		    "Invalid value for positive integer");
+	door_expect(d, "GET", "/l/_all_docs?descending=maybe", NULL, 400,
+		    "Invalid boolean parameter: \\\"maybe\\\"");
+	door_expect(d, "GET", "/l/_all_docs?startkey=b", NULL, 400, "invalid UTF-8 JSON");
+	door_expect(d, "GET", "/l/_all_docs?reduce=true", NULL, 400,
+		    "Reduce is invalid for map-only views.");
+	door_expect(d, "GET", "/none/_all_docs", NULL, 404, "Database does not exist.");
+	door_request(d, "POST", "/l/_all_docs", "Content-Type: text/plain\r\n", "{}");
+	assert_int_equal(d->last.status, 415);
+}
+
+static void
+several_queries_are_answered_together(void **state)
+{
+	(void)state;
+	door_expect_body(d, "POST", "/l/_all_docs/queries",
+			 "{\"queries\":[{\"keys\":[\"a\"]},{\"startkey\":\"c\",\"limit\":1}]}", 200,
+			 "{\"results\":[\r\n" ROWS("4", "null", ROW("a")) ",\r\n" ROWS(
+				 "4", "3", ROW("c")) "\r\n]}");
+	door_expect(d, "POST", "/l/_all_docs/queries", "{}", 400,
+		    "POST body must include `queries` parameter.");
+	door_expect(d, "GET", "/l/_all_docs/queries", NULL, 405, "Only POST allowed");
+}
+
+static void
+databases_are_listed_by_name(void **state)
+{
+	(void)state;
+	door_create(d, "zz1");
+	door_create(d, "zz2");
+	door_create(d, "zz3");
+	door_expect_body(d, "GET", "/_all_dbs", NULL, 200, "[\"l\",\"zz1\",\"zz2\",\"zz3\"]");
+	door_expect_body(d, "GET", "/_all_dbs?descending=true&limit=2", NULL, 200,
+			 "[\"zz3\",\"zz2\"]");
+	door_expect_body(d, "GET", "/_all_dbs?startkey=%22zz1%22&endkey=%22zz2%22", NULL, 200,
+			 "[\"zz1\",\"zz2\"]");
+	door_expect_body(d, "GET", "/_all_dbs?skip=3", NULL, 200, "[\"zz3\"]");
+	door_expect_body(d, "GET", "/_all_dbs?limit=0", NULL, 200, "[]");
+	door_expect(d, "GET", "/_all_dbs?limit=x", NULL, 400, "query_parse_error");
+	door_expect(d, "POST", "/_dbs_info", "{\"keys\":[\"l\",\"none\"]}", 200,
+		    "[{\"key\":\"l\",\"info\":{\"db_name\":\"l\"");
+	door_has(d, ",{\"key\":\"none\",\"error\":\"not_found\"}]");
+	door_expect(d, "GET", "/_dbs_info?startkey=%22zz3%22", NULL, 200,
+		    "[{\"key\":\"zz3\",\"info\":{\"db_name\":\"zz3\"");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_docs_lists_in_byte_order),
+		cmocka_unit_test(ranges_are_honoured),
+		cmocka_unit_test(documents_are_included),
+		cmocka_unit_test(keys_are_answered_one_by_one),
+		cmocka_unit_test(parameters_that_make_no_sense_are_refused),
+		cmocka_unit_test(several_queries_are_answered_together),
+		cmocka_unit_test(databases_are_listed_by_name),
+	};
+
+	return cmocka_run_group_tests_name("couch listings", tests, setup_docs, teardown);
+}
