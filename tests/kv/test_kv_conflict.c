@@ -1,0 +1,358 @@
+/* What may commit beside what: the anomalies that strict serializability rules out, by name. */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Both read and then write what they read: the second must not undo the first. */
+static void
+lost_update_is_refused(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+	struct kv_tx *b = begin(store_of(state));
+
+	assert_get(a, "t/n", NULL);
+	assert_get(b, "t/n", NULL);
+	put(a, "t/n", "1");
+	put(b, "t/n", "1");
+	commit(a);
+	assert_int_equal(try_commit(b), STATUS_TX_CONFLICT);
+}
+
+/* Each writes what the other has read. */
+static void
+write_skew_is_refused(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+	struct kv_tx *b = begin(store_of(state));
+
+	assert_get(a, "t/x", NULL);
+	put(a, "t/y", "1");
+	assert_get(b, "t/y", NULL);
+	put(b, "t/x", "1");
+	commit(a);
+	assert_int_equal(try_commit(b), STATUS_TX_CONFLICT);
+	assert_stored(store_of(state), "t/x", NULL);
+}
+
+/* A key appears in a range that was read without it. */
+static void
+phantom_is_refused(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+
+	assert_range(a, "t/a", "t/c", NULL, "");
+	put(a, "t/count", "0");
+	put_now(store_of(state), "t/b", "1");
+	assert_int_equal(try_commit(a), STATUS_TX_CONFLICT);
+}
+
+static void
+key_beside_the_range_read_does_not_conflict(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+
+	assert_range(a, "t/b", "t/c", NULL, "");
+	put(a, "t/count", "0");
+	put_now(store_of(state), "t/a", "1");
+	put_now(store_of(state), "t/c", "1");
+	commit(a);
+}
+
+/* A limited read has read up to its last pair and no further. */
+static void
+limited_range_conflicts_up_to_its_last_key(void **state)
+{
+	const struct kv_range_options first = { .limit = 1 };
+	const struct kv_range_options last = { .limit = 1, .reverse = true };
+	struct kv_tx *forward;
+	struct kv_tx *backward;
+
+	put_now(store_of(state), "t/b", "1");
+	put_now(store_of(state), "t/d", "1");
+	forward = begin(store_of(state));
+	backward = begin(store_of(state));
+	assert_range(forward, "t/", "t/z", &first, "t/b=1+");
+	assert_range(backward, "t/", "t/z", &last, "t/d=1+");
+	put(forward, "t/zf", "");
+	put(backward, "t/zb", "");
+	put_now(store_of(state), "t/c", "1");
+	commit(forward);
+	commit(backward);
+
+	forward = begin(store_of(state));
+	backward = begin(store_of(state));
+	assert_range(forward, "t/", "t/z", &first, "t/b=1+");
+	assert_range(backward, "t/", "t/z", &last, "t/d=1+");
+	put(forward, "t/zf", "");
+	put(backward, "t/zb", "");
+	put_now(store_of(state), "t/b", "2");
+	put_now(store_of(state), "t/d", "2");
+	assert_int_equal(try_commit(forward), STATUS_TX_CONFLICT);
+	assert_int_equal(try_commit(backward), STATUS_TX_CONFLICT);
+}
+
+static void
+cleared_range_conflicts_with_a_read_inside(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+	struct kv_tx *b = begin(store_of(state));
+
+	assert_get(a, "t/m", NULL);
+	put(a, "t/z", "1");
+	assert_ok(kv_clear_range(b, STR("t/a"), STR("t/n")));
+	commit(b);
+	assert_int_equal(try_commit(a), STATUS_TX_CONFLICT);
+}
+
+static void
+snapshot_reads_do_not_conflict(void **state)
+{
+	const struct kv_range_options snapshot = { .mode = KV_SNAPSHOT };
+	struct kv_tx *a = begin(store_of(state));
+
+	assert_ok(kv_future_wait(kv_get(a, STR("t/n"), KV_SNAPSHOT)));
+	assert_range(a, "t/", "t/n", &snapshot, "");
+	put(a, "t/x", "1");
+	put_now(store_of(state), "t/n", "1");
+	put_now(store_of(state), "t/m", "1");
+	commit(a);
+}
+
+static void
+reading_own_write_does_not_conflict(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+
+	put(a, "t/n", "mine");
+	assert_get(a, "t/n", "mine");
+	put_now(store_of(state), "t/n", "theirs");
+	commit(a);
+	assert_stored(store_of(state), "t/n", "mine");
+}
+
+static void
+blind_writes_never_conflict(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+	struct kv_tx *b = begin(store_of(state));
+
+	for (int i = 0; i < 10; i++) {
+		put(a, "t/n", "a");
+		put(b, "t/n", "b");
+		assert_ok(kv_atomic(a, KV_ADD, STR("t/c"), STR("\1")));
+		assert_ok(kv_atomic(b, KV_ADD, STR("t/c"), STR("\1")));
+	}
+	commit(a);
+	commit(b);
+	assert_stored(store_of(state), "t/n", "b");
+	assert_stored(store_of(state), "t/c", "\x14");
+}
+
+static void
+reader_without_writes_always_commits(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+
+	assert_get(a, "t/n", NULL);
+	put_now(store_of(state), "t/n", "1");
+	assert_get(a, "t/n", NULL);
+	commit(a);
+}
+
+static void
+reading_an_atomically_changed_key_conflicts(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+
+	assert_ok(kv_atomic(a, KV_ADD, STR("t/n"), STR("\1")));
+	assert_get(a, "t/n", "\1");
+	put_now(store_of(state), "t/n", "\5");
+	assert_int_equal(try_commit(a), STATUS_TX_CONFLICT);
+	assert_stored(store_of(state), "t/n", "\5");
+}
+
+static void
+read_conflict_by_hand_conflicts(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+
+	assert_ok(kv_add_read_conflict_range(a, STR("t/a"), STR("t/c")));
+	put(a, "t/x", "1");
+	put_now(store_of(state), "t/b", "1");
+	assert_int_equal(try_commit(a), STATUS_TX_CONFLICT);
+}
+
+static void
+write_conflict_by_hand_conflicts_without_writing(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+	struct kv_tx *b = begin(store_of(state));
+
+	assert_get(a, "t/b", NULL);
+	put(a, "t/x", "1");
+	assert_ok(kv_add_write_conflict_range(b, STR("t/a"), STR("t/c")));
+	commit(b);
+	assert_int_equal(try_commit(a), STATUS_TX_CONFLICT);
+	assert_stored(store_of(state), "t/b", NULL);
+}
+
+static void
+stamped_key_conflicts_with_a_range_read(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+	struct kv_tx *b = begin(store_of(state));
+
+	assert_range(a, "t/s", "t/t", NULL, "");
+	put(a, "t/x", "1");
+	assert_ok(kv_set_versionstamped_key(b, STR("t/s.........."), 3, STR("")));
+	commit(b);
+	assert_int_equal(try_commit(a), STATUS_TX_CONFLICT);
+}
+
+/* Commits of one group are judged against each other, in their order. */
+static void
+transactions_of_one_batch_conflict_with_each_other(void **state)
+{
+	enum {
+		TXS = 50,
+	};
+	struct kv_tx *tx[TXS];
+	struct kv_future *f[TXS];
+	int good = 0;
+
+	for (int i = 0; i < TXS; i++) {
+		tx[i] = begin(store_of(state));
+		assert_get(tx[i], "t/n", NULL);
+		put(tx[i], "t/n", "1");
+	}
+	for (int i = 0; i < TXS; i++)
+		f[i] = kv_commit(tx[i]);
+	for (int i = 0; i < TXS; i++) {
+		enum status status = kv_future_wait(f[i]);
+
+		assert_true(status == STATUS_OK || status == STATUS_TX_CONFLICT);
+		good += status == STATUS_OK;
+		kv_tx_free(tx[i]);
+	}
+	assert_int_equal(good, 1);
+}
+
+/* Stamps and atomic operations of commits that were made together. */
+static void
+transactions_of_one_batch_have_their_own_stamps(void **state)
+{
+	enum {
+		TXS = 50,
+	};
+	struct kv_tx *tx[TXS];
+	struct kv_future *f[TXS];
+	struct kv_range range;
+	char sum[2] = { TXS, 0 };
+	struct kv_tx *reader;
+
+	for (int i = 0; i < TXS; i++) {
+		tx[i] = begin(store_of(state));
+		assert_ok(kv_set_versionstamped_key(tx[i], STR("t/s.........."), 3, STR("")));
+		assert_ok(kv_atomic(tx[i], KV_ADD, STR("t/n"), STR("\1")));
+	}
+	for (int i = 0; i < TXS; i++)
+		f[i] = kv_commit(tx[i]);
+	for (int i = 0; i < TXS; i++)
+		assert_ok(kv_future_wait(f[i]));
+	reader = begin_read(store_of(state));
+	f[0] = kv_get_range(reader, STR("t/s"), STR("t/t"), NULL);
+	assert_ok(kv_future_wait(f[0]));
+	range = kv_future_range(f[0]);
+	assert_int_equal(range.count, TXS);
+	for (int i = 0; i < TXS; i++) {
+		uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES];
+
+		/* Commits of one thread are answered in the order they were asked for. */
+		assert_ok(kv_versionstamp(tx[i], stamp));
+		assert_memory_equal(range.pairs[i].key.ptr + 3, stamp, sizeof(stamp));
+		kv_tx_free(tx[i]);
+	}
+	assert_get(reader, "t/n", sum);
+	kv_tx_free(reader);
+}
+
+/* Clears of a range that somebody else is filling at the same time, in both orders. */
+static void
+range_clear_meets_keys_committed_since(void **state)
+{
+	struct kv_tx *clear;
+	struct kv_tx *fill;
+	struct kv_future *f[2];
+
+	put_now(store_of(state), "t/a", "1");
+	clear = begin(store_of(state));
+	assert_ok(kv_future_wait(kv_get(clear, STR("t/x"), KV_SNAPSHOT)));
+	put_now(store_of(state), "t/b", "2");
+	assert_ok(kv_clear_range(clear, STR("t/"), STR("t0")));
+	commit(clear);
+	assert_stored(store_of(state), "t/a", NULL);
+	assert_stored(store_of(state), "t/b", NULL);
+
+	for (int i = 0; i < 100; i++) {
+		fill = begin(store_of(state));
+		clear = begin(store_of(state));
+		put(fill, "t/c", "3");
+		assert_ok(kv_atomic(fill, KV_ADD, STR("t/d"), STR("\1")));
+		assert_ok(kv_clear_range(clear, STR("t/"), STR("t0")));
+		f[0] = kv_commit(fill);
+		f[1] = kv_commit(clear);
+		assert_ok(kv_future_wait(f[1]));
+		assert_ok(kv_future_wait(f[0]));
+		kv_tx_free(fill);
+		kv_tx_free(clear);
+		fill = begin_read(store_of(state));
+		assert_range(fill, "t/", "t0", NULL, "");
+		kv_tx_free(fill);
+	}
+}
+
+static void
+own_write_before_a_range_clear_is_cleared(void **state)
+{
+	struct kv_tx *tx = begin(store_of(state));
+
+	put(tx, "t/a", "1");
+	assert_ok(kv_atomic(tx, KV_ADD, STR("t/b"), STR("\1")));
+	assert_ok(kv_set_versionstamped_key(tx, STR("t/s.........."), 3, STR("")));
+	assert_ok(kv_clear_range(tx, STR("t/"), STR("t/t")));
+	assert_ok(kv_atomic(tx, KV_ADD, STR("t/c"), STR("\1")));
+	commit(tx);
+	tx = begin_read(store_of(state));
+	assert_range(tx, "t/", "t0", NULL, "t/c=\1");
+	kv_tx_free(tx);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(lost_update_is_refused),
+		T(write_skew_is_refused),
+		T(phantom_is_refused),
+		T(key_beside_the_range_read_does_not_conflict),
+		T(limited_range_conflicts_up_to_its_last_key),
+		T(cleared_range_conflicts_with_a_read_inside),
+		T(snapshot_reads_do_not_conflict),
+		T(reading_own_write_does_not_conflict),
+		T(blind_writes_never_conflict),
+		T(reader_without_writes_always_commits),
+		T(reading_an_atomically_changed_key_conflicts),
+		T(read_conflict_by_hand_conflicts),
+		T(write_conflict_by_hand_conflicts_without_writing),
+		T(stamped_key_conflicts_with_a_range_read),
+		T(transactions_of_one_batch_conflict_with_each_other),
+		T(transactions_of_one_batch_have_their_own_stamps),
+		T(range_clear_meets_keys_committed_since),
+		T(own_write_before_a_range_clear_is_cleared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
