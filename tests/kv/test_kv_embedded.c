@@ -1,0 +1,625 @@
+/* What is the embedded engine's own: its directory, restarts, crashes, a failing disk, fibers. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <rocksdb/c.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "kv/keyspace.h"
+#include "kv/tuple.h"
+
+static int
+dir_setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	fixture_make_dir(f);
+	*state = f;
+	return 0;
+}
+
+static int
+dir_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_remove_dir(f);
+	free(f);
+	return 0;
+}
+
+static const char *
+url_of(void **state)
+{
+	return ((struct fixture *)*state)->url;
+}
+
+static const struct kv_options fresh = { .create = true, .no_sync = true };
+
+static enum status
+open_status(const char *url, struct kv_options options, struct err *err)
+{
+	struct kv_store *store;
+	enum status status = kv_open(url, &options, &store, err);
+
+	assert_int_not_equal(status, STATUS_OK);
+	assert_int_equal(err->status, status);
+	return status;
+}
+
+/* ---- The directory ---- */
+
+static void
+missing_store_is_not_found(void **state)
+{
+	char url[400];
+	struct err err = { 0 };
+
+	snprintf(url, sizeof(url), "%s/absent", url_of(state));
+	assert_int_equal(open_status(url, (struct kv_options){ 0 }, &err), STATUS_NOT_FOUND);
+	assert_non_null(strstr(err.text, "absent"));
+	assert_int_equal(
+		open_status(url, (struct kv_options){ .create = true, .read_only = true }, &err),
+		STATUS_NOT_FOUND);
+	/* An empty directory is no store either. */
+	assert_int_equal(open_status(url_of(state), (struct kv_options){ 0 }, &err),
+			 STATUS_NOT_FOUND);
+	assert_int_equal(open_status("embedded:/dev/null", fresh, &err), STATUS_INVALID);
+}
+
+static void
+second_opening_finds_it_locked(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct err err = { 0 };
+
+	assert_int_equal(open_status(url_of(state), fresh, &err), STATUS_LOCKED);
+	assert_non_null(strstr(err.text, "in use"));
+	kv_close(store);
+	kv_close(fixture_open(url_of(state), fresh));
+}
+
+static void
+foreign_database_is_refused(void **state)
+{
+	const struct fixture *f = *state;
+	rocksdb_options_t *o = rocksdb_options_create();
+	rocksdb_writeoptions_t *w = rocksdb_writeoptions_create();
+	struct err err = { 0 };
+	char *error = NULL;
+	rocksdb_t *db;
+
+	rocksdb_options_set_create_if_missing(o, 1);
+	db = rocksdb_open(o, f->dir, &error);
+	assert_null(error);
+	rocksdb_put(db, w, "a", 1, "b", 1, &error);
+	assert_null(error);
+	rocksdb_close(db);
+	rocksdb_options_destroy(o);
+	rocksdb_writeoptions_destroy(w);
+	assert_int_equal(open_status(f->url, fresh, &err), STATUS_CORRUPT);
+}
+
+static void
+newer_format_is_refused(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct buf key = BUF_INIT(64);
+	struct buf value = BUF_INIT(64);
+	struct kv_tx *tx = begin(store);
+	struct err err = { 0 };
+
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, KV_ROOT_FORMAT);
+	tuple_put_u64(&value, 2);
+	assert_ok(kv_set(tx, buf_str(&key), buf_str(&value)));
+	commit(tx);
+	kv_close(store);
+	assert_int_equal(open_status(url_of(state), fresh, &err), STATUS_UNSUPPORTED);
+	buf_release(&key);
+	buf_release(&value);
+}
+
+static void
+read_only_store_reads_and_refuses_writes(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct kv_tx *tx;
+
+	put_now(store, "t/a", "1");
+	kv_close(store);
+	store = fixture_open(url_of(state), (struct kv_options){ .read_only = true });
+	tx = begin(store);
+	assert_get(tx, "t/a", "1");
+	assert_int_equal(kv_set(tx, STR("t/a"), STR("2")), STATUS_FORBIDDEN);
+	commit(tx);
+	kv_close(store);
+}
+
+/* ---- Restarts ---- */
+
+static void
+committed_data_is_there_after_a_restart(void **state)
+{
+	uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES];
+	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+	uint64_t last = 0;
+
+	for (int i = 0; i < 5; i++) {
+		struct kv_store *store = fixture_open(url_of(state), fresh);
+		struct kv_tx *tx = begin(store);
+		uint64_t version;
+
+		assert_ok(kv_get_read_version(tx, &version));
+		assert_true(version >= last);
+		assert_get(tx, "t/a", i ? "1" : NULL);
+		assert_ok(kv_get_metadata_version(tx, metadata));
+		if (i)
+			assert_memory_equal(metadata, stamp, sizeof(stamp));
+		put(tx, "t/a", "1");
+		assert_ok(kv_touch_metadata_version(tx));
+		assert_ok(kv_future_wait(kv_commit(tx)));
+		assert_ok(kv_committed_version(tx, &version));
+		assert_ok(kv_versionstamp(tx, stamp));
+		assert_true(version > last);
+		last = version;
+		kv_tx_free(tx);
+		kv_close(store);
+	}
+}
+
+/* ---- Crashes ---- */
+
+enum {
+	WRITERS = 4,
+	KILLS = 3,
+	RUN_MS = 150,
+	LEAVES = 20, /* keys of one transaction */
+};
+
+struct writer {
+	struct kv_store *store;
+	int id;
+	int pipe;
+};
+
+/* Each transaction of writer w rewrites w's leaves with one number; acknowledged ones are told. */
+static void *
+write_until_killed(void *arg)
+{
+	struct writer *w = arg;
+
+	for (uint32_t n = 1;; n++) {
+		struct kv_tx *tx;
+		uint32_t ack[2] = { (uint32_t)w->id, n };
+		char key[32];
+
+		if (kv_begin(w->store, KV_TX_READ_WRITE, &tx) != STATUS_OK)
+			abort();
+		for (int i = 0; i < LEAVES; i++) {
+			snprintf(key, sizeof(key), "t/%d/%02d", w->id, i);
+			if (kv_set(tx, str_from_cstr(key), str_of(&n, sizeof(n))) != STATUS_OK)
+				abort();
+		}
+		if (kv_future_wait(kv_commit(tx)) != STATUS_OK ||
+		    write(w->pipe, ack, sizeof(ack)) != (ssize_t)sizeof(ack))
+			abort();
+		kv_tx_free(tx);
+	}
+	return NULL;
+}
+
+static void
+run_child(const char *url, int out)
+{
+	struct kv_store *store = fixture_open(url, (struct kv_options){ .create = true });
+	struct writer writers[WRITERS];
+	pthread_t threads[WRITERS];
+
+	for (int i = 0; i < WRITERS; i++) {
+		writers[i] = (struct writer){ store, i, out };
+		pthread_create(&threads[i], NULL, write_until_killed, &writers[i]);
+	}
+	pthread_join(threads[0], NULL);
+}
+
+static void
+read_acknowledged(int in, uint32_t last[WRITERS])
+{
+	uint32_t ack[2];
+
+	while (read(in, ack, sizeof(ack)) == (ssize_t)sizeof(ack))
+		last[ack[0]] = ack[1];
+}
+
+static void
+check_after_kill(const char *url, const uint32_t last[WRITERS])
+{
+	struct kv_store *store = fixture_open(url, (struct kv_options){ .create = true });
+	struct kv_tx *tx = begin_read(store);
+
+	for (int w = 0; w < WRITERS; w++) {
+		char begin_key[16];
+		char end_key[16];
+		struct kv_range range;
+		struct kv_future *f;
+		uint32_t n;
+
+		snprintf(begin_key, sizeof(begin_key), "t/%d/", w);
+		snprintf(end_key, sizeof(end_key), "t/%d0", w);
+		f = kv_get_range(tx, str_from_cstr(begin_key), str_from_cstr(end_key), NULL);
+		assert_ok(kv_future_wait(f));
+		range = kv_future_range(f);
+		if (range.count == 0) {
+			assert_int_equal(last[w], 0);
+			continue;
+		}
+		assert_int_equal(range.count, LEAVES);
+		memcpy(&n, range.pairs[0].value.ptr, sizeof(n));
+		/* Nothing acknowledged is lost, at most the one under way is there as well... */
+		assert_true(n == last[w] || n == last[w] + 1);
+		/* ...and no half of it. */
+		for (size_t i = 1; i < range.count; i++)
+			assert_memory_equal(range.pairs[i].value.ptr, &n, sizeof(n));
+	}
+	kv_tx_free(tx);
+	kv_close(store);
+}
+
+static void
+kill_loses_nothing_acknowledged_and_shows_no_half(void **state)
+{
+	uint32_t total = 0;
+
+	for (int round = 0; round < KILLS; round++) {
+		uint32_t last[WRITERS] = { 0 };
+		struct kv_store *store = fixture_open(url_of(state), fresh);
+		struct kv_tx *tx = begin(store);
+		struct event never;
+		int fds[2];
+		pid_t pid;
+
+		assert_ok(kv_clear_range(tx, STR("t/"), STR("t0")));
+		commit(tx);
+		kv_close(store);
+		assert_int_equal(pipe(fds), 0);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			close(fds[0]);
+			run_child(url_of(state), fds[1]);
+			_exit(1);
+		}
+		close(fds[1]);
+		event_init(&never);
+		event_wait(&never, clock_after_ms(RUN_MS + (uint64_t)round * 37));
+		kill(pid, SIGKILL);
+		read_acknowledged(fds[0], last);
+		waitpid(pid, NULL, 0);
+		close(fds[0]);
+		check_after_kill(url_of(state), last);
+		for (int w = 0; w < WRITERS; w++)
+			total += last[w];
+	}
+	assert_true(total > 0);
+}
+
+/* ---- A failing disk ---- */
+
+static void
+failed_write_is_never_acknowledged_and_stops_the_store(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), (struct kv_options){ .create = true });
+	char *bytes = calloc(1, KV_LIMIT_VALUE_BYTES);
+	struct rlimit before;
+	struct rlimit small;
+	struct kv_tx *tx;
+
+	put_now(store, "t/a", "1");
+	/* Files cannot grow past this: the log refuses what comes next, as on a full disk. */
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 64 * 1024;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	tx = begin(store);
+	put(tx, "t/b", "2");
+	for (int i = 0; i < 5; i++) {
+		char key[4] = { 't', '/', 'x', (char)i };
+
+		assert_ok(kv_set(tx, str_of(key, 4), str_of(bytes, KV_LIMIT_VALUE_BYTES)));
+	}
+	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_IO);
+	assert_true(kv_tx_error(tx)[0] != '\0');
+	kv_tx_free(tx);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	/* The disk is well again, but nobody knows what is on it. */
+	tx = begin(store);
+	assert_get(tx, "t/a", "1");
+	assert_get(tx, "t/b", NULL);
+	put(tx, "t/c", "3");
+	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_IO);
+	assert_non_null(strstr(kv_tx_error(tx), "reopened"));
+	kv_tx_free(tx);
+	kv_close(store);
+
+	store = fixture_open(url_of(state), fresh);
+	assert_stored(store, "t/a", "1");
+	assert_stored(store, "t/c", NULL);
+	put_now(store, "t/c", "3");
+	kv_close(store);
+	free(bytes);
+}
+
+/* The newest log of the store. */
+static void
+log_path(const struct fixture *f, char *ret, size_t size)
+{
+	char command[400];
+	FILE *ls;
+
+	snprintf(command, sizeof(command), "ls -S %s/*.log", f->dir);
+	ls = popen(command, "r");
+	assert_non_null(ls);
+	assert_non_null(fgets(ret, (int)size, ls));
+	pclose(ls);
+	ret[strcspn(ret, "\n")] = '\0';
+}
+
+/* Damage in the middle of the log must not pass for its end. */
+static void
+damaged_log_is_corrupt_and_not_a_shorter_history(void **state)
+{
+	const struct fixture *f = *state;
+	struct kv_store *store = fixture_open(f->url, fresh);
+	char path[400];
+	struct err err = { 0 };
+	int fd;
+
+	kv_close(store);
+	/* A process that goes without closing leaves everything in the log. */
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		store = fixture_open(f->url, (struct kv_options){ 0 });
+		for (int i = 0; i < 50; i++)
+			put_now(store, "t/a", "a value that takes some room in the log");
+		kill(getpid(), SIGKILL);
+	}
+	waitpid(pid, NULL, 0);
+	log_path(f, path, sizeof(path));
+	fd = open(path, O_RDWR);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, "damage", 6, 1000), 6);
+	close(fd);
+	assert_int_equal(open_status(f->url, (struct kv_options){ 0 }, &err), STATUS_CORRUPT);
+}
+
+/* ---- Bounds ---- */
+
+static void
+transaction_that_outlives_the_resolver_is_too_old(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct kv_tx *old = begin(store);
+	struct kv_tx *reader = begin_read(store);
+	static char key[KV_LIMIT_KEY_BYTES];
+
+	assert_get(old, "t/a", NULL);
+	assert_get(reader, "t/a", NULL);
+	put(old, "t/b", "1");
+	memset(key, 't', sizeof(key));
+	for (int i = 0; i < 8; i++) {
+		struct kv_tx *tx = begin(store);
+
+		for (int j = 0; j < 600; j++) {
+			snprintf(key + 2, 16, "%d/%03d", i, j);
+			assert_ok(kv_set(tx, str_of(key, sizeof(key)), STR("")));
+		}
+		commit(tx);
+	}
+	assert_int_equal(try_commit(old), STATUS_TX_TOO_OLD);
+	/* Reading goes on for as long as it likes. */
+	assert_get(reader, "t/a", NULL);
+	kv_tx_free(reader);
+	kv_close(store);
+}
+
+static void
+long_reading_transaction_does_not_grow(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct kv_tx *tx;
+
+	put_now(store, "t/a", "a value of some bytes");
+	tx = begin_read(store);
+	/* All answers together exceed what a transaction may hold by far. */
+	for (int i = 0; i < 600000; i++) {
+		struct kv_future *f = kv_get(tx, STR("t/a"), KV_READ);
+
+		assert_ok(kv_future_wait(f));
+		kv_future_free(f);
+	}
+	kv_tx_free(tx);
+	kv_close(store);
+}
+
+/* ---- Short of memory ---- */
+
+static enum status
+use_everything(struct kv_store *store)
+{
+	struct kv_future *watch;
+	struct kv_tx *tx = NULL;
+	struct kv_scan scan;
+	struct kv_pair pair;
+	enum status status;
+
+	TRY(kv_begin(store, KV_TX_READ_WRITE, &tx));
+	status = kv_set(tx, STR("t/a"), STR("1"));
+	if (status == STATUS_OK)
+		status = kv_atomic(tx, KV_ADD, STR("t/n"), STR("\1"));
+	if (status == STATUS_OK)
+		status = get_status(tx, STR("t/b"));
+	if (status == STATUS_OK)
+		status = kv_clear_range(tx, STR("t/c"), STR("t/d"));
+	watch = kv_watch(tx, STR("t/w"));
+	if (status == STATUS_OK)
+		status = kv_scan_init(&scan, tx, STR("t/"), STR("t0"), NULL);
+	if (status == STATUS_OK) {
+		while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)
+			;
+		status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+		kv_scan_release(&scan);
+	}
+	if (status == STATUS_OK)
+		status = kv_future_wait(kv_commit(tx));
+	kv_future_free(watch);
+	kv_tx_free(tx);
+	return status;
+}
+
+static void
+every_failed_allocation_is_reported(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	enum status status = STATUS_NOMEM;
+	char *big = calloc(1, 6000);
+	struct kv_tx *tx = begin(store);
+	int n;
+
+	/* Too large an answer for the transaction's own memory. */
+	assert_ok(kv_set(tx, STR("t/b"), str_of(big, 6000)));
+	commit(tx);
+	for (n = 1; status != STATUS_OK; n++) {
+		assert_true(n < 1000);
+		mem_fail_after((uint64_t)n);
+		status = use_everything(store);
+		mem_fail_after(0);
+		assert_true(status == STATUS_OK || status == STATUS_NOMEM);
+	}
+	assert_true(n > 5);
+	free(big);
+	kv_close(store);
+
+	/* Opening, too. */
+	status = STATUS_NOMEM;
+	for (n = 1; status != STATUS_OK; n++) {
+		struct err err;
+
+		assert_true(n < 1000);
+		mem_fail_after((uint64_t)n);
+		status = kv_open(url_of(state), &fresh, &store, &err);
+		mem_fail_after(0);
+		assert_true(status == STATUS_OK || status == STATUS_NOMEM);
+	}
+	assert_true(n > 3);
+	kv_close(store);
+}
+
+/* ---- Fibers ---- */
+
+/* A waiter that counts what is offloaded, and offloads it to another thread. */
+struct counting_waiter {
+	struct waiter base;
+	int offloads;
+};
+
+struct call {
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void *
+call_run(void *arg)
+{
+	struct call *c = arg;
+
+	c->fn(c->arg);
+	return NULL;
+}
+
+static void
+counting_offload(struct waiter *w, void (*fn)(void *arg), void *arg)
+{
+	struct call c = { fn, arg };
+	pthread_t t;
+
+	((struct counting_waiter *)w)->offloads++;
+	assert_int_equal(pthread_create(&t, NULL, call_run, &c), 0);
+	pthread_join(t, NULL);
+}
+
+static void
+counting_destroy(struct waiter *w)
+{
+	(void)w;
+}
+
+static void
+fiber_leaves_the_disk_to_others_and_reads_memory_itself(void **state)
+{
+	static const struct waiter_ops ops = { .offload = counting_offload,
+					       .destroy = counting_destroy };
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct counting_waiter w = { .offloads = 0 };
+	static char filling[20000];
+	struct kv_tx *tx;
+
+	put_now(store, "t/a", "1");
+	put_now(store, "t/b", "2");
+	/* Opening reads the first and the last block: keeps these keys out of both. */
+	memset(filling, '.', sizeof(filling) - 1);
+	put_now(store, "s", filling);
+	put_now(store, "u", filling);
+	kv_close(store);
+	/* Opening empties the log into a file, and nothing of that is cached yet. */
+	store = fixture_open(url_of(state), fresh);
+	waiter_init(&w.base, &ops);
+	tx = begin_read(store);
+	waiter_set_current(&w.base);
+	assert_get(tx, "t/a", "1");
+	assert_true(w.offloads > 0);
+	assert_range(tx, "t/", "t0", NULL, "t/a=1 t/b=2");
+	w.offloads = 0;
+	assert_get(tx, "t/b", "2");
+	assert_range(tx, "t/", "t0", &(struct kv_range_options){ .reverse = true }, "t/b=2 t/a=1");
+	assert_int_equal(w.offloads, 0);
+	waiter_set_current(NULL);
+	kv_tx_free(tx);
+	kv_close(store);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, dir_setup, dir_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(missing_store_is_not_found),
+		T(second_opening_finds_it_locked),
+		T(foreign_database_is_refused),
+		T(newer_format_is_refused),
+		T(read_only_store_reads_and_refuses_writes),
+		T(committed_data_is_there_after_a_restart),
+		T(kill_loses_nothing_acknowledged_and_shows_no_half),
+		T(failed_write_is_never_acknowledged_and_stops_the_store),
+		T(damaged_log_is_corrupt_and_not_a_shorter_history),
+		T(transaction_that_outlives_the_resolver_is_too_old),
+		T(long_reading_transaction_does_not_grow),
+		T(every_failed_allocation_is_reported),
+		T(fiber_leaves_the_disk_to_others_and_reads_memory_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

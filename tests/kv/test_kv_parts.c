@@ -1,0 +1,236 @@
+/* The embedded engine's data structures, each against something too simple to be wrong. */
+#include "fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rand.h"
+#include "kv/embedded/resolver.h"
+#include "kv/embedded/span.h"
+#include "kv/embedded/tree.h"
+
+enum {
+	KEYS = 60,
+	STEPS = 20000,
+};
+
+/* Key i; for odd ones the very next key after the one before. */
+static struct str
+key_of(int i, char ret[4])
+{
+	ret[0] = (char)('a' + i / 20);
+	ret[1] = (char)('a' + i % 20 / 2);
+	ret[2] = '\0';
+	return str_of(ret, i % 2 ? 3 : 2);
+}
+
+static struct rand_seq
+seeded(void)
+{
+	struct rand_seq r = { test_seed() };
+
+	print_message("# FROND_TEST_SEED=%llu\n", (unsigned long long)r.state);
+	return r;
+}
+
+/* ---- The tree ---- */
+
+static void
+tree_keeps_keys_in_order(void **state)
+{
+	struct rand_seq r = seeded();
+	struct tree_node nodes[KEYS];
+	char keys[KEYS][4];
+	bool in[KEYS] = { 0 };
+	struct tree tree;
+
+	(void)state;
+	tree_init(&tree, NULL);
+	for (int step = 0; step < STEPS; step++) {
+		int i = (int)rand_seq_below(&r, KEYS);
+		struct tree_node *n;
+		int before = -1;
+		int after = KEYS;
+
+		nodes[i].key = key_of(i, keys[i]);
+		assert_ptr_equal(tree_find(&tree, nodes[i].key), in[i] ? &nodes[i] : NULL);
+		if (in[i])
+			tree_remove(&tree, &nodes[i]);
+		else
+			assert_null(tree_insert(&tree, &nodes[i]));
+		in[i] = !in[i];
+		for (int k = 0; k < i; k++)
+			before = in[k] ? k : before;
+		for (int k = KEYS - 1; k >= i; k--)
+			after = in[k] ? k : after;
+		n = tree_before(&tree, nodes[i].key);
+		assert_ptr_equal(n, before < 0 ? NULL : &nodes[before]);
+		n = tree_at_or_after(&tree, nodes[i].key);
+		assert_ptr_equal(n, after == KEYS ? NULL : &nodes[after]);
+		n = tree_first(&tree);
+		for (int k = 0; k < KEYS; k++) {
+			if (!in[k])
+				continue;
+			assert_ptr_equal(n, &nodes[k]);
+			n = tree_next(n);
+		}
+		assert_null(n);
+	}
+}
+
+static void
+tree_refuses_a_key_twice(void **state)
+{
+	struct tree_node a = { .key = STR("a") };
+	struct tree_node b = { .key = STR("a") };
+	struct tree tree;
+
+	(void)state;
+	tree_init(&tree, NULL);
+	assert_null(tree_insert(&tree, &a));
+	assert_ptr_equal(tree_insert(&tree, &b), &a);
+	assert_ptr_equal(tree_first(&tree), &a);
+	assert_null(tree_next(&a));
+}
+
+/* ---- Spans ---- */
+
+static void
+spans_are_sets_of_keys(void **state)
+{
+	struct rand_seq r = seeded();
+	char keys[KEYS][4];
+	bool in[KEYS] = { 0 };
+	struct arena *arena = arena_new(64 << 20);
+	struct tree spans;
+
+	(void)state;
+	tree_init(&spans, NULL);
+	for (int i = 0; i < KEYS; i++)
+		key_of(i, keys[i]);
+	for (int step = 0; step < STEPS; step++) {
+		int from = (int)rand_seq_below(&r, KEYS - 1);
+		int to = from + 1 + (int)rand_seq_below(&r, (uint64_t)(KEYS - 1 - from));
+		char scratch[2][4];
+		struct str begin_key = key_of(from, keys[from]);
+		struct str end_key = key_of(to, keys[to]);
+		bool add = rand_seq_below(&r, 2);
+		const struct span *first;
+		const struct span *last;
+		bool any = false;
+		int a = (int)rand_seq_below(&r, KEYS);
+		int b = (int)rand_seq_below(&r, KEYS);
+
+		assert_ok(add ? span_add(&spans, arena, begin_key, end_key)
+			      : span_subtract(&spans, arena, begin_key, end_key));
+		for (int i = from; i < to; i++)
+			in[i] = add;
+		for (int i = 0; i < KEYS; i++)
+			assert_int_equal(span_around(&spans, key_of(i, scratch[0])) != NULL, in[i]);
+		if (a >= b)
+			continue;
+		for (int i = a; i < b; i++)
+			any = any || in[i];
+		first = span_first_in(&spans, key_of(a, scratch[0]), key_of(b, scratch[1]));
+		last = span_last_in(&spans, key_of(a, scratch[0]), key_of(b, scratch[1]));
+		assert_int_equal(first != NULL, any);
+		assert_int_equal(last != NULL, any);
+	}
+	arena_free(arena);
+}
+
+/* ---- The resolver ---- */
+
+struct naive {
+	uint64_t written[KEYS];
+	uint64_t oldest;
+};
+
+static bool
+naive_written_since(const struct naive *n, int from, int to, uint64_t version)
+{
+	if (from >= to)
+		return false;
+	if (version < n->oldest)
+		return true;
+	for (int i = from; i < to; i++)
+		if (n->written[i] > version)
+			return true;
+	return false;
+}
+
+static void
+resolver_agrees_with_an_array(void **state)
+{
+	struct rand_seq r = seeded();
+	struct naive naive = { .oldest = 1 };
+	uint64_t version = 1;
+	struct resolver resolver;
+
+	(void)state;
+	resolver_init(&resolver, 1);
+	for (int step = 0; step < STEPS; step++) {
+		int from = (int)rand_seq_below(&r, KEYS);
+		int to = (int)rand_seq_below(&r, KEYS);
+		char scratch[2][4];
+
+		version += rand_seq_below(&r, 2);
+		if (rand_seq_below(&r, 2))
+			to = from + (from < KEYS - 1);
+		resolver_add(&resolver, key_of(from, scratch[0]), key_of(to, scratch[1]), version);
+		for (int i = from; i < to; i++)
+			naive.written[i] = version;
+		if (rand_seq_below(&r, 50) == 0) {
+			uint64_t forget = version - rand_seq_below(&r, 30) % version;
+
+			resolver_forget(&resolver, forget);
+			if (forget > naive.oldest)
+				naive.oldest = forget;
+		}
+		for (int q = 0; q < 5; q++) {
+			uint64_t since = version - rand_seq_below(&r, 40) % version;
+
+			from = (int)rand_seq_below(&r, KEYS);
+			to = (int)rand_seq_below(&r, KEYS);
+			assert_int_equal(resolver_written_since(&resolver, key_of(from, scratch[0]),
+								key_of(to, scratch[1]), since),
+					 naive_written_since(&naive, from, to, since));
+		}
+		assert_true(resolver.count <= KEYS);
+	}
+	resolver_forget(&resolver, version);
+	assert_int_equal(resolver.count, 0);
+	assert_int_equal(resolver.bytes, 0);
+	resolver_fini(&resolver);
+}
+
+static void
+resolver_short_of_memory_forgets_instead_of_forgetting_to_refuse(void **state)
+{
+	struct resolver resolver;
+
+	(void)state;
+	resolver_init(&resolver, 1);
+	resolver_add(&resolver, STR("a"), STR("b"), 2);
+	mem_fail_after(1);
+	resolver_add(&resolver, STR("c"), STR("d"), 3);
+	mem_fail_after(0);
+	assert_true(resolver_written_since(&resolver, STR("x"), STR("y"), 2));
+	assert_false(resolver_written_since(&resolver, STR("c"), STR("d"), 3));
+	resolver_fini(&resolver);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tree_keeps_keys_in_order),
+		cmocka_unit_test(tree_refuses_a_key_twice),
+		cmocka_unit_test(spans_are_sets_of_keys),
+		cmocka_unit_test(resolver_agrees_with_an_array),
+		cmocka_unit_test(resolver_short_of_memory_forgets_instead_of_forgetting_to_refuse),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
