@@ -1,7 +1,7 @@
 #include "server/conn.h"
 
 #include <assert.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -34,7 +34,8 @@ set_state(struct conn *c, enum conn_state state)
 {
 	const struct server_config *config = c->loop->config;
 
-	assert(followers[c->state] & 1U << state);
+	if (!(followers[c->state] & 1U << state))
+		abort(); /* going on would serve one client another's bytes */
 	c->state = state;
 	switch (state) {
 	case CONN_STATE_IDLE:
@@ -191,10 +192,8 @@ after_parse(struct conn *c, enum parser_result result)
 		} else if (x->parser.head_done) {
 			c->keep = x->parser.keep_alive && !c->loop->stopping;
 			set_state(c, CONN_STATE_RUN);
-			if (!exchange_run(x)) {
-				c->state = CONN_STATE_HEAD;
+			if (!exchange_run(x))
 				refuse_request(c, 503, "Out of memory.");
-			}
 		}
 		return;
 	}

@@ -61,7 +61,10 @@ struct arena *http_arena(struct http_exchange *x);
 /* What server_config.loop_new() made for the loop that this exchange runs on. */
 void *http_loop_context(struct http_exchange *x);
 
-/* Set when the connection has been lost, so that a handler that waits for something else can stop.
+/*
+ * Set when the connection has been lost, or the client has ended its side of it, so that a handler
+ * that waits for something else can stop. In the second case an answer can still be sent: a client
+ * may shut down its sending side and wait.
  */
 struct event *http_closed_event(struct http_exchange *x);
 

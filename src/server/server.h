@@ -55,7 +55,11 @@ MUST_USE enum status server_listen(struct server *s, const char *host_port, stru
 /* The port of the first listener. */
 uint16_t server_port(const struct server *s);
 
-/* Serves until server_stop(); returns once every connection has ended or the drain timed out. */
+/*
+ * Serves until server_stop(); returns once every connection has ended or the drain timed out.
+ * STATUS_TIMEOUT when handlers did not return even after their connections were reset: they, and
+ * what they refer to, stay as they are, and the process should end. STATUS_NOMEM, STATUS_IO.
+ */
 MUST_USE enum status server_run(struct server *s, struct err *err);
 
 /*

@@ -1,10 +1,12 @@
 /* The server as a whole: waits, limits, timeouts, many connections, and how it stops. */
 #include "fixture.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -104,6 +106,22 @@ flood(struct http_exchange *x)
 	atomic_fetch_add(&waiting, 1);
 }
 
+/* While this one waits, its loop's allocations fail from the n-th on. */
+static void
+starve(struct http_exchange *x)
+{
+	struct event never;
+	uint64_t nth = 0;
+
+	event_init(&never);
+	assert_true(str_to_u64(http_query(x), &nth));
+	mem_fail_after(nth);
+	atomic_fetch_add(&waiting, 1);
+	event_wait(&never, clock_after_ms(30));
+	mem_fail_after(0);
+	reply(x, "fed");
+}
+
 static void
 handle(struct http_exchange *x, void *arg)
 {
@@ -125,6 +143,8 @@ handle(struct http_exchange *x, void *arg)
 		take_turns(x);
 	} else if (str_eq(path, STR("/read"))) {
 		read_slowly(x);
+	} else if (str_eq(path, STR("/starve"))) {
+		starve(x);
 	} else if (str_eq(path, STR("/flood"))) {
 		flood(x);
 	} else {
@@ -469,6 +489,77 @@ many_handlers_wait_at_once(void **state)
 }
 
 static void
+a_lack_of_memory_costs_single_requests_only(void **state)
+{
+	const struct server_config config = { .loops = 1 };
+	unsigned refused = 0;
+	unsigned served = 0;
+
+	(void)state;
+	for (unsigned nth = 1; nth < 24; nth++) {
+		struct fixture f;
+		struct client starving;
+		struct client c;
+		struct answer a = { 0 };
+		char request[64];
+
+		begin(&f, &config);
+		client_open(&starving, &f);
+		snprintf(request, sizeof(request), "GET /starve?%u HTTP/1.1\r\nHost: x\r\n\r\n",
+			 nth);
+		assert_true(client_send_cstr(&starving, request));
+		await(1);
+		client_open(&c, &f);
+		client_send_cstr(&c, GET("/hello"));
+		client_answer(&c, &a, false);
+		/* Served, refused in words, or cut off: never served half. */
+		served += a.status == 200;
+		refused += a.status != 200;
+		assert_true(a.status == 200 || a.status == 503 || a.status == 500 || !a.whole);
+		client_close(&c);
+		client_answer(&starving, &a, false);
+		assert_int_equal(a.status, 200);
+		client_open(&c, &f);
+		client_ask(&c, GET("/hello"), &a, 200);
+		client_close(&c);
+		client_close(&starving);
+		answer_release(&a);
+		fixture_stop(&f);
+	}
+	assert_true(served > 0 && refused > 0);
+}
+
+static void
+idle_connections_are_cheap(void **state)
+{
+	enum {
+		CLIENTS = 1000
+	};
+	static struct client clients[CLIENTS];
+	struct mallinfo2 before;
+	struct mallinfo2 after;
+	struct fixture f;
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, NULL);
+	before = mallinfo2();
+	for (int i = 0; i < CLIENTS; i++) {
+		client_open(&clients[i], &f);
+		client_ask(&clients[i], GET("/hello"), &a, 200);
+		buf_release(&clients[i].in);
+	}
+	after = mallinfo2();
+	/* The sanitizers' allocators are not counted there; then this asks for nothing. */
+	assert_true(after.uordblks - before.uordblks < CLIENTS * 1024 + (256 << 10));
+	assert_int_equal(server_stats(f.server).connections, CLIENTS);
+	for (int i = 0; i < CLIENTS; i++)
+		client_close(&clients[i]);
+	answer_release(&a);
+	fixture_stop(&f);
+}
+
+static void
 a_stop_closes_the_idle_and_lets_the_others_finish(void **state)
 {
 	struct fixture f;
@@ -660,6 +751,8 @@ main(void)
 		cmocka_unit_test(too_many_connections_are_told_so),
 		cmocka_unit_test(many_clients_are_served_at_once),
 		cmocka_unit_test(many_handlers_wait_at_once),
+		cmocka_unit_test(a_lack_of_memory_costs_single_requests_only),
+		cmocka_unit_test(idle_connections_are_cheap),
 		cmocka_unit_test(a_stop_closes_the_idle_and_lets_the_others_finish),
 		cmocka_unit_test(a_handler_that_ignores_the_stop_is_cut_off),
 		cmocka_unit_test(a_second_stop_does_not_wait),
@@ -668,5 +761,6 @@ main(void)
 		cmocka_unit_test(a_stuck_handler_does_not_keep_the_server_from_stopping),
 	};
 
+	mallopt(M_ARENA_MAX, 1); /* mallinfo2() counts one */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
