@@ -4,6 +4,11 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "kv/tuple.h"
+
+enum {
+	ENTRIES = 100500,
+};
 
 static struct kv_tx *
 begin(struct fixture *f)
@@ -299,6 +304,57 @@ documents_are_listed_by_id(void **state)
 	assert_docs(f, beyond, "bb a B", false, 2);
 }
 
+/* More entries than a page skips, without the documents behind them. */
+static enum status
+fill_entries(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+	struct buf key = BUF_INIT(100), value = BUF_INIT(100);
+	enum status status = STATUS_OK;
+
+	tuple_put_u64(&value, 1);
+	tuple_put_u64(&value, 1);
+	tuple_put_bytes(&value, STR("x"));
+	for (size_t i = 0; i < ENTRIES && status == STATUS_OK; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "%06zu", i);
+		buf_clear(&key);
+		buf_append_str(&key, f->db->prefix);
+		tuple_put_u64(&key, REV_SUBSPACE_ALL_DOCS);
+		tuple_put_str(&key, str_from_cstr(id));
+		status = kv_set(tx, buf_str(&key), buf_str(&value));
+	}
+	buf_release(&key);
+	buf_release(&value);
+	return status;
+}
+
+static void
+a_page_can_end_while_skipping(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_name_range range = { .limit = 3, .skip = ENTRIES - 4 };
+	struct rev_entry_page page;
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_run(f->store, fill_entries, f, NULL, NULL), STATUS_OK);
+	tx = begin(f);
+	assert_int_equal(rev_all_docs_page(tx, f->db, &range, f->arena, &page), STATUS_OK);
+	assert_int_equal(page.count, 0);
+	assert_true(page.more);
+	assert_true(page.skipped > 0 && page.skipped < range.skip);
+	range.skip -= page.skipped;
+	range.begin = page.last;
+	range.has_begin = range.exclusive_begin = true;
+	assert_int_equal(rev_all_docs_page(tx, f->db, &range, f->arena, &page), STATUS_OK);
+	kv_tx_free(tx);
+	assert_int_equal(page.skipped, range.skip);
+	assert_int_equal(page.count, 3);
+	assert_true(page.more);
+	assert_true(str_eq(page.entries[0].id, arena_printf(f->arena, "%06d", (int)ENTRIES - 4)));
+}
+
 static void
 a_winner_and_a_body_cost_what_they_return(void **state)
 {
@@ -422,6 +478,7 @@ main(void)
 		TEST(the_newest_sequence_is_the_databases),
 		TEST(a_page_is_bounded_by_bytes_and_goes_on),
 		TEST(documents_are_listed_by_id),
+		TEST(a_page_can_end_while_skipping),
 		TEST(a_winner_and_a_body_cost_what_they_return),
 		TEST(a_winner_tells_deleted_from_missing),
 		TEST(a_path_is_read_below_the_prefix_of_a_revision),

@@ -321,6 +321,33 @@ a_history_of_opaque_hashes_is_cut_to_fit_a_value(void **state)
 	fixture_check(f);
 }
 
+/* 46 branches of nearly 100 KB each are more than one range answer carries. */
+static void
+more_branches_than_one_range_answer_are_all_read(void **state)
+{
+	enum {
+		BRANCHES = 46,
+	};
+	struct fixture *f = *state;
+	const char *history = strchr(long_history(f, 199, 490, 'x'), '-') + 1;
+	struct rev_tree tree;
+	struct kv_tx *tx;
+
+	for (int i = 0; i < BRANCHES; i++)
+		assert_true(
+			bring(f, arena_printf(f->arena, "200-leaf%02d %s", i, history).ptr, false));
+	assert_false(bring(f, "200-leaf00", false));
+	assert_int_equal(f->cost.keys_read, BRANCHES);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(rev_tree_read(tx, f->db, STR("a"), f->arena, &tree), STATUS_OK);
+	kv_tx_free(tx);
+	assert_int_equal(tree.count, BRANCHES);
+	for (size_t i = 0; i < BRANCHES; i++)
+		assert_string_equal(fixture_text(f, tree.branches[i].rev),
+				    arena_printf(f->arena, "200-leaf%02zu", BRANCHES - 1 - i).ptr);
+	fixture_check(f);
+}
+
 static void
 a_history_that_is_none_is_refused(void **state)
 {
@@ -477,6 +504,7 @@ main(void)
 		TEST(branches_are_stemmed_to_revs_limit),
 		TEST(the_longest_history_fits_a_value),
 		TEST(a_history_of_opaque_hashes_is_cut_to_fit_a_value),
+		TEST(more_branches_than_one_range_answer_are_all_read),
 		TEST(a_history_that_is_none_is_refused),
 		TEST(hashes_and_ids_with_nuls_keep_apart),
 		TEST(a_diff_names_what_is_missing_and_where_it_may_come_from),
