@@ -66,7 +66,10 @@ MUST_USE enum status json_skip(struct json_reader *r, enum json_token first, str
  */
 void json_write_str(struct buf *b, struct str s);
 
-/* The shortest text that reads back as the same double, as JSON: "1.0", "1e+300". Finite only. */
+/*
+ * The shortest text that reads back as the same double, as ECMAScript writes it, with ".0" where it
+ * would pass for an integer: "1.0", "0.1", "1e+300". Finite only.
+ */
 void json_write_double(struct buf *b, double d);
 
 #endif

@@ -15,12 +15,14 @@ enum {
 	EXPONENT_MAX = 1000000000,
 	EXACT_DIGITS = 15, /* decimals and powers of ten that a double holds exactly */
 	EXACT_POWER = 22,
+	DOUBLE_DIGITS = 17, /* no double's shortest text has more */
 };
 
 /* `digits` times 10^`exponent`, without leading zeros; none at all for zero. */
 struct decimal {
 	bool negative;
 	size_t count;
+	size_t significant; /* without the zeros at the end, too */
 	int64_t exponent;
 	char digits[DECIMAL_DIGITS + 1];
 };
@@ -33,6 +35,8 @@ decimal_digit(struct decimal *d, char c, bool fraction)
 	if (d->count < DECIMAL_DIGITS) {
 		if (d->count || c != '0')
 			d->digits[d->count++] = c;
+		if (c != '0')
+			d->significant = d->count;
 		return;
 	}
 	/* One digit more stands for all that are not kept. */
@@ -52,6 +56,7 @@ decimal_read(struct str text, struct decimal *ret)
 
 	ret->negative = text.ptr[0] == '-';
 	ret->count = 0;
+	ret->significant = 0;
 	ret->exponent = 0;
 	for (at = ret->negative; at < text.len && (text.ptr[at] | 0x20) != 'e'; at++) {
 		if (text.ptr[at] == '.')
@@ -79,28 +84,29 @@ decimal_double(struct decimal *d)
 	double result;
 
 	if (!d->count)
-		return 0;
+		return d->negative ? -0.0 : 0.0;
 	if (d->count <= EXACT_DIGITS && d->exponent >= -EXACT_POWER && d->exponent <= EXACT_POWER) {
 		/* Both numbers are exact: one rounding, which is the right one. */
 		for (size_t i = 0; i < d->count; i++)
 			n = n * 10 + (uint64_t)(d->digits[i] - '0');
-		return d->exponent < 0 ? (double)n / powers[-d->exponent]
-				       : (double)n * powers[d->exponent];
+		result = d->exponent < 0 ? (double)n / powers[-d->exponent]
+					 : (double)n * powers[d->exponent];
+		return d->negative ? -result : result;
 	}
 	snprintf(text, sizeof(text), "%.*se%lld", (int)d->count, d->digits, (long long)d->exponent);
 	result = strtod(text, NULL);
-	return result > DBL_MAX ? DBL_MAX : result;
+	if (result > DBL_MAX)
+		result = DBL_MAX;
+	return d->negative ? -result : result;
 }
 
 double
 doc_number_double(struct str text)
 {
 	struct decimal d;
-	double result;
 
 	decimal_read(text, &d);
-	result = decimal_double(&d);
-	return d.negative ? -result : result;
+	return decimal_double(&d);
 }
 
 /* ---- Integers ---- */
@@ -251,18 +257,22 @@ void
 doc_number_put(struct buf *value, struct buf *term, struct str text, bool is_integer)
 {
 	size_t at = value->len;
+	struct decimal decimal;
+	bool canonical = false;
 	uint64_t bits;
-	bool canonical;
 	double d;
 
 	if (is_integer) {
 		put_integer(value, term, text);
 		return;
 	}
-	d = doc_number_double(text);
-	json_write_double(value, d);
-	canonical = str_eq(str_of(value->ptr + at, value->len - at), text);
-	value->len = at;
+	decimal_read(text, &decimal);
+	d = decimal_double(&decimal);
+	if (decimal.significant <= DOUBLE_DIGITS) {
+		json_write_double(value, d);
+		canonical = str_eq(str_of(value->ptr + at, value->len - at), text);
+		value->len = at;
+	}
 	if (canonical)
 		tuple_put_double(value, d);
 	else
@@ -273,26 +283,21 @@ doc_number_put(struct buf *value, struct buf *term, struct str text, bool is_int
 	buf_append(term, &bits, sizeof(bits));
 }
 
-void
-doc_number_write_int(struct buf *out, const struct tuple_elem *e)
+/* Least significant part of 19 digits first. */
+static void
+write_bigint(struct buf *out, const struct tuple_elem *e)
 {
 	uint64_t limbs[TUPLE_INT_MAX_BYTES / 8 + 1] = { 0 };
-	uint64_t parts[TUPLE_INT_MAX_BYTES / 7]; /* a part of 19 digits takes 7.9 bytes */
+	uint64_t parts[TUPLE_INT_MAX_BYTES / 7]; /* a part takes 7.9 bytes */
 	size_t count = (e->raw.len + 7) / 8;
 	size_t n = 0;
 
-	if (e->negative)
-		buf_append_byte(out, '-');
-	if (e->kind == TUPLE_INT) {
-		buf_append_u64(out, e->magnitude);
-		return;
-	}
 	for (size_t i = 0; i < e->raw.len; i++) {
 		uint8_t c = (uint8_t)e->raw.ptr[e->raw.len - 1 - i];
 
 		limbs[i / 8] |= (uint64_t)(uint8_t)(e->negative ? ~c : c) << i % 8 * 8;
 	}
-	while (count) {
+	do {
 		unsigned __int128 rest = 0;
 
 		for (size_t i = count; i-- > 0;) {
@@ -303,8 +308,19 @@ doc_number_write_int(struct buf *out, const struct tuple_elem *e)
 		parts[n++] = (uint64_t)rest;
 		while (count && !limbs[count - 1])
 			count--;
-	}
+	} while (count);
 	buf_append_u64(out, parts[--n]);
 	while (n)
 		buf_printf(out, "%019llu", (unsigned long long)parts[--n]);
+}
+
+void
+doc_number_write_int(struct buf *out, const struct tuple_elem *e)
+{
+	if (e->negative)
+		buf_append_byte(out, '-');
+	if (e->kind == TUPLE_INT)
+		buf_append_u64(out, e->magnitude);
+	else
+		write_bigint(out, e);
 }

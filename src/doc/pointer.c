@@ -25,10 +25,9 @@ unescape_token(struct str raw, char *bytes, struct str *ret)
 		char c = raw.ptr[i];
 
 		if (c == '~') {
-			c = ++i < raw.len ? raw.ptr[i] : '\0';
-			if (c != '0' && c != '1')
+			if (++i == raw.len || (raw.ptr[i] != '0' && raw.ptr[i] != '1'))
 				return false;
-			c = c == '0' ? '~' : '/';
+			c = (char)(raw.ptr[i] == '0' ? '~' : '/');
 		}
 		bytes[n++] = c;
 	}
@@ -117,22 +116,22 @@ static struct kv_future *
 read_below(struct lookup *l, struct str key, struct str behind, size_t limit)
 {
 	struct kv_range_options options = { .limit = limit, .mode = l->mode };
-	struct kv_future *f;
 	char *bounds = arena_bytes(l->arena, 2 * key.len + behind.len + 1);
 	struct str begin;
 	struct str end;
 
 	if (!bounds)
 		return NULL;
-	memcpy(bounds, key.ptr, key.len);
-	if (behind.len)
-		memcpy(bounds + key.len, behind.ptr, behind.len);
 	begin = str_of(bounds, key.len + behind.len);
 	end = str_of(bounds + begin.len, key.len + 1);
-	memcpy(bounds + begin.len, key.ptr, key.len);
+	if (key.len) {
+		memcpy(bounds, key.ptr, key.len);
+		memcpy(bounds + begin.len, key.ptr, key.len);
+	}
+	if (behind.len)
+		memcpy(bounds + key.len, behind.ptr, behind.len);
 	bounds[begin.len + key.len] = '\xff';
-	f = kv_get_range(l->tx, begin, end, &options);
-	return f;
+	return kv_get_range(l->tx, begin, end, &options);
 }
 
 /*

@@ -89,11 +89,15 @@ tuple_reader(struct str encoded)
 
 struct tuple_reader tuple_reader_nested(const struct tuple_elem *nested);
 
-/* STATUS_NOT_FOUND at the end; STATUS_CORRUPT for bytes that are not a tuple (the reader then
- * stays). */
+/*
+ * STATUS_NOT_FOUND at the end; STATUS_CORRUPT for bytes that are not a tuple (the reader then
+ * stays). A value has one encoding: integers that are not in their shortest form are corrupt, too.
+ * Whether a STRING is valid UTF-8 is not looked at.
+ */
 MUST_USE enum status tuple_next(struct tuple_reader *r, struct tuple_elem *ret);
 
-/* The next element, which must be of this kind and fit, or STATUS_CORRUPT. */
+/* The next element, which must be there, be of this kind and fit, or STATUS_CORRUPT; the reader then
+ * stays. */
 MUST_USE enum status tuple_next_u64(struct tuple_reader *r, uint64_t *ret);
 MUST_USE enum status tuple_next_i64(struct tuple_reader *r, int64_t *ret);
 MUST_USE enum status tuple_next_bool(struct tuple_reader *r, bool *ret);
@@ -120,6 +124,7 @@ MUST_USE enum status tuple_prefix_end(struct str prefix, struct buf *ret);
 
 /*
  * Draws an encoded tuple for people, as the seeds do: ("revisions", "mydoc", true, 3, \x9b...).
+ * Byte strings of up to 32 bytes are drawn in full, longer ones cut with their length behind.
  * Bytes that are not a tuple are drawn as escaped bytes.
  */
 void tuple_draw(struct str encoded, struct buf *ret);
