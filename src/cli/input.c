@@ -197,7 +197,9 @@ peek(struct input *in, char *ret, struct err *err)
 			break;
 		TRY(fill(in, err));
 	}
-	*ret = in->at < in->end ? in->window[in->at] : '\0';
+	*ret = '\0';
+	if (in->at < in->end)
+		*ret = in->window[in->at];
 	return STATUS_OK;
 }
 
@@ -391,7 +393,7 @@ take_key(struct input *in, struct err *err)
 	enum status status;
 
 	TRY(take_value(in, &key, err));
-	if (key.too_large || key.text.ptr[0] != '"')
+	if (key.text.len == 0 || key.text.ptr[0] != '"')
 		return err_set(err, STATUS_JSON_SYNTAX, "expected the name of a member");
 	json_reader_init(&r, key.text, err);
 	status = json_next(&r, &token);

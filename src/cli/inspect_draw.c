@@ -8,6 +8,8 @@
 
 enum {
 	COUNTER_BYTES = 8,
+	/* A value as text: no byte takes more than "versionstamp:" does for twelve of them. */
+	DRAWN_BYTES = 16 * KV_LIMIT_VALUE_BYTES,
 };
 
 /* What a pair is in is drawn after the custom of that place. */
@@ -75,7 +77,7 @@ inspect_draw_subspace(struct inspect_place place, struct buf *ret)
 static void
 draw_single(struct str encoding, struct buf *ret)
 {
-	AUTO(buf_release) struct buf drawn = BUF_INIT(16 * KV_LIMIT_VALUE_BYTES);
+	AUTO(buf_release) struct buf drawn = BUF_INIT(DRAWN_BYTES);
 
 	tuple_draw(encoding, &drawn);
 	if (buf_status(&drawn) != STATUS_OK || drawn.len < 2)
@@ -237,7 +239,7 @@ draw_bytes(struct str s, struct buf *ret)
 static enum status
 draw_key(struct str key, struct inspect_place place, struct buf *ret)
 {
-	AUTO(buf_release) struct buf rest = BUF_INIT(16 * KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf rest = BUF_INIT(DRAWN_BYTES);
 	const char *name = place.database ? NULL : root_name(place.subspace);
 	struct tuple_reader r = tuple_reader(key);
 	uint64_t skipped;

@@ -10,7 +10,7 @@ enum {
 	ID_COUNTER_BYTES = 3,
 };
 
-/* A new id, in order with those made before, which stores like: 26 digits a run, and 6 that count. */
+/* A new id, in order with those made before: 26 digits of this run, and 6 that count. */
 static enum status
 make_id(struct arena *arena, struct str *ret)
 {

@@ -6,7 +6,7 @@
 #include "model/revisioned/revisioned.h"
 
 enum {
-	/* Keys and values of a transaction: well below KV_LIMIT_TX_BYTES, for what goes with them. */
+	/* Keys and values of a transaction: well below KV_LIMIT_TX_BYTES. */
 	BATCH_BYTES = 3 * 1000 * 1000,
 	EDIT_BYTES = 600, /* what an edit costs besides its leaves, about */
 	HISTORY_LIMIT = 65536,

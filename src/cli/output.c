@@ -15,13 +15,11 @@ enum {
 enum status
 output_open(struct output *out, const char *path, struct err *err)
 {
-	*out = (struct output){ .path = path, .fd = STDOUT_FILENO };
-	buf_init(&out->buf, BUFFER_BYTES);
+	*out = (struct output){ .fd = STDOUT_FILENO, .buf = BUF_INIT(BUFFER_BYTES) };
 	signal(SIGPIPE, SIG_IGN);
-	if (path && strcmp(path, "-") == 0)
-		out->path = NULL;
-	if (!out->path)
+	if (!path || strcmp(path, "-") == 0)
 		return STATUS_OK;
+	out->path = path;
 	out->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (out->fd < 0)
 		return err_set(err, STATUS_IO, "cannot create %s: %s", path, strerror(errno));

@@ -10,6 +10,7 @@ enum {
 	STREAM_AHEAD_BYTES = 1024 * 1024, /* of an answer that waits to be read */
 	STREAM_POLL_MS = 1000,
 	REASON_BYTES = 4096,
+	URL_BYTES = 1024 * 1024,
 };
 
 struct remote {
@@ -142,7 +143,7 @@ remote_escape(struct buf *b, struct str s)
 static enum status
 prepare(const struct remote *r, CURL *curl, struct str path, struct err *err)
 {
-	AUTO(buf_release) struct buf url = BUF_INIT(1024 * 1024);
+	AUTO(buf_release) struct buf url = BUF_INIT(URL_BYTES);
 
 	buf_append_cstr(&url, r->url);
 	buf_append_str(&url, path);

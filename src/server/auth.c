@@ -109,12 +109,10 @@ find_admin(struct auth *a, struct str name)
 	return NULL;
 }
 
-/* A new administrator with nothing but its name, not in the list yet. */
+/* Whether there can be an administrator of that name. */
 static enum status
-make_admin(struct auth *a, struct str name, struct admin **ret, struct err *err)
+check_name(struct auth *a, struct str name, struct err *err)
 {
-	struct admin *admin;
-
 	if (name.len == 0)
 		return err_set(err, STATUS_INVALID, "an administrator's name must not be empty");
 	if (name.len > AUTH_NAME_BYTES)
@@ -130,13 +128,20 @@ make_admin(struct auth *a, struct str name, struct admin **ret, struct err *err)
 			       STR_ARG(name));
 	if (a->count == AUTH_ADMINS_LIMIT)
 		return err_set(err, STATUS_LIMIT, "more than %d administrators", AUTH_ADMINS_LIMIT);
-	admin = mem_zalloc(sizeof(*admin));
+	return STATUS_OK;
+}
+
+/* An administrator with nothing but its name, not in the list yet. NULL when out of memory. */
+static struct admin *
+make_admin(struct str name)
+{
+	struct admin *admin = mem_zalloc(sizeof(*admin));
+
 	if (!admin)
-		return err_set(err, STATUS_NOMEM, "out of memory");
+		return NULL;
 	memcpy(admin->name, name.ptr, name.len);
 	admin->name_len = name.len;
-	*ret = admin;
-	return STATUS_OK;
+	return admin;
 }
 
 static bool
@@ -149,7 +154,7 @@ derive(const struct admin *admin, struct str password, uint8_t ret[HASH_LIMIT_BY
 enum status
 auth_add_admin(struct auth *a, struct str name, struct str password, struct err *err)
 {
-	struct admin *admin = NULL;
+	struct admin *admin;
 
 	if (password.len == 0 || password.len > AUTH_PASSWORD_BYTES)
 		return err_set(
@@ -157,7 +162,10 @@ auth_add_admin(struct auth *a, struct str name, struct str password, struct err 
 			"the password of administrator \"%.*s\" has %zu bytes; allowed are 1 "
 			"to %d",
 			STR_ARG(name), password.len, AUTH_PASSWORD_BYTES);
-	TRY(make_admin(a, name, &admin, err));
+	TRY(check_name(a, name, err));
+	admin = make_admin(name);
+	if (!admin)
+		return err_set(err, STATUS_NOMEM, "out of memory");
 	admin->md = EVP_sha256();
 	admin->rounds = AUTH_PBKDF2_ROUNDS;
 	admin->salt_len = SALT_BYTES;
@@ -242,9 +250,12 @@ parse_hashed(struct admin *admin, struct str text)
 enum status
 auth_add_admin_hashed(struct auth *a, struct str name, struct str hashed, struct err *err)
 {
-	struct admin *admin = NULL;
+	struct admin *admin;
 
-	TRY(make_admin(a, name, &admin, err));
+	TRY(check_name(a, name, err));
+	admin = make_admin(name);
+	if (!admin)
+		return err_set(err, STATUS_NOMEM, "out of memory");
 	if (!auth_is_hashed(hashed) || !parse_hashed(admin, hashed)) {
 		mem_free(admin);
 		return err_set(err, STATUS_INVALID,
@@ -511,7 +522,8 @@ auth_check(struct auth *a, struct str authorization, struct str cookie, struct a
 	}
 	if (status == STATUS_NOMEM)
 		return err_set(err, status, "out of memory");
-	TRY(status);
+	if (!admin)
+		return status;
 	user.name = arena_dup(arena, str_of(admin->name, admin->name_len));
 	if (!user.name.ptr)
 		return err_set(err, STATUS_LIMIT, "out of the request's memory");

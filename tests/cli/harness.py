@@ -12,7 +12,7 @@ import traceback
 import urllib.error
 import urllib.request
 
-FROND = sys.argv[1]
+FROND = os.path.abspath(sys.argv[1])
 ENV = dict(os.environ, no_proxy="*", NO_PROXY="*", LC_ALL="C")
 ENV.pop("FROND_ADMIN", None)
 

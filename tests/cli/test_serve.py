@@ -3,6 +3,8 @@
 import base64
 import json
 import signal
+import socket
+import time
 
 from harness import Server, contains, equal, main, ok, run, test
 
@@ -29,6 +31,24 @@ def server_starts_answers_and_stops_on_sigterm(cwd):
 def server_stops_on_sigint_too(cwd):
     with Server(cwd) as server:
         equal(server.stop(signal.SIGINT), 0)
+
+
+@test
+def second_signal_gives_up_waiting_for_a_request(cwd):
+    with Server(cwd) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        host, port = server.url[len("http://"):].split(":")
+        with socket.create_connection((host, int(port))) as stuck:
+            stuck.sendall(b"PUT /db/doc HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
+                          b"Expect: 100-continue\r\n\r\n")
+            contains(stuck.recv(100).decode(), "100 Continue")  # its handler waits for the body
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            equal(server.process.poll(), None)
+            begun = time.monotonic()
+            equal(server.stop(), 0)
+            assert time.monotonic() - begun < 10
+        contains(server.read_log(), "event=stop ")
 
 
 @test
