@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/rand.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -41,7 +42,7 @@ wait_for_news(struct http_exchange *x)
 
 struct blocking {
 	pthread_t loop;
-	unsigned ms;
+	uint64_t ms;
 };
 
 static void
@@ -51,14 +52,15 @@ block(void *arg)
 
 	if (pthread_equal(b->loop, pthread_self()))
 		atomic_store(&offloaded_here, true);
-	usleep(b->ms * 1000);
+	usleep((useconds_t)b->ms * 1000);
 }
 
 static void
 offload(struct http_exchange *x)
 {
-	struct blocking b = { .loop = pthread_self(), .ms = 300 };
+	struct blocking b = { .loop = pthread_self() };
 
+	assert_true(str_to_u64(http_query(x), &b.ms));
 	wait_offload(block, &b);
 	reply(x, pthread_equal(b.loop, pthread_self()) && wait_on_fiber() ? "back" : "lost");
 }
@@ -297,7 +299,7 @@ blocking_work_runs_elsewhere_while_others_are_served(void **state)
 	client_open(&blocked, &f);
 	client_open(&c, &f);
 	begin_ns = clock_mono_ns();
-	assert_true(client_send_cstr(&blocked, GET("/block")));
+	assert_true(client_send_cstr(&blocked, GET("/block?300")));
 	for (int i = 0; i < 20; i++)
 		client_ask(&c, GET("/hello"), &a, 200);
 	assert_true(clock_mono_ns() - begin_ns < 300 * CLOCK_NS_PER_MS);
@@ -458,6 +460,82 @@ many_clients_are_served_at_once(void **state)
 	assert_int_equal(server_stats(f.server).malformed, 0);
 	fixture_stop(&f);
 	/* Nothing is left behind when the threads have gone. */
+}
+
+struct leaver {
+	struct fixture *f;
+	uint64_t seed;
+};
+
+/* Sends some of a request, reads some of the answer, and goes, politely or not. */
+static void *
+leave_often(void *arg)
+{
+	static const char *const requests[] = {
+		GET("/hello") GET("/hello") GET("/yield"),
+		GET("/flood"),
+		GET("/wait"),
+		GET("/block?5"),
+		"POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+		"chunked\r\n\r\n5\r\nhello\r\n0"
+		"\r\n\r\n" GET("/hello"),
+		"POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\nab",
+		GET("/hello") "nonsense\r\n\r\n",
+	};
+	struct leaver *leaver = arg;
+	struct rand_seq seq = { .state = leaver->seed };
+
+	for (int i = 0; i < 150; i++) {
+		struct str request = str_from_cstr(
+			requests[rand_seq_below(&seq, sizeof(requests) / sizeof(requests[0]))]);
+		struct client c;
+
+		client_open(&c, leaver->f);
+		if (rand_seq_below(&seq, 2))
+			request.len = (size_t)rand_seq_below(&seq, request.len);
+		client_send(&c, request);
+		usleep((useconds_t)rand_seq_below(&seq, 500));
+		if (rand_seq_below(&seq, 4) == 0)
+			client_shutdown(&c);
+		if (rand_seq_below(&seq, 2))
+			client_close(&c);
+		else
+			client_close_reset(&c);
+	}
+	return NULL;
+}
+
+static void
+clients_that_leave_at_any_moment_harm_nobody(void **state)
+{
+	enum {
+		LEAVERS = 4
+	};
+	const struct server_config config = { .body_timeout_ms = 2000 };
+	struct leaver leavers[LEAVERS];
+	pthread_t threads[LEAVERS];
+	struct fixture f;
+	struct client c;
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, &config);
+	event_set(&release); /* one waiter at a time may wait: these do not have to */
+	for (int i = 0; i < LEAVERS; i++) {
+		leavers[i] = (struct leaver){ &f, (uint64_t)i + 1 };
+		assert_int_equal(pthread_create(&threads[i], NULL, leave_often, &leavers[i]), 0);
+	}
+	client_open(&c, &f);
+	for (int i = 0; i < 200; i++)
+		client_ask(&c, GET("/hello"), &a, 200);
+	for (int i = 0; i < LEAVERS; i++)
+		pthread_join(threads[i], NULL);
+	client_close(&c);
+	for (int i = 0; i < 5000 && server_stats(f.server).connections; i++)
+		usleep(2000);
+	assert_int_equal(server_stats(f.server).connections, 0);
+	answer_release(&a);
+	fixture_stop(&f);
 }
 
 static void
@@ -750,6 +828,7 @@ main(void)
 		cmocka_unit_test(a_reader_that_stalls_times_out),
 		cmocka_unit_test(too_many_connections_are_told_so),
 		cmocka_unit_test(many_clients_are_served_at_once),
+		cmocka_unit_test(clients_that_leave_at_any_moment_harm_nobody),
 		cmocka_unit_test(many_handlers_wait_at_once),
 		cmocka_unit_test(a_lack_of_memory_costs_single_requests_only),
 		cmocka_unit_test(idle_connections_are_cheap),
