@@ -18,7 +18,8 @@
  * refused at once with STATUS_KEY_TOO_LARGE, STATUS_VALUE_TOO_LARGE or, at the latest by the
  * commit, STATUS_TX_TOO_LARGE.
  *
- * Keys starting with \xff are the store's own; using one is STATUS_INVALID.
+ * Keys starting with \xff are the store's own; using one is STATUS_INVALID. \xff itself may end a
+ * range.
  */
 #ifndef FROND_KV_KV_H
 #define FROND_KV_KV_H
@@ -46,7 +47,7 @@ struct kv_future;
 
 struct kv_options {
 	bool create;          /* make a missing embedded store; otherwise STATUS_NOT_FOUND */
-	bool read_only;       /* refuse writes */
+	bool read_only;       /* every transaction is KV_TX_READ_ONLY */
 	uint64_t cache_bytes; /* block cache of the embedded engine; 0: its default */
 	bool no_sync; /* acknowledge before the disk has it; for tests and benchmarks only */
 };
@@ -69,7 +70,10 @@ void kv_close(struct kv_store *store);
 
 enum kv_tx_kind {
 	KV_TX_READ_WRITE,
-	/* Cannot write; on the embedded engine its snapshot lasts as long as it is open. */
+	/*
+	 * Cannot write: STATUS_FORBIDDEN. On the embedded engine its snapshot lasts as long as it
+	 * is open.
+	 */
 	KV_TX_READ_ONLY,
 };
 
@@ -87,7 +91,10 @@ struct kv_store *kv_tx_store(const struct kv_tx *tx);
 /* As new: undone, futures freed, a read version yet to be chosen. */
 void kv_tx_reset(struct kv_tx *tx);
 
-/* Every outstanding and later use answers STATUS_CANCELLED, until a reset. From any thread. */
+/*
+ * Every outstanding and later use answers STATUS_CANCELLED, until a reset; but a commit that is
+ * being written already answers what becomes of it. From any thread.
+ */
 void kv_cancel(struct kv_tx *tx);
 
 /* ---- Futures ---- */
@@ -183,6 +190,8 @@ MUST_USE enum status kv_get_read_version(struct kv_tx *tx, uint64_t *ret);
 
 /* ---- Writes: buffered until the commit ---- */
 
+/* Of ranges: an empty or inverted one is nothing. */
+
 MUST_USE enum status kv_set(struct kv_tx *tx, struct str key, struct str value);
 MUST_USE enum status kv_clear(struct kv_tx *tx, struct str key);
 MUST_USE enum status kv_clear_range(struct kv_tx *tx, struct str begin, struct str end);
@@ -234,7 +243,10 @@ MUST_USE enum status kv_touch_metadata_version(struct kv_tx *tx);
  */
 struct kv_future *kv_commit(struct kv_tx *tx);
 
-/* After a commit that wrote: its version, and the stamp that it put into keys and values. */
+/*
+ * After a commit that wrote: its version, and the stamp that it put into keys and values.
+ * STATUS_NOT_FOUND when there was none.
+ */
 MUST_USE enum status kv_committed_version(struct kv_tx *tx, uint64_t *ret);
 MUST_USE enum status kv_versionstamp(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
 
@@ -262,12 +274,16 @@ const char *kv_tx_error(const struct kv_tx *tx);
 /* What a transaction has cost since it was begun or reset; tests hold the model's promises to it.
  */
 struct kv_tx_stats {
-	uint64_t reads;       /* get and get_range calls answered */
-	uint64_t keys_read;   /* pairs that they returned */
-	uint64_t bytes_read;  /* their keys and values */
-	uint64_t round_trips; /* waits that a cluster could not have answered from an earlier one */
-	uint64_t sets;        /* sets and atomic operations */
-	uint64_t clears;      /* clears and range clears */
+	uint64_t reads;      /* get and get_range calls answered */
+	uint64_t keys_read;  /* pairs that they returned */
+	uint64_t bytes_read; /* their keys and values */
+	/*
+	 * Waits for reads that a cluster could not have answered from an earlier one. The first
+	 * wait for one of the reads issued since the last such wait counts; a commit does not.
+	 */
+	uint64_t round_trips;
+	uint64_t sets;   /* sets and atomic operations */
+	uint64_t clears; /* clears and range clears */
 	uint64_t bytes_written;
 };
 
@@ -317,7 +333,8 @@ struct kv_store_stats {
 struct kv_store_stats kv_store_stats(struct kv_store *store);
 
 /*
- * An estimate of the stored bytes with begin <= key < end; 0 where the engine cannot tell.
+ * An estimate of the stored bytes with begin <= key < end, compressed; 0 where the engine cannot
+ * tell. The embedded engine knows of its files only: what was written last is still in memory.
  */
 MUST_USE enum status kv_estimate_bytes(struct kv_store *store, struct str begin, struct str end,
 				       uint64_t *ret);

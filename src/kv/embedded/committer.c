@@ -138,8 +138,6 @@ static void
 answer(struct committer *c, struct emb_tx *txs, enum status status)
 {
 	struct emb_store *store = c->store;
-	uint64_t commits = 0;
-	uint64_t conflicts = 0;
 	struct emb_tx *next;
 
 	for (struct emb_tx *tx = txs; tx; tx = next) {
@@ -150,16 +148,14 @@ answer(struct committer *c, struct emb_tx *txs, enum status status)
 				err_set(&tx->base.err, status, "%s", c->batch.err.text);
 		}
 		if (tx->commit.status == STATUS_OK) {
-			commits++;
+			atomic_fetch_add_explicit(&store->commits, 1, memory_order_relaxed);
 			emb_watches_committed(tx);
 		} else if (tx->commit.status == STATUS_TX_CONFLICT) {
-			conflicts++;
+			atomic_fetch_add_explicit(&store->conflicts, 1, memory_order_relaxed);
 		}
 		/* From here on its owner may free it. */
 		event_set(&tx->commit.event);
 	}
-	atomic_fetch_add_explicit(&store->commits, commits, memory_order_relaxed);
-	atomic_fetch_add_explicit(&store->conflicts, conflicts, memory_order_relaxed);
 }
 
 /* A cleared batch keeps its memory; that of an unusually large one is given back. */
