@@ -46,7 +46,11 @@ export async function runSuites(suites, ctx) {
 			} catch (err) {
 				failures++;
 				console.log(`not ok ${number} - ${suite.name}: ${name}`);
-				diagnose(err?.stack ?? err);
+				diagnose(
+					err === broken
+						? `setup: ${err.message}`
+						: (err?.stack ?? err),
+				);
 				if (state?.frond) diagnose(`server said: ${state.frond.logTail()}`);
 			}
 		}

@@ -8,6 +8,7 @@
  */
 import assert from 'node:assert/strict';
 import http from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 
 import { expectStatus, request } from './http.mjs';
 import { generation, pick, random } from './util.mjs';
@@ -20,9 +21,7 @@ const PAGE = 500;
 
 /* A body that shows whether it is one version as a whole. */
 const bodyOf = (n, ballast) => ({ n, copies: [n, { n, list: [n, [n]] }], ballast });
-const isWhole = (doc) =>
-	JSON.stringify(doc.copies) ===
-	JSON.stringify([doc.n, { n: doc.n, list: [doc.n, [doc.n]] }]);
+const isWhole = (doc) => isDeepStrictEqual(doc.copies, bodyOf(doc.n).copies);
 
 class Refused extends Error {}
 

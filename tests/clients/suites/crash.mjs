@@ -16,7 +16,7 @@ const ROUNDS = 8,
 const SHORTEST_MS = 100,
 	LONGEST_MS = 1200;
 const LOAD_DOCS = 1500,
-	LOAD_ROUNDS = 5;
+	LOAD_ROUNDS = 4;
 
 /* Small ones, so that there are many commits to interrupt, and a few that take many leaves. */
 const ballastOf = (docs) =>
@@ -119,7 +119,7 @@ const tests = {
 		const took = performance.now() - begin;
 		for (let i = 0; i < LOAD_ROUNDS; i++) {
 			const { child, done } = frond.commandStart(...args);
-			await Promise.race([done, sleep((0.2 + 0.6 * state.rand()) * took)]);
+			await Promise.race([done, sleep((0.1 + 0.3 * state.rand()) * took)]);
 			child.kill('SIGKILL');
 			await done;
 			const dump = await frond.command('dump', 'load');

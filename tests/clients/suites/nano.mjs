@@ -4,7 +4,12 @@ import Nano from 'nano';
 
 import { startFrond } from '../lib/frond.mjs';
 import { expectStatus, request } from '../lib/http.mjs';
-import { byBytes, eventually, generation, rejection } from '../lib/util.mjs';
+import { note } from '../lib/tap.mjs';
+import { byBytes, chunks, eventually, generation, rejection } from '../lib/util.mjs';
+
+/* Documents that are asked for together, and what that may take: on a busy machine, too. */
+const ABSENT_DOCS = 100;
+const ABSENT_MS = 1000;
 
 const refusal = async (promise, status, error) => {
 	const err = await rejection(promise);
@@ -47,6 +52,7 @@ const tests = {
 		if (strict)
 			assert.deepEqual(await expectStatus(200, 'GET', `${url}/_up`), {
 				status: 'ok',
+				seeds: {},
 			});
 	},
 
@@ -76,6 +82,29 @@ const tests = {
 		assert.deepEqual((await server.use(name).changes()).results, []);
 		assert.equal((await server.db.get(name)).doc_count, 0);
 		await server.db.destroy(name);
+	},
+
+	'a large database that is gone slows nobody down': async ({ server, run }, { docs }) => {
+		const [big, small] = [`nano-big-${run}`, `nano-small-${run}`];
+		await server.db.create(big);
+		for (const some of chunks(docs, 500)) await server.use(big).bulk({ docs: some });
+		await server.db.destroy(big);
+		await server.db.create(small);
+		const ask = Object.fromEntries(
+			Array.from({ length: ABSENT_DOCS }, (_, i) => [`absent-${i}`, ['1-a']]),
+		);
+		const begin = performance.now();
+		const missing = await server.request({
+			db: small,
+			method: 'POST',
+			path: '_revs_diff',
+			body: ask,
+		});
+		const took = Math.round(performance.now() - begin);
+		assert.equal(Object.keys(missing).length, ABSENT_DOCS);
+		await server.db.destroy(small);
+		note(`${took} ms to miss ${ABSENT_DOCS} documents`);
+		assert.ok(took < ABSENT_MS, `${took} ms to miss ${ABSENT_DOCS} documents`);
 	},
 
 	'names with a slash and other signs are one name each': async ({ server, run }) => {
