@@ -1,130 +1,27 @@
 #include "doc/doc.h"
 
-#include <stdlib.h>
-
 #include "base/mem.h"
-#include "doc/doc_int.h"
+#include "doc/explode_int.h"
 
 /*
  * One pass over the tokens builds three things side by side: the encoded path of where the reader
- * is, the leaves, and the Erlang term.
- *
- * Order and duplicates are settled object by object, as each one ends. Its members' names are
- * sorted, if they did not come in order, and its leaves, which lie behind each other member by
- * member, are moved accordingly. Of equal names all but the last go, with all their leaves; their
- * bytes in the term are remembered as holes and closed at the end.
+ * is, the leaves, and the Erlang term. Order and duplicates are settled object by object, as each
+ * one ends: explode_order.c.
  */
 
 enum {
-	INSERTION_SORT_MEMBERS = 16,
 	LEAVES_FIRST = 64,
 	MEMBERS_FIRST = 64,
-	HOLES_FIRST = 8,
 	SPECIALS_FIRST = 8,
 	/* The term of any value takes fewer bytes than 4 times its text. */
 	TERM_MAX_BYTES = 4 * DOC_LIMIT_MAX_BYTES,
 	VALUE_MAX_BYTES = 2 * DOC_LIMIT_MAX_BYTES,
 };
 
-/* A growing array of plain things, on the counted heap. */
-struct list {
-	void *items;
-	size_t count;
-	size_t cap;
-};
-
-struct member {
-	uint64_t name_start; /* the first eight bytes of the encoded name, for comparing */
-	struct str name;     /* encoded, in the key of the member's first leaf */
-	size_t leaf;         /* the first of its leaves */
-	size_t leaves;       /* how many; known when the object ends */
-	size_t term;         /* where its pair starts in the term... */
-	size_t term_end;     /* ...and ends; known when the object ends */
-};
-
-/* A container that the reader is inside of. */
-struct frame {
-	bool object;
-	bool all_bytes;    /* an array of nothing but integers from 0 to 255, so far */
-	size_t path_bytes; /* of the container's own path */
-	size_t leaf;       /* the first of its leaves */
-	size_t member;     /* the first of its members in the list of members */
-	size_t count;      /* an array's elements */
-	size_t term;       /* where its list starts in the term */
-};
-
-struct hole {
-	size_t begin;
-	size_t end;
-};
-
-struct exploder {
-	struct json_reader *r;
-	struct arena *arena;
-	const struct doc_limits *limits;
-	size_t prefix_bytes;
-	struct err *err;
-
-	const char *begin; /* of the document's text */
-	size_t specials_bytes;
-	size_t depth; /* frames in use */
-	struct buf path;
-	struct buf value;
-	struct buf term;
-	struct list leaves;  /* struct kv_pair */
-	struct list members; /* struct member, of all open objects */
-	struct list moved;   /* struct kv_pair, room for putting leaves in order */
-	struct list holes;   /* struct hole */
-	struct list specials;
-	struct frame frames[JSON_DEPTH_LIMIT + 1];
-};
-
-static void *
-list_add(struct list *l, size_t item_bytes, size_t first_cap)
-{
-	if (l->count == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : first_cap;
-		void *items = mem_realloc(l->items, cap * item_bytes);
-
-		if (!items)
-			return NULL;
-		l->items = items;
-		l->cap = cap;
-	}
-	return (char *)l->items + l->count++ * item_bytes;
-}
-
-static bool
-list_reserve(struct list *l, size_t item_bytes, size_t cap)
-{
-	void *items;
-
-	if (l->cap >= cap)
-		return true;
-	items = mem_realloc(l->items, cap * item_bytes);
-	if (!items)
-		return false;
-	l->items = items;
-	l->cap = cap;
-	return true;
-}
-
 static inline struct frame *
 top(struct exploder *x)
 {
 	return &x->frames[x->depth - 1];
-}
-
-static inline struct kv_pair *
-leaf_at(struct exploder *x, size_t i)
-{
-	return (struct kv_pair *)x->leaves.items + i;
-}
-
-static inline struct member *
-member_at(struct exploder *x, size_t i)
-{
-	return (struct member *)x->members.items + i;
 }
 
 /* ---- Failures ---- */
@@ -141,17 +38,15 @@ fail_at_path(struct exploder *x, enum status status, const char *what, size_t li
 }
 
 static enum status
-fail_memory(struct exploder *x)
-{
-	return err_set(x->err, STATUS_NOMEM, "no memory for taking the document apart");
-}
-
-static enum status
 check_buffers(struct exploder *x)
 {
-	TRY(buf_status(&x->path));
-	TRY(buf_status(&x->value));
-	return buf_status(&x->term);
+	const struct buf *all[] = { &x->path, &x->value, &x->term };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (buf_status(all[i]) != STATUS_OK)
+			return err_set(x->err, buf_status(all[i]),
+				       "no memory for taking the document apart");
+	return STATUS_OK;
 }
 
 static enum status
@@ -193,9 +88,9 @@ add_leaf(struct exploder *x)
 		return err_set(x->err, STATUS_LIMIT,
 			       "the document's leaves exceed the memory limit "
 			       "of a request");
-	leaf = list_add(&x->leaves, sizeof(*leaf), LEAVES_FIRST);
+	leaf = explode_list_add(&x->leaves, sizeof(*leaf), LEAVES_FIRST);
 	if (!leaf)
-		return fail_memory(x);
+		return explode_fail_memory(x);
 	memcpy(bytes, x->path.ptr, x->path.len);
 	memcpy(bytes + x->path.len, x->value.ptr, x->value.len);
 	leaf->key = str_of(bytes, x->path.len);
@@ -318,130 +213,12 @@ end_term_string(struct exploder *x, size_t at, size_t count)
 	x->term.len = (size_t)(out - x->term.ptr);
 }
 
-/* Equal names: as they came. */
-static int
-member_cmp(const struct member *a, const struct member *b)
-{
-	int c;
-
-	if (a->name_start != b->name_start)
-		return a->name_start < b->name_start ? -1 : 1;
-	c = str_cmp(a->name, b->name);
-	return c ? c : (a->leaf > b->leaf) - (a->leaf < b->leaf);
-}
-
-static int
-member_qsort_cmp(const void *a, const void *b)
-{
-	return member_cmp(a, b);
-}
-
-static void
-sort_members(struct member *members, size_t count)
-{
-	if (count > INSERTION_SORT_MEMBERS) {
-		qsort(members, count, sizeof(*members), member_qsort_cmp);
-		return;
-	}
-	for (size_t i = 1; i < count; i++) {
-		struct member m = members[i];
-		size_t at = i;
-
-		for (; at && member_cmp(&m, &members[at - 1]) < 0; at--)
-			members[at] = members[at - 1];
-		members[at] = m;
-	}
-}
-
-/*
- * The members' names, and the ends of their stretches of leaves and term; `*ret_sorted` tells whether they
- * came in ascending order, none twice.
- */
-static void
-finish_members(struct exploder *x, const struct frame *f, bool *ret_sorted)
-{
-	size_t end = x->leaves.count;
-	size_t term_end = x->term.len;
-
-	*ret_sorted = true;
-	for (size_t i = x->members.count; i-- > f->member;) {
-		struct member *m = member_at(x, i);
-		struct str key = leaf_at(x, m->leaf)->key;
-		uint8_t start[sizeof(m->name_start)] = { 0 };
-		size_t n;
-
-		m->leaves = end - m->leaf;
-		end = m->leaf;
-		m->term_end = term_end;
-		term_end = m->term;
-		/* Behind the type code. */
-		m->name.ptr = key.ptr + f->path_bytes + 1;
-		n = m->name.len < sizeof(start) ? m->name.len : sizeof(start);
-		memcpy(start, m->name.ptr, n);
-		memcpy(&m->name_start, start, sizeof(start));
-		m->name_start = be64toh(m->name_start);
-		if (*ret_sorted && i + 1 < x->members.count) {
-			const struct member *next = m + 1;
-
-			*ret_sorted = m->name_start < next->name_start ||
-				      (m->name_start == next->name_start &&
-				       str_cmp(m->name, next->name) < 0);
-		}
-	}
-}
-
-/* A dead member's pair leaves the term. */
-static enum status
-add_hole(struct exploder *x, const struct member *dead)
-{
-	struct hole *hole = list_add(&x->holes, sizeof(*hole), HOLES_FIRST);
-
-	if (!hole)
-		return fail_memory(x);
-	*hole = (struct hole){ dead->term, dead->term_end };
-	return STATUS_OK;
-}
-
-/* Puts an object's members and their leaves in order; `*ret_count`: the members that remain. */
-static enum status
-order_members(struct exploder *x, const struct frame *f, size_t *ret_count)
-{
-	struct member *members = member_at(x, f->member);
-	size_t count = x->members.count - f->member;
-	struct kv_pair *moved;
-	size_t leaves = 0;
-
-	if (!list_reserve(&x->moved, sizeof(*moved), x->leaves.count - f->leaf))
-		return fail_memory(x);
-	moved = x->moved.items;
-	sort_members(members, count);
-	*ret_count = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (i + 1 < count && str_eq(members[i].name, members[i + 1].name)) {
-			TRY(add_hole(x, &members[i]));
-			continue;
-		}
-		memcpy(moved + leaves, leaf_at(x, members[i].leaf),
-		       members[i].leaves * sizeof(*moved));
-		leaves += members[i].leaves;
-		++*ret_count;
-	}
-	if (leaves)
-		memcpy(leaf_at(x, f->leaf), moved, leaves * sizeof(*moved));
-	x->leaves.count = f->leaf + leaves;
-	return STATUS_OK;
-}
-
 static enum status
 close_object(struct exploder *x, const struct frame *f)
 {
-	size_t count = x->members.count - f->member;
-	bool sorted;
+	size_t count;
 
-	finish_members(x, f, &sorted);
-	if (!sorted)
-		TRY(order_members(x, f, &count));
-	x->members.count = f->member;
+	TRY(explode_order(x, f, &count));
 	end_term_list(x, f->term, count);
 	if (count || !x->depth)
 		return STATUS_OK;
@@ -482,11 +259,12 @@ static enum status
 read_special(struct exploder *x)
 {
 	const char *begin = x->r->token_begin;
-	struct doc_special *special = list_add(&x->specials, sizeof(*special), SPECIALS_FIRST);
+	struct doc_special *special = explode_list_add(&x->specials, sizeof(*special),
+						       SPECIALS_FIRST);
 	enum json_token token;
 
 	if (!special)
-		return fail_memory(x);
+		return explode_fail_memory(x);
 	special->name = arena_dup(x->arena, x->r->text);
 	if (!special->name.ptr)
 		return err_set(x->err, STATUS_LIMIT,
@@ -507,9 +285,9 @@ read_key(struct exploder *x)
 
 	if (x->depth == 1 && x->r->text.len && x->r->text.ptr[0] == '_')
 		return read_special(x);
-	m = list_add(&x->members, sizeof(*m), MEMBERS_FIRST);
+	m = explode_list_add(&x->members, sizeof(*m), MEMBERS_FIRST);
 	if (!m)
-		return fail_memory(x);
+		return explode_fail_memory(x);
 	x->path.len = f->path_bytes;
 	tuple_put_str(&x->path, x->r->text);
 	*m = (struct member){
@@ -580,40 +358,6 @@ read_token(struct exploder *x)
 
 /* ---- The whole ---- */
 
-static int
-hole_cmp(const void *a, const void *b)
-{
-	const struct hole *ha = a;
-	const struct hole *hb = b;
-
-	return (ha->begin > hb->begin) - (ha->begin < hb->begin);
-}
-
-/* Copies the term without its holes, which may lie inside each other. */
-static struct str
-copy_term(struct exploder *x)
-{
-	struct hole *holes = x->holes.items;
-	char *bytes = arena_bytes(x->arena, x->term.len);
-	size_t from = 0;
-	size_t to = 0;
-
-	if (!bytes)
-		return (struct str){ NULL, 0 };
-	if (x->holes.count)
-		qsort(holes, x->holes.count, sizeof(*holes), hole_cmp);
-	for (size_t i = 0; i < x->holes.count; i++) {
-		if (holes[i].begin > from) {
-			memcpy(bytes + to, x->term.ptr + from, holes[i].begin - from);
-			to += holes[i].begin - from;
-		}
-		if (holes[i].end > from)
-			from = holes[i].end;
-	}
-	memcpy(bytes + to, x->term.ptr + from, x->term.len - from);
-	return str_of(bytes, to + x->term.len - from);
-}
-
 static void *
 copy_list(struct exploder *x, const struct list *l, size_t item_bytes)
 {
@@ -636,7 +380,7 @@ finish(struct exploder *x, struct doc *ret)
 	TRY(check_buffers(x));
 	doc.leaves = copy_list(x, &x->leaves, sizeof(*doc.leaves));
 	doc.specials = copy_list(x, &x->specials, sizeof(*doc.specials));
-	doc.term = copy_term(x);
+	doc.term = explode_copy_term(x);
 	if (!doc.leaves || !doc.specials || !doc.term.ptr)
 		return err_set(x->err, STATUS_LIMIT,
 			       "the document exceeds the memory limit of a request");

@@ -27,16 +27,19 @@ doc_path_draw(struct str path, struct buf *ret)
 	size_t begin = ret->len;
 
 	while (ret->len - begin <= DRAWN_BYTES && tuple_next(&r, &e) == STATUS_OK) {
-		buf_append_byte(ret, '/');
 		if (e.kind == TUPLE_INT) {
+			buf_append_byte(ret, '/');
 			buf_append_u64(ret, e.magnitude);
-		} else {
+		} else if (e.kind == TUPLE_STRING) {
 			/* An escaped NUL is not worth unescaping here. */
 			struct str name = e.raw;
 
 			if (name.len > DRAWN_BYTES + 4)
 				name.len = DRAWN_BYTES + 4;
+			buf_append_byte(ret, '/');
 			draw_token(name, ret);
+		} else {
+			break; /* a split string's piece */
 		}
 	}
 	if (ret->len - begin <= DRAWN_BYTES)

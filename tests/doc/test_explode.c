@@ -382,6 +382,51 @@ path_limit_counts_the_prefix_and_names_the_path(void **state)
 }
 
 static void
+path_limit_counts_what_a_split_string_adds(void **state)
+{
+	struct arena *arena = arena_new(TEST_MAX_BYTES);
+	struct doc_limits limits = { DOC_LIMIT_MAX_BYTES, 5 };
+	struct buf text = BUF_INIT(TEST_MAX_BYTES);
+	struct err err = { 0 };
+	struct doc doc;
+
+	(void)state;
+	buf_append_cstr(&text, "{\"s\":\"");
+	for (int i = 0; i < 150000; i++)
+		buf_append_byte(&text, 'x');
+	buf_append_cstr(&text, "\"}");
+	/* 02 's' 00 00 15 01: the second piece's path has six bytes. */
+	assert_int_equal(doc_explode_text(buf_str(&text), arena, &limits, 0, &doc, &err),
+			 STATUS_PATH_TOO_LONG);
+	assert_string_equal(err.text, "/s makes a key longer than 5 bytes");
+	limits.path_bytes = 6;
+	assert_int_equal(doc_explode_text(buf_str(&text), arena, &limits, 0, &doc, &err),
+			 STATUS_OK);
+	buf_release(&text);
+	arena_free(arena);
+}
+
+static void
+long_paths_are_cut_in_explanations(void **state)
+{
+	struct arena *arena = arena_new(TEST_MAX_BYTES);
+	struct buf text = BUF_INIT(TEST_MAX_BYTES);
+	struct err err = { 0 };
+	struct doc doc;
+
+	(void)state;
+	buf_append_cstr(&text, "{\"x");
+	for (int i = 0; i < 5000; i++)
+		buf_append_cstr(&text, "\xc3\xa9");
+	buf_append_cstr(&text, "\":1}");
+	assert_int_equal(doc_explode_text(buf_str(&text), arena, &test_limits, 0, &doc, &err),
+			 STATUS_PATH_TOO_LONG);
+	assert_int_equal(strlen(err.text), 200 + strlen("... makes a key longer than 10000 bytes"));
+	buf_release(&text);
+	arena_free(arena);
+}
+
+static void
 document_limit_leaves_special_members_out(void **state)
 {
 	struct arena *arena = arena_new(TEST_MAX_BYTES);
@@ -889,6 +934,8 @@ main(void)
 		cmocka_unit_test(long_strings_are_split_and_joined),
 		cmocka_unit_test(pieces_hold_whole_characters),
 		cmocka_unit_test(path_limit_counts_the_prefix_and_names_the_path),
+		cmocka_unit_test(path_limit_counts_what_a_split_string_adds),
+		cmocka_unit_test(long_paths_are_cut_in_explanations),
 		cmocka_unit_test(document_limit_leaves_special_members_out),
 		cmocka_unit_test(reader_goes_on_behind_a_document_that_broke_a_limit),
 		cmocka_unit_test(text_that_is_no_object_is_refused),
