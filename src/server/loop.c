@@ -309,14 +309,15 @@ loop_date(struct loop *l)
 	uint64_t now_s = clock_wall_ms() / 1000;
 
 	if (now_s != l->date_s || !l->date[0]) {
-		static const char days[] = "SunMonTueWedThuFriSat";
-		static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+		static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+		static const char months[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
+						  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
 		time_t t = (time_t)now_s;
 		struct tm tm;
 
 		gmtime_r(&t, &tm);
-		snprintf(l->date, sizeof(l->date), "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
-			 days + tm.tm_wday * 3, tm.tm_mday % 100, months + tm.tm_mon * 3,
+		snprintf(l->date, sizeof(l->date), "%s, %02d %s %04d %02d:%02d:%02d GMT",
+			 days[tm.tm_wday], tm.tm_mday % 100, months[tm.tm_mon],
 			 (tm.tm_year + 1900) % 10000, tm.tm_hour % 100, tm.tm_min % 100,
 			 tm.tm_sec % 100);
 		l->date_s = now_s;

@@ -175,7 +175,7 @@ static int
 check_target(struct parser *p)
 {
 	struct str target = parser_target(p);
-	struct str rest = target;
+	struct str rest;
 	const char *slash;
 
 	p->path_at = 0;
@@ -329,9 +329,9 @@ parser_release(struct parser *p)
 
 /* Translates what llhttp found into the status of a refusal. */
 static void
-refuse_syntax(struct parser *p, llhttp_errno_t error, char at)
+refuse_syntax(struct parser *p, llhttp_errno_t error, struct str at)
 {
-	if (error == HPE_INVALID_METHOD && at >= 'A' && at <= 'Z')
+	if (error == HPE_INVALID_METHOD && at.len && at.ptr[0] >= 'A' && at.ptr[0] <= 'Z')
 		refuse(p, 501, "The method is not known.");
 	else if (error == HPE_INVALID_METHOD)
 		refuse(p, 400, "This is not an HTTP request.");
@@ -359,7 +359,7 @@ feed_some(struct parser *p, struct str data)
 	if (error == HPE_PAUSED && !p->refusal)
 		p->complete = true;
 	else if (error != HPE_OK)
-		refuse_syntax(p, error, end < data.ptr + data.len ? *end : '\0');
+		refuse_syntax(p, error, str_skip(data, (size_t)(end - data.ptr)));
 	return (size_t)(end - data.ptr);
 }
 

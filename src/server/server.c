@@ -25,6 +25,12 @@ enum {
 	SERVER_ACCEPT_PAUSE_MS = 100, /* when there are no file descriptors left */
 };
 
+union address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
 struct listener {
 	struct server *server;
 	int fd;
@@ -165,7 +171,7 @@ server_free(struct server *s)
 /* ---- Listening ---- */
 
 static bool
-parse_address(const char *host_port, struct sockaddr_storage *ret)
+parse_address(const char *host_port, union address *ret)
 {
 	struct str text = str_from_cstr(host_port);
 	const char *colon = strrchr(host_port, ':');
@@ -179,18 +185,16 @@ parse_address(const char *host_port, struct sockaddr_storage *ret)
 	if (name.len > 2 && name.ptr[0] == '[' && name.ptr[name.len - 1] == ']') {
 		name = str_of(name.ptr + 1, name.len - 2);
 		snprintf(host, sizeof(host), "%.*s", STR_ARG(name));
-		return name.len < sizeof(host) &&
-		       uv_ip6_addr(host, (int)port, (struct sockaddr_in6 *)ret) == 0;
+		return name.len < sizeof(host) && uv_ip6_addr(host, (int)port, &ret->in6) == 0;
 	}
 	snprintf(host, sizeof(host), "%.*s", STR_ARG(name));
-	return name.len < sizeof(host) &&
-	       uv_ip4_addr(host, (int)port, (struct sockaddr_in *)ret) == 0;
+	return name.len < sizeof(host) && uv_ip4_addr(host, (int)port, &ret->in) == 0;
 }
 
 enum status
 server_listen(struct server *s, const char *host_port, struct err *err)
 {
-	struct sockaddr_storage address = { 0 };
+	union address address = { 0 };
 	int one = 1;
 	int fd;
 
@@ -202,15 +206,15 @@ server_listen(struct server *s, const char *host_port, struct err *err)
 	if (s->listener_count == SERVER_LISTENERS)
 		return err_set(err, STATUS_INVALID, "cannot listen on more than %d addresses",
 			       SERVER_LISTENERS);
-	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_set(err, STATUS_IO, "cannot make a socket: %s", strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (address.ss_family == AF_INET6)
+	if (address.any.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&address,
-		 address.ss_family == AF_INET ? sizeof(struct sockaddr_in)
-					      : sizeof(struct sockaddr_in6)) != 0 ||
+	if (bind(fd, &address.any,
+		 address.any.sa_family == AF_INET ? sizeof(struct sockaddr_in)
+						  : sizeof(struct sockaddr_in6)) != 0 ||
 	    listen(fd, SERVER_BACKLOG) != 0) {
 		int error = errno;
 
@@ -225,33 +229,28 @@ server_listen(struct server *s, const char *host_port, struct err *err)
 uint16_t
 server_port(const struct server *s)
 {
-	struct sockaddr_storage address = { 0 };
+	union address address = { 0 };
 	socklen_t len = sizeof(address);
 
-	if (!s->listener_count ||
-	    getsockname(s->listeners[0].fd, (struct sockaddr *)&address, &len) != 0)
+	if (!s->listener_count || getsockname(s->listeners[0].fd, &address.any, &len) != 0)
 		return 0;
-	return ntohs(address.ss_family == AF_INET ? ((struct sockaddr_in *)&address)->sin_port
-						  : ((struct sockaddr_in6 *)&address)->sin6_port);
+	return ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port
+						       : address.in.sin_port);
 }
 
 /* ---- Accepting, on the first loop ---- */
 
 static void
-format_peer(const struct sockaddr_storage *address, char *ret, size_t n)
+format_peer(const union address *address, char *ret, size_t n)
 {
 	char host[INET6_ADDRSTRLEN] = "";
 
-	if (address->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
-
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		snprintf(ret, n, "[%s]:%u", host, ntohs(in6->sin6_port));
+	if (address->any.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof(host));
+		snprintf(ret, n, "[%s]:%u", host, ntohs(address->in6.sin6_port));
 	} else {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)address;
-
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		snprintf(ret, n, "%s:%u", host, ntohs(in->sin_port));
+		inet_ntop(AF_INET, &address->in.sin_addr, host, sizeof(host));
+		snprintf(ret, n, "%s:%u", host, ntohs(address->in.sin_port));
 	}
 }
 
@@ -277,7 +276,7 @@ hand_over(struct server *s, const struct arrival *a)
 }
 
 static void
-admit(struct server *s, int fd, const struct sockaddr_storage *address)
+admit(struct server *s, int fd, const union address *address)
 {
 	struct arrival a = { .fd = fd };
 	struct loop *l = &s->loops[0];
@@ -327,10 +326,9 @@ on_acceptable(uv_poll_t *poll, int status, int events)
 	(void)status;
 	(void)events;
 	for (int i = 0; i < SERVER_ACCEPTS; i++) {
-		struct sockaddr_storage address = { 0 };
+		union address address = { 0 };
 		socklen_t len = sizeof(address);
-		int fd = accept4(l->fd, (struct sockaddr *)&address, &len,
-				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd = accept4(l->fd, &address.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
 			admit(l->server, fd, &address);

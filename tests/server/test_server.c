@@ -746,6 +746,8 @@ addresses_are_checked(void **state)
 	assert_int_equal(server_listen(s, "[::1:80", &err), STATUS_INVALID);
 	assert_int_equal(server_listen(s, "127.0.0.1:0", &err), STATUS_OK);
 	assert_int_equal(server_listen(s, "127.0.0.1:0", &err), STATUS_OK);
+	/* Not every machine speaks IPv6. */
+	assert_true(server_listen(s, "[::1]:0", &err) == STATUS_OK || err.status == STATUS_IO);
 	snprintf(taken, sizeof(taken), "127.0.0.1:%u", server_port(s));
 	assert_int_equal(server_new(&config, &other, &err), STATUS_OK);
 	assert_int_equal(server_listen(other, taken, &err), STATUS_IO);
