@@ -2,9 +2,9 @@
  * Settings: defaults, then a file, then the command line, each winning over what came before.
  *
  * The file has CouchDB's form and, where CouchDB has a setting, its name: sections in brackets,
- * `name = value` lines, comments after ';' or '#'. docs/OPERATING.md lists every setting. An unknown
- * section or name and a value that makes no sense are errors that name the file, the line and the
- * key: a typing mistake must not become a default.
+ * `name = value` lines, comments after ';' or '#'. docs/OPERATING.md lists every setting. An
+ * unknown section or name and a value that makes no sense are errors that name the file, the line
+ * and the key: a typing mistake must not become a default.
  */
 #ifndef FROND_SERVER_CONFIG_H
 #define FROND_SERVER_CONFIG_H
