@@ -138,6 +138,10 @@ put_with_stale_rev_is_conflict(void **state)
 	door_request(d, "PUT", "/conflict/a", "If-Match: \"9-x\"\r\n", "{\"_rev\":\"2-b\"}");
 	assert_int_equal(d->last.status, 400);
 	door_has(d, "Document rev and etag have different values");
+	/* No document has a revision at position 0. */
+	door_expect(d, "PUT", "/conflict/b", "{\"_rev\":\"0-1\"}", 409, "conflict");
+	door_expect(d, "POST", "/conflict/_bulk_docs",
+		    "{\"docs\":[{\"_id\":\"b\",\"_rev\":\"0-1\"}]}", 201, "\"error\":\"conflict\"");
 	door_expect(d, "PUT", "/conflict/a?rev=zzz", "{}", 400, "Invalid rev format");
 	door_expect(d, "PUT", "/conflict/a", "{\"_rev\":\"1-zz6114c65e295552ab1019e2b046b10e\"}",
 		    400, "Invalid rev format");

@@ -4,6 +4,7 @@
  * A transaction cannot hold two edits of one document, so a request that has them is cut between
  * them, and the later one sees the earlier one committed.
  */
+#include "base/wait.h"
 #include "door/couch/couch_int.h"
 
 struct entry {
@@ -52,6 +53,7 @@ static enum status
 read_docs(struct bulk *b, struct json_reader *reader)
 {
 	struct couch_req *r = b->r;
+	const char *pause = reader->at;
 	enum json_token token;
 	size_t cap = 0;
 
@@ -71,6 +73,11 @@ read_docs(struct bulk *b, struct json_reader *reader)
 		if (token != JSON_OBJECT_BEGIN)
 			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 					      "Document must be a JSON object");
+		/* A large request takes a while: others on this loop go on meanwhile. */
+		if ((size_t)(reader->at - pause) > COUCH_CHUNK_BYTES) {
+			pause = reader->at;
+			wait_yield();
+		}
 		grown = couch_grow(r->arena, b->entries, b->count, &cap, sizeof(*b->entries));
 		if (!grown)
 			return STATUS_LIMIT;
@@ -220,8 +227,12 @@ bulk_body(struct kv_tx *tx, void *arg)
 		TRY(check_design(b, tx, e));
 		if (e->fail)
 			continue;
-		of_edit[count] = e;
-		edits[count++] = couch_doc_edit(&e->doc, e->id, b->new_edits);
+		edits[count] = couch_doc_edit(&e->doc, e->id, b->new_edits);
+		if (couch_edit_of_nothing(&edits[count])) {
+			e->status = STATUS_DOC_CONFLICT;
+			continue;
+		}
+		of_edit[count++] = e;
 	}
 	if (count == 0)
 		return STATUS_OK;

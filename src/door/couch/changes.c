@@ -6,6 +6,7 @@
  * is let go and the fiber parks until the watch fires, the client goes or the server stops.
  */
 #include "base/clock.h"
+#include "base/wait.h"
 #include "door/couch/changes_int.h"
 
 struct feed {
@@ -181,6 +182,8 @@ send_all(struct feed *f)
 		enum status status = send_page(f, &more);
 
 		arena_reset(f->r->arena, mark);
+		/* A filter may pass over many pages without sending anything. */
+		wait_yield();
 		if (status != STATUS_OK) {
 			TRY(couch_snapshot_renew(&f->snapshot, status));
 			f->renewed = true;
@@ -330,7 +333,13 @@ set_watch(struct feed *f, struct kv_future **ret)
 static enum status
 begin(struct feed *f)
 {
-	TRY(couch_snapshot_begin(&f->snapshot, f->r));
+	struct arena_mark mark = arena_mark(f->r->arena);
+	enum status status = couch_snapshot_begin(&f->snapshot, f->r);
+
+	/* What checking the user's rights takes must not add up over the days of a feed. */
+	arena_reset(f->r->arena, mark);
+	if (status != STATUS_OK)
+		return status;
 	if (f->db && f->r->db->number != f->db)
 		return couch_fail_set(&f->r->fail, COUCH_ERROR_NOT_FOUND,
 				      "Database does not exist.");

@@ -305,6 +305,16 @@ MUST_USE enum status couch_doc_parse_text(struct couch_req *r, struct str text, 
 /* The edit that makes the document what was sent. */
 struct rev_edit couch_doc_edit(const struct couch_doc *doc, struct str id, bool new_edits);
 
+/*
+ * True for an interactive edit of a revision that no document has, "0-…": a conflict, where the
+ * model would take position 0 for "no revision named".
+ */
+static inline bool
+couch_edit_of_nothing(const struct rev_edit *edit)
+{
+	return edit->kind == REV_EDIT_INTERACTIVE && edit->history_count && edit->parent.pos == 0;
+}
+
 #define COUCH_NO_ATTACHMENTS "Attachments are not supported by this server."
 
 /* "pos-hash" or the explained 400. */

@@ -23,6 +23,8 @@ put_body(struct kv_tx *tx, void *arg)
 			return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
 					      "You are not a db or server admin.");
 	}
+	if (couch_edit_of_nothing(&c->edit))
+		return STATUS_DOC_CONFLICT;
 	TRY(rev_write(tx, r->db, &c->edit, 1, 0, r->arena, &c->result, &r->fail.err));
 	return c->result.status;
 }
@@ -171,6 +173,7 @@ couch_db_post(struct couch_req *r)
 	if (!doc.id.ptr) {
 		/* A new id has no revisions to extend. */
 		doc.rev = (struct rev_id){ 0 };
+		doc.history_count = 0;
 		doc.id = couch_uuid_new(r->arena);
 		if (!doc.id.ptr)
 			return STATUS_NOMEM;

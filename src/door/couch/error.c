@@ -100,6 +100,19 @@ couch_fail_answer(enum status status, const struct couch_fail *f)
 	return (struct couch_answer){ errors[error].code, errors[error].name, error };
 }
 
+/* The last resort, where the error's name alone would not do. */
+static const char *
+reason_of(enum status status)
+{
+	if (status == STATUS_NOMEM)
+		return "out of memory";
+	if (status == STATUS_LIMIT)
+		return "a limit of this server was reached";
+	if (status == STATUS_TX_CONFLICT)
+		return "too many others write the same at once";
+	return status_name(status);
+}
+
 void
 couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out)
 {
@@ -127,7 +140,7 @@ couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out
 	else if (reason.len == 0)
 		buf_append_cstr(&reason, errors[answer.error].reason);
 	if (reason.len == 0)
-		buf_append_cstr(&reason, status_name(status));
+		buf_append_cstr(&reason, reason_of(status));
 
 	buf_append_cstr(out, "\"error\":");
 	json_write_str(out, str_from_cstr(answer.name));

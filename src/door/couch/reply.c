@@ -1,4 +1,5 @@
 /* How answers look: headers, whole bodies, streams. */
+#include "base/wait.h"
 #include "door/couch/couch_int.h"
 
 void
@@ -170,6 +171,8 @@ couch_stream_push(struct couch_stream *s, bool now)
 	buf_clear(&s->out);
 	if (now)
 		http_flush(s->r->x);
+	/* A fast reader of a long answer must not keep the loop from its other connections. */
+	wait_yield();
 	return STATUS_OK;
 }
 

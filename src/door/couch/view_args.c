@@ -138,7 +138,7 @@ parse_keys(struct couch_req *r, const struct param *p, struct couch_view_args *a
 static enum status
 refuse_true(struct couch_req *r, const struct param *p, const char *reason)
 {
-	bool on;
+	bool on = false;
 
 	TRY(parse_bool(r, p, &on));
 	if (on)
@@ -149,8 +149,8 @@ refuse_true(struct couch_req *r, const struct param *p, const char *reason)
 static enum status
 take_param(struct couch_req *r, const struct param *p, struct couch_view_args *args)
 {
-	bool ignored;
-	bool inclusive;
+	bool ignored = false;
+	bool inclusive = true;
 
 	switch (find_param(p->name)) {
 	case PARAM_KEY:
