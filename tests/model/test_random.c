@@ -379,7 +379,7 @@ random_edits_agree_with_a_simple_tree(void **state)
 	rand_bytes(&seed, sizeof(seed));
 	if (given)
 		seed = strtoull(given, NULL, 10);
-	print_message("FROND_TEST_SEED=%llu\n", (unsigned long long)seed);
+	print_message("# FROND_TEST_SEED=%llu\n", (unsigned long long)seed);
 	w->f = *state;
 	w->rand.state = seed;
 	w->bodies = 2;
@@ -391,7 +391,7 @@ random_edits_agree_with_a_simple_tree(void **state)
 			fixture_check(w->f);
 	}
 	fixture_check(w->f);
-	print_message("written %zu, conflicts %zu, unchanged %zu, restarted %zu, twins %zu\n",
+	print_message("# written %zu, conflicts %zu, unchanged %zu, restarted %zu, twins %zu\n",
 		      w->written, w->conflicts, w->unchanged, w->restarted, w->twins);
 	/* The run went where it was meant to go. */
 	assert_true(w->written > STEPS / 4);

@@ -447,6 +447,7 @@ a_diff_names_what_is_missing_and_where_it_may_come_from(void **state)
 	bring(f, "5-x", true);
 	assert_diff(f, "a", "3-c 2-b 1-a 5-x", "", "");
 	assert_diff(f, "a", "2-q 1-a", "2-q", "");
+	assert_diff(f, "a", "3-q", "3-q", "");
 	assert_diff(f, "a", "4-d 3-c", "4-d", "3-c");
 	assert_diff(f, "a", "4-d 9-y", "4-d 9-y", "3-c 5-x");
 	assert_diff(f, "unknown", "1-a 2-b", "1-a 2-b", "");

@@ -124,6 +124,7 @@ description_get(struct kv_tx *tx, struct str name, struct rev_db *ret, struct er
 	struct kv_future *f;
 	struct str value;
 
+	*ret = (struct rev_db){ .name = name };
 	if (name.len > REV_DB_NAME_BYTES)
 		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
 	name_key(&key, name);
@@ -132,7 +133,6 @@ description_get(struct kv_tx *tx, struct str name, struct rev_db *ret, struct er
 	TRY(kv_future_wait(f));
 	if (!kv_future_value(f, &value))
 		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
-	*ret = (struct rev_db){ .name = name };
 	if (description_parse(value, ret) != STATUS_OK)
 		return err_set(err, STATUS_CORRUPT,
 			       "The description of the database \"%.*s\" cannot be read.",

@@ -8,6 +8,10 @@
 #include "base/utf8.h"
 #include "model/revisioned/revisioned_int.h"
 
+enum {
+	HASH_HEX_BYTES = 2 * REV_HASH_BYTES,
+};
+
 _Static_assert(REV_HASH_BYTES == MD5_DIGEST_LENGTH, "a revision's hash is an MD5");
 
 static int
@@ -58,7 +62,7 @@ rev_id_parse(struct str text, struct arena *arena, struct rev_id *ret, struct er
 	if (suffix.len == 0 || suffix.len > REV_HASH_LIMIT_BYTES ||
 	    utf8_valid_prefix(suffix) != suffix.len)
 		return rev_invalid(err);
-	if (suffix.len == 2 * REV_HASH_BYTES) {
+	if (suffix.len == HASH_HEX_BYTES) {
 		char raw[REV_HASH_BYTES];
 
 		if (!hex_decode(suffix, raw))

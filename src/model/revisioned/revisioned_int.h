@@ -18,6 +18,8 @@ enum {
 	REV_VALUE_OTHER_BYTES = 100,
 	REV_ANCESTORS_BYTES = KV_LIMIT_VALUE_BYTES - REV_VALUE_OTHER_BYTES,
 
+	REV_KEY_BYTES = 2 * (KV_LIMIT_KEY_BYTES + 1), /* a buffer for both bounds of a range */
+
 	/* The number and the flag of a revision in a key, and its hash, encoded: at most. */
 	REV_KEY_TAIL_BYTES = 1 + 9,
 	REV_KEY_HASH_BYTES = 2 + 2 * REV_HASH_BYTES,
@@ -26,7 +28,7 @@ enum {
 /* ---- Keys (keys.c). Each function forgets what the buffer held. ---- */
 
 /* A key, or both bounds of a range; a longer one fails the buffer, rev_key_status() names that. */
-#define REV_KEY_INIT BUF_INIT(2 * (KV_LIMIT_KEY_BYTES + 1))
+#define REV_KEY_INIT BUF_INIT(REV_KEY_BYTES)
 
 void rev_key_space(struct buf *key, const struct rev_db *db, enum rev_subspace space);
 void rev_key_named(struct buf *key, const struct rev_db *db, enum rev_subspace space,
