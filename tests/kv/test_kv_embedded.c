@@ -220,7 +220,7 @@ write_until_killed(void *arg)
 }
 
 static void
-run_child(const char *url, int out)
+write_from_threads(const char *url, int out)
 {
 	struct kv_store *store = fixture_open(url, (struct kv_options){ .create = true });
 	struct writer writers[WRITERS];
@@ -233,13 +233,60 @@ run_child(const char *url, int out)
 	pthread_join(threads[0], NULL);
 }
 
+/* Leaves everything in the log. */
 static void
-read_acknowledged(int in, uint32_t last[WRITERS])
+write_and_die(const char *url)
+{
+	struct kv_store *store = fixture_open(url, fresh);
+
+	for (int i = 0; i < 50; i++)
+		put_now(store, "t/a", "a value that takes some room in the log");
+	kill(getpid(), SIGKILL);
+}
+
+/* This program again, as another process in one of the roles above. */
+static pid_t
+spawn(const char *role, const char *url, int out)
+{
+	char fd[16];
+	pid_t pid;
+
+	snprintf(fd, sizeof(fd), "%d", out);
+	pid = fork();
+	if (pid == 0) {
+		execl("/proc/self/exe", "test_kv_embedded", role, url, fd, (char *)NULL);
+		_exit(1);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static int
+play_role(char **argv)
+{
+	if (strcmp(argv[1], "threads") == 0)
+		write_from_threads(argv[2], atoi(argv[3]));
+	else
+		write_and_die(argv[2]);
+	return 1;
+}
+
+static bool
+read_one(int in, uint32_t last[WRITERS])
 {
 	uint32_t ack[2];
 
-	while (read(in, ack, sizeof(ack)) == (ssize_t)sizeof(ack))
-		last[ack[0]] = ack[1];
+	if (read(in, ack, sizeof(ack)) != (ssize_t)sizeof(ack))
+		return false;
+	last[ack[0]] = ack[1];
+	return true;
+}
+
+static void
+read_acknowledged(int in, uint32_t last[WRITERS])
+{
+	while (read_one(in, last))
+		;
 }
 
 static void
@@ -293,14 +340,10 @@ kill_loses_nothing_acknowledged_and_shows_no_half(void **state)
 		commit(tx);
 		kv_close(store);
 		assert_int_equal(pipe(fds), 0);
-		pid = fork();
-		assert_true(pid >= 0);
-		if (pid == 0) {
-			close(fds[0]);
-			run_child(url_of(state), fds[1]);
-			_exit(1);
-		}
+		pid = spawn("threads", url_of(state), fds[1]);
 		close(fds[1]);
+		/* However slowly it starts, it has acknowledged something. */
+		read_one(fds[0], last);
 		event_init(&never);
 		event_wait(&never, clock_after_ms(RUN_MS + (uint64_t)round * 37));
 		kill(pid, SIGKILL);
@@ -387,16 +430,7 @@ damaged_log_is_corrupt_and_not_a_shorter_history(void **state)
 	int fd;
 
 	kv_close(store);
-	/* A process that goes without closing leaves everything in the log. */
-	pid_t pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		store = fixture_open(f->url, (struct kv_options){ 0 });
-		for (int i = 0; i < 50; i++)
-			put_now(store, "t/a", "a value that takes some room in the log");
-		kill(getpid(), SIGKILL);
-	}
-	waitpid(pid, NULL, 0);
+	waitpid(spawn("one", f->url, 0), NULL, 0);
 	log_path(f, path, sizeof(path));
 	fd = open(path, O_RDWR);
 	assert_true(fd >= 0);
@@ -603,7 +637,7 @@ fiber_leaves_the_disk_to_others_and_reads_memory_itself(void **state)
 #define T(name) cmocka_unit_test_setup_teardown(name, dir_setup, dir_teardown)
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		T(missing_store_is_not_found),
@@ -621,5 +655,7 @@ main(void)
 		T(fiber_leaves_the_disk_to_others_and_reads_memory_itself),
 	};
 
+	if (argc == 4)
+		return play_role(argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

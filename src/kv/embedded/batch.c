@@ -1,4 +1,6 @@
 /* One group commit: the writes of many transactions become one RocksDB batch. */
+#include <assert.h>
+
 #include "kv/embedded/embedded_int.h"
 
 /*
@@ -67,7 +69,7 @@ delete_range(struct batch *b, const struct emb_tx *tx, const struct mutation *m)
 {
 	struct tree_node *n = tree_at_or_after(&b->cells, m->key);
 
-	if (m->keys_known && !m->meets_own_write &&
+	if (m->keys_known &&
 	    !resolver_written_since(b->resolver, m->key, m->value, tx->snapshot->version)) {
 		for (uint32_t i = 0; i < m->key_count; i++)
 			delete_key(b, m->keys[i]);
@@ -112,6 +114,7 @@ apply_atomic(struct batch *b, const struct mutation *m)
 {
 	struct batch_cell *c = cell_of(b, m->key);
 
+	assert(c && "batch_announce() has been here");
 	if (!c->known)
 		TRY(read_cell(b, c));
 	return atomic_apply(m->op, c->cell, m->value, b->arena, &c->cell);
