@@ -144,7 +144,7 @@ create_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending
 
 /*
  * Seed 3: the revision of a deleted leaf is always a conflict, whatever else the document has;
- * CouchDB from 2.0 on agrees where the document is deleted. So only live leaves are looked for,
+ * CouchDB 3 agrees where the document is deleted. So only live leaves are looked for,
  * and an edit that is refused reads no branch at all.
  */
 static enum status
