@@ -79,7 +79,7 @@ response_release(struct response *r)
 const char *
 response_header(const struct response *r, const char *name)
 {
-	static char value[8192];
+	static _Thread_local char value[8192];
 	size_t len = strlen(name);
 
 	for (const char *at = strstr(r->head, "\r\n"); at; at = strstr(at, "\r\n")) {
@@ -264,7 +264,7 @@ client_receive(struct client *c, bool head_only)
 const char *
 client_line(struct client *c, int timeout_ms)
 {
-	static char line[LINE_BYTES];
+	static _Thread_local char line[LINE_BYTES];
 	char *newline;
 
 	while (c->line_len == 0 || !(newline = memchr(c->line, '\n', c->line_len))) {
