@@ -84,12 +84,12 @@ enum kv_future_kind {
 struct kv_future {
 	const struct kv_engine *engine;
 	struct kv_tx *tx; /* NULL for a watch, which outlives it */
-	enum kv_future_kind kind;
 	uint64_t wave;
+	struct event event; /* unless `done`: set once `status` and the answer are in place */
+	enum kv_future_kind kind;
+	enum status status;
 	bool done;          /* answered before the call returned: `event` is not used */
 	bool counted;       /* has entered the transaction's statistics */
-	struct event event; /* otherwise set once `status` and the answer are in place */
-	enum status status;
 	bool present;       /* of a value */
 	uint32_t key_bytes; /* of a value: how long its key is, for the statistics */
 	struct str value;

@@ -4,7 +4,8 @@
  * The answer is collected in buffers that the transaction keeps, then copied into a future of the
  * right size.
  */
-#include "base/mem.h"
+#include <assert.h>
+
 #include "base/wait.h"
 #include "kv/embedded/embedded_int.h"
 
@@ -297,7 +298,7 @@ lay_out(const struct range_job *job, struct kv_pair *pairs, const char *bytes)
 }
 
 static enum status
-answer(struct range_job *job, struct kv_future **ret)
+answer(struct range_job *job, struct emb_future **ret)
 {
 	struct emb_tx *tx = job->tx;
 	struct buf *bytes = &tx->scratch;
@@ -317,7 +318,7 @@ answer(struct range_job *job, struct kv_future **ret)
 	f->base.range = (struct kv_range){ pairs, job->count, job->more };
 	if (bytes->cap > SCRATCH_KEEP_BYTES)
 		buf_release(bytes);
-	*ret = &f->base;
+	*ret = f;
 	return STATUS_OK;
 }
 
@@ -343,7 +344,7 @@ static enum status
 get_range(struct emb_tx *tx, struct range_job *job, struct kv_future **ret)
 {
 	struct emb_snapshot *snapshot;
-	struct emb_future *f;
+	struct emb_future *f = NULL;
 	char *room;
 
 	TRY(emb_tx_check(tx));
@@ -357,9 +358,11 @@ get_range(struct emb_tx *tx, struct range_job *job, struct kv_future **ret)
 	TRY(emb_tx_snapshot(tx, &snapshot));
 	TRY(emb_tx_enter_writes(tx));
 	TRY(read_range(job));
-	TRY(answer(job, ret));
+	TRY(answer(job, &f));
+	assert(f);
+	*ret = &f->base;
 	if (job->options->mode == KV_READ && tx->base.kind == KV_TX_READ_WRITE)
-		return add_conflict(tx, job, (*ret)->range);
+		return add_conflict(tx, job, f->base.range);
 	return STATUS_OK;
 }
 

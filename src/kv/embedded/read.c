@@ -82,8 +82,8 @@ static enum status
 get_from_snapshot(struct emb_tx *tx, struct str key, const struct overlay_entry *entry,
 		  struct kv_future **ret)
 {
-	rocksdb_pinnableslice_t *slice;
-	struct cell cell;
+	rocksdb_pinnableslice_t *slice = NULL;
+	struct cell cell = { 0 };
 	enum status status;
 
 	TRY(emb_read_key(tx, tx->snapshot, key, &slice, &cell));

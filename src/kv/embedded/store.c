@@ -206,7 +206,7 @@ static enum status
 read_versions(struct emb_store *store, struct err *err)
 {
 	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES] = { 0 };
-	char version[sizeof(uint64_t)];
+	char version[sizeof(uint64_t)] = { 0 };
 	size_t len = sizeof(version);
 
 	TRY(read_own(store, EMB_KEY_VERSION, version, &len, err));

@@ -287,8 +287,8 @@ static bool
 differs_now(struct emb_tx *tx, struct kv_tx *now, struct str key)
 {
 	struct kv_future *f = emb_get(now, key, KV_SNAPSHOT);
-	rocksdb_pinnableslice_t *slice;
-	struct cell seen;
+	rocksdb_pinnableslice_t *slice = NULL;
+	struct cell seen = { 0 };
 	bool same;
 
 	if (f->status != STATUS_OK ||
