@@ -3,8 +3,7 @@
 
 /* Direct-mapped: a name has one slot, and takes it from whoever had it before. */
 struct rev_cache {
-	uint8_t version
-		[KV_VERSIONSTAMP_TX_BYTES]; /* of the store, at which all of them are valid */
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES]; /* at which all of them are valid */
 	struct rev_db *slots[REV_CACHE_SLOTS];
 };
 
@@ -58,10 +57,14 @@ rev_cache_find(struct rev_cache *cache, const uint8_t version[KV_VERSIONSTAMP_TX
 }
 
 void
-rev_cache_add(struct rev_cache *cache, struct rev_db *db)
+rev_cache_add(struct rev_cache *cache, const uint8_t version[KV_VERSIONSTAMP_TX_BYTES],
+	      struct rev_db *db)
 {
 	struct rev_db **slot = cache_slot(cache, db->name);
 
+	/* The read may have waited while another fiber moved the cache on. */
+	if (memcmp(cache->version, version, sizeof(cache->version)) != 0)
+		return;
 	rev_db_unref(*slot);
 	*slot = rev_db_ref(db);
 }

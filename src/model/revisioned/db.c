@@ -262,7 +262,7 @@ rev_db_open(struct kv_tx *tx, struct rev_cache *cache, struct str name, struct r
 		if (!db)
 			return STATUS_NOMEM;
 		if (cache)
-			rev_cache_add(cache, db);
+			rev_cache_add(cache, version, db);
 	}
 	*ret = db;
 	return STATUS_OK;

@@ -381,16 +381,19 @@ MUST_USE enum status rev_all_docs_offset(struct kv_tx *tx, const struct rev_db *
 
 /* ---- Local documents: revision "0-N", never replicated ---- */
 
-/* `parent` 0: none named. STATUS_DOC_CONFLICT. `ret_rev`: N. */
+/*
+ * Writes the document, whatever was there before. `ret_rev`: `parent` + 1; 0 is for none named.
+ * STATUS_INVALID (an empty id, a revision out of bounds), STATUS_KEY_TOO_LARGE.
+ */
 MUST_USE enum status rev_local_put(struct kv_tx *tx, const struct rev_db *db, struct str id,
 				   uint64_t parent, const struct doc *doc, uint64_t *ret_rev,
 				   struct err *err);
 /* STATUS_NOT_FOUND. */
 MUST_USE enum status rev_local_get(struct kv_tx *tx, const struct rev_db *db, struct str id,
 				   struct arena *arena, uint64_t *ret_rev, struct rev_doc *ret);
-/* STATUS_NOT_FOUND, STATUS_DOC_CONFLICT. */
+/* STATUS_NOT_FOUND. */
 MUST_USE enum status rev_local_delete(struct kv_tx *tx, const struct rev_db *db, struct str id,
-				      uint64_t parent, struct err *err);
+				      struct err *err);
 MUST_USE enum status rev_local_page(struct kv_tx *tx, const struct rev_db *db,
 				    const struct rev_name_range *range, struct arena *arena,
 				    struct rev_entry_page *ret);

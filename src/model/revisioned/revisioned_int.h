@@ -211,7 +211,8 @@ struct rev_db *rev_db_new(const struct rev_db *from);
 struct rev_db *rev_cache_find(struct rev_cache *cache,
 			      const uint8_t version[KV_VERSIONSTAMP_TX_BYTES], struct str name);
 
-/* Remembers a description read at the metadata version of the last rev_cache_find(). */
-void rev_cache_add(struct rev_cache *cache, struct rev_db *db);
+/* Remembers a description read at that metadata version, if the cache is still there. */
+void rev_cache_add(struct rev_cache *cache, const uint8_t version[KV_VERSIONSTAMP_TX_BYTES],
+		   struct rev_db *db);
 
 #endif
