@@ -13,7 +13,11 @@
 
 struct kv_engine {
 	const char *scheme; /* of its URLs: "embedded" */
-	/* A commit can end without anybody knowing how: kv_run() must leave transaction ids. */
+	/*
+	 * A commit can end without anybody knowing how: kv_run() must leave transaction ids. Once
+	 * that has been answered the commit has either happened or never will: an engine that
+	 * cannot tell which still has to make sure that it is over.
+	 */
 	bool unknown_results;
 
 	enum status (*open)(struct str address, const struct kv_options *options,
@@ -103,5 +107,6 @@ struct kv_future {
 struct kv_future *kv_future_failed(enum status status);
 
 extern const struct kv_engine kv_engine_embedded;
+extern const struct kv_engine kv_engine_faulty;
 
 #endif

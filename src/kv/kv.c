@@ -18,6 +18,7 @@ enum {
 
 static const struct kv_engine *const engines[] = {
 	&kv_engine_embedded,
+	&kv_engine_faulty,
 };
 
 enum status

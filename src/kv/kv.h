@@ -53,7 +53,8 @@ struct kv_options {
 };
 
 /*
- * Opens "embedded:PATH" (a directory) or "fdb:CLUSTER_FILE". Errors, explained in `err`:
+ * Opens "embedded:PATH" (a directory), "fdb:CLUSTER_FILE", or for tests "faulty:SETTINGS:URL":
+ * another store seen through injected faults (kv/faulty/faulty.h). Errors, explained in `err`:
  * STATUS_INVALID for a URL of another kind, STATUS_UNSUPPORTED for an engine that this build lacks,
  * STATUS_LOCKED when another process has it open, STATUS_NOT_FOUND, STATUS_IO, STATUS_CORRUPT.
  */

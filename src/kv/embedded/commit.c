@@ -37,6 +37,7 @@ prepare(struct emb_tx *tx)
 		return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
 			       "writes and conflict ranges of %zu bytes exceed the limit of %d",
 			       tx->bytes, KV_LIMIT_TX_BYTES);
+	TRY(emb_tx_check_age(tx));
 	return tx->has_range_clears ? prepare_range_clears(tx) : STATUS_OK;
 }
 

@@ -11,6 +11,8 @@ enum {
 	BATCH_ARENA_BYTES = 1024 * 1024 * 1024, /* far above what the transactions' limits allow */
 };
 
+void (*emb_step_hook)(enum emb_step step);
+
 struct committer {
 	struct emb_store *store;
 	pthread_t thread;
@@ -19,6 +21,13 @@ struct committer {
 	uint64_t version; /* of the last batch */
 	struct batch batch;
 };
+
+static void
+reach(enum emb_step step)
+{
+	if (emb_step_hook)
+		emb_step_hook(step);
+}
 
 /* Waits for transactions and takes as many as one batch may have. NULL when the store closes. */
 static struct emb_tx *
@@ -63,7 +72,7 @@ judge(struct committer *c, struct emb_tx *tx)
 		return STATUS_OK;
 	if (tx->snapshot->version < c->resolver.oldest)
 		return err_set(&tx->base.err, STATUS_TX_TOO_OLD,
-			       "the transaction was open for too long among too many writes");
+			       "too much has been written since the transaction began");
 	for (const struct emb_conflict *r = tx->read_conflicts.first; r; r = r->next)
 		if (resolver_written_since(&c->resolver, r->begin, r->end, tx->snapshot->version))
 			return err_set(&tx->base.err, STATUS_TX_CONFLICT,
@@ -130,7 +139,9 @@ write_batch(struct committer *c)
 		emb_error(error, "writing to the disk", &c->batch.err);
 		return STATUS_IO;
 	}
+	reach(EMB_STEP_WRITTEN);
 	emb_versions_publish(store, c->batch.version, c->batch.metadata);
+	reach(EMB_STEP_PUBLISHED);
 	return STATUS_OK;
 }
 
@@ -187,6 +198,14 @@ forget(struct committer *c)
 	c->forget_at = 2 * r->count > EMB_RESOLVER_STEPS ? 2 * r->count : EMB_RESOLVER_STEPS;
 }
 
+/* Lets everybody else know what the resolver has come to. */
+static void
+tell_history(struct committer *c)
+{
+	atomic_store_explicit(&c->store->oldest_judged, c->resolver.oldest, memory_order_relaxed);
+	atomic_store_explicit(&c->store->history_bytes, c->resolver.bytes, memory_order_relaxed);
+}
+
 static void *
 committer_main(void *arg)
 {
@@ -195,15 +214,20 @@ committer_main(void *arg)
 
 	while ((txs = take(&c->store->queue))) {
 		size_t accepted;
-		enum status status = resolve(c, txs, &accepted);
+		enum status status;
 
+		reach(EMB_STEP_TAKEN);
+		status = resolve(c, txs, &accepted);
 		if (status == STATUS_OK && accepted) {
+			reach(EMB_STEP_RESOLVED);
 			status = write_batch(c);
 			atomic_fetch_add_explicit(&c->store->batches, 1, memory_order_relaxed);
 		}
 		answer(c, txs, status);
+		reach(EMB_STEP_ANSWERED);
 		shrink(&c->batch);
 		forget(c);
+		tell_history(c);
 	}
 	return NULL;
 }
@@ -219,6 +243,7 @@ emb_committer_start(struct emb_store *store, struct err *err)
 	c->version = store->versions.published;
 	c->forget_at = EMB_RESOLVER_STEPS;
 	resolver_init(&c->resolver, c->version);
+	tell_history(c);
 	c->batch.store = store;
 	c->batch.resolver = &c->resolver;
 	c->batch.writes = rocksdb_writebatch_create();

@@ -93,6 +93,10 @@ struct emb_store {
 	struct committer *committer; /* NULL when read-only */
 	atomic_bool failed;          /* a write was refused: nothing is acknowledged any more */
 
+	/* The resolver's, for everybody else to read: */
+	_Atomic uint64_t oldest_judged; /* who read before it and writes can only be refused */
+	_Atomic uint64_t history_bytes;
+
 	_Atomic uint64_t commits;
 	_Atomic uint64_t conflicts;
 	_Atomic uint64_t batches;
@@ -161,6 +165,23 @@ struct emb_tx {
 	uint16_t committed_order;
 };
 
+/* ---- Steps of a group commit, for tests ---- */
+
+enum emb_step {
+	EMB_STEP_TAKEN,     /* transactions have left the queue; none is judged */
+	EMB_STEP_RESOLVED,  /* they are one batch; nothing is written */
+	EMB_STEP_WRITTEN,   /* the disk has it; nobody can see it */
+	EMB_STEP_PUBLISHED, /* whoever begins now sees it; nobody has been answered */
+	EMB_STEP_ANSWERED,  /* everybody has */
+	EMB_STEPS,
+};
+
+/*
+ * Called by the committer's thread at each step of each batch that gets so far. NULL, except in
+ * tests that end the process there; they set it before a store is opened.
+ */
+extern void (*emb_step_hook)(enum emb_step step);
+
 /* ---- Errors: rocksdb.c ---- */
 
 /* True if a read that was confined to memory would have needed the disk. */
@@ -168,6 +189,17 @@ bool emb_is_incomplete(const char *rocksdb_error);
 
 /* Takes a RocksDB error, which is freed, and explains it. `what` was being done. */
 enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
+
+/* ---- The directory: directory.c ---- */
+
+/*
+ * Finds damage in a store's logs that RocksDB would take for their end, before it does so and
+ * begins a new one. STATUS_CORRUPT, STATUS_IO, STATUS_NOMEM. A directory that is not there is fine.
+ */
+MUST_USE enum status emb_logs_check(const char *path, struct err *err);
+
+/* Makes sure that a directory which has just been made is still in its parent after a power cut. */
+MUST_USE enum status emb_directory_sync(const char *path, struct err *err);
 
 /* ---- Versions: versions.c ---- */
 
@@ -216,6 +248,12 @@ enum status emb_touch_metadata_version(struct kv_tx *base);
 
 /* STATUS_CANCELLED, STATUS_TX_USED. */
 MUST_USE enum status emb_tx_check(struct emb_tx *tx);
+
+/*
+ * STATUS_TX_TOO_OLD once the transaction can only fail: it has written, and what it has read can no
+ * longer be judged.
+ */
+MUST_USE enum status emb_tx_check_age(struct emb_tx *tx);
 
 /* What a failed allocation from the arena means. */
 enum status emb_tx_no_room(struct emb_tx *tx);

@@ -348,6 +348,7 @@ get_range(struct emb_tx *tx, struct range_job *job, struct kv_future **ret)
 	char *room;
 
 	TRY(emb_tx_check(tx));
+	TRY(emb_tx_check_age(tx));
 	if (str_cmp(job->begin, job->end) >= 0) {
 		f = emb_future_new(tx, KV_FUTURE_RANGE, 0, &room);
 		if (!f)

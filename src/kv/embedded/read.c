@@ -104,6 +104,7 @@ get(struct emb_tx *tx, struct str key, enum kv_read mode, struct kv_future **ret
 	struct emb_snapshot *snapshot;
 
 	TRY(emb_tx_check(tx));
+	TRY(emb_tx_check_age(tx));
 	TRY(emb_tx_snapshot(tx, &snapshot));
 	TRY(emb_tx_enter_writes(tx));
 	if (!overlay_is_empty(&tx->overlay))

@@ -183,7 +183,7 @@ resolver_add(struct resolver *r, struct str begin, struct str end, uint64_t vers
 	} else {
 		status = STATUS_NOMEM;
 	}
-	if (status != STATUS_OK)
+	if (status != STATUS_OK || r->bytes > RESOLVER_MAX_BYTES)
 		resolver_forget(r, version);
 }
 

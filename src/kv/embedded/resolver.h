@@ -10,6 +10,14 @@
 
 #include "kv/embedded/tree.h"
 
+enum {
+	/*
+	 * Whoever owns a resolver makes it forget long before. One batch can write more than that,
+	 * though, in the smallest of keys: then all is forgotten at once.
+	 */
+	RESOLVER_MAX_BYTES = 64 * 1024 * 1024,
+};
+
 struct resolver {
 	struct tree tree;
 	uint64_t oldest; /* nothing is known about changes up to this version */
@@ -30,7 +38,7 @@ bool resolver_written_since(const struct resolver *r, struct str begin, struct s
 
 /*
  * Adds a write of [begin, end) at `version`, which must not be below any added before. When memory
- * is short everything up to `version` is forgotten instead.
+ * is short, or too much of it in use, everything up to `version` is forgotten instead.
  */
 void resolver_add(struct resolver *r, struct str begin, struct str end, uint64_t version);
 

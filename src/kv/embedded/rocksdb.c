@@ -13,12 +13,20 @@ emb_is_incomplete(const char *rocksdb_error)
 	return starts(rocksdb_error, "Result incomplete");
 }
 
+/* RocksDB's lock on a directory is held: by another process, or by an earlier opening in this one. */
+static bool
+is_held(const char *text)
+{
+	return starts(text, "IO error: While lock file: ") ||
+	       starts(text, "IO error: lock hold by current process");
+}
+
 static enum status
 status_of(const char *text)
 {
 	if (starts(text, "Corruption"))
 		return STATUS_CORRUPT;
-	if (starts(text, "IO error") && strstr(text, "lock"))
+	if (is_held(text))
 		return STATUS_LOCKED;
 	return STATUS_IO;
 }

@@ -67,10 +67,11 @@ make_options(rocksdb_cache_t *cache, bool create)
 /* ---- Opening ---- */
 
 static enum status
-check_directory(const char *path, const struct kv_options *options, struct err *err)
+check_directory(const char *path, const struct kv_options *options, bool *ret_new, struct err *err)
 {
 	struct stat st;
 
+	*ret_new = false;
 	if (stat(path, &st) == 0) {
 		if (!S_ISDIR(st.st_mode))
 			return err_set(err, STATUS_INVALID, "%s is not a directory", path);
@@ -80,6 +81,7 @@ check_directory(const char *path, const struct kv_options *options, struct err *
 		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
 	if (!options->create || options->read_only)
 		return err_set(err, STATUS_NOT_FOUND, "there is no store at %s", path);
+	*ret_new = true;
 	return STATUS_OK;
 }
 
@@ -266,9 +268,13 @@ open_at(struct emb_store *store, const char *path, const struct kv_options *opti
 	struct err *err)
 {
 	enum status status;
+	bool is_new;
 
-	TRY(check_directory(path, options, err));
+	TRY(check_directory(path, options, &is_new, err));
+	TRY(emb_logs_check(path, err));
 	TRY(open_rocksdb(store, path, options, err));
+	if (is_new && !options->no_sync)
+		TRY(emb_directory_sync(path, err));
 	TRY(check_format(store, options, err));
 	TRY(read_versions(store, err));
 	status = start(store, err);
@@ -339,7 +345,8 @@ emb_store_stats(struct kv_store *base)
 		.watches = watches_count(store->watches),
 		.disk_bytes = property(store, "rocksdb.total-sst-files-size") +
 			      property(store, "rocksdb.size-all-mem-tables"),
-		.memory_bytes = property(store, "rocksdb.size-all-mem-tables") +
+		.memory_bytes = atomic_load_explicit(&store->history_bytes, memory_order_relaxed) +
+				property(store, "rocksdb.size-all-mem-tables") +
 				property(store, "rocksdb.estimate-table-readers-mem") +
 				rocksdb_cache_get_usage(store->cache),
 	};

@@ -107,6 +107,20 @@ emb_tx_check(struct emb_tx *tx)
 }
 
 enum status
+emb_tx_check_age(struct emb_tx *tx)
+{
+	uint64_t oldest;
+
+	if (!tx->read_conflicts.first || (!tx->first && !tx->write_conflicts.first))
+		return STATUS_OK;
+	oldest = atomic_load_explicit(&tx->store->oldest_judged, memory_order_relaxed);
+	if (tx->snapshot->version >= oldest)
+		return STATUS_OK;
+	return err_set(&tx->base.err, STATUS_TX_TOO_OLD,
+		       "too much has been written since the transaction began");
+}
+
+enum status
 emb_tx_no_room(struct emb_tx *tx)
 {
 	/* The limit may be hit by an allocation of any size: what is left does not tell. */
