@@ -108,11 +108,13 @@ export class Frond {
 		return this.commandStart(name, ...args).done;
 	}
 
-	/* → { child, done: Promise of { code, signal, stdout, stderr } } */
 	commandStart(name, ...args) {
-		const child = spawn(this.bin, [name, '--store', this.store, ...args], {
-			stdio: ['ignore', 'pipe', 'pipe'],
-		});
+		return this.runStart(name, '--store', this.store, ...args);
+	}
+
+	/* → { child, done: Promise of { code, signal, stdout, stderr } } */
+	runStart(...args) {
+		const child = spawn(this.bin, args, { stdio: ['ignore', 'pipe', 'pipe'] });
 		const chunks = { stdout: [], stderr: [] };
 		running.add(child);
 		for (const stream of ['stdout', 'stderr'])

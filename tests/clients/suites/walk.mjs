@@ -11,6 +11,7 @@ import memory from 'pouchdb-adapter-memory';
 
 import { countLeaves, writeLines } from '../data.mjs';
 import { Frond } from '../lib/frond.mjs';
+import { request } from '../lib/http.mjs';
 import { note } from '../lib/tap.mjs';
 import { byBytes, canonical } from '../lib/util.mjs';
 import { assertConsistent, readAll } from '../lib/workload.mjs';
@@ -192,6 +193,25 @@ const tests = {
 		assert.deepEqual(revs(after), revs(before));
 		await copy.stop();
 		await frond.start();
+	},
+
+	'a load and a dump through the server do the same': async ({ frond, file }, { docs }) => {
+		const run = (...args) => frond.runStart(...args).done;
+		const load = await run('load', '--to', frond.url, 'through', file);
+		assert.equal(load.code, 0, load.stderr);
+		assert.match(
+			load.stdout,
+			new RegExp(`${docs.length} documents loaded into through, 0 refused`),
+		);
+		const dump = await run('dump', '--from', frond.url, 'through');
+		assertLines(dumpLines(dump), linesOf(docs));
+	},
+
+	'a store in use is not written by another process': async ({ frond, file }) => {
+		const { code, stderr } = await frond.command('load', 'other', file);
+		assert.equal(code, 1);
+		assert.notEqual(stderr, '');
+		assert.equal((await request('GET', `${frond.url}/other`)).status, 404);
 	},
 };
 
