@@ -1,0 +1,386 @@
+/*
+ * The delayer. A list of futures, oldest first; the thread goes through it whenever one of the inner
+ * futures is answered, one is due, or somebody has changed the list.
+ *
+ * The thread waits without the lock, on events inside inner futures. Whoever wants to free one of
+ * those has the thread let go of it first: faulty_delayer_remove() waits for that.
+ */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "kv/faulty/faulty_int.h"
+
+enum {
+	/* Inner futures waited for at a time; further ones are looked at every so often. */
+	EVENTS_MAX = 64,
+	LOOK_EVERY_MS = 1,
+};
+
+struct faulty_delayer {
+	struct faulty_dice *dice;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	uint64_t refs; /* the store's, and one a watch */
+	struct faulty_future *first;
+	struct faulty_future *last;
+	bool waiting; /* the thread is, without the lock */
+	bool stopping;
+	struct event wake; /* of the thread, while it waits */
+};
+
+/* ---- With the lock held ---- */
+
+static void
+link_future(struct faulty_delayer *d, struct faulty_future *f)
+{
+	f->linked = true;
+	f->later = NULL;
+	f->earlier = d->last;
+	if (d->last)
+		d->last->later = f;
+	else
+		d->first = f;
+	d->last = f;
+}
+
+static void
+unlink_future(struct faulty_delayer *d, struct faulty_future *f)
+{
+	f->linked = false;
+	if (f->earlier)
+		f->earlier->later = f->later;
+	else
+		d->first = f->later;
+	if (f->later)
+		f->later->earlier = f->earlier;
+	else
+		d->last = f->earlier;
+}
+
+static void
+wake(struct faulty_delayer *d)
+{
+	if (d->waiting)
+		event_set(&d->wake);
+}
+
+static bool
+inner_answered(const struct faulty_future *f)
+{
+	return !f->inner || kv_future_ready(f->inner);
+}
+
+static enum status
+inner_status(const struct faulty_future *f)
+{
+	return f->inner ? f->inner->status : STATUS_OK;
+}
+
+/* The watch completes on its own account, whether or not the inner one ever does. */
+static bool
+is_disturbed(const struct faulty_future *f)
+{
+	return f->watch == FAULTY_WATCH_SPURIOUS || f->watch == FAULTY_WATCH_LOST;
+}
+
+/* True if `f` can be completed; otherwise the moment to look again, at the latest. */
+static bool
+is_ripe(struct faulty_future *f, uint64_t now_ns, uint64_t *ret_until_ns)
+{
+	*ret_until_ns = WAIT_FOREVER;
+	if (is_disturbed(f)) {
+		if (inner_answered(f) || (f->due_ns && f->due_ns <= now_ns))
+			return true;
+		if (f->due_ns)
+			*ret_until_ns = f->due_ns;
+		return false;
+	}
+	if (!inner_answered(f))
+		return false;
+	if (f->delay_ns == 0 || (f->base.kind != KV_FUTURE_WATCH && atomic_load(&f->tx->cancelled)))
+		return true;
+	if (f->due_ns == 0)
+		f->due_ns = now_ns + f->delay_ns;
+	*ret_until_ns = f->due_ns;
+	return f->due_ns <= now_ns;
+}
+
+/* A transaction has committed: from now on its watches may be disturbed. */
+static void
+arm_watches(struct faulty_delayer *d, const struct faulty_tx *tx, uint64_t now_ns)
+{
+	for (struct faulty_future *f = d->first; f; f = f->later)
+		if (f->base.kind == KV_FUTURE_WATCH && f->tx == tx && is_disturbed(f))
+			f->due_ns = now_ns + f->delay_ns;
+}
+
+static void
+settle_read(struct faulty_future *f)
+{
+	enum status status = inner_status(f);
+
+	if (atomic_load(&f->tx->cancelled))
+		f->base.status = STATUS_CANCELLED;
+	else if (f->verdict != STATUS_OK && status == STATUS_OK)
+		f->base.status = f->verdict;
+	else
+		f->base.status = status;
+	f->base.present = f->inner->present;
+	f->base.value = f->inner->value;
+	f->base.range = f->inner->range;
+}
+
+static void
+settle_commit(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
+{
+	struct faulty_tx *tx = f->tx;
+	enum status status = inner_status(f);
+
+	f->base.status = status;
+	if (status != STATUS_OK)
+		tx->base.err = tx->inner->err;
+	else if (f->verdict != STATUS_OK)
+		f->base.status = f->verdict;
+	if (f->base.status == STATUS_TX_UNKNOWN && f->inner)
+		faulty_count(KV_FAULTY_UNKNOWN_APPLIED);
+	if (f->inner && status == STATUS_OK && tx->wrote)
+		faulty_dice_pass(d->dice, FAULTY_EXIT_AFTER_COMMIT);
+	if (f->base.status == STATUS_OK)
+		arm_watches(d, tx, now_ns);
+}
+
+static void
+settle_watch(struct faulty_future *f)
+{
+	if (inner_answered(f)) {
+		f->base.status = f->inner->status;
+		if (f->watch == FAULTY_WATCH_LATE && f->base.status == STATUS_OK)
+			faulty_count(KV_FAULTY_WATCH_LATE);
+		return;
+	}
+	f->base.status = f->watch == FAULTY_WATCH_LOST ? STATUS_UNAVAILABLE : STATUS_OK;
+	faulty_count(f->watch == FAULTY_WATCH_LOST ? KV_FAULTY_WATCH_LOST
+						   : KV_FAULTY_WATCH_SPURIOUS);
+}
+
+/* Puts status and answer in place; `f` is linked, or about to be completed without that. */
+static void
+settle(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
+{
+	switch (f->base.kind) {
+	case KV_FUTURE_VALUE:
+	case KV_FUTURE_RANGE:
+		settle_read(f);
+		break;
+	case KV_FUTURE_COMMIT:
+		settle_commit(d, f, now_ns);
+		break;
+	case KV_FUTURE_WATCH:
+		settle_watch(f);
+		break;
+	}
+}
+
+static void
+count_overtaking(const struct faulty_future *f)
+{
+	for (const struct faulty_future *e = f->earlier; e; e = e->earlier)
+		if (e->base.kind != KV_FUTURE_WATCH && e->tx == f->tx) {
+			faulty_count(KV_FAULTY_REORDERED);
+			return;
+		}
+}
+
+static void
+complete(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
+{
+	settle(d, f, now_ns);
+	if (f->base.kind != KV_FUTURE_WATCH)
+		count_overtaking(f);
+	unlink_future(d, f);
+	/* With the lock, so that who removes it finds it either linked or left alone for good. */
+	event_set(&f->base.event);
+}
+
+/* ---- The thread ---- */
+
+struct round {
+	struct event *events[EVENTS_MAX + 1]; /* the first is the delayer's own */
+	size_t count;
+	uint64_t until_ns;
+};
+
+/* Completes what can be, and collects what to wait for. */
+static void
+go_round(struct faulty_delayer *d, struct round *r)
+{
+	uint64_t now_ns = clock_mono_ns();
+	struct faulty_future *later;
+
+	event_init(&d->wake);
+	r->events[0] = &d->wake;
+	r->count = 1;
+	r->until_ns = WAIT_FOREVER;
+	for (struct faulty_future *f = d->first; f; f = later) {
+		uint64_t until_ns;
+
+		later = f->later;
+		f->awaited = false;
+		if (f->removed) {
+			unlink_future(d, f);
+			event_set(f->removed);
+			continue;
+		}
+		if (is_ripe(f, now_ns, &until_ns)) {
+			complete(d, f, now_ns);
+			continue;
+		}
+		if (!inner_answered(f)) {
+			if (r->count <= EVENTS_MAX) {
+				f->awaited = true;
+				r->events[r->count++] = &f->inner->event;
+			} else if (until_ns > now_ns + LOOK_EVERY_MS * CLOCK_NS_PER_MS) {
+				until_ns = now_ns + LOOK_EVERY_MS * CLOCK_NS_PER_MS;
+			}
+		}
+		if (until_ns < r->until_ns)
+			r->until_ns = until_ns;
+	}
+}
+
+static void *
+delayer_main(void *arg)
+{
+	struct faulty_delayer *d = arg;
+	struct round round;
+
+	pthread_mutex_lock(&d->lock);
+	for (;;) {
+		go_round(d, &round);
+		if (d->stopping)
+			break;
+		d->waiting = true;
+		pthread_mutex_unlock(&d->lock);
+		(void)event_wait_any(round.events, round.count, round.until_ns);
+		pthread_mutex_lock(&d->lock);
+		d->waiting = false;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+struct faulty_delayer *
+faulty_delayer_start(struct faulty_dice *dice)
+{
+	struct faulty_delayer *d = mem_zalloc(sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->dice = dice;
+	d->refs = 1;
+	pthread_mutex_init(&d->lock, NULL);
+	if (pthread_create(&d->thread, NULL, delayer_main, d) != 0) {
+		faulty_delayer_unref(d);
+		return NULL;
+	}
+	return d;
+}
+
+void
+faulty_delayer_ref(struct faulty_delayer *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->refs++;
+	pthread_mutex_unlock(&d->lock);
+}
+
+void
+faulty_delayer_unref(struct faulty_delayer *d)
+{
+	bool last;
+
+	pthread_mutex_lock(&d->lock);
+	last = --d->refs == 0;
+	pthread_mutex_unlock(&d->lock);
+	if (!last)
+		return;
+	pthread_mutex_destroy(&d->lock);
+	mem_free(d);
+}
+
+void
+faulty_delayer_stop(struct faulty_delayer *d)
+{
+	struct faulty_future *f;
+
+	pthread_mutex_lock(&d->lock);
+	d->stopping = true;
+	wake(d);
+	pthread_mutex_unlock(&d->lock);
+	pthread_join(d->thread, NULL);
+	pthread_mutex_lock(&d->lock);
+	while ((f = d->first)) {
+		f->base.status = inner_answered(f) ? f->inner->status : STATUS_CANCELLED;
+		unlink_future(d, f);
+		event_set(&f->base.event);
+	}
+	pthread_mutex_unlock(&d->lock);
+	faulty_delayer_unref(d);
+}
+
+/* ---- The calls ---- */
+
+void
+faulty_delayer_add(struct faulty_delayer *d, struct faulty_future *f)
+{
+	uint64_t now_ns = clock_mono_ns();
+	uint64_t until_ns;
+
+	pthread_mutex_lock(&d->lock);
+	if (is_ripe(f, now_ns, &until_ns)) {
+		settle(d, f, now_ns);
+		f->base.done = true;
+	} else {
+		event_init(&f->base.event);
+		link_future(d, f);
+		wake(d);
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+void
+faulty_delayer_remove(struct faulty_delayer *d, struct faulty_future *f)
+{
+	struct event removed;
+	bool wait;
+
+	pthread_mutex_lock(&d->lock);
+	wait = f->linked && f->awaited;
+	if (wait) {
+		event_init(&removed);
+		f->removed = &removed;
+		wake(d);
+	} else if (f->linked) {
+		unlink_future(d, f);
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (wait)
+		(void)event_wait(&removed, WAIT_FOREVER);
+}
+
+void
+faulty_delayer_hurry(struct faulty_delayer *d)
+{
+	pthread_mutex_lock(&d->lock);
+	wake(d);
+	pthread_mutex_unlock(&d->lock);
+}
+
+void
+faulty_delayer_forget(struct faulty_delayer *d, const struct faulty_tx *tx)
+{
+	pthread_mutex_lock(&d->lock);
+	for (struct faulty_future *f = d->first; f; f = f->later)
+		if (f->base.kind == KV_FUTURE_WATCH && f->tx == tx)
+			f->tx = NULL;
+	pthread_mutex_unlock(&d->lock);
+}

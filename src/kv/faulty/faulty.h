@@ -1,0 +1,52 @@
+/*
+ * What the faulty engine tells tests. The engine itself is reached by its URL,
+ * "faulty:SETTINGS:URL", like any other; see kv_open().
+ *
+ * SETTINGS are name=value pairs between commas, all optional:
+ *
+ *   seed=N        of the dice (1)
+ *   rate=SHARE    of a transaction's attempts whose reads fail, and of the commits that fail (0.05)
+ *   delay=SHARE   of the answers that come later, from another thread, in another order (0.2)
+ *   watch=SHARE   of the watches that complete late, without a change, or with an error (0.2)
+ *   exit=POINT@N  the process ends at the Nth passing of POINT, without a chance to tidy up (never);
+ *                 POINT is read, before-commit or after-commit (which has been applied)
+ *
+ * With rate=0 and watch=0 no outcome differs from the inner store's.
+ */
+#ifndef FROND_KV_FAULTY_FAULTY_H
+#define FROND_KV_FAULTY_FAULTY_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* What a run with faults may or may not have reached. */
+enum kv_faulty_event {
+	KV_FAULTY_CONFLICT,
+	KV_FAULTY_TOO_OLD_READ,
+	KV_FAULTY_TOO_OLD_COMMIT,
+	KV_FAULTY_UNKNOWN_APPLIED,
+	KV_FAULTY_UNKNOWN_NOT_APPLIED,
+	KV_FAULTY_UNKNOWN_THEN_RETRY, /* after an unknown result, another retryable failure */
+	KV_FAULTY_UNKNOWN_TWICE,      /* … which was an unknown result, too */
+	KV_FAULTY_RETRY_LIMIT,        /* a transaction failed KV_RETRY_LIMIT times */
+	KV_FAULTY_READ_DELAYED,
+	KV_FAULTY_COMMIT_DELAYED,
+	KV_FAULTY_REORDERED, /* an answer that overtook one asked for before it */
+	KV_FAULTY_WATCH_LATE,
+	KV_FAULTY_WATCH_SPURIOUS,
+	KV_FAULTY_WATCH_LOST, /* completed with STATUS_UNAVAILABLE */
+	KV_FAULTY_EVENTS
+};
+
+enum {
+	KV_FAULTY_EXIT_CODE = 86, /* the process's, at the point that exit= names */
+};
+
+/* How often it happened in this process, in all its faulty stores. From any thread. */
+uint64_t kv_faulty_count(enum kv_faulty_event event);
+
+/* All of them, as "conflict=3 too_old_read=0 …". */
+void kv_faulty_report(struct buf *out);
+
+#endif

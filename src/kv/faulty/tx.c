@@ -1,0 +1,505 @@
+/* Transactions: every call is handed on to the inner one; reads, commits and watches come back
+ * through the dice and the delayer. */
+#include "base/mem.h"
+#include "kv/faulty/faulty_int.h"
+
+static struct faulty_tx *
+tx_of(struct kv_tx *base)
+{
+	return (struct faulty_tx *)base;
+}
+
+/* The inner transaction's explanation becomes that of the outer one. */
+static enum status
+explained(struct faulty_tx *tx, enum status status)
+{
+	if (status != STATUS_OK)
+		tx->base.err = tx->inner->err;
+	return status;
+}
+
+static enum status
+check(struct faulty_tx *tx)
+{
+	if (atomic_load(&tx->cancelled))
+		return STATUS_CANCELLED;
+	if (tx->used)
+		return err_set(&tx->base.err, STATUS_TX_USED,
+			       "the transaction has been committed; reset it first");
+	return STATUS_OK;
+}
+
+static enum status
+injected(struct faulty_tx *tx, enum status status, enum kv_faulty_event event)
+{
+	faulty_count(event);
+	return err_set(&tx->base.err, status, "the faulty store says so");
+}
+
+/* ---- Futures ---- */
+
+static void
+unlink_read(struct faulty_future *f)
+{
+	if (f->prev)
+		f->prev->next = f->next;
+	else
+		f->tx->reads = f->next;
+	if (f->next)
+		f->next->prev = f->prev;
+}
+
+static void
+future_free(struct kv_future *base)
+{
+	struct faulty_future *f = (struct faulty_future *)base;
+
+	if (base->kind == KV_FUTURE_COMMIT)
+		return; /* part of its transaction */
+	faulty_delayer_remove(f->delayer, f);
+	kv_future_free(f->inner);
+	if (base->kind == KV_FUTURE_WATCH)
+		faulty_delayer_unref(f->delayer);
+	else
+		unlink_read(f);
+	mem_free(f);
+}
+
+static void
+future_init(struct faulty_future *f, struct faulty_tx *tx, enum kv_future_kind kind,
+	    struct kv_future *inner)
+{
+	*f = (struct faulty_future){
+		.base = { .engine = &kv_engine_faulty, .kind = kind },
+		.inner = inner,
+		.tx = tx,
+		.delayer = tx->store->delayer,
+	};
+	if (kind != KV_FUTURE_WATCH)
+		f->base.tx = &tx->base;
+}
+
+/* ---- Beginning and ending ---- */
+
+static void
+start_over(struct faulty_tx *tx)
+{
+	atomic_store(&tx->cancelled, false);
+	tx->used = false;
+	tx->wrote = false;
+	tx->reads_left = faulty_dice_read(&tx->store->dice, tx->after_unknown);
+}
+
+/* Lets go of everything that refers to the inner transaction's answers. */
+static void
+release(struct faulty_tx *tx)
+{
+	if (tx->used)
+		faulty_delayer_remove(tx->store->delayer, &tx->commit);
+	while (tx->reads)
+		future_free(&tx->reads->base);
+	faulty_delayer_forget(tx->store->delayer, tx);
+}
+
+static enum status
+faulty_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
+{
+	struct faulty_store *store = (struct faulty_store *)base;
+	struct faulty_tx *tx = mem_zalloc(sizeof(*tx));
+	enum status status;
+
+	if (!tx)
+		return STATUS_NOMEM;
+	status = kv_begin(store->inner, kind, &tx->inner);
+	if (status != STATUS_OK) {
+		mem_free(tx);
+		return status;
+	}
+	tx->store = store;
+	atomic_init(&tx->cancelled, false);
+	start_over(tx);
+	*ret = &tx->base;
+	return STATUS_OK;
+}
+
+static void
+faulty_tx_free(struct kv_tx *base)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	release(tx);
+	kv_tx_free(tx->inner);
+	mem_free(tx);
+}
+
+static void
+faulty_tx_reset(struct kv_tx *base)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	release(tx);
+	kv_tx_reset(tx->inner);
+	start_over(tx);
+}
+
+static void
+faulty_cancel(struct kv_tx *base)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	atomic_store(&tx->cancelled, true);
+	kv_cancel(tx->inner);
+	faulty_delayer_hurry(tx->store->delayer);
+}
+
+static int
+faulty_retry_delay_ms(struct kv_tx *base, enum status status)
+{
+	struct faulty_tx *tx = tx_of(base);
+	int delay_ms;
+
+	tx->inner->attempts = base->attempts;
+	delay_ms = tx->inner->engine->retry_delay_ms(tx->inner, status);
+	if (delay_ms >= 0 && base->attempts + 1 == KV_RETRY_LIMIT)
+		faulty_count(KV_FAULTY_RETRY_LIMIT);
+	return delay_ms;
+}
+
+/* ---- Reads ---- */
+
+/* True if this is the read of this attempt that fails. */
+static bool
+read_fails(struct faulty_tx *tx)
+{
+	faulty_dice_pass(&tx->store->dice, FAULTY_EXIT_READ);
+	if (tx->reads_left == 0 || --tx->reads_left > 0)
+		return false;
+	if (tx->after_unknown)
+		faulty_count(KV_FAULTY_UNKNOWN_THEN_RETRY);
+	return true;
+}
+
+/* `inner` is refused already, or becomes the answer of a new future. */
+static struct kv_future *
+answer(struct faulty_tx *tx, enum kv_future_kind kind, struct kv_future *inner)
+{
+	struct faulty_future *f;
+
+	if (!inner->engine) {
+		(void)explained(tx, inner->status);
+		return inner;
+	}
+	f = mem_alloc(sizeof(*f));
+	if (!f) {
+		kv_future_free(inner);
+		return kv_future_failed(STATUS_NOMEM);
+	}
+	future_init(f, tx, kind, inner);
+	if (read_fails(tx))
+		f->verdict = injected(tx, STATUS_TX_TOO_OLD, KV_FAULTY_TOO_OLD_READ);
+	f->delay_ns = faulty_dice_delay(&tx->store->dice);
+	if (f->delay_ns)
+		faulty_count(KV_FAULTY_READ_DELAYED);
+	f->next = tx->reads;
+	if (f->next)
+		f->next->prev = f;
+	tx->reads = f;
+	faulty_delayer_add(tx->store->delayer, f);
+	return &f->base;
+}
+
+static struct kv_future *
+faulty_get(struct kv_tx *base, struct str key, enum kv_read mode)
+{
+	struct faulty_tx *tx = tx_of(base);
+	enum status status = check(tx);
+
+	if (status != STATUS_OK)
+		return kv_future_failed(status);
+	return answer(tx, KV_FUTURE_VALUE, kv_get(tx->inner, key, mode));
+}
+
+static struct kv_future *
+faulty_get_range(struct kv_tx *base, struct str begin, struct str end,
+		 const struct kv_range_options *options)
+{
+	struct faulty_tx *tx = tx_of(base);
+	enum status status = check(tx);
+
+	if (status != STATUS_OK)
+		return kv_future_failed(status);
+	return answer(tx, KV_FUTURE_RANGE, kv_get_range(tx->inner, begin, end, options));
+}
+
+static enum status
+faulty_get_read_version(struct kv_tx *base, uint64_t *ret)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	return explained(tx, kv_get_read_version(tx->inner, ret));
+}
+
+static enum status
+faulty_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	TRY(explained(tx, kv_get_metadata_version(tx->inner, ret)));
+	return read_fails(tx) ? injected(tx, STATUS_TX_TOO_OLD, KV_FAULTY_TOO_OLD_READ) : STATUS_OK;
+}
+
+/* ---- Writes ---- */
+
+static enum status
+written(struct faulty_tx *tx, enum status status)
+{
+	if (status == STATUS_OK)
+		tx->wrote = true;
+	return explained(tx, status);
+}
+
+static enum status
+faulty_set(struct kv_tx *base, struct str key, struct str value)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	return written(tx, kv_set(tx->inner, key, value));
+}
+
+static enum status
+faulty_clear(struct kv_tx *base, struct str key)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	return written(tx, kv_clear(tx->inner, key));
+}
+
+static enum status
+faulty_clear_range(struct kv_tx *base, struct str begin, struct str end)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	return written(tx, kv_clear_range(tx->inner, begin, end));
+}
+
+static enum status
+faulty_atomic(struct kv_tx *base, enum kv_atomic op, struct str key, struct str operand)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	return written(tx, kv_atomic(tx->inner, op, key, operand));
+}
+
+static enum status
+faulty_set_versionstamped_key(struct kv_tx *base, struct str key, size_t offset, struct str value)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	return written(tx, kv_set_versionstamped_key(tx->inner, key, offset, value));
+}
+
+static enum status
+faulty_set_versionstamped_value(struct kv_tx *base, struct str key, struct str value, size_t offset)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	return written(tx, kv_set_versionstamped_value(tx->inner, key, value, offset));
+}
+
+static enum status
+faulty_add_read_conflict(struct kv_tx *base, struct str begin, struct str end)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	return explained(tx, kv_add_read_conflict_range(tx->inner, begin, end));
+}
+
+static enum status
+faulty_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	return written(tx, kv_add_write_conflict_range(tx->inner, begin, end));
+}
+
+static enum status
+faulty_touch_metadata_version(struct kv_tx *base)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check(tx));
+	return written(tx, kv_touch_metadata_version(tx->inner));
+}
+
+/* ---- Commits ---- */
+
+static enum status
+verdict(struct faulty_tx *tx, enum faulty_commit fate)
+{
+	switch (fate) {
+	case FAULTY_COMMIT_WELL:
+		break;
+	case FAULTY_COMMIT_CONFLICT:
+		return injected(tx, STATUS_TX_CONFLICT, KV_FAULTY_CONFLICT);
+	case FAULTY_COMMIT_TOO_OLD:
+		return injected(tx, STATUS_TX_TOO_OLD, KV_FAULTY_TOO_OLD_COMMIT);
+	case FAULTY_COMMIT_UNKNOWN_APPLIED:
+		return err_set(&tx->base.err, STATUS_TX_UNKNOWN, "the faulty store says so");
+	case FAULTY_COMMIT_UNKNOWN_NOT_APPLIED:
+		return injected(tx, STATUS_TX_UNKNOWN, KV_FAULTY_UNKNOWN_NOT_APPLIED);
+	}
+	return STATUS_OK;
+}
+
+/* What the dice say about it; a commit that writes nothing cannot fail. */
+static enum faulty_commit
+draw_commit(struct faulty_tx *tx)
+{
+	enum faulty_commit fate;
+
+	if (!tx->wrote)
+		return FAULTY_COMMIT_WELL;
+	faulty_dice_pass(&tx->store->dice, FAULTY_EXIT_BEFORE_COMMIT);
+	fate = faulty_dice_commit(&tx->store->dice, tx->after_unknown);
+	if (fate != FAULTY_COMMIT_WELL && tx->after_unknown)
+		faulty_count(KV_FAULTY_UNKNOWN_THEN_RETRY);
+	if (fate >= FAULTY_COMMIT_UNKNOWN_APPLIED) {
+		if (tx->after_unknown)
+			faulty_count(KV_FAULTY_UNKNOWN_TWICE);
+		tx->after_unknown = true;
+	}
+	return fate;
+}
+
+static struct kv_future *
+faulty_commit(struct kv_tx *base)
+{
+	struct faulty_tx *tx = tx_of(base);
+	struct kv_future *inner = NULL;
+	enum status status = check(tx);
+	enum faulty_commit fate;
+
+	if (status != STATUS_OK)
+		return kv_future_failed(status);
+	fate = draw_commit(tx);
+	if (fate == FAULTY_COMMIT_WELL || fate == FAULTY_COMMIT_UNKNOWN_APPLIED) {
+		inner = kv_commit(tx->inner);
+		if (!inner->engine) {
+			(void)explained(tx, inner->status);
+			return inner;
+		}
+	}
+	tx->used = true;
+	future_init(&tx->commit, tx, KV_FUTURE_COMMIT, inner);
+	tx->commit.verdict = verdict(tx, fate);
+	tx->commit.delay_ns = faulty_dice_delay(&tx->store->dice);
+	if (tx->commit.delay_ns)
+		faulty_count(KV_FAULTY_COMMIT_DELAYED);
+	faulty_delayer_add(tx->store->delayer, &tx->commit);
+	return &tx->commit.base;
+}
+
+static enum status
+check_committed(struct faulty_tx *tx)
+{
+	const struct kv_future *f = &tx->commit.base;
+
+	if (!tx->used || !kv_future_ready(f) || f->status != STATUS_OK)
+		return err_set(&tx->base.err, STATUS_NOT_FOUND,
+			       "only a commit that wrote something has a version");
+	return STATUS_OK;
+}
+
+static enum status
+faulty_committed_version(struct kv_tx *base, uint64_t *ret)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check_committed(tx));
+	return explained(tx, kv_committed_version(tx->inner, ret));
+}
+
+static enum status
+faulty_versionstamp(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(check_committed(tx));
+	return explained(tx, kv_versionstamp(tx->inner, ret));
+}
+
+/* ---- Watches ---- */
+
+static struct kv_future *
+faulty_watch(struct kv_tx *base, struct str key)
+{
+	struct faulty_tx *tx = tx_of(base);
+	enum status status = check(tx);
+	enum faulty_watch fate;
+	struct kv_future *inner;
+	struct faulty_future *f;
+
+	if (status != STATUS_OK)
+		return kv_future_failed(status);
+	inner = kv_watch(tx->inner, key);
+	if (!inner->engine) {
+		(void)explained(tx, inner->status);
+		return inner;
+	}
+	fate = faulty_dice_watch(&tx->store->dice);
+	if (fate == FAULTY_WATCH_WELL)
+		return inner; /* belongs to no transaction, so nothing is lost by handing it out */
+	f = mem_alloc(sizeof(*f));
+	if (!f) {
+		kv_future_free(inner);
+		return kv_future_failed(STATUS_NOMEM);
+	}
+	future_init(f, tx, KV_FUTURE_WATCH, inner);
+	f->watch = fate;
+	f->delay_ns = faulty_dice_watch_delay(&tx->store->dice);
+	faulty_delayer_ref(f->delayer);
+	faulty_delayer_add(f->delayer, f);
+	return &f->base;
+}
+
+const struct kv_engine kv_engine_faulty = {
+	.scheme = "faulty",
+	.unknown_results = true,
+	.open = faulty_open,
+	.close = faulty_close,
+	.begin = faulty_begin,
+	.store_stats = faulty_store_stats,
+	.estimate_bytes = faulty_estimate_bytes,
+	.tx_free = faulty_tx_free,
+	.tx_reset = faulty_tx_reset,
+	.cancel = faulty_cancel,
+	.get = faulty_get,
+	.get_range = faulty_get_range,
+	.get_read_version = faulty_get_read_version,
+	.set = faulty_set,
+	.clear_range = faulty_clear_range,
+	.clear = faulty_clear,
+	.atomic = faulty_atomic,
+	.set_versionstamped_key = faulty_set_versionstamped_key,
+	.set_versionstamped_value = faulty_set_versionstamped_value,
+	.add_read_conflict = faulty_add_read_conflict,
+	.add_write_conflict = faulty_add_write_conflict,
+	.get_metadata_version = faulty_get_metadata_version,
+	.touch_metadata_version = faulty_touch_metadata_version,
+	.commit = faulty_commit,
+	.committed_version = faulty_committed_version,
+	.versionstamp = faulty_versionstamp,
+	.watch = faulty_watch,
+	.retry_delay_ms = faulty_retry_delay_ms,
+	.future_free = future_free,
+};
