@@ -109,10 +109,24 @@ export async function writeLines(docs, out) {
 	await pipeline(Readable.from(stretches(docs), { objectMode: true }), out);
 }
 
+/*
+ * JSON with members in the order of their bytes (`_id` first), as a dump has them, so that the two
+ * files can be compared: JavaScript puts members that look like numbers first.
+ */
+function textOf(value, first) {
+	if (value === null || typeof value !== 'object') return JSON.stringify(value);
+	if (Array.isArray(value)) return `[${value.map((element) => textOf(element)).join(',')}]`;
+	const names = Object.keys(value)
+		.filter((name) => name !== first)
+		.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+	if (first) names.unshift(first);
+	return `{${names.map((name) => `${JSON.stringify(name)}:${textOf(value[name])}`).join(',')}}`;
+}
+
 function* stretches(docs) {
 	let lines = [];
 	for (const doc of docs) {
-		lines.push(`${JSON.stringify(doc)}\n`);
+		lines.push(`${textOf(doc, '_id')}\n`);
 		if (lines.length === 1000) {
 			yield lines.join('');
 			lines = [];
