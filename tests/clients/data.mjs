@@ -109,6 +109,10 @@ export async function writeLines(docs, out) {
 	await pipeline(Readable.from(stretches(docs), { objectMode: true }), out);
 }
 
+function byBytes(a, b) {
+	return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
 /*
  * JSON with members in the order of their bytes (`_id` first), as a dump has them, so that the two
  * files can be compared: JavaScript puts members that look like numbers first.
@@ -118,7 +122,7 @@ function textOf(value, first) {
 	if (Array.isArray(value)) return `[${value.map((element) => textOf(element)).join(',')}]`;
 	const names = Object.keys(value)
 		.filter((name) => name !== first)
-		.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+		.sort(byBytes);
 	if (first) names.unshift(first);
 	return `{${names.map((name) => `${JSON.stringify(name)}:${textOf(value[name])}`).join(',')}}`;
 }
@@ -136,7 +140,7 @@ function* stretches(docs) {
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(fs.realpathSync(process.argv[1])).href) {
-	const all = [...documents()];
+	const all = [...documents()].sort((a, b) => byBytes(a._id, b._id));
 	const file = process.argv[2];
 	await writeLines(all, file === undefined ? process.stdout : fs.createWriteStream(file));
 	for (const [name, value] of Object.entries(measure(all)))
