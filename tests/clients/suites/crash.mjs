@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { writeLines } from '../data.mjs';
 import { Frond, startFrond } from '../lib/frond.mjs';
+import { expectStatus } from '../lib/http.mjs';
 import { note } from '../lib/tap.mjs';
-import { byBytes, canonical, random } from '../lib/util.mjs';
+import { byBytes, canonical, chunks, random } from '../lib/util.mjs';
 import { Follower, Workload, assertConsistent, readAll } from '../lib/workload.mjs';
 
 const WRITERS = 8;
@@ -59,6 +60,32 @@ function documentsOf({ code, stdout, stderr }) {
 		.map((line) => JSON.parse(line));
 }
 
+/* A database is asked for its documents in every way, the replicator's first. */
+async function assertHolds(db, docs) {
+	const { results } = await expectStatus(200, 'GET', `${db}/_changes`);
+	assert.equal(results.length, docs.length);
+	const known = Object.fromEntries(results.map((row) => [row.id, [row.changes[0].rev]]));
+	assert.deepEqual(await expectStatus(200, 'POST', `${db}/_revs_diff`, known), {});
+	const { results: got } = await expectStatus(200, 'POST', `${db}/_bulk_get?revs=true`, {
+		docs: results.map((row) => ({ id: row.id, rev: row.changes[0].rev })),
+	});
+	const missing = got.filter((row) => !row.docs[0].ok);
+	assert.equal(
+		missing.length,
+		0,
+		`${missing.length} are gone: ${JSON.stringify(missing[0])}`,
+	);
+	const written = await expectStatus(201, 'POST', `${db}/_bulk_docs`, { docs });
+	const accepted = written.filter((row) => row.error !== 'conflict');
+	assert.deepEqual(accepted, [], 'documents that are there were written as new');
+	const all = await readAll(db);
+	assertConsistent(all);
+	for (const doc of docs) {
+		const { _rev, ...body } = all.docs.get(doc._id);
+		assert.deepEqual(body, doc);
+	}
+}
+
 const tests = {
 	'every acknowledged write survives kill -9 under load': async (state, { full }) => {
 		const { load, follower } = state;
@@ -97,6 +124,34 @@ const tests = {
 			const { _rev, ...said } = docs.get(doc._id);
 			assert.deepEqual(doc, said);
 		}
+	},
+
+	'a deleted database takes nothing of another with it': async (
+		state,
+		{ frond: bin, tmp, docs },
+	) => {
+		const frond = await new Frond(bin, path.join(tmp, 'deleted')).start();
+		const [before, after] = [docs.slice(0, 300), docs.slice(300, 600)];
+		const at = (db) => `${frond.url}/${db}`;
+		const fill = async (db, list) => {
+			await expectStatus(201, 'PUT', at(db));
+			for (const some of chunks(list, 200))
+				await expectStatus(201, 'POST', `${at(db)}/_bulk_docs`, {
+					docs: some,
+				});
+		};
+
+		await fill('before', before);
+		await fill('deleted', docs);
+		await fill('after', after);
+		await expectStatus(200, 'DELETE', at('deleted'));
+		for (const end of [() => frond.stop(), () => frond.kill()]) {
+			await end();
+			await frond.start();
+			await assertHolds(at('before'), before);
+			await assertHolds(at('after'), after);
+		}
+		await frond.stop();
 	},
 
 	'a load that is killed leaves whole documents, and another completes it': async (
