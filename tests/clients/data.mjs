@@ -12,6 +12,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 
+import { byBytes } from './lib/util.mjs';
+
 /* Largest document made, as JSON: under the 1,000,000 bytes that CouchDB 4 and frond agree on. */
 const DOCUMENT_BYTES = 950000;
 
@@ -107,10 +109,6 @@ export function measure(docs) {
 /* JSON lines into a stream; a thousand at a time, because a write each is slow. */
 export async function writeLines(docs, out) {
 	await pipeline(Readable.from(stretches(docs), { objectMode: true }), out);
-}
-
-function byBytes(a, b) {
-	return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 /*
