@@ -4,8 +4,9 @@
 PREFIX ?= /usr/local
 STORE ?= embedded:./data
 HTTP ?= 127.0.0.1:5984
+TORTURE_SECONDS ?= 3600
 
-.PHONY: all run test test-quick bench fuzz install clean format
+.PHONY: all run test test-quick torture bench fuzz install clean format
 
 all: build/frond
 
@@ -32,6 +33,12 @@ test-quick:
 fuzz:
 	scripts/deps test
 	tests/run --fuzz
+
+# Ends a writing process over and over, for TORTURE_SECONDS, and compares what it was promised.
+torture: build/build.ninja
+	scripts/deps test
+	ninja -C build tests/torture/torture
+	TORTURE_SECONDS=$(TORTURE_SECONDS) build/tests/torture/torture
 
 bench: build/frond
 	ninja -C build bench/kv_bench

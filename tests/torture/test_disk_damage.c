@@ -1,0 +1,404 @@
+/* Logs that end in the middle of a record, and logs and tables with wrong bytes in them. */
+#include "../kv/fixture.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/rand.h"
+
+enum {
+	COMMITS = 50, /* in a log of two blocks */
+	VALUE_BYTES = 1000,
+	BLOCK_BYTES = 32 * 1024,
+	SECTOR_BYTES = 512,
+	CUT_BYTES = 4 * VALUE_BYTES, /* at most so much is cut off */
+	CUT_STEP = 31,
+	FLIPS = 300,
+	HOLES = 60,
+	PATH_BYTES = 600,
+};
+
+struct log {
+	char path[PATH_BYTES];
+	char *bytes;
+	size_t len;
+};
+
+/* ---- A store that was killed, with all of its data in one log ---- */
+
+static void
+put_numbered(struct kv_store *store, int i)
+{
+	static char value[VALUE_BYTES];
+	struct kv_tx *tx = begin(store);
+	char key[16];
+
+	memset(value, 'a' + i % 26, sizeof(value));
+	/* Two keys: half a transaction would show. */
+	for (int half = 0; half < 2; half++) {
+		snprintf(key, sizeof(key), "t/%d/%03d", half, i);
+		assert_ok(kv_set(tx, str_from_cstr(key), str_of(value, sizeof(value) / 2)));
+	}
+	commit(tx);
+}
+
+static _Noreturn void
+write_and_die(const char *url)
+{
+	struct kv_store *store = fixture_open(url, (struct kv_options){ .create = true });
+
+	for (int i = 0; i < COMMITS; i++)
+		put_numbered(store, i);
+	kill(getpid(), SIGKILL);
+	abort();
+}
+
+static void
+find_file(const char *dir_path, const char *suffix, char ret[PATH_BYTES])
+{
+	DIR *dir = opendir(dir_path);
+	const struct dirent *e;
+	off_t largest = -1;
+	struct stat st;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		size_t len = strlen(e->d_name);
+
+		if (len < 4 || strcmp(e->d_name + len - 4, suffix) != 0 ||
+		    fstatat(dirfd(dir), e->d_name, &st, 0) != 0 || st.st_size <= largest)
+			continue;
+		largest = st.st_size;
+		snprintf(ret, PATH_BYTES, "%s/%s", dir_path, e->d_name);
+	}
+	closedir(dir);
+	assert_true(largest > 0);
+}
+
+static void
+read_file(struct log *log)
+{
+	FILE *f = fopen(log->path, "r");
+	struct stat st;
+
+	assert_non_null(f);
+	assert_int_equal(fstat(fileno(f), &st), 0);
+	log->len = (size_t)st.st_size;
+	log->bytes = malloc(log->len);
+	assert_int_equal(fread(log->bytes, 1, log->len, f), log->len);
+	fclose(f);
+}
+
+static void
+write_file(const struct log *log, const char *bytes, size_t len)
+{
+	FILE *f = fopen(log->path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+}
+
+struct damage {
+	struct fixture fixture;
+	struct log log;
+};
+
+static int
+setup(void **state)
+{
+	struct damage *d = calloc(1, sizeof(*d));
+	int status;
+	pid_t pid;
+
+	fixture_make_dir(&d->fixture);
+	pid = fork();
+	if (pid == 0) {
+		execl("/proc/self/exe", "test_disk_damage", d->fixture.url, (char *)NULL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	find_file(d->fixture.dir, ".log", d->log.path);
+	read_file(&d->log);
+	assert_true(d->log.len > BLOCK_BYTES && d->log.len % BLOCK_BYTES > CUT_BYTES);
+	*state = d;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct damage *d = *state;
+
+	fixture_remove_dir(&d->fixture);
+	free(d->log.bytes);
+	free(d);
+	return 0;
+}
+
+/* ---- Looking at it ---- */
+
+/* How many transactions are there: the first ones, and whole, or the test fails. */
+static int
+count_whole(struct kv_store *store)
+{
+	struct kv_tx *tx = begin_read(store);
+	int count[2] = { 0 };
+
+	for (int half = 0; half < 2; half++) {
+		bool present = true;
+
+		for (int i = 0; i < COMMITS; i++) {
+			struct kv_future *f;
+			struct str value;
+			char key[16];
+
+			snprintf(key, sizeof(key), "t/%d/%03d", half, i);
+			f = kv_get(tx, str_from_cstr(key), KV_READ);
+			assert_ok(kv_future_wait(f));
+			if (kv_future_value(f, &value)) {
+				assert_true(present);
+				assert_int_equal(value.ptr[0], 'a' + i % 26);
+				count[half]++;
+			} else {
+				present = false;
+			}
+		}
+	}
+	assert_int_equal(count[0], count[1]);
+	kv_tx_free(tx);
+	return count[0];
+}
+
+/* Opens without writing. The number of transactions, or -1: refused as corrupt. */
+static int
+look(struct damage *d)
+{
+	const struct kv_options options = { .read_only = true };
+	struct err err = { 0 };
+	struct kv_store *store;
+	int count;
+
+	if (kv_open(d->fixture.url, &options, &store, &err) != STATUS_OK) {
+		if (err.status != STATUS_CORRUPT)
+			fail_msg("%s: %s", status_name(err.status), err.text);
+		assert_true(strlen(err.text) > 10);
+		return -1;
+	}
+	count = count_whole(store);
+	kv_close(store);
+	return count;
+}
+
+static void
+damage_byte(struct damage *d, size_t at, uint8_t mask)
+{
+	char *copy = malloc(d->log.len);
+	int count;
+
+	memcpy(copy, d->log.bytes, d->log.len);
+	copy[at] = (char)(copy[at] ^ mask);
+	write_file(&d->log, copy, d->log.len);
+	free(copy);
+	count = look(d);
+	if (count >= 0 && count != COMMITS)
+		fail_msg("byte %zu of %zu, bits %02x: %d transactions are left, without a word", at,
+			 d->log.len, mask, count);
+}
+
+/* ---- The tests ---- */
+
+static void
+torn_log_loses_its_last_transactions_whole(void **state)
+{
+	struct damage *d = *state;
+	int last = COMMITS;
+
+	for (size_t cut = 0; cut < CUT_BYTES; cut += CUT_STEP) {
+		int count;
+
+		write_file(&d->log, d->log.bytes, d->log.len - cut);
+		count = look(d);
+		/* A torn end is what a crash leaves: never refused. */
+		assert_true(count >= 0 && count <= last);
+		assert_true(count >= COMMITS - (int)(cut / VALUE_BYTES) - 1);
+		last = count;
+	}
+	assert_true(last < COMMITS);
+}
+
+/* What some file systems leave after a power cut. */
+static void
+zeros_behind_the_log_are_its_end(void **state)
+{
+	struct damage *d = *state;
+	size_t len = d->log.len + BLOCK_BYTES;
+	char *copy = calloc(1, len);
+
+	memcpy(copy, d->log.bytes, d->log.len);
+	write_file(&d->log, copy, len);
+	free(copy);
+	assert_int_equal(look(d), COMMITS);
+}
+
+static void
+store_goes_on_after_a_torn_log(void **state)
+{
+	struct damage *d = *state;
+	struct kv_store *store;
+	uint64_t version[2];
+	struct kv_tx *tx;
+
+	write_file(&d->log, d->log.bytes, d->log.len - VALUE_BYTES / 2);
+	for (int i = 0; i < 2; i++) {
+		store = fixture_open(d->fixture.url, (struct kv_options){ 0 });
+		assert_int_equal(count_whole(store), COMMITS - 1);
+		put_now(store, "t/z", "more");
+		tx = begin_read(store);
+		assert_ok(kv_get_read_version(tx, &version[i]));
+		kv_tx_free(tx);
+		kv_close(store);
+	}
+	assert_true(version[1] > version[0]);
+}
+
+static void
+wrong_byte_in_a_log_is_corrupt_and_loses_nothing_in_silence(void **state)
+{
+	struct damage *d = *state;
+	struct rand_seq rand = { test_seed() };
+
+	for (int i = 0; i < FLIPS; i++)
+		damage_byte(d, rand_seq_below(&rand, d->log.len),
+			    (uint8_t)(1 + rand_seq_below(&rand, 255)));
+	/* The first header of each block; what is in it decides about the whole block. */
+	for (size_t block = 0; block < d->log.len; block += BLOCK_BYTES)
+		for (size_t i = 0; i < 7; i++)
+			for (int bit = 0; bit < 8; bit++)
+				damage_byte(d, block + i, (uint8_t)(1 << bit));
+}
+
+/* The header of the n-th record from the end, of the records that lie in one piece. */
+static size_t
+record_from_end(const struct log *log, int n)
+{
+	size_t at = log->len / BLOCK_BYTES * BLOCK_BYTES;
+	size_t starts[COMMITS];
+	int count = 0;
+
+	while (at + 7 <= log->len) {
+		const uint8_t *header = (const uint8_t *)log->bytes + at;
+
+		starts[count++] = at;
+		at += 7 + (size_t)header[4] + ((size_t)header[5] << 8);
+	}
+	assert_int_equal(at, log->len);
+	assert_true(count > n);
+	return starts[count - n];
+}
+
+/* Such a length points behind the end of the file, as that of an unfinished record does. */
+static void
+wrong_length_in_a_log_is_no_torn_end(void **state)
+{
+	struct damage *d = *state;
+
+	for (int n = 1; n <= 3; n++) {
+		size_t at = record_from_end(&d->log, n);
+
+		for (int bit = 0; bit < 16; bit++) {
+			size_t byte = at + 4 + (size_t)bit / 8;
+
+			damage_byte(d, byte, (uint8_t)(1 << bit % 8));
+		}
+	}
+}
+
+static void
+hole_in_a_log_is_no_end(void **state)
+{
+	struct damage *d = *state;
+	size_t sectors = d->log.len / SECTOR_BYTES;
+	struct rand_seq rand = { test_seed() };
+
+	for (int i = 0; i < HOLES; i++) {
+		/* The blocks' first sectors, too, where a header goes with the rest. */
+		size_t at = i < 2 ? (size_t)i * BLOCK_BYTES
+				  : rand_seq_below(&rand, sectors) * SECTOR_BYTES;
+		char *copy = malloc(d->log.len);
+		int count;
+
+		memcpy(copy, d->log.bytes, d->log.len);
+		memset(copy + at, 0, SECTOR_BYTES);
+		write_file(&d->log, copy, d->log.len);
+		free(copy);
+		count = look(d);
+		if (count != -1)
+			fail_msg("a hole at %zu of %zu: %d transactions", at, d->log.len, count);
+	}
+}
+
+static void
+wrong_byte_in_a_table_is_corrupt_when_it_is_read(void **state)
+{
+	struct damage *d = *state;
+	struct log table = { .bytes = NULL };
+	int corrupt = 0;
+
+	/* Opening writes the log's data to a table. */
+	kv_close(fixture_open(d->fixture.url, (struct kv_options){ 0 }));
+	find_file(d->fixture.dir, ".sst", table.path);
+	read_file(&table);
+	for (size_t at = 0; at < table.len; at += table.len / 20) {
+		const struct kv_options options = { .read_only = true };
+		struct err err = { 0 };
+		struct kv_store *store;
+		enum status status;
+
+		table.bytes[at] ^= 0x10;
+		write_file(&table, table.bytes, table.len);
+		table.bytes[at] ^= 0x10;
+		status = kv_open(d->fixture.url, &options, &store, &err);
+		if (status == STATUS_OK) {
+			struct kv_tx *tx = begin_read(store);
+			struct kv_future *f = kv_get_range(tx, STR("t/"), STR("t0"), NULL);
+
+			status = kv_future_wait(f);
+			if (status == STATUS_OK)
+				assert_int_equal(kv_future_range(f).count, 2 * COMMITS);
+			kv_tx_free(tx);
+			kv_close(store);
+		}
+		assert_true(status == STATUS_OK || status == STATUS_CORRUPT);
+		corrupt += status == STATUS_CORRUPT;
+	}
+	assert_true(corrupt > 5);
+	free(table.bytes);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		T(torn_log_loses_its_last_transactions_whole),
+		T(zeros_behind_the_log_are_its_end),
+		T(store_goes_on_after_a_torn_log),
+		T(wrong_byte_in_a_log_is_corrupt_and_loses_nothing_in_silence),
+		T(wrong_length_in_a_log_is_no_torn_end),
+		T(hole_in_a_log_is_no_end),
+		T(wrong_byte_in_a_table_is_corrupt_when_it_is_read),
+	};
+
+	if (argc == 2)
+		write_and_die(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
