@@ -9,6 +9,7 @@
 #ifndef FROND_KV_ENGINE_H
 #define FROND_KV_ENGINE_H
 
+#include "kv/backup.h"
 #include "kv/kv.h"
 
 struct kv_engine {
@@ -27,6 +28,13 @@ struct kv_engine {
 	struct kv_store_stats (*store_stats)(struct kv_store *store);
 	enum status (*estimate_bytes)(struct kv_store *store, struct str begin, struct str end,
 				      uint64_t *ret);
+	/* See kv.h and backup.h; NULL where the engine has nothing of the kind. */
+	enum status (*compact)(struct kv_store *store, struct err *err);
+	enum status (*backup_create)(struct kv_store *store, const char *dir, struct kv_backup *ret,
+				     struct err *err);
+	enum status (*backup_restore)(const char *dir, uint32_t id, struct str address,
+				      kv_backup_finish *finish, void *arg, struct kv_backup *ret,
+				      struct err *err);
 
 	void (*tx_free)(struct kv_tx *tx);
 	void (*tx_reset)(struct kv_tx *tx);

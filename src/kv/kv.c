@@ -21,10 +21,10 @@ static const struct kv_engine *const engines[] = {
 	&kv_engine_faulty,
 };
 
-enum status
-kv_open(const char *url, const struct kv_options *options, struct kv_store **ret, struct err *err)
+/* The engine that `url` names, and its address there. */
+static enum status
+find_engine(const char *url, const struct kv_engine **ret, struct str *ret_address, struct err *err)
 {
-	static const struct kv_options defaults;
 	const char *colon = strchr(url, ':');
 	struct str scheme = str_of(url, colon ? (size_t)(colon - url) : 0);
 
@@ -32,15 +32,29 @@ kv_open(const char *url, const struct kv_options *options, struct kv_store **ret
 		return err_set(err, STATUS_INVALID,
 			       "'%s' names no store: expected embedded:PATH or fdb:CLUSTER_FILE",
 			       url);
-	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
-		if (str_eq(scheme, str_from_cstr(engines[i]->scheme)))
-			return engines[i]->open(str_from_cstr(colon + 1),
-						options ? options : &defaults, ret, err);
+	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
+		if (!str_eq(scheme, str_from_cstr(engines[i]->scheme)))
+			continue;
+		*ret = engines[i];
+		*ret_address = str_from_cstr(colon + 1);
+		return STATUS_OK;
+	}
 	if (str_eq(scheme, STR("fdb")))
 		return err_set(err, STATUS_UNSUPPORTED,
 			       "this build has no FoundationDB engine, which '%s' asks for", url);
 	return err_set(err, STATUS_INVALID, "no engine is called '%.*s' (in '%s')", STR_ARG(scheme),
 		       url);
+}
+
+enum status
+kv_open(const char *url, const struct kv_options *options, struct kv_store **ret, struct err *err)
+{
+	static const struct kv_options defaults;
+	const struct kv_engine *engine;
+	struct str address;
+
+	TRY(find_engine(url, &engine, &address, err));
+	return engine->open(address, options ? options : &defaults, ret, err);
 }
 
 void
@@ -54,6 +68,42 @@ struct kv_store_stats
 kv_store_stats(struct kv_store *store)
 {
 	return store->engine->store_stats(store);
+}
+
+static enum status
+unsupported(const struct kv_engine *engine, const char *what, struct err *err)
+{
+	return err_set(err, STATUS_UNSUPPORTED, "stores of the engine \"%s\" cannot be %s",
+		       engine->scheme, what);
+}
+
+enum status
+kv_compact(struct kv_store *store, struct err *err)
+{
+	if (!store->engine->compact)
+		return unsupported(store->engine, "compacted", err);
+	return store->engine->compact(store, err);
+}
+
+enum status
+kv_backup_create(struct kv_store *store, const char *dir, struct kv_backup *ret, struct err *err)
+{
+	if (!store->engine->backup_create)
+		return unsupported(store->engine, "backed up", err);
+	return store->engine->backup_create(store, dir, ret, err);
+}
+
+enum status
+kv_backup_restore(const char *dir, uint32_t id, const char *url, kv_backup_finish *finish,
+		  void *arg, struct kv_backup *ret, struct err *err)
+{
+	const struct kv_engine *engine;
+	struct str address;
+
+	TRY(find_engine(url, &engine, &address, err));
+	if (!engine->backup_restore)
+		return unsupported(engine, "restored", err);
+	return engine->backup_restore(dir, id, address, finish, arg, ret, err);
 }
 
 /* ---- Checks ---- */

@@ -334,6 +334,14 @@ struct kv_store_stats {
 struct kv_store_stats kv_store_stats(struct kv_store *store);
 
 /*
+ * Rewrites the whole store without what has been overwritten or deleted, which it otherwise does
+ * bit by bit by itself. Blocks for as long as that takes; readers and writers go on. Needs room for
+ * another copy of the data. STATUS_UNSUPPORTED where the engine has nothing of the kind;
+ * STATUS_FORBIDDEN for a store that is open for reading only; STATUS_IO.
+ */
+MUST_USE enum status kv_compact(struct kv_store *store, struct err *err);
+
+/*
  * An estimate of the stored bytes with begin <= key < end, compressed; 0 where the engine cannot
  * tell. The embedded engine knows of its files only: what was written last is still in memory.
  */

@@ -33,6 +33,7 @@ enum {
 	EMB_RESOLVER_STEPS = 4096,
 	/* ...and what some still need when it has this many bytes: STATUS_TX_TOO_OLD for them. */
 	EMB_RESOLVER_BYTES = 32 * 1024 * 1024,
+	EMB_PATH_BYTES = 4096, /* of the path of a store that is being restored */
 };
 
 /* Where the engine keeps what is its own. */
@@ -321,6 +322,15 @@ MUST_USE enum status batch_apply(struct batch *b, struct emb_tx *tx);
 
 /* Appends the outcomes of atomic operations, and the version. */
 void batch_finish(struct batch *b);
+
+/* ---- Upkeep: compact.c, backup.c; the engine's table ---- */
+
+enum status emb_compact(struct kv_store *base, struct err *err);
+enum status emb_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret,
+			      struct err *err);
+enum status emb_backup_restore(const char *dir, uint32_t id, struct str address,
+			       kv_backup_finish *finish, void *arg, struct kv_backup *ret,
+			       struct err *err);
 
 /* ---- Watches: watch.c ---- */
 

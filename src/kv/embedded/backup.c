@@ -1,0 +1,458 @@
+/*
+ * Backups by RocksDB's backup engine. Opening that engine already tidies its directory, so that
+ * even a listing must not meet a backup under way: whoever uses the directory holds a lock on it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "kv/backup.h"
+#include "kv/embedded/embedded_int.h"
+
+enum {
+	DIRECTORY_MODE = 0777, /* as the process's umask leaves it */
+	COPY_THREADS = 2,
+	MICROSECONDS_PER_MS = 1000,
+};
+
+#define META_DIRECTORY   "meta" /* what every backup directory has */
+#define RESTORING_SUFFIX ".restoring"
+
+/* ---- Directories ---- */
+
+static bool
+is_dot(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Goes through a directory's entries, those for itself and its parent left out. NULL at the end. */
+static const char *
+next_entry(DIR *dir)
+{
+	const struct dirent *entry;
+
+	do
+		entry = readdir(dir);
+	while (entry && is_dot(entry->d_name));
+	return entry ? entry->d_name : NULL;
+}
+
+/* STATUS_NOT_FOUND if it is not there. */
+static enum status
+directory_is_empty(const char *path, bool *ret, struct err *err)
+{
+	DIR *dir = opendir(path);
+
+	if (!dir && errno == ENOENT)
+		return STATUS_NOT_FOUND;
+	if (!dir)
+		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+	*ret = next_entry(dir) == NULL;
+	closedir(dir);
+	return STATUS_OK;
+}
+
+/* Removes a directory of files; what cannot be removed stays. */
+static void
+directory_remove(const char *path)
+{
+	DIR *dir = opendir(path);
+	const char *name;
+
+	while (dir && (name = next_entry(dir)))
+		unlinkat(dirfd(dir), name, 0);
+	if (dir)
+		closedir(dir);
+	rmdir(path);
+}
+
+static enum status
+file_sync(int dir, const char *name, struct err *err)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	enum status status = STATUS_OK;
+
+	if (fd < 0 || fsync(fd) != 0)
+		status = err_set(err, STATUS_IO, "syncing %s: %s", name, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return status;
+}
+
+/* The directory and every file in it. */
+static enum status
+directory_sync_all(const char *path, struct err *err)
+{
+	DIR *dir = opendir(path);
+	enum status status = STATUS_OK;
+	const char *name;
+
+	if (!dir)
+		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+	while (status == STATUS_OK && (name = next_entry(dir)))
+		status = file_sync(dirfd(dir), name, err);
+	if (status == STATUS_OK)
+		status = file_sync(dirfd(dir), ".", err);
+	closedir(dir);
+	return status;
+}
+
+/* ---- The backup engine ---- */
+
+struct backups {
+	rocksdb_backup_engine_t *engine;
+	rocksdb_env_t *env;
+	int lock; /* the directory itself, held */
+};
+
+static void
+backups_close(struct backups *b)
+{
+	if (b->engine)
+		rocksdb_backup_engine_close(b->engine);
+	if (b->env)
+		rocksdb_env_destroy(b->env);
+	if (b->lock >= 0)
+		close(b->lock);
+}
+
+static enum status
+lock(struct backups *b, const char *dir, struct err *err)
+{
+	b->lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (b->lock < 0)
+		return err_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO, "%s: %s", dir,
+			       strerror(errno));
+	if (flock(b->lock, LOCK_EX | LOCK_NB) == 0)
+		return STATUS_OK;
+	if (errno == EWOULDBLOCK)
+		return err_set(err, STATUS_LOCKED, "another backup or restore is using %s", dir);
+	return err_set(err, STATUS_IO, "locking %s: %s", dir, strerror(errno));
+}
+
+/* With the lock held: is it a directory of backups, or (`create`) may it become one? */
+static enum status
+check_directory(const struct backups *b, const char *dir, bool create, struct err *err)
+{
+	bool empty = false;
+	struct stat st;
+
+	if (fstatat(b->lock, META_DIRECTORY, &st, 0) == 0 && S_ISDIR(st.st_mode))
+		return STATUS_OK;
+	TRY(directory_is_empty(dir, &empty, err));
+	if (!create)
+		return err_set(err, STATUS_NOT_FOUND, "there are no backups in %s", dir);
+	if (!empty)
+		return err_set(err, STATUS_INVALID, "%s is not empty and holds no backups", dir);
+	return STATUS_OK;
+}
+
+static enum status
+open_engine(struct backups *b, const char *dir, bool create, struct err *err)
+{
+	rocksdb_backup_engine_options_t *options;
+	char *error = NULL;
+
+	TRY(lock(b, dir, err));
+	TRY(check_directory(b, dir, create, err));
+	b->env = rocksdb_create_default_env();
+	options = rocksdb_backup_engine_options_create(dir);
+	rocksdb_backup_engine_options_set_max_background_operations(options, COPY_THREADS);
+	/* What has been committed when a backup begins is flushed for it; logs grow meanwhile. */
+	rocksdb_backup_engine_options_set_backup_log_files(options, 0);
+	b->engine = rocksdb_backup_engine_open_opts(options, b->env, &error);
+	rocksdb_backup_engine_options_destroy(options);
+	return error ? emb_error(error, dir, err) : STATUS_OK;
+}
+
+static enum status
+backups_open(struct backups *b, const char *dir, bool create, struct err *err)
+{
+	enum status status;
+
+	*b = (struct backups){ .lock = -1 };
+	if (create && mkdir(dir, DIRECTORY_MODE) == 0)
+		TRY(emb_directory_sync(dir, err));
+	else if (create && errno != EEXIST)
+		return err_set(err, STATUS_IO, "cannot make %s: %s", dir, strerror(errno));
+	status = open_engine(b, dir, create, err);
+	if (status != STATUS_OK)
+		backups_close(b);
+	return status;
+}
+
+static struct kv_backup
+info_at(const rocksdb_backup_engine_info_t *info, int at)
+{
+	return (struct kv_backup){
+		.id = rocksdb_backup_engine_info_backup_id(info, at),
+		.time_s = (uint64_t)rocksdb_backup_engine_info_timestamp(info, at),
+		.bytes = rocksdb_backup_engine_info_size(info, at),
+	};
+}
+
+/* The backup of that id, or the newest for 0. */
+static enum status
+find(struct backups *b, const char *dir, uint32_t id, struct kv_backup *ret, struct err *err)
+{
+	const rocksdb_backup_engine_info_t *info = rocksdb_backup_engine_get_backup_info(b->engine);
+	int count = rocksdb_backup_engine_info_count(info);
+	bool found = false;
+
+	for (int i = 0; i < count; i++) {
+		struct kv_backup backup = info_at(info, i);
+
+		if (id ? backup.id == id : !found || backup.id > ret->id) {
+			*ret = backup;
+			found = true;
+		}
+	}
+	rocksdb_backup_engine_info_destroy(info);
+	if (found)
+		return STATUS_OK;
+	if (id)
+		return err_set(err, STATUS_NOT_FOUND, "there is no backup %u in %s", id, dir);
+	return err_set(err, STATUS_NOT_FOUND, "there are no backups in %s", dir);
+}
+
+/* ---- Making, listing, removing ---- */
+
+static enum status
+make_and_check(struct backups *b, rocksdb_t *db, const char *dir, struct kv_backup *ret,
+	       struct err *err)
+{
+	char *error = NULL;
+
+	rocksdb_backup_engine_create_new_backup_flush(b->engine, db, 1, &error);
+	if (error)
+		return emb_error(error, "making a backup", err);
+	TRY(find(b, dir, 0, ret, err));
+	/* That the files are as long as what was written: only now is that still known. */
+	rocksdb_backup_engine_verify_backup(b->engine, ret->id, &error);
+	return error ? emb_error(error, "checking the backup", err) : STATUS_OK;
+}
+
+enum status
+emb_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret, struct err *err)
+{
+	enum status status;
+	struct backups b;
+
+	if (base->read_only)
+		return err_set(err, STATUS_FORBIDDEN, "the store is open for reading only");
+	TRY(backups_open(&b, dir, true, err));
+	status = make_and_check(&b, ((struct emb_store *)base)->db, dir, ret, err);
+	backups_close(&b);
+	return status;
+}
+
+enum status
+kv_backup_list(const char *dir, struct kv_backup **ret, size_t *ret_count, struct err *err)
+{
+	const rocksdb_backup_engine_info_t *info;
+	enum status status = STATUS_OK;
+	struct kv_backup *list;
+	struct backups b;
+	size_t count;
+
+	TRY(backups_open(&b, dir, false, err));
+	info = rocksdb_backup_engine_get_backup_info(b.engine);
+	count = (size_t)rocksdb_backup_engine_info_count(info);
+	list = mem_alloc((count ? count : 1) * sizeof(*list));
+	if (list) {
+		for (size_t i = 0; i < count; i++)
+			list[i] = info_at(info, (int)i);
+		*ret = list;
+		*ret_count = count;
+	} else {
+		status = err_set(err, STATUS_NOMEM, "out of memory");
+	}
+	rocksdb_backup_engine_info_destroy(info);
+	backups_close(&b);
+	return status;
+}
+
+enum status
+kv_backup_prune(const char *dir, uint32_t keep, struct err *err)
+{
+	enum status status = STATUS_OK;
+	struct backups b;
+	char *error = NULL;
+
+	if (keep == 0)
+		return err_set(err, STATUS_INVALID, "at least one backup must be kept");
+	TRY(backups_open(&b, dir, false, err));
+	rocksdb_backup_engine_purge_old_backups(b.engine, keep, &error);
+	if (error)
+		status = emb_error(error, "removing old backups", err);
+	backups_close(&b);
+	return status;
+}
+
+/* ---- Restoring ---- */
+
+struct restore {
+	const char *dir;
+	uint32_t id;
+	char *path; /* where the store will be */
+	char *half; /* where it is put together */
+	kv_backup_finish *finish;
+	void *arg;
+	struct kv_backup backup;
+	struct err *err;
+};
+
+static enum status
+check_target(const struct restore *r)
+{
+	bool empty = true;
+	enum status status = directory_is_empty(r->path, &empty, r->err);
+
+	if (status != STATUS_NOT_FOUND)
+		TRY(status);
+	if (!empty)
+		return err_set(r->err, STATUS_EXISTS, "%s is not empty", r->path);
+	if (mkdir(r->half, DIRECTORY_MODE) == 0)
+		return STATUS_OK;
+	if (errno == EEXIST)
+		return err_set(r->err, STATUS_EXISTS,
+			       "%s is there: what another restore has left, or still uses; remove "
+			       "it first",
+			       r->half);
+	return err_set(r->err, STATUS_IO, "cannot make %s: %s", r->half, strerror(errno));
+}
+
+static enum status
+copy_files(struct restore *r)
+{
+	rocksdb_restore_options_t *options;
+	struct backups b;
+	char *error = NULL;
+	enum status status;
+
+	TRY(backups_open(&b, r->dir, false, r->err));
+	status = find(&b, r->dir, r->id, &r->backup, r->err);
+	if (status == STATUS_OK) {
+		options = rocksdb_restore_options_create();
+		rocksdb_backup_engine_restore_db_from_backup(b.engine, r->half, r->half, options,
+							     r->backup.id, &error);
+		rocksdb_restore_options_destroy(options);
+	}
+	if (error)
+		status = emb_error(error, "restoring the backup", r->err);
+	backups_close(&b);
+	return status;
+}
+
+static enum status
+open_half(struct restore *r, struct kv_store **ret)
+{
+	static const struct kv_options options;
+
+	return kv_engine_embedded.open(str_from_cstr(r->half), &options, ret, r->err);
+}
+
+/*
+ * Stores restored from one backup one after the other would go through the same versions, and a
+ * reader who follows them would take what is new for what it has seen. With a version from the
+ * clock each begins above those before it: no store commits a group every microsecond.
+ */
+static enum status
+raise_version(struct restore *r)
+{
+	uint64_t version = clock_wall_ms() * MICROSECONDS_PER_MS;
+	struct str key = EMB_KEY_VERSION;
+	char bytes[sizeof(uint64_t)];
+	struct emb_store *store;
+	struct kv_store *base;
+	char *error = NULL;
+
+	TRY(open_half(r, &base));
+	store = (struct emb_store *)base;
+	if (version <= store->versions.published)
+		version = store->versions.published + 1;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(uint8_t)(version >> (8 * (sizeof(bytes) - 1 - i)));
+	/* Nobody has a transaction on it: the committer has nothing to write that could interfere. */
+	rocksdb_put(store->db, store->write_options, key.ptr, key.len, bytes, sizeof(bytes),
+		    &error);
+	kv_engine_embedded.close(base);
+	return error ? emb_error(error, "restoring the backup", r->err) : STATUS_OK;
+}
+
+static enum status
+finish(struct restore *r)
+{
+	struct kv_store *store;
+	enum status status;
+
+	if (!r->finish)
+		return STATUS_OK;
+	TRY(open_half(r, &store));
+	status = r->finish(store, r->arg, r->err);
+	kv_engine_embedded.close(store);
+	return status;
+}
+
+static enum status
+move_to_place(struct restore *r)
+{
+	TRY(directory_sync_all(r->half, r->err));
+	if (rename(r->half, r->path) != 0)
+		return err_set(r->err, STATUS_IO, "cannot rename %s to %s: %s", r->half, r->path,
+			       strerror(errno));
+	return emb_directory_sync(r->path, r->err);
+}
+
+static enum status
+restore(struct restore *r)
+{
+	enum status status;
+
+	TRY(check_target(r));
+	status = copy_files(r);
+	if (status == STATUS_OK)
+		status = raise_version(r);
+	if (status == STATUS_OK)
+		status = finish(r);
+	if (status == STATUS_OK)
+		status = move_to_place(r);
+	if (status != STATUS_OK)
+		directory_remove(r->half);
+	return status;
+}
+
+enum status
+emb_backup_restore(const char *dir, uint32_t id, struct str address, kv_backup_finish *finish_fn,
+		   void *arg, struct kv_backup *ret, struct err *err)
+{
+	struct restore r = { .dir = dir, .id = id, .finish = finish_fn, .arg = arg, .err = err };
+	struct buf half AUTO(buf_release) = BUF_INIT(EMB_PATH_BYTES);
+	enum status status;
+
+	while (address.len > 1 && address.ptr[address.len - 1] == '/')
+		address.len--;
+	if (address.len == 0)
+		return err_set(err, STATUS_INVALID, "embedded: needs the path of a directory");
+	buf_append_str(&half, address);
+	buf_append_cstr(&half, RESTORING_SUFFIX);
+	buf_append_byte(&half, '\0');
+	status = buf_status(&half);
+	if (status != STATUS_OK)
+		return err_set(err, status, "the path of the store is too long");
+	r.half = half.ptr;
+	r.path = mem_strdup(address);
+	status = r.path ? restore(&r) : err_set(err, STATUS_NOMEM, "out of memory");
+	mem_free(r.path);
+	if (status == STATUS_OK)
+		*ret = r.backup;
+	return status;
+}
