@@ -28,6 +28,7 @@ static const char *const status_names[STATUS_COUNT] = {
 	[STATUS_DELETED] = "deleted",
 	[STATUS_EXISTS] = "exists",
 	[STATUS_DOC_CONFLICT] = "doc_conflict",
+	[STATUS_ATT_MISSING] = "att_missing",
 	[STATUS_UNAUTHORIZED] = "unauthorized",
 	[STATUS_FORBIDDEN] = "forbidden",
 	[STATUS_JSON_SYNTAX] = "json_syntax",
@@ -35,6 +36,7 @@ static const char *const status_names[STATUS_COUNT] = {
 	[STATUS_JSON_DEPTH] = "json_depth",
 	[STATUS_DOC_TOO_LARGE] = "doc_too_large",
 	[STATUS_PATH_TOO_LONG] = "path_too_long",
+	[STATUS_PATCH_FAILED] = "patch_failed",
 };
 
 enum status

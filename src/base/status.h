@@ -45,6 +45,7 @@ enum status {
 	STATUS_DELETED, /* it was there and has been deleted */
 	STATUS_EXISTS,
 	STATUS_DOC_CONFLICT, /* the revision named is not a leaf that can be extended */
+	STATUS_ATT_MISSING,  /* an attachment to be kept is not there, or is not that one */
 	STATUS_UNAUTHORIZED,
 	STATUS_FORBIDDEN,
 
@@ -54,6 +55,7 @@ enum status {
 	STATUS_JSON_DEPTH,
 	STATUS_DOC_TOO_LARGE,
 	STATUS_PATH_TOO_LONG,
+	STATUS_PATCH_FAILED, /* a patch's test fails, or a place that it names is not there */
 
 	STATUS_COUNT
 };

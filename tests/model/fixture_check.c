@@ -7,14 +7,22 @@
  *     CHANGES     one entry a document, under its winner's Sequence, saying what the winner is
  *     ALL_DOCS    one entry for each document whose winner is not deleted
  *     DOCUMENTS   a root for every live leaf, none for what is no leaf, leaves only under roots
+ *     ATTACHMENTS a branch says that it has some exactly if it does; a counter for each that some
+ *                 revision has, which is their number; its data, complete and with its digest;
+ *                 and nothing else but what belongs to an upload
  *     STATS       the counters equal the counts
  */
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/md5.h>
+
 #include "fixture.h"
 
+#include "kv/keyspace.h"
 #include "kv/tuple.h"
 
 enum {
 	LEAVES_MAX = 20000,
+	ATTS_MAX = 5000,
 };
 
 struct leaf {
@@ -23,14 +31,27 @@ struct leaf {
 	bool deleted;
 	bool winner;
 	bool has_body;
+	bool has_atts;     /* says the branch */
+	size_t atts_count; /* says its body */
 	struct rev_seq seq;
 	uint64_t branch_count;
 	struct str *ancestors;
 	size_t ancestors_count;
 };
 
+struct held_att {
+	uint8_t id[REV_ATT_ID_BYTES];
+	uint64_t revisions; /* that have it */
+	uint64_t refs;      /* as is counted */
+	uint64_t bytes;     /* of data */
+	bool staged;
+	struct rev_att att; /* of one of them */
+};
+
 struct check {
 	struct fixture *f;
+	struct held_att *atts;
+	size_t atts_count;
 	struct kv_tx *tx;
 	struct leaf *leaves;
 	size_t count;
@@ -140,6 +161,8 @@ read_leaf(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 	while (ancestors.rest.len)
 		leaf->ancestors[leaf->ancestors_count++] = text_next(c, &ancestors);
 	assert_true(leaf->ancestors_count < leaf->rev.pos);
+	if (v->rest.len)
+		leaf->has_atts = bool_next(v);
 	assert_int_equal(v->rest.len, 0);
 	c->count++;
 }
@@ -221,6 +244,150 @@ check_entry(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 	entries++;
 }
 
+/* ---- Attachments ---- */
+
+static struct held_att *
+att_of(struct check *c, const uint8_t *id)
+{
+	struct held_att *att;
+
+	for (size_t i = 0; i < c->atts_count; i++)
+		if (memcmp(c->atts[i].id, id, REV_ATT_ID_BYTES) == 0)
+			return &c->atts[i];
+	assert_true(c->atts_count < ATTS_MAX);
+	att = &c->atts[c->atts_count++];
+	*att = (struct held_att){ 0 };
+	memcpy(att->id, id, REV_ATT_ID_BYTES);
+	return att;
+}
+
+static void
+uuid_next(struct tuple_reader *r, uint8_t ret[REV_ATT_ID_BYTES])
+{
+	struct tuple_elem e;
+
+	assert_int_equal(tuple_next(r, &e), STATUS_OK);
+	assert_int_equal(e.kind, TUPLE_UUID);
+	memcpy(ret, e.raw.ptr, REV_ATT_ID_BYTES);
+}
+
+/* format, id, type, length, encoded length, encoding, digest, revpos, order */
+static void
+check_pointer(struct check *c, struct leaf *leaf, struct str path, struct tuple_reader *v)
+{
+	struct tuple_reader k = tuple_reader(path);
+	struct rev_att att = { 0 };
+	struct held_att *held;
+	struct tuple_elem e;
+	struct str digest;
+
+	assert_int_equal(tuple_next(&k, &e), STATUS_OK);
+	att.name = text_next(c, &k);
+	assert_int_equal(k.rest.len, 0);
+	assert_int_equal(number_next(v), 1);
+	uuid_next(v, att.id);
+	att.type = text_next(c, v);
+	att.length = number_next(v);
+	att.encoded_length = number_next(v);
+	att.encoding = (enum rev_att_encoding)number_next(v);
+	digest = text_next(c, v);
+	assert_int_equal(digest.len, REV_ATT_DIGEST_BYTES);
+	memcpy(att.digest, digest.ptr, digest.len);
+	att.revpos = number_next(v);
+	assert_true(number_next(v) < REV_ATTS_MAX);
+	assert_int_equal(v->rest.len, 0);
+	leaf->atts_count++;
+	held = att_of(c, att.id);
+	held->att = att;
+	held->revisions++;
+}
+
+static void
+check_data(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
+{
+	struct str space = text_next(c, k);
+	uint8_t id[REV_ATT_ID_BYTES];
+	struct held_att *held;
+
+	uuid_next(k, id);
+	held = att_of(c, id);
+	if (str_eq(space, STR("refs"))) {
+		assert_int_equal(v->rest.len, 8);
+		for (size_t i = 0; i < 8; i++)
+			held->refs |= (uint64_t)(uint8_t)v->rest.ptr[i] << (8 * i);
+		assert_true(held->refs > 0);
+		return;
+	}
+	assert_true(str_eq(space, STR("data")));
+	assert_int_equal(number_next(k) * REV_ATT_CHUNK_BYTES, held->bytes);
+	assert_in_range(v->rest.len, 1, REV_ATT_CHUNK_BYTES);
+	held->bytes += v->rest.len;
+}
+
+static void
+check_digest(struct check *c, const struct held_att *held)
+{
+	struct rev_att_reader *reader;
+	uint8_t digest[REV_ATT_DIGEST_BYTES];
+	struct str piece;
+	enum status status;
+	MD5_CTX md5;
+
+	MD5_Init(&md5);
+	assert_int_equal(rev_att_reader_new(c->f->db, &held->att, false, 0,
+					    held->att.encoded_length, &reader),
+			 STATUS_OK);
+	while ((status = rev_att_reader_next(reader, c->tx, &piece)) == STATUS_OK)
+		MD5_Update(&md5, piece.ptr, piece.len);
+	assert_int_equal(status, STATUS_NOT_FOUND);
+	rev_att_reader_free(reader);
+	MD5_Final(digest, &md5);
+	assert_memory_equal(digest, held->att.digest, sizeof(digest));
+}
+
+static void
+check_uploads(struct check *c)
+{
+	struct buf lo = BUF_INIT(64), hi = BUF_INIT(64);
+	struct kv_scan scan = { 0 };
+	struct kv_pair pair;
+
+	tuple_put_u64(&lo, KV_ROOT);
+	tuple_put_u64(&lo, KV_ROOT_UPLOADS);
+	tuple_put_u64(&lo, c->f->db->number);
+	assert_int_equal(tuple_prefix_end(buf_str(&lo), &hi), STATUS_OK);
+	assert_int_equal(kv_scan_init(&scan, c->tx, buf_str(&lo), buf_str(&hi), NULL), STATUS_OK);
+	while (kv_scan_next(&scan, &pair) == STATUS_OK) {
+		struct tuple_reader k = tuple_reader(str_skip(pair.key, lo.len));
+		uint8_t id[REV_ATT_ID_BYTES];
+
+		uuid_next(&k, id);
+		att_of(c, id)->staged = true;
+	}
+	kv_scan_release(&scan);
+	buf_release(&lo);
+	buf_release(&hi);
+}
+
+static void
+check_atts(struct check *c)
+{
+	each(c, REV_SUBSPACE_ATTACHMENTS, check_data);
+	check_uploads(c);
+	for (size_t i = 0; i < c->count; i++)
+		assert_int_equal(c->leaves[i].has_atts, c->leaves[i].atts_count > 0);
+	for (size_t i = 0; i < c->atts_count; i++) {
+		const struct held_att *held = &c->atts[i];
+
+		assert_int_equal(held->refs, held->revisions);
+		assert_int_equal(held->staged, held->revisions == 0);
+		if (held->staged)
+			continue;
+		assert_int_equal(held->bytes, held->att.encoded_length);
+		check_digest(c, held);
+	}
+}
+
 static void
 check_body(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 {
@@ -240,6 +407,8 @@ check_body(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 		if (k->rest.len)
 			assert_true(leaf->has_body);
 		leaf->has_body = true;
+		if (k->rest.len && k->rest.ptr[0] == '\0')
+			check_pointer(c, leaf, k->rest, v);
 		return;
 	}
 	fail_msg("%.*s: a body of what is no leaf", STR_ARG(id));
@@ -255,6 +424,8 @@ fixture_check(struct fixture *f)
 
 	c.leaves = arena_alloc(f->arena, LEAVES_MAX * sizeof(*c.leaves));
 	assert_non_null(c.leaves);
+	c.atts = arena_alloc(f->arena, ATTS_MAX * sizeof(*c.atts));
+	assert_non_null(c.atts);
 	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &c.tx), STATUS_OK);
 
 	each(&c, REV_SUBSPACE_REVISIONS, read_leaf);
@@ -273,6 +444,7 @@ fixture_check(struct fixture *f)
 	each(&c, REV_SUBSPACE_DOCUMENTS, check_body);
 	for (size_t i = 0; i < c.count; i++)
 		assert_true(c.leaves[i].has_body || c.leaves[i].deleted);
+	check_atts(&c);
 
 	assert_int_equal(rev_db_info(c.tx, f->db, &info), STATUS_OK);
 	assert_int_equal(info.doc_count, c.live_docs);

@@ -9,11 +9,12 @@ body_clear(struct rev_writer *w, struct str id, const struct rev_row *row)
 	return doc_clear(w->tx, buf_str(&w->key));
 }
 
-/* Seed 0: a tombstone without members leaves nothing among the documents. */
+/* Seed 0: a tombstone without members leaves nothing among the documents; nor does it here, unless
+ * it has attachments. */
 static enum status
 body_write(struct rev_writer *w, const struct rev_update *u)
 {
-	if (u->edit->deleted && u->edit->doc.count == 0)
+	if (u->edit->deleted && u->edit->doc.count == 0 && u->edit->atts_count == 0)
 		return STATUS_OK;
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_DOCUMENTS, u->edit->id, u->edit->deleted, u->rev);
 	TRY(rev_key_status(&w->key));
@@ -21,7 +22,8 @@ body_write(struct rev_writer *w, const struct rev_update *u)
 	tuple_put_u64(&w->value, REV_FORMAT);
 	TRY(buf_status(&w->value));
 	TRY(kv_set(w->tx, buf_str(&w->key), buf_str(&w->value)));
-	return doc_write(w->tx, buf_str(&w->key), &u->edit->doc);
+	TRY(doc_write(w->tx, buf_str(&w->key), &u->edit->doc));
+	return u->edit->atts_count ? rev_atts_write(w, u) : STATUS_OK;
 }
 
 static enum status
@@ -38,7 +40,7 @@ branch_set_loser(struct rev_writer *w, struct str id, const struct rev_row *row)
 {
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_REVISIONS, id, row->deleted, row->rev);
 	TRY(rev_key_status(&w->key));
-	rev_value_loser(&w->value, row->ancestors);
+	rev_value_loser(&w->value, row);
 	TRY(buf_status(&w->value));
 	return kv_set(w->tx, buf_str(&w->key), buf_str(&w->value));
 }
@@ -51,8 +53,7 @@ branch_set_winner(struct rev_writer *w, const struct rev_update *u, const struct
 
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_REVISIONS, u->edit->id, row->deleted, row->rev);
 	TRY(rev_key_status(&w->key));
-	offset = rev_value_winner(&w->value, w->db->incarnation, u->order, branch_count,
-				  row->ancestors);
+	offset = rev_value_winner(&w->value, w->db->incarnation, u->order, branch_count, row);
 	TRY(buf_status(&w->value));
 	return kv_set_versionstamped_value(w->tx, buf_str(&w->key), buf_str(&w->value), offset);
 }
@@ -118,6 +119,7 @@ rev_update_apply(struct rev_writer *w, const struct rev_update *u)
 		.rev = u->rev,
 		.deleted = u->edit->deleted,
 		.ancestors = buf_str(&w->ancestors),
+		.has_atts = u->edit->atts_count > 0,
 	};
 	const struct rev_row *before = NULL, *winner = &leaf;
 	uint64_t branch_count = 1;

@@ -48,6 +48,7 @@ rev_body_read(struct kv_tx *tx, struct buf *key, struct arena *arena, bool *ret_
 	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
 	struct kv_range_options options = { .mode = KV_READ };
 	size_t prefix_len = key->len, cap = 0;
+	struct rev_att_list atts = { 0 };
 	struct kv_pair pair, copy;
 	enum status status;
 
@@ -60,10 +61,16 @@ rev_body_read(struct kv_tx *tx, struct buf *key, struct arena *arena, bool *ret_
 	*ret_found = false;
 	ret->leaves = NULL;
 	ret->count = 0;
+	ret->atts = NULL;
+	ret->atts_count = 0;
 	TRY(kv_scan_init(&scan, tx, str_of(key->ptr, prefix_len),
 			 str_of(key->ptr + prefix_len, key->len - prefix_len), &options));
 	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
 		TRY(rev_pair_copy(arena, str_skip(pair.key, prefix_len), pair.value, &copy));
+		if (*ret_found && str_starts_with(copy.key, REV_ATT_MARK)) {
+			TRY(rev_att_list_add(&atts, copy.key, copy.value, arena));
+			continue;
+		}
 		if (!*ret_found) {
 			if (copy.key.len) /* leaves without a root */
 				return STATUS_CORRUPT;
@@ -75,6 +82,9 @@ rev_body_read(struct kv_tx *tx, struct buf *key, struct arena *arena, bool *ret_
 				   &cap));
 		ret->leaves[ret->count++] = copy;
 	}
+	rev_att_list_sort(&atts);
+	ret->atts = atts.atts;
+	ret->atts_count = atts.count;
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 

@@ -160,12 +160,40 @@ etf_bool(uint8_t *to, bool value)
 	return 3 + name.len;
 }
 
+static void
+hash_binary(MD5_CTX *md5, const void *bytes, size_t n)
+{
+	uint8_t head[5];
+
+	MD5_Update(md5, head, etf_u32(head, ETF_BINARY, (uint32_t)n));
+	MD5_Update(md5, bytes, n);
+}
+
+/* [{Name, Type, Digest}…], the last one first. */
+static void
+hash_atts(MD5_CTX *md5, const struct rev_att *atts, size_t count)
+{
+	static const uint8_t triple[] = { ETF_SMALL_TUPLE, 3 };
+	static const uint8_t end[] = { ETF_NIL };
+	uint8_t head[5];
+
+	if (count)
+		MD5_Update(md5, head, etf_u32(head, ETF_LIST, (uint32_t)count));
+	for (size_t i = count; i-- > 0;) {
+		MD5_Update(md5, triple, sizeof(triple));
+		hash_binary(md5, atts[i].name.ptr, atts[i].name.len);
+		hash_binary(md5, atts[i].type.ptr, atts[i].type.len);
+		hash_binary(md5, atts[i].digest, sizeof(atts[i].digest));
+	}
+	MD5_Update(md5, end, sizeof(end));
+}
+
 void
-rev_hash(bool deleted, struct rev_id parent, struct str term, uint8_t ret[REV_HASH_BYTES])
+rev_hash_atts(bool deleted, struct rev_id parent, struct str term, const struct rev_att *atts,
+	      size_t atts_count, uint8_t ret[REV_HASH_BYTES])
 {
 	static const uint8_t no_members[] = { ETF_SMALL_TUPLE, 1, ETF_NIL };
-	/* No attachments; then the end of the list itself. */
-	static const uint8_t tail[] = { ETF_NIL, ETF_NIL };
+	static const uint8_t end[] = { ETF_NIL };
 	uint8_t head[64];
 	size_t n = 0;
 	MD5_CTX md5;
@@ -174,21 +202,26 @@ rev_hash(bool deleted, struct rev_id parent, struct str term, uint8_t ret[REV_HA
 	n += etf_u32(head + n, ETF_LIST, 5);
 	n += etf_bool(head + n, deleted);
 	n += etf_integer(head + n, parent.pos);
-	if (parent.pos)
-		n += etf_u32(head + n, ETF_BINARY, (uint32_t)parent.hash.len);
-	else
+	if (!parent.pos)
 		n += etf_integer(head + n, 0);
 
 	MD5_Init(&md5);
 	MD5_Update(&md5, head, n);
 	if (parent.pos)
-		MD5_Update(&md5, parent.hash.ptr, parent.hash.len);
+		hash_binary(&md5, parent.hash.ptr, parent.hash.len);
 	if (term.len)
 		MD5_Update(&md5, term.ptr, term.len);
 	else
 		MD5_Update(&md5, no_members, sizeof(no_members));
-	MD5_Update(&md5, tail, sizeof(tail));
+	hash_atts(&md5, atts, atts_count);
+	MD5_Update(&md5, end, sizeof(end));
 	MD5_Final(ret, &md5);
+}
+
+void
+rev_hash(bool deleted, struct rev_id parent, struct str term, uint8_t ret[REV_HASH_BYTES])
+{
+	rev_hash_atts(deleted, parent, term, NULL, 0, ret);
 }
 
 /* ---- Sequences ---- */

@@ -12,9 +12,13 @@
  *                                           (ancestors…)
  *                                   others: format, null, null, (ancestors…)
  *     (P, DOCUMENTS, DocID, NotDeleted, RevPos, RevHash)
- *                                 → format (RevisionMetadata); + path… → leaf
+ *                                 → format (RevisionMetadata); + path… → leaf;
+ *                                   + null, name → an attachment of the revision
  *     (P, LOCAL, DocID)           → format, revision number; + path… → leaf
- *     (P, ATTACHMENTS, …), (P, INDEXES, …)  reserved
+ *     (P, ATTACHMENTS, "data", AttID, n) → REV_ATT_CHUNK_BYTES of it; the last chunk may have less
+ *     (P, ATTACHMENTS, "refs", AttID)    → little-endian counter of the revisions that have it
+ *     (ROOT, 3, P, AttID)         → format, begun, last (ms): an upload that no revision has yet
+ *     (P, INDEXES, …)             reserved
  *     (P, CONFIG, name)           → value
  *     (P, STATS, name)            → little-endian counter, changed by atomic addition
  *     (P, STATS, "changed")       → Versionstamp of the newest change: what feeds watch
@@ -44,6 +48,15 @@ enum {
 	REV_LIMIT_DEFAULT = 1000,
 	REV_LIMIT_MAX = 4000,    /* seed 3 */
 	REV_BATCH_EDITS = 65535, /* edits in one transaction: two bytes of a versionstamp */
+
+	REV_ATT_ID_BYTES = 16,
+	REV_ATT_DIGEST_BYTES = 16,            /* an MD5 */
+	REV_ATT_CHUNK_BYTES = 90000,          /* stored: never change */
+	REV_ATT_BATCH_CHUNKS = 11,            /* written by one transaction of an upload */
+	REV_ATT_TYPE_BYTES = 1024,            /* a content type */
+	REV_ATTS_MAX = 10000,                 /* of one revision */
+	REV_UPLOAD_AGE_MS = 60 * 60 * 1000,   /* an upload that rests for so long is given up */
+	REV_UPLOAD_TOUCH_MS = 10 * 60 * 1000, /* so often it has to give a sign of life */
 };
 
 /* The seeds' names for the numbers in keys. Stored: never renumber. */
@@ -88,6 +101,12 @@ int rev_id_cmp(bool a_not_deleted, struct rev_id a, bool b_not_deleted, struct r
  * `parent.pos` 0: none.
  */
 void rev_hash(bool deleted, struct rev_id parent, struct str term, uint8_t ret[REV_HASH_BYTES]);
+
+struct rev_att;
+
+/* The same for a revision with attachments. */
+void rev_hash_atts(bool deleted, struct rev_id parent, struct str term, const struct rev_att *atts,
+		   size_t atts_count, uint8_t ret[REV_HASH_BYTES]);
 
 /* ---- Sequences ---- */
 
@@ -192,6 +211,42 @@ MUST_USE enum status rev_config_set(struct kv_tx *tx, const struct rev_db *db, s
 MUST_USE enum status rev_limit_set(struct kv_tx *tx, const struct rev_db *db, uint32_t limit,
 				   struct err *err);
 
+/* ---- Attachments ---- */
+
+enum rev_att_encoding {
+	REV_ATT_IDENTITY = 0, /* stored: never renumber */
+	REV_ATT_GZIP = 1,
+};
+
+/* One attachment of one revision. The data is immutable: another content is another id. */
+struct rev_att {
+	struct str name;
+	struct str type;
+	uint8_t id[REV_ATT_ID_BYTES];
+	uint64_t length;         /* as its author knows it; encoded_length where nobody told */
+	uint64_t encoded_length; /* of what is stored */
+	enum rev_att_encoding encoding;
+	uint8_t digest[REV_ATT_DIGEST_BYTES]; /* MD5 of what is stored */
+	uint64_t revpos;                      /* the position of the revision that brought it */
+};
+
+enum rev_att_source {
+	REV_ATT_STUB,   /* the one of that name in the revision that is extended */
+	REV_ATT_DATA,   /* `data` holds what is to be stored; the transaction writes it */
+	REV_ATT_STAGED, /* uploaded before (rev_upload_finish()) */
+	REV_ATT_SHARED, /* another document's, read in the same transaction */
+};
+
+/* What an edit says about one attachment. */
+struct rev_att_edit {
+	enum rev_att_source source;
+	/* STUB: the name, and with `has_revpos` the revpos that it has to have; otherwise all of
+	 * it, but that an interactive edit sets the revpos of DATA and STAGED itself. */
+	struct rev_att att;
+	bool has_revpos;
+	struct str data;
+};
+
 /* ---- Writing ---- */
 
 enum rev_edit_kind {
@@ -216,11 +271,16 @@ struct rev_edit {
 	uint64_t start;
 	struct str *history;
 	size_t history_count;
+	/* All attachments of the new revision, in the order in which they count for its hash; of the
+	 * extended revision's own, those that are not here are given up. */
+	const struct rev_att_edit *atts;
+	size_t atts_count;
 };
 
 struct rev_result {
 	enum status
 		status; /* STATUS_OK, STATUS_DOC_CONFLICT, or what is wrong with this edit alone */
+	struct str att; /* STATUS_ATT_MISSING: its name, borrowed from the edit */
 	struct rev_id rev; /* STATUS_OK: the new revision; REPLICATED: borrowed from the edit */
 	bool unchanged;    /* REPLICATED: it was known already */
 };
@@ -233,11 +293,13 @@ struct rev_result {
  *
  * Any status but STATUS_OK is the transaction's: nothing is to be committed. Of one edit alone:
  * STATUS_DOC_CONFLICT; STATUS_KEY_TOO_LARGE for an id (or an id and an opaque hash) past the limits;
- * STATUS_PATH_TOO_LONG for a member that fits no key below them; STATUS_INVALID for an empty id or
- * a history that is none.
+ * STATUS_PATH_TOO_LONG for a member that fits no key below them; STATUS_INVALID for an empty id, a
+ * history that is none or two attachments of one name; STATUS_ATT_MISSING for a stub that stands for
+ * nothing; STATUS_TIMEOUT for an upload that was given up meanwhile.
  *
  * Costs (seed 3): extending the winner 1 key in 1 round trip, extending a loser 2 in 2, deleting
- * the winner 2 in 1, a document with no parent given 1 in 1, REPLICATED N in 1.
+ * the winner 2 in 1, a document with no parent given 1 in 1, REPLICATED N in 1. Where the edit or
+ * what it replaces has attachments, those are read as well; see README.md.
  */
 MUST_USE enum status rev_write(struct kv_tx *tx, const struct rev_db *db,
 			       const struct rev_edit *edits, size_t count, size_t first,
@@ -271,6 +333,8 @@ struct rev_doc {
 	bool deleted;
 	struct kv_pair *leaves; /* key: the path alone, as doc_assemble_leaf() wants it */
 	size_t count;
+	struct rev_att *atts; /* in the order in which they were written */
+	size_t atts_count;
 };
 
 /*
@@ -319,6 +383,80 @@ struct rev_diff_query {
 MUST_USE enum status rev_diff(struct kv_tx *tx, const struct rev_db *db,
 			      const struct rev_diff_query *queries, size_t count,
 			      struct arena *arena, struct rev_diff *ret_diffs);
+
+/*
+ * One attachment of a leaf whose deleted flag is known. STATUS_DELETED if the leaf has no attachment
+ * of that name, STATUS_NOT_FOUND if it is not there at all. One round trip, one or two keys.
+ */
+MUST_USE enum status rev_att_read(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				  struct rev_id rev, bool deleted, struct str name,
+				  struct arena *arena, struct rev_att *ret);
+
+/*
+ * The bytes of an attachment, piece by piece, in bounded memory: one range of REV_ATT_READ_BYTES at
+ * a time. The transaction may be another one from call to call, since the data never changes.
+ */
+enum {
+	REV_ATT_READ_BYTES = 512 * 1024,
+};
+
+struct rev_att_reader;
+
+/*
+ * `decode`: what a gzipped one stands for, instead of what is stored. [begin, end) is in stored
+ * bytes and must be all of it when decoding. STATUS_NOMEM. Keeps its own reference to `db`.
+ */
+MUST_USE enum status rev_att_reader_new(struct rev_db *db, const struct rev_att *att, bool decode,
+					uint64_t begin, uint64_t end, struct rev_att_reader **ret);
+/*
+ * The next piece, valid until the next call; STATUS_NOT_FOUND at the end. STATUS_CORRUPT when it is
+ * not there, or not gzip. After any other failure the same piece can be asked for again.
+ */
+MUST_USE enum status rev_att_reader_next(struct rev_att_reader *reader, struct kv_tx *tx,
+					 struct str *ret);
+void rev_att_reader_free(struct rev_att_reader *reader); /* NULL is fine; before its transaction */
+
+/*
+ * Uploads: the bytes of one attachment on their way into the store, whatever their number. What
+ * fits a transaction beside a document stays in memory; more goes ahead under a new id, a batch of
+ * chunks a transaction, until a revision's transaction makes it its own (REV_ATT_STAGED) or
+ * rev_upload_free() takes it back. What a crash leaves is swept.
+ */
+struct rev_upload;
+
+struct rev_upload_options {
+	struct kv_store *store;
+	struct rev_db *db;   /* referenced while it takes */
+	int gzip_level;      /* 1 to 9: compress with zlib; 0: store as it comes */
+	uint64_t max_bytes;  /* of what comes in; 0: no limit */
+	size_t memory_bytes; /* kept in memory at most before it is staged */
+	bool stored_gzip;    /* what comes is gzipped already */
+};
+
+MUST_USE enum status rev_upload_new(const struct rev_upload_options *options,
+				    struct rev_upload **ret);
+/* STATUS_LIMIT past max_bytes; STATUS_NOT_FOUND if the database has gone; the store's failures. */
+MUST_USE enum status rev_upload_write(struct rev_upload *u, struct str data, struct err *err);
+/*
+ * The end: fills in source, id, lengths, encoding, digest and data (which is the upload's), and
+ * nothing else. `ret_md5`: of the bytes that came in.
+ */
+MUST_USE enum status rev_upload_finish(struct rev_upload *u, struct rev_att_edit *ret,
+				       uint8_t ret_md5[REV_ATT_DIGEST_BYTES], struct err *err);
+/* While others of the same request take their time: a sign of life, if one is due. */
+MUST_USE enum status rev_upload_touch(struct rev_upload *u, struct err *err);
+/*
+ * Takes back what was staged, unless a revision has it by now; `taken`: one certainly has, or it is
+ * going to be used without this. NULL is fine.
+ */
+void rev_upload_free(struct rev_upload *u, bool taken);
+
+/*
+ * Removes what uploads left behind that have rested for `age_ms`, in any database: a bounded number
+ * of them. `ret_removed` (or NULL): how many.
+ */
+MUST_USE enum status rev_uploads_sweep(struct kv_store *store, uint64_t age_ms,
+				       uint64_t *ret_removed, struct err *err);
 
 /* ---- Feeds: one page a call, so that a long answer can use many transactions ---- */
 

@@ -68,6 +68,7 @@ struct rev_row {
 	struct rev_seq seq;    /* of a winner */
 	uint64_t branch_count; /* of a winner */
 	struct str ancestors;  /* encoded elements, newest first */
+	bool has_atts;         /* the value ends with true: there are attachments to care for */
 };
 
 struct rev_rows {
@@ -112,9 +113,9 @@ void rev_stem_add(struct rev_stem *stem, struct str hash);
 MUST_USE enum status rev_stem_add_encoded(struct rev_stem *stem, struct str ancestors);
 
 /* The values of a branch. A winner's has its Sequence filled in by the commit: the offset. */
-void rev_value_loser(struct buf *value, struct str ancestors);
+void rev_value_loser(struct buf *value, const struct rev_row *row);
 size_t rev_value_winner(struct buf *value, uint8_t incarnation, uint16_t order,
-			uint64_t branch_count, struct str ancestors);
+			uint64_t branch_count, const struct rev_row *row);
 
 /* Twelve bytes for a stamp that the commit fills in, but for the order of the edit. */
 void rev_stamp(uint16_t order, uint8_t ret[KV_VERSIONSTAMP_BYTES]);
@@ -149,8 +150,8 @@ MUST_USE enum status rev_pair_copy(struct arena *arena, struct str key, struct s
 /* ---- Bodies (read.c) ---- */
 
 /*
- * The pairs from `prefix` on: the root's value, and the leaves with their paths as keys. `found`
- * is false if there is no root. Uses `key`, which may hold the prefix.
+ * The pairs from `prefix` on: the root's value, the attachments, and the leaves with their paths as
+ * keys. `found` is false if there is no root. Uses `key`, which may hold the prefix.
  */
 MUST_USE enum status rev_body_read(struct kv_tx *tx, struct buf *key, struct arena *arena,
 				   bool *ret_found, struct str *ret_root, struct rev_doc *ret);
@@ -183,6 +184,9 @@ struct rev_writer {
 	int64_t deleted_delta;
 	bool changed;
 	uint16_t last_order;
+	struct rev_att_delta *deltas; /* in the arena */
+	size_t deltas_count;
+	size_t deltas_cap;
 };
 
 /* One edit as it is going to be applied. */
@@ -194,6 +198,7 @@ struct rev_update {
 	 * those that the new leaf descends from. */
 	struct rev_row *rows;
 	size_t count;
+	const struct rev_att *atts; /* of the new leaf, stubs resolved: as many as the edit has */
 };
 
 /*
@@ -201,6 +206,83 @@ struct rev_update {
  * moves the winner's belongings: the Sequence, the change, the entry in ALL_DOCS, the counts.
  */
 MUST_USE enum status rev_update_apply(struct rev_writer *w, const struct rev_update *u);
+
+/* ---- Attachments (att.c) ---- */
+
+#define REV_ATT_SPACE_DATA STR("data")
+#define REV_ATT_SPACE_REFS STR("refs")
+
+/* (P, ATTACHMENTS, space, id) */
+void rev_key_att(struct buf *key, const struct rev_db *db, struct str space,
+		 const uint8_t id[REV_ATT_ID_BYTES]);
+void rev_key_upload(struct buf *key, uint64_t number, const uint8_t id[REV_ATT_ID_BYTES]);
+
+/* What follows a revision's key in DOCUMENTS in front of an attachment's name. */
+#define REV_ATT_MARK STR("\0")
+
+/* The pair of an attachment, behind the revision's key: its path there and its value. */
+MUST_USE enum status rev_att_parse(struct str path, struct str value, struct arena *arena,
+				   struct rev_att *ret, uint64_t *ret_order);
+
+/* Attachments with the numbers that they were written under, to be put in that order. */
+struct rev_att_list {
+	struct rev_att *atts;
+	uint64_t *orders;
+	size_t count;
+	size_t cap;
+	size_t orders_cap;
+};
+
+MUST_USE enum status rev_att_list_add(struct rev_att_list *list, struct str path, struct str value,
+				      struct arena *arena);
+void rev_att_list_sort(struct rev_att_list *list);
+
+/* Asks for all attachments of a leaf; then waits for them. */
+MUST_USE enum status rev_atts_get(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				  struct rev_id rev, bool deleted, struct buf *key,
+				  struct kv_future **ret);
+MUST_USE enum status rev_atts_wait(struct kv_tx *tx, const struct rev_db *db, struct str id,
+				   struct rev_id rev, bool deleted, struct kv_future *f,
+				   struct buf *key, struct arena *arena, struct rev_att_list *ret);
+
+/* Writes `data`, whose first byte is byte `first` * REV_ATT_CHUNK_BYTES of the attachment. */
+MUST_USE enum status rev_att_write_data(struct kv_tx *tx, const struct rev_db *db,
+					const uint8_t id[REV_ATT_ID_BYTES], uint64_t first,
+					struct str data, struct buf *key);
+
+/* Clears the data and the counter. */
+MUST_USE enum status rev_att_clear(struct kv_tx *tx, const struct rev_db *db,
+				   const uint8_t id[REV_ATT_ID_BYTES], struct buf *key);
+
+/* ---- Attachments of edits (att_edit.c) ---- */
+
+/* By how much the number of revisions that have an attachment changes. */
+struct rev_att_delta {
+	uint8_t id[REV_ATT_ID_BYTES];
+	int64_t change;
+	struct kv_future *refs;
+};
+
+/* What is wrong with an edit's attachments before anything is read. `prefix_bytes`: of its key. */
+MUST_USE enum status rev_atts_check(const struct rev_edit *edit, size_t prefix_bytes);
+
+/*
+ * The new leaf's attachments, with stubs taken from `from`. `revpos`: what those that the edit
+ * brings get; 0: as it says. STATUS_ATT_MISSING, with the name in *ret_name.
+ */
+MUST_USE enum status rev_atts_resolve(const struct rev_edit *edit, const struct rev_att_list *from,
+				      uint64_t revpos, struct arena *arena, struct rev_att **ret,
+				      struct str *ret_name);
+
+/* Notes that a leaf has come with (+1), or one has gone that had (-1), these attachments. */
+MUST_USE enum status rev_atts_count(struct rev_writer *w, const struct rev_att *atts, size_t count,
+				    int64_t change);
+
+/* Writes the pointers below w->key, the new leaf's, and the data that comes with the edit. */
+MUST_USE enum status rev_atts_write(struct rev_writer *w, const struct rev_update *u);
+
+/* At the end of a batch: the counters, and the data that nothing refers to any more. One wave. */
+MUST_USE enum status rev_atts_settle(struct rev_writer *w);
 
 /* ---- Descriptions of databases (db.c, cache.c) ---- */
 

@@ -57,7 +57,7 @@ rev_row_parse(struct str tail, struct str value, struct arena *arena, struct rev
 	}
 	TRY(tuple_next_nested(&v, &ancestors));
 	ret->ancestors = ancestors.rest;
-	return STATUS_OK;
+	return v.rest.len ? tuple_next_bool(&v, &ret->has_atts) : STATUS_OK;
 }
 
 enum status
@@ -194,21 +194,29 @@ rev_stamp(uint16_t order, uint8_t ret[KV_VERSIONSTAMP_BYTES])
 	ret[KV_VERSIONSTAMP_TX_BYTES + 1] = (uint8_t)order;
 }
 
+static void
+put_tail(struct buf *value, const struct rev_row *row)
+{
+	tuple_open(value);
+	buf_append_str(value, row->ancestors);
+	tuple_close(value);
+	if (row->has_atts)
+		tuple_put_bool(value, true);
+}
+
 void
-rev_value_loser(struct buf *value, struct str ancestors)
+rev_value_loser(struct buf *value, const struct rev_row *row)
 {
 	buf_clear(value);
 	tuple_put_u64(value, REV_FORMAT);
 	tuple_put_null(value);
 	tuple_put_null(value);
-	tuple_open(value);
-	buf_append_str(value, ancestors);
-	tuple_close(value);
+	put_tail(value, row);
 }
 
 size_t
 rev_value_winner(struct buf *value, uint8_t incarnation, uint16_t order, uint64_t branch_count,
-		 struct str ancestors)
+		 const struct rev_row *row)
 {
 	uint8_t stamp[KV_VERSIONSTAMP_BYTES];
 	size_t offset;
@@ -221,8 +229,6 @@ rev_value_winner(struct buf *value, uint8_t incarnation, uint16_t order, uint64_
 	offset = tuple_put_versionstamp(value, stamp);
 	tuple_close(value);
 	tuple_put_u64(value, branch_count);
-	tuple_open(value);
-	buf_append_str(value, ancestors);
-	tuple_close(value);
+	put_tail(value, row);
 	return offset;
 }

@@ -16,6 +16,8 @@ enum plan {
 	PLAN_DELETE,    /* `first` is the last two branches, `twin` the new revision's key */
 	PLAN_REPLICATE, /* `first` is every branch */
 	PLAN_SECOND,    /* `first` is the parent's key, `second` the last branch, and `twin` */
+	PLAN_STUBS,     /* `pointers` name the revision: then PLAN_DELETE begins */
+	PLAN_SETTLE,    /* decided: the attachments of what is replaced are still to be read */
 };
 
 struct pending {
@@ -30,9 +32,18 @@ struct pending {
 	 * anyway ask for it, and it is hardly ever there to be read.
 	 */
 	struct kv_future *twin;
+
+	/* For edits with attachments, or of branches that have some. */
+	struct kv_future *pointers; /* those of the parent that was named */
+	struct kv_future **staged;  /* the uploads that the edit takes over, in the arena */
+	struct rev_att *atts;       /* of the new leaf, once they are known */
+	struct str ancestors;       /* PLAN_SETTLE: the new leaf's, encoded, in the arena */
+	struct rev_update update;   /* PLAN_SETTLE: what has been decided */
+	struct kv_future *
+		*given_up; /* PLAN_SETTLE: the attachments of each of update.rows, or NULL */
 };
 
-/* ---- Deciding: interactive edits ---- */
+/* ---- Reading branches ---- */
 
 static enum status
 row_get(struct rev_writer *w, struct str id, bool deleted, struct rev_id rev,
@@ -88,18 +99,184 @@ parent_wait(struct rev_writer *w, struct kv_future *f, struct rev_id parent, boo
 	return STATUS_OK;
 }
 
-/* Names the revision that extends `parent`; `hash` is where its bytes go. */
-static struct rev_id
-rev_extend(const struct rev_edit *edit, struct rev_id parent, uint8_t *hash)
+/* ---- Deciding: attachments ---- */
+
+static bool
+has_stubs(const struct rev_edit *edit)
 {
-	rev_hash(edit->deleted, parent, edit->doc.term, hash);
-	return (struct rev_id){ parent.pos + 1, str_of(hash, REV_HASH_BYTES) };
+	for (size_t i = 0; i < edit->atts_count; i++)
+		if (edit->atts[i].source == REV_ATT_STUB)
+			return true;
+	return false;
+}
+
+/* The parent's attachments, and the uploads that the edit takes over: in the first wave. */
+static enum status
+atts_begin(struct rev_writer *w, const struct rev_edit *edit, struct pending *p)
+{
+	if (edit->atts_count == 0)
+		return STATUS_OK;
+	if (edit->kind == REV_EDIT_INTERACTIVE && edit->parent.pos)
+		TRY(rev_atts_get(w->tx, w->db, edit->id, edit->parent, false, &w->key,
+				 &p->pointers));
+	p->staged = arena_zalloc(w->arena, edit->atts_count * sizeof(struct kv_future *));
+	if (!p->staged)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < edit->atts_count; i++) {
+		if (edit->atts[i].source != REV_ATT_STAGED)
+			continue;
+		rev_key_upload(&w->key, w->db->number, edit->atts[i].att.id);
+		TRY(rev_key_status(&w->key));
+		p->staged[i] = kv_get(w->tx, buf_str(&w->key), KV_READ);
+	}
+	return STATUS_OK;
+}
+
+/* All attachments of the new leaf, which extends `parent`, whose own are behind `f` (or NULL). */
+static enum status
+atts_resolve(struct rev_writer *w, const struct rev_edit *edit, struct rev_id parent, bool deleted,
+	     struct kv_future *f, struct pending *p, struct rev_result *result)
+{
+	struct rev_att_list from = { 0 };
+
+	if (edit->atts_count == 0)
+		return STATUS_OK;
+	if (f && has_stubs(edit))
+		TRY(rev_atts_wait(w->tx, w->db, edit->id, parent, deleted, f, &w->key, w->arena,
+				  &from));
+	return rev_atts_resolve(edit, &from,
+				edit->kind == REV_EDIT_INTERACTIVE ? parent.pos + 1 : 0, w->arena,
+				&p->atts, &result->att);
+}
+
+/* STATUS_TIMEOUT if an upload has been given up before this edit came. */
+static enum status
+staged_wait(const struct rev_edit *edit, const struct pending *p)
+{
+	struct str value;
+
+	for (size_t i = 0; p->staged && i < edit->atts_count; i++) {
+		if (!p->staged[i])
+			continue;
+		TRY(kv_future_wait(p->staged[i]));
+		if (!kv_future_value(p->staged[i], &value))
+			return STATUS_TIMEOUT;
+	}
+	return STATUS_OK;
+}
+
+/*
+ * Everything is known but the attachments of what is replaced, which most documents do not have:
+ * then, and if the new leaf has none either, it is written at once.
+ */
+static enum status
+update_decide(struct rev_writer *w, struct pending *p, const struct rev_update *u)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < u->count; i++)
+		any = any || (u->rows[i].replaced && u->rows[i].has_atts);
+	p->plan = PLAN_DONE;
+	if (!any && u->edit->atts_count == 0)
+		return rev_update_apply(w, u);
+	p->given_up = arena_zalloc(w->arena, (u->count + 1) * sizeof(struct kv_future *));
+	p->update.rows = arena_alloc(w->arena, (u->count + 1) * sizeof(*u->rows));
+	if (!p->given_up || !p->update.rows)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < u->count; i++) {
+		const struct rev_row *row = &u->rows[i];
+
+		if (row->replaced && row->has_atts)
+			TRY(rev_atts_get(w->tx, w->db, u->edit->id, row->rev, row->deleted, &w->key,
+					 &p->given_up[i]));
+	}
+	if (u->count)
+		memcpy(p->update.rows, u->rows, u->count * sizeof(*u->rows));
+	p->update.edit = u->edit;
+	p->update.rev = u->rev;
+	p->update.order = u->order;
+	p->update.count = u->count;
+	TRY(buf_status(&w->ancestors));
+	p->ancestors = arena_dup(w->arena, buf_str(&w->ancestors));
+	if (!p->ancestors.ptr)
+		return STATUS_LIMIT;
+	p->plan = PLAN_SETTLE;
+	return STATUS_OK;
+}
+
+/* The replaced leaf that the stubs of a replicated edit mean: the newest of them. */
+static size_t
+newest_replaced(const struct rev_update *u)
+{
+	size_t newest = SIZE_MAX;
+
+	for (size_t i = 0; i < u->count; i++)
+		if (u->rows[i].replaced &&
+		    (newest == SIZE_MAX || u->rows[i].rev.pos > u->rows[newest].rev.pos))
+			newest = i;
+	return newest;
+}
+
+static enum status
+refuse(struct pending *p, struct rev_result *result, enum status status)
+{
+	p->plan = PLAN_DONE;
+	result->status = status;
+	return STATUS_OK;
+}
+
+static enum status
+settle_resolve(struct rev_writer *w, struct pending *p, struct rev_result *result)
+{
+	struct rev_update *u = &p->update;
+	enum status status;
+
+	if (!p->atts && u->edit->atts_count) {
+		size_t from = newest_replaced(u);
+		struct rev_row none = { 0 };
+		const struct rev_row *row = from == SIZE_MAX ? &none : &u->rows[from];
+
+		status = atts_resolve(w, u->edit, row->rev, row->deleted,
+				      from == SIZE_MAX ? NULL : p->given_up[from], p, result);
+		if (status == STATUS_ATT_MISSING)
+			return refuse(p, result, status);
+		TRY(status);
+	}
+	status = staged_wait(u->edit, p);
+	if (status == STATUS_TIMEOUT)
+		return refuse(p, result, status);
+	TRY(status);
+	for (size_t i = 0; i < u->count; i++) {
+		struct rev_att_list list;
+
+		if (!p->given_up[i])
+			continue;
+		TRY(rev_atts_wait(w->tx, w->db, u->edit->id, u->rows[i].rev, u->rows[i].deleted,
+				  p->given_up[i], &w->key, w->arena, &list));
+		TRY(rev_atts_count(w, list.atts, list.count, -1));
+	}
+	buf_clear(&w->ancestors);
+	buf_append_str(&w->ancestors, p->ancestors);
+	u->atts = p->atts;
+	p->plan = PLAN_DONE;
+	return rev_update_apply(w, u);
+}
+
+/* ---- Deciding: interactive edits ---- */
+
+/* Names the revision that extends `parent`; the hash's bytes go to p->hash. */
+static struct rev_id
+rev_extend(const struct rev_edit *edit, struct rev_id parent, const struct pending *p)
+{
+	rev_hash_atts(edit->deleted, parent, edit->doc.term, p->atts, edit->atts_count, p->hash);
+	return (struct rev_id){ parent.pos + 1, str_of(p->hash, REV_HASH_BYTES) };
 }
 
 /* Extends `rows[at]`, or starts a document if there are no rows. */
 static enum status
-interactive_apply(struct rev_writer *w, const struct rev_edit *edit, struct rev_row *rows,
-		  size_t count, size_t at, uint16_t order, struct rev_result *result)
+interactive_apply(struct rev_writer *w, const struct rev_edit *edit, struct pending *p,
+		  struct rev_row *rows, size_t count, size_t at, uint16_t order,
+		  struct rev_result *result)
 {
 	struct rev_update u = {
 		.edit = edit, .rev = result->rev, .order = order, .rows = rows, .count = count
@@ -112,7 +289,7 @@ interactive_apply(struct rev_writer *w, const struct rev_edit *edit, struct rev_
 		rev_stem_add(&stem, rows[at].rev.hash);
 		TRY(rev_stem_add_encoded(&stem, rows[at].ancestors));
 	}
-	return rev_update_apply(w, &u);
+	return update_decide(w, p, &u);
 }
 
 static enum status
@@ -128,6 +305,8 @@ create_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending
 	       struct rev_result *result)
 {
 	struct rev_rows rows;
+	struct rev_id parent;
+	enum status status;
 
 	TRY(last_rows_wait(w, edit->id, 1, p->first, &rows));
 	/*
@@ -136,10 +315,14 @@ create_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending
 	 */
 	if (rows.count && (!rows.rows[0].deleted || edit->deleted))
 		return conflict(p, result);
-	result->rev = rev_extend(edit, rows.count ? rows.rows[0].rev : (struct rev_id){ 0 },
-				 p->hash);
-	p->plan = PLAN_DONE;
-	return interactive_apply(w, edit, rows.rows, rows.count, 0, order, result);
+	/* Nobody has named a revision that stubs could be taken from. */
+	parent = rows.count ? rows.rows[0].rev : (struct rev_id){ 0 };
+	status = atts_resolve(w, edit, parent, true, NULL, p, result);
+	if (status == STATUS_ATT_MISSING)
+		return refuse(p, result, status);
+	TRY(status);
+	result->rev = rev_extend(edit, parent, p);
+	return interactive_apply(w, edit, p, rows.rows, rows.count, 0, order, result);
 }
 
 /*
@@ -152,18 +335,54 @@ extend_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending
 	       struct rev_result *result)
 {
 	struct rev_row parent;
+	enum status status;
 	bool found;
 
 	TRY(parent_wait(w, p->first, edit->parent, &found, &parent));
 	if (!found)
 		return conflict(p, result);
+	status = atts_resolve(w, edit, edit->parent, false, p->pointers, p, result);
+	if (status == STATUS_ATT_MISSING)
+		return refuse(p, result, status);
+	TRY(status);
+	result->rev = rev_extend(edit, edit->parent, p);
 	if (!parent.winner) {
 		p->plan = PLAN_SECOND;
 		TRY(last_rows(w, edit->id, 1, &p->second));
 		return row_get(w, edit->id, edit->deleted, result->rev, &p->twin);
 	}
-	p->plan = PLAN_DONE;
-	return interactive_apply(w, edit, &parent, 1, 0, order, result);
+	return interactive_apply(w, edit, p, &parent, 1, 0, order, result);
+}
+
+/* The first wave of a deletion, whose revision has to be known. */
+static enum status
+delete_begin(struct rev_writer *w, const struct rev_edit *edit, struct pending *p,
+	     struct rev_result *result)
+{
+	result->rev = rev_extend(edit, edit->parent, p);
+	p->plan = PLAN_DELETE;
+	TRY(last_rows(w, edit->id, 2, &p->first));
+	return row_get(w, edit->id, true, result->rev, &p->twin);
+}
+
+/* A tombstone that keeps attachments: its hash depends on what they are. */
+static enum status
+stubs_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending *p,
+	      struct rev_result *result)
+{
+	enum status status = atts_resolve(w, edit, edit->parent, false, p->pointers, p, result);
+
+	/* Of a parent that is not there it cannot be told what is missing. */
+	if (status == STATUS_ATT_MISSING) {
+		struct kv_future *f;
+		bool found;
+
+		TRY(row_get(w, edit->id, false, edit->parent, &f));
+		TRY(present(f, &found));
+		return refuse(p, result, found ? status : STATUS_DOC_CONFLICT);
+	}
+	TRY(status);
+	return delete_begin(w, edit, p, result);
 }
 
 static enum status
@@ -180,8 +399,7 @@ delete_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending
 	for (size_t i = 0; i < rows.count; i++) {
 		if (rows.rows[i].deleted || !rev_id_eq(rows.rows[i].rev, edit->parent))
 			continue;
-		p->plan = PLAN_DONE;
-		return interactive_apply(w, edit, rows.rows, rows.count, i, order, result);
+		return interactive_apply(w, edit, p, rows.rows, rows.count, i, order, result);
 	}
 	if (rows.count < 2 || rows.rows[1].deleted)
 		return conflict(p, result);
@@ -210,8 +428,7 @@ second_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending
 	if (last.count == 0 || both[1].winner)
 		return STATUS_CORRUPT;
 	both[0] = last.rows[0];
-	p->plan = PLAN_DONE;
-	return interactive_apply(w, edit, both, 2, 1, order, result);
+	return interactive_apply(w, edit, p, both, 2, 1, order, result);
 }
 
 /* ---- Deciding: replicated edits ---- */
@@ -268,7 +485,7 @@ replicate_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pend
 			     &stem));
 	u.rows = rows.rows;
 	u.count = rows.count;
-	return rev_update_apply(w, &u);
+	return update_decide(w, p, &u);
 }
 
 /* ---- The batch ---- */
@@ -319,7 +536,9 @@ edit_check(const struct rev_db *db, const struct rev_edit *edit)
 	if (id_bytes + (hash_bytes > parent_bytes ? hash_bytes : parent_bytes) >=
 	    KV_LIMIT_KEY_BYTES)
 		return STATUS_KEY_TOO_LARGE;
-	return paths_fit(&edit->doc, id_bytes + hash_bytes) ? STATUS_OK : STATUS_PATH_TOO_LONG;
+	if (!paths_fit(&edit->doc, id_bytes + hash_bytes))
+		return STATUS_PATH_TOO_LONG;
+	return rev_atts_check(edit, id_bytes + hash_bytes);
 }
 
 /* Issues the first wave's reads of one edit. */
@@ -331,6 +550,7 @@ edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, str
 	*result = (struct rev_result){ .status = edit_check(w->db, edit) };
 	if (result->status != STATUS_OK)
 		return STATUS_OK;
+	TRY(atts_begin(w, edit, p));
 	if (edit->kind == REV_EDIT_REPLICATED) {
 		result->rev = (struct rev_id){ edit->start, edit->history[0] };
 		p->plan = PLAN_REPLICATE;
@@ -340,14 +560,16 @@ edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, str
 		p->plan = PLAN_CREATE;
 		return last_rows(w, edit->id, 1, &p->first);
 	}
-	result->rev = rev_extend(edit, edit->parent, hash);
 	if (!edit->deleted) {
 		p->plan = PLAN_EXTEND;
 		return row_get(w, edit->id, false, edit->parent, &p->first);
 	}
-	p->plan = PLAN_DELETE;
-	TRY(last_rows(w, edit->id, 2, &p->first));
-	return row_get(w, edit->id, true, result->rev, &p->twin);
+	if (has_stubs(edit)) {
+		p->plan = PLAN_STUBS;
+		return STATUS_OK;
+	}
+	TRY(atts_resolve(w, edit, edit->parent, false, NULL, p, result));
+	return delete_begin(w, edit, p, result);
 }
 
 static enum status
@@ -365,6 +587,10 @@ edit_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending *
 		return replicate_resolve(w, edit, p, order, result);
 	case PLAN_SECOND:
 		return second_resolve(w, edit, p, order, result);
+	case PLAN_STUBS:
+		return stubs_resolve(w, edit, p, result);
+	case PLAN_SETTLE:
+		return settle_resolve(w, p, result);
 	case PLAN_DONE:
 		break;
 	}
@@ -377,6 +603,7 @@ pending_release(struct pending *p)
 	kv_future_free(p->first);
 	kv_future_free(p->second);
 	kv_future_free(p->twin);
+	kv_future_free(p->pointers);
 	*p = (struct pending){ .plan = PLAN_DONE };
 }
 
@@ -415,14 +642,16 @@ batch_run(struct rev_writer *w, const struct rev_edit *edits, size_t count, size
 	  uint8_t *hashes, struct rev_result *results)
 {
 	struct pending *pending = arena_alloc(w->arena, (count ? count : 1) * sizeof(*pending));
+	size_t left = count;
 
 	if (!pending)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++)
 		TRY(edit_begin(w, &edits[i], hashes + i * REV_HASH_BYTES, &pending[i],
 			       &results[i]));
-	/* Twice: what the first pass leaves in PLAN_SECOND is on its way when the second begins. */
-	for (int pass = 0; pass < 2; pass++) {
+	/* A pass a wave: what one pass leaves undone is on its way when the next begins. */
+	while (left) {
+		left = 0;
 		for (size_t i = 0; i < count; i++) {
 			if (pending[i].plan == PLAN_DONE)
 				continue;
@@ -430,8 +659,11 @@ batch_run(struct rev_writer *w, const struct rev_edit *edits, size_t count, size
 					 &results[i]));
 			if (pending[i].plan == PLAN_DONE)
 				pending_release(&pending[i]);
+			else
+				left++;
 		}
 	}
+	TRY(rev_atts_settle(w));
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DOCS, w->docs_delta, &w->key));
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DELETED, w->deleted_delta, &w->key));
 	return w->changed ? rev_stat_changed(w->tx, w->db, w->last_order, &w->key) : STATUS_OK;

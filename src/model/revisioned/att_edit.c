@@ -1,0 +1,230 @@
+/* What an edit does to attachments: stubs become what they stand for, counters follow. */
+#include <stdlib.h>
+
+#include "model/revisioned/revisioned_int.h"
+
+static int
+compare_names(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Two of one name: sorted pointers find them also among thousands. */
+static enum status
+names_distinct(const struct rev_edit *edit)
+{
+	AUTO(buf_release) struct buf names = BUF_INIT(REV_ATTS_MAX * sizeof(struct str));
+	const struct str *sorted;
+
+	if (edit->atts_count < 2)
+		return STATUS_OK;
+	for (size_t i = 0; i < edit->atts_count; i++)
+		buf_append(&names, &edit->atts[i].att.name, sizeof(struct str));
+	TRY(buf_status(&names));
+	qsort(names.ptr, edit->atts_count, sizeof(struct str), compare_names);
+	sorted = (const struct str *)(const void *)names.ptr;
+	for (size_t i = 1; i < edit->atts_count; i++)
+		if (str_eq(sorted[i - 1], sorted[i]))
+			return STATUS_INVALID;
+	return STATUS_OK;
+}
+
+enum status
+rev_atts_check(const struct rev_edit *edit, size_t prefix_bytes)
+{
+	if (edit->atts_count > REV_ATTS_MAX)
+		return STATUS_DOC_TOO_LARGE;
+	for (size_t i = 0; i < edit->atts_count; i++) {
+		const struct rev_att *att = &edit->atts[i].att;
+
+		/* The mark and the name; the end of a range is a byte longer. */
+		if (prefix_bytes + 1 + rev_encoded_bytes(att->name) >= KV_LIMIT_KEY_BYTES)
+			return STATUS_KEY_TOO_LARGE;
+		if (att->type.len > REV_ATT_TYPE_BYTES)
+			return STATUS_INVALID;
+	}
+	return names_distinct(edit);
+}
+
+static const struct rev_att *
+find(const struct rev_att_list *list, struct str name)
+{
+	for (size_t i = 0; list && i < list->count; i++)
+		if (str_eq(list->atts[i].name, name))
+			return &list->atts[i];
+	return NULL;
+}
+
+enum status
+rev_atts_resolve(const struct rev_edit *edit, const struct rev_att_list *from, uint64_t revpos,
+		 struct arena *arena, struct rev_att **ret, struct str *ret_name)
+{
+	struct rev_att *atts = arena_alloc(arena, (edit->atts_count + 1) * sizeof(*atts));
+
+	if (!atts)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < edit->atts_count; i++) {
+		const struct rev_att_edit *wanted = &edit->atts[i];
+		const struct rev_att *found;
+
+		atts[i] = wanted->att;
+		if (wanted->source != REV_ATT_STUB) {
+			if (revpos)
+				atts[i].revpos = revpos;
+			continue;
+		}
+		found = find(from, wanted->att.name);
+		if (!found || (wanted->has_revpos && wanted->att.revpos != found->revpos)) {
+			*ret_name = wanted->att.name;
+			return STATUS_ATT_MISSING;
+		}
+		atts[i] = *found;
+	}
+	*ret = atts;
+	return STATUS_OK;
+}
+
+enum status
+rev_atts_count(struct rev_writer *w, const struct rev_att *atts, size_t count, int64_t change)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct rev_att_delta *delta;
+
+		TRY(rev_array_grow(w->arena, (void **)&w->deltas, sizeof(*w->deltas),
+				   w->deltas_count, &w->deltas_cap));
+		delta = &w->deltas[w->deltas_count++];
+		*delta = (struct rev_att_delta){ .change = change };
+		memcpy(delta->id, atts[i].id, sizeof(delta->id));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+pointer_set(struct rev_writer *w, const struct rev_att *att, uint64_t order)
+{
+	tuple_put_null(&w->key);
+	tuple_put_str(&w->key, att->name);
+	TRY(rev_key_status(&w->key));
+	buf_clear(&w->value);
+	tuple_put_u64(&w->value, REV_FORMAT);
+	tuple_put_uuid(&w->value, att->id);
+	tuple_put_str(&w->value, att->type);
+	tuple_put_u64(&w->value, att->length);
+	tuple_put_u64(&w->value, att->encoded_length);
+	tuple_put_u64(&w->value, att->encoding);
+	tuple_put_bytes(&w->value, str_of(att->digest, sizeof(att->digest)));
+	tuple_put_u64(&w->value, att->revpos);
+	tuple_put_u64(&w->value, order);
+	TRY(buf_status(&w->value));
+	return kv_set(w->tx, buf_str(&w->key), buf_str(&w->value));
+}
+
+enum status
+rev_atts_write(struct rev_writer *w, const struct rev_update *u)
+{
+	size_t prefix_len = w->key.len;
+
+	for (size_t i = 0; i < u->edit->atts_count; i++) {
+		w->key.len = prefix_len;
+		TRY(pointer_set(w, &u->atts[i], i));
+	}
+	for (size_t i = 0; i < u->edit->atts_count; i++) {
+		const struct rev_att_edit *from = &u->edit->atts[i];
+
+		if (from->source == REV_ATT_DATA)
+			TRY(rev_att_write_data(w->tx, w->db, from->att.id, 0, from->data, &w->key));
+		if (from->source == REV_ATT_STAGED) {
+			rev_key_upload(&w->key, w->db->number, from->att.id);
+			TRY(rev_key_status(&w->key));
+			TRY(kv_clear(w->tx, buf_str(&w->key)));
+		}
+	}
+	return rev_atts_count(w, u->atts, u->edit->atts_count, 1);
+}
+
+/* ---- The end of a batch ---- */
+
+static int
+compare_deltas(const void *a, const void *b)
+{
+	return memcmp(a, b, REV_ATT_ID_BYTES);
+}
+
+/* One delta an id, those that come to nothing left out. */
+static size_t
+merge(struct rev_att_delta *deltas, size_t count)
+{
+	size_t kept = 0;
+
+	_Static_assert(offsetof(struct rev_att_delta, id) == 0, "compared by its beginning");
+	qsort(deltas, count, sizeof(*deltas), compare_deltas);
+	for (size_t i = 0; i < count;) {
+		struct rev_att_delta sum = deltas[i];
+
+		for (i++; i < count && compare_deltas(&sum, &deltas[i]) == 0; i++)
+			sum.change += deltas[i].change;
+		if (sum.change)
+			deltas[kept++] = sum;
+	}
+	return kept;
+}
+
+static enum status
+counter_add(struct rev_writer *w, const struct rev_att_delta *delta)
+{
+	uint8_t operand[8];
+
+	for (int i = 0; i < 8; i++)
+		operand[i] = (uint8_t)((uint64_t)delta->change >> (8 * i));
+	rev_key_att(&w->key, w->db, REV_ATT_SPACE_REFS, delta->id);
+	TRY(rev_key_status(&w->key));
+	return kv_atomic(w->tx, KV_ADD, buf_str(&w->key), str_of(operand, sizeof(operand)));
+}
+
+static enum status
+counter_wait(struct kv_future *f, int64_t *ret)
+{
+	struct str value;
+	uint64_t n = 0;
+
+	TRY(kv_future_wait(f));
+	if (!kv_future_value(f, &value) || value.len != 8)
+		return STATUS_CORRUPT;
+	for (size_t i = 0; i < value.len; i++)
+		n |= (uint64_t)(uint8_t)value.ptr[i] << (8 * i);
+	*ret = (int64_t)n;
+	return STATUS_OK;
+}
+
+enum status
+rev_atts_settle(struct rev_writer *w)
+{
+	size_t count;
+
+	if (w->deltas_count == 0)
+		return STATUS_OK;
+	count = merge(w->deltas, w->deltas_count);
+	for (size_t i = 0; i < count; i++) {
+		struct rev_att_delta *delta = &w->deltas[i];
+
+		if (delta->change > 0)
+			continue;
+		rev_key_att(&w->key, w->db, REV_ATT_SPACE_REFS, delta->id);
+		TRY(rev_key_status(&w->key));
+		delta->refs = kv_get(w->tx, buf_str(&w->key), KV_READ);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct rev_att_delta *delta = &w->deltas[i];
+		int64_t refs = 0;
+
+		if (delta->refs)
+			TRY(counter_wait(delta->refs, &refs));
+		if (delta->change < 0 && refs + delta->change < 0)
+			return STATUS_CORRUPT;
+		if (delta->change < 0 && refs + delta->change == 0)
+			TRY(rev_att_clear(w->tx, w->db, delta->id, &w->key));
+		else
+			TRY(counter_add(w, delta));
+	}
+	return STATUS_OK;
+}

@@ -1,0 +1,273 @@
+/*
+ * Uploads: bytes come in pieces of any size, are digested and perhaps compressed, and go ahead into
+ * the store in batches of whole chunks.
+ */
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/md5.h>
+#define ZLIB_CONST
+#include <zlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "base/wait.h"
+#include "model/revisioned/revisioned_int.h"
+
+enum {
+	BATCH_BYTES = REV_ATT_CHUNK_BYTES * REV_ATT_BATCH_CHUNKS,
+	PIECE_BYTES = 64 * 1024,   /* taken in at once */
+	OUT_BYTES = 32 * 1024,     /* made by zlib at once */
+	OFFLOAD_BYTES = 16 * 1024, /* compressing more than this is work for another thread */
+	GZIP_WINDOW = 16 + 15,     /* zlib's way to say gzip, with the largest window */
+	GZIP_MEMORY = 8,           /* zlib's default, and CouchDB's: the digest depends on it */
+};
+
+struct rev_upload {
+	struct rev_upload_options options;
+	uint8_t id[REV_ATT_ID_BYTES];
+	MD5_CTX md5_in;
+	MD5_CTX md5_stored;
+	uint64_t in_bytes;
+	uint64_t stored_bytes;
+	bool deflating; /* `z` is open */
+	z_stream z;
+	struct buf held; /* stored bytes that are not in the store yet */
+	uint64_t chunks; /* in the store */
+	uint64_t begun_ms;
+	uint64_t touched_ns;
+
+	/* One call of deflate(), perhaps on another thread. */
+	struct str piece;
+	int flush;
+	enum status deflated;
+};
+
+enum status
+rev_upload_new(const struct rev_upload_options *options, struct rev_upload **ret)
+{
+	struct rev_upload *u = mem_zalloc(sizeof(*u));
+
+	if (!u)
+		return STATUS_NOMEM;
+	u->options = *options;
+	u->options.db = rev_db_ref(options->db);
+	u->begun_ms = clock_wall_ms();
+	u->touched_ns = clock_mono_ns();
+	buf_init(&u->held, BATCH_BYTES + 4 * PIECE_BYTES);
+	rand_bytes(u->id, sizeof(u->id));
+	MD5_Init(&u->md5_in);
+	MD5_Init(&u->md5_stored);
+	if (options->gzip_level) {
+		u->deflating = deflateInit2(&u->z, options->gzip_level, Z_DEFLATED, GZIP_WINDOW,
+					    GZIP_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK;
+		if (!u->deflating) {
+			rev_upload_free(u, true);
+			return STATUS_NOMEM;
+		}
+	}
+	*ret = u;
+	return STATUS_OK;
+}
+
+/* ---- Into the store ---- */
+
+struct stage {
+	struct rev_upload *u;
+	struct str data; /* whole chunks, or the last ones */
+	struct err *err;
+};
+
+/* The database is still the one that the upload is for. */
+static enum status
+check_db(struct kv_tx *tx, const struct rev_db *db, struct err *err)
+{
+	struct rev_db *now;
+	uint64_t number;
+
+	TRY(rev_db_open(tx, NULL, db->name, &now, err));
+	number = now->number;
+	rev_db_unref(now);
+	return number == db->number ? STATUS_OK
+				    : err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
+}
+
+static enum status
+is_staged(struct rev_upload *u, struct kv_tx *tx, struct buf *key, bool *ret)
+{
+	struct kv_future *f;
+	struct str value;
+
+	rev_key_upload(key, u->options.db->number, u->id);
+	TRY(rev_key_status(key));
+	f = kv_get(tx, buf_str(key), KV_READ);
+	TRY(kv_future_wait(f));
+	*ret = kv_future_value(f, &value);
+	return STATUS_OK;
+}
+
+static enum status
+stage_body(struct kv_tx *tx, void *arg)
+{
+	struct stage *s = arg;
+	struct rev_upload *u = s->u;
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_INIT(64);
+	bool staged;
+
+	TRY(check_db(tx, u->options.db, s->err));
+	TRY(is_staged(u, tx, &key, &staged));
+	if (u->chunks && !staged)
+		return err_set(s->err, STATUS_TIMEOUT,
+			       "the upload of an attachment has taken too long and was given up");
+	tuple_put_u64(&value, REV_FORMAT);
+	tuple_put_u64(&value, u->begun_ms);
+	tuple_put_u64(&value, clock_wall_ms());
+	TRY(buf_status(&value));
+	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
+	return rev_att_write_data(tx, u->options.db, u->id, u->chunks, s->data, &key);
+}
+
+/* Puts the first `n` bytes that are held into the store: whole chunks, but at the end. */
+static enum status
+stage(struct rev_upload *u, size_t n, struct err *err)
+{
+	struct stage s = { u, str_of(u->held.ptr, n), err };
+
+	TRY(kv_run(u->options.store, stage_body, &s, NULL, err));
+	u->touched_ns = clock_mono_ns();
+	u->chunks += (n + REV_ATT_CHUNK_BYTES - 1) / REV_ATT_CHUNK_BYTES;
+	buf_consume(&u->held, n);
+	return STATUS_OK;
+}
+
+enum status
+rev_upload_touch(struct rev_upload *u, struct err *err)
+{
+	if (!u->chunks || clock_mono_ns() - u->touched_ns < REV_UPLOAD_TOUCH_MS * CLOCK_NS_PER_MS)
+		return STATUS_OK;
+	return stage(u, 0, err);
+}
+
+static enum status
+discard_body(struct kv_tx *tx, void *arg)
+{
+	struct rev_upload *u = arg;
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	bool staged;
+
+	/* Without its record it is a revision's, or has been swept. */
+	TRY(is_staged(u, tx, &key, &staged));
+	if (!staged)
+		return STATUS_OK;
+	TRY(kv_clear(tx, buf_str(&key)));
+	return rev_att_clear(tx, u->options.db, u->id, &key);
+}
+
+void
+rev_upload_free(struct rev_upload *u, bool taken)
+{
+	if (!u)
+		return;
+	/* If this fails the sweep will do it. */
+	if (u->chunks && !taken)
+		(void)!kv_run(u->options.store, discard_body, u, NULL, NULL);
+	if (u->deflating)
+		(void)deflateEnd(&u->z);
+	buf_release(&u->held);
+	rev_db_unref(u->options.db);
+	mem_free(u);
+}
+
+/* ---- Bytes ---- */
+
+static void
+hold(struct rev_upload *u, const void *bytes, size_t n)
+{
+	buf_append(&u->held, bytes, n);
+	MD5_Update(&u->md5_stored, bytes, n);
+	u->stored_bytes += n;
+}
+
+static void
+deflate_piece(void *arg)
+{
+	struct rev_upload *u = arg;
+	Bytef out[OUT_BYTES];
+
+	u->z.next_in = (const Bytef *)u->piece.ptr;
+	u->z.avail_in = (uInt)u->piece.len;
+	do {
+		u->z.next_out = out;
+		u->z.avail_out = sizeof(out);
+		if (deflate(&u->z, u->flush) == Z_STREAM_ERROR)
+			u->deflated = STATUS_NOMEM;
+		hold(u, out, sizeof(out) - u->z.avail_out);
+	} while (u->z.avail_out == 0);
+}
+
+static enum status
+take_piece(struct rev_upload *u, struct str piece, int flush)
+{
+	MD5_Update(&u->md5_in, piece.ptr, piece.len);
+	if (!u->deflating) {
+		hold(u, piece.ptr, piece.len);
+		return buf_status(&u->held);
+	}
+	u->piece = piece;
+	u->flush = flush;
+	if (piece.len >= OFFLOAD_BYTES)
+		wait_offload(deflate_piece, u);
+	else
+		deflate_piece(u);
+	TRY(u->deflated);
+	return buf_status(&u->held);
+}
+
+static enum status
+flush_batches(struct rev_upload *u, struct err *err)
+{
+	while (u->held.len >= BATCH_BYTES)
+		TRY(stage(u, BATCH_BYTES, err));
+	return rev_upload_touch(u, err);
+}
+
+enum status
+rev_upload_write(struct rev_upload *u, struct str data, struct err *err)
+{
+	if (u->options.max_bytes && data.len > u->options.max_bytes - u->in_bytes)
+		return err_set(err, STATUS_LIMIT, "the attachment is larger than %llu bytes",
+			       (unsigned long long)u->options.max_bytes);
+	u->in_bytes += data.len;
+	while (data.len) {
+		size_t n = data.len < PIECE_BYTES ? data.len : PIECE_BYTES;
+		enum status status = take_piece(u, str_of(data.ptr, n), Z_NO_FLUSH);
+
+		if (status != STATUS_OK)
+			return err_set(err, STATUS_NOMEM, "out of memory");
+		TRY(flush_batches(u, err));
+		data = str_skip(data, n);
+	}
+	return STATUS_OK;
+}
+
+enum status
+rev_upload_finish(struct rev_upload *u, struct rev_att_edit *ret,
+		  uint8_t ret_md5[REV_ATT_DIGEST_BYTES], struct err *err)
+{
+	struct rev_att *att = &ret->att;
+
+	if (u->deflating && take_piece(u, STR(""), Z_FINISH) != STATUS_OK)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	TRY(flush_batches(u, err));
+	if (u->held.len && (u->chunks || u->held.len > u->options.memory_bytes))
+		TRY(stage(u, u->held.len, err));
+	ret->source = u->chunks ? REV_ATT_STAGED : REV_ATT_DATA;
+	ret->data = buf_str(&u->held);
+	memcpy(att->id, u->id, sizeof(att->id));
+	att->encoded_length = u->stored_bytes;
+	att->length = u->deflating ? u->in_bytes : u->stored_bytes;
+	att->encoding = u->deflating || u->options.stored_gzip ? REV_ATT_GZIP : REV_ATT_IDENTITY;
+	MD5_Final(att->digest, &u->md5_stored);
+	MD5_Final(ret_md5, &u->md5_in);
+	return STATUS_OK;
+}
