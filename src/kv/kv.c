@@ -437,6 +437,8 @@ kv_clear_range(struct kv_tx *tx, struct str begin, struct str end)
 	TRY(check_writable(tx));
 	TRY(check_range(tx, begin, end));
 	TRY(tx->engine->clear_range(tx, begin, end));
+	if (str_cmp(begin, end) >= 0)
+		return STATUS_OK; /* nothing has been written, and the commit may have no version */
 	tx->stats.clears++;
 	tx->stats.bytes_written += begin.len + end.len;
 	return STATUS_OK;

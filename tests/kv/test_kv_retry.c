@@ -116,6 +116,13 @@ read_and_commit(struct kv_tx *tx, void *arg)
 	return kv_future_wait(kv_get(tx, STR("t/n"), KV_READ));
 }
 
+static enum status
+clear_nothing(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	return kv_clear_range(tx, STR("t/b"), STR("t/a"));
+}
+
 /* ---- Tests ---- */
 
 static void
@@ -131,6 +138,8 @@ body_is_committed_once_when_nothing_interferes(void **state)
 	assert_memory_not_equal(stamp, zero, sizeof(stamp));
 	assert_stored(store_of(state), "t/n", "1");
 	assert_ok(kv_run(store_of(state), read_and_commit, NULL, stamp, NULL));
+	assert_memory_equal(stamp, zero, sizeof(stamp));
+	assert_ok(kv_run(store_of(state), clear_nothing, NULL, stamp, NULL));
 	assert_memory_equal(stamp, zero, sizeof(stamp));
 	assert_ok(kv_run_read(store_of(state), read_only_body, &ran, NULL));
 	assert_true(ran);
