@@ -253,9 +253,10 @@ MUST_USE enum status kv_versionstamp(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTA
 
 /*
  * Completes when the key's value has changed from what the transaction sees, once the transaction
- * has committed (a read-only one has by its commit, too). May complete without a change. The
- * future outlives the transaction: kv_future_free() is the caller's, and cancels it. At most
- * KV_LIMIT_WATCHES a store, then STATUS_LIMIT.
+ * has committed (a read-only one has by its commit, too). May complete without a change, and fails
+ * with STATUS_UNAVAILABLE if the store has lost it: look, and watch again. The future outlives the
+ * transaction: kv_future_free() is the caller's, and cancels it. At most KV_LIMIT_WATCHES a store,
+ * then STATUS_LIMIT.
  */
 struct kv_future *kv_watch(struct kv_tx *tx, struct str key);
 

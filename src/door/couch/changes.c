@@ -23,6 +23,10 @@ struct feed {
 	uint64_t db; /* the number of the database that it began with */
 };
 
+enum {
+	LOST_PAUSE_MS = 50, /* before a feed whose watch was lost looks again */
+};
+
 enum wake {
 	WAKE_CHANGED,
 	WAKE_OVER, /* nothing came in time, or the server stops */
@@ -305,6 +309,30 @@ park(struct feed *f, struct event *changed, enum wake *ret)
 	}
 }
 
+/*
+ * How the watch ended. One that the store has lost tells nothing, so that the feed looks whether
+ * there is anything and watches again, but not without a pause.
+ */
+static enum status
+finish_watch(struct feed *f, struct kv_future *watch, enum wake *ret)
+{
+	struct event *const events[] = { http_closed_event(f->r->x), http_stopping_event(f->r->x) };
+	enum status status = kv_future_wait(watch);
+
+	if (status != STATUS_UNAVAILABLE)
+		return status;
+	switch (event_wait_any(events, 2, clock_after_ms(LOST_PAUSE_MS))) {
+	case 0:
+		return STATUS_CANCELLED;
+	case 1:
+		*ret = WAKE_OVER;
+		break;
+	default:
+		break;
+	}
+	return STATUS_OK;
+}
+
 /* Ends the snapshot with a watch on everything after it. */
 static enum status
 set_watch(struct feed *f, struct kv_future **ret)
@@ -368,7 +396,7 @@ wait_for_change(struct feed *f, enum wake *ret)
 	if (changed)
 		status = park(f, changed, ret);
 	if (status == STATUS_OK && *ret == WAKE_CHANGED)
-		status = kv_future_wait(watch);
+		status = finish_watch(f, watch, ret);
 	kv_future_free(watch);
 	if (status != STATUS_OK || *ret == WAKE_OVER)
 		return status;
