@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "server/server.h"
+#include "store.h"
 
 enum {
 	TIMEOUT_MS = 20000,
@@ -311,12 +312,14 @@ door_start(bool with_admin)
 	struct server_config server = { .loops = 2, .drain_timeout_ms = 5000 };
 	struct err err = { 0 };
 	pthread_t thread;
-	char url[128];
+	char path[128];
+	char url[256];
 
 	assert_non_null(d);
 	(void)snprintf(d->path, sizeof(d->path), "/tmp/frond-door-XXXXXX");
 	assert_non_null(mkdtemp(d->path));
-	(void)snprintf(url, sizeof(url), "embedded:%s/store", d->path);
+	(void)snprintf(path, sizeof(path), "%s/store", d->path);
+	test_store_url(path, url, sizeof(url));
 	if (kv_open(url, &options, &d->store, &err) != STATUS_OK)
 		fail_msg("%s", err.text);
 	d->auth = auth_new();

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/rand.h"
 
 void
 fixture_make_dir(struct fixture *f)
@@ -16,7 +15,7 @@ fixture_make_dir(struct fixture *f)
 
 	snprintf(f->dir, sizeof(f->dir), "%s/frond-kv-XXXXXX", tmp ? tmp : "/tmp");
 	assert_non_null(mkdtemp(f->dir));
-	snprintf(f->url, sizeof(f->url), "embedded:%s", f->dir);
+	test_store_url(f->dir, f->url, sizeof(f->url));
 }
 
 void
@@ -43,12 +42,18 @@ fixture_open(const char *url, struct kv_options options)
 	return store;
 }
 
+static enum status
+clear_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	return kv_clear_range(tx, STR("t/"), STR("t0"));
+}
+
 int
 fixture_setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	const char *url = getenv("FROND_TEST_STORE");
-	struct kv_tx *tx;
 
 	if (!f)
 		return -1;
@@ -57,9 +62,7 @@ fixture_setup(void **state)
 	else
 		fixture_make_dir(f);
 	f->store = fixture_open(f->url, (struct kv_options){ .create = true, .no_sync = true });
-	tx = begin(f->store);
-	assert_ok(kv_clear_range(tx, STR("t/"), STR("t0")));
-	commit(tx);
+	assert_ok(kv_run(f->store, clear_body, NULL, NULL, NULL));
 	*state = f;
 	return 0;
 }
@@ -125,13 +128,25 @@ put(struct kv_tx *tx, const char *key, const char *value)
 	assert_ok(kv_set(tx, str_from_cstr(key), str_from_cstr(value)));
 }
 
+struct pair {
+	const char *key;
+	const char *value;
+};
+
+static enum status
+put_body(struct kv_tx *tx, void *arg)
+{
+	const struct pair *pair = arg;
+
+	return kv_set(tx, str_from_cstr(pair->key), str_from_cstr(pair->value));
+}
+
 void
 put_now(struct kv_store *store, const char *key, const char *value)
 {
-	struct kv_tx *tx = begin(store);
+	struct pair pair = { key, value };
 
-	put(tx, key, value);
-	commit(tx);
+	assert_ok(kv_run(store, put_body, &pair, NULL, NULL));
 }
 
 enum status
@@ -140,15 +155,14 @@ get_status(struct kv_tx *tx, struct str key)
 	return kv_future_wait(kv_get(tx, key, KV_READ));
 }
 
-void
-assert_get(struct kv_tx *tx, const char *key, const char *value)
+/* Returns how the read itself ended. */
+static enum status
+check_get(struct kv_tx *tx, const char *key, const char *value)
 {
 	struct kv_future *f = kv_get(tx, str_from_cstr(key), KV_READ);
-	enum status status = kv_future_wait(f);
 	struct str found;
 
-	if (status != STATUS_OK)
-		fail_msg("%s: %s (%s)", key, status_name(status), kv_tx_error(tx));
+	TRY(kv_future_wait(f));
 	if (!kv_future_value(f, &found)) {
 		if (value)
 			fail_msg("%s is absent and should be '%s'", key, value);
@@ -157,15 +171,32 @@ assert_get(struct kv_tx *tx, const char *key, const char *value)
 	} else if (!str_eq(found, str_from_cstr(value))) {
 		fail_msg("%s is '%.*s' and should be '%s'", key, STR_ARG(found), value);
 	}
+	return STATUS_OK;
+}
+
+void
+assert_get(struct kv_tx *tx, const char *key, const char *value)
+{
+	enum status status = check_get(tx, key, value);
+
+	if (status != STATUS_OK)
+		fail_msg("%s: %s (%s)", key, status_name(status), kv_tx_error(tx));
+}
+
+static enum status
+stored_body(struct kv_tx *tx, void *arg)
+{
+	const struct pair *pair = arg;
+
+	return check_get(tx, pair->key, pair->value);
 }
 
 void
 assert_stored(struct kv_store *store, const char *key, const char *value)
 {
-	struct kv_tx *tx = begin_read(store);
+	struct pair pair = { key, value };
 
-	assert_get(tx, key, value);
-	kv_tx_free(tx);
+	assert_ok(kv_run_read(store, stored_body, &pair, NULL));
 }
 
 void
@@ -190,16 +221,4 @@ assert_range(struct kv_tx *tx, const char *begin_key, const char *end_key,
 	buf_append_byte(&text, 0);
 	assert_string_equal(text.ptr, expected);
 	buf_release(&text);
-}
-
-uint64_t
-test_seed(void)
-{
-	const char *text = getenv("FROND_TEST_SEED");
-	uint64_t seed;
-
-	if (text)
-		return strtoull(text, NULL, 0);
-	rand_bytes(&seed, sizeof(seed));
-	return seed;
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "kv/kv.h"
+#include "store.h"
 
 struct fixture {
 	struct kv_store *store;
@@ -51,8 +52,5 @@ enum status get_status(struct kv_tx *tx, struct str key);
 /* The range's pairs as "key=value key=value", with "+" at the end when there is more. */
 void assert_range(struct kv_tx *tx, const char *begin_key, const char *end_key,
 		  const struct kv_range_options *options, const char *expected);
-
-/* FROND_TEST_SEED, or one from the kernel; printed when `print_seed()` is called. */
-uint64_t test_seed(void);
 
 #endif

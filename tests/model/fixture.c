@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "kv/faulty/faulty.h"
+
 enum {
 	ARENA_BYTES = 512 * 1024 * 1024,
 	TEXT_BYTES = 16 * 1024 * 1024,
@@ -39,15 +41,18 @@ fixture_setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct kv_options options = { .create = true, .no_sync = true };
-	char url[128];
+	char path[128];
+	char url[256];
 	struct err err = { 0 };
 
 	assert_non_null(f);
 	snprintf(f->dir, sizeof(f->dir), "/tmp/frond-model-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
-	snprintf(url, sizeof(url), "embedded:%s/store", f->dir);
+	snprintf(path, sizeof(path), "%s/store", f->dir);
+	test_store_url(path, url, sizeof(url));
 	if (kv_open(url, &options, &f->store, &err) != STATUS_OK)
 		fail_msg("kv_open: %s", err.text);
+	f->calm = kv_faulty_inner(f->store);
 	f->arena = arena_new(ARENA_BYTES);
 	assert_non_null(f->arena);
 	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &err), STATUS_OK);
@@ -166,10 +171,16 @@ static enum status
 write_body(struct kv_tx *tx, void *arg)
 {
 	struct write_arg *a = arg;
+	struct kv_tx_stats before = kv_tx_stats(tx); /* what kv_run() itself has asked */
+	struct kv_tx_stats *cost = &a->f->cost;
 	enum status status;
 
 	status = rev_write(tx, a->f->db, a->edits, a->count, 0, a->f->arena, a->results, NULL);
-	a->f->cost = kv_tx_stats(tx);
+	*cost = kv_tx_stats(tx);
+	cost->reads -= before.reads;
+	cost->keys_read -= before.keys_read;
+	cost->bytes_read -= before.bytes_read;
+	cost->round_trips -= before.round_trips;
 	return status;
 }
 
@@ -227,29 +238,62 @@ fixture_try(struct fixture *f, const char *id, const char *parent, const char *j
 
 /* ---- Reading ---- */
 
-static struct kv_tx *
-begin_read(struct fixture *f)
-{
-	struct kv_tx *tx;
+struct read_arg {
+	struct fixture *f;
+	struct str id;
+	struct rev_id rev;
+	bool deleted;
+	struct rev_tree tree;
+	struct rev_doc doc;
+	struct rev_change_page page;
+};
 
-	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
-	return tx;
+static enum status
+tree_body(struct kv_tx *tx, void *arg)
+{
+	struct read_arg *a = arg;
+
+	return rev_tree_read(tx, a->f->db, a->id, a->f->arena, &a->tree);
+}
+
+static enum status
+doc_body(struct kv_tx *tx, void *arg)
+{
+	struct read_arg *a = arg;
+
+	return rev_doc_read(tx, a->f->db, a->id, a->f->arena, &a->doc);
+}
+
+static enum status
+leaf_body(struct kv_tx *tx, void *arg)
+{
+	struct read_arg *a = arg;
+
+	return rev_doc_read_leaf(tx, a->f->db, a->id, a->rev, a->deleted, a->f->arena, &a->doc);
+}
+
+static enum status
+changes_body(struct kv_tx *tx, void *arg)
+{
+	struct rev_change_range range = { .limit = 100000 };
+	struct read_arg *a = arg;
+
+	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
+	return rev_changes_page(tx, a->f->db, &range, a->f->arena, &a->page);
 }
 
 const char *
 fixture_tree(struct fixture *f, const char *id, bool full)
 {
-	struct kv_tx *tx = begin_read(f);
+	struct read_arg arg = { .f = f, .id = str_from_cstr(id) };
+	enum status status = kv_run_read(f->store, tree_body, &arg, NULL);
 	struct buf b = BUF_INIT(TEXT_BYTES);
-	struct rev_tree tree;
-	enum status status = rev_tree_read(tx, f->db, str_from_cstr(id), f->arena, &tree);
 
-	kv_tx_free(tx);
 	if (status == STATUS_NOT_FOUND)
 		return "";
 	assert_int_equal(status, STATUS_OK);
-	for (size_t i = 0; i < tree.count; i++) {
-		const struct rev_branch *branch = &tree.branches[i];
+	for (size_t i = 0; i < arg.tree.count; i++) {
+		const struct rev_branch *branch = &arg.tree.branches[i];
 
 		assert_int_equal(branch->winner, i == 0);
 		buf_append_cstr(&b, i ? " " : "");
@@ -287,52 +331,47 @@ assemble(struct fixture *f, const struct rev_doc *doc)
 const char *
 fixture_body(struct fixture *f, const char *id)
 {
-	struct kv_tx *tx = begin_read(f);
-	struct rev_doc doc;
-	enum status status = rev_doc_read(tx, f->db, str_from_cstr(id), f->arena, &doc);
+	struct read_arg arg = { .f = f, .id = str_from_cstr(id) };
+	enum status status = kv_run_read(f->store, doc_body, &arg, NULL);
 
-	kv_tx_free(tx);
 	if (status == STATUS_NOT_FOUND)
 		return "missing";
 	if (status == STATUS_DELETED)
 		return "deleted";
 	assert_int_equal(status, STATUS_OK);
-	return assemble(f, &doc);
+	return assemble(f, &arg.doc);
 }
 
 const char *
 fixture_leaf(struct fixture *f, const char *id, const char *rev, bool deleted)
 {
-	struct kv_tx *tx = begin_read(f);
-	struct rev_doc doc;
-	enum status status = rev_doc_read_leaf(tx, f->db, str_from_cstr(id), fixture_rev(f, rev),
-					       deleted, f->arena, &doc);
+	struct read_arg arg = { .f = f, .id = str_from_cstr(id), .deleted = deleted };
+	enum status status;
 
-	kv_tx_free(tx);
+	arg.rev = fixture_rev(f, rev);
+	status = kv_run_read(f->store, leaf_body, &arg, NULL);
 	if (status == STATUS_NOT_FOUND)
 		return "missing";
 	assert_int_equal(status, STATUS_OK);
-	return assemble(f, &doc);
+	return assemble(f, &arg.doc);
 }
 
 const char *
 fixture_changes(struct fixture *f)
 {
-	struct rev_change_range range = { .limit = 100000 };
-	struct kv_tx *tx = begin_read(f);
+	struct read_arg arg = { .f = f };
 	struct buf b = BUF_INIT(TEXT_BYTES);
-	struct rev_change_page page;
 
-	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
-	assert_int_equal(rev_changes_page(tx, f->db, &range, f->arena, &page), STATUS_OK);
-	assert_false(page.more);
-	kv_tx_free(tx);
-	for (size_t i = 0; i < page.count; i++) {
+	assert_int_equal(kv_run_read(f->store, changes_body, &arg, NULL), STATUS_OK);
+	assert_false(arg.page.more);
+	for (size_t i = 0; i < arg.page.count; i++) {
+		const struct rev_change *change = &arg.page.changes[i];
+
 		buf_append_cstr(&b, i ? ", " : "");
-		buf_append_str(&b, page.changes[i].id);
+		buf_append_str(&b, change->id);
 		buf_append_cstr(&b, " ");
-		rev_id_write(page.changes[i].rev, &b);
-		buf_append_cstr(&b, page.changes[i].deleted ? "#" : "");
+		rev_id_write(change->rev, &b);
+		buf_append_cstr(&b, change->deleted ? "#" : "");
 	}
 	return keep(f, &b);
 }

@@ -16,10 +16,12 @@
 #include "base/buf.h"
 #include "kv/kv.h"
 #include "model/revisioned/revisioned.h"
+#include "store.h"
 
 struct fixture {
 	char dir[64];
 	struct kv_store *store;
+	struct kv_store *calm; /* the same without the faults that `store` may have */
 	struct rev_db *db;
 	struct arena *arena;     /* lives as long as the test */
 	struct kv_tx_stats cost; /* of the last edit */

@@ -426,7 +426,7 @@ fixture_check(struct fixture *f)
 	assert_non_null(c.leaves);
 	c.atts = arena_alloc(f->arena, ATTS_MAX * sizeof(*c.atts));
 	assert_non_null(c.atts);
-	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &c.tx), STATUS_OK);
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &c.tx), STATUS_OK);
 
 	each(&c, REV_SUBSPACE_REVISIONS, read_leaf);
 	for (size_t i = 0; i < c.count; i++) {

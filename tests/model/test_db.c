@@ -42,7 +42,7 @@ begin(struct fixture *f, enum kv_tx_kind kind)
 {
 	struct kv_tx *tx;
 
-	assert_int_equal(kv_begin(f->store, kind, &tx), STATUS_OK);
+	assert_int_equal(kv_begin(f->calm, kind, &tx), STATUS_OK);
 	return tx;
 }
 

@@ -514,7 +514,7 @@ static enum status
 attempt(struct fixture *f, const struct rev_edit *edits, size_t count, struct rev_result *results)
 {
 	struct kv_tx *tx;
-	enum status status = kv_begin(f->store, KV_TX_READ_WRITE, &tx);
+	enum status status = kv_begin(f->calm, KV_TX_READ_WRITE, &tx);
 
 	if (status != STATUS_OK)
 		return status;

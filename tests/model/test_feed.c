@@ -15,7 +15,7 @@ begin(struct fixture *f)
 {
 	struct kv_tx *tx;
 
-	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	return tx;
 }
 

@@ -284,7 +284,7 @@ compare(struct world *w, struct tree *t)
 	struct kv_tx *tx;
 	size_t leaves = 0, missing = 0;
 
-	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	if (winner == NONE) {
 		assert_int_equal(rev_tree_read(tx, f->db, t->id, f->arena, &tree),
 				 STATUS_NOT_FOUND);
@@ -372,13 +372,9 @@ static void
 random_edits_agree_with_a_simple_tree(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	const char *given = getenv("FROND_TEST_SEED");
-	uint64_t seed;
+	uint64_t seed = test_seed();
 
 	assert_non_null(w);
-	rand_bytes(&seed, sizeof(seed));
-	if (given)
-		seed = strtoull(given, NULL, 10);
 	print_message("# FROND_TEST_SEED=%llu\n", (unsigned long long)seed);
 	w->f = *state;
 	w->rand.state = seed;

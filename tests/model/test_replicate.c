@@ -285,7 +285,7 @@ ancestors_of(struct fixture *f)
 	struct kv_tx *tx;
 	struct rev_tree tree;
 
-	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	assert_int_equal(rev_tree_read(tx, f->db, STR("a"), f->arena, &tree), STATUS_OK);
 	kv_tx_free(tx);
 	assert_int_equal(tree.count, 1);
@@ -338,7 +338,7 @@ more_branches_than_one_range_answer_are_all_read(void **state)
 			bring(f, arena_printf(f->arena, "200-leaf%02d %s", i, history).ptr, false));
 	assert_false(bring(f, "200-leaf00", false));
 	assert_int_equal(f->cost.keys_read, BRANCHES);
-	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	assert_int_equal(rev_tree_read(tx, f->db, STR("a"), f->arena, &tree), STATUS_OK);
 	kv_tx_free(tx);
 	assert_int_equal(tree.count, BRANCHES);
@@ -419,7 +419,7 @@ assert_diff(struct fixture *f, const char *id, const char *asked, const char *mi
 	query.revs = revs;
 	for (char *save = NULL, *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		revs[query.count++] = fixture_rev(f, w);
-	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	assert_int_equal(rev_diff(tx, f->db, &query, 1, f->arena, &diff), STATUS_OK);
 	kv_tx_free(tx);
 	for (size_t i = 0; i < diff.missing_count; i++) {
@@ -474,7 +474,7 @@ a_diff_of_many_documents_takes_several_waves(void **state)
 		queries[i].revs = revs;
 		queries[i].count = 2;
 	}
-	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	assert_int_equal(rev_diff(tx, f->db, queries, DOCS, f->arena, diffs), STATUS_OK);
 	assert_int_equal(kv_tx_stats(tx).round_trips, 3);
 	kv_tx_free(tx);

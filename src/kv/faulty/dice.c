@@ -10,7 +10,7 @@ enum {
 	 * thousands of them in a test.
 	 */
 	DELAY_MAX_NS = 300 * 1000,
-	WATCH_DELAY_MAX_NS = 20 * 1000 * 1000,
+	WATCH_DELAY_MAX_NS = 5 * 1000 * 1000,
 	/* The failing read is among the first 2^0 … 2^7 of its attempt. */
 	READ_DOUBLINGS = 8,
 };

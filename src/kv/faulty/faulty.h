@@ -43,6 +43,11 @@ enum {
 	KV_FAULTY_EXIT_CODE = 86, /* the process's, at the point that exit= names */
 };
 
+struct kv_store;
+
+/* The store behind a faulty one, where nothing fails; `store` itself if it is of another kind. */
+struct kv_store *kv_faulty_inner(struct kv_store *store);
+
 /* How often it happened in this process, in all its faulty stores. From any thread. */
 uint64_t kv_faulty_count(enum kv_faulty_event event);
 

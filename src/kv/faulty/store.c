@@ -171,3 +171,9 @@ faulty_estimate_bytes(struct kv_store *base, struct str begin, struct str end, u
 {
 	return kv_estimate_bytes(((struct faulty_store *)base)->inner, begin, end, ret);
 }
+
+struct kv_store *
+kv_faulty_inner(struct kv_store *store)
+{
+	return store->engine == &kv_engine_faulty ? ((struct faulty_store *)store)->inner : store;
+}

@@ -284,6 +284,8 @@ faulty_clear_range(struct kv_tx *base, struct str begin, struct str end)
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(check(tx));
+	if (str_cmp(begin, end) >= 0)
+		return STATUS_OK;
 	return written(tx, kv_clear_range(tx->inner, begin, end));
 }
 
@@ -329,6 +331,8 @@ faulty_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(check(tx));
+	if (str_cmp(begin, end) >= 0)
+		return STATUS_OK;
 	return written(tx, kv_add_write_conflict_range(tx->inner, begin, end));
 }
 
