@@ -86,6 +86,14 @@ MUST_USE enum status doc_explode_text(struct str text, struct arena *arena,
 				      const struct doc_limits *limits, size_t prefix_bytes,
 				      struct doc *ret, struct err *err);
 
+/*
+ * The same for a text that is one array, which is no document: leaves' paths begin with a position,
+ * no member is special, an empty array is one leaf with an empty path. The term is the array's.
+ */
+MUST_USE enum status doc_explode_array_text(struct str text, struct arena *arena,
+					    const struct doc_limits *limits, struct doc *ret,
+					    struct err *err);
+
 /* The last special member of that name; NULL if there is none. */
 const struct doc_special *doc_find_special(const struct doc *doc, struct str name);
 
@@ -160,6 +168,24 @@ MUST_USE enum status doc_pointer_parse(struct str text, struct arena *arena,
 MUST_USE enum status doc_read_pointer(struct kv_tx *tx, struct str prefix,
 				      const struct doc_pointer *pointer, enum kv_read mode,
 				      struct arena *arena, struct buf *ret, struct err *err);
+
+/* What doc_read_pointers() found at a pointer. */
+struct doc_pointer_value {
+	bool found;
+	struct str text; /* JSON, in the arena; or nothing */
+};
+
+/*
+ * Reads the values at several pointers, all of them in one wave: one round trip, however many they
+ * are. (Where some have more than DOC_POINTER_NUMBERS numeric tokens, one more for each of the
+ * leading ones, whose reads go out together.) `ret_values` has room for `count`. Never
+ * STATUS_NOT_FOUND; STATUS_LIMIT when a value, or all of them together, exceed the arena or
+ * `max_bytes`. Otherwise as doc_read_pointer().
+ */
+MUST_USE enum status doc_read_pointers(struct kv_tx *tx, struct str prefix,
+				       const struct doc_pointer *pointers, size_t count,
+				       enum kv_read mode, size_t max_bytes, struct arena *arena,
+				       struct doc_pointer_value *ret_values, struct err *err);
 
 /*
  * Writes a document's leaves under `prefix`; the root key is the caller's to set. The caller

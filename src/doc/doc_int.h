@@ -105,6 +105,9 @@ void doc_term_atom(struct buf *term, struct str name);
 
 /* ---- Paths ---- */
 
+/* Whether a pointer's token may be an array's position: digits without leading zeros (RFC 6901). */
+bool doc_pointer_position(struct str token, uint64_t *ret);
+
 /* Appends an encoded path as a JSON Pointer, cut to a readable length. */
 void doc_path_draw(struct str path, struct buf *ret);
 

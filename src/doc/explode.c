@@ -91,7 +91,8 @@ add_leaf(struct exploder *x)
 	leaf = explode_list_add(&x->leaves, sizeof(*leaf), LEAVES_FIRST);
 	if (!leaf)
 		return explode_fail_memory(x);
-	memcpy(bytes, x->path.ptr, x->path.len);
+	if (x->path.len)
+		memcpy(bytes, x->path.ptr, x->path.len);
 	memcpy(bytes + x->path.len, x->value.ptr, x->value.len);
 	leaf->key = str_of(bytes, x->path.len);
 	leaf->value = str_of(bytes + x->path.len, x->value.len);
@@ -414,12 +415,12 @@ skip_rest(struct json_reader *r, unsigned depth)
 }
 
 static enum status
-explode(struct exploder *x, struct doc *ret)
+explode(struct exploder *x, bool object, struct doc *ret)
 {
 	unsigned depth = x->r->depth;
 	enum status status = STATUS_OK;
 
-	open_frame(x, true);
+	open_frame(x, object);
 	while (x->depth && status == STATUS_OK)
 		status = read_token(x);
 	if (status == STATUS_DOC_TOO_LARGE || status == STATUS_PATH_TOO_LONG) {
@@ -431,9 +432,11 @@ explode(struct exploder *x, struct doc *ret)
 	return finish(x, ret);
 }
 
-enum status
-doc_explode(struct json_reader *r, struct arena *arena, const struct doc_limits *limits,
-	    size_t prefix_bytes, struct doc *ret, struct err *err)
+/* The container whose first token has been read. */
+static enum status
+explode_container(struct json_reader *r, bool object, struct arena *arena,
+		  const struct doc_limits *limits, size_t prefix_bytes, struct doc *ret,
+		  struct err *err)
 {
 	struct exploder *x = mem_alloc(sizeof(*x));
 	enum status status;
@@ -451,7 +454,7 @@ doc_explode(struct json_reader *r, struct arena *arena, const struct doc_limits 
 	buf_init(&x->path, VALUE_MAX_BYTES);
 	buf_init(&x->value, VALUE_MAX_BYTES);
 	buf_init(&x->term, TERM_MAX_BYTES);
-	status = explode(x, ret);
+	status = explode(x, object, ret);
 	if (r->failed != STATUS_OK && err && r->err && err != r->err)
 		*err = *r->err;
 	exploder_free(x);
@@ -459,8 +462,16 @@ doc_explode(struct json_reader *r, struct arena *arena, const struct doc_limits 
 }
 
 enum status
-doc_explode_text(struct str text, struct arena *arena, const struct doc_limits *limits,
-		 size_t prefix_bytes, struct doc *ret, struct err *err)
+doc_explode(struct json_reader *r, struct arena *arena, const struct doc_limits *limits,
+	    size_t prefix_bytes, struct doc *ret, struct err *err)
+{
+	return explode_container(r, true, arena, limits, prefix_bytes, ret, err);
+}
+
+/* A text that is one such container and nothing else. */
+static enum status
+explode_text(struct str text, bool object, struct arena *arena, const struct doc_limits *limits,
+	     size_t prefix_bytes, struct doc *ret, struct err *err)
 {
 	struct json_reader r;
 	enum json_token token;
@@ -468,14 +479,30 @@ doc_explode_text(struct str text, struct arena *arena, const struct doc_limits *
 
 	json_reader_init(&r, text, err);
 	status = json_next(&r, &token);
-	if (status == STATUS_OK && token != JSON_OBJECT_BEGIN)
-		status = err_set(err, STATUS_INVALID, "a document must be a JSON object");
+	if (status == STATUS_OK && token != (object ? JSON_OBJECT_BEGIN : JSON_ARRAY_BEGIN))
+		status = err_set(err, STATUS_INVALID,
+				 object ? "a document must be a JSON object"
+					: "this must be a JSON array");
 	if (status == STATUS_OK)
-		status = doc_explode(&r, arena, limits, prefix_bytes, ret, err);
+		status = explode_container(&r, object, arena, limits, prefix_bytes, ret, err);
 	if (status == STATUS_OK)
 		status = json_next(&r, &token); /* nothing behind it */
 	json_reader_release(&r);
 	return status;
+}
+
+enum status
+doc_explode_text(struct str text, struct arena *arena, const struct doc_limits *limits,
+		 size_t prefix_bytes, struct doc *ret, struct err *err)
+{
+	return explode_text(text, true, arena, limits, prefix_bytes, ret, err);
+}
+
+enum status
+doc_explode_array_text(struct str text, struct arena *arena, const struct doc_limits *limits,
+		       struct doc *ret, struct err *err)
+{
+	return explode_text(text, false, arena, limits, 0, ret, err);
 }
 
 const struct doc_special *

@@ -80,15 +80,18 @@ struct lookup {
 	struct arena *arena;
 	struct buf *out;
 	struct err *err;
-	struct buf key; /* prefix and encoded path, as far as it is known; then scratch */
+	const struct doc_pointer *pointer;
+	size_t at;              /* the first token that is not in `key` */
+	size_t numbers;         /* tokens from there on that may be positions */
+	struct kv_future *leaf; /* the first leaf of the container at `key` */
+	struct buf key;         /* prefix and encoded path, as far as it is known; then scratch */
 	struct str ways[DOC_POINTER_WAYS];
 	struct kv_future *futures[DOC_POINTER_WAYS];
 	size_t count;
 };
 
-/* RFC 6901: digits, without leading zeros. */
-static bool
-is_position(struct str token, uint64_t *ret)
+bool
+doc_pointer_position(struct str token, uint64_t *ret)
 {
 	if (!token.len || (token.ptr[0] == '0' && token.len > 1))
 		return false;
@@ -135,26 +138,20 @@ read_below(struct lookup *l, struct str key, struct str behind, size_t limit)
 }
 
 /*
- * Whether the container at l->key, as far as the path is resolved, is an array: its first leaf
- * tells. STATUS_NOT_FOUND if it is no container.
+ * Whether the container at l->key, as far as the path is resolved, is an array: its first leaf,
+ * which has been asked for, tells. STATUS_NOT_FOUND if it is no container.
  */
 static enum status
 resolve_container(struct lookup *l, bool *ret_array)
 {
-	struct kv_future *f = read_below(l, buf_str(&l->key), STR("\0"), 1);
 	struct kv_range range;
 	struct tuple_reader r;
 	struct tuple_elem e;
-	enum status status;
+	enum status status = kv_future_wait(l->leaf);
 
-	if (!f)
-		return fail_memory(l);
-	status = kv_future_wait(f);
-	if (status != STATUS_OK) {
-		kv_future_free(f);
+	if (status != STATUS_OK)
 		return fail_read(l, status);
-	}
-	range = kv_future_range(f);
+	range = kv_future_range(l->leaf);
 	status = STATUS_NOT_FOUND;
 	if (range.count) {
 		r = tuple_reader(str_skip(range.pairs[0].key, l->key.len));
@@ -163,47 +160,63 @@ resolve_container(struct lookup *l, bool *ret_array)
 		if (status == STATUS_OK && e.kind != TUPLE_INT && e.kind != TUPLE_STRING)
 			status = STATUS_NOT_FOUND;
 	}
-	kv_future_free(f);
+	kv_future_free(l->leaf);
+	l->leaf = NULL;
 	return status;
 }
 
-/* Resolves leading numeric tokens until no more than DOC_POINTER_NUMBERS are left; `*ret_at`: the
- * first token that is not in l->key. */
+/* No key can be longer. */
 static enum status
-resolve_leading(struct lookup *l, const struct doc_pointer *p, size_t *ret_at)
+key_status(const struct lookup *l)
 {
-	size_t numbers = 0;
-	uint64_t position;
-	size_t at;
-
-	for (size_t i = 0; i < p->count; i++)
-		numbers += is_position(p->tokens[i], &position);
-	for (at = 0; at < p->count && numbers > DOC_POINTER_NUMBERS; at++) {
-		bool array = false;
-
-		if (is_position(p->tokens[at], &position)) {
-			TRY(resolve_container(l, &array));
-			numbers--;
-		}
-		if (array)
-			tuple_put_u64(&l->key, position);
-		else
-			tuple_put_str(&l->key, p->tokens[at]);
-		if (buf_status(&l->key) != STATUS_OK)
-			break;
-	}
-	*ret_at = at;
-	/* No key can be so long. */
-	if (buf_status(&l->key) == STATUS_LIMIT)
-		return STATUS_NOT_FOUND;
-	return buf_status(&l->key);
+	return buf_status(&l->key) == STATUS_LIMIT ? STATUS_NOT_FOUND : buf_status(&l->key);
 }
 
-/* Every way to encode the tokens from `at` on behind l->key; those that make no possible key are
+/*
+ * Goes on with the leading tokens as long as more than DOC_POINTER_NUMBERS numeric ones are left:
+ * up to the next of them, whose container is asked for. l->leaf stays NULL when the rest can be
+ * tried in every way.
+ */
+static enum status
+resolve_next(struct lookup *l)
+{
+	const struct doc_pointer *p = l->pointer;
+	uint64_t position;
+
+	while (l->numbers > DOC_POINTER_NUMBERS) {
+		if (doc_pointer_position(p->tokens[l->at], &position)) {
+			l->leaf = read_below(l, buf_str(&l->key), STR("\0"), 1);
+			return l->leaf ? STATUS_OK : fail_memory(l);
+		}
+		tuple_put_str(&l->key, p->tokens[l->at++]);
+		TRY(key_status(l));
+	}
+	return STATUS_OK;
+}
+
+/* Takes the token that resolve_next() has stopped at. */
+static enum status
+resolve_token(struct lookup *l)
+{
+	struct str token = l->pointer->tokens[l->at++];
+	uint64_t position;
+	bool array;
+
+	TRY(resolve_container(l, &array));
+	l->numbers--;
+	if (array && doc_pointer_position(token, &position))
+		tuple_put_u64(&l->key, position);
+	else
+		tuple_put_str(&l->key, token);
+	return key_status(l);
+}
+
+/* Every way to encode the tokens from l->at on behind l->key; those that make no possible key are
  * left out. */
 static enum status
-list_ways(struct lookup *l, const struct doc_pointer *p, size_t at)
+list_ways(struct lookup *l)
 {
+	const struct doc_pointer *p = l->pointer;
 	size_t known = l->key.len;
 	unsigned way = 0;
 	unsigned numbers;
@@ -213,8 +226,8 @@ list_ways(struct lookup *l, const struct doc_pointer *p, size_t at)
 
 		l->key.len = known;
 		numbers = 0;
-		for (size_t i = at; i < p->count; i++) {
-			if (is_position(p->tokens[i], &position) && way >> numbers++ & 1)
+		for (size_t i = l->at; i < p->count; i++) {
+			if (doc_pointer_position(p->tokens[i], &position) && way >> numbers++ & 1)
 				tuple_put_u64(&l->key, position);
 			else
 				tuple_put_str(&l->key, p->tokens[i]);
@@ -244,9 +257,14 @@ assemble_way(struct lookup *l, struct doc_assembler *a, struct str way, struct k
 	for (;;) {
 		struct str behind;
 
-		for (; i < range.count; i++)
-			TRY(doc_assemble_leaf(a, str_skip(range.pairs[i].key, way.len),
-					      range.pairs[i].value));
+		for (; i < range.count; i++) {
+			struct str path = str_skip(range.pairs[i].key, way.len);
+
+			/* Below a document's root, null leads to what is not of its body. */
+			if (whole && path.len && !path.ptr[0])
+				continue;
+			TRY(doc_assemble_leaf(a, path, range.pairs[i].value));
+		}
 		if (!range.more)
 			return doc_assemble_end(a);
 		/* The least key behind the last one. */
@@ -291,15 +309,23 @@ write_way(struct lookup *l, size_t way, bool whole)
 	return fail_read(l, status);
 }
 
-/* All ways in one wave; at most one has leaves. */
 static enum status
-read_ways(struct lookup *l, bool whole)
+ask_ways(struct lookup *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		l->futures[i] = read_below(l, l->ways[i], STR(""), 0);
 		if (!l->futures[i])
 			return fail_memory(l);
 	}
+	return STATUS_OK;
+}
+
+/* At most one way has leaves. */
+static enum status
+take_ways(struct lookup *l)
+{
+	bool whole = !l->pointer->count;
+
 	for (size_t i = 0; i < l->count; i++) {
 		enum status status = kv_future_wait(l->futures[i]);
 		struct kv_range range;
@@ -317,32 +343,148 @@ read_ways(struct lookup *l, bool whole)
 	return STATUS_NOT_FOUND;
 }
 
+static void
+lookup_init(struct lookup *l, struct str prefix, const struct doc_pointer *pointer)
+{
+	uint64_t position;
+
+	l->pointer = pointer;
+	for (size_t i = 0; i < pointer->count; i++)
+		l->numbers += doc_pointer_position(pointer->tokens[i], &position);
+	/* A range's end is one byte longer. */
+	buf_init(&l->key, KV_LIMIT_KEY_BYTES - 1);
+	buf_append_str(&l->key, prefix);
+}
+
+static void
+lookup_release(struct lookup *l)
+{
+	kv_future_free(l->leaf);
+	for (size_t i = 0; i < l->count; i++)
+		kv_future_free(l->futures[i]);
+	buf_release(&l->key);
+}
+
+static enum status
+look_up(struct lookup *l)
+{
+	TRY(key_status(l));
+	for (;;) {
+		TRY(resolve_next(l));
+		if (!l->leaf)
+			break;
+		TRY(resolve_token(l));
+	}
+	TRY(list_ways(l));
+	TRY(ask_ways(l));
+	return take_ways(l);
+}
+
 enum status
 doc_read_pointer(struct kv_tx *tx, struct str prefix, const struct doc_pointer *pointer,
 		 enum kv_read mode, struct arena *arena, struct buf *ret, struct err *err)
 {
-	struct lookup l = {
-		.tx = tx,
-		.mode = mode,
-		.arena = arena,
-		.out = ret,
-		.err = err,
-		/* A range's end is one byte longer. */
-		.key = BUF_INIT(KV_LIMIT_KEY_BYTES - 1),
-	};
+	struct lookup l = { .tx = tx, .mode = mode, .arena = arena, .out = ret, .err = err };
 	enum status status;
-	size_t at;
 
-	buf_append_str(&l.key, prefix);
-	status = resolve_leading(&l, pointer, &at);
-	if (status == STATUS_OK)
-		status = list_ways(&l, pointer, at);
-	if (status == STATUS_OK)
-		status = read_ways(&l, !pointer->count);
+	lookup_init(&l, prefix, pointer);
+	status = look_up(&l);
 	if (status == STATUS_NOT_FOUND)
 		err_set(err, status, "there is nothing at that path");
-	for (size_t i = 0; i < l.count; i++)
-		kv_future_free(l.futures[i]);
-	buf_release(&l.key);
+	lookup_release(&l);
+	return status;
+}
+
+/* ---- Several at once ---- */
+
+struct lookups {
+	struct lookup *all;
+	bool *missing;
+	size_t count;
+};
+
+/* STATUS_NOT_FOUND is one lookup's end and not that of the others. */
+static enum status
+step(struct lookups *s, size_t i, enum status status)
+{
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	s->missing[i] = true;
+	return STATUS_OK;
+}
+
+/* Each wave resolves one token of every pointer that still has too many. */
+static enum status
+resolve_all(struct lookups *s)
+{
+	bool asked = true;
+
+	while (asked) {
+		asked = false;
+		for (size_t i = 0; i < s->count; i++) {
+			if (s->missing[i])
+				continue;
+			TRY(step(s, i, resolve_next(&s->all[i])));
+			asked = asked || s->all[i].leaf;
+		}
+		for (size_t i = 0; i < s->count; i++)
+			if (s->all[i].leaf)
+				TRY(step(s, i, resolve_token(&s->all[i])));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+look_up_all(struct lookups *s, struct buf *out, struct arena *arena,
+	    struct doc_pointer_value *ret_values)
+{
+	for (size_t i = 0; i < s->count; i++)
+		TRY(step(s, i, key_status(&s->all[i])));
+	TRY(resolve_all(s));
+	for (size_t i = 0; i < s->count; i++) {
+		if (s->missing[i])
+			continue;
+		TRY(list_ways(&s->all[i]));
+		TRY(ask_ways(&s->all[i]));
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		size_t begin = out->len;
+
+		if (!s->missing[i])
+			TRY(step(s, i, take_ways(&s->all[i])));
+		ret_values[i] = (struct doc_pointer_value){ .found = !s->missing[i] };
+		if (s->missing[i])
+			continue;
+		ret_values[i].text = arena_dup(arena, str_skip(buf_str(out), begin));
+		if (!ret_values[i].text.ptr)
+			return fail_memory(&s->all[i]);
+	}
+	return STATUS_OK;
+}
+
+enum status
+doc_read_pointers(struct kv_tx *tx, struct str prefix, const struct doc_pointer *pointers,
+		  size_t count, enum kv_read mode, size_t max_bytes, struct arena *arena,
+		  struct doc_pointer_value *ret_values, struct err *err)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(max_bytes);
+	struct lookups s = {
+		.all = arena_alloc(arena, count * sizeof(*s.all)),
+		.missing = arena_zalloc(arena, count * sizeof(*s.missing)),
+		.count = count,
+	};
+	enum status status;
+
+	if (!s.all || !s.missing)
+		return err_set(err, STATUS_LIMIT, "no memory for reading the values");
+	for (size_t i = 0; i < count; i++) {
+		s.all[i] = (struct lookup){
+			.tx = tx, .mode = mode, .arena = arena, .out = &out, .err = err
+		};
+		lookup_init(&s.all[i], prefix, &pointers[i]);
+	}
+	status = look_up_all(&s, &out, arena, ret_values);
+	for (size_t i = 0; i < count; i++)
+		lookup_release(&s.all[i]);
 	return status;
 }

@@ -309,6 +309,119 @@ value_larger_than_a_range_answer_is_read_in_stretches(void **state)
 	buf_release(&text);
 }
 
+/* The cost, too: `keys` read in `trips`. */
+static void
+assert_values(struct fixture *f, const struct str *texts, const struct str *values, size_t count,
+	      uint64_t keys, uint64_t trips)
+{
+	struct arena_mark mark = arena_mark(f->arena);
+	struct doc_pointer pointers[8];
+	struct doc_pointer_value found[8];
+	struct kv_tx_stats stats;
+	struct kv_tx *tx;
+
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(doc_pointer_parse(texts[i], f->arena, &pointers[i], NULL),
+				 STATUS_OK);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(doc_read_pointers(tx, STR(PREFIX), pointers, count, KV_READ,
+					   TEST_MAX_BYTES, f->arena, found, NULL),
+			 STATUS_OK);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(found[i].found, values[i].ptr != NULL);
+		if (values[i].ptr && !str_eq(found[i].text, values[i]))
+			fail_msg("%.*s: %.*s", STR_ARG(texts[i]), STR_ARG(found[i].text));
+	}
+	stats = kv_tx_stats(tx);
+	assert_int_equal(stats.keys_read, keys);
+	assert_int_equal(stats.round_trips, trips);
+	kv_tx_free(tx);
+	arena_reset(f->arena, mark);
+}
+
+static void
+several_pointers_are_read_in_one_round_trip(void **state)
+{
+	const struct str texts[] = { STR("/a/b"), STR("/c/0"), STR("/x"), STR("/c/9"),
+				     STR("/a"),   STR("/5/1"), STR("/d") };
+	const struct str values[] = { STR("1"),    STR("[true,null]"),       { NULL, 0 },
+				      { NULL, 0 }, STR("{\"b\":1,\"c\":2}"), STR("\"six\""),
+				      STR("{}") };
+	struct fixture *f = *state;
+
+	put_doc(f, STR(PREFIX),
+		STR("{\"5\":{\"1\":\"six\"},\"a\":{\"b\":1,\"c\":2},\"c\":[[true,null],7],\"d\":{},"
+		    "\"e\":[1,2,3,4,5]}"));
+	assert_values(f, texts, values, 7, 1 + 2 + 2 + 1 + 1, 1);
+	assert_values(f, texts, values, 1, 1, 1);
+	assert_values(f, texts + 2, values + 2, 2, 0, 1);
+	assert_values(f, texts, values, 0, 0, 0);
+	put_doc(f, STR(PREFIX), STR(""));
+}
+
+static void
+several_pointers_with_many_numbers_resolve_together(void **state)
+{
+	const struct str texts[] = { STR("/0/0/0/0/0/0"), STR("/0/0/0/0/0/1"), STR("/0/1/0/0/0/0"),
+				     STR("/a") };
+	const struct str values[] = { STR("7"), STR("8"), { NULL, 0 }, STR("true") };
+	struct fixture *f = *state;
+
+	put_doc(f, STR(PREFIX), STR("{\"0\":[[[[{\"0\":7,\"1\":8}]]]],\"a\":true}"));
+	/* Two waves, a key each for the first tokens of three pointers, and one for the rest. */
+	assert_values(f, texts, values, 4, 3 + 3 + 2 + 1, 3);
+	put_doc(f, STR(PREFIX), STR(""));
+}
+
+static void
+several_values_are_bounded_together(void **state)
+{
+	struct fixture *f = *state;
+	struct doc_pointer pointers[2];
+	struct doc_pointer_value found[2];
+	struct err err = { 0 };
+	struct kv_tx *tx;
+
+	put_doc(f, STR(PREFIX), STR("{\"a\":\"0123456789\"}"));
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(doc_pointer_parse(STR("/a"), f->arena, &pointers[i], NULL),
+				 STATUS_OK);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(
+		doc_read_pointers(tx, STR(PREFIX), pointers, 2, KV_READ, 24, f->arena, found, &err),
+		STATUS_OK);
+	assert_int_equal(
+		doc_read_pointers(tx, STR(PREFIX), pointers, 2, KV_READ, 23, f->arena, found, &err),
+		STATUS_LIMIT);
+	assert_true(err.text[0]);
+	kv_tx_free(tx);
+	put_doc(f, STR(PREFIX), STR(""));
+}
+
+/* What others keep beside the body, as the model does with attachments. */
+static void
+whole_body_leaves_out_what_null_leads_to(void **state)
+{
+	struct fixture *f = *state;
+	struct buf out = BUF_INIT(TEST_MAX_BYTES);
+	struct doc_pointer p = { 0 };
+	struct kv_tx *tx;
+
+	put_doc(f, STR(PREFIX), STR("{\"a\":1}"));
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_int_equal(kv_set(tx,
+				STR(PREFIX "\0\x02"
+					   "name\0"),
+				STR("")),
+			 STATUS_OK);
+	assert_int_equal(doc_read_pointer(tx, STR(PREFIX), &p, KV_READ, f->arena, &out, NULL),
+			 STATUS_OK);
+	assert_true(str_eq(buf_str(&out), STR("{\"a\":1}")));
+	kv_tx_free(tx);
+	put_doc(f, STR(PREFIX), STR(""));
+	buf_release(&out);
+}
+
 static void
 clear_takes_the_root_and_the_leaves_and_nothing_else(void **state)
 {
@@ -368,6 +481,10 @@ main(void)
 		cmocka_unit_test(many_numeric_tokens_resolve_the_leading_ones_first),
 		cmocka_unit_test(split_strings_are_read_whole_or_within_their_container),
 		cmocka_unit_test(value_larger_than_a_range_answer_is_read_in_stretches),
+		cmocka_unit_test(several_pointers_are_read_in_one_round_trip),
+		cmocka_unit_test(several_pointers_with_many_numbers_resolve_together),
+		cmocka_unit_test(several_values_are_bounded_together),
+		cmocka_unit_test(whole_body_leaves_out_what_null_leads_to),
 		cmocka_unit_test(clear_takes_the_root_and_the_leaves_and_nothing_else),
 		cmocka_unit_test(damaged_leaves_are_corrupt),
 	};
