@@ -408,12 +408,9 @@ apply_op(struct applying *a)
 static enum status
 apply_all(struct applying *a, const struct doc_patch *patch)
 {
-	struct patch_node changes;
-
-	if (patch->kind == DOC_PATCH_MERGE) {
-		changes = patch_run(patch->merge.leaves, patch->merge.count);
-		return patch_merge(&a->tree, &a->tree.root, &changes);
-	}
+	if (patch->kind == DOC_PATCH_MERGE)
+		return patch_merge(&a->tree, &a->tree.root,
+				   patch_run(patch->merge.leaves, patch->merge.count));
 	for (a->number = 0; a->number < patch->count; a->number++) {
 		a->op = &patch->ops[a->number];
 		TRY(apply_op(a));

@@ -60,6 +60,8 @@ MUST_USE enum status patch_fail_memory(struct patch_tree *t);
 
 MUST_USE enum status patch_type(const struct patch_node *node, enum patch_type *ret);
 
+bool patch_is_null(const struct patch_node *node);
+
 /* Opens a container, unless it is open. */
 MUST_USE enum status patch_open(struct patch_tree *t, struct patch_node *node);
 
@@ -85,6 +87,6 @@ MUST_USE enum status patch_equal(struct patch_tree *t, const struct patch_node *
 
 /* Merges the object `changes` into `target` (RFC 7396), which becomes an object if it is none. */
 MUST_USE enum status patch_merge(struct patch_tree *t, struct patch_node *target,
-				 struct patch_node *changes);
+				 struct patch_node changes);
 
 #endif

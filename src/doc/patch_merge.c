@@ -1,84 +1,110 @@
 #include "doc/patch_int.h"
 
-/* Takes members of both sides in the order of their names. */
+/*
+ * Members of both sides are taken in the order of their names. Where both have an object, that pair
+ * is merged before the next member; what is under way lies in the arena, not on a fiber's stack.
+ */
 struct merging {
-	struct patch_tree *t;
-	const struct patch_node *old;
-	size_t at; /* in `old` */
+	struct merging *outer;
+	struct patch_node *target; /* gets the result */
+	struct patch_node old;
+	struct patch_node changes;
 	struct patch_node result;
+	size_t at_old;
+	size_t at_change;
 };
 
-static bool
-is_null(const struct patch_node *node)
-{
-	struct tuple_reader r;
-	struct tuple_elem e;
-
-	if (node->kind != PATCH_RUN || node->leaves[0].key.len != node->skip)
-		return false;
-	r = tuple_reader(node->leaves[0].value);
-	return tuple_next(&r, &e) == STATUS_OK && e.kind == TUPLE_NULL;
-}
-
-/* One member of the patch, after the old ones before it. */
 static enum status
-merge_member(struct merging *m, struct patch_child *change)
+begin(struct patch_tree *t, struct patch_node *target, struct patch_node changes,
+      struct merging **top)
 {
-	const struct patch_child *before = NULL;
+	struct merging *m = arena_zalloc(t->arena, sizeof(*m));
 	enum patch_type type;
 
-	while (m->at < m->old->count) {
-		const struct patch_child *child = &m->old->children[m->at];
-		int c = str_cmp(child->name, change->name);
-
-		if (c > 0)
-			break;
-		m->at++;
-		if (c == 0) {
-			before = child;
-			break;
-		}
-		m->result.children[m->result.count++] = *child;
-	}
-	if (is_null(&change->node))
-		return STATUS_OK;
-	TRY(patch_type(&change->node, &type));
-	if (type == PATCH_TYPE_OBJECT) {
-		struct patch_node target = { .kind = PATCH_OBJECT };
-
-		if (before)
-			target = before->node;
-		TRY(patch_merge(m->t, &target, &change->node));
-		change->node = target;
-	}
-	m->result.children[m->result.count++] = *change;
+	if (!m)
+		return patch_fail_memory(t);
+	m->outer = *top;
+	m->target = target;
+	m->changes = changes;
+	TRY(patch_type(target, &type));
+	m->old = *target;
+	if (type != PATCH_TYPE_OBJECT)
+		m->old = (struct patch_node){ .kind = PATCH_OBJECT };
+	TRY(patch_open(t, &m->old));
+	TRY(patch_open(t, &m->changes));
+	m->result.kind = PATCH_OBJECT;
+	m->result.cap = m->old.count + m->changes.count;
+	TRY(patch_work(t, m->result.cap));
+	m->result.children = arena_alloc(t->arena, m->result.cap * sizeof(*m->result.children));
+	if (!m->result.children)
+		return patch_fail_memory(t);
+	*top = m;
 	return STATUS_OK;
 }
 
-/*
- * Calls itself for members that are objects on both sides, no deeper than a patch's text may nest.
- * What takes room on the stack is in other files for that reason.
- */
-enum status
-patch_merge(struct patch_tree *t, struct patch_node *target, struct patch_node *changes)
+static struct patch_child *
+keep(struct merging *m, struct patch_child child)
 {
-	struct merging m = { .t = t, .old = target, .result = { .kind = PATCH_OBJECT } };
+	m->result.children[m->result.count] = child;
+	return &m->result.children[m->result.count++];
+}
+
+/* Keeps the old members that come before `name`; the old one of that name, or NULL. */
+static const struct patch_child *
+keep_before(struct merging *m, struct str name)
+{
+	while (m->at_old < m->old.count) {
+		const struct patch_child *child = &m->old.children[m->at_old];
+		int c = str_cmp(child->name, name);
+
+		if (c > 0)
+			break;
+		m->at_old++;
+		if (c == 0)
+			return child;
+		keep(m, *child);
+	}
+	return NULL;
+}
+
+/* One member of the patch; an object of it becomes the top. */
+static enum status
+merge_member(struct patch_tree *t, struct merging **top)
+{
+	struct merging *m = *top;
+	struct patch_child change = m->changes.children[m->at_change++];
+	const struct patch_child *before = keep_before(m, change.name);
+	struct patch_node changes = change.node;
 	enum patch_type type;
 
-	TRY(patch_type(target, &type));
-	if (type != PATCH_TYPE_OBJECT)
-		*target = (struct patch_node){ .kind = PATCH_OBJECT };
-	TRY(patch_open(t, target));
-	TRY(patch_open(t, changes));
-	m.result.cap = target->count + changes->count;
-	TRY(patch_work(t, m.result.cap));
-	m.result.children = arena_alloc(t->arena, m.result.cap * sizeof(*m.result.children));
-	if (!m.result.children)
-		return patch_fail_memory(t);
-	for (size_t i = 0; i < changes->count; i++)
-		TRY(merge_member(&m, &changes->children[i]));
-	while (m.at < target->count)
-		m.result.children[m.result.count++] = target->children[m.at++];
-	*target = m.result;
+	if (patch_is_null(&change.node))
+		return STATUS_OK;
+	TRY(patch_type(&change.node, &type));
+	if (type != PATCH_TYPE_OBJECT) {
+		keep(m, change);
+		return STATUS_OK;
+	}
+	change.node = (struct patch_node){ .kind = PATCH_OBJECT };
+	if (before)
+		change.node = before->node;
+	return begin(t, &keep(m, change)->node, changes, top);
+}
+
+enum status
+patch_merge(struct patch_tree *t, struct patch_node *target, struct patch_node changes)
+{
+	struct merging *top = NULL;
+
+	TRY(begin(t, target, changes, &top));
+	while (top) {
+		if (top->at_change < top->changes.count) {
+			TRY(merge_member(t, &top));
+			continue;
+		}
+		while (top->at_old < top->old.count)
+			keep(top, top->old.children[top->at_old++]);
+		*top->target = top->result;
+		top = top->outer;
+	}
 	return STATUS_OK;
 }

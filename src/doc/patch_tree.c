@@ -91,6 +91,18 @@ patch_type(const struct patch_node *node, enum patch_type *ret)
 	return STATUS_OK;
 }
 
+bool
+patch_is_null(const struct patch_node *node)
+{
+	struct tuple_reader r;
+	struct tuple_elem e;
+
+	if (node->kind != PATCH_RUN || tail_of(node, 0).len)
+		return false;
+	r = tuple_reader(node->leaves[0].value);
+	return tuple_next(&r, &e) == STATUS_OK && e.kind == TUPLE_NULL;
+}
+
 /* ---- Opening ---- */
 
 /* The leaves from `at` on that share the next element, which is returned. */
