@@ -37,6 +37,8 @@ root_name(uint64_t number)
 		return "databases";
 	case KV_ROOT_NEXT_PREFIX:
 		return "next_prefix";
+	case KV_ROOT_DROPPED:
+		return "dropped";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

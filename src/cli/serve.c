@@ -13,6 +13,7 @@
 #include "door/couch/couch.h"
 #include "server/auth.h"
 #include "server/config.h"
+#include "model/revisioned/revisioned.h"
 #include "server/server.h"
 
 enum {
@@ -22,8 +23,10 @@ enum {
 	OPTION_ADMIN = 'a',
 	OPTION_NO_SYNC = 256,
 
-	SWEEP_EVERY_MS = 60 * 1000,
-	SWEEP_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
+	SWEEP_EVERY_MS = 10 * 1000,
+	SWEEP_PAUSE_MS = 100,               /* while there is more to do: others write, too */
+	SWEEP_DROPS = 20,                   /* transactions for deleted databases at a time */
+	SWEEP_TXID_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
 	ADMINS_ON_LINE = 16,
 };
 
@@ -200,19 +203,32 @@ catch_signals(void)
 	sigaction(SIGPIPE, &action, NULL);
 }
 
-/* Removes what transactions of unknown result left behind, now and then. */
+static enum status
+sweep_once(struct serve *s, bool *ret_more, struct err *err)
+{
+	TRY(kv_txids_sweep(s->store, SWEEP_TXID_AGE_MS, err));
+	return rev_dropped_sweep(s->store, SWEEP_DROPS, ret_more, err);
+}
+
+/*
+ * Removes what transactions of unknown result and deleted databases have left behind, at the start
+ * and now and then.
+ */
 static void *
 sweep(void *arg)
 {
 	struct serve *s = arg;
+	uint64_t pause_ms = 0;
 
-	while (!event_wait(&s->stop_sweeping, clock_after_ms(SWEEP_EVERY_MS))) {
+	while (!event_wait(&s->stop_sweeping, clock_after_ms(pause_ms))) {
 		struct err err = { 0 };
-		enum status status = kv_txids_sweep(s->store, SWEEP_AGE_MS, &err);
+		bool more = false;
+		enum status status = sweep_once(s, &more, &err);
 
 		if (status != STATUS_OK)
 			log_event(LOG_LEVEL_WARN, "sweep_failed", "status=%s reason=\"%s\"",
 				  status_name(status), err.text);
+		pause_ms = more ? SWEEP_PAUSE_MS : SWEEP_EVERY_MS;
 	}
 	return NULL;
 }

@@ -431,6 +431,12 @@ kv_clear(struct kv_tx *tx, struct str key)
 	return STATUS_OK;
 }
 
+bool
+kv_clears_cheaply(const struct kv_store *store)
+{
+	return store->engine->cheap_clears;
+}
+
 enum status
 kv_clear_range(struct kv_tx *tx, struct str begin, struct str end)
 {

@@ -197,6 +197,12 @@ MUST_USE enum status kv_set(struct kv_tx *tx, struct str key, struct str value);
 MUST_USE enum status kv_clear(struct kv_tx *tx, struct str key);
 MUST_USE enum status kv_clear_range(struct kv_tx *tx, struct str begin, struct str end);
 
+/*
+ * Whether clearing a range costs the same however many keys it has, at the commit and to later
+ * reads. Where it does not, a large range is better cleared in several transactions.
+ */
+bool kv_clears_cheaply(const struct kv_store *store);
+
 enum kv_atomic {
 	KV_ADD,               /* little-endian, the operand's length; absent counts as zero */
 	KV_MAX,               /* little-endian, unsigned */

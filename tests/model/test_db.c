@@ -1,4 +1,5 @@
 /* Databases: creating, deleting, listing, settings, the cache, and what leaves no trace. */
+#include "kv/tuple.h"
 #include "fixture.h"
 
 #include <stdio.h>
@@ -84,6 +85,67 @@ a_database_is_created_once(void **state)
 	assert_int_equal(run(f, create, "other", NULL), STATUS_EXISTS);
 }
 
+/* How many keys a database's number has below it. */
+static size_t
+keys_below(struct kv_store *store, uint64_t number)
+{
+	struct buf lo = BUF_INIT(64);
+	struct buf hi = BUF_INIT(64);
+	struct kv_scan scan;
+	struct kv_pair pair;
+	struct kv_tx *tx;
+	size_t n = 0;
+
+	tuple_put_u64(&lo, number);
+	assert_int_equal(tuple_prefix_end(buf_str(&lo), &hi), STATUS_OK);
+	assert_int_equal(kv_begin(store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), NULL), STATUS_OK);
+	while (kv_scan_next(&scan, &pair) == STATUS_OK)
+		n++;
+	kv_scan_release(&scan);
+	kv_tx_free(tx);
+	buf_release(&lo);
+	buf_release(&hi);
+	return n;
+}
+
+static void
+a_large_deleted_database_is_cleared_bit_by_bit(void **state)
+{
+	struct fixture *f = *state;
+	struct buf json = BUF_INIT(SIZE_MAX);
+	uint64_t number = f->db->number;
+	size_t left, before;
+	bool more = true;
+
+	buf_append_cstr(&json, "{\"a\":[0");
+	for (size_t i = 0; i < 2 * REV_DROP_KEYS; i++)
+		buf_append_cstr(&json, ",1");
+	buf_append(&json, "]}", 3);
+	fixture_put(f, "large", NULL, json.ptr);
+	buf_release(&json);
+	before = keys_below(f->store, number);
+	assert_true(before > 2 * REV_DROP_KEYS);
+
+	/* Nothing is cleared with the deletion itself, and no more than was asked for after it. */
+	assert_int_equal(run(f, delete, "db", NULL), STATUS_OK);
+	assert_int_equal(run(f, create, "db", NULL), STATUS_OK);
+	assert_int_equal(rev_dropped_sweep(f->store, 1, &more, NULL), STATUS_OK);
+	left = keys_below(f->store, number);
+	if (kv_clears_cheaply(f->store)) {
+		assert_int_equal(left, 0);
+	} else {
+		assert_true(more);
+		assert_int_equal(left, before - REV_DROP_KEYS);
+	}
+	assert_int_equal(rev_dropped_sweep(f->store, 10, &more, NULL), STATUS_OK);
+	assert_false(more);
+	assert_int_equal(keys_below(f->store, number), 0);
+	fixture_reopen(f);
+	fixture_put(f, "a", NULL, "{}");
+	fixture_check(f);
+}
+
 static void
 a_deleted_database_takes_everything_with_it(void **state)
 {
@@ -92,6 +154,7 @@ a_deleted_database_takes_everything_with_it(void **state)
 	struct call c;
 	struct rev_db *db;
 	struct kv_tx *tx;
+	bool more;
 
 	fixture_put(f, "a", NULL, "{\"n\":1}");
 	assert_int_equal(run(f, delete, "db", NULL), STATUS_OK);
@@ -100,7 +163,9 @@ a_deleted_database_takes_everything_with_it(void **state)
 	tx = begin(f, KV_TX_READ_ONLY);
 	assert_int_equal(rev_db_open(tx, NULL, STR("db"), &db, NULL), STATUS_NOT_FOUND);
 	kv_tx_free(tx);
-	assert_string_equal(fixture_body(f, "a"), "missing");
+	assert_int_equal(rev_dropped_sweep(f->store, 10, &more, NULL), STATUS_OK);
+	assert_false(more);
+	assert_int_equal(keys_below(f->store, number), 0);
 
 	/* Made again it is empty, and another one. */
 	assert_int_equal(run(f, create, "db", NULL), STATUS_OK);
@@ -534,6 +599,7 @@ main(void)
 		TEST(names_are_couchdbs),
 		TEST(a_database_is_created_once),
 		TEST(a_deleted_database_takes_everything_with_it),
+		TEST(a_large_deleted_database_is_cleared_bit_by_bit),
 		TEST(databases_do_not_see_each_other),
 		TEST(a_description_tells_what_was_created),
 		TEST(a_cached_description_costs_no_read),

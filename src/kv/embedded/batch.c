@@ -74,6 +74,7 @@ delete_range(struct batch *b, const struct emb_tx *tx, const struct mutation *m)
 		for (uint32_t i = 0; i < m->key_count; i++)
 			delete_key(b, m->keys[i]);
 	} else {
+		atomic_store_explicit(&b->store->has_deleted_ranges, true, memory_order_release);
 		rocksdb_writebatch_delete_range(b->writes, m->key.ptr, m->key.len, m->value.ptr,
 						m->value.len);
 	}

@@ -2,9 +2,9 @@
 #include "kv/embedded/embedded_int.h"
 
 /*
- * A cleared range is best written key by key when its keys are few (a deleted range costs later
- * reads), so its keys are looked up here, where many transactions can do so at once. The committer
- * uses them if nobody has written in the range since.
+ * A cleared range is best written key by key (a deleted range costs later reads), so its keys are
+ * looked up here, where many transactions can do so at once. The committer uses them if nobody has
+ * written in the range since.
  */
 static enum status
 prepare_range_clears(struct emb_tx *tx)

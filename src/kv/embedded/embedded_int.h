@@ -26,9 +26,13 @@ enum {
 	/* One group commit. The order within it must fit into the stamp's two bytes. */
 	EMB_BATCH_TXS = 8192,
 	EMB_BATCH_BYTES = 16 * 1024 * 1024,
-	/* A cleared range of at most so many keys is cleared key by key: deleted ranges cost
-	 * reads. */
-	EMB_CLEAR_KEYS = 64,
+	/*
+	 * A range is cleared key by key while its keys have no more bytes than one transaction can
+	 * have written, and all the ranges of a transaction together no more than the second.
+	 */
+	EMB_CLEAR_BYTES = KV_LIMIT_TX_BYTES,
+	EMB_CLEAR_TX_BYTES = 32 * 1024 * 1024,
+	EMB_CLEAR_INLINE_KEYS = 1024, /* more are not looked up on a loop's thread */
 	/* The resolver forgets what no open transaction needs when it has this many steps... */
 	EMB_RESOLVER_STEPS = 4096,
 	/* ...and what some still need when it has this many bytes: STATUS_TX_TOO_OLD for them. */
@@ -93,6 +97,8 @@ struct emb_store {
 	struct watches *watches;
 	struct committer *committer; /* NULL when read-only */
 	atomic_bool failed;          /* a write was refused: nothing is acknowledged any more */
+	/* The store has deleted ranges: iterators must not be confined to the cache, see range.c. */
+	atomic_bool has_deleted_ranges;
 
 	/* The resolver's, for everybody else to read: */
 	_Atomic uint64_t oldest_judged; /* who read before it and writes can only be refused */
@@ -151,6 +157,7 @@ struct emb_tx {
 	size_t bytes; /* of writes and conflict ranges, for KV_LIMIT_TX_BYTES */
 	bool has_atomics;
 	bool has_range_clears;
+	size_t cleared_bytes; /* of the keys found in cleared ranges */
 	bool touched_metadata;
 	_Atomic(struct emb_watch *) watches; /* pending; the list is the watches' lock's */
 
@@ -284,7 +291,8 @@ struct kv_future *emb_get_range(struct kv_tx *base, struct str begin, struct str
 				const struct kv_range_options *options);
 
 /*
- * The keys that the snapshot has in the range of a clear, if they are few: sets its `keys_known`.
+ * The keys that the snapshot has in the range of a clear, if they stay within the limits: sets its
+ * `keys_known`.
  */
 MUST_USE enum status emb_find_keys(struct emb_tx *tx, struct mutation *m);
 

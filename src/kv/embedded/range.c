@@ -262,6 +262,13 @@ range_run(void *arg)
 		job->status = emb_error(error, "reading a range", &tx->base.err);
 }
 
+static void
+read_range_anywhere(struct range_job *job)
+{
+	job->from_cache = false;
+	wait_offload(range_run, job);
+}
+
 static enum status
 read_range(struct range_job *job)
 {
@@ -273,12 +280,18 @@ read_range(struct range_job *job)
 		tx->iterate = rocksdb_readoptions_create();
 		rocksdb_readoptions_set_snapshot(tx->iterate, snapshot->snapshot);
 	}
-	job->from_cache = wait_on_fiber();
-	range_run(job);
-	if (job->incomplete) {
-		job->from_cache = false;
-		wait_offload(range_run, job);
-	}
+	/*
+	 * RocksDB before 8.5.2 can pass over keys when an iterator meets both a deleted range and a
+	 * file that it cannot read, and confined to the cache that is any file. A store that has a
+	 * deleted range is therefore never read this way.
+	 */
+	job->from_cache = wait_on_fiber() && !atomic_load_explicit(&tx->store->has_deleted_ranges,
+								   memory_order_acquire);
+	job->incomplete = !job->from_cache;
+	if (job->from_cache)
+		range_run(job);
+	if (job->incomplete)
+		read_range_anywhere(job);
 	return job->status;
 }
 
@@ -382,17 +395,25 @@ emb_get_range(struct kv_tx *base, struct str begin, struct str end,
 enum status
 emb_find_keys(struct emb_tx *tx, struct mutation *m)
 {
-	const struct kv_range_options options = { .limit = EMB_CLEAR_KEYS + 1,
-						  .limit_bytes = SIZE_MAX };
+	const struct kv_range_options few = { .limit = EMB_CLEAR_INLINE_KEYS,
+					      .limit_bytes = EMB_CLEAR_BYTES };
+	const struct kv_range_options many = { .limit = SIZE_MAX, .limit_bytes = EMB_CLEAR_BYTES };
 	struct range_job job = {
-		.tx = tx, .begin = m->key, .end = m->value, .options = &options, .keys_only = true
+		.tx = tx, .begin = m->key, .end = m->value, .options = &few, .keys_only = true
 	};
 	const struct pair_lengths *lengths;
 	struct str bytes;
 
 	TRY(read_range(&job));
-	if (job.count > EMB_CLEAR_KEYS)
+	if (job.more) {
+		job.options = &many;
+		read_range_anywhere(&job);
+		if (job.status != STATUS_OK)
+			return job.status;
+	}
+	if (job.more || tx->scratch.len > EMB_CLEAR_TX_BYTES - tx->cleared_bytes)
 		return STATUS_OK;
+	tx->cleared_bytes += tx->scratch.len;
 	bytes = arena_dup(tx->arena, buf_str(&tx->scratch));
 	m->keys = arena_alloc(tx->arena, (job.count + 1) * sizeof(*m->keys));
 	if (!bytes.ptr || !m->keys)

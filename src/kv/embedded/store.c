@@ -220,6 +220,22 @@ read_versions(struct emb_store *store, struct err *err)
 	return STATUS_OK;
 }
 
+/*
+ * Whether a file has a deleted range: the aggregate of the files' properties is text. Opening has
+ * written what was in the log to files, unless it was opened for reading only.
+ */
+static bool
+files_have_deleted_ranges(struct emb_store *store)
+{
+	static const char name[] = "# range deletions=";
+	char *text = rocksdb_property_value(store->db, "rocksdb.aggregated-table-properties");
+	const char *found = text ? strstr(text, name) : NULL;
+	bool none = found && strncmp(found + sizeof(name) - 1, "0;", 2) == 0;
+
+	rocksdb_free(text);
+	return !none;
+}
+
 /* Undoes open_rocksdb(), however far it got. */
 static void
 close_rocksdb(struct emb_store *store)
@@ -277,6 +293,8 @@ open_at(struct emb_store *store, const char *path, const struct kv_options *opti
 		TRY(emb_directory_sync(path, err));
 	TRY(check_format(store, options, err));
 	TRY(read_versions(store, err));
+	atomic_init(&store->has_deleted_ranges,
+		    options->read_only || files_have_deleted_ranges(store));
 	status = start(store, err);
 	if (status != STATUS_OK)
 		stop(store);

@@ -16,6 +16,7 @@ start_over(struct emb_tx *tx)
 	tx->bytes = 0;
 	tx->has_atomics = false;
 	tx->has_range_clears = false;
+	tx->cleared_bytes = 0;
 	tx->touched_metadata = false;
 	tx->commit = (struct kv_future){ 0 };
 	tx->queued = false;

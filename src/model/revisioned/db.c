@@ -219,20 +219,14 @@ rev_db_create(struct kv_tx *tx, struct str name, struct err *err)
 enum status
 rev_db_delete(struct kv_tx *tx, struct str name, struct err *err)
 {
-	AUTO(buf_release) struct buf begin = REV_KEY_INIT;
-	AUTO(buf_release) struct buf end = REV_KEY_INIT;
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
 	struct rev_db db;
 
 	TRY(description_get(tx, name, &db, err));
-	name_key(&begin, name);
-	TRY(rev_key_status(&begin));
-	TRY(kv_clear(tx, buf_str(&begin)));
-	buf_clear(&begin);
-	tuple_put_u64(&begin, db.number);
-	TRY(rev_key_status(&begin));
-	TRY(tuple_prefix_end(buf_str(&begin), &end));
-	TRY(rev_key_status(&end));
-	TRY(kv_clear_range(tx, buf_str(&begin), buf_str(&end)));
+	name_key(&key, name);
+	TRY(rev_key_status(&key));
+	TRY(kv_clear(tx, buf_str(&key)));
+	TRY(rev_drop_begin(tx, db.number));
 	return kv_touch_metadata_version(tx);
 }
 

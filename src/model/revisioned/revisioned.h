@@ -47,6 +47,7 @@ enum {
 	/* _revs_limit: revisions that a branch remembers, its leaf included, as in CouchDB. */
 	REV_LIMIT_DEFAULT = 1000,
 	REV_LIMIT_MAX = 4000,    /* seed 3 */
+	REV_DROP_KEYS = 5000,       /* of a deleted database, cleared in one transaction */
 	REV_BATCH_EDITS = 65535, /* edits in one transaction: two bytes of a versionstamp */
 
 	REV_ATT_ID_BYTES = 16,
@@ -152,8 +153,19 @@ bool rev_db_name_valid(struct str name);
 /* STATUS_EXISTS; STATUS_INVALID for the name. Touches the metadata version. */
 MUST_USE enum status rev_db_create(struct kv_tx *tx, struct str name, struct err *err);
 
-/* Clears everything of it. STATUS_NOT_FOUND. Touches the metadata version. */
+/*
+ * The database is gone with the commit, and its prefix is never used again. Its keys go with it
+ * where the engine clears ranges cheaply; otherwise rev_dropped_sweep() clears them.
+ * STATUS_NOT_FOUND. Touches the metadata version.
+ */
 MUST_USE enum status rev_db_delete(struct kv_tx *tx, struct str name, struct err *err);
+
+/*
+ * Clears keys of deleted databases, REV_DROP_KEYS a transaction and at most `transactions` of
+ * them. `*ret_more`: some are left. Call it now and then, from one thread of a process.
+ */
+MUST_USE enum status rev_dropped_sweep(struct kv_store *store, unsigned transactions,
+				       bool *ret_more, struct err *err);
 
 /*
  * The database's description as this transaction sees it; conflicts with its deletion. Reads no key
