@@ -175,6 +175,9 @@ resolver_add(struct resolver *r, struct str begin, struct str end, uint64_t vers
 	if (str_cmp(begin, end) >= 0)
 		return;
 	r->newest = version;
+	/* Whoever can still be judged has read it. */
+	if (version <= r->oldest)
+		return;
 	if (!is_next_key(begin, end)) {
 		status = add_range(r, begin, end, version);
 	} else if ((s = step_at(r, begin))) {
