@@ -200,7 +200,7 @@ resolve_token(struct lookup *l)
 {
 	struct str token = l->pointer->tokens[l->at++];
 	uint64_t position;
-	bool array;
+	bool array = false;
 
 	TRY(resolve_container(l, &array));
 	l->numbers--;

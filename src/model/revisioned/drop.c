@@ -30,16 +30,18 @@ database_range(uint64_t number, struct buf *begin, struct buf *end)
 enum status
 rev_drop_begin(struct kv_tx *tx, uint64_t number)
 {
-	AUTO(buf_release) struct buf begin = REV_KEY_INIT;
-	AUTO(buf_release) struct buf end = REV_KEY_INIT;
+	AUTO(buf_release) struct buf prefix = REV_KEY_INIT;
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	struct rev_db db = { .number = number };
 
-	if (kv_clears_cheaply(kv_tx_store(tx))) {
-		TRY(database_range(number, &begin, &end));
-		return kv_clear_range(tx, buf_str(&begin), buf_str(&end));
-	}
-	dropped_key(&begin, number);
-	TRY(rev_key_status(&begin));
-	return kv_set(tx, buf_str(&begin), (struct str){ 0 });
+	tuple_put_u64(&prefix, number);
+	TRY(rev_key_status(&prefix));
+	db.prefix = buf_str(&prefix);
+	/* Wakes the feeds that wait for its next change. */
+	TRY(rev_stat_changed(tx, &db, 0, &key));
+	dropped_key(&key, number);
+	TRY(rev_key_status(&key));
+	return kv_set(tx, buf_str(&key), (struct str){ 0 });
 }
 
 enum {
@@ -77,32 +79,45 @@ dropped_first(struct kv_tx *tx, struct buf *key, struct buf *end, uint64_t *ret)
 	return tuple_next_u64(&r, ret);
 }
 
-/* Clears the next stretch of a deleted database, and the word about it when none is left. */
 static enum status
-drop_some(struct kv_tx *tx, void *arg)
+clear_some(struct kv_tx *tx, struct str begin, struct str end, bool *ret_more)
 {
 	const struct kv_range_options options = { .limit = REV_DROP_KEYS,
 						  .limit_bytes = REV_DROP_BYTES,
 						  .mode = KV_SNAPSHOT };
+	struct kv_range range;
+	struct kv_future *f;
+
+	*ret_more = false;
+	if (kv_clears_cheaply(kv_tx_store(tx)))
+		return kv_clear_range(tx, begin, end);
+	f = kv_get_range(tx, begin, end, &options);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	for (size_t i = 0; i < range.count; i++)
+		TRY(kv_clear(tx, range.pairs[i].key));
+	*ret_more = range.more;
+	return STATUS_OK;
+}
+
+/* Clears the next stretch of a deleted database, and the word about it when none is left. */
+static enum status
+drop_some(struct kv_tx *tx, void *arg)
+{
 	AUTO(buf_release) struct buf begin = REV_KEY_INIT;
 	AUTO(buf_release) struct buf end = REV_KEY_INIT;
 	struct drop *drop = arg;
-	struct kv_range range;
-	struct kv_future *f;
-	uint64_t number;
 	enum status status;
+	uint64_t number;
+	bool more;
 
 	status = dropped_first(tx, &begin, &end, &number);
 	drop->found = status == STATUS_OK;
 	if (status != STATUS_OK)
 		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 	TRY(database_range(number, &begin, &end));
-	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
-	for (size_t i = 0; i < range.count; i++)
-		TRY(kv_clear(tx, range.pairs[i].key));
-	if (range.more)
+	TRY(clear_some(tx, buf_str(&begin), buf_str(&end), &more));
+	if (more)
 		return STATUS_OK;
 	dropped_key(&begin, number);
 	TRY(rev_key_status(&begin));

@@ -154,15 +154,14 @@ bool rev_db_name_valid(struct str name);
 MUST_USE enum status rev_db_create(struct kv_tx *tx, struct str name, struct err *err);
 
 /*
- * The database is gone with the commit, and its prefix is never used again. Its keys go with it
- * where the engine clears ranges cheaply; otherwise rev_dropped_sweep() clears them.
- * STATUS_NOT_FOUND. Touches the metadata version.
+ * The database is gone with the commit, and its prefix is never used again; rev_dropped_sweep()
+ * clears its keys. STATUS_NOT_FOUND. Touches the metadata version.
  */
 MUST_USE enum status rev_db_delete(struct kv_tx *tx, struct str name, struct err *err);
 
 /*
- * Clears keys of deleted databases, REV_DROP_KEYS a transaction and at most `transactions` of
- * them. `*ret_more`: some are left. Call it now and then, from one thread of a process.
+ * Clears keys of deleted databases, REV_DROP_KEYS a transaction (all at once where the engine
+ * clears ranges cheaply) and in at most `transactions` of them. `*ret_more`: some are left. Call it now and then, from one thread of a process.
  */
 MUST_USE enum status rev_dropped_sweep(struct kv_store *store, unsigned transactions,
 				       bool *ret_more, struct err *err);

@@ -293,7 +293,7 @@ struct rev_db *rev_db_new(const struct rev_db *from);
 struct rev_db *rev_cache_find(struct rev_cache *cache,
 			      const uint8_t version[KV_VERSIONSTAMP_TX_BYTES], struct str name);
 
-/* Clears all keys of the database with this number, or leaves word that it has to be done. */
+/* Leaves word that the keys of the database with this number are to be cleared. */
 MUST_USE enum status rev_drop_begin(struct kv_tx *tx, uint64_t number);
 
 /* Remembers a description read at that metadata version, if the cache is still there. */
