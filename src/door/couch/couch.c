@@ -67,7 +67,7 @@ method_of(struct str name)
 {
 	static const char *const names[COUCH_METHOD_COUNT] = {
 		[COUCH_GET] = "GET",       [COUCH_PUT] = "PUT",   [COUCH_POST] = "POST",
-		[COUCH_DELETE] = "DELETE", [COUCH_COPY] = "COPY",
+		[COUCH_DELETE] = "DELETE", [COUCH_COPY] = "COPY", [COUCH_PATCH] = "PATCH",
 	};
 
 	for (size_t i = 0; i < COUCH_METHOD_COUNT; i++) {

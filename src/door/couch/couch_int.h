@@ -47,6 +47,7 @@ enum couch_error {
 	COUCH_ERROR_NOT_FOUND,
 	COUCH_ERROR_METHOD,
 	COUCH_ERROR_CONFLICT,
+	COUCH_ERROR_PATCH_FAILED,
 	COUCH_ERROR_GONE,
 	COUCH_ERROR_FILE_EXISTS,
 	COUCH_ERROR_TOO_LARGE,
@@ -89,6 +90,7 @@ enum couch_method {
 	COUCH_POST,
 	COUCH_DELETE,
 	COUCH_COPY,
+	COUCH_PATCH,
 	COUCH_METHOD_COUNT,
 	COUCH_OTHER_METHOD = COUCH_METHOD_COUNT,
 };
@@ -383,6 +385,9 @@ MUST_USE enum status couch_doc_get(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_put(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_delete(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_copy(struct couch_req *r, struct str id);
+MUST_USE enum status couch_doc_patch(struct couch_req *r, struct str id);
+/* With a parameter `paths`. */
+MUST_USE enum status couch_doc_get_paths(struct couch_req *r, struct str id);
 MUST_USE enum status couch_local_get(struct couch_req *r, struct str id);
 MUST_USE enum status couch_local_put(struct couch_req *r, struct str id);
 MUST_USE enum status couch_local_delete(struct couch_req *r, struct str id);

@@ -25,6 +25,7 @@ static const struct {
 	[COUCH_ERROR_METHOD] = { 405, "method_not_allowed", "", STATUS_INVALID },
 	[COUCH_ERROR_CONFLICT] = { 409, "conflict", "Document update conflict.",
 				   STATUS_DOC_CONFLICT },
+	[COUCH_ERROR_PATCH_FAILED] = { 409, "patch_failed", "", STATUS_PATCH_FAILED },
 	[COUCH_ERROR_GONE] = { 410, "gone", "", STATUS_UNSUPPORTED },
 	[COUCH_ERROR_FILE_EXISTS] = { 412, "file_exists",
 				      "The database could not be created, the file already exists.",
@@ -75,6 +76,7 @@ static const enum couch_error by_status[STATUS_COUNT] = {
 	[STATUS_JSON_DEPTH] = COUCH_ERROR_BAD_REQUEST,
 	[STATUS_DOC_TOO_LARGE] = COUCH_ERROR_DOC_TOO_LARGE,
 	[STATUS_PATH_TOO_LONG] = COUCH_ERROR_DOC_VALIDATION,
+	[STATUS_PATCH_FAILED] = COUCH_ERROR_PATCH_FAILED,
 };
 
 enum status

@@ -138,9 +138,12 @@ static enum status
 route_doc(struct couch_req *r, struct str id)
 {
 	bool local = couch_is_local(id);
+	struct str paths;
 
 	switch (r->method) {
 	case COUCH_GET:
+		if (!local && couch_param(r, "paths", &paths))
+			return couch_doc_get_paths(r, id);
 		return local ? couch_local_get(r, id) : couch_doc_get(r, id);
 	case COUCH_PUT:
 		return local ? couch_local_put(r, id) : couch_doc_put(r, id);
@@ -148,11 +151,16 @@ route_doc(struct couch_req *r, struct str id)
 		return local ? couch_local_delete(r, id) : couch_doc_delete(r, id);
 	case COUCH_COPY:
 		return couch_doc_copy(r, id);
+	case COUCH_PATCH:
+		if (!local)
+			return couch_doc_patch(r, id);
+		break;
 	case COUCH_POST:
 	case COUCH_OTHER_METHOD:
 		break;
 	}
-	return couch_method_refused(r, "DELETE,GET,HEAD,PUT,COPY");
+	return couch_method_refused(r, local ? "DELETE,GET,HEAD,PUT,COPY"
+					     : "DELETE,GET,HEAD,PUT,COPY,PATCH");
 }
 
 /* "_design" and "x" are one id; the slash between them may be escaped or not. */
