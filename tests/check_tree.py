@@ -16,9 +16,10 @@ BELOW = {
     "kv": {"base"},
     "doc": {"base", "kv"},
     "model": {"base", "kv", "doc"},
+    "index": {"base", "kv", "doc", "model"},
     "server": {"base", "kv"},
-    "door": {"base", "kv", "doc", "model", "server"},
-    "cli": {"base", "kv", "doc", "model", "server", "door"},
+    "door": {"base", "kv", "doc", "model", "index", "server"},
+    "cli": {"base", "kv", "doc", "model", "index", "server", "door"},
 }
 LINE_COLUMNS = 100
 TAB_COLUMNS = 8

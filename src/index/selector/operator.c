@@ -1,0 +1,126 @@
+/* The arguments of operators: read, checked, and made ready to be compared with. */
+#include "index/selector/selector_int.h"
+
+enum status
+selector_bad_arg(struct selector_compiler *c, const char *op, struct str argument)
+{
+	*c->error = SELECTOR_ERROR_BAD_ARG;
+	return err_set(c->err, STATUS_INVALID, "Bad argument for operator %s: %.*s", op,
+		       STR_ARG(argument));
+}
+
+enum status
+selector_take(struct selector_compiler *c, enum json_token first, struct str *ret_text,
+	      struct str *ret_string)
+{
+	if (first == JSON_STRING) {
+		*ret_string = arena_dup(c->arena, c->reader.text);
+		if (!ret_string->ptr)
+			return STATUS_LIMIT;
+	}
+	return json_skip(&c->reader, first, ret_text);
+}
+
+static enum status
+read_list(struct selector_compiler *c, const char *name, enum json_token first, struct str text,
+	  struct selector_cond *ret)
+{
+	struct leaf_value array;
+	struct leaf_iter iter;
+	struct tuple_elem position;
+	uint64_t count;
+
+	if (first != JSON_ARRAY_BEGIN)
+		return selector_bad_arg(c, name, text);
+	TRY(leaf_parse(text, c->arena, &array, c->err));
+	TRY(leaf_array_count(&array, &count));
+	ret->list = arena_alloc(c->arena, (size_t)(count + 1) * sizeof(*ret->list));
+	if (!ret->list)
+		return STATUS_LIMIT;
+	iter.rest = array;
+	for (ret->list_count = 0; ret->list_count < count; ret->list_count++)
+		TRY(leaf_next(&iter, &position, &ret->list[ret->list_count]));
+	return STATUS_OK;
+}
+
+/* [divisor, remainder], both integers. */
+static bool
+read_mod(struct str text, struct selector_cond *ret)
+{
+	struct json_reader AUTO(json_reader_release) r;
+	int64_t *const parts[] = { &ret->divisor, &ret->number };
+	enum json_token token;
+
+	json_reader_init(&r, text, NULL);
+	if (json_next(&r, &token) != STATUS_OK || token != JSON_ARRAY_BEGIN)
+		return false;
+	for (size_t i = 0; i < 2; i++) {
+		if (json_next(&r, &token) != STATUS_OK || token != JSON_NUMBER || !r.is_integer ||
+		    !str_to_i64(r.text, parts[i]))
+			return false;
+	}
+	return json_next(&r, &token) == STATUS_OK && token == JSON_ARRAY_END && ret->divisor != 0;
+}
+
+static enum status
+read_regex(struct selector_compiler *c, const char *name, enum json_token first, struct str text,
+	   struct str pattern, struct selector_cond *ret)
+{
+	enum status status;
+
+	if (first != JSON_STRING)
+		return selector_bad_arg(c, name, text);
+	status = selector_regex_compile(pattern, c->arena, &ret->regex);
+	return status == STATUS_INVALID ? selector_bad_arg(c, name, text) : status;
+}
+
+enum status
+selector_read_argument(struct selector_compiler *c, const char *name, enum selector_op op,
+		       enum json_token first, struct selector_cond *ret)
+{
+	bool is_integer = first == JSON_NUMBER && c->reader.is_integer;
+	struct str text;
+	struct str string = { NULL, 0 };
+
+	TRY(selector_take(c, first, &text, &string));
+	*ret = (struct selector_cond){ .op = op };
+	switch (op) {
+	case SELECTOR_LT:
+	case SELECTOR_LTE:
+	case SELECTOR_EQ:
+	case SELECTOR_NE:
+	case SELECTOR_GTE:
+	case SELECTOR_GT:
+		return leaf_parse(text, c->arena, &ret->operand, c->err);
+	case SELECTOR_IN:
+	case SELECTOR_NIN:
+	case SELECTOR_ALL:
+		return read_list(c, name, first, text, ret);
+	case SELECTOR_EXISTS:
+		ret->exists = first == JSON_TRUE;
+		if (first == JSON_TRUE || first == JSON_FALSE)
+			return STATUS_OK;
+		break;
+	case SELECTOR_TYPE:
+	case SELECTOR_BEGINS_WITH:
+		ret->text = string;
+		if (first == JSON_STRING)
+			return STATUS_OK;
+		break;
+	case SELECTOR_SIZE:
+		if (is_integer && str_to_i64(text, &ret->number) && ret->number >= 0)
+			return STATUS_OK;
+		break;
+	case SELECTOR_MOD:
+		if (read_mod(text, ret))
+			return STATUS_OK;
+		break;
+	case SELECTOR_REGEX:
+		return read_regex(c, name, first, text, string, ret);
+	case SELECTOR_ELEM_MATCH:
+	case SELECTOR_ALL_MATCH:
+	case SELECTOR_KEY_MAP_MATCH:
+		break;
+	}
+	return selector_bad_arg(c, name, text);
+}

@@ -1,0 +1,321 @@
+/* The order of JSON values. */
+#include "common.h"
+
+static int
+compare(const char *a, const char *b)
+{
+	struct leaf_value va = value_of(a);
+	struct leaf_value vb = value_of(b);
+	int c, back;
+
+	assert_int_equal(collate_compare(&va, &vb, arena, &c), STATUS_OK);
+	assert_int_equal(collate_compare(&vb, &va, arena, &back), STATUS_OK);
+	if (c != -back)
+		fail_msg("%s against %s is %d, the other way round %d", a, b, c, back);
+	return c;
+}
+
+/* Each is less than the next, and so than all that follow. */
+static void
+assert_ascending(const char *const *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < count; j++) {
+			int c = compare(values[i], values[j]);
+
+			if (c != (i > j) - (i < j))
+				fail_msg("%s against %s is %d", values[i], values[j], c);
+		}
+	}
+}
+
+static void
+kinds_come_in_the_order_of_views(void **state)
+{
+	static const char *const values[] = {
+		"null",
+		"false",
+		"true",
+		"-1e300",
+		"-1",
+		"0",
+		"1",
+		"1.5",
+		"1e300",
+		"\"\"",
+		"\"a\"",
+		"\"b\"",
+		"[]",
+		"[null]",
+		"[1]",
+		"[1,1]",
+		"[2]",
+		"[[]]",
+		"[[1]]",
+		"[[1,2]]",
+		"[[1,2],0]",
+		"[[1,2],0,{}]",
+		"[[2]]",
+		"[{}]",
+		"{}",
+		"{\"a\":null}",
+		"{\"a\":1}",
+		"{\"a\":1,\"b\":1}",
+		"{\"a\":2}",
+		"{\"a\":[]}",
+		"{\"a\":{}}",
+		"{\"a\":{\"x\":1}}",
+		"{\"a\":{\"x\":1,\"y\":1}}",
+		"{\"a\":{\"x\":1,\"y\":1},\"b\":0}",
+		"{\"b\":0}",
+	};
+
+	(void)state;
+	assert_ascending(values, COUNT(values));
+}
+
+/* As people would have them: marks and capitals count only among what is otherwise the same. */
+static void
+strings_come_in_the_order_of_people(void **state)
+{
+	static const char *const values[] = {
+		"\"\"",        "\"_\"",       "\"-\"",  "\"@\"", "\"`\"",  "\"1\"",
+		"\"10\"",      "\"2\"",       "\"a\"",  "\"A\"", "\"aa\"", "\"ae\"",
+		"\"\\u00e6\"", "\"az\"",      "\"b\"",  "\"B\"", "\"ba\"", "\"bb\"",
+		"\"c\"",       "\"\\u010d\"", "\"cz\"", "\"d\"",
+	};
+
+	(void)state;
+	assert_ascending(values, COUNT(values));
+	/* Different, and equal in order: a control character does not count. */
+	assert_int_equal(compare("\"a\"", "\"a\\u0000\""), 0);
+	assert_int_equal(compare("{\"a\":1}", "{\"a\\u0000\":1}"), 0);
+	assert_int_equal(compare("{\"a\":1}", "{\"a\\u0000\":2}"), -1);
+}
+
+static void
+numbers_compare_exactly(void **state)
+{
+	static char digits[3][800];
+	const char *values[] = {
+		NULL,     /* -10^699 */
+		"-1e309", /* the greatest double that there is, as 1e400 is */
+		"-1e308",
+		"-18446744073709551617",
+		"-18446744073709551616",
+		"-9223372036854775809",
+		"-9223372036854775808",
+		"-9007199254740993",
+		"-9007199254740992.0",
+		"-9007199254740991",
+		"-0.5",
+		"0",
+		"5e-324",
+		"0.1",
+		"1",
+		"1.0000000000000002",
+		"2",
+		"9007199254740991",
+		"9007199254740992.0",
+		"9007199254740993",
+		"9223372036854775807",
+		"9223372036854775808.0",
+		"9223372036854775809",
+		"18446744073709551615",
+		"18446744073709551616",
+		"18446744073709551617",
+		"36893488147419103232.0",
+		"36893488147419103233",
+		"1e35", /* the double nearest to it, which is less */
+		"99999999999999999999999999999999999",
+		"100000000000000000000000000000000000000",
+		"1e300",
+		"1e308",
+		NULL, /* 10^650 */
+		NULL, /* 10^699 */
+	};
+
+	(void)state;
+	(void)snprintf(digits[0], sizeof(digits[0]), "-1%0699d", 0);
+	(void)snprintf(digits[1], sizeof(digits[1]), "1%0650d", 0);
+	(void)snprintf(digits[2], sizeof(digits[2]), "1%0699d", 0);
+	values[0] = digits[0];
+	values[33] = digits[1];
+	values[34] = digits[2];
+	assert_ascending(values, COUNT(values));
+	assert_int_equal(compare("1", "1.0"), 0);
+	assert_int_equal(compare("1.0", "1.00"), 0);
+	assert_int_equal(compare("100", "1e2"), 0);
+	assert_int_equal(compare("0", "-0"), 0);
+	assert_int_equal(compare("-0.0", "0"), 0);
+	assert_int_equal(compare("1e400", "1e999"), 0);
+	assert_int_equal(compare("18446744073709551616", "18446744073709551616.0"), 0);
+}
+
+static void
+same_is_more_than_equal(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} cases[] = {
+		{ "1", "1", true },
+		{ "1", "1.0", false },
+		{ "1.1", "1.10", true },
+		{ "100.0", "1e2", true },
+		{ "\"a\"", "\"a\"", true },
+		{ "\"a\"", "\"a\\u0000\"", false },
+		{ "{\"a\":1,\"b\":[1.0]}", "{\"b\":[1.00],\"a\":1}", true },
+		{ "{\"a\":1}", "{\"b\":1}", false },
+		{ "[1,2]", "[1]", false },
+		{ "[]", "{}", false },
+		{ "[]", "[]", true },
+		{ "true", "false", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct leaf_value a = value_of(cases[i].a);
+		struct leaf_value b = value_of(cases[i].b);
+		bool same;
+
+		assert_int_equal(collate_same(&a, &b, &same), STATUS_OK);
+		if (same != cases[i].same)
+			fail_msg("%s and %s", cases[i].a, cases[i].b);
+	}
+}
+
+/* [a long string and then `end`, `next`] */
+static struct leaf_value
+long_list(char end, int next)
+{
+	struct buf text = BUF_INIT(1 << 20);
+	struct leaf_value v;
+
+	buf_append_cstr(&text, "[\"");
+	for (int i = 0; i < 250000; i++)
+		buf_append_byte(&text, 'x');
+	buf_printf(&text, "%c\",%d]", end, next);
+	buf_append_byte(&text, '\0');
+	assert_int_equal(buf_status(&text), STATUS_OK);
+	v = value_of(text.ptr);
+	buf_release(&text);
+	assert_true(v.count > 2);
+	return v;
+}
+
+static int
+compare_long(char end_a, int next_a, char end_b, int next_b)
+{
+	struct leaf_value a = long_list(end_a, next_a);
+	struct leaf_value b = long_list(end_b, next_b);
+	int c;
+
+	assert_int_equal(collate_compare(&a, &b, arena, &c), STATUS_OK);
+	return c;
+}
+
+/* A string that is split over leaves is one string. */
+static void
+long_strings_are_put_together(void **state)
+{
+	(void)state;
+	assert_int_equal(compare_long('x', 1, 'x', 1), 0);
+	assert_int_equal(compare_long('x', 1, 'y', 0), -1);
+	assert_int_equal(compare_long('x', 2, 'x', 1), 1);
+}
+
+/* ---- Properties ---- */
+
+static struct rand_seq sequence = { 20 };
+
+static void
+append_random(struct buf *out, unsigned depth)
+{
+	static const char *const scalars[] = { "null",
+					       "true",
+					       "false",
+					       "0",
+					       "1",
+					       "-1",
+					       "1.0",
+					       "2.5",
+					       "1e2",
+					       "\"\"",
+					       "\"a\"",
+					       "\"A\"",
+					       "\"b\"",
+					       "\"\\u0000\"",
+					       "[]",
+					       "{}",
+					       "\"\\u00e4\"",
+					       "-0",
+					       "18446744073709551616",
+					       "1e20" };
+	static const char *const names[] = { "a", "b", "A", "a\\u0000", "" };
+	uint64_t what = rand_seq_below(&sequence, 8);
+	uint64_t n = rand_seq_below(&sequence, 3) + 1;
+
+	if (depth == 0 || what < 3) {
+		buf_append_cstr(out, scalars[rand_seq_below(&sequence, COUNT(scalars))]);
+		return;
+	}
+	buf_append_byte(out, what < 6 ? '[' : '{');
+	for (uint64_t i = 0; i < n; i++) {
+		if (i)
+			buf_append_byte(out, ',');
+		if (what >= 6)
+			buf_printf(out, "\"%s\":", names[rand_seq_below(&sequence, COUNT(names))]);
+		append_random(out, depth - 1);
+	}
+	buf_append_byte(out, what < 6 ? ']' : '}');
+}
+
+static void
+order_is_total(void **state)
+{
+	enum {
+		VALUES = 120
+	};
+	const char *values[VALUES];
+	static int order[VALUES][VALUES];
+
+	(void)state;
+	for (size_t i = 0; i < VALUES; i++) {
+		struct buf text = BUF_INIT(1 << 16);
+
+		append_random(&text, 3);
+		values[i] = arena_dup(arena, buf_str(&text)).ptr;
+		buf_release(&text);
+		assert_non_null(values[i]);
+	}
+	for (size_t i = 0; i < VALUES; i++) {
+		for (size_t j = 0; j < VALUES; j++)
+			order[i][j] = compare(values[i], values[j]);
+		assert_int_equal(order[i][i], 0);
+	}
+	for (size_t i = 0; i < VALUES; i++) {
+		for (size_t j = 0; j < VALUES; j++) {
+			for (size_t k = 0; k < VALUES; k++) {
+				if (order[i][j] <= 0 && order[j][k] <= 0 && order[i][k] > 0)
+					fail_msg("%s, %s, %s", values[i], values[j], values[k]);
+			}
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(kinds_come_in_the_order_of_views, setup, teardown),
+		cmocka_unit_test_setup_teardown(strings_come_in_the_order_of_people, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(numbers_compare_exactly, setup, teardown),
+		cmocka_unit_test_setup_teardown(same_is_more_than_equal, setup, teardown),
+		cmocka_unit_test_setup_teardown(long_strings_are_put_together, setup, teardown),
+		cmocka_unit_test_setup_teardown(order_is_total, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("collation", tests, NULL, NULL);
+}

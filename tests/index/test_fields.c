@@ -1,0 +1,101 @@
+/* Lists of fields: what of a document is shown. */
+#include "common.h"
+
+static const char *
+shown(const char *list, const char *json)
+{
+	static char text[4096];
+	struct selector_fields *fields;
+	struct selector_special specials[2];
+	struct selector_doc doc;
+	struct buf out = BUF_INIT(sizeof(text) - 1);
+	struct err err = { 0 };
+
+	doc_of(json, specials, &doc);
+	if (selector_fields_compile(str_from_cstr(list), arena, &fields, NULL, &err) != STATUS_OK)
+		fail_msg("%s: %s", list, err.text);
+	assert_non_null(fields);
+	assert_int_equal(selector_fields_write(fields, &doc, &out), STATUS_OK);
+	(void)snprintf(text, sizeof(text), "%.*s", (int)out.len, out.ptr);
+	buf_release(&out);
+	return text;
+}
+
+static void
+only_what_is_wanted_and_there_is_shown(void **state)
+{
+	const char *doc = "{\"a\":{\"x\":1,\"y\":[{\"z\":2},3]},\"b\":\"t\",\"a.x\":4,\"e\":{}}";
+
+	(void)state;
+	assert_string_equal(shown("[\"b\"]", doc), "{\"b\":\"t\"}");
+	assert_string_equal(shown("[\"_id\",\"b\",\"none\"]", doc),
+			    "{\"_id\":\"Doc\",\"b\":\"t\"}");
+	assert_string_equal(shown("[\"b\",\"_rev\"]", doc), "{\"_rev\":\"1-abc\",\"b\":\"t\"}");
+	assert_string_equal(shown("[\"a.x\"]", doc), "{\"a\":{\"x\":1}}");
+	assert_string_equal(shown("[\"a.y\",\"a.x\"]", doc),
+			    "{\"a\":{\"x\":1,\"y\":[{\"z\":2},3]}}");
+	assert_string_equal(shown("[\"a.x\",\"a\"]", doc), "{\"a\":{\"x\":1,\"y\":[{\"z\":2},3]}}");
+	assert_string_equal(shown("[\"a\\\\.x\"]", doc), "{\"a.x\":4}");
+	assert_string_equal(shown("[\"a.y.0.z\"]", doc), "{\"a\":{\"y\":{\"0\":{\"z\":2}}}}");
+	assert_string_equal(shown("[\"a.q\",\"b.q\"]", doc), "{}");
+	assert_string_equal(shown("[\"a.q\",\"b\"]", doc), "{\"b\":\"t\"}");
+	assert_string_equal(shown("[\"e\"]", doc), "{\"e\":{}}");
+	assert_string_equal(shown("[\"e.f\"]", doc), "{}");
+	assert_string_equal(shown("[\"e\"]", "{}"), "{}");
+}
+
+static void
+an_empty_list_is_everything(void **state)
+{
+	struct selector_fields *fields;
+
+	(void)state;
+	assert_int_equal(selector_fields_compile(STR("[]"), arena, &fields, NULL, NULL), STATUS_OK);
+	assert_null(fields);
+}
+
+static void
+what_is_no_list_is_refused(void **state)
+{
+	static const struct {
+		const char *text, *name, *reason;
+	} cases[] = {
+		{ "1", "invalid_fields", "Fields must be an array of strings, not: 1" },
+		{ "[\"a\",{}]", "invalid_field", "Invalid JSON for field spec: {}" },
+		{ "[\"a..b\"]", "invalid_field_name", "Invalid field name: a..b" },
+	};
+	struct selector_fields *fields;
+	struct buf text = BUF_INIT(1 << 20);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		enum selector_error error;
+		struct err err;
+
+		assert_int_equal(selector_fields_compile(str_from_cstr(cases[i].text), arena,
+							 &fields, &error, &err),
+				 STATUS_INVALID);
+		assert_string_equal(selector_error_name(error), cases[i].name);
+		assert_string_equal(err.text, cases[i].reason);
+	}
+	buf_append_cstr(&text, "[\"x\"");
+	for (int i = 0; i < SELECTOR_FIELDS; i++)
+		buf_printf(&text, ",\"f%d\"", i);
+	buf_append_byte(&text, ']');
+	assert_int_equal(selector_fields_compile(buf_str(&text), arena, &fields, NULL, NULL),
+			 STATUS_LIMIT);
+	buf_release(&text);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(only_what_is_wanted_and_there_is_shown, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(an_empty_list_is_everything, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_list_is_refused, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("lists of fields", tests, NULL, NULL);
+}
