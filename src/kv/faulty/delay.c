@@ -109,10 +109,8 @@ static void
 arm_watches(struct faulty_delayer *d, const struct faulty_tx *tx, uint64_t now_ns)
 {
 	for (struct faulty_future *f = d->first; f; f = f->later)
-		if (f->base.kind == KV_FUTURE_WATCH && f->tx == tx && is_disturbed(f)) {
+		if (f->base.kind == KV_FUTURE_WATCH && f->tx == tx && is_disturbed(f))
 			f->due_ns = now_ns + f->delay_ns;
-			wake(d);
-		}
 }
 
 static void

@@ -130,7 +130,6 @@ void faulty_close(struct kv_store *base);
 struct kv_store_stats faulty_store_stats(struct kv_store *base);
 enum status faulty_estimate_bytes(struct kv_store *base, struct str begin, struct str end,
 				  uint64_t *ret);
-enum status faulty_compact(struct kv_store *base, struct err *err);
 
 /* ---- The delayer: one thread and the answers that it will give ---- */
 
