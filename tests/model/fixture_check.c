@@ -19,6 +19,7 @@
 
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
+#include "model/revisioned/verify.h"
 
 enum {
 	LEAVES_MAX = 20000,
@@ -414,6 +415,24 @@ check_body(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 	fail_msg("%.*s: a body of what is no leaf", STR_ARG(id));
 }
 
+static void
+fail_found(const struct rev_finding *finding, void *arg)
+{
+	(void)arg;
+	print_error("%s: %s\n", rev_finding_name(finding->kind), finding->text);
+}
+
+/* The product's own check, which has to agree. */
+static void
+verify(struct check *c)
+{
+	struct rev_verify_options options = { .found = fail_found };
+	struct rev_verify_sum sum;
+
+	assert_int_equal(rev_verify_store(c->tx, &options, &sum, NULL), STATUS_OK);
+	assert_int_equal(sum.findings, 0);
+}
+
 void
 fixture_check(struct fixture *f)
 {
@@ -450,6 +469,7 @@ fixture_check(struct fixture *f)
 	assert_int_equal(info.doc_count, c.live_docs);
 	assert_int_equal(info.doc_del_count, c.deleted_docs);
 	assert_int_equal(rev_seq_cmp(&info.update_seq, &c.newest), 0);
+	verify(&c);
 	kv_tx_free(c.tx);
 	arena_reset(f->arena, mark);
 }

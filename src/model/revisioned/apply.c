@@ -151,6 +151,7 @@ rev_update_apply(struct rev_writer *w, const struct rev_update *u)
 	TRY(change_move(w, u, before, winner, branch_count));
 	TRY(entry_move(w, u->edit->id, before, winner));
 	w->changed = true;
-	w->last_order = u->order;
+	if (u->order > w->last_order) /* edits of losing branches come after others */
+		w->last_order = u->order;
 	return body_write(w, u);
 }

@@ -92,8 +92,8 @@ description_set(struct kv_tx *tx, const struct rev_db *db)
 	return kv_set(tx, buf_str(&key), buf_str(&value));
 }
 
-static enum status
-description_parse(struct str value, struct rev_db *ret)
+enum status
+rev_description_parse(struct str value, struct rev_db *ret)
 {
 	struct tuple_reader r = tuple_reader(value);
 	struct tuple_elem uuid;
@@ -133,7 +133,7 @@ description_get(struct kv_tx *tx, struct str name, struct rev_db *ret, struct er
 	TRY(kv_future_wait(f));
 	if (!kv_future_value(f, &value))
 		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
-	if (description_parse(value, ret) != STATUS_OK)
+	if (rev_description_parse(value, ret) != STATUS_OK)
 		return err_set(err, STATUS_CORRUPT,
 			       "The description of the database \"%.*s\" cannot be read.",
 			       STR_ARG(name));
@@ -350,6 +350,19 @@ rev_limit_set(struct kv_tx *tx, const struct rev_db *db, uint32_t limit, struct 
 	if (description.number != db->number) /* deleted, and made again under its name */
 		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
 	description.revs_limit = limit;
+	TRY(description_set(tx, &description));
+	return kv_touch_metadata_version(tx);
+}
+
+enum status
+rev_incarnation_raise(struct kv_tx *tx, struct str name, struct err *err)
+{
+	struct rev_db description;
+
+	TRY(description_get(tx, name, &description, err));
+	if (description.incarnation == UINT8_MAX)
+		return STATUS_OK;
+	description.incarnation++;
 	TRY(description_set(tx, &description));
 	return kv_touch_metadata_version(tx);
 }

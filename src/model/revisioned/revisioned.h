@@ -222,6 +222,20 @@ MUST_USE enum status rev_config_set(struct kv_tx *tx, const struct rev_db *db, s
 MUST_USE enum status rev_limit_set(struct kv_tx *tx, const struct rev_db *db, uint32_t limit,
 				   struct err *err);
 
+/*
+ * Raises the Incarnation of one database (seed 1), because its store goes on elsewhere: whatever is
+ * changed from now on gets a Sequence above all that anybody has seen. At 255 it stays there. Touches
+ * the metadata version. STATUS_NOT_FOUND.
+ */
+MUST_USE enum status rev_incarnation_raise(struct kv_tx *tx, struct str name, struct err *err);
+
+/*
+ * The same for every database of a store that nobody else uses, in as many transactions as it
+ * takes. `ret_count` (or NULL): how many there are.
+ */
+MUST_USE enum status rev_incarnations_raise(struct kv_store *store, uint64_t *ret_count,
+					    struct err *err);
+
 /* ---- Attachments ---- */
 
 enum rev_att_encoding {

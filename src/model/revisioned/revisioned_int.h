@@ -286,6 +286,9 @@ MUST_USE enum status rev_atts_settle(struct rev_writer *w);
 
 /* ---- Descriptions of databases (db.c, cache.c) ---- */
 
+/* Reads a stored description: everything but the name and the prefix. STATUS_CORRUPT. */
+MUST_USE enum status rev_description_parse(struct str value, struct rev_db *ret);
+
 /* Counted, with one reference. NULL when out of memory. `from` gives everything but the prefix. */
 struct rev_db *rev_db_new(const struct rev_db *from);
 
