@@ -1,5 +1,5 @@
 /*
- * The delayer. A list of futures, oldest first; the thread goes through it whenever one of the inner
+ * The delayer. A list of futures, those that are due soon first; the thread goes through it whenever one of the inner
  * futures is answered, one is due, or somebody has changed the list.
  *
  * The thread waits without the lock, on events inside inner futures. Whoever wants to free one of
@@ -19,7 +19,8 @@ struct faulty_delayer {
 	struct faulty_dice *dice;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	uint64_t refs; /* the store's, and one a watch */
+	uint64_t refs;    /* the store's, and one a watch */
+	uint64_t numbers; /* the last one given */
 	struct faulty_future *first;
 	struct faulty_future *last;
 	bool waiting; /* the thread is, without the lock */
@@ -29,17 +30,25 @@ struct faulty_delayer {
 
 /* ---- With the lock held ---- */
 
+/* Before those that are due later, so that answers overtake each other however late the thread is. */
 static void
 link_future(struct faulty_delayer *d, struct faulty_future *f)
 {
+	struct faulty_future *at = d->last;
+
+	while (at && f->due_ns && f->due_ns < at->due_ns)
+		at = at->earlier;
 	f->linked = true;
-	f->later = NULL;
-	f->earlier = d->last;
-	if (d->last)
-		d->last->later = f;
+	f->earlier = at;
+	f->later = at ? at->later : d->first;
+	if (f->earlier)
+		f->earlier->later = f;
 	else
 		d->first = f;
-	d->last = f;
+	if (f->later)
+		f->later->earlier = f;
+	else
+		d->last = f;
 }
 
 static void
@@ -109,8 +118,10 @@ static void
 arm_watches(struct faulty_delayer *d, const struct faulty_tx *tx, uint64_t now_ns)
 {
 	for (struct faulty_future *f = d->first; f; f = f->later)
-		if (f->base.kind == KV_FUTURE_WATCH && f->tx == tx && is_disturbed(f))
+		if (f->base.kind == KV_FUTURE_WATCH && f->tx == tx && is_disturbed(f)) {
 			f->due_ns = now_ns + f->delay_ns;
+			wake(d);
+		}
 }
 
 static void
@@ -162,10 +173,21 @@ settle_watch(struct faulty_future *f)
 						   : KV_FAULTY_WATCH_SPURIOUS);
 }
 
+static void
+count_overtaken(struct faulty_future *f)
+{
+	if (f->number < f->tx->newest_answered)
+		faulty_count(KV_FAULTY_REORDERED);
+	else
+		f->tx->newest_answered = f->number;
+}
+
 /* Puts status and answer in place; `f` is linked, or about to be completed without that. */
 static void
 settle(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
 {
+	if (f->base.kind != KV_FUTURE_WATCH)
+		count_overtaken(f);
 	switch (f->base.kind) {
 	case KV_FUTURE_VALUE:
 	case KV_FUTURE_RANGE:
@@ -181,21 +203,9 @@ settle(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
 }
 
 static void
-count_overtaking(const struct faulty_future *f)
-{
-	for (const struct faulty_future *e = f->earlier; e; e = e->earlier)
-		if (e->base.kind != KV_FUTURE_WATCH && e->tx == f->tx) {
-			faulty_count(KV_FAULTY_REORDERED);
-			return;
-		}
-}
-
-static void
 complete(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
 {
 	settle(d, f, now_ns);
-	if (f->base.kind != KV_FUTURE_WATCH)
-		count_overtaking(f);
 	unlink_future(d, f);
 	/* With the lock, so that who removes it finds it either linked or left alone for good. */
 	event_set(&f->base.event);
@@ -336,6 +346,7 @@ faulty_delayer_add(struct faulty_delayer *d, struct faulty_future *f)
 	uint64_t until_ns;
 
 	pthread_mutex_lock(&d->lock);
+	f->number = ++d->numbers;
 	if (is_ripe(f, now_ns, &until_ns)) {
 		settle(d, f, now_ns);
 		f->base.done = true;

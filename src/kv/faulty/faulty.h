@@ -32,7 +32,7 @@ enum kv_faulty_event {
 	KV_FAULTY_RETRY_LIMIT,        /* a transaction failed KV_RETRY_LIMIT times */
 	KV_FAULTY_READ_DELAYED,
 	KV_FAULTY_COMMIT_DELAYED,
-	KV_FAULTY_REORDERED, /* an answer that overtook one asked for before it */
+	KV_FAULTY_REORDERED, /* an answer after one that was asked for later */
 	KV_FAULTY_WATCH_LATE,
 	KV_FAULTY_WATCH_SPURIOUS,
 	KV_FAULTY_WATCH_LOST, /* completed with STATUS_UNAVAILABLE */

@@ -104,7 +104,8 @@ struct faulty_future {
 	uint64_t delay_ns; /* from the inner answer; of a disturbed watch from its commit */
 	uint64_t due_ns;   /* 0: that moment is still to come */
 
-	bool linked; /* the delayer has it */
+	uint64_t number; /* in the order in which they were asked for */
+	bool linked;     /* the delayer has it */
 	struct faulty_future *later;
 	struct faulty_future *earlier;
 	bool awaited;          /* the delayer is waiting for the inner future, without its lock */
@@ -121,6 +122,7 @@ struct faulty_tx {
 	bool after_unknown;
 	uint32_t reads_left; /* until the one that fails; 0: none will */
 	struct faulty_future *reads;
+	uint64_t newest_answered;    /* the number of; under the delayer's lock */
 	struct faulty_future commit; /* valid if used */
 };
 
@@ -130,6 +132,7 @@ void faulty_close(struct kv_store *base);
 struct kv_store_stats faulty_store_stats(struct kv_store *base);
 enum status faulty_estimate_bytes(struct kv_store *base, struct str begin, struct str end,
 				  uint64_t *ret);
+enum status faulty_compact(struct kv_store *base, struct err *err);
 
 /* ---- The delayer: one thread and the answers that it will give ---- */
 

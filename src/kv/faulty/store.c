@@ -172,6 +172,12 @@ faulty_estimate_bytes(struct kv_store *base, struct str begin, struct str end, u
 	return kv_estimate_bytes(((struct faulty_store *)base)->inner, begin, end, ret);
 }
 
+enum status
+faulty_compact(struct kv_store *base, struct err *err)
+{
+	return kv_compact(((struct faulty_store *)base)->inner, err);
+}
+
 struct kv_store *
 kv_faulty_inner(struct kv_store *store)
 {

@@ -484,6 +484,7 @@ const struct kv_engine kv_engine_faulty = {
 	.begin = faulty_begin,
 	.store_stats = faulty_store_stats,
 	.estimate_bytes = faulty_estimate_bytes,
+	.compact = faulty_compact,
 	.tx_free = faulty_tx_free,
 	.tx_reset = faulty_tx_reset,
 	.cancel = faulty_cancel,
