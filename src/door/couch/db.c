@@ -96,7 +96,12 @@ couch_db_info_write(struct kv_tx *tx, const struct rev_db *db, struct buf *out)
 	bytes = info.disk_bytes;
 	buf_append_cstr(out, "{\"db_name\":");
 	json_write_str(out, db->name);
-	buf_append_cstr(out, ",\"purge_seq\":\"0\",\"update_seq\":\"");
+	buf_append_cstr(out, ",\"purge_seq\":\"");
+	if (rev_seq_cmp(&info.purge_seq, &(struct rev_seq){ { 0 } }) == 0)
+		buf_append_byte(out, '0');
+	else
+		rev_seq_write(&info.purge_seq, out);
+	buf_append_cstr(out, "\",\"update_seq\":\"");
 	rev_seq_write(&info.update_seq, out);
 	buf_printf(out,
 		   "\",\"sizes\":{\"file\":%llu,\"external\":%llu,\"active\":%llu},\"props\":{},"

@@ -66,6 +66,12 @@ static const struct route db_routes[] = {
 	  "PUT,GET",
 	  { [COUCH_GET] = couch_revs_limit_get, [COUCH_PUT] = couch_revs_limit_put },
 	  2 },
+	{ "_purge", "POST", { [COUCH_POST] = couch_purge }, 2 },
+	{ "_purged_infos_limit",
+	  "GET,PUT",
+	  { [COUCH_GET] = couch_purged_infos_limit_get,
+	    [COUCH_PUT] = couch_purged_infos_limit_put },
+	  2 },
 	{ "_compact", "POST", { [COUCH_POST] = couch_compact }, 3 },
 	{ "_view_cleanup", "POST", { [COUCH_POST] = couch_compact }, 2 },
 };
@@ -92,11 +98,10 @@ static const struct not_offered not_offered_at_root[] = {
 };
 
 static const struct not_offered not_offered_in_db[] = {
-	{ "_find", false },      { "_explain", false },      { "_index", false },
-	{ "_purge", false },     { "_purged_infos", false }, { "_purged_infos_limit", false },
-	{ "_partition", false }, { "_shards", false },       { "_sync_shards", false },
-	{ "_time_seq", false },  { "_auto_purge", false },   { "_temp_view", true },
-	{ NULL, false },
+	{ "_find", false },         { "_explain", false },   { "_index", false },
+	{ "_purged_infos", false }, { "_partition", false }, { "_shards", false },
+	{ "_sync_shards", false },  { "_time_seq", false },  { "_auto_purge", false },
+	{ "_temp_view", true },     { NULL, false },
 };
 
 static const struct not_offered not_offered_in_design[] = {

@@ -58,7 +58,7 @@ branch_set_winner(struct rev_writer *w, const struct rev_update *u, const struct
 	return kv_set_versionstamped_value(w->tx, buf_str(&w->key), buf_str(&w->value), offset);
 }
 
-/* Moves the document's one entry in the changes index (seed 1). */
+/* Moves the document's one entry in the changes index (seed 1); with no winner, it goes. */
 static enum status
 change_move(struct rev_writer *w, const struct rev_update *u, const struct rev_row *before,
 	    const struct rev_row *winner, uint64_t branch_count)
@@ -71,6 +71,8 @@ change_move(struct rev_writer *w, const struct rev_update *u, const struct rev_r
 		TRY(rev_key_status(&w->key));
 		TRY(kv_clear(w->tx, buf_str(&w->key)));
 	}
+	if (!winner)
+		return STATUS_OK;
 	rev_stamp(u->order, stamp);
 	rev_key_space(&w->key, w->db, REV_SUBSPACE_CHANGES);
 	tuple_put_u64(&w->key, w->db->incarnation);
@@ -93,14 +95,15 @@ entry_move(struct rev_writer *w, struct str id, const struct rev_row *before,
 	   const struct rev_row *winner)
 {
 	bool was_live = before && !before->deleted;
+	bool is_live = winner && !winner->deleted;
 
-	w->docs_delta += (winner->deleted ? 0 : 1) - (was_live ? 1 : 0);
-	w->deleted_delta += (winner->deleted ? 1 : 0) - (before && before->deleted ? 1 : 0);
-	if (winner->deleted && !was_live)
+	w->docs_delta += is_live - was_live;
+	w->deleted_delta += (winner && winner->deleted) - (before && before->deleted);
+	if (!is_live && !was_live)
 		return STATUS_OK;
 	rev_key_named(&w->key, w->db, REV_SUBSPACE_ALL_DOCS, id);
 	TRY(rev_key_status(&w->key));
-	if (winner->deleted)
+	if (!is_live)
 		return kv_clear(w->tx, buf_str(&w->key));
 	if (was_live && rev_id_eq(before->rev, winner->rev))
 		return STATUS_OK;
@@ -154,4 +157,32 @@ rev_update_apply(struct rev_writer *w, const struct rev_update *u)
 	if (u->order > w->last_order) /* edits of losing branches come after others */
 		w->last_order = u->order;
 	return body_write(w, u);
+}
+
+enum status
+rev_update_purge(struct rev_writer *w, const struct rev_update *u)
+{
+	const struct rev_row *before = NULL, *winner = NULL;
+	uint64_t branch_count = 0;
+
+	for (size_t i = 0; i < u->count; i++) {
+		const struct rev_row *row = &u->rows[i];
+
+		if (row->winner)
+			before = row;
+		if (row->replaced) {
+			TRY(branch_clear(w, u->edit->id, row));
+			continue;
+		}
+		branch_count++;
+		if (!winner || rev_row_cmp(row, winner) > 0)
+			winner = row;
+	}
+	if (winner)
+		TRY(branch_set_winner(w, u, winner, branch_count));
+	TRY(change_move(w, u, before, winner, branch_count));
+	TRY(entry_move(w, u->edit->id, before, winner));
+	w->changed = true;
+	w->last_order = u->order;
+	return STATUS_OK;
 }

@@ -22,6 +22,7 @@
  *     (P, CONFIG, name)           → value
  *     (P, STATS, name)            → little-endian counter, changed by atomic addition
  *     (P, STATS, "changed")       → Versionstamp of the newest change: what feeds watch
+ *     (P, STATS, "purged")        → the Sequence of the newest purge
  *
  * The winner is always the last key of its document in REVISIONS, and only its value carries the
  * Sequence. CHANGES carries the winner's deleted flag, whichever branch was edited.
@@ -200,7 +201,9 @@ MUST_USE enum status rev_db_list(struct kv_tx *tx, const struct rev_name_range *
 struct rev_db_info {
 	uint64_t doc_count; /* whose winner is not deleted */
 	uint64_t doc_del_count;
-	struct rev_seq update_seq; /* of the newest change; the beginning in an empty database */
+	/* Of the newest change or purge; the beginning in an empty database. Never goes back. */
+	struct rev_seq update_seq;
+	struct rev_seq purge_seq; /* of the newest purge; the beginning where there was none */
 	uint64_t disk_bytes;       /* the engine's estimate of what the database takes */
 };
 
@@ -329,6 +332,37 @@ struct rev_result {
 MUST_USE enum status rev_write(struct kv_tx *tx, const struct rev_db *db,
 			       const struct rev_edit *edits, size_t count, size_t first,
 			       struct arena *arena, struct rev_result *ret_results,
+			       struct err *err);
+
+/* ---- Purging ---- */
+
+enum {
+	REV_PURGE_DOCS = 100, /* in one transaction */
+};
+
+struct rev_purge_query {
+	struct str id;
+	const struct rev_id *revs;
+	size_t count;
+};
+
+struct rev_purge_result {
+	struct rev_id *revs; /* that were leaves and are gone, in the query's order; borrowed hashes */
+	size_t count;
+};
+
+/*
+ * Takes leaves out of documents as if they had never been, with what only they know of their
+ * history: no tombstone tells, and no replication. What is no leaf is passed over. Of the branches
+ * that remain the best becomes the winner, under a new Sequence, so that feeds and indexes see the
+ * change; a document without any branch left is gone from every subspace.
+ *
+ * Ids must be distinct, at most REV_PURGE_DOCS of them (STATUS_INVALID). Two round trips, the second
+ * only for attachments.
+ */
+MUST_USE enum status rev_purge(struct kv_tx *tx, const struct rev_db *db,
+			       const struct rev_purge_query *queries, size_t count,
+			       struct arena *arena, struct rev_purge_result *ret_results,
 			       struct err *err);
 
 /* ---- Reading a document ---- */

@@ -161,10 +161,15 @@ MUST_USE enum status rev_body_read(struct kv_tx *tx, struct buf *key, struct are
 #define REV_STAT_DOCS    STR("doc_count")
 #define REV_STAT_DELETED STR("doc_del_count")
 #define REV_STAT_CHANGED STR("changed")
+#define REV_STAT_PURGED  STR("purged")
 
 /* Adds to a counter; nothing for 0. */
 MUST_USE enum status rev_stat_add(struct kv_tx *tx, const struct rev_db *db, struct str name,
 				  int64_t delta, struct buf *key);
+
+/* Remembers the Sequence of the newest purge, so that no Sequence ever goes back. */
+MUST_USE enum status rev_stat_purged(struct kv_tx *tx, const struct rev_db *db, uint16_t order,
+				     struct buf *key);
 
 /* Leaves a new value under the watched key. */
 MUST_USE enum status rev_stat_changed(struct kv_tx *tx, const struct rev_db *db, uint16_t order,
@@ -206,6 +211,15 @@ struct rev_update {
  * moves the winner's belongings: the Sequence, the change, the entry in ALL_DOCS, the counts.
  */
 MUST_USE enum status rev_update_apply(struct rev_writer *w, const struct rev_update *u);
+
+/*
+ * Clears the rows that are `replaced`, all of the document's rows being there, and leaves its
+ * belongings to the best of the others, under a new Sequence; with no other, nothing is left.
+ */
+MUST_USE enum status rev_update_purge(struct rev_writer *w, const struct rev_update *u);
+
+/* At the end of a batch: attachments, counters, and the watched key if anything has changed. */
+MUST_USE enum status rev_writer_finish(struct rev_writer *w);
 
 /* ---- Attachments (att.c) ---- */
 

@@ -27,6 +27,32 @@ rev_stat_changed(struct kv_tx *tx, const struct rev_db *db, uint16_t order, stru
 }
 
 enum status
+rev_stat_purged(struct kv_tx *tx, const struct rev_db *db, uint16_t order, struct buf *key)
+{
+	uint8_t value[REV_SEQUENCE_BYTES] = { db->incarnation };
+
+	rev_stamp(order, value + 1);
+	rev_key_named(key, db, REV_SUBSPACE_STATS, REV_STAT_PURGED);
+	TRY(rev_key_status(key));
+	return kv_set_versionstamped_value(tx, buf_str(key), str_of(value, sizeof(value)), 1);
+}
+
+static enum status
+purged_wait(struct kv_future *f, struct rev_seq *ret)
+{
+	struct str value;
+
+	*ret = (struct rev_seq){ { 0 } };
+	TRY(kv_future_wait(f));
+	if (!kv_future_value(f, &value))
+		return STATUS_OK;
+	if (value.len != sizeof(ret->bytes))
+		return STATUS_CORRUPT;
+	memcpy(ret->bytes, value.ptr, sizeof(ret->bytes));
+	return STATUS_OK;
+}
+
+enum status
 rev_db_watch_key(const struct rev_db *db, struct arena *arena, struct str *ret)
 {
 	AUTO(buf_release) struct buf key = REV_KEY_INIT;
@@ -86,7 +112,7 @@ rev_db_info(struct kv_tx *tx, const struct rev_db *db, struct rev_db_info *ret)
 	AUTO(buf_release) struct buf key = REV_KEY_INIT;
 	AUTO(buf_release) struct buf end = REV_KEY_INIT;
 	struct kv_range_options newest = { .limit = 1, .reverse = true, .mode = KV_SNAPSHOT };
-	struct kv_future *docs, *deleted, *changes;
+	struct kv_future *docs, *deleted, *changes, *purged;
 	struct rev_db_info info = { 0 };
 	size_t prefix_len;
 
@@ -96,6 +122,9 @@ rev_db_info(struct kv_tx *tx, const struct rev_db *db, struct rev_db_info *ret)
 	rev_key_named(&key, db, REV_SUBSPACE_STATS, REV_STAT_DELETED);
 	TRY(rev_key_status(&key));
 	deleted = kv_get(tx, buf_str(&key), KV_SNAPSHOT);
+	rev_key_named(&key, db, REV_SUBSPACE_STATS, REV_STAT_PURGED);
+	TRY(rev_key_status(&key));
+	purged = kv_get(tx, buf_str(&key), KV_SNAPSHOT);
 	rev_key_space(&key, db, REV_SUBSPACE_CHANGES);
 	buf_append_str(&end, buf_str(&key));
 	buf_append_byte(&end, REV_KEY_LAST);
@@ -107,6 +136,10 @@ rev_db_info(struct kv_tx *tx, const struct rev_db *db, struct rev_db_info *ret)
 	TRY(counter_wait(docs, &info.doc_count));
 	TRY(counter_wait(deleted, &info.doc_del_count));
 	TRY(newest_wait(changes, prefix_len, &info.update_seq));
+	TRY(purged_wait(purged, &info.purge_seq));
+	/* The newest change may be one that was purged. */
+	if (rev_seq_cmp(&info.purge_seq, &info.update_seq) > 0)
+		info.update_seq = info.purge_seq;
 
 	buf_clear(&end);
 	TRY(tuple_prefix_end(db->prefix, &end));

@@ -242,7 +242,27 @@ check_counter(struct verify *v, struct str name, uint64_t count)
 	return status;
 }
 
-/* The key that feeds watch has the versionstamp of the newest change. */
+/* The Sequence of the newest purge, which moves the watched key as a change does. */
+static enum status
+check_purged(struct verify *v)
+{
+	struct kv_future *f = NULL;
+	struct str value = { 0 };
+	enum status status = stat_get(v, REV_STAT_PURGED, &f, &value);
+	struct rev_seq seq;
+
+	if (status == STATUS_OK && value.len == sizeof(seq.bytes)) {
+		memcpy(seq.bytes, value.ptr, sizeof(seq.bytes));
+		if (rev_seq_cmp(&seq, &v->newest) > 0)
+			v->newest = seq;
+	} else if (status == STATUS_OK && value.ptr) {
+		verify_found(v, REV_FINDING_VALUE, buf_str(&v->key), "not a Sequence");
+	}
+	kv_future_free(f);
+	return status;
+}
+
+/* The key that feeds watch has the versionstamp of the newest change or purge. */
 static enum status
 check_changed(struct verify *v)
 {
@@ -265,11 +285,13 @@ check_stats(struct verify *v)
 {
 	static const struct str names[] = { { "doc_count", 9 },
 					    { "doc_del_count", 13 },
-					    { "changed", 7 } };
+					    { "changed", 7 },
+					    { "purged", 6 } };
 	AUTO(verify_cursor_close) struct verify_cursor c = { .done = true };
 
 	TRY(check_counter(v, REV_STAT_DOCS, v->live));
 	TRY(check_counter(v, REV_STAT_DELETED, v->deleted));
+	TRY(check_purged(v));
 	TRY(check_changed(v));
 	TRY(verify_cursor_open(v, &c, REV_SUBSPACE_STATS));
 	while (!c.done) {

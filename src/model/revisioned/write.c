@@ -663,6 +663,12 @@ batch_run(struct rev_writer *w, const struct rev_edit *edits, size_t count, size
 				left++;
 		}
 	}
+	return rev_writer_finish(w);
+}
+
+enum status
+rev_writer_finish(struct rev_writer *w)
+{
 	TRY(rev_atts_settle(w));
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DOCS, w->docs_delta, &w->key));
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DELETED, w->deleted_delta, &w->key));

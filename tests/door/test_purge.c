@@ -1,0 +1,146 @@
+/* _purge and what goes with it, over HTTP. */
+#include "common.h"
+
+static const char *
+put(const char *target, const char *body)
+{
+	door_expect(d, "PUT", target, body, 201, "\"ok\":true");
+	return door_member(d, "rev");
+}
+
+static void
+purged_document_is_gone_from_everything(void **state)
+{
+	const char *rev;
+	char seq[64];
+
+	(void)state;
+	door_create(d, "purge");
+	door_expect(d, "GET", "/purge", NULL, 200, "\"purge_seq\":\"0\"");
+	rev = put("/purge/a", "{\"x\":1}");
+	put("/purge/b", "{}");
+	rev = put(format("/purge/a?rev=%s", rev), "{\"x\":2}");
+	door_expect(d, "GET", "/purge", NULL, 200, "\"doc_count\":2");
+	(void)snprintf(seq, sizeof(seq), "%s", door_member(d, "update_seq"));
+	door_expect_body(d, "POST", "/purge/_purge", format("{\"a\":[\"%s\"]}", rev), 201,
+			 format("{\"purge_seq\":null,\"purged\":{\"a\":[\"%s\"]}}", rev));
+	door_expect(d, "GET", "/purge/a", NULL, 404, "missing");
+	door_expect(d, "GET", format("/purge/a?rev=%s", rev), NULL, 404, "missing");
+	door_expect(d, "GET", "/purge/_all_docs", NULL, 200, "\"total_rows\":1");
+	door_expect(d, "GET", "/purge/_changes", NULL, 200, "\"id\":\"b\"");
+	door_has_not(d, "\"id\":\"a\"");
+	door_expect(d, "GET", "/purge", NULL, 200, "\"doc_count\":1");
+	assert_true(strcmp(door_member(d, "update_seq"), seq) > 0);
+	assert_string_equal(door_member(d, "update_seq"), door_member(d, "purge_seq"));
+	door_expect(d, "GET", format("/purge/_changes?since=%s", door_member(d, "update_seq")),
+		    NULL, 200, "\"results\":[\n\n]");
+}
+
+static void
+purging_the_winner_shows_the_next_branch(void **state)
+{
+	(void)state;
+	door_expect(d, "POST", "/purge/_bulk_docs",
+		    "{\"new_edits\":false,\"docs\":[{\"_id\":\"two\",\"_rev\":\"1-x\",\"n\":1},"
+		    "{\"_id\":\"two\",\"_rev\":\"1-y\",\"n\":2}]}",
+		    201, "[]");
+	door_expect_body(
+		d, "POST", "/purge/_purge",
+		"{\"two\":[\"1-y\",\"1-z\",\"1-y\"],\"none\":[\"1-a\"],\"two\":[\"1-z\"]}", 201,
+		"{\"purge_seq\":null,\"purged\":{\"two\":[\"1-y\"],\"none\":[],\"two\":[]}}");
+	door_expect(d, "GET", "/purge/two?conflicts=true", NULL, 200, "\"_rev\":\"1-x\"");
+	door_has_not(d, "_conflicts");
+	door_expect(d, "GET", "/purge/_changes?descending=true&limit=1", NULL, 200,
+		    "\"rev\":\"1-x\"");
+}
+
+static void
+hundreds_of_documents_are_purged(void **state)
+{
+	struct buf docs = BUF_INIT(1 << 20);
+	struct buf purge = BUF_INIT(1 << 20);
+
+	(void)state;
+	door_create(d, "many");
+	buf_append_cstr(&docs, "{\"new_edits\":false,\"docs\":[");
+	for (int i = 0; i < 250; i++) {
+		buf_printf(&docs, "%s{\"_id\":\"%d\",\"_rev\":\"1-a\"}", i ? "," : "", i);
+		buf_printf(&purge, "%s\"%d\":[\"1-a\"]", i ? "," : "{", i);
+	}
+	buf_append(&docs, "]}", 3);
+	buf_append(&purge, "}", 2);
+	door_expect(d, "POST", "/many/_bulk_docs", docs.ptr, 201, "[]");
+	door_expect(d, "POST", "/many/_purge", purge.ptr, 201, "\"249\":[\"1-a\"]}}");
+	door_expect(d, "GET", "/many", NULL, 200, "\"doc_count\":0");
+	door_expect(d, "GET", "/many/_changes", NULL, 200, "\"results\":[\n\n]");
+	buf_release(&docs);
+	buf_release(&purge);
+}
+
+static void
+requests_that_make_no_sense_are_400(void **state)
+{
+	(void)state;
+	door_expect_body(d, "POST", "/purge/_purge", "{}", 201,
+			 "{\"purge_seq\":null,\"purged\":{}}");
+	door_expect(d, "POST", "/purge/_purge", "[]", 400, "bad_request");
+	door_expect(d, "POST", "/purge/_purge", "{\"a\":\"1-a\"}", 400,
+		    "Invalid list of revisions");
+	door_expect(d, "POST", "/purge/_purge", "{\"a\":[\"spam\"]}", 400, "Invalid rev format");
+	door_expect(d, "POST", "/purge/_purge", "{\"a\":[1]}", 400, "Invalid rev format");
+	door_expect(d, "POST", "/none/_purge", "{}", 404, "Database does not exist.");
+	door_expect(d, "GET", "/purge/_purge", NULL, 405, "Only POST allowed");
+	assert_int_equal(
+		door_request(d, "POST", "/purge/_purge", "Content-Type: text/plain\r\n", "{}")
+			->status,
+		415);
+}
+
+static void
+limit_of_purged_infos_is_kept(void **state)
+{
+	(void)state;
+	door_expect_body(d, "GET", "/purge/_purged_infos_limit", NULL, 200, "1000");
+	door_expect_body(d, "PUT", "/purge/_purged_infos_limit", "20", 200, "{\"ok\":true}");
+	door_expect_body(d, "GET", "/purge/_purged_infos_limit", NULL, 200, "20");
+	door_expect(d, "PUT", "/purge/_purged_infos_limit", "0", 400,
+		    "`purged_infos_limit` must be positive integer");
+	door_expect(d, "PUT", "/purge/_purged_infos_limit", "\"1\"", 400, "positive integer");
+	door_expect(d, "GET", "/none/_purged_infos_limit", NULL, 404, "Database does not exist.");
+	door_expect(d, "POST", "/purge/_purged_infos_limit", "1", 405, "Only GET,PUT allowed");
+}
+
+static void
+only_server_admins_purge(void **state)
+{
+	struct door *other = door_start(true);
+
+	(void)state;
+	assert_int_equal(
+		door_request(other, "PUT", "/db", "Authorization: Basic YWRtaW46c2VjcmV0\r\n", NULL)
+			->status,
+		201);
+	assert_int_equal(door_request(other, "POST", "/db/_purge", NULL, "{}")->status, 401);
+	assert_int_equal(door_request(other, "GET", "/db/_purged_infos_limit", NULL, NULL)->status,
+			 401);
+	assert_int_equal(door_request(other, "POST", "/db/_purge",
+				      "Authorization: Basic YWRtaW46c2VjcmV0\r\n", "{}")
+				 ->status,
+			 201);
+	door_stop(other);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(purged_document_is_gone_from_everything),
+		cmocka_unit_test(purging_the_winner_shows_the_next_branch),
+		cmocka_unit_test(hundreds_of_documents_are_purged),
+		cmocka_unit_test(requests_that_make_no_sense_are_400),
+		cmocka_unit_test(limit_of_purged_infos_is_kept),
+		cmocka_unit_test(only_server_admins_purge),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
