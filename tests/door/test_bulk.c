@@ -77,8 +77,8 @@ replicated_bulk_docs_answers_errors_alone(void **state)
 			 "\"_attachments\":{\"f\":{\"stub\":true,\"revpos\":1}}},"
 			 "{\"_id\":\"y\",\"_rev\":\"1-y\"}]}",
 			 201,
-			 "[{\"id\":\"z\",\"rev\":\"1-z\",\"error\":\"not_implemented\",\"reason\":"
-			 "\"Attachments are not supported by this server.\"}]");
+			 "[{\"id\":\"z\",\"rev\":\"1-z\",\"error\":\"missing_stub\",\"reason\":"
+			 "\"Invalid attachment stub in z for f\"}]");
 	door_expect(d, "GET", "/errors/y", NULL, 200, "1-y");
 	door_expect(d, "GET", "/errors/z", NULL, 404, "missing");
 }

@@ -228,26 +228,6 @@ special_members_are_checked(void **state)
 }
 
 static void
-attachments_are_refused_rather_than_dropped(void **state)
-{
-	(void)state;
-	door_create(d, "atts");
-	door_expect(d, "PUT", "/atts/a", "{\"_attachments\":{}}", 201, "ok");
-	door_expect_body(
-		d, "PUT", "/atts/b", "{\"_attachments\":{\"x\":{\"data\":\"YQ==\"}}}", 501,
-		"{\"error\":\"not_implemented\",\"reason\":\"Attachments are not supported "
-		"by this server.\"}");
-	door_expect(d, "GET", "/atts/a/file.txt", NULL, 501, "not_implemented");
-	door_request(d, "PUT", "/atts/c", "Content-Type: multipart/related; boundary=x\r\n", "x");
-	assert_int_equal(d->last.status, 501);
-	door_expect(d, "POST", "/atts/_bulk_docs",
-		    "{\"docs\":[{\"_id\":\"d\",\"_attachments\":{\"x\":{\"stub\":true}}},"
-		    "{\"_id\":\"e\"}]}",
-		    201, "[{\"id\":\"d\",\"error\":\"not_implemented\"");
-	door_has(d, "{\"ok\":true,\"id\":\"e\"");
-}
-
-static void
 ids_travel_escaped(void **state)
 {
 	(void)state;
@@ -498,7 +478,6 @@ main(void)
 		cmocka_unit_test(if_match_names_the_revision),
 		cmocka_unit_test(delete_of_what_is_not_there_is_404),
 		cmocka_unit_test(special_members_are_checked),
-		cmocka_unit_test(attachments_are_refused_rather_than_dropped),
 		cmocka_unit_test(ids_travel_escaped),
 		cmocka_unit_test(post_makes_an_id_if_there_is_none),
 		cmocka_unit_test(replicated_put_keeps_its_revision),

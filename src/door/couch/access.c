@@ -146,6 +146,28 @@ couch_db_precheck(struct couch_req *r)
 	return kv_run_read(r->couch->config.store, precheck, r, &r->fail.err);
 }
 
+enum status
+couch_db_ensure(struct couch_req *r)
+{
+	if (r->db)
+		return STATUS_OK;
+	return kv_run_read(r->couch->config.store, precheck, r, &r->fail.err);
+}
+
+enum status
+couch_design_check(struct couch_req *r, struct kv_tx *tx, struct str id)
+{
+	bool admin;
+
+	if (!couch_is_design(id))
+		return STATUS_OK;
+	TRY(couch_db_is_admin(r, tx, &admin));
+	if (admin)
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
+			      "You are not a db or server admin.");
+}
+
 /* ---- GET and PUT /{db}/_security ---- */
 
 struct security_call {

@@ -14,6 +14,7 @@ struct listing {
 	struct couch_view_args args;
 	enum space space;
 	bool any_row;
+	unsigned flags;  /* of documents: their attachments */
 	struct buf last; /* the id to go on after */
 };
 
@@ -39,7 +40,7 @@ run_step(struct listing *l, step *fn, void *arg)
 		}
 		TRY(couch_snapshot_renew(&l->snapshot, status));
 		arena_reset(l->r->arena, mark);
-		l->stream.out.len = out;
+		couch_stream_cut(&l->stream, out);
 		l->any_row = any_row;
 	}
 }
@@ -62,7 +63,8 @@ write_doc(struct listing *l, struct str id, const struct rev_id *rev)
 	struct buf *out = &l->stream.out;
 	struct rev_tree tree;
 	struct rev_doc doc;
-	struct couch_doc_out d = { .id = id, .doc = &doc };
+	struct couch_doc_opts opts = { .flags = l->flags, .holes = &l->stream.holes };
+	struct couch_doc_out d = { .id = id, .doc = &doc, .opts = &opts };
 	uint64_t n;
 
 	buf_append_cstr(out, ",\"doc\":");
@@ -74,8 +76,8 @@ write_doc(struct listing *l, struct str id, const struct rev_id *rev)
 	}
 	if (l->args.conflicts) {
 		TRY(rev_tree_read(tx, r->db, id, r->arena, &tree));
-		return couch_leaf_write(r, tx, id, &tree, &tree.branches[0], COUCH_DOC_CONFLICTS,
-					out);
+		opts.flags |= COUCH_DOC_CONFLICTS;
+		return couch_leaf_write(r, tx, id, &tree, &tree.branches[0], &opts, out);
 	}
 	TRY(rev_doc_read_leaf(tx, r->db, id, *rev, false, r->arena, &doc));
 	return couch_doc_write(&d, out);
@@ -141,7 +143,7 @@ send_page(struct listing *l, struct rev_entry_page *page, size_t *ret_sent)
 
 		arena_reset(l->r->arena, mark);
 		if (status != STATUS_OK) {
-			l->stream.out.len = out;
+			couch_stream_cut(&l->stream, out);
 			l->any_row = any_row;
 			return status;
 		}
@@ -414,7 +416,9 @@ static void
 listing_init(struct listing *l, struct couch_req *r)
 {
 	*l = (struct listing){ .r = r, .space = space_of(r->parts[1]) };
+	l->flags = couch_doc_flags(r) & (COUCH_DOC_ATTS | COUCH_DOC_ATT_ENCODING);
 	couch_stream_init(&l->stream, r);
+	l->stream.snapshot = &l->snapshot;
 	couch_view_args_init(&l->args);
 	buf_init(&l->last, REV_DOC_ID_BYTES);
 }

@@ -5,14 +5,16 @@
  * them, and the later one sees the earlier one committed.
  */
 #include "base/wait.h"
-#include "door/couch/couch_int.h"
+#include "door/couch/att.h"
 
 struct entry {
 	struct couch_doc doc;
 	struct str id;
 	struct couch_fail *fail; /* why it is not written; NULL so far */
+	bool refused;            /* before anything was tried */
 	enum status status;
 	struct rev_id rev;
+	bool idle; /* it was there already: its uploads are not needed */
 };
 
 struct bulk {
@@ -22,6 +24,8 @@ struct bulk {
 	size_t count;
 	struct buf out;
 	bool any_row;
+	struct couch_uploads uploads;
+	bool any_refused;
 
 	/* The transaction under way. */
 	size_t begin;
@@ -46,6 +50,16 @@ entry_refuse(struct couch_req *r, struct entry *e, enum couch_error error, const
 	if (!e->fail)
 		return STATUS_LIMIT;
 	e->status = couch_fail_set(e->fail, error, "%s", reason);
+	return STATUS_OK;
+}
+
+static enum status
+entry_missing_stub(struct couch_req *r, struct entry *e, struct str name)
+{
+	e->fail = arena_zalloc(r->arena, sizeof(*e->fail));
+	if (!e->fail)
+		return STATUS_LIMIT;
+	e->status = couch_missing_stub(e->id, name, e->fail);
 	return STATUS_OK;
 }
 
@@ -159,8 +173,13 @@ check_entries(struct bulk *b)
 				return STATUS_LIMIT;
 		}
 		e->rev = e->doc.rev;
-		if (e->doc.has_attachments)
-			TRY(entry_refuse(r, e, COUCH_ERROR_NOT_IMPLEMENTED, COUCH_NO_ATTACHMENTS));
+		if (e->doc.atts_count && couch_is_local(e->id)) {
+			TRY(entry_refuse(r, e, COUCH_ERROR_BAD_REQUEST,
+					 "_local documents do not accept attachments."));
+			e->refused = true;
+		} else {
+			TRY(couch_atts_load(&b->uploads, &e->doc, NULL));
+		}
 	}
 	return STATUS_OK;
 }
@@ -215,7 +234,7 @@ bulk_body(struct kv_tx *tx, void *arg)
 	for (size_t i = b->begin; i < b->end; i++) {
 		struct entry *e = &b->entries[i];
 
-		if (e->doc.has_attachments)
+		if (e->refused)
 			continue;
 		e->status = STATUS_OK;
 		e->fail = NULL;
@@ -241,6 +260,9 @@ bulk_body(struct kv_tx *tx, void *arg)
 		of_edit[i]->status = results[i].status;
 		if (results[i].status == STATUS_OK)
 			of_edit[i]->rev = results[i].rev;
+		of_edit[i]->idle = results[i].unchanged;
+		if (results[i].status == STATUS_ATT_MISSING)
+			TRY(entry_missing_stub(r, of_edit[i], results[i].att));
 	}
 	return STATUS_OK;
 }
@@ -301,8 +323,12 @@ write_range(struct bulk *b, size_t begin, size_t end)
 		b->entries[begin].status = status;
 	else if (status != STATUS_OK)
 		return status;
-	for (size_t i = begin; i < end; i++)
-		write_result(b, &b->entries[i]);
+	for (size_t i = begin; i < end; i++) {
+		const struct entry *e = &b->entries[i];
+
+		b->any_refused = b->any_refused || e->status != STATUS_OK || e->idle;
+		write_result(b, e);
+	}
 	arena_reset(r->arena, b->mark);
 	return buf_status(&b->out);
 }
@@ -313,6 +339,8 @@ estimate_bytes(const struct entry *e)
 {
 	size_t bytes = ENTRY_BYTES + 8 * e->id.len + 40 * e->doc.history_count;
 
+	for (size_t i = 0; e->doc.att_edits && i < e->doc.atts_count; i++)
+		bytes += ENTRY_BYTES + e->doc.att_edits[i].data.len;
 	for (size_t i = 0; i < e->doc.doc.count; i++)
 		bytes += 3 * (PAIR_BYTES + e->id.len + e->doc.doc.leaves[i].key.len) +
 			 e->doc.doc.leaves[i].value.len;
@@ -371,7 +399,7 @@ write_all(struct bulk *b)
 		begin = end;
 	}
 	buf_append_byte(&b->out, ']');
-	return couch_reply(b->r, 201, &b->out);
+	return buf_status(&b->out);
 }
 
 static enum status
@@ -380,29 +408,42 @@ check_db(struct kv_tx *tx, void *arg)
 	return couch_db_open(arg, tx, COUCH_ACCESS_MEMBER);
 }
 
-enum status
-couch_bulk_docs(struct couch_req *r)
+static enum status
+serve(struct bulk *b)
 {
-	struct bulk b = { .r = r, .new_edits = true };
+	struct couch_req *r = b->r;
 	struct str body;
 	enum status status;
 
 	TRY(couch_require_json(r));
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
-	status = read_request(&b, body);
+	status = read_request(b, body);
 	if (status == STATUS_OK)
-		status = check_entries(&b);
+		status = check_entries(b);
 	if (status == STATUS_LIMIT && r->fail.err.status != STATUS_LIMIT)
 		return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
 				      "the request entity is too large");
 	if (status != STATUS_OK)
 		return status;
 	/* An empty list still is about a database that has to be there. */
-	if (b.count == 0)
+	if (b->count == 0)
 		TRY(kv_run_read(r->couch->config.store, check_db, r, &r->fail.err));
+	TRY(write_all(b));
+	b->uploads.taken = !b->any_refused;
+	return couch_reply(r, 201, &b->out);
+}
+
+enum status
+couch_bulk_docs(struct couch_req *r)
+{
+	struct bulk b = { .r = r, .new_edits = true };
+	enum status status;
+
 	buf_init(&b.out, COUCH_ANSWER_BYTES);
-	status = write_all(&b);
+	couch_uploads_init(&b.uploads, r);
+	status = serve(&b);
+	couch_uploads_release(&b.uploads);
 	buf_release(&b.out);
 	return status;
 }

@@ -20,7 +20,8 @@ struct feed {
 	uint64_t looked;   /* changes since the feed began */
 	bool renewed;      /* they were not all of one snapshot */
 	bool any_row;
-	uint64_t db; /* the number of the database that it began with */
+	uint64_t db;    /* the number of the database that it began with */
+	unsigned flags; /* of documents: their attachments */
 };
 
 enum {
@@ -74,14 +75,15 @@ write_doc(struct feed *f, const struct rev_change *c, struct rev_tree *tree, str
 {
 	struct couch_req *r = f->r;
 	const struct rev_branch winner = { .rev = c->rev, .deleted = c->deleted, .winner = true };
+	struct couch_doc_opts opts = { .flags = f->flags, .holes = &f->stream.holes };
 
 	buf_append_cstr(out, ",\"doc\":");
 	if (!f->args.conflicts || c->branch_count <= 1)
-		return couch_leaf_write(r, f->snapshot.tx, c->id, NULL, &winner, 0, out);
+		return couch_leaf_write(r, f->snapshot.tx, c->id, NULL, &winner, &opts, out);
 	if (tree->count == 0)
 		TRY(rev_tree_read(f->snapshot.tx, r->db, c->id, r->arena, tree));
-	return couch_leaf_write(r, f->snapshot.tx, c->id, tree, &tree->branches[0],
-				COUCH_DOC_CONFLICTS, out);
+	opts.flags |= COUCH_DOC_CONFLICTS;
+	return couch_leaf_write(r, f->snapshot.tx, c->id, tree, &tree->branches[0], &opts, out);
 }
 
 static enum status
@@ -131,7 +133,7 @@ send_change(struct feed *f, const struct rev_change *c)
 		status = write_row(f, c);
 		arena_reset(f->r->arena, mark);
 		if (status != STATUS_OK) {
-			f->stream.out.len = out;
+			couch_stream_cut(&f->stream, out);
 			return status;
 		}
 		f->any_row = true;
@@ -465,7 +467,9 @@ couch_changes(struct couch_req *r)
 
 	TRY(couch_changes_args_read(r, &f.args));
 	f.left = f.args.limit;
+	f.flags = couch_doc_flags(r) & (COUCH_DOC_ATTS | COUCH_DOC_ATT_ENCODING);
 	couch_stream_init(&f.stream, r);
+	f.stream.snapshot = &f.snapshot;
 	status = run(&f);
 	couch_snapshot_end(&f.snapshot);
 	couch_stream_release(&f.stream);

@@ -20,6 +20,10 @@ couch_new(const struct couch_config *config)
 		c->config.body_bytes = COUCH_BODY_BYTES;
 	if (!c->config.changes_timeout_ms)
 		c->config.changes_timeout_ms = COUCH_CHANGES_TIMEOUT_MS;
+	if (!c->config.gzip_level)
+		c->config.gzip_level = COUCH_GZIP_LEVEL;
+	if (!c->config.gzip_types)
+		c->config.gzip_types = COUCH_GZIP_TYPES;
 
 	rand_bytes(uuid, sizeof(uuid));
 	for (size_t i = 0; i < sizeof(uuid); i++) {

@@ -14,11 +14,19 @@ struct couch_config {
 	size_t doc_bytes;            /* of a document's JSON; 0: DOC_LIMIT_DEFAULT_BYTES */
 	size_t body_bytes;           /* of a request's body; 0: COUCH_BODY_BYTES */
 	uint64_t changes_timeout_ms; /* most that a feed waits without a change; 0: 60000 */
+	uint64_t att_bytes;          /* of an attachment as it comes in; 0: no limit */
+	int gzip_level; /* 1 to 9; 0: COUCH_GZIP_LEVEL; less: attachments stay as they come */
+	/* Content types, separated by commas, that are compressed; NULL: COUCH_GZIP_TYPES. The
+	 * caller's. */
+	const char *gzip_types;
 };
+
+#define COUCH_GZIP_TYPES "text/*, application/javascript, application/json, application/xml"
 
 enum {
 	COUCH_BODY_BYTES = 64 * 1024 * 1024,
 	COUCH_CHANGES_TIMEOUT_MS = 60000,
+	COUCH_GZIP_LEVEL = 8, /* CouchDB's: the digest of what is compressed depends on it */
 };
 
 struct couch;

@@ -46,11 +46,17 @@ enum couch_error {
 	COUCH_ERROR_FORBIDDEN,
 	COUCH_ERROR_NOT_FOUND,
 	COUCH_ERROR_METHOD,
+	COUCH_ERROR_NOT_ACCEPTABLE,
 	COUCH_ERROR_CONFLICT,
+	COUCH_ERROR_MISSING_REV,
 	COUCH_ERROR_PATCH_FAILED,
 	COUCH_ERROR_GONE,
 	COUCH_ERROR_FILE_EXISTS,
+	COUCH_ERROR_MISSING_STUB,
 	COUCH_ERROR_TOO_LARGE,
+	COUCH_ERROR_ATT_TOO_LARGE,
+	COUCH_ERROR_MD5,
+	COUCH_ERROR_RANGE,
 	COUCH_ERROR_DOC_TOO_LARGE,
 	COUCH_ERROR_CONTENT_TYPE,
 	COUCH_ERROR_INTERNAL,
@@ -149,6 +155,8 @@ bool couch_param(const struct couch_req *r, const char *name, struct str *ret);
 /* True if the parameter is exactly "true", as CouchDB's documents' flags are. */
 bool couch_param_true(const struct couch_req *r, const char *name);
 
+/* Whether the value of a Content-Type is this type, its parameters left aside. */
+bool couch_type_is(struct str header, struct str type);
 /* 415 unless the Content-Type is application/json. */
 MUST_USE enum status couch_require_json(struct couch_req *r);
 
@@ -221,8 +229,35 @@ MUST_USE enum status couch_method_refused(struct couch_req *r, const char *allow
 MUST_USE enum status couch_reply_etag(struct couch_req *r, struct str tag, bool *ret_sent);
 void couch_set_etag(struct couch_req *r, struct rev_id rev);
 
-/* The absolute URL of /db or /db/doc (doc.ptr NULL: the database). */
-void couch_set_location(struct couch_req *r, struct str db, struct str doc);
+/* The absolute URL of /db, /db/doc or /db/doc/att (ptr NULL: not that far). */
+void couch_set_location(struct couch_req *r, struct str db, struct str doc, struct str att);
+
+/* {"ok":true,"id":…,"rev":…} */
+MUST_USE enum status couch_reply_written(struct couch_req *r, int code, struct str id,
+					 struct rev_id rev);
+
+struct couch_snapshot;
+
+/*
+ * Places in an answer's text where the bytes of an attachment go: they are read and sent when it is
+ * the text's turn, so that they never lie in memory.
+ */
+struct couch_holes {
+	struct buf list;
+};
+
+#define COUCH_HOLES_INIT ((struct couch_holes){ BUF_INIT(64 << 20) })
+
+bool couch_holes_any(const struct couch_holes *h);
+void couch_holes_release(struct couch_holes *h);
+/* Forgets those behind the first `len` bytes of the text. */
+void couch_holes_cut(struct couch_holes *h, size_t len);
+/* Those of a text that has been appended to another one behind its first `shift` bytes. */
+MUST_USE enum status couch_holes_append(struct couch_holes *h, const struct couch_holes *from,
+					size_t shift);
+/* Sends the text, and fills the holes in it from `s` (NULL is fine where there are none). */
+MUST_USE enum status couch_holes_send(const struct couch_holes *h, struct couch_req *r,
+				      struct couch_snapshot *s, struct str text);
 
 /*
  * An answer sent as it is made. It starts with the first piece that is sent, so that a failure
@@ -231,13 +266,18 @@ void couch_set_location(struct couch_req *r, struct str db, struct str doc);
 struct couch_stream {
 	struct couch_req *r;
 	struct buf out;
+	struct couch_holes holes; /* in `out` */
+	/* What the holes are filled from: valid whenever a push can meet one. */
+	struct couch_snapshot *snapshot;
 	const char *content_type; /* NULL: CouchDB's JSON headers */
 	bool started;
 };
 
 void couch_stream_init(struct couch_stream *s, struct couch_req *r);
 void couch_stream_release(struct couch_stream *s);
-/* Sends what there is, if it is enough to be worth it or `now`. */
+/* Takes back what was written behind the first `len` bytes. */
+void couch_stream_cut(struct couch_stream *s, size_t len);
+/* Sends what there is, if it is enough to be worth it, or has holes, or `now`. */
 MUST_USE enum status couch_stream_push(struct couch_stream *s, bool now);
 MUST_USE enum status couch_stream_end(struct couch_stream *s);
 
@@ -262,6 +302,10 @@ MUST_USE enum status couch_db_is_admin(struct couch_req *r, struct kv_tx *tx, bo
  * an administrator is checked with the work itself, and saves a round trip.)
  */
 MUST_USE enum status couch_db_precheck(struct couch_req *r);
+/* Opens r->db, and checks the user, unless that has been done. */
+MUST_USE enum status couch_db_ensure(struct couch_req *r);
+/* 401 for a design document and a user who may not write any. After couch_db_open(). */
+MUST_USE enum status couch_design_check(struct couch_req *r, struct kv_tx *tx, struct str id);
 
 couch_handler couch_security_get;
 couch_handler couch_security_put;
@@ -287,10 +331,12 @@ void couch_snapshot_end(struct couch_snapshot *s);
 struct couch_doc {
 	struct str id; /* of its _id; ptr NULL without one */
 	bool deleted;
-	bool has_attachments; /* a non-empty _attachments */
-	struct rev_id rev;    /* pos 0: none */
-	uint64_t start;       /* rev.pos, once there is a revision */
-	struct str *history;  /* the revision's hash, then its ancestors' */
+	struct couch_att *atts; /* see att.h */
+	size_t atts_count;
+	struct rev_att_edit *att_edits; /* the same as couch_atts_load() has made them */
+	struct rev_id rev;              /* pos 0: none */
+	uint64_t start;                 /* rev.pos, once there is a revision */
+	struct str *history;            /* the revision's hash, then its ancestors' */
 	size_t history_count;
 	struct doc doc;
 };
@@ -304,7 +350,12 @@ MUST_USE enum status couch_doc_parse(struct couch_req *r, struct json_reader *re
 /* The same for a body that is a document and nothing else. */
 MUST_USE enum status couch_doc_parse_text(struct couch_req *r, struct str text, struct str id,
 					  struct couch_doc *ret);
-/* The edit that makes the document what was sent. */
+/* A stored body as if a client had sent it, by way of `text`. */
+MUST_USE enum status couch_doc_reparse(struct couch_req *r, const struct rev_doc *doc,
+				       struct str id, struct buf *text, struct couch_doc *ret);
+/*
+ * The edit that makes the document what was sent. Attachments need couch_atts_load() first (att.h).
+ */
 struct rev_edit couch_doc_edit(const struct couch_doc *doc, struct str id, bool new_edits);
 
 /*
@@ -316,8 +367,6 @@ couch_edit_of_nothing(const struct rev_edit *edit)
 {
 	return edit->kind == REV_EDIT_INTERACTIVE && edit->history_count && edit->parent.pos == 0;
 }
-
-#define COUCH_NO_ATTACHMENTS "Attachments are not supported by this server."
 
 /* "pos-hash" or the explained 400. */
 MUST_USE enum status couch_rev_parse(struct str text, struct arena *arena, struct rev_id *ret,
@@ -333,13 +382,33 @@ enum couch_doc_flags {
 	COUCH_DOC_DELETED_CONFLICTS = 8,
 	COUCH_DOC_LOCAL_SEQ = 16,
 	COUCH_DOC_LATEST = 32,
+	COUCH_DOC_ATTS = 64,          /* attachments=true */
+	COUCH_DOC_ATT_ENCODING = 128, /* att_encoding_info=true */
+	COUCH_DOC_FOLLOWS = 256,      /* the attachments come as parts behind the document */
+
+	/* Those that need the tree, and those that are told of one leaf among several. */
+	COUCH_DOC_OF_THE_TREE = COUCH_DOC_REVS | COUCH_DOC_REVS_INFO | COUCH_DOC_CONFLICTS |
+				COUCH_DOC_DELETED_CONFLICTS | COUCH_DOC_LOCAL_SEQ,
+	COUCH_DOC_OF_A_LEAF = COUCH_DOC_REVS | COUCH_DOC_ATTS | COUCH_DOC_ATT_ENCODING |
+			      COUCH_DOC_FOLLOWS,
 };
 
 /* The flags of a query; "meta" is three of them. */
 unsigned couch_doc_flags(const struct couch_req *r);
 
+/* What of a document is told. */
+struct couch_doc_opts {
+	unsigned flags;
+	/* With COUCH_DOC_ATTS: those that came after the newest of these are told, others are stubs
+	 * (atts_since). */
+	bool has_since;
+	struct rev_id *since;
+	size_t since_count;
+	struct couch_holes *holes; /* where the attachments go; NULL: only stubs are told */
+};
+
 /*
- * Appends a document as JSON. With `tree`, `flags` say what of it is told; `branch` is the leaf
+ * Appends a document as JSON. With `tree`, the flags say what of it is told; `branch` is the leaf
  * shown.
  */
 struct couch_doc_out {
@@ -347,17 +416,25 @@ struct couch_doc_out {
 	const struct rev_doc *doc;
 	const struct rev_tree *tree;
 	const struct rev_branch *branch;
-	unsigned flags;
+	const struct couch_doc_opts *opts; /* NULL: nothing but the document, with stubs */
 };
 
+/* A list of revisions such as that of atts_since; CouchDB's complaint otherwise. */
+MUST_USE enum status couch_revs_read(struct couch_req *r, struct str text, struct rev_id **ret,
+				     size_t *ret_count, struct couch_fail *fail);
+
+/* Feeds a body's leaves to the assembler, to the closing brace. */
+MUST_USE enum status couch_leaves_write(const struct rev_doc *doc, struct doc_assembler *a);
 MUST_USE enum status couch_doc_write(const struct couch_doc_out *d, struct buf *out);
 
-/*
- * Reads the body of a leaf and appends the document. A tombstone has perhaps no body.
- */
+/* Reads the body of a leaf. A tombstone has perhaps none, and is empty then. */
+MUST_USE enum status couch_leaf_read(struct couch_req *r, struct kv_tx *tx, struct str id,
+				     const struct rev_branch *branch, struct rev_doc *ret);
+
+/* Reads the body of a leaf and appends the document. */
 MUST_USE enum status couch_leaf_write(struct couch_req *r, struct kv_tx *tx, struct str id,
 				      const struct rev_tree *tree, const struct rev_branch *branch,
-				      unsigned flags, struct buf *out);
+				      const struct couch_doc_opts *opts, struct buf *out);
 
 /* The leaf for a revision that a client names: the leaf itself, or with `latest` the first that
  * descends from it. NULL if there is none. */

@@ -54,7 +54,7 @@ couch_db_put(struct couch_req *r)
 			"The database could not be created, the file already exists.");
 	if (status != STATUS_OK)
 		return status;
-	couch_set_location(r, name, (struct str){ NULL, 0 });
+	couch_set_location(r, name, (struct str){ NULL, 0 }, (struct str){ NULL, 0 });
 	return couch_reply_ok(r, 201);
 }
 

@@ -1,5 +1,5 @@
 /* GET /{db}/{docid}: one revision, several, or the value at a path. */
-#include "door/couch/couch_int.h"
+#include "door/couch/att.h"
 
 struct get_call {
 	struct couch_req *r;
@@ -17,10 +17,43 @@ struct get_call {
 	size_t revs_count;
 	struct str boundary; /* multipart/mixed, or ptr NULL for JSON */
 
+	struct couch_doc_opts opts;
+	bool related;     /* multipart/related is wanted, if there are attachments to send */
+	struct str inner; /* the boundary of documents with their attachments */
+	struct str type;  /* of the answer, where it is not JSON */
+	struct couch_holes holes;
 	struct buf out;
 	struct rev_id shown; /* for the ETag */
 	bool has_meta;
 };
+
+/* The document, or, where the client takes it so and it has some, one part for each attachment. */
+static enum status
+write_doc(struct get_call *c, const struct couch_doc_out *d)
+{
+	if (!c->related || !couch_atts_any_whole(&c->opts, d->doc, d->branch)) {
+		/* Nothing follows then. */
+		c->opts.flags &= ~(unsigned)COUCH_DOC_FOLLOWS;
+		return couch_doc_write(d, &c->out);
+	}
+	c->type = arena_printf(c->r->arena, "multipart/related; boundary=\"%.*s\"",
+			       STR_ARG(c->inner));
+	if (!c->type.ptr)
+		return STATUS_LIMIT;
+	return couch_related_write(d, c->inner, &c->out);
+}
+
+static enum status
+write_leaf(struct get_call *c, struct kv_tx *tx, const struct rev_tree *tree,
+	   const struct rev_branch *branch)
+{
+	struct rev_doc doc;
+	struct couch_doc_out d = { c->id, &doc, tree, branch, &c->opts };
+
+	TRY(couch_leaf_read(c->r, tx, c->id, branch, &doc));
+	c->shown = branch->rev;
+	return write_doc(c, &d);
+}
 
 /* Where a body is not stored: is it a tombstone, or a revision that a newer one replaced? */
 static enum status
@@ -33,18 +66,18 @@ get_other_rev(struct get_call *c, struct kv_tx *tx)
 	branch = couch_leaf_find(&tree, c->rev, c->flags & COUCH_DOC_LATEST);
 	if (!branch)
 		return STATUS_NOT_FOUND;
-	c->shown = branch->rev;
-	return couch_leaf_write(c->r, tx, c->id, &tree, branch, c->flags & COUCH_DOC_REVS, &c->out);
+	c->opts.flags = c->flags & COUCH_DOC_OF_A_LEAF;
+	return write_leaf(c, tx, &tree, branch);
 }
 
 static enum status
 get_rev(struct get_call *c, struct kv_tx *tx)
 {
 	struct rev_doc doc;
-	struct couch_doc_out d = { .id = c->id, .doc = &doc };
+	struct couch_doc_out d = { .id = c->id, .doc = &doc, .opts = &c->opts };
 	enum status status;
 
-	if (c->flags & (COUCH_DOC_REVS | COUCH_DOC_LATEST))
+	if ((c->flags & (COUCH_DOC_REVS | COUCH_DOC_LATEST)) || c->opts.has_since)
 		return get_other_rev(c, tx);
 	status = rev_doc_read_leaf(tx, c->r->db, c->id, c->rev, false, c->r->arena, &doc);
 	if (status == STATUS_NOT_FOUND)
@@ -52,7 +85,7 @@ get_rev(struct get_call *c, struct kv_tx *tx)
 	if (status != STATUS_OK)
 		return status;
 	c->shown = doc.rev;
-	return couch_doc_write(&d, &c->out);
+	return write_doc(c, &d);
 }
 
 static enum status
@@ -60,17 +93,16 @@ get_winner(struct get_call *c, struct kv_tx *tx)
 {
 	struct rev_tree tree;
 	struct rev_doc doc;
-	struct couch_doc_out d = { .id = c->id, .doc = &doc };
+	struct couch_doc_out d = { .id = c->id, .doc = &doc, .opts = &c->opts };
 
-	if (!(c->flags & ~(unsigned)COUCH_DOC_LATEST)) {
+	if (!(c->flags & COUCH_DOC_OF_THE_TREE) && !c->opts.has_since) {
 		TRY(rev_doc_read(tx, c->r->db, c->id, c->r->arena, &doc));
 		c->shown = doc.rev;
-		return couch_doc_write(&d, &c->out);
+		return write_doc(c, &d);
 	}
 	TRY(rev_tree_read(tx, c->r->db, c->id, c->r->arena, &tree));
 	if (tree.branches[0].deleted)
 		return STATUS_DELETED;
-	c->shown = tree.branches[0].rev;
 	for (size_t i = 1; i < tree.count; i++) {
 		unsigned flag = tree.branches[i].deleted ? COUCH_DOC_DELETED_CONFLICTS
 							 : COUCH_DOC_CONFLICTS;
@@ -79,7 +111,23 @@ get_winner(struct get_call *c, struct kv_tx *tx)
 	}
 	if (c->flags & (COUCH_DOC_REVS_INFO | COUCH_DOC_LOCAL_SEQ))
 		c->has_meta = true;
-	return couch_leaf_write(c->r, tx, c->id, &tree, &tree.branches[0], c->flags, &c->out);
+	return write_leaf(c, tx, &tree, &tree.branches[0]);
+}
+
+/* A document's own members, and no others. */
+static enum status
+get_members(struct get_call *c, struct kv_tx *tx)
+{
+	struct doc_assembler assembler;
+	struct rev_doc doc;
+	enum status status;
+
+	TRY(rev_doc_read_leaf(tx, c->r->db, c->id, c->rev, false, c->r->arena, &doc));
+	buf_append_byte(&c->out, '{');
+	doc_assemble_init_object(&assembler, &c->out, false);
+	status = couch_leaves_write(&doc, &assembler);
+	doc_assemble_release(&assembler);
+	return status == STATUS_OK ? buf_status(&c->out) : status;
 }
 
 /* The value at a JSON Pointer: reads the leaves that it returns and none else. */
@@ -99,55 +147,75 @@ get_path(struct get_call *c, struct kv_tx *tx)
 		return status;
 	if (!c->has_rev)
 		TRY(rev_winner_read(tx, c->r->db, c->id, c->r->arena, &c->rev));
+	c->shown = c->rev;
+	/* The whole document has attachments beside its members. */
+	if (pointer.count == 0)
+		return get_members(c, tx);
 	TRY(rev_doc_prefix(c->r->db, c->id, c->rev, false, c->r->arena, &prefix));
 	status = doc_read_pointer(tx, prefix, &pointer, KV_READ, c->r->arena, &c->out,
 				  &c->r->fail.err);
 	if (status == STATUS_NOT_FOUND)
 		return couch_fail_set(&c->r->fail, COUCH_ERROR_NOT_FOUND,
 				      "The document has nothing at path %.*s", STR_ARG(c->path));
-	c->shown = c->rev;
 	return status;
 }
 
 /* ---- open_revs ---- */
 
-static void
-begin_part(struct get_call *c, bool missing, bool first)
+static enum status
+open_missing(struct get_call *c, struct rev_id rev, bool first)
 {
-	if (!c->boundary.ptr) {
-		if (!first)
-			buf_append_byte(&c->out, ',');
-		buf_append_cstr(&c->out, missing ? "{\"missing\":" : "{\"ok\":");
-		return;
-	}
-	buf_append_cstr(&c->out,
-			missing ? "\r\nContent-Type: application/json; error=\"true\"\r\n\r\n"
-				  "{\"missing\":"
-				: "\r\nContent-Type: application/json\r\n\r\n");
+	if (c->boundary.ptr)
+		buf_append_cstr(&c->out,
+				"\r\nContent-Type: application/json; error=\"true\"\r\n\r\n");
+	else if (!first)
+		buf_append_byte(&c->out, ',');
+	buf_append_cstr(&c->out, "{\"missing\":");
+	couch_rev_write(rev, &c->out);
+	buf_append_byte(&c->out, '}');
+	return buf_status(&c->out);
 }
 
-static void
-end_part(struct get_call *c, bool missing)
+/* A part of multipart/mixed: the document, or a multipart/related body with its attachments. */
+static enum status
+open_part(struct get_call *c, const struct couch_doc_out *d)
 {
-	if (!c->boundary.ptr || missing)
-		buf_append_byte(&c->out, '}');
-	if (c->boundary.ptr) {
-		buf_append_cstr(&c->out, "\r\n--");
-		buf_append_str(&c->out, c->boundary);
+	if (!couch_atts_any_whole(&c->opts, d->doc, d->branch)) {
+		buf_append_cstr(&c->out, "\r\nContent-Type: application/json\r\n\r\n");
+		return couch_doc_write(d, &c->out);
 	}
+	buf_append_cstr(&c->out, "\r\nContent-Type: multipart/related; boundary=\"");
+	buf_append_str(&c->out, c->inner);
+	buf_append_cstr(&c->out, "\"\r\n\r\n");
+	return couch_related_write(d, c->inner, &c->out);
+}
+
+static enum status
+open_found(struct get_call *c, struct kv_tx *tx, const struct rev_tree *tree,
+	   const struct rev_branch *branch, bool first)
+{
+	struct rev_doc doc;
+	struct couch_doc_out d = { c->id, &doc, tree, branch, &c->opts };
+
+	if (c->boundary.ptr) {
+		TRY(couch_leaf_read(c->r, tx, c->id, branch, &doc));
+		return open_part(c, &d);
+	}
+	buf_append_cstr(&c->out, first ? "{\"ok\":" : ",{\"ok\":");
+	TRY(couch_leaf_write(c->r, tx, c->id, tree, branch, &c->opts, &c->out));
+	buf_append_byte(&c->out, '}');
+	return buf_status(&c->out);
 }
 
 static enum status
 open_one(struct get_call *c, struct kv_tx *tx, const struct rev_tree *tree, struct rev_id rev,
 	 const struct rev_branch *branch, bool first)
 {
-	begin_part(c, !branch, first);
-	if (branch)
-		TRY(couch_leaf_write(c->r, tx, c->id, tree, branch, c->flags & COUCH_DOC_REVS,
-				     &c->out));
-	else
-		couch_rev_write(rev, &c->out);
-	end_part(c, !branch);
+	TRY(branch ? open_found(c, tx, tree, branch, first) : open_missing(c, rev, first));
+	if (c->boundary.ptr) {
+		buf_append_cstr(&c->out, "\r\n--");
+		buf_append_str(&c->out, c->boundary);
+	}
 	return STATUS_OK;
 }
 
@@ -157,6 +225,9 @@ get_open_revs(struct get_call *c, struct kv_tx *tx)
 	struct rev_tree tree = { 0 };
 	enum status status = rev_tree_read(tx, c->r->db, c->id, c->r->arena, &tree);
 
+	c->opts.flags = c->flags & COUCH_DOC_OF_A_LEAF;
+	if (c->boundary.ptr)
+		c->opts.flags |= COUCH_DOC_ATTS | COUCH_DOC_ATT_ENCODING | COUCH_DOC_FOLLOWS;
 	if (status == STATUS_NOT_FOUND && !c->all)
 		tree.count = 0;
 	else if (status != STATUS_OK)
@@ -184,8 +255,6 @@ static enum status
 parse_open_revs(struct get_call *c, struct str text)
 {
 	struct couch_req *r = c->r;
-	struct couch_json value;
-	struct couch_json *items;
 
 	c->open_revs = true;
 	if (!couch_accepts(r, "application/json", true) &&
@@ -193,39 +262,33 @@ parse_open_revs(struct get_call *c, struct str text)
 		c->boundary = couch_uuid_new(r->arena);
 		if (!c->boundary.ptr)
 			return STATUS_NOMEM;
+		c->type = arena_printf(r->arena, "multipart/mixed; boundary=\"%.*s\"",
+				       STR_ARG(c->boundary));
+		if (!c->type.ptr)
+			return STATUS_NOMEM;
 	}
 	if (str_eq(text, STR("all"))) {
 		c->all = true;
 		return STATUS_OK;
 	}
-	TRY(couch_json_read(text, r->arena, &value, &r->fail.err));
-	if (value.kind != JSON_ARRAY_BEGIN)
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "Invalid list of revisions");
-	TRY(couch_json_items(&value, r->arena, &items, &c->revs_count, &r->fail.err));
-	c->revs = arena_alloc(r->arena, (c->revs_count + 1) * sizeof(*c->revs));
-	if (!c->revs)
-		return STATUS_NOMEM;
-	for (size_t i = 0; i < c->revs_count; i++) {
-		if (items[i].kind != JSON_STRING)
-			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-					      "Invalid rev format");
-		TRY(couch_rev_parse(items[i].string, r->arena, &c->revs[i], &r->fail));
-	}
+	TRY(couch_revs_read(r, text, &c->revs, &c->revs_count, &r->fail));
 	/* CouchDB takes an empty list for no list. */
 	c->open_revs = c->revs_count > 0;
 	return STATUS_OK;
 }
 
 static enum status
-get_body(struct kv_tx *tx, void *arg)
+get_body(struct get_call *c, struct kv_tx *tx)
 {
-	struct get_call *c = arg;
-
 	arena_reset(c->r->arena, c->mark);
 	buf_clear(&c->out);
+	couch_holes_cut(&c->holes, 0);
 	c->has_meta = false;
-	TRY(couch_db_open(c->r, tx, COUCH_ACCESS_MEMBER));
+	if (!c->open_revs)
+		c->type = (struct str){ NULL, 0 };
+	c->opts.flags = c->flags;
+	if (c->related)
+		c->opts.flags |= COUCH_DOC_ATT_ENCODING | COUCH_DOC_FOLLOWS;
 	if (c->open_revs)
 		return get_open_revs(c, tx);
 	if (c->path.ptr)
@@ -233,22 +296,25 @@ get_body(struct kv_tx *tx, void *arg)
 	return c->has_rev ? get_rev(c, tx) : get_winner(c, tx);
 }
 
+/* As it comes out of the store, after everything else of the answer is settled. */
 static enum status
-get_answer(struct get_call *c)
+send_with_atts(struct get_call *c, struct couch_snapshot *s)
+{
+	struct couch_req *r = c->r;
+
+	TRY(http_start(r->x, HTTP_LENGTH_UNKNOWN));
+	if (!r->head)
+		TRY(couch_holes_send(&c->holes, r, s, buf_str(&c->out)));
+	return http_finish(r->x);
+}
+
+static enum status
+get_answer(struct get_call *c, struct couch_snapshot *s)
 {
 	struct couch_req *r = c->r;
 	struct buf AUTO(buf_release) tag = BUF_INIT(2 * REV_HASH_LIMIT_BYTES);
 	bool sent;
 
-	if (c->boundary.ptr) {
-		struct str type = arena_printf(r->arena, "multipart/mixed; boundary=\"%.*s\"",
-					       STR_ARG(c->boundary));
-
-		if (!type.ptr)
-			return STATUS_NOMEM;
-		http_set_header(r->x, STR("Content-Type"), type);
-		return http_send(r->x, buf_str(&c->out));
-	}
 	/* CouchDB tags a document only when nothing but the document is in the answer. */
 	if (!c->open_revs && !c->has_meta && !c->path.ptr) {
 		buf_append_byte(&tag, '"');
@@ -259,30 +325,75 @@ get_answer(struct get_call *c)
 		if (sent)
 			return STATUS_OK;
 	}
-	return couch_reply(r, 200, &c->out);
+	if (!c->type.ptr && !couch_holes_any(&c->holes))
+		return couch_reply(r, 200, &c->out);
+	couch_json_headers(r);
+	if (c->type.ptr)
+		http_set_header(r->x, STR("Content-Type"), c->type);
+	else
+		buf_append_byte(&c->out, '\n');
+	TRY(buf_status(&c->out));
+	if (!couch_holes_any(&c->holes))
+		return http_send(r->x, buf_str(&c->out));
+	return send_with_atts(c, s);
+}
+
+static enum status
+get(struct get_call *c, struct couch_snapshot *s)
+{
+	TRY(couch_snapshot_begin(s, c->r));
+	c->mark = arena_mark(c->r->arena);
+	for (;;) {
+		enum status status = get_body(c, s->tx);
+
+		if (status == STATUS_OK)
+			return get_answer(c, s);
+		TRY(couch_snapshot_renew(s, status));
+	}
+}
+
+static enum status
+read_query(struct get_call *c)
+{
+	struct couch_req *r = c->r;
+	struct str value;
+
+	if (couch_param(r, "rev", &value)) {
+		c->has_rev = true;
+		TRY(couch_rev_parse(value, r->arena, &c->rev, &r->fail));
+	}
+	if (couch_param(r, "open_revs", &value))
+		TRY(parse_open_revs(c, value));
+	if (couch_param(r, "atts_since", &value)) {
+		TRY(couch_revs_read(r, value, &c->opts.since, &c->opts.since_count, &r->fail));
+		c->opts.has_since = true;
+		c->flags |= COUCH_DOC_ATTS;
+	}
+	if (!couch_param(r, "path", &c->path))
+		c->path.ptr = NULL;
+	c->related = !c->open_revs && (c->flags & COUCH_DOC_ATTS) &&
+		     couch_accepts(r, "multipart/related", false);
+	if (!c->related && !c->boundary.ptr)
+		return STATUS_OK;
+	c->inner = couch_uuid_new(r->arena);
+	return c->inner.ptr ? STATUS_OK : STATUS_NOMEM;
 }
 
 enum status
 couch_doc_get(struct couch_req *r, struct str id)
 {
 	struct get_call c = { .r = r, .id = id, .flags = couch_doc_flags(r) };
-	struct str value;
+	struct couch_snapshot snapshot = { 0 };
 	enum status status;
 
-	if (couch_param(r, "rev", &value)) {
-		c.has_rev = true;
-		TRY(couch_rev_parse(value, r->arena, &c.rev, &r->fail));
-	}
-	if (couch_param(r, "open_revs", &value))
-		TRY(parse_open_revs(&c, value));
-	if (!couch_param(r, "path", &c.path))
-		c.path.ptr = NULL;
-
+	c.holes = COUCH_HOLES_INIT;
+	c.opts.holes = &c.holes;
 	buf_init(&c.out, COUCH_ANSWER_BYTES);
-	c.mark = arena_mark(r->arena);
-	status = kv_run_read(r->couch->config.store, get_body, &c, &r->fail.err);
+	status = read_query(&c);
 	if (status == STATUS_OK)
-		status = get_answer(&c);
+		status = get(&c, &snapshot);
+	couch_snapshot_end(&snapshot);
+	couch_holes_release(&c.holes);
 	buf_release(&c.out);
 	return status;
 }

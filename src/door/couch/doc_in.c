@@ -1,7 +1,7 @@
 /* From a client's JSON to an edit: the members whose names start with an underscore. */
 #include "base/clock.h"
 #include "base/rand.h"
-#include "door/couch/couch_int.h"
+#include "door/couch/att.h"
 
 enum {
 	LONGEST_PREFIX_BYTES = 9, /* of a database: a type code and eight bytes */
@@ -157,14 +157,8 @@ read_special(struct couch_req *r, const struct doc_special *special, bool *revis
 		ret->deleted = value.kind == JSON_TRUE;
 		return STATUS_OK;
 	}
-	if (str_eq(special->name, STR("_attachments")) && value.kind == JSON_OBJECT_BEGIN) {
-		struct couch_member *members;
-		size_t count;
-
-		TRY(couch_json_members(&value, r->arena, &members, &count, &fail->err));
-		ret->has_attachments = count > 0;
-		return STATUS_OK;
-	}
+	if (str_eq(special->name, STR("_attachments")) && value.kind == JSON_OBJECT_BEGIN)
+		return couch_atts_parse(r, value.text, ret, fail);
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
 		if (str_eq(special->name, str_from_cstr(ignored[i])))
 			return STATUS_OK;
@@ -247,5 +241,46 @@ couch_doc_edit(const struct couch_doc *doc, struct str id, bool new_edits)
 		.start = doc->start,
 		.history = doc->history,
 		.history_count = doc->history_count,
+		.atts = doc->att_edits,
+		.atts_count = doc->att_edits ? doc->atts_count : 0,
 	};
+}
+
+enum status
+couch_doc_reparse(struct couch_req *r, const struct rev_doc *doc, struct str id, struct buf *text,
+		  struct couch_doc *ret)
+{
+	struct doc_assembler assembler;
+	enum status status;
+
+	buf_clear(text);
+	buf_append_byte(text, '{');
+	doc_assemble_init_object(&assembler, text, false);
+	status = couch_leaves_write(doc, &assembler);
+	doc_assemble_release(&assembler);
+	TRY(status);
+	TRY(buf_status(text));
+	return couch_doc_parse_text(r, buf_str(text), id, ret);
+}
+
+enum status
+couch_revs_read(struct couch_req *r, struct str text, struct rev_id **ret, size_t *ret_count,
+		struct couch_fail *fail)
+{
+	struct couch_json value;
+	struct couch_json *items;
+
+	TRY(couch_json_read(text, r->arena, &value, &fail->err));
+	if (value.kind != JSON_ARRAY_BEGIN)
+		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST, "Invalid list of revisions");
+	TRY(couch_json_items(&value, r->arena, &items, ret_count, &fail->err));
+	*ret = arena_alloc(r->arena, (*ret_count + 1) * sizeof(**ret));
+	if (!*ret)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < *ret_count; i++) {
+		if (items[i].kind != JSON_STRING)
+			return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST, "Invalid rev format");
+		TRY(couch_rev_parse(items[i].string, r->arena, &(*ret)[i], fail));
+	}
+	return STATUS_OK;
 }

@@ -1,5 +1,5 @@
 /* From leaves to the JSON of a document, with what a client asked to know about its revisions. */
-#include "door/couch/couch_int.h"
+#include "door/couch/att.h"
 
 void
 couch_hash_write(struct str hash, struct buf *out)
@@ -37,6 +37,8 @@ couch_doc_flags(const struct couch_req *r)
 		{ "meta", COUCH_DOC_REVS_INFO | COUCH_DOC_CONFLICTS | COUCH_DOC_DELETED_CONFLICTS },
 		{ "local_seq", COUCH_DOC_LOCAL_SEQ },
 		{ "latest", COUCH_DOC_LATEST },
+		{ "attachments", COUCH_DOC_ATTS },
+		{ "att_encoding_info", COUCH_DOC_ATT_ENCODING },
 	};
 	unsigned flags = 0;
 
@@ -116,23 +118,25 @@ write_conflicts(const struct couch_doc_out *d, bool deleted, struct buf *out)
 static void
 write_meta(const struct couch_doc_out *d, struct buf *out)
 {
-	if (d->flags & COUCH_DOC_REVS)
+	unsigned flags = d->opts ? d->opts->flags : 0;
+
+	if (flags & COUCH_DOC_REVS)
 		write_revisions(d->branch, out);
-	if (d->flags & COUCH_DOC_REVS_INFO)
+	if (flags & COUCH_DOC_REVS_INFO)
 		write_revs_info(d->branch, out);
-	if (d->flags & COUCH_DOC_CONFLICTS)
+	if (flags & COUCH_DOC_CONFLICTS)
 		write_conflicts(d, false, out);
-	if (d->flags & COUCH_DOC_DELETED_CONFLICTS)
+	if (flags & COUCH_DOC_DELETED_CONFLICTS)
 		write_conflicts(d, true, out);
-	if (d->flags & COUCH_DOC_LOCAL_SEQ) {
+	if (flags & COUCH_DOC_LOCAL_SEQ) {
 		buf_append_cstr(out, ",\"_local_seq\":\"");
 		rev_seq_write(&d->tree->seq, out);
 		buf_append_byte(out, '"');
 	}
 }
 
-static enum status
-write_leaves(const struct rev_doc *doc, struct doc_assembler *a)
+enum status
+couch_leaves_write(const struct rev_doc *doc, struct doc_assembler *a)
 {
 	for (size_t i = 0; i < doc->count; i++)
 		TRY(doc_assemble_leaf(a, doc->leaves[i].key, doc->leaves[i].value));
@@ -155,27 +159,44 @@ couch_doc_write(const struct couch_doc_out *d, struct buf *out)
 		write_meta(d, out);
 
 	doc_assemble_init_object(&assembler, out, true);
-	status = write_leaves(d->doc, &assembler);
+	status = couch_leaves_write(d->doc, &assembler);
 	doc_assemble_release(&assembler);
 	if (status != STATUS_OK)
 		return status;
+	TRY(buf_status(out));
+	if (d->doc->atts_count == 0)
+		return STATUS_OK;
+	/* They go in front of the closing brace, behind everything that is small. */
+	out->len--;
+	TRY(couch_atts_write(d, out));
+	buf_append_byte(out, '}');
 	return buf_status(out);
 }
 
 enum status
-couch_leaf_write(struct couch_req *r, struct kv_tx *tx, struct str id, const struct rev_tree *tree,
-		 const struct rev_branch *branch, unsigned flags, struct buf *out)
+couch_leaf_read(struct couch_req *r, struct kv_tx *tx, struct str id,
+		const struct rev_branch *branch, struct rev_doc *ret)
 {
-	struct rev_doc doc = { .rev = branch->rev };
-	struct couch_doc_out d = { id, &doc, tree, branch, flags };
 	enum status status = rev_doc_read_leaf(tx, r->db, id, branch->rev, branch->deleted,
-					       r->arena, &doc);
+					       r->arena, ret);
 
 	if (status == STATUS_NOT_FOUND && branch->deleted)
-		doc = (struct rev_doc){ .rev = branch->rev };
-	else if (status != STATUS_OK && status != STATUS_DELETED)
+		*ret = (struct rev_doc){ .rev = branch->rev };
+	else if (status != STATUS_OK)
 		return status;
-	doc.deleted = branch->deleted;
+	ret->deleted = branch->deleted;
+	return STATUS_OK;
+}
+
+enum status
+couch_leaf_write(struct couch_req *r, struct kv_tx *tx, struct str id, const struct rev_tree *tree,
+		 const struct rev_branch *branch, const struct couch_doc_opts *opts,
+		 struct buf *out)
+{
+	struct rev_doc doc;
+	struct couch_doc_out d = { id, &doc, tree, branch, opts };
+
+	TRY(couch_leaf_read(r, tx, id, branch, &doc));
 	return couch_doc_write(&d, out);
 }
 

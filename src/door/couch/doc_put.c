@@ -1,5 +1,5 @@
 /* PUT, DELETE and COPY of a document, and POST /{db}. */
-#include "door/couch/couch_int.h"
+#include "door/couch/att.h"
 
 struct put_call {
 	struct couch_req *r;
@@ -13,19 +13,15 @@ put_body(struct kv_tx *tx, void *arg)
 {
 	struct put_call *c = arg;
 	struct couch_req *r = c->r;
-	bool admin;
 
 	arena_reset(r->arena, c->mark);
 	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
-	if (couch_is_design(c->edit.id)) {
-		TRY(couch_db_is_admin(r, tx, &admin));
-		if (!admin)
-			return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
-					      "You are not a db or server admin.");
-	}
+	TRY(couch_design_check(r, tx, c->edit.id));
 	if (couch_edit_of_nothing(&c->edit))
 		return STATUS_DOC_CONFLICT;
 	TRY(rev_write(tx, r->db, &c->edit, 1, 0, r->arena, &c->result, &r->fail.err));
+	if (c->result.status == STATUS_ATT_MISSING)
+		return couch_missing_stub(c->edit.id, c->result.att, &r->fail);
 	return c->result.status;
 }
 
@@ -34,19 +30,6 @@ put_run(struct put_call *c)
 {
 	c->mark = arena_mark(c->r->arena);
 	return kv_run(c->r->couch->config.store, put_body, c, NULL, &c->r->fail.err);
-}
-
-static enum status
-reply_written(struct couch_req *r, int code, struct str id, struct rev_id rev)
-{
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
-
-	buf_append_cstr(&out, "{\"ok\":true,\"id\":");
-	json_write_str(&out, id);
-	buf_append_cstr(&out, ",\"rev\":");
-	couch_rev_write(rev, &out);
-	buf_append_byte(&out, '}');
-	return couch_reply(r, code, &out);
 }
 
 /* batch=ok promises less than is done: the document is on disk, and its revision is not told. */
@@ -112,80 +95,168 @@ resolve_rev(struct couch_req *r, struct couch_doc *doc)
 	return has_tag ? take_rev(r, doc, tag) : STATUS_OK;
 }
 
-/* Reads a document to be written from the body. */
-static enum status
-read_doc(struct couch_req *r, struct str id, struct couch_doc *ret)
-{
-	struct str type = http_request_header(r->x, STR("Content-Type"));
-	struct str body;
+/* What a write reads, and holds until it is done. */
+struct input {
+	struct couch_doc doc;
+	struct buf json; /* of a multipart body's first part: the document refers to it */
+	bool multipart;
+	struct couch_multipart parts;
+	struct couch_uploads uploads;
+};
 
-	if (str_starts_with(type, STR("multipart/related")))
-		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED, "%s",
-				      COUCH_NO_ATTACHMENTS);
-	TRY(couch_db_precheck(r));
-	TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
-	TRY(couch_doc_parse_text(r, body, id, ret));
-	if (ret->has_attachments)
-		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED, "%s",
-				      COUCH_NO_ATTACHMENTS);
-	return STATUS_OK;
+static void
+input_init(struct input *in, struct couch_req *r)
+{
+	*in = (struct input){ .json = BUF_INIT(r->couch->config.body_bytes) };
+	couch_uploads_init(&in->uploads, r);
 }
 
-enum status
-couch_doc_put(struct couch_req *r, struct str id)
+static void
+input_release(struct input *in)
+{
+	couch_uploads_release(&in->uploads);
+	if (in->multipart)
+		couch_multipart_release(&in->parts);
+	buf_release(&in->json);
+}
+
+/* The first part of a multipart/related body is the document. */
+static enum status
+read_first_part(struct couch_req *r, struct input *in)
+{
+	struct str headers;
+	struct str piece;
+	enum status status;
+
+	in->multipart = true;
+	TRY(couch_multipart_init(&in->parts, r));
+	status = couch_multipart_next(&in->parts, &headers);
+	if (status == STATUS_NOT_FOUND)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "The multipart body has no parts.");
+	TRY(status);
+	if (!couch_type_is(couch_part_header(headers, STR("Content-Type")),
+			   STR("application/json")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_CONTENT_TYPE,
+				      "Content-Type must be application/json");
+	while ((status = couch_multipart_read(&in->parts, &piece)) == STATUS_OK) {
+		buf_append_str(&in->json, piece);
+		if (buf_status(&in->json) == STATUS_LIMIT)
+			return couch_fail_set(
+				&r->fail, COUCH_ERROR_TOO_LARGE,
+				"the request entity is too large: the limit is %zu bytes",
+				in->json.max_bytes);
+		TRY(buf_status(&in->json));
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Reads a document to be written from the body; its attachments may still be to come. */
+static enum status
+read_doc(struct couch_req *r, struct str id, struct input *in)
+{
+	struct str body;
+
+	TRY(couch_db_precheck(r));
+	if (couch_type_is(http_request_header(r->x, STR("Content-Type")),
+			  STR("multipart/related"))) {
+		TRY(read_first_part(r, in));
+		body = buf_str(&in->json);
+	} else {
+		TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
+	}
+	return couch_doc_parse_text(r, body, id, &in->doc);
+}
+
+static enum status
+load_atts(struct input *in)
+{
+	return couch_atts_load(&in->uploads, &in->doc, in->multipart ? &in->parts : NULL);
+}
+
+static enum status
+put(struct couch_req *r, struct str id, struct input *in)
 {
 	struct put_call c = { .r = r };
-	struct couch_doc doc;
+	struct couch_doc *doc = &in->doc;
 	struct str value;
 	bool new_edits = !couch_param(r, "new_edits", &value) || !str_eq(value, STR("false"));
 	enum status status;
 
 	TRY(couch_docid_check(id, &r->fail));
-	TRY(read_doc(r, id, &doc));
-	TRY(resolve_rev(r, &doc));
-	if (!new_edits && doc.history_count == 0)
+	TRY(read_doc(r, id, in));
+	TRY(resolve_rev(r, doc));
+	if (!new_edits && doc->history_count == 0)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "When `new_edits: false`, the document needs `_rev` or "
 				      "`_revisions` specified");
-	c.edit = couch_doc_edit(&doc, id, new_edits);
+	TRY(load_atts(in));
+	c.edit = couch_doc_edit(doc, id, new_edits);
 	status = put_run(&c);
+	in->uploads.taken = status == STATUS_OK && !c.result.unchanged;
 	if (wants_batch(r))
 		return reply_batched(r, id, status);
 	if (status != STATUS_OK)
 		return status;
-	couch_set_location(r, r->parts[0], id);
+	couch_set_location(r, r->parts[0], id, (struct str){ NULL, 0 });
 	couch_set_etag(r, c.result.rev);
-	return reply_written(r, doc.deleted ? 200 : 201, id, c.result.rev);
+	return couch_reply_written(r, doc->deleted ? 200 : 201, id, c.result.rev);
+}
+
+enum status
+couch_doc_put(struct couch_req *r, struct str id)
+{
+	struct input in;
+	enum status status;
+
+	input_init(&in, r);
+	status = put(r, id, &in);
+	input_release(&in);
+	return status;
+}
+
+static enum status
+post(struct couch_req *r, struct input *in)
+{
+	struct put_call c = { .r = r };
+	struct couch_doc *doc = &in->doc;
+	enum status status;
+
+	TRY(couch_require_json(r));
+	TRY(read_doc(r, (struct str){ NULL, 0 }, in));
+	if (doc->id.ptr && couch_is_local(doc->id))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Local documents are written with PUT.");
+	if (!doc->id.ptr) {
+		/* A new id has no revisions to extend. */
+		doc->rev = (struct rev_id){ 0 };
+		doc->history_count = 0;
+		doc->id = couch_uuid_new(r->arena);
+		if (!doc->id.ptr)
+			return STATUS_NOMEM;
+	}
+	TRY(load_atts(in));
+	c.edit = couch_doc_edit(doc, doc->id, true);
+	status = put_run(&c);
+	in->uploads.taken = status == STATUS_OK;
+	if (wants_batch(r))
+		return reply_batched(r, doc->id, status);
+	if (status != STATUS_OK)
+		return status;
+	couch_set_location(r, r->parts[0], doc->id, (struct str){ NULL, 0 });
+	return couch_reply_written(r, 201, doc->id, c.result.rev);
 }
 
 enum status
 couch_db_post(struct couch_req *r)
 {
-	struct put_call c = { .r = r };
-	struct couch_doc doc;
+	struct input in;
 	enum status status;
 
-	TRY(couch_require_json(r));
-	TRY(read_doc(r, (struct str){ NULL, 0 }, &doc));
-	if (doc.id.ptr && couch_is_local(doc.id))
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "Local documents are written with PUT.");
-	if (!doc.id.ptr) {
-		/* A new id has no revisions to extend. */
-		doc.rev = (struct rev_id){ 0 };
-		doc.history_count = 0;
-		doc.id = couch_uuid_new(r->arena);
-		if (!doc.id.ptr)
-			return STATUS_NOMEM;
-	}
-	c.edit = couch_doc_edit(&doc, doc.id, true);
-	status = put_run(&c);
-	if (wants_batch(r))
-		return reply_batched(r, doc.id, status);
-	if (status != STATUS_OK)
-		return status;
-	couch_set_location(r, r->parts[0], doc.id);
-	return reply_written(r, 201, doc.id, c.result.rev);
+	input_init(&in, r);
+	status = post(r, &in);
+	input_release(&in);
+	return status;
 }
 
 /* ---- DELETE ---- */
@@ -229,7 +300,7 @@ couch_doc_delete(struct couch_req *r, struct str id)
 	if (status != STATUS_OK)
 		return status;
 	couch_set_etag(r, c.result.rev);
-	return reply_written(r, 200, id, c.result.rev);
+	return couch_reply_written(r, 200, id, c.result.rev);
 }
 
 /* ---- COPY ---- */
@@ -245,27 +316,26 @@ struct copy_call {
 	struct rev_result result;
 };
 
+/* The source as it is now, with attachments that both documents then share. */
 static enum status
-copy_read(struct copy_call *c, struct kv_tx *tx)
+copy_read(struct copy_call *c, struct kv_tx *tx, struct couch_doc *ret)
 {
 	struct couch_req *r = c->r;
-	struct doc_assembler assembler;
 	struct rev_doc doc;
-	enum status status = STATUS_OK;
 
 	if (c->source_rev.pos)
 		TRY(rev_doc_read_leaf(tx, r->db, c->source, c->source_rev, false, r->arena, &doc));
 	else
 		TRY(rev_doc_read(tx, r->db, c->source, r->arena, &doc));
-	buf_clear(&c->text);
-	buf_append_byte(&c->text, '{');
-	doc_assemble_init_object(&assembler, &c->text, false);
-	for (size_t i = 0; i < doc.count && status == STATUS_OK; i++)
-		status = doc_assemble_leaf(&assembler, doc.leaves[i].key, doc.leaves[i].value);
-	if (status == STATUS_OK)
-		status = doc_assemble_end(&assembler);
-	doc_assemble_release(&assembler);
-	return status == STATUS_OK ? buf_status(&c->text) : status;
+	TRY(couch_doc_reparse(r, &doc, c->target, &c->text, ret));
+	ret->att_edits = arena_alloc(r->arena, (doc.atts_count + 1) * sizeof(*ret->att_edits));
+	if (!ret->att_edits)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < doc.atts_count; i++)
+		ret->att_edits[i] = (struct rev_att_edit){ .source = REV_ATT_SHARED,
+							   .att = doc.atts[i] };
+	ret->atts_count = doc.atts_count;
+	return STATUS_OK;
 }
 
 static enum status
@@ -275,18 +345,11 @@ copy_body(struct kv_tx *tx, void *arg)
 	struct couch_req *r = c->r;
 	struct couch_doc doc;
 	struct rev_edit edit;
-	bool admin;
 
 	arena_reset(r->arena, c->mark);
 	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
-	if (couch_is_design(c->target)) {
-		TRY(couch_db_is_admin(r, tx, &admin));
-		if (!admin)
-			return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
-					      "You are not a db or server admin.");
-	}
-	TRY(copy_read(c, tx));
-	TRY(couch_doc_parse_text(r, buf_str(&c->text), c->target, &doc));
+	TRY(couch_design_check(r, tx, c->target));
+	TRY(copy_read(c, tx, &doc));
 	edit = couch_doc_edit(&doc, c->target, true);
 	edit.parent = c->target_rev;
 	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));
@@ -345,7 +408,7 @@ couch_doc_copy(struct couch_req *r, struct str id)
 	buf_release(&c.text);
 	if (status != STATUS_OK)
 		return status;
-	couch_set_location(r, r->parts[0], c.target);
+	couch_set_location(r, r->parts[0], c.target, (struct str){ NULL, 0 });
 	couch_set_etag(r, c.result.rev);
-	return reply_written(r, 201, c.target, c.result.rev);
+	return couch_reply_written(r, 201, c.target, c.result.rev);
 }

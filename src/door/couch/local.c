@@ -103,7 +103,7 @@ local_run(struct local_call *c)
 	couch_rev_write(c->rev, &out);
 	buf_append_byte(&out, '}');
 	if (!c->doc.deleted)
-		couch_set_location(r, r->parts[0], c->id);
+		couch_set_location(r, r->parts[0], c->id, (struct str){ NULL, 0 });
 	return couch_reply(r, c->doc.deleted ? 200 : 201, &out);
 }
 
@@ -131,7 +131,7 @@ couch_local_put(struct couch_req *r, struct str id)
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
 	TRY(couch_doc_parse_text(r, body, id, &c.doc));
-	if (c.doc.has_attachments)
+	if (c.doc.atts_count)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "_local documents do not accept attachments.");
 	TRY(take_query_rev(&c));

@@ -48,6 +48,19 @@ couch_reply_fail(struct couch_req *r, enum status status)
 }
 
 enum status
+couch_reply_written(struct couch_req *r, int code, struct str id, struct rev_id rev)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+
+	buf_append_cstr(&out, "{\"ok\":true,\"id\":");
+	json_write_str(&out, id);
+	buf_append_cstr(&out, ",\"rev\":");
+	couch_rev_write(rev, &out);
+	buf_append_byte(&out, '}');
+	return couch_reply(r, code, &out);
+}
+
+enum status
 couch_method_refused(struct couch_req *r, const char *allow)
 {
 	http_set_header(r->x, STR("Allow"), str_from_cstr(allow));
@@ -114,12 +127,12 @@ append_escaped(struct buf *b, struct str s)
 }
 
 void
-couch_set_location(struct couch_req *r, struct str db, struct str doc)
+couch_set_location(struct couch_req *r, struct str db, struct str doc, struct str att)
 {
 	struct str host = http_request_header(r->x, STR("Host"));
 	struct str proto = http_request_header(r->x, STR("X-Forwarded-Proto"));
-	struct buf AUTO(buf_release)
-		url = BUF_INIT(4 * (REV_DB_NAME_BYTES + REV_DOC_ID_BYTES) + COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) url = BUF_INIT(4 * (REV_DB_NAME_BYTES + KV_LIMIT_KEY_BYTES) +
+						    COUCH_SMALL_BODY_BYTES);
 
 	if (host.ptr) {
 		buf_append_cstr(&url, str_eq(proto, STR("https")) ? "https://" : "http://");
@@ -131,6 +144,10 @@ couch_set_location(struct couch_req *r, struct str db, struct str doc)
 		buf_append_byte(&url, '/');
 		append_escaped(&url, doc);
 	}
+	if (att.ptr) {
+		buf_append_byte(&url, '/');
+		append_escaped(&url, att);
+	}
 	if (buf_status(&url) == STATUS_OK)
 		http_set_header(r->x, STR("Location"), buf_str(&url));
 }
@@ -138,13 +155,37 @@ couch_set_location(struct couch_req *r, struct str db, struct str doc)
 void
 couch_stream_init(struct couch_stream *s, struct couch_req *r)
 {
-	*s = (struct couch_stream){ .r = r, .out = BUF_INIT(COUCH_ROW_BYTES) };
+	*s = (struct couch_stream){
+		.r = r,
+		.out = BUF_INIT(COUCH_ROW_BYTES),
+		.holes = COUCH_HOLES_INIT,
+	};
 }
 
 void
 couch_stream_release(struct couch_stream *s)
 {
 	buf_release(&s->out);
+	couch_holes_release(&s->holes);
+}
+
+void
+couch_stream_cut(struct couch_stream *s, size_t len)
+{
+	s->out.len = len;
+	couch_holes_cut(&s->holes, len);
+}
+
+static enum status
+send_out(struct couch_stream *s)
+{
+	enum status status = STATUS_OK;
+
+	if (s->out.len && !s->r->head)
+		status = couch_holes_send(&s->holes, s->r, s->snapshot, buf_str(&s->out));
+	buf_clear(&s->out);
+	couch_holes_cut(&s->holes, 0);
+	return status;
 }
 
 static enum status
@@ -162,13 +203,11 @@ enum status
 couch_stream_push(struct couch_stream *s, bool now)
 {
 	TRY(buf_status(&s->out));
-	if (!now && s->out.len < COUCH_CHUNK_BYTES)
+	if (!now && s->out.len < COUCH_CHUNK_BYTES && !couch_holes_any(&s->holes))
 		return STATUS_OK;
 	if (!s->started)
 		TRY(stream_start(s));
-	if (s->out.len && !s->r->head)
-		TRY(http_write(s->r->x, buf_str(&s->out)));
-	buf_clear(&s->out);
+	TRY(send_out(s));
 	if (now)
 		http_flush(s->r->x);
 	/* A fast reader of a long answer must not keep the loop from its other connections. */
@@ -182,7 +221,6 @@ couch_stream_end(struct couch_stream *s)
 	TRY(buf_status(&s->out));
 	if (!s->started)
 		TRY(stream_start(s));
-	if (s->out.len && !s->r->head)
-		TRY(http_write(s->r->x, buf_str(&s->out)));
+	TRY(send_out(s));
 	return http_finish(s->r->x);
 }

@@ -67,15 +67,20 @@ couch_param_true(const struct couch_req *r, const char *name)
 	return couch_param(r, name, &value) && str_eq(value, STR("true"));
 }
 
+bool
+couch_type_is(struct str header, struct str type)
+{
+	const char *semicolon = header.len ? memchr(header.ptr, ';', header.len) : NULL;
+
+	if (semicolon)
+		header.len = (size_t)(semicolon - header.ptr);
+	return header.ptr && str_eq_nocase(str_trim(header), type);
+}
+
 enum status
 couch_require_json(struct couch_req *r)
 {
-	struct str type = http_request_header(r->x, STR("Content-Type"));
-	const char *semicolon = type.len ? memchr(type.ptr, ';', type.len) : NULL;
-
-	if (semicolon)
-		type.len = (size_t)(semicolon - type.ptr);
-	if (!type.ptr || !str_eq_nocase(str_trim(type), STR("application/json")))
+	if (!couch_type_is(http_request_header(r->x, STR("Content-Type")), STR("application/json")))
 		return couch_fail_set(&r->fail, COUCH_ERROR_CONTENT_TYPE,
 				      "Content-Type must be application/json");
 	return STATUS_OK;

@@ -1,5 +1,5 @@
 /* Which handler answers a path and a method. */
-#include "door/couch/couch_int.h"
+#include "door/couch/att.h"
 
 struct route {
 	const char *name;
@@ -168,6 +168,41 @@ route_doc(struct couch_req *r, struct str id)
 					     : "DELETE,GET,HEAD,PUT,COPY,PATCH");
 }
 
+/* The path from part `first` on is an attachment's name, slashes and all. */
+static enum status
+route_att(struct couch_req *r, struct str id, size_t first)
+{
+	struct buf AUTO(buf_release) joined = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct str name;
+
+	for (size_t i = first; i < r->parts_count; i++) {
+		if (i > first)
+			buf_append_byte(&joined, '/');
+		buf_append_str(&joined, r->parts[i]);
+	}
+	if (buf_status(&joined) == STATUS_LIMIT)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "The attachment's name is too long.");
+	TRY(buf_status(&joined));
+	name = arena_dup(r->arena, buf_str(&joined));
+	if (!name.ptr)
+		return STATUS_LIMIT;
+	switch (r->method) {
+	case COUCH_GET:
+		return couch_att_get(r, id, name);
+	case COUCH_PUT:
+		return couch_att_put(r, id, name);
+	case COUCH_DELETE:
+		return couch_att_delete(r, id, name);
+	case COUCH_POST:
+	case COUCH_COPY:
+	case COUCH_PATCH:
+	case COUCH_OTHER_METHOD:
+		break;
+	}
+	return couch_method_refused(r, "DELETE,GET,HEAD,PUT");
+}
+
 /* "_design" and "x" are one id; the slash between them may be escaped or not. */
 static enum status
 join_id(struct couch_req *r, const char *space, struct str *ret)
@@ -184,8 +219,7 @@ route_design(struct couch_req *r)
 	TRY(join_id(r, "_design", &id));
 	if (r->parts_count > 3) {
 		TRY(refuse_if_listed(r, not_offered_in_design, r->parts[3]));
-		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED, "%s",
-				      COUCH_NO_ATTACHMENTS);
+		return route_att(r, id, 3);
 	}
 	return route_doc(r, id);
 }
@@ -234,8 +268,7 @@ route_in_db(struct couch_req *r)
 		return route_local(r);
 	TRY(refuse_if_listed(r, not_offered_in_db, part));
 	if (r->parts_count > 2)
-		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED, "%s",
-				      COUCH_NO_ATTACHMENTS);
+		return route_att(r, part, 2);
 	return route_doc(r, part);
 }
 

@@ -258,6 +258,10 @@ rev_upload_finish(struct rev_upload *u, struct rev_att_edit *ret,
 
 	if (u->deflating && take_piece(u, STR(""), Z_FINISH) != STATUS_OK)
 		return err_set(err, STATUS_NOMEM, "out of memory");
+	/* What zlib holds is a quarter of a megabyte. */
+	if (u->deflating)
+		(void)deflateEnd(&u->z);
+	u->deflating = false;
 	TRY(flush_batches(u, err));
 	if (u->held.len && (u->chunks || u->held.len > u->options.memory_bytes))
 		TRY(stage(u, u->held.len, err));
@@ -265,8 +269,9 @@ rev_upload_finish(struct rev_upload *u, struct rev_att_edit *ret,
 	ret->data = buf_str(&u->held);
 	memcpy(att->id, u->id, sizeof(att->id));
 	att->encoded_length = u->stored_bytes;
-	att->length = u->deflating ? u->in_bytes : u->stored_bytes;
-	att->encoding = u->deflating || u->options.stored_gzip ? REV_ATT_GZIP : REV_ATT_IDENTITY;
+	att->length = u->options.gzip_level ? u->in_bytes : u->stored_bytes;
+	att->encoding = u->options.gzip_level || u->options.stored_gzip ? REV_ATT_GZIP
+									: REV_ATT_IDENTITY;
 	MD5_Final(att->digest, &u->md5_stored);
 	MD5_Final(ret_md5, &u->md5_in);
 	return STATUS_OK;

@@ -1,0 +1,285 @@
+/* PUT and DELETE of an attachment: a new revision of its document, which is otherwise the same. */
+#include "base/base64.h"
+#include "base/utf8.h"
+#include "door/couch/att.h"
+
+struct edit_call {
+	struct couch_req *r;
+	struct str id;
+	struct str name;
+	struct rev_id rev;              /* pos 0: none was named */
+	const struct rev_att_edit *att; /* the new one; NULL: the old one goes */
+	struct buf text;                /* of the document's body */
+	struct arena_mark mark;
+	struct rev_result result;
+};
+
+/* ---- The edit ---- */
+
+static enum status
+missing_rev(struct couch_req *r)
+{
+	return couch_fail_set(&r->fail, COUCH_ERROR_MISSING_REV, "missing_rev");
+}
+
+/* The new revision's attachments: the new one, then the others in their order. */
+static enum status
+list_atts(struct edit_call *c, const struct rev_doc *doc, struct rev_edit *edit)
+{
+	struct rev_att_edit *atts = arena_alloc(c->r->arena, (doc->atts_count + 1) * sizeof(*atts));
+	bool found = false;
+	size_t n = 0;
+
+	if (!atts)
+		return STATUS_LIMIT;
+	if (c->att)
+		atts[n++] = *c->att;
+	for (size_t i = 0; i < doc->atts_count; i++) {
+		if (str_eq(doc->atts[i].name, c->name))
+			found = true;
+		else
+			atts[n++] = (struct rev_att_edit){ .source = REV_ATT_STUB,
+							   .att = doc->atts[i] };
+	}
+	if (!c->att && !found)
+		return couch_fail_set(&c->r->fail, COUCH_ERROR_NOT_FOUND,
+				      "Document is missing attachment");
+	edit->atts = atts;
+	edit->atts_count = n;
+	return STATUS_OK;
+}
+
+static enum status
+edit_body(struct kv_tx *tx, void *arg)
+{
+	struct edit_call *c = arg;
+	struct couch_req *r = c->r;
+	struct rev_doc old = { 0 };
+	struct couch_doc doc;
+	struct rev_edit edit;
+	enum status status;
+
+	arena_reset(r->arena, c->mark);
+	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
+	TRY(couch_design_check(r, tx, c->id));
+	if (c->rev.pos) {
+		status = rev_doc_read_leaf(tx, r->db, c->id, c->rev, false, r->arena, &old);
+		if (status == STATUS_NOT_FOUND)
+			return missing_rev(r);
+		TRY(status);
+	}
+	TRY(couch_doc_reparse(r, &old, c->id, &c->text, &doc));
+	edit = couch_doc_edit(&doc, c->id, true);
+	edit.parent = c->rev;
+	TRY(list_atts(c, &old, &edit));
+	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));
+	return c->result.status;
+}
+
+static enum status
+edit_run(struct edit_call *c)
+{
+	struct couch_req *r = c->r;
+	enum status status;
+
+	c->mark = arena_mark(r->arena);
+	buf_init(&c->text, COUCH_ROW_BYTES);
+	status = kv_run(r->couch->config.store, edit_body, c, NULL, &r->fail.err);
+	buf_release(&c->text);
+	return status;
+}
+
+/* ---- What is asked ---- */
+
+/* The revision of the query or of If-Match, which must not contradict each other. */
+static enum status
+read_rev(struct edit_call *c)
+{
+	struct couch_req *r = c->r;
+	struct rev_id tag = { 0 };
+	struct str value;
+	bool has_tag;
+
+	TRY(couch_if_match(r, &tag, &has_tag));
+	if (!couch_param(r, "rev", &value)) {
+		c->rev = tag;
+	} else {
+		TRY(couch_rev_parse(value, r->arena, &c->rev, &r->fail));
+		if (has_tag && !rev_id_eq(tag, c->rev))
+			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+					      "Document rev and etag have different values");
+	}
+	if (c->rev.hash.ptr && c->rev.pos == 0)
+		return missing_rev(r);
+	return STATUS_OK;
+}
+
+static enum status
+read_names(struct edit_call *c)
+{
+	struct couch_req *r = c->r;
+
+	TRY(couch_docid_check(c->id, &r->fail));
+	if (utf8_valid_prefix(c->name) != c->name.len)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Attachment name is not UTF-8 encoded");
+	TRY(couch_att_name_check(c->name, &r->fail));
+	return read_rev(c);
+}
+
+/* Before the bytes are read: is there anything to attach them to? */
+static enum status
+check_target(struct kv_tx *tx, void *arg)
+{
+	struct edit_call *c = arg;
+	struct couch_req *r = c->r;
+	struct rev_id winner;
+	struct rev_att att;
+	enum status status;
+
+	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
+	TRY(couch_design_check(r, tx, c->id));
+	if (c->rev.pos) {
+		status = rev_att_read(tx, r->db, c->id, c->rev, false, c->name, r->arena, &att);
+		if (status == STATUS_NOT_FOUND)
+			return missing_rev(r);
+		return status == STATUS_DELETED ? STATUS_OK : status;
+	}
+	status = rev_winner_read(tx, r->db, c->id, r->arena, &winner);
+	if (status == STATUS_OK)
+		return STATUS_DOC_CONFLICT;
+	return status == STATUS_NOT_FOUND || status == STATUS_DELETED ? STATUS_OK : status;
+}
+
+static enum status
+read_coding(struct couch_req *r, bool *ret_gzip)
+{
+	struct str coding = str_trim(http_request_header(r->x, STR("Content-Encoding")));
+
+	*ret_gzip = str_eq_nocase(coding, STR("gzip"));
+	if (coding.len && !*ret_gzip && !str_eq_nocase(coding, STR("identity")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_CONTENT_TYPE,
+				      "Only gzip and identity content-encodings are supported");
+	return STATUS_OK;
+}
+
+/* Content-MD5 is of what was sent. */
+static enum status
+check_md5(struct couch_req *r, const uint8_t md5[REV_ATT_DIGEST_BYTES])
+{
+	struct str given = http_request_header(r->x, STR("Content-MD5"));
+	struct buf AUTO(buf_release) raw = BUF_INIT(64);
+
+	if (!given.ptr)
+		return STATUS_OK;
+	if (base64_decode(&raw, str_trim(given), BASE64_STANDARD) == STATUS_OK &&
+	    str_eq(buf_str(&raw), str_of(md5, REV_ATT_DIGEST_BYTES)))
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_MD5, "Possible message corruption.");
+}
+
+/* ---- The bytes ---- */
+
+static enum status
+check_length(struct couch_req *r, struct str name)
+{
+	uint64_t most = r->couch->config.att_bytes;
+	uint64_t length;
+
+	if (most && str_to_u64(http_request_header(r->x, STR("Content-Length")), &length) &&
+	    length > most)
+		return couch_fail_set(&r->fail, COUCH_ERROR_ATT_TOO_LARGE, "%.*s", STR_ARG(name));
+	return STATUS_OK;
+}
+
+static enum status
+read_bytes(struct couch_uploads *u, bool gzip, struct rev_att_edit *ret)
+{
+	struct couch_req *r = u->r;
+	uint8_t md5[REV_ATT_DIGEST_BYTES];
+	struct rev_upload *upload;
+	struct str piece;
+	enum status status;
+
+	TRY(couch_upload_begin(u, &ret->att, gzip, &upload));
+	while ((status = http_read(r->x, &piece)) == STATUS_OK)
+		TRY(couch_upload_write(u, upload, &ret->att, piece));
+	if (status == STATUS_INVALID)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "The body of the request is broken.");
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	TRY(couch_upload_end(u, upload, ret, md5));
+	return check_md5(r, md5);
+}
+
+static enum status
+put(struct edit_call *c, struct couch_uploads *u)
+{
+	struct couch_req *r = c->r;
+	struct str type = http_request_header(r->x, STR("Content-Type"));
+	struct rev_att_edit att = {
+		.att = { .name = c->name,
+			 .type = type.len ? type : STR("application/octet-stream") },
+	};
+	bool gzip;
+
+	TRY(read_names(c));
+	TRY(read_coding(r, &gzip));
+	TRY(check_length(r, c->name));
+	TRY(kv_run_read(r->couch->config.store, check_target, c, &r->fail.err));
+	TRY(read_bytes(u, gzip, &att));
+	c->att = &att;
+	TRY(edit_run(c));
+	u->taken = true;
+	couch_set_location(r, r->parts[0], c->id, c->name);
+	couch_set_etag(r, c->result.rev);
+	return couch_reply_written(r, 201, c->id, c->result.rev);
+}
+
+enum status
+couch_att_put(struct couch_req *r, struct str id, struct str name)
+{
+	struct edit_call c = { .r = r, .id = id, .name = name };
+	struct couch_uploads uploads;
+	enum status status;
+
+	couch_uploads_init(&uploads, r);
+	status = put(&c, &uploads);
+	couch_uploads_release(&uploads);
+	return status;
+}
+
+/* ---- DELETE ---- */
+
+/* Without a revision: what is not there is 404, what is there cannot go like this. */
+static enum status
+delete_unnamed(struct kv_tx *tx, void *arg)
+{
+	struct edit_call *c = arg;
+	struct couch_req *r = c->r;
+	struct rev_id winner;
+	struct rev_att att;
+	enum status status;
+
+	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
+	TRY(rev_winner_read(tx, r->db, c->id, r->arena, &winner));
+	status = rev_att_read(tx, r->db, c->id, winner, false, c->name, r->arena, &att);
+	if (status == STATUS_DELETED)
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND,
+				      "Document is missing attachment");
+	return status == STATUS_OK ? STATUS_DOC_CONFLICT : status;
+}
+
+enum status
+couch_att_delete(struct couch_req *r, struct str id, struct str name)
+{
+	struct edit_call c = { .r = r, .id = id, .name = name };
+
+	TRY(read_names(&c));
+	if (c.rev.pos == 0)
+		return kv_run_read(r->couch->config.store, delete_unnamed, &c, &r->fail.err);
+	TRY(edit_run(&c));
+	couch_set_etag(r, c.result.rev);
+	return couch_reply_written(r, 200, id, c.result.rev);
+}

@@ -1,0 +1,89 @@
+/* The Range header (RFC 7233), as CouchDB takes it. */
+#include "door/couch/att.h"
+
+/* Digits alone; `*ret_given` is false for an empty text. */
+static bool
+parse_position(struct str text, bool *ret_given, uint64_t *ret)
+{
+	*ret_given = text.len > 0;
+	*ret = 0;
+	return text.len == 0 || (text.ptr[0] >= '0' && text.ptr[0] <= '9' && str_to_u64(text, ret));
+}
+
+enum parsed {
+	PARSED_RANGE,
+	PARSED_ALL,     /* the whole is wanted, or this is no range */
+	PARSED_NOWHERE, /* it has no byte of the attachment */
+};
+
+/* "0-499", "500-", "-500" of `length` bytes. */
+static enum parsed
+parse_one(struct str text, uint64_t length, struct couch_range *ret)
+{
+	const char *dash = text.len ? memchr(text.ptr, '-', text.len) : NULL;
+	bool has_first;
+	bool has_last;
+	uint64_t first;
+	uint64_t last;
+
+	if (!dash ||
+	    !parse_position(str_of(text.ptr, (size_t)(dash - text.ptr)), &has_first, &first) ||
+	    !parse_position(str_skip(text, (size_t)(dash - text.ptr) + 1), &has_last, &last) ||
+	    (!has_first && !has_last))
+		return PARSED_ALL;
+	if (has_first && !has_last && first == 0)
+		return PARSED_ALL;
+	if (!has_first) {
+		first = last < length ? length - last : 0;
+		has_last = false;
+	}
+	if (has_last && last < first)
+		return PARSED_NOWHERE;
+	if (first >= length)
+		return PARSED_NOWHERE;
+	ret->begin = first;
+	ret->end = has_last && last < length - 1 ? last + 1 : length;
+	return PARSED_RANGE;
+}
+
+static enum status
+not_satisfiable(struct couch_req *r, uint64_t length)
+{
+	struct str value = arena_printf(r->arena, "bytes */%llu", (unsigned long long)length);
+
+	if (!value.ptr)
+		return STATUS_LIMIT;
+	http_set_header(r->x, STR("Content-Range"), value);
+	return couch_fail_set(&r->fail, COUCH_ERROR_RANGE, "Requested range not satisfiable");
+}
+
+enum status
+couch_ranges_parse(struct couch_req *r, uint64_t length, struct couch_range ret[COUCH_RANGES],
+		   size_t *ret_count)
+{
+	struct str header = http_request_header(r->x, STR("Range"));
+	size_t count = 0;
+
+	*ret_count = 0;
+	header = str_trim(header);
+	if (!str_starts_with(header, STR("bytes=")))
+		return STATUS_OK;
+	header = str_skip(header, 6);
+	while (header.len) {
+		const char *comma = memchr(header.ptr, ',', header.len);
+		size_t len = comma ? (size_t)(comma - header.ptr) : header.len;
+		struct couch_range range;
+		enum parsed parsed = parse_one(str_trim(str_of(header.ptr, len)), length, &range);
+
+		header = str_skip(header, comma ? len + 1 : len);
+		if (parsed == PARSED_ALL)
+			return STATUS_OK;
+		if (parsed == PARSED_NOWHERE)
+			return not_satisfiable(r, length);
+		if (count < COUCH_RANGES)
+			ret[count] = range;
+		count++;
+	}
+	*ret_count = count < COUCH_RANGES ? count : 0;
+	return STATUS_OK;
+}
