@@ -206,7 +206,13 @@ catch_signals(void)
 static enum status
 sweep_once(struct serve *s, bool *ret_more, struct err *err)
 {
+	uint64_t uploads;
+
 	TRY(kv_txids_sweep(s->store, SWEEP_TXID_AGE_MS, err));
+	TRY(rev_uploads_sweep(s->store, REV_UPLOAD_AGE_MS, &uploads, err));
+	if (uploads)
+		log_event(LOG_LEVEL_INFO, "uploads_swept", "count=%llu",
+			  (unsigned long long)uploads);
 	return rev_dropped_sweep(s->store, SWEEP_DROPS, ret_more, err);
 }
 
@@ -285,6 +291,9 @@ make_server(struct serve *s, struct err *err)
 		.doc_bytes = s->config.doc_bytes,
 		.body_bytes = s->config.body_bytes,
 		.changes_timeout_ms = s->config.changes_timeout_ms,
+		.att_bytes = s->config.att_bytes,
+		.gzip_level = s->config.gzip_level ? (int)s->config.gzip_level : -1,
+		.gzip_types = s->config.gzip_types,
 	};
 	struct server_config server = s->config.server;
 	char address[CONFIG_LISTEN_TEXT_BYTES];

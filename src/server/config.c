@@ -40,6 +40,12 @@ static const struct setting settings[] = {
 	{ "chttpd_auth", "secret", VALUE_SECRET, offsetof(struct config, secret), 0, 0 },
 	{ "couchdb", "max_document_size", VALUE_SIZE, offsetof(struct config, doc_bytes), 1,
 	  8000000 },
+	{ "couchdb", "max_attachment_size", VALUE_U64, offsetof(struct config, att_bytes), 1,
+	  UINT64_C(1) << 50 },
+	{ "attachments", "compression_level", VALUE_UINT, offsetof(struct config, gzip_level), 0,
+	  9 },
+	{ "attachments", "compressible_types", VALUE_TEXT, offsetof(struct config, gzip_types), 0,
+	  0 },
 	{ "log", "level", VALUE_LEVEL, offsetof(struct config, log_level), 0, 0 },
 	{ "frond", "store", VALUE_TEXT, offsetof(struct config, store), 0, 0 },
 	{ "frond", "cache_bytes", VALUE_U64, offsetof(struct config, cache_bytes), 1 << 20,
@@ -76,6 +82,7 @@ config_init(struct config *c)
 		.host = CONFIG_HOST,
 		.port = CONFIG_PORT,
 		.log_level = LOG_LEVEL_INFO,
+		.gzip_level = CONFIG_GZIP_LEVEL,
 	};
 	return c->arena ? STATUS_OK : STATUS_NOMEM;
 }

@@ -21,6 +21,7 @@
 enum {
 	CONFIG_LINE_BYTES = 190, /* a line of the file, without its end */
 	CONFIG_PORT = 5984,      /* CouchDB's */
+	CONFIG_GZIP_LEVEL = 8,   /* likewise */
 };
 
 #define CONFIG_STORE "embedded:./data"
@@ -45,6 +46,9 @@ struct config {
 	size_t doc_bytes;            /* 0: the door's defaults, as below */
 	size_t body_bytes;           /* a request's */
 	uint64_t changes_timeout_ms; /* a feed's wait */
+	uint64_t att_bytes;          /* of an attachment; 0: no limit */
+	unsigned gzip_level;         /* of attachments; 0: they are not compressed */
+	const char *gzip_types;      /* which are, separated by commas; NULL: the door's default */
 	struct server_config server; /* limits and timeouts; the rest is the caller's */
 };
 
