@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/rand.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 
@@ -563,6 +564,11 @@ every_failed_allocation_is_reported(void **state)
 
 /* ---- Fibers ---- */
 
+enum {
+	MANY_KEYS = 200000, /* in one table of some megabytes */
+	SMALL_CACHE_BYTES = 64 * 1024,
+};
+
 /* A waiter that counts what is offloaded, and offloads it to another thread. */
 struct counting_waiter {
 	struct waiter base;
@@ -634,6 +640,64 @@ fiber_leaves_the_disk_to_others_and_reads_memory_itself(void **state)
 	kv_close(store);
 }
 
+/*
+ * With a cache that is far too small, most reads meet blocks, index and filter partitions that are
+ * not in memory: what is there must not pass for all there is.
+ */
+static void
+fiber_misses_nothing_that_is_not_in_memory(void **state)
+{
+	static const struct waiter_ops ops = { .offload = counting_offload,
+					       .destroy = counting_destroy };
+	const struct kv_options small = { .create = true,
+					  .no_sync = true,
+					  .cache_bytes = SMALL_CACHE_BYTES };
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct rand_seq rand = { test_seed() };
+	struct counting_waiter w = { .offloads = 0 };
+	struct kv_tx *tx;
+
+	for (uint32_t i = 0; i < MANY_KEYS;) {
+		tx = begin(store);
+		do {
+			char key[32];
+
+			snprintf(key, sizeof(key), "t/%016x%08u", i / 100 * 0x9e3779b9u, i);
+			assert_ok(kv_set(tx, str_from_cstr(key), str_of(&i, sizeof(i))));
+		} while (++i % 1000);
+		commit(tx);
+	}
+	kv_close(store);
+	store = fixture_open(url_of(state), small);
+	waiter_init(&w.base, &ops);
+	waiter_set_current(&w.base);
+	tx = begin_read(store);
+	for (int i = 0; i < 300; i++) {
+		uint32_t n = (uint32_t)rand_seq_below(&rand, MANY_KEYS);
+		const struct kv_range_options options = { .reverse = i % 2 };
+		struct kv_future *f;
+		struct str value;
+		char key[32];
+		char end[32];
+
+		snprintf(key, sizeof(key), "t/%016x%08u", n / 100 * 0x9e3779b9u, n);
+		f = kv_get(tx, str_from_cstr(key), KV_READ);
+		assert_ok(kv_future_wait(f));
+		assert_true(kv_future_value(f, &value));
+		assert_memory_equal(value.ptr, &n, sizeof(n));
+		/* All keys with the same beginning. */
+		snprintf(key, sizeof(key), "t/%016x", n / 100 * 0x9e3779b9u);
+		snprintf(end, sizeof(end), "%s:", key);
+		f = kv_get_range(tx, str_from_cstr(key), str_from_cstr(end), &options);
+		assert_ok(kv_future_wait(f));
+		assert_int_equal(kv_future_range(f).count, 100);
+	}
+	assert_true(w.offloads > 0);
+	waiter_set_current(NULL);
+	kv_tx_free(tx);
+	kv_close(store);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, dir_setup, dir_teardown)
 
 int
@@ -653,6 +717,7 @@ main(int argc, char **argv)
 		T(long_reading_transaction_does_not_grow),
 		T(every_failed_allocation_is_reported),
 		T(fiber_leaves_the_disk_to_others_and_reads_memory_itself),
+		T(fiber_misses_nothing_that_is_not_in_memory),
 	};
 
 	if (argc == 4)
