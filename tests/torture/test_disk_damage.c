@@ -290,7 +290,7 @@ static size_t
 record_from_end(const struct log *log, int n)
 {
 	size_t at = log->len / BLOCK_BYTES * BLOCK_BYTES;
-	size_t starts[COMMITS];
+	size_t starts[COMMITS] = { 0 };
 	int count = 0;
 
 	while (at + 7 <= log->len) {

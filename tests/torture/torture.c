@@ -395,7 +395,8 @@ ending_at_any_moment_loses_nothing_acknowledged(void **state)
 static void
 endings_for_hours_lose_nothing_acknowledged(void **state)
 {
-	uint64_t end = clock_after_ms(strtoull(getenv("TORTURE_SECONDS"), NULL, 10) * 1000);
+	const char *seconds = getenv("TORTURE_SECONDS");
+	uint64_t end = clock_after_ms(seconds ? strtoull(seconds, NULL, 10) * 1000 : 0);
 	struct torture *t = *state;
 
 	while (clock_mono_ns() < end) {
