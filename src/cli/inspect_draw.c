@@ -39,6 +39,10 @@ root_name(uint64_t number)
 		return "next_prefix";
 	case KV_ROOT_DROPPED:
 		return "dropped";
+	case KV_ROOT_EVENTS:
+		return "events";
+	case KV_ROOT_INCARNATION:
+		return "incarnation";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

@@ -9,7 +9,40 @@ enum {
 	TYPE_STRING = 0x02,
 };
 
-/* ---- JSON text ---- */
+/* ---- Making values ---- */
+
+static enum status
+of_element(const struct buf *encoded, struct arena *arena, struct leaf_value *ret)
+{
+	struct kv_pair *leaf = arena_alloc(arena, sizeof(*leaf));
+
+	TRY(buf_status(encoded));
+	if (!leaf)
+		return STATUS_LIMIT;
+	*leaf = (struct kv_pair){ { "", 0 }, arena_dup(arena, buf_str(encoded)) };
+	if (!leaf->value.ptr)
+		return STATUS_LIMIT;
+	*ret = (struct leaf_value){ leaf, 1, 0 };
+	return STATUS_OK;
+}
+
+enum status
+leaf_of_string(struct str text, struct arena *arena, struct leaf_value *ret)
+{
+	AUTO(buf_release) struct buf encoded = BUF_INIT(SIZE_MAX);
+
+	tuple_put_str(&encoded, text);
+	return of_element(&encoded, arena, ret);
+}
+
+enum status
+leaf_of_bool(bool value, struct arena *arena, struct leaf_value *ret)
+{
+	AUTO(buf_release) struct buf encoded = BUF_INIT(16);
+
+	tuple_put_bool(&encoded, value);
+	return of_element(&encoded, arena, ret);
+}
 
 enum status
 leaf_parse(struct str text, struct arena *arena, struct leaf_value *ret, struct err *err)

@@ -32,6 +32,10 @@ struct leaf_value {
 	size_t at;
 };
 
+/* A string or a boolean as a value of its own, in the arena. STATUS_LIMIT. */
+MUST_USE enum status leaf_of_string(struct str text, struct arena *arena, struct leaf_value *ret);
+MUST_USE enum status leaf_of_bool(bool value, struct arena *arena, struct leaf_value *ret);
+
 /* Parses a JSON value into leaves in the arena. The reader's errors, and doc_explode()'s. */
 MUST_USE enum status leaf_parse(struct str text, struct arena *arena, struct leaf_value *ret,
 				struct err *err);

@@ -16,6 +16,8 @@ enum {
 	KV_ROOT_NEXT_PREFIX = 2, /* the number that the next database gets */
 	KV_ROOT_UPLOADS = 3,     /* (ROOT, 3, P, id): attachments that are being uploaded */
 	KV_ROOT_DROPPED = 4,     /* (ROOT, 4, P): deleted databases with keys still to be cleared */
+	KV_ROOT_EVENTS = 5,      /* (ROOT, 5, name): a database's creation or deletion */
+	KV_ROOT_INCARNATION = 6, /* that of new databases and of events; absent: 0 */
 	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result, seed 1 */
 };
 

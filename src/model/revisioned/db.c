@@ -211,8 +211,10 @@ rev_db_create(struct kv_tx *tx, struct str name, struct err *err)
 		.revs_limit = REV_LIMIT_DEFAULT,
 	};
 	rand_bytes(db.uuid, sizeof(db.uuid));
+	TRY(rev_store_incarnation(tx, &db.incarnation));
 	TRY(number_allocate(tx, &db.number));
 	TRY(description_set(tx, &db));
+	TRY(rev_event_put(tx, name, REV_EVENT_CREATED, db.incarnation));
 	return kv_touch_metadata_version(tx);
 }
 
@@ -221,12 +223,15 @@ rev_db_delete(struct kv_tx *tx, struct str name, struct err *err)
 {
 	AUTO(buf_release) struct buf key = REV_KEY_INIT;
 	struct rev_db db;
+	uint8_t incarnation;
 
 	TRY(description_get(tx, name, &db, err));
 	name_key(&key, name);
 	TRY(rev_key_status(&key));
 	TRY(kv_clear(tx, buf_str(&key)));
 	TRY(rev_drop_begin(tx, db.number));
+	TRY(rev_store_incarnation(tx, &incarnation));
+	TRY(rev_event_put(tx, name, REV_EVENT_DELETED, incarnation));
 	return kv_touch_metadata_version(tx);
 }
 
@@ -358,11 +363,15 @@ enum status
 rev_incarnation_raise(struct kv_tx *tx, struct str name, struct err *err)
 {
 	struct rev_db description;
+	uint8_t of_store;
 
 	TRY(description_get(tx, name, &description, err));
+	TRY(rev_store_incarnation(tx, &of_store));
 	if (description.incarnation == UINT8_MAX)
 		return STATUS_OK;
 	description.incarnation++;
+	if (description.incarnation < of_store)
+		description.incarnation = of_store;
 	TRY(description_set(tx, &description));
 	return kv_touch_metadata_version(tx);
 }

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "model/revisioned/revisioned_int.h"
 
 /* ---- Changes ---- */
@@ -78,6 +80,90 @@ rev_changes_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_cha
 	}
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
+	*ret = page;
+	return STATUS_OK;
+}
+
+static bool
+in_range(const struct rev_change_range *range, const struct rev_seq *seq)
+{
+	int end = rev_seq_cmp(seq, &range->until);
+
+	return rev_seq_cmp(seq, &range->since) > 0 && (range->exclusive_until ? end < 0 : end <= 0);
+}
+
+static int
+compare_changes(const void *a, const void *b)
+{
+	return rev_seq_cmp(&((const struct rev_change *)a)->seq,
+			   &((const struct rev_change *)b)->seq);
+}
+
+static void
+reverse_changes(struct rev_change *changes, size_t count)
+{
+	for (size_t i = 0; i < count / 2; i++) {
+		struct rev_change c = changes[i];
+
+		changes[i] = changes[count - 1 - i];
+		changes[count - 1 - i] = c;
+	}
+}
+
+/* The change that the winner tells of; STATUS_NOT_FOUND if there is no such document. */
+static enum status
+winner_change(struct kv_tx *tx, const struct rev_db *db, struct str id, struct kv_future *f,
+	      struct buf *key, struct arena *arena, struct rev_change *ret)
+{
+	const struct rev_row *row;
+	struct rev_rows rows;
+
+	TRY(rev_rows_wait(tx, db, id, 1, KV_SNAPSHOT, f, key, arena, &rows));
+	if (rows.count == 0)
+		return STATUS_NOT_FOUND;
+	row = &rows.rows[0];
+	*ret = (struct rev_change){
+		.seq = row->seq,
+		.id = id,
+		.rev = { row->rev.pos, arena_dup(arena, row->rev.hash) },
+		.deleted = row->deleted,
+		.branch_count = row->branch_count,
+	};
+	return ret->rev.hash.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+enum status
+rev_changes_of(struct kv_tx *tx, const struct rev_db *db, const struct rev_change_range *range,
+	       const struct str *ids, size_t count, struct arena *arena,
+	       struct rev_change_page *ret)
+{
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	struct kv_future **wave = arena_alloc(arena, (count + 1) * sizeof(struct kv_future *));
+	struct rev_change_page page = { 0 };
+
+	page.changes = arena_alloc(arena, (count + 1) * sizeof(*page.changes));
+	if (!wave || !page.changes)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		wave[i] = NULL;
+		if ((i && str_eq(ids[i], ids[i - 1])) || ids[i].len > REV_DOC_ID_BYTES)
+			continue;
+		TRY(rev_rows_read(tx, db, ids[i], 1, KV_SNAPSHOT, &key, &wave[i]));
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct rev_change *c = &page.changes[page.count];
+		enum status status = STATUS_NOT_FOUND;
+
+		if (wave[i])
+			status = winner_change(tx, db, ids[i], wave[i], &key, arena, c);
+		if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+			return status;
+		if (status == STATUS_OK && in_range(range, &c->seq))
+			page.count++;
+	}
+	qsort(page.changes, page.count, sizeof(*page.changes), compare_changes);
+	if (range->descending)
+		reverse_changes(page.changes, page.count);
 	*ret = page;
 	return STATUS_OK;
 }

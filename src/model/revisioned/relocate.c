@@ -32,10 +32,19 @@ raise_page(struct kv_tx *tx, void *arg)
 	return STATUS_OK;
 }
 
+/* First: a raising that was interrupted leaves no database above the store. */
+static enum status
+raise_store(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	return rev_store_incarnation_raise(tx);
+}
+
 static enum status
 raise_all(struct relocation *r, struct kv_store *store, uint64_t *ret_count)
 {
 	*ret_count = 0;
+	TRY(kv_run(store, raise_store, NULL, NULL, r->err));
 	do {
 		TRY(kv_run(store, raise_page, r, NULL, r->err));
 		*ret_count += r->page.count;

@@ -19,6 +19,8 @@
  *     (P, ATTACHMENTS, "refs", AttID)    → little-endian counter of the revisions that have it
  *     (ROOT, 3, P, AttID)         → format, begun, last (ms): an upload that no revision has yet
  *     (P, INDEXES, …)             reserved
+ *     (ROOT, 5, DbName)           → format, kind, Incarnation, Versionstamp: its creation or deletion
+ *     (ROOT, 6)                   → Incarnation that new databases begin with; absent: 0
  *     (P, CONFIG, name)           → value
  *     (P, STATS, name)            → little-endian counter, changed by atomic addition
  *     (P, STATS, "changed")       → Versionstamp of the newest change: what feeds watch
@@ -517,6 +519,54 @@ void rev_upload_free(struct rev_upload *u, bool taken);
 MUST_USE enum status rev_uploads_sweep(struct kv_store *store, uint64_t age_ms,
 				       uint64_t *ret_removed, struct err *err);
 
+/* ---- What happens to databases ---- */
+
+/*
+ * A store keeps one event for each name that a database has, or had: that it was created, or
+ * deleted, in the same transaction. That it was updated is not written down: it is the newest change
+ * of the database. Reading events therefore reads one key of each database, and a write of a
+ * document costs nothing for them, no key and no conflict.
+ */
+enum rev_event_kind {
+	REV_EVENT_CREATED = 1, /* stored: never renumber */
+	REV_EVENT_DELETED = 2,
+	REV_EVENT_UPDATED = 3, /* never stored */
+};
+
+struct rev_event {
+	struct rev_seq seq; /* in one order over all databases; UPDATED: the change's own */
+	struct str name;
+	enum rev_event_kind kind;
+};
+
+struct rev_catalog_db {
+	struct str name;
+	uint64_t number;
+};
+
+/* Which databases there are and were. True as long as the metadata version is this one. */
+struct rev_catalog {
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+	struct rev_catalog_db *dbs;
+	size_t dbs_count;
+	struct rev_event *events; /* CREATED and DELETED */
+	size_t events_count;
+};
+
+/* In the arena, two pairs a database; STATUS_LIMIT when it is full. */
+MUST_USE enum status rev_catalog_read(struct kv_tx *tx, struct arena *arena,
+				      struct rev_catalog *ret);
+
+/* All events after `since` as the transaction sees them, oldest first. */
+MUST_USE enum status rev_events_read(struct kv_tx *tx, const struct rev_catalog *catalog,
+				     const struct rev_seq *since, struct arena *arena,
+				     struct rev_event **ret, size_t *ret_count);
+
+/* Watches: for a database that is created or deleted; for an update of one of the catalog's. */
+MUST_USE enum status rev_catalog_watch(struct kv_tx *tx, struct kv_future **ret);
+MUST_USE enum status rev_catalog_watch_db(struct kv_tx *tx, const struct rev_catalog_db *db,
+					  struct kv_future **ret);
+
 /* ---- Feeds: one page a call, so that a long answer can use many transactions ---- */
 
 struct rev_change {
@@ -548,6 +598,14 @@ struct rev_change_range {
 MUST_USE enum status rev_changes_page(struct kv_tx *tx, const struct rev_db *db,
 				      const struct rev_change_range *range, struct arena *arena,
 				      struct rev_change_page *ret);
+
+/*
+ * The changes of these documents that lie in the range, in its order; its limit does not count. One
+ * key a document, in one wave. `ids` is sorted; one that comes again is passed over.
+ */
+MUST_USE enum status rev_changes_of(struct kv_tx *tx, const struct rev_db *db,
+				    const struct rev_change_range *range, const struct str *ids,
+				    size_t count, struct arena *arena, struct rev_change_page *ret);
 
 /* How many changes lie in the range (its limit aside). Reads them all. */
 MUST_USE enum status rev_changes_count(struct kv_tx *tx, const struct rev_db *db,

@@ -317,4 +317,15 @@ MUST_USE enum status rev_drop_begin(struct kv_tx *tx, uint64_t number);
 void rev_cache_add(struct rev_cache *cache, const uint8_t version[KV_VERSIONSTAMP_TX_BYTES],
 		   struct rev_db *db);
 
+/* ---- The store, and what happens to its databases (events.c) ---- */
+
+/* What new databases begin with; no database of the store has a greater one. */
+MUST_USE enum status rev_store_incarnation(struct kv_tx *tx, uint8_t *ret);
+/* One more, if there is one. */
+MUST_USE enum status rev_store_incarnation_raise(struct kv_tx *tx);
+
+/* Notes that the database has been created or deleted by this transaction, and wakes feeds. */
+MUST_USE enum status rev_event_put(struct kv_tx *tx, struct str name, enum rev_event_kind kind,
+				   uint8_t incarnation);
+
 #endif

@@ -497,6 +497,29 @@ root_number(struct store *s, struct tuple_reader *k, const struct kv_pair *pair,
 	return false;
 }
 
+/* The watched stamp, or what happened to a database. */
+static void
+root_event(struct store *s, struct tuple_reader *k, const struct kv_pair *pair)
+{
+	struct tuple_reader r = tuple_reader(pair->value);
+	uint64_t kind, incarnation;
+	const uint8_t *stamp;
+	struct tuple_elem name;
+
+	if (k->rest.len == 0) {
+		if (pair->value.len != KV_VERSIONSTAMP_BYTES)
+			verify_found(s->v, REV_FINDING_VALUE, pair->key, "not a versionstamp");
+		return;
+	}
+	if (tuple_next(k, &name) != STATUS_OK || name.kind != TUPLE_STRING || k->rest.len)
+		verify_found(s->v, REV_FINDING_KEY, pair->key, "the store has no such key");
+	else if (rev_next_format(&r) != STATUS_OK || tuple_next_u64(&r, &kind) != STATUS_OK ||
+		 (kind != REV_EVENT_CREATED && kind != REV_EVENT_DELETED) ||
+		 tuple_next_u64(&r, &incarnation) != STATUS_OK || incarnation > UINT8_MAX ||
+		 tuple_next_versionstamp(&r, &stamp) != STATUS_OK || r.rest.len)
+		verify_found(s->v, REV_FINDING_VALUE, pair->key, "not an event");
+}
+
 static enum status
 root_pair(struct store *s, const struct kv_pair *pair, struct tuple_reader k)
 {
@@ -518,6 +541,12 @@ root_pair(struct store *s, const struct kv_pair *pair, struct tuple_reader k)
 		return STATUS_OK;
 	case KV_ROOT_DROPPED:
 		root_dropped(s, &k, pair);
+		return STATUS_OK;
+	case KV_ROOT_EVENTS:
+		root_event(s, &k, pair);
+		return STATUS_OK;
+	case KV_ROOT_INCARNATION:
+		(void)root_number(s, &k, pair, &format);
 		return STATUS_OK;
 	case KV_ROOT_TXIDS:
 		root_txid(s, &k, pair);
