@@ -358,8 +358,8 @@ places_that_are_not_there_fail_the_patch(void **state)
 		"[{\"op\":\"copy\",\"from\":\"/b/9\",\"path\":\"/y\"}]",
 		"[{\"op\":\"test\",\"path\":\"/a\",\"value\":2}]",
 		"[{\"op\":\"test\",\"path\":\"/b\",\"value\":[1]}]",
-		"[{\"op\":\"add\",\"path\":\"/c\",\"value\":1},{\"op\":\"test\",\"path\":\"/"
-		"c\",\"value\":2}]",
+		("[{\"op\":\"add\",\"path\":\"/c\",\"value\":1},"
+		 "{\"op\":\"test\",\"path\":\"/c\",\"value\":2}]"),
 	};
 
 	(void)state;
