@@ -546,7 +546,7 @@ sweep_gives_up_what_has_rested(void **state)
 	assert_int_equal(rev_uploads_sweep(f->calm, REV_UPLOAD_AGE_MS, &removed, &err), STATUS_OK);
 	assert_int_equal(removed, 0);
 	assert_int_equal(uploads(f), 1);
-	event_wait(&(struct event){ 0 }, clock_after_ms(2));
+	event_wait(&(struct event){ .state = NULL }, clock_after_ms(2));
 	assert_int_equal(rev_uploads_sweep(f->calm, 0, &removed, &err), STATUS_OK);
 	assert_int_equal(removed, 1);
 	assert_int_equal(uploads(f), 0);
