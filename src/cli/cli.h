@@ -30,6 +30,10 @@ extern const struct cli_command cli_serve;
 extern const struct cli_command cli_load;
 extern const struct cli_command cli_dump;
 extern const struct cli_command cli_inspect;
+extern const struct cli_command cli_verify;
+extern const struct cli_command cli_compact;
+extern const struct cli_command cli_backup;
+extern const struct cli_command cli_restore;
 
 /* One line on standard error, "frond: " before it. */
 void cli_complain(const char *fmt, ...) PRINTF(1, 2);

@@ -9,6 +9,10 @@ static const struct cli_command *const commands[] = {
 	&cli_load,
 	&cli_dump,
 	&cli_inspect,
+	&cli_verify,
+	&cli_compact,
+	&cli_backup,
+	&cli_restore,
 };
 
 enum {

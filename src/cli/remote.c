@@ -18,6 +18,7 @@ struct remote {
 	struct curl_slist *headers;
 	char *url;  /* with name and password, without a slash at the end */
 	char *name; /* without them */
+	bool patient;
 };
 
 struct remote_stream {
@@ -126,6 +127,12 @@ remote_name(const struct remote *r)
 }
 
 void
+remote_be_patient(struct remote *r)
+{
+	r->patient = true;
+}
+
+void
 remote_escape(struct buf *b, struct str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
@@ -157,7 +164,8 @@ prepare(const struct remote *r, CURL *curl, struct str path, struct err *err)
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "frond/" FROND_VERSION);
 	curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)REMOTE_CONNECT_TIMEOUT_S);
-	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, r->patient ? 0L : 1L);
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)REMOTE_STALL_SECONDS);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, r->headers);
 	return STATUS_OK;

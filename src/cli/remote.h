@@ -27,6 +27,12 @@ void remote_free(struct remote *r); /* NULL is fine */
 const char *remote_name(const struct remote *r);
 
 /*
+ * From now on an answer may take as long as it likes to begin, as that to a backup does. A server
+ * that has vanished is noticed nevertheless.
+ */
+void remote_be_patient(struct remote *r);
+
+/*
  * One request with its whole answer in `ret`, which is cleared first. `path` begins with '/' and is
  * escaped; `body` is JSON, ptr NULL for none. STATUS_IO, explained, if there is no answer; whatever
  * HTTP status came is a success.

@@ -294,6 +294,7 @@ make_server(struct serve *s, struct err *err)
 		.att_bytes = s->config.att_bytes,
 		.gzip_level = s->config.gzip_level ? (int)s->config.gzip_level : -1,
 		.gzip_types = s->config.gzip_types,
+		.backup_dir = s->config.backup_dir,
 	};
 	struct server_config server = s->config.server;
 	char address[CONFIG_LISTEN_TEXT_BYTES];

@@ -31,8 +31,8 @@ MUST_USE enum status kv_backup_create(struct kv_store *store, const char *dir,
 				      struct kv_backup *ret, struct err *err);
 
 /*
- * The backups in `dir`, oldest first; the array is the caller's, to mem_free(). Those of which a file
- * is missing are left out; contents are not looked at. STATUS_NOT_FOUND if it is no backup
+ * The backups in `dir`, oldest first; the array is the caller's, to mem_free(). Those of which a
+ * file is missing are left out; contents are not looked at. STATUS_NOT_FOUND if it is no backup
  * directory; STATUS_LOCKED, STATUS_IO, STATUS_NOMEM.
  */
 MUST_USE enum status kv_backup_list(const char *dir, struct kv_backup **ret, size_t *ret_count,

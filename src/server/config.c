@@ -48,6 +48,7 @@ static const struct setting settings[] = {
 	  0 },
 	{ "log", "level", VALUE_LEVEL, offsetof(struct config, log_level), 0, 0 },
 	{ "frond", "store", VALUE_TEXT, offsetof(struct config, store), 0, 0 },
+	{ "frond", "backup_dir", VALUE_TEXT, offsetof(struct config, backup_dir), 0, 0 },
 	{ "frond", "cache_bytes", VALUE_U64, offsetof(struct config, cache_bytes), 1 << 20,
 	  UINT64_C(1) << 50 },
 	{ "frond", "loops", VALUE_UINT, offsetof(struct config, server.loops), 1, 1024 },

@@ -42,6 +42,7 @@ struct config {
 	size_t admins_count;
 	struct str secret; /* of cookies; empty: a new one with each start */
 	enum log_level log_level;
+	const char *backup_dir;      /* of backups that the server makes; NULL: it makes none */
 	uint64_t cache_bytes;        /* 0: the engine's default */
 	size_t doc_bytes;            /* 0: the door's defaults, as below */
 	size_t body_bytes;           /* a request's */

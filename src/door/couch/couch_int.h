@@ -10,6 +10,8 @@
 #ifndef FROND_DOOR_COUCH_INT_H
 #define FROND_DOOR_COUCH_INT_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "doc/doc.h"
@@ -103,7 +105,8 @@ enum couch_method {
 
 struct couch {
 	struct couch_config config;
-	char uuid[32]; /* of this server, in hexadecimal digits */
+	char uuid[32];          /* of this server, in hexadecimal digits */
+	atomic_bool maintained; /* a backup or a compaction is under way */
 };
 
 /* How many changes came after a Sequence, while the newest one was `newest`. */
@@ -446,6 +449,7 @@ const struct rev_branch *couch_leaf_find(const struct rev_tree *tree, struct rev
 couch_handler couch_root_welcome, couch_root_up, couch_root_uuids, couch_root_all_dbs,
 	couch_root_active_tasks, couch_root_membership, couch_root_dbs_info_get,
 	couch_root_dbs_info_post;
+couch_handler couch_ops; /* ops.c */
 couch_handler couch_session_get, couch_session_post, couch_session_delete;
 couch_handler couch_db_get, couch_db_put, couch_db_delete, couch_db_post;
 couch_handler couch_ensure_full_commit, couch_revs_limit_get, couch_revs_limit_put, couch_compact;

@@ -18,6 +18,7 @@ static const struct route root_routes[] = {
 	  1 },
 	{ "_active_tasks", "GET,HEAD", { [COUCH_GET] = couch_root_active_tasks }, 1 },
 	{ "_membership", "GET", { [COUCH_GET] = couch_root_membership }, 1 },
+	{ "_frond", "GET,POST", { [COUCH_GET] = couch_ops, [COUCH_POST] = couch_ops }, 2 },
 	{ "_session",
 	  "GET,HEAD,POST,DELETE",
 	  { [COUCH_GET] = couch_session_get,

@@ -381,7 +381,7 @@ raise_version(struct restore *r)
 		version = store->versions.published + 1;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (char)(uint8_t)(version >> (8 * (sizeof(bytes) - 1 - i)));
-	/* Nobody has a transaction on it: the committer has nothing to write that could interfere. */
+	/* Nobody has a transaction on it, so that the committer writes nothing. */
 	rocksdb_put(store->db, store->write_options, key.ptr, key.len, bytes, sizeof(bytes),
 		    &error);
 	kv_engine_embedded.close(base);

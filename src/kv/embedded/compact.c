@@ -1,4 +1,4 @@
-/* Compaction on demand: every file is written anew, without what has been overwritten or deleted. */
+/* Compaction on demand: every file anew, without what has been overwritten or deleted. */
 #include "kv/embedded/embedded_int.h"
 
 enum {

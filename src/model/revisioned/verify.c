@@ -283,10 +283,9 @@ check_changed(struct verify *v)
 static enum status
 check_stats(struct verify *v)
 {
-	static const struct str names[] = { { "doc_count", 9 },
-					    { "doc_del_count", 13 },
-					    { "changed", 7 },
-					    { "purged", 6 } };
+	static const struct str names[] = {
+		{ "doc_count", 9 }, { "doc_del_count", 13 }, { "changed", 7 }, { "purged", 6 }
+	};
 	AUTO(verify_cursor_close) struct verify_cursor c = { .done = true };
 
 	TRY(check_counter(v, REV_STAT_DOCS, v->live));

@@ -1,0 +1,198 @@
+/* frond verify [DB...]: checks a store, or databases of it, and says what is wrong where. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/inspect_draw.h"
+#include "cli/progress.h"
+#include "kv/tuple.h"
+#include "model/revisioned/verify.h"
+
+enum {
+	OPTION_STORE = 's',
+	OPTION_LIMIT = 'n',
+	OPTION_QUIET = 'q',
+	LIMIT_DEFAULT = 20,
+	DRAWN_BYTES = 16 * KV_LIMIT_KEY_BYTES,
+};
+
+struct verify {
+	const char *store;
+	char **names; /* of databases; none: the whole store */
+	size_t names_count;
+	uint64_t limit; /* findings of a kind to tell of */
+	bool quiet;
+
+	struct progress progress;
+	struct rev_verify_sum before; /* of the databases that are done */
+	uint64_t found[REV_FINDING_KINDS];
+};
+
+static const struct argp_option argp_options[] = {
+	{ "store", OPTION_STORE, "URL", 0, "The store to check (default " CLI_STORE ")", 0 },
+	{ "limit", OPTION_LIMIT, "N", 0, "Tell of N findings of each kind at most (default 20)",
+	  0 },
+	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress", 0 },
+	{ 0 },
+};
+
+static const char argp_doc[] =
+	"Check everything that has to hold between the keys of a store, or of the databases DB.\v"
+	"The store is opened for reading only, next to a server that may be writing, and is "
+	"checked as it is at that moment. Each finding is a line on standard output: its kind, the "
+	"database, the part of it, the key, and what is wrong; the last line is the sum. A finding "
+	"is damage: restore a backup, or dump what can still be read.\n"
+	"\n"
+	"Exit codes: 0 nothing found, 1 something found, or the check failed, 2 wrong usage.";
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct verify *v = state->input;
+
+	switch (key) {
+	case OPTION_STORE:
+		v->store = text;
+		return 0;
+	case OPTION_LIMIT:
+		v->limit = cli_parse_number("limit", text, 1, UINT64_MAX, state);
+		return 0;
+	case OPTION_QUIET:
+		v->quiet = true;
+		return 0;
+	case ARGP_KEY_ARGS:
+		v->names = state->argv + state->next;
+		v->names_count = (size_t)(state->argc - state->next);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- Telling ---- */
+
+static void
+tell(const struct rev_finding *finding, void *arg)
+{
+	AUTO(buf_release) struct buf line = BUF_INIT(DRAWN_BYTES);
+	struct inspect_place place;
+	struct verify *v = arg;
+
+	if (++v->found[finding->kind] > v->limit)
+		return;
+	progress_hide(&v->progress);
+	buf_printf(&line, "%s: ", rev_finding_name(finding->kind));
+	if (finding->database.ptr)
+		buf_printf(&line, "database \"%.*s\", ", STR_ARG(finding->database));
+	if (inspect_place(finding->key, &place)) {
+		inspect_draw_subspace(place, &line);
+		buf_append_cstr(&line, ", ");
+	}
+	tuple_draw(finding->key, &line);
+	if (buf_status(&line) == STATUS_OK)
+		printf("%.*s: %s\n", (int)line.len, line.ptr, finding->text);
+	else
+		printf("%s: %s\n", rev_finding_name(finding->kind), finding->text);
+}
+
+static void
+show_progress(const struct rev_verify_sum *sum, void *arg)
+{
+	struct verify *v = arg;
+
+	progress_update(&v->progress, v->before.documents + sum->documents,
+			v->before.bytes + sum->bytes);
+}
+
+static void
+add(struct rev_verify_sum *sum, const struct rev_verify_sum *more)
+{
+	sum->databases += more->databases;
+	sum->documents += more->documents;
+	sum->leaves += more->leaves;
+	sum->keys += more->keys;
+	sum->bytes += more->bytes;
+	sum->findings += more->findings;
+}
+
+static void
+tell_sum(const struct verify *v)
+{
+	const struct rev_verify_sum *sum = &v->before;
+
+	for (size_t i = 0; i < REV_FINDING_KINDS; i++)
+		if (v->found[i] > v->limit)
+			printf("%s: %llu more\n", rev_finding_name((enum rev_finding_kind)i),
+			       (unsigned long long)(v->found[i] - v->limit));
+	printf("%llu databases, %llu documents, %llu leaves, %llu findings\n",
+	       (unsigned long long)sum->databases, (unsigned long long)sum->documents,
+	       (unsigned long long)sum->leaves, (unsigned long long)sum->findings);
+}
+
+/* ---- Checking ---- */
+
+static enum status
+check(struct verify *v, struct kv_tx *tx, const char *name, struct err *err)
+{
+	struct rev_verify_options options = { .found = tell, .progress = show_progress, .arg = v };
+	struct rev_verify_sum sum;
+	enum status status;
+
+	if (name)
+		status = rev_verify_db(tx, str_from_cstr(name), &options, &sum, err);
+	else
+		status = rev_verify_store(tx, &options, &sum, err);
+	add(&v->before, &sum);
+	if (name && status == STATUS_NOT_FOUND)
+		return err_set(err, status, "there is no database \"%s\"", name);
+	return status;
+}
+
+static enum status
+check_all(struct verify *v, struct kv_store *store, struct err *err)
+{
+	struct kv_tx *tx;
+	enum status status = kv_begin(store, KV_TX_READ_ONLY, &tx);
+
+	if (status != STATUS_OK)
+		return err_set(err, status, "cannot read the store: %s", status_name(status));
+	if (v->names_count == 0)
+		status = check(v, tx, NULL, err);
+	for (size_t i = 0; i < v->names_count && status == STATUS_OK; i++)
+		status = check(v, tx, v->names[i], err);
+	kv_tx_free(tx);
+	return status;
+}
+
+static int
+run_verify(int argc, char **argv)
+{
+	static const struct argp argp = { .options = argp_options,
+					  .parser = parse_option,
+					  .args_doc = "[DB...]",
+					  .doc = argp_doc };
+	struct kv_options options = { .read_only = true };
+	struct verify v = { .store = CLI_STORE, .limit = LIMIT_DEFAULT };
+	struct kv_store *store;
+	struct err err = { 0 };
+	enum status status;
+
+	cli_parse(&argp, argc, argv, &v);
+	if (cli_open_store(v.store, &options, &store) != STATUS_OK)
+		return CLI_FAILED;
+	progress_init(&v.progress, stderr, v.quiet, 0);
+	status = check_all(&v, store, &err);
+	progress_hide(&v.progress);
+	kv_close(store);
+	if (status == STATUS_OK)
+		tell_sum(&v);
+	else
+		cli_complain("%s", err.text);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		cli_complain("cannot write to standard output");
+		status = STATUS_IO;
+	}
+	return status == STATUS_OK && v.before.findings == 0 ? CLI_OK : CLI_FAILED;
+}
+
+const struct cli_command cli_verify = { "verify", "check that nothing in a store is damaged",
+					run_verify };

@@ -1,0 +1,306 @@
+"""The commands for operators: verify, compact, backup, restore; with a store and with a server."""
+
+import base64
+import ctypes
+import ctypes.util
+import json
+import os
+import re
+import threading
+import time
+
+from harness import Server, contains, equal, main, ok, run, test
+
+DOCS = "".join(json.dumps({"_id": f"{i:04}", "list": [i, {"x": "y" * 20}], "n": i},
+                          separators=(",", ":")) + "\n" for i in range(500))
+
+
+def basic(name, password):
+    return {"Authorization": "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()}
+
+
+def damage(path, key, value):
+    """Sets a key of a store behind frond's back; None clears it."""
+    library = ctypes.CDLL(ctypes.util.find_library("rocksdb"))
+    for name in ("options_create", "open", "writeoptions_create"):
+        getattr(library, f"rocksdb_{name}").restype = ctypes.c_void_p
+    error = ctypes.c_char_p()
+    options = library.rocksdb_options_create()
+    db = library.rocksdb_open(ctypes.c_void_p(options), str(path).encode(), ctypes.byref(error))
+    assert not error.value, error.value
+    write = library.rocksdb_writeoptions_create()
+    size = ctypes.c_size_t
+    if value is None:
+        library.rocksdb_delete(ctypes.c_void_p(db), ctypes.c_void_p(write), key, size(len(key)),
+                               ctypes.byref(error))
+    else:
+        library.rocksdb_put(ctypes.c_void_p(db), ctypes.c_void_p(write), key, size(len(key)),
+                            value, size(len(value)), ctypes.byref(error))
+    assert not error.value, error.value
+    library.rocksdb_close(ctypes.c_void_p(db))
+    library.rocksdb_writeoptions_destroy(ctypes.c_void_p(write))
+    library.rocksdb_options_destroy(ctypes.c_void_p(options))
+
+
+def backup_ids(text):
+    return [int(line.split()[0]) for line in text.splitlines()[1:]]
+
+
+# ---- Usage ----
+
+@test
+def wrong_usage_is_exit_code_2(cwd):
+    for args in (["verify", "--limit", "0"], ["verify", "--nonsense"], ["compact", "db"],
+                 ["compact", "--store", "embedded:x", "--at", "http://localhost"],
+                 ["backup"], ["backup", "a", "b"], ["backup", "a", "--keep", "0"],
+                 ["backup", "a", "--store", "embedded:x", "--from", "http://localhost"],
+                 ["backup", "a", "--list", "--keep", "1"], ["restore"], ["restore", "a", "b"],
+                 ["restore", "a", "--backup", "x"]):
+        result = run(*args, cwd=cwd)
+        equal((args, result.returncode), (args, 2))
+        contains(result.stderr, "frond")
+    equal(os.listdir(cwd), [])
+
+
+@test
+def help_tells_what_each_command_takes(cwd):
+    general = ok("--help", cwd=cwd).stdout
+    for command, options in (("verify", ["--store=URL", "--limit=N", "--quiet"]),
+                             ("compact", ["--store=URL", "--at=URL"]),
+                             ("backup", ["--store=URL", "--from=URL", "--keep=N", "--list"]),
+                             ("restore", ["--store=URL", "--backup=ID"])):
+        contains(general, f"frond {command}")
+        text = ok(command, "--help", cwd=cwd).stdout
+        for option in options:
+            contains(text, option)
+        contains(text, "Exit codes: 0 ")
+
+
+# ---- verify ----
+
+@test
+def good_store_has_nothing_to_be_found(cwd):
+    ok("load", "db", cwd=cwd, stdin=DOCS)
+    ok("load", "other", cwd=cwd, stdin='{"_id":"a","x":{}}\n')
+    result = ok("verify", cwd=cwd)
+    equal(result.stdout, "2 databases, 501 documents, 1501 leaves, 0 findings\n")
+    equal(ok("verify", "other", cwd=cwd).stdout,
+          "1 databases, 1 documents, 1 leaves, 0 findings\n")
+    equal(ok("verify", "other", "db", cwd=cwd).stdout, result.stdout)
+    missing = run("verify", "none", cwd=cwd)
+    equal(missing.returncode, 1)
+    contains(missing.stderr, 'there is no database "none"')
+    equal(run("verify", "--store", "embedded:nowhere", cwd=cwd).returncode, 1)
+
+
+@test
+def damage_is_told_with_its_place(cwd):
+    ok("load", "db", cwd=cwd, stdin=DOCS)
+    # (1, "all_docs", id)
+    damage(cwd / "data", b"\x15\x01\x15\x01\x02zz\x00", b"\x15\x01")
+    for i in range(10):
+        damage(cwd / "data", b"\x15\x01\x15\x01\x02%04d\x00" % i, None)
+    damage(cwd / "data", b"\x15\x63\x15\x01", b"of nobody")
+    result = run("verify", "--limit", "3", cwd=cwd)
+    equal(result.returncode, 1)
+    contains(result.stdout, 'entry: database "db", all_docs, (1, 1, "0000"): the document is not '
+             'deleted, and has no entry\n')
+    contains(result.stdout, 'entry_stray: database "db", all_docs, (1, 1, "zz"): there is no such '
+             'document\n')
+    contains(result.stdout, "no_database: all_docs, (99, 1): no database has number 99")
+    equal(result.stdout.count("entry: "), 4)
+    contains(result.stdout, "entry: 7 more\n")
+    assert result.stdout.endswith("1 databases, 500 documents, 1500 leaves, 12 findings\n")
+    equal(run("verify", "db", cwd=cwd).returncode, 1)
+
+
+@test
+def running_server_is_no_obstacle_to_a_check(cwd):
+    with Server(cwd) as server:
+        ok("load", "db", "--to", server.url, cwd=cwd, stdin=DOCS)
+        equal(ok("verify", cwd=cwd).stdout,
+              "1 databases, 500 documents, 1500 leaves, 0 findings\n")
+
+
+# ---- compact ----
+
+@test
+def compaction_tells_what_it_gave_back(cwd):
+    ok("load", "db", cwd=cwd, stdin=DOCS)
+    result = ok("compact", cwd=cwd)
+    assert re.fullmatch(r"compacted: .+ before, .+ after\n", result.stdout), result.stdout
+    equal(ok("dump", "db", cwd=cwd).stdout, DOCS)
+    equal(run("compact", "--store", "embedded:nowhere", cwd=cwd).returncode, 1)
+    assert not (cwd / "nowhere").exists()
+    with Server(cwd, "--admin", "anna:secret") as server:
+        contains(run("compact", cwd=cwd).stderr, "is in use by another frond")
+        url = server.url.replace("http://", "http://anna:secret@")
+        assert re.fullmatch(r"compacted: .+ before, .+ after\n", ok("compact", "--at", url,
+                                                                    cwd=cwd).stdout)
+        equal(run("compact", "--at", server.url, cwd=cwd).returncode, 1)
+        equal(server.request("POST", "/_frond/compact", {})[0], 401)
+        equal(server.request("GET", "/_frond/compact", headers=basic("anna", "secret"))[0], 405)
+
+
+# ---- backup and restore ----
+
+@test
+def restored_store_equals_the_one_that_was_backed_up(cwd):
+    ok("load", "db", cwd=cwd, stdin=DOCS)
+    ok("load", "db", "--new-edits", "false", cwd=cwd,
+       stdin='{"_id":"c","_rev":"1-a","n":1}\n{"_id":"c","_rev":"1-b","n":2}\n'
+             '{"_id":"d","_rev":"1-a","_deleted":true}\n')
+    before = ok("dump", "db", "--revs", cwd=cwd).stdout
+    result = ok("backup", "backups", cwd=cwd)
+    assert re.fullmatch(r"backup 1 in backups: .+\n", result.stdout), result.stdout
+    ok("load", "db", cwd=cwd, stdin='{"_id":"later"}\n')
+    result = ok("restore", "backups", "--store", "embedded:copy", cwd=cwd)
+    contains(result.stdout, "backup 1 restored to embedded:copy: 1 databases, ")
+    equal(ok("dump", "db", "--revs", "--store", "embedded:copy", cwd=cwd).stdout, before)
+    contains(ok("verify", "--store", "embedded:copy", cwd=cwd).stdout, " 0 findings")
+    equal(sorted(os.listdir(cwd)), ["backups", "copy", "data"])
+
+
+@test
+def backups_are_listed_kept_and_chosen_by_id(cwd):
+    for i in range(4):
+        ok("load", "db", cwd=cwd, stdin=f'{{"_id":"{i}"}}\n')
+        ok("backup", "backups", cwd=cwd)
+    text = ok("backup", "--list", "backups", cwd=cwd).stdout
+    equal(text.splitlines()[0].split(), ["ID", "TIME", "BYTES"])
+    assert re.search(r"^ +1  20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ  \d+$", text, re.M), text
+    equal(backup_ids(text), [1, 2, 3, 4])
+    ok("restore", "backups", "--backup", "2", "--store", "embedded:two", cwd=cwd)
+    equal(ok("dump", "db", "--store", "embedded:two", cwd=cwd).stdout.count("\n"), 2)
+    ok("backup", "backups", "--keep", "2", cwd=cwd)
+    equal(backup_ids(ok("backup", "--list", "backups", cwd=cwd).stdout), [4, 5])
+    result = run("restore", "backups", "--backup", "2", "--store", "embedded:again", cwd=cwd)
+    equal(result.returncode, 1)
+    contains(result.stderr, "there is no backup 2 in backups")
+    assert not (cwd / "again").exists()
+
+
+@test
+def nothing_that_is_there_is_overwritten(cwd):
+    ok("load", "db", cwd=cwd, stdin=DOCS)
+    ok("backup", "backups", cwd=cwd)
+    result = run("restore", "backups", cwd=cwd)
+    equal(result.returncode, 1)
+    contains(result.stderr, "data is not empty")
+    equal(ok("dump", "db", cwd=cwd).stdout, DOCS)
+    result = run("backup", "data", cwd=cwd)
+    equal(result.returncode, 1)
+    contains(result.stderr, "data is not empty and holds no backups")
+    for args in (["backup", "--list", "nowhere"], ["restore", "nowhere"], ["backup", "x/y/z"]):
+        equal(run(*args, cwd=cwd).returncode, 1)
+    equal(sorted(os.listdir(cwd)), ["backups", "data"])
+
+
+@test
+def server_backs_up_its_store_while_others_write(cwd):
+    (cwd / "backups").mkdir()
+    (cwd / "frond.ini").write_text("[frond]\nbackup_dir = backups\n")
+    with Server(cwd, "--config", "frond.ini", "--admin", "anna:secret") as server:
+        admin = basic("anna", "secret")
+        url = server.url.replace("http://", "http://anna:secret@")
+        ok("load", "db", "--to", url, cwd=cwd, stdin=DOCS)
+        contains(run("backup", "elsewhere", cwd=cwd).stderr, "is in use by another frond")
+        stop = threading.Event()
+        written = []
+
+        def write():
+            while not stop.is_set():
+                name = f"w{len(written)}"
+                equal(server.request("PUT", f"/db/{name}", {}, headers=admin)[0], 201)
+                written.append(name)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        while len(written) < 5:
+            time.sleep(0.01)
+        before = len(written)
+        result = ok("backup", "--from", url, "nightly", cwd=cwd)
+        assert re.fullmatch(r"backup 1 in nightly: .+\n", result.stdout), result.stdout
+        stop.set()
+        writer.join()
+        ok("restore", "backups/nightly", "--store", "embedded:early", cwd=cwd)
+        ok("backup", "--from", url, "nightly", cwd=cwd)
+        equal(backup_ids(ok("backup", "--list", "--from", url, "nightly", cwd=cwd).stdout), [1, 2])
+        ok("backup", "--from", url, "nightly", "--keep", "2", cwd=cwd)
+        equal(backup_ids(ok("backup", "--list", "backups/nightly", cwd=cwd).stdout), [2, 3])
+        equal(server.request("GET", "/db", headers=admin)[1]["doc_count"], 500 + len(written))
+    ok("restore", "backups/nightly", "--backup", "2", "--store", "embedded:copy", cwd=cwd)
+    for store, least in (("embedded:early", before), ("embedded:copy", len(written))):
+        copy = ok("dump", "db", "--store", store, cwd=cwd).stdout
+        assert copy.startswith(DOCS)
+        names = {json.loads(line)["_id"] for line in copy.splitlines()[500:]}
+        equal(names, set(written[:len(names)]))
+        assert len(names) >= least
+        contains(ok("verify", "--store", store, cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def endpoints_are_for_administrators_and_stay_in_their_directory(cwd):
+    (cwd / "backups").mkdir()
+    (cwd / "frond.ini").write_text("[frond]\nbackup_dir = backups\n")
+    with Server(cwd, "--config", "frond.ini", "--admin", "anna:secret") as server:
+        admin = basic("anna", "secret")
+        equal(server.request("POST", "/_frond/backup", {"target": "x"})[0], 401)
+        equal(server.request("GET", "/_frond/backup?target=x")[0], 401)
+        for target in ("", ".", "..", ".hidden", "a/b", "../x", "a b", "x" * 65, 7, None):
+            code, answer = server.request("POST", "/_frond/backup", {"target": target},
+                                          headers=admin)
+            equal((target, code), (target, 400))
+            contains(answer["reason"], "`target` must be a name")
+        for keep in (0, -1, "2", 1.5):
+            equal(server.request("POST", "/_frond/backup", {"target": "x", "keep": keep},
+                                 headers=admin)[0], 400)
+        equal(server.request("GET", "/_frond/backup?target=x", headers=admin)[0], 404)
+        equal(server.request("GET", "/_frond", headers=admin)[0], 404)
+        equal(server.request("POST", "/_frond/nonsense", {}, headers=admin)[0], 404)
+        equal(server.request("DELETE", "/_frond/backup", headers=admin)[0], 405)
+        equal(server.request("POST", "/_frond/backup", {"target": "x"},
+                             headers={**admin, "Content-Type": "text/plain"})[0], 415)
+        equal(os.listdir(cwd / "backups"), [])
+        code, answer = server.request("POST", "/_frond/backup", {"target": "x", "keep": 1},
+                                      headers=admin)
+        equal((code, answer["ok"], answer["id"]), (200, True, 1))
+        assert answer["bytes"] > 0 and answer["time"] > 0
+    with Server(cwd) as server:
+        code, answer = server.request("POST", "/_frond/backup", {"target": "x"})
+        equal(code, 403)
+        contains(answer["reason"], "backup_dir is not set")
+        equal(server.request("POST", "/db/_compact", {})[0], 404)
+        equal(server.request("PUT", "/db")[0], 201)
+        equal(server.request("POST", "/db/_compact", {})[0], 202)
+
+
+@test
+def reader_goes_on_after_a_restore_without_missing_anything(cwd):
+    with Server(cwd) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        equal(server.request("PUT", "/db/old", {})[0], 201)
+        equal(server.stop(), 0)
+    ok("backup", "backups", cwd=cwd)
+    with Server(cwd) as server:
+        for i in range(20):
+            equal(server.request("PUT", f"/db/lost{i}", {})[0], 201)
+        since = server.request("GET", "/db/_changes")[1]["last_seq"]
+        equal(server.stop(), 0)
+    # Twice from the same backup: the second must come after what readers have seen of the first.
+    for store in ("embedded:first", "embedded:second"):
+        ok("restore", "backups", "--store", store, cwd=cwd)
+        with Server(cwd, "--store", store) as server:
+            equal(server.request("GET", f"/db/_changes?since={since}")[1]["results"], [])
+            for i in range(3):
+                equal(server.request("PUT", f"/db/new{i}", {})[0], 201)
+            answer = server.request("GET", f"/db/_changes?since={since}")[1]
+            equal([row["id"] for row in answer["results"]], ["new0", "new1", "new2"])
+            assert answer["last_seq"] > since
+            since = answer["last_seq"]
+            equal(server.stop(), 0)
+        contains(ok("verify", "--store", store, cwd=cwd).stdout, " 0 findings")
+    equal(since[:2], "01")
+
+
+main()
