@@ -295,6 +295,16 @@ make_server(struct serve *s, struct err *err)
 		.gzip_level = s->config.gzip_level ? (int)s->config.gzip_level : -1,
 		.gzip_types = s->config.gzip_types,
 		.backup_dir = s->config.backup_dir,
+		.answer_gzip_level = (int)s->config.answer_gzip_level,
+		.cors = {
+			.enabled = s->config.cors.enabled,
+			.credentials = s->config.cors.credentials,
+			.origins = s->config.cors.origins,
+			.methods = s->config.cors.methods,
+			.headers = s->config.cors.headers,
+			.exposed_headers = s->config.cors.exposed_headers,
+			.max_age_s = s->config.cors.max_age_s,
+		},
 	};
 	struct server_config server = s->config.server;
 	char address[CONFIG_LISTEN_TEXT_BYTES];

@@ -4,9 +4,11 @@
 
 #include "base/clock.h"
 #include "server/conn.h"
+#include "server/gzip.h"
 
 enum {
-	CHUNK_HEAD_BYTES = 6, /* "7fff\r\n": filled in when the chunk is closed */
+	CHUNK_HEAD_BYTES = 6,         /* "7fff\r\n": filled in when the chunk is closed */
+	GZIP_SLICE_BYTES = 64 * 1024, /* compressed at once, before others have their turn */
 };
 
 static const struct {
@@ -362,6 +364,40 @@ put_head(struct http_exchange *x, uint64_t length)
 	buf_append_str(&x->out, STR("\r\n"));
 }
 
+void
+http_allow_gzip(struct http_exchange *x, int level)
+{
+	x->gzip_level = level;
+}
+
+static bool
+has_header(const struct http_exchange *x, struct str name)
+{
+	for (size_t i = 0; i < x->header_count; i++)
+		if (str_eq_nocase(x->headers[i].name, name))
+			return true;
+	return false;
+}
+
+/* Whether the body, `*length` bytes long, is going to be compressed. */
+static void
+begin_gzip(struct http_exchange *x, uint64_t *length)
+{
+	if (!x->gzip_level || *length < HTTP_GZIP_LEAST_BYTES || x->status == 204 ||
+	    x->status == 304 || parser_minor_version(&x->parser) == 0 ||
+	    has_header(x, STR("Content-Encoding")))
+		return;
+	http_add_header(x, STR("Vary"), STR("Accept-Encoding"));
+	if (!gzip_accepted(http_request_header(x, STR("Accept-Encoding"))))
+		return;
+	/* Without the memory it goes as it is. */
+	x->gzip = gzip_new(x->gzip_level);
+	if (!x->gzip)
+		return;
+	http_set_header(x, STR("Content-Encoding"), STR("gzip"));
+	*length = HTTP_LENGTH_UNKNOWN;
+}
+
 enum status
 http_start(struct http_exchange *x, uint64_t length)
 {
@@ -371,6 +407,7 @@ http_start(struct http_exchange *x, uint64_t length)
 		return STATUS_INVALID;
 	if (x->conn->lost)
 		return STATUS_CANCELLED;
+	begin_gzip(x, &length);
 	if (x->broken) {
 		x->status = 500;
 		x->header_count = 0;
@@ -416,6 +453,38 @@ put_chunked(struct http_exchange *x, struct str data)
 	return x->conn->lost ? STATUS_CANCELLED : STATUS_OK;
 }
 
+/* Data as the client is to get it. */
+static enum status
+put_body(struct http_exchange *x, struct str data)
+{
+	return x->chunked ? put_chunked(x, data) : put(x, data);
+}
+
+static enum status
+put_gzip(struct http_exchange *x, enum gzip_step step, struct str data)
+{
+	struct str out;
+
+	while ((out = gzip_next(x->gzip, step, &data)).len)
+		TRY(put_body(x, out));
+	return STATUS_OK;
+}
+
+/* A slice at a time, because compressing is slow beside everything else on a loop. */
+static enum status
+put_compressed(struct http_exchange *x, struct str data)
+{
+	while (data.len) {
+		size_t n = data.len < GZIP_SLICE_BYTES ? data.len : GZIP_SLICE_BYTES;
+
+		TRY(put_gzip(x, GZIP_MORE, str_of(data.ptr, n)));
+		data = str_skip(data, n);
+		if (data.len)
+			wait_yield();
+	}
+	return x->conn->lost ? STATUS_CANCELLED : STATUS_OK;
+}
+
 enum status
 http_write(struct http_exchange *x, struct str data)
 {
@@ -434,14 +503,18 @@ http_write(struct http_exchange *x, struct str data)
 	}
 	if (x->bodiless)
 		return STATUS_OK;
-	return x->chunked ? put_chunked(x, data) : put(x, data);
+	return x->gzip ? put_compressed(x, data) : put_body(x, data);
 }
 
 void
 http_flush(struct http_exchange *x)
 {
-	if (x->started)
-		exchange_send(x);
+	if (!x->started)
+		return;
+	if (x->gzip && !x->bodiless && !x->finished &&
+	    put_gzip(x, GZIP_FLUSH, (struct str){ NULL, 0 }) != STATUS_OK)
+		return; /* the client has gone, as the next write will tell */
+	exchange_send(x);
 }
 
 enum status
@@ -455,6 +528,8 @@ http_finish(struct http_exchange *x)
 		http_abort(x);
 		return STATUS_INVALID;
 	}
+	if (x->gzip && !x->broken && !x->bodiless)
+		TRY(put_gzip(x, GZIP_END, (struct str){ NULL, 0 }));
 	x->finished = true;
 	if (x->chunked && !x->bodiless) {
 		close_chunk(x);

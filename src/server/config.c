@@ -16,6 +16,7 @@ enum value_kind {
 	VALUE_UINT,   /* unsigned, likewise */
 	VALUE_PORT,   /* uint16_t, 0 for any free one */
 	VALUE_LEVEL,  /* enum log_level */
+	VALUE_BOOL,   /* "true" or "false" */
 	VALUE_SECRET, /* struct str */
 };
 
@@ -46,6 +47,16 @@ static const struct setting settings[] = {
 	  9 },
 	{ "attachments", "compressible_types", VALUE_TEXT, offsetof(struct config, gzip_types), 0,
 	  0 },
+	{ "chttpd", "enable_cors", VALUE_BOOL, offsetof(struct config, cors.enabled), 0, 0 },
+	{ "cors", "origins", VALUE_TEXT, offsetof(struct config, cors.origins), 0, 0 },
+	{ "cors", "credentials", VALUE_BOOL, offsetof(struct config, cors.credentials), 0, 0 },
+	{ "cors", "methods", VALUE_TEXT, offsetof(struct config, cors.methods), 0, 0 },
+	{ "cors", "headers", VALUE_TEXT, offsetof(struct config, cors.headers), 0, 0 },
+	{ "cors", "exposed_headers", VALUE_TEXT, offsetof(struct config, cors.exposed_headers), 0,
+	  0 },
+	{ "cors", "max_age", VALUE_U64, offsetof(struct config, cors.max_age_s), 1, 31536000 },
+	{ "frond", "answer_gzip_level", VALUE_UINT, offsetof(struct config, answer_gzip_level), 0,
+	  9 },
 	{ "log", "level", VALUE_LEVEL, offsetof(struct config, log_level), 0, 0 },
 	{ "frond", "store", VALUE_TEXT, offsetof(struct config, store), 0, 0 },
 	{ "frond", "backup_dir", VALUE_TEXT, offsetof(struct config, backup_dir), 0, 0 },
@@ -84,6 +95,7 @@ config_init(struct config *c)
 		.port = CONFIG_PORT,
 		.log_level = LOG_LEVEL_INFO,
 		.gzip_level = CONFIG_GZIP_LEVEL,
+		.answer_gzip_level = CONFIG_ANSWER_GZIP_LEVEL,
 	};
 	return c->arena ? STATUS_OK : STATUS_NOMEM;
 }
@@ -269,6 +281,20 @@ set_text(struct reading *r, const struct setting *s, struct str value)
 }
 
 static void
+set_bool(struct reading *r, const struct setting *s, struct str value)
+{
+	bool *field = (bool *)((char *)r->config + s->offset);
+
+	if (str_eq(value, STR("true")))
+		*field = true;
+	else if (str_eq(value, STR("false")))
+		*field = false;
+	else
+		fail(r, STATUS_INVALID, "[%s] %s: \"%.*s\" is neither true nor false", s->section,
+		     s->name, STR_ARG(value));
+}
+
+static void
 set_value(struct reading *r, const struct setting *s, struct str value)
 {
 	switch (s->kind) {
@@ -281,6 +307,9 @@ set_value(struct reading *r, const struct setting *s, struct str value)
 	case VALUE_TEXT:
 	case VALUE_SECRET:
 		set_text(r, s, value);
+		return;
+	case VALUE_BOOL:
+		set_bool(r, s, value);
 		return;
 	case VALUE_LEVEL:
 		if (!parse_level(value, (enum log_level *)(void *)((char *)r->config + s->offset)))

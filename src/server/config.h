@@ -19,9 +19,10 @@
 #include "server/server.h"
 
 enum {
-	CONFIG_LINE_BYTES = 190, /* a line of the file, without its end */
-	CONFIG_PORT = 5984,      /* CouchDB's */
-	CONFIG_GZIP_LEVEL = 8,   /* likewise */
+	CONFIG_LINE_BYTES = 190,      /* a line of the file, without its end */
+	CONFIG_PORT = 5984,           /* CouchDB's */
+	CONFIG_GZIP_LEVEL = 8,        /* likewise */
+	CONFIG_ANSWER_GZIP_LEVEL = 1, /* of answers: the fastest */
 };
 
 #define CONFIG_STORE "embedded:./data"
@@ -30,6 +31,17 @@ enum {
 struct config_admin {
 	struct str name;
 	struct str password; /* plain, or as auth_is_hashed() has it */
+};
+
+/* Section [cors], but for `enabled`, which is CouchDB's [chttpd] enable_cors. NULL: not set. */
+struct config_cors {
+	bool enabled;
+	bool credentials;
+	const char *origins;
+	const char *methods;
+	const char *headers;
+	const char *exposed_headers;
+	uint64_t max_age_s; /* 0: the door's default */
 };
 
 /* Strings live in `arena` and end in NUL. */
@@ -50,6 +62,8 @@ struct config {
 	uint64_t att_bytes;          /* of an attachment; 0: no limit */
 	unsigned gzip_level;         /* of attachments; 0: they are not compressed */
 	const char *gzip_types;      /* which are, separated by commas; NULL: the door's default */
+	unsigned answer_gzip_level;  /* of answers; 0: they are not compressed */
+	struct config_cors cors;
 	struct server_config server; /* limits and timeouts; the rest is the caller's */
 };
 

@@ -58,6 +58,8 @@ struct http_exchange {
 	bool bodiless; /* HEAD, 204, 304 */
 	bool chunked;
 	uint64_t remaining; /* of the announced length */
+	int gzip_level;     /* 0: the handler does not want it compressed */
+	struct gzip *gzip;  /* the answer is being compressed */
 	struct buf out;
 	size_t chunk_at;    /* where in `out` the open chunk begins; SIZE_MAX: none is open */
 	struct buf flying;  /* what `write` is writing */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "server/conn.h"
+#include "server/gzip.h"
 
 /* ---- Life ---- */
 
@@ -63,6 +64,7 @@ exchange_take(struct conn *c)
 static void
 exchange_free(struct http_exchange *x)
 {
+	gzip_free(x->gzip);
 	parser_release(&x->parser);
 	buf_release(&x->body_in);
 	buf_release(&x->body_out);
@@ -90,6 +92,9 @@ exchange_put(struct http_exchange *x)
 	buf_release(&x->body_whole);
 	trim(&x->out);
 	trim(&x->flying);
+	gzip_free(x->gzip);
+	x->gzip = NULL;
+	x->gzip_level = 0;
 	x->conn = NULL;
 	x->body_taken = 0;
 	x->continued = x->skipping = false;

@@ -87,6 +87,18 @@ void http_set_header(struct http_exchange *x, struct str name, struct str value)
 /* Adds one even if there is one of that name (Set-Cookie). */
 void http_add_header(struct http_exchange *x, struct str name, struct str value);
 
+/*
+ * Lets the server compress the answer's body (Content-Encoding: gzip) for a client that accepts it,
+ * unless it is shorter than HTTP_GZIP_LEAST_BYTES or the handler has set a Content-Encoding of its
+ * own. Before the start; `level` is zlib's, 1 to 9. A compressed answer is chunked, and http_flush()
+ * lets a client read all that was written.
+ */
+void http_allow_gzip(struct http_exchange *x, int level);
+
+enum {
+	HTTP_GZIP_LEAST_BYTES = 1024,
+};
+
 /* Whole answer at once, with a Content-Length. For a HEAD the body is counted and not sent. */
 MUST_USE enum status http_send(struct http_exchange *x, struct str body);
 
@@ -102,7 +114,10 @@ MUST_USE enum status http_start(struct http_exchange *x, uint64_t length);
  */
 MUST_USE enum status http_write(struct http_exchange *x, struct str data);
 
-/* Sends what is buffered now rather than when it is worthwhile: for feeds. Does not wait. */
+/*
+ * Sends what is buffered now rather than when it is worthwhile: for feeds. Does not wait, unless the
+ * answer is compressed and the client behind.
+ */
 void http_flush(struct http_exchange *x);
 
 MUST_USE enum status http_finish(struct http_exchange *x);

@@ -115,8 +115,8 @@ send_bytes(struct client *c, const char *bytes, size_t len)
 }
 
 void
-client_send(struct client *c, const char *method, const char *target, const char *headers,
-	    const char *body)
+client_send_bytes(struct client *c, const char *method, const char *target, const char *headers,
+		  const void *body, size_t body_len)
 {
 	size_t room = strlen(target) + (headers ? strlen(headers) : 0) + 256;
 	char *head = malloc(room);
@@ -127,15 +127,22 @@ client_send(struct client *c, const char *method, const char *target, const char
 		n = snprintf(head, room,
 			     "%s %s HTTP/1.1\r\nHost: example.com:5984\r\nContent-Length: %zu\r\n"
 			     "%s\r\n",
-			     method, target, strlen(body), headers ? headers : "");
+			     method, target, body_len, headers ? headers : "");
 	else
 		n = snprintf(head, room, "%s %s HTTP/1.1\r\nHost: example.com:5984\r\n%s\r\n",
 			     method, target, headers ? headers : "");
 	assert_true(n > 0 && (size_t)n < room);
 	send_bytes(c, head, (size_t)n);
 	if (body)
-		send_bytes(c, body, strlen(body));
+		send_bytes(c, body, body_len);
 	free(head);
+}
+
+void
+client_send(struct client *c, const char *method, const char *target, const char *headers,
+	    const char *body)
+{
+	client_send_bytes(c, method, target, headers, body, body ? strlen(body) : 0);
 }
 
 /* More bytes within the time; false at the end of the stream or in time. */
@@ -306,6 +313,12 @@ serve(void *arg)
 struct door *
 door_start(bool with_admin)
 {
+	return door_start_with(with_admin, &(const struct couch_config){ .store = NULL });
+}
+
+struct door *
+door_start_with(bool with_admin, const struct couch_config *settings)
+{
 	struct door *d = calloc(1, sizeof(*d));
 	const struct kv_options options = { .create = true, .no_sync = true };
 	struct couch_config config;
@@ -327,7 +340,9 @@ door_start(bool with_admin)
 	if (with_admin)
 		assert_int_equal(auth_add_admin(d->auth, STR("admin"), STR("secret"), &err),
 				 STATUS_OK);
-	config = (struct couch_config){ .store = d->store, .auth = d->auth };
+	config = *settings;
+	config.store = d->store;
+	config.auth = d->auth;
 	d->couch = couch_new(&config);
 	assert_non_null(d->couch);
 	server.handler = couch_handle;

@@ -32,6 +32,9 @@ const char *response_header(const struct response *r, const char *name);
 /* `headers` are lines that end in CR LF, or NULL; `body` NULL: none. */
 void client_send(struct client *c, const char *method, const char *target, const char *headers,
 		 const char *body);
+/* The same with a body that may hold NULs. */
+void client_send_bytes(struct client *c, const char *method, const char *target,
+		       const char *headers, const void *body, size_t body_len);
 /* The whole answer to the oldest request; `head_only` for one to HEAD. */
 struct response client_receive(struct client *c, bool head_only);
 
@@ -59,6 +62,8 @@ struct door {
 
 /* With an administrator "admin", password "secret", or with none. */
 struct door *door_start(bool with_admin);
+/* With settings of the door; the store and the administrators are the function's. */
+struct door *door_start_with(bool with_admin, const struct couch_config *settings);
 void door_stop(struct door *d);
 
 /*

@@ -44,6 +44,9 @@ defaults_are_couchdbs_port_on_loopback(void **state)
 	assert_string_equal(c.store, "embedded:./data");
 	assert_true(config_is_loopback(&c));
 	assert_int_equal(c.admins_count, 0);
+	assert_false(c.cors.enabled);
+	assert_null(c.cors.origins);
+	assert_int_equal(c.answer_gzip_level, 1);
 	config_fini(&c);
 }
 
@@ -65,6 +68,14 @@ every_setting_is_read(void **state)
 				   "max_connections = 100\n"
 				   "max_http_request_size = 1000000\n"
 				   "changes_timeout = 5000\n"
+				   "enable_cors = true\n"
+				   "[cors]\n"
+				   "origins = https://a.example, https://b.example\n"
+				   "credentials = true\n"
+				   "methods = GET, PUT\n"
+				   "headers = accept\n"
+				   "exposed_headers = etag\n"
+				   "max_age = 60\n"
 				   "[chttpd_auth]\n"
 				   "secret = 0123456789abcdef\n"
 				   "[couchdb]\n"
@@ -86,6 +97,7 @@ every_setting_is_read(void **state)
 				   "header_timeout_ms = 1\n"
 				   "idle_timeout_ms = 2\n"
 				   "body_timeout_ms = 3\n"
+				   "answer_gzip_level = 0\n"
 				   "drain_timeout_ms = 4",
 				   &err),
 			 STATUS_OK);
@@ -95,6 +107,14 @@ every_setting_is_read(void **state)
 	assert_int_equal(c.server.max_connections, 100);
 	assert_int_equal(c.body_bytes, 1000000);
 	assert_int_equal(c.changes_timeout_ms, 5000);
+	assert_true(c.cors.enabled);
+	assert_true(c.cors.credentials);
+	assert_string_equal(c.cors.origins, "https://a.example, https://b.example");
+	assert_string_equal(c.cors.methods, "GET, PUT");
+	assert_string_equal(c.cors.headers, "accept");
+	assert_string_equal(c.cors.exposed_headers, "etag");
+	assert_int_equal(c.cors.max_age_s, 60);
+	assert_int_equal(c.answer_gzip_level, 0);
 	assert_true(str_eq(c.secret, STR("0123456789abcdef")));
 	assert_int_equal(c.doc_bytes, 8000000);
 	assert_int_equal(c.log_level, LOG_LEVEL_WARN);
@@ -135,6 +155,8 @@ static void
 mistakes_name_file_line_and_key(void **state)
 {
 	(void)state;
+	assert_refused("[chttpd]\nenable_cors = yes\n",
+		       "frond.ini:2: [chttpd] enable_cors: \"yes\" is neither true nor false");
 	assert_refused("[chttpd]\n\nprot = 1\n", "frond.ini:3: [chttpd] has no setting \"prot\"");
 	assert_refused("[chtpd]\nport = 1\n",
 		       "frond.ini:2: there is no section [chtpd] (with \"port\" in it)");

@@ -24,6 +24,8 @@ couch_new(const struct couch_config *config)
 		c->config.gzip_level = COUCH_GZIP_LEVEL;
 	if (!c->config.gzip_types)
 		c->config.gzip_types = COUCH_GZIP_TYPES;
+	if (!c->config.cors.max_age_s)
+		c->config.cors.max_age_s = COUCH_CORS_MAX_AGE_S;
 
 	rand_bytes(uuid, sizeof(uuid));
 	for (size_t i = 0; i < sizeof(uuid); i++) {
@@ -47,6 +49,7 @@ couch_loop_new(void *couch)
 	(void)couch;
 	if (!loop)
 		return NULL;
+	rand_bytes(&loop->noise.state, sizeof(loop->noise.state));
 	loop->cache = rev_cache_new();
 	if (!loop->cache) {
 		mem_free(loop);
@@ -99,12 +102,45 @@ find_method(struct couch_req *r)
 	r->method = method_of(name);
 }
 
+static bool
+is_token(struct str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+		    c != '-' && c != '_')
+			return false;
+	}
+	return s.len > 0 && s.len <= COUCH_REQUEST_ID_BYTES;
+}
+
+/* By which a client and a log may speak of the same request: the client's own, or a new one. */
+static void
+set_request_id(struct couch_req *r)
+{
+	struct str given = http_request_header(r->x, STR("X-Couch-Request-ID"));
+	uint64_t noise = rand_seq_next(&r->loop->noise);
+	char id[10];
+
+	for (size_t i = 0; i < sizeof(id); i++)
+		id[i] = hex[noise >> (4 * i) & 15];
+	http_set_header(r->x, STR("X-Couch-Request-ID"),
+			is_token(given) ? given : str_of(id, sizeof(id)));
+}
+
 static enum status
 serve(struct couch_req *r)
 {
+	bool answered;
+
 	if (!r->loop)
 		return STATUS_NOMEM;
 	find_method(r);
+	set_request_id(r);
+	TRY(couch_cors(r, &answered));
+	if (answered)
+		return STATUS_OK;
 	TRY(couch_req_parse(r));
 	TRY(auth_check(r->couch->config.auth, http_request_header(r->x, STR("Authorization")),
 		       http_request_header(r->x, STR("Cookie")), r->arena, &r->user, &r->fail.err));

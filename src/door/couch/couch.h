@@ -8,6 +8,20 @@
 #include "server/auth.h"
 #include "server/http.h"
 
+/*
+ * Who of other origins may use the API from a browser, as CouchDB's section [cors] says it. Texts
+ * are lists with commas, the caller's, and outlive the door; NULL: the default.
+ */
+struct couch_cors_config {
+	bool enabled;
+	bool credentials;            /* with cookies and authentication */
+	const char *origins;         /* "https://example.com", or "*" for all; none by default */
+	const char *methods;         /* of a preflight; all by default */
+	const char *headers;         /* likewise; those that CouchDB's clients send */
+	const char *exposed_headers; /* those that CouchDB's clients read */
+	uint64_t max_age_s;          /* of a preflight's answer; 0: COUCH_CORS_MAX_AGE_S */
+};
+
 struct couch_config {
 	struct kv_store *store;      /* the caller's; outlives the door */
 	struct auth *auth;           /* likewise */
@@ -20,6 +34,8 @@ struct couch_config {
 	/* Content types, separated by commas, that are compressed; NULL: COUCH_GZIP_TYPES. The
 	 * caller's. */
 	const char *gzip_types;
+	int answer_gzip_level; /* 1 to 9: of JSON answers that clients accept as gzip; 0: none */
+	struct couch_cors_config cors;
 };
 
 #define COUCH_GZIP_TYPES "text/*, application/javascript, application/json, application/xml"
@@ -27,7 +43,8 @@ struct couch_config {
 enum {
 	COUCH_BODY_BYTES = 64 * 1024 * 1024,
 	COUCH_CHANGES_TIMEOUT_MS = 60000,
-	COUCH_GZIP_LEVEL = 8, /* CouchDB's: the digest of what is compressed depends on it */
+	COUCH_GZIP_LEVEL = 8,       /* CouchDB's: the digest of what is compressed depends on it */
+	COUCH_CORS_MAX_AGE_S = 600, /* CouchDB's */
 };
 
 struct couch;

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/rand.h"
 #include "doc/doc.h"
 #include "doc/json.h"
 #include "door/couch/couch.h"
@@ -30,6 +31,7 @@ enum {
 	COUCH_BATCH_BYTES = 4 * 1000000, /* estimated, of one transaction of _bulk_docs */
 	COUCH_BATCH_DOCS = 5000,         /* likewise, in documents */
 	COUCH_DBS_INFO_KEYS = 100,       /* names in one POST /_dbs_info */
+	COUCH_REQUEST_ID_BYTES = 64, /* of an X-Couch-Request-ID that a client gives */
 	COUCH_SMALL_BODY_BYTES = 64 * 1024, /* of bodies that are not documents: _session, limits */
 };
 
@@ -124,6 +126,7 @@ enum {
 /* A loop's own: used by the fibers of one thread, never across a wait. */
 struct couch_loop {
 	struct rev_cache *cache;
+	struct rand_seq noise; /* for names of requests, not for secrets */
 	struct couch_pending pending[COUCH_PENDING_KEPT];
 	size_t pending_next;
 };
@@ -148,6 +151,14 @@ typedef enum status couch_handler(struct couch_req *r);
 
 couch_handler couch_route; /* route.c */
 
+/* ---- Other origins (cors.c) ---- */
+
+/*
+ * Sets what a browser has to know before it hands an answer to a page of another origin. True in
+ * *ret_answered: the request was a preflight, and has been answered.
+ */
+MUST_USE enum status couch_cors(struct couch_req *r, bool *ret_answered);
+
 /* ---- Reading the request (request.c) ---- */
 
 /* Splits path and query. */
@@ -165,6 +176,13 @@ MUST_USE enum status couch_require_json(struct couch_req *r);
 
 /* The body, at most `max_bytes`; an empty one is STATUS_OK. */
 MUST_USE enum status couch_read_body(struct couch_req *r, size_t max_bytes, struct str *ret);
+
+/*
+ * What a body that came with Content-Encoding: gzip stands for, at most `max_bytes` of it, in the
+ * arena (encoding.c).
+ */
+MUST_USE enum status couch_inflate(struct couch_req *r, struct str body, size_t max_bytes,
+				   struct str *ret);
 
 /* Whether the Accept header allows a media type such as "multipart/mixed" by name, or (`wild`) also
  * by a wildcard or by its absence. */
@@ -448,7 +466,7 @@ const struct rev_branch *couch_leaf_find(const struct rev_tree *tree, struct rev
 
 couch_handler couch_root_welcome, couch_root_up, couch_root_uuids, couch_root_all_dbs,
 	couch_root_active_tasks, couch_root_membership, couch_root_dbs_info_get,
-	couch_root_dbs_info_post;
+	couch_root_dbs_info_post, couch_root_favicon;
 couch_handler couch_ops; /* ops.c */
 couch_handler couch_session_get, couch_session_post, couch_session_delete;
 couch_handler couch_db_get, couch_db_put, couch_db_delete, couch_db_post;

@@ -5,8 +5,13 @@
 void
 couch_json_headers(struct couch_req *r)
 {
+	struct str feed;
+
 	http_set_header(r->x, STR("Content-Type"), STR("application/json"));
 	http_set_header(r->x, STR("Cache-Control"), STR("must-revalidate"));
+	/* A feed is to be read line by line, and may be one of thousands. */
+	if (!couch_param(r, "feed", &feed) || str_eq(feed, STR("normal")))
+		http_allow_gzip(r->x, r->couch->config.answer_gzip_level);
 }
 
 enum status
@@ -195,6 +200,8 @@ stream_start(struct couch_stream *s)
 		http_set_header(s->r->x, STR("Content-Type"), str_from_cstr(s->content_type));
 	else
 		couch_json_headers(s->r);
+	if (s->out.len < HTTP_GZIP_LEAST_BYTES)
+		http_allow_gzip(s->r->x, 0); /* all of it, or a stream that is to flow */
 	s->started = true;
 	return http_start(s->r->x, HTTP_LENGTH_UNKNOWN);
 }

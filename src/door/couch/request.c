@@ -90,9 +90,10 @@ enum status
 couch_read_body(struct couch_req *r, size_t max_bytes, struct str *ret)
 {
 	struct str encoding = http_request_header(r->x, STR("Content-Encoding"));
+	bool gzip = str_eq_nocase(encoding, STR("gzip"));
 	enum status status;
 
-	if (encoding.ptr && !str_eq_nocase(encoding, STR("identity")))
+	if (encoding.ptr && !gzip && !str_eq_nocase(encoding, STR("identity")))
 		return couch_fail_set(&r->fail, COUCH_ERROR_CONTENT_TYPE,
 				      "%.*s is not a supported content encoding.",
 				      STR_ARG(encoding));
@@ -104,7 +105,9 @@ couch_read_body(struct couch_req *r, size_t max_bytes, struct str *ret)
 	if (status == STATUS_INVALID)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "The body of the request is broken.");
-	return status;
+	if (status != STATUS_OK || !gzip)
+		return status;
+	return couch_inflate(r, *ret, max_bytes, ret);
 }
 
 /* True if the parameters of a media range (behind its ';') do not say q=0. */

@@ -10,6 +10,7 @@ struct route {
 
 static const struct route root_routes[] = {
 	{ "_up", "GET,HEAD", { [COUCH_GET] = couch_root_up }, 1 },
+	{ "favicon.ico", "GET,HEAD", { [COUCH_GET] = couch_root_favicon }, 1 },
 	{ "_uuids", "GET", { [COUCH_GET] = couch_root_uuids }, 1 },
 	{ "_all_dbs", "GET,HEAD", { [COUCH_GET] = couch_root_all_dbs }, 1 },
 	{ "_dbs_info",
