@@ -7,41 +7,19 @@
 #define FROND_DOOR_COUCH_ATT_H
 
 #include "door/couch/couch_int.h"
+#include "model/revisioned/att_json.h"
 
 enum {
 	COUCH_ATTS_MEMORY_BYTES = 4 * 1000000, /* of a document's attachments, in its transaction */
 	COUCH_BOUNDARY_BYTES = 200,            /* of a multipart body's boundary; RFC 2046 has 70 */
 	COUCH_PART_HEADER_BYTES = 16 * 1024,   /* of a part's headers */
 	COUCH_RANGES = 10,                     /* so many, and all of it is sent instead */
-	COUCH_INLINE_STEP = 48 * 1024,         /* base64 characters decoded at once; divides by 4 */
 };
 
 /* ---- Coming in (att_in.c) ---- */
 
-enum couch_att_kind {
-	COUCH_ATT_STUB,
-	COUCH_ATT_INLINE,  /* base64 in the JSON */
-	COUCH_ATT_FOLLOWS, /* the next part of the body */
-};
-
-/* A member of _attachments. */
-struct couch_att {
-	enum couch_att_kind kind;
-	struct rev_att_edit edit; /* complete but for what an upload fills in */
-	struct str data;          /* INLINE: the string's JSON text, borrowed */
-	bool has_length;          /* FOLLOWS: edit.att.encoded_length is known */
-	bool has_digest;          /* FOLLOWS: edit.att.digest is what must come */
-};
-
-/* The value of _attachments, read into ret->atts. CouchDB's complaints otherwise. */
-MUST_USE enum status couch_atts_parse(struct couch_req *r, struct str text, struct couch_doc *ret,
-				      struct couch_fail *fail);
-
 /* The 412 for a stub that stands for nothing. */
 MUST_USE enum status couch_missing_stub(struct str id, struct str name, struct couch_fail *fail);
-
-/* "_x" is refused, and so is a type that would not pass through a header. */
-MUST_USE enum status couch_att_name_check(struct str name, struct couch_fail *fail);
 
 /* The attachments that one request brings. */
 struct couch_uploads {

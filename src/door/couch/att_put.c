@@ -123,7 +123,7 @@ read_names(struct edit_call *c)
 	if (utf8_valid_prefix(c->name) != c->name.len)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "Attachment name is not UTF-8 encoded");
-	TRY(couch_att_name_check(c->name, &r->fail));
+	TRY(rev_att_name_check(c->name, &r->fail.err));
 	return read_rev(c);
 }
 

@@ -18,6 +18,7 @@
 #include "doc/doc.h"
 #include "doc/json.h"
 #include "door/couch/couch.h"
+#include "model/revisioned/att_json.h"
 #include "model/revisioned/revisioned.h"
 
 enum {
@@ -352,7 +353,7 @@ void couch_snapshot_end(struct couch_snapshot *s);
 struct couch_doc {
 	struct str id; /* of its _id; ptr NULL without one */
 	bool deleted;
-	struct couch_att *atts; /* see att.h */
+	struct rev_att_json *atts;
 	size_t atts_count;
 	struct rev_att_edit *att_edits; /* the same as couch_atts_load() has made them */
 	struct rev_id rev;              /* pos 0: none */

@@ -158,7 +158,8 @@ read_special(struct couch_req *r, const struct doc_special *special, bool *revis
 		return STATUS_OK;
 	}
 	if (str_eq(special->name, STR("_attachments")) && value.kind == JSON_OBJECT_BEGIN)
-		return couch_atts_parse(r, value.text, ret, fail);
+		return rev_atts_parse(value.text, r->arena, &ret->atts, &ret->atts_count,
+				      &fail->err);
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
 		if (str_eq(special->name, str_from_cstr(ignored[i])))
 			return STATUS_OK;
