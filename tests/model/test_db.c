@@ -124,14 +124,14 @@ a_large_deleted_database_is_cleared_bit_by_bit(void **state)
 	buf_append(&json, "]}", 3);
 	fixture_put(f, "large", NULL, json.ptr);
 	buf_release(&json);
-	before = keys_below(f->store, number);
+	before = keys_below(f->calm, number);
 	assert_true(before > 2 * REV_DROP_KEYS);
 
 	/* Nothing is cleared with the deletion itself, and no more than was asked for after it. */
 	assert_int_equal(run(f, delete, "db", NULL), STATUS_OK);
 	assert_int_equal(run(f, create, "db", NULL), STATUS_OK);
 	assert_int_equal(rev_dropped_sweep(f->store, 1, &more, NULL), STATUS_OK);
-	left = keys_below(f->store, number);
+	left = keys_below(f->calm, number);
 	if (kv_clears_cheaply(f->store)) {
 		assert_int_equal(left, 0);
 	} else {
@@ -140,7 +140,7 @@ a_large_deleted_database_is_cleared_bit_by_bit(void **state)
 	}
 	assert_int_equal(rev_dropped_sweep(f->store, 10, &more, NULL), STATUS_OK);
 	assert_false(more);
-	assert_int_equal(keys_below(f->store, number), 0);
+	assert_int_equal(keys_below(f->calm, number), 0);
 	fixture_reopen(f);
 	fixture_put(f, "a", NULL, "{}");
 	fixture_check(f);
@@ -165,7 +165,7 @@ a_deleted_database_takes_everything_with_it(void **state)
 	kv_tx_free(tx);
 	assert_int_equal(rev_dropped_sweep(f->store, 10, &more, NULL), STATUS_OK);
 	assert_false(more);
-	assert_int_equal(keys_below(f->store, number), 0);
+	assert_int_equal(keys_below(f->calm, number), 0);
 
 	/* Made again it is empty, and another one. */
 	assert_int_equal(run(f, create, "db", NULL), STATUS_OK);
