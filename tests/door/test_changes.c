@@ -93,14 +93,6 @@ parameters_are_checked(void **state)
 	door_expect(d, "GET", "/params/_changes?feed=odd", NULL, 400, "Supported `feed` types:");
 	door_expect(d, "GET", "/params/_changes?style=odd", NULL, 400, "`style`");
 	door_expect(d, "GET", "/params/_changes?seq_interval=0", NULL, 400, "invalid_seq_interval");
-	door_expect(d, "GET", "/params/_changes?filter=_odd", NULL, 400,
-		    "unknown builtin filter name");
-	door_expect(d, "GET", "/params/_changes?filter=_view&view=a/b", NULL, 501,
-		    "The filter \\\"_view\\\" is not supported");
-	door_expect(d, "POST", "/params/_changes?filter=_selector", "{\"selector\":{}}", 501,
-		    "not_implemented");
-	door_expect(d, "GET", "/params/_changes?filter=_doc_ids", NULL, 400,
-		    "`doc_ids` filter parameter is not a list of doc IDs.");
 	door_expect(d, "GET", "/none/_changes", NULL, 404, "Database does not exist.");
 	door_request(d, "POST", "/params/_changes", "Content-Type: text/plain\r\n", "{}");
 	assert_int_equal(d->last.status, 415);

@@ -14,6 +14,7 @@ struct feed {
 	struct couch_changes_args args;
 	struct couch_snapshot snapshot;
 	struct couch_stream stream;
+	struct couch_feed_wait wait;
 	struct rev_seq at; /* the last change looked at, or where the feed began */
 	bool moved;        /* descending: `at` is a change */
 	uint64_t left;     /* of the limit */
@@ -28,46 +29,18 @@ enum {
 	LOST_PAUSE_MS = 50, /* before a feed whose watch was lost looks again */
 };
 
-enum wake {
-	WAKE_CHANGED,
-	WAKE_OVER, /* nothing came in time, or the server stops */
-};
-
-static bool
-is_array(const struct feed *f)
-{
-	return f->args.feed == COUCH_FEED_NORMAL || f->args.feed == COUCH_FEED_LONGPOLL;
-}
-
 /* ---- Rows ---- */
 
 static void
-write_seq(const struct rev_seq *seq, struct buf *out)
+write_leaves(const struct couch_change_leaves *leaves, struct buf *out)
 {
-	buf_append_byte(out, '"');
-	rev_seq_write(seq, out);
-	buf_append_byte(out, '"');
-}
-
-static enum status
-write_leaves(struct feed *f, const struct rev_change *c, struct rev_tree *tree, struct buf *out)
-{
-	struct couch_req *r = f->r;
-
-	buf_append_cstr(out, ",\"changes\":[{\"rev\":");
-	couch_rev_write(c->rev, out);
-	buf_append_byte(out, '}');
-	/* Nearly every document has one branch, and then there is nothing to look up. */
-	if (f->args.all_leaves && c->branch_count > 1) {
-		TRY(rev_tree_read(f->snapshot.tx, r->db, c->id, r->arena, tree));
-		for (size_t i = 1; i < tree->count; i++) {
-			buf_append_cstr(out, ",{\"rev\":");
-			couch_rev_write(tree->branches[i].rev, out);
-			buf_append_byte(out, '}');
-		}
+	buf_append_cstr(out, ",\"changes\":[");
+	for (size_t i = 0; i < leaves->count; i++) {
+		buf_append_cstr(out, i ? ",{\"rev\":" : "{\"rev\":");
+		couch_rev_write(leaves->revs[i], out);
+		buf_append_byte(out, '}');
 	}
 	buf_append_byte(out, ']');
-	return STATUS_OK;
 }
 
 static enum status
@@ -78,6 +51,8 @@ write_doc(struct feed *f, const struct rev_change *c, struct rev_tree *tree, str
 	struct couch_doc_opts opts = { .flags = f->flags, .holes = &f->stream.holes };
 
 	buf_append_cstr(out, ",\"doc\":");
+	if (f->args.fields)
+		return couch_change_fields(r, f->snapshot.tx, &f->args, c, out);
 	if (!f->args.conflicts || c->branch_count <= 1)
 		return couch_leaf_write(r, f->snapshot.tx, c->id, NULL, &winner, &opts, out);
 	if (tree->count == 0)
@@ -87,34 +62,33 @@ write_doc(struct feed *f, const struct rev_change *c, struct rev_tree *tree, str
 }
 
 static enum status
-write_row(struct feed *f, const struct rev_change *c)
+write_row(struct feed *f, const struct rev_change *c, struct couch_change_leaves *leaves)
 {
 	struct buf *out = &f->stream.out;
-	struct rev_tree tree = { 0 };
 	bool with_seq = !f->args.seq_interval || f->left % f->args.seq_interval == 0;
 
-	if (is_array(f) && f->any_row)
+	if (couch_feed_is_array(&f->args) && f->any_row)
 		buf_append_cstr(out, ",\r\n");
 	if (f->args.feed == COUCH_FEED_EVENTSOURCE)
 		buf_append_cstr(out, "data: ");
 	buf_append_cstr(out, "{\"seq\":");
 	if (with_seq)
-		write_seq(&c->seq, out);
+		couch_seq_write(&c->seq, out);
 	else
 		buf_append_cstr(out, "null");
 	buf_append_cstr(out, ",\"id\":");
 	json_write_str(out, c->id);
-	TRY(write_leaves(f, c, &tree, out));
+	write_leaves(leaves, out);
 	if (c->deleted)
 		buf_append_cstr(out, ",\"deleted\":true");
 	if (f->args.include_docs)
-		TRY(write_doc(f, c, &tree, out));
+		TRY(write_doc(f, c, &leaves->tree, out));
 	buf_append_byte(out, '}');
 	if (f->args.feed == COUCH_FEED_CONTINUOUS)
 		buf_append_byte(out, '\n');
 	if (f->args.feed == COUCH_FEED_EVENTSOURCE) {
 		buf_append_cstr(out, "\nid: ");
-		write_seq(&c->seq, out);
+		couch_seq_write(&c->seq, out);
 		buf_append_cstr(out, "\n\n");
 	}
 	return buf_status(out);
@@ -122,23 +96,34 @@ write_row(struct feed *f, const struct rev_change *c)
 
 /* ---- Reading to the end ---- */
 
+/* Writes the row, if there is to be one. */
+static enum status
+add_row(struct feed *f, const struct rev_change *c)
+{
+	struct arena_mark mark = arena_mark(f->r->arena);
+	size_t out = f->stream.out.len;
+	struct couch_change_leaves leaves;
+	enum status status;
+
+	status = couch_change_leaves(f->r, f->snapshot.tx, &f->args, c, &leaves);
+	if (status == STATUS_OK && leaves.count) {
+		status = write_row(f, c, &leaves);
+		if (status == STATUS_OK) {
+			f->any_row = true;
+			f->left--;
+			couch_feed_sent(&f->wait);
+		} else {
+			couch_stream_cut(&f->stream, out);
+		}
+	}
+	arena_reset(f->r->arena, mark);
+	return status;
+}
+
 static enum status
 send_change(struct feed *f, const struct rev_change *c)
 {
-	size_t out = f->stream.out.len;
-	struct arena_mark mark = arena_mark(f->r->arena);
-	enum status status;
-
-	if (couch_changes_wanted(&f->args, c->id)) {
-		status = write_row(f, c);
-		arena_reset(f->r->arena, mark);
-		if (status != STATUS_OK) {
-			couch_stream_cut(&f->stream, out);
-			return status;
-		}
-		f->any_row = true;
-		f->left--;
-	}
+	TRY(add_row(f, c));
 	f->at = c->seq;
 	f->moved = true;
 	f->looked++;
@@ -190,6 +175,7 @@ send_all(struct feed *f)
 		arena_reset(f->r->arena, mark);
 		/* A filter may pass over many pages without sending anything. */
 		wait_yield();
+		TRY(couch_feed_beat(&f->wait));
 		if (status != STATUS_OK) {
 			TRY(couch_snapshot_renew(&f->snapshot, status));
 			f->renewed = true;
@@ -197,6 +183,51 @@ send_all(struct feed *f)
 		}
 	}
 	return STATUS_OK;
+}
+
+/* ---- A few documents ---- */
+
+static enum status
+send_ids_once(struct feed *f)
+{
+	struct rev_change_range range = next_range(f);
+	struct rev_change_page page;
+	struct rev_db_info info;
+
+	TRY(rev_db_info(f->snapshot.tx, f->r->db, &info));
+	TRY(rev_changes_of(f->snapshot.tx, f->r->db, &range, f->args.ids, f->args.ids_count,
+			   f->r->arena, &page));
+	for (size_t i = 0; i < page.count && f->left; i++)
+		TRY(send_change(f, &page.changes[i]));
+	/* Everything else has been passed over. */
+	if (f->left && !f->args.descending && rev_seq_cmp(&info.update_seq, &f->at) > 0)
+		f->at = info.update_seq;
+	return STATUS_OK;
+}
+
+/* What a feed begins with, looked up document by document instead of read from all changes. */
+static enum status
+send_ids(struct feed *f)
+{
+	struct arena_mark mark = arena_mark(f->r->arena);
+
+	f->renewed = true; /* `looked` does not count what lies between */
+	for (;;) {
+		enum status status = send_ids_once(f);
+
+		arena_reset(f->r->arena, mark);
+		if (status == STATUS_OK)
+			return STATUS_OK;
+		TRY(couch_snapshot_renew(&f->snapshot, status));
+	}
+}
+
+static enum status
+send_first(struct feed *f)
+{
+	if (f->args.filter == COUCH_FILTER_DOC_IDS && f->args.ids_count <= COUCH_DIRECT_IDS)
+		return send_ids(f);
+	return send_all(f);
 }
 
 /* ---- How many are left ---- */
@@ -264,8 +295,9 @@ send_end(struct feed *f, bool complete)
 		f->renewed = true;
 	}
 	if (f->args.feed != COUCH_FEED_EVENTSOURCE) {
-		buf_append_cstr(out, is_array(f) ? "\n],\n\"last_seq\":" : "{\"last_seq\":");
-		write_seq(&f->at, out);
+		buf_append_cstr(out, couch_feed_is_array(&f->args) ? "\n],\n\"last_seq\":"
+								   : "{\"last_seq\":");
+		couch_seq_write(&f->at, out);
 		buf_append_cstr(out, ",\"pending\":");
 		buf_append_u64(out, pending);
 		buf_append_cstr(out, "}\n");
@@ -275,64 +307,17 @@ send_end(struct feed *f, bool complete)
 
 /* ---- Waiting ---- */
 
-static enum status
-send_heartbeat(struct feed *f)
-{
-	buf_append_cstr(&f->stream.out, f->args.feed == COUCH_FEED_EVENTSOURCE
-						? "event: heartbeat\ndata: \n\n"
-						: "\n");
-	return couch_stream_push(&f->stream, true);
-}
-
-static enum status
-park(struct feed *f, struct event *changed, enum wake *ret)
-{
-	struct http_exchange *x = f->r->x;
-	struct event *const events[] = { changed, http_closed_event(x), http_stopping_event(x) };
-	uint64_t wait_ms = f->args.heartbeat_ms ? f->args.heartbeat_ms : f->args.timeout_ms;
-
-	for (;;) {
-		switch (event_wait_any(events, 3, clock_after_ms(wait_ms))) {
-		case 0:
-			*ret = WAKE_CHANGED;
-			return STATUS_OK;
-		case 1:
-			return STATUS_CANCELLED;
-		case 2:
-			*ret = WAKE_OVER;
-			return STATUS_OK;
-		default:
-			if (!f->args.heartbeat_ms) {
-				*ret = WAKE_OVER;
-				return STATUS_OK;
-			}
-			TRY(send_heartbeat(f));
-		}
-	}
-}
-
 /*
  * How the watch ended. One that the store has lost tells nothing, so that the feed looks whether
  * there is anything and watches again, but not without a pause.
  */
 static enum status
-finish_watch(struct feed *f, struct kv_future *watch, enum wake *ret)
+finish_watch(struct feed *f, struct kv_future *watch, enum couch_wake *ret)
 {
-	struct event *const events[] = { http_closed_event(f->r->x), http_stopping_event(f->r->x) };
 	enum status status = kv_future_wait(watch);
 
-	if (status != STATUS_UNAVAILABLE)
-		return status;
-	switch (event_wait_any(events, 2, clock_after_ms(LOST_PAUSE_MS))) {
-	case 0:
-		return STATUS_CANCELLED;
-	case 1:
-		*ret = WAKE_OVER;
-		break;
-	default:
-		break;
-	}
-	return STATUS_OK;
+	return status == STATUS_UNAVAILABLE ? couch_feed_pause(&f->wait, LOST_PAUSE_MS, ret)
+					    : status;
 }
 
 /* Ends the snapshot with a watch on everything after it. */
@@ -379,28 +364,28 @@ begin(struct feed *f)
 
 /* Waits for a change, or an end. The snapshot is a new one afterwards, or gone. */
 static enum status
-wait_for_change(struct feed *f, enum wake *ret)
+wait_for_change(struct feed *f, enum couch_wake *ret)
 {
 	struct kv_future *watch;
-	struct event *changed;
+	struct event *events[3];
 	enum status status;
 
 	status = set_watch(f, &watch);
 	if (status != STATUS_OK) {
 		/* No watch, no wait: what has happened since is read first. */
-		*ret = WAKE_CHANGED;
+		*ret = COUCH_WAKE_CHANGED;
 		f->renewed = true;
 		return couch_snapshot_renew(&f->snapshot, status);
 	}
-	*ret = WAKE_CHANGED;
+	*ret = COUCH_WAKE_CHANGED;
 	status = couch_stream_push(&f->stream, true);
-	changed = status == STATUS_OK ? kv_future_event(watch) : NULL;
-	if (changed)
-		status = park(f, changed, ret);
-	if (status == STATUS_OK && *ret == WAKE_CHANGED)
+	events[0] = status == STATUS_OK ? kv_future_event(watch) : NULL;
+	if (events[0])
+		status = couch_feed_park(&f->wait, events, 1, WAIT_FOREVER, ret);
+	if (status == STATUS_OK && *ret == COUCH_WAKE_CHANGED)
 		status = finish_watch(f, watch, ret);
 	kv_future_free(watch);
-	if (status != STATUS_OK || *ret == WAKE_OVER)
+	if (status != STATUS_OK || *ret == COUCH_WAKE_OVER)
 		return status;
 	f->renewed = true;
 	return begin(f);
@@ -441,22 +426,22 @@ run(struct feed *f)
 	TRY(begin(f));
 	TRY(resolve_now(f));
 	f->at = f->args.since;
-	if (is_array(f))
+	if (couch_feed_is_array(&f->args))
 		buf_append_cstr(&f->stream.out, "{\"results\":[\n");
 	if (f->args.feed == COUCH_FEED_EVENTSOURCE) {
 		f->stream.content_type = "text/event-stream";
 		http_set_header(f->r->x, STR("Cache-Control"), STR("no-cache"));
 	}
-	for (;;) {
-		enum wake wake;
+	TRY(send_first(f));
+	while (!is_over(f)) {
+		enum couch_wake wake;
 
-		TRY(send_all(f));
-		if (is_over(f))
-			return send_end(f, f->left > 0);
 		TRY(wait_for_change(f, &wake));
-		if (wake == WAKE_OVER)
+		if (wake == COUCH_WAKE_OVER)
 			return send_end(f, true);
+		TRY(send_all(f));
 	}
+	return send_end(f, f->left > 0);
 }
 
 enum status
@@ -470,6 +455,7 @@ couch_changes(struct couch_req *r)
 	f.flags = couch_doc_flags(r) & (COUCH_DOC_ATTS | COUCH_DOC_ATT_ENCODING);
 	couch_stream_init(&f.stream, r);
 	f.stream.snapshot = &f.snapshot;
+	couch_feed_wait_init(&f.wait, &f.stream, &f.args);
 	status = run(&f);
 	couch_snapshot_end(&f.snapshot);
 	couch_stream_release(&f.stream);

@@ -1,5 +1,4 @@
-#include <stdlib.h>
-
+/* What is asked of a feed: _changes, and _db_updates. */
 #include "door/couch/changes_int.h"
 
 /* CouchDB's own number for "no limit"; which rows get a seq with seq_interval depends on it. */
@@ -127,94 +126,6 @@ take_param(struct couch_req *r, const struct http_param *p, struct couch_changes
 	return STATUS_OK;
 }
 
-/* ---- Filters ---- */
-
-static int
-compare_ids(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
-static enum status
-take_ids(struct couch_req *r, const struct couch_json *list, struct couch_changes_args *ret)
-{
-	struct couch_json *items;
-	size_t count;
-
-	if (!list || list->kind != JSON_ARRAY_BEGIN)
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "`doc_ids` filter parameter is not a list of doc IDs.");
-	TRY(couch_json_items(list, r->arena, &items, &count, &r->fail.err));
-	ret->ids = arena_alloc(r->arena, (count + 1) * sizeof(*ret->ids));
-	if (!ret->ids)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < count; i++) {
-		if (items[i].kind != JSON_STRING)
-			return couch_fail_set(
-				&r->fail, COUCH_ERROR_BAD_REQUEST,
-				"`doc_ids` filter parameter is not a list of doc IDs.");
-		ret->ids[i] = items[i].string;
-	}
-	ret->ids_count = count;
-	qsort(ret->ids, count, sizeof(*ret->ids), compare_ids);
-	return STATUS_OK;
-}
-
-static enum status
-read_ids(struct couch_req *r, const struct couch_member *members, size_t count,
-	 struct couch_changes_args *ret)
-{
-	struct couch_json list;
-	struct str text;
-
-	if (r->method == COUCH_POST)
-		return take_ids(r, couch_json_find(members, count, "doc_ids"), ret);
-	if (!couch_param(r, "doc_ids", &text))
-		return take_ids(r, NULL, ret);
-	TRY(couch_json_read(text, r->arena, &list, &r->fail.err));
-	return take_ids(r, &list, ret);
-}
-
-static enum status
-read_filter(struct couch_req *r, const struct couch_member *members, size_t count,
-	    struct couch_changes_args *ret)
-{
-	struct str name;
-
-	if (!couch_param(r, "filter", &name) || name.len == 0)
-		return STATUS_OK;
-	if (str_eq(name, STR("_doc_ids"))) {
-		ret->filter = COUCH_FILTER_DOC_IDS;
-		return read_ids(r, members, count, ret);
-	}
-	if (str_eq(name, STR("_design"))) {
-		ret->filter = COUCH_FILTER_DESIGN;
-		return STATUS_OK;
-	}
-	if (name.ptr[0] == '_' && !str_eq(name, STR("_selector")) && !str_eq(name, STR("_view")))
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "unknown builtin filter name");
-	return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
-			      "The filter \"%.*s\" is not supported by this server: _doc_ids and "
-			      "_design are.",
-			      STR_ARG(name));
-}
-
-bool
-couch_changes_wanted(const struct couch_changes_args *args, struct str id)
-{
-	switch (args->filter) {
-	case COUCH_FILTER_DOC_IDS:
-		return args->ids_count &&
-		       bsearch(&id, args->ids, args->ids_count, sizeof(*args->ids), compare_ids);
-	case COUCH_FILTER_DESIGN:
-		return couch_is_design(id);
-	case COUCH_FILTER_NONE:
-		break;
-	}
-	return true;
-}
-
 static enum status
 read_body(struct couch_req *r, struct couch_member **ret, size_t *ret_count)
 {
@@ -238,15 +149,12 @@ read_body(struct couch_req *r, struct couch_member **ret, size_t *ret_count)
 }
 
 enum status
-couch_changes_args_read(struct couch_req *r, struct couch_changes_args *ret)
+couch_feed_args_read(struct couch_req *r, struct couch_changes_args *ret)
 {
 	uint64_t most = r->couch->config.changes_timeout_ms;
 	struct str last_event = http_request_header(r->x, STR("Last-Event-ID"));
-	struct couch_member *members;
-	size_t count;
 
 	*ret = (struct couch_changes_args){ .limit = NO_LIMIT, .timeout_ms = UINT64_MAX };
-	TRY(read_body(r, &members, &count));
 	for (size_t i = 0; i < r->params_count; i++)
 		TRY(take_param(r, &r->params[i], ret));
 	/* A browser that reconnects knows better than the URL it was given. */
@@ -260,5 +168,16 @@ couch_changes_args_read(struct couch_req *r, struct couch_changes_args *ret)
 		ret->feed = COUCH_FEED_NORMAL;
 		ret->limit = 0;
 	}
-	return read_filter(r, members, count, ret);
+	return STATUS_OK;
+}
+
+enum status
+couch_changes_args_read(struct couch_req *r, struct couch_changes_args *ret)
+{
+	struct couch_member *members;
+	size_t count;
+
+	TRY(read_body(r, &members, &count));
+	TRY(couch_feed_args_read(r, ret));
+	return couch_changes_filter_read(r, members, count, ret);
 }

@@ -1,0 +1,260 @@
+/* Which changes a feed tells of: documents by id, design documents, what a selector matches. */
+#include <stdlib.h>
+
+#include "door/couch/att.h"
+#include "door/couch/changes_int.h"
+
+/* ---- Reading the filter ---- */
+
+static int
+compare_ids(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+static enum status
+refuse_ids(struct couch_req *r)
+{
+	return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+			      "`doc_ids` filter parameter is not a list of doc ids.");
+}
+
+static enum status
+take_ids(struct couch_req *r, const struct couch_json *list, struct couch_changes_args *ret)
+{
+	struct couch_json *items;
+	size_t count;
+
+	if (!list || list->kind != JSON_ARRAY_BEGIN)
+		return refuse_ids(r);
+	TRY(couch_json_items(list, r->arena, &items, &count, &r->fail.err));
+	ret->ids = arena_alloc(r->arena, (count + 1) * sizeof(*ret->ids));
+	if (!ret->ids)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].kind != JSON_STRING)
+			return refuse_ids(r);
+		ret->ids[i] = items[i].string;
+	}
+	ret->ids_count = count;
+	qsort(ret->ids, count, sizeof(*ret->ids), compare_ids);
+	return STATUS_OK;
+}
+
+static enum status
+read_ids(struct couch_req *r, const struct couch_member *members, size_t count,
+	 struct couch_changes_args *ret)
+{
+	struct couch_json list;
+	struct str text;
+
+	ret->filter = COUCH_FILTER_DOC_IDS;
+	if (r->method == COUCH_POST)
+		return take_ids(r, couch_json_find(members, count, "doc_ids"), ret);
+	if (!couch_param(r, "doc_ids", &text))
+		return take_ids(r, NULL, ret);
+	TRY(couch_json_read(text, r->arena, &list, &r->fail.err));
+	return take_ids(r, &list, ret);
+}
+
+/* A selector past a limit is the client's fault, and not this server's. */
+static enum status
+refuse_selector(struct couch_req *r, enum status status)
+{
+	struct err err = r->fail.err;
+
+	if (status == STATUS_LIMIT && err.status == STATUS_LIMIT)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "%s", err.text);
+	return status;
+}
+
+static enum status
+read_selector(struct couch_req *r, const struct couch_member *members, size_t count,
+	      struct couch_changes_args *ret)
+{
+	const struct couch_json *selector = couch_json_find(members, count, "selector");
+	const struct couch_json *fields = couch_json_find(members, count, "fields");
+	enum status status;
+
+	ret->filter = COUCH_FILTER_SELECTOR;
+	if (r->method != COUCH_POST)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Selector must be specified in POST payload");
+	if (!selector || selector->kind != JSON_OBJECT_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Selector error: expected a JSON object");
+	if (fields && fields->kind != JSON_ARRAY_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Selector error: fields must be JSON array");
+	status = selector_compile(selector->text, r->arena, &ret->selector, NULL, &r->fail.err);
+	if (status == STATUS_OK && fields)
+		status = selector_fields_compile(fields->text, r->arena, &ret->fields, NULL,
+						 &r->fail.err);
+	return status == STATUS_OK ? STATUS_OK : refuse_selector(r, status);
+}
+
+/* Filters that are functions of design documents. */
+static enum status
+refuse_function(struct couch_req *r, struct str name)
+{
+	struct str view;
+	const char *slash = memchr(name.ptr, '/', name.len);
+
+	if (str_eq(name, STR("_view"))) {
+		if (!couch_param(r, "view", &view) || view.len == 0)
+			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+					      "`view` filter parameter is not provided.");
+	} else if (name.ptr[0] == '_') {
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "unknown builtin filter name");
+	} else if (!slash || slash == name.ptr || slash == name.ptr + name.len - 1 ||
+		   memchr(slash + 1, '/', name.len - (size_t)(slash + 1 - name.ptr))) {
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "`filter` must be of the form `designname/filtername`");
+	}
+	return couch_fail_set(
+		&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
+		"The filter \"%.*s\" is a function of a design document, and those are "
+		"not supported by this server: _doc_ids, _selector and _design are.",
+		STR_ARG(name));
+}
+
+enum status
+couch_changes_filter_read(struct couch_req *r, const struct couch_member *members, size_t count,
+			  struct couch_changes_args *ret)
+{
+	struct str name;
+
+	if (!couch_param(r, "filter", &name) || name.len == 0)
+		return STATUS_OK;
+	if (str_eq(name, STR("_doc_ids")))
+		return read_ids(r, members, count, ret);
+	if (str_eq(name, STR("_selector")))
+		return read_selector(r, members, count, ret);
+	if (!str_eq(name, STR("_design")))
+		return refuse_function(r, name);
+	ret->filter = COUCH_FILTER_DESIGN;
+	return STATUS_OK;
+}
+
+/* ---- Documents as selectors see them ---- */
+
+enum {
+	SPECIALS_MAX = 4,
+};
+
+static enum status
+attachments_value(struct couch_req *r, const struct couch_doc_out *d, struct leaf_value *ret)
+{
+	const struct str before = STR(",\"_attachments\":");
+	struct buf AUTO(buf_release) text = BUF_INIT(COUCH_ROW_BYTES);
+
+	TRY(couch_atts_write(d, &text));
+	return leaf_parse(str_skip(buf_str(&text), before.len), r->arena, ret, &r->fail.err);
+}
+
+/* The leaf's body, and the specials that CouchDB would show with it. */
+static enum status
+read_leaf(struct couch_req *r, struct kv_tx *tx, struct str id, const struct rev_branch *branch,
+	  struct selector_special specials[SPECIALS_MAX], struct selector_doc *ret)
+{
+	char text[REV_HASH_LIMIT_BYTES + 32];
+	struct buf rev = { .ptr = text, .cap = sizeof(text), .max_bytes = sizeof(text) };
+	struct rev_doc doc;
+	struct couch_doc_out d = { .id = id, .doc = &doc, .branch = branch };
+	size_t n = 0;
+
+	TRY(couch_leaf_read(r, tx, id, branch, &doc));
+	rev_id_write(branch->rev, &rev);
+	TRY(buf_status(&rev));
+	specials[n].name = STR("_id");
+	TRY(leaf_of_string(id, r->arena, &specials[n++].value));
+	specials[n].name = STR("_rev");
+	TRY(leaf_of_string(buf_str(&rev), r->arena, &specials[n++].value));
+	if (branch->deleted) {
+		specials[n].name = STR("_deleted");
+		TRY(leaf_of_bool(true, r->arena, &specials[n++].value));
+	}
+	if (doc.atts_count) {
+		specials[n].name = STR("_attachments");
+		TRY(attachments_value(r, &d, &specials[n++].value));
+	}
+	*ret = (struct selector_doc){ doc.leaves, doc.count, specials, n };
+	return STATUS_OK;
+}
+
+static enum status
+leaf_matches(struct couch_req *r, struct kv_tx *tx, const struct selector *selector, struct str id,
+	     const struct rev_branch *branch, bool *ret)
+{
+	struct selector_special specials[SPECIALS_MAX];
+	struct arena_mark mark = arena_mark(r->arena);
+	struct selector_doc doc;
+
+	TRY(read_leaf(r, tx, id, branch, specials, &doc));
+	TRY(selector_match(selector, &doc, r->arena, ret));
+	arena_reset(r->arena, mark);
+	return STATUS_OK;
+}
+
+enum status
+couch_change_fields(struct couch_req *r, struct kv_tx *tx, const struct couch_changes_args *args,
+		    const struct rev_change *c, struct buf *out)
+{
+	const struct rev_branch winner = { .rev = c->rev, .deleted = c->deleted, .winner = true };
+	struct selector_special specials[SPECIALS_MAX];
+	struct selector_doc doc;
+
+	TRY(read_leaf(r, tx, c->id, &winner, specials, &doc));
+	return selector_fields_write(args->fields, &doc, out);
+}
+
+/* ---- Filtering ---- */
+
+/* Whether the id alone lets the document pass. */
+static bool
+id_passes(const struct couch_changes_args *args, struct str id)
+{
+	switch (args->filter) {
+	case COUCH_FILTER_DOC_IDS:
+		return args->ids_count &&
+		       bsearch(&id, args->ids, args->ids_count, sizeof(*args->ids), compare_ids);
+	case COUCH_FILTER_DESIGN:
+		return couch_is_design(id);
+	case COUCH_FILTER_NONE:
+	case COUCH_FILTER_SELECTOR:
+		break;
+	}
+	return true;
+}
+
+enum status
+couch_change_leaves(struct couch_req *r, struct kv_tx *tx, const struct couch_changes_args *args,
+		    const struct rev_change *c, struct couch_change_leaves *ret)
+{
+	struct rev_branch winner = { .rev = c->rev, .deleted = c->deleted, .winner = true };
+	const struct rev_branch *branches = &winner;
+	size_t count = 1;
+
+	*ret = (struct couch_change_leaves){ 0 };
+	if (!id_passes(args, c->id))
+		return STATUS_OK;
+	/* Nearly every document has one branch, and then there is nothing to look up. */
+	if (args->all_leaves && c->branch_count > 1) {
+		TRY(rev_tree_read(tx, r->db, c->id, r->arena, &ret->tree));
+		branches = ret->tree.branches;
+		count = ret->tree.count;
+	}
+	ret->revs = arena_alloc(r->arena, count * sizeof(*ret->revs));
+	if (!ret->revs)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		bool passes = true;
+
+		if (args->selector)
+			TRY(leaf_matches(r, tx, args->selector, c->id, &branches[i], &passes));
+		if (passes)
+			ret->revs[ret->count++] = branches[i].rev;
+	}
+	return STATUS_OK;
+}
