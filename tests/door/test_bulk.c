@@ -300,6 +300,83 @@ a_database_replicates_into_another(void **state)
 	door_expect(d, "GET", "/source/_all_docs", NULL, 200, "\"value\":{\"rev\":\"2-x\"}");
 }
 
+/* ---- All or nothing ---- */
+
+static void
+atomic_writes_all_of_them(void **state)
+{
+	(void)state;
+	door_create(d, "atomic");
+	door_expect(d, "POST", "/atomic/_bulk_docs",
+		    "{\"atomic\":true,\"docs\":[{\"_id\":\"a\",\"n\":1},{\"_id\":\"b\"},{\"n\":3},"
+		    "{\"_id\":\"_local/c\"}]}",
+		    201, "[{\"ok\":true,\"id\":\"a\",\"rev\":\"1-");
+	door_has(d, "{\"ok\":true,\"id\":\"b\",\"rev\":\"1-");
+	door_has(d, "{\"ok\":true,\"id\":\"_local/c\",\"rev\":\"0-1\"}");
+	door_expect(d, "GET", "/atomic", NULL, 200, "\"doc_count\":3");
+	door_expect_body(d, "POST", "/atomic/_bulk_docs", "{\"docs\":[],\"atomic\":true}", 201,
+			 "[]");
+	door_expect_body(d, "POST", "/atomic/_bulk_docs",
+			 "{\"atomic\":true,\"new_edits\":false,\"docs\":[{\"_id\":\"r\",\"_rev\":"
+			 "\"1-x\"},{\"_id\":\"s\",\"_rev\":\"2-y\"}]}",
+			 201, "[]");
+	door_expect(d, "GET", "/atomic/s", NULL, 200, "\"_rev\":\"2-y\"");
+}
+
+static void
+atomic_writes_nothing_if_one_is_a_conflict(void **state)
+{
+	(void)state;
+	door_expect_body(d, "POST", "/atomic/_bulk_docs",
+			 "{\"atomic\":true,\"docs\":[{\"_id\":\"x\"},{\"_id\":\"a\",\"n\":2},"
+			 "{\"_id\":\"b\"}]}",
+			 409,
+			 "{\"id\":\"a\",\"error\":\"conflict\",\"reason\":\"Document update "
+			 "conflict: nothing was written.\"}");
+	door_expect(d, "GET", "/atomic/x", NULL, 404, "missing");
+	door_expect(d, "GET", "/atomic/a", NULL, 200, "\"n\":1");
+	door_expect(d, "POST", "/atomic/_bulk_docs",
+		    "{\"atomic\":true,\"docs\":[{\"_id\":\"x\"},{\"_id\":\"y\",\"_rev\":\"0-1\"}]}",
+		    409, "{\"id\":\"y\",\"error\":\"conflict\"");
+	door_expect(d, "POST", "/atomic/_bulk_docs",
+		    "{\"atomic\":true,\"docs\":[{\"_id\":\"x\"},{\"_id\":\"y\",\"_attachments\":"
+		    "{\"f\":{\"stub\":true}}}]}",
+		    412, "{\"id\":\"y\",\"error\":\"missing_stub\"");
+	door_expect(d, "POST", "/atomic/_bulk_docs",
+		    "{\"atomic\":true,\"docs\":[{\"_id\":\"x\"},{\"_id\":\"_local/y\","
+		    "\"_attachments\":{\"f\":{\"data\":\"\"}}}]}",
+		    400, "{\"id\":\"_local/y\",\"error\":\"bad_request\"");
+	door_expect(d, "GET", "/atomic/x", NULL, 404, "missing");
+	door_expect(d, "GET", "/atomic", NULL, 200, "\"doc_count\":5");
+}
+
+static void
+atomic_refuses_what_is_no_one_transaction(void **state)
+{
+	struct buf large = BUF_INIT(16 << 20);
+
+	(void)state;
+	door_expect(d, "POST", "/atomic/_bulk_docs",
+		    "{\"atomic\":true,\"docs\":[{\"_id\":\"x\"},{\"_id\":\"x\"}]}", 400,
+		    "The same document twice");
+	door_expect(d, "POST", "/atomic/_bulk_docs", "{\"atomic\":1,\"docs\":[]}", 400,
+		    "`atomic` parameter must be a boolean.");
+	door_expect(d, "POST", "/none/_bulk_docs", "{\"atomic\":true,\"docs\":[]}", 404,
+		    "Database does not exist.");
+	buf_append_cstr(&large, "{\"atomic\":true,\"docs\":[{\"_id\":\"x\"}");
+	for (int i = 0; i < 12; i++) {
+		buf_printf(&large, ",{\"_id\":\"large%d\",\"a\":\"", i);
+		for (int j = 0; j < 900000; j++)
+			buf_append_byte(&large, 'x');
+		buf_append_cstr(&large, "\"}");
+	}
+	buf_append(&large, "]}", 3);
+	door_expect(d, "POST", "/atomic/_bulk_docs", large.ptr, 413,
+		    "An atomic request must fit a transaction");
+	door_expect(d, "GET", "/atomic", NULL, 200, "\"doc_count\":5");
+	buf_release(&large);
+}
+
 int
 main(void)
 {
@@ -313,6 +390,9 @@ main(void)
 		cmocka_unit_test(revs_diff_tells_what_is_missing),
 		cmocka_unit_test(local_documents_count_their_revisions),
 		cmocka_unit_test(a_database_replicates_into_another),
+		cmocka_unit_test(atomic_writes_all_of_them),
+		cmocka_unit_test(atomic_writes_nothing_if_one_is_a_conflict),
+		cmocka_unit_test(atomic_refuses_what_is_no_one_transaction),
 	};
 
 	return cmocka_run_group_tests_name("couch bulk", tests, setup, teardown);

@@ -116,6 +116,33 @@ merge_patch_makes_a_new_revision(void **state)
 
 /* The hash depends on the order of members: a patched document has them in key order. */
 static void
+attachments_stay_and_count_for_the_hash(void **state)
+{
+	char first[128];
+	char patched[128];
+
+	(void)state;
+	(void)snprintf(first, sizeof(first), "%s",
+		       put("/patch/atts", "{\"a\":1,\"_attachments\":{\"f.txt\":{\"content_type\":"
+					  "\"text/plain\",\"data\":\"aGVsbG8=\"}}}"));
+	expect_patch("/patch/atts", MERGE_PATCH, "{\"a\":2}", 200, "\"rev\":\"2-");
+	(void)snprintf(patched, sizeof(patched), "%s", door_member(d, "rev"));
+	door_expect(d, "GET", "/patch/atts", NULL, 200, "\"f.txt\":{");
+	door_has(d, "\"revpos\":1");
+	door_has(d, "\"a\":2");
+	door_request(d, "GET", "/patch/atts/f.txt", NULL, NULL);
+	assert_string_equal(d->last.body, "hello");
+	door_expect_body(d, "GET", "/patch/atts?paths=%5B%22%22%5D", NULL, 200, "{\"\":{\"a\":2}}");
+	door_expect_body(d, "GET", "/patch/atts?path=", NULL, 200, "{\"a\":2}");
+	/* As a PUT with stubs. */
+	put("/patch/atts2", "{\"a\":1,\"_attachments\":{\"f.txt\":{\"content_type\":"
+			    "\"text/plain\",\"data\":\"aGVsbG8=\"}}}");
+	assert_string_equal(put(format("/patch/atts2?rev=%s", first),
+				"{\"a\":2,\"_attachments\":{\"f.txt\":{\"stub\":true}}}"),
+			    patched);
+}
+
+static void
 patched_revision_has_the_hash_of_the_document_written_whole(void **state)
 {
 	char first[128];
@@ -326,6 +353,7 @@ main(void)
 		cmocka_unit_test(paths_that_lead_nowhere_are_404_and_bad_ones_400),
 		cmocka_unit_test(json_patch_makes_a_new_revision),
 		cmocka_unit_test(merge_patch_makes_a_new_revision),
+		cmocka_unit_test(attachments_stay_and_count_for_the_hash),
 		cmocka_unit_test(patched_revision_has_the_hash_of_the_document_written_whole),
 		cmocka_unit_test(stale_and_foreign_revisions_are_conflicts),
 		cmocka_unit_test(branch_that_lost_can_be_patched_by_its_revision),

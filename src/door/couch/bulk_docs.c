@@ -3,6 +3,8 @@
  *
  * A transaction cannot hold two edits of one document, so a request that has them is cut between
  * them, and the later one sees the earlier one committed.
+ *
+ * With "atomic": true, which CouchDB does not have, it is one transaction: all of them or none.
  */
 #include "base/wait.h"
 #include "door/couch/att.h"
@@ -20,6 +22,7 @@ struct entry {
 struct bulk {
 	struct couch_req *r;
 	bool new_edits;
+	bool atomic;
 	struct entry *entries;
 	size_t count;
 	struct buf out;
@@ -31,6 +34,8 @@ struct bulk {
 	size_t begin;
 	size_t end;
 	struct arena_mark mark;
+
+	const struct entry *culprit; /* atomic: the first that could not be written */
 };
 
 enum {
@@ -104,6 +109,16 @@ read_docs(struct bulk *b, struct json_reader *reader)
 }
 
 static enum status
+read_bool(struct bulk *b, const struct couch_json *value, const char *name, bool *ret)
+{
+	if (value->kind != JSON_TRUE && value->kind != JSON_FALSE)
+		return couch_fail_set(&b->r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "`%s` parameter must be a boolean.", name);
+	*ret = value->kind == JSON_TRUE;
+	return STATUS_OK;
+}
+
+static enum status
 read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
 {
 	struct couch_req *r = b->r;
@@ -113,12 +128,14 @@ read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
 	for (;;) {
 		bool is_docs;
 		bool is_new_edits;
+		bool is_atomic;
 
 		TRY(json_next(reader, &token));
 		if (token == JSON_OBJECT_END)
 			return json_next(reader, &token);
 		is_docs = str_eq(reader->text, STR("docs"));
 		is_new_edits = str_eq(reader->text, STR("new_edits"));
+		is_atomic = str_eq(reader->text, STR("atomic"));
 		if (is_docs) {
 			TRY(read_docs(b, reader));
 			*ret_has_docs = true;
@@ -126,12 +143,10 @@ read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
 		}
 		TRY(json_next(reader, &token));
 		TRY(couch_json_take(reader, token, r->arena, &value));
-		if (!is_new_edits)
-			continue;
-		if (value.kind != JSON_TRUE && value.kind != JSON_FALSE)
-			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-					      "`new_edits` parameter must be a boolean.");
-		b->new_edits = value.kind == JSON_TRUE;
+		if (is_new_edits)
+			TRY(read_bool(b, &value, "new_edits", &b->new_edits));
+		if (is_atomic)
+			TRY(read_bool(b, &value, "atomic", &b->atomic));
 	}
 }
 
@@ -402,6 +417,78 @@ write_all(struct bulk *b)
 	return buf_status(&b->out);
 }
 
+/* ---- All or nothing ---- */
+
+/* Why nothing is written: what is wrong with the first entry that cannot be. */
+static enum status
+take_failure(struct bulk *b)
+{
+	struct couch_fail *fail = &b->r->fail;
+
+	b->culprit = NULL;
+	for (size_t i = 0; i < b->count && !b->culprit; i++)
+		if (b->entries[i].status != STATUS_OK)
+			b->culprit = &b->entries[i];
+	if (!b->culprit)
+		return STATUS_OK;
+	if (b->culprit->fail)
+		*fail = *b->culprit->fail;
+	else if (b->culprit->status == STATUS_DOC_CONFLICT)
+		return couch_fail_set(fail, COUCH_ERROR_CONFLICT,
+				      "Document update conflict: nothing was written.");
+	return b->culprit->status;
+}
+
+static enum status
+atomic_body(struct kv_tx *tx, void *arg)
+{
+	TRY(bulk_body(tx, arg));
+	return take_failure(arg);
+}
+
+static enum status
+reply_failure(struct bulk *b, enum status status)
+{
+	struct couch_req *r = b->r;
+
+	buf_clear(&b->out);
+	buf_append_cstr(&b->out, "{\"id\":");
+	json_write_str(&b->out, b->culprit->id);
+	buf_append_byte(&b->out, ',');
+	couch_fail_write(status, &r->fail, &b->out);
+	buf_append_byte(&b->out, '}');
+	return couch_reply(r, couch_fail_answer(status, &r->fail).code, &b->out);
+}
+
+static enum status
+write_atomic(struct bulk *b)
+{
+	struct couch_req *r = b->r;
+	enum status status = take_failure(b);
+
+	if (status == STATUS_OK) {
+		b->end = b->count;
+		b->mark = arena_mark(r->arena);
+		status = kv_run(r->couch->config.store, atomic_body, b, NULL, &r->fail.err);
+	}
+	if (b->culprit)
+		return reply_failure(b, status);
+	if (is_too_large(status))
+		return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
+				      "An atomic request must fit a transaction: %d bytes of keys "
+				      "and values, %d documents.",
+				      KV_LIMIT_TX_BYTES, REV_BATCH_EDITS);
+	TRY(status);
+	buf_append_byte(&b->out, '[');
+	for (size_t i = 0; i < b->count; i++) {
+		b->any_refused = b->any_refused || b->entries[i].idle;
+		write_result(b, &b->entries[i]);
+	}
+	buf_append_byte(&b->out, ']');
+	b->uploads.taken = !b->any_refused;
+	return couch_reply(r, 201, &b->out);
+}
+
 static enum status
 check_db(struct kv_tx *tx, void *arg)
 {
@@ -429,6 +516,8 @@ serve(struct bulk *b)
 	/* An empty list still is about a database that has to be there. */
 	if (b->count == 0)
 		TRY(kv_run_read(r->couch->config.store, check_db, r, &r->fail.err));
+	if (b->atomic)
+		return write_atomic(b);
 	TRY(write_all(b));
 	b->uploads.taken = !b->any_refused;
 	return couch_reply(r, 201, &b->out);
