@@ -21,39 +21,47 @@ static const struct kv_engine *const engines[] = {
 	&kv_engine_faulty,
 };
 
-/* The engine that `url` names, and its address there. */
-static enum status
-find_engine(const char *url, const struct kv_engine **ret, struct str *ret_address, struct err *err)
+/* The engine that `url` names, and its address there; NULL if there is none. */
+static const struct kv_engine *
+find_engine(const char *url, struct str *ret_address)
 {
 	const char *colon = strchr(url, ':');
-	struct str scheme = str_of(url, colon ? (size_t)(colon - url) : 0);
+
+	if (!colon)
+		return NULL;
+	*ret_address = str_from_cstr(colon + 1);
+	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
+		if (str_eq(str_of(url, (size_t)(colon - url)), str_from_cstr(engines[i]->scheme)))
+			return engines[i];
+	return NULL;
+}
+
+/* Why find_engine() has found none. */
+static enum status
+no_engine(const char *url, struct err *err)
+{
+	const char *colon = strchr(url, ':');
 
 	if (!colon)
 		return err_set(err, STATUS_INVALID,
 			       "'%s' names no store: expected embedded:PATH or fdb:CLUSTER_FILE",
 			       url);
-	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
-		if (!str_eq(scheme, str_from_cstr(engines[i]->scheme)))
-			continue;
-		*ret = engines[i];
-		*ret_address = str_from_cstr(colon + 1);
-		return STATUS_OK;
-	}
-	if (str_eq(scheme, STR("fdb")))
+	if (str_starts_with(str_from_cstr(url), STR("fdb:")))
 		return err_set(err, STATUS_UNSUPPORTED,
 			       "this build has no FoundationDB engine, which '%s' asks for", url);
-	return err_set(err, STATUS_INVALID, "no engine is called '%.*s' (in '%s')", STR_ARG(scheme),
-		       url);
+	return err_set(err, STATUS_INVALID, "no engine is called '%.*s' (in '%s')",
+		       (int)(colon - url), url, url);
 }
 
 enum status
 kv_open(const char *url, const struct kv_options *options, struct kv_store **ret, struct err *err)
 {
 	static const struct kv_options defaults;
-	const struct kv_engine *engine;
 	struct str address;
+	const struct kv_engine *engine = find_engine(url, &address);
 
-	TRY(find_engine(url, &engine, &address, err));
+	if (!engine)
+		return no_engine(url, err);
 	return engine->open(address, options ? options : &defaults, ret, err);
 }
 
@@ -97,10 +105,11 @@ enum status
 kv_backup_restore(const char *dir, uint32_t id, const char *url, kv_backup_finish *finish,
 		  void *arg, struct kv_backup *ret, struct err *err)
 {
-	const struct kv_engine *engine;
 	struct str address;
+	const struct kv_engine *engine = find_engine(url, &address);
 
-	TRY(find_engine(url, &engine, &address, err));
+	if (!engine)
+		return no_engine(url, err);
 	if (!engine->backup_restore)
 		return unsupported(engine, "restored", err);
 	return engine->backup_restore(dir, id, address, finish, arg, ret, err);

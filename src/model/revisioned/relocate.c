@@ -65,7 +65,7 @@ rev_incarnations_raise(struct kv_store *store, uint64_t *ret_count, struct err *
 		.last = BUF_INIT(KV_LIMIT_KEY_BYTES),
 		.err = err,
 	};
-	uint64_t count;
+	uint64_t count = 0;
 	enum status status = r.arena ? raise_all(&r, store, &count)
 				     : err_set(err, STATUS_NOMEM, "out of memory");
 
