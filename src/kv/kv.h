@@ -56,7 +56,9 @@ struct kv_options {
  * Opens "embedded:PATH" (a directory), "fdb:CLUSTER_FILE", or for tests "faulty:SETTINGS:URL":
  * another store seen through injected faults (kv/faulty/faulty.h). Errors, explained in `err`:
  * STATUS_INVALID for a URL of another kind, STATUS_UNSUPPORTED for an engine that this build lacks,
- * STATUS_LOCKED when another process has it open, STATUS_NOT_FOUND, STATUS_IO, STATUS_CORRUPT.
+ * STATUS_LOCKED when another process has it open, STATUS_NOT_FOUND, STATUS_IO, STATUS_CORRUPT. A
+ * store is opened for reading only beside a process that writes, and shows what it held at one
+ * moment; STATUS_UNAVAILABLE if its files never stood still long enough.
  */
 MUST_USE enum status kv_open(const char *url, const struct kv_options *options,
 			     struct kv_store **ret, struct err *err);

@@ -241,15 +241,46 @@ check_all(struct ledger *l, struct kv_tx *tx)
 	return NULL;
 }
 
-const char *
-ledger_check(struct ledger *l, struct kv_store *store)
+/* As if every writer had been told of all that is there. */
+static const char *
+look_at_all(struct ledger *l, struct kv_tx *tx)
+{
+	for (uint32_t w = 0; w < WRITERS; w++) {
+		char key[WRITER_KEY_BYTES];
+		uint32_t n;
+
+		if (writer_read_u32(tx, writer_key(key, w, "n"), &n) != STATUS_OK)
+			return COMPLAIN("writer %u: reading its number: %s", w, kv_tx_error(tx));
+		if (n < l->n[w])
+			return COMPLAIN("writer %u: transaction %u was there, %u is", w, l->n[w],
+					n);
+		l->n[w] = n;
+	}
+	return check_all(l, tx);
+}
+
+static const char *
+check_store(struct ledger *l, struct kv_store *store,
+	    const char *(*check)(struct ledger *l, struct kv_tx *tx))
 {
 	const char *wrong;
 	struct kv_tx *tx;
 
 	if (kv_begin(store, KV_TX_READ_ONLY, &tx) != STATUS_OK)
 		return "no transaction can begin";
-	wrong = check_all(l, tx);
+	wrong = check(l, tx);
 	kv_tx_free(tx);
 	return wrong;
+}
+
+const char *
+ledger_check(struct ledger *l, struct kv_store *store)
+{
+	return check_store(l, store, check_all);
+}
+
+const char *
+ledger_look(struct ledger *l, struct kv_store *store)
+{
+	return check_store(l, store, look_at_all);
 }

@@ -27,6 +27,12 @@ void ledger_start(struct ledger *l);
 /* NULL, or what is wrong with it, in static memory. */
 const char *ledger_note(struct ledger *l, const struct writer_ack *ack);
 
+/*
+ * Is the store one version of what the writers write, not older than the one seen before? They may
+ * still be at it. NULL, or what is wrong, likewise.
+ */
+const char *ledger_look(struct ledger *l, struct kv_store *store);
+
 /* Compares with the store, and takes over what it has. NULL, or what is wrong, likewise. */
 const char *ledger_check(struct ledger *l, struct kv_store *store);
 

@@ -1,5 +1,6 @@
 /*
- * What a store's directory needs beside RocksDB's own care.
+ * What a store's directory needs beside RocksDB's own care: its logs are looked at before RocksDB
+ * replays them, its manifest around an opening for reading only, and its parent is synced.
  *
  * The logs: RocksDB takes the end of a log for what a crash has left of an unfinished write, which
  * is right, but also takes some damage for such an end, and then everything behind it is gone
@@ -18,6 +19,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -239,6 +241,40 @@ emb_logs_check(const char *path, struct err *err)
 	mem_free(w);
 	closedir(dir);
 	return status;
+}
+
+/* Fills `ret` from a file that may be missing; what is read ends in a NUL. */
+static void
+read_line(int dir, const char *name, char *ret, size_t size)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, ret, size - 1) : 0;
+
+	ret[n > 0 ? n : 0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+void
+emb_manifest_look(const char *path, struct emb_manifest *ret)
+{
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	*ret = (struct emb_manifest){ .bytes = 0 };
+	if (dir < 0)
+		return;
+	read_line(dir, "CURRENT", ret->name, sizeof(ret->name));
+	if (ret->name[0] && fstatat(dir, ret->name, &st, 0) == 0)
+		ret->bytes = (uint64_t)st.st_size;
+	close(dir);
+}
+
+bool
+emb_manifest_eq(const struct emb_manifest *a, const struct emb_manifest *b)
+{
+	return a->bytes == b->bytes && strcmp(a->name, b->name) == 0;
 }
 
 enum status

@@ -20,6 +20,11 @@ enum {
 	/* A transaction's writes, its overlay, its conflict ranges and small answers. */
 	EMB_TX_ARENA_BYTES = 128 * 1024 * 1024,
 	EMB_RANGE_ANSWER_BYTES = 64 * 1024 * 1024,
+	EMB_MANIFEST_NAME_BYTES = 64,
+	/* Openings for reading only, beside a process whose files change meanwhile, and the pause
+	 * between them. */
+	EMB_READ_ATTEMPTS = 50,
+	EMB_READ_PAUSE_MS = 20,
 	/* Transactions waiting for the committer; past either the next commit is STATUS_LIMIT. */
 	EMB_QUEUE_TXS = 65536,
 	EMB_QUEUE_BYTES = 256 * 1024 * 1024,
@@ -205,6 +210,15 @@ enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
  * begins a new one. STATUS_CORRUPT, STATUS_IO, STATUS_NOMEM. A directory that is not there is fine.
  */
 MUST_USE enum status emb_logs_check(const char *path, struct err *err);
+
+/* The record of a store's files, which is appended to or replaced whenever these change. */
+struct emb_manifest {
+	char name[EMB_MANIFEST_NAME_BYTES]; /* empty: there is none */
+	uint64_t bytes;
+};
+
+void emb_manifest_look(const char *path, struct emb_manifest *ret);
+bool emb_manifest_eq(const struct emb_manifest *a, const struct emb_manifest *b);
 
 /* Makes sure that a directory which has just been made is still in its parent after a power cut. */
 MUST_USE enum status emb_directory_sync(const char *path, struct err *err);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "kv/embedded/embedded_int.h"
 #include "kv/keyspace.h"
@@ -94,21 +95,13 @@ check_directory(const char *path, const struct kv_options *options, bool *ret_ne
 }
 
 static enum status
-open_rocksdb(struct emb_store *store, const char *path, const struct kv_options *options,
-	     struct err *err)
+open_to_write(struct emb_store *store, const char *path, const struct kv_options *options,
+	      struct err *err)
 {
 	char *error = NULL;
 
-	store->cache = rocksdb_cache_create_lru(options->cache_bytes ? options->cache_bytes
-								     : EMB_CACHE_BYTES);
-	store->options = make_options(store->cache, options->create);
-	store->read_latest = rocksdb_readoptions_create();
-	store->write_options = rocksdb_writeoptions_create();
-	rocksdb_writeoptions_set_sync(store->write_options, !options->no_sync);
-	if (options->read_only)
-		store->db = rocksdb_open_for_read_only(store->options, path, 0, &error);
-	else
-		store->db = rocksdb_open(store->options, path, &error);
+	TRY(emb_logs_check(path, err));
+	store->db = rocksdb_open(store->options, path, &error);
 	if (!error)
 		return STATUS_OK;
 	if (!options->create && strstr(error, "does not exist")) {
@@ -116,6 +109,63 @@ open_rocksdb(struct emb_store *store, const char *path, const struct kv_options 
 		return err_set(err, STATUS_NOT_FOUND, "there is no store at %s", path);
 	}
 	return emb_error(error, path, err);
+}
+
+static enum status
+try_to_read(struct emb_store *store, const char *path, struct err *err)
+{
+	char *error = NULL;
+
+	TRY(emb_logs_check(path, err));
+	store->db = rocksdb_open_for_read_only(store->options, path, 0, &error);
+	return error ? emb_error(error, path, err) : STATUS_OK;
+}
+
+/*
+ * Another process may be writing, and RocksDB reads the manifest, the directory and the logs one
+ * after another: a log that has been made into a table meanwhile, and deleted, is then in neither,
+ * while later logs are replayed. An opening counts if the files have not changed during it.
+ */
+static enum status
+open_to_read(struct emb_store *store, const char *path, struct err *err)
+{
+	struct emb_manifest before;
+	struct emb_manifest after;
+
+	for (int attempts = 0; attempts < EMB_READ_ATTEMPTS; attempts++) {
+		struct err why = { 0 };
+		enum status status;
+		struct event never;
+
+		emb_manifest_look(path, &before);
+		if (!before.name[0])
+			return err_set(err, STATUS_NOT_FOUND, "there is no store at %s", path);
+		status = try_to_read(store, path, &why);
+		emb_manifest_look(path, &after);
+		if (emb_manifest_eq(&before, &after))
+			return status == STATUS_OK ? status : err_set(err, status, "%s", why.text);
+		if (store->db)
+			rocksdb_close(store->db);
+		store->db = NULL;
+		event_init(&never);
+		event_wait(&never, clock_after_ms(EMB_READ_PAUSE_MS));
+	}
+	return err_set(err, STATUS_UNAVAILABLE,
+		       "%s: another process changes the store faster than it can be opened", path);
+}
+
+static enum status
+open_rocksdb(struct emb_store *store, const char *path, const struct kv_options *options,
+	     struct err *err)
+{
+	store->cache = rocksdb_cache_create_lru(options->cache_bytes ? options->cache_bytes
+								     : EMB_CACHE_BYTES);
+	store->options = make_options(store->cache, options->create);
+	store->read_latest = rocksdb_readoptions_create();
+	store->write_options = rocksdb_writeoptions_create();
+	rocksdb_writeoptions_set_sync(store->write_options, !options->no_sync);
+	return options->read_only ? open_to_read(store, path, err)
+				  : open_to_write(store, path, options, err);
 }
 
 /* Copies a value of at most `*len` bytes and says how long it is: 0 when absent. */
@@ -295,7 +345,6 @@ open_at(struct emb_store *store, const char *path, const struct kv_options *opti
 	bool is_new;
 
 	TRY(check_directory(path, options, &is_new, err));
-	TRY(emb_logs_check(path, err));
 	TRY(open_rocksdb(store, path, options, err));
 	if (is_new && !options->no_sync)
 		TRY(emb_directory_sync(path, err));
