@@ -1,4 +1,4 @@
-/* The caller's side of a commit: what can be prepared before the committer's turn, and the queue. */
+/* The caller's side of a commit: what can be prepared before the committer's turn; the queue. */
 #include "kv/embedded/embedded_int.h"
 
 /*

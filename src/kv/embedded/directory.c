@@ -11,8 +11,9 @@
  * - a type of the kinds that recycled logs have (ours are not) in the first record of a block.
  *
  * The walk below tells these from an unfinished write. Checksums of whole records are left to
- * RocksDB, which refuses what does not match. The format is told in RocksDB's wiki, "Write Ahead Log
- * File Format": blocks of 32 KiB, in each records of a header (CRC, length, type) and a payload.
+ * RocksDB, which refuses what does not match. The format is told in RocksDB's wiki, "Write Ahead
+ * Log File Format": blocks of 32 KiB, in each records of a header (CRC, length, type) and a
+ * payload.
  */
 #include <dirent.h>
 #include <errno.h>

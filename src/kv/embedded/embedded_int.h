@@ -102,7 +102,7 @@ struct emb_store {
 	struct watches *watches;
 	struct committer *committer; /* NULL when read-only */
 	atomic_bool failed;          /* a write was refused: nothing is acknowledged any more */
-	/* The store has deleted ranges: iterators must not be confined to the cache, see range.c. */
+	/* The store has deleted ranges: iterators must not be confined to the cache, range.c. */
 	atomic_bool has_deleted_ranges;
 
 	/* The resolver's, for everybody else to read: */

@@ -45,8 +45,8 @@ make_options(rocksdb_cache_t *cache, bool create)
 	rocksdb_block_based_options_set_block_cache(table, cache);
 	/*
 	 * Within the cache, so that memory has one bound; and in pieces, since the cache has 64
-	 * shards: the filter of a full-grown table would not fit into one, and each read would fetch
-	 * it from the file again.
+	 * shards: the filter of a full-grown table would not fit into one, and each read would
+	 * fetch it from the file again.
 	 */
 	rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
 	rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1);
