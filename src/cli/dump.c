@@ -80,13 +80,13 @@ parse_option(int key, char *text, struct argp_state *state)
 }
 
 enum status
-dump_end_line(struct dump *d, size_t from, struct err *err)
+dump_end_line(struct dump *d, uint64_t from, struct err *err)
 {
 	struct buf *out = output_buf(&d->output);
 
 	buf_append_byte(out, '\n');
 	d->docs++;
-	d->bytes += out->len - from;
+	d->bytes += output_position(&d->output) - from;
 	progress_update(&d->progress, d->docs, d->bytes);
 	return output_ready(&d->output, err);
 }

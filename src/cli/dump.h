@@ -16,8 +16,8 @@ struct dump {
 	uint64_t bytes;
 };
 
-/* A line is in the output's buffer, but for its end. `from`: the buffer's length before it. */
-MUST_USE enum status dump_end_line(struct dump *d, size_t from, struct err *err);
+/* A line has been given to the output, but for its end. `from`: the output's position before it. */
+MUST_USE enum status dump_end_line(struct dump *d, uint64_t from, struct err *err);
 
 /* From one snapshot. */
 MUST_USE enum status dump_store(struct dump *d, struct kv_store *store, struct err *err);

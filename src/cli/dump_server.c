@@ -114,7 +114,7 @@ write_without_rev(struct server_dump *s, struct str doc)
 static enum status
 dump_row(struct server_dump *s, struct str row)
 {
-	size_t from = output_buf(&s->dump->output)->len;
+	uint64_t from = output_position(&s->dump->output);
 	struct str doc;
 
 	TRY(find_member(row, STR("doc"), NULL, &doc, s->err));
@@ -136,7 +136,7 @@ write_leaves(struct server_dump *s, struct str answer)
 	json_reader_init(&r, answer, s->err);
 	status = json_next(&r, &token);
 	while (status == STATUS_OK) {
-		size_t from = out->len;
+		uint64_t from = output_position(&s->dump->output);
 		struct str leaf;
 		struct str element;
 
@@ -173,7 +173,7 @@ dump_leaves(struct server_dump *s, struct str row)
 		remote_escape(&path, str_from_cstr(s->dump->db));
 		buf_append_byte(&path, '/');
 		remote_escape(&path, id);
-		buf_append_cstr(&path, "?open_revs=all&revs=true");
+		buf_append_cstr(&path, "?open_revs=all&revs=true&attachments=true");
 		status = buf_status(&path);
 	}
 	arena_free(arena);
@@ -217,7 +217,8 @@ dump_server(struct dump *d, const char *url, struct err *err)
 
 	buf_append_byte(&path, '/');
 	remote_escape(&path, str_from_cstr(d->db));
-	buf_append_cstr(&path, d->revs ? "/_changes" : "/_all_docs?include_docs=true");
+	buf_append_cstr(&path,
+			d->revs ? "/_changes" : "/_all_docs?include_docs=true&attachments=true");
 	if (status == STATUS_OK)
 		status = buf_status(&path);
 	if (status == STATUS_OK)

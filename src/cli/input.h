@@ -27,8 +27,8 @@
 #include "doc/doc.h"
 
 enum {
-	/* A document's text: the largest that can be stored, and room for a long _revisions. */
-	INPUT_VALUE_BYTES = DOC_LIMIT_MAX_BYTES + 1000000,
+	/* A document's text, its attachments in it: what a server takes in one request. */
+	INPUT_VALUE_BYTES = 64 * 1024 * 1024,
 };
 
 enum input_format {

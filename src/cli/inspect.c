@@ -208,6 +208,47 @@ draw_change(struct inspect *i, const struct rev_db *db)
 	return draw_prefix(i, buf_str(&key), db);
 }
 
+/* (P, ATTACHMENTS, space, id…) */
+static enum status
+draw_att(struct inspect *i, const struct rev_db *db, const struct rev_att *att, struct str space)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+
+	buf_append_str(&key, db->prefix);
+	tuple_put_u64(&key, REV_SUBSPACE_ATTACHMENTS);
+	tuple_put_str(&key, space);
+	tuple_put_uuid(&key, att->id);
+	TRY(buf_status(&key));
+	return draw_prefix(i, buf_str(&key), db);
+}
+
+/* What the document's leaves point to. */
+static enum status
+draw_atts(struct inspect *i, const struct rev_db *db)
+{
+	struct str id = str_from_cstr(i->id);
+	struct rev_tree tree;
+	enum status status = rev_tree_read(i->tx, db, id, i->arena, &tree);
+
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	for (size_t b = 0; b < tree.count; b++) {
+		const struct rev_branch *branch = &tree.branches[b];
+		struct rev_doc doc = { 0 };
+
+		status = rev_doc_read_leaf(i->tx, db, id, branch->rev, branch->deleted, i->arena,
+					   &doc);
+		if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+			return status;
+		for (size_t a = 0; status == STATUS_OK && a < doc.atts_count; a++) {
+			TRY(draw_att(i, db, &doc.atts[a], STR("data")));
+			TRY(draw_att(i, db, &doc.atts[a], STR("refs")));
+		}
+	}
+	return STATUS_OK;
+}
+
 static enum status
 inspect_document(struct inspect *i, const struct rev_db *db)
 {
@@ -216,6 +257,7 @@ inspect_document(struct inspect *i, const struct rev_db *db)
 	TRY(draw_document_in(i, db, REV_SUBSPACE_REVISIONS));
 	TRY(draw_document_in(i, db, REV_SUBSPACE_DOCUMENTS));
 	TRY(draw_document_in(i, db, REV_SUBSPACE_LOCAL));
+	TRY(draw_atts(i, db));
 	if (i->keys == 0)
 		return err_set(&i->err, STATUS_NOT_FOUND,
 			       "there is no document \"%s\" in the database \"%s\"", i->id,

@@ -43,6 +43,8 @@ root_name(uint64_t number)
 		return "events";
 	case KV_ROOT_INCARNATION:
 		return "incarnation";
+	case KV_ROOT_UPLOADS:
+		return "uploads";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:
@@ -267,10 +269,25 @@ draw_key(struct str key, struct inspect_place place, struct buf *ret)
 	return STATUS_OK;
 }
 
-static void
-draw_value(struct str value, struct inspect_place place, struct buf *ret)
+/* (P, ATTACHMENTS, "refs", id) */
+static bool
+is_att_counter(struct str key)
 {
-	bool counter = place.database && place.subspace == REV_SUBSPACE_STATS;
+	struct tuple_reader r = tuple_reader(key);
+	struct tuple_elem e;
+	uint64_t skipped;
+
+	return tuple_next_u64(&r, &skipped) == STATUS_OK &&
+	       tuple_next_u64(&r, &skipped) == STATUS_OK && tuple_next(&r, &e) == STATUS_OK &&
+	       e.kind == TUPLE_STRING && str_eq(e.raw, STR("refs"));
+}
+
+static void
+draw_value(struct str key, struct str value, struct inspect_place place, struct buf *ret)
+{
+	bool attachments = place.database && place.subspace == REV_SUBSPACE_ATTACHMENTS;
+	bool counter = place.database && (place.subspace == REV_SUBSPACE_STATS ||
+					  (attachments && is_att_counter(key)));
 	enum manner manner = MANNER_PLAIN;
 	size_t at = ret->len;
 	uint64_t n = 0;
@@ -284,6 +301,11 @@ draw_value(struct str value, struct inspect_place place, struct buf *ret)
 	if (counter && value.len == KV_VERSIONSTAMP_BYTES) {
 		buf_append_cstr(ret, "versionstamp:");
 		buf_append_hex(ret, value);
+		return;
+	}
+	if (attachments) {
+		/* Somebody's bytes, of any kind. */
+		buf_printf(ret, "(%zu bytes)", value.len);
 		return;
 	}
 	if (place.database &&
@@ -325,5 +347,5 @@ inspect_draw_pair(struct str key, struct str value, struct buf *ret)
 		return;
 	}
 	buf_append_cstr(ret, " = ");
-	draw_value(value, place, ret);
+	draw_value(key, value, place, ret);
 }

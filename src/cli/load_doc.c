@@ -30,6 +30,7 @@ struct found {
 	struct str id;     /* the document's _id */
 	struct str member; /* the value of the member that was asked for */
 	bool has_members;
+	size_t atts_bytes;
 };
 
 /* The value that `token` begins, which is to become an id. */
@@ -59,6 +60,7 @@ read_members(struct json_reader *r, const char *id_member, struct arena *arena, 
 		return err_set(err, STATUS_INVALID, "a document must be an object");
 	for (;;) {
 		bool is_member;
+		bool is_atts;
 		bool is_id;
 
 		TRY(json_next(r, &token));
@@ -66,6 +68,7 @@ read_members(struct json_reader *r, const char *id_member, struct arena *arena, 
 			break;
 		found->has_members = true;
 		is_id = str_eq(r->text, STR("_id"));
+		is_atts = str_eq(r->text, STR("_attachments"));
 		is_member = id_member && str_eq(r->text, str_from_cstr(id_member));
 		TRY(json_next(r, &token));
 		if (is_id)
@@ -73,6 +76,8 @@ read_members(struct json_reader *r, const char *id_member, struct arena *arena, 
 		if (is_member)
 			TRY(take_id(r, token, id_member, arena, &found->member, err));
 		TRY(json_skip(r, token, &value));
+		if (is_atts)
+			found->atts_bytes += value.len;
 	}
 	return json_next(r, &token); /* nothing may follow */
 }
@@ -111,6 +116,7 @@ load_doc_read(struct str text, struct str id, const char *id_member, struct aren
 		.id = id.ptr ? id : found.id,
 		.has_id = found.id.ptr != NULL,
 		.has_members = found.has_members,
+		.atts_bytes = found.atts_bytes,
 	};
 	if (!ret->id.ptr && make_id(arena, &ret->id) != STATUS_OK)
 		return err_set(err, STATUS_LIMIT, "out of memory");

@@ -2,13 +2,14 @@
 #include "cli/load.h"
 
 #include "base/mem.h"
+#include "cli/input.h"
 #include "cli/remote.h"
 #include "doc/json.h"
 
 enum {
 	/* Below what a CouchDB takes in one request (8 MB a document, 4 GB a body by default). */
 	BATCH_BYTES = 8 * 1000 * 1000,
-	BODY_BYTES = BATCH_BYTES + 16 * 1000 * 1000,
+	BODY_BYTES = BATCH_BYTES + INPUT_VALUE_BYTES,
 };
 
 struct sent {
@@ -157,10 +158,10 @@ server_put(struct load_sink *sink, const struct load_doc *doc, struct err *err)
 	struct server_sink *s = (struct server_sink *)sink;
 	struct str id;
 
-	if (doc->text.len > s->options.doc_bytes) {
+	if (doc->text.len - doc->atts_bytes > s->options.doc_bytes) {
 		load_refuse(s->options.report, &doc->origin,
-			    "the document has %zu bytes; the limit is %zu", doc->text.len,
-			    s->options.doc_bytes);
+			    "the document has %zu bytes; the limit is %zu",
+			    doc->text.len - doc->atts_bytes, s->options.doc_bytes);
 		return STATUS_OK;
 	}
 	if (s->count && s->body.len + doc->text.len > BATCH_BYTES)

@@ -3,13 +3,15 @@
 
 #include "base/mem.h"
 #include "doc/json.h"
-#include "model/revisioned/revisioned.h"
+#include "door/couch/couch.h"
+#include "model/revisioned/att_json.h"
 
 enum {
 	/* Keys and values of a transaction: well below KV_LIMIT_TX_BYTES. */
 	BATCH_BYTES = 3 * 1000 * 1000,
 	EDIT_BYTES = 600, /* what an edit costs besides its leaves, about */
 	HISTORY_LIMIT = 65536,
+	ATTS_MEMORY_BYTES = 2 * 1000 * 1000, /* of a document's attachments, in its transaction */
 };
 
 struct store_sink {
@@ -26,6 +28,9 @@ struct store_sink {
 	size_t ids_mask;
 	size_t count;
 	size_t bytes;
+	struct rev_upload **uploads; /* of the batch, in the arena */
+	size_t uploads_count;
+	size_t uploads_cap;
 };
 
 /* ---- One document to one edit ---- */
@@ -202,7 +207,6 @@ check_specials(const struct doc *doc, struct str id, struct err *err)
 	static const char *const known[] = { "_id",        "_rev",         "_deleted",
 					     "_revisions", "_attachments", "_conflicts",
 					     "_revs_info", "_local_seq",   "_deleted_conflicts" };
-	const struct doc_special *attachments = doc_find_special(doc, STR("_attachments"));
 
 	for (size_t i = 0; i < doc->specials_count; i++) {
 		bool is_known = false;
@@ -213,8 +217,6 @@ check_specials(const struct doc *doc, struct str id, struct err *err)
 			return err_set(err, STATUS_INVALID, "Bad special document member: %.*s",
 				       STR_ARG(doc->specials[i].name));
 	}
-	if (attachments && !str_eq(attachments->text, STR("{}")))
-		return err_set(err, STATUS_UNSUPPORTED, "it has attachments");
 	if (id.len == 0)
 		return err_set(err, STATUS_INVALID, "its id is empty");
 	if (id.len > REV_DOC_ID_BYTES)
@@ -252,6 +254,80 @@ make_edit(struct store_sink *s, const struct load_doc *doc, struct rev_edit *ret
 	for (size_t i = 0; i < ret->history_count; i++)
 		*ret_bytes += ret->history[i].len + 2;
 	return STATUS_OK;
+}
+
+/* ---- Attachments ---- */
+
+static enum status
+load_att(struct store_sink *s, struct rev_att_json *att, size_t *memory, struct err *err)
+{
+	const struct str types = STR(COUCH_GZIP_TYPES);
+	const struct rev_upload_options options = {
+		.store = s->store,
+		.db = s->db,
+		.gzip_level = rev_att_type_in(att->edit.att.type, types) ? COUCH_GZIP_LEVEL : 0,
+		.memory_bytes = ATTS_MEMORY_BYTES - *memory,
+	};
+	uint8_t md5[REV_ATT_DIGEST_BYTES];
+	struct rev_upload *upload;
+
+	if (att->kind == REV_ATT_KIND_STUB)
+		return STATUS_OK;
+	if (att->kind == REV_ATT_KIND_FOLLOWS)
+		return err_set(err, STATUS_INVALID, "its attachment \"%.*s\" is not in it",
+			       STR_ARG(att->edit.att.name));
+	if (s->uploads_count == s->uploads_cap) {
+		size_t cap = s->uploads_cap ? 2 * s->uploads_cap : 16;
+		struct rev_upload **more = arena_alloc(s->arena, cap * sizeof(upload));
+
+		if (!more)
+			return err_set(err, STATUS_LIMIT, "out of memory");
+		if (s->uploads_count)
+			memcpy(more, s->uploads, s->uploads_count * sizeof(upload));
+		s->uploads = more;
+		s->uploads_cap = cap;
+	}
+	TRY(rev_upload_new(&options, &upload));
+	s->uploads[s->uploads_count++] = upload;
+	TRY(rev_att_inline(att, upload, err));
+	TRY(rev_upload_finish(upload, &att->edit, md5, err));
+	*memory += att->edit.data.len;
+	return STATUS_OK;
+}
+
+/* Takes the inline data; large attachments are in the store before their document is. */
+static enum status
+load_atts(struct store_sink *s, struct rev_edit *edit, struct err *err)
+{
+	const struct doc_special *special = doc_find_special(&edit->doc, STR("_attachments"));
+	struct rev_att_edit *edits;
+	struct rev_att_json *atts;
+	size_t memory = 0;
+	size_t count;
+
+	if (!special)
+		return STATUS_OK;
+	TRY(rev_atts_parse(special->text, s->arena, &atts, &count, err));
+	edits = arena_alloc(s->arena, (count + 1) * sizeof(*edits));
+	if (!edits)
+		return err_set(err, STATUS_LIMIT, "out of memory");
+	for (size_t i = 0; i < count; i++) {
+		TRY(load_att(s, &atts[i], &memory, err));
+		edits[i] = atts[i].edit;
+	}
+	edit->atts = edits;
+	edit->atts_count = count;
+	s->bytes += memory;
+	return STATUS_OK;
+}
+
+static void
+free_uploads(struct store_sink *s)
+{
+	for (size_t i = 0; i < s->uploads_count; i++)
+		rev_upload_free(s->uploads[i], false);
+	s->uploads = NULL;
+	s->uploads_count = s->uploads_cap = 0;
 }
 
 /* ---- Batches ---- */
@@ -330,6 +406,12 @@ tell_results(struct store_sink *s, size_t from, size_t count)
 				    "document \"%.*s\": conflict: it is there already, and this "
 				    "does not extend its current revision",
 				    STR_ARG(s->edits[i].id));
+		else if (status == STATUS_ATT_MISSING)
+			load_refuse(
+				s->options.report, &s->origins[i],
+				"document \"%.*s\": its attachment \"%.*s\" is only a stub, and "
+				"there is none to keep",
+				STR_ARG(s->edits[i].id), STR_ARG(s->results[i].att));
 		else
 			load_refuse(s->options.report, &s->origins[i], "document \"%.*s\": %s",
 				    STR_ARG(s->edits[i].id), status_name(status));
@@ -375,6 +457,7 @@ store_flush(struct load_sink *sink, struct err *err)
 	struct store_sink *s = (struct store_sink *)sink;
 	enum status status = s->count ? write_edits(s, 0, s->count, err) : STATUS_OK;
 
+	free_uploads(s);
 	s->count = 0;
 	s->bytes = 0;
 	memset(s->ids, 0, (s->ids_mask + 1) * sizeof(*s->ids));
@@ -404,10 +487,16 @@ store_put(struct load_sink *sink, const struct load_doc *doc, struct err *err)
 	} else if (status == STATUS_OK && s->count == 0) {
 		note_id(s, edit.id);
 	}
+	if (status == STATUS_OK)
+		status = load_atts(s, &edit, &reason);
 	if (status == STATUS_NOMEM)
 		return err_set(err, status, "out of memory");
 	if (status != STATUS_OK) {
-		arena_reset(s->arena, mark);
+		/* Uploads may be remembered behind the mark. */
+		if (s->uploads_count == 0) {
+			s->uploads_cap = 0;
+			arena_reset(s->arena, mark);
+		}
 		load_refuse(s->options.report, &doc->origin, "%s",
 			    reason.text[0] ? reason.text : status_name(status));
 		return STATUS_OK;
@@ -416,7 +505,9 @@ store_put(struct load_sink *sink, const struct load_doc *doc, struct err *err)
 	s->origins[s->count] = doc->origin;
 	s->count++;
 	s->bytes += bytes;
-	return s->count == s->options.batch_docs ? store_flush(sink, err) : STATUS_OK;
+	if (s->count == s->options.batch_docs || s->bytes > BATCH_BYTES)
+		return store_flush(sink, err);
+	return STATUS_OK;
 }
 
 static void
@@ -424,6 +515,7 @@ store_free(struct load_sink *sink)
 {
 	struct store_sink *s = (struct store_sink *)sink;
 
+	free_uploads(s);
 	rev_db_unref(s->db);
 	rev_cache_free(s->cache);
 	arena_free(s->arena);

@@ -54,8 +54,15 @@ write_out(struct output *out, struct err *err)
 		else if (errno != EINTR)
 			return fail(out, err);
 	}
+	out->flushed += out->buf.len;
 	buf_clear(&out->buf);
 	return STATUS_OK;
+}
+
+uint64_t
+output_position(const struct output *out)
+{
+	return out->flushed + out->buf.len;
 }
 
 enum status

@@ -13,6 +13,7 @@ struct output {
 	const char *path; /* NULL: standard output */
 	int fd;
 	struct buf buf;
+	uint64_t flushed; /* bytes that are no longer in it */
 };
 
 /* `path` NULL or "-": standard output. STATUS_IO. */
@@ -20,6 +21,8 @@ MUST_USE enum status output_open(struct output *out, const char *path, struct er
 
 /* The buffer to append to; call output_ready() after each piece. */
 struct buf *output_buf(struct output *out);
+/* Bytes given to it so far. */
+uint64_t output_position(const struct output *out);
 /* Writes the buffer out once it is large enough. STATUS_IO, STATUS_NOMEM. */
 MUST_USE enum status output_ready(struct output *out, struct err *err);
 

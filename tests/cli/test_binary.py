@@ -1,5 +1,6 @@
 """The binary from outside: usage, loading, dumping, inspecting a store."""
 
+import base64
 import json
 import os
 import subprocess
@@ -133,12 +134,13 @@ def refused_line_names_file_line_and_reason_and_stops(cwd):
 def on_error_continue_loads_the_rest(cwd):
     (cwd / "bad.jsonl").write_text(
         '{"_id":"a"}\n[1]\n{"_id":7}\n{"_id":"b"}\n{"_id":"_x"}\n{"_y":1}\n'
-        '{"_id":"c","_attachments":{"f":{"data":""}}}\n{"_id":""}\n{"_id":"_local/x"}\n{"_id":"d"}')
+        '{"_id":"c","_attachments":{"f":{"data":"?"}}}\n{"_id":""}\n{"_id":"_local/x"}\n{"_id":"d"}')
     result = run("load", "--on-error", "continue", "db", "bad.jsonl", cwd=cwd)
     equal(result.returncode, 1)
     for reason in ("2: a document must be an object", '3: member "_id" must be a string',
                    "5: Only reserved document ids may start with underscore.",
-                   "6: Bad special document member: _y", "7: it has attachments",
+                   "6: Bad special document member: _y",
+                   "7: Invalid attachment data for f",
                    "8: its id is empty", "9: local documents are not loaded"):
         contains(result.stderr, "bad.jsonl:" + reason)
     contains(result.stdout, "3 documents loaded into db, 7 refused")
@@ -206,11 +208,33 @@ def document_over_the_limit_is_refused(cwd):
 @test
 def document_too_large_for_anything_is_skipped(cwd):
     (cwd / "large.jsonl").write_text(
-        '{"_id":"a"}\n{"x":"' + "x" * 10000000 + '"}\n{"_id":"b"}\n')
+        '{"_id":"a"}\n{"x":"' + "x" * 70000000 + '"}\n{"_id":"b"}\n')
     result = run("load", "db", "--on-error", "continue", "large.jsonl", cwd=cwd)
     equal(result.returncode, 1)
-    contains(result.stderr, "large.jsonl:2: the document is larger than 9000000 bytes")
+    contains(result.stderr, "large.jsonl:2: the document is larger than 67108864 bytes")
     equal(ok("dump", "db", cwd=cwd).stdout, '{"_id":"a"}\n{"_id":"b"}\n')
+
+
+@test
+def attachments_come_out_as_they_went_in(cwd):
+    data = base64.b64encode(os.urandom(2500000)).decode()
+    lines = ('{"_id":"a","x":1,"_attachments":{"t.txt":{"content_type":"text/plain","data":"aGk="},'
+             '"big":{"content_type":"image/png","data":"' + data + '"}}}\n'
+             '{"_id":"b","_attachments":{"none":{"content_type":"x/y","data":""}}}\n')
+    (cwd / "in.jsonl").write_text(lines)
+    ok("load", "db", "in.jsonl", cwd=cwd)
+    equal(ok("dump", "db", cwd=cwd).stdout == lines, True)
+    dump = ok("dump", "--revs", "db", cwd=cwd).stdout
+    contains(dump, '"t.txt":{"content_type":"text/plain","revpos":1,"digest":"md5-')
+    ok("load", "--new-edits", "false", "--store", "embedded:copy", "db", cwd=cwd, stdin=dump)
+    equal(ok("dump", "--revs", "--store", "embedded:copy", "db", cwd=cwd).stdout == dump, True)
+    contains(ok("verify", "--store", "embedded:copy", cwd=cwd).stdout, "0 findings")
+    shown = ok("inspect", "--store", "embedded:copy", "db", "a", cwd=cwd).stdout
+    contains(shown, "= (90000 bytes)")
+    contains(shown, '("attachments", "refs", uuid:')
+    result = run("load", "db", cwd=cwd, stdin='{"_id":"c","_attachments":{"f":{"stub":true}}}')
+    equal(result.returncode, 1)
+    contains(result.stderr, 'its attachment "f" is only a stub')
 
 
 @test

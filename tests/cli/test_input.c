@@ -210,7 +210,7 @@ make_long(const char *before, size_t n, const char *after, struct buf *b)
 static void
 too_large_document_is_skipped_and_told(void **state)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(40 << 20);
+	AUTO(buf_release) struct buf text = BUF_INIT(4 * (size_t)INPUT_VALUE_BYTES);
 	AUTO(buf_release) struct buf got = BUF_INIT(100000);
 	enum input_format format;
 
@@ -234,7 +234,7 @@ too_large_document_is_skipped_and_told(void **state)
 static void
 large_documents_come_whole(void **state)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(40 << 20);
+	AUTO(buf_release) struct buf text = BUF_INIT(4 * (size_t)INPUT_VALUE_BYTES);
 	struct source source = { .piece = 100000 };
 	struct input_item item;
 	struct err err;

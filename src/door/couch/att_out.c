@@ -3,10 +3,6 @@
 #include "base/wait.h"
 #include "door/couch/att.h"
 
-enum {
-	BASE64_STEP = 48 * 1024, /* bytes encoded at once; divides by 3 */
-};
-
 /* ---- Holes ---- */
 
 struct hole {
@@ -204,21 +200,14 @@ couch_related_write(const struct couch_doc_out *d, struct str boundary, struct b
 
 /* ---- Bytes ---- */
 
-/* The next piece, also where the view it was asked of is no longer kept: the data never changes. */
+/* What the next piece comes to, also where the view it was asked of is no longer kept: the data
+ * never changes. STATUS_OK: ask again. */
 static enum status
-next_piece(struct rev_att_reader *reader, struct couch_snapshot *s, struct str *ret)
+go_on(struct couch_snapshot *s, enum status status)
 {
-	for (;;) {
-		enum status status = rev_att_reader_next(reader, s->tx, ret);
-
-		if (status == STATUS_OK) {
-			s->failures = 0;
-			return STATUS_OK;
-		}
-		if (status == STATUS_NOT_FOUND || status == STATUS_CORRUPT)
-			return status;
-		TRY(couch_snapshot_renew(s, status));
-	}
+	if (status == STATUS_NOT_FOUND || status == STATUS_CORRUPT)
+		return status;
+	return couch_snapshot_renew(s, status);
 }
 
 enum status
@@ -226,58 +215,49 @@ couch_att_send(struct couch_snapshot *s, const struct rev_att *att, bool decode,
 	       uint64_t end)
 {
 	struct rev_att_reader *reader;
-	struct str piece;
 	enum status status = rev_att_reader_new(s->r->db, att, decode, begin, end, &reader);
 
+	TRY(status);
 	while (status == STATUS_OK) {
-		status = next_piece(reader, s, &piece);
-		if (status == STATUS_OK)
-			status = http_write(s->r->x, piece);
+		struct str piece;
+
+		status = rev_att_reader_next(reader, s->tx, &piece);
+		if (status != STATUS_OK) {
+			status = go_on(s, status);
+			continue;
+		}
+		s->failures = 0;
+		status = http_write(s->r->x, piece);
 		wait_yield();
 	}
 	rev_att_reader_free(reader);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* Encodes what divides by three; the rest waits for the next piece. */
 static enum status
-send_base64(struct couch_req *r, struct buf *plain, struct buf *text, bool last)
+send_base64(struct couch_snapshot *s, const struct rev_att *att)
 {
-	size_t n = last ? plain->len : plain->len - plain->len % 3;
-
-	buf_clear(text);
-	base64_encode(text, str_of(plain->ptr, n), BASE64_STANDARD);
-	TRY(buf_status(text));
-	buf_consume(plain, n);
-	return http_write(r->x, buf_str(text));
-}
-
-static enum status
-fill_base64(struct couch_snapshot *s, const struct rev_att *att)
-{
-	struct buf AUTO(buf_release) plain = BUF_INIT(2 * BASE64_STEP);
-	struct buf AUTO(buf_release) text = BUF_INIT(4 * BASE64_STEP);
+	struct buf AUTO(buf_release) carry = BUF_INIT(REV_ATT_BASE64_BYTES);
+	struct buf AUTO(buf_release) text = BUF_INIT(REV_ATT_BASE64_BYTES);
 	struct rev_att_reader *reader;
-	struct str piece;
-	enum status status;
+	enum status status = rev_att_reader_new(s->r->db, att, true, 0, att->encoded_length,
+						&reader);
 
-	TRY(rev_att_reader_new(s->r->db, att, true, 0, att->encoded_length, &reader));
-	while ((status = next_piece(reader, s, &piece)) == STATUS_OK) {
-		while (status == STATUS_OK && piece.len) {
-			size_t n = piece.len < BASE64_STEP ? piece.len : BASE64_STEP;
+	TRY(status);
+	while (status == STATUS_OK) {
+		struct str piece;
 
-			buf_append(&plain, piece.ptr, n);
-			piece = str_skip(piece, n);
-			status = buf_status(&plain);
-			if (status == STATUS_OK)
-				status = send_base64(s->r, &plain, &text, false);
+		status = rev_att_base64_next(reader, s->tx, &carry, &text, &piece);
+		if (status != STATUS_OK) {
+			status = go_on(s, status);
+			continue;
 		}
-		if (status != STATUS_OK)
-			break;
+		s->failures = 0;
+		status = http_write(s->r->x, piece);
 		wait_yield();
 	}
 	rev_att_reader_free(reader);
-	return status == STATUS_NOT_FOUND ? send_base64(s->r, &plain, &text, true) : status;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 enum status
@@ -292,7 +272,7 @@ couch_holes_send(const struct couch_holes *h, struct couch_req *r, struct couch_
 		TRY(http_write(r->x, str_of(text.ptr + sent, hole->at - sent)));
 		sent = hole->at;
 		if (hole->kind == COUCH_HOLE_BASE64)
-			TRY(fill_base64(s, &hole->att));
+			TRY(send_base64(s, &hole->att));
 		else
 			TRY(couch_att_send(s, &hole->att, false, 0, hole->att.encoded_length));
 	}

@@ -340,3 +340,32 @@ rev_att_inline(const struct rev_att_json *att, struct rev_upload *upload, struct
 	buf_release(&d.plain);
 	return status;
 }
+
+enum status
+rev_att_base64_next(struct rev_att_reader *reader, struct kv_tx *tx, struct buf *carry,
+		    struct buf *text, struct str *ret)
+{
+	size_t n = 0;
+
+	while (n == 0) {
+		struct str piece;
+		enum status status = rev_att_reader_next(reader, tx, &piece);
+
+		if (status == STATUS_NOT_FOUND) {
+			n = carry->len;
+			if (n == 0)
+				return STATUS_NOT_FOUND;
+			break;
+		}
+		TRY(status);
+		buf_append_str(carry, piece);
+		TRY(buf_status(carry));
+		n = carry->len - carry->len % 3;
+	}
+	buf_clear(text);
+	base64_encode(text, str_of(carry->ptr, n), BASE64_STANDARD);
+	TRY(buf_status(text));
+	buf_consume(carry, n);
+	*ret = buf_str(text);
+	return STATUS_OK;
+}

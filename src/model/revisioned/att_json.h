@@ -43,4 +43,16 @@ bool rev_att_type_in(struct str type, struct str patterns);
 MUST_USE enum status rev_att_inline(const struct rev_att_json *att, struct rev_upload *upload,
 				    struct err *err);
 
+/*
+ * The next piece of what an attachment stands for, in base64, as JSON has it: rev_att_reader_next()
+ * of a decoding reader, with its failures. The piece is in `text`; what does not divide by three
+ * waits in `carry`. Both are the caller's, empty at first, with REV_ATT_BASE64_BYTES of room.
+ */
+enum {
+	REV_ATT_BASE64_BYTES = 2 * REV_ATT_CHUNK_BYTES,
+};
+
+MUST_USE enum status rev_att_base64_next(struct rev_att_reader *reader, struct kv_tx *tx,
+					 struct buf *carry, struct buf *text, struct str *ret);
+
 #endif

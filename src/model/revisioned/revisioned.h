@@ -50,7 +50,7 @@ enum {
 	/* _revs_limit: revisions that a branch remembers, its leaf included, as in CouchDB. */
 	REV_LIMIT_DEFAULT = 1000,
 	REV_LIMIT_MAX = 4000,    /* seed 3 */
-	REV_DROP_KEYS = 5000,       /* of a deleted database, cleared in one transaction */
+	REV_DROP_KEYS = 5000,    /* of a deleted database, cleared in one transaction */
 	REV_BATCH_EDITS = 65535, /* edits in one transaction: two bytes of a versionstamp */
 
 	REV_ATT_ID_BYTES = 16,
