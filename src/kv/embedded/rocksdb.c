@@ -13,7 +13,7 @@ emb_is_incomplete(const char *rocksdb_error)
 	return starts(rocksdb_error, "Result incomplete");
 }
 
-/* RocksDB's lock on a directory is held, by another process or by an earlier opening in this one. */
+/* RocksDB's lock on a directory is held, by another process or an earlier opening in this one. */
 static bool
 is_held(const char *text)
 {
