@@ -39,14 +39,14 @@ static const char *const status_names[STATUS_COUNT] = {
 	[STATUS_PATCH_FAILED] = "patch_failed",
 };
 
-enum status
-err_set(struct err *err, enum status status, const char *fmt, ...)
+void
+err_write(struct err *err, enum status status, const char *fmt, ...)
 {
 	va_list args;
 	int n;
 
 	if (!err)
-		return status;
+		return;
 
 	err->status = status;
 	va_start(args, fmt);
@@ -54,7 +54,6 @@ err_set(struct err *err, enum status status, const char *fmt, ...)
 	va_end(args);
 	if (n >= (int)sizeof(err->text))
 		memcpy(err->text + sizeof(err->text) - 4, "...", 4);
-	return status;
 }
 
 const char *

@@ -71,10 +71,18 @@ struct err {
 };
 
 /*
- * Records a failure and returns `status`, so that callers write `return err_set(...)`. `err` may be
- * NULL. The last call wins.
+ * Records a failure; its value is `status`, so that callers write `return err_set(...)`. `err` may
+ * be NULL. The last call wins. A macro, so that the compiler sees that the value is no STATUS_OK and
+ * follows which outputs are set.
  */
-enum status err_set(struct err *err, enum status status, const char *fmt, ...) PRINTF(3, 4);
+#define err_set(err, code, ...)                                                                    \
+	({                                                                                         \
+		enum status err_status_ = (code);                                                  \
+		err_write((err), err_status_, __VA_ARGS__);                                        \
+		err_status_;                                                                       \
+	})
+
+void err_write(struct err *err, enum status status, const char *fmt, ...) PRINTF(3, 4);
 
 /* The status's stable lower-case name, such as "tx_conflict"; static. */
 const char *status_name(enum status status);
