@@ -91,19 +91,22 @@ is_disturbed(const struct faulty_future *f)
 	return f->watch == FAULTY_WATCH_SPURIOUS || f->watch == FAULTY_WATCH_LOST;
 }
 
-/* True if `f` can be completed; otherwise the moment to look again, at the latest. */
+/*
+ * True if `f` can be completed; otherwise the moment to look again, at the latest. Whether the inner
+ * future is `answered` may change at any time: who goes on to wait for it asks once.
+ */
 static bool
-is_ripe(struct faulty_future *f, uint64_t now_ns, uint64_t *ret_until_ns)
+is_ripe(struct faulty_future *f, bool answered, uint64_t now_ns, uint64_t *ret_until_ns)
 {
 	*ret_until_ns = WAIT_FOREVER;
 	if (is_disturbed(f)) {
-		if (inner_answered(f) || (f->due_ns && f->due_ns <= now_ns))
+		if (answered || (f->due_ns && f->due_ns <= now_ns))
 			return true;
 		if (f->due_ns)
 			*ret_until_ns = f->due_ns;
 		return false;
 	}
-	if (!inner_answered(f))
+	if (!answered)
 		return false;
 	if (f->delay_ns == 0 || (f->base.kind != KV_FUTURE_WATCH && atomic_load(&f->tx->cancelled)))
 		return true;
@@ -231,6 +234,7 @@ go_round(struct faulty_delayer *d, struct round *r)
 	r->count = 1;
 	r->until_ns = WAIT_FOREVER;
 	for (struct faulty_future *f = d->first; f; f = later) {
+		bool answered = inner_answered(f);
 		uint64_t until_ns;
 
 		later = f->later;
@@ -240,11 +244,11 @@ go_round(struct faulty_delayer *d, struct round *r)
 			event_set(f->removed);
 			continue;
 		}
-		if (is_ripe(f, now_ns, &until_ns)) {
+		if (is_ripe(f, answered, now_ns, &until_ns)) {
 			complete(d, f, now_ns);
 			continue;
 		}
-		if (!inner_answered(f)) {
+		if (!answered) {
 			if (r->count <= EVENTS_MAX) {
 				f->awaited = true;
 				r->events[r->count++] = &f->inner->event;
@@ -347,7 +351,7 @@ faulty_delayer_add(struct faulty_delayer *d, struct faulty_future *f)
 
 	pthread_mutex_lock(&d->lock);
 	f->number = ++d->numbers;
-	if (is_ripe(f, now_ns, &until_ns)) {
+	if (is_ripe(f, inner_answered(f), now_ns, &until_ns)) {
 		settle(d, f, now_ns);
 		f->base.done = true;
 	} else {
