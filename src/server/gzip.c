@@ -81,7 +81,8 @@ gzip_next(struct gzip *g, enum gzip_step step, struct str *in)
 	g->z.next_out = g->out;
 	g->z.avail_out = OUT_BYTES;
 	g->ended = deflate(&g->z, flush[step]) == Z_STREAM_END;
-	*in = str_skip(*in, given - g->z.avail_in);
+	if (given)
+		*in = str_skip(*in, given - g->z.avail_in);
 	/* Room that is left tells that a flush has given all it had. */
 	g->flushed = step == GZIP_FLUSH && g->z.avail_out > 0 && g->z.avail_out < OUT_BYTES;
 	return str_of(g->out, OUT_BYTES - g->z.avail_out);
