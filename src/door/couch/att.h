@@ -123,7 +123,30 @@ struct couch_range {
 MUST_USE enum status couch_ranges_parse(struct couch_req *r, uint64_t length,
 					struct couch_range ret[COUCH_RANGES], size_t *ret_count);
 
+/* ---- Changing a document's attachments (att_put.c, att_form.c) ---- */
+
+/* A new revision with other attachments. */
+struct couch_att_change {
+	struct str id;
+	struct rev_id rev;               /* that is extended; pos 0: none */
+	const struct couch_doc *doc;     /* the new revision's body and other attachments; NULL: as
+					  * they are */
+	const struct rev_att_edit *news; /* they come first, and replace others of their names */
+	size_t news_count;
+	struct str removed; /* ptr NULL: none */
+};
+
+MUST_USE enum status couch_att_change_run(struct couch_req *r,
+					  const struct couch_att_change *change,
+					  struct rev_id *ret_rev);
+
+/* CouchDB's complaints about a name in a URL or a form. */
+MUST_USE enum status couch_att_name_check(struct couch_req *r, struct str name);
+
 /* ---- Endpoints ---- */
+
+/* POST of a form to a document. */
+MUST_USE enum status couch_doc_form(struct couch_req *r, struct str id);
 
 MUST_USE enum status couch_att_get(struct couch_req *r, struct str id, struct str name);
 MUST_USE enum status couch_att_put(struct couch_req *r, struct str id, struct str name);

@@ -3,18 +3,15 @@
 #include "base/utf8.h"
 #include "door/couch/att.h"
 
-struct edit_call {
+/* ---- The edit ---- */
+
+struct change_call {
 	struct couch_req *r;
-	struct str id;
-	struct str name;
-	struct rev_id rev;              /* pos 0: none was named */
-	const struct rev_att_edit *att; /* the new one; NULL: the old one goes */
-	struct buf text;                /* of the document's body */
+	const struct couch_att_change *change;
+	struct buf text; /* of the document's body */
 	struct arena_mark mark;
 	struct rev_result result;
 };
-
-/* ---- The edit ---- */
 
 static enum status
 missing_rev(struct couch_req *r)
@@ -22,26 +19,40 @@ missing_rev(struct couch_req *r)
 	return couch_fail_set(&r->fail, COUCH_ERROR_MISSING_REV, "missing_rev");
 }
 
-/* The new revision's attachments: the new one, then the others in their order. */
-static enum status
-list_atts(struct edit_call *c, const struct rev_doc *doc, struct rev_edit *edit)
+static bool
+is_new(const struct couch_att_change *change, struct str name)
 {
-	struct rev_att_edit *atts = arena_alloc(c->r->arena, (doc->atts_count + 1) * sizeof(*atts));
+	for (size_t i = 0; i < change->news_count; i++)
+		if (str_eq(change->news[i].att.name, name))
+			return true;
+	return false;
+}
+
+/* The new revision's attachments: the new ones, then the others in their order. */
+static enum status
+list_atts(struct change_call *c, const struct rev_doc *old, struct rev_edit *edit)
+{
+	const struct couch_att_change *change = c->change;
+	size_t most = change->news_count + old->atts_count + edit->atts_count;
+	struct rev_att_edit *atts = arena_alloc(c->r->arena, (most + 1) * sizeof(*atts));
 	bool found = false;
 	size_t n = 0;
 
 	if (!atts)
 		return STATUS_LIMIT;
-	if (c->att)
-		atts[n++] = *c->att;
-	for (size_t i = 0; i < doc->atts_count; i++) {
-		if (str_eq(doc->atts[i].name, c->name))
+	for (size_t i = 0; i < change->news_count; i++)
+		atts[n++] = change->news[i];
+	for (size_t i = 0; change->doc && i < edit->atts_count; i++)
+		if (!is_new(change, edit->atts[i].att.name))
+			atts[n++] = edit->atts[i];
+	for (size_t i = 0; !change->doc && i < old->atts_count; i++) {
+		if (change->removed.ptr && str_eq(old->atts[i].name, change->removed))
 			found = true;
-		else
+		else if (!is_new(change, old->atts[i].name))
 			atts[n++] = (struct rev_att_edit){ .source = REV_ATT_STUB,
-							   .att = doc->atts[i] };
+							   .att = old->atts[i] };
 	}
-	if (!c->att && !found)
+	if (change->removed.ptr && !found)
 		return couch_fail_set(&c->r->fail, COUCH_ERROR_NOT_FOUND,
 				      "Document is missing attachment");
 	edit->atts = atts;
@@ -50,9 +61,10 @@ list_atts(struct edit_call *c, const struct rev_doc *doc, struct rev_edit *edit)
 }
 
 static enum status
-edit_body(struct kv_tx *tx, void *arg)
+change_body(struct kv_tx *tx, void *arg)
 {
-	struct edit_call *c = arg;
+	struct change_call *c = arg;
+	const struct couch_att_change *change = c->change;
 	struct couch_req *r = c->r;
 	struct rev_doc old = { 0 };
 	struct couch_doc doc;
@@ -61,39 +73,63 @@ edit_body(struct kv_tx *tx, void *arg)
 
 	arena_reset(r->arena, c->mark);
 	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
-	TRY(couch_design_check(r, tx, c->id));
-	if (c->rev.pos) {
-		status = rev_doc_read_leaf(tx, r->db, c->id, c->rev, false, r->arena, &old);
+	TRY(couch_design_check(r, tx, change->id));
+	if (change->rev.pos && !change->doc) {
+		status = rev_doc_read_leaf(tx, r->db, change->id, change->rev, false, r->arena,
+					   &old);
 		if (status == STATUS_NOT_FOUND)
 			return missing_rev(r);
 		TRY(status);
 	}
-	TRY(couch_doc_reparse(r, &old, c->id, &c->text, &doc));
-	edit = couch_doc_edit(&doc, c->id, true);
-	edit.parent = c->rev;
+	if (!change->doc)
+		TRY(couch_doc_reparse(r, &old, change->id, &c->text, &doc));
+	edit = couch_doc_edit(change->doc ? change->doc : &doc, change->id, true);
+	edit.parent = change->rev;
 	TRY(list_atts(c, &old, &edit));
 	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));
+	if (c->result.status == STATUS_ATT_MISSING)
+		return couch_missing_stub(change->id, c->result.att, &r->fail);
 	return c->result.status;
 }
 
-static enum status
-edit_run(struct edit_call *c)
+enum status
+couch_att_change_run(struct couch_req *r, const struct couch_att_change *change,
+		     struct rev_id *ret_rev)
 {
-	struct couch_req *r = c->r;
-	enum status status;
+	struct change_call c = {
+		.r = r,
+		.change = change,
+		.text = BUF_INIT(COUCH_ROW_BYTES),
+		.mark = arena_mark(r->arena),
+	};
+	enum status status = kv_run(r->couch->config.store, change_body, &c, NULL, &r->fail.err);
 
-	c->mark = arena_mark(r->arena);
-	buf_init(&c->text, COUCH_ROW_BYTES);
-	status = kv_run(r->couch->config.store, edit_body, c, NULL, &r->fail.err);
-	buf_release(&c->text);
+	buf_release(&c.text);
+	*ret_rev = c.result.rev;
 	return status;
 }
 
 /* ---- What is asked ---- */
 
+struct att_call {
+	struct couch_req *r;
+	struct str id;
+	struct str name;
+	struct rev_id rev; /* pos 0: none was named */
+};
+
+enum status
+couch_att_name_check(struct couch_req *r, struct str name)
+{
+	if (utf8_valid_prefix(name) != name.len)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Attachment name is not UTF-8 encoded");
+	return rev_att_name_check(name, &r->fail.err);
+}
+
 /* The revision of the query or of If-Match, which must not contradict each other. */
 static enum status
-read_rev(struct edit_call *c)
+read_rev(struct att_call *c)
 {
 	struct couch_req *r = c->r;
 	struct rev_id tag = { 0 };
@@ -115,15 +151,12 @@ read_rev(struct edit_call *c)
 }
 
 static enum status
-read_names(struct edit_call *c)
+read_names(struct att_call *c)
 {
 	struct couch_req *r = c->r;
 
 	TRY(couch_docid_check(c->id, &r->fail));
-	if (utf8_valid_prefix(c->name) != c->name.len)
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "Attachment name is not UTF-8 encoded");
-	TRY(rev_att_name_check(c->name, &r->fail.err));
+	TRY(couch_att_name_check(r, c->name));
 	return read_rev(c);
 }
 
@@ -131,7 +164,7 @@ read_names(struct edit_call *c)
 static enum status
 check_target(struct kv_tx *tx, void *arg)
 {
-	struct edit_call *c = arg;
+	struct att_call *c = arg;
 	struct couch_req *r = c->r;
 	struct rev_id winner;
 	struct rev_att att;
@@ -214,7 +247,7 @@ read_bytes(struct couch_uploads *u, bool gzip, struct rev_att_edit *ret)
 }
 
 static enum status
-put(struct edit_call *c, struct couch_uploads *u)
+put(struct att_call *c, struct couch_uploads *u)
 {
 	struct couch_req *r = c->r;
 	struct str type = http_request_header(r->x, STR("Content-Type"));
@@ -222,25 +255,27 @@ put(struct edit_call *c, struct couch_uploads *u)
 		.att = { .name = c->name,
 			 .type = type.len ? type : STR("application/octet-stream") },
 	};
+	struct couch_att_change change = { .id = c->id, .news = &att, .news_count = 1 };
+	struct rev_id rev;
 	bool gzip;
 
 	TRY(read_names(c));
+	change.rev = c->rev;
 	TRY(read_coding(r, &gzip));
 	TRY(check_length(r, c->name));
 	TRY(kv_run_read(r->couch->config.store, check_target, c, &r->fail.err));
 	TRY(read_bytes(u, gzip, &att));
-	c->att = &att;
-	TRY(edit_run(c));
+	TRY(couch_att_change_run(r, &change, &rev));
 	u->taken = true;
 	couch_set_location(r, r->parts[0], c->id, c->name);
-	couch_set_etag(r, c->result.rev);
-	return couch_reply_written(r, 201, c->id, c->result.rev);
+	couch_set_etag(r, rev);
+	return couch_reply_written(r, 201, c->id, rev);
 }
 
 enum status
 couch_att_put(struct couch_req *r, struct str id, struct str name)
 {
-	struct edit_call c = { .r = r, .id = id, .name = name };
+	struct att_call c = { .r = r, .id = id, .name = name };
 	struct couch_uploads uploads;
 	enum status status;
 
@@ -256,7 +291,7 @@ couch_att_put(struct couch_req *r, struct str id, struct str name)
 static enum status
 delete_unnamed(struct kv_tx *tx, void *arg)
 {
-	struct edit_call *c = arg;
+	struct att_call *c = arg;
 	struct couch_req *r = c->r;
 	struct rev_id winner;
 	struct rev_att att;
@@ -274,12 +309,15 @@ delete_unnamed(struct kv_tx *tx, void *arg)
 enum status
 couch_att_delete(struct couch_req *r, struct str id, struct str name)
 {
-	struct edit_call c = { .r = r, .id = id, .name = name };
+	struct couch_att_change change = { .id = id, .removed = name };
+	struct att_call c = { .r = r, .id = id, .name = name };
+	struct rev_id rev;
 
 	TRY(read_names(&c));
 	if (c.rev.pos == 0)
 		return kv_run_read(r->couch->config.store, delete_unnamed, &c, &r->fail.err);
-	TRY(edit_run(&c));
-	couch_set_etag(r, c.result.rev);
-	return couch_reply_written(r, 200, id, c.result.rev);
+	change.rev = c.rev;
+	TRY(couch_att_change_run(r, &change, &rev));
+	couch_set_etag(r, rev);
+	return couch_reply_written(r, 200, id, rev);
 }

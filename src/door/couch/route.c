@@ -163,11 +163,14 @@ route_doc(struct couch_req *r, struct str id)
 			return couch_doc_patch(r, id);
 		break;
 	case COUCH_POST:
+		if (!local)
+			return couch_doc_form(r, id);
+		break;
 	case COUCH_OTHER_METHOD:
 		break;
 	}
 	return couch_method_refused(r, local ? "DELETE,GET,HEAD,PUT,COPY"
-					     : "DELETE,GET,HEAD,PUT,COPY,PATCH");
+					     : "DELETE,GET,HEAD,POST,PUT,COPY,PATCH");
 }
 
 /* The path from part `first` on is an attachment's name, slashes and all. */

@@ -1,0 +1,157 @@
+/*
+ * POST of a form (multipart/form-data, RFC 7578) to a document, as browsers send files: fields _rev
+ * and _doc, and each file in a field _attachments.
+ */
+#include "door/couch/att.h"
+
+enum {
+	FORM_FILES = 1000,
+};
+
+struct form {
+	struct couch_req *r;
+	struct couch_multipart parts;
+	struct couch_uploads uploads;
+	struct couch_att_change change;
+	struct rev_att_edit *files;
+	size_t files_cap;
+	struct str rev; /* ptr NULL: none */
+	struct str doc;
+	struct couch_doc parsed;
+};
+
+/* A field that is text, in the arena. */
+static enum status
+read_text(struct form *f, struct str *ret)
+{
+	struct couch_req *r = f->r;
+	struct buf AUTO(buf_release) text = BUF_INIT(r->couch->config.body_bytes);
+	struct str piece;
+	enum status status;
+
+	while ((status = couch_multipart_read(&f->parts, &piece)) == STATUS_OK) {
+		buf_append_str(&text, piece);
+		if (buf_status(&text) == STATUS_LIMIT)
+			return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
+					      "the request entity is too large");
+		TRY(buf_status(&text));
+	}
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	*ret = arena_dup(r->arena, buf_str(&text));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+read_file(struct form *f, struct str name, struct str type)
+{
+	struct couch_req *r = f->r;
+	struct rev_att_edit file = { 0 };
+	uint8_t md5[REV_ATT_DIGEST_BYTES];
+	struct rev_att_edit *grown;
+	struct rev_upload *upload;
+	struct str piece;
+	enum status status;
+
+	if (f->change.news_count == FORM_FILES)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "A form has at most %d files.", FORM_FILES);
+	file.att.name = arena_dup(r->arena, name);
+	file.att.type = arena_dup(r->arena, type.len ? type : STR("application/octet-stream"));
+	if (!file.att.name.ptr || !file.att.type.ptr)
+		return STATUS_LIMIT;
+	TRY(couch_att_name_check(r, file.att.name));
+	TRY(couch_upload_begin(&f->uploads, &file.att, false, &upload));
+	while ((status = couch_multipart_read(&f->parts, &piece)) == STATUS_OK)
+		TRY(couch_upload_write(&f->uploads, upload, &file.att, piece));
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	TRY(couch_upload_end(&f->uploads, upload, &file, md5));
+	grown = couch_grow(r->arena, f->files, f->change.news_count, &f->files_cap,
+			   sizeof(*f->files));
+	if (!grown)
+		return STATUS_LIMIT;
+	f->files = grown;
+	f->files[f->change.news_count++] = file;
+	return STATUS_OK;
+}
+
+static enum status
+read_field(struct form *f, struct str headers)
+{
+	struct str disposition = couch_part_header(headers, STR("Content-Disposition"));
+	struct str field = couch_header_param(disposition, STR("name"));
+	struct str file = couch_header_param(disposition, STR("filename"));
+
+	if (str_eq(field, STR("_rev")))
+		return read_text(f, &f->rev);
+	if (str_eq(field, STR("_doc")))
+		return read_text(f, &f->doc);
+	/* A browser sends an empty one where no file was chosen. */
+	if (str_eq(field, STR("_attachments")) && file.len)
+		return read_file(f, file, couch_part_header(headers, STR("Content-Type")));
+	return STATUS_OK;
+}
+
+static enum status
+read_fields(struct form *f)
+{
+	struct str headers;
+	enum status status;
+
+	while ((status = couch_multipart_next(&f->parts, &headers)) == STATUS_OK)
+		TRY(read_field(f, headers));
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Which revision the files are for, and which body it gets: the form's, or the one it has. */
+static enum status
+read_target(struct form *f)
+{
+	struct couch_req *r = f->r;
+
+	if (f->doc.ptr) {
+		TRY(couch_doc_parse_text(r, f->doc, f->change.id, &f->parsed));
+		TRY(couch_atts_load(&f->uploads, &f->parsed, NULL));
+		f->change.doc = &f->parsed;
+		f->change.rev = f->parsed.rev;
+	}
+	if (f->rev.len)
+		TRY(couch_rev_parse(f->rev, r->arena, &f->change.rev, &r->fail));
+	return STATUS_OK;
+}
+
+static enum status
+post(struct form *f)
+{
+	struct couch_req *r = f->r;
+	struct rev_id rev;
+
+	TRY(couch_docid_check(f->change.id, &r->fail));
+	if (!couch_type_is(http_request_header(r->x, STR("Content-Type")),
+			   STR("multipart/form-data")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_CONTENT_TYPE,
+				      "Content-Type must be multipart/form-data");
+	TRY(couch_db_ensure(r));
+	TRY(couch_multipart_init(&f->parts, r));
+	TRY(read_fields(f));
+	TRY(read_target(f));
+	f->change.news = f->files;
+	TRY(couch_att_change_run(r, &f->change, &rev));
+	f->uploads.taken = true;
+	couch_set_etag(r, rev);
+	return couch_reply_written(r, 201, f->change.id, rev);
+}
+
+enum status
+couch_doc_form(struct couch_req *r, struct str id)
+{
+	struct form f = { .r = r, .change.id = id };
+	enum status status;
+
+	couch_uploads_init(&f.uploads, r);
+	status = post(&f);
+	couch_multipart_release(&f.parts);
+	couch_uploads_release(&f.uploads);
+	return status;
+}
