@@ -1,9 +1,9 @@
 /*
  * Which store a test runs against.
  *
- * FROND_TEST_FAULTS has settings of the faulty engine (kv/faulty/faulty.h) but for the seed; when it
- * is there, every store made here is seen through them. FROND_TEST_SEED repeats a run; without it
- * FROND_TEST_DEFAULT_SEED counts, and without that one chance.
+ * FROND_TEST_FAULTS has settings of the faulty engine (kv/faulty/faulty.h) but for the seed; when
+ * it is there, every store made here is seen through them. FROND_TEST_SEED repeats a run; without
+ * it FROND_TEST_DEFAULT_SEED counts, and without that one chance.
  */
 #ifndef FROND_TESTS_STORE_H
 #define FROND_TESTS_STORE_H
@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes the URL of a store in the directory `path`. Each call's faults have a seed of their own. */
+/*
+ * Writes the URL of a store in the directory `path`. Each call's faults have a seed of their own.
+ */
 void test_store_url(const char *path, char *ret, size_t size);
 
 /* True if stores fail now and then: a test that has to know each outcome has no place there. */

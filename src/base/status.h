@@ -72,8 +72,8 @@ struct err {
 
 /*
  * Records a failure; its value is `status`, so that callers write `return err_set(...)`. `err` may
- * be NULL. The last call wins. A macro, so that the compiler sees that the value is no STATUS_OK and
- * follows which outputs are set.
+ * be NULL. The last call wins. A macro, so that the compiler sees that the value is no STATUS_OK
+ * and follows which outputs are set.
  */
 #define err_set(err, code, ...)                                                                    \
 	({                                                                                         \

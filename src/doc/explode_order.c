@@ -88,8 +88,8 @@ sort_members(struct member *members, size_t count)
 }
 
 /*
- * The members' names, and the ends of their stretches of leaves and term; `*ret_sorted` tells whether they
- * came in ascending order, none twice.
+ * The members' names, and the ends of their stretches of leaves and term; `*ret_sorted` tells
+ * whether they came in ascending order, none twice.
  */
 static void
 finish_members(struct exploder *x, const struct frame *f, bool *ret_sorted)

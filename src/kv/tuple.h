@@ -96,8 +96,10 @@ struct tuple_reader tuple_reader_nested(const struct tuple_elem *nested);
  */
 MUST_USE enum status tuple_next(struct tuple_reader *r, struct tuple_elem *ret);
 
-/* The next element, which must be there, be of this kind and fit, or STATUS_CORRUPT; the reader then
- * stays. */
+/*
+ * The next element, which must be there, be of this kind and fit, or STATUS_CORRUPT; the reader
+ * then stays.
+ */
 MUST_USE enum status tuple_next_u64(struct tuple_reader *r, uint64_t *ret);
 MUST_USE enum status tuple_next_i64(struct tuple_reader *r, int64_t *ret);
 MUST_USE enum status tuple_next_bool(struct tuple_reader *r, bool *ret);

@@ -115,8 +115,8 @@ MUST_USE enum status http_start(struct http_exchange *x, uint64_t length);
 MUST_USE enum status http_write(struct http_exchange *x, struct str data);
 
 /*
- * Sends what is buffered now rather than when it is worthwhile: for feeds. Does not wait, unless the
- * answer is compressed and the client behind.
+ * Sends what is buffered now rather than when it is worthwhile: for feeds. Does not wait, unless
+ * the answer is compressed and the client behind.
  */
 void http_flush(struct http_exchange *x);
 

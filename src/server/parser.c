@@ -150,7 +150,9 @@ on_header_value(llhttp_t *llhttp, const char *at, size_t n)
 	return take_text(p, at, n) ? 0 : -1;
 }
 
-/* A header without a value has no value callback, and the next name must not be glued to its name. */
+/*
+ * A header without a value has no value callback, and the next name must not be glued to its name.
+ */
 static int
 on_header_value_complete(llhttp_t *llhttp)
 {

@@ -172,7 +172,9 @@ leaves_of_no_document_are_corrupt(void **state)
 		  1,
 		  { { STR(S("a")), STR("\x05\x21\xbf\xf0\0\0\0\0\0\0" S("1x") "\x00") } } },
 		{ true, 1, { { STR(S("a")), STR("\x05\x21\xbf\xf0\0\0\0\0\0\0" S("") "\x00") } } },
-		/* split strings that start late, have gaps or other values, or a whole beside them */
+		/*
+		 * split strings that start late, have gaps or other values, or a whole beside them
+		 */
 		{ true, 1, { { STR(S("a") "\0\x15\x01"), STR(S("x")) } } },
 		{ true, 1, { { STR(S("a") "\0"), STR(S("x")) } } },
 		{ true, 1, { { STR(S("a") "\0\x14\x14"), STR(S("x")) } } },

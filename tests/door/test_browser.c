@@ -257,7 +257,9 @@ listings_are_compressed_as_they_stream(void **state)
 
 /* ---- Requests ---- */
 
-/* PUT of `text` as gzip, of which the last `cut` bytes are left out; `lie` is added to its length. */
+/*
+ * PUT of `text` as gzip, of which the last `cut` bytes are left out; `lie` is added to its length.
+ */
 static int
 put_gzip(const char *target, const void *text, size_t len, size_t cut, int lie)
 {

@@ -191,7 +191,9 @@ struct player {
 	int failures;
 };
 
-/* A store with faults may answer this at any time; playing on is right, as each turn reads first. */
+/*
+ * A store with faults may answer this at any time; playing on is right, as each turn reads first.
+ */
 static bool
 is_fault(enum status status)
 {

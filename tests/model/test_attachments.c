@@ -756,7 +756,9 @@ missing_chunk_and_broken_gzip_are_corrupt(void **state)
 	kv_tx_free(tx);
 }
 
-/* Each allocation of an upload and its publication fails in turn: nothing half is ever published. */
+/*
+ * Each allocation of an upload and its publication fails in turn: nothing half is ever published.
+ */
 static void
 every_failed_allocation_is_reported(void **state)
 {

@@ -1,4 +1,6 @@
-/* The request parser without sockets: what it takes, what it refuses, and that cuts do not matter. */
+/*
+ * The request parser without sockets: what it takes, what it refuses, and that cuts do not matter.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

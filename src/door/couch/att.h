@@ -1,7 +1,7 @@
 /*
- * Attachments at the door: how they come in (att_in.c, multipart.c, att_put.c) and go out (att_out.c,
- * att_get.c, att_range.c). Bytes pass through in pieces in both directions; only what fits a
- * document's transaction is held in memory.
+ * Attachments at the door: how they come in (att_in.c, multipart.c, att_put.c) and go out
+ * (att_out.c, att_get.c, att_range.c). Bytes pass through in pieces in both directions; only what
+ * fits a document's transaction is held in memory.
  */
 #ifndef FROND_DOOR_COUCH_ATT_H
 #define FROND_DOOR_COUCH_ATT_H

@@ -32,7 +32,7 @@ enum {
 	COUCH_BATCH_BYTES = 4 * 1000000, /* estimated, of one transaction of _bulk_docs */
 	COUCH_BATCH_DOCS = 5000,         /* likewise, in documents */
 	COUCH_DBS_INFO_KEYS = 100,       /* names in one POST /_dbs_info */
-	COUCH_REQUEST_ID_BYTES = 64, /* of an X-Couch-Request-ID that a client gives */
+	COUCH_REQUEST_ID_BYTES = 64,     /* of an X-Couch-Request-ID that a client gives */
 	COUCH_SMALL_BODY_BYTES = 64 * 1024, /* of bodies that are not documents: _session, limits */
 };
 

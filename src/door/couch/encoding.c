@@ -53,8 +53,8 @@ read_length(struct str body)
 }
 
 /*
- * The trailer tells how much it is going to be, so that too much is refused without inflating any of
- * it, and memory is taken once; a trailer that lies is an error like any other.
+ * The trailer tells how much it is going to be, so that too much is refused without inflating any
+ * of it, and memory is taken once; a trailer that lies is an error like any other.
  */
 enum status
 couch_inflate(struct couch_req *r, struct str body, size_t max_bytes, struct str *ret)

@@ -1,4 +1,6 @@
-/* Local documents: /{db}/_local/{id}, with revisions "0-N". Replicators keep checkpoints in them. */
+/*
+ * Local documents: /{db}/_local/{id}, with revisions "0-N". Replicators keep checkpoints in them.
+ */
 #include "door/couch/couch_int.h"
 
 struct local_call {

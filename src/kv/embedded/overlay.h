@@ -75,7 +75,9 @@ overlay_is_empty(const struct overlay *o)
 MUST_USE enum status overlay_enter(struct overlay *o, struct arena *a, struct mutation *m,
 				   uint64_t read_version);
 
-/* What the overlay knows about a key; `*ret_entry` for overlay_resolve(), NULL if a span said it. */
+/*
+ * What the overlay knows about a key; `*ret_entry` for overlay_resolve(), NULL if a span said it.
+ */
 enum overlay_kind overlay_look(const struct overlay *o, struct str key,
 			       const struct overlay_entry **ret_entry);
 

@@ -1,7 +1,7 @@
 /*
  * An ordered map from keys to structs that embed a node: a treap, so that it stays balanced without
- * bookkeeping. It allocates nothing; nodes and the bytes of their keys belong to the caller and must
- * stay where they are while they are in the tree. Not thread-safe.
+ * bookkeeping. It allocates nothing; nodes and the bytes of their keys belong to the caller and
+ * must stay where they are while they are in the tree. Not thread-safe.
  */
 #ifndef FROND_KV_EMBEDDED_TREE_H
 #define FROND_KV_EMBEDDED_TREE_H

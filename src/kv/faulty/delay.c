@@ -1,6 +1,6 @@
 /*
- * The delayer. A list of futures, those that are due soon first; the thread goes through it whenever one of the inner
- * futures is answered, one is due, or somebody has changed the list.
+ * The delayer. A list of futures, those that are due soon first; the thread goes through it
+ * whenever one of the inner futures is answered, one is due, or somebody has changed the list.
  *
  * The thread waits without the lock, on events inside inner futures. Whoever wants to free one of
  * those has the thread let go of it first: faulty_delayer_remove() waits for that.
@@ -30,7 +30,9 @@ struct faulty_delayer {
 
 /* ---- With the lock held ---- */
 
-/* Before those that are due later, so that answers overtake each other however late the thread is. */
+/*
+ * Before those that are due later, so that answers overtake each other however late the thread is.
+ */
 static void
 link_future(struct faulty_delayer *d, struct faulty_future *f)
 {
@@ -92,8 +94,8 @@ is_disturbed(const struct faulty_future *f)
 }
 
 /*
- * True if `f` can be completed; otherwise the moment to look again, at the latest. Whether the inner
- * future is `answered` may change at any time: who goes on to wait for it asks once.
+ * True if `f` can be completed; otherwise the moment to look again, at the latest. Whether the
+ * inner future is `answered` may change at any time: who goes on to wait for it asks once.
  */
 static bool
 is_ripe(struct faulty_future *f, bool answered, uint64_t now_ns, uint64_t *ret_until_ns)

@@ -8,7 +8,7 @@
  *   rate=SHARE    of a transaction's attempts whose reads fail, and of the commits that fail (0.05)
  *   delay=SHARE   of the answers that come later, from another thread, in another order (0.2)
  *   watch=SHARE   of the watches that complete late, without a change, or with an error (0.2)
- *   exit=POINT@N  the process ends at the Nth passing of POINT, without a chance to tidy up (never);
+ *   exit=POINT@N  the process ends at the Nth passing of POINT, with no chance to tidy up (never);
  *                 POINT is read, before-commit or after-commit (which has been applied)
  *
  * With rate=0 and watch=0 no outcome differs from the inner store's.

@@ -283,7 +283,9 @@ sweep_body(struct kv_tx *tx, void *arg)
 	s->more = range.more || seen < range.count;
 	if (!s->more)
 		return STATUS_OK;
-	/* An attempt that is repeated begins a little later, and leaves the rest to the next run. */
+	/*
+	 * An attempt that is repeated begins a little later, and leaves the rest to the next run.
+	 */
 	buf_clear(&s->next);
 	buf_append_str(&s->next, range.pairs[seen - 1].key);
 	buf_append_byte(&s->next, REV_KEY_NEXT);

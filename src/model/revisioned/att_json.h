@@ -23,8 +23,8 @@ struct rev_att_json {
 };
 
 /*
- * Takes the object apart, in its order. STATUS_INVALID with CouchDB's complaint, also for names that
- * begin with '_' and for doubles; STATUS_DOC_TOO_LARGE past REV_ATTS_MAX; STATUS_LIMIT.
+ * Takes the object apart, in its order. STATUS_INVALID with CouchDB's complaint, also for names
+ * that begin with '_' and for doubles; STATUS_DOC_TOO_LARGE past REV_ATTS_MAX; STATUS_LIMIT.
  */
 MUST_USE enum status rev_atts_parse(struct str text, struct arena *arena, struct rev_att_json **ret,
 				    size_t *ret_count, struct err *err);

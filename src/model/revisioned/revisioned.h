@@ -19,7 +19,7 @@
  *     (P, ATTACHMENTS, "refs", AttID)    → little-endian counter of the revisions that have it
  *     (ROOT, 3, P, AttID)         → format, begun, last (ms): an upload that no revision has yet
  *     (P, INDEXES, …)             reserved
- *     (ROOT, 5, DbName)           → format, kind, Incarnation, Versionstamp: its creation or deletion
+ *     (ROOT, 5, DbName)           → format, kind, Incarnation, Versionstamp: created or deleted
  *     (ROOT, 6)                   → Incarnation that new databases begin with; absent: 0
  *     (P, CONFIG, name)           → value
  *     (P, STATS, name)            → little-endian counter, changed by atomic addition
@@ -164,7 +164,8 @@ MUST_USE enum status rev_db_delete(struct kv_tx *tx, struct str name, struct err
 
 /*
  * Clears keys of deleted databases, REV_DROP_KEYS a transaction (all at once where the engine
- * clears ranges cheaply) and in at most `transactions` of them. `*ret_more`: some are left. Call it now and then, from one thread of a process.
+ * clears ranges cheaply) and in at most `transactions` of them. `*ret_more`: some are left. Call it
+ * now and then, from one thread of a process.
  */
 MUST_USE enum status rev_dropped_sweep(struct kv_store *store, unsigned transactions,
 				       bool *ret_more, struct err *err);
@@ -206,7 +207,7 @@ struct rev_db_info {
 	/* Of the newest change or purge; the beginning in an empty database. Never goes back. */
 	struct rev_seq update_seq;
 	struct rev_seq purge_seq; /* of the newest purge; the beginning where there was none */
-	uint64_t disk_bytes;       /* the engine's estimate of what the database takes */
+	uint64_t disk_bytes;      /* the engine's estimate of what the database takes */
 };
 
 MUST_USE enum status rev_db_info(struct kv_tx *tx, const struct rev_db *db,
@@ -229,8 +230,8 @@ MUST_USE enum status rev_limit_set(struct kv_tx *tx, const struct rev_db *db, ui
 
 /*
  * Raises the Incarnation of one database (seed 1), because its store goes on elsewhere: whatever is
- * changed from now on gets a Sequence above all that anybody has seen. At 255 it stays there. Touches
- * the metadata version. STATUS_NOT_FOUND.
+ * changed from now on gets a Sequence above all that anybody has seen. At 255 it stays there.
+ * Touches the metadata version. STATUS_NOT_FOUND.
  */
 MUST_USE enum status rev_incarnation_raise(struct kv_tx *tx, struct str name, struct err *err);
 
@@ -301,8 +302,10 @@ struct rev_edit {
 	uint64_t start;
 	struct str *history;
 	size_t history_count;
-	/* All attachments of the new revision, in the order in which they count for its hash; of the
-	 * extended revision's own, those that are not here are given up. */
+	/*
+	 * All attachments of the new revision, in the order in which they count for its hash; of
+	 * the extended revision's own, those that are not here are given up.
+	 */
 	const struct rev_att_edit *atts;
 	size_t atts_count;
 };
@@ -322,10 +325,10 @@ struct rev_result {
  * number of edits that this transaction has had before (REV_BATCH_EDITS in all).
  *
  * Any status but STATUS_OK is the transaction's: nothing is to be committed. Of one edit alone:
- * STATUS_DOC_CONFLICT; STATUS_KEY_TOO_LARGE for an id (or an id and an opaque hash) past the limits;
- * STATUS_PATH_TOO_LONG for a member that fits no key below them; STATUS_INVALID for an empty id, a
- * history that is none or two attachments of one name; STATUS_ATT_MISSING for a stub that stands for
- * nothing; STATUS_TIMEOUT for an upload that was given up meanwhile.
+ * STATUS_DOC_CONFLICT; STATUS_KEY_TOO_LARGE for an id (or an id and an opaque hash) past the
+ * limits; STATUS_PATH_TOO_LONG for a member that fits no key below them; STATUS_INVALID for an
+ * empty id, a history that is none or two attachments of one name; STATUS_ATT_MISSING for a stub
+ * that stands for nothing; STATUS_TIMEOUT for an upload that was given up meanwhile.
  *
  * Costs (seed 3): extending the winner 1 key in 1 round trip, extending a loser 2 in 2, deleting
  * the winner 2 in 1, a document with no parent given 1 in 1, REPLICATED N in 1. Where the edit or
@@ -349,7 +352,7 @@ struct rev_purge_query {
 };
 
 struct rev_purge_result {
-	struct rev_id *revs; /* that were leaves and are gone, in the query's order; borrowed hashes */
+	struct rev_id *revs; /* leaves that are gone, in the query's order; borrowed hashes */
 	size_t count;
 };
 
@@ -359,8 +362,8 @@ struct rev_purge_result {
  * that remain the best becomes the winner, under a new Sequence, so that feeds and indexes see the
  * change; a document without any branch left is gone from every subspace.
  *
- * Ids must be distinct, at most REV_PURGE_DOCS of them (STATUS_INVALID). Two round trips, the second
- * only for attachments.
+ * Ids must be distinct, at most REV_PURGE_DOCS of them (STATUS_INVALID). Two round trips, the
+ * second only for attachments.
  */
 MUST_USE enum status rev_purge(struct kv_tx *tx, const struct rev_db *db,
 			       const struct rev_purge_query *queries, size_t count,
@@ -446,8 +449,9 @@ MUST_USE enum status rev_diff(struct kv_tx *tx, const struct rev_db *db,
 			      struct arena *arena, struct rev_diff *ret_diffs);
 
 /*
- * One attachment of a leaf whose deleted flag is known. STATUS_DELETED if the leaf has no attachment
- * of that name, STATUS_NOT_FOUND if it is not there at all. One round trip, one or two keys.
+ * One attachment of a leaf whose deleted flag is known. STATUS_DELETED if the leaf has no
+ * attachment of that name, STATUS_NOT_FOUND if it is not there at all. One round trip, one or two
+ * keys.
  */
 MUST_USE enum status rev_att_read(struct kv_tx *tx, const struct rev_db *db, struct str id,
 				  struct rev_id rev, bool deleted, struct str name,
@@ -523,8 +527,8 @@ MUST_USE enum status rev_uploads_sweep(struct kv_store *store, uint64_t age_ms,
 
 /*
  * A store keeps one event for each name that a database has, or had: that it was created, or
- * deleted, in the same transaction. That it was updated is not written down: it is the newest change
- * of the database. Reading events therefore reads one key of each database, and a write of a
+ * deleted, in the same transaction. That it was updated is not written down: it is the newest
+ * change of the database. Reading events therefore reads one key of each database, and a write of a
  * document costs nothing for them, no key and no conflict.
  */
 enum rev_event_kind {

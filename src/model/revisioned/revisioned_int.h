@@ -51,7 +51,10 @@ size_t rev_encoded_bytes(struct str s);
 
 /* ---- Elements of tuples ---- */
 
-/* The next element, of `kind` TUPLE_STRING or TUPLE_BYTES. In the arena if `copy` or if it has NULs. */
+/*
+ * The next element, of `kind` TUPLE_STRING or TUPLE_BYTES. In the arena if `copy` or if it has
+ * NULs.
+ */
 MUST_USE enum status rev_next_text(struct tuple_reader *r, enum tuple_kind kind,
 				   struct arena *arena, bool copy, struct str *ret);
 

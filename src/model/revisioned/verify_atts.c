@@ -30,7 +30,9 @@ fingerprint(const uint8_t id[REV_ATT_ID_BYTES])
 
 /* ---- Pointers ---- */
 
-/* The last chunk is there and as long as it has to be. (The others are looked at in their place.) */
+/*
+ * The last chunk is there and as long as it has to be. (The others are looked at in their place.)
+ */
 static enum status
 check_data(struct verify *v, struct str key, const struct rev_att *att)
 {
