@@ -94,7 +94,7 @@ paths_body(struct kv_tx *tx, void *arg)
 static enum status
 answer(struct paths_call *c)
 {
-	struct buf AUTO(buf_release) tag = BUF_INIT(2 * REV_HASH_LIMIT_BYTES);
+	struct buf AUTO(buf_release) tag = BUF_INIT((size_t)2 * REV_HASH_LIMIT_BYTES);
 	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
 	struct couch_req *r = c->r;
 	bool any = false;
