@@ -380,6 +380,7 @@ wait_for_change(struct feed *f, enum couch_wake *ret)
 	*ret = COUCH_WAKE_CHANGED;
 	status = couch_stream_push(&f->stream, true);
 	events[0] = status == STATUS_OK ? kv_future_event(watch) : NULL;
+	couch_feed_stirred(&f->wait);
 	if (events[0])
 		status = couch_feed_park(&f->wait, events, 1, WAIT_FOREVER, ret);
 	if (status == STATUS_OK && *ret == COUCH_WAKE_CHANGED)

@@ -88,13 +88,17 @@ enum couch_wake {
 struct couch_feed_wait {
 	struct couch_stream *stream;
 	const struct couch_changes_args *args;
-	uint64_t sent_ns; /* when something was last sent, on the monotonic clock */
+	/* On the monotonic clock: when something was last sent; since when nothing has happened. */
+	uint64_t sent_ns;
+	uint64_t idle_ns;
 };
 
 void couch_feed_wait_init(struct couch_feed_wait *w, struct couch_stream *stream,
 			  const struct couch_changes_args *args);
 /* Something has been sent. */
 void couch_feed_sent(struct couch_feed_wait *w);
+/* Something has happened: the timeout begins anew. */
+void couch_feed_stirred(struct couch_feed_wait *w);
 /* Sends a heartbeat if one is due. */
 MUST_USE enum status couch_feed_beat(struct couch_feed_wait *w);
 

@@ -475,6 +475,7 @@ couch_handler couch_ensure_full_commit, couch_revs_limit_get, couch_revs_limit_p
 couch_handler couch_all_docs, couch_all_docs_queries;
 couch_handler couch_bulk_docs, couch_bulk_get, couch_revs_diff, couch_missing_revs;
 couch_handler couch_changes;
+couch_handler couch_db_updates;
 couch_handler couch_purge, couch_purged_infos_limit_get, couch_purged_infos_limit_put;
 
 /* Appends a database's description, as GET /{db} answers it; r->db is open in `tx`. */

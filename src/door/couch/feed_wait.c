@@ -7,13 +7,21 @@ void
 couch_feed_wait_init(struct couch_feed_wait *w, struct couch_stream *stream,
 		     const struct couch_changes_args *args)
 {
-	*w = (struct couch_feed_wait){ stream, args, clock_mono_ns() };
+	uint64_t now = clock_mono_ns();
+
+	*w = (struct couch_feed_wait){ stream, args, now, now };
 }
 
 void
 couch_feed_sent(struct couch_feed_wait *w)
 {
 	w->sent_ns = clock_mono_ns();
+}
+
+void
+couch_feed_stirred(struct couch_feed_wait *w)
+{
+	w->idle_ns = clock_mono_ns();
 }
 
 static uint64_t
@@ -42,7 +50,7 @@ couch_feed_park(struct couch_feed_wait *w, struct event **events, size_t n, uint
 	struct http_exchange *x = w->stream->r->x;
 	uint64_t end = at_most_ms == WAIT_FOREVER ? WAIT_FOREVER : clock_after_ms(at_most_ms);
 	bool beats = w->args->heartbeat_ms != 0;
-	uint64_t over = beats ? WAIT_FOREVER : clock_after_ms(w->args->timeout_ms);
+	uint64_t over = w->idle_ns + w->args->timeout_ms * CLOCK_NS_PER_MS;
 
 	events[n] = http_closed_event(x);
 	events[n + 1] = http_stopping_event(x);
@@ -56,12 +64,14 @@ couch_feed_park(struct couch_feed_wait *w, struct event **events, size_t n, uint
 		if (found == n)
 			return STATUS_CANCELLED;
 		*ret = found == n + 1 ? COUCH_WAKE_OVER : COUCH_WAKE_CHANGED;
-		if (found < n + 2 || clock_mono_ns() >= end)
+		if (found < n + 2)
 			return STATUS_OK;
-		if (!beats) {
+		if (!beats && clock_mono_ns() >= over) {
 			*ret = COUCH_WAKE_OVER;
 			return STATUS_OK;
 		}
+		if (clock_mono_ns() >= end)
+			return STATUS_OK;
 		TRY(couch_feed_beat(w));
 	}
 }

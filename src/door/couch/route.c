@@ -17,6 +17,7 @@ static const struct route root_routes[] = {
 	  "GET,HEAD,POST",
 	  { [COUCH_GET] = couch_root_dbs_info_get, [COUCH_POST] = couch_root_dbs_info_post },
 	  1 },
+	{ "_db_updates", "GET", { [COUCH_GET] = couch_db_updates }, 1 },
 	{ "_active_tasks", "GET,HEAD", { [COUCH_GET] = couch_root_active_tasks }, 1 },
 	{ "_membership", "GET", { [COUCH_GET] = couch_root_membership }, 1 },
 	{ "_frond", "GET,POST", { [COUCH_GET] = couch_ops, [COUCH_POST] = couch_ops }, 2 },
@@ -92,10 +93,17 @@ struct not_offered {
 };
 
 static const struct not_offered not_offered_at_root[] = {
-	{ "_replicate", false }, { "_scheduler", false },      { "_db_updates", false },
-	{ "_node", false },      { "_search_analyze", false }, { "_nouveau_analyze", false },
-	{ "_utils", false },     { "_cluster_setup", false },  { "_reshard", false },
-	{ "_config", true },     { "_stats", true },           { "_reload_query_servers", false },
+	{ "_replicate", false },
+	{ "_scheduler", false },
+	{ "_node", false },
+	{ "_search_analyze", false },
+	{ "_nouveau_analyze", false },
+	{ "_utils", false },
+	{ "_cluster_setup", false },
+	{ "_reshard", false },
+	{ "_config", true },
+	{ "_stats", true },
+	{ "_reload_query_servers", false },
 	{ NULL, false },
 };
 
