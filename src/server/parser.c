@@ -80,6 +80,15 @@ on_url(llhttp_t *llhttp, const char *at, size_t n)
 	return 0;
 }
 
+static int
+on_url_complete(llhttp_t *llhttp)
+{
+	struct parser *p = llhttp->data;
+
+	p->target_done = true;
+	return 0;
+}
+
 static struct parser_span *
 new_span(struct parser *p)
 {
@@ -282,6 +291,7 @@ on_message_complete(llhttp_t *llhttp)
 
 static const llhttp_settings_t settings = {
 	.on_url = on_url,
+	.on_url_complete = on_url_complete,
 	.on_header_field = on_header_field,
 	.on_header_value = on_header_value,
 	.on_header_field_complete = on_header_field_complete,
@@ -365,6 +375,37 @@ feed_some(struct parser *p, struct str data)
 	return (size_t)(end - data.ptr);
 }
 
+/* What of `data` lies in its first line and has no bytes beyond ASCII. */
+static size_t
+count_plain(struct str data)
+{
+	size_t n = 0;
+
+	while (n < data.len && !(data.ptr[n] & 0x80))
+		if (data.ptr[n++] == '\n')
+			break;
+	return n;
+}
+
+/*
+ * Up to the end of the target. CouchDB's clients may send UTF-8 in it as it is, which llhttp does
+ * not take: it gets such bytes escaped, and so does everything behind it. In any other place of the
+ * request's line an escape is as wrong as the byte is.
+ */
+static size_t
+feed_target(struct parser *p, struct str data)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	size_t n = count_plain(data);
+	unsigned char c;
+
+	if (n > 0)
+		return feed_some(p, str_of(data.ptr, n));
+	c = (unsigned char)data.ptr[0];
+	(void)feed_some(p, str_of((char[]){ '%', digits[c >> 4], digits[c & 15] }, 3));
+	return 1;
+}
+
 enum parser_result
 parser_feed(struct parser *p, struct str data, size_t *ret_used)
 {
@@ -376,7 +417,7 @@ parser_feed(struct parser *p, struct str data, size_t *ret_used)
 
 		if (!p->head_done && stretch.len > p->header_bytes - p->head_used)
 			stretch.len = p->header_bytes - p->head_used;
-		n = feed_some(p, stretch);
+		n = p->target_done ? feed_some(p, stretch) : feed_target(p, stretch);
 		used += n;
 		if (p->head_done)
 			continue;

@@ -1,7 +1,8 @@
 /*
  * The request parser: bytes in, one request at a time out. llhttp reads the grammar; what it would
  * let pass and intermediaries might read differently is refused here: every line must end in CRLF,
- * no line may be folded, no NUL, exactly one Host, one way to tell a body's length.
+ * no line may be folded, no NUL, exactly one Host, one way to tell a body's length. Bytes beyond
+ * ASCII in a target are taken, and come out as escapes.
  *
  * Knows no sockets. How the bytes are cut into stretches makes no difference to what comes out.
  */
@@ -52,6 +53,7 @@ struct parser {
 	bool after_cr;
 	bool after_lf;
 
+	bool target_done;
 	bool head_done;
 	bool complete;
 	bool keep_alive;      /* as far as the request goes */

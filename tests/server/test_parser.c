@@ -119,6 +119,58 @@ whole_requests_are_taken(void **state)
 	check_taken(STR(HEAD("Connection: upgrade\r\nUpgrade: websocket\r\n")), STR(""));
 }
 
+/* However it is cut, `text` has the target `expected`. */
+static void
+check_target_is(struct str text, struct str expected)
+{
+	for (size_t step = 1; step <= text.len; step++) {
+		struct parser p;
+		size_t rest;
+
+		init(&p);
+		if (feed(&p, text, step, &rest) != PARSER_RESULT_DONE)
+			fail_msg("%d %s: %.*s", p.refusal, p.reason, STR_ARG(text));
+		if (!str_eq(parser_target(&p), expected))
+			fail_msg("%.*s", STR_ARG(parser_target(&p)));
+		assert_true(str_eq(parser_find_header(&p, STR("X")), STR("\xc3\xa9")));
+		fini(&p);
+	}
+}
+
+static void
+bytes_beyond_ascii_in_a_target_come_out_escaped(void **state)
+{
+#define REST " HTTP/1.1\r\nHost: h\r\nX: \xc3\xa9\r\n\r\n"
+	(void)state;
+	check_target_is(STR("GET /db/\xc3\xa9" REST), STR("/db/%C3%A9"));
+	check_target_is(STR("\r\nGET /\xe9?k=\"\xff\x80x\"" REST), STR("/%E9?k=\"%FF%80x\""));
+	check_target_is(STR("GET http://h/\xc3\xa9" REST), STR("/%C3%A9"));
+	check_refused(STR("GE\xc3 /" REST), 400);
+	check_refused(STR("\xc3GET /" REST), 400);
+	check_refused(STR("GET \xc3/" REST), 400);
+	check_refused(STR("GET / \xc3HTTP/1.1\r\nHost: h\r\n\r\n"), 400);
+	check_refused(STR("GET / HTTP/1.1\xc3\r\nHost: h\r\n\r\n"), 400);
+	check_refused(STR("GET / HTTP/1.1\r\nHost: h\r\nX\xc3: y\r\n\r\n"), 400);
+	check_refused(STR("GET /\xc3\xa9#f" REST), 400);
+#undef REST
+}
+
+static void
+an_escaped_target_has_the_same_limit(void **state)
+{
+	static char text[PARSER_TARGET_BYTES / 3 + 64] = "GET /";
+	struct parser p;
+	size_t rest;
+
+	(void)state;
+	memset(text + 5, '\xc3', PARSER_TARGET_BYTES / 3 + 1);
+	init(&p);
+	assert_int_equal(feed(&p, str_of(text, sizeof(text)), sizeof(text), &rest),
+			 PARSER_RESULT_BAD);
+	assert_int_equal(p.refusal, 414);
+	fini(&p);
+}
+
 static void
 lines_without_crlf_are_refused(void **state)
 {
@@ -305,6 +357,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_requests_are_taken),
+		cmocka_unit_test(bytes_beyond_ascii_in_a_target_come_out_escaped),
+		cmocka_unit_test(an_escaped_target_has_the_same_limit),
 		cmocka_unit_test(lines_without_crlf_are_refused),
 		cmocka_unit_test(folded_lines_and_spaces_around_names_are_refused),
 		cmocka_unit_test(a_body_has_one_length),
