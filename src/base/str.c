@@ -68,3 +68,33 @@ str_to_i64(struct str s, int64_t *ret)
 	*ret = negative ? (int64_t)(0 - n) : (int64_t)n;
 	return true;
 }
+
+int
+str_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+bool
+str_from_hex(struct str s, void *ret)
+{
+	uint8_t *to = ret;
+
+	if (s.len % 2)
+		return false;
+	for (size_t i = 0; i < s.len; i += 2) {
+		int high = str_hex_digit(s.ptr[i]);
+		int low = str_hex_digit(s.ptr[i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		*to++ = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}

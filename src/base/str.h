@@ -78,4 +78,13 @@ struct str str_trim(struct str s);
 bool str_to_i64(struct str s, int64_t *ret);
 bool str_to_u64(struct str s, uint64_t *ret);
 
+/* The value of a hexadecimal digit of either case, or -1. */
+int str_hex_digit(char c);
+
+/*
+ * Writes the s.len / 2 bytes that `s` spells in hexadecimal. False, having written some of them,
+ * when `s` holds anything else or has an odd length.
+ */
+bool str_from_hex(struct str s, void *ret);
+
 #endif

@@ -108,14 +108,11 @@ hex4(const char *at, const char *end)
 	if (end - at < 4)
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		char c = at[i];
+		int digit = str_hex_digit(at[i]);
 
-		if (c >= '0' && c <= '9')
-			code = code << 4 | (c - '0');
-		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-			code = code << 4 | ((c | 0x20) - 'a' + 10);
-		else
+		if (digit < 0)
 			return -1;
+		code = code << 4 | digit;
 	}
 	return code;
 }

@@ -179,18 +179,6 @@ auth_add_admin(struct auth *a, struct str name, struct str password, struct err 
 	return STATUS_OK;
 }
 
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Cuts what comes before `c` off `s`. False: there is no `c`. */
 static bool
 cut_at(struct str *s, char c, struct str *ret)
@@ -232,14 +220,8 @@ parse_hashed(struct admin *admin, struct str text)
 	if (hash.len != 2 * (size_t)EVP_MD_get_size(admin->md) || salt.len == 0 ||
 	    salt.len > AUTH_SALT_LIMIT_BYTES || rounds == 0 || rounds > AUTH_ROUNDS_LIMIT)
 		return false;
-	for (size_t i = 0; i < hash.len; i += 2) {
-		int high = hex_value(hash.ptr[i]);
-		int low = hex_value(hash.ptr[i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		admin->hash[i / 2] = (uint8_t)(high << 4 | low);
-	}
+	if (!str_from_hex(hash, admin->hash))
+		return false;
 	admin->hash_len = hash.len / 2;
 	memcpy(admin->salt, salt.ptr, salt.len);
 	admin->salt_len = salt.len;
@@ -412,7 +394,7 @@ hex_to_u64(struct str s, uint64_t *ret)
 	if (s.len == 0 || s.len > 16)
 		return false;
 	for (size_t i = 0; i < s.len; i++) {
-		int value = hex_value(s.ptr[i]);
+		int value = str_hex_digit(s.ptr[i]);
 
 		if (value < 0)
 			return false;

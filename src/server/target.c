@@ -5,18 +5,6 @@ enum {
 	HTTP_PARAMS = 256,
 };
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 enum status
 http_unescape(struct str s, bool plus, struct arena *arena, struct str *ret)
 {
@@ -36,8 +24,8 @@ http_unescape(struct str s, bool plus, struct arena *arena, struct str *ret)
 		if (c == '+' && plus) {
 			c = ' ';
 		} else if (c == '%') {
-			int high = i + 2 < s.len ? hex_digit(s.ptr[i + 1]) : -1;
-			int low = i + 2 < s.len ? hex_digit(s.ptr[i + 2]) : -1;
+			int high = i + 2 < s.len ? str_hex_digit(s.ptr[i + 1]) : -1;
+			int low = i + 2 < s.len ? str_hex_digit(s.ptr[i + 2]) : -1;
 
 			if (high < 0 || low < 0)
 				return STATUS_INVALID;

@@ -162,6 +162,22 @@ time_goes_on_and_sequences_repeat(void **state)
 	assert_memory_not_equal(bytes, zero, sizeof(bytes));
 }
 
+static void
+hexadecimal_digits_of_either_case_are_bytes(void **state)
+{
+	uint8_t bytes[3] = { 0 };
+
+	(void)state;
+	assert_true(str_from_hex(STR("00aFf9"), bytes));
+	assert_memory_equal(bytes, "\x00\xaf\xf9", 3);
+	assert_true(str_from_hex(STR(""), bytes));
+	assert_false(str_from_hex(STR("0"), bytes));
+	assert_false(str_from_hex(STR("0g"), bytes));
+	assert_false(str_from_hex(STR("/0"), bytes));
+	assert_int_equal(str_hex_digit('G'), -1);
+	assert_int_equal(str_hex_digit(':'), -1);
+}
+
 int
 main(void)
 {
@@ -173,6 +189,7 @@ main(void)
 		cmocka_unit_test(a_long_explanation_is_cut_visibly),
 		cmocka_unit_test(every_status_has_its_own_name),
 		cmocka_unit_test(time_goes_on_and_sequences_repeat),
+		cmocka_unit_test(hexadecimal_digits_of_either_case_are_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

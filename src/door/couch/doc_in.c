@@ -32,18 +32,6 @@ couch_rev_parse(struct str text, struct arena *arena, struct rev_id *ret, struct
 	return status;
 }
 
-static int
-nibble(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* One of _revisions.ids: 32 characters are hexadecimal, anything else is taken as it is. */
 static enum status
 parse_hash(const struct couch_json *id, struct arena *arena, struct str *ret,
@@ -63,15 +51,9 @@ parse_hash(const struct couch_json *id, struct arena *arena, struct str *ret,
 	bytes = arena_bytes(arena, REV_HASH_BYTES);
 	if (!bytes)
 		return STATUS_LIMIT;
-	for (size_t i = 0; i < REV_HASH_BYTES; i++) {
-		int high = nibble(id->string.ptr[2 * i]);
-		int low = nibble(id->string.ptr[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
-					      "RevId isn't a valid hexadecimal");
-		bytes[i] = (char)(high << 4 | low);
-	}
+	if (!str_from_hex(id->string, bytes))
+		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
+				      "RevId isn't a valid hexadecimal");
 	*ret = str_of(bytes, REV_HASH_BYTES);
 	return STATUS_OK;
 }

@@ -14,32 +14,6 @@ enum {
 
 _Static_assert(REV_HASH_BYTES == MD5_DIGEST_LENGTH, "a revision's hash is an MD5");
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
-static bool
-hex_decode(struct str text, char *ret)
-{
-	for (size_t i = 0; i < text.len / 2; i++) {
-		int hi = hex_digit(text.ptr[2 * i]);
-		int lo = hex_digit(text.ptr[2 * i + 1]);
-
-		if (hi < 0 || lo < 0)
-			return false;
-		ret[i] = (char)(hi << 4 | lo);
-	}
-	return true;
-}
-
 static enum status
 rev_invalid(struct err *err)
 {
@@ -65,7 +39,7 @@ rev_id_parse(struct str text, struct arena *arena, struct rev_id *ret, struct er
 	if (suffix.len == HASH_HEX_BYTES) {
 		char raw[REV_HASH_BYTES];
 
-		if (!hex_decode(suffix, raw))
+		if (!str_from_hex(suffix, raw))
 			return rev_invalid(err);
 		hash = arena_dup(arena, str_of(raw, sizeof(raw)));
 	} else {
@@ -232,7 +206,7 @@ rev_seq_parse(struct str text, struct rev_seq *ret, struct err *err)
 	struct rev_seq seq = { { 0 } };
 
 	if (!str_eq(text, STR("0")) &&
-	    (text.len != REV_SEQUENCE_HEX_BYTES || !hex_decode(text, (char *)seq.bytes)))
+	    (text.len != REV_SEQUENCE_HEX_BYTES || !str_from_hex(text, seq.bytes)))
 		return err_set(err, STATUS_INVALID,
 			       "Malformed sequence supplied in 'since' parameter.");
 	*ret = seq;
