@@ -255,7 +255,7 @@ other_content_types_are_415_and_told_which_would_do(void **state)
 	expect_patch("/patch/type", "Content-Type:\r\n", "{}", 415, "bad_content_type");
 	expect_patch("/patch/_local/x", MERGE_PATCH, "{}", 405, "method_not_allowed");
 	expect_patch("/patch", MERGE_PATCH, "{}", 405, "method_not_allowed");
-	door_expect(d, "POST", "/patch/type", "{}", 405, "PATCH");
+	door_expect(d, "PROPFIND", "/patch/type", "{}", 405, "PATCH");
 }
 
 /* `before`, so many letters, `behind`. */
