@@ -57,8 +57,13 @@ MUST_USE enum status couch_atts_load(struct couch_uploads *u, struct couch_doc *
 
 /* ---- Multipart bodies (multipart.c) ---- */
 
+/* Where the body comes from: as http_read(). */
+typedef enum status couch_multipart_source(void *arg, struct str *ret);
+
 struct couch_multipart {
-	struct couch_req *r;
+	couch_multipart_source *source;
+	void *arg;
+	struct couch_fail *fail;
 	char delimiter[COUCH_BOUNDARY_BYTES + 8]; /* CR LF, two dashes, the boundary */
 	size_t delimiter_len;
 	struct buf in;
@@ -67,8 +72,12 @@ struct couch_multipart {
 	bool broken;       /* the body ended too early */
 };
 
-/* The boundary comes from the request's Content-Type. */
-MUST_USE enum status couch_multipart_init(struct couch_multipart *m, struct couch_req *r);
+/* `type`: the Content-Type, which names the boundary. `fail` is the caller's. */
+MUST_USE enum status couch_multipart_init(struct couch_multipart *m, struct str type,
+					  couch_multipart_source *source, void *arg,
+					  struct couch_fail *fail);
+/* The body of a request. */
+MUST_USE enum status couch_multipart_open(struct couch_multipart *m, struct couch_req *r);
 void couch_multipart_release(struct couch_multipart *m);
 /* Goes on to the next part; its headers, valid until the next call. STATUS_NOT_FOUND: no more. */
 MUST_USE enum status couch_multipart_next(struct couch_multipart *m, struct str *ret_headers);
@@ -117,11 +126,11 @@ struct couch_range {
 };
 
 /*
- * The Range header as CouchDB takes it, of `length` bytes. *ret_count 0: send all of it.
- * The 416 is explained.
+ * The Range header as CouchDB takes it, of `length` bytes. *ret_count 0: send all of it. False: it
+ * asks for what is not there.
  */
-MUST_USE enum status couch_ranges_parse(struct couch_req *r, uint64_t length,
-					struct couch_range ret[COUCH_RANGES], size_t *ret_count);
+bool couch_ranges_parse(struct str header, uint64_t length, struct couch_range ret[COUCH_RANGES],
+			size_t *ret_count);
 
 /* ---- Changing a document's attachments (att_put.c, att_form.c) ---- */
 

@@ -133,7 +133,7 @@ post(struct form *f)
 		return couch_fail_set(&r->fail, COUCH_ERROR_CONTENT_TYPE,
 				      "Content-Type must be multipart/form-data");
 	TRY(couch_db_ensure(r));
-	TRY(couch_multipart_init(&f->parts, r));
+	TRY(couch_multipart_open(&f->parts, r));
 	TRY(read_fields(f));
 	TRY(read_target(f));
 	f->change.news = f->files;

@@ -231,6 +231,19 @@ range_applies(const struct att_call *c)
 }
 
 static enum status
+not_satisfiable(struct att_call *c)
+{
+	struct couch_req *r = c->r;
+	struct str value = arena_printf(r->arena, "bytes */%llu",
+					(unsigned long long)c->att.encoded_length);
+
+	if (!value.ptr)
+		return STATUS_LIMIT;
+	http_set_header(r->x, STR("Content-Range"), value);
+	return couch_fail_set(&r->fail, COUCH_ERROR_RANGE, "Requested range not satisfiable");
+}
+
+static enum status
 send_att(struct att_call *c, struct couch_snapshot *s)
 {
 	struct couch_range ranges[COUCH_RANGES];
@@ -242,8 +255,9 @@ send_att(struct att_call *c, struct couch_snapshot *s)
 	TRY(set_headers(c, stored, &sent));
 	if (sent)
 		return STATUS_OK;
-	if (range_applies(c))
-		TRY(couch_ranges_parse(c->r, c->att.encoded_length, ranges, &count));
+	if (range_applies(c) && !couch_ranges_parse(http_request_header(c->r->x, STR("Range")),
+						    c->att.encoded_length, ranges, &count))
+		return not_satisfiable(c);
 	if (count == 1)
 		return send_range(c, s, &ranges[0]);
 	return count ? send_ranges(c, s, ranges, count) : send_whole(c, s, stored);

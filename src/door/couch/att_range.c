@@ -46,28 +46,16 @@ parse_one(struct str text, uint64_t length, struct couch_range *ret)
 	return PARSED_RANGE;
 }
 
-static enum status
-not_satisfiable(struct couch_req *r, uint64_t length)
-{
-	struct str value = arena_printf(r->arena, "bytes */%llu", (unsigned long long)length);
-
-	if (!value.ptr)
-		return STATUS_LIMIT;
-	http_set_header(r->x, STR("Content-Range"), value);
-	return couch_fail_set(&r->fail, COUCH_ERROR_RANGE, "Requested range not satisfiable");
-}
-
-enum status
-couch_ranges_parse(struct couch_req *r, uint64_t length, struct couch_range ret[COUCH_RANGES],
+bool
+couch_ranges_parse(struct str header, uint64_t length, struct couch_range ret[COUCH_RANGES],
 		   size_t *ret_count)
 {
-	struct str header = http_request_header(r->x, STR("Range"));
 	size_t count = 0;
 
 	*ret_count = 0;
 	header = str_trim(header);
 	if (!str_starts_with(header, STR("bytes=")))
-		return STATUS_OK;
+		return true;
 	header = str_skip(header, 6);
 	while (header.len) {
 		const char *comma = memchr(header.ptr, ',', header.len);
@@ -76,14 +64,12 @@ couch_ranges_parse(struct couch_req *r, uint64_t length, struct couch_range ret[
 		enum parsed parsed = parse_one(str_trim(str_of(header.ptr, len)), length, &range);
 
 		header = str_skip(header, comma ? len + 1 : len);
-		if (parsed == PARSED_ALL)
-			return STATUS_OK;
-		if (parsed == PARSED_NOWHERE)
-			return not_satisfiable(r, length);
+		if (parsed != PARSED_RANGE)
+			return parsed == PARSED_ALL;
 		if (count < COUCH_RANGES)
 			ret[count] = range;
 		count++;
 	}
 	*ret_count = count < COUCH_RANGES ? count : 0;
-	return STATUS_OK;
+	return true;
 }

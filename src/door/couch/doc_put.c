@@ -129,7 +129,7 @@ read_first_part(struct couch_req *r, struct input *in)
 	enum status status;
 
 	in->multipart = true;
-	TRY(couch_multipart_init(&in->parts, r));
+	TRY(couch_multipart_open(&in->parts, r));
 	status = couch_multipart_next(&in->parts, &headers);
 	if (status == STATUS_NOT_FOUND)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,

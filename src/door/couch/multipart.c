@@ -68,14 +68,19 @@ couch_part_header(struct str headers, struct str name)
 }
 
 enum status
-couch_multipart_init(struct couch_multipart *m, struct couch_req *r)
+couch_multipart_init(struct couch_multipart *m, struct str type, couch_multipart_source *source,
+		     void *arg, struct couch_fail *fail)
 {
-	struct str boundary = couch_header_param(http_request_header(r->x, STR("Content-Type")),
-						 STR("boundary"));
+	struct str boundary = couch_header_param(type, STR("boundary"));
 
-	*m = (struct couch_multipart){ .r = r, .in = BUF_INIT(IN_BYTES) };
+	*m = (struct couch_multipart){
+		.source = source,
+		.arg = arg,
+		.fail = fail,
+		.in = BUF_INIT(IN_BYTES),
+	};
 	if (boundary.len == 0 || boundary.len > COUCH_BOUNDARY_BYTES)
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST,
 				      "A multipart body needs a boundary of 1 to %d characters.",
 				      COUCH_BOUNDARY_BYTES);
 	memcpy(m->delimiter, "\r\n--", 4);
@@ -83,6 +88,19 @@ couch_multipart_init(struct couch_multipart *m, struct couch_req *r)
 	m->delimiter_len = 4 + boundary.len;
 	buf_append_cstr(&m->in, "\r\n");
 	return buf_status(&m->in);
+}
+
+static enum status
+read_request(void *arg, struct str *ret)
+{
+	return http_read(arg, ret);
+}
+
+enum status
+couch_multipart_open(struct couch_multipart *m, struct couch_req *r)
+{
+	return couch_multipart_init(m, http_request_header(r->x, STR("Content-Type")), read_request,
+				    r->x, &r->fail);
 }
 
 void
@@ -100,14 +118,14 @@ fill(struct couch_multipart *m)
 
 	buf_consume(&m->in, m->at);
 	m->at = 0;
-	status = http_read(m->r->x, &more);
+	status = m->source(m->arg, &more);
 	if (status == STATUS_NOT_FOUND) {
 		m->broken = true;
-		return couch_fail_set(&m->r->fail, COUCH_ERROR_BAD_REQUEST,
+		return couch_fail_set(m->fail, COUCH_ERROR_BAD_REQUEST,
 				      "The multipart body ends before its last boundary.");
 	}
 	if (status == STATUS_INVALID)
-		return couch_fail_set(&m->r->fail, COUCH_ERROR_BAD_REQUEST,
+		return couch_fail_set(m->fail, COUCH_ERROR_BAD_REQUEST,
 				      "The body of the request is broken.");
 	TRY(status);
 	buf_append_str(&m->in, more);
@@ -166,7 +184,7 @@ end_delimiter(struct couch_multipart *m)
 		TRY(need(m, 2));
 	}
 	if (memcmp(m->in.ptr + m->at, "\r\n", 2) != 0)
-		return couch_fail_set(&m->r->fail, COUCH_ERROR_BAD_REQUEST,
+		return couch_fail_set(m->fail, COUCH_ERROR_BAD_REQUEST,
 				      "A boundary of the multipart body is followed by text.");
 	return STATUS_OK;
 }
@@ -198,7 +216,7 @@ couch_multipart_next(struct couch_multipart *m, struct str *ret_headers)
 			return STATUS_OK;
 		}
 		if (rest.len > COUCH_PART_HEADER_BYTES)
-			return couch_fail_set(&m->r->fail, COUCH_ERROR_BAD_REQUEST,
+			return couch_fail_set(m->fail, COUCH_ERROR_BAD_REQUEST,
 					      "A part's headers have more than %d bytes.",
 					      COUCH_PART_HEADER_BYTES);
 		TRY(fill(m));
