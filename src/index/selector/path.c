@@ -4,7 +4,7 @@
 static struct str
 encode_member(struct str name, struct arena *arena)
 {
-	AUTO(buf_release) struct buf encoded = BUF_INIT(2 * SELECTOR_TEXT_BYTES);
+	AUTO(buf_release) struct buf encoded = BUF_INIT((size_t)2 * SELECTOR_TEXT_BYTES);
 
 	tuple_put_str(&encoded, name);
 	if (buf_status(&encoded) != STATUS_OK)
