@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -28,6 +29,7 @@ enum {
 	SWEEP_DROPS = 20,                   /* transactions for deleted databases at a time */
 	SWEEP_TXID_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
 	ADMINS_ON_LINE = 16,
+	LEAST_DESCRIPTORS = 256,
 };
 
 #define ADMIN_ENV "FROND_ADMIN"
@@ -346,6 +348,23 @@ serve(struct serve *s, struct err *err)
 	return status;
 }
 
+/* The soft limit is for programs that use select(). */
+static enum status
+raise_descriptor_limit(struct err *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return STATUS_OK;
+	if (limit.rlim_max < LEAST_DESCRIPTORS)
+		return err_set(err, STATUS_LIMIT,
+			       "%llu open files are too few for a server: allow it %d (ulimit -n)",
+			       (unsigned long long)limit.rlim_max, LEAST_DESCRIPTORS);
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	return STATUS_OK;
+}
+
 static int
 run_serve(int argc, char **argv)
 {
@@ -365,6 +384,8 @@ run_serve(int argc, char **argv)
 		status = read_settings(&args, &s.config, &err);
 	if (status == STATUS_OK)
 		status = make_auth(&s.config, &s.auth, &err);
+	if (status == STATUS_OK)
+		status = raise_descriptor_limit(&err);
 	if (status == STATUS_OK) {
 		log_set_level(s.config.log_level);
 		status = serve(&s, &err);

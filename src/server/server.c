@@ -2,9 +2,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
@@ -21,8 +23,9 @@ enum {
 	SERVER_LISTENERS = 16,
 	SERVER_LOOPS = 256,
 	SERVER_BACKLOG = 1024,
-	SERVER_ACCEPTS = 64,          /* in a row, before other sockets have their turn */
-	SERVER_ACCEPT_PAUSE_MS = 100, /* when there are no file descriptors left */
+	SERVER_ACCEPTS = 64,              /* in a row, before other sockets have their turn */
+	SERVER_ACCEPT_PAUSE_MS = 100,     /* when there are no file descriptors left */
+	SERVER_ACCEPT_LOG_MS = 10 * 1000, /* between two lines about that */
 };
 
 union address {
@@ -44,6 +47,8 @@ struct server {
 	struct listener listeners[SERVER_LISTENERS];
 	size_t listener_count;
 	struct timer accept_pause;
+	uint64_t accept_log_ns; /* not to tell of failures before */
+	int fd_limit;           /* the first descriptor that is no socket's any more */
 	unsigned next_loop;
 	_Atomic unsigned stops;
 	_Atomic uint64_t connections;
@@ -90,6 +95,29 @@ fill_defaults(struct server_config *c)
 	DEFAULT(c->server_name, "frond/" FROND_VERSION);
 }
 
+/*
+ * A store that cannot open a file cannot go on writing. So connections get three eighths of the
+ * descriptors, and an eighth is beyond the reach of sockets even while many are being refused.
+ */
+static void
+share_descriptors(struct server *s)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+	size_t connections = s->config.max_connections;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	s->fd_limit = INT_MAX;
+	if (limit.rlim_cur >= INT_MAX)
+		return;
+	s->fd_limit = (int)(limit.rlim_cur - limit.rlim_cur / 8);
+	if (connections <= limit.rlim_cur / 8 * 3)
+		return;
+	s->config.max_connections = limit.rlim_cur / 8 * 3;
+	log_event(LOG_LEVEL_WARN, "connections_limited",
+		  "max_connections=%zu instead=%zu file_descriptors=%llu",
+		  s->config.max_connections, connections, (unsigned long long)limit.rlim_cur);
+}
+
 enum status
 server_new(const struct server_config *config, struct server **ret, struct err *err)
 {
@@ -104,6 +132,7 @@ server_new(const struct server_config *config, struct server **ret, struct err *
 	if (!s)
 		return err_set(err, STATUS_NOMEM, "out of memory for a server");
 	s->config = filled;
+	share_descriptors(s);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	s->name = mem_strdup(str_from_cstr(filled.server_name));
@@ -312,7 +341,12 @@ accept_again(struct timer *t)
 static void
 pause_accepting(struct server *s, int error)
 {
-	log_event(LOG_LEVEL_WARN, "accept_failed", "error=\"%s\"", strerror(error));
+	uint64_t now = clock_mono_ns();
+
+	if (now >= s->accept_log_ns) {
+		log_event(LOG_LEVEL_WARN, "accept_failed", "error=\"%s\"", strerror(error));
+		s->accept_log_ns = now + SERVER_ACCEPT_LOG_MS * CLOCK_NS_PER_MS;
+	}
 	for (size_t i = 0; i < s->listener_count; i++)
 		uv_poll_stop(&s->listeners[i].poll);
 	loop_set_timer(&s->loops[0], &s->accept_pause, clock_after_ms(SERVER_ACCEPT_PAUSE_MS));
@@ -330,6 +364,11 @@ on_acceptable(uv_poll_t *poll, int status, int events)
 		socklen_t len = sizeof(address);
 		int fd = accept4(l->fd, &address.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+		if (fd >= l->server->fd_limit) {
+			close(fd);
+			pause_accepting(l->server, EMFILE);
+			break;
+		}
 		if (fd >= 0) {
 			admit(l->server, fd, &address);
 			continue;

@@ -48,13 +48,14 @@ def contains(text, part):
 class Server:
     """`with Server(dir, *options) as server`: a frond that serves on a free port."""
 
-    def __init__(self, cwd, *options, env=None, http="127.0.0.1:0"):
+    def __init__(self, cwd, *options, env=None, http="127.0.0.1:0", before=None):
         self.stop_code = None
         listen = ["--http", http] if http else []
         self.log = open(pathlib.Path(cwd) / "server.log", "w+")
         self.process = subprocess.Popen(
             [FROND, "serve", *listen, *options], cwd=cwd, env={**ENV, **(env or {})},
-            stdout=subprocess.PIPE, stderr=self.log, text=True)
+            stdout=subprocess.PIPE, stderr=self.log, text=True,
+            preexec_fn=before)
         line = self.process.stdout.readline()
         assert " at http://" in line, f"frond serve did not start: {line}{self.read_log()}"
         self.url = line.split(" at ")[1].strip().rstrip("/")

@@ -2,11 +2,15 @@
 
 import base64
 import json
+import random
+import resource
 import signal
 import socket
+import subprocess
 import time
+import urllib.error
 
-from harness import Server, contains, equal, main, ok, run, test
+from harness import FROND, Server, contains, equal, main, ok, run, test
 
 DOCS = "".join(json.dumps({"_id": f"{i:04}", "n": i}, separators=(",", ":")) + "\n"
                for i in range(1200))
@@ -208,6 +212,74 @@ def inspect_works_next_to_a_server_or_says_why_not(cwd):
             contains(result.stdout, '("root", "databases", "db")')
         else:
             contains(result.stderr, "is in use by another frond")
+
+
+def once_there_is_room(request):
+    """The status, when it is no refusal of the connection any more."""
+    for _ in range(100):
+        try:
+            status, _ = request()
+        except (urllib.error.URLError, ConnectionError):
+            status = 503
+        if status != 503:
+            break
+        time.sleep(0.1)
+    return status
+
+
+@test
+def connections_leave_descriptors_to_the_store(cwd):
+    def few_descriptors():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+    with Server(cwd, before=few_descriptors) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        host, port = server.url[len("http://"):].split(":")
+        busy = [socket.create_connection((host, int(port))) for _ in range(400)]
+        writer = busy[0]
+        for i in range(60):  # several tables' worth
+            body = b'{"a":"' + random.randbytes(350000).hex().encode() + b'"}'
+            writer.sendall(b"PUT /db/%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+                           % (i, len(body)) + body)
+            contains(writer.recv(4096).decode(), " 201 Created")
+        for connection in busy:
+            connection.close()
+        equal(once_there_is_room(lambda: server.request("PUT", "/db/after", {})), 201)
+        equal(server.request("GET", "/db")[1]["doc_count"], 61)
+        log = server.read_log()
+        contains(log, "event=connections_limited max_connections=96 ")
+        assert log.count("event=accept_failed") <= 2, log
+
+
+@test
+def too_few_descriptors_are_told(cwd):
+    result = subprocess.run(["sh", "-c", 'ulimit -n 100; exec "$0" serve', FROND], cwd=cwd,
+                            capture_output=True, text=True, timeout=60)
+    equal(result.returncode, 2)
+    contains(result.stderr, "100 open files are too few")
+
+
+@test
+def failing_disk_is_told_to_client_and_operator(cwd):
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000000, 3000000))
+
+    with Server(cwd, before=small_files) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        body = {"a": "x" * 900000}
+        written = 0
+        while (answer := server.request("PUT", f"/db/{written}", body))[0] == 201:
+            written += 1
+        equal(answer[0], 500)
+        equal(server.request("PUT", "/db/another", {})[0], 500)
+        for i in range(written):
+            equal(server.request("GET", f"/db/{i}")[0], 200)
+        equal(server.read_log().count("event=request_failed status=io"), 1)
+    with Server(cwd) as server:
+        equal(server.request("GET", "/db/0")[1]["a"], body["a"])
+        equal(server.request("GET", "/db")[1]["doc_count"] >= written, True)
+        equal(server.request("PUT", "/db/another", {})[0], 201)
 
 
 main()

@@ -1,6 +1,8 @@
 /* Opening and closing a store, its settings, and what it tells about itself. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -31,6 +33,17 @@ enum {
 };
 
 /* ---- Settings ---- */
+
+/* Half of the process's descriptors, for as many tables; -1: no limit. */
+static int
+count_open_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= INT_MAX)
+		return -1;
+	return (int)(limit.rlim_cur / 2);
+}
 
 static rocksdb_options_t *
 make_options(rocksdb_cache_t *cache, bool create)
@@ -63,6 +76,7 @@ make_options(rocksdb_cache_t *cache, bool create)
 	rocksdb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES);
 	rocksdb_options_set_max_write_buffer_number(o, WRITE_BUFFERS);
 	rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
+	rocksdb_options_set_max_open_files(o, count_open_files());
 	rocksdb_options_set_bytes_per_sync(o, SYNC_EVERY_BYTES);
 	rocksdb_options_set_wal_recovery_mode(o, WAL_TOLERATE_TORN_TAIL);
 	rocksdb_options_set_keep_log_file_num(o, INFO_LOGS);
