@@ -42,6 +42,9 @@ log_event(enum log_level level, const char *event, const char *fmt, ...)
 	n = vsnprintf(line + at, sizeof(line) - at - 1, fmt, args);
 	va_end(args);
 	at = n < 0 || at + (size_t)n > sizeof(line) - 2 ? sizeof(line) - 2 : at + (size_t)n;
+	for (size_t i = 0; i < at; i++)
+		if ((unsigned char)line[i] < ' ')
+			line[i] = '?'; /* what a client has named may hold anything */
 	line[at++] = '\n';
 	/* One call a line: lines of several threads never mix. */
 	fwrite(line, 1, at, stderr);

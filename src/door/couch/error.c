@@ -1,9 +1,14 @@
 /* What goes wrong, as CouchDB's clients know it: the one table of codes and names. */
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "door/couch/couch_int.h"
+
+#define LOG_EVERY_NS (10 * 1000 * CLOCK_NS_PER_MS)
 
 static const struct {
 	int code;
@@ -124,6 +129,25 @@ reason_of(enum status status)
 	return status_name(status);
 }
 
+/* What an operator has to know, such as a full disk; of many in a row, one in ten seconds. */
+static void
+log_failure(enum status status, struct str reason)
+{
+	static _Atomic uint64_t not_before_ns;
+	static _Atomic uint64_t untold;
+	uint64_t now = clock_mono_ns();
+	uint64_t limit = atomic_load(&not_before_ns);
+
+	if (now < limit ||
+	    !atomic_compare_exchange_strong(&not_before_ns, &limit, now + LOG_EVERY_NS)) {
+		atomic_fetch_add(&untold, 1);
+		return;
+	}
+	log_event(LOG_LEVEL_ERROR, "request_failed", "status=%s reason=\"%.*s\" before=%llu",
+		  status_name(status), STR_ARG(reason),
+		  (unsigned long long)atomic_exchange(&untold, 0));
+}
+
 void
 couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out)
 {
@@ -152,6 +176,8 @@ couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out
 		buf_append_cstr(&reason, errors[answer.error].reason);
 	if (reason.len == 0)
 		buf_append_cstr(&reason, reason_of(status));
+	if (answer.error == COUCH_ERROR_INTERNAL)
+		log_failure(status, buf_str(&reason));
 
 	buf_append_cstr(out, "\"error\":");
 	json_write_str(out, str_from_cstr(answer.name));
