@@ -1,5 +1,6 @@
 #include "serial.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,15 @@ struct map {
 	int stamps;
 };
 
+static void
+text_set(char *to, size_t size, const char *text)
+{
+	size_t len = strlen(text);
+
+	assert(len < size);
+	memcpy(to, text, len + 1);
+}
+
 static struct pair *
 map_find(struct map *m, const char *key)
 {
@@ -41,8 +51,8 @@ map_set(struct map *m, const char *key, const char *shown, int32_t value)
 			at++;
 		p = &m->pairs[at];
 		memmove(p + 1, p, (size_t)(m->count++ - at) * sizeof(*p));
-		snprintf(p->key, sizeof(p->key), "%s", key);
-		snprintf(p->shown, sizeof(p->shown), "%s", shown);
+		text_set(p->key, sizeof(p->key), key);
+		text_set(p->shown, sizeof(p->shown), shown);
 	}
 	if (p)
 		p->value = value;

@@ -189,7 +189,7 @@ begin_wide(struct kv_store *store, int n)
 		struct str range_begin = str_of(key, sizeof(key) - 1);
 		struct str range_end = str_of(key, sizeof(key));
 
-		snprintf(key + 2, 16, "%06d/%06d", n, i);
+		snprintf(key + 2, 32, "%06d/%06d", n, i);
 		key[15] = 'w';
 		assert_ok(kv_add_write_conflict_range(tx, range_begin, range_end));
 	}

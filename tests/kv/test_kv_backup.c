@@ -200,6 +200,8 @@ second_backup_costs_what_has_changed(void **state)
 	uint64_t first;
 
 	fill(p, 'a');
+	/* Or the store may do it between the two, and every file is a new one. */
+	assert_ok(kv_compact(p->store, &p->err));
 	make_backup(p);
 	first = bytes_below(p->backups);
 	assert_true(first >= (uint64_t)KEYS * VALUE_BYTES);
