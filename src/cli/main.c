@@ -60,7 +60,7 @@ main(int argc, char **argv)
 		return finish(stdout);
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0 ||
-	    (strcmp(argv[1], "help") == 0 && argc == 2)) {
+	    strcmp(argv[1], "-h") == 0 || (strcmp(argv[1], "help") == 0 && argc == 2)) {
 		print_help(stdout);
 		return finish(stdout);
 	}

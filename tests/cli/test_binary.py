@@ -26,6 +26,7 @@ def version_is_told(cwd):
 @test
 def help_lists_commands_and_options(cwd):
     text = ok("--help", cwd=cwd).stdout
+    equal(ok("-h", cwd=cwd).stdout, text)
     for command in ("serve", "load", "dump", "inspect"):
         contains(text, f"frond {command}")
         for one in (ok(command, "--help", cwd=cwd), ok("help", command, cwd=cwd)):
