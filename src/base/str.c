@@ -3,7 +3,9 @@
 static char
 lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c | 0x20);
+	return c;
 }
 
 bool

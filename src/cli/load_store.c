@@ -278,12 +278,12 @@ load_att(struct store_sink *s, struct rev_att_json *att, size_t *memory, struct 
 			       STR_ARG(att->edit.att.name));
 	if (s->uploads_count == s->uploads_cap) {
 		size_t cap = s->uploads_cap ? 2 * s->uploads_cap : 16;
-		struct rev_upload **more = arena_alloc(s->arena, cap * sizeof(upload));
+		struct rev_upload **more = arena_alloc(s->arena, cap * sizeof(*more));
 
 		if (!more)
 			return err_set(err, STATUS_LIMIT, "out of memory");
 		if (s->uploads_count)
-			memcpy(more, s->uploads, s->uploads_count * sizeof(upload));
+			memcpy(more, s->uploads, s->uploads_count * sizeof(*more));
 		s->uploads = more;
 		s->uploads_cap = cap;
 	}

@@ -503,7 +503,7 @@ static enum status
 serve_queries(struct listing *l)
 {
 	struct couch_view_args *queries = NULL;
-	size_t count;
+	size_t count = 0;
 
 	TRY(parse_queries(l, &queries, &count));
 	TRY(couch_snapshot_begin(&l->snapshot, l->r));

@@ -15,7 +15,7 @@ couch_uuid_new(struct arena *arena)
 
 	/* Time first: documents made one after another are neighbours in the keyspace. */
 	rand_bytes(noise, sizeof(noise));
-	buf_printf(&text, "%014llx", (unsigned long long)(clock_wall_ms() * 1000));
+	buf_printf(&text, "%014llx", (unsigned long long)clock_wall_ms() * 1000);
 	buf_append_hex(&text, str_of(noise, sizeof(noise)));
 	if (buf_status(&text) != STATUS_OK)
 		return (struct str){ NULL, 0 };
