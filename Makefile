@@ -6,7 +6,7 @@ STORE ?= embedded:./data
 HTTP ?= 127.0.0.1:5984
 TORTURE_SECONDS ?= 3600
 
-.PHONY: all run test test-quick torture bench fuzz install clean format
+.PHONY: all run test test-quick torture bench fuzz install lint clean format
 
 all: build/frond
 
@@ -49,6 +49,12 @@ install: build/frond
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
+
+# Takes minutes; needs clang-tidy.
+lint:
+	[ -f build/asan/build.ninja ] || CC=clang meson setup build/asan -Db_sanitize=address,undefined \
+		-Db_lundef=false -Dfuzzers=true
+	git ls-files 'src/*.c' | xargs -P $$(nproc) -n 8 clang-tidy -p build/asan --quiet
 
 clean:
 	rm -rf build
