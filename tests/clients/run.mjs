@@ -20,11 +20,12 @@ import revisions from './suites/revisions.mjs';
 import feeds from './suites/feeds.mjs';
 import pouch from './suites/pouch.mjs';
 import attachments from './suites/attachments.mjs';
+import couchbackup from './suites/couchbackup.mjs';
 import garbage from './suites/garbage.mjs';
 import crash from './suites/crash.mjs';
 import walk from './suites/walk.mjs';
 
-const SUITES = [nano, revisions, feeds, pouch, attachments, garbage, crash, walk];
+const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, walk];
 const SAMPLE_DOCUMENTS = 2000;
 
 const here = path.dirname(fileURLToPath(import.meta.url));
