@@ -8,9 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { startFrond } from '../lib/frond.mjs';
 import { expectStatus, request } from '../lib/http.mjs';
+import { note } from '../lib/tap.mjs';
 import { byBytes, chunks, eventually } from '../lib/util.mjs';
 
 const LATE_MS = 5000;
+const MANY_FEEDS = 300;
 
 async function setup(ctx) {
 	const frond = await startFrond(ctx, 'feeds');
@@ -125,6 +127,23 @@ const tests = {
 		const { rev } = await put(db, 'it');
 		for (const { json } of await Promise.all(waiting))
 			assert.deepEqual(json.results[0]?.changes, [{ rev }]);
+	}),
+
+	'one write reaches hundreds of quiet feeds': withDb(async (db) => {
+		const url = `${db}/_changes?feed=continuous&since=now&heartbeat=1000`;
+		const feeds = await Promise.all(
+			Array.from({ length: MANY_FEEDS }, () => open(url)),
+		);
+		const begin = performance.now();
+		const { rev } = await put(db, 'it');
+		await eventually(() => feeds.every((feed) => rowsOf(feed).length > 0), LATE_MS, 5);
+		note(`${feeds.length} feeds told in ${Math.round(performance.now() - begin)} ms`);
+		for (const feed of feeds) {
+			const [row, ...more] = rowsOf(feed);
+			assert.deepEqual(row.changes, [{ rev }]);
+			assert.deepEqual(more, []);
+			feed.close();
+		}
 	}),
 
 	'a feed ends when its database does': withDb(async (db) => {
