@@ -169,7 +169,10 @@ load_refuse(struct load_report *report, const struct load_origin *origin, const 
 	report->refused++;
 	progress_hide(&report->progress);
 	flockfile(stderr);
-	fprintf(stderr, "%s:%llu: ", origin->file, (unsigned long long)origin->line);
+	if (origin->line)
+		fprintf(stderr, "%s:%llu: ", origin->file, (unsigned long long)origin->line);
+	else
+		fprintf(stderr, "%s: ", origin->file);
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
 	va_end(args);

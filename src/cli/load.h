@@ -21,7 +21,7 @@ enum {
 /* Where a document came from. */
 struct load_origin {
 	const char *file;
-	uint64_t line;
+	uint64_t line; /* 0: the file as a whole */
 };
 
 struct load_report {

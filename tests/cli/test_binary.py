@@ -252,7 +252,7 @@ def document_with_too_many_values_is_refused_alone(cwd):
 def missing_file_is_told(cwd):
     result = run("load", "db", "nowhere.json", cwd=cwd)
     equal(result.returncode, 1)
-    contains(result.stderr, "nowhere.json:0: cannot open: No such file or directory")
+    contains(result.stderr, "nowhere.json: cannot open: No such file or directory")
 
 
 @test
