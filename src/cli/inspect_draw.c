@@ -288,6 +288,8 @@ draw_value(struct str key, struct str value, struct inspect_place place, struct 
 	bool attachments = place.database && place.subspace == REV_SUBSPACE_ATTACHMENTS;
 	bool counter = place.database && (place.subspace == REV_SUBSPACE_STATS ||
 					  (attachments && is_att_counter(key)));
+	/* What the feed of all databases watches is below (ROOT, EVENTS) itself. */
+	bool watched = counter || (!place.database && place.subspace == KV_ROOT_EVENTS);
 	enum manner manner = MANNER_PLAIN;
 	size_t at = ret->len;
 	uint64_t n = 0;
@@ -298,7 +300,7 @@ draw_value(struct str key, struct str value, struct inspect_place place, struct 
 		buf_append_u64(ret, n);
 		return;
 	}
-	if (counter && value.len == KV_VERSIONSTAMP_BYTES) {
+	if (watched && value.len == KV_VERSIONSTAMP_BYTES) {
 		buf_append_cstr(ret, "versionstamp:");
 		buf_append_hex(ret, value);
 		return;

@@ -464,6 +464,23 @@ settings_of_a_database(void **state)
 		    "names must be a JSON list of strings");
 }
 
+static void
+password_of_a_user_is_not_kept(void **state)
+{
+	const char *text = "not_implemented";
+
+	(void)state;
+	door_create(d, "_users");
+	door_expect(d, "PUT", "/_users/org.couchdb.user:a", "{\"name\":\"a\",\"password\":\"p\"}",
+		    501, text);
+	door_expect(d, "POST", "/_users/_bulk_docs",
+		    "{\"docs\":[{\"_id\":\"a\",\"password\":{\"x\":1}}]}", 501, text);
+	door_expect(d, "PUT", "/_users/a", "{\"passwords\":1}", 201, "1-");
+	door_expect(d, "GET", "/_users/_all_docs", NULL, 200, "\"total_rows\":1");
+	door_create(d, "users");
+	door_expect(d, "PUT", "/users/a", "{\"password\":\"p\"}", 201, "1-");
+}
+
 int
 main(void)
 {
@@ -488,6 +505,7 @@ main(void)
 		cmocka_unit_test(override_header_turns_a_post_into_another_method),
 		cmocka_unit_test(what_is_not_offered_says_so),
 		cmocka_unit_test(settings_of_a_database),
+		cmocka_unit_test(password_of_a_user_is_not_kept),
 	};
 
 	return cmocka_run_group_tests_name("couch documents", tests, setup, teardown);

@@ -364,6 +364,13 @@ struct couch_doc {
 };
 
 /*
+ * CouchDB replaces the password of a document in _users with a hash. Nobody logs in by these
+ * documents here, and none of them may keep a password as it came: COUCH_ERROR_NOT_IMPLEMENTED.
+ */
+MUST_USE enum status couch_doc_check_password(struct couch_req *r, const struct doc *doc,
+					      struct couch_fail *fail);
+
+/*
  * Reads the object whose first token has been read. `id` is the document's, as a URL has it, or ptr
  * NULL when the object's own counts.
  */

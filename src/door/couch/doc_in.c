@@ -176,6 +176,22 @@ check_paths(struct couch_req *r, struct str text, const struct doc_limits *limit
 }
 
 enum status
+couch_doc_check_password(struct couch_req *r, const struct doc *doc, struct couch_fail *fail)
+{
+	const struct str member = STR("\x02"
+				      "password\0");
+
+	if (!str_eq(r->parts[0], STR("_users")))
+		return STATUS_OK;
+	for (size_t i = 0; i < doc->count; i++)
+		if (str_starts_with(doc->leaves[i].key, member))
+			return couch_fail_set(fail, COUCH_ERROR_NOT_IMPLEMENTED,
+					      "Users are not kept as documents by this server: the "
+					      "password would be stored as it is.");
+	return STATUS_OK;
+}
+
+enum status
 couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
 		struct couch_doc *ret, struct couch_fail *fail)
 {
@@ -194,7 +210,7 @@ couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
 	if (!id.ptr && ret->id.ptr)
 		TRY(check_paths(r, str_of(begin, (size_t)(reader->at - begin)), &limits, ret,
 				fail));
-	return STATUS_OK;
+	return couch_doc_check_password(r, &ret->doc, fail);
 }
 
 enum status

@@ -125,6 +125,7 @@ patch_body(struct kv_tx *tx, void *arg)
 		return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE, "%s",
 				      "applying the patch takes too much time or memory");
 	TRY(status);
+	TRY(couch_doc_check_password(r, &edit.doc, &r->fail));
 	edit.parent = doc.rev;
 	TRY(keep_attachments(c, &doc, &edit));
 	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));

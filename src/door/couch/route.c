@@ -115,10 +115,10 @@ static const struct not_offered not_offered_in_db[] = {
 };
 
 static const struct not_offered not_offered_in_design[] = {
-	{ "_view", false },    { "_info", false }, { "_update", false },
-	{ "_search", false },  { "_show", true },  { "_search_info", false },
-	{ "_nouveau", false }, { "_list", true },  { "_rewrite", true },
-	{ NULL, false },
+	{ "_view", false },         { "_info", false }, { "_update", false },
+	{ "_search", false },       { "_show", true },  { "_search_info", false },
+	{ "_nouveau", false },      { "_list", true },  { "_rewrite", true },
+	{ "_nouveau_info", false }, { NULL, false },
 };
 
 static enum status
