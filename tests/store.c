@@ -1,12 +1,19 @@
 #include "store.h"
 
 #include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <cmocka.h>
+
+#include "base/buf.h"
 #include "base/rand.h"
 #include "kv/faulty/faulty.h"
+#include "kv/kv.h"
 
 static const char *
 faults(void)
@@ -57,13 +64,86 @@ report(void)
 	buf_release(&text);
 }
 
+/* ---- Clusters ---- */
+
+bool
+test_store_is_cluster(void)
+{
+	const char *on = getenv("FROND_TEST_ON");
+
+	return on && strcmp(on, "fdb") == 0;
+}
+
+size_t
+test_store_cases(const struct CMUnitTest *tests, size_t count, size_t embedded)
+{
+	if (!test_store_is_cluster())
+		return count;
+	for (size_t i = count - embedded; i < count; i++)
+		(void)printf("# left out on a cluster: %s\n", tests[i].name);
+	return count - embedded;
+}
+
+static const char *
+cluster_file(void)
+{
+	const char *path = getenv("FROND_TEST_FDB");
+
+	return path && *path ? path : NULL;
+}
+
+/* Before anything of the program has run, so that nothing of it has been tried. */
+static void __attribute__((constructor)) skip_without_cluster(void)
+{
+	if (!test_store_is_cluster() || cluster_file())
+		return;
+	(void)printf("1..1\nok 1 - on_a_cluster # SKIP FROND_TEST_FDB names no cluster file\n");
+	(void)fflush(stdout);
+	_exit(0);
+}
+
+static enum status
+empty_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	TRY(kv_clear_range(tx, STR(""), STR("\xff")));
+	return kv_touch_metadata_version(tx);
+}
+
+static void
+empty_store(const char *url)
+{
+	struct kv_store *store = NULL;
+	struct err err = { 0 };
+
+	if (kv_open(url, NULL, &store, &err) != STATUS_OK ||
+	    kv_run(store, empty_body, NULL, NULL, &err) != STATUS_OK)
+		fail_msg("%s: %s", url, err.text);
+	kv_close(store);
+}
+
+/* ---- URLs ---- */
+
+static void
+plain_url(const char *path, char *ret, size_t size)
+{
+	if (!test_store_is_cluster()) {
+		(void)snprintf(ret, size, "embedded:%s", path);
+		return;
+	}
+	(void)snprintf(ret, size, "fdb:%s", cluster_file());
+	empty_store(ret);
+}
+
 void
 test_store_url(const char *path, char *ret, size_t size)
 {
 	static uint64_t stores;
+	char plain[256];
 
+	plain_url(path, plain, sizeof(plain));
 	if (!faults()) {
-		(void)snprintf(ret, size, "embedded:%s", path);
+		(void)snprintf(ret, size, "%s", plain);
 		return;
 	}
 	if (stores == 0) {
@@ -72,6 +152,6 @@ test_store_url(const char *path, char *ret, size_t size)
 			      (unsigned long long)test_seed(), faults());
 		(void)atexit(report);
 	}
-	(void)snprintf(ret, size, "faulty:%s,seed=%llu:embedded:%s", faults(),
-		       (unsigned long long)(test_seed() + stores++), path);
+	(void)snprintf(ret, size, "faulty:%s,seed=%llu:%s", faults(),
+		       (unsigned long long)(test_seed() + stores++), plain);
 }

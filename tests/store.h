@@ -4,6 +4,9 @@
  * FROND_TEST_FAULTS has settings of the faulty engine (kv/faulty/faulty.h) but for the seed; when
  * it is there, every store made here is seen through them. FROND_TEST_SEED repeats a run; without
  * it FROND_TEST_DEFAULT_SEED counts, and without that one chance.
+ *
+ * FROND_TEST_ON=fdb: stores are the FoundationDB cluster whose cluster file FROND_TEST_FDB names,
+ * emptied for each test; without a name the program is skipped. One program at a time.
  */
 #ifndef FROND_TESTS_STORE_H
 #define FROND_TESTS_STORE_H
@@ -19,6 +22,16 @@ void test_store_url(const char *path, char *ret, size_t size);
 
 /* True if stores fail now and then: a test that has to know each outcome has no place there. */
 bool test_store_fails(void);
+
+/* True on a cluster: what a test knows of the embedded engine alone is not so there. */
+bool test_store_is_cluster(void);
+
+/*
+ * How many of a program's cases to run: on a cluster not the last `embedded`, which hold for the
+ * embedded engine alone. Names those that it leaves out.
+ */
+struct CMUnitTest;
+size_t test_store_cases(const struct CMUnitTest *tests, size_t count, size_t embedded);
 
 /* The same at every call. */
 uint64_t test_seed(void);

@@ -70,6 +70,11 @@ struct kv_engine {
 	int (*retry_delay_ms)(struct kv_tx *tx, enum status status);
 
 	void (*future_free)(struct kv_future *f);
+	/*
+	 * Puts why `f` has failed into its transaction's `err`, on behalf of who waits for it. NULL
+	 * where that is done when the failure happens.
+	 */
+	void (*future_explain)(struct kv_future *f);
 };
 
 struct kv_store {
@@ -117,5 +122,6 @@ struct kv_future *kv_future_failed(enum status status);
 
 extern const struct kv_engine kv_engine_embedded;
 extern const struct kv_engine kv_engine_faulty;
+extern const struct kv_engine kv_engine_fdb;
 
 #endif

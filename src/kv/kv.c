@@ -19,6 +19,7 @@ enum {
 static const struct kv_engine *const engines[] = {
 	&kv_engine_embedded,
 	&kv_engine_faulty,
+	&kv_engine_fdb,
 };
 
 /* The engine that `url` names, and its address there; NULL if there is none. */
@@ -46,9 +47,6 @@ no_engine(const char *url, struct err *err)
 		return err_set(err, STATUS_INVALID,
 			       "'%s' names no store: expected embedded:PATH or fdb:CLUSTER_FILE",
 			       url);
-	if (str_starts_with(str_from_cstr(url), STR("fdb:")))
-		return err_set(err, STATUS_UNSUPPORTED,
-			       "this build has no FoundationDB engine, which '%s' asks for", url);
 	return err_set(err, STATUS_INVALID, "no engine is called '%.*s' (in '%s')",
 		       (int)(colon - url), url, url);
 }
@@ -304,6 +302,8 @@ kv_future_wait(struct kv_future *f)
 {
 	if (!f->done)
 		event_wait(&f->event, WAIT_FOREVER);
+	if (f->status != STATUS_OK && f->engine && f->engine->future_explain)
+		f->engine->future_explain(f);
 	if (!f->counted && (f->kind == KV_FUTURE_VALUE || f->kind == KV_FUTURE_RANGE))
 		count_answer(f);
 	return f->status;

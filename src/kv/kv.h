@@ -59,6 +59,7 @@ struct kv_options {
  * STATUS_LOCKED when another process has it open, STATUS_NOT_FOUND, STATUS_IO, STATUS_CORRUPT. A
  * store is opened for reading only beside a process that writes, and shows what it held at one
  * moment; STATUS_UNAVAILABLE if its files never stood still long enough.
+ * The same for a cluster that does not answer.
  */
 MUST_USE enum status kv_open(const char *url, const struct kv_options *options,
 			     struct kv_store **ret, struct err *err);
@@ -75,7 +76,7 @@ enum kv_tx_kind {
 	KV_TX_READ_WRITE,
 	/*
 	 * Cannot write: STATUS_FORBIDDEN. On the embedded engine its snapshot lasts as long as it
-	 * is open.
+	 * is open; a cluster keeps one for five seconds, then reads are STATUS_TX_TOO_OLD.
 	 */
 	KV_TX_READ_ONLY,
 };
@@ -222,7 +223,7 @@ MUST_USE enum status kv_atomic(struct kv_tx *tx, enum kv_atomic op, struct str k
  * A set whose key (or value) has its 10 bytes at `offset` replaced by the transaction's
  * versionstamp at the commit. The two bytes behind them, which tell several stamps of one
  * transaction apart, are the caller's. Reading such a key, or a range that may meet it, before the
- * commit is STATUS_TX_UNREADABLE.
+ * commit is STATUS_TX_UNREADABLE; whoever has met that may find the commit refused with it, too.
  */
 MUST_USE enum status kv_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset,
 					       struct str value);

@@ -176,7 +176,10 @@ static void
 read_conflict_by_hand_conflicts(void **state)
 {
 	struct kv_tx *a = begin(store_of(state));
+	uint64_t version;
 
+	/* Since when there must have been no write. */
+	assert_ok(kv_get_read_version(a, &version));
 	assert_ok(kv_add_read_conflict_range(a, STR("t/a"), STR("t/c")));
 	put(a, "t/x", "1");
 	put_now(store_of(state), "t/b", "1");

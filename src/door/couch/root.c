@@ -17,9 +17,20 @@ couch_root_welcome(struct couch_req *r)
 	return couch_reply(r, 200, &out);
 }
 
+static enum status
+reach_store(struct kv_tx *tx, void *arg)
+{
+	uint64_t version;
+
+	(void)arg;
+	return kv_get_read_version(tx, &version);
+}
+
+/* Up is who can reach the store. */
 enum status
 couch_root_up(struct couch_req *r)
 {
+	TRY(kv_run_read(r->couch->config.store, reach_store, NULL, &r->fail.err));
 	return couch_reply_str(r, 200, STR("{\"status\":\"ok\",\"seeds\":{}}\n"));
 }
 

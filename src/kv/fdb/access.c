@@ -1,0 +1,351 @@
+/* What transactions read and write. */
+#include "base/mem.h"
+#include "kv/fdb/fdb_int.h"
+
+#define KEY_METADATA STR("\xff/metadataVersion")
+
+enum {
+	/* Behind a template that gets a stamp: where, little-endian. */
+	STAMP_OFFSET_BYTES = 4,
+	/* The library takes this value for that key and no other: a template and its offset. */
+	METADATA_VALUE_BYTES = KV_VERSIONSTAMP_TX_BYTES + STAMP_OFFSET_BYTES,
+};
+
+/* ---- Reads ---- */
+
+/* Read-only transactions cannot conflict: the library need not remember what they read. */
+static bool
+is_snapshot(const struct fdb_tx *tx, enum kv_read mode)
+{
+	return mode == KV_SNAPSHOT || tx->base.kind == KV_TX_READ_ONLY;
+}
+
+static enum status
+get(struct fdb_tx *tx, struct str key, enum kv_read mode, struct fdb_future **ret)
+{
+	FDBFuture *part;
+
+	TRY(fdb_tx_check(tx));
+	part = fdb.transaction_get(tx->tx, fdb_ptr(key), (int)key.len, is_snapshot(tx, mode));
+	*ret = fdb_future_new(tx, FDB_GET, part, 0);
+	if (!*ret)
+		return STATUS_NOMEM;
+	fdb_future_start(*ret);
+	return STATUS_OK;
+}
+
+struct kv_future *
+fdb_get(struct kv_tx *tx, struct str key, enum kv_read mode)
+{
+	struct fdb_future *f;
+	enum status status = get((struct fdb_tx *)tx, key, mode, &f);
+
+	return status == STATUS_OK ? &f->base : kv_future_failed(status);
+}
+
+static enum status
+get_range(struct fdb_tx *tx, struct str begin, struct str end,
+	  const struct kv_range_options *options, struct fdb_future **ret)
+{
+	struct fdb_future *f;
+
+	TRY(fdb_tx_check(tx));
+	if (str_cmp(begin, end) > 0)
+		end = begin;
+	f = fdb_future_new(tx, FDB_RANGE, NULL, begin.len + end.len);
+	if (!f)
+		return STATUS_NOMEM;
+	if (begin.len)
+		memcpy(f->bounds, begin.ptr, begin.len);
+	if (end.len)
+		memcpy(f->bounds + begin.len, end.ptr, end.len);
+	f->begin = str_of(f->bounds, begin.len);
+	f->end = str_of(f->bounds + begin.len, end.len);
+	f->options = *options;
+	f->whole_end = f->end;
+	/* The library's own conflict of a limited reverse read is the whole range. */
+	f->conflicts = options->reverse && !is_snapshot(tx, options->mode);
+	f->snapshot = options->reverse || is_snapshot(tx, options->mode);
+	tx->ranges_open = true;
+	fdb_future_start(f);
+	*ret = f;
+	return STATUS_OK;
+}
+
+struct kv_future *
+fdb_get_range(struct kv_tx *tx, struct str begin, struct str end,
+	      const struct kv_range_options *options)
+{
+	struct fdb_future *f;
+	enum status status = get_range((struct fdb_tx *)tx, begin, end, options, &f);
+
+	return status == STATUS_OK ? &f->base : kv_future_failed(status);
+}
+
+/*
+ * A range that goes on in several stretches must not see what is written after it was asked for.
+ */
+void
+fdb_tx_settle_ranges(struct fdb_tx *tx)
+{
+	if (!tx->ranges_open)
+		return;
+	for (struct fdb_future *f = tx->futures; f; f = f->next)
+		if (f->op == FDB_RANGE)
+			(void)fdb_future_wait(f);
+	tx->ranges_open = false;
+}
+
+static enum status
+wait_for_number(struct fdb_tx *tx, FDBFuture *part, uint64_t *ret)
+{
+	struct fdb_future *f = fdb_future_new(tx, FDB_NUMBER, part, 0);
+	enum status status;
+
+	if (!f)
+		return STATUS_NOMEM;
+	fdb_future_start(f);
+	status = fdb_future_wait(f);
+	if (status == STATUS_OK)
+		*ret = (uint64_t)f->number;
+	else
+		fdb_future_explain(&f->base);
+	fdb_future_release(tx, f);
+	return status;
+}
+
+enum status
+fdb_get_read_version(struct kv_tx *base, uint64_t *ret)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	TRY(fdb_tx_check(tx));
+	return wait_for_number(tx, fdb.transaction_get_read_version(tx->tx), ret);
+}
+
+enum status
+fdb_tx_estimate(struct fdb_tx *tx, struct str begin, struct str end, uint64_t *ret)
+{
+	FDBFuture *part = fdb.transaction_get_estimated_range_size_bytes(
+		tx->tx, fdb_ptr(begin), (int)begin.len, fdb_ptr(end), (int)end.len);
+
+	return wait_for_number(tx, part, ret);
+}
+
+enum status
+fdb_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+	struct fdb_future *f;
+	enum status status;
+
+	TRY(fdb_tx_check(tx));
+	/* The library would say so, too, and then refuse the commit. */
+	if (tx->touched_metadata)
+		return err_set(&base->err, STATUS_TX_UNREADABLE,
+			       "the transaction has touched the metadata version");
+	TRY(get(tx, KEY_METADATA, KV_READ, &f));
+	status = fdb_future_wait(f);
+	if (status != STATUS_OK)
+		fdb_future_explain(&f->base);
+	else if (!f->base.present)
+		memset(ret, 0, KV_VERSIONSTAMP_TX_BYTES);
+	else if (f->base.value.len == KV_VERSIONSTAMP_TX_BYTES)
+		memcpy(ret, f->base.value.ptr, KV_VERSIONSTAMP_TX_BYTES);
+	else
+		status = STATUS_CORRUPT;
+	fdb_future_release(tx, f);
+	return status;
+}
+
+struct kv_future *
+fdb_watch(struct kv_tx *base, struct str key)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+	struct fdb_store *store = (struct fdb_store *)base->store;
+	enum status status = fdb_tx_check(tx);
+	struct fdb_future *f;
+	bool full;
+
+	if (status != STATUS_OK)
+		return kv_future_failed(status);
+	pthread_mutex_lock(&store->lock);
+	full = store->watch_count >= KV_LIMIT_WATCHES;
+	pthread_mutex_unlock(&store->lock);
+	if (full)
+		return kv_future_failed(STATUS_LIMIT);
+	f = fdb_future_new(tx, FDB_WATCH, fdb.transaction_watch(tx->tx, fdb_ptr(key), (int)key.len),
+			   0);
+	if (!f)
+		return kv_future_failed(STATUS_NOMEM);
+	fdb_future_start(f);
+	return &f->base;
+}
+
+/* ---- Writes ---- */
+
+/* Ahead of each: whether it may be, and how large the transaction becomes. */
+static enum status
+enter_write(struct fdb_tx *tx, size_t bytes)
+{
+	TRY(fdb_tx_check(tx));
+	if (tx->bytes + bytes > KV_LIMIT_TX_BYTES)
+		return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
+			       "the transaction writes more than %d bytes", KV_LIMIT_TX_BYTES);
+	fdb_tx_settle_ranges(tx);
+	tx->bytes += bytes;
+	tx->written = true;
+	return STATUS_OK;
+}
+
+enum status
+fdb_set(struct kv_tx *base, struct str key, struct str value)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	TRY(enter_write(tx, key.len + value.len));
+	fdb.transaction_set(tx->tx, fdb_ptr(key), (int)key.len, fdb_ptr(value), (int)value.len);
+	return STATUS_OK;
+}
+
+enum status
+fdb_clear(struct kv_tx *base, struct str key)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	TRY(enter_write(tx, key.len));
+	fdb.transaction_clear(tx->tx, fdb_ptr(key), (int)key.len);
+	return STATUS_OK;
+}
+
+enum status
+fdb_clear_range(struct kv_tx *base, struct str begin, struct str end)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	if (str_cmp(begin, end) >= 0)
+		return fdb_tx_check(tx);
+	TRY(enter_write(tx, begin.len + end.len));
+	fdb.transaction_clear_range(tx->tx, fdb_ptr(begin), (int)begin.len, fdb_ptr(end),
+				    (int)end.len);
+	return STATUS_OK;
+}
+
+static enum status
+mutate(struct fdb_tx *tx, int type, struct str key, struct str operand)
+{
+	TRY(enter_write(tx, key.len + operand.len));
+	fdb.transaction_atomic_op(tx->tx, fdb_ptr(key), (int)key.len, fdb_ptr(operand),
+				  (int)operand.len, type);
+	return STATUS_OK;
+}
+
+enum status
+fdb_atomic(struct kv_tx *tx, enum kv_atomic op, struct str key, struct str operand)
+{
+	static const int types[] = {
+		[KV_ADD] = FDB_MUTATION_ADD,
+		[KV_MAX] = FDB_MUTATION_MAX,
+		[KV_MIN] = FDB_MUTATION_MIN,
+		[KV_BYTE_MAX] = FDB_MUTATION_BYTE_MAX,
+		[KV_BYTE_MIN] = FDB_MUTATION_BYTE_MIN,
+		[KV_COMPARE_AND_CLEAR] = FDB_MUTATION_COMPARE_AND_CLEAR,
+	};
+
+	return mutate((struct fdb_tx *)tx, types[op], key, operand);
+}
+
+/* A copy of `template` with the place of the stamp behind it; NULL when out of memory. */
+static char *
+with_offset(struct str template, size_t offset)
+{
+	char *copy = mem_alloc(template.len + STAMP_OFFSET_BYTES);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, template.ptr, template.len);
+	for (size_t i = 0; i < STAMP_OFFSET_BYTES; i++)
+		copy[template.len + i] = (char)(offset >> (8 * i));
+	return copy;
+}
+
+enum status
+fdb_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset, struct str value)
+{
+	char *copy = with_offset(key, offset);
+	enum status status;
+
+	if (!copy)
+		return STATUS_NOMEM;
+	status = mutate((struct fdb_tx *)tx, FDB_MUTATION_STAMPED_KEY,
+			str_of(copy, key.len + STAMP_OFFSET_BYTES), value);
+	mem_free(copy);
+	return status;
+}
+
+enum status
+fdb_set_versionstamped_value(struct kv_tx *tx, struct str key, struct str value, size_t offset)
+{
+	char *copy = with_offset(value, offset);
+	enum status status;
+
+	if (!copy)
+		return STATUS_NOMEM;
+	status = mutate((struct fdb_tx *)tx, FDB_MUTATION_STAMPED_VALUE, key,
+			str_of(copy, value.len + STAMP_OFFSET_BYTES));
+	mem_free(copy);
+	return status;
+}
+
+enum status
+fdb_touch_metadata_version(struct kv_tx *base)
+{
+	static const char value[METADATA_VALUE_BYTES];
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	TRY(mutate(tx, FDB_MUTATION_STAMPED_VALUE, KEY_METADATA, str_of(value, sizeof(value))));
+	tx->touched_metadata = true;
+	return STATUS_OK;
+}
+
+static enum status
+add_conflict(struct fdb_tx *tx, struct str begin, struct str end, int type)
+{
+	int code;
+
+	if (tx->bytes + begin.len + end.len > KV_LIMIT_TX_BYTES) {
+		/* The commit says it: ranges are counted, and not refused one by one. */
+		tx->too_large = true;
+		return STATUS_OK;
+	}
+	tx->bytes += begin.len + end.len;
+	code = fdb.transaction_add_conflict_range(tx->tx, fdb_ptr(begin), (int)begin.len,
+						  fdb_ptr(end), (int)end.len, type);
+	if (code != 0)
+		return err_set(&tx->base.err, fdb_status(code), "%s", fdb.get_error(code));
+	return STATUS_OK;
+}
+
+enum status
+fdb_add_read_conflict(struct kv_tx *base, struct str begin, struct str end)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	TRY(fdb_tx_check(tx));
+	if (str_cmp(begin, end) >= 0)
+		return STATUS_OK;
+	return add_conflict(tx, begin, end, FDB_CONFLICT_READ);
+}
+
+enum status
+fdb_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	TRY(fdb_tx_check(tx));
+	if (str_cmp(begin, end) >= 0)
+		return STATUS_OK;
+	fdb_tx_settle_ranges(tx);
+	tx->written = true;
+	return add_conflict(tx, begin, end, FDB_CONFLICT_WRITE);
+}

@@ -1,0 +1,286 @@
+/*
+ * The FoundationDB engine: the contract is FoundationDB's own, so most calls are passed on to the C
+ * client library, libfdb_c, at API version 710. Private to kv/fdb/.
+ *
+ * The library is opened when the first store is, so that frond neither links against it nor needs
+ * it. What is used of it is declared here.
+ *
+ * Threads: the library runs one thread of its own, which calls fdb_future's callback. What a
+ * callback and the future's owner share is guarded by the future's lock; once its event is set
+ * everything in it is the owner's.
+ */
+#ifndef FROND_KV_FDB_INT_H
+#define FROND_KV_FDB_INT_H
+
+#include <pthread.h>
+
+#include "kv/engine.h"
+
+/* ---- The library ---- */
+
+typedef struct FDB_future FDBFuture;
+typedef struct FDB_database FDBDatabase;
+typedef struct FDB_transaction FDBTransaction;
+typedef void fdb_callback(FDBFuture *future, void *arg);
+
+/* Its place is of any alignment. */
+struct fdb_pair {
+	const uint8_t *key;
+	int key_len;
+	const uint8_t *value;
+	int value_len;
+} __attribute__((packed));
+
+enum {
+	FDB_API_VERSION = 710,
+	FDB_OPEN_TIMEOUT_MS = 5000, /* to find the cluster when a store is opened */
+	/* A transaction's reads give up; a commit waits until its end is known. */
+	FDB_READ_TIMEOUT_MS = 10000,
+
+	FDB_NETWORK_SINGLE_VERSION = 60, /* no other client library beside this one */
+	FDB_DATABASE_MAX_WATCHES = 20,
+	FDB_TX_TIMEOUT = 500, /* also the database's option for its transactions */
+	FDB_NUMBER_BYTES = 8, /* of an option, little-endian */
+	FDB_MODE_EXACT = 0,
+
+	FDB_CONFLICT_READ = 0,
+	FDB_CONFLICT_WRITE = 1,
+
+	FDB_MUTATION_ADD = 2,
+	FDB_MUTATION_MAX = 12,
+	FDB_MUTATION_MIN = 13,
+	FDB_MUTATION_STAMPED_KEY = 14,
+	FDB_MUTATION_STAMPED_VALUE = 15,
+	FDB_MUTATION_BYTE_MIN = 16,
+	FDB_MUTATION_BYTE_MAX = 17,
+	FDB_MUTATION_COMPARE_AND_CLEAR = 20,
+};
+
+/* Return type, name behind "fdb_", parameters. */
+#define FDB_FUNCTIONS(X)                                                                           \
+	X(int, select_api_version_impl, (int runtime, int header))                                 \
+	X(int, get_max_api_version, (void))                                                        \
+	X(const char *, get_error, (int code))                                                     \
+	X(int, network_set_option, (int option, const uint8_t *value, int len))                    \
+	X(int, setup_network, (void))                                                              \
+	X(int, run_network, (void))                                                                \
+	X(int, stop_network, (void))                                                               \
+	X(int, create_database, (const char *cluster_file, FDBDatabase **))                        \
+	X(void, database_destroy, (FDBDatabase *))                                                 \
+	X(int, database_set_option, (FDBDatabase *, int option, const uint8_t *value, int len))    \
+	X(int, database_create_transaction, (FDBDatabase *, FDBTransaction **))                    \
+	X(void, transaction_destroy, (FDBTransaction *))                                           \
+	X(void, transaction_cancel, (FDBTransaction *))                                            \
+	X(void, transaction_reset, (FDBTransaction *))                                             \
+	X(int, transaction_set_option,                                                             \
+	  (FDBTransaction *, int option, const uint8_t *value, int len))                           \
+	X(FDBFuture *, transaction_get_read_version, (FDBTransaction *))                           \
+	X(FDBFuture *, transaction_get, (FDBTransaction *, const uint8_t *key, int len, int snap)) \
+	X(FDBFuture *, transaction_get_range,                                                      \
+	  (FDBTransaction *, const uint8_t *begin, int begin_len, int begin_or_equal,              \
+	   int begin_offset, const uint8_t *end, int end_len, int end_or_equal, int end_offset,    \
+	   int limit, int target_bytes, int mode, int iteration, int snap, int reverse))           \
+	X(void, transaction_set,                                                                   \
+	  (FDBTransaction *, const uint8_t *key, int key_len, const uint8_t *value, int len))      \
+	X(void, transaction_clear, (FDBTransaction *, const uint8_t *key, int len))                \
+	X(void, transaction_clear_range,                                                           \
+	  (FDBTransaction *, const uint8_t *begin, int begin_len, const uint8_t *end,              \
+	   int end_len))                                                                           \
+	X(void, transaction_atomic_op,                                                             \
+	  (FDBTransaction *, const uint8_t *key, int key_len, const uint8_t *operand, int len,     \
+	   int type))                                                                              \
+	X(int, transaction_add_conflict_range,                                                     \
+	  (FDBTransaction *, const uint8_t *begin, int begin_len, const uint8_t *end, int end_len, \
+	   int type))                                                                              \
+	X(FDBFuture *, transaction_watch, (FDBTransaction *, const uint8_t *key, int len))         \
+	X(FDBFuture *, transaction_commit, (FDBTransaction *))                                     \
+	X(int, transaction_get_committed_version, (FDBTransaction *, int64_t *))                   \
+	X(FDBFuture *, transaction_get_versionstamp, (FDBTransaction *))                           \
+	X(FDBFuture *, transaction_get_estimated_range_size_bytes,                                 \
+	  (FDBTransaction *, const uint8_t *begin, int begin_len, const uint8_t *end,              \
+	   int end_len))                                                                           \
+	X(void, future_cancel, (FDBFuture *))                                                      \
+	X(void, future_destroy, (FDBFuture *))                                                     \
+	X(int, future_set_callback, (FDBFuture *, fdb_callback *, void *arg))                      \
+	X(int, future_get_error, (FDBFuture *))                                                    \
+	X(int, future_get_int64, (FDBFuture *, int64_t *))                                         \
+	X(int, future_get_key, (FDBFuture *, const uint8_t **, int *len))                          \
+	X(int, future_get_value, (FDBFuture *, int *present, const uint8_t **, int *len))          \
+	X(int, future_get_keyvalue_array,                                                          \
+	  (FDBFuture *, const struct fdb_pair **, int *count, int *more))
+
+#define FDB_MEMBER(type, name, parameters) type(*name) parameters;
+
+struct fdb_library {
+	FDB_FUNCTIONS(FDB_MEMBER)
+};
+
+/* Complete once fdb_library_load() has been successful. */
+extern struct fdb_library fdb;
+
+/*
+ * Loads the library and starts its thread, once per process. STATUS_UNSUPPORTED without a library
+ * that speaks the API version, STATUS_NOMEM.
+ */
+MUST_USE enum status fdb_library_load(struct err *err);
+
+/* The status that stands for an error code of the library. */
+enum status fdb_status(int code);
+
+static inline const uint8_t *
+fdb_ptr(struct str s)
+{
+	return (const uint8_t *)s.ptr;
+}
+
+/* A number as the value of an option. */
+void fdb_put_number(uint8_t ret[FDB_NUMBER_BYTES], uint64_t n);
+
+/* ---- Stores ---- */
+
+struct fdb_future;
+struct fdb_tx;
+
+struct fdb_store {
+	struct kv_store base;
+	_Atomic uint64_t refs; /* the user's, and one a watch */
+	FDBDatabase *database; /* NULL once closed */
+	_Atomic uint64_t commits;
+	_Atomic uint64_t conflicts;
+	pthread_mutex_t lock;
+	struct fdb_future *watches; /* those that have not completed; the lock's */
+	uint64_t watch_count;
+};
+
+void fdb_store_unref(struct fdb_store *store);
+
+/* ---- Futures ---- */
+
+enum fdb_op {
+	FDB_GET,
+	FDB_RANGE,
+	FDB_COMMIT,
+	FDB_WATCH,
+	FDB_NUMBER, /* a version or a size */
+	FDB_STAMP,
+};
+
+enum {
+	FDB_PARTS_INLINE = 2,
+};
+
+struct fdb_future {
+	struct kv_future base;
+	enum fdb_op op;
+	_Atomic uint32_t refs; /* the owner's, and the callback's until the answer is there */
+	pthread_mutex_t lock;
+	bool abandoned;          /* the owner is gone */
+	struct fdb_store *store; /* a watch holds a reference */
+	FDBTransaction *tx;      /* of a range that goes on */
+	struct fdb_future *next; /* of the transaction, or the store's watches */
+	struct fdb_future *prev;
+	bool linked;
+	int code; /* the library's, for the explanation */
+	int64_t number;
+	bool counts; /* of a commit: there is something to commit */
+	/* The library's futures, whose answers' bytes are borrowed; the last may be pending. */
+	FDBFuture **parts;
+	size_t part_count;
+	size_t part_cap;
+	FDBFuture *inline_parts[FDB_PARTS_INLINE];
+	/* Of a range. */
+	struct kv_pair *pairs; /* owned */
+	size_t pair_cap;
+	struct kv_range_options options; /* what remains of the limits */
+	struct str begin;                /* what remains of the range */
+	bool begun;                      /* then `begin` is the last key that was taken */
+	struct str end;
+	struct str whole_end; /* as it was asked for */
+	bool snapshot;
+	bool conflicts; /* adds the conflict of what it has read itself */
+	char bounds[];
+};
+
+struct fdb_tx {
+	struct kv_tx base;
+	FDBTransaction *tx;
+	pthread_mutex_t lock; /* between kv_cancel() and the owner: of `committing` */
+	bool committing;
+	_Atomic bool cancelled;
+	_Atomic bool answered;      /* it has a read version, which ages */
+	bool used;                  /* kv_commit() has been called */
+	bool written;               /* the commit will have a version */
+	uint64_t bytes;             /* written, as the contract counts them */
+	struct fdb_future *futures; /* all but watches */
+	struct fdb_future *commit;
+	struct fdb_future *stamp;
+	bool too_large;
+	bool touched_metadata;
+	bool ranges_open; /* ranges may be under way: writes wait for them */
+};
+
+/*
+ * A future of `tx`, of `part` (given away in any case; NULL: put in by the caller, or by the start
+ * of a range), with `bounds_bytes` at its end. NULL when out of memory. It has to be started.
+ */
+struct fdb_future *fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part,
+				  size_t bounds_bytes);
+
+/* Has the answer delivered; the future must be complete in all else. */
+void fdb_future_start(struct fdb_future *f);
+
+/* Waits without counting. */
+enum status fdb_future_wait(struct fdb_future *f);
+
+/* The owner's end of any but a watch; cancelled if it is pending. */
+void fdb_future_release(struct fdb_tx *tx, struct fdb_future *f);
+
+void fdb_future_free(struct kv_future *f);
+void fdb_future_explain(struct kv_future *f);
+
+/* Completes all watches with STATUS_CANCELLED. */
+void fdb_watches_cancel(struct fdb_store *store);
+
+/* ---- Transactions ---- */
+
+/* STATUS_CANCELLED, STATUS_TX_USED. */
+MUST_USE enum status fdb_tx_check(struct fdb_tx *tx);
+
+/* Whatever it waits for fails after so long, counted from its beginning; 0: never. */
+void fdb_tx_set_timeout(struct fdb_tx *tx, uint64_t ms);
+
+/* Waits for all ranges that were asked for. */
+void fdb_tx_settle_ranges(struct fdb_tx *tx);
+
+/* See kv_estimate_bytes(). */
+enum status fdb_tx_estimate(struct fdb_tx *tx, struct str begin, struct str end, uint64_t *ret);
+
+/* See engine.h. */
+
+enum status fdb_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret);
+void fdb_tx_free(struct kv_tx *tx);
+void fdb_tx_reset(struct kv_tx *tx);
+void fdb_cancel(struct kv_tx *tx);
+struct kv_future *fdb_get(struct kv_tx *tx, struct str key, enum kv_read mode);
+struct kv_future *fdb_get_range(struct kv_tx *tx, struct str begin, struct str end,
+				const struct kv_range_options *options);
+enum status fdb_get_read_version(struct kv_tx *tx, uint64_t *ret);
+enum status fdb_set(struct kv_tx *tx, struct str key, struct str value);
+enum status fdb_clear_range(struct kv_tx *tx, struct str begin, struct str end);
+enum status fdb_clear(struct kv_tx *tx, struct str key);
+enum status fdb_atomic(struct kv_tx *tx, enum kv_atomic op, struct str key, struct str operand);
+enum status fdb_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset,
+				       struct str value);
+enum status fdb_set_versionstamped_value(struct kv_tx *tx, struct str key, struct str value,
+					 size_t offset);
+enum status fdb_add_read_conflict(struct kv_tx *tx, struct str begin, struct str end);
+enum status fdb_add_write_conflict(struct kv_tx *tx, struct str begin, struct str end);
+enum status fdb_get_metadata_version(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
+enum status fdb_touch_metadata_version(struct kv_tx *tx);
+struct kv_future *fdb_commit(struct kv_tx *tx);
+enum status fdb_committed_version(struct kv_tx *tx, uint64_t *ret);
+enum status fdb_versionstamp(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
+struct kv_future *fdb_watch(struct kv_tx *tx, struct str key);
+int fdb_retry_delay_ms(struct kv_tx *tx, enum status status);
+
+#endif

@@ -1,0 +1,219 @@
+/* Transactions: their life and their end. What they read and write is in access.c. */
+#include "base/mem.h"
+#include "base/rand.h"
+#include "kv/fdb/fdb_int.h"
+
+static void
+start_over(struct fdb_tx *tx)
+{
+	tx->committing = false;
+	atomic_store(&tx->cancelled, false);
+	atomic_store(&tx->answered, false);
+	tx->used = false;
+	tx->written = false;
+	tx->ranges_open = false;
+	tx->too_large = false;
+	tx->touched_metadata = false;
+	tx->bytes = 0;
+	tx->futures = NULL;
+	tx->commit = NULL;
+	tx->stamp = NULL;
+}
+
+/* Waits for a commit under way: what follows must not overtake it. */
+static void
+release_futures(struct fdb_tx *tx)
+{
+	if (tx->commit)
+		(void)fdb_future_wait(tx->commit);
+	while (tx->futures)
+		fdb_future_release(tx, tx->futures);
+}
+
+enum status
+fdb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
+{
+	struct fdb_store *store = (struct fdb_store *)base;
+	struct fdb_tx *tx = mem_zalloc(sizeof(*tx));
+	int code;
+
+	if (!tx)
+		return STATUS_NOMEM;
+	code = fdb.database_create_transaction(store->database, &tx->tx);
+	if (code != 0) {
+		mem_free(tx);
+		return fdb_status(code);
+	}
+	tx->base.kind = kind;
+	pthread_mutex_init(&tx->lock, NULL);
+	start_over(tx);
+	*ret = &tx->base;
+	return STATUS_OK;
+}
+
+void
+fdb_tx_free(struct kv_tx *base)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	release_futures(tx);
+	fdb.transaction_destroy(tx->tx);
+	pthread_mutex_destroy(&tx->lock);
+	mem_free(tx);
+}
+
+void
+fdb_tx_reset(struct kv_tx *base)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	release_futures(tx);
+	pthread_mutex_lock(&tx->lock);
+	fdb.transaction_reset(tx->tx);
+	start_over(tx);
+	pthread_mutex_unlock(&tx->lock);
+}
+
+/* The library would answer for a commit under way that it is cancelled, and it may happen yet. */
+void
+fdb_cancel(struct kv_tx *base)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	pthread_mutex_lock(&tx->lock);
+	atomic_store(&tx->cancelled, true);
+	if (!tx->committing)
+		fdb.transaction_cancel(tx->tx);
+	pthread_mutex_unlock(&tx->lock);
+}
+
+enum status
+fdb_tx_check(struct fdb_tx *tx)
+{
+	if (atomic_load_explicit(&tx->cancelled, memory_order_relaxed))
+		return STATUS_CANCELLED;
+	if (tx->used)
+		return err_set(&tx->base.err, STATUS_TX_USED,
+			       "the transaction has been committed; reset it first");
+	return STATUS_OK;
+}
+
+void
+fdb_tx_set_timeout(struct fdb_tx *tx, uint64_t ms)
+{
+	uint8_t value[FDB_NUMBER_BYTES];
+
+	fdb_put_number(value, ms);
+	(void)fdb.transaction_set_option(tx->tx, FDB_TX_TIMEOUT, value, sizeof(value));
+}
+
+/* ---- The commit ---- */
+
+/* The stamp has to be asked for before the commit. */
+static enum status
+ask_stamp(struct fdb_tx *tx)
+{
+	tx->stamp = fdb_future_new(tx, FDB_STAMP, fdb.transaction_get_versionstamp(tx->tx), 0);
+	if (!tx->stamp)
+		return STATUS_NOMEM;
+	fdb_future_start(tx->stamp);
+	return STATUS_OK;
+}
+
+/*
+ * After an unknown result the library has made sure that the commit is over: it commits something
+ * that conflicts with it first. A timeout would give up on that.
+ */
+static enum status
+commit(struct fdb_tx *tx)
+{
+	struct fdb_future *f;
+	bool cancelled;
+
+	TRY(fdb_tx_check(tx));
+	fdb_tx_settle_ranges(tx);
+	if (tx->too_large)
+		return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
+			       "writes and conflict ranges have more than %d bytes",
+			       KV_LIMIT_TX_BYTES);
+	if (tx->written)
+		TRY(ask_stamp(tx));
+	f = fdb_future_new(tx, FDB_COMMIT, NULL, 0);
+	if (!f)
+		return STATUS_NOMEM;
+	f->counts = tx->written;
+	fdb_tx_set_timeout(tx, 0);
+	pthread_mutex_lock(&tx->lock);
+	cancelled = atomic_load(&tx->cancelled);
+	f->parts[f->part_count++] = fdb.transaction_commit(tx->tx);
+	tx->committing = !cancelled;
+	pthread_mutex_unlock(&tx->lock);
+	tx->used = true;
+	tx->commit = f;
+	fdb_future_start(f);
+	return STATUS_OK;
+}
+
+struct kv_future *
+fdb_commit(struct kv_tx *base)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+	enum status status = commit(tx);
+
+	return status == STATUS_OK ? &tx->commit->base : kv_future_failed(status);
+}
+
+static enum status
+check_committed(struct fdb_tx *tx)
+{
+	if (!tx->commit || !tx->written || !kv_future_ready(&tx->commit->base) ||
+	    tx->commit->base.status != STATUS_OK)
+		return err_set(&tx->base.err, STATUS_NOT_FOUND,
+			       "only a commit that wrote something has a version");
+	return STATUS_OK;
+}
+
+enum status
+fdb_committed_version(struct kv_tx *base, uint64_t *ret)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+	int64_t version;
+	int code;
+
+	TRY(check_committed(tx));
+	code = fdb.transaction_get_committed_version(tx->tx, &version);
+	if (code != 0)
+		return err_set(&tx->base.err, fdb_status(code), "%s", fdb.get_error(code));
+	*ret = (uint64_t)version;
+	return STATUS_OK;
+}
+
+enum status
+fdb_versionstamp(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+
+	TRY(check_committed(tx));
+	TRY(fdb_future_wait(tx->stamp));
+	if (tx->stamp->base.value.len != KV_VERSIONSTAMP_TX_BYTES)
+		return STATUS_CORRUPT;
+	memcpy(ret, tx->stamp->base.value.ptr, KV_VERSIONSTAMP_TX_BYTES);
+	return STATUS_OK;
+}
+
+int
+fdb_retry_delay_ms(struct kv_tx *tx, enum status status)
+{
+	enum {
+		FIRST_MS = 4,
+		LONGEST_DOUBLINGS = 8, /* about a second */
+	};
+	uint32_t doublings = tx->attempts < LONGEST_DOUBLINGS ? tx->attempts : LONGEST_DOUBLINGS;
+	uint32_t random;
+
+	if (status != STATUS_TX_CONFLICT && status != STATUS_TX_TOO_OLD &&
+	    status != STATUS_TX_UNKNOWN)
+		return -1;
+	rand_bytes(&random, sizeof(random));
+	return (int)(random % ((FIRST_MS << doublings) + 1));
+}
