@@ -171,6 +171,7 @@ enum {
 
 struct fdb_future {
 	struct kv_future base;
+	struct event settled; /* set after base.event, for the engine, who waits beside the owner */
 	enum fdb_op op;
 	_Atomic uint32_t refs; /* the owner's, and the callback's until the answer is there */
 	pthread_mutex_t lock;

@@ -107,6 +107,7 @@ fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part, size_t bounds
 	f->base.tx = op == FDB_WATCH ? NULL : &tx->base;
 	f->base.kind = kind_of(op);
 	event_init(&f->base.event);
+	event_init(&f->settled);
 	f->op = op;
 	atomic_init(&f->refs, 2);
 	pthread_mutex_init(&f->lock, NULL);
@@ -398,6 +399,7 @@ on_ready(FDBFuture *part, void *arg)
 	if (f->op == FDB_WATCH)
 		unlink_watch(f);
 	event_set(&f->base.event);
+	event_set(&f->settled);
 	unref(f);
 }
 
@@ -417,7 +419,7 @@ fdb_future_start(struct fdb_future *f)
 enum status
 fdb_future_wait(struct fdb_future *f)
 {
-	(void)event_wait(&f->base.event, WAIT_FOREVER);
+	(void)event_wait(&f->settled, WAIT_FOREVER);
 	return f->base.status;
 }
 
