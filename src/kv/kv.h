@@ -339,6 +339,7 @@ struct kv_store_stats {
 	uint64_t watches;
 	uint64_t disk_bytes; /* 0 where the engine does not know */
 	uint64_t memory_bytes;
+	bool refuses_writes; /* a write or sync has failed: until the store is opened again */
 };
 
 struct kv_store_stats kv_store_stats(struct kv_store *store);

@@ -395,12 +395,14 @@ failed_write_is_never_acknowledged_and_stops_the_store(void **state)
 	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_IO);
 	assert_non_null(strstr(kv_tx_error(tx), "reopened"));
 	kv_tx_free(tx);
+	assert_true(kv_store_stats(store).refuses_writes);
 	kv_close(store);
 
 	store = fixture_open(url_of(state), fresh);
 	assert_stored(store, "t/a", "1");
 	assert_stored(store, "t/c", NULL);
 	put_now(store, "t/c", "3");
+	assert_false(kv_store_stats(store).refuses_writes);
 	kv_close(store);
 	free(bytes);
 }

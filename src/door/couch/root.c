@@ -26,11 +26,14 @@ reach_store(struct kv_tx *tx, void *arg)
 	return kv_get_read_version(tx, &version);
 }
 
-/* Up is who can reach the store. */
+/* Up is who can reach the store and write to it. */
 enum status
 couch_root_up(struct couch_req *r)
 {
 	TRY(kv_run_read(r->couch->config.store, reach_store, NULL, &r->fail.err));
+	if (kv_store_stats(r->couch->config.store).refuses_writes)
+		return err_set(&r->fail.err, STATUS_UNAVAILABLE,
+			       "a write to the disk has failed: free room, then restart");
 	return couch_reply_str(r, 200, STR("{\"status\":\"ok\",\"seeds\":{}}\n"));
 }
 

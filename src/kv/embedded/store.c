@@ -438,6 +438,7 @@ emb_store_stats(struct kv_store *base)
 				property(store, "rocksdb.size-all-mem-tables") +
 				property(store, "rocksdb.estimate-table-readers-mem") +
 				rocksdb_cache_get_usage(store->cache),
+		.refuses_writes = atomic_load_explicit(&store->failed, memory_order_relaxed),
 	};
 }
 
