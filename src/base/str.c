@@ -8,6 +8,16 @@ lower(char c)
 	return c;
 }
 
+uint64_t
+str_hash(struct str s)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (size_t i = 0; i < s.len; i++)
+		hash = (hash ^ (uint8_t)s.ptr[i]) * UINT64_C(1099511628211);
+	return hash ^ hash >> 32;
+}
+
 bool
 str_eq_nocase(struct str a, struct str b)
 {

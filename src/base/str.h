@@ -65,6 +65,9 @@ str_skip(struct str s, size_t n)
 	return (struct str){ s.ptr + n, s.len - n };
 }
 
+/* FNV-1a, for tables in memory; mixed so that any of its bits will do. Not against attackers. */
+uint64_t str_hash(struct str s);
+
 /* ASCII only, as protocol tokens are. */
 bool str_eq_nocase(struct str a, struct str b);
 

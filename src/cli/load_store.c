@@ -336,11 +336,7 @@ free_uploads(struct store_sink *s)
 static bool
 note_id(struct store_sink *s, struct str id)
 {
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (size_t i = 0; i < id.len; i++)
-		hash = (hash ^ (uint8_t)id.ptr[i]) * UINT64_C(1099511628211);
-	for (size_t slot = hash & s->ids_mask;; slot = (slot + 1) & s->ids_mask) {
+	for (size_t slot = str_hash(id) & s->ids_mask;; slot = (slot + 1) & s->ids_mask) {
 		if (s->ids[slot] == 0) {
 			s->ids[slot] = (uint32_t)s->count + 1;
 			return false;

@@ -83,11 +83,10 @@ write_doc(struct listing *l, struct str id, const struct rev_id *rev)
 	return couch_doc_write(&d, out);
 }
 
-/* A row about a document that is there. */
-static enum status
-write_row(struct listing *l, void *arg)
+/* A row up to its value's revision; the value and the row are still open. */
+static void
+begin_entry(struct listing *l, const struct rev_entry *entry)
 {
-	const struct rev_entry *entry = arg;
 	struct buf *out = &l->stream.out;
 
 	begin_row(l);
@@ -97,6 +96,16 @@ write_row(struct listing *l, void *arg)
 	json_write_str(out, entry->id);
 	buf_append_cstr(out, ",\"value\":{\"rev\":");
 	couch_rev_write(entry->rev, out);
+}
+
+/* A row about a document that is there. */
+static enum status
+write_row(struct listing *l, void *arg)
+{
+	const struct rev_entry *entry = arg;
+	struct buf *out = &l->stream.out;
+
+	begin_entry(l, entry);
 	buf_append_byte(out, '}');
 	if (l->args.include_docs)
 		TRY(write_doc(l, entry->id, &entry->rev));
@@ -213,13 +222,7 @@ write_deleted(struct listing *l, const struct rev_entry *entry)
 {
 	struct buf *out = &l->stream.out;
 
-	begin_row(l);
-	buf_append_cstr(out, "{\"id\":");
-	json_write_str(out, entry->id);
-	buf_append_cstr(out, ",\"key\":");
-	json_write_str(out, entry->id);
-	buf_append_cstr(out, ",\"value\":{\"rev\":");
-	couch_rev_write(entry->rev, out);
+	begin_entry(l, entry);
 	buf_append_cstr(out, ",\"deleted\":true}");
 	if (l->args.include_docs)
 		buf_append_cstr(out, ",\"doc\":null");

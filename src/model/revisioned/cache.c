@@ -34,11 +34,7 @@ rev_cache_free(struct rev_cache *cache)
 static struct rev_db **
 cache_slot(struct rev_cache *cache, struct str name)
 {
-	uint32_t hash = UINT32_C(2166136261); /* FNV-1a */
-
-	for (size_t i = 0; i < name.len; i++)
-		hash = (hash ^ (uint8_t)name.ptr[i]) * UINT32_C(16777619);
-	return &cache->slots[(hash ^ hash >> 16) % REV_CACHE_SLOTS];
+	return &cache->slots[str_hash(name) % REV_CACHE_SLOTS];
 }
 
 struct rev_db *

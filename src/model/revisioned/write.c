@@ -622,12 +622,8 @@ ids_distinct(const struct rev_edit *edits, size_t count, struct arena *arena, st
 	if (!table)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-		size_t at;
+		size_t at = str_hash(edits[i].id) & (slots - 1);
 
-		for (size_t j = 0; j < edits[i].id.len; j++)
-			hash = (hash ^ (uint8_t)edits[i].id.ptr[j]) * UINT64_C(1099511628211);
-		at = (hash ^ hash >> 32) & (slots - 1);
 		for (; table[at]; at = (at + 1) & (slots - 1))
 			if (str_eq(edits[table[at] - 1].id, edits[i].id))
 				return err_set(err, STATUS_INVALID,
