@@ -107,16 +107,10 @@ patch_body(struct kv_tx *tx, void *arg)
 	struct rev_edit edit = { .kind = REV_EDIT_INTERACTIVE, .id = c->id };
 	struct rev_doc doc;
 	enum status status;
-	bool admin;
 
 	arena_reset(r->arena, c->mark);
 	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
-	if (couch_is_design(c->id)) {
-		TRY(couch_db_is_admin(r, tx, &admin));
-		if (!admin)
-			return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
-					      "You are not a db or server admin.");
-	}
+	TRY(couch_design_check(r, tx, c->id));
 	TRY(read_target(c, tx, &doc));
 	status = doc_patch_apply(&c->patch, doc.leaves, doc.count, &limits,
 				 rev_doc_prefix_bytes(r->db, c->id), r->arena, &edit.doc,
