@@ -327,7 +327,9 @@ emb_watches_begin(struct emb_tx *tx)
 		if (!differs_now(tx, now, w->key))
 			continue;
 		pthread_mutex_lock(&table->lock);
-		complete(w, STATUS_OK);
+		/* A commit may have completed it by now, and its owner be reading what it says. */
+		if (w->armed)
+			complete(w, STATUS_OK);
 		pthread_mutex_unlock(&table->lock);
 	}
 	emb_tx_free(now);
