@@ -40,9 +40,11 @@ torture: build/build.ninja
 	ninja -C build tests/torture/torture
 	TORTURE_SECONDS=$(TORTURE_SECONDS) build/tests/torture/torture
 
+# frond beside its peers and its limits; bench/README.md tells the settings.
 bench: build/frond
-	ninja -C build bench/kv_bench
-	build/bench/kv_bench
+	scripts/deps bench
+	ninja -C build bench/load bench/constant bench/raw
+	python3 bench/run.py --build build
 
 install: build/frond
 	install -D -m 755 build/frond $(DESTDIR)$(PREFIX)/bin/frond

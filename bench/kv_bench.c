@@ -21,6 +21,7 @@
 #include "base/rand.h"
 #include "base/wait.h"
 #include "kv/kv.h"
+#include "rocks.h"
 
 enum {
 	LEAVES = 12,
@@ -34,13 +35,6 @@ enum {
 	ROUNDS = 7,
 	ROUND_MS = 500,
 	PATH_BYTES = 256,
-
-	/* As the engine has it, src/kv/embedded/store.c. */
-	CACHE_BYTES = 64 * 1024 * 1024,
-	BLOCK_BYTES = 8 * 1024,
-	BLOOM_BITS = 10,
-	TABLE_FORMAT = 5,
-	WRITE_BUFFER_BYTES = 16 * 1024 * 1024,
 };
 
 struct side {
@@ -86,13 +80,6 @@ must(enum status status, const char *what)
 {
 	if (status != STATUS_OK)
 		die(what, status_name(status));
-}
-
-static void
-must_rocksdb(const char *error, const char *what)
-{
-	if (error)
-		die(what, error);
 }
 
 /* Documents come in no order, as their ids do. */
@@ -153,7 +140,7 @@ commit_raw(struct worker *w)
 
 	put_doc(batch, atomic_fetch_add(&next_doc, 1));
 	rocksdb_write(w->raw->db, w->raw->sync, batch, &error);
-	must_rocksdb(error, "write");
+	rocks_must(error, "write");
 	rocksdb_writebatch_destroy(batch);
 }
 
@@ -190,7 +177,7 @@ get_raw(struct worker *w, uint64_t count)
 
 		make_key(random_doc(w), i % LEAVES, key);
 		found = rocksdb_get(w->raw->db, w->raw->read, key, KEY_BYTES, &len, &error);
-		must_rocksdb(error, "get");
+		rocks_must(error, "get");
 		if (!found)
 			die("get", "a key is missing");
 		w->bytes_read += len;
@@ -267,7 +254,7 @@ range_raw(struct worker *w, struct str begin, struct str end, size_t limit)
 		rocksdb_iter_next(it);
 	}
 	rocksdb_iter_get_error(it, &error);
-	must_rocksdb(error, "range");
+	rocks_must(error, "range");
 	rocksdb_iter_destroy(it);
 	rocksdb_readoptions_destroy(options);
 	w->bytes_read += at;
@@ -407,31 +394,14 @@ open_frond(struct side *side, bool no_sync)
 static void
 open_raw(struct side *side)
 {
-	rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
 	char *error = NULL;
 
-	rocksdb_block_based_options_set_block_size(table, BLOCK_BYTES);
-	rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT);
-	rocksdb_block_based_options_set_filter_policy(
-		table, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS));
-	rocksdb_block_based_options_set_block_cache(table, rocksdb_cache_create_lru(CACHE_BYTES));
-	rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
-	rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1);
-	rocksdb_block_based_options_set_index_type(
-		table, rocksdb_block_based_table_index_type_two_level_index_search);
-	rocksdb_block_based_options_set_partition_filters(table, 1);
-	rocksdb_block_based_options_set_pin_top_level_index_and_filter(table, 1);
-	side->options = rocksdb_options_create();
-	rocksdb_options_set_block_based_table_factory(side->options, table);
-	rocksdb_options_set_create_if_missing(side->options, 1);
-	rocksdb_options_set_compression(side->options, rocksdb_lz4_compression);
-	rocksdb_options_set_level_compaction_dynamic_level_bytes(side->options, 1);
-	rocksdb_options_set_write_buffer_size(side->options, WRITE_BUFFER_BYTES);
+	side->options = rocks_options();
 	side->sync = rocksdb_writeoptions_create();
 	rocksdb_writeoptions_set_sync(side->sync, 1);
 	side->read = rocksdb_readoptions_create();
 	side->db = rocksdb_open(side->options, side->path, &error);
-	must_rocksdb(error, side->path);
+	rocks_must(error, side->path);
 }
 
 static void
@@ -453,7 +423,7 @@ load(const struct side *frond, const struct side *raw)
 		must(kv_future_wait(kv_commit(tx)), "commit");
 		kv_tx_free(tx);
 		rocksdb_write(raw->db, no_sync, batch, &error);
-		must_rocksdb(error, "write");
+		rocks_must(error, "write");
 	}
 	rocksdb_writebatch_destroy(batch);
 	rocksdb_writeoptions_destroy(no_sync);

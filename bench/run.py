@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""Measures frond beside its peers and its limits, and prints one table.
+
+    bench/run.py [--build DIR] [--only WORD]... [--full] [--publish]
+
+The sides take turns in each of several rounds, so that what else the machine does meets all of
+them; medians of the rounds are shown. The environment may name more sides:
+
+    BENCH_COUCHDB=http://NAME:PASSWORD@HOST:PORT   a CouchDB
+    BENCH_FDB=CLUSTER_FILE                         frond on a FoundationDB cluster
+    BENCH_ONLY=WORD,WORD                           as --only: workloads with one of the words
+    BENCH_FULL=1                                   as --full: longer rounds, all of PouchDB's rows
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+
+import sides
+import table
+import workloads
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = TOP / "bench" / "results"
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    env = os.environ
+    parser.add_argument("--build", default=str(TOP / "build"), help="where frond was built")
+    parser.add_argument("--only", action="append", metavar="WORD",
+                        help="workloads whose names have the word")
+    parser.add_argument("--full", action="store_true", default=bool(env.get("BENCH_FULL")))
+    parser.add_argument("--rounds", type=int, default=int(env.get("BENCH_ROUNDS", "0")))
+    parser.add_argument("--seconds", type=float, default=float(env.get("BENCH_SECONDS", "0")))
+    parser.add_argument("--docs", type=int, default=int(env.get("BENCH_DOCS", "100000")))
+    parser.add_argument("--work", default=env.get("BENCH_DIR"), help="directory for the data")
+    parser.add_argument("--out", default=str(RESULTS), help="where the results go")
+    parser.add_argument("--publish", action="store_true",
+                        help="put the table into README.md and docs/PERFORMANCE.md, too")
+    parser.add_argument("--no-peers", action="store_true", help="frond and the limits only")
+    options = parser.parse_args()
+    options.build = str(pathlib.Path(options.build).resolve())
+    options.rounds = options.rounds or (5 if options.full else 3)
+    options.seconds = options.seconds or (5 if options.full else 2)
+    if env.get("BENCH_ONLY"):
+        options.only = (options.only or []) + env["BENCH_ONLY"].split(",")
+    options.work = pathlib.Path(options.work or f"{options.build}/bench/data").resolve()
+    return options
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def install_peers(build):
+    """pouchdb-server and PouchDB, of the versions that the lock file names."""
+    peers = pathlib.Path(build) / "bench" / "peers"
+    lock = TOP / "bench" / "package-lock.json"
+    mark = peers / "installed.json"
+    if mark.exists() and mark.read_bytes() == lock.read_bytes():
+        return peers
+    peers.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(TOP / "bench" / name, peers / name)
+    say("installing pouchdb-server")
+    done = subprocess.run(["npm", "ci", "--prefix", str(peers), "--no-audit", "--no-fund",
+                           "--ignore-scripts", "--loglevel=error"], stdin=subprocess.DEVNULL,
+                          stdout=sys.stderr, check=False)
+    if done.returncode:
+        sides.fail("npm ci failed")
+    shutil.copy(lock, mark)
+    return peers
+
+
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def about(options):
+    commit = subprocess.run(["git", "-C", str(TOP), "rev-parse", "--short", "HEAD"],
+                            stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": commit,
+        "processors": os.cpu_count(),
+        "processor": processor(),
+        "kernel": platform.release(),
+        "load_average": os.getloadavg()[0],
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "documents": options.docs,
+    }
+
+
+def median_of(rounds):
+    """Each figure's median; the peak of memory is the largest."""
+    merged = {}
+    for name in rounds[0]:
+        values = [r[name] for r in rounds if r.get(name) is not None]
+        if values:
+            merged[name] = max(values) if name == "peak_mb" else statistics.median(values)
+    return merged
+
+
+class Run:
+    def __init__(self, options):
+        self.options = options
+        self.bench = workloads.Bench(
+            sides.Loader(f"{options.build}/bench/load"), options.docs, options.seconds,
+            options.docs if options.full else min(options.docs, 20000))
+        self.servers = []
+        self.limits = {}
+        self.results = {}
+
+    def wants(self, name):
+        return not self.options.only or any(word in name for word in self.options.only)
+
+    def note(self, workload, side, figures):
+        self.results.setdefault(workload, {})[side] = figures
+
+    def open_sides(self):
+        o = self.options
+        frond = f"{o.build}/frond"
+        shutil.rmtree(o.work, ignore_errors=True)
+        o.work.mkdir(parents=True)
+        self.servers = [sides.Frond(frond, o.work / "frond")]
+        if not o.no_peers:
+            self.peers = install_peers(o.build)
+            self.servers.append(sides.Pouch(self.peers, o.work / "pouch"))
+            if os.environ.get("BENCH_COUCHDB"):
+                self.servers.append(sides.Couch(os.environ["BENCH_COUCHDB"]))
+        if os.environ.get("BENCH_FDB"):
+            self.servers.append(sides.Frond(frond, o.work / "frond-fdb",
+                                            store=f"fdb:{os.environ['BENCH_FDB']}",
+                                            name="frond on FoundationDB"))
+        self.limits["constant"] = sides.Constant(f"{o.build}/bench/constant", o.work / "constant")
+        for server in self.servers + [self.limits["constant"]]:
+            server.start()
+        self.make_source(frond)
+
+    def make_source(self, frond):
+        """A store for the raw side to take its pairs from, closed and opened once: all in tables."""
+        o = self.options
+        source = sides.Frond(frond, o.work / "source", name="source")
+        source.start()
+        source.make(workloads.READ_DB)
+        self.bench.load.run(source, "bulk", db=workloads.READ_DB, count=o.docs)
+        source.settle()
+        source.restart()
+        source.settle()
+        source.stop()
+        self.limits["raw"] = sides.Raw(f"{o.build}/bench/raw", o.work / "source" / "store",
+                                       o.work / "raw")
+
+    def close_sides(self):
+        for server in self.servers + [self.limits.get("constant")]:
+            if server:
+                server.stop()
+        shutil.rmtree(self.options.work, ignore_errors=True)
+
+    def load_all(self):
+        for server in self.servers:
+            say(f"loading {self.bench.rows(server)} documents: {server.name}")
+            found = workloads.bulk_loaded(self.bench, server)
+            self.note("memory-rest", server.name, found["rest"])
+            self.note("disk-bulk", server.name, found["disk"])
+            self.note("load", server.name, found["load"])
+
+    def run_timed(self):
+        wanted = [w for w in workloads.TIMED if self.wants(w.name)]
+        rounds = {}
+        for workload in wanted:
+            for server in self.servers:
+                workload.prepare(self.bench, server)
+        for number in range(self.options.rounds):
+            for workload in wanted:
+                say(f"round {number + 1}: {workload.name}")
+                for server in self.servers:
+                    server.settle()
+                    server.reset_peak()
+                    figures = workload.run(self.bench, server)
+                    rounds.setdefault((workload.name, server.name), []).append(figures)
+                limit = workload.run_limit(self.bench, self.limits)
+                if limit:
+                    rounds.setdefault((workload.name, "limit"), []).append(limit)
+        for (workload, side), figures in rounds.items():
+            self.note(workload, side, median_of(figures))
+
+    def run_once(self):
+        for server in self.servers:
+            if self.wants("memory"):
+                self.note("memory-loaded", server.name, workloads.connected(self.bench, server))
+            if self.wants("disk-single"):
+                say(f"single writes: {server.name}")
+                writes = workloads.DISK_SINGLE_WRITES
+                if server.rows and not self.options.full:
+                    writes = 3000
+                self.note("disk-single", server.name,
+                          workloads.one_by_one(self.bench, server, writes))
+            if self.options.full and self.wants("pull") and not self.options.no_peers:
+                say(f"pulling: {server.name}")
+                os.environ["BENCH_PEERS"] = str(self.peers)
+                figures = workloads.pull(server, TOP / "bench" / "pull.mjs", workloads.READ_DB)
+                if figures:
+                    self.note("pull", server.name, figures)
+
+    def run(self):
+        try:
+            self.open_sides()
+            self.load_all()
+            self.run_timed()
+            self.run_once()
+        finally:
+            self.close_sides()
+        return {"about": about(self.options),
+                "sides": [s.name for s in self.servers],
+                "results": self.results}
+
+
+def main():
+    options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: stopped"))  # and the servers with it
+    found = Run(options).run()
+    out = pathlib.Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "bench.json").write_text(json.dumps(found, indent=1) + "\n")
+    print(table.as_text(found))
+    table.write_picture(found, out / "bench.svg")
+    if options.publish:
+        table.publish(found, TOP)
+
+
+if __name__ == "__main__":
+    main()

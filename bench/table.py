@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""The bench's results as a table, as a picture, and in the documents that show them.
+
+    bench/table.py [RESULTS.json]            prints the table
+    bench/table.py --publish [RESULTS.json]  and puts it into README.md and docs/PERFORMANCE.md
+"""
+
+import json
+import pathlib
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+TARGETS = json.loads((TOP / "bench" / "targets.json").read_text())
+RECORDED = "CouchDB 3.5 (recorded)"
+
+TITLES = {
+    "put-1": "PUT new document, 1 connection",
+    "put-16": "— 16 connections",
+    "put-64": "— 64 connections",
+    "update-16": "update a document, 16 connections",
+    "update-64": "— 64 connections",
+    "get-1": "GET one document, 1 connection",
+    "get-16": "— 16 connections",
+    "get-64": "— 64 connections",
+    "bulk-1": "`_bulk_docs` by 1,000, 1 writer",
+    "bulk-4": "— 4 writers",
+    "changes": "`_changes`, rows",
+    "changes-docs": "— with include_docs",
+    "all-docs": "`_all_docs`, rows",
+    "all-docs-docs": "— with include_docs",
+    "path": "one path of a 500 KB document (peers: the whole)",
+    "get-big": "GET that document whole",
+    "pull": "PouchDB pulling 100,000 documents",
+    "disk-bulk": "bytes on disk a document, bulk load",
+    "disk-single": "— after 34,000 single writes",
+    "memory-rest": "memory at rest, MB",
+    "memory-loaded": "— 100,000 documents, 1,000 connections",
+}
+
+
+def recorded(workload):
+    """CouchDB's figures that were measured before, in the shape of results."""
+    t = TARGETS.get(workload, {})
+    names = {"rate": "rate", "p99": "p99_ms", "cpu": "cpu_us", "bytes": "bytes", "mb": "mb"}
+    return {ours: t[theirs] for theirs, ours in names.items() if theirs in t}
+
+
+def couch_side(found):
+    return next((s for s in found["sides"] if s.startswith("CouchDB")), None)
+
+
+def peers(found):
+    """Names of the sides beside frond; CouchDB's recorded figures where it was not there."""
+    named = [s for s in found["sides"] if s != "frond"]
+    return named if couch_side(found) else named + [RECORDED]
+
+
+def figures(found, workload, side):
+    if side == RECORDED:
+        known = recorded(workload)
+        if workload in ("path", "get-big"):
+            return {}
+        return known
+    return found["results"].get(workload, {}).get(side, {})
+
+
+def value(f):
+    for name in ("rate", "bytes", "mb"):
+        if f.get(name) is not None:
+            return f[name]
+    return None
+
+
+def number(x):
+    if x is None:
+        return ""
+    if x >= 100:
+        return f"{x:,.0f}"
+    return f"{x:.1f}" if x >= 1 else f"{x:.2f}"
+
+
+def judge(found, workload):
+    """What was aimed at and missed, in words; None where there is no target."""
+    t = TARGETS.get(workload)
+    f = figures(found, workload, "frond")
+    if not t or value(f) is None:
+        return None
+    couch = couch_side(found)
+    c = {**recorded(workload), **(figures(found, workload, couch) if couch else {})}
+    missed = []
+    if "times" in t and (workload != "path" or couch):
+        times = value(f) / value(c)
+        if times < t["times"]:
+            missed.append(f"{times:.1f}× of {t['times']}×")
+    for key, share in (("p99_ms", "p99_share"), ("cpu_us", "cpu_share")):
+        if share in t and f.get(key) and f[key] > c[key] * t[share]:
+            missed.append(f"{key.split('_')[0]} {number(f[key])} of {number(c[key] * t[share])}")
+    limit = figures(found, workload, "limit")
+    if "limit" in t and limit and f["rate"] < limit["rate"] * t["limit"]:
+        missed.append(f"{f['rate'] / limit['rate']:.2f} of {t['limit']} of the limit")
+    if "share" in t and value(f) > value(c) * t["share"]:
+        missed.append(f"{value(f) / value(c):.2f} of {t['share']}")
+    if "most" in t and value(f) > t["most"]:
+        missed.append(f"{number(value(f))} of {t['most']}")
+    return missed
+
+
+def rows(found):
+    """A row a workload: title, frond's figures, each peer's with the ratio, the limit's."""
+    for workload, title in TITLES.items():
+        f = figures(found, workload, "frond")
+        if value(f) is None:
+            continue
+        row = [title, number(value(f)), number(f.get("p99_ms")), number(f.get("cpu_us")),
+               number(f.get("peak_mb"))]
+        for peer in peers(found):
+            p = figures(found, workload, peer)
+            row.append(number(value(p)))
+            if not value(p):
+                row.append("")
+            elif "rate" in f:
+                row.append(number(value(f) / value(p)) + "×")
+            else:
+                row.append(f"{value(f) / value(p):.2f}×")
+        limit = figures(found, workload, "limit")
+        row.append(number(limit.get("rate")))
+        row.append(f"{f['rate'] / limit['rate']:.2f}" if limit else "")
+        missed = judge(found, workload)
+        row.append("" if missed is None else "met" if not missed else "; ".join(missed))
+        yield row
+
+
+def head(found):
+    names = ["workload", "frond", "p99 ms", "CPU µs", "peak MB"]
+    for peer in peers(found):
+        names += [peer, "frond/it"]
+    return names + ["limit", "of it", "target"]
+
+
+def as_text(found):
+    lines = [head(found)] + [[c.replace("`", "") for c in row] for row in rows(found)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    out = []
+    for line in lines:
+        out.append("  ".join(cell.ljust(w) if i in (0, len(line) - 1) else cell.rjust(w)
+                             for i, (cell, w) in enumerate(zip(line, widths))).rstrip())
+    a = found["about"]
+    out.append(f"\n{a['date']}, {a['commit']}; {a['processors']} × {a['processor']}; medians of "
+               f"{a['rounds']} rounds; load average at the end {a['load_average']:.1f}")
+    return "\n".join(out)
+
+
+def as_markdown(found):
+    lines = [head(found)] + list(rows(found))
+    out = ["| " + " | ".join(lines[0]) + " |",
+           "|---|" + "---:|" * (len(lines[0]) - 2) + "---|"]
+    out += ["| " + " | ".join(line) + " |" for line in lines[1:]]
+    return "\n".join(out)
+
+
+# ---- The picture ----
+
+PALETTE = ["#2b6cb0", "#c05621", "#718096", "#38a169"]
+BAR = 11
+LEFT = 330
+WIDTH = 900
+
+
+def write_picture(found, path):
+    """Bars on a logarithmic scale, how many times as fast as each peer frond is."""
+    names = peers(found) + ["limit"]
+    bars = []
+    for workload, title in TITLES.items():
+        f = figures(found, workload, "frond")
+        if "rate" not in f:
+            continue
+        ratios = []
+        for name in names:
+            p = figures(found, workload, name)
+            if value(p):
+                ratios.append((name, value(f) / value(p)))
+        if ratios:
+            bars.append((title.replace("`", ""), ratios))
+    path.write_text(draw(bars, names, found["about"]))
+
+
+def draw(bars, names, info):
+    top = 62
+    height = top + sum(len(r) * BAR + 12 for _, r in bars) + 40
+    decades = (-1, 0, 1, 2, 3)
+    unit = (WIDTH - LEFT - 70) / (decades[-1] - decades[0])
+
+    def x_of(ratio):
+        import math
+        return LEFT + (math.log10(max(ratio, 0.1)) - decades[0]) * unit
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+           'font-family="sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
+           '<text x="16" y="22" font-size="15" font-weight="bold">frond, as a multiple of each '
+           'peer and of its limit (operations a second)</text>']
+    for i, name in enumerate(names):
+        out.append(f'<rect x="{16 + i * 210}" y="34" width="11" height="11" '
+                   f'fill="{PALETTE[i % len(PALETTE)]}"/>'
+                   f'<text x="{32 + i * 210}" y="44">÷ {name}</text>')
+    for d in decades:
+        x = x_of(10 ** d)
+        out.append(f'<line x1="{x:.0f}" y1="{top - 8}" x2="{x:.0f}" y2="{height - 34}" '
+                   f'stroke="{"#333" if d == 0 else "#ddd"}"/>'
+                   f'<text x="{x:.0f}" y="{height - 20}" text-anchor="middle" fill="#555">'
+                   f'{10 ** d:g}×</text>')
+    y = top
+    for title, ratios in bars:
+        out.append(f'<text x="{LEFT - 8}" y="{y + len(ratios) * BAR / 2 + 4:.0f}" '
+                   f'text-anchor="end">{title}</text>')
+        for name, ratio in ratios:
+            colour = PALETTE[names.index(name) % len(PALETTE)]
+            one, end = x_of(1), x_of(ratio)
+            out.append(f'<rect x="{min(one, end):.1f}" y="{y}" width="{abs(end - one):.1f}" '
+                       f'height="{BAR - 2}" fill="{colour}"/>'
+                       f'<text x="{max(one, end) + 4:.1f}" y="{y + BAR - 3}" font-size="10">'
+                       f'{number(ratio)}</text>')
+            y += BAR
+        y += 12
+    out.append(f'<text x="16" y="{height - 4}" font-size="10" fill="#777">{info["date"]}, '
+               f'{info["processors"]} × {info["processor"]}</text></svg>')
+    return "\n".join(out) + "\n"
+
+
+# ---- The documents ----
+
+BEGIN = "<!-- bench: made by `bench/table.py --publish` -->"
+END = "<!-- /bench -->"
+
+
+def publish(found, top):
+    a = found["about"]
+    text = (f"{BEGIN}\n\n{as_markdown(found)}\n\n"
+            f"Made by `make bench` on {a['date'].split()[0]} at {a['commit']}, on "
+            f"{a['processors']} × {a['processor']}, clients on the same processors; medians of "
+            f"{a['rounds']} rounds.\n{END}")
+    for name in ("README.md", "docs/PERFORMANCE.md"):
+        path = top / name
+        old = path.read_text()
+        if BEGIN not in old or END not in old:
+            sys.exit(f"{name} has no place for the table")
+        path.write_text(old[:old.index(BEGIN)] + text + old[old.index(END) + len(END):])
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
+    path = pathlib.Path(arguments[0]) if arguments else TOP / "bench" / "results" / "bench.json"
+    found = json.loads(path.read_text())
+    print(as_text(found))
+    write_picture(found, path.with_suffix(".svg"))
+    if "--publish" in sys.argv:
+        publish(found, TOP)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""The workloads of the table: how each is prepared and run on a side."""
+
+import subprocess
+import time
+
+DISK_SINGLE_WRITES = 34000
+UPDATED_DOCS = 1024
+BIG_BYTES = 500 * 1000
+CONNECTED = 1000
+READ_DB = "bench"
+
+
+class Bench:
+    """What the workloads share: sizes, the programs, and how far ids have been used."""
+
+    def __init__(self, load, docs, seconds, bulk):
+        self.load = load
+        self.docs = docs
+        self.seconds = seconds
+        self.bulk = bulk
+        self.used = {}
+
+    def rows(self, server):
+        return min(self.docs, server.rows or self.docs)
+
+    def first(self, server, db):
+        return self.used.get((server.name, db), 0)
+
+    def use(self, server, db, result):
+        self.used[(server.name, db)] = result["next"]
+
+
+def measured(result, server=None):
+    units = max(1, result["units"])
+    return {
+        "rate": result["units"] / result["seconds"],
+        "p50_ms": result["p50_us"] / 1000,
+        "p99_ms": result["p99_us"] / 1000,
+        "max_ms": result["max_us"] / 1000,
+        "cpu_us": result["server_cpu_us"] / units if result["server_cpu_us"] else None,
+        "client_cpu_us": result.get("client_cpu_us", 0) / units,
+        "peak_mb": server.memory_mb() if server and server.pids() else None,
+        "units": result["units"],
+    }
+
+
+class Workload:
+    limit_name = None  # "raw" or "constant"
+    unit = "a second"
+
+    def __init__(self, name, title):
+        self.name = name
+        self.title = title
+
+    def prepare(self, bench, server):
+        """Once a side, before the first round."""
+
+    def run(self, bench, server):
+        raise NotImplementedError
+
+    def run_limit(self, bench, limits):
+        return None
+
+    def fits(self, server):
+        return True
+
+
+class Put(Workload):
+    def __init__(self, connections):
+        super().__init__(f"put-{connections}", f"PUT new document, {connections} connections"
+                         if connections > 1 else "PUT new document, 1 connection")
+        self.connections = connections
+
+    def prepare(self, bench, server):
+        if not bench.first(server, "put"):
+            server.make("put")
+
+    def run(self, bench, server):
+        result = bench.load.run(server, "put", db="put", connections=self.connections,
+                                first=bench.first(server, "put"), seconds=bench.seconds)
+        bench.use(server, "put", result)
+        return measured(result, server)
+
+    def run_limit(self, bench, limits):
+        return measured(limits["raw"].run("write", self.connections, 1, bench.seconds))
+
+
+class Update(Workload):
+    def __init__(self, connections):
+        super().__init__(f"update-{connections}",
+                         f"update an existing document, {connections} connections")
+        self.connections = connections
+
+    def prepare(self, bench, server):
+        if not bench.first(server, "update"):
+            server.make("update")
+            bench.use(server, "update", bench.load.run(server, "bulk", db="update", batch=256,
+                                                       count=UPDATED_DOCS))
+
+    def run(self, bench, server):
+        return measured(bench.load.run(server, "update", db="update", docs=UPDATED_DOCS,
+                                       connections=self.connections, seconds=bench.seconds),
+                        server)
+
+    def run_limit(self, bench, limits):
+        return measured(limits["raw"].run("update", self.connections, 1, bench.seconds))
+
+
+class Get(Workload):
+    def __init__(self, connections):
+        super().__init__(f"get-{connections}", f"GET one document, {connections} connections"
+                         if connections > 1 else "GET one document, 1 connection")
+        self.connections = connections
+
+    def run(self, bench, server):
+        return measured(bench.load.run(server, "get", db=READ_DB, docs=bench.rows(server),
+                                       connections=self.connections, seconds=bench.seconds),
+                        server)
+
+    def run_limit(self, bench, limits):
+        return measured(bench.load.run(limits["constant"], "constant", docs=bench.docs,
+                                       connections=self.connections, seconds=bench.seconds),
+                        limits["constant"])
+
+
+class Bulk(Workload):
+    def __init__(self, writers):
+        super().__init__(f"bulk-{writers}", f"_bulk_docs, 1,000 a batch, {writers} "
+                         f"writer{'s' if writers > 1 else ''}")
+        self.writers = writers
+
+    def prepare(self, bench, server):
+        if not bench.first(server, "bulk"):
+            server.make("bulk")
+
+    def run(self, bench, server):
+        count = min(bench.bulk, server.rows or bench.bulk)
+        result = bench.load.run(server, "bulk", db="bulk", connections=self.writers, count=count,
+                                first=bench.first(server, "bulk"))
+        bench.use(server, "bulk", result)
+        return measured(result, server)
+
+    def run_limit(self, bench, limits):
+        return measured(limits["raw"].run("write", self.writers, 1000, bench.seconds))
+
+
+class Listing(Workload):
+    def __init__(self, listing, docs):
+        super().__init__(listing.strip("_").replace("_", "-") + ("-docs" if docs else ""),
+                         f"{listing}, rows{' with include_docs' if docs else ''}")
+        self.listing = listing
+        self.docs = docs
+
+    def run(self, bench, server):
+        return measured(bench.load.run(server, self.listing, db=READ_DB, rows=bench.rows(server),
+                                       seconds=0.5,
+                                       query="include_docs=true" if self.docs else None), server)
+
+    def run_limit(self, bench, limits):
+        return measured(limits["raw"].run(self.listing, 1, int(self.docs), 0.5))
+
+
+class Path(Workload):
+    """One value out of a large document; of a peer, the whole document."""
+
+    def __init__(self):
+        super().__init__("path", "one path of a 500 KB document (peers: all of it)")
+
+    def prepare(self, bench, server):
+        server.make("big")
+        bench.load.run(server, "put-big", db="big", big=BIG_BYTES, count=1)
+
+    def run(self, bench, server):
+        return measured(bench.load.run(server, "path" if server.paths else "get-big", db="big",
+                                       big=BIG_BYTES, seconds=bench.seconds), server)
+
+
+class Whole(Path):
+    def __init__(self):
+        super().__init__()
+        self.name = "get-big"
+        self.title = "GET a whole document of 500 KB"
+
+    def run(self, bench, server):
+        return measured(bench.load.run(server, "get-big", db="big", big=BIG_BYTES,
+                                       seconds=bench.seconds), server)
+
+
+def one_by_one(bench, server, writes):
+    """What single writes leave on the disk, each."""
+    server.make("single")
+    server.settle()
+    before = server.disk_bytes("single")
+    bench.load.run(server, "put", db="single", connections=64, count=writes)
+    server.settle()
+    return {"bytes": (server.disk_bytes("single") - before) / writes, "writes": writes}
+
+
+def bulk_loaded(bench, server):
+    """Loads the database that the reads are made of. Gives the load's figures and the disk's."""
+    rows = bench.rows(server)
+    server.make(READ_DB)
+    server.settle()
+    at_rest = server.memory_mb("VmRSS")
+    before = server.disk_bytes(READ_DB)
+    result = bench.load.run(server, "bulk", db=READ_DB, count=rows)
+    server.settle()
+    after = server.disk_bytes(READ_DB)
+    return {
+        "rest": {"mb": at_rest},
+        "disk": {"bytes": (after - before) / rows if after is not None else None, "docs": rows},
+        "load": measured(result, server),
+    }
+
+
+def connected(bench, server):
+    """Peak memory with all documents there and a thousand connections that read them."""
+    server.reset_peak()
+    bench.load.run(server, "get", db=READ_DB, docs=bench.rows(server), connections=CONNECTED,
+                   seconds=bench.seconds)
+    return {"mb": server.memory_mb("VmHWM")}
+
+
+def pull(server, script, db):
+    """PouchDB replicating a database to itself, in memory."""
+    begin = time.monotonic()
+    before = server.cpu_ticks()
+    auth = f"{server.auth}" if server.auth else ""
+    out = subprocess.run(["node", str(script), f"http://{server.host}:{server.port}/{db}", auth],
+                         stdout=subprocess.PIPE, text=True, check=False)
+    if out.returncode:
+        return None
+    docs = int(out.stdout.split()[0])
+    seconds = time.monotonic() - begin
+    return {"rate": docs / seconds, "seconds": seconds, "docs": docs,
+            "cpu_us": (server.cpu_ticks() - before) * 10000 / docs}
+
+
+TIMED = [
+    Put(1), Put(16), Put(64),
+    Update(16), Update(64),
+    Get(1), Get(16), Get(64),
+    Bulk(1), Bulk(4),
+    Listing("_changes", False), Listing("_changes", True),
+    Listing("_all_docs", False), Listing("_all_docs", True),
+    Path(), Whole(),
+]
