@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""A guard against slow growth of what an operation costs, as TAP; no clock is looked at.
+
+    guard.py SERVER COMPILER            compares with figures.json
+    guard.py SERVER COMPILER --record   writes figures.json
+    guard.py SERVER COMPILER --profile  tells the functions that took the most instructions
+
+SERVER is tests/guard/server.c's program, COMPILER says how it was built. For each of a handful of
+operations it counts the key-value pairs read and written, the allocations, the bytes copied and,
+under callgrind, the instructions, all of frond's own code. Fewer than recorded is fine, and worth a
+new record; more, beyond the tolerance, fails. Instructions are compared only where the compiler is
+the one they were recorded with, and where valgrind is there.
+"""
+
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+FIGURES = pathlib.Path(__file__).resolve().parent / "figures.json"
+EXACT = ("reads", "keys_read", "sets", "clears")  # no tolerance: a pair more is a decision
+TOLERANCE = {"bytes_written": 0.02, "allocations": 0.05, "bytes_copied": 0.10,
+             "instructions": 0.10}
+SPARE = {"allocations": 2, "bytes_copied": 256}  # of an operation that has next to none
+REPEATS = 8     # of an operation that is measured, so that a stray wake-up weighs little
+DOCS = 200      # in the database before
+BULK = 100
+PAGE = 100
+PROFILED = 25   # functions of an operation that a profile tells
+START_S = 60
+
+
+def document(i):
+    """1,000 bytes in ten members or so."""
+    return {"name": f"name-{i:06}", "number": i, "price": i * 0.25, "paid": i % 2 == 0,
+            "created": f"2024-01-{i % 28 + 1:02}T00:00:00Z", "tags": ["one", "two", "three"],
+            "address": {"street": f"{i} some street", "city": "somewhere", "code": f"{i:05}"},
+            "note": ("a few words to fill it up " * 30)[:650], "type": "order",
+            "email": f"someone-{i}@somewhere.example"}
+
+
+def nested():
+    """About 500 KB: what one path of it costs must not depend on that."""
+    return {f"section-{s:03}": {f"entry-{e:02}": {"support": {m: {"version_added": str(e), "partial":
+            False} for m in ("alpha", "beta", "gamma")}, "status": {"deprecated": False,
+            "score": s}} for e in range(20)} for s in range(120)}
+
+
+class Guarded:
+    """The server under valgrind, or without."""
+
+    def __init__(self, program, directory, valgrind):
+        self.directory = pathlib.Path(directory)
+        command = [program, str(self.directory / "store")]
+        if valgrind:
+            command = ["valgrind", "--tool=callgrind", "--collect-systime=no", "-q",
+                       f"--callgrind-out-file={self.directory}/calls", *command]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("the server did not start")
+        self.client = http.client.HTTPConnection("127.0.0.1", int(line), timeout=120)
+        self.valgrind = valgrind
+        self.dumps = 0
+        self.names = {}  # of objects and functions, by their numbers
+        self.costs = {}  # by object and function, of the last mark
+
+    def ask(self, method, path, body=None, status=200):
+        self.client.request(method, path, body=None if body is None else json.dumps(body),
+                            headers={"Content-Type": "application/json"})
+        answer = self.client.getresponse()
+        text = answer.read()
+        if answer.status != status:
+            raise RuntimeError(f"{method} {path}: {answer.status} {text[:200]}")
+        return json.loads(text)
+
+    def mark(self, name):
+        counts = self.ask("GET", f"/_mark/{name}")
+        self.dumps += 1
+        if self.valgrind:
+            dump = self.directory / f"calls.{self.dumps}"
+            self.costs = costs_in(dump, self.names)
+            counts["instructions"] = sum(cost for (name, _), cost in self.costs.items()
+                                         if name.endswith("/server"))
+        return counts
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=START_S)
+
+
+def costs_in(path, names):
+    """
+    Instructions by object and function. `names` are those that earlier dumps of the process have
+    given numbers: a dump gives them once. The line behind "calls=" is a callee's sum.
+    """
+    costs = {}
+    current = {"ob": "", "fn": ""}
+    skip = False
+    for line in path.read_text().splitlines():
+        key, equals, rest = line.partition("=")
+        if equals and key in ("ob", "cob", "fn", "cfn"):
+            number, _, name = rest.partition(" ")
+            if name:
+                names[key[-2:], number] = name
+            current[key] = names.get((key[-2:], number), "")
+        elif key == "calls":
+            skip = True
+        elif line[:1].isdigit() or line[:1] in ("+", "-", "*"):
+            if not skip:
+                where = (current["ob"], current["fn"])
+                costs[where] = costs.get(where, 0) + sum(int(c) for c in line.split()[1:2])
+            skip = False
+    return costs
+
+
+def print_profile(name, costs):
+    print(f"\n{name}: instructions of each time")
+    objects = {}
+    for (where, _), cost in costs.items():
+        short = where.rsplit("/", 1)[-1]
+        objects[short] = objects.get(short, 0) + cost
+    for title, found in (("object", objects), ("function", costs)):
+        for key, cost in sorted(found.items(), key=lambda item: -item[1])[:PROFILED]:
+            label = key if isinstance(key, str) else f"{key[0].rsplit('/', 1)[-1]}: {key[1]}"
+            print(f"  {cost // REPEATS:>10,} {title} {label}")
+
+
+def operations(guarded):
+    """Name, and what does it once; in this order, over one database."""
+    revs = {}
+    used = [DOCS]
+
+    def put():
+        used[0] += 1
+        guarded.ask("PUT", f"/db/doc-{used[0]:06}", document(used[0]), 201)
+
+    def update():
+        doc = document(used[0] + 7)
+        if "last" not in revs:
+            revs["last"] = guarded.ask("GET", "/db/doc-000001")["_rev"]
+        doc["_rev"] = revs["last"]
+        revs["last"] = guarded.ask("PUT", "/db/doc-000001", doc, 201)["rev"]
+
+    def bulk():
+        first = used[0] + 1
+        used[0] += BULK
+        docs = [dict(document(i), _id=f"doc-{i:06}") for i in range(first, first + BULK)]
+        guarded.ask("POST", "/db/_bulk_docs", {"docs": docs}, 201)
+
+    def listing(path, rows):
+        found = guarded.ask("GET", f"/db/{path}limit={PAGE}")
+        if len(found[rows]) != PAGE:
+            raise RuntimeError(f"{path}: {len(found[rows])} rows")
+
+    return [
+        ("PUT a new document", put),
+        ("update a document", update),
+        ("GET a document", lambda: guarded.ask("GET", "/db/doc-000042")),
+        (f"_bulk_docs of {BULK}", bulk),
+        (f"_all_docs, {PAGE} rows", lambda: listing("_all_docs?", "rows")),
+        (f"_all_docs with documents, {PAGE} rows",
+         lambda: listing("_all_docs?include_docs=true&", "rows")),
+        (f"_changes, {PAGE} rows", lambda: listing("_changes?", "results")),
+        (f"_changes with documents, {PAGE} rows",
+         lambda: listing("_changes?include_docs=true&", "results")),
+        ("a path of 500 KB", lambda: guarded.ask("GET", "/db/zz-big?path=/section-060/entry-10/status")),
+        ("a path of 1 KB", lambda: guarded.ask("GET", "/db/doc-000042?path=/address")),
+    ]
+
+
+def measure(program, valgrind, profile=False):
+    with tempfile.TemporaryDirectory(prefix="frond-guard-") as directory:
+        guarded = Guarded(program, directory, valgrind)
+        try:
+            guarded.ask("PUT", "/db", status=201)
+            guarded.ask("POST", "/db/_bulk_docs",
+                        {"docs": [dict(document(i), _id=f"doc-{i:06}") for i in range(1, DOCS + 1)]},
+                        201)
+            guarded.ask("PUT", "/db/zz-big", nested(), 201)
+            found = {}
+            for name, once in operations(guarded):
+                once()  # whatever is made once is not counted
+                guarded.mark("before")
+                for _ in range(REPEATS):
+                    once()
+                counts = guarded.mark("after")
+                found[name] = {k: round(v / REPEATS) for k, v in counts.items()}
+                if profile:
+                    print_profile(name, guarded.costs)
+            return found
+        finally:
+            guarded.stop()
+
+
+def judge(name, recorded, found, compiler_is_same):
+    """What is more than it was, in words."""
+    more = []
+    for what, now in found.items():
+        before = recorded.get(name, {}).get(what)
+        if before is None:
+            if what != "instructions":
+                more.append(f"{what}: nothing is recorded")
+            continue
+        if what == "instructions" and not compiler_is_same:
+            continue
+        most = before
+        if what not in EXACT:
+            most = before * (1 + TOLERANCE[what]) + SPARE.get(what, 0)
+        if now > most:
+            more.append(f"{what}: {now}, {before} recorded")
+    return more
+
+
+def valgrind_works():
+    """It may be absent, or be of no use where it is (a kernel or processor that it cannot do)."""
+    if not shutil.which("valgrind"):
+        return False
+    with tempfile.TemporaryDirectory(prefix="frond-guard-") as directory:
+        return subprocess.run(["valgrind", "--tool=callgrind", "-q",
+                               f"--callgrind-out-file={directory}/calls", "true"],
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def main():
+    program, compiler = sys.argv[1:3]
+    valgrind = valgrind_works()
+    found = measure(program, valgrind, "--profile" in sys.argv)
+    if "--profile" in sys.argv:
+        return 0
+    if "--record" in sys.argv:
+        if not valgrind:
+            sys.exit("a record needs valgrind")
+        FIGURES.write_text(json.dumps({"compiler": compiler, "operations": found}, indent=1) + "\n")
+        return 0
+    recorded = json.loads(FIGURES.read_text())
+    same = recorded["compiler"] == compiler
+    failed = False
+    print(f"1..{len(found) + 1}")
+    for number, name in enumerate(found, 1):
+        more = judge(name, recorded["operations"], found[name], same)
+        failed |= bool(more)
+        print(f"{'not ok' if more else 'ok'} {number} - {name} costs no more than recorded")
+        for line in more:
+            print(f"# {line}")
+    why = "" if valgrind and same else " # SKIP " + (
+        "valgrind does not run here" if not valgrind else
+        f"recorded with {recorded['compiler']}, this is {compiler}")
+    print(f"ok {len(found) + 1} - instructions were counted{why}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

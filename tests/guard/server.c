@@ -1,0 +1,205 @@
+/*
+ * A server that counts its own work, for guard.py: key-value pairs read and written, allocations,
+ * bytes copied. Under callgrind it also has the instructions between two marks dumped.
+ *
+ * GET /_mark/NAME answers what has been counted since the last mark, and begins anew. What the
+ * libraries do is not counted: the linker puts the counting functions in front of those that
+ * frond's own objects call (`--wrap`), so the figures depend on frond and its compiler alone.
+ *
+ * server DIRECTORY
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <valgrind/callgrind.h>
+
+#include "door/couch/couch.h"
+#include "kv/kv.h"
+#include "server/server.h"
+
+enum {
+	PATH_BYTES = 512,
+	ANSWER_BYTES = 1024,
+};
+
+static struct {
+	_Atomic uint64_t reads;
+	_Atomic uint64_t keys_read;
+	_Atomic uint64_t sets;
+	_Atomic uint64_t clears;
+	_Atomic uint64_t bytes_written;
+	_Atomic uint64_t allocations;
+	_Atomic uint64_t bytes_copied;
+} counted;
+
+static struct server *server;
+static struct couch *couch;
+
+/* ---- What the linker puts in front ---- */
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__real_memcpy(void *to, const void *from, size_t n);
+void *__real_memmove(void *to, const void *from, size_t n);
+void __real_kv_tx_free(struct kv_tx *tx);
+void __real_kv_tx_reset(struct kv_tx *tx);
+
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_memcpy(void *to, const void *from, size_t n);
+void *__wrap_memmove(void *to, const void *from, size_t n);
+void __wrap_kv_tx_free(struct kv_tx *tx);
+void __wrap_kv_tx_reset(struct kv_tx *tx);
+
+static void
+count(_Atomic uint64_t *what, uint64_t n)
+{
+	atomic_fetch_add_explicit(what, n, memory_order_relaxed);
+}
+
+void *
+__wrap_malloc(size_t n)
+{
+	count(&counted.allocations, 1);
+	return __real_malloc(n);
+}
+
+void *
+__wrap_calloc(size_t n, size_t size)
+{
+	count(&counted.allocations, 1);
+	return __real_calloc(n, size);
+}
+
+void *
+__wrap_realloc(void *p, size_t n)
+{
+	count(&counted.allocations, 1);
+	return __real_realloc(p, n);
+}
+
+void *
+__wrap_memcpy(void *to, const void *from, size_t n)
+{
+	count(&counted.bytes_copied, n);
+	return __real_memcpy(to, from, n);
+}
+
+void *
+__wrap_memmove(void *to, const void *from, size_t n)
+{
+	count(&counted.bytes_copied, n);
+	return __real_memmove(to, from, n);
+}
+
+static void
+count_tx(const struct kv_tx *tx)
+{
+	struct kv_tx_stats s = kv_tx_stats(tx);
+
+	count(&counted.reads, s.reads);
+	count(&counted.keys_read, s.keys_read);
+	count(&counted.sets, s.sets);
+	count(&counted.clears, s.clears);
+	count(&counted.bytes_written, s.bytes_written);
+}
+
+void
+__wrap_kv_tx_free(struct kv_tx *tx)
+{
+	if (tx)
+		count_tx(tx);
+	__real_kv_tx_free(tx);
+}
+
+void
+__wrap_kv_tx_reset(struct kv_tx *tx)
+{
+	count_tx(tx);
+	__real_kv_tx_reset(tx);
+}
+
+/* ---- Marks ---- */
+
+static unsigned long long
+take(_Atomic uint64_t *what)
+{
+	return atomic_exchange(what, 0);
+}
+
+static void
+answer_mark(struct http_exchange *x, struct str name)
+{
+	char text[ANSWER_BYTES];
+	char mark[64];
+
+	(void)snprintf(mark, sizeof(mark), "%.*s", STR_ARG(name));
+	CALLGRIND_DUMP_STATS_AT(mark);
+	(void)snprintf(text, sizeof(text),
+		       "{\"reads\":%llu,\"keys_read\":%llu,\"sets\":%llu,\"clears\":%llu,"
+		       "\"bytes_written\":%llu,\"allocations\":%llu,\"bytes_copied\":%llu}\n",
+		       take(&counted.reads), take(&counted.keys_read), take(&counted.sets),
+		       take(&counted.clears), take(&counted.bytes_written),
+		       take(&counted.allocations), take(&counted.bytes_copied));
+	if (http_send(x, str_from_cstr(text)) != STATUS_OK)
+		http_abort(x);
+}
+
+static void
+handle(struct http_exchange *x, void *arg)
+{
+	struct str mark = STR("/_mark/");
+	struct str path = http_path(x);
+
+	if (str_starts_with(path, mark))
+		answer_mark(x, str_skip(path, mark.len));
+	else
+		couch_handle(x, arg);
+}
+
+static void
+stop(int number)
+{
+	(void)number;
+	server_stop(server);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct server_config config = { .loops = 1, .pool_threads = 1, .handler = handle };
+	struct couch_config door = { .store = NULL };
+	struct err err = { 0 };
+	char url[PATH_BYTES];
+	bool ok;
+
+	if (argc != 2)
+		return 2;
+	(void)snprintf(url, sizeof(url), "embedded:%s", argv[1]);
+	door.auth = auth_new();
+	ok = door.auth && kv_open(url, &options, &door.store, &err) == STATUS_OK;
+	couch = ok ? couch_new(&door) : NULL;
+	config.arg = couch;
+	config.loop_new = couch_loop_new;
+	config.loop_free = couch_loop_free;
+	if (!couch || server_new(&config, &server, &err) != STATUS_OK ||
+	    server_listen(server, "127.0.0.1:0", &err) != STATUS_OK) {
+		(void)fprintf(stderr, "guard: %s\n", err.text);
+		return 1;
+	}
+	(void)signal(SIGTERM, stop);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)printf("%u\n", server_port(server));
+	(void)fflush(stdout);
+	ok = server_run(server, &err) == STATUS_OK;
+	server_free(server);
+	couch_free(couch);
+	auth_free(door.auth);
+	kv_close(door.store);
+	return ok ? 0 : 1;
+}
