@@ -1,12 +1,15 @@
 #include "base/arena.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/budget.h"
 #include "base/mem.h"
 
 enum {
 	ARENA_BLOCK_BYTES = 16 * 1024,
+	ARENA_BLOCK_MOST_BYTES = 1024 * 1024, /* but for what is larger itself */
 	ARENA_ALIGN = 16,
 };
 
@@ -21,6 +24,7 @@ struct arena {
 	struct arena_block *block; /* the newest; never NULL */
 	size_t total;              /* bytes handed out, padding included */
 	size_t limit_bytes;
+	struct budget_part *part; /* what all blocks but the first are of; or NULL */
 };
 
 static struct arena_block *
@@ -50,7 +54,32 @@ arena_new(size_t limit_bytes)
 	}
 	a->total = 0;
 	a->limit_bytes = limit_bytes;
+	a->part = NULL;
 	return a;
+}
+
+static struct arena_block *
+add_block(struct arena *a, size_t cap)
+{
+	struct arena_block *b;
+
+	if (a->part && !budget_use(a->part, cap))
+		return NULL;
+	b = block_new(a->block, cap);
+	if (!b && a->part)
+		budget_unuse(a->part, cap);
+	return b;
+}
+
+static void
+drop_block(struct arena *a)
+{
+	struct arena_block *prev = a->block->prev;
+
+	if (a->part)
+		budget_unuse(a->part, a->block->cap);
+	mem_free(a->block);
+	a->block = prev;
 }
 
 void
@@ -58,13 +87,17 @@ arena_free(struct arena *a)
 {
 	if (!a)
 		return;
-	for (struct arena_block *b = a->block; b;) {
-		struct arena_block *prev = b->prev;
-
-		mem_free(b);
-		b = prev;
-	}
+	while (a->block->prev)
+		drop_block(a);
+	mem_free(a->block);
 	mem_free(a);
+}
+
+void
+arena_set_part(struct arena *a, struct budget_part *part)
+{
+	assert(!a->block->prev);
+	a->part = part;
 }
 
 static char *
@@ -79,7 +112,9 @@ take(struct arena *a, size_t n, size_t align)
 		/* Blocks double with what is in use, so that a large request makes few of them. */
 		size_t cap = a->total > ARENA_BLOCK_BYTES ? a->total : ARENA_BLOCK_BYTES;
 
-		b = block_new(a->block, n > cap ? n : cap);
+		if (cap > ARENA_BLOCK_MOST_BYTES)
+			cap = ARENA_BLOCK_MOST_BYTES;
+		b = add_block(a, n > cap ? n : cap);
 		if (!b)
 			return NULL;
 		a->block = b;
@@ -153,12 +188,8 @@ arena_mark(const struct arena *a)
 void
 arena_reset(struct arena *a, struct arena_mark mark)
 {
-	while (a->block != mark.block) {
-		struct arena_block *prev = a->block->prev;
-
-		mem_free(a->block);
-		a->block = prev;
-	}
+	while (a->block != mark.block)
+		drop_block(a);
 	a->block->used = mark.used;
 	a->total = mark.total;
 }
@@ -166,12 +197,8 @@ arena_reset(struct arena *a, struct arena_mark mark)
 void
 arena_clear(struct arena *a)
 {
-	while (a->block->prev) {
-		struct arena_block *prev = a->block->prev;
-
-		mem_free(a->block);
-		a->block = prev;
-	}
+	while (a->block->prev)
+		drop_block(a);
 	a->block->used = 0;
 	a->total = 0;
 }

@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 struct arena;
+struct budget_part;
 
 struct arena_mark {
 	void *block;
@@ -20,6 +21,12 @@ struct arena_mark {
 /* NULL when out of memory. `limit_bytes` counts what is handed out. */
 struct arena *arena_new(size_t limit_bytes);
 void arena_free(struct arena *a); /* NULL is fine */
+
+/*
+ * What the arena takes beyond its first block counts as used of the part from now on; past what the
+ * budget has, allocations return NULL. NULL: no longer. With nothing allocated.
+ */
+void arena_set_part(struct arena *a, struct budget_part *part);
 
 /* Aligned for any type; NULL past the limit or out of memory. arena_zalloc() clears it. */
 void *arena_alloc(struct arena *a, size_t n);

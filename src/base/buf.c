@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/budget.h"
 #include "base/mem.h"
 
 enum {
@@ -21,7 +22,9 @@ buf_release(struct buf *b)
 	if (!b)
 		return;
 	mem_free(b->ptr);
-	*b = BUF_INIT(b->max_bytes);
+	if (b->part)
+		budget_unuse(b->part, b->cap);
+	*b = BUF_INIT_OF(b->max_bytes, b->part);
 }
 
 bool
@@ -40,8 +43,14 @@ buf_grow(struct buf *b, size_t n)
 		cap = cap > b->max_bytes / 2 ? b->max_bytes : cap * 2;
 	if (cap > b->max_bytes)
 		cap = b->max_bytes;
+	if (b->part && !budget_use(b->part, cap - b->cap)) {
+		b->failed = STATUS_LIMIT;
+		return false;
+	}
 	ptr = mem_realloc(b->ptr, cap);
 	if (!ptr) {
+		if (b->part)
+			budget_unuse(b->part, cap - b->cap);
 		b->failed = STATUS_NOMEM;
 		return false;
 	}

@@ -11,15 +11,22 @@
 #include "base/status.h"
 #include "base/str.h"
 
+struct budget_part;
+
 struct buf {
 	char *ptr;
 	size_t len;
 	size_t cap;
 	size_t max_bytes;
-	enum status failed; /* STATUS_OK, STATUS_NOMEM, or STATUS_LIMIT past max_bytes */
+	enum status
+		failed; /* STATUS_OK, STATUS_NOMEM, or STATUS_LIMIT past max_bytes or the budget */
+	struct budget_part *part; /* what its memory is used of; NULL: of none */
 };
 
 #define BUF_INIT(max) ((struct buf){ .max_bytes = (max) })
+
+/* One whose memory counts as used of a part of a budget, which outlives it. */
+#define BUF_INIT_OF(max, of) ((struct buf){ .max_bytes = (max), .part = (of) })
 
 void buf_init(struct buf *b, size_t max_bytes);
 

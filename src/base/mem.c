@@ -1,8 +1,20 @@
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+	/*
+	 * Every heap keeps what was freed in the middle of it, and by default there would be eight
+	 * a processor. Larger pieces are mappings of their own; setting this also ends glibc's way
+	 * of raising it to whatever was freed last.
+	 */
+	MEM_HEAPS = 2,
+	MEM_MAPPED_BYTES = 512 * 1024,
+	MEM_TRIM_BYTES = 1024 * 1024, /* free at a heap's end before it shrinks */
+};
 
 static _Thread_local uint64_t allocations;
 static _Thread_local uint64_t fail_after;
@@ -59,4 +71,18 @@ mem_fail_after(uint64_t after)
 	allocations = 0;
 	fail_after = after;
 	return made;
+}
+
+void
+mem_tune(void)
+{
+	(void)mallopt(M_ARENA_MAX, MEM_HEAPS);
+	(void)mallopt(M_MMAP_THRESHOLD, MEM_MAPPED_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, MEM_TRIM_BYTES);
+}
+
+void
+mem_trim(void)
+{
+	(void)malloc_trim(0);
 }

@@ -21,6 +21,15 @@ void mem_free(void *p);
 char *mem_strdup(struct str s) __attribute__((malloc));
 
 /*
+ * For a process that serves for long: what is large is given back to the system as soon as it is
+ * freed, and threads share their heaps. Once, before there are threads.
+ */
+void mem_tune(void);
+
+/* Gives freed memory back to the system, wherever it lies. Takes milliseconds. */
+void mem_trim(void);
+
+/*
  * The calling thread's `after`-th allocation from now on (1 is the next), and every one after it,
  * fails; 0 switches this off. Returns how many allocations the thread has made since the last call.
  */

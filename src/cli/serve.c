@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/wait.h"
 #include "cli/cli.h"
 #include "door/couch/couch.h"
@@ -28,6 +29,8 @@ enum {
 	SWEEP_PAUSE_MS = 100,               /* while there is more to do: others write, too */
 	SWEEP_DROPS = 20,                   /* transactions for deleted databases at a time */
 	SWEEP_TXID_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
+	TRIM_BYTES = 16 * 1024 *
+		     1024, /* of requests at once, after which heaps are worth trimming */
 	ADMINS_ON_LINE = 16,
 	LEAST_DESCRIPTORS = 256,
 };
@@ -236,6 +239,8 @@ sweep(void *arg)
 		if (status != STATUS_OK)
 			log_event(LOG_LEVEL_WARN, "sweep_failed", "status=%s reason=\"%s\"",
 				  status_name(status), err.text);
+		if (server_take_memory_peak(s->server) >= TRIM_BYTES)
+			mem_trim();
 		pause_ms = more ? SWEEP_PAUSE_MS : SWEEP_EVERY_MS;
 	}
 	return NULL;
@@ -378,6 +383,7 @@ run_serve(int argc, char **argv)
 	enum status status;
 
 	cli_parse(&argp, argc, argv, &args);
+	mem_tune();
 	s.no_sync = args.no_sync;
 	status = config_init(&s.config);
 	if (status == STATUS_OK)

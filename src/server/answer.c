@@ -176,6 +176,23 @@ exchange_send(struct http_exchange *x)
 }
 
 /*
+ * How much may be unsent before the handler parks: little, unless the memory that all exchanges
+ * share has room for more.
+ */
+static size_t
+output_limit(struct http_exchange *x)
+{
+	size_t limit = x->loop->config->output_bytes;
+
+	if (limit <= CONN_SPARE_BYTES || x->output_counted)
+		return limit;
+	if (exchange_unsent(x) + CONN_CHUNK_BYTES <= CONN_SPARE_BYTES)
+		return CONN_SPARE_BYTES;
+	x->output_counted = budget_use(&x->part, limit);
+	return x->output_counted ? limit : CONN_SPARE_BYTES;
+}
+
+/*
  * Parks until no more than `most` bytes are unsent. A slow reader has body_timeout_ms for some
  * progress, not for all of it.
  */
@@ -197,11 +214,10 @@ wait_unsent(struct http_exchange *x, size_t most)
 static enum status
 put(struct http_exchange *x, struct str data)
 {
-	size_t limit = x->loop->config->output_bytes;
-
 	if (x->out.len + data.len >= CONN_FLUSH_BYTES)
 		data = str_skip(data, send_both(x, data));
 	while (!x->conn->lost && data.len) {
+		size_t limit = output_limit(x);
 		size_t room = exchange_unsent(x) < limit ? limit - exchange_unsent(x) : 0;
 		size_t n = data.len < room ? data.len : room;
 
@@ -448,7 +464,7 @@ put_chunked(struct http_exchange *x, struct str data)
 		}
 		if (used + part.len >= CONN_FLUSH_BYTES)
 			exchange_send(x);
-		TRY(wait_unsent(x, x->loop->config->output_bytes));
+		TRY(wait_unsent(x, output_limit(x)));
 	}
 	return x->conn->lost ? STATUS_CANCELLED : STATUS_OK;
 }

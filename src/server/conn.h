@@ -7,6 +7,7 @@
 
 #include <uv.h>
 
+#include "base/budget.h"
 #include "server/loop.h"
 #include "server/parser.h"
 
@@ -47,6 +48,9 @@ struct http_exchange {
 	uint64_t body_taken; /* bytes that came, read or skipped */
 	bool continued;      /* "100 Continue" was sent, or is no longer due */
 	bool skipping;       /* the handler has gone: drop what comes */
+
+	struct budget_part part; /* of the server's memory */
+	bool output_counted;     /* config->output_bytes of it are for output */
 
 	/* The answer. */
 	int status;

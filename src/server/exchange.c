@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "server/conn.h"
 #include "server/gzip.h"
+#include "server/server_int.h"
 
 /* ---- Life ---- */
 
@@ -52,6 +53,7 @@ exchange_take(struct conn *c)
 	}
 	x->conn = c;
 	x->loop = l;
+	budget_part_init(&x->part, server_memory(l->server));
 	x->status = 200;
 	x->chunk_at = SIZE_MAX;
 	x->write.data = x;
@@ -69,6 +71,7 @@ exchange_free(struct http_exchange *x)
 	buf_release(&x->body_in);
 	buf_release(&x->body_out);
 	buf_release(&x->body_whole);
+	budget_part_release(&x->part);
 	buf_release(&x->out);
 	buf_release(&x->flying);
 	mem_free(x);
@@ -95,6 +98,8 @@ exchange_put(struct http_exchange *x)
 	gzip_free(x->gzip);
 	x->gzip = NULL;
 	x->gzip_level = 0;
+	budget_part_release(&x->part);
+	x->output_counted = false;
 	x->conn = NULL;
 	x->body_taken = 0;
 	x->continued = x->skipping = false;
@@ -148,6 +153,8 @@ handler_done(void *arg)
 	x->task = NULL;
 	x->skipping = true;
 	buf_clear(&x->body_in);
+	buf_release(&x->body_whole);
+	budget_settle(&x->part); /* the rest of the answer may take its time */
 	conn_finish(c);
 }
 
@@ -157,6 +164,7 @@ exchange_run(struct http_exchange *x)
 	x->task = loop_take_task(x->loop);
 	if (!x->task)
 		return false;
+	arena_set_part(x->task->arena, &x->part);
 	x->continued = !x->parser.expect_continue || x->parser.complete;
 	atomic_fetch_add_explicit(&x->loop->requests, 1, memory_order_relaxed);
 	task_start(x->task, handler_main, handler_done, x);
@@ -239,6 +247,12 @@ http_arena(struct http_exchange *x)
 	return x->task->arena;
 }
 
+struct budget_part *
+http_memory(struct http_exchange *x)
+{
+	return &x->part;
+}
+
 void *
 http_loop_context(struct http_exchange *x)
 {
@@ -304,6 +318,24 @@ http_read(struct http_exchange *x, struct str *ret)
 	}
 }
 
+/*
+ * Before a large body is read: for it and for what is going to be made of it. Until then the client
+ * is not asked for it, or held back. Chunked ones do not say how much is to come, and take what is
+ * free as they grow.
+ */
+static enum status
+ask_for_memory(struct http_exchange *x)
+{
+	uint64_t length = x->parser.content_length;
+
+	if (x->parser.chunked || length <= BUDGET_FREE_BYTES)
+		return STATUS_OK;
+	if (length > SIZE_MAX / HTTP_BODY_COST)
+		return STATUS_LIMIT;
+	return budget_ask(&x->part, (size_t)length * HTTP_BODY_COST,
+			  clock_after_ms(x->loop->config->memory_timeout_ms), &x->closed);
+}
+
 enum status
 http_read_all(struct http_exchange *x, size_t max_bytes, struct str *ret)
 {
@@ -323,7 +355,8 @@ http_read_all(struct http_exchange *x, size_t max_bytes, struct str *ret)
 		*ret = s == STATUS_OK ? part : (struct str){ "", 0 };
 		return s == STATUS_NOT_FOUND ? STATUS_OK : s;
 	}
-	buf_init(&x->body_whole, max_bytes);
+	TRY(ask_for_memory(x));
+	x->body_whole = BUF_INIT_OF(max_bytes, &x->part);
 	if (!x->parser.chunked)
 		buf_reserve(&x->body_whole, (size_t)x->parser.content_length);
 	while ((s = http_read(x, &part)) == STATUS_OK) {

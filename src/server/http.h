@@ -13,6 +13,7 @@
 #define FROND_SERVER_HTTP_H
 
 #include "base/arena.h"
+#include "base/budget.h"
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -50,13 +51,27 @@ MUST_USE enum status http_read(struct http_exchange *x, struct str *ret);
 
 /*
  * The whole body, in memory that the exchange owns. STATUS_LIMIT when it is, or is announced to be,
- * larger than `max_bytes` (answer 413; nothing more need be read); otherwise as http_read().
+ * larger than `max_bytes` (answer 413; nothing more need be read), or when the memory of all
+ * exchanges does not become free in time (`refused` of http_memory(); answer 503); otherwise as
+ * http_read(). A large body waits until there is memory for HTTP_BODY_COST times its length, itself
+ * and what a handler makes of it.
  */
 MUST_USE enum status http_read_all(struct http_exchange *x, size_t max_bytes, struct str *ret);
 
 /* The exchange's own memory, freed after the handler returns. Limited by
  * server_config.request_bytes. */
 struct arena *http_arena(struct http_exchange *x);
+
+/*
+ * The exchange's part of the memory that all of them share (server_config.memory_bytes). The arena
+ * counts towards it; so should a handler's large buffers. `refused` tells that something failed for
+ * the lack of it: answer 503, it is worth trying again.
+ */
+struct budget_part *http_memory(struct http_exchange *x);
+
+enum {
+	HTTP_BODY_COST = 4,
+};
 
 /* What server_config.loop_new() made for the loop that this exchange runs on. */
 void *http_loop_context(struct http_exchange *x);

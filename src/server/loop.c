@@ -294,6 +294,7 @@ void
 loop_put_task(struct loop *l, struct task *t)
 {
 	arena_clear(t->arena);
+	arena_set_part(t->arena, NULL);
 	if (l->idle_task_count >= LOOP_IDLE_TASKS) {
 		task_drop(t);
 		return;

@@ -52,6 +52,7 @@ struct server {
 	unsigned next_loop;
 	_Atomic unsigned stops;
 	_Atomic uint64_t connections;
+	struct budget memory; /* of all exchanges */
 	struct pool *pool;
 	struct server *abandoned; /* see abandon() */
 
@@ -87,11 +88,13 @@ fill_defaults(struct server_config *c)
 	DEFAULT(c->max_connections, SERVER_MAX_CONNECTIONS);
 	DEFAULT(c->header_bytes, SERVER_HEADER_BYTES);
 	DEFAULT(c->request_bytes, SERVER_REQUEST_BYTES);
+	DEFAULT(c->memory_bytes, SERVER_MEMORY_BYTES);
 	DEFAULT(c->output_bytes, SERVER_OUTPUT_BYTES);
 	DEFAULT(c->header_timeout_ms, SERVER_HEADER_TIMEOUT_MS);
 	DEFAULT(c->idle_timeout_ms, SERVER_IDLE_TIMEOUT_MS);
 	DEFAULT(c->body_timeout_ms, SERVER_BODY_TIMEOUT_MS);
 	DEFAULT(c->drain_timeout_ms, SERVER_DRAIN_TIMEOUT_MS);
+	DEFAULT(c->memory_timeout_ms, SERVER_MEMORY_TIMEOUT_MS);
 	DEFAULT(c->server_name, "frond/" FROND_VERSION);
 }
 
@@ -133,6 +136,7 @@ server_new(const struct server_config *config, struct server **ret, struct err *
 		return err_set(err, STATUS_NOMEM, "out of memory for a server");
 	s->config = filled;
 	share_descriptors(s);
+	budget_init(&s->memory, filled.memory_bytes);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	s->name = mem_strdup(str_from_cstr(filled.server_name));
@@ -191,6 +195,7 @@ server_free(struct server *s)
 	for (unsigned i = 0; i < s->loop_count; i++)
 		loop_fini(&s->loops[i]);
 	pool_free(s->pool);
+	budget_fini(&s->memory);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
 	mem_free(s->name);
@@ -522,6 +527,18 @@ unsigned
 server_stops(const struct server *s)
 {
 	return atomic_load(&s->stops);
+}
+
+struct budget *
+server_memory(struct server *s)
+{
+	return &s->memory;
+}
+
+size_t
+server_take_memory_peak(struct server *s)
+{
+	return budget_take_peak(&s->memory);
 }
 
 struct pool *

@@ -18,11 +18,13 @@ struct server_config {
 	size_t max_connections;     /* more are answered 503; 3/8 of RLIMIT_NOFILE at most */
 	size_t header_bytes;        /* request line and headers; 431 past it */
 	size_t request_bytes;       /* memory of one exchange's arena */
+	size_t memory_bytes;        /* of all exchanges together (base/budget.h); 503 past it */
 	size_t output_bytes;        /* a connection's unsent output before its handler parks */
 	uint64_t header_timeout_ms; /* from the first byte to the end of the headers: 408 */
 	uint64_t idle_timeout_ms;   /* a kept-alive connection without a request */
 	uint64_t body_timeout_ms;   /* between two stretches of a body, or of output being read */
 	uint64_t drain_timeout_ms;  /* what a stop waits for answers under way */
+	uint64_t memory_timeout_ms; /* what a large request waits for memory to become free */
 	const char *server_name;    /* of the Server header */
 
 	http_handler *handler;
@@ -38,11 +40,13 @@ enum {
 	SERVER_MAX_CONNECTIONS = 20000,
 	SERVER_HEADER_BYTES = 64 * 1024,
 	SERVER_REQUEST_BYTES = 256 * 1024 * 1024,
+	SERVER_MEMORY_BYTES = 384 * 1024 * 1024,
 	SERVER_OUTPUT_BYTES = 256 * 1024,
 	SERVER_HEADER_TIMEOUT_MS = 30 * 1000,
 	SERVER_IDLE_TIMEOUT_MS = 5 * 60 * 1000,
 	SERVER_BODY_TIMEOUT_MS = 60 * 1000,
 	SERVER_DRAIN_TIMEOUT_MS = 30 * 1000,
+	SERVER_MEMORY_TIMEOUT_MS = 60 * 1000,
 };
 
 /* Copies `config`. STATUS_NOMEM, STATUS_IO. */
@@ -80,5 +84,11 @@ struct server_stats {
 };
 
 struct server_stats server_stats(const struct server *s);
+
+/*
+ * The most memory that exchanges have taken together since the last such call, beyond the little
+ * that each has for nothing.
+ */
+size_t server_take_memory_peak(struct server *s);
 
 #endif

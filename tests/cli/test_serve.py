@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 import urllib.error
+import urllib.request
 
 from harness import FROND, Server, contains, equal, main, ok, run, test
 
@@ -53,6 +54,36 @@ def second_signal_gives_up_waiting_for_a_request(cwd):
             equal(server.stop(), 0)
             assert time.monotonic() - begun < 10
         contains(server.read_log(), "event=stop ")
+
+
+@test
+def requests_beyond_the_memory_for_all_are_told_to_come_again(cwd):
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 8388608\nmemory_timeout_ms = 50\n")
+    docs = {"docs": [{"_id": str(i), "text": "x" * 100} for i in range(2000)]}
+    with Server(cwd, "--config", "ini") as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        host, port = server.url[len("http://"):].split(":")
+        with socket.create_connection((host, int(port))) as slow:
+            slow.sendall(b"POST /db/_bulk_docs HTTP/1.1\r\nHost: x\r\n"
+                         b"Content-Type: application/json\r\nContent-Length: 2000000\r\n"
+                         b"Expect: 100-continue\r\n\r\n")
+            contains(slow.recv(100).decode(), "100 Continue")
+            request = urllib.request.Request(
+                server.url + "/db/_bulk_docs", json.dumps(docs).encode(),
+                {"Content-Type": "application/json"})
+            try:
+                urllib.request.urlopen(request)
+                raise AssertionError("there was memory for it")
+            except urllib.error.HTTPError as error:
+                equal(error.code, 503)
+                equal(error.headers["Retry-After"], "5")
+                contains(json.load(error)["reason"], "memory")
+            equal(server.request("PUT", "/db/small", {})[0], 201)
+        equal(server.request("POST", "/db/_bulk_docs", docs)[0], 201)
+        # More than there is for a single one.
+        docs = {"docs": [{"_id": f"n{i}", "n": list(range(1000))} for i in range(500)]}
+        status, answer = server.request("POST", "/db/_bulk_docs", docs)
+        equal((status, answer["error"]), (413, "too_large"))
 
 
 @test

@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -108,6 +109,19 @@ flood(struct http_exchange *x)
 	atomic_fetch_add(&waiting, 1);
 }
 
+static void
+read_whole(struct http_exchange *x)
+{
+	struct str body;
+	enum status s = http_read_all(x, SIZE_MAX, &body);
+
+	if (s == STATUS_LIMIT && http_memory(x)->refused)
+		http_set_status(x, 503);
+	atomic_store(&wait_outcome, (int)s);
+	atomic_fetch_add(&waiting, 1);
+	reply(x, status_name(s));
+}
+
 /* While this one waits, its loop's allocations fail from the n-th on. */
 static void
 starve(struct http_exchange *x)
@@ -145,6 +159,8 @@ handle(struct http_exchange *x, void *arg)
 		take_turns(x);
 	} else if (str_eq(path, STR("/read"))) {
 		read_slowly(x);
+	} else if (str_eq(path, STR("/whole"))) {
+		read_whole(x);
 	} else if (str_eq(path, STR("/starve"))) {
 		starve(x);
 	} else if (str_eq(path, STR("/flood"))) {
@@ -385,6 +401,130 @@ a_reader_that_stalls_times_out(void **state)
 	while (client_receive(&c))
 		;
 	client_close(&c);
+	fixture_stop(&f);
+}
+
+/*
+ * Announced and not sent: four times its length is set aside, which is all that can be asked for of
+ * eight megabytes.
+ */
+static void
+hold_memory(struct client *c, const struct fixture *f)
+{
+	client_open(c, f);
+	client_send_cstr(c, "POST /whole HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+			    "Content-Length: 1572864\r\n\r\n");
+	assert_true(client_receive(c));
+	assert_memory_equal(c->in.ptr, "HTTP/1.1 100", 12);
+	buf_clear(&c->in);
+}
+
+enum {
+	HELD_BYTES = 1572864,
+	SMALLER_BYTES = 100000,
+};
+
+static void
+send_body(struct client *c, size_t bytes)
+{
+	char *body = calloc(1, bytes);
+
+	assert_non_null(body);
+	client_send(c, str_of(body, bytes));
+	free(body);
+}
+
+static void
+ask_for_whole(struct client *c, const struct fixture *f)
+{
+	client_open(c, f);
+	client_send_cstr(c, "POST /whole HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
+	send_body(c, SMALLER_BYTES);
+}
+
+static void
+a_body_waits_until_another_has_left_memory_for_it(void **state)
+{
+	const struct server_config config = { .memory_bytes = 8 << 20 };
+	struct fixture f;
+	struct client first;
+	struct client second;
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, &config);
+	hold_memory(&first, &f);
+	ask_for_whole(&second, &f);
+	usleep(30 * 1000);
+	assert_int_equal(atomic_load(&waiting), 0);
+	send_body(&first, HELD_BYTES);
+	client_answer(&first, &a, false);
+	assert_int_equal(a.status, 200);
+	client_answer(&second, &a, false);
+	assert_int_equal(a.status, 200);
+
+	/* The same when the first one goes away. */
+	client_close(&first);
+	hold_memory(&first, &f);
+	client_send_cstr(&second,
+			 "POST /whole HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
+	send_body(&second, SMALLER_BYTES);
+	client_close_reset(&first);
+	client_answer(&second, &a, false);
+	assert_int_equal(a.status, 200);
+	assert_true(server_take_memory_peak(f.server) <= 8 << 20);
+	client_close(&second);
+	answer_release(&a);
+	fixture_stop(&f);
+}
+
+static void
+a_body_without_memory_in_time_is_refused(void **state)
+{
+	const struct server_config config = { .memory_bytes = 8 << 20, .memory_timeout_ms = 20 };
+	struct fixture f;
+	struct client first;
+	struct client second;
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, &config);
+	hold_memory(&first, &f);
+	ask_for_whole(&second, &f);
+	client_answer(&second, &a, false);
+	assert_int_equal(a.status, 503);
+	client_close(&second);
+	/* Small ones are served all the while. */
+	client_open(&second, &f);
+	client_ask(&second, GET("/hello"), &a, 200);
+	client_ask(&second, "POST /whole HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nsmall", &a,
+		   200);
+	client_close(&second);
+	client_close(&first);
+	answer_release(&a);
+	fixture_stop(&f);
+}
+
+static void
+who_leaves_while_waiting_for_memory_is_forgotten(void **state)
+{
+	const struct server_config config = { .memory_bytes = 8 << 20 };
+	struct fixture f;
+	struct client first;
+	struct client second;
+
+	(void)state;
+	begin(&f, &config);
+	hold_memory(&first, &f);
+	client_open(&second, &f);
+	client_send_cstr(&second,
+			 "POST /whole HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nx");
+	usleep(30 * 1000);
+	client_close_reset(&second);
+	for (int i = 0; i < 5000 && atomic_load(&waiting) == 0; i++)
+		usleep(1000);
+	assert_int_equal(atomic_load(&wait_outcome), STATUS_CANCELLED);
+	client_close(&first);
 	fixture_stop(&f);
 }
 
@@ -828,6 +968,9 @@ main(void)
 		cmocka_unit_test(an_idle_connection_is_closed),
 		cmocka_unit_test(a_body_that_stalls_times_out),
 		cmocka_unit_test(a_reader_that_stalls_times_out),
+		cmocka_unit_test(a_body_waits_until_another_has_left_memory_for_it),
+		cmocka_unit_test(a_body_without_memory_in_time_is_refused),
+		cmocka_unit_test(who_leaves_while_waiting_for_memory_is_forgotten),
 		cmocka_unit_test(too_many_connections_are_told_so),
 		cmocka_unit_test(many_clients_are_served_at_once),
 		cmocka_unit_test(clients_that_leave_at_any_moment_harm_nobody),

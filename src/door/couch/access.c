@@ -188,7 +188,7 @@ enum status
 couch_security_get(struct couch_req *r)
 {
 	struct security_call call = { .r = r };
-	struct buf AUTO(buf_release) body = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) body = couch_buf(r, COUCH_ANSWER_BYTES);
 
 	TRY(kv_run_read(r->couch->config.store, security_get, &call, &r->fail.err));
 	buf_append_str(&body, call.text);

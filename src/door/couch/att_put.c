@@ -99,7 +99,7 @@ couch_att_change_run(struct couch_req *r, const struct couch_att_change *change,
 	struct change_call c = {
 		.r = r,
 		.change = change,
-		.text = BUF_INIT(COUCH_ROW_BYTES),
+		.text = couch_buf(r, COUCH_ROW_BYTES),
 		.mark = arena_mark(r->arena),
 	};
 	enum status status = kv_run(r->couch->config.store, change_body, &c, NULL, &r->fail.err);

@@ -508,7 +508,8 @@ serve(struct bulk *b)
 	status = read_request(b, body);
 	if (status == STATUS_OK)
 		status = check_entries(b);
-	if (status == STATUS_LIMIT && r->fail.err.status != STATUS_LIMIT)
+	if (status == STATUS_LIMIT && r->fail.err.status != STATUS_LIMIT &&
+	    !http_memory(r->x)->refused)
 		return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
 				      "the request entity is too large");
 	if (status != STATUS_OK)
@@ -529,7 +530,7 @@ couch_bulk_docs(struct couch_req *r)
 	struct bulk b = { .r = r, .new_edits = true };
 	enum status status;
 
-	buf_init(&b.out, COUCH_ANSWER_BYTES);
+	b.out = couch_buf(r, COUCH_ANSWER_BYTES);
 	couch_uploads_init(&b.uploads, r);
 	status = serve(&b);
 	couch_uploads_release(&b.uploads);

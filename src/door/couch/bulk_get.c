@@ -216,7 +216,7 @@ write_item(struct bulk_get *b, const struct couch_json *json, bool first)
 {
 	struct couch_req *r = b->r;
 	struct arena_mark mark = arena_mark(r->arena);
-	struct item item = { .text = BUF_INIT(COUCH_ROW_BYTES), .holes = COUCH_HOLES_INIT };
+	struct item item = { .text = couch_buf(r, COUCH_ROW_BYTES), .holes = COUCH_HOLES_INIT };
 	struct wanted w;
 	enum status status;
 

@@ -147,7 +147,7 @@ static enum status
 attachments_value(struct couch_req *r, const struct couch_doc_out *d, struct leaf_value *ret)
 {
 	const struct str before = STR(",\"_attachments\":");
-	struct buf AUTO(buf_release) text = BUF_INIT(COUCH_ROW_BYTES);
+	struct buf AUTO(buf_release) text = couch_buf(r, COUCH_ROW_BYTES);
 
 	TRY(couch_atts_write(d, &text));
 	return leaf_parse(str_skip(buf_str(&text), before.len), r->arena, ret, &r->fail.err);

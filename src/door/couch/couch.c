@@ -147,6 +147,24 @@ serve(struct couch_req *r)
 	return couch_route(r);
 }
 
+/* What fails for the lack of memory that others have now is worth trying again. */
+static enum status
+explain_memory(struct couch_req *r, enum status status)
+{
+	const struct budget_part *memory = http_memory(r->x);
+
+	if (status != STATUS_LIMIT && status != STATUS_NOMEM)
+		return status;
+	if (memory->exceeded)
+		return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
+				      "the request needs more memory than this server has for all");
+	if (!memory->refused)
+		return status;
+	http_set_header(r->x, STR("Retry-After"), STR(COUCH_RETRY_AFTER_S));
+	return couch_fail_set(&r->fail, COUCH_ERROR_UNAVAILABLE,
+			      "The memory for requests is in use by others: try again later.");
+}
+
 void
 couch_handle(struct http_exchange *x, void *couch)
 {
@@ -164,5 +182,5 @@ couch_handle(struct http_exchange *x, void *couch)
 	if (http_started(x) || event_is_set(http_closed_event(x)))
 		http_abort(x);
 	else
-		couch_reply_fail(&r, status);
+		couch_reply_fail(&r, explain_memory(&r, status));
 }

@@ -36,6 +36,8 @@ enum {
 	COUCH_SMALL_BODY_BYTES = 64 * 1024, /* of bodies that are not documents: _session, limits */
 };
 
+#define COUCH_RETRY_AFTER_S "5" /* for a client that is refused for the lack of memory */
+
 /* ---- Errors (error.c) ---- */
 
 /* CouchDB's errors as clients see them; codes and names are in error.c's table. */
@@ -236,6 +238,9 @@ MUST_USE enum status couch_read_object(struct couch_req *r, size_t max_bytes,
 void *couch_grow(struct arena *arena, void *array, size_t count, size_t *cap, size_t elem_bytes);
 
 /* ---- Answering (reply.c) ---- */
+
+/* An empty buffer for an answer or its input; it counts as memory of the request. */
+struct buf couch_buf(struct couch_req *r, size_t max_bytes);
 
 /* Content-Type and Cache-Control as CouchDB's JSON answers have them. */
 void couch_json_headers(struct couch_req *r);

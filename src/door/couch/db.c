@@ -126,7 +126,7 @@ info_body(struct kv_tx *tx, void *arg)
 enum status
 couch_db_get(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 	struct db_call c = { .r = r, .out = &out };
 
 	TRY(kv_run_read(r->couch->config.store, info_body, &c, &r->fail.err));

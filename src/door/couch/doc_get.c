@@ -388,7 +388,7 @@ couch_doc_get(struct couch_req *r, struct str id)
 
 	c.holes = COUCH_HOLES_INIT;
 	c.opts.holes = &c.holes;
-	buf_init(&c.out, COUCH_ANSWER_BYTES);
+	c.out = couch_buf(r, COUCH_ANSWER_BYTES);
 	status = read_query(&c);
 	if (status == STATUS_OK)
 		status = get(&c, &snapshot);

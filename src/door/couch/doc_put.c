@@ -36,7 +36,7 @@ put_run(struct put_call *c)
 static enum status
 reply_batched(struct couch_req *r, struct str id, enum status status)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 
 	if (status != STATUS_OK && status != STATUS_DOC_CONFLICT)
 		return status;
@@ -107,7 +107,7 @@ struct input {
 static void
 input_init(struct input *in, struct couch_req *r)
 {
-	*in = (struct input){ .json = BUF_INIT(r->couch->config.body_bytes) };
+	*in = (struct input){ .json = couch_buf(r, r->couch->config.body_bytes) };
 	couch_uploads_init(&in->uploads, r);
 }
 
@@ -402,7 +402,7 @@ couch_doc_copy(struct couch_req *r, struct str id)
 	if (couch_is_local(c.target))
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
 				      "Documents cannot be copied to local ones.");
-	buf_init(&c.text, COUCH_ROW_BYTES);
+	c.text = couch_buf(r, COUCH_ROW_BYTES);
 	c.mark = arena_mark(r->arena);
 	status = kv_run(r->couch->config.store, copy_body, &c, NULL, &r->fail.err);
 	buf_release(&c.text);

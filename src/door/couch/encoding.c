@@ -71,10 +71,12 @@ couch_inflate(struct couch_req *r, struct str body, size_t max_bytes, struct str
 				      max_bytes);
 	if (g.length / DEFLATE_RATIO <= body.len) {
 		g.out = arena_bytes(r->arena, g.length + 1);
-		if (!g.out)
+		if (!g.out && !http_memory(r->x)->refused)
 			return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
 					      "the request entity is too large for the memory of "
 					      "a request");
+		if (!g.out)
+			return STATUS_LIMIT;
 		wait_offload(inflate_all, &g);
 	}
 	if (!g.done)

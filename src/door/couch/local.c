@@ -72,7 +72,7 @@ couch_local_get(struct couch_req *r, struct str id)
 	enum status status;
 
 	TRY(couch_docid_check(id, &r->fail));
-	buf_init(&c.out, COUCH_ANSWER_BYTES);
+	c.out = couch_buf(r, COUCH_ANSWER_BYTES);
 	c.mark = arena_mark(r->arena);
 	status = kv_run_read(r->couch->config.store, local_get, &c, &r->fail.err);
 	if (status == STATUS_OK)
@@ -95,7 +95,7 @@ static enum status
 local_run(struct local_call *c)
 {
 	struct couch_req *r = c->r;
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 
 	c->mark = arena_mark(r->arena);
 	TRY(kv_run(r->couch->config.store, local_put, c, NULL, &r->fail.err));

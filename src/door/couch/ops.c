@@ -150,7 +150,7 @@ post_backup(struct couch_req *r)
 static enum status
 get_backup(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 	struct job job = { 0 };
 	struct str target = STR("");
 

@@ -129,7 +129,7 @@ patch_body(struct kv_tx *tx, void *arg)
 static enum status
 reply(struct patch_call *c)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(c->r, COUCH_ANSWER_BYTES);
 	struct couch_req *r = c->r;
 
 	couch_set_etag(r, c->result.rev);

@@ -95,7 +95,7 @@ static enum status
 answer(struct paths_call *c)
 {
 	struct buf AUTO(buf_release) tag = BUF_INIT((size_t)2 * REV_HASH_LIMIT_BYTES);
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(c->r, COUCH_ANSWER_BYTES);
 	struct couch_req *r = c->r;
 	bool any = false;
 	bool sent;

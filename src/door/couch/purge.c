@@ -137,7 +137,7 @@ couch_purge(struct couch_req *r)
 		return STATUS_NOMEM;
 	c->r = r;
 	TRY(read_queries(c));
-	buf_init(&c->out, COUCH_ANSWER_BYTES);
+	c->out = couch_buf(r, COUCH_ANSWER_BYTES);
 	/* CouchDB's purge_seq has been null since a database has many shards. */
 	buf_append_cstr(&c->out, "{\"purge_seq\":null,\"purged\":{");
 	status = purge_all(c);

@@ -2,6 +2,12 @@
 #include "base/wait.h"
 #include "door/couch/couch_int.h"
 
+struct buf
+couch_buf(struct couch_req *r, size_t max_bytes)
+{
+	return BUF_INIT_OF(max_bytes, http_memory(r->x));
+}
+
 void
 couch_json_headers(struct couch_req *r)
 {
@@ -55,7 +61,7 @@ couch_reply_fail(struct couch_req *r, enum status status)
 enum status
 couch_reply_written(struct couch_req *r, int code, struct str id, struct rev_id rev)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 
 	buf_append_cstr(&out, "{\"ok\":true,\"id\":");
 	json_write_str(&out, id);
@@ -162,7 +168,7 @@ couch_stream_init(struct couch_stream *s, struct couch_req *r)
 {
 	*s = (struct couch_stream){
 		.r = r,
-		.out = BUF_INIT(COUCH_ROW_BYTES),
+		.out = couch_buf(r, COUCH_ROW_BYTES),
 		.holes = COUCH_HOLES_INIT,
 	};
 }

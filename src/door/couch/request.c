@@ -98,7 +98,7 @@ couch_read_body(struct couch_req *r, size_t max_bytes, struct str *ret)
 				      "%.*s is not a supported content encoding.",
 				      STR_ARG(encoding));
 	status = http_read_all(r->x, max_bytes, ret);
-	if (status == STATUS_LIMIT)
+	if (status == STATUS_LIMIT && !http_memory(r->x)->refused)
 		return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
 				      "the request entity is too large: the limit is %zu bytes",
 				      max_bytes);

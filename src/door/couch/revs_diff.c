@@ -88,7 +88,7 @@ write_id(struct str id, bool *any, struct buf *out)
 enum status
 couch_revs_diff(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 	struct diff_call c = { .r = r };
 	bool any = false;
 
@@ -115,7 +115,7 @@ couch_revs_diff(struct couch_req *r)
 enum status
 couch_missing_revs(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 	struct diff_call c = { .r = r };
 	bool any = false;
 

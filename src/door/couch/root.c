@@ -56,7 +56,7 @@ couch_root_membership(struct couch_req *r)
 enum status
 couch_root_uuids(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 	struct str value;
 	int64_t count = 1;
 
@@ -203,7 +203,7 @@ run_dbs(struct dbs_call *c, kv_body *body)
 	enum status status;
 
 	c->mark = arena_mark(r->arena);
-	buf_init(&c->out, COUCH_ANSWER_BYTES);
+	c->out = couch_buf(r, COUCH_ANSWER_BYTES);
 	status = kv_run_read(r->couch->config.store, body, c, &r->fail.err);
 	if (status == STATUS_OK)
 		status = couch_reply(r, 200, &c->out);
