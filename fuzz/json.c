@@ -50,7 +50,8 @@ check(const struct doc *doc, struct arena *arena, const struct doc_limits *limit
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct doc_limits limits = { DOC_LIMIT_MAX_BYTES, KV_LIMIT_KEY_BYTES };
+	const struct doc_limits limits = { .doc_bytes = DOC_LIMIT_MAX_BYTES,
+					   .path_bytes = KV_LIMIT_KEY_BYTES };
 	struct arena *arena = arena_new(MAX_BYTES);
 	struct err err = { 0 };
 	struct doc doc;

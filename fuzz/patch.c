@@ -13,7 +13,8 @@ enum {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct doc_limits limits = { DOC_LIMIT_DEFAULT_BYTES, KV_LIMIT_KEY_BYTES };
+static const struct doc_limits limits = { .doc_bytes = DOC_LIMIT_DEFAULT_BYTES,
+					  .path_bytes = KV_LIMIT_KEY_BYTES };
 
 static bool
 same_leaves(const struct doc *a, const struct doc *b)

@@ -61,7 +61,8 @@ try_fields(const struct selector_doc *doc, struct str selector, struct arena *ar
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct doc_limits limits = { SIZE_MAX, KV_LIMIT_KEY_BYTES };
+	const struct doc_limits limits = { .doc_bytes = SIZE_MAX,
+					   .path_bytes = KV_LIMIT_KEY_BYTES };
 	struct str input = str_of(data, size);
 	const char *line = size ? memchr(data, '\n', size) : NULL;
 	struct arena *arena = arena_new(ARENA_BYTES);

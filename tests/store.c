@@ -155,3 +155,11 @@ test_store_url(const char *path, char *ret, size_t size)
 	(void)snprintf(ret, size, "faulty:%s,seed=%llu:%s", faults(),
 		       (unsigned long long)(test_seed() + stores++), plain);
 }
+
+bool
+test_scheme_is_packed(void)
+{
+	const char *scheme = getenv("FROND_TEST_SCHEME");
+
+	return scheme && strcmp(scheme, "packed") == 0;
+}

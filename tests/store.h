@@ -26,6 +26,9 @@ bool test_store_fails(void);
 /* True on a cluster: what a test knows of the embedded engine alone is not so there. */
 bool test_store_is_cluster(void);
 
+/* True if FROND_TEST_SCHEME is "packed": new databases are to keep documents so. */
+bool test_scheme_is_packed(void);
+
 /*
  * How many of a program's cases to run: on a cluster not the last `embedded`, which hold for the
  * embedded engine alone. Names those that it leaves out.

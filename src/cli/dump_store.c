@@ -123,7 +123,6 @@ write_leaf(struct store_dump *s, struct str id, struct rev_id rev, const struct 
 {
 	struct buf *out = output_buf(&s->dump->output);
 	struct arena_mark mark = arena_mark(s->doc);
-	struct doc_assembler assembler;
 	struct rev_doc doc = { 0 };
 	uint64_t from = output_position(&s->dump->output);
 	enum status status;
@@ -138,13 +137,8 @@ write_leaf(struct store_dump *s, struct str id, struct rev_id rev, const struct 
 	json_write_str(out, id);
 	if (branch)
 		TRY(write_revision(s, out, branch));
-	doc_assemble_init_object(&assembler, out, true);
-	for (size_t i = 0; i < doc.count && status == STATUS_OK; i++)
-		status = doc_assemble_leaf(&assembler, doc.leaves[i].key, doc.leaves[i].value);
-	if (status == STATUS_OK)
-		status = doc_assemble_end(&assembler);
-	doc_assemble_release(&assembler);
-	if (status == STATUS_OK && doc.atts_count && buf_status(out) == STATUS_OK) {
+	status = rev_body_write(&doc, true, out);
+	if (status == STATUS_OK && doc.atts_count) {
 		out->len--; /* they go in front of the closing brace */
 		status = write_atts(s, &doc);
 		buf_append_byte(out, '}');

@@ -91,8 +91,8 @@ draw_headings(struct inspect *i, struct str key, const struct rev_db *db)
 		if (i->has_place)
 			buf_append_byte(out, '\n');
 		if (db)
-			buf_printf(out, "database \"%.*s\", prefix (%llu)\n", STR_ARG(db->name),
-				   (unsigned long long)db->number);
+			buf_printf(out, "database \"%.*s\", prefix (%llu), %s\n", STR_ARG(db->name),
+				   (unsigned long long)db->number, rev_scheme_name(db->scheme));
 		else if (place.database)
 			buf_printf(out, "no database, prefix (%llu)\n",
 				   (unsigned long long)place.database);

@@ -227,6 +227,35 @@ draw_elements(struct tuple_reader r, enum manner manner, struct buf *ret)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/*
+ * A root value that has the packed document, with the JSON as it is: (2, {"a":1}). False for any
+ * other value. A local document's has its revision in front of the text.
+ */
+static bool
+draw_packed(struct str value, bool local, struct buf *ret)
+{
+	struct tuple_reader r = tuple_reader(value);
+	enum doc_form form;
+	struct str text;
+	uint64_t n = 0;
+
+	if (doc_root_form(&r, &form) != STATUS_OK || form != DOC_FORM_PACKED ||
+	    (local && tuple_next_u64(&r, &n) != STATUS_OK) ||
+	    doc_root_end(&r, form, &text) != STATUS_OK)
+		return false;
+	buf_printf(ret, "(%d, ", (int)form);
+	if (local)
+		buf_printf(ret, "%llu, ", (unsigned long long)n);
+	if (text.len <= INSPECT_TEXT_BYTES) {
+		buf_append_str(ret, text);
+	} else {
+		buf_append(ret, text.ptr, utf8_valid_prefix(str_of(text.ptr, INSPECT_TEXT_BYTES)));
+		buf_printf(ret, "...(%zu bytes)", text.len);
+	}
+	buf_append_byte(ret, ')');
+	return true;
+}
+
 /* ---- Pairs ---- */
 
 static void
@@ -315,6 +344,8 @@ draw_value(struct str key, struct str value, struct inspect_place place, struct 
 		manner = MANNER_BODY;
 	else if (place.database && place.subspace == REV_SUBSPACE_REVISIONS)
 		manner = MANNER_BRANCHES;
+	if (manner == MANNER_BODY && draw_packed(value, place.subspace == REV_SUBSPACE_LOCAL, ret))
+		return;
 	if (draw_elements(tuple_reader(value), manner, ret) != STATUS_OK &&
 	    ret->failed == STATUS_OK) {
 		ret->len = at;

@@ -20,6 +20,7 @@ enum {
 	OPTION_QUIET = 'q',
 	OPTION_CREATE = 256,
 	OPTION_NO_CREATE,
+	OPTION_SCHEME,
 	OPTION_ON_ERROR,
 	OPTION_NEW_EDITS,
 	OPTION_UPDATE,
@@ -48,6 +49,8 @@ static const struct argp_option argp_options[] = {
 	  "Take each document's id from this member, a string or a number", 0 },
 	{ "create", OPTION_CREATE, NULL, 0, "Create the database if it is missing (default)", 0 },
 	{ "no-create", OPTION_NO_CREATE, NULL, 0, "Fail if the database is missing", 0 },
+	{ "scheme", OPTION_SCHEME, "SCHEME", 0,
+	  "How a database that is created keeps its documents: packed or exploded", 0 },
 	{ "on-error", OPTION_ON_ERROR, "WHAT", 0,
 	  "stop (default) after the batch in which a document was refused, or continue", 0 },
 	{ "batch", OPTION_BATCH, "N", 0, "Documents in a transaction or request (default 500)", 0 },
@@ -118,6 +121,11 @@ parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_CREATE:
 	case OPTION_NO_CREATE:
 		args->options.create = key == OPTION_CREATE;
+		return 0;
+	case OPTION_SCHEME:
+		if (rev_scheme_parse(str_from_cstr(text), &args->options.scheme) != STATUS_OK)
+			argp_error(state, "--scheme: \"%s\" is neither \"packed\" nor \"exploded\"",
+				   text);
 		return 0;
 	case OPTION_ON_ERROR:
 		args->on_error_continue = parse_choice("on-error", text, "stop", "continue", state);

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "cli/progress.h"
 #include "kv/kv.h"
+#include "model/revisioned/revisioned.h"
 
 enum {
 	LOAD_BATCH_DOCS = 500,
@@ -55,6 +56,7 @@ MUST_USE enum status load_doc_read(struct str text, struct str id, const char *i
 struct load_options {
 	const char *db;
 	bool create;
+	enum rev_scheme scheme; /* of a database that is created; 0: the default */
 	bool new_edits;
 	bool update;
 	size_t batch_docs;

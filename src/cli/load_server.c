@@ -10,6 +10,7 @@ enum {
 	/* Below what a CouchDB takes in one request (8 MB a document, 4 GB a body by default). */
 	BATCH_BYTES = 8 * 1000 * 1000,
 	BODY_BYTES = BATCH_BYTES + INPUT_VALUE_BYTES,
+	PATH_BYTES = 4096,
 };
 
 struct sent {
@@ -202,11 +203,18 @@ server_free(struct load_sink *sink)
 static enum status
 open_database(struct server_sink *s, struct err *err)
 {
+	AUTO(buf_release) struct buf target = BUF_INIT(PATH_BYTES);
 	const char *method = s->options.create ? "PUT" : "GET";
 	int http_status = 0;
 
-	TRY(remote_request(s->remote, method, s->path, (struct str){ NULL, 0 }, &http_status,
-			   &s->answer, err));
+	buf_append_str(&target, s->path);
+	if (s->options.create && s->options.scheme) {
+		buf_append_cstr(&target, "?scheme=");
+		buf_append_cstr(&target, rev_scheme_name(s->options.scheme));
+	}
+	TRY(buf_status(&target));
+	TRY(remote_request(s->remote, method, buf_str(&target), (struct str){ NULL, 0 },
+			   &http_status, &s->answer, err));
 	if (http_status / 100 == 2 || (s->options.create && http_status == 412))
 		return STATUS_OK;
 	return remote_refused(s->remote, s->path, http_status, buf_str(&s->answer), err);
@@ -224,7 +232,7 @@ load_sink_server(const char *url, const struct load_options *options, struct loa
 	*s = (struct server_sink){
 		.sink = { server_put, server_flush, server_free },
 		.options = *options,
-		.path_text = BUF_INIT(4096),
+		.path_text = BUF_INIT(PATH_BYTES),
 		.body = BUF_INIT(BODY_BYTES),
 		.answer = BUF_INIT(REMOTE_ANSWER_BYTES),
 		.arena = arena_new(LOAD_ARENA_BYTES),

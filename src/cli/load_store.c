@@ -234,7 +234,11 @@ static enum status
 make_edit(struct store_sink *s, const struct load_doc *doc, struct rev_edit *ret, size_t *ret_bytes,
 	  struct err *err)
 {
-	struct doc_limits limits = { s->options.doc_bytes, KV_LIMIT_KEY_BYTES };
+	const struct doc_limits limits = {
+		.doc_bytes = s->options.doc_bytes,
+		.path_bytes = KV_LIMIT_KEY_BYTES,
+		.packed_bytes = rev_scheme_packed_bytes(s->db->scheme),
+	};
 	size_t prefix_bytes = rev_doc_prefix_bytes(s->db, doc->id);
 	const struct doc_special *deleted;
 
@@ -247,7 +251,7 @@ make_edit(struct store_sink *s, const struct load_doc *doc, struct rev_edit *ret
 	ret->deleted = deleted && is_true(deleted->text);
 	TRY(read_revision(&s->options, &ret->doc, s->arena, ret, err));
 
-	*ret_bytes = EDIT_BYTES + 4 * prefix_bytes;
+	*ret_bytes = EDIT_BYTES + 4 * prefix_bytes + ret->doc.packed.len;
 	for (size_t i = 0; i < ret->doc.count; i++)
 		*ret_bytes += prefix_bytes + ret->doc.leaves[i].key.len +
 			      ret->doc.leaves[i].value.len;
@@ -538,7 +542,8 @@ create_body(struct kv_tx *tx, void *arg)
 	status = rev_db_open(tx, NULL, name, &s->db, &err);
 	if (status != STATUS_NOT_FOUND || !s->options.create)
 		return status;
-	return rev_db_create(tx, name, &err);
+	return rev_db_create(tx, name, s->options.scheme ? s->options.scheme : REV_SCHEME_DEFAULT,
+			     &err);
 }
 
 /* Opens the database, making it where that is wanted. */

@@ -292,6 +292,7 @@ run_server(struct serve *s, struct err *err)
 static enum status
 make_server(struct serve *s, struct err *err)
 {
+	enum rev_scheme scheme = REV_SCHEME_DEFAULT;
 	struct couch_config couch = {
 		.store = s->store,
 		.auth = s->auth,
@@ -316,6 +317,9 @@ make_server(struct serve *s, struct err *err)
 	struct server_config server = s->config.server;
 	char address[CONFIG_LISTEN_TEXT_BYTES];
 
+	if (s->config.scheme)
+		TRY(rev_scheme_parse(str_from_cstr(s->config.scheme), &scheme));
+	couch.scheme = scheme;
 	s->couch = couch_new(&couch);
 	if (!s->couch)
 		return err_set(err, STATUS_NOMEM, "out of memory");

@@ -109,6 +109,7 @@ add(struct rev_verify_sum *sum, const struct rev_verify_sum *more)
 	sum->databases += more->databases;
 	sum->documents += more->documents;
 	sum->leaves += more->leaves;
+	sum->packed += more->packed;
 	sum->keys += more->keys;
 	sum->bytes += more->bytes;
 	sum->findings += more->findings;
@@ -123,9 +124,10 @@ tell_sum(const struct verify *v)
 		if (v->found[i] > v->limit)
 			printf("%s: %llu more\n", rev_finding_name((enum rev_finding_kind)i),
 			       (unsigned long long)(v->found[i] - v->limit));
-	printf("%llu databases, %llu documents, %llu leaves, %llu findings\n",
+	printf("%llu databases, %llu documents, %llu leaves, %llu packed, %llu findings\n",
 	       (unsigned long long)sum->databases, (unsigned long long)sum->documents,
-	       (unsigned long long)sum->leaves, (unsigned long long)sum->findings);
+	       (unsigned long long)sum->leaves, (unsigned long long)sum->packed,
+	       (unsigned long long)sum->findings);
 }
 
 /* ---- Checking ---- */

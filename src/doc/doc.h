@@ -38,6 +38,9 @@ struct doc_limits {
 	 * inline in one, and seed 0 does not count them. */
 	size_t doc_bytes;
 	size_t path_bytes; /* of a key: prefix and encoded path; KV_LIMIT_KEY_BYTES at most */
+	/* A document whose packed text takes no more is packed, any other is taken apart; 0: all
+	 * are. Less than KV_LIMIT_VALUE_BYTES. */
+	size_t packed_bytes;
 };
 
 /* A top-level member whose name starts with '_': never a leaf. */
@@ -47,10 +50,13 @@ struct doc_special {
 };
 
 /*
- * A document taken apart. Everything in it lives in the arena it was made with, except for the
- * texts of special members, which may be large and stay where they were read.
+ * A document taken apart, or packed. Everything in it lives in the arena it was made with, except
+ * for the texts of special members, which may be large and stay where they were read.
  */
 struct doc {
+	/* The body as doc/packed.h has it; then there are no leaves. ptr NULL: it has leaves. */
+	struct str packed;
+	size_t unpackable; /* more than so many bytes would be packed; 0: nobody has tried */
 	struct kv_pair
 		*leaves; /* key: the encoded path alone, without prefix; in key order, distinct */
 	size_t count;
@@ -58,6 +64,7 @@ struct doc {
 		*specials; /* in the order they came, duplicates included (the last counts) */
 	size_t specials_count;
 	size_t json_bytes; /* of the text it was read from, special members left out */
+	size_t path_bytes; /* of the longest path, encoded; those of dropped members included */
 	/*
 	 * The body in Erlang's external term format, as CouchDB's term_to_binary({[{K,V}...]},
 	 * [{minor_version,1}]) has it without the leading version byte 131: members in the order
@@ -69,8 +76,8 @@ struct doc {
 
 /*
  * Reads the object that comes next in `r` (its first token has been read: JSON_OBJECT_BEGIN) and
- * takes it apart in one pass. `prefix_bytes` is the length of the key prefix that the leaves will
- * get, for the path limit.
+ * takes it apart, or packs it, in one pass. `prefix_bytes` is the length of the key prefix that the
+ * leaves will get, for the path limit, which holds for packed documents all the same.
  *
  * Errors: the reader's; STATUS_DOC_TOO_LARGE and STATUS_PATH_TOO_LONG, naming the path (as a JSON
  * Pointer, cut) and the limit; STATUS_LIMIT when the arena is full. After any of DOC_TOO_LARGE and
@@ -159,11 +166,11 @@ MUST_USE enum status doc_pointer_parse(struct str text, struct arena *arena,
 
 /*
  * Reads the value at `pointer` in the document whose root key is `prefix` and appends its JSON
- * text: one range read per way in one wave, so that it costs one round trip and reads exactly the
- * leaves it returns. (More than DOC_POINTER_NUMBERS numeric tokens: the leading ones are resolved
- * first, with one key read each.) The empty pointer is the whole body, which needs `prefix` to
- * exist. STATUS_NOT_FOUND if there is nothing at that path. The value is bounded by `ret`'s
- * maximum.
+ * text: the root value, which may have the body (doc/packed.h), and one range per way in one wave,
+ * so that it costs one round trip and reads the root and exactly the leaves it returns. (More than
+ * DOC_POINTER_NUMBERS numeric tokens: the leading ones are resolved first, with one key read each.)
+ * The empty pointer is the whole body, which needs `prefix` to exist. STATUS_NOT_FOUND if there is
+ * nothing at that path. The value is bounded by `ret`'s maximum.
  */
 MUST_USE enum status doc_read_pointer(struct kv_tx *tx, struct str prefix,
 				      const struct doc_pointer *pointer, enum kv_read mode,
@@ -188,10 +195,11 @@ MUST_USE enum status doc_read_pointers(struct kv_tx *tx, struct str prefix,
 				       struct doc_pointer_value *ret_values, struct err *err);
 
 /*
- * Writes a document's leaves under `prefix`; the root key is the caller's to set. The caller
- * clears what was there before with doc_clear().
+ * Writes leaves under `prefix`; the root key is the caller's to set. The caller clears what was
+ * there before with doc_clear().
  */
-MUST_USE enum status doc_write(struct kv_tx *tx, struct str prefix, const struct doc *doc);
+MUST_USE enum status doc_write(struct kv_tx *tx, struct str prefix, const struct kv_pair *leaves,
+			       size_t count);
 
 /* Clears the root key and every leaf under it: one range clear. */
 MUST_USE enum status doc_clear(struct kv_tx *tx, struct str prefix);

@@ -74,7 +74,10 @@ size_t json_number_len(struct str s, bool *ret_is_integer);
  */
 double doc_number_double(struct str text);
 
-/* Appends a leaf's value for a JSON number (see doc.h) and, to `term`, its Erlang term. */
+/*
+ * Appends a leaf's value for a JSON number (see doc.h) and, to `term`, its Erlang term. `value`
+ * NULL: the term alone.
+ */
 void doc_number_put(struct buf *value, struct buf *term, struct str text, bool is_integer);
 
 /* Appends the decimal digits of an INT or BIGINT element, with its sign. */

@@ -5,8 +5,11 @@
 
 /*
  * One pass over the tokens builds three things side by side: the encoded path of where the reader
- * is, the leaves, and the Erlang term. Order and duplicates are settled object by object, as each
- * one ends: explode_order.c.
+ * is, the leaves or the packed text, and the Erlang term. Order and duplicates are settled object
+ * by object, as each one ends: explode_order.c.
+ *
+ * A text that turns out too long for being packed is read again from its beginning, which has cost
+ * what reading that much of it costs.
  */
 
 enum {
@@ -40,7 +43,7 @@ fail_at_path(struct exploder *x, enum status status, const char *what, size_t li
 static enum status
 check_buffers(struct exploder *x)
 {
-	const struct buf *all[] = { &x->path, &x->value, &x->term };
+	const struct buf *all[] = { &x->path, &x->value, &x->term, &x->text };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (buf_status(all[i]) != STATUS_OK)
@@ -52,6 +55,8 @@ check_buffers(struct exploder *x)
 static enum status
 check_path(struct exploder *x)
 {
+	if (x->path.len > x->path_max)
+		x->path_max = x->path.len;
 	if (x->prefix_bytes + x->path.len <= x->limits->path_bytes)
 		return STATUS_OK;
 	return fail_at_path(x, STATUS_PATH_TOO_LONG, "makes a key longer than",
@@ -138,10 +143,59 @@ add_split_string(struct exploder *x, struct str s)
 	return STATUS_OK;
 }
 
+/* Whether the string that the reader is at stands in the text as it is to be written. */
+static bool
+is_verbatim(const struct exploder *x)
+{
+	return x->r->text.ptr == x->r->token_begin + 1;
+}
+
+/* ---- The packed text ---- */
+
+static enum status
+pack_value(struct exploder *x, struct str text)
+{
+	if (buf_reserve(&x->text, text.len + 1)) {
+		memcpy(x->text.ptr + x->text.len, text.ptr, text.len);
+		x->text.ptr[x->text.len + text.len] = ',';
+		x->text.len += text.len + 1;
+	}
+	return check_path(x);
+}
+
+/* The string that the reader is at, quotes included, and what follows it. */
+static void
+pack_string(struct exploder *x, char behind)
+{
+	if (is_verbatim(x))
+		buf_append(&x->text, x->r->token_begin, x->r->text.len + 2);
+	else
+		json_write_str(&x->text, x->r->text);
+	buf_append_byte(&x->text, (uint8_t)behind);
+}
+
+/* The container ends: its last comma becomes a bracket, and unless it is the whole, one follows. */
+static enum status
+pack_end(struct exploder *x, const struct frame *f)
+{
+	if (x->text.len > f->begin)
+		x->text.len--;
+	buf_append_byte(&x->text, f->object ? '}' : ']');
+	if (x->depth)
+		buf_append_byte(&x->text, ',');
+	return STATUS_OK;
+}
+
+/* ---- Values ---- */
+
 static enum status
 add_string(struct exploder *x, struct str s)
 {
 	doc_term_binary(&x->term, s);
+	if (x->packing) {
+		pack_string(x, ',');
+		return check_path(x);
+	}
 	tuple_put_str(&x->value, s);
 	if (x->value.len > DOC_STRING_PIECE_BYTES)
 		return add_split_string(x, s);
@@ -151,14 +205,25 @@ add_string(struct exploder *x, struct str s)
 static enum status
 add_literal(struct exploder *x, enum json_token token)
 {
-	if (token == JSON_NULL) {
+	struct str name = token == JSON_NULL   ? STR("null")
+			  : token == JSON_TRUE ? STR("true")
+					       : STR("false");
+
+	doc_term_atom(&x->term, name);
+	if (x->packing)
+		return pack_value(x, name);
+	if (token == JSON_NULL)
 		tuple_put_null(&x->value);
-		doc_term_atom(&x->term, STR("null"));
-	} else {
+	else
 		tuple_put_bool(&x->value, token == JSON_TRUE);
-		doc_term_atom(&x->term, token == JSON_TRUE ? STR("true") : STR("false"));
-	}
 	return add_leaf(x);
+}
+
+static enum status
+add_number(struct exploder *x)
+{
+	doc_number_put(x->packing ? NULL : &x->value, &x->term, x->r->text, x->r->is_integer);
+	return x->packing ? pack_value(x, x->r->text) : add_leaf(x);
 }
 
 /* ---- Containers ---- */
@@ -171,11 +236,13 @@ open_frame(struct exploder *x, bool object)
 
 	if (object)
 		buf_append(&x->term, tuple_of_one, sizeof(tuple_of_one));
+	if (x->packing)
+		buf_append_byte(&x->text, object ? '{' : '[');
 	x->frames[x->depth++] = (struct frame){
 		.object = object,
 		.all_bytes = true,
 		.path_bytes = x->path.len,
-		.leaf = x->leaves.count,
+		.begin = items_count(x),
 		.member = x->members.count,
 		.term = x->term.len,
 	};
@@ -221,6 +288,8 @@ close_object(struct exploder *x, const struct frame *f)
 
 	TRY(explode_order(x, f, &count));
 	end_term_list(x, f->term, count);
+	if (x->packing)
+		return pack_end(x, f);
 	if (count || !x->depth)
 		return STATUS_OK;
 	tuple_open(&x->value);
@@ -237,6 +306,8 @@ close_array(struct exploder *x, const struct frame *f)
 		end_term_string(x, f->term, f->count);
 	else
 		end_term_list(x, f->term, f->count);
+	if (x->packing)
+		return pack_end(x, f);
 	if (f->count)
 		return STATUS_OK;
 	tuple_open(&x->value);
@@ -277,6 +348,13 @@ read_special(struct exploder *x)
 	return STATUS_OK;
 }
 
+/* A name that lasts until the object ends; ptr is NULL when there is no room. */
+static struct str
+lasting_name(struct exploder *x)
+{
+	return is_verbatim(x) ? x->r->text : arena_dup(x->arena, x->r->text);
+}
+
 static enum status
 read_key(struct exploder *x)
 {
@@ -293,9 +371,15 @@ read_key(struct exploder *x)
 	tuple_put_str(&x->path, x->r->text);
 	*m = (struct member){
 		.name.len = x->path.len - f->path_bytes - 1,
-		.leaf = x->leaves.count,
+		.begin = items_count(x),
 		.term = x->term.len,
 	};
+	if (x->packing) {
+		m->name = lasting_name(x);
+		if (!m->name.ptr)
+			return explode_fail_memory(x);
+		pack_string(x, ':');
+	}
 	buf_append(&x->term, pair, sizeof(pair));
 	doc_term_binary(&x->term, x->r->text);
 	/* Also here, so that a path that only grows is stopped before it has a leaf. */
@@ -324,11 +408,11 @@ read_value(struct exploder *x, enum json_token token)
 		f->all_bytes = false;
 		return add_string(x, x->r->text);
 	case JSON_NUMBER:
-		doc_number_put(&x->value, &x->term, x->r->text, x->r->is_integer);
+		TRY(add_number(x));
 		if (buf_status(&x->term) == STATUS_OK &&
 		    (uint8_t)x->term.ptr[term] != TERM_SMALL_INTEGER)
 			f->all_bytes = false;
-		return add_leaf(x);
+		return STATUS_OK;
 	case JSON_TRUE:
 	case JSON_FALSE:
 	case JSON_NULL:
@@ -350,6 +434,7 @@ read_token(struct exploder *x)
 
 	TRY(json_next(x->r, &token));
 	TRY(check_size(x));
+	TRY(buf_status(&x->text));
 	if (token == JSON_KEY)
 		return read_key(x);
 	if (token == JSON_OBJECT_END || token == JSON_ARRAY_END)
@@ -370,21 +455,34 @@ copy_list(struct exploder *x, const struct list *l, size_t item_bytes)
 }
 
 static enum status
+fail_room(struct exploder *x)
+{
+	return err_set(x->err, STATUS_LIMIT, "the document exceeds the memory limit of a request");
+}
+
+static enum status
 finish(struct exploder *x, struct doc *ret)
 {
 	struct doc doc = {
 		.count = x->leaves.count,
 		.specials_count = x->specials.count,
 		.json_bytes = (size_t)(x->r->at - x->begin) - x->specials_bytes,
+		.path_bytes = x->path_max,
 	};
 
+	if (x->packing)
+		TRY(buf_status(&x->text));
 	TRY(check_buffers(x));
+	if (x->packing) {
+		doc.packed = arena_dup(x->arena, buf_str(&x->text));
+		if (!doc.packed.ptr)
+			return fail_room(x);
+	}
 	doc.leaves = copy_list(x, &x->leaves, sizeof(*doc.leaves));
 	doc.specials = copy_list(x, &x->specials, sizeof(*doc.specials));
 	doc.term = explode_copy_term(x);
 	if (!doc.leaves || !doc.specials || !doc.term.ptr)
-		return err_set(x->err, STATUS_LIMIT,
-			       "the document exceeds the memory limit of a request");
+		return fail_room(x);
 	*ret = doc;
 	return STATUS_OK;
 }
@@ -395,6 +493,7 @@ exploder_free(struct exploder *x)
 	buf_release(&x->path);
 	buf_release(&x->value);
 	buf_release(&x->term);
+	buf_release(&x->text);
 	mem_free(x->leaves.items);
 	mem_free(x->members.items);
 	mem_free(x->moved.items);
@@ -432,11 +531,14 @@ explode(struct exploder *x, bool object, struct doc *ret)
 	return finish(x, ret);
 }
 
-/* The container whose first token has been read. */
+/*
+ * The container whose first token has been read; packed if `packed_bytes` are enough for it.
+ * STATUS_LIMIT with `*ret_long` where they are not.
+ */
 static enum status
 explode_container(struct json_reader *r, bool object, struct arena *arena,
-		  const struct doc_limits *limits, size_t prefix_bytes, struct doc *ret,
-		  struct err *err)
+		  const struct doc_limits *limits, size_t prefix_bytes, size_t packed_bytes,
+		  bool *ret_long, struct doc *ret, struct err *err)
 {
 	struct exploder *x = mem_alloc(sizeof(*x));
 	enum status status;
@@ -450,11 +552,14 @@ explode_container(struct json_reader *r, bool object, struct arena *arena,
 	x->limits = limits;
 	x->prefix_bytes = prefix_bytes;
 	x->err = err;
+	x->packing = packed_bytes > 0;
 	x->begin = r->token_begin;
 	buf_init(&x->path, VALUE_MAX_BYTES);
 	buf_init(&x->value, VALUE_MAX_BYTES);
 	buf_init(&x->term, TERM_MAX_BYTES);
+	buf_init(&x->text, packed_bytes);
 	status = explode(x, object, ret);
+	*ret_long = status == STATUS_LIMIT && x->text.failed == STATUS_LIMIT;
 	if (r->failed != STATUS_OK && err && r->err && err != r->err)
 		*err = *r->err;
 	exploder_free(x);
@@ -465,7 +570,20 @@ enum status
 doc_explode(struct json_reader *r, struct arena *arena, const struct doc_limits *limits,
 	    size_t prefix_bytes, struct doc *ret, struct err *err)
 {
-	return explode_container(r, true, arena, limits, prefix_bytes, ret, err);
+	struct arena_mark mark = arena_mark(arena);
+	const struct json_reader begin = *r;
+	bool too_long = false;
+	enum status status;
+
+	status = explode_container(r, true, arena, limits, prefix_bytes, limits->packed_bytes,
+				   &too_long, ret, err);
+	if (!too_long)
+		return status;
+	arena_reset(arena, mark);
+	json_rewind(r, &begin);
+	status = explode_container(r, true, arena, limits, prefix_bytes, 0, &too_long, ret, err);
+	ret->unpackable = limits->packed_bytes;
+	return status;
 }
 
 /* A text that is one such container and nothing else. */
@@ -476,6 +594,7 @@ explode_text(struct str text, bool object, struct arena *arena, const struct doc
 	struct json_reader r;
 	enum json_token token;
 	enum status status;
+	bool too_long;
 
 	json_reader_init(&r, text, err);
 	status = json_next(&r, &token);
@@ -483,8 +602,11 @@ explode_text(struct str text, bool object, struct arena *arena, const struct doc
 		status = err_set(err, STATUS_INVALID,
 				 object ? "a document must be a JSON object"
 					: "this must be a JSON array");
-	if (status == STATUS_OK)
-		status = explode_container(&r, object, arena, limits, prefix_bytes, ret, err);
+	if (status == STATUS_OK && object)
+		status = doc_explode(&r, arena, limits, prefix_bytes, ret, err);
+	else if (status == STATUS_OK)
+		status = explode_container(&r, false, arena, limits, prefix_bytes, 0, &too_long,
+					   ret, err);
 	if (status == STATUS_OK)
 		status = json_next(&r, &token); /* nothing behind it */
 	json_reader_release(&r);

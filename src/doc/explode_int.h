@@ -13,12 +13,13 @@ struct list {
 };
 
 struct member {
-	uint64_t name_start; /* the first eight bytes of the encoded name, for comparing */
-	struct str name;     /* encoded, in the key of the member's first leaf */
-	size_t leaf;         /* the first of its leaves */
-	size_t leaves;       /* how many; known when the object ends */
-	size_t term;         /* where its pair starts in the term... */
-	size_t term_end;     /* ...and ends; known when the object ends */
+	uint64_t name_start; /* the first eight bytes of the name, for comparing */
+	/* Encoded, in the key of the member's first leaf; packing: as it is, and lasting. */
+	struct str name;
+	size_t begin;    /* the first of its items: leaves, or bytes of the text with the comma */
+	size_t items;    /* how many; known when the object ends */
+	size_t term;     /* where its pair starts in the term... */
+	size_t term_end; /* ...and ends; known when the object ends */
 };
 
 /* A container that the reader is inside of. */
@@ -26,7 +27,7 @@ struct frame {
 	bool object;
 	bool all_bytes;    /* an array of nothing but integers from 0 to 255, so far */
 	size_t path_bytes; /* of the container's own path */
-	size_t leaf;       /* the first of its leaves */
+	size_t begin;      /* the first of its items: leaves, or bytes of the text */
 	size_t member;     /* the first of its members in the list of members */
 	size_t count;      /* an array's elements */
 	size_t term;       /* where its list starts in the term */
@@ -43,16 +44,19 @@ struct exploder {
 	const struct doc_limits *limits;
 	size_t prefix_bytes;
 	struct err *err;
+	bool packing; /* the text is made, and no leaves */
 
 	const char *begin; /* of the document's text */
 	size_t specials_bytes;
-	size_t depth; /* frames in use */
+	size_t depth;    /* frames in use */
+	size_t path_max; /* the longest path */
 	struct buf path;
 	struct buf value;
 	struct buf term;
+	struct buf text;     /* packing: as far as it goes; a comma follows each value */
 	struct list leaves;  /* struct kv_pair */
 	struct list members; /* struct member, of all open objects */
-	struct list moved;   /* struct kv_pair, room for putting leaves in order */
+	struct list moved;   /* room for putting items in order */
 	struct list holes;   /* struct hole */
 	struct list specials;
 	struct frame frames[JSON_DEPTH_LIMIT + 1];
@@ -62,6 +66,19 @@ static inline struct kv_pair *
 leaf_at(struct exploder *x, size_t i)
 {
 	return (struct kv_pair *)x->leaves.items + i;
+}
+
+/* How many items there are so far, and what one takes. */
+static inline size_t
+items_count(const struct exploder *x)
+{
+	return x->packing ? x->text.len : x->leaves.count;
+}
+
+static inline size_t
+item_bytes(const struct exploder *x)
+{
+	return x->packing ? 1 : sizeof(struct kv_pair);
 }
 
 static inline struct member *
@@ -77,7 +94,7 @@ void *explode_list_add(struct list *l, size_t item_bytes, size_t first_cap);
 enum status explode_fail_memory(struct exploder *x);
 
 /*
- * Puts the members of the object that has just ended, and their leaves, in order and drops all but
+ * Puts the members of the object that has just ended, and their items, in order and drops all but
  * the last of each name. The members are then forgotten; `*ret_count` is how many remained.
  */
 MUST_USE enum status explode_order(struct exploder *x, const struct frame *f, size_t *ret_count);

@@ -5,10 +5,10 @@
 #include "base/mem.h"
 
 /*
- * An object's members are sorted by name when it ends, if they did not come in order. Its leaves,
- * which lie behind each other member by member, are moved accordingly. Of equal names all but the
- * last go, with all their leaves; their bytes in the term are remembered as holes and closed at the
- * end.
+ * An object's members are sorted by name when it ends, if they did not come in order. Its items
+ * (leaves, or the bytes of the packed text), which lie behind each other member by member, are
+ * moved accordingly. Of equal names all but the last go, with all their items; their bytes in the
+ * term are remembered as holes and closed at the end.
  */
 
 enum {
@@ -61,7 +61,7 @@ member_cmp(const struct member *a, const struct member *b)
 	if (a->name_start != b->name_start)
 		return a->name_start < b->name_start ? -1 : 1;
 	c = str_cmp(a->name, b->name);
-	return c ? c : (a->leaf > b->leaf) - (a->leaf < b->leaf);
+	return c ? c : (a->begin > b->begin) - (a->begin < b->begin);
 }
 
 static int
@@ -88,30 +88,30 @@ sort_members(struct member *members, size_t count)
 }
 
 /*
- * The members' names, and the ends of their stretches of leaves and term; `*ret_sorted` tells
+ * The members' names, and the ends of their stretches of items and term; `*ret_sorted` tells
  * whether they came in ascending order, none twice.
  */
 static void
 finish_members(struct exploder *x, const struct frame *f, bool *ret_sorted)
 {
-	size_t end = x->leaves.count;
+	size_t end = items_count(x);
 	size_t term_end = x->term.len;
 
 	*ret_sorted = true;
 	for (size_t i = x->members.count; i-- > f->member;) {
 		struct member *m = member_at(x, i);
-		struct str key = leaf_at(x, m->leaf)->key;
 		uint8_t start[sizeof(m->name_start)] = { 0 };
 		size_t n;
 
-		m->leaves = end - m->leaf;
-		end = m->leaf;
+		m->items = end - m->begin;
+		end = m->begin;
 		m->term_end = term_end;
 		term_end = m->term;
-		/* Behind the type code. */
-		m->name.ptr = key.ptr + f->path_bytes + 1;
+		if (!x->packing) /* behind the type code */
+			m->name.ptr = leaf_at(x, m->begin)->key.ptr + f->path_bytes + 1;
 		n = m->name.len < sizeof(start) ? m->name.len : sizeof(start);
-		memcpy(start, m->name.ptr, n);
+		if (n)
+			memcpy(start, m->name.ptr, n);
 		memcpy(&m->name_start, start, sizeof(start));
 		m->name_start = be64toh(m->name_start);
 		if (*ret_sorted && i + 1 < x->members.count) {
@@ -136,18 +136,18 @@ add_hole(struct exploder *x, const struct member *dead)
 	return STATUS_OK;
 }
 
-/* Puts an object's members and their leaves in order; `*ret_count`: the members that remain. */
+/* Puts an object's members and their items in order; `*ret_count`: the members that remain. */
 static enum status
 order_members(struct exploder *x, const struct frame *f, size_t *ret_count)
 {
 	struct member *members = member_at(x, f->member);
 	size_t count = x->members.count - f->member;
-	struct kv_pair *moved;
-	size_t leaves = 0;
+	char *items = x->packing ? x->text.ptr : x->leaves.items;
+	size_t item = item_bytes(x);
+	size_t moved = 0;
 
-	if (!list_reserve(&x->moved, sizeof(*moved), x->leaves.count - f->leaf))
+	if (!list_reserve(&x->moved, 1, (items_count(x) - f->begin) * item))
 		return explode_fail_memory(x);
-	moved = x->moved.items;
 	sort_members(members, count);
 	*ret_count = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -155,14 +155,17 @@ order_members(struct exploder *x, const struct frame *f, size_t *ret_count)
 			TRY(add_hole(x, &members[i]));
 			continue;
 		}
-		memcpy(moved + leaves, leaf_at(x, members[i].leaf),
-		       members[i].leaves * sizeof(*moved));
-		leaves += members[i].leaves;
+		memcpy((char *)x->moved.items + moved * item, items + members[i].begin * item,
+		       members[i].items * item);
+		moved += members[i].items;
 		++*ret_count;
 	}
-	if (leaves)
-		memcpy(leaf_at(x, f->leaf), moved, leaves * sizeof(*moved));
-	x->leaves.count = f->leaf + leaves;
+	if (moved)
+		memcpy(items + f->begin * item, x->moved.items, moved * item);
+	if (x->packing)
+		x->text.len = f->begin + moved;
+	else
+		x->leaves.count = f->begin + moved;
 	return STATUS_OK;
 }
 

@@ -32,6 +32,15 @@ json_reader_release(struct json_reader *r)
 	buf_release(&r->scratch);
 }
 
+void
+json_rewind(struct json_reader *r, const struct json_reader *at)
+{
+	struct buf scratch = r->scratch;
+
+	*r = *at;
+	r->scratch = scratch;
+}
+
 /* ---- Failures ---- */
 
 static enum status

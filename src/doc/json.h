@@ -56,6 +56,9 @@ void json_reader_release(struct json_reader *r);
 
 MUST_USE enum status json_next(struct json_reader *r, enum json_token *ret);
 
+/* Goes back to where the reader was when it was copied to `*at`, which has not failed. */
+void json_rewind(struct json_reader *r, const struct json_reader *at);
+
 /*
  * Reads the value that comes next (after a KEY, or as an array's element) whole, checking it, and
  * returns its text. `first` is its first token, read already. The rest of the value is skipped.

@@ -202,6 +202,8 @@ term_i64(struct buf *term, int64_t n)
 static void
 put_with_text(struct buf *value, double d, struct str text)
 {
+	if (!value)
+		return;
 	tuple_open(value);
 	tuple_put_double(value, d);
 	tuple_put_str(value, text);
@@ -218,13 +220,15 @@ put_long_integer(struct buf *value, struct buf *term, struct str text)
 	size_t bytes;
 
 	if (digits.len > DOC_TERM_INT_DIGITS) {
-		put_with_text(value, doc_number_double(text), text);
+		put_with_text(value, value ? doc_number_double(text) : 0, text);
 		doc_term_binary(term, text);
 		return;
 	}
 	integer_read(digits, &n);
 	bytes = integer_bytes(&n);
 	term_big(term, negative, &n);
+	if (!value)
+		return;
 	if (bytes > sizeof(magnitude)) {
 		put_with_text(value, doc_number_double(text), text);
 		return;
@@ -248,17 +252,33 @@ put_integer(struct buf *value, struct buf *term, struct str text)
 		n = n * 10 + (text.ptr[i] - '0');
 	if (negative && !n)
 		put_with_text(value, -0.0, text);
-	else
+	else if (value)
 		tuple_put_i64(value, negative ? -n : n);
 	term_i64(term, negative ? -n : n);
+}
+
+/* `d` is the double nearest to the text, which has so many significant digits. */
+static void
+put_double(struct buf *value, double d, size_t significant, struct str text)
+{
+	size_t at = value->len;
+	bool canonical = false;
+
+	if (significant <= DOUBLE_DIGITS) {
+		json_write_double(value, d);
+		canonical = str_eq(str_of(value->ptr + at, value->len - at), text);
+		value->len = at;
+	}
+	if (canonical)
+		tuple_put_double(value, d);
+	else
+		put_with_text(value, d, text);
 }
 
 void
 doc_number_put(struct buf *value, struct buf *term, struct str text, bool is_integer)
 {
-	size_t at = value->len;
 	struct decimal decimal;
-	bool canonical = false;
 	uint64_t bits;
 	double d;
 
@@ -268,15 +288,8 @@ doc_number_put(struct buf *value, struct buf *term, struct str text, bool is_int
 	}
 	decimal_read(text, &decimal);
 	d = decimal_double(&decimal);
-	if (decimal.significant <= DOUBLE_DIGITS) {
-		json_write_double(value, d);
-		canonical = str_eq(str_of(value->ptr + at, value->len - at), text);
-		value->len = at;
-	}
-	if (canonical)
-		tuple_put_double(value, d);
-	else
-		put_with_text(value, d, text);
+	if (value)
+		put_double(value, d, decimal.significant, text);
 	memcpy(&bits, &d, sizeof(bits));
 	bits = htobe64(bits);
 	buf_append_byte(term, TERM_NEW_FLOAT);

@@ -178,7 +178,8 @@ enum status
 doc_patch_read(enum doc_patch_kind kind, struct str text, struct arena *arena,
 	       struct doc_patch *ret, struct err *err)
 {
-	const struct doc_limits limits = { DOC_PATCH_BYTES, PATCH_PATH_BYTES };
+	const struct doc_limits limits = { .doc_bytes = DOC_PATCH_BYTES,
+					   .path_bytes = PATCH_PATH_BYTES };
 	struct doc_patch patch = { .kind = kind };
 	struct reading r = { .number = 0 };
 	struct doc list;

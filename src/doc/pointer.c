@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 #include "doc/doc_int.h"
+#include "doc/packed.h"
 
 /* ---- Text ---- */
 
@@ -83,6 +84,8 @@ struct lookup {
 	const struct doc_pointer *pointer;
 	size_t at;              /* the first token that is not in `key` */
 	size_t numbers;         /* tokens from there on that may be positions */
+	struct kv_future *root; /* the document's root value, until it is known what it says */
+	struct str packed;      /* the body, if the root value has it; ptr NULL: it has leaves */
 	struct kv_future *leaf; /* the first leaf of the container at `key` */
 	struct buf key;         /* prefix and encoded path, as far as it is known; then scratch */
 	struct str ways[DOC_POINTER_WAYS];
@@ -136,6 +139,45 @@ read_below(struct lookup *l, struct str key, struct str behind, size_t limit)
 	bounds[begin.len + key.len] = '\xff';
 	return kv_get_range(l->tx, begin, end, &options);
 }
+
+/* ---- The root value ---- */
+
+static enum status
+read_root_value(struct lookup *l, struct str value)
+{
+	if (doc_root_read(value, &l->packed) == STATUS_OK)
+		return STATUS_OK;
+	return err_set(l->err, STATUS_CORRUPT, "the document's root value cannot be read");
+}
+
+/*
+ * Asks for the root value. Where it is there at once and has the body, nothing else needs to be
+ * asked for; otherwise it comes in one round trip with the leaves.
+ */
+static enum status
+ask_root(struct lookup *l)
+{
+	struct str value;
+
+	l->root = kv_get(l->tx, buf_str(&l->key), l->mode);
+	if (!kv_future_ready(l->root) || !kv_future_value(l->root, &value))
+		return STATUS_OK;
+	return read_root_value(l, value);
+}
+
+/* Waits for the root value, once. It stays with the future, and the packed text with it. */
+static enum status
+take_root(struct lookup *l)
+{
+	enum status status = kv_future_wait(l->root);
+	struct str value;
+
+	if (status != STATUS_OK)
+		return fail_read(l, status);
+	return kv_future_value(l->root, &value) ? read_root_value(l, value) : STATUS_OK;
+}
+
+/* ---- Leaves ---- */
 
 /*
  * Whether the container at l->key, as far as the path is resolved, is an array: its first leaf,
@@ -283,6 +325,25 @@ assemble_way(struct lookup *l, struct doc_assembler *a, struct str way, struct k
 	}
 }
 
+/* The value out of the packed body. */
+static enum status
+write_packed(struct lookup *l)
+{
+	enum status status;
+	struct str text;
+
+	status = doc_packed_find(l->packed, l->pointer, &text);
+	if (status == STATUS_CORRUPT)
+		return err_set(l->err, status, "the packed document is damaged");
+	TRY(status);
+	buf_append_str(l->out, text);
+	status = buf_status(l->out);
+	if (status == STATUS_LIMIT)
+		return err_set(l->err, status, "the value is larger than %zu bytes",
+			       l->out->max_bytes);
+	return status;
+}
+
 static enum status
 write_way(struct lookup *l, size_t way, bool whole)
 {
@@ -338,7 +399,9 @@ take_ways(struct lookup *l)
 		/* A document without its root key is none. */
 		if (whole && range.pairs[0].key.len != l->ways[i].len)
 			break;
-		return write_way(l, i, whole);
+		if (whole)
+			TRY(read_root_value(l, range.pairs[0].value));
+		return l->packed.ptr ? write_packed(l) : write_way(l, i, whole);
 	}
 	return STATUS_NOT_FOUND;
 }
@@ -359,25 +422,43 @@ lookup_init(struct lookup *l, struct str prefix, const struct doc_pointer *point
 static void
 lookup_release(struct lookup *l)
 {
+	kv_future_free(l->root);
 	kv_future_free(l->leaf);
 	for (size_t i = 0; i < l->count; i++)
 		kv_future_free(l->futures[i]);
 	buf_release(&l->key);
 }
 
+/* The whole document's root value is the first pair of its range. */
+static enum status
+look_up_whole(struct lookup *l)
+{
+	TRY(list_ways(l));
+	TRY(ask_ways(l));
+	return take_ways(l);
+}
+
 static enum status
 look_up(struct lookup *l)
 {
 	TRY(key_status(l));
-	for (;;) {
+	if (!l->pointer->count)
+		return look_up_whole(l);
+	TRY(ask_root(l));
+	while (!l->packed.ptr) {
 		TRY(resolve_next(l));
 		if (!l->leaf)
 			break;
-		TRY(resolve_token(l));
+		TRY(take_root(l));
+		if (!l->packed.ptr)
+			TRY(resolve_token(l));
 	}
-	TRY(list_ways(l));
-	TRY(ask_ways(l));
-	return take_ways(l);
+	if (!l->packed.ptr) {
+		TRY(list_ways(l));
+		TRY(ask_ways(l));
+	}
+	TRY(take_root(l));
+	return l->packed.ptr ? write_packed(l) : take_ways(l);
 }
 
 enum status
@@ -413,13 +494,16 @@ step(struct lookups *s, size_t i, enum status status)
 	return STATUS_OK;
 }
 
-/* Each wave resolves one token of every pointer that still has too many. */
+/*
+ * Each wave resolves one token of every pointer that still has too many, until the root value,
+ * which the first one has asked for, turns out to have the body.
+ */
 static enum status
 resolve_all(struct lookups *s)
 {
 	bool asked = true;
 
-	while (asked) {
+	while (asked && !s->all[0].packed.ptr) {
 		asked = false;
 		for (size_t i = 0; i < s->count; i++) {
 			if (s->missing[i])
@@ -427,8 +511,10 @@ resolve_all(struct lookups *s)
 			TRY(step(s, i, resolve_next(&s->all[i])));
 			asked = asked || s->all[i].leaf;
 		}
+		if (asked)
+			TRY(take_root(&s->all[0]));
 		for (size_t i = 0; i < s->count; i++)
-			if (s->all[i].leaf)
+			if (s->all[i].leaf && !s->all[0].packed.ptr)
 				TRY(step(s, i, resolve_token(&s->all[i])));
 	}
 	return STATUS_OK;
@@ -440,18 +526,22 @@ look_up_all(struct lookups *s, struct buf *out, struct arena *arena,
 {
 	for (size_t i = 0; i < s->count; i++)
 		TRY(step(s, i, key_status(&s->all[i])));
+	TRY(ask_root(&s->all[0]));
 	TRY(resolve_all(s));
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i < s->count && !s->all[0].packed.ptr; i++) {
 		if (s->missing[i])
 			continue;
 		TRY(list_ways(&s->all[i]));
 		TRY(ask_ways(&s->all[i]));
 	}
+	TRY(take_root(&s->all[0]));
 	for (size_t i = 0; i < s->count; i++) {
+		struct lookup *l = &s->all[i];
 		size_t begin = out->len;
 
+		l->packed = s->all[0].packed;
 		if (!s->missing[i])
-			TRY(step(s, i, take_ways(&s->all[i])));
+			TRY(step(s, i, l->packed.ptr ? write_packed(l) : take_ways(l)));
 		ret_values[i] = (struct doc_pointer_value){ .found = !s->missing[i] };
 		if (s->missing[i])
 			continue;
@@ -483,7 +573,7 @@ doc_read_pointers(struct kv_tx *tx, struct str prefix, const struct doc_pointer 
 		};
 		lookup_init(&s.all[i], prefix, &pointers[i]);
 	}
-	status = look_up_all(&s, &out, arena, ret_values);
+	status = count ? look_up_all(&s, &out, arena, ret_values) : STATUS_OK;
 	for (size_t i = 0; i < count; i++)
 		lookup_release(&s.all[i]);
 	return status;

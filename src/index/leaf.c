@@ -47,7 +47,8 @@ leaf_of_bool(bool value, struct arena *arena, struct leaf_value *ret)
 enum status
 leaf_parse(struct str text, struct arena *arena, struct leaf_value *ret, struct err *err)
 {
-	const struct doc_limits limits = { SIZE_MAX, KV_LIMIT_KEY_BYTES };
+	const struct doc_limits limits = { .doc_bytes = SIZE_MAX,
+					   .path_bytes = KV_LIMIT_KEY_BYTES };
 	static const char before[] = { '{', '"', '"', ':' };
 	char *document = arena_bytes(arena, text.len + sizeof(before) + 1);
 	struct doc doc;

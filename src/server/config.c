@@ -18,6 +18,7 @@ enum value_kind {
 	VALUE_LEVEL,  /* enum log_level */
 	VALUE_BOOL,   /* "true" or "false" */
 	VALUE_SECRET, /* struct str */
+	VALUE_SCHEME, /* const char *: "packed" or "exploded" */
 };
 
 struct setting {
@@ -58,6 +59,7 @@ static const struct setting settings[] = {
 	{ "frond", "answer_gzip_level", VALUE_UINT, offsetof(struct config, answer_gzip_level), 0,
 	  9 },
 	{ "log", "level", VALUE_LEVEL, offsetof(struct config, log_level), 0, 0 },
+	{ "frond", "scheme", VALUE_SCHEME, offsetof(struct config, scheme), 0, 0 },
 	{ "frond", "store", VALUE_TEXT, offsetof(struct config, store), 0, 0 },
 	{ "frond", "backup_dir", VALUE_TEXT, offsetof(struct config, backup_dir), 0, 0 },
 	{ "frond", "cache_bytes", VALUE_U64, offsetof(struct config, cache_bytes), 1 << 20,
@@ -217,6 +219,20 @@ fail(struct reading *r, enum status status, const char *fmt, ...)
 }
 
 static bool
+parse_scheme(struct str text, const char **ret)
+{
+	static const char *const schemes[] = { "packed", "exploded" };
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		if (str_eq(text, str_from_cstr(schemes[i]))) {
+			*ret = schemes[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
 parse_level(struct str text, enum log_level *ret)
 {
 	static const struct {
@@ -314,6 +330,12 @@ set_value(struct reading *r, const struct setting *s, struct str value)
 		return;
 	case VALUE_BOOL:
 		set_bool(r, s, value);
+		return;
+	case VALUE_SCHEME:
+		if (!parse_scheme(value, (const char **)(void *)((char *)r->config + s->offset)))
+			fail(r, STATUS_INVALID,
+			     "[%s] %s: \"%.*s\" is neither \"packed\" nor \"exploded\"", s->section,
+			     s->name, STR_ARG(value));
 		return;
 	case VALUE_LEVEL:
 		if (!parse_level(value, (enum log_level *)(void *)((char *)r->config + s->offset)))

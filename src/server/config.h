@@ -56,6 +56,7 @@ struct config {
 	enum log_level log_level;
 	const char *backup_dir;      /* of backups that the server makes; NULL: it makes none */
 	uint64_t cache_bytes;        /* 0: the engine's default */
+	const char *scheme;          /* of new databases: "packed", "exploded"; NULL: the default */
 	size_t doc_bytes;            /* 0: the door's defaults, as below */
 	size_t body_bytes;           /* a request's */
 	uint64_t changes_timeout_ms; /* a feed's wait */

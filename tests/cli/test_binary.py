@@ -321,11 +321,29 @@ def dump_into_a_file_or_a_full_disk_or_a_closed_pipe(cwd):
 # ---- Inspecting ----
 
 @test
+def scheme_says_how_a_new_database_keeps_its_documents(cwd):
+    line = '{"_id":"mydoc","b":["bar",1.10],"a":{}}\n'
+    for scheme in ("packed", "exploded"):
+        ok("load", "--scheme", scheme, scheme, cwd=cwd, stdin=line)
+        contains(ok("inspect", scheme, cwd=cwd).stdout, 'prefix (%d), %s'
+                 % (1 if scheme == "packed" else 2, scheme))
+        equal(ok("dump", scheme, cwd=cwd).stdout, '{"_id":"mydoc","a":{},"b":["bar",1.10]}\n')
+        contains(ok("verify", scheme, cwd=cwd).stdout,
+                 "0 leaves, 1 packed, 0 findings" if scheme == "packed"
+                 else "3 leaves, 0 packed, 0 findings")
+    contains(ok("inspect", "packed", "mydoc", cwd=cwd).stdout, ') = (2, {"a":{},"b":["bar",1.10]})')
+    bad = run("load", "--scheme", "flat", "x", cwd=cwd, stdin=line)
+    equal(bad.returncode, 2)
+    contains(bad.stderr, '"flat" is neither "packed" nor "exploded"')
+
+
+@test
 def inspect_draws_a_document_as_the_layout_says(cwd):
-    ok("load", "db", cwd=cwd, stdin='{"_id":"mydoc","foo":["bar"]}\n{"_id":"mydoc2"}\n')
+    ok("load", "--scheme", "exploded", "db", cwd=cwd,
+       stdin='{"_id":"mydoc","foo":["bar"]}\n{"_id":"mydoc2"}\n')
     text = ok("inspect", "db", "mydoc", cwd=cwd).stdout
     lines = [line.strip() for line in text.splitlines()]
-    equal(lines[0], 'database "db", prefix (1)')
+    equal(lines[0], 'database "db", prefix (1), exploded')
     for heading in ("all_docs", "changes", "revisions", "documents"):
         assert heading in lines, text
     start = '("%s", "mydoc"'
@@ -353,7 +371,7 @@ def inspect_shows_databases_and_the_whole_store(cwd):
     assert '"two"' not in one
     text = ok("inspect", cwd=cwd).stdout
     for part in ("the store as a whole", '("root", "databases", "one") = (',
-                 'database "one", prefix (1)', 'database "two", prefix (2)'):
+                 'database "one", prefix (1), ', 'database "two", prefix (2), '):
         contains(text, part)
     limited = ok("inspect", "--limit", "2", cwd=cwd).stdout
     equal(len([line for line in limited.splitlines() if line.startswith("  ")]), 2)

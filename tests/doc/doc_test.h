@@ -15,7 +15,8 @@ enum {
 	TEST_MAX_BYTES = 1 << 27,
 };
 
-static const struct doc_limits test_limits = { DOC_LIMIT_MAX_BYTES, KV_LIMIT_KEY_BYTES };
+static const struct doc_limits test_limits = { .doc_bytes = DOC_LIMIT_MAX_BYTES,
+					       .path_bytes = KV_LIMIT_KEY_BYTES };
 
 static inline struct doc
 explode_or_fail(struct str text, struct arena *arena)

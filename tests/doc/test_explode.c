@@ -360,7 +360,7 @@ static void
 path_limit_counts_the_prefix_and_names_the_path(void **state)
 {
 	struct arena *arena = arena_new(TEST_MAX_BYTES);
-	struct doc_limits limits = { 1000, 20 };
+	struct doc_limits limits = { .doc_bytes = 1000, .path_bytes = 20 };
 	struct err err = { 0 };
 	struct doc doc;
 
@@ -385,7 +385,7 @@ static void
 path_limit_counts_what_a_split_string_adds(void **state)
 {
 	struct arena *arena = arena_new(TEST_MAX_BYTES);
-	struct doc_limits limits = { DOC_LIMIT_MAX_BYTES, 5 };
+	struct doc_limits limits = { .doc_bytes = DOC_LIMIT_MAX_BYTES, .path_bytes = 5 };
 	struct buf text = BUF_INIT(TEST_MAX_BYTES);
 	struct err err = { 0 };
 	struct doc doc;
@@ -430,7 +430,7 @@ static void
 document_limit_leaves_special_members_out(void **state)
 {
 	struct arena *arena = arena_new(TEST_MAX_BYTES);
-	struct doc_limits limits = { 20, 1000 };
+	struct doc_limits limits = { .doc_bytes = 20, .path_bytes = 1000 };
 	struct err err = { 0 };
 	struct doc doc;
 
@@ -456,7 +456,7 @@ static void
 reader_goes_on_behind_a_document_that_broke_a_limit(void **state)
 {
 	struct arena *arena = arena_new(TEST_MAX_BYTES);
-	struct doc_limits limits = { 20, 1000 };
+	struct doc_limits limits = { .doc_bytes = 20, .path_bytes = 1000 };
 	struct err err = { 0 };
 	enum json_token token;
 	struct json_reader r;

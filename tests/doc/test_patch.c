@@ -510,8 +510,8 @@ patch_within(const struct doc_limits *limits, struct str doc_text, struct str pa
 static void
 result_is_held_to_the_limits_of_documents(void **state)
 {
-	const struct doc_limits small = { 20, KV_LIMIT_KEY_BYTES };
-	const struct doc_limits narrow = { 1000, 120 };
+	const struct doc_limits small = { .doc_bytes = 20, .path_bytes = KV_LIMIT_KEY_BYTES };
+	const struct doc_limits narrow = { .doc_bytes = 1000, .path_bytes = 120 };
 	struct buf patch = BUF_INIT(TEST_MAX_BYTES);
 
 	(void)state;

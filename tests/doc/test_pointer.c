@@ -1,3 +1,4 @@
+#include "doc/packed.h"
 #include "doc_test.h"
 
 #include <stdio.h>
@@ -15,6 +16,7 @@ struct fixture {
 	struct kv_store *store;
 	struct arena *arena;
 	char dir[64];
+	uint64_t root; /* 1 if the document is there */
 };
 
 /* ---- Text ---- */
@@ -105,6 +107,7 @@ close_store(void **state)
 struct put {
 	struct str prefix;
 	const struct doc *doc;
+	struct str packed;
 };
 
 static enum status
@@ -115,18 +118,19 @@ put_body(struct kv_tx *tx, void *arg)
 	TRY(doc_clear(tx, p->prefix));
 	if (!p->doc)
 		return STATUS_OK;
-	TRY(kv_set(tx, p->prefix, STR("\x14")));
-	return doc_write(tx, p->prefix, p->doc);
+	TRY(kv_set(tx, p->prefix, STR("\x15\x01")));
+	return doc_write(tx, p->prefix, p->doc->leaves, p->doc->count);
 }
 
 /* Stores the document as (1, "doc"), or clears it when `text` is empty. */
 static void
 put_doc(struct fixture *f, struct str prefix, struct str text)
 {
-	struct put p = { prefix, NULL };
+	struct put p = { .prefix = prefix };
 	struct err err = { 0 };
 	struct doc doc;
 
+	f->root = text.len > 0;
 	if (text.len) {
 		doc = explode_or_fail(text, f->arena);
 		p.doc = &doc;
@@ -135,9 +139,29 @@ put_doc(struct fixture *f, struct str prefix, struct str text)
 		fail_msg("%s", err.text);
 }
 
-/* Reads with the costs that the contract promises: `keys` pairs, `trips` round trips. */
+static enum status
+put_packed_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	const struct put *p = arg;
+
+	TRY(doc_clear(tx, p->prefix));
+	doc_root_put(&value, p->packed);
+	return kv_set(tx, p->prefix, buf_str(&value));
+}
+
 static void
-assert_reads(struct fixture *f, const char *pointer, const char *expected, uint64_t keys,
+put_packed(struct fixture *f, struct str prefix, struct str text)
+{
+	struct put p = { .prefix = prefix, .packed = text };
+
+	f->root = 1;
+	assert_int_equal(kv_run(f->store, put_packed_body, &p, NULL, NULL), STATUS_OK);
+}
+
+/* Reads with the costs that the contract promises: the root, `leaves` and `trips` round trips. */
+static void
+assert_reads(struct fixture *f, const char *pointer, const char *expected, uint64_t leaves,
 	     uint64_t trips)
 {
 	struct buf out = BUF_INIT(TEST_MAX_BYTES);
@@ -165,13 +189,13 @@ assert_reads(struct fixture *f, const char *pointer, const char *expected, uint6
 		assert_int_equal(status, STATUS_NOT_FOUND);
 		assert_int_equal(out.len, 1);
 	}
-	assert_int_equal(stats.keys_read, keys);
+	assert_int_equal(stats.keys_read, f->root + leaves);
 	assert_int_equal(stats.round_trips, trips);
 	buf_release(&out);
 }
 
 static void
-pointers_read_exactly_the_leaves_they_name_in_one_round_trip(void **state)
+pointers_read_the_root_and_exactly_the_leaves_they_name_in_one_round_trip(void **state)
 {
 	struct fixture *f = *state;
 
@@ -217,7 +241,7 @@ paths_without_leaves_are_not_found_and_cost_one_round_trip(void **state)
 }
 
 static void
-paths_longer_than_any_key_are_not_found_without_reading(void **state)
+paths_longer_than_any_key_read_the_root_alone(void **state)
 {
 	struct fixture *f = *state;
 	static char pointer[KV_LIMIT_KEY_BYTES + 2];
@@ -225,7 +249,7 @@ paths_longer_than_any_key_are_not_found_without_reading(void **state)
 	put_doc(f, STR(PREFIX), STR("{\"x\":1}"));
 	memset(pointer, 'x', KV_LIMIT_KEY_BYTES + 1);
 	pointer[0] = '/';
-	assert_reads(f, pointer, NULL, 0, 0);
+	assert_reads(f, pointer, NULL, 0, 1);
 }
 
 static void
@@ -234,9 +258,9 @@ empty_pointer_is_the_whole_document_if_there_is_one(void **state)
 	struct fixture *f = *state;
 
 	put_doc(f, STR(PREFIX), STR("{\"b\":[1,{}],\"a\":2,\"_id\":\"x\"}"));
-	assert_reads(f, "", "{\"a\":2,\"b\":[1,{}]}", 4, 1);
+	assert_reads(f, "", "{\"a\":2,\"b\":[1,{}]}", 3, 1);
 	put_doc(f, STR(PREFIX), STR("{}"));
-	assert_reads(f, "", "{}", 1, 1);
+	assert_reads(f, "", "{}", 0, 1);
 	put_doc(f, STR(PREFIX), STR(""));
 	assert_reads(f, "", NULL, 0, 1);
 }
@@ -339,6 +363,36 @@ assert_values(struct fixture *f, const struct str *texts, const struct str *valu
 	arena_reset(f->arena, mark);
 }
 
+/* The packed body is the root's value: one key, whatever is asked for. */
+static void
+packed_document_is_read_with_its_root(void **state)
+{
+	static const char *const paths[] = { "/a/1", "/o/x", "/0/0/0/0/0/0", "/nothing", "/s/0" };
+	static const char *const values[] = { "[2,{\"b\":3}]", "null", "[5]", NULL, NULL };
+	struct fixture *f = *state;
+	struct str texts[5];
+	struct str wanted[5];
+
+	put_packed(f, STR(PREFIX),
+		   STR("{\"0\":[[{\"0\":[[[5]]]}]],\"a\":[1,[2,{\"b\":3}]],\"o\":{\"x\":null},"
+		       "\"s\":\"t\"}"));
+	for (size_t i = 0; i < 5; i++) {
+		assert_reads(f, paths[i], values[i], 0, 1);
+		texts[i] = str_from_cstr(paths[i]);
+		wanted[i] = (struct str){ NULL, 0 };
+		if (values[i])
+			wanted[i] = str_from_cstr(values[i]);
+	}
+	assert_values(f, texts, wanted, 5, 1, 1);
+	assert_reads(f, "",
+		     "{\"0\":[[{\"0\":[[[5]]]}]],\"a\":[1,[2,{\"b\":3}]],\"o\":{\"x\":null},"
+		     "\"s\":\"t\"}",
+		     0, 1);
+	put_packed(f, STR(PREFIX), STR("{}"));
+	assert_reads(f, "", "{}", 0, 1);
+	assert_reads(f, "/a", NULL, 0, 1);
+}
+
 static void
 several_pointers_are_read_in_one_round_trip(void **state)
 {
@@ -352,9 +406,9 @@ several_pointers_are_read_in_one_round_trip(void **state)
 	put_doc(f, STR(PREFIX),
 		STR("{\"5\":{\"1\":\"six\"},\"a\":{\"b\":1,\"c\":2},\"c\":[[true,null],7],\"d\":{},"
 		    "\"e\":[1,2,3,4,5]}"));
-	assert_values(f, texts, values, 7, 1 + 2 + 2 + 1 + 1, 1);
-	assert_values(f, texts, values, 1, 1, 1);
-	assert_values(f, texts + 2, values + 2, 2, 0, 1);
+	assert_values(f, texts, values, 7, 1 + 1 + 2 + 2 + 1 + 1, 1);
+	assert_values(f, texts, values, 1, 1 + 1, 1);
+	assert_values(f, texts + 2, values + 2, 2, 1, 1);
 	assert_values(f, texts, values, 0, 0, 0);
 	put_doc(f, STR(PREFIX), STR(""));
 }
@@ -368,8 +422,9 @@ several_pointers_with_many_numbers_resolve_together(void **state)
 	struct fixture *f = *state;
 
 	put_doc(f, STR(PREFIX), STR("{\"0\":[[[[{\"0\":7,\"1\":8}]]]],\"a\":true}"));
-	/* Two waves, a key each for the first tokens of three pointers, and one for the rest. */
-	assert_values(f, texts, values, 4, 3 + 3 + 2 + 1, 3);
+	/* Two waves, a key each for the first tokens of three pointers, and one for the rest; the
+	 * root with the first. */
+	assert_values(f, texts, values, 4, 1 + 3 + 3 + 2 + 1, 3);
 	put_doc(f, STR(PREFIX), STR(""));
 }
 
@@ -474,10 +529,12 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pointers_are_parsed_as_rfc_6901_says),
 		cmocka_unit_test(text_that_is_no_pointer_is_refused),
-		cmocka_unit_test(pointers_read_exactly_the_leaves_they_name_in_one_round_trip),
+		cmocka_unit_test(
+			pointers_read_the_root_and_exactly_the_leaves_they_name_in_one_round_trip),
 		cmocka_unit_test(paths_without_leaves_are_not_found_and_cost_one_round_trip),
-		cmocka_unit_test(paths_longer_than_any_key_are_not_found_without_reading),
+		cmocka_unit_test(paths_longer_than_any_key_read_the_root_alone),
 		cmocka_unit_test(empty_pointer_is_the_whole_document_if_there_is_one),
+		cmocka_unit_test(packed_document_is_read_with_its_root),
 		cmocka_unit_test(many_numeric_tokens_resolve_the_leading_ones_first),
 		cmocka_unit_test(split_strings_are_read_whole_or_within_their_container),
 		cmocka_unit_test(value_larger_than_a_range_answer_is_read_in_stretches),

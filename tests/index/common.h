@@ -54,7 +54,8 @@ value_of(const char *json)
 static inline void
 doc_of(const char *json, struct selector_special specials[2], struct selector_doc *ret)
 {
-	const struct doc_limits limits = { SIZE_MAX, KV_LIMIT_KEY_BYTES };
+	const struct doc_limits limits = { .doc_bytes = SIZE_MAX,
+					   .path_bytes = KV_LIMIT_KEY_BYTES };
 	struct err err = { 0 };
 	struct doc doc;
 

@@ -21,11 +21,17 @@ remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 	return remove(path);
 }
 
+enum rev_scheme
+fixture_scheme(void)
+{
+	return test_scheme_is_packed() ? REV_SCHEME_PACKED : REV_SCHEME_EXPLODED;
+}
+
 static enum status
 create_body(struct kv_tx *tx, void *arg)
 {
 	(void)arg;
-	return rev_db_create(tx, STR("db"), NULL);
+	return rev_db_create(tx, STR("db"), fixture_scheme(), NULL);
 }
 
 static enum status
@@ -116,7 +122,11 @@ fixture_text(struct fixture *f, struct rev_id rev)
 struct doc
 fixture_doc(struct fixture *f, const char *json)
 {
-	struct doc_limits limits = { DOC_LIMIT_DEFAULT_BYTES, KV_LIMIT_KEY_BYTES };
+	struct doc_limits limits = {
+		.doc_bytes = DOC_LIMIT_DEFAULT_BYTES,
+		.path_bytes = KV_LIMIT_KEY_BYTES,
+		.packed_bytes = strlen(json) % 2 ? DOC_PACKED_BYTES : 0,
+	};
 	struct err err = { 0 };
 	struct doc doc;
 
@@ -316,15 +326,9 @@ static const char *
 assemble(struct fixture *f, const struct rev_doc *doc)
 {
 	struct buf b = BUF_INIT(TEXT_BYTES);
-	struct doc_assembler a;
 
 	buf_append_cstr(&b, "{");
-	doc_assemble_init_object(&a, &b, false);
-	for (size_t i = 0; i < doc->count; i++)
-		assert_int_equal(doc_assemble_leaf(&a, doc->leaves[i].key, doc->leaves[i].value),
-				 STATUS_OK);
-	assert_int_equal(doc_assemble_end(&a), STATUS_OK);
-	doc_assemble_release(&a);
+	assert_int_equal(rev_body_write(doc, false, &b), STATUS_OK);
 	return keep(f, &b);
 }
 

@@ -31,6 +31,9 @@ struct fixture {
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
+/* Of new databases: what FROND_TEST_SCHEME says. */
+enum rev_scheme fixture_scheme(void);
+
 /* The database's description as it is now; f->db is replaced. */
 void fixture_reopen(struct fixture *f);
 
@@ -40,6 +43,7 @@ struct rev_id fixture_rev(struct fixture *f, const char *text);
 /* As rev_id_write() shows it, NUL-terminated. */
 const char *fixture_text(struct fixture *f, struct rev_id rev);
 
+/* In leaves or packed, by its length: the model copes with both, whatever the scheme. */
 struct doc fixture_doc(struct fixture *f, const char *json);
 
 /* An interactive edit; `parent` NULL: none; `json` NULL: a deletion. */

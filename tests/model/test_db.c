@@ -18,7 +18,7 @@ create(struct kv_tx *tx, void *arg)
 {
 	struct call *c = arg;
 
-	return rev_db_create(tx, c->name, &c->err);
+	return rev_db_create(tx, c->name, fixture_scheme(), &c->err);
 }
 
 static enum status delete (struct kv_tx *tx, void *arg) {
@@ -312,7 +312,7 @@ create_and_open(struct kv_tx *tx, void *arg)
 	struct call *c = arg;
 	struct rev_cache *cache = rev_cache_new();
 	struct rev_db *db = NULL;
-	enum status status = rev_db_create(tx, c->name, NULL);
+	enum status status = rev_db_create(tx, c->name, fixture_scheme(), NULL);
 
 	if (status == STATUS_OK)
 		status = rev_db_open(tx, cache, c->name, &db, NULL);
@@ -492,7 +492,8 @@ local_body(struct kv_tx *tx, void *arg)
 	if (!l->json)
 		return rev_local_delete(tx, l->f->db, str_from_cstr(l->id), NULL);
 	doc = fixture_doc(l->f, l->json);
-	return rev_local_put(tx, l->f->db, str_from_cstr(l->id), l->parent, &doc, &l->rev, NULL);
+	return rev_local_put(tx, l->f->db, str_from_cstr(l->id), l->parent, &doc, l->f->arena,
+			     &l->rev, NULL);
 }
 
 static enum status
@@ -524,6 +525,7 @@ local_documents_count_their_revisions(void **state)
 			 STATUS_NOT_FOUND);
 	kv_tx_free(tx);
 	assert_int_equal(rev, 2);
+	assert_int_equal(rev_body_explode(&doc, f->arena), STATUS_OK);
 	assert_int_equal(doc.count, 1);
 	assert_int_equal(local_do(f, "x", 2, NULL, NULL), STATUS_OK);
 	assert_int_equal(local_do(f, "x", 2, NULL, NULL), STATUS_NOT_FOUND);

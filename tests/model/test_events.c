@@ -69,7 +69,7 @@ create_or_delete(struct kv_tx *tx, void *arg)
 	const struct call *call = arg;
 
 	return call->remove ? rev_db_delete(tx, call->name, NULL)
-			    : rev_db_create(tx, call->name, NULL);
+			    : rev_db_create(tx, call->name, fixture_scheme(), NULL);
 }
 
 static void

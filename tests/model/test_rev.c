@@ -92,7 +92,8 @@ winners_are_live_then_long_then_great(void **state)
 static void
 assert_hash(bool deleted, const char *parent, const char *json, const char *want)
 {
-	struct doc_limits limits = { DOC_LIMIT_DEFAULT_BYTES, KV_LIMIT_KEY_BYTES };
+	struct doc_limits limits = { .doc_bytes = DOC_LIMIT_DEFAULT_BYTES,
+				     .path_bytes = KV_LIMIT_KEY_BYTES };
 	uint8_t hash[REV_HASH_BYTES];
 	struct doc doc;
 	struct rev_id rev = { 0 };

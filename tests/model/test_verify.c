@@ -26,14 +26,14 @@ local_body(struct kv_tx *tx, void *arg)
 	uint64_t rev;
 
 	TRY(rev_config_set(tx, c->f->db, STR("security"), STR("{}")));
-	return rev_local_put(tx, c->f->db, STR("checkpoint"), 0, &c->doc, &rev, NULL);
+	return rev_local_put(tx, c->f->db, STR("checkpoint"), 0, &c->doc, c->f->arena, &rev, NULL);
 }
 
 static enum status
 other_body(struct kv_tx *tx, void *arg)
 {
 	(void)arg;
-	return rev_db_create(tx, STR("other"), NULL);
+	return rev_db_create(tx, STR("other"), fixture_scheme(), NULL);
 }
 
 /* A replicated edit with two attachments; the first has a chunk and a half. */
@@ -283,6 +283,7 @@ good_store_has_no_findings_and_is_summed_up(void **state)
 	assert_int_equal(said.sum.documents, 7);
 	/* a: 4, b: 1 and 1, d: 1, e: 3, g: 1, the local one: 2. */
 	assert_int_equal(said.sum.leaves, 13);
+	assert_int_equal(said.sum.packed, 0);
 	assert_int_equal(said.sum.findings, 0);
 	assert_true(said.sum.keys > said.sum.leaves);
 	assert_true(said.sum.bytes > said.sum.keys);

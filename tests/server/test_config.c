@@ -89,6 +89,7 @@ every_setting_is_read(void **state)
 				   "[frond]\r\n"
 				   "store = embedded:/var/lib/frond\r\n"
 				   "cache_bytes = 1048576\n"
+				   "scheme = packed\n"
 				   "loops = 3\n"
 				   "pool_threads = 2\n"
 				   "header_bytes = 2048\n"
@@ -124,6 +125,7 @@ every_setting_is_read(void **state)
 	assert_true(str_eq(c.admins[1].password, STR("-pbkdf2-0011,22,10")));
 	assert_string_equal(c.store, "embedded:/var/lib/frond");
 	assert_int_equal(c.cache_bytes, 1048576);
+	assert_string_equal(c.scheme, "packed");
 	assert_int_equal(c.server.loops, 3);
 	assert_int_equal(c.server.pool_threads, 2);
 	assert_int_equal(c.server.header_bytes, 2048);

@@ -356,6 +356,7 @@ estimate_bytes(const struct entry *e)
 
 	for (size_t i = 0; e->doc.att_edits && i < e->doc.atts_count; i++)
 		bytes += ENTRY_BYTES + e->doc.att_edits[i].data.len;
+	bytes += 3 * (PAIR_BYTES + e->id.len) + e->doc.doc.packed.len;
 	for (size_t i = 0; i < e->doc.doc.count; i++)
 		bytes += 3 * (PAIR_BYTES + e->id.len + e->doc.doc.leaves[i].key.len) +
 			 e->doc.doc.leaves[i].value.len;

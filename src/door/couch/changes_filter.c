@@ -165,6 +165,7 @@ read_leaf(struct couch_req *r, struct kv_tx *tx, struct str id, const struct rev
 	size_t n = 0;
 
 	TRY(couch_leaf_read(r, tx, id, branch, &doc));
+	TRY(rev_body_explode(&doc, r->arena));
 	rev_id_write(branch->rev, &rev);
 	TRY(buf_status(&rev));
 	specials[n].name = STR("_id");

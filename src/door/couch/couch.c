@@ -14,6 +14,8 @@ couch_new(const struct couch_config *config)
 	if (!c)
 		return NULL;
 	c->config = *config;
+	if (!c->config.scheme)
+		c->config.scheme = REV_SCHEME_DEFAULT;
 	if (!c->config.doc_bytes)
 		c->config.doc_bytes = DOC_LIMIT_DEFAULT_BYTES;
 	if (!c->config.body_bytes)

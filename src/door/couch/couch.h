@@ -5,6 +5,7 @@
 #define FROND_DOOR_COUCH_COUCH_H
 
 #include "kv/kv.h"
+#include "model/revisioned/revisioned.h"
 #include "server/auth.h"
 #include "server/http.h"
 
@@ -25,6 +26,7 @@ struct couch_cors_config {
 struct couch_config {
 	struct kv_store *store;      /* the caller's; outlives the door */
 	struct auth *auth;           /* likewise */
+	enum rev_scheme scheme;      /* of new databases; 0: REV_SCHEME_DEFAULT */
 	size_t doc_bytes;            /* of a document's JSON; 0: DOC_LIMIT_DEFAULT_BYTES */
 	size_t body_bytes;           /* of a request's body; 0: COUCH_BODY_BYTES */
 	const char *backup_dir;      /* the caller's; where backups may go. NULL: nowhere */

@@ -457,8 +457,6 @@ struct couch_doc_out {
 MUST_USE enum status couch_revs_read(struct couch_req *r, struct str text, struct rev_id **ret,
 				     size_t *ret_count, struct couch_fail *fail);
 
-/* Feeds a body's leaves to the assembler, to the closing brace. */
-MUST_USE enum status couch_leaves_write(const struct rev_doc *doc, struct doc_assembler *a);
 MUST_USE enum status couch_doc_write(const struct couch_doc_out *d, struct buf *out);
 
 /* Reads the body of a leaf. A tombstone has perhaps none, and is empty then. */
@@ -483,7 +481,8 @@ couch_handler couch_root_welcome, couch_root_up, couch_root_uuids, couch_root_al
 couch_handler couch_ops; /* ops.c */
 couch_handler couch_session_get, couch_session_post, couch_session_delete;
 couch_handler couch_db_get, couch_db_put, couch_db_delete, couch_db_post;
-couch_handler couch_ensure_full_commit, couch_revs_limit_get, couch_revs_limit_put, couch_compact;
+couch_handler couch_ensure_full_commit, couch_revs_limit_get, couch_revs_limit_put, couch_compact,
+	couch_scheme_get, couch_scheme_put;
 couch_handler couch_all_docs, couch_all_docs_queries;
 couch_handler couch_bulk_docs, couch_bulk_get, couch_revs_diff, couch_missing_revs;
 couch_handler couch_changes;

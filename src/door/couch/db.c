@@ -5,14 +5,24 @@ struct db_call {
 	struct couch_req *r;
 	struct buf *out;
 	uint32_t limit;
+	enum rev_scheme scheme;
 };
 
 static enum status
 create_body(struct kv_tx *tx, void *arg)
 {
-	struct couch_req *r = arg;
+	const struct db_call *c = arg;
 
-	return rev_db_create(tx, r->parts[0], &r->fail.err);
+	return rev_db_create(tx, c->r->parts[0], c->scheme, &c->r->fail.err);
+}
+
+static enum status
+parse_scheme(struct couch_req *r, struct str text, enum rev_scheme *ret)
+{
+	if (rev_scheme_parse(text, ret) == STATUS_OK)
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+			      "`scheme` must be \"packed\" or \"exploded\".");
 }
 
 static enum status
@@ -30,12 +40,16 @@ check_positive(struct couch_req *r, const char *name)
 enum status
 couch_db_put(struct couch_req *r)
 {
+	struct db_call c = { .r = r, .scheme = r->couch->config.scheme };
 	struct str name = r->parts[0];
 	enum status status;
+	struct str value;
 
 	TRY(couch_require_admin(r));
 	TRY(check_positive(r, "q"));
 	TRY(check_positive(r, "n"));
+	if (couch_param(r, "scheme", &value))
+		TRY(parse_scheme(r, value, &c.scheme));
 	if (!rev_db_name_valid(name)) {
 		if (name.len > REV_DB_NAME_BYTES)
 			return couch_fail_set(&r->fail, COUCH_ERROR_DB_NAME_TOO_LONG,
@@ -47,7 +61,7 @@ couch_db_put(struct couch_req *r)
 				      "are allowed. Must begin with a letter.",
 				      STR_ARG(name));
 	}
-	status = kv_run(r->couch->config.store, create_body, r, NULL, &r->fail.err);
+	status = kv_run(r->couch->config.store, create_body, &c, NULL, &r->fail.err);
 	if (status == STATUS_EXISTS)
 		return couch_fail_set(
 			&r->fail, COUCH_ERROR_FILE_EXISTS,
@@ -104,12 +118,13 @@ couch_db_info_write(struct kv_tx *tx, const struct rev_db *db, struct buf *out)
 	buf_append_cstr(out, "\",\"update_seq\":\"");
 	rev_seq_write(&info.update_seq, out);
 	buf_printf(out,
-		   "\",\"sizes\":{\"file\":%llu,\"external\":%llu,\"active\":%llu},\"props\":{},"
+		   "\",\"sizes\":{\"file\":%llu,\"external\":%llu,\"active\":%llu},\"props\":{"
+		   "\"scheme\":\"%s\"},"
 		   "\"doc_del_count\":%llu,\"doc_count\":%llu,\"disk_format_version\":8,"
 		   "\"compact_running\":false,\"cluster\":{\"q\":1,\"n\":1,\"w\":1,\"r\":1},"
 		   "\"instance_start_time\":\"0\"}",
-		   bytes, bytes, bytes, (unsigned long long)info.doc_del_count,
-		   (unsigned long long)info.doc_count);
+		   bytes, bytes, bytes, rev_scheme_name(db->scheme),
+		   (unsigned long long)info.doc_del_count, (unsigned long long)info.doc_count);
 	return buf_status(out);
 }
 
@@ -199,5 +214,38 @@ couch_revs_limit_put(struct couch_req *r)
 				      REV_LIMIT_MAX);
 	c.limit = (uint32_t)limit;
 	TRY(kv_run(r->couch->config.store, limit_body, &c, NULL, &r->fail.err));
+	return couch_reply_ok(r, 200);
+}
+
+enum status
+couch_scheme_get(struct couch_req *r)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(64);
+
+	TRY(kv_run_read(r->couch->config.store, open_body, r, &r->fail.err));
+	json_write_str(&out, str_from_cstr(rev_scheme_name(r->db->scheme)));
+	return couch_reply(r, 200, &out);
+}
+
+static enum status
+scheme_body(struct kv_tx *tx, void *arg)
+{
+	struct db_call *c = arg;
+
+	TRY(couch_db_open(c->r, tx, COUCH_ACCESS_ADMIN));
+	return rev_scheme_set(tx, c->r->db, c->scheme, &c->r->fail.err);
+}
+
+enum status
+couch_scheme_put(struct couch_req *r)
+{
+	struct db_call c = { .r = r };
+	struct couch_json value;
+	struct str body;
+
+	TRY(couch_read_body(r, COUCH_SMALL_BODY_BYTES, &body));
+	TRY(couch_json_read(body, r->arena, &value, &r->fail.err));
+	TRY(parse_scheme(r, value.kind == JSON_STRING ? value.string : STR(""), &c.scheme));
+	TRY(kv_run(r->couch->config.store, scheme_body, &c, NULL, &r->fail.err));
 	return couch_reply_ok(r, 200);
 }

@@ -118,16 +118,11 @@ get_winner(struct get_call *c, struct kv_tx *tx)
 static enum status
 get_members(struct get_call *c, struct kv_tx *tx)
 {
-	struct doc_assembler assembler;
 	struct rev_doc doc;
-	enum status status;
 
 	TRY(rev_doc_read_leaf(tx, c->r->db, c->id, c->rev, false, c->r->arena, &doc));
 	buf_append_byte(&c->out, '{');
-	doc_assemble_init_object(&assembler, &c->out, false);
-	status = couch_leaves_write(&doc, &assembler);
-	doc_assemble_release(&assembler);
-	return status == STATUS_OK ? buf_status(&c->out) : status;
+	return rev_body_write(&doc, false, &c->out);
 }
 
 /* The value at a JSON Pointer: reads the leaves that it returns and none else. */

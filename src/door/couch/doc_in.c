@@ -167,27 +167,44 @@ check_paths(struct couch_req *r, struct str text, const struct doc_limits *limit
 {
 	size_t prefix = prefix_bound(ret->id);
 
-	for (size_t i = 0; i < ret->doc.count; i++) {
-		if (prefix + ret->doc.leaves[i].key.len > limits->path_bytes)
-			return doc_explode_text(text, r->arena, limits, prefix, &ret->doc,
-						&fail->err);
+	if (prefix + ret->doc.path_bytes <= limits->path_bytes)
+		return STATUS_OK;
+	return doc_explode_text(text, r->arena, limits, prefix, &ret->doc, &fail->err);
+}
+
+static enum status
+has_password(const struct doc *doc, bool *ret)
+{
+	const struct str path = STR("\x02"
+				    "password\0");
+	struct str name = STR("password");
+	const struct doc_pointer pointer = { &name, 1 };
+	struct str value;
+	enum status status;
+
+	*ret = false;
+	if (doc->packed.ptr) {
+		status = doc_packed_find(doc->packed, &pointer, &value);
+		*ret = status == STATUS_OK;
+		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 	}
+	for (size_t i = 0; i < doc->count; i++)
+		*ret = *ret || str_starts_with(doc->leaves[i].key, path);
 	return STATUS_OK;
 }
 
 enum status
 couch_doc_check_password(struct couch_req *r, const struct doc *doc, struct couch_fail *fail)
 {
-	const struct str member = STR("\x02"
-				      "password\0");
+	bool found;
 
 	if (!str_eq(r->parts[0], STR("_users")))
 		return STATUS_OK;
-	for (size_t i = 0; i < doc->count; i++)
-		if (str_starts_with(doc->leaves[i].key, member))
-			return couch_fail_set(fail, COUCH_ERROR_NOT_IMPLEMENTED,
-					      "Users are not kept as documents by this server: the "
-					      "password would be stored as it is.");
+	TRY(has_password(doc, &found));
+	if (found)
+		return couch_fail_set(fail, COUCH_ERROR_NOT_IMPLEMENTED,
+				      "Users are not kept as documents by this server: the "
+				      "password would be stored as it is.");
 	return STATUS_OK;
 }
 
@@ -198,6 +215,8 @@ couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
 	const struct doc_limits limits = {
 		.doc_bytes = r->couch->config.doc_bytes,
 		.path_bytes = KV_LIMIT_KEY_BYTES,
+		.packed_bytes = rev_scheme_packed_bytes(
+			rev_cache_scheme(r->loop->cache, r->parts[0], r->couch->config.scheme)),
 	};
 	const char *begin = reader->token_begin;
 	bool revisions_seen = false;
@@ -249,16 +268,9 @@ enum status
 couch_doc_reparse(struct couch_req *r, const struct rev_doc *doc, struct str id, struct buf *text,
 		  struct couch_doc *ret)
 {
-	struct doc_assembler assembler;
-	enum status status;
-
 	buf_clear(text);
 	buf_append_byte(text, '{');
-	doc_assemble_init_object(&assembler, text, false);
-	status = couch_leaves_write(doc, &assembler);
-	doc_assemble_release(&assembler);
-	TRY(status);
-	TRY(buf_status(text));
+	TRY(rev_body_write(doc, false, text));
 	return couch_doc_parse_text(r, buf_str(text), id, ret);
 }
 

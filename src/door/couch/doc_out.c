@@ -136,19 +136,8 @@ write_meta(const struct couch_doc_out *d, struct buf *out)
 }
 
 enum status
-couch_leaves_write(const struct rev_doc *doc, struct doc_assembler *a)
-{
-	for (size_t i = 0; i < doc->count; i++)
-		TRY(doc_assemble_leaf(a, doc->leaves[i].key, doc->leaves[i].value));
-	return doc_assemble_end(a);
-}
-
-enum status
 couch_doc_write(const struct couch_doc_out *d, struct buf *out)
 {
-	struct doc_assembler assembler;
-	enum status status;
-
 	buf_append_cstr(out, "{\"_id\":");
 	json_write_str(out, d->id);
 	buf_append_cstr(out, ",\"_rev\":");
@@ -158,12 +147,7 @@ couch_doc_write(const struct couch_doc_out *d, struct buf *out)
 	if (d->tree)
 		write_meta(d, out);
 
-	doc_assemble_init_object(&assembler, out, true);
-	status = couch_leaves_write(d->doc, &assembler);
-	doc_assemble_release(&assembler);
-	if (status != STATUS_OK)
-		return status;
-	TRY(buf_status(out));
+	TRY(rev_body_write(d->doc, true, out));
 	if (d->doc->atts_count == 0)
 		return STATUS_OK;
 	/* They go in front of the closing brace, behind everything that is small. */

@@ -42,7 +42,7 @@ couch_local_write(struct couch_req *r, struct kv_tx *tx, struct str id, const st
 	if (doc->deleted)
 		TRY(rev_local_delete(tx, r->db, id, &r->fail.err));
 	else
-		TRY(rev_local_put(tx, r->db, id, parent, &doc->doc, &n, &r->fail.err));
+		TRY(rev_local_put(tx, r->db, id, parent, &doc->doc, r->arena, &n, &r->fail.err));
 	return local_rev(r->arena, n, ret_rev);
 }
 

@@ -100,7 +100,7 @@ patch_body(struct kv_tx *tx, void *arg)
 {
 	struct patch_call *c = arg;
 	struct couch_req *r = c->r;
-	const struct doc_limits limits = {
+	struct doc_limits limits = {
 		.doc_bytes = r->couch->config.doc_bytes,
 		.path_bytes = KV_LIMIT_KEY_BYTES,
 	};
@@ -112,6 +112,8 @@ patch_body(struct kv_tx *tx, void *arg)
 	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
 	TRY(couch_design_check(r, tx, c->id));
 	TRY(read_target(c, tx, &doc));
+	TRY(rev_body_explode(&doc, r->arena));
+	limits.packed_bytes = rev_scheme_packed_bytes(r->db->scheme);
 	status = doc_patch_apply(&c->patch, doc.leaves, doc.count, &limits,
 				 rev_doc_prefix_bytes(r->db, c->id), r->arena, &edit.doc,
 				 &r->fail.err);

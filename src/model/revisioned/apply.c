@@ -14,15 +14,18 @@ body_clear(struct rev_writer *w, struct str id, const struct rev_row *row)
 static enum status
 body_write(struct rev_writer *w, const struct rev_update *u)
 {
-	if (u->edit->deleted && u->edit->doc.count == 0 && u->edit->atts_count == 0)
+	struct rev_doc body;
+
+	if (u->edit->deleted && doc_is_empty(&u->edit->doc) && u->edit->atts_count == 0)
 		return STATUS_OK;
+	TRY(rev_body_form(w->db, &u->edit->doc, w->arena, &body));
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_DOCUMENTS, u->edit->id, u->edit->deleted, u->rev);
 	TRY(rev_key_status(&w->key));
 	buf_clear(&w->value);
-	tuple_put_u64(&w->value, REV_FORMAT);
+	doc_root_put(&w->value, body.packed);
 	TRY(buf_status(&w->value));
 	TRY(kv_set(w->tx, buf_str(&w->key), buf_str(&w->value)));
-	TRY(doc_write(w->tx, buf_str(&w->key), &u->edit->doc));
+	TRY(doc_write(w->tx, buf_str(&w->key), body.leaves, body.count));
 	return u->edit->atts_count ? rev_atts_write(w, u) : STATUS_OK;
 }
 

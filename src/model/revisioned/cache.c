@@ -52,6 +52,14 @@ rev_cache_find(struct rev_cache *cache, const uint8_t version[KV_VERSIONSTAMP_TX
 	return db && str_eq(db->name, name) ? rev_db_ref(db) : NULL;
 }
 
+enum rev_scheme
+rev_cache_scheme(const struct rev_cache *cache, struct str name, enum rev_scheme unknown)
+{
+	const struct rev_db *db = cache->slots[str_hash(name) % REV_CACHE_SLOTS];
+
+	return db && str_eq(db->name, name) ? db->scheme : unknown;
+}
+
 void
 rev_cache_add(struct rev_cache *cache, const uint8_t version[KV_VERSIONSTAMP_TX_BYTES],
 	      struct rev_db *db)

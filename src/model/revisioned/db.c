@@ -6,11 +6,6 @@
 #include "kv/keyspace.h"
 #include "model/revisioned/revisioned_int.h"
 
-/* Stored: never renumber. How the leaves of a database are kept. */
-enum {
-	SCHEME_EXPLODED = 1,
-};
-
 /* ---- Descriptions in memory ---- */
 
 struct counted_db {
@@ -85,7 +80,7 @@ description_set(struct kv_tx *tx, const struct rev_db *db)
 	tuple_put_u64(&value, db->incarnation);
 	tuple_put_uuid(&value, db->uuid);
 	tuple_put_u64(&value, db->created_ms);
-	tuple_put_u64(&value, SCHEME_EXPLODED);
+	tuple_put_u64(&value, db->scheme);
 	tuple_put_u64(&value, db->revs_limit);
 	TRY(rev_key_status(&key));
 	TRY(buf_status(&value));
@@ -108,9 +103,10 @@ rev_description_parse(struct str value, struct rev_db *ret)
 	TRY(tuple_next_u64(&r, &ret->created_ms));
 	TRY(tuple_next_u64(&r, &scheme));
 	TRY(tuple_next_u64(&r, &revs_limit));
-	if (incarnation > UINT8_MAX || scheme != SCHEME_EXPLODED || revs_limit < 1 ||
-	    revs_limit > REV_LIMIT_MAX)
+	if (incarnation > UINT8_MAX || revs_limit < 1 || revs_limit > REV_LIMIT_MAX ||
+	    (scheme != REV_SCHEME_EXPLODED && scheme != REV_SCHEME_PACKED))
 		return STATUS_CORRUPT;
+	ret->scheme = (enum rev_scheme)scheme;
 	ret->incarnation = (uint8_t)incarnation;
 	ret->revs_limit = (uint32_t)revs_limit;
 	return STATUS_OK;
@@ -188,7 +184,7 @@ number_allocate(struct kv_tx *tx, uint64_t *ret)
 }
 
 enum status
-rev_db_create(struct kv_tx *tx, struct str name, struct err *err)
+rev_db_create(struct kv_tx *tx, struct str name, enum rev_scheme scheme, struct err *err)
 {
 	struct rev_db db;
 	enum status status;
@@ -209,6 +205,7 @@ rev_db_create(struct kv_tx *tx, struct str name, struct err *err)
 		.name = name,
 		.created_ms = clock_wall_ms(),
 		.revs_limit = REV_LIMIT_DEFAULT,
+		.scheme = scheme,
 	};
 	rand_bytes(db.uuid, sizeof(db.uuid));
 	TRY(rev_store_incarnation(tx, &db.incarnation));
@@ -343,6 +340,51 @@ rev_config_set(struct kv_tx *tx, const struct rev_db *db, struct str name, struc
 	return kv_set(tx, buf_str(&key), value);
 }
 
+/* As it is now, to be changed. */
+static enum status
+description_again(struct kv_tx *tx, const struct rev_db *db, struct rev_db *ret, struct err *err)
+{
+	TRY(description_get(tx, db->name, ret, err));
+	if (ret->number != db->number) /* deleted, and made again under its name */
+		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
+	return STATUS_OK;
+}
+
+enum status
+rev_scheme_set(struct kv_tx *tx, const struct rev_db *db, enum rev_scheme scheme, struct err *err)
+{
+	struct rev_db description;
+
+	TRY(description_again(tx, db, &description, err));
+	description.scheme = scheme;
+	TRY(description_set(tx, &description));
+	return kv_touch_metadata_version(tx);
+}
+
+enum status
+rev_scheme_parse(struct str name, enum rev_scheme *ret)
+{
+	if (str_eq(name, STR("exploded")))
+		*ret = REV_SCHEME_EXPLODED;
+	else if (str_eq(name, STR("packed")))
+		*ret = REV_SCHEME_PACKED;
+	else
+		return STATUS_INVALID;
+	return STATUS_OK;
+}
+
+const char *
+rev_scheme_name(enum rev_scheme scheme)
+{
+	return scheme == REV_SCHEME_PACKED ? "packed" : "exploded";
+}
+
+size_t
+rev_scheme_packed_bytes(enum rev_scheme scheme)
+{
+	return scheme == REV_SCHEME_PACKED ? DOC_PACKED_BYTES : 0;
+}
+
 enum status
 rev_limit_set(struct kv_tx *tx, const struct rev_db *db, uint32_t limit, struct err *err)
 {
@@ -351,9 +393,7 @@ rev_limit_set(struct kv_tx *tx, const struct rev_db *db, uint32_t limit, struct 
 	if (limit < 1 || limit > REV_LIMIT_MAX)
 		return err_set(err, STATUS_INVALID, "_revs_limit must be between 1 and %d",
 			       (int)REV_LIMIT_MAX);
-	TRY(description_get(tx, db->name, &description, err));
-	if (description.number != db->number) /* deleted, and made again under its name */
-		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
+	TRY(description_again(tx, db, &description, err));
 	description.revs_limit = limit;
 	TRY(description_set(tx, &description));
 	return kv_touch_metadata_version(tx);

@@ -6,13 +6,15 @@ rev_local_prefix_bytes(const struct rev_db *db, struct str id)
 	return db->prefix.len + 2 + rev_encoded_bytes(id);
 }
 
-static enum status
-root_parse(struct str value, uint64_t *ret)
+enum status
+rev_local_root_parse(struct str value, uint64_t *ret, struct str *ret_packed)
 {
 	struct tuple_reader r = tuple_reader(value);
+	enum doc_form form;
 
-	TRY(rev_next_format(&r));
-	return tuple_next_u64(&r, ret);
+	TRY(doc_root_form(&r, &form));
+	TRY(tuple_next_u64(&r, ret));
+	return doc_root_end(&r, form, ret_packed);
 }
 
 /*
@@ -21,10 +23,11 @@ root_parse(struct str value, uint64_t *ret)
  */
 enum status
 rev_local_put(struct kv_tx *tx, const struct rev_db *db, struct str id, uint64_t parent,
-	      const struct doc *doc, uint64_t *ret_rev, struct err *err)
+	      const struct doc *doc, struct arena *arena, uint64_t *ret_rev, struct err *err)
 {
 	AUTO(buf_release) struct buf key = REV_KEY_INIT;
-	AUTO(buf_release) struct buf value = BUF_INIT(REV_VALUE_OTHER_BYTES);
+	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	struct rev_doc body;
 
 	if (id.len == 0)
 		return err_set(err, STATUS_INVALID, "Document id must not be empty");
@@ -35,12 +38,15 @@ rev_local_put(struct kv_tx *tx, const struct rev_db *db, struct str id, uint64_t
 		return err_set(err, STATUS_INVALID, "Invalid rev format");
 	rev_key_named(&key, db, REV_SUBSPACE_LOCAL, id);
 	TRY(rev_key_status(&key));
+	TRY(rev_body_form(db, doc, arena, &body));
 	TRY(doc_clear(tx, buf_str(&key)));
-	tuple_put_u64(&value, REV_FORMAT);
+	tuple_put_u64(&value, body.packed.ptr ? DOC_FORM_PACKED : DOC_FORM_EXPLODED);
 	tuple_put_u64(&value, parent + 1);
+	if (body.packed.ptr)
+		tuple_put_str(&value, body.packed);
 	TRY(buf_status(&value));
 	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
-	TRY(doc_write(tx, buf_str(&key), doc));
+	TRY(doc_write(tx, buf_str(&key), body.leaves, body.count));
 	*ret_rev = parent + 1;
 	return STATUS_OK;
 }
@@ -58,7 +64,9 @@ rev_local_get(struct kv_tx *tx, const struct rev_db *db, struct str id, struct a
 	TRY(rev_body_read(tx, &key, arena, &found, &root, &doc));
 	if (!found)
 		return STATUS_NOT_FOUND;
-	TRY(root_parse(root, ret_rev));
+	TRY(rev_local_root_parse(root, ret_rev, &doc.packed));
+	if (doc.packed.ptr && doc.count)
+		return STATUS_CORRUPT;
 	*ret = doc;
 	return STATUS_OK;
 }
@@ -83,9 +91,10 @@ rev_local_delete(struct kv_tx *tx, const struct rev_db *db, struct str id, struc
 static enum status
 local_entry(struct arena *arena, struct str id, struct str value, struct rev_entry *ret)
 {
+	struct str packed;
 	uint64_t n;
 
-	TRY(root_parse(value, &n));
+	TRY(rev_local_root_parse(value, &n, &packed));
 	ret->id = id;
 	ret->rev.pos = 0;
 	ret->rev.hash = arena_printf(arena, "%llu", (unsigned long long)n);

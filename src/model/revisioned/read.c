@@ -94,7 +94,6 @@ rev_doc_read_leaf(struct kv_tx *tx, const struct rev_db *db, struct str id, stru
 {
 	AUTO(buf_release) struct buf key = REV_KEY_INIT;
 	struct rev_doc doc = { .rev = rev, .deleted = deleted };
-	struct tuple_reader root;
 	struct str value;
 	bool found;
 
@@ -102,9 +101,56 @@ rev_doc_read_leaf(struct kv_tx *tx, const struct rev_db *db, struct str id, stru
 	TRY(rev_body_read(tx, &key, arena, &found, &value, &doc));
 	if (!found)
 		return STATUS_NOT_FOUND;
-	root = tuple_reader(value);
-	TRY(rev_next_format(&root));
+	TRY(doc_root_read(value, &doc.packed));
+	if (doc.packed.ptr && doc.count)
+		return STATUS_CORRUPT;
 	*ret = doc;
+	return STATUS_OK;
+}
+
+enum status
+rev_body_write(const struct rev_doc *doc, bool has_members, struct buf *out)
+{
+	struct doc_assembler assembler;
+	enum status status = STATUS_OK;
+
+	if (doc->packed.ptr)
+		return doc_packed_write(doc->packed, has_members, out);
+	doc_assemble_init_object(&assembler, out, has_members);
+	for (size_t i = 0; i < doc->count && status == STATUS_OK; i++)
+		status = doc_assemble_leaf(&assembler, doc->leaves[i].key, doc->leaves[i].value);
+	if (status == STATUS_OK)
+		status = doc_assemble_end(&assembler);
+	doc_assemble_release(&assembler);
+	return status == STATUS_OK ? buf_status(out) : status;
+}
+
+enum status
+rev_body_explode(struct rev_doc *doc, struct arena *arena)
+{
+	if (!doc->packed.ptr)
+		return STATUS_OK;
+	TRY(doc_unpack(doc->packed, arena, &doc->leaves, &doc->count));
+	doc->packed = (struct str){ NULL, 0 };
+	return STATUS_OK;
+}
+
+enum status
+rev_body_form(const struct rev_db *db, const struct doc *doc, struct arena *arena,
+	      struct rev_doc *ret)
+{
+	size_t packed_bytes = rev_scheme_packed_bytes(db->scheme);
+
+	*ret = (struct rev_doc){ .packed = doc->packed,
+				 .leaves = doc->leaves,
+				 .count = doc->count };
+	if (doc->packed.ptr)
+		return doc->packed.len > packed_bytes ? rev_body_explode(ret, arena) : STATUS_OK;
+	if (doc->unpackable >= packed_bytes)
+		return STATUS_OK;
+	TRY(doc_pack(doc->leaves, doc->count, packed_bytes, arena, &ret->packed));
+	if (ret->packed.ptr)
+		ret->count = 0;
 	return STATUS_OK;
 }
 

@@ -12,9 +12,10 @@
  *                                           (ancestors…)
  *                                   others: format, null, null, (ancestors…)
  *     (P, DOCUMENTS, DocID, NotDeleted, RevPos, RevHash)
- *                                 → format (RevisionMetadata); + path… → leaf;
+ *                                 → form (RevisionMetadata): 1; + path… → leaf;
+ *                                   or 2, the packed body;
  *                                   + null, name → an attachment of the revision
- *     (P, LOCAL, DocID)           → format, revision number; + path… → leaf
+ *     (P, LOCAL, DocID)           → form, revision number, packed body; + path… → leaf
  *     (P, ATTACHMENTS, "data", AttID, n) → REV_ATT_CHUNK_BYTES of it; the last chunk may have less
  *     (P, ATTACHMENTS, "refs", AttID)    → little-endian counter of the revisions that have it
  *     (ROOT, 3, P, AttID)         → format, begun, last (ms): an upload that no revision has yet
@@ -38,6 +39,7 @@
 
 #include "base/arena.h"
 #include "doc/doc.h"
+#include "doc/packed.h"
 #include "kv/kv.h"
 
 enum {
@@ -128,6 +130,18 @@ int rev_seq_cmp(const struct rev_seq *a, const struct rev_seq *b);
 
 /* ---- Databases ---- */
 
+/*
+ * How the bodies of a database's documents are kept (seed 0): a property of the database that says
+ * what is written from now on. Reading takes every revision as it is, so that it can be changed at
+ * any time. Stored: never renumber.
+ */
+enum rev_scheme {
+	REV_SCHEME_EXPLODED = 1, /* a key-value pair for each leaf */
+	REV_SCHEME_PACKED = 2,   /* up to DOC_PACKED_BYTES one value; leaves above that */
+
+	REV_SCHEME_DEFAULT = REV_SCHEME_EXPLODED,
+};
+
 /* A database's description, immutable and counted: a writer may replace it while a reader uses it.
  */
 struct rev_db {
@@ -138,6 +152,7 @@ struct rev_db {
 	uint8_t uuid[16];
 	uint64_t created_ms; /* since 1970 */
 	uint32_t revs_limit;
+	enum rev_scheme scheme;
 };
 
 struct rev_db *rev_db_ref(struct rev_db *db);
@@ -149,12 +164,20 @@ struct rev_cache;
 struct rev_cache *rev_cache_new(void); /* NULL when out of memory */
 void rev_cache_free(struct rev_cache *cache);
 
+/*
+ * The scheme that the database had when the cache last met it; `unknown` if it has not. For taking
+ * a document in the form that it is likely to be kept in: rev_write() copes with the other.
+ */
+enum rev_scheme rev_cache_scheme(const struct rev_cache *cache, struct str name,
+				 enum rev_scheme unknown);
+
 /* CouchDB's rule: a-z first, then a-z 0-9 _ $ ( ) + - / ; or _users, _replicator, _global_changes.
  */
 bool rev_db_name_valid(struct str name);
 
 /* STATUS_EXISTS; STATUS_INVALID for the name. Touches the metadata version. */
-MUST_USE enum status rev_db_create(struct kv_tx *tx, struct str name, struct err *err);
+MUST_USE enum status rev_db_create(struct kv_tx *tx, struct str name, enum rev_scheme scheme,
+				   struct err *err);
 
 /*
  * The database is gone with the commit, and its prefix is never used again; rev_dropped_sweep()
@@ -228,6 +251,17 @@ MUST_USE enum status rev_config_set(struct kv_tx *tx, const struct rev_db *db, s
 MUST_USE enum status rev_limit_set(struct kv_tx *tx, const struct rev_db *db, uint32_t limit,
 				   struct err *err);
 
+/* What is written from now on. Touches the metadata version. */
+MUST_USE enum status rev_scheme_set(struct kv_tx *tx, const struct rev_db *db,
+				    enum rev_scheme scheme, struct err *err);
+
+/* "exploded", "packed"; STATUS_INVALID for any other name. */
+MUST_USE enum status rev_scheme_parse(struct str name, enum rev_scheme *ret);
+const char *rev_scheme_name(enum rev_scheme scheme);
+
+/* For struct doc_limits: what is taken packed for a database with this scheme. */
+size_t rev_scheme_packed_bytes(enum rev_scheme scheme);
+
 /*
  * Raises the Incarnation of one database (seed 1), because its store goes on elsewhere: whatever is
  * changed from now on gets a Sequence above all that anybody has seen. At 255 it stays there.
@@ -295,7 +329,7 @@ struct rev_edit {
 	enum rev_edit_kind kind;
 	struct str id;
 	bool deleted;
-	struct doc doc;       /* leaves; `term` for the hash of interactive edits */
+	struct doc doc;       /* leaves or packed; `term` for the hash of interactive edits */
 	struct rev_id parent; /* INTERACTIVE: the revision that was named; pos 0: none */
 	/* REPLICATED: the new revision, then its ancestors, newest first: pos of [0] counts down.
 	 */
@@ -395,11 +429,21 @@ MUST_USE enum status rev_tree_read(struct kv_tx *tx, const struct rev_db *db, st
 struct rev_doc {
 	struct rev_id rev;
 	bool deleted;
+	struct str packed;      /* the body as doc/packed.h has it; ptr NULL: it is in leaves */
 	struct kv_pair *leaves; /* key: the path alone, as doc_assemble_leaf() wants it */
 	size_t count;
 	struct rev_att *atts; /* in the order in which they were written */
 	size_t atts_count;
 };
+
+/*
+ * The JSON of the body's members behind an opening brace that the caller has written, perhaps with
+ * members (`has_members`), and the closing brace. STATUS_CORRUPT for leaves that no document has.
+ */
+MUST_USE enum status rev_body_write(const struct rev_doc *doc, bool has_members, struct buf *out);
+
+/* Makes `leaves` of a packed body, in the arena. STATUS_CORRUPT, STATUS_LIMIT, STATUS_NOMEM. */
+MUST_USE enum status rev_body_explode(struct rev_doc *doc, struct arena *arena);
 
 /*
  * The winner and its body. STATUS_NOT_FOUND (never there), STATUS_DELETED (ret->rev and, for a
@@ -641,12 +685,13 @@ MUST_USE enum status rev_all_docs_offset(struct kv_tx *tx, const struct rev_db *
 /* ---- Local documents: revision "0-N", never replicated ---- */
 
 /*
- * Writes the document, whatever was there before. `ret_rev`: `parent` + 1; 0 is for none named.
+ * Writes the document, whatever was there before. `ret_rev`: `parent` + 1; 0 is for none named. The
+ * arena is for taking the document apart or packing it.
  * STATUS_INVALID (an empty id, a revision out of bounds), STATUS_KEY_TOO_LARGE.
  */
 MUST_USE enum status rev_local_put(struct kv_tx *tx, const struct rev_db *db, struct str id,
-				   uint64_t parent, const struct doc *doc, uint64_t *ret_rev,
-				   struct err *err);
+				   uint64_t parent, const struct doc *doc, struct arena *arena,
+				   uint64_t *ret_rev, struct err *err);
 /* STATUS_NOT_FOUND. */
 MUST_USE enum status rev_local_get(struct kv_tx *tx, const struct rev_db *db, struct str id,
 				   struct arena *arena, uint64_t *ret_rev, struct rev_doc *ret);

@@ -154,10 +154,21 @@ MUST_USE enum status rev_pair_copy(struct arena *arena, struct str key, struct s
 
 /*
  * The pairs from `prefix` on: the root's value, the attachments, and the leaves with their paths as
- * keys. `found` is false if there is no root. Uses `key`, which may hold the prefix.
+ * keys; what the root's value says is left to the caller. `found` is false if there is no root.
+ * Uses `key`, which may hold the prefix.
  */
 MUST_USE enum status rev_body_read(struct kv_tx *tx, struct buf *key, struct arena *arena,
 				   bool *ret_found, struct str *ret_root, struct rev_doc *ret);
+
+/* The root value of a local document: N of the revision 0-N, and the packed body, if it has it. */
+MUST_USE enum status rev_local_root_parse(struct str value, uint64_t *ret, struct str *ret_packed);
+
+/*
+ * The body as the database's scheme wants it: `*ret` has either `packed` or leaves, in the arena
+ * where they are not the document's own.
+ */
+MUST_USE enum status rev_body_form(const struct rev_db *db, const struct doc *doc,
+				   struct arena *arena, struct rev_doc *ret);
 
 /* ---- Counters and the watched key (stats.c) ---- */
 

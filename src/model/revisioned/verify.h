@@ -50,6 +50,7 @@ struct rev_verify_sum {
 	uint64_t databases;
 	uint64_t documents; /* with a winner, deleted or not; local ones are not counted */
 	uint64_t leaves;    /* of bodies, local documents' included */
+	uint64_t packed;    /* bodies that have no leaves, likewise */
 	uint64_t keys;      /* read, single ones looked up aside */
 	uint64_t bytes;     /* of those keys and their values */
 	uint64_t findings;

@@ -1,4 +1,4 @@
-/* Bodies: a root, and leaves below it that make a document. */
+/* Bodies: a root with a packed document, or with leaves below it that make one. */
 #include "model/revisioned/verify_int.h"
 
 enum {
@@ -34,8 +34,29 @@ verify_body_begin(struct verify_body *b, struct str root)
 	buf_append_str(&b->key, root);
 	b->open = true;
 	b->root = false;
+	b->packed = false;
 	b->broken = false;
 	return buf_status(&b->key);
+}
+
+enum status
+verify_body_root(struct verify *v, struct verify_body *b, struct str packed)
+{
+	enum status status;
+
+	b->root = true;
+	b->packed = packed.ptr;
+	if (!b->packed)
+		return STATUS_OK;
+	v->sum.packed++;
+	arena_clear(v->scratch);
+	status = doc_packed_check(packed, v->scratch);
+	if (status != STATUS_CORRUPT)
+		return status;
+	verify_found(v, REV_FINDING_BODY_CORRUPT, buf_str(&b->key),
+		     "the packed text is not what a document is packed to");
+	b->broken = true;
+	return STATUS_OK;
 }
 
 enum status
@@ -47,7 +68,10 @@ verify_body_leaf(struct verify *v, struct verify_body *b, struct str path, struc
 	if (!b->root && !b->broken)
 		verify_found(v, REV_FINDING_BODY_ROOT, buf_str(&b->key),
 			     "leaves lie here, and no root");
-	b->broken = b->broken || !b->root;
+	if (b->packed && !b->broken)
+		verify_found(v, REV_FINDING_BODY_CORRUPT, buf_str(&b->key),
+			     "leaves lie below a packed document");
+	b->broken = b->broken || !b->root || b->packed;
 	if (b->broken)
 		return STATUS_OK;
 	/* Nobody wants the text, so that a document of any size needs the room of one leaf. */
@@ -70,7 +94,7 @@ verify_body_end(struct verify *v, struct verify_body *b)
 {
 	enum status status = STATUS_OK;
 
-	if (b->open && b->root && !b->broken) {
+	if (b->open && b->root && !b->packed && !b->broken) {
 		buf_clear(&b->out);
 		status = doc_assemble_end(&b->assembler);
 	}
@@ -85,22 +109,12 @@ verify_body_end(struct verify *v, struct verify_body *b)
 
 /* ---- LOCAL ---- */
 
-/* The format, and N of the revision 0-N. */
-static bool
-local_root_is_good(struct str value)
-{
-	struct tuple_reader r = tuple_reader(value);
-	uint64_t n;
-
-	return rev_next_format(&r) == STATUS_OK && tuple_next_u64(&r, &n) == STATUS_OK && n >= 1 &&
-	       r.rest.len == 0;
-}
-
 static enum status
 local_pair(struct verify *v, struct verify_body *b, const struct verify_cursor *c)
 {
 	struct tuple_reader r = tuple_reader(c->tail);
-	struct str id, root;
+	struct str id, root, packed = { NULL, 0 };
+	uint64_t n;
 
 	if (!verify_text_next(&r, TUPLE_STRING, &id)) {
 		verify_found(v, REV_FINDING_KEY, c->pair.key, "not the key of a local document");
@@ -113,11 +127,10 @@ local_pair(struct verify *v, struct verify_body *b, const struct verify_cursor *
 	}
 	if (r.rest.len)
 		return verify_body_leaf(v, b, r.rest, c->pair.value);
-	b->root = true;
-	if (!local_root_is_good(c->pair.value))
+	if (rev_local_root_parse(c->pair.value, &n, &packed) != STATUS_OK || n < 1)
 		verify_found(v, REV_FINDING_VALUE, c->pair.key,
-			     "not the format and the revision of a local document");
-	return STATUS_OK;
+			     "not the form and the revision of a local document");
+	return verify_body_root(v, b, packed);
 }
 
 enum status

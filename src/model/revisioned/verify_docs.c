@@ -135,7 +135,7 @@ bodies_seek(struct walk *w, struct str encoding, struct verify_rev *at, bool *re
 static enum status
 body_pair(struct walk *w, const struct verify_rev *at, bool *ret_pointer)
 {
-	struct tuple_reader root = tuple_reader(w->bodies.pair.value);
+	struct str packed = { NULL, 0 };
 
 	if (str_starts_with(at->rest, REV_ATT_MARK)) {
 		*ret_pointer = true;
@@ -143,11 +143,9 @@ body_pair(struct walk *w, const struct verify_rev *at, bool *ret_pointer)
 	}
 	if (at->rest.len)
 		return verify_body_leaf(w->v, &w->body, at->rest, w->bodies.pair.value);
-	w->body.root = true;
-	if (rev_next_format(&root) != STATUS_OK || root.rest.len)
-		verify_found(w->v, REV_FINDING_VALUE, w->bodies.pair.key,
-			     "not the format of a body");
-	return STATUS_OK;
+	if (doc_root_read(w->bodies.pair.value, &packed) != STATUS_OK)
+		verify_found(w->v, REV_FINDING_VALUE, w->bodies.pair.key, "not the form of a body");
+	return verify_body_root(w->v, &w->body, packed);
 }
 
 static enum status

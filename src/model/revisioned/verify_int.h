@@ -72,6 +72,7 @@ struct verify_body {
 	struct buf key; /* the root's */
 	bool open;
 	bool root;
+	bool packed; /* the root has the body */
 	bool broken; /* a finding was told about it */
 };
 
@@ -79,6 +80,8 @@ void verify_body_init(struct verify_body *b);
 void verify_body_release(struct verify_body *b);
 /* `root`: the first bytes of a key. */
 MUST_USE enum status verify_body_begin(struct verify_body *b, struct str root);
+/* The root, once it is known what it says (doc_root_read()). */
+MUST_USE enum status verify_body_root(struct verify *v, struct verify_body *b, struct str packed);
 /* A pair below the root, by its path there. */
 MUST_USE enum status verify_body_leaf(struct verify *v, struct verify_body *b, struct str path,
 				      struct str value);

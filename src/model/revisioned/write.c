@@ -496,16 +496,6 @@ hash_fits(struct str hash)
 	return hash.len >= 1 && hash.len <= REV_HASH_LIMIT_BYTES;
 }
 
-/* Whether every key of the body fits, below a prefix of this length. */
-static bool
-paths_fit(const struct doc *doc, size_t prefix_bytes)
-{
-	for (size_t i = 0; i < doc->count; i++)
-		if (doc->leaves[i].key.len > KV_LIMIT_KEY_BYTES - prefix_bytes)
-			return false;
-	return true;
-}
-
 /* What is wrong with an edit before anything is read. */
 static enum status
 edit_check(const struct rev_db *db, const struct rev_edit *edit)
@@ -536,7 +526,8 @@ edit_check(const struct rev_db *db, const struct rev_edit *edit)
 	if (id_bytes + (hash_bytes > parent_bytes ? hash_bytes : parent_bytes) >=
 	    KV_LIMIT_KEY_BYTES)
 		return STATUS_KEY_TOO_LARGE;
-	if (!paths_fit(&edit->doc, id_bytes + hash_bytes))
+	/* Packed or not: the document's scheme may change. */
+	if (edit->doc.path_bytes > KV_LIMIT_KEY_BYTES - (id_bytes + hash_bytes))
 		return STATUS_PATH_TOO_LONG;
 	return rev_atts_check(edit, id_bytes + hash_bytes);
 }
