@@ -2,10 +2,13 @@
 #ifndef FROND_BENCH_CPU_H
 #define FROND_BENCH_CPU_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Of one process with all its threads, in microseconds, to the kernel's clock tick; 0 if gone. */
+/*
+ * Of one process with all its threads, in microseconds; to the clock tick where the kernel does not
+ * tell more. 0 if it is gone.
+ */
 uint64_t cpu_of_process_us(int pid);
 
 #endif

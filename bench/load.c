@@ -33,6 +33,7 @@ enum {
 	OPT_QUERY,
 	OPT_PID,
 	OPT_SCATTER,
+	OPT_FILE,
 	OPT_HOLD,
 
 	BATCH = 1000,
@@ -65,6 +66,7 @@ static const struct argp_option options[] = {
 	{ "query", OPT_QUERY, "QUERY", 0, "Of a listing, such as include_docs=true", 0 },
 	{ "pid", OPT_PID, "PID", 0, "Process whose time is measured; repeatable", 0 },
 	{ "scatter", OPT_SCATTER, NULL, 0, "Ids in no order", 0 },
+	{ "file", OPT_FILE, "FILE", 0, "Documents, one a line, for bulk-lines and get-lines", 0 },
 	{ "hold", OPT_HOLD, "S", 0, "Keeps the connections open that long afterwards", 0 },
 	{ 0 },
 };
@@ -138,6 +140,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 	case OPT_QUERY:
 		s->load.query = arg;
 		break;
+	case OPT_FILE:
+		if (!load_lines_read(arg, &s->load.lines))
+			argp_failure(state, 1, 0, "%s cannot be used", arg);
+		break;
 	case OPT_SCATTER:
 		data_scatter_ids();
 		break;
@@ -164,7 +170,8 @@ parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.args_doc = "put|bulk|update|get|constant|_changes|_all_docs|put-big|get-big|path",
+	.args_doc = "put|bulk|update|get|constant|_changes|_all_docs|put-big|get-big|path|"
+		    "bulk-lines|get-lines",
 	.doc = "Asks a server the same thing over and over, and tells how fast it answers.",
 };
 

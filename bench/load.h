@@ -22,6 +22,13 @@ enum {
 	LOAD_REV_BYTES = 128,
 	LOAD_PATH_BYTES = 128,
 	LOAD_NEEDLE_BYTES = 32,
+	LOAD_BATCH_BYTES = 4 * 1024 * 1024, /* of lines of one _bulk_docs */
+};
+
+/* A file of documents, one a line, each beginning with its _id. */
+struct load_lines {
+	struct str *at;
+	size_t count;
 };
 
 struct load;
@@ -57,7 +64,8 @@ struct load_conn {
 	unsigned index;
 	uint64_t doc; /* the one that the request under way is about */
 	uint64_t prepared;
-	bool is_idle; /* has asked once and stays open */
+	uint64_t batch; /* documents in the request under way */
+	bool is_idle;   /* has asked once and stays open */
 	bool is_busy;
 };
 
@@ -75,6 +83,7 @@ struct load {
 	uint64_t rows; /* that a listing must have */
 	uint64_t big_bytes;
 	const char *query;
+	struct load_lines lines;
 	struct buf head; /* the headers of every request */
 	int pids[LOAD_PIDS];
 	unsigned pid_count;
@@ -99,6 +108,9 @@ struct load {
 	uint64_t bytes;
 	struct histogram latencies;
 };
+
+/* Reads a file whole; false, having told why, if that fails. Kept until the end. */
+bool load_lines_read(const char *path, struct load_lines *ret);
 
 /* NULL if there is none of that name. */
 const struct load_op *load_op_find(const char *name);

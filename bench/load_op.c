@@ -295,6 +295,83 @@ path_check(struct load *l, struct load_conn *c)
 	return status_is(c, 200) && body_has(c, "{\"deprecated\":", 14) && c->body.len < 256;
 }
 
+/* ---- Documents of a file ---- */
+
+static bool
+bulk_lines_make(struct load *l, struct load_conn *c)
+{
+	struct open_body body;
+	size_t bytes = 0;
+
+	if (l->next >= l->lines.count)
+		return false;
+	begin_request(l, c, "POST", "/_bulk_docs");
+	body = begin_body(c);
+	buf_append_cstr(&c->request, "{\"docs\":[");
+	for (c->batch = 0; c->batch < l->batch && l->next < l->lines.count; c->batch++) {
+		struct str line = l->lines.at[l->next];
+
+		if (c->batch && bytes + line.len > LOAD_BATCH_BYTES)
+			break;
+		if (c->batch)
+			buf_append_byte(&c->request, ',');
+		buf_append_str(&c->request, line);
+		bytes += line.len;
+		l->next++;
+	}
+	buf_append_cstr(&c->request, "]}");
+	end_body(c, body);
+	return true;
+}
+
+static bool
+bulk_lines_check(struct load *l, struct load_conn *c)
+{
+	l->units += c->batch;
+	return status_is(c, 201) && c->needles == c->batch;
+}
+
+/* The id that a line begins with; empty if it begins otherwise. Ids have no escapes. */
+static struct str
+id_of_line(struct str line)
+{
+	static const char begin[] = "{\"_id\":\"";
+	size_t n = sizeof(begin) - 1;
+	const char *end;
+
+	if (line.len < n || memcmp(line.ptr, begin, n) != 0)
+		return STR("");
+	end = memchr(line.ptr + n, '"', line.len - n);
+	return end ? str_of(line.ptr + n, (size_t)(end - line.ptr) - n) : STR("");
+}
+
+static bool
+get_line_make(struct load *l, struct load_conn *c)
+{
+	struct str id;
+
+	c->doc = rand_seq_below(&l->rand, l->lines.count);
+	id = id_of_line(l->lines.at[c->doc]);
+	buf_clear(&c->request);
+	buf_printf(&c->request, "GET /%s/", l->db);
+	for (size_t i = 0; i < id.len; i++)
+		buf_printf(&c->request, "%%%02X", (unsigned char)id.ptr[i]);
+	buf_append_cstr(&c->request, " HTTP/1.1\r\n");
+	buf_append_str(&c->request, buf_str(&l->head));
+	end_request(c);
+	return true;
+}
+
+static bool
+get_line_check(struct load *l, struct load_conn *c)
+{
+	struct str line = l->lines.at[c->doc];
+	struct str id = id_of_line(line);
+
+	l->units++;
+	return status_is(c, 200) && c->body.len >= line.len && body_has(c, id.ptr, id.len);
+}
+
 static const struct load_op ops[] = {
 	{ .name = "put", .make = put_make, .check = put_check },
 	{ .name = "bulk", .make = bulk_make, .check = bulk_check, .needle = "\"ok\":true" },
@@ -316,6 +393,11 @@ static const struct load_op ops[] = {
 	{ .name = "put-big", .make = put_big_make, .check = put_big_check },
 	{ .name = "get-big", .make = get_big_make, .check = get_big_check, .needle = "section-" },
 	{ .name = "path", .make = path_make, .check = path_check },
+	{ .name = "bulk-lines",
+	  .make = bulk_lines_make,
+	  .check = bulk_lines_check,
+	  .needle = "\"ok\":true" },
+	{ .name = "get-lines", .make = get_line_make, .check = get_line_check },
 };
 
 const struct load_op *

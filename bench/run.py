@@ -9,7 +9,7 @@ them; medians of the rounds are shown. The environment may name more sides:
     BENCH_COUCHDB=http://NAME:PASSWORD@HOST:PORT   a CouchDB
     BENCH_FDB=CLUSTER_FILE                         frond on a FoundationDB cluster
     BENCH_ONLY=WORD,WORD                           as --only: workloads with one of the words
-    BENCH_FULL=1                                   as --full: longer rounds, all of PouchDB's rows
+    BENCH_FULL=1                                   as --full: longer rounds, PouchDB pulling all
 """
 
 import argparse
@@ -83,6 +83,17 @@ def install_peers(build):
     return peers
 
 
+def make_lines(peers, work):
+    """MDN's browser compatibility data, a document a feature, as the tests cut it."""
+    lines = work / "bcd.jsonl"
+    env = dict(os.environ, NODE_PATH=str(peers / "node_modules"))
+    done = subprocess.run(["node", str(TOP / "tests" / "clients" / "data.mjs"), str(lines)],
+                          env=env, stderr=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        sides.fail("the large set of documents could not be made")
+    return lines
+
+
 def processor():
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -125,6 +136,9 @@ class Run:
         self.servers = []
         self.limits = {}
         self.results = {}
+        self.peers = None
+        self.lines = None
+        self.scheme = None
 
     def wants(self, name):
         return not self.options.only or any(word in name for word in self.options.only)
@@ -143,6 +157,7 @@ class Run:
             self.servers.append(sides.Pouch(self.peers, o.work / "pouch"))
             if os.environ.get("BENCH_COUCHDB"):
                 self.servers.append(sides.Couch(os.environ["BENCH_COUCHDB"]))
+            self.lines = make_lines(self.peers, o.work)
         if os.environ.get("BENCH_FDB"):
             self.servers.append(sides.Frond(frond, o.work / "frond-fdb",
                                             store=f"fdb:{os.environ['BENCH_FDB']}",
@@ -150,6 +165,12 @@ class Run:
         self.limits["constant"] = sides.Constant(f"{o.build}/bench/constant", o.work / "constant")
         for server in self.servers + [self.limits["constant"]]:
             server.start()
+        self.scheme = self.servers[0].scheme()
+        other = "exploded" if self.scheme == "packed" else "packed"
+        self.servers.insert(1, sides.Frond(frond, o.work / "frond-other", name=f"frond, {other}",
+                                           options={"scheme": other}))
+        self.servers[1].is_other = True
+        self.servers[1].start()
         self.make_source(frond)
 
     def make_source(self, frond):
@@ -180,16 +201,19 @@ class Run:
             self.note("disk-bulk", server.name, found["disk"])
             self.note("load", server.name, found["load"])
 
+    def servers_of(self, workload):
+        return [s for s in self.servers if workload.by_scheme or not s.is_other]
+
     def run_timed(self):
         wanted = [w for w in workloads.TIMED if self.wants(w.name)]
         rounds = {}
         for workload in wanted:
-            for server in self.servers:
+            for server in self.servers_of(workload):
                 workload.prepare(self.bench, server)
         for number in range(self.options.rounds):
             for workload in wanted:
                 say(f"round {number + 1}: {workload.name}")
-                for server in self.servers:
+                for server in self.servers_of(workload):
                     server.settle()
                     server.reset_peak()
                     figures = workload.run(self.bench, server)
@@ -206,11 +230,15 @@ class Run:
                 self.note("memory-loaded", server.name, workloads.connected(self.bench, server))
             if self.wants("disk-single"):
                 say(f"single writes: {server.name}")
-                writes = workloads.DISK_SINGLE_WRITES
-                if server.rows and not self.options.full:
-                    writes = 3000
+                writes = (workloads.DISK_SINGLE_WRITES if self.options.full
+                          else workloads.DISK_SINGLE_WRITES_SHORT)
                 self.note("disk-single", server.name,
                           workloads.one_by_one(self.bench, server, writes))
+            if self.lines and self.wants("nested"):
+                say(f"nested documents: {server.name}")
+                written, read = workloads.nested(self.bench, server, self.lines)
+                self.note("nested-bulk", server.name, written)
+                self.note("nested-get", server.name, read)
             if self.options.full and self.wants("pull") and not self.options.no_peers:
                 say(f"pulling: {server.name}")
                 os.environ["BENCH_PEERS"] = str(self.peers)
@@ -227,6 +255,7 @@ class Run:
         finally:
             self.close_sides()
         return {"about": about(self.options),
+                "scheme": self.scheme,
                 "sides": [s.name for s in self.servers],
                 "results": self.results}
 

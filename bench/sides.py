@@ -84,6 +84,7 @@ class Server:
     name = "?"
     paths = False  # answers ?path=
     rows = None    # of listings, where not as many as the bench asks for
+    is_other = False  # frond, with the scheme that is not its default
 
     def __init__(self):
         self.host = "127.0.0.1"
@@ -213,6 +214,13 @@ class Frond(Server):
         self.request("DELETE", f"/{db}")
         query = urllib.parse.urlencode(self.options)
         self.must("PUT", f"/{db}{'?' + query if query else ''}")
+
+    def scheme(self):
+        """How it keeps documents unless told otherwise."""
+        self.make("probe")
+        scheme = self.must("GET", "/probe")["props"]["scheme"]
+        self.drop("probe")
+        return scheme
 
     def disk_bytes(self, db):
         if self.store.startswith("embedded:"):

@@ -4,6 +4,7 @@ import subprocess
 import time
 
 DISK_SINGLE_WRITES = 34000
+DISK_SINGLE_WRITES_SHORT = 4000
 UPDATED_DOCS = 1024
 BIG_BYTES = 500 * 1000
 CONNECTED = 1000
@@ -61,11 +62,13 @@ class Workload:
     def run_limit(self, bench, limits):
         return None
 
-    def fits(self, server):
-        return True
+    # Whether frond's other way of keeping documents makes a difference that is aimed at.
+    by_scheme = False
 
 
 class Put(Workload):
+    by_scheme = True
+
     def __init__(self, connections):
         super().__init__(f"put-{connections}", f"PUT new document, {connections} connections"
                          if connections > 1 else "PUT new document, 1 connection")
@@ -107,6 +110,8 @@ class Update(Workload):
 
 
 class Get(Workload):
+    by_scheme = True
+
     def __init__(self, connections):
         super().__init__(f"get-{connections}", f"GET one document, {connections} connections"
                          if connections > 1 else "GET one document, 1 connection")
@@ -124,6 +129,8 @@ class Get(Workload):
 
 
 class Bulk(Workload):
+    by_scheme = True
+
     def __init__(self, writers):
         super().__init__(f"bulk-{writers}", f"_bulk_docs, 1,000 a batch, {writers} "
                          f"writer{'s' if writers > 1 else ''}")
@@ -145,6 +152,8 @@ class Bulk(Workload):
 
 
 class Listing(Workload):
+    by_scheme = True
+
     def __init__(self, listing, docs):
         super().__init__(listing.strip("_").replace("_", "-") + ("-docs" if docs else ""),
                          f"{listing}, rows{' with include_docs' if docs else ''}")
@@ -187,11 +196,12 @@ class Whole(Path):
 
 
 def one_by_one(bench, server, writes):
-    """What single writes leave on the disk, each."""
+    """What single writes leave on the disk, each: over one connection, so that none shares a
+    commit with others."""
     server.make("single")
     server.settle()
     before = server.disk_bytes("single")
-    bench.load.run(server, "put", db="single", connections=64, count=writes)
+    bench.load.run(server, "put", db="single", count=writes)
     server.settle()
     return {"bytes": (server.disk_bytes("single") - before) / writes, "writes": writes}
 
@@ -219,6 +229,24 @@ def connected(bench, server):
     bench.load.run(server, "get", db=READ_DB, docs=bench.rows(server), connections=CONNECTED,
                    seconds=bench.seconds)
     return {"mb": server.memory_mb("VmHWM")}
+
+
+def nested(bench, server, lines):
+    """Real documents, up to thousands of leaves each: all of them written, then read at random."""
+    server.make("nested")
+    server.settle()
+    server.reset_peak()
+    before = server.disk_bytes("nested")
+    written = bench.load.run(server, "bulk-lines", db="nested", file=lines, batch=500,
+                             seconds=3600)
+    figures = measured(written, server)
+    server.settle()
+    after = server.disk_bytes("nested")
+    if after is not None:
+        figures["disk_bytes"] = (after - before) / written["units"]
+    read = bench.load.run(server, "get-lines", db="nested", file=lines, connections=16,
+                          seconds=bench.seconds)
+    return figures, measured(read, server)
 
 
 def pull(server, script, db):

@@ -6,7 +6,7 @@
  * libraries do is not counted: the linker puts the counting functions in front of those that
  * frond's own objects call (`--wrap`), so the figures depend on frond and its compiler alone.
  *
- * server DIRECTORY
+ * server DIRECTORY prints its port and what compiled it, and serves until it is asked to stop.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -18,6 +18,12 @@
 #include "door/couch/couch.h"
 #include "kv/kv.h"
 #include "server/server.h"
+
+#ifdef __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
 
 enum {
 	PATH_BYTES = 512,
@@ -194,7 +200,7 @@ main(int argc, char **argv)
 	}
 	(void)signal(SIGTERM, stop);
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)printf("%u\n", server_port(server));
+	(void)printf("%u " COMPILER "\n", server_port(server));
 	(void)fflush(stdout);
 	ok = server_run(server, &err) == STATUS_OK;
 	server_free(server);

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""How the cost of an operation grows: with the documents of a database, with connections, with the
+revisions of a document, with the size of a document that one path is read of.
+
+    bench/growth.py [--build DIR] [--docs N,N,…] [--connections N,N,…]
+
+The cost is the server's processor time an operation, which other load on the machine changes least;
+the exponent is the slope of a straight line through its logarithm over the logarithm of the number:
+0 is flat, 1 is in proportion. Writes growth.json and growth.svg to bench/results/.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import platform
+import resource
+import shutil
+import statistics
+import sys
+import datetime
+
+import sides
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+ROUNDS = 3
+PAGE = 1000
+UPDATED = 64  # documents that get many revisions
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def cost(results):
+    """Medians of rounds: microseconds of the server an operation, and of waiting."""
+    return {"cpu_us": statistics.median(r["server_cpu_us"] / r["units"] for r in results),
+            "p50_us": statistics.median(r["p50_us"] for r in results),
+            "p99_us": statistics.median(r["p99_us"] for r in results),
+            "rate": statistics.median(r["units"] / r["seconds"] for r in results)}
+
+
+class Growth:
+    def __init__(self, options):
+        self.options = options
+        self.load = sides.Loader(f"{options.build}/bench/load")
+        self.series = {}
+        self.server = None
+        self.fresh = 0  # of the documents that measuring has written
+
+    def note(self, panel, name, n, figures):
+        self.series.setdefault(panel, {}).setdefault(name, []).append({"n": n, **figures})
+        say(f"{panel} {n:>10,}  {name:<28} {figures['cpu_us']:>9.2f} µs CPU, "
+            f"p50 {figures['p50_us']:>9.0f} µs, {figures['rate']:>10,.0f} a second")
+
+    def repeat(self, op, **options):
+        found = []
+        for _ in range(ROUNDS):
+            self.server.settle()
+            found.append(self.load.run(self.server, op, seconds=self.options.seconds, **options))
+        return found
+
+    def write(self, op, **options):
+        """New documents, among the others: their ids go on where the last ones ended."""
+        found = []
+        for _ in range(ROUNDS):
+            self.server.settle()
+            result = self.load.run(self.server, op, db="bench", first=self.fresh,
+                                   seconds=self.options.seconds, **options)
+            self.fresh = result["next"]
+            found.append(result)
+        return found
+
+    def by_documents(self):
+        self.server.make("bench")
+        for n in self.options.docs:
+            if n > self.fresh:
+                say(f"loading up to {n:,} documents")
+                self.fresh = self.load.run(self.server, "bulk", db="bench", first=self.fresh,
+                                           connections=2, count=n - self.fresh)["next"]
+            self.server.settle()
+            panel = "documents"
+            self.note(panel, "GET", n, cost(self.repeat("get", connections=16, docs=n)))
+            for listing in ("_all_docs", "_changes"):
+                self.note(panel, f"{listing}, a row of a page", n,
+                          cost(self.repeat(listing, rows=PAGE, query=f"limit={PAGE}")))
+            self.note(panel, "_all_docs with docs, a row", n, cost(self.repeat(
+                "_all_docs", rows=PAGE, query=f"limit={PAGE}&include_docs=true")))
+            self.note(panel, "update", n, cost(self.repeat("update", connections=16,
+                                                           docs=min(n, 4096))))
+            self.note(panel, "PUT", n, cost(self.write("put", connections=16)))
+            self.note(panel, "_bulk_docs, a document", n, cost(self.write("bulk")))
+
+    def by_connections(self):
+        docs = min(self.options.docs[-1], 100000)
+        for n in self.options.connections:
+            self.note("connections", "GET", n, cost(self.repeat("get", connections=n, docs=docs)))
+            self.note("connections", "PUT", n, cost(self.write("put", connections=n)))
+            if n > 1:
+                self.note("connections", "GET by 1, the others idle", n, cost(
+                    self.repeat("get", connections=1, idle=n - 1, docs=docs)))
+
+    def by_revisions(self):
+        """Some documents, each with so many revisions; a stretch of updates at each length."""
+        self.server.make("revisions")
+        self.load.run(self.server, "bulk", db="revisions", batch=UPDATED, count=UPDATED)
+        there = 1
+        for n in self.options.revisions:
+            if n > there:
+                self.update(n - there)
+            stretch = max(8, n // 8)
+            result = self.update(stretch)
+            there = n + stretch
+            self.note("revisions", "update", n, cost([result]))
+            self.note("revisions", "GET", n, cost(self.repeat("get", db="revisions", docs=UPDATED,
+                                                              connections=16)))
+
+    def update(self, times):
+        """Every document so many times."""
+        return self.load.run(self.server, "update", db="revisions", connections=16, docs=UPDATED,
+                             count=UPDATED * times)
+
+    def by_size(self):
+        for n in self.options.sizes:
+            self.server.make("big")
+            self.load.run(self.server, "put-big", db="big", big=n, count=1)
+            self.note("bytes", "one path", n, cost(self.repeat("path", db="big", big=n)))
+            self.note("bytes", "the whole document", n,
+                      cost(self.repeat("get-big", db="big", big=n)))
+
+    def run(self):
+        work = self.options.work
+        shutil.rmtree(work, ignore_errors=True)
+        self.server = sides.Frond(f"{self.options.build}/frond", work)
+        self.server.start()
+        try:
+            for part in (self.by_size, self.by_revisions, self.by_documents, self.by_connections):
+                part()
+            return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+                    "processors": os.cpu_count(), "machine": platform.machine(),
+                    "series": self.series, "exponents": exponents(self.series)}
+        finally:
+            self.server.stop()
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def slope(points):
+    xs = [math.log(p["n"]) for p in points]
+    ys = [math.log(max(p["cpu_us"], 0.001)) for p in points]
+    x, y = statistics.mean(xs), statistics.mean(ys)
+    below = sum((a - x) ** 2 for a in xs)
+    return sum((a - x) * (b - y) for a, b in zip(xs, ys)) / below if below else 0.0
+
+
+def exponents(series):
+    return {panel: {name: round(slope(points), 3) for name, points in lines.items()
+                    if len(points) > 1}
+            for panel, lines in series.items()}
+
+
+# ---- The picture ----
+
+COLOURS = ["#2b6cb0", "#c05621", "#38a169", "#805ad5", "#d69e2e", "#e53e3e", "#4a5568"]
+TITLES = {"documents": "documents in the database", "connections": "connections",
+          "revisions": "revisions of each document", "bytes": "bytes of the document"}
+W, H = 470, 330
+LEFT, RIGHT, TOP_ROOM, BOTTOM = 52, 14, 40, 118
+
+
+def scale(values, low, high):
+    first = math.floor(math.log10(min(values)))
+    last = max(math.ceil(math.log10(max(values))), first + 1)
+    return first, last, lambda v: low + (math.log10(v) - first) / (last - first) * (high - low)
+
+
+def draw_panel(panel, lines, powers, x0, y0):
+    xs = [p["n"] for points in lines.values() for p in points]
+    ys = [max(p["cpu_us"], 0.01) for points in lines.values() for p in points]
+    first, last, x_of = scale(xs, x0 + LEFT, x0 + W - RIGHT)
+    low, high, y_of = scale(ys, y0 + H - BOTTOM, y0 + TOP_ROOM)
+    out = [f'<text x="{x0 + LEFT}" y="{y0 + 20}" font-weight="bold">{TITLES[panel]}</text>']
+    for d in range(first, last + 1):
+        x = x_of(10 ** d)
+        out.append(f'<line x1="{x:.0f}" y1="{y0 + TOP_ROOM}" x2="{x:.0f}" y2="{y0 + H - BOTTOM}" '
+                   f'stroke="#e5e5e5"/><text x="{x:.0f}" y="{y0 + H - BOTTOM + 15}" '
+                   f'text-anchor="middle" fill="#555">{10 ** d:,}</text>')
+    for d in range(low, high + 1):
+        y = y_of(10 ** d)
+        out.append(f'<line x1="{x0 + LEFT}" y1="{y:.0f}" x2="{x0 + W - RIGHT}" y2="{y:.0f}" '
+                   f'stroke="#e5e5e5"/><text x="{x0 + LEFT - 6}" y="{y + 4:.0f}" '
+                   f'text-anchor="end" fill="#555">{10 ** d:g} µs</text>')
+    for i, (name, points) in enumerate(lines.items()):
+        colour = COLOURS[i % len(COLOURS)]
+        path = " ".join(f"{x_of(p['n']):.1f},{y_of(max(p['cpu_us'], 0.01)):.1f}" for p in points)
+        out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        out += [f'<circle cx="{x_of(p["n"]):.1f}" cy="{y_of(max(p["cpu_us"], 0.01)):.1f}" r="3" '
+                f'fill="{colour}"/>' for p in points]
+        x, y = x0 + LEFT + i % 2 * 215, y0 + H - BOTTOM + 38 + i // 2 * 17
+        exponent = f", n^{powers[name]:.2f}" if name in powers else ""
+        out.append(f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{colour}"/>'
+                   f'<text x="{x + 15}" y="{y}">{name}{exponent}</text>')
+    return out
+
+
+def draw(found):
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * W} {2 * H + 34}" '
+           'font-family="sans-serif" font-size="11">',
+           f'<rect width="{2 * W}" height="{2 * H + 34}" fill="#fff"/>',
+           '<text x="16" y="22" font-size="15" font-weight="bold">Processor time of the server an '
+           'operation, and its exponent</text>']
+    for i, (panel, lines) in enumerate(found["series"].items()):
+        out += draw_panel(panel, lines, found["exponents"][panel], i % 2 * W, 30 + i // 2 * H)
+    return "\n".join(out) + "\n</svg>\n"
+
+
+def numbers(text):
+    return [int(n) for n in text.split(",")]
+
+
+def allow_descriptors():
+    """Ten thousand connections want more than the usual limit; without the right to that, fewer."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (65536, max(hard, 65536)))
+    except (ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] * 3 // 8 - 16
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default=str(TOP / "build"))
+    parser.add_argument("--docs", type=numbers, default=numbers("10000,100000,1000000"))
+    parser.add_argument("--connections", type=numbers, default=numbers("1,10,100,1000,10000"))
+    parser.add_argument("--revisions", type=numbers, default=numbers("1,10,100,1000"))
+    parser.add_argument("--sizes", type=numbers, default=numbers("5000,50000,500000"))
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, default=TOP / "bench" / "results")
+    options = parser.parse_args()
+    options.build = str(pathlib.Path(options.build).resolve())
+    options.work = (options.work or pathlib.Path(options.build) / "bench" / "growth").resolve()
+    most = allow_descriptors()
+    options.connections = [n for n in options.connections if n <= most]
+    found = Growth(options).run()
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "growth.json").write_text(json.dumps(found, indent=1) + "\n")
+    (options.out / "growth.svg").write_text(draw(found))
+    for panel, lines in found["exponents"].items():
+        for name, power in lines.items():
+            print(f"{TITLES[panel]:<28} {name:<30} n^{power:.2f}")
+
+
+if __name__ == "__main__":
+    main()
