@@ -6,7 +6,10 @@ STORE ?= embedded:./data
 HTTP ?= 127.0.0.1:5984
 TORTURE_SECONDS ?= 3600
 
-.PHONY: all run test test-quick torture bench fuzz install lint clean format
+FAUXTON_VERSION = 1.2.6
+FAUXTON = build/share/frond/fauxton
+
+.PHONY: all run fauxton test test-quick torture bench fuzz install lint clean format
 
 all: build/frond
 
@@ -19,7 +22,19 @@ build/frond: build/build.ninja
 	ninja -C build frond
 
 run: build/frond
-	build/frond serve --store $(STORE) --http $(HTTP)
+	build/frond serve --store $(STORE) --http $(HTTP) \
+		$(if $(wildcard $(FAUXTON)/index.html),--utils $(FAUXTON))
+
+# CouchDB's pages for a browser, as its authors publish them; nothing else needs them. Once fetched,
+# `make run` serves them at /_utils/, and `make install` installs them.
+fauxton:
+	scripts/deps fauxton
+	mkdir -p build
+	cd build && npm pack --silent fauxton@$(FAUXTON_VERSION) >/dev/null
+	rm -rf $(FAUXTON) && mkdir -p $(FAUXTON)
+	tar xzf build/fauxton-$(FAUXTON_VERSION).tgz -C $(FAUXTON) --strip-components=3 \
+		package/dist/release
+	rm build/fauxton-$(FAUXTON_VERSION).tgz
 
 test:
 	scripts/deps test
@@ -48,6 +63,10 @@ bench: build/frond
 
 install: build/frond
 	install -D -m 755 build/frond $(DESTDIR)$(PREFIX)/bin/frond
+	if [ -d $(FAUXTON) ]; then \
+		mkdir -p $(DESTDIR)$(PREFIX)/share/frond/fauxton; \
+		cp -r $(FAUXTON)/. $(DESTDIR)$(PREFIX)/share/frond/fauxton; \
+	fi
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')

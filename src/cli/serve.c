@@ -1,4 +1,5 @@
 /* frond serve: one process, one store, CouchDB's API over HTTP. */
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,6 +25,7 @@ enum {
 	OPTION_CONFIG = 'c',
 	OPTION_ADMIN = 'a',
 	OPTION_NO_SYNC = 256,
+	OPTION_UTILS,
 
 	SWEEP_EVERY_MS = 10 * 1000,
 	SWEEP_PAUSE_MS = 100,               /* while there is more to do: others write, too */
@@ -37,10 +39,14 @@ enum {
 
 #define ADMIN_ENV "FROND_ADMIN"
 
+/* Where `make install` puts it, seen from the binary's directory. */
+#define UTILS_BESIDE "../share/frond/fauxton"
+
 struct serve_args {
 	const char *store;
 	const char *http;
 	const char *config;
+	const char *utils;
 	char *admins[ADMINS_ON_LINE];
 	size_t admins_count;
 	bool no_sync;
@@ -48,6 +54,7 @@ struct serve_args {
 
 struct serve {
 	struct config config;
+	char utils_dir[PATH_MAX];
 	bool no_sync;
 	struct kv_store *store;
 	struct auth *auth;
@@ -68,6 +75,10 @@ static const struct argp_option argp_options[] = {
 	{ "admin", OPTION_ADMIN, "NAME:PASSWORD", 0,
 	  "An administrator (again for another one). Other users see this option in the list of "
 	  "processes: prefer the file, or the environment's " ADMIN_ENV,
+	  0 },
+	{ "utils", OPTION_UTILS, "DIR", 0,
+	  "The built Fauxton to show at /_utils/ (default " UTILS_BESIDE
+	  " from where the binary is, if it is there)",
 	  0 },
 	{ "no-sync", OPTION_NO_SYNC, NULL, 0,
 	  "Answer before the disk has the data: a crash of the machine loses some. For tests only",
@@ -103,6 +114,9 @@ parse_option(int key, char *text, struct argp_state *state)
 			argp_error(state, "more than %d administrators here; use the file",
 				   ADMINS_ON_LINE);
 		args->admins[args->admins_count++] = text;
+		return 0;
+	case OPTION_UTILS:
+		args->utils = text;
 		return 0;
 	case OPTION_NO_SYNC:
 		args->no_sync = true;
@@ -147,6 +161,8 @@ read_settings(const struct serve_args *args, struct config *c, struct err *err)
 		TRY(config_set_store(c, args->store, err));
 	if (args->http)
 		TRY(config_set_listen(c, args->http, err));
+	if (args->utils)
+		c->utils_dir = args->utils;
 	if (c->admins_count == 0 && !config_is_loopback(c))
 		return err_set(err, STATUS_INVALID,
 			       "refusing to listen on %s without an administrator: everybody who "
@@ -289,6 +305,24 @@ run_server(struct serve *s, struct err *err)
 	return status;
 }
 
+/* The directory of the pages: the one that was named, or the one beside the binary. */
+static const char *
+find_utils(struct serve *s)
+{
+	char path[PATH_MAX] = "";
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash = n > 0 ? strrchr(path, '/') : NULL;
+	int len;
+
+	if (s->config.utils_dir || !slash)
+		return s->config.utils_dir;
+	*slash = '\0';
+	len = snprintf(s->utils_dir, sizeof(s->utils_dir), "%s/" UTILS_BESIDE, path);
+	if (len < 0 || (size_t)len >= sizeof(s->utils_dir) || access(s->utils_dir, R_OK) != 0)
+		return NULL;
+	return s->utils_dir;
+}
+
 static enum status
 make_server(struct serve *s, struct err *err)
 {
@@ -303,6 +337,7 @@ make_server(struct serve *s, struct err *err)
 		.gzip_level = s->config.gzip_level ? (int)s->config.gzip_level : -1,
 		.gzip_types = s->config.gzip_types,
 		.backup_dir = s->config.backup_dir,
+		.utils_dir = find_utils(s),
 		.answer_gzip_level = (int)s->config.answer_gzip_level,
 		.cors = {
 			.enabled = s->config.cors.enabled,

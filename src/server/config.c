@@ -62,6 +62,7 @@ static const struct setting settings[] = {
 	{ "frond", "scheme", VALUE_SCHEME, offsetof(struct config, scheme), 0, 0 },
 	{ "frond", "store", VALUE_TEXT, offsetof(struct config, store), 0, 0 },
 	{ "frond", "backup_dir", VALUE_TEXT, offsetof(struct config, backup_dir), 0, 0 },
+	{ "frond", "utils_dir", VALUE_TEXT, offsetof(struct config, utils_dir), 0, 0 },
 	{ "frond", "cache_bytes", VALUE_U64, offsetof(struct config, cache_bytes), 1 << 20,
 	  UINT64_C(1) << 50 },
 	{ "frond", "loops", VALUE_UINT, offsetof(struct config, server.loops), 1, 1024 },

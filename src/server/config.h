@@ -55,6 +55,7 @@ struct config {
 	struct str secret; /* of cookies; empty: a new one with each start */
 	enum log_level log_level;
 	const char *backup_dir;      /* of backups that the server makes; NULL: it makes none */
+	const char *utils_dir;       /* of the files of /_utils/; NULL: the installed ones */
 	uint64_t cache_bytes;        /* 0: the engine's default */
 	const char *scheme;          /* of new databases: "packed", "exploded"; NULL: the default */
 	size_t doc_bytes;            /* 0: the door's defaults, as below */

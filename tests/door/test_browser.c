@@ -1,6 +1,8 @@
 /* What browsers and proxies need: other origins, compression, names of requests. */
 #include "common.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #define PAGE   "https://app.example.com"
@@ -357,8 +359,136 @@ icon_is_there_and_may_be_kept(void **state)
 	assert_non_null(strstr(header("Cache-Control"), "max-age="));
 	door_request(d, "PUT", "/favicon.ico", NULL, "{}");
 	assert_int_equal(d->last.status, 405);
-	door_request(d, "GET", "/_utils", ADMIN, NULL);
-	assert_int_equal(d->last.status, 501);
+}
+
+/* ---- Pages ---- */
+
+static char pages[64];
+static struct door *with_pages;
+
+static const char *
+below_pages(const char *name)
+{
+	return format("%s/%s", pages, name);
+}
+
+static void
+write_page(const char *name, const char *text)
+{
+	FILE *file = fopen(below_pages(name), "we");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int
+setup_pages(void **state)
+{
+	struct couch_config settings = { .utils_dir = pages };
+
+	(void)state;
+	(void)snprintf(pages, sizeof(pages), "/tmp/frond-pages-XXXXXX");
+	assert_non_null(mkdtemp(pages));
+	assert_int_equal(mkdir(below_pages("js"), 0700), 0);
+	write_page("index.html", "<p>hello</p>");
+	write_page("js/a.js", "1;");
+	write_page(".hidden", "secret");
+	assert_int_equal(symlink("/etc/passwd", below_pages("link")), 0);
+	assert_int_equal(symlink("/etc", below_pages("etc")), 0);
+	with_pages = door_start_with(true, &settings);
+	return 0;
+}
+
+static int
+teardown_pages(void **state)
+{
+	static const char *const names[] = { "index.html", "js/a.js", "js", ".hidden",
+					     "link",       "etc",     "" };
+
+	(void)state;
+	door_stop(with_pages);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		(void)remove(below_pages(names[i]));
+	return 0;
+}
+
+static const char *
+page_header(const char *name)
+{
+	const char *value = response_header(&with_pages->last, name);
+
+	return value ? value : "";
+}
+
+static void
+pages_are_served_to_everybody(void **state)
+{
+	const struct response *r = door_request(with_pages, "GET", "/_utils/", NULL, NULL);
+	char tag[64];
+
+	(void)state;
+	assert_int_equal(r->status, 200);
+	assert_string_equal(r->body, "<p>hello</p>");
+	assert_string_equal(page_header("Content-Type"), "text/html; charset=utf-8");
+	assert_string_equal(page_header("Cache-Control"), "private, must-revalidate");
+	assert_non_null(strstr(page_header("Content-Security-Policy"), "default-src 'self'"));
+	(void)snprintf(tag, sizeof(tag), "%s", page_header("ETag"));
+	r = door_request(with_pages, "GET", "/_utils/index.html",
+			 format("If-None-Match: %s\r\n", tag), NULL);
+	assert_int_equal(r->status, 304);
+	r = door_request(with_pages, "GET", "/_utils/js/a.js", NULL, NULL);
+	assert_int_equal(r->status, 200);
+	assert_string_equal(r->body, "1;");
+	assert_string_equal(page_header("Content-Type"), "text/javascript; charset=utf-8");
+	assert_string_not_equal(page_header("ETag"), tag);
+	r = door_request(with_pages, "HEAD", "/_utils/js/a.js", NULL, NULL);
+	assert_int_equal(r->status, 200);
+	assert_string_equal(page_header("Content-Length"), "2");
+	r = door_request(with_pages, "GET", "/_utils", NULL, NULL);
+	assert_int_equal(r->status, 301);
+	assert_string_equal(page_header("Location"), "/_utils/");
+	r = door_request(with_pages, "PUT", "/_utils/index.html", NULL, "{}");
+	assert_int_equal(r->status, 405);
+}
+
+static void
+nothing_outside_of_the_pages_is_served(void **state)
+{
+	static const char *const targets[] = {
+		"/_utils/none",
+		"/_utils/js",
+		"/_utils/js/",
+		"/_utils/index.html/x",
+		"/_utils/.hidden",
+		"/_utils/../_utils/index.html",
+		"/_utils/js/../index.html",
+		"/_utils/js/%2e%2e/index.html",
+		"/_utils/..%2f..%2f..%2fetc%2fpasswd",
+		"/_utils/js%2fa.js",
+		"/_utils/%2fetc%2fpasswd",
+		"/_utils/index.html%00.js",
+		"/_utils/link",
+		"/_utils/etc/passwd",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		const struct response *r = door_request(with_pages, "GET", targets[i], NULL, NULL);
+
+		if (r->status != 404)
+			fail_msg("%s: %d %s", targets[i], r->status, r->body);
+	}
+}
+
+static void
+without_pages_it_is_told_how_to_get_them(void **state)
+{
+	(void)state;
+	door_request(d, "GET", "/_utils/", NULL, NULL);
+	assert_int_equal(d->last.status, 404);
+	assert_string_equal(header("Content-Type"), "text/html; charset=utf-8");
+	assert_non_null(strstr(d->last.body, "make fauxton"));
 }
 
 int
@@ -376,6 +506,11 @@ main(void)
 		cmocka_unit_test(broken_and_endless_compressed_bodies_are_refused),
 		cmocka_unit_test(every_answer_has_the_name_of_its_request),
 		cmocka_unit_test(icon_is_there_and_may_be_kept),
+		cmocka_unit_test_setup_teardown(pages_are_served_to_everybody, setup_pages,
+						teardown_pages),
+		cmocka_unit_test_setup_teardown(nothing_outside_of_the_pages_is_served, setup_pages,
+						teardown_pages),
+		cmocka_unit_test(without_pages_it_is_told_how_to_get_them),
 	};
 
 	return cmocka_run_group_tests(tests, setup_browser, teardown);

@@ -30,6 +30,7 @@ struct couch_config {
 	size_t doc_bytes;            /* of a document's JSON; 0: DOC_LIMIT_DEFAULT_BYTES */
 	size_t body_bytes;           /* of a request's body; 0: COUCH_BODY_BYTES */
 	const char *backup_dir;      /* the caller's; where backups may go. NULL: nowhere */
+	const char *utils_dir;       /* the caller's; the files of /_utils/. NULL: none */
 	uint64_t changes_timeout_ms; /* most that a feed waits without a change; 0: 60000 */
 	uint64_t att_bytes;          /* of an attachment as it comes in; 0: no limit */
 	int gzip_level; /* 1 to 9; 0: COUCH_GZIP_LEVEL; less: attachments stay as they come */
