@@ -155,6 +155,19 @@ write_leaves(struct server_dump *s, struct str answer)
 	return status;
 }
 
+/* CouchDB sends whoever escapes the slash of a design document's id elsewhere. */
+static void
+append_id(struct buf *path, struct str id)
+{
+	const struct str design = STR("_design/");
+
+	if (str_starts_with(id, design)) {
+		buf_append_str(path, design);
+		id = str_skip(id, design.len);
+	}
+	remote_escape(path, id);
+}
+
 static enum status
 dump_leaves(struct server_dump *s, struct str row)
 {
@@ -172,7 +185,7 @@ dump_leaves(struct server_dump *s, struct str row)
 		buf_append_byte(&path, '/');
 		remote_escape(&path, str_from_cstr(s->dump->db));
 		buf_append_byte(&path, '/');
-		remote_escape(&path, id);
+		append_id(&path, id);
 		buf_append_cstr(&path, "?open_revs=all&revs=true&attachments=true");
 		status = buf_status(&path);
 	}

@@ -75,6 +75,19 @@ without_slash(struct str url)
 	return mem_strdup(url);
 }
 
+/* Without an Accept CouchDB sends documents with attachments in parts, and open_revs always. */
+static struct curl_slist *
+make_headers(void)
+{
+	struct curl_slist *list = curl_slist_append(NULL, "Content-Type: application/json");
+
+	if (list && curl_slist_append(list, "Accept: application/json") &&
+	    curl_slist_append(list, "Expect:"))
+		return list;
+	curl_slist_free_all(list);
+	return NULL;
+}
+
 enum status
 remote_new(const char *url, struct remote **ret, struct err *err)
 {
@@ -91,11 +104,7 @@ remote_new(const char *url, struct remote **ret, struct err *err)
 	if (status == STATUS_OK) {
 		r->url = without_slash(str_from_cstr(url));
 		r->curl = curl_easy_init();
-		r->headers = curl_slist_append(NULL, "Content-Type: application/json");
-		if (r->headers && !curl_slist_append(r->headers, "Expect:")) {
-			curl_slist_free_all(r->headers);
-			r->headers = NULL;
-		}
+		r->headers = make_headers();
 		if (!r->url || !r->curl || !r->headers)
 			status = err_set(err, STATUS_NOMEM, "out of memory");
 	}
