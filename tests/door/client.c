@@ -21,6 +21,9 @@
 #include "server/server.h"
 #include "store.h"
 
+/* As programs ask; without it some answers come in parts. */
+#define ACCEPT_JSON "Accept: application/json\r\n"
+
 enum {
 	TIMEOUT_MS = 20000,
 	LINE_BYTES = 1 << 20,
@@ -415,7 +418,7 @@ void
 door_expect(struct door *d, const char *method, const char *target, const char *body, int status,
 	    const char *text)
 {
-	const struct response *r = door_request(d, method, target, NULL, body);
+	const struct response *r = door_request(d, method, target, ACCEPT_JSON, body);
 
 	if (r->status != status || !strstr(r->body, text))
 		fail_msg("%s %s: expected %d with %s, got %d: %s", method, target, status, text,
@@ -428,7 +431,7 @@ void
 door_expect_body(struct door *d, const char *method, const char *target, const char *body,
 		 int status, const char *text)
 {
-	const struct response *r = door_request(d, method, target, NULL, body);
+	const struct response *r = door_request(d, method, target, ACCEPT_JSON, body);
 	size_t len = strlen(text);
 
 	if (r->status != status || r->body_len != len + 1 || memcmp(r->body, text, len) != 0 ||

@@ -113,6 +113,7 @@ cookie_logs_in(void **state)
 	given = response_header(&d->last, "Set-Cookie");
 	assert_non_null(given);
 	assert_non_null(strstr(given, "; HttpOnly"));
+	assert_non_null(strstr(given, "; Max-Age=600;"));
 	(void)snprintf(cookie, sizeof(cookie), "Cookie: %.*s\r\n", (int)strcspn(given, ";"), given);
 	expect_as(cookie, "GET", "/_session", NULL, 200, "\"authenticated\":\"cookie\"");
 	expect_as(cookie, "PUT", "/bycookie", NULL, 201, "ok");
@@ -121,9 +122,17 @@ cookie_logs_in(void **state)
 
 	expect_as("Content-Type: application/x-www-form-urlencoded\r\n", "POST",
 		  "/_session?next=/here", "name=admin&password=secret", 302, "\"ok\":true");
-	assert_string_equal(response_header(&d->last, "Location"), "/here");
+	assert_string_equal(response_header(&d->last, "Location"), "http://example.com:5984/here");
 	expect_as("Content-Type: application/x-www-form-urlencoded\r\n", "POST",
-		  "/_session?next=//elsewhere", "name=admin&password=secret", 200, "\"ok\":true");
+		  "/_session?next=//elsewhere", "name=admin&password=secret", 400,
+		  "path must begin with a /.");
+	expect_as("Content-Type: application/x-www-form-urlencoded\r\n", "POST",
+		  "/_session?next=here", "name=admin&password=secret", 400,
+		  "path must begin with a /.");
+	assert_null(response_header(&d->last, "Set-Cookie"));
+	expect_as("Content-Type: application/x-www-form-urlencoded\r\n", "POST",
+		  "/_session?fail=/again", "name=admin&password=wrong", 302, "unauthorized");
+	assert_string_equal(response_header(&d->last, "Location"), "http://example.com:5984/again");
 	expect_as(NULL, "POST", "/_session", "{\"name\":\"admin\",\"password\":\"wrong\"}", 401,
 		  "{\"error\":\"unauthorized\",\"reason\":\"Name or password is incorrect.\"}");
 	expect_as(NULL, "POST", "/_session", "{\"password\":\"x\"}", 400,
@@ -131,6 +140,18 @@ cookie_logs_in(void **state)
 	expect_as("Content-Type: text/plain\r\n", "POST", "/_session", "{}", 415,
 		  "bad_content_type");
 	expect_as(NULL, "PUT", "/_session", "{}", 405, "Only GET,HEAD,POST,DELETE allowed");
+}
+
+/* A browser that is told of Basic credentials asks for them before the page's own form can. */
+static void
+a_client_says_how_it_wants_to_log_in(void **state)
+{
+	(void)state;
+	expect_as("X-CouchDB-WWW-Authenticate: Cookie\r\n", "GET", "/_all_dbs", NULL, 401,
+		  "You are not a server admin.");
+	assert_string_equal(response_header(&d->last, "WWW-Authenticate"), "Cookie");
+	expect_as(NULL, "GET", "/_all_dbs", NULL, 401, "unauthorized");
+	assert_null(response_header(&d->last, "WWW-Authenticate"));
 }
 
 int
@@ -142,6 +163,7 @@ main(void)
 		cmocka_unit_test(a_public_database_is_open_but_for_its_design),
 		cmocka_unit_test(session_tells_who_is_there),
 		cmocka_unit_test(cookie_logs_in),
+		cmocka_unit_test(a_client_says_how_it_wants_to_log_in),
 	};
 
 	return cmocka_run_group_tests_name("couch access", tests, setup_admin, teardown);

@@ -617,6 +617,38 @@ feeds_and_listings_have_attachments(void **state)
 	door_expect(d, "GET", "/feeds/_all_docs?include_docs=true", NULL, 200, "\"stub\":true");
 }
 
+#define FORM     "Content-Type: multipart/form-data; boundary=abc\r\n"
+#define OWN_PAGE "Referer: http://example.com:5984/page?x\r\n"
+
+static void
+forms_of_other_pages_are_refused(void **state)
+{
+	static const char part[] =
+		"--abc\r\nContent-Disposition: form-data; name=\"_attachments\"; "
+		"filename=\"f\"\r\n\r\nbytes\r\n--abc--\r\n";
+	static const char *const referers[] = {
+		"Referer: http://evil.example/page\r\n",
+		"Referer: http://example.com:59845/page\r\n",
+		"Referer: http://example.com\r\n",
+		"Referer: example.com:5984\r\n",
+		"Referer: \r\n",
+	};
+
+	(void)state;
+	door_create(d, "others");
+	door_request(d, "POST", "/others/d", FORM, part);
+	assert_int_equal(d->last.status, 400);
+	door_has(d, "Referer header required.");
+	for (size_t i = 0; i < sizeof(referers) / sizeof(referers[0]); i++) {
+		door_request(d, "POST", "/others/d", format("%s%s", FORM, referers[i]), part);
+		assert_int_equal(d->last.status, 400);
+		door_has(d, "Referer header must match host.");
+	}
+	door_expect(d, "GET", "/others/d", NULL, 404, "missing");
+	door_request(d, "POST", "/others/d", FORM "Referer: https://EXAMPLE.com:5984\r\n", part);
+	assert_int_equal(d->last.status, 201);
+}
+
 static void
 forms_attach_files(void **state)
 {
@@ -625,7 +657,7 @@ forms_attach_files(void **state)
 	(void)state;
 	door_create(d, "forms");
 	rev = make("/forms/d");
-	door_request(d, "POST", "/forms/d", "Content-Type: multipart/form-data; boundary=abc\r\n",
+	door_request(d, "POST", "/forms/d", FORM OWN_PAGE,
 		     format("--abc\r\nContent-Disposition: form-data; name=\"_attachments\"; "
 			    "filename=\"a b.png\"\r\nContent-Type: image/png\r\n\r\nbytes\r\n"
 			    "--abc\r\nContent-Disposition: form-data; name=\"_rev\"\r\n\r\n%s\r\n"
@@ -637,7 +669,7 @@ forms_attach_files(void **state)
 	body_is(200, "bytes");
 	get("/forms/d/f", NULL);
 	body_is(200, "hello");
-	door_request(d, "POST", "/forms/e", "Content-Type: multipart/form-data; boundary=abc\r\n",
+	door_request(d, "POST", "/forms/e", FORM OWN_PAGE,
 		     "--abc\r\nContent-Disposition: form-data; name=\"_doc\"\r\n\r\n"
 		     "{\"n\":2,\"_attachments\":{\"i\":{" HELLO "}}}\r\n"
 		     "--abc\r\nContent-Disposition: form-data; name=\"_attachments\"; "
@@ -645,7 +677,9 @@ forms_attach_files(void **state)
 	assert_int_equal(d->last.status, 201);
 	door_expect(d, "GET", "/forms/e", NULL, 200, "\"n\":2,\"_attachments\":{\"f\":{");
 	door_has(d, "\"i\":{");
-	door_expect(d, "POST", "/forms/e", "{}", 415, "Content-Type must be multipart/form-data");
+	door_request(d, "POST", "/forms/e", OWN_PAGE, "{}");
+	assert_int_equal(d->last.status, 415);
+	door_has(d, "Content-Type must be multipart/form-data");
 }
 
 /* ---- Large ones ---- */
@@ -708,6 +742,7 @@ main(void)
 		cmocka_unit_test(atts_since_leaves_out_what_the_client_has),
 		cmocka_unit_test(bulk_get_has_attachments),
 		cmocka_unit_test(feeds_and_listings_have_attachments),
+		cmocka_unit_test(forms_of_other_pages_are_refused),
 		cmocka_unit_test(forms_attach_files),
 		cmocka_unit_test(large_upload_and_download_are_the_same),
 	};

@@ -296,6 +296,11 @@ replicated_put_keeps_its_revision(void **state)
 static void
 open_revs_lists_leaves(void **state)
 {
+	static const char *const accepts[] = {
+		NULL,
+		"Accept: */*\r\n",
+		"Accept: application/json, multipart/mixed\r\n",
+	};
 	const struct response *r;
 
 	(void)state;
@@ -321,10 +326,14 @@ open_revs_lists_leaves(void **state)
 	door_expect(d, "GET", "/open/a?rev=1-a&latest=true", NULL, 200, "\"_rev\":\"2-c\"");
 	door_expect(d, "GET", "/open/a?rev=1-a", NULL, 404, "missing");
 
-	/* JSON unless it is excluded. */
+	/* In parts unless they are excluded. */
 	r = door_request(d, "GET", "/open/a?open_revs=all",
-			 "Accept: multipart/mixed, application/json\r\n", NULL);
+			 "Accept: application/json, multipart/mixed;q=0\r\n", NULL);
 	assert_string_equal(response_header(r, "Content-Type"), "application/json");
+	for (size_t i = 0; i < sizeof(accepts) / sizeof(accepts[0]); i++) {
+		r = door_request(d, "GET", "/open/a?open_revs=all", accepts[i], NULL);
+		assert_non_null(strstr(response_header(r, "Content-Type"), "multipart/mixed; "));
+	}
 	r = door_request(d, "GET", "/open/a?open_revs=[%222-b%22,%229-z%22]",
 			 "Accept: multipart/mixed\r\n", NULL);
 	assert_int_equal(r->status, 200);

@@ -33,7 +33,8 @@ assert_same_every_time(const char *method, const char *target, const char *body)
 	char *first = NULL;
 
 	for (int i = 0; i < REPEATS; i++) {
-		const struct response *r = door_request(d, method, target, NULL, body);
+		const struct response *r = door_request(d, method, target,
+							"Accept: application/json\r\n", body);
 
 		if (r->status != 200 || r->broken)
 			fail_msg("%s %s: %d %s: %s", method, target, r->status,

@@ -318,6 +318,26 @@ count_design(struct listing *l, uint64_t *ret)
 	return STATUS_OK;
 }
 
+/* How many of the space's documents come before the range begins. */
+static enum status
+count_before(struct listing *l, const struct rev_name_range *range, uint64_t *ret)
+{
+	const struct rev_name_range whole = {
+		.descending = range->descending,
+		.has_begin = true,
+		.exclusive_begin = range->descending,
+		.begin = range->descending ? STR("_design0") : STR("_design/"),
+	};
+	uint64_t outside;
+
+	TRY(rev_all_docs_offset(l->snapshot.tx, l->r->db, range, ret));
+	if (l->space != SPACE_DESIGN)
+		return STATUS_OK;
+	TRY(rev_all_docs_offset(l->snapshot.tx, l->r->db, &whole, &outside));
+	*ret -= outside;
+	return STATUS_OK;
+}
+
 struct head_call {
 	const struct rev_name_range *range; /* NULL: by keys, or empty */
 };
@@ -333,8 +353,7 @@ write_offset(struct listing *l, const struct rev_name_range *range, uint64_t tot
 		buf_append_cstr(out, ",\"offset\":null");
 		return STATUS_OK;
 	}
-	if (l->space == SPACE_ALL)
-		TRY(rev_all_docs_offset(l->snapshot.tx, l->r->db, range, &before));
+	TRY(count_before(l, range, &before));
 	before += l->args.skip;
 	buf_append_cstr(out, ",\"offset\":");
 	buf_append_u64(out, before < total ? before : total);

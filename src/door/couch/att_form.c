@@ -112,12 +112,45 @@ read_target(struct form *f)
 
 	if (f->doc.ptr) {
 		TRY(couch_doc_parse_text(r, f->doc, f->change.id, &f->parsed));
+		if (!f->parsed.deleted)
+			TRY(couch_design_validate(r, f->change.id, &f->parsed.doc, &r->fail));
 		TRY(couch_atts_load(&f->uploads, &f->parsed, NULL));
 		f->change.doc = &f->parsed;
 		f->change.rev = f->parsed.rev;
 	}
 	if (f->rev.len)
 		TRY(couch_rev_parse(f->rev, r->arena, &f->change.rev, &r->fail));
+	return STATUS_OK;
+}
+
+/*
+ * Any page can make its visitors' browsers send forms, with their cookies, to any server. Only a
+ * form of a page of this server is taken, as in CouchDB.
+ */
+static enum status
+check_referer(struct couch_req *r)
+{
+	struct str referer = http_request_header(r->x, STR("Referer"));
+	struct str host = http_request_header(r->x, STR("X-Forwarded-Host"));
+	const char *slash;
+
+	if (!referer.ptr)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Referer header required.");
+	if (!host.ptr)
+		host = http_request_header(r->x, STR("Host"));
+	if (str_starts_with(referer, STR("https://")))
+		referer = str_skip(referer, 8);
+	else if (str_starts_with(referer, STR("http://")))
+		referer = str_skip(referer, 7);
+	else
+		referer.len = 0;
+	slash = referer.len ? memchr(referer.ptr, '/', referer.len) : NULL;
+	if (slash)
+		referer.len = (size_t)(slash - referer.ptr);
+	if (referer.len == 0 || !str_eq_nocase(referer, host))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Referer header must match host.");
 	return STATUS_OK;
 }
 
@@ -128,6 +161,7 @@ post(struct form *f)
 	struct rev_id rev;
 
 	TRY(couch_docid_check(f->change.id, &r->fail));
+	TRY(check_referer(r));
 	if (!couch_type_is(http_request_header(r->x, STR("Content-Type")),
 			   STR("multipart/form-data")))
 		return couch_fail_set(&r->fail, COUCH_ERROR_CONTENT_TYPE,

@@ -69,6 +69,33 @@ entry_missing_stub(struct couch_req *r, struct entry *e, struct str name)
 }
 
 static enum status
+check_entry(struct bulk *b, struct entry *e)
+{
+	struct couch_fail fail = { .error = COUCH_ERROR_NONE };
+	struct couch_req *r = b->r;
+	enum status status = STATUS_OK;
+
+	if (e->doc.atts_count && couch_is_local(e->id)) {
+		e->refused = true;
+		return entry_refuse(r, e, COUCH_ERROR_BAD_REQUEST,
+				    "_local documents do not accept attachments.");
+	}
+	if (!b->new_edits && e->doc.rev.pos == 0 && !couch_is_local(e->id)) {
+		e->refused = true;
+		return entry_refuse(r, e, COUCH_ERROR_BAD_REQUEST, "Invalid rev format");
+	}
+	if (!e->doc.deleted)
+		status = couch_design_validate(r, e->id, &e->doc.doc, &fail);
+	if (status != STATUS_OK && fail.error == COUCH_ERROR_NONE)
+		return status;
+	if (status != STATUS_OK) {
+		e->refused = true;
+		return entry_refuse(r, e, fail.error, fail.err.text);
+	}
+	return couch_atts_load(&b->uploads, &e->doc, NULL);
+}
+
+static enum status
 read_docs(struct bulk *b, struct json_reader *reader)
 {
 	struct couch_req *r = b->r;
@@ -129,6 +156,8 @@ read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
 		bool is_docs;
 		bool is_new_edits;
 		bool is_atomic;
+		bool is_all_or_nothing;
+		bool all_or_nothing = false;
 
 		TRY(json_next(reader, &token));
 		if (token == JSON_OBJECT_END)
@@ -136,6 +165,7 @@ read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
 		is_docs = str_eq(reader->text, STR("docs"));
 		is_new_edits = str_eq(reader->text, STR("new_edits"));
 		is_atomic = str_eq(reader->text, STR("atomic"));
+		is_all_or_nothing = str_eq(reader->text, STR("all_or_nothing"));
 		if (is_docs) {
 			TRY(read_docs(b, reader));
 			*ret_has_docs = true;
@@ -147,6 +177,12 @@ read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
 			TRY(read_bool(b, &value, "new_edits", &b->new_edits));
 		if (is_atomic)
 			TRY(read_bool(b, &value, "atomic", &b->atomic));
+		if (is_all_or_nothing)
+			TRY(read_bool(b, &value, "all_or_nothing", &all_or_nothing));
+		/* CouchDB 1's: it wrote conflicts rather than to refuse, and nobody has it now. */
+		if (all_or_nothing)
+			return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
+					      "all_or_nothing is not supported; \"atomic\" is.");
 	}
 }
 
@@ -188,13 +224,7 @@ check_entries(struct bulk *b)
 				return STATUS_LIMIT;
 		}
 		e->rev = e->doc.rev;
-		if (e->doc.atts_count && couch_is_local(e->id)) {
-			TRY(entry_refuse(r, e, COUCH_ERROR_BAD_REQUEST,
-					 "_local documents do not accept attachments."));
-			e->refused = true;
-		} else {
-			TRY(couch_atts_load(&b->uploads, &e->doc, NULL));
-		}
+		TRY(check_entry(b, e));
 	}
 	return STATUS_OK;
 }

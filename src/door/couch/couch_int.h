@@ -46,6 +46,7 @@ enum couch_error {
 	COUCH_ERROR_BAD_REQUEST,
 	COUCH_ERROR_QUERY_PARSE,
 	COUCH_ERROR_DOC_VALIDATION,
+	COUCH_ERROR_INVALID_DESIGN,
 	COUCH_ERROR_ILLEGAL_DOCID,
 	COUCH_ERROR_ILLEGAL_DB_NAME,
 	COUCH_ERROR_DB_NAME_TOO_LONG,
@@ -164,7 +165,7 @@ MUST_USE enum status couch_cors(struct couch_req *r, bool *ret_answered);
 
 /* ---- Reading the request (request.c) ---- */
 
-/* Splits path and query. */
+/* Splits path and query; in both a '+' is a space, and %2B a '+', as CouchDB has it. */
 MUST_USE enum status couch_req_parse(struct couch_req *r);
 
 /* The last parameter of that name. */
@@ -255,13 +256,24 @@ MUST_USE enum status couch_method_refused(struct couch_req *r, const char *allow
 /* Sets ETag to `"rev"`; true if If-None-Match has it, and then the 304 has been sent. */
 MUST_USE enum status couch_reply_etag(struct couch_req *r, struct str tag, bool *ret_sent);
 void couch_set_etag(struct couch_req *r, struct rev_id rev);
+/* The same of anything that names what is in the answer. */
+void couch_set_etag_of(struct couch_req *r, struct str name);
 
 /* The absolute URL of /db, /db/doc or /db/doc/att (ptr NULL: not that far). */
 void couch_set_location(struct couch_req *r, struct str db, struct str doc, struct str att);
+/* The absolute URL of a path of this server that is a URL's already. */
+void couch_set_location_path(struct couch_req *r, struct str path);
 
 /* {"ok":true,"id":…,"rev":…} */
 MUST_USE enum status couch_reply_written(struct couch_req *r, int code, struct str id,
 					 struct rev_id rev);
+
+/*
+ * batch=ok promises less than is done: the document is on disk, and its revision is not told. 202
+ * for a write that went well or met a conflict; fails with any other status.
+ */
+bool couch_wants_batch(const struct couch_req *r);
+MUST_USE enum status couch_reply_batched(struct couch_req *r, struct str id, enum status status);
 
 struct couch_snapshot;
 
@@ -333,6 +345,12 @@ MUST_USE enum status couch_db_precheck(struct couch_req *r);
 MUST_USE enum status couch_db_ensure(struct couch_req *r);
 /* 401 for a design document and a user who may not write any. After couch_db_open(). */
 MUST_USE enum status couch_design_check(struct couch_req *r, struct kv_tx *tx, struct str id);
+/*
+ * COUCH_ERROR_INVALID_DESIGN for a body whose functions are not where CouchDB has them; bodies of
+ * other documents are all good (design.c). A tombstone needs no check.
+ */
+MUST_USE enum status couch_design_validate(struct couch_req *r, struct str id,
+					   const struct doc *doc, struct couch_fail *fail);
 
 couch_handler couch_security_get;
 couch_handler couch_security_put;
@@ -509,6 +527,11 @@ MUST_USE enum status couch_local_delete(struct couch_req *r, struct str id);
 /* Writes a local document in a transaction's body, as _bulk_docs does, too. */
 MUST_USE enum status couch_local_write(struct couch_req *r, struct kv_tx *tx, struct str id,
 				       const struct couch_doc *doc, struct rev_id *ret_rev);
+/* The same in a transaction of its own, with the query's `rev`, and the answer. */
+MUST_USE enum status couch_local_save(struct couch_req *r, struct str id,
+				      const struct couch_doc *doc);
+/* 400 for one with attachments. */
+MUST_USE enum status couch_local_check(struct couch_req *r, const struct couch_doc *doc);
 
 static inline bool
 couch_is_local(struct str id)

@@ -37,6 +37,18 @@ check_positive(struct couch_req *r, const char *name)
 			      "The `%s` value should be a positive integer.", name);
 }
 
+/* Every database is one that CouchDB calls not partitioned. */
+static enum status
+check_partitioned(struct couch_req *r)
+{
+	struct str value;
+
+	if (!couch_param(r, "partitioned", &value) || str_eq(value, STR("true")) ||
+	    str_eq(value, STR("false")))
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "Invalid `partitioned` parameter");
+}
+
 enum status
 couch_db_put(struct couch_req *r)
 {
@@ -48,6 +60,7 @@ couch_db_put(struct couch_req *r)
 	TRY(couch_require_admin(r));
 	TRY(check_positive(r, "q"));
 	TRY(check_positive(r, "n"));
+	TRY(check_partitioned(r));
 	if (couch_param(r, "scheme", &value))
 		TRY(parse_scheme(r, value, &c.scheme));
 	if (!rev_db_name_valid(name)) {
@@ -163,9 +176,20 @@ couch_ensure_full_commit(struct couch_req *r)
 }
 
 static enum status
-open_admin_body(struct kv_tx *tx, void *arg)
+compact_body(struct kv_tx *tx, void *arg)
 {
-	return couch_db_open(arg, tx, COUCH_ACCESS_ADMIN);
+	struct couch_req *r = arg;
+	struct rev_id rev;
+	struct str id;
+
+	TRY(couch_db_open(r, tx, COUCH_ACCESS_ADMIN));
+	if (r->parts_count < 3)
+		return STATUS_OK;
+	id = arena_printf(r->arena, "_design/%.*s", STR_ARG(r->parts[2]));
+	if (!id.ptr)
+		return STATUS_NOMEM;
+	TRY(couch_docid_check(id, &r->fail));
+	return rev_winner_read(tx, r->db, id, r->arena, &rev);
 }
 
 /* The store compacts by itself: there is nothing to start, and nothing that could fail. */
@@ -174,7 +198,7 @@ couch_compact(struct couch_req *r)
 {
 	if (str_eq(r->parts[1], STR("_compact")))
 		TRY(couch_require_json(r));
-	TRY(kv_run_read(r->couch->config.store, open_admin_body, r, &r->fail.err));
+	TRY(kv_run_read(r->couch->config.store, compact_body, r, &r->fail.err));
 	return couch_reply_ok(r, 202);
 }
 

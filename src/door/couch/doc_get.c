@@ -252,8 +252,7 @@ parse_open_revs(struct get_call *c, struct str text)
 	struct couch_req *r = c->r;
 
 	c->open_revs = true;
-	if (!couch_accepts(r, "application/json", true) &&
-	    couch_accepts(r, "multipart/mixed", true)) {
+	if (couch_accepts(r, "multipart/mixed", true)) {
 		c->boundary = couch_uuid_new(r->arena);
 		if (!c->boundary.ptr)
 			return STATUS_NOMEM;
@@ -367,7 +366,7 @@ read_query(struct get_call *c)
 	if (!couch_param(r, "path", &c->path))
 		c->path.ptr = NULL;
 	c->related = !c->open_revs && (c->flags & COUCH_DOC_ATTS) &&
-		     couch_accepts(r, "multipart/related", false);
+		     couch_accepts(r, "multipart/related", true);
 	if (!c->related && !c->boundary.ptr)
 		return STATUS_OK;
 	c->inner = couch_uuid_new(r->arena);

@@ -78,9 +78,9 @@ read_revisions(struct couch_req *r, const struct couch_json *value, struct couch
 		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
 				      "_revisions.ids isn't a array.");
 	TRY(couch_json_items(ids, r->arena, &items, &count, &fail->err));
+	/* CouchDB keeps whatever it gets, and hands it on. Nothing comes before the first edit. */
 	if (count > ret->start)
-		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
-				      "_revisions.ids is longer than _revisions.start says.");
+		count = (size_t)ret->start;
 	ret->history = arena_alloc(r->arena, (count ? count : 1) * sizeof(*ret->history));
 	if (!ret->history)
 		return STATUS_LIMIT;

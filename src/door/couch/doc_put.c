@@ -32,9 +32,8 @@ put_run(struct put_call *c)
 	return kv_run(c->r->couch->config.store, put_body, c, NULL, &c->r->fail.err);
 }
 
-/* batch=ok promises less than is done: the document is on disk, and its revision is not told. */
-static enum status
-reply_batched(struct couch_req *r, struct str id, enum status status)
+enum status
+couch_reply_batched(struct couch_req *r, struct str id, enum status status)
 {
 	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 
@@ -46,8 +45,8 @@ reply_batched(struct couch_req *r, struct str id, enum status status)
 	return couch_reply(r, 202, &out);
 }
 
-static bool
-wants_batch(const struct couch_req *r)
+bool
+couch_wants_batch(const struct couch_req *r)
 {
 	struct str value;
 
@@ -168,6 +167,13 @@ read_doc(struct couch_req *r, struct str id, struct input *in)
 	return couch_doc_parse_text(r, body, id, &in->doc);
 }
 
+/* What has to hold of any document before anything of it is written. */
+static enum status
+check_doc(struct couch_req *r, struct str id, const struct couch_doc *doc)
+{
+	return doc->deleted ? STATUS_OK : couch_design_validate(r, id, &doc->doc, &r->fail);
+}
+
 static enum status
 load_atts(struct input *in)
 {
@@ -185,17 +191,20 @@ put(struct couch_req *r, struct str id, struct input *in)
 
 	TRY(couch_docid_check(id, &r->fail));
 	TRY(read_doc(r, id, in));
+	TRY(check_doc(r, id, doc));
 	TRY(resolve_rev(r, doc));
 	if (!new_edits && doc->history_count == 0)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "When `new_edits: false`, the document needs `_rev` or "
 				      "`_revisions` specified");
+	if (!new_edits && doc->rev.pos == 0)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "Invalid rev format");
 	TRY(load_atts(in));
 	c.edit = couch_doc_edit(doc, id, new_edits);
 	status = put_run(&c);
 	in->uploads.taken = status == STATUS_OK && !c.result.unchanged;
-	if (wants_batch(r))
-		return reply_batched(r, id, status);
+	if (couch_wants_batch(r))
+		return couch_reply_batched(r, id, status);
 	if (status != STATUS_OK)
 		return status;
 	couch_set_location(r, r->parts[0], id, (struct str){ NULL, 0 });
@@ -225,8 +234,7 @@ post(struct couch_req *r, struct input *in)
 	TRY(couch_require_json(r));
 	TRY(read_doc(r, (struct str){ NULL, 0 }, in));
 	if (doc->id.ptr && couch_is_local(doc->id))
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "Local documents are written with PUT.");
+		return couch_local_save(r, doc->id, doc);
 	if (!doc->id.ptr) {
 		/* A new id has no revisions to extend. */
 		doc->rev = (struct rev_id){ 0 };
@@ -235,12 +243,13 @@ post(struct couch_req *r, struct input *in)
 		if (!doc->id.ptr)
 			return STATUS_NOMEM;
 	}
+	TRY(check_doc(r, doc->id, doc));
 	TRY(load_atts(in));
 	c.edit = couch_doc_edit(doc, doc->id, true);
 	status = put_run(&c);
 	in->uploads.taken = status == STATUS_OK;
-	if (wants_batch(r))
-		return reply_batched(r, doc->id, status);
+	if (couch_wants_batch(r))
+		return couch_reply_batched(r, doc->id, status);
 	if (status != STATUS_OK)
 		return status;
 	couch_set_location(r, r->parts[0], doc->id, (struct str){ NULL, 0 });
@@ -295,8 +304,6 @@ couch_doc_delete(struct couch_req *r, struct str id)
 	c.edit = couch_doc_edit(&doc, id, true);
 	c.mark = arena_mark(r->arena);
 	status = kv_run(r->couch->config.store, delete_body, &c, NULL, &r->fail.err);
-	if (wants_batch(r) && status == STATUS_OK)
-		return reply_batched(r, id, status);
 	if (status != STATUS_OK)
 		return status;
 	couch_set_etag(r, c.result.rev);
@@ -310,7 +317,8 @@ struct copy_call {
 	struct str source;
 	struct rev_id source_rev; /* pos 0: the winner */
 	struct str target;
-	struct rev_id target_rev; /* pos 0: a new document */
+	bool has_target_rev;
+	struct rev_id target_rev; /* pos 0: a new document, or a local one */
 	struct arena_mark mark;
 	struct buf text;
 	struct rev_result result;
@@ -322,8 +330,11 @@ copy_read(struct copy_call *c, struct kv_tx *tx, struct couch_doc *ret)
 {
 	struct couch_req *r = c->r;
 	struct rev_doc doc;
+	uint64_t n;
 
-	if (c->source_rev.pos)
+	if (couch_is_local(c->source))
+		TRY(rev_local_get(tx, r->db, c->source, r->arena, &n, &doc));
+	else if (c->source_rev.pos)
 		TRY(rev_doc_read_leaf(tx, r->db, c->source, c->source_rev, false, r->arena, &doc));
 	else
 		TRY(rev_doc_read(tx, r->db, c->source, r->arena, &doc));
@@ -350,6 +361,13 @@ copy_body(struct kv_tx *tx, void *arg)
 	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
 	TRY(couch_design_check(r, tx, c->target));
 	TRY(copy_read(c, tx, &doc));
+	if (couch_is_local(c->target)) {
+		TRY(couch_local_check(r, &doc));
+		doc.rev = c->target_rev;
+		doc.history_count = c->has_target_rev;
+		return couch_local_write(r, tx, c->target, &doc, &c->result.rev);
+	}
+	TRY(check_doc(r, c->target, &doc));
 	edit = couch_doc_edit(&doc, c->target, true);
 	edit.parent = c->target_rev;
 	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));
@@ -379,6 +397,7 @@ parse_destination(struct copy_call *c)
 			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 					      "Destination may be followed by ?rev= only.");
 		TRY(couch_rev_parse(str_skip(query, 4), r->arena, &c->target_rev, &r->fail));
+		c->has_target_rev = true;
 	}
 	if (http_unescape(value, false, r->arena, &c->target) != STATUS_OK)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
@@ -393,15 +412,10 @@ couch_doc_copy(struct couch_req *r, struct str id)
 	struct couch_doc source = { .id = { NULL, 0 } };
 	enum status status;
 
-	if (couch_is_local(id))
-		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
-				      "Local documents cannot be copied.");
+	TRY(couch_docid_check(id, &r->fail));
 	TRY(resolve_rev(r, &source));
 	c.source_rev = source.rev;
 	TRY(parse_destination(&c));
-	if (couch_is_local(c.target))
-		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
-				      "Documents cannot be copied to local ones.");
 	c.text = couch_buf(r, COUCH_ROW_BYTES);
 	c.mark = arena_mark(r->arena);
 	status = kv_run(r->couch->config.store, copy_body, &c, NULL, &r->fail.err);

@@ -20,6 +20,7 @@ static const struct {
 	[COUCH_ERROR_BAD_REQUEST] = { 400, "bad_request", "", STATUS_INVALID },
 	[COUCH_ERROR_QUERY_PARSE] = { 400, "query_parse_error", "", STATUS_INVALID },
 	[COUCH_ERROR_DOC_VALIDATION] = { 400, "doc_validation", "", STATUS_INVALID },
+	[COUCH_ERROR_INVALID_DESIGN] = { 400, "invalid_design_doc", "", STATUS_INVALID },
 	[COUCH_ERROR_ILLEGAL_DOCID] = { 400, "illegal_docid", "", STATUS_INVALID },
 	[COUCH_ERROR_ILLEGAL_DB_NAME] = { 400, "illegal_database_name", "", STATUS_INVALID },
 	[COUCH_ERROR_DB_NAME_TOO_LONG] = { 400, "database_name_too_long", "", STATUS_INVALID },

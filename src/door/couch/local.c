@@ -95,18 +95,14 @@ static enum status
 local_run(struct local_call *c)
 {
 	struct couch_req *r = c->r;
-	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 
 	c->mark = arena_mark(r->arena);
 	TRY(kv_run(r->couch->config.store, local_put, c, NULL, &r->fail.err));
-	buf_append_cstr(&out, "{\"ok\":true,\"id\":");
-	json_write_str(&out, c->id);
-	buf_append_cstr(&out, ",\"rev\":");
-	couch_rev_write(c->rev, &out);
-	buf_append_byte(&out, '}');
+	if (!c->doc.deleted && couch_wants_batch(r))
+		return couch_reply_batched(r, c->id, STATUS_OK);
 	if (!c->doc.deleted)
 		couch_set_location(r, r->parts[0], c->id, (struct str){ NULL, 0 });
-	return couch_reply(r, c->doc.deleted ? 200 : 201, &out);
+	return couch_reply_written(r, c->doc.deleted ? 200 : 201, c->id, c->rev);
 }
 
 /* The revision of the query, if the body has none. */
@@ -124,20 +120,35 @@ take_query_rev(struct local_call *c)
 }
 
 enum status
+couch_local_check(struct couch_req *r, const struct couch_doc *doc)
+{
+	if (doc->atts_count == 0)
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+			      "_local documents do not accept attachments.");
+}
+
+enum status
+couch_local_save(struct couch_req *r, struct str id, const struct couch_doc *doc)
+{
+	struct local_call c = { .r = r, .id = id, .doc = *doc };
+
+	TRY(couch_local_check(r, doc));
+	TRY(take_query_rev(&c));
+	return local_run(&c);
+}
+
+enum status
 couch_local_put(struct couch_req *r, struct str id)
 {
-	struct local_call c = { .r = r, .id = id };
+	struct couch_doc doc;
 	struct str body;
 
 	TRY(couch_docid_check(id, &r->fail));
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
-	TRY(couch_doc_parse_text(r, body, id, &c.doc));
-	if (c.doc.atts_count)
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "_local documents do not accept attachments.");
-	TRY(take_query_rev(&c));
-	return local_run(&c);
+	TRY(couch_doc_parse_text(r, body, id, &doc));
+	return couch_local_save(r, id, &doc);
 }
 
 enum status

@@ -122,6 +122,7 @@ patch_body(struct kv_tx *tx, void *arg)
 				      "applying the patch takes too much time or memory");
 	TRY(status);
 	TRY(couch_doc_check_password(r, &edit.doc, &r->fail));
+	TRY(couch_design_validate(r, c->id, &edit.doc, &r->fail));
 	edit.parent = doc.rev;
 	TRY(keep_attachments(c, &doc, &edit));
 	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));

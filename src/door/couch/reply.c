@@ -50,6 +50,13 @@ couch_reply_fail(struct couch_req *r, enum status status)
 	struct couch_answer answer = couch_fail_answer(status, &r->fail);
 	struct buf body = BUF_INIT(8 * ERR_TEXT_BYTES);
 
+	if (answer.code == 401) {
+		struct str how = http_request_header(r->x, STR("X-CouchDB-WWW-Authenticate"));
+
+		/* A page that has a form of its own keeps the browser from asking. */
+		if (how.len)
+			http_set_header(r->x, STR("WWW-Authenticate"), how);
+	}
 	buf_append_byte(&body, '{');
 	couch_fail_write(status, &r->fail, &body);
 	buf_append_byte(&body, '}');
@@ -112,15 +119,25 @@ couch_reply_etag(struct couch_req *r, struct str tag, bool *ret_sent)
 }
 
 void
-couch_set_etag(struct couch_req *r, struct rev_id rev)
+couch_set_etag_of(struct couch_req *r, struct str name)
 {
 	struct buf AUTO(buf_release) tag = BUF_INIT(2 * REV_HASH_LIMIT_BYTES);
 
 	buf_append_byte(&tag, '"');
-	rev_id_write(rev, &tag);
+	buf_append_str(&tag, name);
 	buf_append_byte(&tag, '"');
 	if (buf_status(&tag) == STATUS_OK)
 		http_set_header(r->x, STR("ETag"), buf_str(&tag));
+}
+
+void
+couch_set_etag(struct couch_req *r, struct rev_id rev)
+{
+	struct buf AUTO(buf_release) name = BUF_INIT(2 * REV_HASH_LIMIT_BYTES);
+
+	rev_id_write(rev, &name);
+	if (buf_status(&name) == STATUS_OK)
+		couch_set_etag_of(r, buf_str(&name));
 }
 
 static void
@@ -137,18 +154,37 @@ append_escaped(struct buf *b, struct str s)
 	}
 }
 
-void
-couch_set_location(struct couch_req *r, struct str db, struct str doc, struct str att)
+/* Scheme and host, as the client has them; nothing for one that has not told its host. */
+static void
+append_origin(const struct couch_req *r, struct buf *url)
 {
 	struct str host = http_request_header(r->x, STR("Host"));
 	struct str proto = http_request_header(r->x, STR("X-Forwarded-Proto"));
+
+	if (!host.ptr)
+		return;
+	buf_append_cstr(url, str_eq(proto, STR("https")) ? "https://" : "http://");
+	buf_append_str(url, host);
+}
+
+void
+couch_set_location_path(struct couch_req *r, struct str path)
+{
+	struct buf AUTO(buf_release) url = BUF_INIT(2 * COUCH_SMALL_BODY_BYTES);
+
+	append_origin(r, &url);
+	buf_append_str(&url, path);
+	if (buf_status(&url) == STATUS_OK)
+		http_set_header(r->x, STR("Location"), buf_str(&url));
+}
+
+void
+couch_set_location(struct couch_req *r, struct str db, struct str doc, struct str att)
+{
 	struct buf AUTO(buf_release) url = BUF_INIT(4 * (REV_DB_NAME_BYTES + KV_LIMIT_KEY_BYTES) +
 						    COUCH_SMALL_BODY_BYTES);
 
-	if (host.ptr) {
-		buf_append_cstr(&url, str_eq(proto, STR("https")) ? "https://" : "http://");
-		buf_append_str(&url, host);
-	}
+	append_origin(r, &url);
 	buf_append_byte(&url, '/');
 	append_escaped(&url, db);
 	if (doc.ptr) {

@@ -57,6 +57,7 @@ enum status
 couch_root_uuids(struct couch_req *r)
 {
 	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
+	struct str first = STR("none");
 	struct str value;
 	int64_t count = 1;
 
@@ -74,11 +75,14 @@ couch_root_uuids(struct couch_req *r)
 			return STATUS_NOMEM;
 		if (i)
 			buf_append_byte(&out, ',');
+		else
+			first = uuid;
 		json_write_str(&out, uuid);
 	}
 	buf_append_cstr(&out, "]}\n");
 	TRY(buf_status(&out));
 	couch_json_headers(r);
+	couch_set_etag_of(r, first);
 	http_set_header(r->x, STR("Cache-Control"), STR("no-cache"));
 	http_set_header(r->x, STR("Pragma"), STR("no-cache"));
 	http_set_header(r->x, STR("Expires"), STR("Mon, 01 Jan 1990 00:00:00 GMT"));
@@ -110,6 +114,20 @@ parse_count(struct couch_req *r, const char *name, uint64_t *ret)
 	return STATUS_OK;
 }
 
+static enum status
+parse_flag(struct couch_req *r, const char *name, bool *ret)
+{
+	struct str value;
+
+	if (!couch_param(r, name, &value))
+		return STATUS_OK;
+	if (!str_eq_nocase(value, STR("true")) && !str_eq_nocase(value, STR("false")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid boolean parameter: \"%.*s\"", STR_ARG(value));
+	*ret = str_eq_nocase(value, STR("true"));
+	return STATUS_OK;
+}
+
 /* A bound is JSON; names are strings, and every other kind of value sorts before them. */
 static enum status
 parse_bound(struct couch_req *r, const char *name, const char *alias, struct str *ret,
@@ -130,16 +148,18 @@ static enum status
 parse_dbs_query(struct dbs_call *c)
 {
 	struct couch_req *r = c->r;
-	struct str value;
+	bool inclusive = true;
 
 	c->limit = UINT64_MAX;
-	c->range.descending = couch_param_true(r, "descending");
-	c->range.exclusive_end = couch_param(r, "inclusive_end", &value) &&
-				 str_eq(value, STR("false"));
+	TRY(parse_flag(r, "descending", &c->range.descending));
+	TRY(parse_flag(r, "inclusive_end", &inclusive));
+	c->range.exclusive_end = !inclusive;
 	TRY(parse_count(r, "limit", &c->limit));
 	TRY(parse_count(r, "skip", &c->range.skip));
 	TRY(parse_bound(r, "startkey", "start_key", &c->range.begin, &c->range.has_begin));
-	return parse_bound(r, "endkey", "end_key", &c->range.end, &c->range.has_end);
+	TRY(parse_bound(r, "endkey", "end_key", &c->range.end, &c->range.has_end));
+	TRY(parse_bound(r, "key", "key", &c->range.begin, &c->range.has_begin));
+	return parse_bound(r, "key", "key", &c->range.end, &c->range.has_end);
 }
 
 static enum status
@@ -278,9 +298,12 @@ couch_root_dbs_info_post(struct couch_req *r)
 	TRY(couch_require_json(r));
 	TRY(couch_read_object(r, COUCH_SMALL_BODY_BYTES, &members, &count));
 	keys = couch_json_find(members, count, "keys");
-	if (!keys || keys->kind != JSON_ARRAY_BEGIN)
+	if (!keys)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "`keys` member must exist.");
+	if (keys->kind != JSON_ARRAY_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "`keys` member must be an array.");
 	TRY(couch_json_items(keys, r->arena, &items, &c.count, &r->fail.err));
 	if (c.count > COUCH_DBS_INFO_KEYS)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "too_many_keys");

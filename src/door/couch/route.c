@@ -131,6 +131,9 @@ refuse_if_listed(struct couch_req *r, const struct not_offered *list, struct str
 	for (; list->name; list++) {
 		if (!str_eq(part, str_from_cstr(list->name)))
 			continue;
+		if (str_eq(part, STR("_temp_view")))
+			return couch_fail_set(&r->fail, COUCH_ERROR_GONE,
+					      "Temporary views are not supported in CouchDB");
 		if (list->gone)
 			return couch_fail_set(&r->fail, COUCH_ERROR_GONE,
 					      "%s is no longer part of this API.", list->name);

@@ -38,17 +38,37 @@ couch_session_get(struct couch_req *r)
 	return couch_reply(r, 200, &out);
 }
 
-/* Where a form wants to go on; only on this server. */
-static bool
-redirect(struct couch_req *r, const char *param)
+/*
+ * Where a form wants to go on, if it does: a path of this server, so that nobody can be sent
+ * elsewhere.
+ */
+static enum status
+redirect(struct couch_req *r, const char *param, bool *ret_set)
 {
 	struct str to;
 
-	if (!couch_param(r, param, &to) || to.len == 0 || to.ptr[0] != '/' ||
-	    str_starts_with(to, STR("//")))
-		return false;
-	http_set_header(r->x, STR("Location"), to);
-	return true;
+	*ret_set = couch_param(r, param, &to);
+	if (!*ret_set)
+		return STATUS_OK;
+	if (!str_starts_with(to, STR("/")) || str_starts_with(to, STR("//")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "path must begin with a /.");
+	couch_set_location_path(r, to);
+	return STATUS_OK;
+}
+
+static enum status
+refuse(struct couch_req *r)
+{
+	bool elsewhere;
+
+	http_add_header(r->x, STR("Set-Cookie"), STR(COOKIE_CLEARED));
+	TRY(redirect(r, "fail", &elsewhere));
+	if (elsewhere)
+		return couch_reply_str(r, 302,
+				       STR("{\"error\":\"unauthorized\",\"reason\":"
+					   "\"Name or password is incorrect.\"}\n"));
+	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED, "Name or password is incorrect.");
 }
 
 struct credentials {
@@ -133,25 +153,19 @@ couch_session_post(struct couch_req *r)
 	struct credentials c = { 0 };
 	struct str cookie;
 	struct str header;
+	bool elsewhere;
 	enum status status;
 
 	TRY(read_credentials(r, &c));
 	status = auth_check_password(r->couch->config.auth, c.name, c.password, &r->fail.err);
-	if (status == STATUS_UNAUTHORIZED) {
-		http_add_header(r->x, STR("Set-Cookie"), STR(COOKIE_CLEARED));
-		if (redirect(r, "fail"))
-			return couch_reply_str(
-				r, 302,
-				STR("{\"error\":\"unauthorized\",\"reason\":\"Name or password is "
-				    "incorrect.\"}\n"));
-		return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
-				      "Name or password is incorrect.");
-	}
+	if (status == STATUS_UNAUTHORIZED)
+		return refuse(r);
 	if (status != STATUS_OK)
 		return status;
+	TRY(redirect(r, "next", &elsewhere));
 	TRY(auth_make_cookie(r->couch->config.auth, c.name, r->arena, &cookie));
-	header = arena_printf(r->arena, "AuthSession=%.*s; Version=1; Path=/; HttpOnly",
-			      STR_ARG(cookie));
+	header = arena_printf(r->arena, "AuthSession=%.*s; Version=1; Max-Age=%d; Path=/; HttpOnly",
+			      STR_ARG(cookie), AUTH_SESSION_SECONDS);
 	if (!header.ptr)
 		return STATUS_NOMEM;
 	http_add_header(r->x, STR("Set-Cookie"), header);
@@ -159,12 +173,15 @@ couch_session_post(struct couch_req *r)
 	buf_append_cstr(&out, "{\"ok\":true,\"name\":");
 	json_write_str(&out, c.name);
 	buf_append_cstr(&out, ",\"roles\":[\"_admin\"]}");
-	return couch_reply(r, redirect(r, "next") ? 302 : 200, &out);
+	return couch_reply(r, elsewhere ? 302 : 200, &out);
 }
 
 enum status
 couch_session_delete(struct couch_req *r)
 {
+	bool elsewhere;
+
+	TRY(redirect(r, "next", &elsewhere));
 	http_add_header(r->x, STR("Set-Cookie"), STR(COOKIE_CLEARED));
-	return couch_reply_ok(r, redirect(r, "next") ? 302 : 200);
+	return couch_reply_ok(r, elsewhere ? 302 : 200);
 }

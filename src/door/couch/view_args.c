@@ -21,6 +21,10 @@ enum param_id {
 	PARAM_UPDATE_SEQ,
 	PARAM_REDUCE,
 	PARAM_GROUP,
+	PARAM_GROUP_LEVEL,
+	PARAM_STALE,
+	PARAM_UPDATE,
+	PARAM_PARTITION,
 	PARAM_BOOLEAN, /* checked, and without a meaning here */
 	PARAM_UNKNOWN,
 };
@@ -44,6 +48,10 @@ static const struct {
 	{ "update_seq", PARAM_UPDATE_SEQ },
 	{ "reduce", PARAM_REDUCE },
 	{ "group", PARAM_GROUP },
+	{ "group_level", PARAM_GROUP_LEVEL },
+	{ "stale", PARAM_STALE },
+	{ "update", PARAM_UPDATE },
+	{ "partition", PARAM_PARTITION },
 	{ "attachments", PARAM_BOOLEAN },
 	{ "att_encoding_info", PARAM_BOOLEAN },
 	{ "sorted", PARAM_BOOLEAN },
@@ -83,7 +91,7 @@ parse_count(struct couch_req *r, const struct param *p, uint64_t *ret)
 {
 	int64_t n;
 
-	if (!str_to_i64(p->text, &n))
+	if ((p->json && p->json->kind != JSON_NUMBER) || !str_to_i64(p->text, &n))
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
 				      "Invalid value for integer: \"%.*s\"", STR_ARG(p->text));
 	if (n < 0)
@@ -125,8 +133,6 @@ parse_keys(struct couch_req *r, const struct param *p, struct couch_view_args *a
 	struct couch_json value;
 
 	TRY(parse_json(r, p, &value));
-	if (value.kind == JSON_NULL)
-		return STATUS_OK;
 	if (value.kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      p->json ? "`keys` body member must be an array."
@@ -144,6 +150,33 @@ refuse_true(struct couch_req *r, const struct param *p, const char *reason)
 	if (on)
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE, "%s", reason);
 	return STATUS_OK;
+}
+
+static enum status
+refuse_level(struct couch_req *r, const struct param *p)
+{
+	uint64_t level;
+
+	TRY(parse_count(r, p, &level));
+	if (level)
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid use of grouping on a map view.");
+	return STATUS_OK;
+}
+
+/* One of a list of words, separated by spaces, that say how fresh an index has to be: all are. */
+static enum status
+check_word(struct couch_req *r, const struct param *p, const char *words)
+{
+	size_t len;
+
+	for (; *words; words += len + (words[len] == ' ')) {
+		len = strcspn(words, " ");
+		if (str_eq(p->text, str_of(words, len)))
+			return STATUS_OK;
+	}
+	return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE, "Invalid value for `%.*s`.",
+			      STR_ARG(p->name));
 }
 
 static enum status
@@ -183,6 +216,15 @@ take_param(struct couch_req *r, const struct param *p, struct couch_view_args *a
 		return refuse_true(r, p, "Reduce is invalid for map-only views.");
 	case PARAM_GROUP:
 		return refuse_true(r, p, "Invalid use of grouping on a map view.");
+	case PARAM_GROUP_LEVEL:
+		return refuse_level(r, p);
+	case PARAM_STALE:
+		return check_word(r, p, "ok update_after");
+	case PARAM_UPDATE:
+		return check_word(r, p, "true false lazy");
+	case PARAM_PARTITION:
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "`partition` parameter is not supported on this db");
 	case PARAM_BOOLEAN:
 		return parse_bool(r, p, &ignored);
 	case PARAM_UNKNOWN:

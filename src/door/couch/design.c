@@ -1,0 +1,233 @@
+/*
+ * What CouchDB demands of a design document's shape. It is asked of every writer, so that a
+ * document taken here is one that CouchDB takes, and that whoever builds its views need not doubt.
+ */
+#include "door/couch/couch_int.h"
+
+enum {
+	TYPE_STRING = 1,
+	TYPE_OBJECT = 2,
+	TYPE_ARRAY = 4,
+	TYPE_BOOLEAN = 8,
+
+	RANK_MAX = 100, /* N of the reducers _top_N and _bottom_N */
+};
+
+struct type {
+	unsigned kinds;
+	const char *name;
+};
+
+static const struct type of_string = { TYPE_STRING, "string" };
+static const struct type of_object = { TYPE_OBJECT, "object" };
+static const struct type of_boolean = { TYPE_BOOLEAN, "boolean" };
+static const struct type of_function = { TYPE_OBJECT | TYPE_STRING, "string or object" };
+static const struct type of_rewrites = { TYPE_STRING | TYPE_ARRAY, "array or string" };
+
+/* Members that are one value, and those that are an object of functions by name. */
+static const struct {
+	const char *name;
+	const struct type *type;
+	bool functions;
+} fields[] = {
+	{ "filters", &of_object, true },     { "language", &of_string, false },
+	{ "lists", &of_object, true },       { "options", &of_object, false },
+	{ "rewrites", &of_rewrites, false }, { "shows", &of_object, true },
+	{ "updates", &of_object, true },     { "validate_doc_update", &of_string, false },
+	{ "views", &of_object, false },
+};
+
+struct design {
+	struct arena *arena;
+	struct couch_fail *fail;
+	struct couch_member *members;
+	size_t count;
+	struct str language; /* ptr NULL: CouchDB's default, JavaScript */
+};
+
+static unsigned
+kind_of(const struct couch_json *value)
+{
+	if (value->kind == JSON_STRING)
+		return TYPE_STRING;
+	if (value->kind == JSON_OBJECT_BEGIN)
+		return TYPE_OBJECT;
+	if (value->kind == JSON_ARRAY_BEGIN)
+		return TYPE_ARRAY;
+	return value->kind == JSON_TRUE || value->kind == JSON_FALSE ? TYPE_BOOLEAN : 0;
+}
+
+/* A member that is not there is none of a wrong type. */
+static bool
+fits(const struct couch_json *value, const struct type *type)
+{
+	return !value || (kind_of(value) & type->kinds);
+}
+
+static enum status
+refuse(struct design *d, const struct type *type, const char *outer, struct str name,
+       const char *inner)
+{
+	return couch_fail_set(d->fail, COUCH_ERROR_INVALID_DESIGN,
+			      "`%s%s%.*s%s%s` field must have %s type", outer, name.len ? "." : "",
+			      STR_ARG(name), *inner ? "." : "", inner, type->name);
+}
+
+static enum status
+members_of(struct design *d, const struct couch_json *object, struct couch_member **ret,
+	   size_t *ret_count)
+{
+	return couch_json_members(object, d->arena, ret, ret_count, &d->fail->err);
+}
+
+static enum status
+check_functions(struct design *d, const char *field, const struct couch_json *object)
+{
+	struct couch_member *functions;
+	size_t count;
+
+	TRY(members_of(d, object, &functions, &count));
+	for (size_t i = 0; i < count; i++)
+		if (!fits(&functions[i].value, &of_function))
+			return refuse(d, &of_function, field, functions[i].name, "");
+	return STATUS_OK;
+}
+
+static enum status
+check_options(struct design *d, const struct couch_json *object)
+{
+	static const char *const names[] = { "include_design", "local_seq", "partitioned" };
+	struct couch_member *options;
+	const struct couch_json *value;
+	size_t count;
+
+	TRY(members_of(d, object, &options, &count));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		value = couch_json_find(options, count, names[i]);
+		if (!fits(value, &of_boolean))
+			return refuse(d, &of_boolean, "options", str_from_cstr(names[i]), "");
+	}
+	value = couch_json_find(options, count, "partitioned");
+	if (value && value->kind == JSON_TRUE)
+		return couch_fail_set(d->fail, COUCH_ERROR_INVALID_DESIGN,
+				      "partitioned option cannot be true in a non-partitioned "
+				      "database.");
+	return STATUS_OK;
+}
+
+static bool
+is_rank(struct str digits)
+{
+	uint64_t n;
+
+	return str_to_u64(digits, &n) && n >= 1 && n <= RANK_MAX;
+}
+
+/* A reducer whose name starts with an underscore is one of CouchDB's own. */
+static enum status
+check_reducer(struct design *d, struct str source)
+{
+	static const char *const builtin[] = {
+		"_sum", "_count", "_stats", "_approx_count_distinct", "_first", "_last",
+	};
+
+	if (!str_starts_with(source, STR("_")))
+		return STATUS_OK;
+	for (size_t i = 0; i < sizeof(builtin) / sizeof(builtin[0]); i++)
+		if (str_starts_with(source, str_from_cstr(builtin[i])))
+			return STATUS_OK;
+	if (str_starts_with(source, STR("_top_")) && is_rank(str_skip(source, 5)))
+		return STATUS_OK;
+	if (str_starts_with(source, STR("_bottom_")) && is_rank(str_skip(source, 8)))
+		return STATUS_OK;
+	return couch_fail_set(d->fail, COUCH_ERROR_INVALID_DESIGN,
+			      "`%.*s` is not a supported reduce function.", STR_ARG(source));
+}
+
+static enum status
+check_view(struct design *d, struct str name, const struct couch_json *view)
+{
+	bool query = str_eq(d->language, STR("query"));
+	const struct type *of_map = query ? &of_object : &of_string;
+	const struct couch_json *map;
+	const struct couch_json *reduce;
+	struct couch_member *members;
+	size_t count;
+
+	if (!fits(view, &of_object))
+		return refuse(d, &of_object, "views", name, "");
+	TRY(members_of(d, view, &members, &count));
+	map = couch_json_find(members, count, "map");
+	reduce = couch_json_find(members, count, "reduce");
+	if (!fits(map, of_map))
+		return refuse(d, of_map, "views", name, "map");
+	if (!fits(reduce, &of_string))
+		return refuse(d, &of_string, "views", name, "reduce");
+	if (str_eq(name, STR("lib"))) /* modules that the functions share */
+		return STATUS_OK;
+	if (!map)
+		return couch_fail_set(d->fail, COUCH_ERROR_INVALID_DESIGN,
+				      "View `%.*s` must contain map function", STR_ARG(name));
+	/* Nobody but the language's own server knows the reducers of another one. */
+	if (!reduce || (d->language.ptr && !str_eq(d->language, STR("javascript"))))
+		return STATUS_OK;
+	return check_reducer(d, reduce->string);
+}
+
+static enum status
+check_views(struct design *d, const struct couch_json *object)
+{
+	struct couch_member *views;
+	size_t count;
+
+	TRY(members_of(d, object, &views, &count));
+	for (size_t i = 0; i < count; i++)
+		TRY(check_view(d, views[i].name, &views[i].value));
+	return STATUS_OK;
+}
+
+static enum status
+check(struct design *d, struct str text)
+{
+	const struct couch_json *value;
+	struct couch_json object;
+
+	TRY(couch_json_read(text, d->arena, &object, &d->fail->err));
+	TRY(members_of(d, &object, &d->members, &d->count));
+	value = couch_json_find(d->members, d->count, "language");
+	if (value && value->kind == JSON_STRING)
+		d->language = value->string;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		value = couch_json_find(d->members, d->count, fields[i].name);
+		if (!fits(value, fields[i].type))
+			return refuse(d, fields[i].type, fields[i].name, STR(""), "");
+		if (value && fields[i].functions)
+			TRY(check_functions(d, fields[i].name, value));
+	}
+	value = couch_json_find(d->members, d->count, "options");
+	if (value)
+		TRY(check_options(d, value));
+	value = couch_json_find(d->members, d->count, "views");
+	return value ? check_views(d, value) : STATUS_OK;
+}
+
+enum status
+couch_design_validate(struct couch_req *r, struct str id, const struct doc *doc,
+		      struct couch_fail *fail)
+{
+	struct buf AUTO(buf_release) text = couch_buf(r, COUCH_ROW_BYTES);
+	const struct rev_doc body = { .leaves = doc->leaves, .count = doc->count };
+	struct design d = { .arena = r->arena, .fail = fail };
+	struct doc_assembler assembler;
+	enum status status;
+
+	if (!couch_is_design(id))
+		return STATUS_OK;
+	buf_append_byte(&text, '{');
+	doc_assemble_init_object(&assembler, &text, false);
+	status = couch_leaves_write(&body, &assembler);
+	doc_assemble_release(&assembler);
+	TRY(status);
+	TRY(buf_status(&text));
+	return check(&d, buf_str(&text));
+}
