@@ -76,7 +76,9 @@ def memory_does_not_grow_with_the_attachment(cwd):
         equal(status, 201)
         equal(digest_of(server, "/db/doc/f"), expected(2 * BLOCKS))
         connection = connect(server)
-        connection.request("GET", "/db/doc?attachments=true")
+        connection.request(
+            "GET", "/db/doc?attachments=true", headers={"Accept": "application/json"}
+        )
         length = 0
         answer = connection.getresponse()
         while piece := answer.read(1 << 16):

@@ -216,18 +216,17 @@ couch_design_validate(struct couch_req *r, struct str id, const struct doc *doc,
 		      struct couch_fail *fail)
 {
 	struct buf AUTO(buf_release) text = couch_buf(r, COUCH_ROW_BYTES);
-	const struct rev_doc body = { .leaves = doc->leaves, .count = doc->count };
+	const struct rev_doc body = {
+		.packed = doc->packed,
+		.leaves = doc->leaves,
+		.count = doc->count,
+	};
 	struct design d = { .arena = r->arena, .fail = fail };
-	struct doc_assembler assembler;
-	enum status status;
 
 	if (!couch_is_design(id))
 		return STATUS_OK;
 	buf_append_byte(&text, '{');
-	doc_assemble_init_object(&assembler, &text, false);
-	status = couch_leaves_write(&body, &assembler);
-	doc_assemble_release(&assembler);
-	TRY(status);
+	TRY(rev_body_write(&body, false, &text));
 	TRY(buf_status(&text));
 	return check(&d, buf_str(&text));
 }
