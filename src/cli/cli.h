@@ -34,6 +34,7 @@ extern const struct cli_command cli_verify;
 extern const struct cli_command cli_compact;
 extern const struct cli_command cli_backup;
 extern const struct cli_command cli_restore;
+extern const struct cli_command cli_move;
 
 /* One line on standard error, "frond: " before it. */
 void cli_complain(const char *fmt, ...) PRINTF(1, 2);

@@ -45,6 +45,8 @@ root_name(uint64_t number)
 		return "incarnation";
 	case KV_ROOT_UPLOADS:
 		return "uploads";
+	case KV_ROOT_MOVES:
+		return "moves";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

@@ -5,8 +5,8 @@
 #include "cli/cli.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_serve,  &cli_load,    &cli_dump,   &cli_inspect,
-	&cli_verify, &cli_compact, &cli_backup, &cli_restore,
+	&cli_serve,   &cli_load,   &cli_dump,    &cli_inspect, &cli_verify,
+	&cli_compact, &cli_backup, &cli_restore, &cli_move,
 };
 
 enum {

@@ -16,7 +16,7 @@
 #include "door/couch/couch.h"
 #include "server/auth.h"
 #include "server/config.h"
-#include "model/revisioned/revisioned.h"
+#include "model/revisioned/move.h"
 #include "server/server.h"
 
 enum {
@@ -35,6 +35,7 @@ enum {
 		     1024, /* of requests at once, after which heaps are worth trimming */
 	ADMINS_ON_LINE = 16,
 	LEAST_DESCRIPTORS = 256,
+	MOVES_ARENA_BYTES = 16 * 1024 * 1024,
 };
 
 #define ADMIN_ENV "FROND_ADMIN"
@@ -283,6 +284,40 @@ print_welcome(const struct serve *s)
 		  s->config.store, (long)getpid());
 }
 
+struct moves {
+	struct arena *arena;
+	struct rev_move *moves;
+	size_t count;
+};
+
+static enum status
+read_moves(struct kv_tx *tx, void *arg)
+{
+	struct moves *m = arg;
+
+	arena_clear(m->arena);
+	return rev_moves_read(tx, m->arena, &m->moves, &m->count);
+}
+
+/* Writes to such a database are refused, and the operator may have forgotten why. */
+static void
+tell_moves(struct serve *s)
+{
+	struct moves m = { .arena = arena_new(MOVES_ARENA_BYTES) };
+
+	if (m.arena && kv_run_read(s->store, read_moves, &m, NULL) == STATUS_OK)
+		for (size_t i = 0; i < m.count; i++) {
+			const struct rev_move *move = &m.moves[i];
+			bool away = move->state < REV_MOVE_RESERVED;
+
+			log_event(LOG_LEVEL_WARN, "move_unfinished",
+				  "db=\"%.*s\" state=%s %s=\"%.*s\"", STR_ARG(move->name),
+				  rev_move_state_name(move->state), away ? "to" : "from",
+				  STR_ARG(move->other));
+		}
+	arena_free(m.arena);
+}
+
 static enum status
 run_server(struct serve *s, struct err *err)
 {
@@ -295,6 +330,7 @@ run_server(struct serve *s, struct err *err)
 	atomic_store(&running, s->server);
 	catch_signals();
 	print_welcome(s);
+	tell_moves(s);
 	status = server_run(s->server, err);
 	atomic_store(&running, NULL);
 	event_set(&s->stop_sweeping);

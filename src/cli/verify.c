@@ -2,9 +2,8 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/inspect_draw.h"
+#include "cli/finding.h"
 #include "cli/progress.h"
-#include "kv/tuple.h"
 #include "model/revisioned/verify.h"
 
 enum {
@@ -12,7 +11,6 @@ enum {
 	OPTION_LIMIT = 'n',
 	OPTION_QUIET = 'q',
 	LIMIT_DEFAULT = 20,
-	DRAWN_BYTES = 16 * KV_LIMIT_KEY_BYTES,
 };
 
 struct verify {
@@ -73,25 +71,12 @@ parse_option(int key, char *text, struct argp_state *state)
 static void
 tell(const struct rev_finding *finding, void *arg)
 {
-	AUTO(buf_release) struct buf line = BUF_INIT(DRAWN_BYTES);
-	struct inspect_place place;
 	struct verify *v = arg;
 
 	if (++v->found[finding->kind] > v->limit)
 		return;
 	progress_hide(&v->progress);
-	buf_printf(&line, "%s: ", rev_finding_name(finding->kind));
-	if (finding->database.ptr)
-		buf_printf(&line, "database \"%.*s\", ", STR_ARG(finding->database));
-	if (inspect_place(finding->key, &place)) {
-		inspect_draw_subspace(place, &line);
-		buf_append_cstr(&line, ", ");
-	}
-	tuple_draw(finding->key, &line);
-	if (buf_status(&line) == STATUS_OK)
-		printf("%.*s: %s\n", (int)line.len, line.ptr, finding->text);
-	else
-		printf("%s: %s\n", rev_finding_name(finding->kind), finding->text);
+	finding_print(finding);
 }
 
 static void

@@ -20,7 +20,8 @@ struct kv_engine {
 	 * cannot tell which still has to make sure that it is over.
 	 */
 	bool unknown_results;
-	bool cheap_clears; /* kv_clears_cheaply() */
+	bool cheap_clears;   /* kv_clears_cheaply() */
+	bool keeps_versions; /* kv_keeps_versions() */
 
 	enum status (*open)(struct str address, const struct kv_options *options,
 			    struct kv_store **ret, struct err *err);

@@ -441,6 +441,12 @@ kv_clear(struct kv_tx *tx, struct str key)
 }
 
 bool
+kv_keeps_versions(const struct kv_store *store)
+{
+	return store->engine->keeps_versions;
+}
+
+bool
 kv_clears_cheaply(const struct kv_store *store)
 {
 	return store->engine->cheap_clears;

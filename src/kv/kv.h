@@ -187,6 +187,11 @@ struct kv_scan {
 MUST_USE enum status kv_scan_init(struct kv_scan *scan, struct kv_tx *tx, struct str begin,
 				  struct str end, const struct kv_range_options *options);
 MUST_USE enum status kv_scan_next(struct kv_scan *scan, struct kv_pair *ret);
+/*
+ * After a failure of kv_scan_next(), where the transaction is the scan's alone: what kv_on_error()
+ * says of `status`, and if that is STATUS_OK the scan goes on where it was, at another version.
+ */
+MUST_USE enum status kv_scan_retry(struct kv_scan *scan, enum status status);
 void kv_scan_release(struct kv_scan *scan);
 
 /* The 8-byte version that the transaction reads at. */
@@ -199,6 +204,12 @@ MUST_USE enum status kv_get_read_version(struct kv_tx *tx, uint64_t *ret);
 MUST_USE enum status kv_set(struct kv_tx *tx, struct str key, struct str value);
 MUST_USE enum status kv_clear(struct kv_tx *tx, struct str key);
 MUST_USE enum status kv_clear_range(struct kv_tx *tx, struct str begin, struct str end);
+
+/*
+ * Whether a read-only transaction lasts as long as it is open. Where it does not, what takes longer
+ * has to be read in several, each at a version of its own.
+ */
+bool kv_keeps_versions(const struct kv_store *store);
 
 /*
  * Whether clearing a range costs the same however many keys it has, at the commit and to later

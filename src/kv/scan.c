@@ -87,6 +87,18 @@ kv_scan_next(struct kv_scan *scan, struct kv_pair *ret)
 	return STATUS_OK;
 }
 
+enum status
+kv_scan_retry(struct kv_scan *scan, enum status status)
+{
+	kv_future_free(scan->future);
+	scan->future = NULL;
+	scan->range = (struct kv_range){ 0 };
+	scan->at = 0;
+	TRY(kv_on_error(scan->tx, status));
+	ask(scan);
+	return STATUS_OK;
+}
+
 void
 kv_scan_release(struct kv_scan *scan)
 {

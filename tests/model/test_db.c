@@ -414,7 +414,7 @@ config_set(struct kv_tx *tx, void *arg)
 {
 	struct call *c = arg;
 
-	return rev_config_set(tx, c->f->db, c->name, c->value);
+	return rev_config_set(tx, c->f->db, c->name, c->value, NULL);
 }
 
 static void

@@ -25,7 +25,7 @@ local_body(struct kv_tx *tx, void *arg)
 	struct local_call *c = arg;
 	uint64_t rev;
 
-	TRY(rev_config_set(tx, c->f->db, STR("security"), STR("{}")));
+	TRY(rev_config_set(tx, c->f->db, STR("security"), STR("{}"), NULL));
 	return rev_local_put(tx, c->f->db, STR("checkpoint"), 0, &c->doc, c->f->arena, &rev, NULL);
 }
 

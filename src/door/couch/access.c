@@ -201,7 +201,7 @@ security_put(struct kv_tx *tx, void *arg)
 	struct security_call *call = arg;
 
 	TRY(couch_db_open(call->r, tx, COUCH_ACCESS_ADMIN));
-	return rev_config_set(tx, call->r->db, STR(SECURITY), call->text);
+	return rev_config_set(tx, call->r->db, STR(SECURITY), call->text, &call->r->fail.err);
 }
 
 static enum status

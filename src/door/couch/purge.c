@@ -196,7 +196,8 @@ limit_put_body(struct kv_tx *tx, void *arg)
 	TRY(couch_db_open(c->r, tx, COUCH_ACCESS_ADMIN));
 	buf_append_u64(&text, c->limit);
 	TRY(buf_status(&text));
-	return rev_config_set(tx, c->r->db, PURGED_INFOS_LIMIT_NAME, buf_str(&text));
+	return rev_config_set(tx, c->r->db, PURGED_INFOS_LIMIT_NAME, buf_str(&text),
+			      &c->r->fail.err);
 }
 
 enum status

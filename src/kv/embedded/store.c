@@ -477,6 +477,7 @@ emb_any_future_free(struct kv_future *f)
 
 const struct kv_engine kv_engine_embedded = {
 	.scheme = "embedded",
+	.keeps_versions = true,
 	.unknown_results = false,
 	.open = emb_open,
 	.close = emb_close,

@@ -1,4 +1,5 @@
 /* Attachments as they are stored: pointers below their revision, data by id, uploads under way. */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -292,12 +293,13 @@ sweep_body(struct kv_tx *tx, void *arg)
 	return buf_status(&s->next);
 }
 
-enum status
-rev_uploads_sweep(struct kv_store *store, uint64_t age_ms, uint64_t *ret_removed, struct err *err)
+/* Those of one database, or of all for number 0, in at most `pages` transactions. */
+static enum status
+sweep(struct kv_store *store, uint64_t number, uint64_t before_ms, unsigned pages,
+      uint64_t *ret_removed, struct err *err)
 {
-	uint64_t now = clock_wall_ms();
 	struct sweep s = {
-		.before_ms = now > age_ms ? now - age_ms : 0,
+		.before_ms = before_ms,
 		.next = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),
 		.end = BUF_INIT(64),
 		.more = true,
@@ -307,11 +309,13 @@ rev_uploads_sweep(struct kv_store *store, uint64_t age_ms, uint64_t *ret_removed
 
 	tuple_put_u64(&s.next, KV_ROOT);
 	tuple_put_u64(&s.next, KV_ROOT_UPLOADS);
+	if (number)
+		tuple_put_u64(&s.next, number);
 	buf_append_str(&s.end, buf_str(&s.next));
 	buf_append_byte(&s.end, REV_KEY_LAST);
 	if (buf_status(&s.next) != STATUS_OK || buf_status(&s.end) != STATUS_OK)
 		status = err_set(err, STATUS_NOMEM, "out of memory");
-	for (int page = 0; status == STATUS_OK && s.more && page < SWEEP_PAGES; page++) {
+	for (unsigned page = 0; status == STATUS_OK && s.more && page < pages; page++) {
 		status = kv_run(store, sweep_body, &s, NULL, err);
 		if (status == STATUS_OK)
 			removed += s.removed;
@@ -321,4 +325,18 @@ rev_uploads_sweep(struct kv_store *store, uint64_t age_ms, uint64_t *ret_removed
 	if (ret_removed)
 		*ret_removed = removed;
 	return status;
+}
+
+enum status
+rev_uploads_sweep(struct kv_store *store, uint64_t age_ms, uint64_t *ret_removed, struct err *err)
+{
+	uint64_t now = clock_wall_ms();
+
+	return sweep(store, 0, now > age_ms ? now - age_ms : 0, SWEEP_PAGES, ret_removed, err);
+}
+
+enum status
+rev_uploads_clear(struct kv_store *store, uint64_t number, struct err *err)
+{
+	return sweep(store, number, UINT64_MAX, UINT_MAX, NULL, err);
 }

@@ -68,8 +68,8 @@ name_key(struct buf *key, struct str name)
 	tuple_put_str(key, name);
 }
 
-static enum status
-description_set(struct kv_tx *tx, const struct rev_db *db)
+enum status
+rev_description_set(struct kv_tx *tx, const struct rev_db *db)
 {
 	AUTO(buf_release) struct buf key = REV_KEY_INIT;
 	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
@@ -82,6 +82,8 @@ description_set(struct kv_tx *tx, const struct rev_db *db)
 	tuple_put_u64(&value, db->created_ms);
 	tuple_put_u64(&value, db->scheme);
 	tuple_put_u64(&value, db->revs_limit);
+	if (db->fence != REV_FENCE_NONE)
+		tuple_put_u64(&value, db->fence);
 	TRY(rev_key_status(&key));
 	TRY(buf_status(&value));
 	return kv_set(tx, buf_str(&key), buf_str(&value));
@@ -92,7 +94,7 @@ rev_description_parse(struct str value, struct rev_db *ret)
 {
 	struct tuple_reader r = tuple_reader(value);
 	struct tuple_elem uuid;
-	uint64_t incarnation, scheme, revs_limit;
+	uint64_t incarnation, scheme, revs_limit, fence = REV_FENCE_NONE;
 
 	TRY(rev_next_format(&r));
 	TRY(tuple_next_u64(&r, &ret->number));
@@ -103,18 +105,21 @@ rev_description_parse(struct str value, struct rev_db *ret)
 	TRY(tuple_next_u64(&r, &ret->created_ms));
 	TRY(tuple_next_u64(&r, &scheme));
 	TRY(tuple_next_u64(&r, &revs_limit));
+	if (r.rest.len)
+		TRY(tuple_next_u64(&r, &fence));
 	if (incarnation > UINT8_MAX || revs_limit < 1 || revs_limit > REV_LIMIT_MAX ||
-	    (scheme != REV_SCHEME_EXPLODED && scheme != REV_SCHEME_PACKED))
+	    (scheme != REV_SCHEME_EXPLODED && scheme != REV_SCHEME_PACKED) ||
+	    fence > REV_FENCE_KEPT)
 		return STATUS_CORRUPT;
 	ret->scheme = (enum rev_scheme)scheme;
 	ret->incarnation = (uint8_t)incarnation;
 	ret->revs_limit = (uint32_t)revs_limit;
+	ret->fence = (enum rev_fence)fence;
 	return STATUS_OK;
 }
 
-/* STATUS_NOT_FOUND if there is no such database; everything but the prefix is filled in. */
-static enum status
-description_get(struct kv_tx *tx, struct str name, struct rev_db *ret, struct err *err)
+enum status
+rev_description_get(struct kv_tx *tx, struct str name, struct rev_db *ret, struct err *err)
 {
 	AUTO(buf_release) struct buf key = REV_KEY_INIT;
 	struct kv_future *f;
@@ -133,6 +138,30 @@ description_get(struct kv_tx *tx, struct str name, struct rev_db *ret, struct er
 		return err_set(err, STATUS_CORRUPT,
 			       "The description of the database \"%.*s\" cannot be read.",
 			       STR_ARG(name));
+	return STATUS_OK;
+}
+
+enum status
+rev_description_clear(struct kv_tx *tx, struct str name)
+{
+	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+
+	name_key(&key, name);
+	TRY(rev_key_status(&key));
+	return kv_clear(tx, buf_str(&key));
+}
+
+enum status
+rev_db_check_writable(const struct rev_db *db, struct err *err)
+{
+	if (db->fence == REV_FENCE_MOVING)
+		return err_set(err, STATUS_UNAVAILABLE,
+			       "The database is being moved to another store: until that is done "
+			       "it can only be read.");
+	if (db->fence == REV_FENCE_KEPT)
+		return err_set(err, STATUS_FORBIDDEN,
+			       "The database has been moved to another store: what is left here "
+			       "can only be read.");
 	return STATUS_OK;
 }
 
@@ -156,9 +185,8 @@ rev_db_name_valid(struct str name)
 	return true;
 }
 
-/* Prefixes are never used again: nothing of a deleted database can come back in a new one. */
-static enum status
-number_allocate(struct kv_tx *tx, uint64_t *ret)
+enum status
+rev_number_allocate(struct kv_tx *tx, uint64_t *ret)
 {
 	AUTO(buf_release) struct buf key = REV_KEY_INIT;
 	AUTO(buf_release) struct buf next = BUF_INIT(16);
@@ -195,12 +223,13 @@ rev_db_create(struct kv_tx *tx, struct str name, enum rev_scheme scheme, struct 
 			       "any of the characters _, $, (, ), +, -, and / are allowed. Must "
 			       "begin with a letter.",
 			       STR_ARG(name));
-	status = description_get(tx, name, &db, err);
+	status = rev_description_get(tx, name, &db, err);
 	if (status == STATUS_OK)
 		return err_set(err, STATUS_EXISTS,
 			       "The database could not be created, the file already exists.");
 	if (status != STATUS_NOT_FOUND)
 		return status;
+	TRY(rev_move_check_absent(tx, name, err));
 	db = (struct rev_db){
 		.name = name,
 		.created_ms = clock_wall_ms(),
@@ -209,8 +238,8 @@ rev_db_create(struct kv_tx *tx, struct str name, enum rev_scheme scheme, struct 
 	};
 	rand_bytes(db.uuid, sizeof(db.uuid));
 	TRY(rev_store_incarnation(tx, &db.incarnation));
-	TRY(number_allocate(tx, &db.number));
-	TRY(description_set(tx, &db));
+	TRY(rev_number_allocate(tx, &db.number));
+	TRY(rev_description_set(tx, &db));
 	TRY(rev_event_put(tx, name, REV_EVENT_CREATED, db.incarnation));
 	return kv_touch_metadata_version(tx);
 }
@@ -218,17 +247,23 @@ rev_db_create(struct kv_tx *tx, struct str name, enum rev_scheme scheme, struct 
 enum status
 rev_db_delete(struct kv_tx *tx, struct str name, struct err *err)
 {
-	AUTO(buf_release) struct buf key = REV_KEY_INIT;
 	struct rev_db db;
+
+	TRY(rev_description_get(tx, name, &db, err));
+	if (db.fence == REV_FENCE_MOVING)
+		return rev_db_check_writable(&db, err);
+	return rev_db_remove(tx, &db);
+}
+
+enum status
+rev_db_remove(struct kv_tx *tx, const struct rev_db *db)
+{
 	uint8_t incarnation;
 
-	TRY(description_get(tx, name, &db, err));
-	name_key(&key, name);
-	TRY(rev_key_status(&key));
-	TRY(kv_clear(tx, buf_str(&key)));
-	TRY(rev_drop_begin(tx, db.number));
+	TRY(rev_description_clear(tx, db->name));
+	TRY(rev_drop_begin(tx, db->number));
 	TRY(rev_store_incarnation(tx, &incarnation));
-	TRY(rev_event_put(tx, name, REV_EVENT_DELETED, incarnation));
+	TRY(rev_event_put(tx, db->name, REV_EVENT_DELETED, incarnation));
 	return kv_touch_metadata_version(tx);
 }
 
@@ -253,7 +288,7 @@ rev_db_open(struct kv_tx *tx, struct rev_cache *cache, struct str name, struct r
 	}
 	db = cache ? rev_cache_find(cache, version, name) : NULL;
 	if (!db) {
-		TRY(description_get(tx, name, &description, err));
+		TRY(rev_description_get(tx, name, &description, err));
 		db = rev_db_new(&description);
 		if (!db)
 			return STATUS_NOMEM;
@@ -331,10 +366,12 @@ rev_config_get(struct kv_tx *tx, const struct rev_db *db, struct str name, struc
 }
 
 enum status
-rev_config_set(struct kv_tx *tx, const struct rev_db *db, struct str name, struct str value)
+rev_config_set(struct kv_tx *tx, const struct rev_db *db, struct str name, struct str value,
+	       struct err *err)
 {
 	AUTO(buf_release) struct buf key = REV_KEY_INIT;
 
+	TRY(rev_db_check_writable(db, err));
 	rev_key_named(&key, db, REV_SUBSPACE_CONFIG, name);
 	TRY(rev_key_status(&key));
 	return kv_set(tx, buf_str(&key), value);
@@ -344,10 +381,10 @@ rev_config_set(struct kv_tx *tx, const struct rev_db *db, struct str name, struc
 static enum status
 description_again(struct kv_tx *tx, const struct rev_db *db, struct rev_db *ret, struct err *err)
 {
-	TRY(description_get(tx, db->name, ret, err));
+	TRY(rev_description_get(tx, db->name, ret, err));
 	if (ret->number != db->number) /* deleted, and made again under its name */
 		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
-	return STATUS_OK;
+	return rev_db_check_writable(ret, err);
 }
 
 enum status
@@ -357,7 +394,7 @@ rev_scheme_set(struct kv_tx *tx, const struct rev_db *db, enum rev_scheme scheme
 
 	TRY(description_again(tx, db, &description, err));
 	description.scheme = scheme;
-	TRY(description_set(tx, &description));
+	TRY(rev_description_set(tx, &description));
 	return kv_touch_metadata_version(tx);
 }
 
@@ -395,7 +432,7 @@ rev_limit_set(struct kv_tx *tx, const struct rev_db *db, uint32_t limit, struct 
 			       (int)REV_LIMIT_MAX);
 	TRY(description_again(tx, db, &description, err));
 	description.revs_limit = limit;
-	TRY(description_set(tx, &description));
+	TRY(rev_description_set(tx, &description));
 	return kv_touch_metadata_version(tx);
 }
 
@@ -405,13 +442,13 @@ rev_incarnation_raise(struct kv_tx *tx, struct str name, struct err *err)
 	struct rev_db description;
 	uint8_t of_store;
 
-	TRY(description_get(tx, name, &description, err));
+	TRY(rev_description_get(tx, name, &description, err));
 	TRY(rev_store_incarnation(tx, &of_store));
 	if (description.incarnation == UINT8_MAX)
 		return STATUS_OK;
 	description.incarnation++;
 	if (description.incarnation < of_store)
 		description.incarnation = of_store;
-	TRY(description_set(tx, &description));
+	TRY(rev_description_set(tx, &description));
 	return kv_touch_metadata_version(tx);
 }

@@ -47,17 +47,13 @@ rev_store_incarnation(struct kv_tx *tx, uint8_t *ret)
 }
 
 enum status
-rev_store_incarnation_raise(struct kv_tx *tx)
+rev_store_incarnation_set(struct kv_tx *tx, uint8_t incarnation)
 {
 	AUTO(buf_release) struct buf key = REV_KEY_INIT;
 	AUTO(buf_release) struct buf value = BUF_INIT(16);
-	uint8_t n;
 
-	TRY(rev_store_incarnation(tx, &n));
-	if (n == UINT8_MAX)
-		return STATUS_OK;
 	incarnation_key(&key);
-	tuple_put_u64(&value, n + 1u);
+	tuple_put_u64(&value, incarnation);
 	TRY(rev_key_status(&key));
 	TRY(buf_status(&value));
 	return kv_set(tx, buf_str(&key), buf_str(&value));

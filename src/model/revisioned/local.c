@@ -29,6 +29,7 @@ rev_local_put(struct kv_tx *tx, const struct rev_db *db, struct str id, uint64_t
 	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	struct rev_doc body;
 
+	TRY(rev_db_check_writable(db, err));
 	if (id.len == 0)
 		return err_set(err, STATUS_INVALID, "Document id must not be empty");
 	if (id.len > REV_DOC_ID_BYTES)
@@ -78,6 +79,7 @@ rev_local_delete(struct kv_tx *tx, const struct rev_db *db, struct str id, struc
 	struct kv_future *f;
 	struct str value;
 
+	TRY(rev_db_check_writable(db, err));
 	rev_key_named(&key, db, REV_SUBSPACE_LOCAL, id);
 	TRY(rev_key_status(&key));
 	f = kv_get(tx, buf_str(&key), KV_READ);

@@ -126,6 +126,7 @@ rev_purge(struct kv_tx *tx, const struct rev_db *db, const struct rev_purge_quer
 	};
 	enum status status;
 
+	TRY(rev_db_check_writable(db, err));
 	TRY(check_queries(queries, count, err));
 	status = purge_all(&w, queries, count, ret_results);
 	buf_release(&w.key);

@@ -8,10 +8,24 @@ enum {
 
 struct relocation {
 	struct arena *arena;
+	uint8_t least;   /* what is there already is enough; 0: one more for each */
 	struct buf last; /* the name of the last database that is done */
 	struct rev_name_page page;
 	struct err *err;
 };
+
+static enum status
+raise_to(struct kv_tx *tx, struct str name, uint8_t least, struct err *err)
+{
+	struct rev_db description;
+
+	TRY(rev_description_get(tx, name, &description, err));
+	if (description.incarnation >= least)
+		return STATUS_OK;
+	description.incarnation = least;
+	TRY(rev_description_set(tx, &description));
+	return kv_touch_metadata_version(tx);
+}
 
 /* Raises a page of databases, those behind the last one. */
 static enum status
@@ -28,7 +42,8 @@ raise_page(struct kv_tx *tx, void *arg)
 	arena_clear(r->arena);
 	TRY(rev_db_list(tx, &range, r->arena, &r->page));
 	for (size_t i = 0; i < r->page.count; i++)
-		TRY(rev_incarnation_raise(tx, r->page.names[i], r->err));
+		TRY(r->least ? raise_to(tx, r->page.names[i], r->least, r->err)
+			     : rev_incarnation_raise(tx, r->page.names[i], r->err));
 	return STATUS_OK;
 }
 
@@ -36,15 +51,20 @@ raise_page(struct kv_tx *tx, void *arg)
 static enum status
 raise_store(struct kv_tx *tx, void *arg)
 {
-	(void)arg;
-	return rev_store_incarnation_raise(tx);
+	struct relocation *r = arg;
+	uint8_t now;
+
+	TRY(rev_store_incarnation(tx, &now));
+	if (r->least)
+		return now < r->least ? rev_store_incarnation_set(tx, r->least) : STATUS_OK;
+	return now < UINT8_MAX ? rev_store_incarnation_set(tx, (uint8_t)(now + 1)) : STATUS_OK;
 }
 
 static enum status
 raise_all(struct relocation *r, struct kv_store *store, uint64_t *ret_count)
 {
 	*ret_count = 0;
-	TRY(kv_run(store, raise_store, NULL, NULL, r->err));
+	TRY(kv_run(store, raise_store, r, NULL, r->err));
 	do {
 		TRY(kv_run(store, raise_page, r, NULL, r->err));
 		*ret_count += r->page.count;
@@ -57,10 +77,11 @@ raise_all(struct relocation *r, struct kv_store *store, uint64_t *ret_count)
 	return STATUS_OK;
 }
 
-enum status
-rev_incarnations_raise(struct kv_store *store, uint64_t *ret_count, struct err *err)
+static enum status
+raise_any(struct kv_store *store, uint8_t least, uint64_t *ret_count, struct err *err)
 {
 	struct relocation r = {
+		.least = least,
 		.arena = arena_new(RELOCATE_ARENA_BYTES),
 		.last = BUF_INIT(KV_LIMIT_KEY_BYTES),
 		.err = err,
@@ -74,4 +95,16 @@ rev_incarnations_raise(struct kv_store *store, uint64_t *ret_count, struct err *
 	if (status == STATUS_OK && ret_count)
 		*ret_count = count;
 	return status;
+}
+
+enum status
+rev_incarnations_raise(struct kv_store *store, uint64_t *ret_count, struct err *err)
+{
+	return raise_any(store, 0, ret_count, err);
+}
+
+enum status
+rev_incarnations_raise_to(struct kv_store *store, uint8_t least, struct err *err)
+{
+	return raise_any(store, least, NULL, err);
 }

@@ -4,6 +4,7 @@
  * A database's name maps to a short prefix P; its subspaces:
  *
  *     (ROOT, 1, DbName)           → format, P, incarnation, uuid, created, scheme, revs_limit
+ *                                   [, fence]
  *     (P, ALL_DOCS, DocID)        → format, RevPos, RevHash
  *     (P, CHANGES, Incarnation, Versionstamp)
  *                                 → format, DocID, RevPos, RevHash, BranchCount, NotDeleted
@@ -22,6 +23,7 @@
  *     (P, INDEXES, …)             reserved
  *     (ROOT, 5, DbName)           → format, kind, Incarnation, Versionstamp: created or deleted
  *     (ROOT, 6)                   → Incarnation that new databases begin with; absent: 0
+ *     (ROOT, 7, DbName)           → a database on its way to or from another store: see move.h
  *     (P, CONFIG, name)           → value
  *     (P, STATS, name)            → little-endian counter, changed by atomic addition
  *     (P, STATS, "changed")       → Versionstamp of the newest change: what feeds watch
@@ -142,6 +144,13 @@ enum rev_scheme {
 	REV_SCHEME_DEFAULT = REV_SCHEME_EXPLODED,
 };
 
+/* Why a database can only be read: it is, or was, relocated (move.h). Stored: never renumber. */
+enum rev_fence {
+	REV_FENCE_NONE = 0,
+	REV_FENCE_MOVING = 1,
+	REV_FENCE_KEPT = 2, /* what is left where it was: it can be read, and deleted */
+};
+
 /* A database's description, immutable and counted: a writer may replace it while a reader uses it.
  */
 struct rev_db {
@@ -153,6 +162,7 @@ struct rev_db {
 	uint64_t created_ms; /* since 1970 */
 	uint32_t revs_limit;
 	enum rev_scheme scheme;
+	enum rev_fence fence;
 };
 
 struct rev_db *rev_db_ref(struct rev_db *db);
@@ -175,7 +185,16 @@ enum rev_scheme rev_cache_scheme(const struct rev_cache *cache, struct str name,
  */
 bool rev_db_name_valid(struct str name);
 
-/* STATUS_EXISTS; STATUS_INVALID for the name. Touches the metadata version. */
+/*
+ * What every function here that writes to a database asks first: STATUS_UNAVAILABLE while it is
+ * being moved, STATUS_FORBIDDEN for what is left where it was.
+ */
+MUST_USE enum status rev_db_check_writable(const struct rev_db *db, struct err *err);
+
+/*
+ * STATUS_EXISTS; STATUS_INVALID for the name; STATUS_UNAVAILABLE while a database of this name is
+ * being moved here. Touches the metadata version.
+ */
 MUST_USE enum status rev_db_create(struct kv_tx *tx, struct str name, enum rev_scheme scheme,
 				   struct err *err);
 
@@ -246,7 +265,7 @@ MUST_USE enum status rev_db_watch_key(const struct rev_db *db, struct arena *are
 MUST_USE enum status rev_config_get(struct kv_tx *tx, const struct rev_db *db, struct str name,
 				    struct arena *arena, struct str *ret);
 MUST_USE enum status rev_config_set(struct kv_tx *tx, const struct rev_db *db, struct str name,
-				    struct str value);
+				    struct str value, struct err *err);
 /* 1 to REV_LIMIT_MAX, otherwise STATUS_INVALID. Touches the metadata version. */
 MUST_USE enum status rev_limit_set(struct kv_tx *tx, const struct rev_db *db, uint32_t limit,
 				   struct err *err);

@@ -282,6 +282,9 @@ MUST_USE enum status rev_att_write_data(struct kv_tx *tx, const struct rev_db *d
 MUST_USE enum status rev_att_clear(struct kv_tx *tx, const struct rev_db *db,
 				   const uint8_t id[REV_ATT_ID_BYTES], struct buf *key);
 
+/* Gives up every upload into the database with this number. */
+MUST_USE enum status rev_uploads_clear(struct kv_store *store, uint64_t number, struct err *err);
+
 /* ---- Attachments of edits (att_edit.c) ---- */
 
 /* By how much the number of revisions that have an attachment changes. */
@@ -317,6 +320,27 @@ MUST_USE enum status rev_atts_settle(struct rev_writer *w);
 /* Reads a stored description: everything but the name and the prefix. STATUS_CORRUPT. */
 MUST_USE enum status rev_description_parse(struct str value, struct rev_db *ret);
 
+/*
+ * Reads that of one database, all but the prefix; its name is borrowed. STATUS_NOT_FOUND. Writing
+ * or clearing one leaves it to the caller to touch the metadata version.
+ */
+MUST_USE enum status rev_description_get(struct kv_tx *tx, struct str name, struct rev_db *ret,
+					 struct err *err);
+MUST_USE enum status rev_description_set(struct kv_tx *tx, const struct rev_db *db);
+MUST_USE enum status rev_description_clear(struct kv_tx *tx, struct str name);
+
+/*
+ * A number for a database. They are never used again: nothing of a deleted database can come back
+ * in a new one.
+ */
+MUST_USE enum status rev_number_allocate(struct kv_tx *tx, uint64_t *ret);
+
+/* Deletes the database, whatever state it is in. Touches the metadata version. */
+MUST_USE enum status rev_db_remove(struct kv_tx *tx, const struct rev_db *db);
+
+/* STATUS_UNAVAILABLE if a database of this name is being moved here (move_record.c). */
+MUST_USE enum status rev_move_check_absent(struct kv_tx *tx, struct str name, struct err *err);
+
 /* Counted, with one reference. NULL when out of memory. `from` gives everything but the prefix. */
 struct rev_db *rev_db_new(const struct rev_db *from);
 
@@ -335,8 +359,14 @@ void rev_cache_add(struct rev_cache *cache, const uint8_t version[KV_VERSIONSTAM
 
 /* What new databases begin with; no database of the store has a greater one. */
 MUST_USE enum status rev_store_incarnation(struct kv_tx *tx, uint8_t *ret);
-/* One more, if there is one. */
-MUST_USE enum status rev_store_incarnation_raise(struct kv_tx *tx);
+MUST_USE enum status rev_store_incarnation_set(struct kv_tx *tx, uint8_t incarnation);
+
+/*
+ * Raises the store's Incarnation and that of every database in it to `least` where they are below:
+ * a database with that one is coming, and events of all databases are in one order (relocate.c).
+ */
+MUST_USE enum status rev_incarnations_raise_to(struct kv_store *store, uint8_t least,
+					       struct err *err);
 
 /* Notes that the database has been created or deleted by this transaction, and wakes feeds. */
 MUST_USE enum status rev_event_put(struct kv_tx *tx, struct str name, enum rev_event_kind kind,

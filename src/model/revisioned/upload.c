@@ -81,14 +81,12 @@ struct stage {
 static enum status
 check_db(struct kv_tx *tx, const struct rev_db *db, struct err *err)
 {
-	struct rev_db *now;
-	uint64_t number;
+	struct rev_db now;
 
-	TRY(rev_db_open(tx, NULL, db->name, &now, err));
-	number = now->number;
-	rev_db_unref(now);
-	return number == db->number ? STATUS_OK
-				    : err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
+	TRY(rev_description_get(tx, db->name, &now, err));
+	if (now.number != db->number)
+		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
+	return rev_db_check_writable(&now, err);
 }
 
 static enum status

@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "kv/keyspace.h"
+#include "model/revisioned/move_int.h"
 #include "model/revisioned/verify_int.h"
 
 enum {
@@ -115,6 +116,52 @@ verify_rev_parse(struct str tail, struct verify_rev *ret)
 
 /* ---- Ranges ---- */
 
+/* STATUS_OK: a read that has failed with `status` can be made again, at another version. */
+static enum status
+read_again(struct verify *v, struct kv_tx *tx, unsigned *failures, enum status status)
+{
+	if (!v->still || ++*failures > KV_RETRY_LIMIT)
+		return status;
+	return kv_on_error(tx, status);
+}
+
+enum status
+verify_get(struct verify *v, struct str key, struct kv_future **ret)
+{
+	unsigned failures = 0;
+
+	for (;;) {
+		struct kv_future *f = kv_get(v->tx, key, KV_SNAPSHOT);
+		enum status status = kv_future_wait(f);
+
+		if (status == STATUS_OK) {
+			*ret = f;
+			return STATUS_OK;
+		}
+		kv_future_free(f);
+		TRY(read_again(v, v->tx, &failures, status));
+	}
+}
+
+enum status
+verify_get_range(struct verify *v, struct str begin, struct str end,
+		 const struct kv_range_options *options, struct kv_future **ret)
+{
+	unsigned failures = 0;
+
+	for (;;) {
+		struct kv_future *f = kv_get_range(v->tx, begin, end, options);
+		enum status status = kv_future_wait(f);
+
+		if (status == STATUS_OK) {
+			*ret = f;
+			return STATUS_OK;
+		}
+		kv_future_free(f);
+		TRY(read_again(v, v->tx, &failures, status));
+	}
+}
+
 void
 verify_count(struct verify *v, const struct kv_pair *pair)
 {
@@ -128,7 +175,12 @@ enum status
 verify_cursor_next(struct verify *v, struct verify_cursor *c)
 {
 	enum status status = kv_scan_next(&c->scan, &c->pair);
+	unsigned failures = 0;
 
+	while (v->still && status != STATUS_OK && status != STATUS_NOT_FOUND) {
+		TRY(failures++ < KV_RETRY_LIMIT ? kv_scan_retry(&c->scan, status) : status);
+		status = kv_scan_next(&c->scan, &c->pair);
+	}
 	c->done = status == STATUS_NOT_FOUND;
 	if (c->done)
 		return STATUS_OK;
@@ -149,7 +201,10 @@ cursor_open(struct verify *v, struct verify_cursor *c)
 	TRY(tuple_prefix_end(buf_str(&v->key), &end));
 	TRY(buf_status(&end));
 	*c = (struct verify_cursor){ .prefix_len = v->key.len };
-	TRY(kv_scan_init(&c->scan, v->tx, buf_str(&v->key), buf_str(&end), &options));
+	if (v->still)
+		TRY(kv_begin(kv_tx_store(v->tx), KV_TX_READ_ONLY, &c->own));
+	TRY(kv_scan_init(&c->scan, c->own ? c->own : v->tx, buf_str(&v->key), buf_str(&end),
+			 &options));
 	return verify_cursor_next(v, c);
 }
 
@@ -164,6 +219,7 @@ void
 verify_cursor_close(struct verify_cursor *c)
 {
 	kv_scan_release(&c->scan);
+	kv_tx_free(c->own);
 }
 
 /* The first key with begin <= key < end, copied to `ret`. STATUS_NOT_FOUND. */
@@ -171,17 +227,16 @@ static enum status
 first_key(struct verify *v, struct str begin, struct str end, struct buf *ret)
 {
 	struct kv_range_options options = { .limit = 1, .mode = KV_SNAPSHOT };
-	struct kv_future *f = kv_get_range(v->tx, begin, end, &options);
-	enum status status = kv_future_wait(f);
+	struct kv_future *f;
 	struct kv_range range;
+	enum status status;
 
 	buf_clear(ret);
-	if (status == STATUS_OK) {
-		range = kv_future_range(f);
-		if (range.count)
-			buf_append_str(ret, range.pairs[0].key);
-		status = range.count ? buf_status(ret) : STATUS_NOT_FOUND;
-	}
+	TRY(verify_get_range(v, begin, end, &options, &f));
+	range = kv_future_range(f);
+	if (range.count)
+		buf_append_str(ret, range.pairs[0].key);
+	status = range.count ? buf_status(ret) : STATUS_NOT_FOUND;
 	kv_future_free(f);
 	return status;
 }
@@ -213,8 +268,7 @@ stat_get(struct verify *v, struct str name, struct kv_future **ret_future, struc
 {
 	rev_key_named(&v->key, v->db, REV_SUBSPACE_STATS, name);
 	TRY(rev_key_status(&v->key));
-	*ret_future = kv_get(v->tx, buf_str(&v->key), KV_SNAPSHOT);
-	TRY(kv_future_wait(*ret_future));
+	TRY(verify_get(v, buf_str(&v->key), ret_future));
 	if (!kv_future_value(*ret_future, ret))
 		*ret = (struct str){ NULL, 0 };
 	return STATUS_OK;
@@ -451,6 +505,33 @@ root_upload(struct store *s, struct tuple_reader *k, const struct kv_pair *pair)
 		verify_found(s->v, REV_FINDING_VALUE, pair->key, "not the times of an upload");
 }
 
+/* (ROOT, 7, name): a database that is being moved. One that comes has a number already. */
+static enum status
+root_move(struct store *s, struct tuple_reader *k, const struct kv_pair *pair)
+{
+	struct rev_move move = { 0 };
+	enum status status;
+
+	arena_clear(s->v->scratch);
+	status = rev_next_text(k, TUPLE_STRING, s->v->scratch, true, &move.name);
+	if (status == STATUS_CORRUPT || (status == STATUS_OK && k->rest.len)) {
+		verify_found(s->v, REV_FINDING_KEY, pair->key, "not the name of a database");
+		return STATUS_OK;
+	}
+	TRY(status);
+	status = rev_move_parse(pair->value, s->v->scratch, &move);
+	if (status == STATUS_CORRUPT) {
+		verify_found(s->v, REV_FINDING_VALUE, pair->key, "not what is known of a move");
+		return STATUS_OK;
+	}
+	TRY(status);
+	if (!move.number || move.state == REV_MOVE_LIVE)
+		return STATUS_OK;
+	TRY(rev_array_grow(s->arena, (void **)&s->numbers, sizeof(*s->numbers), s->count, &s->cap));
+	s->numbers[s->count++] = move.number;
+	return STATUS_OK;
+}
+
 /* (ROOT, 4, P): a deleted database, whose keys are being cleared. */
 static void
 root_dropped(struct store *s, struct tuple_reader *k, const struct kv_pair *pair)
@@ -547,6 +628,8 @@ root_pair(struct store *s, const struct kv_pair *pair, struct tuple_reader k)
 	case KV_ROOT_INCARNATION:
 		(void)root_number(s, &k, pair, &format);
 		return STATUS_OK;
+	case KV_ROOT_MOVES:
+		return root_move(s, &k, pair);
 	case KV_ROOT_TXIDS:
 		root_txid(s, &k, pair);
 		return STATUS_OK;
@@ -621,8 +704,7 @@ is_dropped(struct verify *v, uint64_t number, bool *ret)
 	tuple_put_u64(&v->key, KV_ROOT_DROPPED);
 	tuple_put_u64(&v->key, number);
 	TRY(rev_key_status(&v->key));
-	f = kv_get(v->tx, buf_str(&v->key), KV_SNAPSHOT);
-	TRY(kv_future_wait(f));
+	TRY(verify_get(v, buf_str(&v->key), &f));
 	*ret = kv_future_value(f, &value);
 	kv_future_free(f);
 	return STATUS_OK;
@@ -708,22 +790,41 @@ check_named(struct verify *v, struct str name, struct err *err)
 	return status;
 }
 
-/* `name` NULL: the store. */
 static enum status
-run(struct kv_tx *tx, const struct str *name, const struct rev_verify_options *options,
+read_version(struct verify *v)
+{
+	unsigned failures = 0;
+	enum status status;
+
+	while ((status = kv_get_read_version(v->tx, &v->read_version)) != STATUS_OK)
+		TRY(read_again(v, v->tx, &failures, status));
+	return STATUS_OK;
+}
+
+/* What is to be checked: the store, if both are NULL. */
+struct subject {
+	const struct str *name;
+	const struct rev_db *db; /* whose keys stand still */
+};
+
+static enum status
+run(struct kv_tx *tx, struct subject subject, const struct rev_verify_options *options,
     struct rev_verify_sum *ret, struct err *err)
 {
 	struct verify v = {
 		.tx = tx,
+		.still = subject.db != NULL,
 		.options = options,
 		.scratch = arena_new(SCRATCH_BYTES),
 		.key = REV_KEY_INIT,
 		.value = BUF_INIT(KV_LIMIT_VALUE_BYTES),
 	};
-	enum status status = v.scratch ? kv_get_read_version(tx, &v.read_version) : STATUS_NOMEM;
+	enum status status = v.scratch ? read_version(&v) : STATUS_NOMEM;
 
-	if (status == STATUS_OK)
-		status = name ? check_named(&v, *name, err) : check_store(&v);
+	if (status == STATUS_OK && subject.db)
+		status = check_db(&v, subject.db);
+	else if (status == STATUS_OK)
+		status = subject.name ? check_named(&v, *subject.name, err) : check_store(&v);
 	if (status != STATUS_OK && err && !err->text[0])
 		status = err_set(err, status, "cannot read the store: %s%s%s", status_name(status),
 				 kv_tx_error(tx)[0] ? ": " : "", kv_tx_error(tx));
@@ -738,12 +839,27 @@ enum status
 rev_verify_store(struct kv_tx *tx, const struct rev_verify_options *options,
 		 struct rev_verify_sum *ret, struct err *err)
 {
-	return run(tx, NULL, options, ret, err);
+	return run(tx, (struct subject){ 0 }, options, ret, err);
 }
 
 enum status
 rev_verify_db(struct kv_tx *tx, struct str name, const struct rev_verify_options *options,
 	      struct rev_verify_sum *ret, struct err *err)
 {
-	return run(tx, &name, options, ret, err);
+	return run(tx, (struct subject){ .name = &name }, options, ret, err);
+}
+
+enum status
+rev_verify_still(struct kv_store *store, const struct rev_db *db,
+		 const struct rev_verify_options *options, struct rev_verify_sum *ret,
+		 struct err *err)
+{
+	struct kv_tx *tx;
+	enum status status = kv_begin(store, KV_TX_READ_ONLY, &tx);
+
+	if (status != STATUS_OK)
+		return err_set(err, status, "no transaction can begin: %s", status_name(status));
+	status = run(tx, (struct subject){ .db = db }, options, ret, err);
+	kv_tx_free(tx);
+	return status;
 }

@@ -74,4 +74,12 @@ MUST_USE enum status rev_verify_db(struct kv_tx *tx, struct str name,
 				   const struct rev_verify_options *options,
 				   struct rev_verify_sum *ret, struct err *err);
 
+/*
+ * The same for a database that nobody writes to, which may have no name yet: in as many
+ * transactions as it takes, on any engine.
+ */
+MUST_USE enum status rev_verify_still(struct kv_store *store, const struct rev_db *db,
+				      const struct rev_verify_options *options,
+				      struct rev_verify_sum *ret, struct err *err);
+
 #endif

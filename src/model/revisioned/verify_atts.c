@@ -49,8 +49,7 @@ check_data(struct verify *v, struct str key, const struct rev_att *att)
 	tuple_put_u64(&v->key, last);
 	TRY(buf_status(&v->key));
 	TRY(buf_status(&v->value));
-	f = kv_get_range(v->tx, buf_str(&v->key), buf_str(&v->value), &options);
-	TRY(kv_future_wait(f));
+	TRY(verify_get_range(v, buf_str(&v->key), buf_str(&v->value), &options, &f));
 	range = kv_future_range(f);
 	if (att->encoded_length == 0)
 		good = range.count == 0;
@@ -128,8 +127,7 @@ key_is_there(struct verify *v, bool *ret)
 	struct str value;
 
 	TRY(rev_key_status(&v->key));
-	f = kv_get(v->tx, buf_str(&v->key), KV_SNAPSHOT);
-	TRY(kv_future_wait(f));
+	TRY(verify_get(v, buf_str(&v->key), &f));
 	*ret = kv_future_value(f, &value);
 	kv_future_free(f);
 	return STATUS_OK;

@@ -35,8 +35,7 @@ verify_change(struct verify *v, const struct rev_seq *seq, const struct verify_r
 	rev_key_change(&v->key, v->db, seq);
 	TRY(rev_key_status(&v->key));
 	TRY(put_change(&v->value, rev, count));
-	f = kv_get(v->tx, buf_str(&v->key), KV_SNAPSHOT);
-	TRY(kv_future_wait(f));
+	TRY(verify_get(v, buf_str(&v->key), &f));
 	there = kv_future_value(f, &value);
 	v->changes_there += there;
 	if (!there)
@@ -124,8 +123,7 @@ is_of_winner(struct verify *v, const struct change *change, bool *ret)
 	TRY(buf_status(&v->key));
 	if (v->key.len > KV_LIMIT_KEY_BYTES) /* no leaf has such a key */
 		return STATUS_OK;
-	f = kv_get(v->tx, buf_str(&v->key), KV_SNAPSHOT);
-	TRY(kv_future_wait(f));
+	TRY(verify_get(v, buf_str(&v->key), &f));
 	if (kv_future_value(f, &value))
 		*ret = rev_row_parse(str_skip(buf_str(&v->key), tail), value, v->scratch, &row) ==
 			       STATUS_OK &&

@@ -7,6 +7,11 @@
 
 struct verify {
 	struct kv_tx *tx;
+	/*
+	 * Nobody writes to what is checked, so that it can be read at several versions: each cursor
+	 * has a transaction of its own, and reads that fail are made again.
+	 */
+	bool still;
 	const struct rev_verify_options *options;
 	struct rev_verify_sum sum;
 	uint64_t read_version;
@@ -26,10 +31,17 @@ struct verify {
 void verify_found(struct verify *v, enum rev_finding_kind kind, struct str key, const char *fmt,
 		  ...) PRINTF(4, 5);
 
+/* Single reads, answered; the answer is to be used and freed before the next one. */
+MUST_USE enum status verify_get(struct verify *v, struct str key, struct kv_future **ret);
+MUST_USE enum status verify_get_range(struct verify *v, struct str begin, struct str end,
+				      const struct kv_range_options *options,
+				      struct kv_future **ret);
+
 /* ---- Going through ranges ---- */
 
 struct verify_cursor {
 	struct kv_scan scan;
+	struct kv_tx *own;   /* of what stands still */
 	struct kv_pair pair; /* valid until the next step */
 	struct str tail;     /* the key behind the subspace's prefix */
 	size_t prefix_len;

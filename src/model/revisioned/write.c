@@ -679,6 +679,7 @@ rev_write(struct kv_tx *tx, const struct rev_db *db, const struct rev_edit *edit
 	enum status status;
 	uint8_t *hashes;
 
+	TRY(rev_db_check_writable(db, err));
 	if (first > REV_BATCH_EDITS || count > REV_BATCH_EDITS - first)
 		return err_set(err, STATUS_TX_TOO_LARGE, "More than %d edits in a transaction.",
 			       (int)REV_BATCH_EDITS);

@@ -1,0 +1,10 @@
+/* What "frond verify" finds, as a line for people. */
+#ifndef FROND_CLI_FINDING_H
+#define FROND_CLI_FINDING_H
+
+#include "model/revisioned/verify.h"
+
+/* On standard output: the kind, the database, the part of it, the key, and what is wrong. */
+void finding_print(const struct rev_finding *finding);
+
+#endif
