@@ -96,7 +96,18 @@ class Server:
             return error.code, json.load(error)
 
 
-def main():
+def cluster():
+    """The URL of the FoundationDB cluster that FROND_TEST_FDB names; None without one."""
+    path = os.environ.get("FROND_TEST_FDB")
+    return f"fdb:{path}" if path else None
+
+
+def main(needs_cluster=False):
+    if needs_cluster and not cluster():
+        print(f"1..{len(_tests)}")
+        for number, fn in enumerate(_tests, 1):
+            print(f"ok {number} - {fn.__name__} # SKIP FROND_TEST_FDB names no cluster file")
+        return
     failed = 0
     print(f"1..{len(_tests)}", flush=True)
     for number, fn in enumerate(_tests, 1):

@@ -125,12 +125,12 @@ def killed_at_random_it_goes_on(cwd):
     seed = random.randrange(1 << 30)
     print(f"# seed {seed}")
     rng = random.Random(seed)
-    load(cwd, A, 4000)
+    load(cwd, A, 2000)
     before = dump(cwd, A)
     kills, longest = 0, 0.02
     while killed_after(cwd, rng.uniform(0, longest)):
         kills += 1
-        longest *= 1.4
+        longest *= 1.7
         there = [store for store in (A, B) if exists(cwd, store)]
         assert there, "no copy"
         for store in there:
@@ -146,7 +146,7 @@ def killed_at_random_it_goes_on(cwd):
 
 @test
 def server_of_an_unfinished_move_reads_and_says_why_it_does_not_write(cwd):
-    load(cwd, A, 4000)
+    load(cwd, A, 2000)
     before = dump(cwd, A)
     seconds = 0.05
     while "moves" not in moves(cwd):
@@ -183,7 +183,7 @@ def server_of_an_unfinished_move_reads_and_says_why_it_does_not_write(cwd):
 
 @test
 def signal_stops_it_in_good_order(cwd):
-    load(cwd, A, 4000)
+    load(cwd, A, 2000)
     before = dump(cwd, A)
     process = subprocess.Popen([FROND, *MOVE], cwd=cwd, env=ENV, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True)

@@ -578,15 +578,20 @@ create(struct kv_store *store, const char *name, bool remove)
 	return kv_run(store, create_body, &arg, NULL, NULL);
 }
 
+struct cached_arg {
+	struct rev_cache *cache;
+	struct err err;
+};
+
 static enum status
 cached_body(struct kv_tx *tx, void *arg)
 {
-	struct place *p = arg;
+	struct cached_arg *a = arg;
 	struct rev_db *db;
 	enum status status;
 
-	TRY(rev_db_open(tx, (struct rev_cache *)p->f->db, STR("db"), &db, NULL));
-	status = rev_db_check_writable(db, &p->err);
+	TRY(rev_db_open(tx, a->cache, STR("db"), &db, NULL));
+	status = rev_db_check_writable(db, &a->err);
 	rev_db_unref(db);
 	return status;
 }
@@ -638,20 +643,17 @@ static void
 while_it_is_moved_it_is_read_and_not_written(void **state)
 {
 	struct place *p = *state;
-	struct rev_cache *cache = rev_cache_new();
-	struct rev_db *fresh = p->f->db;
+	struct cached_arg cached = { .cache = rev_cache_new() };
 
 	fill(p->f);
-	assert_non_null(cache);
-	/* A cache that knows the database from before. */
-	p->f->db = (struct rev_db *)cache;
-	assert_int_equal(kv_run_read(p->f->store, cached_body, p, NULL), STATUS_OK);
+	assert_non_null(cached.cache);
+	/* It knows the database from before. */
+	assert_int_equal(kv_run_read(p->f->store, cached_body, &cached, NULL), STATUS_OK);
 	p->stop_at = 3;
 	assert_int_equal(move(p), STATUS_CANCELLED);
-	assert_int_equal(kv_run_read(p->f->store, cached_body, p, NULL), STATUS_UNAVAILABLE);
-	assert_non_null(strstr(p->err.text, "is being moved"));
-	p->f->db = fresh;
-	rev_cache_free(cache);
+	assert_int_equal(kv_run_read(p->f->store, cached_body, &cached, NULL), STATUS_UNAVAILABLE);
+	assert_non_null(strstr(cached.err.text, "is being moved"));
+	rev_cache_free(cached.cache);
 
 	fixture_reopen(p->f);
 	assert_int_equal(p->f->db->fence, REV_FENCE_MOVING);

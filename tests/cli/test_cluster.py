@@ -1,0 +1,299 @@
+"""Three frond processes at one FoundationDB cluster: what one of them changes, the others know with
+the very next request. Needs a cluster; see FROND_TEST_FDB."""
+
+import base64
+import contextlib
+import json
+import subprocess
+import threading
+import time
+import urllib.request
+import uuid
+
+from harness import ENV, FROND, Server, cluster, contains, equal, main, ok, run, test
+
+ROUNDS = 30
+BASIC = {"Authorization": "Basic " + base64.b64encode(b"anna:secret").decode()}
+
+
+class Processes:
+    """`with Processes(dir) as (a, b, c)`: three servers; every request is the administrator's."""
+
+    def __init__(self, cwd, count=3):
+        self.cwd, self.count = cwd, count
+        self.stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        servers = []
+        for n in range(self.count):
+            directory = self.cwd / f"server{n}"
+            directory.mkdir()
+            servers.append(self.stack.enter_context(
+                Server(directory, "--store", cluster(), "--admin", "anna:secret")))
+        return servers
+
+    def __exit__(self, *args):
+        return self.stack.__exit__(*args)
+
+
+def ask(server, method, path, body=None, headers=BASIC):
+    return server.request(method, path, body, headers)
+
+
+def status(server, method, path, body=None, headers=BASIC):
+    return ask(server, method, path, body, headers)[0]
+
+
+@contextlib.contextmanager
+def database(server):
+    """A new database, deleted in the end if it is still there."""
+    name = "t" + uuid.uuid4().hex
+    equal(status(server, "PUT", f"/{name}"), 201)
+    try:
+        yield f"/{name}"
+    finally:
+        status(server, "DELETE", f"/{name}")
+
+
+def turns(servers):
+    """One after the other as who changes something, with the others."""
+    for n in range(ROUNDS):
+        one = servers[n % len(servers)]
+        yield n, one, [server for server in servers if server is not one]
+
+
+class Waiting(threading.Thread):
+    """A request that is answered later."""
+
+    def __init__(self, server, path):
+        super().__init__()
+        self.server, self.path = server, path
+        self.start()
+        time.sleep(0.3)  # it is waiting there by then
+
+    def answer(self, seconds=20):
+        self.join(seconds)
+        assert not self.is_alive(), f"{self.path} has not been answered"
+        return self.got
+
+    def run(self):
+        try:
+            self.got = ask(self.server, "GET", self.path)
+        except OSError:
+            self.got = (None, None)  # the feed ended, and not in good order
+
+
+@test
+def database_is_there_and_gone_for_all_at_once(cwd):
+    name = "/t" + uuid.uuid4().hex
+    with Processes(cwd) as servers:
+        for _, one, others in turns(servers):
+            equal(status(one, "PUT", name), 201)
+            for other in others:
+                equal(status(other, "PUT", f"{name}/d{other.url[-5:]}", {}), 201)
+                equal(status(other, "PUT", name), 412)
+            equal(ask(one, "GET", name)[1]["doc_count"], len(others))
+            equal(status(one, "DELETE", name), 200)
+            for other in others:
+                equal(status(other, "GET", name), 404)
+                equal(status(other, "PUT", f"{name}/d", {}), 404)
+
+
+@test
+def database_made_again_is_another_one_for_all(cwd):
+    with Processes(cwd) as servers, database(servers[0]) as db:
+        for n, one, others in turns(servers):
+            for other in others:  # they know the one that was there before
+                equal(status(other, "PUT", f"{db}/old{other.url[-5:]}", {}), 201)
+            equal(status(one, "DELETE", db), 200)
+            equal(status(one, "PUT", db), 201)
+            for other in others:
+                equal(ask(other, "GET", db)[1]["doc_count"], 0)
+                equal(ask(other, "GET", f"{db}/_all_docs")[1]["rows"], [])
+                equal(status(other, "PUT", f"{db}/new", {}), 201)
+                rev = ask(one, "GET", f"{db}/new")[1]["_rev"]
+                equal(status(one, "DELETE", f"{db}/new?rev={rev}"), 200)
+
+
+@test
+def security_holds_for_all_at_once(cwd):
+    nobody = {"admins": {"names": ["x"], "roles": []}, "members": {"names": ["x"], "roles": []}}
+    everybody = {"admins": {"names": [], "roles": []}, "members": {"names": [], "roles": []}}
+    with Processes(cwd) as servers, database(servers[0]) as db:
+        for _, one, others in turns(servers):
+            equal(status(one, "PUT", f"{db}/_security", nobody), 200)
+            for other in others:
+                equal(ask(other, "GET", f"{db}/_security")[1], nobody)
+                equal(status(other, "GET", f"{db}/_all_docs", headers={}), 401)
+                equal(status(other, "POST", db, {}, headers={}), 401)
+            equal(status(one, "PUT", f"{db}/_security", everybody), 200)
+            for other in others:
+                equal(status(other, "GET", f"{db}/_all_docs", headers={}), 200)
+                equal(status(other, "POST", db, {}, headers={}), 201)
+
+
+@test
+def limits_hold_for_all_at_once(cwd):
+    with Processes(cwd) as servers, database(servers[0]) as db:
+        for n, one, others in turns(servers):
+            limit = n % 3 + 1
+            equal(status(one, "PUT", f"{db}/_revs_limit", limit), 200)
+            equal(status(one, "PUT", f"{db}/_purged_infos_limit", 100 + n), 200)
+            for other in others:
+                equal(ask(other, "GET", f"{db}/_revs_limit")[1], limit)
+                equal(ask(other, "GET", f"{db}/_purged_infos_limit")[1], 100 + n)
+                path, rev = f"{db}/d{n}{other.url[-5:]}", ""
+                for _ in range(5):
+                    rev = ask(other, "PUT", path + rev, {})[1]["rev"]
+                    rev = f"?rev={rev}"
+                history = ask(one, "GET", path + "?revs=true")[1]["_revisions"]["ids"]
+                equal(len(history), limit)
+
+
+@test
+def feeds_of_one_tell_what_another_has_written(cwd):
+    with Processes(cwd) as servers, database(servers[0]) as db:
+        for n, one, others in turns(servers):
+            if n == 9:
+                break
+            since = ask(one, "GET", db)[1]["update_seq"]
+            feed = f"{db}/_changes?feed=longpoll&timeout=30000&since={since}"
+            waiting = [Waiting(other, feed) for other in others]
+            rev = ask(one, "PUT", f"{db}/d{n}", {})[1]["rev"]
+            for thread in waiting:
+                code, answer = thread.answer()
+                equal(code, 200)
+                equal([(row["id"], row["changes"]) for row in answer["results"]],
+                      [(f"d{n}", [{"rev": rev}])])
+
+
+@test
+def continuous_feed_tells_of_all_writers_in_one_order(cwd):
+    with Processes(cwd) as servers, database(servers[0]) as db:
+        request = urllib.request.Request(
+            servers[0].url + f"{db}/_changes?feed=continuous&timeout=5000", headers=BASIC)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=60) as feed:
+            threads = [threading.Thread(target=lambda s=server, k=k: [
+                equal(status(s, "PUT", f"{db}/{k}-{i}", {}), 201) for i in range(20)])
+                for k, server in enumerate(servers)]
+            for thread in threads:
+                thread.start()
+            rows = []
+            while len(rows) < 60:
+                line = feed.readline().strip()
+                assert not line.startswith(b'{"last_seq"'), "the feed ended early"
+                if line:
+                    rows.append(json.loads(line))
+            for thread in threads:
+                thread.join()
+        equal(sorted(row["id"] for row in rows),
+              sorted(f"{k}-{i}" for k in range(3) for i in range(20)))
+        equal([row["seq"] for row in rows], sorted(row["seq"] for row in rows))
+
+
+@test
+def updates_of_databases_reach_all(cwd):
+    name = "t" + uuid.uuid4().hex
+    with Processes(cwd) as (a, b, c):
+        since = ask(c, "GET", "/_db_updates")[1]["last_seq"]
+        waiting = Waiting(c, f"/_db_updates?feed=longpoll&timeout=30000&since={since}")
+        equal(status(a, "PUT", f"/{name}"), 201)
+        events = waiting.answer()[1]
+        contains([(e["db_name"], e["type"]) for e in events["results"]], (name, "created"))
+        waiting = Waiting(a, f"/_db_updates?feed=longpoll&timeout=30000&since={events['last_seq']}")
+        equal(status(b, "DELETE", f"/{name}"), 200)
+        events = waiting.answer()[1]
+        contains([(e["db_name"], e["type"]) for e in events["results"]], (name, "deleted"))
+
+
+@test
+def no_update_of_one_document_is_lost_among_three(cwd):
+    per_server = 15
+    with Processes(cwd) as servers, database(servers[0]) as db:
+        equal(status(servers[0], "PUT", f"{db}/n", {"n": 0}), 201)
+
+        def count(server):
+            done = 0
+            while done < per_server:
+                doc = ask(server, "GET", f"{db}/n")[1]
+                doc["n"] += 1
+                code = status(server, "PUT", f"{db}/n", doc)
+                assert code in (201, 409), code
+                done += code == 201
+
+        threads = [threading.Thread(target=count, args=(server,)) for server in servers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        doc = ask(servers[1], "GET", f"{db}/n")[1]
+        equal(doc["n"], 3 * per_server)
+        equal(doc["_rev"].split("-")[0], str(3 * per_server + 1))
+
+
+@test
+def moved_database_is_fenced_for_all_and_goes_on_elsewhere(cwd):
+    with Processes(cwd) as servers, database(servers[0]) as db:
+        name = db[1:]
+        docs = [{"_id": f"d{n:05}", "text": "x" * 1000} for n in range(8000)]
+        equal(status(servers[0], "POST", f"{db}/_bulk_docs", {"docs": docs}), 201)
+        since = ask(servers[0], "GET", db)[1]["update_seq"]
+        waiting = Waiting(servers[1], f"{db}/_changes?feed=longpoll&timeout=60000&since={since}")
+        command = ("move", "--from", cluster(), "--to", "embedded:there", name)
+        process = subprocess.Popen([FROND, *command, "--quiet"], cwd=cwd, env=ENV,
+                                   stdout=subprocess.DEVNULL)
+        codes = [[], [], []]
+        while process.poll() is None:
+            for server, seen in zip(servers, codes):
+                # Without a revision: refused as a conflict before the move.
+                seen.append(status(server, "PUT", f"{db}/d00000", {}))
+                assert status(server, "GET", f"{db}/d00001") in (200, 404)
+        equal(process.returncode, 0)
+        for seen in codes:
+            assert set(seen) <= {409, 503, 404} and 503 in seen, seen
+            # In this order.
+            equal(seen, sorted(seen, key=lambda code: [409, 503, 404].index(code)))
+        for server in servers:
+            equal(status(server, "GET", db), 404)
+        equal(waiting.answer(10)[0], None)  # its database has gone
+        contains(ok("verify", "--store", "embedded:there", cwd=cwd).stdout, " 0 findings")
+        back = ("move", "--to", cluster(), "--from", "embedded:there", name)
+        ok(*back, cwd=cwd)
+        for server in servers:
+            info = ask(server, "GET", db)[1]
+            equal((info["doc_count"], info["update_seq"]), (8000, since))
+        equal(status(servers[2], "PUT", f"{db}/new", {}), 201)
+        rows = ask(servers[0], "GET", f"{db}/_changes?since={since}")[1]["results"]
+        equal([row["id"] for row in rows], ["new"])
+
+
+@test
+def move_to_a_cluster_that_was_killed_goes_on(cwd):
+    name = "t" + uuid.uuid4().hex
+    docs = "\n".join(json.dumps({"_id": f"d{n}", "text": "x" * 1000}) for n in range(5000))
+    command = ("move", "--from", "embedded:here", "--to", cluster(), name)
+    ok("load", name, "--store", "embedded:here", "--quiet", cwd=cwd, stdin=docs)
+    before = ok("dump", name, "--revs", "--quiet", "--store", "embedded:here", cwd=cwd).stdout
+    seconds, kills = 0.1, 0
+    while True:
+        process = subprocess.Popen([FROND, *command, "--quiet"], cwd=cwd, env=ENV,
+                                   stdout=subprocess.DEVNULL)
+        try:
+            equal(process.wait(timeout=seconds), 0)
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+            seconds *= 1.5
+    print(f"# killed {kills} times")
+    with Processes(cwd, 1) as (server,):
+        after = ok("dump", name, "--revs", "--quiet", "--from",
+                   server.url.replace("//", "//anna:secret@"), cwd=cwd).stdout
+        equal(sorted(after.splitlines()) == sorted(before.splitlines()), True)
+        equal(run("dump", name, "--store", "embedded:here", cwd=cwd).returncode, 1)
+        equal(status(server, "DELETE", f"/{name}"), 200)
+
+
+main(needs_cluster=True)
