@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/revisioned/revisioned.h"
+
 void
 cli_complain(const char *fmt, ...)
 {
@@ -45,6 +47,26 @@ cli_open_store(const char *url, const struct kv_options *options, struct kv_stor
 		cli_complain("cannot open the store %s: %s", url,
 			     err.text[0] ? err.text : status_name(status));
 	return status;
+}
+
+const char *
+cli_parse_store(const char *option, const char *text, struct argp_state *state)
+{
+	struct err err = { 0 };
+
+	if (kv_check_url(text, &err) != STATUS_OK)
+		argp_error(state, "--%s: %s", option, err.text);
+	return text;
+}
+
+void
+cli_check_db(const char *name, struct argp_state *state)
+{
+	if (!rev_db_name_valid(str_from_cstr(name)))
+		argp_error(state,
+			   "no database can be called \"%s\": a name begins with a letter from a "
+			   "to z, and has such letters, digits and _$()+-/ only",
+			   name);
 }
 
 uint64_t

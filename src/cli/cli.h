@@ -46,6 +46,12 @@ void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 MUST_USE enum status cli_open_store(const char *url, const struct kv_options *options,
 				    struct kv_store **ret);
 
+/* The URL of a store that an option gives, or argp_error(). */
+const char *cli_parse_store(const char *option, const char *text, struct argp_state *state);
+
+/* argp_error() unless a database can have that name. */
+void cli_check_db(const char *name, struct argp_state *state);
+
 /* The number of a `--NAME N` option from `least` to `most`, or argp_error(). */
 uint64_t cli_parse_number(const char *option, const char *text, uint64_t least, uint64_t most,
 			  struct argp_state *state);

@@ -44,7 +44,7 @@ parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_STORE:
-		args->store = text;
+		args->store = cli_parse_store("store", text, state);
 		return 0;
 	case OPTION_AT:
 		args->at = text;

@@ -49,7 +49,7 @@ parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_STORE:
-		args->store = text;
+		args->store = cli_parse_store("store", text, state);
 		return 0;
 	case OPTION_FROM:
 		args->from = text;
@@ -73,6 +73,8 @@ parse_option(int key, char *text, struct argp_state *state)
 			argp_error(state, "which database?");
 		if (args->store && args->from)
 			argp_error(state, "--store and --from exclude each other");
+		if (!args->from)
+			cli_check_db(args->dump.db, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -55,7 +55,7 @@ parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_STORE:
-		i->store = text;
+		i->store = cli_parse_store("store", text, state);
 		return 0;
 	case OPTION_LIMIT:
 		i->limit = cli_parse_number("limit", text, 1, UINT64_MAX, state);
@@ -65,7 +65,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!i->db_name)
-			i->db_name = text;
+			cli_check_db(i->db_name = text, state);
 		else if (!i->id)
 			i->id = text;
 		else

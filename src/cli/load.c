@@ -103,7 +103,7 @@ parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_STORE:
-		args->store = text;
+		args->store = cli_parse_store("store", text, state);
 		return 0;
 	case OPTION_TO:
 		args->to = text;
@@ -161,6 +161,8 @@ parse_option(int key, char *text, struct argp_state *state)
 			argp_error(state, "which database?");
 		if (args->store && args->to)
 			argp_error(state, "--store and --to exclude each other");
+		if (!args->to)
+			cli_check_db(args->options.db, state);
 		if (args->options.update && (args->to || !args->options.new_edits))
 			argp_error(state, "--update works with neither --to nor --new-edits false");
 		return 0;
@@ -329,6 +331,37 @@ summarize(const struct loading *l)
 	       (double)l->report->loaded * 1000 / (double)(ms ? ms : 1));
 }
 
+static bool
+is_readable(const char *path)
+{
+	return is_stdin(path) || access(path, R_OK) == 0;
+}
+
+/*
+ * Looks for the files before the store is touched: nothing is made for nothing. False, and it has
+ * been told which, if one of them ends the command, or none is there.
+ */
+static bool
+look_for_files(struct loading *l)
+{
+	bool any = l->args->files_count == 0;
+
+	for (int i = 0; i < l->args->files_count; i++)
+		any = any || is_readable(l->args->files[i]);
+	if (any && l->args->on_error_continue)
+		return true; /* what is missing is told in its turn */
+	for (int i = 0; i < l->args->files_count; i++) {
+		struct load_origin origin = { l->args->files[i], 0 };
+
+		if (is_readable(l->args->files[i]))
+			continue;
+		load_refuse(l->report, &origin, "cannot open: %s", strerror(errno));
+		if (!l->args->on_error_continue)
+			break;
+	}
+	return l->report->refused == 0;
+}
+
 static int
 load_files(struct loading *l)
 {
@@ -376,7 +409,7 @@ run_load(int argc, char **argv)
 	loading.arena = arena_new(LOAD_ARENA_BYTES);
 	if (!loading.arena)
 		cli_complain("out of memory");
-	else if (open_sink(&args, &loading.sink) == STATUS_OK) {
+	else if (look_for_files(&loading) && open_sink(&args, &loading.sink) == STATUS_OK) {
 		code = load_files(&loading);
 		loading.sink->free(loading.sink);
 	}

@@ -38,9 +38,9 @@ void load_refuse(struct load_report *report, const struct load_origin *origin, c
 struct load_doc {
 	struct str text; /* one JSON object, checked */
 	struct str id;
-	bool has_id;       /* `text` has it as its _id */
-	bool has_members;  /* `text` is not {} */
-	size_t atts_bytes; /* of `text`: its _attachments, which count for no document's size */
+	bool has_id;          /* `text` has it as its _id */
+	bool has_members;     /* `text` is not {} */
+	size_t special_bytes; /* of `text`: members such as _rev, which count for no size */
 	struct load_origin origin;
 };
 

@@ -30,7 +30,7 @@ struct found {
 	struct str id;     /* the document's _id */
 	struct str member; /* the value of the member that was asked for */
 	bool has_members;
-	size_t atts_bytes;
+	size_t special_bytes;
 };
 
 /* The value that `token` begins, which is to become an id. */
@@ -59,8 +59,9 @@ read_members(struct json_reader *r, const char *id_member, struct arena *arena, 
 	if (token != JSON_OBJECT_BEGIN)
 		return err_set(err, STATUS_INVALID, "a document must be an object");
 	for (;;) {
+		bool is_special;
 		bool is_member;
-		bool is_atts;
+		const char *begin;
 		bool is_id;
 
 		TRY(json_next(r, &token));
@@ -68,7 +69,8 @@ read_members(struct json_reader *r, const char *id_member, struct arena *arena, 
 			break;
 		found->has_members = true;
 		is_id = str_eq(r->text, STR("_id"));
-		is_atts = str_eq(r->text, STR("_attachments"));
+		is_special = r->text.len && r->text.ptr[0] == '_';
+		begin = r->token_begin;
 		is_member = id_member && str_eq(r->text, str_from_cstr(id_member));
 		TRY(json_next(r, &token));
 		if (is_id)
@@ -76,8 +78,8 @@ read_members(struct json_reader *r, const char *id_member, struct arena *arena, 
 		if (is_member)
 			TRY(take_id(r, token, id_member, arena, &found->member, err));
 		TRY(json_skip(r, token, &value));
-		if (is_atts)
-			found->atts_bytes += value.len;
+		if (is_special)
+			found->special_bytes += (size_t)(r->at - begin) + 1; /* and a comma */
 	}
 	return json_next(r, &token); /* nothing may follow */
 }
@@ -116,7 +118,7 @@ load_doc_read(struct str text, struct str id, const char *id_member, struct aren
 		.id = id.ptr ? id : found.id,
 		.has_id = found.id.ptr != NULL,
 		.has_members = found.has_members,
-		.atts_bytes = found.atts_bytes,
+		.special_bytes = found.special_bytes,
 	};
 	if (!ret->id.ptr && make_id(arena, &ret->id) != STATUS_OK)
 		return err_set(err, STATUS_LIMIT, "out of memory");

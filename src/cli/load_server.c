@@ -159,10 +159,10 @@ server_put(struct load_sink *sink, const struct load_doc *doc, struct err *err)
 	struct server_sink *s = (struct server_sink *)sink;
 	struct str id;
 
-	if (doc->text.len - doc->atts_bytes > s->options.doc_bytes) {
+	if (doc->text.len - doc->special_bytes > s->options.doc_bytes) {
 		load_refuse(s->options.report, &doc->origin,
 			    "the document has %zu bytes; the limit is %zu",
-			    doc->text.len - doc->atts_bytes, s->options.doc_bytes);
+			    doc->text.len - doc->special_bytes, s->options.doc_bytes);
 		return STATUS_OK;
 	}
 	if (s->count && s->body.len + doc->text.len > BATCH_BYTES)

@@ -68,10 +68,10 @@ parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_FROM:
-		m->from = text;
+		m->from = cli_parse_store("from", text, state);
 		return 0;
 	case OPTION_TO:
-		m->to = text;
+		m->to = cli_parse_store("to", text, state);
 		return 0;
 	case OPTION_KEEP:
 		m->keep = true;
@@ -90,6 +90,7 @@ parse_option(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!m->name)
 			argp_error(state, "which database?");
+		cli_check_db(m->name, state);
 		if (!m->from || !m->to)
 			argp_error(state, "from where, and to where? Give --from and --to");
 		if (m->rollback && m->keep)

@@ -40,7 +40,7 @@ parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_STORE:
-		args->store = text;
+		args->store = cli_parse_store("store", text, state);
 		return 0;
 	case OPTION_BACKUP:
 		args->id = (uint32_t)cli_parse_number("backup", text, 1, UINT32_MAX, state);

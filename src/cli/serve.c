@@ -160,6 +160,7 @@ read_settings(const struct serve_args *args, struct config *c, struct err *err)
 	}
 	if (args->store)
 		TRY(config_set_store(c, args->store, err));
+	TRY(kv_check_url(c->store, err));
 	if (args->http)
 		TRY(config_set_listen(c, args->http, err));
 	if (args->utils)

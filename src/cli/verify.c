@@ -49,7 +49,7 @@ parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_STORE:
-		v->store = text;
+		v->store = cli_parse_store("store", text, state);
 		return 0;
 	case OPTION_LIMIT:
 		v->limit = cli_parse_number("limit", text, 1, UINT64_MAX, state);
@@ -60,6 +60,8 @@ parse_option(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_ARGS:
 		v->names = state->argv + state->next;
 		v->names_count = (size_t)(state->argc - state->next);
+		for (size_t i = 0; i < v->names_count; i++)
+			cli_check_db(v->names[i], state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -16,6 +16,7 @@ enum {
 	LEAVES_FIRST = 64,
 	MEMBERS_FIRST = 64,
 	SPECIALS_FIRST = 8,
+	EMPTY_BYTES = 2, /* {} */
 	/* The term of any value takes fewer bytes than 4 times its text. */
 	TERM_MAX_BYTES = 4 * DOC_LIMIT_MAX_BYTES,
 	VALUE_MAX_BYTES = 2 * DOC_LIMIT_MAX_BYTES,
@@ -63,12 +64,17 @@ check_path(struct exploder *x)
 			    x->limits->path_bytes);
 }
 
+/* Of what has been read, without the special members. */
+static size_t
+text_bytes(const struct exploder *x)
+{
+	return (size_t)(x->r->at - x->begin) - x->specials_bytes;
+}
+
 static enum status
 check_size(struct exploder *x)
 {
-	size_t bytes = (size_t)(x->r->at - x->begin) - x->specials_bytes;
-
-	if (bytes <= x->limits->doc_bytes)
+	if (text_bytes(x) <= x->limits->doc_bytes)
 		return STATUS_OK;
 	return err_set(x->err, STATUS_DOC_TOO_LARGE, "the document is larger than %zu bytes",
 		       x->limits->doc_bytes);
@@ -344,7 +350,7 @@ read_special(struct exploder *x)
 			       "limit of a request");
 	TRY(json_next(x->r, &token));
 	TRY(json_skip(x->r, token, &special->text));
-	x->specials_bytes += (size_t)(x->r->at - begin);
+	x->specials_bytes += (size_t)(x->r->at - begin) + 1; /* and a comma */
 	return STATUS_OK;
 }
 
@@ -362,8 +368,6 @@ read_key(struct exploder *x)
 	struct frame *f = top(x);
 	struct member *m;
 
-	if (x->depth == 1 && x->r->text.len && x->r->text.ptr[0] == '_')
-		return read_special(x);
 	m = explode_list_add(&x->members, sizeof(*m), MEMBERS_FIRST);
 	if (!m)
 		return explode_fail_memory(x);
@@ -433,6 +437,8 @@ read_token(struct exploder *x)
 	enum json_token token;
 
 	TRY(json_next(x->r, &token));
+	if (token == JSON_KEY && x->depth == 1 && x->r->text.len && x->r->text.ptr[0] == '_')
+		return read_special(x);
 	TRY(check_size(x));
 	TRY(buf_status(&x->text));
 	if (token == JSON_KEY)
@@ -466,7 +472,8 @@ finish(struct exploder *x, struct doc *ret)
 	struct doc doc = {
 		.count = x->leaves.count,
 		.specials_count = x->specials.count,
-		.json_bytes = (size_t)(x->r->at - x->begin) - x->specials_bytes,
+		/* Among nothing but special members there is a comma less. */
+		.json_bytes = text_bytes(x) < EMPTY_BYTES ? EMPTY_BYTES : text_bytes(x),
 		.path_bytes = x->path_max,
 	};
 

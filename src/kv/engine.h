@@ -14,6 +14,7 @@
 
 struct kv_engine {
 	const char *scheme; /* of its URLs: "embedded" */
+	bool needs_address; /* behind the scheme */
 	/*
 	 * A commit can end without anybody knowing how: kv_run() must leave transaction ids. Once
 	 * that has been answered the commit has either happened or never will: an engine that

@@ -52,14 +52,28 @@ no_engine(const char *url, struct err *err)
 }
 
 enum status
-kv_open(const char *url, const struct kv_options *options, struct kv_store **ret, struct err *err)
+kv_check_url(const char *url, struct err *err)
 {
-	static const struct kv_options defaults;
 	struct str address;
 	const struct kv_engine *engine = find_engine(url, &address);
 
 	if (!engine)
 		return no_engine(url, err);
+	if (engine->needs_address && address.len == 0)
+		return err_set(err, STATUS_INVALID, "%s: needs the path of a directory",
+			       engine->scheme);
+	return STATUS_OK;
+}
+
+enum status
+kv_open(const char *url, const struct kv_options *options, struct kv_store **ret, struct err *err)
+{
+	static const struct kv_options defaults;
+	struct str address;
+	const struct kv_engine *engine;
+
+	TRY(kv_check_url(url, err));
+	engine = find_engine(url, &address);
 	return engine->open(address, options ? options : &defaults, ret, err);
 }
 

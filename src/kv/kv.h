@@ -52,6 +52,9 @@ struct kv_options {
 	bool no_sync; /* acknowledge before the disk has it; for tests and benchmarks only */
 };
 
+/* Whether `url` can name a store; nothing is opened. STATUS_INVALID, explained in `err`. */
+MUST_USE enum status kv_check_url(const char *url, struct err *err);
+
 /*
  * Opens "embedded:PATH" (a directory), "fdb:CLUSTER_FILE", or for tests "faulty:SETTINGS:URL":
  * another store seen through injected faults (kv/faulty/faulty.h). Errors, explained in `err`:

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-from harness import FROND, ENV, contains, equal, main, ok, run, test
+from harness import FROND, ENV, Server, contains, equal, main, ok, run, test
 
 DOCS = [
     {"_id": "a", "list": [1, 2.5, {"x": None}], "name": "Anna"},
@@ -45,6 +45,12 @@ def wrong_usage_is_exit_code_2(cwd):
                  ["load", "db", "--update", "--to", "http://localhost"],
                  ["load", "db", "--nonsense"], ["dump", "one", "two"],
                  ["dump", "db", "--store", "embedded:x", "--from", "http://localhost"],
+                 ["load", "db", "--store", "nonsense"], ["load", "db", "--store", "embedded:"],
+                 ["load", "db", "--store", "other:x"], ["load", "DB"], ["dump", "1db"],
+                 ["dump", "db", "--store", "data"], ["inspect", "A"], ["verify", "db", "x y"],
+                 ["inspect", "--store", "x"], ["verify", "--store", "x"],
+                 ["compact", "--store", "x"], ["backup", "to", "--store", "x"],
+                 ["restore", "from", "--store", "x"], ["serve", "--store", "x"],
                  ["inspect", "a", "b", "c"], ["inspect", "--limit", "x"], ["serve", "x"],
                  ["help", "nonsense"]):
         result = run(*args, cwd=cwd)
@@ -207,6 +213,23 @@ def document_over_the_limit_is_refused(cwd):
 
 
 @test
+def document_at_the_limit_stays_there_with_its_revisions(cwd):
+    document = '{"_id":"a","x":"' + "x" * 100 + '"}\n'
+    limit = ["--max-document-size", "108"]  # {"x":"…"}
+    ok("load", "db", *limit, cwd=cwd, stdin=document)
+    dumped = ok("dump", "--revs", "db", cwd=cwd).stdout
+    contains(dumped, '"_revisions"')
+    ok("load", "--new-edits", "false", "copy", *limit, cwd=cwd, stdin=dumped)
+    equal(ok("dump", "copy", cwd=cwd).stdout, document)
+    equal(run("load", "other", "--max-document-size", "107", cwd=cwd, stdin=document).returncode, 1)
+    with Server(cwd) as server:
+        ok("load", "--new-edits", "false", "--to", server.url, "over", *limit, cwd=cwd,
+           stdin=dumped)
+        equal(run("load", "--to", server.url, "over", "--max-document-size", "107", cwd=cwd,
+                  stdin=document).returncode, 1)
+
+
+@test
 def document_too_large_for_anything_is_skipped(cwd):
     (cwd / "large.jsonl").write_text(
         '{"_id":"a"}\n{"x":"' + "x" * 70000000 + '"}\n{"_id":"b"}\n')
@@ -253,6 +276,16 @@ def missing_file_is_told(cwd):
     result = run("load", "db", "nowhere.json", cwd=cwd)
     equal(result.returncode, 1)
     contains(result.stderr, "nowhere.json: cannot open: No such file or directory")
+    result = run("load", "db", "--on-error", "continue", "nowhere.json", "neither.json", cwd=cwd)
+    equal(result.returncode, 1)
+    contains(result.stderr, "neither.json: cannot open")
+    equal(os.listdir(cwd), [])
+    (cwd / "there.json").write_text('{"_id":"a"}')
+    equal(run("load", "db", "there.json", "nowhere.json", cwd=cwd).returncode, 1)
+    assert not (cwd / "data").exists()
+    result = run("load", "db", "--on-error", "continue", "nowhere.json", "there.json", cwd=cwd)
+    equal(result.returncode, 1)
+    equal(ok("dump", "db", cwd=cwd).stdout, '{"_id":"a"}\n')
 
 
 @test
@@ -268,8 +301,8 @@ def missing_database_or_store_is_told(cwd):
         equal(result.returncode, 1)
         contains(result.stderr, 'there is no database "other"')
     result = run("load", "BAD", cwd=cwd, stdin=LINES)
-    equal(result.returncode, 1)
-    contains(result.stderr, '"BAD" is not a database\'s name')
+    equal(result.returncode, 2)
+    contains(result.stderr, 'no database can be called "BAD"')
 
 
 @test

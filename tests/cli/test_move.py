@@ -38,7 +38,8 @@ def whole(cwd, store):
 @test
 def wrong_usage_is_exit_code_2(cwd):
     for args in ([], ["db"], ["--from", A, "db"], ["--to", B, "db"], [*MOVE, "db2"],
-                 [*MOVE[1:], "--rollback", "--keep-source"], [*MOVE[1:], "--nonsense"]):
+                 [*MOVE[1:], "--rollback", "--keep-source"], [*MOVE[1:], "--nonsense"],
+                 ["--from", "x", "--to", B, "db"], ["--from", A, "--to", "other:x", "db"]):
         equal(run("move", *args[1:] if args[:1] == ["move"] else args, cwd=cwd).returncode, 2)
 
 

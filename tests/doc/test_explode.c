@@ -445,10 +445,19 @@ document_limit_leaves_special_members_out(void **state)
 	assert_string_equal(err.text, "the document is larger than 20 bytes");
 	assert_int_equal(
 		doc_explode_text(STR("{\"_attachments\":{\"x\":\"0123456789012345678901\"},"
-				     "\"a\":\"0123456789a\"}"),
+				     "\"a\":\"0123456789ab\"}"),
 				 arena, &limits, 0, &doc, &err),
 		STATUS_OK);
 	assert_int_equal(doc.json_bytes, 20);
+	assert_int_equal(
+		doc_explode_text(STR("{\"_id\":\"x\",\"a\":\"0123456789ab\",\"_rev\":\"1-a\"}"),
+				 arena, &limits, 0, &doc, &err),
+		STATUS_OK);
+	assert_int_equal(doc.json_bytes, 20);
+	assert_int_equal(doc_explode_text(STR("{\"_id\":\"x\",\"_rev\":\"1-a\"}"), arena, &limits,
+					  0, &doc, &err),
+			 STATUS_OK);
+	assert_int_equal(doc.json_bytes, 2);
 	arena_free(arena);
 }
 

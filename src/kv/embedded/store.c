@@ -380,8 +380,6 @@ emb_open(struct str address, const struct kv_options *options, struct kv_store *
 	enum status status;
 	char *path;
 
-	if (address.len == 0)
-		return err_set(err, STATUS_INVALID, "embedded: needs the path of a directory");
 	store = mem_zalloc(sizeof(*store));
 	path = mem_strdup(address);
 	if (store && path) {
@@ -478,6 +476,7 @@ emb_any_future_free(struct kv_future *f)
 const struct kv_engine kv_engine_embedded = {
 	.scheme = "embedded",
 	.keeps_versions = true,
+	.needs_address = true,
 	.unknown_results = false,
 	.open = emb_open,
 	.close = emb_close,
