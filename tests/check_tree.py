@@ -18,8 +18,9 @@ BELOW = {
     "model": {"base", "kv", "doc"},
     "index": {"base", "kv", "doc", "model"},
     "server": {"base", "kv"},
-    "door": {"base", "kv", "doc", "model", "index", "server"},
-    "cli": {"base", "kv", "doc", "model", "index", "server", "door"},
+    "replicator": {"base", "kv", "doc", "model", "server"},
+    "door": {"base", "kv", "doc", "model", "index", "server", "replicator"},
+    "cli": {"base", "kv", "doc", "model", "index", "server", "replicator", "door"},
 }
 LINE_COLUMNS = 100
 TAB_COLUMNS = 8

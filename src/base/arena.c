@@ -208,3 +208,20 @@ arena_used_bytes(const struct arena *a)
 {
 	return a->total;
 }
+
+void *
+arena_grow(struct arena *arena, void *array, size_t count, size_t *cap, size_t elem_bytes)
+{
+	size_t wanted = *cap ? 2 * *cap : 8;
+	void *grown;
+
+	if (count < *cap)
+		return array;
+	grown = arena_alloc(arena, wanted * elem_bytes);
+	if (!grown)
+		return NULL;
+	if (count)
+		memcpy(grown, array, count * elem_bytes);
+	*cap = wanted;
+	return grown;
+}

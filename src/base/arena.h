@@ -41,6 +41,12 @@ struct str arena_dup(struct arena *a, struct str s);
 /* Copies the format's result; ptr is NULL on failure. */
 struct str arena_printf(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
 
+/*
+ * Room for one more element behind `count` in an array of the arena, which starts as NULL with *cap
+ * 0. NULL when the arena is full.
+ */
+void *arena_grow(struct arena *a, void *array, size_t count, size_t *cap, size_t elem_bytes);
+
 /* Everything allocated after the mark is freed by the reset. */
 struct arena_mark arena_mark(const struct arena *a);
 void arena_reset(struct arena *a, struct arena_mark mark);

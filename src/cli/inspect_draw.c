@@ -47,6 +47,8 @@ root_name(uint64_t number)
 		return "uploads";
 	case KV_ROOT_MOVES:
 		return "moves";
+	case KV_ROOT_REPLICATOR:
+		return "replicator";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

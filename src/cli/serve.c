@@ -1,6 +1,7 @@
 /* frond serve: one process, one store, CouchDB's API over HTTP. */
 #include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "base/wait.h"
 #include "cli/cli.h"
 #include "door/couch/couch.h"
+#include "replicator/replicator.h"
 #include "server/auth.h"
 #include "server/config.h"
 #include "model/revisioned/move.h"
@@ -59,6 +61,7 @@ struct serve {
 	bool no_sync;
 	struct kv_store *store;
 	struct auth *auth;
+	struct replicator *replicator; /* NULL: switched off */
 	struct couch *couch;
 	struct server *server;
 	struct event stop_sweeping;
@@ -132,6 +135,21 @@ parse_option(int key, char *text, struct argp_state *state)
 
 /* ---- Settings ---- */
 
+/* Whether a list with commas names the protocol. */
+static bool
+has_protocol(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (*list) {
+		list += strspn(list, ", ");
+		if (strcspn(list, ", ") == n && memcmp(list, name, n) == 0)
+			return true;
+		list += strcspn(list, ", ");
+	}
+	return false;
+}
+
 static enum status
 add_admin(struct config *c, const char *text, const char *where, struct err *err)
 {
@@ -203,15 +221,31 @@ make_auth(const struct config *c, struct auth **ret, struct err *err)
 /* What the signals stop; set while the server runs. */
 static _Atomic(struct server *) running;
 static volatile sig_atomic_t stopped_by;
+static sem_t stop_asked;
 
+/* The first one is for stop_in_order(), others give up waiting. */
 static void
 handle_signal(int number)
 {
 	struct server *server = atomic_load(&running);
 
-	stopped_by = number;
-	if (server)
+	if (stopped_by && server)
 		server_stop(server);
+	stopped_by = number;
+	sem_post(&stop_asked);
+}
+
+/* Replications first: their checkpoints at databases of this server need it to serve. */
+static void *
+stop_in_order(void *arg)
+{
+	struct serve *s = arg;
+
+	while (sem_wait(&stop_asked) != 0)
+		;
+	replicator_stop(s->replicator);
+	server_stop(s->server);
+	return NULL;
 }
 
 static void
@@ -319,22 +353,54 @@ tell_moves(struct serve *s)
 	arena_free(m.arena);
 }
 
+/* What is bound is not always an address to be reached by. */
+static enum status
+start_replicator(struct serve *s, struct err *err)
+{
+	struct config shown = s->config;
+	char address[CONFIG_LISTEN_TEXT_BYTES];
+	char url[CONFIG_LISTEN_TEXT_BYTES + 16];
+
+	if (!s->replicator)
+		return STATUS_OK;
+	if (strcmp(shown.host, "0.0.0.0") == 0)
+		shown.host = "127.0.0.1";
+	else if (strcmp(shown.host, "::") == 0)
+		shown.host = "::1";
+	shown.port = server_port(s->server);
+	config_listen_text(&shown, address, sizeof(address));
+	snprintf(url, sizeof(url), "http://%s/", address);
+	return replicator_start(s->replicator, url, err);
+}
+
 static enum status
 run_server(struct serve *s, struct err *err)
 {
 	pthread_t sweeper;
+	pthread_t stopper;
 	enum status status;
 
 	event_init(&s->stop_sweeping);
+	sem_init(&stop_asked, 0, 0);
 	if (pthread_create(&sweeper, NULL, sweep, s) != 0)
 		return err_set(err, STATUS_LIMIT, "cannot start a thread");
+	if (pthread_create(&stopper, NULL, stop_in_order, s) != 0) {
+		event_set(&s->stop_sweeping);
+		pthread_join(sweeper, NULL);
+		return err_set(err, STATUS_LIMIT, "cannot start a thread");
+	}
 	atomic_store(&running, s->server);
 	catch_signals();
-	print_welcome(s);
-	tell_moves(s);
-	status = server_run(s->server, err);
+	status = start_replicator(s, err);
+	if (status == STATUS_OK) {
+		print_welcome(s);
+		tell_moves(s);
+		status = server_run(s->server, err);
+	}
 	atomic_store(&running, NULL);
+	sem_post(&stop_asked);
 	event_set(&s->stop_sweeping);
+	pthread_join(stopper, NULL);
 	pthread_join(sweeper, NULL);
 	if (status == STATUS_OK)
 		log_event(LOG_LEVEL_INFO, "drained", "signal=%d requests=%llu", (int)stopped_by,
@@ -361,12 +427,52 @@ find_utils(struct serve *s)
 }
 
 static enum status
+make_replicator(struct serve *s, struct err *err)
+{
+	const struct config_replicator *c = &s->config.replicator;
+	struct replicator_config config = {
+		.store = s->store,
+		.auth = s->auth,
+		.doc_bytes = s->config.doc_bytes,
+		.defaults = {
+			.workers = c->worker_processes,
+			.batch = c->worker_batch_size,
+			.connections = c->http_connections,
+			.timeout_ms = c->connection_timeout_ms,
+			.retries = c->retries_per_request,
+			.use_checkpoints = c->use_checkpoints,
+			.use_bulk_get = c->use_bulk_get,
+			.checkpoint_ms = c->checkpoint_interval_ms,
+		},
+		.max_jobs = c->max_jobs,
+		.max_churn = c->max_churn,
+		.max_history = c->max_history,
+		.interval_ms = c->interval_ms,
+		.backoff_ms = c->backoff_ms,
+		.health_ms = c->health_s * UINT64_C(1000),
+		.update_docs = c->update_docs,
+		.http_allowed = has_protocol(c->endpoint_protocols, "http"),
+		.https_allowed = has_protocol(c->endpoint_protocols, "https"),
+		.net = {
+			.verify = c->verify_certificates,
+			.trusted = c->trusted_file,
+			.certificate = c->cert_file,
+			.key = c->key_file,
+			.key_password = c->key_password,
+		},
+	};
+
+	return c->enabled ? replicator_new(&config, &s->replicator, err) : STATUS_OK;
+}
+
+static enum status
 make_server(struct serve *s, struct err *err)
 {
 	enum rev_scheme scheme = REV_SCHEME_DEFAULT;
 	struct couch_config couch = {
 		.store = s->store,
 		.auth = s->auth,
+		.replicator = s->replicator,
 		.doc_bytes = s->config.doc_bytes,
 		.body_bytes = s->config.body_bytes,
 		.changes_timeout_ms = s->config.changes_timeout_ms,
@@ -418,11 +524,14 @@ serve(struct serve *s, struct err *err)
 	TRY(status);
 	if (s->no_sync)
 		log_event(LOG_LEVEL_WARN, "no_sync", "text=\"answers do not wait for the disk\"");
-	status = make_server(s, err);
+	status = make_replicator(s, err);
+	if (status == STATUS_OK)
+		status = make_server(s, err);
 	if (status == STATUS_OK)
 		status = run_server(s, err);
 	server_free(s->server);
 	couch_free(s->couch);
+	replicator_free(s->replicator);
 	kv_close(s->store);
 	if (status == STATUS_OK)
 		log_event(LOG_LEVEL_INFO, "stop", "store=\"%s\"", s->config.store);

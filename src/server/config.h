@@ -44,6 +44,32 @@ struct config_cors {
 	uint64_t max_age_s; /* 0: the door's default */
 };
 
+/* Section [replicator]. NULL: not set. */
+struct config_replicator {
+	bool enabled;
+	unsigned max_jobs;
+	unsigned max_churn;
+	unsigned max_history;
+	uint64_t interval_ms;
+	uint64_t backoff_ms;
+	unsigned health_s;
+	unsigned worker_processes;
+	unsigned worker_batch_size;
+	unsigned http_connections;
+	uint64_t connection_timeout_ms;
+	unsigned retries_per_request;
+	bool use_checkpoints;
+	bool use_bulk_get;
+	uint64_t checkpoint_interval_ms;
+	bool update_docs;
+	const char *endpoint_protocols; /* of "http" and "https", with a comma between */
+	bool verify_certificates;
+	const char *trusted_file;
+	const char *cert_file;
+	const char *key_file;
+	const char *key_password;
+};
+
 /* Strings live in `arena` and end in NUL. */
 struct config {
 	struct arena *arena;
@@ -66,6 +92,7 @@ struct config {
 	const char *gzip_types;      /* which are, separated by commas; NULL: the door's default */
 	unsigned answer_gzip_level;  /* of answers; 0: they are not compressed */
 	struct config_cors cors;
+	struct config_replicator replicator;
 	struct server_config server; /* limits and timeouts; the rest is the caller's */
 };
 

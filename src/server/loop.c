@@ -132,7 +132,7 @@ drain_timed_out(struct timer *t)
 static void
 notice_stops(struct loop *l)
 {
-	unsigned stops = server_stops(l->server);
+	unsigned stops = l->server ? server_stops(l->server) : 0;
 
 	if (stops == l->stops_seen)
 		return;
@@ -275,7 +275,7 @@ loop_run(struct loop *l)
 struct pool *
 loop_pool(struct loop *l)
 {
-	return server_pool(l->server);
+	return l->server ? server_pool(l->server) : l->pool;
 }
 
 struct task *

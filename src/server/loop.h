@@ -22,7 +22,8 @@ struct conn;
 struct pool;
 
 struct loop {
-	struct server *server;
+	struct server *server; /* NULL: a loop that serves no connections, only fibers */
+	struct pool *pool;     /* of such a one */
 	const struct server_config *config; /* with every default filled in */
 	void *context;                      /* of config->loop_new() */
 	uv_loop_t uv;
@@ -60,7 +61,10 @@ struct loop {
 	_Atomic uint64_t aborted;
 };
 
-/* Before its thread runs. STATUS_NOMEM, STATUS_IO. */
+/*
+ * Before its thread runs. Without a server it needs of `config` only request_bytes, and ends by
+ * uv_stop(). STATUS_NOMEM, STATUS_IO.
+ */
 MUST_USE enum status loop_init(struct loop *l, struct server *server,
 			       const struct server_config *config, struct err *err);
 /* After its thread has ended, with no connection left. Fine on a zeroed loop. */

@@ -6,6 +6,7 @@
 
 #include "kv/kv.h"
 #include "model/revisioned/revisioned.h"
+#include "replicator/replicator.h"
 #include "server/auth.h"
 #include "server/http.h"
 
@@ -24,8 +25,10 @@ struct couch_cors_config {
 };
 
 struct couch_config {
-	struct kv_store *store;      /* the caller's; outlives the door */
-	struct auth *auth;           /* likewise */
+	struct kv_store *store; /* the caller's; outlives the door */
+	struct auth *auth;      /* likewise */
+	/* Likewise; NULL: there is none. */
+	struct replicator *replicator;
 	enum rev_scheme scheme;      /* of new databases; 0: REV_SCHEME_DEFAULT */
 	size_t doc_bytes;            /* of a document's JSON; 0: DOC_LIMIT_DEFAULT_BYTES */
 	size_t body_bytes;           /* of a request's body; 0: COUCH_BODY_BYTES */

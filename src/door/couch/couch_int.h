@@ -494,10 +494,11 @@ const struct rev_branch *couch_leaf_find(const struct rev_tree *tree, struct rev
 /* ---- Endpoints ---- */
 
 couch_handler couch_root_welcome, couch_root_up, couch_root_uuids, couch_root_all_dbs,
-	couch_root_active_tasks, couch_root_membership, couch_root_dbs_info_get,
-	couch_root_dbs_info_post, couch_root_favicon;
+	couch_root_membership, couch_root_dbs_info_get, couch_root_dbs_info_post,
+	couch_root_favicon;
 couch_handler couch_ops; /* ops.c */
 couch_handler couch_root_utils;
+couch_handler couch_replicate, couch_active_tasks, couch_scheduler; /* replicate.c */
 couch_handler couch_session_get, couch_session_post, couch_session_delete;
 couch_handler couch_db_get, couch_db_put, couch_db_delete, couch_db_post;
 couch_handler couch_ensure_full_commit, couch_revs_limit_get, couch_revs_limit_put, couch_compact,

@@ -38,13 +38,6 @@ couch_root_up(struct couch_req *r)
 }
 
 enum status
-couch_root_active_tasks(struct couch_req *r)
-{
-	TRY(couch_require_admin(r));
-	return couch_reply_str(r, 200, STR("[]\n"));
-}
-
-enum status
 couch_root_membership(struct couch_req *r)
 {
 	TRY(couch_require_admin(r));

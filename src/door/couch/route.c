@@ -18,7 +18,9 @@ static const struct route root_routes[] = {
 	  { [COUCH_GET] = couch_root_dbs_info_get, [COUCH_POST] = couch_root_dbs_info_post },
 	  1 },
 	{ "_db_updates", "GET", { [COUCH_GET] = couch_db_updates }, 1 },
-	{ "_active_tasks", "GET,HEAD", { [COUCH_GET] = couch_root_active_tasks }, 1 },
+	{ "_active_tasks", "GET,HEAD", { [COUCH_GET] = couch_active_tasks }, 1 },
+	{ "_replicate", "POST", { [COUCH_POST] = couch_replicate }, 1 },
+	{ "_scheduler", "GET,HEAD", { [COUCH_GET] = couch_scheduler }, 64 },
 	{ "_membership", "GET", { [COUCH_GET] = couch_root_membership }, 1 },
 	{ "_utils", "GET,HEAD", { [COUCH_GET] = couch_root_utils }, COUCH_PATH_PARTS },
 	{ "_frond", "GET,POST", { [COUCH_GET] = couch_ops, [COUCH_POST] = couch_ops }, 2 },
@@ -98,8 +100,6 @@ struct not_offered {
 };
 
 static const struct not_offered not_offered_at_root[] = {
-	{ "_replicate", false },
-	{ "_scheduler", false },
 	{ "_node", false },
 	{ "_search_analyze", false },
 	{ "_nouveau_analyze", false },

@@ -630,6 +630,8 @@ root_pair(struct store *s, const struct kv_pair *pair, struct tuple_reader k)
 		return STATUS_OK;
 	case KV_ROOT_MOVES:
 		return root_move(s, &k, pair);
+	case KV_ROOT_REPLICATOR:
+		return STATUS_OK;
 	case KV_ROOT_TXIDS:
 		root_txid(s, &k, pair);
 		return STATUS_OK;

@@ -1,0 +1,44 @@
+/*
+ * Small JSON values, taken apart member by member: requests, settings, answers of other servers.
+ * Everything lives in the arena given or in the text that was read.
+ */
+#ifndef FROND_DOC_JSON_VALUE_H
+#define FROND_DOC_JSON_VALUE_H
+
+#include "base/arena.h"
+#include "doc/json.h"
+
+struct json_value {
+	enum json_token kind; /* JSON_OBJECT_BEGIN and JSON_ARRAY_BEGIN for containers */
+	struct str text;      /* the value's text */
+	struct str string;    /* JSON_STRING: the content */
+	bool is_integer;      /* JSON_NUMBER */
+};
+
+struct json_member {
+	struct str name;
+	struct json_value value;
+};
+
+/* A text that is one value. The reader's failures; STATUS_LIMIT when the arena is full. */
+MUST_USE enum status json_value_read(struct str text, struct arena *arena, struct json_value *ret,
+				     struct err *err);
+
+/* The members of an object, in order, duplicates included; STATUS_INVALID for another value. */
+MUST_USE enum status json_value_members(const struct json_value *object, struct arena *arena,
+					struct json_member **ret, size_t *ret_count,
+					struct err *err);
+
+/* The elements of an array; STATUS_INVALID for another value. */
+MUST_USE enum status json_value_items(const struct json_value *array, struct arena *arena,
+				      struct json_value **ret, size_t *ret_count, struct err *err);
+
+/* The last member of that name, or NULL. */
+const struct json_value *json_value_find(const struct json_member *members, size_t count,
+					 const char *name);
+
+/* The value just begun by `first`, read to its end. */
+MUST_USE enum status json_value_take(struct json_reader *reader, enum json_token first,
+				     struct arena *arena, struct json_value *ret);
+
+#endif

@@ -1,0 +1,218 @@
+/* Replication: POST /_replicate, and what _scheduler and _active_tasks tell of its jobs. */
+#include "base/clock.h"
+#include "door/couch/couch_int.h"
+#include "replicator/replicator.h"
+
+enum {
+	REPLICATE_BODY_BYTES = 8 << 20,
+	REPLICATE_JOBS_LIMIT = 100, /* of one answer, unless the query asks for more */
+};
+
+static enum status
+require_replicator(struct couch_req *r)
+{
+	if (r->couch->config.replicator)
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
+			      "The replicator of this server is switched off.");
+}
+
+/* ---- POST /_replicate ---- */
+
+/* "db_not_found: could not open …" is CouchDB's word, and the reason. */
+static void
+split_reason(struct str text, struct str *ret_word, struct str *ret_reason)
+{
+	size_t n = 0;
+
+	while (n < text.len && ((text.ptr[n] >= 'a' && text.ptr[n] <= 'z') || text.ptr[n] == '_'))
+		n++;
+	*ret_word = STR("replication_failed");
+	*ret_reason = text;
+	if (n && n + 2 < text.len && memcmp(text.ptr + n, ": ", 2) == 0) {
+		*ret_word = str_of(text.ptr, n);
+		*ret_reason = str_skip(text, n + 2);
+	}
+}
+
+static enum status
+reply_failure(struct couch_req *r, const struct replicator_wait *w)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct str word;
+	struct str reason;
+
+	split_reason(str_from_cstr(w->err.text), &word, &reason);
+	buf_append_cstr(&out, "{\"error\":");
+	json_write_str(&out, word);
+	buf_append_cstr(&out, ",\"reason\":");
+	json_write_str(&out, reason);
+	buf_append_byte(&out, '}');
+	return couch_reply(r, w->status == STATUS_UNAUTHORIZED ? 401 : 500, &out);
+}
+
+static enum status
+reply_result(struct couch_req *r, const struct replicator_wait *w)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+
+	if (w->status != STATUS_OK)
+		return reply_failure(r, w);
+	buf_append_cstr(&out, "{\"ok\":true");
+	if (w->answer.len) {
+		buf_append_byte(&out, ',');
+		buf_append_str(&out, buf_str(&w->answer));
+	}
+	buf_append_byte(&out, '}');
+	return couch_reply(r, 200, &out);
+}
+
+static enum status
+reply_job(struct couch_req *r, int code, struct str id)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+
+	buf_append_cstr(&out, "{\"ok\":true,\"_local_id\":");
+	json_write_str(&out, id);
+	buf_append_byte(&out, '}');
+	return couch_reply(r, code, &out);
+}
+
+/* The replication goes on when its client does not wait for it. */
+static enum status
+await(struct couch_req *r, struct replicator_wait *w)
+{
+	struct event *const events[] = { &w->done, http_closed_event(r->x) };
+
+	return event_wait_any(events, 2, WAIT_FOREVER) == 0 ? STATUS_OK : STATUS_CANCELLED;
+}
+
+static enum status
+cancel(struct couch_req *r, const struct repl_spec *spec)
+{
+	struct replicator *replicator = r->couch->config.replicator;
+	char id_text[SPEC_FULL_ID_BYTES];
+	struct replicator_wait *w;
+	struct str id = spec->given_id;
+	enum status status;
+
+	if (!id.ptr) {
+		TRY(replicator_id(replicator, spec, id_text, &r->fail.err));
+		id = str_from_cstr(id_text);
+	}
+	status = replicator_cancel(replicator, id, r->user.name, r->user.admin, &w, &r->fail.err);
+	if (status == STATUS_NOT_FOUND)
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
+	TRY(status);
+	status = await(r, w);
+	if (status == STATUS_OK)
+		status = reply_job(r, 200, id);
+	replicator_wait_unref(w);
+	return status;
+}
+
+static enum status
+run(struct couch_req *r, struct repl_spec *spec)
+{
+	bool continuous = spec->continuous;
+	char id[SPEC_FULL_ID_BYTES];
+	struct replicator_wait *w;
+	enum status status;
+
+	TRY(replicator_add(r->couch->config.replicator, spec, id, &w, &r->fail.err));
+	status = await(r, w);
+	if (status == STATUS_OK)
+		status = continuous ? reply_job(r, 202, str_from_cstr(id)) : reply_result(r, w);
+	replicator_wait_unref(w);
+	return status;
+}
+
+enum status
+couch_replicate(struct couch_req *r)
+{
+	struct repl_spec *spec;
+	struct str body;
+	enum status status;
+
+	TRY(require_replicator(r));
+	TRY(couch_require_json(r));
+	/* Whoever may use it has the server speak to others: not for strangers. */
+	if (!r->user.admin && r->user.name.len == 0)
+		return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
+				      "You are not authorized to replicate.");
+	TRY(couch_read_body(r, REPLICATE_BODY_BYTES, &body));
+	TRY(repl_spec_new(body, r->user.name, (struct str){ NULL, 0 },
+			  replicator_defaults(r->couch->config.replicator), &spec, &r->fail.err));
+	if (!spec->cancel)
+		return run(r, spec);
+	status = cancel(r, spec);
+	repl_spec_free(spec);
+	return status;
+}
+
+/* ---- _active_tasks and _scheduler ---- */
+
+enum status
+couch_active_tasks(struct couch_req *r)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	uint64_t total;
+
+	TRY(couch_require_admin(r));
+	buf_append_byte(&out, '[');
+	if (r->couch->config.replicator)
+		TRY(replicator_list(r->couch->config.replicator, REPLICATOR_VIEW_TASKS, 0,
+				    UINT64_MAX, &out, &total));
+	buf_append_byte(&out, ']');
+	return couch_reply(r, 200, &out);
+}
+
+static enum status
+read_count(struct couch_req *r, const char *name, uint64_t *ret)
+{
+	struct str value;
+
+	if (!couch_param(r, name, &value) || str_to_u64(value, ret))
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+			      "Invalid value for integer: \"%.*s\"", STR_ARG(value));
+}
+
+static enum status
+scheduler_jobs(struct couch_req *r)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) jobs = BUF_INIT(COUCH_ANSWER_BYTES);
+	uint64_t limit = REPLICATE_JOBS_LIMIT;
+	uint64_t skip = 0;
+	uint64_t total = 0;
+
+	if (r->parts_count == 3) {
+		enum status status = replicator_show(r->couch->config.replicator, r->parts[2],
+						     &out);
+
+		if (status == STATUS_NOT_FOUND)
+			return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
+		TRY(status);
+		return couch_reply(r, 200, &out);
+	}
+	TRY(read_count(r, "limit", &limit));
+	TRY(read_count(r, "skip", &skip));
+	TRY(replicator_list(r->couch->config.replicator, REPLICATOR_VIEW_JOBS, skip, limit, &jobs,
+			    &total));
+	buf_printf(&out, "{\"total_rows\":%llu,\"offset\":%llu,\"jobs\":[",
+		   (unsigned long long)total, (unsigned long long)(skip < total ? skip : total));
+	buf_append_str(&out, buf_str(&jobs));
+	buf_append_cstr(&out, "]}");
+	return couch_reply(r, 200, &out);
+}
+
+enum status
+couch_scheduler(struct couch_req *r)
+{
+	TRY(require_replicator(r));
+	TRY(couch_require_admin(r));
+	if (r->parts_count >= 2 && str_eq(r->parts[1], STR("jobs")) && r->parts_count <= 3)
+		return scheduler_jobs(r);
+	return couch_reply_str(r, 404, STR("{\"error\":\"not found\"}\n"));
+}

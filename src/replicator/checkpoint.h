@@ -1,0 +1,64 @@
+/*
+ * Checkpoints: the documents _local/ID that both ends keep of a replication, with the history of
+ * its sessions, in the form that CouchDB's and PouchDB's replicators write and read.
+ */
+#ifndef FROND_REPLICATOR_CHECKPOINT_H
+#define FROND_REPLICATOR_CHECKPOINT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/status.h"
+#include "base/str.h"
+
+enum {
+	CHECKPOINT_HISTORY = 50, /* sessions remembered, as CouchDB does */
+	CHECKPOINT_SESSION_BYTES = 32,
+	CHECKPOINT_DATE_BYTES = 40,
+};
+
+/* Where both ends agree that the last session got to. */
+struct checkpoint_found {
+	struct str seq;      /* JSON; "0" where there is nothing in common */
+	struct str *history; /* entries, JSON, newest first: what comes behind a new one */
+	size_t history_count;
+};
+
+/*
+ * Compares the bodies of the two documents (ptr NULL: not there). If the sessions differ, the
+ * newest session that both remember counts. What cannot be read counts as not there. STATUS_LIMIT
+ * when the arena is full. Borrows from the bodies.
+ */
+MUST_USE enum status checkpoint_compare(struct str source, struct str target, struct arena *arena,
+					struct checkpoint_found *ret);
+
+/* What a session has done so far. */
+struct checkpoint_counts {
+	uint64_t revisions_checked;
+	uint64_t missing_found;
+	uint64_t docs_read;
+	uint64_t docs_written;
+	uint64_t write_failures;
+	uint64_t bulk_get_docs;
+	uint64_t bulk_get_attempts;
+};
+
+struct checkpoint_session {
+	char id[CHECKPOINT_SESSION_BYTES + 1];
+	char started[CHECKPOINT_DATE_BYTES]; /* as HTTP writes dates */
+	struct str start_seq;                /* JSON */
+	bool by_ids; /* CouchDB tells the figures once more in front, for such a one */
+};
+
+/*
+ * Appends the members of a checkpoint without braces, as an answer to /_replicate tells them, too:
+ * "session_id":… to "history":[…].
+ */
+void checkpoint_write(const struct checkpoint_session *session, struct str seq,
+		      const struct checkpoint_counts *counts, const struct checkpoint_found *before,
+		      struct buf *out);
+
+/* "Thu, 01 Jan 1970 00:00:00 GMT" and "1970-01-01T00:00:00Z" of milliseconds since then. */
+void checkpoint_http_date(uint64_t ms, char ret[CHECKPOINT_DATE_BYTES]);
+void checkpoint_iso_date(uint64_t ms, char ret[CHECKPOINT_DATE_BYTES]);
+
+#endif

@@ -1,0 +1,224 @@
+#include "replicator/peer.h"
+
+#include "base/mem.h"
+
+static bool
+protocol_allowed(const struct peer_env *env, const struct repl_end *end)
+{
+	if (end->local)
+		return true;
+	return str_starts_with(end->url, STR("https://")) ? env->https_allowed : env->http_allowed;
+}
+
+enum status
+peer_init(struct peer *p, const struct peer_env *env, const struct repl_end *end,
+	  const struct repl_spec *spec, struct net_scope *scope, struct err *err)
+{
+	struct buf AUTO(buf_release) url = BUF_INIT(SPEC_ARENA_BYTES);
+
+	*p = (struct peer){ .env = env, .end = end, .spec = spec, .scope = scope };
+	if (!protocol_allowed(env, end))
+		return err_set(err, STATUS_INVALID, "%.*s: its protocol is not allowed here",
+			       STR_ARG(end->name));
+	if (end->local) {
+		buf_append_cstr(&url, env->self);
+		net_escape(&url, end->url);
+		buf_append_byte(&url, '/');
+	} else {
+		buf_append_str(&url, end->url);
+	}
+	p->url = buf_status(&url) == STATUS_OK ? mem_strdup(buf_str(&url)) : NULL;
+	return p->url ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
+}
+
+void
+peer_fini(struct peer *p)
+{
+	mem_free(p->url);
+	p->url = NULL;
+}
+
+/* The server's root: what the database's URL has in front of its last segment. */
+static struct str
+root_of(const struct peer *p)
+{
+	size_t n = strlen(p->url) - 1;
+
+	while (n && p->url[n - 1] != '/')
+		n--;
+	return str_of(p->url, n);
+}
+
+static void
+add(struct net_request *rq, const char *name, struct str value)
+{
+	rq->headers[rq->headers_count++] = (struct net_header){ str_from_cstr(name), value };
+}
+
+enum status
+peer_open(struct peer *p, const struct peer_request *request, struct net_call **ret,
+	  struct err *err)
+{
+	struct buf AUTO(buf_release) url = BUF_INIT(SPEC_ARENA_BYTES);
+	struct buf AUTO(buf_release) cookie = BUF_INIT(PEER_COOKIE_BYTES);
+	struct net_request rq = {
+		.method = request->method,
+		.user = p->end->user,
+		.password = p->end->password,
+		.proxy = p->end->proxy,
+		.body = request->body,
+		.streams = request->streams,
+		.stream_bytes = request->stream_bytes,
+		.inflate = !p->end->local && !request->exact,
+		.connect_ms = p->spec->options.timeout_ms,
+		.stall_ms = request->stall_ms ? request->stall_ms : p->spec->options.timeout_ms,
+		.scope = p->scope,
+	};
+
+	if (p->hasty && rq.stall_ms > PEER_SETTLE_MS)
+		rq.stall_ms = rq.connect_ms = PEER_SETTLE_MS;
+	buf_append_str(&url, request->path.ptr ? str_from_cstr(p->url) : root_of(p));
+	buf_append_str(&url, request->path);
+	buf_append_byte(&url, '\0');
+	TRY(buf_status(&url));
+	rq.url = url.ptr;
+	for (size_t i = 0; i < p->end->headers_count; i++)
+		rq.headers[rq.headers_count++] = p->end->headers[i];
+	add(&rq, "Accept", str_from_cstr(request->accept ? request->accept : "application/json"));
+	if (request->body.ptr || request->streams)
+		add(&rq, "Content-Type",
+		    str_from_cstr(request->type ? request->type : "application/json"));
+	if (p->end->local && p->spec->owner.len) {
+		struct arena *arena = arena_new(PEER_COOKIE_BYTES * 4);
+		struct str value;
+
+		if (arena &&
+		    auth_make_cookie(p->env->auth, p->spec->owner, arena, &value) == STATUS_OK)
+			buf_printf(&cookie, "AuthSession=%.*s", STR_ARG(value));
+		arena_free(arena);
+		TRY(buf_status(&cookie));
+		add(&rq, "Cookie", buf_str(&cookie));
+	}
+	return net_open(p->env->net, &rq, ret, err);
+}
+
+enum status
+peer_read_all(struct net_call *c, struct buf *ret, struct err *err)
+{
+	struct str piece;
+	enum status status;
+
+	while ((status = net_read(c, &piece, err)) == STATUS_OK) {
+		buf_append_str(ret, piece);
+		if (buf_status(ret) != STATUS_OK)
+			return err_set(err, buf_status(ret), "an answer is too long");
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- Trying again ---- */
+
+bool
+peer_status_passes(int http_status)
+{
+	return http_status == 408 || http_status == 429 || http_status >= 500;
+}
+
+bool
+peer_may_retry(enum status status)
+{
+	return status == STATUS_IO || status == STATUS_TIMEOUT;
+}
+
+struct peer_tries
+peer_tries(const struct peer *p)
+{
+	return (struct peer_tries){ p->hasty ? 0 : p->spec->options.retries, PEER_RETRY_MS };
+}
+
+enum status
+peer_try_again(struct peer *p, struct peer_tries *t, enum status status, struct err *err)
+{
+	if (!peer_may_retry(status) || t->left == 0)
+		return status;
+	t->left--;
+	if (net_pause(p->scope, t->pause_ms) != STATUS_OK)
+		return err_set(err, STATUS_CANCELLED, "the replication is being stopped");
+	t->pause_ms *= 2;
+	if (t->pause_ms > PEER_RETRY_MOST_MS)
+		t->pause_ms = PEER_RETRY_MOST_MS;
+	return STATUS_OK;
+}
+
+static enum status
+ask_once(struct peer *p, const struct peer_request *request, int *ret_status, struct buf *ret,
+	 struct err *err)
+{
+	struct net_call *c;
+	enum status status;
+
+	buf_clear(ret);
+	TRY(peer_open(p, request, &c, err));
+	status = net_answer(c, ret_status, err);
+	if (status == STATUS_OK)
+		status = peer_read_all(c, ret, err);
+	net_close(c);
+	if (status == STATUS_OK && peer_status_passes(*ret_status))
+		status = peer_refused(p, request, *ret_status, err);
+	return status;
+}
+
+enum status
+peer_ask(struct peer *p, const struct peer_request *request, int *ret_status, struct buf *ret,
+	 struct err *err)
+{
+	struct peer_tries tries = peer_tries(p);
+
+	for (;;) {
+		enum status status = ask_once(p, request, ret_status, ret, err);
+
+		if (status == STATUS_OK)
+			return STATUS_OK;
+		TRY(peer_try_again(p, &tries, status, err));
+	}
+}
+
+enum status
+peer_refused(const struct peer *p, const struct peer_request *request, int http_status,
+	     struct err *err)
+{
+	struct str name = p->end->name;
+	struct str path;
+	const char *query;
+
+	if (http_status == 401 || http_status == 403)
+		return err_set(err, STATUS_UNAUTHORIZED,
+			       "unauthorized: unauthorized to access or create database %.*s",
+			       STR_ARG(name));
+	if (http_status == 404 && request->path.ptr && request->path.len == 0)
+		return err_set(err, STATUS_NOT_FOUND, "db_not_found: could not open %.*s",
+			       STR_ARG(name));
+	path = request->path;
+	query = path.len ? memchr(path.ptr, '?', path.len) : NULL;
+	if (query)
+		path.len = (size_t)(query - path.ptr);
+	return err_set(err, peer_status_passes(http_status) ? STATUS_IO : STATUS_INVALID,
+		       "http_error_code: %d for %s %.*s%.*s", http_status, request->method,
+		       STR_ARG(name), STR_ARG(path));
+}
+
+void
+peer_escape_id(struct buf *b, struct str id)
+{
+	static const char *const spaces[] = { "_design/", "_local/" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct str space = str_from_cstr(spaces[i]);
+
+		if (str_starts_with(id, space)) {
+			buf_append_str(b, space);
+			id = str_skip(id, space.len);
+		}
+	}
+	net_escape(b, id);
+}

@@ -1,0 +1,222 @@
+/* What is told of jobs: _scheduler/jobs and _active_tasks. */
+#include "replicator/job.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "doc/json_value.h"
+
+static void
+write_text(struct buf *out, const char *name, struct str text)
+{
+	buf_printf(out, ",\"%s\":", name);
+	if (text.ptr)
+		json_write_str(out, text);
+	else
+		buf_append_cstr(out, "null");
+}
+
+static void
+write_date(struct buf *out, const char *name, uint64_t ms)
+{
+	char date[CHECKPOINT_DATE_BYTES];
+
+	checkpoint_iso_date(ms, date);
+	buf_printf(out, ",\"%s\":\"%s\"", name, date);
+}
+
+static void
+write_seq(struct buf *out, const char *name, const char *seq)
+{
+	buf_printf(out, ",\"%s\":%s", name, seq ? seq : "null");
+}
+
+static void
+write_number(struct buf *out, const char *name, uint64_t n)
+{
+	buf_printf(out, ",\"%s\":%llu", name, (unsigned long long)n);
+}
+
+static void
+write_stats(const struct run_progress *p, struct buf *out)
+{
+	const struct checkpoint_counts *c = &p->counts;
+
+	buf_printf(out, "\"revisions_checked\":%llu", (unsigned long long)c->revisions_checked);
+	write_number(out, "missing_revisions_found", c->missing_found);
+	write_number(out, "docs_read", c->docs_read);
+	write_number(out, "docs_written", c->docs_written);
+	if (p->pending_known)
+		write_number(out, "changes_pending", p->pending);
+	else
+		buf_append_cstr(out, ",\"changes_pending\":null");
+	write_number(out, "doc_write_failures", c->write_failures);
+	write_number(out, "bulk_get_docs", c->bulk_get_docs);
+	write_number(out, "bulk_get_attempts", c->bulk_get_attempts);
+	write_seq(out, "checkpointed_source_seq", p->committed_seq);
+	write_seq(out, "source_seq", p->source_seq);
+	write_seq(out, "through_seq", p->through_seq);
+}
+
+void
+job_write_info(const struct job *j, struct buf *out)
+{
+	const struct job_moment *last = &j->past[0];
+
+	if (j->state == JOB_CRASHING && last->what == JOB_PAST_CRASHED) {
+		buf_append_cstr(out, "{\"error\":");
+		json_write_str(out, str_from_cstr(last->reason ? last->reason : "unknown"));
+		buf_append_byte(out, '}');
+	} else if (j->progress.source_seq) {
+		buf_append_byte(out, '{');
+		write_stats(&j->progress, out);
+		buf_append_byte(out, '}');
+	} else {
+		buf_append_cstr(out, "null");
+	}
+}
+
+static void
+write_past(const struct job *j, struct buf *out)
+{
+	static const char *const names[] = {
+		[JOB_PAST_ADDED] = "added",
+		[JOB_PAST_STARTED] = "started",
+		[JOB_PAST_STOPPED] = "stopped",
+		[JOB_PAST_CRASHED] = "crashed",
+	};
+
+	buf_append_cstr(out, ",\"history\":[");
+	for (unsigned i = 0; i < j->past_count; i++) {
+		const struct job_moment *m = &j->past[i];
+		char date[CHECKPOINT_DATE_BYTES];
+
+		checkpoint_iso_date(m->at_ms, date);
+		buf_printf(out, "%s{\"timestamp\":\"%s\",\"type\":\"%s\"", i ? "," : "", date,
+			   names[m->what]);
+		if (m->reason) {
+			buf_append_cstr(out, ",\"reason\":");
+			json_write_str(out, str_from_cstr(m->reason));
+		}
+		buf_append_byte(out, '}');
+	}
+	buf_append_byte(out, ']');
+}
+
+static struct str
+user_of(const struct job *j)
+{
+	return j->spec->owner.len ? j->spec->owner : (struct str){ NULL, 0 };
+}
+
+static struct str
+db_of(const struct job *j)
+{
+	return j->spec->doc_id.ptr ? STR("_replicator") : (struct str){ NULL, 0 };
+}
+
+void
+job_write(const struct job *j, struct buf *out)
+{
+	buf_printf(out, "{\"id\":\"%s\"", j->full_id);
+	write_text(out, "database", db_of(j));
+	write_text(out, "doc_id", j->spec->doc_id);
+	write_text(out, "source", j->spec->source.name);
+	write_text(out, "target", j->spec->target.name);
+	write_text(out, "user", user_of(j));
+	buf_append_cstr(out, ",\"info\":");
+	job_write_info(j, out);
+	write_past(j, out);
+	buf_append_cstr(out, ",\"node\":\"nonode@nohost\",\"pid\":null");
+	write_date(out, "start_time", j->added_ms);
+	buf_append_byte(out, '}');
+}
+
+void
+job_write_task(const struct job *j, struct buf *out)
+{
+	const struct run_progress *p = &j->progress;
+
+	buf_printf(out, "{\"type\":\"replication\",\"replication_id\":\"%s\"", j->full_id);
+	write_text(out, "database", db_of(j));
+	write_text(out, "doc_id", j->spec->doc_id);
+	write_text(out, "source", j->spec->source.name);
+	write_text(out, "target", j->spec->target.name);
+	write_text(out, "user", user_of(j));
+	buf_printf(out, ",\"continuous\":%s", j->spec->continuous ? "true" : "false");
+	write_number(out, "checkpoint_interval", j->spec->options.checkpoint_ms);
+	buf_append_byte(out, ',');
+	write_stats(p, out);
+	if (p->pending_known) {
+		uint64_t done = p->counts.revisions_checked;
+		uint64_t all = done + p->pending;
+
+		write_number(out, "progress", all ? done * 100 / all : 100);
+	} else {
+		buf_append_cstr(out, ",\"progress\":null");
+	}
+	write_number(out, "started_on", p->started_ms / 1000);
+	write_number(out, "updated_on", p->updated_ms / 1000);
+	buf_append_cstr(out, ",\"node\":\"nonode@nohost\",\"pid\":null,"
+			     "\"process_status\":\"waiting\"}");
+}
+
+/* ---- Lists ---- */
+
+static int
+compare_jobs(const void *a, const void *b)
+{
+	return strcmp((*(struct job *const *)a)->full_id, (*(struct job *const *)b)->full_id);
+}
+
+static bool
+is_shown(const struct job *j, enum replicator_view view)
+{
+	return view == REPLICATOR_VIEW_JOBS || j->state == JOB_RUNNING || j->state == JOB_YIELDING;
+}
+
+enum status
+replicator_list(struct replicator *r, enum replicator_view view, uint64_t skip, uint64_t limit,
+		struct buf *out, uint64_t *ret_total)
+{
+	struct job **jobs;
+	uint64_t count = 0;
+	bool any = false;
+
+	pthread_mutex_lock(&r->lock);
+	jobs = mem_alloc((r->jobs_count + 1) * sizeof(struct job *));
+	if (!jobs) {
+		pthread_mutex_unlock(&r->lock);
+		return STATUS_NOMEM;
+	}
+	for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
+		if (is_shown(j, view))
+			jobs[count++] = j;
+	qsort(jobs, count, sizeof(struct job *), compare_jobs);
+	for (uint64_t i = skip; i < count && i - skip < limit; i++) {
+		if (any)
+			buf_append_byte(out, ',');
+		any = true;
+		if (view == REPLICATOR_VIEW_JOBS)
+			job_write(jobs[i], out);
+		else
+			job_write_task(jobs[i], out);
+	}
+	pthread_mutex_unlock(&r->lock);
+	mem_free(jobs);
+	*ret_total = count;
+	return buf_status(out);
+}
+
+enum status
+replicator_show(struct replicator *r, struct str id, struct buf *out)
+{
+	struct job *j;
+
+	pthread_mutex_lock(&r->lock);
+	j = job_find(r, id);
+	if (j)
+		job_write(j, out);
+	pthread_mutex_unlock(&r->lock);
+	return j ? buf_status(out) : STATUS_NOT_FOUND;
+}

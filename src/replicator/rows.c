@@ -1,0 +1,185 @@
+#include "replicator/rows.h"
+
+void
+rows_init(struct rows *r, size_t row_bytes)
+{
+	*r = (struct rows){ 0 };
+	buf_init(&r->rest, ROWS_REST_BYTES);
+	buf_init(&r->row, row_bytes);
+}
+
+void
+rows_release(struct rows *r)
+{
+	buf_release(&r->rest);
+	buf_release(&r->row);
+}
+
+/* Inside of a string: to its end or that of the data. */
+static void
+skip_string(struct rows *r, struct str data, size_t *at)
+{
+	while (*at < data.len) {
+		char c = data.ptr[(*at)++];
+
+		if (r->escaped)
+			r->escaped = false;
+		else if (c == '\\')
+			r->escaped = true;
+		else if (c == '"') {
+			r->in_string = false;
+			return;
+		}
+	}
+}
+
+static bool
+is_space(char c)
+{
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* Goes over one byte that is in no string. False: too deep, or a bracket too many. */
+static bool
+take_byte(struct rows *r, char c)
+{
+	switch (c) {
+	case '"':
+		r->in_string = true;
+		return true;
+	case '{':
+	case '[':
+		return r->depth++ < ROWS_DEPTH;
+	case '}':
+	case ']':
+		return r->depth-- > 0;
+	default:
+		return true;
+	}
+}
+
+/* Bytes around the array, to the beginning of its first row or the end of the data. */
+static enum status
+take_outside(struct rows *r, struct str *data)
+{
+	size_t at = 0;
+
+	while (at < data->len && r->where == ROWS_OUTSIDE) {
+		char c;
+
+		if (r->in_string) {
+			skip_string(r, *data, &at);
+			continue;
+		}
+		c = data->ptr[at++];
+		if (!take_byte(r, c))
+			return STATUS_JSON_SYNTAX;
+		if (c == '[' && r->depth == 2 && !r->had_array) {
+			r->had_array = true;
+			r->where = ROWS_BETWEEN;
+		}
+	}
+	buf_append(&r->rest, data->ptr, at);
+	*data = str_skip(*data, at);
+	return buf_status(&r->rest);
+}
+
+/* Spaces and commas, to the beginning of a row, the end of the array, or that of the data. */
+static void
+take_between(struct rows *r, struct str *data)
+{
+	size_t at = 0;
+
+	while (at < data->len && (is_space(data->ptr[at]) || data->ptr[at] == ','))
+		at++;
+	*data = str_skip(*data, at);
+	if (data->len)
+		r->where = data->ptr[0] == ']' ? ROWS_OUTSIDE : ROWS_IN_ROW;
+}
+
+/* True at the end of a row, which is at *at. */
+static bool
+scan_row(struct rows *r, struct str data, size_t *at, bool *ret_bad)
+{
+	while (*at < data.len) {
+		char c;
+
+		if (r->in_string) {
+			skip_string(r, data, at);
+			continue;
+		}
+		c = data.ptr[*at];
+		if (r->depth == 2 && (c == ',' || c == ']' || is_space(c)))
+			return true;
+		(*at)++;
+		if (!take_byte(r, c)) {
+			*ret_bad = true;
+			return false;
+		}
+		if (r->depth < 2) {
+			*ret_bad = true;
+			return false;
+		}
+	}
+	return false;
+}
+
+static enum status
+take_row(struct rows *r, struct str *data, struct str *ret)
+{
+	bool bad = false;
+	size_t at = 0;
+	bool whole = scan_row(r, *data, &at, &bad);
+	struct str piece = str_of(data->ptr, at);
+
+	if (bad)
+		return STATUS_JSON_SYNTAX;
+	*data = str_skip(*data, at);
+	if (whole)
+		r->where = ROWS_BETWEEN;
+	if (whole && r->row.len == 0 && piece.len <= r->row.max_bytes) {
+		*ret = piece;
+		return STATUS_OK;
+	}
+	buf_append_str(&r->row, piece);
+	TRY(buf_status(&r->row));
+	if (!whole)
+		return STATUS_NOT_FOUND;
+	*ret = buf_str(&r->row);
+	return STATUS_OK;
+}
+
+enum status
+rows_next(struct rows *r, struct str *data, struct str *ret)
+{
+	/* The row that the last call gave out has been read. */
+	if (r->where != ROWS_IN_ROW)
+		buf_clear(&r->row);
+	while (data->len) {
+		enum status status;
+
+		switch (r->where) {
+		case ROWS_OUTSIDE:
+			TRY(take_outside(r, data));
+			break;
+		case ROWS_BETWEEN:
+			take_between(r, data);
+			break;
+		case ROWS_IN_ROW:
+			status = take_row(r, data, ret);
+			if (status != STATUS_NOT_FOUND)
+				return status;
+			break;
+		}
+	}
+	return STATUS_NOT_FOUND;
+}
+
+enum status
+rows_end(struct rows *r, struct str *ret)
+{
+	if (r->where != ROWS_OUTSIDE || r->depth != 0 || r->in_string)
+		return STATUS_JSON_SYNTAX;
+	*ret = buf_str(&r->rest);
+	return STATUS_OK;
+}

@@ -1,0 +1,346 @@
+/* How a run begins, and what it leaves at both ends: its checkpoints. */
+#include "replicator/run_int.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rand.h"
+
+/* A text of an answer that is an object; ptr NULL if it has none of that name. */
+static struct str
+answer_text(struct run *r, struct buf *answer, const char *name)
+{
+	struct arena_mark mark = arena_mark(r->arena);
+	struct json_value value;
+	struct json_member *members;
+	const struct json_value *found = NULL;
+	struct str text = { NULL, 0 };
+	size_t count;
+
+	if (json_value_read(buf_str(answer), r->arena, &value, NULL) == STATUS_OK &&
+	    json_value_members(&value, r->arena, &members, &count, NULL) == STATUS_OK)
+		found = json_value_find(members, count, name);
+	if (found)
+		text = found->text;
+	arena_reset(r->arena, mark);
+	return text;
+}
+
+/* ---- What both ends are ---- */
+
+static enum status
+create_target(struct run *r, struct err *err)
+{
+	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
+	struct buf AUTO(buf_release) path = BUF_INIT(SPEC_ARENA_BYTES);
+	struct peer_request request = { .method = "PUT" };
+	int code;
+
+	if (r->spec->create_params.len) {
+		buf_append_byte(&path, '?');
+		buf_append_str(&path, r->spec->create_params);
+	}
+	TRY(buf_status(&path));
+	request.path = path.len ? buf_str(&path) : STR("");
+	TRY(peer_ask(&r->target, &request, &code, &answer, err));
+	/* That it is there already is as good. */
+	if (code == 201 || code == 202 || code == 412)
+		return STATUS_OK;
+	return peer_refused(&r->target, &request, code, err);
+}
+
+static enum status
+open_end(struct run *r, struct peer *p, struct str *ret_start, struct err *err)
+{
+	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
+	struct peer_request request = { .method = "GET", .path = STR("") };
+	struct str start;
+	int code;
+
+	TRY(peer_ask(p, &request, &code, &answer, err));
+	if (code != 200)
+		return peer_refused(p, &request, code, err);
+	start = answer_text(r, &answer, "instance_start_time");
+	if (!run_keep(ret_start, start.ptr ? start : STR("\"0\"")))
+		return STATUS_NOMEM;
+	return STATUS_OK;
+}
+
+/*
+ * CouchDB, and frond, take an attachment as it is stored elsewhere, gzipped; others of the family
+ * would take it for what it is.
+ */
+static enum status
+find_encodings(struct run *r, struct err *err)
+{
+	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
+	struct peer_request request = { .method = "GET", .path = { NULL, 0 } };
+	enum status status;
+	int code;
+
+	status = peer_ask(&r->target, &request, &code, &answer, err);
+	if (status == STATUS_CANCELLED)
+		return status;
+	r->target.encodings = status == STATUS_OK && code == 200 &&
+			      answer_text(r, &answer, "couchdb").ptr != NULL;
+	return STATUS_OK;
+}
+
+static enum status
+write_filter(struct run *r, struct err *err)
+{
+	const struct repl_spec *spec = r->spec;
+	struct buf AUTO(buf_release) query = BUF_INIT(SPEC_ARENA_BYTES);
+	struct buf AUTO(buf_release) body = BUF_INIT(SPEC_ARENA_BYTES);
+	struct json_value params = { .kind = JSON_OBJECT_BEGIN, .text = spec->query_params };
+	struct json_member *members;
+	size_t count = 0;
+
+	if (spec->by_ids) {
+		buf_append_cstr(&query, "&filter=_doc_ids");
+		buf_append_cstr(&body, "{\"doc_ids\":");
+		buf_append_str(&body, spec->ids);
+		buf_append_byte(&body, '}');
+	} else if (spec->selector.ptr) {
+		buf_append_cstr(&query, "&filter=_selector");
+		buf_append_cstr(&body, "{\"selector\":");
+		buf_append_str(&body, spec->selector);
+		buf_append_byte(&body, '}');
+	} else if (spec->filter.ptr) {
+		buf_append_cstr(&query, "&filter=");
+		net_escape(&query, spec->filter);
+		if (spec->query_params.ptr)
+			TRY(json_value_members(&params, r->arena, &members, &count, err));
+	}
+	for (size_t i = 0; i < count; i++) {
+		buf_append_byte(&query, '&');
+		net_escape(&query, members[i].name);
+		buf_append_byte(&query, '=');
+		net_escape(&query, members[i].value.string);
+	}
+	TRY(buf_status(&query));
+	TRY(buf_status(&body));
+	r->filter_query = arena_dup(r->arena, buf_str(&query));
+	if (body.len)
+		r->filter_body = arena_dup(r->arena, buf_str(&body));
+	return r->filter_query.ptr && (!body.len || r->filter_body.ptr) ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* ---- Where it got to before ---- */
+
+static struct str
+log_path(struct run *r)
+{
+	return arena_printf(r->arena, "_local/%s", r->config->id);
+}
+
+/* Reads an end's checkpoint, without what is no part of it; ptr NULL: there is none. */
+static enum status
+read_log(struct run *r, struct peer *p, struct str *ret, struct str *ret_rev, struct err *err)
+{
+	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
+	struct buf AUTO(buf_release) body = BUF_INIT(PEER_ANSWER_BYTES);
+	struct peer_request request = { .method = "GET", .path = log_path(r) };
+	struct json_value value;
+	struct json_member *members;
+	size_t count;
+	int code;
+
+	*ret = (struct str){ NULL, 0 };
+	TRY(peer_ask(p, &request, &code, &answer, err));
+	if (code == 404)
+		return STATUS_OK;
+	if (code != 200)
+		return peer_refused(p, &request, code, err);
+	TRY(json_value_read(buf_str(&answer), r->arena, &value, err));
+	TRY(json_value_members(&value, r->arena, &members, &count, err));
+	buf_append_byte(&body, '{');
+	for (size_t i = 0; i < count; i++) {
+		if (str_eq(members[i].name, STR("_rev")) &&
+		    !run_keep(ret_rev, members[i].value.text))
+			return STATUS_NOMEM;
+		if (members[i].name.len && members[i].name.ptr[0] == '_')
+			continue;
+		if (body.len > 1)
+			buf_append_byte(&body, ',');
+		json_write_str(&body, members[i].name);
+		buf_append_byte(&body, ':');
+		buf_append_str(&body, members[i].value.text);
+	}
+	buf_append_byte(&body, '}');
+	TRY(buf_status(&body));
+	*ret = arena_dup(r->arena, buf_str(&body));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+begin_session(struct run *r, struct err *err)
+{
+	uint8_t noise[CHECKPOINT_SESSION_BYTES / 2];
+	struct str source_log = { NULL, 0 };
+	struct str target_log = { NULL, 0 };
+	struct str seq;
+
+	if (r->spec->options.use_checkpoints) {
+		TRY(read_log(r, &r->source, &source_log, &r->source_log_rev, err));
+		TRY(read_log(r, &r->target, &target_log, &r->target_log_rev, err));
+	}
+	TRY(checkpoint_compare(source_log, target_log, r->arena, &r->found));
+	r->old_log = source_log;
+	seq = r->spec->since.ptr ? r->spec->since : r->found.seq;
+	if (seq.len > RUN_SEQ_BYTES)
+		return err_set(err, STATUS_INVALID, "a sequence of %zu bytes", seq.len);
+	if (!run_keep(&r->through, seq) || !run_keep(&r->committed, seq))
+		return STATUS_NOMEM;
+	r->session.start_seq = arena_dup(r->arena, seq);
+	if (!r->session.start_seq.ptr)
+		return STATUS_LIMIT;
+	r->session.by_ids = r->spec->by_ids;
+	rand_bytes(noise, sizeof(noise));
+	for (size_t i = 0; i < sizeof(noise); i++)
+		snprintf(r->session.id + 2 * i, 3, "%02x", noise[i]);
+	checkpoint_http_date(clock_wall_ms(), r->session.started);
+	run_show(r, &r->config->progress->through_seq, seq);
+	run_show(r, &r->config->progress->committed_seq, seq);
+	run_show(r, &r->config->progress->source_seq, seq);
+	return STATUS_OK;
+}
+
+enum status
+run_open_ends(struct run *r, struct err *err)
+{
+	TRY(open_end(r, &r->source, &r->source_start, err));
+	if (r->spec->create_target)
+		TRY(create_target(r, err));
+	TRY(open_end(r, &r->target, &r->target_start, err));
+	TRY(find_encodings(r, err));
+	TRY(write_filter(r, err));
+	return begin_session(r, err);
+}
+
+/* ---- Checkpoints ---- */
+
+/* What was written is on the end's disk; and the database is the one that it was. */
+static enum status
+commit_end(struct run *r, struct peer *p, struct str start, const char *which, struct err *err)
+{
+	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
+	struct peer_request request = {
+		.method = "POST",
+		.path = STR("_ensure_full_commit"),
+		.body = STR("{}"),
+	};
+	const struct str none = STR("\"0\"");
+	struct str now;
+	int code;
+
+	TRY(peer_ask(p, &request, &code, &answer, err));
+	if (code != 200 && code != 201)
+		return err_set(err, STATUS_IO,
+			       "checkpoint_commit_failure: Failure on %s commit: %d", which, code);
+	now = answer_text(r, &answer, "instance_start_time");
+	if (!now.ptr || str_eq(now, start) || str_eq(now, none) || str_eq(start, none))
+		return STATUS_OK;
+	return err_set(err, STATUS_INVALID,
+		       "checkpoint_commit_failure: instance_start_time on %s database has "
+		       "changed since last checkpoint.",
+		       which);
+}
+
+/* After a conflict: it is ours if an answer was lost, and somebody else's otherwise. */
+static enum status
+accept_own(struct run *r, struct peer *p, const char *which, struct str *rev, struct err *err)
+{
+	struct str log = { NULL, 0 };
+	struct str session;
+	struct buf text = BUF_INIT(PEER_ANSWER_BYTES);
+
+	TRY(read_log(r, p, &log, rev, err));
+	if (log.ptr) {
+		buf_append_str(&text, log);
+		session = answer_text(r, &text, "session_id");
+		if (session.len == CHECKPOINT_SESSION_BYTES + 2 &&
+		    memcmp(session.ptr + 1, r->session.id, CHECKPOINT_SESSION_BYTES) == 0) {
+			buf_release(&text);
+			return STATUS_OK;
+		}
+	}
+	buf_release(&text);
+	return err_set(err, STATUS_INVALID,
+		       "checkpoint_commit_failure: Error updating the %s checkpoint document: "
+		       "conflict",
+		       which);
+}
+
+static enum status
+put_log(struct run *r, struct peer *p, const char *which, struct str members, struct str *rev,
+	struct err *err)
+{
+	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
+	struct buf AUTO(buf_release) body = BUF_INIT(PEER_ANSWER_BYTES);
+	struct peer_request request = { .method = "PUT", .path = log_path(r) };
+	struct str written;
+	int code;
+
+	buf_printf(&body, "{\"_id\":\"_local/%s\",", r->config->id);
+	if (rev->ptr)
+		buf_printf(&body, "\"_rev\":%.*s,", STR_ARG(*rev));
+	buf_append_str(&body, members);
+	buf_append_byte(&body, '}');
+	TRY(buf_status(&body));
+	request.body = buf_str(&body);
+	TRY(peer_ask(p, &request, &code, &answer, err));
+	if (code == 409)
+		return accept_own(r, p, which, rev, err);
+	if (code != 200 && code != 201 && code != 202)
+		return err_set(err, STATUS_INVALID,
+			       "checkpoint_commit_failure: Error updating the %s checkpoint "
+			       "document: %d",
+			       which, code);
+	written = answer_text(r, &answer, "rev");
+	if (written.ptr && !run_keep(rev, written))
+		return STATUS_NOMEM;
+	return STATUS_OK;
+}
+
+static enum status
+write_logs(struct run *r, struct str seq, struct err *err)
+{
+	struct buf AUTO(buf_release) members = BUF_INIT(PEER_ANSWER_BYTES);
+	struct run_progress *progress = r->config->progress;
+	struct checkpoint_counts counts;
+
+	pthread_mutex_lock(progress->lock);
+	counts = progress->counts;
+	pthread_mutex_unlock(progress->lock);
+	TRY(commit_end(r, &r->target, r->target_start, "target", err));
+	TRY(commit_end(r, &r->source, r->source_start, "source", err));
+	checkpoint_write(&r->session, seq, &counts, &r->found, &members);
+	TRY(buf_status(&members));
+	TRY(put_log(r, &r->source, "source", buf_str(&members), &r->source_log_rev, err));
+	return put_log(r, &r->target, "target", buf_str(&members), &r->target_log_rev, err);
+}
+
+enum status
+run_checkpoint(struct run *r, struct err *err)
+{
+	struct arena_mark mark = arena_mark(r->arena);
+	struct str seq = { NULL, 0 };
+	enum status status;
+
+	if (!r->spec->options.use_checkpoints || !r->changed || str_eq(r->through, r->committed))
+		return STATUS_OK;
+	/* Workers go on while this waits: what is written down is what holds now. */
+	if (!run_keep(&seq, r->through))
+		return STATUS_NOMEM;
+	status = write_logs(r, seq, err);
+	arena_reset(r->arena, mark);
+	if (status == STATUS_OK) {
+		run_show(r, &r->config->progress->committed_seq, seq);
+		if (!run_keep(&r->committed, seq))
+			status = STATUS_NOMEM;
+	}
+	mem_free((char *)(uintptr_t)seq.ptr);
+	return status;
+}

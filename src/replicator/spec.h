@@ -1,0 +1,90 @@
+/*
+ * What one replication is to do: the object that POST /_replicate and the documents of _replicator
+ * have, read and checked. A spec owns its arena, and is not changed after it was made.
+ */
+#ifndef FROND_REPLICATOR_SPEC_H
+#define FROND_REPLICATOR_SPEC_H
+
+#include "base/arena.h"
+#include "replicator/net.h"
+
+enum {
+	SPEC_ARENA_BYTES = 16 * 1024 * 1024,
+	SPEC_HEADERS = 8, /* that an endpoint may ask for */
+	SPEC_ID_BYTES = 32,
+	SPEC_FULL_ID_BYTES = 96, /* with what follows it: "+continuous+create_target" */
+	SPEC_WORKERS_MAX = 32,
+	SPEC_BATCH_MAX = 10000,
+	SPEC_VERSION = 4, /* of how ids of replications are made */
+};
+
+/* One end. Texts end in NUL. */
+struct repl_end {
+	bool local;      /* a database of this server, by its name */
+	struct str name; /* what is shown of it: the URL without credentials */
+	struct str url;  /* without credentials, with a slash behind; local: the name */
+	const char *user;
+	const char *password;
+	const char *proxy; /* NULL: none */
+	struct net_header headers[SPEC_HEADERS];
+	size_t headers_count;
+};
+
+/* The defaults of what a replication may choose, as the section [replicator] has them. */
+struct repl_defaults {
+	const char *self; /* this server's URL, with a slash behind: local databases are shown so */
+	unsigned workers;
+	unsigned batch;
+	unsigned connections;
+	uint64_t timeout_ms;
+	unsigned retries;
+	bool use_checkpoints;
+	bool use_bulk_get;
+	uint64_t checkpoint_ms;
+};
+
+struct repl_spec {
+	struct arena *arena;
+	struct repl_end source;
+	struct repl_end target;
+	bool cancel;
+	bool continuous;
+	bool create_target;
+	struct str create_params; /* a query string without '?', or empty */
+	bool by_ids;
+	struct str ids;          /* by_ids: a JSON array, sorted, each once */
+	struct str selector;     /* a JSON object; ptr NULL: none */
+	struct str filter;       /* the name of a function of the source; ptr NULL: none */
+	struct str query_params; /* for it: JSON object; ptr NULL: none */
+	struct str since;        /* a sequence as JSON; ptr NULL: none */
+	bool winners_only;
+	struct repl_defaults options;
+	struct str given_id; /* of what is to be cancelled; ptr NULL: none */
+	struct str owner;    /* whose permissions it has here; empty: anonymous */
+	struct str doc_id;   /* of the document in _replicator; ptr NULL: it came by POST */
+};
+
+/*
+ * Reads `text`, a JSON object. STATUS_INVALID, explained as CouchDB does; STATUS_UNSUPPORTED for a
+ * JavaScript filter on a database of this server; STATUS_NOMEM, STATUS_LIMIT.
+ */
+MUST_USE enum status repl_spec_new(struct str text, struct str owner, struct str doc_id,
+				   const struct repl_defaults *defaults, struct repl_spec **ret,
+				   struct err *err);
+void repl_spec_free(struct repl_spec *spec); /* NULL is fine */
+
+/*
+ * The replication's id: the same for the same work, also after a restart; passwords and ports that
+ * nobody would call another database do not count. `store` is the store's own id. Then, in
+ * `ret_full`, the id with what the options add: what a job is called.
+ */
+void repl_spec_id(const struct repl_spec *spec, struct str store, char ret[SPEC_ID_BYTES + 1],
+		  char ret_full[SPEC_FULL_ID_BYTES]);
+
+/*
+ * Rewrites a document of _replicator for somebody who may not see its credentials: source and
+ * target lose theirs. Appends JSON. STATUS_INVALID for no object.
+ */
+MUST_USE enum status repl_spec_redact(struct str text, struct buf *out, struct err *err);
+
+#endif
