@@ -313,7 +313,7 @@ keep_type(struct net_call *c, struct str line)
 	c->type[value.len] = '\0';
 }
 
-/* A line of the answer's head; the empty one ends it. A redirect or a 100 has another head behind. */
+/* A line of the answer's head; the empty one ends it. After a redirect or a 100 comes another. */
 static size_t
 on_header(char *data, size_t size, size_t n, void *arg)
 {

@@ -2,8 +2,8 @@
  * HTTP requests from fibers: libcurl's multi interface on a loop's libuv.
  *
  * A call is one request. Its fiber parks where it waits, so that code reads from top to bottom; the
- * transfer goes on in the loop's callbacks and stops (backpressure) once NET_BUFFER_BYTES wait to be
- * read or sent. Everything belongs to the loop's thread. A scope ties calls together that end
+ * transfer goes on in the loop's callbacks and stops (backpressure) once NET_BUFFER_BYTES wait to
+ * be read or sent. Everything belongs to the loop's thread. A scope ties calls together that end
  * together: cancelling it wakes whoever waits in one of them, or in a pause of it.
  */
 #ifndef FROND_REPLICATOR_NET_H

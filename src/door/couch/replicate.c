@@ -14,7 +14,8 @@ require_replicator(struct couch_req *r)
 	if (r->couch->config.replicator)
 		return STATUS_OK;
 	return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
-			      "The replicator of this server is switched off.");
+			      "%.*s: the replicator of this server is switched off.",
+			      STR_ARG(r->parts[0]));
 }
 
 /* ---- POST /_replicate ---- */
