@@ -232,6 +232,60 @@ def no_update_of_one_document_is_lost_among_three(cwd):
         equal(doc["_rev"].split("-")[0], str(3 * per_server + 1))
 
 
+def get_slowly(server, path, seconds):
+    """The answer's bytes, read after a rest in the middle."""
+    request = urllib.request.Request(server.url + path, headers=BASIC)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=60) as answer:
+        begun = answer.read(65536)
+        time.sleep(seconds)
+        return begun + answer.read()
+
+
+@test
+def answers_longer_than_a_version_is_kept_and_requests_larger_than_a_transaction_are_whole(cwd):
+    """A cluster keeps a version for five seconds, and a transaction is ten megabytes."""
+    ids = [f"d{n:05}" for n in range(10000)]
+    photo = bytes(n * n % 251 for n in range(1 << 16)) * 500
+    with Processes(cwd, 1) as (server,), database(server) as db:
+        code, results = ask(server, "POST", f"{db}/_bulk_docs", {
+            "docs": [{"_id": id, "text": id * 500} for id in ids]})
+        equal(code, 201)
+        equal([(result["id"], result["ok"]) for result in results], [(id, True) for id in ids])
+        revs = [result["rev"] for result in results]
+        equal(ask(server, "PUT", f"{db}/photo", {})[0], 201)
+        rev = ask(server, "GET", f"{db}/photo")[1]["_rev"]
+        request = urllib.request.Request(
+            f"{server.url}{db}/photo/photo?rev={rev}", data=photo, method="PUT",
+            headers={"Content-Type": "image/png", **BASIC})
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
+            equal(answer.status, 201)
+
+        rows = json.loads(get_slowly(server, f"{db}/_all_docs?include_docs=true", 7))["rows"]
+        equal([row["id"] for row in rows], [*ids, "photo"])
+        equal([row["doc"]["_rev"] for row in rows[:-1]], revs)
+        assert all(row["doc"]["text"] == row["id"] * 500 for row in rows[:-1])
+        rows = json.loads(get_slowly(server, f"{db}/_changes?include_docs=true", 7))["results"]
+        equal([row["id"] for row in rows], [*ids, "photo"])
+        assert get_slowly(server, f"{db}/photo/photo", 7) == photo
+
+
+@test
+def document_too_large_for_a_transaction_is_refused_with_a_reason(cwd):
+    # 7.9 MB of JSON, of whose leaves the keys are several times as large.
+    text = "x" * 200
+    doc = {"a" * 500: {text + str(n): n for n in range(38000)}}
+    (cwd / "large.ini").write_text("[couchdb]\nmax_document_size = 8000000\n")
+    with Server(cwd, "--store", cluster(), "--config", str(cwd / "large.ini")) as server:
+        name = "/t" + uuid.uuid4().hex
+        equal(ask(server, "PUT", name, headers={})[0], 201)
+        code, body = ask(server, "PUT", f"{name}/large", doc, headers={})
+        equal((code, body["error"]), (413, "document_too_large"))
+        equal(ask(server, "GET", f"{name}/large", headers={})[0], 404)
+        equal(ask(server, "PUT", f"{name}/small", {}, headers={})[0], 201)
+        equal(ask(server, "DELETE", name, headers={})[0], 200)
+
+
 @test
 def moved_database_is_fenced_for_all_and_goes_on_elsewhere(cwd):
     with Processes(cwd) as servers, database(servers[0]) as db:
@@ -296,4 +350,4 @@ def move_to_a_cluster_that_was_killed_goes_on(cwd):
         equal(status(server, "DELETE", f"/{name}"), 200)
 
 
-main(needs_cluster=True)
+main(needs=None if cluster() else "FROND_TEST_FDB names no cluster file")

@@ -1,6 +1,7 @@
 /* The faulty engine itself: that it does what its settings say, and that the retry loop copes. */
 #include "fixture.h"
 
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -8,7 +9,17 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "kv/backup.h"
 #include "kv/faulty/faulty.h"
+
+static int
+remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
 
 /* ---- A store with given faults ---- */
 
@@ -530,6 +541,32 @@ every_failed_allocation_is_reported(void **state)
 	}
 }
 
+static void
+backups_are_those_of_the_inner_store(void **state)
+{
+	struct kv_backup backup, restored;
+	char path[sizeof(f.dir) + 32], url[sizeof(path) + 64];
+	struct err err = { 0 };
+
+	(void)state;
+	open_with("rate=0.5,delay=0,watch=0");
+	put_now(kv_faulty_inner(store), "t/a", "1");
+	snprintf(path, sizeof(path), "%s.backups", f.dir);
+	if (kv_backup_create(store, path, &backup, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	kv_close(store);
+	fixture_remove_dir(&f);
+	snprintf(url, sizeof(url), "faulty:rate=0:embedded:%s", f.dir);
+	if (kv_backup_restore(path, 0, url, NULL, NULL, &restored, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	assert_int_equal(restored.id, backup.id);
+	store = fixture_open(url, (struct kv_options){ 0 });
+	assert_stored(store, "t/a", "1");
+	assert_int_equal(kv_backup_restore(path, 0, "faulty:", NULL, NULL, &restored, &err),
+			 STATUS_INVALID);
+	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)
 
 int
@@ -548,6 +585,7 @@ main(int argc, char **argv)
 		T(watches_of_what_ends_are_cancelled),
 		T(process_ends_at_the_point_that_is_named),
 		T(every_failed_allocation_is_reported),
+		T(backups_are_those_of_the_inner_store),
 	};
 
 	if (argc == 2)

@@ -133,6 +133,12 @@ struct kv_store_stats faulty_store_stats(struct kv_store *base);
 enum status faulty_estimate_bytes(struct kv_store *base, struct str begin, struct str end,
 				  uint64_t *ret);
 enum status faulty_compact(struct kv_store *base, struct err *err);
+/* The inner store's, without faults. */
+enum status faulty_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret,
+				 struct err *err);
+enum status faulty_backup_restore(const char *dir, uint32_t id, struct str address,
+				  kv_backup_finish *finish, void *arg, struct kv_backup *ret,
+				  struct err *err);
 
 /* ---- The delayer: one thread and the answers that it will give ---- */
 

@@ -178,6 +178,31 @@ faulty_compact(struct kv_store *base, struct err *err)
 	return kv_compact(((struct faulty_store *)base)->inner, err);
 }
 
+enum status
+faulty_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret, struct err *err)
+{
+	return kv_backup_create(((struct faulty_store *)base)->inner, dir, ret, err);
+}
+
+enum status
+faulty_backup_restore(const char *dir, uint32_t id, struct str address, kv_backup_finish *finish,
+		      void *arg, struct kv_backup *ret, struct err *err)
+{
+	char *text = mem_strdup(address);
+	char *url = text ? strchr(text, ':') : NULL;
+	enum status status;
+
+	if (url)
+		status = kv_backup_restore(dir, id, url + 1, finish, arg, ret, err);
+	else if (text)
+		status = err_set(err, STATUS_INVALID, "'faulty:%.*s' is not faulty:SETTINGS:URL",
+				 STR_ARG(address));
+	else
+		status = err_set(err, STATUS_NOMEM, "out of memory");
+	mem_free(text);
+	return status;
+}
+
 struct kv_store *
 kv_faulty_inner(struct kv_store *store)
 {

@@ -1,0 +1,271 @@
+"""A frond at a FoundationDB server of the test's own, which pauses, is killed and comes back, and is
+slow, while clients write: every answer is right or a clear error, nothing that was acknowledged is
+lost, and nothing is there twice. Needs the server; FROND_TEST_FDBSERVER names its program, and
+fdbcli lies beside it."""
+
+import contextlib
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+from harness import Server, equal, main, ok, test
+
+FDBSERVER = os.environ.get("FROND_TEST_FDBSERVER")
+WRITERS = 4
+ERRORS = {500, 503}  # "timeout", "service unavailable": the outcome is not known, or nothing was done
+SLOW = ("--knob_start_transaction_batch_interval_max=0.2",
+        "--knob_commit_transaction_batch_interval_max=0.2")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Cluster:
+    """`with Cluster(dir, *options) as cluster`: one FoundationDB server, empty."""
+
+    def __init__(self, cwd, *options):
+        self.dir, self.options = cwd / "cluster", options
+        for name in ("data", "log"):
+            (self.dir / name).mkdir(parents=True)
+        self.address = f"127.0.0.1:{free_port()}"
+        self.file = self.dir / "fdb.cluster"
+        self.file.write_text(f"test:test@{self.address}\n")
+        self.url = f"fdb:{self.file}"
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [FDBSERVER, "-p", self.address, "-C", self.file, "-d", self.dir / "data",
+             "-L", self.dir / "log", *self.options],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        self.start()
+        subprocess.run([pathlib.Path(FDBSERVER).parent / "fdbcli", "-C", self.file, "--timeout", "60",
+                        "--exec", "configure new single ssd"], check=True,
+                       stdout=subprocess.DEVNULL)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self, seconds):
+        self.process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.process.send_signal(signal.SIGCONT)
+
+    def crash(self, seconds):
+        self.process.kill()
+        self.process.wait()
+        time.sleep(seconds)
+        self.start()
+
+
+def ask(server, method, path, body=None):
+    """As Server.request(), with as much time as a cluster may take to come back."""
+    request = urllib.request.Request(
+        server.url + path, data=None if body is None else json.dumps(body).encode(), method=method,
+        headers={"Content-Type": "application/json"})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=120) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        body = json.load(error)
+        assert body["error"] and body["reason"], body
+        return error.code, body
+
+
+def until_answered(server, path):
+    deadline = time.monotonic() + 120
+    while True:
+        code, body = ask(server, "GET", path)
+        if code == 200:
+            return body
+        assert code in ERRORS and time.monotonic() < deadline, (code, body)
+        time.sleep(0.2)
+
+
+class Writer(threading.Thread):
+    """Creates documents, one after the other, and counts in one of its own."""
+
+    def __init__(self, server, number, stop):
+        super().__init__()
+        self.server, self.number, self.stop = server, number, stop
+        self.there, self.unknown, self.wrong, self.errors = {}, set(), [], []
+        self.counted, self.uncertain = 0, 0
+        self.start()
+
+    def create(self, n):
+        doc = f"w{self.number}-{n}"
+        code, body = ask(self.server, "PUT", f"/db/{doc}", {"n": n, "list": [1, {"a": "b"}]})
+        if code == 201:
+            self.there[doc] = body["rev"]
+        elif code in ERRORS:
+            self.unknown.add(doc)
+            self.errors.append((code, body["reason"]))
+        else:
+            self.wrong.append((doc, code, body))  # a conflict: it was written twice
+
+    def count(self):
+        path = f"/db/counter{self.number}"
+        code, doc = ask(self.server, "GET", path)
+        if code in ERRORS:
+            return
+        doc = doc if code == 200 else {"n": 0}
+        doc["n"] += 1
+        code, body = ask(self.server, "PUT", path, doc)
+        if code == 201:
+            self.counted += 1
+        elif code in ERRORS:
+            self.uncertain += 1
+            self.errors.append((code, body["reason"]))
+        elif code != 409 or not self.uncertain:
+            self.wrong.append((path, code, body))
+
+    def run(self):
+        n = 0
+        try:
+            while not self.stop.is_set():
+                self.create(n)
+                self.count()
+                n += 1
+        except Exception as error:
+            self.wrong.append(repr(error))
+
+
+class Reader(threading.Thread):
+    """Follows the feed, from where it was when an answer ends, whole or not."""
+
+    def __init__(self, server, stop):
+        super().__init__()
+        self.server, self.stop, self.rows, self.since = server, stop, {}, "0"
+        self.last_round = False
+        self.wrong = []
+        self.start()
+
+    def follow(self):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        url = f"{self.server.url}/db/_changes?feed=continuous&timeout=1000&since={self.since}"
+        with opener.open(url, timeout=120) as feed:
+            for line in feed:
+                if not line.endswith(b"\n") or not line.strip():
+                    continue
+                row = json.loads(line)
+                if "id" not in row:
+                    continue
+                if row["seq"] <= self.since:
+                    self.wrong.append(f"{row['seq']} after {self.since}")
+                self.since = row["seq"]
+                self.rows[row["id"]] = row["changes"][0]["rev"]
+
+    def run(self):
+        while True:
+            last_round = self.stop.is_set()
+            try:
+                self.follow()
+            except (OSError, ValueError):
+                time.sleep(0.1)
+                continue
+            except Exception as error:  # http.client's: the answer ended early
+                if not type(error).__module__.startswith("http"):
+                    self.wrong.append(repr(error))
+                continue
+            if last_round:
+                return
+
+
+@contextlib.contextmanager
+def clients(server, seconds):
+    """Writers and a reader, while the block lasts and at least so long; then everything is compared."""
+    equal(ask(server, "PUT", "/db")[0], 201)
+    stop, still = threading.Event(), threading.Event()
+    writers = [Writer(server, n, stop) for n in range(WRITERS)]
+    reader = Reader(server, still)
+    begun = time.monotonic()
+    try:
+        yield
+        time.sleep(max(0, begun + seconds - time.monotonic()))
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join(180)
+        until_answered(server, "/db")
+        still.set()
+        reader.join(60)
+    assert not reader.is_alive()
+    compare(server, writers, reader)
+
+
+def compare(server, writers, reader):
+    rows = {row["id"]: row["value"]["rev"]
+            for row in until_answered(server, "/db/_all_docs")["rows"]}
+    changes = until_answered(server, "/db/_changes")["results"]
+    equal(len({row["id"] for row in changes}), len(changes))
+    equal({row["id"]: row["changes"][0]["rev"] for row in changes}, rows)
+    equal(reader.wrong, [])
+    equal(reader.rows, rows)
+    expected = set()
+    for writer in writers:
+        equal(writer.wrong, [])
+        for doc, rev in writer.there.items():
+            equal(rows.get(doc), rev)
+        expected |= set(writer.there) | writer.unknown | {f"counter{writer.number}"}
+        doc = until_answered(server, f"/db/counter{writer.number}")
+        assert writer.counted <= doc["n"] <= writer.counted + writer.uncertain, (
+            writer.counted, doc["n"], writer.uncertain)
+        equal(doc["_rev"].split("-")[0], str(doc["n"]))
+    assert set(rows) <= expected
+    done = sum(len(w.there) + w.counted for w in writers)
+    errors = [error for w in writers for error in w.errors]
+    assert done > 0
+    print(f"# {done} writes acknowledged, {len(errors)} ended with an error: {sorted(set(errors))}")
+
+
+@test
+def server_that_pauses_loses_and_doubles_nothing(cwd):
+    with Cluster(cwd) as cluster, Server(cwd, "--store", cluster.url) as server:
+        with clients(server, 5):
+            for seconds in (0.3, 2, 6, 12):
+                time.sleep(random.uniform(0.3, 1))
+                cluster.pause(seconds)
+        ok_store(cwd, cluster)
+
+
+@test
+def server_that_is_killed_and_comes_back_loses_and_doubles_nothing(cwd):
+    with Cluster(cwd) as cluster, Server(cwd, "--store", cluster.url) as server:
+        with clients(server, 5):
+            for seconds in (0, 0, 1, 0, 3, 0):
+                time.sleep(random.uniform(0.5, 2.5))
+                cluster.crash(seconds)
+                time.sleep(2)
+        ok_store(cwd, cluster)
+
+
+@test
+def slow_server_is_waited_for(cwd):
+    with Cluster(cwd, *SLOW) as cluster, Server(cwd, "--store", cluster.url) as server:
+        with clients(server, 6):
+            time.sleep(2)
+            cluster.pause(1)
+        ok_store(cwd, cluster)
+
+
+def ok_store(cwd, cluster):
+    out = ok("verify", "--quiet", "--store", cluster.url, cwd=cwd).stdout
+    assert " 0 findings" in out, out
+
+
+main(needs=None if FDBSERVER else "FROND_TEST_FDBSERVER names no server")
