@@ -9,7 +9,7 @@ TORTURE_SECONDS ?= 3600
 FAUXTON_VERSION = 1.2.6
 FAUXTON = build/share/frond/fauxton
 
-.PHONY: all run fauxton test test-quick torture bench fuzz install lint clean format
+.PHONY: all run fauxton test test-quick torture bench bench-publish fuzz install lint clean format
 
 all: build/frond
 
@@ -59,7 +59,12 @@ torture: build/build.ninja
 bench: build/frond
 	scripts/deps bench
 	ninja -C build bench/load bench/constant bench/raw
-	python3 bench/run.py --build build
+	python3 bench/run.py --build build $(BENCH_OPTIONS)
+
+# The same, how cost grows, and both into README.md and docs/PERFORMANCE.md.
+bench-publish:
+	$(MAKE) bench BENCH_OPTIONS=--publish
+	python3 bench/growth.py --build build --publish
 
 install: build/frond
 	install -D -m 755 build/frond $(DESTDIR)$(PREFIX)/bin/frond

@@ -10,16 +10,17 @@ the exponent is the slope of a straight line through its logarithm over the loga
 """
 
 import argparse
+import datetime
 import json
 import math
 import os
 import pathlib
 import platform
+import re
 import resource
 import shutil
 import statistics
 import sys
-import datetime
 
 import sides
 
@@ -214,6 +215,47 @@ def draw(found):
     return "\n".join(out) + "\n</svg>\n"
 
 
+# ---- The document ----
+
+BEGIN = "<!-- growth: made by `bench/growth.py` -->"
+END = "<!-- /growth -->"
+
+
+def amount(us):
+    return f"{us:,.0f}" if us >= 100 else f"{us:.3g}"
+
+
+def as_markdown(found):
+    out = []
+    for panel, lines in found["series"].items():
+        ns = [p["n"] for p in max(lines.values(), key=len)]
+        out += [f"| µs of processor time by {TITLES[panel]} | "
+                + " | ".join(f"{n:,}" for n in ns) + " | exponent |",
+                "|---|" + "---:|" * (len(ns) + 1)]
+        for name, points in lines.items():
+            by_n = {p["n"]: p["cpu_us"] for p in points}
+            cells = [amount(by_n[n]) if n in by_n else "" for n in ns]
+            power = found["exponents"][panel].get(name)
+            shown = re.sub(r"(_\w+)", r"`\1`", name)
+            out.append(f"| {shown} | " + " | ".join(cells) + f" | {power:.2f} |")
+        out.append("")
+    return "\n".join(out)
+
+
+def publish(found, path):
+    old = path.read_text()
+    if BEGIN not in old or END not in old:
+        sys.exit(f"{path} has no place for the exponents")
+    text = f"{BEGIN}\n\n{as_markdown(found)}\n{END}"
+    path.write_text(old[:old.index(BEGIN)] + text + old[old.index(END) + len(END):])
+
+
+def publish_last(options):
+    found = json.loads((options.out / "growth.json").read_text())
+    (options.out / "growth.svg").write_text(draw(found))
+    publish(found, TOP / "docs" / "PERFORMANCE.md")
+
+
 def numbers(text):
     return [int(n) for n in text.split(",")]
 
@@ -238,7 +280,14 @@ def main():
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=TOP / "bench" / "results")
+    parser.add_argument("--publish", action="store_true",
+                        help="put the exponents into docs/PERFORMANCE.md, too")
+    parser.add_argument("--reuse", action="store_true",
+                        help="publish the last run's and measure nothing")
     options = parser.parse_args()
+    if options.reuse:
+        publish_last(options)
+        return
     options.build = str(pathlib.Path(options.build).resolve())
     options.work = (options.work or pathlib.Path(options.build) / "bench" / "growth").resolve()
     most = allow_descriptors()
@@ -247,6 +296,8 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "growth.json").write_text(json.dumps(found, indent=1) + "\n")
     (options.out / "growth.svg").write_text(draw(found))
+    if options.publish:
+        publish(found, TOP / "docs" / "PERFORMANCE.md")
     for panel, lines in found["exponents"].items():
         for name, power in lines.items():
             print(f"{TITLES[panel]:<28} {name:<30} n^{power:.2f}")

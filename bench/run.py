@@ -200,6 +200,8 @@ class Run:
             self.note("memory-rest", server.name, found["rest"])
             self.note("disk-bulk", server.name, found["disk"])
             self.note("load", server.name, found["load"])
+            if self.wants("memory"):
+                self.note("memory-loaded", server.name, workloads.connected(self.bench, server))
 
     def servers_of(self, workload):
         return [s for s in self.servers if workload.by_scheme or not s.is_other]
@@ -226,11 +228,9 @@ class Run:
 
     def run_once(self):
         for server in self.servers:
-            if self.wants("memory"):
-                self.note("memory-loaded", server.name, workloads.connected(self.bench, server))
             if self.wants("disk-single"):
                 say(f"single writes: {server.name}")
-                writes = (workloads.DISK_SINGLE_WRITES if self.options.full
+                writes = (workloads.DISK_SINGLE_WRITES if self.options.full or server.paths
                           else workloads.DISK_SINGLE_WRITES_SHORT)
                 self.note("disk-single", server.name,
                           workloads.one_by_one(self.bench, server, writes))

@@ -108,10 +108,10 @@ def judge(found, workload, side="frond", scheme=None):
     return missed
 
 
-def rows(found):
+def rows(found, both_schemes=True):
     """A row a workload, and one more where frond's other scheme was measured."""
     scheme = found.get("scheme")
-    other = next((s for s in found["sides"] if s.startswith("frond,")), None)
+    other = next((s for s in found["sides"] if s.startswith("frond,") and both_schemes), None)
     for workload, title in TITLES.items():
         if value(figures(found, workload, "frond")) is not None:
             yield row_of(found, workload, title, "frond", scheme)
@@ -162,10 +162,11 @@ def as_text(found):
     return "\n".join(out)
 
 
-def as_markdown(found):
-    lines = [head(found)] + list(rows(found))
+def as_markdown(found, leave_out=(), both_schemes=True):
+    lines = [head(found)] + list(rows(found, both_schemes))
+    lines = [[c for c, name in zip(line, lines[0]) if name not in leave_out] for line in lines]
     out = ["| " + " | ".join(lines[0]) + " |",
-           "|---|" + "---:|" * (len(lines[0]) - 2) + "---|"]
+           "|---|" + "---:|" * (len(lines[0]) - 1)]
     out += ["| " + " | ".join(line) + " |" for line in lines[1:]]
     return "\n".join(out)
 
@@ -264,7 +265,7 @@ def detail(found):
 
 def publish(found, top):
     a = found["about"]
-    tables = {"README.md": as_markdown(found),
+    tables = {"README.md": as_markdown(found, ("peak MB", "target"), both_schemes=False),
               "docs/PERFORMANCE.md": as_markdown(found) + "\n\n" + detail(found)}
     for name, shown in tables.items():
         publish_one(a, top / name, shown)
@@ -274,7 +275,7 @@ def publish_one(a, path, shown):
     text = (f"{BEGIN}\n\n{shown}\n\n"
             f"Made by `make bench` on {a['date'].split()[0]} at {a['commit']}, on "
             f"{a['processors']} × {a['processor']}, the clients on the same processors; medians "
-            f"of {a['rounds']} rounds.\n\n{END}")
+            f"of {a['rounds']} rounds; load average {a['load_average']:.0f} at the end.\n\n{END}")
     old = path.read_text()
     if BEGIN not in old or END not in old:
         sys.exit(f"{path} has no place for the table")
