@@ -178,6 +178,34 @@ listings_refuse_what_is_for_views(void **state)
 }
 
 static void
+a_querys_parameters_win_over_the_bodys(void **state)
+{
+	(void)state;
+	door_create(d, "both");
+	door_expect(d, "POST", "/both/_bulk_docs",
+		    "{\"docs\":[{\"_id\":\"a\"},{\"_id\":\"b\"},{\"_id\":\"c\"}]}", 201, "ok");
+	door_expect(d, "POST", "/both/_all_docs?limit=1", "{\"limit\":2}", 200, "\"id\":\"a\"");
+	door_has_not(d, "\"id\":\"b\"");
+	door_expect(d, "POST", "/both/_all_docs?limit=1", "{\"startkey\":\"b\"}", 200,
+		    "\"id\":\"b\"");
+	door_has_not(d, "\"id\":\"c\"");
+}
+
+static void
+locations_are_those_that_a_proxys_client_knows(void **state)
+{
+	(void)state;
+	door_request(d, "PUT", "/proxied", "X-Forwarded-Host: db.example\r\n", NULL);
+	assert_string_equal(response_header(&d->last, "Location"), "http://db.example/proxied");
+	door_request(d, "PUT", "/proxied/a",
+		     "X-Forwarded-Host: db.example\r\nX-Forwarded-Ssl: on\r\n", "{}");
+	assert_string_equal(response_header(&d->last, "Location"), "https://db.example/proxied/a");
+	door_request(d, "PUT", "/proxied/b",
+		     "X-Forwarded-Host: db.example\r\nX-Forwarded-Proto: https\r\n", "{}");
+	assert_string_equal(response_header(&d->last, "Location"), "https://db.example/proxied/b");
+}
+
+static void
 offset_counts_design_documents_among_themselves(void **state)
 {
 	static const char *const cases[][2] = {
@@ -238,9 +266,12 @@ small_things_are_as_in_couchdb(void **state)
 	/* A deletion is never one of a batch. */
 	door_expect(d, "DELETE", format("/small/a?rev=%s&batch=ok", rev), NULL, 200,
 		    "\"rev\":\"2-");
-	door_expect(d, "POST", "/small/_bulk_docs",
-		    "{\"all_or_nothing\":true,\"docs\":[{\"_id\":\"b\"}]}", 501,
-		    "all_or_nothing is not supported");
+	door_expect_body(d, "POST", "/small/_bulk_docs",
+			 "{\"all_or_nothing\":true,\"docs\":[{\"_id\":\"b\"},{\"_id\":\"c\"}]}",
+			 417,
+			 "[{\"id\":\"b\",\"error\":\"not_implemented\",\"reason\":"
+			 "\"all_or_nothing is not supported\"},{\"id\":\"c\",\"error\":"
+			 "\"not_implemented\",\"reason\":\"all_or_nothing is not supported\"}]");
 	door_expect(d, "GET", "/small/b", NULL, 404, "missing");
 	door_expect(d, "POST", "/small/_bulk_docs",
 		    "{\"all_or_nothing\":false,\"docs\":[{\"_id\":\"b\"}]}", 201, "ok");
@@ -256,6 +287,7 @@ small_things_are_as_in_couchdb(void **state)
 		    "\"rev\":\"1-a\"");
 	door_expect(d, "GET", "/small/h?revs=true", NULL, 200,
 		    "\"_revisions\":{\"start\":1,\"ids\":[\"a\"]}");
+	door_expect(d, "PUT", "/small/_local%2F", "{}", 400, "Invalid _local document id.");
 	door_expect(d, "GET", "/small/_temp_view", NULL, 410, "Temporary views are not supported");
 	door_expect(d, "GET", "/_uuids", NULL, 200, "uuids");
 	assert_int_equal(strlen(response_header(&d->last, "ETag")), 34);
@@ -271,6 +303,8 @@ main(void)
 		cmocka_unit_test(a_plus_in_a_path_is_a_space),
 		cmocka_unit_test(local_documents_are_posted_and_copied),
 		cmocka_unit_test(listings_refuse_what_is_for_views),
+		cmocka_unit_test(a_querys_parameters_win_over_the_bodys),
+		cmocka_unit_test(locations_are_those_that_a_proxys_client_knows),
 		cmocka_unit_test(offset_counts_design_documents_among_themselves),
 		cmocka_unit_test(all_dbs_takes_a_key_and_no_nonsense),
 		cmocka_unit_test(small_things_are_as_in_couchdb),

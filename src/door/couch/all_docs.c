@@ -460,13 +460,14 @@ read_args(struct listing *l)
 	struct couch_member *members;
 	size_t count;
 
-	TRY(couch_view_args_query(r, &l->args));
 	if (r->method == COUCH_POST) {
 		TRY(couch_require_json(r));
 		TRY(couch_db_precheck(r));
 		TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &count));
 		TRY(couch_view_args_members(r, members, count, &l->args));
 	}
+	/* What the query says counts more than what the body says. */
+	TRY(couch_view_args_query(r, &l->args));
 	return couch_view_args_check(r, &l->args);
 }
 

@@ -131,14 +131,12 @@ static enum status
 check_referer(struct couch_req *r)
 {
 	struct str referer = http_request_header(r->x, STR("Referer"));
-	struct str host = http_request_header(r->x, STR("X-Forwarded-Host"));
+	struct str host = couch_host(r);
 	const char *slash;
 
 	if (!referer.ptr)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "Referer header required.");
-	if (!host.ptr)
-		host = http_request_header(r->x, STR("Host"));
 	if (str_starts_with(referer, STR("https://")))
 		referer = str_skip(referer, 8);
 	else if (str_starts_with(referer, STR("http://")))

@@ -23,6 +23,7 @@ struct bulk {
 	struct couch_req *r;
 	bool new_edits;
 	bool atomic;
+	bool all_or_nothing; /* CouchDB 1's, to write conflicts rather than to refuse */
 	struct entry *entries;
 	size_t count;
 	struct buf out;
@@ -157,7 +158,6 @@ read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
 		bool is_new_edits;
 		bool is_atomic;
 		bool is_all_or_nothing;
-		bool all_or_nothing = false;
 
 		TRY(json_next(reader, &token));
 		if (token == JSON_OBJECT_END)
@@ -178,11 +178,7 @@ read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
 		if (is_atomic)
 			TRY(read_bool(b, &value, "atomic", &b->atomic));
 		if (is_all_or_nothing)
-			TRY(read_bool(b, &value, "all_or_nothing", &all_or_nothing));
-		/* CouchDB 1's: it wrote conflicts rather than to refuse, and nobody has it now. */
-		if (all_or_nothing)
-			return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
-					      "all_or_nothing is not supported; \"atomic\" is.");
+			TRY(read_bool(b, &value, "all_or_nothing", &b->all_or_nothing));
 	}
 }
 
@@ -520,6 +516,20 @@ write_atomic(struct bulk *b)
 	return couch_reply(r, 201, &b->out);
 }
 
+/* As CouchDB 3 answers, which does not have it either. */
+static enum status
+refuse_all(struct bulk *b)
+{
+	buf_append_byte(&b->out, '[');
+	for (size_t i = 0; i < b->count; i++) {
+		TRY(entry_refuse(b->r, &b->entries[i], COUCH_ERROR_ALL_OR_NOTHING,
+				 "all_or_nothing is not supported"));
+		write_result(b, &b->entries[i]);
+	}
+	buf_append_byte(&b->out, ']');
+	return couch_reply(b->r, 417, &b->out);
+}
+
 static enum status
 check_db(struct kv_tx *tx, void *arg)
 {
@@ -548,6 +558,8 @@ serve(struct bulk *b)
 	/* An empty list still is about a database that has to be there. */
 	if (b->count == 0)
 		TRY(kv_run_read(r->couch->config.store, check_db, r, &r->fail.err));
+	if (b->all_or_nothing)
+		return refuse_all(b);
 	if (b->atomic)
 		return write_atomic(b);
 	TRY(write_all(b));

@@ -67,6 +67,7 @@ enum couch_error {
 	COUCH_ERROR_RANGE,
 	COUCH_ERROR_DOC_TOO_LARGE,
 	COUCH_ERROR_CONTENT_TYPE,
+	COUCH_ERROR_ALL_OR_NOTHING,
 	COUCH_ERROR_INTERNAL,
 	COUCH_ERROR_TIMEOUT,
 	COUCH_ERROR_NOT_IMPLEMENTED,
@@ -259,6 +260,8 @@ void couch_set_etag(struct couch_req *r, struct rev_id rev);
 /* The same of anything that names what is in the answer. */
 void couch_set_etag_of(struct couch_req *r, struct str name);
 
+/* The host that the client has asked, also through a proxy that tells it; ptr NULL: none. */
+struct str couch_host(const struct couch_req *r);
 /* The absolute URL of /db, /db/doc or /db/doc/att (ptr NULL: not that far). */
 void couch_set_location(struct couch_req *r, struct str db, struct str doc, struct str att);
 /* The absolute URL of a path of this server that is a URL's already. */

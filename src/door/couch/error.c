@@ -49,6 +49,7 @@ static const struct {
 	[COUCH_ERROR_RANGE] = { 416, "requested_range_not_satisfiable",
 				"Requested range not satisfiable", STATUS_INVALID },
 	[COUCH_ERROR_CONTENT_TYPE] = { 415, "bad_content_type", "", STATUS_INVALID },
+	[COUCH_ERROR_ALL_OR_NOTHING] = { 417, "not_implemented", "", STATUS_UNSUPPORTED },
 	[COUCH_ERROR_INTERNAL] = { 500, "internal_server_error", "", STATUS_IO },
 	[COUCH_ERROR_TIMEOUT] = { 500, "timeout",
 				  "The request could not be processed in a reasonable amount of "

@@ -154,16 +154,26 @@ append_escaped(struct buf *b, struct str s)
 	}
 }
 
+struct str
+couch_host(const struct couch_req *r)
+{
+	struct str host = http_request_header(r->x, STR("X-Forwarded-Host"));
+
+	return host.len ? host : http_request_header(r->x, STR("Host"));
+}
+
 /* Scheme and host, as the client has them; nothing for one that has not told its host. */
 static void
 append_origin(const struct couch_req *r, struct buf *url)
 {
-	struct str host = http_request_header(r->x, STR("Host"));
+	struct str host = couch_host(r);
 	struct str proto = http_request_header(r->x, STR("X-Forwarded-Proto"));
+	struct str tls = http_request_header(r->x, STR("X-Forwarded-Ssl"));
 
 	if (!host.ptr)
 		return;
-	buf_append_cstr(url, str_eq(proto, STR("https")) ? "https://" : "http://");
+	buf_append_cstr(url, str_eq(proto, STR("https")) || str_eq(tls, STR("on")) ? "https://"
+										   : "http://");
 	buf_append_str(url, host);
 }
 

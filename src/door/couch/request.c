@@ -190,7 +190,9 @@ couch_docid_check(struct str id, struct couch_fail *fail)
 	if (id.len == 0)
 		return couch_fail_set(fail, COUCH_ERROR_ILLEGAL_DOCID,
 				      "Document id must not be empty");
-	if (str_eq(id, STR("_design/")) || str_eq(id, STR("_local/")))
+	if (str_eq(id, STR("_local/")))
+		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST, "Invalid _local document id.");
+	if (str_eq(id, STR("_design/")))
 		return couch_fail_set(fail, COUCH_ERROR_ILLEGAL_DOCID, "Illegal document id `%.*s`",
 				      STR_ARG(id));
 	if (id.len > REV_DOC_ID_BYTES)
