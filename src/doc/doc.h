@@ -43,7 +43,10 @@ struct doc_limits {
 	size_t packed_bytes;
 };
 
-/* A top-level member whose name starts with '_': never a leaf. */
+/*
+ * A top-level member whose name starts with '_': never a leaf. But for `_access` and
+ * `_replication_` with id, state, state_reason, state_time or stats, which are members as any.
+ */
 struct doc_special {
 	struct str name; /* with the underscore, escapes undone */
 	struct str text; /* the value's JSON text, checked; borrowed from the text read */

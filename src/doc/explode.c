@@ -361,6 +361,27 @@ lasting_name(struct exploder *x)
 	return is_verbatim(x) ? x->r->text : arena_dup(x->arena, x->r->text);
 }
 
+/* CouchDB has members of its own that are part of the body, for replications and access lists. */
+static bool
+is_special(struct str name)
+{
+	static const char *const of_body[] = {
+		"_access",
+		"_replication_id",
+		"_replication_state",
+		"_replication_state_reason",
+		"_replication_state_time",
+		"_replication_stats",
+	};
+
+	if (name.len == 0 || name.ptr[0] != '_')
+		return false;
+	for (size_t i = 0; i < sizeof(of_body) / sizeof(of_body[0]); i++)
+		if (str_eq(name, str_from_cstr(of_body[i])))
+			return false;
+	return true;
+}
+
 static enum status
 read_key(struct exploder *x)
 {
@@ -437,7 +458,7 @@ read_token(struct exploder *x)
 	enum json_token token;
 
 	TRY(json_next(x->r, &token));
-	if (token == JSON_KEY && x->depth == 1 && x->r->text.len && x->r->text.ptr[0] == '_')
+	if (token == JSON_KEY && x->depth == 1 && is_special(x->r->text))
 		return read_special(x);
 	TRY(check_size(x));
 	TRY(buf_status(&x->text));

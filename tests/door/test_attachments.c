@@ -86,8 +86,6 @@ bad_attachments_are_told(void **state)
 	door_expect(d, "PUT", "/bad/d",
 		    "{\"_attachments\":{\"f\":{" HELLO ",\"content_type\":\"a\\r\\nb: c\"}}}", 400,
 		    "bad_request");
-	door_expect(d, "PUT", "/bad/_local/x", "{\"_attachments\":{\"f\":{" HELLO "}}}", 400,
-		    "_local documents do not accept attachments.");
 	door_expect(d, "GET", "/bad/d", NULL, 404, "missing");
 }
 
@@ -137,11 +135,11 @@ bulk_docs_take_attachments_each_for_itself(void **state)
 	door_create(d, "bulkatt");
 	door_expect(d, "POST", "/bulkatt/_bulk_docs",
 		    "{\"docs\":[{\"_id\":\"a\",\"_attachments\":{\"f\":{" HELLO "}}},"
-		    "{\"_id\":\"b\",\"_attachments\":{\"f\":{\"stub\":true}}},"
+		    "{\"_id\":\"a\",\"_attachments\":{\"f\":{" HELLO "}}},"
 		    "{\"_id\":\"_local/c\",\"_attachments\":{\"f\":{" HELLO "}}},{\"_id\":\"e\"}]}",
 		    201, "[{\"ok\":true,\"id\":\"a\"");
-	door_has(d, "{\"id\":\"b\",\"error\":\"missing_stub\"");
-	door_has(d, "{\"id\":\"_local/c\",\"error\":\"bad_request\"");
+	door_has(d, "{\"id\":\"a\",\"error\":\"conflict\"");
+	door_has(d, "{\"ok\":true,\"id\":\"_local/c\"");
 	door_has(d, "{\"ok\":true,\"id\":\"e\"");
 	/* With their revisions, as a replication brings them. */
 	door_expect(
@@ -509,6 +507,7 @@ documents_go_out_in_parts_where_they_are_asked_for(void **state)
 	make("/outparts/d");
 	get("/outparts/d?attachments=true", "Accept: multipart/related, application/json\r\n");
 	assert_int_equal(d->last.status, 200);
+	assert_int_equal(atoi(response_header(&d->last, "Content-Length")), d->last.body_len);
 	boundary = boundary_of(response_header(&d->last, "Content-Type"));
 	assert_int_equal(
 		strncmp(response_header(&d->last, "Content-Type"), "multipart/related;", 18), 0);
@@ -520,6 +519,10 @@ documents_go_out_in_parts_where_they_are_asked_for(void **state)
 	door_has(d, format("\r\n--%s\r\nContent-Disposition: attachment; filename=\"f\"\r\n"
 			   "Content-Type: image/png\r\nContent-Length: 5\r\n\r\nhello\r\n--%s--",
 			   boundary, boundary));
+	/* Who takes anything gets parts, as from CouchDB. */
+	get("/outparts/d?attachments=true", "Accept: */*\r\n");
+	assert_int_equal(
+		strncmp(response_header(&d->last, "Content-Type"), "multipart/related;", 18), 0);
 	/* Without attachments there is nothing to put into parts. */
 	door_expect(d, "PUT", "/outparts/plain", "{}", 201, "ok");
 	get("/outparts/plain?attachments=true", "Accept: multipart/related\r\n");

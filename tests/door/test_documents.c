@@ -317,8 +317,20 @@ open_revs_lists_leaves(void **state)
 			 "[{\"ok\":{\"_id\":\"a\",\"_rev\":\"2-b\",\"_revisions\":{\"start\":2,"
 			 "\"ids\":[\"b\",\"a\"]},\"n\":1}},{\"missing\":\"9-z\"},{\"missing\":"
 			 "\"1-a\"}]");
-	door_expect_body(d, "GET", "/open/a?open_revs=[%221-a%22]&latest=true", NULL, 200,
-			 "[{\"ok\":{\"_id\":\"a\",\"_rev\":\"2-c\",\"n\":2}}]");
+	/* Every leaf that descends from one of them, once; then what is missing, once. */
+	door_expect_body(d, "GET",
+			 "/open/a?open_revs=[%229-z%22,%221-a%22,%222-b%22,%229-z%22]&latest=true",
+			 NULL, 200,
+			 "[{\"ok\":{\"_id\":\"a\",\"_rev\":\"2-c\",\"n\":2}},"
+			 "{\"ok\":{\"_id\":\"a\",\"_rev\":\"2-b\",\"n\":1}},"
+			 "{\"missing\":\"9-z\"}]");
+	door_expect_body(d, "GET", "/open/a?open_revs=[%222-b%22,%222-b%22]", NULL, 200,
+			 "[{\"ok\":{\"_id\":\"a\",\"_rev\":\"2-b\",\"n\":1}}]");
+	door_expect_body(d, "POST", "/open/_bulk_get?latest=true",
+			 "{\"docs\":[{\"id\":\"a\",\"rev\":\"1-a\"}]}", 200,
+			 "{\"results\":[{\"id\":\"a\",\"docs\":["
+			 "{\"ok\":{\"_id\":\"a\",\"_rev\":\"2-c\",\"n\":2}},"
+			 "{\"ok\":{\"_id\":\"a\",\"_rev\":\"2-b\",\"n\":1}}]}]}");
 	door_expect_body(d, "GET", "/open/none?open_revs=[%221-a%22]", NULL, 200,
 			 "[{\"missing\":\"1-a\"}]");
 	door_expect(d, "GET", "/open/none?open_revs=all", NULL, 404, "missing");
@@ -490,6 +502,104 @@ password_of_a_user_is_not_kept(void **state)
 	door_expect(d, "PUT", "/users/a", "{\"password\":\"p\"}", 201, "1-");
 }
 
+/* The replicator's and others' own members are part of the document, as in CouchDB. */
+static void
+members_of_replications_are_kept(void **state)
+{
+	(void)state;
+	door_create(d, "replications");
+	/* The revision is CouchDB's. */
+	door_expect(d, "PUT", "/replications/a",
+		    "{\"_replication_id\":\"x\",\"_replication_state\":\"triggered\","
+		    "\"_replication_state_time\":1,\"_replication_state_reason\":\"r\","
+		    "\"_replication_stats\":{\"a\":[]},\"_access\":[\"b\"],\"z\":1}",
+		    201, "1-194164b3f5d6d96973a9ead8748723c1");
+	door_expect(
+		d, "GET", "/replications/a", NULL, 200,
+		"\"_access\":[\"b\"],\"_replication_id\":\"x\",\"_replication_state\":"
+		"\"triggered\",\"_replication_state_reason\":\"r\",\"_replication_state_time\":1,"
+		"\"_replication_stats\":{\"a\":[]},\"z\":1}");
+	door_expect(d, "PUT", "/replications/b", "{\"_replication_x\":1}", 400,
+		    "Bad special document member: _replication_x");
+}
+
+static void
+a_revision_may_have_no_hash(void **state)
+{
+	(void)state;
+	door_create(d, "bare");
+	door_expect_body(d, "POST", "/bare/_bulk_docs",
+			 "{\"new_edits\":false,\"docs\":[{\"_id\":\"a\",\"_rev\":\"1-\",\"n\":1}]}",
+			 201, "[]");
+	door_expect_body(
+		d, "GET", "/bare/a?revs=true", NULL, 200,
+		"{\"_id\":\"a\",\"_rev\":\"1-\",\"_revisions\":{\"start\":1,\"ids\":[\"\"]},"
+		"\"n\":1}");
+	door_expect(d, "GET", "/bare/a?rev=1-", NULL, 200, "\"n\":1");
+	door_expect(d, "POST", "/bare/_revs_diff", "{\"a\":[\"1-\",\"2-\"]}", 200,
+		    "{\"missing\":[\"2-\"],\"possible_ancestors\":[\"1-\"]}");
+	door_expect(d, "PUT", "/bare/a?rev=1-", "{\"n\":2}", 201, "\"rev\":\"2-");
+	door_expect(d, "GET", "/bare/a?revs=true", NULL, 200, "\"\"]},\"n\":2}");
+	door_expect(d, "GET", "/bare/a?rev=-a", NULL, 400, "Invalid rev format");
+}
+
+static void
+location_is_what_a_proxy_says(void **state)
+{
+	(void)state;
+	door_create(d, "proxied");
+	door_request(d, "PUT", "/proxied/a:b", "X-Forwarded-Host: example.org\r\n", "{}");
+	assert_string_equal(response_header(&d->last, "Location"),
+			    "http://example.org/proxied/a:b");
+	door_request(d, "PUT", "/proxied/c",
+		     "X-Forwarded-Host: example.org\r\nX-Forwarded-Ssl: on\r\n", "{}");
+	assert_string_equal(response_header(&d->last, "Location"), "https://example.org/proxied/c");
+	door_request(d, "PUT", "/proxied/d", "X-Forwarded-Proto: https\r\n", "{}");
+	assert_string_equal(response_header(&d->last, "Location"),
+			    "https://example.com:5984/proxied/d");
+}
+
+static void
+plus_is_a_space(void **state)
+{
+	(void)state;
+	door_create(d, "p%2Bl%2Bus");
+	door_expect(d, "PUT", "/p%2Bl%2Bus/a+b", "{}", 201, "\"id\":\"a b\"");
+	door_expect(d, "PUT", "/p%2Bl%2Bus/a%2Bb", "{}", 201, "\"id\":\"a+b\"");
+	door_expect(d, "GET", "/p%2Bl%2Bus/a%20b", NULL, 200, "\"_id\":\"a b\"");
+	door_request(d, "COPY", "/p%2Bl%2Bus/a+b", "Destination: c+d%2Be\r\n", NULL);
+	door_has(d, "\"id\":\"c d+e\"");
+}
+
+static void
+answers_carry_what_is_measured_and_told(void **state)
+{
+	(void)state;
+	door_request(d, "GET", "/_uuids", NULL, NULL);
+	assert_non_null(response_header(&d->last, "ETag"));
+	assert_string_equal(response_header(&d->last, "X-CouchDB-Body-Time"), "0");
+	assert_non_null(response_header(&d->last, "X-Couch-Request-ID"));
+	door_expect(d, "PUT", "/measured?partitioned=x", NULL, 400,
+		    "Invalid `partitioned` parameter");
+	door_expect(d, "PUT", "/measured?partitioned=true", NULL, 201, "ok");
+	door_expect_body(d, "PUT", "/measured/a", "{\"a\":x}", 400,
+			 "{\"error\":\"bad_request\",\"reason\":\"invalid UTF-8 JSON\",\"detail\":"
+			 "\"line 1 column 6: unexpected 'x'\"}");
+	door_request(d, "POST", "/nowhere", "Content-Type: text/plain\r\n", "{}");
+	door_has(d, "Database does not exist.");
+	door_request(d, "POST", "/measured", "Content-Type: text/plain\r\n", "{}");
+	door_has(d, "bad_content_type");
+	door_expect(d, "POST", "/_dbs_info", "{}", 400, "`keys` member must exist.");
+	door_expect(d, "POST", "/_dbs_info", "{\"keys\":3}", 400,
+		    "`keys` member must be an array.");
+	door_expect(d, "GET", "/_all_dbs?limit=x", NULL, 400, "Invalid value for integer: \\\"x");
+	door_expect(d, "GET", "/_all_dbs?limit=-1", NULL, 400,
+		    "Invalid value for positive integer");
+	door_expect(d, "POST", "/measured/_compact/none", "{}", 404, "missing");
+	door_expect(d, "PUT", "/measured/_design/some", "{}", 201, "ok");
+	door_expect(d, "POST", "/measured/_compact/some", "{}", 202, "ok");
+}
+
 int
 main(void)
 {
@@ -515,6 +625,11 @@ main(void)
 		cmocka_unit_test(what_is_not_offered_says_so),
 		cmocka_unit_test(settings_of_a_database),
 		cmocka_unit_test(password_of_a_user_is_not_kept),
+		cmocka_unit_test(members_of_replications_are_kept),
+		cmocka_unit_test(a_revision_may_have_no_hash),
+		cmocka_unit_test(location_is_what_a_proxy_says),
+		cmocka_unit_test(plus_is_a_space),
+		cmocka_unit_test(answers_carry_what_is_measured_and_told),
 	};
 
 	return cmocka_run_group_tests_name("couch documents", tests, setup, teardown);

@@ -137,12 +137,20 @@ what_is_no_filter_is_refused(void **state)
 	} cases[] = {
 		{ "GET", "filter=_odd", NULL, 400, "unknown builtin filter name" },
 		{ "GET", "filter=_view", NULL, 400, "`view` filter parameter is not provided." },
+		{ "GET", "filter=_view&view=a", NULL, 400,
+		  "`view` must be of the form `designname/viewname`" },
+		{ "GET", "filter=_view&view=none/v", NULL, 404, "\"reason\":\"missing\"" },
+		{ "GET", "filter=_view&view=a/c", NULL, 404, "missing json key: c" },
+		{ "GET", "filter=_view&view=e/b", NULL, 404, "missing json key: views" },
 		{ "GET", "filter=_view&view=a/b", NULL, 501,
 		  "The filter \\\"_view\\\" is a function of a design document" },
 		{ "GET", "filter=a", NULL, 400,
 		  "`filter` must be of the form `designname/filtername`" },
 		{ "GET", "filter=a/b/c", NULL, 400,
 		  "`filter` must be of the form `designname/filtername`" },
+		{ "GET", "filter=none/b", NULL, 404, "\"reason\":\"missing\"" },
+		{ "GET", "filter=a/c", NULL, 404, "missing json key: c" },
+		{ "GET", "filter=e/b", NULL, 404, "missing json key: filters" },
 		{ "GET", "filter=a/b", NULL, 501,
 		  "\"not_implemented\",\"reason\":\"The filter \\\"a/b\\\" is a function" },
 		{ "GET", "filter=_selector", NULL, 400,
@@ -166,6 +174,9 @@ what_is_no_filter_is_refused(void **state)
 
 	(void)state;
 	door_create(d, "refused");
+	door_expect(d, "PUT", "/refused/_design/a",
+		    "{\"filters\":{\"b\":\"f\"},\"views\":{\"b\":{\"map\":\"f\"}}}", 201, "ok");
+	door_expect(d, "PUT", "/refused/_design/e", "{}", 201, "ok");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		door_expect(d, cases[i].method, format("/refused/_changes?%s", cases[i].query),
 			    cases[i].body, cases[i].status, cases[i].reason);

@@ -351,6 +351,7 @@ more_branches_than_one_range_answer_are_all_read(void **state)
 static void
 a_history_that_is_none_is_refused(void **state)
 {
+	static const char lengthy[REV_HASH_LIMIT_BYTES + 1];
 	struct fixture *f = *state;
 	struct rev_edit edits[3];
 	struct rev_result results[3];
@@ -359,7 +360,7 @@ a_history_that_is_none_is_refused(void **state)
 	edits[0].history_count = 0;
 	edits[1] = fixture_copy(f, "b", "2-c b a", false, "{}"); /* below position 1 */
 	edits[2] = fixture_copy(f, "c", "2-b a", false, "{}");
-	edits[2].history[1] = (struct str){ 0 };
+	edits[2].history[1] = str_of(lengthy, sizeof(lengthy));
 	fixture_write(f, edits, 3, results);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(results[i].status, STATUS_INVALID);

@@ -56,7 +56,6 @@ what_is_no_revision_is_refused(void **state)
 	(void)state;
 	assert_invalid("");
 	assert_invalid("1");
-	assert_invalid("1-");
 	assert_invalid("-abc");
 	assert_invalid("+1-abc");
 	assert_invalid("x-abc");

@@ -461,14 +461,13 @@ read_args(struct listing *l)
 	size_t count;
 
 	if (r->method == COUCH_POST) {
-		TRY(couch_require_json(r));
+		TRY(couch_db_require_json(r));
 		TRY(couch_db_precheck(r));
 		TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &count));
 		TRY(couch_view_args_members(r, members, count, &l->args));
 	}
-	/* What the query says counts more than what the body says. */
-	TRY(couch_view_args_query(r, &l->args));
-	return couch_view_args_check(r, &l->args);
+	/* Of what is said twice, the query counts. */
+	return couch_view_args_query(r, &l->args);
 }
 
 enum status
@@ -517,7 +516,6 @@ parse_queries(struct listing *l, struct couch_view_args **ret, size_t *ret_count
 		(*ret)[i] = l->args;
 		TRY(couch_json_members(&items[i], r->arena, &members, &count, &r->fail.err));
 		TRY(couch_view_args_members(r, members, count, &(*ret)[i]));
-		TRY(couch_view_args_check(r, &(*ret)[i]));
 	}
 	return STATUS_OK;
 }

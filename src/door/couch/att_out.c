@@ -54,6 +54,18 @@ couch_holes_cut(struct couch_holes *h, size_t len)
 	h->list.len = count * sizeof(struct hole);
 }
 
+bool
+couch_holes_length(const struct couch_holes *h, uint64_t text_bytes, uint64_t *ret)
+{
+	*ret = text_bytes;
+	for (size_t i = 0; i < holes_count(h); i++) {
+		if (hole_at(h, i)->kind != COUCH_HOLE_STORED)
+			return false;
+		*ret += hole_at(h, i)->att.encoded_length;
+	}
+	return true;
+}
+
 enum status
 couch_holes_append(struct couch_holes *h, const struct couch_holes *from, size_t shift)
 {

@@ -59,10 +59,13 @@ entry_refuse(struct couch_req *r, struct entry *e, enum couch_error error, const
 	return STATUS_OK;
 }
 
+/* CouchDB refuses the request; one that is all or nothing tells which document it was. */
 static enum status
-entry_missing_stub(struct couch_req *r, struct entry *e, struct str name)
+entry_missing_stub(struct bulk *b, struct entry *e, struct str name)
 {
-	e->fail = arena_zalloc(r->arena, sizeof(*e->fail));
+	if (!b->atomic)
+		return couch_missing_stub(e->id, name, &b->r->fail);
+	e->fail = arena_zalloc(b->r->arena, sizeof(*e->fail));
 	if (!e->fail)
 		return STATUS_LIMIT;
 	e->status = couch_missing_stub(e->id, name, e->fail);
@@ -76,11 +79,6 @@ check_entry(struct bulk *b, struct entry *e)
 	struct couch_req *r = b->r;
 	enum status status = STATUS_OK;
 
-	if (e->doc.atts_count && couch_is_local(e->id)) {
-		e->refused = true;
-		return entry_refuse(r, e, COUCH_ERROR_BAD_REQUEST,
-				    "_local documents do not accept attachments.");
-	}
 	if (!b->new_edits && e->doc.rev.pos == 0 && !couch_is_local(e->id)) {
 		e->refused = true;
 		return entry_refuse(r, e, COUCH_ERROR_BAD_REQUEST, "Invalid rev format");
@@ -303,7 +301,7 @@ bulk_body(struct kv_tx *tx, void *arg)
 			of_edit[i]->rev = results[i].rev;
 		of_edit[i]->idle = results[i].unchanged;
 		if (results[i].status == STATUS_ATT_MISSING)
-			TRY(entry_missing_stub(r, of_edit[i], results[i].att));
+			TRY(entry_missing_stub(b, of_edit[i], results[i].att));
 	}
 	return STATUS_OK;
 }
@@ -543,7 +541,7 @@ serve(struct bulk *b)
 	struct str body;
 	enum status status;
 
-	TRY(couch_require_json(r));
+	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
 	status = read_request(b, body);

@@ -105,7 +105,7 @@ write_leaves(struct bulk_get *b, struct item *item, const struct wanted *w)
 {
 	struct couch_req *r = b->r;
 	struct rev_tree tree = { 0 };
-	const struct rev_branch *branch = NULL;
+	struct couch_wanted found;
 	enum status status = rev_tree_read(b->snapshot.tx, r->db, w->id, r->arena, &tree);
 
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
@@ -116,10 +116,12 @@ write_leaves(struct bulk_get *b, struct item *item, const struct wanted *w)
 		TRY(write_leaf(b, item, w, &tree, &tree.branches[i]));
 	if (!w->has_rev && tree.count)
 		return STATUS_OK;
-	if (w->has_rev)
-		branch = couch_leaf_find(&tree, w->rev, b->flags & COUCH_DOC_LATEST);
-	if (branch)
-		return write_leaf(b, item, w, &tree, branch);
+	TRY(couch_leaves_wanted(&tree, &w->rev, w->has_rev, b->flags & COUCH_DOC_LATEST, r->arena,
+				&found));
+	for (size_t i = 0; i < found.leaves_count; i++)
+		TRY(write_leaf(b, item, w, &tree, found.leaves[i]));
+	if (found.leaves_count)
+		return STATUS_OK;
 	write_error(b, item, w, "not_found", "missing");
 	return STATUS_OK;
 }
@@ -309,7 +311,7 @@ couch_bulk_get(struct couch_req *r)
 	size_t count;
 	enum status status;
 
-	TRY(couch_require_json(r));
+	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &count));
 	docs = couch_json_find(members, count, "docs");

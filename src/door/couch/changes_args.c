@@ -136,7 +136,7 @@ read_body(struct couch_req *r, struct couch_member **ret, size_t *ret_count)
 	*ret_count = 0;
 	if (r->method != COUCH_POST)
 		return STATUS_OK;
-	TRY(couch_require_json(r));
+	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_body(r, r->couch->config.body_bytes, &text));
 	if (str_trim(text).len == 0)

@@ -93,25 +93,86 @@ read_selector(struct couch_req *r, const struct couch_member *members, size_t co
 	return status == STATUS_OK ? STATUS_OK : refuse_selector(r, status);
 }
 
-/* Filters that are functions of design documents. */
+/* ---- Filters that are functions of design documents ---- */
+
+struct function_call {
+	struct couch_req *r;
+	struct str id;      /* of the design document */
+	struct str keys[2]; /* "filters" or "views", and the function's name */
+	struct arena_mark mark;
+};
+
+/* 404, as CouchDB has it, for what is not there. */
+static enum status
+find_function(struct kv_tx *tx, void *arg)
+{
+	struct function_call *c = arg;
+	struct couch_req *r = c->r;
+	struct doc_pointer pointer = { .tokens = c->keys };
+	struct buf AUTO(buf_release) value = BUF_INIT(r->couch->config.doc_bytes);
+	struct rev_id rev;
+	struct str prefix;
+
+	arena_reset(r->arena, c->mark);
+	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
+	TRY(rev_winner_read(tx, r->db, c->id, r->arena, &rev));
+	TRY(rev_doc_prefix(r->db, c->id, rev, false, r->arena, &prefix));
+	for (pointer.count = 1; pointer.count <= 2; pointer.count++) {
+		enum status status;
+
+		buf_clear(&value);
+		status = doc_read_pointer(tx, prefix, &pointer, KV_SNAPSHOT, r->arena, &value,
+					  &r->fail.err);
+		if (status == STATUS_NOT_FOUND)
+			return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND,
+					      "missing json key: %.*s",
+					      STR_ARG(c->keys[pointer.count - 1]));
+		TRY(status);
+	}
+	return STATUS_OK;
+}
+
+/* "ddoc/name"; false for a text that is not of that form. */
+static bool
+split_function(struct couch_req *r, struct str text, const char *kind, struct function_call *ret)
+{
+	const char *slash = text.len ? memchr(text.ptr, '/', text.len) : NULL;
+	size_t len = slash ? (size_t)(slash - text.ptr) : 0;
+
+	if (len == 0 || len == text.len - 1 || memchr(slash + 1, '/', text.len - len - 1))
+		return false;
+	*ret = (struct function_call){
+		.r = r,
+		.id = arena_printf(r->arena, "_design/%.*s", (int)len, text.ptr),
+		.keys = { str_from_cstr(kind), str_skip(text, len + 1) },
+	};
+	return true;
+}
+
 static enum status
 refuse_function(struct couch_req *r, struct str name)
 {
+	struct function_call c;
 	struct str view;
-	const char *slash = memchr(name.ptr, '/', name.len);
 
 	if (str_eq(name, STR("_view"))) {
 		if (!couch_param(r, "view", &view) || view.len == 0)
 			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 					      "`view` filter parameter is not provided.");
+		if (!split_function(r, view, "views", &c))
+			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+					      "`view` must be of the form `designname/viewname`");
 	} else if (name.ptr[0] == '_') {
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "unknown builtin filter name");
-	} else if (!slash || slash == name.ptr || slash == name.ptr + name.len - 1 ||
-		   memchr(slash + 1, '/', name.len - (size_t)(slash + 1 - name.ptr))) {
+	} else if (!split_function(r, name, "filters", &c)) {
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "`filter` must be of the form `designname/filtername`");
 	}
+	if (!c.id.ptr)
+		return STATUS_LIMIT;
+	c.mark = arena_mark(r->arena);
+	TRY(kv_run_read(r->couch->config.store, find_function, &c, &r->fail.err));
 	return couch_fail_set(
 		&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
 		"The filter \"%.*s\" is a function of a design document, and those are "

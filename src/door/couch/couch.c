@@ -129,6 +129,7 @@ set_request_id(struct couch_req *r)
 		id[i] = hex[noise >> (4 * i) & 15];
 	http_set_header(r->x, STR("X-Couch-Request-ID"),
 			is_token(given) ? given : str_of(id, sizeof(id)));
+	http_set_header(r->x, STR("X-CouchDB-Body-Time"), STR("0"));
 }
 
 static enum status

@@ -178,6 +178,7 @@ bool couch_param_true(const struct couch_req *r, const char *name);
 bool couch_type_is(struct str header, struct str type);
 /* 415 unless the Content-Type is application/json. */
 MUST_USE enum status couch_require_json(struct couch_req *r);
+MUST_USE enum status couch_db_require_json(struct couch_req *r); /* in a database */
 
 /* The body, at most `max_bytes`; an empty one is STATUS_OK. */
 MUST_USE enum status couch_read_body(struct couch_req *r, size_t max_bytes, struct str *ret);
@@ -294,6 +295,8 @@ bool couch_holes_any(const struct couch_holes *h);
 void couch_holes_release(struct couch_holes *h);
 /* Forgets those behind the first `len` bytes of the text. */
 void couch_holes_cut(struct couch_holes *h, size_t len);
+/* The bytes that the text and what fills its holes will be; false if nobody knows before. */
+bool couch_holes_length(const struct couch_holes *h, uint64_t text_bytes, uint64_t *ret);
 /* Those of a text that has been appended to another one behind its first `shift` bytes. */
 MUST_USE enum status couch_holes_append(struct couch_holes *h, const struct couch_holes *from,
 					size_t shift);
@@ -494,6 +497,19 @@ MUST_USE enum status couch_leaf_write(struct couch_req *r, struct kv_tx *tx, str
 const struct rev_branch *couch_leaf_find(const struct rev_tree *tree, struct rev_id rev,
 					 bool latest);
 
+/* What there is of the revisions that a client wants: each leaf once, and each that is missing. */
+struct couch_wanted {
+	const struct rev_branch **leaves;
+	size_t leaves_count;
+	struct rev_id *missing;
+	size_t missing_count;
+};
+
+/* With `latest`, all leaves that descend from one of them. In the arena. */
+MUST_USE enum status couch_leaves_wanted(const struct rev_tree *tree, const struct rev_id *revs,
+					 size_t count, bool latest, struct arena *arena,
+					 struct couch_wanted *ret);
+
 /* ---- Endpoints ---- */
 
 couch_handler couch_root_welcome, couch_root_up, couch_root_uuids, couch_root_all_dbs,
@@ -528,14 +544,15 @@ MUST_USE enum status couch_local_get(struct couch_req *r, struct str id);
 MUST_USE enum status couch_local_put(struct couch_req *r, struct str id);
 MUST_USE enum status couch_local_delete(struct couch_req *r, struct str id);
 
-/* Writes a local document in a transaction's body, as _bulk_docs does, too. */
+/*
+ * Writes a local document in a transaction's body, as _bulk_docs does, too. Attachments are left
+ * out, as CouchDB does.
+ */
 MUST_USE enum status couch_local_write(struct couch_req *r, struct kv_tx *tx, struct str id,
 				       const struct couch_doc *doc, struct rev_id *ret_rev);
 /* The same in a transaction of its own, with the query's `rev`, and the answer. */
 MUST_USE enum status couch_local_save(struct couch_req *r, struct str id,
 				      const struct couch_doc *doc);
-/* 400 for one with attachments. */
-MUST_USE enum status couch_local_check(struct couch_req *r, const struct couch_doc *doc);
 
 static inline bool
 couch_is_local(struct str id)

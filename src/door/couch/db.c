@@ -54,8 +54,8 @@ couch_db_put(struct couch_req *r)
 {
 	struct db_call c = { .r = r, .scheme = r->couch->config.scheme };
 	struct str name = r->parts[0];
-	enum status status;
 	struct str value;
+	enum status status;
 
 	TRY(couch_require_admin(r));
 	TRY(check_positive(r, "q"));
@@ -170,11 +170,12 @@ open_body(struct kv_tx *tx, void *arg)
 enum status
 couch_ensure_full_commit(struct couch_req *r)
 {
-	TRY(couch_require_json(r));
+	TRY(couch_db_require_json(r));
 	TRY(kv_run_read(r->couch->config.store, open_body, r, &r->fail.err));
 	return couch_reply_str(r, 201, STR("{\"ok\":true,\"instance_start_time\":\"0\"}\n"));
 }
 
+/* The indexes of a design document are compacted, which has to be there. */
 static enum status
 compact_body(struct kv_tx *tx, void *arg)
 {
@@ -197,7 +198,7 @@ enum status
 couch_compact(struct couch_req *r)
 {
 	if (str_eq(r->parts[1], STR("_compact")))
-		TRY(couch_require_json(r));
+		TRY(couch_db_require_json(r));
 	TRY(kv_run_read(r->couch->config.store, compact_body, r, &r->fail.err));
 	return couch_reply_ok(r, 202);
 }

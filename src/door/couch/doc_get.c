@@ -202,14 +202,30 @@ open_found(struct get_call *c, struct kv_tx *tx, const struct rev_tree *tree,
 	return buf_status(&c->out);
 }
 
-static enum status
-open_one(struct get_call *c, struct kv_tx *tx, const struct rev_tree *tree, struct rev_id rev,
-	 const struct rev_branch *branch, bool first)
+static void
+open_end(struct get_call *c)
 {
-	TRY(branch ? open_found(c, tx, tree, branch, first) : open_missing(c, rev, first));
-	if (c->boundary.ptr) {
-		buf_append_cstr(&c->out, "\r\n--");
-		buf_append_str(&c->out, c->boundary);
+	if (!c->boundary.ptr)
+		return;
+	buf_append_cstr(&c->out, "\r\n--");
+	buf_append_str(&c->out, c->boundary);
+}
+
+/* What is there, then what is not. */
+static enum status
+open_listed(struct get_call *c, struct kv_tx *tx, const struct rev_tree *tree)
+{
+	struct couch_wanted w;
+
+	TRY(couch_leaves_wanted(tree, c->revs, c->revs_count, c->flags & COUCH_DOC_LATEST,
+				c->r->arena, &w));
+	for (size_t i = 0; i < w.leaves_count; i++) {
+		TRY(open_found(c, tx, tree, w.leaves[i], i == 0));
+		open_end(c);
+	}
+	for (size_t i = 0; i < w.missing_count; i++) {
+		TRY(open_missing(c, w.missing[i], w.leaves_count + i == 0));
+		open_end(c);
 	}
 	return STATUS_OK;
 }
@@ -234,14 +250,11 @@ get_open_revs(struct get_call *c, struct kv_tx *tx)
 	} else {
 		buf_append_byte(&c->out, '[');
 	}
-	for (size_t i = 0; c->all && i < tree.count; i++)
-		TRY(open_one(c, tx, &tree, tree.branches[i].rev, &tree.branches[i], i == 0));
-	for (size_t i = 0; i < c->revs_count; i++) {
-		const struct rev_branch *branch = couch_leaf_find(&tree, c->revs[i],
-								  c->flags & COUCH_DOC_LATEST);
-
-		TRY(open_one(c, tx, &tree, c->revs[i], branch, i == 0));
+	for (size_t i = 0; c->all && i < tree.count; i++) {
+		TRY(open_found(c, tx, &tree, &tree.branches[i], i == 0));
+		open_end(c);
 	}
+	TRY(open_listed(c, tx, &tree));
 	buf_append_cstr(&c->out, c->boundary.ptr ? "--" : "]");
 	return buf_status(&c->out);
 }
@@ -252,6 +265,7 @@ parse_open_revs(struct get_call *c, struct str text)
 	struct couch_req *r = c->r;
 
 	c->open_revs = true;
+	/* CouchDB prefers it to JSON, whatever the qualities: who wants JSON takes JSON only. */
 	if (couch_accepts(r, "multipart/mixed", true)) {
 		c->boundary = couch_uuid_new(r->arena);
 		if (!c->boundary.ptr)
@@ -295,8 +309,11 @@ static enum status
 send_with_atts(struct get_call *c, struct couch_snapshot *s)
 {
 	struct couch_req *r = c->r;
+	uint64_t length;
 
-	TRY(http_start(r->x, HTTP_LENGTH_UNKNOWN));
+	if (!c->type.ptr || !couch_holes_length(&c->holes, c->out.len, &length))
+		length = HTTP_LENGTH_UNKNOWN;
+	TRY(http_start(r->x, length));
 	if (!r->head)
 		TRY(couch_holes_send(&c->holes, r, s, buf_str(&c->out)));
 	return http_finish(r->x);
@@ -322,10 +339,13 @@ get_answer(struct get_call *c, struct couch_snapshot *s)
 	if (!c->type.ptr && !couch_holes_any(&c->holes))
 		return couch_reply(r, 200, &c->out);
 	couch_json_headers(r);
-	if (c->type.ptr)
+	if (c->type.ptr) {
+		/* Attachments that compress well are stored so. */
 		http_set_header(r->x, STR("Content-Type"), c->type);
-	else
+		http_allow_gzip(r->x, 0);
+	} else {
 		buf_append_byte(&c->out, '\n');
+	}
 	TRY(buf_status(&c->out));
 	if (!couch_holes_any(&c->holes))
 		return http_send(r->x, buf_str(&c->out));

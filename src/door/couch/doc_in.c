@@ -41,10 +41,9 @@ parse_hash(const struct couch_json *id, struct arena *arena, struct str *ret,
 
 	if (id->kind != JSON_STRING)
 		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION, "RevId isn't a string");
-	if (id->string.len == 0 || id->string.len > REV_HASH_LIMIT_BYTES)
+	if (id->string.len > REV_HASH_LIMIT_BYTES)
 		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
-				      "RevId is empty or longer than %d bytes",
-				      REV_HASH_LIMIT_BYTES);
+				      "RevId is longer than %d bytes", REV_HASH_LIMIT_BYTES);
 	*ret = id->string;
 	if (id->string.len != 2 * (size_t)REV_HASH_BYTES)
 		return STATUS_OK;
@@ -58,9 +57,10 @@ parse_hash(const struct couch_json *id, struct arena *arena, struct str *ret,
 	return STATUS_OK;
 }
 
+/* `local`: the document's revisions have no tree, and the first of these is the one it had. */
 static enum status
-read_revisions(struct couch_req *r, const struct couch_json *value, struct couch_doc *ret,
-	       struct couch_fail *fail)
+read_revisions(struct couch_req *r, const struct couch_json *value, bool local,
+	       struct couch_doc *ret, struct couch_fail *fail)
 {
 	struct couch_member *members;
 	const struct couch_json *start;
@@ -78,8 +78,10 @@ read_revisions(struct couch_req *r, const struct couch_json *value, struct couch
 		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
 				      "_revisions.ids isn't a array.");
 	TRY(couch_json_items(ids, r->arena, &items, &count, &fail->err));
+	if (local && count > 1)
+		count = 1;
 	/* CouchDB keeps whatever it gets, and hands it on. Nothing comes before the first edit. */
-	if (count > ret->start)
+	if (count > ret->start && !local)
 		count = (size_t)ret->start;
 	ret->history = arena_alloc(r->arena, (count ? count : 1) * sizeof(*ret->history));
 	if (!ret->history)
@@ -109,8 +111,8 @@ read_rev(struct couch_req *r, const struct couch_json *value, struct couch_doc *
 }
 
 static enum status
-read_special(struct couch_req *r, const struct doc_special *special, bool *revisions_seen,
-	     struct couch_doc *ret, struct couch_fail *fail)
+read_special(struct couch_req *r, const struct doc_special *special, bool local,
+	     bool *revisions_seen, struct couch_doc *ret, struct couch_fail *fail)
 {
 	static const char *const ignored[] = {
 		"_revs_info",
@@ -132,13 +134,16 @@ read_special(struct couch_req *r, const struct doc_special *special, bool *revis
 		return *revisions_seen ? STATUS_OK : read_rev(r, &value, ret, fail);
 	if (str_eq(special->name, STR("_revisions")) && value.kind == JSON_OBJECT_BEGIN) {
 		*revisions_seen = true;
-		return read_revisions(r, &value, ret, fail);
+		return read_revisions(r, &value, local, ret, fail);
 	}
 	if (str_eq(special->name, STR("_deleted")) &&
 	    (value.kind == JSON_TRUE || value.kind == JSON_FALSE)) {
 		ret->deleted = value.kind == JSON_TRUE;
 		return STATUS_OK;
 	}
+	/* Local documents have none: CouchDB takes the document, and leaves them out. */
+	if (str_eq(special->name, STR("_attachments")) && value.kind == JSON_OBJECT_BEGIN && local)
+		return STATUS_OK;
 	if (str_eq(special->name, STR("_attachments")) && value.kind == JSON_OBJECT_BEGIN)
 		return rev_atts_parse(value.text, r->arena, &ret->atts, &ret->atts_count,
 				      &fail->err);
@@ -148,6 +153,17 @@ read_special(struct couch_req *r, const struct doc_special *special, bool *revis
 	}
 	return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION, "Bad special document member: %.*s",
 			      STR_ARG(special->name));
+}
+
+/* Whether the document, whose id may be inside, is a local one. */
+static bool
+is_local(const struct doc *doc, struct str id)
+{
+	const struct doc_special *inside = doc_find_special(doc, STR("_id"));
+
+	if (id.ptr)
+		return couch_is_local(id);
+	return inside && str_starts_with(inside->text, STR("\"_local/"));
 }
 
 /* The most that a key's prefix takes for this document in any database. */
@@ -220,12 +236,14 @@ couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
 	};
 	const char *begin = reader->token_begin;
 	bool revisions_seen = false;
+	bool local;
 
 	*ret = (struct couch_doc){ .id = { NULL, 0 } };
 	TRY(doc_explode(reader, r->arena, &limits, id.ptr ? prefix_bound(id) : 0, &ret->doc,
 			&fail->err));
+	local = is_local(&ret->doc, id);
 	for (size_t i = 0; i < ret->doc.specials_count; i++)
-		TRY(read_special(r, &ret->doc.specials[i], &revisions_seen, ret, fail));
+		TRY(read_special(r, &ret->doc.specials[i], local, &revisions_seen, ret, fail));
 	if (!id.ptr && ret->id.ptr)
 		TRY(check_paths(r, str_of(begin, (size_t)(reader->at - begin)), &limits, ret,
 				fail));

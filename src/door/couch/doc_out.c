@@ -208,3 +208,48 @@ couch_leaf_find(const struct rev_tree *tree, struct rev_id rev, bool latest)
 	}
 	return NULL;
 }
+
+static void
+add_leaf(struct couch_wanted *w, const struct rev_branch *leaf)
+{
+	for (size_t i = 0; i < w->leaves_count; i++)
+		if (w->leaves[i] == leaf)
+			return;
+	w->leaves[w->leaves_count++] = leaf;
+}
+
+static void
+add_missing(struct couch_wanted *w, struct rev_id rev)
+{
+	for (size_t i = 0; i < w->missing_count; i++)
+		if (rev_id_eq(w->missing[i], rev))
+			return;
+	w->missing[w->missing_count++] = rev;
+}
+
+enum status
+couch_leaves_wanted(const struct rev_tree *tree, const struct rev_id *revs, size_t count,
+		    bool latest, struct arena *arena, struct couch_wanted *ret)
+{
+	*ret = (struct couch_wanted){
+		.leaves = arena_alloc(arena, (tree->count + 1) * sizeof(const struct rev_branch *)),
+		.missing = arena_alloc(arena, (count + 1) * sizeof(struct rev_id)),
+	};
+	if (!ret->leaves || !ret->missing)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		bool found = false;
+
+		for (size_t j = 0; j < tree->count; j++) {
+			const struct rev_branch *b = &tree->branches[j];
+
+			if (!rev_id_eq(b->rev, revs[i]) && !(latest && branch_has(b, revs[i])))
+				continue;
+			add_leaf(ret, b);
+			found = true;
+		}
+		if (!found)
+			add_missing(ret, revs[i]);
+	}
+	return STATUS_OK;
+}

@@ -231,7 +231,7 @@ post(struct couch_req *r, struct input *in)
 	struct couch_doc *doc = &in->doc;
 	enum status status;
 
-	TRY(couch_require_json(r));
+	TRY(couch_db_require_json(r));
 	TRY(read_doc(r, (struct str){ NULL, 0 }, in));
 	if (doc->id.ptr && couch_is_local(doc->id))
 		return couch_local_save(r, doc->id, doc);
@@ -362,7 +362,6 @@ copy_body(struct kv_tx *tx, void *arg)
 	TRY(couch_design_check(r, tx, c->target));
 	TRY(copy_read(c, tx, &doc));
 	if (couch_is_local(c->target)) {
-		TRY(couch_local_check(r, &doc));
 		doc.rev = c->target_rev;
 		doc.history_count = c->has_target_rev;
 		return couch_local_write(r, tx, c->target, &doc, &c->result.rev);
@@ -399,7 +398,7 @@ parse_destination(struct copy_call *c)
 		TRY(couch_rev_parse(str_skip(query, 4), r->arena, &c->target_rev, &r->fail));
 		c->has_target_rev = true;
 	}
-	if (http_unescape(value, false, r->arena, &c->target) != STATUS_OK)
+	if (http_unescape(value, true, r->arena, &c->target) != STATUS_OK)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "Destination has a broken %%-escape.");
 	return couch_docid_check(c->target, &r->fail);

@@ -155,6 +155,7 @@ couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out
 {
 	struct couch_answer answer = couch_fail_answer(status, f);
 	struct str said = { NULL, 0 };
+	struct str detail = { NULL, 0 };
 	struct buf reason = BUF_INIT(2 * ERR_TEXT_BYTES);
 
 	/*
@@ -166,16 +167,16 @@ couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out
 
 	if (status == STATUS_JSON_SYNTAX || status == STATUS_JSON_UTF8 ||
 	    status == STATUS_JSON_DEPTH) {
+		/* CouchDB's words alone, which clients compare. */
 		buf_append_cstr(&reason, "invalid UTF-8 JSON");
-		if (said.len)
-			buf_append_cstr(&reason, ": ");
-	}
-	if (said.len)
+		detail = said;
+	} else if (said.len) {
 		buf_append_str(&reason, said);
-	else if (status == STATUS_DELETED)
+	} else if (status == STATUS_DELETED) {
 		buf_append_cstr(&reason, "deleted");
-	else if (reason.len == 0)
+	} else {
 		buf_append_cstr(&reason, errors[answer.error].reason);
+	}
 	if (reason.len == 0)
 		buf_append_cstr(&reason, reason_of(status));
 	if (answer.error == COUCH_ERROR_INTERNAL)
@@ -186,5 +187,9 @@ couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out
 	buf_append_cstr(out, ",\"reason\":");
 	/* A cut text may end inside of a character. */
 	json_write_str(out, str_of(reason.ptr, utf8_valid_prefix(buf_str(&reason))));
+	if (detail.len) {
+		buf_append_cstr(out, ",\"detail\":");
+		json_write_str(out, str_of(detail.ptr, utf8_valid_prefix(detail)));
+	}
 	buf_release(&reason);
 }

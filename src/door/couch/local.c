@@ -39,10 +39,15 @@ couch_local_write(struct couch_req *r, struct kv_tx *tx, struct str id, const st
 	uint64_t n = 0;
 
 	TRY(parent_of(r, doc, &parent));
-	if (doc->deleted)
-		TRY(rev_local_delete(tx, r->db, id, &r->fail.err));
-	else
+	if (doc->deleted) {
+		enum status status = rev_local_delete(tx, r->db, id, &r->fail.err);
+
+		/* Only DELETE minds that there is none. */
+		if (status != STATUS_NOT_FOUND || r->method == COUCH_DELETE)
+			TRY(status);
+	} else {
 		TRY(rev_local_put(tx, r->db, id, parent, &doc->doc, r->arena, &n, &r->fail.err));
+	}
 	return local_rev(r->arena, n, ret_rev);
 }
 
@@ -120,20 +125,10 @@ take_query_rev(struct local_call *c)
 }
 
 enum status
-couch_local_check(struct couch_req *r, const struct couch_doc *doc)
-{
-	if (doc->atts_count == 0)
-		return STATUS_OK;
-	return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-			      "_local documents do not accept attachments.");
-}
-
-enum status
 couch_local_save(struct couch_req *r, struct str id, const struct couch_doc *doc)
 {
 	struct local_call c = { .r = r, .id = id, .doc = *doc };
 
-	TRY(couch_local_check(r, doc));
 	TRY(take_query_rev(&c));
 	return local_run(&c);
 }

@@ -131,7 +131,7 @@ couch_purge(struct couch_req *r)
 	enum status status;
 
 	TRY(couch_require_admin(r));
-	TRY(couch_require_json(r));
+	TRY(couch_db_require_json(r));
 	c = arena_zalloc(r->arena, sizeof(*c));
 	if (!c)
 		return STATUS_NOMEM;

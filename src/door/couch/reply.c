@@ -147,7 +147,7 @@ append_escaped(struct buf *b, struct str s)
 		unsigned char c = (unsigned char)s.ptr[i];
 
 		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    c == '-' || c == '_' || c == '.' || c == '~')
+		    c == '-' || c == '_' || c == '.' || c == '~' || c == ':')
 			buf_append_byte(b, c);
 		else
 			buf_printf(b, "%%%02X", c);

@@ -1,4 +1,7 @@
 /* What a request says: its path, parameters, headers and body. */
+#include <stdio.h>
+
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "door/couch/couch_int.h"
 
@@ -80,10 +83,31 @@ couch_type_is(struct str header, struct str type)
 enum status
 couch_require_json(struct couch_req *r)
 {
-	if (!couch_type_is(http_request_header(r->x, STR("Content-Type")), STR("application/json")))
-		return couch_fail_set(&r->fail, COUCH_ERROR_CONTENT_TYPE,
-				      "Content-Type must be application/json");
-	return STATUS_OK;
+	if (couch_type_is(http_request_header(r->x, STR("Content-Type")), STR("application/json")))
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_CONTENT_TYPE,
+			      "Content-Type must be application/json");
+}
+
+enum status
+couch_db_require_json(struct couch_req *r)
+{
+	enum status status = couch_require_json(r);
+
+	/* That there is no such database is what a client has to know first. */
+	if (status != STATUS_OK)
+		TRY(couch_db_ensure(r));
+	return status == STATUS_OK ? STATUS_OK : couch_require_json(r);
+}
+
+/* How long the body was on its way, for those who look for what is slow. */
+static void
+set_body_time(struct couch_req *r, uint64_t ns)
+{
+	char text[24];
+	int len = snprintf(text, sizeof(text), "%llu", (unsigned long long)(ns / CLOCK_NS_PER_MS));
+
+	http_set_header(r->x, STR("X-CouchDB-Body-Time"), str_of(text, (size_t)len));
 }
 
 enum status
@@ -91,6 +115,7 @@ couch_read_body(struct couch_req *r, size_t max_bytes, struct str *ret)
 {
 	struct str encoding = http_request_header(r->x, STR("Content-Encoding"));
 	bool gzip = str_eq_nocase(encoding, STR("gzip"));
+	uint64_t begin = clock_mono_ns();
 	enum status status;
 
 	if (encoding.ptr && !gzip && !str_eq_nocase(encoding, STR("identity")))
@@ -98,6 +123,7 @@ couch_read_body(struct couch_req *r, size_t max_bytes, struct str *ret)
 				      "%.*s is not a supported content encoding.",
 				      STR_ARG(encoding));
 	status = http_read_all(r->x, max_bytes, ret);
+	set_body_time(r, clock_mono_ns() - begin);
 	if (status == STATUS_LIMIT && !http_memory(r->x)->refused)
 		return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
 				      "the request entity is too large: the limit is %zu bytes",

@@ -49,7 +49,7 @@ diff_run(struct diff_call *c)
 	struct couch_req *r = c->r;
 	struct couch_member *members;
 
-	TRY(couch_require_json(r));
+	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &c->count));
 	c->queries = arena_alloc(r->arena, (c->count + 1) * sizeof(*c->queries));

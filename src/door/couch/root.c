@@ -97,13 +97,18 @@ static enum status
 parse_count(struct couch_req *r, const char *name, uint64_t *ret)
 {
 	struct str value;
+	int64_t n;
 
 	if (!couch_param(r, name, &value))
 		return STATUS_OK;
-	if (!str_to_u64(value, ret))
+	if (!str_to_i64(value, &n))
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid value for integer: \"%.*s\"", STR_ARG(value));
+	if (n < 0)
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
 				      "Invalid value for positive integer: \"%.*s\"",
 				      STR_ARG(value));
+	*ret = (uint64_t)n;
 	return STATUS_OK;
 }
 

@@ -284,7 +284,7 @@ route_in_db(struct couch_req *r)
 	}
 	if (str_eq(part, STR("_design")) && r->parts_count > 2)
 		return route_design(r);
-	if (str_eq(part, STR("_local")))
+	if (str_eq(part, STR("_local")) || (str_eq(part, STR("_local/")) && r->parts_count == 2))
 		return route_local(r);
 	TRY(refuse_if_listed(r, not_offered_in_db, part));
 	if (r->parts_count > 2)

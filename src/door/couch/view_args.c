@@ -12,6 +12,8 @@ enum param_id {
 	PARAM_KEYS,
 	PARAM_START,
 	PARAM_END,
+	PARAM_START_DOCID,
+	PARAM_END_DOCID,
 	PARAM_LIMIT,
 	PARAM_SKIP,
 	PARAM_DESCENDING,
@@ -39,6 +41,10 @@ static const struct {
 	{ "start_key", PARAM_START },
 	{ "endkey", PARAM_END },
 	{ "end_key", PARAM_END },
+	{ "startkey_docid", PARAM_START_DOCID },
+	{ "start_key_doc_id", PARAM_START_DOCID },
+	{ "endkey_docid", PARAM_END_DOCID },
+	{ "end_key_doc_id", PARAM_END_DOCID },
 	{ "limit", PARAM_LIMIT },
 	{ "skip", PARAM_SKIP },
 	{ "descending", PARAM_DESCENDING },
@@ -55,6 +61,7 @@ static const struct {
 	{ "attachments", PARAM_BOOLEAN },
 	{ "att_encoding_info", PARAM_BOOLEAN },
 	{ "sorted", PARAM_BOOLEAN },
+	{ "stable", PARAM_BOOLEAN },
 };
 
 void
@@ -141,6 +148,13 @@ parse_keys(struct couch_req *r, const struct param *p, struct couch_view_args *a
 	return couch_json_items(&value, r->arena, &args->keys, &args->keys_count, &r->fail.err);
 }
 
+/* Without a key of its own, an id is one: they are the same in these listings. */
+static void
+take_docid(const struct param *p, struct couch_bound *ret)
+{
+	*ret = (struct couch_bound){ .given = true, .id = p->text, .text = p->text };
+}
+
 static enum status
 refuse_true(struct couch_req *r, const struct param *p, const char *reason)
 {
@@ -196,6 +210,12 @@ take_param(struct couch_req *r, const struct param *p, struct couch_view_args *a
 		return parse_bound(r, p, &args->start);
 	case PARAM_END:
 		return parse_bound(r, p, &args->end);
+	case PARAM_START_DOCID:
+		take_docid(p, &args->start_docid);
+		return STATUS_OK;
+	case PARAM_END_DOCID:
+		take_docid(p, &args->end_docid);
+		return STATUS_OK;
 	case PARAM_LIMIT:
 		return parse_count(r, p, &args->limit);
 	case PARAM_SKIP:
@@ -261,16 +281,6 @@ couch_view_args_members(struct couch_req *r, const struct couch_member *members,
 	return STATUS_OK;
 }
 
-enum status
-couch_view_args_check(struct couch_req *r, const struct couch_view_args *args)
-{
-	if (args->has_keys && args->keys_count && (args->start.given || args->end.given))
-		return couch_fail_set(
-			&r->fail, COUCH_ERROR_QUERY_PARSE,
-			"`keys` is incompatible with `key`, `start_key` and `end_key`");
-	return STATUS_OK;
-}
-
 /* A bound of the answer's range: which ids, whether the id itself is left out. */
 struct edge {
 	bool has;
@@ -282,8 +292,10 @@ bool
 couch_view_args_range(const struct couch_view_args *args, struct str space, struct str space_end,
 		      struct rev_name_range *ret)
 {
-	const struct couch_bound *first = args->descending ? &args->end : &args->start;
-	const struct couch_bound *last = args->descending ? &args->start : &args->end;
+	const struct couch_bound *start = args->start.given ? &args->start : &args->start_docid;
+	const struct couch_bound *end = args->end.given ? &args->end : &args->end_docid;
+	const struct couch_bound *first = args->descending ? end : start;
+	const struct couch_bound *last = args->descending ? start : end;
 	struct edge low = { first->given && !first->below_all,
 			    args->descending && args->exclusive_end, first->id };
 	struct edge high = { last->given, !args->descending && args->exclusive_end, last->id };

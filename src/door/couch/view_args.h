@@ -18,7 +18,9 @@ struct couch_bound {
 struct couch_view_args {
 	struct couch_bound start;
 	struct couch_bound end;
-	bool has_keys;
+	struct couch_bound start_docid; /* where there is no start */
+	struct couch_bound end_docid;
+	bool has_keys; /* the bounds do not count then, as in CouchDB */
 	struct couch_json *keys;
 	size_t keys_count;
 	uint64_t limit;
@@ -37,9 +39,6 @@ MUST_USE enum status couch_view_args_query(struct couch_req *r, struct couch_vie
 MUST_USE enum status couch_view_args_members(struct couch_req *r,
 					     const struct couch_member *members, size_t count,
 					     struct couch_view_args *args);
-
-/* Refuses what cannot be asked for together. */
-MUST_USE enum status couch_view_args_check(struct couch_req *r, const struct couch_view_args *args);
 
 /* The ids from `args`, within those that start with `space` (empty: all). False: there are none. */
 bool couch_view_args_range(const struct couch_view_args *args, struct str space,

@@ -33,8 +33,7 @@ rev_id_parse(struct str text, struct arena *arena, struct rev_id *ret, struct er
 	if (!str_to_u64(str_of(text.ptr, (size_t)(dash - text.ptr)), &pos) || pos > INT64_MAX - 1)
 		return rev_invalid(err);
 	suffix = str_skip(text, (size_t)(dash - text.ptr) + 1);
-	if (suffix.len == 0 || suffix.len > REV_HASH_LIMIT_BYTES ||
-	    utf8_valid_prefix(suffix) != suffix.len)
+	if (suffix.len > REV_HASH_LIMIT_BYTES || utf8_valid_prefix(suffix) != suffix.len)
 		return rev_invalid(err);
 	if (suffix.len == HASH_HEX_BYTES) {
 		char raw[REV_HASH_BYTES];

@@ -90,8 +90,8 @@ struct rev_id {
 
 /*
  * "3-9b2e…": a suffix of 32 characters must be hexadecimal, any other (UTF-8, REV_HASH_LIMIT_BYTES
- * at most) is taken as it is. STATUS_INVALID ("Invalid rev format") otherwise. The hash is in the
- * arena. "0-…", as local documents have it, is read, and is no document's revision.
+ * at most, perhaps empty) is taken as it is. STATUS_INVALID ("Invalid rev format") otherwise. The
+ * hash is in the arena. "0-…", as local documents have it, is read, and is no document's revision.
  */
 MUST_USE enum status rev_id_parse(struct str text, struct arena *arena, struct rev_id *ret,
 				  struct err *err);

@@ -78,6 +78,17 @@ verify_text_next(struct tuple_reader *r, enum tuple_kind kind, struct str *ret)
 }
 
 bool
+verify_hash_next(struct tuple_reader *r, struct str *ret)
+{
+	struct tuple_elem e;
+
+	if (tuple_next(r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
+		return false;
+	*ret = e.encoding;
+	return true;
+}
+
+bool
 verify_seq_next(struct tuple_reader *r, struct rev_seq *ret)
 {
 	const uint8_t *stamp;
@@ -104,8 +115,7 @@ verify_rev_parse(struct str tail, struct verify_rev *ret)
 	    tuple_next_bool(&r, &not_deleted) != STATUS_OK)
 		return false;
 	rev = r.rest.ptr;
-	if (tuple_next_u64(&r, &pos) != STATUS_OK || pos == 0 ||
-	    !verify_text_next(&r, TUPLE_BYTES, &hash))
+	if (tuple_next_u64(&r, &pos) != STATUS_OK || pos == 0 || !verify_hash_next(&r, &hash))
 		return false;
 	ret->deleted = !not_deleted;
 	ret->rev = str_of(rev, (size_t)(r.rest.ptr - rev));

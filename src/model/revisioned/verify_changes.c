@@ -69,7 +69,7 @@ parse(const struct verify_cursor *c, struct change *ret)
 	    !verify_text_next(&r, TUPLE_STRING, &ret->rev.id))
 		return false;
 	rev = r.rest.ptr;
-	if (tuple_next_u64(&r, &n) != STATUS_OK || !verify_text_next(&r, TUPLE_BYTES, &hash))
+	if (tuple_next_u64(&r, &n) != STATUS_OK || !verify_hash_next(&r, &hash))
 		return false;
 	ret->rev.rev = str_of(rev, (size_t)(r.rest.ptr - rev));
 	if (tuple_next_u64(&r, &n) != STATUS_OK || tuple_next_bool(&r, &not_deleted) != STATUS_OK ||

@@ -238,7 +238,7 @@ ancestors_are_good(const struct rev_row *row)
 	struct str hash;
 
 	while (r.rest.len) {
-		if (!verify_text_next(&r, TUPLE_BYTES, &hash))
+		if (!verify_hash_next(&r, &hash))
 			return false;
 		count++;
 	}

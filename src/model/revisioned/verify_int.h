@@ -72,6 +72,8 @@ bool verify_rev_parse(struct str tail, struct verify_rev *ret);
 
 /* The next element as it is encoded, if it is of that kind and not empty. */
 bool verify_text_next(struct tuple_reader *r, enum tuple_kind kind, struct str *ret);
+/* The same for a revision's hash, which may be empty. */
+bool verify_hash_next(struct tuple_reader *r, struct str *ret);
 
 /* Incarnation and versionstamp. */
 bool verify_seq_next(struct tuple_reader *r, struct rev_seq *ret);

@@ -493,7 +493,7 @@ replicate_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pend
 static bool
 hash_fits(struct str hash)
 {
-	return hash.len >= 1 && hash.len <= REV_HASH_LIMIT_BYTES;
+	return hash.len <= REV_HASH_LIMIT_BYTES;
 }
 
 /* What is wrong with an edit before anything is read. */
