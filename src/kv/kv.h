@@ -367,8 +367,9 @@ struct kv_store_stats kv_store_stats(struct kv_store *store);
 MUST_USE enum status kv_compact(struct kv_store *store, struct err *err);
 
 /*
- * An estimate of the stored bytes with begin <= key < end, compressed; 0 where the engine cannot
- * tell. The embedded engine knows of its files only: what was written last is still in memory.
+ * An estimate of the stored bytes with begin <= key < end; 0 where the engine cannot tell. The
+ * embedded engine counts small ranges, and otherwise adds to what is in files, compressed, what was
+ * written last and is still in memory, as it is. May block, as reads do.
  */
 MUST_USE enum status kv_estimate_bytes(struct kv_store *store, struct str begin, struct str end,
 				       uint64_t *ret);

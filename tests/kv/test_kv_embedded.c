@@ -702,11 +702,69 @@ fiber_misses_nothing_that_is_not_in_memory(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, dir_setup, dir_teardown)
 
+enum {
+	ESTIMATE_PAIRS = 200,
+	ESTIMATE_VALUE_BYTES = 1000,
+};
+
+static void
+estimate_counts_what_is_not_in_files_yet(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	char value[ESTIMATE_VALUE_BYTES];
+	struct err err = { 0 };
+	struct kv_tx *tx = begin(store);
+	uint64_t bytes;
+
+	for (int i = 0; i < ESTIMATE_PAIRS; i++) {
+		char key[8];
+
+		(void)snprintf(key, sizeof(key), "e/%04d", i);
+		rand_bytes(value, sizeof(value)); /* which no compression makes smaller */
+		assert_ok(kv_set(tx, str_from_cstr(key), str_of(value, sizeof(value))));
+	}
+	assert_ok(kv_future_wait(kv_commit(tx)));
+	kv_tx_free(tx);
+	for (int flushed = 0; flushed < 2; flushed++) {
+		assert_ok(kv_estimate_bytes(store, STR("e/"), STR("e0"), &bytes));
+		assert_in_range(bytes, ESTIMATE_PAIRS * ESTIMATE_VALUE_BYTES * 9 / 10,
+				ESTIMATE_PAIRS * ESTIMATE_VALUE_BYTES * 12 / 10);
+		assert_ok(kv_estimate_bytes(store, STR("e/0100"), STR("e0"), &bytes));
+		assert_in_range(bytes, ESTIMATE_PAIRS * ESTIMATE_VALUE_BYTES * 4 / 10,
+				ESTIMATE_PAIRS * ESTIMATE_VALUE_BYTES * 6 / 10);
+		assert_ok(kv_estimate_bytes(store, STR("f"), STR("g"), &bytes));
+		assert_int_equal(bytes, 0);
+		assert_ok(kv_compact(store, &err));
+	}
+	kv_close(store);
+}
+
+static void
+estimate_tells_small_neighbours_apart(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct err err = { 0 };
+	uint64_t bytes;
+
+	put_now(store, "a/1", "1234567");
+	put_now(store, "b/1", "12345678901234567");
+	for (int flushed = 0; flushed < 2; flushed++) {
+		assert_ok(kv_estimate_bytes(store, STR("a/"), STR("a0"), &bytes));
+		assert_int_equal(bytes, 10);
+		assert_ok(kv_estimate_bytes(store, STR("b/"), STR("b0"), &bytes));
+		assert_int_equal(bytes, 20);
+		assert_ok(kv_compact(store, &err));
+	}
+	kv_close(store);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		T(missing_store_is_not_found),
+		T(estimate_counts_what_is_not_in_files_yet),
+		T(estimate_tells_small_neighbours_apart),
 		T(second_opening_finds_it_locked),
 		T(foreign_database_is_refused),
 		T(newer_format_is_refused),

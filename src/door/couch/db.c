@@ -117,10 +117,10 @@ enum status
 couch_db_info_write(struct kv_tx *tx, const struct rev_db *db, struct buf *out)
 {
 	struct rev_db_info info;
-	unsigned long long bytes;
+	uint64_t bytes;
 
 	TRY(rev_db_info(tx, db, &info));
-	bytes = info.disk_bytes;
+	TRY(rev_db_bytes(tx, db, &bytes));
 	buf_append_cstr(out, "{\"db_name\":");
 	json_write_str(out, db->name);
 	buf_append_cstr(out, ",\"purge_seq\":\"");
@@ -136,8 +136,9 @@ couch_db_info_write(struct kv_tx *tx, const struct rev_db *db, struct buf *out)
 		   "\"doc_del_count\":%llu,\"doc_count\":%llu,\"disk_format_version\":8,"
 		   "\"compact_running\":false,\"cluster\":{\"q\":1,\"n\":1,\"w\":1,\"r\":1},"
 		   "\"instance_start_time\":\"0\"}",
-		   bytes, bytes, bytes, rev_scheme_name(db->scheme),
-		   (unsigned long long)info.doc_del_count, (unsigned long long)info.doc_count);
+		   (unsigned long long)bytes, (unsigned long long)bytes, (unsigned long long)bytes,
+		   rev_scheme_name(db->scheme), (unsigned long long)info.doc_del_count,
+		   (unsigned long long)info.doc_count);
 	return buf_status(out);
 }
 

@@ -348,6 +348,10 @@ void batch_finish(struct batch *b);
 /* ---- Upkeep: compact.c, backup.c; the engine's table ---- */
 
 enum status emb_compact(struct kv_store *base, struct err *err);
+
+/* See kv_estimate_bytes(). */
+enum status emb_estimate_bytes(struct kv_store *base, struct str begin, struct str end,
+			       uint64_t *ret);
 enum status emb_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret,
 			      struct err *err);
 enum status emb_backup_restore(const char *dir, uint32_t id, struct str address,

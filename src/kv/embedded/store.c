@@ -440,23 +440,6 @@ emb_store_stats(struct kv_store *base)
 	};
 }
 
-/* Of flushed files only: the C API does not count what is still in memory. */
-static enum status
-emb_estimate_bytes(struct kv_store *base, struct str begin, struct str end, uint64_t *ret)
-{
-	struct emb_store *store = (struct emb_store *)base;
-	char *error = NULL;
-	uint64_t bytes = 0;
-
-	if (str_cmp(begin, end) < 0)
-		rocksdb_approximate_sizes(store->db, 1, &begin.ptr, &begin.len, &end.ptr, &end.len,
-					  &bytes, &error);
-	if (error)
-		return emb_error(error, "estimating a size", NULL);
-	*ret = bytes;
-	return STATUS_OK;
-}
-
 static void
 emb_any_future_free(struct kv_future *f)
 {

@@ -249,11 +249,13 @@ struct rev_db_info {
 	/* Of the newest change or purge; the beginning in an empty database. Never goes back. */
 	struct rev_seq update_seq;
 	struct rev_seq purge_seq; /* of the newest purge; the beginning where there was none */
-	uint64_t disk_bytes;      /* the engine's estimate of what the database takes */
 };
 
 MUST_USE enum status rev_db_info(struct kv_tx *tx, const struct rev_db *db,
 				 struct rev_db_info *ret);
+
+/* The engine's estimate of what the database takes. May take a millisecond: not for each page. */
+MUST_USE enum status rev_db_bytes(struct kv_tx *tx, const struct rev_db *db, uint64_t *ret);
 
 /* The key that every change of the database's documents writes: what a feed watches. In the arena.
  */

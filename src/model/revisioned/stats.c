@@ -140,10 +140,15 @@ rev_db_info(struct kv_tx *tx, const struct rev_db *db, struct rev_db_info *ret)
 	/* The newest change may be one that was purged. */
 	if (rev_seq_cmp(&info.purge_seq, &info.update_seq) > 0)
 		info.update_seq = info.purge_seq;
-
-	buf_clear(&end);
-	TRY(tuple_prefix_end(db->prefix, &end));
-	TRY(kv_estimate_bytes(kv_tx_store(tx), db->prefix, buf_str(&end), &info.disk_bytes));
 	*ret = info;
 	return STATUS_OK;
+}
+
+enum status
+rev_db_bytes(struct kv_tx *tx, const struct rev_db *db, uint64_t *ret)
+{
+	AUTO(buf_release) struct buf end = REV_KEY_INIT;
+
+	TRY(tuple_prefix_end(db->prefix, &end));
+	return kv_estimate_bytes(kv_tx_store(tx), db->prefix, buf_str(&end), ret);
 }
