@@ -291,7 +291,9 @@ def main():
     options.build = str(pathlib.Path(options.build).resolve())
     options.work = (options.work or pathlib.Path(options.build) / "bench" / "growth").resolve()
     most = allow_descriptors()
-    options.connections = [n for n in options.connections if n <= most]
+    if max(options.connections) > most:
+        say(f"the limit of open files allows {most:,} connections")
+    options.connections = sorted({min(n, most) for n in options.connections})
     found = Growth(options).run()
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "growth.json").write_text(json.dumps(found, indent=1) + "\n")

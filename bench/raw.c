@@ -109,11 +109,10 @@ find_id(struct str s)
 /* ---- What frond wrote ---- */
 
 static rocksdb_t *
-open_store(const char *path)
+open_store(const char *path, const rocksdb_options_t *options)
 {
-	rocksdb_options_t *o = rocks_options();
 	char *error = NULL;
-	rocksdb_t *db = rocksdb_open_for_read_only(o, path, 0, &error);
+	rocksdb_t *db = rocksdb_open_for_read_only(options, path, 0, &error);
 
 	rocks_must(error, path);
 	return db;
@@ -180,6 +179,18 @@ read_pairs(struct job *job)
 	rocksdb_readoptions_destroy(options);
 	if (job->doc_count == 0)
 		die("the store has no documents of the load generator");
+}
+
+static void
+free_pairs(struct job *job)
+{
+	for (size_t i = 0; i < job->doc_count; i++) {
+		for (size_t n = 0; n < job->docs[i].count; n++) {
+			mem_free((char *)(uintptr_t)job->docs[i].pairs[n].key.ptr);
+			mem_free((char *)(uintptr_t)job->docs[i].pairs[n].value.ptr);
+		}
+	}
+	mem_free(job->docs);
 }
 
 /* ---- Writes ---- */
@@ -490,7 +501,7 @@ main(int argc, char **argv)
 	job.with_docs = job.batch > 0;
 	if (job.threads == 0 || job.threads > (writes ? THREADS : 1) || (writes && job.batch == 0))
 		die("too many threads, or none, or an empty batch");
-	job.store = open_store(argv[2]);
+	job.store = open_store(argv[2], options);
 	job.step = !writes ? scan_step : strcmp(job.what, "update") == 0 ? update_step : write_step;
 	if (writes) {
 		read_pairs(&job);
@@ -500,6 +511,7 @@ main(int argc, char **argv)
 		find_listing(&job);
 	}
 	run(&job, atof(argv[6]));
+	free_pairs(&job);
 	rocksdb_close(job.store);
 	if (job.db)
 		rocksdb_close(job.db);

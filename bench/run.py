@@ -45,7 +45,8 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=float(env.get("BENCH_SECONDS", "0")))
     parser.add_argument("--docs", type=int, default=int(env.get("BENCH_DOCS", "100000")))
     parser.add_argument("--work", default=env.get("BENCH_DIR"), help="directory for the data")
-    parser.add_argument("--out", default=str(RESULTS), help="where the results go")
+    parser.add_argument("--out", help="where the results go (default bench/results, or, of some "
+                        "workloads only, bench/results below the build)")
     parser.add_argument("--publish", action="store_true",
                         help="put the table into README.md and docs/PERFORMANCE.md, too")
     parser.add_argument("--no-peers", action="store_true", help="frond and the limits only")
@@ -55,6 +56,7 @@ def arguments():
     options.seconds = options.seconds or (5 if options.full else 2)
     if env.get("BENCH_ONLY"):
         options.only = (options.only or []) + env["BENCH_ONLY"].split(",")
+    options.out = options.out or (f"{options.build}/bench/results" if options.only else RESULTS)
     options.work = pathlib.Path(options.work or f"{options.build}/bench/data").resolve()
     return options
 
