@@ -450,7 +450,6 @@ make_replicator(struct serve *s, struct err *err)
 		.interval_ms = c->interval_ms,
 		.backoff_ms = c->backoff_ms,
 		.health_ms = c->health_s * UINT64_C(1000),
-		.update_docs = c->update_docs,
 		.http_allowed = has_protocol(c->endpoint_protocols, "http"),
 		.https_allowed = has_protocol(c->endpoint_protocols, "https"),
 		.net = {

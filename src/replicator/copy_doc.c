@@ -417,9 +417,9 @@ ask_read(void *arg, struct str *ret, struct err *err)
  * comes from is sent as what it stands for, and the digest is of the other.
  */
 static void
-write_follower(const struct json_member *members, size_t count, struct buf *out)
+write_follower(const struct json_member *members, size_t count, bool encodings, struct buf *out)
 {
-	bool encoded = json_value_find(members, count, "encoding") != NULL;
+	bool encoded = !encodings || json_value_find(members, count, "encoding") != NULL;
 
 	buf_append_byte(out, '{');
 	for (size_t i = 0; i < count; i++) {
@@ -457,7 +457,7 @@ write_attachments(struct copier *c, const struct json_value *atts, struct buf *o
 		TRY(json_value_members(&members[i].value, c->arena, &inner, &n, err));
 		stub = json_value_find(inner, n, "stub");
 		if (stub && stub->kind == JSON_TRUE)
-			write_follower(inner, n, out);
+			write_follower(inner, n, c->run->target.encodings, out);
 		else
 			buf_append_str(out, members[i].value.text);
 	}
@@ -583,7 +583,8 @@ copy_revs_once(struct copier *c, struct missing *m, size_t first, size_t count, 
 	struct peer *source = &c->run->source;
 	struct peer_request request = {
 		.method = "GET",
-		.accept = "multipart/mixed",
+		/* In parts, attachments come as they are stored. */
+		.accept = c->run->target.encodings ? "multipart/mixed" : "application/json",
 		.exact = true,
 	};
 	struct arena_mark mark = arena_mark(c->arena);

@@ -32,8 +32,10 @@ struct job {
 	char id[SPEC_ID_BYTES + 1];
 	char full_id[SPEC_FULL_ID_BYTES];
 	enum job_state state;
-	bool restart; /* its document has changed: another job follows when this one is gone */
-	struct str doc_rev;
+	bool dropped;                /* its document has gone, or asks for something else */
+	char *doc_rev;               /* of its document */
+	struct repl_spec *successor; /* what that asks for instead; NULL: nothing */
+	char *successor_rev;
 	struct job_moment past[REPLICATOR_HISTORY_MAX]; /* newest first */
 	unsigned past_count;
 	unsigned crashes; /* in a row */
@@ -63,6 +65,11 @@ struct replicator {
 	size_t jobs_count;
 	size_t running;
 	bool stopping;
+	bool drained;                  /* stopping, and no job is left */
+	struct docs_verdict *verdicts; /* for documents to be told */
+	struct event verdicts_bell;
+	struct event docs_stop;
+	unsigned docs_fibers;
 	char store_id[2 * 16 + 1]; /* that ids of replications are made with; empty: not known */
 	char store_id_next[2 * 16 + 1]; /* what a transaction under way has found */
 };
@@ -82,6 +89,7 @@ void job_remember(struct job *j, enum job_past what, const char *reason);
 
 /* Appends what is told of a job (report.c). */
 void job_write(const struct job *j, struct buf *out);
+void job_write_stats(const struct job *j, struct buf *out);
 void job_write_info(const struct job *j, struct buf *out);
 void job_write_task(const struct job *j, struct buf *out);
 

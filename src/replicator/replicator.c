@@ -148,6 +148,9 @@ job_free(struct job *j)
 	for (unsigned i = 0; i < j->past_count; i++)
 		mem_free(j->past[i].reason);
 	run_progress_fini(&j->progress);
+	mem_free(j->doc_rev);
+	mem_free(j->successor_rev);
+	repl_spec_free(j->successor);
 	repl_spec_free(j->spec);
 	mem_free(j);
 }
@@ -346,6 +349,8 @@ replicator_new(const struct replicator_config *config, struct replicator **ret, 
 	r->loop_config.request_bytes = LOOP_REQUEST_BYTES;
 	pthread_mutex_init(&r->lock, NULL);
 	event_init(&r->bell);
+	event_init(&r->verdicts_bell);
+	event_init(&r->docs_stop);
 	status = loop_init(&r->loop, NULL, &r->loop_config, err);
 	if (status == STATUS_OK)
 		status = pool_new(SERVER_POOL_THREADS, &r->loop.pool, err);

@@ -35,7 +35,6 @@ struct replicator_config {
 	uint64_t interval_ms; /* between two looks for jobs that should make room */
 	uint64_t backoff_ms;  /* after a first crash; doubled with each in a row */
 	uint64_t health_ms;   /* a run of so long is no crash in a row */
-	bool update_docs;     /* tell also passing states in documents, not only the last */
 	bool http_allowed;
 	bool https_allowed;
 	struct net_config net;
@@ -108,6 +107,22 @@ enum replicator_view {
 };
 MUST_USE enum status replicator_list(struct replicator *r, enum replicator_view view, uint64_t skip,
 				     uint64_t limit, struct buf *out, uint64_t *ret_total);
+
+/*
+ * The same of the documents of _replicator, in the order of their ids, as _scheduler/docs tells
+ * them. STATUS_NOT_FOUND without that database; the store's failures.
+ */
+struct replicator_docs_query {
+	uint64_t skip;
+	uint64_t limit;
+	struct str states; /* those wanted, with commas between; empty: all */
+};
+MUST_USE enum status replicator_list_docs(struct replicator *r,
+					  const struct replicator_docs_query *query,
+					  struct buf *out, uint64_t *ret_total, struct err *err);
+/* One of them. STATUS_NOT_FOUND, STATUS_DELETED. */
+MUST_USE enum status replicator_show_doc(struct replicator *r, struct str id, struct buf *out,
+					 struct err *err);
 
 /* One job, as _scheduler/jobs/ID tells it. STATUS_NOT_FOUND. */
 MUST_USE enum status replicator_show(struct replicator *r, struct str id, struct buf *out);

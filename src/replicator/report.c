@@ -58,6 +58,16 @@ write_stats(const struct run_progress *p, struct buf *out)
 	write_seq(out, "through_seq", p->through_seq);
 }
 
+/* As a completed job's document keeps them. */
+void
+job_write_stats(const struct job *j, struct buf *out)
+{
+	buf_append_byte(out, '{');
+	write_stats(&j->progress, out);
+	write_date(out, "start_time", j->added_ms);
+	buf_append_byte(out, '}');
+}
+
 void
 job_write_info(const struct job *j, struct buf *out)
 {

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "replicator/docs.h"
 
 uint64_t
 schedule_backoff_ms(const struct replicator_config *config, unsigned crashes)
@@ -132,6 +133,8 @@ complete(struct job *j, const struct ended *how)
 		  (unsigned long long)j->progress.counts.docs_written,
 		  (unsigned long long)j->progress.counts.write_failures);
 	tell_waits(&j->waits, STATUS_OK, NULL, buf_str(&how->answer));
+	if (j->spec->doc_id.ptr && !j->dropped)
+		docs_tell(j->replicator, j, NULL);
 }
 
 static void
@@ -140,6 +143,8 @@ fail(struct job *j, const struct ended *how)
 	log_event(LOG_LEVEL_WARN, "replication_failed", "id=%s reason=\"%s\"", j->full_id,
 		  how->err.text);
 	tell_waits(&j->waits, how->status, &how->err, STR(""));
+	if (j->spec->doc_id.ptr && !j->dropped)
+		docs_tell(j->replicator, j, how->err.text);
 }
 
 static void
@@ -216,12 +221,14 @@ sweep(struct replicator *r)
 	for (struct job *j = job_next(r, NULL); j; j = next) {
 		next = job_next(r, j);
 		if (j->state != JOB_GONE && j->state != JOB_LEAVING &&
-		    (is_over(j) || j->leave_waits || r->stopping))
+		    (is_over(j) || j->leave_waits || j->dropped || r->stopping))
 			job_happens(j, JOB_CANCEL, NULL);
 		if (j->state == JOB_CRASHING && clock_mono_ns() >= j->rested_ns)
 			job_happens(j, JOB_RESTED, NULL);
 		if (j->state == JOB_GONE) {
 			job_table_remove(r, j);
+			if (!r->stopping)
+				docs_succeed(r, j);
 			job_free(j);
 		}
 	}
@@ -312,6 +319,13 @@ schedule(void *arg)
 		}
 		until = next_look_ns(r, room_ns);
 		over = r->stopping && !any_running(r);
+		if (over) {
+			r->drained = true;
+			event_set(&r->verdicts_bell);
+		}
+		if (r->stopping)
+			event_set(&r->docs_stop);
+		over = over && r->docs_fibers == 0;
 		event_init(&r->bell);
 		pthread_mutex_unlock(&r->lock);
 		if (over)
@@ -321,10 +335,22 @@ schedule(void *arg)
 	uv_stop(&r->loop.uv);
 }
 
+void
+docs_fiber_ended(struct replicator *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->docs_fibers--;
+	replicator_ring(r);
+	pthread_mutex_unlock(&r->lock);
+}
+
 enum status
 schedule_begin(struct replicator *r, struct err *err)
 {
-	if (spawn(r->spawner, schedule, r) != STATUS_OK)
+	if (spawn(r->spawner, schedule, r) != STATUS_OK ||
+	    spawn(r->spawner, docs_follow, r) != STATUS_OK ||
+	    spawn(r->spawner, docs_write_verdicts, r) != STATUS_OK)
 		return err_set(err, STATUS_NOMEM, "out of memory for the replicator");
+	r->docs_fibers = 2;
 	return STATUS_OK;
 }

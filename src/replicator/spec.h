@@ -81,10 +81,4 @@ void repl_spec_free(struct repl_spec *spec); /* NULL is fine */
 void repl_spec_id(const struct repl_spec *spec, struct str store, char ret[SPEC_ID_BYTES + 1],
 		  char ret_full[SPEC_FULL_ID_BYTES]);
 
-/*
- * Rewrites a document of _replicator for somebody who may not see its credentials: source and
- * target lose theirs. Appends JSON. STATUS_INVALID for no object.
- */
-MUST_USE enum status repl_spec_redact(struct str text, struct buf *out, struct err *err);
-
 #endif

@@ -85,8 +85,6 @@ static const struct setting settings[] = {
 	  offsetof(struct config, replicator.use_bulk_get), 0, 0 },
 	{ "replicator", "checkpoint_interval", VALUE_U64,
 	  offsetof(struct config, replicator.checkpoint_interval_ms), 100, 86400000 },
-	{ "replicator", "update_docs", VALUE_BOOL, offsetof(struct config, replicator.update_docs),
-	  0, 0 },
 	{ "replicator", "valid_endpoint_protocols", VALUE_TEXT,
 	  offsetof(struct config, replicator.endpoint_protocols), 0, 0 },
 	{ "replicator", "verify_ssl_certificates", VALUE_BOOL,

@@ -61,7 +61,6 @@ struct config_replicator {
 	bool use_checkpoints;
 	bool use_bulk_get;
 	uint64_t checkpoint_interval_ms;
-	bool update_docs;
 	const char *endpoint_protocols; /* of "http" and "https", with a comma between */
 	bool verify_certificates;
 	const char *trusted_file;

@@ -174,23 +174,6 @@ cancelling_by_id_needs_no_ends(void **state)
 	repl_spec_free(s);
 }
 
-static void
-credentials_are_not_for_others(void **state)
-{
-	struct buf out = BUF_INIT(1 << 16);
-	struct err err = { 0 };
-
-	(void)state;
-	assert_int_equal(repl_spec_redact(STR("{\"_id\":\"x\",\"source\":\"http://u:p@h/a\","
-					      "\"target\":{\"url\":\"http://u:p@h/b\",\"auth\":"
-					      "{\"basic\":1},\"headers\":{}},\"n\":[1]}"),
-					  &out, &err),
-			 STATUS_OK);
-	assert_str(buf_str(&out), "{\"_id\":\"x\",\"source\":\"http://h/a\",\"target\":{\"url\":"
-				  "\"http://h/b\"},\"n\":[1]}");
-	buf_release(&out);
-}
-
 int
 main(void)
 {
@@ -201,7 +184,6 @@ main(void)
 		cmocka_unit_test(an_id_is_of_the_work_and_not_of_how_it_is_done),
 		cmocka_unit_test(an_id_is_told_with_its_options),
 		cmocka_unit_test(cancelling_by_id_needs_no_ends),
-		cmocka_unit_test(credentials_are_not_for_others),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -122,6 +122,9 @@ couch_db_open(struct couch_req *r, struct kv_tx *tx, enum couch_access access)
 	r->db = db;
 	if (r->user.admin)
 		return STATUS_OK;
+	/* It holds credentials, whatever its _security says. */
+	if (str_eq(db->name, STR("_replicator")))
+		return couch_require_admin(r);
 	TRY(check_member(r, tx));
 	if (access == COUCH_ACCESS_MEMBER)
 		return STATUS_OK;

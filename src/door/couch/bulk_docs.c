@@ -83,7 +83,9 @@ check_entry(struct bulk *b, struct entry *e)
 		e->refused = true;
 		return entry_refuse(r, e, COUCH_ERROR_BAD_REQUEST, "Invalid rev format");
 	}
-	if (!e->doc.deleted)
+	if (b->new_edits)
+		status = couch_replication_doc(r, e->id, &e->doc, &fail);
+	if (status == STATUS_OK && !e->doc.deleted)
 		status = couch_design_validate(r, e->id, &e->doc.doc, &fail);
 	if (status != STATUS_OK && fail.error == COUCH_ERROR_NONE)
 		return status;

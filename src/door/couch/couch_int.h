@@ -390,7 +390,18 @@ struct couch_doc {
 	struct str *history;            /* the revision's hash, then its ancestors' */
 	size_t history_count;
 	struct doc doc;
+	struct str text; /* as it came */
 };
+
+/*
+ * Before an interactive write: a document of _replicator gets its owner, and is refused
+ * (COUCH_ERROR_FORBIDDEN) if no replication can come of it. (replication_doc.c)
+ */
+MUST_USE enum status couch_replication_doc(struct couch_req *r, struct str id,
+					   struct couch_doc *doc, struct couch_fail *fail);
+/* Takes the document's body from another text, with the same special members. */
+MUST_USE enum status couch_doc_again(struct couch_req *r, struct str text, struct str id,
+				     struct couch_doc *doc, struct couch_fail *fail);
 
 /*
  * CouchDB replaces the password of a document in _users with a hash. Nobody logs in by these

@@ -224,16 +224,32 @@ couch_doc_check_password(struct couch_req *r, const struct doc *doc, struct couc
 	return STATUS_OK;
 }
 
-enum status
-couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
-		struct couch_doc *ret, struct couch_fail *fail)
+static struct doc_limits
+limits_of(struct couch_req *r)
 {
-	const struct doc_limits limits = {
+	return (struct doc_limits){
 		.doc_bytes = r->couch->config.doc_bytes,
 		.path_bytes = KV_LIMIT_KEY_BYTES,
 		.packed_bytes = rev_scheme_packed_bytes(
 			rev_cache_scheme(r->loop->cache, r->parts[0], r->couch->config.scheme)),
 	};
+}
+
+enum status
+couch_doc_again(struct couch_req *r, struct str text, struct str id, struct couch_doc *doc,
+		struct couch_fail *fail)
+{
+	const struct doc_limits limits = limits_of(r);
+
+	doc->text = text;
+	return doc_explode_text(text, r->arena, &limits, prefix_bound(id), &doc->doc, &fail->err);
+}
+
+enum status
+couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
+		struct couch_doc *ret, struct couch_fail *fail)
+{
+	const struct doc_limits limits = limits_of(r);
 	const char *begin = reader->token_begin;
 	bool revisions_seen = false;
 	bool local;
@@ -241,12 +257,12 @@ couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
 	*ret = (struct couch_doc){ .id = { NULL, 0 } };
 	TRY(doc_explode(reader, r->arena, &limits, id.ptr ? prefix_bound(id) : 0, &ret->doc,
 			&fail->err));
+	ret->text = str_of(begin, (size_t)(reader->at - begin));
 	local = is_local(&ret->doc, id);
 	for (size_t i = 0; i < ret->doc.specials_count; i++)
 		TRY(read_special(r, &ret->doc.specials[i], local, &revisions_seen, ret, fail));
 	if (!id.ptr && ret->id.ptr)
-		TRY(check_paths(r, str_of(begin, (size_t)(reader->at - begin)), &limits, ret,
-				fail));
+		TRY(check_paths(r, ret->text, &limits, ret, fail));
 	return couch_doc_check_password(r, &ret->doc, fail);
 }
 

@@ -169,8 +169,10 @@ read_doc(struct couch_req *r, struct str id, struct input *in)
 
 /* What has to hold of any document before anything of it is written. */
 static enum status
-check_doc(struct couch_req *r, struct str id, const struct couch_doc *doc)
+check_doc(struct couch_req *r, struct str id, struct couch_doc *doc, bool new_edits)
 {
+	if (new_edits)
+		TRY(couch_replication_doc(r, id, doc, &r->fail));
 	return doc->deleted ? STATUS_OK : couch_design_validate(r, id, &doc->doc, &r->fail);
 }
 
@@ -191,7 +193,7 @@ put(struct couch_req *r, struct str id, struct input *in)
 
 	TRY(couch_docid_check(id, &r->fail));
 	TRY(read_doc(r, id, in));
-	TRY(check_doc(r, id, doc));
+	TRY(check_doc(r, id, doc, new_edits));
 	TRY(resolve_rev(r, doc));
 	if (!new_edits && doc->history_count == 0)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
@@ -243,7 +245,7 @@ post(struct couch_req *r, struct input *in)
 		if (!doc->id.ptr)
 			return STATUS_NOMEM;
 	}
-	TRY(check_doc(r, doc->id, doc));
+	TRY(check_doc(r, doc->id, doc, true));
 	TRY(load_atts(in));
 	c.edit = couch_doc_edit(doc, doc->id, true);
 	status = put_run(&c);
@@ -366,7 +368,7 @@ copy_body(struct kv_tx *tx, void *arg)
 		doc.history_count = c->has_target_rev;
 		return couch_local_write(r, tx, c->target, &doc, &c->result.rev);
 	}
-	TRY(check_doc(r, c->target, &doc));
+	TRY(check_doc(r, c->target, &doc, true));
 	edit = couch_doc_edit(&doc, c->target, true);
 	edit.parent = c->target_rev;
 	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));

@@ -208,6 +208,33 @@ scheduler_jobs(struct couch_req *r)
 	return couch_reply(r, 200, &out);
 }
 
+static enum status
+scheduler_docs(struct couch_req *r)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) docs = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct replicator_docs_query query = { .limit = REPLICATE_JOBS_LIMIT };
+	uint64_t total = 0;
+
+	if (r->parts_count > 2 && !str_eq(r->parts[2], STR("_replicator")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "Invalid path");
+	if (r->parts_count == 4) {
+		TRY(replicator_show_doc(r->couch->config.replicator, r->parts[3], &out,
+					&r->fail.err));
+		return couch_reply(r, 200, &out);
+	}
+	TRY(read_count(r, "limit", &query.limit));
+	TRY(read_count(r, "skip", &query.skip));
+	(void)couch_param(r, "states", &query.states);
+	TRY(replicator_list_docs(r->couch->config.replicator, &query, &docs, &total, &r->fail.err));
+	buf_printf(&out, "{\"total_rows\":%llu,\"offset\":%llu,\"docs\":[",
+		   (unsigned long long)total,
+		   (unsigned long long)(query.skip < total ? query.skip : total));
+	buf_append_str(&out, buf_str(&docs));
+	buf_append_cstr(&out, "]}");
+	return couch_reply(r, 200, &out);
+}
+
 enum status
 couch_scheduler(struct couch_req *r)
 {
@@ -215,5 +242,7 @@ couch_scheduler(struct couch_req *r)
 	TRY(couch_require_admin(r));
 	if (r->parts_count >= 2 && str_eq(r->parts[1], STR("jobs")) && r->parts_count <= 3)
 		return scheduler_jobs(r);
+	if (r->parts_count >= 2 && str_eq(r->parts[1], STR("docs")) && r->parts_count <= 4)
+		return scheduler_docs(r);
 	return couch_reply_str(r, 404, STR("{\"error\":\"not found\"}\n"));
 }

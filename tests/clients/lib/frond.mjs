@@ -12,7 +12,7 @@ const START_TIMEOUT_MS = 30000;
 const STOP_TIMEOUT_MS = 20000;
 const LOG_TAIL_BYTES = 4000;
 
-function freePort() {
+export function freePort() {
 	return new Promise((resolve, reject) => {
 		const server = net.createServer();
 		server.on('error', reject);
@@ -29,8 +29,9 @@ process.on('exit', () => {
 });
 
 export class Frond {
-	/* `dir`: the store's directory; the log lies beside it. */
-	constructor(bin, dir) {
+	/* `dir`: the store's directory; the log lies beside it. `args`: more options of serve. */
+	constructor(bin, dir, args = []) {
+		this.args = args;
 		this.bin = bin;
 		this.dir = dir;
 		this.store = `embedded:${dir}`;
@@ -43,7 +44,7 @@ export class Frond {
 		const out = fs.openSync(this.log, 'a');
 		const child = spawn(
 			this.bin,
-			['serve', '--store', this.store, '--http', `127.0.0.1:${this.port}`],
+			['serve', '--store', this.store, '--http', `127.0.0.1:${this.port}`, ...this.args],
 			{ stdio: ['ignore', out, out] },
 		);
 		fs.closeSync(out);
@@ -136,6 +137,6 @@ export class Frond {
 }
 
 /* A server of its own in a fresh directory under ctx.tmp, started. */
-export async function startFrond(ctx, name) {
-	return new Frond(ctx.frond, path.join(ctx.tmp, name)).start();
+export async function startFrond(ctx, name, args) {
+	return new Frond(ctx.frond, path.join(ctx.tmp, name), args).start();
 }

@@ -1,0 +1,70 @@
+/* Documents of _replicator: what the replicator is going to make of them has to make sense. */
+#include "door/couch/couch_int.h"
+#include "replicator/replicator.h"
+
+/* What counts of a document here. */
+struct said {
+	struct str state;
+	struct str owner; /* ptr NULL: none */
+};
+
+static enum status
+read_said(struct couch_req *r, struct str text, struct said *ret, struct couch_fail *fail)
+{
+	struct couch_json object;
+	struct couch_member *members;
+	const struct couch_json *value;
+	size_t count;
+
+	*ret = (struct said){ 0 };
+	TRY(couch_json_read(text, r->arena, &object, &fail->err));
+	TRY(couch_json_members(&object, r->arena, &members, &count, &fail->err));
+	value = couch_json_find(members, count, "_replication_state");
+	if (value && value->kind == JSON_STRING)
+		ret->state = value->string;
+	value = couch_json_find(members, count, "owner");
+	if (value && value->kind == JSON_STRING)
+		ret->owner = value->string;
+	return STATUS_OK;
+}
+
+/* The same text with an owner at its end, where the last of two of a name counts. */
+static enum status
+add_owner(struct couch_req *r, struct str id, struct couch_doc *doc, struct couch_fail *fail)
+{
+	struct buf AUTO(buf_release) text = couch_buf(r, COUCH_ANSWER_BYTES);
+	struct str whole = str_trim(doc->text);
+
+	buf_append(&text, whole.ptr, whole.len - 1);
+	buf_append_cstr(&text, ",\"owner\":");
+	json_write_str(&text, r->user.name);
+	buf_append_byte(&text, '}');
+	TRY(buf_status(&text));
+	whole = arena_dup(r->arena, buf_str(&text));
+	return whole.ptr ? couch_doc_again(r, whole, id, doc, fail) : STATUS_LIMIT;
+}
+
+enum status
+couch_replication_doc(struct couch_req *r, struct str id, struct couch_doc *doc,
+		      struct couch_fail *fail)
+{
+	struct replicator *replicator = r->couch->config.replicator;
+	struct repl_spec *spec;
+	struct said said;
+	struct err err = { 0 };
+
+	if (!str_eq(r->parts[0], STR("_replicator")) || doc->deleted || couch_is_design(id) ||
+	    couch_is_local(id) || !replicator)
+		return STATUS_OK;
+	TRY(read_said(r, doc->text, &said, fail));
+	if (!str_eq(said.state, STR("failed"))) {
+		enum status status = repl_spec_new(doc->text, r->user.name, id,
+						   replicator_defaults(replicator), &spec, &err);
+
+		if (status == STATUS_INVALID || status == STATUS_UNSUPPORTED)
+			return couch_fail_set(fail, COUCH_ERROR_FORBIDDEN, "%s", err.text);
+		TRY(status);
+		repl_spec_free(spec);
+	}
+	return said.owner.ptr || r->user.name.len == 0 ? STATUS_OK : add_owner(r, id, doc, fail);
+}
