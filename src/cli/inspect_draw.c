@@ -24,7 +24,7 @@ static const char *const subspace_names[] = {
 	[REV_SUBSPACE_REVISIONS] = "revisions", [REV_SUBSPACE_DOCUMENTS] = "documents",
 	[REV_SUBSPACE_LOCAL] = "local",         [REV_SUBSPACE_ATTACHMENTS] = "attachments",
 	[REV_SUBSPACE_INDEXES] = "indexes",     [REV_SUBSPACE_CONFIG] = "config",
-	[REV_SUBSPACE_STATS] = "stats",
+	[REV_SUBSPACE_STATS] = "stats",         [REV_SUBSPACE_TALLIES] = "tallies",
 };
 
 static const char *
@@ -277,23 +277,42 @@ draw_bytes(struct str s, struct buf *ret)
 	}
 }
 
+/* The list that a counter of a range is about: a subspace. NULL, and nothing taken, for others. */
+static const char *
+take_list(struct tuple_reader *r)
+{
+	struct tuple_reader at = *r;
+	const char *name;
+	uint64_t number;
+
+	if (tuple_next_u64(&at, &number) != STATUS_OK)
+		return NULL;
+	name = subspace_name(number);
+	if (name)
+		*r = at;
+	return name;
+}
+
 static enum status
 draw_key(struct str key, struct inspect_place place, struct buf *ret)
 {
 	AUTO(buf_release) struct buf rest = BUF_INIT(DRAWN_BYTES);
 	const char *name = place.database ? NULL : root_name(place.subspace);
+	const char *list = NULL;
 	struct tuple_reader r = tuple_reader(key);
 	uint64_t skipped;
 
 	TRY(tuple_next_u64(&r, &skipped));
 	TRY(tuple_next_u64(&r, &skipped));
+	if (place.database && place.subspace == REV_SUBSPACE_TALLIES)
+		list = take_list(&r);
 	TRY(draw_elements(r, MANNER_PLAIN, &rest));
 	TRY(buf_status(&rest));
 	buf_append_cstr(ret, "(\"");
 	inspect_draw_subspace(place, ret);
 	buf_append_byte(ret, '"');
-	if (name)
-		buf_printf(ret, ", \"%s\"", name);
+	if (name || list)
+		buf_printf(ret, ", \"%s\"", name ? name : list);
 	else if (!place.database)
 		buf_printf(ret, ", %llu", (unsigned long long)place.subspace);
 	if (rest.len > 2)
@@ -320,6 +339,7 @@ draw_value(struct str key, struct str value, struct inspect_place place, struct 
 {
 	bool attachments = place.database && place.subspace == REV_SUBSPACE_ATTACHMENTS;
 	bool counter = place.database && (place.subspace == REV_SUBSPACE_STATS ||
+					  place.subspace == REV_SUBSPACE_TALLIES ||
 					  (attachments && is_att_counter(key)));
 	/* What the feed of all databases watches is below (ROOT, EVENTS) itself. */
 	bool watched = counter || (!place.database && place.subspace == KV_ROOT_EVENTS);
@@ -330,7 +350,8 @@ draw_value(struct str key, struct str value, struct inspect_place place, struct 
 	if (counter && value.len == COUNTER_BYTES) {
 		for (size_t i = 0; i < COUNTER_BYTES; i++)
 			n |= (uint64_t)(uint8_t)value.ptr[i] << (8 * i);
-		buf_append_u64(ret, n);
+		/* One of several counters of a range may be below zero. */
+		buf_printf(ret, "%lld", (long long)n);
 		return;
 	}
 	if (watched && value.len == KV_VERSIONSTAMP_BYTES) {

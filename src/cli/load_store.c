@@ -2,6 +2,7 @@
 #include "cli/load.h"
 
 #include "base/mem.h"
+#include "cli/cli.h"
 #include "doc/json.h"
 #include "door/couch/couch.h"
 #include "model/revisioned/att_json.h"
@@ -18,6 +19,7 @@ struct store_sink {
 	struct load_sink sink;
 	struct load_options options;
 	struct kv_store *store;
+	struct rev_tallies *tallies;
 	struct rev_cache *cache;
 	struct rev_db *db; /* as it was when the sink was made: for the lengths of keys */
 	struct arena *arena;
@@ -451,12 +453,33 @@ write_edits(struct store_sink *s, size_t from, size_t count, struct err *err)
 	return STATUS_OK;
 }
 
+/*
+ * Nobody else has the store open who would split ranges that grow. What cannot be done now is left
+ * to a server: documents are as well there.
+ */
+static void
+tend_ranges(struct store_sink *s, bool now)
+{
+	enum status status = STATUS_OK;
+	struct err err = { 0 };
+	bool more = true;
+
+	while (more && status == STATUS_OK) {
+		status = rev_tallies_tend(s->tallies, s->store, now, &more, &err);
+		now = true;
+	}
+	if (status != STATUS_OK)
+		cli_complain("the ranges of \"%s\" are not tended: %s", s->options.db, err.text);
+}
+
 static enum status
 store_flush(struct load_sink *sink, struct err *err)
 {
 	struct store_sink *s = (struct store_sink *)sink;
 	enum status status = s->count ? write_edits(s, 0, s->count, err) : STATUS_OK;
 
+	if (status == STATUS_OK)
+		tend_ranges(s, false);
 	free_uploads(s);
 	s->count = 0;
 	s->bytes = 0;
@@ -515,9 +538,12 @@ store_free(struct load_sink *sink)
 {
 	struct store_sink *s = (struct store_sink *)sink;
 
+	if (s->tallies)
+		tend_ranges(s, true);
 	free_uploads(s);
 	rev_db_unref(s->db);
 	rev_cache_free(s->cache);
+	rev_tallies_free(s->tallies);
 	arena_free(s->arena);
 	mem_free(s->edits);
 	mem_free(s->origins);
@@ -588,6 +614,7 @@ load_sink_store(struct kv_store *store, const struct load_options *options, stru
 		.options = *options,
 		.store = store,
 		.cache = rev_cache_new(),
+		.tallies = rev_tallies_new(),
 		.arena = arena_new(LOAD_ARENA_BYTES),
 		.edits = mem_alloc(options->batch_docs * sizeof(*s->edits)),
 		.origins = mem_alloc(options->batch_docs * sizeof(*s->origins)),
@@ -595,7 +622,10 @@ load_sink_store(struct kv_store *store, const struct load_options *options, stru
 		.ids = mem_zalloc(slots * sizeof(*s->ids)),
 		.ids_mask = slots - 1,
 	};
-	if (!s->cache || !s->arena || !s->edits || !s->origins || !s->results || !s->ids)
+	if (s->cache)
+		rev_cache_share(s->cache, s->tallies);
+	if (!s->cache || !s->tallies || !s->arena || !s->edits || !s->origins || !s->results ||
+	    !s->ids)
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	else
 		status = open_database(s, err);

@@ -30,8 +30,11 @@ enum {
 	OPTION_UTILS,
 
 	SWEEP_EVERY_MS = 10 * 1000,
-	SWEEP_PAUSE_MS = 100,               /* while there is more to do: others write, too */
-	SWEEP_DROPS = 20,                   /* transactions for deleted databases at a time */
+	SWEEP_PAUSE_MS = 100, /* while there is more to do: others write, too */
+	SWEEP_DROPS = 20,     /* transactions for deleted databases at a time */
+	TEND_EVERY_MS = 100,  /* what is written counts against its range's size */
+	CHORES = 2,
+	TEND_PAUSE_MS = 20,                 /* while there is more to do */
 	SWEEP_TXID_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
 	TRIM_BYTES = 16 * 1024 *
 		     1024, /* of requests at once, after which heaps are worth trimming */
@@ -65,6 +68,9 @@ struct serve {
 	struct couch *couch;
 	struct server *server;
 	struct event stop_sweeping;
+	struct event stop_tending;
+	pthread_t chores[CHORES];
+	size_t chores_count;
 };
 
 static const struct argp_option argp_options[] = {
@@ -298,6 +304,28 @@ sweep(void *arg)
 	return NULL;
 }
 
+/* Keeps ranges of counted documents and changes short. */
+static void *
+tend(void *arg)
+{
+	struct serve *s = arg;
+	uint64_t pause_ms = TEND_EVERY_MS;
+
+	while (!event_wait(&s->stop_tending, clock_after_ms(pause_ms))) {
+		struct err err = { 0 };
+		bool more = false;
+		enum status status = couch_tend(s->couch, &more, &err);
+
+		pause_ms = more ? TEND_PAUSE_MS : TEND_EVERY_MS;
+		if (status == STATUS_OK)
+			continue;
+		log_event(LOG_LEVEL_WARN, "tend_failed", "status=%s reason=\"%s\"",
+			  status_name(status), err.text);
+		pause_ms = SWEEP_EVERY_MS;
+	}
+	return NULL;
+}
+
 static void
 print_welcome(const struct serve *s)
 {
@@ -373,20 +401,44 @@ start_replicator(struct serve *s, struct err *err)
 	return replicator_start(s->replicator, url, err);
 }
 
+static void
+stop_chores(struct serve *s)
+{
+	event_set(&s->stop_sweeping);
+	event_set(&s->stop_tending);
+	for (size_t i = 0; i < s->chores_count; i++)
+		pthread_join(s->chores[i], NULL);
+}
+
+/* What is done beside serving, each in a thread of its own. */
+static enum status
+start_chores(struct serve *s, struct err *err)
+{
+	static void *(*const chores[CHORES])(void *) = { sweep, tend };
+
+	event_init(&s->stop_sweeping);
+	event_init(&s->stop_tending);
+	while (s->chores_count < CHORES) {
+		if (pthread_create(&s->chores[s->chores_count], NULL, chores[s->chores_count], s) !=
+		    0) {
+			stop_chores(s);
+			return err_set(err, STATUS_LIMIT, "cannot start a thread");
+		}
+		s->chores_count++;
+	}
+	return STATUS_OK;
+}
+
 static enum status
 run_server(struct serve *s, struct err *err)
 {
-	pthread_t sweeper;
 	pthread_t stopper;
 	enum status status;
 
-	event_init(&s->stop_sweeping);
 	sem_init(&stop_asked, 0, 0);
-	if (pthread_create(&sweeper, NULL, sweep, s) != 0)
-		return err_set(err, STATUS_LIMIT, "cannot start a thread");
+	TRY(start_chores(s, err));
 	if (pthread_create(&stopper, NULL, stop_in_order, s) != 0) {
-		event_set(&s->stop_sweeping);
-		pthread_join(sweeper, NULL);
+		stop_chores(s);
 		return err_set(err, STATUS_LIMIT, "cannot start a thread");
 	}
 	atomic_store(&running, s->server);
@@ -399,9 +451,8 @@ run_server(struct serve *s, struct err *err)
 	}
 	atomic_store(&running, NULL);
 	sem_post(&stop_asked);
-	event_set(&s->stop_sweeping);
 	pthread_join(stopper, NULL);
-	pthread_join(sweeper, NULL);
+	stop_chores(s);
 	if (status == STATUS_OK)
 		log_event(LOG_LEVEL_INFO, "drained", "signal=%d requests=%llu", (int)stopped_by,
 			  (unsigned long long)server_stats(s->server).requests);

@@ -164,6 +164,12 @@ counters_are_numbers(void **state)
 	tuple_put_str(&p.key, STR("doc_count"));
 	buf_append(&p.value, "\x01\x02\0\0\0\0\0\0", 8);
 	assert_drawn(&p, "(\"stats\", \"doc_count\") = 513");
+	p = pair_in(REV_SUBSPACE_TALLIES);
+	tuple_put_u64(&p.key, REV_SUBSPACE_CHANGES);
+	tuple_put_bytes(&p.key, STR(""));
+	tuple_put_bytes(&p.key, STR("\xff"));
+	buf_append(&p.value, "\xfe\xff\xff\xff\xff\xff\xff\xff", 8);
+	assert_drawn(&p, "(\"tallies\", \"changes\", '', \\xff) = -2");
 }
 
 static void

@@ -110,7 +110,9 @@ def damage_is_told_with_its_place(cwd):
     contains(result.stdout, "no_database: all_docs, (99, 1): no database has number 99")
     equal(result.stdout.count("entry: "), 4)
     contains(result.stdout, "entry: 7 more\n")
-    assert result.stdout.endswith("1 databases, 500 documents, 1500 leaves, 0 packed, 12 findings\n")
+    contains(result.stdout, 'tally: database "db", tallies, ')
+    contains(result.stdout, "the counters of this range say 500, and there are 491\n")
+    assert result.stdout.endswith("1 databases, 500 documents, 1500 leaves, 0 packed, 13 findings\n")
     equal(run("verify", "db", cwd=cwd).returncode, 1)
 
 

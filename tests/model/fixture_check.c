@@ -11,6 +11,8 @@
  *                 revision has, which is their number; its data, complete and with its digest;
  *                 and nothing else but what belongs to an upload
  *     STATS       the counters equal the counts
+ *     TALLIES     wherever no counted range goes across, the counters of the ranges in front are
+ *                 together the number of keys there
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/md5.h>
@@ -24,6 +26,7 @@
 enum {
 	LEAVES_MAX = 20000,
 	ATTS_MAX = 5000,
+	RANGES_MAX = 5000,
 };
 
 struct leaf {
@@ -49,6 +52,13 @@ struct held_att {
 	struct rev_att att; /* of one of them */
 };
 
+/* A counter of a range. */
+struct counted {
+	struct str lo;
+	struct str hi;
+	int64_t count;
+};
+
 struct check {
 	struct fixture *f;
 	struct held_att *atts;
@@ -59,6 +69,11 @@ struct check {
 	uint64_t live_docs;
 	uint64_t deleted_docs;
 	struct rev_seq newest;
+	struct counted *ranges; /* of one list */
+	size_t ranges_count;
+	struct str *keys; /* of that list */
+	size_t keys_count;
+	enum rev_subspace list;
 };
 
 static struct str
@@ -415,6 +430,69 @@ check_body(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 	fail_msg("%.*s: a body of what is no leaf", STR_ARG(id));
 }
 
+/* ---- Counters by range ---- */
+
+static void
+read_key(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
+{
+	(void)v;
+	assert_true(c->keys_count < LEAVES_MAX);
+	c->keys[c->keys_count++] = arena_dup(c->f->arena, k->rest);
+}
+
+static void
+read_range(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
+{
+	struct counted *range = &c->ranges[c->ranges_count];
+
+	if (number_next(k) != c->list)
+		return;
+	assert_true(c->ranges_count++ < RANGES_MAX);
+	range->lo = text_next(c, k);
+	range->hi = text_next(c, k);
+	assert_int_equal(k->rest.len, 0);
+	assert_int_equal(v->rest.len, sizeof(range->count));
+	memcpy(&range->count, v->rest.ptr, sizeof(range->count));
+}
+
+/* At the end of a range. */
+static void
+check_place(struct check *c, struct str at)
+{
+	int64_t counted = 0, there = 0;
+
+	for (size_t i = 0; i < c->ranges_count; i++) {
+		const struct counted *range = &c->ranges[i];
+
+		if (str_cmp(range->lo, at) < 0 && str_cmp(range->hi, at) > 0)
+			return;
+		if (str_cmp(range->hi, at) <= 0)
+			counted += range->count;
+	}
+	for (size_t i = 0; i < c->keys_count; i++)
+		there += str_cmp(c->keys[i], at) < 0;
+	assert_int_equal(counted, there);
+}
+
+static void
+check_ranges(struct check *c, enum rev_subspace list)
+{
+	c->list = list;
+	c->keys_count = c->ranges_count = 0;
+	c->keys = arena_alloc(c->f->arena, LEAVES_MAX * sizeof(*c->keys));
+	c->ranges = arena_alloc(c->f->arena, RANGES_MAX * sizeof(*c->ranges));
+	assert_non_null(c->keys);
+	assert_non_null(c->ranges);
+	each(c, list, read_key);
+	each(c, REV_SUBSPACE_TALLIES, read_range);
+	for (size_t i = 0; i < c->ranges_count; i++) {
+		check_place(c, c->ranges[i].lo);
+		check_place(c, c->ranges[i].hi);
+	}
+	if (c->ranges_count) /* otherwise nobody has counted yet */
+		check_place(c, STR("\xff"));
+}
+
 static void
 fail_found(const struct rev_finding *finding, void *arg)
 {
@@ -464,6 +542,8 @@ fixture_check(struct fixture *f)
 	for (size_t i = 0; i < c.count; i++)
 		assert_true(c.leaves[i].has_body || c.leaves[i].deleted);
 	check_atts(&c);
+	check_ranges(&c, REV_SUBSPACE_ALL_DOCS);
+	check_ranges(&c, REV_SUBSPACE_CHANGES);
 
 	assert_int_equal(rev_db_info(c.tx, f->db, &info), STATUS_OK);
 	assert_int_equal(info.doc_count, c.live_docs);

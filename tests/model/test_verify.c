@@ -421,7 +421,7 @@ lost_change_is_found(void **state)
 	struct fixture *f = *state;
 
 	clear(f, pair_in(f, REV_SUBSPACE_CHANGES, NULL, 0).key);
-	assert_says(f, "change");
+	assert_says(f, "change tally");
 }
 
 static void
@@ -443,9 +443,9 @@ change_under_a_sequence_that_nobody_has_is_found(void **state)
 	struct kv_pair change = pair_in(f, REV_SUBSPACE_CHANGES, NULL, 0);
 
 	set(f, changed(f, change.key, -1, 0x7f), change.value);
-	assert_says(f, "change_stray");
+	assert_says(f, "change_stray tally");
 	set(f, key_of(f, REV_SUBSPACE_CHANGES, "text"), change.value);
-	assert_says(f, "unknown_key change_stray");
+	assert_says(f, "unknown_key change_stray tally");
 }
 
 static void
@@ -457,14 +457,14 @@ sequence_from_the_future_is_found(void **state)
 
 	/* Nobody's, and not the newest change that the watched key tells of. */
 	set(f, changed(f, change.key, (int)stamp, 0x70), change.value);
-	assert_says(f, "sequence change_stray counter");
+	assert_says(f, "sequence change_stray counter tally");
 	clear(f, changed(f, change.key, (int)stamp, 0x70));
 	/* Incarnation 0 is 14; 1 is 15 01. */
 	set(f,
 	    joined(f, str_of(change.key.ptr, stamp - 2),
 		   joined(f, STR("\x15\x01"), str_skip(change.key, stamp - 1))),
 	    change.value);
-	assert_says(f, "sequence change_stray");
+	assert_says(f, "sequence change_stray tally");
 }
 
 static void
@@ -475,20 +475,79 @@ lost_wrong_and_stray_entries_of_all_docs_are_found(void **state)
 	struct kv_pair b = pair_in(f, REV_SUBSPACE_ALL_DOCS, "b", 0);
 
 	clear(f, a.key);
-	assert_says(f, "entry");
+	assert_says(f, "entry tally");
 	set(f, a.key, b.value);
 	assert_says(f, "entry");
 	set(f, a.key, a.value);
 	set(f, key_of(f, REV_SUBSPACE_ALL_DOCS, "c"), a.value);
-	assert_says(f, "entry_stray");
+	assert_says(f, "entry_stray tally");
 	clear(f, key_of(f, REV_SUBSPACE_ALL_DOCS, "c"));
 	set(f, key_of(f, REV_SUBSPACE_ALL_DOCS, "aa"), a.value);
 	set(f, key_of(f, REV_SUBSPACE_ALL_DOCS, "z"), a.value);
 	set(f, joined(f, a.key, STR("\x15\x01")), a.value);
-	assert_says(f, "unknown_key entry_stray entry_stray");
+	assert_says(f, "unknown_key entry_stray entry_stray tally");
 }
 
 /* ---- Counters and settings ---- */
+
+/* (P, TALLIES, list, lo, hi) */
+static struct str
+range_of(struct fixture *f, enum rev_subspace list, struct str lo, struct str hi)
+{
+	struct buf b = BUF_INIT(KEY_BYTES);
+	struct str key;
+
+	buf_append_str(&b, key_of(f, REV_SUBSPACE_TALLIES, NULL));
+	tuple_put_u64(&b, list);
+	tuple_put_bytes(&b, lo);
+	tuple_put_bytes(&b, hi);
+	assert_int_equal(buf_status(&b), STATUS_OK);
+	key = arena_dup(f->arena, buf_str(&b));
+	assert_non_null(key.ptr);
+	buf_release(&b);
+	return key;
+}
+
+/* Ids begin with a 02 in keys: "d" and "e" are where the cuts are. There are a, b, e, f, g. */
+static void
+wrong_counters_of_ranges_are_found(void **state)
+{
+	struct fixture *f = *state;
+	struct str all = range_of(f, REV_SUBSPACE_ALL_DOCS, STR(""), STR("\xff"));
+	struct str left = range_of(f, REV_SUBSPACE_ALL_DOCS, STR(""), STR("\2d"));
+	struct str middle = range_of(f, REV_SUBSPACE_ALL_DOCS, STR("\2d"), STR("\2f"));
+	struct str right = range_of(f, REV_SUBSPACE_ALL_DOCS, STR("\2f"), STR("\xff"));
+
+	clear(f, all);
+	set(f, left, STR("\2\0\0\0\0\0\0\0"));
+	set(f, middle, STR("\1\0\0\0\0\0\0\0"));
+	set(f, right, STR("\2\0\0\0\0\0\0\0"));
+	assert_says(f, "");
+	set(f, middle, STR("\2\0\0\0\0\0\0\0"));
+	assert_says(f, "tally");
+	set(f, left, STR("\1\0\0\0\0\0\0\0"));
+	assert_says(f, "tally tally");
+	/* One that reaches over both says that what they say is not about each of them. */
+	set(f, range_of(f, REV_SUBSPACE_ALL_DOCS, STR("\2c"), STR("\2dd")),
+	    STR("\0\0\0\0\0\0\0\0"));
+	assert_says(f, "");
+	/* Between two ranges there should be nothing. */
+	clear(f, range_of(f, REV_SUBSPACE_ALL_DOCS, STR("\2c"), STR("\2dd")));
+	set(f, left, STR("\2\0\0\0\0\0\0\0"));
+	clear(f, middle);
+	assert_says(f, "tally");
+}
+
+static void
+counters_of_no_range_are_found(void **state)
+{
+	struct fixture *f = *state;
+
+	set(f, range_of(f, REV_SUBSPACE_STATS, STR(""), STR("\xff")), STR("\0\0\0\0\0\0\0\0"));
+	assert_says(f, "unknown_key");
+	set(f, range_of(f, REV_SUBSPACE_CHANGES, STR("\xff"), STR("")), STR("\0\0\0\0\0\0\0\0"));
+	assert_says(f, "tally unknown_key");
+}
 
 static void
 wrong_counters_are_found(void **state)
@@ -910,6 +969,8 @@ main(void)
 		VERIFY_TEST(sequence_from_the_future_is_found),
 		VERIFY_TEST(lost_wrong_and_stray_entries_of_all_docs_are_found),
 		VERIFY_TEST(wrong_counters_are_found),
+		VERIFY_TEST(wrong_counters_of_ranges_are_found),
+		VERIFY_TEST(counters_of_no_range_are_found),
 		VERIFY_TEST(wrong_watched_key_and_unknown_counters_are_found),
 		VERIFY_TEST(settings_that_are_no_text_are_found),
 		VERIFY_TEST(lost_body_is_found),

@@ -300,7 +300,6 @@ send_keys(struct listing *l)
 
 /* ---- The head of an answer ---- */
 
-/* There are few design documents: they are counted. */
 static enum status
 count_design(struct listing *l, uint64_t *ret)
 {
@@ -348,8 +347,7 @@ write_offset(struct listing *l, const struct rev_name_range *range, uint64_t tot
 	struct buf *out = &l->stream.out;
 	uint64_t before = 0;
 
-	/* Counting what comes before costs as much as reading it: not in a large database. */
-	if (!range || (range->has_begin && total > COUCH_OFFSET_DOCS)) {
+	if (!range) {
 		buf_append_cstr(out, ",\"offset\":null");
 		return STATUS_OK;
 	}

@@ -18,8 +18,6 @@ struct feed {
 	struct rev_seq at; /* the last change looked at, or where the feed began */
 	bool moved;        /* descending: `at` is a change */
 	uint64_t left;     /* of the limit */
-	uint64_t looked;   /* changes since the feed began */
-	bool renewed;      /* they were not all of one snapshot */
 	bool any_row;
 	uint64_t db;    /* the number of the database that it began with */
 	unsigned flags; /* of documents: their attachments */
@@ -126,7 +124,6 @@ send_change(struct feed *f, const struct rev_change *c)
 	TRY(add_row(f, c));
 	f->at = c->seq;
 	f->moved = true;
-	f->looked++;
 	f->snapshot.failures = 0;
 	return couch_stream_push(&f->stream, false);
 }
@@ -178,7 +175,6 @@ send_all(struct feed *f)
 		TRY(couch_feed_beat(&f->wait));
 		if (status != STATUS_OK) {
 			TRY(couch_snapshot_renew(&f->snapshot, status));
-			f->renewed = true;
 			more = true;
 		}
 	}
@@ -211,7 +207,6 @@ send_ids(struct feed *f)
 {
 	struct arena_mark mark = arena_mark(f->r->arena);
 
-	f->renewed = true; /* `looked` does not count what lies between */
 	for (;;) {
 		enum status status = send_ids_once(f);
 
@@ -230,55 +225,7 @@ send_first(struct feed *f)
 	return send_all(f);
 }
 
-/* ---- How many are left ---- */
-
-/*
- * A client that pages through a large database asks for this with every page. Counting reads all
- * that is left, so that the count of the last page is remembered: while nothing has changed it is
- * only less by what was read since.
- */
-static const struct couch_pending *
-find_pending(const struct feed *f, const struct rev_seq *newest)
-{
-	const struct couch_loop *loop = f->r->loop;
-
-	for (size_t i = 0; i < COUCH_PENDING_KEPT; i++) {
-		const struct couch_pending *p = &loop->pending[i];
-
-		if (p->db == f->db && rev_seq_cmp(&p->newest, newest) == 0 &&
-		    rev_seq_cmp(&p->after, &f->args.since) == 0)
-			return p;
-	}
-	return NULL;
-}
-
-static void
-keep_pending(const struct feed *f, const struct rev_seq *newest, uint64_t count)
-{
-	struct couch_loop *loop = f->r->loop;
-	struct couch_pending *p = &loop->pending[loop->pending_next++ % COUCH_PENDING_KEPT];
-
-	*p = (struct couch_pending){ f->db, *newest, f->at, count };
-}
-
-static enum status
-count_pending(struct feed *f, uint64_t *ret)
-{
-	struct rev_change_range range = next_range(f);
-	const struct couch_pending *known;
-	struct rev_db_info info;
-
-	if (f->args.descending)
-		return rev_changes_count(f->snapshot.tx, f->r->db, &range, ret);
-	TRY(rev_db_info(f->snapshot.tx, f->r->db, &info));
-	known = f->renewed ? NULL : find_pending(f, &info.update_seq);
-	if (known && known->count >= f->looked)
-		*ret = known->count - f->looked;
-	else
-		TRY(rev_changes_count(f->snapshot.tx, f->r->db, &range, ret));
-	keep_pending(f, &info.update_seq, *ret);
-	return STATUS_OK;
-}
+/* ---- The end ---- */
 
 static enum status
 send_end(struct feed *f, bool complete)
@@ -287,12 +234,12 @@ send_end(struct feed *f, bool complete)
 	uint64_t pending = 0;
 
 	while (!complete) {
-		enum status status = count_pending(f, &pending);
+		struct rev_change_range range = next_range(f);
+		enum status status = rev_changes_count(f->snapshot.tx, f->r->db, &range, &pending);
 
 		if (status == STATUS_OK)
 			break;
 		TRY(couch_snapshot_renew(&f->snapshot, status));
-		f->renewed = true;
 	}
 	if (f->args.feed != COUCH_FEED_EVENTSOURCE) {
 		buf_append_cstr(out, couch_feed_is_array(&f->args) ? "\n],\n\"last_seq\":"
@@ -374,7 +321,6 @@ wait_for_change(struct feed *f, enum couch_wake *ret)
 	if (status != STATUS_OK) {
 		/* No watch, no wait: what has happened since is read first. */
 		*ret = COUCH_WAKE_CHANGED;
-		f->renewed = true;
 		return couch_snapshot_renew(&f->snapshot, status);
 	}
 	*ret = COUCH_WAKE_CHANGED;
@@ -388,7 +334,6 @@ wait_for_change(struct feed *f, enum couch_wake *ret)
 	kv_future_free(watch);
 	if (status != STATUS_OK || *ret == COUCH_WAKE_OVER)
 		return status;
-	f->renewed = true;
 	return begin(f);
 }
 

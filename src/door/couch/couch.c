@@ -13,6 +13,11 @@ couch_new(const struct couch_config *config)
 
 	if (!c)
 		return NULL;
+	c->tallies = rev_tallies_new();
+	if (!c->tallies) {
+		mem_free(c);
+		return NULL;
+	}
 	c->config = *config;
 	if (!c->config.scheme)
 		c->config.scheme = REV_SCHEME_DEFAULT;
@@ -40,15 +45,24 @@ couch_new(const struct couch_config *config)
 void
 couch_free(struct couch *couch)
 {
+	if (!couch)
+		return;
+	rev_tallies_free(couch->tallies);
 	mem_free(couch);
+}
+
+enum status
+couch_tend(struct couch *couch, bool *ret_more, struct err *err)
+{
+	return rev_tallies_tend(couch->tallies, couch->config.store, false, ret_more, err);
 }
 
 void *
 couch_loop_new(void *couch)
 {
+	struct couch *c = couch;
 	struct couch_loop *loop = mem_zalloc(sizeof(*loop));
 
-	(void)couch;
 	if (!loop)
 		return NULL;
 	rand_bytes(&loop->noise.state, sizeof(loop->noise.state));
@@ -57,6 +71,7 @@ couch_loop_new(void *couch)
 		mem_free(loop);
 		return NULL;
 	}
+	rev_cache_share(loop->cache, c->tallies);
 	return loop;
 }
 

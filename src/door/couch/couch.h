@@ -59,6 +59,12 @@ struct couch;
 struct couch *couch_new(const struct couch_config *config);
 void couch_free(struct couch *couch); /* after the server has been freed; NULL is fine */
 
+/*
+ * What keeps answers quick that say how many rows there are elsewhere: see rev_tallies_tend(). Call
+ * it now and then, from one thread; at once again while there is more.
+ */
+MUST_USE enum status couch_tend(struct couch *couch, bool *ret_more, struct err *err);
+
 /* For struct server_config: handler, loop_new and loop_free, with the door as `arg`. */
 void couch_handle(struct http_exchange *x, void *couch);
 void *couch_loop_new(void *couch);

@@ -22,17 +22,16 @@
 #include "model/revisioned/revisioned.h"
 
 enum {
-	COUCH_PATH_PARTS = 64,           /* segments of a path */
-	COUCH_UUIDS_MAX = 1000,          /* GET /_uuids?count= */
-	COUCH_ANSWER_BYTES = 256 << 20,  /* of an answer that is built in memory */
-	COUCH_ROW_BYTES = 64 << 20,      /* of one row of a streamed answer */
-	COUCH_CHUNK_BYTES = 64 * 1024,   /* a streamed answer is sent in pieces of about this */
-	COUCH_PAGE_ROWS = 500,           /* rows read at once for a streamed answer */
-	COUCH_OFFSET_DOCS = 20000,       /* in a larger database "offset" is null: it is counted */
-	COUCH_BATCH_BYTES = 4 * 1000000, /* estimated, of one transaction of _bulk_docs */
-	COUCH_BATCH_DOCS = 5000,         /* likewise, in documents */
-	COUCH_DBS_INFO_KEYS = 100,       /* names in one POST /_dbs_info */
-	COUCH_REQUEST_ID_BYTES = 64,     /* of an X-Couch-Request-ID that a client gives */
+	COUCH_PATH_PARTS = 64,              /* segments of a path */
+	COUCH_UUIDS_MAX = 1000,             /* GET /_uuids?count= */
+	COUCH_ANSWER_BYTES = 256 << 20,     /* of an answer that is built in memory */
+	COUCH_ROW_BYTES = 64 << 20,         /* of one row of a streamed answer */
+	COUCH_CHUNK_BYTES = 64 * 1024,      /* a streamed answer is sent in pieces of about this */
+	COUCH_PAGE_ROWS = 500,              /* rows read at once for a streamed answer */
+	COUCH_BATCH_BYTES = 4 * 1000000,    /* estimated, of one transaction of _bulk_docs */
+	COUCH_BATCH_DOCS = 5000,            /* likewise, in documents */
+	COUCH_DBS_INFO_KEYS = 100,          /* names in one POST /_dbs_info */
+	COUCH_REQUEST_ID_BYTES = 64,        /* of an X-Couch-Request-ID that a client gives */
 	COUCH_SMALL_BODY_BYTES = 64 * 1024, /* of bodies that are not documents: _session, limits */
 };
 
@@ -112,28 +111,15 @@ enum couch_method {
 
 struct couch {
 	struct couch_config config;
-	char uuid[32];          /* of this server, in hexadecimal digits */
-	atomic_bool maintained; /* a backup or a compaction is under way */
-};
-
-/* How many changes came after a Sequence, while the newest one was `newest`. */
-struct couch_pending {
-	uint64_t db;
-	struct rev_seq newest;
-	struct rev_seq after;
-	uint64_t count;
-};
-
-enum {
-	COUCH_PENDING_KEPT = 64,
+	struct rev_tallies *tallies; /* what its loops know of ranges */
+	char uuid[32];               /* of this server, in hexadecimal digits */
+	atomic_bool maintained;      /* a backup or a compaction is under way */
 };
 
 /* A loop's own: used by the fibers of one thread, never across a wait. */
 struct couch_loop {
 	struct rev_cache *cache;
 	struct rand_seq noise; /* for names of requests, not for secrets */
-	struct couch_pending pending[COUCH_PENDING_KEPT];
-	size_t pending_next;
 };
 
 struct couch_req {

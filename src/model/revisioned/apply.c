@@ -73,6 +73,7 @@ change_move(struct rev_writer *w, const struct rev_update *u, const struct rev_r
 		rev_key_change(&w->key, w->db, &before->seq);
 		TRY(rev_key_status(&w->key));
 		TRY(kv_clear(w->tx, buf_str(&w->key)));
+		TRY(rev_tally_count(w, REV_LIST_CHANGES, rev_key_tail(&w->key, w->db), -1));
 	}
 	if (!winner)
 		return STATUS_OK;
@@ -89,6 +90,7 @@ change_move(struct rev_writer *w, const struct rev_update *u, const struct rev_r
 	tuple_put_u64(&w->value, branch_count);
 	tuple_put_bool(&w->value, !winner->deleted);
 	TRY(buf_status(&w->value));
+	TRY(rev_tally_count_new(w));
 	return kv_set_versionstamped_key(w->tx, buf_str(&w->key), offset, buf_str(&w->value));
 }
 
@@ -106,6 +108,9 @@ entry_move(struct rev_writer *w, struct str id, const struct rev_row *before,
 		return STATUS_OK;
 	rev_key_named(&w->key, w->db, REV_SUBSPACE_ALL_DOCS, id);
 	TRY(rev_key_status(&w->key));
+	if (is_live != was_live)
+		TRY(rev_tally_count(w, REV_LIST_DOCS, rev_key_tail(&w->key, w->db),
+				    is_live - was_live));
 	if (!is_live)
 		return kv_clear(w->tx, buf_str(&w->key));
 	if (was_live && rev_id_eq(before->rev, winner->rev))

@@ -5,12 +5,25 @@
 struct rev_cache {
 	uint8_t version[KV_VERSIONSTAMP_TX_BYTES]; /* at which all of them are valid */
 	struct rev_db *slots[REV_CACHE_SLOTS];
+	struct rev_tallies *tallies; /* the process's; NULL: each description has its own */
 };
 
 struct rev_cache *
 rev_cache_new(void)
 {
 	return mem_zalloc(sizeof(struct rev_cache));
+}
+
+void
+rev_cache_share(struct rev_cache *cache, struct rev_tallies *tallies)
+{
+	cache->tallies = tallies;
+}
+
+struct rev_tallies *
+rev_cache_tallies(const struct rev_cache *cache)
+{
+	return cache->tallies;
 }
 
 static void

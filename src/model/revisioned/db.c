@@ -27,6 +27,7 @@ rev_db_new(const struct rev_db *from)
 	if (!c)
 		return NULL;
 	c->db = *from;
+	c->db.tally = NULL;
 	atomic_init(&c->refs, 1);
 	memcpy(c->bytes, from->name.ptr, from->name.len);
 	memcpy(c->bytes + from->name.len, prefix.ptr, prefix.len);
@@ -47,8 +48,10 @@ rev_db_unref(struct rev_db *db)
 {
 	struct counted_db *c = (struct counted_db *)db;
 
-	if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
-		mem_free(c);
+	if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	rev_tally_unref(c->db.tally);
+	mem_free(c);
 }
 
 /* ---- Descriptions in the store ---- */
@@ -288,10 +291,17 @@ rev_db_open(struct kv_tx *tx, struct rev_cache *cache, struct str name, struct r
 	}
 	db = cache ? rev_cache_find(cache, version, name) : NULL;
 	if (!db) {
+		enum status status;
+
 		TRY(rev_description_get(tx, name, &description, err));
 		db = rev_db_new(&description);
 		if (!db)
 			return STATUS_NOMEM;
+		status = rev_tally_open(tx, cache ? rev_cache_tallies(cache) : NULL, db);
+		if (status != STATUS_OK) {
+			rev_db_unref(db);
+			return status;
+		}
 		if (cache)
 			rev_cache_add(cache, version, db);
 	}

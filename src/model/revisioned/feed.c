@@ -168,9 +168,8 @@ rev_changes_of(struct kv_tx *tx, const struct rev_db *db, const struct rev_chang
 	return STATUS_OK;
 }
 
-/* The number of keys between two bounds, read a stretch at a time. */
-static enum status
-keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
+enum status
+rev_keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
 {
 	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
 	struct kv_range_options options = { .limit_bytes = REV_PAGE_BYTES, .mode = KV_SNAPSHOT };
@@ -187,15 +186,38 @@ keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
 	return STATUS_OK;
 }
 
+/* How many keys of a list lie between two bounds, which are keys. */
+static enum status
+count_between(struct kv_tx *tx, const struct rev_db *db, enum rev_list list, const struct buf *lo,
+	      const struct buf *hi, uint64_t *ret)
+{
+	uint64_t before_lo, before_hi;
+
+	*ret = 0;
+	if (str_cmp(buf_str(lo), buf_str(hi)) >= 0)
+		return STATUS_OK;
+	TRY(rev_tally_rank(tx, db, list, rev_key_tail(hi, db), false, &before_hi));
+	TRY(rev_tally_rank(tx, db, list, rev_key_tail(lo, db), false, &before_lo));
+	*ret = before_hi - before_lo;
+	return STATUS_OK;
+}
+
 enum status
 rev_changes_count(struct kv_tx *tx, const struct rev_db *db, const struct rev_change_range *range,
 		  uint64_t *ret)
 {
+	static const struct rev_seq none;
 	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
 	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+	struct rev_seq end;
 
+	memset(end.bytes, 0xff, sizeof(end.bytes));
 	TRY(change_bounds(db, range, &lo, &hi));
-	return keys_count(tx, buf_str(&lo), buf_str(&hi), ret);
+	if (rev_seq_cmp(&range->until, &end) == 0)
+		return rev_tally_rank(tx, db, REV_LIST_CHANGES, rev_key_tail(&lo, db), true, ret);
+	if (rev_seq_cmp(&range->since, &none) == 0)
+		return rev_tally_rank(tx, db, REV_LIST_CHANGES, rev_key_tail(&hi, db), false, ret);
+	return count_between(tx, db, REV_LIST_CHANGES, &lo, &hi, ret);
 }
 
 /* ---- Documents by id ---- */
@@ -284,5 +306,7 @@ rev_all_docs_offset(struct kv_tx *tx, const struct rev_db *db, const struct rev_
 	before.descending = range->descending;
 	rev_key_space(&lo, db, REV_SUBSPACE_ALL_DOCS);
 	TRY(rev_range_bounds(&before, REV_KEY_NEXT, &lo, &hi));
-	return keys_count(tx, buf_str(&lo), buf_str(&hi), ret);
+	if (range->descending)
+		return rev_tally_rank(tx, db, REV_LIST_DOCS, rev_key_tail(&lo, db), true, ret);
+	return rev_tally_rank(tx, db, REV_LIST_DOCS, rev_key_tail(&hi, db), false, ret);
 }

@@ -33,6 +33,12 @@ rev_key_change(struct buf *key, const struct rev_db *db, const struct rev_seq *s
 	tuple_put_versionstamp(key, seq->bytes + 1);
 }
 
+struct str
+rev_key_tail(const struct buf *key, const struct rev_db *db)
+{
+	return str_skip(buf_str(key), db->prefix.len + REV_KEY_SPACE_BYTES);
+}
+
 enum status
 rev_key_status(const struct buf *key)
 {

@@ -128,7 +128,9 @@ rev_purge(struct kv_tx *tx, const struct rev_db *db, const struct rev_purge_quer
 
 	TRY(rev_db_check_writable(db, err));
 	TRY(check_queries(queries, count, err));
+	w.guide = rev_guide_get(db);
 	status = purge_all(&w, queries, count, ret_results);
+	rev_guide_unref(w.guide);
 	buf_release(&w.key);
 	buf_release(&w.value);
 	return status;

@@ -28,6 +28,7 @@
  *     (P, STATS, name)            → little-endian counter, changed by atomic addition
  *     (P, STATS, "changed")       → Versionstamp of the newest change: what feeds watch
  *     (P, STATS, "purged")        → the Sequence of the newest purge
+ *     (P, TALLIES, list, lo, hi)  → little-endian counter: keys of ALL_DOCS or CHANGES in a range
  *
  * The winner is always the last key of its document in REVISIONS, and only its value carries the
  * Sequence. CHANGES carries the winner's deleted flag, whichever branch was edited.
@@ -78,6 +79,7 @@ enum rev_subspace {
 	REV_SUBSPACE_INDEXES = 7,
 	REV_SUBSPACE_CONFIG = 8,
 	REV_SUBSPACE_STATS = 9,
+	REV_SUBSPACE_TALLIES = 10,
 };
 
 /* ---- Revision identifiers ---- */
@@ -163,6 +165,7 @@ struct rev_db {
 	uint32_t revs_limit;
 	enum rev_scheme scheme;
 	enum rev_fence fence;
+	struct rev_tally *tally; /* what writers know of its counters by range; NULL: nothing */
 };
 
 struct rev_db *rev_db_ref(struct rev_db *db);
@@ -180,6 +183,39 @@ void rev_cache_free(struct rev_cache *cache);
  */
 enum rev_scheme rev_cache_scheme(const struct rev_cache *cache, struct str name,
 				 enum rev_scheme unknown);
+
+/* ---- Counters by range ---- */
+
+/*
+ * How many documents come before one, and how many changes after one, is the sum of counters, each
+ * of a range of keys, and of a count in one range. Writers add to the counters blindly, whatever
+ * ranges they know of; the answers are always exact. That few keys are counted takes somebody to
+ * split ranges that have grown: rev_tallies_tend().
+ *
+ * What the writers of a process know of ranges, one for all of its caches. From any thread.
+ */
+struct rev_tallies;
+struct rev_tallies *rev_tallies_new(void); /* NULL when out of memory */
+/* After all caches and descriptions. NULL is fine. */
+void rev_tallies_free(struct rev_tallies *tallies);
+/* Before the cache is used. */
+void rev_cache_share(struct rev_cache *cache, struct rev_tallies *tallies);
+
+/*
+ * Splits and merges ranges of databases that have been written to lately; `now`: also where little
+ * was written. A bounded piece of work; `*ret_more`: there is more, for which writers need a moment
+ * to learn of what was done. Call it now and then, from one thread of a process.
+ */
+MUST_USE enum status rev_tallies_tend(struct rev_tallies *tallies, struct kv_store *store, bool now,
+				      bool *ret_more, struct err *err);
+
+/*
+ * The same for one database, whose description's own knowledge is renewed. `range_keys`: what a
+ * range should have in a small database; 0: the default. STATUS_NOT_FOUND if it is gone or moving;
+ * STATUS_CORRUPT if the counters are found to be wrong.
+ */
+MUST_USE enum status rev_tally_tend(struct kv_store *store, const struct rev_db *db,
+				    uint64_t range_keys, bool *ret_more, struct err *err);
 
 /* CouchDB's rule: a-z first, then a-z 0-9 _ $ ( ) + - / ; or _users, _replicator, _global_changes.
  */
@@ -676,7 +712,10 @@ MUST_USE enum status rev_changes_of(struct kv_tx *tx, const struct rev_db *db,
 				    const struct rev_change_range *range, const struct str *ids,
 				    size_t count, struct arena *arena, struct rev_change_page *ret);
 
-/* How many changes lie in the range (its limit aside). Reads them all. */
+/*
+ * How many changes lie in the range (its limit aside): the counters, and at most the changes of one
+ * range of them at each end that is not the list's own.
+ */
 MUST_USE enum status rev_changes_count(struct kv_tx *tx, const struct rev_db *db,
 				       const struct rev_change_range *range, uint64_t *ret);
 
@@ -699,7 +738,7 @@ MUST_USE enum status rev_all_docs_page(struct kv_tx *tx, const struct rev_db *db
 				       const struct rev_name_range *range, struct arena *arena,
 				       struct rev_entry_page *ret);
 
-/* How many of them come before the range begins. Reads them all. */
+/* How many of them come before the range begins, its skip aside: likewise. */
 MUST_USE enum status rev_all_docs_offset(struct kv_tx *tx, const struct rev_db *db,
 					 const struct rev_name_range *range, uint64_t *ret);
 

@@ -12,6 +12,7 @@ enum {
 	REV_PAGE_BYTES = 256 * 1024, /* keys and values read for one page of a feed */
 	REV_PAGE_SKIP = 100000,      /* entries that one page skips at most */
 	REV_DIFF_WAVE = 1000,        /* documents whose branches are read at once */
+	REV_COUNTER_BYTES = 8,       /* little-endian */
 	REV_CACHE_SLOTS = 256,       /* databases that a cache remembers */
 
 	/* An ancestor list in a value, which also holds at most this much else. */
@@ -19,6 +20,8 @@ enum {
 	REV_ANCESTORS_BYTES = KV_LIMIT_VALUE_BYTES - REV_VALUE_OTHER_BYTES,
 
 	REV_KEY_BYTES = 2 * (KV_LIMIT_KEY_BYTES + 1), /* a buffer for both bounds of a range */
+
+	REV_KEY_SPACE_BYTES = 2, /* a subspace's number in a key */
 
 	/* The number and the flag of a revision in a key, and its hash, encoded: at most. */
 	REV_KEY_TAIL_BYTES = 1 + 9,
@@ -36,6 +39,9 @@ void rev_key_named(struct buf *key, const struct rev_db *db, enum rev_subspace s
 void rev_key_rev(struct buf *key, const struct rev_db *db, enum rev_subspace space, struct str id,
 		 bool deleted, struct rev_id rev);
 void rev_key_change(struct buf *key, const struct rev_db *db, const struct rev_seq *seq);
+
+/* What follows the subspace's prefix. */
+struct str rev_key_tail(const struct buf *key, const struct rev_db *db);
 
 /* STATUS_KEY_TOO_LARGE for a key past the store's limit. */
 MUST_USE enum status rev_key_status(const struct buf *key);
@@ -181,6 +187,12 @@ MUST_USE enum status rev_body_form(const struct rev_db *db, const struct doc *do
 MUST_USE enum status rev_stat_add(struct kv_tx *tx, const struct rev_db *db, struct str name,
 				  int64_t delta, struct buf *key);
 
+/* Adds to the counter of that key, which is then there, also for 0. */
+MUST_USE enum status rev_counter_add(struct kv_tx *tx, const struct buf *key, int64_t change);
+
+/* A counter that was asked for; absent: 0. */
+MUST_USE enum status rev_counter_wait(struct kv_future *f, uint64_t *ret);
+
 /* Remembers the Sequence of the newest purge, so that no Sequence ever goes back. */
 MUST_USE enum status rev_stat_purged(struct kv_tx *tx, const struct rev_db *db, uint16_t order,
 				     struct buf *key);
@@ -190,6 +202,8 @@ MUST_USE enum status rev_stat_changed(struct kv_tx *tx, const struct rev_db *db,
 				      struct buf *key);
 
 /* ---- Applying an edit (apply.c) ---- */
+
+struct rev_counted;
 
 struct rev_writer {
 	struct kv_tx *tx;
@@ -206,6 +220,10 @@ struct rev_writer {
 	struct rev_att_delta *deltas; /* in the arena */
 	size_t deltas_count;
 	size_t deltas_cap;
+	struct rev_guide *guide;     /* of the counters by range; NULL: none is known */
+	struct rev_counted *counted; /* in the arena */
+	size_t counted_count;
+	size_t counted_cap;
 };
 
 /* One edit as it is going to be applied. */
@@ -232,8 +250,53 @@ MUST_USE enum status rev_update_apply(struct rev_writer *w, const struct rev_upd
  */
 MUST_USE enum status rev_update_purge(struct rev_writer *w, const struct rev_update *u);
 
-/* At the end of a batch: attachments, counters, and the watched key if anything has changed. */
+/*
+ * At the end of a batch: attachments, counters, and the watched key if anything has changed. The
+ * guide is still the caller's to let go.
+ */
 MUST_USE enum status rev_writer_finish(struct rev_writer *w);
+
+/* ---- Counters by range (tally.c, tally_read.c) ---- */
+
+/* What is counted. */
+enum rev_list {
+	REV_LIST_DOCS,    /* the keys of ALL_DOCS */
+	REV_LIST_CHANGES, /* those of CHANGES */
+	REV_LISTS,
+};
+
+/* By how much a range of a guide changes. */
+struct rev_counted {
+	enum rev_list list;
+	size_t range;
+	int64_t change;
+};
+
+/* The guide that is valid now, with a new reference; NULL if none is known. */
+struct rev_guide *rev_guide_get(const struct rev_db *db);
+void rev_guide_unref(struct rev_guide *guide); /* NULL is fine */
+
+/* Notes that a key comes (+1) or goes (-1): by what follows the list's prefix. */
+MUST_USE enum status rev_tally_count(struct rev_writer *w, enum rev_list list, struct str tail,
+				     int64_t change);
+/* Notes that a change comes, under the Sequence of the commit. */
+MUST_USE enum status rev_tally_count_new(struct rev_writer *w);
+/* At the end of a batch: adds to the counters. */
+MUST_USE enum status rev_tally_finish(struct rev_writer *w);
+
+/* Gives a new description its tally; reads the counters if nobody of `all` (or NULL) has yet. */
+MUST_USE enum status rev_tally_open(struct kv_tx *tx, struct rev_tallies *all, struct rev_db *db);
+void rev_tally_unref(struct rev_tally *tally); /* NULL is fine */
+
+/* There is something to do for who tends the database. */
+void rev_tally_note(const struct rev_db *db, uint64_t keys);
+
+/* How many keys of the list come before `at`, or are at it and behind it. */
+MUST_USE enum status rev_tally_rank(struct kv_tx *tx, const struct rev_db *db, enum rev_list list,
+				    struct str at, bool behind, uint64_t *ret);
+
+/* The number of keys between two bounds, read a stretch at a time. */
+MUST_USE enum status rev_keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret);
 
 /* ---- Attachments (att.c) ---- */
 
@@ -343,6 +406,9 @@ MUST_USE enum status rev_move_check_absent(struct kv_tx *tx, struct str name, st
 
 /* Counted, with one reference. NULL when out of memory. `from` gives everything but the prefix. */
 struct rev_db *rev_db_new(const struct rev_db *from);
+
+/* What the cache's descriptions share; NULL: nothing. */
+struct rev_tallies *rev_cache_tallies(const struct rev_cache *cache);
 
 /* The description that is valid at this metadata version, with a new reference; NULL if unknown. */
 struct rev_db *rev_cache_find(struct rev_cache *cache,

@@ -1,18 +1,24 @@
 #include "model/revisioned/revisioned_int.h"
 
 enum status
+rev_counter_add(struct kv_tx *tx, const struct buf *key, int64_t change)
+{
+	uint8_t operand[REV_COUNTER_BYTES];
+
+	for (int i = 0; i < REV_COUNTER_BYTES; i++)
+		operand[i] = (uint8_t)((uint64_t)change >> (8 * i));
+	TRY(rev_key_status(key));
+	return kv_atomic(tx, KV_ADD, buf_str(key), str_of(operand, sizeof(operand)));
+}
+
+enum status
 rev_stat_add(struct kv_tx *tx, const struct rev_db *db, struct str name, int64_t delta,
 	     struct buf *key)
 {
-	uint8_t operand[8];
-
 	if (delta == 0)
 		return STATUS_OK;
-	for (int i = 0; i < 8; i++)
-		operand[i] = (uint8_t)((uint64_t)delta >> (8 * i));
 	rev_key_named(key, db, REV_SUBSPACE_STATS, name);
-	TRY(rev_key_status(key));
-	return kv_atomic(tx, KV_ADD, buf_str(key), str_of(operand, sizeof(operand)));
+	return rev_counter_add(tx, key, delta);
 }
 
 enum status
@@ -67,15 +73,15 @@ rev_db_watch_key(const struct rev_db *db, struct arena *arena, struct str *ret)
 	return STATUS_OK;
 }
 
-static enum status
-counter_wait(struct kv_future *f, uint64_t *ret)
+enum status
+rev_counter_wait(struct kv_future *f, uint64_t *ret)
 {
 	struct str value;
 	uint64_t n = 0;
 
 	TRY(kv_future_wait(f));
 	if (kv_future_value(f, &value)) {
-		if (value.len != 8)
+		if (value.len != REV_COUNTER_BYTES)
 			return STATUS_CORRUPT;
 		for (size_t i = 0; i < value.len; i++)
 			n |= (uint64_t)(uint8_t)value.ptr[i] << (8 * i);
@@ -133,8 +139,8 @@ rev_db_info(struct kv_tx *tx, const struct rev_db *db, struct rev_db_info *ret)
 	prefix_len = key.len;
 	changes = kv_get_range(tx, buf_str(&key), buf_str(&end), &newest);
 
-	TRY(counter_wait(docs, &info.doc_count));
-	TRY(counter_wait(deleted, &info.doc_del_count));
+	TRY(rev_counter_wait(docs, &info.doc_count));
+	TRY(rev_counter_wait(deleted, &info.doc_del_count));
 	TRY(newest_wait(changes, prefix_len, &info.update_seq));
 	TRY(purged_wait(purged, &info.purge_seq));
 	/* The newest change may be one that was purged. */

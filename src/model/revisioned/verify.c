@@ -35,6 +35,7 @@ rev_finding_name(enum rev_finding_kind kind)
 		[REV_FINDING_ENTRY] = "entry",
 		[REV_FINDING_ENTRY_STRAY] = "entry_stray",
 		[REV_FINDING_COUNTER] = "counter",
+		[REV_FINDING_TALLY] = "tally",
 		[REV_FINDING_BODY] = "body",
 		[REV_FINDING_BODY_STRAY] = "body_stray",
 		[REV_FINDING_BODY_ROOT] = "body_root",
@@ -386,6 +387,7 @@ is_known_space(uint64_t space)
 	case REV_SUBSPACE_ATTACHMENTS:
 	case REV_SUBSPACE_CONFIG:
 	case REV_SUBSPACE_STATS:
+	case REV_SUBSPACE_TALLIES:
 		return true;
 	default:
 		return false;
@@ -444,6 +446,8 @@ check_db(struct verify *v, const struct rev_db *db)
 		status = check_config(v);
 	if (status == STATUS_OK)
 		status = check_stats(v);
+	if (status == STATUS_OK)
+		status = verify_tallies(v);
 	if (status == STATUS_OK)
 		status = check_spaces(v);
 	v->db = NULL;

@@ -25,6 +25,7 @@ enum rev_finding_kind {
 	REV_FINDING_ENTRY,        /* no entry in ALL_DOCS for a live winner, or one not its */
 	REV_FINDING_ENTRY_STRAY,  /* an entry in ALL_DOCS for no document, or a deleted one */
 	REV_FINDING_COUNTER,      /* a counter does not equal the count */
+	REV_FINDING_TALLY,        /* counters of a range do not equal the count */
 	REV_FINDING_BODY,         /* a live leaf has no body */
 	REV_FINDING_BODY_STRAY,   /* a body of what is no leaf */
 	REV_FINDING_BODY_ROOT,    /* a body's leaves lie under no root */

@@ -111,6 +111,8 @@ MUST_USE enum status verify_locals(struct verify *v);
 MUST_USE enum status verify_attachments(struct verify *v);
 MUST_USE enum status verify_pointer(struct verify *v, struct str key, struct str path,
 				    struct str value);
+/* TALLIES (verify_tallies.c). */
+MUST_USE enum status verify_tallies(struct verify *v);
 /* CHANGES, after verify_documents() (verify_changes.c). */
 MUST_USE enum status verify_changes(struct verify *v);
 /* The entry of a winner (verify_changes.c). `rev` and `count` as REVISIONS has them. */

@@ -659,6 +659,7 @@ rev_writer_finish(struct rev_writer *w)
 	TRY(rev_atts_settle(w));
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DOCS, w->docs_delta, &w->key));
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DELETED, w->deleted_delta, &w->key));
+	TRY(rev_tally_finish(w));
 	return w->changed ? rev_stat_changed(w->tx, w->db, w->last_order, &w->key) : STATUS_OK;
 }
 
@@ -686,11 +687,13 @@ rev_write(struct kv_tx *tx, const struct rev_db *db, const struct rev_edit *edit
 	hashes = (uint8_t *)arena_bytes(arena, count * REV_HASH_BYTES);
 	if (!hashes)
 		return STATUS_LIMIT;
+	w.guide = rev_guide_get(db);
 	mark = arena_mark(arena);
 	status = ids_distinct(edits, count, arena, err);
 	if (status == STATUS_OK)
 		status = batch_run(&w, edits, count, first, hashes, ret_results);
 	arena_reset(arena, mark);
+	rev_guide_unref(w.guide);
 	buf_release(&w.key);
 	buf_release(&w.value);
 	buf_release(&w.ancestors);
