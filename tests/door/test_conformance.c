@@ -248,6 +248,41 @@ all_dbs_takes_a_key_and_no_nonsense(void **state)
 	door_expect(d, "POST", "/_dbs_info", "{}", 400, "`keys` member must exist.");
 }
 
+/* A replicator that is refused a whole batch tries it again and again. */
+static void
+replicated_document_that_has_no_place_keeps_out_no_other(void **state)
+{
+	static const char docs[] = "\"docs\":[{\"_id\":\"a\",\"_rev\":\"1-a\"},"
+				   "{\"_id\":\"bad\",\"_rev\":\"2-b\",\"_strange\":[{\"x\":1}]},"
+				   "{\"_id\":\"old\",\"_rev\":\"0-x\",\"_revisions\":{\"start\":0,"
+				   "\"ids\":[\"x\"]}},{\"_id\":7,\"_rev\":\"1-z\"},"
+				   "{\"_id\":\"z\",\"_rev\":\"1-z\",\"n\":[1]}]";
+
+	(void)state;
+	door_create(d, "batch");
+	door_expect_body(
+		d, "POST", "/batch/_bulk_docs", format("{\"new_edits\":false,%s}", docs), 201,
+		"[{\"id\":\"bad\",\"rev\":\"2-b\",\"error\":\"doc_validation\",\"reason\":"
+		"\"Bad special document member: _strange\"},{\"id\":\"old\",\"rev\":\"0-x\","
+		"\"error\":\"bad_request\",\"reason\":\"Invalid rev format\"},{\"id\":\"\","
+		"\"rev\":\"1-z\",\"error\":\"illegal_docid\",\"reason\":\"Document id must be "
+		"a string\"}]");
+	door_expect(d, "GET", "/batch/a", NULL, 200, "1-a");
+	door_expect(d, "GET", "/batch/z", NULL, 200, "\"n\":[1]");
+	door_expect(d, "GET", "/batch/bad", NULL, 404, "missing");
+	/* Members come in any order; what is no JSON is nobody's document. */
+	door_expect(d, "POST", "/batch/_bulk_docs", format("{%s,\"new_edits\":false}", docs), 201,
+		    "doc_validation");
+	door_expect(d, "POST", "/batch/_bulk_docs",
+		    "{\"new_edits\":false,\"docs\":[{\"_id\":\"b\",\"_rev\":\"1-b\"},{\"_id\":x}]}",
+		    400, "invalid UTF-8 JSON");
+	/* An edit's client is told of its mistake, and nothing is written. */
+	door_expect(d, "POST", "/batch/_bulk_docs",
+		    "{\"docs\":[{\"_id\":\"c\"},{\"_id\":\"bad\",\"_strange\":1}]}", 400,
+		    "Bad special document member: _strange");
+	door_expect(d, "GET", "/batch/c", NULL, 404, "missing");
+}
+
 static void
 small_things_are_as_in_couchdb(void **state)
 {
@@ -306,6 +341,7 @@ main(void)
 		cmocka_unit_test(locations_are_those_that_a_proxys_client_knows),
 		cmocka_unit_test(offset_counts_design_documents_among_themselves),
 		cmocka_unit_test(all_dbs_takes_a_key_and_no_nonsense),
+		cmocka_unit_test(replicated_document_that_has_no_place_keeps_out_no_other),
 		cmocka_unit_test(small_things_are_as_in_couchdb),
 	};
 

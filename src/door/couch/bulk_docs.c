@@ -96,6 +96,62 @@ check_entry(struct bulk *b, struct entry *e)
 	return couch_atts_load(&b->uploads, &e->doc, NULL);
 }
 
+/* The id and the revision of a document that cannot be taken, as far as they can be read. */
+static enum status
+name_entry(struct bulk *b, struct entry *e, struct str text)
+{
+	struct couch_req *r = b->r;
+	struct couch_fail unread = { .error = COUCH_ERROR_NONE };
+	struct couch_json object;
+	struct couch_member *members;
+	const struct couch_json *value;
+	size_t count;
+
+	TRY(couch_json_read(text, r->arena, &object, &unread.err));
+	TRY(couch_json_members(&object, r->arena, &members, &count, &unread.err));
+	value = couch_json_find(members, count, "_id");
+	e->id = value && value->kind == JSON_STRING ? value->string : STR("");
+	value = couch_json_find(members, count, "_rev");
+	if (value && value->kind == JSON_STRING &&
+	    couch_rev_parse(value->string, r->arena, &e->doc.rev, &unread) != STATUS_OK)
+		e->doc.rev = (struct rev_id){ 0 };
+	return STATUS_OK;
+}
+
+/*
+ * Reads one document. What is wrong with it is remembered with the entry, and read over, unless it
+ * is no JSON: whether it is the whole request's failure depends on new_edits, which may come later.
+ */
+static enum status
+read_doc(struct bulk *b, struct json_reader *reader, struct entry *e)
+{
+	const struct json_reader begin = *reader;
+	struct couch_req *r = b->r;
+	struct couch_fail fail = { .error = COUCH_ERROR_NONE };
+	enum status status;
+	struct str text;
+
+	status = couch_doc_parse(r, reader, (struct str){ NULL, 0 }, &e->doc, &fail);
+	if (status == STATUS_OK) {
+		e->id = e->doc.id;
+		return STATUS_OK;
+	}
+	if (status == STATUS_NOMEM || status == STATUS_LIMIT) {
+		r->fail = fail;
+		return status;
+	}
+	json_rewind(reader, &begin);
+	TRY(json_skip(reader, JSON_OBJECT_BEGIN, &text));
+	e->fail = arena_alloc(r->arena, sizeof(*e->fail));
+	if (!e->fail)
+		return STATUS_LIMIT;
+	*e->fail = fail;
+	e->status = status;
+	e->refused = true;
+	e->doc = (struct couch_doc){ .id = { NULL, 0 } };
+	return name_entry(b, e, text);
+}
+
 static enum status
 read_docs(struct bulk *b, struct json_reader *reader)
 {
@@ -131,8 +187,7 @@ read_docs(struct bulk *b, struct json_reader *reader)
 		b->entries = grown;
 		e = &grown[b->count++];
 		*e = (struct entry){ .status = STATUS_OK };
-		TRY(couch_doc_parse(r, reader, (struct str){ NULL, 0 }, &e->doc, &r->fail));
-		e->id = e->doc.id;
+		TRY(read_doc(b, reader, e));
 	}
 }
 
@@ -210,6 +265,18 @@ check_entries(struct bulk *b)
 	for (size_t i = 0; i < b->count; i++) {
 		struct entry *e = &b->entries[i];
 
+		/*
+		 * An edit that cannot be read is its client's mistake. What is replicated has been
+		 * taken elsewhere: one document that has no place here must not keep out the rest.
+		 */
+		if (e->refused && b->new_edits) {
+			r->fail = *e->fail;
+			return e->status;
+		}
+		if (e->refused) {
+			e->rev = e->doc.rev;
+			continue;
+		}
 		if (!b->new_edits && e->doc.history_count == 0)
 			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 					      "When `new_edits: false`, the document needs `_rev` "

@@ -81,7 +81,7 @@ read_revisions(struct couch_req *r, const struct couch_json *value, bool local,
 	if (local && count > 1)
 		count = 1;
 	/* CouchDB keeps whatever it gets, and hands it on. Nothing comes before the first edit. */
-	if (count > ret->start && !local)
+	if (count > ret->start && ret->start && !local)
 		count = (size_t)ret->start;
 	ret->history = arena_alloc(r->arena, (count ? count : 1) * sizeof(*ret->history));
 	if (!ret->history)
