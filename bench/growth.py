@@ -133,7 +133,8 @@ class Growth:
     def run(self):
         work = self.options.work
         shutil.rmtree(work, ignore_errors=True)
-        self.server = sides.Frond(f"{self.options.build}/frond", work)
+        chosen = {"scheme": self.options.scheme} if self.options.scheme else {}
+        self.server = sides.Frond(f"{self.options.build}/frond", work, options=chosen)
         self.server.start()
         try:
             for part in (self.by_size, self.by_revisions, self.by_documents, self.by_connections):
@@ -278,6 +279,7 @@ def main():
     parser.add_argument("--revisions", type=numbers, default=numbers("1,10,100,1000"))
     parser.add_argument("--sizes", type=numbers, default=numbers("5000,50000,500000"))
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--scheme", help="how documents are kept (default: the server's)")
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=TOP / "bench" / "results")
     parser.add_argument("--publish", action="store_true",
