@@ -270,6 +270,13 @@ replicated_document_that_has_no_place_keeps_out_no_other(void **state)
 	door_expect(d, "GET", "/batch/a", NULL, 200, "1-a");
 	door_expect(d, "GET", "/batch/z", NULL, 200, "\"n\":[1]");
 	door_expect(d, "GET", "/batch/bad", NULL, 404, "missing");
+	door_expect_body(d, "POST", "/batch/_revs_diff",
+			 "{\"a\":[\"1-a\"],\"_strange\":[\"1-b\",\"2-b\"],\"z\":[\"2-z\"],\"\":[]}",
+			 200,
+			 "{\"z\":{\"missing\":[\"2-z\"],\"possible_ancestors\":[\"1-z\"]},"
+			 "\"_strange\":{\"missing\":[\"1-b\",\"2-b\"]}}");
+	door_expect_body(d, "POST", "/batch/_missing_revs", "{\"_strange\":[\"1-b\"]}", 200,
+			 "{\"missing_revs\":{\"_strange\":[\"1-b\"]}}");
 	/* Members come in any order; what is no JSON is nobody's document. */
 	door_expect(d, "POST", "/batch/_bulk_docs", format("{%s,\"new_edits\":false}", docs), 201,
 		    "doc_validation");

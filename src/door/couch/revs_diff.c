@@ -6,6 +6,7 @@ struct diff_call {
 	struct rev_diff_query *queries;
 	struct rev_diff *diffs;
 	size_t count;
+	size_t known; /* the first so many have ids that a document here can have */
 	struct arena_mark mark;
 };
 
@@ -16,7 +17,7 @@ diff_body(struct kv_tx *tx, void *arg)
 
 	arena_reset(c->r->arena, c->mark);
 	TRY(couch_db_open(c->r, tx, COUCH_ACCESS_MEMBER));
-	return rev_diff(tx, c->r->db, c->queries, c->count, c->r->arena, c->diffs);
+	return rev_diff(tx, c->r->db, c->queries, c->known, c->r->arena, c->diffs);
 }
 
 static enum status
@@ -25,7 +26,6 @@ parse_query(struct couch_req *r, const struct couch_member *member, struct rev_d
 	struct couch_json *items;
 	size_t count;
 
-	TRY(couch_docid_check(member->name, &r->fail));
 	if (member->value.kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "Invalid list of revisions");
@@ -43,6 +43,25 @@ parse_query(struct couch_req *r, const struct couch_member *member, struct rev_d
 	return STATUS_OK;
 }
 
+/*
+ * An id that no document here can have is one that lacks all revisions. To refuse the request would
+ * keep a replicator from everything else that it asks for.
+ */
+static enum status
+parse_queries(struct diff_call *c, const struct couch_member *members)
+{
+	struct couch_fail unfit = { .error = COUCH_ERROR_NONE };
+	size_t unknown = c->count;
+
+	for (size_t i = 0; i < c->count; i++) {
+		bool fits = couch_docid_check(members[i].name, &unfit) == STATUS_OK;
+		size_t at = fits ? c->known++ : --unknown;
+
+		TRY(parse_query(c->r, &members[i], &c->queries[at]));
+	}
+	return STATUS_OK;
+}
+
 static enum status
 diff_run(struct diff_call *c)
 {
@@ -56,10 +75,14 @@ diff_run(struct diff_call *c)
 	c->diffs = arena_zalloc(r->arena, (c->count + 1) * sizeof(*c->diffs));
 	if (!c->queries || !c->diffs)
 		return STATUS_LIMIT;
-	for (size_t i = 0; i < c->count; i++)
-		TRY(parse_query(r, &members[i], &c->queries[i]));
+	TRY(parse_queries(c, members));
 	c->mark = arena_mark(r->arena);
-	return kv_run_read(r->couch->config.store, diff_body, c, &r->fail.err);
+	TRY(kv_run_read(r->couch->config.store, diff_body, c, &r->fail.err));
+	for (size_t i = c->known; i < c->count; i++) {
+		c->diffs[i].missing = c->queries[i].revs;
+		c->diffs[i].missing_count = c->queries[i].count;
+	}
+	return STATUS_OK;
 }
 
 static void
