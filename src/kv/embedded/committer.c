@@ -89,7 +89,7 @@ batch_begin(struct committer *c, struct emb_tx *txs)
 	b->order = 0;
 	b->err = (struct err){ 0 };
 	memcpy(b->metadata, c->store->versions.metadata, sizeof(b->metadata));
-	rocksdb_writebatch_clear(b->writes);
+	batch_begin_writes(b);
 	arena_clear(b->arena);
 	tree_init(&b->cells, NULL);
 	for (struct emb_tx *tx = txs; tx; tx = tx->queued_behind)
@@ -115,8 +115,7 @@ resolve(struct committer *c, struct emb_tx *txs, size_t *ret_accepted)
 		tx->committed_order = b->order++;
 		++*ret_accepted;
 	}
-	batch_finish(b);
-	return STATUS_OK;
+	return batch_finish(b);
 }
 
 /*
@@ -179,6 +178,7 @@ shrink(struct batch *b)
 	if (bytes <= BATCH_KEEP_BYTES)
 		return;
 	rocksdb_writebatch_destroy(b->writes);
+	batch_release_writes(b);
 	b->writes = rocksdb_writebatch_create();
 }
 
@@ -212,6 +212,7 @@ committer_main(void *arg)
 	struct committer *c = arg;
 	struct emb_tx *txs;
 
+	emb_count_nothing();
 	while ((txs = take(&c->store->queue))) {
 		size_t accepted;
 		enum status status;
@@ -273,6 +274,7 @@ emb_committer_stop(struct emb_store *store)
 	pthread_mutex_unlock(&q->lock);
 	pthread_join(c->thread, NULL);
 	resolver_fini(&c->resolver);
+	batch_release_writes(&c->batch);
 	rocksdb_writebatch_destroy(c->batch.writes);
 	arena_free(c->batch.arena);
 	mem_free(c);

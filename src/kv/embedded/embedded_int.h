@@ -143,6 +143,7 @@ struct emb_future {
 };
 
 struct emb_watch;
+struct batch_write;
 
 struct emb_tx {
 	struct kv_tx base;
@@ -195,7 +196,13 @@ enum emb_step {
  */
 extern void (*emb_step_hook)(enum emb_step step);
 
-/* ---- Errors: rocksdb.c ---- */
+/* ---- RocksDB's ways: rocksdb.c ---- */
+
+/*
+ * RocksDB counts each comparison of keys for whoever may ask, in variables of the thread, which
+ * takes about a tenth of a write: not on a thread that has called this. Free when called again.
+ */
+void emb_count_nothing(void);
 
 /* True if a read that was confined to memory would have needed the disk. */
 bool emb_is_incomplete(const char *rocksdb_error);
@@ -328,6 +335,9 @@ struct batch {
 	struct emb_store *store;
 	struct resolver *resolver;
 	rocksdb_writebatch_t *writes;
+	struct batch_write *waiting; /* to be handed over in the order of their keys */
+	size_t waiting_count;
+	size_t waiting_cap;
 	struct arena *arena;
 	struct tree cells; /* keys of atomic operations: their values so far */
 	uint64_t version;
@@ -343,7 +353,10 @@ MUST_USE enum status batch_announce(struct batch *b, struct emb_tx *tx);
 MUST_USE enum status batch_apply(struct batch *b, struct emb_tx *tx);
 
 /* Appends the outcomes of atomic operations, and the version. */
-void batch_finish(struct batch *b);
+MUST_USE enum status batch_finish(struct batch *b);
+
+void batch_begin_writes(struct batch *b);
+void batch_release_writes(struct batch *b);
 
 /* ---- Upkeep: compact.c, backup.c; the engine's table ---- */
 

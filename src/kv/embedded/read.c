@@ -15,6 +15,7 @@ get_run(void *arg)
 {
 	struct get_job *job = arg;
 
+	emb_count_nothing();
 	job->slice = rocksdb_get_pinned(job->db, job->options, job->key.ptr, job->key.len,
 					&job->error);
 }

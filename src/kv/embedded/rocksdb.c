@@ -7,6 +7,21 @@ starts(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+enum {
+	PERF_DISABLE = 1, /* rocksdb/perf_level.h */
+};
+
+void
+emb_count_nothing(void)
+{
+	static _Thread_local bool told;
+
+	if (told)
+		return;
+	rocksdb_set_perf_level(PERF_DISABLE);
+	told = true;
+}
+
 bool
 emb_is_incomplete(const char *rocksdb_error)
 {
