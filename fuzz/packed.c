@@ -79,7 +79,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!arena)
 		return 0;
-	if (doc_root_read(str_of(data, size), &packed) == STATUS_OK && packed.ptr)
+	if (doc_root_read(str_of(data, size), &packed, NULL) == STATUS_OK && packed.ptr)
 		check_packed(packed, arena);
 	check_packed(str_of(data, size), arena);
 	check_both(str_of(data, size), arena);

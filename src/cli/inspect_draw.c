@@ -242,10 +242,11 @@ draw_packed(struct str value, bool local, struct buf *ret)
 	enum doc_form form;
 	struct str text;
 	uint64_t n = 0;
+	bool more;
 
 	if (doc_root_form(&r, &form) != STATUS_OK || form != DOC_FORM_PACKED ||
 	    (local && tuple_next_u64(&r, &n) != STATUS_OK) ||
-	    doc_root_end(&r, form, &text) != STATUS_OK)
+	    doc_root_end(&r, form, &text, &more) != STATUS_OK)
 		return false;
 	buf_printf(ret, "(%d, ", (int)form);
 	if (local)
@@ -256,7 +257,7 @@ draw_packed(struct str value, bool local, struct buf *ret)
 		buf_append(ret, text.ptr, utf8_valid_prefix(str_of(text.ptr, INSPECT_TEXT_BYTES)));
 		buf_printf(ret, "...(%zu bytes)", text.len);
 	}
-	buf_append_byte(ret, ')');
+	buf_append_cstr(ret, more ? ", true)" : ")");
 	return true;
 }
 

@@ -9,11 +9,13 @@
  * text itself between a type code and a NUL.
  */
 void
-doc_root_put(struct buf *value, struct str packed)
+doc_root_put(struct buf *value, struct str packed, bool more)
 {
 	tuple_put_u64(value, packed.ptr ? DOC_FORM_PACKED : DOC_FORM_EXPLODED);
 	if (packed.ptr)
 		tuple_put_str(value, packed);
+	if (packed.ptr && more)
+		tuple_put_bool(value, true);
 }
 
 enum status
@@ -29,30 +31,37 @@ doc_root_form(struct tuple_reader *r, enum doc_form *ret)
 }
 
 enum status
-doc_root_end(struct tuple_reader *r, enum doc_form form, struct str *ret_packed)
+doc_root_end(struct tuple_reader *r, enum doc_form form, struct str *ret_packed, bool *ret_more)
 {
 	struct tuple_elem e;
+	bool more = form == DOC_FORM_EXPLODED;
 
 	*ret_packed = (struct str){ NULL, 0 };
+	if (ret_more)
+		*ret_more = more;
 	if (form == DOC_FORM_EXPLODED)
 		return r->rest.len ? STATUS_CORRUPT : STATUS_OK;
-	if (tuple_next(r, &e) != STATUS_OK || r->rest.len)
+	if (tuple_next(r, &e) != STATUS_OK)
+		return STATUS_CORRUPT;
+	if (r->rest.len && (tuple_next_bool(r, &more) != STATUS_OK || !more || r->rest.len))
 		return STATUS_CORRUPT;
 	if (e.kind != TUPLE_STRING || e.escaped || e.raw.len < 2 || e.raw.ptr[0] != '{' ||
 	    e.raw.ptr[e.raw.len - 1] != '}')
 		return STATUS_CORRUPT;
 	*ret_packed = e.raw;
+	if (ret_more)
+		*ret_more = more;
 	return STATUS_OK;
 }
 
 enum status
-doc_root_read(struct str value, struct str *ret_packed)
+doc_root_read(struct str value, struct str *ret_packed, bool *ret_more)
 {
 	struct tuple_reader r = tuple_reader(value);
 	enum doc_form form;
 
 	TRY(doc_root_form(&r, &form));
-	return doc_root_end(&r, form, ret_packed);
+	return doc_root_end(&r, form, ret_packed, ret_more);
 }
 
 /* ---- The whole ---- */

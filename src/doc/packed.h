@@ -8,8 +8,9 @@
  *
  * Where the body lies is told by the document's root value, a tuple:
  *
- *     (1)          in leaves below the root key
- *     (2, text)    here; there are no leaves
+ *     (1)                in leaves below the root key
+ *     (2, text)          here, and there is nothing below the root key
+ *     (2, text, true)    here, and no leaves; there is something else below the root key
  */
 #ifndef FROND_DOC_PACKED_H
 #define FROND_DOC_PACKED_H
@@ -28,20 +29,23 @@ enum {
 	DOC_PACKED_BYTES = 16 * 1024,
 };
 
-/* Appends a root value; `packed` with ptr NULL: the document has leaves. */
-void doc_root_put(struct buf *value, struct str packed);
+/*
+ * Appends a root value; `packed` with ptr NULL: the document has leaves. `more`: so that whoever
+ * reads a packed document knows that there is more to be read than its root.
+ */
+void doc_root_put(struct buf *value, struct str packed, bool more);
 
 /*
  * What a root value says: the packed text, borrowed from it, or ptr NULL for leaves. STATUS_CORRUPT
- * for what is no root value. Of the text only the ends are looked at.
+ * for what is no root value. Of the text only the ends are looked at. `ret_more` (or NULL): there
+ * is something below the root key, or, with leaves, may be.
  */
-MUST_USE enum status doc_root_read(struct str value, struct str *ret_packed);
+MUST_USE enum status doc_root_read(struct str value, struct str *ret_packed, bool *ret_more);
 
 /* The same in two steps, for values that have something of their own between form and text. */
 MUST_USE enum status doc_root_form(struct tuple_reader *r, enum doc_form *ret);
-/* The last element, if the form is packed; ptr NULL if it is not. Nothing may be behind it. */
 MUST_USE enum status doc_root_end(struct tuple_reader *r, enum doc_form form,
-				  struct str *ret_packed);
+				  struct str *ret_packed, bool *ret_more);
 
 /* Whether the document has no members at all. */
 bool doc_is_empty(const struct doc *doc);

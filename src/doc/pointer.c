@@ -145,7 +145,7 @@ read_below(struct lookup *l, struct str key, struct str behind, size_t limit)
 static enum status
 read_root_value(struct lookup *l, struct str value)
 {
-	if (doc_root_read(value, &l->packed) == STATUS_OK)
+	if (doc_root_read(value, &l->packed, NULL) == STATUS_OK)
 		return STATUS_OK;
 	return err_set(l->err, STATUS_CORRUPT, "the document's root value cannot be read");
 }

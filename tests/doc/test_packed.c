@@ -201,17 +201,26 @@ root_values_tell_where_the_body_is(void **state)
 {
 	struct buf value = BUF_INIT(100);
 	struct str packed;
+	bool more;
 
 	(void)state;
-	doc_root_put(&value, (struct str){ NULL, 0 });
+	doc_root_put(&value, (struct str){ NULL, 0 }, true);
 	assert_true(str_eq(buf_str(&value), EXPLODED));
-	assert_int_equal(doc_root_read(buf_str(&value), &packed), STATUS_OK);
+	assert_int_equal(doc_root_read(buf_str(&value), &packed, &more), STATUS_OK);
 	assert_null(packed.ptr);
+	assert_true(more);
 	buf_clear(&value);
-	doc_root_put(&value, STR("{\"a\":1}"));
+	doc_root_put(&value, STR("{\"a\":1}"), false);
 	assert_true(str_eq(buf_str(&value), STR("\x15\x02\x02{\"a\":1}\0")));
-	assert_int_equal(doc_root_read(buf_str(&value), &packed), STATUS_OK);
+	assert_int_equal(doc_root_read(buf_str(&value), &packed, &more), STATUS_OK);
 	assert_true(str_eq(packed, STR("{\"a\":1}")));
+	assert_false(more);
+	buf_clear(&value);
+	doc_root_put(&value, STR("{}"), true);
+	assert_true(str_eq(buf_str(&value), STR("\x15\x02\x02{}\0\x27")));
+	assert_int_equal(doc_root_read(buf_str(&value), &packed, &more), STATUS_OK);
+	assert_true(str_eq(packed, STR("{}")));
+	assert_true(more);
 	buf_release(&value);
 }
 
@@ -230,13 +239,15 @@ other_values_are_no_root_values(void **state)
 		STR("\x15\x02\x02[]\0"),
 		STR("\x15\x02\x02{\"a\":1\0"),
 		STR("\x15\x02\x02{}\0\x14"),
+		STR("\x15\x02\x02{}\0\x26"),
+		STR("\x15\x02\x02{}\0\x27\x27"),
 		STR("\x15\x02\x02{\0\xff}\0"),
 	};
 	struct str packed;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(values); i++)
-		assert_int_equal(doc_root_read(values[i], &packed), STATUS_CORRUPT);
+		assert_int_equal(doc_root_read(values[i], &packed, NULL), STATUS_CORRUPT);
 }
 
 static void

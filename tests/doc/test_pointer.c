@@ -146,7 +146,7 @@ put_packed_body(struct kv_tx *tx, void *arg)
 	const struct put *p = arg;
 
 	TRY(doc_clear(tx, p->prefix));
-	doc_root_put(&value, p->packed);
+	doc_root_put(&value, p->packed, false);
 	return kv_set(tx, p->prefix, buf_str(&value));
 }
 

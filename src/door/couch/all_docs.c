@@ -16,6 +16,7 @@ struct listing {
 	bool any_row;
 	unsigned flags;  /* of documents: their attachments */
 	struct buf last; /* the id to go on after */
+	struct rev_ahead ahead;
 };
 
 typedef enum status step(struct listing *l, void *arg);
@@ -79,7 +80,10 @@ write_doc(struct listing *l, struct str id, const struct rev_id *rev)
 		opts.flags |= COUCH_DOC_CONFLICTS;
 		return couch_leaf_write(r, tx, id, &tree, &tree.branches[0], &opts, out);
 	}
-	TRY(rev_doc_read_leaf(tx, r->db, id, *rev, false, r->arena, &doc));
+	if (l->ahead.reads)
+		TRY(rev_ahead_take(&l->ahead, r->arena, &doc));
+	else
+		TRY(rev_doc_read_leaf(tx, r->db, id, *rev, false, r->arena, &doc));
 	return couch_doc_write(&d, out);
 }
 
@@ -139,17 +143,43 @@ send_key(struct listing *l, step *fn, void *arg)
 	return couch_stream_push(&l->stream, false);
 }
 
-/* Sends the rows of a page until one fails; *ret_sent of them are out. */
-static enum status
-send_page(struct listing *l, struct rev_entry_page *page, size_t *ret_sent)
+/* Sending attachments may end the snapshot in the middle of a page. */
+static bool
+reads_ahead(const struct listing *l)
 {
-	struct arena_mark mark = arena_mark(l->r->arena);
+	return l->args.include_docs && !l->args.conflicts && l->space != SPACE_LOCAL &&
+	       !(l->flags & COUCH_DOC_ATTS);
+}
 
-	for (*ret_sent = 0; *ret_sent < page->count; ++*ret_sent) {
+/* Asks for the documents of the next rows. */
+static enum status
+ask_ahead(struct listing *l, const struct rev_entry_page *page)
+{
+	while (l->ahead.asked < page->count && rev_ahead_has_room(&l->ahead)) {
+		const struct rev_entry *e = &page->entries[l->ahead.asked];
+
+		TRY(rev_ahead_ask(&l->ahead, e->id, e->rev, false));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+send_rows(struct listing *l, struct rev_entry_page *page, size_t *ret_sent)
+{
+	struct arena_mark mark;
+
+	if (reads_ahead(l))
+		TRY(rev_ahead_init(&l->ahead, l->snapshot.tx, l->r->db, l->r->arena));
+	if (reads_ahead(l) && !l->args.descending && page->count)
+		TRY(rev_ahead_scan(&l->ahead, page->entries[page->count - 1].id));
+	mark = arena_mark(l->r->arena);
+	for (; *ret_sent < page->count; ++*ret_sent) {
 		size_t out = l->stream.out.len;
 		bool any_row = l->any_row;
-		enum status status = write_row(l, &page->entries[*ret_sent]);
+		enum status status = l->ahead.reads ? ask_ahead(l, page) : STATUS_OK;
 
+		if (status == STATUS_OK)
+			status = write_row(l, &page->entries[*ret_sent]);
 		arena_reset(l->r->arena, mark);
 		if (status != STATUS_OK) {
 			couch_stream_cut(&l->stream, out);
@@ -160,6 +190,18 @@ send_page(struct listing *l, struct rev_entry_page *page, size_t *ret_sent)
 		TRY(couch_stream_push(&l->stream, false));
 	}
 	return STATUS_OK;
+}
+
+/* Sends the rows of a page until one fails; *ret_sent of them are out. */
+static enum status
+send_page(struct listing *l, struct rev_entry_page *page, size_t *ret_sent)
+{
+	enum status status;
+
+	*ret_sent = 0;
+	status = send_rows(l, page, ret_sent);
+	rev_ahead_release(&l->ahead);
+	return status;
 }
 
 static enum status

@@ -19,6 +19,7 @@ struct feed {
 	bool moved;        /* descending: `at` is a change */
 	uint64_t left;     /* of the limit */
 	bool any_row;
+	struct rev_ahead ahead;
 	uint64_t db;    /* the number of the database that it began with */
 	unsigned flags; /* of documents: their attachments */
 };
@@ -41,6 +42,18 @@ write_leaves(const struct couch_change_leaves *leaves, struct buf *out)
 	buf_append_byte(out, ']');
 }
 
+/* The document that has been asked for with those of the next rows. */
+static enum status
+write_ahead(struct feed *f, const struct rev_change *c, const struct rev_branch *winner,
+	    const struct couch_doc_opts *opts, struct buf *out)
+{
+	struct rev_doc doc;
+	struct couch_doc_out d = { c->id, &doc, NULL, winner, opts };
+
+	TRY(couch_leaf_is(rev_ahead_take(&f->ahead, f->r->arena, &doc), winner, &doc));
+	return couch_doc_write(&d, out);
+}
+
 static enum status
 write_doc(struct feed *f, const struct rev_change *c, struct rev_tree *tree, struct buf *out)
 {
@@ -49,6 +62,8 @@ write_doc(struct feed *f, const struct rev_change *c, struct rev_tree *tree, str
 	struct couch_doc_opts opts = { .flags = f->flags, .holes = &f->stream.holes };
 
 	buf_append_cstr(out, ",\"doc\":");
+	if (f->ahead.reads)
+		return write_ahead(f, c, &winner, &opts, out);
 	if (f->args.fields)
 		return couch_change_fields(r, f->snapshot.tx, &f->args, c, out);
 	if (!f->args.conflicts || c->branch_count <= 1)
@@ -146,17 +161,51 @@ next_range(const struct feed *f)
 	return range;
 }
 
+/* Each change is a row with its document. Sending attachments may end the snapshot. */
+static bool
+reads_ahead(const struct feed *f)
+{
+	return f->args.include_docs && f->args.filter == COUCH_FILTER_NONE && !f->args.fields &&
+	       !f->args.conflicts && !(f->flags & COUCH_DOC_ATTS);
+}
+
+/* Asks for the documents of the next rows. */
+static enum status
+ask_ahead(struct feed *f, const struct rev_change_page *page)
+{
+	while (f->ahead.asked < page->count && rev_ahead_has_room(&f->ahead)) {
+		const struct rev_change *c = &page->changes[f->ahead.asked];
+
+		TRY(rev_ahead_ask(&f->ahead, c->id, c->rev, c->deleted));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+send_rows(struct feed *f, const struct rev_change_page *page)
+{
+	if (reads_ahead(f))
+		TRY(rev_ahead_init(&f->ahead, f->snapshot.tx, f->r->db, f->r->arena));
+	for (size_t i = 0; i < page->count && f->left; i++) {
+		if (f->ahead.reads)
+			TRY(ask_ahead(f, page));
+		TRY(send_change(f, &page->changes[i]));
+	}
+	return STATUS_OK;
+}
+
 static enum status
 send_page(struct feed *f, bool *ret_more)
 {
 	struct rev_change_range range = next_range(f);
 	struct rev_change_page page;
+	enum status status;
 
 	TRY(rev_changes_page(f->snapshot.tx, f->r->db, &range, f->r->arena, &page));
-	for (size_t i = 0; i < page.count && f->left; i++)
-		TRY(send_change(f, &page.changes[i]));
+	status = send_rows(f, &page);
+	rev_ahead_release(&f->ahead);
 	*ret_more = page.more;
-	return STATUS_OK;
+	return status;
 }
 
 /* Sends everything there is, up to the limit. */

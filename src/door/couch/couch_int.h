@@ -484,6 +484,10 @@ MUST_USE enum status couch_doc_write(const struct couch_doc_out *d, struct buf *
 MUST_USE enum status couch_leaf_read(struct couch_req *r, struct kv_tx *tx, struct str id,
 				     const struct rev_branch *branch, struct rev_doc *ret);
 
+/* The same of what reading it came to. */
+MUST_USE enum status couch_leaf_is(enum status status, const struct rev_branch *branch,
+				   struct rev_doc *doc);
+
 /* Reads the body of a leaf and appends the document. */
 MUST_USE enum status couch_leaf_write(struct couch_req *r, struct kv_tx *tx, struct str id,
 				      const struct rev_tree *tree, const struct rev_branch *branch,

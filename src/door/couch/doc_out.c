@@ -158,18 +158,24 @@ couch_doc_write(const struct couch_doc_out *d, struct buf *out)
 }
 
 enum status
+couch_leaf_is(enum status status, const struct rev_branch *branch, struct rev_doc *doc)
+{
+	if (status == STATUS_NOT_FOUND && branch->deleted)
+		*doc = (struct rev_doc){ .rev = branch->rev };
+	else if (status != STATUS_OK)
+		return status;
+	doc->deleted = branch->deleted;
+	return STATUS_OK;
+}
+
+enum status
 couch_leaf_read(struct couch_req *r, struct kv_tx *tx, struct str id,
 		const struct rev_branch *branch, struct rev_doc *ret)
 {
 	enum status status = rev_doc_read_leaf(tx, r->db, id, branch->rev, branch->deleted,
 					       r->arena, ret);
 
-	if (status == STATUS_NOT_FOUND && branch->deleted)
-		*ret = (struct rev_doc){ .rev = branch->rev };
-	else if (status != STATUS_OK)
-		return status;
-	ret->deleted = branch->deleted;
-	return STATUS_OK;
+	return couch_leaf_is(status, branch, ret);
 }
 
 enum status

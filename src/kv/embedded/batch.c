@@ -13,8 +13,8 @@ enum {
 /*
  * A key that is put or deleted. They are handed to RocksDB in the order of their keys: its table in
  * memory finds the place of a key from the place of the one before, which costs a few comparisons
- * instead of some twenty where the two are neighbours. (A batch has the keys of several subspaces in
- * turns, document by document.)
+ * instead of some twenty where the two are neighbours. (A batch has the keys of several subspaces
+ * in turns, document by document.)
  */
 struct batch_write {
 	uint64_t start; /* the first eight bytes of the key, for comparing */

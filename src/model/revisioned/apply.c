@@ -22,7 +22,7 @@ body_write(struct rev_writer *w, const struct rev_update *u)
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_DOCUMENTS, u->edit->id, u->edit->deleted, u->rev);
 	TRY(rev_key_status(&w->key));
 	buf_clear(&w->value);
-	doc_root_put(&w->value, body.packed);
+	doc_root_put(&w->value, body.packed, u->edit->atts_count > 0);
 	TRY(buf_status(&w->value));
 	TRY(kv_set(w->tx, buf_str(&w->key), buf_str(&w->value)));
 	TRY(doc_write(w->tx, buf_str(&w->key), body.leaves, body.count));

@@ -14,7 +14,7 @@ rev_local_root_parse(struct str value, uint64_t *ret, struct str *ret_packed)
 
 	TRY(doc_root_form(&r, &form));
 	TRY(tuple_next_u64(&r, ret));
-	return doc_root_end(&r, form, ret_packed);
+	return doc_root_end(&r, form, ret_packed, NULL);
 }
 
 /*

@@ -521,6 +521,57 @@ MUST_USE enum status rev_doc_read_leaf(struct kv_tx *tx, const struct rev_db *db
 				       struct rev_id rev, bool deleted, struct arena *arena,
 				       struct rev_doc *ret);
 
+/* One body on its way. All fields are private. */
+struct rev_doc_read {
+	struct kv_tx *tx;
+	struct rev_id rev; /* borrowed */
+	bool deleted;
+	struct buf key;         /* of the root */
+	struct kv_future *root; /* where the database's documents are packed */
+	struct kv_scan scan;    /* everything from the root on */
+};
+
+/*
+ * Bodies one after another, as rev_doc_read_leaf() reads them, with those of the next leaves on
+ * their way: on a cluster a list takes no longer than its slowest round trips.
+ *
+ *     rev_ahead_init(&a, tx, db, arena);
+ *     while (rev_ahead_has_room(&a) && ...)
+ *             rev_ahead_ask(&a, id, rev, deleted);   // `rev` is borrowed until taken
+ *     rev_ahead_take(&a, arena, &doc);               // in the order of asking
+ *     rev_ahead_release(&a);                         // before the transaction is reset
+ *
+ * Where they come in the order of their ids, up to a last one, rev_ahead_scan() lets one range
+ * bring them all, instead of a read for each.
+ */
+enum {
+	REV_AHEAD = 64,              /* bodies on their way */
+	REV_AHEAD_BYTES = 64 * 1024, /* of each: the rest of a larger one is asked for later */
+};
+
+/* All fields but `reads` and `asked` are private. */
+struct rev_ahead {
+	struct rev_doc_read *reads; /* a ring in the arena; NULL: not in use */
+	size_t asked;
+	size_t taken;
+	struct kv_tx *tx;
+	const struct rev_db *db;
+	bool scanning;
+	struct buf bound; /* of the scan */
+	struct kv_scan scan;
+	struct kv_pair pair; /* that the scan stands at */
+	bool has_pair;
+};
+
+MUST_USE enum status rev_ahead_init(struct rev_ahead *a, struct kv_tx *tx, const struct rev_db *db,
+				    struct arena *arena);
+MUST_USE enum status rev_ahead_scan(struct rev_ahead *a, struct str last_id);
+bool rev_ahead_has_room(const struct rev_ahead *a);
+MUST_USE enum status rev_ahead_ask(struct rev_ahead *a, struct str id, struct rev_id rev,
+				   bool deleted);
+MUST_USE enum status rev_ahead_take(struct rev_ahead *a, struct arena *arena, struct rev_doc *ret);
+void rev_ahead_release(struct rev_ahead *a);
+
 /* The key prefix of a revision's leaves, for doc_read_pointer(). In the arena. */
 MUST_USE enum status rev_doc_prefix(const struct rev_db *db, struct str id, struct rev_id rev,
 				    bool deleted, struct arena *arena, struct str *ret);

@@ -156,7 +156,7 @@ MUST_USE enum status rev_array_grow(struct arena *arena, void **array, size_t si
 MUST_USE enum status rev_pair_copy(struct arena *arena, struct str key, struct str value,
 				   struct kv_pair *ret);
 
-/* ---- Bodies (read.c) ---- */
+/* ---- Bodies (bodies.c; the last one read.c) ---- */
 
 /*
  * The pairs from `prefix` on: the root's value, the attachments, and the leaves with their paths as

@@ -26,6 +26,7 @@ struct walk {
 	struct verify_cursor bodies;
 	struct document doc;
 	struct verify_body body;
+	bool root_more;   /* of a packed body: the root tells of attachments */
 	struct buf stray; /* the revision whose body was told of last */
 };
 
@@ -143,7 +144,7 @@ body_pair(struct walk *w, const struct verify_rev *at, bool *ret_pointer)
 	}
 	if (at->rest.len)
 		return verify_body_leaf(w->v, &w->body, at->rest, w->bodies.pair.value);
-	if (doc_root_read(w->bodies.pair.value, &packed) != STATUS_OK)
+	if (doc_root_read(w->bodies.pair.value, &packed, &w->root_more) != STATUS_OK)
 		verify_found(w->v, REV_FINDING_VALUE, w->bodies.pair.key, "not the form of a body");
 	return verify_body_root(w->v, &w->body, packed);
 }
@@ -171,6 +172,10 @@ check_body(struct walk *w, const struct verify_rev *rev)
 		verify_found(v, REV_FINDING_ATT, buf_str(&w->doc.last),
 			     pointers ? "the branch does not know of its attachments"
 				      : "the branch knows of attachments that are not there");
+	if (any && w->body.packed && w->root_more != pointers)
+		verify_found(v, REV_FINDING_ATT, buf_str(&w->body.key),
+			     pointers ? "the packed body does not know of its attachments"
+				      : "the packed body knows of attachments that are not there");
 	if (any)
 		return verify_body_end(v, &w->body);
 	if (rev->deleted)
