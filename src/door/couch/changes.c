@@ -219,8 +219,12 @@ send_all(struct feed *f)
 		enum status status = send_page(f, &more);
 
 		arena_reset(f->r->arena, mark);
-		/* A filter may pass over many pages without sending anything. */
-		wait_yield();
+		/*
+		 * A filter may pass over many pages without sending anything. Behind the last one
+		 * comes a wait, and a switch more is felt where thousands of feeds wake at once.
+		 */
+		if (more)
+			wait_yield();
 		TRY(couch_feed_beat(&f->wait));
 		if (status != STATUS_OK) {
 			TRY(couch_snapshot_renew(&f->snapshot, status));
