@@ -34,15 +34,15 @@ struct standing {
 };
 
 static enum status
-list_standing(struct couch_req *r, const struct couch_json *list, bool of_names,
+list_standing(struct couch_req *r, const struct json_value *list, bool of_names,
 	      struct standing *standing)
 {
-	struct couch_json *items;
+	struct json_value *items;
 	size_t count;
 
 	if (!list || list->kind != JSON_ARRAY_BEGIN)
 		return STATUS_OK;
-	TRY(couch_json_items(list, r->arena, &items, &count, &r->fail.err));
+	TRY(json_value_items(list, r->arena, &items, &count, &r->fail.err));
 	if (count)
 		standing->empty = false;
 	for (size_t i = 0; i < count; i++) {
@@ -59,20 +59,20 @@ list_standing(struct couch_req *r, const struct couch_json *list, bool of_names,
 static enum status
 group_standing(struct couch_req *r, struct str security, const char *group, struct standing *ret)
 {
-	struct couch_json object;
-	struct couch_member *members;
-	const struct couch_json *found;
+	struct json_value object;
+	struct json_member *members;
+	const struct json_value *found;
 	size_t count;
 
 	*ret = (struct standing){ .empty = true };
-	TRY(couch_json_read(security, r->arena, &object, &r->fail.err));
-	TRY(couch_json_members(&object, r->arena, &members, &count, &r->fail.err));
-	found = couch_json_find(members, count, group);
+	TRY(json_value_read(security, r->arena, &object, &r->fail.err));
+	TRY(json_value_members(&object, r->arena, &members, &count, &r->fail.err));
+	found = json_value_find(members, count, group);
 	if (!found || found->kind != JSON_OBJECT_BEGIN)
 		return STATUS_OK;
-	TRY(couch_json_members(found, r->arena, &members, &count, &r->fail.err));
-	TRY(list_standing(r, couch_json_find(members, count, "names"), true, ret));
-	return list_standing(r, couch_json_find(members, count, "roles"), false, ret);
+	TRY(json_value_members(found, r->arena, &members, &count, &r->fail.err));
+	TRY(list_standing(r, json_value_find(members, count, "names"), true, ret));
+	return list_standing(r, json_value_find(members, count, "roles"), false, ret);
 }
 
 enum status
@@ -208,14 +208,14 @@ security_put(struct kv_tx *tx, void *arg)
 }
 
 static enum status
-check_strings(struct couch_req *r, const struct couch_json *list, const char *name)
+check_strings(struct couch_req *r, const struct json_value *list, const char *name)
 {
-	struct couch_json *items;
+	struct json_value *items;
 	size_t count;
 	bool good = !list || list->kind == JSON_ARRAY_BEGIN;
 
 	if (list && good) {
-		TRY(couch_json_items(list, r->arena, &items, &count, &r->fail.err));
+		TRY(json_value_items(list, r->arena, &items, &count, &r->fail.err));
 		for (size_t i = 0; i < count; i++)
 			good = good && items[i].kind == JSON_STRING;
 	}
@@ -226,9 +226,9 @@ check_strings(struct couch_req *r, const struct couch_json *list, const char *na
 }
 
 static enum status
-check_group(struct couch_req *r, const struct couch_json *group)
+check_group(struct couch_req *r, const struct json_value *group)
 {
-	struct couch_member *members;
+	struct json_member *members;
 	size_t count;
 
 	if (!group)
@@ -236,29 +236,29 @@ check_group(struct couch_req *r, const struct couch_json *group)
 	if (group->kind != JSON_OBJECT_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "admins or members must be a JSON list of strings");
-	TRY(couch_json_members(group, r->arena, &members, &count, &r->fail.err));
-	TRY(check_strings(r, couch_json_find(members, count, "names"), "names"));
-	return check_strings(r, couch_json_find(members, count, "roles"), "roles");
+	TRY(json_value_members(group, r->arena, &members, &count, &r->fail.err));
+	TRY(check_strings(r, json_value_find(members, count, "names"), "names"));
+	return check_strings(r, json_value_find(members, count, "roles"), "roles");
 }
 
 enum status
 couch_security_put(struct couch_req *r)
 {
 	struct security_call call = { .r = r };
-	struct couch_member *members;
-	struct couch_json body;
+	struct json_member *members;
+	struct json_value body;
 	struct str text;
 	size_t count;
 
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_body(r, COUCH_SMALL_BODY_BYTES, &text));
-	TRY(couch_json_read(text, r->arena, &body, &r->fail.err));
+	TRY(json_value_read(text, r->arena, &body, &r->fail.err));
 	if (body.kind != JSON_OBJECT_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "Request body must be a JSON object");
-	TRY(couch_json_members(&body, r->arena, &members, &count, &r->fail.err));
-	TRY(check_group(r, couch_json_find(members, count, "admins")));
-	TRY(check_group(r, couch_json_find(members, count, "members")));
+	TRY(json_value_members(&body, r->arena, &members, &count, &r->fail.err));
+	TRY(check_group(r, json_value_find(members, count, "admins")));
+	TRY(check_group(r, json_value_find(members, count, "members")));
 	call.text = body.text;
 	TRY(kv_run(r->couch->config.store, security_put, &call, NULL, &r->fail.err));
 	return couch_reply_ok(r, 200);

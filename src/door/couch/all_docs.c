@@ -248,7 +248,7 @@ send_range(struct listing *l, struct rev_name_range range)
 /* ---- Rows by keys ---- */
 
 static enum status
-write_missing(struct listing *l, const struct couch_json *key)
+write_missing(struct listing *l, const struct json_value *key)
 {
 	struct buf *out = &l->stream.out;
 
@@ -303,7 +303,7 @@ read_local_rev(struct listing *l, struct str id, struct rev_id *ret)
 static enum status
 write_key(struct listing *l, void *arg)
 {
-	const struct couch_json *key = arg;
+	const struct json_value *key = arg;
 	struct rev_entry entry = { .id = key->string };
 	enum status status = STATUS_NOT_FOUND;
 
@@ -331,7 +331,7 @@ send_keys(struct listing *l)
 
 	for (uint64_t i = args->skip; i < args->keys_count && left; i++, left--) {
 		size_t at = (size_t)(args->descending ? args->keys_count - 1 - i : i);
-		struct couch_json *key = &args->keys[at];
+		struct json_value *key = &args->keys[at];
 
 		if (key->kind == JSON_STRING && !in_space(l, key->string))
 			continue;
@@ -497,7 +497,7 @@ static enum status
 read_args(struct listing *l)
 {
 	struct couch_req *r = l->r;
-	struct couch_member *members;
+	struct json_member *members;
 	size_t count;
 
 	if (r->method == COUCH_POST) {
@@ -530,14 +530,14 @@ static enum status
 parse_queries(struct listing *l, struct couch_view_args **ret, size_t *ret_count)
 {
 	struct couch_req *r = l->r;
-	struct couch_member *members;
-	const struct couch_json *queries;
-	struct couch_json *items;
+	struct json_member *members;
+	const struct json_value *queries;
+	struct json_value *items;
 	size_t count;
 
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &count));
-	queries = couch_json_find(members, count, "queries");
+	queries = json_value_find(members, count, "queries");
 	if (!queries)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "POST body must include `queries` parameter.");
@@ -545,7 +545,7 @@ parse_queries(struct listing *l, struct couch_view_args **ret, size_t *ret_count
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "`queries` member must be an array.");
 	TRY(couch_view_args_query(r, &l->args));
-	TRY(couch_json_items(queries, r->arena, &items, ret_count, &r->fail.err));
+	TRY(json_value_items(queries, r->arena, &items, ret_count, &r->fail.err));
 	*ret = arena_alloc(r->arena, (*ret_count + 1) * sizeof(**ret));
 	if (!*ret)
 		return STATUS_LIMIT;
@@ -554,7 +554,7 @@ parse_queries(struct listing *l, struct couch_view_args **ret, size_t *ret_count
 			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 					      "Each of `queries` must be an object.");
 		(*ret)[i] = l->args;
-		TRY(couch_json_members(&items[i], r->arena, &members, &count, &r->fail.err));
+		TRY(json_value_members(&items[i], r->arena, &members, &count, &r->fail.err));
 		TRY(couch_view_args_members(r, members, count, &(*ret)[i]));
 	}
 	return STATUS_OK;

@@ -67,7 +67,7 @@ read_file(struct form *f, struct str name, struct str type)
 	if (status != STATUS_NOT_FOUND)
 		return status;
 	TRY(couch_upload_end(&f->uploads, upload, &file, md5));
-	grown = couch_grow(r->arena, f->files, f->change.news_count, &f->files_cap,
+	grown = arena_grow(r->arena, f->files, f->change.news_count, &f->files_cap,
 			   sizeof(*f->files));
 	if (!grown)
 		return STATUS_LIMIT;

@@ -46,7 +46,7 @@ couch_upload_begin(struct couch_uploads *u, const struct rev_att *att, bool gzip
 		.memory_bytes = COUCH_ATTS_MEMORY_BYTES - u->memory,
 		.stored_gzip = gzip,
 	};
-	struct rev_upload **grown = couch_grow(r->arena, u->items, u->count, &u->cap,
+	struct rev_upload **grown = arena_grow(r->arena, u->items, u->count, &u->cap,
 					       sizeof(struct rev_upload *));
 
 	if (!grown)

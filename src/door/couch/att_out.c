@@ -222,18 +222,19 @@ go_on(struct couch_snapshot *s, enum status status)
 	return couch_snapshot_renew(s, status);
 }
 
-enum status
-couch_att_send(struct couch_snapshot *s, const struct rev_att *att, bool decode, uint64_t begin,
-	       uint64_t end)
+/* Sends what a reader gives, to its end, and frees it; across snapshots that have become too old. */
+static enum status
+send_pieces(struct couch_snapshot *s, struct rev_att_reader *reader, bool base64)
 {
-	struct rev_att_reader *reader;
-	enum status status = rev_att_reader_new(s->r->db, att, decode, begin, end, &reader);
+	struct buf AUTO(buf_release) carry = BUF_INIT(REV_ATT_BASE64_BYTES);
+	struct buf AUTO(buf_release) text = BUF_INIT(REV_ATT_BASE64_BYTES);
+	enum status status = STATUS_OK;
 
-	TRY(status);
 	while (status == STATUS_OK) {
 		struct str piece;
 
-		status = rev_att_reader_next(reader, s->tx, &piece);
+		status = base64 ? rev_att_base64_next(reader, s->tx, &carry, &text, &piece)
+				: rev_att_reader_next(reader, s->tx, &piece);
 		if (status != STATUS_OK) {
 			status = go_on(s, status);
 			continue;
@@ -246,30 +247,23 @@ couch_att_send(struct couch_snapshot *s, const struct rev_att *att, bool decode,
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+enum status
+couch_att_send(struct couch_snapshot *s, const struct rev_att *att, bool decode, uint64_t begin,
+	       uint64_t end)
+{
+	struct rev_att_reader *reader;
+
+	TRY(rev_att_reader_new(s->r->db, att, decode, begin, end, &reader));
+	return send_pieces(s, reader, false);
+}
+
 static enum status
 send_base64(struct couch_snapshot *s, const struct rev_att *att)
 {
-	struct buf AUTO(buf_release) carry = BUF_INIT(REV_ATT_BASE64_BYTES);
-	struct buf AUTO(buf_release) text = BUF_INIT(REV_ATT_BASE64_BYTES);
 	struct rev_att_reader *reader;
-	enum status status = rev_att_reader_new(s->r->db, att, true, 0, att->encoded_length,
-						&reader);
 
-	TRY(status);
-	while (status == STATUS_OK) {
-		struct str piece;
-
-		status = rev_att_base64_next(reader, s->tx, &carry, &text, &piece);
-		if (status != STATUS_OK) {
-			status = go_on(s, status);
-			continue;
-		}
-		s->failures = 0;
-		status = http_write(s->r->x, piece);
-		wait_yield();
-	}
-	rev_att_reader_free(reader);
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	TRY(rev_att_reader_new(s->r->db, att, true, 0, att->encoded_length, &reader));
+	return send_pieces(s, reader, true);
 }
 
 enum status

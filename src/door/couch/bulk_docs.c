@@ -181,7 +181,7 @@ read_docs(struct bulk *b, struct json_reader *reader)
 			pause = reader->at;
 			wait_yield();
 		}
-		grown = couch_grow(r->arena, b->entries, b->count, &cap, sizeof(*b->entries));
+		grown = arena_grow(r->arena, b->entries, b->count, &cap, sizeof(*b->entries));
 		if (!grown)
 			return STATUS_LIMIT;
 		b->entries = grown;
@@ -192,7 +192,7 @@ read_docs(struct bulk *b, struct json_reader *reader)
 }
 
 static enum status
-read_bool(struct bulk *b, const struct couch_json *value, const char *name, bool *ret)
+read_bool(struct bulk *b, const struct json_value *value, const char *name, bool *ret)
 {
 	if (value->kind != JSON_TRUE && value->kind != JSON_FALSE)
 		return couch_fail_set(&b->r->fail, COUCH_ERROR_BAD_REQUEST,
@@ -205,7 +205,7 @@ static enum status
 read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
 {
 	struct couch_req *r = b->r;
-	struct couch_json value;
+	struct json_value value;
 	enum json_token token;
 
 	for (;;) {
@@ -227,7 +227,7 @@ read_members(struct bulk *b, struct json_reader *reader, bool *ret_has_docs)
 			continue;
 		}
 		TRY(json_next(reader, &token));
-		TRY(couch_json_take(reader, token, r->arena, &value));
+		TRY(json_value_take(reader, token, r->arena, &value));
 		if (is_new_edits)
 			TRY(read_bool(b, &value, "new_edits", &b->new_edits));
 		if (is_atomic)

@@ -128,7 +128,7 @@ write_leaves(struct bulk_get *b, struct item *item, const struct wanted *w)
 
 /* atts_since: the attachments that came after these revisions are wanted. */
 static enum status
-read_since(struct bulk_get *b, const struct couch_json *since, struct wanted *w,
+read_since(struct bulk_get *b, const struct json_value *since, struct wanted *w,
 	   struct couch_fail *fail)
 {
 	if (since->kind != JSON_ARRAY_BEGIN)
@@ -142,12 +142,12 @@ read_since(struct bulk_get *b, const struct couch_json *since, struct wanted *w,
 }
 
 static enum status
-read_wanted(struct bulk_get *b, const struct couch_member *members, size_t count, struct wanted *w,
+read_wanted(struct bulk_get *b, const struct json_member *members, size_t count, struct wanted *w,
 	    struct couch_fail *fail)
 {
-	const struct couch_json *id = couch_json_find(members, count, "id");
-	const struct couch_json *rev = couch_json_find(members, count, "rev");
-	const struct couch_json *since = couch_json_find(members, count, "atts_since");
+	const struct json_value *id = json_value_find(members, count, "id");
+	const struct json_value *rev = json_value_find(members, count, "rev");
+	const struct json_value *since = json_value_find(members, count, "atts_since");
 
 	if (!id)
 		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST, "document id missed");
@@ -169,18 +169,18 @@ read_wanted(struct bulk_get *b, const struct couch_member *members, size_t count
 
 /* The content of "docs" for one item, in the snapshot as it is now. */
 static enum status
-write_docs(struct bulk_get *b, const struct couch_json *json, struct wanted *w, struct item *item)
+write_docs(struct bulk_get *b, const struct json_value *json, struct wanted *w, struct item *item)
 {
 	struct couch_req *r = b->r;
 	struct couch_fail fail = { 0 };
-	struct couch_member *members;
+	struct json_member *members;
 	size_t count = 0;
 
 	*w = (struct wanted){ .id_json = STR("null"), .rev_json = STR("null") };
 	w->opts.flags = b->flags & COUCH_DOC_OF_A_LEAF;
 	w->opts.holes = &item->holes;
 	if (json->kind == JSON_OBJECT_BEGIN)
-		TRY(couch_json_members(json, r->arena, &members, &count, &r->fail.err));
+		TRY(json_value_members(json, r->arena, &members, &count, &r->fail.err));
 	if (count == 0) {
 		write_error(b, item, w, "bad_request", "document must be a JSON object");
 		return STATUS_OK;
@@ -214,7 +214,7 @@ send_item(struct bulk_get *b, const struct wanted *w, const struct item *item, b
 }
 
 static enum status
-write_item(struct bulk_get *b, const struct couch_json *json, bool first)
+write_item(struct bulk_get *b, const struct json_value *json, bool first)
 {
 	struct couch_req *r = b->r;
 	struct arena_mark mark = arena_mark(r->arena);
@@ -245,7 +245,7 @@ write_item(struct bulk_get *b, const struct couch_json *json, bool first)
 }
 
 static enum status
-write_items(struct bulk_get *b, const struct couch_json *items, size_t count)
+write_items(struct bulk_get *b, const struct json_value *items, size_t count)
 {
 	struct buf *out = &b->stream.out;
 
@@ -305,21 +305,21 @@ enum status
 couch_bulk_get(struct couch_req *r)
 {
 	struct bulk_get b = { .r = r, .flags = couch_doc_flags(r) };
-	struct couch_member *members;
-	const struct couch_json *docs;
-	struct couch_json *items;
+	struct json_member *members;
+	const struct json_value *docs;
+	struct json_value *items;
 	size_t count;
 	enum status status;
 
 	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &count));
-	docs = couch_json_find(members, count, "docs");
+	docs = json_value_find(members, count, "docs");
 	if (!docs || docs->kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "Missing JSON list of 'docs'.");
 	TRY(check_query(r));
-	TRY(couch_json_items(docs, r->arena, &items, &count, &r->fail.err));
+	TRY(json_value_items(docs, r->arena, &items, &count, &r->fail.err));
 
 	couch_stream_init(&b.stream, r);
 	b.stream.snapshot = &b.snapshot;

@@ -127,9 +127,9 @@ take_param(struct couch_req *r, const struct http_param *p, struct couch_changes
 }
 
 static enum status
-read_body(struct couch_req *r, struct couch_member **ret, size_t *ret_count)
+read_body(struct couch_req *r, struct json_member **ret, size_t *ret_count)
 {
-	struct couch_json body;
+	struct json_value body;
 	struct str text;
 
 	*ret = NULL;
@@ -141,11 +141,11 @@ read_body(struct couch_req *r, struct couch_member **ret, size_t *ret_count)
 	TRY(couch_read_body(r, r->couch->config.body_bytes, &text));
 	if (str_trim(text).len == 0)
 		return STATUS_OK;
-	TRY(couch_json_read(text, r->arena, &body, &r->fail.err));
+	TRY(json_value_read(text, r->arena, &body, &r->fail.err));
 	if (body.kind != JSON_OBJECT_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "Request body must be a JSON object");
-	return couch_json_members(&body, r->arena, ret, ret_count, &r->fail.err);
+	return json_value_members(&body, r->arena, ret, ret_count, &r->fail.err);
 }
 
 enum status
@@ -174,7 +174,7 @@ couch_feed_args_read(struct couch_req *r, struct couch_changes_args *ret)
 enum status
 couch_changes_args_read(struct couch_req *r, struct couch_changes_args *ret)
 {
-	struct couch_member *members;
+	struct json_member *members;
 	size_t count;
 
 	TRY(read_body(r, &members, &count));

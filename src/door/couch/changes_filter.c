@@ -20,14 +20,14 @@ refuse_ids(struct couch_req *r)
 }
 
 static enum status
-take_ids(struct couch_req *r, const struct couch_json *list, struct couch_changes_args *ret)
+take_ids(struct couch_req *r, const struct json_value *list, struct couch_changes_args *ret)
 {
-	struct couch_json *items;
+	struct json_value *items;
 	size_t count;
 
 	if (!list || list->kind != JSON_ARRAY_BEGIN)
 		return refuse_ids(r);
-	TRY(couch_json_items(list, r->arena, &items, &count, &r->fail.err));
+	TRY(json_value_items(list, r->arena, &items, &count, &r->fail.err));
 	ret->ids = arena_alloc(r->arena, (count + 1) * sizeof(*ret->ids));
 	if (!ret->ids)
 		return STATUS_LIMIT;
@@ -42,18 +42,18 @@ take_ids(struct couch_req *r, const struct couch_json *list, struct couch_change
 }
 
 static enum status
-read_ids(struct couch_req *r, const struct couch_member *members, size_t count,
+read_ids(struct couch_req *r, const struct json_member *members, size_t count,
 	 struct couch_changes_args *ret)
 {
-	struct couch_json list;
+	struct json_value list;
 	struct str text;
 
 	ret->filter = COUCH_FILTER_DOC_IDS;
 	if (r->method == COUCH_POST)
-		return take_ids(r, couch_json_find(members, count, "doc_ids"), ret);
+		return take_ids(r, json_value_find(members, count, "doc_ids"), ret);
 	if (!couch_param(r, "doc_ids", &text))
 		return take_ids(r, NULL, ret);
-	TRY(couch_json_read(text, r->arena, &list, &r->fail.err));
+	TRY(json_value_read(text, r->arena, &list, &r->fail.err));
 	return take_ids(r, &list, ret);
 }
 
@@ -69,11 +69,11 @@ refuse_selector(struct couch_req *r, enum status status)
 }
 
 static enum status
-read_selector(struct couch_req *r, const struct couch_member *members, size_t count,
+read_selector(struct couch_req *r, const struct json_member *members, size_t count,
 	      struct couch_changes_args *ret)
 {
-	const struct couch_json *selector = couch_json_find(members, count, "selector");
-	const struct couch_json *fields = couch_json_find(members, count, "fields");
+	const struct json_value *selector = json_value_find(members, count, "selector");
+	const struct json_value *fields = json_value_find(members, count, "fields");
 	enum status status;
 
 	ret->filter = COUCH_FILTER_SELECTOR;
@@ -181,7 +181,7 @@ refuse_function(struct couch_req *r, struct str name)
 }
 
 enum status
-couch_changes_filter_read(struct couch_req *r, const struct couch_member *members, size_t count,
+couch_changes_filter_read(struct couch_req *r, const struct json_member *members, size_t count,
 			  struct couch_changes_args *ret)
 {
 	struct str name;

@@ -56,7 +56,7 @@ couch_feed_is_array(const struct couch_changes_args *args)
 /* ---- Filters (changes_filter.c) ---- */
 
 MUST_USE enum status couch_changes_filter_read(struct couch_req *r,
-					       const struct couch_member *members, size_t count,
+					       const struct json_member *members, size_t count,
 					       struct couch_changes_args *ret);
 
 /* What a row tells of a document's leaves. */

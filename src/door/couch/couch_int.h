@@ -17,6 +17,7 @@
 #include "base/rand.h"
 #include "doc/doc.h"
 #include "doc/json.h"
+#include "doc/json_value.h"
 #include "door/couch/couch.h"
 #include "model/revisioned/att_json.h"
 #include "model/revisioned/revisioned.h"
@@ -186,45 +187,9 @@ MUST_USE enum status couch_if_match(struct couch_req *r, struct rev_id *ret, boo
 /* STATUS_OK, or the explained refusal, for a document's id as it travels. */
 MUST_USE enum status couch_docid_check(struct str id, struct couch_fail *fail);
 
-/* ---- JSON values of a request (json_value.c) ---- */
-
-struct couch_json {
-	enum json_token kind; /* JSON_OBJECT_BEGIN and JSON_ARRAY_BEGIN for containers */
-	struct str text;      /* the value's text */
-	struct str string;    /* JSON_STRING: the content */
-	bool is_integer;      /* JSON_NUMBER */
-};
-
-struct couch_member {
-	struct str name;
-	struct couch_json value;
-};
-
-/* A text that is one value; everything lives in the arena or the text. */
-MUST_USE enum status couch_json_read(struct str text, struct arena *arena, struct couch_json *ret,
-				     struct err *err);
-/* The members of an object, in order, duplicates included; STATUS_INVALID for another value. */
-MUST_USE enum status couch_json_members(const struct couch_json *object, struct arena *arena,
-					struct couch_member **ret, size_t *ret_count,
-					struct err *err);
-MUST_USE enum status couch_json_items(const struct couch_json *array, struct arena *arena,
-				      struct couch_json **ret, size_t *ret_count, struct err *err);
-/* The last member of that name, or NULL. */
-const struct couch_json *couch_json_find(const struct couch_member *members, size_t count,
-					 const char *name);
-/* The value just begun by `first`, read to its end. */
-MUST_USE enum status couch_json_take(struct json_reader *reader, enum json_token first,
-				     struct arena *arena, struct couch_json *ret);
-
 /* The request's body as an object; CouchDB's complaints otherwise. */
 MUST_USE enum status couch_read_object(struct couch_req *r, size_t max_bytes,
-				       struct couch_member **ret, size_t *ret_count);
-
-/*
- * Room for one more element behind `count` in an array of the arena, which starts as NULL with *cap
- * 0. NULL when the arena is full.
- */
-void *couch_grow(struct arena *arena, void *array, size_t count, size_t *cap, size_t elem_bytes);
+				       struct json_member **ret, size_t *ret_count);
 
 /* ---- Answering (reply.c) ---- */
 

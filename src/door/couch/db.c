@@ -227,12 +227,12 @@ enum status
 couch_revs_limit_put(struct couch_req *r)
 {
 	struct db_call c = { .r = r };
-	struct couch_json value;
+	struct json_value value;
 	struct str body;
 	uint64_t limit;
 
 	TRY(couch_read_body(r, COUCH_SMALL_BODY_BYTES, &body));
-	TRY(couch_json_read(body, r->arena, &value, &r->fail.err));
+	TRY(json_value_read(body, r->arena, &value, &r->fail.err));
 	if (value.kind != JSON_NUMBER || !value.is_integer || !str_to_u64(value.text, &limit) ||
 	    limit < 1 || limit > REV_LIMIT_MAX)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
@@ -266,11 +266,11 @@ enum status
 couch_scheme_put(struct couch_req *r)
 {
 	struct db_call c = { .r = r };
-	struct couch_json value;
+	struct json_value value;
 	struct str body;
 
 	TRY(couch_read_body(r, COUCH_SMALL_BODY_BYTES, &body));
-	TRY(couch_json_read(body, r->arena, &value, &r->fail.err));
+	TRY(json_value_read(body, r->arena, &value, &r->fail.err));
 	TRY(parse_scheme(r, value.kind == JSON_STRING ? value.string : STR(""), &c.scheme));
 	TRY(kv_run(r->couch->config.store, scheme_body, &c, NULL, &r->fail.err));
 	return couch_reply_ok(r, 200);

@@ -40,13 +40,13 @@ static const struct {
 struct design {
 	struct arena *arena;
 	struct couch_fail *fail;
-	struct couch_member *members;
+	struct json_member *members;
 	size_t count;
 	struct str language; /* ptr NULL: CouchDB's default, JavaScript */
 };
 
 static unsigned
-kind_of(const struct couch_json *value)
+kind_of(const struct json_value *value)
 {
 	if (value->kind == JSON_STRING)
 		return TYPE_STRING;
@@ -59,7 +59,7 @@ kind_of(const struct couch_json *value)
 
 /* A member that is not there is none of a wrong type. */
 static bool
-fits(const struct couch_json *value, const struct type *type)
+fits(const struct json_value *value, const struct type *type)
 {
 	return !value || (kind_of(value) & type->kinds);
 }
@@ -74,16 +74,16 @@ refuse(struct design *d, const struct type *type, const char *outer, struct str 
 }
 
 static enum status
-members_of(struct design *d, const struct couch_json *object, struct couch_member **ret,
+members_of(struct design *d, const struct json_value *object, struct json_member **ret,
 	   size_t *ret_count)
 {
-	return couch_json_members(object, d->arena, ret, ret_count, &d->fail->err);
+	return json_value_members(object, d->arena, ret, ret_count, &d->fail->err);
 }
 
 static enum status
-check_functions(struct design *d, const char *field, const struct couch_json *object)
+check_functions(struct design *d, const char *field, const struct json_value *object)
 {
-	struct couch_member *functions;
+	struct json_member *functions;
 	size_t count;
 
 	TRY(members_of(d, object, &functions, &count));
@@ -94,20 +94,20 @@ check_functions(struct design *d, const char *field, const struct couch_json *ob
 }
 
 static enum status
-check_options(struct design *d, const struct couch_json *object)
+check_options(struct design *d, const struct json_value *object)
 {
 	static const char *const names[] = { "include_design", "local_seq", "partitioned" };
-	struct couch_member *options;
-	const struct couch_json *value;
+	struct json_member *options;
+	const struct json_value *value;
 	size_t count;
 
 	TRY(members_of(d, object, &options, &count));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		value = couch_json_find(options, count, names[i]);
+		value = json_value_find(options, count, names[i]);
 		if (!fits(value, &of_boolean))
 			return refuse(d, &of_boolean, "options", str_from_cstr(names[i]), "");
 	}
-	value = couch_json_find(options, count, "partitioned");
+	value = json_value_find(options, count, "partitioned");
 	if (value && value->kind == JSON_TRUE)
 		return couch_fail_set(d->fail, COUCH_ERROR_INVALID_DESIGN,
 				      "partitioned option cannot be true in a non-partitioned "
@@ -145,20 +145,20 @@ check_reducer(struct design *d, struct str source)
 }
 
 static enum status
-check_view(struct design *d, struct str name, const struct couch_json *view)
+check_view(struct design *d, struct str name, const struct json_value *view)
 {
 	bool query = str_eq(d->language, STR("query"));
 	const struct type *of_map = query ? &of_object : &of_string;
-	const struct couch_json *map;
-	const struct couch_json *reduce;
-	struct couch_member *members;
+	const struct json_value *map;
+	const struct json_value *reduce;
+	struct json_member *members;
 	size_t count;
 
 	if (!fits(view, &of_object))
 		return refuse(d, &of_object, "views", name, "");
 	TRY(members_of(d, view, &members, &count));
-	map = couch_json_find(members, count, "map");
-	reduce = couch_json_find(members, count, "reduce");
+	map = json_value_find(members, count, "map");
+	reduce = json_value_find(members, count, "reduce");
 	if (!fits(map, of_map))
 		return refuse(d, of_map, "views", name, "map");
 	if (!fits(reduce, &of_string))
@@ -175,9 +175,9 @@ check_view(struct design *d, struct str name, const struct couch_json *view)
 }
 
 static enum status
-check_views(struct design *d, const struct couch_json *object)
+check_views(struct design *d, const struct json_value *object)
 {
-	struct couch_member *views;
+	struct json_member *views;
 	size_t count;
 
 	TRY(members_of(d, object, &views, &count));
@@ -189,25 +189,25 @@ check_views(struct design *d, const struct couch_json *object)
 static enum status
 check(struct design *d, struct str text)
 {
-	const struct couch_json *value;
-	struct couch_json object;
+	const struct json_value *value;
+	struct json_value object;
 
-	TRY(couch_json_read(text, d->arena, &object, &d->fail->err));
+	TRY(json_value_read(text, d->arena, &object, &d->fail->err));
 	TRY(members_of(d, &object, &d->members, &d->count));
-	value = couch_json_find(d->members, d->count, "language");
+	value = json_value_find(d->members, d->count, "language");
 	if (value && value->kind == JSON_STRING)
 		d->language = value->string;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		value = couch_json_find(d->members, d->count, fields[i].name);
+		value = json_value_find(d->members, d->count, fields[i].name);
 		if (!fits(value, fields[i].type))
 			return refuse(d, fields[i].type, fields[i].name, STR(""), "");
 		if (value && fields[i].functions)
 			TRY(check_functions(d, fields[i].name, value));
 	}
-	value = couch_json_find(d->members, d->count, "options");
+	value = json_value_find(d->members, d->count, "options");
 	if (value)
 		TRY(check_options(d, value));
-	value = couch_json_find(d->members, d->count, "views");
+	value = json_value_find(d->members, d->count, "views");
 	return value ? check_views(d, value) : STATUS_OK;
 }
 

@@ -34,7 +34,7 @@ couch_rev_parse(struct str text, struct arena *arena, struct rev_id *ret, struct
 
 /* One of _revisions.ids: 32 characters are hexadecimal, anything else is taken as it is. */
 static enum status
-parse_hash(const struct couch_json *id, struct arena *arena, struct str *ret,
+parse_hash(const struct json_value *id, struct arena *arena, struct str *ret,
 	   struct couch_fail *fail)
 {
 	char *bytes;
@@ -59,25 +59,25 @@ parse_hash(const struct couch_json *id, struct arena *arena, struct str *ret,
 
 /* `local`: the document's revisions have no tree, and the first of these is the one it had. */
 static enum status
-read_revisions(struct couch_req *r, const struct couch_json *value, bool local,
+read_revisions(struct couch_req *r, const struct json_value *value, bool local,
 	       struct couch_doc *ret, struct couch_fail *fail)
 {
-	struct couch_member *members;
-	const struct couch_json *start;
-	const struct couch_json *ids;
-	struct couch_json *items;
+	struct json_member *members;
+	const struct json_value *start;
+	const struct json_value *ids;
+	struct json_value *items;
 	size_t count;
 
-	TRY(couch_json_members(value, r->arena, &members, &count, &fail->err));
-	start = couch_json_find(members, count, "start");
-	ids = couch_json_find(members, count, "ids");
+	TRY(json_value_members(value, r->arena, &members, &count, &fail->err));
+	start = json_value_find(members, count, "start");
+	ids = json_value_find(members, count, "ids");
 	if (!start || !start->is_integer || !str_to_u64(start->text, &ret->start))
 		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
 				      "_revisions.start isn't an integer.");
 	if (!ids || ids->kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION,
 				      "_revisions.ids isn't a array.");
-	TRY(couch_json_items(ids, r->arena, &items, &count, &fail->err));
+	TRY(json_value_items(ids, r->arena, &items, &count, &fail->err));
 	if (local && count > 1)
 		count = 1;
 	/* CouchDB keeps whatever it gets, and hands it on. Nothing comes before the first edit. */
@@ -95,7 +95,7 @@ read_revisions(struct couch_req *r, const struct couch_json *value, bool local,
 }
 
 static enum status
-read_rev(struct couch_req *r, const struct couch_json *value, struct couch_doc *ret,
+read_rev(struct couch_req *r, const struct json_value *value, struct couch_doc *ret,
 	 struct couch_fail *fail)
 {
 	if (value->kind != JSON_STRING)
@@ -120,9 +120,9 @@ read_special(struct couch_req *r, const struct doc_special *special, bool local,
 		"_conflicts",
 		"_deleted_conflicts",
 	};
-	struct couch_json value;
+	struct json_value value;
 
-	TRY(couch_json_read(special->text, r->arena, &value, &fail->err));
+	TRY(json_value_read(special->text, r->arena, &value, &fail->err));
 	if (str_eq(special->name, STR("_id"))) {
 		if (value.kind != JSON_STRING)
 			return couch_fail_set(fail, COUCH_ERROR_ILLEGAL_DOCID,
@@ -312,13 +312,13 @@ enum status
 couch_revs_read(struct couch_req *r, struct str text, struct rev_id **ret, size_t *ret_count,
 		struct couch_fail *fail)
 {
-	struct couch_json value;
-	struct couch_json *items;
+	struct json_value value;
+	struct json_value *items;
 
-	TRY(couch_json_read(text, r->arena, &value, &fail->err));
+	TRY(json_value_read(text, r->arena, &value, &fail->err));
 	if (value.kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST, "Invalid list of revisions");
-	TRY(couch_json_items(&value, r->arena, &items, ret_count, &fail->err));
+	TRY(json_value_items(&value, r->arena, &items, ret_count, &fail->err));
 	*ret = arena_alloc(r->arena, (*ret_count + 1) * sizeof(**ret));
 	if (!*ret)
 		return STATUS_LIMIT;

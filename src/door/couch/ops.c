@@ -116,14 +116,14 @@ append_backup(struct buf *out, const struct kv_backup *backup)
 static enum status
 parse_request(struct couch_req *r, struct job *job)
 {
-	const struct couch_json *target, *keep;
-	struct couch_member *members;
+	const struct json_value *target, *keep;
+	struct json_member *members;
 	uint64_t n = 0;
 	size_t count;
 
 	TRY(couch_read_object(r, COUCH_SMALL_BODY_BYTES, &members, &count));
-	target = couch_json_find(members, count, "target");
-	keep = couch_json_find(members, count, "keep");
+	target = json_value_find(members, count, "target");
+	keep = json_value_find(members, count, "keep");
 	if (keep && (keep->kind != JSON_NUMBER || !keep->is_integer ||
 		     !str_to_u64(keep->text, &n) || n < 1 || n > UINT32_MAX))
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,

@@ -27,7 +27,7 @@ is_there(const struct paths_call *c, struct str text)
 }
 
 static enum status
-parse_path(struct paths_call *c, const struct couch_json *item)
+parse_path(struct paths_call *c, const struct json_value *item)
 {
 	struct couch_req *r = c->r;
 	enum status status;
@@ -51,15 +51,15 @@ static enum status
 parse_paths(struct paths_call *c, struct str text)
 {
 	struct couch_req *r = c->r;
-	struct couch_json value;
-	struct couch_json *items;
+	struct json_value value;
+	struct json_value *items;
 	size_t count;
 
-	TRY(couch_json_read(text, r->arena, &value, &r->fail.err));
+	TRY(json_value_read(text, r->arena, &value, &r->fail.err));
 	if (value.kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
 				      "`paths` must be an array of JSON Pointers.");
-	TRY(couch_json_items(&value, r->arena, &items, &count, &r->fail.err));
+	TRY(json_value_items(&value, r->arena, &items, &count, &r->fail.err));
 	if (count > PATHS_MAX)
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
 				      "`paths` has more than %d JSON Pointers.", PATHS_MAX);

@@ -23,18 +23,18 @@ struct purge_call {
 /* ---- Reading the request ---- */
 
 static enum status
-read_query(struct purge_call *c, const struct couch_member *member)
+read_query(struct purge_call *c, const struct json_member *member)
 {
 	struct couch_req *r = c->r;
 	struct rev_purge_query *query = &c->queries[c->count++];
-	struct couch_json *items;
+	struct json_value *items;
 	struct rev_id *revs;
 
 	query->id = member->name;
 	if (member->value.kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "Invalid list of revisions");
-	TRY(couch_json_items(&member->value, r->arena, &items, &query->count, &r->fail.err));
+	TRY(json_value_items(&member->value, r->arena, &items, &query->count, &r->fail.err));
 	revs = arena_alloc(r->arena, (query->count + 1) * sizeof(*revs));
 	if (!revs)
 		return STATUS_LIMIT;
@@ -52,7 +52,7 @@ static enum status
 read_queries(struct purge_call *c)
 {
 	struct couch_req *r = c->r;
-	struct couch_member *members;
+	struct json_member *members;
 	size_t count;
 
 	TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &count));
@@ -204,12 +204,12 @@ enum status
 couch_purged_infos_limit_put(struct couch_req *r)
 {
 	struct limit_call c = { .r = r };
-	struct couch_json value;
+	struct json_value value;
 	struct str body;
 
 	TRY(couch_require_admin(r));
 	TRY(couch_read_body(r, COUCH_SMALL_BODY_BYTES, &body));
-	TRY(couch_json_read(body, r->arena, &value, &r->fail.err));
+	TRY(json_value_read(body, r->arena, &value, &r->fail.err));
 	if (value.kind != JSON_NUMBER || !value.is_integer || !str_to_u64(value.text, &c.limit) ||
 	    c.limit < 1)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,

@@ -11,18 +11,18 @@ struct said {
 static enum status
 read_said(struct couch_req *r, struct str text, struct said *ret, struct couch_fail *fail)
 {
-	struct couch_json object;
-	struct couch_member *members;
-	const struct couch_json *value;
+	struct json_value object;
+	struct json_member *members;
+	const struct json_value *value;
 	size_t count;
 
 	*ret = (struct said){ 0 };
-	TRY(couch_json_read(text, r->arena, &object, &fail->err));
-	TRY(couch_json_members(&object, r->arena, &members, &count, &fail->err));
-	value = couch_json_find(members, count, "_replication_state");
+	TRY(json_value_read(text, r->arena, &object, &fail->err));
+	TRY(json_value_members(&object, r->arena, &members, &count, &fail->err));
+	value = json_value_find(members, count, "_replication_state");
 	if (value && value->kind == JSON_STRING)
 		ret->state = value->string;
-	value = couch_json_find(members, count, "owner");
+	value = json_value_find(members, count, "owner");
 	if (value && value->kind == JSON_STRING)
 		ret->owner = value->string;
 	return STATUS_OK;

@@ -136,6 +136,21 @@ couch_read_body(struct couch_req *r, size_t max_bytes, struct str *ret)
 	return couch_inflate(r, *ret, max_bytes, ret);
 }
 
+enum status
+couch_read_object(struct couch_req *r, size_t max_bytes, struct json_member **ret,
+		  size_t *ret_count)
+{
+	struct json_value body;
+	struct str text;
+
+	TRY(couch_read_body(r, max_bytes, &text));
+	TRY(json_value_read(text, r->arena, &body, &r->fail.err));
+	if (body.kind != JSON_OBJECT_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Request body must be a JSON object");
+	return json_value_members(&body, r->arena, ret, ret_count, &r->fail.err);
+}
+
 /* True if the parameters of a media range (behind its ';') do not say q=0. */
 static bool
 range_wanted(struct str params)

@@ -21,15 +21,15 @@ diff_body(struct kv_tx *tx, void *arg)
 }
 
 static enum status
-parse_query(struct couch_req *r, const struct couch_member *member, struct rev_diff_query *ret)
+parse_query(struct couch_req *r, const struct json_member *member, struct rev_diff_query *ret)
 {
-	struct couch_json *items;
+	struct json_value *items;
 	size_t count;
 
 	if (member->value.kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "Invalid list of revisions");
-	TRY(couch_json_items(&member->value, r->arena, &items, &count, &r->fail.err));
+	TRY(json_value_items(&member->value, r->arena, &items, &count, &r->fail.err));
 	*ret = (struct rev_diff_query){ .id = member->name, .count = count };
 	ret->revs = arena_alloc(r->arena, (count + 1) * sizeof(*ret->revs));
 	if (!ret->revs)
@@ -66,7 +66,7 @@ static enum status
 diff_run(struct diff_call *c)
 {
 	struct couch_req *r = c->r;
-	struct couch_member *members;
+	struct json_member *members;
 
 	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));

@@ -131,12 +131,12 @@ static enum status
 parse_bound(struct couch_req *r, const char *name, const char *alias, struct str *ret,
 	    bool *ret_has)
 {
-	struct couch_json value;
+	struct json_value value;
 	struct str text;
 
 	if (!couch_param(r, name, &text) && !couch_param(r, alias, &text))
 		return STATUS_OK;
-	TRY(couch_json_read(text, r->arena, &value, &r->fail.err));
+	TRY(json_value_read(text, r->arena, &value, &r->fail.err));
 	*ret = value.kind == JSON_STRING ? value.string : (struct str){ "", 0 };
 	*ret_has = true;
 	return STATUS_OK;
@@ -251,7 +251,7 @@ couch_root_dbs_info_get(struct couch_req *r)
 
 struct named_call {
 	struct dbs_call dbs;
-	struct couch_json *keys;
+	struct json_value *keys;
 	size_t count;
 };
 
@@ -287,22 +287,22 @@ enum status
 couch_root_dbs_info_post(struct couch_req *r)
 {
 	struct named_call c = { .dbs = { .r = r } };
-	struct couch_member *members;
-	const struct couch_json *keys;
-	struct couch_json *items;
+	struct json_member *members;
+	const struct json_value *keys;
+	struct json_value *items;
 	size_t count;
 
 	TRY(couch_require_admin(r));
 	TRY(couch_require_json(r));
 	TRY(couch_read_object(r, COUCH_SMALL_BODY_BYTES, &members, &count));
-	keys = couch_json_find(members, count, "keys");
+	keys = json_value_find(members, count, "keys");
 	if (!keys)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "`keys` member must exist.");
 	if (keys->kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "`keys` member must be an array.");
-	TRY(couch_json_items(keys, r->arena, &items, &c.count, &r->fail.err));
+	TRY(json_value_items(keys, r->arena, &items, &c.count, &r->fail.err));
 	if (c.count > COUCH_DBS_INFO_KEYS)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "too_many_keys");
 	c.keys = items;

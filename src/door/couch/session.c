@@ -96,7 +96,7 @@ take_credential(struct credentials *c, struct str name, struct str value)
 static enum status
 read_json_form(struct couch_req *r, struct credentials *ret)
 {
-	struct couch_member *members;
+	struct json_member *members;
 	size_t count;
 
 	TRY(couch_read_object(r, COUCH_SMALL_BODY_BYTES, &members, &count));

@@ -4,7 +4,7 @@
 struct param {
 	struct str name;
 	struct str text;
-	const struct couch_json *json; /* NULL: in a query, `text` is the JSON */
+	const struct json_value *json; /* NULL: in a query, `text` is the JSON */
 };
 
 enum param_id {
@@ -110,19 +110,19 @@ parse_count(struct couch_req *r, const struct param *p, uint64_t *ret)
 }
 
 static enum status
-parse_json(struct couch_req *r, const struct param *p, struct couch_json *ret)
+parse_json(struct couch_req *r, const struct param *p, struct json_value *ret)
 {
 	if (p->json) {
 		*ret = *p->json;
 		return STATUS_OK;
 	}
-	return couch_json_read(p->text, r->arena, ret, &r->fail.err);
+	return json_value_read(p->text, r->arena, ret, &r->fail.err);
 }
 
 static enum status
 parse_bound(struct couch_req *r, const struct param *p, struct couch_bound *ret)
 {
-	struct couch_json value;
+	struct json_value value;
 
 	TRY(parse_json(r, p, &value));
 	*ret = (struct couch_bound){
@@ -137,7 +137,7 @@ parse_bound(struct couch_req *r, const struct param *p, struct couch_bound *ret)
 static enum status
 parse_keys(struct couch_req *r, const struct param *p, struct couch_view_args *args)
 {
-	struct couch_json value;
+	struct json_value value;
 
 	TRY(parse_json(r, p, &value));
 	if (value.kind != JSON_ARRAY_BEGIN)
@@ -145,7 +145,7 @@ parse_keys(struct couch_req *r, const struct param *p, struct couch_view_args *a
 				      p->json ? "`keys` body member must be an array."
 					      : "`keys` parameter must be an array.");
 	args->has_keys = true;
-	return couch_json_items(&value, r->arena, &args->keys, &args->keys_count, &r->fail.err);
+	return json_value_items(&value, r->arena, &args->keys, &args->keys_count, &r->fail.err);
 }
 
 /* Without a key of its own, an id is one: they are the same in these listings. */
@@ -265,11 +265,11 @@ couch_view_args_query(struct couch_req *r, struct couch_view_args *args)
 }
 
 enum status
-couch_view_args_members(struct couch_req *r, const struct couch_member *members, size_t count,
+couch_view_args_members(struct couch_req *r, const struct json_member *members, size_t count,
 			struct couch_view_args *args)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct couch_json *value = &members[i].value;
+		const struct json_value *value = &members[i].value;
 		const struct param p = {
 			members[i].name,
 			value->kind == JSON_STRING ? value->string : value->text,
