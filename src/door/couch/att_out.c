@@ -222,7 +222,7 @@ go_on(struct couch_snapshot *s, enum status status)
 	return couch_snapshot_renew(s, status);
 }
 
-/* Sends what a reader gives, to its end, and frees it; across snapshots that have become too old. */
+/* Sends what a reader gives to its end, also when the snapshot becomes too old, and frees it. */
 static enum status
 send_pieces(struct couch_snapshot *s, struct rev_att_reader *reader, bool base64)
 {

@@ -169,7 +169,7 @@ refuse_true(struct couch_req *r, const struct param *p, const char *reason)
 static enum status
 refuse_level(struct couch_req *r, const struct param *p)
 {
-	uint64_t level;
+	uint64_t level = 0;
 
 	TRY(parse_count(r, p, &level));
 	if (level)
