@@ -102,16 +102,16 @@ name_entry(struct bulk *b, struct entry *e, struct str text)
 {
 	struct couch_req *r = b->r;
 	struct couch_fail unread = { .error = COUCH_ERROR_NONE };
-	struct couch_json object;
-	struct couch_member *members;
-	const struct couch_json *value;
+	struct json_value object;
+	struct json_member *members;
+	const struct json_value *value;
 	size_t count;
 
-	TRY(couch_json_read(text, r->arena, &object, &unread.err));
-	TRY(couch_json_members(&object, r->arena, &members, &count, &unread.err));
-	value = couch_json_find(members, count, "_id");
+	TRY(json_value_read(text, r->arena, &object, &unread.err));
+	TRY(json_value_members(&object, r->arena, &members, &count, &unread.err));
+	value = json_value_find(members, count, "_id");
 	e->id = value && value->kind == JSON_STRING ? value->string : STR("");
-	value = couch_json_find(members, count, "_rev");
+	value = json_value_find(members, count, "_rev");
 	if (value && value->kind == JSON_STRING &&
 	    couch_rev_parse(value->string, r->arena, &e->doc.rev, &unread) != STATUS_OK)
 		e->doc.rev = (struct rev_id){ 0 };

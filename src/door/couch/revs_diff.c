@@ -48,7 +48,7 @@ parse_query(struct couch_req *r, const struct json_member *member, struct rev_di
  * keep a replicator from everything else that it asks for.
  */
 static enum status
-parse_queries(struct diff_call *c, const struct couch_member *members)
+parse_queries(struct diff_call *c, const struct json_member *members)
 {
 	struct couch_fail unfit = { .error = COUCH_ERROR_NONE };
 	size_t unknown = c->count;
