@@ -127,13 +127,12 @@ verify_rev_parse(struct str tail, struct verify_rev *ret)
 
 /* ---- Ranges ---- */
 
-/* STATUS_OK: a read that has failed with `status` can be made again, at another version. */
-static enum status
-read_again(struct verify *v, struct kv_tx *tx, unsigned *failures, enum status status)
+enum status
+verify_again(struct verify *v, unsigned *failures, enum status status)
 {
 	if (!v->still || ++*failures > KV_RETRY_LIMIT)
 		return status;
-	return kv_on_error(tx, status);
+	return kv_on_error(v->tx, status);
 }
 
 enum status
@@ -150,7 +149,7 @@ verify_get(struct verify *v, struct str key, struct kv_future **ret)
 			return STATUS_OK;
 		}
 		kv_future_free(f);
-		TRY(read_again(v, v->tx, &failures, status));
+		TRY(verify_again(v, &failures, status));
 	}
 }
 
@@ -169,7 +168,7 @@ verify_get_range(struct verify *v, struct str begin, struct str end,
 			return STATUS_OK;
 		}
 		kv_future_free(f);
-		TRY(read_again(v, v->tx, &failures, status));
+		TRY(verify_again(v, &failures, status));
 	}
 }
 
@@ -813,7 +812,7 @@ read_version(struct verify *v)
 	enum status status;
 
 	while ((status = kv_get_read_version(v->tx, &v->read_version)) != STATUS_OK)
-		TRY(read_again(v, v->tx, &failures, status));
+		TRY(verify_again(v, &failures, status));
 	return STATUS_OK;
 }
 

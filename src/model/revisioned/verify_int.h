@@ -31,6 +31,12 @@ struct verify {
 void verify_found(struct verify *v, enum rev_finding_kind kind, struct str key, const char *fmt,
 		  ...) PRINTF(4, 5);
 
+/*
+ * After a read of v->tx that has failed with `status`: STATUS_OK if it can be made again, at another
+ * version; otherwise `status`. `failures` begins with 0.
+ */
+MUST_USE enum status verify_again(struct verify *v, unsigned *failures, enum status status);
+
 /* Single reads, answered; the answer is to be used and freed before the next one. */
 MUST_USE enum status verify_get(struct verify *v, struct str key, struct kv_future **ret);
 MUST_USE enum status verify_get_range(struct verify *v, struct str begin, struct str end,

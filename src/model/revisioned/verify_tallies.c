@@ -33,6 +33,31 @@ check_keys(struct verify *v)
 	return STATUS_OK;
 }
 
+static enum status
+count_keys(struct verify *v, struct str begin, struct str end, uint64_t *ret)
+{
+	unsigned failures = 0;
+	enum status status;
+
+	while ((status = rev_keys_count(v->tx, begin, end, ret)) != STATUS_OK)
+		TRY(verify_again(v, &failures, status));
+	return STATUS_OK;
+}
+
+static enum status
+read_ranges(struct verify *v, enum rev_list list, struct arena *arena, struct rev_ranges *ret)
+{
+	const struct arena_mark mark = arena_mark(arena);
+	unsigned failures = 0;
+	enum status status;
+
+	while ((status = rev_ranges_read(v->tx, v->db, list, arena, ret)) != STATUS_OK) {
+		arena_reset(arena, mark);
+		TRY(verify_again(v, &failures, status));
+	}
+	return STATUS_OK;
+}
+
 /* The region lo <= key < hi, or what lies between two. */
 static enum status
 check_region(struct verify *v, enum rev_list list, struct str lo, struct str hi, int64_t count)
@@ -47,7 +72,7 @@ check_region(struct verify *v, enum rev_list list, struct str lo, struct str hi,
 	buf_append_str(&end, hi);
 	TRY(rev_key_status(&begin));
 	TRY(rev_key_status(&end));
-	TRY(rev_keys_count(v->tx, buf_str(&begin), buf_str(&end), &keys));
+	TRY(count_keys(v, buf_str(&begin), buf_str(&end), &keys));
 	if (count == (int64_t)keys)
 		return STATUS_OK;
 	rev_key_range(&v->key, v->db, list, lo, hi);
@@ -87,7 +112,7 @@ verify_tallies(struct verify *v)
 	for (int list = 0; list < REV_LISTS && status == STATUS_OK; list++) {
 		struct rev_ranges all;
 
-		status = rev_ranges_read(v->tx, v->db, (enum rev_list)list, arena, &all);
+		status = read_ranges(v, (enum rev_list)list, arena, &all);
 		/* None at all: a database that nobody has counted yet. */
 		if (status == STATUS_OK && all.count)
 			status = check_ranges(v, (enum rev_list)list, &all);
