@@ -4,7 +4,8 @@
 #include "base/clock.h"
 
 enum {
-	SOON_MS = 20, /* long enough for a wrong completion to show */
+	SOON_MS = 20,   /* long enough for a wrong completion to show */
+	LONG_MS = 5000, /* … for the right one to come */
 };
 
 static struct kv_future *
@@ -147,6 +148,25 @@ watch_of_an_abandoned_transaction_is_cancelled(void **state)
 	assert_int_equal(kv_store_stats(store_of(state)).watches, 0);
 }
 
+/* Also one that has seen its key already, and waits for nothing but a commit. */
+static void
+watch_of_a_cancelled_transaction_is_cancelled(void **state)
+{
+	struct kv_tx *tx = begin(store_of(state));
+	struct kv_future *f = kv_watch(tx, STR("t/a"));
+	struct event *e;
+
+	assert_get(tx, "t/a", NULL);
+	assert_waiting(f);
+	kv_cancel(tx);
+	e = kv_future_event(f);
+	assert_true(!e || event_wait(e, clock_after_ms(LONG_MS)));
+	assert_int_equal(kv_future_wait(f), STATUS_CANCELLED);
+	kv_future_free(f);
+	kv_tx_free(tx);
+	assert_int_equal(kv_store_stats(store_of(state)).watches, 0);
+}
+
 static void
 freeing_a_watch_lets_go_of_it(void **state)
 {
@@ -209,6 +229,7 @@ main(void)
 		T(clears_complete_watches),
 		T(stamped_key_completes_a_range_of_watchers),
 		T(watch_of_an_abandoned_transaction_is_cancelled),
+		T(watch_of_a_cancelled_transaction_is_cancelled),
 		T(freeing_a_watch_lets_go_of_it),
 		T(closing_the_store_cancels_watches),
 		T(watches_are_limited),

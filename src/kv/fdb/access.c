@@ -179,6 +179,9 @@ fdb_watch(struct kv_tx *base, struct str key)
 	if (!f)
 		return kv_future_failed(STATUS_NOMEM);
 	fdb_future_start(f);
+	/* Meanwhile, by somebody who has not seen it yet. */
+	if (atomic_load(&tx->cancelled))
+		fdb_watches_cancel(store, tx->life);
 	return &f->base;
 }
 

@@ -176,6 +176,7 @@ struct fdb_future {
 	_Atomic uint32_t refs; /* the owner's, and the callback's until the answer is there */
 	pthread_mutex_t lock;
 	bool abandoned;          /* the owner is gone */
+	uint64_t life;           /* of its transaction */
 	struct fdb_store *store; /* a watch holds a reference */
 	FDBTransaction *tx;      /* of a range that goes on */
 	struct fdb_future *next; /* of the transaction, or the store's watches */
@@ -205,8 +206,9 @@ struct fdb_future {
 struct fdb_tx {
 	struct kv_tx base;
 	FDBTransaction *tx;
-	pthread_mutex_t lock; /* between kv_cancel() and the owner: of `committing` */
+	pthread_mutex_t lock; /* between kv_cancel() and the owner: of `committing` and `life` */
 	bool committing;
+	uint64_t life; /* a new one with each reset; no other transaction of the process has it */
 	_Atomic bool cancelled;
 	_Atomic bool answered;      /* it has a read version, which ages */
 	bool used;                  /* kv_commit() has been called */
@@ -239,8 +241,8 @@ void fdb_future_release(struct fdb_tx *tx, struct fdb_future *f);
 void fdb_future_free(struct kv_future *f);
 void fdb_future_explain(struct kv_future *f);
 
-/* Completes all watches with STATUS_CANCELLED. */
-void fdb_watches_cancel(struct fdb_store *store);
+/* Completes the watches of a transaction's life with STATUS_CANCELLED; 0: all watches. */
+void fdb_watches_cancel(struct fdb_store *store, uint64_t life);
 
 /* ---- Transactions ---- */
 

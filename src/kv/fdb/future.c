@@ -113,6 +113,7 @@ fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part, size_t bounds
 	pthread_mutex_init(&f->lock, NULL);
 	f->store = (struct fdb_store *)tx->base.store;
 	f->tx = tx->tx;
+	f->life = tx->life;
 	f->parts = f->inline_parts;
 	f->part_cap = FDB_PARTS_INLINE;
 	if (part)
@@ -477,13 +478,14 @@ fdb_future_explain(struct kv_future *base)
 }
 
 void
-fdb_watches_cancel(struct fdb_store *store)
+fdb_watches_cancel(struct fdb_store *store, uint64_t life)
 {
 	for (;;) {
 		struct fdb_future *f;
 
 		pthread_mutex_lock(&store->lock);
-		f = store->watches;
+		for (f = store->watches; f && life && f->life != life;)
+			f = f->next;
 		if (f) {
 			unlink_from(&store->watches, f);
 			store->watch_count--;

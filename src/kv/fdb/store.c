@@ -72,7 +72,7 @@ fdb_close(struct kv_store *base)
 {
 	struct fdb_store *store = (struct fdb_store *)base;
 
-	fdb_watches_cancel(store);
+	fdb_watches_cancel(store, 0);
 	if (store->database)
 		fdb.database_destroy(store->database);
 	store->database = NULL;

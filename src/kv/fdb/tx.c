@@ -6,6 +6,9 @@
 static void
 start_over(struct fdb_tx *tx)
 {
+	static _Atomic uint64_t lives;
+
+	tx->life = atomic_fetch_add_explicit(&lives, 1, memory_order_relaxed) + 1;
 	tx->committing = false;
 	atomic_store(&tx->cancelled, false);
 	atomic_store(&tx->answered, false);
@@ -74,17 +77,26 @@ fdb_tx_reset(struct kv_tx *base)
 	pthread_mutex_unlock(&tx->lock);
 }
 
-/* The library would answer for a commit under way that it is cancelled, and it may happen yet. */
+/*
+ * The library would answer for a commit under way that it is cancelled, and it may happen yet. To a
+ * watch that has seen its key it does not tell of a cancel.
+ */
 void
 fdb_cancel(struct kv_tx *base)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
+	bool committing;
+	uint64_t life;
 
 	pthread_mutex_lock(&tx->lock);
 	atomic_store(&tx->cancelled, true);
-	if (!tx->committing)
+	committing = tx->committing;
+	life = tx->life;
+	if (!committing)
 		fdb.transaction_cancel(tx->tx);
 	pthread_mutex_unlock(&tx->lock);
+	if (!committing)
+		fdb_watches_cancel((struct fdb_store *)base->store, life);
 }
 
 enum status
