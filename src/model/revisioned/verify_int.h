@@ -32,8 +32,8 @@ void verify_found(struct verify *v, enum rev_finding_kind kind, struct str key, 
 		  ...) PRINTF(4, 5);
 
 /*
- * After a read of v->tx that has failed with `status`: STATUS_OK if it can be made again, at another
- * version; otherwise `status`. `failures` begins with 0.
+ * After a read of v->tx that has failed with `status`: STATUS_OK if it can be made again, at
+ * another version; otherwise `status`. `failures` begins with 0.
  */
 MUST_USE enum status verify_again(struct verify *v, unsigned *failures, enum status status);
 
