@@ -404,9 +404,12 @@ hex_to_u64(struct str s, uint64_t *ret)
 	return true;
 }
 
-/* Whom a cookie names, if it is ours and young enough: STATUS_NOT_FOUND otherwise. */
+/*
+ * Whom a cookie names, if it is ours and young enough, and how old it is: STATUS_NOT_FOUND
+ * otherwise.
+ */
 static enum status
-check_cookie(struct auth *a, struct str text, struct admin **ret)
+check_cookie(struct auth *a, struct str text, struct admin **ret, uint64_t *ret_age_s)
 {
 	AUTO(buf_release) struct buf plain = BUF_INIT(COOKIE_BYTES);
 	uint64_t now_s = clock_wall_ms() / 1000;
@@ -439,6 +442,7 @@ check_cookie(struct auth *a, struct str text, struct admin **ret)
 	if (!admin)
 		return STATUS_NOT_FOUND;
 	*ret = admin;
+	*ret_age_s = now_s - made_s;
 	return STATUS_OK;
 }
 
@@ -481,6 +485,7 @@ auth_check(struct auth *a, struct str authorization, struct str cookie, struct a
 	struct auth_user user = { .name = STR(""), .method = AUTH_METHOD_NONE };
 	struct admin *admin = NULL;
 	enum status status = STATUS_NOT_FOUND;
+	uint64_t age_s = 0;
 	struct str session;
 
 	if (!auth_has_admins(a)) {
@@ -494,8 +499,9 @@ auth_check(struct auth *a, struct str authorization, struct str cookie, struct a
 	}
 	session = cookie.ptr ? find_cookie(cookie) : cookie;
 	if (status == STATUS_NOT_FOUND && session.ptr) {
-		status = check_cookie(a, session, &admin);
+		status = check_cookie(a, session, &admin, &age_s);
 		user.method = AUTH_METHOD_COOKIE;
+		user.renew = age_s > AUTH_RENEW_SECONDS;
 	}
 	if (status == STATUS_NOT_FOUND) {
 		user.method = AUTH_METHOD_NONE;

@@ -15,6 +15,7 @@
 enum {
 	AUTH_PBKDF2_ROUNDS = 10000,
 	AUTH_SESSION_SECONDS = 600, /* CouchDB's default timeout of a cookie */
+	AUTH_RENEW_SECONDS = 60,    /* a cookie older than that is replaced by who uses it */
 	AUTH_NAME_BYTES = 256,
 	AUTH_PASSWORD_BYTES = 1024,
 	AUTH_ADMINS_LIMIT = 64,
@@ -35,6 +36,7 @@ struct auth_user {
 	struct str name; /* empty: anonymous */
 	bool admin;
 	enum auth_method method;
+	bool renew; /* by a cookie that is no longer fresh: a new one keeps the session alive */
 };
 
 struct auth *auth_new(void); /* NULL when out of memory */

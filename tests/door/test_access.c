@@ -1,6 +1,9 @@
 /* Who may do what, on a server with an administrator. */
 #include "common.h"
 
+#include "base/clock.h"
+#include "server/auth_int.h"
+
 #define ADMIN "Authorization: Basic YWRtaW46c2VjcmV0\r\n"
 #define WRONG "Authorization: Basic YWRtaW46d3Jvbmc=\r\n"
 
@@ -142,6 +145,48 @@ cookie_logs_in(void **state)
 	expect_as(NULL, "PUT", "/_session", "{}", 405, "Only GET,HEAD,POST,DELETE allowed");
 }
 
+static const char *
+cookie_of_age(uint64_t age_s)
+{
+	struct arena *arena = arena_new(1 << 16);
+	uint64_t now_s = clock_wall_ms() / 1000;
+	const char *text;
+	struct str value;
+
+	assert_non_null(arena);
+	assert_int_equal(auth_make_cookie_at(d->auth, STR("admin"), now_s - age_s, arena, &value),
+			 STATUS_OK);
+	text = format("Cookie: AuthSession=%.*s\r\n", STR_ARG(value));
+	arena_free(arena);
+	return text;
+}
+
+static void
+session_that_is_used_does_not_end(void **state)
+{
+	const char *given;
+	const char *old = cookie_of_age(120);
+	char renewed[512];
+
+	(void)state;
+	expect_as(cookie_of_age(10), "GET", "/_session", NULL, 200, "\"name\":\"admin\"");
+	assert_null(response_header(&d->last, "Set-Cookie"));
+	expect_as(old, "GET", "/_all_dbs", NULL, 200, "[");
+	given = response_header(&d->last, "Set-Cookie");
+	assert_non_null(given);
+	assert_non_null(strstr(given, "; Max-Age=600; Path=/; HttpOnly"));
+	(void)snprintf(renewed, sizeof(renewed), "Cookie: %.*s\r\n", (int)strcspn(given, ";"),
+		       given);
+	assert_string_not_equal(renewed, old);
+	expect_as(renewed, "GET", "/_session", NULL, 200, "\"name\":\"admin\"");
+	assert_null(response_header(&d->last, "Set-Cookie"));
+	/* Whoever logs out is out. */
+	expect_as(old, "DELETE", "/_session", NULL, 200, "ok");
+	assert_non_null(strstr(response_header(&d->last, "Set-Cookie"), "AuthSession=;"));
+	expect_as(cookie_of_age(600), "GET", "/_session", NULL, 200, "\"name\":null");
+	assert_null(response_header(&d->last, "Set-Cookie"));
+}
+
 /* A browser that is told of Basic credentials asks for them before the page's own form can. */
 static void
 a_client_says_how_it_wants_to_log_in(void **state)
@@ -163,6 +208,7 @@ main(void)
 		cmocka_unit_test(a_public_database_is_open_but_for_its_design),
 		cmocka_unit_test(session_tells_who_is_there),
 		cmocka_unit_test(cookie_logs_in),
+		cmocka_unit_test(session_that_is_used_does_not_end),
 		cmocka_unit_test(a_client_says_how_it_wants_to_log_in),
 	};
 

@@ -162,6 +162,7 @@ serve(struct couch_req *r)
 	TRY(couch_req_parse(r));
 	TRY(auth_check(r->couch->config.auth, http_request_header(r->x, STR("Authorization")),
 		       http_request_header(r->x, STR("Cookie")), r->arena, &r->user, &r->fail.err));
+	TRY(couch_session_renew(r));
 	return couch_route(r);
 }
 

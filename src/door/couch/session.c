@@ -146,13 +146,37 @@ read_credentials(struct couch_req *r, struct credentials *ret)
 	return STATUS_OK;
 }
 
+static enum status
+set_cookie(struct couch_req *r, struct str name)
+{
+	struct str cookie;
+	struct str header;
+
+	TRY(auth_make_cookie(r->couch->config.auth, name, r->arena, &cookie));
+	header = arena_printf(r->arena, "AuthSession=%.*s; Version=1; Max-Age=%d; Path=/; HttpOnly",
+			      STR_ARG(cookie), AUTH_SESSION_SECONDS);
+	if (!header.ptr)
+		return STATUS_NOMEM;
+	http_add_header(r->x, STR("Set-Cookie"), header);
+	return STATUS_OK;
+}
+
+enum status
+couch_session_renew(struct couch_req *r)
+{
+	bool session = r->parts_count && str_eq(r->parts[0], STR("_session"));
+
+	/* Who logs in or out gets a cookie for that. */
+	if (!r->user.renew || (session && r->method != COUCH_GET))
+		return STATUS_OK;
+	return set_cookie(r, r->user.name);
+}
+
 enum status
 couch_session_post(struct couch_req *r)
 {
 	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
 	struct credentials c = { 0 };
-	struct str cookie;
-	struct str header;
 	bool elsewhere;
 	enum status status;
 
@@ -163,12 +187,7 @@ couch_session_post(struct couch_req *r)
 	if (status != STATUS_OK)
 		return status;
 	TRY(redirect(r, "next", &elsewhere));
-	TRY(auth_make_cookie(r->couch->config.auth, c.name, r->arena, &cookie));
-	header = arena_printf(r->arena, "AuthSession=%.*s; Version=1; Max-Age=%d; Path=/; HttpOnly",
-			      STR_ARG(cookie), AUTH_SESSION_SECONDS);
-	if (!header.ptr)
-		return STATUS_NOMEM;
-	http_add_header(r->x, STR("Set-Cookie"), header);
+	TRY(set_cookie(r, c.name));
 
 	buf_append_cstr(&out, "{\"ok\":true,\"name\":");
 	json_write_str(&out, c.name);
