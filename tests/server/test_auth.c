@@ -257,6 +257,32 @@ expired_cookie_is_absent(void **state)
 }
 
 static void
+cookie_that_is_no_longer_fresh_is_to_be_renewed(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now = clock_wall_ms() / 1000;
+	struct auth_user user;
+	struct str value;
+
+	for (uint64_t age = 0; age < AUTH_SESSION_SECONDS - 20; age += 20) {
+		assert_int_equal(
+			auth_make_cookie_at(f->auth, STR("anna"), now - age, f->arena, &value),
+			STATUS_OK);
+		assert_int_equal(auth_check(f->auth, none, cookie_header(f, value), f->arena, &user,
+					    &f->err),
+				 STATUS_OK);
+		/* Unless the clock has gone on in between. */
+		if (age != AUTH_RENEW_SECONDS)
+			assert_int_equal(user.renew, age > AUTH_RENEW_SECONDS);
+	}
+	/* Basic credentials need no cookie. */
+	assert_int_equal(auth_check(f->auth, basic(f, "anna:s3cret:with colon"),
+				    cookie_header(f, value), f->arena, &user, &f->err),
+			 STATUS_OK);
+	assert_false(user.renew);
+}
+
+static void
 cookie_with_any_character_changed_is_absent(void **state)
 {
 	struct fixture *f = *state;
