@@ -466,6 +466,7 @@ main(void)
 		CASE(password_of_a_session_is_checked),
 		CASE(cookie_names_its_owner),
 		CASE(expired_cookie_is_absent),
+		CASE(cookie_that_is_no_longer_fresh_is_to_be_renewed),
 		CASE(cookie_with_any_character_changed_is_absent),
 		CASE(malformed_cookies_are_absent),
 		CASE(cookie_of_someone_unknown_is_absent),

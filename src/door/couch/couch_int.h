@@ -485,7 +485,7 @@ couch_handler couch_ops; /* ops.c */
 couch_handler couch_root_utils;
 couch_handler couch_replicate, couch_active_tasks, couch_scheduler; /* replicate.c */
 couch_handler couch_session_get, couch_session_post, couch_session_delete;
-/* A new cookie for who comes with one that is no longer fresh: a session ends when it is not used. */
+/* A new cookie for who comes with one that is no longer fresh: unused sessions end. */
 MUST_USE enum status couch_session_renew(struct couch_req *r);
 couch_handler couch_db_get, couch_db_put, couch_db_delete, couch_db_post;
 couch_handler couch_ensure_full_commit, couch_revs_limit_get, couch_revs_limit_put, couch_compact,
