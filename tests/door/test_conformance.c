@@ -334,6 +334,25 @@ small_things_are_as_in_couchdb(void **state)
 	assert_int_equal(strlen(response_header(&d->last, "ETag")), 34);
 }
 
+static void
+uuids_come_in_order(void **state)
+{
+	char last[33] = "";
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		const char *at;
+
+		door_expect(d, "GET", "/_uuids?count=1000", NULL, 200, "{\"uuids\":[\"");
+		at = d->last.body + strlen("{\"uuids\":[");
+		for (int j = 0; j < 1000; j++, at += 35) {
+			assert_int_equal(at[0], '"');
+			assert_true(strncmp(last, at + 1, 32) < 0);
+			memcpy(last, at + 1, 32);
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -349,6 +368,7 @@ main(void)
 		cmocka_unit_test(offset_counts_design_documents_among_themselves),
 		cmocka_unit_test(all_dbs_takes_a_key_and_no_nonsense),
 		cmocka_unit_test(replicated_document_that_has_no_place_keeps_out_no_other),
+		cmocka_unit_test(uuids_come_in_order),
 		cmocka_unit_test(small_things_are_as_in_couchdb),
 	};
 

@@ -7,6 +7,21 @@ enum {
 	LONGEST_PREFIX_BYTES = 9, /* of a database: a type code and eight bytes */
 };
 
+/* The time in microseconds, and each time a later one, whoever asks. */
+static uint64_t
+next_moment_us(void)
+{
+	static _Atomic uint64_t last_us;
+	uint64_t now_us = clock_wall_ms() * 1000;
+	uint64_t seen = atomic_load(&last_us);
+	uint64_t next;
+
+	do {
+		next = now_us > seen ? now_us : seen + 1;
+	} while (!atomic_compare_exchange_weak(&last_us, &seen, next));
+	return next;
+}
+
 struct str
 couch_uuid_new(struct arena *arena)
 {
@@ -15,7 +30,7 @@ couch_uuid_new(struct arena *arena)
 
 	/* Time first: documents made one after another are neighbours in the keyspace. */
 	rand_bytes(noise, sizeof(noise));
-	buf_printf(&text, "%014llx", (unsigned long long)clock_wall_ms() * 1000);
+	buf_printf(&text, "%014llx", (unsigned long long)next_moment_us());
 	buf_append_hex(&text, str_of(noise, sizeof(noise)));
 	if (buf_status(&text) != STATUS_OK)
 		return (struct str){ NULL, 0 };
