@@ -49,7 +49,8 @@ enum {
 };
 
 struct drop {
-	bool found; /* there was something to clear */
+	size_t keys; /* cleared in one transaction */
+	bool found;  /* there was something to clear */
 };
 
 /* The number of some deleted database. STATUS_NOT_FOUND if there is none. */
@@ -80,9 +81,9 @@ dropped_first(struct kv_tx *tx, struct buf *key, struct buf *end, uint64_t *ret)
 }
 
 static enum status
-clear_some(struct kv_tx *tx, struct str begin, struct str end, bool *ret_more)
+clear_some(struct kv_tx *tx, struct str begin, struct str end, size_t keys, bool *ret_more)
 {
-	const struct kv_range_options options = { .limit = REV_DROP_KEYS,
+	const struct kv_range_options options = { .limit = keys,
 						  .limit_bytes = REV_DROP_BYTES,
 						  .mode = KV_SNAPSHOT };
 	struct kv_range range;
@@ -116,7 +117,7 @@ drop_some(struct kv_tx *tx, void *arg)
 	if (status != STATUS_OK)
 		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 	TRY(database_range(number, &begin, &end));
-	TRY(clear_some(tx, buf_str(&begin), buf_str(&end), &more));
+	TRY(clear_some(tx, buf_str(&begin), buf_str(&end), drop->keys, &more));
 	if (more)
 		return STATUS_OK;
 	dropped_key(&begin, number);
@@ -127,10 +128,20 @@ drop_some(struct kv_tx *tx, void *arg)
 enum status
 rev_dropped_sweep(struct kv_store *store, unsigned transactions, bool *ret_more, struct err *err)
 {
-	struct drop drop = { .found = true };
+	struct drop drop = { .keys = REV_DROP_KEYS, .found = true };
 
 	for (unsigned i = 0; i < transactions && drop.found; i++)
 		TRY(kv_run(store, drop_some, &drop, NULL, err));
+	*ret_more = drop.found;
+	return STATUS_OK;
+}
+
+enum status
+rev_dropped_clear(struct kv_store *store, bool *ret_more, struct err *err)
+{
+	struct drop drop = { .keys = REV_DROP_ALONE_KEYS };
+
+	TRY(kv_run(store, drop_some, &drop, NULL, err));
 	*ret_more = drop.found;
 	return STATUS_OK;
 }

@@ -243,7 +243,7 @@ clear_rest(struct mover *m, struct kv_store *store)
 	bool more = true;
 
 	while (more) {
-		TRY(rev_dropped_sweep(store, 1, &more, m->err));
+		TRY(rev_dropped_clear(store, &more, m->err));
 		TRY(rev_move_tell(m, REV_MOVE_PHASE_END, &m->sum, 0));
 	}
 	return STATUS_OK;

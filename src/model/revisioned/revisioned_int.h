@@ -417,6 +417,16 @@ struct rev_db *rev_cache_find(struct rev_cache *cache,
 /* Leaves word that the keys of the database with this number are to be cleared. */
 MUST_USE enum status rev_drop_begin(struct kv_tx *tx, uint64_t number);
 
+/*
+ * One transaction of rev_dropped_sweep(), for who has the store to himself and need not leave
+ * others their turn: REV_DROP_ALONE_KEYS at once.
+ */
+enum {
+	REV_DROP_ALONE_KEYS = 50000,
+};
+
+MUST_USE enum status rev_dropped_clear(struct kv_store *store, bool *ret_more, struct err *err);
+
 /* Remembers a description read at that metadata version, if the cache is still there. */
 void rev_cache_add(struct rev_cache *cache, const uint8_t version[KV_VERSIONSTAMP_TX_BYTES],
 		   struct rev_db *db);
