@@ -22,6 +22,7 @@ struct kv_engine {
 	 */
 	bool unknown_results;
 	bool cheap_clears;   /* kv_clears_cheaply() */
+	bool shared;         /* kv_is_shared() */
 	bool keeps_versions; /* kv_keeps_versions() */
 
 	enum status (*open)(struct str address, const struct kv_options *options,

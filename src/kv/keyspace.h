@@ -19,7 +19,7 @@ enum {
 	KV_ROOT_EVENTS = 5,      /* (ROOT, 5, name): a database's creation or deletion */
 	KV_ROOT_INCARNATION = 6, /* that of new databases and of events; absent: 0 */
 	KV_ROOT_MOVES = 7,       /* (ROOT, 7, name): a database that moves away, or comes */
-	KV_ROOT_REPLICATOR = 8,  /* (ROOT, 8, 0): an id that replications from here are named by */
+	KV_ROOT_REPLICATOR = 8,  /* (ROOT, 8, …): the id of the store, and who runs which job */
 	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result, seed 1 */
 };
 

@@ -466,6 +466,12 @@ kv_clears_cheaply(const struct kv_store *store)
 	return store->engine->cheap_clears;
 }
 
+bool
+kv_is_shared(const struct kv_store *store)
+{
+	return store->engine->shared;
+}
+
 enum status
 kv_clear_range(struct kv_tx *tx, struct str begin, struct str end)
 {

@@ -220,6 +220,9 @@ bool kv_keeps_versions(const struct kv_store *store);
  */
 bool kv_clears_cheaply(const struct kv_store *store);
 
+/* Whether other processes may use the store at the same time. */
+bool kv_is_shared(const struct kv_store *store);
+
 enum kv_atomic {
 	KV_ADD,               /* little-endian, the operand's length; absent counts as zero */
 	KV_MAX,               /* little-endian, unsigned */

@@ -423,7 +423,7 @@ docs_follow(void *replicator)
 	}
 	arena_free(watch_arena);
 	arena_free(page.arena);
-	docs_fiber_ended(r);
+	replicator_fiber_ended(r);
 }
 
 /* ---- Telling a document ---- */
@@ -594,5 +594,5 @@ docs_write_verdicts(void *replicator)
 			(void)event_wait(&r->verdicts_bell, WAIT_FOREVER);
 		}
 	}
-	docs_fiber_ended(r);
+	replicator_fiber_ended(r);
 }

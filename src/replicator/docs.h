@@ -31,9 +31,6 @@ void docs_write_verdicts(void *replicator);
 /* Under the lock: the job of a document, or NULL. */
 struct job *job_of_doc(struct replicator *r, struct str id);
 
-/* Either of them says so when it ends. */
-void docs_fiber_ended(struct replicator *r);
-
 /* Under the lock: a job is gone; the one that its document has asked for since takes its place. */
 void docs_succeed(struct replicator *r, struct job *j);
 

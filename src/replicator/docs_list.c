@@ -1,5 +1,8 @@
 /* What _scheduler/docs tells: of each document its job, or how that ended. */
 #include "replicator/docs.h"
+#include "replicator/lease.h"
+
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "doc/json_value.h"
@@ -38,8 +41,8 @@ write_head(struct buf *out, struct str id)
 
 /* ---- Of a job ---- */
 
-static void
-write_job(const struct job *j, struct buf *out)
+void
+job_write_doc(const struct job *j, struct buf *out)
 {
 	char date[CHECKPOINT_DATE_BYTES];
 
@@ -160,6 +163,23 @@ is_wanted(const struct replicator_docs_query *q, struct str state)
 	return false;
 }
 
+/* The state in a text that another process has written by job_write_doc(). */
+static struct str
+doc_state_of(struct str text)
+{
+	static const enum job_state states[] = { JOB_PENDING, JOB_RUNNING, JOB_CRASHING };
+	char member[32];
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		const char *name = job_state_name(states[i]);
+		int n = snprintf(member, sizeof(member), "\"state\":\"%s\"", name);
+
+		if (memmem(text.ptr, text.len, member, (size_t)n))
+			return str_from_cstr(name);
+	}
+	return STR("running");
+}
+
 /* Writes the document's entry behind those that were written before. */
 static enum status
 write_entry(struct listing *l, struct str id, const struct json_member *members, size_t count)
@@ -167,15 +187,20 @@ write_entry(struct listing *l, struct str id, const struct json_member *members,
 	struct replicator *r = l->replicator;
 	struct buf AUTO(buf_release) entry = BUF_INIT(REPLICATOR_ANSWER_BYTES);
 	struct str state = string_in(members, count, "_replication_state");
+	const struct lease_entry *e;
 	struct job *j;
 
 	if (!state.ptr)
 		state = STR("initializing");
 	pthread_mutex_lock(&r->lock);
 	j = job_of_doc(r, id);
-	if (j && !j->dropped) {
+	e = lease_elsewhere_doc(r, id);
+	if (e) {
+		state = doc_state_of(e->texts[LEASE_TEXT_DOC]);
+		buf_append_str(&entry, e->texts[LEASE_TEXT_DOC]);
+	} else if (j && !j->dropped) {
 		state = str_from_cstr(job_state_name(j->state));
-		write_job(j, &entry);
+		job_write_doc(j, &entry);
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (!entry.len)

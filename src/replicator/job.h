@@ -9,7 +9,18 @@
 
 enum {
 	JOB_BUCKETS = 1024, /* of the table of jobs */
+	LEASE_PROCESS_BYTES = 16,
 };
+
+/* Which process may run a job (lease.h). */
+enum job_lease {
+	JOB_LEASE_NONE, /* not known yet */
+	JOB_LEASE_HELD,
+	JOB_LEASE_ELSEWHERE,
+};
+
+struct beat;
+struct lease_entry;
 
 enum job_past {
 	JOB_PAST_ADDED,
@@ -32,6 +43,9 @@ struct job {
 	char id[SPEC_ID_BYTES + 1];
 	char full_id[SPEC_FULL_ID_BYTES];
 	enum job_state state;
+	enum job_lease lease;
+	enum job_lease lease_next;   /* what a transaction under way makes of it */
+	bool lost;                   /* another process has taken it */
 	bool dropped;                /* its document has gone, or asks for something else */
 	char *doc_rev;               /* of its document */
 	struct repl_spec *successor; /* what that asks for instead; NULL: nothing */
@@ -69,9 +83,18 @@ struct replicator {
 	struct docs_verdict *verdicts; /* for documents to be told */
 	struct event verdicts_bell;
 	struct event docs_stop;
-	unsigned docs_fibers;
+	unsigned fibers; /* besides the jobs' and the scheduler's */
+
+	bool shared; /* other processes use the store: leases say who runs what */
+	uint8_t process[LEASE_PROCESS_BYTES];
+	uint64_t beat_count;
+	struct beat *beats; /* of others; the leases' fiber's alone */
+	uint64_t beaten_ns; /* when this process last did */
+	const struct lease_entry *leases;
+	size_t leases_count;
+	struct arena *leases_arena;
+	struct event leases_bell;
 	char store_id[2 * 16 + 1]; /* that ids of replications are made with; empty: not known */
-	char store_id_next[2 * 16 + 1]; /* what a transaction under way has found */
 };
 
 /* ---- Under the lock ---- */
@@ -92,6 +115,7 @@ void job_write(const struct job *j, struct buf *out);
 void job_write_stats(const struct job *j, struct buf *out);
 void job_write_info(const struct job *j, struct buf *out);
 void job_write_task(const struct job *j, struct buf *out);
+void job_write_doc(const struct job *j, struct buf *out); /* of a document: docs_list.c */
 
 /* Ends a request's wait, and drops the job's reference. */
 void replicator_wait_end(struct replicator_wait *w, enum status status, const struct err *err,
@@ -99,6 +123,9 @@ void replicator_wait_end(struct replicator_wait *w, enum status status, const st
 
 /* Reads the store's id, or makes one, before the first job. The store's failures. */
 MUST_USE enum status replicator_ensure_store_id(struct replicator *r, struct err *err);
+
+/* A fiber besides the jobs' says so when it ends. */
+void replicator_fiber_ended(struct replicator *r);
 
 /* Has the replicator's thread look at everything. */
 void replicator_ring(struct replicator *r);

@@ -8,6 +8,7 @@
 #include "base/rand.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
+#include "replicator/lease.h"
 #include "replicator/schedule.h"
 #include "server/pool.h"
 
@@ -23,10 +24,8 @@ enum {
 static enum status
 read_store_id(struct kv_tx *tx, void *arg)
 {
-	struct replicator *r = arg;
+	uint8_t *id = arg;
 	struct buf AUTO(buf_release) key = BUF_INIT(KEY_BYTES);
-	struct buf AUTO(buf_release) text = BUF_INIT(KEY_BYTES);
-	uint8_t id[STORE_ID_BYTES];
 	struct kv_future *f;
 	struct str value;
 	enum status status;
@@ -43,22 +42,18 @@ read_store_id(struct kv_tx *tx, void *arg)
 		else
 			status = STATUS_CORRUPT;
 	} else if (status == STATUS_OK) {
-		rand_bytes(id, sizeof(id));
-		status = kv_set(tx, buf_str(&key), str_of(id, sizeof(id)));
+		rand_bytes(id, STORE_ID_BYTES);
+		status = kv_set(tx, buf_str(&key), str_of(id, STORE_ID_BYTES));
 	}
 	kv_future_free(f);
-	TRY(status);
-	buf_append_hex(&text, str_of(id, sizeof(id)));
-	TRY(buf_status(&text));
-	pthread_mutex_lock(&r->lock);
-	memcpy(r->store_id_next, text.ptr, text.len);
-	pthread_mutex_unlock(&r->lock);
-	return STATUS_OK;
+	return status;
 }
 
 enum status
 replicator_ensure_store_id(struct replicator *r, struct err *err)
 {
+	struct buf AUTO(buf_release) text = BUF_INIT(KEY_BYTES);
+	uint8_t id[STORE_ID_BYTES];
 	bool known;
 
 	pthread_mutex_lock(&r->lock);
@@ -66,9 +61,11 @@ replicator_ensure_store_id(struct replicator *r, struct err *err)
 	pthread_mutex_unlock(&r->lock);
 	if (known)
 		return STATUS_OK;
-	TRY(kv_run(r->config.store, read_store_id, r, NULL, err));
+	TRY(kv_run(r->config.store, read_store_id, id, NULL, err));
+	buf_append_hex(&text, str_of(id, sizeof(id)));
+	TRY(buf_status(&text));
 	pthread_mutex_lock(&r->lock);
-	memcpy(r->store_id, r->store_id_next, sizeof(r->store_id));
+	memcpy(r->store_id, text.ptr, text.len);
 	pthread_mutex_unlock(&r->lock);
 	return STATUS_OK;
 }
@@ -317,6 +314,12 @@ replicator_cancel(struct replicator *r, struct str id, struct str user, bool any
 		replicator_ring(r);
 	}
 	pthread_mutex_unlock(&r->lock);
+	/* Another process may run it. */
+	if (status == STATUS_NOT_FOUND && any && lease_cancel(r, id, err) == STATUS_OK) {
+		replicator_wait_end(w, STATUS_OK, NULL, STR(""));
+		*ret = w;
+		return STATUS_OK;
+	}
 	if (status != STATUS_OK) {
 		replicator_wait_unref(w);
 		replicator_wait_unref(w);
@@ -351,6 +354,10 @@ replicator_new(const struct replicator_config *config, struct replicator **ret, 
 	event_init(&r->bell);
 	event_init(&r->verdicts_bell);
 	event_init(&r->docs_stop);
+	event_init(&r->leases_bell);
+	r->shared = kv_is_shared(config->store);
+	rand_bytes(r->process, sizeof(r->process));
+	r->beaten_ns = clock_mono_ns();
 	status = loop_init(&r->loop, NULL, &r->loop_config, err);
 	if (status == STATUS_OK)
 		status = pool_new(SERVER_POOL_THREADS, &r->loop.pool, err);

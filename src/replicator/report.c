@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "doc/json_value.h"
+#include "replicator/lease.h"
 
 static void
 write_text(struct buf *out, const char *name, struct str text)
@@ -173,10 +174,23 @@ job_write_task(const struct job *j, struct buf *out)
 
 /* ---- Lists ---- */
 
+/* A job of this process, or of another. */
+struct told {
+	struct str id;
+	const struct job *job;
+	const struct lease_entry *elsewhere;
+};
+
 static int
-compare_jobs(const void *a, const void *b)
+compare_told(const void *a, const void *b)
 {
-	return strcmp((*(struct job *const *)a)->full_id, (*(struct job *const *)b)->full_id);
+	return str_cmp(((const struct told *)a)->id, ((const struct told *)b)->id);
+}
+
+static struct str
+told_elsewhere(const struct lease_entry *e, enum replicator_view view)
+{
+	return e->texts[view == REPLICATOR_VIEW_JOBS ? LEASE_TEXT_JOB : LEASE_TEXT_TASK];
 }
 
 static bool
@@ -189,31 +203,37 @@ enum status
 replicator_list(struct replicator *r, enum replicator_view view, uint64_t skip, uint64_t limit,
 		struct buf *out, uint64_t *ret_total)
 {
-	struct job **jobs;
+	struct told *told;
 	uint64_t count = 0;
-	bool any = false;
 
 	pthread_mutex_lock(&r->lock);
-	jobs = mem_alloc((r->jobs_count + 1) * sizeof(struct job *));
-	if (!jobs) {
+	told = mem_alloc((r->jobs_count + r->leases_count + 1) * sizeof(*told));
+	if (!told) {
 		pthread_mutex_unlock(&r->lock);
 		return STATUS_NOMEM;
 	}
 	for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
-		if (is_shown(j, view))
-			jobs[count++] = j;
-	qsort(jobs, count, sizeof(struct job *), compare_jobs);
+		if (is_shown(j, view) && !lease_elsewhere(r, str_from_cstr(j->full_id)))
+			told[count++] = (struct told){ str_from_cstr(j->full_id), j, NULL };
+	for (size_t i = 0; i < r->leases_count; i++) {
+		const struct lease_entry *e = &r->leases[i];
+
+		if (!e->mine && told_elsewhere(e, view).len)
+			told[count++] = (struct told){ e->job, NULL, e };
+	}
+	qsort(told, count, sizeof(*told), compare_told);
 	for (uint64_t i = skip; i < count && i - skip < limit; i++) {
-		if (any)
+		if (i > skip)
 			buf_append_byte(out, ',');
-		any = true;
-		if (view == REPLICATOR_VIEW_JOBS)
-			job_write(jobs[i], out);
+		if (told[i].elsewhere)
+			buf_append_str(out, told_elsewhere(told[i].elsewhere, view));
+		else if (view == REPLICATOR_VIEW_JOBS)
+			job_write(told[i].job, out);
 		else
-			job_write_task(jobs[i], out);
+			job_write_task(told[i].job, out);
 	}
 	pthread_mutex_unlock(&r->lock);
-	mem_free(jobs);
+	mem_free(told);
 	*ret_total = count;
 	return buf_status(out);
 }
@@ -221,12 +241,16 @@ replicator_list(struct replicator *r, enum replicator_view view, uint64_t skip, 
 enum status
 replicator_show(struct replicator *r, struct str id, struct buf *out)
 {
+	const struct lease_entry *e;
 	struct job *j;
 
 	pthread_mutex_lock(&r->lock);
 	j = job_find(r, id);
-	if (j)
+	e = lease_elsewhere(r, id);
+	if (e)
+		buf_append_str(out, e->texts[LEASE_TEXT_JOB]);
+	else if (j)
 		job_write(j, out);
 	pthread_mutex_unlock(&r->lock);
-	return j ? buf_status(out) : STATUS_NOT_FOUND;
+	return j || e ? buf_status(out) : STATUS_NOT_FOUND;
 }

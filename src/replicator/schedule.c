@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "replicator/docs.h"
+#include "replicator/lease.h"
 
 uint64_t
 schedule_backoff_ms(const struct replicator_config *config, unsigned crashes)
@@ -229,8 +230,33 @@ sweep(struct replicator *r)
 			job_table_remove(r, j);
 			if (!r->stopping)
 				docs_succeed(r, j);
+			event_set(&r->leases_bell);
 			job_free(j);
 		}
+	}
+}
+
+static bool
+may_run(const struct replicator *r, const struct job *j)
+{
+	return !r->shared || j->lease == JOB_LEASE_HELD;
+}
+
+/* Jobs that this process may no longer run, or cannot be sure that it may. */
+static void
+stop_unheld(struct replicator *r)
+{
+	bool unsure = clock_mono_ns() - r->beaten_ns > LEASE_GIVE_UP_MS * CLOCK_NS_PER_MS;
+
+	for (struct job *j = job_next(r, NULL); j && r->shared; j = job_next(r, j)) {
+		if (unsure)
+			j->lease = JOB_LEASE_NONE;
+		if (j->state == JOB_RUNNING && (unsure || j->lost))
+			job_happens(j, JOB_MAKE_ROOM, NULL);
+		j->lost = false;
+		/* The sooner a new one is spoken for, the sooner it runs. */
+		if (j->lease == JOB_LEASE_NONE && !unsure)
+			event_set(&r->leases_bell);
 	}
 }
 
@@ -241,7 +267,8 @@ next_in_turn(struct replicator *r)
 	struct job *best = NULL;
 
 	for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
-		if (j->state == JOB_PENDING && (!best || j->started_ns < best->started_ns))
+		if (j->state == JOB_PENDING && may_run(r, j) &&
+		    (!best || j->started_ns < best->started_ns))
 			best = j;
 	return best;
 }
@@ -281,6 +308,9 @@ next_look_ns(struct replicator *r, uint64_t room_ns)
 {
 	uint64_t next = room_ns;
 
+	if (r->shared && clock_after_ms(LEASE_BEAT_MS) < next)
+		next = clock_after_ms(LEASE_BEAT_MS);
+
 	for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
 		if (j->state == JOB_CRASHING && j->rested_ns < next)
 			next = j->rested_ns;
@@ -312,6 +342,7 @@ schedule(void *arg)
 		if (r->stopping && give_up_ns == WAIT_FOREVER)
 			give_up_ns = clock_after_ms(REPLICATOR_STOP_MS);
 		sweep(r);
+		stop_unheld(r);
 		fill(r);
 		if (clock_mono_ns() >= room_ns) {
 			make_room(r);
@@ -322,10 +353,11 @@ schedule(void *arg)
 		if (over) {
 			r->drained = true;
 			event_set(&r->verdicts_bell);
+			event_set(&r->leases_bell);
 		}
 		if (r->stopping)
 			event_set(&r->docs_stop);
-		over = over && r->docs_fibers == 0;
+		over = over && r->fibers == 0;
 		event_init(&r->bell);
 		pthread_mutex_unlock(&r->lock);
 		if (over)
@@ -336,10 +368,10 @@ schedule(void *arg)
 }
 
 void
-docs_fiber_ended(struct replicator *r)
+replicator_fiber_ended(struct replicator *r)
 {
 	pthread_mutex_lock(&r->lock);
-	r->docs_fibers--;
+	r->fibers--;
 	replicator_ring(r);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -349,8 +381,9 @@ schedule_begin(struct replicator *r, struct err *err)
 {
 	if (spawn(r->spawner, schedule, r) != STATUS_OK ||
 	    spawn(r->spawner, docs_follow, r) != STATUS_OK ||
-	    spawn(r->spawner, docs_write_verdicts, r) != STATUS_OK)
+	    spawn(r->spawner, docs_write_verdicts, r) != STATUS_OK ||
+	    (r->shared && spawn(r->spawner, leases_keep, r) != STATUS_OK))
 		return err_set(err, STATUS_NOMEM, "out of memory for the replicator");
-	r->docs_fibers = 2;
+	r->fibers = r->shared ? 3 : 2;
 	return STATUS_OK;
 }

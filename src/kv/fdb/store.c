@@ -143,6 +143,7 @@ const struct kv_engine kv_engine_fdb = {
 	.scheme = "fdb",
 	.unknown_results = true,
 	.cheap_clears = true,
+	.shared = true,
 	.open = fdb_open,
 	.close = fdb_close,
 	.begin = fdb_begin,
