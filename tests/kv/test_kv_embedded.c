@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "kv/embedded/embedded_int.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 
@@ -608,6 +609,116 @@ counting_destroy(struct waiter *w)
 	(void)w;
 }
 
+static struct emb_disk *
+disk_of(struct kv_store *store)
+{
+	return &((struct emb_store *)store)->disk;
+}
+
+static void
+fiber_reads_files_itself_while_that_is_quick(void **state)
+{
+	static const struct waiter_ops ops = { .offload = counting_offload,
+					       .destroy = counting_destroy };
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct counting_waiter w = { .offloads = 0 };
+	struct kv_tx *tx;
+
+	put_now(store, "t/a", "1");
+	put_now(store, "t/b", "2");
+	kv_close(store);
+	store = fixture_open(url_of(state), fresh);
+	waiter_init(&w.base, &ops);
+	tx = begin_read(store);
+	waiter_set_current(&w.base);
+	for (int i = 0; i < 100; i++) {
+		atomic_store(&disk_of(store)->slow_until_ns, 0); /* whatever the machine does */
+		assert_get(tx, "t/a", "1");
+		atomic_store(&disk_of(store)->slow_until_ns, 0);
+		assert_range(tx, "t/", "t0", NULL, "t/a=1 t/b=2");
+	}
+	assert_int_equal(w.offloads, 0);
+	waiter_set_current(NULL);
+	kv_tx_free(tx);
+	kv_close(store);
+}
+
+static void
+fiber_leaves_files_to_others_after_a_slow_read(void **state)
+{
+	static const struct waiter_ops ops = { .offload = counting_offload,
+					       .destroy = counting_destroy };
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct counting_waiter w = { .offloads = 0 };
+	struct kv_tx *tx;
+
+	put_now(store, "t/a", "1");
+	disk_of(store)->suspicious = true;
+	waiter_init(&w.base, &ops);
+	tx = begin_read(store);
+	waiter_set_current(&w.base);
+	assert_true(emb_disk_is_quick(disk_of(store), clock_mono_ns()));
+	assert_get(tx, "t/a", "1");
+	assert_true(atomic_load(&disk_of(store)->slow_until_ns) > 0);
+	atomic_store(&disk_of(store)->slow_until_ns, 0);
+	assert_range(tx, "t/", "t0", NULL, "t/a=1");
+	assert_true(atomic_load(&disk_of(store)->slow_until_ns) > 0);
+	waiter_set_current(NULL);
+	kv_tx_free(tx);
+	kv_close(store);
+}
+
+/* The pairs that were collected till then are not given twice, nor any left out. */
+static void
+fiber_leaves_a_range_that_proves_slow_to_others(void **state)
+{
+	static const struct waiter_ops ops = { .offload = counting_offload,
+					       .destroy = counting_destroy };
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct counting_waiter w = { .offloads = 0 };
+	struct kv_tx *tx = begin(store);
+	struct kv_future *f;
+	char key[32];
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof(key), "t/%03d", i);
+		assert_ok(kv_set(tx, str_from_cstr(key), STR("x")));
+	}
+	commit(tx);
+	disk_of(store)->suspicious = true;
+	waiter_init(&w.base, &ops);
+	waiter_set_current(&w.base);
+	for (int own = 0; own < 2; own++) {
+		tx = begin(store);
+		if (own)
+			assert_ok(kv_set(tx, STR("t/own"), STR("y")));
+		w.offloads = 0;
+		atomic_store(&disk_of(store)->slow_until_ns, 0);
+		f = kv_get_range(tx, STR("t/"), STR("t0"), NULL);
+		assert_ok(kv_future_wait(f));
+		assert_int_equal(kv_future_range(f).count, 100 + own);
+		assert_int_equal(w.offloads, 1);
+		kv_tx_free(tx);
+	}
+	waiter_set_current(NULL);
+	kv_close(store);
+}
+
+static void
+slow_reads_pause_reads_on_the_loop_for_a_share_of_the_time(void **state)
+{
+	struct emb_disk d = { .slow_until_ns = 0 };
+
+	(void)state;
+	assert_true(emb_disk_is_quick(&d, 0));
+	assert_false(emb_disk_was_slow(&d, DISK_QUICK_NS, 0, 0));
+	assert_false(emb_disk_was_slow(&d, DISK_QUICK_NS + DISK_QUICK_PAIR_NS, 1, 0));
+	assert_true(emb_disk_was_slow(&d, DISK_SLOW_NS + 1, 0, 0));
+	emb_disk_pause(&d, 1000, 7);
+	assert_false(emb_disk_is_quick(&d, 1000 + 7 * DISK_PAUSE - 1));
+	assert_true(emb_disk_is_quick(&d, 1000 + 7 * DISK_PAUSE));
+}
+
 static void
 fiber_leaves_the_disk_to_others_and_reads_memory_itself(void **state)
 {
@@ -627,6 +738,7 @@ fiber_leaves_the_disk_to_others_and_reads_memory_itself(void **state)
 	kv_close(store);
 	/* Opening empties the log into a file, and nothing of that is cached yet. */
 	store = fixture_open(url_of(state), fresh);
+	atomic_store(&disk_of(store)->slow_until_ns, UINT64_MAX);
 	waiter_init(&w.base, &ops);
 	tx = begin_read(store);
 	waiter_set_current(&w.base);
@@ -671,6 +783,7 @@ fiber_misses_nothing_that_is_not_in_memory(void **state)
 	}
 	kv_close(store);
 	store = fixture_open(url_of(state), small);
+	atomic_store(&disk_of(store)->slow_until_ns, UINT64_MAX);
 	waiter_init(&w.base, &ops);
 	waiter_set_current(&w.base);
 	tx = begin_read(store);
@@ -776,6 +889,10 @@ main(int argc, char **argv)
 		T(transaction_that_outlives_the_resolver_is_too_old),
 		T(long_reading_transaction_does_not_grow),
 		T(every_failed_allocation_is_reported),
+		T(fiber_reads_files_itself_while_that_is_quick),
+		T(fiber_leaves_files_to_others_after_a_slow_read),
+		T(fiber_leaves_a_range_that_proves_slow_to_others),
+		cmocka_unit_test(slow_reads_pause_reads_on_the_loop_for_a_share_of_the_time),
 		T(fiber_leaves_the_disk_to_others_and_reads_memory_itself),
 		T(fiber_misses_nothing_that_is_not_in_memory),
 	};

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "kv/embedded/disk.h"
 #include "kv/embedded/overlay.h"
 #include "kv/embedded/resolver.h"
 #include "kv/engine.h"
@@ -104,6 +105,7 @@ struct emb_store {
 	atomic_bool failed;          /* a write was refused: nothing is acknowledged any more */
 	/* The store has deleted ranges: iterators must not be confined to the cache, range.c. */
 	atomic_bool has_deleted_ranges;
+	struct emb_disk disk;
 
 	/* The resolver's, for everybody else to read: */
 	_Atomic uint64_t oldest_judged; /* who read before it and writes can only be refused */

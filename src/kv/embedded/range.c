@@ -6,12 +6,14 @@
  */
 #include <assert.h>
 
+#include "base/clock.h"
 #include "base/wait.h"
 #include "kv/embedded/embedded_int.h"
 
 enum {
 	READ_TIER_ALL = 0,
 	READ_TIER_CACHE = 1,
+	PATIENCE_PAIRS = 16,            /* between two looks at the clock, a power of two */
 	SCRATCH_KEEP_BYTES = 64 * 1024, /* a larger buffer is freed after use */
 };
 
@@ -28,13 +30,15 @@ struct range_job {
 	const struct kv_range_options *options;
 	bool keys_only;  /* and disregard own writes */
 	bool from_cache; /* do not touch the disk */
+	/* When a loop's thread began to read files, or 0: it gives up when that proves slow. */
+	uint64_t begin_ns;
 
 	rocksdb_iterator_t *it;
 	struct tree_node *entry; /* the next of the overlay's in the range, or NULL */
 	const struct span *stamped;
 	size_t count;
 	bool more;
-	bool incomplete; /* the disk would have been needed */
+	bool incomplete; /* the disk would have been needed, or is slow */
 	enum status status;
 };
 
@@ -100,7 +104,18 @@ meets_stamped(const struct range_job *job, struct str key)
 
 /* ---- Collecting ---- */
 
-/* False when this pair was the last: a limit is reached, or there is no more room. */
+/* Whether a loop's thread, which has read files so far, had to wait for them. */
+static bool
+is_slow(const struct range_job *job)
+{
+	return emb_disk_was_slow(&job->tx->store->disk, clock_mono_ns() - job->begin_ns, job->count,
+				 job->tx->scratch.len);
+}
+
+/*
+ * False when this pair was the last: a limit is reached, there is no more room, or a loop's thread
+ * has to leave the rest to the pool.
+ */
 static bool
 collect(struct range_job *job, struct str key, struct str value)
 {
@@ -120,7 +135,9 @@ collect(struct range_job *job, struct str key, struct str value)
 	}
 	job->count++;
 	job->more = job->count >= job->options->limit || bytes->len >= job->options->limit_bytes;
-	return !job->more;
+	if (!job->more && job->begin_ns && job->count % PATIENCE_PAIRS == 0 && is_slow(job))
+		job->incomplete = true;
+	return !job->more && !job->incomplete;
 }
 
 static struct str
@@ -221,7 +238,7 @@ merge(struct range_job *job)
 	}
 	while (merge_step(job))
 		;
-	if (job->status == STATUS_OK && !job->more && job->stamped)
+	if (job->status == STATUS_OK && !job->more && !job->incomplete && job->stamped)
 		job->status = unreadable(job);
 }
 
@@ -259,6 +276,7 @@ range_run(void *arg)
 	buf_clear(&tx->scratch_pairs);
 	job->count = 0;
 	job->more = false;
+	job->incomplete = false;
 	job->status = STATUS_OK;
 	rocksdb_readoptions_set_read_tier(options,
 					  job->from_cache ? READ_TIER_CACHE : READ_TIER_ALL);
@@ -272,7 +290,8 @@ range_run(void *arg)
 		merge(job);
 	rocksdb_iter_get_error(job->it, &error);
 	rocksdb_iter_destroy(job->it);
-	job->incomplete = error && job->from_cache && emb_is_incomplete(error);
+	if (error && job->from_cache && emb_is_incomplete(error))
+		job->incomplete = true;
 	if (job->incomplete)
 		rocksdb_free(error);
 	else if (error)
@@ -283,7 +302,46 @@ static void
 read_range_anywhere(struct range_job *job)
 {
 	job->from_cache = false;
+	job->begin_ns = 0;
 	wait_offload(range_run, job);
+}
+
+static void
+read_range_from_files(struct range_job *job, uint64_t now_ns)
+{
+	job->begin_ns = now_ns;
+	range_run(job);
+	if (job->incomplete || is_slow(job))
+		emb_disk_pause(&job->tx->store->disk, clock_mono_ns(), clock_mono_ns() - now_ns);
+}
+
+/*
+ * RocksDB before 8.5.2 can pass over keys when an iterator meets both a deleted range and a file that
+ * it cannot read, and confined to the cache that is any file. A store that has a deleted range is
+ * therefore never read this way.
+ */
+static void
+read_range_from_cache(struct range_job *job)
+{
+	job->from_cache = !atomic_load_explicit(&job->tx->store->has_deleted_ranges,
+						memory_order_acquire);
+	job->incomplete = !job->from_cache;
+	if (job->from_cache)
+		range_run(job);
+}
+
+/* On a loop's thread while reads have been quick lately, or else from memory if it is there. */
+static void
+read_range_on_loop(struct range_job *job)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (emb_disk_is_quick(&job->tx->store->disk, now_ns))
+		read_range_from_files(job, now_ns);
+	else
+		read_range_from_cache(job);
+	if (job->incomplete)
+		read_range_anywhere(job);
 }
 
 static enum status
@@ -297,17 +355,9 @@ read_range(struct range_job *job)
 		tx->iterate = rocksdb_readoptions_create();
 		rocksdb_readoptions_set_snapshot(tx->iterate, snapshot->snapshot);
 	}
-	/*
-	 * RocksDB before 8.5.2 can pass over keys when an iterator meets both a deleted range and a
-	 * file that it cannot read, and confined to the cache that is any file. A store that has a
-	 * deleted range is therefore never read this way.
-	 */
-	job->from_cache = wait_on_fiber() && !atomic_load_explicit(&tx->store->has_deleted_ranges,
-								   memory_order_acquire);
-	job->incomplete = !job->from_cache;
-	if (job->from_cache)
-		range_run(job);
-	if (job->incomplete)
+	if (wait_on_fiber())
+		read_range_on_loop(job);
+	else
 		read_range_anywhere(job);
 	return job->status;
 }

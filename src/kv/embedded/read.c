@@ -1,4 +1,5 @@
 /* Reading single keys. */
+#include "base/clock.h"
 #include "base/wait.h"
 #include "kv/embedded/embedded_int.h"
 
@@ -20,24 +21,44 @@ get_run(void *arg)
 					&job->error);
 }
 
+/* On a loop's thread while reads have been quick lately, or else from memory if it is there. */
+static void
+get_on_loop(struct emb_disk *disk, const struct emb_snapshot *s, struct get_job *job)
+{
+	uint64_t begin_ns = clock_mono_ns();
+	uint64_t took_ns;
+
+	if (emb_disk_is_quick(disk, begin_ns)) {
+		get_run(job);
+		took_ns = clock_mono_ns() - begin_ns;
+		if (emb_disk_was_slow(disk, took_ns, 1, 0))
+			emb_disk_pause(disk, begin_ns + took_ns, took_ns);
+		return;
+	}
+	job->options = s->read_cached;
+	get_run(job);
+	if (job->error && emb_is_incomplete(job->error)) {
+		rocksdb_free(job->error);
+		job->error = NULL;
+		job->options = s->read;
+		wait_offload(get_run, job);
+	}
+}
+
 enum status
 emb_read_key(struct emb_tx *tx, const struct emb_snapshot *s, struct str key,
 	     rocksdb_pinnableslice_t **ret, struct cell *ret_cell)
 {
-	bool fiber = wait_on_fiber();
 	struct get_job job = {
 		.db = tx->store->db,
-		.options = fiber ? s->read_cached : s->read,
+		.options = s->read,
 		.key = key.ptr ? key : STR(""),
 	};
 
-	get_run(&job);
-	if (fiber && job.error && emb_is_incomplete(job.error)) {
-		rocksdb_free(job.error);
-		job.error = NULL;
-		job.options = s->read;
-		wait_offload(get_run, &job);
-	}
+	if (wait_on_fiber())
+		get_on_loop(&tx->store->disk, s, &job);
+	else
+		get_run(&job);
 	if (job.error)
 		return emb_error(job.error, "reading a key", &tx->base.err);
 	*ret = job.slice;
