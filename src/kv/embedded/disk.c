@@ -9,8 +9,8 @@ emb_disk_is_quick(struct emb_disk *d, uint64_t now_ns)
 }
 
 /*
- * Whether this thread has fetched blocks from a disk since it was last asked. A busy processor makes
- * reads long, too, and that is no reason to hand them to others.
+ * Whether this thread has fetched blocks from a disk since it was last asked. A busy processor
+ * makes reads long, too, and that is no reason to hand them to others.
  */
 static bool
 has_waited(void)

@@ -316,9 +316,9 @@ read_range_from_files(struct range_job *job, uint64_t now_ns)
 }
 
 /*
- * RocksDB before 8.5.2 can pass over keys when an iterator meets both a deleted range and a file that
- * it cannot read, and confined to the cache that is any file. A store that has a deleted range is
- * therefore never read this way.
+ * RocksDB before 8.5.2 can pass over keys when an iterator meets both a deleted range and a file
+ * that it cannot read, and confined to the cache that is any file. A store that has a deleted range
+ * is therefore never read this way.
  */
 static void
 read_range_from_cache(struct range_job *job)
