@@ -33,6 +33,7 @@ find_member(struct str object, struct str name, struct arena *string, struct str
 
 	*ret = (struct str){ NULL, 0 };
 	json_reader_init(&r, object, err);
+	r.wrapped = JSON_WRAP_LIMIT;
 	status = json_next(&r, &token);
 	if (status == STATUS_OK && token != JSON_OBJECT_BEGIN)
 		status = err_set(err, STATUS_INVALID, "a row is not an object");
@@ -134,6 +135,7 @@ write_leaves(struct server_dump *s, struct str answer)
 	struct json_reader r;
 
 	json_reader_init(&r, answer, s->err);
+	r.wrapped = JSON_WRAP_LIMIT;
 	status = json_next(&r, &token);
 	while (status == STATUS_OK) {
 		uint64_t from = output_position(&s->dump->output);

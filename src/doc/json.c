@@ -319,7 +319,7 @@ open_container(struct json_reader *r, bool object, enum json_token *ret)
 	unsigned level = r->depth;
 	uint8_t bit = (uint8_t)(1u << level % 8);
 
-	if (level == JSON_DEPTH_LIMIT)
+	if (level == JSON_DEPTH_LIMIT + r->wrapped)
 		return fail(r, r->at, STATUS_JSON_DEPTH, "nested too deeply");
 	r->stack[level / 8] = (uint8_t)(object ? r->stack[level / 8] | bit
 					       : r->stack[level / 8] & ~bit);

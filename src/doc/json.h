@@ -13,6 +13,7 @@
 
 enum {
 	JSON_DEPTH_LIMIT = 512, /* containers inside each other */
+	JSON_WRAP_LIMIT = 8,    /* … and around a document of that depth */
 };
 
 enum json_token {
@@ -44,11 +45,15 @@ struct json_reader {
 	const char *token_begin; /* where the token starts in the text */
 	bool is_integer;         /* NUMBER: has neither fraction nor exponent */
 	unsigned depth;
+	/* Levels around what is of interest, JSON_WRAP_LIMIT at most, which may lie so much deeper.
+	 * 0 from json_reader_init(); the caller's to set before the first token. */
+	unsigned wrapped;
 	enum status failed;
 	struct err *err;
-	struct buf scratch;                  /* strings with escapes */
-	uint8_t expect;                      /* private: what may come next */
-	uint8_t stack[JSON_DEPTH_LIMIT / 8]; /* private: a bit a level, 1 for an object */
+	struct buf scratch; /* strings with escapes */
+	uint8_t expect;     /* private: what may come next */
+	/* Private: a bit a level, 1 for an object. */
+	uint8_t stack[(JSON_DEPTH_LIMIT + JSON_WRAP_LIMIT) / 8];
 };
 
 void json_reader_init(struct json_reader *r, struct str text, struct err *err);

@@ -600,6 +600,58 @@ answers_carry_what_is_measured_and_told(void **state)
 	door_expect(d, "POST", "/measured/_compact/some", "{}", 202, "ok");
 }
 
+/* A document of `depth` objects inside each other, and what is around it. */
+static char *
+nested(const char *before, int depth, const char *behind)
+{
+	size_t room = strlen(before) + 6 * (size_t)depth + strlen(behind) + 1;
+	char *text = malloc(room);
+	char *at = text;
+
+	assert_non_null(text);
+	at += snprintf(at, room, "%s", before);
+	for (int i = 1; i < depth; i++)
+		at += snprintf(at, 6, "{\"a\":");
+	at += snprintf(at, 3, "{}");
+	for (int i = 1; i < depth; i++)
+		*at++ = '}';
+	(void)snprintf(at, room - (size_t)(at - text), "%s", behind);
+	return text;
+}
+
+static void
+a_document_is_as_deep_in_a_batch_as_alone(void **state)
+{
+	char *alone = nested("", 512, "");
+	char *batch = nested("{\"docs\":[", 512, "]}");
+	char *too_deep = nested("", 513, "");
+	char *too_deep_batch = nested("{\"docs\":[", 513, "]}");
+
+	(void)state;
+	door_create(d, "deep");
+	door_expect(d, "PUT", "/deep/a", alone, 201, "ok");
+	door_expect(d, "POST", "/deep/_bulk_docs", batch, 201, "\"ok\":true");
+	door_expect(d, "PUT", "/deep/b", too_deep, 400, "nested too deeply");
+	door_expect(d, "POST", "/deep/_bulk_docs", too_deep_batch, 400, "nested too deeply");
+	free(alone);
+	free(batch);
+	free(too_deep);
+	free(too_deep_batch);
+}
+
+static void
+what_is_too_long_for_a_key_is_told(void **state)
+{
+	static char name[9981];
+	static char target[10000];
+
+	(void)state;
+	door_create(d, "toolong");
+	memset(name, 'n', sizeof(name) - 1);
+	(void)snprintf(target, sizeof(target), "/toolong/d/%s", name);
+	door_expect(d, "PUT", target, "x", 400, "an attachment's name, are too long together");
+}
+
 int
 main(void)
 {
@@ -630,6 +682,8 @@ main(void)
 		cmocka_unit_test(location_is_what_a_proxy_says),
 		cmocka_unit_test(plus_is_a_space),
 		cmocka_unit_test(answers_carry_what_is_measured_and_told),
+		cmocka_unit_test(a_document_is_as_deep_in_a_batch_as_alone),
+		cmocka_unit_test(what_is_too_long_for_a_key_is_told),
 	};
 
 	return cmocka_run_group_tests_name("couch documents", tests, setup, teardown);

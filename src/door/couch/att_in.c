@@ -73,7 +73,8 @@ touch_all(struct couch_uploads *u)
 static enum status
 too_large(struct couch_req *r, const struct rev_att *att)
 {
-	return couch_fail_set(&r->fail, COUCH_ERROR_ATT_TOO_LARGE, "%.*s", STR_ARG(att->name));
+	return couch_fail_set(&r->fail, COUCH_ERROR_ATT_TOO_LARGE, "%.*s: the limit is %llu bytes",
+			      STR_ARG(att->name), (unsigned long long)r->couch->config.att_bytes);
 }
 
 enum status

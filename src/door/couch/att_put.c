@@ -221,7 +221,9 @@ check_length(struct couch_req *r, struct str name)
 
 	if (most && str_to_u64(http_request_header(r->x, STR("Content-Length")), &length) &&
 	    length > most)
-		return couch_fail_set(&r->fail, COUCH_ERROR_ATT_TOO_LARGE, "%.*s", STR_ARG(name));
+		return couch_fail_set(&r->fail, COUCH_ERROR_ATT_TOO_LARGE,
+				      "%.*s: the limit is %llu bytes", STR_ARG(name),
+				      (unsigned long long)r->couch->config.att_bytes);
 	return STATUS_OK;
 }
 

@@ -246,6 +246,7 @@ read_request(struct bulk *b, struct str body)
 	bool has_docs = false;
 
 	json_reader_init(&reader, body, &r->fail.err);
+	reader.wrapped = 2; /* {"docs": [document]} */
 	TRY(json_next(&reader, &token));
 	if (token != JSON_OBJECT_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,

@@ -118,6 +118,8 @@ couch_fail_answer(enum status status, const struct couch_fail *f)
 	return (struct couch_answer){ errors[error].code, errors[error].name, error };
 }
 
+_Static_assert(KV_LIMIT_KEY_BYTES == 10000, "the reason for a key too large says so");
+
 /* The last resort, where the error's name alone would not do. */
 static const char *
 reason_of(enum status status)
@@ -126,6 +128,9 @@ reason_of(enum status status)
 		return "out of memory";
 	if (status == STATUS_LIMIT)
 		return "a limit of this server was reached";
+	if (status == STATUS_KEY_TOO_LARGE)
+		return "an id and a revision, or an attachment's name, are too long together: the "
+		       "limit is 10000 bytes";
 	if (status == STATUS_TX_CONFLICT)
 		return "too many others write the same at once";
 	return status_name(status);

@@ -15,6 +15,8 @@ PouchDB.plugin(memory);
 
 const PAGE = 500;
 const LIVE_MS = 5000; // a busy machine's "at once"; the time that it took is told
+const MANY = 10000;
+const MANY_MS = 120000; // seconds on a machine that does nothing else
 
 async function setup(ctx) {
 	const frond = ctx.url ? undefined : await startFrond(ctx, 'pouch');
@@ -94,6 +96,21 @@ const branch = (id, pos, hash, ancestors, body) => ({
 });
 const hash = (digit) => digit.repeat(32);
 
+/* One of many: some have attachments. */
+const manyDoc = (i) => ({
+	_id: `many-${String(i).padStart(6, '0')}`,
+	n: i,
+	list: [i % 7, { name: `number ${i}` }],
+	...(i % 100 === 7 && {
+		_attachments: {
+			a: {
+				content_type: 'image/png', // text would have another digest here than there
+				data: Buffer.from(`attached to ${i}`).toString('base64'),
+			},
+		},
+	}),
+});
+
 const tests = {
 	'real documents go in, come out elsewhere and are the same': async (state, { docs }) => {
 		const source = local(state),
@@ -121,6 +138,59 @@ const tests = {
 		} finally {
 			await Promise.all([source, copy, there].map((db) => db.destroy()));
 		}
+	},
+
+	'ten thousand documents stay in step live, through a kill': async (state, ctx) => {
+		const source = local(state),
+			copy = local(state),
+			there = remote(state, 'many');
+		const docs = Array.from({ length: MANY }, (_, i) => manyDoc(i));
+		const info = async (db) => (await db.info()).doc_count;
+		const live = { live: true, retry: true, batch_size: PAGE, back_off_function: () => 100 };
+		await fill(source, docs);
+		await source.bulkDocs(
+			docs
+				.filter((_, i) => i % 100 === 1)
+				.map(({ _id }) => branch(_id, 1, hash('f'), [], { other: true })),
+			{ new_edits: false },
+		);
+		process.on('unhandledRejection', forgiveRefusal);
+		const syncs = [source.sync(there, live), copy.sync(there, live)];
+		const ended = syncs.map(
+			(sync) =>
+				new Promise((resolve) =>
+					sync.on('complete', resolve).on('error', resolve),
+				),
+		);
+		try {
+			const begin = performance.now();
+			await eventually(async () => (await info(copy)) === MANY, MANY_MS, 50);
+			note(`${MANY} documents went through in ${Math.round(performance.now() - begin)} ms`);
+			if (state.frond) await state.frond.kill();
+			for (let i = 0; i < 20; i++) {
+				await source.put({ ...(await source.get(docs[20 + i]._id)), edited: i });
+				await copy.put({ _id: `new-${i}`, i });
+			}
+			if (state.frond) await state.frond.start();
+			await eventually(
+				async () =>
+					(await info(source)) === MANY + 20 &&
+					(await copy.get(docs[39]._id)).edited === 19,
+				MANY_MS,
+				50,
+			);
+		} finally {
+			for (const sync of syncs) sync.cancel();
+			await Promise.all(ended);
+			process.off('unhandledRejection', forgiveRefusal);
+		}
+		await source.replicate.to(there);
+		await copy.sync(there);
+		await assertSame(source, copy);
+		assert.equal((await there.get(docs[101]._id, { conflicts: true }))._conflicts.length, 1);
+		for (const i of [7, 107, 9907])
+			assert.equal((await copy.getAttachment(docs[i]._id, 'a')).toString(), `attached to ${i}`);
+		await Promise.all([source, copy, there].map((db) => db.destroy()));
 	},
 
 	'a second replication starts at the checkpoint': withPair(
