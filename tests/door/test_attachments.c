@@ -238,6 +238,24 @@ attachment_is_put_got_and_deleted(void **state)
 	door_expect(d, "POST", "/alone/d/f", "x", 405, "Only DELETE,GET,HEAD,PUT allowed");
 }
 
+/* Somebody else was faster: that is a conflict, and not a revision that never was. */
+static void
+attachment_for_a_replaced_revision_is_a_conflict(void **state)
+{
+	const char *rev;
+
+	(void)state;
+	door_create(d, "replaced");
+	rev = make("/replaced/d");
+	door_expect(d, "PUT", format("/replaced/d?rev=%s", rev), "{\"n\":1}", 201, "\"rev\":\"2-");
+	door_expect(d, "PUT", format("/replaced/d/g?rev=%s", rev), "x", 409,
+		    "\"error\":\"conflict\"");
+	door_expect(d, "DELETE", format("/replaced/d/f?rev=%s", rev), NULL, 409,
+		    "\"error\":\"conflict\"");
+	door_expect(d, "PUT", "/replaced/d/g?rev=1-abc", "x", 409, "missing_rev");
+	door_expect(d, "PUT", "/replaced/none/g?rev=1-abc", "x", 409, "missing_rev");
+}
+
 static void
 put_of_an_attachment_needs_the_revision(void **state)
 {
@@ -733,6 +751,7 @@ main(void)
 		cmocka_unit_test(copy_shares_attachments),
 		cmocka_unit_test(patch_keeps_attachments),
 		cmocka_unit_test(attachment_is_put_got_and_deleted),
+		cmocka_unit_test(attachment_for_a_replaced_revision_is_a_conflict),
 		cmocka_unit_test(put_of_an_attachment_needs_the_revision),
 		cmocka_unit_test(digest_of_an_upload_is_checked),
 		cmocka_unit_test(text_is_compressed_as_couchdb_does),

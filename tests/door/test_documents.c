@@ -466,6 +466,16 @@ settings_of_a_database(void **state)
 	door_expect_body(d, "GET", "/set/_revs_limit", NULL, 200, "1000");
 	door_expect_body(d, "PUT", "/set/_revs_limit", "5", 200, "{\"ok\":true}");
 	door_expect_body(d, "GET", "/set/_revs_limit", NULL, 200, "5");
+	/* What has been stored before is told no longer. */
+	door_expect(d, "PUT", "/set/h?new_edits=false",
+		    "{\"_revisions\":{\"start\":4,\"ids\":[\"d\",\"c\",\"b\",\"a\"]}}", 201, "4-d");
+	door_expect(d, "GET", "/set/h?revs=true", NULL, 200, "\"ids\":[\"d\",\"c\",\"b\",\"a\"]");
+	door_expect_body(d, "PUT", "/set/_revs_limit", "2", 200, "{\"ok\":true}");
+	door_expect(d, "GET", "/set/h?revs=true", NULL, 200, "\"start\":4,\"ids\":[\"d\",\"c\"]");
+	door_expect(d, "GET", "/set/h?open_revs=all&revs=true", NULL, 200, "\"ids\":[\"d\",\"c\"]");
+	door_expect(d, "POST", "/set/_bulk_get?revs=true", "{\"docs\":[{\"id\":\"h\"}]}", 200,
+		    "\"ids\":[\"d\",\"c\"]");
+	door_expect(d, "GET", "/set/h?revs_info=true", NULL, 200, "{\"rev\":\"1-a\"");
 	door_expect(d, "PUT", "/set/_revs_limit", "0", 400, "bad_request");
 	door_expect(d, "PUT", "/set/_revs_limit", "4001", 400, "bad_request");
 	door_expect_body(d, "POST", "/set/_ensure_full_commit", "", 201,

@@ -140,7 +140,10 @@ keys_are_answered_one_by_one(void **state)
 			 "\"limit\":1}",
 			 200, ROWS("4", "null", ROW("b")));
 	door_expect_body(d, "POST", "/l/_all_docs", "{\"keys\":[]}", 200, ROWS("4", "null", ""));
-	/* As in CouchDB: the keys count alone. */
+	door_expect(d, "POST", "/l/_all_docs?key=%22a%22", "{\"keys\":[\"a\",\"b\"]}", 400,
+		    "{\"error\":\"query_parse_error\",\"reason\":\"`keys` is incompatible with "
+		    "`key`, `start_key` and `end_key`\"}");
+	/* As in CouchDB: one key counts alone. */
 	door_expect_body(d, "POST", "/l/_all_docs", "{\"keys\":[\"a\"],\"startkey\":\"b\"}", 200,
 			 ROWS("4", "null", ROW("a")));
 	door_expect(d, "POST", "/l/_all_docs", "{\"keys\":null}", 400,

@@ -507,7 +507,8 @@ read_args(struct listing *l)
 		TRY(couch_view_args_members(r, members, count, &l->args));
 	}
 	/* Of what is said twice, the query counts. */
-	return couch_view_args_query(r, &l->args);
+	TRY(couch_view_args_query(r, &l->args));
+	return couch_view_args_check(r, &l->args);
 }
 
 enum status
@@ -556,6 +557,7 @@ parse_queries(struct listing *l, struct couch_view_args **ret, size_t *ret_count
 		(*ret)[i] = l->args;
 		TRY(json_value_members(&items[i], r->arena, &members, &count, &r->fail.err));
 		TRY(couch_view_args_members(r, members, count, &(*ret)[i]));
+		TRY(couch_view_args_check(r, &(*ret)[i]));
 	}
 	return STATUS_OK;
 }

@@ -19,6 +19,22 @@ missing_rev(struct couch_req *r)
 	return couch_fail_set(&r->fail, COUCH_ERROR_MISSING_REV, "missing_rev");
 }
 
+/*
+ * Why there is no body of that revision. CouchDB tells a revision that was replaced from one that
+ * never was as long as it keeps its body; here the tree knows for longer.
+ */
+static enum status
+tell_missing(struct couch_req *r, struct kv_tx *tx, struct str id, struct rev_id rev)
+{
+	struct rev_tree tree;
+	enum status status = rev_tree_read(tx, r->db, id, r->arena, &tree);
+
+	if (status == STATUS_NOT_FOUND)
+		return missing_rev(r);
+	TRY(status);
+	return couch_leaf_find(&tree, rev, true) ? STATUS_DOC_CONFLICT : missing_rev(r);
+}
+
 static bool
 is_new(const struct couch_att_change *change, struct str name)
 {
@@ -78,7 +94,7 @@ change_body(struct kv_tx *tx, void *arg)
 		status = rev_doc_read_leaf(tx, r->db, change->id, change->rev, false, r->arena,
 					   &old);
 		if (status == STATUS_NOT_FOUND)
-			return missing_rev(r);
+			return tell_missing(r, tx, change->id, change->rev);
 		TRY(status);
 	}
 	if (!change->doc)
@@ -175,7 +191,7 @@ check_target(struct kv_tx *tx, void *arg)
 	if (c->rev.pos) {
 		status = rev_att_read(tx, r->db, c->id, c->rev, false, c->name, r->arena, &att);
 		if (status == STATUS_NOT_FOUND)
-			return missing_rev(r);
+			return tell_missing(r, tx, c->id, c->rev);
 		return status == STATUS_DELETED ? STATUS_OK : status;
 	}
 	status = rev_winner_read(tx, r->db, c->id, r->arena, &winner);

@@ -178,6 +178,7 @@ write_docs(struct bulk_get *b, const struct json_value *json, struct wanted *w, 
 
 	*w = (struct wanted){ .id_json = STR("null"), .rev_json = STR("null") };
 	w->opts.flags = b->flags & COUCH_DOC_OF_A_LEAF;
+	w->opts.revs_limit = r->db->revs_limit;
 	w->opts.holes = &item->holes;
 	if (json->kind == JSON_OBJECT_BEGIN)
 		TRY(json_value_members(json, r->arena, &members, &count, &r->fail.err));

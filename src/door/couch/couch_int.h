@@ -419,6 +419,7 @@ unsigned couch_doc_flags(const struct couch_req *r);
 /* What of a document is told. */
 struct couch_doc_opts {
 	unsigned flags;
+	uint64_t revs_limit; /* so many revisions are told at most (revs); 0: all */
 	/* With COUCH_DOC_ATTS: those that came after the newest of these are told, others are stubs
 	 * (atts_since). */
 	bool has_since;

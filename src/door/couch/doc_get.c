@@ -295,6 +295,7 @@ get_body(struct get_call *c, struct kv_tx *tx)
 	if (!c->open_revs)
 		c->type = (struct str){ NULL, 0 };
 	c->opts.flags = c->flags;
+	c->opts.revs_limit = c->r->db->revs_limit;
 	if (c->related)
 		c->opts.flags |= COUCH_DOC_ATT_ENCODING | COUCH_DOC_FOLLOWS;
 	if (c->open_revs)

@@ -61,14 +61,19 @@ write_hash_string(struct str hash, struct buf *out)
 	}
 }
 
+/* A limit that has been lowered counts here at once, and in the store with the next edit. */
 static void
-write_revisions(const struct rev_branch *branch, struct buf *out)
+write_revisions(const struct rev_branch *branch, uint64_t limit, struct buf *out)
 {
+	uint64_t told = branch->ancestors_count;
+
+	if (limit && told > limit - 1)
+		told = limit - 1;
 	buf_append_cstr(out, ",\"_revisions\":{\"start\":");
 	buf_append_u64(out, branch->rev.pos);
 	buf_append_cstr(out, ",\"ids\":[");
 	write_hash_string(branch->rev.hash, out);
-	for (size_t i = 0; i < branch->ancestors_count; i++) {
+	for (size_t i = 0; i < told; i++) {
 		buf_append_byte(out, ',');
 		write_hash_string(branch->ancestors[i], out);
 	}
@@ -121,7 +126,7 @@ write_meta(const struct couch_doc_out *d, struct buf *out)
 	unsigned flags = d->opts ? d->opts->flags : 0;
 
 	if (flags & COUCH_DOC_REVS)
-		write_revisions(d->branch, out);
+		write_revisions(d->branch, d->opts->revs_limit, out);
 	if (flags & COUCH_DOC_REVS_INFO)
 		write_revs_info(d->branch, out);
 	if (flags & COUCH_DOC_CONFLICTS)

@@ -281,6 +281,17 @@ couch_view_args_members(struct couch_req *r, const struct json_member *members, 
 	return STATUS_OK;
 }
 
+/* CouchDB takes one key for `key`, and lets it win. */
+enum status
+couch_view_args_check(struct couch_req *r, const struct couch_view_args *args)
+{
+	if (args->has_keys && args->keys_count > 1 && (args->start.given || args->end.given))
+		return couch_fail_set(
+			&r->fail, COUCH_ERROR_QUERY_PARSE,
+			"`keys` is incompatible with `key`, `start_key` and `end_key`");
+	return STATUS_OK;
+}
+
 /* A bound of the answer's range: which ids, whether the id itself is left out. */
 struct edge {
 	bool has;

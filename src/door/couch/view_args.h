@@ -20,7 +20,7 @@ struct couch_view_args {
 	struct couch_bound end;
 	struct couch_bound start_docid; /* where there is no start */
 	struct couch_bound end_docid;
-	bool has_keys; /* the bounds do not count then, as in CouchDB */
+	bool has_keys; /* the bounds do not count then */
 	struct json_value *keys;
 	size_t keys_count;
 	uint64_t limit;
@@ -38,6 +38,9 @@ void couch_view_args_init(struct couch_view_args *args);
 MUST_USE enum status couch_view_args_query(struct couch_req *r, struct couch_view_args *args);
 MUST_USE enum status couch_view_args_members(struct couch_req *r, const struct json_member *members,
 					     size_t count, struct couch_view_args *args);
+
+/* Refuses what cannot be asked for together. */
+MUST_USE enum status couch_view_args_check(struct couch_req *r, const struct couch_view_args *args);
 
 /* The ids from `args`, within those that start with `space` (empty: all). False: there are none. */
 bool couch_view_args_range(const struct couch_view_args *args, struct str space,
