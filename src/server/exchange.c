@@ -318,6 +318,15 @@ http_read(struct http_exchange *x, struct str *ret)
 	}
 }
 
+enum status
+http_ask_memory(struct http_exchange *x, size_t bytes)
+{
+	if (!x->parser.chunked && x->parser.content_length <= BUDGET_FREE_BYTES)
+		return STATUS_OK;
+	return budget_ask(&x->part, bytes, clock_after_ms(x->loop->config->memory_timeout_ms),
+			  &x->closed);
+}
+
 /*
  * Before a large body is read: for it and for what is going to be made of it. Until then the client
  * is not asked for it, or held back. Chunked ones do not say how much is to come, and take what is
@@ -328,12 +337,11 @@ ask_for_memory(struct http_exchange *x)
 {
 	uint64_t length = x->parser.content_length;
 
-	if (x->parser.chunked || length <= BUDGET_FREE_BYTES)
+	if (x->parser.chunked)
 		return STATUS_OK;
 	if (length > SIZE_MAX / HTTP_BODY_COST)
 		return STATUS_LIMIT;
-	return budget_ask(&x->part, (size_t)length * HTTP_BODY_COST,
-			  clock_after_ms(x->loop->config->memory_timeout_ms), &x->closed);
+	return http_ask_memory(x, (size_t)length * HTTP_BODY_COST);
 }
 
 enum status

@@ -73,6 +73,13 @@ enum {
 	HTTP_BODY_COST = 4,
 };
 
+/*
+ * Before a body is taken piece by piece: sets memory aside for what the handler is going to hold
+ * beside its arena, and waits for it; a small body needs none. STATUS_LIMIT as above;
+ * STATUS_CANCELLED.
+ */
+MUST_USE enum status http_ask_memory(struct http_exchange *x, size_t bytes);
+
 /* What server_config.loop_new() made for the loop that this exchange runs on. */
 void *http_loop_context(struct http_exchange *x);
 

@@ -79,6 +79,11 @@ def requests_beyond_the_memory_for_all_are_told_to_come_again(cwd):
                 equal(error.headers["Retry-After"], "5")
                 contains(json.load(error)["reason"], "memory")
             equal(server.request("PUT", "/db/small", {})[0], 201)
+            for size, refused in ((1000, False), (100000, True)):
+                put = ["curl", "-s", "-X", "PUT", f"{server.url}/db/{size}/f",
+                       "--data-binary", "@-"]
+                answer = subprocess.run(put, input=b"x" * size, capture_output=True, check=True)
+                equal((size, b"memory" in answer.stdout), (size, refused))
         equal(server.request("POST", "/db/_bulk_docs", docs)[0], 201)
         # More than there is for a single one.
         docs = {"docs": [{"_id": f"n{i}", "n": list(range(1000))} for i in range(500)]}

@@ -252,6 +252,7 @@ read_bytes(struct couch_uploads *u, bool gzip, struct rev_att_edit *ret)
 	struct str piece;
 	enum status status;
 
+	TRY(http_ask_memory(r->x, COUCH_UPLOAD_BYTES));
 	TRY(couch_upload_begin(u, &ret->att, gzip, &upload));
 	while ((status = http_read(r->x, &piece)) == STATUS_OK)
 		TRY(couch_upload_write(u, upload, &ret->att, piece));

@@ -27,6 +27,7 @@ enum {
 	COUCH_UUIDS_MAX = 1000,             /* GET /_uuids?count= */
 	COUCH_ANSWER_BYTES = 256 << 20,     /* of an answer that is built in memory */
 	COUCH_ROW_BYTES = 64 << 20,         /* of one row of a streamed answer */
+	COUCH_UPLOAD_BYTES = 1 << 20,       /* what is held of an attachment that is coming in */
 	COUCH_CHUNK_BYTES = 64 * 1024,      /* a streamed answer is sent in pieces of about this */
 	COUCH_PAGE_ROWS = 500,              /* rows read at once for a streamed answer */
 	COUCH_BATCH_BYTES = 4 * 1000000,    /* estimated, of one transaction of _bulk_docs */

@@ -127,6 +127,7 @@ read_first_part(struct couch_req *r, struct input *in)
 	struct str piece;
 	enum status status;
 
+	TRY(http_ask_memory(r->x, COUCH_UPLOAD_BYTES));
 	in->multipart = true;
 	TRY(couch_multipart_open(&in->parts, r));
 	status = couch_multipart_next(&in->parts, &headers);
