@@ -628,6 +628,25 @@ deleted_database_is_not_tended(void **state)
 	fixture_check(f);
 }
 
+/* As after a restore: new Sequences begin with another byte, and sort behind all others. */
+static void
+ranges_go_on_under_another_incarnation(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 40; i++)
+			fixture_put(f, arena_printf(f->arena, "d%d-%02d", round, i).ptr, NULL,
+				    "{}");
+		tend_all(f, TINY);
+		compare_all(f);
+		assert_int_equal(rev_incarnations_raise(f->store, NULL, NULL), STATUS_OK);
+		fixture_reopen(f);
+	}
+	assert_true(ranges_of(f, REV_SUBSPACE_CHANGES) >= 8);
+	fixture_check(f);
+}
+
 /* ---- What a process shares ---- */
 
 struct shared {
@@ -731,6 +750,7 @@ main(void)
 		TEST(document_that_is_edited_again_and_again_makes_no_ranges),
 		TEST(database_without_ranges_is_counted_and_gets_them),
 		TEST(deleted_database_is_not_tended),
+		TEST(ranges_go_on_under_another_incarnation),
 		TEST(all_caches_of_a_process_learn_of_ranges_at_once),
 		TEST(every_failed_allocation_is_reported),
 	};
