@@ -554,6 +554,16 @@ a_revision_may_have_no_hash(void **state)
 }
 
 static void
+options_of_the_server_are_no_database_s(void **state)
+{
+	(void)state;
+	door_request(d, "OPTIONS", "*", NULL, NULL);
+	assert_int_equal(d->last.status, 204);
+	assert_non_null(strstr(response_header(&d->last, "Allow"), "PATCH"));
+	door_expect(d, "OPTIONS", "/", NULL, 405, "Only GET,HEAD allowed");
+}
+
+static void
 location_is_what_a_proxy_says(void **state)
 {
 	(void)state;
@@ -689,6 +699,7 @@ main(void)
 		cmocka_unit_test(password_of_a_user_is_not_kept),
 		cmocka_unit_test(members_of_replications_are_kept),
 		cmocka_unit_test(a_revision_may_have_no_hash),
+		cmocka_unit_test(options_of_the_server_are_no_database_s),
 		cmocka_unit_test(location_is_what_a_proxy_says),
 		cmocka_unit_test(plus_is_a_space),
 		cmocka_unit_test(answers_carry_what_is_measured_and_told),

@@ -299,11 +299,22 @@ static const struct route welcome_route = {
 	0,
 };
 
+/* "OPTIONS *" is about the server as a whole, and no database (RFC 9110, section 9.3.7). */
+static enum status
+answer_server_options(struct couch_req *r)
+{
+	http_set_header(r->x, STR("Allow"), STR("DELETE,GET,HEAD,POST,PUT,COPY,PATCH,OPTIONS"));
+	http_set_status(r->x, 204);
+	return http_send(r->x, STR(""));
+}
+
 enum status
 couch_route(struct couch_req *r)
 {
 	const struct route *route;
 
+	if (str_eq(http_path(r->x), STR("*")) && str_eq(http_method(r->x), STR("OPTIONS")))
+		return answer_server_options(r);
 	if (r->parts_count == 0)
 		return call_route(r, &welcome_route);
 	route = find_route(root_routes, sizeof(root_routes) / sizeof(root_routes[0]), r->parts[0]);
