@@ -20,6 +20,12 @@ connection_timeout = 5000
 worker_batch_size = 100
 `;
 
+/* Of the other one, where more replications wait than may run. */
+const FEW_SETTINGS = `[replicator]
+max_jobs = 2
+interval = 200
+`;
+
 const withName = (url) => url.replace('://', '://anna:secret@');
 const ANNA = `Basic ${Buffer.from('anna:secret').toString('base64')}`;
 
@@ -132,10 +138,12 @@ async function fill(db, ctx) {
 
 async function setup(ctx) {
 	const settings = path.join(ctx.tmp, 'replicator.ini');
+	const few = path.join(ctx.tmp, 'few.ini');
 	fs.writeFileSync(settings, SETTINGS);
+	fs.writeFileSync(few, FEW_SETTINGS);
 	const [frond, other, pouch] = await Promise.all([
 		startFrond(ctx, 'replicator', ['--config', settings]),
-		startFrond(ctx, 'other', ['--admin', 'anna:secret']),
+		startFrond(ctx, 'other', ['--config', few, '--admin', 'anna:secret']),
 		startPouch(ctx),
 	]);
 	await fill(`${frond.url}/full`, ctx);
@@ -314,6 +322,32 @@ const tests = {
 		await other.start();
 		await until('completed', async () => (await docState(frond, 'late')).state === 'completed');
 		assert.equal(await countOf(target, asAnna), 200);
+	},
+
+	'more than may run take turns, as those whose they are': async ({ other }) => {
+		const { url } = other;
+		const put = (where, body) => request('PUT', `${url}/${where}`, body, asAnna);
+		await numbered(`${url}/turns`, 10, asAnna);
+		assert.equal((await put('_replicator')).status, 201);
+		for (let n = 0; n < 5; n++) {
+			const body = { source: 'turns', target: `turn${n}`, create_target: true, continuous: true };
+			assert.equal((await put(`_replicator/turn${n}`, body)).status, 201);
+		}
+		const states = async () => {
+			const { json } = await request('GET', `${url}/_scheduler/docs`, undefined, asAnna);
+			return json.docs.map((doc) => doc.state);
+		};
+		await until('a turn of each', async () => {
+			assert.ok((await states()).filter((state) => state === 'running').length <= 2);
+			const counts = [0, 1, 2, 3, 4].map((n) => countOf(`${url}/turn${n}`, asAnna));
+			return (await Promise.all(counts)).every((count) => count === 10);
+		});
+		const { json: doc } = await request('GET', `${url}/_replicator/turn0`, undefined, asAnna);
+		assert.equal(doc.owner, 'anna');
+		for (const where of ['_replicator/turn0', '_scheduler/jobs', '_active_tasks'])
+			assert.equal((await request('GET', `${url}/${where}`)).status, 401);
+		const stranger = { source: 'turns', target: 'turn0' };
+		assert.equal((await request('POST', `${url}/_replicate`, stranger)).status, 401);
 	},
 
 	'a stop leaves a checkpoint, and a start goes on from there': async ({ frond }) => {
