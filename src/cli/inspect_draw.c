@@ -43,6 +43,8 @@ root_name(uint64_t number)
 		return "events";
 	case KV_ROOT_INCARNATION:
 		return "incarnation";
+	case KV_ROOT_SETTINGS:
+		return "settings";
 	case KV_ROOT_UPLOADS:
 		return "uploads";
 	case KV_ROOT_MOVES:

@@ -164,7 +164,7 @@ add_admin(struct config *c, const char *text, const char *where, struct err *err
 	if (!colon || colon == text || colon[1] == '\0')
 		return err_set(err, STATUS_INVALID, "%s is not NAME:PASSWORD", where);
 	return config_set_admin(c, str_of(text, (size_t)(colon - text)), str_from_cstr(colon + 1),
-				err);
+				true, err);
 }
 
 /* Defaults, the file, the environment, the command line: later ones win. */
@@ -196,29 +196,6 @@ read_settings(const struct serve_args *args, struct config *c, struct err *err)
 			       "--admin, " ADMIN_ENV
 			       " or the section [admins], or listen on 127.0.0.1",
 			       c->host);
-	return STATUS_OK;
-}
-
-static enum status
-make_auth(const struct config *c, struct auth **ret, struct err *err)
-{
-	struct auth *auth = auth_new();
-	enum status status = auth ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
-
-	for (size_t i = 0; i < c->admins_count && status == STATUS_OK; i++) {
-		const struct config_admin *admin = &c->admins[i];
-
-		status = auth_is_hashed(admin->password)
-				 ? auth_add_admin_hashed(auth, admin->name, admin->password, err)
-				 : auth_add_admin(auth, admin->name, admin->password, err);
-	}
-	if (status == STATUS_OK && c->secret.len)
-		status = auth_set_secret(auth, c->secret, err);
-	if (status != STATUS_OK) {
-		auth_free(auth);
-		return status;
-	}
-	*ret = auth;
 	return STATUS_OK;
 }
 
@@ -518,39 +495,21 @@ make_replicator(struct serve *s, struct err *err)
 static enum status
 make_server(struct serve *s, struct err *err)
 {
-	enum rev_scheme scheme = REV_SCHEME_DEFAULT;
 	struct couch_config couch = {
 		.store = s->store,
 		.auth = s->auth,
 		.replicator = s->replicator,
-		.doc_bytes = s->config.doc_bytes,
-		.body_bytes = s->config.body_bytes,
-		.changes_timeout_ms = s->config.changes_timeout_ms,
-		.att_bytes = s->config.att_bytes,
-		.gzip_level = s->config.gzip_level ? (int)s->config.gzip_level : -1,
-		.gzip_types = s->config.gzip_types,
-		.backup_dir = s->config.backup_dir,
 		.utils_dir = find_utils(s),
-		.answer_gzip_level = (int)s->config.answer_gzip_level,
-		.cors = {
-			.enabled = s->config.cors.enabled,
-			.credentials = s->config.cors.credentials,
-			.origins = s->config.cors.origins,
-			.methods = s->config.cors.methods,
-			.headers = s->config.cors.headers,
-			.exposed_headers = s->config.cors.exposed_headers,
-			.max_age_s = s->config.cors.max_age_s,
-		},
+		.started = &s->config,
 	};
 	struct server_config server = s->config.server;
 	char address[CONFIG_LISTEN_TEXT_BYTES];
 
-	if (s->config.scheme)
-		TRY(rev_scheme_parse(str_from_cstr(s->config.scheme), &scheme));
-	couch.scheme = scheme;
+	couch_config_set(&couch, &s->config);
 	s->couch = couch_new(&couch);
 	if (!s->couch)
 		return err_set(err, STATUS_NOMEM, "out of memory");
+	TRY(couch_start(s->couch, err));
 	server.server_name = "frond/" FROND_VERSION;
 	server.handler = couch_handle;
 	server.arg = s->couch;
@@ -624,7 +583,9 @@ run_serve(int argc, char **argv)
 	if (status == STATUS_OK)
 		status = read_settings(&args, &s.config, &err);
 	if (status == STATUS_OK)
-		status = make_auth(&s.config, &s.auth, &err);
+		status = config_hash_passwords(&s.config, &err);
+	if (status == STATUS_OK)
+		status = config_make_auth(&s.config, &s.auth, &err);
 	if (status == STATUS_OK)
 		status = raise_descriptor_limit(&err);
 	if (status == STATUS_OK) {

@@ -20,6 +20,7 @@ enum {
 	KV_ROOT_INCARNATION = 6, /* that of new databases and of events; absent: 0 */
 	KV_ROOT_MOVES = 7,       /* (ROOT, 7, name): a database that moves away, or comes */
 	KV_ROOT_REPLICATOR = 8,  /* (ROOT, 8, …): the id of the store, and who runs which job */
+	KV_ROOT_SETTINGS = 9,    /* (ROOT, 9, section, name): a setting of all servers */
 	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result, seed 1 */
 };
 

@@ -151,17 +151,22 @@ derive(const struct admin *admin, struct str password, uint8_t ret[HASH_LIMIT_BY
 				 admin->rounds, admin->md, (int)admin->hash_len, ret) == 1;
 }
 
+static enum status
+check_password(struct str name, struct str password, struct err *err)
+{
+	if (password.len > 0 && password.len <= AUTH_PASSWORD_BYTES)
+		return STATUS_OK;
+	return err_set(err, STATUS_INVALID,
+		       "the password of administrator \"%.*s\" has %zu bytes; allowed are 1 to %d",
+		       STR_ARG(name), password.len, AUTH_PASSWORD_BYTES);
+}
+
 enum status
 auth_add_admin(struct auth *a, struct str name, struct str password, struct err *err)
 {
 	struct admin *admin;
 
-	if (password.len == 0 || password.len > AUTH_PASSWORD_BYTES)
-		return err_set(
-			err, STATUS_INVALID,
-			"the password of administrator \"%.*s\" has %zu bytes; allowed are 1 "
-			"to %d",
-			STR_ARG(name), password.len, AUTH_PASSWORD_BYTES);
+	TRY(check_password(name, password, err));
 	TRY(check_name(a, name, err));
 	admin = make_admin(name);
 	if (!admin)
@@ -177,6 +182,53 @@ auth_add_admin(struct auth *a, struct str name, struct str password, struct err 
 	}
 	a->admins[a->count++] = admin;
 	return STATUS_OK;
+}
+
+static void
+put_hex(char *ret, const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sprintf(ret + 2 * i, "%02x", bytes[i]);
+}
+
+struct slow_derive {
+	struct admin admin;
+	struct str password;
+	bool computed;
+};
+
+static void
+slow_derive(void *arg)
+{
+	struct slow_derive *d = arg;
+
+	d->computed = derive(&d->admin, d->password, d->admin.hash);
+}
+
+enum status
+auth_hash_password(struct str name, struct str password, struct arena *arena, struct str *ret,
+		   struct err *err)
+{
+	struct slow_derive d = { .admin = { .md = EVP_sha256(),
+					    .rounds = AUTH_PBKDF2_ROUNDS,
+					    .salt_len = 2 * SALT_BYTES,
+					    .hash_len = DIGEST_BYTES },
+				 .password = password };
+	uint8_t salt[SALT_BYTES];
+	char hash_text[2 * DIGEST_BYTES + 1];
+	char salt_text[2 * SALT_BYTES + 1];
+
+	TRY(check_password(name, password, err));
+	rand_bytes(salt, sizeof(salt));
+	put_hex(salt_text, salt, sizeof(salt));
+	memcpy(d.admin.salt, salt_text, d.admin.salt_len); /* the text is what is hashed */
+	wait_offload(slow_derive, &d);
+	if (!d.computed)
+		return err_set(err, STATUS_NOMEM, "cannot hash a password");
+	put_hex(hash_text, d.admin.hash, DIGEST_BYTES);
+	*ret = arena_printf(arena, "-pbkdf2:sha256-%s,%s,%d", hash_text, salt_text,
+			    AUTH_PBKDF2_ROUNDS);
+	return ret->ptr ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
 }
 
 /* Cuts what comes before `c` off `s`. False: there is no `c`. */

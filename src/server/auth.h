@@ -61,6 +61,13 @@ MUST_USE enum status auth_add_admin_hashed(struct auth *a, struct str name, stru
 bool auth_is_hashed(struct str password);
 
 /*
+ * Such a hash of a plain password, in the arena, with AUTH_PBKDF2_ROUNDS and SHA-256. Slow. Errors
+ * as auth_add_admin()'s.
+ */
+MUST_USE enum status auth_hash_password(struct str name, struct str password, struct arena *arena,
+					struct str *ret, struct err *err);
+
+/*
  * Replaces the random key that signs cookies, so that they outlive the process or are valid on
  * several. Before the first check; STATUS_INVALID when shorter than AUTH_SECRET_MIN_BYTES.
  */

@@ -129,15 +129,26 @@ static const struct setting settings[] = {
 	  1, 86400000 },
 };
 
+/* What config_set_live() may change, administrators aside. */
+static const struct {
+	const char *section;
+	const char *name; /* NULL: all of the section */
+} live[] = {
+	{ "attachments", NULL },     { "chttpd", "changes_timeout" },
+	{ "chttpd", "enable_cors" }, { "chttpd", "max_http_request_size" },
+	{ "chttpd_auth", "secret" }, { "cors", NULL },
+	{ "couchdb", NULL },         { "frond", "answer_gzip_level" },
+	{ "frond", "scheme" },       { "log", "level" },
+};
+
 enum {
 	SETTINGS_COUNT = sizeof(settings) / sizeof(settings[0])
 };
 
-enum status
-config_init(struct config *c)
+static void
+set_defaults(struct config *c)
 {
 	*c = (struct config){
-		.arena = arena_new(CONFIG_ARENA_BYTES),
 		.store = CONFIG_STORE,
 		.host = CONFIG_HOST,
 		.port = CONFIG_PORT,
@@ -163,6 +174,13 @@ config_init(struct config *c)
 			.endpoint_protocols = "http,https",
 		},
 	};
+}
+
+enum status
+config_init(struct config *c)
+{
+	set_defaults(c);
+	c->arena = arena_new(CONFIG_ARENA_BYTES);
 	return c->arena ? STATUS_OK : STATUS_NOMEM;
 }
 
@@ -215,7 +233,8 @@ config_set_listen(struct config *c, const char *host_port, struct err *err)
 }
 
 enum status
-config_set_admin(struct config *c, struct str name, struct str password, struct err *err)
+config_set_admin(struct config *c, struct str name, struct str password, bool fixed,
+		 struct err *err)
 {
 	struct config_admin *admin = NULL;
 	struct str password_copy;
@@ -232,7 +251,7 @@ config_set_admin(struct config *c, struct str name, struct str password, struct 
 		return err_set(err, STATUS_NOMEM, "out of memory");
 	if (!admin)
 		admin = &c->admins[c->admins_count++];
-	*admin = (struct config_admin){ name_copy, password_copy };
+	*admin = (struct config_admin){ name_copy, password_copy, fixed };
 	return STATUS_OK;
 }
 
@@ -278,6 +297,20 @@ fail(struct reading *r, enum status status, const char *fmt, ...)
 	r->failed = err_set(r->err, status, "%s:%zu: %s", r->name, r->line, text);
 }
 
+static const struct {
+	const char *name; /* the first of a level is its own, the others are CouchDB's */
+	enum log_level level;
+} levels[] = {
+	{ "debug", LOG_LEVEL_DEBUG },    { "info", LOG_LEVEL_INFO },
+	{ "notice", LOG_LEVEL_INFO },    { "warn", LOG_LEVEL_WARN },
+	{ "warning", LOG_LEVEL_WARN },   { "error", LOG_LEVEL_ERROR },
+	{ "critical", LOG_LEVEL_ERROR }, { "none", LOG_LEVEL_ERROR },
+};
+
+enum {
+	LEVELS_COUNT = sizeof(levels) / sizeof(levels[0])
+};
+
 static bool
 parse_scheme(struct str text, const char **ret)
 {
@@ -295,18 +328,7 @@ parse_scheme(struct str text, const char **ret)
 static bool
 parse_level(struct str text, enum log_level *ret)
 {
-	static const struct {
-		const char *name;
-		enum log_level level;
-	} levels[] = {
-		/* CouchDB has more steps than there are here. */
-		{ "debug", LOG_LEVEL_DEBUG },    { "info", LOG_LEVEL_INFO },
-		{ "notice", LOG_LEVEL_INFO },    { "warn", LOG_LEVEL_WARN },
-		{ "warning", LOG_LEVEL_WARN },   { "error", LOG_LEVEL_ERROR },
-		{ "critical", LOG_LEVEL_ERROR }, { "none", LOG_LEVEL_ERROR },
-	};
-
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+	for (size_t i = 0; i < LEVELS_COUNT; i++) {
 		if (str_eq(text, str_from_cstr(levels[i].name))) {
 			*ret = levels[i].level;
 			return true;
@@ -315,18 +337,27 @@ parse_level(struct str text, enum log_level *ret)
 	return false;
 }
 
-static void
-set_number(struct reading *r, const struct setting *s, struct str value)
+static const char *
+level_name(enum log_level level)
 {
-	char *field = (char *)r->config + s->offset;
+	size_t i = 0;
+
+	while (i + 1 < LEVELS_COUNT && levels[i].level != level)
+		i++;
+	return levels[i].name;
+}
+
+static enum status
+set_number(struct config *c, const struct setting *s, struct str value, struct err *err)
+{
+	char *field = (char *)c + s->offset;
 	uint64_t n;
 
-	if (!str_to_u64(value, &n) || n < s->least || n > s->most) {
-		fail(r, STATUS_INVALID, "[%s] %s: \"%.*s\" is not a whole number from %llu to %llu",
-		     s->section, s->name, STR_ARG(value), (unsigned long long)s->least,
-		     (unsigned long long)s->most);
-		return;
-	}
+	if (!str_to_u64(value, &n) || n < s->least || n > s->most)
+		return err_set(err, STATUS_INVALID,
+			       "[%s] %s: \"%.*s\" is not a whole number from %llu to %llu",
+			       s->section, s->name, STR_ARG(value), (unsigned long long)s->least,
+			       (unsigned long long)s->most);
 	if (s->kind == VALUE_SIZE)
 		*(size_t *)(void *)field = (size_t)n;
 	else if (s->kind == VALUE_U64)
@@ -335,122 +366,141 @@ set_number(struct reading *r, const struct setting *s, struct str value)
 		*(unsigned *)(void *)field = (unsigned)n;
 	else
 		*(uint16_t *)(void *)field = (uint16_t)n;
+	return STATUS_OK;
 }
 
-static void
-set_text(struct reading *r, const struct setting *s, struct str value)
+static enum status
+set_text(struct config *c, const struct setting *s, struct str value, struct err *err)
 {
-	char *field = (char *)r->config + s->offset;
+	char *field = (char *)c + s->offset;
 	const char *copy = NULL;
 
-	if (value.len == 0) {
-		fail(r, STATUS_INVALID, "[%s] %s: must not be empty", s->section, s->name);
-		return;
-	}
-	if (copy_text(r->config, value, &copy, NULL) != STATUS_OK) {
-		fail(r, STATUS_NOMEM, "out of memory");
-		return;
-	}
+	if (value.len == 0)
+		return err_set(err, STATUS_INVALID, "[%s] %s: must not be empty", s->section,
+			       s->name);
+	if (s->kind == VALUE_SECRET && value.len < AUTH_SECRET_MIN_BYTES)
+		return err_set(err, STATUS_INVALID, "[%s] %s: must have at least %d characters",
+			       s->section, s->name, AUTH_SECRET_MIN_BYTES);
+	TRY(copy_text(c, value, &copy, err));
 	if (s->kind == VALUE_TEXT)
 		*(const char **)(void *)field = copy;
-	else if (value.len < AUTH_SECRET_MIN_BYTES)
-		fail(r, STATUS_INVALID, "[%s] %s: must have at least %d characters", s->section,
-		     s->name, AUTH_SECRET_MIN_BYTES);
 	else
 		*(struct str *)(void *)field = str_of(copy, value.len);
+	return STATUS_OK;
 }
 
-static void
-set_bool(struct reading *r, const struct setting *s, struct str value)
+static enum status
+set_bool(struct config *c, const struct setting *s, struct str value, struct err *err)
 {
-	bool *field = (bool *)((char *)r->config + s->offset);
+	bool *field = (bool *)((char *)c + s->offset);
 
-	if (str_eq(value, STR("true")))
-		*field = true;
-	else if (str_eq(value, STR("false")))
-		*field = false;
-	else
-		fail(r, STATUS_INVALID, "[%s] %s: \"%.*s\" is neither true nor false", s->section,
-		     s->name, STR_ARG(value));
+	*field = str_eq(value, STR("true"));
+	if (*field || str_eq(value, STR("false")))
+		return STATUS_OK;
+	return err_set(err, STATUS_INVALID, "[%s] %s: \"%.*s\" is neither true nor false",
+		       s->section, s->name, STR_ARG(value));
 }
 
-static void
-set_value(struct reading *r, const struct setting *s, struct str value)
+static enum status
+set_scheme(struct config *c, const struct setting *s, struct str value, struct err *err)
+{
+	if (parse_scheme(value, (const char **)(void *)((char *)c + s->offset)))
+		return STATUS_OK;
+	return err_set(err, STATUS_INVALID,
+		       "[%s] %s: \"%.*s\" is neither \"packed\" nor \"exploded\"", s->section,
+		       s->name, STR_ARG(value));
+}
+
+static enum status
+set_value(struct config *c, const struct setting *s, struct str value, struct err *err)
 {
 	switch (s->kind) {
 	case VALUE_SIZE:
 	case VALUE_U64:
 	case VALUE_UINT:
 	case VALUE_PORT:
-		set_number(r, s, value);
-		return;
+		return set_number(c, s, value, err);
 	case VALUE_TEXT:
 	case VALUE_SECRET:
-		set_text(r, s, value);
-		return;
+		return set_text(c, s, value, err);
 	case VALUE_BOOL:
-		set_bool(r, s, value);
-		return;
+		return set_bool(c, s, value, err);
 	case VALUE_SCHEME:
-		if (!parse_scheme(value, (const char **)(void *)((char *)r->config + s->offset)))
-			fail(r, STATUS_INVALID,
-			     "[%s] %s: \"%.*s\" is neither \"packed\" nor \"exploded\"", s->section,
-			     s->name, STR_ARG(value));
-		return;
+		return set_scheme(c, s, value, err);
 	case VALUE_LEVEL:
-		if (!parse_level(value, (enum log_level *)(void *)((char *)r->config + s->offset)))
-			fail(r, STATUS_INVALID,
-			     "[%s] %s: \"%.*s\" is none of debug, info, notice, warning, error, "
-			     "critical, none",
-			     s->section, s->name, STR_ARG(value));
-		return;
+		break;
 	}
+	if (parse_level(value, (enum log_level *)(void *)((char *)c + s->offset)))
+		return STATUS_OK;
+	return err_set(err, STATUS_INVALID,
+		       "[%s] %s: \"%.*s\" is none of debug, info, notice, warning, error, "
+		       "critical, none",
+		       s->section, s->name, STR_ARG(value));
 }
 
-static void
-set_admin(struct reading *r, const char *name, const char *password)
+static enum status
+set_admin(struct config *c, struct str name, struct str password, struct err *err)
 {
-	struct err err = { 0 };
+	struct err why = { 0 };
 	enum status status;
 
-	if (*password == '\0')
-		fail(r, STATUS_INVALID, "[admins] %s: the password must not be empty", name);
-	else {
-		status = config_set_admin(r->config, str_from_cstr(name), str_from_cstr(password),
-					  &err);
-		if (status != STATUS_OK)
-			fail(r, status, "[admins] %s: %s", name, err.text);
+	if (password.len == 0)
+		return err_set(err, STATUS_INVALID, "[admins] %.*s: the password must not be empty",
+			       STR_ARG(name));
+	status = config_set_admin(c, name, password, false, &why);
+	return status == STATUS_OK
+		       ? STATUS_OK
+		       : err_set(err, status, "[admins] %.*s: %s", STR_ARG(name), why.text);
+}
+
+struct str
+config_section(struct str section)
+{
+	return str_eq(section, STR("httpd")) ? STR("chttpd") : section;
+}
+
+/* NULL: there is none. In *ret_section whether there is such a section. */
+static const struct setting *
+find_setting(struct str section, struct str name, bool *ret_section)
+{
+	*ret_section = false;
+	section = config_section(section);
+	for (size_t i = 0; i < SETTINGS_COUNT; i++) {
+		if (!str_eq(str_from_cstr(settings[i].section), section))
+			continue;
+		*ret_section = true;
+		if (str_eq(str_from_cstr(settings[i].name), name))
+			return &settings[i];
 	}
+	return NULL;
 }
 
 static int
 handle_setting(void *arg, const char *section, const char *name, const char *value)
 {
 	struct reading *r = arg;
-	bool known_section = false;
+	struct str text = str_from_cstr(value);
+	struct err err = { 0 };
+	enum status status = STATUS_OK;
+	const struct setting *s;
+	bool known_section;
 
 	if (strcmp(section, "admins") == 0) {
-		set_admin(r, name, value);
-		return 1;
+		status = set_admin(r->config, str_from_cstr(name), text, &err);
+	} else {
+		s = find_setting(str_from_cstr(section), str_from_cstr(name), &known_section);
+		if (s)
+			status = set_value(r->config, s, text, &err);
+		else if (*section == '\0')
+			fail(r, STATUS_INVALID, "\"%s\" stands before the first [section]", name);
+		else if (known_section)
+			fail(r, STATUS_INVALID, "[%s] has no setting \"%s\"", section, name);
+		else
+			fail(r, STATUS_INVALID, "there is no section [%s] (with \"%s\" in it)",
+			     section, name);
 	}
-	if (strcmp(section, "httpd") == 0)
-		section = "chttpd"; /* CouchDB moved its settings from one to the other */
-	for (size_t i = 0; i < SETTINGS_COUNT; i++) {
-		if (strcmp(settings[i].section, section) != 0)
-			continue;
-		known_section = true;
-		if (strcmp(settings[i].name, name) == 0) {
-			set_value(r, &settings[i], str_from_cstr(value));
-			return 1;
-		}
-	}
-	if (*section == '\0')
-		fail(r, STATUS_INVALID, "\"%s\" stands before the first [section]", name);
-	else if (known_section)
-		fail(r, STATUS_INVALID, "[%s] has no setting \"%s\"", section, name);
-	else
-		fail(r, STATUS_INVALID, "there is no section [%s] (with \"%s\" in it)", section,
-		     name);
+	if (status != STATUS_OK)
+		fail(r, status, "%s", err.text);
 	return 1;
 }
 
@@ -510,4 +560,182 @@ config_read_file(struct config *c, const char *path, struct err *err)
 	status = config_read(c, file, path, err);
 	fclose(file);
 	return status;
+}
+
+/* ---- Credentials ---- */
+
+enum status
+config_hash_passwords(struct config *c, struct err *err)
+{
+	for (size_t i = 0; i < c->admins_count; i++) {
+		struct config_admin *admin = &c->admins[i];
+
+		if (!auth_is_hashed(admin->password))
+			TRY(auth_hash_password(admin->name, admin->password, c->arena,
+					       &admin->password, err));
+	}
+	return STATUS_OK;
+}
+
+enum status
+config_make_auth(const struct config *c, struct auth **ret, struct err *err)
+{
+	struct auth *auth = auth_new();
+	enum status status = auth ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
+
+	for (size_t i = 0; i < c->admins_count && status == STATUS_OK; i++) {
+		const struct config_admin *admin = &c->admins[i];
+
+		status = auth_is_hashed(admin->password)
+				 ? auth_add_admin_hashed(auth, admin->name, admin->password, err)
+				 : auth_add_admin(auth, admin->name, admin->password, err);
+	}
+	if (status == STATUS_OK && c->secret.len)
+		status = auth_set_secret(auth, c->secret, err);
+	if (status != STATUS_OK) {
+		auth_free(auth);
+		return status;
+	}
+	*ret = auth;
+	return STATUS_OK;
+}
+
+/* ---- While a server runs ---- */
+
+enum status
+config_copy(const struct config *from, struct config *ret)
+{
+	*ret = *from;
+	ret->arena = arena_new(CONFIG_ARENA_BYTES);
+	return ret->arena ? STATUS_OK : STATUS_NOMEM;
+}
+
+static enum status
+set_admin_live(struct config *c, struct str name, struct str password, struct err *err)
+{
+	for (size_t i = 0; i < c->admins_count; i++) {
+		if (!str_eq(c->admins[i].name, name))
+			continue;
+		if (c->admins[i].fixed)
+			return err_set(err, STATUS_FORBIDDEN,
+				       "[admins] %.*s: given where the server was started",
+				       STR_ARG(name));
+		if (!password.ptr)
+			c->admins[i] = c->admins[--c->admins_count];
+		break;
+	}
+	return password.ptr ? set_admin(c, name, password, err) : STATUS_OK;
+}
+
+static size_t
+field_bytes(enum value_kind kind)
+{
+	switch (kind) {
+	case VALUE_TEXT:
+	case VALUE_SCHEME:
+		return sizeof(const char *);
+	case VALUE_SIZE:
+		return sizeof(size_t);
+	case VALUE_U64:
+		return sizeof(uint64_t);
+	case VALUE_UINT:
+		return sizeof(unsigned);
+	case VALUE_PORT:
+		return sizeof(uint16_t);
+	case VALUE_LEVEL:
+		return sizeof(enum log_level);
+	case VALUE_BOOL:
+		return sizeof(bool);
+	case VALUE_SECRET:
+		break;
+	}
+	return sizeof(struct str);
+}
+
+static bool
+is_live(const struct setting *s)
+{
+	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++)
+		if (strcmp(live[i].section, s->section) == 0 &&
+		    (!live[i].name || strcmp(live[i].name, s->name) == 0))
+			return true;
+	return false;
+}
+
+enum status
+config_set_live(struct config *c, struct str section, struct str name, struct str text,
+		struct err *err)
+{
+	struct config defaults;
+	const struct setting *s;
+	bool known_section;
+
+	if (str_eq(section, STR("admins")))
+		return set_admin_live(c, name, text, err);
+	s = find_setting(section, name, &known_section);
+	if (!s)
+		return err_set(err, STATUS_NOT_FOUND, "[%.*s] has no setting \"%.*s\"",
+			       STR_ARG(section), STR_ARG(name));
+	if (!is_live(s))
+		return err_set(err, STATUS_FORBIDDEN, "[%s] %s: fixed when the server starts",
+			       s->section, s->name);
+	if (text.ptr)
+		return set_value(c, s, text, err);
+	set_defaults(&defaults);
+	memcpy((char *)c + s->offset, (char *)&defaults + s->offset, field_bytes(s->kind));
+	return STATUS_OK;
+}
+
+/* The value as a file would have it, in `room`. Ptr NULL: it is not set. */
+static struct str
+show_value(const struct config *c, const struct setting *s, char *room, size_t n)
+{
+	const char *field = (const char *)c + s->offset;
+	const char *text = NULL;
+	uint64_t number = 0;
+
+	switch (s->kind) {
+	case VALUE_TEXT:
+	case VALUE_SCHEME:
+		text = *(const char *const *)(const void *)field;
+		return text ? str_from_cstr(text) : (struct str){ 0 };
+	case VALUE_SECRET:
+		return *(const struct str *)(const void *)field;
+	case VALUE_BOOL:
+		return *(const bool *)(const void *)field ? STR("true") : STR("false");
+	case VALUE_LEVEL:
+		return str_from_cstr(level_name(*(const enum log_level *)(const void *)field));
+	case VALUE_SIZE:
+		number = *(const size_t *)(const void *)field;
+		break;
+	case VALUE_U64:
+		number = *(const uint64_t *)(const void *)field;
+		break;
+	case VALUE_UINT:
+		number = *(const unsigned *)(const void *)field;
+		break;
+	case VALUE_PORT:
+		number = *(const uint16_t *)(const void *)field;
+		break;
+	}
+	if (number < s->least) /* 0, by which others know to use their defaults */
+		return (struct str){ 0 };
+	return str_of(room, (size_t)snprintf(room, n, "%llu", (unsigned long long)number));
+}
+
+enum status
+config_each(const struct config *c, config_visit *visit, void *arg)
+{
+	char room[32];
+
+	for (size_t i = 0; i < SETTINGS_COUNT; i++) {
+		const struct setting *s = &settings[i];
+		struct str text = show_value(c, s, room, sizeof(room));
+
+		if (text.ptr)
+			TRY(visit(arg, str_from_cstr(s->section), str_from_cstr(s->name), text));
+	}
+	for (size_t i = 0; i < c->admins_count; i++)
+		TRY(visit(arg, STR("admins"), c->admins[i].name, c->admins[i].password));
+	return STATUS_OK;
 }

@@ -31,6 +31,7 @@ enum {
 struct config_admin {
 	struct str name;
 	struct str password; /* plain, or as auth_is_hashed() has it */
+	bool fixed;          /* by the command line or the environment: not to be changed live */
 };
 
 /* Section [cors], but for `enabled`, which is CouchDB's [chttpd] enable_cors. NULL: not set. */
@@ -113,7 +114,34 @@ MUST_USE enum status config_set_listen(struct config *c, const char *host_port, 
 
 /* Adds one, or replaces the password of one that is there. STATUS_LIMIT, STATUS_NOMEM. */
 MUST_USE enum status config_set_admin(struct config *c, struct str name, struct str password,
-				      struct err *err);
+				      bool fixed, struct err *err);
+
+/* Replaces plain passwords by their hashes. Slow. STATUS_INVALID, STATUS_NOMEM. */
+MUST_USE enum status config_hash_passwords(struct config *c, struct err *err);
+
+/* Credentials as the settings have them; the caller frees them. STATUS_INVALID, STATUS_NOMEM. */
+MUST_USE enum status config_make_auth(const struct config *c, struct auth **ret, struct err *err);
+
+/* A copy to be changed; what is not changed still lives in `from`'s arena. STATUS_NOMEM. */
+MUST_USE enum status config_copy(const struct config *from, struct config *ret);
+
+/* CouchDB moved settings from one section to another: what the section is called now. */
+struct str config_section(struct str section);
+
+/*
+ * Changes what can change while a server runs: [admins], and what docs/OPERATING.md calls live.
+ * `text` ptr NULL: back to the default, or no such administrator. STATUS_NOT_FOUND: no setting is
+ * called that. STATUS_FORBIDDEN: it is fixed when a server starts. STATUS_INVALID, STATUS_LIMIT,
+ * STATUS_NOMEM.
+ */
+MUST_USE enum status config_set_live(struct config *c, struct str section, struct str name,
+				     struct str text, struct err *err);
+
+/* Called with one setting; `text` as a file would have it, for the time of the call. */
+typedef enum status config_visit(void *arg, struct str section, struct str name, struct str text);
+
+/* Visits what is set, administrators last, until a visit fails; returns that failure. */
+MUST_USE enum status config_each(const struct config *c, config_visit *visit, void *arg);
 
 /* True if only this machine can reach the address that is bound. */
 bool config_is_loopback(const struct config *c);

@@ -21,6 +21,15 @@ def basic(name, password):
     return {"Authorization": "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()}
 
 
+def login(server, name, password):
+    """The cookie of a session."""
+    body = json.dumps({"name": name, "password": password}).encode()
+    request = urllib.request.Request(server.url + "/_session", data=body, method="POST",
+                                     headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return response.headers["Set-Cookie"].split(";")[0]
+
+
 @test
 def server_starts_answers_and_stops_on_sigterm(cwd):
     with Server(cwd) as server:
@@ -102,6 +111,39 @@ def what_was_written_is_there_after_a_restart(cwd):
         equal((status, doc["hello"]), (200, "world"))
     equal(ok("dump", "db", "--store", "embedded:there", cwd=cwd).stdout,
           '{"_id":"doc","hello":"world"}\n')
+
+
+@test
+def settings_changed_over_http_win_over_the_file_and_outlive_a_restart(cwd):
+    (cwd / "frond.ini").write_text("[couchdb]\nmax_document_size = 5000\n[admins]\nfile = pw\n")
+    limit = "/_node/_local/_config/couchdb/max_document_size"
+    options = ["--config", "frond.ini", "--admin", "anna:secret"]
+    anna = basic("anna", "secret")
+    with Server(cwd, *options) as server:
+        equal(server.request("GET", limit, headers=anna), (200, "5000"))
+        equal(server.request("PUT", limit, "6000", headers=anna), (200, "5000"))
+        equal(server.request("PUT", "/_node/_local/_config/admins/file", "other", headers=anna)[0],
+              200)
+        equal(server.request("DELETE", "/_node/_local/_config/admins/anna", headers=anna)[0], 403)
+        cookie = login(server, "file", "other")
+        equal(server.stop(), 0)
+    with Server(cwd, *options) as server:
+        equal(server.request("GET", limit, headers={"Cookie": cookie}), (200, "6000"))
+        equal(server.request("GET", limit, headers=basic("file", "pw"))[0], 401)
+        equal(server.request("GET", limit, headers=basic("file", "other"))[0], 200)
+
+
+@test
+def last_administrator_of_a_server_that_others_reach_stays(cwd):
+    with Server(cwd, http="0.0.0.0:0", env={"FROND_ADMIN": "env:pw"}) as server:
+        env = basic("env", "pw")
+        equal(server.request("PUT", "/_node/_local/_config/admins/bob", "pw", headers=env)[0], 200)
+        equal(server.stop(), 0)
+    (cwd / "frond.ini").write_text("[admins]\nbert = pw\n")
+    with Server(cwd, "--config", "frond.ini", http="0.0.0.0:0") as server:
+        for name, status in (("bob", 200), ("bert", 400)):
+            equal(server.request("DELETE", f"/_node/_local/_config/admins/{name}",
+                                 headers=basic("bert", "pw"))[0], status)
 
 
 @test

@@ -350,6 +350,8 @@ door_start_with(bool with_admin, const struct couch_config *settings)
 	config.auth = d->auth;
 	d->couch = couch_new(&config);
 	assert_non_null(d->couch);
+	if (couch_start(d->couch, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
 	server.handler = couch_handle;
 	server.arg = d->couch;
 	server.loop_new = couch_loop_new;

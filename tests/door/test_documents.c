@@ -451,7 +451,6 @@ what_is_not_offered_says_so(void **state)
 	door_expect(d, "GET", "/no/_design/x/_show/y", NULL, 410, "\"error\":\"gone\"");
 	door_expect(d, "GET", "/no/_design/x/_list/y", NULL, 410, "gone");
 	door_expect(d, "POST", "/_replicate", "{}", 501, "_replicate");
-	door_expect(d, "GET", "/_node/_local/_config", NULL, 501, "_node");
 	door_expect(d, "GET", "/_all_dbs/x", NULL, 404, "not_found");
 	door_expect(d, "PUT", "/no/_all_docs", "{}", 405, "Only GET,HEAD,POST allowed");
 	door_expect(d, "GET", "/no/_bulk_docs", NULL, 405, "Only POST allowed");

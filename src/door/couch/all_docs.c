@@ -503,7 +503,7 @@ read_args(struct listing *l)
 	if (r->method == COUCH_POST) {
 		TRY(couch_db_require_json(r));
 		TRY(couch_db_precheck(r));
-		TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &count));
+		TRY(couch_read_object(r, r->settings->door.body_bytes, &members, &count));
 		TRY(couch_view_args_members(r, members, count, &l->args));
 	}
 	/* Of what is said twice, the query counts. */
@@ -537,7 +537,7 @@ parse_queries(struct listing *l, struct couch_view_args **ret, size_t *ret_count
 	size_t count;
 
 	TRY(couch_db_precheck(r));
-	TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &count));
+	TRY(couch_read_object(r, r->settings->door.body_bytes, &members, &count));
 	queries = json_value_find(members, count, "queries");
 	if (!queries)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,

@@ -25,7 +25,7 @@ static enum status
 read_text(struct form *f, struct str *ret)
 {
 	struct couch_req *r = f->r;
-	struct buf AUTO(buf_release) text = couch_buf(r, r->couch->config.body_bytes);
+	struct buf AUTO(buf_release) text = couch_buf(r, r->settings->door.body_bytes);
 	struct str piece;
 	enum status status;
 

@@ -35,7 +35,7 @@ couch_upload_begin(struct couch_uploads *u, const struct rev_att *att, bool gzip
 		   struct rev_upload **ret)
 {
 	struct couch_req *r = u->r;
-	const struct couch_config *config = &r->couch->config;
+	const struct couch_config *config = &r->settings->door;
 	bool compress = !gzip && config->gzip_level > 0 &&
 			rev_att_type_in(att->type, str_from_cstr(config->gzip_types));
 	const struct rev_upload_options options = {
@@ -74,7 +74,7 @@ static enum status
 too_large(struct couch_req *r, const struct rev_att *att)
 {
 	return couch_fail_set(&r->fail, COUCH_ERROR_ATT_TOO_LARGE, "%.*s: the limit is %llu bytes",
-			      STR_ARG(att->name), (unsigned long long)r->couch->config.att_bytes);
+			      STR_ARG(att->name), (unsigned long long)r->settings->door.att_bytes);
 }
 
 enum status
@@ -136,8 +136,8 @@ load_part(struct couch_uploads *u, struct rev_att_json *att, struct couch_multip
 	if (status == STATUS_NOT_FOUND)
 		return wrong_length(r, "shorter");
 	TRY(status);
-	if (att->has_length && r->couch->config.att_bytes &&
-	    said.encoded_length > r->couch->config.att_bytes)
+	if (att->has_length && r->settings->door.att_bytes &&
+	    said.encoded_length > r->settings->door.att_bytes)
 		return too_large(r, &said);
 	TRY(couch_upload_begin(u, &said, said.encoding == REV_ATT_GZIP, &upload));
 	while ((status = couch_multipart_read(parts, &piece)) == STATUS_OK) {

@@ -232,14 +232,14 @@ check_md5(struct couch_req *r, const uint8_t md5[REV_ATT_DIGEST_BYTES])
 static enum status
 check_length(struct couch_req *r, struct str name)
 {
-	uint64_t most = r->couch->config.att_bytes;
+	uint64_t most = r->settings->door.att_bytes;
 	uint64_t length;
 
 	if (most && str_to_u64(http_request_header(r->x, STR("Content-Length")), &length) &&
 	    length > most)
 		return couch_fail_set(&r->fail, COUCH_ERROR_ATT_TOO_LARGE,
 				      "%.*s: the limit is %llu bytes", STR_ARG(name),
-				      (unsigned long long)r->couch->config.att_bytes);
+				      (unsigned long long)r->settings->door.att_bytes);
 	return STATUS_OK;
 }
 

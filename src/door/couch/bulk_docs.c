@@ -613,7 +613,7 @@ serve(struct bulk *b)
 
 	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
-	TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
+	TRY(couch_read_body(r, r->settings->door.body_bytes, &body));
 	status = read_request(b, body);
 	if (status == STATUS_OK)
 		status = check_entries(b);

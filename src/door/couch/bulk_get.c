@@ -314,7 +314,7 @@ couch_bulk_get(struct couch_req *r)
 
 	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
-	TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &count));
+	TRY(couch_read_object(r, r->settings->door.body_bytes, &members, &count));
 	docs = json_value_find(members, count, "docs");
 	if (!docs || docs->kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,

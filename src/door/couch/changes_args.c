@@ -138,7 +138,7 @@ read_body(struct couch_req *r, struct json_member **ret, size_t *ret_count)
 		return STATUS_OK;
 	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
-	TRY(couch_read_body(r, r->couch->config.body_bytes, &text));
+	TRY(couch_read_body(r, r->settings->door.body_bytes, &text));
 	if (str_trim(text).len == 0)
 		return STATUS_OK;
 	TRY(json_value_read(text, r->arena, &body, &r->fail.err));
@@ -151,7 +151,7 @@ read_body(struct couch_req *r, struct json_member **ret, size_t *ret_count)
 enum status
 couch_feed_args_read(struct couch_req *r, struct couch_changes_args *ret)
 {
-	uint64_t most = r->couch->config.changes_timeout_ms;
+	uint64_t most = r->settings->door.changes_timeout_ms;
 	struct str last_event = http_request_header(r->x, STR("Last-Event-ID"));
 
 	*ret = (struct couch_changes_args){ .limit = NO_LIMIT, .timeout_ms = UINT64_MAX };

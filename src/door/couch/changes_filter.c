@@ -109,7 +109,7 @@ find_function(struct kv_tx *tx, void *arg)
 	struct function_call *c = arg;
 	struct couch_req *r = c->r;
 	struct doc_pointer pointer = { .tokens = c->keys };
-	struct buf AUTO(buf_release) value = BUF_INIT(r->couch->config.doc_bytes);
+	struct buf AUTO(buf_release) value = BUF_INIT(r->settings->door.doc_bytes);
 	struct rev_id rev;
 	struct str prefix;
 

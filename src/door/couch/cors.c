@@ -90,7 +90,7 @@ answer_preflight(struct couch_req *r, const struct couch_cors_config *cors, stru
 enum status
 couch_cors(struct couch_req *r, bool *ret_answered)
 {
-	const struct couch_cors_config *cors = &r->couch->config.cors;
+	const struct couch_cors_config *cors = &r->settings->door.cors;
 	struct str origin = http_request_header(r->x, STR("Origin"));
 	struct str method = http_request_header(r->x, STR("Access-Control-Request-Method"));
 	struct str headers = http_request_header(r->x, STR("Access-Control-Request-Headers"));

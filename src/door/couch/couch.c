@@ -19,21 +19,13 @@ couch_new(const struct couch_config *config)
 		return NULL;
 	}
 	c->config = *config;
-	if (!c->config.scheme)
-		c->config.scheme = REV_SCHEME_DEFAULT;
-	if (!c->config.doc_bytes)
-		c->config.doc_bytes = DOC_LIMIT_DEFAULT_BYTES;
-	if (!c->config.body_bytes)
-		c->config.body_bytes = COUCH_BODY_BYTES;
-	if (!c->config.changes_timeout_ms)
-		c->config.changes_timeout_ms = COUCH_CHANGES_TIMEOUT_MS;
-	if (!c->config.gzip_level)
-		c->config.gzip_level = COUCH_GZIP_LEVEL;
-	if (!c->config.gzip_types)
-		c->config.gzip_types = COUCH_GZIP_TYPES;
-	if (!c->config.cors.max_age_s)
-		c->config.cors.max_age_s = COUCH_CORS_MAX_AGE_S;
-
+	c->settings = couch_settings_fixed(config);
+	if (!c->settings) {
+		rev_tallies_free(c->tallies);
+		mem_free(c);
+		return NULL;
+	}
+	pthread_mutex_init(&c->lock, NULL);
 	rand_bytes(uuid, sizeof(uuid));
 	for (size_t i = 0; i < sizeof(uuid); i++) {
 		c->uuid[2 * i] = hex[uuid[i] >> 4];
@@ -47,6 +39,8 @@ couch_free(struct couch *couch)
 {
 	if (!couch)
 		return;
+	couch_settings_unref(couch->settings);
+	pthread_mutex_destroy(&couch->lock);
 	rev_tallies_free(couch->tallies);
 	mem_free(couch);
 }
@@ -58,20 +52,23 @@ couch_tend(struct couch *couch, bool *ret_more, struct err *err)
 }
 
 void *
-couch_loop_new(void *couch)
+couch_loop_new(void *arg)
 {
-	struct couch *c = couch;
+	struct couch *couch = arg;
 	struct couch_loop *loop = mem_zalloc(sizeof(*loop));
 
 	if (!loop)
 		return NULL;
+	pthread_mutex_lock(&couch->lock);
+	loop->settings = couch_settings_ref(couch->settings);
+	pthread_mutex_unlock(&couch->lock);
 	rand_bytes(&loop->noise.state, sizeof(loop->noise.state));
 	loop->cache = rev_cache_new();
 	if (!loop->cache) {
-		mem_free(loop);
+		couch_loop_free(loop);
 		return NULL;
 	}
-	rev_cache_share(loop->cache, c->tallies);
+	rev_cache_share(loop->cache, couch->tallies);
 	return loop;
 }
 
@@ -83,6 +80,7 @@ couch_loop_free(void *context)
 	if (!loop)
 		return;
 	rev_cache_free(loop->cache);
+	couch_settings_unref(loop->settings);
 	mem_free(loop);
 }
 
@@ -156,11 +154,12 @@ serve(struct couch_req *r)
 		return STATUS_NOMEM;
 	find_method(r);
 	set_request_id(r);
+	TRY(couch_settings_take(r));
 	TRY(couch_cors(r, &answered));
 	if (answered)
 		return STATUS_OK;
 	TRY(couch_req_parse(r));
-	TRY(auth_check(r->couch->config.auth, http_request_header(r->x, STR("Authorization")),
+	TRY(auth_check(r->settings->auth, http_request_header(r->x, STR("Authorization")),
 		       http_request_header(r->x, STR("Cookie")), r->arena, &r->user, &r->fail.err));
 	TRY(couch_session_renew(r));
 	return couch_route(r);
@@ -196,10 +195,9 @@ couch_handle(struct http_exchange *x, void *couch)
 	enum status status = serve(&r);
 
 	rev_db_unref(r.db);
-	if (status == STATUS_OK)
-		return;
-	if (http_started(x) || event_is_set(http_closed_event(x)))
+	if (status != STATUS_OK && (http_started(x) || event_is_set(http_closed_event(x))))
 		http_abort(x);
-	else
+	else if (status != STATUS_OK)
 		couch_reply_fail(&r, explain_memory(&r, status));
+	couch_settings_unref(r.settings);
 }

@@ -8,6 +8,7 @@
 #include "model/revisioned/revisioned.h"
 #include "replicator/replicator.h"
 #include "server/auth.h"
+#include "server/config.h"
 #include "server/http.h"
 
 /*
@@ -42,7 +43,16 @@ struct couch_config {
 	const char *gzip_types;
 	int answer_gzip_level; /* 1 to 9: of JSON answers that clients accept as gzip; 0: none */
 	struct couch_cors_config cors;
+	/*
+	 * The settings that the server was started with, the caller's, which outlive the door. With
+	 * them couch_start() finds those that the store has and all servers of it share, and `auth`
+	 * and what couch_config_set() sets follow them from then on. NULL: nothing ever changes.
+	 */
+	const struct config *started;
 };
+
+/* Sets what settings say of the door: everything but store, auth and `started`. */
+void couch_config_set(struct couch_config *ret, const struct config *config);
 
 #define COUCH_GZIP_TYPES "text/*, application/javascript, application/json, application/xml"
 
@@ -57,6 +67,14 @@ struct couch;
 
 /* Copies `config`. NULL when out of memory. */
 struct couch *couch_new(const struct couch_config *config);
+
+/*
+ * Reads the settings in the store, and writes the secret of cookies there if nobody has set one, so
+ * that it outlives the process and is that of all servers. Before the first request; does nothing
+ * without `started`. STATUS_INVALID for settings that leave nobody in charge; errors of the store.
+ */
+MUST_USE enum status couch_start(struct couch *couch, struct err *err);
+
 void couch_free(struct couch *couch); /* after the server has been freed; NULL is fine */
 
 /*

@@ -10,6 +10,7 @@
 #ifndef FROND_DOOR_COUCH_INT_H
 #define FROND_DOOR_COUCH_INT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/arena.h"
@@ -111,23 +112,39 @@ enum couch_method {
 	COUCH_OTHER_METHOD = COUCH_METHOD_COUNT,
 };
 
+/* What a request goes by from its beginning to its end. Never changes; settings.c. */
+struct couch_settings {
+	atomic_uint refs;
+	uint64_t generation;
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES]; /* of the metadata that they were read at */
+	struct config config;                      /* what `door` and `auth` say comes from here */
+	struct couch_config door;
+	struct auth *auth;
+	bool fixed; /* the caller's of couch_new(); `config` is empty */
+};
+
 struct couch {
-	struct couch_config config;
+	struct couch_config config;  /* as given; what can change is in the settings */
 	struct rev_tallies *tallies; /* what its loops know of ranges */
 	char uuid[32];               /* of this server, in hexadecimal digits */
 	atomic_bool maintained;      /* a backup or a compaction is under way */
+	pthread_mutex_t lock;        /* of `settings` */
+	struct couch_settings *settings;
+	_Atomic uint64_t generation; /* of `settings` */
 };
 
 /* A loop's own: used by the fibers of one thread, never across a wait. */
 struct couch_loop {
 	struct rev_cache *cache;
-	struct rand_seq noise; /* for names of requests, not for secrets */
+	struct couch_settings *settings; /* the newest that the loop has heard of */
+	struct rand_seq noise;           /* for names of requests, not for secrets */
 };
 
 struct couch_req {
 	struct http_exchange *x;
 	struct couch *couch;
 	struct couch_loop *loop;
+	struct couch_settings *settings;
 	struct arena *arena;
 	enum couch_method method;
 	bool head;
@@ -143,6 +160,36 @@ struct couch_req {
 typedef enum status couch_handler(struct couch_req *r);
 
 couch_handler couch_route; /* route.c */
+
+/* ---- Settings (settings.c) ---- */
+
+/* One more reference to the door's settings. */
+struct couch_settings *couch_settings_ref(struct couch_settings *s);
+void couch_settings_unref(struct couch_settings *s); /* NULL is fine */
+
+/* As couch_new() was given them. NULL when out of memory. */
+struct couch_settings *couch_settings_fixed(const struct couch_config *config);
+
+/*
+ * r->settings: the newest. In front of a store that others write to, too, they are looked for there
+ * first, so that what another server has answered holds here: one read version a request.
+ */
+MUST_USE enum status couch_settings_take(struct couch_req *r);
+
+/* Makes what the store has now the door's settings. */
+MUST_USE enum status couch_settings_reload(struct couch *couch, struct err *err);
+
+couch_handler couch_node_get; /* /_node/{name}/… */
+couch_handler couch_node_put;
+couch_handler couch_node_post;
+couch_handler couch_node_delete;
+
+/* What is set on this server and for all of them, in *ret_items by section and name. */
+MUST_USE enum status couch_settings_list(struct couch_req *r, struct kv_tx *tx,
+					 struct rev_setting **ret_items, size_t *ret_count);
+/* The status and reason of a change that would be refused. */
+MUST_USE enum status couch_settings_check(struct couch_req *r, struct kv_tx *tx,
+					  const struct rev_setting *change);
 
 /* ---- Other origins (cors.c) ---- */
 

@@ -52,7 +52,7 @@ check_partitioned(struct couch_req *r)
 enum status
 couch_db_put(struct couch_req *r)
 {
-	struct db_call c = { .r = r, .scheme = r->couch->config.scheme };
+	struct db_call c = { .r = r, .scheme = r->settings->door.scheme };
 	struct str name = r->parts[0];
 	struct str value;
 	enum status status;

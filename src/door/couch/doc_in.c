@@ -243,10 +243,10 @@ static struct doc_limits
 limits_of(struct couch_req *r)
 {
 	return (struct doc_limits){
-		.doc_bytes = r->couch->config.doc_bytes,
+		.doc_bytes = r->settings->door.doc_bytes,
 		.path_bytes = KV_LIMIT_KEY_BYTES,
 		.packed_bytes = rev_scheme_packed_bytes(
-			rev_cache_scheme(r->loop->cache, r->parts[0], r->couch->config.scheme)),
+			rev_cache_scheme(r->loop->cache, r->parts[0], r->settings->door.scheme)),
 	};
 }
 

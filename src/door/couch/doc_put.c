@@ -106,7 +106,7 @@ struct input {
 static void
 input_init(struct input *in, struct couch_req *r)
 {
-	*in = (struct input){ .json = couch_buf(r, r->couch->config.body_bytes) };
+	*in = (struct input){ .json = couch_buf(r, r->settings->door.body_bytes) };
 	couch_uploads_init(&in->uploads, r);
 }
 
@@ -163,7 +163,7 @@ read_doc(struct couch_req *r, struct str id, struct input *in)
 		TRY(read_first_part(r, in));
 		body = buf_str(&in->json);
 	} else {
-		TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
+		TRY(couch_read_body(r, r->settings->door.body_bytes, &body));
 	}
 	return couch_doc_parse_text(r, body, id, &in->doc);
 }

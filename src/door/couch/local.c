@@ -141,7 +141,7 @@ couch_local_put(struct couch_req *r, struct str id)
 
 	TRY(couch_docid_check(id, &r->fail));
 	TRY(couch_db_precheck(r));
-	TRY(couch_read_body(r, r->couch->config.body_bytes, &body));
+	TRY(couch_read_body(r, r->settings->door.body_bytes, &body));
 	TRY(couch_doc_parse_text(r, body, id, &doc));
 	return couch_local_save(r, id, &doc);
 }

@@ -101,7 +101,7 @@ patch_body(struct kv_tx *tx, void *arg)
 	struct patch_call *c = arg;
 	struct couch_req *r = c->r;
 	struct doc_limits limits = {
-		.doc_bytes = r->couch->config.doc_bytes,
+		.doc_bytes = r->settings->door.doc_bytes,
 		.path_bytes = KV_LIMIT_KEY_BYTES,
 	};
 	struct rev_edit edit = { .kind = REV_EDIT_INTERACTIVE, .id = c->id };

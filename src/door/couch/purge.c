@@ -55,7 +55,7 @@ read_queries(struct purge_call *c)
 	struct json_member *members;
 	size_t count;
 
-	TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &count));
+	TRY(couch_read_object(r, r->settings->door.body_bytes, &members, &count));
 	c->queries = arena_alloc(r->arena, (count + 1) * sizeof(*c->queries));
 	if (!c->queries)
 		return STATUS_LIMIT;

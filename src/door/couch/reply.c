@@ -16,8 +16,8 @@ couch_json_headers(struct couch_req *r)
 	http_set_header(r->x, STR("Content-Type"), STR("application/json"));
 	http_set_header(r->x, STR("Cache-Control"), STR("must-revalidate"));
 	/* A feed is to be read line by line, and may be one of thousands. */
-	if (!couch_param(r, "feed", &feed) || str_eq(feed, STR("normal")))
-		http_allow_gzip(r->x, r->couch->config.answer_gzip_level);
+	if (r->settings && (!couch_param(r, "feed", &feed) || str_eq(feed, STR("normal"))))
+		http_allow_gzip(r->x, r->settings->door.answer_gzip_level);
 }
 
 enum status

@@ -70,7 +70,7 @@ diff_run(struct diff_call *c)
 
 	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
-	TRY(couch_read_object(r, r->couch->config.body_bytes, &members, &c->count));
+	TRY(couch_read_object(r, r->settings->door.body_bytes, &members, &c->count));
 	c->queries = arena_alloc(r->arena, (c->count + 1) * sizeof(*c->queries));
 	c->diffs = arena_zalloc(r->arena, (c->count + 1) * sizeof(*c->diffs));
 	if (!c->queries || !c->diffs)

@@ -22,6 +22,13 @@ static const struct route root_routes[] = {
 	{ "_replicate", "POST", { [COUCH_POST] = couch_replicate }, 1 },
 	{ "_scheduler", "GET,HEAD", { [COUCH_GET] = couch_scheduler }, 64 },
 	{ "_membership", "GET", { [COUCH_GET] = couch_root_membership }, 1 },
+	{ "_node",
+	  "GET,PUT,POST,DELETE",
+	  { [COUCH_GET] = couch_node_get,
+	    [COUCH_PUT] = couch_node_put,
+	    [COUCH_POST] = couch_node_post,
+	    [COUCH_DELETE] = couch_node_delete },
+	  5 },
 	{ "_utils", "GET,HEAD", { [COUCH_GET] = couch_root_utils }, COUCH_PATH_PARTS },
 	{ "_frond", "GET,POST", { [COUCH_GET] = couch_ops, [COUCH_POST] = couch_ops }, 2 },
 	{ "_session",
@@ -100,7 +107,6 @@ struct not_offered {
 };
 
 static const struct not_offered not_offered_at_root[] = {
-	{ "_node", false },
 	{ "_search_analyze", false },
 	{ "_nouveau_analyze", false },
 	{ "_cluster_setup", false },

@@ -152,7 +152,7 @@ set_cookie(struct couch_req *r, struct str name)
 	struct str cookie;
 	struct str header;
 
-	TRY(auth_make_cookie(r->couch->config.auth, name, r->arena, &cookie));
+	TRY(auth_make_cookie(r->settings->auth, name, r->arena, &cookie));
 	header = arena_printf(r->arena, "AuthSession=%.*s; Version=1; Max-Age=%d; Path=/; HttpOnly",
 			      STR_ARG(cookie), AUTH_SESSION_SECONDS);
 	if (!header.ptr)
@@ -181,7 +181,7 @@ couch_session_post(struct couch_req *r)
 	enum status status;
 
 	TRY(read_credentials(r, &c));
-	status = auth_check_password(r->couch->config.auth, c.name, c.password, &r->fail.err);
+	status = auth_check_password(r->settings->auth, c.name, c.password, &r->fail.err);
 	if (status == STATUS_UNAUTHORIZED)
 		return refuse(r);
 	if (status != STATUS_OK)

@@ -159,7 +159,7 @@ reply_file(struct couch_req *r, const struct file *f)
 	if (sent)
 		return STATUS_OK;
 	if (strncmp(type, "text/", 5) == 0)
-		http_allow_gzip(r->x, r->couch->config.answer_gzip_level);
+		http_allow_gzip(r->x, r->settings->door.answer_gzip_level);
 	http_set_status(r->x, 200);
 	return http_send(r->x, buf_str(f->ret));
 }

@@ -24,6 +24,7 @@
  *     (ROOT, 5, DbName)           → format, kind, Incarnation, Versionstamp: created or deleted
  *     (ROOT, 6)                   → Incarnation that new databases begin with; absent: 0
  *     (ROOT, 7, DbName)           → a database on its way to or from another store: see move.h
+ *     (ROOT, 9, Section, Name)    → format, text or null: a setting of all servers of the store
  *     (P, CONFIG, name)           → value
  *     (P, STATS, name)            → little-endian counter, changed by atomic addition
  *     (P, STATS, "changed")       → Versionstamp of the newest change: what feeds watch
@@ -815,5 +816,39 @@ MUST_USE enum status rev_local_page(struct kv_tx *tx, const struct rev_db *db,
 
 /* The length of a local document's key prefix, for doc_explode(). */
 size_t rev_local_prefix_bytes(const struct rev_db *db, struct str id);
+
+/* ---- Settings of all servers of a store (settings.c) ---- */
+
+enum {
+	REV_SETTING_NAME_BYTES = 256, /* of a section's name, and of a setting's */
+	REV_SETTING_TEXT_BYTES = 8192,
+};
+
+struct rev_setting {
+	struct str section;
+	struct str name;
+	struct str text; /* ptr NULL: it is not set, whatever a server's own settings say */
+};
+
+/* True as long as the metadata version is this one. */
+struct rev_settings {
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+	struct rev_setting *items; /* by section, then name */
+	size_t count;
+};
+
+/* In the arena; STATUS_LIMIT when it is full. */
+MUST_USE enum status rev_settings_read(struct kv_tx *tx, struct arena *arena,
+				       struct rev_settings *ret);
+
+/*
+ * UTF-8. STATUS_INVALID for an empty name or what is longer than the limits. Touches the metadata
+ * version.
+ */
+MUST_USE enum status rev_setting_put(struct kv_tx *tx, const struct rev_setting *setting,
+				     struct err *err);
+
+/* As if there had never been one. Touches the metadata version. */
+MUST_USE enum status rev_setting_clear(struct kv_tx *tx, struct str section, struct str name);
 
 #endif

@@ -613,6 +613,21 @@ root_event(struct store *s, struct tuple_reader *k, const struct kv_pair *pair)
 		verify_found(s->v, REV_FINDING_VALUE, pair->key, "not an event");
 }
 
+/* (ROOT, 9, section, name): a setting. */
+static void
+root_setting(struct store *s, struct tuple_reader *k, const struct kv_pair *pair)
+{
+	struct tuple_reader r = tuple_reader(pair->value);
+	struct tuple_elem section, name, text;
+
+	if (tuple_next(k, &section) != STATUS_OK || section.kind != TUPLE_STRING ||
+	    tuple_next(k, &name) != STATUS_OK || name.kind != TUPLE_STRING || k->rest.len)
+		verify_found(s->v, REV_FINDING_KEY, pair->key, "not a setting's section and name");
+	else if (rev_next_format(&r) != STATUS_OK || tuple_next(&r, &text) != STATUS_OK ||
+		 (text.kind != TUPLE_STRING && text.kind != TUPLE_NULL) || r.rest.len)
+		verify_found(s->v, REV_FINDING_VALUE, pair->key, "not a setting's text");
+}
+
 static enum status
 root_pair(struct store *s, const struct kv_pair *pair, struct tuple_reader k)
 {
@@ -644,6 +659,9 @@ root_pair(struct store *s, const struct kv_pair *pair, struct tuple_reader k)
 	case KV_ROOT_MOVES:
 		return root_move(s, &k, pair);
 	case KV_ROOT_REPLICATOR:
+		return STATUS_OK;
+	case KV_ROOT_SETTINGS:
+		root_setting(s, &k, pair);
 		return STATUS_OK;
 	case KV_ROOT_TXIDS:
 		root_txid(s, &k, pair);
