@@ -1,6 +1,14 @@
 #include "doc/packed.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "doc/doc_int.h"
+
+enum {
+	STRIDE_RETRY_BYTES = 64, /* gone through one by one before strides are tried again */
+};
 
 /* ---- Root values ---- */
 
@@ -153,39 +161,129 @@ struct scan {
 	const char *end;
 };
 
+/* Inside of a string; afterwards behind its closing quote. */
+static enum status
+scan_to_quote(struct scan *s)
+{
+	uint64_t high = 0;
+
+	for (;;) {
+		s->at = json_scan_plain(s->at, s->end, &high);
+		if (s->at == s->end || (uint8_t)*s->at < 0x20)
+			return STATUS_CORRUPT;
+		if (*s->at == '"')
+			break;
+		if (s->end - s->at < 2)
+			return STATUS_CORRUPT;
+		s->at += 2;
+	}
+	s->at++;
+	return STATUS_OK;
+}
+
 /* At an opening quote; afterwards behind the closing one. `*ret`: what is between, as it stands. */
 static enum status
 scan_string(struct scan *s, struct str *ret)
 {
 	const char *begin = s->at + 1;
-	const char *at = begin;
-	uint64_t high = 0;
 
 	if (s->at == s->end || *s->at != '"')
 		return STATUS_CORRUPT;
-	for (;;) {
-		at = json_scan_plain(at, s->end, &high);
-		if (at == s->end || (uint8_t)*at < 0x20)
-			return STATUS_CORRUPT;
-		if (*at == '"')
-			break;
-		if (s->end - at < 2)
-			return STATUS_CORRUPT;
-		at += 2;
-	}
-	*ret = str_of(begin, (size_t)(at - begin));
-	s->at = at + 1;
+	s->at++;
+	TRY(scan_to_quote(s));
+	*ret = str_of(begin, (size_t)(s->at - 1 - begin));
 	return STATUS_OK;
 }
+
+#ifdef __SSE2__
+
+enum {
+	STRIDE_BYTES = 64,
+};
+
+/* A bit for each byte of the stride that is `c`, or, under `mask`, looks like it. */
+static inline uint64_t
+stride_bits(const char *at, char c, char mask)
+{
+	uint64_t bits = 0;
+
+	for (int i = 0; i < 4; i++) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + 16 * i));
+		__m128i equal = _mm_cmpeq_epi8(_mm_or_si128(bytes, _mm_set1_epi8(mask)),
+					       _mm_set1_epi8(c));
+
+		bits |= (uint64_t)(uint16_t)_mm_movemask_epi8(equal) << 16 * i;
+	}
+	return bits;
+}
+
+/* Bit i: whether an odd number of the bits up to it is set. */
+static inline uint64_t
+parity_before(uint64_t bits)
+{
+	for (unsigned shift = 1; shift < 64; shift *= 2)
+		bits ^= bits << shift;
+	return bits;
+}
+
+/*
+ * Goes through a container stride by stride, from outside of a string: to behind its end, when
+ * `*depth` is 0, or to somewhere outside of a string. Stops in front of a stride with a backslash,
+ * behind which a quote may be none.
+ */
+static enum status
+skip_strides(struct scan *s, size_t *depth)
+{
+	uint64_t in_string = 0; /* all bits: the stride begins inside of one */
+
+	for (; s->end - s->at >= STRIDE_BYTES; s->at += STRIDE_BYTES) {
+		uint64_t strings = parity_before(stride_bits(s->at, '"', 0)) ^ in_string;
+		/* Brackets and braces differ in one bit. */
+		uint64_t opening = stride_bits(s->at, '{', 0x20) & ~strings;
+		uint64_t closing = stride_bits(s->at, '}', 0x20) & ~strings;
+
+		if (stride_bits(s->at, '\\', 0))
+			break;
+		for (uint64_t both = opening | closing; both; both &= both - 1) {
+			*depth += both & -both & opening ? 1 : -(size_t)1;
+			if (*depth)
+				continue;
+			s->at += __builtin_ctzll(both) + 1;
+			return STATUS_OK;
+		}
+		in_string = strings >> 63 ? UINT64_MAX : 0;
+	}
+	return in_string ? scan_to_quote(s) : STATUS_OK;
+}
+
+#else
+
+static enum status
+skip_strides(struct scan *s, size_t *depth)
+{
+	(void)s;
+	(void)depth;
+	return STATUS_OK;
+}
+
+#endif
 
 /* At an opening bracket; afterwards behind the one that closes it. */
 static enum status
 skip_container(struct scan *s)
 {
+	const char *stride = s->at + 1;
 	struct str string;
 	size_t depth = 0;
 
 	while (s->at < s->end) {
+		if (s->at >= stride && depth) {
+			TRY(skip_strides(s, &depth));
+			if (!depth)
+				return STATUS_OK;
+			stride = s->at + STRIDE_RETRY_BYTES;
+			continue;
+		}
 		switch (*s->at) {
 		case '"':
 			TRY(scan_string(s, &string));
