@@ -161,5 +161,5 @@ test_scheme_is_packed(void)
 {
 	const char *scheme = getenv("FROND_TEST_SCHEME");
 
-	return scheme && strcmp(scheme, "packed") == 0;
+	return !scheme || strcmp(scheme, "exploded") != 0;
 }

@@ -26,7 +26,7 @@ bool test_store_fails(void);
 /* True on a cluster: what a test knows of the embedded engine alone is not so there. */
 bool test_store_is_cluster(void);
 
-/* True if FROND_TEST_SCHEME is "packed": new databases are to keep documents so. */
+/* False if FROND_TEST_SCHEME is "exploded": new databases are to keep documents so. */
 bool test_scheme_is_packed(void);
 
 /*

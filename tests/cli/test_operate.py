@@ -83,9 +83,9 @@ def good_store_has_nothing_to_be_found(cwd):
     ok("load", "db", cwd=cwd, stdin=DOCS)
     ok("load", "other", cwd=cwd, stdin='{"_id":"a","x":{}}\n')
     result = ok("verify", cwd=cwd)
-    equal(result.stdout, "2 databases, 501 documents, 1501 leaves, 0 packed, 0 findings\n")
+    equal(result.stdout, "2 databases, 501 documents, 0 leaves, 501 packed, 0 findings\n")
     equal(ok("verify", "other", cwd=cwd).stdout,
-          "1 databases, 1 documents, 1 leaves, 0 packed, 0 findings\n")
+          "1 databases, 1 documents, 0 leaves, 1 packed, 0 findings\n")
     equal(ok("verify", "other", "db", cwd=cwd).stdout, result.stdout)
     missing = run("verify", "none", cwd=cwd)
     equal(missing.returncode, 1)
@@ -112,7 +112,7 @@ def damage_is_told_with_its_place(cwd):
     contains(result.stdout, "entry: 7 more\n")
     contains(result.stdout, 'tally: database "db", tallies, ')
     contains(result.stdout, "the counters of this range say 500, and there are 491\n")
-    assert result.stdout.endswith("1 databases, 500 documents, 1500 leaves, 0 packed, 13 findings\n")
+    assert result.stdout.endswith("1 databases, 500 documents, 0 leaves, 500 packed, 13 findings\n")
     equal(run("verify", "db", cwd=cwd).returncode, 1)
 
 
@@ -121,7 +121,7 @@ def running_server_is_no_obstacle_to_a_check(cwd):
     with Server(cwd) as server:
         ok("load", "db", "--to", server.url, cwd=cwd, stdin=DOCS)
         equal(ok("verify", cwd=cwd).stdout,
-              "1 databases, 500 documents, 1500 leaves, 0 packed, 0 findings\n")
+              "1 databases, 500 documents, 0 leaves, 500 packed, 0 findings\n")
 
 
 # ---- compact ----

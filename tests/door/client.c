@@ -344,8 +344,8 @@ door_start_with(bool with_admin, const struct couch_config *settings)
 		assert_int_equal(auth_add_admin(d->auth, STR("admin"), STR("secret"), &err),
 				 STATUS_OK);
 	config = *settings;
-	if (!config.scheme && test_scheme_is_packed())
-		config.scheme = REV_SCHEME_PACKED;
+	if (!config.scheme && !test_scheme_is_packed())
+		config.scheme = REV_SCHEME_EXPLODED;
 	config.store = d->store;
 	config.auth = d->auth;
 	d->couch = couch_new(&config);

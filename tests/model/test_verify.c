@@ -995,5 +995,7 @@ main(void)
 		VERIFY_TEST(incarnation_stays_at_its_end),
 	};
 
+	/* It damages leaves; test_scheme.c damages packed documents. */
+	assert_int_equal(setenv("FROND_TEST_SCHEME", "exploded", 1), 0);
 	return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
 }

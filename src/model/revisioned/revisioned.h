@@ -144,7 +144,7 @@ enum rev_scheme {
 	REV_SCHEME_EXPLODED = 1, /* a key-value pair for each leaf */
 	REV_SCHEME_PACKED = 2,   /* up to DOC_PACKED_BYTES one value; leaves above that */
 
-	REV_SCHEME_DEFAULT = REV_SCHEME_EXPLODED,
+	REV_SCHEME_DEFAULT = REV_SCHEME_PACKED, /* why: docs/ARCHITECTURE.md */
 };
 
 /* Why a database can only be read: it is, or was, relocated (move.h). Stored: never renumber. */
