@@ -18,7 +18,7 @@ peer_init(struct peer *p, const struct peer_env *env, const struct repl_end *end
 
 	*p = (struct peer){ .env = env, .end = end, .spec = spec, .scope = scope };
 	if (!protocol_allowed(env, end))
-		return err_set(err, STATUS_INVALID, "%.*s: its protocol is not allowed here",
+		return err_set(err, STATUS_UNSUPPORTED, "%.*s: its protocol is not allowed here",
 			       STR_ARG(end->name));
 	if (end->local) {
 		buf_append_cstr(&url, env->self);

@@ -40,7 +40,7 @@ struct peer {
 	bool hasty;     /* one try, and not for long: the replication is being stopped */
 };
 
-/* STATUS_NOMEM; STATUS_INVALID for a protocol that is not allowed. */
+/* STATUS_NOMEM; STATUS_UNSUPPORTED for a protocol that is not allowed. */
 MUST_USE enum status peer_init(struct peer *p, const struct peer_env *env,
 			       const struct repl_end *end, const struct repl_spec *spec,
 			       struct net_scope *scope, struct err *err);
