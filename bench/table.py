@@ -268,14 +268,15 @@ def publish(found, top):
     tables = {"README.md": as_markdown(found, ("peak MB", "target"), both_schemes=False),
               "docs/PERFORMANCE.md": as_markdown(found) + "\n\n" + detail(found)}
     for name, shown in tables.items():
-        publish_one(a, top / name, shown)
+        publish_one(a, found["scheme"], top / name, shown)
 
 
-def publish_one(a, path, shown):
+def publish_one(a, scheme, path, shown):
     text = (f"{BEGIN}\n\n{shown}\n\n"
             f"Made by `make bench` on {a['date'].split()[0]} at {a['commit']}, on "
             f"{a['processors']} × {a['processor']}, the clients on the same processors; medians "
-            f"of {a['rounds']} rounds; load average {a['load_average']:.0f} at the end.\n\n{END}")
+            f"of {a['rounds']} rounds; load average {a['load_average']:.0f} at the end. Documents are "
+            f"kept {scheme} unless a row says otherwise.\n\n{END}")
     old = path.read_text()
     if BEGIN not in old or END not in old:
         sys.exit(f"{path} has no place for the table")
