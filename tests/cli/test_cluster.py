@@ -151,6 +151,23 @@ def limits_hold_for_all_at_once(cwd):
 
 
 @test
+def settings_hold_for_all_at_once(cwd):
+    path = "/_node/_local/_config/couchdb/max_document_size"
+    with Processes(cwd) as servers, database(servers[0]) as db:
+        try:
+            for n, one, others in turns(servers):
+                equal(status(one, "PUT", path, str(1000 + n)), 200)
+                for other in others:
+                    equal(ask(other, "GET", path)[1], str(1000 + n))
+                    equal(status(other, "POST", db, {"text": "x" * 2000}), 413)
+                equal(status(one, "PUT", path, "100000"), 200)
+                for other in others:
+                    equal(status(other, "POST", db, {"text": "x" * 2000}), 201)
+        finally:
+            status(servers[0], "DELETE", path)
+
+
+@test
 def feeds_of_one_tell_what_another_has_written(cwd):
     with Processes(cwd) as servers, database(servers[0]) as db:
         for n, one, others in turns(servers):
