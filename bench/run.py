@@ -9,7 +9,7 @@ them; medians of the rounds are shown. The environment may name more sides:
     BENCH_COUCHDB=http://NAME:PASSWORD@HOST:PORT   a CouchDB
     BENCH_FDB=CLUSTER_FILE                         frond on a FoundationDB cluster
     BENCH_ONLY=WORD,WORD                           as --only: workloads with one of the words
-    BENCH_FULL=1                                   as --full: longer rounds, PouchDB pulling all
+    BENCH_FULL=1                                   as --full: more and longer rounds
 """
 
 import argparse
@@ -241,7 +241,7 @@ class Run:
                 written, read = workloads.nested(self.bench, server, self.lines)
                 self.note("nested-bulk", server.name, written)
                 self.note("nested-get", server.name, read)
-            if self.options.full and self.wants("pull") and not self.options.no_peers:
+            if self.wants("pull") and not self.options.no_peers:
                 say(f"pulling: {server.name}")
                 os.environ["BENCH_PEERS"] = str(self.peers)
                 figures = workloads.pull(server, TOP / "bench" / "pull.mjs", workloads.READ_DB)
