@@ -375,7 +375,7 @@ start_replicator(struct serve *s, struct err *err)
 	shown.port = server_port(s->server);
 	config_listen_text(&shown, address, sizeof(address));
 	snprintf(url, sizeof(url), "http://%s/", address);
-	return replicator_start(s->replicator, url, err);
+	return replicator_start(s->replicator, url, couch_make_cookie, s->couch, err);
 }
 
 static void
@@ -460,7 +460,6 @@ make_replicator(struct serve *s, struct err *err)
 	const struct config_replicator *c = &s->config.replicator;
 	struct replicator_config config = {
 		.store = s->store,
-		.auth = s->auth,
 		.doc_bytes = s->config.doc_bytes,
 		.defaults = {
 			.workers = c->worker_processes,

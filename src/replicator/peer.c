@@ -93,7 +93,7 @@ peer_open(struct peer *p, const struct peer_request *request, struct net_call **
 		struct str value;
 
 		if (arena &&
-		    auth_make_cookie(p->env->auth, p->spec->owner, arena, &value) == STATUS_OK)
+		    p->env->cookie(p->env->cookie_arg, p->spec->owner, arena, &value) == STATUS_OK)
 			buf_printf(&cookie, "AuthSession=%.*s", STR_ARG(value));
 		arena_free(arena);
 		TRY(buf_status(&cookie));

@@ -9,7 +9,6 @@
 
 #include "replicator/net.h"
 #include "replicator/spec.h"
-#include "server/auth.h"
 
 enum {
 	PEER_RETRY_MS = 250,            /* before the first further try; doubled each time */
@@ -20,10 +19,15 @@ enum {
 	PEER_SETTLE_MS = 5000, /* an end that is being left has so long to answer */
 };
 
+/* The AuthSession cookie by which a user of this server is known to it, in the arena. Any thread. */
+typedef enum status replicator_cookie(void *arg, struct str user, struct arena *arena,
+				      struct str *ret);
+
 /* What all replications of a process share. */
 struct peer_env {
 	struct net *net;
-	struct auth *auth;
+	replicator_cookie *cookie;
+	void *cookie_arg;
 	const char *self;  /* this server's own URL, with a slash behind */
 	bool http_allowed; /* as valid_endpoint_protocols has it */
 	bool https_allowed;

@@ -374,7 +374,8 @@ replicator_new(const struct replicator_config *config, struct replicator **ret, 
 }
 
 enum status
-replicator_start(struct replicator *r, const char *self, struct err *err)
+replicator_start(struct replicator *r, const char *self, replicator_cookie *cookie, void *arg,
+		 struct err *err)
 {
 	r->self = mem_strdup(str_from_cstr(self));
 	if (!r->self)
@@ -382,7 +383,8 @@ replicator_start(struct replicator *r, const char *self, struct err *err)
 	r->config.defaults.self = r->self;
 	r->env = (struct peer_env){
 		.net = r->net,
-		.auth = r->config.auth,
+		.cookie = cookie,
+		.cookie_arg = arg,
 		.self = r->self,
 		.http_allowed = r->config.http_allowed,
 		.https_allowed = r->config.https_allowed,

@@ -10,8 +10,8 @@
 
 #include "kv/kv.h"
 #include "replicator/net.h"
+#include "replicator/peer.h"
 #include "replicator/spec.h"
-#include "server/auth.h"
 
 enum {
 	REPLICATOR_JOBS_MAX = 100000, /* known at a time, whatever their state */
@@ -26,7 +26,6 @@ struct replicator;
 /* Texts are the caller's, and outlive the replicator. */
 struct replicator_config {
 	struct kv_store *store;
-	struct auth *auth;
 	size_t doc_bytes; /* of a document of _replicator */
 	struct repl_defaults defaults;
 	unsigned max_jobs;
@@ -46,9 +45,10 @@ MUST_USE enum status replicator_new(const struct replicator_config *config, stru
 
 /*
  * Begins to run jobs. `self` is this server's own URL, with a slash behind, and has to be listened
- * on by now. STATUS_NOMEM, STATUS_LIMIT.
+ * on by now; `cookie` is for its databases, and outlives the jobs. STATUS_NOMEM, STATUS_LIMIT.
  */
-MUST_USE enum status replicator_start(struct replicator *r, const char *self, struct err *err);
+MUST_USE enum status replicator_start(struct replicator *r, const char *self,
+				      replicator_cookie *cookie, void *arg, struct err *err);
 
 /*
  * Stops all jobs; those that run leave a checkpoint, and have REPLICATOR_STOP_MS for it. Requests

@@ -282,10 +282,11 @@ fill(struct replicator *r)
 		job_happens(j, JOB_TURN, NULL);
 }
 
-/* Those that have run longest make room for as many that wait. */
+/* Those that have run longest, and not just begun, make room for as many that wait. */
 static void
 make_room(struct replicator *r)
 {
+	uint64_t latest_ns = clock_mono_ns() - r->config.interval_ms * CLOCK_NS_PER_MS;
 	unsigned waiting = 0;
 
 	for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
@@ -295,6 +296,7 @@ make_room(struct replicator *r)
 
 		for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
 			if (j->state == JOB_RUNNING && j->spec->continuous &&
+			    j->started_ns <= latest_ns &&
 			    (!oldest || j->started_ns < oldest->started_ns))
 				oldest = j;
 		if (!oldest)

@@ -75,6 +75,10 @@ struct couch *couch_new(const struct couch_config *config);
  */
 MUST_USE enum status couch_start(struct couch *couch, struct err *err);
 
+/* A fresh AuthSession cookie of the user by the present settings: a replicator_cookie. */
+MUST_USE enum status couch_make_cookie(void *couch, struct str user, struct arena *arena,
+				       struct str *ret);
+
 void couch_free(struct couch *couch); /* after the server has been freed; NULL is fine */
 
 /*

@@ -95,6 +95,21 @@ couch_settings_fixed(const struct couch_config *config)
 	return s;
 }
 
+enum status
+couch_make_cookie(void *couch, struct str user, struct arena *arena, struct str *ret)
+{
+	struct couch *c = couch;
+	struct couch_settings *s;
+	enum status status;
+
+	pthread_mutex_lock(&c->lock);
+	s = couch_settings_ref(c->settings);
+	pthread_mutex_unlock(&c->lock);
+	status = auth_make_cookie(s->auth, user, arena, ret);
+	couch_settings_unref(s);
+	return status;
+}
+
 /* ---- Making them ---- */
 
 /* Nobody may leave a server without administrators that more than this machine can reach. */

@@ -23,7 +23,7 @@ worker_batch_size = 100
 /* Of the other one, where more replications wait than may run. */
 const FEW_SETTINGS = `[replicator]
 max_jobs = 2
-interval = 200
+interval = 1000
 `;
 
 const withName = (url) => url.replace('://', '://anna:secret@');
