@@ -19,7 +19,7 @@ enum {
 	PEER_SETTLE_MS = 5000, /* an end that is being left has so long to answer */
 };
 
-/* The AuthSession cookie by which a user of this server is known to it, in the arena. Any thread. */
+/* The AuthSession cookie by which this server knows a user of its own, in the arena. Any thread. */
 typedef enum status replicator_cookie(void *arg, struct str user, struct arena *arena,
 				      struct str *ret);
 
