@@ -91,14 +91,15 @@ struct reading {
 	size_t cap;
 };
 
-typedef enum status take_pair(struct reading *reading, struct str name, struct str value);
-
 static enum status
-take_db(struct reading *reading, struct str name, struct str value)
+take_db(void *arg, struct tuple_reader key, struct str value)
 {
+	struct reading *reading = arg;
 	struct rev_catalog *c = reading->catalog;
 	struct rev_db db;
+	struct str name;
 
+	TRY(rev_next_text(&key, TUPLE_STRING, reading->arena, true, &name));
 	TRY(rev_description_parse(value, &db));
 	TRY(rev_array_grow(reading->arena, (void **)&c->dbs, sizeof(*c->dbs), c->dbs_count,
 			   &reading->cap));
@@ -107,14 +108,18 @@ take_db(struct reading *reading, struct str name, struct str value)
 }
 
 static enum status
-take_event(struct reading *reading, struct str name, struct str value)
+take_event(void *arg, struct tuple_reader key, struct str value)
 {
+	struct reading *reading = arg;
 	struct rev_catalog *c = reading->catalog;
 	struct tuple_reader r = tuple_reader(value);
-	struct rev_event event = { .name = name };
+	struct rev_event event = { 0 };
 	const uint8_t *stamp;
 	uint64_t kind, incarnation;
 
+	if (!key.rest.len) /* what feeds watch */
+		return STATUS_OK;
+	TRY(rev_next_text(&key, TUPLE_STRING, reading->arena, true, &event.name));
 	TRY(rev_next_format(&r));
 	TRY(tuple_next_u64(&r, &kind));
 	TRY(tuple_next_u64(&r, &incarnation));
@@ -130,37 +135,6 @@ take_event(struct reading *reading, struct str name, struct str value)
 	return STATUS_OK;
 }
 
-/* Every (ROOT, space, name). */
-static enum status
-read_named(struct kv_tx *tx, uint64_t space, take_pair *take, struct reading *reading)
-{
-	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
-	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
-	const struct kv_range_options options = { .mode = KV_SNAPSHOT,
-						  .limit_bytes = REV_PAGE_BYTES };
-	struct kv_pair pair;
-	enum status status;
-
-	tuple_put_u64(&lo, KV_ROOT);
-	tuple_put_u64(&lo, space);
-	buf_append_str(&hi, buf_str(&lo));
-	buf_append_byte(&hi, REV_KEY_LAST);
-	TRY(rev_key_status(&lo));
-	TRY(rev_key_status(&hi));
-	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
-		struct tuple_reader r = tuple_reader(str_skip(pair.key, lo.len));
-		struct str name;
-
-		if (!r.rest.len) /* what feeds watch */
-			continue;
-		TRY(rev_next_text(&r, TUPLE_STRING, reading->arena, true, &name));
-		TRY(take(reading, name, pair.value));
-	}
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
 enum status
 rev_catalog_read(struct kv_tx *tx, struct arena *arena, struct rev_catalog *ret)
 {
@@ -169,8 +143,8 @@ rev_catalog_read(struct kv_tx *tx, struct arena *arena, struct rev_catalog *ret)
 	struct reading events = { arena, &catalog, 0 };
 
 	TRY(kv_get_metadata_version(tx, catalog.version));
-	TRY(read_named(tx, KV_ROOT_DATABASES, take_db, &dbs));
-	TRY(read_named(tx, KV_ROOT_EVENTS, take_event, &events));
+	TRY(rev_root_scan(tx, KV_ROOT_DATABASES, take_db, &dbs));
+	TRY(rev_root_scan(tx, KV_ROOT_EVENTS, take_event, &events));
 	*ret = catalog;
 	return STATUS_OK;
 }

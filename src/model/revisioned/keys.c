@@ -1,3 +1,4 @@
+#include "kv/keyspace.h"
 #include "model/revisioned/revisioned_int.h"
 
 void
@@ -89,4 +90,27 @@ rev_next_format(struct tuple_reader *r)
 
 	TRY(tuple_next_u64(r, &format));
 	return format == REV_FORMAT ? STATUS_OK : STATUS_CORRUPT;
+}
+
+enum status
+rev_root_scan(struct kv_tx *tx, uint64_t space, rev_take_root *take, void *arg)
+{
+	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
+	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	const struct kv_range_options options = { .mode = KV_SNAPSHOT,
+						  .limit_bytes = REV_PAGE_BYTES };
+	struct kv_pair pair;
+	enum status status;
+
+	tuple_put_u64(&lo, KV_ROOT);
+	tuple_put_u64(&lo, space);
+	buf_append_str(&hi, buf_str(&lo));
+	buf_append_byte(&hi, REV_KEY_LAST);
+	TRY(rev_key_status(&lo));
+	TRY(rev_key_status(&hi));
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)
+		TRY(take(arg, tuple_reader(str_skip(pair.key, lo.len)), pair.value));
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }

@@ -28,18 +28,12 @@ is_target(enum rev_move_state state)
 	return state >= REV_MOVE_RESERVED;
 }
 
-static void
-record_space(struct buf *key)
+static enum status
+record_key(struct buf *key, struct str name)
 {
 	buf_clear(key);
 	tuple_put_u64(key, KV_ROOT);
 	tuple_put_u64(key, KV_ROOT_MOVES);
-}
-
-static enum status
-record_key(struct buf *key, struct str name)
-{
-	record_space(key);
 	tuple_put_str(key, name);
 	return rev_key_status(key);
 }
@@ -197,37 +191,33 @@ rev_move_check_absent(struct kv_tx *tx, struct str name, struct err *err)
 
 /* ---- All records ---- */
 
+struct reading {
+	struct arena *arena;
+	struct rev_move *moves;
+	size_t count;
+	size_t cap;
+};
+
+static enum status
+take_record(void *arg, struct tuple_reader key, struct str value)
+{
+	struct reading *r = arg;
+	struct rev_move move = { 0 };
+
+	TRY(rev_next_text(&key, TUPLE_STRING, r->arena, true, &move.name));
+	TRY(rev_move_parse(value, r->arena, &move));
+	TRY(rev_array_grow(r->arena, (void **)&r->moves, sizeof(*r->moves), r->count, &r->cap));
+	r->moves[r->count++] = move;
+	return STATUS_OK;
+}
+
 enum status
 rev_moves_read(struct kv_tx *tx, struct arena *arena, struct rev_move **ret, size_t *ret_count)
 {
-	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
-	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
-	const struct kv_range_options options = { .mode = KV_SNAPSHOT,
-						  .limit_bytes = REV_PAGE_BYTES };
-	struct rev_move *moves = NULL;
-	size_t count = 0, cap = 0;
-	struct kv_pair pair;
-	enum status status;
+	struct reading r = { .arena = arena };
 
-	record_space(&lo);
-	buf_append_str(&hi, buf_str(&lo));
-	buf_append_byte(&hi, REV_KEY_LAST);
-	TRY(rev_key_status(&lo));
-	TRY(rev_key_status(&hi));
-	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
-		struct tuple_reader r = tuple_reader(str_skip(pair.key, lo.len));
-		struct rev_move move = { 0 };
-
-		TRY(rev_next_text(&r, TUPLE_STRING, arena, true, &move.name));
-		TRY(rev_move_parse(pair.value, arena, &move));
-		TRY(rev_array_grow(arena, (void **)&moves, sizeof(*moves), count, &cap));
-		moves[count++] = move;
-	}
-	if (status != STATUS_NOT_FOUND)
-		return status;
-	*ret = moves;
-	*ret_count = count;
+	TRY(rev_root_scan(tx, KV_ROOT_MOVES, take_record, &r));
+	*ret = r.moves;
+	*ret_count = r.count;
 	return STATUS_OK;
 }

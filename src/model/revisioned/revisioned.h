@@ -848,7 +848,4 @@ MUST_USE enum status rev_settings_read(struct kv_tx *tx, struct arena *arena,
 MUST_USE enum status rev_setting_put(struct kv_tx *tx, const struct rev_setting *setting,
 				     struct err *err);
 
-/* As if there had never been one. Touches the metadata version. */
-MUST_USE enum status rev_setting_clear(struct kv_tx *tx, struct str section, struct str name);
-
 #endif

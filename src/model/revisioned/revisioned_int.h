@@ -67,6 +67,13 @@ MUST_USE enum status rev_next_text(struct tuple_reader *r, enum tuple_kind kind,
 /* Reads a value's format, which must be ours. */
 MUST_USE enum status rev_next_format(struct tuple_reader *r);
 
+/* Told of one pair of the root; `key` is at what follows the space. */
+typedef enum status rev_take_root(void *arg, struct tuple_reader key, struct str value);
+
+/* Every (ROOT, space, …), by snapshot reads, until a call fails; returns that failure. */
+MUST_USE enum status rev_root_scan(struct kv_tx *tx, uint64_t space, rev_take_root *take,
+				   void *arg);
+
 /* ---- Branches as REVISIONS stores them (rows.c) ---- */
 
 struct rev_row {
