@@ -1,8 +1,6 @@
 /* What the target does not have of a batch, by way of _revs_diff, _bulk_get and _bulk_docs. */
 #include "replicator/run_int.h"
 
-#include "replicator/rows.h"
-
 /* ---- What is missing ---- */
 
 static enum status
@@ -244,11 +242,19 @@ take_result(struct copier *c, struct missing *m, const struct json_value *result
 	return copier_add(c, doc->text, err);
 }
 
+struct asked {
+	struct copier *copier;
+	struct missing *missing;
+	size_t count;
+	size_t at; /* answers come in the order of the questions */
+};
+
 /* {"id":…,"docs":[{"ok":{…}},…]} */
 static enum status
-take_row(struct copier *c, struct missing *missing, size_t count, size_t *at, struct str row,
-	 struct err *err)
+take_row(void *arg, struct str row, struct err *err)
 {
+	struct asked *asked = arg;
+	struct copier *c = asked->copier;
 	struct arena_mark mark = arena_mark(c->arena);
 	struct json_value value;
 	struct json_member *members;
@@ -262,7 +268,9 @@ take_row(struct copier *c, struct missing *missing, size_t count, size_t *at, st
 	TRY(json_value_members(&value, c->arena, &members, &n, err));
 	id = json_value_find(members, n, "id");
 	docs = json_value_find(members, n, "docs");
-	m = id && id->kind == JSON_STRING ? find_asked(missing, count, at, id->string) : NULL;
+	m = id && id->kind == JSON_STRING
+		    ? find_asked(asked->missing, asked->count, &asked->at, id->string)
+		    : NULL;
 	if (!m || !docs || docs->kind != JSON_ARRAY_BEGIN)
 		return STATUS_OK;
 	TRY(json_value_items(docs, c->arena, &items, &n, err));
@@ -277,24 +285,13 @@ static enum status
 read_bulk(struct copier *c, struct net_call *call, struct missing *missing, size_t count,
 	  struct err *err)
 {
+	struct asked asked = { c, missing, count, 0 };
 	struct rows rows;
-	struct str piece;
-	struct str row;
-	size_t at = 0;
+	struct str rest;
 	enum status status;
 
 	rows_init(&rows, RUN_ROW_BYTES);
-	while ((status = net_read(call, &piece, err)) == STATUS_OK) {
-		while ((status = rows_next(&rows, &piece, &row)) == STATUS_OK) {
-			status = take_row(c, missing, count, &at, row, err);
-			if (status != STATUS_OK)
-				break;
-		}
-		if (status != STATUS_NOT_FOUND)
-			break;
-	}
-	if (status == STATUS_NOT_FOUND)
-		status = rows_end(&rows, &row);
+	status = run_read_rows(&rows, call, take_row, &asked, &rest, err);
 	if (status == STATUS_JSON_SYNTAX)
 		status = err_set(err, STATUS_IO, "an answer of the source is cut off");
 	rows_release(&rows);

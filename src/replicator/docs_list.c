@@ -23,20 +23,10 @@ struct listing {
 };
 
 static void
-write_text(struct buf *out, const char *name, struct str text)
-{
-	buf_printf(out, ",\"%s\":", name);
-	if (text.ptr)
-		json_write_str(out, text);
-	else
-		buf_append_cstr(out, "null");
-}
-
-static void
 write_head(struct buf *out, struct str id)
 {
 	buf_append_cstr(out, "{\"database\":\"_replicator\"");
-	write_text(out, "doc_id", id);
+	job_write_text(out, "doc_id", id);
 }
 
 /* ---- Of a job ---- */
@@ -47,18 +37,18 @@ job_write_doc(const struct job *j, struct buf *out)
 	char date[CHECKPOINT_DATE_BYTES];
 
 	write_head(out, j->spec->doc_id);
-	write_text(out, "id", str_from_cstr(j->full_id));
+	job_write_text(out, "id", str_from_cstr(j->full_id));
 	buf_append_cstr(out, ",\"node\":\"nonode@nohost\"");
-	write_text(out, "source", j->spec->source.name);
-	write_text(out, "target", j->spec->target.name);
-	write_text(out, "state", str_from_cstr(job_state_name(j->state)));
+	job_write_text(out, "source", j->spec->source.name);
+	job_write_text(out, "target", j->spec->target.name);
+	job_write_text(out, "state", str_from_cstr(job_state_name(j->state)));
 	buf_append_cstr(out, ",\"info\":");
 	job_write_info(j, out);
 	buf_printf(out, ",\"error_count\":%u", j->crashes);
 	checkpoint_iso_date(j->past[0].at_ms, date);
-	write_text(out, "last_updated", str_from_cstr(date));
+	job_write_text(out, "last_updated", str_from_cstr(date));
 	checkpoint_iso_date(j->added_ms, date);
-	write_text(out, "start_time", str_from_cstr(date));
+	job_write_text(out, "start_time", str_from_cstr(date));
 	buf_append_cstr(out, ",\"source_proxy\":null,\"target_proxy\":null}");
 }
 
@@ -104,9 +94,9 @@ write_ended(const struct json_member *members, size_t count, struct str id, stru
 
 	write_head(out, id);
 	buf_append_cstr(out, ",\"id\":null,\"node\":\"nonode@nohost\"");
-	write_text(out, "source", end_name(members, count, "source", arena));
-	write_text(out, "target", end_name(members, count, "target", arena));
-	write_text(out, "state", state.ptr ? state : STR("initializing"));
+	job_write_text(out, "source", end_name(members, count, "source", arena));
+	job_write_text(out, "target", end_name(members, count, "target", arena));
+	job_write_text(out, "state", state.ptr ? state : STR("initializing"));
 	buf_append_cstr(out, ",\"info\":");
 	if (failed) {
 		buf_append_cstr(out, "{\"error\":");
@@ -118,8 +108,8 @@ write_ended(const struct json_member *members, size_t count, struct str id, stru
 		buf_append_cstr(out, "null");
 	}
 	buf_printf(out, ",\"error_count\":%d", failed ? 1 : 0);
-	write_text(out, "last_updated", time);
-	write_text(out, "start_time", time);
+	job_write_text(out, "last_updated", time);
+	job_write_text(out, "start_time", time);
 	buf_append_byte(out, '}');
 }
 

@@ -130,4 +130,7 @@ void replicator_fiber_ended(struct replicator *r);
 /* Has the replicator's thread look at everything. */
 void replicator_ring(struct replicator *r);
 
+/* Appends `,"name":` and the text as a JSON string, or null where it has no ptr (report.c). */
+void job_write_text(struct buf *out, const char *name, struct str text);
+
 #endif

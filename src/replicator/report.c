@@ -7,8 +7,8 @@
 #include "doc/json_value.h"
 #include "replicator/lease.h"
 
-static void
-write_text(struct buf *out, const char *name, struct str text)
+void
+job_write_text(struct buf *out, const char *name, struct str text)
 {
 	buf_printf(out, ",\"%s\":", name);
 	if (text.ptr)
@@ -130,11 +130,11 @@ void
 job_write(const struct job *j, struct buf *out)
 {
 	buf_printf(out, "{\"id\":\"%s\"", j->full_id);
-	write_text(out, "database", db_of(j));
-	write_text(out, "doc_id", j->spec->doc_id);
-	write_text(out, "source", j->spec->source.name);
-	write_text(out, "target", j->spec->target.name);
-	write_text(out, "user", user_of(j));
+	job_write_text(out, "database", db_of(j));
+	job_write_text(out, "doc_id", j->spec->doc_id);
+	job_write_text(out, "source", j->spec->source.name);
+	job_write_text(out, "target", j->spec->target.name);
+	job_write_text(out, "user", user_of(j));
 	buf_append_cstr(out, ",\"info\":");
 	job_write_info(j, out);
 	write_past(j, out);
@@ -149,11 +149,11 @@ job_write_task(const struct job *j, struct buf *out)
 	const struct run_progress *p = &j->progress;
 
 	buf_printf(out, "{\"type\":\"replication\",\"replication_id\":\"%s\"", j->full_id);
-	write_text(out, "database", db_of(j));
-	write_text(out, "doc_id", j->spec->doc_id);
-	write_text(out, "source", j->spec->source.name);
-	write_text(out, "target", j->spec->target.name);
-	write_text(out, "user", user_of(j));
+	job_write_text(out, "database", db_of(j));
+	job_write_text(out, "doc_id", j->spec->doc_id);
+	job_write_text(out, "source", j->spec->source.name);
+	job_write_text(out, "target", j->spec->target.name);
+	job_write_text(out, "user", user_of(j));
 	buf_printf(out, ",\"continuous\":%s", j->spec->continuous ? "true" : "false");
 	write_number(out, "checkpoint_interval", j->spec->options.checkpoint_ms);
 	buf_append_byte(out, ',');

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "replicator/rows.h"
 #include "server/loop.h"
 
 /* ---- Progress ---- */
@@ -300,9 +299,16 @@ keep_checkpoints(void *arg)
 
 /* ---- The reader ---- */
 
+struct page {
+	struct run *run;
+	struct batch *batch;
+};
+
 static enum status
-read_change(struct run *r, struct batch *b, struct str row, struct err *err)
+read_change(void *arg, struct str row, struct err *err)
 {
+	struct page *page = arg;
+	struct batch *b = page->batch;
 	struct json_value value;
 	struct json_member *members;
 	const struct json_value *id;
@@ -340,7 +346,7 @@ read_change(struct run *r, struct batch *b, struct str row, struct err *err)
 		text = json_value_find(rev, n, "rev");
 		if (text && text->kind == JSON_STRING)
 			change->revs[change->revs_count++] = text->string;
-		if (r->spec->winners_only)
+		if (page->run->spec->winners_only)
 			break;
 	}
 	if (change->id.len && change->revs_count) {
@@ -374,28 +380,35 @@ read_page_end(struct batch *b, struct str rest, struct err *err)
 	return STATUS_OK;
 }
 
-static enum status
-read_rows(struct run *r, struct net_call *call, struct batch *b, struct err *err)
+enum status
+run_read_rows(struct rows *rows, struct net_call *call, run_take_row *take, void *arg,
+	      struct str *ret_rest, struct err *err)
 {
-	struct rows rows;
 	struct str piece;
 	struct str row;
 	enum status status;
 
-	rows_init(&rows, RUN_ROW_BYTES);
 	while ((status = net_read(call, &piece, err)) == STATUS_OK) {
-		while ((status = rows_next(&rows, &piece, &row)) == STATUS_OK) {
-			status = read_change(r, b, row, err);
-			if (status != STATUS_OK)
-				break;
-		}
+		while ((status = rows_next(rows, &piece, &row)) == STATUS_OK)
+			TRY(take(arg, row, err));
 		if (status != STATUS_NOT_FOUND)
-			break;
+			return status;
 	}
-	if (status == STATUS_NOT_FOUND)
-		status = rows_end(&rows, &row);
+	return status == STATUS_NOT_FOUND ? rows_end(rows, ret_rest) : status;
+}
+
+static enum status
+read_rows(struct run *r, struct net_call *call, struct batch *b, struct err *err)
+{
+	struct page page = { r, b };
+	struct rows rows;
+	struct str rest;
+	enum status status;
+
+	rows_init(&rows, RUN_ROW_BYTES);
+	status = run_read_rows(&rows, call, read_change, &page, &rest, err);
 	if (status == STATUS_OK)
-		status = read_page_end(b, row, err);
+		status = read_page_end(b, rest, err);
 	else if (status == STATUS_JSON_SYNTAX)
 		status = err_set(err, STATUS_IO, "the source's changes are cut off");
 	rows_release(&rows);

@@ -3,6 +3,7 @@
 #define FROND_REPLICATOR_RUN_INT_H
 
 #include "doc/json_value.h"
+#include "replicator/rows.h"
 #include "replicator/run.h"
 
 struct change {
@@ -108,5 +109,16 @@ MUST_USE enum status run_checkpoint(struct run *r, struct err *err);
 /* Replaces an owned text. False when out of memory; it is as before then. */
 bool run_keep(struct str *kept, struct str text);
 void run_show(struct run *r, char **shown, struct str text);
+
+/* Told of one row of an answer, whose text goes with the next piece. */
+typedef enum status run_take_row(void *arg, struct str row, struct err *err);
+
+/*
+ * Reads a long answer row by row, until a row is refused; returns that refusal. `*ret_rest` is the
+ * object without its rows, and lies in `rows`, which the caller makes and releases.
+ * STATUS_JSON_SYNTAX, unexplained: the answer is cut off.
+ */
+MUST_USE enum status run_read_rows(struct rows *rows, struct net_call *call, run_take_row *take,
+				   void *arg, struct str *ret_rest, struct err *err);
 
 #endif
