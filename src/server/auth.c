@@ -15,6 +15,7 @@
 enum {
 	DIGEST_BYTES = 32, /* of HMAC-SHA256 */
 	SALT_BYTES = 16,
+	HASHED_TEXT_BYTES = 256, /* of a hash as a setting has it */
 	SECRET_BYTES = 32,
 	HASH_LIMIT_BYTES = 64,
 	/* "name:ffffffffffffffff:" and the digest. */
@@ -184,13 +185,6 @@ auth_add_admin(struct auth *a, struct str name, struct str password, struct err 
 	return STATUS_OK;
 }
 
-static void
-put_hex(char *ret, const uint8_t *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		sprintf(ret + 2 * i, "%02x", bytes[i]);
-}
-
 struct slow_derive {
 	struct admin admin;
 	struct str password;
@@ -214,20 +208,23 @@ auth_hash_password(struct str name, struct str password, struct arena *arena, st
 					    .salt_len = 2 * SALT_BYTES,
 					    .hash_len = DIGEST_BYTES },
 				 .password = password };
-	uint8_t salt[SALT_BYTES];
-	char hash_text[2 * DIGEST_BYTES + 1];
-	char salt_text[2 * SALT_BYTES + 1];
+	struct buf AUTO(buf_release) text = BUF_INIT(HASHED_TEXT_BYTES);
+	struct buf AUTO(buf_release) salt = BUF_INIT(HASHED_TEXT_BYTES);
+	uint8_t noise[SALT_BYTES];
 
 	TRY(check_password(name, password, err));
-	rand_bytes(salt, sizeof(salt));
-	put_hex(salt_text, salt, sizeof(salt));
-	memcpy(d.admin.salt, salt_text, d.admin.salt_len); /* the text is what is hashed */
+	rand_bytes(noise, sizeof(noise));
+	buf_append_hex(&salt, str_of(noise, sizeof(noise)));
+	TRY(buf_status(&salt));
+	memcpy(d.admin.salt, salt.ptr, salt.len); /* the text is what is hashed */
 	wait_offload(slow_derive, &d);
 	if (!d.computed)
 		return err_set(err, STATUS_NOMEM, "cannot hash a password");
-	put_hex(hash_text, d.admin.hash, DIGEST_BYTES);
-	*ret = arena_printf(arena, "-pbkdf2:sha256-%s,%s,%d", hash_text, salt_text,
-			    AUTH_PBKDF2_ROUNDS);
+	buf_append_cstr(&text, "-pbkdf2:sha256-");
+	buf_append_hex(&text, str_of(d.admin.hash, DIGEST_BYTES));
+	buf_printf(&text, ",%.*s,%d", STR_ARG(buf_str(&salt)), AUTH_PBKDF2_ROUNDS);
+	TRY(buf_status(&text));
+	*ret = arena_dup(arena, buf_str(&text));
 	return ret->ptr ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
 }
 

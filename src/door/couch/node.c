@@ -194,11 +194,11 @@ change(struct settings_call *c)
 }
 
 static enum status
-check_setting_path(struct couch_req *r, const char *allow)
+check_setting_path(struct couch_req *r)
 {
 	TRY(check_path(r));
 	if (r->parts_count != PART_SETTING + 1)
-		return couch_method_refused(r, allow);
+		return couch_method_refused(r, "GET");
 	return STATUS_OK;
 }
 
@@ -209,7 +209,7 @@ couch_node_put(struct couch_req *r)
 	struct json_value value;
 	struct str body;
 
-	TRY(check_setting_path(r, "GET"));
+	TRY(check_setting_path(r));
 	TRY(couch_read_body(r, COUCH_SMALL_BODY_BYTES, &body));
 	if (json_value_read(body, r->arena, &value, &r->fail.err) != STATUS_OK)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "invalid UTF-8 JSON");
@@ -225,7 +225,7 @@ couch_node_delete(struct couch_req *r)
 {
 	struct settings_call c = { .r = r };
 
-	TRY(check_setting_path(r, "GET"));
+	TRY(check_setting_path(r));
 	return change(&c);
 }
 

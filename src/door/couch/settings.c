@@ -270,12 +270,10 @@ couch_settings_take(struct couch_req *r)
 static enum status
 secret_body(struct kv_tx *tx, void *arg)
 {
-	static const char hex[] = "0123456789abcdef";
 	struct reading *r = arg;
 	uint8_t noise[SECRET_BYTES];
-	char digits[2 * SECRET_BYTES];
-	const struct rev_setting secret = { STR("chttpd_auth"), STR("secret"),
-					    str_of(digits, sizeof(digits)) };
+	struct buf AUTO(buf_release) digits = BUF_INIT(2 * SECRET_BYTES);
+	struct rev_setting secret = { STR("chttpd_auth"), STR("secret"), STR("") };
 
 	TRY(read_body(tx, r));
 	for (size_t i = 0; i < r->stored.count; i++)
@@ -283,8 +281,9 @@ secret_body(struct kv_tx *tx, void *arg)
 		    str_eq(r->stored.items[i].name, secret.name))
 			return STATUS_OK;
 	rand_bytes(noise, sizeof(noise));
-	for (size_t i = 0; i < sizeof(digits); i++)
-		digits[i] = hex[noise[i / 2] >> (i % 2 ? 0 : 4) & 15];
+	buf_append_hex(&digits, str_of(noise, sizeof(noise)));
+	TRY(buf_status(&digits));
+	secret.text = buf_str(&digits);
 	return rev_setting_put(tx, &secret, NULL);
 }
 
