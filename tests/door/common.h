@@ -30,6 +30,18 @@ teardown(void **state)
 	return 0;
 }
 
+/* A request with headers, which must be answered with the status and a body that has the text. */
+static inline void
+expect_as(const char *headers, const char *method, const char *target, const char *body, int status,
+	  const char *text)
+{
+	const struct response *r = door_request(d, method, target, headers, body);
+
+	if (r->status != status || !strstr(r->body, text))
+		fail_msg("%s %s: expected %d with %s, got %d: %s", method, target, status, text,
+			 r->status, r->body);
+}
+
 /* A formatted text, valid until the next but three calls. */
 __attribute__((format(printf, 1, 2))) static inline const char *
 format(const char *fmt, ...)

@@ -16,17 +16,6 @@ setup_admin(void **state)
 }
 
 static void
-expect_as(const char *headers, const char *method, const char *target, const char *body, int status,
-	  const char *text)
-{
-	const struct response *r = door_request(d, method, target, headers, body);
-
-	if (r->status != status || !strstr(r->body, text))
-		fail_msg("%s %s: expected %d with %s, got %d: %s", method, target, status, text,
-			 r->status, r->body);
-}
-
-static void
 only_admins_make_and_delete_databases(void **state)
 {
 	(void)state;

@@ -33,17 +33,6 @@ teardown_settings(void **state)
 }
 
 static void
-expect_as(const char *headers, const char *method, const char *target, const char *body, int status,
-	  const char *text)
-{
-	const struct response *r = door_request(d, method, target, headers, body);
-
-	if (r->status != status || !strstr(r->body, text))
-		fail_msg("%s %s: expected %d with %s, got %d: %s", method, target, status, text,
-			 r->status, r->body);
-}
-
-static void
 node_tells_its_name_and_no_other_is_there(void **state)
 {
 	(void)state;

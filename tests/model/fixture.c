@@ -379,3 +379,21 @@ fixture_changes(struct fixture *f)
 	}
 	return keep(f, &b);
 }
+
+struct kv_tx *
+fixture_begin(struct fixture *f)
+{
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	return tx;
+}
+
+struct rev_change_range
+fixture_all_changes(void)
+{
+	struct rev_change_range range = { .limit = SIZE_MAX };
+
+	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
+	return range;
+}

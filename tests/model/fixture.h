@@ -79,6 +79,11 @@ const char *fixture_leaf(struct fixture *f, const char *id, const char *rev, boo
 /* The changes, oldest first: "a 2-x#, b 1-y" where # is a deleted winner. */
 const char *fixture_changes(struct fixture *f);
 
+/* A transaction that reads without faults; the caller frees it. */
+struct kv_tx *fixture_begin(struct fixture *f);
+/* Every change, however many. */
+struct rev_change_range fixture_all_changes(void);
+
 /* Checks the whole database (see fixture_check.c); fails the test if anything is wrong. */
 void fixture_check(struct fixture *f);
 

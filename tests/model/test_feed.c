@@ -10,28 +10,10 @@ enum {
 	ENTRIES = 100500,
 };
 
-static struct kv_tx *
-begin(struct fixture *f)
-{
-	struct kv_tx *tx;
-
-	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
-	return tx;
-}
-
-static struct rev_change_range
-all_changes(void)
-{
-	struct rev_change_range range = { .limit = SIZE_MAX };
-
-	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
-	return range;
-}
-
 static void
 changes(struct fixture *f, const struct rev_change_range *range, struct rev_change_page *ret)
 {
-	struct kv_tx *tx = begin(f);
+	struct kv_tx *tx = fixture_begin(f);
 
 	assert_int_equal(rev_changes_page(tx, f->db, range, f->arena, ret), STATUS_OK);
 	kv_tx_free(tx);
@@ -60,7 +42,7 @@ static void
 sequences_ascend_within_and_across_transactions(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_change_range range = all_changes();
+	struct rev_change_range range = fixture_all_changes();
 	struct rev_change_page page;
 
 	put_many(f, 60, 20);
@@ -84,7 +66,7 @@ static void
 a_feed_goes_on_after_a_sequence_in_both_directions(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_change_range range = all_changes();
+	struct rev_change_range range = fixture_all_changes();
 	struct rev_change_page all, page;
 	size_t seen = 0;
 
@@ -101,7 +83,7 @@ a_feed_goes_on_after_a_sequence_in_both_directions(void **state)
 	} while (page.more);
 	assert_int_equal(seen, 50);
 
-	range = all_changes();
+	range = fixture_all_changes();
 	range.descending = true;
 	range.limit = 10;
 	do {
@@ -120,7 +102,7 @@ static void
 the_bounds_of_a_feed_are_since_exclusive_until_inclusive(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_change_range range = all_changes();
+	struct rev_change_range range = fixture_all_changes();
 	struct rev_change_page all, page;
 	struct kv_tx *tx;
 	uint64_t n;
@@ -131,7 +113,7 @@ the_bounds_of_a_feed_are_since_exclusive_until_inclusive(void **state)
 	range.until = all.changes[6].seq;
 	changes(f, &range, &page);
 	assert_int_equal(page.count, 4);
-	tx = begin(f);
+	tx = fixture_begin(f);
 	assert_int_equal(rev_changes_count(tx, f->db, &range, &n), STATUS_OK);
 	assert_int_equal(n, 4);
 	range.exclusive_until = true;
@@ -154,18 +136,18 @@ static void
 the_newest_sequence_is_the_databases(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_change_range range = all_changes();
+	struct rev_change_range range = fixture_all_changes();
 	struct rev_change_page page;
 	struct rev_db_info info;
 	struct rev_seq beginning = { { 0 } };
-	struct kv_tx *tx = begin(f);
+	struct kv_tx *tx = fixture_begin(f);
 
 	assert_int_equal(rev_db_info(tx, f->db, &info), STATUS_OK);
 	kv_tx_free(tx);
 	assert_int_equal(rev_seq_cmp(&info.update_seq, &beginning), 0);
 	assert_int_equal(info.doc_count, 0);
 	put_many(f, 3, 3);
-	tx = begin(f);
+	tx = fixture_begin(f);
 	assert_int_equal(rev_db_info(tx, f->db, &info), STATUS_OK);
 	kv_tx_free(tx);
 	changes(f, &range, &page);
@@ -181,7 +163,7 @@ a_page_is_bounded_by_bytes_and_goes_on(void **state)
 		DOCS = 60,
 	};
 	struct fixture *f = *state;
-	struct rev_change_range range = all_changes();
+	struct rev_change_range range = fixture_all_changes();
 	struct rev_name_range names = { .limit = SIZE_MAX };
 	struct rev_change_page page;
 	struct rev_entry_page entries;
@@ -203,7 +185,7 @@ a_page_is_bounded_by_bytes_and_goes_on(void **state)
 
 	seen = pages = 0;
 	do {
-		tx = begin(f);
+		tx = fixture_begin(f);
 		assert_int_equal(rev_all_docs_page(tx, f->db, &names, f->arena, &entries),
 				 STATUS_OK);
 		kv_tx_free(tx);
@@ -222,7 +204,7 @@ static void
 assert_docs(struct fixture *f, struct rev_name_range range, const char *want, bool more,
 	    uint64_t offset)
 {
-	struct kv_tx *tx = begin(f);
+	struct kv_tx *tx = fixture_begin(f);
 	struct buf b = BUF_INIT(10000);
 	struct rev_entry_page page;
 	uint64_t n;
@@ -339,7 +321,7 @@ a_page_can_end_while_skipping(void **state)
 	struct kv_tx *tx;
 
 	assert_int_equal(kv_run(f->store, fill_entries, f, NULL, NULL), STATUS_OK);
-	tx = begin(f);
+	tx = fixture_begin(f);
 	assert_int_equal(rev_all_docs_page(tx, f->db, &range, f->arena, &page), STATUS_OK);
 	assert_int_equal(page.count, 0);
 	assert_true(page.more);
@@ -365,7 +347,7 @@ a_winner_and_a_body_cost_what_they_return(void **state)
 
 	fixture_put(f, "a", NULL, "{\"x\":1,\"y\":[2,3]}");
 	fixture_replicate(f, "a", "1-00000000000000000000000000000000", false, "{\"z\":1}");
-	tx = begin(f);
+	tx = fixture_begin(f);
 	assert_int_equal(rev_winner_read(tx, f->db, STR("a"), f->arena, &rev), STATUS_OK);
 	assert_int_equal(kv_tx_stats(tx).keys_read, 1);
 	kv_tx_reset(tx);
@@ -386,7 +368,7 @@ a_winner_tells_deleted_from_missing(void **state)
 	struct fixture *f = *state;
 	const char *tombstone = fixture_delete(f, "a", fixture_put(f, "a", NULL, "{}"));
 	struct rev_id rev;
-	struct kv_tx *tx = begin(f);
+	struct kv_tx *tx = fixture_begin(f);
 	struct rev_doc doc;
 
 	assert_int_equal(rev_winner_read(tx, f->db, STR("a"), f->arena, &rev), STATUS_DELETED);
@@ -406,7 +388,7 @@ a_path_is_read_below_the_prefix_of_a_revision(void **state)
 	struct buf out = BUF_INIT(100);
 	struct doc_pointer pointer;
 	struct str prefix;
-	struct kv_tx *tx = begin(f);
+	struct kv_tx *tx = fixture_begin(f);
 
 	assert_int_equal(
 		rev_doc_prefix(f->db, STR("a"), fixture_rev(f, rev), false, f->arena, &prefix),
@@ -425,7 +407,7 @@ a_path_is_read_below_the_prefix_of_a_revision(void **state)
 static struct kv_future *
 watch(struct fixture *f)
 {
-	struct kv_tx *tx = begin(f);
+	struct kv_tx *tx = fixture_begin(f);
 	struct kv_future *w;
 	struct str key;
 

@@ -26,31 +26,13 @@ enum {
 	BATCH = 500,
 };
 
-static struct kv_tx *
-begin(struct fixture *f)
-{
-	struct kv_tx *tx;
-
-	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
-	return tx;
-}
-
-static struct rev_change_range
-all_changes(void)
-{
-	struct rev_change_range range = { .limit = SIZE_MAX };
-
-	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
-	return range;
-}
-
 /* The counters of a list. */
 static size_t
 ranges_of(struct fixture *f, enum rev_subspace space)
 {
 	struct buf lo = BUF_INIT(64), hi = BUF_INIT(64);
 	struct kv_scan scan = { 0 };
-	struct kv_tx *tx = begin(f);
+	struct kv_tx *tx = fixture_begin(f);
 	struct kv_pair pair;
 	size_t n = 0;
 
@@ -94,11 +76,11 @@ static void
 compare_all(struct fixture *f)
 {
 	struct arena_mark mark = arena_mark(f->arena);
-	struct rev_change_range range = all_changes();
+	struct rev_change_range range = fixture_all_changes();
 	struct rev_name_range names = { .limit = SIZE_MAX };
 	struct rev_entry_page entries;
 	struct rev_change_page page;
-	struct kv_tx *tx = begin(f);
+	struct kv_tx *tx = fixture_begin(f);
 	uint64_t n;
 
 	assert_int_equal(rev_all_docs_page(tx, f->db, &names, f->arena, &entries), STATUS_OK);
@@ -123,11 +105,11 @@ compare_all(struct fixture *f)
 	assert_int_equal(rev_changes_count(tx, f->db, &range, &n), STATUS_OK);
 	assert_int_equal(n, page.count);
 	for (size_t i = 0; i < page.count; i += 1 + page.count / PLACES) {
-		range = all_changes();
+		range = fixture_all_changes();
 		range.since = page.changes[i].seq;
 		assert_int_equal(rev_changes_count(tx, f->db, &range, &n), STATUS_OK);
 		assert_int_equal(n, page.count - i - 1);
-		range = all_changes();
+		range = fixture_all_changes();
 		range.until = page.changes[i].seq;
 		assert_int_equal(rev_changes_count(tx, f->db, &range, &n), STATUS_OK);
 		assert_int_equal(n, i + 1);
@@ -440,7 +422,7 @@ static uint64_t
 cost_of_offset(struct fixture *f, size_t at, bool descending)
 {
 	struct rev_name_range range = { .has_begin = true, .descending = descending };
-	struct kv_tx *tx = begin(f);
+	struct kv_tx *tx = fixture_begin(f);
 	uint64_t n, cost;
 
 	range.begin = arena_printf(f->arena, "d%06zu", at);
@@ -454,8 +436,8 @@ cost_of_offset(struct fixture *f, size_t at, bool descending)
 static uint64_t
 cost_of_pending(struct fixture *f, struct rev_seq since, uint64_t want)
 {
-	struct rev_change_range range = all_changes();
-	struct kv_tx *tx = begin(f);
+	struct rev_change_range range = fixture_all_changes();
+	struct kv_tx *tx = fixture_begin(f);
 	uint64_t n, cost;
 
 	range.since = since;
@@ -471,7 +453,7 @@ static void
 check_costs(struct fixture *f, enum order order)
 {
 	static const size_t places[] = { 0, 1, MANY / 2, MANY - 2, MANY - 1 };
-	struct rev_change_range range = all_changes();
+	struct rev_change_range range = fixture_all_changes();
 	struct rev_change_page page;
 	struct rev_seq at = { { 0 } };
 	struct kv_tx *tx;
@@ -491,7 +473,7 @@ check_costs(struct fixture *f, enum order order)
 		struct arena_mark mark = arena_mark(f->arena);
 
 		range.since = at;
-		tx = begin(f);
+		tx = fixture_begin(f);
 		assert_int_equal(rev_changes_page(tx, f->db, &range, f->arena, &page), STATUS_OK);
 		kv_tx_free(tx);
 		at = page.changes[page.count - 1].seq;
