@@ -268,7 +268,7 @@ def allow_descriptors():
         resource.setrlimit(resource.RLIMIT_NOFILE, (65536, max(hard, 65536)))
     except (ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] * 3 // 8 - 16
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] * 5 // 8 - 16
 
 
 def main():

@@ -4,8 +4,8 @@ reach all of them.
 
     idle_feeds.py FROND [FEEDS [WRITES]]
 
-FROND is the binary. The server gives three eighths of its file descriptors to connections, so 10,000
-feeds want `ulimit -n 32768`; with fewer descriptors the run is as large as they allow, and says so.
+FROND is the binary. The server gives five eighths of its file descriptors to connections, so 10,000
+feeds want `ulimit -n 16384`; with fewer descriptors the run is as large as they allow, and says so.
 """
 
 import http.client
@@ -112,7 +112,7 @@ def feeds_that_fit(wanted):
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard == resource.RLIM_INFINITY:
         return wanted
-    return min(wanted, hard // 8 * 3 - SPARE)
+    return min(wanted, hard // 8 * 5 - SPARE)
 
 
 def measure(process, port, count, writes):

@@ -99,7 +99,7 @@ fill_defaults(struct server_config *c)
 }
 
 /*
- * A store that cannot open a file cannot go on writing. So connections get three eighths of the
+ * A store that cannot open a file cannot go on writing. So connections get five eighths of the
  * descriptors, and an eighth is beyond the reach of sockets even while many are being refused.
  */
 static void
@@ -113,9 +113,9 @@ share_descriptors(struct server *s)
 	if (limit.rlim_cur >= INT_MAX)
 		return;
 	s->fd_limit = (int)(limit.rlim_cur - limit.rlim_cur / 8);
-	if (connections <= limit.rlim_cur / 8 * 3)
+	if (connections <= limit.rlim_cur / 8 * 5)
 		return;
-	s->config.max_connections = limit.rlim_cur / 8 * 3;
+	s->config.max_connections = limit.rlim_cur / 8 * 5;
 	log_event(LOG_LEVEL_WARN, "connections_limited",
 		  "max_connections=%zu instead=%zu file_descriptors=%llu",
 		  s->config.max_connections, connections, (unsigned long long)limit.rlim_cur);

@@ -15,7 +15,7 @@ struct server;
 struct server_config {
 	unsigned loops;             /* threads; default: one a processor */
 	unsigned pool_threads;      /* for work that blocks; default SERVER_POOL_THREADS */
-	size_t max_connections;     /* more are answered 503; 3/8 of RLIMIT_NOFILE at most */
+	size_t max_connections;     /* more are answered 503; 5/8 of RLIMIT_NOFILE at most */
 	size_t header_bytes;        /* request line and headers; 431 past it */
 	size_t request_bytes;       /* memory of one exchange's arena */
 	size_t memory_bytes;        /* of all exchanges together (base/budget.h); 503 past it */

@@ -325,7 +325,7 @@ def connections_leave_descriptors_to_the_store(cwd):
         equal(once_there_is_room(lambda: server.request("PUT", "/db/after", {})), 201)
         equal(server.request("GET", "/db")[1]["doc_count"], 61)
         log = server.read_log()
-        contains(log, "event=connections_limited max_connections=96 ")
+        contains(log, "event=connections_limited max_connections=160 ")
         assert log.count("event=accept_failed") <= 2, log
 
 
