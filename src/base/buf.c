@@ -60,12 +60,6 @@ buf_grow(struct buf *b, size_t n)
 }
 
 void
-buf_append_cstr(struct buf *b, const char *cstr)
-{
-	buf_append(b, cstr, strlen(cstr));
-}
-
-void
 buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list args;
@@ -99,15 +93,18 @@ void
 buf_append_hex(struct buf *b, struct str s)
 {
 	static const char digits[] = "0123456789abcdef";
+	char *to;
 
 	if (!buf_reserve(b, s.len * 2))
 		return;
+	to = b->ptr + b->len;
 	for (size_t i = 0; i < s.len; i++) {
 		uint8_t c = (uint8_t)s.ptr[i];
 
-		b->ptr[b->len++] = digits[c >> 4];
-		b->ptr[b->len++] = digits[c & 15];
+		*to++ = digits[c >> 4];
+		*to++ = digits[c & 15];
 	}
+	b->len += s.len * 2;
 }
 
 void

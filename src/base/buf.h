@@ -72,7 +72,13 @@ buf_append_byte(struct buf *b, uint8_t c)
 		b->ptr[b->len++] = (char)c;
 }
 
-void buf_append_cstr(struct buf *b, const char *cstr);
+/* Inline, so that a literal's length is known where it is appended. */
+static inline void
+buf_append_cstr(struct buf *b, const char *cstr)
+{
+	buf_append(b, cstr, strlen(cstr));
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_append_u64(struct buf *b, uint64_t n); /* decimal */
 

@@ -59,11 +59,24 @@ json_write_chars(struct buf *b, struct str s)
 void
 json_write_str(struct buf *b, struct str s)
 {
+	const char *end = s.ptr + s.len;
+	uint64_t high = 0;
+	char *to;
+
 	if (!buf_reserve(b, s.len + 2))
 		return;
-	buf_append_byte(b, '"');
-	json_write_chars(b, s);
-	buf_append_byte(b, '"');
+	if (s.len && json_scan_plain(s.ptr, end, &high) != end) {
+		buf_append_byte(b, '"');
+		json_write_chars(b, s);
+		buf_append_byte(b, '"');
+		return;
+	}
+	to = b->ptr + b->len;
+	*to++ = '"';
+	if (s.len)
+		memcpy(to, s.ptr, s.len);
+	to[s.len] = '"';
+	b->len += s.len + 2;
 }
 
 /* ---- Doubles ---- */

@@ -494,12 +494,33 @@ next_of_kind(struct tuple_reader *r, enum tuple_kind kind, struct tuple_elem *re
 	return STATUS_OK;
 }
 
+/* An integer of no byte or of one, as nearly all are. Otherwise false. */
+static bool
+next_small(struct tuple_reader *r, uint64_t *ret)
+{
+	struct str s = r->rest;
+
+	if (s.len && s.ptr[0] == CODE_INT_ZERO) {
+		*ret = 0;
+		r->rest = str_skip(s, 1);
+		return true;
+	}
+	if (s.len > 1 && s.ptr[0] == CODE_INT_ZERO + 1 && s.ptr[1]) {
+		*ret = (uint8_t)s.ptr[1];
+		r->rest = str_skip(s, 2);
+		return true;
+	}
+	return false;
+}
+
 enum status
 tuple_next_u64(struct tuple_reader *r, uint64_t *ret)
 {
 	struct tuple_reader next = *r;
 	struct tuple_elem e;
 
+	if (next_small(r, ret))
+		return STATUS_OK;
 	TRY(next_of_kind(&next, TUPLE_INT, &e));
 	if (e.negative)
 		return STATUS_CORRUPT;
@@ -525,13 +546,12 @@ tuple_next_i64(struct tuple_reader *r, int64_t *ret)
 enum status
 tuple_next_bool(struct tuple_reader *r, bool *ret)
 {
-	struct tuple_reader next = *r;
-	struct tuple_elem e;
+	struct str s = r->rest;
 
-	if (tuple_next(&next, &e) != STATUS_OK || (e.kind != TUPLE_FALSE && e.kind != TUPLE_TRUE))
+	if (!s.len || (s.ptr[0] != CODE_FALSE && s.ptr[0] != CODE_TRUE))
 		return STATUS_CORRUPT;
-	*r = next;
-	*ret = e.kind == TUPLE_TRUE;
+	*ret = s.ptr[0] == CODE_TRUE;
+	r->rest = str_skip(s, 1);
 	return STATUS_OK;
 }
 
@@ -572,10 +592,12 @@ tuple_next_str(struct tuple_reader *r, struct buf *scratch, struct str *ret)
 enum status
 tuple_next_versionstamp(struct tuple_reader *r, const uint8_t **ret)
 {
-	struct tuple_elem e;
+	struct str s = r->rest;
 
-	TRY(next_of_kind(r, TUPLE_VERSIONSTAMP, &e));
-	*ret = (const uint8_t *)e.raw.ptr;
+	if (s.len <= VERSIONSTAMP_BYTES || s.ptr[0] != CODE_VERSIONSTAMP)
+		return STATUS_CORRUPT;
+	*ret = (const uint8_t *)s.ptr + 1;
+	r->rest = str_skip(s, 1 + VERSIONSTAMP_BYTES);
 	return STATUS_OK;
 }
 

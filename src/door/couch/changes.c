@@ -124,7 +124,6 @@ add_row(struct feed *f, const struct rev_change *c)
 		if (status == STATUS_OK) {
 			f->any_row = true;
 			f->left--;
-			couch_feed_sent(&f->wait);
 		} else {
 			couch_stream_cut(&f->stream, out);
 		}
@@ -199,11 +198,14 @@ send_page(struct feed *f, bool *ret_more)
 {
 	struct rev_change_range range = next_range(f);
 	struct rev_change_page page;
+	uint64_t left = f->left;
 	enum status status;
 
 	TRY(rev_changes_page(f->snapshot.tx, f->r->db, &range, f->r->arena, &page));
 	status = send_rows(f, &page);
 	rev_ahead_release(&f->ahead);
+	if (f->left != left)
+		couch_feed_sent(&f->wait);
 	*ret_more = page.more;
 	return status;
 }
@@ -248,6 +250,7 @@ send_ids_once(struct feed *f)
 			   f->r->arena, &page));
 	for (size_t i = 0; i < page.count && f->left; i++)
 		TRY(send_change(f, &page.changes[i]));
+	couch_feed_sent(&f->wait);
 	/* Everything else has been passed over. */
 	if (f->left && !f->args.descending && rev_seq_cmp(&info.update_seq, &f->at) > 0)
 		f->at = info.update_seq;

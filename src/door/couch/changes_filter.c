@@ -307,7 +307,7 @@ couch_change_leaves(struct couch_req *r, struct kv_tx *tx, const struct couch_ch
 		branches = ret->tree.branches;
 		count = ret->tree.count;
 	}
-	ret->revs = arena_alloc(r->arena, count * sizeof(*ret->revs));
+	ret->revs = count == 1 ? &ret->only : arena_alloc(r->arena, count * sizeof(*ret->revs));
 	if (!ret->revs)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++) {

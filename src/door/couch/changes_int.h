@@ -63,10 +63,11 @@ MUST_USE enum status couch_changes_filter_read(struct couch_req *r,
 struct couch_change_leaves {
 	struct rev_id *revs; /* those that the filter lets pass, the winner first; none: no row */
 	size_t count;
+	struct rev_id only;   /* where `revs` lies if there is one */
 	struct rev_tree tree; /* all of them, if they had to be read */
 };
 
-/* In the request's arena. */
+/* In the request's arena and in `ret`, which stays where it is. */
 MUST_USE enum status couch_change_leaves(struct couch_req *r, struct kv_tx *tx,
 					 const struct couch_changes_args *args,
 					 const struct rev_change *c,

@@ -58,29 +58,31 @@ rev_encoded_bytes(struct str s)
 	return n;
 }
 
+static enum status
+unescape(const struct tuple_elem *e, struct arena *arena, struct str *ret)
+{
+	AUTO(buf_release) struct buf plain = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+
+	tuple_unescape(e, &plain);
+	TRY(buf_status(&plain));
+	*ret = arena_dup(arena, buf_str(&plain));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 enum status
 rev_next_text(struct tuple_reader *r, enum tuple_kind kind, struct arena *arena, bool copy,
 	      struct str *ret)
 {
-	AUTO(buf_release) struct buf plain = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	struct tuple_elem e;
-	struct str text;
 
 	if (tuple_next(r, &e) != STATUS_OK || e.kind != kind)
 		return STATUS_CORRUPT;
-	text = e.raw;
-	if (e.escaped) {
-		tuple_unescape(&e, &plain);
-		TRY(buf_status(&plain));
-		text = buf_str(&plain);
-	}
-	if (copy || e.escaped) {
-		text = arena_dup(arena, text);
-		if (!text.ptr)
-			return STATUS_LIMIT;
-	}
-	*ret = text;
-	return STATUS_OK;
+	if (e.escaped)
+		return unescape(&e, arena, ret);
+	*ret = e.raw;
+	if (copy)
+		*ret = arena_dup(arena, e.raw);
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
 enum status
