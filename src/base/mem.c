@@ -6,14 +6,16 @@
 #include <string.h>
 
 enum {
-	/*
-	 * Every heap keeps what was freed in the middle of it, and by default there would be eight
-	 * a processor. Larger pieces are mappings of their own; setting this also ends glibc's way
-	 * of raising it to whatever was freed last.
-	 */
+	/* Every heap keeps what was freed in the middle; by default there are eight a processor. */
 	MEM_HEAPS = 2,
-	MEM_MAPPED_BYTES = 512 * 1024,
-	MEM_TRIM_BYTES = 1024 * 1024, /* free at a heap's end before it shrinks */
+	/*
+	 * A mapping of its own costs a fault a page each time it is made, which is most of what a
+	 * large request costs the kernel. So all but the largest pieces come from the heaps, and
+	 * these keep what is free until mem_trim(). Setting one of both also ends glibc's way of
+	 * raising them to whatever was freed last.
+	 */
+	MEM_MAPPED_BYTES = 16 * 1024 * 1024,
+	MEM_TRIM_BYTES = 64 * 1024 * 1024, /* free at a heap's end before it shrinks by itself */
 };
 
 static _Thread_local uint64_t allocations;

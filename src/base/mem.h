@@ -21,8 +21,9 @@ void mem_free(void *p);
 char *mem_strdup(struct str s) __attribute__((malloc));
 
 /*
- * For a process that serves for long: what is large is given back to the system as soon as it is
- * freed, and threads share their heaps. Once, before there are threads.
+ * For a process that serves for long: threads share their heaps, and these keep what is freed for
+ * what comes next, so that somebody has to call mem_trim() at times. Once, before there are
+ * threads.
  */
 void mem_tune(void);
 

@@ -36,8 +36,8 @@ enum {
 	CHORES = 2,
 	TEND_PAUSE_MS = 20,                 /* while there is more to do */
 	SWEEP_TXID_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
-	TRIM_BYTES = 16 * 1024 *
-		     1024, /* of requests at once, after which heaps are worth trimming */
+	LARGE_BYTES = 1024 * 1024, /* of requests at once: what is worth trimming afterwards, */
+	QUIET_MS = 250,            /* when for so long there was no more of it */
 	ADMINS_ON_LINE = 16,
 	LEAST_DESCRIPTORS = 256,
 	MOVES_ARENA_BYTES = 16 * 1024 * 1024,
@@ -274,25 +274,37 @@ sweep(void *arg)
 		if (status != STATUS_OK)
 			log_event(LOG_LEVEL_WARN, "sweep_failed", "status=%s reason=\"%s\"",
 				  status_name(status), err.text);
-		if (server_take_memory_peak(s->server) >= TRIM_BYTES)
-			mem_trim();
 		pause_ms = more ? SWEEP_PAUSE_MS : SWEEP_EVERY_MS;
 	}
 	return NULL;
 }
 
-/* Keeps ranges of counted documents and changes short. */
+/* Large requests leave their memory to the next ones. When no more come, the system gets it. */
+static void
+trim_when_quiet(struct serve *s, uint64_t *due_ns)
+{
+	if (server_take_memory_peak(s->server) >= LARGE_BYTES) {
+		*due_ns = clock_after_ms(QUIET_MS);
+	} else if (clock_mono_ns() >= *due_ns) {
+		mem_trim();
+		*due_ns = WAIT_FOREVER;
+	}
+}
+
+/* Keeps ranges of counted documents and changes short, and memory to what is needed. */
 static void *
 tend(void *arg)
 {
 	struct serve *s = arg;
 	uint64_t pause_ms = TEND_EVERY_MS;
+	uint64_t trim_due_ns = WAIT_FOREVER;
 
 	while (!event_wait(&s->stop_tending, clock_after_ms(pause_ms))) {
 		struct err err = { 0 };
 		bool more = false;
 		enum status status = couch_tend(s->couch, &more, &err);
 
+		trim_when_quiet(s, &trim_due_ns);
 		pause_ms = more ? TEND_PAUSE_MS : TEND_EVERY_MS;
 		if (status == STATUS_OK)
 			continue;

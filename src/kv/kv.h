@@ -342,6 +342,20 @@ typedef enum status kv_body(struct kv_tx *tx, void *arg);
 MUST_USE enum status kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp,
 			    struct err *err);
 
+/*
+ * kv_run() in two halves, for a caller that has something else to prepare while a commit is under
+ * way. The first runs the body once and begins its commit; what comes of it, and every further
+ * attempt, is the second half's. Where the store is not shared (kv_is_shared()), transactions that
+ * were begun one after another commit in that order, except those that are tried again. What the
+ * body refers to has to last until the second half has returned, which is due for every
+ * first one that succeeded, and frees `running`.
+ */
+struct kv_running;
+
+MUST_USE enum status kv_run_begin(struct kv_store *store, kv_body *body, void *arg,
+				  struct kv_running **ret, struct err *err);
+MUST_USE enum status kv_run_end(struct kv_running *running, struct err *err);
+
 /* The same for reading: nothing is committed. */
 MUST_USE enum status kv_run_read(struct kv_store *store, kv_body *body, void *arg, struct err *err);
 

@@ -8,6 +8,7 @@
  */
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/rand.h"
 #include "kv/engine.h"
 #include "kv/keyspace.h"
@@ -123,32 +124,20 @@ ask_txid(struct run *run, struct kv_tx *tx, bool *ret_done)
 	return STATUS_OK;
 }
 
-static enum status
-commit(struct run *run, struct kv_tx *tx)
-{
-	bool writes = has_written(tx);
-	enum status status;
-
-	if (writes && tx->engine->unknown_results)
-		TRY(leave_txid(run, tx));
-	status = kv_future_wait(kv_commit(tx));
-	if (status == STATUS_TX_UNKNOWN)
-		run->unknown = writes;
-	if (status == STATUS_OK && writes && run->ret_stamp)
-		return kv_versionstamp(tx, run->ret_stamp);
-	return status;
-}
-
 /*
- * One attempt. `*ret_settled`: it is known whether earlier attempts of unknown result have
- * happened, so that a failure is what it says.
+ * The first half of an attempt: with STATUS_OK its commit is under way, or `*ret_commit` is NULL
+ * and there is nothing to wait for. `*ret_settled`: it is known whether earlier attempts of unknown
+ * result have happened, so that a failure is what it says.
  */
 static enum status
-attempt(struct run *run, struct kv_tx *tx, bool *ret_settled)
+attempt_begin(struct run *run, struct kv_tx *tx, struct kv_future **ret_commit, bool *ret_settled)
 {
 	bool done = false;
 
+	*ret_commit = NULL;
 	*ret_settled = !run->unknown;
+	if (run->ret_stamp)
+		memset(run->ret_stamp, 0, KV_VERSIONSTAMP_TX_BYTES);
 	if (run->unknown) {
 		TRY(ask_txid(run, tx, &done));
 		*ret_settled = true;
@@ -156,7 +145,27 @@ attempt(struct run *run, struct kv_tx *tx, bool *ret_settled)
 			return STATUS_OK;
 	}
 	TRY(run->body(tx, run->arg));
-	return run->commits ? commit(run, tx) : STATUS_OK;
+	if (!run->commits)
+		return STATUS_OK;
+	if (has_written(tx) && tx->engine->unknown_results)
+		TRY(leave_txid(run, tx));
+	*ret_commit = kv_commit(tx);
+	return STATUS_OK;
+}
+
+static enum status
+attempt_end(struct run *run, struct kv_tx *tx, struct kv_future *commit)
+{
+	enum status status;
+
+	if (!commit)
+		return STATUS_OK;
+	status = kv_future_wait(commit);
+	if (status == STATUS_TX_UNKNOWN)
+		run->unknown = has_written(tx);
+	if (status == STATUS_OK && has_written(tx) && run->ret_stamp)
+		return kv_versionstamp(tx, run->ret_stamp);
+	return status;
 }
 
 /*
@@ -172,18 +181,19 @@ explain(struct err *err, const struct kv_tx *tx, enum status status)
 		err_set(err, status, "%s", status_name(status));
 }
 
+/* `first`: the first half of the first attempt has ended so, which makes the other half due. */
 static enum status
-run_in(struct run *run, struct kv_tx *tx, struct err *err)
+run_on(struct run *run, struct kv_tx *tx, enum status first, struct kv_future *commit,
+       struct err *err)
 {
-	enum status status = STATUS_OK;
+	enum status status = first;
+	bool settled = true;
 
-	for (int attempts = 0; attempts < KV_RETRY_LIMIT; attempts++) {
+	for (int attempts = 1;; attempts++) {
 		enum status verdict;
-		bool settled;
 
-		if (run->ret_stamp)
-			memset(run->ret_stamp, 0, KV_VERSIONSTAMP_TX_BYTES);
-		status = attempt(run, tx, &settled);
+		if (status == STATUS_OK)
+			status = attempt_end(run, tx, commit);
 		if (status == STATUS_OK)
 			return STATUS_OK;
 		if (!settled && tx->engine->retry_delay_ms(tx, status) < 0)
@@ -194,6 +204,9 @@ run_in(struct run *run, struct kv_tx *tx, struct err *err)
 		verdict = kv_on_error(tx, status);
 		if (verdict != STATUS_OK)
 			return verdict;
+		if (attempts == KV_RETRY_LIMIT)
+			break;
+		status = attempt_begin(run, tx, &commit, &settled);
 	}
 	if (run->unknown)
 		return err_set(err, STATUS_TX_UNKNOWN,
@@ -203,14 +216,26 @@ run_in(struct run *run, struct kv_tx *tx, struct err *err)
 }
 
 static enum status
-run(struct run *run, enum kv_tx_kind kind, struct err *err)
+begin(const struct run *run, enum kv_tx_kind kind, struct kv_tx **ret, struct err *err)
 {
-	struct kv_tx *tx;
-	enum status status = kv_begin(run->store, kind, &tx);
+	enum status status = kv_begin(run->store, kind, ret);
 
 	if (status != STATUS_OK)
 		return err_set(err, status, "no transaction can begin: %s", status_name(status));
-	status = run_in(run, tx, err);
+	return STATUS_OK;
+}
+
+static enum status
+run(struct run *run, enum kv_tx_kind kind, struct err *err)
+{
+	struct kv_future *commit;
+	struct kv_tx *tx;
+	enum status status;
+	bool settled;
+
+	TRY(begin(run, kind, &tx, err));
+	status = attempt_begin(run, tx, &commit, &settled);
+	status = run_on(run, tx, status, commit, err);
 	kv_tx_free(tx);
 	return status;
 }
@@ -235,6 +260,48 @@ kv_run_read(struct kv_store *store, kv_body *body, void *arg, struct err *err)
 	struct run r = { .store = store, .body = body, .arg = arg };
 
 	return run(&r, KV_TX_READ_ONLY, err);
+}
+
+/* ---- In two halves ---- */
+
+struct kv_running {
+	struct run run;
+	struct kv_tx *tx;
+	struct kv_future *commit;
+	enum status status; /* of the first half */
+};
+
+enum status
+kv_run_begin(struct kv_store *store, kv_body *body, void *arg, struct kv_running **ret,
+	     struct err *err)
+{
+	struct kv_running *r = mem_alloc(sizeof(*r));
+	enum status status;
+	bool settled;
+
+	if (!r)
+		return err_set(err, STATUS_NOMEM, "no transaction can begin: out of memory");
+	*r = (struct kv_running){
+		.run = { .store = store, .body = body, .arg = arg, .commits = true },
+	};
+	status = begin(&r->run, KV_TX_READ_WRITE, &r->tx, err);
+	if (status != STATUS_OK) {
+		mem_free(r);
+		return status;
+	}
+	r->status = attempt_begin(&r->run, r->tx, &r->commit, &settled);
+	*ret = r;
+	return STATUS_OK;
+}
+
+enum status
+kv_run_end(struct kv_running *r, struct err *err)
+{
+	enum status status = run_on(&r->run, r->tx, r->status, r->commit, err);
+
+	kv_tx_free(r->tx);
+	mem_free(r);
+	return status;
 }
 
 /* ---- The sweep ---- */

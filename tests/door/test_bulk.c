@@ -186,6 +186,86 @@ a_large_request_is_split_over_transactions(void **state)
 	places_are_told("split", DOCS);
 }
 
+enum {
+	CHUNKED_DOCS = 3000, /* over many transactions */
+	STEP = 1871,         /* through their numbers: prime to it */
+	TWIN_AFTER = 300,    /* another edit of the same document */
+};
+
+static void
+changes_come_in_the_order_of_the_request(void **state)
+{
+	AUTO(buf_release) struct buf body = BUF_INIT(1 << 20);
+	const char *at;
+
+	(void)state;
+	door_create(d, "ordered");
+	buf_append_cstr(&body, "{\"docs\":[");
+	for (int i = 0; i < CHUNKED_DOCS; i++)
+		buf_printf(&body, "%s{\"_id\":\"%04d\"}", i ? "," : "", i * STEP % CHUNKED_DOCS);
+	buf_append(&body, "]}", 3);
+	door_expect(d, "POST", "/ordered/_bulk_docs", body.ptr, 201, "\"ok\":true");
+	at = d->last.body;
+	for (int i = 0; i < CHUNKED_DOCS; i++) {
+		at = strstr(at, format("\"id\":\"%04d\"", i * STEP % CHUNKED_DOCS));
+		assert_non_null(at);
+	}
+	/* A transaction that is tried again may come after its successors. */
+	if (getenv("FROND_TEST_FAULTS"))
+		return;
+	door_expect(d, "GET", "/ordered/_changes", NULL, 200, "\"pending\":0}");
+	at = d->last.body;
+	for (int i = 0; i < CHUNKED_DOCS; i++) {
+		at = strstr(at, format("\"id\":\"%04d\"", i * STEP % CHUNKED_DOCS));
+		assert_non_null(at);
+	}
+}
+
+/* However far apart they are, and whether or not the earlier one is still being committed. */
+static void
+later_edits_of_many_documents_see_the_earlier_ones(void **state)
+{
+	AUTO(buf_release) struct buf body = BUF_INIT(1 << 20);
+	size_t conflicts = 0;
+	size_t oks = 0;
+
+	(void)state;
+	door_create(d, "twins");
+	buf_append_cstr(&body, "{\"docs\":[");
+	for (int i = 0; i < CHUNKED_DOCS; i++)
+		buf_printf(&body, "%s{\"_id\":\"%04d\",\"edit\":%d}", i ? "," : "",
+			   i % (2 * TWIN_AFTER) < TWIN_AFTER ? i : i - TWIN_AFTER, i);
+	buf_append(&body, "]}", 3);
+	door_expect(d, "POST", "/twins/_bulk_docs", body.ptr, 201, "\"ok\":true");
+	for (const char *p = d->last.body; (p = strstr(p, "\"ok\":true")); p++)
+		oks++;
+	for (const char *p = d->last.body; (p = strstr(p, "\"conflict\"")); p++)
+		conflicts++;
+	assert_int_equal(oks, CHUNKED_DOCS / 2);
+	assert_int_equal(conflicts, CHUNKED_DOCS / 2);
+	door_expect(d, "GET", "/twins", NULL, 200, format("\"doc_count\":%d", CHUNKED_DOCS / 2));
+	door_expect(d, "GET", "/twins/0611", NULL, 200, "\"edit\":611}");
+}
+
+/* Without new_edits the same document comes with other revisions, and all of them are kept. */
+static void
+branches_of_one_request_meet_in_one_document(void **state)
+{
+	AUTO(buf_release) struct buf body = BUF_INIT(1 << 20);
+
+	(void)state;
+	door_create(d, "branches");
+	buf_append_cstr(&body, "{\"new_edits\":false,\"docs\":[");
+	for (int i = 0; i < 700; i++)
+		buf_printf(&body, "%s{\"_id\":\"%d\",\"_rev\":\"1-%04d\"}", i ? "," : "", i % 350,
+			   i);
+	buf_append(&body, "]}", 3);
+	door_expect_body(d, "POST", "/branches/_bulk_docs", body.ptr, 201, "[]");
+	door_expect(d, "GET", "/branches", NULL, 200, "\"doc_count\":350");
+	door_expect(d, "GET", "/branches/349?conflicts=true", NULL, 200,
+		    "\"_rev\":\"1-0699\",\"_conflicts\":[\"1-0349\"]");
+}
+
 static void
 bulk_get_answers_in_order_of_the_request(void **state)
 {
@@ -438,6 +518,9 @@ main(void)
 		cmocka_unit_test(what_local_documents_have_no_use_for_is_left_out),
 		cmocka_unit_test(a_missing_stub_refuses_the_request),
 		cmocka_unit_test(a_large_request_is_split_over_transactions),
+		cmocka_unit_test(changes_come_in_the_order_of_the_request),
+		cmocka_unit_test(later_edits_of_many_documents_see_the_earlier_ones),
+		cmocka_unit_test(branches_of_one_request_meet_in_one_document),
 		cmocka_unit_test(bulk_get_answers_in_order_of_the_request),
 		cmocka_unit_test(revs_diff_tells_what_is_missing),
 		cmocka_unit_test(local_documents_count_their_revisions),

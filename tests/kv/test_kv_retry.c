@@ -156,6 +156,79 @@ conflicting_body_runs_again(void **state)
 	assert_stored(store_of(state), "t/n", "6");
 }
 
+static enum status
+append_letter(struct kv_tx *tx, void *arg)
+{
+	static const uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES];
+	char key[2 + KV_VERSIONSTAMP_TX_BYTES] = "t/";
+
+	memcpy(key + 2, stamp, sizeof(stamp));
+	return kv_set_versionstamped_key(tx, str_of(key, sizeof(key)), 2,
+					 str_from_cstr((const char *)arg));
+}
+
+static void
+runs_that_overlap_commit_in_the_order_they_began(void **state)
+{
+	static char letters[][2] = { "a", "b", "c", "d", "e", "f" };
+	enum {
+		RUNS = sizeof(letters) / sizeof(letters[0])
+	};
+	struct kv_running *runs[RUNS];
+	struct kv_tx *tx;
+	struct kv_future *f;
+	struct kv_range range;
+
+	for (int i = 0; i < RUNS; i++)
+		assert_ok(kv_run_begin(store_of(state), append_letter, letters[i], &runs[i], NULL));
+	/* It does not matter in which order they are waited for. */
+	for (int i = RUNS; i-- > 0;)
+		assert_ok(kv_run_end(runs[i], NULL));
+	tx = begin_read(store_of(state));
+	f = kv_get_range(tx, STR("t/"), STR("t0"), NULL);
+	assert_ok(kv_future_wait(f));
+	range = kv_future_range(f);
+	assert_int_equal(range.count, RUNS);
+	for (int i = 0; i < RUNS; i++)
+		assert_true(str_eq(range.pairs[i].value, str_from_cstr(letters[i])));
+	kv_tx_free(tx);
+}
+
+static void
+second_half_tries_again_what_has_conflicted(void **state)
+{
+	struct body body = { .conflicts = 1 };
+	struct kv_running *runs[2];
+	char letter[] = "a";
+
+	assert_ok(kv_run_begin(store_of(state), increment, &body, &runs[0], NULL));
+	assert_ok(kv_run_begin(store_of(state), append_letter, letter, &runs[1], NULL));
+	assert_int_equal(body.runs, 1);
+	assert_ok(kv_run_end(runs[0], NULL));
+	assert_int_equal(body.runs, 2);
+	assert_ok(kv_run_end(runs[1], NULL));
+	assert_stored(store_of(state), "t/n", "6");
+}
+
+static void
+second_half_tells_how_the_first_one_failed(void **state)
+{
+	struct err err = { 0 };
+	struct body body = { .status = STATUS_DOC_CONFLICT, .err = &err };
+	struct kv_running *run;
+
+	assert_ok(kv_run_begin(store_of(state), increment, &body, &run, &err));
+	assert_int_equal(kv_run_end(run, &err), STATUS_DOC_CONFLICT);
+	assert_int_equal(body.runs, 1);
+	assert_string_equal(err.text, "the body says no");
+	make_flaky(store_of(state), 1, true);
+	body = (struct body){ 0 };
+	assert_ok(kv_run_begin(store_of(state), increment, &body, &run, &err));
+	assert_ok(kv_run_end(run, &err));
+	assert_int_equal(body.runs, 1);
+	assert_stored(store_of(state), "t/n", "1");
+}
+
 static void
 endless_conflicts_are_given_up(void **state)
 {
@@ -303,6 +376,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(body_is_committed_once_when_nothing_interferes),
 		T(conflicting_body_runs_again),
+		T(runs_that_overlap_commit_in_the_order_they_began),
+		T(second_half_tries_again_what_has_conflicted),
+		T(second_half_tells_how_the_first_one_failed),
 		T(endless_conflicts_are_given_up),
 		T(body_that_gives_up_leaves_no_trace),
 		T(failure_without_explanation_gets_one),

@@ -1,5 +1,11 @@
 /*
- * POST /{db}/_bulk_docs: each document for itself, in as few transactions as fit.
+ * POST /{db}/_bulk_docs: each document for itself, in transactions of some hundred that commit in
+ * the order of the request. While one is being committed the next is prepared, so that the
+ * connection's loop and the store work at the same time.
+ *
+ * Where commits that overlap might change places, in a store that is shared, there is one at a
+ * time, with as many documents as fit. So it is where a document refers to attachments that may be
+ * missing, which refuses the request and should leave little of it behind.
  *
  * A transaction cannot hold two edits of one document, so a request that has them is cut between
  * them, and the later one sees the earlier one committed.
@@ -19,11 +25,35 @@ struct entry {
 	bool idle; /* it was there already: its uploads are not needed */
 };
 
+enum {
+	/*
+	 * Of one transaction among several: what the store then waits for at the beginning, and
+	 * the client at the end, is little, and a sync is still shared by many.
+	 */
+	CHUNK_DOCS = 256,
+	CHUNK_BYTES = 1000000,
+	CHUNKS_UNDER_WAY = 4,
+	ATTEMPT_BYTES = 256 << 20, /* that one attempt may allocate */
+	ENTRY_BYTES = 1000,
+	PAIR_BYTES = 64,
+};
+
+/* A stretch of the entries that one transaction writes. */
+struct chunk {
+	struct bulk *b;
+	size_t begin;
+	size_t end;
+	struct arena *arena; /* of an attempt, until its results are written */
+	struct kv_running *running;
+	struct couch_fail fail; /* the request's, as the attempts so far have left it */
+};
+
 struct bulk {
 	struct couch_req *r;
 	bool new_edits;
 	bool atomic;
 	bool all_or_nothing; /* CouchDB 1's, to write conflicts rather than to refuse */
+	bool any_atts;
 	struct entry *entries;
 	size_t count;
 	struct buf out;
@@ -31,21 +61,15 @@ struct bulk {
 	struct couch_uploads uploads;
 	bool any_refused;
 
-	/* The transaction under way. */
-	size_t begin;
-	size_t end;
-	struct arena_mark mark;
+	/* Being written. */
+	struct chunk chunks[CHUNKS_UNDER_WAY]; /* a ring */
+	size_t oldest;
+	size_t under_way;
+	uint32_t *ids; /* entries by their ids: see take_id() */
+	size_t ids_mask;
 
 	const struct entry *culprit; /* atomic: the first that could not be written */
 };
-
-enum {
-	ID_SLOTS = 16384, /* of the set of ids of one transaction; a power of two */
-	ENTRY_BYTES = 1000,
-	PAIR_BYTES = 64,
-};
-
-_Static_assert((int)ID_SLOTS > 2 * (int)COUCH_BATCH_DOCS, "the set of ids never fills up");
 
 /* ---- Reading the request ---- */
 
@@ -93,6 +117,7 @@ check_entry(struct bulk *b, struct entry *e)
 		e->refused = true;
 		return entry_refuse(r, e, fail.error, fail.err.text);
 	}
+	b->any_atts = b->any_atts || e->doc.atts_count;
 	return couch_atts_load(&b->uploads, &e->doc, NULL);
 }
 
@@ -320,27 +345,40 @@ check_design(struct bulk *b, struct kv_tx *tx, struct entry *e)
 	return entry_refuse(b->r, e, COUCH_ERROR_UNAUTHORIZED, "You are not a db or server admin.");
 }
 
-/* One attempt at the entries from b->begin to b->end. */
 static enum status
-bulk_body(struct kv_tx *tx, void *arg)
+write_edits(struct bulk *b, struct kv_tx *tx, const struct rev_edit *edits, struct entry **of_edit,
+	    size_t count)
 {
-	struct bulk *b = arg;
 	struct couch_req *r = b->r;
-	size_t n = b->end - b->begin;
-	struct rev_edit *edits;
-	struct rev_result *results;
-	struct entry **of_edit;
+	struct rev_result *results = arena_alloc(r->arena, count * sizeof(*results));
+
+	if (!results)
+		return STATUS_LIMIT;
+	TRY(rev_write(tx, r->db, edits, count, 0, r->arena, results, &r->fail.err));
+	for (size_t i = 0; i < count; i++) {
+		of_edit[i]->status = results[i].status;
+		if (results[i].status == STATUS_OK)
+			of_edit[i]->rev = results[i].rev;
+		of_edit[i]->idle = results[i].unchanged;
+		if (results[i].status == STATUS_ATT_MISSING)
+			TRY(entry_missing_stub(b, of_edit[i], results[i].att));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+write_entries(struct bulk *b, struct kv_tx *tx, size_t begin, size_t end)
+{
+	struct couch_req *r = b->r;
+	size_t n = end - begin;
+	struct rev_edit *edits = arena_alloc(r->arena, n * sizeof(*edits));
+	struct entry **of_edit = arena_alloc(r->arena, n * sizeof(struct entry *));
 	size_t count = 0;
 
-	arena_reset(r->arena, b->mark);
-	edits = arena_alloc(r->arena, n * sizeof(*edits));
-	results = arena_alloc(r->arena, n * sizeof(*results));
-	of_edit = arena_alloc(r->arena, n * sizeof(struct entry *));
-	if (!edits || !results || !of_edit)
+	if (!edits || !of_edit)
 		return STATUS_LIMIT;
-
 	TRY(couch_db_open(r, tx, COUCH_ACCESS_MEMBER));
-	for (size_t i = b->begin; i < b->end; i++) {
+	for (size_t i = begin; i < end; i++) {
 		struct entry *e = &b->entries[i];
 
 		if (e->refused)
@@ -362,17 +400,38 @@ bulk_body(struct kv_tx *tx, void *arg)
 		}
 		of_edit[count++] = e;
 	}
-	if (count == 0)
+	return count ? write_edits(b, tx, edits, of_edit, count) : STATUS_OK;
+}
+
+/* One attempt at a chunk, in its arena. */
+static enum status
+chunk_body(struct kv_tx *tx, void *arg)
+{
+	struct chunk *c = arg;
+	struct couch_req *r = c->b->r;
+	struct arena *arena = r->arena;
+	enum status status;
+
+	arena_clear(c->arena);
+	r->arena = c->arena;
+	status = write_entries(c->b, tx, c->begin, c->end);
+	r->arena = arena;
+	return status;
+}
+
+static enum status
+chunk_init(struct chunk *c, struct bulk *b, size_t begin, size_t end)
+{
+	c->b = b;
+	c->begin = begin;
+	c->end = end;
+	c->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
+	if (c->arena)
 		return STATUS_OK;
-	TRY(rev_write(tx, r->db, edits, count, 0, r->arena, results, &r->fail.err));
-	for (size_t i = 0; i < count; i++) {
-		of_edit[i]->status = results[i].status;
-		if (results[i].status == STATUS_OK)
-			of_edit[i]->rev = results[i].rev;
-		of_edit[i]->idle = results[i].unchanged;
-		if (results[i].status == STATUS_ATT_MISSING)
-			TRY(entry_missing_stub(b, of_edit[i], results[i].att));
-	}
+	c->arena = arena_new(ATTEMPT_BYTES);
+	if (!c->arena)
+		return STATUS_NOMEM;
+	arena_set_part(c->arena, http_memory(b->r->x));
 	return STATUS_OK;
 }
 
@@ -407,26 +466,31 @@ is_too_large(enum status status)
 	       status == STATUS_KEY_TOO_LARGE;
 }
 
+static enum status chunk_settle(struct bulk *b, struct chunk *c, enum status status);
+
+static enum status
+chunk_write(struct bulk *b, struct chunk *c, size_t begin, size_t end)
+{
+	c->begin = begin;
+	c->end = end;
+	return chunk_settle(
+		b, c, kv_run(b->r->couch->config.store, chunk_body, c, NULL, &b->r->fail.err));
+}
+
 /*
- * Writes entries [begin, end) and their results. Where the estimate was wrong and they are too much
- * for one transaction, the halves are tried; one that is too large alone fails alone.
+ * Writes the results of a chunk that ended with `status`. Where the estimate was wrong and it was
+ * too much for one transaction, the halves are tried; one entry that is too large fails alone.
  */
 static enum status
-write_range(struct bulk *b, size_t begin, size_t end)
+chunk_settle(struct bulk *b, struct chunk *c, enum status status)
 {
-	struct couch_req *r = b->r;
-	enum status status;
+	size_t begin = c->begin, end = c->end;
 
-	b->begin = begin;
-	b->end = end;
-	b->mark = arena_mark(r->arena);
-	status = kv_run(r->couch->config.store, bulk_body, b, NULL, &r->fail.err);
 	if (is_too_large(status) && end - begin > 1) {
 		size_t middle = begin + (end - begin) / 2;
 
-		arena_reset(r->arena, b->mark);
-		TRY(write_range(b, begin, middle));
-		return write_range(b, middle, end);
+		TRY(chunk_write(b, c, begin, middle));
+		return chunk_write(b, c, middle, end);
 	}
 	if (is_too_large(status))
 		b->entries[begin].status = status;
@@ -438,8 +502,48 @@ write_range(struct bulk *b, size_t begin, size_t end)
 		b->any_refused = b->any_refused || e->status != STATUS_OK || e->idle;
 		write_result(b, e);
 	}
-	arena_reset(r->arena, b->mark);
 	return buf_status(&b->out);
+}
+
+/* The next chunk's commit is under way with STATUS_OK. */
+static enum status
+begin_chunk(struct bulk *b, size_t begin, size_t end)
+{
+	struct couch_req *r = b->r;
+	struct chunk *c = &b->chunks[(b->oldest + b->under_way) % CHUNKS_UNDER_WAY];
+
+	TRY(chunk_init(c, b, begin, end));
+	TRY(kv_run_begin(r->couch->config.store, chunk_body, c, &c->running, &r->fail.err));
+	c->fail = r->fail;
+	r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
+	b->under_way++;
+	return STATUS_OK;
+}
+
+static enum status
+end_oldest(struct bulk *b)
+{
+	struct couch_req *r = b->r;
+	struct chunk *c = &b->chunks[b->oldest];
+
+	b->oldest = (b->oldest + 1) % CHUNKS_UNDER_WAY;
+	b->under_way--;
+	r->fail = c->fail;
+	return chunk_settle(b, c, kv_run_end(c->running, &r->fail.err));
+}
+
+/* After a failure, `status`, which stands: what is under way is not interrupted. */
+static enum status
+end_rest(struct bulk *b, enum status status)
+{
+	for (; b->under_way; b->under_way--) {
+		enum status rest = kv_run_end(b->chunks[b->oldest].running, NULL);
+
+		if (status == STATUS_OK)
+			status = rest;
+		b->oldest = (b->oldest + 1) % CHUNKS_UNDER_WAY;
+	}
+	return status;
 }
 
 /* About what an entry will take of a transaction: pairs, and each key again as conflict ranges. */
@@ -457,57 +561,97 @@ estimate_bytes(const struct entry *e)
 	return bytes;
 }
 
-static uint64_t
-hash_id(struct str id)
+static enum status
+make_ids(struct bulk *b)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	size_t slots = 4;
 
-	for (size_t i = 0; i < id.len; i++)
-		h = (h ^ (unsigned char)id.ptr[i]) * UINT64_C(0x100000001b3);
-	return h ^ h >> 29;
+	while (slots < 2 * b->count)
+		slots *= 2;
+	b->ids = arena_zalloc(b->r->arena, slots * sizeof(*b->ids));
+	b->ids_mask = slots - 1;
+	return b->ids ? STATUS_OK : STATUS_LIMIT;
 }
 
-/* Adds an entry's id to the set; false if it is there. Slots hold an entry's number plus one. */
+/*
+ * Whether entry `i` may go into the chunk that follows those under way: not if its document is in
+ * one of them, or in that chunk already, whose first entry is `begin`. The table holds the latest
+ * entry of each id, as its number plus one.
+ */
 static bool
-add_id(struct bulk *b, uint32_t *slots, size_t i)
+take_id(struct bulk *b, size_t begin, size_t i)
 {
-	uint64_t at = hash_id(b->entries[i].id);
+	size_t unsettled = b->under_way ? b->chunks[b->oldest].begin : begin;
+	size_t at = str_hash(b->entries[i].id) & b->ids_mask;
 
-	for (;; at++) {
-		uint32_t *slot = &slots[at & (ID_SLOTS - 1)];
+	while (b->ids[at] && !str_eq(b->entries[b->ids[at] - 1].id, b->entries[i].id))
+		at = (at + 1) & b->ids_mask;
+	if (b->ids[at] > unsettled)
+		return false;
+	b->ids[at] = (uint32_t)i + 1;
+	return true;
+}
 
-		if (!*slot) {
-			*slot = (uint32_t)i + 1;
-			return true;
-		}
-		if (str_eq(b->entries[*slot - 1].id, b->entries[i].id))
-			return false;
+/* The end of the chunk that begins at `begin`; `begin` itself if that has to wait. */
+static size_t
+cut(struct bulk *b, size_t begin, size_t most_docs, size_t most_bytes)
+{
+	size_t bytes = 0;
+	size_t end = begin;
+
+	for (; end < b->count && end - begin < most_docs; end++) {
+		if (b->entries[end].refused)
+			continue;
+		bytes += estimate_bytes(&b->entries[end]);
+		if ((end > begin && bytes > most_bytes) || !take_id(b, begin, end))
+			break;
 	}
+	return end;
+}
+
+static enum status
+write_chunks(struct bulk *b)
+{
+	bool overlap = !b->any_atts && !kv_is_shared(b->r->couch->config.store);
+	size_t most_docs = overlap ? CHUNK_DOCS : COUCH_BATCH_DOCS;
+	size_t most_bytes = overlap ? CHUNK_BYTES : COUCH_BATCH_BYTES;
+	size_t most_under_way = overlap ? CHUNKS_UNDER_WAY : 1;
+	size_t begin = 0;
+
+	while (begin < b->count) {
+		size_t end = begin;
+
+		if (b->under_way < most_under_way)
+			end = cut(b, begin, most_docs, most_bytes);
+		if (end == begin) {
+			TRY(end_oldest(b));
+			continue;
+		}
+		TRY(begin_chunk(b, begin, end));
+		begin = end;
+		if (begin < b->count)
+			wait_yield();
+	}
+	while (b->under_way)
+		TRY(end_oldest(b));
+	return STATUS_OK;
 }
 
 static enum status
 write_all(struct bulk *b)
 {
-	uint32_t *slots = arena_alloc(b->r->arena, ID_SLOTS * sizeof(*slots));
-	size_t begin = 0;
+	enum status status;
 
-	if (!slots)
-		return STATUS_LIMIT;
+	TRY(make_ids(b));
 	buf_append_byte(&b->out, '[');
-	while (begin < b->count) {
-		size_t end = begin;
-		size_t bytes = 0;
+	status = write_chunks(b);
+	if (b->under_way) {
+		const struct couch_fail fail = b->r->fail;
 
-		memset(slots, 0, ID_SLOTS * sizeof(*slots));
-		while (end < b->count && end - begin < COUCH_BATCH_DOCS) {
-			bytes += estimate_bytes(&b->entries[end]);
-			if ((end > begin && bytes > COUCH_BATCH_BYTES) || !add_id(b, slots, end))
-				break;
-			end++;
-		}
-		TRY(write_range(b, begin, end));
-		begin = end;
+		status = end_rest(b, status);
+		b->r->fail = fail;
 	}
+	TRY(status);
 	buf_append_byte(&b->out, ']');
 	return buf_status(&b->out);
 }
@@ -537,8 +681,8 @@ take_failure(struct bulk *b)
 static enum status
 atomic_body(struct kv_tx *tx, void *arg)
 {
-	TRY(bulk_body(tx, arg));
-	return take_failure(arg);
+	TRY(chunk_body(tx, arg));
+	return take_failure(((struct chunk *)arg)->b);
 }
 
 static enum status
@@ -561,11 +705,11 @@ write_atomic(struct bulk *b)
 	struct couch_req *r = b->r;
 	enum status status = take_failure(b);
 
-	if (status == STATUS_OK) {
-		b->end = b->count;
-		b->mark = arena_mark(r->arena);
-		status = kv_run(r->couch->config.store, atomic_body, b, NULL, &r->fail.err);
-	}
+	if (status == STATUS_OK)
+		status = chunk_init(&b->chunks[0], b, 0, b->count);
+	if (status == STATUS_OK)
+		status = kv_run(r->couch->config.store, atomic_body, &b->chunks[0], NULL,
+				&r->fail.err);
 	if (b->culprit)
 		return reply_failure(b, status);
 	if (is_too_large(status))
@@ -645,6 +789,8 @@ couch_bulk_docs(struct couch_req *r)
 	couch_uploads_init(&b.uploads, r);
 	status = serve(&b);
 	couch_uploads_release(&b.uploads);
+	for (size_t i = 0; i < CHUNKS_UNDER_WAY; i++)
+		arena_free(b.chunks[i].arena);
 	buf_release(&b.out);
 	return status;
 }
