@@ -229,22 +229,29 @@ transaction_that_can_only_fail_is_told_at_once(void **state)
 static void
 history_of_one_batch_is_bounded(void **state)
 {
+	struct arena *arena = arena_new((size_t)1 << 30);
+	struct tree_node *last = NULL;
 	struct resolver r;
+	struct tree keys, spans;
 
 	(void)state;
 	resolver_init(&r, 1);
+	tree_init(&keys);
+	tree_init(&spans);
 	for (uint32_t i = 0; i < 2000000; i++) {
-		char key[8];
-		size_t len = (size_t)snprintf(key, sizeof(key), "%07u", i);
+		struct tree_node *n = arena_alloc(arena, sizeof(*n));
 
-		/* With its zero byte it is the next key. */
-		resolver_add(&r, str_of(key, len), str_of(key, len + 1), 2);
-		assert_true(r.bytes <= RESOLVER_MAX_BYTES);
+		n->key = arena_printf(arena, "%07u", i);
+		assert_null(tree_insert_behind(&keys, last, n));
+		last = n;
 	}
+	resolver_add(&r, &keys, &spans, 2);
+	assert_true(r.bytes <= RESOLVER_MAX_BYTES);
 	/* Refuses too much, never too little. */
 	assert_true(resolver_written_since(&r, STR("0000000"), STR("0000001"), 1));
 	assert_int_equal(r.oldest, 2);
 	resolver_fini(&r);
+	arena_free(arena);
 }
 
 /* ---- Waiting commits ---- */

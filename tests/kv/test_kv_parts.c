@@ -36,6 +36,19 @@ seeded(void)
 
 /* ---- The tree ---- */
 
+/* A node that is in the tree, mostly; or NULL. */
+static struct tree_node *
+any_node(struct rand_seq *r, struct tree_node *nodes, const bool in[KEYS])
+{
+	for (int tries = 0; tries < 5; tries++) {
+		uint64_t i = rand_seq_below(r, KEYS);
+
+		if (in[i])
+			return &nodes[i];
+	}
+	return NULL;
+}
+
 static void
 tree_keeps_keys_in_order(void **state)
 {
@@ -46,7 +59,7 @@ tree_keeps_keys_in_order(void **state)
 	struct tree tree;
 
 	(void)state;
-	tree_init(&tree, NULL);
+	tree_init(&tree);
 	for (int step = 0; step < STEPS; step++) {
 		int i = (int)rand_seq_below(&r, KEYS);
 		struct tree_node *n;
@@ -58,7 +71,7 @@ tree_keeps_keys_in_order(void **state)
 		if (in[i])
 			tree_remove(&tree, &nodes[i]);
 		else
-			assert_null(tree_insert(&tree, &nodes[i]));
+			assert_null(tree_insert_behind(&tree, any_node(&r, nodes, in), &nodes[i]));
 		in[i] = !in[i];
 		for (int k = 0; k < i; k++)
 			before = in[k] ? k : before;
@@ -84,14 +97,19 @@ tree_refuses_a_key_twice(void **state)
 {
 	struct tree_node a = { .key = STR("a") };
 	struct tree_node b = { .key = STR("a") };
+	struct tree_node c = { .key = STR("c") };
+	struct tree_node d = { .key = STR("c") };
 	struct tree tree;
 
 	(void)state;
-	tree_init(&tree, NULL);
+	tree_init(&tree);
 	assert_null(tree_insert(&tree, &a));
 	assert_ptr_equal(tree_insert(&tree, &b), &a);
+	assert_ptr_equal(tree_insert_behind(&tree, &a, &b), &a);
 	assert_ptr_equal(tree_first(&tree), &a);
 	assert_null(tree_next(&a));
+	assert_null(tree_insert_behind(&tree, &a, &c));
+	assert_ptr_equal(tree_insert_behind(&tree, &a, &d), &c);
 }
 
 /* ---- Spans ---- */
@@ -106,7 +124,7 @@ spans_are_sets_of_keys(void **state)
 	struct tree spans;
 
 	(void)state;
-	tree_init(&spans, NULL);
+	tree_init(&spans);
 	for (int i = 0; i < KEYS; i++)
 		key_of(i, keys[i]);
 	for (int step = 0; step < STEPS; step++) {
@@ -160,6 +178,68 @@ naive_written_since(const struct naive *n, int from, int to, uint64_t version)
 	return false;
 }
 
+/* The writes of one batch: keys, and spans that may have keys in common with them. */
+struct writes {
+	struct arena *arena;
+	struct tree keys;
+	struct tree spans;
+};
+
+static void
+writes_begin(struct writes *w)
+{
+	w->arena = arena_new(1 << 20);
+	tree_init(&w->keys);
+	tree_init(&w->spans);
+}
+
+static void
+write_range(struct writes *w, struct str begin, struct str end)
+{
+	struct tree_node *n = arena_alloc(w->arena, sizeof(*n));
+
+	begin = arena_dup(w->arena, begin);
+	end = arena_dup(w->arena, end);
+	n->key = begin;
+	if (resolver_is_next_key(begin, end))
+		tree_insert(&w->keys, n);
+	else if (str_cmp(begin, end) < 0)
+		assert_ok(span_add(&w->spans, w->arena, begin, end));
+}
+
+static void
+write_at(struct resolver *r, struct str begin, struct str end, uint64_t version)
+{
+	struct writes w;
+
+	writes_begin(&w);
+	write_range(&w, begin, end);
+	resolver_add(r, &w.keys, &w.spans, version);
+	arena_free(w.arena);
+}
+
+static void
+write_anything(struct resolver *resolver, struct naive *naive, struct rand_seq *r, uint64_t version)
+{
+	uint64_t count = rand_seq_below(r, 12);
+	struct writes w;
+
+	writes_begin(&w);
+	while (count--) {
+		int from = (int)rand_seq_below(r, KEYS);
+		int to = (int)rand_seq_below(r, KEYS);
+		char scratch[2][4];
+
+		if (rand_seq_below(r, 4))
+			to = from + (from < KEYS - 1);
+		write_range(&w, key_of(from, scratch[0]), key_of(to, scratch[1]));
+		for (int i = from; i < to; i++)
+			naive->written[i] = version;
+	}
+	resolver_add(resolver, &w.keys, &w.spans, version);
+	arena_free(w.arena);
+}
+
 static void
 resolver_agrees_with_an_array(void **state)
 {
@@ -171,54 +251,96 @@ resolver_agrees_with_an_array(void **state)
 	(void)state;
 	resolver_init(&resolver, 1);
 	for (int step = 0; step < STEPS; step++) {
-		int from = (int)rand_seq_below(&r, KEYS);
-		int to = (int)rand_seq_below(&r, KEYS);
-		char scratch[2][4];
+		/* What is asked about, and forgotten, is one run old, or many. */
+		uint64_t span = rand_seq_below(&r, 2) ? 5 : 100;
 
-		version += rand_seq_below(&r, 2);
-		if (rand_seq_below(&r, 2))
-			to = from + (from < KEYS - 1);
-		resolver_add(&resolver, key_of(from, scratch[0]), key_of(to, scratch[1]), version);
-		for (int i = from; i < to; i++)
-			naive.written[i] = version;
+		version += 1 + rand_seq_below(&r, 2);
+		write_anything(&resolver, &naive, &r, version);
 		if (rand_seq_below(&r, 50) == 0) {
-			uint64_t forget = version - rand_seq_below(&r, 30) % version;
+			uint64_t forget = version - rand_seq_below(&r, span) % version;
 
 			resolver_forget(&resolver, forget);
 			if (forget > naive.oldest)
 				naive.oldest = forget;
 		}
+		if (rand_seq_below(&r, 100) == 0)
+			resolver_compact(&resolver);
 		for (int q = 0; q < 5; q++) {
-			uint64_t since = version - rand_seq_below(&r, 40) % version;
+			uint64_t since = version - rand_seq_below(&r, span) % version;
+			int from = (int)rand_seq_below(&r, KEYS);
+			int to = (int)rand_seq_below(&r, KEYS);
+			char scratch[2][4];
 
-			from = (int)rand_seq_below(&r, KEYS);
-			to = (int)rand_seq_below(&r, KEYS);
 			assert_int_equal(resolver_written_since(&resolver, key_of(from, scratch[0]),
 								key_of(to, scratch[1]), since),
 					 naive_written_since(&naive, from, to, since));
 		}
-		assert_true(resolver.count <= KEYS);
+		assert_true(resolver.bytes <= RESOLVER_RUNS * KEYS * 64);
 	}
 	resolver_forget(&resolver, version);
-	assert_int_equal(resolver.count, 0);
+	assert_int_equal(resolver.run_count, 0);
 	assert_int_equal(resolver.bytes, 0);
 	resolver_fini(&resolver);
+}
+
+static void
+resolver_keeps_a_key_once_however_often_it_is_written(void **state)
+{
+	struct resolver r;
+
+	(void)state;
+	resolver_init(&r, 1);
+	write_at(&r, STR("a"), STR("b"), 2);
+	for (uint64_t version = 3; version < 1000; version++)
+		write_at(&r, STR("k"), STR("k\0"), version);
+	resolver_compact(&r);
+	assert_int_equal(r.run_count, 1);
+	assert_true(r.bytes < 256);
+	assert_true(resolver_written_since(&r, STR("k"), STR("l"), 998));
+	assert_false(resolver_written_since(&r, STR("k"), STR("l"), 999));
+	assert_true(resolver_written_since(&r, STR("aa"), STR("ab"), 1));
+	assert_false(resolver_written_since(&r, STR("aa"), STR("ab"), 2));
+	resolver_fini(&r);
 }
 
 static void
 resolver_short_of_memory_forgets_instead_of_forgetting_to_refuse(void **state)
 {
 	struct resolver resolver;
+	struct writes w;
 
 	(void)state;
 	resolver_init(&resolver, 1);
-	resolver_add(&resolver, STR("a"), STR("b"), 2);
+	write_at(&resolver, STR("a"), STR("b"), 2);
+	writes_begin(&w);
+	write_range(&w, STR("c"), STR("d"));
 	mem_fail_after(1);
-	resolver_add(&resolver, STR("c"), STR("d"), 3);
+	resolver_add(&resolver, &w.keys, &w.spans, 3);
 	mem_fail_after(0);
+	arena_free(w.arena);
 	assert_true(resolver_written_since(&resolver, STR("x"), STR("y"), 2));
 	assert_false(resolver_written_since(&resolver, STR("c"), STR("d"), 3));
 	resolver_fini(&resolver);
+}
+
+static void
+resolver_that_cannot_merge_forgets_or_goes_on(void **state)
+{
+	struct resolver r;
+	char key[2] = "a";
+
+	(void)state;
+	resolver_init(&r, 1);
+	for (uint64_t version = 2; version < 2 + RESOLVER_RUNS; version++, key[0]++)
+		write_at(&r, str_of(key, 1), str_of(key, 2), version);
+	assert_int_equal(r.run_count, RESOLVER_RUNS);
+	mem_fail_after(1);
+	resolver_compact(&r);
+	mem_fail_after(0);
+	assert_int_equal(r.run_count, RESOLVER_RUNS);
+	assert_true(resolver_written_since(&r, STR("a"), STR("b"), 1));
+	assert_false(resolver_written_since(&r, STR("x"), STR("y"), 1));
+	resolver_fini(&r);
 }
 
 int
@@ -229,6 +351,8 @@ main(void)
 		cmocka_unit_test(tree_refuses_a_key_twice),
 		cmocka_unit_test(spans_are_sets_of_keys),
 		cmocka_unit_test(resolver_agrees_with_an_array),
+		cmocka_unit_test(resolver_keeps_a_key_once_however_often_it_is_written),
+		cmocka_unit_test(resolver_that_cannot_merge_forgets_or_goes_on),
 		cmocka_unit_test(resolver_short_of_memory_forgets_instead_of_forgetting_to_refuse),
 	};
 

@@ -1,155 +1,100 @@
 /* One group commit: the writes of many transactions become one RocksDB batch. */
 #include <assert.h>
-#include <endian.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "kv/embedded/embedded_int.h"
 
-enum {
-	WRITES_FIRST = 256,
-};
-
 /*
- * A key that is put or deleted. They are handed to RocksDB in the order of their keys: its table in
- * memory finds the place of a key from the place of the one before, which costs a few comparisons
- * instead of some twenty where the two are neighbours. (A batch has the keys of several subspaces
- * in turns, document by document.)
+ * A key that the batch writes, and what it comes to. A key is written once, however many
+ * transactions of the batch write it or apply atomic operations to it, and all in the order of the
+ * keys: RocksDB's table in memory finds the place of a key from the place of the one before, which
+ * costs a few comparisons instead of some twenty where the two are neighbours. The tree also tells
+ * whether anything has been written in a range so far.
  */
-struct batch_write {
-	uint64_t start; /* the first eight bytes of the key, for comparing */
-	struct str key;
-	struct str value;
-	bool deleted;
-};
-
-/*
- * The value so far of a key that some transaction of the batch applies an atomic operation to. Such
- * keys are written once, at the end, however many operations the batch has on them.
- */
-struct batch_cell {
+struct batch_key {
 	struct tree_node node;
-	bool known; /* otherwise the store has the value */
 	struct cell cell;
 };
 
-static struct batch_cell *
-cell_of(const struct batch *b, struct str key)
-{
-	return b->cells.root ? (struct batch_cell *)tree_find(&b->cells, key) : NULL;
-}
-
-enum status
-batch_announce(struct batch *b, struct emb_tx *tx)
-{
-	if (!tx->has_atomics)
-		return STATUS_OK;
-	for (const struct mutation *m = tx->first; m; m = m->next) {
-		struct batch_cell *c;
-
-		if (m->kind != MUTATION_ATOMIC || cell_of(b, m->key))
-			continue;
-		c = arena_zalloc(b->arena, sizeof(*c));
-		if (!c)
-			return STATUS_NOMEM;
-		c->node.key = m->key;
-		tree_insert(&b->cells, &c->node);
-	}
-	return STATUS_OK;
-}
-
-/* ---- Writes in the order of their keys ---- */
-
-static enum status
-add_write(struct batch *b, struct str key, struct cell cell)
-{
-	uint8_t start[sizeof(uint64_t)] = { 0 };
-	struct batch_write *w;
-
-	if (b->waiting_count == b->waiting_cap) {
-		size_t cap = b->waiting_cap ? 2 * b->waiting_cap : WRITES_FIRST;
-		void *more = mem_realloc(b->waiting, cap * sizeof(*w));
-
-		if (!more)
-			return STATUS_NOMEM;
-		b->waiting = more;
-		b->waiting_cap = cap;
-	}
-	w = &b->waiting[b->waiting_count++];
-	*w = (struct batch_write){ .key = key, .value = cell.value, .deleted = !cell.present };
-	if (key.len)
-		memcpy(start, key.ptr, key.len < sizeof(start) ? key.len : sizeof(start));
-	memcpy(&w->start, start, sizeof(start));
-	w->start = be64toh(w->start);
-	return STATUS_OK;
-}
-
-/* Of one key, in the order in which they came. */
-static int
-write_cmp(const void *a, const void *b)
-{
-	const struct batch_write *wa = *(const struct batch_write *const *)a;
-	const struct batch_write *wb = *(const struct batch_write *const *)b;
-	int c;
-
-	if (wa->start != wb->start)
-		return wa->start < wb->start ? -1 : 1;
-	c = str_cmp(wa->key, wb->key);
-	return c ? c : (wa > wb) - (wa < wb);
-}
-
-/* Hands over what has been collected. */
-static enum status
-flush_writes(struct batch *b)
-{
-	const struct batch_write **order;
-
-	if (!b->waiting_count)
-		return STATUS_OK;
-	order = arena_alloc(b->arena, b->waiting_count * sizeof(*order));
-	if (!order)
-		return STATUS_NOMEM;
-	for (size_t i = 0; i < b->waiting_count; i++)
-		order[i] = &b->waiting[i];
-	qsort(order, b->waiting_count, sizeof(*order), write_cmp);
-	for (size_t i = 0; i < b->waiting_count; i++) {
-		const struct batch_write *w = order[i];
-
-		if (w->deleted)
-			rocksdb_writebatch_delete(b->writes, w->key.ptr, w->key.len);
-		else
-			rocksdb_writebatch_put(b->writes, w->key.ptr, w->key.len, w->value.ptr,
-					       w->value.len);
-	}
-	b->waiting_count = 0;
-	return STATUS_OK;
-}
-
 void
-batch_begin_writes(struct batch *b)
+batch_begin(struct batch *b, uint64_t version)
 {
+	b->version = version;
+	b->order = 0;
+	b->err = (struct err){ 0 };
+	memcpy(b->metadata, b->store->versions.metadata, sizeof(b->metadata));
 	rocksdb_writebatch_clear(b->writes);
-	b->waiting_count = 0;
+	arena_clear(b->arena);
+	tree_init(&b->keys);
+	tree_init(&b->ranges);
+	tree_init(&b->deleted);
+	memset(b->near, 0, sizeof(b->near));
+	b->spare = NULL;
 }
 
-void
-batch_release_writes(struct batch *b)
+bool
+batch_written_since(const struct batch *b, struct str begin, struct str end, uint64_t version)
 {
-	mem_free(b->waiting);
-	b->waiting = NULL;
-	b->waiting_count = 0;
-	b->waiting_cap = 0;
+	const struct tree_node *n;
+
+	if (str_cmp(begin, end) >= 0)
+		return false;
+	n = tree_at_or_after(&b->keys, begin);
+	if (n && str_cmp(n->key, end) < 0)
+		return true;
+	return span_first_in(&b->ranges, begin, end) ||
+	       resolver_written_since(b->resolver, begin, end, version);
+}
+
+/* ---- Writes of keys ---- */
+
+/*
+ * Many keys come right behind one that came shortly before: of the documents of a bulk, or the
+ * leaves of one, in some subspaces in turns. Those differ in the first bytes of their keys.
+ */
+static struct tree_node **
+near_of(struct batch *b, struct str key)
+{
+	enum {
+		SUBSPACE_BYTES = 5,
+		SHIFT = 64 - 3,
+	};
+	uint64_t start = 0;
+
+	memcpy(&start, key.ptr, key.len < SUBSPACE_BYTES ? key.len : SUBSPACE_BYTES);
+	return &b->near[(start * 0x9e3779b97f4a7c15u) >> SHIFT];
+}
+
+/* What the batch has for the key; `*ret_new`: nothing yet. */
+static enum status
+key_at(struct batch *b, struct str key, struct batch_key **ret, bool *ret_new)
+{
+	struct tree_node **near = near_of(b, key);
+	struct tree_node *n;
+
+	if (!b->spare)
+		b->spare = arena_alloc(b->arena, sizeof(*b->spare));
+	if (!b->spare)
+		return STATUS_NOMEM;
+	b->spare->node.key = key;
+	n = tree_insert_behind(&b->keys, *near, &b->spare->node);
+	*ret_new = !n;
+	if (!n) {
+		n = &b->spare->node;
+		b->spare = NULL;
+	}
+	*near = n;
+	*ret = (struct batch_key *)n;
+	return STATUS_OK;
 }
 
 static enum status
 write_key(struct batch *b, struct str key, struct cell cell)
 {
-	struct batch_cell *c = cell_of(b, key);
+	struct batch_key *k;
+	bool is_new;
 
-	if (!c)
-		return add_write(b, key, cell);
-	c->known = true;
-	c->cell = cell;
+	TRY(key_at(b, key, &k, &is_new));
+	k->cell = cell;
 	return STATUS_OK;
 }
 
@@ -165,65 +110,81 @@ delete_key(struct batch *b, struct str key)
 	return write_key(b, key, (struct cell){ 0 });
 }
 
-static enum status
-delete_range(struct batch *b, const struct emb_tx *tx, const struct mutation *m)
+/* ---- Cleared ranges ---- */
+
+/* Before anything of the transaction is entered: whether the keys that it has found are all. */
+static void
+check_found_keys(const struct batch *b, struct emb_tx *tx)
 {
-	struct tree_node *n = tree_at_or_after(&b->cells, m->key);
+	for (struct mutation *m = tx->first; m; m = m->next)
+		if (m->kind == MUTATION_CLEAR_RANGE && m->keys_known)
+			m->keys_known = !batch_written_since(b, m->key, m->value,
+							     tx->snapshot->version);
+}
 
-	if (m->keys_known &&
-	    !resolver_written_since(b->resolver, m->key, m->value, tx->snapshot->version)) {
-		for (uint32_t i = 0; i < m->key_count; i++)
-			TRY(delete_key(b, m->keys[i]));
-	} else {
-		/* What was written before it in the range is to go, and no other write. */
-		TRY(flush_writes(b));
-		atomic_store_explicit(&b->store->has_deleted_ranges, true, memory_order_release);
-		rocksdb_writebatch_delete_range(b->writes, m->key.ptr, m->key.len, m->value.ptr,
-						m->value.len);
-	}
-	for (; n && str_cmp(n->key, m->value) < 0; n = tree_next(n)) {
-		struct batch_cell *c = (struct batch_cell *)n;
+/* RocksDB applies it before all single keys of the batch: those in it that are to go leave now. */
+static enum status
+delete_range_unseen(struct batch *b, const struct mutation *m)
+{
+	struct tree_node *n;
 
-		c->known = true;
-		c->cell = (struct cell){ 0 };
-	}
+	memset(b->near, 0, sizeof(b->near));
+	while ((n = tree_at_or_after(&b->keys, m->key)) && str_cmp(n->key, m->value) < 0)
+		tree_remove(&b->keys, n);
+	atomic_store_explicit(&b->store->has_deleted_ranges, true, memory_order_release);
+	rocksdb_writebatch_delete_range(b->writes, m->key.ptr, m->key.len, m->value.ptr,
+					m->value.len);
+	return span_add(&b->deleted, b->arena, m->key, m->value);
+}
+
+static enum status
+delete_range(struct batch *b, const struct mutation *m)
+{
+	TRY(span_add(&b->ranges, b->arena, m->key, m->value));
+	if (!m->keys_known)
+		return delete_range_unseen(b, m);
+	for (uint32_t i = 0; i < m->key_count; i++)
+		TRY(delete_key(b, m->keys[i]));
 	return STATUS_OK;
 }
 
+/* ---- Atomic operations ---- */
+
 /* What the store has, which is what all batches before this one have left. */
 static enum status
-read_cell(struct batch *b, struct batch_cell *c)
+read_cell(struct batch *b, struct str key, struct cell *ret)
 {
 	rocksdb_pinnableslice_t *slice;
 	char *error = NULL;
 	struct str value = { 0 };
 
-	slice = rocksdb_get_pinned(b->store->db, b->store->read_latest, c->node.key.ptr,
-				   c->node.key.len, &error);
+	*ret = (struct cell){ 0 };
+	if (span_around(&b->deleted, key))
+		return STATUS_OK;
+	slice = rocksdb_get_pinned(b->store->db, b->store->read_latest, key.ptr, key.len, &error);
 	if (error)
 		return emb_error(error, "reading for an atomic operation", &b->err);
-	c->cell.present = slice;
-	if (slice) {
-		value.ptr = rocksdb_pinnableslice_value(slice, &value.len);
-		c->cell.value = arena_dup(b->arena, value);
-		rocksdb_pinnableslice_destroy(slice);
-		if (!c->cell.value.ptr)
-			return STATUS_NOMEM;
-	}
-	c->known = true;
-	return STATUS_OK;
+	if (!slice)
+		return STATUS_OK;
+	value.ptr = rocksdb_pinnableslice_value(slice, &value.len);
+	*ret = (struct cell){ true, arena_dup(b->arena, value) };
+	rocksdb_pinnableslice_destroy(slice);
+	return ret->value.ptr ? STATUS_OK : STATUS_NOMEM;
 }
 
 static enum status
 apply_atomic(struct batch *b, const struct mutation *m)
 {
-	struct batch_cell *c = cell_of(b, m->key);
+	struct batch_key *k;
+	bool is_new;
 
-	assert(c && "batch_announce() has been here");
-	if (!c->known)
-		TRY(read_cell(b, c));
-	return atomic_apply(m->op, c->cell, m->value, b->arena, &c->cell);
+	TRY(key_at(b, m->key, &k, &is_new));
+	if (is_new)
+		TRY(read_cell(b, m->key, &k->cell));
+	return atomic_apply(m->op, k->cell, m->value, b->arena, &k->cell);
 }
+
+/* ---- Transactions ---- */
 
 /* A copy of `template` with the stamp in its place. */
 static enum status
@@ -241,7 +202,7 @@ stamped(struct batch *b, struct str template, size_t offset, struct str *ret)
 }
 
 static enum status
-apply(struct batch *b, struct emb_tx *tx, struct mutation *m)
+apply(struct batch *b, const struct emb_tx *tx, struct mutation *m)
 {
 	struct str value;
 
@@ -251,7 +212,7 @@ apply(struct batch *b, struct emb_tx *tx, struct mutation *m)
 	case MUTATION_CLEAR:
 		return delete_key(b, m->key);
 	case MUTATION_CLEAR_RANGE:
-		return delete_range(b, tx, m);
+		return delete_range(b, m);
 	case MUTATION_ATOMIC:
 		return apply_atomic(b, m);
 	case MUTATION_STAMPED_KEY:
@@ -267,53 +228,35 @@ apply(struct batch *b, struct emb_tx *tx, struct mutation *m)
 	return STATUS_OK;
 }
 
-/* Tells the resolver. Keys inside a range that the same transaction clears need no step of their
- * own: a document's new leaves mostly lie where its old ones have just been cleared. */
-static void
-add_writes(struct batch *b, struct emb_tx *tx)
-{
-	const struct mutation *cleared = NULL;
-
-	for (const struct mutation *m = tx->first; m; m = m->next) {
-		if (m->kind == MUTATION_CLEAR_RANGE) {
-			resolver_add(b->resolver, m->key, m->value, b->version);
-			cleared = m;
-			continue;
-		}
-		if (cleared && str_cmp(m->key, cleared->key) >= 0 &&
-		    str_cmp(m->key, cleared->value) < 0)
-			continue;
-		/* Copies of keys have a zero byte behind them: the next key. */
-		resolver_add(b->resolver, m->key, str_of(m->key.ptr, m->key.len + 1), b->version);
-	}
-	for (const struct emb_conflict *c = tx->write_conflicts.first; c; c = c->next)
-		resolver_add(b->resolver, c->begin, c->end, b->version);
-}
-
 enum status
 batch_apply(struct batch *b, struct emb_tx *tx)
 {
+	if (tx->has_range_clears)
+		check_found_keys(b, tx);
 	for (struct mutation *m = tx->first; m; m = m->next)
 		TRY(apply(b, tx, m));
-	add_writes(b, tx);
+	for (const struct emb_conflict *c = tx->write_conflicts.first; c; c = c->next)
+		if (str_cmp(c->begin, c->end) < 0)
+			TRY(span_add(&b->ranges, b->arena, c->begin, c->end));
 	return STATUS_OK;
 }
 
-enum status
+void
 batch_finish(struct batch *b)
 {
-	struct str key = EMB_KEY_VERSION;
+	struct str version_key = EMB_KEY_VERSION;
 	char version[KV_VERSIONSTAMP_TX_BYTES];
 
-	for (struct tree_node *n = tree_first(&b->cells); n; n = tree_next(n)) {
-		const struct batch_cell *c = (const struct batch_cell *)n;
+	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n)) {
+		const struct cell *cell = &((const struct batch_key *)n)->cell;
 
-		if (!c->known)
-			continue; /* its transaction was refused */
-		TRY(add_write(b, n->key, c->cell));
+		if (cell->present)
+			rocksdb_writebatch_put(b->writes, n->key.ptr, n->key.len, cell->value.ptr,
+					       cell->value.len);
+		else
+			rocksdb_writebatch_delete(b->writes, n->key.ptr, n->key.len);
 	}
-	TRY(flush_writes(b));
 	stamp_write((uint8_t *)version, b->version, 0);
-	rocksdb_writebatch_put(b->writes, key.ptr, key.len, version, sizeof(uint64_t));
-	return STATUS_OK;
+	rocksdb_writebatch_put(b->writes, version_key.ptr, version_key.len, version,
+			       sizeof(uint64_t));
 }

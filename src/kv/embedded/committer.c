@@ -3,11 +3,18 @@
  * writes the good ones as one batch with one sync, publishes, and answers. While it waits for the
  * disk the next batch gathers.
  */
+#include <errno.h>
+
+#include "base/clock.h"
 #include "base/mem.h"
 #include "kv/embedded/embedded_int.h"
 
 enum {
-	BATCH_KEEP_BYTES = 256 * 1024,
+	/* A batch's memory is kept for the next one: up to the first, and from the second on not
+	 * for longer than the third says. */
+	BATCH_KEEP_BYTES = 4 * 1024 * 1024,
+	BATCH_KEEP_IDLE_BYTES = 256 * 1024,
+	BATCH_IDLE_MS = 1000,
 	BATCH_ARENA_BYTES = 1024 * 1024 * 1024, /* far above what the transactions' limits allow */
 };
 
@@ -17,9 +24,9 @@ struct committer {
 	struct emb_store *store;
 	pthread_t thread;
 	struct resolver resolver;
-	size_t forget_at; /* steps of the resolver */
 	uint64_t version; /* of the last batch */
 	struct batch batch;
+	size_t kept_bytes; /* that the batch's memory has grown to */
 };
 
 static void
@@ -29,18 +36,49 @@ reach(enum emb_step step)
 		emb_step_hook(step);
 }
 
+/* A cleared batch keeps its memory; more than `bytes` of it are given back. */
+static void
+keep(struct committer *c, size_t bytes)
+{
+	if (c->kept_bytes <= bytes)
+		return;
+	rocksdb_writebatch_destroy(c->batch.writes);
+	c->batch.writes = rocksdb_writebatch_create();
+	c->kept_bytes = 0;
+}
+
+/* With the queue's lock held: until it is filled or closing. */
+static void
+wait_for_txs(struct committer *c, struct emb_queue *q)
+{
+	while (!q->first && !q->closing) {
+		struct timespec until;
+		uint64_t until_ns;
+
+		if (c->kept_bytes <= BATCH_KEEP_IDLE_BYTES) {
+			pthread_cond_wait(&q->filled, &q->lock);
+			continue;
+		}
+		until_ns = clock_after_ms(BATCH_IDLE_MS);
+		until.tv_sec = (time_t)(until_ns / (1000 * CLOCK_NS_PER_MS));
+		until.tv_nsec = (long)(until_ns % (1000 * CLOCK_NS_PER_MS));
+		if (pthread_cond_timedwait(&q->filled, &q->lock, &until) == ETIMEDOUT)
+			keep(c, BATCH_KEEP_IDLE_BYTES);
+	}
+}
+
 /* Waits for transactions and takes as many as one batch may have. NULL when the store closes. */
 static struct emb_tx *
-take(struct emb_queue *q)
+take(struct committer *c)
 {
+	struct emb_queue *q = &c->store->queue;
 	struct emb_tx *first;
 	struct emb_tx *last;
 	size_t bytes;
 	size_t txs = 1;
 
 	pthread_mutex_lock(&q->lock);
-	while (!q->first && !q->closing)
-		pthread_cond_wait(&q->filled, &q->lock);
+	wait_for_txs(c, q);
 	first = q->first;
 	if (first) {
 		last = first;
@@ -74,48 +112,66 @@ judge(struct committer *c, struct emb_tx *tx)
 		return err_set(&tx->base.err, STATUS_TX_TOO_OLD,
 			       "too much has been written since the transaction began");
 	for (const struct emb_conflict *r = tx->read_conflicts.first; r; r = r->next)
-		if (resolver_written_since(&c->resolver, r->begin, r->end, tx->snapshot->version))
+		if (batch_written_since(&c->batch, r->begin, r->end, tx->snapshot->version))
 			return err_set(&tx->base.err, STATUS_TX_CONFLICT,
 				       "something that the transaction read has changed");
 	return STATUS_OK;
 }
 
-static enum status
-batch_begin(struct committer *c, struct emb_tx *txs)
-{
-	struct batch *b = &c->batch;
-
-	b->version = ++c->version;
-	b->order = 0;
-	b->err = (struct err){ 0 };
-	memcpy(b->metadata, c->store->versions.metadata, sizeof(b->metadata));
-	batch_begin_writes(b);
-	arena_clear(b->arena);
-	tree_init(&b->cells, NULL);
-	for (struct emb_tx *tx = txs; tx; tx = tx->queued_behind)
-		TRY(batch_announce(b, tx));
-	return STATUS_OK;
-}
-
-/* Judges all in order and appends the good ones to the batch. */
+/* Judges all in order and enters the good ones into the batch. */
 static enum status
 resolve(struct committer *c, struct emb_tx *txs, size_t *ret_accepted)
 {
 	struct batch *b = &c->batch;
 
 	*ret_accepted = 0;
-	TRY(batch_begin(c, txs));
+	batch_begin(b, ++c->version);
 	for (struct emb_tx *tx = txs; tx; tx = tx->queued_behind) {
 		tx->commit.status = judge(c, tx);
 		if (tx->commit.status != STATUS_OK)
 			continue;
-		emb_watches_judge(tx, &c->resolver);
+		emb_watches_judge(tx, b);
 		TRY(batch_apply(b, tx));
 		tx->committed_version = b->version;
 		tx->committed_order = b->order++;
 		++*ret_accepted;
 	}
-	return batch_finish(b);
+	if (*ret_accepted)
+		batch_finish(b);
+	return STATUS_OK;
+}
+
+/* Forgets what the history has in excess: of keys that were written again, then the older half. */
+static void
+bound_history(struct resolver *r)
+{
+	if (r->bytes < EMB_RESOLVER_BYTES)
+		return;
+	resolver_compact(r);
+	if (r->bytes < EMB_RESOLVER_BYTES / 2)
+		return;
+	resolver_forget(r, r->oldest + (r->newest - r->oldest) / 2);
+	resolver_compact(r);
+	if (r->bytes >= EMB_RESOLVER_BYTES / 2)
+		resolver_forget(r, r->newest);
+}
+
+/*
+ * After publishing, when whoever begins sees the batch: it has to be remembered only if there are
+ * transactions that have begun before and are still to be judged.
+ */
+static void
+remember(struct committer *c, uint64_t oldest_writer)
+{
+	const struct batch *b = &c->batch;
+	struct resolver *r = &c->resolver;
+
+	resolver_forget(r, oldest_writer);
+	if (oldest_writer < b->version)
+		resolver_add(r, &b->keys, &b->ranges, b->version);
+	bound_history(r);
+	atomic_store_explicit(&c->store->oldest_judged, r->oldest, memory_order_relaxed);
+	atomic_store_explicit(&c->store->history_bytes, r->bytes, memory_order_relaxed);
 }
 
 /*
@@ -123,7 +179,7 @@ resolve(struct committer *c, struct emb_tx *txs, size_t *ret_accepted)
  * nothing is acknowledged any more until the store has been reopened.
  */
 static enum status
-write_batch(struct committer *c)
+write_batch(struct committer *c, struct emb_tx *txs)
 {
 	struct emb_store *store = c->store;
 	char *error = NULL;
@@ -139,7 +195,7 @@ write_batch(struct committer *c)
 		return STATUS_IO;
 	}
 	reach(EMB_STEP_WRITTEN);
-	emb_versions_publish(store, c->batch.version, c->batch.metadata);
+	remember(c, emb_versions_publish(store, c->batch.version, c->batch.metadata, txs));
 	reach(EMB_STEP_PUBLISHED);
 	return STATUS_OK;
 }
@@ -168,44 +224,6 @@ answer(struct committer *c, struct emb_tx *txs, enum status status)
 	}
 }
 
-/* A cleared batch keeps its memory; that of an unusually large one is given back. */
-static void
-shrink(struct batch *b)
-{
-	size_t bytes;
-
-	rocksdb_writebatch_data(b->writes, &bytes);
-	if (bytes <= BATCH_KEEP_BYTES)
-		return;
-	rocksdb_writebatch_destroy(b->writes);
-	batch_release_writes(b);
-	b->writes = rocksdb_writebatch_create();
-}
-
-/* Keeps the resolver to what open transactions need, and that within bounds. */
-static void
-forget(struct committer *c)
-{
-	struct resolver *r = &c->resolver;
-
-	if (r->count < c->forget_at && r->bytes < EMB_RESOLVER_BYTES)
-		return;
-	resolver_forget(r, emb_versions_oldest_writer(c->store));
-	if (r->bytes >= EMB_RESOLVER_BYTES)
-		resolver_forget(r, r->oldest + (r->newest - r->oldest) / 2);
-	if (r->bytes >= EMB_RESOLVER_BYTES)
-		resolver_forget(r, r->newest);
-	c->forget_at = 2 * r->count > EMB_RESOLVER_STEPS ? 2 * r->count : EMB_RESOLVER_STEPS;
-}
-
-/* Lets everybody else know what the resolver has come to. */
-static void
-tell_history(struct committer *c)
-{
-	atomic_store_explicit(&c->store->oldest_judged, c->resolver.oldest, memory_order_relaxed);
-	atomic_store_explicit(&c->store->history_bytes, c->resolver.bytes, memory_order_relaxed);
-}
-
 static void *
 committer_main(void *arg)
 {
@@ -213,22 +231,23 @@ committer_main(void *arg)
 	struct emb_tx *txs;
 
 	emb_count_nothing();
-	while ((txs = take(&c->store->queue))) {
-		size_t accepted;
+	while ((txs = take(c))) {
+		size_t accepted, bytes;
 		enum status status;
 
 		reach(EMB_STEP_TAKEN);
 		status = resolve(c, txs, &accepted);
 		if (status == STATUS_OK && accepted) {
 			reach(EMB_STEP_RESOLVED);
-			status = write_batch(c);
+			status = write_batch(c, txs);
 			atomic_fetch_add_explicit(&c->store->batches, 1, memory_order_relaxed);
 		}
 		answer(c, txs, status);
 		reach(EMB_STEP_ANSWERED);
-		shrink(&c->batch);
-		forget(c);
-		tell_history(c);
+		rocksdb_writebatch_data(c->batch.writes, &bytes);
+		if (bytes > c->kept_bytes)
+			c->kept_bytes = bytes;
+		keep(c, BATCH_KEEP_BYTES);
 	}
 	return NULL;
 }
@@ -242,9 +261,8 @@ emb_committer_start(struct emb_store *store, struct err *err)
 		return STATUS_NOMEM;
 	c->store = store;
 	c->version = store->versions.published;
-	c->forget_at = EMB_RESOLVER_STEPS;
 	resolver_init(&c->resolver, c->version);
-	tell_history(c);
+	atomic_store_explicit(&store->oldest_judged, c->version, memory_order_relaxed);
 	c->batch.store = store;
 	c->batch.resolver = &c->resolver;
 	c->batch.writes = rocksdb_writebatch_create();
@@ -274,7 +292,6 @@ emb_committer_stop(struct emb_store *store)
 	pthread_mutex_unlock(&q->lock);
 	pthread_join(c->thread, NULL);
 	resolver_fini(&c->resolver);
-	batch_release_writes(&c->batch);
 	rocksdb_writebatch_destroy(c->batch.writes);
 	arena_free(c->batch.arena);
 	mem_free(c);

@@ -39,9 +39,8 @@ enum {
 	EMB_CLEAR_BYTES = KV_LIMIT_TX_BYTES,
 	EMB_CLEAR_TX_BYTES = 32 * 1024 * 1024,
 	EMB_CLEAR_INLINE_KEYS = 1024, /* more are not looked up on a loop's thread */
-	/* The resolver forgets what no open transaction needs when it has this many steps... */
-	EMB_RESOLVER_STEPS = 4096,
-	/* ...and what some still need when it has this many bytes: STATUS_TX_TOO_OLD for them. */
+	/* With this many bytes the resolver forgets what open transactions still need: they get
+	 * STATUS_TX_TOO_OLD. */
 	EMB_RESOLVER_BYTES = 32 * 1024 * 1024,
 	EMB_PATH_BYTES = 4096, /* of the path of a store that is being restored */
 };
@@ -51,11 +50,11 @@ enum {
 #define EMB_KEY_METADATA STR("\xff/metadataVersion") /* 10 bytes: a stamp */
 
 /*
- * One published version of the store, shared by the transactions that read at it. `refs` and
- * `writers` are the versions lock's; the rest never changes.
+ * One published version of the store, shared by the transactions that read at it. The links, `refs`
+ * and `writers` are the versions lock's; the rest never changes.
  */
 struct emb_snapshot {
-	struct emb_snapshot *older;
+	struct emb_snapshot *older; /* of those that have writers */
 	struct emb_snapshot *newer;
 	const rocksdb_snapshot_t *snapshot;
 	rocksdb_readoptions_t *read;        /* from cache and disk */
@@ -63,16 +62,17 @@ struct emb_snapshot {
 	uint64_t version;
 	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
 	uint32_t refs;
-	uint32_t writers; /* read-write transactions among the refs: the resolver serves those */
+	uint32_t writers; /* read-write transactions among the refs that are still to be judged */
 };
 
 struct emb_versions {
 	pthread_mutex_t lock;
 	uint64_t published;
 	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
-	struct emb_snapshot *current; /* of `published`; NULL until somebody reads it */
-	struct emb_snapshot *oldest;
-	struct emb_snapshot *newest;
+	struct emb_snapshot *current;        /* of `published`; NULL until somebody reads it */
+	struct emb_snapshot *oldest_writers; /* the resolver serves those that have writers */
+	struct emb_snapshot *newest_writers;
+	size_t snapshots;
 };
 
 struct emb_tx;
@@ -145,7 +145,6 @@ struct emb_future {
 };
 
 struct emb_watch;
-struct batch_write;
 
 struct emb_tx {
 	struct kv_tx base;
@@ -154,6 +153,7 @@ struct emb_tx {
 	enum emb_tx_state state;
 	struct arena *arena;
 	struct emb_snapshot *snapshot;  /* NULL until something is read */
+	bool counted_writer;            /* among the snapshot's; the versions lock's */
 	rocksdb_readoptions_t *iterate; /* for ranges; made by the first */
 
 	struct mutation *first;
@@ -247,11 +247,12 @@ void emb_tx_snapshot_release(struct emb_tx *tx);
  * failed write is not published.
  */
 MUST_USE enum status emb_versions_hold(struct emb_store *store);
-void emb_versions_publish(struct emb_store *store, uint64_t version,
-			  const uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES]);
-
-/* No open or future read-write transaction reads at an older version. */
-uint64_t emb_versions_oldest_writer(struct emb_store *store);
+/*
+ * Publishes what the batch of `txs` has written. They are judged: the result is the oldest version
+ * that an open transaction reads at which is still to be, or `version`.
+ */
+uint64_t emb_versions_publish(struct emb_store *store, uint64_t version,
+			      const uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES], struct emb_tx *txs);
 
 /* ---- Transactions: tx.c ---- */
 
@@ -332,33 +333,37 @@ void emb_commit_wait(struct emb_tx *tx);
 MUST_USE enum status emb_committer_start(struct emb_store *store, struct err *err);
 void emb_committer_stop(struct emb_store *store);
 
+enum {
+	BATCH_NEAR = 8, /* places in the order of keys where the batch has written last */
+};
+
 /* What one group commit is made of. */
 struct batch {
 	struct emb_store *store;
-	struct resolver *resolver;
+	const struct resolver *resolver; /* of the batches before */
 	rocksdb_writebatch_t *writes;
-	struct batch_write *waiting; /* to be handed over in the order of their keys */
-	size_t waiting_count;
-	size_t waiting_cap;
 	struct arena *arena;
-	struct tree cells; /* keys of atomic operations: their values so far */
+	struct tree keys;    /* struct batch_key: what each key that is written comes to */
+	struct tree ranges;  /* struct span: ranges that were cleared, or conflict as if written */
+	struct tree deleted; /* struct span: those among them that RocksDB deletes as ranges */
+	struct batch_key *spare;
+	struct tree_node *near[BATCH_NEAR];
 	uint64_t version;
 	uint16_t order; /* of the transaction being applied */
 	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
 	struct err err;
 };
 
-/* Makes the keys of the transaction's atomic operations known to the batch. */
-MUST_USE enum status batch_announce(struct batch *b, struct emb_tx *tx);
+void batch_begin(struct batch *b, uint64_t version);
 
-/* Appends the transaction's writes and adds them to the resolver. */
+/* True if a key in [begin, end) has been written after `version`, in this batch or before it. */
+bool batch_written_since(const struct batch *b, struct str begin, struct str end, uint64_t version);
+
+/* Enters the transaction's writes. */
 MUST_USE enum status batch_apply(struct batch *b, struct emb_tx *tx);
 
-/* Appends the outcomes of atomic operations, and the version. */
-MUST_USE enum status batch_finish(struct batch *b);
-
-void batch_begin_writes(struct batch *b);
-void batch_release_writes(struct batch *b);
+/* Hands over what the keys have come to, and the version. */
+void batch_finish(struct batch *b);
 
 /* ---- Upkeep: compact.c, backup.c; the engine's table ---- */
 
@@ -387,10 +392,10 @@ void emb_watch_free(struct kv_future *f);
 void emb_watches_cancel(struct emb_tx *tx);
 
 /*
- * By the committer, before the transaction's writes enter the resolver: notes which of its watches
+ * By the committer, before the transaction's writes enter the batch: notes which of its watches
  * have seen their keys change already.
  */
-void emb_watches_judge(struct emb_tx *tx, const struct resolver *r);
+void emb_watches_judge(struct emb_tx *tx, const struct batch *b);
 
 /* By the committer, after publishing: its writes wake others' watches, and its own begin. */
 void emb_watches_committed(struct emb_tx *tx);

@@ -12,9 +12,9 @@ stamp_write(uint8_t ret[KV_VERSIONSTAMP_TX_BYTES], uint64_t version, uint16_t or
 void
 overlay_init(struct overlay *o)
 {
-	tree_init(&o->entries, NULL);
-	tree_init(&o->cleared, NULL);
-	tree_init(&o->stamped, NULL);
+	tree_init(&o->entries);
+	tree_init(&o->cleared);
+	tree_init(&o->stamped);
 }
 
 static struct overlay_entry *

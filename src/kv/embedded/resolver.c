@@ -3,101 +3,104 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "base/status.h"
+#include "kv/embedded/span.h"
 
 /*
- * A step at a key: the version of the key itself, and of all keys behind it up to the next step.
- * With two versions in one step, the write of a single key is one step and not two.
+ * A step at a key: the version of the key itself, and of all keys behind it up to the next step; 0
+ * if nothing is known of them. With two versions in one step, the write of a single key is one step
+ * and not two.
  */
 struct step {
-	struct tree_node node;
+	struct str key;
 	uint64_t at;
 	uint64_t behind;
-	uint64_t newest; /* of the whole subtree */
-	char key[];
 };
 
-static struct step *
-step_of(struct tree_node *n)
-{
-	return (struct step *)n;
-}
+enum {
+	PART_STEPS = 64, /* what a question about a range looks at, or passes over, at once */
+};
 
-static void
-step_update(struct tree_node *n)
-{
-	struct step *s = step_of(n);
+struct resolver_run {
+	uint64_t newest;
+	size_t count;
+	size_t bytes;        /* with all that lies behind it */
+	uint64_t *newest_of; /* of each part */
+	struct step *steps;
+};
 
-	s->newest = s->at > s->behind ? s->at : s->behind;
-	if (n->left && step_of(n->left)->newest > s->newest)
-		s->newest = step_of(n->left)->newest;
-	if (n->right && step_of(n->right)->newest > s->newest)
-		s->newest = step_of(n->right)->newest;
-}
+/* Fills a run, or only counts what one would need. */
+struct filling {
+	size_t count;
+	size_t key_bytes;
+	struct step *steps; /* NULL: counts */
+	char *keys;
+	uint64_t *newest_of;
+};
 
 void
 resolver_init(struct resolver *r, uint64_t oldest)
 {
 	*r = (struct resolver){ .oldest = oldest, .newest = oldest };
-	tree_init(&r->tree, step_update);
 }
 
+/* The oldest `n`. */
 static void
-free_all(struct tree_node *n)
+drop_runs(struct resolver *r, size_t n)
 {
-	while (n) {
-		struct tree_node *right = n->right;
-
-		free_all(n->left);
-		mem_free(n);
-		n = right;
+	for (size_t i = 0; i < n; i++) {
+		r->bytes -= r->runs[i]->bytes;
+		mem_free(r->runs[i]);
 	}
+	r->run_count -= n;
+	memmove(r->runs, r->runs + n, r->run_count * sizeof(struct resolver_run *));
 }
 
 void
 resolver_fini(struct resolver *r)
 {
-	free_all(r->tree.root);
-	r->tree.root = NULL;
-	r->count = 0;
-	r->bytes = 0;
+	drop_runs(r, r->run_count);
 }
 
-/* True if `end` is the very next key after `key`. */
-static bool
-is_next_key(struct str key, struct str end)
+/* ---- Questions ---- */
+
+/* The first step at or behind `key`. */
+static size_t
+find_step(const struct resolver_run *run, struct str key)
 {
-	return end.len == key.len + 1 && end.ptr[key.len] == '\0' && str_starts_with(end, key);
+	size_t lo = 0, hi = run->count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (str_cmp(run->steps[mid].key, key) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
 }
 
-/* Looks at steps with begin <= key < end only. */
 static bool
-newer_in(struct tree_node *n, struct str begin, struct str end, uint64_t version)
+run_written_since(const struct resolver_run *run, struct str begin, struct str end,
+		  uint64_t version)
 {
-	while (n && step_of(n)->newest > version) {
-		struct step *s = step_of(n);
+	size_t i = find_step(run, begin);
 
-		if (str_cmp(n->key, begin) < 0) {
-			n = n->right;
+	if (i > 0 && run->steps[i - 1].behind > version &&
+	    !(i < run->count && str_eq(run->steps[i].key, begin)))
+		return true;
+	while (i < run->count && str_cmp(run->steps[i].key, end) < 0) {
+		const struct step *s = &run->steps[i];
+
+		if (run->newest_of[i / PART_STEPS] <= version) {
+			i = (i / PART_STEPS + 1) * PART_STEPS;
 			continue;
 		}
-		if (str_cmp(n->key, end) < 0) {
-			if (s->at > version || (s->behind > version && !is_next_key(n->key, end)) ||
-			    newer_in(n->right, begin, end, version))
-				return true;
-		}
-		n = n->left;
+		if (s->at > version || (s->behind > version && !resolver_is_next_key(s->key, end)))
+			return true;
+		i++;
 	}
 	return false;
-}
-
-/* The version of the keys between the last step before `key` and the next one. */
-static uint64_t
-version_before(const struct resolver *r, struct str key)
-{
-	struct tree_node *n = tree_before(&r->tree, key);
-
-	return n ? step_of(n)->behind : 0;
 }
 
 bool
@@ -107,109 +110,222 @@ resolver_written_since(const struct resolver *r, struct str begin, struct str en
 		return false;
 	if (version < r->oldest)
 		return true;
-	if (version >= r->newest)
-		return false;
-	if (newer_in(r->tree.root, begin, end, version))
-		return true;
-	return version_before(r, begin) > version && !tree_find(&r->tree, begin);
+	for (size_t i = r->run_count; i > 0 && r->runs[i - 1]->newest > version; i--)
+		if (run_written_since(r->runs[i - 1], begin, end, version))
+			return true;
+	return false;
 }
 
-/* The step at `key`; a new one continues what was before it. NULL when out of memory. */
-static struct step *
-step_at(struct resolver *r, struct str key)
-{
-	struct tree_node *n = tree_find(&r->tree, key);
-	struct step *s;
-
-	if (n)
-		return step_of(n);
-	s = mem_alloc(sizeof(*s) + key.len);
-	if (!s)
-		return NULL;
-	if (key.len)
-		memcpy(s->key, key.ptr, key.len);
-	s->node.key = str_of(s->key, key.len);
-	s->at = version_before(r, key);
-	s->behind = s->at;
-	tree_insert(&r->tree, &s->node);
-	r->count++;
-	r->bytes += sizeof(*s) + key.len;
-	return s;
-}
+/* ---- Making runs ---- */
 
 static void
-step_remove(struct resolver *r, struct step *s)
+add_step(struct filling *f, struct str key, uint64_t at, uint64_t behind)
 {
-	r->count--;
-	r->bytes -= sizeof(*s) + s->node.key.len;
-	tree_remove(&r->tree, &s->node);
-	mem_free(s);
+	if (f->steps) {
+		uint64_t *newest = &f->newest_of[f->count / PART_STEPS];
+		uint64_t version = at > behind ? at : behind;
+
+		if (key.len)
+			memcpy(f->keys, key.ptr, key.len);
+		f->steps[f->count] = (struct step){ str_of(f->keys, key.len), at, behind };
+		f->keys += key.len;
+		if (f->count % PART_STEPS == 0 || version > *newest)
+			*newest = version;
+	}
+	f->key_bytes += key.len;
+	f->count++;
 }
 
-static enum status
-add_range(struct resolver *r, struct str begin, struct str end, uint64_t version)
+static size_t
+part_count(size_t steps)
 {
-	struct step *last = step_at(r, end);
-	struct step *first = last ? step_at(r, begin) : NULL;
-	struct tree_node *n;
+	return (steps + PART_STEPS - 1) / PART_STEPS;
+}
 
-	if (!first)
-		return STATUS_NOMEM;
-	while ((n = tree_next(&first->node)) != &last->node) {
-		assert(n);
-		step_remove(r, step_of(n));
+static size_t
+run_bytes(const struct filling *counted)
+{
+	return sizeof(struct resolver_run) + counted->count * sizeof(struct step) +
+	       part_count(counted->count) * sizeof(uint64_t) + counted->key_bytes;
+}
+
+/* A run with room for what has been counted, and the filling of it. NULL: no memory. */
+static struct resolver_run *
+run_new(const struct filling *counted, struct filling *ret)
+{
+	size_t bytes = run_bytes(counted);
+	struct resolver_run *run = mem_alloc(bytes);
+
+	if (!run)
+		return NULL;
+	run->count = counted->count;
+	run->bytes = bytes;
+	run->steps = (struct step *)(run + 1);
+	run->newest_of = (uint64_t *)(run->steps + run->count);
+	*ret = (struct filling){
+		.steps = run->steps,
+		.keys = (char *)(run->newest_of + part_count(run->count)),
+		.newest_of = run->newest_of,
+	};
+	return run;
+}
+
+/* Single keys and spans, in order; a key within a span is no step of its own. */
+static void
+fill_batch(struct filling *f, const struct tree *keys, const struct tree *spans, uint64_t version)
+{
+	const struct tree_node *key = tree_first(keys);
+	const struct tree_node *span = tree_first(spans);
+
+	while (key || span) {
+		struct str end;
+		bool at_end;
+
+		if (!span || (key && str_cmp(key->key, span->key) < 0)) {
+			add_step(f, key->key, version, 0);
+			key = tree_next(key);
+			continue;
+		}
+		end = ((const struct span *)span)->end;
+		add_step(f, span->key, version, version);
+		while (key && str_cmp(key->key, end) < 0)
+			key = tree_next(key);
+		at_end = key && str_eq(key->key, end);
+		add_step(f, end, at_end ? version : 0, 0);
+		if (at_end)
+			key = tree_next(key);
+		span = tree_next(span);
 	}
-	first->at = version;
-	first->behind = version;
-	tree_changed(&r->tree, &first->node);
-	return STATUS_OK;
+}
+
+static uint64_t
+newer(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Which of two steps comes first, as str_cmp(); a run that is over comes last. */
+static int
+step_cmp(const struct resolver_run *a, size_t i, const struct resolver_run *b, size_t j)
+{
+	if (i == a->count)
+		return 1;
+	return j == b->count ? -1 : str_cmp(a->steps[i].key, b->steps[j].key);
+}
+
+/* Two runs as one; what is not above `oldest` is not known any more. */
+static void
+fill_merged(struct filling *f, const struct resolver_run *a, const struct resolver_run *b,
+	    uint64_t oldest)
+{
+	uint64_t behind_a = 0, behind_b = 0, last = 0;
+	size_t i = 0, j = 0;
+
+	while (i < a->count || j < b->count) {
+		int c = step_cmp(a, i, b, j);
+		struct str key = c <= 0 ? a->steps[i].key : b->steps[j].key;
+		uint64_t at_a = behind_a, at_b = behind_b, at, behind;
+
+		if (c <= 0) {
+			at_a = a->steps[i].at;
+			behind_a = a->steps[i++].behind;
+		}
+		if (c >= 0) {
+			at_b = b->steps[j].at;
+			behind_b = b->steps[j++].behind;
+		}
+		at = newer(at_a, at_b);
+		at = at > oldest ? at : 0;
+		behind = newer(behind_a, behind_b);
+		behind = behind > oldest ? behind : 0;
+		if (at != last || behind != last)
+			add_step(f, key, at, behind);
+		last = behind;
+	}
+}
+
+/* Makes one run of the newest two, or writes the only one anew. False: no memory. */
+static bool
+merge_newest(struct resolver *r)
+{
+	static const struct resolver_run nothing;
+	const struct resolver_run *b = &nothing;
+	struct resolver_run **a = &r->runs[r->run_count - 1];
+	struct resolver_run *merged;
+	struct filling f = { 0 };
+
+	if (r->run_count > 1)
+		b = *a--;
+	fill_merged(&f, *a, b, r->oldest);
+	merged = run_new(&f, &f);
+	if (!merged)
+		return false;
+	fill_merged(&f, *a, b, r->oldest);
+	merged->newest = newer((*a)->newest, b->newest);
+	r->bytes += merged->bytes - (*a)->bytes - b->bytes;
+	mem_free(*a);
+	*a = merged;
+	if (b != &nothing)
+		mem_free(r->runs[--r->run_count]);
+	return true;
 }
 
 void
-resolver_add(struct resolver *r, struct str begin, struct str end, uint64_t version)
+resolver_compact(struct resolver *r)
 {
-	enum status status = STATUS_OK;
-	struct step *s;
+	while (r->run_count && merge_newest(r) && r->run_count > 1)
+		;
+}
 
-	assert(version >= r->newest);
-	if (str_cmp(begin, end) >= 0)
-		return;
+/* Merges small runs before large ones, so that a step is copied a few times, however long kept. */
+static bool
+make_room(struct resolver *r)
+{
+	if (r->run_count < RESOLVER_RUNS)
+		return true;
+	do {
+		if (!merge_newest(r))
+			return false;
+	} while (r->run_count > 1 &&
+		 r->runs[r->run_count - 2]->count <= 2 * r->runs[r->run_count - 1]->count);
+	return true;
+}
+
+void
+resolver_add(struct resolver *r, const struct tree *keys, const struct tree *spans,
+	     uint64_t version)
+{
+	struct filling f = { 0 };
+	struct resolver_run *run = NULL;
+
+	assert(version > r->newest);
 	r->newest = version;
-	/* Whoever can still be judged has read it. */
-	if (version <= r->oldest)
+	fill_batch(&f, keys, spans, version);
+	if (f.count == 0)
 		return;
-	if (!is_next_key(begin, end)) {
-		status = add_range(r, begin, end, version);
-	} else if ((s = step_at(r, begin))) {
-		s->at = version;
-		tree_changed(&r->tree, &s->node);
-	} else {
-		status = STATUS_NOMEM;
-	}
-	if (status != STATUS_OK || r->bytes > RESOLVER_MAX_BYTES)
+	if (run_bytes(&f) <= RESOLVER_MAX_BYTES - r->bytes && make_room(r))
+		run = run_new(&f, &f);
+	if (!run) {
 		resolver_forget(r, version);
+		return;
+	}
+	fill_batch(&f, keys, spans, version);
+	run->newest = version;
+	r->runs[r->run_count++] = run;
+	r->bytes += run->bytes;
 }
 
 void
 resolver_forget(struct resolver *r, uint64_t version)
 {
-	uint64_t before = 0;
+	size_t n = 0;
 
 	if (version <= r->oldest)
 		return;
 	r->oldest = version;
-	if (version >= r->newest) {
-		resolver_fini(r);
-		return;
-	}
-	for (struct tree_node *n = tree_first(&r->tree); n;) {
-		struct tree_node *next = tree_next(n);
-		struct step *s = step_of(n);
-
-		if (before <= version && s->at <= version && s->behind <= version)
-			step_remove(r, s);
-		else
-			before = s->behind;
-		n = next;
-	}
+	if (version > r->newest)
+		r->newest = version;
+	while (n < r->run_count && r->runs[n]->newest <= version)
+		n++;
+	drop_runs(r, n);
 }

@@ -1,12 +1,17 @@
 /*
  * What has been written lately, and at which version: the committer asks it whether anything that a
- * transaction read has changed since. It keeps the newest version of every key as a function with
- * steps, so that neither a question nor an answer grows with the number of transactions.
+ * transaction read has changed since. The writes of a batch are a run: sorted, laid out in one
+ * piece, never changed, so that adding one costs a copy of its keys and forgetting it nothing. A
+ * question goes through the runs that are newer than the version that it is about, which for a
+ * transaction of milliseconds are one or two. Runs that have to be kept for long are merged, so that
+ * there are never many, and a key that is written over and over is kept once.
  *
  * Used by the committer's thread alone.
  */
 #ifndef FROND_KV_EMBEDDED_RESOLVER_H
 #define FROND_KV_EMBEDDED_RESOLVER_H
+
+#include <stdint.h>
 
 #include "kv/embedded/tree.h"
 
@@ -16,14 +21,17 @@ enum {
 	 * though, in the smallest of keys: then all is forgotten at once.
 	 */
 	RESOLVER_MAX_BYTES = 64 * 1024 * 1024,
+	RESOLVER_RUNS = 16,
 };
 
+struct resolver_run;
+
 struct resolver {
-	struct tree tree;
+	struct resolver_run *runs[RESOLVER_RUNS]; /* the oldest first */
+	size_t run_count;
 	uint64_t oldest; /* nothing is known about changes up to this version */
 	uint64_t newest; /* of the writes added */
-	size_t count;
-	size_t bytes; /* of all steps */
+	size_t bytes;    /* of all runs */
 };
 
 void resolver_init(struct resolver *r, uint64_t oldest);
@@ -37,12 +45,24 @@ bool resolver_written_since(const struct resolver *r, struct str begin, struct s
 			    uint64_t version);
 
 /*
- * Adds a write of [begin, end) at `version`, which must not be below any added before. When memory
+ * Adds the writes of one batch: the nodes of `keys`, and the spans (span.h) of `spans`, which may
+ * have keys in common. `version` must be above any added before. Copies what it needs. When memory
  * is short, or too much of it in use, everything up to `version` is forgotten instead.
  */
-void resolver_add(struct resolver *r, struct str begin, struct str end, uint64_t version);
+void resolver_add(struct resolver *r, const struct tree *keys, const struct tree *spans,
+		  uint64_t version);
 
 /* Forgets writes up to `version`; nobody who read before it can be judged any more. */
 void resolver_forget(struct resolver *r, uint64_t version);
+
+/* Makes one run of all, without what has been forgotten. Short of memory it does nothing. */
+void resolver_compact(struct resolver *r);
+
+/* True if `end` is the very next key after `key`. */
+static inline bool
+resolver_is_next_key(struct str key, struct str end)
+{
+	return end.len == key.len + 1 && end.ptr[key.len] == '\0' && str_starts_with(end, key);
+}
 
 #endif

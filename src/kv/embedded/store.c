@@ -327,6 +327,18 @@ close_rocksdb(struct emb_store *store)
 		rocksdb_cache_destroy(store->cache);
 }
 
+static void
+queue_init(struct emb_queue *q)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&q->filled, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 static enum status
 start(struct emb_store *store, struct err *err)
 {
@@ -335,8 +347,7 @@ start(struct emb_store *store, struct err *err)
 	store->watches = watches_new();
 	if (!store->watches)
 		status = err_set(err, STATUS_NOMEM, "out of memory");
-	pthread_mutex_init(&store->queue.lock, NULL);
-	pthread_cond_init(&store->queue.filled, NULL);
+	queue_init(&store->queue);
 	if (status == STATUS_OK && !store->base.read_only)
 		status = emb_committer_start(store, err);
 	return status;

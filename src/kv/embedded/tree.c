@@ -1,9 +1,9 @@
 #include "kv/embedded/tree.h"
 
 void
-tree_init(struct tree *t, void (*update)(struct tree_node *n))
+tree_init(struct tree *t)
 {
-	*t = (struct tree){ .random = 0x9e3779b9, .update = update };
+	*t = (struct tree){ .random = 0x9e3779b9 };
 }
 
 /* xorshift: balance needs no more than numbers that do not follow the keys. */
@@ -90,22 +90,6 @@ tree_next(const struct tree_node *n)
 	return next;
 }
 
-static void
-update(const struct tree *t, struct tree_node *n)
-{
-	if (t->update)
-		t->update(n);
-}
-
-void
-tree_changed(struct tree *t, struct tree_node *n)
-{
-	if (!t->update)
-		return;
-	for (; n; n = n->parent)
-		t->update(n);
-}
-
 /* The pointer that leads to `n`. */
 static struct tree_node **
 link_to(struct tree *t, const struct tree_node *n)
@@ -136,8 +120,19 @@ rotate_up(struct tree *t, struct tree_node *n)
 	}
 	if (moved)
 		moved->parent = parent;
-	update(t, parent);
-	update(t, n);
+}
+
+/* Hangs `n` in at a link that is NULL. */
+static void
+place(struct tree *t, struct tree_node *n, struct tree_node *parent, struct tree_node **link)
+{
+	n->left = NULL;
+	n->right = NULL;
+	n->parent = parent;
+	n->priority = next_priority(t);
+	*link = n;
+	while (n->parent && n->parent->priority < n->priority)
+		rotate_up(t, n);
 }
 
 struct tree_node *
@@ -154,15 +149,31 @@ tree_insert(struct tree *t, struct tree_node *n)
 		parent = *link;
 		link = c < 0 ? &parent->left : &parent->right;
 	}
-	n->left = NULL;
-	n->right = NULL;
-	n->parent = parent;
-	n->priority = next_priority(t);
-	*link = n;
-	update(t, n);
-	while (n->parent && n->parent->priority < n->priority)
-		rotate_up(t, n);
-	tree_changed(t, n->parent);
+	place(t, n, parent, link);
+	return NULL;
+}
+
+struct tree_node *
+tree_insert_behind(struct tree *t, struct tree_node *near, struct tree_node *n)
+{
+	struct tree_node *next;
+	int c;
+
+	if (!near || (c = str_cmp(n->key, near->key)) < 0)
+		return tree_insert(t, n);
+	if (c == 0)
+		return near;
+	next = tree_next(near);
+	c = next ? str_cmp(n->key, next->key) : -1;
+	if (c > 0)
+		return tree_insert(t, n);
+	if (c == 0)
+		return next;
+	/* Of two neighbours, one lies below the other, and there it has no child between them. */
+	if (near->right)
+		place(t, n, next, &next->left);
+	else
+		place(t, n, near, &near->right);
 	return NULL;
 }
 
@@ -177,5 +188,4 @@ tree_remove(struct tree *t, struct tree_node *n)
 	*link_to(t, n) = child;
 	if (child)
 		child->parent = n->parent;
-	tree_changed(t, n->parent);
 }

@@ -21,14 +21,9 @@ struct tree_node {
 struct tree {
 	struct tree_node *root;
 	uint32_t random;
-	/*
-	 * Recomputes what a node knows about its subtree from itself and its children; NULL when
-	 * nodes know nothing.
-	 */
-	void (*update)(struct tree_node *n);
 };
 
-void tree_init(struct tree *t, void (*update)(struct tree_node *n));
+void tree_init(struct tree *t);
 
 /* The node with this key, or NULL. */
 struct tree_node *tree_find(const struct tree *t, struct str key);
@@ -48,9 +43,12 @@ struct tree_node *tree_next(const struct tree_node *n);
  */
 struct tree_node *tree_insert(struct tree *t, struct tree_node *n);
 
-void tree_remove(struct tree *t, struct tree_node *n);
+/*
+ * The same, beginning at `near`, a node of the tree or NULL: quick if the key comes right behind
+ * that one's, and hardly slower if not.
+ */
+struct tree_node *tree_insert_behind(struct tree *t, struct tree_node *near, struct tree_node *n);
 
-/* After what `n` knows has changed: recomputes it and everything above. */
-void tree_changed(struct tree *t, struct tree_node *n);
+void tree_remove(struct tree *t, struct tree_node *n);
 
 #endif

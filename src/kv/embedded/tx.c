@@ -54,6 +54,7 @@ emb_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
 	tx->store = (struct emb_store *)store;
 	atomic_init(&tx->cancelled, false);
 	tx->snapshot = NULL;
+	tx->counted_writer = false;
 	tx->iterate = NULL;
 	atomic_init(&tx->watches, NULL);
 	tx->heap_futures = NULL;

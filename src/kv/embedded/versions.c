@@ -42,15 +42,48 @@ drop(struct emb_versions *v, struct emb_snapshot *s)
 	assert(s->refs > 0);
 	if (--s->refs)
 		return NULL;
+	assert(s->writers == 0);
+	v->snapshots--;
+	return s;
+}
+
+/* With the lock held. Whoever begins reads the newest version, so the list stays in order. */
+static void
+add_writer(struct emb_versions *v, struct emb_tx *tx)
+{
+	struct emb_snapshot *s = tx->snapshot;
+
+	tx->counted_writer = true;
+	if (s->writers++)
+		return;
+	s->newer = NULL;
+	s->older = v->newest_writers;
+	if (s->older)
+		s->older->newer = s;
+	else
+		v->oldest_writers = s;
+	v->newest_writers = s;
+}
+
+/* With the lock held: once the transaction has been judged, or is over. */
+static void
+drop_writer(struct emb_versions *v, struct emb_tx *tx)
+{
+	struct emb_snapshot *s = tx->snapshot;
+
+	if (!tx->counted_writer)
+		return;
+	tx->counted_writer = false;
+	if (--s->writers)
+		return;
 	if (s->older)
 		s->older->newer = s->newer;
 	else
-		v->oldest = s->newer;
+		v->oldest_writers = s->newer;
 	if (s->newer)
 		s->newer->older = s->older;
 	else
-		v->newest = s->older;
-	return s;
+		v->newest_writers = s->older;
 }
 
 /* With the lock held: the published version's snapshot, which the versions hold a reference of. */
@@ -74,12 +107,7 @@ make_current(struct emb_store *store)
 	s->version = v->published;
 	memcpy(s->metadata, v->metadata, sizeof(s->metadata));
 	s->refs = 1;
-	s->older = v->newest;
-	if (v->newest)
-		v->newest->newer = s;
-	else
-		v->oldest = s;
-	v->newest = s;
+	v->snapshots++;
 	v->current = s;
 	return STATUS_OK;
 }
@@ -97,7 +125,7 @@ emb_tx_snapshot(struct emb_tx *tx, struct emb_snapshot **ret)
 			tx->snapshot = v->current;
 			tx->snapshot->refs++;
 			if (tx->base.kind == KV_TX_READ_WRITE)
-				tx->snapshot->writers++;
+				add_writer(v, tx);
 		}
 		pthread_mutex_unlock(&v->lock);
 		TRY(status);
@@ -115,8 +143,7 @@ emb_tx_snapshot_release(struct emb_tx *tx)
 	if (!tx->snapshot)
 		return;
 	pthread_mutex_lock(&v->lock);
-	if (tx->base.kind == KV_TX_READ_WRITE)
-		tx->snapshot->writers--;
+	drop_writer(v, tx);
 	dead = drop(v, tx->snapshot);
 	pthread_mutex_unlock(&v->lock);
 	snapshot_destroy(tx->store, dead);
@@ -134,36 +161,27 @@ emb_versions_hold(struct emb_store *store)
 	return status;
 }
 
-void
+uint64_t
 emb_versions_publish(struct emb_store *store, uint64_t version,
-		     const uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES])
+		     const uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES], struct emb_tx *txs)
 {
 	struct emb_versions *v = &store->versions;
 	struct emb_snapshot *dead;
+	uint64_t oldest = version;
 
 	pthread_mutex_lock(&v->lock);
 	assert(version > v->published && v->current);
 	v->published = version;
 	memcpy(v->metadata, metadata, KV_VERSIONSTAMP_TX_BYTES);
+	for (struct emb_tx *tx = txs; tx; tx = tx->queued_behind)
+		drop_writer(v, tx);
+	if (v->oldest_writers)
+		oldest = v->oldest_writers->version;
 	dead = drop(v, v->current);
 	v->current = NULL;
 	pthread_mutex_unlock(&v->lock);
 	snapshot_destroy(store, dead);
-}
-
-uint64_t
-emb_versions_oldest_writer(struct emb_store *store)
-{
-	struct emb_versions *v = &store->versions;
-	const struct emb_snapshot *s;
-	uint64_t version;
-
-	pthread_mutex_lock(&v->lock);
-	for (s = v->oldest; s && s->writers == 0;)
-		s = s->newer;
-	version = s ? s->version : v->published;
-	pthread_mutex_unlock(&v->lock);
-	return version;
+	return oldest;
 }
 
 void
@@ -173,6 +191,6 @@ emb_versions_fini(struct emb_store *store)
 
 	if (v->current)
 		snapshot_destroy(store, drop(v, v->current));
-	assert(!v->oldest && "every transaction must have been freed");
+	assert(v->snapshots == 0 && "every transaction must have been freed");
 	pthread_mutex_destroy(&v->lock);
 }

@@ -44,7 +44,7 @@ watches_new(void)
 		return NULL;
 	pthread_mutex_init(&w->lock, NULL);
 	w->refs = 1;
-	tree_init(&w->keys, NULL);
+	tree_init(&w->keys);
 	return w;
 }
 
@@ -249,14 +249,14 @@ emb_watches_cancel(struct emb_tx *tx)
 }
 
 void
-emb_watches_judge(struct emb_tx *tx, const struct resolver *r)
+emb_watches_judge(struct emb_tx *tx, const struct batch *b)
 {
 	if (!pending_of(tx))
 		return;
 	pthread_mutex_lock(&tx->store->watches->lock);
 	for (struct emb_watch *w = pending_of(tx); w; w = w->next)
-		w->changed = resolver_written_since(r, w->key, str_of(w->bytes, w->key.len + 1),
-						    tx->snapshot->version);
+		w->changed = batch_written_since(b, w->key, str_of(w->bytes, w->key.len + 1),
+						 tx->snapshot->version);
 	pthread_mutex_unlock(&tx->store->watches->lock);
 }
 
