@@ -3,7 +3,7 @@
  * transaction read has changed since. The writes of a batch are a run: sorted, laid out in one
  * piece, never changed, so that adding one costs a copy of its keys and forgetting it nothing. A
  * question goes through the runs that are newer than the version that it is about, which for a
- * transaction of milliseconds are one or two. Runs that have to be kept for long are merged, so that
+ * transaction of milliseconds are one or two. Runs that are kept for long are merged, so that
  * there are never many, and a key that is written over and over is kept once.
  *
  * Used by the committer's thread alone.
