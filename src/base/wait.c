@@ -229,6 +229,26 @@ wait_offload(void (*fn)(void *arg), void *arg)
 }
 
 bool
+wait_begin(struct wait_work *work, void (*fn)(void *arg), void *arg)
+{
+	if (!current || !current->ops->begin)
+		return false;
+	*work = (struct wait_work){ .fn = fn, .arg = arg };
+	event_init(&work->done);
+	current->ops->begin(current, work);
+	return true;
+}
+
+bool
+wait_end(struct wait_work *work)
+{
+	if (!event_is_set(&work->done) && work->take_back(work))
+		return false;
+	event_wait(&work->done, WAIT_FOREVER);
+	return true;
+}
+
+bool
 wait_on_fiber(void)
 {
 	return current && current->ops->offload;

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/status.h"
+
 #define WAIT_FOREVER UINT64_MAX
 
 struct waiter;
@@ -44,6 +46,33 @@ bool event_wait(struct event *e, uint64_t deadline_ns);
  */
 void wait_offload(void (*fn)(void *arg), void *arg);
 
+/*
+ * Work that another thread may do while a fiber goes on, until the fiber wants it done. All fields
+ * are private; it stays where it is from a wait_begin() that gave true to its wait_end().
+ */
+struct wait_work {
+	void (*fn)(void *arg);
+	void *arg;
+	struct event done;
+	bool (*take_back)(struct wait_work *work);
+	void *pool;
+	struct wait_work *next; /* of what the pool has not come to yet */
+	struct wait_work *prev;
+	bool queued;
+};
+
+/*
+ * Gives `fn(arg)` to the thread pool of the fiber's loop. False on a plain thread, which has none;
+ * nothing is done then.
+ */
+MUST_USE bool wait_begin(struct wait_work *work, void (*fn)(void *arg), void *arg);
+
+/*
+ * True: `fn` has returned, which may have been waited for. False: nobody had come to it, and nobody
+ * will. From any thread.
+ */
+bool wait_end(struct wait_work *work);
+
 /* True on a fiber: blocking system calls would hold up others, wait_offload() is in order. */
 bool wait_on_fiber(void);
 
@@ -61,6 +90,8 @@ struct waiter_ops {
 	void (*wake)(struct waiter *w);
 	/* As wait_offload(); NULL when parking blocks a thread anyway. */
 	void (*offload)(struct waiter *w, void (*fn)(void *arg), void *arg);
+	/* As wait_begin(), `fn` and `arg` being filled in; sets `take_back`. NULL likewise. */
+	void (*begin)(struct waiter *w, struct wait_work *work);
 	void (*yield)(struct waiter *w);   /* NULL likewise */
 	void (*destroy)(struct waiter *w); /* the last reference is gone */
 };

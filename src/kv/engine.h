@@ -74,6 +74,11 @@ struct kv_engine {
 
 	void (*future_free)(struct kv_future *f);
 	/*
+	 * Before a future that is not `done` is waited for: makes it done if that takes more than
+	 * waiting. NULL where it never does.
+	 */
+	void (*future_settle)(struct kv_future *f);
+	/*
 	 * Puts why `f` has failed into its transaction's `err`, on behalf of who waits for it. NULL
 	 * where that is done when the failure happens.
 	 */

@@ -311,9 +311,17 @@ count_answer(struct kv_future *f)
 	}
 }
 
+static void
+settle(struct kv_future *f)
+{
+	if (!f->done && f->engine && f->engine->future_settle)
+		f->engine->future_settle(f);
+}
+
 enum status
 kv_future_wait(struct kv_future *f)
 {
+	settle(f);
 	if (!f->done)
 		event_wait(&f->event, WAIT_FOREVER);
 	if (f->status != STATUS_OK && f->engine && f->engine->future_explain)
@@ -332,6 +340,7 @@ kv_future_ready(const struct kv_future *f)
 struct event *
 kv_future_event(struct kv_future *f)
 {
+	settle(f);
 	return kv_future_ready(f) ? NULL : &f->event;
 }
 

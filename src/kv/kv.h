@@ -150,6 +150,11 @@ struct kv_range_options {
 	size_t limit_bytes; /* keys and values; the pair that reaches it is the last. 0:
 			       KV_LIMIT_RANGE_BYTES */
 	bool reverse;       /* from the end of the range towards its beginning */
+	/*
+	 * The answer will be wanted later: what would be read before the call returns may be read
+	 * by another thread meanwhile. Waiting for its event alone may take as long as reading it.
+	 */
+	bool ahead;
 	enum kv_read mode;
 };
 
@@ -173,11 +178,17 @@ struct kv_range kv_future_range(struct kv_future *f);
  * Goes through a range of any size, asking for the next stretch as the last one is used up (the
  * continuation). Usage: init, next until STATUS_NOT_FOUND, release. A pair is valid until the next
  * call.
+ *
+ * With the option `ahead` each stretch is asked for when the one before it has come. The first is
+ * then small, and each of the others up to twice as large as the last: who stops early has not
+ * asked for much.
  */
 struct kv_scan {
 	struct kv_tx *tx;
 	struct kv_range_options options;
-	struct kv_future *future;
+	size_t stretch_bytes;        /* of what is asked for next */
+	struct kv_future *future;    /* what `range` is of, or will be */
+	struct kv_future *following; /* asked for ahead; NULL: not yet */
 	struct kv_range range;
 	char *bounds; /* owned: begin and end, then what remains of them */
 	struct str begin;
@@ -190,6 +201,11 @@ struct kv_scan {
 MUST_USE enum status kv_scan_init(struct kv_scan *scan, struct kv_tx *tx, struct str begin,
 				  struct str end, const struct kv_range_options *options);
 MUST_USE enum status kv_scan_next(struct kv_scan *scan, struct kv_pair *ret);
+/*
+ * As many of the next pairs as are there without another wait, at least one and at most `most`;
+ * valid until the next call. STATUS_NOT_FOUND at the end.
+ */
+MUST_USE enum status kv_scan_take(struct kv_scan *scan, size_t most, struct kv_range *ret);
 /*
  * After a failure of kv_scan_next(), where the transaction is the scan's alone: what kv_on_error()
  * says of `status`, and if that is STATUS_OK the scan goes on where it was, at another version.

@@ -6,23 +6,44 @@
 #include "base/mem.h"
 #include "base/wait.h"
 
-/* Lives on the stack of whoever waits for it: there are never more of them than fibers. */
-struct pool_job {
-	struct pool_job *next;
-	void (*fn)(void *arg);
-	void *arg;
-	struct event done;
-};
-
 struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
-	struct pool_job *first;
-	struct pool_job **last;
+	/* There are no more of them than fibers, each of which has at most a few. */
+	struct wait_work *first;
+	struct wait_work *last;
 	bool ending;
 	unsigned threads;
 	pthread_t thread[];
 };
+
+/* With the lock held. */
+static void
+append(struct pool *p, struct wait_work *work)
+{
+	work->prev = p->last;
+	if (p->last)
+		p->last->next = work;
+	else
+		p->first = work;
+	p->last = work;
+	work->queued = true;
+}
+
+/* With the lock held. */
+static void
+take(struct pool *p, struct wait_work *work)
+{
+	if (work->prev)
+		work->prev->next = work->next;
+	else
+		p->first = work->next;
+	if (work->next)
+		work->next->prev = work->prev;
+	else
+		p->last = work->prev;
+	work->queued = false;
+}
 
 static void *
 pool_main(void *arg)
@@ -31,20 +52,18 @@ pool_main(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
-		struct pool_job *job = p->first;
+		struct wait_work *work = p->first;
 
-		if (!job) {
+		if (!work) {
 			if (p->ending)
 				break;
 			pthread_cond_wait(&p->filled, &p->lock);
 			continue;
 		}
-		p->first = job->next;
-		if (!p->first)
-			p->last = &p->first;
+		take(p, work);
 		pthread_mutex_unlock(&p->lock);
-		job->fn(job->arg);
-		event_set(&job->done);
+		work->fn(work->arg);
+		event_set(&work->done);
 		pthread_mutex_lock(&p->lock);
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -60,7 +79,6 @@ pool_new(unsigned threads, struct pool **ret, struct err *err)
 		return err_set(err, STATUS_NOMEM, "out of memory for a pool of threads");
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->filled, NULL);
-	p->last = &p->first;
 	for (; p->threads < threads; p->threads++) {
 		if (pthread_create(&p->thread[p->threads], NULL, pool_main, p) != 0) {
 			pool_free(p);
@@ -88,16 +106,37 @@ pool_free(struct pool *p)
 	mem_free(p);
 }
 
+static bool
+take_back(struct wait_work *work)
+{
+	struct pool *p = work->pool;
+	bool taken;
+
+	pthread_mutex_lock(&p->lock);
+	taken = work->queued;
+	if (taken)
+		take(p, work);
+	pthread_mutex_unlock(&p->lock);
+	return taken;
+}
+
+void
+pool_begin(struct pool *p, struct wait_work *work)
+{
+	work->pool = p;
+	work->take_back = take_back;
+	pthread_mutex_lock(&p->lock);
+	append(p, work);
+	pthread_cond_signal(&p->filled);
+	pthread_mutex_unlock(&p->lock);
+}
+
 void
 pool_run(struct pool *p, void (*fn)(void *arg), void *arg)
 {
-	struct pool_job job = { .fn = fn, .arg = arg };
+	struct wait_work work = { .fn = fn, .arg = arg };
 
-	event_init(&job.done);
-	pthread_mutex_lock(&p->lock);
-	*p->last = &job;
-	p->last = &job.next;
-	pthread_cond_signal(&p->filled);
-	pthread_mutex_unlock(&p->lock);
-	event_wait(&job.done, WAIT_FOREVER);
+	event_init(&work.done);
+	pool_begin(p, &work);
+	event_wait(&work.done, WAIT_FOREVER);
 }

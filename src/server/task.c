@@ -191,6 +191,14 @@ task_offload(struct waiter *w, void (*fn)(void *arg), void *arg)
 	pool_run(loop_pool(t->loop), fn, arg);
 }
 
+static void
+task_begin(struct waiter *w, struct wait_work *work)
+{
+	struct task *t = (struct task *)w;
+
+	pool_begin(loop_pool(t->loop), work);
+}
+
 /* On whatever thread held the last reference: must not touch the loop. */
 static void
 task_destroy(struct waiter *w)
@@ -207,6 +215,7 @@ static const struct waiter_ops task_ops = {
 	.park = task_park,
 	.wake = task_wake,
 	.offload = task_offload,
+	.begin = task_begin,
 	.yield = task_yield,
 	.destroy = task_destroy,
 };

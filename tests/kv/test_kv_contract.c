@@ -550,6 +550,90 @@ scan_goes_on_past_the_size_of_one_answer(void **state)
 		       SCAN_PAIRS, 14);
 }
 
+/* Everything, by some at a time. */
+static void
+take_and_count(struct kv_store *store, const struct kv_range_options *options, size_t most,
+	       int expected)
+{
+	struct kv_tx *tx = begin_read(store);
+	struct kv_scan scan;
+	struct kv_range range;
+	enum status status;
+	int n = 0;
+
+	assert_ok(kv_scan_init(&scan, tx, STR("t/"), STR("t0"), options));
+	while ((status = kv_scan_take(&scan, most, &range)) == STATUS_OK) {
+		assert_in_range(range.count, 1, most);
+		for (size_t i = 0; i < range.count; i++) {
+			char key[16];
+
+			snprintf(key, sizeof(key), "t/%04d",
+				 options->reverse ? SCAN_PAIRS - 1 - n : n);
+			assert_true(str_eq(range.pairs[i].key, str_from_cstr(key)));
+			assert_int_equal(range.pairs[i].value.len, SCAN_VALUE_BYTES);
+			n++;
+		}
+		assert_true(range.more || n == expected);
+	}
+	assert_int_equal(status, STATUS_NOT_FOUND);
+	assert_int_equal(n, expected);
+	kv_scan_release(&scan);
+	kv_tx_free(tx);
+}
+
+static void
+scan_ahead_gives_the_same_in_more_stretches(void **state)
+{
+	struct kv_store *store = store_of(state);
+	struct kv_range_options options = { .limit_bytes = 900000, .ahead = true };
+
+	put_large_pairs(store);
+	/* 112,501 bytes, twice as many, four times, and then as many as may be. */
+	scan_and_count(store, &options, SCAN_PAIRS, 16);
+	take_and_count(store, &options, SIZE_MAX, SCAN_PAIRS);
+	take_and_count(store, &options, 7, SCAN_PAIRS);
+	options.reverse = true;
+	scan_and_count(store, &options, SCAN_PAIRS, 16);
+	take_and_count(store, &options, 7, SCAN_PAIRS);
+	options.limit = 100;
+	take_and_count(store, &options, 7, 100);
+	options.ahead = false;
+	take_and_count(store, &options, 7, 100);
+}
+
+/* A scan that is given up, or whose transaction is, may have asked for what nobody has read. */
+static void
+scan_ahead_may_end_early(void **state)
+{
+	struct kv_store *store = store_of(state);
+	const struct kv_range_options options = { .limit_bytes = 900000, .ahead = true };
+
+	put_large_pairs(store);
+	for (int way = 0; way < 3; way++) {
+		struct kv_tx *tx = begin_read(store);
+		struct kv_scan scan;
+		struct kv_pair pair;
+
+		assert_ok(kv_scan_init(&scan, tx, STR("t/"), STR("t0"), &options));
+		for (int i = 0; i < 20; i++)
+			assert_ok(kv_scan_next(&scan, &pair));
+		if (way == 1) {
+			enum status status = STATUS_OK;
+
+			kv_cancel(tx);
+			while (status == STATUS_OK)
+				status = kv_scan_next(&scan, &pair);
+			assert_int_equal(status, STATUS_CANCELLED);
+		}
+		if (way == 2) {
+			assert_ok(kv_scan_retry(&scan, STATUS_TX_CONFLICT));
+			assert_ok(kv_scan_next(&scan, &pair));
+		}
+		kv_scan_release(&scan);
+		kv_tx_free(tx);
+	}
+}
+
 static void
 scan_of_nothing_ends_at_once(void **state)
 {
@@ -985,6 +1069,8 @@ main(void)
 		T(clear_and_set_again_keeps_the_later_one),
 		T(large_range_is_cleared_whole),
 		T(scan_goes_on_past_the_size_of_one_answer),
+		T(scan_ahead_gives_the_same_in_more_stretches),
+		T(scan_ahead_may_end_early),
 		T(scan_of_nothing_ends_at_once),
 		T(atomic_operations_do_as_documented),
 		T(atomic_operations_of_one_transaction_add_up),

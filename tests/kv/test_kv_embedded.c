@@ -754,6 +754,158 @@ fiber_leaves_the_disk_to_others_and_reads_memory_itself(void **state)
 	kv_close(store);
 }
 
+/* A waiter whose work is begun by a thread for each, or by nobody. */
+struct beginning_waiter {
+	struct waiter base;
+	bool begins;
+	int begun;
+	int taken_back;
+};
+
+static struct beginning_waiter beginning;
+
+static void *
+work_run(void *arg)
+{
+	struct wait_work *work = arg;
+
+	work->fn(work->arg);
+	event_set(&work->done);
+	return NULL;
+}
+
+static bool
+work_take_back(struct wait_work *work)
+{
+	(void)work;
+	if (beginning.begins)
+		return false;
+	beginning.taken_back++;
+	return true;
+}
+
+static void
+beginning_begin(struct waiter *w, struct wait_work *work)
+{
+	pthread_t t;
+
+	(void)w;
+	work->take_back = work_take_back;
+	beginning.begun++;
+	if (!beginning.begins)
+		return;
+	assert_int_equal(pthread_create(&t, NULL, work_run, work), 0);
+	pthread_detach(t);
+}
+
+/* The event of another thread's work: this waiter has no loop to go on with meanwhile. */
+static void
+beginning_park(struct waiter *w, uint64_t deadline_ns)
+{
+	(void)w;
+	(void)deadline_ns;
+	usleep(100);
+}
+
+static void
+beginning_wake(struct waiter *w)
+{
+	(void)w;
+}
+
+static void
+wait_as_beginning(void)
+{
+	static const struct waiter_ops ops = { .park = beginning_park,
+					       .wake = beginning_wake,
+					       .offload = counting_offload,
+					       .begin = beginning_begin,
+					       .destroy = counting_destroy };
+
+	/* Once: a thread that has set its event may still have to let go of the waiter. */
+	if (!beginning.base.ops)
+		waiter_init(&beginning.base, &ops);
+	waiter_set_current(&beginning.base);
+}
+
+enum {
+	AHEAD_PAIRS = 5000,
+};
+
+/* A stretch that a pool reads, or has not come to, has the pairs that it would have had. */
+static void
+fiber_scans_with_the_next_stretch_on_its_way(void **state)
+{
+	const struct kv_range_options options = { .limit_bytes = 2000, .ahead = true };
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct kv_tx *tx = begin(store);
+	char key[32];
+
+	for (int i = 0; i < AHEAD_PAIRS; i++) {
+		snprintf(key, sizeof(key), "t/%06d", i);
+		assert_ok(kv_set(tx, str_from_cstr(key), str_from_cstr(key)));
+	}
+	commit(tx);
+	wait_as_beginning();
+	for (int round = 0; round < 4; round++) {
+		struct kv_scan scan;
+		struct kv_pair pair;
+		int n = 0;
+
+		beginning.begins = round % 2;
+		beginning.begun = beginning.taken_back = 0;
+		tx = begin_read(store);
+		assert_ok(kv_scan_init(&scan, tx, STR("t/"), STR("t0"), &options));
+		while (n < (round < 2 ? AHEAD_PAIRS : 1000)) {
+			snprintf(key, sizeof(key), "t/%06d", n++);
+			assert_ok(kv_scan_next(&scan, &pair));
+			assert_true(str_eq(pair.key, str_from_cstr(key)));
+			assert_true(str_eq(pair.value, pair.key));
+		}
+		if (round < 2)
+			assert_int_equal(kv_scan_next(&scan, &pair), STATUS_NOT_FOUND);
+		/* In the later rounds one is on its way, and goes with its scan or transaction. */
+		if (round != 3)
+			kv_scan_release(&scan);
+		kv_tx_free(tx);
+		if (round == 3) {
+			scan.future = scan.following = NULL;
+			kv_scan_release(&scan);
+		}
+		assert_true(beginning.begun > (round < 2 ? 20 : 2));
+		assert_int_equal(beginning.taken_back, round % 2 ? 0 : beginning.begun);
+	}
+	waiter_set_current(NULL);
+	kv_close(store);
+}
+
+static void
+range_on_its_way_is_cancelled_with_its_transaction(void **state)
+{
+	const struct kv_range_options options = { .ahead = true };
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+
+	put_now(store, "t/a", "1");
+	wait_as_beginning();
+	for (int begins = 0; begins < 2; begins++) {
+		struct kv_tx *tx = begin_read(store);
+		struct kv_future *f;
+
+		beginning.begins = begins;
+		f = kv_get_range(tx, STR("t/"), STR("t0"), &options);
+		kv_cancel(tx);
+		assert_int_equal(kv_future_wait(f), STATUS_CANCELLED);
+		kv_tx_reset(tx);
+		f = kv_get_range(tx, STR("t/"), STR("t0"), &options);
+		assert_null(kv_future_event(f));
+		assert_ok(kv_future_wait(f));
+		assert_int_equal(kv_future_range(f).count, 1);
+		kv_tx_free(tx);
+	}
+	waiter_set_current(NULL);
+	kv_close(store);
+}
+
 /*
  * With a cache that is far too small, most reads meet blocks, index and filter partitions that are
  * not in memory: what is there must not pass for all there is.
@@ -894,6 +1046,8 @@ main(int argc, char **argv)
 		T(fiber_leaves_a_range_that_proves_slow_to_others),
 		cmocka_unit_test(slow_reads_pause_reads_on_the_loop_for_a_share_of_the_time),
 		T(fiber_leaves_the_disk_to_others_and_reads_memory_itself),
+		T(fiber_scans_with_the_next_stretch_on_its_way),
+		T(range_on_its_way_is_cancelled_with_its_transaction),
 		T(fiber_misses_nothing_that_is_not_in_memory),
 	};
 

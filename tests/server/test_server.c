@@ -66,6 +66,29 @@ offload(struct http_exchange *x)
 	reply(x, pthread_equal(b.loop, pthread_self()) && wait_on_fiber() ? "back" : "lost");
 }
 
+enum {
+	BEGUN = 8,
+};
+
+/* Begins work and wants it at once, or when it has been done for a while; some is never wanted. */
+static void
+begin_work(struct http_exchange *x)
+{
+	struct wait_work work[BEGUN];
+	struct blocking b[BEGUN];
+	unsigned done = 0;
+
+	for (unsigned i = 0; i < BEGUN; i++) {
+		b[i] = (struct blocking){ .loop = pthread_self(), .ms = 1 };
+		assert_true(wait_begin(&work[i], block, &b[i]));
+	}
+	assert_true(wait_end(&work[0]) || !event_is_set(&work[0].done));
+	for (unsigned i = BEGUN; --i;)
+		done += wait_end(&work[i]);
+	assert_true(done < BEGUN);
+	reply(x, "begun");
+}
+
 static void
 sleep_long(struct http_exchange *x, uint64_t ms)
 {
@@ -152,6 +175,8 @@ handle(struct http_exchange *x, void *arg)
 		reply(x, "released");
 	} else if (str_eq(path, STR("/block"))) {
 		offload(x);
+	} else if (str_eq(path, STR("/begin"))) {
+		begin_work(x);
 	} else if (str_eq(path, STR("/sleep"))) {
 		atomic_fetch_add(&waiting, 1);
 		sleep_long(x, 150);
@@ -297,6 +322,33 @@ a_client_that_leaves_in_mid_body_stops_the_handler(void **state)
 	client_shutdown(&c);
 	await_outcome(STATUS_CANCELLED);
 	client_close(&c);
+	fixture_stop(&f);
+}
+
+static void
+begun_work_is_done_elsewhere_or_given_back(void **state)
+{
+	const struct server_config config = { .loops = 2, .pool_threads = 2 };
+	struct fixture f;
+	struct client c[4];
+	struct answer a = { 0 };
+
+	(void)state;
+	begin(&f, &config);
+	for (int i = 0; i < 4; i++)
+		client_open(&c[i], &f);
+	for (int round = 0; round < 25; round++) {
+		for (int i = 0; i < 4; i++)
+			assert_true(client_send_cstr(&c[i], GET("/begin")));
+		for (int i = 0; i < 4; i++) {
+			client_answer(&c[i], &a, false);
+			assert_memory_equal(a.body.ptr, "begun", 5);
+			answer_release(&a);
+		}
+	}
+	assert_false(atomic_load(&offloaded_here));
+	for (int i = 0; i < 4; i++)
+		client_close(&c[i]);
 	fixture_stop(&f);
 }
 
@@ -963,6 +1015,7 @@ main(void)
 		cmocka_unit_test(a_waiting_handler_learns_that_the_client_left),
 		cmocka_unit_test(a_client_that_leaves_in_mid_answer_stops_the_handler),
 		cmocka_unit_test(a_client_that_leaves_in_mid_body_stops_the_handler),
+		cmocka_unit_test(begun_work_is_done_elsewhere_or_given_back),
 		cmocka_unit_test(blocking_work_runs_elsewhere_while_others_are_served),
 		cmocka_unit_test(slow_headers_time_out),
 		cmocka_unit_test(an_idle_connection_is_closed),

@@ -16,6 +16,7 @@ struct listing {
 	bool any_row;
 	unsigned flags;  /* of documents: their attachments */
 	struct buf last; /* the id to go on after */
+	struct rev_cursor docs;
 	struct rev_ahead ahead;
 };
 
@@ -122,14 +123,27 @@ struct page_call {
 	struct rev_entry_page page;
 };
 
+/* Goes on with the list; begins it if it has ended, as after a failure. */
 static enum status
 read_page(struct listing *l, void *arg)
 {
 	struct page_call *c = arg;
+	bool keep = l->flags & COUCH_DOC_ATTS;
+	enum status status = STATUS_OK;
 
-	if (l->space == SPACE_LOCAL)
+	if (l->space == SPACE_LOCAL) {
+		if (c->range.limit > COUCH_PAGE_ROWS)
+			c->range.limit = COUCH_PAGE_ROWS;
 		return rev_local_page(l->snapshot.tx, l->r->db, &c->range, l->r->arena, &c->page);
-	return rev_all_docs_page(l->snapshot.tx, l->r->db, &c->range, l->r->arena, &c->page);
+	}
+	if (!l->docs.open)
+		status = rev_all_docs_begin(&l->docs, l->snapshot.tx, l->r->db, &c->range);
+	if (status == STATUS_OK)
+		status = rev_all_docs_next(&l->docs, COUCH_PAGE_ROWS, keep, l->r->arena, &c->page);
+	/* Sending attachments may end the snapshot. */
+	if (status != STATUS_OK || keep)
+		rev_cursor_end(&l->docs);
+	return status;
 }
 
 /* The row's own memory goes with it; the page's stays until the page is done. */
@@ -143,7 +157,6 @@ send_key(struct listing *l, step *fn, void *arg)
 	return couch_stream_push(&l->stream, false);
 }
 
-/* Sending attachments may end the snapshot in the middle of a page. */
 static bool
 reads_ahead(const struct listing *l)
 {
@@ -205,7 +218,7 @@ send_page(struct listing *l, struct rev_entry_page *page, size_t *ret_sent)
 }
 
 static enum status
-send_range(struct listing *l, struct rev_name_range range)
+send_pages(struct listing *l, struct rev_name_range range)
 {
 	struct couch_req *r = l->r;
 	struct arena_mark mark = arena_mark(r->arena);
@@ -218,7 +231,7 @@ send_range(struct listing *l, struct rev_name_range range)
 		size_t sent;
 
 		arena_reset(r->arena, mark);
-		c.range.limit = left < COUCH_PAGE_ROWS ? (size_t)left : COUCH_PAGE_ROWS;
+		c.range.limit = left < SIZE_MAX ? (size_t)left : SIZE_MAX;
 		TRY(run_step(l, read_page, &c));
 		status = send_page(l, &c.page, &sent);
 		left -= sent;
@@ -238,11 +251,21 @@ send_range(struct listing *l, struct rev_name_range range)
 		if (status == STATUS_OK)
 			continue;
 		/* The other rows of the page are of a view that is gone: they are read again. */
+		rev_cursor_end(&l->docs);
 		TRY(couch_snapshot_renew(&l->snapshot, status));
 		c.page.more = true;
 	}
 	arena_reset(r->arena, mark);
 	return STATUS_OK;
+}
+
+static enum status
+send_range(struct listing *l, struct rev_name_range range)
+{
+	enum status status = send_pages(l, range);
+
+	rev_cursor_end(&l->docs);
+	return status;
 }
 
 /* ---- Rows by keys ---- */

@@ -19,6 +19,7 @@ struct feed {
 	bool moved;        /* descending: `at` is a change */
 	uint64_t left;     /* of the limit */
 	bool any_row;
+	struct rev_cursor changes; /* from `at` on, while they are read page by page */
 	struct rev_ahead ahead;
 	uint64_t db;    /* the number of the database that it began with */
 	unsigned flags; /* of documents: their attachments */
@@ -142,10 +143,11 @@ send_change(struct feed *f, const struct rev_change *c)
 	return couch_stream_push(&f->stream, false);
 }
 
+/* What is still to be read. */
 static struct rev_change_range
 next_range(const struct feed *f)
 {
-	struct rev_change_range range = { .limit = COUCH_PAGE_ROWS };
+	struct rev_change_range range = { 0 };
 
 	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
 	range.descending = f->args.descending;
@@ -155,7 +157,7 @@ next_range(const struct feed *f)
 		range.until = f->at;
 		range.exclusive_until = true;
 	}
-	if (f->args.filter == COUCH_FILTER_NONE && f->left < COUCH_PAGE_ROWS)
+	if (f->args.filter == COUCH_FILTER_NONE && f->left < SIZE_MAX)
 		range.limit = (size_t)f->left;
 	return range;
 }
@@ -194,14 +196,28 @@ send_rows(struct feed *f, const struct rev_change_page *page)
 }
 
 static enum status
-send_page(struct feed *f, bool *ret_more)
+read_page(struct feed *f, struct rev_change_page *ret)
 {
 	struct rev_change_range range = next_range(f);
+	bool keep = f->flags & COUCH_DOC_ATTS;
+
+	if (!f->changes.open)
+		TRY(rev_changes_begin(&f->changes, f->snapshot.tx, f->r->db, &range));
+	TRY(rev_changes_next(&f->changes, COUCH_PAGE_ROWS, keep, f->r->arena, ret));
+	/* Sending attachments may end the snapshot. */
+	if (keep)
+		rev_cursor_end(&f->changes);
+	return STATUS_OK;
+}
+
+static enum status
+send_page(struct feed *f, bool *ret_more)
+{
 	struct rev_change_page page;
 	uint64_t left = f->left;
 	enum status status;
 
-	TRY(rev_changes_page(f->snapshot.tx, f->r->db, &range, f->r->arena, &page));
+	TRY(read_page(f, &page));
 	status = send_rows(f, &page);
 	rev_ahead_release(&f->ahead);
 	if (f->left != left)
@@ -210,9 +226,8 @@ send_page(struct feed *f, bool *ret_more)
 	return status;
 }
 
-/* Sends everything there is, up to the limit. */
 static enum status
-send_all(struct feed *f)
+send_pages(struct feed *f)
 {
 	struct arena_mark mark = arena_mark(f->r->arena);
 	bool more = true;
@@ -229,11 +244,22 @@ send_all(struct feed *f)
 			wait_yield();
 		TRY(couch_feed_beat(&f->wait));
 		if (status != STATUS_OK) {
+			rev_cursor_end(&f->changes);
 			TRY(couch_snapshot_renew(&f->snapshot, status));
 			more = true;
 		}
 	}
 	return STATUS_OK;
+}
+
+/* Sends everything there is, up to the limit. */
+static enum status
+send_all(struct feed *f)
+{
+	enum status status = send_pages(f);
+
+	rev_cursor_end(&f->changes);
+	return status;
 }
 
 /* ---- A few documents ---- */

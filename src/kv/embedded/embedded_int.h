@@ -136,11 +136,14 @@ enum {
 	EMB_FUTURE_CLASSES = 3,
 };
 
+struct emb_ahead;
+
 struct emb_future {
 	struct kv_future base;
 	struct emb_future *next; /* of the tx's heap answers, or of a free list */
 	struct emb_future *prev;
-	void *heap; /* the answer's bytes when they are not behind this struct */
+	void *heap;              /* the answer's bytes when they are not behind this struct */
+	struct emb_ahead *ahead; /* the pool may be reading it; not `done` before it is settled */
 	int size_class;
 };
 
@@ -303,6 +306,8 @@ MUST_USE enum status emb_tx_add_key_conflict(struct emb_tx *tx, struct emb_confl
  */
 struct emb_future *emb_future_new(struct emb_tx *tx, enum kv_future_kind kind, size_t bytes,
 				  char **ret_room);
+/* One of a range that is on its way, which it owns from now on. NULL: no more room. */
+struct emb_future *emb_future_new_ahead(struct emb_tx *tx, struct emb_ahead *ahead);
 void emb_future_free(struct emb_future *f);
 
 /* ---- Reads: read.c, range.c ---- */

@@ -4,7 +4,7 @@
  * grow; large answers are allocations of their own.
  */
 #include "base/mem.h"
-#include "kv/embedded/embedded_int.h"
+#include "kv/embedded/range_int.h"
 
 static const size_t class_bytes[EMB_FUTURE_CLASSES] = { 256, 1024, 4096 };
 
@@ -19,6 +19,7 @@ class_for(size_t bytes)
 	return size_class;
 }
 
+/* Of what has to be freed with the transaction. */
 static void
 link_heap(struct emb_tx *tx, struct emb_future *f)
 {
@@ -67,9 +68,24 @@ emb_future_new(struct emb_tx *tx, enum kv_future_kind kind, size_t bytes, char *
 	};
 	f->size_class = size_class;
 	f->heap = heap;
+	f->ahead = NULL;
 	if (heap)
 		link_heap(tx, f);
 	*ret_room = heap ? heap : (char *)(f + 1);
+	return f;
+}
+
+struct emb_future *
+emb_future_new_ahead(struct emb_tx *tx, struct emb_ahead *ahead)
+{
+	char *room;
+	struct emb_future *f = emb_future_new(tx, KV_FUTURE_RANGE, 0, &room);
+
+	if (!f)
+		return NULL;
+	f->base.done = false;
+	f->ahead = ahead;
+	link_heap(tx, f);
 	return f;
 }
 
@@ -78,10 +94,11 @@ emb_future_free(struct emb_future *f)
 {
 	struct emb_tx *tx = (struct emb_tx *)f->base.tx;
 
-	if (f->heap) {
+	if (f->heap || f->ahead)
 		unlink_heap(tx, f);
-		mem_free(f->heap);
-	}
+	if (f->ahead)
+		emb_ahead_free(f);
+	mem_free(f->heap);
 	f->next = tx->free_futures[f->size_class];
 	tx->free_futures[f->size_class] = f;
 }

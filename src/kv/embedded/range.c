@@ -8,38 +8,13 @@
 
 #include "base/clock.h"
 #include "base/wait.h"
-#include "kv/embedded/embedded_int.h"
+#include "kv/embedded/range_int.h"
 
 enum {
 	READ_TIER_ALL = 0,
 	READ_TIER_CACHE = 1,
 	PATIENCE_PAIRS = 16,            /* between two looks at the clock, a power of two */
 	SCRATCH_KEEP_BYTES = 64 * 1024, /* a larger buffer is freed after use */
-};
-
-/* How long a collected pair's key and value are; its bytes follow the pair's before it. */
-struct pair_lengths {
-	uint32_t key;
-	uint32_t value;
-};
-
-struct range_job {
-	struct emb_tx *tx;
-	struct str begin;
-	struct str end;
-	const struct kv_range_options *options;
-	bool keys_only;  /* and disregard own writes */
-	bool from_cache; /* do not touch the disk */
-	/* When a loop's thread began to read files, or 0: it gives up when that proves slow. */
-	uint64_t begin_ns;
-
-	rocksdb_iterator_t *it;
-	struct tree_node *entry; /* the next of the overlay's in the range, or NULL */
-	const struct span *stamped;
-	size_t count;
-	bool more;
-	bool incomplete; /* the disk would have been needed, or is slow */
-	enum status status;
 };
 
 /* ---- The two sources ---- */
@@ -109,7 +84,7 @@ static bool
 is_slow(const struct range_job *job)
 {
 	return emb_disk_was_slow(&job->tx->store->disk, clock_mono_ns() - job->begin_ns, job->count,
-				 job->tx->scratch.len);
+				 job->bytes->len);
 }
 
 /*
@@ -120,14 +95,14 @@ static bool
 collect(struct range_job *job, struct str key, struct str value)
 {
 	struct pair_lengths lengths = { (uint32_t)key.len, (uint32_t)value.len };
-	struct buf *bytes = &job->tx->scratch;
+	struct buf *bytes = job->bytes;
 
 	buf_append_str(bytes, key);
 	buf_append_str(bytes, value);
-	buf_append(&job->tx->scratch_pairs, &lengths, sizeof(lengths));
-	if (buf_status(bytes) != STATUS_OK || buf_status(&job->tx->scratch_pairs) != STATUS_OK) {
+	buf_append(job->lengths, &lengths, sizeof(lengths));
+	if (buf_status(bytes) != STATUS_OK || buf_status(job->lengths) != STATUS_OK) {
 		job->status = buf_status(bytes) == STATUS_LIMIT
-				      ? err_set(&job->tx->base.err, STATUS_LIMIT,
+				      ? err_set(job->err, STATUS_LIMIT,
 						"a range answer exceeds %d bytes",
 						EMB_RANGE_ANSWER_BYTES)
 				      : STATUS_NOMEM;
@@ -268,12 +243,12 @@ range_run(void *arg)
 {
 	struct range_job *job = arg;
 	struct emb_tx *tx = job->tx;
-	rocksdb_readoptions_t *options = tx->iterate;
+	rocksdb_readoptions_t *options = job->iterate;
 	char *error = NULL;
 
 	emb_count_nothing();
-	buf_clear(&tx->scratch);
-	buf_clear(&tx->scratch_pairs);
+	buf_clear(job->bytes);
+	buf_clear(job->lengths);
 	job->count = 0;
 	job->more = false;
 	job->incomplete = false;
@@ -295,7 +270,15 @@ range_run(void *arg)
 	if (job->incomplete)
 		rocksdb_free(error);
 	else if (error)
-		job->status = emb_error(error, "reading a range", &tx->base.err);
+		job->status = emb_error(error, "reading a range", job->err);
+}
+
+void
+emb_range_read(struct range_job *job)
+{
+	job->from_cache = false;
+	job->begin_ns = 0;
+	range_run(job);
 }
 
 static void
@@ -331,8 +314,8 @@ read_range_from_cache(struct range_job *job)
 }
 
 /* On a loop's thread while reads have been quick lately, or else from memory if it is there. */
-static void
-read_range_on_loop(struct range_job *job)
+void
+emb_range_read_on_loop(struct range_job *job)
 {
 	uint64_t now_ns = clock_mono_ns();
 
@@ -344,6 +327,15 @@ read_range_on_loop(struct range_job *job)
 		read_range_anywhere(job);
 }
 
+rocksdb_readoptions_t *
+emb_range_options(const struct emb_tx *tx)
+{
+	rocksdb_readoptions_t *o = rocksdb_readoptions_create();
+
+	rocksdb_readoptions_set_snapshot(o, tx->snapshot->snapshot);
+	return o;
+}
+
 static enum status
 read_range(struct range_job *job)
 {
@@ -351,23 +343,24 @@ read_range(struct range_job *job)
 	struct emb_snapshot *snapshot;
 
 	TRY(emb_tx_snapshot(tx, &snapshot));
-	if (!tx->iterate) {
-		tx->iterate = rocksdb_readoptions_create();
-		rocksdb_readoptions_set_snapshot(tx->iterate, snapshot->snapshot);
-	}
+	if (!tx->iterate)
+		tx->iterate = emb_range_options(tx);
+	job->iterate = tx->iterate;
+	job->bytes = &tx->scratch;
+	job->lengths = &tx->scratch_pairs;
+	job->err = &tx->base.err;
 	if (wait_on_fiber())
-		read_range_on_loop(job);
+		emb_range_read_on_loop(job);
 	else
 		read_range_anywhere(job);
 	return job->status;
 }
 
-/* Lays the pairs out at `pairs`, over the bytes at `bytes`. */
-static void
-lay_out(const struct range_job *job, struct kv_pair *pairs, const char *bytes)
+void
+emb_range_lay_out(const struct range_job *job, struct kv_pair *pairs, const char *bytes)
 {
 	const struct pair_lengths *lengths = (const struct pair_lengths *)(const void *)
-						     job->tx->scratch_pairs.ptr;
+						     job->lengths->ptr;
 
 	for (size_t i = 0; i < job->count; i++) {
 		pairs[i].key = str_of(bytes, lengths[i].key);
@@ -394,7 +387,7 @@ answer(struct range_job *job, struct emb_future **ret)
 	pairs = (struct kv_pair *)(void *)room;
 	if (bytes->len)
 		memcpy(room + pairs_bytes, bytes->ptr, bytes->len);
-	lay_out(job, pairs, room + pairs_bytes);
+	emb_range_lay_out(job, pairs, room + pairs_bytes);
 	f->base.range = (struct kv_range){ pairs, job->count, job->more };
 	if (bytes->cap > SCRATCH_KEEP_BYTES)
 		buf_release(bytes);
@@ -437,6 +430,11 @@ get_range(struct emb_tx *tx, struct range_job *job, struct kv_future **ret)
 		return STATUS_OK;
 	}
 	TRY(emb_tx_snapshot(tx, &snapshot));
+	if (job->options->ahead && tx->base.kind == KV_TX_READ_ONLY) {
+		*ret = emb_ahead_begin(job);
+		if (*ret)
+			return STATUS_OK;
+	}
 	TRY(emb_tx_enter_writes(tx));
 	TRY(read_range(job));
 	TRY(answer(job, &f));

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "kv/embedded/embedded_int.h"
+#include "kv/embedded/range_int.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 
@@ -470,6 +470,13 @@ emb_any_future_free(struct kv_future *f)
 	}
 }
 
+static void
+emb_future_settle(struct kv_future *f)
+{
+	if (f->kind == KV_FUTURE_RANGE)
+		emb_ahead_settle((struct emb_future *)f);
+}
+
 const struct kv_engine kv_engine_embedded = {
 	.scheme = "embedded",
 	.keeps_versions = true,
@@ -505,4 +512,5 @@ const struct kv_engine kv_engine_embedded = {
 	.watch = emb_watch,
 	.retry_delay_ms = emb_retry_delay_ms,
 	.future_free = emb_any_future_free,
+	.future_settle = emb_future_settle,
 };

@@ -225,10 +225,12 @@ faulty_get_range(struct kv_tx *base, struct str begin, struct str end,
 {
 	struct faulty_tx *tx = tx_of(base);
 	enum status status = check(tx);
+	struct kv_range_options inner = *options;
 
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
-	return answer(tx, KV_FUTURE_RANGE, kv_get_range(tx->inner, begin, end, options));
+	inner.ahead = false; /* how late the answer is settles this engine */
+	return answer(tx, KV_FUTURE_RANGE, kv_get_range(tx->inner, begin, end, &inner));
 }
 
 static enum status

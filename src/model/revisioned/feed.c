@@ -18,9 +18,10 @@ change_bounds(const struct rev_db *db, const struct rev_change_range *range, str
 	return rev_key_status(hi);
 }
 
-/* `tail`: the key behind the subspace's prefix. */
+/* `tail`: the key behind the subspace's prefix. `keep`: with copies of its strings. */
 static enum status
-change_parse(struct str tail, struct str value, struct arena *arena, struct rev_change *ret)
+change_parse(struct str tail, struct str value, bool keep, struct arena *arena,
+	     struct rev_change *ret)
 {
 	struct tuple_reader k = tuple_reader(tail);
 	struct tuple_reader v = tuple_reader(value);
@@ -35,9 +36,9 @@ change_parse(struct str tail, struct str value, struct arena *arena, struct rev_
 	ret->seq.bytes[0] = (uint8_t)incarnation;
 	memcpy(ret->seq.bytes + 1, stamp, KV_VERSIONSTAMP_BYTES);
 	TRY(rev_next_format(&v));
-	TRY(rev_next_text(&v, TUPLE_STRING, arena, true, &ret->id));
+	TRY(rev_next_text(&v, TUPLE_STRING, arena, keep, &ret->id));
 	TRY(tuple_next_u64(&v, &ret->rev.pos));
-	TRY(rev_next_text(&v, TUPLE_BYTES, arena, true, &ret->rev.hash));
+	TRY(rev_next_text(&v, TUPLE_BYTES, arena, keep, &ret->rev.hash));
 	TRY(tuple_next_u64(&v, &ret->branch_count));
 	TRY(tuple_next_bool(&v, &not_deleted));
 	ret->deleted = !not_deleted;
@@ -73,7 +74,7 @@ rev_changes_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_cha
 		}
 		TRY(rev_array_grow(arena, (void **)&page.changes, sizeof(*page.changes), page.count,
 				   &cap));
-		TRY(change_parse(str_skip(pair.key, prefix_len), pair.value, arena,
+		TRY(change_parse(str_skip(pair.key, prefix_len), pair.value, true, arena,
 				 &page.changes[page.count]));
 		page.count++;
 		bytes += pair.key.len + pair.value.len;
@@ -81,6 +82,66 @@ rev_changes_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_cha
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
 	*ret = page;
+	return STATUS_OK;
+}
+
+static enum status
+cursor_open(struct rev_cursor *c, struct kv_tx *tx, const struct buf *lo, const struct buf *hi,
+	    size_t limit, bool reverse)
+{
+	const struct kv_range_options options = {
+		.limit = limit,
+		.limit_bytes = REV_PAGE_BYTES,
+		.reverse = reverse,
+		.ahead = true,
+		.mode = KV_SNAPSHOT,
+	};
+
+	c->open = true;
+	return kv_scan_init(&c->scan, tx, buf_str(lo), buf_str(hi), &options);
+}
+
+void
+rev_cursor_end(struct rev_cursor *c)
+{
+	if (c->open)
+		kv_scan_release(&c->scan);
+	*c = (struct rev_cursor){ 0 };
+}
+
+enum status
+rev_changes_begin(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *db,
+		  const struct rev_change_range *range)
+{
+	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
+	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+
+	*c = (struct rev_cursor){ 0 };
+	rev_key_space(&lo, db, REV_SUBSPACE_CHANGES);
+	c->prefix_len = lo.len;
+	TRY(change_bounds(db, range, &lo, &hi));
+	return cursor_open(c, tx, &lo, &hi, range->limit, range->descending);
+}
+
+enum status
+rev_changes_next(struct rev_cursor *c, size_t most, bool keep, struct arena *arena,
+		 struct rev_change_page *ret)
+{
+	struct kv_range range;
+	enum status status = kv_scan_take(&c->scan, most, &range);
+
+	*ret = (struct rev_change_page){ 0 };
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	ret->changes = arena_alloc(arena, range.count * sizeof(*ret->changes));
+	if (!ret->changes)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < range.count; i++)
+		TRY(change_parse(str_skip(range.pairs[i].key, c->prefix_len), range.pairs[i].value,
+				 keep, arena, &ret->changes[i]));
+	ret->count = range.count;
+	ret->more = range.more;
 	return STATUS_OK;
 }
 
@@ -223,15 +284,16 @@ rev_changes_count(struct kv_tx *tx, const struct rev_db *db, const struct rev_ch
 /* ---- Documents by id ---- */
 
 static enum status
-entry_parse(struct str tail, struct str value, struct arena *arena, struct rev_entry *ret)
+entry_parse(struct str tail, struct str value, bool keep, struct arena *arena,
+	    struct rev_entry *ret)
 {
 	struct tuple_reader k = tuple_reader(tail);
 	struct tuple_reader v = tuple_reader(value);
 
-	TRY(rev_next_text(&k, TUPLE_STRING, arena, true, &ret->id));
+	TRY(rev_next_text(&k, TUPLE_STRING, arena, keep, &ret->id));
 	TRY(rev_next_format(&v));
 	TRY(tuple_next_u64(&v, &ret->rev.pos));
-	return rev_next_text(&v, TUPLE_BYTES, arena, true, &ret->rev.hash);
+	return rev_next_text(&v, TUPLE_BYTES, arena, keep, &ret->rev.hash);
 }
 
 enum status
@@ -278,7 +340,7 @@ rev_all_docs_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_na
 		}
 		TRY(rev_array_grow(arena, (void **)&page.entries, sizeof(*page.entries), page.count,
 				   &cap));
-		TRY(entry_parse(tail, pair.value, arena, &page.entries[page.count]));
+		TRY(entry_parse(tail, pair.value, true, arena, &page.entries[page.count]));
 		page.last = page.entries[page.count].id;
 		page.count++;
 		bytes += pair.key.len + pair.value.len;
@@ -286,6 +348,65 @@ rev_all_docs_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_na
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
 	*ret = page;
+	return STATUS_OK;
+}
+
+enum status
+rev_all_docs_begin(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *db,
+		   const struct rev_name_range *range)
+{
+	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
+	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+	size_t limit = range->limit;
+
+	*c = (struct rev_cursor){ .skip = range->skip };
+	rev_key_space(&lo, db, REV_SUBSPACE_ALL_DOCS);
+	c->prefix_len = lo.len;
+	TRY(rev_range_bounds(range, REV_KEY_NEXT, &lo, &hi));
+	if (limit)
+		limit = range->skip < SIZE_MAX - limit ? limit + (size_t)range->skip : 0;
+	return cursor_open(c, tx, &lo, &hi, limit, range->descending);
+}
+
+/* A page of what is to be skipped. */
+static enum status
+skip_entries(struct rev_cursor *c, struct kv_range range, struct arena *arena,
+	     struct rev_entry_page *ret)
+{
+	struct tuple_reader last = tuple_reader(
+		str_skip(range.pairs[range.count - 1].key, c->prefix_len));
+
+	c->skip -= range.count;
+	ret->skipped = range.count;
+	ret->more = range.more;
+	return rev_next_text(&last, TUPLE_STRING, arena, true, &ret->last);
+}
+
+enum status
+rev_all_docs_next(struct rev_cursor *c, size_t most, bool keep, struct arena *arena,
+		  struct rev_entry_page *ret)
+{
+	struct kv_range range;
+	enum status status;
+
+	*ret = (struct rev_entry_page){ 0 };
+	if (c->skip)
+		most = c->skip < SIZE_MAX ? (size_t)c->skip : SIZE_MAX;
+	status = kv_scan_take(&c->scan, most, &range);
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	if (c->skip)
+		return skip_entries(c, range, arena, ret);
+	ret->entries = arena_alloc(arena, range.count * sizeof(*ret->entries));
+	if (!ret->entries)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < range.count; i++)
+		TRY(entry_parse(str_skip(range.pairs[i].key, c->prefix_len), range.pairs[i].value,
+				keep, arena, &ret->entries[i]));
+	ret->count = range.count;
+	ret->more = range.more;
+	ret->last = ret->entries[ret->count - 1].id;
 	return STATUS_OK;
 }
 

@@ -757,6 +757,30 @@ MUST_USE enum status rev_changes_page(struct kv_tx *tx, const struct rev_db *db,
 				      struct rev_change_page *ret);
 
 /*
+ * The changes of a range page after page, with the next ones read while a page is worked on.
+ *
+ *     rev_changes_begin(&c, tx, db, &range);    // its limit: of all pages together; 0: none
+ *     while (... rev_changes_next(&c, most, keep, arena, &page) ...)
+ *     rev_cursor_end(&c);                       // before the transaction is reset; again is fine
+ *
+ * A page may have fewer than `most` changes, and at the end none although there was to be `more`.
+ * Its strings are the cursor's, valid until the next call, or copied into the arena (`keep`).
+ */
+struct rev_cursor {
+	struct kv_scan scan; /* private, as all of it but `open` */
+	size_t prefix_len;
+	uint64_t skip;
+	bool open;
+};
+
+MUST_USE enum status rev_changes_begin(struct rev_cursor *c, struct kv_tx *tx,
+				       const struct rev_db *db,
+				       const struct rev_change_range *range);
+MUST_USE enum status rev_changes_next(struct rev_cursor *c, size_t most, bool keep,
+				      struct arena *arena, struct rev_change_page *ret);
+void rev_cursor_end(struct rev_cursor *c);
+
+/*
  * The changes of these documents that lie in the range, in its order; its limit does not count. One
  * key a document, in one wave. `ids` is sorted; one that comes again is passed over.
  */
@@ -789,6 +813,13 @@ struct rev_entry_page {
 MUST_USE enum status rev_all_docs_page(struct kv_tx *tx, const struct rev_db *db,
 				       const struct rev_name_range *range, struct arena *arena,
 				       struct rev_entry_page *ret);
+
+/* As rev_changes_begin() and rev_changes_next(); a page that skips has no entries. */
+MUST_USE enum status rev_all_docs_begin(struct rev_cursor *c, struct kv_tx *tx,
+					const struct rev_db *db,
+					const struct rev_name_range *range);
+MUST_USE enum status rev_all_docs_next(struct rev_cursor *c, size_t most, bool keep,
+				       struct arena *arena, struct rev_entry_page *ret);
 
 /* How many of them come before the range begins, its skip aside: likewise. */
 MUST_USE enum status rev_all_docs_offset(struct kv_tx *tx, const struct rev_db *db,
