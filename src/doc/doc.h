@@ -78,16 +78,26 @@ struct doc {
 };
 
 /*
+ * Room for taking documents apart, kept from one to the next by whoever does so often; one at a
+ * time uses it. NULL when out of memory.
+ */
+struct doc_room;
+
+struct doc_room *doc_room_new(void);
+void doc_room_free(struct doc_room *room); /* NULL is fine */
+
+/*
  * Reads the object that comes next in `r` (its first token has been read: JSON_OBJECT_BEGIN) and
  * takes it apart, or packs it, in one pass. `prefix_bytes` is the length of the key prefix that the
- * leaves will get, for the path limit, which holds for packed documents all the same.
+ * leaves will get, for the path limit, which holds for packed documents all the same. `room` may
+ * be NULL.
  *
  * Errors: the reader's; STATUS_DOC_TOO_LARGE and STATUS_PATH_TOO_LONG, naming the path (as a JSON
  * Pointer, cut) and the limit; STATUS_LIMIT when the arena is full. After any of DOC_TOO_LARGE and
  * PATH_TOO_LONG the reader has gone on to the end of the object, so that a list of documents can be
  * read on.
  */
-MUST_USE enum status doc_explode(struct json_reader *r, struct arena *arena,
+MUST_USE enum status doc_explode(struct json_reader *r, struct doc_room *room, struct arena *arena,
 				 const struct doc_limits *limits, size_t prefix_bytes,
 				 struct doc *ret, struct err *err);
 

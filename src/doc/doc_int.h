@@ -3,6 +3,9 @@
 #define FROND_DOC_DOC_INT_H
 
 #include <endian.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -27,6 +30,27 @@ json_scan_plain(const char *at, const char *end, uint64_t *ret_high)
 	const uint64_t ones = UINT64_C(0x0101010101010101);
 	const uint64_t highs = UINT64_C(0x8080808080808080);
 
+#ifdef __SSE2__
+	while (end - at >= 16) {
+		const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+		const __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+		const __m128i backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+		const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)),
+						       bytes);
+		unsigned special = (unsigned)_mm_movemask_epi8(
+			_mm_or_si128(_mm_or_si128(quote, backslash), control));
+		unsigned high = (unsigned)_mm_movemask_epi8(bytes);
+
+		if (special) {
+			unsigned before = (unsigned)__builtin_ctz(special);
+
+			*ret_high |= high & ((1U << before) - 1);
+			return at + before;
+		}
+		*ret_high |= high;
+		at += 16;
+	}
+#endif
 	while (end - at >= 8) {
 		uint64_t word;
 		uint64_t quote;

@@ -20,6 +20,7 @@ enum {
 	/* The term of any value takes fewer bytes than 4 times its text. */
 	TERM_MAX_BYTES = 4 * DOC_LIMIT_MAX_BYTES,
 	VALUE_MAX_BYTES = 2 * DOC_LIMIT_MAX_BYTES,
+	ROOM_KEEP_BYTES = 64 * 1024, /* of each buffer, from one document to the next */
 };
 
 static inline struct frame *
@@ -173,11 +174,16 @@ pack_value(struct exploder *x, struct str text)
 static void
 pack_string(struct exploder *x, char behind)
 {
-	if (is_verbatim(x))
-		buf_append(&x->text, x->r->token_begin, x->r->text.len + 2);
-	else
+	size_t n = x->r->text.len + 2;
+
+	if (!is_verbatim(x)) {
 		json_write_str(&x->text, x->r->text);
-	buf_append_byte(&x->text, (uint8_t)behind);
+		buf_append_byte(&x->text, (uint8_t)behind);
+	} else if (buf_reserve(&x->text, n + 1)) {
+		memcpy(x->text.ptr + x->text.len, x->r->token_begin, n);
+		x->text.ptr[x->text.len + n] = behind;
+		x->text.len += n + 1;
+	}
 }
 
 /* The container ends: its last comma becomes a bracket, and unless it is the whole, one follows. */
@@ -469,7 +475,7 @@ read_token(struct exploder *x)
 	return read_value(x, token);
 }
 
-/* ---- The whole ---- */
+/* ---- What has been made ---- */
 
 static void *
 copy_list(struct exploder *x, const struct list *l, size_t item_bytes)
@@ -515,9 +521,35 @@ finish(struct exploder *x, struct doc *ret)
 	return STATUS_OK;
 }
 
-static void
-exploder_free(struct exploder *x)
+/* ---- Room ---- */
+
+struct doc_room {
+	struct exploder x;
+};
+
+struct doc_room *
+doc_room_new(void)
 {
+	struct doc_room *room = mem_alloc(sizeof(*room));
+
+	if (!room)
+		return NULL;
+	/* The frames are set as they are opened. */
+	memset(&room->x, 0, offsetof(struct exploder, frames));
+	buf_init(&room->x.path, VALUE_MAX_BYTES);
+	buf_init(&room->x.value, VALUE_MAX_BYTES);
+	buf_init(&room->x.term, TERM_MAX_BYTES);
+	return room;
+}
+
+void
+doc_room_free(struct doc_room *room)
+{
+	struct exploder *x;
+
+	if (!room)
+		return;
+	x = &room->x;
 	buf_release(&x->path);
 	buf_release(&x->value);
 	buf_release(&x->term);
@@ -527,8 +559,49 @@ exploder_free(struct exploder *x)
 	mem_free(x->moved.items);
 	mem_free(x->holes.items);
 	mem_free(x->specials.items);
-	mem_free(x);
+	mem_free(room);
 }
+
+static void
+list_clear(struct list *l, size_t item_bytes)
+{
+	l->count = 0;
+	if (l->cap * item_bytes <= ROOM_KEEP_BYTES)
+		return;
+	mem_free(l->items);
+	*l = (struct list){ 0 };
+}
+
+static void
+trim(struct buf *b, size_t keep_bytes)
+{
+	if (b->cap > keep_bytes)
+		buf_release(b);
+	else
+		buf_clear(b);
+}
+
+/* Forgets the last document, and what only a large one needs. */
+static void
+room_clear(struct exploder *x, size_t packed_bytes)
+{
+	trim(&x->path, ROOM_KEEP_BYTES);
+	trim(&x->value, ROOM_KEEP_BYTES);
+	trim(&x->term, ROOM_KEEP_BYTES);
+	/* Its limit decides what is packed, and what is there already is not held against it. */
+	trim(&x->text, packed_bytes < ROOM_KEEP_BYTES ? packed_bytes : ROOM_KEEP_BYTES);
+	x->text.max_bytes = packed_bytes;
+	list_clear(&x->leaves, sizeof(struct kv_pair));
+	list_clear(&x->members, sizeof(struct member));
+	list_clear(&x->moved, 1);
+	list_clear(&x->holes, sizeof(struct hole));
+	list_clear(&x->specials, sizeof(struct doc_special));
+	x->specials_bytes = 0;
+	x->depth = 0;
+	x->path_max = 0;
+}
+
+/* ---- The whole ---- */
 
 /* Goes on to the end of the object that is `depth` containers deep, checking the text. */
 static enum status
@@ -564,17 +637,14 @@ explode(struct exploder *x, bool object, struct doc *ret)
  * STATUS_LIMIT with `*ret_long` where they are not.
  */
 static enum status
-explode_container(struct json_reader *r, bool object, struct arena *arena,
-		  const struct doc_limits *limits, size_t prefix_bytes, size_t packed_bytes,
-		  bool *ret_long, struct doc *ret, struct err *err)
+explode_into(struct doc_room *room, struct json_reader *r, bool object, struct arena *arena,
+	     const struct doc_limits *limits, size_t prefix_bytes, size_t packed_bytes,
+	     bool *ret_long, struct doc *ret, struct err *err)
 {
-	struct exploder *x = mem_alloc(sizeof(*x));
+	struct exploder *x = &room->x;
 	enum status status;
 
-	if (!x)
-		return err_set(err, STATUS_NOMEM, "no memory for taking the document apart");
-	/* The frames are set as they are opened. */
-	memset(x, 0, offsetof(struct exploder, frames));
+	room_clear(x, packed_bytes);
 	x->r = r;
 	x->arena = arena;
 	x->limits = limits;
@@ -582,35 +652,56 @@ explode_container(struct json_reader *r, bool object, struct arena *arena,
 	x->err = err;
 	x->packing = packed_bytes > 0;
 	x->begin = r->token_begin;
-	buf_init(&x->path, VALUE_MAX_BYTES);
-	buf_init(&x->value, VALUE_MAX_BYTES);
-	buf_init(&x->term, TERM_MAX_BYTES);
-	buf_init(&x->text, packed_bytes);
 	status = explode(x, object, ret);
 	*ret_long = status == STATUS_LIMIT && x->text.failed == STATUS_LIMIT;
 	if (r->failed != STATUS_OK && err && r->err && err != r->err)
 		*err = *r->err;
-	exploder_free(x);
 	return status;
 }
 
-enum status
-doc_explode(struct json_reader *r, struct arena *arena, const struct doc_limits *limits,
-	    size_t prefix_bytes, struct doc *ret, struct err *err)
+static enum status
+explode_object(struct doc_room *room, struct json_reader *r, struct arena *arena,
+	       const struct doc_limits *limits, size_t prefix_bytes, struct doc *ret,
+	       struct err *err)
 {
 	struct arena_mark mark = arena_mark(arena);
 	const struct json_reader begin = *r;
 	bool too_long = false;
 	enum status status;
 
-	status = explode_container(r, true, arena, limits, prefix_bytes, limits->packed_bytes,
-				   &too_long, ret, err);
+	status = explode_into(room, r, true, arena, limits, prefix_bytes, limits->packed_bytes,
+			      &too_long, ret, err);
 	if (!too_long)
 		return status;
 	arena_reset(arena, mark);
 	json_rewind(r, &begin);
-	status = explode_container(r, true, arena, limits, prefix_bytes, 0, &too_long, ret, err);
+	status = explode_into(room, r, true, arena, limits, prefix_bytes, 0, &too_long, ret, err);
 	ret->unpackable = limits->packed_bytes;
+	return status;
+}
+
+static enum status
+room_take(struct doc_room **ret, struct err *err)
+{
+	*ret = doc_room_new();
+	if (!*ret)
+		return err_set(err, STATUS_NOMEM, "no memory for taking the document apart");
+	return STATUS_OK;
+}
+
+enum status
+doc_explode(struct json_reader *r, struct doc_room *room, struct arena *arena,
+	    const struct doc_limits *limits, size_t prefix_bytes, struct doc *ret, struct err *err)
+{
+	struct doc_room *own = NULL;
+	enum status status;
+
+	if (!room) {
+		TRY(room_take(&own, err));
+		room = own;
+	}
+	status = explode_object(room, r, arena, limits, prefix_bytes, ret, err);
+	doc_room_free(own);
 	return status;
 }
 
@@ -619,11 +710,13 @@ static enum status
 explode_text(struct str text, bool object, struct arena *arena, const struct doc_limits *limits,
 	     size_t prefix_bytes, struct doc *ret, struct err *err)
 {
+	struct doc_room *room;
 	struct json_reader r;
 	enum json_token token;
 	enum status status;
 	bool too_long;
 
+	TRY(room_take(&room, err));
 	json_reader_init(&r, text, err);
 	status = json_next(&r, &token);
 	if (status == STATUS_OK && token != (object ? JSON_OBJECT_BEGIN : JSON_ARRAY_BEGIN))
@@ -631,13 +724,14 @@ explode_text(struct str text, bool object, struct arena *arena, const struct doc
 				 object ? "a document must be a JSON object"
 					: "this must be a JSON array");
 	if (status == STATUS_OK && object)
-		status = doc_explode(&r, arena, limits, prefix_bytes, ret, err);
+		status = explode_object(room, &r, arena, limits, prefix_bytes, ret, err);
 	else if (status == STATUS_OK)
-		status = explode_container(&r, false, arena, limits, prefix_bytes, 0, &too_long,
-					   ret, err);
+		status = explode_into(room, &r, false, arena, limits, prefix_bytes, 0, &too_long,
+				      ret, err);
 	if (status == STATUS_OK)
 		status = json_next(&r, &token); /* nothing behind it */
 	json_reader_release(&r);
+	doc_room_free(room);
 	return status;
 }
 

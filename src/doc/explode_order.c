@@ -87,6 +87,29 @@ sort_members(struct member *members, size_t count)
 	}
 }
 
+/* The first eight bytes of a name, or zeros behind it, as a number that is ordered as they are. */
+static uint64_t
+name_start(struct str name)
+{
+	uint64_t start = 0;
+	uint32_t halves[2];
+
+	if (name.len >= sizeof(start)) {
+		memcpy(&start, name.ptr, sizeof(start));
+		return be64toh(start);
+	}
+	if (name.len >= sizeof(halves[0])) {
+		/* They overlap. */
+		memcpy(&halves[0], name.ptr, sizeof(halves[0]));
+		memcpy(&halves[1], name.ptr + name.len - sizeof(halves[1]), sizeof(halves[1]));
+		return (uint64_t)be32toh(halves[0]) << 32 |
+		       (uint64_t)be32toh(halves[1]) << 8 * (sizeof(start) - name.len);
+	}
+	for (size_t i = 0; i < name.len; i++)
+		start |= (uint64_t)(uint8_t)name.ptr[i] << 8 * (sizeof(start) - 1 - i);
+	return start;
+}
+
 /*
  * The members' names, and the ends of their stretches of items and term; `*ret_sorted` tells
  * whether they came in ascending order, none twice.
@@ -100,8 +123,6 @@ finish_members(struct exploder *x, const struct frame *f, bool *ret_sorted)
 	*ret_sorted = true;
 	for (size_t i = x->members.count; i-- > f->member;) {
 		struct member *m = member_at(x, i);
-		uint8_t start[sizeof(m->name_start)] = { 0 };
-		size_t n;
 
 		m->items = end - m->begin;
 		end = m->begin;
@@ -109,11 +130,7 @@ finish_members(struct exploder *x, const struct frame *f, bool *ret_sorted)
 		term_end = m->term;
 		if (!x->packing) /* behind the type code */
 			m->name.ptr = leaf_at(x, m->begin)->key.ptr + f->path_bytes + 1;
-		n = m->name.len < sizeof(start) ? m->name.len : sizeof(start);
-		if (n)
-			memcpy(start, m->name.ptr, n);
-		memcpy(&m->name_start, start, sizeof(start));
-		m->name_start = be64toh(m->name_start);
+		m->name_start = name_start(m->name);
 		if (*ret_sorted && i + 1 < x->members.count) {
 			const struct member *next = m + 1;
 

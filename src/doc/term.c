@@ -10,9 +10,17 @@ doc_term_u32(struct buf *term, uint32_t n)
 void
 doc_term_binary(struct buf *term, struct str s)
 {
-	buf_append_byte(term, TERM_BINARY);
-	doc_term_u32(term, (uint32_t)s.len);
-	buf_append_str(term, s);
+	uint32_t n = htobe32((uint32_t)s.len);
+	char *at;
+
+	if (!buf_reserve(term, 1 + sizeof(n) + s.len))
+		return;
+	at = term->ptr + term->len;
+	*at++ = TERM_BINARY;
+	memcpy(at, &n, sizeof(n));
+	if (s.len)
+		memcpy(at + sizeof(n), s.ptr, s.len);
+	term->len += 1 + sizeof(n) + s.len;
 }
 
 void

@@ -76,6 +76,13 @@ put_escaped(struct buf *b, uint8_t code, struct str s)
 	if (!buf_reserve(b, s.len + 2))
 		return;
 	b->ptr[b->len++] = (char)code;
+	if (!nul) {
+		if (s.len)
+			memcpy(b->ptr + b->len, s.ptr, s.len);
+		b->len += s.len;
+		b->ptr[b->len++] = '\0';
+		return;
+	}
 	while (nul) {
 		size_t n = (size_t)(nul - s.ptr) + 1;
 

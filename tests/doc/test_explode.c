@@ -477,14 +477,81 @@ reader_goes_on_behind_a_document_that_broke_a_limit(void **state)
 			 &err);
 	assert_int_equal(json_next(&r, &token), STATUS_OK);
 	assert_int_equal(json_next(&r, &token), STATUS_OK);
-	assert_int_equal(doc_explode(&r, arena, &limits, 0, &doc, &err), STATUS_DOC_TOO_LARGE);
+	assert_int_equal(doc_explode(&r, NULL, arena, &limits, 0, &doc, &err),
+			 STATUS_DOC_TOO_LARGE);
 	assert_int_equal(json_next(&r, &token), STATUS_OK);
 	assert_int_equal(token, JSON_OBJECT_BEGIN);
-	assert_int_equal(doc_explode(&r, arena, &limits, 0, &doc, &err), STATUS_OK);
+	assert_int_equal(doc_explode(&r, NULL, arena, &limits, 0, &doc, &err), STATUS_OK);
 	assert_int_equal(doc.count, 1);
 	assert_int_equal(json_next(&r, &token), STATUS_OK);
 	assert_int_equal(token, JSON_ARRAY_END);
 	json_reader_release(&r);
+	arena_free(arena);
+}
+
+/* The same document with room that others have left behind, and with fresh room. */
+static void
+assert_room_is_clean(struct doc_room *room, struct arena *arena, struct str text, size_t packed)
+{
+	const struct doc_limits limits = { .doc_bytes = DOC_LIMIT_DEFAULT_BYTES,
+					   .path_bytes = 1000,
+					   .packed_bytes = packed };
+	struct json_reader r;
+	enum json_token token;
+	struct err err = { 0 };
+	struct doc again, fresh;
+	enum status status;
+
+	status = doc_explode_text(text, arena, &limits, 0, &fresh, &err);
+	json_reader_init(&r, text, &err);
+	assert_int_equal(json_next(&r, &token), STATUS_OK);
+	assert_int_equal(doc_explode(&r, room, arena, &limits, 0, &again, &err), status);
+	json_reader_release(&r);
+	if (status != STATUS_OK)
+		return;
+	assert_true(str_eq(again.term, fresh.term));
+	assert_int_equal(again.packed.ptr != NULL, fresh.packed.ptr != NULL);
+	assert_true(str_eq(again.packed, fresh.packed));
+	assert_int_equal(again.count, fresh.count);
+	for (size_t i = 0; i < fresh.count; i++) {
+		assert_true(str_eq(again.leaves[i].key, fresh.leaves[i].key));
+		assert_true(str_eq(again.leaves[i].value, fresh.leaves[i].value));
+	}
+	assert_int_equal(again.specials_count, fresh.specials_count);
+	assert_int_equal(again.json_bytes, fresh.json_bytes);
+	assert_int_equal(again.path_bytes, fresh.path_bytes);
+}
+
+static void
+room_keeps_nothing_of_earlier_documents(void **state)
+{
+	enum {
+		LARGE = 200000
+	};
+	struct arena *arena = arena_new(TEST_MAX_BYTES);
+	struct doc_room *room = doc_room_new();
+	struct buf large = BUF_INIT(2 * LARGE);
+
+	(void)state;
+	assert_non_null(room);
+	buf_append_cstr(&large, "{\"b\":1,\"long\":[");
+	while (large.len < LARGE)
+		buf_append_cstr(&large, "{\"z\":\"words\",\"a\":0,\"a\":1},");
+	buf_append_cstr(&large, "7]}");
+	for (size_t packed = 4; packed <= 4096; packed *= 4) {
+		assert_room_is_clean(room, arena, STR("{\"b\":1,\"a\":[1,2],\"_id\":\"x\"}"),
+				     packed);
+		assert_room_is_clean(room, arena, buf_str(&large), packed);
+		assert_room_is_clean(room, arena, STR("{\"a\":{\"b\":[{\"c\":"), packed);
+		assert_room_is_clean(room, arena, STR("{}"), packed);
+		assert_room_is_clean(room, arena, STR("{\"b\":{},\"b\":[],\"a\":\"\\n\"}"), packed);
+		assert_room_is_clean(room, arena,
+				     STR("{\"abc\":0,\"abcd\":1,\"ab\":2,\"abcdefghi\":3,"
+					 "\"abcdefg\":4,\"abcdefgh\":5,\"\":6}"),
+				     packed);
+	}
+	doc_room_free(room);
+	buf_release(&large);
 	arena_free(arena);
 }
 
@@ -947,6 +1014,7 @@ main(void)
 		cmocka_unit_test(long_paths_are_cut_in_explanations),
 		cmocka_unit_test(document_limit_leaves_special_members_out),
 		cmocka_unit_test(reader_goes_on_behind_a_document_that_broke_a_limit),
+		cmocka_unit_test(room_keeps_nothing_of_earlier_documents),
 		cmocka_unit_test(text_that_is_no_object_is_refused),
 		cmocka_unit_test(memory_shortage_anywhere_is_reported_and_leaks_nothing),
 		cmocka_unit_test(full_arena_is_a_limit),

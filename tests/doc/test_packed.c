@@ -153,7 +153,8 @@ list_goes_on_behind_a_text_past_the_limit(void **state)
 	for (size_t i = 0; i < COUNT(docs); i++) {
 		assert_int_equal(json_next(&r, &token), STATUS_OK);
 		assert_int_equal(token, JSON_OBJECT_BEGIN);
-		assert_int_equal(doc_explode(&r, arena, &limits, 0, &docs[i], NULL), STATUS_OK);
+		assert_int_equal(doc_explode(&r, NULL, arena, &limits, 0, &docs[i], NULL),
+				 STATUS_OK);
 		assert_int_equal(docs[i].packed.ptr != NULL, i == 1);
 	}
 	assert_int_equal(json_next(&r, &token), STATUS_OK);

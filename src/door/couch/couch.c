@@ -64,7 +64,8 @@ couch_loop_new(void *arg)
 	pthread_mutex_unlock(&couch->lock);
 	rand_bytes(&loop->noise.state, sizeof(loop->noise.state));
 	loop->cache = rev_cache_new();
-	if (!loop->cache) {
+	loop->room = doc_room_new();
+	if (!loop->cache || !loop->room) {
 		couch_loop_free(loop);
 		return NULL;
 	}
@@ -80,6 +81,7 @@ couch_loop_free(void *context)
 	if (!loop)
 		return;
 	rev_cache_free(loop->cache);
+	doc_room_free(loop->room);
 	couch_settings_unref(loop->settings);
 	mem_free(loop);
 }

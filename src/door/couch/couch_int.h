@@ -138,6 +138,7 @@ struct couch_loop {
 	struct rev_cache *cache;
 	struct couch_settings *settings; /* the newest that the loop has heard of */
 	struct rand_seq noise;           /* for names of requests, not for secrets */
+	struct doc_room *room;           /* for documents that come in */
 };
 
 struct couch_req {

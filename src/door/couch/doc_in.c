@@ -270,8 +270,8 @@ couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
 	bool local;
 
 	*ret = (struct couch_doc){ .id = { NULL, 0 } };
-	TRY(doc_explode(reader, r->arena, &limits, id.ptr ? prefix_bound(id) : 0, &ret->doc,
-			&fail->err));
+	TRY(doc_explode(reader, r->loop->room, r->arena, &limits, id.ptr ? prefix_bound(id) : 0,
+			&ret->doc, &fail->err));
 	ret->text = str_of(begin, (size_t)(reader->at - begin));
 	local = is_local(&ret->doc, id);
 	for (size_t i = 0; i < ret->doc.specials_count; i++)
