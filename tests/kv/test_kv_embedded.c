@@ -570,6 +570,8 @@ every_failed_allocation_is_reported(void **state)
 enum {
 	MANY_KEYS = 200000, /* in one table of some megabytes */
 	SMALL_CACHE_BYTES = 64 * 1024,
+	FEW_DESCRIPTORS = 256, /* of which tables get a quarter */
+	TABLES = 150,
 };
 
 /* A waiter that counts what is offloaded, and offloads it to another thread. */
@@ -906,6 +908,69 @@ range_on_its_way_is_cancelled_with_its_transaction(void **state)
 	kv_close(store);
 }
 
+/* A table of each key, which stay as they are. */
+static void
+make_tables(struct kv_store *store)
+{
+	const char *const names[] = { "disable_auto_compactions", "level0_slowdown_writes_trigger",
+				      "level0_stop_writes_trigger" };
+	const char *const values[] = { "true", "1000", "1000" };
+	rocksdb_t *db = ((struct emb_store *)store)->db;
+	rocksdb_flushoptions_t *flush = rocksdb_flushoptions_create();
+	char *error = NULL;
+
+	rocksdb_set_options(db, (int)(sizeof(names) / sizeof(*names)), names, values, &error);
+	assert_null(error);
+	for (int i = 0; i < TABLES; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "t/%03d", i);
+		put_now(store, key, "x");
+		rocksdb_flush(db, flush, &error);
+		assert_null(error);
+	}
+	rocksdb_flushoptions_destroy(flush);
+}
+
+/*
+ * With few descriptors tables are open one after another; RocksDB itself would give an empty value,
+ * from memory, for any key that may be in a table that is not open.
+ */
+static void
+fiber_misses_nothing_in_a_table_that_is_not_open(void **state)
+{
+	static const struct waiter_ops ops = { .offload = counting_offload,
+					       .destroy = counting_destroy };
+	struct rlimit before;
+	struct rlimit few;
+	struct counting_waiter w = { .offloads = 0 };
+	struct kv_store *store;
+	struct kv_tx *tx;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ .rlim_cur = FEW_DESCRIPTORS, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	store = fixture_open(url_of(state), fresh);
+	make_tables(store);
+	atomic_store(&disk_of(store)->slow_until_ns, UINT64_MAX);
+	waiter_init(&w.base, &ops);
+	tx = begin_read(store);
+	waiter_set_current(&w.base);
+	assert_get(tx, "t/!", NULL);
+	for (int i = 0; i < TABLES; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "t/%03d", i);
+		assert_get(tx, key, "x");
+	}
+	assert_get(tx, "t/000+", NULL);
+	assert_true(w.offloads > 0);
+	waiter_set_current(NULL);
+	kv_tx_free(tx);
+	kv_close(store);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 /*
  * With a cache that is far too small, most reads meet blocks, index and filter partitions that are
  * not in memory: what is there must not pass for all there is.
@@ -1048,6 +1113,7 @@ main(int argc, char **argv)
 		T(fiber_leaves_the_disk_to_others_and_reads_memory_itself),
 		T(fiber_scans_with_the_next_stretch_on_its_way),
 		T(range_on_its_way_is_cancelled_with_its_transaction),
+		T(fiber_misses_nothing_in_a_table_that_is_not_open),
 		T(fiber_misses_nothing_that_is_not_in_memory),
 	};
 

@@ -21,6 +21,22 @@ get_run(void *arg)
 					&job->error);
 }
 
+/*
+ * True if a read from memory only cannot tell: a block is not there; or a whole table is not open,
+ * for which RocksDB gives an empty value without an error, whether the table has the key or not.
+ */
+static bool
+needs_disk(const struct get_job *job)
+{
+	size_t len = 0;
+
+	if (job->error)
+		return emb_is_incomplete(job->error);
+	if (job->slice)
+		(void)rocksdb_pinnableslice_value(job->slice, &len);
+	return job->slice && len == 0;
+}
+
 /* On a loop's thread while reads have been quick lately, or else from memory if it is there. */
 static void
 get_on_loop(struct emb_disk *disk, const struct emb_snapshot *s, struct get_job *job)
@@ -37,9 +53,11 @@ get_on_loop(struct emb_disk *disk, const struct emb_snapshot *s, struct get_job 
 	}
 	job->options = s->read_cached;
 	get_run(job);
-	if (job->error && emb_is_incomplete(job->error)) {
+	if (needs_disk(job)) {
 		rocksdb_free(job->error);
 		job->error = NULL;
+		rocksdb_pinnableslice_destroy(job->slice);
+		job->slice = NULL;
 		job->options = s->read;
 		wait_offload(get_run, job);
 	}
