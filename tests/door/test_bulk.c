@@ -247,40 +247,6 @@ later_edits_of_many_documents_see_the_earlier_ones(void **state)
 	door_expect(d, "GET", "/twins/0611", NULL, 200, "\"edit\":611}");
 }
 
-/* Revisions are named alike whether their documents come alone or with many others. */
-static void
-bulk_revisions_are_those_of_single_writes(void **state)
-{
-	char gone[64], kept[64];
-
-	(void)state;
-	door_create(d, "names");
-	for (int i = 0; i < 2; i++) {
-		door_expect(d, "PUT", format("/names/gone%d", i), "{}", 201, "\"rev\":\"1-967a00");
-		door_expect(d, "DELETE",
-			    format("/names/gone%d?rev=1-967a00dff5e02add41819138abb3284d", i), NULL,
-			    200, "\"rev\":\"2-");
-		door_expect(d, "PUT", format("/names/kept%d", i), "{}", 201, "\"rev\":\"1-967a00");
-	}
-	door_expect(d, "PUT", "/names/gone0", "{}", 201, "\"rev\":\"3-");
-	snprintf(gone, sizeof(gone), "%s", door_member(d, "rev"));
-	door_expect(d, "PUT", "/names/kept0",
-		    "{\"_rev\":\"1-967a00dff5e02add41819138abb3284d\",\"n\":1}", 201,
-		    "\"rev\":\"2-");
-	snprintf(kept, sizeof(kept), "%s", door_member(d, "rev"));
-	door_expect(d, "POST", "/names/_bulk_docs",
-		    "{\"docs\":[{\"_id\":\"gone1\"},{\"_id\":\"kept1\",\"_rev\":"
-		    "\"1-967a00dff5e02add41819138abb3284d\",\"n\":1},{\"_id\":\"a\"},"
-		    "{\"_id\":\"b\",\"foo\":\"bar\"},{\"_id\":\"c\",\"a\":[1,2,3]},"
-		    "{\"_id\":\"d\",\"a\":1.0},{\"_id\":\"e\"},{\"_id\":\"f\"}]}",
-		    201, format("{\"ok\":true,\"id\":\"gone1\",\"rev\":\"%s\"}", gone));
-	door_has(d, format("\"id\":\"kept1\",\"rev\":\"%s\"}", kept));
-	door_has(d, "\"id\":\"a\",\"rev\":\"1-967a00dff5e02add41819138abb3284d\"}");
-	door_has(d, "\"id\":\"b\",\"rev\":\"1-4c6114c65e295552ab1019e2b046b10e\"}");
-	door_has(d, "\"id\":\"c\",\"rev\":\"1-308048961a84beb0c9e99e07facf0f5f\"}");
-	door_has(d, "\"id\":\"d\",\"rev\":\"1-8a159b695bf2bd957f1a435bfd6e1739\"}");
-}
-
 /* Without new_edits the same document comes with other revisions, and all of them are kept. */
 static void
 branches_of_one_request_meet_in_one_document(void **state)
@@ -554,7 +520,6 @@ main(void)
 		cmocka_unit_test(a_large_request_is_split_over_transactions),
 		cmocka_unit_test(changes_come_in_the_order_of_the_request),
 		cmocka_unit_test(later_edits_of_many_documents_see_the_earlier_ones),
-		cmocka_unit_test(bulk_revisions_are_those_of_single_writes),
 		cmocka_unit_test(branches_of_one_request_meet_in_one_document),
 		cmocka_unit_test(bulk_get_answers_in_order_of_the_request),
 		cmocka_unit_test(revs_diff_tells_what_is_missing),

@@ -139,40 +139,6 @@ hashes_differ_by_parent(void **state)
 }
 
 static void
-many_hashes_at_once_are_those_of_one_by_one(void **state)
-{
-	enum {
-		COUNT = 150,
-		LONGEST = 1500
-	};
-	static const char *const parents[] = { NULL, "1-967a00dff5e02add41819138abb3284d", "256-a",
-					       "2147483648-967a00dff5e02add41819138abb3284d" };
-	static char terms[COUNT + LONGEST];
-	struct rev_hash_work works[COUNT];
-	uint8_t hashes[COUNT][REV_HASH_BYTES];
-	uint8_t alone[REV_HASH_BYTES];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(terms); i++)
-		terms[i] = (char)(i * i >> 3);
-	for (size_t i = 0; i < COUNT; i++) {
-		const char *parent = parents[i % (sizeof(parents) / sizeof(parents[0]))];
-
-		works[i] = (struct rev_hash_work){
-			.deleted = i % 3 == 0,
-			.parent = parent ? parsed(parent) : (struct rev_id){ 0 },
-			.term = str_of(terms + i, i < COUNT / 2 ? i : i * 37 % LONGEST),
-			.ret = hashes[i],
-		};
-	}
-	rev_hash_many(works, COUNT);
-	for (size_t i = 0; i < COUNT; i++) {
-		rev_hash(works[i].deleted, works[i].parent, works[i].term, alone);
-		assert_memory_equal(hashes[i], alone, sizeof(alone));
-	}
-}
-
-static void
 sequences_are_read_and_written(void **state)
 {
 	struct rev_seq seq, other;
@@ -207,7 +173,6 @@ main(void)
 		cmocka_unit_test(winners_are_live_then_long_then_great),
 		cmocka_unit_test(hashes_are_couchdbs),
 		cmocka_unit_test(hashes_differ_by_parent),
-		cmocka_unit_test(many_hashes_at_once_are_those_of_one_by_one),
 		cmocka_unit_test(sequences_are_read_and_written),
 	};
 	int failed;

@@ -5,7 +5,6 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/md5.h>
 
-#include "base/md5.h"
 #include "base/utf8.h"
 #include "model/revisioned/revisioned_int.h"
 
@@ -90,10 +89,6 @@ enum {
 	ETF_LIST = 108,
 	ETF_BINARY = 109,
 	ETF_SMALL_BIG = 110,
-
-	/* Of what is hashed before the body, where a parent's hash is no longer than CouchDB's. */
-	HEAD_BYTES = 64,
-	HASHED_AT_ONCE = 64,
 };
 
 static size_t
@@ -166,79 +161,34 @@ hash_atts(MD5_CTX *md5, const struct rev_att *atts, size_t count)
 	MD5_Update(md5, end, sizeof(end));
 }
 
-static const uint8_t etf_no_members[] = { ETF_SMALL_TUPLE, 1, ETF_NIL };
-
-/* What comes before the parent's hash: at most HEAD_BYTES. */
-static size_t
-put_head(uint8_t *to, bool deleted, struct rev_id parent)
-{
-	size_t n = 0;
-
-	to[n++] = ETF_VERSION;
-	n += etf_u32(to + n, ETF_LIST, 5);
-	n += etf_bool(to + n, deleted);
-	n += etf_integer(to + n, parent.pos);
-	if (!parent.pos)
-		n += etf_integer(to + n, 0);
-	return n;
-}
-
 void
 rev_hash_atts(bool deleted, struct rev_id parent, struct str term, const struct rev_att *atts,
 	      size_t atts_count, uint8_t ret[REV_HASH_BYTES])
 {
+	static const uint8_t no_members[] = { ETF_SMALL_TUPLE, 1, ETF_NIL };
 	static const uint8_t end[] = { ETF_NIL };
-	uint8_t head[HEAD_BYTES];
+	uint8_t head[64];
+	size_t n = 0;
 	MD5_CTX md5;
 
+	head[n++] = ETF_VERSION;
+	n += etf_u32(head + n, ETF_LIST, 5);
+	n += etf_bool(head + n, deleted);
+	n += etf_integer(head + n, parent.pos);
+	if (!parent.pos)
+		n += etf_integer(head + n, 0);
+
 	MD5_Init(&md5);
-	MD5_Update(&md5, head, put_head(head, deleted, parent));
+	MD5_Update(&md5, head, n);
 	if (parent.pos)
 		hash_binary(&md5, parent.hash.ptr, parent.hash.len);
 	if (term.len)
 		MD5_Update(&md5, term.ptr, term.len);
 	else
-		MD5_Update(&md5, etf_no_members, sizeof(etf_no_members));
+		MD5_Update(&md5, no_members, sizeof(no_members));
 	hash_atts(&md5, atts, atts_count);
 	MD5_Update(&md5, end, sizeof(end));
 	MD5_Final(ret, &md5);
-}
-
-static void
-hash_some(const struct rev_hash_work *works, size_t count)
-{
-	static const uint8_t end[] = { ETF_NIL, ETF_NIL }; /* of no attachments, and of the list */
-	struct md5_message messages[HASHED_AT_ONCE];
-	uint8_t heads[HASHED_AT_ONCE][HEAD_BYTES];
-
-	for (size_t i = 0; i < count; i++) {
-		const struct rev_hash_work *work = &works[i];
-		uint8_t *head = heads[i];
-		size_t n = put_head(head, work->deleted, work->parent);
-
-		if (work->parent.pos) {
-			n += etf_u32(head + n, ETF_BINARY, (uint32_t)work->parent.hash.len);
-			memcpy(head + n, work->parent.hash.ptr, work->parent.hash.len);
-			n += work->parent.hash.len;
-		}
-		messages[i] = (struct md5_message){
-			.parts = { str_of(head, n),
-				   work->term.len ? work->term
-						  : str_of(etf_no_members, sizeof(etf_no_members)),
-				   str_of(end, sizeof(end)) },
-			.ret = work->ret,
-		};
-	}
-	md5_many(messages, count);
-}
-
-void
-rev_hash_many(const struct rev_hash_work *works, size_t count)
-{
-	for (size_t n; count; works += n, count -= n) {
-		n = count < HASHED_AT_ONCE ? count : HASHED_AT_ONCE;
-		hash_some(works, n);
-	}
 }
 
 void

@@ -113,16 +113,6 @@ int rev_id_cmp(bool a_not_deleted, struct rev_id a, bool b_not_deleted, struct r
  */
 void rev_hash(bool deleted, struct rev_id parent, struct str term, uint8_t ret[REV_HASH_BYTES]);
 
-/* rev_hash() of many at once, which takes a fifth of the time. */
-struct rev_hash_work {
-	bool deleted;
-	struct rev_id parent; /* its hash has REV_HASH_BYTES at most */
-	struct str term;
-	uint8_t *ret; /* REV_HASH_BYTES */
-};
-
-void rev_hash_many(const struct rev_hash_work *works, size_t count);
-
 struct rev_att;
 
 /* The same for a revision with attachments. */

@@ -20,14 +20,9 @@ enum plan {
 	PLAN_SETTLE,    /* decided: the attachments of what is replaced are still to be read */
 };
 
-enum {
-	FORETOLD_LEAST = 6, /* edits whose hashes are made all at once */
-};
-
 struct pending {
 	enum plan plan;
 	uint8_t *hash; /* room for the new revision's */
-	bool foretold; /* it is there already, if the parent is the one that the edit names */
 	struct kv_future *first;
 	struct kv_future *second;
 	/*
@@ -273,9 +268,7 @@ settle_resolve(struct rev_writer *w, struct pending *p, struct rev_result *resul
 static struct rev_id
 rev_extend(const struct rev_edit *edit, struct rev_id parent, const struct pending *p)
 {
-	if (!p->foretold || parent.pos != edit->parent.pos)
-		rev_hash_atts(edit->deleted, parent, edit->doc.term, p->atts, edit->atts_count,
-			      p->hash);
+	rev_hash_atts(edit->deleted, parent, edit->doc.term, p->atts, edit->atts_count, p->hash);
 	return (struct rev_id){ parent.pos + 1, str_of(p->hash, REV_HASH_BYTES) };
 }
 
@@ -631,41 +624,6 @@ ids_distinct(const struct rev_edit *edits, size_t count, struct arena *arena, st
 	return STATUS_OK;
 }
 
-/*
- * The hashes that most edits are going to have, all at once: those of new documents, and of
- * revisions that extend the one they name. Of few edits it costs more than it saves.
- */
-static enum status
-hashes_foretell(struct rev_writer *w, const struct rev_edit *edits, size_t count,
-		struct pending *pending)
-{
-	struct rev_hash_work *works;
-	size_t n = 0;
-
-	if (count < FORETOLD_LEAST)
-		return STATUS_OK;
-	works = arena_alloc(w->arena, count * sizeof(*works));
-	if (!works)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < count; i++) {
-		const struct rev_edit *edit = &edits[i];
-		struct pending *p = &pending[i];
-
-		if ((p->plan != PLAN_CREATE && p->plan != PLAN_EXTEND) || edit->atts_count ||
-		    edit->parent.hash.len > REV_HASH_BYTES)
-			continue;
-		p->foretold = true;
-		works[n++] = (struct rev_hash_work){
-			.deleted = edit->deleted,
-			.parent = edit->parent,
-			.term = edit->doc.term,
-			.ret = p->hash,
-		};
-	}
-	rev_hash_many(works, n);
-	return STATUS_OK;
-}
-
 static enum status
 batch_run(struct rev_writer *w, const struct rev_edit *edits, size_t count, size_t first,
 	  uint8_t *hashes, struct rev_result *results)
@@ -678,7 +636,6 @@ batch_run(struct rev_writer *w, const struct rev_edit *edits, size_t count, size
 	for (size_t i = 0; i < count; i++)
 		TRY(edit_begin(w, &edits[i], hashes + i * REV_HASH_BYTES, &pending[i],
 			       &results[i]));
-	TRY(hashes_foretell(w, edits, count, pending));
 	/* A pass a wave: what one pass leaves undone is on its way when the next begins. */
 	while (left) {
 		left = 0;
