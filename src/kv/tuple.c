@@ -256,6 +256,28 @@ string_len(struct str s, bool *ret_escaped)
 	}
 }
 
+size_t
+tuple_entity_len(struct str key)
+{
+	size_t at = 0;
+	bool escaped;
+	size_t len;
+
+	for (int i = 0; i < 2; i++) {
+		uint8_t code = at < key.len ? (uint8_t)key.ptr[at] : CODE_NULL;
+
+		if (code < CODE_INT_LEAST || code > CODE_INT_MOST)
+			return 0;
+		at += 1 +
+		      (size_t)(code < CODE_INT_ZERO ? CODE_INT_ZERO - code : code - CODE_INT_ZERO);
+	}
+	if (at >= key.len || (key.ptr[at] != CODE_BYTES && key.ptr[at] != CODE_STRING))
+		return 0;
+	at++;
+	len = string_len(str_skip(key, at), &escaped);
+	return len == SIZE_MAX ? 0 : at + len + 1;
+}
+
 /* Bytes behind the type code of an element that is no integer, where the code alone tells;
  * otherwise -1. */
 static int

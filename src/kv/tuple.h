@@ -125,6 +125,14 @@ void tuple_bigint(const struct tuple_elem *e, struct buf *ret);
 MUST_USE enum status tuple_prefix_end(struct str prefix, struct buf *ret);
 
 /*
+ * The length of the first three elements of an encoded tuple, if these are two integers and bytes
+ * or a string, as in the keys of everything that belongs to one document; otherwise 0. Looks at
+ * nothing behind them but the next byte, and may be given any bytes: keys that begin with the same
+ * such elements are neighbours, and the elements alone are the first of them.
+ */
+size_t tuple_entity_len(struct str key);
+
+/*
  * Draws an encoded tuple for people, as the seeds do: ("revisions", "mydoc", true, 3, \x9b...).
  * Byte strings of up to 32 bytes are drawn in full, longer ones cut with their length behind.
  * Bytes that are not a tuple are drawn as escaped bytes.

@@ -3,6 +3,9 @@
  * right: an array of values for each of a few keys. The model also knows exactly which commits have
  * to conflict. On a store with faults others may fail as well; what a commit of unknown result has
  * done is told by a mark that each one leaves.
+ *
+ * Once with keys of any kind, and once with rows of entities (kv/embedded/entity.c) in a store that
+ * is opened again and compacted in between, so that they lie in memory, in tables and in levels.
  */
 #include "fixture.h"
 
@@ -11,6 +14,7 @@
 #include <string.h>
 
 #include "base/rand.h"
+#include "kv/tuple.h"
 
 enum {
 	KEYS = 30,
@@ -19,6 +23,12 @@ enum {
 	MAX_OPS = 200, /* of one transaction */
 	STEPS = 6000,
 	CHECK_EVERY = 50,
+	KEY_BYTES = 32,
+
+	/* Of entities: rows that each has; which of the groups of as many keys are none. */
+	ROWS = 5,
+	ENTITIES = KEYS / ROWS - 1,
+	MOVE_EVERY = 150,
 };
 
 struct model_value {
@@ -52,6 +62,7 @@ struct model_tx {
 
 struct model {
 	struct kv_store *store;
+	bool entities;
 	struct rand_seq rand;
 	uint64_t clock; /* commits so far */
 	struct model_value values[KEYS];
@@ -70,13 +81,57 @@ below(struct model *m, uint64_t n)
 
 /* Keys of different lengths, some a prefix of others. */
 static struct str
-key_of(int i, char ret[16])
+plain_key(int i, char ret[KEY_BYTES])
 {
-	int n = snprintf(ret, 16, "t/%c", 'a' + i / 3);
+	int n = snprintf(ret, KEY_BYTES, "t/%c", 'a' + i / 3);
 
 	if (i % 3)
-		n += snprintf(ret + n, 16 - (size_t)n, "%c", i % 3 == 1 ? 1 : 'x');
+		n += snprintf(ret + n, KEY_BYTES - (size_t)n, "%c", i % 3 == 1 ? 1 : 'x');
 	return str_of(ret, (size_t)n);
+}
+
+/* The row of an entity, the first being the entity itself; in the last group, of none. */
+static struct str
+entity_key(int i, char ret[KEY_BYTES])
+{
+	struct buf b AUTO(buf_release) = BUF_INIT(KEY_BYTES);
+	int group = i / ROWS;
+
+	tuple_put_u64(&b, 1);
+	tuple_put_u64(&b, group < 3 ? 1 : group < ENTITIES ? 700 : 701);
+	switch (group) {
+	case 0:
+		tuple_put_str(&b, STR("a"));
+		break;
+	case 1:
+		tuple_put_str(&b, str_of("a\0b", 3));
+		break;
+	case 2:
+		tuple_put_str(&b, STR("ab"));
+		break;
+	case 3:
+		tuple_put_bytes(&b, STR("a"));
+		break;
+	case 4:
+		tuple_put_str(&b, STR("a"));
+		break;
+	default:
+		tuple_put_null(&b);
+		break;
+	}
+	if (i % ROWS) {
+		tuple_put_bool(&b, true);
+		tuple_put_u64(&b, (uint64_t)i);
+	}
+	assert_ok(buf_status(&b));
+	memcpy(ret, b.ptr, b.len);
+	return str_of(ret, b.len);
+}
+
+static struct str
+key_of(const struct model *m, int i, char ret[KEY_BYTES])
+{
+	return m->entities ? entity_key(i, ret) : plain_key(i, ret);
 }
 
 static struct str
@@ -170,9 +225,9 @@ step_set(struct model *m, struct model_tx *t)
 {
 	int i = (int)below(m, KEYS);
 	struct model_op op = { OP_SET, KV_ADD, i, i + 1, random_value(m) };
-	char key[16];
+	char key[KEY_BYTES];
 
-	assert_ok(kv_set(t->tx, key_of(i, key), value_str(&op.value)));
+	assert_ok(kv_set(t->tx, key_of(m, i, key), value_str(&op.value)));
 	write_op(t, op);
 }
 
@@ -180,9 +235,9 @@ static void
 step_clear(struct model *m, struct model_tx *t)
 {
 	int i = (int)below(m, KEYS);
-	char key[16];
+	char key[KEY_BYTES];
 
-	assert_ok(kv_clear(t->tx, key_of(i, key)));
+	assert_ok(kv_clear(t->tx, key_of(m, i, key)));
 	write_op(t, (struct model_op){ .kind = OP_CLEAR, .from = i, .to = i + 1 });
 }
 
@@ -191,10 +246,10 @@ step_clear_range(struct model *m, struct model_tx *t)
 {
 	int from = (int)below(m, KEYS);
 	int to = (int)below(m, KEYS);
-	char begin_key[16];
-	char end_key[16];
+	char begin_key[KEY_BYTES];
+	char end_key[KEY_BYTES];
 
-	assert_ok(kv_clear_range(t->tx, key_of(from, begin_key), key_of(to, end_key)));
+	assert_ok(kv_clear_range(t->tx, key_of(m, from, begin_key), key_of(m, to, end_key)));
 	if (from < to)
 		write_op(t, (struct model_op){ .kind = OP_CLEAR, .from = from, .to = to });
 }
@@ -205,9 +260,9 @@ step_atomic(struct model *m, struct model_tx *t)
 	int i = (int)below(m, KEYS);
 	struct model_op op = { OP_ATOMIC, (enum kv_atomic)below(m, KV_COMPARE_AND_CLEAR + 1), i,
 			       i + 1, random_value(m) };
-	char key[16];
+	char key[KEY_BYTES];
 
-	assert_ok(kv_atomic(t->tx, op.atomic, key_of(i, key), value_str(&op.value)));
+	assert_ok(kv_atomic(t->tx, op.atomic, key_of(m, i, key), value_str(&op.value)));
 	write_op(t, op);
 }
 
@@ -236,9 +291,9 @@ step_get(struct model *m, struct model_tx *t)
 	struct str value = { 0 };
 	struct kv_future *f;
 	bool present;
-	char key[16];
+	char key[KEY_BYTES];
 
-	f = kv_get(t->tx, key_of(i, key), mode);
+	f = kv_get(t->tx, key_of(m, i, key), mode);
 	if (gives_up(t, f))
 		return;
 	present = kv_future_value(f, &value);
@@ -263,28 +318,36 @@ step_get_range(struct model *m, struct model_tx *t)
 		.mode = below(m, 4) ? KV_READ : KV_SNAPSHOT,
 	};
 	int step = options.reverse ? -1 : 1;
-	int i = options.reverse ? to - 1 : from;
-	char begin_key[16];
-	char end_key[16];
+	char begin_key[KEY_BYTES];
+	char end_key[KEY_BYTES];
 	struct kv_range range;
 	struct kv_future *f;
+	struct str end;
 	size_t bytes = 0;
 	size_t n = 0;
 	bool more = false;
 
-	f = kv_get_range(t->tx, key_of(from, begin_key), key_of(to, end_key), &options);
+	if (m->entities && below(m, 2)) {
+		from = (int)below(m, ENTITIES) * ROWS;
+		to = from + ROWS;
+		end = key_of(m, from, end_key);
+		end_key[end.len++] = (char)0xff;
+	} else {
+		end = key_of(m, to, end_key);
+	}
+	f = kv_get_range(t->tx, key_of(m, from, begin_key), end, &options);
 	if (gives_up(t, f))
 		return;
 	range = kv_future_range(f);
-	for (; i >= from && i < to && !more; i += step) {
-		char key[16];
+	for (int i = options.reverse ? to - 1 : from; i >= from && i < to && !more; i += step) {
+		char key[KEY_BYTES];
 
 		if (options.mode == KV_READ && !(test_store_is_cluster() && t->known[i]))
 			t->conflicts[i] = true;
 		if (!t->view[i].present)
 			continue;
 		assert_true(n < range.count);
-		assert_true(str_eq(range.pairs[n].key, key_of(i, key)));
+		assert_true(str_eq(range.pairs[n].key, key_of(m, i, key)));
 		assert_true(str_eq(range.pairs[n].value, value_str(&t->view[i])));
 		bytes += range.pairs[n].key.len + range.pairs[n].value.len;
 		n++;
@@ -389,20 +452,23 @@ step_commit(struct model *m, struct model_tx *t)
 static enum status
 check_body(struct kv_tx *tx, void *arg)
 {
-	struct kv_future *f = kv_get_range(tx, STR("t/"), STR("t0"), NULL);
 	const struct model *m = arg;
 	struct kv_range range;
+	struct kv_future *f;
 	size_t n = 0;
 
+	/* Everything that begins with the number 1, or what the fixture clears. */
+	f = m->entities ? kv_get_range(tx, STR("\x15\x01"), STR("\x15\x02"), NULL)
+			: kv_get_range(tx, STR("t/"), STR("t0"), NULL);
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);
 	for (int i = 0; i < KEYS; i++) {
-		char key[16];
+		char key[KEY_BYTES];
 
 		if (!m->values[i].present)
 			continue;
 		assert_true(n < range.count);
-		assert_true(str_eq(range.pairs[n].key, key_of(i, key)));
+		assert_true(str_eq(range.pairs[n].key, key_of(m, i, key)));
 		assert_true(str_eq(range.pairs[n].value, value_str(&m->values[i])));
 		n++;
 	}
@@ -434,12 +500,38 @@ step(struct model *m)
 }
 
 static void
-random_operations_agree_with_a_model(void **state)
+commit_all(struct model *m)
+{
+	for (int i = 0; i < OPEN_TXS; i++)
+		if (m->txs[i].tx)
+			step_commit(m, &m->txs[i]);
+}
+
+/* Opening a store makes a table of what was in memory; compacting makes one of all. */
+static void
+move(struct model *m, struct fixture *f)
+{
+	struct err err = { 0 };
+
+	if (below(m, 4) == 0) {
+		assert_ok(kv_compact(m->store, &err));
+		return;
+	}
+	commit_all(m);
+	kv_close(f->store);
+	f->store = fixture_open(f->url, (struct kv_options){ .no_sync = true });
+	m->store = f->store;
+}
+
+static void
+run(struct fixture *f, bool entities)
 {
 	struct model *m = calloc(1, sizeof(*m));
 	uint64_t seed = test_seed();
 
-	m->store = store_of(state);
+	assert_non_null(m);
+	m->store = f->store;
+	m->entities = entities;
 	m->rand.state = seed;
 	/* The first thing to know about a failure. */
 	print_message("# FROND_TEST_SEED=%llu\n", (unsigned long long)seed);
@@ -447,14 +539,26 @@ random_operations_agree_with_a_model(void **state)
 		step(m);
 		if (i % CHECK_EVERY == 0)
 			check_store(m);
+		if (entities && below(m, MOVE_EVERY) == 0)
+			move(m, f);
 	}
-	for (int i = 0; i < OPEN_TXS; i++)
-		if (m->txs[i].tx)
-			step_commit(m, &m->txs[i]);
+	commit_all(m);
 	check_store(m);
 	assert_true(m->commits > 100);
 	assert_true(m->conflicts > 20);
 	free(m);
+}
+
+static void
+random_operations_agree_with_a_model(void **state)
+{
+	run(*state, false);
+}
+
+static void
+random_operations_on_entities_agree_with_a_model(void **state)
+{
+	run(*state, true);
 }
 
 int
@@ -463,7 +567,12 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(random_operations_agree_with_a_model, fixture_setup,
 						fixture_teardown),
+		/* Not on a cluster. */
+		cmocka_unit_test_setup_teardown(random_operations_on_entities_agree_with_a_model,
+						fixture_setup, fixture_teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return _cmocka_run_group_tests("tests", tests,
+				       test_store_cases(tests, sizeof(tests) / sizeof(tests[0]), 1),
+				       NULL, NULL);
 }

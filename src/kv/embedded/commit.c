@@ -82,6 +82,7 @@ commit(struct emb_tx *tx)
 		return STATUS_OK;
 	}
 	TRY(prepare(tx));
+	emb_lookup_release(tx);
 	event_init(&tx->commit.event);
 	return enqueue(tx);
 }

@@ -158,6 +158,9 @@ struct emb_tx {
 	struct emb_snapshot *snapshot;  /* NULL until something is read */
 	bool counted_writer;            /* among the snapshot's; the versions lock's */
 	rocksdb_readoptions_t *iterate; /* for ranges; made by the first */
+	/* A read-write transaction's, kept between ranges within entities until it commits. */
+	rocksdb_iterator_t *lookup;
+	bool lookup_from_cache;
 
 	struct mutation *first;
 	struct mutation *last;
@@ -214,6 +217,18 @@ bool emb_is_incomplete(const char *rocksdb_error);
 
 /* Takes a RocksDB error, which is freed, and explains it. `what` was being done. */
 enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
+
+/* ---- Entities: entity.c ---- */
+
+/*
+ * What RocksDB makes filters of beside whole keys, tuple_entity_len() of each. Iterators of a store
+ * with such filters see all keys of the entity that they are put to and not all others, unless
+ * `total_order_seek` is set: which it has to be, unless emb_is_within_entity().
+ */
+rocksdb_slicetransform_t *emb_entities(void);
+
+/* True if all keys of the range belong to the entity that `begin` does. */
+bool emb_is_within_entity(struct str begin, struct str end);
 
 /* ---- The directory: directory.c ---- */
 
@@ -318,6 +333,9 @@ MUST_USE enum status emb_tx_enter_writes(struct emb_tx *tx);
 struct kv_future *emb_get(struct kv_tx *base, struct str key, enum kv_read mode);
 struct kv_future *emb_get_range(struct kv_tx *base, struct str begin, struct str end,
 				const struct kv_range_options *options);
+
+/* Lets go of the iterator that is kept between ranges, and of the memory and files it holds. */
+void emb_lookup_release(struct emb_tx *tx);
 
 /*
  * The keys that the snapshot has in the range of a clear, if they stay within the limits: sets its

@@ -32,6 +32,7 @@ count_pairs(void *arg)
 
 	if (c->memory)
 		rocksdb_readoptions_set_read_tier(options, MEMTABLES_ONLY);
+	rocksdb_readoptions_set_total_order_seek(options, 1);
 	rocksdb_readoptions_set_iterate_upper_bound(options, c->end.ptr, c->end.len);
 	rocksdb_readoptions_set_max_skippable_internal_keys(options, ESTIMATE_SKIPS);
 	it = rocksdb_create_iterator(c->store->db, options);

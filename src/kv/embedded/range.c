@@ -15,6 +15,7 @@ enum {
 	READ_TIER_CACHE = 1,
 	PATIENCE_PAIRS = 16,            /* between two looks at the clock, a power of two */
 	SCRATCH_KEEP_BYTES = 64 * 1024, /* a larger buffer is freed after use */
+	LOOKUP_SKIPS = 16,              /* deleted keys, side by side, that a lookup steps over */
 };
 
 /* ---- The two sources ---- */
@@ -219,50 +220,118 @@ merge(struct range_job *job)
 
 /* ---- Running ---- */
 
-/*
- * Going to the end of a range costs twice what going to its beginning does. One that is asked for
- * its last pair alone is mostly that of a document that is not there yet, so it is looked whether
- * there is anything at all.
- */
 static void
-seek(struct range_job *job)
+set_bounds(const struct range_job *job)
 {
-	if (job->options->reverse && job->options->limit == 1) {
-		rocksdb_iter_seek_to_first(job->it);
-		if (!rocksdb_iter_valid(job->it))
-			return;
-	}
-	if (job->options->reverse)
-		rocksdb_iter_seek_to_last(job->it);
-	else
-		rocksdb_iter_seek_to_first(job->it);
+	rocksdb_readoptions_t *options = job->iterate;
+
+	rocksdb_readoptions_set_iterate_lower_bound(options, job->begin.ptr, job->begin.len);
+	rocksdb_readoptions_set_iterate_upper_bound(options, job->end.ptr, job->end.len);
+}
+
+static rocksdb_iterator_t *
+make_iterator(const struct range_job *job, bool within_entity)
+{
+	rocksdb_readoptions_t *options = job->iterate;
+
+	rocksdb_readoptions_set_read_tier(options,
+					  job->from_cache ? READ_TIER_CACHE : READ_TIER_ALL);
+	rocksdb_readoptions_set_total_order_seek(options, !within_entity);
+	rocksdb_readoptions_set_max_skippable_internal_keys(options,
+							    within_entity ? LOOKUP_SKIPS : 0);
+	return rocksdb_create_iterator(job->tx->store->db, options);
 }
 
 static void
-range_run(void *arg)
+begin_answer(struct range_job *job)
 {
-	struct range_job *job = arg;
-	struct emb_tx *tx = job->tx;
-	rocksdb_readoptions_t *options = job->iterate;
-	char *error = NULL;
-
-	emb_count_nothing();
 	buf_clear(job->bytes);
 	buf_clear(job->lengths);
 	job->count = 0;
 	job->more = false;
 	job->incomplete = false;
 	job->status = STATUS_OK;
-	rocksdb_readoptions_set_read_tier(options,
-					  job->from_cache ? READ_TIER_CACHE : READ_TIER_ALL);
-	rocksdb_readoptions_set_iterate_lower_bound(options, job->begin.ptr, job->begin.len);
-	rocksdb_readoptions_set_iterate_upper_bound(options, job->end.ptr, job->end.len);
-	job->it = rocksdb_create_iterator(tx->store->db, options);
-	seek(job);
-	if (job->keys_only || overlay_is_empty(&tx->overlay))
+}
+
+static void
+collect_range(struct range_job *job)
+{
+	if (job->keys_only || overlay_is_empty(&job->tx->overlay))
 		merge_plain(job);
 	else
 		merge(job);
+}
+
+/*
+ * Goes on from the first pair of a range that is asked for from its end: mostly it is the only one,
+ * or there is none. False if there are more.
+ */
+static bool
+collect_only(struct range_job *job)
+{
+	struct str key;
+
+	if (!snapshot_key(job, &key)) {
+		collect_range(job);
+		return true;
+	}
+	if (!job->keys_only && !overlay_is_empty(&job->tx->overlay))
+		return false;
+	(void)collect(job, key, snapshot_value(job));
+	rocksdb_iter_next(job->it);
+	return !rocksdb_iter_valid(job->it);
+}
+
+/*
+ * Reads a range within an entity: forward, where filters tell which tables to ask. RocksDB reads
+ * the bounds through its options whenever an iterator is moved, so a transaction that looks for
+ * many documents takes one iterator from one to the next. False if the range has to be read the
+ * other way: there is something at its end to go to, there is too much deleted to step over, or
+ * something is wrong.
+ */
+static bool
+range_look_up(struct range_job *job)
+{
+	struct emb_tx *tx = job->tx;
+	char *error = NULL;
+	bool done;
+
+	if (tx->lookup && tx->lookup_from_cache != job->from_cache)
+		emb_lookup_release(tx);
+	set_bounds(job);
+	if (!tx->lookup)
+		tx->lookup = make_iterator(job, true);
+	tx->lookup_from_cache = job->from_cache;
+	job->it = tx->lookup;
+	begin_answer(job);
+	rocksdb_iter_seek_to_first(job->it);
+	if (job->options->reverse) {
+		done = collect_only(job);
+	} else {
+		collect_range(job);
+		done = true;
+	}
+	rocksdb_iter_get_error(job->it, &error);
+	done = done && !error;
+	rocksdb_free(error);
+	if (tx->base.kind != KV_TX_READ_WRITE)
+		emb_lookup_release(tx);
+	return done;
+}
+
+static void
+range_go_through(struct range_job *job)
+{
+	char *error = NULL;
+
+	set_bounds(job);
+	job->it = make_iterator(job, false);
+	begin_answer(job);
+	if (job->options->reverse)
+		rocksdb_iter_seek_to_last(job->it);
+	else
+		rocksdb_iter_seek_to_first(job->it);
+	collect_range(job);
 	rocksdb_iter_get_error(job->it, &error);
 	rocksdb_iter_destroy(job->it);
 	if (error && job->from_cache && emb_is_incomplete(error))
@@ -271,6 +340,24 @@ range_run(void *arg)
 		rocksdb_free(error);
 	else if (error)
 		job->status = emb_error(error, "reading a range", job->err);
+}
+
+static void
+range_run(void *arg)
+{
+	struct range_job *job = arg;
+
+	emb_count_nothing();
+	if (!job->within_entity || !range_look_up(job))
+		range_go_through(job);
+}
+
+void
+emb_lookup_release(struct emb_tx *tx)
+{
+	if (tx->lookup)
+		rocksdb_iter_destroy(tx->lookup);
+	tx->lookup = NULL;
 }
 
 void
@@ -345,6 +432,7 @@ read_range(struct range_job *job)
 	TRY(emb_tx_snapshot(tx, &snapshot));
 	if (!tx->iterate)
 		tx->iterate = emb_range_options(tx);
+	job->within_entity = emb_is_within_entity(job->begin, job->end);
 	job->iterate = tx->iterate;
 	job->bytes = &tx->scratch;
 	job->lengths = &tx->scratch_pairs;

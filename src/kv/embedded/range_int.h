@@ -19,8 +19,9 @@ struct range_job {
 	struct buf *bytes;              /* of the pairs */
 	struct buf *lengths;
 	struct err *err;
-	bool keys_only;  /* and disregard own writes */
-	bool from_cache; /* do not touch the disk */
+	bool keys_only;     /* and disregard own writes */
+	bool from_cache;    /* do not touch the disk */
+	bool within_entity; /* and by the transaction's lookup, on whose thread it then is */
 	/* When a loop's thread began to read files, or 0: it gives up when that proves slow. */
 	uint64_t begin_ns;
 

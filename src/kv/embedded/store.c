@@ -16,7 +16,7 @@ enum {
 	FORMAT_KEY_MAX_BYTES = 16,
 
 	BLOCK_BYTES = 8 * 1024,
-	BLOOM_BITS_A_KEY = 10,
+	BLOOM_BITS_A_KEY = 10, /* and an entity */
 	WRITE_BUFFER_BYTES = 16 * 1024 * 1024,
 	WRITE_BUFFERS = 3,
 	BACKGROUND_JOBS = 2,
@@ -31,6 +31,9 @@ enum {
 	 */
 	WAL_TOLERATE_TORN_TAIL = 0,
 };
+
+/* The share of a write buffer that is its bloom filter. */
+static const double WRITE_BUFFER_BLOOM = 0.02;
 
 /* ---- Settings ---- */
 
@@ -76,6 +79,9 @@ make_options(rocksdb_cache_t *cache, bool create)
 	rocksdb_options_set_create_if_missing(o, create);
 	rocksdb_options_set_compression(o, rocksdb_lz4_compression);
 	rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
+	rocksdb_options_set_prefix_extractor(o, emb_entities());
+	rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, WRITE_BUFFER_BLOOM);
+	rocksdb_options_set_memtable_whole_key_filtering(o, 1);
 	rocksdb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES);
 	rocksdb_options_set_max_write_buffer_number(o, WRITE_BUFFERS);
 	rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
@@ -179,6 +185,7 @@ open_rocksdb(struct emb_store *store, const char *path, const struct kv_options 
 								     : EMB_CACHE_BYTES);
 	store->options = make_options(store->cache, options->create);
 	store->read_latest = rocksdb_readoptions_create();
+	rocksdb_readoptions_set_total_order_seek(store->read_latest, 1);
 	store->write_options = rocksdb_writeoptions_create();
 	rocksdb_writeoptions_set_sync(store->write_options, !options->no_sync);
 	return options->read_only ? open_to_read(store, path, err)

@@ -32,6 +32,7 @@ release(struct emb_tx *tx)
 	emb_watches_cancel(tx);
 	while (tx->heap_futures)
 		emb_future_free(tx->heap_futures);
+	emb_lookup_release(tx);
 	if (tx->iterate)
 		rocksdb_readoptions_destroy(tx->iterate);
 	tx->iterate = NULL;
@@ -56,6 +57,7 @@ emb_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
 	tx->snapshot = NULL;
 	tx->counted_writer = false;
 	tx->iterate = NULL;
+	tx->lookup = NULL;
 	atomic_init(&tx->watches, NULL);
 	tx->heap_futures = NULL;
 	tx->scratch = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
