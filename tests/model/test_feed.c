@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "kv/tuple.h"
@@ -451,6 +452,228 @@ every_change_fires_a_watch(void **state)
 	kv_future_free(w);
 }
 
+/* ---- Pages, and the bodies of lists ---- */
+
+enum {
+	LISTED = 700,
+	LARGE_BYTES = 300 * 1024, /* more than what is read together may take */
+};
+
+/* A document of `size` bytes or so, in members of at most a kilobyte. */
+static const char *
+listed_json(struct fixture *f, size_t i, size_t size)
+{
+	struct buf json = BUF_INIT(2 * LARGE_BYTES);
+	struct str copy;
+
+	buf_printf(&json, "{\"n\":%zu", i);
+	for (size_t m = 0; json.len < size; m++)
+		buf_printf(&json, ",\"m%zu\":\"%0*zu\"", m, size > 1000 ? 1000 : (int)size, i);
+	buf_append_byte(&json, '}');
+	copy = arena_dup(f->arena, buf_str(&json));
+	buf_release(&json);
+	assert_non_null(copy.ptr);
+	return copy.ptr;
+}
+
+/* Small and large ones, branches beside winners, tombstones with a body and without. */
+static void
+put_listed(struct fixture *f)
+{
+	for (size_t i = 0; i < LISTED; i++) {
+		/* One of seven has an id that goes on from its neighbour's. */
+		const char *id = i % 7 == 1 ? arena_printf(f->arena, "d%03zu-", i - 1).ptr
+					    : arena_printf(f->arena, "d%03zu", i).ptr;
+		size_t size = i == 333 ? LARGE_BYTES : i % 50 == 9 ? 30000 : i % 5 * 300;
+		const char *rev;
+
+		if (i % 90 == 11) {
+			fixture_replicate(f, id, "1-a", i % 4 == 1, listed_json(f, i, size));
+			fixture_replicate(f, id, "1-b", false, listed_json(f, i + 1, size));
+			continue;
+		}
+		rev = fixture_put(f, id, NULL, listed_json(f, i, size));
+		if (i % 40 == 3)
+			fixture_delete(f, id, rev);
+	}
+}
+
+static const char *
+body_text(struct fixture *f, enum status status, const struct rev_doc *doc)
+{
+	struct buf text = BUF_INIT(4 * LARGE_BYTES);
+	struct str copy;
+
+	if (status != STATUS_OK)
+		return status_name(status);
+	buf_append_byte(&text, '{');
+	assert_int_equal(rev_body_write(doc, false, &text), STATUS_OK);
+	copy = arena_dup(f->arena, buf_str(&text));
+	buf_release(&text);
+	return copy.ptr;
+}
+
+/* Takes all bodies, `page` at a time; each has to be what it is when it is read alone. */
+static void
+check_bodies(struct fixture *f, const struct rev_want *wants, size_t count, size_t page)
+{
+	struct rev_ahead ahead = { 0 };
+	struct kv_tx *tx = fixture_begin(f);
+
+	for (size_t i = 0; i < count; i += page) {
+		size_t n = count - i < page ? count - i : page;
+
+		assert_int_equal(
+			rev_ahead_begin(&ahead, tx, f->db, NULL, wants + i, n, i + n < count),
+			STATUS_OK);
+		for (size_t j = i; j < i + n; j++) {
+			struct arena_mark mark = arena_mark(f->arena);
+			const struct rev_want *w = &wants[j];
+			struct rev_doc alone;
+			struct rev_doc listed;
+			enum status expected = rev_doc_read_leaf(tx, f->db, w->id, w->rev,
+								 w->deleted, f->arena, &alone);
+			enum status status = rev_ahead_take(&ahead, f->arena, &listed);
+
+			assert_int_equal(status, expected);
+			assert_string_equal(body_text(f, status, &listed),
+					    body_text(f, expected, &alone));
+			if (status == STATUS_OK)
+				assert_true(rev_id_eq(listed.rev, w->rev) &&
+					    listed.deleted == w->deleted);
+			arena_reset(f->arena, mark);
+		}
+	}
+	rev_ahead_release(&ahead);
+	rev_ahead_release(&ahead);
+	kv_tx_free(tx);
+}
+
+static int
+compare_wants(const void *a, const void *b)
+{
+	return str_cmp(((const struct rev_want *)a)->id, ((const struct rev_want *)b)->id);
+}
+
+static void
+bodies_of_a_list_are_those_of_its_leaves_in_any_order(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_change_range range = fixture_all_changes();
+	struct rev_change_page page;
+	struct rev_want *wants;
+	struct rev_want *some;
+	size_t few = 0;
+
+	put_listed(f);
+	changes(f, &range, &page);
+	assert_int_equal(page.count, LISTED);
+	wants = arena_zalloc(f->arena, LISTED * sizeof(*wants));
+	some = arena_zalloc(f->arena, LISTED * sizeof(*some));
+	assert_true(wants && some);
+	for (size_t i = 0; i < LISTED; i++)
+		wants[i] = (struct rev_want){ page.changes[i].id, page.changes[i].rev,
+					      page.changes[i].deleted };
+	check_bodies(f, wants, LISTED, 100); /* as they were written */
+	qsort(wants, LISTED, sizeof(*wants), compare_wants);
+	check_bodies(f, wants, LISTED, LISTED);
+	check_bodies(f, wants, LISTED, 7);
+	for (size_t i = 0; i < LISTED; i += 60) /* far apart */
+		some[few++] = wants[i];
+	check_bodies(f, some, few, few);
+	for (size_t i = 0; i < LISTED; i++)
+		some[i] = wants[LISTED - 1 - i];
+	check_bodies(f, some, LISTED, 250);
+	for (size_t i = 0; i < LISTED; i++) /* in no order, some again, some that are not there */
+		some[i] = wants[i * 389 % LISTED / (i % 9 == 0 ? 2 : 1)];
+	for (size_t i = 5; i < LISTED; i += 20)
+		some[i].deleted = !some[i].deleted;
+	check_bodies(f, some, LISTED, 300);
+	for (size_t i = 0; i < LISTED; i++) /* runs that lie beside each other */
+		some[i] = wants[(i / 35 * 7 % 20) * 35 + i % 35];
+	check_bodies(f, some, LISTED, 500);
+}
+
+static void
+pages_of_a_cursor_are_the_list(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_change_range range = fixture_all_changes();
+	struct rev_change_page all, page;
+	struct rev_cursor c = { 0 };
+	struct kv_tx *tx;
+
+	put_many(f, 300, 50);
+	for (int way = 0; way < 4; way++) {
+		size_t limit = way & 1 ? 123 : 0;
+		size_t seen = 0;
+
+		range.descending = way & 2;
+		range.limit = limit ? limit : SIZE_MAX - 1;
+		changes(f, &range, &all);
+		range.limit = limit;
+		tx = fixture_begin(f);
+		assert_int_equal(rev_changes_begin(&c, tx, f->db, &range), STATUS_OK);
+		do {
+			assert_int_equal(rev_changes_next(&c, 17, way == 3, f->arena, &page),
+					 STATUS_OK);
+			assert_in_range(page.count, 0, 17);
+			for (size_t i = 0; i < page.count; i++, seen++) {
+				assert_true(str_eq(page.changes[i].id, all.changes[seen].id));
+				assert_true(rev_id_eq(page.changes[i].rev, all.changes[seen].rev));
+			}
+		} while (page.more && page.count);
+		assert_int_equal(seen, limit ? limit : 300);
+		rev_cursor_end(&c);
+		rev_cursor_end(&c);
+		kv_tx_free(tx);
+	}
+}
+
+static void
+cursor_skips_entries_and_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	const struct rev_name_range ranges[] = {
+		{ .limit = 300 },
+		{ .limit = 10, .skip = 100 },
+		{ .limit = SIZE_MAX, .skip = 250 },
+		{ .limit = SIZE_MAX, .skip = 300 },
+		{ .limit = SIZE_MAX, .skip = UINT64_MAX },
+		{ .limit = 40, .skip = 5, .descending = true },
+	};
+	static const struct {
+		size_t first, count;
+	} expected[] = { { 0, 300 }, { 100, 10 }, { 250, 50 }, { 0, 0 }, { 0, 0 }, { 294, 40 } };
+
+	put_many(f, 300, 50);
+	for (size_t r = 0; r < sizeof(ranges) / sizeof(ranges[0]); r++) {
+		struct kv_tx *tx = fixture_begin(f);
+		struct rev_entry_page page;
+		struct rev_cursor c = { 0 };
+		size_t n = 0;
+
+		assert_int_equal(rev_all_docs_begin(&c, tx, f->db, &ranges[r]), STATUS_OK);
+		do {
+			assert_int_equal(rev_all_docs_next(&c, 30, false, f->arena, &page),
+					 STATUS_OK);
+			assert_true(!page.skipped || !page.count);
+			for (size_t i = 0; i < page.count; i++, n++) {
+				size_t at = ranges[r].descending ? expected[r].first - n
+								 : expected[r].first + n;
+				struct str want = arena_printf(f->arena, "d%03zu", at);
+
+				assert_true(str_eq(page.entries[i].id, want));
+			}
+			if (page.count)
+				assert_true(str_eq(page.last, page.entries[page.count - 1].id));
+		} while (page.more && (page.count || page.skipped));
+		assert_int_equal(n, expected[r].count);
+		rev_cursor_end(&c);
+		kv_tx_free(tx);
+	}
+}
+
 int
 main(void)
 {
@@ -467,6 +690,9 @@ main(void)
 		TEST(a_winner_tells_deleted_from_missing),
 		TEST(a_path_is_read_below_the_prefix_of_a_revision),
 		TEST(every_change_fires_a_watch),
+		TEST(bodies_of_a_list_are_those_of_its_leaves_in_any_order),
+		TEST(pages_of_a_cursor_are_the_list),
+		TEST(cursor_skips_entries_and_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

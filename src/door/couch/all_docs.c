@@ -57,6 +57,14 @@ begin_row(struct listing *l)
 	l->any_row = true;
 }
 
+/* The rows of pages have their documents read together. */
+static bool
+reads_ahead(const struct listing *l)
+{
+	return l->args.include_docs && !l->args.conflicts && !l->args.has_keys &&
+	       l->space != SPACE_LOCAL && !(l->flags & COUCH_DOC_ATTS);
+}
+
 static enum status
 write_doc(struct listing *l, struct str id, const struct rev_id *rev)
 {
@@ -81,7 +89,7 @@ write_doc(struct listing *l, struct str id, const struct rev_id *rev)
 		opts.flags |= COUCH_DOC_CONFLICTS;
 		return couch_leaf_write(r, tx, id, &tree, &tree.branches[0], &opts, out);
 	}
-	if (l->ahead.reads)
+	if (reads_ahead(l))
 		TRY(rev_ahead_take(&l->ahead, r->arena, &doc));
 	else
 		TRY(rev_doc_read_leaf(tx, r->db, id, *rev, false, r->arena, &doc));
@@ -123,6 +131,13 @@ struct page_call {
 	struct rev_entry_page page;
 };
 
+static void
+end_reads(struct listing *l)
+{
+	rev_cursor_end(&l->docs);
+	rev_ahead_release(&l->ahead);
+}
+
 /* Goes on with the list; begins it if it has ended, as after a failure. */
 static enum status
 read_page(struct listing *l, void *arg)
@@ -140,9 +155,9 @@ read_page(struct listing *l, void *arg)
 		status = rev_all_docs_begin(&l->docs, l->snapshot.tx, l->r->db, &c->range);
 	if (status == STATUS_OK)
 		status = rev_all_docs_next(&l->docs, COUCH_PAGE_ROWS, keep, l->r->arena, &c->page);
-	/* Sending attachments may end the snapshot. */
+	/* Sending attachments may end the snapshot, as does what follows a failure. */
 	if (status != STATUS_OK || keep)
-		rev_cursor_end(&l->docs);
+		end_reads(l);
 	return status;
 }
 
@@ -157,42 +172,35 @@ send_key(struct listing *l, step *fn, void *arg)
 	return couch_stream_push(&l->stream, false);
 }
 
-static bool
-reads_ahead(const struct listing *l)
+/* Lets the documents of the page be read together. */
+static enum status
+begin_docs(struct listing *l, const struct rev_entry_page *page, bool more)
 {
-	return l->args.include_docs && !l->args.conflicts && l->space != SPACE_LOCAL &&
-	       !(l->flags & COUCH_DOC_ATTS);
+	struct rev_want *wants = arena_alloc(l->r->arena, page->count * sizeof(*wants));
+
+	if (!wants)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < page->count; i++)
+		wants[i] = (struct rev_want){ page->entries[i].id, page->entries[i].rev, false };
+	return rev_ahead_begin(&l->ahead, l->snapshot.tx, l->r->db, http_memory(l->r->x), wants,
+			       page->count, more);
 }
 
-/* Asks for the documents of the next rows. */
+/* Sends the rows of a page until one fails; *ret_sent of them are out. `more`: pages follow. */
 static enum status
-ask_ahead(struct listing *l, const struct rev_entry_page *page)
-{
-	while (l->ahead.asked < page->count && rev_ahead_has_room(&l->ahead)) {
-		const struct rev_entry *e = &page->entries[l->ahead.asked];
-
-		TRY(rev_ahead_ask(&l->ahead, e->id, e->rev, false));
-	}
-	return STATUS_OK;
-}
-
-static enum status
-send_rows(struct listing *l, struct rev_entry_page *page, size_t *ret_sent)
+send_page(struct listing *l, struct rev_entry_page *page, bool more, size_t *ret_sent)
 {
 	struct arena_mark mark;
 
-	if (reads_ahead(l))
-		TRY(rev_ahead_init(&l->ahead, l->snapshot.tx, l->r->db, l->r->arena));
-	if (reads_ahead(l) && !l->args.descending && page->count)
-		TRY(rev_ahead_scan(&l->ahead, page->entries[page->count - 1].id));
+	*ret_sent = 0;
+	if (page->count && reads_ahead(l))
+		TRY(begin_docs(l, page, more));
 	mark = arena_mark(l->r->arena);
 	for (; *ret_sent < page->count; ++*ret_sent) {
 		size_t out = l->stream.out.len;
 		bool any_row = l->any_row;
-		enum status status = l->ahead.reads ? ask_ahead(l, page) : STATUS_OK;
+		enum status status = write_row(l, &page->entries[*ret_sent]);
 
-		if (status == STATUS_OK)
-			status = write_row(l, &page->entries[*ret_sent]);
 		arena_reset(l->r->arena, mark);
 		if (status != STATUS_OK) {
 			couch_stream_cut(&l->stream, out);
@@ -203,18 +211,6 @@ send_rows(struct listing *l, struct rev_entry_page *page, size_t *ret_sent)
 		TRY(couch_stream_push(&l->stream, false));
 	}
 	return STATUS_OK;
-}
-
-/* Sends the rows of a page until one fails; *ret_sent of them are out. */
-static enum status
-send_page(struct listing *l, struct rev_entry_page *page, size_t *ret_sent)
-{
-	enum status status;
-
-	*ret_sent = 0;
-	status = send_rows(l, page, ret_sent);
-	rev_ahead_release(&l->ahead);
-	return status;
 }
 
 static enum status
@@ -233,7 +229,7 @@ send_pages(struct listing *l, struct rev_name_range range)
 		arena_reset(r->arena, mark);
 		c.range.limit = left < SIZE_MAX ? (size_t)left : SIZE_MAX;
 		TRY(run_step(l, read_page, &c));
-		status = send_page(l, &c.page, &sent);
+		status = send_page(l, &c.page, c.page.more && left > c.page.count, &sent);
 		left -= sent;
 
 		last = sent ? c.page.entries[sent - 1].id : (struct str){ NULL, 0 };
@@ -251,7 +247,7 @@ send_pages(struct listing *l, struct rev_name_range range)
 		if (status == STATUS_OK)
 			continue;
 		/* The other rows of the page are of a view that is gone: they are read again. */
-		rev_cursor_end(&l->docs);
+		end_reads(l);
 		TRY(couch_snapshot_renew(&l->snapshot, status));
 		c.page.more = true;
 	}
@@ -264,7 +260,7 @@ send_range(struct listing *l, struct rev_name_range range)
 {
 	enum status status = send_pages(l, range);
 
-	rev_cursor_end(&l->docs);
+	end_reads(l);
 	return status;
 }
 

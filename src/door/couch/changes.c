@@ -43,7 +43,18 @@ write_leaves(const struct couch_change_leaves *leaves, struct buf *out)
 	buf_append_byte(out, ']');
 }
 
-/* The document that has been asked for with those of the next rows. */
+/*
+ * Each change that is read page by page is a row with its document. Sending attachments may end the
+ * snapshot.
+ */
+static bool
+reads_ahead(const struct feed *f)
+{
+	return f->args.include_docs && f->args.filter == COUCH_FILTER_NONE && !f->args.fields &&
+	       !f->args.conflicts && !(f->flags & COUCH_DOC_ATTS);
+}
+
+/* The document that is read with those of other rows. */
 static enum status
 write_ahead(struct feed *f, const struct rev_change *c, const struct rev_branch *winner,
 	    const struct couch_doc_opts *opts, struct buf *out)
@@ -63,7 +74,7 @@ write_doc(struct feed *f, const struct rev_change *c, struct rev_tree *tree, str
 	struct couch_doc_opts opts = { .flags = f->flags, .holes = &f->stream.holes };
 
 	buf_append_cstr(out, ",\"doc\":");
-	if (f->ahead.reads)
+	if (reads_ahead(f))
 		return write_ahead(f, c, &winner, &opts, out);
 	if (f->args.fields)
 		return couch_change_fields(r, f->snapshot.tx, &f->args, c, out);
@@ -162,36 +173,31 @@ next_range(const struct feed *f)
 	return range;
 }
 
-/* Each change is a row with its document. Sending attachments may end the snapshot. */
-static bool
-reads_ahead(const struct feed *f)
-{
-	return f->args.include_docs && f->args.filter == COUCH_FILTER_NONE && !f->args.fields &&
-	       !f->args.conflicts && !(f->flags & COUCH_DOC_ATTS);
-}
-
-/* Asks for the documents of the next rows. */
+/* Lets the documents of the page be read together. */
 static enum status
-ask_ahead(struct feed *f, const struct rev_change_page *page)
+begin_docs(struct feed *f, const struct rev_change_page *page)
 {
-	while (f->ahead.asked < page->count && rev_ahead_has_room(&f->ahead)) {
-		const struct rev_change *c = &page->changes[f->ahead.asked];
+	struct rev_want *wants = arena_alloc(f->r->arena, page->count * sizeof(*wants));
+	bool more = page->more && f->left > page->count;
 
-		TRY(rev_ahead_ask(&f->ahead, c->id, c->rev, c->deleted));
+	if (!wants)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < page->count; i++) {
+		const struct rev_change *c = &page->changes[i];
+
+		wants[i] = (struct rev_want){ c->id, c->rev, c->deleted };
 	}
-	return STATUS_OK;
+	return rev_ahead_begin(&f->ahead, f->snapshot.tx, f->r->db, http_memory(f->r->x), wants,
+			       page->count, more);
 }
 
 static enum status
 send_rows(struct feed *f, const struct rev_change_page *page)
 {
-	if (reads_ahead(f))
-		TRY(rev_ahead_init(&f->ahead, f->snapshot.tx, f->r->db, f->r->arena));
-	for (size_t i = 0; i < page->count && f->left; i++) {
-		if (f->ahead.reads)
-			TRY(ask_ahead(f, page));
+	if (page->count && reads_ahead(f))
+		TRY(begin_docs(f, page));
+	for (size_t i = 0; i < page->count && f->left; i++)
 		TRY(send_change(f, &page->changes[i]));
-	}
 	return STATUS_OK;
 }
 
@@ -219,11 +225,17 @@ send_page(struct feed *f, bool *ret_more)
 
 	TRY(read_page(f, &page));
 	status = send_rows(f, &page);
-	rev_ahead_release(&f->ahead);
 	if (f->left != left)
 		couch_feed_sent(&f->wait);
 	*ret_more = page.more;
 	return status;
+}
+
+static void
+end_reads(struct feed *f)
+{
+	rev_cursor_end(&f->changes);
+	rev_ahead_release(&f->ahead);
 }
 
 static enum status
@@ -244,7 +256,7 @@ send_pages(struct feed *f)
 			wait_yield();
 		TRY(couch_feed_beat(&f->wait));
 		if (status != STATUS_OK) {
-			rev_cursor_end(&f->changes);
+			end_reads(f);
 			TRY(couch_snapshot_renew(&f->snapshot, status));
 			more = true;
 		}
@@ -258,7 +270,7 @@ send_all(struct feed *f)
 {
 	enum status status = send_pages(f);
 
-	rev_cursor_end(&f->changes);
+	end_reads(f);
 	return status;
 }
 

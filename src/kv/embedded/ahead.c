@@ -11,11 +11,12 @@ struct emb_ahead {
 	struct wait_work work;
 	struct range_job job;
 	struct kv_range_options options;
+	struct emb_ahead *next; /* of those that can be used again */
+	struct buf bounds;      /* begin and end */
 	struct buf bytes;
 	struct buf lengths;
+	struct buf pairs;
 	struct err err;
-	struct kv_pair *pairs;
-	char bounds[]; /* begin and end */
 };
 
 enum {
@@ -25,6 +26,12 @@ enum {
 	ROOM_SPARE_BYTES = 4 * 1024,
 };
 
+static struct kv_pair *
+pairs_of(const struct emb_ahead *a)
+{
+	return (struct kv_pair *)(void *)a->pairs.ptr;
+}
+
 /* The job has been done. */
 static void
 lay_out(struct emb_ahead *a)
@@ -33,12 +40,11 @@ lay_out(struct emb_ahead *a)
 
 	if (job->status != STATUS_OK)
 		return;
-	a->pairs = mem_alloc((job->count + 1) * sizeof(*a->pairs));
-	if (a->pairs)
-		emb_range_lay_out(job, a->pairs, a->bytes.ptr);
+	buf_clear(&a->pairs);
+	if (buf_reserve(&a->pairs, job->count * sizeof(struct kv_pair)))
+		emb_range_lay_out(job, pairs_of(a), a->bytes.ptr);
 	else
 		job->status = STATUS_NOMEM;
-	buf_release(&a->lengths);
 }
 
 static void
@@ -52,26 +58,64 @@ run(void *arg)
 	lay_out(a);
 }
 
-static struct emb_ahead *
-ahead_new(const struct range_job *job)
+static void
+ahead_free(struct emb_ahead *a)
 {
-	struct emb_ahead *a = mem_alloc(sizeof(*a) + job->begin.len + job->end.len);
+	if (!a)
+		return;
+	if (a->job.iterate)
+		rocksdb_readoptions_destroy(a->job.iterate);
+	buf_release(&a->bounds);
+	buf_release(&a->bytes);
+	buf_release(&a->lengths);
+	buf_release(&a->pairs);
+	mem_free(a);
+}
+
+static struct emb_ahead *
+ahead_new(void)
+{
+	struct emb_ahead *a = mem_zalloc(sizeof(*a));
 
 	if (!a)
 		return NULL;
-	memcpy(a->bounds, job->begin.ptr, job->begin.len);
-	memcpy(a->bounds + job->begin.len, job->end.ptr, job->end.len);
-	a->options = *job->options;
+	a->bounds = BUF_INIT(2 * (KV_LIMIT_KEY_BYTES + 1));
 	a->bytes = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
 	a->lengths = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
+	a->pairs = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
+	return a;
+}
+
+/* One that has been used before, with its memory, or a new one. */
+static struct emb_ahead *
+ahead_for(const struct range_job *job)
+{
+	struct emb_tx *tx = job->tx;
+	struct emb_ahead *a = tx->spare_aheads;
+	rocksdb_readoptions_t *iterate;
+
+	if (a)
+		tx->spare_aheads = a->next;
+	else
+		a = ahead_new();
+	if (!a)
+		return NULL;
+	buf_clear(&a->bounds);
+	buf_append_str(&a->bounds, job->begin);
+	buf_append_str(&a->bounds, job->end);
+	if (buf_status(&a->bounds) != STATUS_OK) {
+		ahead_free(a);
+		return NULL;
+	}
+	a->options = *job->options;
 	a->err = (struct err){ 0 };
-	a->pairs = NULL;
+	iterate = a->job.iterate ? a->job.iterate : emb_range_options(tx);
 	a->job = (struct range_job){
-		.tx = job->tx,
-		.begin = str_of(a->bounds, job->begin.len),
-		.end = str_of(a->bounds + job->begin.len, job->end.len),
+		.tx = tx,
+		.begin = str_of(a->bounds.ptr, job->begin.len),
+		.end = str_of(a->bounds.ptr + job->begin.len, job->end.len),
 		.options = &a->options,
-		.iterate = emb_range_options(job->tx),
+		.iterate = iterate,
 		.bytes = &a->bytes,
 		.lengths = &a->lengths,
 		.err = &a->err,
@@ -79,14 +123,15 @@ ahead_new(const struct range_job *job)
 	return a;
 }
 
-static void
-ahead_free(struct emb_ahead *a)
+void
+emb_aheads_release(struct emb_tx *tx)
 {
-	rocksdb_readoptions_destroy(a->job.iterate);
-	buf_release(&a->bytes);
-	buf_release(&a->lengths);
-	mem_free(a->pairs);
-	mem_free(a);
+	while (tx->spare_aheads) {
+		struct emb_ahead *a = tx->spare_aheads;
+
+		tx->spare_aheads = a->next;
+		ahead_free(a);
+	}
 }
 
 struct kv_future *
@@ -97,7 +142,7 @@ emb_ahead_begin(const struct range_job *job)
 
 	if (!wait_on_fiber())
 		return NULL;
-	a = ahead_new(job);
+	a = ahead_for(job);
 	if (!a)
 		return NULL;
 	if (!wait_begin(&a->work, run, a)) {
@@ -131,13 +176,18 @@ emb_ahead_settle(struct emb_future *f)
 		f->base.status = job->status;
 	}
 	if (f->base.status == STATUS_OK)
-		f->base.range = (struct kv_range){ a->pairs, job->count, job->more };
+		f->base.range = (struct kv_range){ pairs_of(a), job->count, job->more };
 }
 
 void
 emb_ahead_free(struct emb_future *f)
 {
+	struct emb_ahead *a = f->ahead;
+	struct emb_tx *tx = a->job.tx;
+
 	if (!f->base.done)
-		wait_end(&f->ahead->work);
-	ahead_free(f->ahead);
+		wait_end(&a->work);
+	/* A scan has two at a time, and asks for the next when the first of them is free. */
+	a->next = tx->spare_aheads;
+	tx->spare_aheads = a;
 }

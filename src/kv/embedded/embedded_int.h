@@ -177,8 +177,9 @@ struct emb_tx {
 
 	struct emb_future *heap_futures;
 	struct emb_future *free_futures[EMB_FUTURE_CLASSES];
-	struct buf scratch;       /* bytes of a range answer while it is collected */
-	struct buf scratch_pairs; /* and their lengths */
+	struct emb_ahead *spare_aheads; /* with their memory, for the next stretches of a scan */
+	struct buf scratch;             /* bytes of a range answer while it is collected */
+	struct buf scratch_pairs;       /* and their lengths */
 
 	struct kv_future commit;
 	bool queued; /* the committer has it, or had it */

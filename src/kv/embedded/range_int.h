@@ -60,4 +60,7 @@ void emb_ahead_settle(struct emb_future *f);
 /* Lets go of all that `f` has, which may still be on its way. */
 void emb_ahead_free(struct emb_future *f);
 
+/* Frees what the transaction keeps for further ones. */
+void emb_aheads_release(struct emb_tx *tx);
+
 #endif

@@ -1,7 +1,7 @@
 /* Transactions: their life, and the writes that they buffer. */
 #include "base/mem.h"
 #include "base/rand.h"
-#include "kv/embedded/embedded_int.h"
+#include "kv/embedded/range_int.h"
 
 static void
 start_over(struct emb_tx *tx)
@@ -33,6 +33,7 @@ release(struct emb_tx *tx)
 	while (tx->heap_futures)
 		emb_future_free(tx->heap_futures);
 	emb_lookup_release(tx);
+	emb_aheads_release(tx);
 	if (tx->iterate)
 		rocksdb_readoptions_destroy(tx->iterate);
 	tx->iterate = NULL;
@@ -60,6 +61,7 @@ emb_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
 	tx->lookup = NULL;
 	atomic_init(&tx->watches, NULL);
 	tx->heap_futures = NULL;
+	tx->spare_aheads = NULL;
 	tx->scratch = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
 	tx->scratch_pairs = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
 	start_over(tx);

@@ -533,45 +533,65 @@ struct rev_doc_read {
 };
 
 /*
- * Bodies one after another, as rev_doc_read_leaf() reads them, with those of the next leaves on
- * their way: on a cluster a list takes no longer than its slowest round trips.
+ * Bodies of a list, as rev_doc_read_leaf() reads them, but many at a time: those that lie beside
+ * each other by one range, whatever order they are wanted in, and the others in one wave.
  *
- *     rev_ahead_init(&a, tx, db, arena);
- *     while (rev_ahead_has_room(&a) && ...)
- *             rev_ahead_ask(&a, id, rev, deleted);   // `rev` is borrowed until taken
- *     rev_ahead_take(&a, arena, &doc);               // in the order of asking
- *     rev_ahead_release(&a);                         // before the transaction is reset
+ *     struct rev_ahead a = { 0 };
+ *     rev_ahead_begin(&a, tx, db, part, wants, count, more);   // a page
+ *     rev_ahead_take(&a, arena, &doc);                         // of each in turn
+ *     rev_ahead_begin(...)                                     // the next page
+ *     rev_ahead_release(&a);                                   // before the transaction is reset
  *
- * Where they come in the order of their ids, up to a last one, rev_ahead_scan() lets one range
- * bring them all, instead of a read for each.
+ * However many there are, it holds no more than half a megabyte, and what a document takes.
  */
 enum {
-	REV_AHEAD = 64,              /* bodies on their way */
+	REV_AHEAD = 64,              /* read by themselves that are on their way */
 	REV_AHEAD_BYTES = 64 * 1024, /* of each: the rest of a larger one is asked for later */
+	REV_AHEAD_ARENA_BYTES = 16 * 1024 * 1024,
 };
 
-/* All fields but `reads` and `asked` are private. */
+struct rev_want {
+	struct str id;
+	struct rev_id rev;
+	bool deleted;
+};
+
+struct rev_ahead_item;
+struct budget_part;
+
+/* All fields are private; all zero: not in use. */
 struct rev_ahead {
-	struct rev_doc_read *reads; /* a ring in the arena; NULL: not in use */
-	size_t asked;
-	size_t taken;
 	struct kv_tx *tx;
 	const struct rev_db *db;
-	bool scanning;
-	struct buf bound; /* of the scan */
+	const struct rev_want *wants;
+	size_t count;
+	size_t taken;
+	struct arena *arena; /* of the window */
+	size_t window;       /* bodies read together next time */
+	size_t first;        /* of the window there is, in `wants` */
+	size_t filled;
+	struct rev_ahead_item *items;
+	bool ascending;   /* they come as their keys do: each is read when it is taken */
+	unsigned sparse;  /* windows that are to be read without a scan */
+	struct buf bound; /* of the next scan */
+	struct buf key;   /* of the last root that the scan was asked for */
 	struct kv_scan scan;
-	struct kv_pair pair; /* that the scan stands at */
+	bool scanning;
+	size_t served;       /* bodies that the scan has brought */
+	struct kv_pair pair; /* that it stands at */
 	bool has_pair;
 };
 
-MUST_USE enum status rev_ahead_init(struct rev_ahead *a, struct kv_tx *tx, const struct rev_db *db,
-				    struct arena *arena);
-MUST_USE enum status rev_ahead_scan(struct rev_ahead *a, struct str last_id);
-bool rev_ahead_has_room(const struct rev_ahead *a);
-MUST_USE enum status rev_ahead_ask(struct rev_ahead *a, struct str id, struct rev_id rev,
-				   bool deleted);
+/*
+ * `wants`, and what they borrow, stay where they are until all have been taken or given up. `more`:
+ * another page will go on behind them. The memory is of `part` (NULL: of none). STATUS_NOMEM.
+ */
+MUST_USE enum status rev_ahead_begin(struct rev_ahead *a, struct kv_tx *tx, const struct rev_db *db,
+				     struct budget_part *part, const struct rev_want *wants,
+				     size_t count, bool more);
+/* The next one's; valid until the next call, or in the arena. STATUS_NOT_FOUND: it has none. */
 MUST_USE enum status rev_ahead_take(struct rev_ahead *a, struct arena *arena, struct rev_doc *ret);
-void rev_ahead_release(struct rev_ahead *a);
+void rev_ahead_release(struct rev_ahead *a); /* again is fine */
 
 /* The key prefix of a revision's leaves, for doc_read_pointer(). In the arena. */
 MUST_USE enum status rev_doc_prefix(const struct rev_db *db, struct str id, struct rev_id rev,
