@@ -254,6 +254,12 @@ wait_on_fiber(void)
 	return current && current->ops->offload;
 }
 
+bool
+wait_is_alone(void)
+{
+	return current && current->ops->is_alone && current->ops->is_alone(current);
+}
+
 void
 wait_yield(void)
 {

@@ -76,6 +76,12 @@ bool wait_end(struct wait_work *work);
 /* True on a fiber: blocking system calls would hold up others, wait_offload() is in order. */
 bool wait_on_fiber(void);
 
+/*
+ * True on a fiber whose loop has had nobody else to serve of late: what it might block for a moment
+ * would hold up no one. Never on a plain thread, whose callers do not expect it.
+ */
+bool wait_is_alone(void);
+
 /* Lets others run. On a plain thread it does nothing. */
 void wait_yield(void);
 
@@ -92,8 +98,9 @@ struct waiter_ops {
 	void (*offload)(struct waiter *w, void (*fn)(void *arg), void *arg);
 	/* As wait_begin(), `fn` and `arg` being filled in; sets `take_back`. NULL likewise. */
 	void (*begin)(struct waiter *w, struct wait_work *work);
-	void (*yield)(struct waiter *w);   /* NULL likewise */
-	void (*destroy)(struct waiter *w); /* the last reference is gone */
+	void (*yield)(struct waiter *w);    /* NULL likewise */
+	bool (*is_alone)(struct waiter *w); /* as wait_is_alone(); NULL: never */
+	void (*destroy)(struct waiter *w);  /* the last reference is gone */
 };
 
 struct waiter {

@@ -166,7 +166,7 @@ exchange_run(struct http_exchange *x)
 		return false;
 	arena_set_part(x->task->arena, &x->part);
 	x->continued = !x->parser.expect_continue || x->parser.complete;
-	atomic_fetch_add_explicit(&x->loop->requests, 1, memory_order_relaxed);
+	loop_note_request(x->loop, x->conn);
 	task_start(x->task, handler_main, handler_done, x);
 	return true;
 }

@@ -46,6 +46,25 @@ loop_set_timer(struct loop *l, struct timer *t, uint64_t at_ns)
 	}
 }
 
+/* ---- How busy it is ---- */
+
+void
+loop_note_request(struct loop *l, const struct conn *c)
+{
+	atomic_fetch_add_explicit(&l->requests, 1, memory_order_relaxed);
+	if (c == l->latest)
+		return;
+	l->latest = c;
+	l->latest_since_ns = clock_mono_ns();
+}
+
+bool
+loop_is_alone(const struct loop *l)
+{
+	return l->latest && l->running == 1 &&
+	       clock_mono_ns() - l->latest_since_ns >= LOOP_ALONE_MS * CLOCK_NS_PER_MS;
+}
+
 /* ---- Ready tasks ---- */
 
 static void

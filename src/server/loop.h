@@ -16,6 +16,7 @@ enum {
 	LOOP_IDLE_TASKS = 128,       /* fibers kept for reuse */
 	LOOP_SPARE_EXCHANGES = 128,  /* exchanges kept for reuse, with their smaller buffers */
 	LOOP_ABORT_GRACE_MS = 1000,  /* after an abort, for handlers to notice and return */
+	LOOP_ALONE_MS = 100,         /* after this time with one connection it is the only one */
 };
 
 struct conn;
@@ -39,10 +40,13 @@ struct loop {
 	struct task_queue ready;
 	struct task *idle_tasks;
 	unsigned idle_task_count;
+	unsigned running; /* tasks that have begun and not ended */
 
 	struct conn *conns; /* all that are open */
 	size_t conn_count;
-	size_t refused_count; /* of them, those that only get their 503 */
+	size_t refused_count;      /* of them, those that only get their 503 */
+	const struct conn *latest; /* whose requests have been the latest ones... */
+	uint64_t latest_since_ns;  /* ...since then; only for comparing, it may be gone */
 	struct http_exchange *spare;
 	unsigned spare_count;
 	char *read_buffer;
@@ -82,6 +86,12 @@ void loop_conn_gone(struct loop *l);
 struct pool *loop_pool(struct loop *l);
 
 void loop_set_timer(struct loop *l, struct timer *t, uint64_t at_ns);
+
+/* A request of that connection begins. */
+void loop_note_request(struct loop *l, const struct conn *c);
+
+/* True if there is one task, and all requests of the last LOOP_ALONE_MS have been one client's. */
+bool loop_is_alone(const struct loop *l);
 
 /* Takes over a reference of the task, which some queue is going to run. */
 void loop_make_ready(struct loop *l, struct task *t);

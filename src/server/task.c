@@ -199,6 +199,12 @@ task_begin(struct waiter *w, struct wait_work *work)
 	pool_begin(loop_pool(t->loop), work);
 }
 
+static bool
+task_is_alone(struct waiter *w)
+{
+	return loop_is_alone(((struct task *)w)->loop);
+}
+
 /* On whatever thread held the last reference: must not touch the loop. */
 static void
 task_destroy(struct waiter *w)
@@ -217,6 +223,7 @@ static const struct waiter_ops task_ops = {
 	.offload = task_offload,
 	.begin = task_begin,
 	.yield = task_yield,
+	.is_alone = task_is_alone,
 	.destroy = task_destroy,
 };
 
@@ -230,8 +237,10 @@ task_enter(struct task *t)
 	waiter_set_current(&t->waiter);
 	done = fiber_enter(t->fiber);
 	waiter_set_current(NULL);
-	if (done)
+	if (done) {
+		t->loop->running--;
 		t->done(t->arg);
+	}
 }
 
 static void
@@ -278,6 +287,7 @@ task_start(struct task *t, void (*fn)(void *arg), void (*done)(void *arg), void 
 {
 	t->done = done;
 	t->arg = arg;
+	t->loop->running++;
 	fiber_start(t->fiber, fn, arg);
 	task_enter(t);
 }

@@ -1,12 +1,14 @@
 #include "fixture.h"
 
 #include <dirent.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/wait.h"
 
 void
 fixture_make_dir(struct fixture *f)
@@ -221,4 +223,69 @@ assert_range(struct kv_tx *tx, const char *begin_key, const char *end_key,
 	buf_append_byte(&text, 0);
 	assert_string_equal(text.ptr, expected);
 	buf_release(&text);
+}
+
+/* ---- Being alone ---- */
+
+struct lone_waiter {
+	struct waiter base;
+	sem_t woken;
+};
+
+static _Thread_local struct lone_waiter *lone;
+
+static void
+lone_park(struct waiter *w, uint64_t deadline_ns)
+{
+	if (deadline_ns != WAIT_FOREVER) { /* it may return early */
+		usleep(1000);
+		return;
+	}
+	while (sem_wait(&((struct lone_waiter *)w)->woken) != 0)
+		;
+}
+
+static void
+lone_wake(struct waiter *w)
+{
+	sem_post(&((struct lone_waiter *)w)->woken);
+}
+
+static bool
+lone_is_alone(struct waiter *w)
+{
+	(void)w;
+	return true;
+}
+
+static void
+lone_destroy(struct waiter *w)
+{
+	sem_destroy(&((struct lone_waiter *)w)->woken);
+	free(w);
+}
+
+void
+be_alone_begin(void)
+{
+	static const struct waiter_ops ops = {
+		.park = lone_park,
+		.wake = lone_wake,
+		.is_alone = lone_is_alone,
+		.destroy = lone_destroy,
+	};
+
+	lone = calloc(1, sizeof(*lone));
+	assert_non_null(lone);
+	sem_init(&lone->woken, 0, 0);
+	waiter_init(&lone->base, &ops);
+	waiter_set_current(&lone->base);
+}
+
+void
+be_alone_end(void)
+{
+	waiter_set_current(NULL);
+	waiter_unref(&lone->base);
+	lone = NULL;
 }

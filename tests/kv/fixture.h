@@ -53,4 +53,11 @@ enum status get_status(struct kv_tx *tx, struct str key);
 void assert_range(struct kv_tx *tx, const char *begin_key, const char *end_key,
 		  const struct kv_range_options *options, const char *expected);
 
+/*
+ * From here to the end, this thread waits as a fiber does whose loop serves nobody else: what it
+ * commits may be written by itself.
+ */
+void be_alone_begin(void);
+void be_alone_end(void);
+
 #endif

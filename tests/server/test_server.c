@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "server/loop.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -182,6 +183,8 @@ handle(struct http_exchange *x, void *arg)
 		sleep_long(x, 150);
 	} else if (str_eq(path, STR("/yield"))) {
 		take_turns(x);
+	} else if (str_eq(path, STR("/alone"))) {
+		reply(x, wait_is_alone() ? "alone" : "among others");
 	} else if (str_eq(path, STR("/read"))) {
 		read_slowly(x);
 	} else if (str_eq(path, STR("/whole"))) {
@@ -758,6 +761,50 @@ many_handlers_wait_at_once(void **state)
 	fixture_stop(&f);
 }
 
+static bool
+is_alone(struct client *c)
+{
+	struct answer a = { 0 };
+	bool alone;
+
+	client_ask(c, GET("/alone"), &a, 200);
+	alone = a.body.ptr[1] == 'l';
+	answer_release(&a);
+	return alone;
+}
+
+static void
+a_loop_is_alone_with_a_client_whose_requests_are_the_only_ones(void **state)
+{
+	const struct server_config config = { .loops = 1 };
+	struct client c, other;
+	struct answer a = { 0 };
+	struct fixture f;
+
+	(void)state;
+	begin(&f, &config);
+	client_open(&c, &f);
+	client_open(&other, &f);
+	assert_false(is_alone(&c));
+	usleep(2 * LOOP_ALONE_MS * 1000);
+	assert_true(is_alone(&c));
+	assert_true(is_alone(&c));
+	/* Another one that is just connected makes no difference, but its requests do. */
+	assert_false(is_alone(&other));
+	assert_false(is_alone(&c));
+	usleep(2 * LOOP_ALONE_MS * 1000);
+	assert_true(is_alone(&c));
+	/* So does one that is not finished, however long it takes. */
+	assert_true(client_send_cstr(&other, GET("/block?1000")));
+	usleep(2 * LOOP_ALONE_MS * 1000);
+	assert_false(is_alone(&c));
+	client_answer(&other, &a, false);
+	answer_release(&a);
+	client_close(&other);
+	client_close(&c);
+	fixture_stop(&f);
+}
+
 static void
 a_lack_of_memory_costs_single_requests_only(void **state)
 {
@@ -1028,6 +1075,7 @@ main(void)
 		cmocka_unit_test(many_clients_are_served_at_once),
 		cmocka_unit_test(clients_that_leave_at_any_moment_harm_nobody),
 		cmocka_unit_test(many_handlers_wait_at_once),
+		cmocka_unit_test(a_loop_is_alone_with_a_client_whose_requests_are_the_only_ones),
 		cmocka_unit_test(a_lack_of_memory_costs_single_requests_only),
 		cmocka_unit_test(idle_connections_are_cheap),
 		cmocka_unit_test(a_stop_closes_the_idle_and_lets_the_others_finish),

@@ -186,26 +186,16 @@ apply_atomic(struct batch *b, const struct mutation *m)
 
 /* ---- Transactions ---- */
 
-/* A copy of `template` with the stamp in its place. */
-static enum status
-stamped(struct batch *b, struct str template, size_t offset, struct str *ret)
+/* Puts the stamp into its place, in the transaction's own copy. */
+static void
+stamp(const struct batch *b, struct str template, size_t offset)
 {
-	char *p = arena_bytes(b->arena, template.len + 1);
-
-	if (!p)
-		return STATUS_NOMEM;
-	memcpy(p, template.ptr, template.len);
-	p[template.len] = '\0';
-	stamp_write((uint8_t *)p + offset, b->version, b->order);
-	*ret = str_of(p, template.len);
-	return STATUS_OK;
+	stamp_write((uint8_t *)(uintptr_t) template.ptr + offset, b->version, b->order);
 }
 
 static enum status
-apply(struct batch *b, const struct emb_tx *tx, struct mutation *m)
+apply(struct batch *b, const struct emb_tx *tx, const struct mutation *m)
 {
-	struct str value;
-
 	switch (m->kind) {
 	case MUTATION_SET:
 		return put(b, m->key, m->value);
@@ -216,14 +206,13 @@ apply(struct batch *b, const struct emb_tx *tx, struct mutation *m)
 	case MUTATION_ATOMIC:
 		return apply_atomic(b, m);
 	case MUTATION_STAMPED_KEY:
-		TRY(stamped(b, m->key, m->stamp_offset, &m->key));
+		stamp(b, m->key, m->stamp_offset);
 		return put(b, m->key, m->value);
 	case MUTATION_STAMPED_VALUE:
-		TRY(stamped(b, m->value, m->stamp_offset, &value));
-		TRY(put(b, m->key, value));
+		stamp(b, m->value, m->stamp_offset);
 		if (tx->touched_metadata && str_eq(m->key, EMB_KEY_METADATA))
-			memcpy(b->metadata, value.ptr, KV_VERSIONSTAMP_TX_BYTES);
-		break;
+			memcpy(b->metadata, m->value.ptr, KV_VERSIONSTAMP_TX_BYTES);
+		return put(b, m->key, m->value);
 	}
 	return STATUS_OK;
 }
@@ -233,7 +222,7 @@ batch_apply(struct batch *b, struct emb_tx *tx)
 {
 	if (tx->has_range_clears)
 		check_found_keys(b, tx);
-	for (struct mutation *m = tx->first; m; m = m->next)
+	for (const struct mutation *m = tx->first; m; m = m->next)
 		TRY(apply(b, tx, m));
 	for (const struct emb_conflict *c = tx->write_conflicts.first; c; c = c->next)
 		if (str_cmp(c->begin, c->end) < 0)

@@ -1,7 +1,8 @@
 /*
- * The committer: one thread that takes every waiting transaction at once, judges them in order,
- * writes the good ones as one batch with one sync, publishes, and answers. While it waits for the
- * disk the next batch gathers.
+ * The committer: takes every waiting transaction at once, judges them in order, writes the good
+ * ones as one batch with one sync, publishes, and answers. While it waits for the disk the next
+ * batch gathers. It is one thread's, except for a batch that a lone writer makes by itself
+ * (commit.c): whoever has set the queue busy has the committer.
  */
 #include <errno.h>
 
@@ -47,11 +48,11 @@ keep(struct committer *c, size_t bytes)
 	c->kept_bytes = 0;
 }
 
-/* With the queue's lock held: until it is filled or closing. */
+/* With the queue's lock held: until it is filled or closing, and nobody else makes a batch. */
 static void
 wait_for_txs(struct committer *c, struct emb_queue *q)
 {
-	while (!q->first && !q->closing) {
+	while (q->busy || (!q->first && !q->closing)) {
 		struct timespec until;
 		uint64_t until_ns;
 
@@ -67,7 +68,10 @@ wait_for_txs(struct committer *c, struct emb_queue *q)
 	}
 }
 
-/* Waits for transactions and takes as many as one batch may have. NULL when the store closes. */
+/*
+ * By the committer's thread when it has made a batch: waits for transactions, and takes as many as
+ * one may have. NULL when the store closes.
+ */
 static struct emb_tx *
 take(struct committer *c)
 {
@@ -78,9 +82,11 @@ take(struct committer *c)
 	size_t txs = 1;
 
 	pthread_mutex_lock(&q->lock);
+	q->busy = false;
 	wait_for_txs(c, q);
 	first = q->first;
 	if (first) {
+		q->busy = true;
 		last = first;
 		bytes = last->bytes;
 		while (last->queued_behind && txs < EMB_BATCH_TXS &&
@@ -176,10 +182,11 @@ remember(struct committer *c, uint64_t oldest_writer)
 
 /*
  * After a failed write or sync nobody knows what the disk has, and a later sync would not tell:
- * nothing is acknowledged any more until the store has been reopened.
+ * nothing is acknowledged any more until the store has been reopened. STATUS_UNAVAILABLE: RocksDB
+ * wants writers to slow down, which the options forbid; nothing is written.
  */
 static enum status
-write_batch(struct committer *c, struct emb_tx *txs)
+write_batch(struct committer *c, struct emb_tx *txs, const rocksdb_writeoptions_t *options)
 {
 	struct emb_store *store = c->store;
 	char *error = NULL;
@@ -188,7 +195,11 @@ write_batch(struct committer *c, struct emb_tx *txs)
 		return err_set(&c->batch.err, STATUS_IO,
 			       "a write to the disk failed earlier: the store has to be reopened");
 	TRY(emb_versions_hold(store));
-	rocksdb_write(store->db, store->write_options, c->batch.writes, &error);
+	rocksdb_write(store->db, options, c->batch.writes, &error);
+	if (error && options == store->write_at_once && emb_is_incomplete(error)) {
+		rocksdb_free(error);
+		return STATUS_UNAVAILABLE;
+	}
 	if (error) {
 		atomic_store_explicit(&store->failed, true, memory_order_relaxed);
 		emb_error(error, "writing to the disk", &c->batch.err);
@@ -224,6 +235,39 @@ answer(struct committer *c, struct emb_tx *txs, enum status status)
 	}
 }
 
+/* False if it is not to be with these options: nothing has happened, and nobody is answered. */
+static bool
+make_batch(struct committer *c, struct emb_tx *txs, const rocksdb_writeoptions_t *options)
+{
+	size_t accepted, bytes;
+	enum status status;
+
+	reach(EMB_STEP_TAKEN);
+	status = resolve(c, txs, &accepted);
+	if (status == STATUS_OK && accepted) {
+		reach(EMB_STEP_RESOLVED);
+		status = write_batch(c, txs, options);
+		if (status == STATUS_UNAVAILABLE)
+			return false;
+		atomic_fetch_add_explicit(&c->store->batches, 1, memory_order_relaxed);
+	}
+	answer(c, txs, status);
+	reach(EMB_STEP_ANSWERED);
+	rocksdb_writebatch_data(c->batch.writes, &bytes);
+	if (bytes > c->kept_bytes)
+		c->kept_bytes = bytes;
+	keep(c, BATCH_KEEP_BYTES);
+	return true;
+}
+
+bool
+emb_committer_lead(struct emb_store *store, struct emb_tx *tx)
+{
+	emb_count_nothing();
+	tx->queued_behind = NULL;
+	return make_batch(store->committer, tx, store->write_at_once);
+}
+
 static void *
 committer_main(void *arg)
 {
@@ -231,24 +275,8 @@ committer_main(void *arg)
 	struct emb_tx *txs;
 
 	emb_count_nothing();
-	while ((txs = take(c))) {
-		size_t accepted, bytes;
-		enum status status;
-
-		reach(EMB_STEP_TAKEN);
-		status = resolve(c, txs, &accepted);
-		if (status == STATUS_OK && accepted) {
-			reach(EMB_STEP_RESOLVED);
-			status = write_batch(c, txs);
-			atomic_fetch_add_explicit(&c->store->batches, 1, memory_order_relaxed);
-		}
-		answer(c, txs, status);
-		reach(EMB_STEP_ANSWERED);
-		rocksdb_writebatch_data(c->batch.writes, &bytes);
-		if (bytes > c->kept_bytes)
-			c->kept_bytes = bytes;
-		keep(c, BATCH_KEEP_BYTES);
-	}
+	while ((txs = take(c)))
+		make_batch(c, txs, c->store->write_options);
 	return NULL;
 }
 
@@ -268,6 +296,7 @@ emb_committer_start(struct emb_store *store, struct err *err)
 	c->batch.writes = rocksdb_writebatch_create();
 	c->batch.arena = arena_new(BATCH_ARENA_BYTES);
 	store->committer = c;
+	store->queue.busy = true; /* until its thread waits */
 	if (!c->batch.arena || pthread_create(&c->thread, NULL, committer_main, c) != 0) {
 		rocksdb_writebatch_destroy(c->batch.writes);
 		arena_free(c->batch.arena);

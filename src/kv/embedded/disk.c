@@ -37,6 +37,12 @@ emb_disk_was_slow(const struct emb_disk *d, uint64_t took_ns, size_t pairs, size
 	return has_waited() || took_ns > DISK_SLOW_NS;
 }
 
+bool
+emb_disk_sync_was_slow(const struct emb_disk *d, uint64_t took_ns)
+{
+	return d->suspicious || took_ns > DISK_QUICK_SYNC_NS;
+}
+
 void
 emb_disk_pause(struct emb_disk *d, uint64_t now_ns, uint64_t took_ns)
 {

@@ -39,6 +39,7 @@ enum {
 	EMB_CLEAR_BYTES = KV_LIMIT_TX_BYTES,
 	EMB_CLEAR_TX_BYTES = 32 * 1024 * 1024,
 	EMB_CLEAR_INLINE_KEYS = 1024, /* more are not looked up on a loop's thread */
+	EMB_LEAD_BYTES = 64 * 1024,   /* larger transactions are the committer's thread's */
 	/* With this many bytes the resolver forgets what open transactions still need: they get
 	 * STATUS_TX_TOO_OLD. */
 	EMB_RESOLVER_BYTES = 32 * 1024 * 1024,
@@ -84,6 +85,7 @@ struct emb_queue {
 	struct emb_tx *last;
 	size_t txs;
 	size_t bytes;
+	bool busy; /* a batch is being made: by the committer's thread, or by one who leads */
 	bool closing;
 };
 
@@ -97,6 +99,7 @@ struct emb_store {
 	rocksdb_cache_t *cache;
 	rocksdb_readoptions_t *read_latest;
 	rocksdb_writeoptions_t *write_options;
+	rocksdb_writeoptions_t *write_at_once; /* or fail before anything is written */
 
 	struct emb_versions versions;
 	struct emb_queue queue;
@@ -106,6 +109,7 @@ struct emb_store {
 	/* The store has deleted ranges: iterators must not be confined to the cache, range.c. */
 	atomic_bool has_deleted_ranges;
 	struct emb_disk disk;
+	struct emb_disk log;
 
 	/* The resolver's, for everybody else to read: */
 	_Atomic uint64_t oldest_judged; /* who read before it and writes can only be refused */
@@ -353,6 +357,12 @@ MUST_USE enum status emb_read_key(struct emb_tx *tx, const struct emb_snapshot *
 struct kv_future *emb_commit(struct kv_tx *base);
 /* Waits until the committer has let go of the transaction. */
 void emb_commit_wait(struct emb_tx *tx);
+
+/*
+ * By who has found the queue empty and set it busy: makes a batch of this transaction alone on the
+ * calling thread. False if RocksDB wants writers to slow down: the queue's turn.
+ */
+MUST_USE bool emb_committer_lead(struct emb_store *store, struct emb_tx *tx);
 
 MUST_USE enum status emb_committer_start(struct emb_store *store, struct err *err);
 void emb_committer_stop(struct emb_store *store);

@@ -188,6 +188,9 @@ open_rocksdb(struct emb_store *store, const char *path, const struct kv_options 
 	rocksdb_readoptions_set_total_order_seek(store->read_latest, 1);
 	store->write_options = rocksdb_writeoptions_create();
 	rocksdb_writeoptions_set_sync(store->write_options, !options->no_sync);
+	store->write_at_once = rocksdb_writeoptions_create();
+	rocksdb_writeoptions_set_sync(store->write_at_once, !options->no_sync);
+	rocksdb_writeoptions_set_no_slowdown(store->write_at_once, 1);
 	return options->read_only ? open_to_read(store, path, err)
 				  : open_to_write(store, path, options, err);
 }
@@ -326,6 +329,8 @@ close_rocksdb(struct emb_store *store)
 		rocksdb_close(store->db);
 	if (store->write_options)
 		rocksdb_writeoptions_destroy(store->write_options);
+	if (store->write_at_once)
+		rocksdb_writeoptions_destroy(store->write_at_once);
 	if (store->read_latest)
 		rocksdb_readoptions_destroy(store->read_latest);
 	if (store->options)
