@@ -10,6 +10,9 @@ enum {
 	TABLE_FORMAT = 5,
 	WRITE_BUFFER_BYTES = 16 * 1024 * 1024,
 	WRITE_BUFFERS = 3,
+	LEVEL_BASE_BYTES = 32 * 1024 * 1024,
+	LEVEL_BASE_TABLE_BYTES = 8 * 1024 * 1024,
+	LEVEL_TABLE_GROWTH = 2,
 	BACKGROUND_JOBS = 2,
 	SYNC_EVERY_BYTES = 1024 * 1024,
 };
@@ -47,6 +50,9 @@ rocks_options(void)
 	rocksdb_options_set_create_if_missing(o, 1);
 	rocksdb_options_set_compression(o, rocksdb_lz4_compression);
 	rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
+	rocksdb_options_set_max_bytes_for_level_base(o, LEVEL_BASE_BYTES);
+	rocksdb_options_set_target_file_size_base(o, LEVEL_BASE_TABLE_BYTES);
+	rocksdb_options_set_target_file_size_multiplier(o, LEVEL_TABLE_GROWTH);
 	rocksdb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES);
 	rocksdb_options_set_max_write_buffer_number(o, WRITE_BUFFERS);
 	rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);

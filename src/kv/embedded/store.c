@@ -19,6 +19,18 @@ enum {
 	BLOOM_BITS_A_KEY = 10, /* and an entity */
 	WRITE_BUFFER_BYTES = 16 * 1024 * 1024,
 	WRITE_BUFFERS = 3,
+	/*
+	 * A table of level 0 has keys of every subspace, so merging level 0 rewrites all of the
+	 * level below, in whatever order documents come. That level is to have no more than what
+	 * is merged into it at a time, four tables made of write buffers.
+	 */
+	LEVEL_BASE_BYTES = 32 * 1024 * 1024,
+	/*
+	 * Small, so that those in the middle of what comes in order overlap nothing below and are
+	 * moved there as they are; and twice as large each level down, which bounds their number.
+	 */
+	LEVEL_BASE_TABLE_BYTES = 8 * 1024 * 1024,
+	LEVEL_TABLE_GROWTH = 2,
 	BACKGROUND_JOBS = 2,
 	SYNC_EVERY_BYTES = 1024 * 1024, /* background writes, so that a sync finds little to do */
 	TABLE_FORMAT = 5,
@@ -79,6 +91,9 @@ make_options(rocksdb_cache_t *cache, bool create)
 	rocksdb_options_set_create_if_missing(o, create);
 	rocksdb_options_set_compression(o, rocksdb_lz4_compression);
 	rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
+	rocksdb_options_set_max_bytes_for_level_base(o, LEVEL_BASE_BYTES);
+	rocksdb_options_set_target_file_size_base(o, LEVEL_BASE_TABLE_BYTES);
+	rocksdb_options_set_target_file_size_multiplier(o, LEVEL_TABLE_GROWTH);
 	rocksdb_options_set_prefix_extractor(o, emb_entities());
 	rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, WRITE_BUFFER_BLOOM);
 	rocksdb_options_set_memtable_whole_key_filtering(o, 1);
