@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 enum {
-	CACHE_BYTES = 64 * 1024 * 1024,
+	CACHE_BYTES = 40 * 1024 * 1024,
 	BLOCK_BYTES = 8 * 1024,
 	BLOOM_BITS = 10,
 	TABLE_FORMAT = 5,

@@ -17,7 +17,11 @@
 #include "kv/engine.h"
 
 enum {
-	EMB_CACHE_BYTES = 64 * 1024 * 1024,
+	/*
+	 * What misses it is mostly in the kernel's cache: 64 MB would save a GET out of 100,000
+	 * documents 3 % of its processor time, and out of 1,000,000 nothing that can be measured.
+	 */
+	EMB_CACHE_BYTES = 40 * 1024 * 1024,
 	/* A transaction's writes, its overlay, its conflict ranges and small answers. */
 	EMB_TX_ARENA_BYTES = 128 * 1024 * 1024,
 	EMB_RANGE_ANSWER_BYTES = 64 * 1024 * 1024,
