@@ -36,6 +36,8 @@ struct leaf {
 	bool winner;
 	bool has_body;
 	bool has_atts;     /* says the branch */
+	bool has_one_key;  /* likewise */
+	bool has_more;     /* keys below the root */
 	size_t atts_count; /* says its body */
 	struct rev_seq seq;
 	uint64_t branch_count;
@@ -177,8 +179,10 @@ read_leaf(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 	while (ancestors.rest.len)
 		leaf->ancestors[leaf->ancestors_count++] = text_next(c, &ancestors);
 	assert_true(leaf->ancestors_count < leaf->rev.pos);
-	if (v->rest.len)
+	if (v->rest.len) {
 		leaf->has_atts = bool_next(v);
+		leaf->has_one_key = !leaf->has_atts;
+	}
 	assert_int_equal(v->rest.len, 0);
 	c->count++;
 }
@@ -390,8 +394,10 @@ check_atts(struct check *c)
 {
 	each(c, REV_SUBSPACE_ATTACHMENTS, check_data);
 	check_uploads(c);
-	for (size_t i = 0; i < c->count; i++)
+	for (size_t i = 0; i < c->count; i++) {
 		assert_int_equal(c->leaves[i].has_atts, c->leaves[i].atts_count > 0);
+		assert_int_equal(c->leaves[i].has_one_key, !c->leaves[i].has_more);
+	}
 	for (size_t i = 0; i < c->atts_count; i++) {
 		const struct held_att *held = &c->atts[i];
 
@@ -423,6 +429,7 @@ check_body(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 		if (k->rest.len)
 			assert_true(leaf->has_body);
 		leaf->has_body = true;
+		leaf->has_more = leaf->has_more || k->rest.len;
 		if (k->rest.len && k->rest.ptr[0] == '\0')
 			check_pointer(c, leaf, k->rest, v);
 		return;

@@ -412,6 +412,9 @@ damaged_packed_documents_are_found(void **state)
 	memcpy((char *)(uintptr_t)leaf.ptr + root.key.len, "\x02x", 3);
 	set(f, leaf, STR("\x15\x01"));
 	assert_says(f, "body_corrupt", 2);
+	/* A document, but the branch would leave its leaf behind. */
+	set(f, root.key, STR("\x15\x01"));
+	assert_says(f, "body_corrupt", 1);
 }
 
 #define SCHEME_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)

@@ -6,26 +6,30 @@ body_clear(struct rev_writer *w, struct str id, const struct rev_row *row)
 {
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_DOCUMENTS, id, row->deleted, row->rev);
 	TRY(rev_key_status(&w->key));
+	/* Nobody need look what there is to clear. */
+	if (row->has_one_key)
+		return kv_clear(w->tx, buf_str(&w->key));
 	return doc_clear(w->tx, buf_str(&w->key));
 }
 
 /* Seed 0: a tombstone without members leaves nothing among the documents; nor does it here, unless
  * it has attachments. */
-static enum status
-body_write(struct rev_writer *w, const struct rev_update *u)
+static bool
+has_body(const struct rev_edit *edit)
 {
-	struct rev_doc body;
+	return !edit->deleted || !doc_is_empty(&edit->doc) || edit->atts_count > 0;
+}
 
-	if (u->edit->deleted && doc_is_empty(&u->edit->doc) && u->edit->atts_count == 0)
-		return STATUS_OK;
-	TRY(rev_body_form(w->db, &u->edit->doc, w->arena, &body));
+static enum status
+body_write(struct rev_writer *w, const struct rev_update *u, const struct rev_doc *body)
+{
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_DOCUMENTS, u->edit->id, u->edit->deleted, u->rev);
 	TRY(rev_key_status(&w->key));
 	buf_clear(&w->value);
-	doc_root_put(&w->value, body.packed, u->edit->atts_count > 0);
+	doc_root_put(&w->value, body->packed, u->edit->atts_count > 0);
 	TRY(buf_status(&w->value));
 	TRY(kv_set(w->tx, buf_str(&w->key), buf_str(&w->value)));
-	TRY(doc_write(w->tx, buf_str(&w->key), body.leaves, body.count));
+	TRY(doc_write(w->tx, buf_str(&w->key), body->leaves, body->count));
 	return u->edit->atts_count ? rev_atts_write(w, u) : STATUS_OK;
 }
 
@@ -133,9 +137,13 @@ rev_update_apply(struct rev_writer *w, const struct rev_update *u)
 		.has_atts = u->edit->atts_count > 0,
 	};
 	const struct rev_row *before = NULL, *winner = &leaf;
+	struct rev_doc body = { 0 };
 	uint64_t branch_count = 1;
 
 	TRY(buf_status(&w->ancestors));
+	if (has_body(u->edit))
+		TRY(rev_body_form(w->db, &u->edit->doc, w->arena, &body));
+	leaf.has_one_key = !leaf.has_atts && body.count == 0;
 	for (size_t i = 0; i < u->count; i++) {
 		const struct rev_row *row = &u->rows[i];
 
@@ -164,7 +172,7 @@ rev_update_apply(struct rev_writer *w, const struct rev_update *u)
 	w->changed = true;
 	if (u->order > w->last_order) /* edits of losing branches come after others */
 		w->last_order = u->order;
-	return body_write(w, u);
+	return has_body(u->edit) ? body_write(w, u, &body) : STATUS_OK;
 }
 
 enum status

@@ -85,6 +85,7 @@ struct rev_row {
 	uint64_t branch_count; /* of a winner */
 	struct str ancestors;  /* encoded elements, newest first */
 	bool has_atts;         /* the value ends with true: there are attachments to care for */
+	bool has_one_key;      /* with false: of the leaf's body, nothing lies below its root */
 };
 
 struct rev_rows {

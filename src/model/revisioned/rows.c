@@ -57,7 +57,11 @@ rev_row_parse(struct str tail, struct str value, struct arena *arena, struct rev
 	}
 	TRY(tuple_next_nested(&v, &ancestors));
 	ret->ancestors = ancestors.rest;
-	return v.rest.len ? tuple_next_bool(&v, &ret->has_atts) : STATUS_OK;
+	if (v.rest.len == 0)
+		return STATUS_OK;
+	TRY(tuple_next_bool(&v, &ret->has_atts));
+	ret->has_one_key = !ret->has_atts;
+	return STATUS_OK;
 }
 
 enum status
@@ -200,8 +204,8 @@ put_tail(struct buf *value, const struct rev_row *row)
 	tuple_open(value);
 	buf_append_str(value, row->ancestors);
 	tuple_close(value);
-	if (row->has_atts)
-		tuple_put_bool(value, true);
+	if (row->has_atts || row->has_one_key)
+		tuple_put_bool(value, row->has_atts);
 }
 
 void

@@ -29,7 +29,7 @@ enum rev_finding_kind {
 	REV_FINDING_BODY,         /* a live leaf has no body */
 	REV_FINDING_BODY_STRAY,   /* a body of what is no leaf */
 	REV_FINDING_BODY_ROOT,    /* a body's leaves lie under no root */
-	REV_FINDING_BODY_CORRUPT, /* a body's leaves make no document */
+	REV_FINDING_BODY_CORRUPT, /* leaves make no document, or are not known */
 	REV_FINDING_ATT,          /* an attachment has not the data that it should */
 	REV_FINDING_ATT_COUNT,    /* its counter is not the number of revisions that have it */
 	REV_FINDING_ATT_STRAY,    /* an attachment's data that no revision has */

@@ -16,7 +16,8 @@ struct document {
 	bool winner; /* the last branch carries a Sequence */
 	struct rev_seq seq;
 	uint64_t branch_count;
-	bool has_atts; /* the last branch says so */
+	bool has_atts;    /* the last branch says so */
+	bool has_one_key; /* likewise, of its body */
 };
 
 struct walk {
@@ -154,7 +155,7 @@ check_body(struct walk *w, const struct verify_rev *rev)
 {
 	struct verify *v = w->v;
 	struct verify_rev at;
-	bool there, any = false, pointers = false;
+	bool there, any = false, pointers = false, leaves = false;
 
 	for (;;) {
 		TRY(bodies_seek(w, rev->encoding, &at, &there));
@@ -165,6 +166,7 @@ check_body(struct walk *w, const struct verify_rev *rev)
 					      str_of(w->bodies.pair.key.ptr,
 						     w->bodies.prefix_len + at.encoding.len)));
 		any = true;
+		leaves = leaves || (at.rest.len && !str_starts_with(at.rest, REV_ATT_MARK));
 		TRY(body_pair(w, &at, &pointers));
 		TRY(verify_cursor_next(v, &w->bodies));
 	}
@@ -172,6 +174,9 @@ check_body(struct walk *w, const struct verify_rev *rev)
 		verify_found(v, REV_FINDING_ATT, buf_str(&w->doc.last),
 			     pointers ? "the branch does not know of its attachments"
 				      : "the branch knows of attachments that are not there");
+	if (!w->doc.unreadable && w->doc.has_one_key && leaves && !w->body.packed)
+		verify_found(v, REV_FINDING_BODY_CORRUPT, buf_str(&w->doc.last),
+			     "the branch knows of no leaves below its root");
 	if (any && w->body.packed && w->root_more != pointers)
 		verify_found(v, REV_FINDING_ATT, buf_str(&w->body.key),
 			     pointers ? "the packed body does not know of its attachments"
@@ -272,6 +277,7 @@ branch(struct walk *w, const struct verify_rev *rev)
 	d->seq = row.seq;
 	d->branch_count = row.branch_count;
 	d->has_atts = row.has_atts;
+	d->has_one_key = row.has_one_key;
 	d->branches++;
 	if (status == STATUS_CORRUPT) {
 		verify_found(v, REV_FINDING_VALUE, w->branches.pair.key, "not what a branch has");
