@@ -1,5 +1,6 @@
 #include "base/buf.h"
 
+#include <endian.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -89,22 +90,44 @@ buf_append_u64(struct buf *b, uint64_t n)
 	buf_append(b, digits + at, sizeof(digits) - at);
 }
 
+/* The eight digits of four bytes, all at a time; both as they lie in memory. */
+static uint64_t
+hex_digits(uint32_t bytes)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t n = le32toh(bytes);
+
+	n = (n | n << 16) & UINT64_C(0x0000ffff0000ffff);
+	n = (n | n << 8) & UINT64_C(0x00ff00ff00ff00ff);
+	n = (n >> 4 | n << 8) & ones * 0x0f;
+	/* What is ten or more, and no less, carries into its high half when six is added. */
+	return htole64(n + ones * '0' + ((n + ones * 6) >> 4 & ones) * ('a' - '0' - 10));
+}
+
 void
 buf_append_hex(struct buf *b, struct str s)
 {
 	static const char digits[] = "0123456789abcdef";
+	const char *at = s.ptr;
+	const char *end = s.ptr + s.len;
 	char *to;
 
 	if (!buf_reserve(b, s.len * 2))
 		return;
 	to = b->ptr + b->len;
-	for (size_t i = 0; i < s.len; i++) {
-		uint8_t c = (uint8_t)s.ptr[i];
-
-		*to++ = digits[c >> 4];
-		*to++ = digits[c & 15];
-	}
 	b->len += s.len * 2;
+	for (; end - at >= 4; at += 4, to += 8) {
+		uint32_t bytes;
+		uint64_t eight;
+
+		memcpy(&bytes, at, sizeof(bytes));
+		eight = hex_digits(bytes);
+		memcpy(to, &eight, sizeof(eight));
+	}
+	for (; at < end; at++) {
+		*to++ = digits[(uint8_t)*at >> 4];
+		*to++ = digits[(uint8_t)*at & 15];
+	}
 }
 
 void

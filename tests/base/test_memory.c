@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -168,10 +169,36 @@ the_nth_allocation_and_all_after_it_fail(void **state)
 	mem_free(p);
 }
 
+/* Four bytes are written at once: each has to be right in each place, and what is left of them. */
+static void
+every_byte_is_two_digits_wherever_it_lies(void **state)
+{
+	char bytes[11];
+	char expected[2 * sizeof(bytes) + 1];
+
+	(void)state;
+	for (unsigned c = 0; c < 256; c++) {
+		for (size_t n = 0; n <= sizeof(bytes); n++) {
+			struct buf b = BUF_INIT(64);
+
+			for (size_t i = 0; i < n; i++) {
+				bytes[i] = (char)(c + i * 37);
+				snprintf(expected + 2 * i, 3, "%02x", (uint8_t)bytes[i]);
+			}
+			buf_append_hex(&b, str_of(bytes, n));
+			assert_int_equal(b.len, 2 * n);
+			if (n)
+				assert_memory_equal(b.ptr, expected, 2 * n);
+			buf_release(&b);
+		}
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_byte_is_two_digits_wherever_it_lies),
 		cmocka_unit_test(a_buffer_takes_what_its_maximum_allows),
 		cmocka_unit_test(a_buffer_refuses_lengths_that_overflow),
 		cmocka_unit_test(a_buffer_formats),

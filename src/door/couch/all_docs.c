@@ -101,12 +101,17 @@ static void
 begin_entry(struct listing *l, const struct rev_entry *entry)
 {
 	struct buf *out = &l->stream.out;
+	size_t id;
+	size_t len;
 
 	begin_row(l);
 	buf_append_cstr(out, "{\"id\":");
+	id = out->len;
 	json_write_str(out, entry->id);
+	len = out->len - id;
 	buf_append_cstr(out, ",\"key\":");
-	json_write_str(out, entry->id);
+	if (buf_reserve(out, len))
+		buf_append(out, out->ptr + id, len);
 	buf_append_cstr(out, ",\"value\":{\"rev\":");
 	couch_rev_write(entry->rev, out);
 }

@@ -16,6 +16,12 @@ couch_rev_write(struct rev_id rev, struct buf *out)
 	char text[REV_HASH_LIMIT_BYTES + 32];
 	struct buf plain = { .ptr = text, .cap = sizeof(text), .max_bytes = sizeof(text) };
 
+	if (rev.hash.len == REV_HASH_BYTES) {
+		buf_append_byte(out, '"');
+		rev_id_write(rev, out);
+		buf_append_byte(out, '"');
+		return;
+	}
 	/* An opaque hash is a client's text and may need escapes. */
 	rev_id_write(rev, &plain);
 	if (buf_status(&plain) != STATUS_OK)

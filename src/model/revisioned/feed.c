@@ -234,13 +234,13 @@ rev_keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
 {
 	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
 	struct kv_range_options options = { .limit_bytes = REV_PAGE_BYTES, .mode = KV_SNAPSHOT };
-	struct kv_pair pair;
+	struct kv_range range;
 	enum status status;
 	uint64_t n = 0;
 
 	TRY(kv_scan_init(&scan, tx, lo, hi, &options));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)
-		n++;
+	while ((status = kv_scan_take(&scan, SIZE_MAX, &range)) == STATUS_OK)
+		n += range.count;
 	if (status != STATUS_NOT_FOUND)
 		return status;
 	*ret = n;
