@@ -112,7 +112,7 @@ buf_append_hex(struct buf *b, struct str s)
 	const char *end = s.ptr + s.len;
 	char *to;
 
-	if (!buf_reserve(b, s.len * 2))
+	if (!s.len || !buf_reserve(b, s.len * 2))
 		return;
 	to = b->ptr + b->len;
 	b->len += s.len * 2;
