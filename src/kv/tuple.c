@@ -640,6 +640,38 @@ tuple_next_nested(struct tuple_reader *r, struct tuple_reader *ret)
 	return STATUS_OK;
 }
 
+enum status
+tuple_last_nested(struct tuple_reader *r, struct tuple_reader *ret)
+{
+	uint8_t last = r->rest.len ? (uint8_t)r->rest.ptr[r->rest.len - 1] : 0;
+	size_t n = r->rest.len - (last == CODE_TRUE || last == CODE_FALSE);
+
+	if (n < 2 || (uint8_t)r->rest.ptr[0] != CODE_NESTED || r->rest.ptr[n - 1] != '\0')
+		return STATUS_CORRUPT;
+	*ret = (struct tuple_reader){ str_of(r->rest.ptr + 1, n - 2), true };
+	r->rest = str_skip(r->rest, n);
+	return STATUS_OK;
+}
+
+enum status
+tuple_skip_strings(struct tuple_reader *r, size_t n, struct str *ret_encoding)
+{
+	struct str s = r->rest;
+	bool escaped;
+
+	for (; n && s.len; n--) {
+		size_t len = string_len(str_skip(s, 1), &escaped);
+
+		if (((uint8_t)s.ptr[0] != CODE_BYTES && (uint8_t)s.ptr[0] != CODE_STRING) ||
+		    len == SIZE_MAX)
+			return STATUS_CORRUPT;
+		s = str_skip(s, len + 2);
+	}
+	*ret_encoding = str_of(r->rest.ptr, r->rest.len - s.len);
+	r->rest = s;
+	return STATUS_OK;
+}
+
 void
 tuple_unescape(const struct tuple_elem *e, struct buf *ret)
 {

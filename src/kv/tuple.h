@@ -108,6 +108,13 @@ MUST_USE enum status tuple_next_bytes(struct tuple_reader *r, struct buf *scratc
 MUST_USE enum status tuple_next_str(struct tuple_reader *r, struct buf *scratch, struct str *ret);
 MUST_USE enum status tuple_next_versionstamp(struct tuple_reader *r, const uint8_t **ret);
 MUST_USE enum status tuple_next_nested(struct tuple_reader *r, struct tuple_reader *ret);
+/*
+ * The same for a nested tuple that is the last element but perhaps for a boolean, which is then the
+ * next. It is not looked through, however long it is: what is wrong with it shows when it is read.
+ */
+MUST_USE enum status tuple_last_nested(struct tuple_reader *r, struct tuple_reader *ret);
+/* Passes over `n` elements that are bytes or strings, or as many as there are, as encoded. */
+MUST_USE enum status tuple_skip_strings(struct tuple_reader *r, size_t n, struct str *ret_encoding);
 
 /* Appends the content of a BYTES or STRING element, NULs unescaped. */
 void tuple_unescape(const struct tuple_elem *e, struct buf *ret);

@@ -492,6 +492,88 @@ typed_readers_take_what_fits_and_nothing_else(void **state)
 	buf_release(&scratch);
 }
 
+/* 7, ("a", "b\0b", "c"), and perhaps a boolean: 0 is none. */
+static void
+put_list(struct buf *b, int with_bool)
+{
+	buf_clear(b);
+	tuple_put_u64(b, 7);
+	tuple_open(b);
+	tuple_put_bytes(b, STR("a"));
+	tuple_put_bytes(b, STR("b\0b"));
+	tuple_put_str(b, STR("c"));
+	tuple_close(b);
+	if (with_bool)
+		tuple_put_bool(b, with_bool == 1);
+	assert_int_equal(buf_status(b), STATUS_OK);
+}
+
+static void
+last_nested_tuple_is_taken_without_looking_through_it(void **state)
+{
+	struct buf b = BUF_INIT(MAX_BYTES);
+	struct tuple_reader r, whole, last;
+	bool flag = false;
+	uint64_t u;
+
+	(void)state;
+	for (int with_bool = 0; with_bool < 3; with_bool++) {
+		put_list(&b, with_bool);
+		r = tuple_reader(buf_str(&b));
+		assert_int_equal(tuple_next_u64(&r, &u), STATUS_OK);
+		whole = r;
+		assert_int_equal(tuple_next_nested(&whole, &last), STATUS_OK);
+		whole = last;
+		assert_int_equal(tuple_last_nested(&r, &last), STATUS_OK);
+		assert_true(last.nested && str_eq(last.rest, whole.rest));
+		assert_int_equal(r.rest.len, with_bool > 0);
+		if (with_bool)
+			assert_int_equal(tuple_next_bool(&r, &flag), STATUS_OK);
+		assert_true(!with_bool || flag == (with_bool == 1));
+	}
+	/* Cut anywhere, or not nested: the end is missing. */
+	for (size_t n = 0; n < b.len - 1; n++) {
+		r = tuple_reader(str_of(b.ptr, n));
+		if (tuple_next_u64(&r, &u) == STATUS_OK && b.ptr[n - 1] != '\0')
+			assert_int_equal(tuple_last_nested(&r, &last), STATUS_CORRUPT);
+	}
+	buf_release(&b);
+}
+
+static void
+strings_are_passed_over_as_they_are(void **state)
+{
+	struct buf b = BUF_INIT(MAX_BYTES);
+	struct tuple_reader r, list;
+	struct tuple_elem e;
+	struct str all;
+	uint64_t u;
+
+	(void)state;
+	put_list(&b, 1);
+	for (size_t n = 0; n < 5; n++) {
+		struct str skipped;
+
+		r = tuple_reader(buf_str(&b));
+		assert_int_equal(tuple_next_u64(&r, &u), STATUS_OK);
+		assert_int_equal(tuple_last_nested(&r, &list), STATUS_OK);
+		r = list;
+		assert_int_equal(tuple_skip_strings(&r, n, &skipped), STATUS_OK);
+		for (size_t i = 0; i < n && i < 3; i++)
+			assert_int_equal(tuple_next(&list, &e), STATUS_OK);
+		assert_true(str_eq(list.rest, r.rest));
+		assert_ptr_equal(skipped.ptr + skipped.len, r.rest.ptr);
+	}
+	buf_clear(&b);
+	tuple_put_u64(&b, 1);
+	r = tuple_reader(buf_str(&b));
+	assert_int_equal(tuple_skip_strings(&r, 1, &all), STATUS_CORRUPT);
+	r = tuple_reader(STR("\x01"
+			     "no end"));
+	assert_int_equal(tuple_skip_strings(&r, 1, &all), STATUS_CORRUPT);
+	buf_release(&b);
+}
+
 static void
 negative_below_64_bits_is_a_big_integer(void **state)
 {
@@ -707,6 +789,8 @@ main(void)
 		cmocka_unit_test(random_tuples_come_back_and_keep_their_order),
 		cmocka_unit_test(every_bit_of_a_double_comes_back),
 		cmocka_unit_test(typed_readers_take_what_fits_and_nothing_else),
+		cmocka_unit_test(last_nested_tuple_is_taken_without_looking_through_it),
+		cmocka_unit_test(strings_are_passed_over_as_they_are),
 		cmocka_unit_test(negative_below_64_bits_is_a_big_integer),
 		cmocka_unit_test(malformed_bytes_are_corrupt_and_move_nothing),
 		cmocka_unit_test(nesting_has_a_limit),

@@ -106,7 +106,10 @@ MUST_USE enum status rev_rows_wait(struct kv_tx *tx, const struct rev_db *db, st
 				   size_t limit, enum kv_read mode, struct kv_future *f,
 				   struct buf *key, struct arena *arena, struct rev_rows *ret);
 
-/* A branch from the end of its key, behind the document's id, and its value. Borrows from both. */
+/*
+ * A branch from the end of its key, behind the document's id, and its value. Borrows from both. Its
+ * ancestors are not looked at: whoever goes through them may still find STATUS_CORRUPT.
+ */
 MUST_USE enum status rev_row_parse(struct str tail, struct str value, struct arena *arena,
 				   struct rev_row *ret);
 
@@ -119,7 +122,7 @@ MUST_USE enum status rev_row_find(const struct rev_row *row, struct rev_id rev, 
 
 int rev_row_cmp(const struct rev_row *a, const struct rev_row *b);
 
-/* Appends encoded ancestors, as long as the limits allow. */
+/* Appends ancestors, as long as the limits allow: some hashes, then what a branch has, once. */
 struct rev_stem {
 	struct buf *out;
 	size_t left; /* ancestors that may still come */
@@ -127,7 +130,9 @@ struct rev_stem {
 
 void rev_stem_init(struct rev_stem *stem, struct buf *out, const struct rev_db *db);
 void rev_stem_add(struct rev_stem *stem, struct str hash);
-MUST_USE enum status rev_stem_add_encoded(struct rev_stem *stem, struct str ancestors);
+/* `most`: there are no more of them, since a revision has fewer than its position. */
+MUST_USE enum status rev_stem_add_encoded(struct rev_stem *stem, struct str ancestors,
+					  uint64_t most);
 
 /* The values of a branch. A winner's has its Sequence filled in by the commit: the offset. */
 void rev_value_loser(struct buf *value, const struct rev_row *row);

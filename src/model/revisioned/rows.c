@@ -55,7 +55,7 @@ rev_row_parse(struct str tail, struct str value, struct arena *arena, struct rev
 		   e.kind != TUPLE_NULL) {
 		return STATUS_CORRUPT;
 	}
-	TRY(tuple_next_nested(&v, &ancestors));
+	TRY(tuple_last_nested(&v, &ancestors));
 	ret->ancestors = ancestors.rest;
 	if (v.rest.len == 0)
 		return STATUS_OK;
@@ -173,12 +173,21 @@ rev_stem_add(struct rev_stem *stem, struct str hash)
 }
 
 enum status
-rev_stem_add_encoded(struct rev_stem *stem, struct str ancestors)
+rev_stem_add_encoded(struct rev_stem *stem, struct str ancestors, uint64_t most)
 {
 	struct tuple_reader r = { ancestors, true };
 	struct tuple_elem e;
 	enum status status;
 
+	/* Mostly all of them fit, and that can be told without looking at each. */
+	if (most > stem->left)
+		TRY(tuple_skip_strings(&r, stem->left, &ancestors));
+	if (ancestors.len <= REV_ANCESTORS_BYTES - stem->out->len) {
+		buf_append_str(stem->out, ancestors);
+		stem->left = 0;
+		return STATUS_OK;
+	}
+	r = (struct tuple_reader){ ancestors, true };
 	while (stem->left) {
 		status = tuple_next(&r, &e);
 		if (status == STATUS_NOT_FOUND)

@@ -287,7 +287,7 @@ interactive_apply(struct rev_writer *w, const struct rev_edit *edit, struct pend
 	if (count) {
 		rows[at].replaced = true;
 		rev_stem_add(&stem, rows[at].rev.hash);
-		TRY(rev_stem_add_encoded(&stem, rows[at].ancestors));
+		TRY(rev_stem_add_encoded(&stem, rows[at].ancestors, rows[at].rev.pos - 1));
 	}
 	return update_decide(w, p, &u);
 }
@@ -448,7 +448,7 @@ history_continue(struct rev_writer *w, const struct rev_rows *rows, struct rev_i
 		if (found && rest.len > longest.len)
 			longest = rest;
 	}
-	return rev_stem_add_encoded(stem, longest);
+	return rev_stem_add_encoded(stem, longest, oldest.pos - 1);
 }
 
 /*
