@@ -256,26 +256,36 @@ string_len(struct str s, bool *ret_escaped)
 	}
 }
 
-size_t
-tuple_entity_len(struct str key)
+static size_t
+skip_text(struct str encoded, size_t at)
 {
-	size_t at = 0;
 	bool escaped;
+	size_t len = string_len(str_skip(encoded, at + 1), &escaped);
+
+	return len == SIZE_MAX ? 0 : at + 1 + len + 1;
+}
+
+size_t
+tuple_skip(struct str encoded, size_t at, enum tuple_skip kind)
+{
+	uint8_t code;
 	size_t len;
 
-	for (int i = 0; i < 2; i++) {
-		uint8_t code = at < key.len ? (uint8_t)key.ptr[at] : CODE_NULL;
-
+	if (at >= encoded.len)
+		return 0;
+	code = (uint8_t)encoded.ptr[at];
+	switch (kind) {
+	case TUPLE_SKIP_INT:
 		if (code < CODE_INT_LEAST || code > CODE_INT_MOST)
 			return 0;
-		at += 1 +
-		      (size_t)(code < CODE_INT_ZERO ? CODE_INT_ZERO - code : code - CODE_INT_ZERO);
+		len = code < CODE_INT_ZERO ? CODE_INT_ZERO - code : code - CODE_INT_ZERO;
+		return at + 1 + len <= encoded.len ? at + 1 + len : 0;
+	case TUPLE_SKIP_TEXT:
+		return code == CODE_BYTES || code == CODE_STRING ? skip_text(encoded, at) : 0;
+	case TUPLE_SKIP_BOOL:
+		return code == CODE_FALSE || code == CODE_TRUE ? at + 1 : 0;
 	}
-	if (at >= key.len || (key.ptr[at] != CODE_BYTES && key.ptr[at] != CODE_STRING))
-		return 0;
-	at++;
-	len = string_len(str_skip(key, at), &escaped);
-	return len == SIZE_MAX ? 0 : at + len + 1;
+	return 0;
 }
 
 /* Bytes behind the type code of an element that is no integer, where the code alone tells;

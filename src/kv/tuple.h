@@ -131,13 +131,17 @@ void tuple_bigint(const struct tuple_elem *e, struct buf *ret);
  */
 MUST_USE enum status tuple_prefix_end(struct str prefix, struct buf *ret);
 
+enum tuple_skip {
+	TUPLE_SKIP_INT,  /* of at most eight bytes */
+	TUPLE_SKIP_TEXT, /* bytes or a string */
+	TUPLE_SKIP_BOOL,
+};
+
 /*
- * The length of the first three elements of an encoded tuple, if these are two integers and bytes
- * or a string, as in the keys of everything that belongs to one document; otherwise 0. Looks at
- * nothing behind them but the next byte, and may be given any bytes: keys that begin with the same
- * such elements are neighbours, and the elements alone are the first of them.
+ * Where the element ends that begins at `at`; 0 if none of that kind does. Looks at nothing behind
+ * it but the next byte, and may be given any bytes.
  */
-size_t tuple_entity_len(struct str key);
+size_t tuple_skip(struct str encoded, size_t at, enum tuple_skip kind);
 
 /*
  * Draws an encoded tuple for people, as the seeds do: ("revisions", "mydoc", true, 3, \x9b...).

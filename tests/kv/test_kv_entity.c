@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "kv/embedded/embedded_int.h"
+#include "kv/keyspace.h"
 #include "kv/tuple.h"
 
 enum {
@@ -23,7 +24,7 @@ enum {
 /* ---- Keys ---- */
 
 static void
-entity_is_two_numbers_and_a_name(void **state)
+entity_is_two_numbers_a_name_and_a_version(void **state)
 {
 	static const struct {
 		struct str key;
@@ -45,6 +46,20 @@ entity_is_two_numbers_and_a_name(void **state)
 		      "a\x00\xff"
 		      "b\x00\x05"),
 		  9 },
+		{ STR("\x15\x01\x15\x04\x02"
+		      "a\x00\x27\x15\x07\x01"
+		      "h\x00\x02leaf\x00"),
+		  13 },
+		{ STR("\x15\x01\x15\x04\x02"
+		      "a\x00\x26\x14\x01"
+		      "h\x00\xff\x00"),
+		  14 },
+		{ STR("\x15\x01\x15\x04\x02"
+		      "a\x00\x27\x15\x07"),
+		  0 },
+		{ STR("\x15\x01\x15\x04\x02"
+		      "a\x00"),
+		  0 },
 		{ STR("\x15\x01\x15\x03\x02"
 		      "a\x00\xff"),
 		  0 },
@@ -66,7 +81,7 @@ entity_is_two_numbers_and_a_name(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(tuple_entity_len(cases[i].key), cases[i].len);
+		assert_int_equal(emb_entity_len(cases[i].key), cases[i].len);
 }
 
 static void
@@ -107,8 +122,13 @@ key_of(size_t n, size_t row, char ret[KEY_BYTES])
 	/* In no order, so that each table has some of all. */
 	snprintf(name, sizeof(name), "%08x", (unsigned)(n * 2654435761u));
 	tuple_put_u64(&b, 7);
-	tuple_put_u64(&b, 3);
+	tuple_put_u64(&b, n % 2 ? 3 : KV_SPACE_VERSIONS);
 	tuple_put_str(&b, str_from_cstr(name));
+	if (n % 2 == 0) {
+		tuple_put_bool(&b, true);
+		tuple_put_u64(&b, 1);
+		tuple_put_bytes(&b, STR("hash"));
+	}
 	if (row) {
 		tuple_put_bool(&b, true);
 		tuple_put_u64(&b, row);
@@ -337,7 +357,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(entity_is_two_numbers_and_a_name),
+		cmocka_unit_test(entity_is_two_numbers_a_name_and_a_version),
 		cmocka_unit_test(range_within_an_entity_has_no_other_key),
 		cmocka_unit_test_setup_teardown(each_is_found_in_tables_of_many_filters,
 						fixture_setup, fixture_teardown),

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/rand.h"
+#include "kv/keyspace.h"
 #include "kv/tuple.h"
 
 enum {
@@ -94,26 +95,26 @@ plain_key(int i, char ret[KEY_BYTES])
 static struct str
 entity_key(int i, char ret[KEY_BYTES])
 {
+	static const uint64_t spaces[] = { 3, 3, KV_SPACE_VERSIONS, KV_SPACE_VERSIONS, 700, 701 };
 	struct buf b AUTO(buf_release) = BUF_INIT(KEY_BYTES);
 	int group = i / ROWS;
 
 	tuple_put_u64(&b, 1);
-	tuple_put_u64(&b, group < 3 ? 1 : group < ENTITIES ? 700 : 701);
+	tuple_put_u64(&b, spaces[group]);
 	switch (group) {
 	case 0:
+	case 4:
 		tuple_put_str(&b, STR("a"));
 		break;
 	case 1:
 		tuple_put_str(&b, str_of("a\0b", 3));
 		break;
 	case 2:
-		tuple_put_str(&b, STR("ab"));
-		break;
 	case 3:
-		tuple_put_bytes(&b, STR("a"));
-		break;
-	case 4:
-		tuple_put_str(&b, STR("a"));
+		tuple_put_str(&b, STR("ab"));
+		tuple_put_bool(&b, true);
+		tuple_put_u64(&b, 300);
+		tuple_put_bytes(&b, group == 2 ? STR("h") : str_of("h\0i", 3));
 		break;
 	default:
 		tuple_put_null(&b);

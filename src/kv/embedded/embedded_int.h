@@ -229,10 +229,13 @@ enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
 
 /* ---- Entities: entity.c ---- */
 
+/* How much of the key says which entity it belongs to; 0: to none. */
+size_t emb_entity_len(struct str key);
+
 /*
- * What RocksDB makes filters of beside whole keys, tuple_entity_len() of each. Iterators of a store
- * with such filters see all keys of the entity that they are put to and not all others, unless
- * `total_order_seek` is set: which it has to be, unless emb_is_within_entity().
+ * What RocksDB makes filters of beside whole keys: the beginnings that emb_entity_len() tells.
+ * Iterators of a store with such filters see all keys of the entity that they are put to and not
+ * all others, unless `total_order_seek` is set: which it has to be, unless emb_is_within_entity().
  */
 rocksdb_slicetransform_t *emb_entities(void);
 

@@ -6,6 +6,7 @@
 #include <openssl/md5.h>
 
 #include "base/utf8.h"
+#include "kv/keyspace.h"
 #include "model/revisioned/revisioned_int.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
 };
 
 _Static_assert(REV_HASH_BYTES == MD5_DIGEST_LENGTH, "a revision's hash is an MD5");
+_Static_assert((int)REV_SUBSPACE_DOCUMENTS == (int)KV_SPACE_VERSIONS, "bodies are by revision");
 
 static enum status
 rev_invalid(struct err *err)
