@@ -109,11 +109,12 @@ buf_append_hex(struct buf *b, struct str s)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char *at = s.ptr;
-	const char *end = s.ptr + s.len;
+	const char *end;
 	char *to;
 
 	if (!s.len || !buf_reserve(b, s.len * 2))
 		return;
+	end = at + s.len;
 	to = b->ptr + b->len;
 	b->len += s.len * 2;
 	for (; end - at >= 4; at += 4, to += 8) {

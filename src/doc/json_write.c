@@ -59,13 +59,13 @@ json_write_chars(struct buf *b, struct str s)
 void
 json_write_str(struct buf *b, struct str s)
 {
-	const char *end = s.ptr + s.len;
 	uint64_t high = 0;
 	char *to;
 
 	if (!buf_reserve(b, s.len + 2))
 		return;
-	if (s.len && json_scan_plain(s.ptr, end, &high) != end) {
+	/* An empty string may have no place, to which nothing can be added either. */
+	if (s.len && json_scan_plain(s.ptr, s.ptr + s.len, &high) != s.ptr + s.len) {
 		buf_append_byte(b, '"');
 		json_write_chars(b, s);
 		buf_append_byte(b, '"');
