@@ -5,8 +5,6 @@ PREFIX ?= /usr/local
 STORE ?= embedded:./data
 HTTP ?= 127.0.0.1:5984
 TORTURE_SECONDS ?= 3600
-# What the compiler sees at once: with `true` all of it, which takes some seconds more to link.
-LTO ?= true
 
 FAUXTON_VERSION = 1.2.6
 FAUXTON = build/share/frond/fauxton
@@ -17,7 +15,7 @@ all: build/frond
 
 build/build.ninja:
 	scripts/deps build
-	meson setup build --buildtype=release -Doptimization=2 -Db_lto=$(LTO)
+	meson setup build --buildtype=release -Doptimization=2
 
 .PHONY: build/frond
 build/frond: build/build.ninja
