@@ -815,12 +815,20 @@ beginning_wake(struct waiter *w)
 	(void)w;
 }
 
+/* A read that turns out slow, as it may at any time, is left to the pool. */
+static void
+beginning_offload(struct waiter *w, void (*fn)(void *arg), void *arg)
+{
+	(void)w;
+	fn(arg);
+}
+
 static void
 wait_as_beginning(void)
 {
 	static const struct waiter_ops ops = { .park = beginning_park,
 					       .wake = beginning_wake,
-					       .offload = counting_offload,
+					       .offload = beginning_offload,
 					       .begin = beginning_begin,
 					       .destroy = counting_destroy };
 
