@@ -232,7 +232,7 @@ static void
 range_raw(struct worker *w, struct str begin, struct str end, size_t limit)
 {
 	static _Thread_local char copy[SCAN_PAIRS * (KEY_BYTES + VALUE_BYTES)];
-	rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+	rocksdb_readoptions_t *options = rocks_read_options();
 	rocksdb_iterator_t *it;
 	char *error = NULL;
 	size_t at = 0;
@@ -399,7 +399,7 @@ open_raw(struct side *side)
 	side->options = rocks_options();
 	side->sync = rocksdb_writeoptions_create();
 	rocksdb_writeoptions_set_sync(side->sync, 1);
-	side->read = rocksdb_readoptions_create();
+	side->read = rocks_read_options();
 	side->db = rocksdb_open(side->options, side->path, &error);
 	rocks_must(error, side->path);
 }

@@ -158,7 +158,7 @@ keep_pair(struct job *job, struct str key, struct str value)
 static void
 read_pairs(struct job *job)
 {
-	rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+	rocksdb_readoptions_t *options = rocks_read_options();
 	rocksdb_iterator_t *it = rocksdb_create_iterator(job->store, options);
 	char *error = NULL;
 
@@ -311,7 +311,7 @@ update_step(struct job *job, struct histogram *h)
 static struct str
 subspace(struct job *job, uint64_t wanted, char ret[PREFIX_BYTES])
 {
-	rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+	rocksdb_readoptions_t *options = rocks_read_options();
 	rocksdb_iterator_t *it = rocksdb_create_iterator(job->store, options);
 	struct str found = { NULL, 0 };
 
@@ -403,7 +403,7 @@ static void
 scan_step(struct job *job, struct histogram *h)
 {
 	static char room[COPY_BYTES];
-	rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+	rocksdb_readoptions_t *options = rocks_read_options();
 	rocksdb_iterator_t *it;
 	rocksdb_iterator_t *docs;
 	uint64_t begin = clock_mono_ns();

@@ -227,6 +227,14 @@ bool emb_is_incomplete(const char *rocksdb_error);
 /* Takes a RocksDB error, which is freed, and explains it. `what` was being done. */
 enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
 
+/* ---- Settings: options.c ---- */
+
+/*
+ * Those of a store whose blocks go into `cache`. Free with rocksdb_options_destroy(). Iterators
+ * need `total_order_seek`: see emb_entities().
+ */
+rocksdb_options_t *emb_options(rocksdb_cache_t *cache, bool create);
+
 /* ---- Entities: entity.c ---- */
 
 /* How much of the key says which entity it belongs to; 0: to none. */

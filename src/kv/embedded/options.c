@@ -1,0 +1,102 @@
+/* RocksDB's settings. What was measured of them is in the README. */
+#include <limits.h>
+#include <sys/resource.h>
+
+#include "kv/embedded/embedded_int.h"
+
+enum {
+	BLOCK_BYTES = 8 * 1024,
+	BLOOM_BITS_A_KEY = 10, /* and an entity */
+	WRITE_BUFFER_BYTES = 16 * 1024 * 1024,
+	WRITE_BUFFERS = 3,
+	/*
+	 * A table of level 0 has keys of every subspace, so merging level 0 rewrites all of the
+	 * level below, in whatever order documents come. That level is to have no more than what
+	 * is merged into it at a time, four tables made of write buffers.
+	 */
+	LEVEL_BASE_BYTES = 32 * 1024 * 1024,
+	/*
+	 * Small, so that those in the middle of what comes in order overlap nothing below and are
+	 * moved there as they are; and twice as large each level down, which bounds their number.
+	 */
+	LEVEL_BASE_TABLE_BYTES = 8 * 1024 * 1024,
+	LEVEL_TABLE_GROWTH = 2,
+	BACKGROUND_JOBS = 2,
+	SYNC_EVERY_BYTES = 1024 * 1024,   /* background writes, so that a sync finds little to do */
+	MANIFEST_AHEAD_BYTES = 64 * 1024, /* set aside; RocksDB's default is 4 MB of every store */
+	TABLE_FORMAT = 5,
+	INFO_LOGS = 2,
+	INFO_LOG_BYTES = 1024 * 1024,
+	INFO_LOG_WARNINGS = 2,
+	/*
+	 * The log may end in half a record, which was never acknowledged; damage anywhere else must
+	 * not pass for its end, or acknowledged transactions would vanish in silence.
+	 */
+	WAL_TOLERATE_TORN_TAIL = 0,
+};
+
+/* The share of a write buffer that is its bloom filter. */
+static const double WRITE_BUFFER_BLOOM = 0.02;
+
+/*
+ * A quarter of the process's descriptors, for as many tables: the most are for connections, and a
+ * table that is not open is only slower to read. -1: no limit.
+ */
+static int
+count_open_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= INT_MAX)
+		return -1;
+	return (int)(limit.rlim_cur / 4);
+}
+
+rocksdb_options_t *
+emb_options(rocksdb_cache_t *cache, bool create)
+{
+	rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
+	rocksdb_options_t *o = rocksdb_options_create();
+
+	rocksdb_block_based_options_set_block_size(table, BLOCK_BYTES);
+	rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT);
+	rocksdb_block_based_options_set_filter_policy(
+		table, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_A_KEY));
+	rocksdb_block_based_options_set_block_cache(table, cache);
+	/*
+	 * Within the cache, so that memory has one bound; and in pieces, since the cache has 64
+	 * shards: the filter of a full-grown table would not fit into one, and each read would
+	 * fetch it from the file again.
+	 */
+	rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
+	rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1);
+	rocksdb_block_based_options_set_index_type(
+		table, rocksdb_block_based_table_index_type_two_level_index_search);
+	rocksdb_block_based_options_set_partition_filters(table, 1);
+	rocksdb_block_based_options_set_pin_top_level_index_and_filter(table, 1);
+	rocksdb_options_set_block_based_table_factory(o, table);
+	rocksdb_block_based_options_destroy(table);
+
+	rocksdb_options_set_create_if_missing(o, create);
+	rocksdb_options_set_compression(o, rocksdb_lz4_compression);
+	rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
+	rocksdb_options_set_max_bytes_for_level_base(o, LEVEL_BASE_BYTES);
+	rocksdb_options_set_target_file_size_base(o, LEVEL_BASE_TABLE_BYTES);
+	rocksdb_options_set_target_file_size_multiplier(o, LEVEL_TABLE_GROWTH);
+	rocksdb_options_set_prefix_extractor(o, emb_entities());
+	rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, WRITE_BUFFER_BLOOM);
+	rocksdb_options_set_memtable_whole_key_filtering(o, 1);
+	rocksdb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES);
+	rocksdb_options_set_max_write_buffer_number(o, WRITE_BUFFERS);
+	rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
+	rocksdb_options_set_max_open_files(o, count_open_files());
+	rocksdb_options_set_bytes_per_sync(o, SYNC_EVERY_BYTES);
+	rocksdb_options_set_manifest_preallocation_size(o, MANIFEST_AHEAD_BYTES);
+	rocksdb_options_set_wal_recovery_mode(o, WAL_TOLERATE_TORN_TAIL);
+	rocksdb_options_set_keep_log_file_num(o, INFO_LOGS);
+	rocksdb_options_set_max_log_file_size(o, INFO_LOG_BYTES);
+	rocksdb_options_set_info_log_level(o, INFO_LOG_WARNINGS);
+	rocksdb_options_set_stats_dump_period_sec(o, 0);
+	rocksdb_options_set_stats_persist_period_sec(o, 0);
+	return o;
+}
