@@ -12,11 +12,20 @@
 #include "base/wait.h"
 #include "kv/embedded/embedded_int.h"
 
+enum {
+	VALUE_BYTES = 90 * 1000,
+	VALUES = 10,                 /* together more than a committer at rest keeps */
+	LONG_PAUSE_US = 1300 * 1000, /* in which it would give that back */
+};
+
 static pthread_t written_by;
+static useconds_t pause_us; /* before a batch is written */
 
 static void
 note_writer(enum emb_step step)
 {
+	if (step == EMB_STEP_RESOLVED && pause_us)
+		usleep(pause_us);
 	if (step == EMB_STEP_WRITTEN)
 		written_by = pthread_self();
 }
@@ -124,6 +133,25 @@ lone_fiber_leaves_a_write_that_would_stall_to_the_committer(void **state)
 	assert_true(commits_itself(store, "t/after", 1));
 }
 
+static void
+memory_of_a_batch_is_not_given_back_while_a_lone_fiber_makes_it(void **state)
+{
+	struct kv_store *store = store_of(state);
+	char *value = calloc(1, VALUE_BYTES);
+	struct kv_tx *tx = begin(store);
+	char key[16];
+
+	for (int i = 0; i < VALUES; i++) {
+		snprintf(key, sizeof(key), "t/large%d", i);
+		assert_ok(kv_set(tx, str_from_cstr(key), str_of(value, VALUE_BYTES)));
+	}
+	commit(tx);
+	free(value);
+	pause_us = LONG_PAUSE_US;
+	assert_true(commits_itself(store, "t/after", 1));
+	pause_us = 0;
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int
@@ -132,6 +160,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(lone_fiber_commits_on_its_own_thread_while_that_is_quick),
 		T(lone_fiber_leaves_a_write_that_would_stall_to_the_committer),
+		T(memory_of_a_batch_is_not_given_back_while_a_lone_fiber_makes_it),
 	};
 
 	emb_step_hook = note_writer; /* before there is another thread */

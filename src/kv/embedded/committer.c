@@ -48,7 +48,10 @@ keep(struct committer *c, size_t bytes)
 	c->kept_bytes = 0;
 }
 
-/* With the queue's lock held: until it is filled or closing, and nobody else makes a batch. */
+/*
+ * With the queue's lock held: until it is filled or closing, and nobody else makes a batch, whose
+ * the committer is as long as it does.
+ */
 static void
 wait_for_txs(struct committer *c, struct emb_queue *q)
 {
@@ -56,14 +59,14 @@ wait_for_txs(struct committer *c, struct emb_queue *q)
 		struct timespec until;
 		uint64_t until_ns;
 
-		if (c->kept_bytes <= BATCH_KEEP_IDLE_BYTES) {
+		if (!q->busy && c->kept_bytes <= BATCH_KEEP_IDLE_BYTES) {
 			pthread_cond_wait(&q->filled, &q->lock);
 			continue;
 		}
 		until_ns = clock_after_ms(BATCH_IDLE_MS);
 		until.tv_sec = (time_t)(until_ns / (1000 * CLOCK_NS_PER_MS));
 		until.tv_nsec = (long)(until_ns % (1000 * CLOCK_NS_PER_MS));
-		if (pthread_cond_timedwait(&q->filled, &q->lock, &until) == ETIMEDOUT)
+		if (pthread_cond_timedwait(&q->filled, &q->lock, &until) == ETIMEDOUT && !q->busy)
 			keep(c, BATCH_KEEP_IDLE_BYTES);
 	}
 }
