@@ -25,7 +25,8 @@ FIGURES = pathlib.Path(__file__).resolve().parent / "figures.json"
 EXACT = ("reads", "keys_read", "sets", "clears")  # no tolerance: a pair more is a decision
 TOLERANCE = {"bytes_written": 0.02, "allocations": 0.05, "bytes_copied": 0.10,
              "instructions": 0.10}
-SPARE = {"allocations": 2, "bytes_copied": 256}  # of an operation that has next to none
+# Of an operation that has next to none, or whose next stretch another thread may have come to read.
+SPARE = {"allocations": 6, "bytes_copied": 256}
 REPEATS = 8     # of an operation that is measured, so that a stray wake-up weighs little
 DOCS = 200      # in the database before
 BULK = 100
