@@ -170,7 +170,7 @@ tree_insert_behind(struct tree *t, struct tree_node *near, struct tree_node *n)
 	if (c == 0)
 		return next;
 	/* Of two neighbours, one lies below the other, and there it has no child between them. */
-	if (near->right)
+	if (next && near->right)
 		place(t, n, next, &next->left);
 	else
 		place(t, n, near, &near->right);
