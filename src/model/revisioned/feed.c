@@ -2,6 +2,32 @@
 
 #include "model/revisioned/revisioned_int.h"
 
+/* ---- Going through a list ---- */
+
+static enum status
+cursor_open(struct rev_cursor *c, struct kv_tx *tx, const struct buf *lo, const struct buf *hi,
+	    size_t limit, bool reverse, bool ahead)
+{
+	const struct kv_range_options options = {
+		.limit = limit,
+		.limit_bytes = REV_PAGE_BYTES,
+		.reverse = reverse,
+		.ahead = ahead,
+		.mode = KV_SNAPSHOT,
+	};
+
+	c->open = true;
+	return kv_scan_init(&c->scan, tx, buf_str(lo), buf_str(hi), &options);
+}
+
+void
+rev_cursor_end(struct rev_cursor *c)
+{
+	if (c->open)
+		kv_scan_release(&c->scan);
+	*c = (struct rev_cursor){ 0 };
+}
+
 /* ---- Changes ---- */
 
 /* The keys of since < Sequence <= until, or < until. */
@@ -45,36 +71,39 @@ change_parse(struct str tail, struct str value, bool keep, struct arena *arena,
 	return STATUS_OK;
 }
 
+static enum status
+changes_open(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *db,
+	     const struct rev_change_range *range, size_t limit, bool ahead)
+{
+	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
+	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+
+	*c = (struct rev_cursor){ 0 };
+	rev_key_space(&lo, db, REV_SUBSPACE_CHANGES);
+	c->prefix_len = lo.len;
+	TRY(change_bounds(db, range, &lo, &hi));
+	return cursor_open(c, tx, &lo, &hi, limit, range->descending, ahead);
+}
+
 enum status
 rev_changes_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_change_range *range,
 		 struct arena *arena, struct rev_change_page *ret)
 {
-	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
-	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
-	struct kv_range_options options = {
-		.limit = rev_scan_limit(0, range->limit),
-		.limit_bytes = REV_PAGE_BYTES,
-		.reverse = range->descending,
-		.mode = KV_SNAPSHOT,
-	};
+	AUTO(rev_cursor_end) struct rev_cursor c = { 0 };
 	struct rev_change_page page = { 0 };
-	size_t cap = 0, bytes = 0, prefix_len;
+	size_t cap = 0, bytes = 0;
 	struct kv_pair pair;
 	enum status status;
 
-	rev_key_space(&lo, db, REV_SUBSPACE_CHANGES);
-	prefix_len = lo.len;
-	TRY(change_bounds(db, range, &lo, &hi));
-	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+	TRY(changes_open(&c, tx, db, range, rev_scan_limit(0, range->limit), false));
+	while ((status = kv_scan_next(&c.scan, &pair)) == STATUS_OK) {
 		if (page.count >= range->limit || bytes >= REV_PAGE_BYTES) {
 			page.more = true;
 			break;
 		}
 		TRY(rev_array_grow(arena, (void **)&page.changes, sizeof(*page.changes), page.count,
 				   &cap));
-		TRY(change_parse(str_skip(pair.key, prefix_len), pair.value, true, arena,
+		TRY(change_parse(str_skip(pair.key, c.prefix_len), pair.value, true, arena,
 				 &page.changes[page.count]));
 		page.count++;
 		bytes += pair.key.len + pair.value.len;
@@ -85,42 +114,11 @@ rev_changes_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_cha
 	return STATUS_OK;
 }
 
-static enum status
-cursor_open(struct rev_cursor *c, struct kv_tx *tx, const struct buf *lo, const struct buf *hi,
-	    size_t limit, bool reverse)
-{
-	const struct kv_range_options options = {
-		.limit = limit,
-		.limit_bytes = REV_PAGE_BYTES,
-		.reverse = reverse,
-		.ahead = true,
-		.mode = KV_SNAPSHOT,
-	};
-
-	c->open = true;
-	return kv_scan_init(&c->scan, tx, buf_str(lo), buf_str(hi), &options);
-}
-
-void
-rev_cursor_end(struct rev_cursor *c)
-{
-	if (c->open)
-		kv_scan_release(&c->scan);
-	*c = (struct rev_cursor){ 0 };
-}
-
 enum status
 rev_changes_begin(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *db,
 		  const struct rev_change_range *range)
 {
-	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
-	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
-
-	*c = (struct rev_cursor){ 0 };
-	rev_key_space(&lo, db, REV_SUBSPACE_CHANGES);
-	c->prefix_len = lo.len;
-	TRY(change_bounds(db, range, &lo, &hi));
-	return cursor_open(c, tx, &lo, &hi, range->limit, range->descending);
+	return changes_open(c, tx, db, range, range->limit, true);
 }
 
 enum status
@@ -296,30 +294,33 @@ entry_parse(struct str tail, struct str value, bool keep, struct arena *arena,
 	return rev_next_text(&v, TUPLE_BYTES, arena, keep, &ret->rev.hash);
 }
 
+static enum status
+entries_open(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *db,
+	     const struct rev_name_range *range, size_t limit, bool ahead)
+{
+	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
+	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+
+	*c = (struct rev_cursor){ .skip = range->skip };
+	rev_key_space(&lo, db, REV_SUBSPACE_ALL_DOCS);
+	c->prefix_len = lo.len;
+	TRY(rev_range_bounds(range, REV_KEY_NEXT, &lo, &hi));
+	return cursor_open(c, tx, &lo, &hi, limit, range->descending, ahead);
+}
+
 enum status
 rev_all_docs_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_name_range *range,
 		  struct arena *arena, struct rev_entry_page *ret)
 {
-	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
-	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
-	struct kv_range_options options = {
-		.limit = rev_scan_limit(range->skip, range->limit),
-		.limit_bytes = REV_PAGE_BYTES,
-		.reverse = range->descending,
-		.mode = KV_SNAPSHOT,
-	};
+	AUTO(rev_cursor_end) struct rev_cursor c = { 0 };
 	struct rev_entry_page page = { 0 };
-	size_t cap = 0, bytes = 0, prefix_len;
+	size_t cap = 0, bytes = 0;
 	struct kv_pair pair;
 	enum status status;
 
-	rev_key_space(&lo, db, REV_SUBSPACE_ALL_DOCS);
-	prefix_len = lo.len;
-	TRY(rev_range_bounds(range, REV_KEY_NEXT, &lo, &hi));
-	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
-		struct str tail = str_skip(pair.key, prefix_len);
+	TRY(entries_open(&c, tx, db, range, rev_scan_limit(range->skip, range->limit), false));
+	while ((status = kv_scan_next(&c.scan, &pair)) == STATUS_OK) {
+		struct str tail = str_skip(pair.key, c.prefix_len);
 
 		if (page.skipped < range->skip) {
 			struct tuple_reader k = tuple_reader(tail);
@@ -355,17 +356,11 @@ enum status
 rev_all_docs_begin(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *db,
 		   const struct rev_name_range *range)
 {
-	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
-	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
 	size_t limit = range->limit;
 
-	*c = (struct rev_cursor){ .skip = range->skip };
-	rev_key_space(&lo, db, REV_SUBSPACE_ALL_DOCS);
-	c->prefix_len = lo.len;
-	TRY(rev_range_bounds(range, REV_KEY_NEXT, &lo, &hi));
 	if (limit)
 		limit = range->skip < SIZE_MAX - limit ? limit + (size_t)range->skip : 0;
-	return cursor_open(c, tx, &lo, &hi, limit, range->descending);
+	return entries_open(c, tx, db, range, limit, true);
 }
 
 /* A page of what is to be skipped. */
