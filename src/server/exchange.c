@@ -265,12 +265,6 @@ http_closed_event(struct http_exchange *x)
 	return &x->closed;
 }
 
-bool
-http_stopping(const struct http_exchange *x)
-{
-	return event_is_set(&x->stopping);
-}
-
 struct event *
 http_stopping_event(struct http_exchange *x)
 {

@@ -90,9 +90,7 @@ void *http_loop_context(struct http_exchange *x);
  */
 struct event *http_closed_event(struct http_exchange *x);
 
-/* True once the server is stopping: long answers should come to an end. */
-bool http_stopping(const struct http_exchange *x);
-/* Set at that moment; each exchange has its own. */
+/* Set when the server is stopping: long answers should come to an end. Each exchange has one. */
 struct event *http_stopping_event(struct http_exchange *x);
 
 /* ---- The answer: status and headers, then start, writes, finish; or one http_send() ---- */

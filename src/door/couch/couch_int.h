@@ -440,7 +440,6 @@ couch_edit_of_nothing(const struct rev_edit *edit)
 /* "pos-hash" or the explained 400. */
 MUST_USE enum status couch_rev_parse(struct str text, struct arena *arena, struct rev_id *ret,
 				     struct couch_fail *fail);
-void couch_hash_write(struct str hash, struct buf *out);  /* without quotes */
 void couch_rev_write(struct rev_id rev, struct buf *out); /* a JSON string */
 struct str couch_uuid_new(struct arena *arena);           /* ptr NULL: no memory */
 

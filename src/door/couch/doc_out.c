@@ -2,15 +2,6 @@
 #include "door/couch/att.h"
 
 void
-couch_hash_write(struct str hash, struct buf *out)
-{
-	if (hash.len == REV_HASH_BYTES)
-		buf_append_hex(out, hash);
-	else
-		buf_append_str(out, hash);
-}
-
-void
 couch_rev_write(struct rev_id rev, struct buf *out)
 {
 	char text[REV_HASH_LIMIT_BYTES + 32];
