@@ -5,11 +5,12 @@ PREFIX ?= /usr/local
 STORE ?= embedded:./data
 HTTP ?= 127.0.0.1:5984
 TORTURE_SECONDS ?= 3600
+SOAK_SECONDS ?= 3600
 
 FAUXTON_VERSION = 1.2.6
 FAUXTON = build/share/frond/fauxton
 
-.PHONY: all run fauxton test test-quick torture bench bench-publish fuzz install lint clean format
+.PHONY: all run fauxton test test-quick torture attack ladder soak bench bench-publish fuzz install lint clean format
 
 all: build/frond
 
@@ -54,6 +55,21 @@ torture: build/build.ninja
 	scripts/deps test
 	ninja -C build tests/torture/torture
 	TORTURE_SECONDS=$(TORTURE_SECONDS) build/tests/torture/torture
+
+# What misbehaving clients can do to others; tests/attack/README.md has the rules.
+attack: build/frond
+	scripts/deps test
+	ninja -C build bench/load bench/constant
+	python3 tests/attack/attack.py --build build
+
+# What lists of 10 to 1,000,000 elements cost, into docs/LIMITS.md.
+ladder: build/frond
+	python3 -B tests/attack/ladder.py --frond build/frond --write docs/LIMITS.md
+
+# A long run in which one client in ten misbehaves, for SOAK_SECONDS.
+soak: build/frond
+	scripts/deps test
+	python3 tests/attack/soak.py --frond build/frond --seconds $(SOAK_SECONDS)
 
 # frond beside its peers and its limits; bench/README.md tells the settings.
 bench: build/frond

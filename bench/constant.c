@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "server/server.h"
+#include "http/server.h"
 
 enum {
 	ANSWER_BYTES = 1100, /* a document of 1,000 with its _id and _rev */

@@ -68,7 +68,7 @@ class Feeds:
     def open(self, count):
         """All of them, a few at a time; each has had its headers, and so waits or is about to."""
         request = (f"GET /{DB}/_changes?feed=continuous&since=now&heartbeat={HEARTBEAT_MS} "
-                   "HTTP/1.1\r\nHost: bench\r\n\r\n").encode()
+                   "HTTP/1.1\r\nHost: localhost\r\n\r\n").encode()
         for first in range(0, count, OPENING):
             some = [socket.create_connection(self.address)
                     for _ in range(min(OPENING, count - first))]

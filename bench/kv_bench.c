@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/rand.h"
-#include "base/wait.h"
+#include "loop/wait.h"
 #include "kv/kv.h"
 #include "rocks.h"
 

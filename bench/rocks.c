@@ -18,7 +18,12 @@ rocksdb_options_t *
 rocks_options(void)
 {
 	rocksdb_cache_t *cache = rocksdb_cache_create_lru(EMB_CACHE_BYTES);
-	rocksdb_options_t *o = emb_options(cache, true);
+	static struct emb_entities entities;
+	rocksdb_options_t *o;
+
+	if (emb_entities_init(&entities, NULL, NULL) != STATUS_OK)
+		abort();
+	o = emb_options(cache, &entities, true);
 
 	rocksdb_cache_destroy(cache);
 	return o;

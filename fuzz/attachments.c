@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "model/revisioned/att_json.h"
+#include "catalog/catalog_int.h"
 #include "model/revisioned/revisioned_int.h"
 
 enum {
@@ -14,7 +15,7 @@ enum {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
-load(const struct rev_att_json *att, struct rev_db *db)
+load(const struct rev_att_json *att, struct catalog_db *db)
 {
 	const struct rev_upload_options options = { .db = db,
 						    .gzip_level = 1,
@@ -34,7 +35,7 @@ load(const struct rev_att_json *att, struct rev_db *db)
 }
 
 static void
-check(const struct rev_att_json *att, struct rev_db *db)
+check(const struct rev_att_json *att, struct catalog_db *db)
 {
 	const struct rev_att *a = &att->edit.att;
 
@@ -49,7 +50,7 @@ check(const struct rev_att_json *att, struct rev_db *db)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct rev_db *db;
+	static struct catalog_db *db;
 	struct arena *arena = arena_new(MAX_BYTES);
 	struct rev_att_json *atts;
 	struct err err = { 0 };
@@ -57,9 +58,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t count;
 
 	if (!db) {
-		const struct rev_db from = { .name = STR("db"), .number = 1 };
+		const struct catalog_db from = { .name = STR("db"), .number = 1 };
 
-		db = rev_db_new(&from);
+		db = catalog_db_new(&from);
 	}
 	if (!arena || !db)
 		return 0;

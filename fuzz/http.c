@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/rand.h"
-#include "server/parser.h"
+#include "http/parser.h"
 
 enum {
 	HEADER_BYTES = 512, /* small, so that the limits are met */

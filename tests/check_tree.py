@@ -10,21 +10,49 @@ import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 
-# What each folder of src/ may include, itself aside.
-BELOW = {
-    "base": set(),
-    "kv": {"base"},
-    "doc": {"base", "kv"},
-    "model": {"base", "kv", "doc"},
-    "index": {"base", "kv", "doc", "model"},
-    "server": {"base", "kv"},
-    "replicator": {"base", "kv", "doc", "model", "server"},
-    "door": {"base", "kv", "doc", "model", "index", "server", "replicator"},
-    "cli": {"base", "kv", "doc", "model", "index", "server", "replicator", "door"},
+# The rooms of src/ from the ground up, and the rooms that each may include, itself aside. A room is
+# one folder without its subfolders, which are rooms of their own. A row names only rooms above it.
+ROOMS = {
+    "base": "",
+    "loop": "base",
+    "kv": "base loop",
+    "kv/embedded": "base loop kv",
+    "kv/fdb": "base loop kv",
+    "kv/faulty": "base loop kv",
+    "catalog": "base loop kv",
+    "settings": "base loop kv catalog",
+    "access": "base loop kv catalog settings",
+    "doc": "base loop kv",
+    "index": "base loop kv doc",
+    "index/selector": "base loop kv doc index",
+    "model/revisioned": "base loop kv catalog doc",
+    "net": "base loop",
+    "http": "base loop net",
+    "replicator": "base loop kv catalog doc model/revisioned http",
+    "door/couch/wire": "base loop kv catalog doc model/revisioned access http settings replicator",
+    "door/couch/admin": "base loop kv catalog doc index model/revisioned access http settings"
+                        " replicator door/couch/wire",
+    "door/couch/doc": "base loop kv catalog doc model/revisioned access http settings replicator"
+                      " door/couch/wire door/couch/admin",
+    "door/couch/list": "base loop kv catalog doc index index/selector model/revisioned access http"
+                       " settings door/couch/wire door/couch/admin door/couch/doc",
+    "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
+                  " door/couch/wire door/couch/admin door/couch/doc door/couch/list",
+    "cli": "base loop kv catalog doc model/revisioned access http settings replicator door/couch",
+}
+# Rooms that must never know each other, whatever the table says: two models, two doors; and the
+# catalog, which knows databases of every model, includes none of them.
+APART = ("model", "door")
+
+# Files that still call each other in a circle. The list only ever becomes shorter.
+CIRCLES = {
+    "catalog": "db tally tally_read tally_tend",
 }
 LINE_COLUMNS = 100
 TAB_COLUMNS = 8
 FILE_LINES = 1200
+HEADER_LINES = 500
+FOLDER_FILES = 10  # a folder with more has a map of them in its README
 
 
 def tracked(*patterns):
@@ -37,20 +65,105 @@ def sources():
     return tracked("*.c", "*.h")
 
 
-def includes_point_downwards():
-    wrong = []
+def rooms():
+    """The sources of src/ by room."""
+    found = {}
     for path in sources():
         parts = path.relative_to(TOP).parts
-        if parts[0] != "src":
-            continue
-        allowed = BELOW[parts[1]] | {parts[1]}
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            found = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
-            if not found:
-                continue
-            target = found.group(1).split("/")[0]
-            if target not in allowed:
-                wrong.append(f"{path.relative_to(TOP)}:{number}: {parts[1]}/ includes {target}/")
+        if parts[0] == "src":
+            found.setdefault("/".join(parts[1:-1]), []).append(path)
+    return found
+
+
+def included(path):
+    """The headers of the tree that a file includes, each with its line's number."""
+    return [(number, found.group(1))
+            for number, line in enumerate(path.read_text().splitlines(), 1)
+            if (found := re.match(r'\s*#\s*include\s+"([^"]+)"', line))]
+
+
+def code_of(path):
+    """A file's text without comments, texts and the names of structs and enums."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+    text = re.sub(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"", "0", text)
+    return re.sub(r"\b(?:struct|enum|union) \w+|(?:->|\.)\w+", "", text)
+
+
+def circles(edges):
+    """The sets of two and more nodes that reach each other (Tarjan's algorithm)."""
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        number[node] = low[node] = len(number)
+        stack.append(node)
+        for other in edges.get(node, ()):
+            if other not in number:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], number[other])
+        if low[node] == number[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for node in sorted(edges):
+        if node not in number:
+            visit(node)
+    return found
+
+
+def rooms_are_in_order():
+    wrong = []
+    below = []
+    for room, allowed in ROOMS.items():
+        wrong += [f"{room} names {other}, which does not stand above it in the table"
+                  for other in allowed.split() if other not in below]
+        parts = room.split("/")
+        for other in allowed.split():
+            others = other.split("/")
+            if parts[0] in APART and others[0] == parts[0] and others[1] != parts[1]:
+                wrong.append(f"{room} must not know {other}")
+            if parts[0] == "catalog" and others[0] == "model":
+                wrong.append(f"{room} must not know {other}")
+        below.append(room)
+    return wrong
+
+
+def includes_point_downwards():
+    wrong = [f"src/{room}: the room is not in the table" for room in rooms() if room not in ROOMS]
+    for room, files in rooms().items():
+        allowed = set(ROOMS.get(room, "").split()) | {room}
+        for path in files:
+            wrong += [f"{path.relative_to(TOP)}:{number}: {room} includes {target}"
+                      for number, target in included(path)
+                      if target.rpartition("/")[0] not in allowed]
+    return wrong
+
+
+def headers_do_not_include_each_other():
+    headers = {str(path.relative_to(TOP / "src")): path
+               for files in rooms().values() for path in files if path.suffix == ".h"}
+    edges = {name: {target for _, target in included(path) if target in headers}
+             for name, path in headers.items()}
+    return [" ".join(circle) for circle in circles(edges)]
+
+
+def files_do_not_call_each_other():
+    wrong = []
+    for room, files in rooms().items():
+        code = {path.stem: code_of(path) for path in files if path.suffix == ".c"}
+        owner = {}
+        for stem, text in code.items():
+            for found in re.finditer(r"^(?!static).*\n(\w+)\((?:[^;{]*)\)\n\{", text, re.M):
+                owner.setdefault(found.group(1), stem)
+        edges = {stem: {owner[word] for word in set(re.findall(r"\b[a-z]\w+\b", text))
+                        if word in owner} - {stem}
+                 for stem, text in code.items()}
+        known = set(CIRCLES.get(room, "").split())
+        wrong += [f"src/{room}: {' '.join(circle)}"
+                  for circle in circles(edges) if not known.issuperset(circle)]
     return wrong
 
 
@@ -73,6 +186,31 @@ def lines_fit():
 def files_stay_readable():
     return [f"{path.relative_to(TOP)}: {len(path.read_text().splitlines())} lines"
             for path in sources() if len(path.read_text().splitlines()) > FILE_LINES]
+
+
+def headers_stay_short():
+    return [f"{path.relative_to(TOP)}: {len(path.read_text().splitlines())} lines"
+            for path in tracked("*.h") if len(path.read_text().splitlines()) > HEADER_LINES]
+
+
+def large_folders_have_a_map():
+    folders = {}
+    for path in tracked("*.c", "*.h", "*.py"):
+        folders.setdefault(path.parent, set()).add(path)
+    wrong = []
+    for folder, files in folders.items():
+        if len(files) <= FOLDER_FILES:
+            continue
+        readme = folder / "README.md"
+        if not readme.exists():
+            wrong.append(f"{folder.relative_to(TOP)}: {len(files)} files and no README.md")
+            continue
+        named = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`([^`]*)`", readme.read_text()))))
+        missing = sorted(path.name for path in files
+                         if path.stem not in named and path.stem.removesuffix("_int") not in named)
+        if missing:
+            wrong.append(f"{readme.relative_to(TOP)} does not name {' '.join(missing)}")
+    return wrong
 
 
 def nothing_is_left_to_do():
@@ -106,8 +244,9 @@ def code_is_formatted():
                    for line in out.splitlines() if "[-Wclang-format" in line})
 
 
-CHECKS = [includes_point_downwards, no_c_file_is_included, lines_fit, files_stay_readable,
-          nothing_is_left_to_do, headers_have_guards_of_their_own, code_is_formatted]
+CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_each_other,
+          files_do_not_call_each_other, no_c_file_is_included, lines_fit, files_stay_readable, headers_stay_short,
+          large_folders_have_a_map, nothing_is_left_to_do, headers_have_guards_of_their_own, code_is_formatted]
 
 
 def main():

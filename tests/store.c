@@ -1,7 +1,9 @@
 #include "store.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +149,7 @@ test_store_url(const char *path, char *ret, size_t size)
 		return;
 	}
 	if (stores == 0) {
+		kv_faulty_register();
 		/* The first thing to know about a failure. */
 		(void)fprintf(stderr, "# FROND_TEST_SEED=%llu FROND_TEST_FAULTS=%s\n",
 			      (unsigned long long)test_seed(), faults());
@@ -162,4 +165,51 @@ test_scheme_is_packed(void)
 	const char *scheme = getenv("FROND_TEST_SCHEME");
 
 	return !scheme || strcmp(scheme, "exploded") != 0;
+}
+
+/* ---- What assertions have said ---- */
+
+static char said[8192];
+static size_t said_len;
+
+/*
+ * cmocka calls this for each message of an assertion. The one of the program takes precedence over
+ * the library's, to which it passes the message on.
+ */
+__attribute__((visibility("default"), format(printf, 1, 2))) void cm_print_error(const char *fmt,
+										 ...);
+
+void
+cm_print_error(const char *fmt, ...)
+{
+	void (*print)(const char *fmt, ...) = NULL;
+	void *found = dlsym(RTLD_NEXT, "cm_print_error");
+	char text[2048];
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	n = snprintf(said + said_len, sizeof(said) - said_len, "%s", text);
+	said_len += (size_t)n < sizeof(said) - said_len ? (size_t)n : 0;
+	memcpy(&print, &found, sizeof(print));
+	if (print)
+		print("%s", text);
+}
+
+static void
+print_what_was_said(int signal)
+{
+	ssize_t n = write(STDERR_FILENO, said, said_len);
+
+	(void)signal;
+	(void)n;
+}
+
+void
+test_show_failures(void)
+{
+	/* abort() ends the program when the handler has returned. */
+	(void)signal(SIGABRT, print_what_was_said);
 }

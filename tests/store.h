@@ -36,6 +36,13 @@ bool test_scheme_is_packed(void);
 struct CMUnitTest;
 size_t test_store_cases(const struct CMUnitTest *tests, size_t count, size_t embedded);
 
+/*
+ * From now on an abort() of the program first prints what the assertions of cmocka have said.
+ * cmocka keeps that until the test's teardown has run, and after a failed test the teardown often
+ * aborts: a store asserts that all of its transactions have been freed when it is closed.
+ */
+void test_show_failures(void);
+
 /* The same at every call. */
 uint64_t test_seed(void);
 

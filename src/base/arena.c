@@ -2,14 +2,17 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/budget.h"
 #include "base/mem.h"
 
 enum {
 	ARENA_BLOCK_BYTES = 16 * 1024,
-	ARENA_BLOCK_MOST_BYTES = 1024 * 1024, /* but for what is larger itself */
+	ARENA_BLOCK_MOST_BYTES = 1024 * 1024, /* a larger allocation gets a block of its own size */
 	ARENA_ALIGN = 16,
 };
 
@@ -24,11 +27,14 @@ struct arena {
 	struct arena_block *block; /* the newest; never NULL */
 	size_t total;              /* bytes handed out, padding included */
 	size_t limit_bytes;
-	struct budget_part *part; /* what all blocks but the first are of; or NULL */
+	/* The part of a budget that counts all blocks but the first as used, or NULL. */
+	struct budget_part *part;
+	bool starved; /* the system had no memory for a block */
+	bool full;    /* an allocation would have passed the limit */
 };
 
 static struct arena_block *
-block_new(struct arena_block *prev, size_t cap)
+arena_block_new(struct arena_block *prev, size_t cap)
 {
 	struct arena_block *b = mem_alloc(sizeof(*b) + cap);
 
@@ -47,7 +53,7 @@ arena_new(size_t limit_bytes)
 
 	if (!a)
 		return NULL;
-	a->block = block_new(NULL, ARENA_BLOCK_BYTES);
+	a->block = arena_block_new(NULL, ARENA_BLOCK_BYTES);
 	if (!a->block) {
 		mem_free(a);
 		return NULL;
@@ -55,24 +61,29 @@ arena_new(size_t limit_bytes)
 	a->total = 0;
 	a->limit_bytes = limit_bytes;
 	a->part = NULL;
+	a->starved = false;
+	a->full = false;
 	return a;
 }
 
 static struct arena_block *
-add_block(struct arena *a, size_t cap)
+arena_add_block(struct arena *a, size_t cap)
 {
 	struct arena_block *b;
 
 	if (a->part && !budget_use(a->part, cap))
 		return NULL;
-	b = block_new(a->block, cap);
-	if (!b && a->part)
-		budget_unuse(a->part, cap);
+	b = arena_block_new(a->block, cap);
+	if (!b) {
+		a->starved = true;
+		if (a->part)
+			budget_unuse(a->part, cap);
+	}
 	return b;
 }
 
 static void
-drop_block(struct arena *a)
+arena_drop_block(struct arena *a)
 {
 	struct arena_block *prev = a->block->prev;
 
@@ -88,7 +99,7 @@ arena_free(struct arena *a)
 	if (!a)
 		return;
 	while (a->block->prev)
-		drop_block(a);
+		arena_drop_block(a);
 	mem_free(a->block);
 	mem_free(a);
 }
@@ -100,21 +111,33 @@ arena_set_part(struct arena *a, struct budget_part *part)
 	a->part = part;
 }
 
+struct budget_part *
+arena_part(const struct arena *a)
+{
+	return a->part;
+}
+
+/* Returns NULL past the limit, past the budget or when memory is short. */
 static char *
-take(struct arena *a, size_t n, size_t align)
+arena_take(struct arena *a, size_t n, size_t align)
 {
 	struct arena_block *b = a->block;
 	size_t at = (b->used + align - 1) & ~(align - 1);
 
-	if (n > a->limit_bytes || a->total > a->limit_bytes - n)
+	if (n > a->limit_bytes || a->total > a->limit_bytes - n) {
+		a->full = true;
 		return NULL;
+	}
 	if (at > b->cap || n > b->cap - at) {
-		/* Blocks double with what is in use, so that a large request makes few of them. */
+		/*
+		 * A new block is as large as all that is in use, between the two limits, so that a
+		 * large request needs few blocks.
+		 */
 		size_t cap = a->total > ARENA_BLOCK_BYTES ? a->total : ARENA_BLOCK_BYTES;
 
 		if (cap > ARENA_BLOCK_MOST_BYTES)
 			cap = ARENA_BLOCK_MOST_BYTES;
-		b = add_block(a, n > cap ? n : cap);
+		b = arena_add_block(a, n > cap ? n : cap);
 		if (!b)
 			return NULL;
 		a->block = b;
@@ -122,13 +145,14 @@ take(struct arena *a, size_t n, size_t align)
 	}
 	a->total += at + n - b->used;
 	b->used = at + n;
+	assert(b->used <= b->cap);
 	return b->data + at;
 }
 
 void *
 arena_alloc(struct arena *a, size_t n)
 {
-	return take(a, n, ARENA_ALIGN);
+	return arena_take(a, n, ARENA_ALIGN);
 }
 
 void *
@@ -144,13 +168,13 @@ arena_zalloc(struct arena *a, size_t n)
 char *
 arena_bytes(struct arena *a, size_t n)
 {
-	return take(a, n, 1);
+	return arena_take(a, n, 1);
 }
 
 struct str
 arena_dup(struct arena *a, struct str s)
 {
-	char *p = take(a, s.len + 1, 1);
+	char *p = arena_take(a, s.len + 1, 1);
 
 	if (!p)
 		return (struct str){ 0 };
@@ -158,6 +182,17 @@ arena_dup(struct arena *a, struct str s)
 		memcpy(p, s.ptr, s.len);
 	p[s.len] = '\0';
 	return str_of(p, s.len);
+}
+
+struct str
+arena_dup_beyond(struct arena *a, struct str s, size_t beyond)
+{
+	struct str copy;
+
+	a->limit_bytes += beyond;
+	copy = arena_dup(a, s);
+	a->limit_bytes -= beyond;
+	return copy;
 }
 
 struct str
@@ -170,7 +205,7 @@ arena_printf(struct arena *a, const char *fmt, ...)
 	va_start(args, fmt);
 	n = vsnprintf(NULL, 0, fmt, args);
 	va_end(args);
-	p = n < 0 ? NULL : take(a, (size_t)n + 1, 1);
+	p = n < 0 ? NULL : arena_take(a, (size_t)n + 1, 1);
 	if (!p)
 		return (struct str){ 0 };
 	va_start(args, fmt);
@@ -189,7 +224,7 @@ void
 arena_reset(struct arena *a, struct arena_mark mark)
 {
 	while (a->block != mark.block)
-		drop_block(a);
+		arena_drop_block(a);
 	a->block->used = mark.used;
 	a->total = mark.total;
 }
@@ -198,15 +233,48 @@ void
 arena_clear(struct arena *a)
 {
 	while (a->block->prev)
-		drop_block(a);
+		arena_drop_block(a);
 	a->block->used = 0;
 	a->total = 0;
+	a->starved = false;
+	a->full = false;
+}
+
+void
+arena_trim(struct arena *a)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = ((uintptr_t)(a->block->data + a->block->used) + page - 1) & ~(page - 1);
+	uintptr_t to = (uintptr_t)(a->block->data + a->block->cap) & ~(page - 1);
+
+	/* Nobody looks at what is there: an arena hands out memory without any content. */
+	if (from < to)
+		(void)madvise((char *)a->block->data + (from - (uintptr_t)a->block->data),
+			      to - from, MADV_DONTNEED);
 }
 
 size_t
 arena_used_bytes(const struct arena *a)
 {
 	return a->total;
+}
+
+bool
+arena_is_starved(const struct arena *a)
+{
+	return a->starved;
+}
+
+bool
+arena_is_full(const struct arena *a)
+{
+	return a->full;
+}
+
+size_t
+arena_limit_bytes(const struct arena *a)
+{
+	return a->limit_bytes;
 }
 
 void *

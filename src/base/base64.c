@@ -29,9 +29,9 @@ base64_encode(struct buf *b, struct str s, enum base64_alphabet alphabet)
 	}
 }
 
-/* The digit's value, or -1. */
+/* Returns the digit's value, or -1. */
 static int
-digit_value(char c, enum base64_alphabet alphabet)
+base64_digit_value(char c, enum base64_alphabet alphabet)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c - 'A';
@@ -62,7 +62,7 @@ base64_decode(struct buf *b, struct str s, enum base64_alphabet alphabet)
 		return STATUS_INVALID;
 
 	for (size_t i = 0; i < s.len; i++) {
-		int value = digit_value(s.ptr[i], alphabet);
+		int value = base64_digit_value(s.ptr[i], alphabet);
 
 		if (value < 0)
 			goto invalid;

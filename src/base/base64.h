@@ -1,6 +1,6 @@
 /*
- * Base64 (RFC 4648): the standard alphabet with its padding, and the one for URLs and cookies
- * without it. Thread-safe.
+ * Base64 (RFC 4648) in two alphabets: the standard one, with padding, and the one for URLs and
+ * cookies, without padding. Thread-safe.
  */
 #ifndef FROND_BASE_BASE64_H
 #define FROND_BASE_BASE64_H
@@ -14,13 +14,13 @@ enum base64_alphabet {
 	BASE64_URL,      /* '-' and '_', no padding */
 };
 
-/* Appends the encoding of `s`; a failure is remembered by the buffer. */
+/* Appends the encoding of `s`. The buffer remembers a failure (buf_status()). */
 void base64_encode(struct buf *b, struct str s, enum base64_alphabet alphabet);
 
 /*
- * Appends what `s` stands for. Strict: STATUS_INVALID for any other character, white space
- * included, for missing or needless padding and for bits left over that are not zero; nothing is
- * appended then. BASE64_URL takes padding too, where it is complete. Otherwise buf_status().
+ * Appends the bytes that `s` encodes and returns buf_status(). Returns STATUS_INVALID and appends
+ * nothing if `s` has a character outside the alphabet (white space included), missing or needless
+ * padding, or left-over bits that are not zero. BASE64_URL also accepts complete padding.
  */
 MUST_USE enum status base64_decode(struct buf *b, struct str s, enum base64_alphabet alphabet);
 

@@ -2,38 +2,48 @@
 
 #include <assert.h>
 
-/* On the stack of who waits; in the list until it is granted or gives up. */
-struct budget_waiter {
-	struct budget_waiter *next;
-	size_t bytes;
-	bool granted;
-	struct event event;
-};
+static void
+budget_waiting_init(struct budget_waiting *w)
+{
+	*w = (struct budget_waiting){ .last = &w->first };
+}
 
 void
 budget_init(struct budget *b, size_t limit_bytes)
 {
 	*b = (struct budget){ .limit_bytes = limit_bytes };
 	pthread_mutex_init(&b->lock, NULL);
-	b->last = &b->first;
+	budget_waiting_init(&b->reads);
+	budget_waiting_init(&b->begins);
 }
 
 void
 budget_fini(struct budget *b)
 {
-	assert(!b->first && b->taken_bytes == 0);
+	assert(!b->reads.first && !b->begins.first && b->taken_bytes == 0);
+	assert(b->parts == 0 && b->output_bytes == 0 && b->read_bytes == 0);
 	pthread_mutex_destroy(&b->lock);
+}
+
+/* ---- How much there is ---- */
+
+static size_t
+budget_read_relaxed(const _Atomic size_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
 size_t
 budget_taken(struct budget *b)
 {
-	size_t n;
+	return budget_read_relaxed(&b->taken_bytes);
+}
 
-	pthread_mutex_lock(&b->lock);
-	n = b->taken_bytes;
-	pthread_mutex_unlock(&b->lock);
-	return n;
+size_t
+budget_held(const struct budget *b)
+{
+	return budget_read_relaxed(&b->taken_bytes) +
+	       budget_read_relaxed(&b->parts) * BUDGET_PART_BYTES;
 }
 
 size_t
@@ -43,65 +53,249 @@ budget_take_peak(struct budget *b)
 
 	pthread_mutex_lock(&b->lock);
 	n = b->peak_bytes;
-	b->peak_bytes = b->taken_bytes;
+	b->peak_bytes = budget_read_relaxed(&b->taken_bytes);
 	pthread_mutex_unlock(&b->lock);
 	return n;
 }
 
+bool
+budget_admits_long(const struct budget *b)
+{
+	/* Turns to read are given back soon, and keep nobody out. */
+	return budget_held(b) <= b->limit_bytes - b->limit_bytes / BUDGET_SHORT_SHARE +
+					 budget_read_relaxed(&b->read_bytes);
+}
+
+bool
+budget_is_wanted(const struct budget *b)
+{
+	return budget_read_relaxed(&b->waiting) > 0;
+}
+
+/* `most` while none of `room` is used, nothing when all of it is, but never less than `least`. */
 static size_t
-share_of_asking(const struct budget *b)
+budget_shrink(size_t most, size_t least, size_t used, size_t room)
+{
+	size_t n = used < room ? (size_t)((double)most * (double)(room - used) / (double)room) : 0;
+
+	return n > least ? n : least < most ? least : most;
+}
+
+size_t
+budget_portion(const struct budget *b, size_t most, size_t least)
+{
+	return budget_shrink(most, least, budget_held(b), b->limit_bytes);
+}
+
+static size_t
+budget_read_share(const struct budget *b)
+{
+	return b->limit_bytes / BUDGET_READ_SHARE;
+}
+
+size_t
+budget_read_portion(const struct budget *b, size_t most, size_t least)
+{
+	return budget_shrink(most, least, budget_read_relaxed(&b->read_bytes),
+			     budget_read_share(b));
+}
+
+size_t
+budget_output_portion(const struct budget *b, size_t most, size_t least)
+{
+	return budget_shrink(most, least, budget_read_relaxed(&b->output_bytes),
+			     b->limit_bytes / BUDGET_OUTPUT_SHARE);
+}
+
+/* The most that turns to begin may take. */
+static size_t
+budget_begin_share(const struct budget *b)
 {
 	return b->limit_bytes - b->limit_bytes / 4;
 }
 
-static bool
-take_locked(struct budget *b, size_t n, size_t most)
+/* ---- Taking ---- */
+
+static void
+budget_add_locked(struct budget *b, size_t n)
 {
-	if (n > most || b->taken_bytes > most - n)
+	size_t taken = budget_read_relaxed(&b->taken_bytes) + n;
+
+	atomic_store_explicit(&b->taken_bytes, taken, memory_order_relaxed);
+	if (taken > b->peak_bytes)
+		b->peak_bytes = taken;
+}
+
+/* `n` bytes, if no more than `most` are taken then. */
+static bool
+budget_take_locked(struct budget *b, size_t n, size_t most)
+{
+	if (n > most || budget_held(b) > most - n)
 		return false;
-	b->taken_bytes += n;
-	if (b->taken_bytes > b->peak_bytes)
-		b->peak_bytes = b->taken_bytes;
+	budget_add_locked(b, n);
 	return true;
 }
 
-/* In their order: a large one at the head is not overtaken for ever by small ones behind it. */
-static void
-grant_locked(struct budget *b)
+/*
+ * Takes the bytes of a turn to begin. A turn that needs more than its share has beside the flat
+ * amounts of the other requests gets it when nothing else is taken, or it would wait for ever.
+ */
+static bool
+budget_take_begin_locked(struct budget *b, size_t n)
 {
-	while (b->first && take_locked(b, b->first->bytes, share_of_asking(b))) {
-		struct budget_waiter *w = b->first;
+	if (budget_take_locked(b, n, budget_begin_share(b)))
+		return true;
+	if (budget_read_relaxed(&b->taken_bytes) > 0)
+		return false;
+	budget_add_locked(b, n);
+	return true;
+}
 
-		b->first = w->next;
-		if (!b->first)
-			b->last = &b->first;
-		b->waiting--;
-		w->granted = true;
-		event_set(&w->event);
+/*
+ * Takes the bytes of a turn to read. With no other turn to read under way it gets them in any case:
+ * otherwise nobody could promise that it ever will.
+ */
+static bool
+budget_take_read_locked(struct budget *b, size_t n)
+{
+	size_t reads = budget_read_relaxed(&b->read_bytes);
+	size_t most = b->limit_bytes + b->limit_bytes / BUDGET_EXCESS_SHARE;
+
+	if (reads > 0 && (reads + n > budget_read_share(b) || budget_held(b) + n > most))
+		return false;
+	budget_add_locked(b, n);
+	atomic_store_explicit(&b->read_bytes, reads + n, memory_order_relaxed);
+	return true;
+}
+
+static bool
+budget_take_turn_locked(struct budget *b, const struct budget_turn *turn)
+{
+	return turn->reads ? budget_take_read_locked(b, turn->bytes)
+			   : budget_take_begin_locked(b, turn->bytes);
+}
+
+/* ---- Turns ---- */
+
+static struct budget_waiting *
+budget_queue_of(struct budget *b, const struct budget_turn *turn)
+{
+	return turn->reads ? &b->reads : &b->begins;
+}
+
+/*
+ * Grants turns in the order of the queue, so that small turns cannot overtake a large turn at its
+ * head for ever. The caller holds the lock, so a turn that is granted here cannot leave the queue
+ * at the same time.
+ */
+static void
+budget_grant_queue_locked(struct budget *b, struct budget_waiting *w)
+{
+	while (w->first && budget_take_turn_locked(b, w->first)) {
+		struct budget_turn *turn = w->first;
+
+		w->first = turn->next;
+		if (!w->first)
+			w->last = &w->first;
+		w->count--;
+		atomic_fetch_sub_explicit(&b->waiting, 1, memory_order_relaxed);
+		assert(!turn->has_come);
+		turn->has_come = true;
+		/*
+		 * This wakes the fiber that waits. The fiber takes the lock in budget_leave()
+		 * before it frees the turn, so the turn stays valid until this function returns.
+		 */
+		turn->granted(turn);
 	}
 }
 
+/* Turns to read come first: their memory is given back soon. */
 static void
-remove_locked(struct budget *b, struct budget_waiter *w)
+budget_grant_locked(struct budget *b)
 {
-	struct budget_waiter **at = &b->first;
-
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
-	if (b->last == &w->next)
-		b->last = at;
-	b->waiting--;
+	budget_grant_queue_locked(b, &b->reads);
+	if (!b->reads.first)
+		budget_grant_queue_locked(b, &b->begins);
 }
 
 static void
-give_back(struct budget *b, size_t n)
+budget_remove_locked(struct budget *b, struct budget_turn *turn)
+{
+	struct budget_waiting *w = budget_queue_of(b, turn);
+	struct budget_turn **at = &w->first;
+
+	while (*at != turn)
+		at = &(*at)->next;
+	*at = turn->next;
+	if (w->last == &turn->next)
+		w->last = at;
+	w->count--;
+	atomic_fetch_sub_explicit(&b->waiting, 1, memory_order_relaxed);
+}
+
+/* Gives back `n` bytes, and ends turns to read of `reads` bytes. */
+static void
+budget_give_back(struct budget *b, size_t n, size_t reads)
 {
 	pthread_mutex_lock(&b->lock);
-	assert(b->taken_bytes >= n);
-	b->taken_bytes -= n;
-	grant_locked(b);
+	assert(b->taken_bytes >= n && b->read_bytes >= reads);
+	atomic_store_explicit(&b->taken_bytes, budget_read_relaxed(&b->taken_bytes) - n,
+			      memory_order_relaxed);
+	atomic_store_explicit(&b->read_bytes, budget_read_relaxed(&b->read_bytes) - reads,
+			      memory_order_relaxed);
+	budget_grant_locked(b);
 	pthread_mutex_unlock(&b->lock);
+}
+
+size_t
+budget_askable(const struct budget *b, size_t n)
+{
+	size_t most = budget_begin_share(b);
+
+	return n < most ? n : most;
+}
+
+enum budget_answer
+budget_queue(struct budget *b, struct budget_turn *turn)
+{
+	struct budget_waiting *w = budget_queue_of(b, turn);
+	enum budget_answer answer = BUDGET_QUEUED;
+
+	turn->next = NULL;
+	turn->has_come = false;
+	pthread_mutex_lock(&b->lock);
+	if (!b->reads.first && !w->first && budget_take_turn_locked(b, turn)) {
+		answer = BUDGET_GIVEN;
+	} else if (!turn->reads && w->count == BUDGET_WAITERS) {
+		answer = BUDGET_FULL;
+	} else {
+		*w->last = turn;
+		w->last = &turn->next;
+		w->count++;
+		atomic_fetch_add_explicit(&b->waiting, 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return answer;
+}
+
+bool
+budget_leave(struct budget *b, struct budget_turn *turn)
+{
+	bool has_come;
+
+	/*
+	 * The budget may grant the turn at the moment when the caller gives up. Under the lock the
+	 * turn is in one of two states: it is still in the queue, or it is granted and its bytes
+	 * are taken.
+	 */
+	pthread_mutex_lock(&b->lock);
+	has_come = turn->has_come;
+	if (!has_come) {
+		budget_remove_locked(b, turn);
+		budget_grant_locked(b); /* There may be enough memory for the next, smaller turn. */
+	}
+	pthread_mutex_unlock(&b->lock);
+	return has_come;
 }
 
 /* ---- Parts ---- */
@@ -112,89 +306,116 @@ budget_part_init(struct budget_part *p, struct budget *b)
 	*p = (struct budget_part){ .budget = b };
 }
 
-static bool
-wait_for(struct budget *b, size_t n, uint64_t deadline_ns, struct event *stop)
-{
-	struct budget_waiter w = { .bytes = n };
-	struct event *events[] = { &w.event, stop };
-	bool granted;
-
-	pthread_mutex_lock(&b->lock);
-	granted = !b->first && take_locked(b, n, share_of_asking(b));
-	if (granted || b->waiting == BUDGET_WAITERS) {
-		pthread_mutex_unlock(&b->lock);
-		return granted;
-	}
-	event_init(&w.event);
-	*b->last = &w;
-	b->last = &w.next;
-	b->waiting++;
-	pthread_mutex_unlock(&b->lock);
-
-	(void)event_wait_any(events, stop ? 2 : 1, deadline_ns);
-
-	pthread_mutex_lock(&b->lock);
-	if (!w.granted) {
-		remove_locked(b, &w);
-		grant_locked(b); /* what was too much for this one may do for the next */
-	}
-	pthread_mutex_unlock(&b->lock);
-	return w.granted;
-}
-
-enum status
-budget_ask(struct budget_part *p, size_t n, uint64_t deadline_ns, struct event *stop)
+void
+budget_enter(struct budget_part *p)
 {
 	struct budget *b = p->budget;
 
-	if (!b)
-		return STATUS_OK;
-	if (n > share_of_asking(b))
-		n = share_of_asking(b);
-	if (!wait_for(b, n, deadline_ns, stop)) {
-		if (stop && event_is_set(stop))
-			return STATUS_CANCELLED;
+	if (!b || p->entered)
+		return;
+	p->entered = true;
+	atomic_fetch_add_explicit(&b->parts, 1, memory_order_relaxed);
+	/*
+	 * Turns to read are given back soon: those who wait for them must not keep others out. And
+	 * what has filled the budget may be clients that do not read, so short requests still get
+	 * in for a while.
+	 */
+	if (budget_held(b) > b->limit_bytes + b->limit_bytes / BUDGET_EXCESS_SHARE +
+				     budget_read_relaxed(&b->read_bytes))
 		p->refused = true;
-		return STATUS_LIMIT;
-	}
-	p->asked_bytes += n;
-	p->taken_bytes += n;
-	return STATUS_OK;
+}
+
+/* The flat amount may be what the first turn in a queue waits for. */
+static void
+budget_part_exit(struct budget_part *p)
+{
+	struct budget *b = p->budget;
+
+	if (!p->entered)
+		return;
+	atomic_fetch_sub_explicit(&b->parts, 1, memory_order_relaxed);
+	if (budget_is_wanted(b))
+		budget_give_back(b, 0, 0);
+}
+
+/* True if nothing has to be taken for a part that uses `used` bytes. */
+static bool
+budget_part_is_free(const struct budget_part *p, size_t used)
+{
+	const struct budget *b = p->budget;
+
+	return used <= BUDGET_FREE_BYTES && !p->counts_all &&
+	       used * budget_read_relaxed(&b->parts) <= b->limit_bytes / BUDGET_FREE_SHARE;
+}
+
+void
+budget_part_give(struct budget_part *p, const struct budget_turn *turn)
+{
+	p->taken_bytes += turn->bytes;
+	p->asked_bytes = p->taken_bytes;
+	if (turn->reads)
+		p->read_bytes += turn->bytes;
+}
+
+size_t
+budget_part_lacks(const struct budget_part *p, size_t n)
+{
+	size_t wanted = p->used_bytes + n;
+
+	return wanted > p->taken_bytes ? wanted - p->taken_bytes : 0;
+}
+
+static bool
+budget_part_take(struct budget_part *p, size_t more)
+{
+	bool taken;
+
+	pthread_mutex_lock(&p->budget->lock);
+	taken = budget_take_locked(p->budget, more, p->budget->limit_bytes);
+	pthread_mutex_unlock(&p->budget->lock);
+	if (taken)
+		p->taken_bytes += more;
+	return taken;
 }
 
 bool
 budget_use(struct budget_part *p, size_t n)
 {
 	size_t used = p->used_bytes + n;
-	bool taken = true;
 
-	if (p->budget && used > BUDGET_FREE_BYTES && used > p->taken_bytes) {
-		size_t more = used - p->taken_bytes;
-
-		pthread_mutex_lock(&p->budget->lock);
-		taken = take_locked(p->budget, more, p->budget->limit_bytes);
-		pthread_mutex_unlock(&p->budget->lock);
-		if (taken)
-			p->taken_bytes += more;
+	if (p->budget && used > p->taken_bytes && !budget_part_is_free(p, used) &&
+	    !budget_part_take(p, used - p->taken_bytes)) {
+		if (used <= p->budget->limit_bytes)
+			p->refused = true;
+		else
+			p->exceeded = true;
+		return false;
 	}
-	if (taken)
-		p->used_bytes = used;
-	else if (used <= p->budget->limit_bytes)
-		p->refused = true;
-	else
-		p->exceeded = true;
-	return taken;
+	p->used_bytes = used;
+	return true;
+}
+
+void
+budget_count(struct budget_part *p, size_t n)
+{
+	p->used_bytes += n;
+	if (p->budget && p->used_bytes > p->taken_bytes && !budget_part_is_free(p, p->used_bytes)) {
+		pthread_mutex_lock(&p->budget->lock);
+		budget_add_locked(p->budget, p->used_bytes - p->taken_bytes);
+		pthread_mutex_unlock(&p->budget->lock);
+		p->taken_bytes = p->used_bytes;
+	}
 }
 
 static void
-give_back_unused(struct budget_part *p)
+budget_give_back_unused(struct budget_part *p)
 {
 	size_t keep = p->asked_bytes;
 
-	if (p->used_bytes > BUDGET_FREE_BYTES && p->used_bytes > keep)
-		keep = p->used_bytes;
+	if (p->used_bytes > keep)
+		keep = budget_part_is_free(p, p->used_bytes) ? keep : p->used_bytes;
 	if (p->taken_bytes > keep) {
-		give_back(p->budget, p->taken_bytes - keep);
+		budget_give_back(p->budget, p->taken_bytes - keep, 0);
 		p->taken_bytes = keep;
 	}
 }
@@ -204,20 +425,51 @@ budget_unuse(struct budget_part *p, size_t n)
 {
 	assert(p->used_bytes >= n);
 	p->used_bytes -= n;
-	give_back_unused(p);
+	if (p->taken_bytes)
+		budget_give_back_unused(p);
+}
+
+void
+budget_count_output(struct budget_part *p, size_t n)
+{
+	size_t before = p->output_bytes;
+
+	if (n == before || !p->budget)
+		return;
+	p->output_bytes = n;
+	atomic_fetch_add_explicit(&p->budget->output_bytes, n - before, memory_order_relaxed);
+	if (n > before)
+		budget_count(p, n - before);
+	else
+		budget_unuse(p, before - n);
+}
+
+void
+budget_part_count_all(struct budget_part *p)
+{
+	p->counts_all = true;
+	budget_count(p, 0);
 }
 
 void
 budget_settle(struct budget_part *p)
 {
+	size_t reads = p->read_bytes;
+
 	p->asked_bytes = 0;
-	give_back_unused(p);
+	p->read_bytes = 0;
+	if (p->taken_bytes)
+		budget_give_back_unused(p);
+	if (reads)
+		budget_give_back(p->budget, 0, reads);
 }
 
 void
 budget_part_release(struct budget_part *p)
 {
+	budget_count_output(p, 0);
 	if (p->taken_bytes)
-		give_back(p->budget, p->taken_bytes);
+		budget_give_back(p->budget, p->taken_bytes, p->read_bytes);
+	budget_part_exit(p);
 	budget_part_init(p, p->budget);
 }

@@ -1,77 +1,208 @@
 /*
- * Memory that many share: what all requests of a server may take together.
+ * A budget limits the memory that all requests of a server may take together.
  *
- * Each of them has a part. Before it begins something large it asks for what that is going to take,
- * and waits for its turn, oldest first. What it takes beyond that is given at once or not at all:
- * whoever holds memory never waits for more, so that nobody can wait for each other. A quarter of
- * the whole is kept back from those who ask beforehand, so that they do not starve the others.
+ * Each request has a part of the budget. What a request holds is counted in its part in three ways:
  *
- * The budget is thread-safe; a part belongs to one thread at a time.
+ * - A flat amount, BUDGET_PART_BYTES, from budget_enter() on: a stack, an arena's first block and
+ *   what else a request needs before it does anything.
+ * - What it uses without asking: budget_use() gives it at once or not at all, so such a request
+ *   never waits. budget_count() counts memory that is there already and cannot be refused.
+ * - What it has asked for before it began something large (budget_ask() in loop/turn.h). Such a
+ *   request waits for its turn, oldest request first.
+ *
+ * == Why no two requests can wait for each other ==
+ *
+ * There are two kinds of turns. A turn to begin something (a large body, say) may only take the
+ * budget up to three quarters, and its holder may hold other memory and wait for its client. A turn
+ * to read (a page of a long answer) may take an eighth more than the budget has, which neither a
+ * turn to begin nor budget_use() gets; all turns to read together take no more than an eighth of
+ * the budget, or one of them what it needs. Their holders give the memory back before they wait for
+ * anything but the store, so turns to read always come to an end. They have a queue of their own,
+ * which is served first. So a request that waits for a turn to read may hold any other memory: it
+ * waits only for requests that do not wait for it.
+ *
+ * == How requests shrink when there are many ==
+ *
+ * budget_read_portion() says how large a turn to read should be: the more of their share is taken,
+ * the smaller, down to a least size. budget_output_portion() says the same of output that is
+ * waiting for its client: all of that together grows to an eighth of the budget and, once it is
+ * larger than that, only by the least size for each connection. What a request may use before
+ * anything is taken for it shrinks, too: see BUDGET_FREE_BYTES.
+ *
+ * The budget is thread-safe; a part belongs to one thread at a time. The budget allocates nothing:
+ * the caller that waits owns the memory of its place in the queue.
  */
 #ifndef FROND_BASE_BUDGET_H
 #define FROND_BASE_BUDGET_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
-#include "base/wait.h"
 
 enum {
-	/* What a part has for nothing: small requests never touch what is shared. */
+	/*
+	 * A part that uses no more than this takes nothing of the budget, so small requests never
+	 * touch the lock. All parts together may use no more than one BUDGET_FREE_SHARE-th of the
+	 * budget in this way: with many requests, each may use less.
+	 */
 	BUDGET_FREE_BYTES = 64 * 1024,
-	BUDGET_WAITERS = 1024, /* that wait at a time; more are refused at once */
+	BUDGET_FREE_SHARE = 8,
+	BUDGET_READ_SHARE = 8,   /* one such part of the budget is what turns to read may take */
+	BUDGET_EXCESS_SHARE = 8, /* turns to read, and new requests, may exceed it by such a part */
+	BUDGET_OUTPUT_SHARE = 8, /* the part up to which output grows */
+	BUDGET_SHORT_SHARE = 8,  /* the part that only short requests may take the last of */
+	/*
+	 * What a request takes in any case, measured: the pages of a stack that it has touched, the
+	 * first block of its arena, and the structs of the exchange.
+	 */
+	BUDGET_PART_BYTES = 20 * 1024,
+	/* The longest queue of turns to begin; a further request is refused at once. */
+	BUDGET_WAITERS = 1024,
 };
 
-struct budget_waiter;
+/*
+ * A place in the queue for memory. The caller owns it and must not move it while it is queued, that
+ * is, until the caller has ended the turn with budget_leave().
+ */
+struct budget_turn {
+	size_t bytes;
+	bool reads; /* a turn to read, not one to begin */
+	/*
+	 * The budget calls this once, on any thread and with its lock held, when it grants the
+	 * turn.
+	 */
+	void (*granted)(struct budget_turn *turn);
+	struct budget_turn *next;
+	bool has_come;
+};
+
+enum budget_answer {
+	BUDGET_GIVEN,  /* the bytes are taken */
+	BUDGET_QUEUED, /* the turn is in the queue; the caller ends it with budget_leave() */
+	BUDGET_FULL,   /* the queue is full; nothing is taken */
+};
+
+/* Turns that wait, oldest first. */
+struct budget_waiting {
+	struct budget_turn *first;
+	struct budget_turn **last;
+	size_t count;
+};
 
 struct budget {
-	pthread_mutex_t lock;
-	size_t limit_bytes;
-	size_t taken_bytes;
-	size_t peak_bytes; /* the most that was ever taken since budget_take_peak() */
-	struct budget_waiter *first;
-	struct budget_waiter **last;
-	size_t waiting;
+	pthread_mutex_t lock; /* guards what is below, except the atomic members */
+	size_t limit_bytes;   /* never changes */
+	/* Changed with the lock held; may be read without it. The flat amounts are not in it. */
+	_Atomic size_t taken_bytes;
+	size_t peak_bytes; /* the largest taken_bytes since budget_take_peak() was last called */
+	struct budget_waiting reads;
+	struct budget_waiting begins;
+	_Atomic size_t waiting;      /* turns in both queues */
+	_Atomic size_t parts;        /* between budget_enter() and budget_part_release() */
+	_Atomic size_t output_bytes; /* that budget_count_output() has counted */
+	_Atomic size_t read_bytes;   /* of turns to read; changed with the lock held */
 };
 
 struct budget_part {
-	struct budget *budget; /* NULL: without a limit */
-	size_t asked_bytes;    /* by budget_ask() */
+	struct budget *budget; /* NULL: memory is not limited */
+	size_t asked_bytes;    /* bytes that budget_ask() has got for this part */
 	size_t used_bytes;
-	size_t taken_bytes; /* of the budget, for this part */
-	bool refused;       /* others have what was not given; but for them there is enough */
-	bool exceeded;      /* it wanted more than there is for all */
+	size_t taken_bytes;  /* bytes of the budget that this part holds */
+	size_t read_bytes;   /* of taken_bytes: a turn to read, until budget_settle() */
+	size_t output_bytes; /* of used_bytes: output */
+	bool entered;        /* counted in the budget's `parts` */
+	bool counts_all;     /* nothing is free for it: budget_part_count_all() */
+	/* A use failed because other parts held too much memory; trying again later may help. */
+	bool refused;
+	/* A use failed because the part alone would need more than the whole budget. */
+	bool exceeded;
 };
 
 void budget_init(struct budget *b, size_t limit_bytes);
-void budget_fini(struct budget *b); /* every part has been released */
+void budget_fini(struct budget *b); /* The caller has released every part before. */
 
-/* What is taken now; and the most that was taken since the last such call. */
+/*
+ * budget_taken() returns the bytes that are taken now, the flat amounts aside. budget_take_peak()
+ * returns the largest number of bytes that was taken since its last call.
+ */
 size_t budget_taken(struct budget *b);
 size_t budget_take_peak(struct budget *b);
+
+/* Returns the bytes that are taken now, the flat amounts included. Takes no lock. */
+size_t budget_held(const struct budget *b);
+
+/*
+ * True if there is room for a request that may last as long as its client likes, such as a listing.
+ * Such requests leave the last of the budget to short ones, which end by themselves. Takes no lock.
+ */
+bool budget_admits_long(const struct budget *b);
+
+/* True if a turn waits: then those who can do without some memory give it back. */
+bool budget_is_wanted(const struct budget *b);
+
+/*
+ * These return how much to take of something that is best with `most` bytes: nearly all of that
+ * while little of its share of the budget is taken, and less and less afterwards, but never less
+ * than `least`. The share is all of the budget, that of turns to read, or that of output which
+ * waits for a client.
+ */
+size_t budget_portion(const struct budget *b, size_t most, size_t least);
+size_t budget_read_portion(const struct budget *b, size_t most, size_t least);
+size_t budget_output_portion(const struct budget *b, size_t most, size_t least);
 
 void budget_part_init(struct budget_part *p, struct budget *b);
 
 /*
- * Sets `n` bytes aside, on top of what was asked before, and waits for them until the deadline, or
- * `stop` is set (may be NULL). More than three quarters of the budget counts as that much: whoever
- * wants it all gets it alone. STATUS_LIMIT when they were not free in time, or too many wait
- * already; STATUS_CANCELLED.
+ * Counts the flat amount of a request, until the part is released. If that is more than the budget
+ * and its excess have, turns to read aside, it is counted all the same, and `p->refused` is set:
+ * the request must end soon.
  */
-MUST_USE enum status budget_ask(struct budget_part *p, size_t n, uint64_t deadline_ns,
-				struct event *stop);
+void budget_enter(struct budget_part *p);
 
-/* Counts `n` bytes as used; false, and nothing is counted, when the budget does not have them. */
+/* Returns how many bytes a request for `n` bytes gets: at most three quarters of the budget. */
+size_t budget_askable(const struct budget *b, size_t n);
+
+/* Takes `turn->bytes` of the budget at once, or puts the turn at the end of the queue. */
+enum budget_answer budget_queue(struct budget *b, struct budget_turn *turn);
+
+/*
+ * Ends a turn that was queued. Returns true if the budget has granted the turn; its bytes are then
+ * taken. Otherwise takes the turn out of the queue, and nothing is taken.
+ */
+bool budget_leave(struct budget *b, struct budget_turn *turn);
+
+/* Adds the bytes of a turn, which the caller has taken, to what the part has asked for. */
+void budget_part_give(struct budget_part *p, const struct budget_turn *turn);
+
+/*
+ * Returns how many bytes a turn must have so that the part can use `n` bytes more than it uses now;
+ * 0 if it holds enough already.
+ */
+size_t budget_part_lacks(const struct budget_part *p, size_t n);
+
+/* Counts `n` bytes as used. Returns false and counts nothing if the budget does not have them. */
 bool budget_use(struct budget_part *p, size_t n);
+/* Counts `n` bytes as used that are there already, even if that is more than the budget has. */
+void budget_count(struct budget_part *p, size_t n);
 void budget_unuse(struct budget_part *p, size_t n);
 
-/* Gives back what was asked for and is not used. */
+/* The part's output takes `n` bytes now. This is counted like budget_count(). */
+void budget_count_output(struct budget_part *p, size_t n);
+
+/*
+ * From now on all that the part uses is taken of the budget, also the first bytes. For a request
+ * that is going to wait for its client.
+ */
+void budget_part_count_all(struct budget_part *p);
+
+/* Gives back the bytes that the part has asked for and does not use. */
 void budget_settle(struct budget_part *p);
 
-/* Gives everything back. Fine on a part that was never used, and again. */
+/* Gives everything back. Allowed on a part that was never used, and more than once. */
 void budget_part_release(struct budget_part *p);
 
 #endif

@@ -90,9 +90,12 @@ buf_append_u64(struct buf *b, uint64_t n)
 	buf_append(b, digits + at, sizeof(digits) - at);
 }
 
-/* The eight digits of four bytes, all at a time; both as they lie in memory. */
+/*
+ * Returns the eight hexadecimal digits of four bytes, computed together. The bytes and the digits
+ * are in the order in which they lie in memory.
+ */
 static uint64_t
-hex_digits(uint32_t bytes)
+buf_hex_digits(uint32_t bytes)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
 	uint64_t n = le32toh(bytes);
@@ -100,7 +103,10 @@ hex_digits(uint32_t bytes)
 	n = (n | n << 16) & UINT64_C(0x0000ffff0000ffff);
 	n = (n | n << 8) & UINT64_C(0x00ff00ff00ff00ff);
 	n = (n >> 4 | n << 8) & ones * 0x0f;
-	/* What is ten or more, and no less, carries into its high half when six is added. */
+	/*
+	 * Adding six sets bit 4 of exactly those bytes whose value is ten or more; they become
+	 * letters.
+	 */
 	return htole64(n + ones * '0' + ((n + ones * 6) >> 4 & ones) * ('a' - '0' - 10));
 }
 
@@ -122,7 +128,7 @@ buf_append_hex(struct buf *b, struct str s)
 		uint64_t eight;
 
 		memcpy(&bytes, at, sizeof(bytes));
-		eight = hex_digits(bytes);
+		eight = buf_hex_digits(bytes);
 		memcpy(to, &eight, sizeof(eight));
 	}
 	for (; at < end; at++) {

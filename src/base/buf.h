@@ -1,9 +1,9 @@
 /*
  * A growing byte buffer with a hard maximum.
  *
- * Appending cannot be checked call by call without drowning the code, so a failure is remembered
- * instead: after the first one nothing more is appended, and buf_status() tells. Whoever uses the
- * bytes asks it first. Not thread-safe; owns its bytes.
+ * A check after each append would drown the code, so the buffer remembers a failure instead: it
+ * appends nothing after the first failure, and buf_status() returns that failure. A caller checks
+ * buf_status() before it uses the bytes. Not thread-safe. The buffer owns its bytes.
  */
 #ifndef FROND_BASE_BUF_H
 #define FROND_BASE_BUF_H
@@ -20,20 +20,22 @@ struct buf {
 	size_t max_bytes;
 	enum status
 		failed; /* STATUS_OK, STATUS_NOMEM, or STATUS_LIMIT past max_bytes or the budget */
-	struct budget_part *part; /* what its memory is used of; NULL: of none */
+	struct budget_part *part; /* the part of a budget that counts the memory as used, or NULL */
 };
 
 #define BUF_INIT(max) ((struct buf){ .max_bytes = (max) })
 
-/* One whose memory counts as used of a part of a budget, which outlives it. */
+/*
+ * Starts a buffer whose memory counts as used by a part of a budget. The part outlives the buffer.
+ */
 #define BUF_INIT_OF(max, of) ((struct buf){ .max_bytes = (max), .part = (of) })
 
 void buf_init(struct buf *b, size_t max_bytes);
 
-/* Frees the bytes; the buffer is empty and usable again. NULL is fine. */
+/* Frees the bytes. The buffer is then empty and can be used again. NULL is allowed. */
 void buf_release(struct buf *b);
 
-/* Forgets content and failure, keeps the memory. */
+/* Forgets the content and a failure, but keeps the memory. */
 static inline void
 buf_clear(struct buf *b)
 {
@@ -41,7 +43,10 @@ buf_clear(struct buf *b)
 	b->failed = STATUS_OK;
 }
 
-/* Room for `n` more bytes, or the failure is remembered and false comes back. */
+/*
+ * Makes room for `n` more bytes. On failure the buffer remembers the failure and this returns
+ * false.
+ */
 bool buf_grow(struct buf *b, size_t n);
 
 static inline bool
@@ -72,7 +77,7 @@ buf_append_byte(struct buf *b, uint8_t c)
 		b->ptr[b->len++] = (char)c;
 }
 
-/* Inline, so that a literal's length is known where it is appended. */
+/* This is inline so that the compiler knows a literal's length at the place of the call. */
 static inline void
 buf_append_cstr(struct buf *b, const char *cstr)
 {
@@ -82,7 +87,7 @@ buf_append_cstr(struct buf *b, const char *cstr)
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_append_u64(struct buf *b, uint64_t n); /* decimal */
 
-/* Lower-case hexadecimal digits of `s`. */
+/* Appends the bytes of `s` as lower-case hexadecimal digits. */
 void buf_append_hex(struct buf *b, struct str s);
 
 /* Removes the first `n` bytes, n <= len. */
@@ -94,7 +99,7 @@ buf_str(const struct buf *b)
 	return (struct str){ b->ptr, b->len };
 }
 
-/* STATUS_OK if everything appended since the last clear is there. */
+/* Returns STATUS_OK if every append since the last clear succeeded, else the first failure. */
 static inline MUST_USE enum status
 buf_status(const struct buf *b)
 {

@@ -4,15 +4,15 @@
 
 #include <stdint.h>
 
-/* Nanoseconds since some fixed moment; never goes back. */
+/* Returns the nanoseconds since some fixed moment. The value never goes back. */
 uint64_t clock_mono_ns(void);
 
-/* Milliseconds since 1970-01-01 UTC; may jump. */
+/* Returns the milliseconds since 1970-01-01 UTC. The value may jump. */
 uint64_t clock_wall_ms(void);
 
 #define CLOCK_NS_PER_MS UINT64_C(1000000)
 
-/* The monotonic moment `ms` milliseconds from now. */
+/* Returns the monotonic time that is `ms` milliseconds from now. */
 static inline uint64_t
 clock_after_ms(uint64_t ms)
 {

@@ -1,49 +1,73 @@
 #include "base/mem.h"
 
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	/* Every heap keeps what was freed in the middle; by default there are eight a processor. */
+	/*
+	 * Each heap keeps memory that was freed in its middle, so few heaps waste less memory. The
+	 * default of glibc is eight heaps for each processor.
+	 */
 	MEM_HEAPS = 2,
 	/*
-	 * A mapping of its own costs a fault a page each time it is made, which is most of what a
-	 * large request costs the kernel. So all but the largest pieces come from the heaps, and
-	 * these keep what is free until mem_trim(). Setting one of both also ends glibc's way of
-	 * raising them to whatever was freed last.
+	 * If malloc maps a block separately, each allocation of such a block costs one page fault
+	 * for each page, which is most of what a large request costs the kernel. So the heaps serve
+	 * all but the largest blocks, and they keep free memory until mem_trim(). Setting either of
+	 * these two limits also stops glibc from raising both limits to the size of the block that
+	 * was freed last.
 	 */
 	MEM_MAPPED_BYTES = 16 * 1024 * 1024,
-	MEM_TRIM_BYTES = 64 * 1024 * 1024, /* free at a heap's end before it shrinks by itself */
+	/* free bytes at the end of a heap before glibc shrinks it */
+	MEM_TRIM_BYTES = 64 * 1024 * 1024,
 };
 
 static _Thread_local uint64_t allocations;
 static _Thread_local uint64_t fail_after;
+static _Thread_local uint64_t fail_until;
+
+static _Atomic uint64_t shortages;
+
+/* Counts an allocation that has failed, and returns `p`. */
+static void *
+mem_check(void *p)
+{
+	if (!p)
+		atomic_fetch_add_explicit(&shortages, 1, memory_order_relaxed);
+	return p;
+}
+
+uint64_t
+mem_shortages(void)
+{
+	return atomic_load_explicit(&shortages, memory_order_relaxed);
+}
 
 static bool
-must_fail(void)
+mem_must_fail(void)
 {
 	allocations++;
-	return fail_after && allocations >= fail_after;
+	return fail_after && allocations >= fail_after && allocations <= fail_until;
 }
 
 void *
 mem_alloc(size_t n)
 {
-	return must_fail() ? NULL : malloc(n ? n : 1);
+	return mem_check(mem_must_fail() ? NULL : malloc(n ? n : 1));
 }
 
 void *
 mem_zalloc(size_t n)
 {
-	return must_fail() ? NULL : calloc(1, n ? n : 1);
+	return mem_check(mem_must_fail() ? NULL : calloc(1, n ? n : 1));
 }
 
 void *
 mem_realloc(void *p, size_t n)
 {
-	return must_fail() ? NULL : realloc(p, n ? n : 1);
+	return mem_check(mem_must_fail() ? NULL : realloc(p, n ? n : 1));
 }
 
 void
@@ -72,6 +96,16 @@ mem_fail_after(uint64_t after)
 
 	allocations = 0;
 	fail_after = after;
+	fail_until = UINT64_MAX;
+	return made;
+}
+
+uint64_t
+mem_fail_only(uint64_t nth)
+{
+	uint64_t made = mem_fail_after(nth);
+
+	fail_until = nth;
 	return made;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The counted allocator behind everything that outlives a request. Thread-safe. Tests make the Nth
- * allocation fail; nothing here ends the process.
+ * The counted allocator for everything that outlives a request. Thread-safe. Tests can make the Nth
+ * allocation fail. No function here ends the process.
  */
 #ifndef FROND_BASE_MEM_H
 #define FROND_BASE_MEM_H
@@ -10,30 +10,42 @@
 
 #include "base/str.h"
 
-/* As malloc, calloc(1, n) and realloc; NULL when memory is short. */
+/* These work as malloc, calloc(1, n) and realloc do, and return NULL when memory is short. */
 void *mem_alloc(size_t n) __attribute__((malloc));
 void *mem_zalloc(size_t n) __attribute__((malloc));
 void *mem_realloc(void *p, size_t n);
 void mem_free(void *p);
 
-/* A copy of `s` with a NUL behind it (not counted); free with mem_free(). NULL when out of memory.
+/*
+ * Returns a copy of `s` with a NUL behind it, which the caller frees with mem_free(), or NULL when
+ * memory is short.
  */
 char *mem_strdup(struct str s) __attribute__((malloc));
 
 /*
- * For a process that serves for long: threads share their heaps, and these keep what is freed for
- * what comes next, so that somebody has to call mem_trim() at times. Once, before there are
- * threads.
+ * Tunes malloc for a server that runs for long: threads share a few heaps, and the heaps keep freed
+ * memory for later allocations, so the process has to call mem_trim() from time to time. Call this
+ * once, before the process starts threads.
  */
 void mem_tune(void);
 
-/* Gives freed memory back to the system, wherever it lies. Takes milliseconds. */
+/* Gives freed memory in any heap back to the system. This takes milliseconds. */
 void mem_trim(void);
 
 /*
- * The calling thread's `after`-th allocation from now on (1 is the next), and every one after it,
- * fails; 0 switches this off. Returns how many allocations the thread has made since the last call.
+ * Makes the calling thread's `after`-th allocation from now on fail (1 is the next one), and every
+ * allocation after it; 0 switches this off. Returns how many allocations the thread has made since
+ * the last call.
  */
 uint64_t mem_fail_after(uint64_t after);
+
+/* The same, but only the `nth` allocation fails, and those after it do not. */
+uint64_t mem_fail_only(uint64_t nth);
+
+/*
+ * How many allocations of the process have failed. A request that fails while this grows may have
+ * failed for lack of memory, even if it was told that a limit was reached.
+ */
+uint64_t mem_shortages(void);
 
 #endif

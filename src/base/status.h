@@ -1,10 +1,10 @@
 /*
  * Outcomes and their explanations.
  *
- * Every fallible function returns an `enum status`. Where a client or an operator is going to read
- * about the failure, the function also takes a `struct err *` that the caller owns: whoever
- * discovers the failure fills it once, with err_set(), and everybody above passes it on. Each door
- * maps a status to its own wire code in one table.
+ * Every function that can fail returns an `enum status`. Where a client or an operator is going to
+ * read about the failure, the function also takes a `struct err *` that the caller owns: the
+ * function that discovers the failure fills it once, with err_set(), and its callers pass it on.
+ * Each door maps a status to its own wire code in one table.
  */
 #ifndef FROND_BASE_STATUS_H
 #define FROND_BASE_STATUS_H
@@ -19,33 +19,42 @@ enum status {
 	STATUS_OK = 0,
 
 	/* Resources and the machine. */
-	STATUS_NOMEM,       /* an allocation failed */
-	STATUS_LIMIT,       /* a named limit of this process was reached; retrying later may help */
-	STATUS_IO,          /* the disk or the network refused */
-	STATUS_CORRUPT,     /* stored bytes do not mean anything */
+	STATUS_NOMEM, /* an allocation failed */
+	/* more than a named limit lets one request or one thing have; trying again does not help */
+	STATUS_LIMIT,
+	STATUS_BUSY,    /* others have what this needs; trying again later may help */
+	STATUS_IO,      /* the disk or the network refused */
+	STATUS_FULL,    /* the disk has no room; nothing was written */
+	STATUS_CORRUPT, /* stored bytes are not valid in their format */
+	/* a newer frond stored the bytes, in a format that this one does not know */
+	STATUS_NEWER,
 	STATUS_UNAVAILABLE, /* the store cannot be reached, or is closing */
 	STATUS_LOCKED,      /* another process holds the store */
 	STATUS_TIMEOUT,
 	STATUS_CANCELLED,
+	STATUS_TOO_MANY, /* a queue for clients is full; trying again later helps */
+	STATUS_STEPS,    /* the work takes more steps than one request may (loop/step.h) */
 
 	/* Transactions. */
-	STATUS_TX_CONFLICT,   /* something that was read has changed: run the body again */
+	/* another transaction changed what this one read: run the body again */
+	STATUS_TX_CONFLICT,
 	STATUS_TX_TOO_OLD,    /* the read version is no longer kept: run the body again */
 	STATUS_TX_UNKNOWN,    /* the commit may or may not have happened */
 	STATUS_TX_USED,       /* the transaction was already committed or cancelled */
-	STATUS_TX_UNREADABLE, /* a read met a versionstamp that is not known before the commit */
+	STATUS_TX_UNREADABLE, /* a read found a versionstamp that is only known after the commit */
 	STATUS_TX_TOO_LARGE,
 	STATUS_KEY_TOO_LARGE,
 	STATUS_VALUE_TOO_LARGE,
 
 	/* What was asked for. */
 	STATUS_INVALID,     /* an argument or a request does not make sense */
-	STATUS_UNSUPPORTED, /* it makes sense, and is not offered */
+	STATUS_UNSUPPORTED, /* the request makes sense, but frond does not offer it */
 	STATUS_NOT_FOUND,
-	STATUS_DELETED, /* it was there and has been deleted */
+	STATUS_DELETED, /* it existed and has been deleted */
 	STATUS_EXISTS,
-	STATUS_DOC_CONFLICT, /* the revision named is not a leaf that can be extended */
-	STATUS_ATT_MISSING,  /* an attachment to be kept is not there, or is not that one */
+	STATUS_DOC_CONFLICT, /* the named revision is not a head that can be extended */
+	/* an attachment that an edit keeps does not exist, or is a different one */
+	STATUS_ATT_MISSING,
 	STATUS_UNAUTHORIZED,
 	STATUS_FORBIDDEN,
 
@@ -55,13 +64,14 @@ enum status {
 	STATUS_JSON_DEPTH,
 	STATUS_DOC_TOO_LARGE,
 	STATUS_PATH_TOO_LONG,
-	STATUS_PATCH_FAILED, /* a patch's test fails, or a place that it names is not there */
+	/* a test of the patch fails, or a place that the patch names does not exist */
+	STATUS_PATCH_FAILED,
 
 	STATUS_COUNT
 };
 
 enum {
-	ERR_TEXT_BYTES = 512, /* longer explanations are cut, and end in "..." */
+	ERR_TEXT_BYTES = 512, /* a longer explanation is cut and ends in "..." */
 };
 
 /* Explains one failure. A plain value; `{0}` is "no failure". */
@@ -71,9 +81,9 @@ struct err {
 };
 
 /*
- * Records a failure; its value is `status`, so that callers write `return err_set(...)`. `err` may
- * be NULL. The last call wins. A macro, so that the compiler sees that the value is no STATUS_OK
- * and follows which outputs are set.
+ * Records a failure in `err`, which may be NULL; a later call replaces an earlier one. The value of
+ * the expression is `code`, so that callers write `return err_set(...)`. This is a macro so that
+ * the compiler sees that the value is not STATUS_OK and can tell which outputs are set.
  */
 #define err_set(err, code, ...)                                                                    \
 	({                                                                                         \
@@ -84,7 +94,7 @@ struct err {
 
 void err_write(struct err *err, enum status status, const char *fmt, ...) PRINTF(3, 4);
 
-/* The status's stable lower-case name, such as "tx_conflict"; static. */
+/* Returns the stable lower-case name of the status, such as "tx_conflict". The text is static. */
 const char *status_name(enum status status);
 
 /* Returns from the calling function unless `expr` is STATUS_OK. */

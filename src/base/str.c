@@ -1,7 +1,7 @@
 #include "base/str.h"
 
 static char
-lower(char c)
+char_lower(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return (char)(c | 0x20);
@@ -24,13 +24,13 @@ str_eq_nocase(struct str a, struct str b)
 	if (a.len != b.len)
 		return false;
 	for (size_t i = 0; i < a.len; i++)
-		if (lower(a.ptr[i]) != lower(b.ptr[i]))
+		if (char_lower(a.ptr[i]) != char_lower(b.ptr[i]))
 			return false;
 	return true;
 }
 
 static bool
-is_space(char c)
+char_is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -38,11 +38,40 @@ is_space(char c)
 struct str
 str_trim(struct str s)
 {
-	while (s.len && is_space(s.ptr[0]))
+	while (s.len && char_is_space(s.ptr[0]))
 		s = str_skip(s, 1);
-	while (s.len && is_space(s.ptr[s.len - 1]))
+	while (s.len && char_is_space(s.ptr[s.len - 1]))
 		s.len--;
 	return s;
+}
+
+struct str
+str_cut(struct str *rest, char separator)
+{
+	const char *end = rest->len ? memchr(rest->ptr, separator, rest->len) : NULL;
+	struct str part = *rest;
+
+	if (end) {
+		part.len = (size_t)(end - rest->ptr);
+		*rest = str_skip(*rest, part.len + 1);
+	} else {
+		rest->len = 0;
+	}
+	return part;
+}
+
+bool
+str_list_next(struct str *rest, struct str *ret)
+{
+	while (rest->len) {
+		struct str element = str_trim(str_cut(rest, ','));
+
+		if (element.len) {
+			*ret = element;
+			return true;
+		}
+	}
+	return false;
 }
 
 bool

@@ -1,6 +1,6 @@
 /*
- * Borrowed bytes: `{ptr, len}`, never assumed to end in NUL. Keys, values and text alike.
- * The bytes belong to whoever made them; a function that keeps a str beyond its own return says so.
+ * A str is borrowed bytes: `{ptr, len}`, which need not end in NUL. Keys, values and text all use
+ * it. A str does not own its bytes; a function that keeps a str after it has returned says so.
  */
 #ifndef FROND_BASE_STR_H
 #define FROND_BASE_STR_H
@@ -15,7 +15,7 @@ struct str {
 	size_t len;
 };
 
-/* A str over a string literal. */
+/* Makes a str of a string literal. */
 #define STR(literal) ((struct str){ "" literal, sizeof(literal) - 1 })
 
 /* printf arguments for "%.*s". */
@@ -39,7 +39,7 @@ str_eq(struct str a, struct str b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* Byte order, a prefix first: the order of keys. Returns <0, 0 or >0. */
+/* Compares by bytes; a prefix comes first. This is the order of keys. Returns <0, 0 or >0. */
 static inline int
 str_cmp(struct str a, struct str b)
 {
@@ -58,35 +58,51 @@ str_starts_with(struct str s, struct str prefix)
 	       (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
-/* `s` without its first `n` bytes; `n` must not exceed its length. */
+/* Returns `s` without its first `n` bytes; `n` must not exceed its length. */
 static inline struct str
 str_skip(struct str s, size_t n)
 {
 	return (struct str){ s.ptr + n, s.len - n };
 }
 
-/* FNV-1a, for tables in memory; mixed so that any of its bits will do. Not against attackers. */
+/*
+ * FNV-1a for tables in memory, mixed so that any bits of the hash can choose a slot. It does not
+ * protect against an attacker who chooses the keys.
+ */
 uint64_t str_hash(struct str s);
 
-/* ASCII only, as protocol tokens are. */
+/*
+ * Returns the text before the first `separator`, and removes that text and the separator from
+ * `*rest`. Without a separator it returns all of `*rest`, which is then empty.
+ */
+struct str str_cut(struct str *rest, char separator);
+
+/*
+ * Removes the next element from a list with commas, such as the value of a setting. The element
+ * comes without the white space around it, and empty elements are skipped. Returns false at the end
+ * of the list. http/field.h reads lists in headers, whose elements may be in quotes.
+ */
+bool str_list_next(struct str *rest, struct str *ret);
+
+/* Ignores the case of ASCII letters only, as protocols do for their tokens. */
 bool str_eq_nocase(struct str a, struct str b);
 
-/* `s` without leading and trailing ASCII white space. */
+/* Returns `s` without leading and trailing ASCII white space. */
 struct str str_trim(struct str s);
 
 /*
- * Parses a whole decimal number, with an optional sign. False, leaving *ret alone, when `s` is
- * empty, holds anything else or does not fit.
+ * Parses all of `s` as a decimal number with an optional sign. Returns false and leaves *ret alone
+ * if `s` is empty, holds anything else or does not fit.
  */
 bool str_to_i64(struct str s, int64_t *ret);
 bool str_to_u64(struct str s, uint64_t *ret);
 
-/* The value of a hexadecimal digit of either case, or -1. */
+/* Returns the value of a hexadecimal digit, in upper or lower case, or -1. */
 int str_hex_digit(char c);
 
 /*
- * Writes the s.len / 2 bytes that `s` spells in hexadecimal. False, having written some of them,
- * when `s` holds anything else or has an odd length.
+ * Decodes the hexadecimal digits of `s` into s.len / 2 bytes. Returns false if `s` holds any other
+ * character or has an odd length; it may have written some bytes then.
  */
 bool str_from_hex(struct str s, void *ret);
 

@@ -1,8 +1,11 @@
 #include "base/utf8.h"
 
-/* The bytes of the valid sequence at the start of `s`, 0 if there is none; RFC 3629, section 4. */
+/*
+ * Returns the length of the valid sequence at the start of `s`, or 0 if there is none (RFC 3629,
+ * section 4).
+ */
 static size_t
-sequence_len(struct str s)
+utf8_sequence_len(struct str s)
 {
 	const uint8_t *p = (const uint8_t *)s.ptr;
 	uint8_t low = 0x80;
@@ -52,7 +55,7 @@ utf8_valid_prefix(struct str s)
 				continue;
 			}
 		}
-		n = sequence_len(str_skip(s, at));
+		n = utf8_sequence_len(str_skip(s, at));
 		if (!n)
 			break;
 		at += n;

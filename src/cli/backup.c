@@ -7,6 +7,7 @@
 #include "cli/maintenance.h"
 #include "cli/progress.h"
 #include "cli/remote.h"
+#include "http/escape.h"
 #include "doc/json.h"
 #include "kv/backup.h"
 
@@ -47,7 +48,7 @@ static const char argp_doc[] =
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
-parse_option(int key, char *text, struct argp_state *state)
+backup_parse_option(int key, char *text, struct argp_state *state)
 {
 	struct backup_args *args = state->input;
 
@@ -85,7 +86,7 @@ parse_option(int key, char *text, struct argp_state *state)
 /* ---- Listing ---- */
 
 static void
-print_backup(const struct kv_backup *backup)
+backup_print(const struct kv_backup *backup)
 {
 	time_t seconds = (time_t)backup->time_s;
 	char text[TIME_TEXT] = "";
@@ -97,7 +98,7 @@ print_backup(const struct kv_backup *backup)
 }
 
 static enum status
-read_backup(struct str object, struct kv_backup *ret, struct err *err)
+backup_read(struct str object, struct kv_backup *ret, struct err *err)
 {
 	uint64_t id;
 	struct maintenance_number numbers[] = { { "id", &id },
@@ -110,47 +111,47 @@ read_backup(struct str object, struct kv_backup *ret, struct err *err)
 }
 
 static enum status
-print_element(struct str element, void *arg, struct err *err)
+backup_print_element(struct str element, void *arg, struct err *err)
 {
 	struct kv_backup backup;
 
 	(void)arg;
-	TRY(read_backup(element, &backup, err));
-	print_backup(&backup);
+	TRY(backup_read(element, &backup, err));
+	backup_print(&backup);
 	return STATUS_OK;
 }
 
 static void
-print_heading(void)
+backup_print_heading(void)
 {
 	printf("%10s  %-20s  %s\n", "ID", "TIME", "BYTES");
 }
 
 static enum status
-list_server(const struct backup_args *args, struct err *err)
+backup_list_server(const struct backup_args *args, struct err *err)
 {
 	AUTO(buf_release) struct buf answer = MAINTENANCE_ANSWER_INIT;
 	AUTO(buf_release) struct buf path = BUF_INIT(REQUEST_BYTES);
 
 	buf_append_cstr(&path, "/_frond/backup?target=");
-	remote_escape(&path, str_from_cstr(args->target));
+	http_escape(&path, str_from_cstr(args->target));
 	TRY(buf_status(&path));
 	TRY(maintenance_request(args->from, "GET", buf_str(&path), (struct str){ NULL, 0 }, &answer,
 				err));
-	print_heading();
-	return maintenance_each(buf_str(&answer), "backups", print_element, NULL, err);
+	backup_print_heading();
+	return maintenance_each(buf_str(&answer), "backups", backup_print_element, NULL, err);
 }
 
 static enum status
-list_directory(const struct backup_args *args, struct err *err)
+backup_list_directory(const struct backup_args *args, struct err *err)
 {
 	struct kv_backup *backups;
 	size_t count;
 
 	TRY(kv_backup_list(args->target, &backups, &count, err));
-	print_heading();
+	backup_print_heading();
 	for (size_t i = 0; i < count; i++)
-		print_backup(&backups[i]);
+		backup_print(&backups[i]);
 	mem_free(backups);
 	return STATUS_OK;
 }
@@ -171,7 +172,7 @@ backup_server(const struct backup_args *args, struct kv_backup *ret, struct err 
 	TRY(buf_status(&body));
 	TRY(maintenance_request(args->from, "POST", STR("/_frond/backup"), buf_str(&body), &answer,
 				err));
-	return read_backup(buf_str(&answer), ret, err);
+	return backup_read(buf_str(&answer), ret, err);
 }
 
 static enum status
@@ -196,7 +197,8 @@ backup(const struct backup_args *args, struct err *err)
 	char bytes[BYTES_TEXT];
 
 	if (args->list)
-		return args->from ? list_server(args, err) : list_directory(args, err);
+		return args->from ? backup_list_server(args, err)
+				  : backup_list_directory(args, err);
 	TRY(args->from ? backup_server(args, &made, err) : backup_store(args, &made, err));
 	progress_format_bytes(made.bytes, bytes, sizeof(bytes));
 	printf("backup %u in %s: %s\n", (unsigned)made.id, args->target, bytes);
@@ -207,7 +209,7 @@ static int
 run_backup(int argc, char **argv)
 {
 	static const struct argp argp = { .options = argp_options,
-					  .parser = parse_option,
+					  .parser = backup_parse_option,
 					  .args_doc = "TARGET",
 					  .doc = argp_doc };
 	struct backup_args args = { 0 };
@@ -215,7 +217,7 @@ run_backup(int argc, char **argv)
 
 	cli_parse(&argp, argc, argv, &args);
 	if (backup(&args, &err) == STATUS_OK)
-		return fflush(stdout) == 0 ? CLI_OK : CLI_FAILED;
+		return cli_finish_output();
 	if (err.text[0]) /* otherwise it has been told */
 		cli_complain("%s", err.text);
 	return CLI_FAILED;

@@ -1,10 +1,15 @@
 #include "cli/cli.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "catalog/store_format.h"
 #include "model/revisioned/revisioned.h"
+#include "model/revisioned/shape.h"
 
 void
 cli_complain(const char *fmt, ...)
@@ -18,6 +23,27 @@ cli_complain(const char *fmt, ...)
 	va_end(args);
 	fputc('\n', stderr);
 	funlockfile(stderr);
+}
+
+/* True if standard output is a pipe that nobody reads any more. */
+static bool
+reader_has_left(void)
+{
+	struct pollfd output = { .fd = STDOUT_FILENO };
+
+	return poll(&output, 1, 0) == 1 && output.revents & POLLERR;
+}
+
+int
+cli_finish_output(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return CLI_OK;
+	/* The write that failed may have been an earlier one, whose errno is gone. */
+	if (reader_has_left())
+		return CLI_OK;
+	cli_complain("cannot write to standard output: %s", strerror(errno));
+	return CLI_FAILED;
 }
 
 void
@@ -36,8 +62,12 @@ cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 enum status
 cli_open_store(const char *url, const struct kv_options *options, struct kv_store **ret)
 {
+	struct kv_options full = *options;
 	struct err err = { 0 };
-	enum status status = kv_open(url, options, ret, &err);
+	enum status status;
+
+	full.shape = &rev_store_shape;
+	status = catalog_store_open(url, &full, ret, &err);
 
 	if (status == STATUS_LOCKED)
 		cli_complain("the store %s is in use by another frond; stop it, or go through its "

@@ -1,5 +1,6 @@
 /*
- * What the commands of the binary share: one file a command, main.c only dispatches.
+ * What the commands of the program share. Each command is one file; main.c only dispatches. Used by
+ * the main thread.
  */
 #ifndef FROND_CLI_CLI_H
 #define FROND_CLI_CLI_H
@@ -8,15 +9,18 @@
 
 #include "base/status.h"
 #include "kv/kv.h"
+#include "kv/settings.h"
 
-/* What the process ends with. */
+/* The exit codes of the process. */
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_FAILED = 1, /* it was tried and did not work, or not all of it */
-	CLI_USAGE = 2,  /* the command line or the configuration makes no sense */
+	CLI_FAILED = 1,    /* the command failed, or did only a part of its work */
+	CLI_USAGE = 2,     /* the command line or the configuration makes no sense */
+	CLI_OVERDUE = 3,   /* `frond serve` did not stop within drain_timeout_ms */
+	CLI_NO_MEMORY = 4, /* the store's engine got no memory: cli_watch_memory() */
 };
 
-#define CLI_STORE     "embedded:./data"
+#define CLI_STORE     KV_STORE_URL
 #define CLI_EXIT_TEXT "Exit codes: 0 done, 1 failed (in part, too), 2 wrong usage."
 
 struct cli_command {
@@ -28,6 +32,8 @@ struct cli_command {
 
 extern const struct cli_command cli_serve;
 extern const struct cli_command cli_load;
+extern const struct cli_command cli_config;
+extern const struct cli_command cli_metrics;
 extern const struct cli_command cli_dump;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_verify;
@@ -36,23 +42,35 @@ extern const struct cli_command cli_backup;
 extern const struct cli_command cli_restore;
 extern const struct cli_command cli_move;
 
-/* One line on standard error, "frond: " before it. */
+/* Prints one line to standard error, with "frond: " before it. */
 void cli_complain(const char *fmt, ...) PRINTF(1, 2);
 
-/* argp_parse() with our exit code; ends the process for --help, --version and wrong usage. */
+/*
+ * Ends the output of a command that prints to standard output: the exit code, after a complaint if
+ * not all of it could be written. A reader that has closed the pipe has read what it wanted.
+ */
+int cli_finish_output(void);
+
+/*
+ * From now on the process ends with CLI_NO_MEMORY, after a line in the log, if C++ code in it gets
+ * no memory. Called before there are other threads.
+ */
+void cli_watch_memory(void);
+
+/* argp_parse() that ends the process with CLI_USAGE for wrong usage, and with 0 after --help. */
 void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 /* Opens a store for a command and complains if that fails. */
 MUST_USE enum status cli_open_store(const char *url, const struct kv_options *options,
 				    struct kv_store **ret);
 
-/* The URL of a store that an option gives, or argp_error(). */
+/* Returns the URL of a store that an option gives, or calls argp_error(). */
 const char *cli_parse_store(const char *option, const char *text, struct argp_state *state);
 
-/* argp_error() unless a database can have that name. */
+/* Calls argp_error() unless a database can have that name. */
 void cli_check_db(const char *name, struct argp_state *state);
 
-/* The number of a `--NAME N` option from `least` to `most`, or argp_error(). */
+/* Returns the number of an option `--NAME N`, from `least` to `most`, or calls argp_error(). */
 uint64_t cli_parse_number(const char *option, const char *text, uint64_t least, uint64_t most,
 			  struct argp_state *state);
 

@@ -16,7 +16,7 @@ struct compact_args {
 	const char *at;
 };
 
-/* What the store takes on disk. */
+/* How many bytes the store takes on disk. */
 struct sizes {
 	uint64_t before;
 	uint64_t after;
@@ -38,7 +38,7 @@ static const char argp_doc[] =
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
-parse_option(int key, char *text, struct argp_state *state)
+compact_parse_option(int key, char *text, struct argp_state *state)
 {
 	struct compact_args *args = state->input;
 
@@ -91,7 +91,7 @@ static int
 run_compact(int argc, char **argv)
 {
 	static const struct argp argp = { .options = argp_options,
-					  .parser = parse_option,
+					  .parser = compact_parse_option,
 					  .doc = argp_doc };
 	struct compact_args args = { 0 };
 	struct sizes sizes = { 0 };
@@ -111,7 +111,7 @@ run_compact(int argc, char **argv)
 	progress_format_bytes(sizes.before, before, sizeof(before));
 	progress_format_bytes(sizes.after, after, sizeof(after));
 	printf("compacted: %s before, %s after\n", before, after);
-	return fflush(stdout) == 0 ? CLI_OK : CLI_FAILED;
+	return cli_finish_output();
 }
 
 const struct cli_command cli_compact = { "compact", "give back the room of what was deleted",

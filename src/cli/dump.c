@@ -43,7 +43,7 @@ static const char argp_doc[] =
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
-parse_option(int key, char *text, struct argp_state *state)
+dump_parse_option(int key, char *text, struct argp_state *state)
 {
 	struct dump_args *args = state->input;
 
@@ -81,18 +81,6 @@ parse_option(int key, char *text, struct argp_state *state)
 	}
 }
 
-enum status
-dump_end_line(struct dump *d, uint64_t from, struct err *err)
-{
-	struct buf *out = output_buf(&d->output);
-
-	buf_append_byte(out, '\n');
-	d->docs++;
-	d->bytes += output_position(&d->output) - from;
-	progress_update(&d->progress, d->docs, d->bytes);
-	return output_ready(&d->output, err);
-}
-
 static enum status
 dump(struct dump_args *args, struct err *err)
 {
@@ -112,9 +100,10 @@ dump(struct dump_args *args, struct err *err)
 static int
 run_dump(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = argp_options, .parser = parse_option, .args_doc = "DB", .doc = argp_doc
-	};
+	static const struct argp argp = { .options = argp_options,
+					  .parser = dump_parse_option,
+					  .args_doc = "DB",
+					  .doc = argp_doc };
 	struct dump_args args = { 0 };
 	struct err err = { 0 };
 	enum status status;
@@ -133,7 +122,7 @@ run_dump(int argc, char **argv)
 		else
 			output_abandon(&args.dump.output);
 	}
-	if (status == STATUS_OK)
+	if (status == STATUS_OK || args.dump.output.reader_left)
 		return CLI_OK;
 	if (err.text[0]) /* otherwise it has been told */
 		cli_complain("%s", err.text);

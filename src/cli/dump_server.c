@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "cli/input.h"
 #include "cli/remote.h"
+#include "http/escape.h"
 #include "doc/json.h"
 
 enum {
@@ -167,7 +168,7 @@ append_id(struct buf *path, struct str id)
 		buf_append_str(path, design);
 		id = str_skip(id, design.len);
 	}
-	remote_escape(path, id);
+	http_escape(path, id);
 }
 
 static enum status
@@ -185,7 +186,7 @@ dump_leaves(struct server_dump *s, struct str row)
 		status = err_set(s->err, STATUS_INVALID, "a row of _changes has no id");
 	if (status == STATUS_OK) {
 		buf_append_byte(&path, '/');
-		remote_escape(&path, str_from_cstr(s->dump->db));
+		http_escape(&path, str_from_cstr(s->dump->db));
 		buf_append_byte(&path, '/');
 		append_id(&path, id);
 		buf_append_cstr(&path, "?open_revs=all&revs=true&attachments=true");
@@ -231,7 +232,7 @@ dump_server(struct dump *d, const char *url, struct err *err)
 	enum status status = remote_new(url, &s.remote, err);
 
 	buf_append_byte(&path, '/');
-	remote_escape(&path, str_from_cstr(d->db));
+	http_escape(&path, str_from_cstr(d->db));
 	buf_append_cstr(&path,
 			d->revs ? "/_changes" : "/_all_docs?include_docs=true&attachments=true");
 	if (status == STATUS_OK)

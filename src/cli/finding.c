@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "cli/inspect_draw.h"
+#include "catalog/draw.h"
 #include "kv/tuple.h"
 
 enum {
@@ -10,21 +10,24 @@ enum {
 };
 
 void
-finding_print(const struct rev_finding *finding)
+finding_print(const struct catalog_finding *finding)
 {
 	AUTO(buf_release) struct buf line = BUF_INIT(DRAWN_BYTES);
-	struct inspect_place place;
+	/* Keys of no database are most likely what is left of a revisioned one. */
+	const struct catalog_kind *kind = finding->of ? finding->of
+						      : catalog_kind_find(CATALOG_KIND_REVISIONED);
+	struct catalog_place place;
 
-	buf_printf(&line, "%s: ", rev_finding_name(finding->kind));
+	buf_printf(&line, "%s: ", finding->kind);
 	if (finding->database.ptr)
 		buf_printf(&line, "database \"%.*s\", ", STR_ARG(finding->database));
-	if (inspect_place(finding->key, &place)) {
-		inspect_draw_subspace(place, &line);
+	if (catalog_place_of(finding->key, &place)) {
+		catalog_draw_space(kind, place, &line);
 		buf_append_cstr(&line, ", ");
 	}
 	tuple_draw(finding->key, &line);
 	if (buf_status(&line) == STATUS_OK)
 		printf("%.*s: %s\n", (int)line.len, line.ptr, finding->text);
 	else
-		printf("%s: %s\n", rev_finding_name(finding->kind), finding->text);
+		printf("%s: %s\n", finding->kind, finding->text);
 }

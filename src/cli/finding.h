@@ -2,9 +2,9 @@
 #ifndef FROND_CLI_FINDING_H
 #define FROND_CLI_FINDING_H
 
-#include "model/revisioned/verify.h"
+#include "catalog/verify.h"
 
 /* On standard output: the kind, the database, the part of it, the key, and what is wrong. */
-void finding_print(const struct rev_finding *finding);
+void finding_print(const struct catalog_finding *finding);
 
 #endif

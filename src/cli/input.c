@@ -8,12 +8,12 @@
 
 enum {
 	READ_BYTES = 256 * 1024,
-	/* A value, the closing byte behind it, and one more read. */
+	/* Room for a value, the closing byte behind it, and one more read. */
 	WINDOW_BYTES = INPUT_VALUE_BYTES + READ_BYTES + 1,
 	KEY_BYTES = 1024 * 1024, /* a member's name in a map */
 };
 
-/* Where a format with brackets has got to. */
+/* How far a format with brackets has been read. */
 enum stage {
 	STAGE_OPENING,
 	STAGE_FIRST, /* after the opening bracket */
@@ -34,7 +34,7 @@ struct input {
 	bool eof;
 	uint64_t bytes;
 	uint64_t line;
-	size_t given; /* length of the item handed out last: it is used up by the next call */
+	size_t given; /* the length of the item that was returned last; the next call consumes it */
 	struct buf id;
 };
 
@@ -124,9 +124,9 @@ input_line(const struct input *in)
 
 /* ---- The window ---- */
 
-/* Reads more behind what is there; what is there may move. STATUS_LIMIT: it is full. */
+/* Reads more into the window, whose bytes may move. STATUS_LIMIT: the window is full. */
 static enum status
-fill(struct input *in, struct err *err)
+input_fill(struct input *in, struct err *err)
 {
 	enum status status;
 	size_t got = 0;
@@ -152,7 +152,7 @@ fill(struct input *in, struct err *err)
 		in->cap = cap;
 	}
 	status = in->read(in->arg, in->window + in->end, in->cap - in->end, &got, err);
-	/* To whoever asks for documents, this one would be the end of the input. */
+	/* STATUS_NOT_FOUND would mean the end of the input to the caller of input_next(). */
 	if (status == STATUS_NOT_FOUND)
 		status = STATUS_IO;
 	TRY(status);
@@ -161,9 +161,9 @@ fill(struct input *in, struct err *err)
 	return STATUS_OK;
 }
 
-/* Uses up the next `n` bytes. */
+/* Consumes the next `n` bytes. */
 static void
-use(struct input *in, size_t n)
+input_use(struct input *in, size_t n)
 {
 	const char *p = in->window + in->at;
 	const char *end = p + n;
@@ -177,25 +177,25 @@ use(struct input *in, size_t n)
 }
 
 static bool
-is_space(char c)
+input_is_space(char c)
 {
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Skips white space; the byte that comes next, or 0 at the end of the input. */
+/* Skips white space. `*ret` is the byte that comes next, or 0 at the end of the input. */
 static enum status
-peek(struct input *in, char *ret, struct err *err)
+input_peek(struct input *in, char *ret, struct err *err)
 {
 	for (;;) {
 		size_t n = 0;
 
-		while (in->at + n < in->end && is_space(in->window[in->at + n]))
+		while (in->at + n < in->end && input_is_space(in->window[in->at + n]))
 			n++;
 		if (n)
-			use(in, n);
+			input_use(in, n);
 		if (in->at < in->end || in->eof)
 			break;
-		TRY(fill(in, err));
+		TRY(input_fill(in, err));
 	}
 	*ret = '\0';
 	if (in->at < in->end)
@@ -212,7 +212,7 @@ struct scan {
 	bool done;
 };
 
-/* Goes through `n` bytes and returns how many belong to the value. */
+/* Scans `n` bytes, and returns how many of them belong to the value. */
 static size_t
 scan_bytes(struct scan *s, const char *p, size_t n)
 {
@@ -236,8 +236,8 @@ scan_bytes(struct scan *s, const char *p, size_t n)
 		} else if (c == '{' || c == '[') {
 			s->depth++;
 		} else if (s->depth == 0) {
-			/* A number or a word: it ends before whatever cannot be part of it. */
-			if (is_space(c) || c == ',' || c == ':' || c == '}' || c == ']') {
+			/* A number or a word ends before the first byte that is not part of it. */
+			if (input_is_space(c) || c == ',' || c == ':' || c == '}' || c == ']') {
 				s->done = true;
 				return i;
 			}
@@ -250,12 +250,12 @@ scan_bytes(struct scan *s, const char *p, size_t n)
 }
 
 /*
- * The length of the value that comes next, all of it then being in the window. STATUS_LIMIT: longer
- * than INPUT_VALUE_BYTES (`s` then tells where in it the window ends); STATUS_JSON_SYNTAX: the
- * input ends in the middle of it.
+ * Reads the value that comes next into the window as a whole, and tells its length. STATUS_LIMIT:
+ * it is longer than INPUT_VALUE_BYTES, and `s` tells where in the value the window ends.
+ * STATUS_JSON_SYNTAX: the input ends in the middle of it.
  */
 static enum status
-measure_value(struct input *in, struct scan *s, size_t *ret, struct err *err)
+input_measure_value(struct input *in, struct scan *s, size_t *ret, struct err *err)
 {
 	size_t n = 0;
 
@@ -274,15 +274,15 @@ measure_value(struct input *in, struct scan *s, size_t *ret, struct err *err)
 				       "the input ends in the middle of the value that starts "
 				       "here");
 		}
-		TRY(fill(in, err));
+		TRY(input_fill(in, err));
 	}
 }
 
-/* Uses up the rest of a value that measure_value() found too long. */
+/* Consumes the rest of a value that input_measure_value() found too long. */
 static enum status
-skip_value(struct input *in, struct scan *s, size_t scanned, struct err *err)
+input_skip_value(struct input *in, struct scan *s, size_t scanned, struct err *err)
 {
-	use(in, scanned);
+	input_use(in, scanned);
 	while (!s->done) {
 		size_t n;
 
@@ -290,29 +290,29 @@ skip_value(struct input *in, struct scan *s, size_t scanned, struct err *err)
 			if (in->eof)
 				return err_set(err, STATUS_JSON_SYNTAX,
 					       "the input ends in the middle of a value");
-			TRY(fill(in, err));
+			TRY(input_fill(in, err));
 		}
 		n = scan_bytes(s, in->window + in->at, in->end - in->at);
-		use(in, n);
+		input_use(in, n);
 	}
 	return STATUS_OK;
 }
 
-/* Hands out the value that comes next. */
+/* Returns the value that comes next as an item. */
 static enum status
-take_value(struct input *in, struct input_item *ret, struct err *err)
+input_take_value(struct input *in, struct input_item *ret, struct err *err)
 {
 	enum status status;
 	struct scan s;
 	size_t n = 0;
 	char c;
 
-	TRY(peek(in, &c, err));
+	TRY(input_peek(in, &c, err));
 	ret->line = in->line;
-	status = measure_value(in, &s, &n, err);
+	status = input_measure_value(in, &s, &n, err);
 	if (status == STATUS_LIMIT) {
 		ret->too_large = true;
-		return skip_value(in, &s, n, err);
+		return input_skip_value(in, &s, n, err);
 	}
 	TRY(status);
 	if (n == 0)
@@ -325,7 +325,7 @@ take_value(struct input *in, struct input_item *ret, struct err *err)
 /* ---- Formats ---- */
 
 static enum status
-next_line(struct input *in, struct input_item *ret, struct err *err)
+input_next_line(struct input *in, struct input_item *ret, struct err *err)
 {
 	size_t n = 0;
 
@@ -337,7 +337,7 @@ next_line(struct input *in, struct input_item *ret, struct err *err)
 
 		if (!newline && !in->eof && in->end - in->at <= INPUT_VALUE_BYTES) {
 			n = in->end - in->at;
-			TRY(fill(in, err));
+			TRY(input_fill(in, err));
 			continue;
 		}
 		n = newline ? (size_t)(newline - from) : in->end - in->at;
@@ -353,46 +353,46 @@ next_line(struct input *in, struct input_item *ret, struct err *err)
 			in->given = n + (newline ? 1 : 0);
 			return STATUS_OK;
 		}
-		use(in, n + 1 > in->end - in->at ? n : n + 1);
+		input_use(in, n + 1 > in->end - in->at ? n : n + 1);
 		n = 0;
 	}
 	for (;;) { /* the rest of a line that is too long */
 		const char *from = in->window + in->at;
 		const char *newline = memchr(from, '\n', in->end - in->at);
 
-		use(in, newline ? (size_t)(newline - from) + 1 : in->end - in->at);
+		input_use(in, newline ? (size_t)(newline - from) + 1 : in->end - in->at);
 		if (newline || in->eof)
 			return STATUS_OK;
-		TRY(fill(in, err));
+		TRY(input_fill(in, err));
 	}
 }
 
-/* Uses up the byte that must come next. */
+/* Consumes the byte that must come next. */
 static enum status
-expect(struct input *in, char wanted, struct err *err)
+input_expect(struct input *in, char wanted, struct err *err)
 {
 	char c;
 
-	TRY(peek(in, &c, err));
+	TRY(input_peek(in, &c, err));
 	if (c == '\0')
 		return err_set(err, STATUS_JSON_SYNTAX, "the input ends where '%c' is expected",
 			       wanted);
 	if (c != wanted)
 		return err_set(err, STATUS_JSON_SYNTAX, "expected '%c', not '%c'", wanted, c);
-	use(in, 1);
+	input_use(in, 1);
 	return STATUS_OK;
 }
 
-/* A member's name and the colon behind it; the name goes to in->id. */
+/* Reads a member's name, into in->id, and the colon behind it. */
 static enum status
-take_key(struct input *in, struct err *err)
+input_take_key(struct input *in, struct err *err)
 {
 	struct input_item key = { 0 };
 	struct json_reader r;
 	enum json_token token = JSON_END;
 	enum status status;
 
-	TRY(take_value(in, &key, err));
+	TRY(input_take_value(in, &key, err));
 	if (key.text.len == 0 || key.text.ptr[0] != '"')
 		return err_set(err, STATUS_JSON_SYNTAX, "expected the name of a member");
 	json_reader_init(&r, key.text, err);
@@ -404,39 +404,39 @@ take_key(struct input *in, struct err *err)
 	TRY(status);
 	if (buf_status(&in->id) != STATUS_OK)
 		return err_set(err, buf_status(&in->id), "the name of a member is too long");
-	use(in, in->given);
+	input_use(in, in->given);
 	in->given = 0;
-	return expect(in, ':', err);
+	return input_expect(in, ':', err);
 }
 
-/* Goes on to the first row: past the members before the one that has them. */
+/* Skips to the first row, past the members before the one that has the rows. */
 static enum status
-find_rows(struct input *in, struct err *err)
+input_find_rows(struct input *in, struct err *err)
 {
-	TRY(expect(in, '{', err));
+	TRY(input_expect(in, '{', err));
 	for (;;) {
 		struct input_item value = { 0 };
 		char c;
 
-		TRY(take_key(in, err));
-		TRY(peek(in, &c, err));
+		TRY(input_take_key(in, err));
+		TRY(input_peek(in, &c, err));
 		if (c == '[' && str_eq(buf_str(&in->id), str_from_cstr(in->rows_member))) {
-			use(in, 1);
+			input_use(in, 1);
 			return STATUS_OK;
 		}
-		TRY(take_value(in, &value, err));
-		use(in, in->given);
+		TRY(input_take_value(in, &value, err));
+		input_use(in, in->given);
 		in->given = 0;
-		TRY(expect(in, ',', err));
+		TRY(input_expect(in, ',', err));
 	}
 }
 
 static enum status
-check_nothing_follows(struct input *in, struct err *err)
+input_check_end(struct input *in, struct err *err)
 {
 	char c;
 
-	TRY(peek(in, &c, err));
+	TRY(input_peek(in, &c, err));
 	if (c != '\0')
 		return err_set(err, STATUS_JSON_SYNTAX, "'%c' follows the end of the %s", c,
 			       format_names[in->format]);
@@ -444,30 +444,30 @@ check_nothing_follows(struct input *in, struct err *err)
 	return STATUS_NOT_FOUND;
 }
 
-/* What follows the rows: the rest of the object. */
+/* Reads what follows the rows: the rest of the object. */
 static enum status
-finish_rows(struct input *in, struct err *err)
+input_finish_rows(struct input *in, struct err *err)
 {
 	char c;
 
 	for (;;) {
 		struct input_item value = { 0 };
 
-		TRY(peek(in, &c, err));
+		TRY(input_peek(in, &c, err));
 		if (c == '}')
 			break;
-		TRY(expect(in, ',', err));
-		TRY(take_key(in, err));
-		TRY(take_value(in, &value, err));
-		use(in, in->given);
+		TRY(input_expect(in, ',', err));
+		TRY(input_take_key(in, err));
+		TRY(input_take_value(in, &value, err));
+		input_use(in, in->given);
 		in->given = 0;
 	}
-	use(in, 1);
-	return check_nothing_follows(in, err);
+	input_use(in, 1);
+	return input_check_end(in, err);
 }
 
 static enum status
-next_member(struct input *in, struct input_item *ret, struct err *err)
+input_next_member(struct input *in, struct input_item *ret, struct err *err)
 {
 	bool map = in->format == INPUT_MAP;
 	char closing = map ? '}' : ']';
@@ -475,45 +475,45 @@ next_member(struct input *in, struct input_item *ret, struct err *err)
 
 	if (in->stage == STAGE_OPENING) {
 		if (in->format == INPUT_ROWS)
-			TRY(find_rows(in, err));
+			TRY(input_find_rows(in, err));
 		else
-			TRY(expect(in, map ? '{' : '[', err));
+			TRY(input_expect(in, map ? '{' : '[', err));
 		in->stage = STAGE_FIRST;
 	}
-	TRY(peek(in, &c, err));
+	TRY(input_peek(in, &c, err));
 	if (c == closing) {
-		use(in, 1);
-		return in->format == INPUT_ROWS ? finish_rows(in, err)
-						: check_nothing_follows(in, err);
+		input_use(in, 1);
+		return in->format == INPUT_ROWS ? input_finish_rows(in, err)
+						: input_check_end(in, err);
 	}
 	if (in->stage == STAGE_NEXT)
-		TRY(expect(in, ',', err));
+		TRY(input_expect(in, ',', err));
 	in->stage = STAGE_NEXT;
 	if (map) {
-		TRY(take_key(in, err));
+		TRY(input_take_key(in, err));
 		ret->id = buf_str(&in->id);
 	}
-	return take_value(in, ret, err);
+	return input_take_value(in, ret, err);
 }
 
 static enum status
-next_document(struct input *in, struct input_item *ret, struct err *err)
+input_next_document(struct input *in, struct input_item *ret, struct err *err)
 {
 	char c;
 
-	TRY(peek(in, &c, err));
+	TRY(input_peek(in, &c, err));
 	if (in->stage == STAGE_OPENING && c != '\0') {
 		in->stage = STAGE_NEXT;
-		return take_value(in, ret, err);
+		return input_take_value(in, ret, err);
 	}
-	return check_nothing_follows(in, err);
+	return input_check_end(in, err);
 }
 
 /* ---- Telling the formats apart ---- */
 
-/* Rule 5: whether an object that is all there is holds documents or is one. */
+/* Rule 5: an object that is the whole input may hold documents, or be one. */
 static enum input_format
-judge_object(struct str text)
+input_judge_object(struct str text)
 {
 	enum input_format format = INPUT_DOCUMENT;
 	enum json_token token;
@@ -542,7 +542,7 @@ out:
 }
 
 static enum status
-detect(struct input *in, struct err *err)
+input_detect_format(struct input *in, struct err *err)
 {
 	enum status status;
 	struct scan s;
@@ -550,23 +550,23 @@ detect(struct input *in, struct err *err)
 	size_t n = 0;
 	char c;
 
-	TRY(peek(in, &c, err));
+	TRY(input_peek(in, &c, err));
 	if (c != '{') {
 		in->format = c == '[' ? INPUT_ARRAY : INPUT_LINES;
 		return STATUS_OK;
 	}
-	status = measure_value(in, &s, &n, err);
+	status = input_measure_value(in, &s, &n, err);
 	if (status == STATUS_LIMIT || status == STATUS_JSON_SYNTAX) {
 		in->format = status == STATUS_LIMIT ? INPUT_MAP : INPUT_LINES;
 		return STATUS_OK;
 	}
 	TRY(status);
 	for (after = n;;) {
-		while (in->at + after < in->end && is_space(in->window[in->at + after]))
+		while (in->at + after < in->end && input_is_space(in->window[in->at + after]))
 			after++;
 		if (in->at + after < in->end || in->eof)
 			break;
-		status = fill(in, err);
+		status = input_fill(in, err);
 		if (status == STATUS_LIMIT)
 			break;
 		TRY(status);
@@ -574,7 +574,7 @@ detect(struct input *in, struct err *err)
 	if (in->at + after < in->end || !in->eof)
 		in->format = INPUT_LINES;
 	else
-		in->format = judge_object(str_of(in->window + in->at, n));
+		in->format = input_judge_object(str_of(in->window + in->at, n));
 	return STATUS_OK;
 }
 
@@ -583,24 +583,24 @@ input_next(struct input *in, struct input_item *ret, struct err *err)
 {
 	*ret = (struct input_item){ 0 };
 	if (in->given) {
-		use(in, in->given);
+		input_use(in, in->given);
 		in->given = 0;
 	}
 	if (in->cap == 0)
-		TRY(fill(in, err));
+		TRY(input_fill(in, err));
 	if (in->format == INPUT_AUTO)
-		TRY(detect(in, err));
+		TRY(input_detect_format(in, err));
 
 	switch (in->format) {
 	case INPUT_AUTO:
 	case INPUT_LINES:
-		return next_line(in, ret, err);
+		return input_next_line(in, ret, err);
 	case INPUT_DOCUMENT:
-		return next_document(in, ret, err);
+		return input_next_document(in, ret, err);
 	case INPUT_ARRAY:
 	case INPUT_MAP:
 	case INPUT_ROWS:
-		return in->stage == STAGE_DONE ? STATUS_NOT_FOUND : next_member(in, ret, err);
+		return in->stage == STAGE_DONE ? STATUS_NOT_FOUND : input_next_member(in, ret, err);
 	}
 	return STATUS_INVALID;
 }

@@ -1,7 +1,7 @@
 /*
  * Cuts a stream of JSON text into documents, without reading it as a whole: memory is bounded by
  * INPUT_VALUE_BYTES, whatever the length of the stream. The cutting only follows strings and
- * brackets; whether a document's text is JSON is for whoever takes it to find out.
+ * brackets. Whether a document's text is JSON is for the caller to find out. One thread's.
  *
  * Formats:
  *   lines     a document a line; blank lines are skipped, so one broken line spoils no other
@@ -27,7 +27,7 @@
 #include "doc/doc.h"
 
 enum {
-	/* A document's text, its attachments in it: what a server takes in one request. */
+	/* The longest text of a document with its attachments: a server takes it in one request. */
 	INPUT_VALUE_BYTES = 64 * 1024 * 1024,
 };
 
@@ -44,7 +44,7 @@ enum input_format {
 bool input_format_parse(struct str name, enum input_format *ret);
 const char *input_format_name(enum input_format format);
 
-/* Reads up to `n` bytes: the number, 0 at the end. STATUS_IO and the like, explained. */
+/* Reads up to `n` bytes, and tells how many, 0 at the end. STATUS_IO and the like, explained. */
 typedef enum status input_reader(void *arg, char *to, size_t n, size_t *ret, struct err *err);
 
 /* An input_reader over a file descriptor that `arg` points to. */

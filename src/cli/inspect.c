@@ -2,11 +2,11 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/inspect_draw.h"
+#include "catalog/draw.h"
 #include "cli/output.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
-#include "model/revisioned/revisioned.h"
+#include "catalog/catalog.h"
 
 enum {
 	OPTION_STORE = 's',
@@ -27,7 +27,7 @@ struct inspect {
 	struct kv_tx *tx;
 	struct arena *arena;
 	struct err err;
-	struct inspect_place place; /* of the last heading */
+	struct catalog_place place; /* of the last heading */
 	bool has_place;
 	uint64_t keys;
 	uint64_t bytes;
@@ -49,7 +49,7 @@ static const char argp_doc[] =
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
-parse_option(int key, char *text, struct argp_state *state)
+inspect_parse_option(int key, char *text, struct argp_state *state)
 {
 	struct inspect *i = state->input;
 
@@ -78,21 +78,35 @@ parse_option(int key, char *text, struct argp_state *state)
 
 /* ---- Drawing ---- */
 
+/* What a heading says of a database behind its number. */
+static const char *
+summary(const struct catalog_db *db)
+{
+	return db->kind->summary ? db->kind->summary(db) : db->kind->name;
+}
+
+/* Keys of no database are most likely what is left of a revisioned one. */
+static const struct catalog_kind *
+kind_of(const struct catalog_db *db)
+{
+	return db ? db->kind : catalog_kind_find(CATALOG_KIND_REVISIONED);
+}
+
 /* The heading of a database, and that of a subspace, where one begins. */
 static enum status
-draw_headings(struct inspect *i, struct str key, const struct rev_db *db)
+draw_headings(struct inspect *i, struct str key, const struct catalog_db *db)
 {
 	struct buf *out = output_buf(&i->output);
-	struct inspect_place place;
+	struct catalog_place place;
 
-	if (!inspect_place(key, &place))
+	if (!catalog_place_of(key, &place))
 		return STATUS_OK;
 	if (!i->has_place || place.database != i->place.database) {
 		if (i->has_place)
 			buf_append_byte(out, '\n');
 		if (db)
 			buf_printf(out, "database \"%.*s\", prefix (%llu), %s\n", STR_ARG(db->name),
-				   (unsigned long long)db->number, rev_scheme_name(db->scheme));
+				   (unsigned long long)db->number, summary(db));
 		else if (place.database)
 			buf_printf(out, "no database, prefix (%llu)\n",
 				   (unsigned long long)place.database);
@@ -102,7 +116,7 @@ draw_headings(struct inspect *i, struct str key, const struct rev_db *db)
 	if (!i->has_place || place.database != i->place.database ||
 	    (place.database && place.subspace != i->place.subspace)) {
 		buf_append_cstr(out, "\n");
-		inspect_draw_subspace(place, out);
+		catalog_draw_space(kind_of(db), place, out);
 		buf_append_cstr(out, "\n");
 	}
 	i->place = place;
@@ -111,16 +125,16 @@ draw_headings(struct inspect *i, struct str key, const struct rev_db *db)
 }
 
 static enum status
-draw_pair(struct inspect *i, const struct kv_pair *pair, const struct rev_db *db)
+draw_pair(struct inspect *i, const struct kv_pair *pair, const struct catalog_db *db)
 {
 	struct buf *out = output_buf(&i->output);
 
 	TRY(draw_headings(i, pair->key, db));
 	buf_append_cstr(out, "  ");
 	if (i->raw)
-		inspect_draw_raw(pair->key, pair->value, out);
+		catalog_draw_raw(pair->key, pair->value, out);
 	else
-		inspect_draw_pair(pair->key, pair->value, out);
+		catalog_draw_pair(kind_of(db), pair->key, pair->value, out);
 	buf_append_byte(out, '\n');
 	i->keys++;
 	i->bytes += pair->key.len + pair->value.len;
@@ -129,7 +143,7 @@ draw_pair(struct inspect *i, const struct kv_pair *pair, const struct rev_db *db
 
 /* Draws the pairs with begin <= key < end. */
 static enum status
-draw_range(struct inspect *i, struct str begin, struct str end, const struct rev_db *db)
+draw_range(struct inspect *i, struct str begin, struct str end, const struct catalog_db *db)
 {
 	enum status status = STATUS_OK;
 	struct kv_scan scan;
@@ -153,7 +167,7 @@ draw_range(struct inspect *i, struct str begin, struct str end, const struct rev
 
 /* Everything that begins with `prefix`, which is a whole tuple. */
 static enum status
-draw_prefix(struct inspect *i, struct str prefix, const struct rev_db *db)
+draw_prefix(struct inspect *i, struct str prefix, const struct catalog_db *db)
 {
 	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES + 1);
 
@@ -167,97 +181,40 @@ draw_prefix(struct inspect *i, struct str prefix, const struct rev_db *db)
 /* ---- What is asked for ---- */
 
 static enum status
-open_database(struct inspect *i, struct str name, struct rev_db **ret)
+open_database(struct inspect *i, struct str name, struct catalog_db **ret)
 {
-	enum status status = rev_db_open(i->tx, NULL, name, ret, &i->err);
+	enum status status = catalog_open(i->tx, NULL, CATALOG_SPACE_COUCH, name, ret, &i->err);
 
 	if (status == STATUS_NOT_FOUND)
 		return err_set(&i->err, status, "there is no database \"%.*s\"", STR_ARG(name));
 	return status;
 }
 
-/* (P, subspace, id...). */
+/* The database that a prefix of rev_inspect() and its like belongs to. */
+struct entry_draw {
+	struct inspect *i;
+	const struct catalog_db *db;
+};
+
 static enum status
-draw_document_in(struct inspect *i, const struct rev_db *db, enum rev_subspace subspace)
+draw_entry_prefix(void *arg, struct str prefix)
 {
-	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct entry_draw *e = arg;
 
-	buf_append_str(&key, db->prefix);
-	tuple_put_u64(&key, subspace);
-	tuple_put_str(&key, str_from_cstr(i->id));
-	TRY(buf_status(&key));
-	return draw_prefix(i, buf_str(&key), db);
-}
-
-/* The one change of a document, which its winner knows the Sequence of. */
-static enum status
-draw_change(struct inspect *i, const struct rev_db *db)
-{
-	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
-	struct rev_tree tree;
-	enum status status = rev_tree_read(i->tx, db, str_from_cstr(i->id), i->arena, &tree);
-
-	if (status == STATUS_NOT_FOUND) /* a local document has none */
-		return STATUS_OK;
-	TRY(status);
-	buf_append_str(&key, db->prefix);
-	tuple_put_u64(&key, REV_SUBSPACE_CHANGES);
-	tuple_put_u64(&key, tree.seq.bytes[0]);
-	tuple_put_versionstamp(&key, tree.seq.bytes + 1);
-	TRY(buf_status(&key));
-	return draw_prefix(i, buf_str(&key), db);
-}
-
-/* (P, ATTACHMENTS, space, id…) */
-static enum status
-draw_att(struct inspect *i, const struct rev_db *db, const struct rev_att *att, struct str space)
-{
-	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
-
-	buf_append_str(&key, db->prefix);
-	tuple_put_u64(&key, REV_SUBSPACE_ATTACHMENTS);
-	tuple_put_str(&key, space);
-	tuple_put_uuid(&key, att->id);
-	TRY(buf_status(&key));
-	return draw_prefix(i, buf_str(&key), db);
-}
-
-/* What the document's leaves point to. */
-static enum status
-draw_atts(struct inspect *i, const struct rev_db *db)
-{
-	struct str id = str_from_cstr(i->id);
-	struct rev_tree tree;
-	enum status status = rev_tree_read(i->tx, db, id, i->arena, &tree);
-
-	if (status == STATUS_NOT_FOUND)
-		return STATUS_OK;
-	TRY(status);
-	for (size_t b = 0; b < tree.count; b++) {
-		const struct rev_branch *branch = &tree.branches[b];
-		struct rev_doc doc = { 0 };
-
-		status = rev_doc_read_leaf(i->tx, db, id, branch->rev, branch->deleted, i->arena,
-					   &doc);
-		if (status != STATUS_OK && status != STATUS_NOT_FOUND)
-			return status;
-		for (size_t a = 0; status == STATUS_OK && a < doc.atts_count; a++) {
-			TRY(draw_att(i, db, &doc.atts[a], STR("data")));
-			TRY(draw_att(i, db, &doc.atts[a], STR("refs")));
-		}
-	}
-	return STATUS_OK;
+	return draw_prefix(e->i, prefix, e->db);
 }
 
 static enum status
-inspect_document(struct inspect *i, const struct rev_db *db)
+inspect_document(struct inspect *i, const struct catalog_db *db)
 {
-	TRY(draw_document_in(i, db, REV_SUBSPACE_ALL_DOCS));
-	TRY(draw_change(i, db));
-	TRY(draw_document_in(i, db, REV_SUBSPACE_REVISIONS));
-	TRY(draw_document_in(i, db, REV_SUBSPACE_DOCUMENTS));
-	TRY(draw_document_in(i, db, REV_SUBSPACE_LOCAL));
-	TRY(draw_atts(i, db));
+	struct entry_draw entry = { i, db };
+
+	if (!db->kind->inspect)
+		return err_set(&i->err, STATUS_UNSUPPORTED,
+			       "a database of the kind \"%s\" has no documents to inspect",
+			       db->kind->name);
+	TRY(db->kind->inspect(i->tx, db, str_from_cstr(i->id), i->arena, draw_entry_prefix,
+			      &entry));
 	if (i->keys == 0)
 		return err_set(&i->err, STATUS_NOT_FOUND,
 			       "there is no document \"%s\" in the database \"%s\"", i->id,
@@ -268,39 +225,30 @@ inspect_document(struct inspect *i, const struct rev_db *db)
 static enum status
 inspect_database(struct inspect *i)
 {
-	struct rev_db *db;
+	struct catalog_db *db;
 	enum status status;
 
 	TRY(open_database(i, str_from_cstr(i->db_name), &db));
 	status = i->id ? inspect_document(i, db) : draw_prefix(i, db->prefix, db);
-	rev_db_unref(db);
+	catalog_db_unref(db);
 	return status;
 }
 
-/* The database of that number; NULL if there is none any more. */
+/* The description of the database of that number, in the arena; NULL if there is none any more. */
 static enum status
-find_database(struct inspect *i, uint64_t number, struct rev_db **ret)
+find_database(struct inspect *i, uint64_t number, const struct catalog_db **ret)
 {
-	struct rev_name_range range = { .limit = NAMES_PAGE };
-	struct rev_name_page page;
+	AUTO(buf_release) struct buf last = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct catalog_page page;
 
 	*ret = NULL;
 	do {
-		TRY(rev_db_list(i->tx, &range, i->arena, &page));
-		for (size_t n = 0; n < page.count; n++) {
-			struct rev_db *db;
-
-			TRY(open_database(i, page.names[n], &db));
-			if (db->number == number) {
-				*ret = db;
+		TRY(catalog_all(i->tx, &last, NAMES_PAGE, i->arena, &page, &i->err));
+		for (size_t n = 0; n < page.count; n++)
+			if (page.dbs[n].number == number) {
+				*ret = &page.dbs[n];
 				return STATUS_OK;
 			}
-			rev_db_unref(db);
-		}
-		if (page.count)
-			range.begin = page.names[page.count - 1];
-		range.has_begin = true;
-		range.exclusive_begin = true;
 	} while (page.more);
 	return STATUS_OK;
 }
@@ -333,7 +281,7 @@ inspect_store(struct inspect *i)
 {
 	AUTO(buf_release) struct buf begin = BUF_INIT(KV_LIMIT_KEY_BYTES);
 	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES);
-	struct rev_db *db = NULL;
+	const struct catalog_db *db = NULL;
 	uint64_t number;
 	enum status status;
 
@@ -351,7 +299,6 @@ inspect_store(struct inspect *i)
 		buf_append_byte(&end, 0xff);
 		TRY(buf_status(&end));
 		status = draw_range(i, buf_str(&begin), buf_str(&end), db);
-		rev_db_unref(db);
 		db = NULL;
 		TRY(status);
 		buf_clear(&begin);
@@ -376,7 +323,7 @@ inspect(struct inspect *i, struct kv_store *store)
 		else
 			buf_printf(out, "\n%llu keys, %llu bytes\n", (unsigned long long)i->keys,
 				   (unsigned long long)i->bytes);
-	} else if (!i->err.text[0]) {
+	} else if (!i->err.text[0] && !i->output.reader_left) {
 		status = err_set(&i->err, status, "cannot read the store: %s",
 				 i->tx && kv_tx_error(i->tx)[0] ? kv_tx_error(i->tx)
 								: status_name(status));
@@ -389,7 +336,7 @@ static int
 run_inspect(int argc, char **argv)
 {
 	static const struct argp argp = { .options = argp_options,
-					  .parser = parse_option,
+					  .parser = inspect_parse_option,
 					  .args_doc = "[DB [DOCID]]",
 					  .doc = argp_doc };
 	struct kv_options options = { .read_only = true };
@@ -417,7 +364,7 @@ run_inspect(int argc, char **argv)
 	arena_free(i.arena);
 	if (status != STATUS_OK && i.err.text[0])
 		cli_complain("%s", i.err.text);
-	return status == STATUS_OK ? CLI_OK : CLI_FAILED;
+	return status == STATUS_OK || i.output.reader_left ? CLI_OK : CLI_FAILED;
 }
 
 const struct cli_command cli_inspect = { "inspect", "show the key-value pairs beneath documents",

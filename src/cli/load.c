@@ -87,8 +87,8 @@ static const char argp_doc[] =
 	"\n" CLI_EXIT_TEXT;
 
 static bool
-parse_choice(const char *option, const char *text, const char *no, const char *yes,
-	     struct argp_state *state)
+load_parse_choice(const char *option, const char *text, const char *no, const char *yes,
+		  struct argp_state *state)
 {
 	if (strcmp(text, yes) != 0 && strcmp(text, no) != 0)
 		argp_error(state, "--%s: \"%s\" is neither \"%s\" nor \"%s\"", option, text, no,
@@ -97,7 +97,7 @@ parse_choice(const char *option, const char *text, const char *no, const char *y
 }
 
 static error_t
-parse_option(int key, char *text, struct argp_state *state)
+load_parse_option(int key, char *text, struct argp_state *state)
 {
 	struct load_args *args = state->input;
 
@@ -128,14 +128,16 @@ parse_option(int key, char *text, struct argp_state *state)
 				   text);
 		return 0;
 	case OPTION_ON_ERROR:
-		args->on_error_continue = parse_choice("on-error", text, "stop", "continue", state);
+		args->on_error_continue = load_parse_choice("on-error", text, "stop", "continue",
+							    state);
 		return 0;
 	case OPTION_BATCH:
 		args->options.batch_docs = cli_parse_number("batch", text, 1, LOAD_BATCH_DOCS_MAX,
 							    state);
 		return 0;
 	case OPTION_NEW_EDITS:
-		args->options.new_edits = parse_choice("new-edits", text, "false", "true", state);
+		args->options.new_edits = load_parse_choice("new-edits", text, "false", "true",
+							    state);
 		return 0;
 	case OPTION_UPDATE:
 		args->options.update = true;
@@ -171,41 +173,25 @@ parse_option(int key, char *text, struct argp_state *state)
 	}
 }
 
-void
-load_refuse(struct load_report *report, const struct load_origin *origin, const char *fmt, ...)
-{
-	va_list args;
-
-	report->refused++;
-	progress_hide(&report->progress);
-	flockfile(stderr);
-	if (origin->line)
-		fprintf(stderr, "%s:%llu: ", origin->file, (unsigned long long)origin->line);
-	else
-		fprintf(stderr, "%s: ", origin->file);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputc('\n', stderr);
-	funlockfile(stderr);
-}
-
 struct loading {
 	const struct load_args *args;
 	struct load_sink *sink;
-	struct arena *arena; /* of one document */
+	struct arena *arena; /* for one document at a time */
 	struct load_report *report;
-	uint64_t bytes; /* of the files done with */
+	uint64_t bytes; /* of the files that have been read to their end */
 	uint64_t read;  /* documents read so far */
 };
 
 static bool
-must_stop(const struct loading *l)
+load_must_stop(const struct loading *l)
 {
 	return l->report->refused && !l->args->on_error_continue;
 }
 
-/* One document from the input to the sink. A failure is the sink's: nothing can go on. */
+/*
+ * Brings one document from the input to the sink. Only failures of the sink are returned, and end
+ * the command. A document that makes no sense is refused, and the next one is read.
+ */
 static enum status
 load_item(struct loading *l, const struct input_item *item, const char *file, struct err *err)
 {
@@ -232,7 +218,7 @@ load_item(struct loading *l, const struct input_item *item, const char *file, st
 static enum status
 load_input(struct loading *l, struct input *in, const char *file, struct err *err)
 {
-	while (!must_stop(l)) {
+	while (!load_must_stop(l)) {
 		struct err reason = { 0 };
 		struct input_item item;
 		enum status status = input_next(in, &item, &reason);
@@ -242,7 +228,7 @@ load_input(struct loading *l, struct input *in, const char *file, struct err *er
 		if (status != STATUS_OK) {
 			struct load_origin origin = { file, input_line(in) };
 
-			/* The rest of this file cannot be read; the next one may. */
+			/* The rest of this file cannot be read. The next file may be all right. */
 			load_refuse(l->report, &origin, "%s%s", reason.text,
 				    status == STATUS_JSON_SYNTAX ? "; the rest of it is left out"
 								 : "");
@@ -282,9 +268,9 @@ load_file(struct loading *l, const char *path, struct err *err)
 	return status;
 }
 
-/* The files' sizes together; 0 if one of them is no regular file. */
+/* The sum of the files' sizes, or 0 if one of them is no regular file. */
 static uint64_t
-measure_files(char *const *files, int count)
+load_measure_files(char *const *files, int count)
 {
 	uint64_t total = 0;
 
@@ -299,7 +285,7 @@ measure_files(char *const *files, int count)
 }
 
 static enum status
-open_sink(const struct load_args *args, struct load_sink **ret)
+load_open_sink(const struct load_args *args, struct load_sink **ret)
 {
 	const char *url = args->store ? args->store : CLI_STORE;
 	struct kv_options options = { .create = args->options.create };
@@ -319,7 +305,7 @@ open_sink(const struct load_args *args, struct load_sink **ret)
 }
 
 static void
-summarize(const struct loading *l)
+load_print_summary(const struct loading *l)
 {
 	uint64_t ms = progress_elapsed_ms(&l->report->progress);
 	char bytes[32];
@@ -338,18 +324,19 @@ is_readable(const char *path)
 }
 
 /*
- * Looks for the files before the store is touched: nothing is made for nothing. False, and it has
- * been told which, if one of them ends the command, or none is there.
+ * Looks for the files before the store is opened, so that no database is created when there is
+ * nothing to load. Returns false after a complaint if the command cannot go on without a file that
+ * is missing, or if all are missing.
  */
 static bool
-look_for_files(struct loading *l)
+load_find_files(struct loading *l)
 {
 	bool any = l->args->files_count == 0;
 
 	for (int i = 0; i < l->args->files_count; i++)
 		any = any || is_readable(l->args->files[i]);
 	if (any && l->args->on_error_continue)
-		return true; /* what is missing is told in its turn */
+		return true; /* load_file() complains of each that is missing */
 	for (int i = 0; i < l->args->files_count; i++) {
 		struct load_origin origin = { l->args->files[i], 0 };
 
@@ -372,8 +359,9 @@ load_files(struct loading *l)
 	struct err err = { 0 };
 	enum status status = STATUS_OK;
 
-	progress_init(&l->report->progress, stderr, l->args->quiet, measure_files(files, count));
-	for (int i = 0; i < count && status == STATUS_OK && !must_stop(l); i++)
+	progress_init(&l->report->progress, stderr, l->args->quiet,
+		      load_measure_files(files, count));
+	for (int i = 0; i < count && status == STATUS_OK && !load_must_stop(l); i++)
 		status = load_file(l, files[i], &err);
 	if (status == STATUS_OK)
 		status = l->sink->flush(l->sink, &err);
@@ -382,7 +370,7 @@ load_files(struct loading *l)
 		cli_complain("%s; nothing after it was loaded",
 			     err.text[0] ? err.text : status_name(status));
 	if (!l->args->quiet)
-		summarize(l);
+		load_print_summary(l);
 	return status == STATUS_OK && l->report->refused == 0 ? CLI_OK : CLI_FAILED;
 }
 
@@ -390,7 +378,7 @@ static int
 run_load(int argc, char **argv)
 {
 	static const struct argp argp = { .options = argp_options,
-					  .parser = parse_option,
+					  .parser = load_parse_option,
 					  .args_doc = "DB [FILE...]",
 					  .doc = argp_doc };
 	struct load_report report = { 0 };
@@ -409,7 +397,7 @@ run_load(int argc, char **argv)
 	loading.arena = arena_new(LOAD_ARENA_BYTES);
 	if (!loading.arena)
 		cli_complain("out of memory");
-	else if (look_for_files(&loading) && open_sink(&args, &loading.sink) == STATUS_OK) {
+	else if (load_find_files(&loading) && load_open_sink(&args, &loading.sink) == STATUS_OK) {
 		code = load_files(&loading);
 		loading.sink->free(loading.sink);
 	}

@@ -10,9 +10,9 @@ enum {
 	ID_COUNTER_BYTES = 3,
 };
 
-/* A new id, in order with those made before: 26 digits of this run, and 6 that count. */
+/* A new id, which sorts behind those made before: 26 digits are the same for a run, and 6 count. */
 static enum status
-make_id(struct arena *arena, struct str *ret)
+load_make_id(struct arena *arena, struct str *ret)
 {
 	static uint8_t random_part[ID_RANDOM_BYTES];
 	static uint32_t counter;
@@ -33,10 +33,10 @@ struct found {
 	size_t special_bytes;
 };
 
-/* The value that `token` begins, which is to become an id. */
+/* Reads the value that `token` begins as an id. */
 static enum status
-take_id(struct json_reader *r, enum json_token token, const char *name, struct arena *arena,
-	struct str *ret, struct err *err)
+load_take_id(struct json_reader *r, enum json_token token, const char *name, struct arena *arena,
+	     struct str *ret, struct err *err)
 {
 	if (token != JSON_STRING && (token != JSON_NUMBER || strcmp(name, "_id") == 0))
 		return err_set(err, STATUS_INVALID,
@@ -49,8 +49,8 @@ take_id(struct json_reader *r, enum json_token token, const char *name, struct a
 }
 
 static enum status
-read_members(struct json_reader *r, const char *id_member, struct arena *arena, struct found *found,
-	     struct err *err)
+load_read_members(struct json_reader *r, const char *id_member, struct arena *arena,
+		  struct found *found, struct err *err)
 {
 	enum json_token token = JSON_END;
 	struct str value;
@@ -74,14 +74,14 @@ read_members(struct json_reader *r, const char *id_member, struct arena *arena, 
 		is_member = id_member && str_eq(r->text, str_from_cstr(id_member));
 		TRY(json_next(r, &token));
 		if (is_id)
-			TRY(take_id(r, token, "_id", arena, &found->id, err));
+			TRY(load_take_id(r, token, "_id", arena, &found->id, err));
 		if (is_member)
-			TRY(take_id(r, token, id_member, arena, &found->member, err));
+			TRY(load_take_id(r, token, id_member, arena, &found->member, err));
 		TRY(json_skip(r, token, &value));
 		if (is_special)
 			found->special_bytes += (size_t)(r->at - begin) + 1; /* and a comma */
 	}
-	return json_next(r, &token); /* nothing may follow */
+	return json_next(r, &token); /* the object must be all there is */
 }
 
 enum status
@@ -94,7 +94,7 @@ load_doc_read(struct str text, struct str id, const char *id_member, struct aren
 	enum status status;
 
 	json_reader_init(&r, text, &reason);
-	status = read_members(&r, id_member, arena, &found, &reason);
+	status = load_read_members(&r, id_member, arena, &found, &reason);
 	json_reader_release(&r);
 	if (status == STATUS_JSON_SYNTAX || status == STATUS_JSON_UTF8 ||
 	    status == STATUS_JSON_DEPTH)
@@ -120,7 +120,7 @@ load_doc_read(struct str text, struct str id, const char *id_member, struct aren
 		.has_members = found.has_members,
 		.special_bytes = found.special_bytes,
 	};
-	if (!ret->id.ptr && make_id(arena, &ret->id) != STATUS_OK)
+	if (!ret->id.ptr && load_make_id(arena, &ret->id) != STATUS_OK)
 		return err_set(err, STATUS_LIMIT, "out of memory");
 	return STATUS_OK;
 }

@@ -4,10 +4,11 @@
 #include "base/mem.h"
 #include "cli/input.h"
 #include "cli/remote.h"
+#include "http/escape.h"
 #include "doc/json.h"
 
 enum {
-	/* Below what a CouchDB takes in one request (8 MB a document, 4 GB a body by default). */
+	/* Below what a CouchDB takes by default: 8 MB for a document, 4 GB for a body. */
 	BATCH_BYTES = 8 * 1000 * 1000,
 	BODY_BYTES = BATCH_BYTES + INPUT_VALUE_BYTES,
 	PATH_BYTES = 4096,
@@ -39,7 +40,7 @@ struct outcome {
 };
 
 static enum status
-read_outcome(struct json_reader *r, struct arena *arena, struct outcome *ret)
+server_read_outcome(struct json_reader *r, struct arena *arena, struct outcome *ret)
 {
 	enum json_token token = JSON_END;
 	struct str value;
@@ -67,9 +68,12 @@ read_outcome(struct json_reader *r, struct arena *arena, struct outcome *ret)
 	}
 }
 
-/* The document that an outcome is about: the `index`th, or, without new edits, the one it names. */
+/*
+ * The document that an outcome is about: the one at `index`, or, without new edits, the one that
+ * the outcome names.
+ */
 static const struct sent *
-find_sent(const struct server_sink *s, const struct outcome *outcome, size_t index)
+server_find_sent(const struct server_sink *s, const struct outcome *outcome, size_t index)
 {
 	if (s->options.new_edits)
 		return index < s->count ? &s->sent[index] : NULL;
@@ -80,7 +84,7 @@ find_sent(const struct server_sink *s, const struct outcome *outcome, size_t ind
 }
 
 static enum status
-tell_outcomes(struct server_sink *s, struct json_reader *r)
+server_report_outcomes(struct server_sink *s, struct json_reader *r)
 {
 	enum json_token token = JSON_END;
 	size_t refused = 0;
@@ -97,8 +101,8 @@ tell_outcomes(struct server_sink *s, struct json_reader *r)
 			break;
 		if (token != JSON_OBJECT_BEGIN)
 			return STATUS_INVALID;
-		TRY(read_outcome(r, s->arena, &outcome));
-		sent = find_sent(s, &outcome, i);
+		TRY(server_read_outcome(r, s->arena, &outcome));
+		sent = server_find_sent(s, &outcome, i);
 		if (!sent)
 			return STATUS_INVALID;
 		if (!outcome.error.ptr)
@@ -113,7 +117,7 @@ tell_outcomes(struct server_sink *s, struct json_reader *r)
 }
 
 static void
-begin_batch(struct server_sink *s)
+server_begin_batch(struct server_sink *s)
 {
 	s->count = 0;
 	arena_clear(s->arena);
@@ -144,12 +148,12 @@ server_flush(struct load_sink *sink, struct err *err)
 		return remote_refused(s->remote, buf_str(&path), http_status, buf_str(&s->answer),
 				      err);
 	json_reader_init(&r, buf_str(&s->answer), NULL);
-	status = tell_outcomes(s, &r);
+	status = server_report_outcomes(s, &r);
 	json_reader_release(&r);
 	if (status != STATUS_OK)
 		return err_set(err, status, "%s: cannot make sense of the answer to _bulk_docs",
 			       remote_name(s->remote));
-	begin_batch(s);
+	server_begin_batch(s);
 	return STATUS_OK;
 }
 
@@ -199,9 +203,9 @@ server_free(struct load_sink *sink)
 	mem_free(s);
 }
 
-/* Creates the database, or sees that it is there. */
+/* Creates the database, or makes sure that it exists. */
 static enum status
-open_database(struct server_sink *s, struct err *err)
+server_open_database(struct server_sink *s, struct err *err)
 {
 	AUTO(buf_release) struct buf target = BUF_INIT(PATH_BYTES);
 	const char *method = s->options.create ? "PUT" : "GET";
@@ -239,19 +243,19 @@ load_sink_server(const char *url, const struct load_options *options, struct loa
 		.sent = mem_alloc(options->batch_docs * sizeof(*s->sent)),
 	};
 	buf_append_byte(&s->path_text, '/');
-	remote_escape(&s->path_text, str_from_cstr(options->db));
+	http_escape(&s->path_text, str_from_cstr(options->db));
 	s->path = buf_str(&s->path_text);
 	if (!s->arena || !s->sent || buf_status(&s->path_text) != STATUS_OK)
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	else
 		status = remote_new(url, &s->remote, err);
 	if (status == STATUS_OK)
-		status = open_database(s, err);
+		status = server_open_database(s, err);
 	if (status != STATUS_OK) {
 		server_free(&s->sink);
 		return status;
 	}
-	begin_batch(s);
+	server_begin_batch(s);
 	*ret = &s->sink;
 	return STATUS_OK;
 }

@@ -4,29 +4,35 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "doc/json.h"
+#include "doc/packed.h"
 #include "door/couch/couch.h"
+#include "catalog/tally.h"
 #include "model/revisioned/att_json.h"
+#include "model/revisioned/body.h"
 
 enum {
-	/* Keys and values of a transaction: well below KV_LIMIT_TX_BYTES. */
+	/* Keys and values of a transaction stay well below KV_LIMIT_TX_BYTES. */
 	BATCH_BYTES = 3 * 1000 * 1000,
-	EDIT_BYTES = 600, /* what an edit costs besides its leaves, about */
+	EDIT_BYTES = 600, /* about what an edit costs besides its leaves */
 	HISTORY_LIMIT = 65536,
-	ATTS_MEMORY_BYTES = 2 * 1000 * 1000, /* of a document's attachments, in its transaction */
+	/* Attachments of a document up to this size go into its own transaction. */
+	ATTS_MEMORY_BYTES = 2 * 1000 * 1000,
 };
 
 struct store_sink {
 	struct load_sink sink;
 	struct load_options options;
 	struct kv_store *store;
-	struct rev_tallies *tallies;
-	struct rev_cache *cache;
-	struct rev_db *db; /* as it was when the sink was made: for the lengths of keys */
+	struct catalog_tallies *tallies;
+	struct catalog_cache *cache;
+	/* As it was when the sink was made. It only serves to know how long keys are. */
+	struct catalog_db *db;
 	struct arena *arena;
 	struct rev_edit *edits;
 	struct load_origin *origins;
 	struct rev_result *results;
-	uint32_t *ids; /* a hash table of the batch's ids: index + 1, 0 is free */
+	/* A hash table of the ids of the batch. An entry is an index + 1, or 0 where it is free. */
+	uint32_t *ids;
 	size_t ids_mask;
 	size_t count;
 	size_t bytes;
@@ -35,18 +41,18 @@ struct store_sink {
 	size_t uploads_cap;
 };
 
-/* ---- One document to one edit ---- */
+/* ---- Making one edit of one document ---- */
 
 static bool
-is_true(struct str text)
+special_is_true(struct str text)
 {
 	return str_eq(text, STR("true"));
 }
 
-/* The one token of a special member. */
+/* Reads a special member whose value is one token. */
 static enum status
-read_scalar(const struct doc_special *special, enum json_token wanted, struct arena *arena,
-	    struct str *ret, struct err *err)
+special_read_scalar(const struct doc_special *special, enum json_token wanted, struct arena *arena,
+		    struct str *ret, struct err *err)
 {
 	enum json_token token = JSON_END;
 	struct json_reader r;
@@ -65,9 +71,10 @@ read_scalar(const struct doc_special *special, enum json_token wanted, struct ar
 	return status;
 }
 
-/* The hash that a revision's suffix stands for. */
+/* Reads the part of a revision behind the "-" as a hash. */
 static enum status
-read_suffix(uint64_t pos, struct str suffix, struct arena *arena, struct str *ret, struct err *err)
+revision_read_suffix(uint64_t pos, struct str suffix, struct arena *arena, struct str *ret,
+		     struct err *err)
 {
 	struct str text = arena_printf(arena, "%llu-%.*s", (unsigned long long)pos,
 				       STR_ARG(suffix));
@@ -80,9 +87,10 @@ read_suffix(uint64_t pos, struct str suffix, struct arena *arena, struct str *re
 	return STATUS_OK;
 }
 
-/* The array of _revisions.ids, whose opening bracket has been read. */
+/* Reads the array _revisions.ids. Its opening bracket has been read already. */
 static enum status
-read_history_ids(struct json_reader *r, struct arena *arena, struct rev_edit *edit, struct err *err)
+revisions_read_ids(struct json_reader *r, struct arena *arena, struct rev_edit *edit,
+		   struct err *err)
 {
 	size_t cap = 16;
 
@@ -118,7 +126,7 @@ read_history_ids(struct json_reader *r, struct arena *arena, struct rev_edit *ed
 }
 
 static enum status
-read_revisions_members(struct json_reader *r, struct arena *arena, struct rev_edit *edit,
+revisions_read_members(struct json_reader *r, struct arena *arena, struct rev_edit *edit,
 		       struct err *err)
 {
 	enum json_token token = JSON_END;
@@ -139,7 +147,7 @@ read_revisions_members(struct json_reader *r, struct arena *arena, struct rev_ed
 		TRY(json_next(r, &token));
 		if (is_ids && token == JSON_ARRAY_BEGIN) {
 			edit->history_count = 0;
-			TRY(read_history_ids(r, arena, edit, err));
+			TRY(revisions_read_ids(r, arena, edit, err));
 			continue;
 		}
 		if (is_start && (token != JSON_NUMBER || !str_to_u64(r->text, &edit->start)))
@@ -148,29 +156,30 @@ read_revisions_members(struct json_reader *r, struct arena *arena, struct rev_ed
 	}
 }
 
-/* _revisions: {"start": 3, "ids": [newest, ...]}. */
+/* Reads the member _revisions: {"start": 3, "ids": [newest, ...]}. */
 static enum status
-read_revisions(const struct doc_special *special, struct arena *arena, struct rev_edit *edit,
+revisions_read(const struct doc_special *special, struct arena *arena, struct rev_edit *edit,
 	       struct err *err)
 {
 	struct json_reader r;
 	enum status status;
 
 	json_reader_init(&r, special->text, err);
-	status = read_revisions_members(&r, arena, edit, err);
+	status = revisions_read_members(&r, arena, edit, err);
 	json_reader_release(&r);
 	TRY(status);
 	if (edit->history_count == 0 || edit->start < edit->history_count)
 		return err_set(err, STATUS_INVALID,
 			       "_revisions must have ids, and a start not below their number");
 	for (size_t i = 0; i < edit->history_count; i++)
-		TRY(read_suffix(edit->start - i, edit->history[i], arena, &edit->history[i], err));
+		TRY(revision_read_suffix(edit->start - i, edit->history[i], arena,
+					 &edit->history[i], err));
 	return STATUS_OK;
 }
 
-/* Which revision the edit makes, or extends. */
+/* Reads which revision the edit makes or extends. */
 static enum status
-read_revision(const struct load_options *options, const struct doc *doc, struct arena *arena,
+revision_read(const struct load_options *options, const struct doc *doc, struct arena *arena,
 	      struct rev_edit *edit, struct err *err)
 {
 	const struct doc_special *revisions = doc_find_special(doc, STR("_revisions"));
@@ -179,7 +188,7 @@ read_revision(const struct load_options *options, const struct doc *doc, struct 
 	struct str text;
 
 	if (rev) {
-		TRY(read_scalar(rev, JSON_STRING, arena, &text, err));
+		TRY(special_read_scalar(rev, JSON_STRING, arena, &text, err));
 		TRY(rev_id_parse(text, arena, &named, err));
 	}
 	if (options->new_edits) {
@@ -189,7 +198,7 @@ read_revision(const struct load_options *options, const struct doc *doc, struct 
 	}
 	edit->kind = REV_EDIT_REPLICATED;
 	if (revisions)
-		return read_revisions(revisions, arena, edit, err);
+		return revisions_read(revisions, arena, edit, err);
 	if (!rev)
 		return err_set(err, STATUS_INVALID,
 			       "it has neither _rev nor _revisions, which --new-edits false needs");
@@ -204,7 +213,7 @@ read_revision(const struct load_options *options, const struct doc *doc, struct 
 
 /* CouchDB's rules for members and ids that begin with an underscore. */
 static enum status
-check_specials(const struct doc *doc, struct str id, struct err *err)
+special_check_names(const struct doc *doc, struct str id, struct err *err)
 {
 	static const char *const known[] = { "_id",        "_rev",         "_deleted",
 					     "_revisions", "_attachments", "_conflicts",
@@ -233,13 +242,14 @@ check_specials(const struct doc *doc, struct str id, struct err *err)
 }
 
 static enum status
-make_edit(struct store_sink *s, const struct load_doc *doc, struct rev_edit *ret, size_t *ret_bytes,
-	  struct err *err)
+store_make_edit(struct store_sink *s, const struct load_doc *doc, struct rev_edit *ret,
+		size_t *ret_bytes, struct err *err)
 {
 	const struct doc_limits limits = {
 		.doc_bytes = s->options.doc_bytes,
 		.path_bytes = KV_LIMIT_KEY_BYTES,
-		.packed_bytes = rev_scheme_packed_bytes(s->db->scheme),
+		.packed_bytes = rev_scheme_packed_bytes(rev_db_scheme(s->db)),
+		.leaves_bytes = DOC_LEAVES_BYTES,
 	};
 	size_t prefix_bytes = rev_doc_prefix_bytes(s->db, doc->id);
 	const struct doc_special *deleted;
@@ -248,10 +258,10 @@ make_edit(struct store_sink *s, const struct load_doc *doc, struct rev_edit *ret
 	if (!ret->id.ptr)
 		return err_set(err, STATUS_LIMIT, "out of memory");
 	TRY(doc_explode_text(doc->text, s->arena, &limits, prefix_bytes, &ret->doc, err));
-	TRY(check_specials(&ret->doc, doc->id, err));
+	TRY(special_check_names(&ret->doc, doc->id, err));
 	deleted = doc_find_special(&ret->doc, STR("_deleted"));
-	ret->deleted = deleted && is_true(deleted->text);
-	TRY(read_revision(&s->options, &ret->doc, s->arena, ret, err));
+	ret->deleted = deleted && special_is_true(deleted->text);
+	TRY(revision_read(&s->options, &ret->doc, s->arena, ret, err));
 
 	*ret_bytes = EDIT_BYTES + 4 * prefix_bytes + ret->doc.packed.len;
 	for (size_t i = 0; i < ret->doc.count; i++)
@@ -264,8 +274,27 @@ make_edit(struct store_sink *s, const struct load_doc *doc, struct rev_edit *ret
 
 /* ---- Attachments ---- */
 
+/* Makes room for one more upload. */
 static enum status
-load_att(struct store_sink *s, struct rev_att_json *att, size_t *memory, struct err *err)
+store_reserve_upload(struct store_sink *s, struct err *err)
+{
+	size_t cap = s->uploads_cap ? 2 * s->uploads_cap : 16;
+	struct rev_upload **more;
+
+	if (s->uploads_count < s->uploads_cap)
+		return STATUS_OK;
+	more = arena_alloc(s->arena, cap * sizeof(*more));
+	if (!more)
+		return err_set(err, STATUS_LIMIT, "out of memory");
+	if (s->uploads_count)
+		memcpy(more, s->uploads, s->uploads_count * sizeof(*more));
+	s->uploads = more;
+	s->uploads_cap = cap;
+	return STATUS_OK;
+}
+
+static enum status
+store_load_att(struct store_sink *s, struct rev_att_json *att, size_t *memory, struct err *err)
 {
 	const struct str types = STR(COUCH_GZIP_TYPES);
 	const struct rev_upload_options options = {
@@ -282,17 +311,7 @@ load_att(struct store_sink *s, struct rev_att_json *att, size_t *memory, struct 
 	if (att->kind == REV_ATT_KIND_FOLLOWS)
 		return err_set(err, STATUS_INVALID, "its attachment \"%.*s\" is not in it",
 			       STR_ARG(att->edit.att.name));
-	if (s->uploads_count == s->uploads_cap) {
-		size_t cap = s->uploads_cap ? 2 * s->uploads_cap : 16;
-		struct rev_upload **more = arena_alloc(s->arena, cap * sizeof(*more));
-
-		if (!more)
-			return err_set(err, STATUS_LIMIT, "out of memory");
-		if (s->uploads_count)
-			memcpy(more, s->uploads, s->uploads_count * sizeof(*more));
-		s->uploads = more;
-		s->uploads_cap = cap;
-	}
+	TRY(store_reserve_upload(s, err));
 	TRY(rev_upload_new(&options, &upload));
 	s->uploads[s->uploads_count++] = upload;
 	TRY(rev_att_inline(att, upload, err));
@@ -301,9 +320,28 @@ load_att(struct store_sink *s, struct rev_att_json *att, size_t *memory, struct 
 	return STATUS_OK;
 }
 
-/* Takes the inline data; large attachments are in the store before their document is. */
+/* Stores a long body ahead, so that its batch has room for other documents. */
 static enum status
-load_atts(struct store_sink *s, struct rev_edit *edit, struct err *err)
+store_stage_body(struct store_sink *s, struct rev_edit *edit, size_t *bytes, struct err *err)
+{
+	struct rev_text *text = arena_alloc(s->arena, sizeof(*text));
+	struct rev_upload *upload;
+
+	if (!text)
+		return err_set(err, STATUS_LIMIT, "out of memory");
+	TRY(store_reserve_upload(s, err));
+	TRY(rev_text_stage(s->store, s->db, edit->id, &edit->doc, s->arena, text, &upload, err));
+	if (!upload)
+		return STATUS_OK;
+	s->uploads[s->uploads_count++] = upload;
+	edit->text = text;
+	*bytes -= edit->doc.packed.len;
+	return STATUS_OK;
+}
+
+/* Takes the inline data. Large attachments are stored before their document. */
+static enum status
+store_load_atts(struct store_sink *s, struct rev_edit *edit, struct err *err)
 {
 	const struct doc_special *special = doc_find_special(&edit->doc, STR("_attachments"));
 	struct rev_att_edit *edits;
@@ -318,7 +356,7 @@ load_atts(struct store_sink *s, struct rev_edit *edit, struct err *err)
 	if (!edits)
 		return err_set(err, STATUS_LIMIT, "out of memory");
 	for (size_t i = 0; i < count; i++) {
-		TRY(load_att(s, &atts[i], &memory, err));
+		TRY(store_load_att(s, &atts[i], &memory, err));
 		edits[i] = atts[i].edit;
 	}
 	edit->atts = edits;
@@ -328,7 +366,7 @@ load_atts(struct store_sink *s, struct rev_edit *edit, struct err *err)
 }
 
 static void
-free_uploads(struct store_sink *s)
+store_free_uploads(struct store_sink *s)
 {
 	for (size_t i = 0; i < s->uploads_count; i++)
 		rev_upload_free(s->uploads[i], false);
@@ -338,9 +376,9 @@ free_uploads(struct store_sink *s)
 
 /* ---- Batches ---- */
 
-/* True if the batch has an edit of that id already; otherwise it is noted for the next edit. */
+/* True if the batch has an edit of that id already. Otherwise the id is noted for the next edit. */
 static bool
-note_id(struct store_sink *s, struct str id)
+batch_note_id(struct store_sink *s, struct str id)
 {
 	for (size_t slot = str_hash(id) & s->ids_mask;; slot = (slot + 1) & s->ids_mask) {
 		if (s->ids[slot] == 0) {
@@ -361,9 +399,9 @@ struct write {
 	struct err err;
 };
 
-/* --update: whatever is there now is what the edits extend. */
+/* With --update each edit extends the winner that the document has now. */
 static enum status
-name_winners(struct kv_tx *tx, const struct rev_db *db, struct write *w)
+batch_name_winners(struct kv_tx *tx, const struct catalog_db *db, struct write *w)
 {
 	for (size_t i = 0; i < w->count; i++) {
 		struct rev_edit *edit = &w->edits[i];
@@ -379,24 +417,24 @@ name_winners(struct kv_tx *tx, const struct rev_db *db, struct write *w)
 }
 
 static enum status
-write_body(struct kv_tx *tx, void *arg)
+batch_write_body(struct kv_tx *tx, void *arg)
 {
 	struct write *w = arg;
 	struct store_sink *s = w->sink;
-	struct rev_db *db = NULL;
+	struct catalog_db *db = NULL;
 	enum status status;
 
 	arena_reset(s->arena, w->mark);
 	TRY(rev_db_open(tx, s->cache, str_from_cstr(s->options.db), &db, &w->err));
-	status = s->options.update ? name_winners(tx, db, w) : STATUS_OK;
+	status = s->options.update ? batch_name_winners(tx, db, w) : STATUS_OK;
 	if (status == STATUS_OK)
 		status = rev_write(tx, db, w->edits, w->count, 0, s->arena, w->results, &w->err);
-	rev_db_unref(db);
+	catalog_db_unref(db);
 	return status;
 }
 
 static void
-tell_results(struct store_sink *s, size_t from, size_t count)
+batch_report_results(struct store_sink *s, size_t from, size_t count)
 {
 	for (size_t i = from; i < from + count; i++) {
 		enum status status = s->results[i].status;
@@ -420,9 +458,9 @@ tell_results(struct store_sink *s, size_t from, size_t count)
 	}
 }
 
-/* One transaction; as many as it takes when it is too large after all. */
+/* Writes the edits in one transaction, or in several when one turns out to be too small. */
 static enum status
-write_edits(struct store_sink *s, size_t from, size_t count, struct err *err)
+batch_write_edits(struct store_sink *s, size_t from, size_t count, struct err *err)
 {
 	struct write w = {
 		.sink = s,
@@ -431,11 +469,11 @@ write_edits(struct store_sink *s, size_t from, size_t count, struct err *err)
 		.count = count,
 		.mark = arena_mark(s->arena),
 	};
-	enum status status = kv_run(s->store, write_body, &w, NULL, err);
+	enum status status = kv_run(s->store, batch_write_body, &w, NULL, err);
 
 	if (status == STATUS_TX_TOO_LARGE && count > 1) {
-		TRY(write_edits(s, from, count / 2, err));
-		return write_edits(s, from + count / 2, count - count / 2, err);
+		TRY(batch_write_edits(s, from, count / 2, err));
+		return batch_write_edits(s, from + count / 2, count - count / 2, err);
 	}
 	if (status == STATUS_TX_TOO_LARGE) {
 		load_refuse(s->options.report, &s->origins[from],
@@ -449,23 +487,23 @@ write_edits(struct store_sink *s, size_t from, size_t count, struct err *err)
 			*err = w.err;
 		return status;
 	}
-	tell_results(s, from, count);
+	batch_report_results(s, from, count);
 	return STATUS_OK;
 }
 
 /*
- * Nobody else has the store open who would split ranges that grow. What cannot be done now is left
- * to a server: documents are as well there.
+ * No server has the store open, so this splits the ranges of the tally that grow. If it fails, a
+ * server does it later: the documents are stored all the same.
  */
 static void
-tend_ranges(struct store_sink *s, bool now)
+store_tend_ranges(struct store_sink *s, bool now)
 {
 	enum status status = STATUS_OK;
 	struct err err = { 0 };
 	bool more = true;
 
 	while (more && status == STATUS_OK) {
-		status = rev_tallies_tend(s->tallies, s->store, now, &more, &err);
+		status = catalog_tallies_tend(s->tallies, s->store, now, &more, &err);
 		now = true;
 	}
 	if (status != STATUS_OK)
@@ -476,11 +514,11 @@ static enum status
 store_flush(struct load_sink *sink, struct err *err)
 {
 	struct store_sink *s = (struct store_sink *)sink;
-	enum status status = s->count ? write_edits(s, 0, s->count, err) : STATUS_OK;
+	enum status status = s->count ? batch_write_edits(s, 0, s->count, err) : STATUS_OK;
 
 	if (status == STATUS_OK)
-		tend_ranges(s, false);
-	free_uploads(s);
+		store_tend_ranges(s, false);
+	store_free_uploads(s);
 	s->count = 0;
 	s->bytes = 0;
 	memset(s->ids, 0, (s->ids_mask + 1) * sizeof(*s->ids));
@@ -498,24 +536,26 @@ store_put(struct load_sink *sink, const struct load_doc *doc, struct err *err)
 	enum status status;
 	size_t bytes = 0;
 
-	status = make_edit(s, doc, &edit, &bytes, &reason);
+	status = store_make_edit(s, doc, &edit, &bytes, &reason);
 	if (status == STATUS_OK && s->count > 0 &&
-	    (s->bytes + bytes > BATCH_BYTES || note_id(s, edit.id))) {
-		/* It begins the next batch; what was made of it goes with this one's memory. */
+	    (s->bytes + bytes > BATCH_BYTES || batch_note_id(s, edit.id))) {
+		/* What was made of the document goes with this batch's memory: make it again. */
 		TRY(store_flush(sink, err));
 		mark = arena_mark(s->arena);
-		status = make_edit(s, doc, &edit, &bytes, &reason);
+		status = store_make_edit(s, doc, &edit, &bytes, &reason);
 		if (status == STATUS_OK)
-			note_id(s, edit.id);
+			batch_note_id(s, edit.id);
 	} else if (status == STATUS_OK && s->count == 0) {
-		note_id(s, edit.id);
+		batch_note_id(s, edit.id);
 	}
 	if (status == STATUS_OK)
-		status = load_atts(s, &edit, &reason);
+		status = store_load_atts(s, &edit, &reason);
+	if (status == STATUS_OK && edit.doc.json_bytes > REV_TEXT_AHEAD_BYTES)
+		status = store_stage_body(s, &edit, &bytes, &reason);
 	if (status == STATUS_NOMEM)
 		return err_set(err, status, "out of memory");
 	if (status != STATUS_OK) {
-		/* Uploads may be remembered behind the mark. */
+		/* The list of uploads may lie behind the arena's mark. */
 		if (s->uploads_count == 0) {
 			s->uploads_cap = 0;
 			arena_reset(s->arena, mark);
@@ -539,11 +579,11 @@ store_free(struct load_sink *sink)
 	struct store_sink *s = (struct store_sink *)sink;
 
 	if (s->tallies)
-		tend_ranges(s, true);
-	free_uploads(s);
-	rev_db_unref(s->db);
-	rev_cache_free(s->cache);
-	rev_tallies_free(s->tallies);
+		store_tend_ranges(s, true);
+	store_free_uploads(s);
+	catalog_db_unref(s->db);
+	catalog_cache_free(s->cache);
+	catalog_tallies_free(s->tallies);
 	arena_free(s->arena);
 	mem_free(s->edits);
 	mem_free(s->origins);
@@ -556,14 +596,14 @@ store_free(struct load_sink *sink)
 /* ---- Making the sink ---- */
 
 static enum status
-create_body(struct kv_tx *tx, void *arg)
+store_create_body(struct kv_tx *tx, void *arg)
 {
 	struct store_sink *s = arg;
 	struct str name = str_from_cstr(s->options.db);
 	struct err err = { 0 };
 	enum status status;
 
-	rev_db_unref(s->db);
+	catalog_db_unref(s->db);
 	s->db = NULL;
 	status = rev_db_open(tx, NULL, name, &s->db, &err);
 	if (status != STATUS_NOT_FOUND || !s->options.create)
@@ -572,9 +612,9 @@ create_body(struct kv_tx *tx, void *arg)
 			     &err);
 }
 
-/* Opens the database, making it where that is wanted. */
+/* Opens the database, and creates it if that is wanted. */
 static enum status
-open_database(struct store_sink *s, struct err *err)
+store_open_database(struct store_sink *s, struct err *err)
 {
 	enum status status;
 
@@ -583,9 +623,9 @@ open_database(struct store_sink *s, struct err *err)
 			       "\"%s\" is not a database's name: it begins with a letter and has "
 			       "only a-z, 0-9 and _$()+-/",
 			       s->options.db);
-	/* The first run may create it, the second has its description. */
+	/* The first transaction may create the database. The second reads its description. */
 	for (int i = 0; i < 2 && !s->db; i++) {
-		status = kv_run(s->store, create_body, s, NULL, err);
+		status = kv_run(s->store, store_create_body, s, NULL, err);
 		if (status == STATUS_NOT_FOUND)
 			return err_set(err, status, "there is no database \"%s\"", s->options.db);
 		TRY(status);
@@ -613,8 +653,8 @@ load_sink_store(struct kv_store *store, const struct load_options *options, stru
 		.sink = { store_put, store_flush, store_free },
 		.options = *options,
 		.store = store,
-		.cache = rev_cache_new(),
-		.tallies = rev_tallies_new(),
+		.cache = catalog_cache_new(),
+		.tallies = catalog_tallies_new(),
 		.arena = arena_new(LOAD_ARENA_BYTES),
 		.edits = mem_alloc(options->batch_docs * sizeof(*s->edits)),
 		.origins = mem_alloc(options->batch_docs * sizeof(*s->origins)),
@@ -623,12 +663,12 @@ load_sink_store(struct kv_store *store, const struct load_options *options, stru
 		.ids_mask = slots - 1,
 	};
 	if (s->cache)
-		rev_cache_share(s->cache, s->tallies);
+		catalog_cache_share(s->cache, s->tallies);
 	if (!s->cache || !s->tallies || !s->arena || !s->edits || !s->origins || !s->results ||
 	    !s->ids)
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	else
-		status = open_database(s, err);
+		status = store_open_database(s, err);
 	if (status != STATUS_OK) {
 		store_free(&s->sink);
 		return status;

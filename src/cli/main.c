@@ -1,12 +1,14 @@
 /* frond COMMAND ...: dispatches, and does nothing else. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "model/revisioned/revisioned.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_serve,   &cli_load,   &cli_dump,    &cli_inspect, &cli_verify,
-	&cli_compact, &cli_backup, &cli_restore, &cli_move,
+	&cli_serve,  &cli_config,  &cli_metrics, &cli_load,    &cli_dump, &cli_inspect,
+	&cli_verify, &cli_compact, &cli_backup,  &cli_restore, &cli_move,
 };
 
 enum {
@@ -37,12 +39,6 @@ find_command(const char *name)
 	return NULL;
 }
 
-static int
-finish(FILE *out)
-{
-	return fflush(out) == 0 && !ferror(out) ? CLI_OK : CLI_FAILED;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -50,6 +46,9 @@ main(int argc, char **argv)
 	char name[COMMAND_NAME_BYTES];
 	const struct cli_command *command;
 
+	/* A reader that stops early is found by the write that fails, not by a signal. */
+	signal(SIGPIPE, SIG_IGN);
+	cli_watch_memory();
 	argp_program_version = "frond " FROND_VERSION;
 	if (argc < 2) {
 		print_help(stderr);
@@ -57,12 +56,12 @@ main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		puts(argp_program_version);
-		return finish(stdout);
+		return cli_finish_output();
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0 ||
 	    strcmp(argv[1], "-h") == 0 || (strcmp(argv[1], "help") == 0 && argc == 2)) {
 		print_help(stdout);
-		return finish(stdout);
+		return cli_finish_output();
 	}
 	if (strcmp(argv[1], "help") == 0) { /* frond help COMMAND: frond COMMAND --help */
 		argv[1] = argv[2];
@@ -70,6 +69,7 @@ main(int argc, char **argv)
 		argc = 3;
 	}
 	command = find_command(argv[1]);
+	rev_register();
 	if (!command) {
 		cli_complain("there is no command \"%s\"; see \"frond --help\"", argv[1]);
 		return CLI_USAGE;

@@ -20,9 +20,9 @@ maintenance_request(const char *url, const char *method, struct str path, struct
 	return status;
 }
 
-/* Stands at the first token of the member's value. STATUS_NOT_FOUND without one. */
+/* Moves the reader to the first token of the member's value. STATUS_NOT_FOUND if it is missing. */
 static enum status
-find_member(struct json_reader *r, const char *name, enum json_token *ret)
+maintenance_find_member(struct json_reader *r, const char *name, enum json_token *ret)
 {
 	struct str skipped;
 
@@ -44,7 +44,7 @@ find_member(struct json_reader *r, const char *name, enum json_token *ret)
 }
 
 static enum status
-not_understood(const char *name, struct err *err)
+maintenance_not_understood(const char *name, struct err *err)
 {
 	return err_set(err, STATUS_INVALID,
 		       "the server's answer is not understood: it has no \"%s\"", name);
@@ -60,11 +60,11 @@ maintenance_numbers(struct str object, const struct maintenance_number *numbers,
 		bool found;
 
 		json_reader_init(&r, object, NULL);
-		found = find_member(&r, numbers[i].name, &token) == STATUS_OK &&
+		found = maintenance_find_member(&r, numbers[i].name, &token) == STATUS_OK &&
 			token == JSON_NUMBER && str_to_u64(r.text, numbers[i].ret);
 		json_reader_release(&r);
 		if (!found)
-			return not_understood(numbers[i].name, err);
+			return maintenance_not_understood(numbers[i].name, err);
 	}
 	return STATUS_OK;
 }
@@ -80,16 +80,17 @@ maintenance_each(struct str object, const char *name,
 	struct str element;
 
 	json_reader_init(&r, object, NULL);
-	status = find_member(&r, name, &token);
+	status = maintenance_find_member(&r, name, &token);
 	if (status != STATUS_OK || token != JSON_ARRAY_BEGIN)
-		status = not_understood(name, err);
+		status = maintenance_not_understood(name, err);
 	while (status == STATUS_OK) {
 		status = json_next(&r, &token);
 		if (status == STATUS_OK && token == JSON_ARRAY_END)
 			break;
 		if (status == STATUS_OK)
 			status = json_skip(&r, token, &element);
-		status = status == STATUS_OK ? fn(element, arg, err) : not_understood(name, err);
+		status = status == STATUS_OK ? fn(element, arg, err)
+					     : maintenance_not_understood(name, err);
 	}
 	json_reader_release(&r);
 	return status;

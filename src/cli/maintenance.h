@@ -1,4 +1,7 @@
-/* What the commands for operators share: asking a server to do the work, and reading its answer. */
+/*
+ * What the commands for operators share: they ask a server to do the work, and read its answer.
+ * Used by the main thread.
+ */
 #ifndef FROND_CLI_MAINTENANCE_H
 #define FROND_CLI_MAINTENANCE_H
 
@@ -13,19 +16,19 @@ enum {
 #define MAINTENANCE_ANSWER_INIT BUF_INIT(MAINTENANCE_ANSWER_BYTES)
 
 /*
- * One request to the server at `url`, which may take as long as it likes; `body` as
+ * Makes one request to the server at `url`, which may take any time to answer; `body` as
  * remote_request() has it. Any answer but 200 is a failure, explained.
  */
 MUST_USE enum status maintenance_request(const char *url, const char *method, struct str path,
 					 struct str body, struct buf *ret, struct err *err);
 
-/* A member of a JSON object that is a whole number. */
+/* Where the value of a member goes that is a whole number. */
 struct maintenance_number {
 	const char *name;
 	uint64_t *ret;
 };
 
-/* Reads all of them from `object`. STATUS_INVALID for an answer that has not got one. */
+/* Reads `count` members of `object`. STATUS_INVALID if one of them is missing. */
 MUST_USE enum status maintenance_numbers(struct str object,
 					 const struct maintenance_number *numbers, size_t count,
 					 struct err *err);

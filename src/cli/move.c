@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/finding.h"
 #include "cli/progress.h"
-#include "model/revisioned/move.h"
+#include "catalog/move.h"
 
 enum {
 	OPTION_FROM = 'f',
@@ -33,7 +33,7 @@ struct move {
 	char from_url[URL_BYTES];
 	char to_url[URL_BYTES];
 	struct progress progress;
-	enum rev_move_phase phase;
+	enum catalog_move_phase phase;
 	bool under_way; /* there is something to go on with, or to undo */
 	uint64_t found;
 };
@@ -62,7 +62,7 @@ static const char argp_doc[] =
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
-parse_option(int key, char *text, struct argp_state *state)
+move_parse_option(int key, char *text, struct argp_state *state)
 {
 	struct move *m = state->input;
 
@@ -163,29 +163,29 @@ catch_signals(void)
 }
 
 static const char *
-phase_text(enum rev_move_phase phase)
+phase_text(enum catalog_move_phase phase)
 {
 	switch (phase) {
-	case REV_MOVE_PHASE_COPY:
+	case CATALOG_MOVE_PHASE_COPY:
 		return "copying";
-	case REV_MOVE_PHASE_COMPARE:
+	case CATALOG_MOVE_PHASE_COMPARE:
 		return "comparing the copy";
-	case REV_MOVE_PHASE_CHECK:
+	case CATALOG_MOVE_PHASE_CHECK:
 		return "checking the copy";
-	case REV_MOVE_PHASE_BEGIN:
-	case REV_MOVE_PHASE_END:
+	case CATALOG_MOVE_PHASE_BEGIN:
+	case CATALOG_MOVE_PHASE_END:
 	default:
 		return NULL;
 	}
 }
 
 static enum status
-show_progress(const struct rev_move_progress *now, void *arg)
+show_progress(const struct catalog_move_progress *now, void *arg)
 {
 	struct move *m = arg;
 	const char *text = phase_text(now->phase);
 
-	m->under_way = now->source != REV_MOVE_NONE || now->target != REV_MOVE_NONE;
+	m->under_way = now->source != CATALOG_MOVE_NONE || now->target != CATALOG_MOVE_NONE;
 	if (now->phase != m->phase) {
 		m->phase = now->phase;
 		progress_hide(&m->progress);
@@ -200,7 +200,7 @@ show_progress(const struct rev_move_progress *now, void *arg)
 }
 
 static void
-show_finding(const struct rev_finding *finding, void *arg)
+show_finding(const struct catalog_finding *finding, void *arg)
 {
 	struct move *m = arg;
 
@@ -211,7 +211,7 @@ show_finding(const struct rev_finding *finding, void *arg)
 }
 
 static void
-tell_sum(const struct move *m, const struct rev_move_sum *sum, uint64_t elapsed_ms)
+tell_sum(const struct move *m, const struct catalog_move_sum *sum, uint64_t elapsed_ms)
 {
 	char bytes[BYTES_TEXT];
 
@@ -241,7 +241,8 @@ tell_failure(const struct move *m, enum status status, const struct err *err)
 static int
 move(struct move *m, struct kv_store *from, struct kv_store *to)
 {
-	const struct rev_move_options options = {
+	const struct catalog_move_options options = {
+		.space = CATALOG_SPACE_COUCH,
 		.from = from,
 		.to = to,
 		.from_url = m->from_url,
@@ -253,13 +254,14 @@ move(struct move *m, struct kv_store *from, struct kv_store *to)
 		.arg = m,
 	};
 	uint64_t begun_ns = clock_mono_ns();
-	struct rev_move_sum sum = { 0 };
+	struct catalog_move_sum sum = { 0 };
 	struct err err = { 0 };
 	enum status status;
 
 	progress_init(&m->progress, stderr, m->quiet, 0);
 	catch_signals();
-	status = m->rollback ? rev_move_rollback(&options, &err) : rev_move(&options, &sum, &err);
+	status = m->rollback ? catalog_move_rollback(&options, &err)
+			     : catalog_move(&options, &sum, &err);
 	progress_hide(&m->progress);
 	if (status != STATUS_OK) {
 		tell_failure(m, status, &err);
@@ -269,15 +271,16 @@ move(struct move *m, struct kv_store *from, struct kv_store *to)
 		printf("\"%s\" stays where it is, in %s\n", m->name, m->from);
 	else
 		tell_sum(m, &sum, (clock_mono_ns() - begun_ns) / CLOCK_NS_PER_MS);
-	return fflush(stdout) == 0 ? CLI_OK : CLI_FAILED;
+	return cli_finish_output();
 }
 
 static int
 run_move(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = argp_options, .parser = parse_option, .args_doc = "DB", .doc = argp_doc
-	};
+	static const struct argp argp = { .options = argp_options,
+					  .parser = move_parse_option,
+					  .args_doc = "DB",
+					  .doc = argp_doc };
 	struct kv_store *from = NULL;
 	struct kv_store *to = NULL;
 	struct move m = { 0 };

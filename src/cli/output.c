@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@ enum status
 output_open(struct output *out, const char *path, struct err *err)
 {
 	*out = (struct output){ .fd = STDOUT_FILENO, .buf = BUF_INIT(BUFFER_BYTES) };
-	signal(SIGPIPE, SIG_IGN);
 	if (!path || strcmp(path, "-") == 0)
 		return STATUS_OK;
 	out->path = path;
@@ -33,14 +31,18 @@ output_buf(struct output *out)
 }
 
 static enum status
-fail(const struct output *out, struct err *err)
+output_fail(struct output *out, struct err *err)
 {
+	if (errno == EPIPE && !out->path) {
+		out->reader_left = true;
+		return STATUS_CANCELLED;
+	}
 	return err_set(err, STATUS_IO, "cannot write to %s: %s",
 		       out->path ? out->path : "standard output", strerror(errno));
 }
 
 static enum status
-write_out(struct output *out, struct err *err)
+output_write(struct output *out, struct err *err)
 {
 	size_t done = 0;
 
@@ -52,7 +54,7 @@ write_out(struct output *out, struct err *err)
 		if (n >= 0)
 			done += (size_t)n;
 		else if (errno != EINTR)
-			return fail(out, err);
+			return output_fail(out, err);
 	}
 	out->flushed += out->buf.len;
 	buf_clear(&out->buf);
@@ -70,21 +72,21 @@ output_ready(struct output *out, struct err *err)
 {
 	if (out->buf.len < FLUSH_BYTES && buf_status(&out->buf) == STATUS_OK)
 		return STATUS_OK;
-	return write_out(out, err);
+	return output_write(out, err);
 }
 
 enum status
 output_close(struct output *out, struct err *err)
 {
-	enum status status = write_out(out, err);
+	enum status status = output_write(out, err);
 	struct stat st;
 
 	if (status == STATUS_OK && fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    fsync(out->fd) != 0)
-		status = fail(out, err);
+		status = output_fail(out, err);
 	buf_release(&out->buf);
 	if (out->path && close(out->fd) != 0 && status == STATUS_OK)
-		status = fail(out, err);
+		status = output_fail(out, err);
 	return status;
 }
 

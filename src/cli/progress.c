@@ -16,7 +16,7 @@ progress_format_bytes(uint64_t bytes, char *ret, size_t n)
 		snprintf(ret, n, "%u bytes", (unsigned)bytes);
 		return;
 	}
-	/* What would be printed as 1000 is 1 of the next unit. */
+	/* A number that would be printed as 1000 is printed as 1 of the next unit. */
 	while (value >= 999.5 && unit + 1 < sizeof(units) / sizeof(units[0])) {
 		value /= 1000;
 		unit++;
@@ -104,7 +104,7 @@ progress_update(struct progress *p, uint64_t docs, uint64_t bytes)
 		return;
 	p->told_ns = now_ns;
 	progress_format(&now, p->terminal, text, sizeof(text));
-	/* On a terminal: over the last drawing, and the rest of the line cleared. */
+	/* On a terminal this draws over the last drawing, and clears the rest of the line. */
 	fprintf(p->out, p->terminal ? "\r%s\033[K" : "%s\n", text);
 	fflush(p->out);
 	p->drawn = p->terminal;

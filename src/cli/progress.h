@@ -1,6 +1,6 @@
 /*
- * How far a long command has come: a bar that redraws itself on a terminal, a line every few
- * seconds elsewhere.
+ * Shows how far a long command has come: a bar that redraws itself on a terminal, a line every few
+ * seconds elsewhere. One thread's.
  */
 #ifndef FROND_CLI_PROGRESS_H
 #define FROND_CLI_PROGRESS_H
@@ -17,10 +17,10 @@ enum {
 	PROGRESS_BAR_CELLS = 24,
 };
 
-/* Numbers to be told. */
+/* The numbers that are shown. */
 struct progress_now {
 	uint64_t docs;
-	uint64_t bytes;       /* of the input used */
+	uint64_t bytes;       /* of the input, read so far */
 	uint64_t total_bytes; /* 0: not known, as from a pipe */
 	uint64_t elapsed_ms;
 };
@@ -44,7 +44,7 @@ struct progress {
 	uint64_t told_ns;
 };
 
-/* `quiet`: tells nothing at all. */
+/* `quiet`: nothing is shown. */
 void progress_init(struct progress *p, FILE *out, bool quiet, uint64_t total_bytes);
 
 /* Call it as often as you like. */

@@ -37,7 +37,7 @@ struct remote_stream {
 
 /* The parts of a URL that messages may show. */
 static enum status
-make_name(const char *url, char **ret, struct err *err)
+remote_make_name(const char *url, char **ret, struct err *err)
 {
 	CURLU *parts = curl_url();
 	char *scheme = NULL;
@@ -68,16 +68,19 @@ make_name(const char *url, char **ret, struct err *err)
 }
 
 static char *
-without_slash(struct str url)
+remote_without_slash(struct str url)
 {
 	while (url.len && url.ptr[url.len - 1] == '/')
 		url.len--;
 	return mem_strdup(url);
 }
 
-/* Without an Accept CouchDB sends documents with attachments in parts, and open_revs always. */
+/*
+ * Without an Accept header CouchDB sends documents with attachments, and every answer to open_revs,
+ * as multipart.
+ */
 static struct curl_slist *
-make_headers(void)
+remote_make_headers(void)
 {
 	struct curl_slist *list = curl_slist_append(NULL, "Content-Type: application/json");
 
@@ -100,11 +103,11 @@ remote_new(const char *url, struct remote **ret, struct err *err)
 		mem_free(r);
 		return err_set(err, STATUS_NOMEM, "cannot start the HTTP client");
 	}
-	status = make_name(url, &r->name, err);
+	status = remote_make_name(url, &r->name, err);
 	if (status == STATUS_OK) {
-		r->url = without_slash(str_from_cstr(url));
+		r->url = remote_without_slash(str_from_cstr(url));
 		r->curl = curl_easy_init();
-		r->headers = make_headers();
+		r->headers = remote_make_headers();
 		if (!r->url || !r->curl || !r->headers)
 			status = err_set(err, STATUS_NOMEM, "out of memory");
 	}
@@ -141,23 +144,9 @@ remote_be_patient(struct remote *r)
 	r->patient = true;
 }
 
-void
-remote_escape(struct buf *b, struct str s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		char c = s.ptr[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    c == '-' || c == '_' || c == '.' || c == '~')
-			buf_append_byte(b, (uint8_t)c);
-		else
-			buf_printf(b, "%%%02X", (unsigned)(uint8_t)c);
-	}
-}
-
-/* What every request has. */
+/* Sets what every request has. */
 static enum status
-prepare(const struct remote *r, CURL *curl, struct str path, struct err *err)
+remote_prepare(const struct remote *r, CURL *curl, struct str path, struct err *err)
 {
 	AUTO(buf_release) struct buf url = BUF_INIT(URL_BYTES);
 
@@ -183,7 +172,7 @@ prepare(const struct remote *r, CURL *curl, struct str path, struct err *err)
 /* ---- Whole answers ---- */
 
 static size_t
-append_answer(char *data, size_t size, size_t n, void *arg)
+remote_append_answer(char *data, size_t size, size_t n, void *arg)
 {
 	struct buf *b = arg;
 
@@ -199,14 +188,14 @@ remote_request(struct remote *r, const char *method, struct str path, struct str
 	CURLcode result;
 
 	buf_clear(ret);
-	TRY(prepare(r, r->curl, path, err));
+	TRY(remote_prepare(r, r->curl, path, err));
 	if (body.ptr) {
 		curl_easy_setopt(r->curl, CURLOPT_POST, 1L);
 		curl_easy_setopt(r->curl, CURLOPT_POSTFIELDS, body.ptr);
 		curl_easy_setopt(r->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
 	}
 	curl_easy_setopt(r->curl, CURLOPT_CUSTOMREQUEST, method);
-	curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, append_answer);
+	curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, remote_append_answer);
 	curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, ret);
 	result = curl_easy_perform(r->curl);
 	if (buf_status(ret) != STATUS_OK)
@@ -218,9 +207,9 @@ remote_request(struct remote *r, const char *method, struct str path, struct str
 	return STATUS_OK;
 }
 
-/* Appends the text of the member `name` of a JSON object, if it has it as a string. */
+/* Appends the member `name` of a JSON object, if it is a string. */
 static void
-append_member(struct str body, struct str name, struct buf *ret)
+remote_append_member(struct str body, struct str name, struct buf *ret)
 {
 	enum json_token token = JSON_END;
 	struct json_reader reader;
@@ -256,8 +245,8 @@ remote_refused(const struct remote *r, struct str path, int http_status, struct 
 			     : http_status == 412 ? STATUS_EXISTS
 						  : STATUS_INVALID;
 
-	append_member(body, STR("error"), &name);
-	append_member(body, STR("reason"), &reason);
+	remote_append_member(body, STR("error"), &name);
+	remote_append_member(body, STR("reason"), &reason);
 	return err_set(err, status, "%s answers %d to %.*s: %.*s%s%.*s", r->name, http_status,
 		       STR_ARG(path), (int)name.len, name.len ? name.ptr : "",
 		       reason.len ? ": " : "", (int)reason.len, reason.len ? reason.ptr : "");
@@ -266,7 +255,7 @@ remote_refused(const struct remote *r, struct str path, int http_status, struct 
 /* ---- Streams ---- */
 
 static size_t
-take_stream(char *data, size_t size, size_t n, void *arg)
+remote_take_stream(char *data, size_t size, size_t n, void *arg)
 {
 	struct remote_stream *s = arg;
 
@@ -295,10 +284,10 @@ remote_open(struct remote *r, struct str path, struct remote_stream **ret, struc
 	s->curl = curl_easy_init();
 	s->multi = curl_multi_init();
 	s->path = mem_strdup(path);
-	status = s->curl && s->multi && s->path ? prepare(r, s->curl, path, err)
+	status = s->curl && s->multi && s->path ? remote_prepare(r, s->curl, path, err)
 						: err_set(err, STATUS_NOMEM, "out of memory");
 	if (status == STATUS_OK) {
-		curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, take_stream);
+		curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, remote_take_stream);
 		curl_easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
 		/* Reading may pause for as long as the output of a dump does. */
 		curl_easy_setopt(s->curl, CURLOPT_LOW_SPEED_LIMIT, 0L);
@@ -327,9 +316,9 @@ remote_close(struct remote_stream *s)
 	mem_free(s);
 }
 
-/* Lets the transfer go on until something is there, or it has ended. */
+/* Lets the transfer go on until bytes are there, or it has ended. */
 static enum status
-advance(struct remote_stream *s, struct err *err)
+remote_advance(struct remote_stream *s, struct err *err)
 {
 	int running = 0;
 	CURLMsg *message;
@@ -352,12 +341,12 @@ advance(struct remote_stream *s, struct err *err)
 	return STATUS_OK;
 }
 
-/* An answer that is no 200: reads what it says. */
+/* Reads an answer whose status is not 200, and explains it. */
 static enum status
-stream_refused(struct remote_stream *s, int http_status, struct err *err)
+remote_stream_refused(struct remote_stream *s, int http_status, struct err *err)
 {
 	while (!s->done && s->ahead.len < REASON_BYTES)
-		TRY(advance(s, err));
+		TRY(remote_advance(s, err));
 	return remote_refused(s->remote, str_from_cstr(s->path), http_status, buf_str(&s->ahead),
 			      err);
 }
@@ -370,10 +359,10 @@ remote_read(void *stream, char *to, size_t n, size_t *ret, struct err *err)
 	size_t there;
 
 	while (!s->done && s->ahead.len == s->used)
-		TRY(advance(s, err));
+		TRY(remote_advance(s, err));
 	curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &http_status);
 	if (http_status != 0 && http_status != 200)
-		return stream_refused(s, (int)http_status, err);
+		return remote_stream_refused(s, (int)http_status, err);
 	there = s->ahead.len - s->used;
 	if (there == 0 && s->result != CURLE_OK)
 		return err_set(err, STATUS_IO, "%s: %s", s->remote->name,

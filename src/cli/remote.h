@@ -1,5 +1,5 @@
 /*
- * A CouchDB (frond's own server, for one) at a URL. One thread's.
+ * A client of a CouchDB, or of frond itself, at a URL. One thread's.
  */
 #ifndef FROND_CLI_REMOTE_H
 #define FROND_CLI_REMOTE_H
@@ -27,8 +27,8 @@ void remote_free(struct remote *r); /* NULL is fine */
 const char *remote_name(const struct remote *r);
 
 /*
- * From now on an answer may take as long as it likes to begin, as that to a backup does. A server
- * that has vanished is noticed nevertheless.
+ * From now on an answer may take any time to begin, as the answer to a backup does. A server that
+ * has vanished is noticed nevertheless.
  */
 void remote_be_patient(struct remote *r);
 
@@ -55,8 +55,5 @@ MUST_USE enum status remote_open(struct remote *r, struct str path, struct remot
 /* An input_reader (cli/input.h); `stream` is a struct remote_stream. A cut answer is STATUS_IO. */
 MUST_USE enum status remote_read(void *stream, char *to, size_t n, size_t *ret, struct err *err);
 void remote_close(struct remote_stream *stream); /* NULL is fine */
-
-/* Appends `s` as one segment of a path, or as a query's value. */
-void remote_escape(struct buf *b, struct str s);
 
 #endif

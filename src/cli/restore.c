@@ -4,7 +4,9 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "kv/backup.h"
-#include "model/revisioned/revisioned.h"
+#include "catalog/catalog.h"
+#include "catalog/store_format.h"
+#include "model/revisioned/shape.h"
 
 enum {
 	OPTION_STORE = 's',
@@ -34,7 +36,7 @@ static const char argp_doc[] =
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
-parse_option(int key, char *text, struct argp_state *state)
+restore_parse_option(int key, char *text, struct argp_state *state)
 {
 	struct restore_args *args = state->input;
 
@@ -60,18 +62,19 @@ parse_option(int key, char *text, struct argp_state *state)
 }
 
 static enum status
-finish(struct kv_store *store, void *arg, struct err *err)
+restore_finish(struct kv_store *store, void *arg, struct err *err)
 {
 	uint64_t *databases = arg;
 
-	return rev_incarnations_raise(store, databases, err);
+	TRY(catalog_store_check(store, err));
+	return catalog_incarnations_raise(store, databases, err);
 }
 
 static int
 run_restore(int argc, char **argv)
 {
 	static const struct argp argp = { .options = argp_options,
-					  .parser = parse_option,
+					  .parser = restore_parse_option,
 					  .args_doc = "SOURCE",
 					  .doc = argp_doc };
 	struct restore_args args = { .store = CLI_STORE };
@@ -82,8 +85,8 @@ run_restore(int argc, char **argv)
 	enum status status;
 
 	cli_parse(&argp, argc, argv, &args);
-	status = kv_backup_restore(args.source, args.id, args.store, finish, &databases, &backup,
-				   &err);
+	status = kv_backup_restore(args.source, args.id, args.store, &rev_store_shape,
+				   restore_finish, &databases, &backup, &err);
 	if (status != STATUS_OK) {
 		cli_complain("cannot restore to %s: %s", args.store,
 			     err.text[0] ? err.text : status_name(status));
@@ -92,7 +95,7 @@ run_restore(int argc, char **argv)
 	progress_format_bytes(backup.bytes, bytes, sizeof(bytes));
 	printf("backup %u restored to %s: %llu databases, %s\n", (unsigned)backup.id, args.store,
 	       (unsigned long long)databases, bytes);
-	return fflush(stdout) == 0 ? CLI_OK : CLI_FAILED;
+	return cli_finish_output();
 }
 
 const struct cli_command cli_restore = { "restore", "make a store of a backup", run_restore };

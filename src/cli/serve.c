@@ -1,25 +1,30 @@
 /* frond serve: one process, one store, CouchDB's API over HTTP. */
 #include <limits.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "access/people.h"
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/wait.h"
+#include "catalog/move.h"
+#include "catalog/chores.h"
 #include "cli/cli.h"
+#include "cli/settings.h"
+#include "cli/stopping.h"
 #include "door/couch/couch.h"
+#include "http/server.h"
+#include "http/settings.h"
+#include "kv/settings.h"
+#include "loop/wait.h"
+#include "loop/watchdog.h"
+#include "model/revisioned/revisioned.h"
 #include "replicator/replicator.h"
-#include "server/auth.h"
-#include "server/config.h"
-#include "model/revisioned/move.h"
-#include "server/server.h"
+#include "replicator/settings.h"
 
 enum {
 	OPTION_STORE = 's',
@@ -31,10 +36,7 @@ enum {
 
 	SWEEP_EVERY_MS = 10 * 1000,
 	SWEEP_PAUSE_MS = 100, /* while there is more to do: others write, too */
-	SWEEP_DROPS = 20,     /* transactions for deleted databases at a time */
-	TEND_EVERY_MS = 100,  /* what is written counts against its range's size */
-	CHORES = 2,
-	TEND_PAUSE_MS = 20,                 /* while there is more to do */
+	CLEAR_EVERY_MS = 100,
 	SWEEP_TXID_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
 	LARGE_BYTES = 1024 * 1024, /* of requests at once: what is worth trimming afterwards, */
 	QUIET_MS = 250,            /* when for so long there was no more of it */
@@ -59,23 +61,27 @@ struct serve_args {
 };
 
 struct serve {
-	struct config config;
+	struct settings *settings; /* as the process is started with them */
+	const struct kv_settings *kv;
+	const struct couch_settings *couch_settings;
+	const char *host; /* where the couch door listens */
+	uint16_t port;
+	char given_host[ADDRESS_HOST_BYTES]; /* by --http */
 	char utils_dir[PATH_MAX];
 	bool no_sync;
 	struct kv_store *store;
-	struct auth *auth;
+	atomic_bool store_lost; /* the disk has lost what was acknowledged: the process ends */
+	struct settings_live *live;
 	struct replicator *replicator; /* NULL: switched off */
 	struct couch *couch;
 	struct server *server;
-	struct event stop_sweeping;
-	struct event stop_tending;
-	pthread_t chores[CHORES];
-	size_t chores_count;
+	struct chores *chores; /* background work */
+	uint64_t trim_due_ns;  /* of the chore that trims memory */
 };
 
 static const struct argp_option argp_options[] = {
 	{ "store", OPTION_STORE, "URL", 0,
-	  "Where the data is (default " CONFIG_STORE "); a missing directory is made", 0 },
+	  "Where the data is (default " KV_STORE_URL "); a missing directory is made", 0 },
 	{ "http", OPTION_HTTP, "HOST:PORT", 0,
 	  "Listen there (default 127.0.0.1:5984); any address but the loopback needs an "
 	  "administrator. Port 0: any free one",
@@ -99,13 +105,15 @@ static const struct argp_option argp_options[] = {
 static const char argp_doc[] =
 	"Serve a store by CouchDB's HTTP API.\v"
 	"SIGTERM and SIGINT stop it: no new connections, requests under way finish; a second "
-	"signal gives up waiting for them. Events are logged to standard error.\n"
+	"signal gives up waiting for them. What has not ended within drain_timeout_ms is left as "
+	"it "
+	"is, and the exit code is 3. Events are logged to standard error.\n"
 	"\n"
 	"Environment: " ADMIN_ENV "=NAME:PASSWORD, an administrator.\n"
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
-parse_option(int key, char *text, struct argp_state *state)
+serve_parse_option(int key, char *text, struct argp_state *state)
 {
 	struct serve_args *args = state->input;
 
@@ -141,204 +149,214 @@ parse_option(int key, char *text, struct argp_state *state)
 
 /* ---- Settings ---- */
 
-/* Whether a list with commas names the protocol. */
-static bool
-has_protocol(const char *list, const char *name)
-{
-	size_t n = strlen(name);
-
-	while (*list) {
-		list += strspn(list, ", ");
-		if (strcspn(list, ", ") == n && memcmp(list, name, n) == 0)
-			return true;
-		list += strcspn(list, ", ");
-	}
-	return false;
-}
-
 static enum status
-add_admin(struct config *c, const char *text, const char *where, struct err *err)
+add_admin(struct settings *settings, const char *text, const char *where, struct err *err)
 {
 	const char *colon = strchr(text, ':');
 
 	if (!colon || colon == text || colon[1] == '\0')
 		return err_set(err, STATUS_INVALID, "%s is not NAME:PASSWORD", where);
-	return config_set_admin(c, str_of(text, (size_t)(colon - text)), str_from_cstr(colon + 1),
-				true, err);
+	return settings_set_person(settings, str_of(text, (size_t)(colon - text)),
+				   str_from_cstr(colon + 1), true, err);
+}
+
+static enum status
+add_admins(const struct serve_args *args, struct settings *settings, struct err *err)
+{
+	const char *env = getenv(ADMIN_ENV);
+
+	if (env && *env)
+		TRY(add_admin(settings, env, ADMIN_ENV, err));
+	for (size_t i = 0; i < args->admins_count; i++) {
+		TRY(add_admin(settings, args->admins[i], "--admin", err));
+		/* Out of the list of processes, as far as that is possible. */
+		memset(args->admins[i], '*', strlen(args->admins[i]));
+	}
+	return STATUS_OK;
+}
+
+/* Where the server listens: `--http` is not of the form that settings have, and wins over them. */
+static enum status
+find_address(struct serve *s, const struct serve_args *args, struct err *err)
+{
+	s->host = s->couch_settings->host;
+	s->port = (uint16_t)s->couch_settings->port;
+	if (!args->http)
+		return STATUS_OK;
+	TRY(address_parse(args->http, s->given_host, &s->port, err));
+	s->host = s->given_host;
+	return STATUS_OK;
+}
+
+static enum status
+check_in_charge(const struct serve *s, struct err *err)
+{
+	const struct settings_person *people;
+
+	if (settings_people(s->settings, &people) > 0 || address_is_loopback(s->host))
+		return STATUS_OK;
+	return err_set(err, STATUS_INVALID,
+		       "refusing to listen on %s without an administrator: everybody who "
+		       "reaches it could read and delete everything; give one by "
+		       "--admin, " ADMIN_ENV " or the section [" SETTINGS_PEOPLE
+		       "], or listen on 127.0.0.1",
+		       s->host);
 }
 
 /* Defaults, the file, the environment, the command line: later ones win. */
 static enum status
-read_settings(const struct serve_args *args, struct config *c, struct err *err)
+read_settings(struct serve *s, const struct serve_args *args, struct err *err)
 {
-	const char *env = getenv(ADMIN_ENV);
+	struct settings *settings = settings_new(cli_setting_groups, cli_setting_groups_count);
 
+	if (!settings)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	s->settings = settings;
+	s->kv = settings_of(settings, &kv_setting_group);
+	s->couch_settings = settings_of(settings, &couch_setting_group);
 	if (args->config)
-		TRY(config_read_file(c, args->config, err));
-	if (env && *env)
-		TRY(add_admin(c, env, ADMIN_ENV, err));
-	for (size_t i = 0; i < args->admins_count; i++) {
-		TRY(add_admin(c, args->admins[i], "--admin", err));
-		/* Out of the list of processes, as far as that is possible. */
-		memset(args->admins[i], '*', strlen(args->admins[i]));
-	}
+		TRY(settings_read_file(settings, args->config, err));
+	TRY(add_admins(args, settings, err));
 	if (args->store)
-		TRY(config_set_store(c, args->store, err));
-	TRY(kv_check_url(c->store, err));
-	if (args->http)
-		TRY(config_set_listen(c, args->http, err));
+		TRY(settings_set(settings, STR("frond"), STR("store"), str_from_cstr(args->store),
+				 err));
+	TRY(kv_check_url(s->kv->url, err));
 	if (args->utils)
-		c->utils_dir = args->utils;
-	if (c->admins_count == 0 && !config_is_loopback(c))
-		return err_set(err, STATUS_INVALID,
-			       "refusing to listen on %s without an administrator: everybody who "
-			       "reaches it could read and delete everything; give one by "
-			       "--admin, " ADMIN_ENV
-			       " or the section [admins], or listen on 127.0.0.1",
-			       c->host);
-	return STATUS_OK;
+		TRY(settings_set(settings, STR("frond"), STR("utils_dir"),
+				 str_from_cstr(args->utils), err));
+	TRY(find_address(s, args, err));
+	TRY(check_in_charge(s, err));
+	return people_check(settings, err);
 }
 
 /* ---- Running ---- */
 
-/* What the signals stop; set while the server runs. */
-static _Atomic(struct server *) running;
-static volatile sig_atomic_t stopped_by;
-static sem_t stop_asked;
-
-/* The first one is for stop_in_order(), others give up waiting. */
-static void
-handle_signal(int number)
-{
-	struct server *server = atomic_load(&running);
-
-	if (stopped_by && server)
-		server_stop(server);
-	stopped_by = number;
-	sem_post(&stop_asked);
-}
-
-/* Replications first: their checkpoints at databases of this server need it to serve. */
-static void *
-stop_in_order(void *arg)
-{
-	struct serve *s = arg;
-
-	while (sem_wait(&stop_asked) != 0)
-		;
-	replicator_stop(s->replicator);
-	server_stop(s->server);
-	return NULL;
-}
-
-static void
-catch_signals(void)
-{
-	struct sigaction action = { .sa_handler = handle_signal };
-
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-	action.sa_handler = SIG_IGN;
-	sigaction(SIGPIPE, &action, NULL);
-}
-
-static enum status
-sweep_once(struct serve *s, bool *ret_more, struct err *err)
-{
-	uint64_t uploads;
-
-	TRY(kv_txids_sweep(s->store, SWEEP_TXID_AGE_MS, err));
-	TRY(rev_uploads_sweep(s->store, REV_UPLOAD_AGE_MS, &uploads, err));
-	if (uploads)
-		log_event(LOG_LEVEL_INFO, "uploads_swept", "count=%llu",
-			  (unsigned long long)uploads);
-	return rev_dropped_sweep(s->store, SWEEP_DROPS, ret_more, err);
-}
-
 /*
- * Removes what transactions of unknown result and deleted databases have left behind, at the start
- * and now and then.
+ * The state of the store's disk has changed. On a thread of the store's, or of a request that
+ * commits.
  */
-static void *
-sweep(void *arg)
+static void
+tell_store_state(void *arg, const struct kv_store_event *event)
 {
 	struct serve *s = arg;
-	uint64_t pause_ms = 0;
 
-	while (!event_wait(&s->stop_sweeping, clock_after_ms(pause_ms))) {
-		struct err err = { 0 };
-		bool more = false;
-		enum status status = sweep_once(s, &more, &err);
-
-		if (status != STATUS_OK)
-			log_event(LOG_LEVEL_WARN, "sweep_failed", "status=%s reason=\"%s\"",
-				  status_name(status), err.text);
-		pause_ms = more ? SWEEP_PAUSE_MS : SWEEP_EVERY_MS;
+	switch (event->state) {
+	case KV_STORE_OPEN:
+		log_event(LOG_LEVEL_WARN, "store_reopened", "was=%s version=%llu",
+			  kv_store_state_name(event->before), (unsigned long long)event->version);
+		break;
+	case KV_STORE_FULL:
+	case KV_STORE_READ_ONLY:
+	case KV_STORE_FAILED:
+	case KV_STORE_LOST:
+		log_event(LOG_LEVEL_ERROR,
+			  event->state == KV_STORE_FULL        ? "store_full"
+			  : event->state == KV_STORE_READ_ONLY ? "store_read_only"
+			  : event->state == KV_STORE_FAILED    ? "store_failed"
+							       : "store_lost",
+			  "was=%s version=%llu reason=\"%s\"", kv_store_state_name(event->before),
+			  (unsigned long long)event->version, event->reason);
+		break;
 	}
-	return NULL;
+	if (event->state != KV_STORE_LOST)
+		return;
+	atomic_store(&s->store_lost, true);
+	stopping_ask();
+}
+
+/* ---- Background work that is the process's own ---- */
+
+/* Ids of transactions whose owners died before they could clear them. */
+static enum status
+sweep_txids_run(void *store, struct chore_turn *turn, struct err *err)
+{
+	return kv_txids_sweep(store, SWEEP_TXID_AGE_MS, &turn->more, err);
+}
+
+/* The transaction ids of this process, when no writer has cleared them. */
+static enum status
+clear_txids_run(void *store, struct chore_turn *turn, struct err *err)
+{
+	(void)turn;
+	return kv_txids_clear(store, err);
 }
 
 /* Large requests leave their memory to the next ones. When no more come, the system gets it. */
-static void
-trim_when_quiet(struct serve *s, uint64_t *due_ns)
-{
-	if (server_take_memory_peak(s->server) >= LARGE_BYTES) {
-		*due_ns = clock_after_ms(QUIET_MS);
-	} else if (clock_mono_ns() >= *due_ns) {
-		mem_trim();
-		*due_ns = WAIT_FOREVER;
-	}
-}
-
-/* Keeps ranges of counted documents and changes short, and memory to what is needed. */
-static void *
-tend(void *arg)
+static enum status
+trim_memory_run(void *arg, struct chore_turn *turn, struct err *err)
 {
 	struct serve *s = arg;
-	uint64_t pause_ms = TEND_EVERY_MS;
-	uint64_t trim_due_ns = WAIT_FOREVER;
 
-	while (!event_wait(&s->stop_tending, clock_after_ms(pause_ms))) {
-		struct err err = { 0 };
-		bool more = false;
-		enum status status = couch_tend(s->couch, &more, &err);
-
-		trim_when_quiet(s, &trim_due_ns);
-		pause_ms = more ? TEND_PAUSE_MS : TEND_EVERY_MS;
-		if (status == STATUS_OK)
-			continue;
-		log_event(LOG_LEVEL_WARN, "tend_failed", "status=%s reason=\"%s\"",
-			  status_name(status), err.text);
-		pause_ms = SWEEP_EVERY_MS;
+	(void)turn;
+	(void)err;
+	if (net_host_take_memory_peak(server_host(s->server)) >= LARGE_BYTES) {
+		s->trim_due_ns = clock_after_ms(QUIET_MS);
+	} else if (clock_mono_ns() >= s->trim_due_ns) {
+		mem_trim();
+		s->trim_due_ns = WAIT_FOREVER;
 	}
-	return NULL;
+	return STATUS_OK;
+}
+
+/* Every kind of background work is added by whoever owns it; here are those of no room's. */
+static enum status
+make_chores(struct serve *s, struct err *err)
+{
+	const struct chore own[] = {
+		{ .name = "sweep_transaction_ids",
+		  .run = sweep_txids_run,
+		  .arg = s->store,
+		  .leased = true,
+		  .pause_ms = SWEEP_EVERY_MS,
+		  .more_ms = SWEEP_PAUSE_MS },
+		{ .name = "clear_transaction_ids",
+		  .run = clear_txids_run,
+		  .arg = s->store,
+		  .quick = true,
+		  .pause_ms = CLEAR_EVERY_MS,
+		  .failed_ms = SWEEP_EVERY_MS },
+		{ .name = "trim_memory",
+		  .run = trim_memory_run,
+		  .arg = s,
+		  .quick = true,
+		  .pause_ms = CLEAR_EVERY_MS },
+	};
+
+	s->trim_due_ns = WAIT_FOREVER;
+	s->chores = chores_new(s->store);
+	if (!s->chores)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		chores_add(s->chores, &own[i]);
+	rev_chores_add(s->chores, s->store);
+	catalog_chores_add(s->chores, s->store);
+	couch_chores_add(s->couch, s->chores);
+	return STATUS_OK;
 }
 
 static void
 print_welcome(const struct serve *s)
 {
-	struct config shown = s->config;
-	char address[CONFIG_LISTEN_TEXT_BYTES];
-	const char *user = shown.admins_count ? "-u NAME:PASSWORD " : "";
+	const struct settings_person *people;
+	char address[ADDRESS_TEXT_BYTES];
+	const char *user = settings_people(s->settings, &people) ? "-u NAME:PASSWORD " : "";
 
-	shown.port = server_port(s->server);
-	config_listen_text(&shown, address, sizeof(address));
+	address_write(s->host, server_port(s->server), address);
 	printf("frond " FROND_VERSION " serves %s at http://%s/\n"
 	       "Try:\n"
 	       "  curl %s-X PUT http://%s/mydb\n"
 	       "  curl %s-X PUT http://%s/mydb/mydoc -d '{\"hello\":\"world\"}'\n"
 	       "  curl %shttp://%s/mydb/mydoc\n",
-	       s->config.store, address, user, address, user, address, user, address);
+	       s->kv->url, address, user, address, user, address, user, address);
 	fflush(stdout);
 	log_event(LOG_LEVEL_INFO, "start",
-		  "version=" FROND_VERSION " address=%s store=\"%s\" pid=%ld", address,
-		  s->config.store, (long)getpid());
+		  "version=" FROND_VERSION " address=%s store=\"%s\" pid=%ld", address, s->kv->url,
+		  (long)getpid());
 }
 
 struct moves {
 	struct arena *arena;
-	struct rev_move *moves;
+	struct catalog_move *moves;
 	size_t count;
 };
 
@@ -348,7 +366,7 @@ read_moves(struct kv_tx *tx, void *arg)
 	struct moves *m = arg;
 
 	arena_clear(m->arena);
-	return rev_moves_read(tx, m->arena, &m->moves, &m->count);
+	return catalog_moves_read(tx, m->arena, &m->moves, &m->count, NULL);
 }
 
 /* Writes to such a database are refused, and the operator may have forgotten why. */
@@ -359,12 +377,12 @@ tell_moves(struct serve *s)
 
 	if (m.arena && kv_run_read(s->store, read_moves, &m, NULL) == STATUS_OK)
 		for (size_t i = 0; i < m.count; i++) {
-			const struct rev_move *move = &m.moves[i];
-			bool away = move->state < REV_MOVE_RESERVED;
+			const struct catalog_move *move = &m.moves[i];
+			bool away = move->state < CATALOG_MOVE_RESERVED;
 
 			log_event(LOG_LEVEL_WARN, "move_unfinished",
 				  "db=\"%.*s\" state=%s %s=\"%.*s\"", STR_ARG(move->name),
-				  rev_move_state_name(move->state), away ? "to" : "from",
+				  catalog_move_state_name(move->state), away ? "to" : "from",
 				  STR_ARG(move->other));
 		}
 	arena_free(m.arena);
@@ -374,76 +392,44 @@ tell_moves(struct serve *s)
 static enum status
 start_replicator(struct serve *s, struct err *err)
 {
-	struct config shown = s->config;
-	char address[CONFIG_LISTEN_TEXT_BYTES];
-	char url[CONFIG_LISTEN_TEXT_BYTES + 16];
+	const char *host = s->host;
+	char address[ADDRESS_TEXT_BYTES];
+	char url[ADDRESS_TEXT_BYTES + 16];
 
 	if (!s->replicator)
 		return STATUS_OK;
-	if (strcmp(shown.host, "0.0.0.0") == 0)
-		shown.host = "127.0.0.1";
-	else if (strcmp(shown.host, "::") == 0)
-		shown.host = "::1";
-	shown.port = server_port(s->server);
-	config_listen_text(&shown, address, sizeof(address));
+	if (strcmp(host, "0.0.0.0") == 0)
+		host = "127.0.0.1";
+	else if (strcmp(host, "::") == 0)
+		host = "::1";
+	address_write(host, server_port(s->server), address);
 	snprintf(url, sizeof(url), "http://%s/", address);
 	return replicator_start(s->replicator, url, couch_make_cookie, s->couch, err);
-}
-
-static void
-stop_chores(struct serve *s)
-{
-	event_set(&s->stop_sweeping);
-	event_set(&s->stop_tending);
-	for (size_t i = 0; i < s->chores_count; i++)
-		pthread_join(s->chores[i], NULL);
-}
-
-/* What is done beside serving, each in a thread of its own. */
-static enum status
-start_chores(struct serve *s, struct err *err)
-{
-	static void *(*const chores[CHORES])(void *) = { sweep, tend };
-
-	event_init(&s->stop_sweeping);
-	event_init(&s->stop_tending);
-	while (s->chores_count < CHORES) {
-		if (pthread_create(&s->chores[s->chores_count], NULL, chores[s->chores_count], s) !=
-		    0) {
-			stop_chores(s);
-			return err_set(err, STATUS_LIMIT, "cannot start a thread");
-		}
-		s->chores_count++;
-	}
-	return STATUS_OK;
 }
 
 static enum status
 run_server(struct serve *s, struct err *err)
 {
-	pthread_t stopper;
 	enum status status;
 
-	sem_init(&stop_asked, 0, 0);
-	TRY(start_chores(s, err));
-	if (pthread_create(&stopper, NULL, stop_in_order, s) != 0) {
-		stop_chores(s);
-		return err_set(err, STATUS_LIMIT, "cannot start a thread");
+	TRY(chores_start(s->chores, err));
+	status = stopping_begin(s->server, s->replicator, err);
+	if (status != STATUS_OK) {
+		chores_stop(s->chores);
+		return status;
 	}
-	atomic_store(&running, s->server);
-	catch_signals();
 	status = start_replicator(s, err);
 	if (status == STATUS_OK) {
 		print_welcome(s);
 		tell_moves(s);
 		status = server_run(s->server, err);
 	}
-	atomic_store(&running, NULL);
-	sem_post(&stop_asked);
-	pthread_join(stopper, NULL);
-	stop_chores(s);
+	stopping_end();
+	watchdog_set_stage("background work");
+	chores_stop(s->chores);
+	watchdog_set_stage("store");
 	if (status == STATUS_OK)
-		log_event(LOG_LEVEL_INFO, "drained", "signal=%d requests=%llu", (int)stopped_by,
+		log_event(LOG_LEVEL_INFO, "drained", "signal=%d requests=%llu", stopping_signal(),
 			  (unsigned long long)server_stats(s->server).requests);
 	return status;
 }
@@ -457,8 +443,8 @@ find_utils(struct serve *s)
 	char *slash = n > 0 ? strrchr(path, '/') : NULL;
 	int len;
 
-	if (s->config.utils_dir || !slash)
-		return s->config.utils_dir;
+	if (s->couch_settings->utils_dir || !slash)
+		return s->couch_settings->utils_dir;
 	*slash = '\0';
 	len = snprintf(s->utils_dir, sizeof(s->utils_dir), "%s/" UTILS_BESIDE, path);
 	if (len < 0 || (size_t)len >= sizeof(s->utils_dir) || access(s->utils_dir, R_OK) != 0)
@@ -469,66 +455,72 @@ find_utils(struct serve *s)
 static enum status
 make_replicator(struct serve *s, struct err *err)
 {
-	const struct config_replicator *c = &s->config.replicator;
+	const struct replicator_settings *settings = settings_of(s->settings,
+								 &replicator_setting_group);
 	struct replicator_config config = {
 		.store = s->store,
-		.doc_bytes = s->config.doc_bytes,
-		.defaults = {
-			.workers = c->worker_processes,
-			.batch = c->worker_batch_size,
-			.connections = c->http_connections,
-			.timeout_ms = c->connection_timeout_ms,
-			.retries = c->retries_per_request,
-			.use_checkpoints = c->use_checkpoints,
-			.use_bulk_get = c->use_bulk_get,
-			.checkpoint_ms = c->checkpoint_interval_ms,
-		},
-		.max_jobs = c->max_jobs,
-		.max_churn = c->max_churn,
-		.max_history = c->max_history,
-		.interval_ms = c->interval_ms,
-		.backoff_ms = c->backoff_ms,
-		.health_ms = c->health_s * UINT64_C(1000),
-		.http_allowed = has_protocol(c->endpoint_protocols, "http"),
-		.https_allowed = has_protocol(c->endpoint_protocols, "https"),
-		.net = {
-			.verify = c->verify_certificates,
-			.trusted = c->trusted_file,
-			.certificate = c->cert_file,
-			.key = c->key_file,
-			.key_password = c->key_password,
-		},
+		.doc_bytes = s->couch_settings->doc_bytes,
 	};
 
-	return c->enabled ? replicator_new(&config, &s->replicator, err) : STATUS_OK;
+	replicator_config_set(&config, settings);
+	return settings->enabled ? replicator_new(&config, &s->replicator, err) : STATUS_OK;
+}
+
+/* The settings that hold: the store's over those of this process. */
+static enum status
+start_settings(struct serve *s, struct err *err)
+{
+	const char *exposed_at = address_is_loopback(s->host) ? NULL : s->host;
+
+	TRY(people_prepare(s->store, s->settings, err));
+	TRY(settings_live_new(s->store, s->settings, &people_live_ops,
+			      (void *)(uintptr_t)exposed_at, &s->live, err));
+	return settings_live_reload(s->live, err);
+}
+
+/* A port for metrics alone, if the settings want one. */
+static enum status
+listen_for_metrics(struct serve *s, struct err *err)
+{
+	const struct couch_settings *settings = s->couch_settings;
+	char address[ADDRESS_TEXT_BYTES];
+	uint16_t port;
+
+	if (!settings->metrics_apart)
+		return STATUS_OK;
+	address_write(settings->metrics_host, (uint16_t)settings->metrics_port, address);
+	TRY(server_listen_apart(s->server, address, couch_handle_metrics, NULL, &port, err));
+	address_write(settings->metrics_host, port, address);
+	log_event(LOG_LEVEL_INFO, "metrics_port", "address=%s", address);
+	return STATUS_OK;
 }
 
 static enum status
 make_server(struct serve *s, struct err *err)
 {
-	struct couch_config couch = {
+	const struct couch_config couch = {
 		.store = s->store,
-		.auth = s->auth,
+		.live = s->live,
 		.replicator = s->replicator,
 		.utils_dir = find_utils(s),
-		.started = &s->config,
 	};
-	struct server_config server = s->config.server;
-	char address[CONFIG_LISTEN_TEXT_BYTES];
+	struct server_config server = {
+		.server_name = "frond/" FROND_VERSION,
+		.handler = couch_handle,
+		.loop_new = couch_loop_new,
+		.loop_free = couch_loop_free,
+	};
+	char address[ADDRESS_TEXT_BYTES];
 
-	couch_config_set(&couch, &s->config);
 	s->couch = couch_new(&couch);
 	if (!s->couch)
 		return err_set(err, STATUS_NOMEM, "out of memory");
-	TRY(couch_start(s->couch, err));
-	server.server_name = "frond/" FROND_VERSION;
-	server.handler = couch_handle;
 	server.arg = s->couch;
-	server.loop_new = couch_loop_new;
-	server.loop_free = couch_loop_free;
+	server_config_set(&server, settings_of(s->settings, &server_setting_group));
 	TRY(server_new(&server, &s->server, err));
-	config_listen_text(&s->config, address, sizeof(address));
-	return server_listen(s->server, address, err);
+	address_write(s->host, s->port, address);
+	TRY(server_listen(s->server, address, err));
+	return listen_for_metrics(s, err);
 }
 
 static enum status
@@ -536,25 +528,45 @@ serve(struct serve *s, struct err *err)
 {
 	struct kv_options options = {
 		.create = true,
-		.cache_bytes = s->config.cache_bytes,
+		.cache_bytes = s->kv->cache_bytes,
 		.no_sync = s->no_sync,
+		.reads_if_unwritable = true,
+		.probe_ms = s->kv->probe_ms,
+		.told = tell_store_state,
+		.told_arg = s,
 	};
-	enum status status = cli_open_store(s->config.store, &options, &s->store);
+	const struct server_settings *server = settings_of(s->settings, &server_setting_group);
+	enum status status;
 
-	TRY(status);
+	stopping_prepare(server->drain_timeout_ms);
+	TRY(cli_open_store(s->kv->url, &options, &s->store));
+	status = watchdog_start(err);
 	if (s->no_sync)
 		log_event(LOG_LEVEL_WARN, "no_sync", "text=\"answers do not wait for the disk\"");
-	status = make_replicator(s, err);
+	if (status == STATUS_OK)
+		status = start_settings(s, err);
+	if (status == STATUS_OK)
+		status = make_replicator(s, err);
 	if (status == STATUS_OK)
 		status = make_server(s, err);
+	if (status == STATUS_OK)
+		status = make_chores(s, err);
 	if (status == STATUS_OK)
 		status = run_server(s, err);
 	server_free(s->server);
 	couch_free(s->couch);
+	chores_free(s->chores);
 	replicator_free(s->replicator);
+	settings_live_free(s->live);
 	kv_close(s->store);
+	watchdog_stop();
+	if (status == STATUS_OK && atomic_load(&s->store_lost))
+		return err_set(err, STATUS_CORRUPT,
+			       "the disk of the store %s has lost what had been acknowledged: "
+			       "restore a backup",
+			       s->kv->url);
 	if (status == STATUS_OK)
-		log_event(LOG_LEVEL_INFO, "stop", "store=\"%s\"", s->config.store);
+		log_event(LOG_LEVEL_INFO, "stop", "store=\"%s\"", s->kv->url);
 	return status;
 }
 
@@ -579,7 +591,7 @@ static int
 run_serve(int argc, char **argv)
 {
 	static const struct argp argp = { .options = argp_options,
-					  .parser = parse_option,
+					  .parser = serve_parse_option,
 					  .doc = argp_doc };
 	struct serve_args args = { 0 };
 	struct serve s = { 0 };
@@ -590,24 +602,17 @@ run_serve(int argc, char **argv)
 	cli_parse(&argp, argc, argv, &args);
 	mem_tune();
 	s.no_sync = args.no_sync;
-	status = config_init(&s.config);
-	if (status == STATUS_OK)
-		status = read_settings(&args, &s.config, &err);
-	if (status == STATUS_OK)
-		status = config_hash_passwords(&s.config, &err);
-	if (status == STATUS_OK)
-		status = config_make_auth(&s.config, &s.auth, &err);
+	status = read_settings(&s, &args, &err);
 	if (status == STATUS_OK)
 		status = raise_descriptor_limit(&err);
 	if (status == STATUS_OK) {
-		log_set_level(s.config.log_level);
+		settings_apply_log_level(s.settings);
 		status = serve(&s, &err);
 		code = status == STATUS_OK ? CLI_OK : CLI_FAILED;
 	}
 	if (status != STATUS_OK && err.text[0])
 		cli_complain("%s", err.text);
-	auth_free(s.auth);
-	config_fini(&s.config);
+	settings_free(s.settings);
 	return code;
 }
 

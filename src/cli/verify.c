@@ -4,13 +4,14 @@
 #include "cli/cli.h"
 #include "cli/finding.h"
 #include "cli/progress.h"
-#include "model/revisioned/verify.h"
+#include "catalog/verify.h"
 
 enum {
 	OPTION_STORE = 's',
 	OPTION_LIMIT = 'n',
 	OPTION_QUIET = 'q',
 	LIMIT_DEFAULT = 20,
+	FINDING_KINDS = 64, /* more than all models have: others are not counted apart */
 };
 
 struct verify {
@@ -21,8 +22,12 @@ struct verify {
 	bool quiet;
 
 	struct progress progress;
-	struct rev_verify_sum before; /* of the databases that are done */
-	uint64_t found[REV_FINDING_KINDS];
+	struct catalog_verify_sum before; /* of the databases that are done */
+	/* Of each kind of finding that there was. */
+	struct {
+		const char *kind;
+		uint64_t count;
+	} found[FINDING_KINDS];
 };
 
 static const struct argp_option argp_options[] = {
@@ -43,7 +48,7 @@ static const char argp_doc[] =
 	"Exit codes: 0 nothing found, 1 something found, or the check failed, 2 wrong usage.";
 
 static error_t
-parse_option(int key, char *text, struct argp_state *state)
+verify_parse_option(int key, char *text, struct argp_state *state)
 {
 	struct verify *v = state->input;
 
@@ -71,18 +76,24 @@ parse_option(int key, char *text, struct argp_state *state)
 /* ---- Telling ---- */
 
 static void
-tell(const struct rev_finding *finding, void *arg)
+tell(const struct catalog_finding *finding, void *arg)
 {
 	struct verify *v = arg;
 
-	if (++v->found[finding->kind] > v->limit)
+	size_t at = 0;
+
+	while (at < FINDING_KINDS - 1 && v->found[at].kind &&
+	       strcmp(v->found[at].kind, finding->kind) != 0)
+		at++;
+	v->found[at].kind = finding->kind;
+	if (++v->found[at].count > v->limit)
 		return;
 	progress_hide(&v->progress);
 	finding_print(finding);
 }
 
 static void
-show_progress(const struct rev_verify_sum *sum, void *arg)
+show_progress(const struct catalog_verify_sum *sum, void *arg)
 {
 	struct verify *v = arg;
 
@@ -91,7 +102,7 @@ show_progress(const struct rev_verify_sum *sum, void *arg)
 }
 
 static void
-add(struct rev_verify_sum *sum, const struct rev_verify_sum *more)
+add(struct catalog_verify_sum *sum, const struct catalog_verify_sum *more)
 {
 	sum->databases += more->databases;
 	sum->documents += more->documents;
@@ -105,12 +116,12 @@ add(struct rev_verify_sum *sum, const struct rev_verify_sum *more)
 static void
 tell_sum(const struct verify *v)
 {
-	const struct rev_verify_sum *sum = &v->before;
+	const struct catalog_verify_sum *sum = &v->before;
 
-	for (size_t i = 0; i < REV_FINDING_KINDS; i++)
-		if (v->found[i] > v->limit)
-			printf("%s: %llu more\n", rev_finding_name((enum rev_finding_kind)i),
-			       (unsigned long long)(v->found[i] - v->limit));
+	for (size_t i = 0; i < FINDING_KINDS; i++)
+		if (v->found[i].count > v->limit)
+			printf("%s: %llu more\n", v->found[i].kind,
+			       (unsigned long long)(v->found[i].count - v->limit));
 	printf("%llu databases, %llu documents, %llu leaves, %llu packed, %llu findings\n",
 	       (unsigned long long)sum->databases, (unsigned long long)sum->documents,
 	       (unsigned long long)sum->leaves, (unsigned long long)sum->packed,
@@ -122,14 +133,17 @@ tell_sum(const struct verify *v)
 static enum status
 check(struct verify *v, struct kv_tx *tx, const char *name, struct err *err)
 {
-	struct rev_verify_options options = { .found = tell, .progress = show_progress, .arg = v };
-	struct rev_verify_sum sum;
+	struct catalog_verify_options options = { .found = tell,
+						  .progress = show_progress,
+						  .arg = v };
+	struct catalog_verify_sum sum;
 	enum status status;
 
 	if (name)
-		status = rev_verify_db(tx, str_from_cstr(name), &options, &sum, err);
+		status = catalog_verify_db(tx, CATALOG_SPACE_COUCH, str_from_cstr(name), &options,
+					   &sum, err);
 	else
-		status = rev_verify_store(tx, &options, &sum, err);
+		status = catalog_verify_store(tx, &options, &sum, err);
 	add(&v->before, &sum);
 	if (name && status == STATUS_NOT_FOUND)
 		return err_set(err, status, "there is no database \"%s\"", name);
@@ -156,7 +170,7 @@ static int
 run_verify(int argc, char **argv)
 {
 	static const struct argp argp = { .options = argp_options,
-					  .parser = parse_option,
+					  .parser = verify_parse_option,
 					  .args_doc = "[DB...]",
 					  .doc = argp_doc };
 	struct kv_options options = { .read_only = true };
@@ -176,10 +190,8 @@ run_verify(int argc, char **argv)
 		tell_sum(&v);
 	else
 		cli_complain("%s", err.text);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		cli_complain("cannot write to standard output");
+	if (cli_finish_output() != CLI_OK)
 		status = STATUS_IO;
-	}
 	return status == STATUS_OK && v.before.findings == 0 ? CLI_OK : CLI_FAILED;
 }
 

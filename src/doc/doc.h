@@ -1,9 +1,9 @@
 /*
- * A document's tree and its leaves (seed 0).
+ * A document's tree and its leaves: taking JSON text apart into leaves, putting leaves together as
+ * JSON text, reading parts of a stored document by JSON Pointers.
  *
- * A leaf is a key-value pair: the key is the document's prefix and then the path as tuple elements
- * (a member's name as a string, an array's position as an integer); the value is one tuple-encoded
- * element:
+ * A leaf is a key-value pair. Its key is the document's prefix and then the path as tuple elements:
+ * a member's name as a string, an array's position as an integer. Its value is one element:
  *
  *     null, true, false, strings      as the tuple layer has them
  *     integers up to 255 bytes        a tuple integer
@@ -14,8 +14,13 @@
  *     strings longer than a value     (path..., null, 0), (path..., null, 1)...: pieces in a row;
  *                                     null cannot be an element of a path
  *
- * The root is not a leaf: an empty document has none. Members come back in key order; of duplicate
- * members the last wins.
+ * The root is not a leaf: an empty document has none. Members come back in key order. Of members
+ * with the same name the last one wins.
+ *
+ * What these functions return lives in the caller's arena. Functions of different arenas, buffers
+ * and transactions may run on different threads at the same time. Functions whose work grows with a
+ * document count steps (loop/step.h): other fibers may run meanwhile, and the failures of
+ * step_count() are returned.
  */
 #ifndef FROND_DOC_DOC_H
 #define FROND_DOC_DOC_H
@@ -25,27 +30,36 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "doc/json.h"
+#include "doc/reader.h"
 #include "kv/kv.h"
 
 enum {
-	DOC_LIMIT_DEFAULT_BYTES = 1000000, /* of a document's JSON text (seed 0) */
-	DOC_LIMIT_MAX_BYTES = 8000000,     /* what the first can be configured up to */
+	DOC_LIMIT_DEFAULT_BYTES = 1000000, /* of a document's JSON text, without configuration */
+	DOC_LIMIT_MAX_BYTES = 8000000,     /* the largest limit that can be configured */
 	DOC_STRING_PIECE_BYTES = 100000, /* a piece of a split string, encoded; whole characters */
 };
 
 struct doc_limits {
-	/* Of a document's JSON text as it came in, special members left out: attachments may come
-	 * inline in one, and seed 0 does not count them. */
+	/*
+	 * Of a document's JSON text as it came in. Special members do not count: one of them may
+	 * hold attachments.
+	 */
 	size_t doc_bytes;
 	size_t path_bytes; /* of a key: prefix and encoded path; KV_LIMIT_KEY_BYTES at most */
-	/* A document whose packed text takes no more is packed, any other is taken apart; 0: all
-	 * are. Less than KV_LIMIT_VALUE_BYTES. */
+	/*
+	 * A document whose packed text is not longer is packed; any other becomes leaves. 0: every
+	 * document becomes leaves. Less than KV_LIMIT_VALUE_BYTES.
+	 */
 	size_t packed_bytes;
+	/* Of leaves, with their keys: a document that would take more is packed, however long its
+	 * text is; 0: no such limit. */
+	size_t leaves_bytes;
 };
 
 /*
- * A top-level member whose name starts with '_': never a leaf. But for `_access` and
- * `_replication_` with id, state, state_reason, state_time or stats, which are members as any.
+ * A top-level member whose name starts with '_', which is never a leaf. The exceptions are
+ * `_access` and `_replication_` with id, state, state_reason, state_time or stats: CouchDB treats
+ * those as members of the body.
  */
 struct doc_special {
 	struct str name; /* with the underscore, escapes undone */
@@ -53,13 +67,16 @@ struct doc_special {
 };
 
 /*
- * A document taken apart, or packed. Everything in it lives in the arena it was made with, except
- * for the texts of special members, which may be large and stay where they were read.
+ * A document in leaves, or packed. Everything in it lives in the arena that it was made with,
+ * except for the texts of special members. Those may be large and stay in the text that was read.
  */
 struct doc {
-	/* The body as doc/packed.h has it; then there are no leaves. ptr NULL: it has leaves. */
+	/*
+	 * The body as doc/packed.h has it, longer than limits.packed_bytes only where leaves would
+	 * have passed limits.leaves_bytes; then there are no leaves. ptr NULL: it has leaves.
+	 */
 	struct str packed;
-	size_t unpackable; /* more than so many bytes would be packed; 0: nobody has tried */
+	size_t unpackable; /* the packed text would be longer than this; 0: not known */
 	struct kv_pair
 		*leaves; /* key: the encoded path alone, without prefix; in key order, distinct */
 	size_t count;
@@ -69,37 +86,39 @@ struct doc {
 	size_t json_bytes; /* of the text it was read from, special members left out */
 	size_t path_bytes; /* of the longest path, encoded; those of dropped members included */
 	/*
-	 * The body in Erlang's external term format, as CouchDB's term_to_binary({[{K,V}...]},
-	 * [{minor_version,1}]) has it without the leading version byte 131: members in the order
-	 * they came, specials left out, of duplicates the last kept in its place. For revision
-	 * hashes.
+	 * The body in Erlang's external term format, for revision hashes: what CouchDB's
+	 * term_to_binary({[{K,V}...]}, [{minor_version,1}]) makes of it, without the leading
+	 * version byte 131. Members are in the order in which they came, without the special ones;
+	 * of members with the same name the last one is kept, in its own place.
 	 */
 	struct str term;
 };
 
 /*
- * Room for taking documents apart, kept from one to the next by whoever does so often; one at a
- * time uses it. NULL when out of memory.
+ * Buffers for taking documents apart, which a caller that does so often keeps from one document to
+ * the next. The fibers of one thread may share them: if another fiber is in the middle of a
+ * document with them, doc_explode() makes buffers of its own. doc_scratch_new() returns NULL when
+ * out of memory.
  */
-struct doc_room;
+struct doc_scratch;
 
-struct doc_room *doc_room_new(void);
-void doc_room_free(struct doc_room *room); /* NULL is fine */
+struct doc_scratch *doc_scratch_new(void);
+void doc_scratch_free(struct doc_scratch *scratch); /* NULL is fine */
 
 /*
- * Reads the object that comes next in `r` (its first token has been read: JSON_OBJECT_BEGIN) and
- * takes it apart, or packs it, in one pass. `prefix_bytes` is the length of the key prefix that the
- * leaves will get, for the path limit, which holds for packed documents all the same. `room` may
- * be NULL.
+ * Reads the object that comes next in `r`, whose first token JSON_OBJECT_BEGIN the caller has read,
+ * and takes it apart or packs it, in one pass. `prefix_bytes` is the length of the key prefix that
+ * the leaves will get; it counts for the limit of paths, which holds for packed documents, too.
+ * `scratch` may be NULL.
  *
- * Errors: the reader's; STATUS_DOC_TOO_LARGE and STATUS_PATH_TOO_LONG, naming the path (as a JSON
- * Pointer, cut) and the limit; STATUS_LIMIT when the arena is full. After any of DOC_TOO_LARGE and
- * PATH_TOO_LONG the reader has gone on to the end of the object, so that a list of documents can be
- * read on.
+ * Errors: the reader's; STATUS_DOC_TOO_LARGE and STATUS_PATH_TOO_LONG, which name the limit and the
+ * path (as a JSON Pointer, shortened); STATUS_LIMIT when the arena is full. After DOC_TOO_LARGE and
+ * PATH_TOO_LONG the reader stands behind the object, so that the caller can go on with the next
+ * document of a list.
  */
-MUST_USE enum status doc_explode(struct json_reader *r, struct doc_room *room, struct arena *arena,
-				 const struct doc_limits *limits, size_t prefix_bytes,
-				 struct doc *ret, struct err *err);
+MUST_USE enum status doc_explode(struct json_reader *r, struct doc_scratch *scratch,
+				 struct arena *arena, const struct doc_limits *limits,
+				 size_t prefix_bytes, struct doc *ret, struct err *err);
 
 /* The same for a text that is one object and nothing else; STATUS_INVALID for any other value. */
 MUST_USE enum status doc_explode_text(struct str text, struct arena *arena,
@@ -107,10 +126,19 @@ MUST_USE enum status doc_explode_text(struct str text, struct arena *arena,
 				      struct doc *ret, struct err *err);
 
 /*
- * The same for a text that is one array, which is no document: leaves' paths begin with a position,
- * no member is special, an empty array is one leaf with an empty path. The term is the array's.
+ * The same for a text that is one array, which is not a document: the paths of leaves begin with a
+ * position, no member is special, and an empty array is one leaf with an empty path. The term is
+ * the array's.
  */
 MUST_USE enum status doc_explode_array_text(struct str text, struct arena *arena,
+					    const struct doc_limits *limits, struct doc *ret,
+					    struct err *err);
+
+/*
+ * The same for a text that is any one value, as it lies in a document: no member is special, a
+ * scalar is one leaf with an empty path, and an empty object has no leaf.
+ */
+MUST_USE enum status doc_explode_value_text(struct str text, struct arena *arena,
 					    const struct doc_limits *limits, struct doc *ret,
 					    struct err *err);
 
@@ -124,31 +152,20 @@ const struct doc_special *doc_find_special(const struct doc *doc, struct str nam
  *     doc_assemble_leaf(&a, path, value);   // path: the encoded path below the value's own
  *     doc_assemble_end(&a);
  *
- * For a whole document: doc_assemble_init_object() writes no opening brace, for a caller that has
- * already written `{` and perhaps members (`has_members`), and doc_assemble_end() writes the
- * closing brace. For the value at a path: doc_assemble_init(); an empty path is then the value
- * itself. Neither holds memory beyond `out`, except for the path of the last leaf: release it.
+ * doc_assemble_init_object() is for a whole document. It writes no opening brace: the caller has
+ * written `{`, and perhaps members (`has_members`). doc_assemble_end() writes the closing brace.
+ * doc_assemble_init() is for the value at a path; an empty path is then the value itself. Call
+ * doc_assemble_release() in any case: it frees the path of the last leaf.
  *
- * Leaves that no document can have (out of order, arrays with gaps, a leaf below a leaf, values of
- * other kinds, invalid UTF-8) are STATUS_CORRUPT, after which `out` holds the beginning of
- * something; a full `out` is its own status.
+ * STATUS_CORRUPT for leaves that no document can have: out of order, arrays with gaps, a leaf below
+ * a leaf, scalars that JSON does not have, invalid UTF-8. `out` then holds the beginning of a
+ * value. When `out` is full, its own status.
  */
-struct doc_level {
-	uint32_t index; /* an array's position */
-	uint16_t at;    /* where the element starts in the path */
-	bool object;
-};
-
 struct doc_assembler {
+	struct doc_reader reader;
 	struct buf *out;
-	struct buf last;     /* the encoded path of the last leaf, and its elements: */
-	size_t open;         /* how many, which is also how many containers are open */
-	uint64_t next_piece; /* of a split string */
-	bool root_object;
-	bool has_members;
-	bool started;
-	bool in_string; /* the last leaf was a piece of a split string */
-	struct doc_level levels[JSON_DEPTH_LIMIT];
+	bool brace_is_written; /* by the caller, and not yet begun */
+	bool comma;            /* one comes before the next name or element */
 };
 
 void doc_assemble_init(struct doc_assembler *a, struct buf *out);
@@ -159,9 +176,9 @@ MUST_USE enum status doc_assemble_end(struct doc_assembler *a);
 void doc_assemble_release(struct doc_assembler *a);
 
 /*
- * JSON Pointers (RFC 6901). A token that is a number may be an array's position or a member's name,
- * which only the document knows: the encodings that may be meant, at most DOC_POINTER_WAYS of them;
- * at most one of them has leaves in a given document.
+ * JSON Pointers (RFC 6901). A token that is a number may mean an array's position or a member's
+ * name; only the stored document knows. So a pointer has several encodings, at most
+ * DOC_POINTER_WAYS that are tried at once. At most one of them has leaves in a given document.
  */
 enum {
 	DOC_POINTER_NUMBERS = 4, /* numeric tokens that are tried both ways at once */
@@ -177,15 +194,24 @@ struct doc_pointer {
 MUST_USE enum status doc_pointer_parse(struct str text, struct arena *arena,
 				       struct doc_pointer *ret, struct err *err);
 
+/* Where a document lies. */
+struct doc_place {
+	struct str key;   /* of its root; its leaves lie below it */
+	struct str texts; /* the prefix of the texts in chunks (doc/chunks.h) of all documents */
+};
+
 /*
- * Reads the value at `pointer` in the document whose root key is `prefix` and appends its JSON
- * text: the root value, which may have the body (doc/packed.h), and one range per way in one wave,
- * so that it costs one round trip and reads the root and exactly the leaves it returns. (More than
- * DOC_POINTER_NUMBERS numeric tokens: the leading ones are resolved first, with one key read each.)
- * The empty pointer is the whole body, which needs `prefix` to exist. STATUS_NOT_FOUND if there is
- * nothing at that path. The value is bounded by `ret`'s maximum.
+ * Reads the value at `pointer` in the document at `place`, and appends its JSON text to `ret`. The
+ * root value, which may have the packed body, and one range for each way are read in one wave: one
+ * round trip, in which only the root and the leaves of the value are read. Where the pointer has
+ * more than DOC_POINTER_NUMBERS numeric tokens, the leading ones are resolved first, each by
+ * reading one key. A text in chunks is read as far as the value, in more round trips and in bounded
+ * memory.
+ *
+ * The empty pointer is the whole body; the document exists if its root key does. STATUS_NOT_FOUND
+ * if there is nothing at that path; STATUS_LIMIT if the value exceeds the maximum of `ret`.
  */
-MUST_USE enum status doc_read_pointer(struct kv_tx *tx, struct str prefix,
+MUST_USE enum status doc_read_pointer(struct kv_tx *tx, struct doc_place place,
 				      const struct doc_pointer *pointer, enum kv_read mode,
 				      struct arena *arena, struct buf *ret, struct err *err);
 
@@ -196,20 +222,20 @@ struct doc_pointer_value {
 };
 
 /*
- * Reads the values at several pointers, all of them in one wave: one round trip, however many they
- * are. (Where some have more than DOC_POINTER_NUMBERS numeric tokens, one more for each of the
- * leading ones, whose reads go out together.) `ret_values` has room for `count`. Never
- * STATUS_NOT_FOUND; STATUS_LIMIT when a value, or all of them together, exceed the arena or
- * `max_bytes`. Otherwise as doc_read_pointer().
+ * Reads the values at several pointers in one wave: one round trip, however many there are. Where
+ * pointers have more than DOC_POINTER_NUMBERS numeric tokens, there is one more round trip for each
+ * leading token that is resolved, for all pointers together. `ret_values` has `count` elements.
+ * Never STATUS_NOT_FOUND; STATUS_LIMIT when the values exceed the arena or `max_bytes`. Otherwise
+ * as doc_read_pointer().
  */
-MUST_USE enum status doc_read_pointers(struct kv_tx *tx, struct str prefix,
+MUST_USE enum status doc_read_pointers(struct kv_tx *tx, struct doc_place place,
 				       const struct doc_pointer *pointers, size_t count,
 				       enum kv_read mode, size_t max_bytes, struct arena *arena,
 				       struct doc_pointer_value *ret_values, struct err *err);
 
 /*
- * Writes leaves under `prefix`; the root key is the caller's to set. The caller clears what was
- * there before with doc_clear().
+ * Writes leaves under `prefix`. The caller sets the root key, and clears what was there before by
+ * doc_clear().
  */
 MUST_USE enum status doc_write(struct kv_tx *tx, struct str prefix, const struct kv_pair *leaves,
 			       size_t count);

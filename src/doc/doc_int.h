@@ -1,4 +1,4 @@
-/* What the files of doc/ share. */
+/* What the files of doc/ share: scanning strings, JSON's numbers, paths in messages. */
 #ifndef FROND_DOC_DOC_INT_H
 #define FROND_DOC_DOC_INT_H
 
@@ -9,12 +9,13 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "doc/scalar.h"
 #include "kv/tuple.h"
 
 enum {
 	/*
-	 * Integers of more digits enter the revision hash as their text. (Turning digits into
-	 * binary takes time that grows with their square.)
+	 * Longer integers enter the revision hash as their text, because the time for turning
+	 * digits into binary grows with the square of their number.
 	 */
 	DOC_TERM_INT_DIGITS = 10000,
 };
@@ -61,7 +62,7 @@ json_scan_plain(const char *at, const char *end, uint64_t *ret_high)
 		word = le64toh(word);
 		quote = word ^ ones * '"';
 		backslash = word ^ ones * '\\';
-		/* In each term the lowest bit set marks a true match. */
+		/* A borrow may set bits above a match, but the lowest bit set is a match. */
 		special = (((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) |
 			   ((word - ones * 0x20) & ~word)) &
 			  highs;
@@ -87,55 +88,72 @@ json_scan_plain(const char *at, const char *end, uint64_t *ret_high)
 /* As json_write_str(), without the quotes. */
 void json_write_chars(struct buf *b, struct str s);
 
+/* Appends the JSON text of a leaf's value. STATUS_CORRUPT for a kind that JSON does not have. */
+MUST_USE enum status json_write_scalar(struct buf *b, const struct doc_scalar *s);
+
 /* The length of the JSON number that `s` starts with; 0 if it starts with none. */
 size_t json_number_len(struct str s, bool *ret_is_integer);
 
 /* ---- Numbers ---- */
 
+enum json_number_form {
+	JSON_NUMBER_SHORT,  /* an integer of at most 18 digits: n */
+	JSON_NUMBER_LONG,   /* any other integer */
+	JSON_NUMBER_DOUBLE, /* with a fraction or an exponent: d, significant */
+};
+
+/* A JSON number that has been read. */
+struct json_number {
+	enum json_number_form form;
+	struct str text; /* borrowed */
+	int64_t n;
+	double d;           /* the nearest; never an infinity (doc_number_double()) */
+	size_t significant; /* digits, without zeros at the beginning and the end */
+};
+
+void json_number_read(struct str text, bool is_integer, struct json_number *ret);
+
+/* The scalar that a leaf holds for it; its text lies in `n->text` or in `magnitude`. */
+void json_number_scalar(const struct json_number *n, uint8_t magnitude[TUPLE_INT_MAX_BYTES],
+			struct doc_scalar *ret);
+
 /*
- * The double nearest to a JSON number's text; beyond the greatest one, that one: no value, no index
- * and no revision hash ever meets an infinity.
+ * The double nearest to a JSON number's text. For numbers beyond the greatest double it is that
+ * one, so that no value, no index and no revision hash holds an infinity.
  */
 double doc_number_double(struct str text);
 
-/*
- * Appends a leaf's value for a JSON number (see doc.h) and, to `term`, its Erlang term. `value`
- * NULL: the term alone.
- */
-void doc_number_put(struct buf *value, struct buf *term, struct str text, bool is_integer);
-
-/* Appends the decimal digits of an INT or BIGINT element, with its sign. */
-void doc_number_write_int(struct buf *out, const struct tuple_elem *e);
-
-/* ---- Erlang's external term format, as far as JSON needs it ---- */
-
 enum {
-	TERM_NEW_FLOAT = 70,
-	TERM_SMALL_INTEGER = 97,
-	TERM_INTEGER = 98,
-	TERM_ATOM = 100,
-	TERM_SMALL_TUPLE = 104,
-	TERM_NIL = 106,
-	TERM_STRING = 107, /* a list of integers from 0 to 255 */
-	TERM_LIST = 108,
-	TERM_BINARY = 109,
-	TERM_SMALL_BIG = 110,
-	TERM_LARGE_BIG = 111,
-
-	TERM_STRING_MAX = 65535,
-	TERM_LIST_HEADER_BYTES = 5,
+	DOC_INTEGER_LIMBS = DOC_TERM_INT_DIGITS / 19 + 1, /* a limb holds 19.27 digits */
 };
 
-void doc_term_u32(struct buf *term, uint32_t n);
-void doc_term_binary(struct buf *term, struct str s);
-void doc_term_atom(struct buf *term, struct str name);
+/* A magnitude, least significant limb first, the last one not 0. */
+struct doc_integer {
+	size_t count;
+	uint64_t limbs[DOC_INTEGER_LIMBS];
+};
+
+/* At most DOC_TERM_INT_DIGITS decimal digits. */
+void doc_integer_read(struct str digits, struct doc_integer *ret);
+
+size_t doc_integer_bytes(const struct doc_integer *n);
+
+/* Byte `at` of the magnitude, the least significant first. */
+static inline uint8_t
+doc_integer_byte(const struct doc_integer *n, size_t at)
+{
+	return (uint8_t)(n->limbs[at / 8] >> at % 8 * 8);
+}
+
+/* Appends the decimal digits of a big-endian magnitude of at most TUPLE_INT_MAX_BYTES. */
+void doc_integer_write(struct buf *out, bool negative, struct str magnitude);
 
 /* ---- Paths ---- */
 
-/* Whether a pointer's token may be an array's position: digits without leading zeros (RFC 6901). */
+/* True if a pointer's token may be an array's position: digits without leading zeros. */
 bool doc_pointer_position(struct str token, uint64_t *ret);
 
-/* Appends an encoded path as a JSON Pointer, cut to a readable length. */
+/* Appends an encoded path as a JSON Pointer, shortened to a readable length. */
 void doc_path_draw(struct str path, struct buf *ret);
 
 #endif

@@ -1,7 +1,18 @@
 #include "doc/json.h"
 
+#include <assert.h>
+#include <stdio.h>
+
 #include "base/utf8.h"
 #include "doc/doc_int.h"
+#include "loop/step.h"
+
+enum {
+	/* Reading 64 bytes of JSON text takes about two steps. */
+	JSON_BYTES_A_STEP = 32,
+	JSON_UTF8_PIECE_BYTES = 64 * 1024,
+	UTF8_CHARACTER_BYTES = 4, /* of the longest character */
+};
 
 enum expect {
 	EXPECT_VALUE,
@@ -20,10 +31,22 @@ json_reader_init(struct json_reader *r, struct str text, struct err *err)
 		.end = text.len ? text.ptr + text.len : text.ptr,
 		.token_begin = text.ptr,
 		.err = err,
+		.count_at = JSON_STEP_BYTES,
 		.expect = EXPECT_VALUE,
 	};
-	/* A string is never longer than its escaped form. */
+	/* A string's content is never longer than its text. */
 	buf_init(&r->scratch, text.len);
+}
+
+void
+json_reader_init_within(struct json_reader *r, struct str array, size_t offset, struct err *err)
+{
+	assert(offset >= 1 && offset <= array.len && array.ptr[0] == '[');
+	json_reader_init(r, array, err);
+	r->at = array.ptr + offset;
+	r->count_at = offset + JSON_STEP_BYTES;
+	r->depth = 1; /* the bit of this level is 0: an array */
+	r->expect = offset == 1 ? EXPECT_ELEMENT_OR_END : EXPECT_COMMA_OR_END;
 }
 
 void
@@ -44,7 +67,7 @@ json_rewind(struct json_reader *r, const struct json_reader *at)
 /* ---- Failures ---- */
 
 static enum status
-fail(struct json_reader *r, const char *at, enum status status, const char *what)
+json_fail(struct json_reader *r, const char *at, enum status status, const char *what)
 {
 	size_t line = 1;
 	size_t column = 1;
@@ -62,7 +85,7 @@ fail(struct json_reader *r, const char *at, enum status status, const char *what
 }
 
 static enum status
-fail_unexpected(struct json_reader *r, const char *at)
+json_fail_unexpected(struct json_reader *r, const char *at)
 {
 	char what[] = "unexpected '?'";
 	char hex[] = "unexpected byte 0x??";
@@ -70,24 +93,24 @@ fail_unexpected(struct json_reader *r, const char *at)
 	uint8_t c;
 
 	if (at == r->end)
-		return fail(r, at, STATUS_JSON_SYNTAX, "unexpected end of the text");
+		return json_fail(r, at, STATUS_JSON_SYNTAX, "unexpected end of the text");
 	if (at == r->begin &&
 	    str_starts_with(str_of(at, (size_t)(r->end - at)), STR("\xef\xbb\xbf")))
-		return fail(r, at, STATUS_JSON_SYNTAX, "byte order mark");
+		return json_fail(r, at, STATUS_JSON_SYNTAX, "byte order mark");
 	c = (uint8_t)*at;
 	if (c > 0x20 && c < 0x7f) {
 		what[sizeof(what) - 3] = (char)c;
-		return fail(r, at, STATUS_JSON_SYNTAX, what);
+		return json_fail(r, at, STATUS_JSON_SYNTAX, what);
 	}
 	hex[sizeof(hex) - 3] = digits[c >> 4];
 	hex[sizeof(hex) - 2] = digits[c & 15];
-	return fail(r, at, STATUS_JSON_SYNTAX, hex);
+	return json_fail(r, at, STATUS_JSON_SYNTAX, hex);
 }
 
 /* ---- Tokens ---- */
 
 static inline bool
-in_object(const struct json_reader *r)
+json_is_in_object(const struct json_reader *r)
 {
 	unsigned level = r->depth - 1;
 
@@ -95,7 +118,7 @@ in_object(const struct json_reader *r)
 }
 
 static inline void
-skip_space(struct json_reader *r)
+json_skip_space(struct json_reader *r)
 {
 	while (r->at < r->end &&
 	       (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t'))
@@ -103,7 +126,7 @@ skip_space(struct json_reader *r)
 }
 
 static inline void
-value_ended(struct json_reader *r)
+json_end_value(struct json_reader *r)
 {
 	r->expect = r->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
 }
@@ -128,23 +151,24 @@ hex4(const char *at, const char *end)
 
 /* `r->at` is behind the u of an escape, which starts at `escape`. */
 static enum status
-read_unicode_escape(struct json_reader *r, const char *escape)
+json_read_unicode_escape(struct json_reader *r, const char *escape)
 {
 	char utf8[4];
 	int code = hex4(r->at, r->end);
 	int low;
 
 	if (code < 0)
-		return fail(r, escape, STATUS_JSON_SYNTAX, "\\u needs four hexadecimal digits");
+		return json_fail(r, escape, STATUS_JSON_SYNTAX,
+				 "\\u needs four hexadecimal digits");
 	r->at += 4;
 	if (code >= 0xdc00 && code <= 0xdfff)
-		return fail(r, escape, STATUS_JSON_UTF8, "lone low surrogate");
+		return json_fail(r, escape, STATUS_JSON_UTF8, "lone low surrogate");
 	if (code >= 0xd800 && code <= 0xdbff) {
 		low = r->end - r->at >= 6 && r->at[0] == '\\' && r->at[1] == 'u'
 			      ? hex4(r->at + 2, r->end)
 			      : -1;
 		if (low < 0xdc00 || low > 0xdfff)
-			return fail(r, escape, STATUS_JSON_UTF8, "lone high surrogate");
+			return json_fail(r, escape, STATUS_JSON_UTF8, "lone high surrogate");
 		r->at += 6;
 		code = 0x10000 + ((code - 0xd800) << 10 | (low - 0xdc00));
 	}
@@ -154,7 +178,7 @@ read_unicode_escape(struct json_reader *r, const char *escape)
 
 /* `r->at` is at a backslash. */
 static enum status
-read_escape(struct json_reader *r)
+json_read_escape(struct json_reader *r)
 {
 	static const char plain[256] = {
 		['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
@@ -164,20 +188,40 @@ read_escape(struct json_reader *r)
 	uint8_t c;
 
 	if (r->end - escape < 2)
-		return fail_unexpected(r, r->end);
+		return json_fail_unexpected(r, r->end);
 	c = (uint8_t)escape[1];
 	r->at += 2;
 	if (c == 'u')
-		return read_unicode_escape(r, escape);
+		return json_read_unicode_escape(r, escape);
 	if (!plain[c])
-		return fail(r, escape, STATUS_JSON_SYNTAX, "unknown escape");
+		return json_fail(r, escape, STATUS_JSON_SYNTAX, "unknown escape");
 	buf_append_byte(&r->scratch, (uint8_t)plain[c]);
+	return STATUS_OK;
+}
+
+/* Checks a string piece by piece, so that other fibers run while a long one is checked. */
+static enum status
+json_check_utf8(struct json_reader *r, struct str s)
+{
+	while (s.len) {
+		size_t n = s.len < JSON_UTF8_PIECE_BYTES ? s.len : JSON_UTF8_PIECE_BYTES;
+		size_t valid = utf8_valid_prefix(str_of(s.ptr, n));
+
+		/* A piece may end inside of a character, which the next piece begins with. */
+		if (valid < n && (n == s.len || n - valid >= UTF8_CHARACTER_BYTES))
+			return json_fail(r, s.ptr + valid, STATUS_JSON_UTF8, "not valid UTF-8");
+		s = str_skip(s, valid);
+		if (s.len) {
+			r->failed = step_count(JSON_UTF8_PIECE_BYTES / JSON_BYTES_A_STEP);
+			TRY(r->failed);
+		}
+	}
 	return STATUS_OK;
 }
 
 /* `r->at` is at the opening quote; afterwards behind the closing one. */
 static enum status
-read_string(struct json_reader *r)
+json_read_string(struct json_reader *r)
 {
 	const char *begin = ++r->at;
 	uint64_t high = 0;
@@ -188,21 +232,16 @@ read_string(struct json_reader *r)
 	while (at < r->end && *at == '\\') {
 		buf_append(&r->scratch, piece, (size_t)(at - piece));
 		r->at = at;
-		TRY(read_escape(r));
+		TRY(json_read_escape(r));
 		piece = r->at;
 		at = json_scan_plain(piece, r->end, &high);
 	}
 	if (at == r->end)
-		return fail(r, at, STATUS_JSON_SYNTAX, "the string does not end");
+		return json_fail(r, at, STATUS_JSON_SYNTAX, "the string does not end");
 	if (*at != '"')
-		return fail(r, at, STATUS_JSON_SYNTAX, "control character in a string");
-	if (high) {
-		size_t len = (size_t)(at - begin);
-		size_t valid = utf8_valid_prefix(str_of(begin, len));
-
-		if (valid < len)
-			return fail(r, begin + valid, STATUS_JSON_UTF8, "not valid UTF-8");
-	}
+		return json_fail(r, at, STATUS_JSON_SYNTAX, "control character in a string");
+	if (high)
+		TRY(json_check_utf8(r, str_of(begin, (size_t)(at - begin))));
 	r->at = at + 1;
 	if (piece == begin) {
 		r->text = str_of(begin, (size_t)(at - begin));
@@ -210,21 +249,21 @@ read_string(struct json_reader *r)
 	}
 	buf_append(&r->scratch, piece, (size_t)(at - piece));
 	if (buf_status(&r->scratch) != STATUS_OK)
-		return fail(r, begin, buf_status(&r->scratch), "no memory for the string");
+		return json_fail(r, begin, buf_status(&r->scratch), "no memory for the string");
 	r->text = buf_str(&r->scratch);
 	return STATUS_OK;
 }
 
 static enum status
-read_key(struct json_reader *r, enum json_token *ret)
+json_read_key(struct json_reader *r, enum json_token *ret)
 {
 	if (r->at == r->end || *r->at != '"')
-		return fail_unexpected(r, r->at);
+		return json_fail_unexpected(r, r->at);
 	r->token_begin = r->at;
-	TRY(read_string(r));
-	skip_space(r);
+	TRY(json_read_string(r));
+	json_skip_space(r);
 	if (r->at == r->end || *r->at != ':')
-		return fail_unexpected(r, r->at);
+		return json_fail_unexpected(r, r->at);
 	r->at++;
 	r->expect = EXPECT_VALUE;
 	*ret = JSON_KEY;
@@ -239,8 +278,10 @@ skip_digits(const char *at, const char *end)
 	return at;
 }
 
-/* The end of the number that starts at `at`; where it breaks off, that place and `*ret_valid`
- * false. */
+/*
+ * Returns the end of the number that starts at `at`. If there is none, `*ret_valid` is false and
+ * the place returned is where the text stops being a number.
+ */
 static const char *
 scan_number(const char *at, const char *end, bool *ret_valid, bool *ret_is_integer)
 {
@@ -288,39 +329,50 @@ json_number_len(struct str s, bool *ret_is_integer)
 }
 
 static enum status
-read_number(struct json_reader *r, enum json_token *ret)
+json_read_number(struct json_reader *r, enum json_token *ret)
 {
 	const char *begin = r->at;
 	bool valid;
 
 	r->at = scan_number(begin, r->end, &valid, &r->is_integer);
 	if (!valid)
-		return fail_unexpected(r, r->at);
+		return json_fail_unexpected(r, r->at);
 	r->text = str_of(begin, (size_t)(r->at - begin));
-	value_ended(r);
+	json_end_value(r);
 	*ret = JSON_NUMBER;
 	return STATUS_OK;
 }
 
 static enum status
-read_literal(struct json_reader *r, struct str name, enum json_token token, enum json_token *ret)
+json_read_literal(struct json_reader *r, struct str name, enum json_token token,
+		  enum json_token *ret)
 {
 	for (size_t i = 0; i < name.len; i++, r->at++)
 		if (r->at == r->end || *r->at != name.ptr[i])
-			return fail_unexpected(r, r->at);
-	value_ended(r);
+			return json_fail_unexpected(r, r->at);
+	json_end_value(r);
 	*ret = token;
 	return STATUS_OK;
 }
 
 static enum status
-open_container(struct json_reader *r, bool object, enum json_token *ret)
+json_fail_depth(struct json_reader *r)
+{
+	char what[80];
+
+	snprintf(what, sizeof(what), "nested too deeply: more than %d containers inside each other",
+		 JSON_DEPTH_LIMIT);
+	return json_fail(r, r->at, STATUS_JSON_DEPTH, what);
+}
+
+static enum status
+json_open_container(struct json_reader *r, bool object, enum json_token *ret)
 {
 	unsigned level = r->depth;
 	uint8_t bit = (uint8_t)(1u << level % 8);
 
 	if (level == JSON_DEPTH_LIMIT + r->wrapped)
-		return fail(r, r->at, STATUS_JSON_DEPTH, "nested too deeply");
+		return json_fail_depth(r);
 	r->stack[level / 8] = (uint8_t)(object ? r->stack[level / 8] | bit
 					       : r->stack[level / 8] & ~bit);
 	r->depth++;
@@ -331,58 +383,74 @@ open_container(struct json_reader *r, bool object, enum json_token *ret)
 }
 
 static enum status
-close_container(struct json_reader *r, bool object, enum json_token *ret)
+json_close_container(struct json_reader *r, bool object, enum json_token *ret)
 {
+	assert(r->depth);
 	r->token_begin = r->at++;
 	r->depth--;
-	value_ended(r);
+	json_end_value(r);
 	*ret = object ? JSON_OBJECT_END : JSON_ARRAY_END;
 	return STATUS_OK;
 }
 
 static enum status
-read_value(struct json_reader *r, enum json_token *ret)
+json_read_value(struct json_reader *r, enum json_token *ret)
 {
 	if (r->at == r->end)
-		return fail_unexpected(r, r->at);
+		return json_fail_unexpected(r, r->at);
 	r->token_begin = r->at;
 	switch (*r->at) {
 	case '"':
-		TRY(read_string(r));
-		value_ended(r);
+		TRY(json_read_string(r));
+		json_end_value(r);
 		*ret = JSON_STRING;
 		return STATUS_OK;
 	case '{':
-		return open_container(r, true, ret);
+		return json_open_container(r, true, ret);
 	case '[':
-		return open_container(r, false, ret);
+		return json_open_container(r, false, ret);
 	case 't':
-		return read_literal(r, STR("true"), JSON_TRUE, ret);
+		return json_read_literal(r, STR("true"), JSON_TRUE, ret);
 	case 'f':
-		return read_literal(r, STR("false"), JSON_FALSE, ret);
+		return json_read_literal(r, STR("false"), JSON_FALSE, ret);
 	case 'n':
-		return read_literal(r, STR("null"), JSON_NULL, ret);
+		return json_read_literal(r, STR("null"), JSON_NULL, ret);
 	default:
-		return read_number(r, ret);
+		return json_read_number(r, ret);
 	}
 }
 
 /* Behind a value inside a container: a comma and what follows it, or the container's end. */
 static enum status
-read_comma_or_end(struct json_reader *r, enum json_token *ret)
+json_read_comma_or_end(struct json_reader *r, enum json_token *ret)
 {
-	bool object = in_object(r);
+	bool object = json_is_in_object(r);
 
 	if (r->at == r->end)
-		return fail_unexpected(r, r->at);
+		return json_fail_unexpected(r, r->at);
 	if (*r->at == ',') {
 		r->at++;
-		skip_space(r);
-		return object ? read_key(r, ret) : read_value(r, ret);
+		json_skip_space(r);
+		return object ? json_read_key(r, ret) : json_read_value(r, ret);
 	}
 	if (*r->at == (object ? '}' : ']'))
-		return close_container(r, object, ret);
-	return fail_unexpected(r, r->at);
+		return json_close_container(r, object, ret);
+	return json_fail_unexpected(r, r->at);
+}
+
+/*
+ * Counts the steps of what has been read since they were counted last, then reads on. It is apart
+ * from json_next(), which needs no stack frame without it.
+ */
+__attribute__((noinline, cold)) static enum status
+json_count_and_next(struct json_reader *r, enum json_token *ret)
+{
+	size_t at = (size_t)(r->at - r->begin);
+	size_t bytes = at - (r->count_at - JSON_STEP_BYTES);
+
+	r->count_at = at + JSON_STEP_BYTES;
+	r->failed = step_count((uint32_t)(bytes / JSON_BYTES_A_STEP));
+	return json_next(r, ret);
 }
 
 enum status
@@ -390,25 +458,27 @@ json_next(struct json_reader *r, enum json_token *ret)
 {
 	if (r->failed != STATUS_OK)
 		return r->failed;
-	skip_space(r);
+	if (__builtin_expect((size_t)(r->at - r->begin) >= r->count_at, 0))
+		return json_count_and_next(r, ret);
+	json_skip_space(r);
 	switch ((enum expect)r->expect) {
 	case EXPECT_VALUE:
-		return read_value(r, ret);
+		return json_read_value(r, ret);
 	case EXPECT_ELEMENT_OR_END:
 		if (r->at < r->end && *r->at == ']')
-			return close_container(r, false, ret);
-		return read_value(r, ret);
+			return json_close_container(r, false, ret);
+		return json_read_value(r, ret);
 	case EXPECT_KEY_OR_END:
 		if (r->at < r->end && *r->at == '}')
-			return close_container(r, true, ret);
-		return read_key(r, ret);
+			return json_close_container(r, true, ret);
+		return json_read_key(r, ret);
 	case EXPECT_COMMA_OR_END:
-		return read_comma_or_end(r, ret);
+		return json_read_comma_or_end(r, ret);
 	case EXPECT_NOTHING:
 		break;
 	}
 	if (r->at < r->end)
-		return fail_unexpected(r, r->at);
+		return json_fail_unexpected(r, r->at);
 	r->token_begin = r->at;
 	*ret = JSON_END;
 	return STATUS_OK;

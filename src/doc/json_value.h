@@ -1,6 +1,8 @@
 /*
  * Small JSON values, taken apart member by member: requests, settings, answers of other servers.
- * Everything lives in the arena given or in the text that was read.
+ *
+ * What is returned lives in the caller's arena or borrows the text that was read. Plain functions:
+ * threads may use them at the same time with arenas of their own.
  */
 #ifndef FROND_DOC_JSON_VALUE_H
 #define FROND_DOC_JSON_VALUE_H
@@ -20,7 +22,7 @@ struct json_member {
 	struct json_value value;
 };
 
-/* A text that is one value. The reader's failures; STATUS_LIMIT when the arena is full. */
+/* Reads a text that is one value. Errors: the reader's; STATUS_LIMIT when the arena is full. */
 MUST_USE enum status json_value_read(struct str text, struct arena *arena, struct json_value *ret,
 				     struct err *err);
 
@@ -37,7 +39,7 @@ MUST_USE enum status json_value_items(const struct json_value *array, struct are
 const struct json_value *json_value_find(const struct json_member *members, size_t count,
 					 const char *name);
 
-/* The value just begun by `first`, read to its end. */
+/* Reads the value whose first token `first` has just been read, to its end. */
 MUST_USE enum status json_value_take(struct json_reader *reader, enum json_token first,
 				     struct arena *arena, struct json_value *ret);
 

@@ -1,5 +1,6 @@
 #include "doc/json.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,14 +13,13 @@ enum {
 	DIGITS_ENOUGH = 17, /* a double survives being a decimal of so many digits */
 	DIGITS_TEXT_BYTES = 32,
 
-	/* ECMAScript's choice between 123.4 and 1.234e+2, so that its doubles come back as they
-	 * were. */
+	/* ECMAScript's choice between 123.4 and 1.234e+2: what its programs write comes back. */
 	FIXED_LEAST_EXPONENT = -6,
 	FIXED_MOST_EXPONENT = 20,
 };
 
 static void
-write_escape(struct buf *b, uint8_t c)
+json_write_escape(struct buf *b, uint8_t c)
 {
 	static const char letters[256] = {
 		['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
@@ -51,7 +51,7 @@ json_write_chars(struct buf *b, struct str s)
 		buf_append(b, at, (size_t)(special - at));
 		if (special == end)
 			return;
-		write_escape(b, (uint8_t)*special);
+		json_write_escape(b, (uint8_t)*special);
 		at = special + 1;
 	}
 }
@@ -64,7 +64,7 @@ json_write_str(struct buf *b, struct str s)
 
 	if (!buf_reserve(b, s.len + 2))
 		return;
-	/* An empty string may have no place, to which nothing can be added either. */
+	/* An empty string may have no pointer, which the scan must not be given. */
 	if (s.len && json_scan_plain(s.ptr, s.ptr + s.len, &high) != s.ptr + s.len) {
 		buf_append_byte(b, '"');
 		json_write_chars(b, s);
@@ -86,7 +86,7 @@ json_write_str(struct buf *b, struct str s)
  * zero is a single one).
  */
 static void
-write_decimal(struct buf *b, bool negative, const char *digits, int count, int point)
+json_write_decimal(struct buf *b, bool negative, const char *digits, int count, int point)
 {
 	static const char zeros[] = "000000000000000000000";
 
@@ -114,12 +114,12 @@ write_decimal(struct buf *b, bool negative, const char *digits, int count, int p
 }
 
 /*
- * Most doubles that people write have few digits. Tries whether `d` (positive) is an integer below
- * 10^15 divided by 10^k: both are exact, so the division is rounded as reading the decimal would
- * be.
+ * Most doubles that people write have few digits. Writes `d` (positive) if it is an integer below
+ * 10^15 divided by 10^k, and returns true. A double holds both of them exactly, so the division
+ * rounds in the same way as reading the decimal text does.
  */
 static bool
-write_short(struct buf *b, bool negative, double d)
+json_write_short_double(struct buf *b, bool negative, double d)
 {
 	static const double powers[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 					 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
@@ -141,7 +141,7 @@ write_short(struct buf *b, bool negative, double d)
 		}
 		for (; n; n /= 10)
 			digits[sizeof(digits) - (size_t)++count] = (char)('0' + n % 10);
-		write_decimal(b, negative, digits + sizeof(digits) - count, count, count - k);
+		json_write_decimal(b, negative, digits + sizeof(digits) - count, count, count - k);
 		return true;
 	}
 	return false;
@@ -149,24 +149,24 @@ write_short(struct buf *b, bool negative, double d)
 
 /* d.ddde±x; true if that reads back as `d`. */
 static bool
-print_digits(char text[DIGITS_TEXT_BYTES], double d, int digits)
+double_print_digits(char text[DIGITS_TEXT_BYTES], double d, int digits)
 {
 	snprintf(text, DIGITS_TEXT_BYTES, "%.*e", digits - 1, d);
 	return strtod(text, NULL) == d;
 }
 
-/* With as few digits as read back. If 16 do not, neither do 15; 17 always do. */
+/* Prints as few digits as read back as `d`. 17 always do; if 16 do not, neither do 15. */
 static void
-print_shortest(char text[DIGITS_TEXT_BYTES], double d)
+double_print_shortest(char text[DIGITS_TEXT_BYTES], double d)
 {
 	if (d < DBL_MIN) {
 		/* Subnormals carry fewer digits. */
-		for (int digits = 1; !print_digits(text, d, digits);)
+		for (int digits = 1; !double_print_digits(text, d, digits);)
 			digits++;
-	} else if (!print_digits(text, d, DIGITS_ALWAYS + 1)) {
-		print_digits(text, d, DIGITS_ENOUGH);
-	} else if (!print_digits(text, d, DIGITS_ALWAYS)) {
-		print_digits(text, d, DIGITS_ALWAYS + 1);
+	} else if (!double_print_digits(text, d, DIGITS_ALWAYS + 1)) {
+		double_print_digits(text, d, DIGITS_ENOUGH);
+	} else if (!double_print_digits(text, d, DIGITS_ALWAYS)) {
+		double_print_digits(text, d, DIGITS_ALWAYS + 1);
 	}
 }
 
@@ -180,18 +180,97 @@ json_write_double(struct buf *b, double d)
 
 	d = fabs(d);
 	if (d == 0) {
-		write_decimal(b, negative, "0", 1, 1);
+		json_write_decimal(b, negative, "0", 1, 1);
 		return;
 	}
-	if (write_short(b, negative, d))
+	if (json_write_short_double(b, negative, d))
 		return;
-	print_shortest(text, d);
-	/* The point goes, and zeros at the end. */
+	double_print_shortest(text, d);
+	/* Take out the point, and the zeros at the end. */
 	digits = (int)(strchr(text, 'e') - text);
 	exponent = (int)strtol(text + digits + 1, NULL, 10);
 	if (digits > 1)
 		memmove(text + 1, text + 2, (size_t)--digits - 1);
 	while (digits > 1 && text[digits - 1] == '0')
 		digits--;
-	write_decimal(b, negative, text, digits, exponent + 1);
+	json_write_decimal(b, negative, text, digits, exponent + 1);
+}
+
+/* ---- Values ---- */
+
+void
+doc_integer_write(struct buf *out, bool negative, struct str magnitude)
+{
+	const uint64_t part_power = UINT64_C(10000000000000000000); /* 10^19 */
+	uint64_t limbs[TUPLE_INT_MAX_BYTES / 8 + 1] = { 0 };
+	uint64_t parts[TUPLE_INT_MAX_BYTES / 7]; /* of 19 digits: a part takes 7.9 bytes */
+	size_t count = (magnitude.len + 7) / 8;
+	size_t n = 0;
+
+	assert(magnitude.len <= TUPLE_INT_MAX_BYTES);
+	for (size_t i = 0; i < magnitude.len; i++) {
+		uint8_t c = (uint8_t)magnitude.ptr[magnitude.len - 1 - i];
+
+		limbs[i / 8] |= (uint64_t)c << i % 8 * 8;
+	}
+	do {
+		unsigned __int128 rest = 0;
+
+		for (size_t i = count; i-- > 0;) {
+			rest = rest << 64 | limbs[i];
+			limbs[i] = (uint64_t)(rest / part_power);
+			rest %= part_power;
+		}
+		parts[n++] = (uint64_t)rest;
+		while (count && !limbs[count - 1])
+			count--;
+	} while (count);
+	if (negative)
+		buf_append_byte(out, '-');
+	buf_append_u64(out, parts[--n]);
+	while (n)
+		buf_printf(out, "%019llu", (unsigned long long)parts[--n]);
+}
+
+enum status
+json_write_scalar(struct buf *b, const struct doc_scalar *s)
+{
+	switch ((int)s->kind) {
+	case DOC_NULL:
+		buf_append(b, "null", 4);
+		break;
+	case DOC_BOOL:
+		buf_append_str(b, s->truth ? STR("true") : STR("false"));
+		break;
+	case DOC_TEXT:
+		json_write_str(b, s->text);
+		break;
+	case DOC_INT64:
+		if (s->n < 0)
+			buf_append_byte(b, '-');
+		buf_append_u64(b, s->n < 0 ? -(uint64_t)s->n : (uint64_t)s->n);
+		break;
+	case DOC_INTEGER:
+		if (s->text.len > TUPLE_INT_MAX_BYTES)
+			return STATUS_CORRUPT;
+		doc_integer_write(b, s->negative, s->text);
+		break;
+	case DOC_DOUBLE:
+		if (!isfinite(s->d))
+			return STATUS_CORRUPT;
+		json_write_double(b, s->d);
+		break;
+	case DOC_NUMBER:
+		buf_append_str(b, s->text);
+		break;
+	case DOC_EMPTY_ARRAY:
+		buf_append(b, "[]", 2);
+		break;
+	case DOC_EMPTY_OBJECT:
+		buf_append(b, "{}", 2);
+		break;
+	default:
+		return STATUS_CORRUPT;
+	}
+	return buf_status(b);
 }

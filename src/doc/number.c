@@ -1,5 +1,6 @@
 #include "doc/doc_int.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,16 +11,20 @@
 /* ---- Doubles ---- */
 
 enum {
-	/* No two doubles' midpoint has more digits: what is behind them only breaks a tie. */
+	/*
+	 * No midpoint between two doubles has more digits. Of the digits behind them it only
+	 * matters whether there is one that is not 0.
+	 */
 	DECIMAL_DIGITS = 800,
 	EXPONENT_MAX = 1000000000,
 	EXACT_DIGITS = 15, /* decimals and powers of ten that a double holds exactly */
 	EXACT_POWER = 22,
 	DOUBLE_DIGITS = 17, /* no double's shortest text has more */
+	DOUBLE_TEXT_BYTES = 64,
 };
 
-/* `digits` times 10^`exponent`, without leading zeros; none at all for zero. */
-struct decimal {
+/* `digits` times 10^`exponent`. There are no leading zeros, and no digits at all for zero. */
+struct number_decimal {
 	bool negative;
 	size_t count;
 	size_t significant; /* without the zeros at the end, too */
@@ -28,7 +33,7 @@ struct decimal {
 };
 
 static void
-decimal_digit(struct decimal *d, char c, bool fraction)
+decimal_digit(struct number_decimal *d, char c, bool fraction)
 {
 	if (fraction)
 		d->exponent--;
@@ -39,7 +44,7 @@ decimal_digit(struct decimal *d, char c, bool fraction)
 			d->significant = d->count;
 		return;
 	}
-	/* One digit more stands for all that are not kept. */
+	/* The last digit kept stands for all that are not: it is odd if one of them is not 0. */
 	d->exponent++;
 	if (c != '0')
 		d->digits[DECIMAL_DIGITS - 1] |= 1;
@@ -47,7 +52,7 @@ decimal_digit(struct decimal *d, char c, bool fraction)
 
 /* `text` is a JSON number. */
 static void
-decimal_read(struct str text, struct decimal *ret)
+decimal_read(struct str text, struct number_decimal *ret)
 {
 	bool fraction = false;
 	bool negative_exponent = false;
@@ -74,7 +79,7 @@ decimal_read(struct str text, struct decimal *ret)
 }
 
 static double
-decimal_double(struct decimal *d)
+decimal_double(struct number_decimal *d)
 {
 	static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 					 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -86,7 +91,9 @@ decimal_double(struct decimal *d)
 	if (!d->count)
 		return d->negative ? -0.0 : 0.0;
 	if (d->count <= EXACT_DIGITS && d->exponent >= -EXACT_POWER && d->exponent <= EXACT_POWER) {
-		/* Both numbers are exact: one rounding, which is the right one. */
+		/*
+		 * A double holds both numbers exactly, so the division rounds once and correctly.
+		 */
 		for (size_t i = 0; i < d->count; i++)
 			n = n * 10 + (uint64_t)(d->digits[i] - '0');
 		result = d->exponent < 0 ? (double)n / powers[-d->exponent]
@@ -103,7 +110,7 @@ decimal_double(struct decimal *d)
 double
 doc_number_double(struct str text)
 {
-	struct decimal d;
+	struct number_decimal d;
 
 	decimal_read(text, &d);
 	return decimal_double(&d);
@@ -113,23 +120,15 @@ doc_number_double(struct str text)
 
 enum {
 	LIMB_DIGITS = 19,
-	/* A limb holds 19.27 digits. */
-	LIMBS = DOC_TERM_INT_DIGITS / LIMB_DIGITS + 1,
 	SMALL_INT_DIGITS = 18, /* an int64_t holds them all */
 };
 
 static const uint64_t limb_power = UINT64_C(10000000000000000000); /* 10^LIMB_DIGITS */
 
-/* A magnitude, least significant limb first. */
-struct integer {
-	size_t count;
-	uint64_t limbs[LIMBS];
-};
-
-/* At most DOC_TERM_INT_DIGITS digits. */
-static void
-integer_read(struct str digits, struct integer *ret)
+void
+doc_integer_read(struct str digits, struct doc_integer *ret)
 {
+	assert(digits.len <= DOC_TERM_INT_DIGITS);
 	ret->count = 0;
 	while (digits.len) {
 		size_t n = digits.len % LIMB_DIGITS ? digits.len % LIMB_DIGITS : LIMB_DIGITS;
@@ -148,192 +147,113 @@ integer_read(struct str digits, struct integer *ret)
 	}
 }
 
-static size_t
-integer_bytes(const struct integer *n)
+size_t
+doc_integer_bytes(const struct doc_integer *n)
 {
 	if (!n->count)
 		return 0;
 	return n->count * 8 - (size_t)__builtin_clzll(n->limbs[n->count - 1]) / 8;
 }
 
-/* Byte `at` of the magnitude, the least significant first. */
-static uint8_t
-integer_byte(const struct integer *n, size_t at)
-{
-	return (uint8_t)(n->limbs[at / 8] >> at % 8 * 8);
-}
+/* ---- JSON's numbers ---- */
 
-static void
-term_big(struct buf *term, bool negative, const struct integer *n)
-{
-	size_t bytes = integer_bytes(n);
-
-	if (bytes <= UINT8_MAX) {
-		buf_append_byte(term, TERM_SMALL_BIG);
-		buf_append_byte(term, (uint8_t)bytes);
-	} else {
-		buf_append_byte(term, TERM_LARGE_BIG);
-		doc_term_u32(term, (uint32_t)bytes);
-	}
-	buf_append_byte(term, negative);
-	for (size_t i = 0; i < bytes; i++)
-		buf_append_byte(term, integer_byte(n, i));
-}
-
-static void
-term_i64(struct buf *term, int64_t n)
-{
-	struct integer big;
-
-	if (n >= 0 && n <= UINT8_MAX) {
-		buf_append_byte(term, TERM_SMALL_INTEGER);
-		buf_append_byte(term, (uint8_t)n);
-	} else if (n >= INT32_MIN && n <= INT32_MAX) {
-		buf_append_byte(term, TERM_INTEGER);
-		doc_term_u32(term, (uint32_t)n);
-	} else {
-		big.count = 1;
-		big.limbs[0] = n < 0 ? -(uint64_t)n : (uint64_t)n;
-		term_big(term, n < 0, &big);
-	}
-}
-
-/* A number that no element of the tuple layer gives back as it was: its double, and its text. */
-static void
-put_with_text(struct buf *value, double d, struct str text)
-{
-	if (!value)
-		return;
-	tuple_open(value);
-	tuple_put_double(value, d);
-	tuple_put_str(value, text);
-	tuple_close(value);
-}
-
-static void
-put_long_integer(struct buf *value, struct buf *term, struct str text)
+void
+json_number_read(struct str text, bool is_integer, struct json_number *ret)
 {
 	bool negative = text.ptr[0] == '-';
-	struct str digits = str_skip(text, negative);
-	uint8_t magnitude[TUPLE_INT_MAX_BYTES];
-	struct integer n;
-	size_t bytes;
-
-	if (digits.len > DOC_TERM_INT_DIGITS) {
-		put_with_text(value, value ? doc_number_double(text) : 0, text);
-		doc_term_binary(term, text);
-		return;
-	}
-	integer_read(digits, &n);
-	bytes = integer_bytes(&n);
-	term_big(term, negative, &n);
-	if (!value)
-		return;
-	if (bytes > sizeof(magnitude)) {
-		put_with_text(value, doc_number_double(text), text);
-		return;
-	}
-	for (size_t i = 0; i < bytes; i++)
-		magnitude[bytes - 1 - i] = integer_byte(&n, i);
-	tuple_put_bigint(value, negative, str_of(magnitude, bytes));
-}
-
-static void
-put_integer(struct buf *value, struct buf *term, struct str text)
-{
-	bool negative = text.ptr[0] == '-';
+	struct number_decimal decimal;
 	int64_t n = 0;
 
-	if (text.len - negative > SMALL_INT_DIGITS) {
-		put_long_integer(value, term, text);
+	ret->text = text;
+	if (!is_integer) {
+		decimal_read(text, &decimal);
+		ret->form = JSON_NUMBER_DOUBLE;
+		ret->d = decimal_double(&decimal);
+		ret->significant = decimal.significant;
 		return;
 	}
+	ret->form = JSON_NUMBER_LONG;
+	if (text.len - negative > SMALL_INT_DIGITS)
+		return;
 	for (size_t i = negative; i < text.len; i++)
 		n = n * 10 + (text.ptr[i] - '0');
-	if (negative && !n)
-		put_with_text(value, -0.0, text);
-	else if (value)
-		tuple_put_i64(value, negative ? -n : n);
-	term_i64(term, negative ? -n : n);
+	ret->form = JSON_NUMBER_SHORT;
+	ret->n = negative ? -n : n;
 }
 
-/* `d` is the double nearest to the text, which has so many significant digits. */
+/* For a number that no other kind gives back as it was written: the double, and the text. */
 static void
-put_double(struct buf *value, double d, size_t significant, struct str text)
+number_with_text(const struct json_number *n, double d, struct doc_scalar *ret)
 {
-	size_t at = value->len;
-	bool canonical = false;
-
-	if (significant <= DOUBLE_DIGITS) {
-		json_write_double(value, d);
-		canonical = str_eq(str_of(value->ptr + at, value->len - at), text);
-		value->len = at;
-	}
-	if (canonical)
-		tuple_put_double(value, d);
-	else
-		put_with_text(value, d, text);
+	*ret = (struct doc_scalar){ .kind = DOC_NUMBER, .d = d, .text = n->text };
 }
 
-void
-doc_number_put(struct buf *value, struct buf *term, struct str text, bool is_integer)
+static void
+long_integer_scalar(const struct json_number *n, uint8_t magnitude[TUPLE_INT_MAX_BYTES],
+		    struct doc_scalar *ret)
 {
-	struct decimal decimal;
-	uint64_t bits;
-	double d;
+	bool negative = n->text.ptr[0] == '-';
+	struct str digits = str_skip(n->text, negative);
+	struct doc_integer integer;
+	size_t bytes = SIZE_MAX;
 
-	if (is_integer) {
-		put_integer(value, term, text);
+	if (digits.len <= DOC_TERM_INT_DIGITS) {
+		doc_integer_read(digits, &integer);
+		bytes = doc_integer_bytes(&integer);
+	}
+	if (bytes > TUPLE_INT_MAX_BYTES) {
+		number_with_text(n, doc_number_double(n->text), ret);
 		return;
 	}
-	decimal_read(text, &decimal);
-	d = decimal_double(&decimal);
-	if (value)
-		put_double(value, d, decimal.significant, text);
-	memcpy(&bits, &d, sizeof(bits));
-	bits = htobe64(bits);
-	buf_append_byte(term, TERM_NEW_FLOAT);
-	buf_append(term, &bits, sizeof(bits));
+	/* JSON has no leading zeros: the magnitude has more than SMALL_INT_DIGITS digits. */
+	assert(integer.count);
+	if (integer.count == 1 && integer.limbs[0] <= (uint64_t)INT64_MAX + negative) {
+		uint64_t bits = negative ? -integer.limbs[0] : integer.limbs[0];
+
+		*ret = (struct doc_scalar){ .kind = DOC_INT64, .n = (int64_t)bits };
+		return;
+	}
+	for (size_t i = 0; i < bytes; i++)
+		magnitude[bytes - 1 - i] = doc_integer_byte(&integer, i);
+	*ret = (struct doc_scalar){
+		.kind = DOC_INTEGER,
+		.negative = negative,
+		.text = str_of(magnitude, bytes),
+	};
 }
 
-/* Least significant part of 19 digits first. */
-static void
-write_bigint(struct buf *out, const struct tuple_elem *e)
+/* True if the shortest text of the double is the text that came in. */
+static bool
+is_canonical(const struct json_number *n)
 {
-	uint64_t limbs[TUPLE_INT_MAX_BYTES / 8 + 1] = { 0 };
-	uint64_t parts[TUPLE_INT_MAX_BYTES / 7]; /* a part takes 7.9 bytes */
-	size_t count = (e->raw.len + 7) / 8;
-	size_t n = 0;
+	char bytes[DOUBLE_TEXT_BYTES];
+	struct buf text = { .ptr = bytes, .cap = sizeof(bytes), .max_bytes = sizeof(bytes) };
 
-	for (size_t i = 0; i < e->raw.len; i++) {
-		uint8_t c = (uint8_t)e->raw.ptr[e->raw.len - 1 - i];
-
-		limbs[i / 8] |= (uint64_t)(uint8_t)(e->negative ? ~c : c) << i % 8 * 8;
-	}
-	do {
-		unsigned __int128 rest = 0;
-
-		for (size_t i = count; i-- > 0;) {
-			rest = rest << 64 | limbs[i];
-			limbs[i] = (uint64_t)(rest / limb_power);
-			rest %= limb_power;
-		}
-		parts[n++] = (uint64_t)rest;
-		while (count && !limbs[count - 1])
-			count--;
-	} while (count);
-	buf_append_u64(out, parts[--n]);
-	while (n)
-		buf_printf(out, "%019llu", (unsigned long long)parts[--n]);
+	if (n->significant > DOUBLE_DIGITS || n->text.len > sizeof(bytes))
+		return false;
+	json_write_double(&text, n->d);
+	return buf_status(&text) == STATUS_OK && str_eq(buf_str(&text), n->text);
 }
 
 void
-doc_number_write_int(struct buf *out, const struct tuple_elem *e)
+json_number_scalar(const struct json_number *n, uint8_t magnitude[TUPLE_INT_MAX_BYTES],
+		   struct doc_scalar *ret)
 {
-	if (e->negative)
-		buf_append_byte(out, '-');
-	if (e->kind == TUPLE_INT)
-		buf_append_u64(out, e->magnitude);
-	else
-		write_bigint(out, e);
+	switch (n->form) {
+	case JSON_NUMBER_SHORT:
+		if (!n->n && n->text.ptr[0] == '-')
+			number_with_text(n, -0.0, ret);
+		else
+			*ret = (struct doc_scalar){ .kind = DOC_INT64, .n = n->n };
+		return;
+	case JSON_NUMBER_LONG:
+		long_integer_scalar(n, magnitude, ret);
+		return;
+	case JSON_NUMBER_DOUBLE:
+		if (is_canonical(n))
+			*ret = (struct doc_scalar){ .kind = DOC_DOUBLE, .d = n->d };
+		else
+			number_with_text(n, n->d, ret);
+		return;
+	}
 }

@@ -10,68 +10,6 @@ enum {
 	STRIDE_RETRY_BYTES = 64, /* gone through one by one before strides are tried again */
 };
 
-/* ---- Root values ---- */
-
-/*
- * A packed text has no NUL in it, which JSON escapes, so that the tuple's encoding of it is the
- * text itself between a type code and a NUL.
- */
-void
-doc_root_put(struct buf *value, struct str packed, bool more)
-{
-	tuple_put_u64(value, packed.ptr ? DOC_FORM_PACKED : DOC_FORM_EXPLODED);
-	if (packed.ptr)
-		tuple_put_str(value, packed);
-	if (packed.ptr && more)
-		tuple_put_bool(value, true);
-}
-
-enum status
-doc_root_form(struct tuple_reader *r, enum doc_form *ret)
-{
-	uint64_t form;
-
-	if (tuple_next_u64(r, &form) != STATUS_OK ||
-	    (form != DOC_FORM_EXPLODED && form != DOC_FORM_PACKED))
-		return STATUS_CORRUPT;
-	*ret = (enum doc_form)form;
-	return STATUS_OK;
-}
-
-enum status
-doc_root_end(struct tuple_reader *r, enum doc_form form, struct str *ret_packed, bool *ret_more)
-{
-	struct tuple_elem e;
-	bool more = form == DOC_FORM_EXPLODED;
-
-	*ret_packed = (struct str){ NULL, 0 };
-	if (ret_more)
-		*ret_more = more;
-	if (form == DOC_FORM_EXPLODED)
-		return r->rest.len ? STATUS_CORRUPT : STATUS_OK;
-	if (tuple_next(r, &e) != STATUS_OK)
-		return STATUS_CORRUPT;
-	if (r->rest.len && (tuple_next_bool(r, &more) != STATUS_OK || !more || r->rest.len))
-		return STATUS_CORRUPT;
-	if (e.kind != TUPLE_STRING || e.escaped || e.raw.len < 2 || e.raw.ptr[0] != '{' ||
-	    e.raw.ptr[e.raw.len - 1] != '}')
-		return STATUS_CORRUPT;
-	*ret_packed = e.raw;
-	if (ret_more)
-		*ret_more = more;
-	return STATUS_OK;
-}
-
-enum status
-doc_root_read(struct str value, struct str *ret_packed, bool *ret_more)
-{
-	struct tuple_reader r = tuple_reader(value);
-	enum doc_form form;
-
-	TRY(doc_root_form(&r, &form));
-	return doc_root_end(&r, form, ret_packed, ret_more);
-}
-
 /* ---- The whole ---- */
 
 bool
@@ -89,6 +27,14 @@ doc_packed_write(struct str packed, bool has_members, struct buf *out)
 	return buf_status(out);
 }
 
+/* True for a failure for lack of memory or time, which says nothing about the text. */
+static bool
+packed_failed_for_resources(enum status status)
+{
+	return status == STATUS_LIMIT || status == STATUS_NOMEM || status == STATUS_CANCELLED ||
+	       status == STATUS_STEPS;
+}
+
 enum status
 doc_unpack(struct str packed, struct arena *arena, struct kv_pair **ret, size_t *ret_count)
 {
@@ -98,7 +44,7 @@ doc_unpack(struct str packed, struct arena *arena, struct kv_pair **ret, size_t 
 	enum status status = doc_explode_text(packed, arena, &limits, 0, &doc, NULL);
 
 	if (status != STATUS_OK)
-		return status == STATUS_LIMIT || status == STATUS_NOMEM ? status : STATUS_CORRUPT;
+		return packed_failed_for_resources(status) ? status : STATUS_CORRUPT;
 	*ret = doc.leaves;
 	*ret_count = doc.count;
 	return STATUS_OK;
@@ -149,9 +95,7 @@ doc_packed_check(struct str packed, struct arena *arena)
 	if (status == STATUS_OK && (doc.specials_count || !str_eq(doc.packed, packed)))
 		status = STATUS_CORRUPT;
 	arena_reset(arena, mark);
-	return status == STATUS_OK || status == STATUS_LIMIT || status == STATUS_NOMEM
-		       ? status
-		       : STATUS_CORRUPT;
+	return status == STATUS_OK || packed_failed_for_resources(status) ? status : STATUS_CORRUPT;
 }
 
 /* ---- Parts ---- */

@@ -6,46 +6,24 @@
  * byte, what doc_assemble_leaf() makes of the document's leaves, so that whoever reads a document
  * gets the same from both, and reading a packed one copies it.
  *
- * Where the body lies is told by the document's root value, a tuple:
- *
- *     (1)                in leaves below the root key
- *     (2, text)          here, and there is nothing below the root key
- *     (2, text, true)    here, and no leaves; there is something else below the root key
+ * The document's root value (doc/root.h) tells where the text lies: in that value, or, if it is too
+ * long for one, in chunks (doc/chunks.h).
  */
 #ifndef FROND_DOC_PACKED_H
 #define FROND_DOC_PACKED_H
 
 #include "doc/doc.h"
-#include "kv/tuple.h"
-
-/* Stored: never renumber. */
-enum doc_form {
-	DOC_FORM_EXPLODED = 1,
-	DOC_FORM_PACKED = 2,
-};
 
 enum {
-	/* The longest text that is packed: a named limit, chosen by measurement (README.md). */
+	/* The longest text that a root value has: chosen by measurement (README.md). */
 	DOC_PACKED_BYTES = 16 * 1024,
+	/*
+	 * What the leaves of a document may take of a transaction, with their keys: half of it, so
+	 * that attachments and what belongs to the revision fit beside them. A document whose
+	 * leaves would take more is packed, whatever the length of its text, and kept in chunks.
+	 */
+	DOC_LEAVES_BYTES = KV_LIMIT_TX_BYTES / 2,
 };
-
-/*
- * Appends a root value; `packed` with ptr NULL: the document has leaves. `more`: so that whoever
- * reads a packed document knows that there is more to be read than its root.
- */
-void doc_root_put(struct buf *value, struct str packed, bool more);
-
-/*
- * What a root value says: the packed text, borrowed from it, or ptr NULL for leaves. STATUS_CORRUPT
- * for what is no root value. Of the text only the ends are looked at. `ret_more` (or NULL): there
- * is something below the root key, or, with leaves, may be.
- */
-MUST_USE enum status doc_root_read(struct str value, struct str *ret_packed, bool *ret_more);
-
-/* The same in two steps, for values that have something of their own between form and text. */
-MUST_USE enum status doc_root_form(struct tuple_reader *r, enum doc_form *ret);
-MUST_USE enum status doc_root_end(struct tuple_reader *r, enum doc_form form,
-				  struct str *ret_packed, bool *ret_more);
 
 /* Whether the document has no members at all. */
 bool doc_is_empty(const struct doc *doc);

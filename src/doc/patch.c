@@ -1,6 +1,8 @@
 #include "doc/patch.h"
 
+#include "base/quote.h"
 #include "doc/patch_int.h"
+#include "loop/step.h"
 
 enum op_kind {
 	OP_ADD,
@@ -32,21 +34,24 @@ struct doc_patch_op {
 };
 
 enum {
-	/* The path of a value inside of a patch is longer than in the document, by its operation's
-	 * position and its member's name. */
+	/*
+	 * In a patch the path of a value begins with the operation's position and the name of the
+	 * operation's member, so it is longer than in the document.
+	 */
 	PATCH_PATH_BYTES = KV_LIMIT_KEY_BYTES + 32,
 	SHOWN_BYTES = 200, /* of a pointer, in an explanation */
+	OP_STEPS = 8,      /* of reading or applying an operation */
 };
 
-/* ---- Reading a JSON Patch: it is a tree of leaves itself ---- */
+/* ---- Reading a JSON Patch, which is taken apart into leaves like a document ---- */
 
-struct reading {
+struct patch_reader {
 	struct patch_tree tree;
 	size_t number; /* of the operation, from 0 */
 };
 
 static enum status
-refuse(struct reading *r, const char *what)
+patch_refuse_op(struct patch_reader *r, const char *what)
 {
 	return err_set(r->tree.err, STATUS_INVALID, "operation %zu of the patch %s", r->number,
 		       what);
@@ -54,8 +59,8 @@ refuse(struct reading *r, const char *what)
 
 /* A member that is a string; `missing` says what is wrong without it. */
 static enum status
-read_string(struct reading *r, const struct patch_node *object, struct str encoded_name,
-	    const char *missing, struct str *ret)
+op_read_string(struct patch_reader *r, const struct patch_node *object, struct str encoded_name,
+	       const char *missing, struct str *ret)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	const struct patch_node *node;
@@ -64,13 +69,13 @@ read_string(struct reading *r, const struct patch_node *object, struct str encod
 	size_t at;
 
 	if (!patch_find(object, encoded_name, &at))
-		return refuse(r, missing);
+		return patch_refuse_op(r, missing);
 	node = &object->children[at].node;
 	reader = tuple_reader(node->leaves[0].value);
 	TRY(tuple_next(&reader, &e));
-	/* A split string is longer than any pointer. */
+	/* A text that lies in pieces is longer than any pointer may be. */
 	if (node->leaves[0].key.len != node->skip || e.kind != TUPLE_STRING)
-		return refuse(r, missing);
+		return patch_refuse_op(r, missing);
 	tuple_unescape(&e, &text);
 	TRY(buf_status(&text));
 	*ret = arena_dup(r->tree.arena, buf_str(&text));
@@ -78,7 +83,7 @@ read_string(struct reading *r, const struct patch_node *object, struct str encod
 }
 
 static enum status
-read_pointer(struct reading *r, struct str text, struct doc_pointer *ret)
+op_read_pointer(struct patch_reader *r, struct str text, struct doc_pointer *ret)
 {
 	struct err why = { 0 };
 	enum status status = doc_pointer_parse(text, r->tree.arena, ret, &why);
@@ -98,7 +103,7 @@ read_pointer(struct reading *r, struct str text, struct doc_pointer *ret)
 }
 
 static bool
-pointer_is_above(const struct doc_pointer *above, const struct doc_pointer *p)
+op_pointer_is_above(const struct doc_pointer *above, const struct doc_pointer *p)
 {
 	if (above->count >= p->count)
 		return false;
@@ -109,55 +114,56 @@ pointer_is_above(const struct doc_pointer *above, const struct doc_pointer *p)
 }
 
 static enum status
-read_kind(struct reading *r, const struct patch_node *object, enum op_kind *ret)
+op_read_kind(struct patch_reader *r, const struct patch_node *object, enum op_kind *ret)
 {
 	struct str name;
 
-	TRY(read_string(r, object, STR("\x02op\0"), "has no \"op\"", &name));
+	TRY(op_read_string(r, object, STR("\x02op\0"), "has no \"op\"", &name));
 	for (int i = 0; i < OP_COUNT; i++) {
 		if (str_eq(name, str_from_cstr(ops[i].name))) {
 			*ret = (enum op_kind)i;
 			return STATUS_OK;
 		}
 	}
-	return refuse(r, "has an \"op\" that is none of add, remove, replace, move, copy, test");
+	return patch_refuse_op(
+		r, "has an \"op\" that is none of add, remove, replace, move, copy, test");
 }
 
 static enum status
-read_op(struct reading *r, struct patch_node *object, struct doc_patch_op *ret)
+op_read(struct patch_reader *r, struct patch_node *object, struct doc_patch_op *ret)
 {
 	enum patch_type type;
 	size_t at;
 
 	TRY(patch_type(object, &type));
 	if (type != PATCH_TYPE_OBJECT)
-		return refuse(r, "is not an object");
+		return patch_refuse_op(r, "is not an object");
 	TRY(patch_open(&r->tree, object));
 	*ret = (struct doc_patch_op){ .kind = OP_COUNT };
-	TRY(read_kind(r, object, &ret->kind));
-	TRY(read_string(r, object, STR("\x02path\0"), "has no \"path\"", &ret->path_text));
-	TRY(read_pointer(r, ret->path_text, &ret->path));
+	TRY(op_read_kind(r, object, &ret->kind));
+	TRY(op_read_string(r, object, STR("\x02path\0"), "has no \"path\"", &ret->path_text));
+	TRY(op_read_pointer(r, ret->path_text, &ret->path));
 	if (ops[ret->kind].has_from) {
-		TRY(read_string(r, object,
-				STR("\x02"
-				    "from\0"),
-				"has no \"from\"", &ret->from_text));
-		TRY(read_pointer(r, ret->from_text, &ret->from));
+		TRY(op_read_string(r, object,
+				   STR("\x02"
+				       "from\0"),
+				   "has no \"from\"", &ret->from_text));
+		TRY(op_read_pointer(r, ret->from_text, &ret->from));
 	}
 	if (ops[ret->kind].has_value) {
 		if (!patch_find(object, STR("\x02value\0"), &at))
-			return refuse(r, "has no \"value\"");
+			return patch_refuse_op(r, "has no \"value\"");
 		ret->value = object->children[at].node;
 	}
 	if (ret->kind == OP_REMOVE && !ret->path.count)
-		return refuse(r, "would remove the whole document");
-	if (ret->kind == OP_MOVE && pointer_is_above(&ret->from, &ret->path))
-		return refuse(r, "moves a value into itself");
+		return patch_refuse_op(r, "would remove the whole document");
+	if (ret->kind == OP_MOVE && op_pointer_is_above(&ret->from, &ret->path))
+		return patch_refuse_op(r, "moves a value into itself");
 	return STATUS_OK;
 }
 
 static enum status
-read_ops(struct reading *r, struct doc_patch *ret)
+patch_read_ops(struct patch_reader *r, struct doc_patch *ret)
 {
 	struct patch_node list = r->tree.root;
 
@@ -168,8 +174,10 @@ read_ops(struct reading *r, struct doc_patch *ret)
 	ret->ops = arena_alloc(r->tree.arena, list.count * sizeof(*ret->ops));
 	if (!ret->ops)
 		return patch_fail_memory(&r->tree);
-	for (; r->number < list.count; r->number++)
-		TRY(read_op(r, &list.children[r->number].node, &ret->ops[r->number]));
+	for (; r->number < list.count; r->number++) {
+		TRY(step_count(OP_STEPS));
+		TRY(op_read(r, &list.children[r->number].node, &ret->ops[r->number]));
+	}
 	ret->count = list.count;
 	return STATUS_OK;
 }
@@ -181,7 +189,7 @@ doc_patch_read(enum doc_patch_kind kind, struct str text, struct arena *arena,
 	const struct doc_limits limits = { .doc_bytes = DOC_PATCH_BYTES,
 					   .path_bytes = PATCH_PATH_BYTES };
 	struct doc_patch patch = { .kind = kind };
-	struct reading r = { .number = 0 };
+	struct patch_reader r = { .number = 0 };
 	struct doc list;
 	enum status status;
 
@@ -192,16 +200,16 @@ doc_patch_read(enum doc_patch_kind kind, struct str text, struct arena *arena,
 		TRY(doc_explode_text(text, arena, &limits, 0, &patch.merge, err));
 		if (patch.merge.specials_count)
 			return err_set(err, STATUS_INVALID,
-				       "members such as %.*s, whose names start with an "
+				       "members such as %s, whose names start with an "
 				       "underscore, cannot be patched",
-				       STR_ARG(patch.merge.specials[0].name));
+				       QUOTE_SHOW(patch.merge.specials[0].name));
 		*ret = patch;
 		return STATUS_OK;
 	}
 	TRY(doc_explode_array_text(text, arena, &limits, &list, err));
 	patch_tree_init(&r.tree, arena, err);
 	r.tree.root = patch_run(list.leaves, list.count);
-	status = read_ops(&r, &patch);
+	status = patch_read_ops(&r, &patch);
 	buf_release(&r.tree.path);
 	if (status == STATUS_OK)
 		*ret = patch;
@@ -210,14 +218,14 @@ doc_patch_read(enum doc_patch_kind kind, struct str text, struct arena *arena,
 
 /* ---- Applying ---- */
 
-struct applying {
+struct patch_run_state {
 	struct patch_tree tree;
 	const struct doc_patch_op *op;
 	size_t number;
 };
 
 static enum status
-fail_at(struct applying *a, struct str pointer, const char *why)
+op_fail_at(struct patch_run_state *a, struct str pointer, const char *why)
 {
 	return err_set(a->tree.err, STATUS_PATCH_FAILED, "operation %zu (%s): %s \"%.*s\"%s",
 		       a->number, ops[a->op->kind].name, why,
@@ -225,10 +233,10 @@ fail_at(struct applying *a, struct str pointer, const char *why)
 		       pointer.ptr ? pointer.ptr : "", pointer.len < SHOWN_BYTES ? "" : "...");
 }
 
-/* Whether the open container has a child for `token`, and where it is or would be. */
+/* Finds out whether the open container has a child for `token`, and where it is or belongs. */
 static enum status
-find_child(struct applying *a, const struct patch_node *container, struct str token,
-	   bool *ret_found, size_t *ret_at)
+op_find_child(struct patch_run_state *a, const struct patch_node *container, struct str token,
+	      bool *ret_found, size_t *ret_at)
 {
 	uint64_t position;
 	enum status status;
@@ -243,7 +251,7 @@ find_child(struct applying *a, const struct patch_node *container, struct str to
 	buf_clear(&a->tree.path);
 	tuple_put_str(&a->tree.path, token);
 	status = buf_status(&a->tree.path);
-	/* No key can hold such a name. */
+	/* Such a name fits into no key, so no document has it. */
 	if (status == STATUS_LIMIT)
 		return err_set(a->tree.err, STATUS_PATH_TOO_LONG,
 			       "operation %zu (%s): a member's name is longer than %d bytes",
@@ -253,11 +261,13 @@ find_child(struct applying *a, const struct patch_node *container, struct str to
 	return STATUS_OK;
 }
 
-/* The value that the first `count` tokens lead to, an open container if it is going to be entered;
- * STATUS_NOT_FOUND. */
+/*
+ * Finds the value that the first `count` tokens lead to, and opens it if `enter` is set.
+ * STATUS_NOT_FOUND.
+ */
 static enum status
-walk(struct applying *a, const struct doc_pointer *p, size_t count, bool enter,
-     struct patch_node **ret)
+op_walk_to(struct patch_run_state *a, const struct doc_pointer *p, size_t count, bool enter,
+	   struct patch_node **ret)
 {
 	struct patch_node *node = &a->tree.root;
 	enum patch_type type;
@@ -273,7 +283,7 @@ walk(struct applying *a, const struct doc_pointer *p, size_t count, bool enter,
 		TRY(patch_open(&a->tree, node));
 		if (i == count)
 			break;
-		TRY(find_child(a, node, p->tokens[i], &found, &at));
+		TRY(op_find_child(a, node, p->tokens[i], &found, &at));
 		if (!found)
 			return STATUS_NOT_FOUND;
 		node = &node->children[at].node;
@@ -283,18 +293,18 @@ walk(struct applying *a, const struct doc_pointer *p, size_t count, bool enter,
 }
 
 static enum status
-find_value(struct applying *a, const struct doc_pointer *p, struct str text,
-	   struct patch_node **ret)
+op_find_value(struct patch_run_state *a, const struct doc_pointer *p, struct str text,
+	      struct patch_node **ret)
 {
-	enum status status = walk(a, p, p->count, false, ret);
+	enum status status = op_walk_to(a, p, p->count, false, ret);
 
 	if (status == STATUS_NOT_FOUND)
-		return fail_at(a, text, "there is nothing at");
+		return op_fail_at(a, text, "there is nothing at");
 	return status;
 }
 
 static enum status
-add(struct applying *a, struct patch_node value)
+op_add(struct patch_run_state *a, struct patch_node value)
 {
 	const struct doc_pointer *p = &a->op->path;
 	struct str token, name = { NULL, 0 };
@@ -307,17 +317,17 @@ add(struct applying *a, struct patch_node value)
 		a->tree.root = value;
 		return STATUS_OK;
 	}
-	status = walk(a, p, p->count - 1, true, &container);
+	status = op_walk_to(a, p, p->count - 1, true, &container);
 	if (status == STATUS_NOT_FOUND)
-		return fail_at(a, a->op->path_text, "there is nothing that could hold");
+		return op_fail_at(a, a->op->path_text, "there is nothing that could hold");
 	TRY(status);
 	token = p->tokens[p->count - 1];
 	if (container->kind == PATCH_ARRAY && str_eq(token, STR("-"))) {
 		at = container->count;
 	} else {
-		TRY(find_child(a, container, token, &found, &at));
+		TRY(op_find_child(a, container, token, &found, &at));
 		if (at == SIZE_MAX)
-			return fail_at(a, a->op->path_text, "the array has no position for");
+			return op_fail_at(a, a->op->path_text, "the array has no position for");
 		if (container->kind == PATCH_OBJECT) {
 			if (found) {
 				container->children[at].node = value;
@@ -333,73 +343,74 @@ add(struct applying *a, struct patch_node value)
 
 /* `p` is not the whole document. */
 static enum status
-take_out(struct applying *a, const struct doc_pointer *p, struct str text)
+op_take_out(struct patch_run_state *a, const struct doc_pointer *p, struct str text)
 {
 	struct patch_node *container;
 	enum status status;
 	bool found = false;
 	size_t at;
 
-	status = walk(a, p, p->count - 1, true, &container);
+	status = op_walk_to(a, p, p->count - 1, true, &container);
 	if (status == STATUS_OK)
-		status = find_child(a, container, p->tokens[p->count - 1], &found, &at);
+		status = op_find_child(a, container, p->tokens[p->count - 1], &found, &at);
 	if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !found))
-		return fail_at(a, text, "there is nothing at");
+		return op_fail_at(a, text, "there is nothing at");
 	TRY(status);
 	return patch_remove(&a->tree, container, at);
 }
 
-/* A copy of the value at `from`, and for a move no longer there. */
+/* Copies the value at `from`; for a move, takes it out there. */
 static enum status
-take(struct applying *a, bool move, struct patch_node *ret)
+op_take_source(struct patch_run_state *a, bool move, struct patch_node *ret)
 {
 	struct patch_node *node;
 
-	TRY(find_value(a, &a->op->from, a->op->from_text, &node));
+	TRY(op_find_value(a, &a->op->from, a->op->from_text, &node));
 	TRY(patch_flatten(&a->tree, node, ret));
-	/* The whole document can only be moved to where it is. */
+	/* The whole document can only be moved to its own place, so nothing is taken out. */
 	if (!move || !a->op->from.count)
 		return STATUS_OK;
-	return take_out(a, &a->op->from, a->op->from_text);
+	return op_take_out(a, &a->op->from, a->op->from_text);
 }
 
 static enum status
-test(struct applying *a)
+op_test(struct patch_run_state *a)
 {
 	struct patch_node *node;
 	struct patch_node run;
 	bool equal;
 
-	TRY(find_value(a, &a->op->path, a->op->path_text, &node));
+	TRY(op_find_value(a, &a->op->path, a->op->path_text, &node));
 	TRY(patch_flatten(&a->tree, node, &run));
 	TRY(patch_equal(&a->tree, &run, &a->op->value, &equal));
-	return equal ? STATUS_OK : fail_at(a, a->op->path_text, "another value is at");
+	return equal ? STATUS_OK : op_fail_at(a, a->op->path_text, "another value is at");
 }
 
 static enum status
-apply_op(struct applying *a)
+op_apply(struct patch_run_state *a)
 {
 	const struct doc_patch_op *op = a->op;
 	struct patch_node value;
 	struct patch_node *node;
 
-	/* However little it does. */
+	TRY(step_count(OP_STEPS));
+	/* Each operation counts, even if it looks at no leaf. */
 	TRY(patch_work(&a->tree, 1 + op->path.count + op->from.count));
 	switch (op->kind) {
 	case OP_ADD:
-		return add(a, op->value);
+		return op_add(a, op->value);
 	case OP_REMOVE:
-		return take_out(a, &op->path, op->path_text);
+		return op_take_out(a, &op->path, op->path_text);
 	case OP_REPLACE:
-		TRY(find_value(a, &op->path, op->path_text, &node));
+		TRY(op_find_value(a, &op->path, op->path_text, &node));
 		*node = op->value;
 		return STATUS_OK;
 	case OP_MOVE:
 	case OP_COPY:
-		TRY(take(a, op->kind == OP_MOVE, &value));
-		return add(a, value);
+		TRY(op_take_source(a, op->kind == OP_MOVE, &value));
+		return op_add(a, value);
 	case OP_TEST:
-		return test(a);
+		return op_test(a);
 	case OP_COUNT:
 		break;
 	}
@@ -407,14 +418,14 @@ apply_op(struct applying *a)
 }
 
 static enum status
-apply_all(struct applying *a, const struct doc_patch *patch)
+patch_apply_ops(struct patch_run_state *a, const struct doc_patch *patch)
 {
 	if (patch->kind == DOC_PATCH_MERGE)
 		return patch_merge(&a->tree, &a->tree.root,
 				   patch_run(patch->merge.leaves, patch->merge.count));
 	for (a->number = 0; a->number < patch->count; a->number++) {
 		a->op = &patch->ops[a->number];
-		TRY(apply_op(a));
+		TRY(op_apply(a));
 	}
 	return STATUS_OK;
 }
@@ -422,7 +433,7 @@ apply_all(struct applying *a, const struct doc_patch *patch)
 /* ---- The result ---- */
 
 static enum status
-assemble(const struct patch_node *run, struct buf *text)
+patch_write_text(const struct patch_node *run, struct buf *text)
 {
 	struct doc_assembler assembler;
 	enum status status = STATUS_OK;
@@ -437,9 +448,13 @@ assemble(const struct patch_node *run, struct buf *text)
 	return status;
 }
 
-/* By way of its text, so that no rule for documents can be missed. */
+/*
+ * Makes the document of the result's JSON text, like one that a client sends, so that every rule
+ * for documents holds.
+ */
 static enum status
-finish(struct applying *a, const struct doc_limits *limits, size_t prefix_bytes, struct doc *ret)
+patch_make_document(struct patch_run_state *a, const struct doc_limits *limits, size_t prefix_bytes,
+		    struct doc *ret)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(limits->doc_bytes);
 	struct patch_tree *t = &a->tree;
@@ -453,7 +468,7 @@ finish(struct applying *a, const struct doc_limits *limits, size_t prefix_bytes,
 		return err_set(t->err, STATUS_INVALID,
 			       "the patch makes something else than an object of the document");
 	TRY(patch_flatten(t, &t->root, &run));
-	status = assemble(&run, &text);
+	status = patch_write_text(&run, &text);
 	if (status == STATUS_LIMIT)
 		return err_set(t->err, STATUS_DOC_TOO_LARGE,
 			       "the patched document is larger than %zu bytes", limits->doc_bytes);
@@ -463,10 +478,10 @@ finish(struct applying *a, const struct doc_limits *limits, size_t prefix_bytes,
 	TRY(doc_explode_text(buf_str(&text), t->arena, limits, prefix_bytes, &doc, t->err));
 	if (doc.specials_count)
 		return err_set(t->err, STATUS_INVALID,
-			       "the patch makes a member %.*s: names that start with an underscore "
+			       "the patch makes a member %s: names that start with an underscore "
 			       "are not a document's own",
-			       STR_ARG(doc.specials[0].name));
-	doc.specials = NULL; /* those of the text, which is not kept */
+			       QUOTE_SHOW(doc.specials[0].name));
+	doc.specials = NULL; /* they would point into the text, which is released */
 	*ret = doc;
 	return STATUS_OK;
 }
@@ -476,14 +491,14 @@ doc_patch_apply(const struct doc_patch *patch, const struct kv_pair *leaves, siz
 		const struct doc_limits *limits, size_t prefix_bytes, struct arena *arena,
 		struct doc *ret, struct err *err)
 {
-	struct applying a = { .number = 0 };
+	struct patch_run_state a = { .number = 0 };
 	enum status status;
 
 	patch_tree_init(&a.tree, arena, err);
 	a.tree.root = patch_run(leaves, count);
-	status = apply_all(&a, patch);
+	status = patch_apply_ops(&a, patch);
 	if (status == STATUS_OK)
-		status = finish(&a, limits, prefix_bytes, ret);
+		status = patch_make_document(&a, limits, prefix_bytes, ret);
 	else if (status == STATUS_CORRUPT)
 		err_set(err, status, "the stored leaves do not make a JSON value");
 	buf_release(&a.tree.path);

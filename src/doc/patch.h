@@ -1,15 +1,17 @@
 /*
  * Changing a document by a patch: JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396).
  *
- * A patch works on leaves. Only the containers that it goes through are opened; everything beside
- * them stays a run of the document's own leaves, whatever its size.
+ * A patch works on leaves. It opens only the containers that it goes through; everything beside
+ * them stays a run of the document's own leaves, however large it is.
  *
- * The result is the document that somebody would have written who read it, changed it and wrote it
- * back: its term, and so the hash of the revision that it becomes, has the members in key order,
- * as doc_assemble_leaf() gives them out, and it is held to the same limits.
+ * The result is the document that a client would have written that reads the document, changes it
+ * and writes it back. So its term, and with it the hash of the revision, has the members in key
+ * order, as doc_assemble_leaf() gives them out, and the same limits hold.
  *
- * Members whose names start with an underscore at the top of a document are not its body's: a patch
- * that names one is refused.
+ * Members at the top of a document whose names start with an underscore do not belong to its body:
+ * a patch that names one is refused.
+ *
+ * Everything lives in the caller's arena. A patch that has been read is not changed by applying it.
  */
 #ifndef FROND_DOC_PATCH_H
 #define FROND_DOC_PATCH_H
@@ -19,7 +21,7 @@
 enum {
 	DOC_PATCH_BYTES = DOC_LIMIT_MAX_BYTES, /* of a patch's text */
 	DOC_PATCH_OPS = 100000,                /* operations of a JSON Patch */
-	/* Leaves and members that are looked at or moved to apply a patch: about half a second. */
+	/* Leaves and members that applying a patch may look at or move: about half a second. */
 	DOC_PATCH_STEPS = 50 * 1000 * 1000,
 };
 
@@ -47,14 +49,15 @@ MUST_USE enum status doc_patch_read(enum doc_patch_kind kind, struct str text, s
 				    struct doc_patch *ret, struct err *err);
 
 /*
- * Applies it, all or nothing, to the document with these leaves (as doc_assemble_leaf() takes them;
- * borrowed by the call). `prefix_bytes` is for the limit of paths, as in doc_explode(). Nothing is
- * changed but the arena and `ret`.
+ * Applies the patch, all or nothing, to the document with these leaves, as doc_assemble_leaf()
+ * takes them. The call borrows them. `prefix_bytes` counts for the limit of paths, as in
+ * doc_explode().
  *
- * Errors, each naming the operation and the path: STATUS_PATCH_FAILED for a test that fails and a
- * place that is not there; STATUS_INVALID for a result that is no document; STATUS_DOC_TOO_LARGE,
- * STATUS_PATH_TOO_LONG and STATUS_JSON_DEPTH for one past the limits; STATUS_LIMIT past
- * DOC_PATCH_STEPS or the arena; STATUS_CORRUPT for leaves that no document has.
+ * Errors, each of which names the operation and the path: STATUS_PATCH_FAILED for a test that fails
+ * and for a place that is not there; STATUS_INVALID for a result that is no document;
+ * STATUS_DOC_TOO_LARGE, STATUS_PATH_TOO_LONG and STATUS_JSON_DEPTH for a result past the limits;
+ * STATUS_LIMIT for more than DOC_PATCH_STEPS and when the arena is full; STATUS_CORRUPT for leaves
+ * that no document has.
  */
 MUST_USE enum status doc_patch_apply(const struct doc_patch *patch, const struct kv_pair *leaves,
 				     size_t count, const struct doc_limits *limits,

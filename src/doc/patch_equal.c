@@ -1,16 +1,18 @@
 #include "doc/patch_int.h"
+#include "loop/step.h"
 
 /* ---- Numbers ---- */
 
 enum {
 	EXPONENT_DIGITS = 18, /* of an exponent that can be calculated with */
+	EQUAL_BYTES_A_STEP = 64,
 };
 
 /* 0.`digits` times 10^`point`. */
-struct decimal {
+struct number_parts {
 	bool negative;
-	bool known;        /* the exponent could be calculated with */
-	struct str digits; /* no zeros around them, perhaps a point inside; none at all: zero */
+	bool known;        /* false: the exponent is too long to calculate with */
+	struct str digits; /* without zeros around them, perhaps with a point; empty for zero */
 	int64_t point;
 };
 
@@ -38,10 +40,10 @@ exponent_read(struct str text, int64_t *ret)
 }
 
 /* `text` is a JSON number. */
-static struct decimal
-decimal_read(struct str text)
+static struct number_parts
+number_take_apart(struct str text)
 {
-	struct decimal d = { .negative = text.ptr[0] == '-' };
+	struct number_parts d = { .negative = text.ptr[0] == '-' };
 	struct str digits = str_skip(text, d.negative);
 	size_t whole = 0;
 	size_t end;
@@ -82,8 +84,8 @@ digits_equal(struct str a, struct str b)
 static bool
 numbers_equal(struct str a, struct str b)
 {
-	struct decimal da = decimal_read(a);
-	struct decimal db = decimal_read(b);
+	struct number_parts da = number_take_apart(a);
+	struct number_parts db = number_take_apart(b);
 
 	if (!da.digits.len || !db.digits.len)
 		return da.digits.len == db.digits.len;
@@ -93,38 +95,28 @@ numbers_equal(struct str a, struct str b)
 
 /* Appends the text of a leaf that is a number; nothing for any other value. */
 static enum status
-number_write(struct str value, struct buf *out)
+leaf_write_number(struct str value, struct buf *out)
 {
-	struct tuple_reader r = tuple_reader(value);
-	struct tuple_elem e;
+	AUTO(buf_release) struct buf scratch = BUF_INIT(SIZE_MAX);
+	struct doc_scalar s;
 
-	TRY(tuple_next(&r, &e));
-	if (e.kind == TUPLE_INT || e.kind == TUPLE_BIGINT) {
-		doc_number_write_int(out, &e);
-	} else if (e.kind == TUPLE_DOUBLE) {
-		json_write_double(out, e.d);
-	} else if (e.kind == TUPLE_NESTED) {
-		bool is_integer;
-
-		r = tuple_reader_nested(&e);
-		if (r.rest.len)
-			TRY(tuple_next(&r, &e));
-		if (e.kind != TUPLE_DOUBLE || !r.rest.len)
-			return STATUS_OK; /* an empty container */
-		TRY(tuple_next(&r, &e));
-		if (e.kind != TUPLE_STRING || !e.raw.len ||
-		    json_number_len(e.raw, &is_integer) != e.raw.len)
-			return STATUS_CORRUPT;
-		buf_append_str(out, e.raw);
+	TRY(doc_scalar_read(value, &scratch, &s));
+	switch ((int)s.kind) {
+	case DOC_INT64:
+	case DOC_INTEGER:
+	case DOC_DOUBLE:
+	case DOC_NUMBER:
+		return json_write_scalar(out, &s);
+	default:
+		return STATUS_OK;
 	}
-	return buf_status(out);
 }
 
 /* ---- Values ---- */
 
-/* Different bytes are the same value if both are numbers of the same size. */
+/* Leaves with different bytes have the same value if both are numbers and equal. */
 static enum status
-values_equal(struct str a, struct str b, bool *ret)
+leaf_values_equal(struct str a, struct str b, bool *ret)
 {
 	AUTO(buf_release) struct buf text_a = BUF_INIT(SIZE_MAX);
 	AUTO(buf_release) struct buf text_b = BUF_INIT(SIZE_MAX);
@@ -132,8 +124,8 @@ values_equal(struct str a, struct str b, bool *ret)
 	*ret = str_eq(a, b);
 	if (*ret)
 		return STATUS_OK;
-	TRY(number_write(a, &text_a));
-	TRY(number_write(b, &text_b));
+	TRY(leaf_write_number(a, &text_a));
+	TRY(leaf_write_number(b, &text_b));
 	*ret = text_a.len && text_b.len && numbers_equal(buf_str(&text_a), buf_str(&text_b));
 	return STATUS_OK;
 }
@@ -144,10 +136,11 @@ patch_equal(struct patch_tree *t, const struct patch_node *a, const struct patch
 	*ret = a->count == b->count;
 	TRY(patch_work(t, *ret ? a->count : 1));
 	for (size_t i = 0; *ret && i < a->count; i++) {
+		TRY(step_count(1 + (uint32_t)(a->leaves[i].value.len / EQUAL_BYTES_A_STEP)));
 		*ret = str_eq(str_skip(a->leaves[i].key, a->skip),
 			      str_skip(b->leaves[i].key, b->skip));
 		if (*ret)
-			TRY(values_equal(a->leaves[i].value, b->leaves[i].value, ret));
+			TRY(leaf_values_equal(a->leaves[i].value, b->leaves[i].value, ret));
 	}
 	return STATUS_OK;
 }

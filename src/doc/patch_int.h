@@ -1,4 +1,4 @@
-/* The tree that patches work on: patch_tree.c makes it, patch.c changes it. */
+/* The tree that patches work on: patch_tree.c builds it, patch.c and patch_merge.c change it. */
 #ifndef FROND_DOC_PATCH_INT_H
 #define FROND_DOC_PATCH_INT_H
 
@@ -6,8 +6,8 @@
 #include "doc/patch.h"
 
 /*
- * A value. As it was read it is a run of leaves, which may be shared and are never changed; to be
- * changed, a container is opened into its children, each of them a run again.
+ * A value. At first it is a run of leaves, which several nodes may share and which never change.
+ * Before a container is changed it is opened into its children, each of which is a run again.
  */
 struct patch_child;
 
@@ -23,7 +23,7 @@ struct patch_node {
 		struct patch_child *children;
 	};
 	union {
-		size_t skip; /* RUN: so much of each key leads to the value */
+		size_t skip; /* RUN: the bytes of each key that lead to the value */
 		size_t cap;  /* room for children */
 	};
 };
@@ -50,7 +50,7 @@ struct patch_tree {
 /* `path` is to be released. */
 void patch_tree_init(struct patch_tree *t, struct arena *arena, struct err *err);
 
-/* A document's (or an array's) leaves as a value; none at all are an empty object. */
+/* The leaves of a document, or of an array, as a value. No leaves are an empty object. */
 struct patch_node patch_run(const struct kv_pair *leaves, size_t count);
 
 /* Counts work; STATUS_LIMIT when it is too much. */

@@ -1,11 +1,20 @@
 #include "doc/patch_int.h"
 
+#include <assert.h>
+
+#include "loop/step.h"
+
+enum {
+	MERGE_MEMBER_STEPS = 2,
+};
+
 /*
- * Members of both sides are taken in the order of their names. Where both have an object, that pair
- * is merged before the next member; what is under way lies in the arena, not on a fiber's stack.
+ * Merging goes through the members of both objects in the order of their names. Where both have an
+ * object under one name, it merges those two before the next member. The levels that are under way
+ * lie in the arena, because documents may be nested more deeply than a fiber's stack allows.
  */
-struct merging {
-	struct merging *outer;
+struct merge_level {
+	struct merge_level *outer;
 	struct patch_node *target; /* gets the result */
 	struct patch_node old;
 	struct patch_node changes;
@@ -15,10 +24,10 @@ struct merging {
 };
 
 static enum status
-begin(struct patch_tree *t, struct patch_node *target, struct patch_node changes,
-      struct merging **top)
+merge_begin_object(struct patch_tree *t, struct patch_node *target, struct patch_node changes,
+		   struct merge_level **top)
 {
-	struct merging *m = arena_zalloc(t->arena, sizeof(*m));
+	struct merge_level *m = arena_zalloc(t->arena, sizeof(*m));
 	enum patch_type type;
 
 	if (!m)
@@ -43,15 +52,17 @@ begin(struct patch_tree *t, struct patch_node *target, struct patch_node changes
 }
 
 static struct patch_child *
-keep(struct merging *m, struct patch_child child)
+merge_keep_child(struct merge_level *m, struct patch_child child)
 {
+	/* There is memory for the members of both sides. */
+	assert(m->result.count < m->result.cap);
 	m->result.children[m->result.count] = child;
 	return &m->result.children[m->result.count++];
 }
 
 /* Keeps the old members that come before `name`; the old one of that name, or NULL. */
 static const struct patch_child *
-keep_before(struct merging *m, struct str name)
+merge_keep_before(struct merge_level *m, struct str name)
 {
 	while (m->at_old < m->old.count) {
 		const struct patch_child *child = &m->old.children[m->at_old];
@@ -62,18 +73,18 @@ keep_before(struct merging *m, struct str name)
 		m->at_old++;
 		if (c == 0)
 			return child;
-		keep(m, *child);
+		merge_keep_child(m, *child);
 	}
 	return NULL;
 }
 
-/* One member of the patch; an object of it becomes the top. */
+/* Merges one member of the patch. If its value is an object, merging goes on with that one. */
 static enum status
-merge_member(struct patch_tree *t, struct merging **top)
+merge_member(struct patch_tree *t, struct merge_level **top)
 {
-	struct merging *m = *top;
+	struct merge_level *m = *top;
 	struct patch_child change = m->changes.children[m->at_change++];
-	const struct patch_child *before = keep_before(m, change.name);
+	const struct patch_child *before = merge_keep_before(m, change.name);
 	struct patch_node changes = change.node;
 	enum patch_type type;
 
@@ -81,28 +92,29 @@ merge_member(struct patch_tree *t, struct merging **top)
 		return STATUS_OK;
 	TRY(patch_type(&change.node, &type));
 	if (type != PATCH_TYPE_OBJECT) {
-		keep(m, change);
+		merge_keep_child(m, change);
 		return STATUS_OK;
 	}
 	change.node = (struct patch_node){ .kind = PATCH_OBJECT };
 	if (before)
 		change.node = before->node;
-	return begin(t, &keep(m, change)->node, changes, top);
+	return merge_begin_object(t, &merge_keep_child(m, change)->node, changes, top);
 }
 
 enum status
 patch_merge(struct patch_tree *t, struct patch_node *target, struct patch_node changes)
 {
-	struct merging *top = NULL;
+	struct merge_level *top = NULL;
 
-	TRY(begin(t, target, changes, &top));
+	TRY(merge_begin_object(t, target, changes, &top));
 	while (top) {
+		TRY(step_count(MERGE_MEMBER_STEPS));
 		if (top->at_change < top->changes.count) {
 			TRY(merge_member(t, &top));
 			continue;
 		}
 		while (top->at_old < top->old.count)
-			keep(top, top->old.children[top->at_old++]);
+			merge_keep_child(top, top->old.children[top->at_old++]);
 		*top->target = top->result;
 		top = top->outer;
 	}

@@ -1,7 +1,13 @@
 #include "doc/patch_int.h"
 
+#include <assert.h>
+
+#include "loop/step.h"
+
 enum {
 	CHILDREN_SPARE = 4,
+	PATCH_WORK_A_STEP = 4, /* leaves or members that are looked at or moved in one step */
+	PATCH_GROUP_STEPS = 2,
 };
 
 void
@@ -27,26 +33,28 @@ patch_work(struct patch_tree *t, size_t steps)
 {
 	t->steps += steps;
 	if (t->steps <= DOC_PATCH_STEPS)
-		return STATUS_OK;
+		return step_count((uint32_t)(steps / PATCH_WORK_A_STEP));
 	return err_set(t->err, STATUS_LIMIT, "the patch takes more than %d steps", DOC_PATCH_STEPS);
 }
 
 enum status
 patch_fail_memory(struct patch_tree *t)
 {
-	return err_set(t->err, STATUS_LIMIT, "the patch exceeds the memory limit of a request");
+	return err_set(t->err, STATUS_LIMIT,
+		       "the patch exceeds the memory limit of a request, %zu bytes",
+		       arena_limit_bytes(t->arena));
 }
 
-/* What of the first key is below the value. */
+/* The part of a leaf's key that lies below the value. */
 static struct str
-tail_of(const struct patch_node *run, size_t leaf)
+run_tail(const struct patch_node *run, size_t leaf)
 {
 	return str_skip(run->leaves[leaf].key, run->skip);
 }
 
-/* Of a leaf: () is an empty array, (()) an empty object. */
+/* What the value of a leaf without a path is: () is an empty array, (()) an empty object. */
 static enum status
-type_of_value(struct str value, enum patch_type *ret)
+leaf_value_type(struct str value, enum patch_type *ret)
 {
 	struct tuple_reader r = tuple_reader(value);
 	struct tuple_reader inside;
@@ -77,9 +85,9 @@ patch_type(const struct patch_node *node, enum patch_type *ret)
 		*ret = node->kind == PATCH_OBJECT ? PATCH_TYPE_OBJECT : PATCH_TYPE_ARRAY;
 		return STATUS_OK;
 	}
-	r = tuple_reader(tail_of(node, 0));
+	r = tuple_reader(run_tail(node, 0));
 	if (!r.rest.len)
-		return type_of_value(node->leaves[0].value, ret);
+		return leaf_value_type(node->leaves[0].value, ret);
 	if (tuple_next(&r, &e) != STATUS_OK)
 		return STATUS_CORRUPT;
 	if (e.kind == TUPLE_STRING)
@@ -97,7 +105,7 @@ patch_is_null(const struct patch_node *node)
 	struct tuple_reader r;
 	struct tuple_elem e;
 
-	if (node->kind != PATCH_RUN || tail_of(node, 0).len)
+	if (node->kind != PATCH_RUN || run_tail(node, 0).len)
 		return false;
 	r = tuple_reader(node->leaves[0].value);
 	return tuple_next(&r, &e) == STATUS_OK && e.kind == TUPLE_NULL;
@@ -107,18 +115,18 @@ patch_is_null(const struct patch_node *node)
 
 /* The leaves from `at` on that share the next element, which is returned. */
 static enum status
-next_group(const struct patch_node *run, size_t at, struct tuple_elem *ret, size_t *ret_end)
+run_next_group(const struct patch_node *run, size_t at, struct tuple_elem *ret, size_t *ret_end)
 {
-	struct tuple_reader r = tuple_reader(tail_of(run, at));
+	struct tuple_reader r = tuple_reader(run_tail(run, at));
 	struct str name;
 
 	if (tuple_next(&r, ret) != STATUS_OK)
 		return STATUS_CORRUPT;
 	name = ret->encoding;
 	while (++at < run->count) {
-		struct str tail = tail_of(run, at);
+		struct str tail = run_tail(run, at);
 
-		/* An FF behind a string's end makes it a NUL inside of a longer one. */
+		/* A NUL with FF behind it does not end a name, but belongs to a longer one. */
 		if (!str_starts_with(tail, name) ||
 		    (tail.len > name.len && (uint8_t)tail.ptr[name.len] == 0xff))
 			break;
@@ -128,13 +136,15 @@ next_group(const struct patch_node *run, size_t at, struct tuple_elem *ret, size
 }
 
 static enum status
-count_groups(const struct patch_node *run, size_t *ret)
+run_count_groups(const struct patch_node *run, size_t *ret)
 {
 	struct tuple_elem e;
 
 	*ret = 0;
-	for (size_t at = 0; at < run->count; ++*ret)
-		TRY(next_group(run, at, &e, &at));
+	for (size_t at = 0; at < run->count; ++*ret) {
+		TRY(run_next_group(run, at, &e, &at));
+		TRY(step_count(1));
+	}
 	return STATUS_OK;
 }
 
@@ -151,11 +161,11 @@ patch_open(struct patch_tree *t, struct patch_node *node)
 	TRY(patch_work(t, run.count));
 	if (type == PATCH_TYPE_ARRAY)
 		open.kind = PATCH_ARRAY;
-	if (!tail_of(&run, 0).len) {
+	if (!run_tail(&run, 0).len) {
 		*node = open;
 		return STATUS_OK;
 	}
-	TRY(count_groups(&run, &open.cap));
+	TRY(run_count_groups(&run, &open.cap));
 	open.cap += CHILDREN_SPARE;
 	open.children = arena_alloc(t->arena, open.cap * sizeof(*open.children));
 	if (!open.children)
@@ -165,7 +175,8 @@ patch_open(struct patch_tree *t, struct patch_node *node)
 		struct tuple_elem e;
 		size_t end;
 
-		TRY(next_group(&run, at, &e, &end));
+		TRY(run_next_group(&run, at, &e, &end));
+		TRY(step_count(PATCH_GROUP_STEPS + (uint32_t)((end - at) / PATCH_WORK_A_STEP)));
 		if (e.kind != (type == PATCH_TYPE_ARRAY ? TUPLE_INT : TUPLE_STRING) ||
 		    (e.kind == TUPLE_INT && (e.negative || e.magnitude != open.count)))
 			return STATUS_CORRUPT;
@@ -214,6 +225,7 @@ patch_insert(struct patch_tree *t, struct patch_node *container, size_t at, stru
 {
 	struct patch_child *child;
 
+	assert(container->kind != PATCH_RUN && at <= container->count);
 	if (container->count == container->cap) {
 		size_t cap = 2 * container->cap + CHILDREN_SPARE;
 		struct patch_child *grown = arena_alloc(t->arena, cap * sizeof(*grown));
@@ -238,6 +250,7 @@ patch_remove(struct patch_tree *t, struct patch_node *container, size_t at)
 {
 	struct patch_child *child = &container->children[at];
 
+	assert(container->kind != PATCH_RUN && at < container->count);
 	TRY(patch_work(t, container->count - at));
 	container->count--;
 	memmove(child, child + 1, (container->count - at) * sizeof(*child));
@@ -247,23 +260,24 @@ patch_remove(struct patch_tree *t, struct patch_node *container, size_t at)
 /* ---- Back to leaves ---- */
 
 /*
- * Open containers lie inside each other no deeper than JSON_DEPTH_LIMIT, because pointers and
- * patches do not go deeper, and what is put elsewhere is flattened first.
+ * The recursion is bounded: open containers lie inside each other no deeper than JSON_DEPTH_LIMIT,
+ * because pointers and patches do not go deeper, and a value is flattened before it is put
+ * elsewhere.
  */
 static size_t
-count_leaves(const struct patch_node *node)
+tree_count_leaves(const struct patch_node *node)
 {
 	size_t n = 0;
 
 	if (node->kind == PATCH_RUN)
 		return node->count;
 	for (size_t i = 0; i < node->count; i++)
-		n += count_leaves(&node->children[i].node);
+		n += tree_count_leaves(&node->children[i].node);
 	return n ? n : 1;
 }
 
 static enum status
-fail_path(struct patch_tree *t)
+tree_fail_path(struct patch_tree *t)
 {
 	struct buf drawn = BUF_INIT(SIZE_MAX);
 
@@ -274,9 +288,9 @@ fail_path(struct patch_tree *t)
 	return STATUS_PATH_TOO_LONG;
 }
 
-/* Elements of a path take at least a byte each, so that only long ones need counting. */
+/* An element of a path takes at least a byte, so only the elements of long paths are counted. */
 static enum status
-check_depth(struct patch_tree *t, struct str key)
+tree_check_depth(struct patch_tree *t, struct str key)
 {
 	struct tuple_reader r = tuple_reader(key);
 	struct tuple_elem e;
@@ -298,7 +312,7 @@ check_depth(struct patch_tree *t, struct str key)
 
 /* The leaves of a run at the current path. */
 static enum status
-move_run(struct patch_tree *t, const struct patch_node *run, struct kv_pair *to)
+tree_write_run(struct patch_tree *t, const struct patch_node *run, struct kv_pair *to)
 {
 	struct str path = buf_str(&t->path);
 
@@ -307,11 +321,12 @@ move_run(struct patch_tree *t, const struct patch_node *run, struct kv_pair *to)
 		return STATUS_OK;
 	}
 	for (size_t i = 0; i < run->count; i++) {
-		struct str tail = tail_of(run, i);
+		struct str tail = run_tail(run, i);
 		char *key;
 
+		TRY(step_count(2));
 		if (path.len + tail.len > KV_LIMIT_KEY_BYTES)
-			return fail_path(t);
+			return tree_fail_path(t);
 		key = arena_bytes(t->arena, path.len + tail.len);
 		if (!key)
 			return patch_fail_memory(t);
@@ -320,13 +335,13 @@ move_run(struct patch_tree *t, const struct patch_node *run, struct kv_pair *to)
 		if (tail.len)
 			memcpy(key + path.len, tail.ptr, tail.len);
 		to[i] = (struct kv_pair){ str_of(key, path.len + tail.len), run->leaves[i].value };
-		TRY(check_depth(t, to[i].key));
+		TRY(tree_check_depth(t, to[i].key));
 	}
 	return STATUS_OK;
 }
 
 static enum status
-put_empty(struct patch_tree *t, bool object, struct kv_pair *to)
+tree_write_empty(struct patch_tree *t, bool object, struct kv_pair *to)
 {
 	struct buf value = BUF_INIT(16);
 
@@ -339,32 +354,33 @@ put_empty(struct patch_tree *t, bool object, struct kv_pair *to)
 	to->key = arena_dup(t->arena, buf_str(&t->path));
 	to->value = arena_dup(t->arena, buf_str(&value));
 	buf_release(&value);
-	return to->key.ptr && to->value.ptr ? check_depth(t, to->key) : patch_fail_memory(t);
+	return to->key.ptr && to->value.ptr ? tree_check_depth(t, to->key) : patch_fail_memory(t);
 }
 
 /* Appends the leaves of `node`, which is at the current path. */
 static enum status
-fill(struct patch_tree *t, const struct patch_node *node, struct kv_pair **to)
+tree_write_leaves(struct patch_tree *t, const struct patch_node *node, struct kv_pair **to)
 {
 	size_t path_bytes = t->path.len;
 
 	if (node->kind == PATCH_RUN) {
-		TRY(move_run(t, node, *to));
+		TRY(tree_write_run(t, node, *to));
 		*to += node->count;
 		return STATUS_OK;
 	}
 	if (!node->count)
-		return put_empty(t, node->kind == PATCH_OBJECT, (*to)++);
+		return tree_write_empty(t, node->kind == PATCH_OBJECT, (*to)++);
 	for (size_t i = 0; i < node->count; i++) {
+		TRY(step_count(2));
 		t->path.len = path_bytes;
 		if (node->kind == PATCH_OBJECT)
 			buf_append_str(&t->path, node->children[i].name);
 		else
 			tuple_put_u64(&t->path, i);
 		if (buf_status(&t->path) == STATUS_LIMIT)
-			return fail_path(t);
+			return tree_fail_path(t);
 		TRY(buf_status(&t->path));
-		TRY(fill(t, &node->children[i].node, to));
+		TRY(tree_write_leaves(t, &node->children[i].node, to));
 	}
 	t->path.len = path_bytes;
 	return STATUS_OK;
@@ -381,14 +397,15 @@ patch_flatten(struct patch_tree *t, const struct patch_node *node, struct patch_
 		*ret = *node;
 		return STATUS_OK;
 	}
-	run.count = count_leaves(node);
+	run.count = tree_count_leaves(node);
 	TRY(patch_work(t, run.count));
 	leaves = arena_alloc(t->arena, run.count * sizeof(*leaves));
 	if (!leaves)
 		return patch_fail_memory(t);
 	buf_clear(&t->path);
 	to = leaves;
-	TRY(fill(t, node, &to));
+	TRY(tree_write_leaves(t, node, &to));
+	assert(to == leaves + run.count);
 	run.leaves = leaves;
 	*ret = run;
 	return STATUS_OK;

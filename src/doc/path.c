@@ -4,6 +4,17 @@ enum {
 	DRAWN_BYTES = 200,
 };
 
+bool
+doc_pointer_position(struct str token, uint64_t *ret)
+{
+	if (!token.len || (token.ptr[0] == '0' && token.len > 1))
+		return false;
+	for (size_t i = 0; i < token.len; i++)
+		if (token.ptr[i] < '0' || token.ptr[i] > '9')
+			return false;
+	return str_to_u64(token, ret) && *ret <= UINT32_MAX;
+}
+
 static void
 draw_token(struct str name, struct buf *ret)
 {
@@ -14,8 +25,13 @@ draw_token(struct str name, struct buf *ret)
 			buf_append(ret, "~0", 2);
 		else if (c == '/')
 			buf_append(ret, "~1", 2);
+		else if (c < 0x20 || c == 0x7f)
+			buf_printf(ret, "\\u%04x", c);
 		else
-			buf_append_byte(ret, c < 0x20 || c == 0x7f ? '?' : c);
+			buf_append_byte(ret, c);
+		/* In a tuple a NUL is followed by 0xff, which is no part of the name. */
+		if (c == 0)
+			i++;
 	}
 }
 
@@ -31,7 +47,7 @@ doc_path_draw(struct str path, struct buf *ret)
 			buf_append_byte(ret, '/');
 			buf_append_u64(ret, e.magnitude);
 		} else if (e.kind == TUPLE_STRING) {
-			/* An escaped NUL is not worth unescaping here. */
+			/* A NUL in a name is drawn as its escape: this is for people. */
 			struct str name = e.raw;
 
 			if (name.len > DRAWN_BYTES + 4)
@@ -39,7 +55,7 @@ doc_path_draw(struct str path, struct buf *ret)
 			buf_append_byte(ret, '/');
 			draw_token(name, ret);
 		} else {
-			break; /* a split string's piece */
+			break; /* null: what follows is the number of a piece */
 		}
 	}
 	if (ret->len - begin <= DRAWN_BYTES)

@@ -1,13 +1,16 @@
 #include "doc/doc.h"
 
+#include <assert.h>
+
 #include "base/utf8.h"
 #include "doc/doc_int.h"
 #include "doc/packed.h"
+#include "doc/pointer_int.h"
 
 /* ---- Text ---- */
 
 static size_t
-count_tokens(struct str text)
+pointer_count_tokens(struct str text)
 {
 	size_t n = 0;
 
@@ -16,9 +19,9 @@ count_tokens(struct str text)
 	return n;
 }
 
-/* Undoes ~0 and ~1 in `raw`; `*ret` has room for it. False for any other tilde. */
+/* Replaces ~0 and ~1 in `raw`; `bytes` has memory for the result. False for any other tilde. */
 static bool
-unescape_token(struct str raw, char *bytes, struct str *ret)
+pointer_unescape_token(struct str raw, char *bytes, struct str *ret)
 {
 	size_t n = 0;
 
@@ -39,7 +42,7 @@ unescape_token(struct str raw, char *bytes, struct str *ret)
 enum status
 doc_pointer_parse(struct str text, struct arena *arena, struct doc_pointer *ret, struct err *err)
 {
-	struct doc_pointer p = { .count = count_tokens(text) };
+	struct doc_pointer p = { .count = pointer_count_tokens(text) };
 	char *bytes;
 
 	if (text.len && text.ptr[0] != '/')
@@ -54,7 +57,8 @@ doc_pointer_parse(struct str text, struct arena *arena, struct doc_pointer *ret,
 	if (!p.tokens || !bytes)
 		return err_set(err, STATUS_LIMIT,
 			       "the JSON Pointer exceeds the memory limit of a "
-			       "request");
+			       "request, %zu bytes",
+			       arena_limit_bytes(arena));
 	for (size_t i = 0; i < p.count; i++) {
 		const char *end;
 		struct str raw;
@@ -62,7 +66,7 @@ doc_pointer_parse(struct str text, struct arena *arena, struct doc_pointer *ret,
 		text = str_skip(text, 1);
 		end = text.len ? memchr(text.ptr, '/', text.len) : NULL;
 		raw = str_of(text.ptr, end ? (size_t)(end - text.ptr) : text.len);
-		if (!unescape_token(raw, bytes, &p.tokens[i]))
+		if (!pointer_unescape_token(raw, bytes, &p.tokens[i]))
 			return err_set(err, STATUS_INVALID,
 				       "in a JSON Pointer ~ must be followed by 0 or 1");
 		bytes += raw.len;
@@ -74,7 +78,7 @@ doc_pointer_parse(struct str text, struct arena *arena, struct doc_pointer *ret,
 
 /* ---- Reading ---- */
 
-/* One read of a pointer, while it goes on. */
+/* The state of reading one pointer. */
 struct lookup {
 	struct kv_tx *tx;
 	enum kv_read mode;
@@ -84,8 +88,9 @@ struct lookup {
 	const struct doc_pointer *pointer;
 	size_t at;              /* the first token that is not in `key` */
 	size_t numbers;         /* tokens from there on that may be positions */
-	struct kv_future *root; /* the document's root value, until it is known what it says */
-	struct str packed;      /* the body, if the root value has it; ptr NULL: it has leaves */
+	struct kv_future *root; /* of the document's root value; `body` borrows its bytes */
+	struct str texts;       /* see struct doc_place */
+	struct doc_root body; /* what the root value says; form 0: nothing yet, or there is none */
 	struct kv_future *leaf; /* the first leaf of the container at `key` */
 	struct buf key;         /* prefix and encoded path, as far as it is known; then scratch */
 	struct str ways[DOC_POINTER_WAYS];
@@ -93,33 +98,26 @@ struct lookup {
 	size_t count;
 };
 
-bool
-doc_pointer_position(struct str token, uint64_t *ret)
-{
-	if (!token.len || (token.ptr[0] == '0' && token.len > 1))
-		return false;
-	for (size_t i = 0; i < token.len; i++)
-		if (token.ptr[i] < '0' || token.ptr[i] > '9')
-			return false;
-	return str_to_u64(token, ret) && *ret <= UINT32_MAX;
-}
-
 static enum status
-fail_read(struct lookup *l, enum status status)
+lookup_fail_read(struct lookup *l, enum status status)
 {
 	return err_set(l->err, status, "%s", kv_tx_error(l->tx));
 }
 
 static enum status
-fail_memory(struct lookup *l)
+lookup_fail_memory(struct lookup *l)
 {
-	return err_set(l->err, STATUS_LIMIT, "no memory for reading the value");
+	return err_set(l->err, STATUS_LIMIT,
+		       "the value exceeds the memory limit of a request, %zu bytes",
+		       arena_limit_bytes(l->arena));
 }
 
-/* What starts with `key` and goes on with another element, from `behind` on; the key itself when
- * that is empty. */
+/*
+ * Asks for the pairs whose keys are `key` and further elements, from `key` with `behind` appended
+ * on. An empty `behind` includes `key` itself.
+ */
 static struct kv_future *
-read_below(struct lookup *l, struct str key, struct str behind, size_t limit)
+lookup_read_below(struct lookup *l, struct str key, struct str behind, size_t limit)
 {
 	struct kv_range_options options = { .limit = limit, .mode = l->mode };
 	char *bounds = arena_bytes(l->arena, 2 * key.len + behind.len + 1);
@@ -142,49 +140,58 @@ read_below(struct lookup *l, struct str key, struct str behind, size_t limit)
 
 /* ---- The root value ---- */
 
-static enum status
-read_root_value(struct lookup *l, struct str value)
+/* True if the root value is known to have the body or to name its text: there are no leaves. */
+static bool
+lookup_is_text(const struct lookup *l)
 {
-	if (doc_root_read(value, &l->packed, NULL) == STATUS_OK)
-		return STATUS_OK;
-	return err_set(l->err, STATUS_CORRUPT, "the document's root value cannot be read");
+	return l->body.form == DOC_FORM_PACKED || l->body.form == DOC_FORM_CHUNKED;
+}
+
+static enum status
+lookup_take_root_value(struct lookup *l, struct str value)
+{
+	enum status status = doc_root_read(value, &l->body, l->err);
+
+	if (status == STATUS_OK || status == STATUS_NEWER)
+		return status;
+	return err_set(l->err, status, "the document's root value cannot be read");
 }
 
 /*
- * Asks for the root value. Where it is there at once and has the body, nothing else needs to be
- * asked for; otherwise it comes in one round trip with the leaves.
+ * Asks for the root value. If the answer is there at once and has the packed body, nothing else
+ * needs to be asked for. Otherwise it comes in one round trip with the leaves.
  */
 static enum status
-ask_root(struct lookup *l)
+lookup_ask_root(struct lookup *l)
 {
 	struct str value;
 
 	l->root = kv_get(l->tx, buf_str(&l->key), l->mode);
 	if (!kv_future_ready(l->root) || !kv_future_value(l->root, &value))
 		return STATUS_OK;
-	return read_root_value(l, value);
+	return lookup_take_root_value(l, value);
 }
 
-/* Waits for the root value, once. It stays with the future, and the packed text with it. */
+/* Waits for the root value. The packed text belongs to its future, which stays until the end. */
 static enum status
-take_root(struct lookup *l)
+lookup_wait_for_root(struct lookup *l)
 {
 	enum status status = kv_future_wait(l->root);
 	struct str value;
 
 	if (status != STATUS_OK)
-		return fail_read(l, status);
-	return kv_future_value(l->root, &value) ? read_root_value(l, value) : STATUS_OK;
+		return lookup_fail_read(l, status);
+	return kv_future_value(l->root, &value) ? lookup_take_root_value(l, value) : STATUS_OK;
 }
 
 /* ---- Leaves ---- */
 
 /*
- * Whether the container at l->key, as far as the path is resolved, is an array: its first leaf,
- * which has been asked for, tells. STATUS_NOT_FOUND if it is no container.
+ * Waits for the first leaf of the container at l->key, the path that is resolved so far, and finds
+ * out whether the container is an array. STATUS_NOT_FOUND if there is no container.
  */
 static enum status
-resolve_container(struct lookup *l, bool *ret_array)
+lookup_resolve_container(struct lookup *l, bool *ret_array)
 {
 	struct kv_range range;
 	struct tuple_reader r;
@@ -192,7 +199,7 @@ resolve_container(struct lookup *l, bool *ret_array)
 	enum status status = kv_future_wait(l->leaf);
 
 	if (status != STATUS_OK)
-		return fail_read(l, status);
+		return lookup_fail_read(l, status);
 	range = kv_future_range(l->leaf);
 	status = STATUS_NOT_FOUND;
 	if (range.count) {
@@ -207,56 +214,55 @@ resolve_container(struct lookup *l, bool *ret_array)
 	return status;
 }
 
-/* No key can be longer. */
+/* A path that makes a key too long is in no document. */
 static enum status
-key_status(const struct lookup *l)
+lookup_key_status(const struct lookup *l)
 {
 	return buf_status(&l->key) == STATUS_LIMIT ? STATUS_NOT_FOUND : buf_status(&l->key);
 }
 
 /*
- * Goes on with the leading tokens as long as more than DOC_POINTER_NUMBERS numeric ones are left:
- * up to the next of them, whose container is asked for. l->leaf stays NULL when the rest can be
- * tried in every way.
+ * Goes on with the leading tokens as long as more than DOC_POINTER_NUMBERS numeric ones are left.
+ * It stops at the next numeric token and asks for the first leaf of its container. l->leaf stays
+ * NULL if all remaining tokens can be tried both ways at once.
  */
 static enum status
-resolve_next(struct lookup *l)
+lookup_resolve_next(struct lookup *l)
 {
 	const struct doc_pointer *p = l->pointer;
 	uint64_t position;
 
 	while (l->numbers > DOC_POINTER_NUMBERS) {
 		if (doc_pointer_position(p->tokens[l->at], &position)) {
-			l->leaf = read_below(l, buf_str(&l->key), STR("\0"), 1);
-			return l->leaf ? STATUS_OK : fail_memory(l);
+			l->leaf = lookup_read_below(l, buf_str(&l->key), STR("\0"), 1);
+			return l->leaf ? STATUS_OK : lookup_fail_memory(l);
 		}
 		tuple_put_str(&l->key, p->tokens[l->at++]);
-		TRY(key_status(l));
+		TRY(lookup_key_status(l));
 	}
 	return STATUS_OK;
 }
 
-/* Takes the token that resolve_next() has stopped at. */
+/* Takes the token that lookup_resolve_next() has stopped at. */
 static enum status
-resolve_token(struct lookup *l)
+lookup_resolve_token(struct lookup *l)
 {
 	struct str token = l->pointer->tokens[l->at++];
 	uint64_t position;
 	bool array = false;
 
-	TRY(resolve_container(l, &array));
+	TRY(lookup_resolve_container(l, &array));
 	l->numbers--;
 	if (array && doc_pointer_position(token, &position))
 		tuple_put_u64(&l->key, position);
 	else
 		tuple_put_str(&l->key, token);
-	return key_status(l);
+	return lookup_key_status(l);
 }
 
-/* Every way to encode the tokens from l->at on behind l->key; those that make no possible key are
- * left out. */
+/* Lists every way to encode the tokens from l->at on behind l->key, except for keys too long. */
 static enum status
-list_ways(struct lookup *l)
+lookup_list_ways(struct lookup *l)
 {
 	const struct doc_pointer *p = l->pointer;
 	size_t known = l->key.len;
@@ -278,20 +284,21 @@ list_ways(struct lookup *l)
 			struct str copy = arena_dup(l->arena, buf_str(&l->key));
 
 			if (!copy.ptr)
-				return fail_memory(l);
+				return lookup_fail_memory(l);
+			assert(l->count < DOC_POINTER_WAYS);
 			l->ways[l->count++] = copy;
 		} else if (buf_status(&l->key) != STATUS_LIMIT) {
-			return fail_memory(l);
+			return lookup_fail_memory(l);
 		}
 		l->key.failed = STATUS_OK;
 	} while (++way >> numbers == 0);
 	return STATUS_OK;
 }
 
-/* Feeds the leaves under `way` to the assembler; *f holds the first of them and is replaced. */
+/* Feeds the leaves under `way` to the assembler. *f has the first of them and is replaced. */
 static enum status
-assemble_way(struct lookup *l, struct doc_assembler *a, struct str way, struct kv_future **f,
-	     bool whole)
+lookup_assemble_way(struct lookup *l, struct doc_assembler *a, struct str way, struct kv_future **f,
+		    bool whole)
 {
 	struct kv_range range = kv_future_range(*f);
 	size_t i = whole ? 1 : 0;
@@ -302,7 +309,7 @@ assemble_way(struct lookup *l, struct doc_assembler *a, struct str way, struct k
 		for (; i < range.count; i++) {
 			struct str path = str_skip(range.pairs[i].key, way.len);
 
-			/* Below a document's root, null leads to what is not of its body. */
+			/* Below a root key, null leads to what does not belong to the body. */
 			if (whole && path.len && !path.ptr[0])
 				continue;
 			TRY(doc_assemble_leaf(a, path, range.pairs[i].value));
@@ -316,7 +323,7 @@ assemble_way(struct lookup *l, struct doc_assembler *a, struct str way, struct k
 		TRY(buf_status(&l->key));
 		behind = buf_str(&l->key);
 		kv_future_free(*f);
-		*f = read_below(l, way, behind, 0);
+		*f = lookup_read_below(l, way, behind, 0);
 		if (!*f)
 			return STATUS_LIMIT;
 		TRY(kv_future_wait(*f));
@@ -325,27 +332,66 @@ assemble_way(struct lookup *l, struct doc_assembler *a, struct str way, struct k
 	}
 }
 
-/* The value out of the packed body. */
 static enum status
-write_packed(struct lookup *l)
+lookup_fail_limit(struct lookup *l)
+{
+	return err_set(l->err, STATUS_LIMIT, "the value is larger than %zu bytes",
+		       l->out->max_bytes);
+}
+
+/* After a search of the text in chunks. */
+static enum status
+lookup_fail_search(struct lookup *l, enum status status)
+{
+	if (status == STATUS_CORRUPT)
+		return err_set(l->err, status, "the text of the document is damaged");
+	return status == STATUS_LIMIT ? lookup_fail_limit(l) : lookup_fail_read(l, status);
+}
+
+/* Writes the value out of the text in chunks. */
+static enum status
+lookup_write_from_chunks(struct lookup *l)
+{
+	AUTO(doc_search_release) struct doc_search search;
+	enum status status;
+
+	doc_search_init(&search, l->pointer);
+	status = doc_search_chunks(l->tx, l->texts, &l->body, &search, 1,
+				   l->out->max_bytes - l->out->len);
+	if (status != STATUS_OK)
+		return lookup_fail_search(l, status);
+	if (search.missing)
+		return STATUS_NOT_FOUND;
+	buf_append_str(l->out, buf_str(&search.value));
+	return buf_status(l->out);
+}
+
+/* Writes the value out of the packed body. */
+static enum status
+lookup_write_packed(struct lookup *l)
 {
 	enum status status;
 	struct str text;
 
-	status = doc_packed_find(l->packed, l->pointer, &text);
+	status = doc_packed_find(l->body.packed, l->pointer, &text);
 	if (status == STATUS_CORRUPT)
 		return err_set(l->err, status, "the packed document is damaged");
 	TRY(status);
 	buf_append_str(l->out, text);
 	status = buf_status(l->out);
-	if (status == STATUS_LIMIT)
-		return err_set(l->err, status, "the value is larger than %zu bytes",
-			       l->out->max_bytes);
-	return status;
+	return status == STATUS_LIMIT ? lookup_fail_limit(l) : status;
+}
+
+/* Writes the value out of a text, wherever that lies. */
+static enum status
+lookup_write_from_text(struct lookup *l)
+{
+	return l->body.form == DOC_FORM_PACKED ? lookup_write_packed(l)
+					       : lookup_write_from_chunks(l);
 }
 
 static enum status
-write_way(struct lookup *l, size_t way, bool whole)
+lookup_write_way(struct lookup *l, size_t way, bool whole)
 {
 	struct doc_assembler a;
 	size_t begin = l->out->len;
@@ -357,33 +403,30 @@ write_way(struct lookup *l, size_t way, bool whole)
 	} else {
 		doc_assemble_init(&a, l->out);
 	}
-	status = assemble_way(l, &a, l->ways[way], &l->futures[way], whole);
+	status = lookup_assemble_way(l, &a, l->ways[way], &l->futures[way], whole);
 	doc_assemble_release(&a);
 	if (status == STATUS_OK)
 		return STATUS_OK;
 	l->out->len = begin;
 	if (status == STATUS_CORRUPT)
 		return err_set(l->err, status, "the stored leaves do not make a JSON value");
-	if (status == STATUS_LIMIT)
-		return err_set(l->err, status, "the value is larger than %zu bytes",
-			       l->out->max_bytes);
-	return fail_read(l, status);
+	return status == STATUS_LIMIT ? lookup_fail_limit(l) : lookup_fail_read(l, status);
 }
 
 static enum status
-ask_ways(struct lookup *l)
+lookup_ask_ways(struct lookup *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
-		l->futures[i] = read_below(l, l->ways[i], STR(""), 0);
+		l->futures[i] = lookup_read_below(l, l->ways[i], STR(""), 0);
 		if (!l->futures[i])
-			return fail_memory(l);
+			return lookup_fail_memory(l);
 	}
 	return STATUS_OK;
 }
 
 /* At most one way has leaves. */
 static enum status
-take_ways(struct lookup *l)
+lookup_wait_for_ways(struct lookup *l)
 {
 	bool whole = !l->pointer->count;
 
@@ -392,31 +435,33 @@ take_ways(struct lookup *l)
 		struct kv_range range;
 
 		if (status != STATUS_OK)
-			return fail_read(l, status);
+			return lookup_fail_read(l, status);
 		range = kv_future_range(l->futures[i]);
 		if (!range.count)
 			continue;
-		/* A document without its root key is none. */
+		/* Leaves without a root key are not a document. */
 		if (whole && range.pairs[0].key.len != l->ways[i].len)
 			break;
 		if (whole)
-			TRY(read_root_value(l, range.pairs[0].value));
-		return l->packed.ptr ? write_packed(l) : write_way(l, i, whole);
+			TRY(lookup_take_root_value(l, range.pairs[0].value));
+		return lookup_is_text(l) ? lookup_write_from_text(l)
+					 : lookup_write_way(l, i, whole);
 	}
 	return STATUS_NOT_FOUND;
 }
 
 static void
-lookup_init(struct lookup *l, struct str prefix, const struct doc_pointer *pointer)
+lookup_init(struct lookup *l, struct doc_place place, const struct doc_pointer *pointer)
 {
 	uint64_t position;
 
 	l->pointer = pointer;
+	l->texts = place.texts;
 	for (size_t i = 0; i < pointer->count; i++)
 		l->numbers += doc_pointer_position(pointer->tokens[i], &position);
 	/* A range's end is one byte longer. */
 	buf_init(&l->key, KV_LIMIT_KEY_BYTES - 1);
-	buf_append_str(&l->key, prefix);
+	buf_append_str(&l->key, place.key);
 }
 
 static void
@@ -429,47 +474,47 @@ lookup_release(struct lookup *l)
 	buf_release(&l->key);
 }
 
-/* The whole document's root value is the first pair of its range. */
+/* Reads the whole document. The first pair of its range is its root value. */
 static enum status
-look_up_whole(struct lookup *l)
+lookup_whole(struct lookup *l)
 {
-	TRY(list_ways(l));
-	TRY(ask_ways(l));
-	return take_ways(l);
+	TRY(lookup_list_ways(l));
+	TRY(lookup_ask_ways(l));
+	return lookup_wait_for_ways(l);
 }
 
 static enum status
-look_up(struct lookup *l)
+lookup_one(struct lookup *l)
 {
-	TRY(key_status(l));
+	TRY(lookup_key_status(l));
 	if (!l->pointer->count)
-		return look_up_whole(l);
-	TRY(ask_root(l));
-	while (!l->packed.ptr) {
-		TRY(resolve_next(l));
+		return lookup_whole(l);
+	TRY(lookup_ask_root(l));
+	while (!lookup_is_text(l)) {
+		TRY(lookup_resolve_next(l));
 		if (!l->leaf)
 			break;
-		TRY(take_root(l));
-		if (!l->packed.ptr)
-			TRY(resolve_token(l));
+		TRY(lookup_wait_for_root(l));
+		if (!lookup_is_text(l))
+			TRY(lookup_resolve_token(l));
 	}
-	if (!l->packed.ptr) {
-		TRY(list_ways(l));
-		TRY(ask_ways(l));
+	if (!lookup_is_text(l)) {
+		TRY(lookup_list_ways(l));
+		TRY(lookup_ask_ways(l));
 	}
-	TRY(take_root(l));
-	return l->packed.ptr ? write_packed(l) : take_ways(l);
+	TRY(lookup_wait_for_root(l));
+	return lookup_is_text(l) ? lookup_write_from_text(l) : lookup_wait_for_ways(l);
 }
 
 enum status
-doc_read_pointer(struct kv_tx *tx, struct str prefix, const struct doc_pointer *pointer,
+doc_read_pointer(struct kv_tx *tx, struct doc_place place, const struct doc_pointer *pointer,
 		 enum kv_read mode, struct arena *arena, struct buf *ret, struct err *err)
 {
 	struct lookup l = { .tx = tx, .mode = mode, .arena = arena, .out = ret, .err = err };
 	enum status status;
 
-	lookup_init(&l, prefix, pointer);
-	status = look_up(&l);
+	lookup_init(&l, place, pointer);
+	status = lookup_one(&l);
 	if (status == STATUS_NOT_FOUND)
 		err_set(err, status, "there is nothing at that path");
 	lookup_release(&l);
@@ -484,9 +529,9 @@ struct lookups {
 	size_t count;
 };
 
-/* STATUS_NOT_FOUND is one lookup's end and not that of the others. */
+/* Notes STATUS_NOT_FOUND for one lookup, so that the others go on. */
 static enum status
-step(struct lookups *s, size_t i, enum status status)
+lookups_note_missing(struct lookups *s, size_t i, enum status status)
 {
 	if (status != STATUS_NOT_FOUND)
 		return status;
@@ -495,65 +540,111 @@ step(struct lookups *s, size_t i, enum status status)
 }
 
 /*
- * Each wave resolves one token of every pointer that still has too many, until the root value,
- * which the first one has asked for, turns out to have the body.
+ * Resolves one token, in each wave, of every pointer that still has too many numeric ones. Only the
+ * first pointer asks for the root value; as soon as that has the packed body, this stops.
  */
 static enum status
-resolve_all(struct lookups *s)
+lookups_resolve(struct lookups *s)
 {
 	bool asked = true;
 
-	while (asked && !s->all[0].packed.ptr) {
+	while (asked && !lookup_is_text(&s->all[0])) {
 		asked = false;
 		for (size_t i = 0; i < s->count; i++) {
 			if (s->missing[i])
 				continue;
-			TRY(step(s, i, resolve_next(&s->all[i])));
+			TRY(lookups_note_missing(s, i, lookup_resolve_next(&s->all[i])));
 			asked = asked || s->all[i].leaf;
 		}
 		if (asked)
-			TRY(take_root(&s->all[0]));
+			TRY(lookup_wait_for_root(&s->all[0]));
 		for (size_t i = 0; i < s->count; i++)
-			if (s->all[i].leaf && !s->all[0].packed.ptr)
-				TRY(step(s, i, resolve_token(&s->all[i])));
+			if (s->all[i].leaf && !lookup_is_text(&s->all[0]))
+				TRY(lookups_note_missing(s, i, lookup_resolve_token(&s->all[i])));
 	}
 	return STATUS_OK;
 }
 
+/* What the searches have found, in the arena. */
 static enum status
-look_up_all(struct lookups *s, struct buf *out, struct arena *arena,
+lookups_take_searches(struct lookups *s, const struct doc_search *searches, struct arena *arena,
+		      struct doc_pointer_value *ret_values)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct doc_search *search = &searches[i];
+
+		ret_values[i] = (struct doc_pointer_value){ .found = !search->missing };
+		if (search->missing)
+			continue;
+		ret_values[i].text = arena_dup(arena, buf_str(&search->value));
+		if (!ret_values[i].text.ptr)
+			return lookup_fail_memory(&s->all[i]);
+	}
+	return STATUS_OK;
+}
+
+/* Every value out of the text in chunks, in one pass. */
+static enum status
+lookups_search(struct lookups *s, size_t max_bytes, struct arena *arena,
+	       struct doc_pointer_value *ret_values)
+{
+	struct lookup *first = &s->all[0];
+	struct doc_search *searches = arena_alloc(arena, s->count * sizeof(*searches));
+	enum status status;
+
+	if (!searches)
+		return lookup_fail_memory(first);
+	for (size_t i = 0; i < s->count; i++) {
+		doc_search_init(&searches[i], s->all[i].pointer);
+		searches[i].missing = s->missing[i];
+	}
+	status = doc_search_chunks(first->tx, first->texts, &first->body, searches, s->count,
+				   max_bytes);
+	status = status == STATUS_OK ? lookups_take_searches(s, searches, arena, ret_values)
+				     : lookup_fail_search(first, status);
+	for (size_t i = 0; i < s->count; i++)
+		doc_search_release(&searches[i]);
+	return status;
+}
+
+static enum status
+lookups_run(struct lookups *s, struct buf *out, struct arena *arena,
 	    struct doc_pointer_value *ret_values)
 {
 	for (size_t i = 0; i < s->count; i++)
-		TRY(step(s, i, key_status(&s->all[i])));
-	TRY(ask_root(&s->all[0]));
-	TRY(resolve_all(s));
-	for (size_t i = 0; i < s->count && !s->all[0].packed.ptr; i++) {
+		TRY(lookups_note_missing(s, i, lookup_key_status(&s->all[i])));
+	TRY(lookup_ask_root(&s->all[0]));
+	TRY(lookups_resolve(s));
+	for (size_t i = 0; i < s->count && !lookup_is_text(&s->all[0]); i++) {
 		if (s->missing[i])
 			continue;
-		TRY(list_ways(&s->all[i]));
-		TRY(ask_ways(&s->all[i]));
+		TRY(lookup_list_ways(&s->all[i]));
+		TRY(lookup_ask_ways(&s->all[i]));
 	}
-	TRY(take_root(&s->all[0]));
+	TRY(lookup_wait_for_root(&s->all[0]));
+	if (s->all[0].body.form == DOC_FORM_CHUNKED)
+		return lookups_search(s, out->max_bytes, arena, ret_values);
 	for (size_t i = 0; i < s->count; i++) {
 		struct lookup *l = &s->all[i];
 		size_t begin = out->len;
 
-		l->packed = s->all[0].packed;
+		l->body = s->all[0].body;
 		if (!s->missing[i])
-			TRY(step(s, i, l->packed.ptr ? write_packed(l) : take_ways(l)));
+			TRY(lookups_note_missing(s, i,
+						 lookup_is_text(l) ? lookup_write_packed(l)
+								   : lookup_wait_for_ways(l)));
 		ret_values[i] = (struct doc_pointer_value){ .found = !s->missing[i] };
 		if (s->missing[i])
 			continue;
 		ret_values[i].text = arena_dup(arena, str_skip(buf_str(out), begin));
 		if (!ret_values[i].text.ptr)
-			return fail_memory(&s->all[i]);
+			return lookup_fail_memory(&s->all[i]);
 	}
 	return STATUS_OK;
 }
 
 enum status
-doc_read_pointers(struct kv_tx *tx, struct str prefix, const struct doc_pointer *pointers,
+doc_read_pointers(struct kv_tx *tx, struct doc_place place, const struct doc_pointer *pointers,
 		  size_t count, enum kv_read mode, size_t max_bytes, struct arena *arena,
 		  struct doc_pointer_value *ret_values, struct err *err)
 {
@@ -566,14 +657,16 @@ doc_read_pointers(struct kv_tx *tx, struct str prefix, const struct doc_pointer 
 	enum status status;
 
 	if (!s.all || !s.missing)
-		return err_set(err, STATUS_LIMIT, "no memory for reading the values");
+		return err_set(err, STATUS_LIMIT,
+			       "the values exceed the memory limit of a request, %zu bytes",
+			       arena_limit_bytes(arena));
 	for (size_t i = 0; i < count; i++) {
 		s.all[i] = (struct lookup){
 			.tx = tx, .mode = mode, .arena = arena, .out = &out, .err = err
 		};
-		lookup_init(&s.all[i], prefix, &pointers[i]);
+		lookup_init(&s.all[i], place, &pointers[i]);
 	}
-	status = count ? look_up_all(&s, &out, arena, ret_values) : STATUS_OK;
+	status = count ? lookups_run(&s, &out, arena, ret_values) : STATUS_OK;
 	for (size_t i = 0; i < count; i++)
 		lookup_release(&s.all[i]);
 	return status;

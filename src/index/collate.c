@@ -3,13 +3,15 @@
 #include <pthread.h>
 #include <unicode/ucol.h>
 
+#include "loop/wait.h"
+
 /* ---- Strings ---- */
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t collator_once = PTHREAD_ONCE_INIT;
 static UCollator *root_collator;
 
 static void
-open_collator(void)
+collate_open(void)
 {
 	UErrorCode code = U_ZERO_ERROR;
 	UCollator *opened = ucol_open("", &code);
@@ -20,34 +22,55 @@ open_collator(void)
 		ucol_close(opened);
 }
 
-/* Longer strings are beyond ICU's counting; no document holds one. */
+/* ICU counts bytes in an int32_t. No document has a longer string. */
 static int32_t
-icu_length(struct str s)
+collate_icu_length(struct str s)
 {
 	return s.len > INT32_MAX ? INT32_MAX : (int32_t)s.len;
 }
 
-enum status
-collate_strings(struct str a, struct str b, int *ret)
-{
-	UErrorCode code = U_ZERO_ERROR;
+struct collate_call {
+	struct str a, b;
+	UErrorCode code;
 	UCollationResult result;
+};
 
+static void
+collate_call_icu(void *arg)
+{
+	struct collate_call *c = arg;
+
+	c->result = ucol_strcollUTF8(root_collator, c->a.ptr, collate_icu_length(c->a), c->b.ptr,
+				     collate_icu_length(c->b), &c->code);
+}
+
+enum status
+collate_strings(struct str a, struct str b, struct index_work *w, int *ret)
+{
+	struct collate_call call = { .a = a, .b = b, .code = U_ZERO_ERROR };
+	size_t shorter = a.len < b.len ? a.len : b.len;
+
+	TRY(index_count_bytes(w, shorter));
 	if (str_eq(a, b)) {
 		*ret = 0;
 		return STATUS_OK;
 	}
-	if (pthread_once(&once, open_collator) != 0 || !root_collator)
+	/* ICU takes about eight times as long as scanning the bytes does. */
+	TRY(index_count_bytes(w, shorter * 7));
+	if (pthread_once(&collator_once, collate_open) != 0 || !root_collator)
 		return STATUS_UNAVAILABLE;
-	result = ucol_strcollUTF8(root_collator, a.ptr, icu_length(a), b.ptr, icu_length(b), &code);
-	if (U_FAILURE(code))
-		return code == U_MEMORY_ALLOCATION_ERROR ? STATUS_NOMEM : STATUS_CORRUPT;
-	*ret = result == UCOL_LESS ? -1 : result == UCOL_GREATER;
+	if (shorter > COLLATE_OFFLOAD_BYTES)
+		wait_offload(collate_call_icu, &call);
+	else
+		collate_call_icu(&call);
+	if (U_FAILURE(call.code))
+		return call.code == U_MEMORY_ALLOCATION_ERROR ? STATUS_NOMEM : STATUS_CORRUPT;
+	*ret = call.result == UCOL_LESS ? -1 : call.result == UCOL_GREATER;
 	return STATUS_OK;
 }
 
 static enum status
-compare_names(const struct tuple_elem *a, const struct tuple_elem *b, struct arena *scratch,
+collate_names(const struct tuple_elem *a, const struct tuple_elem *b, struct index_work *w,
 	      int *ret)
 {
 	struct kv_pair leaves[2] = { { { "", 0 }, a->encoding }, { { "", 0 }, b->encoding } };
@@ -55,22 +78,22 @@ compare_names(const struct tuple_elem *a, const struct tuple_elem *b, struct are
 	struct leaf_value vb = { &leaves[1], 1, 0 };
 	struct str ta, tb;
 
-	TRY(leaf_text(&va, scratch, &ta));
-	TRY(leaf_text(&vb, scratch, &tb));
-	return collate_strings(ta, tb, ret);
+	TRY(leaf_text(&va, w, &ta));
+	TRY(leaf_text(&vb, w, &tb));
+	return collate_strings(ta, tb, w, ret);
 }
 
 /* ---- Values ---- */
 
-/* One side of a comparison: a walk over its leaves, each one a scalar or an empty container. */
-struct walk {
-	struct leaf_value v; /* what is left of the whole */
-	struct str last;     /* the path of the scalar before */
+/* One side of a comparison, which walks over its leaves: scalars and empty containers. */
+struct collate_walk {
+	struct leaf_value v; /* the leaves that have not been read yet */
+	struct str last;     /* the path of the scalar that was read last */
 };
 
-/* How many elements at the beginning of the front's path are also those of the last one. */
+/* Counts the elements that the next leaf's path shares with the path of the last scalar. */
 static enum status
-shared_elements(const struct walk *w, size_t *ret)
+walk_shared_elements(const struct collate_walk *w, size_t *ret)
 {
 	struct tuple_reader a = tuple_reader(w->last);
 	struct tuple_reader b = tuple_reader(str_skip(w->v.leaves[0].key, w->v.at));
@@ -85,9 +108,9 @@ shared_elements(const struct walk *w, size_t *ret)
 	return STATUS_OK;
 }
 
-/* The scalar at the front: the first leaf, or all the pieces of a split string. */
+/* Takes the next scalar from the walk: the first leaf, or all pieces of a long string. */
 static enum status
-take_scalar(struct walk *w, struct leaf_value *ret)
+walk_take_scalar(struct collate_walk *w, struct leaf_value *ret)
 {
 	struct str key = w->v.leaves[0].key;
 	struct tuple_reader r = tuple_reader(str_skip(key, w->v.at));
@@ -114,9 +137,9 @@ take_scalar(struct walk *w, struct leaf_value *ret)
 	return STATUS_OK;
 }
 
-/* Two values without children. */
+/* Compares two values without children. */
 static enum status
-compare_scalars(const struct leaf_value *a, const struct leaf_value *b, struct arena *scratch,
+collate_scalars(const struct leaf_value *a, const struct leaf_value *b, struct index_work *w,
 		int *ret)
 {
 	enum leaf_kind ka, kb;
@@ -133,16 +156,16 @@ compare_scalars(const struct leaf_value *a, const struct leaf_value *b, struct a
 		TRY(leaf_number(b, &nb));
 		*ret = leaf_number_cmp(&na, &nb);
 	} else if (ka == LEAF_STRING) {
-		TRY(leaf_text(a, scratch, &ta));
-		TRY(leaf_text(b, scratch, &tb));
-		return collate_strings(ta, tb, ret);
+		TRY(leaf_text(a, w, &ta));
+		TRY(leaf_text(b, w, &tb));
+		return collate_strings(ta, tb, w, ret);
 	}
 	return STATUS_OK;
 }
 
-/* A value without children against a container whose first element is `e`. */
+/* Compares a value without children with a container whose first element is `e`. */
 static enum status
-compare_with_container(const struct leaf_value *v, const struct tuple_elem *e, int *ret)
+collate_with_container(const struct leaf_value *v, const struct tuple_elem *e, int *ret)
 {
 	enum leaf_kind container = e->kind == TUPLE_STRING ? LEAF_OBJECT : LEAF_ARRAY;
 	enum leaf_kind kind;
@@ -153,11 +176,11 @@ compare_with_container(const struct leaf_value *v, const struct tuple_elem *e, i
 }
 
 static enum status
-compare_elements(const struct tuple_elem *a, const struct tuple_elem *b, struct arena *scratch,
+collate_elements(const struct tuple_elem *a, const struct tuple_elem *b, struct index_work *w,
 		 int *ret)
 {
 	if (a->kind == TUPLE_STRING && b->kind == TUPLE_STRING)
-		return compare_names(a, b, scratch, ret);
+		return collate_names(a, b, w, ret);
 	if (a->kind == b->kind)
 		*ret = (a->magnitude > b->magnitude) - (a->magnitude < b->magnitude);
 	else
@@ -165,16 +188,17 @@ compare_elements(const struct tuple_elem *a, const struct tuple_elem *b, struct 
 	return STATUS_OK;
 }
 
-/* The front scalars of two walks that have been equal so far, from element `shared` on. */
+/* Compares the next scalars of two walks that were equal so far, from element `shared` on. */
 static enum status
-compare_fronts(struct walk *a, struct walk *b, size_t shared, struct arena *scratch, int *ret)
+collate_fronts(struct collate_walk *a, struct collate_walk *b, size_t shared, struct index_work *w,
+	       int *ret)
 {
 	struct leaf_value va, vb;
 	struct tuple_reader ra, rb;
 	struct tuple_elem ea, eb;
 
-	TRY(take_scalar(a, &va));
-	TRY(take_scalar(b, &vb));
+	TRY(walk_take_scalar(a, &va));
+	TRY(walk_take_scalar(b, &vb));
 	ra = tuple_reader(a->last);
 	rb = tuple_reader(b->last);
 	*ret = 0;
@@ -182,50 +206,56 @@ compare_fronts(struct walk *a, struct walk *b, size_t shared, struct arena *scra
 		TRY(tuple_next(&ra, &ea));
 		TRY(tuple_next(&rb, &eb));
 		if (i >= shared)
-			TRY(compare_elements(&ea, &eb, scratch, ret));
+			TRY(collate_elements(&ea, &eb, w, ret));
 		if (*ret)
 			return STATUS_OK;
 	}
 	if (rb.rest.len) {
 		TRY(tuple_next(&rb, &eb));
-		return compare_with_container(&va, &eb, ret);
+		return collate_with_container(&va, &eb, ret);
 	}
 	if (ra.rest.len) {
 		TRY(tuple_next(&ra, &ea));
-		TRY(compare_with_container(&vb, &ea, ret));
+		TRY(collate_with_container(&vb, &ea, ret));
 		*ret = -*ret;
 		return STATUS_OK;
 	}
-	return compare_scalars(&va, &vb, scratch, ret);
+	return collate_scalars(&va, &vb, w, ret);
 }
 
 /*
- * Walks over the leaves of both. As long as all has been equal the two have the same shape; where
- * one of them then leaves a container that the other stays in, it was the shorter one.
+ * Walks over the leaves of both values at the same time. As long as everything was equal the two
+ * have the same shape. If one of them then leaves a container that the other stays in, its
+ * container is the shorter one.
  */
 enum status
-collate_compare(const struct leaf_value *a, const struct leaf_value *b, struct arena *scratch,
+collate_compare(const struct leaf_value *a, const struct leaf_value *b, struct index_work *w,
 		int *ret)
 {
-	struct walk wa = { .v = *a };
-	struct walk wb = { .v = *b };
+	struct collate_walk wa = { .v = *a };
+	struct collate_walk wb = { .v = *b };
 	enum leaf_kind ka, kb;
 	size_t sa, sb;
 
 	TRY(leaf_kind(a, &ka));
 	TRY(leaf_kind(b, &kb));
 	*ret = (ka > kb) - (ka < kb);
+	TRY(index_count(w, 1));
 	while (*ret == 0 && wa.v.count && wb.v.count) {
-		TRY(shared_elements(&wa, &sa));
-		TRY(shared_elements(&wb, &sb));
+		TRY(index_count_bytes(w, wa.v.leaves[0].key.len + wb.v.leaves[0].key.len));
+		TRY(walk_shared_elements(&wa, &sa));
+		TRY(walk_shared_elements(&wb, &sb));
 		*ret = (sa > sb) - (sa < sb);
 		if (*ret == 0)
-			TRY(compare_fronts(&wa, &wb, sa, scratch, ret));
+			TRY(collate_fronts(&wa, &wb, sa, w, ret));
 	}
 	if (*ret == 0 && wa.v.count != wb.v.count) {
-		/* One has ended before the other; or it is a document without leaves, and the other
-		 * perhaps `{}`. */
-		const struct walk *longer = wa.v.count ? &wa : &wb;
+		/*
+		 * All leaves were equal until one value ended. The longer value is the greater one.
+		 * The only exception is a document without leaves, which is equal to a value such
+		 * as `{}` that has nothing below it.
+		 */
+		const struct collate_walk *longer = wa.v.count ? &wa : &wb;
 
 		if (longer->last.ptr || leaf_has_children(&longer->v))
 			*ret = longer == &wa ? 1 : -1;
@@ -235,38 +265,61 @@ collate_compare(const struct leaf_value *a, const struct leaf_value *b, struct a
 
 /* ---- Sameness ---- */
 
+/* Numbers come first, integers before doubles; all others are in the order of their bytes. */
 static enum status
-same_scalars(const struct leaf_value *a, const struct leaf_value *b, bool *ret)
+collate_scalars_exactly(struct str a, struct str b, int *ret)
 {
+	const struct kv_pair leaves[2] = { { { "", 0 }, a }, { { "", 0 }, b } };
+	const struct leaf_value va = { &leaves[0], 1, 0 };
+	const struct leaf_value vb = { &leaves[1], 1, 0 };
 	enum leaf_kind ka, kb;
 	struct leaf_number na, nb;
 
-	*ret = str_eq(a->leaves[0].value, b->leaves[0].value);
-	if (*ret)
+	*ret = str_cmp(a, b);
+	if (*ret == 0)
 		return STATUS_OK;
-	TRY(leaf_kind(a, &ka));
-	TRY(leaf_kind(b, &kb));
-	if (ka != LEAF_NUMBER || kb != LEAF_NUMBER)
+	TRY(leaf_kind(&va, &ka));
+	TRY(leaf_kind(&vb, &kb));
+	if (ka != LEAF_NUMBER && kb != LEAF_NUMBER)
 		return STATUS_OK;
+	if (ka != kb) {
+		*ret = ka == LEAF_NUMBER ? -1 : 1;
+		return STATUS_OK;
+	}
 	/* 1.10 and 1.1 are spelled differently. */
-	TRY(leaf_number(a, &na));
-	TRY(leaf_number(b, &nb));
-	*ret = (na.form == LEAF_NUMBER_DOUBLE) == (nb.form == LEAF_NUMBER_DOUBLE) &&
-	       leaf_number_cmp(&na, &nb) == 0;
+	TRY(leaf_number(&va, &na));
+	TRY(leaf_number(&vb, &nb));
+	*ret = (na.form == LEAF_NUMBER_DOUBLE) - (nb.form == LEAF_NUMBER_DOUBLE);
+	if (*ret == 0)
+		*ret = leaf_number_cmp(&na, &nb);
 	return STATUS_OK;
 }
 
 enum status
-collate_same(const struct leaf_value *a, const struct leaf_value *b, bool *ret)
+collate_exactly(const struct leaf_value *a, const struct leaf_value *b, struct index_work *w,
+		int *ret)
 {
-	*ret = a->count == b->count;
-	for (size_t i = 0; *ret && i < a->count; i++) {
-		struct leaf_value va = { a->leaves + i, 1, a->leaves[i].key.len };
-		struct leaf_value vb = { b->leaves + i, 1, b->leaves[i].key.len };
+	TRY(index_count(w, 1));
+	*ret = (a->count > b->count) - (a->count < b->count);
+	for (size_t i = 0; *ret == 0 && i < a->count; i++) {
+		const struct kv_pair *la = &a->leaves[i];
+		const struct kv_pair *lb = &b->leaves[i];
 
-		*ret = str_eq(str_skip(a->leaves[i].key, a->at), str_skip(b->leaves[i].key, b->at));
-		if (*ret)
-			TRY(same_scalars(&va, &vb, ret));
+		TRY(index_count_bytes(w, la->key.len + la->value.len));
+		*ret = str_cmp(str_skip(la->key, a->at), str_skip(lb->key, b->at));
+		if (*ret == 0)
+			TRY(collate_scalars_exactly(la->value, lb->value, ret));
 	}
+	return STATUS_OK;
+}
+
+enum status
+collate_same(const struct leaf_value *a, const struct leaf_value *b, struct index_work *w,
+	     bool *ret)
+{
+	int order;
+
+	TRY(collate_exactly(a, b, w, &order));
+	*ret = order == 0;
 	return STATUS_OK;
 }

@@ -1,8 +1,13 @@
 #include "index/leaf.h"
 
+#include <assert.h>
+
 enum {
-	/* Above every type code: where the paths that go on behind an element end. An encoded
-	 * string that is followed by it is the beginning of a longer one with a NUL inside. */
+	/*
+	 * This byte is greater than every type code, so the paths that continue behind an element
+	 * sort before that element followed by this byte. Behind the end of an encoded string it
+	 * begins a longer string with a NUL.
+	 */
 	PAST_ELEMENT = 0xff,
 
 	TYPE_NULL = 0x00, /* a piece of a split string */
@@ -12,14 +17,16 @@ enum {
 /* ---- Making values ---- */
 
 static enum status
-of_element(const struct buf *encoded, struct arena *arena, struct leaf_value *ret)
+leaf_of_scalar(const struct doc_scalar *scalar, struct arena *arena, struct leaf_value *ret)
 {
+	AUTO(buf_release) struct buf encoded = BUF_INIT(SIZE_MAX);
 	struct kv_pair *leaf = arena_alloc(arena, sizeof(*leaf));
 
-	TRY(buf_status(encoded));
+	doc_scalar_put(&encoded, scalar);
+	TRY(buf_status(&encoded));
 	if (!leaf)
 		return STATUS_LIMIT;
-	*leaf = (struct kv_pair){ { "", 0 }, arena_dup(arena, buf_str(encoded)) };
+	*leaf = (struct kv_pair){ { "", 0 }, arena_dup(arena, buf_str(&encoded)) };
 	if (!leaf->value.ptr)
 		return STATUS_LIMIT;
 	*ret = (struct leaf_value){ leaf, 1, 0 };
@@ -29,19 +36,17 @@ of_element(const struct buf *encoded, struct arena *arena, struct leaf_value *re
 enum status
 leaf_of_string(struct str text, struct arena *arena, struct leaf_value *ret)
 {
-	AUTO(buf_release) struct buf encoded = BUF_INIT(SIZE_MAX);
+	const struct doc_scalar scalar = { .kind = DOC_TEXT, .text = text };
 
-	tuple_put_str(&encoded, text);
-	return of_element(&encoded, arena, ret);
+	return leaf_of_scalar(&scalar, arena, ret);
 }
 
 enum status
 leaf_of_bool(bool value, struct arena *arena, struct leaf_value *ret)
 {
-	AUTO(buf_release) struct buf encoded = BUF_INIT(16);
+	const struct doc_scalar scalar = { .kind = DOC_BOOL, .truth = value };
 
-	tuple_put_bool(&encoded, value);
-	return of_element(&encoded, arena, ret);
+	return leaf_of_scalar(&scalar, arena, ret);
 }
 
 enum status
@@ -49,20 +54,10 @@ leaf_parse(struct str text, struct arena *arena, struct leaf_value *ret, struct 
 {
 	const struct doc_limits limits = { .doc_bytes = SIZE_MAX,
 					   .path_bytes = KV_LIMIT_KEY_BYTES };
-	static const char before[] = { '{', '"', '"', ':' };
-	char *document = arena_bytes(arena, text.len + sizeof(before) + 1);
 	struct doc doc;
 
-	if (!document)
-		return STATUS_LIMIT;
-	memcpy(document, before, sizeof(before));
-	memcpy(document + sizeof(before), text.ptr, text.len);
-	document[sizeof(before) + text.len] = '}';
-	TRY(doc_explode_text(str_of(document, text.len + sizeof(before) + 1), arena, &limits, 0,
-			     &doc, err));
+	TRY(doc_explode_value_text(text, arena, &limits, &doc, err));
 	*ret = (struct leaf_value){ doc.leaves, doc.count, 0 };
-	if (doc.count == 0 || !leaf_find(ret, STR("\x02\0"), ret))
-		return STATUS_CORRUPT;
 	return STATUS_OK;
 }
 
@@ -74,9 +69,9 @@ leaf_has_children(const struct leaf_value *v)
 	return v->count && v->leaves[0].key.len > v->at && v->leaves[0].key.ptr[v->at] != TYPE_NULL;
 }
 
-/* The element that a leaf's value is. */
+/* Reads the single element that makes up the value of a leaf. */
 static enum status
-scalar(struct str value, struct tuple_elem *ret)
+leaf_read_element(struct str value, struct tuple_elem *ret)
 {
 	struct tuple_reader r = tuple_reader(value);
 
@@ -85,9 +80,12 @@ scalar(struct str value, struct tuple_elem *ret)
 	return STATUS_OK;
 }
 
-/* (): an empty array; (()): an empty object; (double, text): a number. */
+/*
+ * Tells what a nested tuple stands for: () is an empty array, (()) an empty object, (double, text)
+ * a number.
+ */
 static enum status
-nested_kind(const struct tuple_elem *nested, enum leaf_kind *ret)
+leaf_nested_kind(const struct tuple_elem *nested, enum leaf_kind *ret)
 {
 	struct tuple_reader r = tuple_reader_nested(nested);
 	struct tuple_elem e;
@@ -102,11 +100,11 @@ nested_kind(const struct tuple_elem *nested, enum leaf_kind *ret)
 }
 
 static enum status
-scalar_kind(struct str value, enum leaf_kind *ret)
+leaf_scalar_kind(struct str value, enum leaf_kind *ret)
 {
 	struct tuple_elem e;
 
-	TRY(scalar(value, &e));
+	TRY(leaf_read_element(value, &e));
 	switch (e.kind) {
 	case TUPLE_NULL:
 		*ret = LEAF_NULL;
@@ -126,7 +124,7 @@ scalar_kind(struct str value, enum leaf_kind *ret)
 		*ret = LEAF_STRING;
 		return STATUS_OK;
 	case TUPLE_NESTED:
-		return nested_kind(&e, ret);
+		return leaf_nested_kind(&e, ret);
 	case TUPLE_BYTES:
 	case TUPLE_FLOAT:
 	case TUPLE_UUID:
@@ -144,7 +142,7 @@ leaf_kind(const struct leaf_value *v, enum leaf_kind *ret)
 		return STATUS_OK;
 	}
 	if (v->leaves[0].key.len == v->at)
-		return scalar_kind(v->leaves[0].value, ret);
+		return leaf_scalar_kind(v->leaves[0].value, ret);
 	if (v->leaves[0].key.ptr[v->at] == TYPE_NULL)
 		*ret = LEAF_STRING;
 	else if (v->leaves[0].key.ptr[v->at] == TYPE_STRING)
@@ -157,11 +155,11 @@ leaf_kind(const struct leaf_value *v, enum leaf_kind *ret)
 /* ---- Strings ---- */
 
 static enum status
-append_piece(struct str value, struct buf *ret)
+leaf_append_piece(struct str value, struct buf *ret)
 {
 	struct tuple_elem e;
 
-	TRY(scalar(value, &e));
+	TRY(leaf_read_element(value, &e));
 	if (e.kind != TUPLE_STRING)
 		return STATUS_CORRUPT;
 	tuple_unescape(&e, ret);
@@ -169,34 +167,44 @@ append_piece(struct str value, struct buf *ret)
 }
 
 enum status
-leaf_text(const struct leaf_value *v, struct arena *arena, struct str *ret)
+leaf_text(const struct leaf_value *v, struct index_work *w, struct str *ret)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(SIZE_MAX);
+	struct buf text = { 0 };
 	struct tuple_elem e;
 
 	if (v->count == 0)
 		return STATUS_CORRUPT;
 	if (v->count == 1 && v->leaves[0].key.len == v->at) {
-		TRY(scalar(v->leaves[0].value, &e));
+		TRY(leaf_read_element(v->leaves[0].value, &e));
 		if (e.kind == TUPLE_STRING && !e.escaped) {
 			*ret = e.raw;
 			return STATUS_OK;
 		}
 	}
+	/* A string's encoding is never shorter than its content. */
 	for (size_t i = 0; i < v->count; i++)
-		TRY(append_piece(v->leaves[i].value, &text));
-	*ret = arena_dup(arena, buf_str(&text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+		text.max_bytes += v->leaves[i].value.len;
+	text.cap = text.max_bytes;
+	text.ptr = arena_bytes(w->arena, text.cap);
+	if (!text.ptr)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < v->count; i++) {
+		TRY(leaf_append_piece(v->leaves[i].value, &text));
+		TRY(index_count_bytes(w, v->leaves[i].value.len));
+	}
+	*ret = buf_str(&text);
+	return STATUS_OK;
 }
 
 /* ---- Children ---- */
 
-/* How a leaf's path below the value compares with `element`: 0 where it starts with it. */
+/* Compares a leaf's path below the value with `element`: 0 if the path starts with it. */
 static int
-compare_element(const struct leaf_value *v, size_t i, struct str element)
+leaf_compare_element(const struct leaf_value *v, size_t i, struct str element)
 {
 	struct str path = str_skip(v->leaves[i].key, v->at);
 
+	assert(i < v->count);
 	if (!str_starts_with(path, element))
 		return str_cmp(path, element);
 	return path.len > element.len && (uint8_t)path.ptr[element.len] == PAST_ELEMENT;
@@ -212,7 +220,7 @@ leaf_find(const struct leaf_value *v, struct str element, struct leaf_value *ret
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (compare_element(v, mid, element) < 0)
+		if (leaf_compare_element(v, mid, element) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -222,7 +230,7 @@ leaf_find(const struct leaf_value *v, struct str element, struct leaf_value *ret
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (compare_element(v, mid, element) <= 0)
+		if (leaf_compare_element(v, mid, element) <= 0)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -233,12 +241,40 @@ leaf_find(const struct leaf_value *v, struct str element, struct leaf_value *ret
 	return true;
 }
 
+/*
+ * Counts the leaves at the beginning of `v` whose paths start with `element`; the first one does.
+ * The steps double until they pass the end of the element, which is then searched for, so that a
+ * child costs the logarithm of its leaves.
+ */
+static size_t
+leaf_count_below(const struct leaf_value *v, struct str element)
+{
+	size_t lo = 0; /* belongs to the element */
+	size_t step = 1;
+	size_t hi;
+
+	while (lo + step < v->count && leaf_compare_element(v, lo + step, element) == 0) {
+		lo += step;
+		step *= 2;
+	}
+	hi = lo + step < v->count ? lo + step : v->count; /* does not, or is the end */
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (leaf_compare_element(v, mid, element) == 0)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return hi;
+}
+
 enum status
 leaf_next(struct leaf_iter *iter, struct tuple_elem *ret_key, struct leaf_value *ret)
 {
 	struct leaf_value *rest = &iter->rest;
 	struct tuple_reader path;
-	size_t n = 1;
+	size_t n;
 
 	if (!leaf_has_children(rest))
 		return STATUS_NOT_FOUND;
@@ -246,8 +282,7 @@ leaf_next(struct leaf_iter *iter, struct tuple_elem *ret_key, struct leaf_value 
 	if (tuple_next(&path, ret_key) != STATUS_OK ||
 	    (ret_key->kind != TUPLE_STRING && (ret_key->kind != TUPLE_INT || ret_key->negative)))
 		return STATUS_CORRUPT;
-	while (n < rest->count && compare_element(rest, n, ret_key->encoding) == 0)
-		n++;
+	n = leaf_count_below(rest, ret_key->encoding);
 	*ret = (struct leaf_value){ rest->leaves, n, rest->at + ret_key->encoding.len };
 	rest->leaves += n;
 	rest->count -= n;

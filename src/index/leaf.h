@@ -1,10 +1,12 @@
 /*
- * A JSON value where it lies: the leaves below one path of a document, in key order. Nothing is
- * copied and no tree is built; looking up a member is a binary search.
+ * A JSON value, read from its leaves: those below one path of a document, in key order. Nothing is
+ * copied and no tree is built; a binary search finds a member.
  *
- * A value borrows its leaves. Texts that cannot be borrowed (with a NUL in them, or split over
- * several leaves) are put together in an arena. Members come in key order. Leaves that no document
- * can have are STATUS_CORRUPT where a function meets them.
+ * A value borrows its leaves. A text that has a NUL in it or lies in several leaves cannot be
+ * borrowed and is put together in an arena. Members come in key order. A function that reads a leaf
+ * that no document can have returns STATUS_CORRUPT. A function that takes a struct index_work
+ * counts its steps there, and returns the failures of index_count(). Several threads may call these
+ * functions at the same time, each with its own arena.
  */
 #ifndef FROND_INDEX_LEAF_H
 #define FROND_INDEX_LEAF_H
@@ -12,6 +14,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "doc/doc.h"
+#include "index/work.h"
 #include "kv/tuple.h"
 
 /* In the order of view collation. */
@@ -25,38 +28,48 @@ enum leaf_kind {
 	LEAF_OBJECT,
 };
 
-/* The leaves whose paths share their first `at` bytes. None at all: an empty document. */
+/* The leaves whose paths share their first `at` bytes. No leaves are an empty document. */
 struct leaf_value {
 	const struct kv_pair *leaves;
 	size_t count;
 	size_t at;
 };
 
-/* A string or a boolean as a value of its own, in the arena. STATUS_LIMIT. */
+/*
+ * leaf_of_string() and leaf_of_bool() make a value in the arena. They return STATUS_LIMIT when the
+ * arena is full.
+ */
 MUST_USE enum status leaf_of_string(struct str text, struct arena *arena, struct leaf_value *ret);
 MUST_USE enum status leaf_of_bool(bool value, struct arena *arena, struct leaf_value *ret);
 
-/* Parses a JSON value into leaves in the arena. The reader's errors, and doc_explode()'s. */
+/*
+ * Parses a JSON value into leaves in the arena. Returns the JSON reader's errors and those of
+ * doc_explode().
+ */
 MUST_USE enum status leaf_parse(struct str text, struct arena *arena, struct leaf_value *ret,
 				struct err *err);
 
 MUST_USE enum status leaf_kind(const struct leaf_value *v, enum leaf_kind *ret);
 
-/* True if leaves of its own lie below the value: it is a container, and not an empty one. */
+/* True if the value is a container that is not empty, so that leaves lie below it. */
 bool leaf_has_children(const struct leaf_value *v);
 
-/* The content of a string. */
-MUST_USE enum status leaf_text(const struct leaf_value *v, struct arena *arena, struct str *ret);
+/*
+ * Returns the content of a string, borrowed from its leaf or put together in the arena of `w`.
+ * STATUS_LIMIT when the arena is full.
+ */
+MUST_USE enum status leaf_text(const struct leaf_value *v, struct index_work *w, struct str *ret);
 
-/* How many elements an array has. */
+/* Returns the number of elements of an array. */
 MUST_USE enum status leaf_array_count(const struct leaf_value *v, uint64_t *ret);
 
-/* The child under an encoded path element; false if there is none. */
+/* Finds the child under an encoded path element. Returns false if there is none. */
 bool leaf_find(const struct leaf_value *v, struct str element, struct leaf_value *ret);
 
 /*
- * Goes through the children of a container: start with {.rest = the value}. STATUS_NOT_FOUND at the
- * end; a value that has no children is at its end. `*ret_key` is the member's name or the position.
+ * Steps through the children of a container, beginning with {.rest = the value}. Returns
+ * STATUS_NOT_FOUND at the end, and at once if the value has no children. `*ret_key` is the name of
+ * a member or a position.
  */
 struct leaf_iter {
 	struct leaf_value rest;
@@ -84,10 +97,14 @@ struct leaf_number {
 
 MUST_USE enum status leaf_number(const struct leaf_value *v, struct leaf_number *ret);
 
-/* <0, 0, >0 by value: 1 and 1.0 are equal. */
+/* Compares by value, so that 1 and 1.0 are equal. Returns <0, 0 or >0. */
 int leaf_number_cmp(const struct leaf_number *a, const struct leaf_number *b);
 
-/* The remainder of an integer by `divisor` (not 0), with the integer's sign; false for doubles. */
-bool leaf_number_rem(const struct leaf_number *n, int64_t divisor, int64_t *ret);
+/*
+ * Computes the remainder of an integer by `divisor` (not 0), with the sign of the integer.
+ * `*ret_is_integer` is false for doubles, which have none.
+ */
+MUST_USE enum status leaf_number_rem(const struct leaf_number *n, int64_t divisor,
+				     struct index_work *w, bool *ret_is_integer, int64_t *ret);
 
 #endif

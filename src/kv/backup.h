@@ -53,12 +53,12 @@ typedef enum status kv_backup_finish(struct kv_store *store, void *arg, struct e
  *
  * The new store's version lies above that of the backup and, as far as the clock can be trusted,
  * above those of all stores that have been restored from it before. `finish` (or NULL) runs on the
- * store meanwhile; its failure is the restore's.
+ * store meanwhile; its failure is the restore's. `shape` is that of the store, as for kv_open().
  *
  * STATUS_NOT_FOUND: no such backup; STATUS_CORRUPT: a checksum does not match. Others as above.
  */
 MUST_USE enum status kv_backup_restore(const char *dir, uint32_t id, const char *url,
-				       kv_backup_finish *finish, void *arg, struct kv_backup *ret,
-				       struct err *err);
+				       const struct kv_shape *shape, kv_backup_finish *finish,
+				       void *arg, struct kv_backup *ret, struct err *err);
 
 #endif

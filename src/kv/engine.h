@@ -9,8 +9,12 @@
 #ifndef FROND_KV_ENGINE_H
 #define FROND_KV_ENGINE_H
 
+#include <stdatomic.h>
+
 #include "kv/backup.h"
 #include "kv/kv.h"
+
+struct txids;
 
 struct kv_engine {
 	const char *scheme; /* of its URLs: "embedded" */
@@ -24,6 +28,7 @@ struct kv_engine {
 	bool cheap_clears;   /* kv_clears_cheaply() */
 	bool shared;         /* kv_is_shared() */
 	bool keeps_versions; /* kv_keeps_versions() */
+	const char *library; /* what it stands on, with its version: "rocksdb 7.8.3" */
 
 	enum status (*open)(struct str address, const struct kv_options *options,
 			    struct kv_store **ret, struct err *err);
@@ -37,8 +42,8 @@ struct kv_engine {
 	enum status (*backup_create)(struct kv_store *store, const char *dir, struct kv_backup *ret,
 				     struct err *err);
 	enum status (*backup_restore)(const char *dir, uint32_t id, struct str address,
-				      kv_backup_finish *finish, void *arg, struct kv_backup *ret,
-				      struct err *err);
+				      const struct kv_shape *shape, kv_backup_finish *finish,
+				      void *arg, struct kv_backup *ret, struct err *err);
 
 	void (*tx_free)(struct kv_tx *tx);
 	void (*tx_reset)(struct kv_tx *tx);
@@ -49,6 +54,8 @@ struct kv_engine {
 				       const struct kv_range_options *options);
 	enum status (*get_read_version)(struct kv_tx *tx, uint64_t *ret);
 	enum status (*set)(struct kv_tx *tx, struct str key, struct str value);
+	/* May have a conflict range all the same, since a range of the caller's covers the key. */
+	enum status (*set_no_conflict)(struct kv_tx *tx, struct str key, struct str value);
 	enum status (*clear_range)(struct kv_tx *tx, struct str begin, struct str end);
 	enum status (*clear)(struct kv_tx *tx, struct str key);
 	enum status (*atomic)(struct kv_tx *tx, enum kv_atomic op, struct str key,
@@ -88,6 +95,27 @@ struct kv_engine {
 struct kv_store {
 	const struct kv_engine *engine;
 	bool read_only; /* its transactions are KV_TX_READ_ONLY whatever was asked for */
+	/* What kv_run() has left behind (txid.h); NULL until it first does. Zero when opened. */
+	_Atomic(struct txids *) txids;
+};
+
+enum {
+	KV_CLEARED_KEY_BYTES = 320,
+};
+
+/*
+ * The part of the keyspace in which a transaction has cleared ranges, from the first of them to the
+ * end of the last. The bounds are cut to KV_CLEARED_KEY_BYTES, which only makes it larger.
+ */
+struct kv_cleared {
+	uint32_t begin_bytes;
+	uint32_t end_bytes; /* 0: no range has been cleared */
+	char begin[KV_CLEARED_KEY_BYTES];
+	char end[KV_CLEARED_KEY_BYTES];
+};
+
+enum {
+	KV_TX_BYTES = 20 * 1024, /* that a transaction takes before it reads anything, measured */
 };
 
 struct kv_tx {
@@ -98,6 +126,15 @@ struct kv_tx {
 	uint64_t wave;     /* reads issued in one wave share a round trip */
 	uint32_t attempts; /* failed so far, for the growing pause */
 	struct err err;
+	struct kv_cleared cleared;
+	struct budget_part *part; /* counts what it holds; NULL: nobody does */
+	size_t stretch_bytes;     /* of scans that ask ahead; 0: as their options say */
+	/* The last KV_SIZE_RUN_BYTES of the limit may be used: kv_run() makes its own writes. */
+	bool uses_reserve;
+	bool has_write_conflict; /* a range that was added, not one of a mutation */
+	/* The futures of reads that have not been freed, the newest first: see kv_reads_mark(). */
+	struct kv_future *reads;
+	uint64_t reads_made;
 };
 
 enum kv_future_kind {
@@ -120,6 +157,10 @@ struct kv_future {
 	uint32_t key_bytes; /* of a value: how long its key is, for the statistics */
 	struct str value;
 	struct kv_range range;
+	/* In the list of its transaction's reads. `number` is 0 while it is not in the list. */
+	struct kv_future *newer;
+	struct kv_future *older;
+	uint64_t number; /* the transaction's first read has 1, the next one 2 */
 };
 
 /*
@@ -128,8 +169,17 @@ struct kv_future {
  */
 struct kv_future *kv_future_failed(enum status status);
 
+/* Before a store closes: clears the transaction ids that this process has left in it. */
+void kv_txids_finish(struct kv_store *store);
+
+/* The engines that are built into every program. */
 extern const struct kv_engine kv_engine_embedded;
-extern const struct kv_engine kv_engine_faulty;
 extern const struct kv_engine kv_engine_fdb;
+
+/*
+ * Makes kv_open() and kv_check_url() know one more engine, by its scheme. To be called before any
+ * other thread uses kv/; registering the same engine again does nothing. `engine` must last.
+ */
+void kv_engine_register(const struct kv_engine *engine);
 
 #endif

@@ -19,15 +19,9 @@ enum {
 	KV_ROOT_EVENTS = 5,      /* (ROOT, 5, name): a database's creation or deletion */
 	KV_ROOT_INCARNATION = 6, /* that of new databases and of events; absent: 0 */
 	KV_ROOT_MOVES = 7,       /* (ROOT, 7, name): a database that moves away, or comes */
-	KV_ROOT_REPLICATOR = 8,  /* (ROOT, 8, …): the id of the store, and who runs which job */
+	KV_ROOT_REPLICATOR = 8,  /* (ROOT, 8, …): the id of the store, and who runs what */
 	KV_ROOT_SETTINGS = 9,    /* (ROOT, 9, section, name): a setting of all servers */
-	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result, seed 1 */
-
-	/*
-	 * The second element of a database's keys, of which the embedded engine knows one: the keys
-	 * (P, 4, name, boolean, number, bytes, …) are looked for by all six.
-	 */
-	KV_SPACE_VERSIONS = 4,
+	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result */
 };
 
 #endif

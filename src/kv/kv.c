@@ -1,11 +1,12 @@
 /*
- * What all engines share: choosing one by URL, the checks of arguments and limits, counting, and
- * waiting for futures.
+ * What transactions of all engines share: the checks of arguments and limits, counting, and waiting
+ * for futures.
  */
 #include "kv/kv.h"
 
 #include <assert.h>
 
+#include "base/budget.h"
 #include "kv/engine.h"
 
 enum {
@@ -13,119 +14,6 @@ enum {
 	RANGE_END_MAX_BYTES = KV_LIMIT_KEY_BYTES + 1,
 	SYSTEM_KEY_BYTE = 0xff,
 };
-
-/* ---- Stores ---- */
-
-static const struct kv_engine *const engines[] = {
-	&kv_engine_embedded,
-	&kv_engine_faulty,
-	&kv_engine_fdb,
-};
-
-/* The engine that `url` names, and its address there; NULL if there is none. */
-static const struct kv_engine *
-find_engine(const char *url, struct str *ret_address)
-{
-	const char *colon = strchr(url, ':');
-
-	if (!colon)
-		return NULL;
-	*ret_address = str_from_cstr(colon + 1);
-	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
-		if (str_eq(str_of(url, (size_t)(colon - url)), str_from_cstr(engines[i]->scheme)))
-			return engines[i];
-	return NULL;
-}
-
-/* Why find_engine() has found none. */
-static enum status
-no_engine(const char *url, struct err *err)
-{
-	const char *colon = strchr(url, ':');
-
-	if (!colon)
-		return err_set(err, STATUS_INVALID,
-			       "'%s' names no store: expected embedded:PATH or fdb:CLUSTER_FILE",
-			       url);
-	return err_set(err, STATUS_INVALID, "no engine is called '%.*s' (in '%s')",
-		       (int)(colon - url), url, url);
-}
-
-enum status
-kv_check_url(const char *url, struct err *err)
-{
-	struct str address;
-	const struct kv_engine *engine = find_engine(url, &address);
-
-	if (!engine)
-		return no_engine(url, err);
-	if (engine->needs_address && address.len == 0)
-		return err_set(err, STATUS_INVALID, "%s: needs the path of a directory",
-			       engine->scheme);
-	return STATUS_OK;
-}
-
-enum status
-kv_open(const char *url, const struct kv_options *options, struct kv_store **ret, struct err *err)
-{
-	static const struct kv_options defaults;
-	struct str address;
-	const struct kv_engine *engine;
-
-	TRY(kv_check_url(url, err));
-	engine = find_engine(url, &address);
-	return engine->open(address, options ? options : &defaults, ret, err);
-}
-
-void
-kv_close(struct kv_store *store)
-{
-	if (store)
-		store->engine->close(store);
-}
-
-struct kv_store_stats
-kv_store_stats(struct kv_store *store)
-{
-	return store->engine->store_stats(store);
-}
-
-static enum status
-unsupported(const struct kv_engine *engine, const char *what, struct err *err)
-{
-	return err_set(err, STATUS_UNSUPPORTED, "stores of the engine \"%s\" cannot be %s",
-		       engine->scheme, what);
-}
-
-enum status
-kv_compact(struct kv_store *store, struct err *err)
-{
-	if (!store->engine->compact)
-		return unsupported(store->engine, "compacted", err);
-	return store->engine->compact(store, err);
-}
-
-enum status
-kv_backup_create(struct kv_store *store, const char *dir, struct kv_backup *ret, struct err *err)
-{
-	if (!store->engine->backup_create)
-		return unsupported(store->engine, "backed up", err);
-	return store->engine->backup_create(store, dir, ret, err);
-}
-
-enum status
-kv_backup_restore(const char *dir, uint32_t id, const char *url, kv_backup_finish *finish,
-		  void *arg, struct kv_backup *ret, struct err *err)
-{
-	struct str address;
-	const struct kv_engine *engine = find_engine(url, &address);
-
-	if (!engine)
-		return no_engine(url, err);
-	if (!engine->backup_restore)
-		return unsupported(engine, "restored", err);
-	return engine->backup_restore(dir, id, address, finish, arg, ret, err);
-}
 
 /* ---- Checks ---- */
 
@@ -198,15 +86,107 @@ check_stamp(struct kv_tx *tx, struct str template, size_t offset)
 	return STATUS_OK;
 }
 
+/* ---- The size of a transaction ---- */
+
+enum {
+	STAMP_OFFSET_BYTES = 4, /* FoundationDB keeps a stamp's place behind its template */
+	METADATA_KEY_BYTES = sizeof("\xff/metadataVersion") - 1,
+};
+
+/* Of a mutation, or of a conflict range with its two bounds. */
+static size_t
+size_of_pair(size_t first_bytes, size_t second_bytes)
+{
+	return KV_SIZE_EACH_BYTES + first_bytes + second_bytes;
+}
+
+static size_t
+size_of_range(struct str begin, struct str end)
+{
+	return str_cmp(begin, end) < 0 ? size_of_pair(begin.len, end.len) : 0;
+}
+
+/* Of the conflict range of a single key. */
+static size_t
+size_of_key(size_t key_bytes)
+{
+	return size_of_pair(key_bytes, key_bytes + 1);
+}
+
+/* Of a mutation of a key with its write conflict range. */
+static size_t
+size_of_write(size_t key_bytes, size_t value_bytes)
+{
+	return size_of_pair(key_bytes, value_bytes) + size_of_key(key_bytes);
+}
+
+static uint64_t
+size_limit(const struct kv_tx *tx)
+{
+	return KV_LIMIT_TX_BYTES - (tx->uses_reserve ? 0 : KV_SIZE_RUN_BYTES);
+}
+
+/* Before a mutation that would add so much. */
+static enum status
+size_check(struct kv_tx *tx, size_t bytes)
+{
+	if (tx->stats.size_bytes + bytes > size_limit(tx))
+		return err_set(&tx->err, STATUS_TX_TOO_LARGE,
+			       "the transaction writes more than %d bytes", KV_LIMIT_TX_BYTES);
+	return STATUS_OK;
+}
+
+/* A read conflicts unless it is a snapshot read or the transaction cannot write. */
+static bool
+read_conflicts(const struct kv_tx *tx, enum kv_read mode)
+{
+	return mode == KV_READ && tx->kind == KV_TX_READ_WRITE;
+}
+
+static void
+cleared_extend(struct kv_cleared *c, struct str begin, struct str end)
+{
+	struct str first = str_of(c->begin, c->begin_bytes), last = str_of(c->end, c->end_bytes);
+
+	begin.len = begin.len < sizeof(c->begin) ? begin.len : sizeof(c->begin);
+	end.len = end.len < sizeof(c->end) ? end.len : sizeof(c->end);
+	if (c->end_bytes == 0 || str_cmp(begin, first) < 0) {
+		c->begin_bytes = (uint32_t)begin.len;
+		if (begin.len)
+			memcpy(c->begin, begin.ptr, begin.len);
+	}
+	if (str_cmp(end, last) > 0) {
+		c->end_bytes = (uint32_t)end.len;
+		memcpy(c->end, end.ptr, end.len);
+	}
+}
+
+/* True if the key may lie in a range that the transaction has cleared. */
+static bool
+cleared_has(const struct kv_cleared *c, struct str key)
+{
+	struct str begin = str_of(c->begin, c->begin_bytes), end = str_of(c->end, c->end_bytes);
+
+	if (c->end_bytes == 0 || str_cmp(key, begin) < 0)
+		return false;
+	/* A bound that was cut stands for all keys that begin so. */
+	return str_cmp(key, end) < 0 || (end.len == sizeof(c->end) && str_starts_with(key, end));
+}
+
 /* ---- Transactions ---- */
 
 static void
 tx_start_over(struct kv_tx *tx)
 {
+	tx->uses_reserve = false;
+	tx->has_write_conflict = false;
+	tx->cleared.begin_bytes = 0;
+	tx->cleared.end_bytes = 0;
 	tx->stats = (struct kv_tx_stats){ 0 };
 	tx->wave = 0;
 	tx->err.status = STATUS_OK;
 	tx->err.text[0] = '\0';
+	tx->reads = NULL; /* the engine has freed them */
 }
 
 enum status
@@ -221,16 +201,41 @@ kv_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
 	tx->store = store;
 	tx->kind = kind;
 	tx->attempts = 0;
+	tx->reads_made = 0;
+	tx->part = NULL;
+	tx->stretch_bytes = 0;
 	tx_start_over(tx);
 	*ret = tx;
 	return STATUS_OK;
 }
 
 void
+kv_tx_set_memory(struct kv_tx *tx, struct budget_part *part, size_t stretch_bytes)
+{
+	assert(!tx->part || tx->part == part);
+	if (!tx->part && part)
+		budget_count(part, KV_TX_BYTES);
+	tx->part = part;
+	tx->stretch_bytes = stretch_bytes;
+}
+
+size_t
+kv_tx_stretch_bytes(const struct kv_tx *tx)
+{
+	return tx->stretch_bytes;
+}
+
+void
 kv_tx_free(struct kv_tx *tx)
 {
-	if (tx)
-		tx->engine->tx_free(tx);
+	struct budget_part *part;
+
+	if (!tx)
+		return;
+	part = tx->part;
+	tx->engine->tx_free(tx);
+	if (part)
+		budget_unuse(part, KV_TX_BYTES);
 }
 
 struct kv_store *
@@ -259,6 +264,12 @@ kv_tx_error(const struct kv_tx *tx)
 	return tx->err.text;
 }
 
+struct err *
+kv_tx_err(struct kv_tx *tx)
+{
+	return &tx->err;
+}
+
 struct kv_tx_stats
 kv_tx_stats(const struct kv_tx *tx)
 {
@@ -272,11 +283,12 @@ kv_tx_stats(const struct kv_tx *tx)
 /* clang-format on */
 
 static struct kv_future failed[STATUS_COUNT] = {
-	FAILED(STATUS_NOMEM),        FAILED(STATUS_LIMIT),         FAILED(STATUS_IO),
-	FAILED(STATUS_CORRUPT),      FAILED(STATUS_UNAVAILABLE),   FAILED(STATUS_TIMEOUT),
-	FAILED(STATUS_CANCELLED),    FAILED(STATUS_TX_CONFLICT),   FAILED(STATUS_TX_TOO_OLD),
-	FAILED(STATUS_TX_UNKNOWN),   FAILED(STATUS_TX_USED),       FAILED(STATUS_TX_UNREADABLE),
-	FAILED(STATUS_TX_TOO_LARGE), FAILED(STATUS_KEY_TOO_LARGE), FAILED(STATUS_INVALID),
+	FAILED(STATUS_NOMEM),      FAILED(STATUS_LIMIT),        FAILED(STATUS_IO),
+	FAILED(STATUS_CORRUPT),    FAILED(STATUS_UNAVAILABLE),  FAILED(STATUS_TIMEOUT),
+	FAILED(STATUS_CANCELLED),  FAILED(STATUS_TX_CONFLICT),  FAILED(STATUS_TX_TOO_OLD),
+	FAILED(STATUS_TX_UNKNOWN), FAILED(STATUS_TX_USED),      FAILED(STATUS_TX_UNREADABLE),
+	FAILED(STATUS_FULL),       FAILED(STATUS_TX_TOO_LARGE), FAILED(STATUS_KEY_TOO_LARGE),
+	FAILED(STATUS_INVALID),    FAILED(STATUS_BUSY),
 };
 
 struct kv_future *
@@ -344,11 +356,53 @@ kv_future_event(struct kv_future *f)
 	return kv_future_ready(f) ? NULL : &f->event;
 }
 
+/* Enters a read that was just made in its transaction's list, which is in order of age. */
+static void
+reads_link(struct kv_tx *tx, struct kv_future *f)
+{
+	f->number = ++tx->reads_made;
+	f->newer = NULL;
+	f->older = tx->reads;
+	if (f->older)
+		f->older->newer = f;
+	tx->reads = f;
+}
+
+static void
+reads_unlink(struct kv_future *f)
+{
+	if (!f->number)
+		return;
+	assert(f->newer ? f->newer->older == f : f->tx->reads == f);
+	if (f->newer)
+		f->newer->older = f->older;
+	else
+		f->tx->reads = f->older;
+	if (f->older)
+		f->older->newer = f->newer;
+	f->number = 0;
+}
+
 void
 kv_future_free(struct kv_future *f)
 {
-	if (f && f->engine)
-		f->engine->future_free(f);
+	if (!f || !f->engine)
+		return;
+	reads_unlink(f);
+	f->engine->future_free(f);
+}
+
+uint64_t
+kv_reads_mark(const struct kv_tx *tx)
+{
+	return tx ? tx->reads_made : 0;
+}
+
+void
+kv_reads_forget(struct kv_tx *tx, uint64_t mark)
+{
+	while (tx && tx->reads && tx->reads->number > mark)
+		kv_future_free(tx->reads);
 }
 
 bool
@@ -378,8 +432,11 @@ kv_get(struct kv_tx *tx, struct str key, enum kv_read mode)
 		return kv_future_failed(status);
 	f = tx->engine->get(tx, key, mode);
 	if (f->engine) {
+		if (read_conflicts(tx, mode))
+			tx->stats.size_bytes += size_of_key(key.len);
 		f->wave = tx->wave;
 		f->key_bytes = (uint32_t)key.len;
+		reads_link(tx, f);
 	}
 	return f;
 }
@@ -401,8 +458,12 @@ kv_get_range(struct kv_tx *tx, struct str begin, struct str end,
 	if (full.limit_bytes == 0)
 		full.limit_bytes = KV_LIMIT_RANGE_BYTES;
 	f = tx->engine->get_range(tx, begin, end, &full);
-	if (f->engine)
+	if (f->engine) {
+		if (read_conflicts(tx, full.mode))
+			tx->stats.size_bytes += size_of_range(begin, end);
 		f->wave = tx->wave;
+		reads_link(tx, f);
+	}
 	return f;
 }
 
@@ -421,45 +482,79 @@ kv_estimate_bytes(struct kv_store *store, struct str begin, struct str end, uint
 enum status
 kv_get_metadata_version(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
 {
-	return tx->engine->get_metadata_version(tx, ret);
+	TRY(tx->engine->get_metadata_version(tx, ret));
+	if (read_conflicts(tx, KV_READ))
+		tx->stats.size_bytes += size_of_key(METADATA_KEY_BYTES);
+	return STATUS_OK;
 }
 
 struct kv_future *
 kv_watch(struct kv_tx *tx, struct str key)
 {
 	enum status status = check_key(tx, key);
+	struct kv_future *f;
 
-	return status == STATUS_OK ? tx->engine->watch(tx, key) : kv_future_failed(status);
+	if (status != STATUS_OK)
+		return kv_future_failed(status);
+	f = tx->engine->watch(tx, key);
+	if (f->engine && read_conflicts(tx, KV_READ))
+		tx->stats.size_bytes += size_of_key(key.len);
+	return f;
 }
 
 /* ---- Writes ---- */
 
+/* A set or an atomic operation, which adds `size` to the transaction's. */
 static void
-count_set(struct kv_tx *tx, struct str key, struct str value)
+count_set(struct kv_tx *tx, struct str key, struct str value, size_t size)
 {
 	tx->stats.sets++;
 	tx->stats.bytes_written += key.len + value.len;
+	tx->stats.size_bytes += size;
 }
 
 enum status
 kv_set(struct kv_tx *tx, struct str key, struct str value)
 {
+	size_t size = size_of_write(key.len, value.len);
+
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
 	TRY(check_value(tx, value));
+	TRY(size_check(tx, size));
 	TRY(tx->engine->set(tx, key, value));
-	count_set(tx, key, value);
+	count_set(tx, key, value, size);
+	return STATUS_OK;
+}
+
+enum status
+kv_set_no_conflict(struct kv_tx *tx, struct str key, struct str value)
+{
+	size_t size = size_of_pair(key.len, value.len);
+
+	TRY(check_writable(tx));
+	TRY(check_key(tx, key));
+	TRY(check_value(tx, value));
+	if (cleared_has(&tx->cleared, key))
+		size += size_of_key(key.len);
+	TRY(size_check(tx, size));
+	TRY(tx->engine->set_no_conflict(tx, key, value));
+	count_set(tx, key, value, size);
 	return STATUS_OK;
 }
 
 enum status
 kv_clear(struct kv_tx *tx, struct str key)
 {
+	size_t size = 2 * size_of_key(key.len); /* the mutation is one of a range, too */
+
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
+	TRY(size_check(tx, size));
 	TRY(tx->engine->clear(tx, key));
 	tx->stats.clears++;
 	tx->stats.bytes_written += key.len;
+	tx->stats.size_bytes += size;
 	return STATUS_OK;
 }
 
@@ -484,48 +579,62 @@ kv_is_shared(const struct kv_store *store)
 enum status
 kv_clear_range(struct kv_tx *tx, struct str begin, struct str end)
 {
+	size_t size = 2 * size_of_range(begin, end);
+
 	TRY(check_writable(tx));
 	TRY(check_range(tx, begin, end));
+	TRY(size_check(tx, size));
 	TRY(tx->engine->clear_range(tx, begin, end));
-	if (str_cmp(begin, end) >= 0)
+	if (size == 0)
 		return STATUS_OK; /* nothing has been written, and the commit may have no version */
 	tx->stats.clears++;
 	tx->stats.bytes_written += begin.len + end.len;
+	tx->stats.size_bytes += size;
+	cleared_extend(&tx->cleared, begin, end);
 	return STATUS_OK;
 }
 
 enum status
 kv_atomic(struct kv_tx *tx, enum kv_atomic op, struct str key, struct str operand)
 {
+	size_t size = size_of_write(key.len, operand.len);
+
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
 	TRY(check_value(tx, operand));
+	TRY(size_check(tx, size));
 	TRY(tx->engine->atomic(tx, op, key, operand));
-	count_set(tx, key, operand);
+	count_set(tx, key, operand, size);
 	return STATUS_OK;
 }
 
 enum status
 kv_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset, struct str value)
 {
+	size_t size = size_of_write(key.len, value.len) + STAMP_OFFSET_BYTES;
+
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
 	TRY(check_value(tx, value));
 	TRY(check_stamp(tx, key, offset));
+	TRY(size_check(tx, size));
 	TRY(tx->engine->set_versionstamped_key(tx, key, offset, value));
-	count_set(tx, key, value);
+	count_set(tx, key, value, size);
 	return STATUS_OK;
 }
 
 enum status
 kv_set_versionstamped_value(struct kv_tx *tx, struct str key, struct str value, size_t offset)
 {
+	size_t size = size_of_write(key.len, value.len) + STAMP_OFFSET_BYTES;
+
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
 	TRY(check_value(tx, value));
 	TRY(check_stamp(tx, value, offset));
+	TRY(size_check(tx, size));
 	TRY(tx->engine->set_versionstamped_value(tx, key, value, offset));
-	count_set(tx, key, value);
+	count_set(tx, key, value, size);
 	return STATUS_OK;
 }
 
@@ -533,7 +642,9 @@ enum status
 kv_add_read_conflict_range(struct kv_tx *tx, struct str begin, struct str end)
 {
 	TRY(check_range(tx, begin, end));
-	return tx->engine->add_read_conflict(tx, begin, end);
+	TRY(tx->engine->add_read_conflict(tx, begin, end));
+	tx->stats.size_bytes += size_of_range(begin, end);
+	return STATUS_OK;
 }
 
 enum status
@@ -541,15 +652,23 @@ kv_add_write_conflict_range(struct kv_tx *tx, struct str begin, struct str end)
 {
 	TRY(check_writable(tx));
 	TRY(check_range(tx, begin, end));
-	return tx->engine->add_write_conflict(tx, begin, end);
+	TRY(tx->engine->add_write_conflict(tx, begin, end));
+	tx->has_write_conflict = tx->has_write_conflict || str_cmp(begin, end) < 0;
+	tx->stats.size_bytes += size_of_range(begin, end);
+	return STATUS_OK;
 }
 
 enum status
 kv_touch_metadata_version(struct kv_tx *tx)
 {
+	size_t size = size_of_write(METADATA_KEY_BYTES,
+				    KV_VERSIONSTAMP_TX_BYTES + STAMP_OFFSET_BYTES);
+
 	TRY(check_writable(tx));
+	TRY(size_check(tx, size));
 	TRY(tx->engine->touch_metadata_version(tx));
 	tx->stats.sets++;
+	tx->stats.size_bytes += size;
 	return STATUS_OK;
 }
 
@@ -558,6 +677,15 @@ kv_touch_metadata_version(struct kv_tx *tx)
 struct kv_future *
 kv_commit(struct kv_tx *tx)
 {
+	bool writes = tx->stats.sets || tx->stats.clears || tx->has_write_conflict;
+
+	/* Reads and conflict ranges are counted, but not refused one by one. */
+	if (writes && tx->stats.size_bytes > size_limit(tx)) {
+		err_set(&tx->err, STATUS_TX_TOO_LARGE,
+			"writes and conflict ranges of %llu bytes exceed the limit of %d",
+			(unsigned long long)tx->stats.size_bytes, KV_LIMIT_TX_BYTES);
+		return kv_future_failed(STATUS_TX_TOO_LARGE);
+	}
 	return tx->engine->commit(tx);
 }
 

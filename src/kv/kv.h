@@ -8,7 +8,7 @@
  * network round trip.
  *
  * Threading: a store is used from any number of threads and fibers. A transaction, and the futures
- * it made, belong to one thread or fiber at a time. Waiting parks a fiber (base/wait.h).
+ * it made, belong to one thread or fiber at a time. Waiting parks a fiber (loop/wait.h).
  *
  * Ownership: futures, and the bytes of their answers, belong to their transaction and live until it
  * is freed or reset, whichever comes first; kv_future_free() lets go of one earlier. Arguments are
@@ -26,14 +26,20 @@
 
 #include "base/status.h"
 #include "base/str.h"
-#include "base/wait.h"
+#include "kv/state.h"
+#include "loop/wait.h"
 
 enum {
 	KV_LIMIT_KEY_BYTES = 10000,
 	KV_LIMIT_VALUE_BYTES = 100000,
-	KV_LIMIT_TX_BYTES = 10000000, /* keys and values written, plus conflict ranges */
+	KV_LIMIT_TX_BYTES = 10000000, /* of a transaction's size, see kv_tx_stats */
 	KV_LIMIT_RANGE_BYTES = 4 * 1024 *
 			       1024, /* one range answer, when the caller names no limit */
+
+	/* What each mutation and each conflict range adds to the size beside its keys and value. */
+	KV_SIZE_EACH_BYTES = 28,
+	/* Of the limit, for the transaction id that kv_run() leaves: a transaction has the rest. */
+	KV_SIZE_RUN_BYTES = 2000,
 
 	KV_VERSIONSTAMP_TX_BYTES = 10, /* commit version, big-endian, and order within the batch */
 	KV_VERSIONSTAMP_BYTES = 12,    /* and two bytes of the caller's own */
@@ -45,19 +51,31 @@ struct kv_future;
 
 /* ---- Stores ---- */
 
+struct kv_shape; /* kv/shape.h */
+
 struct kv_options {
 	bool create;          /* make a missing embedded store; otherwise STATUS_NOT_FOUND */
 	bool read_only;       /* every transaction is KV_TX_READ_ONLY */
 	uint64_t cache_bytes; /* block cache of the embedded engine; 0: its default */
+	const struct kv_shape *shape; /* which keys belong together; NULL: none do */
 	bool no_sync; /* acknowledge before the disk has it; for tests and benchmarks only */
+	/*
+	 * Of the embedded engine. A directory that is there, but cannot be written to because its
+	 * disk is full or read-only, is opened all the same: it is read, and written to when that
+	 * is possible again. Otherwise opening fails.
+	 */
+	bool reads_if_unwritable;
+	uint64_t probe_ms;   /* between two looks at a full disk; 0: the engine's default */
+	kv_store_told *told; /* whenever the store's state changes; NULL: nobody is told */
+	void *told_arg;
 };
 
 /* Whether `url` can name a store; nothing is opened. STATUS_INVALID, explained in `err`. */
 MUST_USE enum status kv_check_url(const char *url, struct err *err);
 
 /*
- * Opens "embedded:PATH" (a directory), "fdb:CLUSTER_FILE", or for tests "faulty:SETTINGS:URL":
- * another store seen through injected faults (kv/faulty/faulty.h). Errors, explained in `err`:
+ * Opens "embedded:PATH" (a directory) or "fdb:CLUSTER_FILE"; an engine that a program has
+ * registered has a scheme of its own (kv/faulty/faulty.h is one). Errors, explained in `err`:
  * STATUS_INVALID for a URL of another kind, STATUS_UNSUPPORTED for an engine that this build lacks,
  * STATUS_LOCKED when another process has it open, STATUS_NOT_FOUND, STATUS_IO, STATUS_CORRUPT. A
  * store is opened for reading only beside a process that writes, and shows what it held at one
@@ -92,6 +110,15 @@ enum kv_tx_kind {
 MUST_USE enum status kv_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret);
 void kv_tx_free(struct kv_tx *tx);
 
+/*
+ * From now on the memory that the transaction holds is counted in `part`, which must outlive it,
+ * and scans with the option `ahead` ask for no more than `stretch_bytes` at a time (0: as their
+ * options say). Both stay through a reset.
+ */
+struct budget_part;
+void kv_tx_set_memory(struct kv_tx *tx, struct budget_part *part, size_t stretch_bytes);
+size_t kv_tx_stretch_bytes(const struct kv_tx *tx);
+
 /* The store it was begun on. */
 struct kv_store *kv_tx_store(const struct kv_tx *tx);
 
@@ -99,8 +126,8 @@ struct kv_store *kv_tx_store(const struct kv_tx *tx);
 void kv_tx_reset(struct kv_tx *tx);
 
 /*
- * Every outstanding and later use answers STATUS_CANCELLED, until a reset; but a commit that is
- * being written already answers what becomes of it. From any thread.
+ * Every use that is outstanding, and every later one until a reset, ends with STATUS_CANCELLED. A
+ * commit that is being written already ends with what becomes of it. From any thread.
  */
 void kv_cancel(struct kv_tx *tx);
 
@@ -124,8 +151,17 @@ struct event *kv_future_event(struct kv_future *f);
 void kv_future_free(struct kv_future *f); /* NULL is fine */
 
 /*
- * Functions that return a future never return NULL: out of memory is a future that fails, and so is
- * an argument out of bounds.
+ * For a transaction that reads many things one after the other, such as a listing's: frees every
+ * future of a read that was made after the mark and has not been freed. The caller uses none of
+ * them, nor any bytes that they own, and has advanced no scan since the mark that is still open.
+ * NULL stands for a transaction that has not begun or has ended.
+ */
+uint64_t kv_reads_mark(const struct kv_tx *tx);
+void kv_reads_forget(struct kv_tx *tx, uint64_t mark);
+
+/*
+ * Functions that return a future never return NULL. Without memory, or with an argument that is out
+ * of bounds, the future fails.
  */
 
 /* ---- Reads ---- */
@@ -151,8 +187,9 @@ struct kv_range_options {
 			       KV_LIMIT_RANGE_BYTES */
 	bool reverse;       /* from the end of the range towards its beginning */
 	/*
-	 * The answer will be wanted later: what would be read before the call returns may be read
-	 * by another thread meanwhile. Waiting for its event alone may take as long as reading it.
+	 * The answer will be wanted later, so another thread may read it in the meantime. Where the
+	 * engine would otherwise have read it before the call returned, waiting for its event may
+	 * take as long as reading it.
 	 */
 	bool ahead;
 	enum kv_read mode;
@@ -180,17 +217,17 @@ struct kv_range kv_future_range(struct kv_future *f);
  * call.
  *
  * With the option `ahead` each stretch is asked for when the one before it has come. The first is
- * then small, and each of the others up to twice as large as the last: who stops early has not
- * asked for much.
+ * then small, and each of the others up to twice as large as the last, so a caller that stops early
+ * has not asked for much.
  */
 struct kv_scan {
 	struct kv_tx *tx;
 	struct kv_range_options options;
 	size_t stretch_bytes;        /* of what is asked for next */
-	struct kv_future *future;    /* what `range` is of, or will be */
-	struct kv_future *following; /* asked for ahead; NULL: not yet */
+	struct kv_future *future;    /* of `range`, which is empty until it has come */
+	struct kv_future *following; /* the next stretch, asked for ahead; NULL: not yet */
 	struct kv_range range;
-	char *bounds; /* owned: begin and end, then what remains of them */
+	char *bounds; /* owned: the bytes of `begin` and `end` */
 	struct str begin;
 	struct str end;
 	size_t at;
@@ -202,13 +239,14 @@ MUST_USE enum status kv_scan_init(struct kv_scan *scan, struct kv_tx *tx, struct
 				  struct str end, const struct kv_range_options *options);
 MUST_USE enum status kv_scan_next(struct kv_scan *scan, struct kv_pair *ret);
 /*
- * As many of the next pairs as are there without another wait, at least one and at most `most`;
- * valid until the next call. STATUS_NOT_FOUND at the end.
+ * Takes as many of the next pairs as are there without another wait, at least one and at most
+ * `most`. They are valid until the next call. STATUS_NOT_FOUND at the end.
  */
 MUST_USE enum status kv_scan_take(struct kv_scan *scan, size_t most, struct kv_range *ret);
 /*
- * After a failure of kv_scan_next(), where the transaction is the scan's alone: what kv_on_error()
- * says of `status`, and if that is STATUS_OK the scan goes on where it was, at another version.
+ * After a failure of kv_scan_next() with `status`, in a transaction that does nothing else: asks
+ * kv_on_error(), and returns what that returns. With STATUS_OK the scan goes on where it was, at
+ * another version.
  */
 MUST_USE enum status kv_scan_retry(struct kv_scan *scan, enum status status);
 void kv_scan_release(struct kv_scan *scan);
@@ -218,25 +256,32 @@ MUST_USE enum status kv_get_read_version(struct kv_tx *tx, uint64_t *ret);
 
 /* ---- Writes: buffered until the commit ---- */
 
-/* Of ranges: an empty or inverted one is nothing. */
+/* A range that is empty, or whose end lies before its beginning, is no keys, and no error. */
 
 MUST_USE enum status kv_set(struct kv_tx *tx, struct str key, struct str value);
+/*
+ * A set without a write conflict range of its own, for many keys that one range holds, such as the
+ * leaves of a revision: they count less towards the size of the transaction. The caller must cover
+ * the key by kv_add_write_conflict_range() in the same transaction, before or after; otherwise
+ * whoever reads the key may miss the change and still commit. Own reads see it like any other.
+ */
+MUST_USE enum status kv_set_no_conflict(struct kv_tx *tx, struct str key, struct str value);
 MUST_USE enum status kv_clear(struct kv_tx *tx, struct str key);
 MUST_USE enum status kv_clear_range(struct kv_tx *tx, struct str begin, struct str end);
 
 /*
- * Whether a read-only transaction lasts as long as it is open. Where it does not, what takes longer
- * has to be read in several, each at a version of its own.
+ * True if a read-only transaction can read as long as it is open. Otherwise a long reading has to
+ * be cut into several transactions, each at a version of its own.
  */
 bool kv_keeps_versions(const struct kv_store *store);
 
 /*
- * Whether clearing a range costs the same however many keys it has, at the commit and to later
- * reads. Where it does not, a large range is better cleared in several transactions.
+ * True if clearing a range costs the same however many keys it has, both at the commit and for
+ * later reads. Otherwise a large range is better cleared in several transactions.
  */
 bool kv_clears_cheaply(const struct kv_store *store);
 
-/* Whether other processes may use the store at the same time. */
+/* True if other processes may use the store at the same time. */
 bool kv_is_shared(const struct kv_store *store);
 
 enum kv_atomic {
@@ -256,7 +301,8 @@ MUST_USE enum status kv_atomic(struct kv_tx *tx, enum kv_atomic op, struct str k
  * A set whose key (or value) has its 10 bytes at `offset` replaced by the transaction's
  * versionstamp at the commit. The two bytes behind them, which tell several stamps of one
  * transaction apart, are the caller's. Reading such a key, or a range that may meet it, before the
- * commit is STATUS_TX_UNREADABLE; whoever has met that may find the commit refused with it, too.
+ * commit is STATUS_TX_UNREADABLE; a transaction that has got that may find its commit refused with
+ * it, too.
  */
 MUST_USE enum status kv_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset,
 					       struct str value);
@@ -281,8 +327,10 @@ MUST_USE enum status kv_touch_metadata_version(struct kv_tx *tx);
 
 /*
  * Commits. STATUS_TX_CONFLICT, STATUS_TX_TOO_OLD, STATUS_TX_UNKNOWN, STATUS_TX_TOO_LARGE,
- * STATUS_IO, STATUS_UNAVAILABLE, STATUS_CANCELLED. When STATUS_OK comes back the writes are on
- * disk. Afterwards the transaction can only be asked for its version, reset or freed.
+ * STATUS_FULL, STATUS_IO, STATUS_UNAVAILABLE, STATUS_CANCELLED. When STATUS_OK comes back the
+ * writes are on disk. After STATUS_FULL they are not, and never will be; after STATUS_IO neither,
+ * unless the explanation says that this is not known. Afterwards the transaction can only be asked
+ * for its version, reset or freed.
  */
 struct kv_future *kv_commit(struct kv_tx *tx);
 
@@ -307,13 +355,20 @@ enum {
 };
 
 /*
- * What to do about a failure: STATUS_OK after a reset and a pause (growing, jittered) if running
- * the transaction again can help, otherwise `status` itself.
+ * After a failure with `status`. If running the transaction again can help, resets it, pauses —
+ * with each attempt longer, and at random — and returns STATUS_OK. Otherwise returns `status`
+ * itself.
  */
 MUST_USE enum status kv_on_error(struct kv_tx *tx, enum status status);
 
 /* Why the transaction's last failure happened; empty text when there is nothing to add. */
 const char *kv_tx_error(const struct kv_tx *tx);
+
+/*
+ * The same failure with its status. A body that fails for a reason of its own explains it here, and
+ * kv_run() hands the explanation on to its caller. The transaction owns it; a reset clears it.
+ */
+struct err *kv_tx_err(struct kv_tx *tx);
 
 /* What a transaction has cost since it was begun or reset; tests hold the model's promises to it.
  */
@@ -322,13 +377,28 @@ struct kv_tx_stats {
 	uint64_t keys_read;  /* pairs that they returned */
 	uint64_t bytes_read; /* their keys and values */
 	/*
-	 * Waits for reads that a cluster could not have answered from an earlier one. The first
-	 * wait for one of the reads issued since the last such wait counts; a commit does not.
+	 * How many times the transaction has waited for a cluster, if the store is one. Reads that
+	 * are issued before the next wait go out together, so the first wait for one of them counts
+	 * for all. Commits are not counted.
 	 */
 	uint64_t round_trips;
 	uint64_t sets;   /* sets and atomic operations */
 	uint64_t clears; /* clears and range clears */
 	uint64_t bytes_written;
+	/*
+	 * The size that KV_LIMIT_TX_BYTES bounds. It is computed from the calls alone, so it is the
+	 * same on every engine, and never below what FoundationDB counts when it commits them:
+	 *
+	 *   each mutation         KV_SIZE_EACH_BYTES + its key + its value or operand
+	 *   each conflict range   KV_SIZE_EACH_BYTES + its two bounds
+	 *
+	 * A single key's range ends at the key with a zero byte behind it. A mutation has a write
+	 * conflict range, of kv_set_no_conflict() only where the transaction has cleared a range
+	 * around the key: FoundationDB then makes two clears of that one. A read that is no
+	 * snapshot read has a read conflict range, and so has a watch. A clear is a mutation with
+	 * both bounds of its range, and a stamp's place in its key or value takes four bytes.
+	 */
+	uint64_t size_bytes;
 };
 
 struct kv_tx_stats kv_tx_stats(const struct kv_tx *tx);
@@ -341,10 +411,11 @@ struct kv_tx_stats kv_tx_stats(const struct kv_tx *tx);
  * starts over; it returns STATUS_OK to have the transaction committed, or any other status to give
  * up, except that retryable ones (STATUS_TX_CONFLICT, STATUS_TX_TOO_OLD) start it again.
  *
- * A commit with an unknown result is this function's business (seed 1, option 3): where an engine
- * can give one, every writing attempt also sets the key (ROOT, 255, txid); after an unknown result
- * the next attempt first asks whether that key exists, and if it does the work is done. That stays
- * so through later failures of any kind. kv_txids_sweep() removes those keys.
+ * A commit with an unknown result is this function's business: where an engine can give one, every
+ * writing attempt also sets the key (ROOT, 255, txid); after an unknown result the next attempt
+ * first asks whether that key exists, and if it does the work is done. That stays so through later
+ * failures of any kind. These keys are cleared within seconds by later transactions of the process,
+ * by kv_txids_clear(), or by kv_close(); kv_txids_sweep() removes those of processes that died.
  *
  * `ret_stamp` (10 bytes, or NULL) gets the versionstamp of the commit that counted; all zero when
  * the body wrote nothing. `err` (or NULL) explains a failure.
@@ -360,11 +431,11 @@ MUST_USE enum status kv_run(struct kv_store *store, kv_body *body, void *arg, ui
 
 /*
  * kv_run() in two halves, for a caller that has something else to prepare while a commit is under
- * way. The first runs the body once and begins its commit; what comes of it, and every further
- * attempt, is the second half's. Where the store is not shared (kv_is_shared()), transactions that
+ * way. The first half runs the body once and begins its commit. The second half waits for it, and
+ * makes all further attempts. Where the store is not shared (kv_is_shared()), transactions that
  * were begun one after another commit in that order, except those that are tried again. What the
- * body refers to has to last until the second half has returned, which is due for every
- * first one that succeeded, and frees `running`.
+ * body refers to has to last until the second half has returned. Every first half that succeeded
+ * must be followed by a second one, which frees `running`.
  */
 struct kv_running;
 
@@ -375,8 +446,19 @@ MUST_USE enum status kv_run_end(struct kv_running *running, struct err *err);
 /* The same for reading: nothing is committed. */
 MUST_USE enum status kv_run_read(struct kv_store *store, kv_body *body, void *arg, struct err *err);
 
-/* Removes transaction ids older than `age_ms`, a bounded number; call it now and then. */
-MUST_USE enum status kv_txids_sweep(struct kv_store *store, uint64_t age_ms, struct err *err);
+/*
+ * Clears the transaction ids that this process has left and that no writer has cleared, if the
+ * oldest of them are a second old. To be called a few times a second as long as a store is open; it
+ * does nothing, at no cost, when there is nothing to clear.
+ */
+MUST_USE enum status kv_txids_clear(struct kv_store *store, struct err *err);
+
+/*
+ * Removes transaction ids that are older than `age_ms`, whose owners have died. A call does a
+ * bounded amount of work: with `*ret_more` there is more to remove, and the caller goes on soon.
+ */
+MUST_USE enum status kv_txids_sweep(struct kv_store *store, uint64_t age_ms, bool *ret_more,
+				    struct err *err);
 
 /* What the engine tells about itself, for operators. */
 struct kv_store_stats {
@@ -386,10 +468,15 @@ struct kv_store_stats {
 	uint64_t watches;
 	uint64_t disk_bytes; /* 0 where the engine does not know */
 	uint64_t memory_bytes;
-	bool refuses_writes; /* a write or sync has failed: until the store is opened again */
+	enum kv_store_state state;
+	uint64_t reopenings;    /* after failures, within this process */
+	uint64_t failed_writes; /* of commits, to the disk */
 };
 
 struct kv_store_stats kv_store_stats(struct kv_store *store);
+
+/* What the engine stands on, with its version: "rocksdb 7.8.3". Static text. */
+const char *kv_store_library(const struct kv_store *store);
 
 /*
  * Rewrites the whole store without what has been overwritten or deleted, which it otherwise does

@@ -1,35 +1,63 @@
 /*
- * The retry loop, and what it takes to survive a commit that nobody knows the end of.
- *
- * Where an engine can answer STATUS_TX_UNKNOWN, each writing attempt of one kv_run() also sets
- * (ROOT, 255, id), with one id for all of them. Its value is (milliseconds since 1970,
- * versionstamp): the age for the sweep, and the stamp to report for an attempt that turns out to
- * have succeeded.
+ * The retry loop, and what it takes to survive a commit of which nobody knows the outcome: the ids
+ * that attempts leave behind, which txid.h describes, and their removal.
  */
+#include <assert.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/rand.h"
 #include "kv/engine.h"
-#include "kv/keyspace.h"
-#include "kv/tuple.h"
+#include "kv/txid.h"
 
 enum {
-	TXID_BYTES = 16,
-	TXID_KEY_MAX_BYTES = 64,
-	TXID_VALUE_MAX_BYTES = 64,
-	SWEEP_LIMIT = 1000, /* transaction ids looked at by one sweep */
+	SWEEP_TX_IDS = 2000, /* ids that one transaction of the sweep looks at */
+	SWEEP_TXS = 10,      /* transactions of one call */
 };
 
-struct run {
+enum retry_reason {
+	RETRY_CONFLICT,
+	RETRY_TOO_OLD,
+	RETRY_UNKNOWN,
+	RETRY_OTHER,
+	RETRY_REASONS,
+};
+
+static const char *const retry_reasons[RETRY_REASONS] = {
+	[RETRY_CONFLICT] = "conflict",
+	[RETRY_TOO_OLD] = "too_old",
+	[RETRY_UNKNOWN] = "unknown_result",
+	[RETRY_OTHER] = "other",
+};
+
+METRIC_COUNTER(commits, "frond_kv_commits_total", METRIC_NUMBER,
+	       "Transactions with writes that were committed.");
+METRIC_HISTOGRAM(commit_time, "frond_kv_commit_duration_seconds", METRIC_SECONDS,
+		 "Time from the start of a commit to its result, of each attempt with writes.",
+		 METRIC_TIME_LEAST, METRIC_TIME_BUCKETS);
+METRIC_COUNTERS(retries, "frond_kv_retries_total", METRIC_NUMBER,
+		"Attempts of transactions that failed and were followed by another one, by reason.",
+		"reason", retry_reasons);
+METRIC_COUNTER(unknown_results, "frond_kv_unknown_results_total", METRIC_NUMBER,
+	       "Commits of which it was not known at first whether they had taken place.");
+METRIC_COUNTER(given_up, "frond_kv_gave_up_total", METRIC_NUMBER,
+	       "Transactions that failed after the last of all their attempts.");
+
+/* All attempts of one kv_run(). */
+struct kv_attempts {
 	struct kv_store *store;
 	kv_body *body;
 	void *arg;
 	bool commits;
+	bool repeatable;    /* taking place twice is the same as once: no id is left */
 	uint8_t *ret_stamp; /* or NULL */
-	bool unknown;       /* an attempt has ended so: ask before each later one */
-	char key_bytes[TXID_KEY_MAX_BYTES];
-	struct str key; /* of the transaction id; empty until one is needed */
+	bool unknown;       /* the outcome of an attempt is unknown: later ones ask first */
+	struct txid id;     /* taken by the first attempt that writes, and left by each */
+	uint64_t commit_ns; /* when the commit under way has begun */
+	/* Ids of earlier runs that the attempt under way clears as well; NULL: none. */
+	struct txid_span *clearing;
 };
 
 enum status
@@ -52,85 +80,93 @@ kv_on_error(struct kv_tx *tx, enum status status)
 }
 
 static bool
-has_written(const struct kv_tx *tx)
+tx_has_written(const struct kv_tx *tx)
 {
 	return tx->stats.sets || tx->stats.clears;
 }
 
-static void
-put_txid_prefix(struct buf *b)
+/* The ids of this process in the store. NULL: out of memory. */
+static struct txids *
+store_txids(struct kv_store *store)
 {
-	tuple_put_u64(b, KV_ROOT);
-	tuple_put_u64(b, KV_ROOT_TXIDS);
-}
+	struct txids *known = atomic_load_explicit(&store->txids, memory_order_acquire);
+	struct txids *made;
 
-static enum status
-make_txid(struct run *run)
-{
-	struct buf b AUTO(buf_release) = BUF_INIT(TXID_KEY_MAX_BYTES);
-	char id[TXID_BYTES];
-
-	rand_bytes(id, sizeof(id));
-	put_txid_prefix(&b);
-	tuple_put_bytes(&b, str_of(id, sizeof(id)));
-	TRY(buf_status(&b));
-	memcpy(run->key_bytes, b.ptr, b.len);
-	run->key = str_of(run->key_bytes, b.len);
-	return STATUS_OK;
-}
-
-static enum status
-leave_txid(struct run *run, struct kv_tx *tx)
-{
-	static const uint8_t zero[KV_VERSIONSTAMP_BYTES];
-	struct buf b AUTO(buf_release) = BUF_INIT(TXID_VALUE_MAX_BYTES);
-	size_t offset;
-
-	if (run->key.len == 0)
-		TRY(make_txid(run));
-	tuple_put_u64(&b, clock_wall_ms());
-	offset = tuple_put_versionstamp(&b, zero);
-	TRY(buf_status(&b));
-	return kv_set_versionstamped_value(tx, run->key, buf_str(&b), offset);
-}
-
-static enum status
-read_txid(struct str value, uint64_t *ret_ms, const uint8_t **ret_stamp)
-{
-	struct tuple_reader r = tuple_reader(value);
-
-	TRY(tuple_next_u64(&r, ret_ms));
-	return tuple_next_versionstamp(&r, ret_stamp);
+	if (known)
+		return known;
+	made = txids_new();
+	/* Another thread may have been quicker; then its ids are everybody's. */
+	if (made && !atomic_compare_exchange_strong(&store->txids, &known, made)) {
+		txids_free(made);
+		return known;
+	}
+	return made;
 }
 
 /*
- * After an unknown result: has one of the attempts succeeded after all? The read conflicts with a
- * commit of it that is still under way.
+ * Leaves the run's id in the transaction. Now and then a transaction also clears what earlier runs
+ * have left: one clear of a range, unless the transaction is large already.
  */
 static enum status
-ask_txid(struct run *run, struct kv_tx *tx, bool *ret_done)
+attempt_leave_id(struct kv_attempts *run, struct kv_tx *tx)
 {
-	struct kv_future *f = kv_get(tx, run->key, KV_READ);
-	const uint8_t *stamp;
+	struct txids *ids = store_txids(run->store);
+
+	if (!ids)
+		return STATUS_NOMEM;
+	assert(!run->clearing);
+	tx->uses_reserve = true;
+	if (tx->stats.size_bytes < KV_LIMIT_TX_BYTES / 2)
+		run->clearing = txids_claim(ids, false);
+	if (run->clearing)
+		TRY(txid_span_clear(ids, run->clearing, tx));
+	/* Behind the claim, so that a span that is full does not get this id, too. */
+	if (!run->id.span)
+		TRY(txid_take(ids, &run->id));
+	return txid_write(tx, &run->id);
+}
+
+/* The attempt is over. If it failed, or nobody knows, a later transaction clears them again. */
+static void
+attempt_settle_clearing(struct kv_attempts *run, bool committed)
+{
+	if (!run->clearing)
+		return;
+	if (committed)
+		txids_cleared(run->store->txids, run->clearing);
+	else
+		txids_not_cleared(run->store->txids, run->clearing);
+	run->clearing = NULL;
+}
+
+/*
+ * After an unknown outcome: finds out whether one of the attempts took place after all. If one of
+ * their commits should still be under way, this read conflicts with it, so it cannot be missed.
+ */
+static enum status
+attempt_ask_id(struct kv_attempts *run, struct kv_tx *tx, bool *ret_done)
+{
+	struct kv_future *f = kv_get(tx, run->id.key, KV_READ);
+	struct txid_record record;
 	struct str value;
-	uint64_t ms;
 
 	TRY(kv_future_wait(f));
 	*ret_done = kv_future_value(f, &value);
 	if (*ret_done && run->ret_stamp) {
-		TRY(read_txid(value, &ms, &stamp));
-		memcpy(run->ret_stamp, stamp, KV_VERSIONSTAMP_TX_BYTES);
+		TRY(txid_record_parse(value, &record));
+		memcpy(run->ret_stamp, record.stamp, KV_VERSIONSTAMP_TX_BYTES);
 	}
 	return STATUS_OK;
 }
 
 /*
- * The first half of an attempt: with STATUS_OK its commit is under way, or `*ret_commit` is NULL
- * and there is nothing to wait for. `*ret_settled`: it is known whether earlier attempts of unknown
- * result have happened, so that a failure is what it says.
+ * The first half of an attempt. With STATUS_OK its commit is under way, or `*ret_commit` is NULL
+ * and there is nothing to wait for. `*ret_settled` says whether it is known that no earlier attempt
+ * took place. If it is not, a failure must not be reported as such: the work may have been done.
  */
 static enum status
-attempt_begin(struct run *run, struct kv_tx *tx, struct kv_future **ret_commit, bool *ret_settled)
+attempt_begin(struct kv_attempts *run, struct kv_tx *tx, struct kv_future **ret_commit,
+	      bool *ret_settled)
 {
 	bool done = false;
 
@@ -139,7 +175,7 @@ attempt_begin(struct run *run, struct kv_tx *tx, struct kv_future **ret_commit, 
 	if (run->ret_stamp)
 		memset(run->ret_stamp, 0, KV_VERSIONSTAMP_TX_BYTES);
 	if (run->unknown) {
-		TRY(ask_txid(run, tx, &done));
+		TRY(attempt_ask_id(run, tx, &done));
 		*ret_settled = true;
 		if (done)
 			return STATUS_OK;
@@ -147,33 +183,57 @@ attempt_begin(struct run *run, struct kv_tx *tx, struct kv_future **ret_commit, 
 	TRY(run->body(tx, run->arg));
 	if (!run->commits)
 		return STATUS_OK;
-	if (has_written(tx) && tx->engine->unknown_results)
-		TRY(leave_txid(run, tx));
+	if (tx_has_written(tx) && tx->engine->unknown_results && !run->repeatable)
+		TRY(attempt_leave_id(run, tx));
+	if (tx_has_written(tx))
+		run->commit_ns = clock_mono_ns();
 	*ret_commit = kv_commit(tx);
 	return STATUS_OK;
 }
 
+static void
+attempt_count_commit(const struct kv_attempts *run, enum status status)
+{
+	metric_observe(&commit_time, clock_mono_ns() - run->commit_ns);
+	if (status == STATUS_OK)
+		metric_add(&commits, 1);
+	else if (status == STATUS_TX_UNKNOWN)
+		metric_add(&unknown_results, 1);
+}
+
+static enum retry_reason
+retry_reason(enum status status)
+{
+	if (status == STATUS_TX_CONFLICT)
+		return RETRY_CONFLICT;
+	if (status == STATUS_TX_TOO_OLD)
+		return RETRY_TOO_OLD;
+	return status == STATUS_TX_UNKNOWN ? RETRY_UNKNOWN : RETRY_OTHER;
+}
+
 static enum status
-attempt_end(struct run *run, struct kv_tx *tx, struct kv_future *commit)
+attempt_end(struct kv_attempts *run, struct kv_tx *tx, struct kv_future *commit)
 {
 	enum status status;
 
 	if (!commit)
 		return STATUS_OK;
 	status = kv_future_wait(commit);
-	if (status == STATUS_TX_UNKNOWN)
-		run->unknown = has_written(tx);
-	if (status == STATUS_OK && has_written(tx) && run->ret_stamp)
+	if (tx_has_written(tx))
+		attempt_count_commit(run, status);
+	if (status == STATUS_TX_UNKNOWN && tx_has_written(tx) && !run->repeatable)
+		run->unknown = true;
+	if (status == STATUS_OK && tx_has_written(tx) && run->ret_stamp)
 		return kv_versionstamp(tx, run->ret_stamp);
 	return status;
 }
 
 /*
- * The engine's explanation, if it has one; otherwise the body may have put its own into the same
- * `err`, which stays.
+ * Explains a failure: by the engine's text if there is one; otherwise by what the body has put into
+ * the same `err`; otherwise by the status's name.
  */
 static void
-explain(struct err *err, const struct kv_tx *tx, enum status status)
+run_explain(struct err *err, const struct kv_tx *tx, enum status status)
 {
 	if (tx->err.status == status && tx->err.text[0])
 		err_set(err, status, "%s", tx->err.text);
@@ -181,10 +241,13 @@ explain(struct err *err, const struct kv_tx *tx, enum status status)
 		err_set(err, status, "%s", status_name(status));
 }
 
-/* `first`: the first half of the first attempt has ended so, which makes the other half due. */
+/*
+ * Runs the second half of the first attempt, whose first half has ended with `first`, and then
+ * further attempts, until one succeeds or none can help.
+ */
 static enum status
-run_on(struct run *run, struct kv_tx *tx, enum status first, struct kv_future *commit,
-       struct err *err)
+run_until_settled(struct kv_attempts *run, struct kv_tx *tx, enum status first,
+		  struct kv_future *commit, struct err *err)
 {
 	enum status status = first;
 	bool settled = true;
@@ -194,20 +257,23 @@ run_on(struct run *run, struct kv_tx *tx, enum status first, struct kv_future *c
 
 		if (status == STATUS_OK)
 			status = attempt_end(run, tx, commit);
+		attempt_settle_clearing(run, status == STATUS_OK);
 		if (status == STATUS_OK)
 			return STATUS_OK;
 		if (!settled && tx->engine->retry_delay_ms(tx, status) < 0)
 			return err_set(err, STATUS_TX_UNKNOWN,
 				       "an attempt may have succeeded, and asking failed (%s)",
 				       status_name(status));
-		explain(err, tx, status);
+		run_explain(err, tx, status);
 		verdict = kv_on_error(tx, status);
 		if (verdict != STATUS_OK)
 			return verdict;
 		if (attempts == KV_RETRY_LIMIT)
 			break;
+		metric_add_at(&retries, retry_reason(status), 1);
 		status = attempt_begin(run, tx, &commit, &settled);
 	}
+	metric_add(&given_up, 1);
 	if (run->unknown)
 		return err_set(err, STATUS_TX_UNKNOWN,
 			       "an attempt may have succeeded; gave up after %d", KV_RETRY_LIMIT);
@@ -215,8 +281,18 @@ run_on(struct run *run, struct kv_tx *tx, enum status first, struct kv_future *c
 		       status_name(status));
 }
 
+/* The run is over, and nobody will ask for its id. */
+static void
+run_release(struct kv_attempts *run)
+{
+	assert(!run->clearing);
+	if (run->id.span)
+		txid_release(run->store->txids, &run->id);
+}
+
 static enum status
-begin(const struct run *run, enum kv_tx_kind kind, struct kv_tx **ret, struct err *err)
+run_begin_tx(const struct kv_attempts *run, enum kv_tx_kind kind, struct kv_tx **ret,
+	     struct err *err)
 {
 	enum status status = kv_begin(run->store, kind, ret);
 
@@ -226,24 +302,25 @@ begin(const struct run *run, enum kv_tx_kind kind, struct kv_tx **ret, struct er
 }
 
 static enum status
-run(struct run *run, enum kv_tx_kind kind, struct err *err)
+run_all(struct kv_attempts *run, enum kv_tx_kind kind, struct err *err)
 {
 	struct kv_future *commit;
 	struct kv_tx *tx;
 	enum status status;
 	bool settled;
 
-	TRY(begin(run, kind, &tx, err));
+	TRY(run_begin_tx(run, kind, &tx, err));
 	status = attempt_begin(run, tx, &commit, &settled);
-	status = run_on(run, tx, status, commit, err);
+	status = run_until_settled(run, tx, status, commit, err);
 	kv_tx_free(tx);
+	run_release(run);
 	return status;
 }
 
 enum status
 kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp, struct err *err)
 {
-	struct run r = {
+	struct kv_attempts r = {
 		.store = store,
 		.body = body,
 		.arg = arg,
@@ -251,21 +328,21 @@ kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp, str
 		.ret_stamp = ret_stamp,
 	};
 
-	return run(&r, KV_TX_READ_WRITE, err);
+	return run_all(&r, KV_TX_READ_WRITE, err);
 }
 
 enum status
 kv_run_read(struct kv_store *store, kv_body *body, void *arg, struct err *err)
 {
-	struct run r = { .store = store, .body = body, .arg = arg };
+	struct kv_attempts r = { .store = store, .body = body, .arg = arg };
 
-	return run(&r, KV_TX_READ_ONLY, err);
+	return run_all(&r, KV_TX_READ_ONLY, err);
 }
 
 /* ---- In two halves ---- */
 
 struct kv_running {
-	struct run run;
+	struct kv_attempts run;
 	struct kv_tx *tx;
 	struct kv_future *commit;
 	enum status status; /* of the first half */
@@ -284,7 +361,7 @@ kv_run_begin(struct kv_store *store, kv_body *body, void *arg, struct kv_running
 	*r = (struct kv_running){
 		.run = { .store = store, .body = body, .arg = arg, .commits = true },
 	};
-	status = begin(&r->run, KV_TX_READ_WRITE, &r->tx, err);
+	status = run_begin_tx(&r->run, KV_TX_READ_WRITE, &r->tx, err);
 	if (status != STATUS_OK) {
 		mem_free(r);
 		return status;
@@ -297,75 +374,169 @@ kv_run_begin(struct kv_store *store, kv_body *body, void *arg, struct kv_running
 enum status
 kv_run_end(struct kv_running *r, struct err *err)
 {
-	enum status status = run_on(&r->run, r->tx, r->status, r->commit, err);
+	enum status status = run_until_settled(&r->run, r->tx, r->status, r->commit, err);
 
 	kv_tx_free(r->tx);
+	run_release(&r->run);
 	mem_free(r);
 	return status;
+}
+
+/* ---- Clearing transaction ids ---- */
+
+/* Runs a body of which it does not matter whether it takes place once or twice. */
+static enum status
+run_repeatable(struct kv_store *store, kv_body *body, void *arg, struct err *err)
+{
+	struct kv_attempts r = {
+		.store = store,
+		.body = body,
+		.arg = arg,
+		.commits = true,
+		.repeatable = true,
+	};
+
+	return run_all(&r, KV_TX_READ_WRITE, err);
+}
+
+struct span_clearing {
+	const struct txids *ids;
+	const struct txid_span *span;
+};
+
+static enum status
+clear_span_body(struct kv_tx *tx, void *arg)
+{
+	const struct span_clearing *c = arg;
+	uint64_t version;
+
+	/* Fails after a while if the cluster does not answer, which a commit would wait for. */
+	TRY(kv_get_read_version(tx, &version));
+	return txid_span_clear(c->ids, c->span, tx);
+}
+
+static enum status
+txids_clear_spans(struct kv_store *store, bool last_of_all, struct err *err)
+{
+	struct txids *ids = atomic_load_explicit(&store->txids, memory_order_acquire);
+	struct span_clearing c = { .ids = ids };
+	struct txid_span *span;
+	enum status status;
+
+	while (ids && (span = txids_claim(ids, last_of_all))) {
+		c.span = span;
+		status = run_repeatable(store, clear_span_body, &c, err);
+		if (status != STATUS_OK) {
+			txids_not_cleared(ids, span);
+			return status;
+		}
+		txids_cleared(ids, span);
+	}
+	return STATUS_OK;
+}
+
+enum status
+kv_txids_clear(struct kv_store *store, struct err *err)
+{
+	return txids_clear_spans(store, false, err);
+}
+
+void
+kv_txids_finish(struct kv_store *store)
+{
+	/* What cannot be cleared now is the sweep's. */
+	(void)txids_clear_spans(store, true, NULL);
+	txids_free(atomic_exchange(&store->txids, NULL));
 }
 
 /* ---- The sweep ---- */
 
 struct sweep {
 	uint64_t before_ms;
-	struct str prefix;
-	struct str start; /* somewhere in the range, so that every part of it gets its turn */
+	struct str begin; /* of the part of all ids that is still to be looked at */
 	struct str end;
+	struct buf next; /* owned: where `begin` is next */
+	bool more;       /* there is something behind `next` */
+	size_t cleared;
 };
-
-static enum status
-sweep_part(struct sweep *sweep, struct kv_tx *tx, struct str begin, struct str end, size_t limit,
-	   size_t *ret_seen)
-{
-	const struct kv_range_options options = { .limit = limit, .mode = KV_SNAPSHOT };
-	struct kv_future *f = kv_get_range(tx, begin, end, &options);
-	const uint8_t *stamp;
-	struct kv_range range;
-
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
-	for (size_t i = 0; i < range.count; i++) {
-		uint64_t ms;
-
-		TRY(read_txid(range.pairs[i].value, &ms, &stamp));
-		if (ms < sweep->before_ms)
-			TRY(kv_clear(tx, range.pairs[i].key));
-	}
-	*ret_seen = range.count;
-	return STATUS_OK;
-}
 
 static enum status
 sweep_body(struct kv_tx *tx, void *arg)
 {
+	const struct kv_range_options options = { .limit = SWEEP_TX_IDS, .mode = KV_SNAPSHOT };
 	struct sweep *sweep = arg;
-	size_t seen;
+	struct kv_future *f = kv_get_range(tx, sweep->begin, sweep->end, &options);
+	struct kv_range range;
 
-	TRY(sweep_part(sweep, tx, sweep->start, sweep->end, SWEEP_LIMIT, &seen));
-	if (seen == SWEEP_LIMIT)
-		return STATUS_OK;
-	return sweep_part(sweep, tx, sweep->prefix, sweep->start, SWEEP_LIMIT - seen, &seen);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	sweep->more = range.more;
+	sweep->cleared = 0;
+	for (size_t i = 0; i < range.count; i++) {
+		struct txid_record record;
+
+		/* Not an id, which `frond verify` tells; or a newer frond's, which sweeps it. */
+		if (txid_record_parse(range.pairs[i].value, &record) != STATUS_OK ||
+		    record.format > TXID_FORMAT)
+			continue;
+		if (record.ms < sweep->before_ms) {
+			/* Key by key: an id that is new may have come to lie between two. */
+			TRY(kv_clear(tx, range.pairs[i].key));
+			sweep->cleared++;
+		}
+	}
+	buf_clear(&sweep->next);
+	if (range.count) {
+		buf_append_str(&sweep->next, range.pairs[range.count - 1].key);
+		buf_append_str(&sweep->next, str_of("", 1));
+	}
+	return buf_status(&sweep->next);
+}
+
+/* Looks at the ids from `begin` to `end`, with `*txs` transactions at most; counts them down. */
+static enum status
+sweep_part(struct sweep *sweep, struct kv_store *store, struct str begin, struct str end,
+	   size_t *txs, size_t *cleared, struct err *err)
+{
+	struct buf at AUTO(buf_release) = BUF_INIT(KV_LIMIT_KEY_BYTES + 1);
+
+	sweep->begin = begin;
+	sweep->end = end;
+	while (*txs > 0) {
+		--*txs;
+		TRY(run_repeatable(store, sweep_body, sweep, err));
+		*cleared += sweep->cleared;
+		if (!sweep->more)
+			return STATUS_OK;
+		buf_clear(&at);
+		buf_append_str(&at, buf_str(&sweep->next));
+		TRY(buf_status(&at));
+		sweep->begin = buf_str(&at);
+	}
+	return STATUS_OK;
 }
 
 enum status
-kv_txids_sweep(struct kv_store *store, uint64_t age_ms, struct err *err)
+kv_txids_sweep(struct kv_store *store, uint64_t age_ms, bool *ret_more, struct err *err)
 {
-	struct buf prefix AUTO(buf_release) = BUF_INIT(TXID_KEY_MAX_BYTES);
-	struct buf start AUTO(buf_release) = BUF_INIT(TXID_KEY_MAX_BYTES);
-	struct buf end AUTO(buf_release) = BUF_INIT(TXID_KEY_MAX_BYTES);
-	uint64_t now = clock_wall_ms();
-	struct sweep sweep = { .before_ms = now > age_ms ? now - age_ms : 0 };
-	char id[TXID_BYTES];
+	uint64_t now_ms = clock_wall_ms();
+	struct sweep sweep = {
+		.before_ms = now_ms > age_ms ? now_ms - age_ms : 0,
+		.next = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),
+	};
+	struct txid_range range;
+	size_t txs = SWEEP_TXS, cleared = 0;
+	enum status status;
 
-	rand_bytes(id, sizeof(id));
-	put_txid_prefix(&prefix);
-	put_txid_prefix(&start);
-	tuple_put_bytes(&start, str_of(id, sizeof(id)));
-	if (buf_status(&prefix) != STATUS_OK || buf_status(&start) != STATUS_OK ||
-	    tuple_prefix_end(buf_str(&prefix), &end) != STATUS_OK || buf_status(&end) != STATUS_OK)
+	*ret_more = false;
+	if (txid_range_init(&range) != STATUS_OK)
 		return err_set(err, STATUS_NOMEM, "out of memory");
-	sweep.prefix = buf_str(&prefix);
-	sweep.start = buf_str(&start);
-	sweep.end = buf_str(&end);
-	return kv_run(store, sweep_body, &sweep, NULL, err);
+	/* From a place drawn at random, so that every part gets its turn. */
+	status = sweep_part(&sweep, store, range.middle, range.end, &txs, &cleared, err);
+	if (status == STATUS_OK)
+		status = sweep_part(&sweep, store, range.begin, range.middle, &txs, &cleared, err);
+	buf_release(&sweep.next);
+	/* Ids of processes that live are looked at, too: without garbage among them it can wait. */
+	*ret_more = status == STATUS_OK && txs == 0 && cleared > 0;
+	return status;
 }

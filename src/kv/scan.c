@@ -1,16 +1,24 @@
-/* Going through a range of any size: each stretch is one range read, begun where the last ended. */
+/*
+ * Going through a range of any size, in stretches. Each stretch is the answer to one range read,
+ * which begins where the last one has ended.
+ *
+ * `future` is the stretch that is being gone through, or has been asked for. `following` is the
+ * next one, if it has been asked for ahead. The bounds always begin behind all that has been asked
+ * for, so `following` is set exactly if they have passed the stretch that `future` is of.
+ */
+#include <assert.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "kv/kv.h"
 
 enum {
-	FIRST_STRETCH = 8, /* the part of the limit that a scan which asks ahead begins with */
+	FIRST_STRETCH = 8, /* a scan that asks ahead begins with this part of the limit */
 };
 
-/* From where the bounds are, `left` pairs at most. */
+/* Asks for the stretch that begins where the bounds are, with `left` pairs at most. */
 static struct kv_future *
-ask(struct kv_scan *scan, size_t left, bool ahead)
+scan_ask(struct kv_scan *scan, size_t left, bool ahead)
 {
 	struct kv_range_options options = scan->options;
 
@@ -25,18 +33,21 @@ ask(struct kv_scan *scan, size_t left, bool ahead)
 	return kv_get_range(scan->tx, scan->begin, scan->end, &options);
 }
 
-/* Asks for what is to be read next, now. */
+/* Asks for the next stretch; it is wanted at once. */
 static void
-ask_now(struct kv_scan *scan)
+scan_ask_now(struct kv_scan *scan)
 {
-	scan->future = ask(scan, scan->remaining, false);
+	scan->future = scan_ask(scan, scan->remaining, false);
 	scan->range = (struct kv_range){ 0 };
 	scan->at = 0;
 }
 
-/* Owns copies of both bounds in one allocation; `begin_nul` puts a zero byte behind the first. */
+/*
+ * Copies both bounds into one allocation. With `begin_nul` the first one gets a zero byte at its
+ * end, which makes it the next possible key. The old bounds may be among the arguments.
+ */
 static enum status
-set_bounds(struct kv_scan *scan, struct str begin, bool begin_nul, struct str end)
+scan_set_bounds(struct kv_scan *scan, struct str begin, bool begin_nul, struct str end)
 {
 	size_t begin_len = begin.len + (begin_nul ? 1 : 0);
 	char *bounds = mem_alloc(begin_len + end.len);
@@ -56,36 +67,40 @@ set_bounds(struct kv_scan *scan, struct str begin, bool begin_nul, struct str en
 	return STATUS_OK;
 }
 
-/* Lets the bounds begin behind the stretch that has come. */
+/* Moves the bounds behind the stretch that has come. */
 static enum status
-pass_stretch(struct kv_scan *scan)
+scan_pass_stretch(struct kv_scan *scan)
 {
 	struct str last = scan->range.pairs[scan->range.count - 1].key;
 
 	if (scan->options.reverse)
-		return set_bounds(scan, scan->begin, false, last);
-	return set_bounds(scan, last, true, scan->end);
+		return scan_set_bounds(scan, scan->begin, false, last);
+	return scan_set_bounds(scan, last, true, scan->end);
 }
 
 enum status
 kv_scan_init(struct kv_scan *scan, struct kv_tx *tx, struct str begin, struct str end,
 	     const struct kv_range_options *options)
 {
+	size_t stretch_bytes = kv_tx_stretch_bytes(tx);
+
 	*scan = (struct kv_scan){ .tx = tx };
 	if (options)
 		scan->options = *options;
 	if (!scan->options.limit_bytes)
 		scan->options.limit_bytes = KV_LIMIT_RANGE_BYTES;
+	if (scan->options.ahead && stretch_bytes && scan->options.limit_bytes > stretch_bytes)
+		scan->options.limit_bytes = stretch_bytes;
 	scan->stretch_bytes = scan->options.limit_bytes / FIRST_STRETCH + 1;
 	scan->remaining = scan->options.limit ? scan->options.limit : SIZE_MAX;
-	TRY(set_bounds(scan, begin, false, end));
-	ask_now(scan);
+	TRY(scan_set_bounds(scan, begin, false, end));
+	scan_ask_now(scan);
 	return STATUS_OK;
 }
 
-/* A stretch has come: asks for the one behind it, if that is wanted. */
+/* A stretch has come: asks for the one behind it, if the scan asks ahead and there is one. */
 static enum status
-ask_ahead(struct kv_scan *scan)
+scan_ask_ahead(struct kv_scan *scan)
 {
 	size_t left = scan->remaining;
 
@@ -93,21 +108,23 @@ ask_ahead(struct kv_scan *scan)
 		left -= scan->range.count;
 	if (!scan->options.ahead || !scan->range.more || !left)
 		return STATUS_OK;
-	TRY(pass_stretch(scan));
-	scan->following = ask(scan, left, true);
+	assert(!scan->following);
+	TRY(scan_pass_stretch(scan));
+	scan->following = scan_ask(scan, left, true);
 	return STATUS_OK;
 }
 
-/* The stretch is used up: goes on to the next one. */
+/* The stretch is used up: takes the next one, or asks for it. */
 static enum status
-go_on(struct kv_scan *scan)
+scan_go_on(struct kv_scan *scan)
 {
+	/* Before its future is freed: the last key of the stretch lies in it. */
 	if (!scan->following)
-		TRY(pass_stretch(scan));
+		TRY(scan_pass_stretch(scan));
 	kv_future_free(scan->future);
 	scan->future = NULL;
 	if (!scan->following) {
-		ask_now(scan);
+		scan_ask_now(scan);
 		return STATUS_OK;
 	}
 	scan->future = scan->following;
@@ -119,20 +136,20 @@ go_on(struct kv_scan *scan)
 
 /* Makes sure that there is a pair at `at`; STATUS_NOT_FOUND at the end. */
 static enum status
-fill(struct kv_scan *scan)
+scan_fill(struct kv_scan *scan)
 {
 	while (!scan->done && scan->at == scan->range.count) {
 		if (scan->range.count) {
 			scan->done = !scan->range.more || scan->remaining == 0;
 			if (scan->done)
 				break;
-			TRY(go_on(scan));
+			TRY(scan_go_on(scan));
 		}
 		TRY(kv_future_wait(scan->future));
 		scan->range = kv_future_range(scan->future);
 		scan->done = scan->range.count == 0;
 		if (!scan->done)
-			TRY(ask_ahead(scan));
+			TRY(scan_ask_ahead(scan));
 	}
 	return scan->done ? STATUS_NOT_FOUND : STATUS_OK;
 }
@@ -140,7 +157,7 @@ fill(struct kv_scan *scan)
 enum status
 kv_scan_next(struct kv_scan *scan, struct kv_pair *ret)
 {
-	TRY(fill(scan));
+	TRY(scan_fill(scan));
 	*ret = scan->range.pairs[scan->at++];
 	if (scan->remaining != SIZE_MAX)
 		scan->remaining--;
@@ -152,7 +169,7 @@ kv_scan_take(struct kv_scan *scan, size_t most, struct kv_range *ret)
 {
 	size_t n;
 
-	TRY(fill(scan));
+	TRY(scan_fill(scan));
 	n = scan->range.count - scan->at;
 	if (n > most)
 		n = most;
@@ -168,7 +185,7 @@ kv_scan_take(struct kv_scan *scan, size_t most, struct kv_range *ret)
 }
 
 static void
-drop_futures(struct kv_scan *scan)
+scan_drop_futures(struct kv_scan *scan)
 {
 	kv_future_free(scan->future);
 	kv_future_free(scan->following);
@@ -179,18 +196,18 @@ drop_futures(struct kv_scan *scan)
 enum status
 kv_scan_retry(struct kv_scan *scan, enum status status)
 {
-	drop_futures(scan);
+	scan_drop_futures(scan);
 	scan->range = (struct kv_range){ 0 };
 	scan->at = 0;
 	TRY(kv_on_error(scan->tx, status));
-	ask_now(scan);
+	scan_ask_now(scan);
 	return STATUS_OK;
 }
 
 void
 kv_scan_release(struct kv_scan *scan)
 {
-	drop_futures(scan);
+	scan_drop_futures(scan);
 	mem_free(scan->bounds);
 	*scan = (struct kv_scan){ .done = true };
 }

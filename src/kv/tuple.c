@@ -9,14 +9,15 @@ enum {
 	CODE_STRING = 0x02,
 	CODE_NESTED = 0x05,
 	CODE_BIGINT_NEGATIVE = 0x0b,
-	CODE_INT_LEAST = 0x0c, /* 8 bytes, negative */
-	CODE_INT_ZERO = 0x14,  /* +n: n bytes, -n: n bytes of a negative one, complemented */
-	CODE_INT_MOST = 0x1c,
+	CODE_INT_LEAST = TUPLE_CODE_INT_LEAST,
+	CODE_INT_ZERO =
+		TUPLE_CODE_INT_ZERO, /* +n: n bytes, -n: n bytes of a negative one, complemented */
+	CODE_INT_MOST = TUPLE_CODE_INT_MOST,
 	CODE_BIGINT = 0x1d,
 	CODE_FLOAT = 0x20,
 	CODE_DOUBLE = 0x21,
-	CODE_FALSE = 0x26,
-	CODE_TRUE = 0x27,
+	CODE_FALSE = TUPLE_CODE_FALSE,
+	CODE_TRUE = TUPLE_CODE_TRUE,
 	CODE_UUID = 0x30,
 	CODE_VERSIONSTAMP = 0x33,
 	CODE_ESCAPE = 0xff, /* behind a NUL: the NUL is content */
@@ -69,7 +70,7 @@ tuple_put_nested_null(struct buf *b)
 }
 
 static void
-put_escaped(struct buf *b, uint8_t code, struct str s)
+tuple_put_escaped(struct buf *b, uint8_t code, struct str s)
 {
 	const char *nul = s.len ? memchr(s.ptr, 0, s.len) : NULL;
 
@@ -98,17 +99,17 @@ put_escaped(struct buf *b, uint8_t code, struct str s)
 void
 tuple_put_bytes(struct buf *b, struct str s)
 {
-	put_escaped(b, CODE_BYTES, s);
+	tuple_put_escaped(b, CODE_BYTES, s);
 }
 
 void
 tuple_put_str(struct buf *b, struct str utf8)
 {
-	put_escaped(b, CODE_STRING, utf8);
+	tuple_put_escaped(b, CODE_STRING, utf8);
 }
 
 static void
-put_int(struct buf *b, bool negative, uint64_t magnitude)
+tuple_put_int(struct buf *b, bool negative, uint64_t magnitude)
 {
 	uint8_t encoded[1 + sizeof(magnitude)];
 	unsigned n;
@@ -126,13 +127,13 @@ put_int(struct buf *b, bool negative, uint64_t magnitude)
 void
 tuple_put_u64(struct buf *b, uint64_t n)
 {
-	put_int(b, false, n);
+	tuple_put_int(b, false, n);
 }
 
 void
 tuple_put_i64(struct buf *b, int64_t n)
 {
-	put_int(b, n < 0, n < 0 ? -(uint64_t)n : (uint64_t)n);
+	tuple_put_int(b, n < 0, n < 0 ? -(uint64_t)n : (uint64_t)n);
 }
 
 void
@@ -152,7 +153,7 @@ tuple_put_bigint(struct buf *b, bool negative, struct str magnitude)
 
 		for (size_t i = 0; i < magnitude.len; i++)
 			n = n << 8 | (uint8_t)magnitude.ptr[i];
-		put_int(b, negative, n);
+		tuple_put_int(b, negative, n);
 		return;
 	}
 	encoded[0] = negative ? CODE_BIGINT_NEGATIVE : CODE_BIGINT;
@@ -238,7 +239,7 @@ tuple_reader_nested(const struct tuple_elem *nested)
 /* The length of the content of the string that `s` continues with, 00 FF included; its end is a
  * single NUL. SIZE_MAX if there is none. */
 static size_t
-string_len(struct str s, bool *ret_escaped)
+tuple_string_len(struct str s, bool *ret_escaped)
 {
 	const char *at = s.ptr;
 	const char *end = s.ptr + s.len;
@@ -257,41 +258,20 @@ string_len(struct str s, bool *ret_escaped)
 }
 
 static size_t
-skip_text(struct str encoded, size_t at)
+tuple_skip_text(struct str encoded, size_t at)
 {
 	bool escaped;
-	size_t len = string_len(str_skip(encoded, at + 1), &escaped);
+	size_t len = tuple_string_len(str_skip(encoded, at + 1), &escaped);
 
 	return len == SIZE_MAX ? 0 : at + 1 + len + 1;
 }
 
-size_t
-tuple_skip(struct str encoded, size_t at, enum tuple_skip kind)
-{
-	uint8_t code;
-	size_t len;
-
-	if (at >= encoded.len)
-		return 0;
-	code = (uint8_t)encoded.ptr[at];
-	switch (kind) {
-	case TUPLE_SKIP_INT:
-		if (code < CODE_INT_LEAST || code > CODE_INT_MOST)
-			return 0;
-		len = code < CODE_INT_ZERO ? CODE_INT_ZERO - code : code - CODE_INT_ZERO;
-		return at + 1 + len <= encoded.len ? at + 1 + len : 0;
-	case TUPLE_SKIP_TEXT:
-		return code == CODE_BYTES || code == CODE_STRING ? skip_text(encoded, at) : 0;
-	case TUPLE_SKIP_BOOL:
-		return code == CODE_FALSE || code == CODE_TRUE ? at + 1 : 0;
-	}
-	return 0;
-}
-
-/* Bytes behind the type code of an element that is no integer, where the code alone tells;
- * otherwise -1. */
+/*
+ * The bytes behind the type code of an element that is no integer, if the code alone tells how many
+ * there are; otherwise -1.
+ */
 static int
-fixed_len(uint8_t code)
+tuple_fixed_len(uint8_t code)
 {
 	switch (code) {
 	case CODE_FALSE:
@@ -311,7 +291,7 @@ fixed_len(uint8_t code)
 }
 
 static enum status
-read_int(struct str s, struct tuple_elem *ret)
+tuple_read_int(struct str s, struct tuple_elem *ret)
 {
 	uint8_t code = (uint8_t)s.ptr[0];
 	unsigned n = (unsigned)(code < CODE_INT_ZERO ? CODE_INT_ZERO - code : code - CODE_INT_ZERO);
@@ -346,7 +326,7 @@ read_int(struct str s, struct tuple_elem *ret)
 }
 
 static enum status
-read_bigint(struct str s, struct tuple_elem *ret)
+tuple_read_bigint(struct str s, struct tuple_elem *ret)
 {
 	size_t len;
 
@@ -366,7 +346,7 @@ read_bigint(struct str s, struct tuple_elem *ret)
 }
 
 static void
-read_float(const uint8_t *p, struct tuple_elem *ret)
+tuple_read_float(const uint8_t *p, struct tuple_elem *ret)
 {
 	uint32_t bits = load_be32(p);
 
@@ -375,7 +355,7 @@ read_float(const uint8_t *p, struct tuple_elem *ret)
 }
 
 static void
-read_double(const uint8_t *p, struct tuple_elem *ret)
+tuple_read_double(const uint8_t *p, struct tuple_elem *ret)
 {
 	uint64_t bits = load_be64(p);
 
@@ -384,9 +364,9 @@ read_double(const uint8_t *p, struct tuple_elem *ret)
 }
 
 static enum status
-read_string(struct str s, struct tuple_elem *ret)
+tuple_read_string(struct str s, struct tuple_elem *ret)
 {
-	size_t n = string_len(str_skip(s, 1), &ret->escaped);
+	size_t n = tuple_string_len(str_skip(s, 1), &ret->escaped);
 
 	if (n == SIZE_MAX)
 		return STATUS_CORRUPT;
@@ -397,7 +377,7 @@ read_string(struct str s, struct tuple_elem *ret)
 }
 
 static enum status
-read_null(const struct tuple_reader *r, struct tuple_elem *ret)
+tuple_read_null(const struct tuple_reader *r, struct tuple_elem *ret)
 {
 	if (r->nested && (r->rest.len < 2 || (uint8_t)r->rest.ptr[1] != CODE_ESCAPE))
 		return STATUS_CORRUPT;
@@ -406,12 +386,12 @@ read_null(const struct tuple_reader *r, struct tuple_elem *ret)
 	return STATUS_OK;
 }
 
-/* An element whose length its type code tells, other than integers. */
+/* Reads an element that is no integer and whose type code tells its length. */
 static enum status
-read_fixed(struct str s, struct tuple_elem *ret)
+tuple_read_fixed(struct str s, struct tuple_elem *ret)
 {
 	const uint8_t *content = (const uint8_t *)s.ptr + 1;
-	int len = fixed_len((uint8_t)s.ptr[0]);
+	int len = tuple_fixed_len((uint8_t)s.ptr[0]);
 
 	if (len < 0 || s.len <= (size_t)len)
 		return STATUS_CORRUPT;
@@ -419,11 +399,11 @@ read_fixed(struct str s, struct tuple_elem *ret)
 	switch ((uint8_t)s.ptr[0]) {
 	case CODE_FLOAT:
 		ret->kind = TUPLE_FLOAT;
-		read_float(content, ret);
+		tuple_read_float(content, ret);
 		return STATUS_OK;
 	case CODE_DOUBLE:
 		ret->kind = TUPLE_DOUBLE;
-		read_double(content, ret);
+		tuple_read_double(content, ret);
 		return STATUS_OK;
 	case CODE_FALSE:
 		ret->kind = TUPLE_FALSE;
@@ -444,25 +424,25 @@ read_fixed(struct str s, struct tuple_elem *ret)
 	}
 }
 
-/* An element that is neither null nor a nested tuple. */
+/* Reads an element that is neither null nor a nested tuple. */
 static enum status
-read_flat(struct str s, struct tuple_elem *ret)
+tuple_read_flat(struct str s, struct tuple_elem *ret)
 {
 	uint8_t code = (uint8_t)s.ptr[0];
 
 	if (code == CODE_BYTES || code == CODE_STRING)
-		return read_string(s, ret);
+		return tuple_read_string(s, ret);
 	if (code >= CODE_INT_LEAST && code <= CODE_INT_MOST)
-		return read_int(s, ret);
+		return tuple_read_int(s, ret);
 	if (code == CODE_BIGINT || code == CODE_BIGINT_NEGATIVE)
-		return read_bigint(s, ret);
-	return read_fixed(s, ret);
+		return tuple_read_bigint(s, ret);
+	return tuple_read_fixed(s, ret);
 }
 
 /* The length of the elements of the nested tuple that `s` continues with, without the NUL that
  * ends it; SIZE_MAX if it does not end, is too deep or holds what is no element. */
 static size_t
-nested_len(struct str s)
+tuple_nested_len(struct str s)
 {
 	unsigned depth = 1;
 	size_t at = 0;
@@ -482,7 +462,7 @@ nested_len(struct str s)
 		} else {
 			struct tuple_elem e;
 
-			if (read_flat(rest, &e) != STATUS_OK)
+			if (tuple_read_flat(rest, &e) != STATUS_OK)
 				return SIZE_MAX;
 			n = e.encoding.len;
 		}
@@ -492,9 +472,9 @@ nested_len(struct str s)
 }
 
 static enum status
-read_nested(struct str s, struct tuple_elem *ret)
+tuple_read_nested(struct str s, struct tuple_elem *ret)
 {
-	size_t n = nested_len(str_skip(s, 1));
+	size_t n = tuple_nested_len(str_skip(s, 1));
 
 	if (n == SIZE_MAX)
 		return STATUS_CORRUPT;
@@ -512,18 +492,46 @@ tuple_next(struct tuple_reader *r, struct tuple_elem *ret)
 	if (!s.len)
 		return STATUS_NOT_FOUND;
 	if (s.ptr[0] == CODE_NULL)
-		TRY(read_null(r, ret));
+		TRY(tuple_read_null(r, ret));
 	else if (s.ptr[0] == CODE_NESTED)
-		TRY(read_nested(s, ret));
+		TRY(tuple_read_nested(s, ret));
 	else
-		TRY(read_flat(s, ret));
+		TRY(tuple_read_flat(s, ret));
 	r->rest = str_skip(s, ret->encoding.len);
 	return STATUS_OK;
 }
 
+static size_t
+tuple_skip_any(struct str encoded, size_t at)
+{
+	struct tuple_reader r = tuple_reader(str_skip(encoded, at));
+	struct tuple_elem e;
+
+	return tuple_next(&r, &e) == STATUS_OK ? encoded.len - r.rest.len : 0;
+}
+
+size_t
+tuple_skip(struct str encoded, size_t at, enum tuple_skip kind)
+{
+	uint8_t code;
+
+	switch (kind) {
+	case TUPLE_SKIP_INT:
+		return tuple_skip_int(encoded, at);
+	case TUPLE_SKIP_BOOL:
+		return tuple_skip_bool(encoded, at);
+	case TUPLE_SKIP_TEXT:
+		code = at < encoded.len ? (uint8_t)encoded.ptr[at] : 0;
+		return code == CODE_BYTES || code == CODE_STRING ? tuple_skip_text(encoded, at) : 0;
+	case TUPLE_SKIP_ANY:
+		return at < encoded.len ? tuple_skip_any(encoded, at) : 0;
+	}
+	return 0;
+}
+
 /* As tuple_next(); the end, or another kind than `kind`, is STATUS_CORRUPT and moves nothing. */
 static enum status
-next_of_kind(struct tuple_reader *r, enum tuple_kind kind, struct tuple_elem *ret)
+tuple_next_of_kind(struct tuple_reader *r, enum tuple_kind kind, struct tuple_elem *ret)
 {
 	struct tuple_reader next = *r;
 
@@ -533,9 +541,9 @@ next_of_kind(struct tuple_reader *r, enum tuple_kind kind, struct tuple_elem *re
 	return STATUS_OK;
 }
 
-/* An integer of no byte or of one, as nearly all are. Otherwise false. */
+/* Reads an integer that is not negative and has one byte at most, as most have. Otherwise false. */
 static bool
-next_small(struct tuple_reader *r, uint64_t *ret)
+tuple_next_small(struct tuple_reader *r, uint64_t *ret)
 {
 	struct str s = r->rest;
 
@@ -558,9 +566,9 @@ tuple_next_u64(struct tuple_reader *r, uint64_t *ret)
 	struct tuple_reader next = *r;
 	struct tuple_elem e;
 
-	if (next_small(r, ret))
+	if (tuple_next_small(r, ret))
 		return STATUS_OK;
-	TRY(next_of_kind(&next, TUPLE_INT, &e));
+	TRY(tuple_next_of_kind(&next, TUPLE_INT, &e));
 	if (e.negative)
 		return STATUS_CORRUPT;
 	*r = next;
@@ -574,7 +582,7 @@ tuple_next_i64(struct tuple_reader *r, int64_t *ret)
 	struct tuple_reader next = *r;
 	struct tuple_elem e;
 
-	TRY(next_of_kind(&next, TUPLE_INT, &e));
+	TRY(tuple_next_of_kind(&next, TUPLE_INT, &e));
 	if (!e.negative && e.magnitude > INT64_MAX)
 		return STATUS_CORRUPT;
 	*r = next;
@@ -595,13 +603,14 @@ tuple_next_bool(struct tuple_reader *r, bool *ret)
 }
 
 static enum status
-next_content(struct tuple_reader *r, enum tuple_kind kind, struct buf *scratch, struct str *ret)
+tuple_next_content(struct tuple_reader *r, enum tuple_kind kind, struct buf *scratch,
+		   struct str *ret)
 {
 	struct tuple_reader next = *r;
 	struct tuple_elem e;
 	size_t at = scratch->len;
 
-	TRY(next_of_kind(&next, kind, &e));
+	TRY(tuple_next_of_kind(&next, kind, &e));
 	if (e.escaped) {
 		tuple_unescape(&e, scratch);
 		TRY(buf_status(scratch));
@@ -616,16 +625,16 @@ next_content(struct tuple_reader *r, enum tuple_kind kind, struct buf *scratch, 
 enum status
 tuple_next_bytes(struct tuple_reader *r, struct buf *scratch, struct str *ret)
 {
-	/* Strings are accepted, too: the content is what the caller is after. */
+	/* Strings are accepted, too: the caller wants the content, whatever its kind. */
 	if (r->rest.len && r->rest.ptr[0] == CODE_STRING)
-		return next_content(r, TUPLE_STRING, scratch, ret);
-	return next_content(r, TUPLE_BYTES, scratch, ret);
+		return tuple_next_content(r, TUPLE_STRING, scratch, ret);
+	return tuple_next_content(r, TUPLE_BYTES, scratch, ret);
 }
 
 enum status
 tuple_next_str(struct tuple_reader *r, struct buf *scratch, struct str *ret)
 {
-	return next_content(r, TUPLE_STRING, scratch, ret);
+	return tuple_next_content(r, TUPLE_STRING, scratch, ret);
 }
 
 enum status
@@ -645,7 +654,7 @@ tuple_next_nested(struct tuple_reader *r, struct tuple_reader *ret)
 {
 	struct tuple_elem e;
 
-	TRY(next_of_kind(r, TUPLE_NESTED, &e));
+	TRY(tuple_next_of_kind(r, TUPLE_NESTED, &e));
 	*ret = tuple_reader_nested(&e);
 	return STATUS_OK;
 }
@@ -670,7 +679,7 @@ tuple_skip_strings(struct tuple_reader *r, size_t n, struct str *ret_encoding)
 	bool escaped;
 
 	for (; n && s.len; n--) {
-		size_t len = string_len(str_skip(s, 1), &escaped);
+		size_t len = tuple_string_len(str_skip(s, 1), &escaped);
 
 		if (((uint8_t)s.ptr[0] != CODE_BYTES && (uint8_t)s.ptr[0] != CODE_STRING) ||
 		    len == SIZE_MAX)

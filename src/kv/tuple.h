@@ -2,8 +2,9 @@
  * The tuple codec: typed values to bytes whose order is the values' order. Byte for byte
  * FoundationDB's tuple layer (its design/tuple.md), so that every binding of it can read our keys.
  *
- * Writing appends to a struct buf, whose sticky failure is asked once at the end. Reading goes
- * through an encoded tuple element by element and borrows its bytes.
+ * Writing appends to a struct buf, which remembers a failure, so the caller asks for it once at the
+ * end. Reading goes through an encoded tuple element by element and borrows its bytes. Nothing here
+ * owns memory, and everything may be called from any thread.
  *
  * Order: null < bytes < strings < nested tuples < integers < floats < doubles < false < true <
  * UUIDs < versionstamps; strings by their UTF-8 bytes.
@@ -109,11 +110,12 @@ MUST_USE enum status tuple_next_str(struct tuple_reader *r, struct buf *scratch,
 MUST_USE enum status tuple_next_versionstamp(struct tuple_reader *r, const uint8_t **ret);
 MUST_USE enum status tuple_next_nested(struct tuple_reader *r, struct tuple_reader *ret);
 /*
- * The same for a nested tuple that is the last element but perhaps for a boolean, which is then the
- * next. It is not looked through, however long it is: what is wrong with it shows when it is read.
+ * The same for a nested tuple that is the last element, or the last but one with a boolean behind
+ * it, which is then the next. The nested tuple is not gone through, however long it is, so what is
+ * wrong with it shows only when it is read.
  */
 MUST_USE enum status tuple_last_nested(struct tuple_reader *r, struct tuple_reader *ret);
-/* Passes over `n` elements that are bytes or strings, or as many as there are, as encoded. */
+/* Passes over `n` elements that are bytes or strings, or over all if there are fewer. */
 MUST_USE enum status tuple_skip_strings(struct tuple_reader *r, size_t n, struct str *ret_encoding);
 
 /* Appends the content of a BYTES or STRING element, NULs unescaped. */
@@ -135,16 +137,53 @@ enum tuple_skip {
 	TUPLE_SKIP_INT,  /* of at most eight bytes */
 	TUPLE_SKIP_TEXT, /* bytes or a string */
 	TUPLE_SKIP_BOOL,
+	TUPLE_SKIP_ANY, /* any element there is, nested tuples as a whole */
 };
 
+enum {
+	/* Type codes of FoundationDB's design/tuple.md. Stored: never renumber. */
+	TUPLE_CODE_INT_LEAST = 0x0c, /* 8 bytes, negative */
+	TUPLE_CODE_INT_ZERO = 0x14,
+	TUPLE_CODE_INT_MOST = 0x1c, /* 8 bytes */
+	TUPLE_CODE_FALSE = 0x26,
+	TUPLE_CODE_TRUE = 0x27,
+};
+
+/* tuple_skip() of TUPLE_SKIP_INT, inline for the embedded engine, which asks about every key. */
+static inline size_t
+tuple_skip_int(struct str encoded, size_t at)
+{
+	uint8_t code;
+	size_t len;
+
+	if (at >= encoded.len)
+		return 0;
+	code = (uint8_t)encoded.ptr[at];
+	if (code < TUPLE_CODE_INT_LEAST || code > TUPLE_CODE_INT_MOST)
+		return 0;
+	len = code < TUPLE_CODE_INT_ZERO ? (size_t)(TUPLE_CODE_INT_ZERO - code)
+					 : (size_t)(code - TUPLE_CODE_INT_ZERO);
+	return at + 1 + len <= encoded.len ? at + 1 + len : 0;
+}
+
+/* The same of TUPLE_SKIP_BOOL. */
+static inline size_t
+tuple_skip_bool(struct str encoded, size_t at)
+{
+	return at < encoded.len && ((uint8_t)encoded.ptr[at] == TUPLE_CODE_FALSE ||
+				    (uint8_t)encoded.ptr[at] == TUPLE_CODE_TRUE)
+		       ? at + 1
+		       : 0;
+}
+
 /*
- * Where the element ends that begins at `at`; 0 if none of that kind does. Looks at nothing behind
- * it but the next byte, and may be given any bytes.
+ * Where the element ends that begins at `at`; 0 if no element of that kind begins there. Looks at
+ * nothing behind the element but the next byte, and may be given any bytes.
  */
 size_t tuple_skip(struct str encoded, size_t at, enum tuple_skip kind);
 
 /*
- * Draws an encoded tuple for people, as the seeds do: ("revisions", "mydoc", true, 3, \x9b...).
+ * Draws an encoded tuple for people: ("revisions", "mydoc", true, 3, \x9b...).
  * Byte strings of up to 32 bytes are drawn in full, longer ones cut with their length behind.
  * Bytes that are not a tuple are drawn as escaped bytes.
  */

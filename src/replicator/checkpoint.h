@@ -16,7 +16,7 @@ enum {
 	CHECKPOINT_DATE_BYTES = 40,
 };
 
-/* Where both ends agree that the last session got to. */
+/* How far the last session got that both ends remember. */
 struct checkpoint_found {
 	struct str seq;      /* JSON; "0" where there is nothing in common */
 	struct str *history; /* entries, JSON, newest first: what comes behind a new one */
@@ -24,9 +24,9 @@ struct checkpoint_found {
 };
 
 /*
- * Compares the bodies of the two documents (ptr NULL: not there). If the sessions differ, the
- * newest session that both remember counts. What cannot be read counts as not there. STATUS_LIMIT
- * when the arena is full. Borrows from the bodies.
+ * Compares the bodies of the two documents (ptr NULL: the end has none). If they are of different
+ * sessions, the newest session that is in both histories counts. A body that cannot be read counts
+ * as none. The result borrows from the bodies. STATUS_LIMIT when the arena is full.
  */
 MUST_USE enum status checkpoint_compare(struct str source, struct str target, struct arena *arena,
 					struct checkpoint_found *ret);
@@ -46,18 +46,18 @@ struct checkpoint_session {
 	char id[CHECKPOINT_SESSION_BYTES + 1];
 	char started[CHECKPOINT_DATE_BYTES]; /* as HTTP writes dates */
 	struct str start_seq;                /* JSON */
-	bool by_ids; /* CouchDB tells the figures once more in front, for such a one */
+	bool by_ids; /* CouchDB repeats the figures in front of the history of such a one */
 };
 
 /*
- * Appends the members of a checkpoint without braces, as an answer to /_replicate tells them, too:
- * "session_id":… to "history":[…].
+ * Appends the members of a checkpoint without braces, "session_id":… to "history":[…]. The answer
+ * to POST /_replicate has the same members.
  */
 void checkpoint_write(const struct checkpoint_session *session, struct str seq,
 		      const struct checkpoint_counts *counts, const struct checkpoint_found *before,
 		      struct buf *out);
 
-/* "Thu, 01 Jan 1970 00:00:00 GMT" and "1970-01-01T00:00:00Z" of milliseconds since then. */
+/* `ms` after the epoch as "Thu, 01 Jan 1970 00:00:00 GMT" and as "1970-01-01T00:00:00Z". */
 void checkpoint_http_date(uint64_t ms, char ret[CHECKPOINT_DATE_BYTES]);
 void checkpoint_iso_date(uint64_t ms, char ret[CHECKPOINT_DATE_BYTES]);
 

@@ -1,11 +1,13 @@
-/* What the target does not have of a batch, by way of _revs_diff, _bulk_get and _bulk_docs. */
+/* Copies what the target lacks of a batch, by _revs_diff, _bulk_get and _bulk_docs. */
+#include <stdlib.h>
+
 #include "replicator/run_int.h"
 
 /* ---- What is missing ---- */
 
 static enum status
-read_texts(const struct json_value *array, struct arena *arena, struct str **ret, size_t *ret_count,
-	   struct err *err)
+copy_read_texts(const struct json_value *array, struct arena *arena, struct str **ret,
+		size_t *ret_count, struct err *err)
 {
 	struct json_value *items;
 	size_t count;
@@ -23,10 +25,75 @@ read_texts(const struct json_value *array, struct arena *arena, struct str **ret
 	return STATUS_OK;
 }
 
-static enum status
-read_diff(struct batch *b, struct str text, struct missing **ret, size_t *ret_count,
-	  uint64_t *ret_revs, struct err *err)
+static int
+copy_compare_changes(const void *a, const void *b)
 {
+	return str_cmp((*(const struct change *const *)a)->id,
+		       (*(const struct change *const *)b)->id);
+}
+
+/* The changes of a batch in the order of their ids, in the arena. */
+static enum status
+copy_sort_changes(struct copy_batch *b, const struct change ***ret)
+{
+	*ret = arena_alloc(b->arena, (b->count + 1) * sizeof(**ret));
+	if (!*ret)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < b->count; i++)
+		(*ret)[i] = &b->changes[i];
+	qsort(*ret, b->count, sizeof(**ret), copy_compare_changes);
+	return STATUS_OK;
+}
+
+static bool
+copy_was_offered(const struct change *change, struct str rev)
+{
+	for (size_t i = 0; i < change->revs_count; i++) {
+		if (str_eq(change->revs[i], rev))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A target may ask only for what it was offered: otherwise it could read documents of the source
+ * that a filter keeps from it.
+ */
+static enum status
+copy_check_offered(const struct change **sorted, size_t count, const struct missing *m,
+		   struct err *err)
+{
+	const struct change wanted = { .id = m->id };
+	const struct change *key = &wanted;
+	const struct change **found = bsearch(&key, sorted, count, sizeof(*sorted),
+					      copy_compare_changes);
+
+	/* A document may be on a page twice; any of its changes will do. */
+	for (size_t i = found ? (size_t)(found - sorted) : count; i > 0; i--) {
+		if (!str_eq(sorted[i - 1]->id, m->id))
+			break;
+		found = &sorted[i - 1];
+	}
+	for (size_t k = 0; found && k < m->revs_count; k++) {
+		const struct change **at = found;
+
+		while (at < sorted + count && str_eq((*at)->id, m->id) &&
+		       !copy_was_offered(*at, m->revs[k]))
+			at++;
+		if (at == sorted + count || !str_eq((*at)->id, m->id))
+			found = NULL;
+	}
+	return found ? STATUS_OK
+		     : err_set(err, STATUS_INVALID,
+			       "the target asks for a revision that it was not offered, of %.*s",
+			       STR_ARG(m->id));
+}
+
+static enum status
+copy_read_revs_diff(struct copy_batch *b, struct str text, struct missing **ret, size_t *ret_count,
+		    uint64_t *ret_revs, struct err *err)
+{
+	const struct change **sorted;
 	struct json_value object;
 	struct json_member *docs;
 	struct missing *missing;
@@ -40,6 +107,7 @@ read_diff(struct batch *b, struct str text, struct missing **ret, size_t *ret_co
 	missing = arena_zalloc(b->arena, (count + 1) * sizeof(*missing));
 	if (!missing)
 		return STATUS_LIMIT;
+	TRY(copy_sort_changes(b, &sorted));
 	for (size_t i = 0; i < count; i++) {
 		struct missing *m = &missing[i];
 		struct json_member *members;
@@ -47,10 +115,11 @@ read_diff(struct batch *b, struct str text, struct missing **ret, size_t *ret_co
 
 		m->id = docs[i].name;
 		TRY(json_value_members(&docs[i].value, b->arena, &members, &n, err));
-		TRY(read_texts(json_value_find(members, n, "missing"), b->arena, &m->revs,
-			       &m->revs_count, err));
-		TRY(read_texts(json_value_find(members, n, "possible_ancestors"), b->arena,
-			       &m->ancestors, &m->ancestors_count, err));
+		TRY(copy_read_texts(json_value_find(members, n, "missing"), b->arena, &m->revs,
+				    &m->revs_count, err));
+		TRY(copy_read_texts(json_value_find(members, n, "possible_ancestors"), b->arena,
+				    &m->ancestors, &m->ancestors_count, err));
+		TRY(copy_check_offered(sorted, b->count, m, err));
 		*ret_revs += m->revs_count;
 	}
 	*ret = missing;
@@ -59,10 +128,10 @@ read_diff(struct batch *b, struct str text, struct missing **ret, size_t *ret_co
 }
 
 static enum status
-find_missing(struct copier *c, struct batch *b, struct missing **ret, size_t *ret_count,
-	     struct err *err)
+copy_batch_find_missing(struct copier *c, struct copy_batch *b, struct missing **ret,
+			size_t *ret_count, struct err *err)
 {
-	struct buf AUTO(buf_release) body = BUF_INIT(RUN_BATCH_BYTES);
+	struct buf AUTO(buf_release) body = BUF_INIT_OF(RUN_BATCH_BYTES, &c->run->part);
 	struct peer_request request = { .method = "POST", .path = STR("_revs_diff") };
 	uint64_t revs = 0;
 	enum status status;
@@ -89,124 +158,20 @@ find_missing(struct copier *c, struct batch *b, struct missing **ret, size_t *re
 	TRY(peer_ask(&c->run->target, &request, &code, &c->answer, err));
 	if (code != 200)
 		return peer_refused(&c->run->target, &request, code, err);
-	status = read_diff(b, buf_str(&c->answer), ret, ret_count, &revs, err);
-	run_count(c->run, (struct checkpoint_counts){ .revisions_checked = b->revs,
-						      .missing_found = revs });
+	status = copy_read_revs_diff(b, buf_str(&c->answer), ret, ret_count, &revs, err);
+	run_add_counts(c->run, (struct checkpoint_counts){ .revisions_checked = b->revs,
+							   .missing_found = revs });
 	return status;
 }
 
-/* ---- To the target ---- */
+/* ---- From the source, many documents at once ---- */
 
-static enum status
-count_failures(struct copier *c, uint64_t *ret, struct err *err)
-{
-	struct json_value value;
-	struct json_value *items;
-	size_t count;
-
-	TRY(json_value_read(buf_str(&c->answer), c->arena, &value, err));
-	TRY(json_value_items(&value, c->arena, &items, &count, err));
-	for (size_t i = 0; i < count; i++) {
-		struct json_member *members;
-		size_t n;
-
-		if (items[i].kind != JSON_OBJECT_BEGIN)
-			continue;
-		TRY(json_value_members(&items[i], c->arena, &members, &n, err));
-		if (json_value_find(members, n, "error"))
-			(*ret)++;
-	}
-	return STATUS_OK;
-}
-
-static enum status send_docs(struct copier *c, struct str docs, size_t count, struct err *err);
-
-/* A list that is too much at once goes in halves, up to a document that is too much by itself. */
-static enum status
-send_halves(struct copier *c, struct str docs, size_t count, struct err *err)
-{
-	struct json_value *items;
-	struct json_value list = { .kind = JSON_ARRAY_BEGIN };
-	struct arena_mark mark = arena_mark(c->arena);
-	const char *split;
-	enum status status;
-
-	if (count == 1) {
-		run_count(c->run, (struct checkpoint_counts){ .write_failures = 1 });
-		return STATUS_OK;
-	}
-	list.text = arena_printf(c->arena, "[%.*s]", STR_ARG(docs));
-	if (!list.text.ptr)
-		return STATUS_LIMIT;
-	TRY(json_value_items(&list, c->arena, &items, &count, err));
-	split = items[count / 2].text.ptr;
-	status = send_docs(c, str_of(list.text.ptr + 1, (size_t)(split - list.text.ptr) - 2),
-			   count / 2, err);
-	if (status == STATUS_OK)
-		status = send_docs(
-			c, str_of(split, list.text.len - 1 - (size_t)(split - list.text.ptr)),
-			count - count / 2, err);
-	arena_reset(c->arena, mark);
-	return status;
-}
-
-static enum status
-send_docs(struct copier *c, struct str docs, size_t count, struct err *err)
-{
-	struct buf AUTO(buf_release) body = BUF_INIT((size_t)RUN_ROW_BYTES + 2 * RUN_FLUSH_BYTES);
-	struct peer_request request = { .method = "POST", .path = STR("_bulk_docs") };
-	struct arena_mark mark = arena_mark(c->arena);
-	uint64_t failures = 0;
-	int code;
-
-	buf_append_cstr(&body, "{\"new_edits\":false,\"docs\":[");
-	buf_append_str(&body, docs);
-	buf_append_cstr(&body, "]}");
-	TRY(buf_status(&body));
-	request.body = buf_str(&body);
-	TRY(peer_ask(&c->run->target, &request, &code, &c->answer, err));
-	if (code == 413)
-		return send_halves(c, docs, count, err);
-	if (code != 200 && code != 201 && code != 202)
-		return peer_refused(&c->run->target, &request, code, err);
-	TRY(count_failures(c, &failures, err));
-	arena_reset(c->arena, mark);
-	run_count(c->run, (struct checkpoint_counts){
-				  .docs_written = failures < count ? count - failures : 0,
-				  .write_failures = failures,
-			  });
-	return STATUS_OK;
-}
-
-enum status
-copier_flush(struct copier *c, struct err *err)
-{
-	enum status status = STATUS_OK;
-
-	if (c->count)
-		status = send_docs(c, buf_str(&c->docs), c->count, err);
-	buf_clear(&c->docs);
-	c->count = 0;
-	return status;
-}
-
-enum status
-copier_add(struct copier *c, struct str doc, struct err *err)
-{
-	if (c->count && c->docs.len + doc.len > RUN_FLUSH_BYTES)
-		TRY(copier_flush(c, err));
-	if (c->count)
-		buf_append_byte(&c->docs, ',');
-	buf_append_str(&c->docs, doc);
-	c->count++;
-	return buf_status(&c->docs);
-}
-
-/* ---- From the source, many at once ---- */
-
-/* The document that a row of _bulk_get is about, at or behind the one expected. */
+/*
+ * The document that a row of _bulk_get's answer is about; NULL if the request has not named it.
+ * Rows come in the order of the request, so the search begins where the last one ended.
+ */
 static struct missing *
-find_asked(struct missing *missing, size_t count, size_t *at, struct str id)
+bulk_find_requested(struct missing *missing, size_t count, size_t *at, struct str id)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct missing *m = &missing[(*at + i) % count];
@@ -220,7 +185,8 @@ find_asked(struct missing *missing, size_t count, size_t *at, struct str id)
 }
 
 static enum status
-take_result(struct copier *c, struct missing *m, const struct json_value *result, struct err *err)
+bulk_take_result(struct copier *c, struct missing *m, const struct json_value *result,
+		 struct err *err)
 {
 	struct json_member *members;
 	const struct json_value *doc;
@@ -238,22 +204,24 @@ take_result(struct copier *c, struct missing *m, const struct json_value *result
 		m->alone = true;
 		return STATUS_OK;
 	}
-	run_count(c->run, (struct checkpoint_counts){ .docs_read = 1, .bulk_get_docs = 1 });
-	return copier_add(c, doc->text, err);
+	run_add_counts(c->run, (struct checkpoint_counts){ .docs_read = 1, .bulk_get_docs = 1 });
+	return copier_add(c, m->id, doc->text, err);
 }
 
-struct asked {
+struct bulk_request {
 	struct copier *copier;
 	struct missing *missing;
 	size_t count;
-	size_t at; /* answers come in the order of the questions */
+	size_t at;     /* the document that the last row was about */
+	uint64_t revs; /* that were asked for: as many rows are to come */
+	uint64_t rows;
 };
 
 /* {"id":…,"docs":[{"ok":{…}},…]} */
 static enum status
-take_row(void *arg, struct str row, struct err *err)
+bulk_take_row(void *arg, struct str row, struct err *err)
 {
-	struct asked *asked = arg;
+	struct bulk_request *asked = arg;
 	struct copier *c = asked->copier;
 	struct arena_mark mark = arena_mark(c->arena);
 	struct json_value value;
@@ -269,29 +237,36 @@ take_row(void *arg, struct str row, struct err *err)
 	id = json_value_find(members, n, "id");
 	docs = json_value_find(members, n, "docs");
 	m = id && id->kind == JSON_STRING
-		    ? find_asked(asked->missing, asked->count, &asked->at, id->string)
+		    ? bulk_find_requested(asked->missing, asked->count, &asked->at, id->string)
 		    : NULL;
-	if (!m || !docs || docs->kind != JSON_ARRAY_BEGIN)
+	if (!m || ++asked->rows > asked->revs)
+		return err_set(err, STATUS_INVALID,
+			       "the source sends documents that it was not asked for");
+	if (!docs || docs->kind != JSON_ARRAY_BEGIN) {
+		arena_reset(c->arena, mark);
 		return STATUS_OK;
+	}
 	TRY(json_value_items(docs, c->arena, &items, &n, err));
 	for (size_t i = 0; i < n; i++)
-		TRY(take_result(c, m, &items[i], err));
+		TRY(bulk_take_result(c, m, &items[i], err));
 	m->copied = !m->alone;
 	arena_reset(c->arena, mark);
 	return STATUS_OK;
 }
 
 static enum status
-read_bulk(struct copier *c, struct net_call *call, struct missing *missing, size_t count,
-	  struct err *err)
+bulk_read_answer(struct copier *c, struct net_call *call, struct missing *missing, size_t count,
+		 struct err *err)
 {
-	struct asked asked = { c, missing, count, 0 };
+	struct bulk_request asked = { .copier = c, .missing = missing, .count = count };
 	struct rows rows;
 	struct str rest;
 	enum status status;
 
-	rows_init(&rows, RUN_ROW_BYTES);
-	status = run_read_rows(&rows, call, take_row, &asked, &rest, err);
+	for (size_t i = 0; i < count; i++)
+		asked.revs += missing[i].revs_count;
+	rows_init(&rows, RUN_ROW_BYTES, &c->run->part);
+	status = peer_read_rows(&rows, call, bulk_take_row, &asked, &rest, err);
 	if (status == STATUS_JSON_SYNTAX)
 		status = err_set(err, STATUS_IO, "an answer of the source is cut off");
 	rows_release(&rows);
@@ -299,7 +274,7 @@ read_bulk(struct copier *c, struct net_call *call, struct missing *missing, size
 }
 
 static void
-write_asked(const struct missing *missing, size_t count, struct buf *body)
+bulk_write_request(const struct missing *missing, size_t count, struct buf *body)
 {
 	bool any = false;
 
@@ -320,9 +295,9 @@ write_asked(const struct missing *missing, size_t count, struct buf *body)
 }
 
 static enum status
-get_bulk_once(struct copier *c, struct missing *missing, size_t count, struct err *err)
+bulk_get_once(struct copier *c, struct missing *missing, size_t count, struct err *err)
 {
-	struct buf AUTO(buf_release) body = BUF_INIT(RUN_BATCH_BYTES);
+	struct buf AUTO(buf_release) body = BUF_INIT_OF(RUN_BATCH_BYTES, &c->run->part);
 	struct peer *source = &c->run->source;
 	struct peer_request request = {
 		.method = "POST",
@@ -332,10 +307,10 @@ get_bulk_once(struct copier *c, struct missing *missing, size_t count, struct er
 	enum status status;
 	int code;
 
-	write_asked(missing, count, &body);
+	bulk_write_request(missing, count, &body);
 	TRY(buf_status(&body));
 	request.body = buf_str(&body);
-	run_count(c->run, (struct checkpoint_counts){ .bulk_get_attempts = 1 });
+	run_add_counts(c->run, (struct checkpoint_counts){ .bulk_get_attempts = 1 });
 	TRY(peer_open(source, &request, &call, err));
 	status = net_answer(call, &code, err);
 	if (status == STATUS_OK &&
@@ -344,22 +319,22 @@ get_bulk_once(struct copier *c, struct missing *missing, size_t count, struct er
 	else if (status == STATUS_OK && code != 200)
 		status = peer_refused(source, &request, code, err);
 	else if (status == STATUS_OK)
-		status = read_bulk(c, call, missing, count, err);
+		status = bulk_read_answer(c, call, missing, count, err);
 	net_close(call);
 	return status;
 }
 
 /*
- * Several leaves of one document come as several rows, and a try that breaks off between them
- * brings some again: they are known then, and change nothing.
+ * A try that breaks off may already have sent some of the documents to the target. The next try
+ * sends them again, which changes nothing there: the target knows these revisions.
  */
 static enum status
-get_bulk(struct copier *c, struct missing *missing, size_t count, struct err *err)
+bulk_get(struct copier *c, struct missing *missing, size_t count, struct err *err)
 {
 	struct peer_tries tries = peer_tries(&c->run->source);
 
 	for (;;) {
-		enum status status = get_bulk_once(c, missing, count, err);
+		enum status status = bulk_get_once(c, missing, count, err);
 
 		if (status == STATUS_OK)
 			return STATUS_OK;
@@ -374,12 +349,12 @@ get_bulk(struct copier *c, struct missing *missing, size_t count, struct err *er
 /* ---- A batch ---- */
 
 static enum status
-copy_missing(struct copier *c, struct missing *missing, size_t count, struct err *err)
+copier_copy_missing(struct copier *c, struct missing *missing, size_t count, struct err *err)
 {
-	struct run *r = c->run;
+	struct repl_run *r = c->run;
 
 	if (r->spec->options.use_bulk_get && !r->source.no_bulk)
-		TRY(get_bulk(c, missing, count, err));
+		TRY(bulk_get(c, missing, count, err));
 	for (size_t i = 0; i < count; i++) {
 		if (missing[i].copied || missing[i].revs_count == 0)
 			continue;
@@ -389,20 +364,20 @@ copy_missing(struct copier *c, struct missing *missing, size_t count, struct err
 }
 
 enum status
-batch_copy(struct run *r, struct batch *b, struct err *err)
+copy_batch_copy(struct repl_run *r, struct copy_batch *b, struct err *err)
 {
-	struct copier c = { .run = r, .arena = arena_new(RUN_DOC_ARENA_BYTES) };
+	struct copier c = { .run = r, .arena = run_arena_new(r, RUN_DOC_ARENA_BYTES) };
 	struct missing *missing = NULL;
 	size_t count = 0;
 	enum status status;
 
 	if (!c.arena)
 		return err_set(err, STATUS_NOMEM, "out of memory for documents");
-	buf_init(&c.docs, (size_t)RUN_ROW_BYTES + RUN_FLUSH_BYTES);
-	buf_init(&c.answer, PEER_ANSWER_BYTES);
-	status = find_missing(&c, b, &missing, &count, err);
+	c.docs = BUF_INIT_OF((size_t)RUN_ROW_BYTES + RUN_FLUSH_BYTES, &r->part);
+	c.answer = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
+	status = copy_batch_find_missing(&c, b, &missing, &count, err);
 	if (status == STATUS_OK && count)
-		status = copy_missing(&c, missing, count, err);
+		status = copier_copy_missing(&c, missing, count, err);
 	buf_release(&c.docs);
 	buf_release(&c.answer);
 	arena_free(c.arena);

@@ -1,22 +1,26 @@
 /*
- * One document by itself: what has attachments, and what a source without _bulk_get has.
+ * Copies one document by itself: because it has attachments, or because the source has no usable
+ * _bulk_get.
  *
- * Attachments pass from the answer of one end into the request to the other as they arrive. A
- * source that answers in multipart/mixed sends them behind their document; from one that answers
- * in JSON only they are asked for one by one.
+ * Attachments pass from the answer of one end into the request to the other as they arrive, and are
+ * never held as a whole. A source that answers in multipart/mixed sends them behind their document.
+ * A source that only answers in JSON is asked for them one by one.
  */
+#include "base/quote.h"
 #include "replicator/run_int.h"
 
 #include <stdio.h>
 
 #include "base/rand.h"
-#include "replicator/parts.h"
+#include "http/escape.h"
+#include "http/field.h"
+#include "http/multipart.h"
 
 enum {
 	BOUNDARY_BYTES = 32,
 };
 
-/* An attachment that follows its document. */
+/* An attachment whose bytes follow its document in a multipart body. */
 struct follower {
 	struct str name;
 	struct str type; /* JSON string content; empty: unknown */
@@ -24,8 +28,8 @@ struct follower {
 };
 
 static enum status
-doc_attachments(struct str doc, struct arena *arena, struct json_member **ret, size_t *ret_count,
-		struct err *err)
+doc_read_attachments(struct str doc, struct arena *arena, struct json_member **ret,
+		     size_t *ret_count, struct err *err)
 {
 	struct json_value value;
 	struct json_member *members;
@@ -49,10 +53,10 @@ doc_has_attachments(struct str doc, struct arena *arena, bool *ret, struct err *
 	size_t count;
 
 	*ret = false;
-	/* Most have none, and need not be looked into. */
+	/* Most documents have none, and need not be parsed to know it. */
 	if (!memmem(doc.ptr, doc.len, "_attachments", 12))
 		return STATUS_OK;
-	TRY(doc_attachments(doc, arena, &atts, &count, err));
+	TRY(doc_read_attachments(doc, arena, &atts, &count, err));
 	*ret = count > 0;
 	arena_reset(arena, mark);
 	return STATUS_OK;
@@ -61,7 +65,7 @@ doc_has_attachments(struct str doc, struct arena *arena, bool *ret, struct err *
 /* ---- To the target ---- */
 
 static struct str
-doc_path(struct copier *c, struct str id, const char *query)
+copier_doc_path(struct copier *c, struct str id, const char *query)
 {
 	struct buf AUTO(buf_release) path = BUF_INIT(SPEC_ARENA_BYTES);
 
@@ -72,29 +76,30 @@ doc_path(struct copier *c, struct str id, const char *query)
 	return arena_dup(c->arena, buf_str(&path));
 }
 
-/* What the target says of a document, by its status. STATUS_ATT_MISSING: send everything. */
+/* Counts what the target made of a document. STATUS_ATT_MISSING: it lacks an attachment. */
 static enum status
-take_verdict(struct copier *c, const struct peer_request *request, int code, struct err *err)
+copier_take_put_status(struct copier *c, const struct peer_request *request, int code,
+		       struct err *err)
 {
 	if (code == 200 || code == 201 || code == 202) {
-		run_count(c->run, (struct checkpoint_counts){ .docs_written = 1 });
+		run_add_counts(c->run, (struct checkpoint_counts){ .docs_written = 1 });
 		return STATUS_OK;
 	}
 	if (code == 412)
 		return STATUS_ATT_MISSING;
 	if (peer_status_passes(code))
 		return peer_refused(&c->run->target, request, code, err);
-	/* What it does not want, now and for this document alone, it does not get. */
-	run_count(c->run, (struct checkpoint_counts){ .write_failures = 1 });
+	/* The target refuses this one document: the run goes on without it. */
+	run_add_counts(c->run, (struct checkpoint_counts){ .write_failures = 1 });
 	return STATUS_OK;
 }
 
 static enum status
-put_doc(struct copier *c, struct str id, struct str doc, struct err *err)
+copier_put_doc(struct copier *c, struct str id, struct str doc, struct err *err)
 {
 	struct peer_request request = {
 		.method = "PUT",
-		.path = doc_path(c, id, "?new_edits=false"),
+		.path = copier_doc_path(c, id, "?new_edits=false"),
 		.body = doc,
 	};
 	int code;
@@ -102,22 +107,22 @@ put_doc(struct copier *c, struct str id, struct str doc, struct err *err)
 	if (!request.path.ptr)
 		return STATUS_LIMIT;
 	TRY(peer_ask(&c->run->target, &request, &code, &c->answer, err));
-	return take_verdict(c, &request, code, err);
+	return copier_take_put_status(c, &request, code, err);
 }
 
-/* Where the bytes of the attachments come from, in their order. */
-struct feeder {
-	/* Begins with the next one. */
+/* Where the bytes of the following attachments come from, in their order. */
+struct follower_source {
+	/* Goes on to the next attachment, which `f` describes. */
 	enum status (*next)(void *arg, const struct follower *f, struct err *err);
-	parts_source *read;
+	http_multipart_source *read;
 	void *arg;
 };
 
 static void
-write_part_head(const struct follower *f, const char *boundary, struct buf *out)
+follower_write_head(const struct follower *f, const char *boundary, struct buf *out)
 {
 	buf_printf(out, "\r\n--%s\r\nContent-Disposition: attachment; filename=", boundary);
-	json_write_str(out, f->name);
+	http_quote(f->name, out);
 	if (f->type.len && !memchr(f->type.ptr, '\n', f->type.len) &&
 	    !memchr(f->type.ptr, '\r', f->type.len))
 		buf_printf(out, "\r\nContent-Type: %.*s", STR_ARG(f->type));
@@ -125,8 +130,8 @@ write_part_head(const struct follower *f, const char *boundary, struct buf *out)
 }
 
 static enum status
-feed_one(struct net_call *call, const struct feeder *feeder, const struct follower *f,
-	 struct err *err)
+follower_send(struct net_call *call, const struct follower_source *feeder, const struct follower *f,
+	      struct err *err)
 {
 	uint64_t left = f->length;
 	struct str piece;
@@ -145,21 +150,21 @@ feed_one(struct net_call *call, const struct feeder *feeder, const struct follow
 		    : STATUS_OK;
 }
 
-/* STATUS_NOT_FOUND: the target has heard enough, and answered. */
+/* STATUS_NOT_FOUND: the target has answered before it had everything. */
 static enum status
-feed_all(struct net_call *call, struct str head, const char *boundary,
-	 const struct follower *followers, size_t count, const struct feeder *feeder,
-	 struct err *err)
+followers_send(struct net_call *call, struct str head, const char *boundary,
+	       const struct follower *followers, size_t count, const struct follower_source *feeder,
+	       struct err *err)
 {
 	struct buf AUTO(buf_release) text = BUF_INIT(SPEC_ARENA_BYTES);
 
 	TRY(net_write(call, head, err));
 	for (size_t i = 0; i < count; i++) {
 		buf_clear(&text);
-		write_part_head(&followers[i], boundary, &text);
+		follower_write_head(&followers[i], boundary, &text);
 		TRY(buf_status(&text));
 		TRY(net_write(call, buf_str(&text), err));
-		TRY(feed_one(call, feeder, &followers[i], err));
+		TRY(follower_send(call, feeder, &followers[i], err));
 	}
 	buf_clear(&text);
 	buf_printf(&text, "\r\n--%s--\r\n", boundary);
@@ -167,13 +172,14 @@ feed_all(struct net_call *call, struct str head, const char *boundary,
 	return net_write(call, buf_str(&text), err);
 }
 
-/* A document and the attachments behind it, as multipart/related of a known length. One try. */
+/* Sends a document and its attachments as one multipart/related body of known length, once. */
 static enum status
-put_with_followers(struct copier *c, struct str id, struct str doc,
-		   const struct follower *followers, size_t count, const struct feeder *feeder,
-		   struct err *err)
+copier_put_with_followers(struct copier *c, struct str id, struct str doc,
+			  const struct follower *followers, size_t count,
+			  const struct follower_source *feeder, struct err *err)
 {
-	struct buf AUTO(buf_release) head = BUF_INIT((size_t)RUN_ROW_BYTES + RUN_FLUSH_BYTES);
+	struct buf AUTO(buf_release)
+		head = BUF_INIT_OF((size_t)RUN_ROW_BYTES + RUN_FLUSH_BYTES, &c->run->part);
 	struct buf AUTO(buf_release) text = BUF_INIT(SPEC_ARENA_BYTES);
 	struct peer_request request = { .method = "PUT", .streams = true };
 	char boundary[BOUNDARY_BYTES + 1];
@@ -187,7 +193,7 @@ put_with_followers(struct copier *c, struct str id, struct str doc,
 	for (size_t i = 0; i < sizeof(noise); i++)
 		snprintf(boundary + 2 * i, 3, "%02x", noise[i]);
 	snprintf(type, sizeof(type), "multipart/related; boundary=\"%s\"", boundary);
-	request.path = doc_path(c, id, "?new_edits=false");
+	request.path = copier_doc_path(c, id, "?new_edits=false");
 	if (!request.path.ptr)
 		return STATUS_LIMIT;
 	request.type = type;
@@ -197,30 +203,33 @@ put_with_followers(struct copier *c, struct str id, struct str doc,
 	request.stream_bytes = head.len + BOUNDARY_BYTES + 8;
 	for (size_t i = 0; i < count; i++) {
 		buf_clear(&text);
-		write_part_head(&followers[i], boundary, &text);
+		follower_write_head(&followers[i], boundary, &text);
 		TRY(buf_status(&text));
 		request.stream_bytes += text.len + followers[i].length;
 	}
 	TRY(peer_open(&c->run->target, &request, &call, err));
-	status = feed_all(call, buf_str(&head), boundary, followers, count, feeder, err);
+	status = followers_send(call, buf_str(&head), boundary, followers, count, feeder, err);
 	if (status == STATUS_OK || status == STATUS_NOT_FOUND)
 		status = net_answer(call, &code, err);
-	/* An answer that is left unread would cost the connection. */
+	/* libcurl can reuse the connection only if the answer has been read. */
 	if (status == STATUS_OK) {
 		buf_clear(&c->answer);
 		status = peer_read_all(call, &c->answer, err);
 	}
 	if (status == STATUS_OK)
-		status = take_verdict(c, &request, code, err);
+		status = copier_take_put_status(c, &request, code, err);
 	net_close(call);
 	return status;
 }
 
 /* ---- What a document says of its attachments ---- */
 
-/* Of the bytes that follow it, or of those that it stands for. */
+/*
+ * The length of an attachment's bytes: of the bytes as they follow the document, gzipped or not, or
+ * of the content that they stand for.
+ */
 static uint64_t
-length_of(const struct json_member *members, size_t count, bool follows)
+follower_length(const struct json_member *members, size_t count, bool follows)
 {
 	const struct json_value *encoding = json_value_find(members, count, "encoding");
 	const struct json_value *encoded = json_value_find(members, count, "encoded_length");
@@ -235,24 +244,27 @@ length_of(const struct json_member *members, size_t count, bool follows)
 }
 
 static struct str
-string_of(const struct json_member *members, size_t count, const char *name)
+member_string(const struct json_member *members, size_t count, const char *name)
 {
 	const struct json_value *value = json_value_find(members, count, name);
 
 	return value && value->kind == JSON_STRING ? value->string : (struct str){ "", 0 };
 }
 
-/* Those that follow their document, or those that it has only stubs of, in their order. */
+/*
+ * Finds the attachments that the document says will follow it or, if `follows` is false, those that
+ * it has only stubs of. In the document's order.
+ */
 static enum status
-find_flagged(struct copier *c, struct str doc, bool follows, struct follower **ret,
-	     size_t *ret_count, struct err *err)
+doc_find_followers(struct copier *c, struct str doc, bool follows, struct follower **ret,
+		   size_t *ret_count, struct err *err)
 {
 	struct json_member *atts;
 	struct follower *followers;
 	size_t count;
 
 	*ret_count = 0;
-	TRY(doc_attachments(doc, c->arena, &atts, &count, err));
+	TRY(doc_read_attachments(doc, c->arena, &atts, &count, err));
 	followers = arena_zalloc(c->arena, (count + 1) * sizeof(*followers));
 	if (!followers)
 		return STATUS_LIMIT;
@@ -267,8 +279,8 @@ find_flagged(struct copier *c, struct str doc, bool follows, struct follower **r
 			continue;
 		followers[(*ret_count)++] = (struct follower){
 			.name = atts[i].name,
-			.type = string_of(members, n, "content_type"),
-			.length = length_of(members, n, follows),
+			.type = member_string(members, n, "content_type"),
+			.length = follower_length(members, n, follows),
 		};
 	}
 	*ret = followers;
@@ -278,18 +290,18 @@ find_flagged(struct copier *c, struct str doc, bool follows, struct follower **r
 /* ---- A source that answers in parts ---- */
 
 static enum status
-read_net(void *arg, struct str *ret, struct err *err)
+call_read_body(void *arg, struct str *ret, struct err *err)
 {
 	return net_read(arg, ret, err);
 }
 
 static enum status
-read_part_whole(struct parts *p, struct buf *ret, struct err *err)
+part_read_whole(struct http_multipart *p, struct buf *ret, struct err *err)
 {
 	struct str piece;
 	enum status status;
 
-	while ((status = parts_read(p, &piece, err)) == STATUS_OK) {
+	while ((status = http_multipart_read(p, &piece, err)) == STATUS_OK) {
 		buf_append_str(ret, piece);
 		if (buf_status(ret) != STATUS_OK)
 			return err_set(err, buf_status(ret), "a document exceeds %d bytes",
@@ -299,9 +311,9 @@ read_part_whole(struct parts *p, struct buf *ret, struct err *err)
 }
 
 static enum status
-next_part(void *arg, const struct follower *f, struct err *err)
+part_next_follower(void *arg, const struct follower *f, struct err *err)
 {
-	enum status status = parts_next(arg, err);
+	enum status status = http_multipart_next(arg, err);
 
 	(void)f;
 	if (status == STATUS_NOT_FOUND)
@@ -310,71 +322,83 @@ next_part(void *arg, const struct follower *f, struct err *err)
 }
 
 static enum status
-copy_related(struct copier *c, struct missing *m, struct parts *outer, struct err *err)
+copier_copy_related(struct copier *c, struct missing *m, struct http_multipart *outer,
+		    struct err *err)
 {
-	struct buf AUTO(buf_release) doc = BUF_INIT(RUN_ROW_BYTES);
+	struct buf AUTO(buf_release) doc = BUF_INIT_OF(RUN_ROW_BYTES, &c->run->part);
 	struct follower *followers;
-	struct parts inner;
+	struct str type = http_multipart_header(outer, STR("Content-Type"));
+	struct http_multipart inner;
 	size_t count = 0;
-	enum status status = parts_init(&inner, outer->type, parts_read, outer, err);
+	enum status status = http_multipart_init(&inner, type, http_multipart_read, outer, err);
 
 	if (status == STATUS_OK)
-		status = parts_next(&inner, err);
+		status = http_multipart_next(&inner, err);
 	if (status == STATUS_OK)
-		status = read_part_whole(&inner, &doc, err);
+		status = part_read_whole(&inner, &doc, err);
 	if (status == STATUS_OK)
-		status = find_flagged(c, buf_str(&doc), true, &followers, &count, err);
+		status = doc_find_followers(c, buf_str(&doc), true, &followers, &count, err);
 	if (status == STATUS_OK) {
-		const struct feeder feeder = { next_part, parts_read, &inner };
+		const struct follower_source feeder = { part_next_follower, http_multipart_read,
+							&inner };
 
-		run_count(c->run, (struct checkpoint_counts){ .docs_read = 1 });
-		status = put_with_followers(c, m->id, buf_str(&doc), followers, count, &feeder,
-					    err);
+		run_add_counts(c->run, (struct checkpoint_counts){ .docs_read = 1 });
+		status = copier_put_with_followers(c, m->id, buf_str(&doc), followers, count,
+						   &feeder, err);
 	}
-	parts_release(&inner);
+	http_multipart_fini(&inner);
 	return status;
 }
 
 static enum status
-copy_plain(struct copier *c, struct missing *m, struct str doc, struct err *err)
+copier_copy_plain(struct copier *c, struct missing *m, struct str doc, struct err *err)
 {
 	bool has_atts;
 
-	run_count(c->run, (struct checkpoint_counts){ .docs_read = 1 });
+	run_add_counts(c->run, (struct checkpoint_counts){ .docs_read = 1 });
 	TRY(doc_has_attachments(doc, c->arena, &has_atts, err));
-	/* Stubs may be refused, which has to be known for this one document. */
-	return has_atts ? put_doc(c, m->id, doc, err) : copier_add(c, doc, err);
+	/* A target that lacks a stub's attachment refuses the document; a PUT of its own tells. */
+	return has_atts ? copier_put_doc(c, m->id, doc, err) : copier_add(c, m->id, doc, err);
 }
 
 static enum status
-copy_parts(struct copier *c, struct missing *m, struct net_call *call, struct err *err)
+copier_copy_multipart(struct copier *c, struct missing *m, struct net_call *call, struct err *err)
 {
-	struct buf AUTO(buf_release) doc = BUF_INIT(RUN_ROW_BYTES);
-	struct parts parts;
-	enum status status = parts_init(&parts, net_content_type(call), read_net, call, err);
+	struct buf AUTO(buf_release) doc = BUF_INIT_OF(RUN_ROW_BYTES, &c->run->part);
+	struct http_multipart parts;
+	enum status status = http_multipart_init(&parts, net_content_type(call), call_read_body,
+						 call, err);
+	size_t count = 0;
 
-	while (status == STATUS_OK && (status = parts_next(&parts, err)) == STATUS_OK) {
+	while (status == STATUS_OK && (status = http_multipart_next(&parts, err)) == STATUS_OK) {
+		struct str type = http_multipart_header(&parts, STR("Content-Type"));
+		struct str error;
 		struct arena_mark mark = arena_mark(c->arena);
 
-		if (parts_is_multipart(parts.type)) {
-			status = copy_related(c, m, &parts, err);
-		} else if (!memmem(parts.type.ptr ? parts.type.ptr : "", parts.type.len,
-				   "error=", 6)) {
+		if (++count > RUN_ANSWER_REVS) {
+			status = err_set(err, STATUS_INVALID,
+					 "the source sends more than %d revisions of %.*s",
+					 RUN_ANSWER_REVS, STR_ARG(m->id));
+			break;
+		}
+		if (http_is_multipart(type)) {
+			status = copier_copy_related(c, m, &parts, err);
+		} else if (!http_field_param(type, STR("error"), &error)) {
 			buf_clear(&doc);
-			status = read_part_whole(&parts, &doc, err);
+			status = part_read_whole(&parts, &doc, err);
 			if (status == STATUS_OK)
-				status = copy_plain(c, m, buf_str(&doc), err);
+				status = copier_copy_plain(c, m, buf_str(&doc), err);
 		}
 		arena_reset(c->arena, mark);
 	}
-	parts_release(&parts);
+	http_multipart_fini(&parts);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* ---- A source that answers in JSON ---- */
 
-/* The attachments of one revision, asked for one by one. */
-struct asking {
+/* Asks the source for the attachments of one revision, one by one. */
+struct att_request {
 	struct copier *c;
 	struct str id;
 	struct str rev;
@@ -382,9 +406,9 @@ struct asking {
 };
 
 static enum status
-ask_next(void *arg, const struct follower *f, struct err *err)
+att_request_next(void *arg, const struct follower *f, struct err *err)
 {
-	struct asking *a = arg;
+	struct att_request *a = arg;
 	struct buf AUTO(buf_release) path = BUF_INIT(SPEC_ARENA_BYTES);
 	struct peer *source = &a->c->run->source;
 	struct peer_request request = { .method = "GET", .accept = "*/*", .exact = true };
@@ -394,9 +418,9 @@ ask_next(void *arg, const struct follower *f, struct err *err)
 	a->call = NULL;
 	peer_escape_id(&path, a->id);
 	buf_append_byte(&path, '/');
-	net_escape(&path, f->name);
+	http_escape(&path, f->name);
 	buf_append_cstr(&path, "?rev=");
-	net_escape(&path, a->rev);
+	http_escape(&path, a->rev);
 	TRY(buf_status(&path));
 	request.path = buf_str(&path);
 	TRY(peer_open(source, &request, &a->call, err));
@@ -405,19 +429,21 @@ ask_next(void *arg, const struct follower *f, struct err *err)
 }
 
 static enum status
-ask_read(void *arg, struct str *ret, struct err *err)
+att_request_read(void *arg, struct str *ret, struct err *err)
 {
-	struct asking *a = arg;
+	struct att_request *a = arg;
 
 	return net_read(a->call, ret, err);
 }
 
 /*
- * The attachment's description with "stub":true made "follows":true. What was compressed where it
- * comes from is sent as what it stands for, and the digest is of the other.
+ * Appends the description of an attachment with "follows":true in place of "stub":true. The source
+ * has sent the content uncompressed. If it stores the content gzipped, the digest is that of the
+ * gzipped bytes, so digest and encoding are left out.
  */
 static void
-write_follower(const struct json_member *members, size_t count, bool encodings, struct buf *out)
+att_write_following(const struct json_member *members, size_t count, bool encodings,
+		    struct buf *out)
 {
 	bool encoded = !encodings || json_value_find(members, count, "encoding") != NULL;
 
@@ -438,7 +464,8 @@ write_follower(const struct json_member *members, size_t count, bool encodings, 
 }
 
 static enum status
-write_attachments(struct copier *c, const struct json_value *atts, struct buf *out, struct err *err)
+doc_write_attachments(struct copier *c, const struct json_value *atts, struct buf *out,
+		      struct err *err)
 {
 	struct json_member *members;
 	size_t count;
@@ -457,7 +484,7 @@ write_attachments(struct copier *c, const struct json_value *atts, struct buf *o
 		TRY(json_value_members(&members[i].value, c->arena, &inner, &n, err));
 		stub = json_value_find(inner, n, "stub");
 		if (stub && stub->kind == JSON_TRUE)
-			write_follower(inner, n, c->run->target.encodings, out);
+			att_write_following(inner, n, c->run->target.encodings, out);
 		else
 			buf_append_str(out, members[i].value.text);
 	}
@@ -466,8 +493,8 @@ write_attachments(struct copier *c, const struct json_value *atts, struct buf *o
 }
 
 static enum status
-write_with_followers(struct copier *c, struct str doc, struct str *ret_rev, struct buf *out,
-		     struct err *err)
+doc_write_with_followers(struct copier *c, struct str doc, struct str *ret_rev, struct buf *out,
+			 struct err *err)
 {
 	struct json_value value;
 	struct json_member *members;
@@ -475,7 +502,7 @@ write_with_followers(struct copier *c, struct str doc, struct str *ret_rev, stru
 
 	TRY(json_value_read(doc, c->arena, &value, err));
 	TRY(json_value_members(&value, c->arena, &members, &count, err));
-	*ret_rev = string_of(members, count, "_rev");
+	*ret_rev = member_string(members, count, "_rev");
 	buf_append_byte(out, '{');
 	for (size_t i = 0; i < count; i++) {
 		if (i)
@@ -483,7 +510,7 @@ write_with_followers(struct copier *c, struct str doc, struct str *ret_rev, stru
 		json_write_str(out, members[i].name);
 		buf_append_byte(out, ':');
 		if (str_eq(members[i].name, STR("_attachments")))
-			TRY(write_attachments(c, &members[i].value, out, err));
+			TRY(doc_write_attachments(c, &members[i].value, out, err));
 		else
 			buf_append_str(out, members[i].value.text);
 	}
@@ -492,30 +519,32 @@ write_with_followers(struct copier *c, struct str doc, struct str *ret_rev, stru
 }
 
 static enum status
-copy_asking(struct copier *c, struct missing *m, struct str doc, struct err *err)
+copier_copy_requesting(struct copier *c, struct missing *m, struct str doc, struct err *err)
 {
-	struct buf AUTO(buf_release) text = BUF_INIT((size_t)RUN_ROW_BYTES + RUN_FLUSH_BYTES);
-	struct asking asking = { .c = c, .id = m->id };
-	const struct feeder feeder = { ask_next, ask_read, &asking };
+	struct buf AUTO(buf_release)
+		text = BUF_INIT_OF((size_t)RUN_ROW_BYTES + RUN_FLUSH_BYTES, &c->run->part);
+	struct att_request asking = { .c = c, .id = m->id };
+	const struct follower_source feeder = { att_request_next, att_request_read, &asking };
 	struct follower *followers;
 	size_t count;
 	enum status status;
 
-	TRY(find_flagged(c, doc, false, &followers, &count, err));
+	TRY(doc_find_followers(c, doc, false, &followers, &count, err));
 	if (count == 0)
-		return copy_plain(c, m, doc, err);
-	TRY(write_with_followers(c, doc, &asking.rev, &text, err));
-	run_count(c->run, (struct checkpoint_counts){ .docs_read = 1 });
-	status = put_with_followers(c, m->id, buf_str(&text), followers, count, &feeder, err);
+		return copier_copy_plain(c, m, doc, err);
+	TRY(doc_write_with_followers(c, doc, &asking.rev, &text, err));
+	run_add_counts(c->run, (struct checkpoint_counts){ .docs_read = 1 });
+	status = copier_put_with_followers(c, m->id, buf_str(&text), followers, count, &feeder,
+					   err);
 	net_close(asking.call);
 	return status;
 }
 
 /* [{"ok":{…}},{"missing":"…"}] */
 static enum status
-copy_json(struct copier *c, struct missing *m, struct net_call *call, struct err *err)
+copier_copy_json(struct copier *c, struct missing *m, struct net_call *call, struct err *err)
 {
-	struct buf AUTO(buf_release) answer = BUF_INIT(RUN_ROW_BYTES);
+	struct buf AUTO(buf_release) answer = BUF_INIT_OF(RUN_ROW_BYTES, &c->run->part);
 	struct json_value value;
 	struct json_value *items;
 	size_t count;
@@ -531,7 +560,7 @@ copy_json(struct copier *c, struct missing *m, struct net_call *call, struct err
 		TRY(json_value_members(&items[i], c->arena, &members, &n, err));
 		doc = json_value_find(members, n, "ok");
 		if (doc && doc->kind == JSON_OBJECT_BEGIN)
-			TRY(copy_asking(c, m, doc->text, err));
+			TRY(copier_copy_requesting(c, m, doc->text, err));
 	}
 	return STATUS_OK;
 }
@@ -539,7 +568,7 @@ copy_json(struct copier *c, struct missing *m, struct net_call *call, struct err
 /* ---- One document ---- */
 
 static void
-write_list(const struct str *texts, size_t count, struct buf *out)
+path_write_array(const struct str *texts, size_t count, struct buf *out)
 {
 	struct buf AUTO(buf_release) list = BUF_INIT(SPEC_ARENA_BYTES);
 
@@ -550,25 +579,25 @@ write_list(const struct str *texts, size_t count, struct buf *out)
 		json_write_str(&list, texts[i]);
 	}
 	buf_append_byte(&list, ']');
-	net_escape(out, buf_str(&list));
+	http_escape(out, buf_str(&list));
 }
 
 static enum status
-write_path(struct copier *c, const struct missing *m, size_t first, size_t count, bool since,
-	   struct buf *path)
+copier_write_get_path(struct copier *c, const struct missing *m, size_t first, size_t count,
+		      bool since, struct buf *path)
 {
 	size_t base;
 
 	peer_escape_id(path, m->id);
 	buf_append_cstr(path, "?revs=true&latest=true&open_revs=");
-	write_list(m->revs + first, count, path);
+	path_write_array(m->revs + first, count, path);
 	if (c->run->target.encodings)
 		buf_append_cstr(path, "&att_encoding_info=true");
 	base = path->len;
 	if (since && m->ancestors_count) {
 		buf_append_cstr(path, "&atts_since=");
-		write_list(m->ancestors, m->ancestors_count, path);
-		/* They only save work. */
+		path_write_array(m->ancestors, m->ancestors_count, path);
+		/* The parameter only saves work: leave it out where the URL gets too long. */
 		if (path->len > PEER_URL_BYTES)
 			path->len = base;
 	}
@@ -576,14 +605,14 @@ write_path(struct copier *c, const struct missing *m, size_t first, size_t count
 }
 
 static enum status
-copy_revs_once(struct copier *c, struct missing *m, size_t first, size_t count, bool since,
-	       struct err *err)
+copier_copy_revs_once(struct copier *c, struct missing *m, size_t first, size_t count, bool since,
+		      struct err *err)
 {
 	struct buf AUTO(buf_release) path = BUF_INIT(SPEC_ARENA_BYTES);
 	struct peer *source = &c->run->source;
 	struct peer_request request = {
 		.method = "GET",
-		/* In parts, attachments come as they are stored. */
+		/* In multipart answers attachments come as they are stored, gzipped or not. */
 		.accept = c->run->target.encodings ? "multipart/mixed" : "application/json",
 		.exact = true,
 	};
@@ -592,14 +621,15 @@ copy_revs_once(struct copier *c, struct missing *m, size_t first, size_t count, 
 	enum status status;
 	int code;
 
-	TRY(write_path(c, m, first, count, since, &path));
+	TRY(copier_write_get_path(c, m, first, count, since, &path));
 	request.path = buf_str(&path);
 	TRY(peer_open(source, &request, &call, err));
 	status = net_answer(call, &code, err);
 	if (status == STATUS_OK && code == 200)
-		status = parts_is_multipart(net_content_type(call)) ? copy_parts(c, m, call, err)
-								    : copy_json(c, m, call, err);
-	/* It has been purged since. */
+		status = http_is_multipart(net_content_type(call))
+				 ? copier_copy_multipart(c, m, call, err)
+				 : copier_copy_json(c, m, call, err);
+	/* 404: the document has been purged since the change was read. */
 	else if (status == STATUS_OK && code != 404)
 		status = peer_refused(source, &request, code, err);
 	net_close(call);
@@ -608,13 +638,13 @@ copy_revs_once(struct copier *c, struct missing *m, size_t first, size_t count, 
 }
 
 static enum status
-copy_revs(struct copier *c, struct missing *m, size_t first, size_t count, struct err *err)
+copier_copy_revs(struct copier *c, struct missing *m, size_t first, size_t count, struct err *err)
 {
 	struct peer_tries tries = peer_tries(&c->run->source);
 	bool since = true;
 
 	for (;;) {
-		enum status status = copy_revs_once(c, m, first, count, since, err);
+		enum status status = copier_copy_revs_once(c, m, first, count, since, err);
 
 		if (status == STATUS_OK)
 			return STATUS_OK;
@@ -624,8 +654,8 @@ copy_revs(struct copier *c, struct missing *m, size_t first, size_t count, struc
 		}
 		if (status == STATUS_ATT_MISSING)
 			status = err_set(err, STATUS_INVALID,
-					 "missing_stub: the target lacks an attachment of %.*s",
-					 STR_ARG(m->id));
+					 "missing_stub: the target lacks an attachment of %s",
+					 QUOTE_SHOW(m->id));
 		TRY(peer_try_again(&c->run->source, &tries, status, err));
 	}
 }
@@ -633,12 +663,15 @@ copy_revs(struct copier *c, struct missing *m, size_t first, size_t count, struc
 enum status
 missing_copy_alone(struct copier *c, struct missing *m, struct err *err)
 {
-	/* What waits for _bulk_docs is another document's: a further try must not send it again. */
+	/*
+	 * What waits for _bulk_docs goes first: a second try of this document must not resend it.
+	 */
 	TRY(copier_flush(c, err));
 	for (size_t first = 0; first < m->revs_count; first += RUN_REVS_AT_ONCE) {
 		size_t left = m->revs_count - first;
 
-		TRY(copy_revs(c, m, first, left < RUN_REVS_AT_ONCE ? left : RUN_REVS_AT_ONCE, err));
+		TRY(copier_copy_revs(c, m, first, left < RUN_REVS_AT_ONCE ? left : RUN_REVS_AT_ONCE,
+				     err));
 	}
 	m->copied = true;
 	return STATUS_OK;

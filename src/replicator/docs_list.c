@@ -1,6 +1,7 @@
-/* What _scheduler/docs tells: of each document its job, or how that ended. */
-#include "replicator/docs.h"
-#include "replicator/lease.h"
+/* What _scheduler/docs shows: for each document its job, or how its job ended. */
+#include "replicator/doc_state.h"
+#include "replicator/job.h"
+#include "replicator/job_lease.h"
 
 #include <stdio.h>
 
@@ -12,7 +13,7 @@ enum {
 	LIST_PAGE = 100,
 };
 
-struct listing {
+struct docs_listing {
 	struct replicator *replicator;
 	const struct replicator_docs_query *query;
 	struct arena *arena;
@@ -22,49 +23,20 @@ struct listing {
 	uint64_t written;
 };
 
-static void
-write_head(struct buf *out, struct str id)
-{
-	buf_append_cstr(out, "{\"database\":\"_replicator\"");
-	job_write_text(out, "doc_id", id);
-}
-
-/* ---- Of a job ---- */
-
-void
-job_write_doc(const struct job *j, struct buf *out)
-{
-	char date[CHECKPOINT_DATE_BYTES];
-
-	write_head(out, j->spec->doc_id);
-	job_write_text(out, "id", str_from_cstr(j->full_id));
-	buf_append_cstr(out, ",\"node\":\"nonode@nohost\"");
-	job_write_text(out, "source", j->spec->source.name);
-	job_write_text(out, "target", j->spec->target.name);
-	job_write_text(out, "state", str_from_cstr(job_state_name(j->state)));
-	buf_append_cstr(out, ",\"info\":");
-	job_write_info(j, out);
-	buf_printf(out, ",\"error_count\":%u", j->crashes);
-	checkpoint_iso_date(j->past[0].at_ms, date);
-	job_write_text(out, "last_updated", str_from_cstr(date));
-	checkpoint_iso_date(j->added_ms, date);
-	job_write_text(out, "start_time", str_from_cstr(date));
-	buf_append_cstr(out, ",\"source_proxy\":null,\"target_proxy\":null}");
-}
-
 /* ---- Of a document whose job is over, or has not begun ---- */
 
 static struct str
-string_in(const struct json_member *members, size_t count, const char *name)
+docs_list_string(const struct json_member *members, size_t count, const char *name)
 {
 	const struct json_value *value = json_value_find(members, count, name);
 
 	return value && value->kind == JSON_STRING ? value->string : (struct str){ NULL, 0 };
 }
 
-/* An end without credentials. */
+/* The source or target of a document, without credentials. */
 static struct str
-end_name(const struct json_member *members, size_t count, const char *which, struct arena *arena)
+docs_list_end_name(const struct json_member *members, size_t count, const char *which,
+		   struct arena *arena)
 {
 	const struct json_value *value = json_value_find(members, count, which);
 	struct json_member *inner;
@@ -76,86 +48,73 @@ end_name(const struct json_member *members, size_t count, const char *which, str
 		text = value->string;
 	else if (value && value->kind == JSON_OBJECT_BEGIN &&
 		 json_value_members(value, arena, &inner, &n, NULL) == STATUS_OK)
-		text = string_in(inner, n, "url");
+		text = docs_list_string(inner, n, "url");
 	if (text.ptr && net_url_parse(text, arena, &url, NULL) == STATUS_OK)
 		text = url.bare;
 	return text;
 }
 
 static void
-write_ended(const struct json_member *members, size_t count, struct str id, struct arena *arena,
-	    struct buf *out)
+docs_list_write_ended(const struct json_member *members, size_t count, struct str id,
+		      struct arena *arena, struct buf *out)
 {
-	struct str state = string_in(members, count, "_replication_state");
-	const struct json_value *stats = json_value_find(members, count, "_replication_stats");
-	struct str time = string_in(members, count, "_replication_state_time");
-	struct str reason = string_in(members, count, "_replication_state_reason");
-	bool failed = state.ptr && str_eq(state, STR("failed"));
+	struct doc_state said = doc_state_of(members, count);
+	bool failed = str_eq(said.state, STR("failed"));
 
-	write_head(out, id);
+	job_write_doc_head(out, id);
 	buf_append_cstr(out, ",\"id\":null,\"node\":\"nonode@nohost\"");
-	job_write_text(out, "source", end_name(members, count, "source", arena));
-	job_write_text(out, "target", end_name(members, count, "target", arena));
-	job_write_text(out, "state", state.ptr ? state : STR("initializing"));
+	job_write_text(out, "source", docs_list_end_name(members, count, "source", arena));
+	job_write_text(out, "target", docs_list_end_name(members, count, "target", arena));
+	job_write_text(out, "state", said.state.ptr ? said.state : STR("initializing"));
 	buf_append_cstr(out, ",\"info\":");
 	if (failed) {
 		buf_append_cstr(out, "{\"error\":");
-		json_write_str(out, reason.ptr ? reason : STR("unknown"));
+		json_write_str(out, said.reason.ptr ? said.reason : STR("unknown"));
 		buf_append_byte(out, '}');
-	} else if (stats) {
-		buf_append_str(out, stats->text);
+	} else if (said.stats.ptr) {
+		buf_append_str(out, said.stats);
 	} else {
 		buf_append_cstr(out, "null");
 	}
 	buf_printf(out, ",\"error_count\":%d", failed ? 1 : 0);
-	job_write_text(out, "last_updated", time);
-	job_write_text(out, "start_time", time);
+	job_write_text(out, "last_updated", said.time);
+	job_write_text(out, "start_time", said.time);
 	buf_append_byte(out, '}');
 }
 
 /* ---- Documents ---- */
 
 static enum status
-read_members(struct kv_tx *tx, const struct rev_db *db, struct str id, struct arena *arena,
-	     struct json_member **ret, size_t *ret_count)
+docs_list_read_members(struct kv_tx *tx, const struct catalog_db *db, struct str id,
+		       struct arena *arena, struct json_member **ret, size_t *ret_count)
 {
-	struct buf AUTO(buf_release) text = BUF_INIT(DOCS_ARENA_BYTES);
 	struct rev_doc doc;
 	struct json_value object;
-	struct str copy;
+	struct str text;
 
 	TRY(rev_doc_read(tx, db, id, arena, &doc));
-	buf_append_byte(&text, '{');
-	TRY(rev_body_write(&doc, false, &text));
-	TRY(buf_status(&text));
-	copy = arena_dup(arena, buf_str(&text));
-	if (!copy.ptr)
-		return STATUS_LIMIT;
-	TRY(json_value_read(copy, arena, &object, NULL));
+	TRY(doc_text_of(&doc, arena, &text));
+	TRY(json_value_read(text, arena, &object, NULL));
 	return json_value_members(&object, arena, ret, ret_count, NULL);
 }
 
 static bool
-is_wanted(const struct replicator_docs_query *q, struct str state)
+docs_list_wants_state(const struct replicator_docs_query *q, struct str state)
 {
 	struct str rest = q->states;
+	struct str wanted;
 
 	if (!rest.len)
 		return true;
-	while (rest.len) {
-		const char *comma = memchr(rest.ptr, ',', rest.len);
-		size_t n = comma ? (size_t)(comma - rest.ptr) : rest.len;
-
-		if (str_eq(str_trim(str_of(rest.ptr, n)), state))
+	while (str_list_next(&rest, &wanted))
+		if (str_eq(wanted, state))
 			return true;
-		rest = str_skip(rest, comma ? n + 1 : n);
-	}
 	return false;
 }
 
-/* The state in a text that another process has written by job_write_doc(). */
+/* The state in a text that another process has written with job_write_doc(). */
 static struct str
-doc_state_of(struct str text)
+docs_list_state_in(struct str text)
 {
 	static const enum job_state states[] = { JOB_PENDING, JOB_RUNNING, JOB_CRASHING };
 	char member[32];
@@ -170,13 +129,14 @@ doc_state_of(struct str text)
 	return STR("running");
 }
 
-/* Writes the document's entry behind those that were written before. */
+/* Appends the entry of a document, if it passes the query. */
 static enum status
-write_entry(struct listing *l, struct str id, const struct json_member *members, size_t count)
+docs_list_write_entry(struct docs_listing *l, struct str id, const struct json_member *members,
+		      size_t count)
 {
 	struct replicator *r = l->replicator;
 	struct buf AUTO(buf_release) entry = BUF_INIT(REPLICATOR_ANSWER_BYTES);
-	struct str state = string_in(members, count, "_replication_state");
+	struct str state = doc_state_of(members, count).state;
 	const struct lease_entry *e;
 	struct job *j;
 
@@ -184,19 +144,19 @@ write_entry(struct listing *l, struct str id, const struct json_member *members,
 		state = STR("initializing");
 	pthread_mutex_lock(&r->lock);
 	j = job_of_doc(r, id);
-	e = lease_elsewhere_doc(r, id);
+	e = job_lease_elsewhere_doc(r, id);
 	if (e) {
-		state = doc_state_of(e->texts[LEASE_TEXT_DOC]);
-		buf_append_str(&entry, e->texts[LEASE_TEXT_DOC]);
+		state = docs_list_state_in(e->record.texts[JOB_LEASE_DOC]);
+		buf_append_str(&entry, e->record.texts[JOB_LEASE_DOC]);
 	} else if (j && !j->dropped) {
 		state = str_from_cstr(job_state_name(j->state));
 		job_write_doc(j, &entry);
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (!entry.len)
-		write_ended(members, count, id, l->arena, &entry);
+		docs_list_write_ended(members, count, id, l->arena, &entry);
 	TRY(buf_status(&entry));
-	if (!is_wanted(l->query, state))
+	if (!docs_list_wants_state(l->query, state))
 		return STATUS_OK;
 	if (l->passed++ < l->query->skip || l->written >= l->query->limit)
 		return STATUS_OK;
@@ -207,8 +167,8 @@ write_entry(struct listing *l, struct str id, const struct json_member *members,
 }
 
 static enum status
-list_page(struct listing *l, struct kv_tx *tx, const struct rev_db *db,
-	  const struct rev_entry_page *page)
+docs_list_write_page(struct docs_listing *l, struct kv_tx *tx, const struct catalog_db *db,
+		     const struct rev_entry_page *page)
 {
 	for (size_t i = 0; i < page->count; i++) {
 		struct arena_mark mark = arena_mark(l->arena);
@@ -218,22 +178,23 @@ list_page(struct listing *l, struct kv_tx *tx, const struct rev_db *db,
 		if (str_starts_with(page->entries[i].id, STR("_design/")))
 			continue;
 		l->total++;
-		TRY(read_members(tx, db, page->entries[i].id, l->arena, &members, &count));
-		TRY(write_entry(l, page->entries[i].id, members, count));
+		TRY(docs_list_read_members(tx, db, page->entries[i].id, l->arena, &members,
+					   &count));
+		TRY(docs_list_write_entry(l, page->entries[i].id, members, count));
 		arena_reset(l->arena, mark);
 	}
 	return STATUS_OK;
 }
 
 static enum status
-list_db(struct listing *l, struct kv_tx *tx, const struct rev_db *db)
+docs_list_write_db(struct docs_listing *l, struct kv_tx *tx, const struct catalog_db *db)
 {
-	struct rev_name_range range = { .limit = LIST_PAGE };
+	struct name_range range = { .limit = LIST_PAGE };
 	struct rev_entry_page page;
 
 	do {
 		TRY(rev_all_docs_page(tx, db, &range, l->arena, &page));
-		TRY(list_page(l, tx, db, &page));
+		TRY(docs_list_write_page(l, tx, db, &page));
 		range.begin = page.last;
 		range.has_begin = range.exclusive_begin = true;
 	} while (page.more);
@@ -241,18 +202,18 @@ list_db(struct listing *l, struct kv_tx *tx, const struct rev_db *db)
 }
 
 static enum status
-list_body(struct kv_tx *tx, void *arg)
+docs_list_body(struct kv_tx *tx, void *arg)
 {
-	struct listing *l = arg;
-	struct rev_db *db;
+	struct docs_listing *l = arg;
+	struct catalog_db *db;
 	enum status status;
 
 	arena_clear(l->arena);
 	buf_clear(l->out);
 	l->total = l->passed = l->written = 0;
-	TRY(rev_db_open(tx, NULL, STR("_replicator"), &db, NULL));
-	status = list_db(l, tx, db);
-	rev_db_unref(db);
+	TRY(rev_db_open(tx, NULL, STR(REPLICATOR_DB), &db, NULL));
+	status = docs_list_write_db(l, tx, db);
+	catalog_db_unref(db);
 	return status;
 }
 
@@ -260,13 +221,13 @@ enum status
 replicator_list_docs(struct replicator *r, const struct replicator_docs_query *query,
 		     struct buf *out, uint64_t *ret_total, struct err *err)
 {
-	struct listing l = {
+	struct docs_listing l = {
 		.replicator = r,
 		.query = query,
-		.arena = arena_new(DOCS_ARENA_BYTES),
+		.arena = arena_new(DOC_TEXT_BYTES),
 		.out = out,
 	};
-	enum status status = l.arena ? kv_run_read(r->config.store, list_body, &l, err)
+	enum status status = l.arena ? kv_run_read(r->config.store, docs_list_body, &l, err)
 				     : STATUS_NOMEM;
 
 	arena_free(l.arena);
@@ -274,41 +235,42 @@ replicator_list_docs(struct replicator *r, const struct replicator_docs_query *q
 	return status;
 }
 
-struct showing {
-	struct listing listing;
+struct docs_showing {
+	struct docs_listing listing;
 	struct str id;
 };
 
 static enum status
-show_body(struct kv_tx *tx, void *arg)
+docs_show_body(struct kv_tx *tx, void *arg)
 {
-	struct showing *s = arg;
+	struct docs_showing *s = arg;
 	struct json_member *members;
-	struct rev_db *db;
+	struct catalog_db *db;
 	size_t count;
 	enum status status;
 
 	arena_clear(s->listing.arena);
 	buf_clear(s->listing.out);
 	s->listing.passed = s->listing.written = 0;
-	TRY(rev_db_open(tx, NULL, STR("_replicator"), &db, NULL));
-	status = read_members(tx, db, s->id, s->listing.arena, &members, &count);
-	rev_db_unref(db);
-	return status == STATUS_OK ? write_entry(&s->listing, s->id, members, count) : status;
+	TRY(rev_db_open(tx, NULL, STR(REPLICATOR_DB), &db, NULL));
+	status = docs_list_read_members(tx, db, s->id, s->listing.arena, &members, &count);
+	catalog_db_unref(db);
+	return status == STATUS_OK ? docs_list_write_entry(&s->listing, s->id, members, count)
+				   : status;
 }
 
 enum status
 replicator_show_doc(struct replicator *r, struct str id, struct buf *out, struct err *err)
 {
 	static const struct replicator_docs_query all = { .limit = 1 };
-	struct showing s = {
+	struct docs_showing s = {
 		.listing = { .replicator = r,
 			     .query = &all,
-			     .arena = arena_new(DOCS_ARENA_BYTES),
+			     .arena = arena_new(DOC_TEXT_BYTES),
 			     .out = out },
 		.id = id,
 	};
-	enum status status = s.listing.arena ? kv_run_read(r->config.store, show_body, &s, err)
+	enum status status = s.listing.arena ? kv_run_read(r->config.store, docs_show_body, &s, err)
 					     : STATUS_NOMEM;
 
 	arena_free(s.listing.arena);

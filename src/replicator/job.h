@@ -1,26 +1,32 @@
-/* What the files of the replicator share: its jobs. */
+/*
+ * What the files of the replicator share: the struct replicator and its jobs.
+ *
+ * Jobs live on the replicator's thread. The doors' threads read them and add to them as well, so
+ * `lock` guards the table of jobs and everything that a door may see of a job. Nobody waits for the
+ * network or the store while holding it.
+ */
 #ifndef FROND_REPLICATOR_JOB_H
 #define FROND_REPLICATOR_JOB_H
 
+#include "loop/loop.h"
+#include "base/metric.h"
 #include "replicator/replicator.h"
 #include "replicator/run.h"
 #include "replicator/states.h"
-#include "server/loop.h"
 
 enum {
 	JOB_BUCKETS = 1024, /* of the table of jobs */
-	LEASE_PROCESS_BYTES = 16,
+	STORE_ID_BYTES = 16,
 };
 
-/* Which process may run a job (lease.h). */
+/* Which process may run a job (job_lease.h). */
 enum job_lease {
-	JOB_LEASE_NONE, /* not known yet */
+	JOB_LEASE_NONE, /* not known yet, or no longer certain */
 	JOB_LEASE_HELD,
 	JOB_LEASE_ELSEWHERE,
 };
 
-struct beat;
-struct lease_entry;
+struct leases;
 
 enum job_past {
 	JOB_PAST_ADDED,
@@ -29,7 +35,7 @@ enum job_past {
 	JOB_PAST_CRASHED,
 };
 
-/* Something that happened to a job. */
+/* One event in the history of a job, as _scheduler/jobs shows it. */
 struct job_moment {
 	enum job_past what;
 	uint64_t at_ms;
@@ -44,93 +50,108 @@ struct job {
 	char full_id[SPEC_FULL_ID_BYTES];
 	enum job_state state;
 	enum job_lease lease;
-	enum job_lease lease_next;   /* what a transaction under way makes of it */
-	bool lost;                   /* another process has taken it */
-	bool dropped;                /* its document has gone, or asks for something else */
-	char *doc_rev;               /* of its document */
-	struct repl_spec *successor; /* what that asks for instead; NULL: nothing */
+	enum job_lease lease_next;   /* what `lease` becomes if the transaction under way commits */
+	bool lost;                   /* another process has taken its lease */
+	bool dropped;                /* its document is gone, or asks for something else */
+	char *doc_rev;               /* the revision of its document that it was made from */
+	struct repl_spec *successor; /* what the document asks for instead; NULL: nothing */
 	char *successor_rev;
 	struct job_moment past[REPLICATOR_HISTORY_MAX]; /* newest first */
 	unsigned past_count;
 	unsigned crashes; /* in a row */
 	uint64_t added_ms;
-	uint64_t started_ns; /* the last run */
-	uint64_t rested_ns;  /* when CRASHING ends */
+	uint64_t started_ns; /* when its last run began; 0: it has not run */
+	uint64_t rested_ns;  /* when JOB_CRASHING ends */
 	struct run_progress progress;
-	struct net_scope scope;
-	struct replicator_wait *waits; /* for its end */
-	struct replicator_wait *leave_waits;
+	struct net_scope scope;              /* of its run */
+	struct net_scope settling;           /* of the checkpoint that a stopped run leaves */
+	struct replicator_wait *waits;       /* of requests that wait for its end */
+	struct replicator_wait *leave_waits; /* of requests that have cancelled it */
 };
+
+/* Runs a job to its end, on a fiber: run_replication(). */
+typedef enum status job_run_fn(const struct run_config *config, struct buf *ret_answer,
+			       struct err *err);
 
 struct replicator {
 	struct replicator_config config;
-	struct loop loop;
-	struct server_config loop_config;
-	struct net *net;
-	struct spawner *spawner;
+	struct loop *loop; /* the one that the fibers run on; its owner's */
+	job_run_fn *run;
 	struct peer_env env;
-	char *self;
-	pthread_t thread;
-	bool started;
+	bool started; /* jobs may be added */
 
 	pthread_mutex_t lock; /* guards what follows, and what others see of jobs */
-	struct event bell;    /* something is to be done */
+	struct event bell;    /* wakes the scheduler: something has changed */
 	struct job *jobs[JOB_BUCKETS];
 	size_t jobs_count;
 	size_t running;
 	bool stopping;
-	bool drained;                  /* stopping, and no job is left */
-	struct docs_verdict *verdicts; /* for documents to be told */
+	bool drained;             /* stopping, and no job runs any more */
+	struct verdict *verdicts; /* ends of jobs that their documents do not show yet */
 	struct event verdicts_bell;
 	struct event docs_stop;
-	unsigned fibers; /* besides the jobs' and the scheduler's */
+	unsigned fibers; /* that follow documents, store verdicts and renew leases */
 
-	bool shared; /* other processes use the store: leases say who runs what */
-	uint8_t process[LEASE_PROCESS_BYTES];
-	uint64_t beat_count;
-	struct beat *beats; /* of others; the leases' fiber's alone */
-	uint64_t beaten_ns; /* when this process last did */
-	const struct lease_entry *leases;
-	size_t leases_count;
-	struct arena *leases_arena;
+	bool shared;           /* other processes use the store: leases say who runs what */
+	struct leases *leases; /* NULL unless shared; what is known of them is under the lock */
 	struct event leases_bell;
-	char store_id[2 * 16 + 1]; /* that ids of replications are made with; empty: not known */
+	struct metric_collector collector;     /* counts jobs for metrics, from init to fini */
+	char store_id[2 * STORE_ID_BYTES + 1]; /* part of each replication's id; empty: not read */
 };
 
-/* ---- Under the lock ---- */
+/*
+ * The replicator without its thread (host.c): the loop is the caller's, who runs it between
+ * replicator_begin() and the end of the loop, which follows replicator_end() when all jobs have
+ * stopped. replicator_begin() starts the fibers: STATUS_NOMEM. Texts of the config and of `env` are
+ * the caller's.
+ */
+void replicator_init(struct replicator *r, const struct replicator_config *config,
+		     struct loop *loop, job_run_fn *run);
+void replicator_fini(struct replicator *r);
+MUST_USE enum status replicator_begin(struct replicator *r, const struct peer_env *env,
+				      struct err *err);
+void replicator_end(struct replicator *r); /* any thread */
+
+/* ---- To be called under the lock ---- */
 
 struct job *job_find(struct replicator *r, struct str full_id);
+struct job *job_of_doc(struct replicator *r, struct str doc_id); /* NULL: it has none */
 void job_table_add(struct replicator *r, struct job *j);
 void job_table_remove(struct replicator *r, struct job *j);
-/* The job after `j`, in no order; NULL begins and ends. */
+/* The job after `j`, in no particular order. NULL asks for the first one and follows the last. */
 struct job *job_next(struct replicator *r, struct job *j);
 
-/* NULL when out of memory; then the spec remains the caller's. */
+/* A pending job, which owns the spec. NULL when out of memory; then the spec is the caller's. */
 struct job *job_new(struct replicator *r, struct repl_spec *spec);
 void job_free(struct job *j);
 void job_remember(struct job *j, enum job_past what, const char *reason);
 
-/* Appends what is told of a job (report.c). */
+/* Append JSON objects that describe a job (job_text.c). */
 void job_write(const struct job *j, struct buf *out);
 void job_write_stats(const struct job *j, struct buf *out);
 void job_write_info(const struct job *j, struct buf *out);
 void job_write_task(const struct job *j, struct buf *out);
-void job_write_doc(const struct job *j, struct buf *out); /* of a document: docs_list.c */
+void job_write_doc(const struct job *j, struct buf *out);
+/* Appends the beginning of such an object, for a document that has no job as well. */
+void job_write_doc_head(struct buf *out, struct str doc_id);
 
-/* Ends a request's wait, and drops the job's reference. */
+/* Gives a request its answer and drops the job's reference to the wait. */
 void replicator_wait_end(struct replicator_wait *w, enum status status, const struct err *err,
 			 struct str answer);
 
-/* Reads the store's id, or makes one, before the first job. The store's failures. */
+/*
+ * Reads the store's id, or makes one. To be called before the first job is made, and without the
+ * lock, since it waits for the store. Fails as the store does.
+ */
 MUST_USE enum status replicator_ensure_store_id(struct replicator *r, struct err *err);
 
-/* A fiber besides the jobs' says so when it ends. */
+/* One of the fibers counted by `fibers` calls this last. Takes the lock. */
 void replicator_fiber_ended(struct replicator *r);
 
-/* Has the replicator's thread look at everything. */
+/* Wakes the scheduler. */
 void replicator_ring(struct replicator *r);
 
-/* Appends `,"name":` and the text as a JSON string, or null where it has no ptr (report.c). */
+/* Appends `,"name":` and the text as a JSON string, or null where it has no ptr (job_text.c). */
 void job_write_text(struct buf *out, const char *name, struct str text);
 
 #endif

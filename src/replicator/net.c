@@ -1,11 +1,15 @@
 #include "replicator/net.h"
 
+#include <assert.h>
 #include <curl/curl.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "server/loop.h"
+#include "base/metric.h"
+#include "http/gunzip.h"
+#include "loop/libuv.h"
+#include "replicator/redirect.h"
 
 enum {
 	CACHED_CONNECTIONS = 256, /* idle ones, kept for reuse */
@@ -19,7 +23,7 @@ struct net {
 	unsigned open_handles; /* of libuv: the timer and the sockets' polls */
 };
 
-/* One socket of libcurl's. */
+/* One socket that libcurl wants to be watched. */
 struct net_socket {
 	uv_poll_t poll;
 	struct net *net;
@@ -30,22 +34,36 @@ struct net_call {
 	struct net *net;
 	struct net_scope *scope;
 	struct net_call *next;
-	struct net_call **link; /* what points to it in its scope */
+	struct net_call **link; /* the pointer to this call in its scope's list */
 	CURL *easy;
 	struct curl_slist *headers;
 	struct net_bell bell;
-	struct buf in;     /* read from the socket, not yet asked for */
-	struct buf read;   /* what the last net_read() gave out */
-	struct buf out;    /* to be sent */
-	uint64_t moved_ns; /* when a byte last moved */
+	struct buf in;     /* received, and not yet given out */
+	struct buf read;   /* the piece that the last net_read() gave out */
+	struct buf out;    /* of a streamed body: not yet taken by libcurl */
+	uint64_t moved_ns; /* when a byte last moved in either direction */
 	uint64_t stall_ms;
+	/*
+	 * The window that the minimum rate is measured in: the bytes that have moved, and how long
+	 * the caller has waited for them. It begins with the first byte, and time in which the
+	 * caller itself keeps the transfer waiting does not count.
+	 */
+	uint64_t window_bytes;
+	uint64_t window_ns;
+	curl_off_t sent;       /* bytes of the request's body */
+	size_t head_bytes;     /* of the heads so far */
+	struct gunzip *gunzip; /* NULL: the body is not compressed */
+	struct str packed;     /* the rest of `read` that is to be inflated */
 	char type[NET_TYPE_BYTES];
+	const char *refusal; /* why the transfer was ended here; NULL: it was not */
 	char failure[CURL_ERROR_SIZE];
 	int status;
 	CURLcode code;
 	bool streams;
-	bool attached; /* to the multi handle */
-	bool answered; /* the headers are complete */
+	bool inflate;
+	bool heartbeats;
+	bool attached; /* `easy` has been added to the multi handle */
+	bool answered; /* the answer's headers are complete */
 	bool done;
 	bool in_paused;
 	bool out_paused;
@@ -107,9 +125,34 @@ net_pause(struct net_scope *scope, uint64_t ms)
 
 /* ---- Between libcurl and libuv ---- */
 
-/* Collects the transfers that have ended. */
+static const char *const call_ends[] = { "answered", "failed" };
+
+METRIC_COUNTERS(calls_ended, "frond_replication_requests_total", METRIC_NUMBER,
+		"Requests of replications to their sources and targets, by whether an answer came, "
+		"whatever its status.",
+		"end", call_ends);
+
+enum call_limit {
+	CALL_LIMIT_REDIRECT,
+	CALL_LIMIT_HEAD,
+	CALL_LIMIT_ENCODING,
+	CALL_LIMIT_RATE,
+};
+
+static const char *const call_limits[] = {
+	[CALL_LIMIT_REDIRECT] = "redirect",
+	[CALL_LIMIT_HEAD] = "head",
+	[CALL_LIMIT_ENCODING] = "encoding",
+	[CALL_LIMIT_RATE] = "minimum_rate",
+};
+
+METRIC_COUNTERS(calls_refused, "frond_replication_refusals_total", METRIC_NUMBER,
+		"Requests of replications that ended because the other server passed a limit.",
+		"limit", call_limits);
+
+/* Marks the calls whose transfers have ended, and wakes their fibers. */
 static void
-take_ended(struct net *n)
+net_collect_ended(struct net *n)
 {
 	CURLMsg *message;
 	int left;
@@ -122,22 +165,23 @@ take_ended(struct net *n)
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&c);
 		c->code = message->data.result;
 		c->done = true;
+		metric_add_at(&calls_ended, c->code != CURLE_OK, 1);
 		net_bell_ring(&c->bell);
 	}
 }
 
 static void
-on_timer(uv_timer_t *timer)
+net_timer_fired(uv_timer_t *timer)
 {
 	struct net *n = timer->data;
 	int running;
 
 	curl_multi_socket_action(n->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-	take_ended(n);
+	net_collect_ended(n);
 }
 
 static int
-set_timer(CURLM *multi, long timeout_ms, void *arg)
+net_set_timer(CURLM *multi, long timeout_ms, void *arg)
 {
 	struct net *n = arg;
 
@@ -146,12 +190,12 @@ set_timer(CURLM *multi, long timeout_ms, void *arg)
 		uv_timer_stop(&n->timer);
 		return 0;
 	}
-	uv_update_time(&n->loop->uv);
-	return uv_timer_start(&n->timer, on_timer, (uint64_t)timeout_ms, 0) == 0 ? 0 : -1;
+	uv_update_time(loop_uv(n->loop));
+	return uv_timer_start(&n->timer, net_timer_fired, (uint64_t)timeout_ms, 0) == 0 ? 0 : -1;
 }
 
 static void
-on_socket(uv_poll_t *poll, int status, int events)
+net_socket_ready(uv_poll_t *poll, int status, int events)
 {
 	struct net_socket *s = poll->data;
 	struct net *n = s->net;
@@ -165,11 +209,11 @@ on_socket(uv_poll_t *poll, int status, int events)
 	if (events & UV_WRITABLE)
 		flags |= CURL_CSELECT_OUT;
 	curl_multi_socket_action(n->multi, s->fd, flags, &running);
-	take_ended(n);
+	net_collect_ended(n);
 }
 
 static void
-on_socket_closed(uv_handle_t *handle)
+net_socket_closed(uv_handle_t *handle)
 {
 	struct net_socket *s = handle->data;
 
@@ -178,7 +222,7 @@ on_socket_closed(uv_handle_t *handle)
 }
 
 static struct net_socket *
-socket_new(struct net *n, curl_socket_t fd)
+net_socket_new(struct net *n, curl_socket_t fd)
 {
 	struct net_socket *s = mem_zalloc(sizeof(*s));
 
@@ -186,7 +230,7 @@ socket_new(struct net *n, curl_socket_t fd)
 		return NULL;
 	s->net = n;
 	s->fd = fd;
-	if (uv_poll_init_socket(&n->loop->uv, &s->poll, fd) != 0) {
+	if (uv_poll_init_socket(loop_uv(n->loop), &s->poll, fd) != 0) {
 		mem_free(s);
 		return NULL;
 	}
@@ -197,7 +241,7 @@ socket_new(struct net *n, curl_socket_t fd)
 }
 
 static int
-watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket)
+net_watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket)
 {
 	struct net *n = arg;
 	struct net_socket *s = socket;
@@ -208,19 +252,19 @@ watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket)
 		if (s) {
 			curl_multi_assign(n->multi, fd, NULL);
 			uv_poll_stop(&s->poll);
-			uv_close((uv_handle_t *)&s->poll, on_socket_closed);
+			uv_close((uv_handle_t *)&s->poll, net_socket_closed);
 		}
 		return 0;
 	}
 	if (!s)
-		s = socket_new(n, fd);
+		s = net_socket_new(n, fd);
 	if (!s)
 		return -1;
 	if (what & CURL_POLL_IN)
 		events |= UV_READABLE;
 	if (what & CURL_POLL_OUT)
 		events |= UV_WRITABLE;
-	return uv_poll_start(&s->poll, events, on_socket) == 0 ? 0 : -1;
+	return uv_poll_start(&s->poll, events, net_socket_ready) == 0 ? 0 : -1;
 }
 
 enum status
@@ -234,7 +278,7 @@ net_new(struct loop *loop, const struct net_config *config, struct net **ret, st
 	n->config = *config;
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	n->multi = curl_multi_init();
-	if (!n->multi || uv_timer_init(&loop->uv, &n->timer) != 0) {
+	if (!n->multi || uv_timer_init(loop_uv(loop), &n->timer) != 0) {
 		if (n->multi)
 			curl_multi_cleanup(n->multi);
 		mem_free(n);
@@ -242,9 +286,9 @@ net_new(struct loop *loop, const struct net_config *config, struct net **ret, st
 	}
 	n->timer.data = n;
 	n->open_handles = 1;
-	curl_multi_setopt(n->multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
+	curl_multi_setopt(n->multi, CURLMOPT_SOCKETFUNCTION, net_watch_socket);
 	curl_multi_setopt(n->multi, CURLMOPT_SOCKETDATA, n);
-	curl_multi_setopt(n->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+	curl_multi_setopt(n->multi, CURLMOPT_TIMERFUNCTION, net_set_timer);
 	curl_multi_setopt(n->multi, CURLMOPT_TIMERDATA, n);
 	curl_multi_setopt(n->multi, CURLMOPT_MAXCONNECTS, (long)CACHED_CONNECTIONS);
 	*ret = n;
@@ -252,7 +296,7 @@ net_new(struct loop *loop, const struct net_config *config, struct net **ret, st
 }
 
 static void
-on_timer_closed(uv_handle_t *handle)
+net_timer_closed(uv_handle_t *handle)
 {
 	struct net *n = handle->data;
 
@@ -266,76 +310,162 @@ net_free(struct net *n)
 		return;
 	curl_multi_cleanup(n->multi);
 	uv_timer_stop(&n->timer);
-	uv_close((uv_handle_t *)&n->timer, on_timer_closed);
+	uv_close((uv_handle_t *)&n->timer, net_timer_closed);
 	while (n->open_handles)
-		uv_run(&n->loop->uv, UV_RUN_ONCE);
+		uv_run(loop_uv(n->loop), UV_RUN_ONCE);
 	mem_free(n);
 }
 
 /* ---- libcurl's callbacks for one transfer ---- */
 
 static void
-moved(struct net_call *c)
+call_note_progress(struct net_call *c)
 {
 	c->moved_ns = clock_mono_ns();
 	net_bell_ring(&c->bell);
 }
 
+/* Ends the transfer for a reason of this side. The result is what a callback returns then. */
 static size_t
-on_body(char *data, size_t size, size_t n, void *arg)
+call_refuse(struct net_call *c, enum call_limit limit, const char *why)
+{
+	metric_add_at(&calls_refused, limit, 1);
+	c->refusal = why;
+	return 0;
+}
+
+static bool
+call_is_heartbeat(const struct net_call *c, struct str data)
+{
+	for (size_t i = 0; c->heartbeats && i < data.len; i++) {
+		if (data.ptr[i] != '\n' && data.ptr[i] != '\r')
+			return false;
+	}
+	return c->heartbeats;
+}
+
+static void
+call_note_received(struct net_call *c, struct str data)
+{
+	if (call_is_heartbeat(c, data))
+		c->window_bytes = c->window_ns = 0;
+	else
+		c->window_bytes += data.len;
+	call_note_progress(c);
+}
+
+static size_t
+call_take_body(char *data, size_t size, size_t n, void *arg)
 {
 	struct net_call *c = arg;
 
 	if (c->cancelled)
 		return 0;
+	/* libcurl keeps what a paused transfer has refused, and offers it again. */
 	if (c->in.len && c->in.len + size * n > NET_BUFFER_BYTES) {
 		c->in_paused = true;
 		return CURL_WRITEFUNC_PAUSE;
 	}
 	buf_append(&c->in, data, size * n);
 	c->answered = true;
-	moved(c);
+	call_note_received(c, str_of(data, size * n));
 	return buf_status(&c->in) == STATUS_OK ? size * n : 0;
 }
 
-static void
-keep_type(struct net_call *c, struct str line)
+/* The value of a header line of that name, which ends with a colon; ptr NULL for another one. */
+static struct str
+header_value(struct str line, struct str name)
 {
-	static const struct str name = { "content-type:", 13 };
-	struct str value;
-
 	if (line.len <= name.len || !str_eq_nocase(str_of(line.ptr, name.len), name))
-		return;
-	value = str_trim(str_skip(line, name.len));
+		return (struct str){ NULL, 0 };
+	return str_trim(str_skip(line, name.len));
+}
+
+static void
+call_keep_type(struct net_call *c, struct str value)
+{
 	if (value.len >= sizeof(c->type))
 		value.len = sizeof(c->type) - 1;
 	memcpy(c->type, value.ptr, value.len);
 	c->type[value.len] = '\0';
 }
 
-/* A line of the answer's head; the empty one ends it. After a redirect or a 100 comes another. */
+/* False if the transfer must end because of the body's encoding. */
+static bool
+call_keep_encoding(struct net_call *c, struct str value)
+{
+	if (!c->inflate || str_eq_nocase(value, STR("identity")))
+		return true;
+	if (c->gunzip ||
+	    (!str_eq_nocase(value, STR("gzip")) && !str_eq_nocase(value, STR("x-gzip"))))
+		return false;
+	c->gunzip = gunzip_new();
+	return c->gunzip != NULL;
+}
+
+static bool
+call_may_follow(struct net_call *c, struct str location)
+{
+	const char *from = NULL;
+
+	curl_easy_getinfo(c->easy, CURLINFO_EFFECTIVE_URL, &from);
+	return from && redirect_is_allowed(from, location);
+}
+
+/* Takes a header of the answer, or of one that leads elsewhere. False if the transfer must end. */
+static bool
+call_keep_header(struct net_call *c, struct str line, long status)
+{
+	struct str type = header_value(line, STR("content-type:"));
+	struct str encoding = header_value(line, STR("content-encoding:"));
+	struct str location = header_value(line, STR("location:"));
+
+	if (type.ptr)
+		call_keep_type(c, type);
+	if (location.ptr && status >= 300 && status < 400 && !call_may_follow(c, location))
+		call_refuse(c, CALL_LIMIT_REDIRECT,
+			    "it redirects to another server: only redirects to the same scheme, "
+			    "host and port are followed, or from http to https at the same host");
+	else if (encoding.ptr && !(status >= 300 && status < 400) &&
+		 !call_keep_encoding(c, encoding))
+		call_refuse(c, CALL_LIMIT_ENCODING,
+			    "its answer has a Content-Encoding that was not asked for");
+	return !c->refusal;
+}
+
+/*
+ * Takes one line of the answer's head. The empty line ends a head, but the head of a redirect or of
+ * a 100 is followed by another one.
+ */
 static size_t
-on_header(char *data, size_t size, size_t n, void *arg)
+call_take_header(char *data, size_t size, size_t n, void *arg)
 {
 	struct net_call *c = arg;
 	struct str line = str_trim(str_of(data, size * n));
 	long status = 0;
 
+	_Static_assert(NET_HEAD_BYTES == 262144, "the text below has the number");
+	c->head_bytes += size * n;
+	if (c->head_bytes > NET_HEAD_BYTES)
+		return call_refuse(c, CALL_LIMIT_HEAD,
+				   "the head of its answer exceeds 262144 bytes");
 	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (str_starts_with(line, STR("HTTP/")))
+	if (str_starts_with(line, STR("HTTP/"))) {
 		c->type[0] = '\0';
-	else if (line.len)
-		keep_type(c, line);
-	else if (status >= 200 && (status < 300 || status >= 400 || status == 304)) {
+	} else if (line.len) {
+		if (!call_keep_header(c, line, status))
+			return 0;
+	} else if (status >= 200 && (status < 300 || status >= 400 || status == 304)) {
 		c->status = (int)status;
 		c->answered = true;
 	}
-	moved(c);
+	c->window_bytes += size * n;
+	call_note_progress(c);
 	return size * n;
 }
 
 static size_t
-on_send(char *to, size_t size, size_t n, void *arg)
+call_give_body(char *to, size_t size, size_t n, void *arg)
 {
 	struct net_call *c = arg;
 	size_t taken = c->out.len < size * n ? c->out.len : size * n;
@@ -346,28 +476,34 @@ on_send(char *to, size_t size, size_t n, void *arg)
 		c->out_paused = true;
 		return CURL_READFUNC_PAUSE;
 	}
+	assert(taken <= c->out.len);
 	memcpy(to, c->out.ptr, taken);
 	buf_consume(&c->out, taken);
-	moved(c);
+	call_note_progress(c);
 	return taken;
 }
 
+/* Called by libcurl now and then, at least once a second. */
 static int
-on_progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all, curl_off_t up)
+call_note_upload(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all, curl_off_t up)
 {
 	struct net_call *c = arg;
 
 	(void)down_all;
 	(void)down;
 	(void)up_all;
-	(void)up;
+	if (up > c->sent) {
+		c->window_bytes += (uint64_t)(up - c->sent);
+		c->sent = up;
+		call_note_progress(c);
+	}
 	return c->cancelled ? 1 : 0;
 }
 
 /* ---- Calls ---- */
 
 static bool
-add_header(struct net_call *c, struct str name, struct str value)
+call_add_header(struct net_call *c, struct str name, struct str value)
 {
 	struct buf AUTO(buf_release) line = BUF_INIT(NET_BUFFER_BYTES);
 	struct curl_slist *grown;
@@ -384,7 +520,7 @@ add_header(struct net_call *c, struct str name, struct str value)
 }
 
 static void
-set_tls(struct net_call *c, const struct net_config *config)
+call_set_tls(struct net_call *c, const struct net_config *config)
 {
 	curl_easy_setopt(c->easy, CURLOPT_SSL_VERIFYPEER, config->verify ? 1L : 0L);
 	curl_easy_setopt(c->easy, CURLOPT_SSL_VERIFYHOST, config->verify ? 2L : 0L);
@@ -399,11 +535,11 @@ set_tls(struct net_call *c, const struct net_config *config)
 }
 
 static void
-set_body(struct net_call *c, const struct net_request *rq)
+call_set_body(struct net_call *c, const struct net_request *rq)
 {
 	if (rq->streams) {
 		curl_easy_setopt(c->easy, CURLOPT_UPLOAD, 1L);
-		curl_easy_setopt(c->easy, CURLOPT_READFUNCTION, on_send);
+		curl_easy_setopt(c->easy, CURLOPT_READFUNCTION, call_give_body);
 		curl_easy_setopt(c->easy, CURLOPT_READDATA, c);
 		curl_easy_setopt(c->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)rq->stream_bytes);
 	} else if (rq->body.ptr) {
@@ -416,7 +552,7 @@ set_body(struct net_call *c, const struct net_request *rq)
 }
 
 static void
-set_options(struct net_call *c, const struct net_request *rq)
+call_set_options(struct net_call *c, const struct net_request *rq)
 {
 	CURL *e = c->easy;
 
@@ -432,37 +568,38 @@ set_options(struct net_call *c, const struct net_request *rq)
 	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)rq->connect_ms);
 	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(e, CURLOPT_USERAGENT, "frond-replicator/" FROND_VERSION);
-	/* The environment's proxies are for people's commands, not for a server. */
+	/* An empty proxy keeps libcurl from taking one out of the environment. */
 	curl_easy_setopt(e, CURLOPT_PROXY, rq->proxy ? rq->proxy : "");
-	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, call_take_body);
 	curl_easy_setopt(e, CURLOPT_WRITEDATA, c);
-	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, call_take_header);
 	curl_easy_setopt(e, CURLOPT_HEADERDATA, c);
 	curl_easy_setopt(e, CURLOPT_NOPROGRESS, 0L);
-	curl_easy_setopt(e, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(e, CURLOPT_XFERINFOFUNCTION, call_note_upload);
 	curl_easy_setopt(e, CURLOPT_XFERINFODATA, c);
 	if (rq->user) {
 		curl_easy_setopt(e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 		curl_easy_setopt(e, CURLOPT_USERNAME, rq->user);
 		curl_easy_setopt(e, CURLOPT_PASSWORD, rq->password ? rq->password : "");
 	}
-	if (rq->inflate)
-		curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, "gzip");
-	set_body(c, rq);
+	call_set_body(c, rq);
 }
 
 static enum status
-prepare(struct net_call *c, const struct net_request *rq)
+call_prepare(struct net_call *c, const struct net_request *rq)
 {
-	/* Nobody waits for a "100 Continue": bodies are resent when it comes to that. */
-	bool ok = add_header(c, STR("Expect"), STR(""));
+	/* An empty Expect keeps libcurl from waiting for a "100 Continue" before a body. */
+	bool ok = call_add_header(c, STR("Expect"), STR(""));
 
 	for (size_t i = 0; i < rq->headers_count && ok; i++)
-		ok = add_header(c, rq->headers[i].name, rq->headers[i].value);
+		ok = call_add_header(c, rq->headers[i].name, rq->headers[i].value);
+	/* The answer is inflated here, and not by libcurl, which would do so without bounds. */
+	if (ok && rq->inflate)
+		ok = call_add_header(c, STR("Accept-Encoding"), STR("gzip"));
 	if (!ok)
 		return STATUS_NOMEM;
-	set_options(c, rq);
-	set_tls(c, &c->net->config);
+	call_set_options(c, rq);
+	call_set_tls(c, &c->net->config);
 	if (curl_easy_setopt(c->easy, CURLOPT_URL, rq->url) != CURLE_OK ||
 	    curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers) != CURLE_OK)
 		return STATUS_NOMEM;
@@ -483,17 +620,20 @@ net_open(struct net *n, const struct net_request *rq, struct net_call **ret, str
 	c->scope = rq->scope;
 	c->stall_ms = rq->stall_ms;
 	c->streams = rq->streams;
+	c->inflate = rq->inflate;
+	c->heartbeats = rq->heartbeats;
 	c->moved_ns = clock_mono_ns();
 	buf_init(&c->in, (size_t)NET_BUFFER_BYTES + CURL_MAX_READ_SIZE);
 	buf_init(&c->read, (size_t)NET_BUFFER_BYTES + CURL_MAX_READ_SIZE);
 	buf_init(&c->out, NET_BUFFER_BYTES);
+	c->in.part = c->read.part = c->out.part = rq->part;
 	c->next = rq->scope->calls;
 	c->link = &rq->scope->calls;
 	if (c->next)
 		c->next->link = &c->next;
 	rq->scope->calls = c;
 	c->easy = curl_easy_init();
-	if (!c->easy || prepare(c, rq) != STATUS_OK ||
+	if (!c->easy || call_prepare(c, rq) != STATUS_OK ||
 	    curl_multi_add_handle(n->multi, c->easy) != CURLM_OK) {
 		net_close(c);
 		return err_set(err, STATUS_NOMEM, "out of memory for a request");
@@ -516,32 +656,63 @@ net_close(struct net_call *c)
 	if (c->easy)
 		curl_easy_cleanup(c->easy);
 	curl_slist_free_all(c->headers);
+	gunzip_free(c->gunzip);
 	buf_release(&c->in);
 	buf_release(&c->read);
 	buf_release(&c->out);
 	mem_free(c);
 }
 
+/* Counts time in which the caller has waited. STATUS_TIMEOUT if too few bytes moved meanwhile. */
+static enum status
+call_check_rate(struct net_call *c, uint64_t waited_ns, struct err *err)
+{
+	uint64_t rate = c->net->config.minimum_rate;
+	uint64_t bytes = c->window_bytes;
+
+	if (!bytes || !rate)
+		return STATUS_OK;
+	c->window_ns += waited_ns;
+	if (c->window_ns < c->stall_ms * CLOCK_NS_PER_MS)
+		return STATUS_OK;
+	c->window_bytes = c->window_ns = 0;
+	if (bytes >= rate * c->stall_ms / 1000)
+		return STATUS_OK;
+	metric_add_at(&calls_refused, CALL_LIMIT_RATE, 1);
+	return err_set(err, STATUS_TIMEOUT,
+		       "%llu bytes have moved in %llu ms: the limit, minimum_rate, is %llu bytes "
+		       "a second",
+		       (unsigned long long)bytes, (unsigned long long)c->stall_ms,
+		       (unsigned long long)rate);
+}
+
 /* Waits for something to happen to the call. */
 static enum status
-await(struct net_call *c, struct err *err)
+call_await_progress(struct net_call *c, struct err *err)
 {
 	uint64_t until = c->moved_ns + c->stall_ms * CLOCK_NS_PER_MS;
+	uint64_t begin = clock_mono_ns();
 
 	if (c->cancelled)
 		return err_set(err, STATUS_CANCELLED, "the replication is being stopped");
-	if (clock_mono_ns() >= until)
+	if (begin >= until)
 		return err_set(err, STATUS_TIMEOUT, "no byte has moved for %llu ms",
 			       (unsigned long long)c->stall_ms);
 	net_bell_wait(&c->bell, until);
-	return STATUS_OK;
+	return call_check_rate(c, clock_mono_ns() - begin, err);
 }
 
 static enum status
-broken(const struct net_call *c, struct err *err)
+call_explain_failure(const struct net_call *c, struct err *err)
 {
 	if (c->cancelled)
 		return err_set(err, STATUS_CANCELLED, "the replication is being stopped");
+	if (c->refusal)
+		return err_set(err, STATUS_INVALID, "%s", c->refusal);
+	if (c->code == CURLE_TOO_MANY_REDIRECTS)
+		return err_set(err, STATUS_INVALID, "more than %d redirects", NET_REDIRECTS);
+	if (buf_status(&c->in) == STATUS_LIMIT)
+		return STATUS_LIMIT;
 	if (c->code == CURLE_COULDNT_RESOLVE_HOST)
 		return err_set(err, STATUS_IO, "nxdomain: %s", c->failure);
 	return err_set(err, STATUS_IO, "%s",
@@ -556,11 +727,11 @@ net_write(struct net_call *c, struct str data, struct err *err)
 		size_t n = data.len < room ? data.len : room;
 
 		if (c->done && c->code != CURLE_OK)
-			return broken(c, err);
+			return call_explain_failure(c, err);
 		if (c->done || c->answered)
 			return STATUS_NOT_FOUND;
 		if (n == 0) {
-			TRY(await(c, err));
+			TRY(call_await_progress(c, err));
 			continue;
 		}
 		buf_append(&c->out, data.ptr, n);
@@ -580,9 +751,9 @@ enum status
 net_answer(struct net_call *c, int *ret_status, struct err *err)
 {
 	while (!c->answered && !c->done)
-		TRY(await(c, err));
+		TRY(call_await_progress(c, err));
 	if (!c->answered)
-		return broken(c, err);
+		return call_explain_failure(c, err);
 	*ret_status = c->status;
 	return STATUS_OK;
 }
@@ -593,22 +764,28 @@ net_content_type(const struct net_call *c)
 	return str_from_cstr(c->type);
 }
 
-enum status
-net_read(struct net_call *c, struct str *ret, struct err *err)
+/* The next piece of the body as it was sent. */
+static enum status
+call_read_sent(struct net_call *c, struct str *ret, struct err *err)
 {
 	struct buf empty;
 
 	while (c->in.len == 0) {
 		if (c->done)
-			return c->code == CURLE_OK ? STATUS_NOT_FOUND : broken(c, err);
+			return c->code == CURLE_OK ? STATUS_NOT_FOUND
+						   : call_explain_failure(c, err);
 		if (c->in_paused) {
 			c->in_paused = false;
 			c->moved_ns = clock_mono_ns();
 			curl_easy_pause(c->easy, c->out_paused ? CURLPAUSE_SEND : CURLPAUSE_CONT);
 			continue;
 		}
-		TRY(await(c, err));
+		TRY(call_await_progress(c, err));
 	}
+	/*
+	 * The two buffers change places: libcurl's callbacks go on filling `in` while the caller
+	 * uses the piece, which stays valid until the next call.
+	 */
 	empty = c->read;
 	c->read = c->in;
 	c->in = empty;
@@ -617,76 +794,20 @@ net_read(struct net_call *c, struct str *ret, struct err *err)
 	return STATUS_OK;
 }
 
-/* ---- URLs ---- */
-
-static struct str
-url_part(CURLU *url, CURLUPart part, unsigned flags, struct arena *arena)
-{
-	char *text = NULL;
-	struct str copy = { NULL, 0 };
-
-	if (curl_url_get(url, part, &text, flags) == CURLUE_OK && text)
-		copy = arena_dup(arena, str_from_cstr(text));
-	curl_free(text);
-	return copy;
-}
-
-static enum status
-url_take(CURLU *url, struct arena *arena, struct net_url *ret, struct err *err)
-{
-	struct str port = url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT, arena);
-	uint64_t number = 0;
-
-	ret->scheme = url_part(url, CURLUPART_SCHEME, 0, arena);
-	ret->host = url_part(url, CURLUPART_HOST, 0, arena);
-	ret->path = url_part(url, CURLUPART_PATH, 0, arena);
-	ret->user = url_part(url, CURLUPART_USER, CURLU_URLDECODE, arena);
-	ret->password = url_part(url, CURLUPART_PASSWORD, CURLU_URLDECODE, arena);
-	curl_url_set(url, CURLUPART_USER, NULL, 0);
-	curl_url_set(url, CURLUPART_PASSWORD, NULL, 0);
-	ret->bare = url_part(url, CURLUPART_URL, 0, arena);
-	if (!ret->scheme.ptr || !ret->host.ptr || !ret->bare.ptr || !str_to_u64(port, &number) ||
-	    number == 0 || number > UINT16_MAX)
-		return err_set(err, STATUS_INVALID, "not a URL of a server");
-	if (!str_eq(ret->scheme, STR("http")) && !str_eq(ret->scheme, STR("https")))
-		return err_set(err, STATUS_INVALID, "neither http nor https");
-	ret->port = (uint16_t)number;
-	return STATUS_OK;
-}
-
 enum status
-net_url_parse(struct str text, struct arena *arena, struct net_url *ret, struct err *err)
+net_read(struct net_call *c, struct str *ret, struct err *err)
 {
-	struct str copy = arena_dup(arena, text);
-	CURLU *url = curl_url();
-	enum status status = STATUS_NOMEM;
+	enum status status;
 
-	*ret = (struct net_url){ 0 };
-	if (copy.ptr && url) {
-		status = memchr(copy.ptr, '\0', copy.len) ||
-					 curl_url_set(url, CURLUPART_URL, copy.ptr, 0) != CURLUE_OK
-				 ? err_set(err, STATUS_INVALID, "not a URL")
-				 : url_take(url, arena, ret, err);
+	if (!c->gunzip)
+		return call_read_sent(c, ret, err);
+	while ((status = gunzip_next(c->gunzip, &c->packed, ret)) == STATUS_NOT_FOUND) {
+		status = call_read_sent(c, &c->packed, err);
+		if (status == STATUS_NOT_FOUND && !gunzip_is_complete(c->gunzip))
+			return err_set(err, STATUS_IO, "a compressed answer ends too early");
+		TRY(status);
 	}
-	curl_url_cleanup(url);
-	return status;
-}
-
-void
-net_escape(struct buf *b, struct str s)
-{
-	static const char hex[] = "0123456789ABCDEF";
-
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    c == '-' || c == '_' || c == '.' || c == '~') {
-			buf_append_byte(b, c);
-			continue;
-		}
-		buf_append_byte(b, '%');
-		buf_append_byte(b, (uint8_t)hex[c >> 4]);
-		buf_append_byte(b, (uint8_t)hex[c & 15]);
-	}
+	return status == STATUS_CORRUPT
+		       ? err_set(err, STATUS_IO, "an answer is not the gzip that it says it is")
+		       : status;
 }

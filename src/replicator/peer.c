@@ -1,9 +1,12 @@
+/* Requests to one end of a replication. */
 #include "replicator/peer.h"
 
 #include "base/mem.h"
+#include "base/quote.h"
+#include "http/escape.h"
 
 static bool
-protocol_allowed(const struct peer_env *env, const struct repl_end *end)
+peer_protocol_allowed(const struct peer_env *env, const struct repl_end *end)
 {
 	if (end->local)
 		return true;
@@ -12,17 +15,18 @@ protocol_allowed(const struct peer_env *env, const struct repl_end *end)
 
 enum status
 peer_init(struct peer *p, const struct peer_env *env, const struct repl_end *end,
-	  const struct repl_spec *spec, struct net_scope *scope, struct err *err)
+	  const struct repl_spec *spec, struct net_scope *scope, struct budget_part *part,
+	  struct err *err)
 {
 	struct buf AUTO(buf_release) url = BUF_INIT(SPEC_ARENA_BYTES);
 
-	*p = (struct peer){ .env = env, .end = end, .spec = spec, .scope = scope };
-	if (!protocol_allowed(env, end))
-		return err_set(err, STATUS_UNSUPPORTED, "%.*s: its protocol is not allowed here",
-			       STR_ARG(end->name));
+	*p = (struct peer){ .env = env, .end = end, .spec = spec, .scope = scope, .part = part };
+	if (!peer_protocol_allowed(env, end))
+		return err_set(err, STATUS_UNSUPPORTED, "%s: its protocol is not allowed here",
+			       QUOTE_SHOW(end->name));
 	if (end->local) {
 		buf_append_cstr(&url, env->self);
-		net_escape(&url, end->url);
+		http_escape(&url, end->url);
 		buf_append_byte(&url, '/');
 	} else {
 		buf_append_str(&url, end->url);
@@ -38,9 +42,9 @@ peer_fini(struct peer *p)
 	p->url = NULL;
 }
 
-/* The server's root: what the database's URL has in front of its last segment. */
+/* The URL of the end's server: that of the database without its last segment. */
 static struct str
-root_of(const struct peer *p)
+peer_server_root(const struct peer *p)
 {
 	size_t n = strlen(p->url) - 1;
 
@@ -50,7 +54,7 @@ root_of(const struct peer *p)
 }
 
 static void
-add(struct net_request *rq, const char *name, struct str value)
+peer_add_header(struct net_request *rq, const char *name, struct str value)
 {
 	rq->headers[rq->headers_count++] = (struct net_header){ str_from_cstr(name), value };
 }
@@ -72,22 +76,25 @@ peer_open(struct peer *p, const struct peer_request *request, struct net_call **
 		.inflate = !p->end->local && !request->exact,
 		.connect_ms = p->spec->options.timeout_ms,
 		.stall_ms = request->stall_ms ? request->stall_ms : p->spec->options.timeout_ms,
+		.heartbeats = request->heartbeats,
 		.scope = p->scope,
+		.part = p->part,
 	};
 
 	if (p->hasty && rq.stall_ms > PEER_SETTLE_MS)
 		rq.stall_ms = rq.connect_ms = PEER_SETTLE_MS;
-	buf_append_str(&url, request->path.ptr ? str_from_cstr(p->url) : root_of(p));
+	buf_append_str(&url, request->path.ptr ? str_from_cstr(p->url) : peer_server_root(p));
 	buf_append_str(&url, request->path);
 	buf_append_byte(&url, '\0');
 	TRY(buf_status(&url));
 	rq.url = url.ptr;
 	for (size_t i = 0; i < p->end->headers_count; i++)
 		rq.headers[rq.headers_count++] = p->end->headers[i];
-	add(&rq, "Accept", str_from_cstr(request->accept ? request->accept : "application/json"));
+	peer_add_header(&rq, "Accept",
+			str_from_cstr(request->accept ? request->accept : "application/json"));
 	if (request->body.ptr || request->streams)
-		add(&rq, "Content-Type",
-		    str_from_cstr(request->type ? request->type : "application/json"));
+		peer_add_header(&rq, "Content-Type",
+				str_from_cstr(request->type ? request->type : "application/json"));
 	if (p->end->local && p->spec->owner.len) {
 		struct arena *arena = arena_new(PEER_COOKIE_BYTES * 4);
 		struct str value;
@@ -97,7 +104,7 @@ peer_open(struct peer *p, const struct peer_request *request, struct net_call **
 			buf_printf(&cookie, "AuthSession=%.*s", STR_ARG(value));
 		arena_free(arena);
 		TRY(buf_status(&cookie));
-		add(&rq, "Cookie", buf_str(&cookie));
+		peer_add_header(&rq, "Cookie", buf_str(&cookie));
 	}
 	return net_open(p->env->net, &rq, ret, err);
 }
@@ -111,7 +118,8 @@ peer_read_all(struct net_call *c, struct buf *ret, struct err *err)
 	while ((status = net_read(c, &piece, err)) == STATUS_OK) {
 		buf_append_str(ret, piece);
 		if (buf_status(ret) != STATUS_OK)
-			return err_set(err, buf_status(ret), "an answer is too long");
+			return err_set(err, buf_status(ret), "an answer exceeds %zu bytes",
+				       ret->max_bytes);
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -151,8 +159,8 @@ peer_try_again(struct peer *p, struct peer_tries *t, enum status status, struct 
 }
 
 static enum status
-ask_once(struct peer *p, const struct peer_request *request, int *ret_status, struct buf *ret,
-	 struct err *err)
+peer_ask_once(struct peer *p, const struct peer_request *request, int *ret_status, struct buf *ret,
+	      struct err *err)
 {
 	struct net_call *c;
 	enum status status;
@@ -175,7 +183,7 @@ peer_ask(struct peer *p, const struct peer_request *request, int *ret_status, st
 	struct peer_tries tries = peer_tries(p);
 
 	for (;;) {
-		enum status status = ask_once(p, request, ret_status, ret, err);
+		enum status status = peer_ask_once(p, request, ret_status, ret, err);
 
 		if (status == STATUS_OK)
 			return STATUS_OK;
@@ -193,18 +201,18 @@ peer_refused(const struct peer *p, const struct peer_request *request, int http_
 
 	if (http_status == 401 || http_status == 403)
 		return err_set(err, STATUS_UNAUTHORIZED,
-			       "unauthorized: unauthorized to access or create database %.*s",
-			       STR_ARG(name));
+			       "unauthorized: unauthorized to access or create database %s",
+			       QUOTE_SHOW(name));
 	if (http_status == 404 && request->path.ptr && request->path.len == 0)
-		return err_set(err, STATUS_NOT_FOUND, "db_not_found: could not open %.*s",
-			       STR_ARG(name));
+		return err_set(err, STATUS_NOT_FOUND, "db_not_found: could not open %s",
+			       QUOTE_SHOW(name));
 	path = request->path;
 	query = path.len ? memchr(path.ptr, '?', path.len) : NULL;
 	if (query)
 		path.len = (size_t)(query - path.ptr);
 	return err_set(err, peer_status_passes(http_status) ? STATUS_IO : STATUS_INVALID,
-		       "http_error_code: %d for %s %.*s%.*s", http_status, request->method,
-		       STR_ARG(name), STR_ARG(path));
+		       "http_error_code: %d for %s %s%s", http_status, request->method,
+		       QUOTE_SHOW(name), QUOTE_SHOW(path));
 }
 
 void
@@ -220,5 +228,38 @@ peer_escape_id(struct buf *b, struct str id)
 			id = str_skip(id, space.len);
 		}
 	}
-	net_escape(b, id);
+	http_escape(b, id);
+}
+
+/* Says which limit an answer with rows has passed. */
+static enum status
+peer_explain_long_answer(const struct rows *rows, struct err *err)
+{
+	if (rows->between > ROWS_BETWEEN_BYTES)
+		return err_set(err, STATUS_LIMIT, "an answer has more than %d bytes between rows",
+			       ROWS_BETWEEN_BYTES);
+	if (buf_status(&rows->rest) == STATUS_LIMIT)
+		return err_set(err, STATUS_LIMIT,
+			       "an answer has more than %d bytes beside its rows", ROWS_REST_BYTES);
+	return err_set(err, STATUS_LIMIT, "a row of an answer exceeds %zu bytes",
+		       rows->row.max_bytes);
+}
+
+enum status
+peer_read_rows(struct rows *rows, struct net_call *call, peer_take_row *take, void *arg,
+	       struct str *ret_rest, struct err *err)
+{
+	struct str piece;
+	struct str row;
+	enum status status;
+
+	while ((status = net_read(call, &piece, err)) == STATUS_OK) {
+		while ((status = rows_next(rows, &piece, &row)) == STATUS_OK)
+			TRY(take(arg, row, err));
+		if (status == STATUS_LIMIT)
+			return peer_explain_long_answer(rows, err);
+		if (status != STATUS_NOT_FOUND)
+			return status;
+	}
+	return status == STATUS_NOT_FOUND ? rows_end(rows, ret_rest) : status;
 }

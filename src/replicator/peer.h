@@ -1,34 +1,38 @@
 /*
- * One end of a replication: its requests, with what every one of them carries and how often they
- * are tried again. A database of this server is reached through its own listener like any other, as
- * the owner of the replication: what a replicator may see and write is the door's to say, and is
- * said once.
+ * One end of a replication, and the requests to it: what every request carries, and how often it is
+ * tried again.
+ *
+ * A database of this server is reached through the server's own listener like any other database,
+ * as the owner of the replication. So the door alone decides what a replication may see and write.
+ * A peer belongs to one run and is used on the replicator's thread.
  */
 #ifndef FROND_REPLICATOR_PEER_H
 #define FROND_REPLICATOR_PEER_H
 
 #include "replicator/net.h"
+#include "replicator/rows.h"
 #include "replicator/spec.h"
 
 enum {
-	PEER_RETRY_MS = 250,            /* before the first further try; doubled each time */
-	PEER_RETRY_MOST_MS = 30 * 1000, /* and no more than that */
-	PEER_ANSWER_BYTES = 64 << 20,   /* of an answer that is read whole */
-	PEER_URL_BYTES = 7000,          /* of a URL: longer ones are refused by some servers */
+	PEER_RETRY_MS = 250,            /* the pause before the second try; doubled each time */
+	PEER_RETRY_MOST_MS = 30 * 1000, /* the longest pause */
+	PEER_ANSWER_BYTES = 64 << 20,   /* of an answer that is read as a whole */
+	PEER_URL_BYTES = 7000,          /* of a URL; some servers refuse longer ones */
 	PEER_COOKIE_BYTES = 1024,
-	PEER_SETTLE_MS = 5000, /* an end that is being left has so long to answer */
+	PEER_SETTLE_MS = 5000, /* how long a run that is being stopped waits for an end */
 };
 
 /* The AuthSession cookie by which this server knows a user of its own, in the arena. Any thread. */
 typedef enum status replicator_cookie(void *arg, struct str user, struct arena *arena,
 				      struct str *ret);
 
-/* What all replications of a process share. */
+/* What all replications of a process share. It does not change while they run. */
 struct peer_env {
 	struct net *net;
 	replicator_cookie *cookie;
 	void *cookie_arg;
 	const char *self;  /* this server's own URL, with a slash behind */
+	size_t job_bytes;  /* of memory that a run may take */
 	bool http_allowed; /* as valid_endpoint_protocols has it */
 	bool https_allowed;
 };
@@ -38,19 +42,20 @@ struct peer {
 	const struct repl_end *end;
 	const struct repl_spec *spec;
 	struct net_scope *scope;
-	char *url;      /* of the database, with a slash behind */
-	bool no_bulk;   /* it has no usable _bulk_get */
-	bool encodings; /* it takes attachments as they are stored elsewhere, gzipped */
-	bool hasty;     /* one try, and not for long: the replication is being stopped */
+	struct budget_part *part; /* counts the memory of the run */
+	char *url;                /* of the database, with a slash behind */
+	bool no_bulk;             /* the end has refused _bulk_get; it is not asked again */
+	bool encodings; /* the end takes attachments gzipped, as they are stored at the other */
+	bool hasty;     /* the run is being stopped: one try, and PEER_SETTLE_MS for it */
 };
 
 /* STATUS_NOMEM; STATUS_UNSUPPORTED for a protocol that is not allowed. */
 MUST_USE enum status peer_init(struct peer *p, const struct peer_env *env,
 			       const struct repl_end *end, const struct repl_spec *spec,
-			       struct net_scope *scope, struct err *err);
+			       struct net_scope *scope, struct budget_part *part, struct err *err);
 void peer_fini(struct peer *p);
 
-/* Of one request; zero and NULL are the usual. */
+/* One request. What is left zero or NULL has its usual value. */
 struct peer_request {
 	const char *method;
 	struct str path;    /* escaped, below the database's URL; ptr NULL: the server's root */
@@ -58,45 +63,60 @@ struct peer_request {
 	const char *type;   /* of the body; NULL: JSON */
 	const char *accept; /* NULL: JSON */
 	uint64_t stall_ms;  /* 0: as the replication has it */
+	bool heartbeats;    /* as net_request has it */
 	bool streams;
 	uint64_t stream_bytes;
-	bool exact; /* the bytes as they are: no compression on the way */
+	bool exact; /* the answer's bytes as they are stored: no compression on the way */
 };
 
-/* Sends it. One try. As net_open(). */
+/* Sends a request, once. Fails as net_open() does. */
 MUST_USE enum status peer_open(struct peer *p, const struct peer_request *request,
 			       struct net_call **ret, struct err *err);
 
 /*
- * The whole answer, tried again where that may help; any HTTP status that a further try would not
- * change is a success. `ret` is cleared first. STATUS_IO, STATUS_TIMEOUT, STATUS_LIMIT,
- * STATUS_CANCELLED.
+ * Sends a request and reads the whole answer into `ret`, which is cleared first. Tries again where
+ * that may help. An answer with an HTTP status that another try would not change is a success.
+ * STATUS_IO, STATUS_TIMEOUT, STATUS_LIMIT, STATUS_CANCELLED.
  */
 MUST_USE enum status peer_ask(struct peer *p, const struct peer_request *request, int *ret_status,
 			      struct buf *ret, struct err *err);
 
-/* Reads what is left of an answer. */
+/* Appends what is left of an answer. STATUS_LIMIT past the buffer's maximum; else as net_read(). */
 MUST_USE enum status peer_read_all(struct net_call *c, struct buf *ret, struct err *err);
 
-/* Whether a further try may help. */
-bool peer_status_passes(int http_status); /* not yet: 429 and 5xx do */
+/* Takes one row of an answer. Its text is valid until the function returns. */
+typedef enum status peer_take_row(void *arg, struct str row, struct err *err);
+
+/*
+ * Reads a long answer row by row. A failure of `take` ends it and is returned. `*ret_rest` is the
+ * answer's object without its rows; it lies in `rows`, which the caller makes and releases.
+ * STATUS_JSON_SYNTAX, without an explanation: the answer is cut off.
+ */
+MUST_USE enum status peer_read_rows(struct rows *rows, struct net_call *call, peer_take_row *take,
+				    void *arg, struct str *ret_rest, struct err *err);
+
+/* True if another try may help: for an answer of that HTTP status, for a failure. */
+bool peer_status_passes(int http_status); /* 408, 429, 5xx */
 bool peer_may_retry(enum status status);
 
-/* The pauses between tries. */
+/* How many tries of a request are left, and how long to pause before the next one. */
 struct peer_tries {
 	unsigned left;
 	uint64_t pause_ms;
 };
 struct peer_tries peer_tries(const struct peer *p);
-/* STATUS_OK: try again. Otherwise `status`, or STATUS_CANCELLED. */
+/*
+ * After a try that failed with `status`: waits for the pause and returns STATUS_OK if the caller
+ * should try again; `status` if not; STATUS_CANCELLED if the run is stopped meanwhile.
+ */
 MUST_USE enum status peer_try_again(struct peer *p, struct peer_tries *t, enum status status,
 				    struct err *err);
 
-/* Explains an answer: "http_error_code"-like, "unauthorized", "db_not_found", as CouchDB does. */
+/* Explains an answer that is an error, in CouchDB's words: "unauthorized: …". */
 enum status peer_refused(const struct peer *p, const struct peer_request *request, int http_status,
 			 struct err *err);
 
-/* Appends a document's id as it stands in a path. */
+/* Appends a document's id as it stands in a path: the slash of "_design/" is not escaped. */
 void peer_escape_id(struct buf *b, struct str id);
 
 #endif

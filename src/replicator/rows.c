@@ -1,11 +1,15 @@
+/* A state machine over bytes: outside of the array, between two rows, in a row. */
 #include "replicator/rows.h"
 
+#include <assert.h>
+
 void
-rows_init(struct rows *r, size_t row_bytes)
+rows_init(struct rows *r, size_t row_bytes, struct budget_part *part)
 {
-	*r = (struct rows){ 0 };
-	buf_init(&r->rest, ROWS_REST_BYTES);
-	buf_init(&r->row, row_bytes);
+	*r = (struct rows){
+		.rest = BUF_INIT_OF(ROWS_REST_BYTES, part),
+		.row = BUF_INIT_OF(row_bytes, part),
+	};
 }
 
 void
@@ -15,9 +19,9 @@ rows_release(struct rows *r)
 	buf_release(&r->row);
 }
 
-/* Inside of a string: to its end or that of the data. */
+/* Moves *at, which is inside of a string, to the string's end or to that of the data. */
 static void
-skip_string(struct rows *r, struct str data, size_t *at)
+rows_skip_string(struct rows *r, struct str data, size_t *at)
 {
 	while (*at < data.len) {
 		char c = data.ptr[(*at)++];
@@ -34,14 +38,14 @@ skip_string(struct rows *r, struct str data, size_t *at)
 }
 
 static bool
-is_space(char c)
+rows_is_space(char c)
 {
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Goes over one byte that is in no string. False: too deep, or a bracket too many. */
+/* Notes one byte outside of strings. False if the nesting is too deep or a bracket too many. */
 static bool
-take_byte(struct rows *r, char c)
+rows_note_byte(struct rows *r, char c)
 {
 	switch (c) {
 	case '"':
@@ -58,9 +62,9 @@ take_byte(struct rows *r, char c)
 	}
 }
 
-/* Bytes around the array, to the beginning of its first row or the end of the data. */
+/* Takes bytes outside of the array, up to its beginning or to the end of the data. */
 static enum status
-take_outside(struct rows *r, struct str *data)
+rows_take_outside(struct rows *r, struct str *data)
 {
 	size_t at = 0;
 
@@ -68,11 +72,11 @@ take_outside(struct rows *r, struct str *data)
 		char c;
 
 		if (r->in_string) {
-			skip_string(r, *data, &at);
+			rows_skip_string(r, *data, &at);
 			continue;
 		}
 		c = data->ptr[at++];
-		if (!take_byte(r, c))
+		if (!rows_note_byte(r, c))
 			return STATUS_JSON_SYNTAX;
 		if (c == '[' && r->depth == 2 && !r->had_array) {
 			r->had_array = true;
@@ -84,35 +88,42 @@ take_outside(struct rows *r, struct str *data)
 	return buf_status(&r->rest);
 }
 
-/* Spaces and commas, to the beginning of a row, the end of the array, or that of the data. */
-static void
-take_between(struct rows *r, struct str *data)
+/* Takes spaces and commas, up to a row, to the end of the array, or to that of the data. */
+static enum status
+rows_take_between(struct rows *r, struct str *data)
 {
 	size_t at = 0;
 
-	while (at < data->len && (is_space(data->ptr[at]) || data->ptr[at] == ','))
+	while (at < data->len && (rows_is_space(data->ptr[at]) || data->ptr[at] == ','))
 		at++;
 	*data = str_skip(*data, at);
-	if (data->len)
+	r->between += at;
+	if (r->between > ROWS_BETWEEN_BYTES)
+		return STATUS_LIMIT;
+	if (data->len) {
 		r->where = data->ptr[0] == ']' ? ROWS_OUTSIDE : ROWS_IN_ROW;
+		r->between = 0;
+	}
+	return STATUS_OK;
 }
 
-/* True at the end of a row, which is at *at. */
+/* Moves *at through a row. True if it has come to the row's end. */
 static bool
-scan_row(struct rows *r, struct str data, size_t *at, bool *ret_bad)
+rows_scan_row(struct rows *r, struct str data, size_t *at, bool *ret_bad)
 {
+	assert(r->where == ROWS_IN_ROW && r->depth >= 2);
 	while (*at < data.len) {
 		char c;
 
 		if (r->in_string) {
-			skip_string(r, data, at);
+			rows_skip_string(r, data, at);
 			continue;
 		}
 		c = data.ptr[*at];
-		if (r->depth == 2 && (c == ',' || c == ']' || is_space(c)))
+		if (r->depth == 2 && (c == ',' || c == ']' || rows_is_space(c)))
 			return true;
 		(*at)++;
-		if (!take_byte(r, c)) {
+		if (!rows_note_byte(r, c)) {
 			*ret_bad = true;
 			return false;
 		}
@@ -125,11 +136,11 @@ scan_row(struct rows *r, struct str data, size_t *at, bool *ret_bad)
 }
 
 static enum status
-take_row(struct rows *r, struct str *data, struct str *ret)
+rows_take_row(struct rows *r, struct str *data, struct str *ret)
 {
 	bool bad = false;
 	size_t at = 0;
-	bool whole = scan_row(r, *data, &at, &bad);
+	bool whole = rows_scan_row(r, *data, &at, &bad);
 	struct str piece = str_of(data->ptr, at);
 
 	if (bad)
@@ -152,7 +163,7 @@ take_row(struct rows *r, struct str *data, struct str *ret)
 enum status
 rows_next(struct rows *r, struct str *data, struct str *ret)
 {
-	/* The row that the last call gave out has been read. */
+	/* The caller is done with the row that the last call gave out. */
 	if (r->where != ROWS_IN_ROW)
 		buf_clear(&r->row);
 	while (data->len) {
@@ -160,13 +171,13 @@ rows_next(struct rows *r, struct str *data, struct str *ret)
 
 		switch (r->where) {
 		case ROWS_OUTSIDE:
-			TRY(take_outside(r, data));
+			TRY(rows_take_outside(r, data));
 			break;
 		case ROWS_BETWEEN:
-			take_between(r, data);
+			TRY(rows_take_between(r, data));
 			break;
 		case ROWS_IN_ROW:
-			status = take_row(r, data, ret);
+			status = rows_take_row(r, data, ret);
 			if (status != STATUS_NOT_FOUND)
 				return status;
 			break;

@@ -1,183 +1,26 @@
+/* One run: the reader, the workers, and how they end together. */
 #include "replicator/run_int.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "server/loop.h"
+#include "base/metric.h"
+#include "http/escape.h"
+#include "loop/step.h"
+#include "loop/task.h"
 
-/* ---- Progress ---- */
-
-void
-run_progress_init(struct run_progress *p, pthread_mutex_t *lock)
-{
-	*p = (struct run_progress){ .lock = lock };
-}
-
-void
-run_progress_fini(struct run_progress *p)
-{
-	mem_free(p->source_seq);
-	mem_free(p->through_seq);
-	mem_free(p->committed_seq);
-}
-
-bool
-run_keep(struct str *kept, struct str text)
-{
-	char *copy = mem_strdup(text);
-
-	if (!copy)
-		return false;
-	mem_free((char *)(uintptr_t)kept->ptr);
-	*kept = str_of(copy, text.len);
-	return true;
-}
-
-void
-run_show(struct run *r, char **shown, struct str text)
-{
-	struct run_progress *p = r->config->progress;
-	char *copy = mem_strdup(text);
-
-	/* Without memory for it, what is shown is old; nothing depends on it. */
-	if (!copy)
-		return;
-	pthread_mutex_lock(p->lock);
-	mem_free(*shown);
-	*shown = copy;
-	p->updated_ms = clock_wall_ms();
-	pthread_mutex_unlock(p->lock);
-}
-
-void
-run_count(struct run *r, struct checkpoint_counts more)
-{
-	struct run_progress *p = r->config->progress;
-
-	pthread_mutex_lock(p->lock);
-	p->counts.revisions_checked += more.revisions_checked;
-	p->counts.missing_found += more.missing_found;
-	p->counts.docs_read += more.docs_read;
-	p->counts.docs_written += more.docs_written;
-	p->counts.write_failures += more.write_failures;
-	p->counts.bulk_get_docs += more.bulk_get_docs;
-	p->counts.bulk_get_attempts += more.bulk_get_attempts;
-	p->updated_ms = clock_wall_ms();
-	pthread_mutex_unlock(p->lock);
-}
-
-/* ---- Fibers ---- */
-
-struct spawned {
-	struct spawned *next;
-	struct spawner *spawner;
-	struct task *task;
-	void (*fn)(void *arg);
-	void *arg;
-};
-
-struct spawner {
-	struct loop *loop;
-	uv_idle_t idle;
-	struct spawned *waiting; /* newest first */
-	bool closed;
-};
-
-static void
-spawned_ended(void *arg)
-{
-	struct spawned *s = arg;
-
-	loop_put_task(s->spawner->loop, s->task);
-	mem_free(s);
-}
-
-static void
-spawned_run(void *arg)
-{
-	struct spawned *s = arg;
-
-	s->fn(s->arg);
-}
-
-/* Off any fiber. */
-static void
-start_waiting(uv_idle_t *idle)
-{
-	struct spawner *spawner = idle->data;
-	struct spawned *s = spawner->waiting;
-
-	spawner->waiting = NULL;
-	uv_idle_stop(idle);
-	while (s) {
-		struct spawned *next = s->next;
-
-		task_start(s->task, spawned_run, spawned_ended, s);
-		s = next;
-	}
-}
-
-enum status
-spawner_new(struct loop *loop, struct spawner **ret, struct err *err)
-{
-	struct spawner *s = mem_zalloc(sizeof(*s));
-
-	if (!s || uv_idle_init(&loop->uv, &s->idle) != 0) {
-		mem_free(s);
-		return err_set(err, STATUS_NOMEM, "out of memory for replications");
-	}
-	s->loop = loop;
-	s->idle.data = s;
-	*ret = s;
-	return STATUS_OK;
-}
-
-static void
-idle_closed(uv_handle_t *handle)
-{
-	struct spawner *s = handle->data;
-
-	s->closed = true;
-}
-
-void
-spawner_free(struct spawner *s)
-{
-	if (!s)
-		return;
-	uv_close((uv_handle_t *)&s->idle, idle_closed);
-	while (!s->closed)
-		uv_run(&s->loop->uv, UV_RUN_ONCE);
-	mem_free(s);
-}
-
-enum status
-spawn(struct spawner *spawner, void (*fn)(void *arg), void *arg)
-{
-	struct spawned *s = mem_zalloc(sizeof(*s));
-
-	if (!s)
-		return STATUS_NOMEM;
-	s->task = loop_take_task(spawner->loop);
-	if (!s->task) {
-		mem_free(s);
-		return STATUS_NOMEM;
-	}
-	s->spawner = spawner;
-	s->fn = fn;
-	s->arg = arg;
-	s->next = spawner->waiting;
-	spawner->waiting = s;
-	uv_idle_start(&spawner->idle, start_waiting);
-	return STATUS_OK;
-}
+METRIC_COUNTER(runs_too_large, "frond_replication_memory_limits_total", METRIC_NUMBER,
+	       "Runs of replications that ended because they needed more than job_memory.");
 
 /* ---- Batches ---- */
 
-static struct batch *
-batch_new(void)
+static struct copy_batch *
+copy_batch_new(struct repl_run *r)
 {
-	struct arena *arena = arena_new(RUN_BATCH_BYTES);
-	struct batch *b = arena ? arena_zalloc(arena, sizeof(*b)) : NULL;
+	struct arena *arena = run_arena_new(r, RUN_BATCH_BYTES);
+	struct copy_batch *b = arena ? arena_zalloc(arena, sizeof(*b)) : NULL;
 
 	if (!b) {
 		arena_free(arena);
@@ -188,15 +31,15 @@ batch_new(void)
 }
 
 static void
-batch_free(struct batch *b)
+copy_batch_free(struct copy_batch *b)
 {
 	if (b)
 		arena_free(b->arena);
 }
 
-/* The failure that counts is the first; the others only follow from it. */
+/* Keeps the first failure, since the others only follow from it, and stops the run. */
 static void
-run_fail(struct run *r, enum status status, const struct err *err)
+run_fail(struct repl_run *r, enum status status, const struct err *err)
 {
 	if (r->failed == STATUS_OK && !r->scope->cancelled) {
 		r->failed = status;
@@ -206,23 +49,23 @@ run_fail(struct run *r, enum status status, const struct err *err)
 }
 
 static bool
-run_is_over(const struct run *r)
+run_is_over(const struct repl_run *r)
 {
 	return r->scope->cancelled || (r->read_all && !r->first);
 }
 
-/* Forgets the batches at the front that are copied: the run has got through them. */
+/* Removes the copied batches at the front of the list: the run has got through them. */
 static void
-batches_settle(struct run *r)
+copy_batches_settle(struct repl_run *r)
 {
 	struct run_progress *p = r->config->progress;
 
 	while (r->first && r->first->done) {
-		struct batch *b = r->first;
+		struct copy_batch *b = r->first;
 
-		if (run_keep(&r->through, b->seq)) {
+		if (run_keep_text(&r->through, b->seq)) {
 			r->changed = true;
-			run_show(r, &p->through_seq, b->seq);
+			run_publish(r, &p->through_seq, b->seq);
 			pthread_mutex_lock(p->lock);
 			p->pending_known = b->has_pending;
 			p->pending = b->pending;
@@ -231,15 +74,16 @@ batches_settle(struct run *r)
 		r->first = b->next;
 		if (!r->first)
 			r->last = NULL;
+		assert(r->batches > 0);
 		r->batches--;
-		batch_free(b);
+		copy_batch_free(b);
 	}
 }
 
-static struct batch *
-batch_take(struct run *r)
+static struct copy_batch *
+copy_batch_claim(struct repl_run *r)
 {
-	for (struct batch *b = r->first; b; b = b->next) {
+	for (struct copy_batch *b = r->first; b; b = b->next) {
 		if (!b->taken) {
 			b->taken = true;
 			return b;
@@ -248,27 +92,38 @@ batch_take(struct run *r)
 	return NULL;
 }
 
-static void
-work(void *arg)
+/* Asked while a batch is computed with, such as a document that is parsed (loop/step.h). */
+static enum status
+run_ask(void *arg)
 {
-	struct run *r = arg;
+	const struct repl_run *r = arg;
 
+	return r->scope->cancelled ? STATUS_CANCELLED : STATUS_OK;
+}
+
+static void
+run_copy_batches(void *arg)
+{
+	struct repl_run *r = arg;
+
+	step_set_ask(run_ask, r);
 	while (!run_is_over(r)) {
-		struct batch *b = batch_take(r);
+		struct copy_batch *b = copy_batch_claim(r);
 		struct err err = { 0 };
 		enum status status;
 
 		if (!b) {
+			/* The reader pushes a batch, or the run ends: both ring the bell. */
 			net_bell_wait(&r->scope->bell, WAIT_FOREVER);
 			continue;
 		}
-		status = batch_copy(r, b, &err);
+		status = copy_batch_copy(r, b, &err);
 		if (status != STATUS_OK) {
 			run_fail(r, status, &err);
 			break;
 		}
 		b->done = true;
-		batches_settle(r);
+		copy_batches_settle(r);
 		net_bell_ring(&r->scope->bell);
 	}
 	r->fibers--;
@@ -276,9 +131,9 @@ work(void *arg)
 }
 
 static void
-keep_checkpoints(void *arg)
+run_keep_checkpoints(void *arg)
 {
-	struct run *r = arg;
+	struct repl_run *r = arg;
 
 	while (!run_is_over(r)) {
 		uint64_t until = clock_after_ms(r->spec->options.checkpoint_ms);
@@ -299,16 +154,16 @@ keep_checkpoints(void *arg)
 
 /* ---- The reader ---- */
 
-struct page {
-	struct run *run;
-	struct batch *batch;
+struct change_page {
+	struct repl_run *run;
+	struct copy_batch *batch;
 };
 
 static enum status
-read_change(void *arg, struct str row, struct err *err)
+page_read_change(void *arg, struct str row, struct err *err)
 {
-	struct page *page = arg;
-	struct batch *b = page->batch;
+	struct change_page *page = arg;
+	struct copy_batch *b = page->batch;
 	struct json_value value;
 	struct json_member *members;
 	const struct json_value *id;
@@ -317,7 +172,7 @@ read_change(void *arg, struct str row, struct err *err)
 	struct change *change;
 	size_t count;
 
-	/* The row's text goes with the next piece of the answer. */
+	/* The row's text is gone when this function has returned. */
 	row = arena_dup(b->arena, row);
 	if (!row.ptr)
 		return err_set(err, STATUS_LIMIT, "a page of changes exceeds %d bytes",
@@ -356,9 +211,9 @@ read_change(void *arg, struct str row, struct err *err)
 	return STATUS_OK;
 }
 
-/* What stands behind the rows. */
+/* Reads the members behind the rows: where the page ends, and how much is left. */
 static enum status
-read_page_end(struct batch *b, struct str rest, struct err *err)
+page_read_end(struct copy_batch *b, struct str rest, struct err *err)
 {
 	struct json_value value;
 	struct json_member *members;
@@ -371,8 +226,11 @@ read_page_end(struct batch *b, struct str rest, struct err *err)
 	TRY(json_value_read(rest, b->arena, &value, err));
 	TRY(json_value_members(&value, b->arena, &members, &count, err));
 	found = json_value_find(members, count, "last_seq");
-	if (!found || found->text.len > RUN_SEQ_BYTES)
+	if (!found)
 		return err_set(err, STATUS_INVALID, "the source's changes end without a last_seq");
+	if (found->text.len > RUN_SEQ_BYTES)
+		return err_set(err, STATUS_INVALID, "the source's last_seq exceeds %d bytes",
+			       RUN_SEQ_BYTES);
 	b->seq = found->text;
 	found = json_value_find(members, count, "pending");
 	b->has_pending = found && found->kind == JSON_NUMBER &&
@@ -380,57 +238,40 @@ read_page_end(struct batch *b, struct str rest, struct err *err)
 	return STATUS_OK;
 }
 
-enum status
-run_read_rows(struct rows *rows, struct net_call *call, run_take_row *take, void *arg,
-	      struct str *ret_rest, struct err *err)
-{
-	struct str piece;
-	struct str row;
-	enum status status;
-
-	while ((status = net_read(call, &piece, err)) == STATUS_OK) {
-		while ((status = rows_next(rows, &piece, &row)) == STATUS_OK)
-			TRY(take(arg, row, err));
-		if (status != STATUS_NOT_FOUND)
-			return status;
-	}
-	return status == STATUS_NOT_FOUND ? rows_end(rows, ret_rest) : status;
-}
-
 static enum status
-read_rows(struct run *r, struct net_call *call, struct batch *b, struct err *err)
+page_read_rows(struct repl_run *r, struct net_call *call, struct copy_batch *b, struct err *err)
 {
-	struct page page = { r, b };
+	struct change_page page = { r, b };
 	struct rows rows;
 	struct str rest;
 	enum status status;
 
-	rows_init(&rows, RUN_ROW_BYTES);
-	status = run_read_rows(&rows, call, read_change, &page, &rest, err);
+	rows_init(&rows, RUN_ROW_BYTES, &r->part);
+	status = peer_read_rows(&rows, call, page_read_change, &page, &rest, err);
 	if (status == STATUS_OK)
-		status = read_page_end(b, rest, err);
+		status = page_read_end(b, rest, err);
 	else if (status == STATUS_JSON_SYNTAX)
 		status = err_set(err, STATUS_IO, "the source's changes are cut off");
 	rows_release(&rows);
 	return status;
 }
 
-/* A sequence as a parameter: the text of a string, anything else as JSON. */
+/* Appends a sequence as a parameter: the content of a string, any other value as JSON. */
 static enum status
-write_since(struct str seq, struct buf *path, struct err *err)
+page_write_since(struct str seq, struct buf *path, struct err *err)
 {
 	struct arena *arena = arena_new(RUN_SEQ_BYTES * 4);
 	struct json_value value;
 	enum status status = arena ? json_value_read(seq, arena, &value, err) : STATUS_NOMEM;
 
 	if (status == STATUS_OK)
-		net_escape(path, value.kind == JSON_STRING ? value.string : value.text);
+		http_escape(path, value.kind == JSON_STRING ? value.string : value.text);
 	arena_free(arena);
 	return status;
 }
 
 static enum status
-open_page(struct run *r, struct str since, bool wait, struct net_call **ret, struct err *err)
+page_open(struct repl_run *r, struct str since, bool wait, struct net_call **ret, struct err *err)
 {
 	const struct repl_spec *spec = r->spec;
 	struct buf AUTO(buf_release) path = BUF_INIT(SPEC_ARENA_BYTES);
@@ -439,13 +280,14 @@ open_page(struct run *r, struct str since, bool wait, struct net_call **ret, str
 	enum status status;
 	int code;
 
-	/* CouchDB's beat: three in the time that a silent source is given. */
+	/* A heartbeat comes three times in the longest silence that the run bears. */
 	buf_printf(&path, "_changes?feed=%s&style=%s&limit=%u&heartbeat=%llu&since=",
 		   wait ? "longpoll" : "normal", spec->winners_only ? "main_only" : "all_docs",
 		   spec->options.batch, (unsigned long long)(stall_ms / 3 ? stall_ms / 3 : 1));
-	TRY(write_since(since, &path, err));
+	TRY(page_write_since(since, &path, err));
 	buf_append_str(&path, r->filter_query);
 	TRY(buf_status(&path));
+	request.heartbeats = true;
 	request.method = r->filter_body.ptr ? "POST" : "GET";
 	request.path = buf_str(&path);
 	request.body = r->filter_body;
@@ -453,6 +295,7 @@ open_page(struct run *r, struct str since, bool wait, struct net_call **ret, str
 		request.stall_ms = RUN_FILTER_STALL_MS;
 	TRY(peer_open(&r->source, &request, ret, err));
 	status = net_answer(*ret, &code, err);
+	r->since_refused = status == STATUS_OK && code == 400;
 	if (status == STATUS_OK && code != 200)
 		status = peer_refused(&r->source, &request, code, err);
 	if (status != STATUS_OK) {
@@ -463,17 +306,18 @@ open_page(struct run *r, struct str since, bool wait, struct net_call **ret, str
 }
 
 static enum status
-read_page_once(struct run *r, struct str since, bool wait, struct batch **ret, struct err *err)
+page_read_once(struct repl_run *r, struct str since, bool wait, struct copy_batch **ret,
+	       struct err *err)
 {
-	struct batch *b = batch_new();
+	struct copy_batch *b = copy_batch_new(r);
 	struct net_call *call = NULL;
-	enum status status = b ? open_page(r, since, wait, &call, err) : STATUS_NOMEM;
+	enum status status = b ? page_open(r, since, wait, &call, err) : STATUS_NOMEM;
 
 	if (status == STATUS_OK)
-		status = read_rows(r, call, b, err);
+		status = page_read_rows(r, call, b, err);
 	net_close(call);
 	if (status != STATUS_OK) {
-		batch_free(b);
+		copy_batch_free(b);
 		return status;
 	}
 	*ret = b;
@@ -481,12 +325,12 @@ read_page_once(struct run *r, struct str since, bool wait, struct batch **ret, s
 }
 
 static enum status
-read_page(struct run *r, struct str since, bool wait, struct batch **ret, struct err *err)
+page_read(struct repl_run *r, struct str since, bool wait, struct copy_batch **ret, struct err *err)
 {
 	struct peer_tries tries = peer_tries(&r->source);
 
 	for (;;) {
-		enum status status = read_page_once(r, since, wait, ret, err);
+		enum status status = page_read_once(r, since, wait, ret, err);
 
 		if (status == STATUS_OK)
 			return STATUS_OK;
@@ -495,46 +339,73 @@ read_page(struct run *r, struct str since, bool wait, struct batch **ret, struct
 }
 
 static void
-batch_push(struct run *r, struct batch *b)
+copy_batch_push(struct repl_run *r, struct copy_batch *b)
 {
+	assert(b->seq.ptr && !b->next && (r->first != NULL) == (r->last != NULL));
 	if (r->last)
 		r->last->next = b;
 	else
 		r->first = b;
 	r->last = b;
 	r->batches++;
-	/* A page on which a filter left nothing still moves the run on. */
+	/* An empty page, on which a filter left nothing, needs no worker and still counts. */
 	b->taken = b->done = b->count == 0;
-	run_show(r, &r->config->progress->source_seq, b->seq);
-	batches_settle(r);
+	run_publish(r, &r->config->progress->source_seq, b->seq);
+	copy_batches_settle(r);
 	net_bell_ring(&r->scope->bell);
 }
 
-/* Pages, until there are no more. */
+/*
+ * Reads the first page. A source that was restored from a backup, or loaded into another store, may
+ * refuse the checkpoint's Sequence, because it has not given out any that high. Then the run begins
+ * at the beginning: what the target has already is compared, and not copied again.
+ */
 static enum status
-read_changes(struct run *r, struct err *err)
+page_read_first(struct repl_run *r, struct buf *since, struct copy_batch **ret, struct err *err)
+{
+	enum status status = page_read(r, buf_str(since), false, ret, err);
+
+	if (status != STATUS_INVALID || !r->since_refused || r->spec->since.ptr ||
+	    str_eq(buf_str(since), STR("0")))
+		return status;
+	log_event(LOG_LEVEL_WARN, "replication_from_beginning", "source=\"%.*s\" since=%.*s",
+		  STR_ARG(r->source.end->name), STR_ARG(buf_str(since)));
+	buf_clear(since);
+	buf_append_str(since, STR("0"));
+	TRY(buf_status(since));
+	return page_read(r, buf_str(since), false, ret, err);
+}
+
+/* Reads pages until there are no more or, if the run is continuous, until it is stopped. */
+static enum status
+run_read_changes(struct repl_run *r, struct err *err)
 {
 	struct buf AUTO(buf_release) since = BUF_INIT(RUN_SEQ_BYTES);
 	bool caught_up = false;
+	bool first = true;
 
 	buf_append_str(&since, r->through);
 	while (!r->scope->cancelled) {
-		struct batch *b;
+		struct copy_batch *b;
 		bool stands;
 		bool empty;
 
 		TRY(buf_status(&since));
-		TRY(read_page(r, buf_str(&since), caught_up, &b, err));
+		if (first)
+			TRY(page_read_first(r, &since, &b, err));
+		else
+			TRY(page_read(r, buf_str(&since), caught_up, &b, err));
+		first = false;
 		empty = b->count == 0;
 		stands = str_eq(b->seq, buf_str(&since));
 		caught_up = (empty && (stands || !b->has_pending)) ||
 			    (b->has_pending && b->pending == 0);
 		if (empty && stands) {
-			batch_free(b);
+			copy_batch_free(b);
 		} else {
 			buf_clear(&since);
 			buf_append_str(&since, b->seq);
-			batch_push(r, b);
+			copy_batch_push(r, b);
 		}
 		if (caught_up && !r->spec->continuous)
 			break;
@@ -547,76 +418,81 @@ read_changes(struct run *r, struct err *err)
 /* ---- The run ---- */
 
 static enum status
-start_fibers(struct run *r)
+run_start_fibers(struct repl_run *r)
 {
 	const struct repl_defaults *o = &r->spec->options;
-	/* The reader and the checkpoints have a connection each, a worker one at either end. */
+	/* The reader and the checkpoints need a connection each, a worker one at either end. */
 	unsigned most = o->connections > 4 ? (o->connections - 2) / 2 : 1;
 	unsigned workers = o->workers < most ? o->workers : most;
 
 	r->batches_max = workers * RUN_BATCHES_A_WORKER;
 	for (unsigned i = 0; i < workers; i++) {
-		TRY(spawn(r->config->spawner, work, r));
+		TRY(task_spawn(r->config->loop, run_copy_batches, r));
 		r->fibers++;
 	}
-	TRY(spawn(r->config->spawner, keep_checkpoints, r));
+	TRY(task_spawn(r->config->loop, run_keep_checkpoints, r));
 	r->fibers++;
 	return STATUS_OK;
 }
 
 static void
-join_fibers(struct run *r)
+run_join_fibers(struct repl_run *r)
 {
+	/* The run lives on this fiber's stack: the others must have ended before it goes on. */
 	while (r->fibers)
 		net_bell_wait(&r->scope->bell, WAIT_FOREVER);
 	while (r->first) {
-		struct batch *b = r->first;
+		struct copy_batch *b = r->first;
 
 		r->first = b->next;
-		batch_free(b);
+		copy_batch_free(b);
 	}
 }
 
-/* What was copied is worth a checkpoint also where the run ends early, if the ends still answer. */
+/*
+ * A run that ends early leaves a checkpoint as well, if the ends still answer soon. The run's own
+ * scope is cancelled by then, so these requests belong to another one.
+ */
 static void
-checkpoint_hastily(struct run *r)
+run_checkpoint_hastily(struct repl_run *r)
 {
-	struct net_scope scope = { 0 };
+	struct net_scope *settling = r->config->settling;
 	struct err err = { 0 };
 
-	r->scope = r->source.scope = r->target.scope = &scope;
+	assert(r->scope->cancelled && r->fibers == 0);
+	r->scope = r->source.scope = r->target.scope = settling;
 	r->source.hasty = r->target.hasty = true;
 	(void)!run_checkpoint(r, &err);
 }
 
 static enum status
-run_whole(struct run *r, struct err *err)
+run_to_end(struct repl_run *r, struct err *err)
 {
 	enum status status = run_open_ends(r, err);
 
 	TRY(status);
-	status = start_fibers(r);
+	status = run_start_fibers(r);
 	if (status == STATUS_OK)
-		status = read_changes(r, err);
+		status = run_read_changes(r, err);
 	if (status == STATUS_OK) {
 		r->read_all = true;
 		net_bell_ring(&r->scope->bell);
 	} else {
 		run_fail(r, status, err);
 	}
-	join_fibers(r);
+	run_join_fibers(r);
 	if (r->failed == STATUS_OK && !r->scope->cancelled)
 		return run_checkpoint(r, err);
 	if (r->failed != STATUS_OK)
 		*err = r->err;
-	checkpoint_hastily(r);
+	run_checkpoint_hastily(r);
 	return r->failed != STATUS_OK ? r->failed
 				      : err_set(err, STATUS_CANCELLED, "it was stopped");
 }
 
-/* The members of the answer: the newest checkpoint's; or that nothing has changed since. */
+/* Appends the newest checkpoint's members, or the old one's if nothing has changed since. */
 static void
-write_answer(const struct run *r, struct buf *out)
+run_write_answer(const struct repl_run *r, struct buf *out)
 {
 	if (!r->spec->options.use_checkpoints) {
 		buf_append_cstr(out, "\"use_checkpoints\":false");
@@ -635,7 +511,7 @@ write_answer(const struct run *r, struct buf *out)
 }
 
 static void
-free_text(struct str s)
+run_free_text(struct str s)
 {
 	mem_free((char *)(uintptr_t)s.ptr);
 }
@@ -643,28 +519,43 @@ free_text(struct str s)
 enum status
 run_replication(const struct run_config *config, struct buf *ret_answer, struct err *err)
 {
-	struct run r = { .config = config, .spec = config->spec, .scope = config->scope };
+	struct repl_run r = { .config = config, .spec = config->spec, .scope = config->scope };
 	enum status status;
 
-	r.arena = arena_new(PEER_ANSWER_BYTES);
-	status = r.arena ? peer_init(&r.source, config->env, &r.spec->source, r.spec, r.scope, err)
+	budget_init(&r.budget, config->env->job_bytes);
+	budget_part_init(&r.part, &r.budget);
+	r.arena = run_arena_new(&r, PEER_ANSWER_BYTES);
+	status = r.arena ? peer_init(&r.source, config->env, &r.spec->source, r.spec, r.scope,
+				     &r.part, err)
 			 : err_set(err, STATUS_NOMEM, "out of memory for a replication");
 	if (status == STATUS_OK)
-		status = peer_init(&r.target, config->env, &r.spec->target, r.spec, r.scope, err);
+		status = peer_init(&r.target, config->env, &r.spec->target, r.spec, r.scope,
+				   &r.part, err);
 	if (status == STATUS_OK)
-		status = run_whole(&r, err);
+		status = run_to_end(&r, err);
 	if (status == STATUS_OK) {
-		write_answer(&r, ret_answer);
+		run_write_answer(&r, ret_answer);
 		status = buf_status(ret_answer);
 	}
 	peer_fini(&r.source);
 	peer_fini(&r.target);
-	free_text(r.through);
-	free_text(r.committed);
-	free_text(r.source_log_rev);
-	free_text(r.target_log_rev);
-	free_text(r.source_start);
-	free_text(r.target_start);
+	run_free_text(r.through);
+	run_free_text(r.committed);
+	run_free_text(r.source_log_rev);
+	run_free_text(r.target_log_rev);
+	run_free_text(r.source_start);
+	run_free_text(r.target_start);
 	arena_free(r.arena);
+	if (status == STATUS_LIMIT && (r.part.exceeded || r.part.refused)) {
+		metric_add(&runs_too_large, 1);
+		err_set(err, status,
+			"the replication needs more memory than its limit, job_memory, of %zu "
+			"bytes",
+			config->env->job_bytes);
+	} else if (status == STATUS_LIMIT && !err->text[0]) {
+		err_set(err, status, "an answer is larger than a replication may hold");
+	}
+	budget_part_release(&r.part);
+	budget_fini(&r.budget);
 	return status;
 }

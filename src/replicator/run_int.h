@@ -1,65 +1,79 @@
-/* What the files of a run share. */
+/*
+ * What the files of one run share. Everything here belongs to the replicator's thread. A struct
+ * repl_run lives on the stack of the fiber that called run_replication(), which outlives the run's
+ * other fibers.
+ */
 #ifndef FROND_REPLICATOR_RUN_INT_H
 #define FROND_REPLICATOR_RUN_INT_H
 
+#include "base/budget.h"
 #include "doc/json_value.h"
 #include "replicator/rows.h"
 #include "replicator/run.h"
 
+/* A changed document, with the revisions that its row of _changes names. */
 struct change {
 	struct str id;
 	struct str *revs;
 	size_t revs_count;
 };
 
-struct batch {
-	struct batch *next;
+/* A page of changes on its way to the target. Everything in it lives in its arena. */
+struct copy_batch {
+	struct copy_batch *next;
 	struct arena *arena;
 	struct change *changes;
 	size_t count;
 	size_t cap;
 	uint64_t revs;
-	struct str seq; /* JSON: of its last change, or of what a filter passed over */
+	struct str seq; /* JSON: where the page ends, also if a filter left no change on it */
 	bool has_pending;
 	uint64_t pending;
-	bool taken;
-	bool done;
+	bool taken; /* a worker has it */
+	bool done;  /* everything in it is copied */
 };
 
-struct run {
+struct repl_run {
 	const struct run_config *config;
 	const struct repl_spec *spec;
 	struct net_scope *scope;
+	/*
+	 * All memory that the run takes by what its ends send: arenas, buffers, calls. The budget
+	 * is the run's own, and its limit is job_memory.
+	 */
+	struct budget budget;
+	struct budget_part part;
 	struct peer source;
 	struct peer target;
 
-	struct batch *first; /* oldest that is under way */
-	struct batch *last;
+	struct copy_batch *first; /* the oldest batch that is under way */
+	struct copy_batch *last;
 	unsigned batches;
 	unsigned batches_max;
-	bool read_all;
+	bool read_all;           /* the reader has come to the end */
 	struct str filter_query; /* what a filter adds to the query of _changes: "&filter=…" */
 	struct str filter_body;  /* and the body of its POST; ptr NULL: it is a GET */
-	unsigned fibers;         /* besides the first */
+	unsigned fibers;         /* besides the one that called run_replication() */
 
+	bool since_refused; /* the latest request for changes was answered 400 */
 	struct str through; /* JSON, owned: everything up to it is copied */
 	struct str committed;
-	bool changed; /* something was read: `through` is more than where it began */
+	bool changed; /* the run has got through a batch since it began */
 
-	enum status failed; /* the first failure; the scope is cancelled with it */
+	enum status failed; /* the first failure, with which the scope was cancelled */
 	struct err err;
 
-	struct arena *arena; /* of the checkpoints that were found */
+	struct arena *arena; /* of the checkpoints found at the beginning */
 	struct checkpoint_found found;
 	struct checkpoint_session session;
-	struct str old_log;        /* the source's checkpoint's body, as it was found */
-	struct str source_log_rev; /* JSON string of _rev, owned; ptr NULL: none yet */
+	struct str old_log;        /* the body of the source's checkpoint, as it was found */
+	struct str source_log_rev; /* the _rev of that checkpoint: JSON, owned; ptr NULL: none */
 	struct str target_log_rev;
-	struct str source_start; /* instance_start_time, owned */
+	struct str source_start; /* the database's instance_start_time: JSON, owned */
 	struct str target_start;
 };
 
-/* A document of a batch with what the target does not have of it. */
+/* A document of a batch and the revisions of it that the target does not have. */
 struct missing {
 	struct str id;
 	struct str *revs;
@@ -67,58 +81,59 @@ struct missing {
 	struct str *ancestors;
 	size_t ancestors_count;
 	bool copied;
-	bool alone; /* it has attachments, or _bulk_get did not bring it */
+	bool alone; /* it has attachments, or _bulk_get has not brought it */
 };
 
-/* What a worker gathers for the target. */
+/* What a worker has gathered for the target. */
 struct copier {
-	struct run *run;
-	struct buf docs; /* the elements of _bulk_docs' list */
+	struct repl_run *run;
+	struct buf docs; /* the elements of the next _bulk_docs, with commas between */
 	size_t count;
-	struct arena *arena; /* for one document at a time */
+	struct arena *arena; /* for one document at a time: reset behind each */
 	struct buf answer;
 };
 
+/* ---- Memory (run_progress.c) ---- */
+
+/* An arena whose memory counts towards the run's limit. NULL when memory is short. */
+struct arena *run_arena_new(struct repl_run *r, size_t limit_bytes);
+
 /* ---- Copying (copy.c) ---- */
 
-/* Copies what the target does not have of a batch. */
-MUST_USE enum status batch_copy(struct run *r, struct batch *b, struct err *err);
+/* Copies to the target what it does not have of a batch. */
+MUST_USE enum status copy_batch_copy(struct repl_run *r, struct copy_batch *b, struct err *err);
 
-/* Adds a document to those that go with the next _bulk_docs. */
-MUST_USE enum status copier_add(struct copier *c, struct str doc, struct err *err);
+/* ---- Gathering documents for the target (copier.c) ---- */
+
+/*
+ * Adds a document to those that go with the next _bulk_docs. STATUS_INVALID if its _id is not `id`.
+ */
+MUST_USE enum status copier_add(struct copier *c, struct str id, struct str doc, struct err *err);
 MUST_USE enum status copier_flush(struct copier *c, struct err *err);
 
-void run_count(struct run *r, struct checkpoint_counts more);
+/* ---- Progress (run_progress.c) ---- */
+
+void run_add_counts(struct repl_run *r, struct checkpoint_counts more);
 
 /* ---- One document by itself, with its attachments (copy_doc.c) ---- */
 
+/* Copies the missing revisions of one document; attachments go along. */
 MUST_USE enum status missing_copy_alone(struct copier *c, struct missing *m, struct err *err);
 
-/* Whether a document's text has attachments. */
+/* *ret: the document has attachments. */
 MUST_USE enum status doc_has_attachments(struct str doc, struct arena *arena, bool *ret,
 					 struct err *err);
 
 /* ---- Beginning and checkpoints (run_log.c) ---- */
 
-/* Asks both ends who they are, makes the target if it should, and finds where to go on. */
-MUST_USE enum status run_open_ends(struct run *r, struct err *err);
+/* Opens both ends, creates the target if the spec says so, and reads the checkpoints. */
+MUST_USE enum status run_open_ends(struct repl_run *r, struct err *err);
 
 /* Writes a checkpoint if there is something new to say. */
-MUST_USE enum status run_checkpoint(struct run *r, struct err *err);
+MUST_USE enum status run_checkpoint(struct repl_run *r, struct err *err);
 
-/* Replaces an owned text. False when out of memory; it is as before then. */
-bool run_keep(struct str *kept, struct str text);
-void run_show(struct run *r, char **shown, struct str text);
-
-/* Told of one row of an answer, whose text goes with the next piece. */
-typedef enum status run_take_row(void *arg, struct str row, struct err *err);
-
-/*
- * Reads a long answer row by row, until a row is refused; returns that refusal. `*ret_rest` is the
- * object without its rows, and lies in `rows`, which the caller makes and releases.
- * STATUS_JSON_SYNTAX, unexplained: the answer is cut off.
- */
-MUST_USE enum status run_read_rows(struct rows *rows, struct net_call *call, run_take_row *take,
-				   void *arg, struct str *ret_rest, struct err *err);
+/* Replaces an owned text by a copy. False when out of memory: then the old text stays. */
+bool run_keep_text(struct str *kept, struct str text);
+void run_publish(struct repl_run *r, char **shown, struct str text);
 
 #endif

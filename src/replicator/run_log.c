@@ -1,4 +1,4 @@
-/* How a run begins, and what it leaves at both ends: its checkpoints. */
+/* How a run begins, and the checkpoints that it leaves at both ends. */
 #include "replicator/run_int.h"
 
 #include <stdio.h>
@@ -6,10 +6,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "http/escape.h"
 
-/* A text of an answer that is an object; ptr NULL if it has none of that name. */
+/*
+ * The JSON text of a member of an answer, in the answer's buffer. ptr NULL if the answer is no
+ * object or has no such member.
+ */
 static struct str
-answer_text(struct run *r, struct buf *answer, const char *name)
+answer_member_text(struct repl_run *r, struct buf *answer, const char *name)
 {
 	struct arena_mark mark = arena_mark(r->arena);
 	struct json_value value;
@@ -27,12 +31,12 @@ answer_text(struct run *r, struct buf *answer, const char *name)
 	return text;
 }
 
-/* ---- What both ends are ---- */
+/* ---- Opening both ends ---- */
 
 static enum status
-create_target(struct run *r, struct err *err)
+run_create_target(struct repl_run *r, struct err *err)
 {
-	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
+	struct buf AUTO(buf_release) answer = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
 	struct buf AUTO(buf_release) path = BUF_INIT(SPEC_ARENA_BYTES);
 	struct peer_request request = { .method = "PUT" };
 	int code;
@@ -44,16 +48,16 @@ create_target(struct run *r, struct err *err)
 	TRY(buf_status(&path));
 	request.path = path.len ? buf_str(&path) : STR("");
 	TRY(peer_ask(&r->target, &request, &code, &answer, err));
-	/* That it is there already is as good. */
+	/* 412: the database exists already, which is as good. */
 	if (code == 201 || code == 202 || code == 412)
 		return STATUS_OK;
 	return peer_refused(&r->target, &request, code, err);
 }
 
 static enum status
-open_end(struct run *r, struct peer *p, struct str *ret_start, struct err *err)
+run_open_end(struct repl_run *r, struct peer *p, struct str *ret_start, struct err *err)
 {
-	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
+	struct buf AUTO(buf_release) answer = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
 	struct peer_request request = { .method = "GET", .path = STR("") };
 	struct str start;
 	int code;
@@ -61,20 +65,20 @@ open_end(struct run *r, struct peer *p, struct str *ret_start, struct err *err)
 	TRY(peer_ask(p, &request, &code, &answer, err));
 	if (code != 200)
 		return peer_refused(p, &request, code, err);
-	start = answer_text(r, &answer, "instance_start_time");
-	if (!run_keep(ret_start, start.ptr ? start : STR("\"0\"")))
+	start = answer_member_text(r, &answer, "instance_start_time");
+	if (!run_keep_text(ret_start, start.ptr ? start : STR("\"0\"")))
 		return STATUS_NOMEM;
 	return STATUS_OK;
 }
 
 /*
- * CouchDB, and frond, take an attachment as it is stored elsewhere, gzipped; others of the family
- * would take it for what it is.
+ * Finds out whether the target understands attachments that come gzipped, as they are stored at the
+ * source. CouchDB and frond do; other servers of the family would store the gzip file itself.
  */
 static enum status
-find_encodings(struct run *r, struct err *err)
+run_find_encodings(struct repl_run *r, struct err *err)
 {
-	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
+	struct buf AUTO(buf_release) answer = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
 	struct peer_request request = { .method = "GET", .path = { NULL, 0 } };
 	enum status status;
 	int code;
@@ -83,12 +87,12 @@ find_encodings(struct run *r, struct err *err)
 	if (status == STATUS_CANCELLED)
 		return status;
 	r->target.encodings = status == STATUS_OK && code == 200 &&
-			      answer_text(r, &answer, "couchdb").ptr != NULL;
+			      answer_member_text(r, &answer, "couchdb").ptr != NULL;
 	return STATUS_OK;
 }
 
 static enum status
-write_filter(struct run *r, struct err *err)
+run_write_filter(struct repl_run *r, struct err *err)
 {
 	const struct repl_spec *spec = r->spec;
 	struct buf AUTO(buf_release) query = BUF_INIT(SPEC_ARENA_BYTES);
@@ -109,15 +113,15 @@ write_filter(struct run *r, struct err *err)
 		buf_append_byte(&body, '}');
 	} else if (spec->filter.ptr) {
 		buf_append_cstr(&query, "&filter=");
-		net_escape(&query, spec->filter);
+		http_escape(&query, spec->filter);
 		if (spec->query_params.ptr)
 			TRY(json_value_members(&params, r->arena, &members, &count, err));
 	}
 	for (size_t i = 0; i < count; i++) {
 		buf_append_byte(&query, '&');
-		net_escape(&query, members[i].name);
+		http_escape(&query, members[i].name);
 		buf_append_byte(&query, '=');
-		net_escape(&query, members[i].value.string);
+		http_escape(&query, members[i].value.string);
 	}
 	TRY(buf_status(&query));
 	TRY(buf_status(&body));
@@ -127,21 +131,22 @@ write_filter(struct run *r, struct err *err)
 	return r->filter_query.ptr && (!body.len || r->filter_body.ptr) ? STATUS_OK : STATUS_LIMIT;
 }
 
-/* ---- Where it got to before ---- */
+/* ---- Where the last run ended ---- */
 
 static struct str
-log_path(struct run *r)
+run_log_path(struct repl_run *r)
 {
 	return arena_printf(r->arena, "_local/%s", r->config->id);
 }
 
-/* Reads an end's checkpoint, without what is no part of it; ptr NULL: there is none. */
+/* Reads an end's checkpoint without its special members. ptr NULL: the end has none. */
 static enum status
-read_log(struct run *r, struct peer *p, struct str *ret, struct str *ret_rev, struct err *err)
+run_read_log(struct repl_run *r, struct peer *p, struct str *ret, struct str *ret_rev,
+	     struct err *err)
 {
-	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
-	struct buf AUTO(buf_release) body = BUF_INIT(PEER_ANSWER_BYTES);
-	struct peer_request request = { .method = "GET", .path = log_path(r) };
+	struct buf AUTO(buf_release) answer = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
+	struct buf AUTO(buf_release) body = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
+	struct peer_request request = { .method = "GET", .path = run_log_path(r) };
 	struct json_value value;
 	struct json_member *members;
 	size_t count;
@@ -158,7 +163,7 @@ read_log(struct run *r, struct peer *p, struct str *ret, struct str *ret_rev, st
 	buf_append_byte(&body, '{');
 	for (size_t i = 0; i < count; i++) {
 		if (str_eq(members[i].name, STR("_rev")) &&
-		    !run_keep(ret_rev, members[i].value.text))
+		    !run_keep_text(ret_rev, members[i].value.text))
 			return STATUS_NOMEM;
 		if (members[i].name.len && members[i].name.ptr[0] == '_')
 			continue;
@@ -175,7 +180,7 @@ read_log(struct run *r, struct peer *p, struct str *ret, struct str *ret_rev, st
 }
 
 static enum status
-begin_session(struct run *r, struct err *err)
+run_begin_session(struct repl_run *r, struct err *err)
 {
 	uint8_t noise[CHECKPOINT_SESSION_BYTES / 2];
 	struct str source_log = { NULL, 0 };
@@ -183,15 +188,15 @@ begin_session(struct run *r, struct err *err)
 	struct str seq;
 
 	if (r->spec->options.use_checkpoints) {
-		TRY(read_log(r, &r->source, &source_log, &r->source_log_rev, err));
-		TRY(read_log(r, &r->target, &target_log, &r->target_log_rev, err));
+		TRY(run_read_log(r, &r->source, &source_log, &r->source_log_rev, err));
+		TRY(run_read_log(r, &r->target, &target_log, &r->target_log_rev, err));
 	}
 	TRY(checkpoint_compare(source_log, target_log, r->arena, &r->found));
 	r->old_log = source_log;
 	seq = r->spec->since.ptr ? r->spec->since : r->found.seq;
 	if (seq.len > RUN_SEQ_BYTES)
 		return err_set(err, STATUS_INVALID, "a sequence of %zu bytes", seq.len);
-	if (!run_keep(&r->through, seq) || !run_keep(&r->committed, seq))
+	if (!run_keep_text(&r->through, seq) || !run_keep_text(&r->committed, seq))
 		return STATUS_NOMEM;
 	r->session.start_seq = arena_dup(r->arena, seq);
 	if (!r->session.start_seq.ptr)
@@ -201,31 +206,35 @@ begin_session(struct run *r, struct err *err)
 	for (size_t i = 0; i < sizeof(noise); i++)
 		snprintf(r->session.id + 2 * i, 3, "%02x", noise[i]);
 	checkpoint_http_date(clock_wall_ms(), r->session.started);
-	run_show(r, &r->config->progress->through_seq, seq);
-	run_show(r, &r->config->progress->committed_seq, seq);
-	run_show(r, &r->config->progress->source_seq, seq);
+	run_publish(r, &r->config->progress->through_seq, seq);
+	run_publish(r, &r->config->progress->committed_seq, seq);
+	run_publish(r, &r->config->progress->source_seq, seq);
 	return STATUS_OK;
 }
 
 enum status
-run_open_ends(struct run *r, struct err *err)
+run_open_ends(struct repl_run *r, struct err *err)
 {
-	TRY(open_end(r, &r->source, &r->source_start, err));
+	TRY(run_open_end(r, &r->source, &r->source_start, err));
 	if (r->spec->create_target)
-		TRY(create_target(r, err));
-	TRY(open_end(r, &r->target, &r->target_start, err));
-	TRY(find_encodings(r, err));
-	TRY(write_filter(r, err));
-	return begin_session(r, err);
+		TRY(run_create_target(r, err));
+	TRY(run_open_end(r, &r->target, &r->target_start, err));
+	TRY(run_find_encodings(r, err));
+	TRY(run_write_filter(r, err));
+	return run_begin_session(r, err);
 }
 
 /* ---- Checkpoints ---- */
 
-/* What was written is on the end's disk; and the database is the one that it was. */
+/*
+ * Makes sure that an end has everything on its disk, and that its database has not been replaced by
+ * another one of the same name since the run began.
+ */
 static enum status
-commit_end(struct run *r, struct peer *p, struct str start, const char *which, struct err *err)
+run_commit_end(struct repl_run *r, struct peer *p, struct str start, const char *which,
+	       struct err *err)
 {
-	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
+	struct buf AUTO(buf_release) answer = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
 	struct peer_request request = {
 		.method = "POST",
 		.path = STR("_ensure_full_commit"),
@@ -239,7 +248,7 @@ commit_end(struct run *r, struct peer *p, struct str start, const char *which, s
 	if (code != 200 && code != 201)
 		return err_set(err, STATUS_IO,
 			       "checkpoint_commit_failure: Failure on %s commit: %d", which, code);
-	now = answer_text(r, &answer, "instance_start_time");
+	now = answer_member_text(r, &answer, "instance_start_time");
 	if (!now.ptr || str_eq(now, start) || str_eq(now, none) || str_eq(start, none))
 		return STATUS_OK;
 	return err_set(err, STATUS_INVALID,
@@ -248,18 +257,22 @@ commit_end(struct run *r, struct peer *p, struct str start, const char *which, s
 		       which);
 }
 
-/* After a conflict: it is ours if an answer was lost, and somebody else's otherwise. */
+/*
+ * After a conflict: if the checkpoint there is of this session, an earlier try has written it and
+ * only its answer was lost. Otherwise another replicator has written it, and this run fails.
+ */
 static enum status
-accept_own(struct run *r, struct peer *p, const char *which, struct str *rev, struct err *err)
+run_accept_own_log(struct repl_run *r, struct peer *p, const char *which, struct str *rev,
+		   struct err *err)
 {
 	struct str log = { NULL, 0 };
 	struct str session;
-	struct buf text = BUF_INIT(PEER_ANSWER_BYTES);
+	struct buf text = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
 
-	TRY(read_log(r, p, &log, rev, err));
+	TRY(run_read_log(r, p, &log, rev, err));
 	if (log.ptr) {
 		buf_append_str(&text, log);
-		session = answer_text(r, &text, "session_id");
+		session = answer_member_text(r, &text, "session_id");
 		if (session.len == CHECKPOINT_SESSION_BYTES + 2 &&
 		    memcmp(session.ptr + 1, r->session.id, CHECKPOINT_SESSION_BYTES) == 0) {
 			buf_release(&text);
@@ -274,12 +287,12 @@ accept_own(struct run *r, struct peer *p, const char *which, struct str *rev, st
 }
 
 static enum status
-put_log(struct run *r, struct peer *p, const char *which, struct str members, struct str *rev,
-	struct err *err)
+run_put_log(struct repl_run *r, struct peer *p, const char *which, struct str members,
+	    struct str *rev, struct err *err)
 {
-	struct buf AUTO(buf_release) answer = BUF_INIT(PEER_ANSWER_BYTES);
-	struct buf AUTO(buf_release) body = BUF_INIT(PEER_ANSWER_BYTES);
-	struct peer_request request = { .method = "PUT", .path = log_path(r) };
+	struct buf AUTO(buf_release) answer = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
+	struct buf AUTO(buf_release) body = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
+	struct peer_request request = { .method = "PUT", .path = run_log_path(r) };
 	struct str written;
 	int code;
 
@@ -292,38 +305,38 @@ put_log(struct run *r, struct peer *p, const char *which, struct str members, st
 	request.body = buf_str(&body);
 	TRY(peer_ask(p, &request, &code, &answer, err));
 	if (code == 409)
-		return accept_own(r, p, which, rev, err);
+		return run_accept_own_log(r, p, which, rev, err);
 	if (code != 200 && code != 201 && code != 202)
 		return err_set(err, STATUS_INVALID,
 			       "checkpoint_commit_failure: Error updating the %s checkpoint "
 			       "document: %d",
 			       which, code);
-	written = answer_text(r, &answer, "rev");
-	if (written.ptr && !run_keep(rev, written))
+	written = answer_member_text(r, &answer, "rev");
+	if (written.ptr && !run_keep_text(rev, written))
 		return STATUS_NOMEM;
 	return STATUS_OK;
 }
 
 static enum status
-write_logs(struct run *r, struct str seq, struct err *err)
+run_write_logs(struct repl_run *r, struct str seq, struct err *err)
 {
-	struct buf AUTO(buf_release) members = BUF_INIT(PEER_ANSWER_BYTES);
+	struct buf AUTO(buf_release) members = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
 	struct run_progress *progress = r->config->progress;
 	struct checkpoint_counts counts;
 
 	pthread_mutex_lock(progress->lock);
 	counts = progress->counts;
 	pthread_mutex_unlock(progress->lock);
-	TRY(commit_end(r, &r->target, r->target_start, "target", err));
-	TRY(commit_end(r, &r->source, r->source_start, "source", err));
+	TRY(run_commit_end(r, &r->target, r->target_start, "target", err));
+	TRY(run_commit_end(r, &r->source, r->source_start, "source", err));
 	checkpoint_write(&r->session, seq, &counts, &r->found, &members);
 	TRY(buf_status(&members));
-	TRY(put_log(r, &r->source, "source", buf_str(&members), &r->source_log_rev, err));
-	return put_log(r, &r->target, "target", buf_str(&members), &r->target_log_rev, err);
+	TRY(run_put_log(r, &r->source, "source", buf_str(&members), &r->source_log_rev, err));
+	return run_put_log(r, &r->target, "target", buf_str(&members), &r->target_log_rev, err);
 }
 
 enum status
-run_checkpoint(struct run *r, struct err *err)
+run_checkpoint(struct repl_run *r, struct err *err)
 {
 	struct arena_mark mark = arena_mark(r->arena);
 	struct str seq = { NULL, 0 };
@@ -331,14 +344,17 @@ run_checkpoint(struct run *r, struct err *err)
 
 	if (!r->spec->options.use_checkpoints || !r->changed || str_eq(r->through, r->committed))
 		return STATUS_OK;
-	/* Workers go on while this waits: what is written down is what holds now. */
-	if (!run_keep(&seq, r->through))
+	/*
+	 * Workers go on while this fiber waits, so `through` may move: the checkpoint has its own
+	 * copy.
+	 */
+	if (!run_keep_text(&seq, r->through))
 		return STATUS_NOMEM;
-	status = write_logs(r, seq, err);
+	status = run_write_logs(r, seq, err);
 	arena_reset(r->arena, mark);
 	if (status == STATUS_OK) {
-		run_show(r, &r->config->progress->committed_seq, seq);
-		if (!run_keep(&r->committed, seq))
+		run_publish(r, &r->config->progress->committed_seq, seq);
+		if (!run_keep_text(&r->committed, seq))
 			status = STATUS_NOMEM;
 	}
 	mem_free((char *)(uintptr_t)seq.ptr);

@@ -1,10 +1,16 @@
+/* Which jobs run when, and what follows when a run has ended. */
 #include "replicator/schedule.h"
+
+#include <assert.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metric.h"
+#include "loop/task.h"
 #include "replicator/docs.h"
-#include "replicator/lease.h"
+#include "replicator/job_lease.h"
+#include "replicator/verdicts.h"
 
 uint64_t
 schedule_backoff_ms(const struct replicator_config *config, unsigned crashes)
@@ -18,59 +24,68 @@ schedule_backoff_ms(const struct replicator_config *config, unsigned crashes)
 
 /* ---- Runs ---- */
 
-/* What a run that has ended leaves for the scheduler. */
-struct ended {
+/* How a run has ended. */
+struct run_end {
 	enum job_event event;
 	enum status status;
 	struct err err;
 	struct buf answer;
 };
 
-static void job_happens(struct job *j, enum job_event event, struct ended *how);
+static void job_handle_event(struct job *j, enum job_event event, struct run_end *how);
 
-/* No further run can do better: what was asked for makes no sense. */
 static bool
-is_final(enum status status)
+job_is_running(const struct job *j)
+{
+	return j->state == JOB_RUNNING || j->state == JOB_YIELDING || j->state == JOB_LEAVING;
+}
+
+/* True if no further run can succeed: what the job asks for is not allowed here. */
+static bool
+status_is_final(enum status status)
 {
 	return status == STATUS_UNSUPPORTED;
 }
 
 static void
-run_job(void *arg)
+job_run(void *arg)
 {
 	struct job *j = arg;
 	struct replicator *r = j->replicator;
-	struct ended how = { .event = JOB_ENDED };
+	struct run_end how = { .event = JOB_ENDED };
 	const struct run_config config = {
 		.env = &r->env,
-		.spawner = r->spawner,
+		.loop = r->loop,
 		.spec = j->spec,
 		.id = j->id,
 		.scope = &j->scope,
+		.settling = &j->settling,
 		.progress = &j->progress,
 	};
 
+	task_set_doing(STR("replication"), str_from_cstr(j->full_id));
 	buf_init(&how.answer, REPLICATOR_ANSWER_BYTES);
 	log_event(LOG_LEVEL_INFO, "replication_started",
 		  "id=%s source=\"%.*s\" target=\"%.*s\" continuous=%s", j->full_id,
 		  STR_ARG(j->spec->source.name), STR_ARG(j->spec->target.name),
 		  j->spec->continuous ? "true" : "false");
-	how.status = run_replication(&config, &how.answer, &how.err);
+	how.status = r->run(&config, &how.answer, &how.err);
 	if (how.status == STATUS_CANCELLED)
 		how.event = JOB_STOPPED;
 	else if (how.status != STATUS_OK)
-		how.event = is_final(how.status) ? JOB_REFUSED : JOB_CRASHED;
+		how.event = status_is_final(how.status) ? JOB_REFUSED : JOB_CRASHED;
 	pthread_mutex_lock(&r->lock);
+	assert(r->running > 0 && job_is_running(j));
 	r->running--;
-	job_happens(j, how.event, &how);
+	job_handle_event(j, how.event, &how);
 	replicator_ring(r);
 	pthread_mutex_unlock(&r->lock);
 	buf_release(&how.answer);
 }
 
 static void
-tell_waits(struct replicator_wait **waits, enum status status, const struct err *err,
-	   struct str answer)
+waits_end_all(struct replicator_wait **waits, enum status status, const struct err *err,
+	      struct str answer)
 {
 	struct replicator_wait *w = *waits;
 
@@ -83,24 +98,24 @@ tell_waits(struct replicator_wait **waits, enum status status, const struct err 
 	}
 }
 
-/* ---- What the table's actions are ---- */
+/* ---- The actions of the table in states.c ---- */
 
 static void
-start(struct job *j)
+job_start(struct job *j)
 {
 	struct replicator *r = j->replicator;
 
-	j->scope = (struct net_scope){ 0 };
+	j->scope = j->settling = (struct net_scope){ 0 };
 	run_progress_fini(&j->progress);
 	run_progress_init(&j->progress, &r->lock);
 	j->progress.started_ms = j->progress.updated_ms = clock_wall_ms();
 	j->started_ns = clock_mono_ns();
-	if (spawn(r->spawner, run_job, j) != STATUS_OK) {
-		/* Without memory now, perhaps with some later. */
-		struct ended how = { .status = STATUS_NOMEM };
+	if (task_spawn(r->loop, job_run, j) != STATUS_OK) {
+		/* There may be memory for it later: the job backs off as after any crash. */
+		struct run_end how = { .status = STATUS_NOMEM };
 
 		(void)err_set(&how.err, STATUS_NOMEM, "out of memory for a replication");
-		job_happens(j, JOB_CRASHED, &how);
+		job_handle_event(j, JOB_CRASHED, &how);
 		return;
 	}
 	r->running++;
@@ -108,7 +123,7 @@ start(struct job *j)
 }
 
 static void
-back_off(struct job *j, const struct ended *how)
+job_back_off(struct job *j, const struct run_end *how)
 {
 	struct replicator *r = j->replicator;
 	uint64_t ran_ms = (clock_mono_ns() - j->started_ns) / CLOCK_NS_PER_MS;
@@ -121,45 +136,78 @@ back_off(struct job *j, const struct ended *how)
 	log_event(LOG_LEVEL_WARN, "replication_crashed",
 		  "id=%s crashes=%u rest_ms=%llu reason=\"%s\"", j->full_id, j->crashes,
 		  (unsigned long long)rest_ms, how->err.text);
-	/* Who waits for an answer gets it; what is to run on has a document, or is continuous. */
-	tell_waits(&j->waits, how->status, &how->err, STR(""));
+	/* Requests get the failure as their answer. The job runs again if it has a document or is
+	 * continuous. */
+	waits_end_all(&j->waits, how->status, &how->err, STR(""));
 }
 
 static void
-complete(struct job *j, const struct ended *how)
+job_complete(struct job *j, const struct run_end *how)
 {
 	log_event(LOG_LEVEL_INFO, "replication_completed",
 		  "id=%s docs_read=%llu docs_written=%llu doc_write_failures=%llu", j->full_id,
 		  (unsigned long long)j->progress.counts.docs_read,
 		  (unsigned long long)j->progress.counts.docs_written,
 		  (unsigned long long)j->progress.counts.write_failures);
-	tell_waits(&j->waits, STATUS_OK, NULL, buf_str(&how->answer));
+	waits_end_all(&j->waits, STATUS_OK, NULL, buf_str(&how->answer));
 	if (j->spec->doc_id.ptr && !j->dropped)
-		docs_tell(j->replicator, j, NULL);
+		verdict_note_end(j->replicator, j, NULL);
 }
 
 static void
-fail(struct job *j, const struct ended *how)
+job_fail(struct job *j, const struct run_end *how)
 {
 	log_event(LOG_LEVEL_WARN, "replication_failed", "id=%s reason=\"%s\"", j->full_id,
 		  how->err.text);
-	tell_waits(&j->waits, how->status, &how->err, STR(""));
+	waits_end_all(&j->waits, how->status, &how->err, STR(""));
 	if (j->spec->doc_id.ptr && !j->dropped)
-		docs_tell(j->replicator, j, how->err.text);
+		verdict_note_end(j->replicator, j, how->err.text);
 }
 
 static void
-remove_job(struct job *j)
+job_end_waits(struct job *j)
 {
 	struct err err = { 0 };
 
 	(void)err_set(&err, STATUS_CANCELLED, "the replication was cancelled");
-	tell_waits(&j->waits, STATUS_CANCELLED, &err, STR(""));
-	tell_waits(&j->leave_waits, STATUS_OK, NULL, STR(""));
+	waits_end_all(&j->waits, STATUS_CANCELLED, &err, STR(""));
+	waits_end_all(&j->leave_waits, STATUS_OK, NULL, STR(""));
+}
+
+static const char *const run_ends[] = { "completed", "stopped", "crashed", "refused" };
+
+METRIC_COUNTERS(runs_ended, "frond_replication_runs_total", METRIC_NUMBER,
+		"Runs of replications that have ended: completed, stopped to let others run or "
+		"because nobody wants them, crashed to be tried again, refused for good.",
+		"end", run_ends);
+
+static void
+job_count_event(enum job_event event)
+{
+	switch (event) {
+	case JOB_ENDED:
+		metric_add_at(&runs_ended, 0, 1);
+		break;
+	case JOB_STOPPED:
+		metric_add_at(&runs_ended, 1, 1);
+		break;
+	case JOB_CRASHED:
+		metric_add_at(&runs_ended, 2, 1);
+		break;
+	case JOB_REFUSED:
+		metric_add_at(&runs_ended, 3, 1);
+		break;
+	case JOB_TURN:
+	case JOB_MAKE_ROOM:
+	case JOB_RESTED:
+	case JOB_CANCEL:
+	case JOB_EVENTS:
+		break;
+	}
 }
 
 static void
-job_happens(struct job *j, enum job_event event, struct ended *how)
+job_handle_event(struct job *j, enum job_event event, struct run_end *how)
 {
 	struct job_step step = job_step(j->state, event);
 
@@ -169,12 +217,13 @@ job_happens(struct job *j, enum job_event event, struct ended *how)
 		return;
 	}
 	j->state = step.next;
+	job_count_event(event);
 	switch (step.action) {
 	case JOB_IMPOSSIBLE:
 	case JOB_NOTHING:
 		break;
 	case JOB_START:
-		start(j);
+		job_start(j);
 		break;
 	case JOB_STOP:
 		net_scope_cancel(&j->scope);
@@ -183,53 +232,48 @@ job_happens(struct job *j, enum job_event event, struct ended *how)
 		job_remember(j, JOB_PAST_STOPPED, NULL);
 		break;
 	case JOB_BACK_OFF:
-		back_off(j, how);
+		job_back_off(j, how);
 		break;
 	case JOB_COMPLETE:
-		complete(j, how);
+		job_complete(j, how);
 		break;
 	case JOB_FAIL:
-		fail(j, how);
+		job_fail(j, how);
 		break;
 	case JOB_REMOVE:
-		remove_job(j);
+		job_end_waits(j);
 		break;
 	}
 }
 
 /* ---- Which runs when ---- */
 
-/* A job that came by request, and not to stay, ends with its only run. */
+/* True for a job that has had its last run. One made by a request has one run only, unless it is
+ * continuous. */
 static bool
-is_over(const struct job *j)
+job_is_over(const struct job *j)
 {
 	if (j->state == JOB_COMPLETED || j->state == JOB_FAILED)
 		return true;
 	return j->state == JOB_CRASHING && !j->spec->continuous && !j->spec->doc_id.ptr;
 }
 
-static bool
-is_running(const struct job *j)
-{
-	return j->state == JOB_RUNNING || j->state == JOB_YIELDING || j->state == JOB_LEAVING;
-}
-
 static void
-sweep(struct replicator *r)
+schedule_sweep(struct replicator *r)
 {
 	struct job *next;
 
 	for (struct job *j = job_next(r, NULL); j; j = next) {
 		next = job_next(r, j);
 		if (j->state != JOB_GONE && j->state != JOB_LEAVING &&
-		    (is_over(j) || j->leave_waits || j->dropped || r->stopping))
-			job_happens(j, JOB_CANCEL, NULL);
+		    (job_is_over(j) || j->leave_waits || j->dropped || r->stopping))
+			job_handle_event(j, JOB_CANCEL, NULL);
 		if (j->state == JOB_CRASHING && clock_mono_ns() >= j->rested_ns)
-			job_happens(j, JOB_RESTED, NULL);
+			job_handle_event(j, JOB_RESTED, NULL);
 		if (j->state == JOB_GONE) {
 			job_table_remove(r, j);
 			if (!r->stopping)
-				docs_succeed(r, j);
+				docs_start_successor(r, j);
 			event_set(&r->leases_bell);
 			job_free(j);
 		}
@@ -237,60 +281,64 @@ sweep(struct replicator *r)
 }
 
 static bool
-may_run(const struct replicator *r, const struct job *j)
+schedule_may_run(const struct replicator *r, const struct job *j)
 {
 	return !r->shared || j->lease == JOB_LEASE_HELD;
 }
 
-/* Jobs that this process may no longer run, or cannot be sure that it may. */
+/* Stops the jobs whose leases this process has lost, or may have lost without knowing. */
 static void
-stop_unheld(struct replicator *r)
+schedule_stop_unheld(struct replicator *r)
 {
-	bool unsure = clock_mono_ns() - r->beaten_ns > LEASE_GIVE_UP_MS * CLOCK_NS_PER_MS;
+	bool unsure = r->shared && !leases_are_certain(r->leases);
 
 	for (struct job *j = job_next(r, NULL); j && r->shared; j = job_next(r, j)) {
 		if (unsure)
 			j->lease = JOB_LEASE_NONE;
 		if (j->state == JOB_RUNNING && (unsure || j->lost))
-			job_happens(j, JOB_MAKE_ROOM, NULL);
+			job_handle_event(j, JOB_MAKE_ROOM, NULL);
+		/* Whoever has lost its lease is stopped once: it asks for the lease again. */
 		j->lost = false;
-		/* The sooner a new one is spoken for, the sooner it runs. */
+		/* A new job runs as soon as it has a lease: do not wait for the next beat. */
 		if (j->lease == JOB_LEASE_NONE && !unsure)
 			event_set(&r->leases_bell);
 	}
 }
 
-/* The one that has waited longest since it last ran. */
+/* The pending job whose last run began longest ago; NULL if none may run. */
 static struct job *
-next_in_turn(struct replicator *r)
+schedule_next_job(struct replicator *r)
 {
 	struct job *best = NULL;
 
 	for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
-		if (j->state == JOB_PENDING && may_run(r, j) &&
+		if (j->state == JOB_PENDING && schedule_may_run(r, j) &&
 		    (!best || j->started_ns < best->started_ns))
 			best = j;
 	return best;
 }
 
 static void
-fill(struct replicator *r)
+schedule_fill_places(struct replicator *r)
 {
 	struct job *j;
 
-	while (!r->stopping && r->running < r->config.max_jobs && (j = next_in_turn(r)))
-		job_happens(j, JOB_TURN, NULL);
+	while (!r->stopping && r->running < r->config.max_jobs && (j = schedule_next_job(r)))
+		job_handle_event(j, JOB_TURN, NULL);
 }
 
-/* Those that have run longest, and not just begun, make room for as many that wait. */
+/*
+ * Stops the jobs that have run longest, at least for an interval, one for each job that waits. Only
+ * continuous jobs make room: the others end by themselves.
+ */
 static void
-make_room(struct replicator *r)
+schedule_make_room(struct replicator *r)
 {
 	uint64_t latest_ns = clock_mono_ns() - r->config.interval_ms * CLOCK_NS_PER_MS;
 	unsigned waiting = 0;
 
 	for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
-		waiting += j->state == JOB_PENDING;
+		waiting += j->state == JOB_PENDING && schedule_may_run(r, j);
 	for (unsigned i = 0; i < waiting && i < r->config.max_churn; i++) {
 		struct job *oldest = NULL;
 
@@ -301,12 +349,12 @@ make_room(struct replicator *r)
 				oldest = j;
 		if (!oldest)
 			return;
-		job_happens(oldest, JOB_MAKE_ROOM, NULL);
+		job_handle_event(oldest, JOB_MAKE_ROOM, NULL);
 	}
 }
 
 static uint64_t
-next_look_ns(struct replicator *r, uint64_t room_ns)
+schedule_next_look_ns(struct replicator *r, uint64_t room_ns)
 {
 	uint64_t next = room_ns;
 
@@ -320,71 +368,102 @@ next_look_ns(struct replicator *r, uint64_t room_ns)
 }
 
 static bool
-any_running(struct replicator *r)
+schedule_any_running(struct replicator *r)
 {
 	for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
-		if (is_running(j))
+		if (job_is_running(j))
 			return true;
 	return false;
 }
 
-/* The fiber that decides. */
+/* Ends the checkpoints that stopped runs are leaving: there is no more time for them. */
 static void
-schedule(void *arg)
+schedule_give_up(struct replicator *r)
+{
+	for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
+		if (job_is_running(j))
+			net_scope_cancel(&j->settling);
+}
+
+/* When the scheduler has something to do even if nobody rings. */
+struct schedule_times {
+	uint64_t room_ns; /* jobs make room for others */
+	/* A stop has taken too long. WAIT_FOREVER before a stop, and when it has been given up. */
+	uint64_t give_up_ns;
+	bool stop_noticed;
+};
+
+static void
+schedule_stop_in_time(struct replicator *r, struct schedule_times *t)
+{
+	if (r->stopping && !t->stop_noticed) {
+		t->stop_noticed = true;
+		t->give_up_ns = clock_after_ms(REPLICATOR_STOP_MS);
+	}
+	if (clock_mono_ns() >= t->give_up_ns) {
+		schedule_give_up(r);
+		t->give_up_ns = WAIT_FOREVER;
+	}
+}
+
+/* Does what there is to do now. True if everything has stopped. Under the lock. */
+static bool
+schedule_turn(struct replicator *r, struct schedule_times *t)
+{
+	bool drained;
+
+	schedule_stop_in_time(r, t);
+	schedule_sweep(r);
+	schedule_stop_unheld(r);
+	schedule_fill_places(r);
+	if (clock_mono_ns() >= t->room_ns) {
+		schedule_make_room(r);
+		t->room_ns = clock_after_ms(r->config.interval_ms);
+	}
+	assert(r->running <= r->config.max_jobs);
+	drained = r->stopping && !schedule_any_running(r);
+	if (drained) {
+		/* Nothing adds verdicts or needs leases any more: their fibers may end. */
+		r->drained = true;
+		event_set(&r->verdicts_bell);
+		event_set(&r->leases_bell);
+	}
+	if (r->stopping)
+		event_set(&r->docs_stop);
+	return drained && r->fibers == 0;
+}
+
+/* The scheduler's fiber. It ends, and the loop with it, when everything has stopped. */
+static void
+schedule_fiber(void *arg)
 {
 	struct replicator *r = arg;
-	uint64_t room_ns = clock_after_ms(r->config.interval_ms);
-	uint64_t give_up_ns = WAIT_FOREVER;
+	struct schedule_times t = { clock_after_ms(r->config.interval_ms), WAIT_FOREVER, false };
 
 	for (;;) {
 		uint64_t until;
 		bool over;
 
 		pthread_mutex_lock(&r->lock);
-		if (r->stopping && give_up_ns == WAIT_FOREVER)
-			give_up_ns = clock_after_ms(REPLICATOR_STOP_MS);
-		sweep(r);
-		stop_unheld(r);
-		fill(r);
-		if (clock_mono_ns() >= room_ns) {
-			make_room(r);
-			room_ns = clock_after_ms(r->config.interval_ms);
-		}
-		until = next_look_ns(r, room_ns);
-		over = r->stopping && !any_running(r);
-		if (over) {
-			r->drained = true;
-			event_set(&r->verdicts_bell);
-			event_set(&r->leases_bell);
-		}
-		if (r->stopping)
-			event_set(&r->docs_stop);
-		over = over && r->fibers == 0;
+		over = schedule_turn(r, &t);
+		until = schedule_next_look_ns(r, t.room_ns);
+		/* Who rings does so under the lock: no ring is lost between here and the wait. */
 		event_init(&r->bell);
 		pthread_mutex_unlock(&r->lock);
 		if (over)
 			break;
-		(void)event_wait(&r->bell, until < give_up_ns ? until : give_up_ns);
+		(void)event_wait(&r->bell, until < t.give_up_ns ? until : t.give_up_ns);
 	}
-	uv_stop(&r->loop.uv);
-}
-
-void
-replicator_fiber_ended(struct replicator *r)
-{
-	pthread_mutex_lock(&r->lock);
-	r->fibers--;
-	replicator_ring(r);
-	pthread_mutex_unlock(&r->lock);
+	loop_stop(r->loop);
 }
 
 enum status
 schedule_begin(struct replicator *r, struct err *err)
 {
-	if (spawn(r->spawner, schedule, r) != STATUS_OK ||
-	    spawn(r->spawner, docs_follow, r) != STATUS_OK ||
-	    spawn(r->spawner, docs_write_verdicts, r) != STATUS_OK ||
-	    (r->shared && spawn(r->spawner, leases_keep, r) != STATUS_OK))
+	if (task_spawn(r->loop, schedule_fiber, r) != STATUS_OK ||
+	    task_spawn(r->loop, docs_follow, r) != STATUS_OK ||
+	    task_spawn(r->loop, verdicts_store, r) != STATUS_OK ||
+	    (r->shared && task_spawn(r->loop, job_leases_renew, r) != STATUS_OK))
 		return err_set(err, STATUS_NOMEM, "out of memory for the replicator");
 	r->fibers = r->shared ? 3 : 2;
 	return STATUS_OK;

@@ -1,3 +1,4 @@
+/* Reading what a replication is to do, and its id. */
 #include "replicator/spec.h"
 
 #include <openssl/evp.h>
@@ -5,31 +6,33 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/quote.h"
 #include "doc/json_value.h"
+#include "http/escape.h"
 
 /* ---- Ends ---- */
 
 static enum status
-bad_end(const char *what, struct err *err)
+spec_refuse_end(const char *what, struct err *err)
 {
 	return err_set(err, STATUS_INVALID, "%s has an invalid url", what);
 }
 
 static const char *
-text_or_null(struct str s)
+spec_text_or_null(struct str s)
 {
 	return s.ptr;
 }
 
 static bool
-is_url(struct str s)
+spec_is_url(struct str s)
 {
 	return memmem(s.ptr, s.len, "://", 3) != NULL;
 }
 
 static enum status
-read_headers(const struct json_value *value, struct arena *arena, struct repl_end *end,
-	     struct err *err)
+spec_read_headers(const struct json_value *value, struct arena *arena, struct repl_end *end,
+		  struct err *err)
 {
 	struct json_member *members;
 	size_t count;
@@ -54,8 +57,8 @@ read_headers(const struct json_value *value, struct arena *arena, struct repl_en
 
 /* {"basic":{"username":…,"password":…}} */
 static enum status
-read_auth(const struct json_value *value, struct arena *arena, struct repl_end *end,
-	  struct err *err)
+spec_read_auth(const struct json_value *value, struct arena *arena, struct repl_end *end,
+	       struct err *err)
 {
 	struct json_member *members;
 	const struct json_value *basic;
@@ -78,12 +81,12 @@ read_auth(const struct json_value *value, struct arena *arena, struct repl_end *
 }
 
 static enum status
-read_local(struct str name, struct repl_spec *spec, struct repl_end *end)
+spec_read_local(struct str name, struct repl_spec *spec, struct repl_end *end)
 {
 	struct buf AUTO(buf_release) shown = BUF_INIT(SPEC_ARENA_BYTES);
 
 	buf_append_cstr(&shown, spec->options.self);
-	net_escape(&shown, name);
+	http_escape(&shown, name);
 	buf_append_byte(&shown, '/');
 	TRY(buf_status(&shown));
 	end->local = true;
@@ -93,22 +96,22 @@ read_local(struct str name, struct repl_spec *spec, struct repl_end *end)
 }
 
 static enum status
-read_url(struct str text, const char *what, struct repl_spec *spec, struct repl_end *end,
-	 struct err *err)
+spec_read_url(struct str text, const char *what, struct repl_spec *spec, struct repl_end *end,
+	      struct err *err)
 {
 	struct arena *arena = spec->arena;
 	struct net_url url;
 	enum status status;
 
-	if (!is_url(text)) {
+	if (!spec_is_url(text)) {
 		if (text.len == 0)
-			return bad_end(what, err);
-		return read_local(text, spec, end);
+			return spec_refuse_end(what, err);
+		return spec_read_local(text, spec, end);
 	}
 	status = net_url_parse(text, arena, &url, NULL);
 	if (status == STATUS_INVALID ||
 	    (status == STATUS_OK && memchr(url.bare.ptr, '?', url.bare.len)))
-		return bad_end(what, err);
+		return spec_refuse_end(what, err);
 	TRY(status);
 	end->url = url.bare;
 	if (url.bare.ptr[url.bare.len - 1] != '/')
@@ -118,14 +121,14 @@ read_url(struct str text, const char *what, struct repl_spec *spec, struct repl_
 	end->name = end->url;
 	if (!end->user && url.user.ptr) {
 		end->user = url.user.ptr;
-		end->password = text_or_null(url.password);
+		end->password = spec_text_or_null(url.password);
 	}
 	return STATUS_OK;
 }
 
 static enum status
-read_end(const struct json_member *members, size_t count, const char *what, struct repl_spec *spec,
-	 struct repl_end *end, struct err *err)
+spec_read_end(const struct json_member *members, size_t count, const char *what,
+	      struct repl_spec *spec, struct repl_end *end, struct err *err)
 {
 	struct arena *arena = spec->arena;
 	const struct json_value *value = json_value_find(members, count, what);
@@ -136,25 +139,25 @@ read_end(const struct json_member *members, size_t count, const char *what, stru
 	if (!value || value->kind == JSON_NULL)
 		return err_set(err, STATUS_INVALID, "Missing replicator database");
 	if (value->kind == JSON_STRING)
-		return read_url(value->string, what, spec, end, err);
+		return spec_read_url(value->string, what, spec, end, err);
 	if (value->kind != JSON_OBJECT_BEGIN)
-		return bad_end(what, err);
+		return spec_refuse_end(what, err);
 	TRY(json_value_members(value, arena, &inner, &inner_count, err));
 	found = json_value_find(inner, inner_count, "auth");
 	if (found && found->kind == JSON_OBJECT_BEGIN)
-		TRY(read_auth(found, arena, end, err));
+		TRY(spec_read_auth(found, arena, end, err));
 	found = json_value_find(inner, inner_count, "headers");
 	if (found && found->kind == JSON_OBJECT_BEGIN)
-		TRY(read_headers(found, arena, end, err));
+		TRY(spec_read_headers(found, arena, end, err));
 	found = json_value_find(inner, inner_count, "url");
 	if (!found || found->kind != JSON_STRING)
-		return bad_end(what, err);
-	return read_url(found->string, what, spec, end, err);
+		return spec_refuse_end(what, err);
+	return spec_read_url(found->string, what, spec, end, err);
 }
 
 /* ---- Options ---- */
 
-struct reading {
+struct spec_reader {
 	const struct json_member *members;
 	size_t count;
 	struct repl_spec *spec;
@@ -162,7 +165,7 @@ struct reading {
 };
 
 static const struct json_value *
-find(const struct reading *r, const char *name)
+spec_find(const struct spec_reader *r, const char *name)
 {
 	const struct json_value *value = json_value_find(r->members, r->count, name);
 
@@ -170,9 +173,9 @@ find(const struct reading *r, const char *name)
 }
 
 static enum status
-read_bool(const struct reading *r, const char *name, bool *ret)
+spec_read_bool(const struct spec_reader *r, const char *name, bool *ret)
 {
-	const struct json_value *value = find(r, name);
+	const struct json_value *value = spec_find(r, name);
 
 	if (!value)
 		return STATUS_OK;
@@ -182,11 +185,12 @@ read_bool(const struct reading *r, const char *name, bool *ret)
 	return STATUS_OK;
 }
 
-/* A number, or, as CouchDB takes it, the text of one. */
+/* Reads a number or, as CouchDB does, a string with a number in it. Clamps it to the range. */
 static enum status
-read_number(const struct reading *r, const char *name, uint64_t least, uint64_t most, uint64_t *ret)
+spec_read_number(const struct spec_reader *r, const char *name, uint64_t least, uint64_t most,
+		 uint64_t *ret)
 {
-	const struct json_value *value = find(r, name);
+	const struct json_value *value = spec_find(r, name);
 	uint64_t n;
 
 	if (!value)
@@ -200,9 +204,9 @@ read_number(const struct reading *r, const char *name, uint64_t least, uint64_t 
 }
 
 static enum status
-read_object(const struct reading *r, const char *name, const char *kind, struct str *ret)
+spec_read_object(const struct spec_reader *r, const char *name, const char *kind, struct str *ret)
 {
-	const struct json_value *value = find(r, name);
+	const struct json_value *value = spec_find(r, name);
 
 	if (!value)
 		return STATUS_OK;
@@ -213,9 +217,9 @@ read_object(const struct reading *r, const char *name, const char *kind, struct 
 }
 
 static enum status
-read_text(const struct reading *r, const char *name, struct str *ret)
+spec_read_text(const struct spec_reader *r, const char *name, struct str *ret)
 {
-	const struct json_value *value = find(r, name);
+	const struct json_value *value = spec_find(r, name);
 
 	if (!value)
 		return STATUS_OK;
@@ -226,17 +230,17 @@ read_text(const struct reading *r, const char *name, struct str *ret)
 }
 
 static int
-compare_ids(const void *a, const void *b)
+spec_compare_ids(const void *a, const void *b)
 {
 	return str_cmp(((const struct json_value *)a)->string,
 		       ((const struct json_value *)b)->string);
 }
 
-/* Sorted, and each once: the order in which they are named makes no other replication. */
+/* Sorts the ids and drops duplicates, so that their order does not change the replication's id. */
 static enum status
-read_ids(const struct reading *r)
+spec_read_ids(const struct spec_reader *r)
 {
-	const struct json_value *value = find(r, "doc_ids");
+	const struct json_value *value = spec_find(r, "doc_ids");
 	struct buf AUTO(buf_release) text = BUF_INIT(SPEC_ARENA_BYTES);
 	struct json_value *ids;
 	size_t count;
@@ -250,7 +254,7 @@ read_ids(const struct reading *r)
 		if (ids[i].kind != JSON_STRING)
 			return err_set(r->err, STATUS_INVALID, "`doc_ids` must be strings");
 	if (count)
-		qsort(ids, count, sizeof(*ids), compare_ids);
+		qsort(ids, count, sizeof(*ids), spec_compare_ids);
 	buf_append_byte(&text, '[');
 	for (size_t i = 0; i < count; i++) {
 		if (i && str_eq(ids[i].string, ids[i - 1].string))
@@ -268,9 +272,9 @@ read_ids(const struct reading *r)
 
 /* {"q":8,"partitioned":false} as "q=8&partitioned=false". */
 static enum status
-read_create_params(const struct reading *r)
+spec_read_create_params(const struct spec_reader *r)
 {
-	const struct json_value *value = find(r, "create_target_params");
+	const struct json_value *value = spec_find(r, "create_target_params");
 	struct buf AUTO(buf_release) query = BUF_INIT(SPEC_ARENA_BYTES);
 	struct json_member *members;
 	size_t count;
@@ -286,9 +290,9 @@ read_create_params(const struct reading *r)
 
 		if (i)
 			buf_append_byte(&query, '&');
-		net_escape(&query, members[i].name);
+		http_escape(&query, members[i].name);
 		buf_append_byte(&query, '=');
-		net_escape(&query, v->kind == JSON_STRING ? v->string : v->text);
+		http_escape(&query, v->kind == JSON_STRING ? v->string : v->text);
 	}
 	TRY(buf_status(&query));
 	r->spec->create_params = arena_dup(r->spec->arena, buf_str(&query));
@@ -296,33 +300,33 @@ read_create_params(const struct reading *r)
 }
 
 static enum status
-read_query_params(const struct reading *r)
+spec_read_query_params(const struct spec_reader *r)
 {
 	struct json_value object = { .kind = JSON_OBJECT_BEGIN };
 	struct json_member *members;
 	size_t count;
 
-	TRY(read_object(r, "query_params", "an object", &r->spec->query_params));
+	TRY(spec_read_object(r, "query_params", "an object", &r->spec->query_params));
 	if (!r->spec->query_params.ptr)
 		return STATUS_OK;
 	object.text = r->spec->query_params;
 	TRY(json_value_members(&object, r->spec->arena, &members, &count, r->err));
 	for (size_t i = 0; i < count; i++)
 		if (members[i].value.kind != JSON_STRING)
-			return err_set(r->err, STATUS_INVALID, "%.*s value must be a string.",
-				       STR_ARG(members[i].name));
+			return err_set(r->err, STATUS_INVALID, "%s value must be a string.",
+				       QUOTE_SHOW(members[i].name));
 	return STATUS_OK;
 }
 
 static enum status
-read_filters(const struct reading *r)
+spec_read_filters(const struct spec_reader *r)
 {
 	struct repl_spec *s = r->spec;
 
-	TRY(read_ids(r));
-	TRY(read_object(r, "selector", "a JSON object", &s->selector));
-	TRY(read_text(r, "filter", &s->filter));
-	TRY(read_query_params(r));
+	TRY(spec_read_ids(r));
+	TRY(spec_read_object(r, "selector", "a JSON object", &s->selector));
+	TRY(spec_read_text(r, "filter", &s->filter));
+	TRY(spec_read_query_params(r));
 	if ((int)s->by_ids + (s->selector.ptr != NULL) + (s->filter.ptr != NULL) > 1)
 		return err_set(r->err, STATUS_INVALID,
 			       "`doc_ids`,`filter`,`selector` are mutually exclusive");
@@ -333,7 +337,7 @@ read_filters(const struct reading *r)
 }
 
 static enum status
-read_tuning(const struct reading *r)
+spec_read_tuning(const struct spec_reader *r)
 {
 	struct repl_defaults *o = &r->spec->options;
 	uint64_t workers = o->workers;
@@ -341,14 +345,14 @@ read_tuning(const struct reading *r)
 	uint64_t connections = o->connections;
 	uint64_t retries = o->retries;
 
-	TRY(read_number(r, "worker_processes", 1, SPEC_WORKERS_MAX, &workers));
-	TRY(read_number(r, "worker_batch_size", 1, SPEC_BATCH_MAX, &batch));
-	TRY(read_number(r, "http_connections", 1, 1000, &connections));
-	TRY(read_number(r, "connection_timeout", 100, 24 * 3600 * 1000, &o->timeout_ms));
-	TRY(read_number(r, "retries_per_request", 0, 100, &retries));
-	TRY(read_number(r, "checkpoint_interval", 100, 24 * 3600 * 1000, &o->checkpoint_ms));
-	TRY(read_bool(r, "use_checkpoints", &o->use_checkpoints));
-	TRY(read_bool(r, "use_bulk_get", &o->use_bulk_get));
+	TRY(spec_read_number(r, "worker_processes", 1, SPEC_WORKERS_MAX, &workers));
+	TRY(spec_read_number(r, "worker_batch_size", 1, SPEC_BATCH_MAX, &batch));
+	TRY(spec_read_number(r, "http_connections", 1, 1000, &connections));
+	TRY(spec_read_number(r, "connection_timeout", 100, 24 * 3600 * 1000, &o->timeout_ms));
+	TRY(spec_read_number(r, "retries_per_request", 0, 100, &retries));
+	TRY(spec_read_number(r, "checkpoint_interval", 100, 24 * 3600 * 1000, &o->checkpoint_ms));
+	TRY(spec_read_bool(r, "use_checkpoints", &o->use_checkpoints));
+	TRY(spec_read_bool(r, "use_bulk_get", &o->use_bulk_get));
 	o->workers = (unsigned)workers;
 	o->batch = (unsigned)batch;
 	o->connections = (unsigned)connections;
@@ -357,15 +361,15 @@ read_tuning(const struct reading *r)
 }
 
 static enum status
-read_proxies(const struct reading *r)
+spec_read_proxies(const struct spec_reader *r)
 {
 	struct str both = { NULL, 0 };
 	struct str source = { NULL, 0 };
 	struct str target = { NULL, 0 };
 
-	TRY(read_text(r, "proxy", &both));
-	TRY(read_text(r, "source_proxy", &source));
-	TRY(read_text(r, "target_proxy", &target));
+	TRY(spec_read_text(r, "proxy", &both));
+	TRY(spec_read_text(r, "source_proxy", &source));
+	TRY(spec_read_text(r, "target_proxy", &target));
 	if (both.len && (source.len || target.len))
 		return err_set(r->err, STATUS_INVALID,
 			       "`proxy` is mutually exclusive with `%s_proxy`",
@@ -380,7 +384,7 @@ read_proxies(const struct reading *r)
 }
 
 static enum status
-read_given_id(const struct reading *r)
+spec_read_given_id(const struct spec_reader *r)
 {
 	static const char *const names[] = { "_local_id", "replication_id", "id" };
 
@@ -388,10 +392,10 @@ read_given_id(const struct reading *r)
 		struct str *id = &r->spec->given_id;
 		char *text;
 
-		TRY(read_text(r, names[i], id));
+		TRY(spec_read_text(r, names[i], id));
 		if (!id->ptr)
 			continue;
-		/* An id that came through a query has lost its pluses. */
+		/* Where an id went through a query, its '+' has become a space. */
 		*id = arena_dup(r->spec->arena, *id);
 		if (!id->ptr)
 			return STATUS_LIMIT;
@@ -405,24 +409,24 @@ read_given_id(const struct reading *r)
 }
 
 static enum status
-read_spec(const struct reading *r)
+spec_read_members(const struct spec_reader *r)
 {
 	struct repl_spec *s = r->spec;
-	const struct json_value *since = find(r, "since_seq");
+	const struct json_value *since = spec_find(r, "since_seq");
 
-	TRY(read_bool(r, "cancel", &s->cancel));
-	TRY(read_given_id(r));
+	TRY(spec_read_bool(r, "cancel", &s->cancel));
+	TRY(spec_read_given_id(r));
 	if (s->cancel && s->given_id.ptr)
 		return STATUS_OK;
-	TRY(read_end(r->members, r->count, "source", s, &s->source, r->err));
-	TRY(read_end(r->members, r->count, "target", s, &s->target, r->err));
-	TRY(read_bool(r, "continuous", &s->continuous));
-	TRY(read_bool(r, "create_target", &s->create_target));
-	TRY(read_bool(r, "winning_revs_only", &s->winners_only));
-	TRY(read_create_params(r));
-	TRY(read_filters(r));
-	TRY(read_tuning(r));
-	TRY(read_proxies(r));
+	TRY(spec_read_end(r->members, r->count, "source", s, &s->source, r->err));
+	TRY(spec_read_end(r->members, r->count, "target", s, &s->target, r->err));
+	TRY(spec_read_bool(r, "continuous", &s->continuous));
+	TRY(spec_read_bool(r, "create_target", &s->create_target));
+	TRY(spec_read_bool(r, "winning_revs_only", &s->winners_only));
+	TRY(spec_read_create_params(r));
+	TRY(spec_read_filters(r));
+	TRY(spec_read_tuning(r));
+	TRY(spec_read_proxies(r));
 	if (since)
 		s->since = since->text;
 	return STATUS_OK;
@@ -434,7 +438,7 @@ repl_spec_new(struct str text, struct str owner, struct str doc_id,
 {
 	struct arena *arena = arena_new(SPEC_ARENA_BYTES);
 	struct repl_spec *spec = arena ? arena_zalloc(arena, sizeof(*spec)) : NULL;
-	struct reading r = { .spec = spec, .err = err };
+	struct spec_reader r = { .spec = spec, .err = err };
 	struct json_value object;
 	struct json_member *members;
 	enum status status;
@@ -457,7 +461,7 @@ repl_spec_new(struct str text, struct str owner, struct str doc_id,
 		status = json_value_members(&object, arena, &members, &r.count, err);
 	if (status == STATUS_OK) {
 		r.members = members;
-		status = read_spec(&r);
+		status = spec_read_members(&r);
 	}
 	if (status != STATUS_OK) {
 		arena_free(arena);
@@ -477,7 +481,7 @@ repl_spec_free(struct repl_spec *spec)
 /* ---- The id ---- */
 
 static void
-hash_text(EVP_MD_CTX *md5, struct str s)
+spec_hash_text(EVP_MD_CTX *md5, struct str s)
 {
 	char length[32];
 	int n = snprintf(length, sizeof(length), "%zu:", s.len);
@@ -487,31 +491,31 @@ hash_text(EVP_MD_CTX *md5, struct str s)
 		EVP_DigestUpdate(md5, s.ptr, s.len);
 }
 
-/* Host, port unless nobody would name it, path, name and headers: not scheme and password. */
+/* Hashes the host, a port that is not a usual one, the path, the user and the headers. */
 static void
-hash_end(EVP_MD_CTX *md5, const struct repl_end *end, struct arena *arena)
+spec_hash_end(EVP_MD_CTX *md5, const struct repl_end *end, struct arena *arena)
 {
 	struct arena_mark mark = arena_mark(arena);
 	struct net_url url;
 	char port[8] = "default";
 
-	hash_text(md5, end->local ? STR("local") : STR("remote"));
+	spec_hash_text(md5, end->local ? STR("local") : STR("remote"));
 	if (end->local || net_url_parse(end->url, arena, &url, NULL) != STATUS_OK) {
-		hash_text(md5, end->url);
+		spec_hash_text(md5, end->url);
 	} else {
 		bool https = str_eq(url.scheme, STR("https"));
 
 		if (!(https && url.port == 443) &&
 		    !(!https && (url.port == 80 || url.port == 5984)))
 			snprintf(port, sizeof(port), "%u", url.port);
-		hash_text(md5, url.host);
-		hash_text(md5, str_from_cstr(port));
-		hash_text(md5, url.path);
+		spec_hash_text(md5, url.host);
+		spec_hash_text(md5, str_from_cstr(port));
+		spec_hash_text(md5, url.path);
 	}
-	hash_text(md5, end->user ? str_from_cstr(end->user) : STR(""));
+	spec_hash_text(md5, end->user ? str_from_cstr(end->user) : STR(""));
 	for (size_t i = 0; i < end->headers_count; i++) {
-		hash_text(md5, end->headers[i].name);
-		hash_text(md5, end->headers[i].value);
+		spec_hash_text(md5, end->headers[i].name);
+		spec_hash_text(md5, end->headers[i].value);
 	}
 	arena_reset(arena, mark);
 }
@@ -525,15 +529,15 @@ repl_spec_id(const struct repl_spec *spec, struct str store, char ret[SPEC_ID_BY
 
 	memset(digest, 0, sizeof(digest));
 	if (md5 && EVP_DigestInit_ex(md5, EVP_md5(), NULL) == 1) {
-		hash_text(md5, store);
-		hash_end(md5, &spec->source, spec->arena);
-		hash_end(md5, &spec->target, spec->arena);
-		hash_text(md5, spec->ids);
-		hash_text(md5, spec->selector);
-		hash_text(md5, spec->filter);
-		hash_text(md5, spec->query_params);
-		hash_text(md5, spec->since);
-		hash_text(md5, spec->winners_only ? STR("winning_revs_only") : STR(""));
+		spec_hash_text(md5, store);
+		spec_hash_end(md5, &spec->source, spec->arena);
+		spec_hash_end(md5, &spec->target, spec->arena);
+		spec_hash_text(md5, spec->ids);
+		spec_hash_text(md5, spec->selector);
+		spec_hash_text(md5, spec->filter);
+		spec_hash_text(md5, spec->query_params);
+		spec_hash_text(md5, spec->since);
+		spec_hash_text(md5, spec->winners_only ? STR("winning_revs_only") : STR(""));
 		EVP_DigestFinal_ex(md5, digest, NULL);
 	}
 	EVP_MD_CTX_free(md5);

@@ -1,6 +1,7 @@
 /*
- * What one replication is to do: the object that POST /_replicate and the documents of _replicator
- * have, read and checked. A spec owns its arena, and is not changed after it was made.
+ * What one replication is to do: the JSON object of POST /_replicate and of the documents of
+ * _replicator, read and checked. A spec owns its arena and everything in it, and is not changed
+ * after it was made, so any thread may read it.
  */
 #ifndef FROND_REPLICATOR_SPEC_H
 #define FROND_REPLICATOR_SPEC_H
@@ -10,9 +11,9 @@
 
 enum {
 	SPEC_ARENA_BYTES = 16 * 1024 * 1024,
-	SPEC_HEADERS = 8, /* that an endpoint may ask for */
+	SPEC_HEADERS = 8, /* of its own that an end may have */
 	SPEC_ID_BYTES = 32,
-	SPEC_FULL_ID_BYTES = 96, /* with what follows it: "+continuous+create_target" */
+	SPEC_FULL_ID_BYTES = 96, /* with "+continuous+create_target" behind */
 	SPEC_WORKERS_MAX = 32,
 	SPEC_BATCH_MAX = 10000,
 	SPEC_VERSION = 4, /* of how ids of replications are made */
@@ -21,8 +22,8 @@ enum {
 /* One end. Texts end in NUL. */
 struct repl_end {
 	bool local;      /* a database of this server, by its name */
-	struct str name; /* what is shown of it: the URL without credentials */
-	struct str url;  /* without credentials, with a slash behind; local: the name */
+	struct str name; /* as people see it: the URL without credentials */
+	struct str url;  /* without credentials, with a slash behind; if local, the name */
 	const char *user;
 	const char *password;
 	const char *proxy; /* NULL: none */
@@ -32,7 +33,7 @@ struct repl_end {
 
 /* The defaults of what a replication may choose, as the section [replicator] has them. */
 struct repl_defaults {
-	const char *self; /* this server's URL, with a slash behind: local databases are shown so */
+	const char *self; /* this server's URL with a slash behind, for names of local databases */
 	unsigned workers;
 	unsigned batch;
 	unsigned connections;
@@ -52,21 +53,22 @@ struct repl_spec {
 	bool create_target;
 	struct str create_params; /* a query string without '?', or empty */
 	bool by_ids;
-	struct str ids;          /* by_ids: a JSON array, sorted, each once */
+	struct str ids;          /* if `by_ids`: a JSON array, sorted, without duplicates */
 	struct str selector;     /* a JSON object; ptr NULL: none */
 	struct str filter;       /* the name of a function of the source; ptr NULL: none */
-	struct str query_params; /* for it: JSON object; ptr NULL: none */
+	struct str query_params; /* of the filter: a JSON object; ptr NULL: none */
 	struct str since;        /* a sequence as JSON; ptr NULL: none */
 	bool winners_only;
 	struct repl_defaults options;
-	struct str given_id; /* of what is to be cancelled; ptr NULL: none */
-	struct str owner;    /* whose permissions it has here; empty: anonymous */
-	struct str doc_id;   /* of the document in _replicator; ptr NULL: it came by POST */
+	struct str given_id; /* of the job to be cancelled; ptr NULL: none */
+	struct str owner;    /* the user whose permissions it has here; empty: anonymous */
+	struct str doc_id;   /* of its document in _replicator; ptr NULL: it came by POST */
 };
 
 /*
- * Reads `text`, a JSON object. STATUS_INVALID, explained as CouchDB does; STATUS_UNSUPPORTED for a
- * JavaScript filter on a database of this server; STATUS_NOMEM, STATUS_LIMIT.
+ * Reads `text`, a JSON object; keeps copies of all texts. STATUS_INVALID, explained in CouchDB's
+ * words; STATUS_UNSUPPORTED for a JavaScript filter on a database of this server; STATUS_NOMEM;
+ * STATUS_LIMIT past SPEC_ARENA_BYTES.
  */
 MUST_USE enum status repl_spec_new(struct str text, struct str owner, struct str doc_id,
 				   const struct repl_defaults *defaults, struct repl_spec **ret,
@@ -74,9 +76,9 @@ MUST_USE enum status repl_spec_new(struct str text, struct str owner, struct str
 void repl_spec_free(struct repl_spec *spec); /* NULL is fine */
 
 /*
- * The replication's id: the same for the same work, also after a restart; passwords and ports that
- * nobody would call another database do not count. `store` is the store's own id. Then, in
- * `ret_full`, the id with what the options add: what a job is called.
+ * The id of a replication, which names its checkpoints. It is the same whenever the work is the
+ * same, also after a restart: passwords and the usual ports do not count. `store` is the store's
+ * own id. `ret_full` is the id with a suffix for the options, by which the job is known.
  */
 void repl_spec_id(const struct repl_spec *spec, struct str store, char ret[SPEC_ID_BYTES + 1],
 		  char ret_full[SPEC_FULL_ID_BYTES]);

@@ -1,5 +1,7 @@
 #include "replicator/states.h"
 
+#include <assert.h>
+
 static const struct job_step steps[JOB_STATES][JOB_EVENTS] = {
 	[JOB_PENDING] = {
 		[JOB_TURN] = { JOB_START, JOB_RUNNING },
@@ -45,6 +47,7 @@ static const struct job_step steps[JOB_STATES][JOB_EVENTS] = {
 struct job_step
 job_step(enum job_state state, enum job_event event)
 {
+	assert(state < JOB_STATES && event < JOB_EVENTS);
 	return steps[state][event];
 }
 

@@ -1,6 +1,6 @@
 /*
- * The life of a job, as a table: what may happen to it in each state, what is done then, and which
- * state follows. Nothing else changes a job's state.
+ * The life of a job as a table: for each state and event, what to do and which state follows. Only
+ * schedule.c, which follows the table, changes the state of a job.
  */
 #ifndef FROND_REPLICATOR_STATES_H
 #define FROND_REPLICATOR_STATES_H
@@ -8,11 +8,11 @@
 enum job_state {
 	JOB_PENDING, /* waits for its turn */
 	JOB_RUNNING,
-	JOB_YIELDING, /* was told to stop, so that others have their turn */
-	JOB_LEAVING,  /* was told to stop for good */
-	JOB_CRASHING, /* a run has failed; waits before the next */
+	JOB_YIELDING, /* runs, and has been told to stop so that others have their turn */
+	JOB_LEAVING,  /* runs, and has been told to stop for good */
+	JOB_CRASHING, /* a run has failed; rests before the next one */
 	JOB_COMPLETED,
-	JOB_FAILED, /* for good */
+	JOB_FAILED, /* no further run can succeed */
 	JOB_GONE,
 	JOB_STATES
 };
@@ -22,9 +22,9 @@ enum job_event {
 	JOB_MAKE_ROOM, /* others wait */
 	JOB_ENDED,     /* the run is complete */
 	JOB_STOPPED,   /* the run has stopped because it was told to */
-	JOB_CRASHED,   /* the run has failed; another may not */
+	JOB_CRASHED,   /* the run has failed; another one may succeed */
 	JOB_REFUSED,   /* no run can ever succeed */
-	JOB_RESTED,    /* the time of waiting is over */
+	JOB_RESTED,    /* the rest after a crash is over */
 	JOB_CANCEL,
 	JOB_EVENTS
 };
@@ -34,10 +34,10 @@ enum job_action {
 	JOB_NOTHING,
 	JOB_START,
 	JOB_STOP,
-	JOB_PUT_BACK, /* behind those that wait */
-	JOB_BACK_OFF, /* the longer, the more often it has crashed in a row */
-	JOB_COMPLETE, /* tell whoever waits, and the document */
-	JOB_FAIL,     /* likewise */
+	JOB_PUT_BACK, /* among the jobs that wait */
+	JOB_BACK_OFF, /* rest, the longer the more often it has crashed in a row */
+	JOB_COMPLETE, /* answer the requests that wait, store the end in the document */
+	JOB_FAIL,     /* likewise, as a failure */
 	JOB_REMOVE,
 };
 
@@ -48,7 +48,7 @@ struct job_step {
 
 struct job_step job_step(enum job_state state, enum job_event event);
 
-/* "pending", "running" …, as CouchDB tells it. */
+/* "pending", "running" …, in CouchDB's words. */
 const char *job_state_name(enum job_state state);
 
 #endif

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
+#include "base/quote.h"
 #include "base/rand.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -178,6 +180,101 @@ hexadecimal_digits_of_either_case_are_bytes(void **state)
 	assert_int_equal(str_hex_digit(':'), -1);
 }
 
+static void
+texts_are_cut_at_separators(void **state)
+{
+	struct str rest = STR("a=b=");
+	struct str none = { NULL, 0 };
+	struct str element;
+
+	(void)state;
+	assert_true(str_eq(str_cut(&rest, '='), STR("a")));
+	assert_true(str_eq(str_cut(&rest, '='), STR("b")));
+	assert_int_equal(rest.len, 0);
+	assert_int_equal(str_cut(&rest, '=').len, 0);
+	assert_int_equal(str_cut(&none, '=').len, 0);
+	rest = STR(" ,a b,, \tc\n, ");
+	assert_true(str_list_next(&rest, &element) && str_eq(element, STR("a b")));
+	assert_true(str_list_next(&rest, &element) && str_eq(element, STR("c")));
+	assert_false(str_list_next(&rest, &element));
+	assert_false(str_list_next(&none, &element));
+}
+
+static void
+keyed_hashes_fall_into_all_slots(void **state)
+{
+	enum {
+		SLOTS = 64,
+		KEYS = SLOTS * 64,
+	};
+	static char zeros[KEYS];
+	size_t hits[SLOTS] = { 0 };
+
+	(void)state;
+	assert_true(hash_keyed(1, STR("123456789")) == hash_keyed(1, STR("123456789")));
+	assert_true(hash_keyed(1, STR("123456789")) != hash_keyed(2, STR("123456789")));
+	assert_true(hash_keyed(1, STR("123456789")) != hash_keyed(1, STR("12345678")));
+	/* Texts of zeros differ in their lengths alone. */
+	for (size_t i = 0; i < KEYS; i++)
+		hits[hash_keyed(0, str_of(zeros, i)) % SLOTS]++;
+	for (size_t i = 0; i < SLOTS; i++)
+		assert_in_range(hits[i], KEYS / SLOTS / 4, KEYS / SLOTS * 4);
+	assert_int_equal(hash_slots(0), 4);
+	assert_int_equal(hash_slots(2), 4);
+	assert_int_equal(hash_slots(3), 8);
+}
+
+static void
+shown_text_is_valid_utf8_and_bounded(void **state)
+{
+	static const struct {
+		struct str text;
+		const char *shown;
+	} cases[] = {
+		{ { "", 0 }, "" },
+		{ { "a\0b", 3 }, "a\\x00b" },
+		{ { "\x1f\x7f\n", 3 }, "\\x1f\\x7f\\x0a" },
+		{ { "\"\\", 2 }, "\"\\" },
+		{ { "\xc3\xa9\xc3", 3 }, "\xc3\xa9\\xc3" },
+		{ { "\xed\xa0\x80", 3 }, "\\xed\\xa0\\x80" },
+		{ { "\xf0\x9f\x98\x80", 4 }, "\xf0\x9f\x98\x80" },
+	};
+	struct rand_seq r = { 7 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(QUOTE_SHOW(cases[i].text), cases[i].shown);
+	for (int i = 0; i < 20000; i++) {
+		char bytes[2 * QUOTE_SHOWN_BYTES];
+		char room[QUOTE_SHOWN_BYTES];
+		size_t len = rand_seq_below(&r, sizeof(bytes));
+		bool multibyte = i % 2;
+
+		for (size_t at = 0; at < len; at++)
+			bytes[at] = multibyte ? "\xe2\x82\xac"[at % 3] : (char)rand_seq_next(&r);
+		quote_show(str_of(bytes, len), room);
+		assert_true(strlen(room) < sizeof(room));
+		assert_int_equal(utf8_valid_prefix(str_from_cstr(room)), strlen(room));
+		for (const char *c = room; *c; c++)
+			assert_true((unsigned char)*c >= ' ' && *c != 0x7f);
+		if (len >= QUOTE_SHOWN_BYTES)
+			assert_string_equal(room + strlen(room) - 3, "...");
+	}
+}
+
+static void
+any_bytes_are_quoted_as_json(void **state)
+{
+	struct buf out = BUF_INIT(4096);
+
+	(void)state;
+	quote_json(&out, STR("a\"\\\0\n\x1f\x7f\xc3\xa9\xff\xe2\x82"));
+	buf_append_byte(&out, '\0');
+	assert_string_equal(out.ptr, "\"a\\\"\\\\\\u0000\\u000a\\u001f\x7f\xc3\xa9\xef\xbf\xbd"
+				     "\xef\xbf\xbd\xef\xbf\xbd\"");
+	buf_release(&out);
+}
+
 int
 main(void)
 {
@@ -190,6 +287,10 @@ main(void)
 		cmocka_unit_test(every_status_has_its_own_name),
 		cmocka_unit_test(time_goes_on_and_sequences_repeat),
 		cmocka_unit_test(hexadecimal_digits_of_either_case_are_bytes),
+		cmocka_unit_test(texts_are_cut_at_separators),
+		cmocka_unit_test(keyed_hashes_fall_into_all_slots),
+		cmocka_unit_test(shown_text_is_valid_utf8_and_bounded),
+		cmocka_unit_test(any_bytes_are_quoted_as_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

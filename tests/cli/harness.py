@@ -19,6 +19,10 @@ ENV.pop("FROND_ADMIN", None)
 _tests = []
 
 
+class Skip(Exception):
+    """A test raises it to be named as skipped for what it needs."""
+
+
 def test(fn):
     """Registers a test; its name is its sentence. It gets an empty directory to work in."""
     _tests.append(fn)
@@ -116,6 +120,8 @@ def main(needs=None):
         try:
             fn(pathlib.Path(directory))
             print(f"ok {number} - {fn.__name__}", flush=True)
+        except Skip as needs:
+            print(f"ok {number} - {fn.__name__} # SKIP {needs}", flush=True)
         except Exception:
             failed += 1
             print(f"not ok {number} - {fn.__name__}")

@@ -96,7 +96,7 @@ def slow_reader_holds_nothing_up(cwd):
         equal(upload(server, "/db/doc/f", 32)[0], 201)
         host, port = server.url[len("http://"):].split(":")
         with socket.create_connection((host, int(port))) as slow:
-            slow.sendall(b"GET /db/doc/f HTTP/1.1\r\nHost: x\r\n\r\n")
+            slow.sendall(b"GET /db/doc/f HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert slow.recv(1000)
             before = peak_kb(server)
             for _ in range(20):
@@ -108,7 +108,7 @@ def stop_in_the_middle(server):
     """Sends half of an upload; returns once some of it is in the store."""
     host, port = server.url[len("http://"):].split(":")
     connection = socket.create_connection((host, int(port)))
-    connection.sendall(b"PUT /db/doc/f HTTP/1.1\r\nHost: x\r\nContent-Type: image/png\r\n"
+    connection.sendall(b"PUT /db/doc/f HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\n"
                        b"Content-Length: %d\r\n\r\n" % (64 << 20))
     for block in blocks(16):
         connection.sendall(block)
@@ -171,7 +171,8 @@ def limit_is_told_before_all_of_it_was_sent(cwd):
         connection.close()
         host, port = server.url[len("http://"):].split(":")
         with socket.create_connection((host, int(port))) as s:
-            s.sendall(b"PUT /db/other/f HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+            s.sendall(b"PUT /db/other/f HTTP/1.1\r\nHost: localhost\r\n"
+                      b"Transfer-Encoding: chunked\r\n\r\n")
             threading.Thread(target=send_chunks, args=(s, 8), daemon=True).start()
             contains(s.recv(4096).decode(), "413 ")
         equal(server.request("GET", "/db/other")[0], 404)

@@ -53,7 +53,7 @@ def second_signal_gives_up_waiting_for_a_request(cwd):
         equal(server.request("PUT", "/db")[0], 201)
         host, port = server.url[len("http://"):].split(":")
         with socket.create_connection((host, int(port))) as stuck:
-            stuck.sendall(b"PUT /db/doc HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
+            stuck.sendall(b"PUT /db/doc HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
                           b"Expect: 100-continue\r\n\r\n")
             contains(stuck.recv(100).decode(), "100 Continue")  # its handler waits for the body
             server.process.send_signal(signal.SIGTERM)
@@ -73,7 +73,7 @@ def requests_beyond_the_memory_for_all_are_told_to_come_again(cwd):
         equal(server.request("PUT", "/db")[0], 201)
         host, port = server.url[len("http://"):].split(":")
         with socket.create_connection((host, int(port))) as slow:
-            slow.sendall(b"POST /db/_bulk_docs HTTP/1.1\r\nHost: x\r\n"
+            slow.sendall(b"POST /db/_bulk_docs HTTP/1.1\r\nHost: localhost\r\n"
                          b"Content-Type: application/json\r\nContent-Length: 2000000\r\n"
                          b"Expect: 100-continue\r\n\r\n")
             contains(slow.recv(100).decode(), "100 Continue")
@@ -95,7 +95,7 @@ def requests_beyond_the_memory_for_all_are_told_to_come_again(cwd):
                 equal((size, b"memory" in answer.stdout), (size, refused))
         equal(server.request("POST", "/db/_bulk_docs", docs)[0], 201)
         # More than there is for a single one.
-        docs = {"docs": [{"_id": f"n{i}", "n": list(range(1000))} for i in range(500)]}
+        docs = {"docs": [{"_id": f"n{i}", "n": list(range(1000))} for i in range(1000)]}
         status, answer = server.request("POST", "/db/_bulk_docs", docs)
         equal((status, answer["error"]), (413, "too_large"))
 
@@ -134,6 +134,21 @@ def settings_changed_over_http_win_over_the_file_and_outlive_a_restart(cwd):
 
 
 @test
+def cookie_outlives_a_restart_unless_the_password_is_another_one(cwd):
+    def session_name(server):
+        return server.request("GET", "/_session", headers={"Cookie": cookie})[1]["userCtx"]["name"]
+
+    with Server(cwd, "--admin", "anna:secret") as server:
+        cookie = login(server, "anna", "secret")
+        equal(session_name(server), "anna")
+        equal(server.stop(), 0)
+    for password, name in (("secret", "anna"), ("other", None), ("secret", "anna")):
+        with Server(cwd, "--admin", f"anna:{password}") as server:
+            equal(session_name(server), name)
+            equal(server.stop(), 0)
+
+
+@test
 def last_administrator_of_a_server_that_others_reach_stays(cwd):
     with Server(cwd, http="0.0.0.0:0", env={"FROND_ADMIN": "env:pw"}) as server:
         env = basic("env", "pw")
@@ -144,6 +159,42 @@ def last_administrator_of_a_server_that_others_reach_stays(cwd):
         for name, status in (("bob", 200), ("bert", 400)):
             equal(server.request("DELETE", f"/_node/_local/_config/admins/{name}",
                                  headers=basic("bert", "pw"))[0], status)
+
+
+@test
+def connections_of_one_address_are_limited(cwd):
+    (cwd / "ini").write_text("[frond]\nmax_connections_per_address = 3\n")
+    with Server(cwd, "--config", "ini") as server:
+        host, port = server.url[len("http://"):].split(":")
+
+        def connect(source):
+            return socket.create_connection((host, int(port)), 10, source_address=(source, 0))
+
+        def ask(connection):
+            connection.sendall(b"GET /_up HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            return connection.recv(4096).decode()
+
+        held = [connect("127.0.0.2") for _ in range(3)]
+        for connection in held:
+            contains(ask(connection), "HTTP/1.1 200 ")
+        with connect("127.0.0.2") as refused:
+            text = b""
+            while data := refused.recv(4096):
+                text += data
+            contains(text.decode(), "HTTP/1.1 429 ")
+            contains(text.decode(), '{"error":"too_many_requests","reason":"Too many connections '
+                     'from this address: the limit, max_connections_per_address, is 3."}')
+        with connect("127.0.0.3") as other:
+            contains(ask(other), "HTTP/1.1 200 ")
+        held.pop().close()
+        for _ in range(100):  # until the server has noticed
+            with connect("127.0.0.2") as again:
+                if "HTTP/1.1 200 " in ask(again):
+                    break
+        else:
+            raise AssertionError("the place of a connection that has ended is not free")
+        for connection in held:
+            connection.close()
 
 
 @test
@@ -317,7 +368,7 @@ def connections_leave_descriptors_to_the_store(cwd):
         writer = busy[0]
         for i in range(60):  # several tables' worth
             body = b'{"a":"' + random.randbytes(350000).hex().encode() + b'"}'
-            writer.sendall(b"PUT /db/%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+            writer.sendall(b"PUT /db/%d HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
                            % (i, len(body)) + body)
             contains(writer.recv(4096).decode(), " 201 Created")
         for connection in busy:
@@ -350,10 +401,11 @@ def failing_disk_is_told_to_client_and_operator(cwd):
         while (answer := server.request("PUT", f"/db/{written}", body))[0] == 201:
             written += 1
         equal(answer[0], 500)
-        equal(server.request("PUT", "/db/another", {})[0], 500)
+        equal(server.request("PUT", "/db/another", {})[0], 503)
         for i in range(written):
             equal(server.request("GET", f"/db/{i}")[0], 200)
         equal(server.read_log().count("event=request_failed status=io"), 1)
+        contains(server.read_log(), "event=store_failed")
     with Server(cwd) as server:
         equal(server.request("GET", "/db/0")[1]["a"], body["a"])
         equal(server.request("GET", "/db")[1]["doc_count"] >= written, True)

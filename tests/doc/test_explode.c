@@ -489,9 +489,10 @@ reader_goes_on_behind_a_document_that_broke_a_limit(void **state)
 	arena_free(arena);
 }
 
-/* The same document with room that others have left behind, and with fresh room. */
+/* The same document with scratch that other documents have used, and with fresh scratch. */
 static void
-assert_room_is_clean(struct doc_room *room, struct arena *arena, struct str text, size_t packed)
+assert_scratch_is_clean(struct doc_scratch *scratch, struct arena *arena, struct str text,
+			size_t packed)
 {
 	const struct doc_limits limits = { .doc_bytes = DOC_LIMIT_DEFAULT_BYTES,
 					   .path_bytes = 1000,
@@ -505,7 +506,7 @@ assert_room_is_clean(struct doc_room *room, struct arena *arena, struct str text
 	status = doc_explode_text(text, arena, &limits, 0, &fresh, &err);
 	json_reader_init(&r, text, &err);
 	assert_int_equal(json_next(&r, &token), STATUS_OK);
-	assert_int_equal(doc_explode(&r, room, arena, &limits, 0, &again, &err), status);
+	assert_int_equal(doc_explode(&r, scratch, arena, &limits, 0, &again, &err), status);
 	json_reader_release(&r);
 	if (status != STATUS_OK)
 		return;
@@ -523,34 +524,35 @@ assert_room_is_clean(struct doc_room *room, struct arena *arena, struct str text
 }
 
 static void
-room_keeps_nothing_of_earlier_documents(void **state)
+scratch_keeps_nothing_of_earlier_documents(void **state)
 {
 	enum {
 		LARGE = 200000
 	};
 	struct arena *arena = arena_new(TEST_MAX_BYTES);
-	struct doc_room *room = doc_room_new();
+	struct doc_scratch *scratch = doc_scratch_new();
 	struct buf large = BUF_INIT(2 * LARGE);
 
 	(void)state;
-	assert_non_null(room);
+	assert_non_null(scratch);
 	buf_append_cstr(&large, "{\"b\":1,\"long\":[");
 	while (large.len < LARGE)
 		buf_append_cstr(&large, "{\"z\":\"words\",\"a\":0,\"a\":1},");
 	buf_append_cstr(&large, "7]}");
 	for (size_t packed = 4; packed <= 4096; packed *= 4) {
-		assert_room_is_clean(room, arena, STR("{\"b\":1,\"a\":[1,2],\"_id\":\"x\"}"),
-				     packed);
-		assert_room_is_clean(room, arena, buf_str(&large), packed);
-		assert_room_is_clean(room, arena, STR("{\"a\":{\"b\":[{\"c\":"), packed);
-		assert_room_is_clean(room, arena, STR("{}"), packed);
-		assert_room_is_clean(room, arena, STR("{\"b\":{},\"b\":[],\"a\":\"\\n\"}"), packed);
-		assert_room_is_clean(room, arena,
-				     STR("{\"abc\":0,\"abcd\":1,\"ab\":2,\"abcdefghi\":3,"
-					 "\"abcdefg\":4,\"abcdefgh\":5,\"\":6}"),
-				     packed);
+		assert_scratch_is_clean(scratch, arena, STR("{\"b\":1,\"a\":[1,2],\"_id\":\"x\"}"),
+					packed);
+		assert_scratch_is_clean(scratch, arena, buf_str(&large), packed);
+		assert_scratch_is_clean(scratch, arena, STR("{\"a\":{\"b\":[{\"c\":"), packed);
+		assert_scratch_is_clean(scratch, arena, STR("{}"), packed);
+		assert_scratch_is_clean(scratch, arena, STR("{\"b\":{},\"b\":[],\"a\":\"\\n\"}"),
+					packed);
+		assert_scratch_is_clean(scratch, arena,
+					STR("{\"abc\":0,\"abcd\":1,\"ab\":2,\"abcdefghi\":3,"
+					    "\"abcdefg\":4,\"abcdefgh\":5,\"\":6}"),
+					packed);
 	}
-	doc_room_free(room);
+	doc_scratch_free(scratch);
 	buf_release(&large);
 	arena_free(arena);
 }
@@ -1014,7 +1016,7 @@ main(void)
 		cmocka_unit_test(long_paths_are_cut_in_explanations),
 		cmocka_unit_test(document_limit_leaves_special_members_out),
 		cmocka_unit_test(reader_goes_on_behind_a_document_that_broke_a_limit),
-		cmocka_unit_test(room_keeps_nothing_of_earlier_documents),
+		cmocka_unit_test(scratch_keeps_nothing_of_earlier_documents),
 		cmocka_unit_test(text_that_is_no_object_is_refused),
 		cmocka_unit_test(memory_shortage_anywhere_is_reported_and_leaks_nothing),
 		cmocka_unit_test(full_arena_is_a_limit),

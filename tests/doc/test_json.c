@@ -11,7 +11,9 @@
 
 #include "base/mem.h"
 #include "base/rand.h"
+#include "base/arena.h"
 #include "doc/json.h"
+#include "doc/json_list.h"
 
 enum {
 	MAX_BYTES = 1 << 24,
@@ -254,7 +256,9 @@ depth_has_a_limit(void **state)
 	for (int i = 0; i < JSON_DEPTH_LIMIT; i++)
 		buf_append_cstr(&b, "{\"a\":");
 	buf_append_cstr(&b, "[]");
-	assert_fails(buf_str(&b), STATUS_JSON_DEPTH, "line 1 column 2561: nested too deeply");
+	assert_fails(buf_str(&b), STATUS_JSON_DEPTH,
+		     "line 1 column 2561: nested too deeply: more than 512 containers inside "
+		     "each other");
 	buf_release(&b);
 }
 
@@ -391,6 +395,127 @@ random_doubles_read_back_as_themselves(void **state)
 	buf_release(&b);
 }
 
+/* ---- Long lists ---- */
+
+/* Writes [0, "1" ,[ 2],{"n":3},4,…] with `count` elements. */
+static void
+write_list(struct buf *b, size_t count)
+{
+	static const char *const before[] = { "", " \"", "[ ", "{\"n\":" };
+	static const char *const behind[] = { "", "\" ", "]", "}" };
+
+	buf_append_byte(b, '[');
+	for (size_t i = 0; i < count; i++) {
+		buf_append_cstr(b, i ? "\n," : "");
+		buf_append_cstr(b, before[i % 4]);
+		buf_append_u64(b, i);
+		buf_append_cstr(b, behind[i % 4]);
+	}
+	buf_append_byte(b, ']');
+}
+
+/* Reads all pages, the last one first, and compares them with the elements read at once. */
+static void
+check_list(size_t count)
+{
+	struct arena *arena = arena_new(16 << 20);
+	struct buf b = BUF_INIT(MAX_BYTES);
+	struct json_value page[JSON_LIST_PAGE];
+	struct json_value value;
+	struct json_value *items;
+	struct json_list list;
+	size_t n;
+
+	write_list(&b, count);
+	assert_int_equal(json_value_read(buf_str(&b), arena, &value, NULL), STATUS_OK);
+	assert_int_equal(json_value_items(&value, arena, &items, &n, NULL), STATUS_OK);
+	assert_int_equal(json_list_init(&list, &value, arena, NULL), STATUS_OK);
+	assert_int_equal(n, count);
+	assert_int_equal(list.count, count);
+	assert_int_equal(list.pages, (count + JSON_LIST_PAGE - 1) / JSON_LIST_PAGE);
+	for (size_t p = list.pages; p-- > 0;) {
+		assert_int_equal(json_list_page(&list, p, arena, page, &n), STATUS_OK);
+		assert_int_equal(n,
+				 p + 1 < list.pages ? JSON_LIST_PAGE : count - p * JSON_LIST_PAGE);
+		for (size_t i = 0; i < n; i++) {
+			const struct json_value *item = &items[p * JSON_LIST_PAGE + i];
+
+			assert_int_equal(page[i].kind, item->kind);
+			assert_true(str_eq(page[i].text, item->text));
+			assert_true(str_eq(page[i].string, item->string));
+		}
+	}
+	buf_release(&b);
+	arena_free(arena);
+}
+
+static void
+pages_of_a_list_are_its_elements(void **state)
+{
+	(void)state;
+	check_list(0);
+	check_list(1);
+	check_list(JSON_LIST_PAGE - 1);
+	check_list(JSON_LIST_PAGE);
+	check_list(JSON_LIST_PAGE + 1);
+	check_list(5 * JSON_LIST_PAGE + 3);
+}
+
+static void
+a_list_holds_one_offset_for_each_page(void **state)
+{
+	enum {
+		COUNT = 100 * 1000,
+	};
+	struct arena *arena = arena_new(1 << 20);
+	struct buf b = BUF_INIT(MAX_BYTES);
+	struct json_value value;
+	struct json_list list;
+	size_t before;
+
+	(void)state;
+	write_list(&b, COUNT);
+	assert_int_equal(json_value_read(buf_str(&b), arena, &value, NULL), STATUS_OK);
+	before = arena_used_bytes(arena);
+	assert_int_equal(json_list_init(&list, &value, arena, NULL), STATUS_OK);
+	assert_true(arena_used_bytes(arena) - before < COUNT / 2);
+	buf_release(&b);
+	arena_free(arena);
+}
+
+/* Long strings are checked piece by piece, and characters lie across the pieces. */
+static void
+long_strings_are_checked_as_a_whole(void **state)
+{
+	static const char character[] = "\xf0\x9f\x90\x98";
+	enum {
+		CHARACTERS = 50000
+	};
+
+	(void)state;
+	for (size_t shift = 0; shift < 4; shift++) {
+		struct buf text = BUF_INIT(1 << 20);
+
+		buf_append_byte(&text, '"');
+		for (size_t i = 0; i < shift; i++)
+			buf_append_byte(&text, 'x');
+		for (int i = 0; i < CHARACTERS; i++)
+			buf_append_cstr(&text, character);
+		buf_append_byte(&text, '"');
+		assert_int_equal(read_all(buf_str(&text), NULL), STATUS_OK);
+		for (size_t at = 65530; at < 65542; at++) {
+			char kept = text.ptr[at];
+
+			text.ptr[at] = (char)0xff;
+			assert_int_equal(read_all(buf_str(&text), NULL), STATUS_JSON_UTF8);
+			text.ptr[at] = kept;
+		}
+		text.ptr[text.len - 2] = 'x'; /* the last character is cut off */
+		assert_int_equal(read_all(buf_str(&text), NULL), STATUS_JSON_UTF8);
+		buf_release(&text);
+	}
+}
+
 int
 main(void)
 {
@@ -406,6 +531,9 @@ main(void)
 		cmocka_unit_test(strings_escape_only_what_they_must),
 		cmocka_unit_test(doubles_are_written_as_javascript_would_but_never_as_integers),
 		cmocka_unit_test(random_doubles_read_back_as_themselves),
+		cmocka_unit_test(pages_of_a_list_are_its_elements),
+		cmocka_unit_test(a_list_holds_one_offset_for_each_page),
+		cmocka_unit_test(long_strings_are_checked_as_a_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "doc/packed_find.h"
 #include "doc_test.h"
+#include "kv/tuple.h"
 #include "random_json.h"
 
-#define EXPLODED STR("\x15\x01")
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum {
@@ -195,62 +196,6 @@ limits_hold_for_packed_documents_all_the_same(void **state)
 	arena_free(arena);
 }
 
-/* ---- Root values ---- */
-
-static void
-root_values_tell_where_the_body_is(void **state)
-{
-	struct buf value = BUF_INIT(100);
-	struct str packed;
-	bool more;
-
-	(void)state;
-	doc_root_put(&value, (struct str){ NULL, 0 }, true);
-	assert_true(str_eq(buf_str(&value), EXPLODED));
-	assert_int_equal(doc_root_read(buf_str(&value), &packed, &more), STATUS_OK);
-	assert_null(packed.ptr);
-	assert_true(more);
-	buf_clear(&value);
-	doc_root_put(&value, STR("{\"a\":1}"), false);
-	assert_true(str_eq(buf_str(&value), STR("\x15\x02\x02{\"a\":1}\0")));
-	assert_int_equal(doc_root_read(buf_str(&value), &packed, &more), STATUS_OK);
-	assert_true(str_eq(packed, STR("{\"a\":1}")));
-	assert_false(more);
-	buf_clear(&value);
-	doc_root_put(&value, STR("{}"), true);
-	assert_true(str_eq(buf_str(&value), STR("\x15\x02\x02{}\0\x27")));
-	assert_int_equal(doc_root_read(buf_str(&value), &packed, &more), STATUS_OK);
-	assert_true(str_eq(packed, STR("{}")));
-	assert_true(more);
-	buf_release(&value);
-}
-
-static void
-other_values_are_no_root_values(void **state)
-{
-	static const struct str values[] = {
-		STR(""),
-		STR("\x14"),
-		STR("\x15\x03"),
-		STR("\x15\x02"),
-		STR("\x15\x01\x02{}\0"),
-		STR("\x15\x02\x15\x01"),
-		STR("\x15\x02\x01{}\0"),
-		STR("\x15\x02\x02{\0"),
-		STR("\x15\x02\x02[]\0"),
-		STR("\x15\x02\x02{\"a\":1\0"),
-		STR("\x15\x02\x02{}\0\x14"),
-		STR("\x15\x02\x02{}\0\x26"),
-		STR("\x15\x02\x02{}\0\x27\x27"),
-		STR("\x15\x02\x02{\0\xff}\0"),
-	};
-	struct str packed;
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(values); i++)
-		assert_int_equal(doc_root_read(values[i], &packed, NULL), STATUS_CORRUPT);
-}
-
 static void
 text_in_any_other_form_is_damaged(void **state)
 {
@@ -292,6 +237,36 @@ find(struct str packed, const char *text, struct arena *arena, struct str *ret)
 	return doc_packed_find(packed, &pointer, ret);
 }
 
+/* Feeds the text in pieces of random lengths; the finder's failure, or STATUS_OK. */
+static enum status
+feed_in_pieces(struct doc_finder *f, struct str text, struct rand_seq *r)
+{
+	while (text.len && !f->done) {
+		size_t n = 1 + rand_seq_below(r, text.len < 9 ? text.len : 9);
+
+		TRY(doc_finder_feed(f, str_of(text.ptr, n)));
+		text = str_skip(text, n);
+	}
+	return STATUS_OK;
+}
+
+/* A finder that gets the text in pieces finds the same value; `value` ptr NULL: there is none. */
+static void
+assert_found_in_pieces(struct str packed, const struct doc_pointer *pointer, struct str value,
+		       struct rand_seq *r)
+{
+	struct buf out = BUF_INIT(TEST_MAX_BYTES);
+	struct doc_finder f;
+
+	doc_finder_init(&f, pointer, &out);
+	assert_int_equal(feed_in_pieces(&f, packed, r), value.ptr ? STATUS_OK : STATUS_NOT_FOUND);
+	assert_int_equal(f.done, value.ptr != NULL);
+	if (value.ptr && !str_eq(buf_str(&out), value))
+		fail_msg("%.*s instead of %.*s", STR_ARG(buf_str(&out)), STR_ARG(value));
+	doc_finder_release(&f);
+	buf_release(&out);
+}
+
 static void
 values_are_found_by_their_paths(void **state)
 {
@@ -324,6 +299,8 @@ values_are_found_by_their_paths(void **state)
 		{ "/1", NULL },
 	};
 	struct arena *arena = arena_new(TEST_MAX_BYTES);
+	struct rand_seq r = { 5 };
+	struct doc_pointer pointer;
 	struct str value;
 
 	(void)state;
@@ -334,6 +311,13 @@ values_are_found_by_their_paths(void **state)
 		assert_int_equal(status, cases[i].value ? STATUS_OK : STATUS_NOT_FOUND);
 		if (cases[i].value && !str_eq(value, str_from_cstr(cases[i].value)))
 			fail_msg("%s: %.*s", cases[i].path, STR_ARG(value));
+		assert_int_equal(
+			doc_pointer_parse(str_from_cstr(cases[i].path), arena, &pointer, NULL),
+			STATUS_OK);
+		for (int j = 0; j < 50; j++)
+			assert_found_in_pieces(packed, &pointer,
+					       cases[i].value ? value : (struct str){ NULL, 0 },
+					       &r);
 	}
 	assert_int_equal(find(packed, "", arena, &value), STATUS_OK);
 	assert_true(str_eq(value, packed));
@@ -393,6 +377,7 @@ every_path_leads_to_the_same_in_both_forms(void **state)
 				assert_int_equal(doc_packed_find(packed.packed, &pointer, &value),
 						 STATUS_OK);
 				assert_true(str_eq(value, buf_str(&want)));
+				assert_found_in_pieces(packed.packed, &pointer, value, &r);
 				doc_assemble_release(&a);
 				buf_release(&token);
 				buf_release(&want);
@@ -448,8 +433,6 @@ main(void)
 		cmocka_unit_test(text_past_the_limit_becomes_leaves),
 		cmocka_unit_test(list_goes_on_behind_a_text_past_the_limit),
 		cmocka_unit_test(limits_hold_for_packed_documents_all_the_same),
-		cmocka_unit_test(root_values_tell_where_the_body_is),
-		cmocka_unit_test(other_values_are_no_root_values),
 		cmocka_unit_test(text_in_any_other_form_is_damaged),
 		cmocka_unit_test(values_are_found_by_their_paths),
 		cmocka_unit_test(every_path_leads_to_the_same_in_both_forms),

@@ -1,4 +1,5 @@
 #include "doc/packed.h"
+#include "doc/root.h"
 #include "doc_test.h"
 
 #include <stdio.h>
@@ -11,6 +12,8 @@
 #define PREFIX                                                                                     \
 	"\x15\x01\x02"                                                                             \
 	"doc\0"
+
+static const struct doc_place place = { STR(PREFIX), STR("\x15\x09") };
 
 struct fixture {
 	struct kv_store *store;
@@ -146,7 +149,7 @@ put_packed_body(struct kv_tx *tx, void *arg)
 	const struct put *p = arg;
 
 	TRY(doc_clear(tx, p->prefix));
-	doc_root_put(&value, p->packed, false);
+	doc_root_put(&value, &(struct doc_root){ .form = DOC_FORM_PACKED, .packed = p->packed });
 	return kv_set(tx, p->prefix, buf_str(&value));
 }
 
@@ -177,7 +180,7 @@ assert_reads(struct fixture *f, const char *pointer, const char *expected, uint6
 	assert_int_equal(kv_get_read_version(tx, &version), STATUS_OK);
 	stats = kv_tx_stats(tx);
 	trips += stats.round_trips;
-	status = doc_read_pointer(tx, STR(PREFIX), &p, KV_READ, f->arena, &out, &err);
+	status = doc_read_pointer(tx, place, &p, KV_READ, f->arena, &out, &err);
 	stats = kv_tx_stats(tx);
 	kv_tx_free(tx);
 	buf_append_byte(&out, '\0');
@@ -321,12 +324,12 @@ value_larger_than_a_range_answer_is_read_in_stretches(void **state)
 	buf_append_cstr(&text, "],\"b\":1}");
 	put_doc(f, STR(PREFIX), buf_str(&text));
 	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
-	assert_int_equal(doc_read_pointer(tx, STR(PREFIX), &p, KV_SNAPSHOT, f->arena, &out, NULL),
+	assert_int_equal(doc_read_pointer(tx, place, &p, KV_SNAPSHOT, f->arena, &out, NULL),
 			 STATUS_OK);
 	assert_true(str_eq(buf_str(&out), buf_str(&text)));
 	buf_release(&out);
 	out = BUF_INIT(1000);
-	assert_int_equal(doc_read_pointer(tx, STR(PREFIX), &p, KV_SNAPSHOT, f->arena, &out, NULL),
+	assert_int_equal(doc_read_pointer(tx, place, &p, KV_SNAPSHOT, f->arena, &out, NULL),
 			 STATUS_LIMIT);
 	kv_tx_free(tx);
 	buf_release(&out);
@@ -348,8 +351,8 @@ assert_values(struct fixture *f, const struct str *texts, const struct str *valu
 		assert_int_equal(doc_pointer_parse(texts[i], f->arena, &pointers[i], NULL),
 				 STATUS_OK);
 	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
-	assert_int_equal(doc_read_pointers(tx, STR(PREFIX), pointers, count, KV_READ,
-					   TEST_MAX_BYTES, f->arena, found, NULL),
+	assert_int_equal(doc_read_pointers(tx, place, pointers, count, KV_READ, TEST_MAX_BYTES,
+					   f->arena, found, NULL),
 			 STATUS_OK);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(found[i].found, values[i].ptr != NULL);
@@ -443,10 +446,10 @@ several_values_are_bounded_together(void **state)
 				 STATUS_OK);
 	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	assert_int_equal(
-		doc_read_pointers(tx, STR(PREFIX), pointers, 2, KV_READ, 24, f->arena, found, &err),
+		doc_read_pointers(tx, place, pointers, 2, KV_READ, 24, f->arena, found, &err),
 		STATUS_OK);
 	assert_int_equal(
-		doc_read_pointers(tx, STR(PREFIX), pointers, 2, KV_READ, 23, f->arena, found, &err),
+		doc_read_pointers(tx, place, pointers, 2, KV_READ, 23, f->arena, found, &err),
 		STATUS_LIMIT);
 	assert_true(err.text[0]);
 	kv_tx_free(tx);
@@ -469,8 +472,7 @@ whole_body_leaves_out_what_null_leads_to(void **state)
 					   "name\0"),
 				STR("")),
 			 STATUS_OK);
-	assert_int_equal(doc_read_pointer(tx, STR(PREFIX), &p, KV_READ, f->arena, &out, NULL),
-			 STATUS_OK);
+	assert_int_equal(doc_read_pointer(tx, place, &p, KV_READ, f->arena, &out, NULL), STATUS_OK);
 	assert_true(str_eq(buf_str(&out), STR("{\"a\":1}")));
 	kv_tx_free(tx);
 	put_doc(f, STR(PREFIX), STR(""));
@@ -515,7 +517,7 @@ damaged_leaves_are_corrupt(void **state)
 	assert_int_equal(kv_clear(tx, STR(PREFIX "\x02"
 						 "a\0\x15\x01")),
 			 STATUS_OK);
-	assert_int_equal(doc_read_pointer(tx, STR(PREFIX), &p, KV_READ, f->arena, &out, &err),
+	assert_int_equal(doc_read_pointer(tx, place, &p, KV_READ, f->arena, &out, &err),
 			 STATUS_CORRUPT);
 	assert_true(err.text[0]);
 	assert_int_equal(out.len, 0);

@@ -1,5 +1,9 @@
 #include "client.h"
 
+#include "access/people.h"
+#include "base/log.h"
+#include "model/revisioned/revisioned.h"
+
 #include <errno.h>
 #include <ftw.h>
 #include <netinet/in.h>
@@ -18,7 +22,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "server/server.h"
+#include "http/server.h"
+#include "http/settings.h"
+#include "model/revisioned/shape.h"
 #include "store.h"
 
 /* As programs ask; without it some answers come in parts. */
@@ -128,17 +134,23 @@ client_send_bytes(struct client *c, const char *method, const char *target, cons
 	assert_non_null(head);
 	if (body)
 		n = snprintf(head, room,
-			     "%s %s HTTP/1.1\r\nHost: example.com:5984\r\nContent-Length: %zu\r\n"
+			     "%s %s HTTP/1.1\r\nHost: localhost:5984\r\nContent-Length: %zu\r\n"
 			     "%s\r\n",
 			     method, target, body_len, headers ? headers : "");
 	else
-		n = snprintf(head, room, "%s %s HTTP/1.1\r\nHost: example.com:5984\r\n%s\r\n",
-			     method, target, headers ? headers : "");
+		n = snprintf(head, room, "%s %s HTTP/1.1\r\nHost: localhost:5984\r\n%s\r\n", method,
+			     target, headers ? headers : "");
 	assert_true(n > 0 && (size_t)n < room);
 	send_bytes(c, head, (size_t)n);
 	if (body)
 		send_bytes(c, body, body_len);
 	free(head);
+}
+
+void
+client_send_raw(struct client *c, const char *bytes)
+{
+	send_bytes(c, bytes, strlen(bytes));
 }
 
 void
@@ -180,20 +192,30 @@ use(struct client *c, size_t n)
 	c->len -= n;
 }
 
-struct response
-client_receive_head(struct client *c)
+/* False if the connection ends, or the time passes, before a whole head has come. */
+static bool
+receive_head(struct client *c, struct response *r)
 {
-	struct response r = { 0 };
 	char *end;
 
 	while (c->len == 0 || !(end = strstr(c->in, "\r\n\r\n"))) {
 		if (!more(c, TIMEOUT_MS))
-			fail_msg("no answer");
+			return false;
 	}
-	r.head = strndup(c->in, (size_t)(end - c->in) + 2);
-	assert_non_null(r.head);
-	assert_int_equal(sscanf(r.head, "HTTP/1.1 %d", &r.status), 1);
+	r->head = strndup(c->in, (size_t)(end - c->in) + 2);
+	assert_non_null(r->head);
+	assert_int_equal(sscanf(r->head, "HTTP/1.1 %d", &r->status), 1);
 	use(c, (size_t)(end - c->in) + 4);
+	return true;
+}
+
+struct response
+client_receive_head(struct client *c)
+{
+	struct response r = { 0 };
+
+	if (!receive_head(c, &r))
+		fail_msg("no answer");
 	return r;
 }
 
@@ -238,10 +260,10 @@ take_chunk(struct client *c, struct response *r, int timeout_ms)
 	return size != 0;
 }
 
-struct response
-client_receive(struct client *c, bool head_only)
+/* The body behind a head. */
+static struct response
+receive_body(struct client *c, struct response r, bool head_only)
 {
-	struct response r = client_receive_head(c);
 	const char *length = response_header(&r, "Content-Length");
 	const char *encoding;
 
@@ -269,6 +291,25 @@ client_receive(struct client *c, bool head_only)
 		}
 		r.broken = got < 0;
 	}
+	return r;
+}
+
+struct response
+client_receive(struct client *c, bool head_only)
+{
+	return receive_body(c, client_receive_head(c), head_only);
+}
+
+struct response
+client_receive_or_end(struct client *c, bool head_only)
+{
+	struct response r = { 0 };
+
+	if (receive_head(c, &r))
+		return receive_body(c, r, head_only);
+	if (!c->eof)
+		fail_msg("neither an answer nor an end");
+	r.broken = true;
 	return r;
 }
 
@@ -316,15 +357,58 @@ serve(void *arg)
 struct door *
 door_start(bool with_admin)
 {
-	return door_start_with(with_admin, &(const struct couch_config){ .store = NULL });
+	static const door_setting none[] = { { NULL } };
+
+	return door_start_with(with_admin, none, NULL);
+}
+
+static const struct setting_group *const setting_groups[] = {
+	&couch_setting_group,
+	&access_setting_group,
+	&log_setting_group,
+	&server_setting_group,
+};
+
+static struct settings *
+make_settings(bool with_admin, const door_setting *wanted)
+{
+	struct settings *settings = settings_new(setting_groups, 4);
+	struct err err = { 0 };
+
+	assert_non_null(settings);
+	if (!test_scheme_is_packed())
+		assert_int_equal(
+			settings_set(settings, STR("frond"), STR("scheme"), STR("exploded"), &err),
+			STATUS_OK);
+	if (with_admin)
+		assert_int_equal(
+			settings_set_person(settings, STR("admin"), STR("secret"), false, &err),
+			STATUS_OK);
+	assert_int_equal(
+		settings_set(settings, STR("chttpd_auth"), STR("iterations"), STR("10"), &err),
+		STATUS_OK);
+	for (; (*wanted)[0]; wanted++)
+		if (settings_set(settings, str_from_cstr((*wanted)[0]), str_from_cstr((*wanted)[1]),
+				 str_from_cstr((*wanted)[2]), &err) != STATUS_OK)
+			fail_msg("%s", err.text);
+	return settings;
 }
 
 struct door *
-door_start_with(bool with_admin, const struct couch_config *settings)
+door_start_with(bool with_admin, const door_setting *settings, const char *utils_dir)
+{
+	return door_start_handled(with_admin, settings, utils_dir, couch_handle);
+}
+
+struct door *
+door_start_handled(bool with_admin, const door_setting *settings, const char *utils_dir,
+		   void (*handler)(struct http_exchange *x, void *couch))
 {
 	struct door *d = calloc(1, sizeof(*d));
-	const struct kv_options options = { .create = true, .no_sync = true };
-	struct couch_config config;
+	const struct kv_options options = { .create = true,
+					    .no_sync = true,
+					    .shape = &rev_store_shape };
+	struct couch_config config = { .utils_dir = utils_dir };
 	struct server_config server = { .loops = 2, .drain_timeout_ms = 5000 };
 	struct err err = { 0 };
 	pthread_t thread;
@@ -338,21 +422,21 @@ door_start_with(bool with_admin, const struct couch_config *settings)
 	test_store_url(path, url, sizeof(url));
 	if (kv_open(url, &options, &d->store, &err) != STATUS_OK)
 		fail_msg("%s", err.text);
-	d->auth = auth_new();
-	assert_non_null(d->auth);
-	if (with_admin)
-		assert_int_equal(auth_add_admin(d->auth, STR("admin"), STR("secret"), &err),
-				 STATUS_OK);
-	config = *settings;
-	if (!config.scheme && !test_scheme_is_packed())
-		config.scheme = REV_SCHEME_EXPLODED;
+	d->settings = make_settings(with_admin, settings);
+	if (people_prepare(d->store, d->settings, &err) != STATUS_OK ||
+	    settings_live_new(d->store, d->settings, &people_live_ops, NULL, &d->live, &err) !=
+		    STATUS_OK ||
+	    settings_live_reload(d->live, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
 	config.store = d->store;
-	config.auth = d->auth;
+	config.live = d->live;
+	rev_register();
 	d->couch = couch_new(&config);
 	assert_non_null(d->couch);
-	if (couch_start(d->couch, &err) != STATUS_OK)
-		fail_msg("%s", err.text);
-	server.handler = couch_handle;
+	server.handler = handler;
+	server.request_bytes = (size_t)((const struct server_settings *)settings_of(
+						d->settings, &server_setting_group))
+				       ->request_bytes;
 	server.arg = d->couch;
 	server.loop_new = couch_loop_new;
 	server.loop_free = couch_loop_free;
@@ -387,7 +471,8 @@ door_stop(struct door *d)
 	assert_null(failed);
 	server_free(d->server);
 	couch_free(d->couch);
-	auth_free(d->auth);
+	settings_live_free(d->live);
+	settings_free(d->settings);
 	kv_close(d->store);
 	(void)nftw(d->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(d);

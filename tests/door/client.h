@@ -35,8 +35,12 @@ void client_send(struct client *c, const char *method, const char *target, const
 /* The same with a body that may hold NULs. */
 void client_send_bytes(struct client *c, const char *method, const char *target,
 		       const char *headers, const void *body, size_t body_len);
+/* Bytes as they are, a whole request or a part of one. */
+void client_send_raw(struct client *c, const char *bytes);
 /* The whole answer to the oldest request; `head_only` for one to HEAD. */
 struct response client_receive(struct client *c, bool head_only);
+/* The same, but the connection may end first: the response is broken then, with status 0. */
+struct response client_receive_or_end(struct client *c, bool head_only);
 
 /* For feeds: status and headers alone, then line after line of a chunked body. */
 struct response client_receive_head(struct client *c);
@@ -50,7 +54,8 @@ bool client_ended(const struct client *c);
 
 struct door {
 	struct kv_store *store;
-	struct auth *auth;
+	struct settings *settings; /* that it was started with */
+	struct settings_live *live;
 	struct couch *couch;
 	struct server *server;
 	uint16_t port;
@@ -62,8 +67,16 @@ struct door {
 
 /* With an administrator "admin", password "secret", or with none. */
 struct door *door_start(bool with_admin);
-/* With settings of the door; the store and the administrators are the function's. */
-struct door *door_start_with(bool with_admin, const struct couch_config *settings);
+/*
+ * With settings, of which door_stop() disposes: a table of section, name and text, which ends with
+ * a NULL. `utils_dir`: as in struct couch_config.
+ */
+typedef const char *door_setting[3];
+struct door *door_start_with(bool with_admin, const door_setting *settings, const char *utils_dir);
+/* With a handler that does something more and calls couch_handle(). */
+struct door *door_start_handled(bool with_admin, const door_setting *settings,
+				const char *utils_dir,
+				void (*handler)(struct http_exchange *x, void *couch));
 void door_stop(struct door *d);
 
 /*

@@ -2,7 +2,7 @@
 #include "common.h"
 
 #include "base/clock.h"
-#include "server/auth_int.h"
+#include "access/auth_int.h"
 
 #define ADMIN "Authorization: Basic YWRtaW46c2VjcmV0\r\n"
 #define WRONG "Authorization: Basic YWRtaW46d3Jvbmc=\r\n"
@@ -114,7 +114,7 @@ cookie_logs_in(void **state)
 
 	expect_as("Content-Type: application/x-www-form-urlencoded\r\n", "POST",
 		  "/_session?next=/here", "name=admin&password=secret", 302, "\"ok\":true");
-	assert_string_equal(response_header(&d->last, "Location"), "http://example.com:5984/here");
+	assert_string_equal(response_header(&d->last, "Location"), "http://localhost:5984/here");
 	expect_as("Content-Type: application/x-www-form-urlencoded\r\n", "POST",
 		  "/_session?next=//elsewhere", "name=admin&password=secret", 400,
 		  "path must begin with a /.");
@@ -124,7 +124,7 @@ cookie_logs_in(void **state)
 	assert_null(response_header(&d->last, "Set-Cookie"));
 	expect_as("Content-Type: application/x-www-form-urlencoded\r\n", "POST",
 		  "/_session?fail=/again", "name=admin&password=wrong", 302, "unauthorized");
-	assert_string_equal(response_header(&d->last, "Location"), "http://example.com:5984/again");
+	assert_string_equal(response_header(&d->last, "Location"), "http://localhost:5984/again");
 	expect_as(NULL, "POST", "/_session", "{\"name\":\"admin\",\"password\":\"wrong\"}", 401,
 		  "{\"error\":\"unauthorized\",\"reason\":\"Name or password is incorrect.\"}");
 	expect_as(NULL, "POST", "/_session", "{\"password\":\"x\"}", 400,
@@ -137,14 +137,17 @@ cookie_logs_in(void **state)
 static const char *
 cookie_of_age(uint64_t age_s)
 {
+	struct settings_held *held = settings_live_hold(d->live);
 	struct arena *arena = arena_new(1 << 16);
 	uint64_t now_s = clock_wall_ms() / 1000;
 	const char *text;
 	struct str value;
 
 	assert_non_null(arena);
-	assert_int_equal(auth_make_cookie_at(d->auth, STR("admin"), now_s - age_s, arena, &value),
-			 STATUS_OK);
+	assert_int_equal(
+		auth_make_cookie_at(people_of(held), STR("admin"), now_s - age_s, arena, &value),
+		STATUS_OK);
+	settings_held_unref(held);
 	text = format("Cookie: AuthSession=%.*s\r\n", STR_ARG(value));
 	arena_free(arena);
 	return text;
@@ -176,6 +179,84 @@ session_that_is_used_does_not_end(void **state)
 	assert_null(response_header(&d->last, "Set-Cookie"));
 }
 
+static void
+change_password(const char *as, const char *to)
+{
+	expect_as(as, "PUT", "/_node/_local/_config/admins/admin", to, 200, "-pbkdf2:sha256-");
+}
+
+static void
+cookie_ends_when_its_password_is_changed(void **state)
+{
+	char before[512];
+	char after[512];
+	const char *given;
+
+	(void)state;
+	(void)snprintf(before, sizeof(before), "%s", cookie_of_age(120));
+	expect_as(before, "GET", "/_session", NULL, 200, "\"name\":\"admin\"");
+	change_password(before, "\"other\"");
+	expect_as(before, "GET", "/_session", NULL, 200, "\"name\":null");
+	assert_null(response_header(&d->last, "Set-Cookie"));
+	expect_as(before, "GET", "/_all_dbs", NULL, 401, "You are not a server admin.");
+	assert_null(response_header(&d->last, "Set-Cookie"));
+
+	expect_as(NULL, "POST", "/_session", "{\"name\":\"admin\",\"password\":\"other\"}", 200,
+		  "ok");
+	given = response_header(&d->last, "Set-Cookie");
+	assert_non_null(given);
+	(void)snprintf(after, sizeof(after), "Cookie: %.*s\r\n", (int)strcspn(given, ";"), given);
+	expect_as(after, "GET", "/_all_dbs", NULL, 200, "[");
+	/* Also by a password that was there before: its salt is a new one. */
+	change_password(after, "\"secret\"");
+	expect_as(after, "GET", "/_all_dbs", NULL, 401, "You are not a server admin.");
+	expect_as(before, "GET", "/_all_dbs", NULL, 401, "You are not a server admin.");
+	expect_as(ADMIN, "GET", "/_all_dbs", NULL, 200, "[");
+}
+
+/* Different wrong passwords, all at once: one is hashed, one waits, and the others come again. */
+static void
+logins_beyond_the_queue_are_told_to_come_again(void **state)
+{
+	static const door_setting settings[] = { { "chttpd_auth", "iterations", "600000" },
+						 { "frond", "hash_queue", "1" },
+						 { NULL } };
+	enum {
+		LOGINS = 8
+	};
+	struct door *slow = door_start_with(true, settings, NULL);
+	struct client *clients[LOGINS];
+	unsigned refused = 0;
+
+	(void)state;
+	for (int i = 0; i < LOGINS; i++) {
+		clients[i] = client_open(slow->port);
+		client_send(clients[i], "POST", "/_session", "Content-Type: application/json\r\n",
+			    format("{\"name\":\"%s\",\"password\":\"wrong%d\"}",
+				   i % 2 ? "admin" : "nobody", i));
+	}
+	for (int i = 0; i < LOGINS; i++) {
+		struct response r = client_receive(clients[i], false);
+
+		if (r.status == 429) {
+			assert_string_equal(response_header(&r, "Retry-After"), "5");
+			assert_non_null(strstr(r.body,
+					       "{\"error\":\"too_many_requests\",\"reason\":"
+					       "\"Too many logins wait for their passwords "
+					       "to be hashed: the limit, hash_queue, is 1."));
+			refused++;
+		} else {
+			assert_int_equal(r.status, 401);
+		}
+		response_release(&r);
+		client_close(clients[i]);
+	}
+	assert_in_range(refused, 1, LOGINS - 2);
+	/* The right password, which is remembered afterwards. */
+	assert_int_equal(door_request(slow, "GET", "/_all_dbs", ADMIN, NULL)->status, 200);
+	door_stop(slow);
+}
+
 /* A browser that is told of Basic credentials asks for them before the page's own form can. */
 static void
 a_client_says_how_it_wants_to_log_in(void **state)
@@ -198,7 +279,10 @@ main(void)
 		cmocka_unit_test(session_tells_who_is_there),
 		cmocka_unit_test(cookie_logs_in),
 		cmocka_unit_test(session_that_is_used_does_not_end),
+		cmocka_unit_test(cookie_ends_when_its_password_is_changed),
 		cmocka_unit_test(a_client_says_how_it_wants_to_log_in),
+		/* The last one: it starts a server of its own, which empties a cluster. */
+		cmocka_unit_test(logins_beyond_the_queue_are_told_to_come_again),
 	};
 
 	return cmocka_run_group_tests_name("couch access", tests, setup_admin, teardown);

@@ -1,4 +1,5 @@
 /* Attachments over the wire, as CouchDB's clients know them. */
+#include "base/buf.h"
 #include "common.h"
 
 #define HELLO     "\"data\":\"aGVsbG8=\"" /* "hello" */
@@ -203,7 +204,7 @@ attachment_is_put_got_and_deleted(void **state)
 	door_create(d, "alone");
 	door_request(d, "PUT", "/alone/d/dir/na%20me.txt", "Content-Type: image/png\r\n", "hello");
 	assert_int_equal(d->last.status, 201);
-	header_is("Location", "http://example.com:5984/alone/d/dir%2Fna%20me.txt");
+	header_is("Location", "http://localhost:5984/alone/d/dir%2Fna%20me.txt");
 	rev = door_member(d, "rev");
 	door_expect(d, "GET", "/alone/d", NULL, 200, "\"dir/na me.txt\":{");
 	get("/alone/d/dir/na%20me.txt", NULL);
@@ -353,6 +354,90 @@ text_is_compressed_as_couchdb_does(void **state)
 	door_request(d, "PUT", "/gzip/g/f", "Content-Encoding: br\r\n", text);
 	assert_int_equal(d->last.status, 415);
 	door_has(d, "Only gzip and identity content-encodings are supported");
+}
+
+/* Stores what is no gzip as gzip, and reads it in each form. */
+static void
+broken_gzip_is_refused(const char *doc, const char *att, const char *body)
+{
+	char inline_path[64];
+	char att_path[64];
+
+	(void)snprintf(inline_path, sizeof(inline_path), "%s?attachments=true", doc);
+	(void)snprintf(att_path, sizeof(att_path), "%s/%s", doc, att);
+	door_request(d, "PUT", att_path, "Content-Encoding: gzip\r\nContent-Type: text/x\r\n",
+		     body);
+	assert_int_equal(d->last.status, 201);
+	get(att_path, NULL);
+	assert_int_equal(d->last.status, 406);
+	header_is("Content-Type", "application/json");
+	header_is("Content-Encoding", NULL);
+	door_has(d, "{\"error\":\"not_acceptable\",\"reason\":\"The attachment ");
+	door_has(d, att);
+	door_has(d, "is stored as gzip and is not valid gzip.");
+	get(att_path, "Accept-Encoding: gzip\r\n");
+	body_is(200, body);
+	header_is("Content-Encoding", "gzip");
+	get(inline_path, "Accept: application/json\r\n");
+	assert_int_equal(d->last.status, 406);
+	door_has(d, att);
+	door_has(d, "is stored as gzip and is not valid gzip.");
+	get(inline_path, "Accept: multipart/related\r\n");
+	assert_int_equal(d->last.status, 200);
+	door_has(d, body);
+	door_expect(d, "GET", doc, NULL, 200, "\"stub\":true");
+}
+
+static void
+gzip_that_is_none_is_told_before_the_answer(void **state)
+{
+	(void)state;
+	door_create(d, "nogzip");
+	broken_gzip_is_refused("/nogzip/a", "text.html", "<p>This is no gzip file.</p>");
+	/* The beginning of what gzip makes of "aaa", without the end and the checksum. */
+	broken_gzip_is_refused("/nogzip/b", "cut.gz", "\x1f\x8b\x08\x01zzzz\x02\x03KL");
+	/* The whole of it, with another checksum and length. */
+	broken_gzip_is_refused("/nogzip/c", "sum.gz",
+			       "\x1f\x8b\x08\x01zzzz\x02\x03KLL\x04\xfc"
+			       "abcdefgh");
+}
+
+static void
+gzip_that_breaks_further_in_cuts_the_answer(void **state)
+{
+	enum {
+		BLOCK_BYTES = 0x7f7f, /* whose length and its complement have no NUL */
+		BLOCKS = 4,
+	};
+	static const char *const paths[] = { "/cutgzip/d/f", "/cutgzip/d?attachments=true" };
+	AUTO(buf_release) struct buf body = BUF_INIT(1 << 20);
+
+	(void)state;
+	buf_append_cstr(&body, "\x1f\x8b\x08\x01zzzz\x02\x03");
+	for (int i = 0; i < BLOCKS; i++) {
+		/* A stored block that is not the last one. */
+		buf_append_cstr(&body, "\xf8\x7f\x7f\x80\x80");
+		for (int k = 0; k < BLOCK_BYTES; k++)
+			buf_append_byte(&body, 'x');
+	}
+	buf_append_cstr(&body, "\xff\xff"); /* there is no block of this kind */
+	buf_append_byte(&body, '\0');
+	assert_int_equal(buf_status(&body), STATUS_OK);
+	door_create(d, "cutgzip");
+	door_request(d, "PUT", "/cutgzip/d/f", "Content-Encoding: gzip\r\n", body.ptr);
+	assert_int_equal(d->last.status, 201);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct client *c = client_open(d->port);
+		struct response r;
+
+		client_send(c, "GET", paths[i], "Accept: application/json\r\n", NULL);
+		r = client_receive_or_end(c, false);
+		assert_true(r.broken);
+		response_release(&r);
+		client_close(c);
+	}
+	get("/cutgzip/d/f", "Accept-Encoding: gzip\r\n");
+	body_is(200, body.ptr);
 }
 
 static void
@@ -639,7 +724,7 @@ feeds_and_listings_have_attachments(void **state)
 }
 
 #define FORM     "Content-Type: multipart/form-data; boundary=abc\r\n"
-#define OWN_PAGE "Referer: http://example.com:5984/page?x\r\n"
+#define OWN_PAGE "Referer: http://localhost:5984/page?x\r\n"
 
 static void
 forms_of_other_pages_are_refused(void **state)
@@ -649,9 +734,9 @@ forms_of_other_pages_are_refused(void **state)
 		"filename=\"f\"\r\n\r\nbytes\r\n--abc--\r\n";
 	static const char *const referers[] = {
 		"Referer: http://evil.example/page\r\n",
-		"Referer: http://example.com:59845/page\r\n",
-		"Referer: http://example.com\r\n",
-		"Referer: example.com:5984\r\n",
+		"Referer: http://localhost:59845/page\r\n",
+		"Referer: http://localhost\r\n",
+		"Referer: localhost:5984\r\n",
 		"Referer: \r\n",
 	};
 
@@ -666,7 +751,7 @@ forms_of_other_pages_are_refused(void **state)
 		door_has(d, "Referer header must match host.");
 	}
 	door_expect(d, "GET", "/others/d", NULL, 404, "missing");
-	door_request(d, "POST", "/others/d", FORM "Referer: https://EXAMPLE.com:5984\r\n", part);
+	door_request(d, "POST", "/others/d", FORM "Referer: https://LocalHost:5984\r\n", part);
 	assert_int_equal(d->last.status, 201);
 }
 
@@ -755,6 +840,8 @@ main(void)
 		cmocka_unit_test(put_of_an_attachment_needs_the_revision),
 		cmocka_unit_test(digest_of_an_upload_is_checked),
 		cmocka_unit_test(text_is_compressed_as_couchdb_does),
+		cmocka_unit_test(gzip_that_is_none_is_told_before_the_answer),
+		cmocka_unit_test(gzip_that_breaks_further_in_cuts_the_answer),
 		cmocka_unit_test(ranges_are_answered_as_couchdb_does),
 		cmocka_unit_test(empty_attachments_are_attachments),
 		cmocka_unit_test(parts_follow_a_document),

@@ -15,18 +15,16 @@ enum {
 static int
 setup_browser(void **state)
 {
-	const struct couch_config settings = {
-		.answer_gzip_level = 1,
-		.cors = {
-			.enabled = true,
-			.credentials = true,
-			.origins = "http://localhost:3000, " PAGE,
-			.max_age_s = 300,
-		},
+	static const door_setting settings[] = {
+		{ "chttpd", "enable_cors", "true" },
+		{ "cors", "credentials", "true" },
+		{ "cors", "origins", "http://localhost:3000, " PAGE },
+		{ "cors", "max_age", "300" },
+		{ NULL },
 	};
 
 	(void)state;
-	d = door_start_with(true, &settings);
+	d = door_start_with(true, settings, NULL);
 	return 0;
 }
 
@@ -114,16 +112,12 @@ answers_name_the_origin_that_may_read_them(void **state)
 static void
 star_lets_every_origin_in_by_its_name(void **state)
 {
-	const struct couch_config settings = {
-		.cors = {
-			.enabled = true,
-			.origins = "*",
-			.methods = "GET, POST",
-			.headers = "x-one",
-			.exposed_headers = "x-two",
-		},
+	static const door_setting settings[] = {
+		{ "chttpd", "enable_cors", "true" },    { "cors", "origins", "*" },
+		{ "cors", "methods", "GET, POST" },     { "cors", "headers", "x-one" },
+		{ "cors", "exposed_headers", "x-two" }, { NULL },
 	};
-	struct door *other = door_start_with(false, &settings);
+	struct door *other = door_start_with(false, settings, NULL);
 	const struct response *r;
 
 	(void)state;
@@ -157,6 +151,104 @@ without_the_setting_there_is_nothing_of_it(void **state)
 			 NULL);
 	assert_int_equal(r->status, 405);
 	door_stop(other);
+}
+
+/* ---- Without an administrator ---- */
+
+/* The status of a request to a server, of which `head` is all but the first line. */
+static int
+status_of(const struct door *server, const char *line, const char *head, const char *text)
+{
+	struct client *c = client_open(server->port);
+	struct response r;
+	int status;
+
+	client_send_raw(c, format("%s\r\n%s\r\n", line, head));
+	r = client_receive(c, false);
+	if (text && !strstr(r.body, text))
+		fail_msg("%s %s: expected %s in %s", line, head, text, r.body);
+	status = r.status;
+	response_release(&r);
+	client_close(c);
+	return status;
+}
+
+static void
+page_that_took_our_address_is_refused(void **state)
+{
+	static const char *const own[] = { "localhost", "127.0.0.1:5984", "127.3.2.1", "[::1]:80" };
+	static const char *const others[] = { "evil.example.com", "evil.example.com:5984",
+					      "127.0.0.1.example.com", "0.0.0.0:5984", "" };
+	static const char *const lines[] = { "GET /_up HTTP/1.1", "GET /_all_dbs HTTP/1.1",
+					     "PUT /_node/_local/_config/admins/me HTTP/1.1" };
+	struct door *open = door_start(false);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		assert_int_equal(status_of(open, lines[1], format("Host: %s\r\n", own[i]), "[]"),
+				 200);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		for (size_t j = 0; j < sizeof(lines) / sizeof(lines[0]); j++)
+			assert_int_equal(
+				status_of(open, lines[j], format("Host: %s\r\n", others[i]),
+					  "{\"error\":\"forbidden\",\"reason\":\"This server "
+					  "has no administrator, so it answers only to"),
+				403);
+	assert_int_equal(status_of(open, "GET /_up HTTP/1.0", "", "ok"), 200);
+	/* With an administrator every name is good: a proxy may have any. */
+	assert_int_equal(status_of(d, lines[0], "Host: couch.example.com\r\n", "ok"), 200);
+	assert_int_equal(status_of(d, lines[2], "Host: couch.example.com\r\n", NULL), 401);
+	door_stop(open);
+}
+
+static void
+preflight_for_another_host_is_refused(void **state)
+{
+	static const door_setting settings[] = { { "chttpd", "enable_cors", "true" },
+						 { "cors", "origins", "*" },
+						 { NULL } };
+	struct door *open = door_start_with(false, settings, NULL);
+	struct client *c = client_open(open->port);
+	struct response r;
+
+	(void)state;
+	client_send_raw(c, "OPTIONS / HTTP/1.1\r\nHost: evil.example.com\r\nOrigin: "
+			   "http://evil.example.com\r\nAccess-Control-Request-Method: PUT\r\n\r\n");
+	r = client_receive(c, false);
+	assert_int_equal(r.status, 403);
+	assert_null(response_header(&r, "Access-Control-Allow-Origin"));
+	response_release(&r);
+	client_close(c);
+	door_stop(open);
+}
+
+static void
+form_of_another_page_changes_nothing(void **state)
+{
+	static const char foreign[] = "Host: localhost\r\nOrigin: http://evil.example.com\r\n";
+	static const char *const own[] = { "http://localhost:5984", "https://127.0.0.1",
+					   "http://[::1]:3000" };
+	struct door *open = door_start(false);
+
+	(void)state;
+	assert_int_equal(status_of(open, "PUT /mine HTTP/1.1", foreign,
+				   "may change nothing unless [cors] origins has them"),
+			 403);
+	assert_int_equal(status_of(open, "POST /_session HTTP/1.1",
+				   "Host: localhost\r\nOrigin: null\r\n", NULL),
+			 403);
+	assert_int_equal(status_of(open, "GET /_all_dbs HTTP/1.1", foreign, "[]"), 200);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		assert_int_equal(status_of(open, format("PUT /own%zu HTTP/1.1", i),
+					   format("Host: localhost\r\nOrigin: %s\r\n", own[i]),
+					   "ok"),
+				 201);
+	door_expect(open, "PUT", "/_node/_local/_config/cors/origins",
+		    "\"http://evil.example.com\"", 200, "\"\"");
+	assert_int_equal(status_of(open, "PUT /mine HTTP/1.1", foreign, NULL), 403);
+	door_expect(open, "PUT", "/_node/_local/_config/chttpd/enable_cors", "\"true\"", 200, "");
+	assert_int_equal(status_of(open, "PUT /mine HTTP/1.1", foreign, "ok"), 201);
+	door_stop(open);
 }
 
 /* ---- Answers ---- */
@@ -385,7 +477,7 @@ write_page(const char *name, const char *text)
 static int
 setup_pages(void **state)
 {
-	struct couch_config settings = { .utils_dir = pages };
+	static const door_setting none[] = { { NULL } };
 
 	(void)state;
 	(void)snprintf(pages, sizeof(pages), "/tmp/frond-pages-XXXXXX");
@@ -396,7 +488,7 @@ setup_pages(void **state)
 	write_page(".hidden", "secret");
 	assert_int_equal(symlink("/etc/passwd", below_pages("link")), 0);
 	assert_int_equal(symlink("/etc", below_pages("etc")), 0);
-	with_pages = door_start_with(true, &settings);
+	with_pages = door_start_with(true, none, pages);
 	return 0;
 }
 
@@ -500,6 +592,9 @@ main(void)
 		cmocka_unit_test(answers_name_the_origin_that_may_read_them),
 		cmocka_unit_test(star_lets_every_origin_in_by_its_name),
 		cmocka_unit_test(without_the_setting_there_is_nothing_of_it),
+		cmocka_unit_test(page_that_took_our_address_is_refused),
+		cmocka_unit_test(preflight_for_another_host_is_refused),
+		cmocka_unit_test(form_of_another_page_changes_nothing),
 		cmocka_unit_test(long_answers_come_compressed_to_who_accepts_it),
 		cmocka_unit_test(listings_are_compressed_as_they_stream),
 		cmocka_unit_test(bodies_may_come_compressed),

@@ -1,5 +1,6 @@
 /* _bulk_docs, _bulk_get, _revs_diff, _local: what replication is made of. */
 #include "common.h"
+#include "model/revisioned/revisioned.h"
 
 static void
 bulk_docs_answers_in_order(void **state)
@@ -44,6 +45,84 @@ bulk_docs_checks_the_request_first(void **state)
 	assert_int_equal(d->last.status, 415);
 	door_expect(d, "POST", "/nowhere/_bulk_docs", "{\"docs\":[]}", 404,
 		    "Database does not exist.");
+}
+
+/* What would make a malformed ETag is no revision, wherever a client names it. */
+static void
+a_revision_that_no_header_can_hold_is_refused(void **state)
+{
+	static const char *const hashes[] = { "\\u0000x", "a\\\"b",           "a b",
+					      "\\u0001",  "a\\r\\nX-Evil: 1", "\\u007f" };
+	static const char *const escaped[] = { "%00x", "a%22b",           "a%20b",
+					       "%01",  "a%0d%0aX-Evil:1", "%7f" };
+
+	(void)state;
+	door_create(d, "hashes");
+	for (size_t i = 0; i < sizeof(hashes) / sizeof(hashes[0]); i++) {
+		door_expect(
+			d, "POST", "/hashes/_bulk_docs",
+			format("{\"new_edits\":false,\"docs\":[{\"_id\":\"a\",\"_rev\":\"2-%s\"},"
+			       "{\"_id\":\"b%zu\",\"_rev\":\"1-b\"}]}",
+			       hashes[i], i),
+			201, "\"error\":\"bad_request\"");
+		door_has(d, "\"id\":\"a\"");
+		door_expect(d, "POST", "/hashes/_bulk_docs",
+			    format("{\"new_edits\":false,\"docs\":[{\"_id\":\"a\",\"_revisions\":"
+				   "{\"start\":2,\"ids\":[\"%s\",\"x\"]}}]}",
+				   hashes[i]),
+			    201, "\"error\":\"doc_validation\"");
+		door_expect(d, "PUT", "/hashes/a?new_edits=false",
+			    format("{\"_rev\":\"2-%s\"}", hashes[i]), 400, "Invalid rev format");
+		door_expect(d, "GET", format("/hashes/a?rev=2-%s", escaped[i]), NULL, 400,
+			    "Invalid rev format");
+	}
+	door_expect(d, "GET", "/hashes/a", NULL, 404, "missing");
+	door_expect(d, "GET", "/hashes", NULL, 200, "\"doc_count\":6,");
+}
+
+struct stored_revision {
+	struct str hash;
+};
+
+static enum status
+store_revision(struct kv_tx *tx, void *arg)
+{
+	const struct stored_revision *stored = arg;
+	struct str history[] = { stored->hash };
+	const struct rev_edit edit = {
+		.kind = REV_EDIT_REPLICATED,
+		.id = STR("old"),
+		.start = 2,
+		.parent = { 2, stored->hash },
+		.history = history,
+		.history_count = 1,
+	};
+	struct arena *arena = arena_new(1 << 20);
+	struct rev_result result;
+	struct catalog_db *db;
+	enum status status = rev_db_open(tx, NULL, STR("older"), &db, NULL);
+
+	if (status == STATUS_OK)
+		status = rev_write(tx, db, &edit, 1, 0, arena, &result, NULL);
+	catalog_db_unref(db);
+	arena_free(arena);
+	return status;
+}
+
+/* A store may have such a revision from before it was refused. It is shown, without the header. */
+static void
+a_stored_revision_that_no_header_can_hold_is_shown_without_one(void **state)
+{
+	struct stored_revision stored = { str_of("\0x\"\n", 4) };
+
+	(void)state;
+	door_create(d, "older");
+	assert_int_equal(kv_run(d->store, store_revision, &stored, NULL, NULL), STATUS_OK);
+	door_expect(d, "GET", "/older/old", NULL, 200, "\"_rev\":\"2-\\u0000x\\\"\\n\"");
+	assert_null(response_header(&d->last, "ETag"));
+	door_expect(d, "GET", "/older/old?paths=[\"\"]", NULL, 200, "{\"\":{}}");
+	assert_null(response_header(&d->last, "ETag"));
+	door_expect(d, "GET", "/older/_all_docs?include_docs=true", NULL, 200, "\"old\"");
 }
 
 static void
@@ -313,6 +392,94 @@ bulk_get_answers_in_order_of_the_request(void **state)
 		    "\\\"rev\\\" query parameter is not acceptable");
 }
 
+/* Items of one document are looked up together, and answered where they stand. */
+static void
+bulk_get_finds_many_revisions_of_a_document(void **state)
+{
+	enum {
+		BRANCHES = 300,
+	};
+	AUTO(buf_release) struct buf body = BUF_INIT(1 << 20);
+	AUTO(buf_release) struct buf want = BUF_INIT(1 << 20);
+
+	(void)state;
+	door_create(d, "heads");
+	buf_append_cstr(&body, "{\"new_edits\":false,\"docs\":[{\"_id\":\"b\",\"_rev\":\"1-b\"}");
+	for (int i = 0; i < BRANCHES; i++)
+		buf_printf(&body,
+			   ",{\"_id\":\"a\",\"_revisions\":{\"start\":3,\"ids\":[\"c%d\",\"b%d\","
+			   "\"a\"]},\"n\":%d}",
+			   i, i / 2, i);
+	buf_append(&body, "]}", 3);
+	door_expect_body(d, "POST", "/heads/_bulk_docs", body.ptr, 201, "[]");
+
+	buf_clear(&body);
+	buf_append_cstr(&body, "{\"docs\":[{\"id\":\"b\"}");
+	buf_append_cstr(&want, "{\"results\":[{\"id\":\"b\",\"docs\":[{\"ok\":{\"_id\":\"b\","
+			       "\"_rev\":\"1-b\"}}]}");
+	for (int i = 0; i < BRANCHES; i++) {
+		buf_printf(&body, ",{\"id\":\"a\",\"rev\":\"3-c%d\"}", i);
+		buf_printf(&want,
+			   ",{\"id\":\"a\",\"docs\":[{\"ok\":{\"_id\":\"a\",\"_rev\":\"3-c%d\","
+			   "\"n\":%d}}]}",
+			   i, i);
+	}
+	buf_append_cstr(&body, ",{\"id\":\"a\",\"rev\":\"2-b7\"}]}");
+	buf_append_cstr(&want, ",{\"id\":\"a\",\"docs\":[{\"error\":{\"id\":\"a\",\"rev\":\"2-b7\","
+			       "\"error\":\"not_found\",\"reason\":\"missing\"}}]}]}");
+	buf_append_byte(&body, 0);
+	buf_append_byte(&want, 0);
+	door_expect_body(d, "POST", "/heads/_bulk_get", body.ptr, 200, want.ptr);
+	door_expect_body(
+		d, "POST", "/heads/_bulk_get?latest=true&revs=true",
+		"{\"docs\":[{\"id\":\"a\",\"rev\":\"2-b2\"},{\"id\":\"a\",\"rev\":\"2-no\"},"
+		"{\"id\":\"a\",\"rev\":\"3-c9\"},{\"id\":\"b\",\"rev\":\"1-b\"}]}",
+		200,
+		"{\"results\":[{\"id\":\"a\",\"docs\":["
+		"{\"ok\":{\"_id\":\"a\",\"_rev\":\"3-c5\",\"_revisions\":{\"start\":3,\"ids\":"
+		"[\"c5\",\"b2\",\"a\"]},\"n\":5}},"
+		"{\"ok\":{\"_id\":\"a\",\"_rev\":\"3-c4\",\"_revisions\":{\"start\":3,\"ids\":"
+		"[\"c4\",\"b2\",\"a\"]},\"n\":4}}]},"
+		"{\"id\":\"a\",\"docs\":[{\"error\":{\"id\":\"a\",\"rev\":\"2-no\",\"error\":"
+		"\"not_found\",\"reason\":\"missing\"}}]},"
+		"{\"id\":\"a\",\"docs\":[{\"ok\":{\"_id\":\"a\",\"_rev\":\"3-c9\",\"_revisions\":"
+		"{\"start\":3,\"ids\":[\"c9\",\"b4\",\"a\"]},\"n\":9}}]},"
+		"{\"id\":\"b\",\"docs\":[{\"ok\":{\"_id\":\"b\",\"_rev\":\"1-b\",\"_revisions\":"
+		"{\"start\":1,\"ids\":[\"b\"]}}}]}]}");
+}
+
+/* More documents than are read at once, and revisions of one than are sent at once. */
+static void
+revs_diff_answers_long_requests(void **state)
+{
+	AUTO(buf_release) struct buf body = BUF_INIT(4 << 20);
+	AUTO(buf_release) struct buf want = BUF_INIT(4 << 20);
+
+	(void)state;
+	door_create(d, "longdiff");
+	door_expect(d, "PUT", "/longdiff/7", "{}", 201, "ok");
+	buf_append_byte(&body, '{');
+	buf_append_byte(&want, '{');
+	for (int i = 0; i < 2300; i++) {
+		buf_printf(&body, "\"%d\":[\"2-x\"],", i);
+		if (i == 7)
+			buf_printf(&want,
+				   "\"7\":{\"missing\":[\"2-x\"],\"possible_ancestors\":[\"%s\"]},",
+				   door_member(d, "rev"));
+		else
+			buf_printf(&want, "\"%d\":{\"missing\":[\"2-x\"]},", i);
+	}
+	buf_append_cstr(&body, "\"long\":[");
+	buf_append_cstr(&want, "\"long\":{\"missing\":[");
+	for (int i = 0; i < 30000; i++) {
+		buf_printf(&body, "%s\"1-%d\"", i ? "," : "", i);
+		buf_printf(&want, "%s\"1-%d\"", i ? "," : "", i);
+	}
+	buf_append(&body, "]}", 3);
+	buf_append(&want, "]}}", 4);
+	door_expect_body(d, "POST", "/longdiff/_revs_diff", body.ptr, 200, want.ptr);
+}
+
 static void
 revs_diff_tells_what_is_missing(void **state)
 {
@@ -513,6 +680,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bulk_docs_answers_in_order),
 		cmocka_unit_test(bulk_docs_checks_the_request_first),
+		cmocka_unit_test(a_revision_that_no_header_can_hold_is_refused),
+		cmocka_unit_test(a_stored_revision_that_no_header_can_hold_is_shown_without_one),
 		cmocka_unit_test(a_later_edit_of_a_document_sees_the_earlier_one),
 		cmocka_unit_test(replicated_bulk_docs_answers_errors_alone),
 		cmocka_unit_test(what_local_documents_have_no_use_for_is_left_out),
@@ -522,6 +691,8 @@ main(void)
 		cmocka_unit_test(later_edits_of_many_documents_see_the_earlier_ones),
 		cmocka_unit_test(branches_of_one_request_meet_in_one_document),
 		cmocka_unit_test(bulk_get_answers_in_order_of_the_request),
+		cmocka_unit_test(bulk_get_finds_many_revisions_of_a_document),
+		cmocka_unit_test(revs_diff_answers_long_requests),
 		cmocka_unit_test(revs_diff_tells_what_is_missing),
 		cmocka_unit_test(local_documents_count_their_revisions),
 		cmocka_unit_test(a_database_replicates_into_another),

@@ -333,6 +333,48 @@ a_stopping_server_ends_its_feeds_properly(void **state)
 	(void)setup(state);
 }
 
+/* A Sequence beyond every change would silence its reader for ever. */
+static void
+since_beyond_every_change_is_refused(void **state)
+{
+	static const char *const feeds[] = { "normal", "longpoll", "continuous", "eventsource" };
+	static const char *const beyond[] = {
+		"007f7f7f7f7f7f7f7f7f7f7f7f", /* of a commit that is to come */
+		"ff000000000000000000000000", /* of an Incarnation that is to come */
+	};
+	char newest[64];
+
+	(void)state;
+	door_create(d, "beyond");
+	door_expect(d, "PUT", "/beyond/a", "{}", 201, "ok");
+	door_expect(d, "GET", "/beyond/_changes", NULL, 200, "last_seq");
+	(void)snprintf(newest, sizeof(newest), "%s", door_member(d, "last_seq"));
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t j = 0; j < sizeof(feeds) / sizeof(feeds[0]); j++)
+			door_expect(d, "GET",
+				    format("/beyond/_changes?feed=%s&timeout=100&since=%s",
+					   feeds[j], beyond[i]),
+				    NULL, 400, "lies beyond every change");
+		door_has(d, "\"error\":\"bad_request\"");
+		door_expect(d, "POST",
+			    format("/beyond/_changes?filter=_doc_ids&since=%s", beyond[i]),
+			    "{\"doc_ids\":[\"a\"]}", 400, "lies beyond every change");
+		expect_as(format("Last-Event-ID: %s\r\n", beyond[i]), "GET",
+			  "/beyond/_changes?feed=eventsource&timeout=100", NULL, 400,
+			  "lies beyond every change");
+	}
+	door_expect(d, "GET", format("/beyond/_changes?since=%s", newest), NULL, 200,
+		    "{\"results\":[\n\n],");
+	/* What somebody else has just been told is a place to go on from, in any database. */
+	door_create(d, "later");
+	door_expect(d, "PUT", "/later/a", "{}", 201, "ok");
+	door_expect(d, "GET", "/later", NULL, 200, "update_seq");
+	(void)snprintf(newest, sizeof(newest), "%s", door_member(d, "update_seq"));
+	door_expect(d, "GET", format("/beyond/_changes?since=%s", newest), NULL, 200, "last_seq");
+	door_expect(d, "GET", format("/beyond/_changes?feed=longpoll&timeout=50&since=%s", newest),
+		    NULL, 200, "last_seq");
+}
+
 int
 main(void)
 {
@@ -349,6 +391,7 @@ main(void)
 		cmocka_unit_test(eventsource_names_its_sequences),
 		cmocka_unit_test(feed_of_a_deleted_database_breaks_off),
 		cmocka_unit_test(a_stopping_server_ends_its_feeds_properly),
+		cmocka_unit_test(since_beyond_every_change_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("couch changes", tests, setup, teardown);

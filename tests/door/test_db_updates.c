@@ -230,6 +230,30 @@ only_administrators_are_told(void **state)
 	d = open;
 }
 
+static void
+since_beyond_every_event_is_refused(void **state)
+{
+	static const char *const feeds[] = { "normal", "longpoll", "continuous", "eventsource" };
+
+	(void)state;
+	door_create(d, "reached");
+	for (size_t i = 0; i < sizeof(feeds) / sizeof(feeds[0]); i++) {
+		door_expect(
+			d, "GET",
+			format("/_db_updates?feed=%s&timeout=100&since=007f7f7f7f7f7f7f7f7f7f7f7f",
+			       feeds[i]),
+			NULL, 400, "lies beyond every event");
+		door_expect(
+			d, "GET",
+			format("/_db_updates?feed=%s&timeout=100&since=ff000000000000000000000000",
+			       feeds[i]),
+			NULL, 400, "lies beyond every event");
+	}
+	door_expect(d, "GET", "/_db_updates", NULL, 200, "last_seq");
+	door_expect(d, "GET", format("/_db_updates?feed=longpoll&timeout=50&since=%s", last_seq()),
+		    NULL, 200, "last_seq");
+}
+
 int
 main(void)
 {
@@ -242,6 +266,7 @@ main(void)
 		cmocka_unit_test(no_database_is_missed_under_load),
 		cmocka_unit_test(eventsource_has_events_and_heartbeats),
 		cmocka_unit_test(only_administrators_are_told),
+		cmocka_unit_test(since_beyond_every_event_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("couch database updates", tests, setup, teardown);

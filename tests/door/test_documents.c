@@ -1,5 +1,6 @@
 /* Databases and single documents over HTTP. */
 #include "common.h"
+#include "model/revisioned/revisioned_int.h"
 
 static void
 welcome_says_what_clients_look_for(void **state)
@@ -33,7 +34,7 @@ database_is_created_described_and_deleted(void **state)
 {
 	(void)state;
 	door_expect_body(d, "PUT", "/db-a", NULL, 201, "{\"ok\":true}");
-	assert_string_equal(response_header(&d->last, "Location"), "http://example.com:5984/db-a");
+	assert_string_equal(response_header(&d->last, "Location"), "http://localhost:5984/db-a");
 	door_expect_body(d, "PUT", "/db-a", NULL, 412,
 			 "{\"error\":\"file_exists\",\"reason\":\"The database could not be "
 			 "created, the file already exists.\"}");
@@ -79,8 +80,7 @@ document_comes_back_as_it_was_put(void **state)
 	door_expect_body(d, "PUT", "/docs/a", "{\"foo\":\"bar\"}", 201,
 			 format("{\"ok\":true,\"id\":\"a\",\"rev\":\"%s\"}", rev));
 	assert_string_equal(response_header(&d->last, "ETag"), format("\"%s\"", rev));
-	assert_string_equal(response_header(&d->last, "Location"),
-			    "http://example.com:5984/docs/a");
+	assert_string_equal(response_header(&d->last, "Location"), "http://localhost:5984/docs/a");
 	door_expect_body(d, "GET", "/docs/a", NULL, 200,
 			 format("{\"_id\":\"a\",\"_rev\":\"%s\",\"foo\":\"bar\"}", rev));
 	assert_string_equal(response_header(&d->last, "ETag"), format("\"%s\"", rev));
@@ -234,7 +234,7 @@ ids_travel_escaped(void **state)
 	door_create(d, "ids");
 	door_expect(d, "PUT", "/ids/a%2Fb%20c", "{}", 201, "\"id\":\"a/b c\"");
 	assert_string_equal(response_header(&d->last, "Location"),
-			    "http://example.com:5984/ids/a%2Fb%20c");
+			    "http://localhost:5984/ids/a%2Fb%20c");
 	door_expect(d, "GET", "/ids/a%2Fb%20c", NULL, 200, "\"_id\":\"a/b c\"");
 	door_expect(d, "GET", "/ids/a+b", NULL, 404, "missing");
 	door_expect(d, "PUT", "/ids/_design/x", "{\"views\":{}}", 201, "\"id\":\"_design/x\"");
@@ -380,6 +380,45 @@ path_reads_one_value(void **state)
 	door_expect(d, "GET", "/path/a?path=a", NULL, 400, "query_parse_error");
 }
 
+/* A tombstone's body is found by its revision, in whole and in part, though it is no winner's. */
+static void
+path_reads_what_a_tombstone_says(void **state)
+{
+	const char *rev;
+	char empty[64];
+
+	(void)state;
+	door_create(d, "tomb");
+	door_expect(d, "PUT", "/tomb/a",
+		    "{\"_deleted\":true,\"why\":\"old\",\"list\":[1,{\"x\":2}]}", 200, "ok");
+	rev = door_member(d, "rev");
+	door_expect(d, "GET", format("/tomb/a?rev=%s", rev), NULL, 200, "\"why\":\"old\"");
+	door_expect_body(d, "GET", format("/tomb/a?rev=%s&path=/list/1/x", rev), NULL, 200, "2");
+	door_expect_body(d, "GET", format("/tomb/a?rev=%s&path=", rev), NULL, 200,
+			 "{\"list\":[1,{\"x\":2}],\"why\":\"old\"}");
+	door_expect(d, "GET", format("/tomb/a?rev=%s&path=/none", rev), NULL, 404,
+		    "The document has nothing at path /none");
+	door_expect_body(d, "GET", format("/tomb/a?rev=%s&paths=[\"/why\",\"/none\"]", rev), NULL,
+			 200, "{\"/why\":\"old\"}");
+	door_expect(d, "GET", "/tomb/a?path=/why", NULL, 404, "\"reason\":\"deleted\"");
+
+	/* One that says nothing has an empty body. */
+	door_expect(d, "PUT", "/tomb/b", "{}", 201, "ok");
+	door_expect(d, "DELETE", format("/tomb/b?rev=%s", door_member(d, "rev")), NULL, 200, "ok");
+	(void)snprintf(empty, sizeof(empty), "%s", door_member(d, "rev"));
+	door_expect_body(d, "GET", format("/tomb/b?rev=%s&path=", empty), NULL, 200, "{}");
+	door_expect(d, "GET", format("/tomb/b?rev=%s&path=/a", empty), NULL, 404,
+		    "The document has nothing at path /a");
+	/* A revision that was replaced has no body, and one that never was is not there. */
+	door_expect(d, "GET", "/tomb/b?rev=1-967a00dff5e02add41819138abb3284d&path=/a", NULL, 404,
+		    "\"reason\":\"missing\"");
+	door_expect(d, "GET", "/tomb/b?rev=7-x&paths=[\"/a\"]", NULL, 404,
+		    "\"reason\":\"missing\"");
+	door_expect_body(d, "GET",
+			 "/tomb/b?rev=1-967a00dff5e02add41819138abb3284d&latest=true&path=", NULL,
+			 200, "{}");
+}
+
 static void
 copy_makes_a_new_document(void **state)
 {
@@ -404,6 +443,52 @@ copy_makes_a_new_document(void **state)
 	door_has(d, "Destination header is mandatory for COPY.");
 	door_request(d, "COPY", "/copy/none", "Destination: c\r\n", NULL);
 	assert_int_equal(d->last.status, 404);
+}
+
+/* An array of numbers within the limit, whose leaves would be too many for a transaction. */
+static void
+document_of_many_values_is_stored_and_read_by_path(void **state)
+{
+	enum {
+		NUMBERS = 240000
+	};
+	char *body = malloc(2 * NUMBERS + 64);
+	char *bulk = malloc(3 * (2 * NUMBERS + 64));
+	const char *rev;
+	size_t n;
+
+	(void)state;
+	assert_non_null(body);
+	assert_non_null(bulk);
+	n = (size_t)sprintf(body, "{\"m\":1,\"a\":[7");
+	for (int i = 1; i < NUMBERS; i++) {
+		body[n++] = ',';
+		body[n++] = '7';
+	}
+	(void)strcpy(body + n, "]}");
+	door_create(d, "many");
+	door_expect(d, "PUT", "/many/d", body, 201, "\"rev\":\"1-");
+	door_expect(d, "GET", "/many/d?path=/a/239999", NULL, 200, "7");
+	door_expect(d, "GET", "/many/d?path=/a/240000", NULL, 404, "not_found");
+	door_expect(d, "GET", "/many/d?paths=%5B%22/m%22,%22/a/5%22%5D", NULL, 200,
+		    "{\"/m\":1,\"/a/5\":7}");
+	expect_as("Content-Type: application/merge-patch+json\r\n", "PATCH", "/many/d", "{\"m\":2}",
+		  200, "\"rev\":\"2-");
+	rev = door_member(d, "rev");
+	door_expect(d, "GET", "/many/d?path=/m", NULL, 200, "2");
+	expect_as("Destination: e\r\n", "COPY", "/many/d", NULL, 201, "\"rev\":\"1-");
+	door_expect(d, "PUT", format("/many/d/note?rev=%s", rev), "text", 201, "\"rev\":\"3-");
+	rev = door_member(d, "rev");
+	door_expect(d, "DELETE", format("/many/d?rev=%s", rev), NULL, 200, "ok");
+	door_expect(d, "GET", "/many/e", NULL, 200, "\"m\":2}");
+	door_expect(d, "GET", "/many/_all_docs?include_docs=true", NULL, 200, "\"m\":2}");
+	door_expect(d, "PUT", "/many/_local/l", body, 201, "ok");
+	door_expect(d, "GET", "/many/_local/l", NULL, 200, "\"m\":1}");
+	(void)sprintf(bulk, "{\"docs\":[{\"_id\":\"x\",%s,{\"_id\":\"y\",%s]}", body + 1, body + 1);
+	door_expect(d, "POST", "/many/_bulk_docs", bulk, 201, "\"ok\":true,\"id\":\"y\"");
+	door_expect(d, "GET", "/many/y?path=/m", NULL, 200, "1");
+	free(bulk);
+	free(body);
 }
 
 static void
@@ -575,7 +660,7 @@ location_is_what_a_proxy_says(void **state)
 	assert_string_equal(response_header(&d->last, "Location"), "https://example.org/proxied/c");
 	door_request(d, "PUT", "/proxied/d", "X-Forwarded-Proto: https\r\n", "{}");
 	assert_string_equal(response_header(&d->last, "Location"),
-			    "https://example.com:5984/proxied/d");
+			    "https://localhost:5984/proxied/d");
 }
 
 static void
@@ -671,6 +756,82 @@ what_is_too_long_for_a_key_is_told(void **state)
 	door_expect(d, "PUT", target, "x", 400, "an attachment's name, are too long together");
 }
 
+/* ---- Records of a newer frond ---- */
+
+enum {
+	NEWER_FORMAT = 9,
+};
+
+/* Gives every record in one subspace of "newer" a format number that this frond does not know. */
+static enum status
+raise_formats(struct kv_tx *tx, void *arg)
+{
+	const enum rev_subspace *space = arg;
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	const struct kv_range_options options = { .limit = 10 };
+	struct catalog_db *db;
+	struct kv_future *f;
+
+	TRY(rev_db_open(tx, NULL, STR("newer"), &db, NULL));
+	rev_key_space(&begin, db, *space);
+	rev_key_space(&end, db, *space);
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	catalog_db_unref(db);
+	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	for (size_t i = 0; i < kv_future_range(f).count; i++) {
+		struct kv_pair pair = kv_future_range(f).pairs[i];
+		struct tuple_reader r = tuple_reader(pair.value);
+		uint64_t format;
+
+		if (tuple_next_u64(&r, &format) != STATUS_OK)
+			continue; /* a leaf, which has no format number */
+		buf_clear(&value);
+		tuple_put_u64(&value, NEWER_FORMAT);
+		buf_append_str(&value, r.rest);
+		TRY(kv_set(tx, pair.key, buf_str(&value)));
+	}
+	return STATUS_OK;
+}
+
+static void
+store_with_raised_formats(enum rev_subspace space)
+{
+	door_request(d, "DELETE", "/newer", NULL, NULL);
+	door_create(d, "newer");
+	door_expect(d, "PUT", "/newer/a", "{}", 201, "");
+	door_expect(d, "PUT", "/newer/_local/a", "{}", 201, "");
+	assert_int_equal(kv_run(d->store, raise_formats, &space, NULL, NULL), STATUS_OK);
+}
+
+static void
+a_record_of_a_newer_frond_is_answered_with_both_numbers(void **state)
+{
+	static const char entry[] = "\"reason\":\"the entry of _all_docs was written by a newer "
+				    "frond: format 9, this one reads up to 1\"";
+	static const char branch[] = "\"reason\":\"the branch of a document was written by a newer "
+				     "frond: format 9, this one reads up to 2\"";
+	static const char change[] = "written by a newer frond: format 9, this one reads up to 1";
+	static const char body[] = "\"reason\":\"the body of a document was written by a newer "
+				   "frond: form 9, this one reads up to 3\"";
+
+	(void)state;
+	store_with_raised_formats(REV_SUBSPACE_ALL_DOCS);
+	door_expect(d, "GET", "/newer/a", NULL, 500, entry);
+	door_expect(d, "GET", "/newer/_all_docs", NULL, 500, entry);
+	store_with_raised_formats(REV_SUBSPACE_REVISIONS);
+	door_expect(d, "GET", "/newer/a?revs=true", NULL, 500, branch);
+	door_expect(d, "PUT", "/newer/a", "{}", 500, branch);
+	store_with_raised_formats(REV_SUBSPACE_CHANGES);
+	door_expect(d, "GET", "/newer/_changes", NULL, 500, change);
+	store_with_raised_formats(REV_SUBSPACE_DOCUMENTS);
+	door_expect(d, "GET", "/newer/a", NULL, 500, body);
+	store_with_raised_formats(REV_SUBSPACE_LOCAL);
+	door_expect(d, "GET", "/newer/_local/a", NULL, 500, body);
+}
+
 int
 main(void)
 {
@@ -690,7 +851,10 @@ main(void)
 		cmocka_unit_test(replicated_put_keeps_its_revision),
 		cmocka_unit_test(open_revs_lists_leaves),
 		cmocka_unit_test(path_reads_one_value),
+		cmocka_unit_test(path_reads_what_a_tombstone_says),
 		cmocka_unit_test(copy_makes_a_new_document),
+		cmocka_unit_test(a_record_of_a_newer_frond_is_answered_with_both_numbers),
+		cmocka_unit_test(document_of_many_values_is_stored_and_read_by_path),
 		cmocka_unit_test(too_large_a_document_is_413),
 		cmocka_unit_test(override_header_turns_a_post_into_another_method),
 		cmocka_unit_test(what_is_not_offered_says_so),

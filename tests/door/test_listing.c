@@ -154,6 +154,89 @@ keys_are_answered_one_by_one(void **state)
 		    "`keys` parameter must be an array.");
 }
 
+/* The keys "k0", "k1", …, of which only every third is there, in the order of `step`. */
+static void
+expect_many_keys(const char *query, size_t count, size_t skip, size_t limit, bool descending)
+{
+	struct buf body = BUF_INIT(1 << 20);
+	struct buf rows = BUF_INIT(1 << 20);
+	const char *at;
+
+	buf_append_cstr(&body, "{\"keys\":[");
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&body, "%s\"k%zu\"", i ? "," : "", i);
+	buf_append(&body, "]}", 3);
+	for (size_t i = skip; i < count && i - skip < limit; i++) {
+		size_t k = descending ? count - 1 - i : i;
+
+		buf_append_cstr(&rows, i > skip ? ",\r\n" : "");
+		if (k % 3)
+			buf_printf(&rows, "{\"key\":\"k%zu\",\"error\":\"not_found\"}", k);
+		else
+			buf_printf(&rows,
+				   "{\"id\":\"k%zu\",\"key\":\"k%zu\",\"value\":{\"rev\":"
+				   "\"1-967a00dff5e02add41819138abb3284d\"}}",
+				   k, k);
+	}
+	buf_append_cstr(&rows, "\r\n]}\n");
+	buf_append_byte(&rows, '\0');
+	door_request(d, "POST", query, NULL, body.ptr);
+	assert_int_equal(d->last.status, 200);
+	at = strstr(d->last.body, "[\r\n");
+	assert_non_null(at);
+	assert_string_equal(at + 3, rows.ptr);
+	buf_release(&body);
+	buf_release(&rows);
+}
+
+static void
+many_keys_are_answered_in_order(void **state)
+{
+	struct buf docs = BUF_INIT(1 << 20);
+
+	(void)state;
+	door_create(d, "many");
+	buf_append_cstr(&docs, "{\"docs\":[");
+	for (int i = 0; i < 1000; i += 3)
+		buf_printf(&docs, "%s{\"_id\":\"k%d\"}", i ? "," : "", i);
+	buf_append(&docs, "]}", 3);
+	door_expect(d, "POST", "/many/_bulk_docs", docs.ptr, 201, "ok");
+	buf_release(&docs);
+	expect_many_keys("/many/_all_docs", 1000, 0, 1000, false);
+	expect_many_keys("/many/_all_docs?descending=true", 1000, 0, 1000, true);
+	expect_many_keys("/many/_all_docs?skip=200&limit=300", 1000, 200, 300, false);
+	expect_many_keys("/many/_all_docs?skip=127&limit=130&descending=true", 700, 127, 130, true);
+	expect_many_keys("/many/_all_docs?skip=128", 256, 128, 1000, false);
+	door_expect(d, "DELETE", "/many", NULL, 200, "ok");
+}
+
+/* All queries are checked before the answer begins, and there may be many. */
+static void
+many_queries_are_answered_in_order(void **state)
+{
+	enum {
+		QUERIES = 300,
+	};
+	struct buf body = BUF_INIT(1 << 20);
+	const char *at;
+
+	(void)state;
+	buf_append_cstr(&body, "{\"queries\":[");
+	for (int i = 0; i < QUERIES; i++)
+		buf_printf(&body, "{\"keys\":[\"q%d\"]},", i);
+	buf_append(&body, "{\"limit\":-1}]}", 15);
+	door_expect(d, "POST", "/l/_all_docs/queries", body.ptr, 400, "query_parse_error");
+	body.len -= 15;
+	buf_append(&body, "{\"limit\":1}]}", 14);
+	door_expect(d, "POST", "/l/_all_docs/queries", body.ptr, 200, "{\"results\":[\r\n");
+	at = d->last.body;
+	for (int i = 0; i < QUERIES; i++) {
+		at = strstr(at, format("{\"key\":\"q%d\",\"error\":\"not_found\"}\r\n]},\r\n", i));
+		assert_non_null(at);
+	}
+	buf_release(&body);
+}
+
 static void
 parameters_that_make_no_sense_are_refused(void **state)
 {
@@ -219,6 +302,8 @@ main(void)
 		cmocka_unit_test(ranges_are_honoured),
 		cmocka_unit_test(documents_are_included),
 		cmocka_unit_test(keys_are_answered_one_by_one),
+		cmocka_unit_test(many_keys_are_answered_in_order),
+		cmocka_unit_test(many_queries_are_answered_in_order),
 		cmocka_unit_test(parameters_that_make_no_sense_are_refused),
 		cmocka_unit_test(several_queries_are_answered_together),
 		cmocka_unit_test(databases_are_listed_by_name),

@@ -54,6 +54,67 @@ purging_the_winner_shows_the_next_branch(void **state)
 		    "\"rev\":\"1-x\"");
 }
 
+/* More than one transaction purges at once. What goes is told in one list. */
+static void
+thousands_of_branches_of_a_document_are_purged(void **state)
+{
+	enum {
+		BRANCHES = 2500,
+	};
+	struct buf docs = BUF_INIT(1 << 20);
+	struct buf purge = BUF_INIT(1 << 20);
+	struct buf want = BUF_INIT(1 << 20);
+
+	(void)state;
+	door_create(d, "branchy");
+	buf_append_cstr(&want, "{\"purge_seq\":null,\"purged\":{\"a\":[");
+	buf_append_cstr(&docs, "{\"new_edits\":false,\"docs\":[");
+	for (int i = 0; i < BRANCHES; i++) {
+		buf_printf(&docs, "%s{\"_id\":\"a\",\"_rev\":\"1-%04d\"}", i ? "," : "", i);
+		if (i == 1700)
+			continue;
+		buf_printf(&purge, "%s\"1-%04d\"", i ? "," : "{\"a\":[", i);
+		buf_printf(&want, "%s\"1-%04d\"", i ? "," : "", i);
+	}
+	buf_append(&docs, "]}", 3);
+	buf_append_cstr(&purge, ",\"1-none\"],\"b\":[],\"a\":[\"1-0000\"");
+	buf_append(&purge, "]}", 3);
+	buf_append(&want, "],\"b\":[],\"a\":[]}}", sizeof("],\"b\":[],\"a\":[]}}"));
+	door_expect(d, "POST", "/branchy/_bulk_docs", docs.ptr, 201, "[]");
+	door_expect_body(d, "POST", "/branchy/_purge", purge.ptr, 201, want.ptr);
+	door_expect(d, "GET", "/branchy/a?conflicts=true", NULL, 200, "\"_rev\":\"1-1700\"");
+	door_has_not(d, "_conflicts");
+	buf_release(&docs);
+	buf_release(&purge);
+	buf_release(&want);
+}
+
+/* Nothing is purged if there is a mistake at the end of a long request. */
+static void
+a_mistake_refuses_the_whole_request(void **state)
+{
+	static const char *const mistakes[] = { "\"z\":[1]}", "\"z\":1}", "\"z\":[\"no\"]}",
+						"\"z\":[\"1-a\"]}x" };
+	struct buf purge = BUF_INIT(1 << 20);
+	size_t len;
+
+	(void)state;
+	door_create(d, "mistaken");
+	put("/mistaken/0", "{}");
+	buf_printf(&purge, "{\"0\":[\"%s\"],", door_member(d, "rev"));
+	for (int i = 1; i < 350; i++)
+		buf_printf(&purge, "\"%d\":[\"1-a\"],", i);
+	len = purge.len;
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+		purge.len = len;
+		buf_append(&purge, mistakes[i], strlen(mistakes[i]) + 1);
+		door_expect(d, "POST", "/mistaken/_purge", purge.ptr, 400, "bad_request");
+		door_expect(d, "POST", "/mistaken/_revs_diff", purge.ptr, 400, "bad_request");
+	}
+	door_expect(d, "GET", "/mistaken", NULL, 200, "\"doc_count\":1");
+	buf_release(&purge);
+}
+
 static void
 hundreds_of_documents_are_purged(void **state)
 {
@@ -136,6 +197,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(purged_document_is_gone_from_everything),
 		cmocka_unit_test(purging_the_winner_shows_the_next_branch),
+		cmocka_unit_test(thousands_of_branches_of_a_document_are_purged),
+		cmocka_unit_test(a_mistake_refuses_the_whole_request),
 		cmocka_unit_test(hundreds_of_documents_are_purged),
 		cmocka_unit_test(requests_that_make_no_sense_are_400),
 		cmocka_unit_test(limit_of_purged_infos_is_kept),

@@ -15,9 +15,12 @@
 #include <string.h>
 #include <valgrind/callgrind.h>
 
+#include "access/people.h"
 #include "door/couch/couch.h"
+#include "http/server.h"
 #include "kv/kv.h"
-#include "server/server.h"
+#include "model/revisioned/revisioned.h"
+#include "model/revisioned/shape.h"
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -177,8 +180,13 @@ stop(int number)
 int
 main(int argc, char **argv)
 {
-	const struct kv_options options = { .create = true, .no_sync = true };
+	const struct kv_options options = { .create = true,
+					    .no_sync = true,
+					    .shape = &rev_store_shape };
 	struct server_config config = { .loops = 1, .pool_threads = 1, .handler = handle };
+	static const struct setting_group *const groups[] = { &couch_setting_group,
+							      &access_setting_group };
+	struct settings *settings = settings_new(groups, 2);
 	struct couch_config door = { .store = NULL };
 	struct err err = { 0 };
 	char url[PATH_BYTES];
@@ -187,8 +195,14 @@ main(int argc, char **argv)
 	if (argc != 2)
 		return 2;
 	(void)snprintf(url, sizeof(url), "embedded:%s", argv[1]);
-	door.auth = auth_new();
-	ok = door.auth && kv_open(url, &options, &door.store, &err) == STATUS_OK;
+	rev_register();
+	/* Compression would hide how many bytes an answer has. */
+	ok = settings &&
+	     settings_set(settings, STR("frond"), STR("answer_gzip_level"), STR("0"), &err) ==
+		     STATUS_OK &&
+	     kv_open(url, &options, &door.store, &err) == STATUS_OK &&
+	     settings_live_new(door.store, settings, &people_live_ops, NULL, &door.live, &err) ==
+		     STATUS_OK;
 	couch = ok ? couch_new(&door) : NULL;
 	config.arg = couch;
 	config.loop_new = couch_loop_new;
@@ -205,7 +219,8 @@ main(int argc, char **argv)
 	ok = server_run(server, &err) == STATUS_OK;
 	server_free(server);
 	couch_free(couch);
-	auth_free(door.auth);
+	settings_live_free(door.live);
+	settings_free(settings);
 	kv_close(door.store);
 	return ok ? 0 : 1;
 }

@@ -22,12 +22,14 @@ enum {
 };
 
 static struct arena *arena;
+static struct index_work work; /* in that arena */
 
 static inline int
 setup(void **state)
 {
 	(void)state;
 	arena = arena_new(TEST_ARENA_BYTES);
+	work = (struct index_work){ .arena = arena };
 	return arena ? 0 : -1;
 }
 

@@ -8,8 +8,8 @@ compare(const char *a, const char *b)
 	struct leaf_value vb = value_of(b);
 	int c, back;
 
-	assert_int_equal(collate_compare(&va, &vb, arena, &c), STATUS_OK);
-	assert_int_equal(collate_compare(&vb, &va, arena, &back), STATUS_OK);
+	assert_int_equal(collate_compare(&va, &vb, &work, &c), STATUS_OK);
+	assert_int_equal(collate_compare(&vb, &va, &work, &back), STATUS_OK);
 	if (c != -back)
 		fail_msg("%s against %s is %d, the other way round %d", a, b, c, back);
 	return c;
@@ -179,7 +179,7 @@ same_is_more_than_equal(void **state)
 		struct leaf_value b = value_of(cases[i].b);
 		bool same;
 
-		assert_int_equal(collate_same(&a, &b, &same), STATUS_OK);
+		assert_int_equal(collate_same(&a, &b, &work, &same), STATUS_OK);
 		if (same != cases[i].same)
 			fail_msg("%s and %s", cases[i].a, cases[i].b);
 	}
@@ -211,7 +211,7 @@ compare_long(char end_a, int next_a, char end_b, int next_b)
 	struct leaf_value b = long_list(end_b, next_b);
 	int c;
 
-	assert_int_equal(collate_compare(&a, &b, arena, &c), STATUS_OK);
+	assert_int_equal(collate_compare(&a, &b, &work, &c), STATUS_OK);
 	return c;
 }
 

@@ -12,10 +12,10 @@ shown(const char *list, const char *json)
 	struct err err = { 0 };
 
 	doc_of(json, specials, &doc);
-	if (selector_fields_compile(str_from_cstr(list), arena, &fields, NULL, &err) != STATUS_OK)
+	if (selector_fields_compile(str_from_cstr(list), &work, &fields, NULL, &err) != STATUS_OK)
 		fail_msg("%s: %s", list, err.text);
 	assert_non_null(fields);
-	assert_int_equal(selector_fields_write(fields, &doc, &out), STATUS_OK);
+	assert_int_equal(selector_fields_write(fields, &doc, &work, &out), STATUS_OK);
 	(void)snprintf(text, sizeof(text), "%.*s", (int)out.len, out.ptr);
 	buf_release(&out);
 	return text;
@@ -50,7 +50,7 @@ an_empty_list_is_everything(void **state)
 	struct selector_fields *fields;
 
 	(void)state;
-	assert_int_equal(selector_fields_compile(STR("[]"), arena, &fields, NULL, NULL), STATUS_OK);
+	assert_int_equal(selector_fields_compile(STR("[]"), &work, &fields, NULL, NULL), STATUS_OK);
 	assert_null(fields);
 }
 
@@ -72,7 +72,7 @@ what_is_no_list_is_refused(void **state)
 		enum selector_error error;
 		struct err err;
 
-		assert_int_equal(selector_fields_compile(str_from_cstr(cases[i].text), arena,
+		assert_int_equal(selector_fields_compile(str_from_cstr(cases[i].text), &work,
 							 &fields, &error, &err),
 				 STATUS_INVALID);
 		assert_string_equal(selector_error_name(error), cases[i].name);
@@ -82,7 +82,7 @@ what_is_no_list_is_refused(void **state)
 	for (int i = 0; i < SELECTOR_FIELDS; i++)
 		buf_printf(&text, ",\"f%d\"", i);
 	buf_append_byte(&text, ']');
-	assert_int_equal(selector_fields_compile(buf_str(&text), arena, &fields, NULL, NULL),
+	assert_int_equal(selector_fields_compile(buf_str(&text), &work, &fields, NULL, NULL),
 			 STATUS_LIMIT);
 	buf_release(&text);
 }

@@ -7,7 +7,7 @@ compile(const char *text)
 	struct selector *s;
 	struct err err = { 0 };
 
-	if (selector_compile(str_from_cstr(text), arena, &s, NULL, &err) != STATUS_OK)
+	if (selector_compile(str_from_cstr(text), &work, &s, NULL, &err) != STATUS_OK)
 		fail_msg("%s: %s", text, err.text);
 	return s;
 }
@@ -22,7 +22,7 @@ matches(const char *selector, const char *json)
 	bool ret;
 
 	doc_of(json, specials, &doc);
-	assert_int_equal(selector_match(s, &doc, arena, &ret), STATUS_OK);
+	assert_int_equal(selector_match(s, &doc, &work, &ret), STATUS_OK);
 	arena_reset(arena, mark);
 	return ret;
 }
@@ -245,6 +245,16 @@ combinations_and_their_negations(void **state)
 		{ "{\"$or\":[{\"a\":1},{\"b\":2}]}", "{\"b\":2}", true },
 		{ "{\"$or\":[{\"a\":1},{\"b\":2}]}", "{\"b\":1}", false },
 		{ "{\"$or\":[]}", "{}", true },
+		/* Several values of one field: it is compared as it is, also if it is an array. */
+		{ "{\"$or\":[{\"a\":1},{\"b\":2},{\"a\":\"x\"}]}", "{\"a\":\"x\"}", true },
+		{ "{\"$or\":[{\"a\":1},{\"a\":2}]}", "{\"a\":[1]}", false },
+		{ "{\"$or\":[{\"a\":[1]},{\"a\":2}]}", "{\"a\":[1]}", true },
+		{ "{\"$or\":[{\"_id\":\"x\"},{\"_id\":\"Doc\"}]}", "{}", true },
+		{ "{\"$or\":[{\"_id\":\"x\"},{\"_id\":\"doc\"}]}", "{}", false },
+		{ "{\"$nor\":[{\"a\":1},{\"a\":2}]}", "{\"a\":3}", true },
+		{ "{\"$nor\":[{\"a\":1},{\"a\":2}]}", "{\"a\":2}", false },
+		{ "{\"$nor\":[{\"a\":1},{\"a\":2}]}", "{}", false },
+		{ "{\"$and\":[{\"a\":{\"$ne\":1}},{\"a\":{\"$ne\":2}}]}", "{\"a\":[1]}", true },
 		{ "{\"$nor\":[{\"a\":1},{\"b\":2}]}", "{\"a\":2,\"b\":1}", true },
 		{ "{\"$nor\":[{\"a\":1},{\"b\":2}]}", "{\"a\":2,\"b\":2}", false },
 		/* A negated condition on a field wants the field to be there. */
@@ -347,7 +357,7 @@ what_is_no_selector_is_refused_with_a_reason(void **state)
 		struct err err = { 0 };
 		struct selector *s;
 
-		if (selector_compile(str_from_cstr(cases[i].text), arena, &s, &error, &err) !=
+		if (selector_compile(str_from_cstr(cases[i].text), &work, &s, &error, &err) !=
 		    STATUS_INVALID)
 			fail_msg("%s is taken", cases[i].text);
 		assert_string_equal(selector_error_name(error), cases[i].name);
@@ -363,27 +373,27 @@ broken_text_and_limits_are_refused(void **state)
 	struct buf text = BUF_INIT(4 << 20);
 
 	(void)state;
-	assert_int_equal(selector_compile(STR("{"), arena, &s, NULL, &err), STATUS_JSON_SYNTAX);
-	assert_int_equal(selector_compile(STR("{} 1"), arena, &s, NULL, &err), STATUS_JSON_SYNTAX);
+	assert_int_equal(selector_compile(STR("{"), &work, &s, NULL, &err), STATUS_JSON_SYNTAX);
+	assert_int_equal(selector_compile(STR("{} 1"), &work, &s, NULL, &err), STATUS_JSON_SYNTAX);
 	for (int i = 0; i < SELECTOR_DEPTH; i++)
 		buf_append_cstr(&text, "{\"$not\":");
 	buf_append_cstr(&text, "{\"a\":1}");
 	for (int i = 0; i < SELECTOR_DEPTH; i++)
 		buf_append_byte(&text, '}');
-	assert_int_equal(selector_compile(buf_str(&text), arena, &s, NULL, &err), STATUS_LIMIT);
+	assert_int_equal(selector_compile(buf_str(&text), &work, &s, NULL, &err), STATUS_LIMIT);
 	assert_non_null(strstr(err.text, "levels deep"));
 	buf_clear(&text);
 	buf_append_cstr(&text, "{\"a");
 	for (int i = 0; i < SELECTOR_PATH_NAMES; i++)
 		buf_append_cstr(&text, ".a");
 	buf_append_cstr(&text, "\":1}");
-	assert_int_equal(selector_compile(buf_str(&text), arena, &s, NULL, &err), STATUS_LIMIT);
+	assert_int_equal(selector_compile(buf_str(&text), &work, &s, NULL, &err), STATUS_LIMIT);
 	buf_clear(&text);
 	buf_append_cstr(&text, "{\"$or\":[1");
 	for (int i = 0; i < SELECTOR_CONDITIONS; i++)
 		buf_append_cstr(&text, ",1");
 	buf_append_cstr(&text, "]}");
-	assert_int_equal(selector_compile(buf_str(&text), arena, &s, NULL, &err), STATUS_LIMIT);
+	assert_int_equal(selector_compile(buf_str(&text), &work, &s, NULL, &err), STATUS_LIMIT);
 	assert_non_null(strstr(err.text, "conditions"));
 	buf_release(&text);
 }
@@ -507,15 +517,16 @@ every_allocation_may_fail(void **state)
 	assert_true(matches("{\"a\":\"zzzz\"}", "{\"a\":\"zzzz\"}")); /* ICU is loaded now */
 	for (uint64_t after = 1; !passed; after++) {
 		struct arena *small = arena_new(1 << 20);
+		struct index_work in_small = { .arena = small };
 		struct selector *s;
 		enum status status;
 		bool ret;
 
 		assert_non_null(small);
 		mem_fail_after(after);
-		status = selector_compile(STR(EVERYTHING), small, &s, NULL, NULL);
+		status = selector_compile(STR(EVERYTHING), &in_small, &s, NULL, NULL);
 		if (status == STATUS_OK)
-			status = selector_match(s, &doc, small, &ret);
+			status = selector_match(s, &doc, &in_small, &ret);
 		mem_fail_after(0);
 		passed = status == STATUS_OK;
 		assert_true(passed || status == STATUS_NOMEM || status == STATUS_LIMIT);
@@ -532,11 +543,12 @@ a_full_arena_is_told(void **state)
 	(void)state;
 	for (size_t bytes = 64; !passed; bytes += 256) {
 		struct arena *small = arena_new(bytes);
+		struct index_work in_small = { .arena = small };
 		struct selector *s;
 		enum status status;
 
 		assert_non_null(small);
-		status = selector_compile(STR(EVERYTHING), small, &s, NULL, NULL);
+		status = selector_compile(STR(EVERYTHING), &in_small, &s, NULL, NULL);
 		passed = status == STATUS_OK;
 		assert_true(passed || status == STATUS_LIMIT || status == STATUS_NOMEM);
 		arena_free(small);

@@ -299,7 +299,7 @@ waiting_commits_are_bounded(void **state)
 			break;
 		}
 	}
-	assert_int_equal(status, STATUS_LIMIT);
+	assert_int_equal(status, STATUS_BUSY);
 	assert_non_null(strstr(kv_tx_error(txs[count - 1]), "waiting"));
 	atomic_store(&committer_held, false);
 	sem_post(&committer_goes_on);

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/wait.h"
+#include "loop/wait.h"
+#include "store.h"
 
 void
 fixture_make_dir(struct fixture *f)
@@ -21,7 +22,7 @@ fixture_make_dir(struct fixture *f)
 }
 
 void
-fixture_remove_dir(struct fixture *f)
+fixture_empty_dir(const struct fixture *f)
 {
 	DIR *dir = opendir(f->dir);
 	struct dirent *e;
@@ -30,8 +31,23 @@ fixture_remove_dir(struct fixture *f)
 		unlinkat(dirfd(dir), e->d_name, 0);
 	if (dir)
 		closedir(dir);
+}
+
+void
+fixture_remove_dir(struct fixture *f)
+{
+	fixture_empty_dir(f);
 	rmdir(f->dir);
 }
+
+const struct kv_shape fixture_shape = {
+	.others = { 1, { TUPLE_SKIP_TEXT } },
+	.space_count = 1,
+	.spaces = {
+		{ FIXTURE_SPACE_OF_SIX,
+		  { 4, { TUPLE_SKIP_TEXT, TUPLE_SKIP_BOOL, TUPLE_SKIP_INT, TUPLE_SKIP_TEXT } } },
+	},
+};
 
 struct kv_store *
 fixture_open(const char *url, struct kv_options options)
@@ -39,6 +55,8 @@ fixture_open(const char *url, struct kv_options options)
 	struct kv_store *store = NULL;
 	struct err err = { 0 };
 
+	if (!options.shape)
+		options.shape = &fixture_shape;
 	if (kv_open(url, &options, &store, &err) != STATUS_OK)
 		fail_msg("%s: %s", status_name(err.status), err.text);
 	return store;
@@ -59,6 +77,7 @@ fixture_setup(void **state)
 
 	if (!f)
 		return -1;
+	test_show_failures();
 	if (url)
 		snprintf(f->url, sizeof(f->url), "%s", url);
 	else

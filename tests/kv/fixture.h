@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "kv/kv.h"
+#include "kv/shape.h"
 #include "store.h"
 
 struct fixture {
@@ -21,6 +22,14 @@ struct fixture {
 	char url[300];
 };
 
+enum {
+	/* A subspace in which an entity has six elements, as the bodies of documents have. */
+	FIXTURE_SPACE_OF_SIX = 4,
+};
+
+/* The shape that fixture_open() gives a store: that of frond's stores. */
+extern const struct kv_shape fixture_shape;
+
 /* A new, empty store; a cmocka setup and teardown. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
@@ -28,6 +37,7 @@ int fixture_teardown(void **state);
 /* The store's directory alone; for tests that open it themselves. */
 void fixture_make_dir(struct fixture *f);
 void fixture_remove_dir(struct fixture *f);
+void fixture_empty_dir(const struct fixture *f);
 struct kv_store *fixture_open(const char *url, struct kv_options options);
 
 struct kv_store *store_of(void **state);

@@ -81,7 +81,8 @@ make_backup(struct place *p)
 static enum status
 restore(struct place *p, uint32_t id)
 {
-	return kv_backup_restore(p->backups, id, p->copy_url, NULL, NULL, &p->backup, &p->err);
+	return kv_backup_restore(p->backups, id, p->copy_url, NULL, NULL, NULL, &p->backup,
+				 &p->err);
 }
 
 static struct kv_store *
@@ -362,14 +363,15 @@ store_is_finished_before_it_is_at_its_place(void **state)
 	char half[160];
 
 	make_backup(p);
-	assert_int_equal(
-		kv_backup_restore(p->backups, 0, p->copy_url, finish_badly, p, &p->backup, &p->err),
-		STATUS_CORRUPT);
+	assert_int_equal(kv_backup_restore(p->backups, 0, p->copy_url, NULL, finish_badly, p,
+					   &p->backup, &p->err),
+			 STATUS_CORRUPT);
 	assert_string_equal(p->err.text, "no");
 	snprintf(half, sizeof(half), "%s.restoring", p->copy_path);
 	assert_int_equal(access(p->copy_path, F_OK), -1);
 	assert_int_equal(access(half, F_OK), -1);
-	assert_ok(kv_backup_restore(p->backups, 0, p->copy_url, finish, p, &p->backup, &p->err));
+	assert_ok(kv_backup_restore(p->backups, 0, p->copy_url, NULL, finish, p, &p->backup,
+				    &p->err));
 	copy = open_copy(p);
 	assert_stored(copy, "t/finished", "yes");
 	kv_close(copy);
@@ -382,19 +384,21 @@ restore_refuses_what_is_there(void **state)
 	char half[160];
 
 	make_backup(p);
-	assert_int_equal(kv_backup_restore(p->backups, 0, p->url, NULL, NULL, &p->backup, &p->err),
-			 STATUS_EXISTS);
+	assert_int_equal(
+		kv_backup_restore(p->backups, 0, p->url, NULL, NULL, NULL, &p->backup, &p->err),
+		STATUS_EXISTS);
 	snprintf(half, sizeof(half), "%s.restoring", p->copy_path);
 	assert_int_equal(mkdir(half, 0777), 0);
 	assert_int_equal(restore(p, 0), STATUS_EXISTS);
 	assert_int_equal(rmdir(half), 0);
 	assert_int_equal(mkdir(p->copy_path, 0777), 0); /* an empty directory is fine */
 	assert_ok(restore(p, 0));
+	assert_int_equal(kv_backup_restore(p->backups, 0, "embedded:", NULL, NULL, NULL, &p->backup,
+					   &p->err),
+			 STATUS_INVALID);
 	assert_int_equal(
-		kv_backup_restore(p->backups, 0, "embedded:", NULL, NULL, &p->backup, &p->err),
-		STATUS_INVALID);
-	assert_int_equal(kv_backup_restore(p->backups, 0, "fdb:x", NULL, NULL, &p->backup, &p->err),
-			 STATUS_UNSUPPORTED);
+		kv_backup_restore(p->backups, 0, "fdb:x", NULL, NULL, NULL, &p->backup, &p->err),
+		STATUS_UNSUPPORTED);
 }
 
 static void

@@ -47,6 +47,49 @@ phantom_is_refused(void **state)
 	assert_int_equal(try_commit(a), STATUS_TX_CONFLICT);
 }
 
+/* Sets without a range of their own, below one range of the transaction. */
+static void
+range_over_sets_without_conflict_ranges_conflicts(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+	struct kv_tx *beside = begin(store_of(state));
+	struct kv_tx *absent = begin(store_of(state));
+	struct kv_tx *b = begin(store_of(state));
+
+	assert_get(a, "t/d/2", NULL);
+	assert_get(absent, "t/d/9", NULL);
+	assert_get(beside, "t/e", NULL);
+	assert_ok(kv_set_no_conflict(b, STR("t/d/1"), STR("1")));
+	assert_ok(kv_add_write_conflict_range(b, STR("t/d/"), STR("t/d0")));
+	assert_ok(kv_set_no_conflict(b, STR("t/d/2"), STR("2")));
+	commit(b);
+	put(a, "t/x", "1");
+	put(absent, "t/y", "1");
+	put(beside, "t/z", "1");
+	assert_int_equal(try_commit(a), STATUS_TX_CONFLICT);
+	assert_int_equal(try_commit(absent), STATUS_TX_CONFLICT);
+	commit(beside);
+	assert_stored(store_of(state), "t/d/2", "2");
+}
+
+/* A clear finds what was set so meanwhile: the range says that it has to look again. */
+static void
+clear_of_a_range_takes_sets_without_conflict_ranges_along(void **state)
+{
+	struct kv_tx *a = begin(store_of(state));
+	struct kv_tx *b = begin(store_of(state));
+
+	put_now(store_of(state), "t/d/1", "1");
+	assert_get(a, "t/x", NULL);
+	assert_ok(kv_clear_range(a, STR("t/d/"), STR("t/d0")));
+	assert_ok(kv_add_write_conflict_range(b, STR("t/d/"), STR("t/d0")));
+	assert_ok(kv_set_no_conflict(b, STR("t/d/2"), STR("2")));
+	commit(b);
+	commit(a);
+	assert_stored(store_of(state), "t/d/1", NULL);
+	assert_stored(store_of(state), "t/d/2", NULL);
+}
+
 static void
 key_beside_the_range_read_does_not_conflict(void **state)
 {
@@ -340,6 +383,8 @@ main(void)
 		T(lost_update_is_refused),
 		T(write_skew_is_refused),
 		T(phantom_is_refused),
+		T(range_over_sets_without_conflict_ranges_conflicts),
+		T(clear_of_a_range_takes_sets_without_conflict_ranges_along),
 		T(key_beside_the_range_read_does_not_conflict),
 		T(limited_range_conflicts_up_to_its_last_key),
 		T(cleared_range_conflicts_with_a_read_inside),

@@ -187,39 +187,21 @@ largest_key_and_value_are_stored(void **state)
 }
 
 static void
-transaction_over_the_limit_is_refused(void **state)
+set_without_conflict_range_is_like_any_other(void **state)
 {
 	struct kv_tx *tx = begin(store_of(state));
-	char *bytes = calloc(1, KV_LIMIT_VALUE_BYTES);
-	enum status status = STATUS_OK;
 
-	for (uint32_t i = 0; i < 200 && status == STATUS_OK; i++) {
-		char key[4] = { 't', '/', (char)i, 0 };
-
-		status = kv_set(tx, str_of(key, 3), str_of(bytes, KV_LIMIT_VALUE_BYTES));
-	}
-	if (status == STATUS_OK)
-		status = kv_future_wait(kv_commit(tx));
-	assert_int_equal(status, STATUS_TX_TOO_LARGE);
-	kv_tx_free(tx);
-	free(bytes);
-	assert_stored(store_of(state), "t/a", NULL);
-}
-
-static void
-conflict_ranges_count_towards_the_limit(void **state)
-{
-	struct kv_tx *tx = begin(store_of(state));
-	static char bytes[KV_LIMIT_KEY_BYTES];
-
-	memset(bytes, 't', sizeof(bytes));
-	put(tx, "t/a", "1");
-	for (int i = 0; i < 600; i++)
-		assert_ok(kv_add_read_conflict_range(tx, STR("t"), str_of(bytes, sizeof(bytes))));
-	for (int i = 0; i < 600; i++)
-		assert_ok(kv_add_write_conflict_range(tx, STR("t"), str_of(bytes, sizeof(bytes))));
-	assert_int_equal(try_commit(tx), STATUS_TX_TOO_LARGE);
-	assert_stored(store_of(state), "t/a", NULL);
+	put(tx, "t/a", "old");
+	assert_ok(kv_set_no_conflict(tx, STR("t/a"), STR("1")));
+	assert_ok(kv_set_no_conflict(tx, STR("t/b"), STR("2")));
+	assert_ok(kv_add_write_conflict_range(tx, STR("t/"), STR("t0")));
+	assert_get(tx, "t/a", "1");
+	assert_range(tx, "t/", "t0", NULL, "t/a=1 t/b=2");
+	assert_ok(kv_clear(tx, STR("t/b")));
+	assert_range(tx, "t/", "t0", NULL, "t/a=1");
+	commit(tx);
+	assert_stored(store_of(state), "t/a", "1");
+	assert_stored(store_of(state), "t/b", NULL);
 }
 
 static void
@@ -230,6 +212,7 @@ system_keys_are_refused(void **state)
 
 	assert_int_equal(kv_set(tx, system, STR("v")), STATUS_INVALID);
 	assert_int_equal(kv_set(tx, STR("\xff"), STR("v")), STATUS_INVALID);
+	assert_int_equal(kv_set_no_conflict(tx, system, STR("v")), STATUS_INVALID);
 	assert_int_equal(kv_clear(tx, system), STATUS_INVALID);
 	assert_int_equal(kv_clear_range(tx, STR("t/"), system), STATUS_INVALID);
 	assert_int_equal(kv_atomic(tx, KV_ADD, system, STR("v")), STATUS_INVALID);
@@ -248,6 +231,7 @@ read_only_transaction_refuses_every_write(void **state)
 	struct str key = STR("t/aaaaaaaaaaaa");
 
 	assert_int_equal(kv_set(tx, key, STR("v")), STATUS_FORBIDDEN);
+	assert_int_equal(kv_set_no_conflict(tx, key, STR("v")), STATUS_FORBIDDEN);
 	assert_int_equal(kv_clear(tx, key), STATUS_FORBIDDEN);
 	assert_int_equal(kv_clear_range(tx, STR("t/"), key), STATUS_FORBIDDEN);
 	assert_int_equal(kv_atomic(tx, KV_ADD, key, STR("v")), STATUS_FORBIDDEN);
@@ -1054,8 +1038,7 @@ main(void)
 		T(value_outlives_later_reads_and_writes),
 		T(keys_over_the_limit_are_refused),
 		T(largest_key_and_value_are_stored),
-		T(transaction_over_the_limit_is_refused),
-		T(conflict_ranges_count_towards_the_limit),
+		T(set_without_conflict_range_is_like_any_other),
 		T(system_keys_are_refused),
 		T(read_only_transaction_refuses_every_write),
 		T(stamp_that_does_not_fit_is_invalid),

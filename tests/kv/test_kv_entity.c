@@ -1,16 +1,22 @@
 /*
  * Looking for what belongs to one thing, where filters tell which tables to ask: how its keys
- * begin, and that nothing is missed in a store of any age. The rest is the random test's.
+ * begin, and that nothing is missed in a store of any age and of any shape. The rest is the random
+ * test's.
+ *
+ * data/store-1 is a store as frond wrote them when there was one shape only, of format 1: the
+ * things 0 to KEPT - 1 of write_some() in tables of two levels and in a log.
  */
 #include "fixture.h"
+
+#include <dirent.h>
 
 #include <rocksdb/c.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "kv/embedded/embedded_int.h"
-#include "kv/keyspace.h"
 #include "kv/tuple.h"
 
 enum {
@@ -19,7 +25,31 @@ enum {
 	ENTITIES = 12000,
 	TABLES = 3,
 	A_TX = 2000,
+	KEPT = 600,
+	SPACE_OF_ROWS = 32,    /* two elements of any kind make an entity */
+	SPACE_OF_RECORDS = 33, /* one does */
 };
+
+/* That of the fixture, and two subspaces more. */
+static const struct kv_shape wide_shape = {
+	.others = { 1, { TUPLE_SKIP_TEXT } },
+	.space_count = 3,
+	.spaces = {
+		{ FIXTURE_SPACE_OF_SIX,
+		  { 4, { TUPLE_SKIP_TEXT, TUPLE_SKIP_BOOL, TUPLE_SKIP_INT, TUPLE_SKIP_TEXT } } },
+		{ SPACE_OF_ROWS, { 2, { TUPLE_SKIP_ANY, TUPLE_SKIP_ANY } } },
+		{ SPACE_OF_RECORDS, { 1, { TUPLE_SKIP_ANY } } },
+	},
+};
+
+static struct emb_entities
+entities_of(const struct kv_shape *shape)
+{
+	struct emb_entities entities;
+
+	assert_ok(emb_entities_init(&entities, shape, NULL));
+	return entities;
+}
 
 /* ---- Keys ---- */
 
@@ -79,9 +109,102 @@ entity_is_two_numbers_a_name_and_a_version(void **state)
 		{ STR(""), 0 },
 	};
 
+	const struct emb_entities narrow = entities_of(&fixture_shape);
+	const struct emb_entities wide = entities_of(&wide_shape);
+	const struct emb_entities none = entities_of(NULL);
+
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(emb_entity_len(cases[i].key), cases[i].len);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(emb_entity_len(&narrow, cases[i].key), cases[i].len);
+		assert_int_equal(emb_entity_len(&wide, cases[i].key), cases[i].len);
+		assert_int_equal(emb_entity_len(&none, cases[i].key), 0);
+	}
+}
+
+/* Elements of any kind, one after the other, as primary keys may have them. */
+static void
+entity_may_have_elements_of_any_kind(void **state)
+{
+	static const struct str elements[] = {
+		STR("\x00"),                                         /* null */
+		STR("\x01h\x00\xffi\x00"),                           /* bytes with a NUL */
+		STR("\x02text\x00"),                                 /* a string */
+		STR("\x05\x02x\x00\x00\xff\x05\x15\x07\x00\x00"),    /* ("x", null, (7)) */
+		STR("\x05\x00"),                                     /* () */
+		STR("\x0b\xf6\xfe\xff\xff\xff\xff\xff\xff\xff\xff"), /* below -2^63 */
+		STR("\x13\xfe"),                                     /* -1 */
+		STR("\x14"),                                         /* 0 */
+		STR("\x1c\x01\x02\x03\x04\x05\x06\x07\x08"),
+		STR("\x1d\x09\x01\x02\x03\x04\x05\x06\x07\x08\x09"),
+		STR("\x20\x80\x00\x00\x00"),
+		STR("\x21\x80\x00\x00\x00\x00\x00\x00\x00"),
+		STR("\x26"),
+		STR("\x27"),
+		STR("\x30"
+		    "0123456789abcdef"),
+		STR("\x33"
+		    "0123456789ab"),
+	};
+	const struct emb_entities wide = entities_of(&wide_shape);
+	size_t count = sizeof(elements) / sizeof(elements[0]);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		struct buf key AUTO(buf_release) = BUF_INIT(KEY_BYTES * 2);
+		size_t one, two;
+
+		buf_append_str(&key, STR("\x15\x07\x15\x21"));
+		assert_int_equal(emb_entity_len(&wide, buf_str(&key)), 0);
+		buf_append_str(&key, elements[i]);
+		one = key.len;
+		assert_int_equal(emb_entity_len(&wide, buf_str(&key)), one);
+		buf_append_str(&key, elements[(i + 3) % count]);
+		two = key.len;
+		/* The next element is none of this entity, and its kind does not matter. */
+		assert_int_equal(emb_entity_len(&wide, buf_str(&key)), one);
+		key.ptr[3] = SPACE_OF_ROWS;
+		assert_int_equal(emb_entity_len(&wide, buf_str(&key)), two);
+		assert_int_equal(emb_entity_len(&wide, str_of(key.ptr, one)), 0);
+		/* Cut in its middle it is no element. */
+		if (elements[(i + 3) % count].len > 1)
+			assert_int_equal(emb_entity_len(&wide, str_of(key.ptr, two - 1)), 0);
+		buf_append_str(&key, STR("\x02row\x00"));
+		assert_int_equal(emb_entity_len(&wide, buf_str(&key)), two);
+	}
+}
+
+/* Tables of all stores there are have been written under this name, and with this meaning. */
+static void
+shape_of_stores_of_before_keeps_its_name(void **state)
+{
+	const struct emb_entities narrow = entities_of(&fixture_shape);
+	const struct emb_entities wide = entities_of(&wide_shape);
+	const struct emb_entities none = entities_of(NULL);
+
+	(void)state;
+	assert_string_equal(narrow.name, "frond.entities");
+	assert_string_equal(wide.name, "frond.entities *:t 4:tbit 32:aa 33:a");
+	assert_string_equal(none.name, "frond.entities *:");
+}
+
+static void
+shape_that_makes_no_sense_is_refused(void **state)
+{
+	struct kv_shape shape = wide_shape;
+	struct emb_entities entities;
+
+	(void)state;
+	shape.spaces[1].space = FIXTURE_SPACE_OF_SIX;
+	assert_int_equal(emb_entities_init(&entities, &shape, NULL), STATUS_INVALID);
+	shape = wide_shape;
+	shape.spaces[2].space = KV_SHAPE_SPACE_MOST + 1;
+	assert_int_equal(emb_entities_init(&entities, &shape, NULL), STATUS_INVALID);
+	shape = wide_shape;
+	shape.others.element_count = KV_ENTITY_ELEMENTS + 1;
+	assert_int_equal(emb_entities_init(&entities, &shape, NULL), STATUS_INVALID);
+	shape = wide_shape;
+	shape.space_count = KV_SHAPE_SPACES + 1;
+	assert_int_equal(emb_entities_init(&entities, &shape, NULL), STATUS_INVALID);
 }
 
 static void
@@ -98,19 +221,56 @@ range_within_an_entity_has_no_other_key(void **state)
 				       "b\x00");
 	const struct str b = STR("\x14\x14\x02"
 				 "b\x00");
+	const struct emb_entities narrow = entities_of(&fixture_shape);
 
 	(void)state;
-	assert_true(emb_is_within_entity(a, a_row));
-	assert_true(emb_is_within_entity(a, a_last));
-	assert_true(emb_is_within_entity(a_row, a_last));
-	assert_false(emb_is_within_entity(a, a_nul_b));
-	assert_false(emb_is_within_entity(a, b));
-	assert_false(emb_is_within_entity(a_last, a_nul_b));
-	assert_false(emb_is_within_entity(STR("a"), STR("b")));
-	assert_false(emb_is_within_entity(STR(""), STR("\xff")));
+	assert_true(emb_is_within_entity(&narrow, a, a_row));
+	assert_true(emb_is_within_entity(&narrow, a, a_last));
+	assert_true(emb_is_within_entity(&narrow, a_row, a_last));
+	assert_false(emb_is_within_entity(&narrow, a, a_nul_b));
+	assert_false(emb_is_within_entity(&narrow, a, b));
+	assert_false(emb_is_within_entity(&narrow, a_last, a_nul_b));
+	assert_false(emb_is_within_entity(&narrow, STR("a"), STR("b")));
+	assert_false(emb_is_within_entity(&narrow, STR(""), STR("\xff")));
 }
 
 /* ---- Stores ---- */
+
+/* Things are rows and records instead of documents, with keys that are no text. */
+static bool things_of_any_kind;
+
+static void
+put_primary_key(struct buf *b, size_t n)
+{
+	/* In no order, so that each table has some of all. */
+	uint32_t mixed = (uint32_t)(n * 2654435761u);
+
+	switch (n / 2 % 5) {
+	case 0:
+		tuple_put_i64(b, (int64_t)mixed - INT32_MAX);
+		break;
+	case 1:
+		tuple_put_double(b, mixed * 0.5);
+		break;
+	case 2:
+		tuple_open(b);
+		tuple_put_u64(b, mixed);
+		tuple_put_nested_null(b);
+		tuple_put_bytes(b, str_of((const char *)&mixed, sizeof(mixed)));
+		tuple_close(b);
+		break;
+	case 3: {
+		uint8_t uuid[16] = { 0 };
+
+		memcpy(uuid, &mixed, sizeof(mixed));
+		tuple_put_uuid(b, uuid);
+		break;
+	}
+	default:
+		tuple_put_bytes(b, str_of((const char *)&mixed, sizeof(mixed)));
+		break;
+	}
+}
 
 /* Of the nth thing: its key, or that of one of its rows. */
 static struct str
@@ -119,10 +279,22 @@ key_of(size_t n, size_t row, char ret[KEY_BYTES])
 	struct buf b AUTO(buf_release) = BUF_INIT(KEY_BYTES);
 	char name[KEY_BYTES / 2];
 
-	/* In no order, so that each table has some of all. */
-	snprintf(name, sizeof(name), "%08x", (unsigned)(n * 2654435761u));
 	tuple_put_u64(&b, 7);
-	tuple_put_u64(&b, n % 2 ? 3 : KV_SPACE_VERSIONS);
+	if (things_of_any_kind) {
+		tuple_put_u64(&b, n % 2 ? SPACE_OF_ROWS : SPACE_OF_RECORDS);
+		if (n % 2)
+			tuple_put_bytes(&b, str_of((const char *)&(uint16_t){ (uint16_t)n }, 2));
+		put_primary_key(&b, n);
+		if (row) {
+			tuple_put_bool(&b, true);
+			tuple_put_u64(&b, row);
+		}
+		assert_ok(buf_status(&b));
+		memcpy(ret, b.ptr, b.len);
+		return str_of(ret, b.len);
+	}
+	snprintf(name, sizeof(name), "%08x", (unsigned)(n * 2654435761u));
+	tuple_put_u64(&b, n % 2 ? 3 : FIXTURE_SPACE_OF_SIX);
 	tuple_put_str(&b, str_from_cstr(name));
 	if (n % 2 == 0) {
 		tuple_put_bool(&b, true);
@@ -206,25 +378,171 @@ write_some(struct kv_store *store, size_t from, size_t to)
 }
 
 static void
-each_is_found_in_tables_of_many_filters(void **state)
+reopen(struct fixture *f, const struct kv_shape *shape)
 {
-	struct fixture *f = *state;
+	kv_close(f->store);
+	f->store = fixture_open(f->url, (struct kv_options){ .no_sync = true, .shape = shape });
+}
+
+static void
+write_and_find(struct fixture *f, const struct kv_shape *shape, size_t count)
+{
 	struct err err = { 0 };
 
-	for (size_t from = 0; from < ENTITIES; from += ENTITIES / TABLES) {
-		write_some(f->store, from, from + ENTITIES / TABLES);
+	for (size_t from = 0; from < count; from += count / TABLES) {
+		write_some(f->store, from, from + count / TABLES);
 		if (from == 0)
 			assert_ok(kv_compact(f->store, &err));
-		kv_close(f->store);
-		f->store = fixture_open(f->url, (struct kv_options){ .no_sync = true });
+		reopen(f, shape);
 	}
-	check_all(f->store, ENTITIES);
+	check_all(f->store, count);
 	assert_ok(kv_compact(f->store, &err));
 	write_some(f->store, 0, A_TX); /* in memory, too */
-	check_all(f->store, ENTITIES);
+	check_all(f->store, count);
 	kv_close(f->store);
+	f->store = fixture_open(f->url, (struct kv_options){ .read_only = true, .shape = shape });
+	check_all(f->store, count);
+}
+
+static void
+each_is_found_in_tables_of_many_filters(void **state)
+{
+	write_and_find(*state, &fixture_shape, ENTITIES);
+}
+
+static void
+each_is_found_by_a_primary_key_of_any_kind(void **state)
+{
+	struct fixture *f = *state;
+
+	reopen(f, &wide_shape);
+	things_of_any_kind = true;
+	write_and_find(f, &wide_shape, ENTITIES / 2);
+	things_of_any_kind = false;
+}
+
+/* ---- Stores of another shape ---- */
+
+static void
+copy_file(const char *from, const char *to)
+{
+	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+	char bytes[4096];
+	size_t n;
+
+	assert_non_null(in);
+	assert_non_null(out);
+	while ((n = fread(bytes, 1, sizeof(bytes), in)) > 0)
+		assert_int_equal(fwrite(bytes, 1, n, out), n);
+	fclose(in);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* In the place of the fixture's, which was new and empty. */
+static void
+put_kept_store(struct fixture *f)
+{
+	char from[512], to[512];
+	struct dirent *e;
+	DIR *dir;
+
+	kv_close(f->store);
+	fixture_remove_dir(f);
+	assert_int_equal(mkdir(f->dir, 0700), 0);
+	dir = opendir(KV_TEST_DATA "/store-1");
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(from, sizeof(from), KV_TEST_DATA "/store-1/%s", e->d_name);
+		snprintf(to, sizeof(to), "%s/%s", f->dir, e->d_name);
+		copy_file(from, to);
+	}
+	closedir(dir);
+	f->store = NULL;
+}
+
+/* True if a table in the directory keeps this name of an extractor. */
+static bool
+has_table_of(const struct fixture *f, const char *name)
+{
+	DIR *dir = opendir(f->dir);
+	struct dirent *e;
+	bool found = false;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		struct buf bytes = BUF_INIT(16 * 1024 * 1024);
+		char path[512], piece[4096];
+		size_t n;
+		FILE *in;
+
+		if (!strstr(e->d_name, ".sst"))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", f->dir, e->d_name);
+		in = fopen(path, "rb");
+		assert_non_null(in);
+		while ((n = fread(piece, 1, sizeof(piece), in)) > 0)
+			buf_append(&bytes, piece, n);
+		fclose(in);
+		assert_ok(buf_status(&bytes));
+		found = found || memmem(bytes.ptr, bytes.len, name, strlen(name));
+		buf_release(&bytes);
+	}
+	closedir(dir);
+	return found;
+}
+
+static void
+kept_store_opens_unchanged(void **state)
+{
+	struct fixture *f = *state;
+
+	put_kept_store(f);
+	assert_true(has_table_of(f, "frond.entities"));
 	f->store = fixture_open(f->url, (struct kv_options){ .read_only = true });
-	check_all(f->store, ENTITIES);
+	check_all(f->store, KEPT);
+	reopen(f, &fixture_shape);
+	check_all(f->store, KEPT);
+	write_some(f->store, KEPT, 2 * KEPT);
+	reopen(f, &fixture_shape);
+	check_all(f->store, 2 * KEPT);
+	assert_ok(kv_compact(f->store, NULL));
+	check_all(f->store, 2 * KEPT);
+}
+
+/*
+ * A newer program adds subspaces, an older one opens the store after it, and a table may have been
+ * written by either: nothing is missed, and each writes tables of its own shape.
+ */
+static void
+store_goes_back_and_forth_between_shapes(void **state)
+{
+	struct fixture *f = *state;
+
+	put_kept_store(f);
+	f->store = fixture_open(f->url,
+				(struct kv_options){ .no_sync = true, .shape = &wide_shape });
+	check_all(f->store, KEPT);
+	things_of_any_kind = true;
+	write_some(f->store, 0, KEPT);
+	reopen(f, &wide_shape);
+	check_all(f->store, KEPT);
+	assert_true(has_table_of(f, "frond.entities *:t 4:tbit 32:aa 33:a"));
+
+	reopen(f, &fixture_shape);
+	check_all(f->store, KEPT);
+	write_some(f->store, KEPT, 2 * KEPT);
+	assert_ok(kv_compact(f->store, NULL));
+	assert_false(has_table_of(f, "frond.entities *:t 4:tbit 32:aa 33:a"));
+	check_all(f->store, 2 * KEPT);
+
+	reopen(f, &wide_shape);
+	check_all(f->store, 2 * KEPT);
+	things_of_any_kind = false;
+	check_all(f->store, KEPT);
+	reopen(f, NULL);
+	check_all(f->store, KEPT);
 }
 
 /* As a program opens it that knows of no entities. */
@@ -359,6 +677,15 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entity_is_two_numbers_a_name_and_a_version),
 		cmocka_unit_test(range_within_an_entity_has_no_other_key),
+		cmocka_unit_test(entity_may_have_elements_of_any_kind),
+		cmocka_unit_test(shape_of_stores_of_before_keeps_its_name),
+		cmocka_unit_test(shape_that_makes_no_sense_is_refused),
+		cmocka_unit_test_setup_teardown(each_is_found_by_a_primary_key_of_any_kind,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(kept_store_opens_unchanged, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(store_goes_back_and_forth_between_shapes,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(each_is_found_in_tables_of_many_filters,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(store_of_an_older_program_is_read_and_read_by_it,

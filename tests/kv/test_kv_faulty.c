@@ -176,6 +176,7 @@ retried_bodies_count_once_and_get_their_own_stamp(void **state)
 	uint8_t last[KV_VERSIONSTAMP_TX_BYTES] = { 0 };
 	struct kv_store *inner;
 	struct kv_tx *tx;
+	bool more;
 
 	(void)state;
 	open_with("rate=0.4,delay=0.1,watch=0");
@@ -201,7 +202,7 @@ retried_bodies_count_once_and_get_their_own_stamp(void **state)
 	}
 	assert_true(kv_faulty_count(KV_FAULTY_UNKNOWN_THEN_RETRY) > 0);
 	assert_true(kv_faulty_count(KV_FAULTY_UNKNOWN_TWICE) > 0);
-	assert_ok(kv_txids_sweep(store, 0, NULL));
+	assert_ok(kv_txids_sweep(store, 0, &more, NULL));
 }
 
 /* More reads than the failing one may have before it. */
@@ -557,12 +558,12 @@ backups_are_those_of_the_inner_store(void **state)
 	kv_close(store);
 	fixture_remove_dir(&f);
 	snprintf(url, sizeof(url), "faulty:rate=0:embedded:%s", f.dir);
-	if (kv_backup_restore(path, 0, url, NULL, NULL, &restored, &err) != STATUS_OK)
+	if (kv_backup_restore(path, 0, url, NULL, NULL, NULL, &restored, &err) != STATUS_OK)
 		fail_msg("%s", err.text);
 	assert_int_equal(restored.id, backup.id);
 	store = fixture_open(url, (struct kv_options){ 0 });
 	assert_stored(store, "t/a", "1");
-	assert_int_equal(kv_backup_restore(path, 0, "faulty:", NULL, NULL, &restored, &err),
+	assert_int_equal(kv_backup_restore(path, 0, "faulty:", NULL, NULL, NULL, &restored, &err),
 			 STATUS_INVALID);
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -588,6 +589,7 @@ main(int argc, char **argv)
 		T(backups_are_those_of_the_inner_store),
 	};
 
+	kv_faulty_register();
 	if (argc == 2)
 		return child_main(argv[1]);
 	print_message("# FROND_TEST_SEED=%llu\n", (unsigned long long)test_seed());

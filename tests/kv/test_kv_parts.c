@@ -1,11 +1,14 @@
 /* The embedded engine's data structures, each against something too simple to be wrong. */
 #include "fixture.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "kv/embedded/gate.h"
 #include "kv/embedded/resolver.h"
 #include "kv/embedded/span.h"
 #include "kv/embedded/tree.h"
@@ -343,10 +346,98 @@ resolver_that_cannot_merge_forgets_or_goes_on(void **state)
 	resolver_fini(&r);
 }
 
+/* ---- The gate ---- */
+
+enum {
+	GATE_USERS = 4,
+	GATE_CLOSINGS = 200,
+};
+
+struct gate_crowd {
+	struct gate gate;
+	atomic_bool stops;
+	int handle; /* no atomic: only the gate keeps users and closer apart */
+	_Atomic uint64_t uses;
+	_Atomic uint64_t refusals;
+};
+
+static void *
+gate_use_often(void *arg)
+{
+	struct gate_crowd *c = arg;
+	struct gate_pass pass;
+
+	while (!atomic_load(&c->stops)) {
+		if (!gate_enter(&c->gate, &pass)) {
+			atomic_fetch_add(&c->refusals, 1);
+			gate_enter_when_open(&c->gate, &pass);
+		}
+		if (c->handle % 2)
+			abort(); /* it is being replaced */
+		gate_leave(pass);
+		atomic_fetch_add(&c->uses, 1);
+	}
+	return NULL;
+}
+
+static void
+gate_keeps_users_apart_from_the_closer(void **state)
+{
+	struct gate_crowd c = { .handle = 0 };
+	pthread_t users[GATE_USERS];
+
+	(void)state;
+	gate_init(&c.gate);
+	for (int i = 0; i < GATE_USERS; i++)
+		assert_int_equal(pthread_create(&users[i], NULL, gate_use_often, &c), 0);
+	for (int i = 0; i < GATE_CLOSINGS; i++) {
+		uint64_t uses = atomic_load(&c.uses);
+
+		assert_true(gate_close(&c.gate, WAIT_FOREVER));
+		c.handle++;
+		assert_false(gate_wait(&c.gate, clock_mono_ns()));
+		c.handle++;
+		gate_open(&c.gate);
+		/* Everybody goes on. */
+		while (atomic_load(&c.uses) == uses)
+			sched_yield();
+	}
+	atomic_store(&c.stops, true);
+	for (int i = 0; i < GATE_USERS; i++)
+		pthread_join(users[i], NULL);
+	gate_fini(&c.gate);
+}
+
+static void
+gate_with_a_user_inside_gives_up_closing_at_the_deadline(void **state)
+{
+	struct gate gate;
+	struct gate_pass inside;
+	struct gate_pass other;
+
+	(void)state;
+	gate_init(&gate);
+	assert_true(gate_enter(&gate, &inside));
+	assert_false(gate_close(&gate, clock_mono_ns()));
+	/* It is open again, for others too. */
+	assert_true(gate_enter(&gate, &other));
+	gate_leave(other);
+	assert_true(gate_wait(&gate, 0));
+	gate_leave(inside);
+	assert_true(gate_close(&gate, WAIT_FOREVER));
+	assert_false(gate_enter(&gate, &other));
+	gate_open(&gate);
+	gate_enter_when_open(&gate, &other);
+	gate_leave(other);
+	gate_fini(&gate);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gate_keeps_users_apart_from_the_closer),
+		cmocka_unit_test(gate_with_a_user_inside_gives_up_closing_at_the_deadline),
 		cmocka_unit_test(tree_keeps_keys_in_order),
 		cmocka_unit_test(tree_refuses_a_key_twice),
 		cmocka_unit_test(spans_are_sets_of_keys),

@@ -95,7 +95,8 @@ plain_key(int i, char ret[KEY_BYTES])
 static struct str
 entity_key(int i, char ret[KEY_BYTES])
 {
-	static const uint64_t spaces[] = { 3, 3, KV_SPACE_VERSIONS, KV_SPACE_VERSIONS, 700, 701 };
+	static const uint64_t spaces[] = { 3,   3,  FIXTURE_SPACE_OF_SIX, FIXTURE_SPACE_OF_SIX,
+					   700, 701 };
 	struct buf b AUTO(buf_release) = BUF_INIT(KEY_BYTES);
 	int group = i / ROWS;
 
@@ -228,7 +229,16 @@ step_set(struct model *m, struct model_tx *t)
 	struct model_op op = { OP_SET, KV_ADD, i, i + 1, random_value(m) };
 	char key[KEY_BYTES];
 
-	assert_ok(kv_set(t->tx, key_of(m, i, key), value_str(&op.value)));
+	if (below(m, 2)) {
+		assert_ok(kv_set(t->tx, key_of(m, i, key), value_str(&op.value)));
+	} else {
+		struct str k = key_of(m, i, key);
+
+		/* The two together are the same as a set. */
+		key[k.len] = '\0';
+		assert_ok(kv_set_no_conflict(t->tx, k, value_str(&op.value)));
+		assert_ok(kv_add_write_conflict_range(t->tx, k, str_of(key, k.len + 1)));
+	}
 	write_op(t, op);
 }
 

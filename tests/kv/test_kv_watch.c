@@ -205,7 +205,7 @@ watches_are_limited(void **state)
 	for (int i = 0; i < KV_LIMIT_WATCHES; i++)
 		f[i] = kv_watch(tx, STR("t/a"));
 	over = kv_watch(tx, STR("t/a"));
-	assert_int_equal(kv_future_wait(over), STATUS_LIMIT);
+	assert_int_equal(kv_future_wait(over), STATUS_BUSY);
 	kv_future_free(over);
 	kv_future_free(f[0]);
 	f[0] = kv_watch(tx, STR("t/b"));

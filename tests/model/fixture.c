@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "doc/packed.h"
 #include "kv/faulty/faulty.h"
+#include "model/revisioned/shape.h"
+#include "store.h"
 
 enum {
 	ARENA_BYTES = 512 * 1024 * 1024,
@@ -46,12 +49,14 @@ int
 fixture_setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct kv_options options = { .create = true, .no_sync = true };
+	struct kv_options options = { .create = true, .no_sync = true, .shape = &rev_store_shape };
 	char path[128];
 	char url[256];
 	struct err err = { 0 };
 
+	test_show_failures();
 	assert_non_null(f);
+	rev_register();
 	snprintf(f->dir, sizeof(f->dir), "/tmp/frond-model-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(path, sizeof(path), "%s/store", f->dir);
@@ -72,7 +77,7 @@ fixture_teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	rev_db_unref(f->db);
+	catalog_db_unref(f->db);
 	arena_free(f->arena);
 	kv_close(f->store);
 	nftw(f->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
@@ -83,7 +88,7 @@ fixture_teardown(void **state)
 void
 fixture_reopen(struct fixture *f)
 {
-	rev_db_unref(f->db);
+	catalog_db_unref(f->db);
 	f->db = NULL;
 	assert_int_equal(kv_run_read(f->store, open_body, f, NULL), STATUS_OK);
 }
@@ -123,7 +128,8 @@ struct doc
 fixture_doc(struct fixture *f, const char *json)
 {
 	struct doc_limits limits = {
-		.doc_bytes = DOC_LIMIT_DEFAULT_BYTES,
+		.doc_bytes = DOC_LIMIT_MAX_BYTES,
+		.leaves_bytes = DOC_LEAVES_BYTES,
 		.path_bytes = KV_LIMIT_KEY_BYTES,
 		.packed_bytes = strlen(json) % 2 ? DOC_PACKED_BYTES : 0,
 	};
@@ -263,7 +269,7 @@ tree_body(struct kv_tx *tx, void *arg)
 {
 	struct read_arg *a = arg;
 
-	return rev_tree_read(tx, a->f->db, a->id, a->f->arena, &a->tree);
+	return rev_tree_read(tx, a->f->db, a->id, REV_TREE_ALL, a->f->arena, &a->tree);
 }
 
 static enum status
@@ -279,7 +285,7 @@ leaf_body(struct kv_tx *tx, void *arg)
 {
 	struct read_arg *a = arg;
 
-	return rev_doc_read_leaf(tx, a->f->db, a->id, a->rev, a->deleted, a->f->arena, &a->doc);
+	return rev_doc_read_head(tx, a->f->db, a->id, a->rev, a->deleted, a->f->arena, &a->doc);
 }
 
 static enum status

@@ -22,7 +22,7 @@ struct fixture {
 	char dir[64];
 	struct kv_store *store;
 	struct kv_store *calm; /* the same without the faults that `store` may have */
-	struct rev_db *db;
+	struct catalog_db *db;
 	struct arena *arena;     /* lives as long as the test */
 	struct kv_tx_stats cost; /* of the last edit */
 };

@@ -10,6 +10,8 @@
  *     ATTACHMENTS a branch says that it has some exactly if it does; a counter for each that some
  *                 revision has, which is their number; its data, complete and with its digest;
  *                 and nothing else but what belongs to an upload
+ *                 the text of a body in chunks is counted like an attachment, and both the branch
+ *                 and the root value name it
  *     STATS       the counters equal the counts
  *     TALLIES     wherever no counted range goes across, the counters of the ranges in front are
  *                 together the number of keys there
@@ -21,7 +23,7 @@
 
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
-#include "model/revisioned/verify.h"
+#include "catalog/verify.h"
 
 enum {
 	LEAVES_MAX = 20000,
@@ -39,7 +41,10 @@ struct leaf {
 	bool has_one_key;  /* likewise */
 	bool has_more;     /* keys below the root */
 	size_t atts_count; /* says its body */
-	struct rev_seq seq;
+	bool has_text;     /* the branch says that the body's text lies in chunks, named so: */
+	uint8_t text_id[REV_ATT_ID_BYTES];
+	bool text_seen; /* the root value says so, too */
+	struct catalog_seq seq;
 	uint64_t branch_count;
 	struct str *ancestors;
 	size_t ancestors_count;
@@ -51,6 +56,7 @@ struct held_att {
 	uint64_t refs;      /* as is counted */
 	uint64_t bytes;     /* of data */
 	bool staged;
+	bool is_text;       /* of a body, in chunks */
 	struct rev_att att; /* of one of them */
 };
 
@@ -70,7 +76,7 @@ struct check {
 	size_t count;
 	uint64_t live_docs;
 	uint64_t deleted_docs;
-	struct rev_seq newest;
+	struct catalog_seq newest;
 	struct counted *ranges; /* of one list */
 	size_t ranges_count;
 	struct str *keys; /* of that list */
@@ -113,7 +119,7 @@ bool_next(struct tuple_reader *r)
 }
 
 static void
-seq_next(struct tuple_reader *r, struct rev_seq *ret)
+seq_next(struct tuple_reader *r, struct catalog_seq *ret)
 {
 	const uint8_t *stamp;
 
@@ -148,10 +154,21 @@ each(struct check *c, enum rev_subspace space,
 }
 
 static void
+uuid_next(struct tuple_reader *r, uint8_t ret[REV_ATT_ID_BYTES])
+{
+	struct tuple_elem e;
+
+	assert_int_equal(tuple_next(r, &e), STATUS_OK);
+	assert_int_equal(e.kind, TUPLE_UUID);
+	memcpy(ret, e.raw.ptr, REV_ATT_ID_BYTES);
+}
+
+static void
 read_leaf(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 {
 	struct leaf *leaf = &c->leaves[c->count];
 	struct tuple_reader ancestors;
+	uint64_t format;
 	struct tuple_elem e;
 
 	assert_true(c->count < LEAVES_MAX);
@@ -160,7 +177,8 @@ read_leaf(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 	leaf->rev.pos = number_next(k);
 	leaf->rev.hash = text_next(c, k);
 	assert_int_equal(k->rest.len, 0);
-	assert_int_equal(number_next(v), 1);
+	format = number_next(v);
+	assert_in_range(format, 1, 2);
 	assert_int_equal(tuple_next(v, &e), STATUS_OK);
 	leaf->winner = e.kind == TUPLE_NESTED;
 	if (leaf->winner) {
@@ -183,6 +201,9 @@ read_leaf(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 		leaf->has_atts = bool_next(v);
 		leaf->has_one_key = !leaf->has_atts;
 	}
+	leaf->has_text = format == 2;
+	if (leaf->has_text)
+		uuid_next(v, leaf->text_id);
 	assert_int_equal(v->rest.len, 0);
 	c->count++;
 }
@@ -217,7 +238,7 @@ check_document(struct check *c, size_t first, size_t last)
 		c->deleted_docs++;
 	else
 		c->live_docs++;
-	if (rev_seq_cmp(&winner->seq, &c->newest) > 0)
+	if (catalog_seq_cmp(&winner->seq, &c->newest) > 0)
 		c->newest = winner->seq;
 }
 
@@ -236,7 +257,7 @@ static size_t entries; /* that the function below has seen */
 static void
 check_change(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 {
-	struct rev_seq seq;
+	struct catalog_seq seq;
 	struct rev_id rev;
 	struct leaf *winner;
 
@@ -245,7 +266,7 @@ check_change(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 	winner = find_winner(c, text_next(c, v));
 	rev.pos = number_next(v);
 	rev.hash = text_next(c, v);
-	assert_int_equal(rev_seq_cmp(&seq, &winner->seq), 0);
+	assert_int_equal(catalog_seq_cmp(&seq, &winner->seq), 0);
 	assert_true(rev_id_eq(rev, winner->rev));
 	assert_int_equal(number_next(v), winner->branch_count);
 	assert_int_equal(bool_next(v), !winner->deleted);
@@ -279,16 +300,6 @@ att_of(struct check *c, const uint8_t *id)
 	*att = (struct held_att){ 0 };
 	memcpy(att->id, id, REV_ATT_ID_BYTES);
 	return att;
-}
-
-static void
-uuid_next(struct tuple_reader *r, uint8_t ret[REV_ATT_ID_BYTES])
-{
-	struct tuple_elem e;
-
-	assert_int_equal(tuple_next(r, &e), STATUS_OK);
-	assert_int_equal(e.kind, TUPLE_UUID);
-	memcpy(ret, e.raw.ptr, REV_ATT_ID_BYTES);
 }
 
 /* format, id, type, length, encoded length, encoding, digest, revpos, order */
@@ -397,6 +408,7 @@ check_atts(struct check *c)
 	for (size_t i = 0; i < c->count; i++) {
 		assert_int_equal(c->leaves[i].has_atts, c->leaves[i].atts_count > 0);
 		assert_int_equal(c->leaves[i].has_one_key, !c->leaves[i].has_more);
+		assert_int_equal(c->leaves[i].has_text, c->leaves[i].text_seen);
 	}
 	for (size_t i = 0; i < c->atts_count; i++) {
 		const struct held_att *held = &c->atts[i];
@@ -406,8 +418,30 @@ check_atts(struct check *c)
 		if (held->staged)
 			continue;
 		assert_int_equal(held->bytes, held->att.encoded_length);
-		check_digest(c, held);
+		if (!held->is_text)
+			check_digest(c, held);
 	}
+}
+
+/* (3, id, bytes) names a text in chunks, and so does the branch. */
+static void
+check_root(struct check *c, struct leaf *leaf, struct tuple_reader *v)
+{
+	uint8_t id[REV_ATT_ID_BYTES];
+	struct held_att *held;
+
+	if (number_next(v) != 3) {
+		assert_false(leaf->has_text);
+		return;
+	}
+	uuid_next(v, id);
+	assert_true(leaf->has_text);
+	assert_memory_equal(id, leaf->text_id, sizeof(id));
+	held = att_of(c, id);
+	held->att.encoded_length = number_next(v);
+	held->is_text = true;
+	held->revisions++;
+	leaf->text_seen = true;
 }
 
 static void
@@ -430,6 +464,8 @@ check_body(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 			assert_true(leaf->has_body);
 		leaf->has_body = true;
 		leaf->has_more = leaf->has_more || k->rest.len;
+		if (k->rest.len == 0)
+			check_root(c, leaf, v);
 		if (k->rest.len && k->rest.ptr[0] == '\0')
 			check_pointer(c, leaf, k->rest, v);
 		return;
@@ -501,20 +537,20 @@ check_ranges(struct check *c, enum rev_subspace list)
 }
 
 static void
-fail_found(const struct rev_finding *finding, void *arg)
+fail_found(const struct catalog_finding *finding, void *arg)
 {
 	(void)arg;
-	print_error("%s: %s\n", rev_finding_name(finding->kind), finding->text);
+	print_error("%s: %s\n", finding->kind, finding->text);
 }
 
 /* The product's own check, which has to agree. */
 static void
 verify(struct check *c)
 {
-	struct rev_verify_options options = { .found = fail_found };
-	struct rev_verify_sum sum;
+	struct catalog_verify_options options = { .found = fail_found };
+	struct catalog_verify_sum sum;
 
-	assert_int_equal(rev_verify_store(c->tx, &options, &sum, NULL), STATUS_OK);
+	assert_int_equal(catalog_verify_store(c->tx, &options, &sum, NULL), STATUS_OK);
 	assert_int_equal(sum.findings, 0);
 }
 
@@ -555,9 +591,9 @@ fixture_check(struct fixture *f)
 	assert_int_equal(rev_db_info(c.tx, f->db, &info), STATUS_OK);
 	assert_int_equal(info.doc_count, c.live_docs);
 	assert_int_equal(info.doc_del_count, c.deleted_docs);
-	if (rev_seq_cmp(&info.purge_seq, &c.newest) > 0)
+	if (catalog_seq_cmp(&info.purge_seq, &c.newest) > 0)
 		c.newest = info.purge_seq;
-	assert_int_equal(rev_seq_cmp(&info.update_seq, &c.newest), 0);
+	assert_int_equal(catalog_seq_cmp(&info.update_seq, &c.newest), 0);
 	verify(&c);
 	kv_tx_free(c.tx);
 	arena_reset(f->arena, mark);

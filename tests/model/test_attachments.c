@@ -11,6 +11,7 @@
 #include "base/rand.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
+#include "loop/step.h"
 
 enum {
 	BATCH_BYTES = REV_ATT_CHUNK_BYTES * REV_ATT_BATCH_CHUNKS,
@@ -136,7 +137,7 @@ atts_of(struct fixture *f, const char *id, const char *rev, bool deleted)
 	struct str kept;
 
 	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
-	assert_int_equal(rev_doc_read_leaf(tx, f->db, str_from_cstr(id), fixture_rev(f, rev),
+	assert_int_equal(rev_doc_read_head(tx, f->db, str_from_cstr(id), fixture_rev(f, rev),
 					   deleted, f->arena, &doc),
 			 STATUS_OK);
 	for (size_t i = 0; i < doc.atts_count; i++) {
@@ -427,6 +428,43 @@ two_edits_of_a_batch_count_what_they_share_together(void **state)
 	fixture_check(f);
 }
 
+static void
+edits_that_merge_leave_the_attachments_of_what_remains(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_att_edit stored = att_data(f, "f", "x/y", "stored");
+	struct rev_att_edit passed = att_data(f, "f", "x/y", "passed over");
+	struct rev_att_edit kept = att_data(f, "f", "x/y", "kept");
+	struct rev_edit edits[4];
+	struct rev_result results[4];
+
+	edits[0] = fixture_copy(f, "a", "1-a", false, "{}");
+	(void)write_one(f, edits[0], &stored, 1);
+	assert_int_equal(pairs(f), 2);
+	edits[0] = fixture_copy(f, "a", "2-b a", false, "{\"n\":2}");
+	edits[0].atts = &passed;
+	edits[0].atts_count = 1;
+	edits[1] = fixture_copy(f, "a", "2-b a", false, "{}"); /* again */
+	edits[2] = fixture_copy(f, "a", "3-c b a", false, "{\"n\":3}");
+	edits[2].atts = &kept;
+	edits[2].atts_count = 1;
+	edits[3] = fixture_copy(f, "a", "9-t", true, "{}");
+	fixture_write(f, edits, 4, results);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(results[i].status, STATUS_OK);
+		assert_int_equal(results[i].unchanged, i == 1);
+	}
+	assert_string_equal(fixture_tree(f, "a", true), "3-c(2-b 1-a)! 9-t#");
+	assert_string_equal(atts_of(f, "a", "3-c", false), "f=kept@0");
+	assert_int_equal(pairs(f), 2);
+	fixture_check(f);
+
+	/* With stubs an edit has to be alone. */
+	kept.source = REV_ATT_STUB;
+	assert_false(rev_edit_can_merge(&edits[2]));
+	assert_true(rev_edit_can_merge(&edits[3]));
+}
+
 /* ---- What it costs ---- */
 
 static void
@@ -567,7 +605,7 @@ static void
 sweep_of_many_takes_several_transactions(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_db *db = f->db;
+	struct catalog_db *db = f->db;
 	struct kv_tx *tx;
 	uint64_t removed;
 
@@ -603,7 +641,7 @@ static enum status
 delete_db(struct kv_tx *tx, void *arg)
 {
 	(void)arg;
-	return rev_db_delete(tx, STR("db"), NULL);
+	return catalog_delete(tx, CATALOG_SPACE_COUCH, STR("db"), NULL);
 }
 
 static void
@@ -756,6 +794,42 @@ missing_chunk_and_broken_gzip_are_corrupt(void **state)
 	kv_tx_free(tx);
 }
 
+/* A gzip file of many members that stand for nothing: other fibers run between them. */
+static void
+inflating_nothing_is_counted_in_steps(void **state)
+{
+	enum {
+		MEMBERS = 1000,
+		LEAST_STEPS = 4 * MEMBERS,
+	};
+	static const uint8_t empty[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3,
+					 3,    0,    0, 0, 0, 0, 0, 0, 0, 0 };
+	AUTO(buf_release) struct buf body = BUF_INIT(1 << 20);
+	struct fixture *f = *state;
+	struct rev_att_edit att = att_data(f, "f", "x/y", "");
+	struct rev_att_reader *reader;
+	struct str piece;
+	struct kv_tx *tx;
+	int64_t begin;
+
+	for (int i = 0; i < MEMBERS; i++)
+		buf_append(&body, empty, sizeof(empty));
+	att.data = buf_str(&body);
+	att.att.encoding = REV_ATT_GZIP;
+	att.att.encoded_length = body.len;
+	put(f, "d", NULL, &att, 1);
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(rev_att_reader_new(f->db, &att.att, true, 0, body.len, &reader),
+			 STATUS_OK);
+	/* On this thread, which is no fiber, the steps are what the credit has fallen by. */
+	assert_int_equal(step_count(1), STATUS_OK);
+	begin = step_credit;
+	assert_int_equal(rev_att_reader_next(reader, tx, &piece), STATUS_NOT_FOUND);
+	assert_true(begin - step_credit >= LEAST_STEPS);
+	rev_att_reader_free(reader);
+	kv_tx_free(tx);
+}
+
 /*
  * Each allocation of an upload and its publication fails in turn: nothing half is ever published.
  */
@@ -810,6 +884,7 @@ main(void)
 		TEST(history_that_ties_branches_gives_up_all_they_had),
 		TEST(shared_data_goes_with_the_last_that_has_it),
 		TEST(two_edits_of_a_batch_count_what_they_share_together),
+		TEST(edits_that_merge_leave_the_attachments_of_what_remains),
 		TEST(documents_without_attachments_cost_what_they_did),
 		TEST(small_upload_stays_in_memory),
 		TEST(large_upload_goes_ahead_and_is_published_by_one_pointer),
@@ -822,6 +897,7 @@ main(void)
 		TEST(cuts_do_not_change_what_is_stored),
 		TEST(ranges_are_read_from_where_they_begin),
 		TEST(missing_chunk_and_broken_gzip_are_corrupt),
+		TEST(inflating_nothing_is_counted_in_steps),
 		TEST(every_failed_allocation_is_reported),
 	};
 

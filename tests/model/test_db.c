@@ -24,7 +24,7 @@ create(struct kv_tx *tx, void *arg)
 static enum status delete (struct kv_tx *tx, void *arg) {
 	struct call *c = arg;
 
-		return rev_db_delete(tx, c->name, &c->err);
+		return catalog_delete(tx, CATALOG_SPACE_COUCH, c->name, &c->err);
 }
 
 static enum status
@@ -50,7 +50,7 @@ begin(struct fixture *f, enum kv_tx_kind kind)
 static void
 names_are_couchdbs(void **state)
 {
-	char name[REV_DB_NAME_BYTES + 1];
+	char name[CATALOG_NAME_BYTES + 1];
 
 	(void)state;
 	assert_true(rev_db_name_valid(STR("a")));
@@ -66,7 +66,7 @@ names_are_couchdbs(void **state)
 	assert_false(rev_db_name_valid(STR("a.b")));
 	assert_false(rev_db_name_valid(STR("a\0")));
 	memset(name, 'a', sizeof(name));
-	assert_true(rev_db_name_valid(str_of(name, REV_DB_NAME_BYTES)));
+	assert_true(rev_db_name_valid(str_of(name, CATALOG_NAME_BYTES)));
 	assert_false(rev_db_name_valid(str_of(name, sizeof(name))));
 }
 
@@ -119,26 +119,26 @@ a_large_deleted_database_is_cleared_bit_by_bit(void **state)
 	bool more = true;
 
 	buf_append_cstr(&json, "{\"a\":[0");
-	for (size_t i = 0; i < 2 * REV_DROP_KEYS; i++)
+	for (size_t i = 0; i < 2 * CATALOG_DROP_KEYS; i++)
 		buf_append_cstr(&json, ",1");
 	buf_append(&json, "]}", 3);
 	fixture_put(f, "large", NULL, json.ptr);
 	buf_release(&json);
 	before = keys_below(f->calm, number);
-	assert_true(before > 2 * REV_DROP_KEYS);
+	assert_true(before > 2 * CATALOG_DROP_KEYS);
 
 	/* Nothing is cleared with the deletion itself, and no more than was asked for after it. */
 	assert_int_equal(run(f, delete, "db", NULL), STATUS_OK);
 	assert_int_equal(run(f, create, "db", NULL), STATUS_OK);
-	assert_int_equal(rev_dropped_sweep(f->store, 1, &more, NULL), STATUS_OK);
+	assert_int_equal(catalog_drop_sweep(f->store, 1, &more, NULL), STATUS_OK);
 	left = keys_below(f->calm, number);
 	if (kv_clears_cheaply(f->store)) {
 		assert_int_equal(left, 0);
 	} else {
 		assert_true(more);
-		assert_int_equal(left, before - REV_DROP_KEYS);
+		assert_int_equal(left, before - CATALOG_DROP_KEYS);
 	}
-	assert_int_equal(rev_dropped_sweep(f->store, 10, &more, NULL), STATUS_OK);
+	assert_int_equal(catalog_drop_sweep(f->store, 10, &more, NULL), STATUS_OK);
 	assert_false(more);
 	assert_int_equal(keys_below(f->calm, number), 0);
 	fixture_reopen(f);
@@ -152,7 +152,7 @@ a_deleted_database_takes_everything_with_it(void **state)
 	struct fixture *f = *state;
 	uint64_t number = f->db->number;
 	struct call c;
-	struct rev_db *db;
+	struct catalog_db *db;
 	struct kv_tx *tx;
 	bool more;
 
@@ -163,7 +163,7 @@ a_deleted_database_takes_everything_with_it(void **state)
 	tx = begin(f, KV_TX_READ_ONLY);
 	assert_int_equal(rev_db_open(tx, NULL, STR("db"), &db, NULL), STATUS_NOT_FOUND);
 	kv_tx_free(tx);
-	assert_int_equal(rev_dropped_sweep(f->store, 10, &more, NULL), STATUS_OK);
+	assert_int_equal(catalog_drop_sweep(f->store, 10, &more, NULL), STATUS_OK);
 	assert_false(more);
 	assert_int_equal(keys_below(f->calm, number), 0);
 
@@ -180,8 +180,8 @@ static void
 databases_do_not_see_each_other(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_db *first = rev_db_ref(f->db);
-	struct rev_db *second;
+	struct catalog_db *first = catalog_db_ref(f->db);
+	struct catalog_db *second;
 	struct kv_tx *tx;
 
 	assert_int_equal(run(f, create, "second", NULL), STATUS_OK);
@@ -189,13 +189,13 @@ databases_do_not_see_each_other(void **state)
 	assert_int_equal(rev_db_open(tx, NULL, STR("second"), &second, NULL), STATUS_OK);
 	kv_tx_free(tx);
 	fixture_put(f, "a", NULL, "{\"n\":1}");
-	rev_db_unref(f->db);
+	catalog_db_unref(f->db);
 	f->db = second;
 	assert_string_equal(fixture_body(f, "a"), "missing");
 	fixture_put(f, "a", NULL, "{\"n\":2}");
 	fixture_check(f);
 	assert_int_equal(run(f, delete, "second", NULL), STATUS_OK);
-	rev_db_unref(f->db);
+	catalog_db_unref(f->db);
 	f->db = first;
 	assert_string_equal(fixture_body(f, "a"), "{\"n\":1}");
 	fixture_check(f);
@@ -210,7 +210,7 @@ a_description_tells_what_was_created(void **state)
 	assert_true(str_eq(f->db->name, STR("db")));
 	assert_true(f->db->number >= 1);
 	assert_int_equal(f->db->incarnation, 0);
-	assert_int_equal(f->db->revs_limit, REV_LIMIT_DEFAULT);
+	assert_int_equal(rev_db_revs_limit(f->db), REV_LIMIT_DEFAULT);
 	assert_true(f->db->created_ms > UINT64_C(1500000000000));
 	assert_memory_not_equal(f->db->uuid, none, sizeof(none));
 }
@@ -221,8 +221,8 @@ static void
 a_cached_description_costs_no_read(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_cache *cache = rev_cache_new();
-	struct rev_db *db;
+	struct catalog_cache *cache = catalog_cache_new();
+	struct catalog_db *db;
 	struct kv_tx *tx;
 
 	assert_non_null(cache);
@@ -230,7 +230,7 @@ a_cached_description_costs_no_read(void **state)
 		tx = begin(f, KV_TX_READ_ONLY);
 		assert_int_equal(rev_db_open(tx, cache, STR("db"), &db, NULL), STATUS_OK);
 		assert_int_equal(kv_tx_stats(tx).keys_read, i == 0 ? 1 : 0);
-		rev_db_unref(db);
+		catalog_db_unref(db);
 		kv_tx_free(tx);
 	}
 	/* Whatever happens to any database, it is read again. */
@@ -238,22 +238,22 @@ a_cached_description_costs_no_read(void **state)
 	tx = begin(f, KV_TX_READ_ONLY);
 	assert_int_equal(rev_db_open(tx, cache, STR("db"), &db, NULL), STATUS_OK);
 	assert_int_equal(kv_tx_stats(tx).keys_read, 1);
-	rev_db_unref(db);
+	catalog_db_unref(db);
 	kv_tx_free(tx);
 	assert_int_equal(run(f, delete, "db", NULL), STATUS_OK);
 	tx = begin(f, KV_TX_READ_ONLY);
 	assert_int_equal(rev_db_open(tx, cache, STR("db"), &db, NULL), STATUS_NOT_FOUND);
 	kv_tx_free(tx);
-	rev_cache_free(cache);
-	rev_cache_free(NULL);
+	catalog_cache_free(cache);
+	catalog_cache_free(NULL);
 }
 
 static void
 a_cache_follows_a_database_that_was_made_again(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_cache *cache = rev_cache_new();
-	struct rev_db *before, *after;
+	struct catalog_cache *cache = catalog_cache_new();
+	struct catalog_db *before, *after;
 	struct kv_tx *tx;
 
 	assert_non_null(cache);
@@ -266,24 +266,24 @@ a_cache_follows_a_database_that_was_made_again(void **state)
 	assert_int_equal(rev_db_open(tx, cache, STR("db"), &after, NULL), STATUS_OK);
 	kv_tx_free(tx);
 	assert_int_not_equal(before->number, after->number);
-	rev_cache_free(cache);
+	catalog_cache_free(cache);
 	assert_true(str_eq(before->name, after->name)); /* they outlive the cache */
-	rev_db_unref(before);
-	rev_db_unref(after);
+	catalog_db_unref(before);
+	catalog_db_unref(after);
 }
 
 static void
 a_write_conflicts_with_the_deletion_of_its_database(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_cache *cache = rev_cache_new();
+	struct catalog_cache *cache = catalog_cache_new();
 	struct kv_tx *tx;
 
 	assert_non_null(cache);
 	for (int i = 0; i < 2; i++) { /* once from the store, once from the cache */
 		struct rev_edit edit = fixture_edit(f, "a", NULL, "{}");
 		struct rev_result result;
-		struct rev_db *db;
+		struct catalog_db *db;
 		bool last = i == 1;
 
 		tx = begin(f, KV_TX_READ_WRITE);
@@ -294,30 +294,30 @@ a_write_conflicts_with_the_deletion_of_its_database(void **state)
 		assert_int_equal(run(f, delete, "db", NULL), STATUS_OK);
 		assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_TX_CONFLICT);
 		kv_tx_free(tx);
-		rev_db_unref(db);
+		catalog_db_unref(db);
 		if (!last) {
 			assert_int_equal(run(f, create, "db", NULL), STATUS_OK);
 			tx = begin(f, KV_TX_READ_ONLY);
 			assert_int_equal(rev_db_open(tx, cache, STR("db"), &db, NULL), STATUS_OK);
-			rev_db_unref(db);
+			catalog_db_unref(db);
 			kv_tx_free(tx);
 		}
 	}
-	rev_cache_free(cache);
+	catalog_cache_free(cache);
 }
 
 static enum status
 create_and_open(struct kv_tx *tx, void *arg)
 {
 	struct call *c = arg;
-	struct rev_cache *cache = rev_cache_new();
-	struct rev_db *db = NULL;
+	struct catalog_cache *cache = catalog_cache_new();
+	struct catalog_db *db = NULL;
 	enum status status = rev_db_create(tx, c->name, fixture_scheme(), NULL);
 
 	if (status == STATUS_OK)
 		status = rev_db_open(tx, cache, c->name, &db, NULL);
-	rev_db_unref(db);
-	rev_cache_free(cache);
+	catalog_db_unref(db);
+	catalog_cache_free(cache);
 	return status;
 }
 
@@ -332,13 +332,13 @@ a_database_can_be_opened_where_it_was_created(void **state)
 /* ---- Listing ---- */
 
 static void
-assert_list(struct fixture *f, struct rev_name_range range, const char *want, bool more)
+assert_list(struct fixture *f, struct name_range range, const char *want, bool more)
 {
 	struct kv_tx *tx = begin(f, KV_TX_READ_ONLY);
 	struct buf b = BUF_INIT(10000);
-	struct rev_name_page page;
+	struct name_page page;
 
-	assert_int_equal(rev_db_list(tx, &range, f->arena, &page), STATUS_OK);
+	assert_int_equal(catalog_list(tx, CATALOG_SPACE_COUCH, &range, f->arena, &page), STATUS_OK);
 	kv_tx_free(tx);
 	for (size_t i = 0; i < page.count; i++) {
 		buf_append_cstr(&b, i ? " " : "");
@@ -358,52 +358,52 @@ names_are_listed_in_order_and_in_pages(void **state)
 
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(run(f, create, names[i], NULL), STATUS_OK);
-	assert_list(f, (struct rev_name_range){ .limit = 100 }, "_users a c ca db e", false);
-	assert_list(f, (struct rev_name_range){ .limit = 2, .skip = 1 }, "a c", true);
-	assert_list(f, (struct rev_name_range){ .limit = 6 }, "_users a c ca db e", false);
-	assert_list(f, (struct rev_name_range){ .limit = 0 }, "", true);
-	assert_list(f, (struct rev_name_range){ .limit = SIZE_MAX, .descending = true },
+	assert_list(f, (struct name_range){ .limit = 100 }, "_users a c ca db e", false);
+	assert_list(f, (struct name_range){ .limit = 2, .skip = 1 }, "a c", true);
+	assert_list(f, (struct name_range){ .limit = 6 }, "_users a c ca db e", false);
+	assert_list(f, (struct name_range){ .limit = 0 }, "", true);
+	assert_list(f, (struct name_range){ .limit = SIZE_MAX, .descending = true },
 		    "e db ca c a _users", false);
 	assert_list(f,
-		    (struct rev_name_range){ .limit = 9,
-					     .has_begin = true,
-					     .begin = STR("c"),
-					     .has_end = true,
-					     .end = STR("db") },
+		    (struct name_range){ .limit = 9,
+					 .has_begin = true,
+					 .begin = STR("c"),
+					 .has_end = true,
+					 .end = STR("db") },
 		    "c ca db", false);
 	assert_list(f,
-		    (struct rev_name_range){ .limit = 9,
-					     .has_begin = true,
-					     .begin = STR("c"),
-					     .has_end = true,
-					     .end = STR("db"),
-					     .exclusive_begin = true,
-					     .exclusive_end = true },
+		    (struct name_range){ .limit = 9,
+					 .has_begin = true,
+					 .begin = STR("c"),
+					 .has_end = true,
+					 .end = STR("db"),
+					 .exclusive_begin = true,
+					 .exclusive_end = true },
 		    "ca", false);
 	assert_list(f,
-		    (struct rev_name_range){ .limit = 2,
-					     .has_begin = true,
-					     .begin = STR("db"),
-					     .has_end = true,
-					     .end = STR("a"),
-					     .descending = true },
+		    (struct name_range){ .limit = 2,
+					 .has_begin = true,
+					 .begin = STR("db"),
+					 .has_end = true,
+					 .end = STR("a"),
+					 .descending = true },
 		    "db ca", true);
 	assert_list(f,
-		    (struct rev_name_range){ .limit = 9,
-					     .has_begin = true,
-					     .begin = STR("db"),
-					     .has_end = true,
-					     .end = STR("a"),
-					     .descending = true,
-					     .exclusive_begin = true,
-					     .exclusive_end = true },
+		    (struct name_range){ .limit = 9,
+					 .has_begin = true,
+					 .begin = STR("db"),
+					 .has_end = true,
+					 .end = STR("a"),
+					 .descending = true,
+					 .exclusive_begin = true,
+					 .exclusive_end = true },
 		    "ca c", false);
 	assert_list(f,
-		    (struct rev_name_range){ .limit = 9,
-					     .has_begin = true,
-					     .begin = STR("z"),
-					     .has_end = true,
-					     .end = STR("a") },
+		    (struct name_range){ .limit = 9,
+					 .has_begin = true,
+					 .begin = STR("z"),
+					 .has_end = true,
+					 .end = STR("a") },
 		    "", false);
 }
 
@@ -461,7 +461,7 @@ revs_limit_has_bounds(void **state)
 	c.number = REV_LIMIT_MAX;
 	assert_int_equal(kv_run(f->store, limit_set, &c, NULL, NULL), STATUS_OK);
 	fixture_reopen(f);
-	assert_int_equal(f->db->revs_limit, REV_LIMIT_MAX);
+	assert_int_equal(rev_db_revs_limit(f->db), REV_LIMIT_MAX);
 	c.number = 1;
 	assert_int_equal(kv_run(f->store, limit_set, &c, NULL, NULL), STATUS_OK);
 	fixture_reopen(f);
@@ -543,7 +543,7 @@ local_documents_count_their_revisions(void **state)
 }
 
 static void
-assert_locals(struct fixture *f, struct rev_name_range range, const char *want, bool more)
+assert_locals(struct fixture *f, struct name_range range, const char *want, bool more)
 {
 	struct kv_tx *tx = begin(f, KV_TX_READ_ONLY);
 	struct buf b = BUF_INIT(10000);
@@ -572,24 +572,24 @@ local_documents_are_listed_without_their_leaves(void **state)
 	assert_int_equal(local_do(f, "b", 0, "{}", NULL), STATUS_OK);
 	assert_int_equal(local_do(f, "c", 0, "{\"c\":1}", NULL), STATUS_OK);
 	assert_int_equal(local_do(f, "c", 1, "{\"c\":1}", NULL), STATUS_OK);
-	assert_locals(f, (struct rev_name_range){ .limit = 9 }, "a:0-1 b:0-1 c:0-2", false);
-	assert_locals(f, (struct rev_name_range){ .limit = 1, .skip = 1 }, "b:0-1", true);
-	assert_locals(f, (struct rev_name_range){ .limit = 3 }, "a:0-1 b:0-1 c:0-2", false);
-	assert_locals(f, (struct rev_name_range){ .limit = 9, .descending = true },
-		      "c:0-2 b:0-1 a:0-1", false);
+	assert_locals(f, (struct name_range){ .limit = 9 }, "a:0-1 b:0-1 c:0-2", false);
+	assert_locals(f, (struct name_range){ .limit = 1, .skip = 1 }, "b:0-1", true);
+	assert_locals(f, (struct name_range){ .limit = 3 }, "a:0-1 b:0-1 c:0-2", false);
+	assert_locals(f, (struct name_range){ .limit = 9, .descending = true }, "c:0-2 b:0-1 a:0-1",
+		      false);
 	assert_locals(
 		f,
-		(struct rev_name_range){
+		(struct name_range){
 			.limit = 9, .has_begin = true, .begin = STR("a"), .exclusive_begin = true },
 		"b:0-1 c:0-2", false);
-	assert_locals(f, (struct rev_name_range){ .limit = 9, .has_end = true, .end = STR("a") },
+	assert_locals(f, (struct name_range){ .limit = 9, .has_end = true, .end = STR("a") },
 		      "a:0-1", false);
 	assert_locals(f,
-		      (struct rev_name_range){ .limit = 9,
-					       .has_begin = true,
-					       .begin = STR("c"),
-					       .exclusive_begin = true,
-					       .descending = true },
+		      (struct name_range){ .limit = 9,
+					   .has_begin = true,
+					   .begin = STR("c"),
+					   .exclusive_begin = true,
+					   .descending = true },
 		      "b:0-1 a:0-1", false);
 }
 

@@ -1,4 +1,4 @@
-/* Interactive edits: what they do, when they are conflicts, and what they cost (seed 3). */
+/* Interactive edits: what they do, when they are conflicts, and what they cost. */
 #include "fixture.h"
 
 #include "base/mem.h"

@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "catalog/events.h"
 #include "base/clock.h"
 
-static const struct rev_seq beginning;
+static const struct catalog_seq beginning;
 
 static struct kv_tx *
 begin(struct fixture *f)
@@ -18,23 +19,24 @@ begin(struct fixture *f)
 }
 
 struct events {
-	struct rev_event *list;
+	struct catalog_event *list;
 	size_t count;
 };
 
 static struct events
-events_since(struct fixture *f, const struct rev_seq *since)
+events_since(struct fixture *f, const struct catalog_seq *since)
 {
 	struct kv_tx *tx = begin(f);
-	struct rev_catalog catalog;
+	struct catalog_view catalog;
 	struct events e;
 
-	assert_int_equal(rev_catalog_read(tx, f->arena, &catalog), STATUS_OK);
-	assert_int_equal(rev_events_read(tx, &catalog, since, f->arena, &e.list, &e.count),
+	assert_int_equal(catalog_view_read(tx, CATALOG_SPACE_COUCH, f->arena, &catalog, NULL),
+			 STATUS_OK);
+	assert_int_equal(catalog_events_read(tx, &catalog, since, f->arena, &e.list, &e.count),
 			 STATUS_OK);
 	kv_tx_free(tx);
 	for (size_t i = 1; i < e.count; i++)
-		assert_true(rev_seq_cmp(&e.list[i - 1].seq, &e.list[i].seq) < 0);
+		assert_true(catalog_seq_cmp(&e.list[i - 1].seq, &e.list[i].seq) < 0);
 	return e;
 }
 
@@ -68,7 +70,7 @@ create_or_delete(struct kv_tx *tx, void *arg)
 {
 	const struct call *call = arg;
 
-	return call->remove ? rev_db_delete(tx, call->name, NULL)
+	return call->remove ? catalog_delete(tx, CATALOG_SPACE_COUCH, call->name, NULL)
 			    : rev_db_create(tx, call->name, fixture_scheme(), NULL);
 }
 
@@ -92,13 +94,13 @@ remove_db(struct fixture *f, const char *name)
 static void
 put_into(struct fixture *f, const char *name, const char *id)
 {
-	struct rev_db *own = f->db;
+	struct catalog_db *own = f->db;
 	struct kv_tx *tx = begin(f);
 
 	assert_int_equal(rev_db_open(tx, NULL, str_from_cstr(name), &f->db, NULL), STATUS_OK);
 	kv_tx_free(tx);
 	fixture_put(f, id, NULL, "{}");
-	rev_db_unref(f->db);
+	catalog_db_unref(f->db);
 	f->db = own;
 }
 
@@ -142,8 +144,8 @@ an_update_has_the_sequence_of_the_newest_change(void **state)
 	assert_int_equal(rev_db_info(tx, f->db, &info), STATUS_OK);
 	kv_tx_free(tx);
 	e = events_since(f, &beginning);
-	assert_int_equal(e.list[e.count - 1].kind, REV_EVENT_UPDATED);
-	assert_int_equal(rev_seq_cmp(&e.list[e.count - 1].seq, &info.update_seq), 0);
+	assert_int_equal(e.list[e.count - 1].kind, CATALOG_EVENT_UPDATED);
+	assert_int_equal(catalog_seq_cmp(&e.list[e.count - 1].seq, &info.update_seq), 0);
 }
 
 /* Whatever a reader has seen where the store was before, what happens now comes after it. */
@@ -151,13 +153,13 @@ static void
 a_store_that_went_on_elsewhere_raises_its_events(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_seq seen;
+	struct catalog_seq seen;
 
 	memset(&seen, 0xff, sizeof(seen));
 	seen.bytes[0] = 0;
 	create(f, "old");
 	put_into(f, "old", "x");
-	assert_int_equal(rev_incarnations_raise(f->store, NULL, NULL), STATUS_OK);
+	assert_int_equal(catalog_incarnations_raise(f->store, NULL, NULL), STATUS_OK);
 	assert_string_equal(drawn(f, events_since(f, &seen)), "");
 	create(f, "new");
 	put_into(f, "new", "x");
@@ -166,7 +168,7 @@ a_store_that_went_on_elsewhere_raises_its_events(void **state)
 	assert_string_equal(drawn(f, events_since(f, &seen)), "old~ new-");
 	/* Raised, and then raised again: still the store comes first. */
 	seen.bytes[0] = 1;
-	assert_int_equal(rev_incarnations_raise(f->store, NULL, NULL), STATUS_OK);
+	assert_int_equal(catalog_incarnations_raise(f->store, NULL, NULL), STATUS_OK);
 	create(f, "newer");
 	put_into(f, "newer", "x");
 	put_into(f, "old", "z");
@@ -187,14 +189,15 @@ static void
 watches_tell_of_each_kind(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_catalog catalog;
+	struct catalog_view catalog;
 	struct kv_future *any, *one;
 	struct kv_tx *tx = begin(f);
 
-	assert_int_equal(rev_catalog_read(tx, f->arena, &catalog), STATUS_OK);
+	assert_int_equal(catalog_view_read(tx, CATALOG_SPACE_COUCH, f->arena, &catalog, NULL),
+			 STATUS_OK);
 	assert_int_equal(catalog.dbs_count, 1);
-	assert_int_equal(rev_catalog_watch(tx, &any), STATUS_OK);
-	assert_int_equal(rev_catalog_watch_db(tx, &catalog.dbs[0], &one), STATUS_OK);
+	assert_int_equal(catalog_watch(tx, &any), STATUS_OK);
+	assert_int_equal(catalog_watch_db(tx, &catalog.dbs[0], &one), STATUS_OK);
 	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_OK);
 	kv_tx_free(tx);
 	fixture_put(f, "x", NULL, "{}");
@@ -211,7 +214,7 @@ a_full_arena_is_told(void **state)
 {
 	struct fixture *f = *state;
 	struct arena *small = arena_new(2000);
-	struct rev_catalog catalog;
+	struct catalog_view catalog;
 	struct kv_tx *tx;
 	char name[32];
 
@@ -221,7 +224,8 @@ a_full_arena_is_told(void **state)
 		create(f, name);
 	}
 	tx = begin(f);
-	assert_int_equal(rev_catalog_read(tx, small, &catalog), STATUS_LIMIT);
+	assert_int_equal(catalog_view_read(tx, CATALOG_SPACE_COUCH, small, &catalog, NULL),
+			 STATUS_LIMIT);
 	kv_tx_free(tx);
 	arena_free(small);
 }

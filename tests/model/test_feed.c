@@ -6,9 +6,12 @@
 
 #include "base/clock.h"
 #include "kv/tuple.h"
+#include "model/revisioned/read.h"
+#include "model/revisioned/revision.h"
 
 enum {
-	ENTRIES = 100500,
+	ENTRIES = 100500, /* more than a page skips */
+	ENTRIES_PART = 20000,
 };
 
 static void
@@ -57,10 +60,80 @@ sequences_ascend_within_and_across_transactions(void **state)
 		assert_int_equal(page.changes[i].seq.bytes[12], i % 20);
 		assert_int_equal(page.changes[i].branch_count, 1);
 		if (i)
-			assert_true(rev_seq_cmp(&page.changes[i - 1].seq, &page.changes[i].seq) <
-				    0);
+			assert_true(catalog_seq_cmp(&page.changes[i - 1].seq,
+						    &page.changes[i].seq) < 0);
 	}
 	fixture_check(f);
+}
+
+static enum status
+raise_incarnation(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	return catalog_incarnation_raise(tx, CATALOG_SPACE_COUCH, STR("db"), NULL);
+}
+
+static enum status
+check_reached(struct fixture *f, struct kv_tx *tx, const struct catalog_seq *seq)
+{
+	struct err err = { 0 };
+	enum status status = rev_seq_check_reached(tx, f->db, seq, &err);
+
+	if (status == STATUS_INVALID)
+		assert_string_equal(err.text, "The sequence in 'since' lies beyond every change of "
+					      "this database.");
+	return status;
+}
+
+static void
+a_sequence_beyond_any_that_exists_is_told(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_change_range range = fixture_all_changes();
+	struct rev_change_page page;
+	struct kv_tx *old = fixture_begin(f);
+	struct catalog_seq seq = { { 0 } };
+	uint64_t version;
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_get_read_version(old, &version), STATUS_OK);
+	assert_int_equal(check_reached(f, old, &seq), STATUS_OK);
+	put_many(f, 3, 1);
+	changes(f, &range, &page);
+	seq = page.changes[2].seq;
+	tx = fixture_begin(f);
+	assert_int_equal(check_reached(f, tx, &seq), STATUS_OK);
+	/* A transaction that is older than the change asks for a newer version. */
+	assert_int_equal(check_reached(f, old, &seq), STATUS_OK);
+	seq.bytes[1] = 0x7f;
+	assert_int_equal(check_reached(f, tx, &seq), STATUS_INVALID);
+	seq = page.changes[2].seq;
+	seq.bytes[0]++;
+	assert_int_equal(check_reached(f, tx, &seq), STATUS_INVALID);
+	kv_tx_free(tx);
+	kv_tx_free(old);
+}
+
+/* The readers of a database that has moved go on with what they had. */
+static void
+a_sequence_of_an_earlier_incarnation_is_never_beyond(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_seq seq = { { 0, 0x7f } };
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_run(f->store, raise_incarnation, NULL, NULL, NULL), STATUS_OK);
+	tx = fixture_begin(f);
+	/* The description that the reader has may be older than the move. */
+	assert_int_equal(check_reached(f, tx, &seq), STATUS_OK);
+	seq.bytes[0] = 1;
+	seq.bytes[1] = 0;
+	assert_int_equal(check_reached(f, tx, &seq), STATUS_OK);
+	fixture_reopen(f);
+	seq.bytes[0] = 0;
+	seq.bytes[1] = 0x7f;
+	assert_int_equal(check_reached(f, tx, &seq), STATUS_OK);
+	kv_tx_free(tx);
 }
 
 static void
@@ -77,8 +150,8 @@ a_feed_goes_on_after_a_sequence_in_both_directions(void **state)
 	do {
 		changes(f, &range, &page);
 		for (size_t i = 0; i < page.count; i++, seen++)
-			assert_int_equal(rev_seq_cmp(&page.changes[i].seq, &all.changes[seen].seq),
-					 0);
+			assert_int_equal(
+				catalog_seq_cmp(&page.changes[i].seq, &all.changes[seen].seq), 0);
 		range.since = page.changes[page.count - 1].seq;
 		assert_int_equal(page.more, seen < 50);
 	} while (page.more);
@@ -91,7 +164,7 @@ a_feed_goes_on_after_a_sequence_in_both_directions(void **state)
 		changes(f, &range, &page);
 		for (size_t i = 0; i < page.count; i++)
 			assert_int_equal(
-				rev_seq_cmp(&page.changes[i].seq, &all.changes[--seen].seq), 0);
+				catalog_seq_cmp(&page.changes[i].seq, &all.changes[--seen].seq), 0);
 		range.until = page.changes[page.count - 1].seq;
 		range.exclusive_until = true;
 		assert_int_equal(page.more, seen > 0);
@@ -140,19 +213,19 @@ the_newest_sequence_is_the_databases(void **state)
 	struct rev_change_range range = fixture_all_changes();
 	struct rev_change_page page;
 	struct rev_db_info info;
-	struct rev_seq beginning = { { 0 } };
+	struct catalog_seq beginning = { { 0 } };
 	struct kv_tx *tx = fixture_begin(f);
 
 	assert_int_equal(rev_db_info(tx, f->db, &info), STATUS_OK);
 	kv_tx_free(tx);
-	assert_int_equal(rev_seq_cmp(&info.update_seq, &beginning), 0);
+	assert_int_equal(catalog_seq_cmp(&info.update_seq, &beginning), 0);
 	assert_int_equal(info.doc_count, 0);
 	put_many(f, 3, 3);
 	tx = fixture_begin(f);
 	assert_int_equal(rev_db_info(tx, f->db, &info), STATUS_OK);
 	kv_tx_free(tx);
 	changes(f, &range, &page);
-	assert_int_equal(rev_seq_cmp(&info.update_seq, &page.changes[2].seq), 0);
+	assert_int_equal(catalog_seq_cmp(&info.update_seq, &page.changes[2].seq), 0);
 	assert_int_equal(info.doc_count, 3);
 	assert_int_equal(info.doc_del_count, 0);
 }
@@ -165,7 +238,7 @@ a_page_is_bounded_by_bytes_and_goes_on(void **state)
 	};
 	struct fixture *f = *state;
 	struct rev_change_range range = fixture_all_changes();
-	struct rev_name_range names = { .limit = SIZE_MAX };
+	struct name_range names = { .limit = SIZE_MAX };
 	struct rev_change_page page;
 	struct rev_entry_page entries;
 	size_t seen = 0, pages = 0;
@@ -202,7 +275,7 @@ a_page_is_bounded_by_bytes_and_goes_on(void **state)
 }
 
 static void
-assert_docs(struct fixture *f, struct rev_name_range range, const char *want, bool more,
+assert_docs(struct fixture *f, struct name_range range, const char *want, bool more,
 	    uint64_t offset)
 {
 	struct kv_tx *tx = fixture_begin(f);
@@ -228,7 +301,7 @@ static void
 documents_are_listed_by_id(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_name_range beyond = { .limit = 9, .has_begin = true };
+	struct name_range beyond = { .limit = 9, .has_begin = true };
 	char *lengthy = arena_zalloc(f->arena, 20000);
 
 	fixture_put(f, "c", NULL, "{}");
@@ -238,45 +311,45 @@ documents_are_listed_by_id(void **state)
 	fixture_put(f, "\xc3\xa9", NULL, "{}");
 	fixture_put(f, "bb", NULL, "{}");
 	fixture_delete(f, "b", "1-967a00dff5e02add41819138abb3284d");
-	assert_docs(f, (struct rev_name_range){ .limit = 9 }, "B a bb c \xc3\xa9", false, 0);
-	assert_docs(f, (struct rev_name_range){ .limit = 2, .skip = 2 }, "bb c", true, 0);
-	assert_docs(f, (struct rev_name_range){ .limit = 2, .skip = 4 }, "\xc3\xa9", false, 0);
-	assert_docs(f, (struct rev_name_range){ .limit = 2, .skip = 9 }, "", false, 0);
+	assert_docs(f, (struct name_range){ .limit = 9 }, "B a bb c \xc3\xa9", false, 0);
+	assert_docs(f, (struct name_range){ .limit = 2, .skip = 2 }, "bb c", true, 0);
+	assert_docs(f, (struct name_range){ .limit = 2, .skip = 4 }, "\xc3\xa9", false, 0);
+	assert_docs(f, (struct name_range){ .limit = 2, .skip = 9 }, "", false, 0);
 	assert_docs(f,
-		    (struct rev_name_range){ .limit = 9,
-					     .has_begin = true,
-					     .begin = STR("a"),
-					     .has_end = true,
-					     .end = STR("c") },
+		    (struct name_range){ .limit = 9,
+					 .has_begin = true,
+					 .begin = STR("a"),
+					 .has_end = true,
+					 .end = STR("c") },
 		    "a bb c", false, 1);
 	assert_docs(f,
-		    (struct rev_name_range){ .limit = 9,
-					     .has_begin = true,
-					     .begin = STR("a"),
-					     .has_end = true,
-					     .end = STR("c"),
-					     .exclusive_end = true,
-					     .exclusive_begin = true },
+		    (struct name_range){ .limit = 9,
+					 .has_begin = true,
+					 .begin = STR("a"),
+					 .has_end = true,
+					 .end = STR("c"),
+					 .exclusive_end = true,
+					 .exclusive_begin = true },
 		    "bb", false, 2);
-	assert_docs(f, (struct rev_name_range){ .limit = 3, .descending = true }, "\xc3\xa9 c bb",
-		    true, 0);
+	assert_docs(f, (struct name_range){ .limit = 3, .descending = true }, "\xc3\xa9 c bb", true,
+		    0);
 	assert_docs(f,
-		    (struct rev_name_range){ .limit = 9,
-					     .has_begin = true,
-					     .begin = STR("c"),
-					     .has_end = true,
-					     .end = STR("a"),
-					     .descending = true },
+		    (struct name_range){ .limit = 9,
+					 .has_begin = true,
+					 .begin = STR("c"),
+					 .has_end = true,
+					 .end = STR("a"),
+					 .descending = true },
 		    "c bb a", false, 1);
 	assert_docs(f,
-		    (struct rev_name_range){ .limit = 9,
-					     .has_begin = true,
-					     .begin = STR("c"),
-					     .exclusive_begin = true,
-					     .has_end = true,
-					     .end = STR("a"),
-					     .exclusive_end = true,
-					     .descending = true },
+		    (struct name_range){ .limit = 9,
+					 .has_begin = true,
+					 .begin = STR("c"),
+					 .exclusive_begin = true,
+					 .has_end = true,
+					 .end = STR("a"),
+					 .exclusive_end = true,
+					 .descending = true },
 		    "bb", false, 2);
 	/* Bounds that are longer than any id, or any key. */
 	assert_non_null(lengthy);
@@ -287,26 +360,33 @@ documents_are_listed_by_id(void **state)
 	assert_docs(f, beyond, "bb a B", false, 2);
 }
 
-/* More entries than a page skips, without the documents behind them. */
+/* Entries without the documents behind them: as many as one transaction has room for. */
+struct entries_part {
+	struct fixture *f;
+	size_t begin;
+	size_t end;
+};
+
 static enum status
 fill_entries(struct kv_tx *tx, void *arg)
 {
-	struct fixture *f = arg;
+	const struct entries_part *part = arg;
 	struct buf key = BUF_INIT(100), value = BUF_INIT(100);
 	enum status status = STATUS_OK;
 
 	tuple_put_u64(&value, 1);
 	tuple_put_u64(&value, 1);
 	tuple_put_bytes(&value, STR("x"));
-	for (size_t i = 0; i < ENTRIES && status == STATUS_OK; i++) {
-		char id[16];
+	for (size_t i = part->begin; i < part->end && status == STATUS_OK; i++) {
+		char id[24];
 
 		snprintf(id, sizeof(id), "%06zu", i);
 		buf_clear(&key);
-		buf_append_str(&key, f->db->prefix);
+		buf_append_str(&key, part->f->db->prefix);
 		tuple_put_u64(&key, REV_SUBSPACE_ALL_DOCS);
 		tuple_put_str(&key, str_from_cstr(id));
-		status = kv_set(tx, buf_str(&key), buf_str(&value));
+		/* With a conflict range for each they would not fit into one transaction. */
+		status = kv_set_no_conflict(tx, buf_str(&key), buf_str(&value));
 	}
 	buf_release(&key);
 	buf_release(&value);
@@ -317,11 +397,17 @@ static void
 a_page_can_end_while_skipping(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_name_range range = { .limit = 3, .skip = ENTRIES - 4 };
+	struct name_range range = { .limit = 3, .skip = ENTRIES - 4 };
 	struct rev_entry_page page;
 	struct kv_tx *tx;
 
-	assert_int_equal(kv_run(f->store, fill_entries, f, NULL, NULL), STATUS_OK);
+	for (size_t at = 0; at < ENTRIES; at += ENTRIES_PART) {
+		struct entries_part part = { f, at, at + ENTRIES_PART };
+
+		if (part.end > ENTRIES)
+			part.end = ENTRIES;
+		assert_int_equal(kv_run(f->store, fill_entries, &part, NULL, NULL), STATUS_OK);
+	}
 	tx = fixture_begin(f);
 	assert_int_equal(rev_all_docs_page(tx, f->db, &range, f->arena, &page), STATUS_OK);
 	assert_int_equal(page.count, 0);
@@ -388,15 +474,15 @@ a_path_is_read_below_the_prefix_of_a_revision(void **state)
 	const char *rev = fixture_put(f, "a", NULL, "{\"x\":{\"y\":[7,8]}}");
 	struct buf out = BUF_INIT(100);
 	struct doc_pointer pointer;
-	struct str prefix;
+	struct doc_place place;
 	struct kv_tx *tx = fixture_begin(f);
 
 	assert_int_equal(
-		rev_doc_prefix(f->db, STR("a"), fixture_rev(f, rev), false, f->arena, &prefix),
+		rev_doc_place(f->db, STR("a"), fixture_rev(f, rev), false, f->arena, &place),
 		STATUS_OK);
-	assert_true(prefix.len <= rev_doc_prefix_bytes(f->db, STR("a")));
+	assert_true(place.key.len <= rev_doc_prefix_bytes(f->db, STR("a")));
 	assert_int_equal(doc_pointer_parse(STR("/x/y/1"), f->arena, &pointer, NULL), STATUS_OK);
-	assert_int_equal(doc_read_pointer(tx, prefix, &pointer, KV_READ, f->arena, &out, NULL),
+	assert_int_equal(doc_read_pointer(tx, place, &pointer, KV_READ, f->arena, &out, NULL),
 			 STATUS_OK);
 	assert_true(str_eq(buf_str(&out), STR("8")));
 	buf_release(&out);
@@ -531,7 +617,7 @@ check_bodies(struct fixture *f, const struct rev_want *wants, size_t count, size
 			const struct rev_want *w = &wants[j];
 			struct rev_doc alone;
 			struct rev_doc listed;
-			enum status expected = rev_doc_read_leaf(tx, f->db, w->id, w->rev,
+			enum status expected = rev_doc_read_head(tx, f->db, w->id, w->rev,
 								 w->deleted, f->arena, &alone);
 			enum status status = rev_ahead_take(&ahead, f->arena, &listed);
 
@@ -634,7 +720,7 @@ static void
 cursor_skips_entries_and_goes_on(void **state)
 {
 	struct fixture *f = *state;
-	const struct rev_name_range ranges[] = {
+	const struct name_range ranges[] = {
 		{ .limit = 300 },
 		{ .limit = 10, .skip = 100 },
 		{ .limit = SIZE_MAX, .skip = 250 },
@@ -680,6 +766,8 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(sequences_ascend_within_and_across_transactions),
+		TEST(a_sequence_beyond_any_that_exists_is_told),
+		TEST(a_sequence_of_an_earlier_incarnation_is_never_beyond),
 		TEST(a_feed_goes_on_after_a_sequence_in_both_directions),
 		TEST(the_bounds_of_a_feed_are_since_exclusive_until_inclusive),
 		TEST(the_newest_sequence_is_the_databases),

@@ -13,7 +13,9 @@
 #include "kv/faulty/faulty.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
-#include "model/revisioned/move.h"
+#include "catalog/move.h"
+#include "catalog/verify.h"
+#include "model/revisioned/shape.h"
 
 enum {
 	DUMP_BYTES = 64 * 1024 * 1024,
@@ -27,8 +29,8 @@ struct place {
 	struct fixture *f;
 	struct fixture target; /* with its own store; the database's description once it is there */
 	char target_url[256];
-	struct rev_move_options options;
-	struct rev_move_sum sum;
+	struct catalog_move_options options;
+	struct catalog_move_sum sum;
 	struct err err;
 	unsigned calls; /* of progress */
 	unsigned stop_at;
@@ -36,7 +38,7 @@ struct place {
 };
 
 static enum status
-progress(const struct rev_move_progress *now, void *arg)
+progress(const struct catalog_move_progress *now, void *arg)
 {
 	struct place *p = arg;
 
@@ -51,7 +53,7 @@ progress(const struct rev_move_progress *now, void *arg)
 static void
 open_target(struct place *p, const char *url)
 {
-	struct kv_options options = { .create = true, .no_sync = true };
+	struct kv_options options = { .create = true, .no_sync = true, .shape = &rev_store_shape };
 	struct err err = { 0 };
 
 	if (kv_open(url, &options, &p->target.store, &err) != STATUS_OK)
@@ -76,7 +78,8 @@ setup(void **state)
 		snprintf(p->target_url, sizeof(p->target_url), "embedded:%s", path);
 	else
 		test_store_url(path, p->target_url, sizeof(p->target_url));
-	p->options = (struct rev_move_options){
+	p->options = (struct catalog_move_options){
+		.space = CATALOG_SPACE_COUCH,
 		.from = p->f->store,
 		.from_url = "source",
 		.to_url = "target",
@@ -95,7 +98,7 @@ teardown(void **state)
 	struct place *p = *state;
 	void *fixture = p->f;
 
-	rev_db_unref(p->target.db);
+	catalog_db_unref(p->target.db);
 	kv_close(p->target.store);
 	assert_int_equal(fixture_teardown(&fixture), 0);
 	free(p);
@@ -106,7 +109,7 @@ teardown(void **state)
 
 struct open_arg {
 	struct str name;
-	struct rev_db *db;
+	struct catalog_db *db;
 };
 
 static enum status
@@ -121,7 +124,7 @@ open_body(struct kv_tx *tx, void *arg)
 }
 
 /* NULL if there is no such database. */
-static struct rev_db *
+static struct catalog_db *
 open_db(struct kv_store *store, const char *name)
 {
 	struct open_arg arg = { .name = str_from_cstr(name) };
@@ -160,33 +163,33 @@ dump(struct fixture *f, uint64_t number)
 static size_t
 records(struct kv_store *store, struct arena *arena)
 {
-	struct rev_move *moves;
+	struct catalog_move *moves;
 	struct kv_tx *tx;
 	size_t count;
 
 	assert_int_equal(kv_begin(kv_faulty_inner(store), KV_TX_READ_ONLY, &tx), STATUS_OK);
-	assert_int_equal(rev_moves_read(tx, arena, &moves, &count), STATUS_OK);
+	assert_int_equal(catalog_moves_read(tx, arena, &moves, &count, NULL), STATUS_OK);
 	kv_tx_free(tx);
 	return count;
 }
 
 static void
-fail_found(const struct rev_finding *finding, void *arg)
+fail_found(const struct catalog_finding *finding, void *arg)
 {
 	(void)arg;
-	fail_msg("%s: %s", rev_finding_name(finding->kind), finding->text);
+	fail_msg("%s: %s", finding->kind, finding->text);
 }
 
 /* The whole store, what is under way included. */
 static void
 verify_store(struct kv_store *store)
 {
-	const struct rev_verify_options options = { .found = fail_found };
-	struct rev_verify_sum sum;
+	const struct catalog_verify_options options = { .found = fail_found };
+	struct catalog_verify_sum sum;
 	struct kv_tx *tx;
 
 	assert_int_equal(kv_begin(kv_faulty_inner(store), KV_TX_READ_ONLY, &tx), STATUS_OK);
-	assert_int_equal(rev_verify_store(tx, &options, &sum, NULL), STATUS_OK);
+	assert_int_equal(catalog_verify_store(tx, &options, &sum, NULL), STATUS_OK);
 	kv_tx_free(tx);
 }
 
@@ -309,7 +312,7 @@ move(struct place *p)
 
 	p->calls = 0;
 	p->err = (struct err){ 0 };
-	status = rev_move(&p->options, &p->sum, &p->err);
+	status = catalog_move(&p->options, &p->sum, &p->err);
 	return status;
 }
 
@@ -325,11 +328,11 @@ move_all(struct place *p)
 static void
 assert_moved(struct place *p, const struct buf *content)
 {
-	struct rev_db *left = open_db(p->f->store, "db");
+	struct catalog_db *left = open_db(p->f->store, "db");
 	struct buf got;
 
 	assert_null(left);
-	rev_db_unref(p->target.db);
+	catalog_db_unref(p->target.db);
 	p->target.db = open_db(p->target.store, "db");
 	assert_non_null(p->target.db);
 	got = dump(&p->target, p->target.db->number);
@@ -346,7 +349,7 @@ assert_moved(struct place *p, const struct buf *content)
 	verify_store(p->target.store);
 }
 
-static struct rev_seq
+static struct catalog_seq
 newest(struct fixture *f)
 {
 	struct rev_db_info info;
@@ -377,7 +380,7 @@ everything_comes_over_as_it_is(void **state)
 	assert_string_equal(fixture_changes(&p->target), changes);
 	assert_memory_equal(p->target.db->uuid, p->f->db->uuid, sizeof(p->f->db->uuid));
 	assert_int_equal(p->target.db->created_ms, p->f->db->created_ms);
-	assert_int_equal(p->target.db->revs_limit, 20);
+	assert_int_equal(rev_db_revs_limit(p->target.db), 20);
 	assert_int_equal(p->sum.documents, 4 + LARGE_DOCS);
 	buf_release(&content);
 }
@@ -397,7 +400,7 @@ since_body(struct kv_tx *tx, void *arg)
 }
 
 static struct rev_change_page
-changes_since(struct fixture *f, const struct rev_seq *since)
+changes_since(struct fixture *f, const struct catalog_seq *since)
 {
 	struct since_arg arg = { .f = f, .range = { .since = *since, .limit = 100 } };
 
@@ -412,7 +415,7 @@ reader_goes_on_with_the_since_that_it_has(void **state)
 {
 	struct place *p = *state;
 	struct rev_change_page page;
-	struct rev_seq since;
+	struct catalog_seq since;
 
 	for (int i = 0; i < 50; i++) {
 		char id[16];
@@ -446,10 +449,10 @@ reader_goes_on_with_the_since_that_it_has(void **state)
 static void
 check_between(struct place *p, const struct buf *content, bool *ret_undo)
 {
-	struct rev_db *source = open_db(p->f->store, "db");
-	struct rev_db *target = open_db(p->target.store, "db");
-	bool source_writes = source && rev_db_check_writable(source, NULL) == STATUS_OK;
-	bool target_writes = target && rev_db_check_writable(target, NULL) == STATUS_OK;
+	struct catalog_db *source = open_db(p->f->store, "db");
+	struct catalog_db *target = open_db(p->target.store, "db");
+	bool source_writes = source && catalog_db_check_writable(source, NULL) == STATUS_OK;
+	bool target_writes = target && catalog_db_check_writable(target, NULL) == STATUS_OK;
 	struct fixture *where = target ? &p->target : p->f;
 	struct buf got;
 
@@ -462,8 +465,8 @@ check_between(struct place *p, const struct buf *content, bool *ret_undo)
 	verify_store(p->f->store);
 	verify_store(p->target.store);
 	*ret_undo = source && !target;
-	rev_db_unref(source);
-	rev_db_unref(target);
+	catalog_db_unref(source);
+	catalog_db_unref(target);
 }
 
 static void
@@ -508,7 +511,7 @@ interrupted_anywhere_it_can_be_undone_until_it_is_handed_over(void **state)
 		check_between(p, &content, &undo);
 		p->stop_at = 0;
 		p->err = (struct err){ 0 };
-		if (rev_move_rollback(&p->options, &p->err) != STATUS_OK) {
+		if (catalog_move_rollback(&p->options, &p->err) != STATUS_OK) {
 			assert_int_equal(p->err.status, STATUS_FORBIDDEN);
 			move_all(p);
 			break;
@@ -516,7 +519,7 @@ interrupted_anywhere_it_can_be_undone_until_it_is_handed_over(void **state)
 		assert_true(undo);
 		undone++;
 		fixture_reopen(p->f);
-		assert_int_equal(p->f->db->fence, REV_FENCE_NONE);
+		assert_int_equal(p->f->db->fence, CATALOG_FENCE_NONE);
 		got = dump(p->f, p->f->db->number);
 		assert_int_equal(got.len, content.len);
 		buf_release(&got);
@@ -542,14 +545,14 @@ rollback_is_itself_gone_on_with(void **state)
 	assert_int_equal(move(p), STATUS_CANCELLED);
 	p->calls = 0;
 	p->stop_at = 1; /* the source can be written, the target has its copy */
-	assert_int_equal(rev_move_rollback(&p->options, &p->err), STATUS_CANCELLED);
+	assert_int_equal(catalog_move_rollback(&p->options, &p->err), STATUS_CANCELLED);
 	assert_int_equal(move(p), STATUS_LOCKED);
 	p->options.from_url = "another";
-	assert_int_equal(rev_move_rollback(&p->options, &p->err), STATUS_LOCKED);
+	assert_int_equal(catalog_move_rollback(&p->options, &p->err), STATUS_LOCKED);
 	p->options.from_url = "source";
 	p->stop_at = 0;
-	assert_int_equal(rev_move_rollback(&p->options, &p->err), STATUS_OK);
-	assert_int_equal(rev_move_rollback(&p->options, &p->err), STATUS_NOT_FOUND);
+	assert_int_equal(catalog_move_rollback(&p->options, &p->err), STATUS_OK);
+	assert_int_equal(catalog_move_rollback(&p->options, &p->err), STATUS_NOT_FOUND);
 	move_all(p);
 	assert_moved(p, &content);
 	buf_release(&content);
@@ -566,7 +569,7 @@ create_body(struct kv_tx *tx, void *arg)
 {
 	struct create_arg *a = arg;
 
-	return a->remove ? rev_db_delete(tx, a->name, &a->err)
+	return a->remove ? catalog_delete(tx, CATALOG_SPACE_COUCH, a->name, &a->err)
 			 : rev_db_create(tx, a->name, REV_SCHEME_DEFAULT, &a->err);
 }
 
@@ -579,7 +582,7 @@ create(struct kv_store *store, const char *name, bool remove)
 }
 
 struct cached_arg {
-	struct rev_cache *cache;
+	struct catalog_cache *cache;
 	struct err err;
 };
 
@@ -587,12 +590,12 @@ static enum status
 cached_body(struct kv_tx *tx, void *arg)
 {
 	struct cached_arg *a = arg;
-	struct rev_db *db;
+	struct catalog_db *db;
 	enum status status;
 
 	TRY(rev_db_open(tx, a->cache, STR("db"), &db, NULL));
-	status = rev_db_check_writable(db, &a->err);
-	rev_db_unref(db);
+	status = catalog_db_check_writable(db, &a->err);
+	catalog_db_unref(db);
 	return status;
 }
 
@@ -643,7 +646,7 @@ static void
 while_it_is_moved_it_is_read_and_not_written(void **state)
 {
 	struct place *p = *state;
-	struct cached_arg cached = { .cache = rev_cache_new() };
+	struct cached_arg cached = { .cache = catalog_cache_new() };
 
 	fill(p->f);
 	assert_non_null(cached.cache);
@@ -653,10 +656,10 @@ while_it_is_moved_it_is_read_and_not_written(void **state)
 	assert_int_equal(move(p), STATUS_CANCELLED);
 	assert_int_equal(kv_run_read(p->f->store, cached_body, &cached, NULL), STATUS_UNAVAILABLE);
 	assert_non_null(strstr(cached.err.text, "is being moved"));
-	rev_cache_free(cached.cache);
+	catalog_cache_free(cached.cache);
 
 	fixture_reopen(p->f);
-	assert_int_equal(p->f->db->fence, REV_FENCE_MOVING);
+	assert_int_equal(p->f->db->fence, CATALOG_FENCE_MOVING);
 	assert_writes_are(p->f, STATUS_UNAVAILABLE);
 	assert_int_equal(create(p->f->store, "db", true), STATUS_UNAVAILABLE);
 	assert_int_equal(create(p->f->store, "db", false), STATUS_EXISTS);
@@ -683,7 +686,7 @@ kept_source_is_read_and_deleted_but_not_written(void **state)
 	p->options.keep = false; /* it was said once */
 	move_all(p);
 	fixture_reopen(p->f);
-	assert_int_equal(p->f->db->fence, REV_FENCE_KEPT);
+	assert_int_equal(p->f->db->fence, CATALOG_FENCE_KEPT);
 	got = dump(p->f, p->f->db->number);
 	assert_int_equal(got.len, content.len);
 	assert_memory_equal(got.ptr, content.ptr, got.len);
@@ -706,9 +709,9 @@ what_cannot_be_moved_stays_as_it_is(void **state)
 	p->options.name = STR("db");
 	assert_int_equal(create(p->target.store, "db", false), STATUS_OK);
 	assert_int_equal(move(p), STATUS_EXISTS);
-	assert_int_equal(rev_move_rollback(&p->options, &p->err), STATUS_NOT_FOUND);
+	assert_int_equal(catalog_move_rollback(&p->options, &p->err), STATUS_NOT_FOUND);
 	fixture_reopen(p->f);
-	assert_int_equal(p->f->db->fence, REV_FENCE_NONE);
+	assert_int_equal(p->f->db->fence, CATALOG_FENCE_NONE);
 	fixture_put(p->f, "a", NULL, "{}");
 	assert_int_equal(records(p->target.store, p->f->arena), 0);
 }
@@ -772,10 +775,10 @@ static void
 other_databases_of_the_target_come_along(void **state)
 {
 	struct place *p = *state;
-	struct rev_db *other;
+	struct catalog_db *other;
 
-	assert_int_equal(rev_incarnations_raise(p->f->store, NULL, NULL), STATUS_OK);
-	assert_int_equal(rev_incarnations_raise(p->f->store, NULL, NULL), STATUS_OK);
+	assert_int_equal(catalog_incarnations_raise(p->f->store, NULL, NULL), STATUS_OK);
+	assert_int_equal(catalog_incarnations_raise(p->f->store, NULL, NULL), STATUS_OK);
 	assert_int_equal(create(p->target.store, "before", false), STATUS_OK);
 	move_all(p);
 	p->target.db = open_db(p->target.store, "db");
@@ -783,10 +786,10 @@ other_databases_of_the_target_come_along(void **state)
 	assert_int_equal(create(p->target.store, "after", false), STATUS_OK);
 	other = open_db(p->target.store, "before");
 	assert_int_equal(other->incarnation, 3);
-	rev_db_unref(other);
+	catalog_db_unref(other);
 	other = open_db(p->target.store, "after");
 	assert_int_equal(other->incarnation, 3);
-	rev_db_unref(other);
+	catalog_db_unref(other);
 }
 
 static enum status
@@ -813,7 +816,7 @@ damage_is_not_moved(void **state)
 	assert_int_equal(kv_run(p->f->store, damage_body, p->f, NULL, NULL), STATUS_OK);
 	assert_int_equal(move(p), STATUS_CORRUPT);
 	assert_int_equal(move(p), STATUS_CORRUPT);
-	assert_int_equal(rev_move_rollback(&p->options, &p->err), STATUS_OK);
+	assert_int_equal(catalog_move_rollback(&p->options, &p->err), STATUS_OK);
 	fixture_reopen(p->f);
 	fixture_put(p->f, "b", NULL, "{}");
 }
@@ -823,7 +826,7 @@ damage_is_not_moved(void **state)
 static void
 close_stores(struct place *p)
 {
-	rev_db_unref(p->f->db);
+	catalog_db_unref(p->f->db);
 	p->f->db = NULL;
 	kv_close(p->f->store);
 	kv_close(p->target.store);
@@ -833,7 +836,7 @@ close_stores(struct place *p)
 static void
 open_stores(struct place *p)
 {
-	struct kv_options options = { .create = true };
+	struct kv_options options = { .create = true, .shape = &rev_store_shape };
 	char url[256];
 
 	snprintf(url, sizeof(url), "embedded:%s/store", p->f->dir);

@@ -83,8 +83,8 @@ only_leaf_takes_the_document_along(void **state)
 	assert_int_equal(after.doc_count, before.doc_count - 1);
 	assert_int_equal(after.doc_del_count, 0);
 	/* No Sequence goes back, though the newest change may be gone. */
-	assert_true(rev_seq_cmp(&after.update_seq, &before.update_seq) > 0);
-	assert_int_equal(rev_seq_cmp(&after.update_seq, &after.purge_seq), 0);
+	assert_true(catalog_seq_cmp(&after.update_seq, &before.update_seq) > 0);
+	assert_int_equal(catalog_seq_cmp(&after.update_seq, &after.purge_seq), 0);
 	/* As new: with the same revisions as the first time. */
 	assert_string_equal(fixture_put(f, "a", NULL, "{\"x\":1}"),
 			    fixture_put(f, "c", NULL, "{\"x\":1}"));
@@ -120,7 +120,7 @@ winner_that_goes_leaves_its_place_to_the_next(void **state)
 	assert_string_equal(fixture_body(f, "a"), "{\"n\":\"b\"}");
 	assert_string_equal(fixture_changes(f), "a 2-b");
 	after = info_of(f);
-	assert_true(rev_seq_cmp(&after.update_seq, &before.update_seq) > 0);
+	assert_true(catalog_seq_cmp(&after.update_seq, &before.update_seq) > 0);
 	assert_true(purge(f, "a", "2-b"));
 	assert_string_equal(fixture_tree(f, "a", false), "3-e!#");
 	assert_string_equal(fixture_changes(f), "a 3-e#");
@@ -157,7 +157,7 @@ what_is_no_leaf_is_passed_over(void **state)
 	assert_false(purge(f, "a", "2-other"));
 	assert_false(purge(f, "none", "1-a"));
 	after = info_of(f);
-	assert_int_equal(rev_seq_cmp(&after.update_seq, &before.update_seq), 0);
+	assert_int_equal(catalog_seq_cmp(&after.update_seq, &before.update_seq), 0);
 }
 
 static void

@@ -16,8 +16,9 @@
 enum {
 	DOCS = 30,
 	NODES_MAX = 400, /* revisions of one document */
-	STEPS = 900,
+	STEPS = 1000,
 	BATCH_MAX = 4,
+	BURST_MAX = 8,
 	CHECK_EVERY = 25,
 	COMMON_BODY = 1,
 	NONE = -1,
@@ -286,12 +287,12 @@ compare(struct world *w, struct tree *t)
 
 	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	if (winner == NONE) {
-		assert_int_equal(rev_tree_read(tx, f->db, t->id, f->arena, &tree),
+		assert_int_equal(rev_tree_read(tx, f->db, t->id, REV_TREE_ALL, f->arena, &tree),
 				 STATUS_NOT_FOUND);
 		kv_tx_free(tx);
 		return;
 	}
-	assert_int_equal(rev_tree_read(tx, f->db, t->id, f->arena, &tree), STATUS_OK);
+	assert_int_equal(rev_tree_read(tx, f->db, t->id, REV_TREE_ALL, f->arena, &tree), STATUS_OK);
 	assert_true(rev_id_eq(tree.branches[0].rev, t->nodes[winner].rev));
 	for (int i = 0; i < t->count; i++)
 		leaves += is_leaf(t, i);
@@ -305,7 +306,7 @@ compare(struct world *w, struct tree *t)
 
 		assert_true(at != NONE && is_leaf(t, at));
 		assert_int_equal(branch->deleted, t->nodes[at].deleted);
-		assert_int_equal(rev_doc_read_leaf(tx, f->db, t->id, branch->rev, branch->deleted,
+		assert_int_equal(rev_doc_read_head(tx, f->db, t->id, branch->rev, branch->deleted,
 						   f->arena, &doc),
 				 STATUS_OK);
 		buf_printf(&want, "\"n\":%d}", t->nodes[at].body);
@@ -371,6 +372,30 @@ transaction(struct world *w)
 		compare(w, steps[i].tree);
 }
 
+/* A transaction of some replicated edits of one document, which see each other. */
+static void
+burst(struct world *w)
+{
+	size_t count = 2 + below(w, BURST_MAX - 1);
+	struct tree *t = &w->trees[below(w, DOCS)];
+	struct step steps[BURST_MAX];
+	struct rev_edit edits[BURST_MAX];
+	struct rev_result results[BURST_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		steps[i] = (struct step){ .tree = t, .edit = { .id = t->id } };
+		step_replicate(w, &steps[i]);
+		model_apply(w, &steps[i]);
+		edits[i] = steps[i].edit;
+	}
+	fixture_write(w->f, edits, count, results);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(results[i].status, STATUS_OK);
+		assert_int_equal(results[i].unchanged, steps[i].want_unchanged);
+	}
+	compare(w, t);
+}
+
 static void
 random_edits_agree_with_a_simple_tree(void **state)
 {
@@ -385,7 +410,10 @@ random_edits_agree_with_a_simple_tree(void **state)
 	for (int i = 0; i < DOCS; i++)
 		w->trees[i].id = arena_printf(w->f->arena, "doc%d", i);
 	for (int i = 0; i < STEPS; i++) {
-		transaction(w);
+		if (below(w, 10))
+			transaction(w);
+		else
+			burst(w);
 		if (i % CHECK_EVERY == 0)
 			fixture_check(w->f);
 	}
@@ -396,7 +424,7 @@ random_edits_agree_with_a_simple_tree(void **state)
 	assert_true(w->written > STEPS / 4);
 	assert_true(w->conflicts > STEPS / 10);
 	assert_true(w->unchanged > STEPS / 50);
-	assert_true(w->restarted > STEPS / 100);
+	assert_true(w->restarted > STEPS / 200);
 	free(w);
 }
 

@@ -241,7 +241,7 @@ branches_are_stemmed_to_revs_limit(void **state)
 
 	assert_int_equal(kv_run(f->store, limit_body, f, NULL, NULL), STATUS_OK);
 	fixture_reopen(f);
-	assert_int_equal(f->db->revs_limit, 3);
+	assert_int_equal(rev_db_revs_limit(f->db), 3);
 	bring(f, "5-e d c b a", false);
 	assert_tree(f, "5-e(4-d 3-c)!");
 	rev = fixture_put(f, "a", "5-e", "{}");
@@ -286,7 +286,8 @@ ancestors_of(struct fixture *f)
 	struct rev_tree tree;
 
 	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
-	assert_int_equal(rev_tree_read(tx, f->db, STR("a"), f->arena, &tree), STATUS_OK);
+	assert_int_equal(rev_tree_read(tx, f->db, STR("a"), REV_TREE_ALL, f->arena, &tree),
+			 STATUS_OK);
 	kv_tx_free(tx);
 	assert_int_equal(tree.count, 1);
 	return tree.branches[0].ancestors_count;
@@ -339,7 +340,8 @@ more_branches_than_one_range_answer_are_all_read(void **state)
 	assert_false(bring(f, "200-leaf00", false));
 	assert_int_equal(f->cost.keys_read, BRANCHES);
 	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
-	assert_int_equal(rev_tree_read(tx, f->db, STR("a"), f->arena, &tree), STATUS_OK);
+	assert_int_equal(rev_tree_read(tx, f->db, STR("a"), REV_TREE_ALL, f->arena, &tree),
+			 STATUS_OK);
 	kv_tx_free(tx);
 	assert_int_equal(tree.count, BRANCHES);
 	for (size_t i = 0; i < BRANCHES; i++)
@@ -365,6 +367,38 @@ a_history_that_is_none_is_refused(void **state)
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(results[i].status, STATUS_INVALID);
 	assert_string_equal(fixture_changes(f), "");
+}
+
+/* ---- Edits that merge ---- */
+
+static void
+edits_of_one_document_see_each_other(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_edit edits[6];
+	struct rev_result results[6];
+
+	bring(f, "2-b a", false);
+	bring(f, "7-z", true);
+	edits[0] = fixture_copy(f, "a", "3-c b", false, "{\"n\":1}"); /* completed from 2-b */
+	edits[1] = fixture_copy(f, "a", "3-c", false, "{}");
+	edits[1].history_count = 0;                           /* refused alone */
+	edits[2] = fixture_copy(f, "a", "4-d c", true, "{}"); /* completed from 3-c */
+	edits[3] = fixture_copy(f, "other", "1-a", false, "{}");
+	edits[4] = fixture_copy(f, "a", "1-x", false, "{\"n\":2}");
+	edits[5] = fixture_copy(f, "a", "3-c b a", false, "{}"); /* an ancestor by now */
+	fixture_write(f, edits, 6, results);
+	for (size_t i = 0; i < 6; i++) {
+		assert_int_equal(results[i].status, i == 1 ? STATUS_INVALID : STATUS_OK);
+		assert_int_equal(results[i].unchanged, i == 5);
+	}
+	assert_tree(f, "1-x! 7-z# 4-d(3-c 2-b 1-a)#");
+	assert_string_equal(fixture_body(f, "a"), "{\"n\":2}");
+	assert_string_equal(fixture_changes(f), "other 1-a, a 1-x");
+
+	/* One that cannot merge is no second edit of its document. */
+	edits[0] = fixture_edit(f, "a", "1-x", "{}");
+	assert_false(rev_edit_can_merge(&edits[0]));
 }
 
 /* ---- Keys ---- */
@@ -508,6 +542,7 @@ main(void)
 		TEST(a_history_of_opaque_hashes_is_cut_to_fit_a_value),
 		TEST(more_branches_than_one_range_answer_are_all_read),
 		TEST(a_history_that_is_none_is_refused),
+		TEST(edits_of_one_document_see_each_other),
 		TEST(hashes_and_ids_with_nuls_keep_apart),
 		TEST(a_diff_names_what_is_missing_and_where_it_may_come_from),
 		TEST(a_diff_of_many_documents_takes_several_waves),

@@ -1,6 +1,8 @@
 /* Revision identifiers, their hashes, and Sequences. */
 #include "fixture.h"
 
+#include "model/revisioned/revision.h"
+
 static struct arena *arena;
 
 static struct rev_id
@@ -72,6 +74,27 @@ what_is_no_revision_is_refused(void **state)
 	assert_written(lengthy, lengthy);
 }
 
+/* RFC 9110's etagc: a revision is shown in an ETag as it was written. */
+static void
+a_hash_that_no_etag_can_show_is_refused(void **state)
+{
+	struct rev_id rev;
+	struct str hash;
+
+	(void)state;
+	assert_int_equal(rev_id_parse(str_of("2-\0x", 4), arena, &rev, NULL), STATUS_INVALID);
+	assert_invalid("2-a\"b");
+	assert_invalid("2-a b");
+	assert_invalid("2-a\nb");
+	assert_invalid("2-\x7f");
+	assert_written("2-!#\\,;~\xc3\xa9", "2-!#\\,;~\xc3\xa9");
+	assert_int_equal(rev_hash_parse(str_of("\0", 1), arena, &hash), STATUS_INVALID);
+	assert_int_equal(rev_hash_parse(STR("967a00dff5e02add41819138abb3284g"), arena, &hash),
+			 STATUS_INVALID);
+	assert_int_equal(rev_hash_parse(STR("x"), arena, &hash), STATUS_OK);
+	assert_true(str_eq(hash, STR("x")));
+}
+
 static void
 winners_are_live_then_long_then_great(void **state)
 {
@@ -141,24 +164,25 @@ hashes_differ_by_parent(void **state)
 static void
 sequences_are_read_and_written(void **state)
 {
-	struct rev_seq seq, other;
+	struct catalog_seq seq, other;
 	struct buf b = BUF_INIT(64);
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(rev_seq_parse(STR("01000000000000abcdef00020003"), &seq, NULL),
+	assert_int_equal(catalog_seq_parse(STR("01000000000000abcdef00020003"), &seq, NULL),
 			 STATUS_INVALID);
-	assert_int_equal(rev_seq_parse(STR("0100000000000abcdef0002003"), &seq, NULL), STATUS_OK);
+	assert_int_equal(catalog_seq_parse(STR("0100000000000abcdef0002003"), &seq, NULL),
+			 STATUS_OK);
 	assert_int_equal(seq.bytes[0], 1);
 	assert_int_equal(seq.bytes[12], 3);
-	rev_seq_write(&seq, &b);
-	assert_int_equal(b.len, REV_SEQUENCE_HEX_BYTES);
+	catalog_seq_write(&seq, &b);
+	assert_int_equal(b.len, CATALOG_SEQ_HEX_BYTES);
 	assert_memory_equal(b.ptr, "0100000000000abcdef0002003", b.len);
-	assert_int_equal(rev_seq_parse(STR("0"), &other, NULL), STATUS_OK);
-	assert_true(rev_seq_cmp(&other, &seq) < 0);
-	assert_int_equal(rev_seq_parse(STR(""), &seq, &err), STATUS_INVALID);
-	assert_int_equal(rev_seq_parse(STR("now"), &seq, &err), STATUS_INVALID);
-	assert_int_equal(rev_seq_parse(STR("0100000000000abcdef000200g"), &seq, &err),
+	assert_int_equal(catalog_seq_parse(STR("0"), &other, NULL), STATUS_OK);
+	assert_true(catalog_seq_cmp(&other, &seq) < 0);
+	assert_int_equal(catalog_seq_parse(STR(""), &seq, &err), STATUS_INVALID);
+	assert_int_equal(catalog_seq_parse(STR("now"), &seq, &err), STATUS_INVALID);
+	assert_int_equal(catalog_seq_parse(STR("0100000000000abcdef000200g"), &seq, &err),
 			 STATUS_INVALID);
 	assert_string_equal(err.text, "Malformed sequence supplied in 'since' parameter.");
 	buf_release(&b);
@@ -170,6 +194,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(revisions_are_read_and_written),
 		cmocka_unit_test(what_is_no_revision_is_refused),
+		cmocka_unit_test(a_hash_that_no_etag_can_show_is_refused),
 		cmocka_unit_test(winners_are_live_then_long_then_great),
 		cmocka_unit_test(hashes_are_couchdbs),
 		cmocka_unit_test(hashes_differ_by_parent),

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "kv/tuple.h"
-#include "model/revisioned/verify.h"
+#include "catalog/verify.h"
 
 enum {
 	WRITERS = 3,
@@ -36,7 +36,7 @@ set_scheme(struct fixture *f, enum rev_scheme scheme)
 
 	assert_int_equal(kv_run(f->store, scheme_body, &s, NULL, NULL), STATUS_OK);
 	fixture_reopen(f);
-	assert_int_equal(f->db->scheme, scheme);
+	assert_int_equal(rev_db_scheme(f->db), scheme);
 }
 
 /* The pairs below (P, space, id): how many, and the first one's value. */
@@ -265,7 +265,7 @@ writer_body(struct kv_tx *tx, void *arg)
 		.packed_bytes = w->at % 3 ? DOC_PACKED_BYTES : 0, /* the guess may be wrong */
 	};
 	struct rev_edit edit = { .kind = REV_EDIT_INTERACTIVE };
-	struct rev_db *db;
+	struct catalog_db *db;
 	enum status status;
 	struct str text;
 
@@ -275,7 +275,7 @@ writer_body(struct kv_tx *tx, void *arg)
 	TRY(doc_explode_text(text, w->arena, &limits, 64, &edit.doc, NULL));
 	TRY(rev_db_open(tx, NULL, STR("db"), &db, NULL));
 	status = rev_write(tx, db, &edit, 1, 0, w->arena, &w->result, NULL);
-	rev_db_unref(db);
+	catalog_db_unref(db);
 	return status;
 }
 
@@ -337,28 +337,28 @@ scheme_can_be_changed_while_others_write(void **state)
 
 struct said {
 	char names[200];
-	struct rev_verify_sum sum;
+	struct catalog_verify_sum sum;
 };
 
 static void
-found(const struct rev_finding *finding, void *arg)
+found(const struct catalog_finding *finding, void *arg)
 {
 	struct said *said = arg;
 	size_t len = strlen(said->names);
 
 	snprintf(said->names + len, sizeof(said->names) - len, "%s%s", len ? " " : "",
-		 rev_finding_name(finding->kind));
+		 finding->kind);
 }
 
 static void
 assert_says(struct fixture *f, const char *expected, uint64_t packed)
 {
 	struct said said = { .names = "" };
-	struct rev_verify_options options = { .found = found, .arg = &said };
+	struct catalog_verify_options options = { .found = found, .arg = &said };
 	struct kv_tx *tx;
 
 	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
-	assert_int_equal(rev_verify_store(tx, &options, &said.sum, NULL), STATUS_OK);
+	assert_int_equal(catalog_verify_store(tx, &options, &said.sum, NULL), STATUS_OK);
 	kv_tx_free(tx);
 	assert_string_equal(said.names, expected);
 	assert_int_equal(said.sum.packed, packed);

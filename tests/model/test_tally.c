@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "catalog/tally.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "kv/tuple.h"
@@ -55,10 +56,10 @@ tend(struct fixture *f, uint64_t range_keys)
 {
 	struct err err = { 0 };
 	bool more;
-	enum status status = rev_tally_tend(f->store, f->db, range_keys, &more, &err);
+	enum status status = catalog_tally_tend(f->store, f->db, range_keys, &more, &err);
 
 	if (status != STATUS_OK)
-		fail_msg("rev_tally_tend: %s %s", status_name(status), err.text);
+		fail_msg("catalog_tally_tend: %s %s", status_name(status), err.text);
 	return more;
 }
 
@@ -77,7 +78,7 @@ compare_all(struct fixture *f)
 {
 	struct arena_mark mark = arena_mark(f->arena);
 	struct rev_change_range range = fixture_all_changes();
-	struct rev_name_range names = { .limit = SIZE_MAX };
+	struct name_range names = { .limit = SIZE_MAX };
 	struct rev_entry_page entries;
 	struct rev_change_page page;
 	struct kv_tx *tx = fixture_begin(f);
@@ -86,8 +87,7 @@ compare_all(struct fixture *f)
 	assert_int_equal(rev_all_docs_page(tx, f->db, &names, f->arena, &entries), STATUS_OK);
 	assert_false(entries.more);
 	for (size_t i = 0; i < entries.count; i += 1 + entries.count / PLACES) {
-		names = (struct rev_name_range){ .begin = entries.entries[i].id,
-						 .has_begin = true };
+		names = (struct name_range){ .begin = entries.entries[i].id, .has_begin = true };
 		assert_int_equal(rev_all_docs_offset(tx, f->db, &names, &n), STATUS_OK);
 		assert_int_equal(n, i);
 		names.exclusive_begin = true;
@@ -127,7 +127,7 @@ compare_all(struct fixture *f)
 struct world {
 	struct fixture *f;
 	struct rand_seq rand;
-	struct rev_db *guides[GUIDES];
+	struct catalog_db *guides[GUIDES];
 	const char *revs[DOCS]; /* NULL: not there, or deleted */
 	const char *ids[DOCS];
 };
@@ -139,7 +139,7 @@ below(struct world *w, uint64_t n)
 }
 
 struct open_call {
-	struct rev_db *db;
+	struct catalog_db *db;
 };
 
 static enum status
@@ -147,12 +147,12 @@ open_body(struct kv_tx *tx, void *arg)
 {
 	struct open_call *c = arg;
 
-	rev_db_unref(c->db);
+	catalog_db_unref(c->db);
 	c->db = NULL;
 	return rev_db_open(tx, NULL, STR("db"), &c->db, NULL);
 }
 
-static struct rev_db *
+static struct catalog_db *
 open_db(struct fixture *f)
 {
 	struct open_call c = { NULL };
@@ -162,7 +162,7 @@ open_db(struct fixture *f)
 }
 
 struct purge_call {
-	const struct rev_db *db;
+	const struct catalog_db *db;
 	struct rev_purge_query query;
 	struct rev_purge_result result;
 	struct arena *arena;
@@ -224,10 +224,10 @@ static void
 change_guide(struct world *w)
 {
 	size_t at = below(w, GUIDES);
-	struct rev_db *db = w->guides[at];
+	struct catalog_db *db = w->guides[at];
 
 	if (!db || below(w, 4) == 0) {
-		rev_db_unref(db);
+		catalog_db_unref(db);
 		db = open_db(w->f);
 	}
 	w->guides[at] = w->f->db;
@@ -263,14 +263,14 @@ any_writer_counts_right_whatever_ranges_it_knows(void **state)
 	compare_all(f);
 	fixture_check(f);
 	for (size_t i = 0; i < GUIDES; i++)
-		rev_db_unref(w.guides[i]);
+		catalog_db_unref(w.guides[i]);
 }
 
 /* ---- Several at once ---- */
 
 struct racer {
 	struct fixture *f;
-	struct rev_db *db;
+	struct catalog_db *db;
 	struct arena *arena;
 	unsigned number;
 	const char *failed;
@@ -336,7 +336,7 @@ race_tend(void *arg)
 		struct err err = { 0 };
 		bool more;
 
-		if (rev_tally_tend(r->f->store, r->db, TINY, &more, &err) != STATUS_OK)
+		if (catalog_tally_tend(r->f->store, r->db, TINY, &more, &err) != STATUS_OK)
 			r->failed = arena_printf(r->arena, "tending: %s", err.text).ptr;
 	}
 	return NULL;
@@ -362,7 +362,7 @@ writers_and_tenders_at_once_leave_counts_right(void **state)
 		if (i < TENDERS || i == WRITERS - 1)
 			r->db = open_db(f);
 		else
-			r->db = rev_db_ref(racers[i % TENDERS].db);
+			r->db = catalog_db_ref(racers[i % TENDERS].db);
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, i < WRITERS ? race_write : race_tend, r),
 			0);
@@ -378,7 +378,7 @@ writers_and_tenders_at_once_leave_counts_right(void **state)
 		if (racers[i].failed)
 			fail_msg("%u: %s", i, racers[i].failed);
 		arena_free(racers[i].arena);
-		rev_db_unref(racers[i].db);
+		catalog_db_unref(racers[i].db);
 	}
 	fixture_check(f);
 	compare_all(f);
@@ -421,7 +421,7 @@ put_many(struct fixture *f, enum order order)
 static uint64_t
 cost_of_offset(struct fixture *f, size_t at, bool descending)
 {
-	struct rev_name_range range = { .has_begin = true, .descending = descending };
+	struct name_range range = { .has_begin = true, .descending = descending };
 	struct kv_tx *tx = fixture_begin(f);
 	uint64_t n, cost;
 
@@ -434,7 +434,7 @@ cost_of_offset(struct fixture *f, size_t at, bool descending)
 }
 
 static uint64_t
-cost_of_pending(struct fixture *f, struct rev_seq since, uint64_t want)
+cost_of_pending(struct fixture *f, struct catalog_seq since, uint64_t want)
 {
 	struct rev_change_range range = fixture_all_changes();
 	struct kv_tx *tx = fixture_begin(f);
@@ -455,7 +455,7 @@ check_costs(struct fixture *f, enum order order)
 	static const size_t places[] = { 0, 1, MANY / 2, MANY - 2, MANY - 1 };
 	struct rev_change_range range = fixture_all_changes();
 	struct rev_change_page page;
-	struct rev_seq at = { { 0 } };
+	struct catalog_seq at = { { 0 } };
 	struct kv_tx *tx;
 	size_t left = MANY;
 	const char *rev;
@@ -582,7 +582,7 @@ static enum status
 delete_body(struct kv_tx *tx, void *arg)
 {
 	(void)arg;
-	return rev_db_delete(tx, STR("db"), NULL);
+	return catalog_delete(tx, CATALOG_SPACE_COUCH, STR("db"), NULL);
 }
 
 static enum status
@@ -601,9 +601,9 @@ deleted_database_is_not_tended(void **state)
 	for (size_t i = 0; i < 30; i++)
 		fixture_put(f, arena_printf(f->arena, "d%03zu", i).ptr, NULL, "{}");
 	assert_int_equal(kv_run(f->store, delete_body, NULL, NULL, NULL), STATUS_OK);
-	assert_int_equal(rev_tally_tend(f->store, f->db, TINY, &more, NULL), STATUS_NOT_FOUND);
+	assert_int_equal(catalog_tally_tend(f->store, f->db, TINY, &more, NULL), STATUS_NOT_FOUND);
 	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, NULL), STATUS_OK);
-	assert_int_equal(rev_tally_tend(f->store, f->db, TINY, &more, NULL), STATUS_NOT_FOUND);
+	assert_int_equal(catalog_tally_tend(f->store, f->db, TINY, &more, NULL), STATUS_NOT_FOUND);
 	fixture_reopen(f);
 	fixture_put(f, "a", NULL, "{}");
 	compare_all(f);
@@ -622,7 +622,7 @@ ranges_go_on_under_another_incarnation(void **state)
 				    "{}");
 		tend_all(f, TINY);
 		compare_all(f);
-		assert_int_equal(rev_incarnations_raise(f->store, NULL, NULL), STATUS_OK);
+		assert_int_equal(catalog_incarnations_raise(f->store, NULL, NULL), STATUS_OK);
 		fixture_reopen(f);
 	}
 	assert_true(ranges_of(f, REV_SUBSPACE_CHANGES) >= 8);
@@ -632,8 +632,8 @@ ranges_go_on_under_another_incarnation(void **state)
 /* ---- What a process shares ---- */
 
 struct shared {
-	struct rev_cache *caches[2];
-	struct rev_db *dbs[2];
+	struct catalog_cache *caches[2];
+	struct catalog_db *dbs[2];
 };
 
 static enum status
@@ -642,7 +642,7 @@ shared_body(struct kv_tx *tx, void *arg)
 	struct shared *s = arg;
 
 	for (int i = 0; i < 2; i++) {
-		rev_db_unref(s->dbs[i]);
+		catalog_db_unref(s->dbs[i]);
 		s->dbs[i] = NULL;
 	}
 	for (int i = 0; i < 2; i++)
@@ -654,8 +654,8 @@ static void
 all_caches_of_a_process_learn_of_ranges_at_once(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_tallies *tallies = rev_tallies_new();
-	struct rev_db *own = f->db;
+	struct catalog_tallies *tallies = catalog_tallies_new();
+	struct catalog_db *own = f->db;
 	struct shared s = { 0 };
 	struct err err = { 0 };
 	size_t before;
@@ -663,19 +663,19 @@ all_caches_of_a_process_learn_of_ranges_at_once(void **state)
 
 	assert_non_null(tallies);
 	for (int i = 0; i < 2; i++) {
-		s.caches[i] = rev_cache_new();
+		s.caches[i] = catalog_cache_new();
 		assert_non_null(s.caches[i]);
-		rev_cache_share(s.caches[i], tallies);
+		catalog_cache_share(s.caches[i], tallies);
 	}
 	assert_int_equal(kv_run_read(f->store, shared_body, &s, NULL), STATUS_OK);
 	assert_ptr_equal(s.dbs[0]->tally, s.dbs[1]->tally);
-	assert_int_equal(rev_tallies_tend(tallies, f->store, true, &more, &err), STATUS_OK);
+	assert_int_equal(catalog_tallies_tend(tallies, f->store, true, &more, &err), STATUS_OK);
 	assert_false(more);
 	f->db = s.dbs[0];
 	for (size_t i = 0; i < 1500; i++)
 		fixture_put(f, arena_printf(f->arena, "d%04zu", i).ptr, NULL, "{}");
 	do {
-		assert_int_equal(rev_tallies_tend(tallies, f->store, false, &more, &err),
+		assert_int_equal(catalog_tallies_tend(tallies, f->store, false, &more, &err),
 				 STATUS_OK);
 	} while (more);
 	before = ranges_of(f, REV_SUBSPACE_ALL_DOCS);
@@ -688,10 +688,10 @@ all_caches_of_a_process_learn_of_ranges_at_once(void **state)
 	compare_all(f);
 	fixture_check(f);
 	for (int i = 0; i < 2; i++) {
-		rev_db_unref(s.dbs[i]);
-		rev_cache_free(s.caches[i]);
+		catalog_db_unref(s.dbs[i]);
+		catalog_cache_free(s.caches[i]);
 	}
-	rev_tallies_free(tallies);
+	catalog_tallies_free(tallies);
 }
 
 /* ---- Out of memory ---- */
@@ -708,7 +708,7 @@ every_failed_allocation_is_reported(void **state)
 		fixture_put(f, arena_printf(f->arena, "d%03zu", i).ptr, NULL, "{}");
 	do {
 		mem_fail_after(n++);
-		status = rev_tally_tend(f->calm, f->db, TINY, &more, NULL);
+		status = catalog_tally_tend(f->calm, f->db, TINY, &more, NULL);
 		mem_fail_after(0);
 		assert_true(status == STATUS_OK || status == STATUS_NOMEM ||
 			    status == STATUS_LIMIT);

@@ -5,7 +5,7 @@
 #include "fixture.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
-#include "model/revisioned/verify.h"
+#include "catalog/verify.h"
 
 enum {
 	NAMES_BYTES = 1000,
@@ -101,11 +101,11 @@ setup(void **state)
 struct said {
 	char names[NAMES_BYTES];
 	uint64_t progress;
-	struct rev_verify_sum sum;
+	struct catalog_verify_sum sum;
 };
 
 static void
-found(const struct rev_finding *finding, void *arg)
+found(const struct catalog_finding *finding, void *arg)
 {
 	struct said *said = arg;
 	size_t len = strlen(said->names);
@@ -113,11 +113,11 @@ found(const struct rev_finding *finding, void *arg)
 	assert_true(finding->key.len > 0);
 	assert_true(strlen(finding->text) > 0);
 	snprintf(said->names + len, sizeof(said->names) - len, "%s%s", len ? " " : "",
-		 rev_finding_name(finding->kind));
+		 finding->kind);
 }
 
 static void
-progress(const struct rev_verify_sum *sum, void *arg)
+progress(const struct catalog_verify_sum *sum, void *arg)
 {
 	struct said *said = arg;
 
@@ -128,17 +128,20 @@ progress(const struct rev_verify_sum *sum, void *arg)
 static void
 verify(struct fixture *f, const char *db, struct said *ret)
 {
-	struct rev_verify_options options = { .found = found, .progress = progress, .arg = ret };
+	struct catalog_verify_options options = { .found = found,
+						  .progress = progress,
+						  .arg = ret };
 	struct err err = { 0 };
 	struct kv_tx *tx;
 
 	*ret = (struct said){ 0 };
 	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	if (db)
-		assert_int_equal(rev_verify_db(tx, str_from_cstr(db), &options, &ret->sum, &err),
+		assert_int_equal(catalog_verify_db(tx, CATALOG_SPACE_COUCH, str_from_cstr(db),
+						   &options, &ret->sum, &err),
 				 STATUS_OK);
 	else
-		assert_int_equal(rev_verify_store(tx, &options, &ret->sum, &err), STATUS_OK);
+		assert_int_equal(catalog_verify_store(tx, &options, &ret->sum, &err), STATUS_OK);
 	kv_tx_free(tx);
 }
 
@@ -293,8 +296,8 @@ static void
 one_database_can_be_checked_alone(void **state)
 {
 	struct fixture *f = *state;
-	struct rev_verify_options options = { .found = found };
-	struct rev_verify_sum sum;
+	struct catalog_verify_options options = { .found = found };
+	struct catalog_verify_sum sum;
 	struct err err = { 0 };
 	struct said said;
 	struct kv_tx *tx;
@@ -305,7 +308,9 @@ one_database_can_be_checked_alone(void **state)
 	assert_int_equal(said.sum.databases, 1);
 	assert_int_equal(said.sum.documents, 7);
 	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
-	assert_int_equal(rev_verify_db(tx, STR("none"), &options, &sum, &err), STATUS_NOT_FOUND);
+	assert_int_equal(
+		catalog_verify_db(tx, CATALOG_SPACE_COUCH, STR("none"), &options, &sum, &err),
+		STATUS_NOT_FOUND);
 	kv_tx_free(tx);
 }
 
@@ -658,6 +663,52 @@ damaged_local_documents_are_found(void **state)
 	assert_says(f, "body_root unknown_key");
 }
 
+/* ---- Newer formats ---- */
+
+/* The pair's value with another format number, which is its first element. */
+static void
+set_format(struct fixture *f, struct kv_pair pair, const char *format)
+{
+	struct tuple_reader r = tuple_reader(pair.value);
+	uint64_t ignored;
+
+	assert_int_equal(tuple_next_u64(&r, &ignored), STATUS_OK);
+	set(f, pair.key, joined(f, str_from_cstr(format), r.rest));
+}
+
+static void
+records_of_a_newer_frond_are_told_as_that(void **state)
+{
+	struct fixture *f = *state;
+	struct kv_pair entry = pair_in(f, REV_SUBSPACE_ALL_DOCS, NULL, 0);
+	struct kv_pair branch = pair_in(f, REV_SUBSPACE_REVISIONS, NULL, 0);
+	struct kv_pair root = pair_in(f, REV_SUBSPACE_LOCAL, "checkpoint", 0);
+	struct tuple_reader k = tuple_reader(str_skip(entry.key, f->db->prefix.len));
+	struct tuple_elem id;
+	uint64_t space;
+	struct said said;
+	struct kv_tx *tx;
+	struct rev_id rev;
+
+	assert_int_equal(tuple_next_u64(&k, &space), STATUS_OK);
+	assert_int_equal(tuple_next(&k, &id), STATUS_OK);
+	set_format(f, entry, "\x15\x09");
+	assert_says(f, "newer_format");
+	tx = fixture_begin(f);
+	assert_int_equal(rev_winner_read(tx, f->db, id.raw, f->arena, &rev), STATUS_NEWER);
+	kv_tx_free(tx);
+	set(f, entry.key, entry.value);
+	set_format(f, root, "\x15\x09");
+	assert_says(f, "newer_format");
+	set(f, root.key, root.value);
+	set_format(f, branch, "\x15\x09");
+	verify(f, NULL, &said);
+	assert_non_null(strstr(said.names, "newer_format"));
+	assert_null(strstr(said.names, "unreadable_value"));
+	set(f, branch.key, branch.value);
+	assert_says(f, "");
+}
+
 /* ---- Attachments ---- */
 
 /* (P, ATTACHMENTS, space, id…), and the number of a chunk for data. */
@@ -910,7 +961,7 @@ raised_incarnation_puts_new_changes_above_all_others(void **state)
 	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	assert_int_equal(rev_db_info(tx, f->db, &before), STATUS_OK);
 	kv_tx_free(tx);
-	assert_int_equal(rev_incarnations_raise(f->store, &databases, NULL), STATUS_OK);
+	assert_int_equal(catalog_incarnations_raise(f->store, &databases, NULL), STATUS_OK);
 	assert_int_equal(databases, 2);
 	fixture_reopen(f);
 	assert_int_equal(f->db->incarnation, 1);
@@ -939,7 +990,7 @@ incarnation_stays_at_its_end(void **state)
 	struct fixture *f = *state;
 
 	for (int i = 0; i < 258; i++)
-		assert_int_equal(rev_incarnations_raise(f->store, NULL, NULL), STATUS_OK);
+		assert_int_equal(catalog_incarnations_raise(f->store, NULL, NULL), STATUS_OK);
 	fixture_reopen(f);
 	assert_int_equal(f->db->incarnation, 255);
 	fixture_put(f, "new", NULL, "{}");
@@ -978,6 +1029,7 @@ main(void)
 		VERIFY_TEST(bodies_of_no_leaf_are_found_once_each),
 		VERIFY_TEST(leaves_that_make_no_document_are_found),
 		VERIFY_TEST(damaged_local_documents_are_found),
+		VERIFY_TEST(records_of_a_newer_frond_are_told_as_that),
 		VERIFY_TEST(attachment_without_all_its_data_is_found),
 		VERIFY_TEST(wrong_counter_of_an_attachment_is_found),
 		VERIFY_TEST(data_of_nobody_is_found_unless_it_is_being_uploaded),

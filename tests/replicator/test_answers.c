@@ -1,7 +1,6 @@
-/* Answers that are read as they arrive: rows of JSON, parts of a multipart body. */
+/* Answers that are read as they arrive: rows of JSON. */
 #include "common.h"
 
-#include "replicator/parts.h"
 #include "replicator/rows.h"
 
 /* ---- Rows ---- */
@@ -14,7 +13,7 @@ read_rows(struct str text, size_t piece, size_t row_bytes, struct buf *out)
 	struct str row;
 	enum status status = STATUS_NOT_FOUND;
 
-	rows_init(&rows, row_bytes);
+	rows_init(&rows, row_bytes, NULL);
 	while (text.len && status == STATUS_NOT_FOUND) {
 		struct str part = str_of(text.ptr, text.len < piece ? text.len : piece);
 
@@ -89,106 +88,29 @@ a_row_that_is_too_long_is_refused(void **state)
 	buf_release(&out);
 }
 
-/* ---- Parts ---- */
-
-struct body {
-	struct str rest;
-	size_t piece;
-};
-
-static enum status
-read_body(void *arg, struct str *ret, struct err *err)
-{
-	struct body *body = arg;
-	size_t n = body->rest.len < body->piece ? body->rest.len : body->piece;
-
-	(void)err;
-	if (n == 0)
-		return STATUS_NOT_FOUND;
-	*ret = str_of(body->rest.ptr, n);
-	body->rest = str_skip(body->rest, n);
-	return STATUS_OK;
-}
-
-static enum status
-read_parts(struct parts *p, struct buf *out)
-{
-	struct err err = { 0 };
-	struct str piece;
-	enum status status;
-
-	while ((status = parts_next(p, &err)) == STATUS_OK) {
-		buf_append_byte(out, '<');
-		if (parts_is_multipart(p->type)) {
-			struct parts inner;
-
-			assert_int_equal(parts_init(&inner, p->type, parts_read, p, &err),
-					 STATUS_OK);
-			status = read_parts(&inner, out);
-			parts_release(&inner);
-			if (status != STATUS_OK)
-				return status;
-		} else {
-			while ((status = parts_read(p, &piece, &err)) == STATUS_OK)
-				buf_append_str(out, piece);
-			if (status != STATUS_NOT_FOUND)
-				return status;
-		}
-		buf_append_byte(out, '>');
-	}
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-static enum status
-read_whole(const char *text, size_t piece, struct buf *out)
-{
-	struct body body = { str_from_cstr(text), piece };
-	struct parts parts;
-	struct err err = { 0 };
-	enum status status = parts_init(&parts, STR("multipart/mixed; boundary=\"AB\""), read_body,
-					&body, &err);
-
-	if (status == STATUS_OK)
-		status = read_parts(&parts, out);
-	parts_release(&parts);
-	return status;
-}
-
-static const char nested[] = "--AB\r\nContent-Type: application/json\r\n\r\n{\"a\":1}\r\n"
-			     "--AB\r\nContent-Type: multipart/related; boundary=\"CD\"\r\n\r\n"
-			     "--CD\r\nContent-Type: application/json\r\n\r\n{}\r\n"
-			     "--CD\r\nContent-Disposition: attachment\r\n\r\n--A\r\n--C\r\n\r\n"
-			     "--CD\r\n\r\nplain\r\n--CD--\r\n"
-			     "--AB\r\nContent-Type: text/plain\r\n\r\n\r\n--AB--";
-
+/* Heartbeats are newlines, but an answer of nothing else must end. */
 static void
-parts_inside_of_parts_are_read_wherever_the_pieces_end(void **state)
+what_lies_between_rows_is_limited(void **state)
 {
-	(void)state;
-	for (size_t piece = 1; piece < sizeof(nested); piece++) {
-		struct buf out = BUF_INIT(1 << 16);
-
-		assert_int_equal(read_whole(nested, piece, &out), STATUS_OK);
-		if (!str_eq(buf_str(&out), STR("<{\"a\":1}><<{}><--A\r\n--C\r\n><plain>><>")))
-			fail_msg("in pieces of %zu: \"%.*s\"", piece, STR_ARG(buf_str(&out)));
-		buf_release(&out);
-	}
-}
-
-static void
-a_body_that_breaks_off_is_noticed(void **state)
-{
-	char text[sizeof(nested)];
+	struct buf text = BUF_INIT(8 << 20);
+	struct buf out = BUF_INIT(1 << 16);
 
 	(void)state;
-	for (size_t n = 1; n + 1 < sizeof(nested) - 1; n++) {
-		struct buf out = BUF_INIT(1 << 16);
-
-		memcpy(text, nested, n);
-		text[n] = '\0';
-		assert_int_equal(read_whole(text, 7, &out), STATUS_INVALID);
-		buf_release(&out);
+	buf_append_cstr(&text, "{\"r\":[");
+	for (int row = 0; row < 3; row++) {
+		for (int i = 0; i < ROWS_BETWEEN_BYTES - 1; i++)
+			buf_append_byte(&text, '\n');
+		buf_append_cstr(&text, row < 2 ? "1," : "1");
 	}
+	buf_append_cstr(&text, "]}");
+	assert_int_equal(read_rows(buf_str(&text), 5000, 64, &out), STATUS_OK);
+	buf_clear(&text);
+	buf_append_cstr(&text, "{\"r\":[1");
+	for (int i = 0; i < ROWS_BETWEEN_BYTES + 1; i++)
+		buf_append_byte(&text, ',');
+	assert_int_equal(read_rows(buf_str(&text), 5000, 64, &out), STATUS_LIMIT);
+	buf_release(&text);
+	buf_release(&out);
 }
 
 int
@@ -198,8 +120,7 @@ main(void)
 		cmocka_unit_test(rows_are_cut_out_wherever_the_pieces_end),
 		cmocka_unit_test(answers_that_break_off_are_noticed),
 		cmocka_unit_test(a_row_that_is_too_long_is_refused),
-		cmocka_unit_test(parts_inside_of_parts_are_read_wherever_the_pieces_end),
-		cmocka_unit_test(a_body_that_breaks_off_is_noticed),
+		cmocka_unit_test(what_lies_between_rows_is_limited),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

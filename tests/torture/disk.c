@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,12 +23,21 @@
 enum {
 	MAX_FILES = 8192, /* made or synced by one process */
 	FD_PATH_BYTES = 40,
+	MAX_FAULTS = 3,
 };
 
 struct file {
 	ino_t inode;
 	off_t synced;
 	bool named; /* its directory has been synced since it was made */
+};
+
+/* An order to fail; none while `count` is 0. */
+struct fault {
+	enum disk_file file;
+	enum disk_op op;
+	int error;
+	uint32_t count;
 };
 
 static struct {
@@ -48,13 +58,17 @@ static struct {
 	bool power_cut;
 	uint64_t seed;
 
-	bool fails;
-	enum disk_file fail_file;
-	enum disk_op fail_op;
-	int fail_error;
-	uint32_t fail_count;
+	struct fault faults[MAX_FAULTS];
+	/* Of any operation on any file: how many pass before, how many fail, and how. */
+	uint32_t any_after;
+	uint32_t any_count;
+	int any_error;
+	uint32_t any_ends_after; /* 0: the process is not ended */
 	uint32_t failures;
-} disk = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} disk = {
+	.gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+};
 
 static void
 give_up(const char *why)
@@ -78,9 +92,14 @@ ends_with(const char *text, const char *end)
 static bool
 classify(const char *path, enum disk_file *ret)
 {
-	const char *name = path + disk.dir_len + 1;
+	const char *name;
+	bool watched;
 
-	if (strncmp(path, disk.dir, disk.dir_len) != 0 || path[disk.dir_len] != '/')
+	pthread_mutex_lock(&disk.lock);
+	watched = strncmp(path, disk.dir, disk.dir_len) == 0 && path[disk.dir_len] == '/';
+	name = path + disk.dir_len + 1;
+	pthread_mutex_unlock(&disk.lock);
+	if (!watched)
 		return false;
 	if (ends_with(name, ".log"))
 		*ret = DISK_LOG;
@@ -90,6 +109,8 @@ classify(const char *path, enum disk_file *ret)
 		*ret = DISK_MANIFEST;
 	else if (strcmp(name, "CURRENT") == 0)
 		*ret = DISK_CURRENT;
+	else if (strcmp(name, "LOG") == 0)
+		*ret = DISK_INFO_LOG;
 	else
 		*ret = DISK_FILES;
 	return true;
@@ -236,21 +257,49 @@ ends_halfway(enum disk_file file)
 	return end;
 }
 
+/* With the lock held: the same for what disk_fail_at() has ordered. */
+static bool
+refuse_any(void)
+{
+	if (!disk.any_count)
+		return false;
+	if (disk.any_after) {
+		disk.any_after--;
+		return false;
+	}
+	if (disk.any_count != UINT32_MAX)
+		disk.any_count--;
+	disk.failures++;
+	errno = disk.any_error;
+	return true;
+}
+
 /* True, with errno set, if the operation is to fail. */
 static bool
 refuse(enum disk_file file, enum disk_op op)
 {
-	bool fail;
+	bool fail = false;
+	bool end = false;
 
 	pthread_mutex_lock(&disk.lock);
-	fail = disk.fails && disk.fail_file == file && disk.fail_op == op && disk.fail_count;
-	if (fail) {
-		if (disk.fail_count != UINT32_MAX)
-			disk.fail_count--;
+	if (op != DISK_READ) {
+		end = disk.any_ends_after && --disk.any_ends_after == 0;
+		fail = refuse_any();
+	}
+	for (size_t i = 0; i < MAX_FAULTS && !fail; i++) {
+		struct fault *f = &disk.faults[i];
+
+		fail = f->count && f->file == file && f->op == op;
+		if (!fail)
+			continue;
+		if (f->count != UINT32_MAX)
+			f->count--;
 		disk.failures++;
-		errno = disk.fail_error;
+		errno = f->error;
 	}
 	pthread_mutex_unlock(&disk.lock);
+	if (end)
+		disk_end(false, 0);
 	return fail;
 }
 
@@ -259,20 +308,18 @@ refuse(enum disk_file file, enum disk_op op)
 void
 disk_watch(const char *dir)
 {
-	pthread_rwlockattr_t attr;
-
+	pthread_mutex_lock(&disk.lock);
 	if (!realpath(dir, disk.dir))
 		give_up("no such directory");
 	disk.dir_len = strlen(disk.dir);
 	disk.file_count = 0;
 	disk.ends = false;
-	disk.fails = false;
+	memset(disk.faults, 0, sizeof(disk.faults));
+	disk.any_count = 0;
+	disk.any_ends_after = 0;
 	disk.failures = 0;
-	pthread_rwlockattr_init(&attr);
-	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(&disk.gate, &attr);
-	pthread_rwlockattr_destroy(&attr);
 	for_each_file(note_present);
+	pthread_mutex_unlock(&disk.lock);
 	atomic_store_explicit(&disk.watching, true, memory_order_release);
 }
 
@@ -280,7 +327,6 @@ void
 disk_unwatch(void)
 {
 	atomic_store_explicit(&disk.watching, false, memory_order_release);
-	pthread_rwlock_destroy(&disk.gate);
 }
 
 void
@@ -295,15 +341,49 @@ disk_end_at(struct disk_point point, uint32_t nth, bool power_cut, uint64_t seed
 	pthread_mutex_unlock(&disk.lock);
 }
 
+static void
+set_fault(size_t i, struct fault fault)
+{
+	pthread_mutex_lock(&disk.lock);
+	disk.faults[i] = fault;
+	pthread_mutex_unlock(&disk.lock);
+}
+
 void
 disk_fail(enum disk_file file, enum disk_op op, int error, uint32_t count)
 {
+	set_fault(0, (struct fault){ file, op, error, count });
+}
+
+void
+disk_fail_also(enum disk_file file, enum disk_op op, int error, uint32_t count)
+{
+	size_t i = 1;
+
 	pthread_mutex_lock(&disk.lock);
-	disk.fails = true;
-	disk.fail_file = file;
-	disk.fail_op = op;
-	disk.fail_error = error;
-	disk.fail_count = count;
+	while (i < MAX_FAULTS && disk.faults[i].count)
+		i++;
+	pthread_mutex_unlock(&disk.lock);
+	if (i == MAX_FAULTS)
+		give_up("too many faults");
+	set_fault(i, (struct fault){ file, op, error, count });
+}
+
+void
+disk_fail_at(uint32_t nth, int error, uint32_t count)
+{
+	pthread_mutex_lock(&disk.lock);
+	disk.any_after = nth ? nth - 1 : 0;
+	disk.any_count = nth ? count : 0;
+	disk.any_error = error;
+	pthread_mutex_unlock(&disk.lock);
+}
+
+void
+disk_end_at_operation(uint32_t nth)
+{
+	pthread_mutex_lock(&disk.lock);
+	disk.any_ends_after = nth;
 	pthread_mutex_unlock(&disk.lock);
 }
 
@@ -442,4 +522,76 @@ unlink(const char *path)
 	pthread_rwlock_unlock(&disk.gate);
 	reach(file, DISK_UNLINK, DISK_AFTER);
 	return result;
+}
+
+/* With large files, the C name stands for ftruncate64, which RocksDB does not use. */
+INTERPOSED int
+ftruncate(int fd, off_t len)
+{
+	enum disk_file file;
+
+	if (classify_fd(fd, &file) && refuse(file, DISK_CUT))
+		return -1;
+	return (int)syscall(SYS_ftruncate, fd, len);
+}
+
+/* With large files, the C names stand for pread64 and open64; RocksDB may use either. */
+INTERPOSED ssize_t plain_pread(int fd, void *bytes, size_t n, off_t at) __asm__("pread");
+INTERPOSED int plain_open(const char *path, int flags, ...) __asm__("open");
+
+INTERPOSED ssize_t
+plain_pread(int fd, void *bytes, size_t n, off_t at)
+{
+	enum disk_file file;
+
+	if (classify_fd(fd, &file) && refuse(file, DISK_READ))
+		return -1;
+	return syscall(SYS_pread64, fd, bytes, n, at);
+}
+
+INTERPOSED ssize_t
+pread(int fd, void *bytes, size_t n, off_t at)
+{
+	return plain_pread(fd, bytes, n, at);
+}
+
+static int
+open_file(const char *path, int flags, mode_t mode)
+{
+	bool watching = atomic_load_explicit(&disk.watching, memory_order_acquire);
+	enum disk_file file;
+
+	if (watching && flags & O_CREAT && classify(path, &file) && refuse(file, DISK_CREATE))
+		return -1;
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static mode_t
+open_mode(int flags, va_list args)
+{
+	return flags & O_CREAT ? va_arg(args, mode_t) : 0;
+}
+
+INTERPOSED int
+plain_open(const char *path, int flags, ...)
+{
+	mode_t mode;
+	va_list args;
+
+	va_start(args, flags);
+	mode = open_mode(flags, args);
+	va_end(args);
+	return open_file(path, flags, mode);
+}
+
+INTERPOSED int
+open(const char *path, int flags, ...)
+{
+	mode_t mode;
+	va_list args;
+
+	va_start(args, flags);
+	mode = open_mode(flags, args);
+	va_end(args);
+	return open_file(path, flags, mode);
 }

@@ -17,8 +17,9 @@ enum disk_file {
 	DISK_LOG,
 	DISK_TABLE,
 	DISK_MANIFEST,
-	DISK_CURRENT, /* or what is about to be renamed to it */
-	DISK_FILES,   /* any other, and how many there are */
+	DISK_CURRENT,  /* or what is about to be renamed to it */
+	DISK_INFO_LOG, /* of RocksDB about its own doings */
+	DISK_FILES,    /* any other, and how many there are */
 };
 
 enum disk_op {
@@ -26,6 +27,9 @@ enum disk_op {
 	DISK_SYNC,
 	DISK_RENAME,
 	DISK_UNLINK,
+	DISK_CREATE, /* opening a file that is made if it is not there */
+	DISK_CUT,    /* by frond, not by RocksDB */
+	DISK_READ,   /* of a part of a file; never ends the process, and is no disk_operation */
 };
 
 enum disk_moment {
@@ -52,6 +56,17 @@ _Noreturn void disk_end(bool power_cut, uint64_t seed);
 
 /* The next `count` such operations fail with `error`; UINT32_MAX: until told otherwise. */
 void disk_fail(enum disk_file file, enum disk_op op, int error, uint32_t count);
+/* The same, beside what disk_fail() has ordered. */
+void disk_fail_also(enum disk_file file, enum disk_op op, int error, uint32_t count);
+
+/*
+ * Of all operations but reads, on whatever file of the directory, `count` fail with `error`, from
+ * the `nth` on; 1 is the next. UINT32_MAX: until told otherwise. With `nth` 0 none does.
+ */
+void disk_fail_at(uint32_t nth, int error, uint32_t count);
+
+/* Ends the process, as kill -9 does, before the `nth` of all operations; 1 is the next. */
+void disk_end_at_operation(uint32_t nth);
 
 /* How many operations have failed so since disk_watch(). */
 uint32_t disk_failures(void);

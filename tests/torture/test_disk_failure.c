@@ -1,4 +1,7 @@
-/* Disks that refuse: full, failing, read-only; and directories that somebody else has open. */
+/*
+ * Disks that refuse: full, failing, read-only; and directories that somebody else has open. A store
+ * is opened again by itself as soon as its disk is well.
+ */
 #include "../kv/fixture.h"
 
 #include <errno.h>
@@ -19,6 +22,8 @@ enum {
 	NOBODY = 65534,
 	HANG_SECONDS = 60,
 	URL_BYTES = 300,
+	PROBE_MS = 20, /* between two looks at a full disk */
+	PAUSE_US = 2000,
 	REPORT_BYTES = 700,
 };
 
@@ -46,8 +51,8 @@ teardown(void **state)
 	return 0;
 }
 
-static const struct kv_options synced = { .create = true };
-static const struct kv_options unsynced = { .create = true, .no_sync = true };
+static const struct kv_options synced = { .create = true, .probe_ms = PROBE_MS };
+static const struct kv_options unsynced = { .create = true, .no_sync = true, .probe_ms = PROBE_MS };
 
 /* Two keys with one number, so that half a commit would show; `big` makes it a large one. */
 static enum status
@@ -110,41 +115,315 @@ reopen(const char *url, uint32_t at_least)
 	return store;
 }
 
+/* Waits until the store takes writes; it opens itself again. */
+static void
+wait_until_open(struct kv_store *store)
+{
+	while (kv_store_stats(store).state != KV_STORE_OPEN) {
+		assert_int_not_equal(kv_store_stats(store).state, KV_STORE_LOST);
+		usleep(PAUSE_US);
+	}
+}
+
 /* ---- The log ---- */
 
+/*
+ * A failure that does not pass. Then the disk is well again, and what was refused never comes back,
+ * neither when the store reopens itself nor in the next process.
+ */
 static void
-failing_log(const struct fixture *f, enum disk_op op, int error, const char *text)
+failing_log(const struct fixture *f, enum disk_op op, int error, enum kv_store_state in,
+	    enum status first, enum status later)
 {
 	struct kv_store *store = fixture_open(f->url, synced);
 	char why[REPORT_BYTES];
 
 	assert_ok(put_number(store, 1, false, NULL, 0));
 	disk_watch(f->dir);
-	disk_fail(DISK_LOG, op, error, 1);
-	assert_int_equal(put_number(store, 2, false, why, sizeof(why)), STATUS_IO);
-	assert_int_equal(disk_failures(), 1);
-	if (!strstr(why, text))
-		fail_msg("'%s' does not tell of '%s'", why, text);
-	/* The disk is well again; but what it has is not known. */
+	disk_fail(DISK_LOG, op, error, UINT32_MAX);
+	assert_int_equal(put_number(store, 2, false, why, sizeof(why)), first);
+	assert_true(disk_failures() > 0);
+	if (!strstr(why, strerror(error)))
+		fail_msg("'%s' does not tell of '%s'", why, strerror(error));
+	assert_int_equal(kv_store_stats(store).state, in);
 	for (uint32_t n = 3; n < 6; n++)
-		assert_int_equal(put_number(store, n, false, why, sizeof(why)), STATUS_IO);
-	assert_non_null(strstr(why, "reopened"));
+		assert_int_equal(put_number(store, n, false, why, sizeof(why)), later);
+	assert_non_null(strstr(why, strerror(error)));
 	assert_int_equal(number_of(store), 1);
+	disk_fail(DISK_LOG, op, 0, 0);
+	wait_until_open(store);
+	assert_true(kv_store_stats(store).reopenings > 0);
+	assert_int_equal(number_of(store), 1);
+	assert_ok(put_number(store, 6, false, NULL, 0));
+	assert_int_equal(number_of(store), 6);
 	kv_close(store);
 	disk_unwatch();
-	kv_close(reopen(f->url, 1));
-}
-
-static void
-failed_sync_is_never_acknowledged(void **state)
-{
-	failing_log(*state, DISK_SYNC, EIO, "Input/output error");
+	store = reopen(f->url, 6);
+	kv_close(store);
 }
 
 static void
 full_disk_refuses_writes_and_goes_on_reading(void **state)
 {
-	failing_log(*state, DISK_WRITE, ENOSPC, "No space left on device");
+	failing_log(*state, DISK_WRITE, ENOSPC, KV_STORE_FULL, STATUS_FULL, STATUS_FULL);
+}
+
+static void
+failing_log_refuses_writes_until_it_is_well(void **state)
+{
+	failing_log(*state, DISK_WRITE, EIO, KV_STORE_FAILED, STATUS_IO, STATUS_UNAVAILABLE);
+}
+
+/* The log itself cannot be synced any more, so the commit cannot be taken back for certain. */
+static void
+failed_sync_is_never_acknowledged(void **state)
+{
+	const struct fixture *f = *state;
+	struct kv_store *store = fixture_open(f->url, synced);
+	char why[REPORT_BYTES];
+
+	assert_ok(put_number(store, 1, false, NULL, 0));
+	disk_watch(f->dir);
+	disk_fail(DISK_LOG, DISK_SYNC, EIO, UINT32_MAX);
+	assert_int_equal(put_number(store, 2, false, why, sizeof(why)), STATUS_IO);
+	assert_non_null(strstr(why, "not known"));
+	assert_int_equal(put_number(store, 3, false, why, sizeof(why)), STATUS_UNAVAILABLE);
+	assert_int_equal(number_of(store), 1);
+	disk_fail(DISK_LOG, DISK_SYNC, 0, 0);
+	wait_until_open(store);
+	assert_int_equal(number_of(store), 1);
+	assert_ok(put_number(store, 4, false, NULL, 0));
+	kv_close(store);
+	disk_unwatch();
+	kv_close(reopen(f->url, 4));
+}
+
+/* Nobody hears of a failure that passes: the batch is taken back, and made again. */
+static void
+failing_once(const struct fixture *f, enum disk_op op)
+{
+	struct kv_store *store = fixture_open(f->url, synced);
+
+	assert_ok(put_number(store, 1, false, NULL, 0));
+	disk_watch(f->dir);
+	disk_fail(DISK_LOG, op, EIO, 1);
+	assert_ok(put_number(store, 2, false, NULL, 0));
+	assert_int_equal(disk_failures(), 1);
+	assert_int_equal(kv_store_stats(store).state, KV_STORE_OPEN);
+	assert_int_equal(kv_store_stats(store).reopenings, 1);
+	assert_int_equal(number_of(store), 2);
+	kv_close(store);
+	disk_unwatch();
+	store = fixture_open(f->url, synced);
+	assert_int_equal(number_of(store), 2);
+	kv_close(store);
+}
+
+static void
+sync_that_fails_once_ends_nothing(void **state)
+{
+	failing_once(*state, DISK_SYNC);
+}
+
+static void
+write_that_fails_once_ends_nothing(void **state)
+{
+	failing_once(*state, DISK_WRITE);
+}
+
+/*
+ * The disk has made something else of the bytes of a commit that has failed. They are the first of
+ * their log, so no record before them tells that they were never acknowledged.
+ */
+static void
+wrong_bytes_of_a_refused_commit_are_no_lost_ones(void **state)
+{
+	const struct fixture *f = *state;
+	struct kv_store *store = fixture_open(f->url, synced);
+	char command[sizeof(f->dir) + 160];
+	char why[REPORT_BYTES];
+
+	assert_ok(put_number(store, 1, false, NULL, 0));
+	kv_close(store);
+	store = fixture_open(f->url, synced);
+	disk_watch(f->dir);
+	/* No file can be written, so that the store is not reopened at once. */
+	disk_fail(DISK_FILES, DISK_WRITE, EIO, UINT32_MAX);
+	disk_fail_also(DISK_LOG, DISK_SYNC, EIO, 1);
+	disk_fail_also(DISK_LOG, DISK_CUT, EIO, 1);
+	assert_int_equal(put_number(store, 2, false, why, sizeof(why)), STATUS_IO);
+	assert_non_null(strstr(why, "not known"));
+	snprintf(command, sizeof(command),
+		 "for l in %s/*.log; do printf x | dd of=$l bs=1 seek=20 conv=notrunc status=none; "
+		 "done",
+		 f->dir);
+	assert_int_equal(system(command), 0);
+	disk_fail(DISK_FILES, DISK_WRITE, 0, 0);
+	wait_until_open(store);
+	disk_unwatch();
+	assert_int_equal(number_of(store), 1);
+	assert_ok(put_number(store, 3, false, NULL, 0));
+	kv_close(store);
+	kv_close(reopen(f->url, 3));
+}
+
+/*
+ * Of a commit whose outcome was not known, since it could be neither synced nor taken back. It is
+ * there when the store is opened again: then it is published, and who watches is told.
+ */
+static void
+commit_of_unknown_outcome_that_is_there_is_published(void **state)
+{
+	const struct fixture *f = *state;
+	struct kv_store *store = fixture_open(f->url, synced);
+	char why[REPORT_BYTES];
+	struct kv_future *watch;
+	struct kv_tx *tx;
+
+	assert_ok(put_number(store, 1, false, NULL, 0));
+	tx = begin(store);
+	watch = kv_watch(tx, STR("t/first"));
+	assert_ok(kv_future_wait(kv_commit(tx)));
+	kv_tx_free(tx);
+	tx = begin_read(store);
+	assert_int_equal(read_number(tx, STR("t/first")), 1);
+	disk_watch(f->dir);
+	disk_fail(DISK_LOG, DISK_SYNC, EIO, 1);
+	disk_fail_also(DISK_LOG, DISK_CUT, EIO, 2);
+	assert_int_equal(put_number(store, 2, false, why, sizeof(why)), STATUS_IO);
+	assert_non_null(strstr(why, "not known"));
+	assert_ok(kv_future_wait(watch));
+	assert_int_equal(number_of(store), 2);
+	assert_int_equal(get_status(tx, STR("t/first")), STATUS_TX_TOO_OLD);
+	kv_tx_free(tx);
+	kv_future_free(watch);
+	wait_until_open(store);
+	assert_int_equal(disk_failures(), 3);
+	assert_int_equal(number_of(store), 2);
+	assert_ok(put_number(store, 3, false, NULL, 0));
+	kv_close(store);
+	disk_unwatch();
+	kv_close(reopen(f->url, 3));
+}
+
+/* What a transaction and a watch of the old handle see of the new one. */
+static void
+transactions_and_watches_go_on_after_a_reopening(void **state)
+{
+	const struct fixture *f = *state;
+	struct kv_store *store = fixture_open(f->url, synced);
+	struct kv_tx *old, *writer, *tx;
+	struct kv_future *watch;
+
+	assert_ok(put_number(store, 1, false, NULL, 0));
+	tx = begin(store);
+	watch = kv_watch(tx, STR("t/first"));
+	assert_ok(kv_future_wait(kv_commit(tx)));
+	kv_tx_free(tx);
+	old = begin_read(store);
+	writer = begin(store);
+	assert_int_equal(read_number(old, STR("t/first")), 1);
+	assert_int_equal(read_number(writer, STR("t/last")), 1);
+	disk_watch(f->dir);
+	disk_fail(DISK_LOG, DISK_WRITE, ENOSPC, 1);
+	assert_int_equal(put_number(store, 2, false, NULL, 0), STATUS_FULL);
+	wait_until_open(store);
+	disk_unwatch();
+	/* Nothing has changed, so the watch waits; and the writer may commit what it has seen. */
+	assert_false(kv_future_ready(watch));
+	assert_int_equal(get_status(old, STR("t/first")), STATUS_TX_TOO_OLD);
+	assert_int_equal(get_status(writer, STR("t/first")), STATUS_TX_TOO_OLD);
+	assert_ok(kv_on_error(old, STATUS_TX_TOO_OLD));
+	assert_int_equal(read_number(old, STR("t/first")), 1);
+	assert_ok(kv_set(writer, STR("t/other"), STR("x")));
+	assert_ok(kv_future_wait(kv_commit(writer)));
+	kv_tx_free(old);
+	kv_tx_free(writer);
+	assert_false(kv_future_ready(watch));
+	assert_ok(put_number(store, 3, false, NULL, 0));
+	assert_ok(kv_future_wait(watch));
+	kv_future_free(watch);
+	kv_close(store);
+}
+
+struct told {
+	enum kv_store_state states[8];
+	size_t count;
+};
+
+static void
+note_told(void *arg, const struct kv_store_event *event)
+{
+	struct told *told = arg;
+
+	if (told->count < sizeof(told->states) / sizeof(told->states[0]))
+		told->states[told->count++] = event->state;
+}
+
+/* Acknowledged bytes that are gone when the store is opened again are never passed over. */
+static void
+lost_commits_are_told_and_end_the_store(void **state)
+{
+	const struct fixture *f = *state;
+	struct told told = { 0 };
+	const struct kv_options options = {
+		.create = true, .probe_ms = PROBE_MS, .told = note_told, .told_arg = &told
+	};
+	struct kv_store *store = fixture_open(f->url, options);
+	char command[sizeof(f->dir) + 64];
+	char why[REPORT_BYTES];
+	struct kv_tx *tx;
+
+	assert_ok(put_number(store, 1, false, NULL, 0));
+	kv_close(store);
+	/* This opening brings the first commit into a table. The others are in the log alone. */
+	store = fixture_open(f->url, options);
+	for (uint32_t n = 2; n <= 3; n++)
+		assert_ok(put_number(store, n, false, NULL, 0));
+	disk_watch(f->dir);
+	/* The store cannot be reopened until its log is gone. */
+	disk_fail(DISK_FILES, DISK_WRITE, EIO, UINT32_MAX);
+	disk_fail_also(DISK_LOG, DISK_WRITE, EIO, 1);
+	assert_int_equal(put_number(store, 4, false, NULL, 0), STATUS_UNAVAILABLE);
+	snprintf(command, sizeof(command), "truncate -s 0 %s/*.log", f->dir);
+	assert_int_equal(system(command), 0);
+	disk_fail(DISK_FILES, DISK_WRITE, 0, 0);
+	while (kv_store_stats(store).state == KV_STORE_FAILED)
+		usleep(PAUSE_US);
+	disk_unwatch();
+	assert_int_equal(kv_store_stats(store).state, KV_STORE_LOST);
+	assert_int_equal(put_number(store, 5, false, why, sizeof(why)), STATUS_CORRUPT);
+	if (!strstr(why, "acknowledged"))
+		fail_msg("%s", why);
+	tx = begin_read(store);
+	assert_int_equal(get_status(tx, STR("t/first")), STATUS_UNAVAILABLE);
+	kv_tx_free(tx);
+	kv_close(store);
+	assert_int_equal(told.count, 2);
+	assert_int_equal(told.states[0], KV_STORE_FAILED);
+	assert_int_equal(told.states[1], KV_STORE_LOST);
+}
+
+/*
+ * RocksDB's own log of what it does is a file of the store like others, and may not fill the disk.
+ */
+static void
+full_disk_and_the_file_log_end_nothing(void **state)
+{
+	const struct fixture *f = *state;
+	struct kv_store *store = fixture_open(f->url, synced);
+	struct err err = { 0 };
+
+	disk_watch(f->dir);
+	disk_fail(DISK_INFO_LOG, DISK_WRITE, ENOSPC, UINT32_MAX);
+	assert_ok(put_number(store, 1, true, NULL, 0));
+	disk_fail_also(DISK_TABLE, DISK_WRITE, EIO, UINT32_MAX);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(kv_compact(store, &err), STATUS_IO);
+	assert_int_equal(put_number(store, 2, true, NULL, 0), STATUS_UNAVAILABLE);
+	kv_close(store);
+	disk_unwatch();
+	kv_close(reopen(f->url, 1));
 }
 
 /* ---- Flushes ---- */
@@ -161,13 +440,16 @@ failing_flush(const struct fixture *f, enum disk_file file, enum disk_op op, int
 	while (status == STATUS_OK && n < MAX_BIG_COMMITS)
 		status = put_number(store, ++n, true, NULL, 0);
 	/* Memory is not filled without end, and nobody waits for ever. */
-	assert_int_equal(status, STATUS_IO);
+	assert_int_equal(status, error == ENOSPC ? STATUS_FULL : STATUS_UNAVAILABLE);
 	assert_true(disk_failures() > 0);
 	assert_int_equal(number_of(store), n - 1);
 	disk_fail(file, op, 0, 0);
+	wait_until_open(store);
+	assert_int_equal(number_of(store), n - 1);
+	assert_ok(put_number(store, n, true, NULL, 0));
 	kv_close(store);
 	disk_unwatch();
-	kv_close(reopen(f->url, n - 1));
+	kv_close(reopen(f->url, n));
 }
 
 static void
@@ -241,8 +523,18 @@ full_file_system_loses_nothing_acknowledged(void **state)
 	do
 		status = put_number(store, ++n, true, err.text, sizeof(err.text));
 	while (status == STATUS_OK && n < MAX_BIG_COMMITS);
-	assert_int_equal(status, STATUS_IO);
+	assert_int_equal(status, STATUS_FULL);
 	assert_non_null(strstr(err.text, "No space left on device"));
+	assert_int_equal(number_of(store), n - 1);
+	assert_int_equal(mount("frond", f->dir, "tmpfs", MS_REMOUNT, "size=100m"), 0);
+	wait_until_open(store);
+	assert_int_equal(number_of(store), n - 1);
+	assert_int_equal(mount("frond", f->dir, "tmpfs", MS_REMOUNT, "size=16m"), 0);
+	do
+		status = put_number(store, n++, true, err.text, sizeof(err.text));
+	while (status == STATUS_OK && n < MAX_BIG_COMMITS);
+	assert_int_equal(status, STATUS_FULL);
+	n--;
 	assert_int_equal(number_of(store), n - 1);
 	kv_close(store);
 	/* Opening may need room; if it says so nothing has happened. */
@@ -382,8 +674,16 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		T(failed_sync_is_never_acknowledged),
 		T(full_disk_refuses_writes_and_goes_on_reading),
+		T(failing_log_refuses_writes_until_it_is_well),
+		T(failed_sync_is_never_acknowledged),
+		T(sync_that_fails_once_ends_nothing),
+		T(write_that_fails_once_ends_nothing),
+		T(wrong_bytes_of_a_refused_commit_are_no_lost_ones),
+		T(commit_of_unknown_outcome_that_is_there_is_published),
+		T(transactions_and_watches_go_on_after_a_reopening),
+		T(lost_commits_are_told_and_end_the_store),
+		T(full_disk_and_the_file_log_end_nothing),
 		T(failed_flush_ends_in_refused_commits_and_loses_nothing),
 		T(failed_sync_of_a_table_ends_in_refused_commits_and_loses_nothing),
 		T(failed_manifest_ends_in_refused_commits_and_loses_nothing),

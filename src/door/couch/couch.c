@@ -1,7 +1,20 @@
-/* The door: made once, entered by every exchange. */
+/* The door: how it is made, and how each exchange comes in. */
+#include "catalog/chores.h"
+#include "catalog/tally.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/rand.h"
-#include "door/couch/couch_int.h"
+#include "door/couch/admin/endpoints.h"
+#include "door/couch/admin/scrape.h"
+#include "door/couch/couch.h"
+#include "door/couch/route.h"
+#include "door/couch/wire/cors.h"
+#include "door/couch/wire/error.h"
+#include "door/couch/wire/host.h"
+#include "door/couch/wire/meter.h"
+#include "door/couch/wire/reply.h"
+#include "door/couch/wire/request.h"
+#include "loop/wait.h"
 
 static const char hex[] = "0123456789abcdef";
 
@@ -13,19 +26,12 @@ couch_new(const struct couch_config *config)
 
 	if (!c)
 		return NULL;
-	c->tallies = rev_tallies_new();
+	c->tallies = catalog_tallies_new();
 	if (!c->tallies) {
 		mem_free(c);
 		return NULL;
 	}
 	c->config = *config;
-	c->settings = couch_settings_fixed(config);
-	if (!c->settings) {
-		rev_tallies_free(c->tallies);
-		mem_free(c);
-		return NULL;
-	}
-	pthread_mutex_init(&c->lock, NULL);
 	rand_bytes(uuid, sizeof(uuid));
 	for (size_t i = 0; i < sizeof(uuid); i++) {
 		c->uuid[2 * i] = hex[uuid[i] >> 4];
@@ -34,21 +40,58 @@ couch_new(const struct couch_config *config)
 	return c;
 }
 
+enum status
+couch_make_cookie(void *couch, struct str user, struct arena *arena, struct str *ret)
+{
+	struct settings_held *held = settings_live_hold(((struct couch *)couch)->config.live);
+	enum status status = auth_make_cookie(people_of(held), user, arena, ret);
+
+	settings_held_unref(held);
+	return status;
+}
+
 void
 couch_free(struct couch *couch)
 {
 	if (!couch)
 		return;
-	couch_settings_unref(couch->settings);
-	pthread_mutex_destroy(&couch->lock);
-	rev_tallies_free(couch->tallies);
+	catalog_tallies_free(couch->tallies);
 	mem_free(couch);
 }
 
 enum status
 couch_tend(struct couch *couch, bool *ret_more, struct err *err)
 {
-	return rev_tallies_tend(couch->tallies, couch->config.store, false, ret_more, err);
+	return catalog_tallies_tend(couch->tallies, couch->config.store, false, ret_more, err);
+}
+
+/* ---- As a chore ---- */
+
+enum {
+	TEND_PAUSE_MS = 100, /* what is written counts against its range's size */
+	TEND_MORE_MS = 20,
+	TEND_FAILED_MS = 10 * 1000,
+};
+
+static enum status
+tend_chore_run(void *couch, struct chore_turn *turn, struct err *err)
+{
+	return couch_tend(couch, &turn->more, err);
+}
+
+void
+couch_chores_add(struct couch *couch, struct chores *chores)
+{
+	chores_add(chores, &(struct chore){
+				   .name = "tend_tallies",
+				   .run = tend_chore_run,
+				   .arg = couch,
+				   .quick = true,
+				   .pause_ms = TEND_PAUSE_MS,
+				   .more_ms = TEND_MORE_MS,
+				   .failed_ms = TEND_FAILED_MS,
+			   });
+	couch->config.chores = chores;
 }
 
 void *
@@ -59,17 +102,15 @@ couch_loop_new(void *arg)
 
 	if (!loop)
 		return NULL;
-	pthread_mutex_lock(&couch->lock);
-	loop->settings = couch_settings_ref(couch->settings);
-	pthread_mutex_unlock(&couch->lock);
+	loop->held = settings_live_hold(couch->config.live);
 	rand_bytes(&loop->noise.state, sizeof(loop->noise.state));
-	loop->cache = rev_cache_new();
-	loop->room = doc_room_new();
-	if (!loop->cache || !loop->room) {
+	loop->cache = catalog_cache_new();
+	loop->scratch = doc_scratch_new();
+	if (!loop->cache || !loop->scratch) {
 		couch_loop_free(loop);
 		return NULL;
 	}
-	rev_cache_share(loop->cache, couch->tallies);
+	catalog_cache_share(loop->cache, couch->tallies);
 	return loop;
 }
 
@@ -80,14 +121,14 @@ couch_loop_free(void *context)
 
 	if (!loop)
 		return;
-	rev_cache_free(loop->cache);
-	doc_room_free(loop->room);
-	couch_settings_unref(loop->settings);
+	catalog_cache_free(loop->cache);
+	doc_scratch_free(loop->scratch);
+	settings_held_unref(loop->held);
 	mem_free(loop);
 }
 
 static enum couch_method
-method_of(struct str name)
+couch_method_of(struct str name)
 {
 	static const char *const names[COUCH_METHOD_COUNT] = {
 		[COUCH_GET] = "GET",       [COUCH_PUT] = "PUT",   [COUCH_POST] = "POST",
@@ -101,26 +142,27 @@ method_of(struct str name)
 	return COUCH_OTHER_METHOD;
 }
 
-/* Clients that know only GET and POST may say what they mean in a header of a POST. */
+/* A client that can only send GET and POST names the method it means in a header of a POST. */
 static void
-find_method(struct couch_req *r)
+couch_find_method(struct couch_req *r)
 {
 	struct str name = http_method(r->x);
 	struct str override = http_request_header(r->x, STR("X-HTTP-Method-Override"));
 
 	if (str_eq(name, STR("POST")) && override.ptr) {
-		if (str_eq(override, STR("HEAD")) || method_of(override) != COUCH_OTHER_METHOD)
+		if (str_eq(override, STR("HEAD")) ||
+		    couch_method_of(override) != COUCH_OTHER_METHOD)
 			name = override;
 	}
 	if (str_eq(name, STR("HEAD"))) {
 		r->head = true;
 		name = STR("GET");
 	}
-	r->method = method_of(name);
+	r->method = couch_method_of(name);
 }
 
 static bool
-is_token(struct str s)
+couch_is_request_id(struct str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		char c = s.ptr[i];
@@ -132,9 +174,11 @@ is_token(struct str s)
 	return s.len > 0 && s.len <= COUCH_REQUEST_ID_BYTES;
 }
 
-/* By which a client and a log may speak of the same request: the client's own, or a new one. */
+/*
+ * Sets an id by which a client and a log can name the same request: the client's own, or a new one.
+ */
 static void
-set_request_id(struct couch_req *r)
+couch_set_request_id(struct couch_req *r)
 {
 	struct str given = http_request_header(r->x, STR("X-Couch-Request-ID"));
 	uint64_t noise = rand_seq_next(&r->loop->noise);
@@ -143,46 +187,98 @@ set_request_id(struct couch_req *r)
 	for (size_t i = 0; i < sizeof(id); i++)
 		id[i] = hex[noise >> (4 * i) & 15];
 	http_set_header(r->x, STR("X-Couch-Request-ID"),
-			is_token(given) ? given : str_of(id, sizeof(id)));
+			couch_is_request_id(given) ? given : str_of(id, sizeof(id)));
 	http_set_header(r->x, STR("X-CouchDB-Body-Time"), STR("0"));
 }
 
 static enum status
-serve(struct couch_req *r)
+couch_hold_settings(struct couch_req *r)
 {
+	enum status status = settings_live_take(r->couch->config.live, &r->loop->held, &r->held,
+						&r->fail.err);
+
+	r->settings = settings_of(r->held->settings, &couch_setting_group);
+	return status;
+}
+
+static enum status
+couch_serve(struct couch_req *r)
+{
+	struct auth_client client = couch_auth_client(r);
 	bool answered;
 
 	if (!r->loop)
 		return STATUS_NOMEM;
-	find_method(r);
-	set_request_id(r);
-	TRY(couch_settings_take(r));
+	/* There is no memory for another request, be it ever so small. */
+	if (http_memory(r->x)->refused)
+		return STATUS_LIMIT;
+	couch_find_method(r);
+	couch_set_request_id(r);
+	TRY(couch_hold_settings(r));
+	TRY(couch_check_host(r)); /* before a preflight is granted */
 	TRY(couch_cors(r, &answered));
 	if (answered)
 		return STATUS_OK;
 	TRY(couch_req_parse(r));
-	TRY(auth_check(r->settings->auth, http_request_header(r->x, STR("Authorization")),
-		       http_request_header(r->x, STR("Cookie")), r->arena, &r->user, &r->fail.err));
+	TRY(auth_check(people_of(r->held), http_request_header(r->x, STR("Authorization")),
+		       http_request_header(r->x, STR("Cookie")), &client, r->arena, &r->user,
+		       &r->fail.err));
 	TRY(couch_session_renew(r));
 	return couch_route(r);
 }
 
-/* What fails for the lack of memory that others have now is worth trying again. */
+/*
+ * Explains a failure for lack of memory, for which nobody has given a reason. What the request
+ * alone needs too much of is a 413 that names the limit, since trying again would not help. Memory
+ * that others have is a 503.
+ */
 static enum status
-explain_memory(struct couch_req *r, enum status status)
+couch_explain_memory(struct couch_req *r, enum status status)
 {
 	const struct budget_part *memory = http_memory(r->x);
 
 	if (status != STATUS_LIMIT && status != STATUS_NOMEM)
 		return status;
-	if (memory->exceeded)
+	/* Code below this takes a failed allocation for a limit. */
+	if (status == STATUS_NOMEM || (mem_shortages() != r->shortages && !arena_is_full(r->arena)))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BUSY, "out of memory");
+	if (couch_fail_explains(&r->fail, STATUS_LIMIT) && !memory->refused)
+		return status; /* it has been explained */
+	if (arena_is_full(r->arena)) {
+		METRIC_REFUSED("request_bytes");
+		return couch_fail_set(
+			&r->fail, COUCH_ERROR_TOO_LARGE,
+			"the request needs too much memory: the limit, request_bytes, "
+			"is %zu bytes",
+			arena_limit_bytes(r->arena));
+	}
+	if (memory->exceeded) {
+		METRIC_REFUSED("memory_bytes");
 		return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
-				      "the request needs more memory than this server has for all");
-	if (!memory->refused)
-		return status;
-	http_set_header(r->x, STR("Retry-After"), STR(COUCH_RETRY_AFTER_S));
-	return couch_fail_set(&r->fail, COUCH_ERROR_UNAVAILABLE,
-			      "The memory for requests is in use by others: try again later.");
+				      "the request needs more memory than this server has for all "
+				      "requests: the limit, memory_bytes, is %zu bytes",
+				      memory->budget->limit_bytes);
+	}
+	if (memory->refused) {
+		METRIC_REFUSED("memory_bytes");
+		return couch_fail_set(&r->fail, COUCH_ERROR_BUSY,
+				      "The memory for requests, memory_bytes of %zu bytes, is in "
+				      "use by others: try again later.",
+				      memory->budget->limit_bytes);
+	}
+	METRIC_REFUSED("request_bytes");
+	return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
+			      "the request needs too much memory: the limits are %zu bytes for its "
+			      "own, request_bytes, and %d bytes for a row of its answer",
+			      arena_limit_bytes(r->arena), COUCH_ROW_BYTES);
+}
+
+void
+couch_handle_metrics(struct http_exchange *x, void *arg)
+{
+	(void)arg;
+	if (couch_scrape_apart(x) != STATUS_OK)
+		http_abort(x);
 }
 
 void
@@ -193,13 +289,21 @@ couch_handle(struct http_exchange *x, void *couch)
 		.couch = couch,
 		.loop = http_loop_context(x),
 		.arena = http_arena(x),
+		.shortages = mem_shortages(),
 	};
-	enum status status = serve(&r);
+	enum status status;
 
-	rev_db_unref(r.db);
-	if (status != STATUS_OK && (http_started(x) || event_is_set(http_closed_event(x))))
+	couch_meter_begin(&r);
+	status = couch_serve(&r);
+	catalog_db_unref(r.db);
+	if (status != STATUS_OK && (http_started(x) || event_is_set(http_closed_event(x)))) {
+		/* If the client has gone, nothing is wrong here, and nobody is told. */
+		if (status != STATUS_CANCELLED && !event_is_set(http_closed_event(x)))
+			couch_fail_log_cut(status, &r.fail);
 		http_abort(x);
-	else if (status != STATUS_OK)
-		couch_reply_fail(&r, explain_memory(&r, status));
-	couch_settings_unref(r.settings);
+	} else if (status != STATUS_OK) {
+		couch_reply_fail(&r, couch_explain_memory(&r, status));
+	}
+	couch_meter_end(&r);
+	settings_held_unref(r.held);
 }

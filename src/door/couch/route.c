@@ -1,37 +1,73 @@
 /* Which handler answers a path and a method. */
-#include "door/couch/att.h"
+#include "door/couch/admin/endpoints.h"
+#include "door/couch/doc/endpoints.h"
+#include "door/couch/list/endpoints.h"
+#include "door/couch/route.h"
+#include "door/couch/wire/error.h"
+#include "door/couch/wire/ids.h"
+#include "door/couch/wire/reply.h"
+#include "door/couch/wire/request.h"
+#include "kv/kv.h"
 
 struct route {
 	const char *name;
-	const char *allow; /* of the 405 */
+	enum couch_endpoint endpoint; /* in metrics */
+	const char *allow;            /* of the 405 */
 	couch_handler *by_method[COUCH_METHOD_COUNT];
-	size_t parts; /* of the path, this one included; more are 404 */
+	size_t parts; /* of the path, this one included; a longer path is 404 */
 };
 
 static const struct route root_routes[] = {
-	{ "_up", "GET,HEAD", { [COUCH_GET] = couch_root_up }, 1 },
-	{ "favicon.ico", "GET,HEAD", { [COUCH_GET] = couch_root_favicon }, 1 },
-	{ "_uuids", "GET", { [COUCH_GET] = couch_root_uuids }, 1 },
-	{ "_all_dbs", "GET,HEAD", { [COUCH_GET] = couch_root_all_dbs }, 1 },
+	{ "_up", COUCH_ENDPOINT_UP, "GET,HEAD", { [COUCH_GET] = couch_root_up }, 1 },
+	{ "favicon.ico",
+	  COUCH_ENDPOINT_UTILS,
+	  "GET,HEAD",
+	  { [COUCH_GET] = couch_root_favicon },
+	  1 },
+	{ "_uuids", COUCH_ENDPOINT_UUIDS, "GET", { [COUCH_GET] = couch_root_uuids }, 1 },
+	{ "_all_dbs", COUCH_ENDPOINT_ALL_DBS, "GET,HEAD", { [COUCH_GET] = couch_root_all_dbs }, 1 },
 	{ "_dbs_info",
+	  COUCH_ENDPOINT_DBS_INFO,
 	  "GET,HEAD,POST",
 	  { [COUCH_GET] = couch_root_dbs_info_get, [COUCH_POST] = couch_root_dbs_info_post },
 	  1 },
-	{ "_db_updates", "GET", { [COUCH_GET] = couch_db_updates }, 1 },
-	{ "_active_tasks", "GET,HEAD", { [COUCH_GET] = couch_active_tasks }, 1 },
-	{ "_replicate", "POST", { [COUCH_POST] = couch_replicate }, 1 },
-	{ "_scheduler", "GET,HEAD", { [COUCH_GET] = couch_scheduler }, 64 },
-	{ "_membership", "GET", { [COUCH_GET] = couch_root_membership }, 1 },
+	{ "_db_updates", COUCH_ENDPOINT_DB_UPDATES, "GET", { [COUCH_GET] = couch_db_updates }, 1 },
+	{ "_active_tasks",
+	  COUCH_ENDPOINT_ACTIVE_TASKS,
+	  "GET,HEAD",
+	  { [COUCH_GET] = couch_active_tasks },
+	  1 },
+	{ "_replicate", COUCH_ENDPOINT_REPLICATE, "POST", { [COUCH_POST] = couch_replicate }, 1 },
+	{ "_scheduler",
+	  COUCH_ENDPOINT_SCHEDULER,
+	  "GET,HEAD",
+	  { [COUCH_GET] = couch_scheduler },
+	  64 },
+	{ "_membership",
+	  COUCH_ENDPOINT_MEMBERSHIP,
+	  "GET",
+	  { [COUCH_GET] = couch_root_membership },
+	  1 },
 	{ "_node",
+	  COUCH_ENDPOINT_NODE,
 	  "GET,PUT,POST,DELETE",
 	  { [COUCH_GET] = couch_node_get,
 	    [COUCH_PUT] = couch_node_put,
 	    [COUCH_POST] = couch_node_post,
 	    [COUCH_DELETE] = couch_node_delete },
-	  5 },
-	{ "_utils", "GET,HEAD", { [COUCH_GET] = couch_root_utils }, COUCH_PATH_PARTS },
-	{ "_frond", "GET,POST", { [COUCH_GET] = couch_ops, [COUCH_POST] = couch_ops }, 2 },
+	  COUCH_PATH_PARTS },
+	{ "_utils",
+	  COUCH_ENDPOINT_UTILS,
+	  "GET,HEAD",
+	  { [COUCH_GET] = couch_root_utils },
+	  COUCH_PATH_PARTS },
+	{ "_frond",
+	  COUCH_ENDPOINT_FROND,
+	  "GET,POST",
+	  { [COUCH_GET] = couch_ops, [COUCH_POST] = couch_ops },
+	  2 },
 	{ "_session",
+	  COUCH_ENDPOINT_SESSION,
 	  "GET,HEAD,POST,DELETE",
 	  { [COUCH_GET] = couch_session_get,
 	    [COUCH_POST] = couch_session_post,
@@ -41,6 +77,7 @@ static const struct route root_routes[] = {
 
 static const struct route db_route = {
 	"",
+	COUCH_ENDPOINT_DB,
 	"DELETE,GET,HEAD,POST",
 	{ [COUCH_GET] = couch_db_get,
 	  [COUCH_PUT] = couch_db_put,
@@ -51,56 +88,71 @@ static const struct route db_route = {
 
 static const struct route db_routes[] = {
 	{ "_all_docs",
+	  COUCH_ENDPOINT_ALL_DOCS,
 	  "GET,HEAD,POST",
 	  { [COUCH_GET] = couch_all_docs, [COUCH_POST] = couch_all_docs },
 	  2 },
 	{ "_design_docs",
+	  COUCH_ENDPOINT_ALL_DOCS,
 	  "GET,HEAD,POST",
 	  { [COUCH_GET] = couch_all_docs, [COUCH_POST] = couch_all_docs },
 	  2 },
 	{ "_local_docs",
+	  COUCH_ENDPOINT_LOCAL_DOCS,
 	  "GET,HEAD,POST",
 	  { [COUCH_GET] = couch_all_docs, [COUCH_POST] = couch_all_docs },
 	  2 },
-	{ "_bulk_docs", "POST", { [COUCH_POST] = couch_bulk_docs }, 2 },
-	{ "_bulk_get", "POST", { [COUCH_POST] = couch_bulk_get }, 2 },
-	{ "_revs_diff", "POST", { [COUCH_POST] = couch_revs_diff }, 2 },
-	{ "_missing_revs", "POST", { [COUCH_POST] = couch_missing_revs }, 2 },
+	{ "_bulk_docs", COUCH_ENDPOINT_BULK_DOCS, "POST", { [COUCH_POST] = couch_bulk_docs }, 2 },
+	{ "_bulk_get", COUCH_ENDPOINT_BULK_GET, "POST", { [COUCH_POST] = couch_bulk_get }, 2 },
+	{ "_revs_diff", COUCH_ENDPOINT_REVS_DIFF, "POST", { [COUCH_POST] = couch_revs_diff }, 2 },
+	{ "_missing_revs",
+	  COUCH_ENDPOINT_REVS_DIFF,
+	  "POST",
+	  { [COUCH_POST] = couch_missing_revs },
+	  2 },
 	{ "_changes",
+	  COUCH_ENDPOINT_CHANGES,
 	  "GET,POST,HEAD",
 	  { [COUCH_GET] = couch_changes, [COUCH_POST] = couch_changes },
 	  2 },
-	{ "_ensure_full_commit", "POST", { [COUCH_POST] = couch_ensure_full_commit }, 2 },
+	{ "_ensure_full_commit",
+	  COUCH_ENDPOINT_DB,
+	  "POST",
+	  { [COUCH_POST] = couch_ensure_full_commit },
+	  2 },
 	{ "_security",
+	  COUCH_ENDPOINT_DB_SETTING,
 	  "PUT,GET",
 	  { [COUCH_GET] = couch_security_get, [COUCH_PUT] = couch_security_put },
 	  2 },
 	{ "_revs_limit",
+	  COUCH_ENDPOINT_DB_SETTING,
 	  "PUT,GET",
 	  { [COUCH_GET] = couch_revs_limit_get, [COUCH_PUT] = couch_revs_limit_put },
 	  2 },
 	{ "_scheme",
+	  COUCH_ENDPOINT_DB_SETTING,
 	  "PUT,GET",
 	  { [COUCH_GET] = couch_scheme_get, [COUCH_PUT] = couch_scheme_put },
 	  2 },
-	{ "_purge", "POST", { [COUCH_POST] = couch_purge }, 2 },
+	{ "_purge", COUCH_ENDPOINT_PURGE, "POST", { [COUCH_POST] = couch_purge }, 2 },
 	{ "_purged_infos_limit",
+	  COUCH_ENDPOINT_DB_SETTING,
 	  "GET,PUT",
 	  { [COUCH_GET] = couch_purged_infos_limit_get,
 	    [COUCH_PUT] = couch_purged_infos_limit_put },
 	  2 },
-	{ "_compact", "POST", { [COUCH_POST] = couch_compact }, 3 },
-	{ "_view_cleanup", "POST", { [COUCH_POST] = couch_compact }, 2 },
+	{ "_compact", COUCH_ENDPOINT_COMPACT, "POST", { [COUCH_POST] = couch_compact }, 3 },
+	{ "_view_cleanup", COUCH_ENDPOINT_COMPACT, "POST", { [COUCH_POST] = couch_compact }, 2 },
 };
 
 static const struct route queries_route = {
-	"queries",
-	"POST",
-	{ [COUCH_POST] = couch_all_docs_queries },
-	3,
+	"queries", COUCH_ENDPOINT_ALL_DOCS, "POST", { [COUCH_POST] = couch_all_docs_queries }, 3,
 };
 
-/* Parts of CouchDB's API that this server does not offer: 501, and 410 for what CouchDB gave up. */
+/*
+ * Parts of CouchDB's API that this server does not offer: 501, or 410 for what CouchDB has dropped.
+ */
 struct not_offered {
 	const char *name;
 	bool gone;
@@ -132,7 +184,7 @@ static const struct not_offered not_offered_in_design[] = {
 };
 
 static enum status
-refuse_if_listed(struct couch_req *r, const struct not_offered *list, struct str part)
+route_refuse_if_listed(struct couch_req *r, const struct not_offered *list, struct str part)
 {
 	for (; list->name; list++) {
 		if (!str_eq(part, str_from_cstr(list->name)))
@@ -150,11 +202,12 @@ refuse_if_listed(struct couch_req *r, const struct not_offered *list, struct str
 }
 
 static enum status
-call_route(struct couch_req *r, const struct route *route)
+route_call(struct couch_req *r, const struct route *route)
 {
 	couch_handler *handler = r->method < COUCH_METHOD_COUNT ? route->by_method[r->method]
 								: NULL;
 
+	r->endpoint = route->endpoint;
 	if (r->parts_count > route->parts)
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
 	if (!handler)
@@ -168,6 +221,9 @@ route_doc(struct couch_req *r, struct str id)
 	bool local = couch_is_local(id);
 	struct str paths;
 
+	r->endpoint = local                 ? COUCH_ENDPOINT_LOCAL_DOC
+		      : couch_is_design(id) ? COUCH_ENDPOINT_DESIGN_DOC
+					    : COUCH_ENDPOINT_DOC;
 	switch (r->method) {
 	case COUCH_GET:
 		if (!local && couch_param(r, "paths", &paths))
@@ -194,13 +250,14 @@ route_doc(struct couch_req *r, struct str id)
 					     : "DELETE,GET,HEAD,POST,PUT,COPY,PATCH");
 }
 
-/* The path from part `first` on is an attachment's name, slashes and all. */
+/* The parts of the path from `first` on are an attachment's name, which may have slashes. */
 static enum status
 route_att(struct couch_req *r, struct str id, size_t first)
 {
 	struct buf AUTO(buf_release) joined = BUF_INIT(KV_LIMIT_KEY_BYTES);
 	struct str name;
 
+	r->endpoint = COUCH_ENDPOINT_ATTACHMENT;
 	for (size_t i = first; i < r->parts_count; i++) {
 		if (i > first)
 			buf_append_byte(&joined, '/');
@@ -208,7 +265,8 @@ route_att(struct couch_req *r, struct str id, size_t first)
 	}
 	if (buf_status(&joined) == STATUS_LIMIT)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "The attachment's name is too long.");
+				      "The attachment's name is too long: the limit is %d bytes.",
+				      KV_LIMIT_KEY_BYTES);
 	TRY(buf_status(&joined));
 	name = arena_dup(r->arena, buf_str(&joined));
 	if (!name.ptr)
@@ -229,9 +287,9 @@ route_att(struct couch_req *r, struct str id, size_t first)
 	return couch_method_refused(r, "DELETE,GET,HEAD,PUT");
 }
 
-/* "_design" and "x" are one id; the slash between them may be escaped or not. */
+/* Joins "_design" and "x" to one id: a client may escape the slash between them or not. */
 static enum status
-join_id(struct couch_req *r, const char *space, struct str *ret)
+route_join_id(struct couch_req *r, const char *space, struct str *ret)
 {
 	*ret = arena_printf(r->arena, "%s/%.*s", space, STR_ARG(r->parts[2]));
 	return ret->ptr ? STATUS_OK : STATUS_NOMEM;
@@ -242,9 +300,9 @@ route_design(struct couch_req *r)
 {
 	struct str id;
 
-	TRY(join_id(r, "_design", &id));
+	TRY(route_join_id(r, "_design", &id));
 	if (r->parts_count > 3) {
-		TRY(refuse_if_listed(r, not_offered_in_design, r->parts[3]));
+		TRY(route_refuse_if_listed(r, not_offered_in_design, r->parts[3]));
 		return route_att(r, id, 3);
 	}
 	return route_doc(r, id);
@@ -261,12 +319,12 @@ route_local(struct couch_req *r)
 	if (r->parts_count > 3)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "_local documents do not accept attachments.");
-	TRY(join_id(r, "_local", &id));
+	TRY(route_join_id(r, "_local", &id));
 	return route_doc(r, id);
 }
 
 static const struct route *
-find_route(const struct route *routes, size_t count, struct str name)
+route_find(const struct route *routes, size_t count, struct str name)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (str_eq(name, str_from_cstr(routes[i].name)))
@@ -279,35 +337,32 @@ static enum status
 route_in_db(struct couch_req *r)
 {
 	struct str part = r->parts[1];
-	const struct route *route = find_route(db_routes, sizeof(db_routes) / sizeof(db_routes[0]),
+	const struct route *route = route_find(db_routes, sizeof(db_routes) / sizeof(db_routes[0]),
 					       part);
 
 	if (route) {
 		if (route->by_method[COUCH_GET] == couch_all_docs && r->parts_count == 3 &&
 		    str_eq(r->parts[2], STR("queries")))
 			route = &queries_route;
-		return call_route(r, route);
+		return route_call(r, route);
 	}
 	if (str_eq(part, STR("_design")) && r->parts_count > 2)
 		return route_design(r);
 	if (str_eq(part, STR("_local")) || (str_eq(part, STR("_local/")) && r->parts_count == 2))
 		return route_local(r);
-	TRY(refuse_if_listed(r, not_offered_in_db, part));
+	TRY(route_refuse_if_listed(r, not_offered_in_db, part));
 	if (r->parts_count > 2)
 		return route_att(r, part, 2);
 	return route_doc(r, part);
 }
 
 static const struct route welcome_route = {
-	"",
-	"GET,HEAD",
-	{ [COUCH_GET] = couch_root_welcome },
-	0,
+	"", COUCH_ENDPOINT_ROOT, "GET,HEAD", { [COUCH_GET] = couch_root_welcome }, 0,
 };
 
-/* "OPTIONS *" is about the server as a whole, and no database (RFC 9110, section 9.3.7). */
+/* "OPTIONS *" asks about the server as a whole, and about no database (RFC 9110, section 9.3.7). */
 static enum status
-answer_server_options(struct couch_req *r)
+route_answer_server_options(struct couch_req *r)
 {
 	http_set_header(r->x, STR("Allow"), STR("DELETE,GET,HEAD,POST,PUT,COPY,PATCH,OPTIONS"));
 	http_set_status(r->x, 204);
@@ -320,14 +375,14 @@ couch_route(struct couch_req *r)
 	const struct route *route;
 
 	if (str_eq(http_path(r->x), STR("*")) && str_eq(http_method(r->x), STR("OPTIONS")))
-		return answer_server_options(r);
+		return route_answer_server_options(r);
 	if (r->parts_count == 0)
-		return call_route(r, &welcome_route);
-	route = find_route(root_routes, sizeof(root_routes) / sizeof(root_routes[0]), r->parts[0]);
+		return route_call(r, &welcome_route);
+	route = route_find(root_routes, sizeof(root_routes) / sizeof(root_routes[0]), r->parts[0]);
 	if (route)
-		return call_route(r, route);
-	TRY(refuse_if_listed(r, not_offered_at_root, r->parts[0]));
+		return route_call(r, route);
+	TRY(route_refuse_if_listed(r, not_offered_at_root, r->parts[0]));
 	if (r->parts_count == 1)
-		return call_route(r, &db_route);
+		return route_call(r, &db_route);
 	return route_in_db(r);
 }

@@ -1,7 +1,10 @@
 /*
- * From a selector's text to its tree, in one pass: fields are joined into paths and negations are
- * pushed down on the way.
+ * Compiles a selector's text to its tree in one pass, which also joins fields into paths and pushes
+ * negations down.
  */
+#include <assert.h>
+
+#include "base/quote.h"
 #include "index/selector/selector_int.h"
 
 const char *
@@ -25,7 +28,7 @@ selector_error_name(enum selector_error error)
 static const struct {
 	const char *name;
 	enum selector_op op;
-	enum selector_op opposite; /* the same where there is none */
+	enum selector_op opposite; /* the operator itself if it has none */
 } ops[] = {
 	{ "$lt", SELECTOR_LT, SELECTOR_GTE },
 	{ "$lte", SELECTOR_LTE, SELECTOR_GT },
@@ -50,7 +53,7 @@ static const struct {
 static const char *const unsupported[] = { "$text",          "$where", "$geoWithin",
 					   "$geoIntersects", "$near",  "$nearSphere" };
 
-/* Names that lead to other selectors. */
+/* The operators that combine or negate other selectors. */
 static const struct {
 	const char *name;
 	enum selector_node_kind kind;
@@ -69,7 +72,8 @@ static enum status compile_value(struct selector_compiler *c, enum json_token fi
 /* ---- Nodes ---- */
 
 static enum status
-node_new(struct selector_compiler *c, enum selector_node_kind kind, struct selector_node **ret)
+compile_node_new(struct selector_compiler *c, enum selector_node_kind kind,
+		 struct selector_node **ret)
 {
 	struct selector_node *n = arena_zalloc(c->arena, sizeof(*n));
 
@@ -83,44 +87,64 @@ node_new(struct selector_compiler *c, enum selector_node_kind kind, struct selec
 	return STATUS_OK;
 }
 
+/* All conditions on the same field share one copy of its path. */
 static enum status
-field_new(struct selector_compiler *c, struct selector_node **ret)
+compile_field_new(struct selector_compiler *c, struct selector_node **ret)
 {
 	struct selector_node *n;
-	struct selector_name *names;
 
-	TRY(node_new(c, SELECTOR_FIELD, &n));
-	names = arena_alloc(c->arena, (c->path.count + 1) * sizeof(*names));
-	if (!names)
-		return STATUS_LIMIT;
-	if (c->path.count)
-		memcpy(names, c->path.names, c->path.count * sizeof(*names));
-	n->path = (struct selector_path){ names, c->path.count };
-	n->cond.by_bytes = !c->inside && c->path.count == 1 && str_eq(names[0].text, STR("_id"));
+	TRY(compile_node_new(c, SELECTOR_FIELD, &n));
+	if (!c->kept.names) {
+		struct selector_name *names = arena_alloc(c->arena,
+							  (c->path.count + 1) * sizeof(*names));
+
+		if (!names)
+			return STATUS_LIMIT;
+		if (c->path.count)
+			memcpy(names, c->path.names, c->path.count * sizeof(*names));
+		c->kept = (struct selector_path){ names, c->path.count };
+	}
+	n->path = c->kept;
+	n->cond.by_bytes = !c->inside && n->path.count == 1 &&
+			   str_eq(n->path.names[0].text, STR("_id"));
 	*ret = n;
 	return STATUS_OK;
 }
 
 static enum status
-wrap_not(struct selector_compiler *c, struct selector_node **node)
+compile_wrap_not(struct selector_compiler *c, struct selector_node **node)
 {
 	struct selector_node *n;
 
-	TRY(node_new(c, SELECTOR_NOT, &n));
+	TRY(compile_node_new(c, SELECTOR_NOT, &n));
 	n->first = *node;
 	*node = n;
 	return STATUS_OK;
 }
 
+/* Allocates the names of the paths at this level of $elemMatch and the like, which stay. */
+static enum status
+compile_names_alloc(struct selector_compiler *c)
+{
+	struct selector_name **names = &c->names[c->inside];
+
+	if (!*names)
+		*names = arena_alloc(c->arena, SELECTOR_PATH_NAMES * sizeof(**names));
+	return *names ? STATUS_OK : STATUS_LIMIT;
+}
+
 /* ---- Operators ---- */
 
-/* $elemMatch and its kin: a selector of its own for what is inside of the value. */
+/*
+ * Compiles $elemMatch, $allMatch or $keyMapMatch, whose argument is a selector for what is inside
+ * the value.
+ */
 static enum status
 compile_inside(struct selector_compiler *c, size_t op, enum json_token first,
 	       struct selector_cond *ret)
 {
 	struct selector_path path = c->path;
-	bool inside = c->inside;
+	struct selector_path kept = c->kept;
 	enum status status;
 	struct str text, string;
 
@@ -129,14 +153,16 @@ compile_inside(struct selector_compiler *c, size_t op, enum json_token first,
 		return selector_bad_arg(c, ops[op].name, text);
 	}
 	*ret = (struct selector_cond){ .op = ops[op].op };
-	c->path.count = 0;
-	c->path.names = arena_alloc(c->arena, SELECTOR_PATH_NAMES * sizeof(*path.names));
-	if (!c->path.names)
-		return STATUS_LIMIT;
-	c->inside = true;
-	status = compile_value(c, first, false, &ret->sub);
+	assert(c->inside < SELECTOR_DEPTH); /* each of them is inside of an object */
+	c->inside++;
+	status = compile_names_alloc(c);
+	c->path = (struct selector_path){ c->names[c->inside], 0 };
+	c->kept.names = NULL;
+	if (status == STATUS_OK)
+		status = compile_value(c, first, false, &ret->sub);
+	c->inside--;
 	c->path = path;
-	c->inside = inside;
+	c->kept = kept;
 	return status;
 }
 
@@ -147,7 +173,7 @@ compile_condition(struct selector_compiler *c, size_t op, enum json_token first,
 	struct selector_node *n;
 	bool by_bytes;
 
-	TRY(field_new(c, &n));
+	TRY(compile_field_new(c, &n));
 	by_bytes = n->cond.by_bytes;
 	if (ops[op].op >= SELECTOR_ELEM_MATCH)
 		TRY(compile_inside(c, op, first, &n->cond));
@@ -164,7 +190,10 @@ compile_condition(struct selector_compiler *c, size_t op, enum json_token first,
 	return STATUS_OK;
 }
 
-/* The members of $and, $or and $nor. `negated` is what holds for each of them. */
+/*
+ * Compiles the members of $and, $or and $nor, each negated if `negated` is set, or put into a node
+ * of $not if `wrap` is set.
+ */
 static enum status
 compile_list(struct selector_compiler *c, struct selector_node *list, bool negated, bool wrap)
 {
@@ -177,14 +206,14 @@ compile_list(struct selector_compiler *c, struct selector_node *list, bool negat
 			return STATUS_OK;
 		TRY(compile_value(c, token, negated, end));
 		if (wrap)
-			TRY(wrap_not(c, end));
+			TRY(compile_wrap_not(c, end));
 		end = &(*end)->next;
 	}
 }
 
 /*
- * De Morgan: a negated $and is an $or of what is negated. Inside of $elemMatch nothing is pushed:
- * there a negation is a node.
+ * De Morgan's law: a negated $and is an $or of negated conditions. Inside of $elemMatch negations
+ * are not pushed down; there a negation is a node of its own.
  */
 static enum status
 compile_combination(struct selector_compiler *c, size_t which, enum json_token first, bool negated,
@@ -202,12 +231,13 @@ compile_combination(struct selector_compiler *c, size_t which, enum json_token f
 	}
 	if (kind == SELECTOR_NOT) {
 		TRY(compile_value(c, first, below, ret));
-		return wrap ? wrap_not(c, ret) : STATUS_OK;
+		return wrap ? compile_wrap_not(c, ret) : STATUS_OK;
 	}
 	if (negated)
 		kind = kind == SELECTOR_AND ? SELECTOR_OR : SELECTOR_AND;
-	TRY(node_new(c, kind, ret));
-	return compile_list(c, *ret, below, wrap);
+	TRY(compile_node_new(c, kind, ret));
+	TRY(compile_list(c, *ret, below, wrap));
+	return selector_fold(*ret, c->work);
 }
 
 static enum status
@@ -225,12 +255,12 @@ compile_operator(struct selector_compiler *c, struct str name, enum json_token f
 	for (size_t i = 0; i < sizeof(unsupported) / sizeof(unsupported[0]); i++) {
 		if (str_eq(name, str_from_cstr(unsupported[i]))) {
 			*c->error = SELECTOR_ERROR_NOT_SUPPORTED;
-			return err_set(c->err, STATUS_INVALID, "Unsupported operator: %.*s",
-				       STR_ARG(name));
+			return err_set(c->err, STATUS_INVALID, "Unsupported operator: %s",
+				       QUOTE_SHOW(name));
 		}
 	}
 	*c->error = SELECTOR_ERROR_INVALID_OPERATOR;
-	return err_set(c->err, STATUS_INVALID, "Invalid operator: %.*s", STR_ARG(name));
+	return err_set(c->err, STATUS_INVALID, "Invalid operator: %s", QUOTE_SHOW(name));
 }
 
 /* ---- Objects and values ---- */
@@ -239,28 +269,80 @@ static enum status
 compile_member(struct selector_compiler *c, struct str name, enum json_token first, bool negated,
 	       struct selector_node **ret)
 {
+	struct selector_path kept = c->kept;
 	size_t above = c->path.count;
 	enum status status;
 
+	TRY(index_count_bytes(c->work, name.len));
 	if (name.len && name.ptr[0] == '$')
 		return compile_operator(c, name, first, negated, ret);
 	TRY(selector_path_add(name, c->arena, &c->path, c->error, c->err));
+	c->kept.names = NULL;
 	status = compile_value(c, first, negated, ret);
 	c->path.count = above;
+	c->kept = kept;
 	return status;
 }
 
-/* Puts a member's node behind the others, or in the place of one of its name: the last wins. */
-static void
-put_member(struct selector_node *all, struct selector_node *n)
+static enum status
+compile_compare_members(const void *arg, const void *a, const void *b, struct index_work *w,
+			int *ret)
 {
-	struct selector_node **at = &all->first;
+	const struct selector_node *x = a;
+	const struct selector_node *y = b;
 
-	while (*at && !str_eq((*at)->member, n->member))
-		at = &(*at)->next;
-	if (*at)
-		n->next = (*at)->next;
-	*at = n;
+	(void)arg;
+	*ret = str_cmp(x->member, y->member);
+	return index_count_bytes(w, x->member.len < y->member.len ? x->member.len : y->member.len);
+}
+
+/*
+ * Of several members of the same name the last one counts, in the place of the first one: `nodes`
+ * is changed to say so. The nodes that do not count become NULL.
+ */
+static enum status
+compile_drop_doubles(struct selector_compiler *c, struct selector_node **nodes, size_t count)
+{
+	const void **sorted = arena_alloc(c->arena, (count + 1) * sizeof(*sorted));
+	size_t first = 0; /* of the run of equal names, in the sorted order */
+
+	if (!sorted)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		nodes[i]->place = i;
+		sorted[i] = nodes[i];
+	}
+	TRY(selector_sort(sorted, count, compile_compare_members, NULL, c->work));
+	for (size_t i = 1; i < count; i++) {
+		const struct selector_node *a = sorted[first];
+		const struct selector_node *b = sorted[i];
+
+		if (!str_eq(a->member, b->member)) {
+			first = i;
+			continue;
+		}
+		nodes[a->place] = nodes[b->place];
+		nodes[b->place] = NULL;
+	}
+	return STATUS_OK;
+}
+
+/* Chains the nodes of an object's members. */
+static enum status
+compile_chain_members(struct selector_compiler *c, struct selector_node *all,
+		      struct selector_node **nodes, size_t count)
+{
+	struct selector_node **end = &all->first;
+
+	if (count > 1)
+		TRY(compile_drop_doubles(c, nodes, count));
+	for (size_t i = 0; i < count; i++) {
+		if (nodes[i]) {
+			*end = nodes[i];
+			end = &nodes[i]->next;
+		}
+	}
+	return STATUS_OK;
 }
 
 static enum status
@@ -269,21 +351,27 @@ compile_equality(struct selector_compiler *c, struct str text, bool negated,
 {
 	struct selector_node *n;
 
-	TRY(field_new(c, &n));
+	TRY(compile_field_new(c, &n));
 	n->cond.op = negated ? SELECTOR_NE : SELECTOR_EQ;
 	TRY(leaf_parse(text, c->arena, &n->cond.operand, c->err));
 	*ret = n;
 	return STATUS_OK;
 }
 
-/* Several members are an $and of them; none at all is a value to be equal to. */
+/*
+ * Compiles an object. Several members are combined with $and. An object without members is a value
+ * to compare with.
+ */
 static enum status
 compile_object(struct selector_compiler *c, bool negated, struct selector_node **ret)
 {
-	struct selector_node *all, *n;
+	struct selector_node *all;
+	struct selector_node **nodes = NULL;
 	enum json_token token;
+	size_t count = 0;
+	size_t cap = 0;
 
-	TRY(node_new(c, negated ? SELECTOR_OR : SELECTOR_AND, &all));
+	TRY(compile_node_new(c, negated ? SELECTOR_OR : SELECTOR_AND, &all));
 	for (;;) {
 		struct str name;
 
@@ -293,11 +381,14 @@ compile_object(struct selector_compiler *c, bool negated, struct selector_node *
 		name = arena_dup(c->arena, c->reader.text);
 		if (!name.ptr)
 			return STATUS_LIMIT;
+		nodes = arena_grow(c->arena, nodes, count, &cap, sizeof(*nodes));
+		if (!nodes)
+			return STATUS_LIMIT;
 		TRY(json_next(&c->reader, &token));
-		TRY(compile_member(c, name, token, negated, &n));
-		n->member = name;
-		put_member(all, n);
+		TRY(compile_member(c, name, token, negated, &nodes[count]));
+		nodes[count++]->member = name;
 	}
+	TRY(compile_chain_members(c, all, nodes, count));
 	if (!all->first)
 		return compile_equality(c, STR("{}"), negated, ret);
 	*ret = all->first->next ? all : all->first;
@@ -334,8 +425,8 @@ compile_root(struct selector_compiler *c, struct str text, struct selector_node 
 	TRY(json_next(&c->reader, &token));
 	if (token != JSON_OBJECT_BEGIN) {
 		*c->error = SELECTOR_ERROR_INVALID_SELECTOR_JSON;
-		return err_set(c->err, STATUS_INVALID, "Selector must be a JSON object, not: %.*s",
-			       STR_ARG(text));
+		return err_set(c->err, STATUS_INVALID, "Selector must be a JSON object, not: %s",
+			       QUOTE_SHOW(text));
 	}
 	TRY(compile_value(c, token, false, ret));
 	TRY(json_next(&c->reader, &token));
@@ -350,12 +441,12 @@ compile_root(struct selector_compiler *c, struct str text, struct selector_node 
 }
 
 enum status
-selector_compile(struct str text, struct arena *arena, struct selector **ret,
+selector_compile(struct str text, struct index_work *w, struct selector **ret,
 		 enum selector_error *ret_error, struct err *err)
 {
 	enum selector_error error = SELECTOR_ERROR_NONE;
-	struct selector_compiler c = { .arena = arena, .error = &error, .err = err };
-	struct selector *s = arena_zalloc(arena, sizeof(*s));
+	struct selector_compiler c = { .work = w, .arena = w->arena, .error = &error, .err = err };
+	struct selector *s = arena_zalloc(w->arena, sizeof(*s));
 	enum status status;
 
 	if (ret_error)
@@ -363,9 +454,10 @@ selector_compile(struct str text, struct arena *arena, struct selector **ret,
 	if (text.len > SELECTOR_TEXT_BYTES)
 		return err_set(err, STATUS_LIMIT, "The selector has more than %d bytes.",
 			       (int)SELECTOR_TEXT_BYTES);
-	c.path.names = arena_alloc(arena, SELECTOR_PATH_NAMES * sizeof(*c.path.names));
-	if (!s || !c.path.names)
+	if (!s)
 		return STATUS_LIMIT;
+	TRY(compile_names_alloc(&c));
+	c.path.names = c.names[0];
 	json_reader_init(&c.reader, text, err);
 	status = compile_root(&c, text, &s->root);
 	json_reader_release(&c.reader);

@@ -1,115 +1,110 @@
 #include "index/collate.h"
 #include "index/selector/selector_int.h"
 
-/* What a selector is held against: a document, or inside of $elemMatch and its kin a value. */
-struct subject {
-	const struct selector_doc *doc; /* NULL for a value */
-	struct leaf_value value;
-	struct arena *scratch;
+enum {
+	MATCH_DECODED_BYTES = 1024, /* the bytes of a scalar that are decoded in one step */
 };
 
-static enum status match_node(const struct selector_node *n, const struct subject *s, bool *ret);
+/*
+ * The subject of a match: a document, or a value inside of $elemMatch, $allMatch or $keyMapMatch.
+ */
+struct match_subject {
+	const struct selector_doc *doc; /* NULL for a value */
+	struct leaf_value value;
+	struct index_work *work;
+};
+
+static enum status match_node(const struct selector_node *n, const struct match_subject *s,
+			      bool *ret);
 
 /* ---- Comparisons ---- */
 
 static enum status
-compare(const struct selector_cond *c, const struct leaf_value *v, const struct leaf_value *operand,
-	struct arena *scratch, int *ret)
-{
-	enum leaf_kind kind;
-	struct str a, b;
-
-	if (!c->by_bytes)
-		return collate_compare(v, operand, scratch, ret);
-	/* In Erlang's order of terms, which CouchDB takes for ids, a string is above all else. */
-	TRY(leaf_kind(operand, &kind));
-	*ret = 1;
-	if (kind != LEAF_STRING)
-		return STATUS_OK;
-	TRY(leaf_text(v, scratch, &a));
-	TRY(leaf_text(operand, scratch, &b));
-	*ret = str_cmp(a, b);
-	return STATUS_OK;
-}
-
-static enum status
-match_order(const struct selector_cond *c, const struct leaf_value *v, struct arena *scratch,
+match_order(const struct selector_cond *c, const struct leaf_value *v, struct index_work *w,
 	    bool *ret)
 {
 	int order;
 
-	TRY(compare(c, v, &c->operand, scratch, &order));
+	TRY(selector_compare(c, v, &c->operand, w, &order));
 	*ret = (c->op == SELECTOR_LT && order < 0) || (c->op == SELECTOR_LTE && order <= 0) ||
 	       (c->op == SELECTOR_EQ && order == 0) || (c->op == SELECTOR_NE && order != 0) ||
 	       (c->op == SELECTOR_GTE && order >= 0) || (c->op == SELECTOR_GT && order > 0);
 	return STATUS_OK;
 }
 
+/* True if the value is in the list. For an array, true if one of its elements is in the list. */
 static enum status
-is_in_list(const struct selector_cond *c, const struct leaf_value *v, struct arena *scratch,
-	   bool *ret)
-{
-	*ret = false;
-	for (size_t i = 0; i < c->list_count && !*ret; i++) {
-		struct arena_mark mark = arena_mark(scratch);
-		int order;
-
-		TRY(compare(c, v, &c->list[i], scratch, &order));
-		arena_reset(scratch, mark);
-		*ret = order == 0;
-	}
-	return STATUS_OK;
-}
-
-/* An array is in the list if one of its elements is. */
-static enum status
-match_in(const struct selector_cond *c, const struct leaf_value *v, struct arena *scratch,
-	 bool *ret)
+match_in(const struct selector_cond *c, const struct leaf_value *v, struct index_work *w, bool *ret)
 {
 	struct leaf_iter iter = { .rest = *v };
 	struct leaf_value element;
 	struct tuple_elem position;
 	enum leaf_kind kind;
 	enum status status = STATUS_OK;
+	size_t at;
 
 	TRY(leaf_kind(v, &kind));
 	if (kind != LEAF_ARRAY)
-		return is_in_list(c, v, scratch, ret);
+		return selector_list_find(c, v, w, &at, ret);
 	*ret = false;
 	while (!*ret && (status = leaf_next(&iter, &position, &element)) == STATUS_OK)
-		TRY(is_in_list(c, &element, scratch, ret));
+		TRY(selector_list_find(c, &element, w, &at, ret));
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* ---- Arrays and objects ---- */
 
+/*
+ * True if each value of the list is in the array. Each element is looked up in the list once and
+ * marks what it finds there; all are there when as many are marked as the list has.
+ */
 static enum status
-has_same(const struct leaf_value *array, const struct leaf_value *wanted, bool *ret)
+match_has_all(const struct selector_cond *c, const struct leaf_value *array, struct index_work *w,
+	      bool *ret)
 {
 	struct leaf_iter iter = { .rest = *array };
+	struct arena_mark mark = arena_mark(w->arena);
+	uint8_t *marks = arena_zalloc(w->arena, c->list_count / 8 + 1);
 	struct leaf_value element;
 	struct tuple_elem position;
 	enum status status = STATUS_OK;
+	size_t missing = c->list_count;
 
-	*ret = false;
-	while (!*ret && (status = leaf_next(&iter, &position, &element)) == STATUS_OK)
-		TRY(collate_same(&element, wanted, ret));
+	if (!marks)
+		return STATUS_LIMIT;
+	while (missing && (status = leaf_next(&iter, &position, &element)) == STATUS_OK) {
+		bool found;
+		size_t at;
+
+		TRY(selector_list_find(c, &element, w, &at, &found));
+		if (found && !(marks[at / 8] >> at % 8 & 1)) {
+			marks[at / 8] |= (uint8_t)(1U << at % 8);
+			missing--;
+		}
+	}
+	arena_reset(w->arena, mark);
+	*ret = missing == 0;
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* Each of the list is in the array; or the list has one array in it, and that is this one. */
+/* True if each value of the list is in the array, or the list has one array equal to this one. */
 static enum status
-match_all(const struct selector_cond *c, const struct leaf_value *v, bool *ret)
+match_all(const struct selector_cond *c, const struct leaf_value *v, struct index_work *w,
+	  bool *ret)
 {
 	enum leaf_kind kind;
+	uint64_t count;
 
 	TRY(leaf_kind(v, &kind));
-	*ret = kind == LEAF_ARRAY && c->list_count;
-	for (size_t i = 0; i < c->list_count && *ret; i++)
-		TRY(has_same(v, &c->list[i], ret));
-	if (!*ret && kind == LEAF_ARRAY && c->list_count == 1)
-		TRY(collate_same(&c->list[0], v, ret));
-	return STATUS_OK;
+	*ret = false;
+	if (kind != LEAF_ARRAY || !c->list_count)
+		return STATUS_OK;
+	if (c->list_single)
+		TRY(collate_same(&c->list[0], v, w, ret));
+	TRY(leaf_array_count(v, &count));
+	if (*ret || count < c->list_count)
+		return STATUS_OK;
+	return match_has_all(c, v, w, ret);
 }
 
 static enum status
@@ -126,15 +121,15 @@ match_size(const struct selector_cond *c, const struct leaf_value *v, bool *ret)
 }
 
 /*
- * $elemMatch: some element matches; $allMatch: there are elements and all match; $keyMapMatch: the
- * name of some member matches.
+ * Matches the inside of a value. $elemMatch: some element matches; $allMatch: there are elements
+ * and all of them match; $keyMapMatch: the name of some member matches.
  */
 static enum status
-match_children(const struct selector_cond *c, const struct leaf_value *v, struct arena *scratch,
+match_children(const struct selector_cond *c, const struct leaf_value *v, struct index_work *w,
 	       bool *ret)
 {
 	struct leaf_iter iter = { .rest = *v };
-	struct subject s = { .scratch = scratch };
+	struct match_subject s = { .work = w };
 	bool all = c->op == SELECTOR_ALL_MATCH;
 	bool matched = false;
 	struct tuple_elem key;
@@ -146,9 +141,12 @@ match_children(const struct selector_cond *c, const struct leaf_value *v, struct
 	if (kind != (c->op == SELECTOR_KEY_MAP_MATCH ? LEAF_OBJECT : LEAF_ARRAY))
 		return STATUS_OK;
 	while ((status = leaf_next(&iter, &key, &s.value)) == STATUS_OK) {
-		/* A name in a path is encoded as a string among the values is. */
+		/*
+		 * The name of a member is encoded in a path just as a string is among the values.
+		 */
 		struct kv_pair name = { { "", 0 }, key.encoding };
 
+		TRY(index_count(w, 1));
 		if (c->op == SELECTOR_KEY_MAP_MATCH)
 			s.value = (struct leaf_value){ &name, 1, 0 };
 		TRY(match_node(c->sub, &s, &matched));
@@ -179,7 +177,8 @@ match_type(const struct selector_cond *c, const struct leaf_value *v, bool *ret)
 }
 
 static enum status
-match_mod(const struct selector_cond *c, const struct leaf_value *v, bool *ret)
+match_mod(const struct selector_cond *c, const struct leaf_value *v, struct index_work *w,
+	  bool *ret)
 {
 	struct leaf_number n;
 	enum leaf_kind kind;
@@ -190,12 +189,13 @@ match_mod(const struct selector_cond *c, const struct leaf_value *v, bool *ret)
 	if (kind != LEAF_NUMBER)
 		return STATUS_OK;
 	TRY(leaf_number(v, &n));
-	*ret = leaf_number_rem(&n, c->divisor, &rest) && rest == c->number;
+	TRY(leaf_number_rem(&n, c->divisor, w, ret, &rest));
+	*ret = *ret && rest == c->number;
 	return STATUS_OK;
 }
 
 static enum status
-match_text(const struct selector_cond *c, const struct leaf_value *v, struct arena *scratch,
+match_text(const struct selector_cond *c, const struct leaf_value *v, struct index_work *w,
 	   bool *ret)
 {
 	enum leaf_kind kind;
@@ -205,19 +205,21 @@ match_text(const struct selector_cond *c, const struct leaf_value *v, struct are
 	*ret = false;
 	if (kind != LEAF_STRING)
 		return STATUS_OK;
-	TRY(leaf_text(v, scratch, &text));
+	TRY(leaf_text(v, w, &text));
 	if (c->op == SELECTOR_REGEX)
-		return selector_regex_match(c->regex, text, ret);
+		return selector_regex_match(c->regex, text, w, ret);
 	*ret = str_starts_with(text, c->text);
-	return STATUS_OK;
+	return index_count_bytes(w, c->text.len);
 }
 
 /* ---- Conditions ---- */
 
 static enum status
-match_cond(const struct selector_cond *c, const struct leaf_value *v, struct arena *scratch,
+match_cond(const struct selector_cond *c, const struct leaf_value *v, struct index_work *w,
 	   bool *ret)
 {
+	size_t at;
+
 	switch (c->op) {
 	case SELECTOR_LT:
 	case SELECTOR_LTE:
@@ -225,11 +227,11 @@ match_cond(const struct selector_cond *c, const struct leaf_value *v, struct are
 	case SELECTOR_NE:
 	case SELECTOR_GTE:
 	case SELECTOR_GT:
-		return match_order(c, v, scratch, ret);
+		return match_order(c, v, w, ret);
 	case SELECTOR_IN:
-		return match_in(c, v, scratch, ret);
+		return match_in(c, v, w, ret);
 	case SELECTOR_NIN:
-		TRY(match_in(c, v, scratch, ret));
+		TRY(match_in(c, v, w, ret));
 		*ret = !*ret;
 		return STATUS_OK;
 	case SELECTOR_EXISTS:
@@ -240,28 +242,31 @@ match_cond(const struct selector_cond *c, const struct leaf_value *v, struct are
 	case SELECTOR_SIZE:
 		return match_size(c, v, ret);
 	case SELECTOR_MOD:
-		return match_mod(c, v, ret);
+		return match_mod(c, v, w, ret);
 	case SELECTOR_REGEX:
 	case SELECTOR_BEGINS_WITH:
-		return match_text(c, v, scratch, ret);
+		return match_text(c, v, w, ret);
 	case SELECTOR_ALL:
-		return match_all(c, v, ret);
+		return match_all(c, v, w, ret);
+	case SELECTOR_EQ_ANY:
+		return selector_list_find(c, v, w, &at, ret);
 	case SELECTOR_ELEM_MATCH:
 	case SELECTOR_ALL_MATCH:
 	case SELECTOR_KEY_MAP_MATCH:
 		break;
 	}
-	return match_children(c, v, scratch, ret);
+	return match_children(c, v, w, ret);
 }
 
 static enum status
-match_field(const struct selector_node *n, const struct subject *s, bool *ret)
+match_field(const struct selector_node *n, const struct match_subject *s, bool *ret)
 {
 	const struct selector_cond *c = &n->cond;
-	struct arena_mark mark = arena_mark(s->scratch);
+	struct arena_mark mark = arena_mark(s->work->arena);
 	enum selector_found found = SELECTOR_FOUND;
 	struct leaf_value v = s->value;
 
+	TRY(index_count(s->work, (uint32_t)(1 + n->path.count * SELECTOR_NAME_STEPS)));
 	if (s->doc) {
 		TRY(selector_lookup(s->doc, &n->path, &v, &found));
 	} else {
@@ -272,17 +277,21 @@ match_field(const struct selector_node *n, const struct subject *s, bool *ret)
 		*ret = found == SELECTOR_NO_MEMBER && c->op == SELECTOR_EXISTS && !c->exists;
 		return STATUS_OK;
 	}
-	TRY(match_cond(c, &v, s->scratch, ret));
+	/* A scalar is decoded, which scans it. */
+	if (v.count)
+		TRY(index_count(s->work, (uint32_t)(v.leaves[0].value.len / MATCH_DECODED_BYTES)));
+	TRY(match_cond(c, &v, s->work, ret));
 	*ret = *ret != c->negated;
-	arena_reset(s->scratch, mark);
+	arena_reset(s->work->arena, mark);
 	return STATUS_OK;
 }
 
 static enum status
-match_node(const struct selector_node *n, const struct subject *s, bool *ret)
+match_node(const struct selector_node *n, const struct match_subject *s, bool *ret)
 {
 	bool enough = n->kind == SELECTOR_OR; /* the answer that ends the search */
 
+	TRY(index_count(s->work, 1));
 	switch (n->kind) {
 	case SELECTOR_FIELD:
 		return match_field(n, s, ret);
@@ -292,7 +301,7 @@ match_node(const struct selector_node *n, const struct subject *s, bool *ret)
 		return STATUS_OK;
 	case SELECTOR_AND:
 	case SELECTOR_OR:
-		*ret = true; /* an empty list matches anything, in an $or, too */
+		*ret = true; /* an empty list matches everything, even in an $or */
 		for (const struct selector_node *i = n->first; i; i = i->next) {
 			TRY(match_node(i, s, ret));
 			if (*ret == enough)
@@ -307,17 +316,17 @@ match_node(const struct selector_node *n, const struct subject *s, bool *ret)
 }
 
 enum status
-selector_match(const struct selector *s, const struct selector_doc *doc, struct arena *scratch,
+selector_match(const struct selector *s, const struct selector_doc *doc, struct index_work *w,
 	       bool *ret)
 {
-	struct subject subject = {
+	struct match_subject subject = {
 		.doc = doc,
 		.value = { doc->leaves, doc->count, 0 },
-		.scratch = scratch,
+		.work = w,
 	};
-	struct arena_mark mark = arena_mark(scratch);
+	struct arena_mark mark = arena_mark(w->arena);
 	enum status status = match_node(s->root, &subject, ret);
 
-	arena_reset(scratch, mark);
+	arena_reset(w->arena, mark);
 	return status;
 }

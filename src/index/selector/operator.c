@@ -1,12 +1,13 @@
-/* The arguments of operators: read, checked, and made ready to be compared with. */
+/* Reads and checks the arguments of operators, and prepares them for comparisons. */
+#include "base/quote.h"
 #include "index/selector/selector_int.h"
 
 enum status
 selector_bad_arg(struct selector_compiler *c, const char *op, struct str argument)
 {
 	*c->error = SELECTOR_ERROR_BAD_ARG;
-	return err_set(c->err, STATUS_INVALID, "Bad argument for operator %s: %.*s", op,
-		       STR_ARG(argument));
+	return err_set(c->err, STATUS_INVALID, "Bad argument for operator %s: %s", op,
+		       QUOTE_SHOW(argument));
 }
 
 enum status
@@ -18,12 +19,13 @@ selector_take(struct selector_compiler *c, enum json_token first, struct str *re
 		if (!ret_string->ptr)
 			return STATUS_LIMIT;
 	}
-	return json_skip(&c->reader, first, ret_text);
+	TRY(json_skip(&c->reader, first, ret_text));
+	return index_count_bytes(c->work, ret_text->len);
 }
 
 static enum status
-read_list(struct selector_compiler *c, const char *name, enum json_token first, struct str text,
-	  struct selector_cond *ret)
+operator_read_list(struct selector_compiler *c, const char *name, enum json_token first,
+		   struct str text, struct selector_cond *ret)
 {
 	struct leaf_value array;
 	struct leaf_iter iter;
@@ -34,18 +36,21 @@ read_list(struct selector_compiler *c, const char *name, enum json_token first, 
 		return selector_bad_arg(c, name, text);
 	TRY(leaf_parse(text, c->arena, &array, c->err));
 	TRY(leaf_array_count(&array, &count));
+	ret->list_single = count == 1;
 	ret->list = arena_alloc(c->arena, (size_t)(count + 1) * sizeof(*ret->list));
 	if (!ret->list)
 		return STATUS_LIMIT;
 	iter.rest = array;
-	for (ret->list_count = 0; ret->list_count < count; ret->list_count++)
+	for (ret->list_count = 0; ret->list_count < count; ret->list_count++) {
 		TRY(leaf_next(&iter, &position, &ret->list[ret->list_count]));
-	return STATUS_OK;
+		TRY(index_count(c->work, 1));
+	}
+	return selector_list_sort(ret, c->work);
 }
 
-/* [divisor, remainder], both integers. */
+/* Reads the argument of $mod: [divisor, remainder], both integers. */
 static bool
-read_mod(struct str text, struct selector_cond *ret)
+operator_read_mod(struct str text, struct selector_cond *ret)
 {
 	struct json_reader AUTO(json_reader_release) r;
 	int64_t *const parts[] = { &ret->divisor, &ret->number };
@@ -63,14 +68,14 @@ read_mod(struct str text, struct selector_cond *ret)
 }
 
 static enum status
-read_regex(struct selector_compiler *c, const char *name, enum json_token first, struct str text,
-	   struct str pattern, struct selector_cond *ret)
+operator_read_regex(struct selector_compiler *c, const char *name, enum json_token first,
+		    struct str text, struct str pattern, struct selector_cond *ret)
 {
 	enum status status;
 
 	if (first != JSON_STRING)
 		return selector_bad_arg(c, name, text);
-	status = selector_regex_compile(pattern, c->arena, &ret->regex);
+	status = selector_regex_compile(pattern, c->work, &ret->regex);
 	return status == STATUS_INVALID ? selector_bad_arg(c, name, text) : status;
 }
 
@@ -83,7 +88,7 @@ selector_read_argument(struct selector_compiler *c, const char *name, enum selec
 	struct str string = { NULL, 0 };
 
 	TRY(selector_take(c, first, &text, &string));
-	*ret = (struct selector_cond){ .op = op };
+	*ret = (struct selector_cond){ .op = op, .by_bytes = ret->by_bytes };
 	switch (op) {
 	case SELECTOR_LT:
 	case SELECTOR_LTE:
@@ -95,7 +100,7 @@ selector_read_argument(struct selector_compiler *c, const char *name, enum selec
 	case SELECTOR_IN:
 	case SELECTOR_NIN:
 	case SELECTOR_ALL:
-		return read_list(c, name, first, text, ret);
+		return operator_read_list(c, name, first, text, ret);
 	case SELECTOR_EXISTS:
 		ret->exists = first == JSON_TRUE;
 		if (first == JSON_TRUE || first == JSON_FALSE)
@@ -112,11 +117,12 @@ selector_read_argument(struct selector_compiler *c, const char *name, enum selec
 			return STATUS_OK;
 		break;
 	case SELECTOR_MOD:
-		if (read_mod(text, ret))
+		if (operator_read_mod(text, ret))
 			return STATUS_OK;
 		break;
 	case SELECTOR_REGEX:
-		return read_regex(c, name, first, text, string, ret);
+		return operator_read_regex(c, name, first, text, string, ret);
+	case SELECTOR_EQ_ANY:
 	case SELECTOR_ELEM_MATCH:
 	case SELECTOR_ALL_MATCH:
 	case SELECTOR_KEY_MAP_MATCH:

@@ -1,8 +1,9 @@
+#include "base/quote.h"
 #include "index/selector/selector_int.h"
 
-/* The element's encoding, in the arena; ptr is NULL when that is full. */
+/* Encodes the element in the arena. `ptr` is NULL when the arena is full. */
 static struct str
-encode_member(struct str name, struct arena *arena)
+path_encode_member(struct str name, struct arena *arena)
 {
 	AUTO(buf_release) struct buf encoded = BUF_INIT((size_t)2 * SELECTOR_TEXT_BYTES);
 
@@ -13,7 +14,7 @@ encode_member(struct str name, struct arena *arena)
 }
 
 static struct str
-encode_index(uint64_t index, struct arena *arena)
+path_encode_position(uint64_t index, struct arena *arena)
 {
 	char bytes[16];
 	struct buf encoded = { .ptr = bytes, .cap = sizeof(bytes), .max_bytes = sizeof(bytes) };
@@ -23,7 +24,7 @@ encode_index(uint64_t index, struct arena *arena)
 }
 
 static enum status
-add_name(struct str text, struct arena *arena, struct selector_path *path, struct err *err)
+path_add_name(struct str text, struct arena *arena, struct selector_path *path, struct err *err)
 {
 	struct selector_name *name;
 	int64_t index;
@@ -32,11 +33,11 @@ add_name(struct str text, struct arena *arena, struct selector_path *path, struc
 		return err_set(err, STATUS_LIMIT, "The path of a field has more than %d names.",
 			       (int)SELECTOR_PATH_NAMES);
 	name = &path->names[path->count];
-	*name = (struct selector_name){ .text = text, .member = encode_member(text, arena) };
+	*name = (struct selector_name){ .text = text, .member = path_encode_member(text, arena) };
 	if (!name->member.ptr)
 		return STATUS_LIMIT;
 	if (str_to_i64(text, &index) && index >= 0) {
-		name->index = encode_index((uint64_t)index, arena);
+		name->index = path_encode_position((uint64_t)index, arena);
 		if (!name->index.ptr)
 			return STATUS_LIMIT;
 	}
@@ -64,10 +65,10 @@ selector_path_add(struct str field, struct arena *arena, struct selector_path *p
 		}
 		if (i == begin) {
 			*error = SELECTOR_ERROR_INVALID_FIELD_NAME;
-			return err_set(err, STATUS_INVALID, "Invalid field name: %.*s",
-				       STR_ARG(field));
+			return err_set(err, STATUS_INVALID, "Invalid field name: %s",
+				       QUOTE_SHOW(field));
 		}
-		TRY(add_name(str_of(text, len), arena, path, err));
+		TRY(path_add_name(str_of(text, len), arena, path, err));
 		text += len;
 		len = 0;
 		begin = i + 1;

@@ -1,11 +1,12 @@
 /*
  * CouchDB's selectors (Mango, 3.5): compiled once, matched against many documents.
  *
- * A selector is a tree of conditions. Compiling normalises it as CouchDB does, which is part of
+ * A selector is a tree of conditions. Compiling normalises it as CouchDB does, because that decides
  * what a selector means: negations are pushed down to the conditions, and a condition on a field
- * that a document does not have is false, negated or not ({"$not":{"a":1}} wants an `a` that is not
- * 1); only {"$exists":false} wants no field. Inside $elemMatch, $allMatch and $keyMapMatch CouchDB
- * does not push, and $not is simply the opposite; so it is here.
+ * that a document does not have is false, negated or not. So {"$not":{"a":1}} matches documents
+ * whose `a` is not 1, and only {"$exists":false} matches those without the field. Inside
+ * $elemMatch, $allMatch and $keyMapMatch CouchDB does not push negations down, and $not is the
+ * opposite of what it contains; the same holds here.
  *
  * Matching reads the leaves of the fields that are named and builds no tree. Values compare by view
  * collation (index/collate.h); the document's own _id compares byte by byte, as ids are ordered.
@@ -23,20 +24,24 @@
 
 enum {
 	SELECTOR_TEXT_BYTES = 1 << 20,
-	SELECTOR_DEPTH = 64,       /* operators and fields inside each other */
+	SELECTOR_DEPTH = 64,       /* the depth to which operators and fields may be nested */
 	SELECTOR_PATH_NAMES = 128, /* names in the path of one field */
 	SELECTOR_CONDITIONS = 10000,
-	SELECTOR_FIELDS = 1000, /* in one list of fields */
+	SELECTOR_FIELDS = 1000, /* fields in one list of fields */
 	SELECTOR_REGEX_BYTES = 10000,
 	SELECTOR_REGEX_NESTING = 100,
-	/* What one expression may cost for one string; past it the string does not match. */
-	SELECTOR_REGEX_STEPS = 1000000,
+	/*
+	 * The limits for matching one expression against one string. Past them the string does not
+	 * match. A string of n bytes may take SELECTOR_REGEX_STEPS + n * SELECTOR_REGEX_BYTE_STEPS.
+	 */
+	SELECTOR_REGEX_STEPS = 250000,
+	SELECTOR_REGEX_BYTE_STEPS = 16,
 	SELECTOR_REGEX_KIBIBYTES = 1024,
 };
 
-/* What is wrong with a selector: CouchDB's names, for answers that carry them. */
+/* The name that CouchDB gives an error in a selector, for answers that carry it. */
 enum selector_error {
-	SELECTOR_ERROR_NONE, /* the status speaks for itself */
+	SELECTOR_ERROR_NONE, /* the status alone says what is wrong */
 	SELECTOR_ERROR_BAD_ARG,
 	SELECTOR_ERROR_INVALID_OPERATOR,
 	SELECTOR_ERROR_NOT_SUPPORTED,
@@ -47,20 +52,21 @@ enum selector_error {
 	SELECTOR_ERROR_INVALID_FIELD,
 };
 
-/* "bad_arg"; "" for SELECTOR_ERROR_NONE. Static. */
+/* Returns the name, such as "bad_arg", or "" for SELECTOR_ERROR_NONE. The text is static. */
 const char *selector_error_name(enum selector_error error);
 
 struct selector;
 
 /*
- * Compiles a selector's JSON text. Errors: STATUS_INVALID with the reason that CouchDB gives and
- * *ret_error (may be NULL) saying which; the JSON reader's; STATUS_LIMIT, explained, past one of
- * the limits above, or when the arena is full.
+ * Compiles the JSON text of a selector into the arena of `w`. Returns STATUS_INVALID with the
+ * reason that CouchDB gives, and *ret_error (unless NULL) names the error; the errors of the JSON
+ * reader; STATUS_LIMIT, explained, past one of the limits above or when the arena is full; or the
+ * failures of index_count().
  */
-MUST_USE enum status selector_compile(struct str text, struct arena *arena, struct selector **ret,
+MUST_USE enum status selector_compile(struct str text, struct index_work *w, struct selector **ret,
 				      enum selector_error *ret_error, struct err *err);
 
-/* A member of a document that is no leaf: _id, _rev, _deleted, _attachments. */
+/* A member of a document that has no leaf: _id, _rev, _deleted, _attachments. */
 struct selector_special {
 	struct str name;
 	struct leaf_value value;
@@ -75,26 +81,30 @@ struct selector_doc {
 };
 
 /*
- * *ret: whether the document matches. `scratch` is as it was afterwards. STATUS_LIMIT when it is
- * full, STATUS_NOMEM, STATUS_CORRUPT, STATUS_UNAVAILABLE (ICU).
+ * *ret is true if the document matches. The arena of `w` holds after the call what it held before.
+ * The steps are at most proportional to n log m, where n is the size of the document and m that of
+ * the selector, for each condition that looks at all of the document. Returns STATUS_LIMIT when the
+ * arena is full, STATUS_NOMEM, STATUS_CORRUPT, STATUS_UNAVAILABLE when the data of ICU cannot be
+ * read, or the failures of index_count().
  */
 MUST_USE enum status selector_match(const struct selector *s, const struct selector_doc *doc,
-				    struct arena *scratch, bool *ret);
+				    struct index_work *w, bool *ret);
 
-/* ---- Lists of fields: what of a document is shown ---- */
+/* ---- Lists of fields: the parts of a document that are shown ---- */
 
 struct selector_fields;
 
 /*
- * Compiles a JSON array of field names; *ret is NULL for an empty one, which means the whole
- * document. Errors as above.
+ * Compiles a JSON array of field names. *ret is NULL for an empty array, which stands for the whole
+ * document. The errors are those of selector_compile().
  */
-MUST_USE enum status selector_fields_compile(struct str text, struct arena *arena,
+MUST_USE enum status selector_fields_compile(struct str text, struct index_work *w,
 					     struct selector_fields **ret,
 					     enum selector_error *ret_error, struct err *err);
 
 /* Appends the fields that the document has, as a JSON object. */
 MUST_USE enum status selector_fields_write(const struct selector_fields *fields,
-					   const struct selector_doc *doc, struct buf *out);
+					   const struct selector_doc *doc, struct index_work *w,
+					   struct buf *out);
 
 #endif

@@ -7,6 +7,10 @@
 
 /* ---- Paths (path.c) ---- */
 
+enum {
+	SELECTOR_NAME_STEPS = 4, /* what looking up one name costs: a binary search */
+};
+
 /* One name of a path, ready to be looked up as a member and, if it is a number, as a position. */
 struct selector_name {
 	struct str text;
@@ -29,14 +33,17 @@ MUST_USE enum status selector_path_add(struct str field, struct arena *arena,
 
 enum selector_found {
 	SELECTOR_FOUND,
-	SELECTOR_NO_MEMBER, /* an object without it */
-	SELECTOR_BAD_PATH,  /* neither an object, nor an array that is long enough */
+	SELECTOR_NO_MEMBER, /* the value is an object without that member */
+	SELECTOR_BAD_PATH,  /* the value is neither an object nor an array that is long enough */
 };
 
 MUST_USE enum status selector_step(const struct leaf_value *v, const struct selector_name *name,
 				   struct leaf_value *ret, enum selector_found *ret_found);
 
-/* From a document down the path; an empty one is the document itself, without its specials. */
+/*
+ * Follows the path down from a document. An empty path leads to the document without its special
+ * members.
+ */
 MUST_USE enum status selector_lookup(const struct selector_doc *doc,
 				     const struct selector_path *path, struct leaf_value *ret,
 				     enum selector_found *ret_found);
@@ -59,6 +66,7 @@ enum selector_op {
 	SELECTOR_REGEX,
 	SELECTOR_BEGINS_WITH,
 	SELECTOR_ALL,
+	SELECTOR_EQ_ANY, /* equal to a value of the list; made by selector_fold() */
 	SELECTOR_ELEM_MATCH,
 	SELECTOR_ALL_MATCH,
 	SELECTOR_KEY_MAP_MATCH,
@@ -72,14 +80,19 @@ struct selector_cond {
 	bool negated;
 	bool by_bytes;             /* comparisons: the value is the document's _id */
 	struct leaf_value operand; /* comparisons */
-	struct leaf_value *list;   /* $in, $nin, $all */
+	/*
+	 * $in, $nin, $all, EQ_ANY: the values, each once. In the order of selector_compare(); for
+	 * $all in that of collate_exactly().
+	 */
+	struct leaf_value *list;
 	size_t list_count;
-	struct str text; /* $type, $beginsWith */
-	int64_t divisor; /* $mod */
-	int64_t number;  /* $mod, $size */
-	bool exists;     /* $exists */
+	bool list_single; /* $all: the argument is an array of one value */
+	struct str text;  /* $type, $beginsWith */
+	int64_t divisor;  /* $mod */
+	int64_t number;   /* $mod, $size */
+	bool exists;      /* $exists */
 	struct selector_regex *regex;
-	struct selector_node *sub; /* the ...Match ones */
+	struct selector_node *sub; /* $elemMatch, $allMatch, $keyMapMatch */
 };
 
 enum selector_node_kind {
@@ -92,9 +105,10 @@ enum selector_node_kind {
 
 struct selector_node {
 	enum selector_node_kind kind;
-	struct selector_node *first; /* AND, OR, NOT: what it holds... */
-	struct selector_node *next;  /* ...one after the other */
-	struct str member;           /* of the object that it came from */
+	struct selector_node *first; /* AND, OR, NOT: the first of the nodes inside */
+	struct selector_node *next;  /* the next one inside the same node */
+	struct str member;           /* the name in the object that the node was compiled from */
+	size_t place;                /* of that member in its object, while it is compiled */
 	struct selector_path path;   /* FIELD */
 	struct selector_cond cond;   /* FIELD */
 };
@@ -103,39 +117,81 @@ struct selector {
 	struct selector_node *root;
 };
 
+/* ---- Comparing, and lists of values (list.c) ---- */
+
+/*
+ * Compares a value with an operand, as the condition's comparisons do: by collation, and the
+ * document's _id byte by byte.
+ */
+MUST_USE enum status selector_compare(const struct selector_cond *c, const struct leaf_value *v,
+				      const struct leaf_value *operand, struct index_work *w,
+				      int *ret);
+
+/* Puts the list of a condition of $in, $nin or $all in order, and keeps each value once. */
+MUST_USE enum status selector_list_sort(struct selector_cond *c, struct index_work *w);
+
+/* Searches the list for a value that is equal. `*ret_at` is its place if `*ret_found` is true. */
+MUST_USE enum status selector_list_find(const struct selector_cond *c, const struct leaf_value *v,
+					struct index_work *w, size_t *ret_at, bool *ret_found);
+
+/*
+ * Sorts pointers; equal ones keep their order. `compare` may fail, and its failure is returned; the
+ * array then holds nothing of use.
+ */
+typedef enum status (*selector_compare_fn)(const void *arg, const void *a, const void *b,
+					   struct index_work *w, int *ret);
+MUST_USE enum status selector_sort(const void **items, size_t count, selector_compare_fn compare,
+				   const void *arg, struct index_work *w);
+
+/*
+ * Joins the members of a compiled $or or $and that compare the same field by $eq, or in an $and by
+ * $ne, into one condition. Members may change their order, which means nothing.
+ */
+MUST_USE enum status selector_fold(struct selector_node *list, struct index_work *w);
+
 /* ---- Compiling (compile.c, operator.c) ---- */
 
 struct selector_compiler {
 	struct json_reader reader;
-	struct arena *arena;
+	struct index_work *work;
+	struct arena *arena; /* that of `work` */
 	enum selector_error *error;
 	struct err *err;
-	struct selector_path path; /* down to where the compiler is */
+	struct selector_path path; /* the path to the place that the compiler has reached */
+	struct selector_path kept; /* a copy of it in the arena; names NULL: there is none yet */
+	/* For the paths inside of one $elemMatch, of one inside of that, and so on. */
+	struct selector_name *names[SELECTOR_DEPTH + 1];
 	unsigned depth;
 	size_t conditions;
-	bool inside; /* of $elemMatch and its kin */
+	unsigned inside; /* how many of $elemMatch, $allMatch and $keyMapMatch are around */
 };
 
-/* Reads the value that begins with `first` whole; `*ret_string`, the content, is for strings. */
+/* Reads the value that begins with `first` to its end. `*ret_string`: the content of a string. */
 MUST_USE enum status selector_take(struct selector_compiler *c, enum json_token first,
 				   struct str *ret_text, struct str *ret_string);
 
-/* A condition with its operator's argument, of which `first` is read. Not for the ...Match ones. */
+/*
+ * Reads a condition's argument, whose first token `first` has been read. Not for $elemMatch,
+ * $allMatch and $keyMapMatch. The caller has set `by_bytes` of the condition.
+ */
 MUST_USE enum status selector_read_argument(struct selector_compiler *c, const char *name,
 					    enum selector_op op, enum json_token first,
 					    struct selector_cond *ret);
 
-/* Records CouchDB's complaint; `argument` is drawn as JSON. */
+/* Records the error as CouchDB words it; `argument` is written as JSON. */
 enum status selector_bad_arg(struct selector_compiler *c, const char *op, struct str argument);
 
 /* ---- Regular expressions (regex.c) ---- */
 
 struct selector_regex;
 
-/* STATUS_INVALID if the pattern is none. */
-MUST_USE enum status selector_regex_compile(struct str pattern, struct arena *arena,
+/*
+ * STATUS_INVALID if the pattern is not a regular expression, or one that is too large for PCRE2.
+ * STATUS_LIMIT if the arena is full. Both functions return the failures of index_count().
+ */
+MUST_USE enum status selector_regex_compile(struct str pattern, struct index_work *w,
 					    struct selector_regex **ret);
 MUST_USE enum status selector_regex_match(const struct selector_regex *regex, struct str text,
-					  bool *ret);
+					  struct index_work *w, bool *ret);
 
 #endif

@@ -1,75 +1,66 @@
 /*
- * Ranges that the pool reads while their fiber goes on with what it has. Only transactions that
- * cannot write have them: their snapshot is all that such a read needs of them. Nobody waits for
- * the pool to have time: what it has not come to when the answer is wanted is read on the spot.
+ * Ranges that the pool reads while their fiber works on what it has.
+ *
+ * == Who owns a read ahead ==
+ *
+ * From wait_begin() on, the pool may run ahead_run() at any time, once. Until wait_end() has
+ * returned, the fiber touches nothing in the struct. If wait_end() returns true, the pool has run
+ * it and is done. If it returns false, the pool had not come to it and never will, and the fiber
+ * reads the range itself. So nobody waits for the pool to have time.
+ *
+ * The pool reads through the transaction's snapshot, and looks at nothing else of the transaction
+ * but what never changes while it is open. This holds for transactions that cannot write
+ * (emb_disk_may_read_ahead()): they have no overlay and no conflicts. Each read has iterator
+ * options of its own, since RocksDB reads the bounds through them while it moves.
+ *
+ * The transaction's end waits for reads that the pool has begun (emb_future_free()), before it lets
+ * go of the snapshot.
  */
+#include <assert.h>
+
 #include "base/mem.h"
-#include "base/wait.h"
+#include "loop/wait.h"
 #include "kv/embedded/range_int.h"
 
-struct emb_ahead {
-	struct wait_work work;
-	struct range_job job;
-	struct kv_range_options options;
-	struct emb_ahead *next; /* of those that can be used again */
-	struct buf bounds;      /* begin and end */
-	struct buf bytes;
-	struct buf lengths;
-	struct buf pairs;
-	struct err err;
-};
-
 enum {
-	/* Made room for at once, instead of each time that the size has doubled... */
+	/* Room for the answer is made at once, if it may become no larger than that. */
 	ROOM_MOST_BYTES = 1024 * 1024,
-	/* ...with what the last pair may take beyond the limit. */
+	/* The last pair may go beyond the limit; mostly by no more than that. */
 	ROOM_SPARE_BYTES = 4 * 1024,
 };
 
 static struct kv_pair *
-pairs_of(const struct emb_ahead *a)
+ahead_pairs(const struct emb_ahead *a)
 {
 	return (struct kv_pair *)(void *)a->pairs.ptr;
 }
 
-/* The job has been done. */
+/* Makes pairs of the bytes and lengths that the job has collected. */
 static void
-lay_out(struct emb_ahead *a)
+ahead_lay_out(struct emb_ahead *a)
 {
 	struct range_job *job = &a->job;
 
 	if (job->status != STATUS_OK)
 		return;
+	assert(!job->read.incomplete);
 	buf_clear(&a->pairs);
 	if (buf_reserve(&a->pairs, job->count * sizeof(struct kv_pair)))
-		emb_range_lay_out(job, pairs_of(a), a->bytes.ptr);
+		emb_range_lay_out(job, ahead_pairs(a), a->bytes.ptr);
 	else
 		job->status = STATUS_NOMEM;
 }
 
+/* On a thread of the pool. */
 static void
-run(void *arg)
+ahead_run(void *arg)
 {
 	struct emb_ahead *a = arg;
 
 	if (a->options.limit_bytes <= ROOM_MOST_BYTES)
 		(void)buf_reserve(&a->bytes, a->options.limit_bytes + ROOM_SPARE_BYTES);
-	emb_range_read(&a->job);
-	lay_out(a);
-}
-
-static void
-ahead_free(struct emb_ahead *a)
-{
-	if (!a)
-		return;
-	if (a->job.iterate)
-		rocksdb_readoptions_destroy(a->job.iterate);
-	buf_release(&a->bounds);
-	buf_release(&a->bytes);
-	buf_release(&a->lengths);
-	buf_release(&a->pairs);
-	mem_free(a);
+	emb_disk_read_here(&a->job.read);
+	ahead_lay_out(a);
 }
 
 static struct emb_ahead *
@@ -86,9 +77,9 @@ ahead_new(void)
 	return a;
 }
 
-/* One that has been used before, with its memory, or a new one. */
+/* Takes a struct that has been used before, with its memory, or makes one. NULL: out of memory. */
 static struct emb_ahead *
-ahead_for(const struct range_job *job)
+ahead_take(const struct range_job *job)
 {
 	struct emb_tx *tx = job->tx;
 	struct emb_ahead *a = tx->spare_aheads;
@@ -104,13 +95,14 @@ ahead_for(const struct range_job *job)
 	buf_append_str(&a->bounds, job->begin);
 	buf_append_str(&a->bounds, job->end);
 	if (buf_status(&a->bounds) != STATUS_OK) {
-		ahead_free(a);
+		emb_ahead_destroy(a);
 		return NULL;
 	}
 	a->options = *job->options;
 	a->err = (struct err){ 0 };
-	iterate = a->job.iterate ? a->job.iterate : emb_range_options(tx);
+	iterate = a->job.iterate ? a->job.iterate : rocksdb_readoptions_create();
 	a->job = (struct range_job){
+		.read = { .run = emb_range_run, .is_range = true },
 		.tx = tx,
 		.begin = str_of(a->bounds.ptr, job->begin.len),
 		.end = str_of(a->bounds.ptr + job->begin.len, job->end.len),
@@ -123,36 +115,25 @@ ahead_for(const struct range_job *job)
 	return a;
 }
 
-void
-emb_aheads_release(struct emb_tx *tx)
-{
-	while (tx->spare_aheads) {
-		struct emb_ahead *a = tx->spare_aheads;
-
-		tx->spare_aheads = a->next;
-		ahead_free(a);
-	}
-}
-
 struct kv_future *
 emb_ahead_begin(const struct range_job *job)
 {
 	struct emb_ahead *a;
 	struct emb_future *f;
 
-	if (!wait_on_fiber())
-		return NULL;
-	a = ahead_for(job);
+	assert(job->tx->base.kind == KV_TX_READ_ONLY && job->tx->snapshot);
+	a = ahead_take(job);
 	if (!a)
 		return NULL;
-	if (!wait_begin(&a->work, run, a)) {
-		ahead_free(a);
+	emb_ahead_count(a, job->options->limit_bytes + ROOM_SPARE_BYTES);
+	if (!wait_begin(&a->work, ahead_run, a)) {
+		emb_ahead_destroy(a);
 		return NULL;
 	}
 	f = emb_future_new_ahead(job->tx, a);
 	if (!f) {
 		wait_end(&a->work);
-		ahead_free(a);
+		emb_ahead_destroy(a);
 		return NULL;
 	}
 	return &f->base;
@@ -165,10 +146,13 @@ emb_ahead_settle(struct emb_future *f)
 	struct range_job *job = &a->job;
 	struct emb_tx *tx = job->tx;
 
+	assert(!f->base.done);
 	if (!wait_end(&a->work)) {
-		emb_range_read_on_loop(job);
-		lay_out(a);
+		/* The pool has not come to it. */
+		emb_disk_read(tx->store, &job->read);
+		ahead_lay_out(a);
 	}
+	emb_ahead_count(a, 0);
 	f->base.done = true;
 	f->base.status = emb_tx_check(tx);
 	if (f->base.status == STATUS_OK && job->status != STATUS_OK) {
@@ -176,18 +160,5 @@ emb_ahead_settle(struct emb_future *f)
 		f->base.status = job->status;
 	}
 	if (f->base.status == STATUS_OK)
-		f->base.range = (struct kv_range){ pairs_of(a), job->count, job->more };
-}
-
-void
-emb_ahead_free(struct emb_future *f)
-{
-	struct emb_ahead *a = f->ahead;
-	struct emb_tx *tx = a->job.tx;
-
-	if (!f->base.done)
-		wait_end(&a->work);
-	/* A scan has two at a time, and asks for the next when the first of them is free. */
-	a->next = tx->spare_aheads;
-	tx->spare_aheads = a;
+		f->base.range = (struct kv_range){ ahead_pairs(a), job->count, job->more };
 }

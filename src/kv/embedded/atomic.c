@@ -1,14 +1,16 @@
+#include <assert.h>
+
 #include "kv/embedded/atomic.h"
 
-/* Byte `i` of a little-endian number that goes on in zeros. */
+/* Byte `i` of a little-endian number, which has zeros behind its end. */
 static unsigned
-byte_at(struct str number, size_t i)
+atomic_byte_at(struct str number, size_t i)
 {
 	return i < number.len ? (uint8_t)number.ptr[i] : 0;
 }
 
 static enum status
-add(struct str old, struct str operand, struct arena *a, struct cell *ret)
+atomic_add(struct str old, struct str operand, struct arena *a, struct cell *ret)
 {
 	char *sum = arena_bytes(a, operand.len);
 	unsigned carry = 0;
@@ -16,7 +18,7 @@ add(struct str old, struct str operand, struct arena *a, struct cell *ret)
 	if (!sum)
 		return STATUS_NOMEM;
 	for (size_t i = 0; i < operand.len; i++) {
-		carry += byte_at(old, i) + byte_at(operand, i);
+		carry += atomic_byte_at(old, i) + atomic_byte_at(operand, i);
 		sum[i] = (char)(carry & 0xff);
 		carry >>= 8;
 	}
@@ -26,18 +28,18 @@ add(struct str old, struct str operand, struct arena *a, struct cell *ret)
 
 /* Compares the lower `n` bytes of two little-endian numbers. */
 static int
-number_cmp(struct str x, struct str y, size_t n)
+atomic_number_cmp(struct str x, struct str y, size_t n)
 {
 	while (n-- > 0) {
-		if (byte_at(x, n) != byte_at(y, n))
-			return byte_at(x, n) < byte_at(y, n) ? -1 : 1;
+		if (atomic_byte_at(x, n) != atomic_byte_at(y, n))
+			return atomic_byte_at(x, n) < atomic_byte_at(y, n) ? -1 : 1;
 	}
 	return 0;
 }
 
 /* `old`, cut or extended with zeros to `len` bytes. */
 static enum status
-resize(struct str old, size_t len, struct arena *a, struct cell *ret)
+atomic_resize(struct str old, size_t len, struct arena *a, struct cell *ret)
 {
 	char *p;
 
@@ -62,16 +64,17 @@ atomic_apply(enum kv_atomic op, struct cell old, struct str operand, struct aren
 	struct str value = old.present ? old.value : (struct str){ 0 };
 	bool keep_old = false;
 
+	assert(old.present || old.value.len == 0);
 	*ret = (struct cell){ true, operand };
 	switch (op) {
 	case KV_ADD:
-		return add(value, operand, a, ret);
+		return atomic_add(value, operand, a, ret);
 	case KV_MAX:
-		keep_old = number_cmp(value, operand, operand.len) > 0;
-		return keep_old ? resize(value, operand.len, a, ret) : STATUS_OK;
+		keep_old = atomic_number_cmp(value, operand, operand.len) > 0;
+		return keep_old ? atomic_resize(value, operand.len, a, ret) : STATUS_OK;
 	case KV_MIN:
-		keep_old = old.present && number_cmp(value, operand, operand.len) < 0;
-		return keep_old ? resize(value, operand.len, a, ret) : STATUS_OK;
+		keep_old = old.present && atomic_number_cmp(value, operand, operand.len) < 0;
+		return keep_old ? atomic_resize(value, operand.len, a, ret) : STATUS_OK;
 	case KV_BYTE_MAX:
 		keep_old = old.present && str_cmp(value, operand) > 0;
 		break;

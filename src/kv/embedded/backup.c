@@ -1,6 +1,7 @@
 /*
- * Backups by RocksDB's backup engine. Opening that engine already tidies its directory, so that
- * even a listing must not meet a backup under way: whoever uses the directory holds a lock on it.
+ * Backups by RocksDB's backup engine. Opening that engine already tidies its directory, so even a
+ * listing would disturb a backup that another process is making. Therefore everything here that
+ * uses the directory holds a lock on it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +15,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kv/backup.h"
-#include "kv/embedded/embedded_int.h"
+#include "kv/embedded/directory.h"
+#include "kv/embedded/handle.h"
+#include "kv/embedded/reopen.h"
 
 enum {
 	DIRECTORY_MODE = 0777, /* as the process's umask leaves it */
@@ -28,20 +31,20 @@ enum {
 /* ---- Directories ---- */
 
 static bool
-is_dot(const char *name)
+name_is_dot(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 /* Goes through a directory's entries, those for itself and its parent left out. NULL at the end. */
 static const char *
-next_entry(DIR *dir)
+directory_next_entry(DIR *dir)
 {
 	const struct dirent *entry;
 
 	do
 		entry = readdir(dir);
-	while (entry && is_dot(entry->d_name));
+	while (entry && name_is_dot(entry->d_name));
 	return entry ? entry->d_name : NULL;
 }
 
@@ -55,7 +58,7 @@ directory_is_empty(const char *path, bool *ret, struct err *err)
 		return STATUS_NOT_FOUND;
 	if (!dir)
 		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
-	*ret = next_entry(dir) == NULL;
+	*ret = directory_next_entry(dir) == NULL;
 	closedir(dir);
 	return STATUS_OK;
 }
@@ -67,7 +70,7 @@ directory_remove(const char *path)
 	DIR *dir = opendir(path);
 	const char *name;
 
-	while (dir && (name = next_entry(dir)))
+	while (dir && (name = directory_next_entry(dir)))
 		unlinkat(dirfd(dir), name, 0);
 	if (dir)
 		closedir(dir);
@@ -97,7 +100,7 @@ directory_sync_all(const char *path, struct err *err)
 
 	if (!dir)
 		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
-	while (status == STATUS_OK && (name = next_entry(dir)))
+	while (status == STATUS_OK && (name = directory_next_entry(dir)))
 		status = file_sync(dirfd(dir), name, err);
 	if (status == STATUS_OK)
 		status = file_sync(dirfd(dir), ".", err);
@@ -125,7 +128,7 @@ backups_close(struct backups *b)
 }
 
 static enum status
-lock(struct backups *b, const char *dir, struct err *err)
+backups_lock(struct backups *b, const char *dir, struct err *err)
 {
 	b->lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->lock < 0)
@@ -138,9 +141,11 @@ lock(struct backups *b, const char *dir, struct err *err)
 	return err_set(err, STATUS_IO, "locking %s: %s", dir, strerror(errno));
 }
 
-/* With the lock held: is it a directory of backups, or (`create`) may it become one? */
+/*
+ * With the lock held: STATUS_OK if it is a directory of backups or, with `create`, may become one.
+ */
 static enum status
-check_directory(const struct backups *b, const char *dir, bool create, struct err *err)
+backups_check_directory(const struct backups *b, const char *dir, bool create, struct err *err)
 {
 	bool empty = false;
 	struct stat st;
@@ -156,13 +161,13 @@ check_directory(const struct backups *b, const char *dir, bool create, struct er
 }
 
 static enum status
-open_engine(struct backups *b, const char *dir, bool create, struct err *err)
+backups_open_engine(struct backups *b, const char *dir, bool create, struct err *err)
 {
 	rocksdb_backup_engine_options_t *options;
 	char *error = NULL;
 
-	TRY(lock(b, dir, err));
-	TRY(check_directory(b, dir, create, err));
+	TRY(backups_lock(b, dir, err));
+	TRY(backups_check_directory(b, dir, create, err));
 	b->env = rocksdb_create_default_env();
 	options = rocksdb_backup_engine_options_create(dir);
 	rocksdb_backup_engine_options_set_max_background_operations(options, COPY_THREADS);
@@ -183,14 +188,14 @@ backups_open(struct backups *b, const char *dir, bool create, struct err *err)
 		TRY(emb_directory_sync(dir, err));
 	else if (create && errno != EEXIST)
 		return err_set(err, STATUS_IO, "cannot make %s: %s", dir, strerror(errno));
-	status = open_engine(b, dir, create, err);
+	status = backups_open_engine(b, dir, create, err);
 	if (status != STATUS_OK)
 		backups_close(b);
 	return status;
 }
 
 static struct kv_backup
-info_at(const rocksdb_backup_engine_info_t *info, int at)
+backups_info_at(const rocksdb_backup_engine_info_t *info, int at)
 {
 	return (struct kv_backup){
 		.id = rocksdb_backup_engine_info_backup_id(info, at),
@@ -201,14 +206,15 @@ info_at(const rocksdb_backup_engine_info_t *info, int at)
 
 /* The backup of that id, or the newest for 0. */
 static enum status
-find(struct backups *b, const char *dir, uint32_t id, struct kv_backup *ret, struct err *err)
+backups_find(struct backups *b, const char *dir, uint32_t id, struct kv_backup *ret,
+	     struct err *err)
 {
 	const rocksdb_backup_engine_info_t *info = rocksdb_backup_engine_get_backup_info(b->engine);
 	int count = rocksdb_backup_engine_info_count(info);
 	bool found = false;
 
 	for (int i = 0; i < count; i++) {
-		struct kv_backup backup = info_at(info, i);
+		struct kv_backup backup = backups_info_at(info, i);
 
 		if (id ? backup.id == id : !found || backup.id > ret->id) {
 			*ret = backup;
@@ -226,16 +232,16 @@ find(struct backups *b, const char *dir, uint32_t id, struct kv_backup *ret, str
 /* ---- Making, listing, removing ---- */
 
 static enum status
-make_and_check(struct backups *b, rocksdb_t *db, const char *dir, struct kv_backup *ret,
-	       struct err *err)
+backups_make_and_check(struct backups *b, rocksdb_t *db, const char *dir, struct kv_backup *ret,
+		       struct err *err)
 {
 	char *error = NULL;
 
 	rocksdb_backup_engine_create_new_backup_flush(b->engine, db, 1, &error);
 	if (error)
 		return emb_error(error, "making a backup", err);
-	TRY(find(b, dir, 0, ret, err));
-	/* That the files are as long as what was written: only now is that still known. */
+	TRY(backups_find(b, dir, 0, ret, err));
+	/* Compares the files' lengths with what has been written, which is known only now. */
 	rocksdb_backup_engine_verify_backup(b->engine, ret->id, &error);
 	return error ? emb_error(error, "checking the backup", err) : STATUS_OK;
 }
@@ -243,13 +249,20 @@ make_and_check(struct backups *b, rocksdb_t *db, const char *dir, struct kv_back
 enum status
 emb_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret, struct err *err)
 {
+	struct emb_store *store = (struct emb_store *)base;
+	struct gate_pass pass;
 	enum status status;
 	struct backups b;
 
 	if (base->read_only)
 		return err_set(err, STATUS_FORBIDDEN, "the store is open for reading only");
+	TRY(emb_reopen_refuse(store, err));
 	TRY(backups_open(&b, dir, true, err));
-	status = make_and_check(&b, ((struct emb_store *)base)->db, dir, ret, err);
+	status = emb_handle_use_long(store, &pass, err);
+	if (status == STATUS_OK) {
+		status = backups_make_and_check(&b, store->db, dir, ret, err);
+		emb_handle_leave_long(store, pass);
+	}
 	backups_close(&b);
 	return status;
 }
@@ -269,7 +282,7 @@ kv_backup_list(const char *dir, struct kv_backup **ret, size_t *ret_count, struc
 	list = mem_alloc((count ? count : 1) * sizeof(*list));
 	if (list) {
 		for (size_t i = 0; i < count; i++)
-			list[i] = info_at(info, (int)i);
+			list[i] = backups_info_at(info, (int)i);
 		*ret = list;
 		*ret_count = count;
 	} else {
@@ -304,6 +317,7 @@ struct restore {
 	uint32_t id;
 	char *path; /* where the store will be */
 	char *half; /* where it is put together */
+	const struct kv_shape *shape;
 	kv_backup_finish *finish;
 	void *arg;
 	struct kv_backup backup;
@@ -311,7 +325,7 @@ struct restore {
 };
 
 static enum status
-check_target(const struct restore *r)
+restore_check_target(const struct restore *r)
 {
 	bool empty = true;
 	enum status status = directory_is_empty(r->path, &empty, r->err);
@@ -331,7 +345,7 @@ check_target(const struct restore *r)
 }
 
 static enum status
-copy_files(struct restore *r)
+restore_copy_files(struct restore *r)
 {
 	rocksdb_restore_options_t *options;
 	struct backups b;
@@ -339,7 +353,7 @@ copy_files(struct restore *r)
 	enum status status;
 
 	TRY(backups_open(&b, r->dir, false, r->err));
-	status = find(&b, r->dir, r->id, &r->backup, r->err);
+	status = backups_find(&b, r->dir, r->id, &r->backup, r->err);
 	if (status == STATUS_OK) {
 		options = rocksdb_restore_options_create();
 		rocksdb_backup_engine_restore_db_from_backup(b.engine, r->half, r->half, options,
@@ -353,9 +367,9 @@ copy_files(struct restore *r)
 }
 
 static enum status
-open_half(struct restore *r, struct kv_store **ret)
+restore_open_half(struct restore *r, struct kv_store **ret)
 {
-	static const struct kv_options options;
+	const struct kv_options options = { .shape = r->shape };
 
 	return kv_engine_embedded.open(str_from_cstr(r->half), &options, ret, r->err);
 }
@@ -366,7 +380,7 @@ open_half(struct restore *r, struct kv_store **ret)
  * clock each begins above those before it: no store commits a group every microsecond.
  */
 static enum status
-raise_version(struct restore *r)
+restore_raise_version(struct restore *r)
 {
 	uint64_t version = clock_wall_ms() * MICROSECONDS_PER_MS;
 	struct str key = EMB_KEY_VERSION;
@@ -375,7 +389,7 @@ raise_version(struct restore *r)
 	struct kv_store *base;
 	char *error = NULL;
 
-	TRY(open_half(r, &base));
+	TRY(restore_open_half(r, &base));
 	store = (struct emb_store *)base;
 	if (version <= store->versions.published)
 		version = store->versions.published + 1;
@@ -389,21 +403,21 @@ raise_version(struct restore *r)
 }
 
 static enum status
-finish(struct restore *r)
+restore_finish(struct restore *r)
 {
 	struct kv_store *store;
 	enum status status;
 
 	if (!r->finish)
 		return STATUS_OK;
-	TRY(open_half(r, &store));
+	TRY(restore_open_half(r, &store));
 	status = r->finish(store, r->arg, r->err);
 	kv_engine_embedded.close(store);
 	return status;
 }
 
 static enum status
-move_to_place(struct restore *r)
+restore_move_to_place(struct restore *r)
 {
 	TRY(directory_sync_all(r->half, r->err));
 	if (rename(r->half, r->path) != 0)
@@ -413,28 +427,30 @@ move_to_place(struct restore *r)
 }
 
 static enum status
-restore(struct restore *r)
+restore_run(struct restore *r)
 {
 	enum status status;
 
-	TRY(check_target(r));
-	status = copy_files(r);
+	TRY(restore_check_target(r));
+	status = restore_copy_files(r);
 	if (status == STATUS_OK)
-		status = raise_version(r);
+		status = restore_raise_version(r);
 	if (status == STATUS_OK)
-		status = finish(r);
+		status = restore_finish(r);
 	if (status == STATUS_OK)
-		status = move_to_place(r);
+		status = restore_move_to_place(r);
 	if (status != STATUS_OK)
 		directory_remove(r->half);
 	return status;
 }
 
 enum status
-emb_backup_restore(const char *dir, uint32_t id, struct str address, kv_backup_finish *finish_fn,
-		   void *arg, struct kv_backup *ret, struct err *err)
+emb_backup_restore(const char *dir, uint32_t id, struct str address, const struct kv_shape *shape,
+		   kv_backup_finish *finish_fn, void *arg, struct kv_backup *ret, struct err *err)
 {
-	struct restore r = { .dir = dir, .id = id, .finish = finish_fn, .arg = arg, .err = err };
+	struct restore r = {
+		.dir = dir, .id = id, .shape = shape, .finish = finish_fn, .arg = arg, .err = err
+	};
 	struct buf half AUTO(buf_release) = BUF_INIT(EMB_PATH_BYTES);
 	enum status status;
 
@@ -450,7 +466,7 @@ emb_backup_restore(const char *dir, uint32_t id, struct str address, kv_backup_f
 		return err_set(err, status, "the path of the store is too long");
 	r.half = half.ptr;
 	r.path = mem_strdup(address);
-	status = r.path ? restore(&r) : err_set(err, STATUS_NOMEM, "out of memory");
+	status = r.path ? restore_run(&r) : err_set(err, STATUS_NOMEM, "out of memory");
 	mem_free(r.path);
 	if (status == STATUS_OK)
 		*ret = r.backup;

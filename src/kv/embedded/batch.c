@@ -1,14 +1,29 @@
-/* One group commit: the writes of many transactions become one RocksDB batch. */
+/*
+ * One group commit: the writes of many transactions become one write batch of RocksDB.
+ *
+ * == Why the result is that of one transaction after another ==
+ *
+ * Transactions are entered in the order in which they were judged, and each replays its log. `keys`
+ * has, for each key that is written, what it comes to after all of them. An atomic operation is
+ * applied to what `keys` has, or else to what the store has, which is what all earlier batches have
+ * left: nothing else writes while a batch is made.
+ *
+ * Ranges are cleared in one of two ways. If the keys in the range are known, each is deleted like a
+ * single key. Otherwise RocksDB deletes the range, and it applies that before all single keys of
+ * the batch. That is right for keys that are written behind the clear; those that were written
+ * before it, by the same batch, are taken out of `keys` when the clear is entered; and an atomic
+ * operation behind it must not see what the store still has, which is what `deleted` is for.
+ */
 #include <assert.h>
 
 #include "kv/embedded/embedded_int.h"
 
 /*
- * A key that the batch writes, and what it comes to. A key is written once, however many
- * transactions of the batch write it or apply atomic operations to it, and all in the order of the
- * keys: RocksDB's table in memory finds the place of a key from the place of the one before, which
- * costs a few comparisons instead of some twenty where the two are neighbours. The tree also tells
- * whether anything has been written in a range so far.
+ * A key that the batch writes, and what it comes to. RocksDB gets each key once, however many
+ * transactions of the batch write it or apply atomic operations to it, and it gets them in order:
+ * its table in memory finds the place of a key from the place of the one before, which for
+ * neighbours costs a few comparisons instead of about twenty. The tree also tells whether anything
+ * has been written in a range so far.
  */
 struct batch_key {
 	struct tree_node node;
@@ -18,6 +33,7 @@ struct batch_key {
 void
 batch_begin(struct batch *b, uint64_t version)
 {
+	assert(version > b->version);
 	b->version = version;
 	b->order = 0;
 	b->err = (struct err){ 0 };
@@ -48,11 +64,12 @@ batch_written_since(const struct batch *b, struct str begin, struct str end, uin
 /* ---- Writes of keys ---- */
 
 /*
- * Many keys come right behind one that came shortly before: of the documents of a bulk, or the
- * leaves of one, in some subspaces in turns. Those differ in the first bytes of their keys.
+ * Where to begin looking for the place of a key. Many keys come right behind one that came shortly
+ * before: those of the documents of a bulk request, or of the leaves of one document, in several
+ * subspaces in turn. The subspaces differ in the first bytes of their keys.
  */
 static struct tree_node **
-near_of(struct batch *b, struct str key)
+batch_near(struct batch *b, struct str key)
 {
 	enum {
 		SUBSPACE_BYTES = 5,
@@ -64,17 +81,18 @@ near_of(struct batch *b, struct str key)
 	return &b->near[(start * 0x9e3779b97f4a7c15u) >> SHIFT];
 }
 
-/* What the batch has for the key; `*ret_new`: nothing yet. */
+/* The batch's entry for the key. With `*ret_new` it has just been made, and its cell is empty. */
 static enum status
-key_at(struct batch *b, struct str key, struct batch_key **ret, bool *ret_new)
+batch_key_at(struct batch *b, struct str key, struct batch_key **ret, bool *ret_new)
 {
-	struct tree_node **near = near_of(b, key);
+	struct tree_node **near = batch_near(b, key);
 	struct tree_node *n;
 
 	if (!b->spare)
 		b->spare = arena_alloc(b->arena, sizeof(*b->spare));
 	if (!b->spare)
 		return STATUS_NOMEM;
+	/* Made before it is known whether it is needed: one search of the tree instead of two. */
 	b->spare->node.key = key;
 	n = tree_insert_behind(&b->keys, *near, &b->spare->node);
 	*ret_new = !n;
@@ -88,33 +106,37 @@ key_at(struct batch *b, struct str key, struct batch_key **ret, bool *ret_new)
 }
 
 static enum status
-write_key(struct batch *b, struct str key, struct cell cell)
+batch_write_key(struct batch *b, struct str key, struct cell cell)
 {
 	struct batch_key *k;
 	bool is_new;
 
-	TRY(key_at(b, key, &k, &is_new));
+	TRY(batch_key_at(b, key, &k, &is_new));
 	k->cell = cell;
 	return STATUS_OK;
 }
 
 static enum status
-put(struct batch *b, struct str key, struct str value)
+batch_put(struct batch *b, struct str key, struct str value)
 {
-	return write_key(b, key, (struct cell){ true, value });
+	return batch_write_key(b, key, (struct cell){ true, value });
 }
 
 static enum status
-delete_key(struct batch *b, struct str key)
+batch_delete_key(struct batch *b, struct str key)
 {
-	return write_key(b, key, (struct cell){ 0 });
+	return batch_write_key(b, key, (struct cell){ 0 });
 }
 
 /* ---- Cleared ranges ---- */
 
-/* Before anything of the transaction is entered: whether the keys that it has found are all. */
+/*
+ * The keys that the transaction has found in its cleared ranges are those of its snapshot. They are
+ * all there are unless somebody has written in the range since. Must run before anything of the
+ * transaction is entered, or its own writes would count.
+ */
 static void
-check_found_keys(const struct batch *b, struct emb_tx *tx)
+batch_check_found_keys(const struct batch *b, struct emb_tx *tx)
 {
 	for (struct mutation *m = tx->first; m; m = m->next)
 		if (m->kind == MUTATION_CLEAR_RANGE && m->keys_known)
@@ -122,15 +144,21 @@ check_found_keys(const struct batch *b, struct emb_tx *tx)
 							     tx->snapshot->version);
 }
 
-/* RocksDB applies it before all single keys of the batch: those in it that are to go leave now. */
+/*
+ * Has RocksDB delete the range, whatever is in it. Single keys that the batch has in the range were
+ * written before the clear, and would outlive it, so they are taken out.
+ */
 static enum status
-delete_range_unseen(struct batch *b, const struct mutation *m)
+batch_delete_range_unseen(struct batch *b, const struct mutation *m)
 {
 	struct tree_node *n;
 
+	assert(!m->keys_known && str_cmp(m->key, m->value) < 0);
+	/* The places to begin looking may be among the nodes that are removed. */
 	memset(b->near, 0, sizeof(b->near));
 	while ((n = tree_at_or_after(&b->keys, m->key)) && str_cmp(n->key, m->value) < 0)
 		tree_remove(&b->keys, n);
+	/* Before it is written: readers of later snapshots must know (disk.c). */
 	atomic_store_explicit(&b->store->has_deleted_ranges, true, memory_order_release);
 	rocksdb_writebatch_delete_range(b->writes, m->key.ptr, m->key.len, m->value.ptr,
 					m->value.len);
@@ -138,21 +166,23 @@ delete_range_unseen(struct batch *b, const struct mutation *m)
 }
 
 static enum status
-delete_range(struct batch *b, const struct mutation *m)
+batch_delete_range(struct batch *b, const struct mutation *m)
 {
 	TRY(span_add(&b->ranges, b->arena, m->key, m->value));
+	/* The snapshot's keys would not be all if the transaction had written in the range. */
+	assert(!m->keys_known || !m->meets_own_write);
 	if (!m->keys_known)
-		return delete_range_unseen(b, m);
+		return batch_delete_range_unseen(b, m);
 	for (uint32_t i = 0; i < m->key_count; i++)
-		TRY(delete_key(b, m->keys[i]));
+		TRY(batch_delete_key(b, m->keys[i]));
 	return STATUS_OK;
 }
 
 /* ---- Atomic operations ---- */
 
-/* What the store has, which is what all batches before this one have left. */
+/* What the key has without this batch, unless the batch has cleared it with a range. */
 static enum status
-read_cell(struct batch *b, struct str key, struct cell *ret)
+batch_read_cell(struct batch *b, struct str key, struct cell *ret)
 {
 	rocksdb_pinnableslice_t *slice;
 	char *error = NULL;
@@ -173,46 +203,50 @@ read_cell(struct batch *b, struct str key, struct cell *ret)
 }
 
 static enum status
-apply_atomic(struct batch *b, const struct mutation *m)
+batch_apply_atomic(struct batch *b, const struct mutation *m)
 {
 	struct batch_key *k;
 	bool is_new;
 
-	TRY(key_at(b, m->key, &k, &is_new));
+	TRY(batch_key_at(b, m->key, &k, &is_new));
 	if (is_new)
-		TRY(read_cell(b, m->key, &k->cell));
+		TRY(batch_read_cell(b, m->key, &k->cell));
 	return atomic_apply(m->op, k->cell, m->value, b->arena, &k->cell);
 }
 
 /* ---- Transactions ---- */
 
-/* Puts the stamp into its place, in the transaction's own copy. */
+/*
+ * Puts the stamp into its place, in the transaction's own copy of the key or value. If the batch
+ * cannot be written and is made again, the stamp of the later batch takes its place.
+ */
 static void
-stamp(const struct batch *b, struct str template, size_t offset)
+batch_stamp(const struct batch *b, struct str template, size_t offset)
 {
+	assert(offset + KV_VERSIONSTAMP_TX_BYTES <= template.len);
 	stamp_write((uint8_t *)(uintptr_t) template.ptr + offset, b->version, b->order);
 }
 
 static enum status
-apply(struct batch *b, const struct emb_tx *tx, const struct mutation *m)
+batch_apply_mutation(struct batch *b, const struct emb_tx *tx, const struct mutation *m)
 {
 	switch (m->kind) {
 	case MUTATION_SET:
-		return put(b, m->key, m->value);
+		return batch_put(b, m->key, m->value);
 	case MUTATION_CLEAR:
-		return delete_key(b, m->key);
+		return batch_delete_key(b, m->key);
 	case MUTATION_CLEAR_RANGE:
-		return delete_range(b, m);
+		return batch_delete_range(b, m);
 	case MUTATION_ATOMIC:
-		return apply_atomic(b, m);
+		return batch_apply_atomic(b, m);
 	case MUTATION_STAMPED_KEY:
-		stamp(b, m->key, m->stamp_offset);
-		return put(b, m->key, m->value);
+		batch_stamp(b, m->key, m->stamp_offset);
+		return batch_put(b, m->key, m->value);
 	case MUTATION_STAMPED_VALUE:
-		stamp(b, m->value, m->stamp_offset);
+		batch_stamp(b, m->value, m->stamp_offset);
 		if (tx->touched_metadata && str_eq(m->key, EMB_KEY_METADATA))
 			memcpy(b->metadata, m->value.ptr, KV_VERSIONSTAMP_TX_BYTES);
-		return put(b, m->key, m->value);
+		return batch_put(b, m->key, m->value);
 	}
 	return STATUS_OK;
 }
@@ -220,10 +254,11 @@ apply(struct batch *b, const struct emb_tx *tx, const struct mutation *m)
 enum status
 batch_apply(struct batch *b, struct emb_tx *tx)
 {
+	assert(tx->committed_version == 0 || tx->committed_version < b->version);
 	if (tx->has_range_clears)
-		check_found_keys(b, tx);
+		batch_check_found_keys(b, tx);
 	for (const struct mutation *m = tx->first; m; m = m->next)
-		TRY(apply(b, tx, m));
+		TRY(batch_apply_mutation(b, tx, m));
 	for (const struct emb_conflict *c = tx->write_conflicts.first; c; c = c->next)
 		if (str_cmp(c->begin, c->end) < 0)
 			TRY(span_add(&b->ranges, b->arena, c->begin, c->end));

@@ -1,23 +1,52 @@
-/* The caller's side of a commit: what can be prepared before the committer's turn; the queue. */
+/*
+ * The side of a commit that runs on the caller's thread: what can be prepared before the committer
+ * gets the transaction, the queue, and the commits of lone writers.
+ *
+ * == How a batch finds a thread ==
+ *
+ * Every transaction in the queue must come into a batch, and at most one thread may make batches.
+ * The queue's lock guards `busy`, which is set while a thread does. commit_enqueue() decides under
+ * the lock, and there are three cases:
+ *
+ *   the queue is empty and not busy, and      this thread sets `busy` and makes the batch itself,
+ *   this thread may commit here (disk.h)      of this transaction alone
+ *   the queue is empty and not busy           the committer's thread sleeps, or is about to: the
+ *                                             transaction is queued and the thread is woken
+ *   otherwise                                 the transaction is queued. No wake-up is needed: the
+ *                                             thread that is committing, or that has been woken,
+ *                                             looks at the queue again before it sleeps
+ *
+ * A thread that has made a batch itself clears `busy` and, if transactions have come meanwhile,
+ * wakes the committer's thread, which has been waiting for `busy` to be cleared. So a queue that is
+ * not empty always has a thread that will look at it.
+ */
+#include <assert.h>
+
 #include "base/clock.h"
-#include "base/wait.h"
-#include "kv/embedded/embedded_int.h"
+#include "base/metric.h"
+#include "loop/wait.h"
+#include "kv/embedded/reopen.h"
+#include "kv/embedded/watch_int.h"
 
 /*
- * A cleared range is best written key by key (a deleted range costs later reads), so its keys are
- * looked up here, where many transactions can do so at once. The committer uses them if nobody has
- * written in the range since.
+ * A range is better cleared key by key, since a deleted range costs later reads. Its keys are
+ * looked up here, on the threads of the callers, where many transactions can do so at once. The
+ * committer uses them if nothing has been written in the range since the transaction's snapshot.
  */
 static enum status
-prepare_range_clears(struct emb_tx *tx)
+commit_find_cleared_keys(struct emb_tx *tx)
 {
 	struct emb_snapshot *snapshot;
 	bool has_put = false;
 
+	assert(tx->has_range_clears && !tx->queued);
 	TRY(emb_tx_snapshot(tx, &snapshot));
 	for (const struct mutation *m = tx->first; m; m = m->next) {
 		if (m->kind == MUTATION_CLEAR_RANGE && has_put) {
-			/* The overlay knows which clears meet a write before them. */
+			/*
+			 * A clear behind a write of the same transaction. The overlay finds out
+			 * which clears meet such writes: for these the snapshot's keys are not all.
+			 */
 			TRY(emb_tx_enter_writes(tx));
 			break;
 		}
@@ -30,25 +59,20 @@ prepare_range_clears(struct emb_tx *tx)
 }
 
 static enum status
-prepare(struct emb_tx *tx)
+commit_prepare(struct emb_tx *tx)
 {
-	if (atomic_load_explicit(&tx->store->failed, memory_order_relaxed))
-		return err_set(&tx->base.err, STATUS_IO,
-			       "a write to the disk failed earlier: the store has to be reopened");
-	if (tx->bytes > KV_LIMIT_TX_BYTES)
-		return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
-			       "writes and conflict ranges of %zu bytes exceed the limit of %d",
-			       tx->bytes, KV_LIMIT_TX_BYTES);
+	TRY(emb_reopen_refuse(tx->store, &tx->base.err));
 	TRY(emb_tx_check_age(tx));
-	return tx->has_range_clears ? prepare_range_clears(tx) : STATUS_OK;
+	return tx->has_range_clears ? commit_find_cleared_keys(tx) : STATUS_OK;
 }
 
 /* ---- The queue ---- */
 
-/* With the lock held. */
+/* With the lock held: appends the transaction. */
 static void
-push(struct emb_queue *q, struct emb_tx *tx)
+queue_push(struct emb_queue *q, struct emb_tx *tx)
 {
+	assert(!q->first == !q->last && (q->first || q->txs == 0));
 	tx->queued_behind = NULL;
 	if (q->last)
 		q->last->queued_behind = tx;
@@ -59,10 +83,11 @@ push(struct emb_queue *q, struct emb_tx *tx)
 	q->bytes += tx->bytes;
 }
 
-/* With the lock held: in front of those that have come since. */
+/* With the lock held: puts a transaction back in front of those that have come since. */
 static void
-push_first(struct emb_queue *q, struct emb_tx *tx)
+queue_push_first(struct emb_queue *q, struct emb_tx *tx)
 {
+	assert(tx->queued && tx->queued_behind == NULL);
 	tx->queued_behind = q->first;
 	q->first = tx;
 	if (!q->last)
@@ -72,51 +97,47 @@ push_first(struct emb_queue *q, struct emb_tx *tx)
 }
 
 /*
- * Whether to make the batch right here, if there is nobody to share it with. Handing over to the
- * committer's thread and back costs two wake-ups, which is a sixth of a lone writer's time; but the
- * loop of this thread stands still while the disk works, which must hold up nobody, nor for long.
+ * Commits on the calling thread, which has set the queue busy. If nothing could be written now, the
+ * transaction goes to the committer's thread, in front of those that have come later, so that
+ * transactions still commit in the order in which they were given.
  */
-static bool
-may_lead(struct emb_tx *tx)
-{
-	return tx->bytes <= EMB_LEAD_BYTES && wait_is_alone() &&
-	       emb_disk_is_quick(&tx->store->log, clock_mono_ns());
-}
-
 static void
-lead(struct emb_tx *tx)
+commit_here(struct emb_tx *tx)
 {
 	struct emb_store *store = tx->store;
 	struct emb_queue *q = &store->queue;
-	uint64_t begin_ns = clock_mono_ns(), took_ns;
+	uint64_t began_ns = clock_mono_ns();
 	bool done = emb_committer_lead(store, tx);
 	bool wake;
 
-	took_ns = clock_mono_ns() - begin_ns;
-	if (!done || emb_disk_sync_was_slow(&store->log, took_ns))
-		emb_disk_pause(&store->log, begin_ns + took_ns, took_ns);
+	emb_disk_has_committed_here(store, began_ns, done);
 	pthread_mutex_lock(&q->lock);
+	assert(q->busy);
 	q->busy = false;
 	if (!done)
-		push_first(q, tx);
-	wake = q->first;
+		queue_push_first(q, tx);
+	/* The committer's thread opens the store again if the commit has failed. */
+	wake = q->first || emb_reopen_state(store) != KV_STORE_OPEN;
 	pthread_mutex_unlock(&q->lock);
 	if (wake)
 		pthread_cond_signal(&q->filled);
 }
 
 static enum status
-enqueue(struct emb_tx *tx)
+commit_enqueue(struct emb_tx *tx)
 {
 	struct emb_queue *q = &tx->store->queue;
-	bool leads = may_lead(tx), wakes = false;
+	bool leads = emb_disk_may_commit_here(tx->store, tx->bytes), wakes = false;
 
+	assert(tx->state == EMB_TX_COMMITTED && !tx->queued);
 	pthread_mutex_lock(&q->lock);
+	assert(!q->closing); /* every transaction is freed before its store is closed */
 	if (q->txs >= EMB_QUEUE_TXS || q->bytes >= EMB_QUEUE_BYTES) {
 		size_t txs = q->txs;
 
 		pthread_mutex_unlock(&q->lock);
-		return err_set(&tx->base.err, STATUS_LIMIT,
+		METRIC_REFUSED("commit_queue");
+		return err_set(&tx->base.err, STATUS_BUSY,
 			       "%zu transactions are waiting to be committed", txs);
 	}
 	tx->queued = true;
@@ -124,35 +145,78 @@ enqueue(struct emb_tx *tx)
 	if (leads) {
 		q->busy = true;
 	} else {
-		/* Who makes a batch looks at the queue when it is done. */
 		wakes = !q->busy && !q->first;
-		push(q, tx);
+		queue_push(q, tx);
 	}
 	pthread_mutex_unlock(&q->lock);
 	if (leads)
-		lead(tx);
+		commit_here(tx);
 	else if (wakes)
 		pthread_cond_signal(&q->filled);
 	return STATUS_OK;
 }
 
+/* ---- Watches of a transaction that has written nothing ---- */
+
+/*
+ * Compares the value of the key at the transaction's version with the one that `now`, a transaction
+ * of a later version, reads. True if they differ or one cannot be read.
+ */
+static bool
+commit_value_differs_now(struct emb_tx *tx, struct kv_tx *now, struct str key)
+{
+	struct kv_future *f = emb_get(now, key, KV_SNAPSHOT);
+	rocksdb_pinnableslice_t *slice = NULL;
+	struct cell seen = { 0 };
+	bool same;
+
+	if (f->status != STATUS_OK ||
+	    emb_read_key(tx, tx->snapshot, key, &slice, &seen) != STATUS_OK)
+		return true;
+	same = f->present == seen.present && str_eq(f->value, seen.value);
+	rocksdb_pinnableslice_destroy(slice);
+	return !same;
+}
+
+/* watch.c says why the watches are armed before the values are compared. */
 static enum status
-commit(struct emb_tx *tx)
+commit_begin_watches(struct emb_tx *tx)
+{
+	struct kv_tx *now;
+
+	if (!watches_pending(tx))
+		return STATUS_OK;
+	TRY(emb_begin(&tx->store->base, KV_TX_READ_ONLY, &now));
+	now->engine = tx->base.engine;
+	now->err.text[0] = '\0';
+	for (struct emb_watch *w = emb_watches_arm(tx); w; w = w->next_armed)
+		if (commit_value_differs_now(tx, now, w->key))
+			emb_watch_changed(w);
+	emb_tx_free(now);
+	return STATUS_OK;
+}
+
+/* ---- The commit ---- */
+
+static enum status
+commit_begin(struct emb_tx *tx)
 {
 	TRY(emb_tx_check(tx));
 	tx->state = EMB_TX_COMMITTED;
 	tx->commit = (struct kv_future){ .engine = tx->base.engine,
 					 .tx = &tx->base,
 					 .kind = KV_FUTURE_COMMIT };
+	/* Without writes there is nothing to judge: it takes place at its snapshot. */
 	if (!tx->first && !tx->write_conflicts.first) {
-		TRY(emb_watches_begin(tx));
+		TRY(commit_begin_watches(tx));
 		tx->commit.done = true;
 		return STATUS_OK;
 	}
-	TRY(prepare(tx));
+	TRY(commit_prepare(tx));
+	/* The iterator holds the memory and the files of its snapshot, and the commit may wait. */
 	emb_lookup_release(tx);
 	event_init(&tx->commit.event);
-	return enqueue(tx);
+	return commit_enqueue(tx);
 }
 
 struct kv_future *
@@ -161,13 +225,6 @@ emb_commit(struct kv_tx *base)
 	struct emb_tx *tx = (struct emb_tx *)base;
 	enum status status;
 
-	status = commit(tx);
+	status = commit_begin(tx);
 	return status == STATUS_OK ? &tx->commit : kv_future_failed(status);
-}
-
-void
-emb_commit_wait(struct emb_tx *tx)
-{
-	if (tx->queued)
-		event_wait(&tx->commit.event, WAIT_FOREVER);
 }

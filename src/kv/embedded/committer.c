@@ -1,23 +1,56 @@
 /*
- * The committer: takes every waiting transaction at once, judges them in order, writes the good
- * ones as one batch with one sync, publishes, and answers. While it waits for the disk the next
- * batch gathers. It is one thread's, except for a batch that a lone writer makes by itself
- * (commit.c): whoever has set the queue busy has the committer.
+ * The committer: takes all waiting transactions at once, judges them in order, writes those that
+ * may commit as one batch with one sync, publishes the batch's version, and completes the commits.
+ * While it waits for the disk the next transactions gather in the queue.
+ *
+ * == Who owns the committer ==
+ *
+ * `struct committer`, the batch and the resolver in it have no lock. They belong to the thread that
+ * has set `busy` in the queue, under the queue's lock: the committer's own thread, or the thread of
+ * a lone writer (commit.c). `busy` is set by one thread at a time and cleared by the same thread
+ * when its batch is done, so two batches are never made at once, and all that one batch has written
+ * to the committer is visible to the next one through the queue's lock.
+ *
+ * == Who owns a transaction ==
+ *
+ * From emb_commit() until `commit.event` is set, a queued transaction belongs to the queue and then
+ * to the thread that makes its batch; its owner only waits (tx_wait_for_commit()). Setting the
+ * event is the last thing that is done with a transaction: its owner may free it at once.
+ *
+ * == What is on disk when ==
+ *
+ * A version is published, and commits are completed, only after RocksDB has written and synced the
+ * batch. If that fails, the batch is taken back, and nothing is written any more until the store
+ * has been opened again, which this thread does (reopen.h). It does so while it owns the committer,
+ * so no batch is made meanwhile.
  */
+#include <assert.h>
 #include <errno.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "kv/embedded/embedded_int.h"
+#include "base/metric.h"
+#include "kv/embedded/reopen.h"
+#include "kv/embedded/watch_int.h"
 
 enum {
-	/* A batch's memory is kept for the next one: up to the first, and from the second on not
-	 * for longer than the third says. */
+	/* The memory of a batch is kept for the next one, up to so many bytes. */
 	BATCH_KEEP_BYTES = 4 * 1024 * 1024,
-	BATCH_KEEP_IDLE_BYTES = 256 * 1024,
+	/* When there has been no batch for so long, all but so many are given back. */
 	BATCH_IDLE_MS = 1000,
+	BATCH_KEEP_IDLE_BYTES = 256 * 1024,
 	BATCH_ARENA_BYTES = 1024 * 1024 * 1024, /* far above what the transactions' limits allow */
 };
+
+METRIC_HISTOGRAM(batch_txs, "frond_store_batch_transactions", METRIC_NUMBER,
+		 "Transactions that were written with one write and one sync.", 0, 14);
+METRIC_HISTOGRAM(batch_bytes, "frond_store_batch_size_bytes", METRIC_BYTES,
+		 "Bytes of such a batch.", 8, 17);
+METRIC_HISTOGRAM(batch_time, "frond_store_batch_write_duration_seconds", METRIC_SECONDS,
+		 "Time that writing and syncing a batch took, as far as RocksDB's log.",
+		 METRIC_TIME_LEAST, METRIC_TIME_BUCKETS);
+METRIC_COUNTER(refused_txs, "frond_store_conflicts_total", METRIC_NUMBER,
+	       "Transactions that were refused because something that they had read had changed.");
 
 void (*emb_step_hook)(enum emb_step step);
 
@@ -28,18 +61,22 @@ struct committer {
 	uint64_t version; /* of the last batch */
 	struct batch batch;
 	size_t kept_bytes; /* that the batch's memory has grown to */
+	bool made_again;   /* since the last batch that was written, one was made a second time */
 };
 
 static void
-reach(enum emb_step step)
+committer_reach(enum emb_step step)
 {
 	if (emb_step_hook)
 		emb_step_hook(step);
 }
 
-/* A cleared batch keeps its memory; more than `bytes` of it are given back. */
+/*
+ * A cleared write batch of RocksDB keeps its memory. Gives it back if it is more than `bytes`. The
+ * batch must be of no use any more.
+ */
 static void
-keep(struct committer *c, size_t bytes)
+batch_keep_memory(struct committer *c, size_t bytes)
 {
 	if (c->kept_bytes <= bytes)
 		return;
@@ -49,74 +86,110 @@ keep(struct committer *c, size_t bytes)
 }
 
 /*
- * With the queue's lock held: until it is filled or closing, and nobody else makes a batch, whose
- * the committer is as long as it does.
+ * By the committer's thread, with the queue's lock held: blocks until the queue has a transaction,
+ * the store is closing, or it is time to open the store again. While a lone writer commits on its
+ * own thread (`q->busy`), that thread owns the committer, so this one keeps waiting, whatever the
+ * queue has.
  */
 static void
-wait_for_txs(struct committer *c, struct emb_queue *q)
+queue_wait(struct committer *c, struct emb_queue *q)
 {
 	while (q->busy || (!q->first && !q->closing)) {
+		uint64_t until_ns = WAIT_FOREVER;
 		struct timespec until;
-		uint64_t until_ns;
+		bool idle;
 
-		if (!q->busy && c->kept_bytes <= BATCH_KEEP_IDLE_BYTES) {
+		/* Only the owner of the committer may look at when that is, or at the batch. */
+		if (!q->busy) {
+			until_ns = emb_reopen_due_ns(c->store);
+			if (until_ns <= clock_mono_ns())
+				return;
+		}
+		idle = !q->busy && c->kept_bytes > BATCH_KEEP_IDLE_BYTES;
+		if (idle && until_ns > clock_after_ms(BATCH_IDLE_MS))
+			until_ns = clock_after_ms(BATCH_IDLE_MS);
+		if (until_ns == WAIT_FOREVER) {
 			pthread_cond_wait(&q->filled, &q->lock);
 			continue;
 		}
-		until_ns = clock_after_ms(BATCH_IDLE_MS);
 		until.tv_sec = (time_t)(until_ns / (1000 * CLOCK_NS_PER_MS));
 		until.tv_nsec = (long)(until_ns % (1000 * CLOCK_NS_PER_MS));
-		if (pthread_cond_timedwait(&q->filled, &q->lock, &until) == ETIMEDOUT && !q->busy)
-			keep(c, BATCH_KEEP_IDLE_BYTES);
+		/* Not while `busy`: the memory is in use by the thread that owns the batch. */
+		if (pthread_cond_timedwait(&q->filled, &q->lock, &until) == ETIMEDOUT && idle &&
+		    !q->busy)
+			batch_keep_memory(c, BATCH_KEEP_IDLE_BYTES);
 	}
 }
 
 /*
- * By the committer's thread when it has made a batch: waits for transactions, and takes as many as
- * one may have. NULL when the store closes.
+ * With the queue's lock held: takes as many transactions out of the queue as one batch may have.
+ * Returns the first of them, linked by `queued_behind`.
  */
 static struct emb_tx *
-take(struct committer *c)
+queue_take_batch(struct emb_queue *q)
 {
-	struct emb_queue *q = &c->store->queue;
-	struct emb_tx *first;
-	struct emb_tx *last;
-	size_t bytes;
+	struct emb_tx *first = q->first;
+	struct emb_tx *last = first;
+	size_t bytes = last->bytes;
 	size_t txs = 1;
 
-	pthread_mutex_lock(&q->lock);
-	q->busy = false;
-	wait_for_txs(c, q);
-	first = q->first;
-	if (first) {
-		q->busy = true;
-		last = first;
-		bytes = last->bytes;
-		while (last->queued_behind && txs < EMB_BATCH_TXS &&
-		       bytes + last->queued_behind->bytes <= EMB_BATCH_BYTES) {
-			last = last->queued_behind;
-			bytes += last->bytes;
-			txs++;
-		}
-		q->first = last->queued_behind;
-		if (!q->first)
-			q->last = NULL;
-		q->txs -= txs;
-		q->bytes -= bytes;
-		last->queued_behind = NULL;
+	while (last->queued_behind && txs < EMB_BATCH_TXS &&
+	       bytes + last->queued_behind->bytes <= EMB_BATCH_BYTES) {
+		last = last->queued_behind;
+		bytes += last->bytes;
+		txs++;
 	}
-	pthread_mutex_unlock(&q->lock);
+	q->first = last->queued_behind;
+	if (!q->first)
+		q->last = NULL;
+	assert(txs <= q->txs && bytes <= q->bytes);
+	q->txs -= txs;
+	q->bytes -= bytes;
+	last->queued_behind = NULL;
 	return first;
 }
 
-/* May this transaction commit after all that the resolver knows? */
+/*
+ * By the committer's thread, which owns the committer and is done: gives the committer up, waits
+ * for something to do, and takes it again, with the next batch in `*ret`, or NULL if the store is
+ * to be opened again. Returns false if the store is closing, and then the queue is empty.
+ */
+static bool
+queue_take(struct committer *c, struct emb_tx **ret)
+{
+	struct emb_queue *q = &c->store->queue;
+	bool goes_on;
+
+	*ret = NULL;
+	pthread_mutex_lock(&q->lock);
+	assert(q->busy);
+	q->busy = false;
+	queue_wait(c, q);
+	assert(!q->busy);
+	goes_on = q->first || !q->closing;
+	if (goes_on) {
+		q->busy = true;
+		/* Opening comes first: transactions could only be refused. */
+		if (q->first && emb_reopen_due_ns(c->store) > clock_mono_ns())
+			*ret = queue_take_batch(q);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return goes_on;
+}
+
+/*
+ * Decides whether the transaction may commit: not if a key that it has read has been written since
+ * its snapshot, by an earlier batch or by a transaction in front of it in this one.
+ */
 static enum status
-judge(struct committer *c, struct emb_tx *tx)
+committer_judge(struct committer *c, struct emb_tx *tx)
 {
 	if (atomic_load_explicit(&tx->cancelled, memory_order_relaxed))
 		return STATUS_CANCELLED;
 	if (!tx->read_conflicts.first)
 		return STATUS_OK;
+	/* A read conflict comes from a read, and a read from a snapshot. */
+	assert(tx->snapshot && tx->snapshot->version < c->batch.version);
 	if (tx->snapshot->version < c->resolver.oldest)
 		return err_set(&tx->base.err, STATUS_TX_TOO_OLD,
 			       "too much has been written since the transaction began");
@@ -127,21 +200,29 @@ judge(struct committer *c, struct emb_tx *tx)
 	return STATUS_OK;
 }
 
-/* Judges all in order and enters the good ones into the batch. */
+/*
+ * Judges the transactions in order, and enters the writes of those that may commit into the batch.
+ * The verdict is in `commit.status` of each. STATUS_NOMEM or STATUS_IO: the batch is of no use, and
+ * none of them has committed.
+ */
 static enum status
-resolve(struct committer *c, struct emb_tx *txs, size_t *ret_accepted)
+committer_resolve(struct committer *c, struct emb_tx *txs, size_t *ret_accepted)
 {
 	struct batch *b = &c->batch;
 
 	*ret_accepted = 0;
 	batch_begin(b, ++c->version);
+	/* A batch's version is above all that is published, so no snapshot has it yet. */
+	assert(b->version > c->store->versions.published);
 	for (struct emb_tx *tx = txs; tx; tx = tx->queued_behind) {
-		tx->commit.status = judge(c, tx);
+		tx->commit.status = committer_judge(c, tx);
 		if (tx->commit.status != STATUS_OK)
 			continue;
+		/* Before its writes are entered: its own writes are not a change to its watches. */
 		emb_watches_judge(tx, b);
 		TRY(batch_apply(b, tx));
 		tx->committed_version = b->version;
+		assert(b->order < EMB_BATCH_TXS);
 		tx->committed_order = b->order++;
 		++*ret_accepted;
 	}
@@ -150,9 +231,13 @@ resolve(struct committer *c, struct emb_tx *txs, size_t *ret_accepted)
 	return STATUS_OK;
 }
 
-/* Forgets what the history has in excess: of keys that were written again, then the older half. */
+/*
+ * Keeps the history below its limit: first drops what newer writes of the same keys have made
+ * useless, then the older half of the versions, then everything. Transactions that would have
+ * needed it get STATUS_TX_TOO_OLD.
+ */
 static void
-bound_history(struct resolver *r)
+history_bound(struct resolver *r)
 {
 	if (r->bytes < EMB_RESOLVER_BYTES)
 		return;
@@ -166,37 +251,39 @@ bound_history(struct resolver *r)
 }
 
 /*
- * After publishing, when whoever begins sees the batch: it has to be remembered only if there are
- * transactions that have begun before and are still to be judged.
+ * After publishing: adds the batch to the history. A transaction that begins from now on sees the
+ * batch, so the batch matters only to transactions that have begun before and are still to be
+ * judged; the oldest of them reads at `oldest_writer`. If there are none, that is the batch's own
+ * version, and nothing has to be remembered: a lone writer leaves no history.
  */
 static void
-remember(struct committer *c, uint64_t oldest_writer)
+committer_remember(struct committer *c, uint64_t oldest_writer)
 {
 	const struct batch *b = &c->batch;
 	struct resolver *r = &c->resolver;
 
+	assert(oldest_writer <= b->version);
 	resolver_forget(r, oldest_writer);
 	if (oldest_writer < b->version)
 		resolver_add(r, &b->keys, &b->ranges, b->version);
-	bound_history(r);
+	history_bound(r);
+	assert(r->oldest <= r->newest && r->bytes < EMB_RESOLVER_BYTES);
 	atomic_store_explicit(&c->store->oldest_judged, r->oldest, memory_order_relaxed);
 	atomic_store_explicit(&c->store->history_bytes, r->bytes, memory_order_relaxed);
 }
 
 /*
- * After a failed write or sync nobody knows what the disk has, and a later sync would not tell:
- * nothing is acknowledged any more until the store has been reopened. STATUS_UNAVAILABLE: RocksDB
- * wants writers to slow down, which the options forbid; nothing is written.
+ * Writes and syncs the batch, then publishes it. STATUS_FULL, STATUS_IO: the write has failed, and
+ * so will all others until the store has been opened again. STATUS_UNAVAILABLE: nothing has been
+ * written, and the batch may be made again: with `write_at_once`, because RocksDB would have made
+ * the writer wait; otherwise because of a failure that may not come again.
  */
 static enum status
-write_batch(struct committer *c, struct emb_tx *txs, const rocksdb_writeoptions_t *options)
+committer_write(struct committer *c, struct emb_tx *txs, const rocksdb_writeoptions_t *options)
 {
 	struct emb_store *store = c->store;
 	char *error = NULL;
 
-	if (atomic_load_explicit(&store->failed, memory_order_relaxed))
-		return err_set(&c->batch.err, STATUS_IO,
-			       "a write to the disk failed earlier: the store has to be reopened");
 	TRY(emb_versions_hold(store));
 	rocksdb_write(store->db, options, c->batch.writes, &error);
 	if (error && options == store->write_at_once && emb_is_incomplete(error)) {
@@ -204,23 +291,40 @@ write_batch(struct committer *c, struct emb_tx *txs, const rocksdb_writeoptions_
 		return STATUS_UNAVAILABLE;
 	}
 	if (error) {
-		atomic_store_explicit(&store->failed, true, memory_order_relaxed);
-		emb_error(error, "writing to the disk", &c->batch.err);
-		return STATUS_IO;
+		bool known;
+		enum status status = emb_reopen_write_failed(store, error, &known, &c->batch.err);
+
+		/*
+		 * RocksDB stops writing after a failure in the background, too, which a new handle
+		 * need not meet. A batch that has been taken back is tried once more with it.
+		 */
+		if (!known || status == STATUS_FULL || c->made_again ||
+		    emb_reopen_due_ns(store) > clock_mono_ns())
+			return status;
+		c->made_again = true;
+		return STATUS_UNAVAILABLE;
 	}
-	reach(EMB_STEP_WRITTEN);
-	remember(c, emb_versions_publish(store, c->batch.version, c->batch.metadata, txs));
-	reach(EMB_STEP_PUBLISHED);
+	c->made_again = false;
+	committer_reach(EMB_STEP_WRITTEN);
+	committer_remember(c,
+			   emb_versions_publish(store, c->batch.version, c->batch.metadata, txs));
+	committer_reach(EMB_STEP_PUBLISHED);
 	return STATUS_OK;
 }
 
+/*
+ * Completes the commits of all transactions of the batch. `status` is that of the batch; those that
+ * were refused before have a status of their own.
+ */
 static void
-answer(struct committer *c, struct emb_tx *txs, enum status status)
+committer_answer(struct committer *c, struct emb_tx *txs, enum status status)
 {
 	struct emb_store *store = c->store;
 	struct emb_tx *next;
 
 	for (struct emb_tx *tx = txs; tx; tx = next) {
+		assert(tx->queued && tx->state == EMB_TX_COMMITTED);
+		/* Read before the event is set: afterwards the transaction may be gone. */
 		next = tx->queued_behind;
 		if (status != STATUS_OK && tx->commit.status == STATUS_OK) {
 			tx->commit.status = status;
@@ -232,34 +336,60 @@ answer(struct committer *c, struct emb_tx *txs, enum status status)
 			emb_watches_committed(tx);
 		} else if (tx->commit.status == STATUS_TX_CONFLICT) {
 			atomic_fetch_add_explicit(&store->conflicts, 1, memory_order_relaxed);
+			metric_add(&refused_txs, 1);
 		}
-		/* From here on its owner may free it. */
 		event_set(&tx->commit.event);
 	}
 }
 
-/* False if it is not to be with these options: nothing has happened, and nobody is answered. */
-static bool
-make_batch(struct committer *c, struct emb_tx *txs, const rocksdb_writeoptions_t *options)
+/* For transactions that are not even judged: their status is that of the batch. */
+static void
+committer_refuse_all(struct emb_tx *txs)
 {
-	size_t accepted, bytes;
+	for (struct emb_tx *tx = txs; tx; tx = tx->queued_behind)
+		tx->commit.status = STATUS_OK;
+}
+
+/*
+ * Makes one batch of the transactions, from judging to answering. Returns false if nothing was
+ * written and no commit was completed, because RocksDB is stalling or the store has to be opened
+ * again first. The caller then has the transactions judged again, by a batch with a version of its
+ * own.
+ */
+static bool
+committer_make_batch(struct committer *c, struct emb_tx *txs, const rocksdb_writeoptions_t *options)
+{
+	size_t accepted = 0, bytes;
+	uint64_t began_ns;
 	enum status status;
 
-	reach(EMB_STEP_TAKEN);
-	status = resolve(c, txs, &accepted);
+	/* This thread has set it, so it need not ask under the lock. */
+	assert(txs && c->store->queue.busy);
+	committer_reach(EMB_STEP_TAKEN);
+	c->batch.err = (struct err){ 0 };
+	status = emb_reopen_refuse(c->store, &c->batch.err);
+	if (status == STATUS_OK)
+		status = committer_resolve(c, txs, &accepted);
+	else
+		committer_refuse_all(txs);
 	if (status == STATUS_OK && accepted) {
-		reach(EMB_STEP_RESOLVED);
-		status = write_batch(c, txs, options);
+		committer_reach(EMB_STEP_RESOLVED);
+		began_ns = clock_mono_ns();
+		status = committer_write(c, txs, options);
 		if (status == STATUS_UNAVAILABLE)
 			return false;
 		atomic_fetch_add_explicit(&c->store->batches, 1, memory_order_relaxed);
+		metric_observe(&batch_txs, accepted);
+		metric_observe(&batch_time, clock_mono_ns() - began_ns);
 	}
-	answer(c, txs, status);
-	reach(EMB_STEP_ANSWERED);
+	committer_answer(c, txs, status);
+	committer_reach(EMB_STEP_ANSWERED);
 	rocksdb_writebatch_data(c->batch.writes, &bytes);
+	if (accepted)
+		metric_observe(&batch_bytes, bytes);
 	if (bytes > c->kept_bytes)
 		c->kept_bytes = bytes;
-	keep(c, BATCH_KEEP_BYTES);
+	batch_keep_memory(c, BATCH_KEEP_BYTES);
 	return true;
 }
 
@@ -267,8 +397,26 @@ bool
 emb_committer_lead(struct emb_store *store, struct emb_tx *tx)
 {
 	emb_count_nothing();
+	/* The caller has set `busy`, which makes it the owner of the committer. */
 	tx->queued_behind = NULL;
-	return make_batch(store->committer, tx, store->write_at_once);
+	return committer_make_batch(store->committer, tx, store->write_at_once);
+}
+
+/* Tries to open the store again. The handle that follows has a history of its own. */
+static void
+committer_reopen(struct committer *c)
+{
+	struct emb_store *store = c->store;
+	uint64_t version;
+
+	if (!emb_reopen_try(store))
+		return;
+	version = store->versions.published;
+	if (c->version < version)
+		c->version = version;
+	/* What has been read through the old handle can be judged if nothing has come since. */
+	resolver_forget(&c->resolver, version);
+	atomic_store_explicit(&store->oldest_judged, c->resolver.oldest, memory_order_relaxed);
 }
 
 static void *
@@ -278,8 +426,12 @@ committer_main(void *arg)
 	struct emb_tx *txs;
 
 	emb_count_nothing();
-	while ((txs = take(c)))
-		make_batch(c, txs, c->store->write_options);
+	while (queue_take(c, &txs)) {
+		if (!txs)
+			committer_reopen(c);
+		while (txs && !committer_make_batch(c, txs, c->store->write_options))
+			committer_reopen(c);
+	}
 	return NULL;
 }
 
@@ -299,7 +451,8 @@ emb_committer_start(struct emb_store *store, struct err *err)
 	c->batch.writes = rocksdb_writebatch_create();
 	c->batch.arena = arena_new(BATCH_ARENA_BYTES);
 	store->committer = c;
-	store->queue.busy = true; /* until its thread waits */
+	/* The new thread owns the committer until it first waits for transactions. */
+	store->queue.busy = true;
 	if (!c->batch.arena || pthread_create(&c->thread, NULL, committer_main, c) != 0) {
 		rocksdb_writebatch_destroy(c->batch.writes);
 		arena_free(c->batch.arena);

@@ -11,10 +11,13 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/metric.h"
 #include "kv/embedded/disk.h"
+#include "kv/embedded/gate.h"
 #include "kv/embedded/overlay.h"
 #include "kv/embedded/resolver.h"
 #include "kv/engine.h"
+#include "kv/shape.h"
 
 enum {
 	/*
@@ -25,11 +28,6 @@ enum {
 	/* A transaction's writes, its overlay, its conflict ranges and small answers. */
 	EMB_TX_ARENA_BYTES = 128 * 1024 * 1024,
 	EMB_RANGE_ANSWER_BYTES = 64 * 1024 * 1024,
-	EMB_MANIFEST_NAME_BYTES = 64,
-	/* Openings for reading only, beside a process whose files change meanwhile, and the pause
-	 * between them. */
-	EMB_READ_ATTEMPTS = 50,
-	EMB_READ_PAUSE_MS = 20,
 	/* Transactions waiting for the committer; past either the next commit is STATUS_LIMIT. */
 	EMB_QUEUE_TXS = 65536,
 	EMB_QUEUE_BYTES = 256 * 1024 * 1024,
@@ -42,26 +40,27 @@ enum {
 	 */
 	EMB_CLEAR_BYTES = KV_LIMIT_TX_BYTES,
 	EMB_CLEAR_TX_BYTES = 32 * 1024 * 1024,
-	EMB_CLEAR_INLINE_KEYS = 1024, /* more are not looked up on a loop's thread */
-	EMB_LEAD_BYTES = 64 * 1024,   /* larger transactions are the committer's thread's */
 	/* With this many bytes the resolver forgets what open transactions still need: they get
 	 * STATUS_TX_TOO_OLD. */
 	EMB_RESOLVER_BYTES = 32 * 1024 * 1024,
 	EMB_PATH_BYTES = 4096, /* of the path of a store that is being restored */
 };
 
-/* Where the engine keeps what is its own. */
+/* The keys of the engine itself, which no transaction can use. */
 #define EMB_KEY_VERSION  STR("\xff/version")         /* 8 bytes, big-endian */
 #define EMB_KEY_METADATA STR("\xff/metadataVersion") /* 10 bytes: a stamp */
 
 /*
- * One published version of the store, shared by the transactions that read at it. The links, `refs`
- * and `writers` are the versions lock's; the rest never changes.
+ * One published version of the store, shared by the transactions that read at it. The lock of the
+ * versions guards the links, `refs` and `writers`. `snapshot` is looked at inside the gate only;
+ * the rest never changes.
  */
 struct emb_snapshot {
-	struct emb_snapshot *older; /* of those that have writers */
+	struct emb_snapshot *older; /* in the list of snapshots that have writers */
 	struct emb_snapshot *newer;
-	const rocksdb_snapshot_t *snapshot;
+	struct emb_snapshot *next; /* in the list of all snapshots */
+	struct emb_snapshot *prev;
+	const rocksdb_snapshot_t *snapshot; /* NULL: stale, the handle has been replaced */
 	rocksdb_readoptions_t *read;        /* from cache and disk */
 	rocksdb_readoptions_t *read_cached; /* from memory only */
 	uint64_t version;
@@ -70,58 +69,109 @@ struct emb_snapshot {
 	uint32_t writers; /* read-write transactions among the refs that are still to be judged */
 };
 
+/* versions.c says why a snapshot and its version agree. The lock guards all that is below it. */
 struct emb_versions {
 	pthread_mutex_t lock;
 	uint64_t published;
 	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
-	struct emb_snapshot *current;        /* of `published`; NULL until somebody reads it */
-	struct emb_snapshot *oldest_writers; /* the resolver serves those that have writers */
+	struct emb_snapshot *current;        /* of `published`; NULL until it is first read */
+	struct emb_snapshot *oldest_writers; /* of the snapshots that have writers */
 	struct emb_snapshot *newest_writers;
-	size_t snapshots;
+	struct emb_snapshot *first; /* of all that exist */
+	size_t snapshots;           /* how many these are */
+	struct emb_tx *open;        /* read-write transactions that have a snapshot */
 };
 
 struct emb_tx;
 
+/*
+ * Transactions that wait for the committer. commit.c says which thread makes the next batch. The
+ * lock guards all that is below it.
+ */
 struct emb_queue {
 	pthread_mutex_t lock;
-	pthread_cond_t filled;
+	pthread_cond_t
+		filled; /* or `busy` cleared, or `closing` set: only one thread waits for it */
 	struct emb_tx *first;
 	struct emb_tx *last;
 	size_t txs;
 	size_t bytes;
-	bool busy; /* a batch is being made: by the committer's thread, or by one who leads */
+	bool busy; /* a thread is making a batch, and owns the committer */
 	bool closing;
+};
+
+enum {
+	EMB_ENTITIES_NAME_BYTES = 256,
+};
+
+/* A shape (kv/shape.h), made ready for being asked about every key. */
+struct emb_entities {
+	struct kv_shape shape;
+	/* By a subspace: its place among those of the shape, counted from 1; 0: it has none. */
+	uint8_t places[KV_SHAPE_SPACE_MOST + 1];
+	char name[EMB_ENTITIES_NAME_BYTES];
 };
 
 struct watches;
 struct committer;
 
+/*
+ * How the store's disk does. reopen.h says what the states are and what leads from one to another.
+ * The lock guards `why`. What is not atomic belongs to the thread that owns the committer.
+ */
+struct emb_health {
+	_Atomic(enum kv_store_state) state;
+	pthread_mutex_t lock;
+	struct err why;          /* the failure that led to the state */
+	bool create;             /* the directory may be made */
+	bool syncs;              /* commits and probes */
+	bool writable;           /* the handle has been opened for writing */
+	uint64_t probe_ms;       /* between two looks at a disk that is full */
+	uint64_t due_ns;         /* when to look next */
+	uint64_t pause_ms;       /* after the next failure that follows soon */
+	uint64_t reopened_at_ns; /* 0: never */
+	kv_store_told *told;
+	void *told_arg;
+	_Atomic uint32_t long_uses; /* backups and compactions under way */
+	_Atomic uint64_t reopenings;
+	_Atomic uint64_t failed_writes;
+};
+
 struct emb_store {
 	struct kv_store base;
+	char *path;
+	/*
+	 * RocksDB's handle: used inside the gate, or by the thread that owns the committer, which
+	 * alone replaces it. NULL while the store cannot be opened.
+	 */
 	rocksdb_t *db;
+	struct gate gate;
+	struct emb_health health; /* and how it is replaced: reopen.h */
 	rocksdb_options_t *options;
 	rocksdb_cache_t *cache;
 	rocksdb_readoptions_t *read_latest;
 	rocksdb_writeoptions_t *write_options;
-	rocksdb_writeoptions_t *write_at_once; /* or fail before anything is written */
+	rocksdb_writeoptions_t
+		*write_at_once; /* fails, and writes nothing, if it would have to wait */
 
 	struct emb_versions versions;
 	struct emb_queue queue;
 	struct watches *watches;
-	struct committer *committer; /* NULL when read-only */
-	atomic_bool failed;          /* a write was refused: nothing is acknowledged any more */
-	/* The store has deleted ranges: iterators must not be confined to the cache, range.c. */
-	atomic_bool has_deleted_ranges;
-	struct emb_disk disk;
-	struct emb_disk log;
+	struct committer *committer;    /* NULL when read-only */
+	atomic_bool has_deleted_ranges; /* or may have some: disk.c says what follows from that */
+	struct emb_disk disk;           /* of reads */
+	struct emb_disk log;            /* of commits */
+	struct emb_entities entities;
 
-	/* The resolver's, for everybody else to read: */
-	_Atomic uint64_t oldest_judged; /* who read before it and writes can only be refused */
+	/* Copies of what the resolver has, which only the committer may look at: */
+	_Atomic uint64_t oldest_judged; /* what was read before it can no longer be judged */
 	_Atomic uint64_t history_bytes;
 
 	_Atomic uint64_t commits;
 	_Atomic uint64_t conflicts;
 	_Atomic uint64_t batches;
+
+	struct metric_collector collector; /* metrics.c */
 };
 
 struct emb_conflict {
@@ -137,7 +187,7 @@ struct emb_conflicts {
 
 enum emb_tx_state {
 	EMB_TX_ACTIVE,
-	EMB_TX_COMMITTED, /* or on its way there, or refused; the commit's future tells */
+	EMB_TX_COMMITTED, /* or committing, or refused: the commit's future tells which */
 };
 
 enum {
@@ -148,40 +198,55 @@ struct emb_ahead;
 
 struct emb_future {
 	struct kv_future base;
-	struct emb_future *next; /* of the tx's heap answers, or of a free list */
+	struct emb_future *next; /* in the transaction's `heap_futures`, or in `free_futures` */
 	struct emb_future *prev;
-	void *heap;              /* the answer's bytes when they are not behind this struct */
-	struct emb_ahead *ahead; /* the pool may be reading it; not `done` before it is settled */
-	int size_class;
+	void *heap; /* the answer's bytes when they are not behind this struct */
+	size_t heap_bytes;
+	struct emb_ahead *ahead; /* the pool may be reading it, until emb_ahead_settle() */
+	int size_class;          /* of its block */
 };
 
 struct emb_watch;
 
+/*
+ * A transaction. It belongs to its owner's thread until it is queued for its commit, and then to
+ * the committer until `commit.event` is set; committer.c. What kv_cancel() and watches do from
+ * other threads is atomic or guarded as is said.
+ */
 struct emb_tx {
 	struct kv_tx base;
 	struct emb_store *store;
 	atomic_bool cancelled;
 	enum emb_tx_state state;
 	struct arena *arena;
-	struct emb_snapshot *snapshot;  /* NULL until something is read */
-	bool counted_writer;            /* among the snapshot's; the versions lock's */
+	struct emb_snapshot *snapshot; /* NULL until something is read */
+	/* Among the writers of its snapshot; the lock of the versions guards it. */
+	bool counted_writer;
+	/* Of the transactions that are open; the same lock guards them. */
+	struct emb_tx *open_next;
+	struct emb_tx *open_prev;
 	rocksdb_readoptions_t *iterate; /* for ranges; made by the first */
-	/* A read-write transaction's, kept between ranges within entities until it commits. */
+	/*
+	 * A read-write transaction's, kept between ranges within entities until it commits. It is
+	 * looked at inside the gate only, and NULL if the handle has been replaced in the meantime.
+	 */
 	rocksdb_iterator_t *lookup;
+	bool has_lookup; /* the owner has made one */
 	bool lookup_from_cache;
 
-	struct mutation *first;
+	struct mutation *first; /* the log */
 	struct mutation *last;
-	struct mutation *unentered; /* into the overlay, and all behind it */
+	struct mutation *unentered; /* it and all behind it are not in the overlay yet */
 	struct overlay overlay;
 	struct emb_conflicts read_conflicts;
 	struct emb_conflicts write_conflicts;
-	size_t bytes; /* of writes and conflict ranges, for KV_LIMIT_TX_BYTES */
+	/* Of writes and conflict ranges, for the limits of the queue and of a batch. */
+	size_t bytes;
 	bool has_atomics;
 	bool has_range_clears;
 	size_t cleared_bytes; /* of the keys found in cleared ranges */
 	bool touched_metadata;
-	_Atomic(struct emb_watch *) watches; /* pending; the list is the watches' lock's */
+	_Atomic(struct emb_watch *) watches; /* pending; the lock of the watches guards the list */
 
 	struct emb_future *heap_futures;
 	struct emb_future *free_futures[EMB_FUTURE_CLASSES];
@@ -201,9 +266,9 @@ struct emb_tx {
 enum emb_step {
 	EMB_STEP_TAKEN,     /* transactions have left the queue; none is judged */
 	EMB_STEP_RESOLVED,  /* they are one batch; nothing is written */
-	EMB_STEP_WRITTEN,   /* the disk has it; nobody can see it */
-	EMB_STEP_PUBLISHED, /* whoever begins now sees it; nobody has been answered */
-	EMB_STEP_ANSWERED,  /* everybody has */
+	EMB_STEP_WRITTEN,   /* the disk has the batch; no transaction can see it */
+	EMB_STEP_PUBLISHED, /* transactions that begin now see it; no commit has been completed */
+	EMB_STEP_ANSWERED,  /* all commits have been completed */
 	EMB_STEPS,
 };
 
@@ -213,62 +278,50 @@ enum emb_step {
  */
 extern void (*emb_step_hook)(enum emb_step step);
 
-/* ---- RocksDB's ways: rocksdb.c ---- */
+/* ---- RocksDB's errors and counters: rocksdb.c ---- */
 
 /*
- * RocksDB counts each comparison of keys for whoever may ask, in variables of the thread, which
- * takes about a tenth of a write: not on a thread that has called this. Free when called again.
+ * Switches off RocksDB's counters on the calling thread. RocksDB counts each comparison of keys in
+ * variables of the thread, which takes about a tenth of the time of a write. Calling it again costs
+ * nothing.
  */
 void emb_count_nothing(void);
 
 /* True if a read that was confined to memory would have needed the disk. */
 bool emb_is_incomplete(const char *rocksdb_error);
 
-/* Takes a RocksDB error, which is freed, and explains it. `what` was being done. */
+/* The status of an error of RocksDB, which is freed; explained with `what` was being done. */
 enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
 
-/* ---- Settings: options.c ---- */
+/* ---- RocksDB's options: options.c ---- */
 
 /*
- * Those of a store whose blocks go into `cache`. Free with rocksdb_options_destroy(). Iterators
- * need `total_order_seek`: see emb_entities().
+ * The options of a store whose blocks go into `cache`. Free with rocksdb_options_destroy().
+ * Iterators need `total_order_seek`: see emb_entities_extractor(). `entities` must outlive the
+ * store.
  */
-rocksdb_options_t *emb_options(rocksdb_cache_t *cache, bool create);
+rocksdb_options_t *emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities,
+			       bool create);
 
 /* ---- Entities: entity.c ---- */
 
+/* `shape` NULL: no key belongs to an entity. STATUS_INVALID for a shape that makes no sense. */
+MUST_USE enum status emb_entities_init(struct emb_entities *entities, const struct kv_shape *shape,
+				       struct err *err);
+
 /* How much of the key says which entity it belongs to; 0: to none. */
-size_t emb_entity_len(struct str key);
+size_t emb_entity_len(const struct emb_entities *entities, struct str key);
 
 /*
  * What RocksDB makes filters of beside whole keys: the beginnings that emb_entity_len() tells.
  * Iterators of a store with such filters see all keys of the entity that they are put to and not
  * all others, unless `total_order_seek` is set: which it has to be, unless emb_is_within_entity().
+ * `entities` must outlive the database that has it.
  */
-rocksdb_slicetransform_t *emb_entities(void);
+rocksdb_slicetransform_t *emb_entities_extractor(const struct emb_entities *entities);
 
 /* True if all keys of the range belong to the entity that `begin` does. */
-bool emb_is_within_entity(struct str begin, struct str end);
-
-/* ---- The directory: directory.c ---- */
-
-/*
- * Finds damage in a store's logs that RocksDB would take for their end, before it does so and
- * begins a new one. STATUS_CORRUPT, STATUS_IO, STATUS_NOMEM. A directory that is not there is fine.
- */
-MUST_USE enum status emb_logs_check(const char *path, struct err *err);
-
-/* The record of a store's files, which is appended to or replaced whenever these change. */
-struct emb_manifest {
-	char name[EMB_MANIFEST_NAME_BYTES]; /* empty: there is none */
-	uint64_t bytes;
-};
-
-void emb_manifest_look(const char *path, struct emb_manifest *ret);
-bool emb_manifest_eq(const struct emb_manifest *a, const struct emb_manifest *b);
-
-/* Makes sure that a directory which has just been made is still in its parent after a power cut. */
-MUST_USE enum status emb_directory_sync(const char *path, struct err *err);
+bool emb_is_within_entity(const struct emb_entities *entities, struct str begin, struct str end);
 
 /* ---- Versions: versions.c ---- */
 
@@ -276,18 +329,25 @@ void emb_versions_init(struct emb_versions *v, uint64_t published,
 		       const uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES]);
 void emb_versions_fini(struct emb_store *store);
 
+/* With the gate closed: frees what belongs to the handle, which is about to be closed. */
+void emb_versions_let_go(struct emb_store *store);
+/* With the gate closed: the new handle has `version`, which may be above the published one. */
+void emb_versions_reopened(struct emb_store *store, uint64_t version,
+			   const uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES]);
+
 /* The transaction's snapshot, of the newest published version at its first call. STATUS_NOMEM. */
 MUST_USE enum status emb_tx_snapshot(struct emb_tx *tx, struct emb_snapshot **ret);
 void emb_tx_snapshot_release(struct emb_tx *tx);
 
 /*
- * Around the committer's write: in between, transactions that begin read the version before it. A
- * failed write is not published.
+ * The committer calls the first before it writes a batch, and the second when the batch is on disk;
+ * after a write that has failed, not at all. Transactions that begin in between read the version
+ * before the batch.
  */
 MUST_USE enum status emb_versions_hold(struct emb_store *store);
 /*
- * Publishes what the batch of `txs` has written. They are judged: the result is the oldest version
- * that an open transaction reads at which is still to be, or `version`.
+ * Publishes what the batch of `txs` has written. Gives the oldest version at which a transaction
+ * reads that is still to be judged, which `txs` are not any more; or `version` if there is none.
  */
 uint64_t emb_versions_publish(struct emb_store *store, uint64_t version,
 			      const uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES], struct emb_tx *txs);
@@ -316,6 +376,8 @@ enum status emb_set_versionstamped_value(struct kv_tx *tx, struct str key, struc
 enum status emb_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
 enum status emb_touch_metadata_version(struct kv_tx *base);
 
+/* ---- The state of a transaction: tx_state.c ---- */
+
 /* STATUS_CANCELLED, STATUS_TX_USED. */
 MUST_USE enum status emb_tx_check(struct emb_tx *tx);
 
@@ -325,10 +387,13 @@ MUST_USE enum status emb_tx_check(struct emb_tx *tx);
  */
 MUST_USE enum status emb_tx_check_age(struct emb_tx *tx);
 
-/* What a failed allocation from the arena means. */
+/* The status of a read through a snapshot of a handle that has been replaced: STATUS_TX_TOO_OLD. */
+enum status emb_tx_stale(struct err *err);
+
+/* The status of a failed allocation from the arena: STATUS_NOMEM, or STATUS_TX_TOO_LARGE. */
 enum status emb_tx_no_room(struct emb_tx *tx);
 
-/* Copies into the arena with a zero byte behind; both are the transaction's afterwards. */
+/* Adds a conflict range to one of the transaction's lists. The bytes are copied into its arena. */
 MUST_USE enum status emb_tx_add_conflict(struct emb_tx *tx, struct emb_conflicts *list,
 					 struct str begin, struct str end);
 MUST_USE enum status emb_tx_add_key_conflict(struct emb_tx *tx, struct emb_conflicts *list,
@@ -337,17 +402,17 @@ MUST_USE enum status emb_tx_add_key_conflict(struct emb_tx *tx, struct emb_confl
 /* ---- Futures: future.c ---- */
 
 /*
- * A future that is done, with room for `bytes` of answer at `*ret_room`. NULL: no more room.
+ * A future that is done, with room for `bytes` of answer at `*ret_room`. NULL: out of memory.
  */
 struct emb_future *emb_future_new(struct emb_tx *tx, enum kv_future_kind kind, size_t bytes,
 				  char **ret_room);
-/* One of a range that is on its way, which it owns from now on. NULL: no more room. */
+/* The future of a read ahead, which it owns from now on. NULL: out of memory. */
 struct emb_future *emb_future_new_ahead(struct emb_tx *tx, struct emb_ahead *ahead);
 void emb_future_free(struct emb_future *f);
 
-/* ---- Reads: read.c, range.c ---- */
+/* ---- Reads: read.c; emb_lookup_release(): range.c ---- */
 
-/* Brings the overlay up to date. */
+/* Enters the mutations that are new in the log into the overlay. */
 MUST_USE enum status emb_tx_enter_writes(struct emb_tx *tx);
 
 struct kv_future *emb_get(struct kv_tx *base, struct str key, enum kv_read mode);
@@ -358,24 +423,26 @@ struct kv_future *emb_get_range(struct kv_tx *base, struct str begin, struct str
 void emb_lookup_release(struct emb_tx *tx);
 
 /*
- * The keys that the snapshot has in the range of a clear, if they stay within the limits: sets its
- * `keys_known`.
+ * Looks up the keys that the snapshot has in the range of a clear. If they stay within the limits,
+ * they are kept in the mutation, and its `keys_known` is set.
  */
 MUST_USE enum status emb_find_keys(struct emb_tx *tx, struct mutation *m);
 
-/* Reads the key at the snapshot, disregarding own writes. `*ret` lies behind it until destroyed. */
+/*
+ * Reads the key at the snapshot; own writes do not count. The bytes of `*ret_cell` are those of
+ * `*ret`, which the caller destroys.
+ */
 MUST_USE enum status emb_read_key(struct emb_tx *tx, const struct emb_snapshot *s, struct str key,
 				  rocksdb_pinnableslice_t **ret, struct cell *ret_cell);
 
 /* ---- Commits: commit.c (the caller's side), committer.c (the thread), batch.c ---- */
 
 struct kv_future *emb_commit(struct kv_tx *base);
-/* Waits until the committer has let go of the transaction. */
-void emb_commit_wait(struct emb_tx *tx);
 
 /*
- * By who has found the queue empty and set it busy: makes a batch of this transaction alone on the
- * calling thread. False if RocksDB wants writers to slow down: the queue's turn.
+ * Makes a batch of this transaction alone on the calling thread, which has found the queue empty
+ * and has set it busy. Returns false if RocksDB is stalling or has to be opened again: nothing
+ * was written, and the transaction has to be queued.
  */
 MUST_USE bool emb_committer_lead(struct emb_store *store, struct emb_tx *tx);
 
@@ -386,17 +453,17 @@ enum {
 	BATCH_NEAR = 8, /* places in the order of keys where the batch has written last */
 };
 
-/* What one group commit is made of. */
+/* One group commit, while it is made. It belongs to the thread that owns the committer. */
 struct batch {
 	struct emb_store *store;
-	const struct resolver *resolver; /* of the batches before */
+	const struct resolver *resolver; /* the history: the writes of the batches before */
 	rocksdb_writebatch_t *writes;
 	struct arena *arena;
 	struct tree keys;    /* struct batch_key: what each key that is written comes to */
 	struct tree ranges;  /* struct span: ranges that were cleared, or conflict as if written */
 	struct tree deleted; /* struct span: those among them that RocksDB deletes as ranges */
-	struct batch_key *spare;
-	struct tree_node *near[BATCH_NEAR];
+	struct batch_key *spare;            /* for the next key that is new; NULL: none yet */
+	struct tree_node *near[BATCH_NEAR]; /* where to begin looking for a key's place */
 	uint64_t version;
 	uint16_t order; /* of the transaction being applied */
 	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
@@ -408,10 +475,10 @@ void batch_begin(struct batch *b, uint64_t version);
 /* True if a key in [begin, end) has been written after `version`, in this batch or before it. */
 bool batch_written_since(const struct batch *b, struct str begin, struct str end, uint64_t version);
 
-/* Enters the transaction's writes. */
+/* Enters the transaction's writes. STATUS_NOMEM, STATUS_IO: the batch is of no use any more. */
 MUST_USE enum status batch_apply(struct batch *b, struct emb_tx *tx);
 
-/* Hands over what the keys have come to, and the version. */
+/* Puts what the keys have come to, and the version, into RocksDB's write batch. */
 void batch_finish(struct batch *b);
 
 /* ---- Upkeep: compact.c, backup.c; the engine's table ---- */
@@ -424,32 +491,7 @@ enum status emb_estimate_bytes(struct kv_store *base, struct str begin, struct s
 enum status emb_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret,
 			      struct err *err);
 enum status emb_backup_restore(const char *dir, uint32_t id, struct str address,
-			       kv_backup_finish *finish, void *arg, struct kv_backup *ret,
-			       struct err *err);
-
-/* ---- Watches: watch.c ---- */
-
-struct watches *watches_new(void);
-/* Completes all with STATUS_CANCELLED; the table lives until the last future is freed. */
-void watches_close(struct watches *w);
-uint64_t watches_count(struct watches *w);
-
-struct kv_future *emb_watch(struct kv_tx *base, struct str key);
-void emb_watch_free(struct kv_future *f);
-
-/* The transaction ends without a commit: its watches are cancelled. */
-void emb_watches_cancel(struct emb_tx *tx);
-
-/*
- * By the committer, before the transaction's writes enter the batch: notes which of its watches
- * have seen their keys change already.
- */
-void emb_watches_judge(struct emb_tx *tx, const struct batch *b);
-
-/* By the committer, after publishing: its writes wake others' watches, and its own begin. */
-void emb_watches_committed(struct emb_tx *tx);
-
-/* The commit of a transaction that wrote nothing: its watches begin. */
-MUST_USE enum status emb_watches_begin(struct emb_tx *tx);
+			       const struct kv_shape *shape, kv_backup_finish *finish, void *arg,
+			       struct kv_backup *ret, struct err *err);
 
 #endif

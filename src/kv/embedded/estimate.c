@@ -1,9 +1,9 @@
 /*
- * How large a range is, about. RocksDB's estimate is of its files, in whole blocks, which small
- * databases share, and its C API does not count what is in memory: both is counted here.
+ * Estimates of how large a range is. RocksDB estimates by its files and in whole blocks, which
+ * small databases share, and its C API leaves out what is in memory. So a small range is counted
+ * pair by pair, and to the estimate of a large one what is in memory is added.
  */
-#include "base/wait.h"
-#include "kv/embedded/embedded_int.h"
+#include "kv/embedded/handle.h"
 
 enum {
 	ESTIMATE_PAIRS = 5000,            /* counted one by one: a millisecond or two */
@@ -19,17 +19,23 @@ struct counting {
 	bool memory; /* only what has not been flushed */
 	uint64_t bytes;
 	bool whole; /* nothing was left */
+	enum status status;
 };
 
 static void
-count_pairs(void *arg)
+counting_run(void *arg)
 {
 	struct counting *c = arg;
-	rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+	rocksdb_readoptions_t *options;
 	rocksdb_iterator_t *it;
+	struct gate_pass pass;
 	char *error = NULL;
 	int pairs = 0;
 
+	c->status = emb_handle_use(c->store, &pass, NULL);
+	if (c->status != STATUS_OK)
+		return;
+	options = rocksdb_readoptions_create();
 	if (c->memory)
 		rocksdb_readoptions_set_read_tier(options, MEMTABLES_ONLY);
 	rocksdb_readoptions_set_total_order_seek(options, 1);
@@ -50,6 +56,7 @@ count_pairs(void *arg)
 	c->whole = !error && pairs < ESTIMATE_PAIRS;
 	rocksdb_free(error);
 	rocksdb_iter_destroy(it);
+	gate_leave(pass);
 	rocksdb_readoptions_destroy(options);
 }
 
@@ -60,23 +67,28 @@ emb_estimate_bytes(struct kv_store *base, struct str begin, struct str end, uint
 	struct counting all = { .store = store, .begin = begin, .end = end };
 	struct counting memory = { .store = store, .begin = begin, .end = end, .memory = true };
 	char *error = NULL;
+	struct gate_pass pass;
 	uint64_t in_files = 0;
 
 	*ret = 0;
 	if (str_cmp(begin, end) >= 0)
 		return STATUS_OK;
+	TRY(emb_handle_use(store, &pass, NULL));
 	rocksdb_approximate_sizes(store->db, 1, &begin.ptr, &begin.len, &end.ptr, &end.len,
 				  &in_files, &error);
+	gate_leave(pass);
 	if (error)
 		return emb_error(error, "estimating a size", NULL);
 	if (in_files < ESTIMATE_SMALL_BYTES)
-		wait_offload(count_pairs, &all); /* it may have to read the files */
+		emb_disk_run_on_pool(counting_run, &all); /* it may have to read the files */
+	TRY(all.status);
 	if (all.whole) {
 		*ret = all.bytes;
 		return STATUS_OK;
 	}
 	/* What is not counted is at most the memory of RocksDB's write buffers. */
-	count_pairs(&memory);
+	counting_run(&memory);
+	TRY(memory.status);
 	*ret = in_files + memory.bytes;
 	return STATUS_OK;
 }

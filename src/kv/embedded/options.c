@@ -1,4 +1,4 @@
-/* RocksDB's settings. What was measured of them is in the README. */
+/* RocksDB's options. The README says what was measured of them. */
 #include <limits.h>
 #include <sys/resource.h>
 
@@ -25,9 +25,15 @@ enum {
 	SYNC_EVERY_BYTES = 1024 * 1024,   /* background writes, so that a sync finds little to do */
 	MANIFEST_AHEAD_BYTES = 64 * 1024, /* set aside; RocksDB's default is 4 MB of every store */
 	TABLE_FORMAT = 5,
+	/*
+	 * RocksDB's log of its own doings, the file LOG, stays empty. RocksDB 7.8 ends the process
+	 * by an assertion when it writes to that file once more after a write to it has failed, as
+	 * on a full disk, at the latest when it closes. The file can be neither left out nor put
+	 * where there is always room. What RocksDB would tell there of failures comes with the
+	 * errors of its calls.
+	 */
 	INFO_LOGS = 2,
-	INFO_LOG_BYTES = 1024 * 1024,
-	INFO_LOG_WARNINGS = 2,
+	INFO_LOG_FATAL = 4,
 	/*
 	 * The log may end in half a record, which was never acknowledged; damage anywhere else must
 	 * not pass for its end, or acknowledged transactions would vanish in silence.
@@ -39,11 +45,11 @@ enum {
 static const double WRITE_BUFFER_BLOOM = 0.02;
 
 /*
- * A quarter of the process's descriptors, for as many tables: the most are for connections, and a
- * table that is not open is only slower to read. -1: no limit.
+ * How many tables may be open at a time: a quarter of the process's descriptors, since most of them
+ * are needed for connections, and a table that is not open is only slower to read. -1: no limit.
  */
 static int
-count_open_files(void)
+options_open_files(void)
 {
 	struct rlimit limit;
 
@@ -53,7 +59,7 @@ count_open_files(void)
 }
 
 rocksdb_options_t *
-emb_options(rocksdb_cache_t *cache, bool create)
+emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities, bool create)
 {
 	rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
 	rocksdb_options_t *o = rocksdb_options_create();
@@ -83,19 +89,18 @@ emb_options(rocksdb_cache_t *cache, bool create)
 	rocksdb_options_set_max_bytes_for_level_base(o, LEVEL_BASE_BYTES);
 	rocksdb_options_set_target_file_size_base(o, LEVEL_BASE_TABLE_BYTES);
 	rocksdb_options_set_target_file_size_multiplier(o, LEVEL_TABLE_GROWTH);
-	rocksdb_options_set_prefix_extractor(o, emb_entities());
+	rocksdb_options_set_prefix_extractor(o, emb_entities_extractor(entities));
 	rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, WRITE_BUFFER_BLOOM);
 	rocksdb_options_set_memtable_whole_key_filtering(o, 1);
 	rocksdb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES);
 	rocksdb_options_set_max_write_buffer_number(o, WRITE_BUFFERS);
 	rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
-	rocksdb_options_set_max_open_files(o, count_open_files());
+	rocksdb_options_set_max_open_files(o, options_open_files());
 	rocksdb_options_set_bytes_per_sync(o, SYNC_EVERY_BYTES);
 	rocksdb_options_set_manifest_preallocation_size(o, MANIFEST_AHEAD_BYTES);
 	rocksdb_options_set_wal_recovery_mode(o, WAL_TOLERATE_TORN_TAIL);
 	rocksdb_options_set_keep_log_file_num(o, INFO_LOGS);
-	rocksdb_options_set_max_log_file_size(o, INFO_LOG_BYTES);
-	rocksdb_options_set_info_log_level(o, INFO_LOG_WARNINGS);
+	rocksdb_options_set_info_log_level(o, INFO_LOG_FATAL);
 	rocksdb_options_set_stats_dump_period_sec(o, 0);
 	rocksdb_options_set_stats_persist_period_sec(o, 0);
 	return o;

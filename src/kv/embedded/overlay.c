@@ -1,4 +1,15 @@
+/*
+ * == Invariant ==
+ *
+ * After each overlay_enter() the overlay tells of every key what the mutations so far have made of
+ * it. An entry tells of its own key, whatever the spans say. Without an entry, a key in a `stamped`
+ * span is unreadable; else a key in a `cleared` span is absent; else the snapshot decides. So a
+ * clear of a range removes the entries in it and takes the range out of `stamped`, and a stamped
+ * key makes the entries in its span unreadable.
+ */
 #include "kv/embedded/overlay.h"
+
+#include <assert.h>
 
 void
 stamp_write(uint8_t ret[KV_VERSIONSTAMP_TX_BYTES], uint64_t version, uint16_t order)
@@ -18,7 +29,7 @@ overlay_init(struct overlay *o)
 }
 
 static struct overlay_entry *
-entry_of(struct tree_node *n)
+overlay_entry_of(struct tree_node *n)
 {
 	return (struct overlay_entry *)n;
 }
@@ -28,9 +39,9 @@ overlay_look(const struct overlay *o, struct str key, const struct overlay_entry
 {
 	struct tree_node *n = tree_find(&o->entries, key);
 
-	*ret_entry = n ? entry_of(n) : NULL;
+	*ret_entry = n ? overlay_entry_of(n) : NULL;
 	if (n)
-		return entry_of(n)->kind;
+		return overlay_entry_of(n)->kind;
 	if (span_around(&o->stamped, key))
 		return OVERLAY_UNREADABLE;
 	return span_around(&o->cleared, key) ? OVERLAY_CLEARED : OVERLAY_NONE;
@@ -55,22 +66,23 @@ overlay_resolve(const struct overlay_entry *e, struct cell snapshot, struct aren
 	case OVERLAY_ATOMIC:
 		break;
 	}
+	assert(e->kind == OVERLAY_NONE || (e->first && e->last));
 	for (const struct mutation *m = e->first; m; m = m == e->last ? NULL : m->chained)
 		TRY(atomic_apply(m->op, cell, m->value, a, &cell));
 	*ret = cell;
 	return STATUS_OK;
 }
 
-/* The entry of a key; a new one says what the spans say. NULL: no more room. */
+/* The entry of a key. A new one begins with what the spans say of the key. NULL: out of memory. */
 static struct overlay_entry *
-entry_at(struct overlay *o, struct arena *a, struct str key)
+overlay_entry_at(struct overlay *o, struct arena *a, struct str key)
 {
 	const struct overlay_entry *found;
 	enum overlay_kind kind = overlay_look(o, key, &found);
 	struct overlay_entry *e;
 
 	if (found)
-		return entry_of(tree_find(&o->entries, key));
+		return overlay_entry_of(tree_find(&o->entries, key));
 	e = arena_zalloc(a, sizeof(*e));
 	if (!e)
 		return NULL;
@@ -81,9 +93,9 @@ entry_at(struct overlay *o, struct arena *a, struct str key)
 }
 
 static enum status
-enter_atomic(struct overlay *o, struct arena *a, struct mutation *m)
+overlay_enter_atomic(struct overlay *o, struct arena *a, struct mutation *m)
 {
-	struct overlay_entry *e = entry_at(o, a, m->key);
+	struct overlay_entry *e = overlay_entry_at(o, a, m->key);
 	struct cell cell;
 
 	if (!e)
@@ -93,6 +105,7 @@ enter_atomic(struct overlay *o, struct arena *a, struct mutation *m)
 		return STATUS_OK;
 	case OVERLAY_SET:
 	case OVERLAY_CLEARED:
+		/* The value is known already: the operation can be applied at once. */
 		TRY(overlay_resolve(e, (struct cell){ 0 }, a, &cell));
 		TRY(atomic_apply(m->op, cell, m->value, a, &cell));
 		e->kind = cell.present ? OVERLAY_SET : OVERLAY_CLEARED;
@@ -103,6 +116,7 @@ enter_atomic(struct overlay *o, struct arena *a, struct mutation *m)
 		e->first = m;
 		break;
 	case OVERLAY_ATOMIC:
+		assert(e->last);
 		e->last->chained = m;
 		break;
 	}
@@ -111,19 +125,20 @@ enter_atomic(struct overlay *o, struct arena *a, struct mutation *m)
 }
 
 static enum status
-enter_range(struct overlay *o, struct arena *a, struct mutation *m)
+overlay_enter_range(struct overlay *o, struct arena *a, struct mutation *m)
 {
 	struct str begin = m->key;
 	struct str end = m->value;
 	struct tree_node *n;
 
+	assert(str_cmp(begin, end) < 0);
 	TRY(span_add(&o->cleared, a, begin, end));
 	if (span_first_in(&o->stamped, begin, end)) {
 		m->meets_own_write = true;
 		TRY(span_subtract(&o->stamped, a, begin, end));
 	}
 	while ((n = tree_at_or_after(&o->entries, begin)) && str_cmp(n->key, end) < 0) {
-		if (entry_of(n)->kind != OVERLAY_CLEARED)
+		if (overlay_entry_of(n)->kind != OVERLAY_CLEARED)
 			m->meets_own_write = true;
 		tree_remove(&o->entries, n);
 	}
@@ -131,17 +146,18 @@ enter_range(struct overlay *o, struct arena *a, struct mutation *m)
 }
 
 /*
- * The keys that a stamped key may become: from the lowest stamp above the read version to the
- * highest there is.
+ * The range of keys that a stamped key may become: from the lowest stamp above the read version to
+ * the highest that there is.
  */
 static enum status
-stamped_span(const struct mutation *m, struct arena *a, uint64_t read_version,
-	     struct str *ret_begin, struct str *ret_end)
+mutation_stamped_span(const struct mutation *m, struct arena *a, uint64_t read_version,
+		      struct str *ret_begin, struct str *ret_end)
 {
 	size_t len = m->key.len;
 	char *begin = arena_bytes(a, len);
 	char *end = arena_bytes(a, len + 1);
 
+	assert(m->stamp_offset + KV_VERSIONSTAMP_TX_BYTES <= len);
 	if (!begin || !end)
 		return STATUS_NOMEM;
 	memcpy(begin, m->key.ptr, len);
@@ -155,16 +171,17 @@ stamped_span(const struct mutation *m, struct arena *a, uint64_t read_version,
 }
 
 static enum status
-enter_stamped_key(struct overlay *o, struct arena *a, struct mutation *m, uint64_t read_version)
+overlay_enter_stamped_key(struct overlay *o, struct arena *a, struct mutation *m,
+			  uint64_t read_version)
 {
 	struct str begin;
 	struct str end;
 
-	TRY(stamped_span(m, a, read_version, &begin, &end));
+	TRY(mutation_stamped_span(m, a, read_version, &begin, &end));
 	TRY(span_add(&o->stamped, a, begin, end));
 	for (struct tree_node *n = tree_at_or_after(&o->entries, begin);
 	     n && str_cmp(n->key, end) < 0; n = tree_next(n))
-		entry_of(n)->kind = OVERLAY_UNREADABLE;
+		overlay_entry_of(n)->kind = OVERLAY_UNREADABLE;
 	return STATUS_OK;
 }
 
@@ -174,12 +191,12 @@ overlay_enter(struct overlay *o, struct arena *a, struct mutation *m, uint64_t r
 	struct overlay_entry *e;
 
 	if (m->kind == MUTATION_CLEAR_RANGE)
-		return enter_range(o, a, m);
+		return overlay_enter_range(o, a, m);
 	if (m->kind == MUTATION_ATOMIC)
-		return enter_atomic(o, a, m);
+		return overlay_enter_atomic(o, a, m);
 	if (m->kind == MUTATION_STAMPED_KEY)
-		return enter_stamped_key(o, a, m, read_version);
-	e = entry_at(o, a, m->key);
+		return overlay_enter_stamped_key(o, a, m, read_version);
+	e = overlay_entry_at(o, a, m->key);
 	if (!e)
 		return STATUS_NOMEM;
 	e->value = m->value;

@@ -1,10 +1,11 @@
 /*
- * A transaction's own writes, in the two shapes they are needed in: the log, in the order they were
- * made, which the committer replays; and the overlay, ordered by key, which reads look through.
- * The overlay is brought up to date by the first read after a write, so that a transaction which
- * reads first and then writes never builds one.
+ * A transaction's own writes, in the two forms that are needed. The log has them in the order in
+ * which they were made; the committer replays it. The overlay has them in the order of their keys;
+ * reads look through it at the snapshot. The first read after a write brings the overlay up to
+ * date, so a transaction that reads first and then writes never builds one.
  *
- * Everything lies in the transaction's arena.
+ * Ownership: everything lies in the transaction's arena. Threads: the transaction's own; from the
+ * commit on, the log belongs to the thread that makes the batch.
  */
 #ifndef FROND_KV_EMBEDDED_OVERLAY_H
 #define FROND_KV_EMBEDDED_OVERLAY_H
@@ -50,7 +51,7 @@ struct overlay_entry {
 	struct tree_node node;
 	enum overlay_kind kind;
 	struct str value;
-	struct mutation *first; /* of an ATOMIC one's chain */
+	struct mutation *first; /* of OVERLAY_ATOMIC: the operations, linked by `chained` */
 	struct mutation *last;
 };
 
@@ -69,19 +70,23 @@ overlay_is_empty(const struct overlay *o)
 }
 
 /*
- * Enters one mutation; those of a transaction are entered in order. `read_version`: stamps will be
- * above it; 0 when it is not known. STATUS_NOMEM.
+ * Enters one mutation. Those of a transaction must be entered in order. The commit's stamp will be
+ * above `read_version`, which is 0 when it is not known. STATUS_NOMEM.
  */
 MUST_USE enum status overlay_enter(struct overlay *o, struct arena *a, struct mutation *m,
 				   uint64_t read_version);
 
 /*
- * What the overlay knows about a key; `*ret_entry` for overlay_resolve(), NULL if a span said it.
+ * What the overlay tells about a key. `*ret_entry` is the key's entry, for overlay_resolve(); NULL
+ * if it has none, and the spans decide.
  */
 enum overlay_kind overlay_look(const struct overlay *o, struct str key,
 			       const struct overlay_entry **ret_entry);
 
-/* The value behind an entry, given the snapshot's. STATUS_TX_UNREADABLE, STATUS_NOMEM. */
+/*
+ * What the key of the entry has, if the snapshot has `snapshot` for it. STATUS_TX_UNREADABLE,
+ * STATUS_NOMEM.
+ */
 MUST_USE enum status overlay_resolve(const struct overlay_entry *e, struct cell snapshot,
 				     struct arena *a, struct cell *ret);
 

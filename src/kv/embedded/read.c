@@ -1,32 +1,33 @@
-/* Reading single keys. */
-#include "base/clock.h"
-#include "base/wait.h"
-#include "kv/embedded/embedded_int.h"
+/*
+ * What transactions read, keys and ranges: the checks before a read, the future of its answer, and
+ * its conflict. How a range is read out of the snapshot and the overlay is in range.c.
+ */
+#include <assert.h>
 
-struct get_job {
-	rocksdb_t *db;
-	const rocksdb_readoptions_t *options;
-	struct str key;
-	rocksdb_pinnableslice_t *slice;
-	char *error;
+#include "kv/embedded/range_int.h"
+
+enum {
+	SCRATCH_KEEP_BYTES = 64 * 1024, /* a larger buffer is freed after use */
 };
 
-static void
-get_run(void *arg)
-{
-	struct get_job *job = arg;
+/* ---- Keys ---- */
 
-	emb_count_nothing();
-	job->slice = rocksdb_get_pinned(job->db, job->options, job->key.ptr, job->key.len,
-					&job->error);
-}
+struct key_read {
+	struct emb_disk_read read; /* first: disk.h */
+	struct emb_store *store;
+	const struct emb_snapshot *snapshot;
+	struct str key;
+	rocksdb_pinnableslice_t *slice; /* what has been found; NULL: nothing */
+	char *error;
+	bool stale; /* the handle is another one than the snapshot's, or is being replaced */
+};
 
 /*
  * True if a read from memory only cannot tell: a block is not there; or a whole table is not open,
  * for which RocksDB gives an empty value without an error, whether the table has the key or not.
  */
 static bool
-needs_disk(const struct get_job *job)
+key_read_needs_disk(const struct key_read *job)
 {
 	size_t len = 0;
 
@@ -37,46 +38,52 @@ needs_disk(const struct get_job *job)
 	return job->slice && len == 0;
 }
 
-/* On a loop's thread while reads have been quick lately, or else from memory if it is there. */
 static void
-get_on_loop(struct emb_disk *disk, const struct emb_snapshot *s, struct get_job *job)
+key_read_run(struct emb_disk_read *read)
 {
-	uint64_t begin_ns = clock_mono_ns();
-	uint64_t took_ns;
+	struct key_read *job = (struct key_read *)read;
+	bool memory = read->tier == EMB_DISK_MEMORY;
+	struct gate_pass pass;
 
-	if (emb_disk_is_quick(disk, begin_ns)) {
-		get_run(job);
-		took_ns = clock_mono_ns() - begin_ns;
-		if (emb_disk_was_slow(disk, took_ns, 1, 0))
-			emb_disk_pause(disk, begin_ns + took_ns, took_ns);
+	emb_count_nothing();
+	job->stale = !gate_enter(&job->store->gate, &pass);
+	if (job->stale)
 		return;
-	}
-	job->options = s->read_cached;
-	get_run(job);
-	if (needs_disk(job)) {
-		rocksdb_free(job->error);
-		job->error = NULL;
-		rocksdb_pinnableslice_destroy(job->slice);
-		job->slice = NULL;
-		job->options = s->read;
-		wait_offload(get_run, job);
-	}
+	job->stale = !job->snapshot->snapshot;
+	/*
+	 * The value may lie in a block of the cache, which is the store's: it outlasts the handle,
+	 * so the slice may be read and destroyed outside the gate.
+	 */
+	if (!job->stale)
+		job->slice = rocksdb_get_pinned(
+			job->store->db, memory ? job->snapshot->read_cached : job->snapshot->read,
+			job->key.ptr, job->key.len, &job->error);
+	gate_leave(pass);
+	read->pairs = 1;
+	read->incomplete = memory && key_read_needs_disk(job);
+	if (!read->incomplete)
+		return;
+	rocksdb_free(job->error);
+	job->error = NULL;
+	rocksdb_pinnableslice_destroy(job->slice);
+	job->slice = NULL;
 }
 
 enum status
 emb_read_key(struct emb_tx *tx, const struct emb_snapshot *s, struct str key,
 	     rocksdb_pinnableslice_t **ret, struct cell *ret_cell)
 {
-	struct get_job job = {
-		.db = tx->store->db,
-		.options = s->read,
+	struct key_read job = {
+		.read = { .run = key_read_run },
+		.store = tx->store,
+		.snapshot = s,
 		.key = key.ptr ? key : STR(""),
 	};
 
-	if (wait_on_fiber())
-		get_on_loop(&tx->store->disk, s, &job);
-	else
-		get_run(&job);
+	emb_disk_read(tx->store, &job.read);
+	assert(!job.read.incomplete && !(job.error && job.slice));
+	if (job.stale)
+		return emb_tx_stale(&tx->base.err);
 	if (job.error)
 		return emb_error(job.error, "reading a key", &tx->base.err);
 	*ret = job.slice;
@@ -99,9 +106,9 @@ emb_tx_enter_writes(struct emb_tx *tx)
 	return STATUS_OK;
 }
 
-/* Copies the cell into a new future. */
+/* Makes a future of the cell, with a copy of its value. */
 static enum status
-answer(struct emb_tx *tx, struct cell cell, struct kv_future **ret)
+key_answer(struct emb_tx *tx, struct cell cell, struct kv_future **ret)
 {
 	struct emb_future *f;
 	char *room;
@@ -117,27 +124,31 @@ answer(struct emb_tx *tx, struct cell cell, struct kv_future **ret)
 	return STATUS_OK;
 }
 
-/* The snapshot has a say: reads it, and applies what the overlay has for the key. */
+/*
+ * Reads the key at the snapshot and applies to it what the overlay has: nothing, or a chain of
+ * atomic operations.
+ */
 static enum status
-get_from_snapshot(struct emb_tx *tx, struct str key, const struct overlay_entry *entry,
-		  struct kv_future **ret)
+key_get_from_snapshot(struct emb_tx *tx, struct str key, const struct overlay_entry *entry,
+		      struct kv_future **ret)
 {
 	rocksdb_pinnableslice_t *slice = NULL;
 	struct cell cell = { 0 };
 	enum status status;
 
+	assert(!entry || entry->kind == OVERLAY_ATOMIC || entry->kind == OVERLAY_NONE);
 	TRY(emb_read_key(tx, tx->snapshot, key, &slice, &cell));
 	status = STATUS_OK;
 	if (entry && overlay_resolve(entry, cell, tx->arena, &cell) != STATUS_OK)
 		status = emb_tx_no_room(tx);
 	if (status == STATUS_OK)
-		status = answer(tx, cell, ret);
+		status = key_answer(tx, cell, ret);
 	rocksdb_pinnableslice_destroy(slice);
 	return status;
 }
 
 static enum status
-get(struct emb_tx *tx, struct str key, enum kv_read mode, struct kv_future **ret)
+key_get(struct emb_tx *tx, struct str key, enum kv_read mode, struct kv_future **ret)
 {
 	const struct overlay_entry *entry = NULL;
 	enum overlay_kind kind = OVERLAY_NONE;
@@ -145,6 +156,7 @@ get(struct emb_tx *tx, struct str key, enum kv_read mode, struct kv_future **ret
 
 	TRY(emb_tx_check(tx));
 	TRY(emb_tx_check_age(tx));
+	/* Also if the overlay has the whole answer: the first read fixes the read version. */
 	TRY(emb_tx_snapshot(tx, &snapshot));
 	TRY(emb_tx_enter_writes(tx));
 	if (!overlay_is_empty(&tx->overlay))
@@ -154,14 +166,15 @@ get(struct emb_tx *tx, struct str key, enum kv_read mode, struct kv_future **ret
 		return err_set(&tx->base.err, STATUS_TX_UNREADABLE,
 			       "the key depends on a versionstamp, which the commit makes");
 	case OVERLAY_SET:
-		return answer(tx, (struct cell){ true, entry->value }, ret);
+		return key_answer(tx, (struct cell){ true, entry->value }, ret);
 	case OVERLAY_CLEARED:
-		return answer(tx, (struct cell){ 0 }, ret);
+		return key_answer(tx, (struct cell){ 0 }, ret);
 	case OVERLAY_NONE:
 	case OVERLAY_ATOMIC:
 		break;
 	}
-	TRY(get_from_snapshot(tx, key, entry, ret));
+	TRY(key_get_from_snapshot(tx, key, entry, ret));
+	/* What the transaction itself has set or cleared depends on nobody else. */
 	if (mode == KV_READ && tx->base.kind == KV_TX_READ_WRITE)
 		return emb_tx_add_key_conflict(tx, &tx->read_conflicts, key);
 	return STATUS_OK;
@@ -171,7 +184,159 @@ struct kv_future *
 emb_get(struct kv_tx *base, struct str key, enum kv_read mode)
 {
 	struct kv_future *f = NULL;
-	enum status status = get((struct emb_tx *)base, key, mode, &f);
+	enum status status = key_get((struct emb_tx *)base, key, mode, &f);
 
 	return status == STATUS_OK ? f : kv_future_failed(status);
+}
+
+/*
+ * ---- Ranges ----
+ *
+ * The answer is collected in buffers that the transaction keeps, and then copied into a future of
+ * the right size.
+ */
+
+static enum status
+range_read(struct range_job *job)
+{
+	struct emb_tx *tx = job->tx;
+	struct emb_snapshot *snapshot;
+
+	TRY(emb_tx_snapshot(tx, &snapshot));
+	if (!tx->iterate)
+		tx->iterate = rocksdb_readoptions_create();
+	job->within_entity = emb_is_within_entity(&tx->store->entities, job->begin, job->end);
+	job->iterate = tx->iterate;
+	job->bytes = &tx->scratch;
+	job->lengths = &tx->scratch_pairs;
+	job->err = &tx->base.err;
+	job->read = (struct emb_disk_read){ .run = emb_range_run, .is_range = true };
+	emb_disk_read(tx->store, &job->read);
+	return job->status;
+}
+
+static enum status
+range_answer(struct range_job *job, struct emb_future **ret)
+{
+	struct emb_tx *tx = job->tx;
+	struct buf *bytes = &tx->scratch;
+	size_t pairs_bytes = job->count * sizeof(struct kv_pair);
+	struct emb_future *f;
+	struct kv_pair *pairs;
+	char *room;
+
+	/* The pairs come first, since they need the alignment. */
+	f = emb_future_new(tx, KV_FUTURE_RANGE, pairs_bytes + bytes->len, &room);
+	if (!f)
+		return emb_tx_no_room(tx);
+	assert((uintptr_t)room % _Alignof(struct kv_pair) == 0);
+	pairs = (struct kv_pair *)(void *)room;
+	if (bytes->len)
+		memcpy(room + pairs_bytes, bytes->ptr, bytes->len);
+	emb_range_lay_out(job, pairs, room + pairs_bytes);
+	f->base.range = (struct kv_range){ pairs, job->count, job->more };
+	if (bytes->cap > SCRATCH_KEEP_BYTES)
+		buf_release(bytes);
+	*ret = f;
+	return STATUS_OK;
+}
+
+/* Adds a read conflict of what has been read: up to the last pair, if a limit ended the answer. */
+static enum status
+range_add_conflict(struct emb_tx *tx, const struct range_job *job, struct kv_range range)
+{
+	struct str last;
+
+	if (!range.more)
+		return emb_tx_add_conflict(tx, &tx->read_conflicts, job->begin, job->end);
+	assert(range.count > 0); /* a limit is reached by a pair */
+	last = range.pairs[range.count - 1].key;
+	if (job->options->reverse)
+		return emb_tx_add_conflict(tx, &tx->read_conflicts, last, job->end);
+	last = arena_dup(tx->arena, last);
+	if (!last.ptr)
+		return emb_tx_no_room(tx);
+	last.len++; /* with the zero byte behind the copy it is the next possible key */
+	return emb_tx_add_conflict(tx, &tx->read_conflicts, job->begin, last);
+}
+
+static enum status
+range_get(struct emb_tx *tx, struct range_job *job, struct kv_future **ret)
+{
+	struct emb_snapshot *snapshot;
+	struct emb_future *f = NULL;
+	char *room;
+
+	TRY(emb_tx_check(tx));
+	TRY(emb_tx_check_age(tx));
+	if (str_cmp(job->begin, job->end) >= 0) {
+		f = emb_future_new(tx, KV_FUTURE_RANGE, 0, &room);
+		if (!f)
+			return emb_tx_no_room(tx);
+		*ret = &f->base;
+		return STATUS_OK;
+	}
+	TRY(emb_tx_snapshot(tx, &snapshot));
+	if (job->options->ahead && emb_disk_may_read_ahead(tx)) {
+		*ret = emb_ahead_begin(job);
+		if (*ret)
+			return STATUS_OK;
+	}
+	TRY(emb_tx_enter_writes(tx));
+	TRY(range_read(job));
+	TRY(range_answer(job, &f));
+	assert(f);
+	*ret = &f->base;
+	if (job->options->mode == KV_READ && tx->base.kind == KV_TX_READ_WRITE)
+		return range_add_conflict(tx, job, f->base.range);
+	return STATUS_OK;
+}
+
+struct kv_future *
+emb_get_range(struct kv_tx *base, struct str begin, struct str end,
+	      const struct kv_range_options *options)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+	struct range_job job = { .tx = tx, .begin = begin, .end = end, .options = options };
+	struct kv_future *f = NULL;
+	enum status status = range_get(tx, &job, &f);
+
+	return status == STATUS_OK ? f : kv_future_failed(status);
+}
+
+enum status
+emb_find_keys(struct emb_tx *tx, struct mutation *m)
+{
+	const struct kv_range_options few = { .limit = EMB_DISK_INLINE_KEYS,
+					      .limit_bytes = EMB_CLEAR_BYTES };
+	const struct kv_range_options many = { .limit = SIZE_MAX, .limit_bytes = EMB_CLEAR_BYTES };
+	struct range_job job = {
+		.tx = tx, .begin = m->key, .end = m->value, .options = &few, .keys_only = true
+	};
+	const struct pair_lengths *lengths;
+	struct str bytes;
+
+	assert(m->kind == MUTATION_CLEAR_RANGE && !m->keys_known);
+	TRY(range_read(&job));
+	if (job.more) {
+		job.options = &many;
+		emb_disk_read_elsewhere(&job.read);
+		if (job.status != STATUS_OK)
+			return job.status;
+	}
+	if (job.more || tx->scratch.len > EMB_CLEAR_TX_BYTES - tx->cleared_bytes)
+		return STATUS_OK;
+	tx->cleared_bytes += tx->scratch.len;
+	bytes = arena_dup(tx->arena, buf_str(&tx->scratch));
+	m->keys = arena_alloc(tx->arena, (job.count + 1) * sizeof(*m->keys));
+	if (!bytes.ptr || !m->keys)
+		return emb_tx_no_room(tx);
+	lengths = (const struct pair_lengths *)(const void *)tx->scratch_pairs.ptr;
+	for (size_t i = 0; i < job.count; i++) {
+		m->keys[i] = str_of(bytes.ptr, lengths[i].key);
+		bytes.ptr += lengths[i].key;
+	}
+	m->key_count = (uint32_t)job.count;
+	m->keys_known = true;
+	return STATUS_OK;
 }

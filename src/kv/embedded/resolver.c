@@ -1,3 +1,20 @@
+/*
+ * == Why a conflict is never missed ==
+ *
+ * A run is a function from keys to the newest version at which the key was written in the batches
+ * of the run, given by its steps: a step holds for its own key (`at`) and for all keys behind it up
+ * to the next step (`behind`). Where nothing is known the version is 0. For every key and every
+ * version above `oldest`, the greatest of the runs' versions is the version of the key's last
+ * write. Every operation keeps that so:
+ *
+ *   resolver_add() makes a run of all keys and ranges of a batch
+ *   merging takes the greater of two versions at every key, and may replace by 0 what is not above
+ *   `oldest`, since questions about such versions are answered "written" in any case
+ *   resolver_forget() raises `oldest` and drops runs in which nothing is above it
+ *
+ * So a wrong answer can only be "written" where nothing was: a transaction is refused that might
+ * have committed, which the contract allows.
+ */
 #include "kv/embedded/resolver.h"
 
 #include <assert.h>
@@ -5,34 +22,30 @@
 #include "base/mem.h"
 #include "kv/embedded/span.h"
 
-/*
- * A step at a key: the version of the key itself, and of all keys behind it up to the next step; 0
- * if nothing is known of them. With two versions in one step, the write of a single key is one step
- * and not two.
- */
+/* Two versions in one step: so the write of a single key takes one step and not two. */
 struct step {
 	struct str key;
-	uint64_t at;
-	uint64_t behind;
+	uint64_t at;     /* of the key itself */
+	uint64_t behind; /* of all keys behind it, up to the next step */
 };
 
 enum {
-	PART_STEPS = 64, /* what a question about a range looks at, or passes over, at once */
+	PART_STEPS = 64, /* that a question about a range can pass over at once */
 };
 
 struct resolver_run {
 	uint64_t newest;
 	size_t count;
 	size_t bytes;        /* with all that lies behind it */
-	uint64_t *newest_of; /* of each part */
-	struct step *steps;
+	uint64_t *newest_of; /* the greatest version in each part of PART_STEPS steps */
+	struct step *steps;  /* in the order of their keys, which lie behind them */
 };
 
-/* Fills a run, or only counts what one would need. */
+/* What is put into a new run. The same code first counts how much room it needs. */
 struct filling {
 	size_t count;
 	size_t key_bytes;
-	struct step *steps; /* NULL: counts */
+	struct step *steps; /* NULL: only count */
 	char *keys;
 	uint64_t *newest_of;
 };
@@ -43,29 +56,31 @@ resolver_init(struct resolver *r, uint64_t oldest)
 	*r = (struct resolver){ .oldest = oldest, .newest = oldest };
 }
 
-/* The oldest `n`. */
+/* Frees the oldest `n` runs. */
 static void
-drop_runs(struct resolver *r, size_t n)
+resolver_drop_runs(struct resolver *r, size_t n)
 {
+	assert(n <= r->run_count);
 	for (size_t i = 0; i < n; i++) {
 		r->bytes -= r->runs[i]->bytes;
 		mem_free(r->runs[i]);
 	}
 	r->run_count -= n;
+	assert(r->run_count > 0 || r->bytes == 0);
 	memmove(r->runs, r->runs + n, r->run_count * sizeof(struct resolver_run *));
 }
 
 void
 resolver_fini(struct resolver *r)
 {
-	drop_runs(r, r->run_count);
+	resolver_drop_runs(r, r->run_count);
 }
 
 /* ---- Questions ---- */
 
-/* The first step at or behind `key`. */
+/* The place of the first step whose key is not before `key`. */
 static size_t
-find_step(const struct resolver_run *run, struct str key)
+run_find_step(const struct resolver_run *run, struct str key)
 {
 	size_t lo = 0, hi = run->count;
 
@@ -80,22 +95,26 @@ find_step(const struct resolver_run *run, struct str key)
 	return lo;
 }
 
+/* True if the run has a version above `version` for a key in [begin, end). */
 static bool
 run_written_since(const struct resolver_run *run, struct str begin, struct str end,
 		  uint64_t version)
 {
-	size_t i = find_step(run, begin);
+	size_t i = run_find_step(run, begin);
 
+	/* The step before tells about `begin`, unless there is a step at `begin` itself. */
 	if (i > 0 && run->steps[i - 1].behind > version &&
 	    !(i < run->count && str_eq(run->steps[i].key, begin)))
 		return true;
 	while (i < run->count && str_cmp(run->steps[i].key, end) < 0) {
 		const struct step *s = &run->steps[i];
 
+		/* No step of this part is new enough: go on with the next part. */
 		if (run->newest_of[i / PART_STEPS] <= version) {
 			i = (i / PART_STEPS + 1) * PART_STEPS;
 			continue;
 		}
+		/* If `end` is the very next key, the range has no key behind the step's own. */
 		if (s->at > version || (s->behind > version && !resolver_is_next_key(s->key, end)))
 			return true;
 		i++;
@@ -119,7 +138,7 @@ resolver_written_since(const struct resolver *r, struct str begin, struct str en
 /* ---- Making runs ---- */
 
 static void
-add_step(struct filling *f, struct str key, uint64_t at, uint64_t behind)
+filling_add_step(struct filling *f, struct str key, uint64_t at, uint64_t behind)
 {
 	if (f->steps) {
 		uint64_t *newest = &f->newest_of[f->count / PART_STEPS];
@@ -137,19 +156,20 @@ add_step(struct filling *f, struct str key, uint64_t at, uint64_t behind)
 }
 
 static size_t
-part_count(size_t steps)
+run_part_count(size_t steps)
 {
 	return (steps + PART_STEPS - 1) / PART_STEPS;
 }
 
+/* The bytes of a run with all its steps, parts and keys, which lie in one piece. */
 static size_t
 run_bytes(const struct filling *counted)
 {
 	return sizeof(struct resolver_run) + counted->count * sizeof(struct step) +
-	       part_count(counted->count) * sizeof(uint64_t) + counted->key_bytes;
+	       run_part_count(counted->count) * sizeof(uint64_t) + counted->key_bytes;
 }
 
-/* A run with room for what has been counted, and the filling of it. NULL: no memory. */
+/* Makes a run with room for what has been counted, and begins to fill it. NULL: out of memory. */
 static struct resolver_run *
 run_new(const struct filling *counted, struct filling *ret)
 {
@@ -164,15 +184,19 @@ run_new(const struct filling *counted, struct filling *ret)
 	run->newest_of = (uint64_t *)(run->steps + run->count);
 	*ret = (struct filling){
 		.steps = run->steps,
-		.keys = (char *)(run->newest_of + part_count(run->count)),
+		.keys = (char *)(run->newest_of + run_part_count(run->count)),
 		.newest_of = run->newest_of,
 	};
 	return run;
 }
 
-/* Single keys and spans, in order; a key within a span is no step of its own. */
+/*
+ * Adds the keys and ranges of a batch, which are both sorted, in one pass. A key within a range
+ * gets no step of its own: the range's step holds for it.
+ */
 static void
-fill_batch(struct filling *f, const struct tree *keys, const struct tree *spans, uint64_t version)
+filling_add_batch(struct filling *f, const struct tree *keys, const struct tree *spans,
+		  uint64_t version)
 {
 	const struct tree_node *key = tree_first(keys);
 	const struct tree_node *span = tree_first(spans);
@@ -182,16 +206,16 @@ fill_batch(struct filling *f, const struct tree *keys, const struct tree *spans,
 		bool at_end;
 
 		if (!span || (key && str_cmp(key->key, span->key) < 0)) {
-			add_step(f, key->key, version, 0);
+			filling_add_step(f, key->key, version, 0);
 			key = tree_next(key);
 			continue;
 		}
 		end = ((const struct span *)span)->end;
-		add_step(f, span->key, version, version);
+		filling_add_step(f, span->key, version, version);
 		while (key && str_cmp(key->key, end) < 0)
 			key = tree_next(key);
 		at_end = key && str_eq(key->key, end);
-		add_step(f, end, at_end ? version : 0, 0);
+		filling_add_step(f, end, at_end ? version : 0, 0);
 		if (at_end)
 			key = tree_next(key);
 		span = tree_next(span);
@@ -199,30 +223,30 @@ fill_batch(struct filling *f, const struct tree *keys, const struct tree *spans,
 }
 
 static uint64_t
-newer(uint64_t a, uint64_t b)
+newer_version(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-/* Which of two steps comes first, as str_cmp(); a run that is over comes last. */
+/* Which of two steps has the lower key, as str_cmp(). The end of a run is behind all keys. */
 static int
-step_cmp(const struct resolver_run *a, size_t i, const struct resolver_run *b, size_t j)
+run_step_cmp(const struct resolver_run *a, size_t i, const struct resolver_run *b, size_t j)
 {
 	if (i == a->count)
 		return 1;
 	return j == b->count ? -1 : str_cmp(a->steps[i].key, b->steps[j].key);
 }
 
-/* Two runs as one; what is not above `oldest` is not known any more. */
+/* Adds the greater version of two runs at each key; versions not above `oldest` become 0. */
 static void
-fill_merged(struct filling *f, const struct resolver_run *a, const struct resolver_run *b,
-	    uint64_t oldest)
+filling_add_merged(struct filling *f, const struct resolver_run *a, const struct resolver_run *b,
+		   uint64_t oldest)
 {
 	uint64_t behind_a = 0, behind_b = 0, last = 0;
 	size_t i = 0, j = 0;
 
 	while (i < a->count || j < b->count) {
-		int c = step_cmp(a, i, b, j);
+		int c = run_step_cmp(a, i, b, j);
 		struct str key = c <= 0 ? a->steps[i].key : b->steps[j].key;
 		uint64_t at_a = behind_a, at_b = behind_b, at, behind;
 
@@ -234,19 +258,23 @@ fill_merged(struct filling *f, const struct resolver_run *a, const struct resolv
 			at_b = b->steps[j].at;
 			behind_b = b->steps[j++].behind;
 		}
-		at = newer(at_a, at_b);
+		at = newer_version(at_a, at_b);
 		at = at > oldest ? at : 0;
-		behind = newer(behind_a, behind_b);
+		behind = newer_version(behind_a, behind_b);
 		behind = behind > oldest ? behind : 0;
+		/* A step that changes nothing is left out. */
 		if (at != last || behind != last)
-			add_step(f, key, at, behind);
+			filling_add_step(f, key, at, behind);
 		last = behind;
 	}
 }
 
-/* Makes one run of the newest two, or writes the only one anew. False: no memory. */
+/*
+ * Merges the newest two runs, or writes the only one anew without what has been forgotten. Returns
+ * false if it is out of memory; then nothing has changed.
+ */
 static bool
-merge_newest(struct resolver *r)
+resolver_merge_newest(struct resolver *r)
 {
 	static const struct resolver_run nothing;
 	const struct resolver_run *b = &nothing;
@@ -256,12 +284,14 @@ merge_newest(struct resolver *r)
 
 	if (r->run_count > 1)
 		b = *a--;
-	fill_merged(&f, *a, b, r->oldest);
+	filling_add_merged(&f, *a, b, r->oldest);
 	merged = run_new(&f, &f);
 	if (!merged)
 		return false;
-	fill_merged(&f, *a, b, r->oldest);
-	merged->newest = newer((*a)->newest, b->newest);
+	assert((*a)->newest <= b->newest || b == &nothing);
+	filling_add_merged(&f, *a, b, r->oldest);
+	assert(f.count == merged->count);
+	merged->newest = newer_version((*a)->newest, b->newest);
 	r->bytes += merged->bytes - (*a)->bytes - b->bytes;
 	mem_free(*a);
 	*a = merged;
@@ -273,18 +303,21 @@ merge_newest(struct resolver *r)
 void
 resolver_compact(struct resolver *r)
 {
-	while (r->run_count && merge_newest(r) && r->run_count > 1)
+	while (r->run_count && resolver_merge_newest(r) && r->run_count > 1)
 		;
 }
 
-/* Merges small runs before large ones, so that a step is copied a few times, however long kept. */
+/*
+ * Makes sure that there is room for one run more. Merges the newest runs until the one before is
+ * more than twice as large, so that a step is copied a few times only, however long it is kept.
+ */
 static bool
-make_room(struct resolver *r)
+resolver_make_room(struct resolver *r)
 {
 	if (r->run_count < RESOLVER_RUNS)
 		return true;
 	do {
-		if (!merge_newest(r))
+		if (!resolver_merge_newest(r))
 			return false;
 	} while (r->run_count > 1 &&
 		 r->runs[r->run_count - 2]->count <= 2 * r->runs[r->run_count - 1]->count);
@@ -300,17 +333,22 @@ resolver_add(struct resolver *r, const struct tree *keys, const struct tree *spa
 
 	assert(version > r->newest);
 	r->newest = version;
-	fill_batch(&f, keys, spans, version);
+	filling_add_batch(&f, keys, spans, version);
 	if (f.count == 0)
 		return;
-	if (run_bytes(&f) <= RESOLVER_MAX_BYTES - r->bytes && make_room(r))
+	if (run_bytes(&f) <= RESOLVER_MAX_BYTES - r->bytes && resolver_make_room(r))
 		run = run_new(&f, &f);
 	if (!run) {
+		/* Without the batch the history would have a hole: rather have none. */
 		resolver_forget(r, version);
 		return;
 	}
-	fill_batch(&f, keys, spans, version);
+	filling_add_batch(&f, keys, spans, version);
+	/* Both passes have counted the same, so everything has found its room. */
+	assert(f.count == run->count && f.steps == run->steps);
+	assert(r->run_count == 0 || r->runs[r->run_count - 1]->newest < version);
 	run->newest = version;
+	assert(r->run_count < RESOLVER_RUNS);
 	r->runs[r->run_count++] = run;
 	r->bytes += run->bytes;
 }
@@ -325,7 +363,8 @@ resolver_forget(struct resolver *r, uint64_t version)
 	r->oldest = version;
 	if (version > r->newest)
 		r->newest = version;
+	assert(r->oldest <= r->newest);
 	while (n < r->run_count && r->runs[n]->newest <= version)
 		n++;
-	drop_runs(r, n);
+	resolver_drop_runs(r, n);
 }

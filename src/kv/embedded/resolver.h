@@ -1,12 +1,15 @@
 /*
- * What has been written lately, and at which version: the committer asks it whether anything that a
- * transaction read has changed since. The writes of a batch are a run: sorted, laid out in one
- * piece, never changed, so that adding one costs a copy of its keys and forgetting it nothing. A
- * question goes through the runs that are newer than the version that it is about, which for a
- * transaction of milliseconds are one or two. Runs that are kept for long are merged, so that
- * there are never many, and a key that is written over and over is kept once.
+ * The history of writes: which keys have been written lately, and at which version. The committer
+ * asks it whether anything that a transaction read has been written since.
  *
- * Used by the committer's thread alone.
+ * The writes of one batch are a run: sorted, in one piece of memory, and never changed, so adding
+ * a batch costs a copy of its keys, and forgetting it costs nothing. A question is put to the runs
+ * that are newer than the version it is about; for a transaction of milliseconds these are one or
+ * two. Runs that are kept for long are merged, so there are never many, and a key that is written
+ * again and again is kept once.
+ *
+ * Ownership: a resolver owns its runs, and copies all that it is given. Threads: it belongs to the
+ * thread that owns the committer (committer.c).
  */
 #ifndef FROND_KV_EMBEDDED_RESOLVER_H
 #define FROND_KV_EMBEDDED_RESOLVER_H
@@ -17,8 +20,8 @@
 
 enum {
 	/*
-	 * Whoever owns a resolver makes it forget long before. One batch can write more than that,
-	 * though, in the smallest of keys: then all is forgotten at once.
+	 * The committer makes a resolver forget long before it has so much. But one batch of very
+	 * small keys can need more than that; then the whole history is forgotten at once.
 	 */
 	RESOLVER_MAX_BYTES = 64 * 1024 * 1024,
 	RESOLVER_RUNS = 16,
@@ -52,10 +55,10 @@ bool resolver_written_since(const struct resolver *r, struct str begin, struct s
 void resolver_add(struct resolver *r, const struct tree *keys, const struct tree *spans,
 		  uint64_t version);
 
-/* Forgets writes up to `version`; nobody who read before it can be judged any more. */
+/* Forgets writes up to `version`. What was read at an earlier version cannot be judged any more. */
 void resolver_forget(struct resolver *r, uint64_t version);
 
-/* Makes one run of all, without what has been forgotten. Short of memory it does nothing. */
+/* Merges all runs into one, without what has been forgotten. Out of memory it does nothing. */
 void resolver_compact(struct resolver *r);
 
 /* True if `end` is the very next key after `key`. */

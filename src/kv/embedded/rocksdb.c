@@ -1,8 +1,8 @@
-/* What RocksDB's errors mean; its C API tells them by text alone. */
+/* What RocksDB's errors mean. Its C API gives nothing but their text. */
 #include "kv/embedded/embedded_int.h"
 
 static bool
-starts(const char *text, const char *prefix)
+text_starts_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
@@ -25,23 +25,23 @@ emb_count_nothing(void)
 bool
 emb_is_incomplete(const char *rocksdb_error)
 {
-	return starts(rocksdb_error, "Result incomplete");
+	return text_starts_with(rocksdb_error, "Result incomplete");
 }
 
 /* RocksDB's lock on a directory is held, by another process or an earlier opening in this one. */
 static bool
-is_held(const char *text)
+error_is_lock(const char *text)
 {
-	return starts(text, "IO error: While lock file: ") ||
-	       starts(text, "IO error: lock hold by current process");
+	return text_starts_with(text, "IO error: While lock file: ") ||
+	       text_starts_with(text, "IO error: lock hold by current process");
 }
 
 static enum status
-status_of(const char *text)
+error_status(const char *text)
 {
-	if (starts(text, "Corruption"))
+	if (text_starts_with(text, "Corruption"))
 		return STATUS_CORRUPT;
-	if (is_held(text))
+	if (error_is_lock(text))
 		return STATUS_LOCKED;
 	return STATUS_IO;
 }
@@ -49,7 +49,7 @@ status_of(const char *text)
 enum status
 emb_error(char *rocksdb_error, const char *what, struct err *err)
 {
-	enum status status = status_of(rocksdb_error);
+	enum status status = error_status(rocksdb_error);
 
 	if (status == STATUS_LOCKED)
 		err_set(err, status, "%s: in use by another process, or opened twice (%s)", what,

@@ -1,4 +1,12 @@
+/*
+ * == Invariant ==
+ *
+ * The spans of a set have no key in common, and none ends where the next one begins. So at most one
+ * span holds a key, and it is the last one that begins at or before the key.
+ */
 #include "kv/embedded/span.h"
+
+#include <assert.h>
 
 static struct span *
 span_of(struct tree_node *n)
@@ -44,6 +52,8 @@ span_add(struct tree *spans, struct arena *a, struct str begin, struct str end)
 
 	if (!added)
 		return STATUS_NOMEM;
+	assert(str_cmp(begin, end) < 0);
+	/* Grows over every span that it meets or touches, and takes their place. */
 	n = tree_before(spans, begin);
 	if (n && str_cmp(span_of(n)->end, begin) >= 0)
 		begin = n->key;
@@ -54,6 +64,7 @@ span_add(struct tree *spans, struct arena *a, struct str begin, struct str end)
 	}
 	added->node.key = begin;
 	added->end = end;
+	assert(!tree_find(spans, begin)); /* it would have been joined */
 	tree_insert(spans, &added->node);
 	return STATUS_OK;
 }
@@ -65,8 +76,10 @@ span_subtract(struct tree *spans, struct arena *a, struct str begin, struct str 
 	struct str rest_end = end;
 	struct tree_node *n;
 
+	assert(str_cmp(begin, end) < 0);
 	if (!rest)
 		return STATUS_NOMEM;
+	/* What lies behind `end` of the last span that is cut: at most one piece is left over. */
 	n = tree_before(spans, begin);
 	if (n && str_cmp(span_of(n)->end, begin) > 0) {
 		rest_end = span_of(n)->end;

@@ -1,4 +1,7 @@
-/* A set of keys as disjoint spans [begin, end). Nodes come from an arena; no thread safety. */
+/*
+ * A set of keys, kept as spans [begin, end) that have no key in common. Nodes come from the
+ * caller's arena, and so do the bytes that they borrow. Not thread-safe.
+ */
 #ifndef FROND_KV_EMBEDDED_SPAN_H
 #define FROND_KV_EMBEDDED_SPAN_H
 

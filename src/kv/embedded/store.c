@@ -1,11 +1,20 @@
-/* Opening and closing a store, and what it tells about itself. */
+/*
+ * Opening and closing a store, what it tells about itself, and the table of the engine's functions.
+ */
+#include <assert.h>
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "kv/embedded/directory.h"
+#include "kv/embedded/handle.h"
+#include "kv/embedded/metrics.h"
 #include "kv/embedded/range_int.h"
+#include "kv/embedded/reopen.h"
+#include "kv/embedded/watch_int.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 
@@ -17,7 +26,8 @@ enum {
 /* ---- Opening ---- */
 
 static enum status
-check_directory(const char *path, const struct kv_options *options, bool *ret_new, struct err *err)
+store_check_directory(const char *path, const struct kv_options *options, bool *ret_new,
+		      struct err *err)
 {
 	struct stat st;
 
@@ -36,72 +46,11 @@ check_directory(const char *path, const struct kv_options *options, bool *ret_ne
 }
 
 static enum status
-open_to_write(struct emb_store *store, const char *path, const struct kv_options *options,
-	      struct err *err)
-{
-	char *error = NULL;
-
-	TRY(emb_logs_check(path, err));
-	store->db = rocksdb_open(store->options, path, &error);
-	if (!error)
-		return STATUS_OK;
-	if (!options->create && strstr(error, "does not exist")) {
-		rocksdb_free(error);
-		return err_set(err, STATUS_NOT_FOUND, "there is no store at %s", path);
-	}
-	return emb_error(error, path, err);
-}
-
-static enum status
-try_to_read(struct emb_store *store, const char *path, struct err *err)
-{
-	char *error = NULL;
-
-	TRY(emb_logs_check(path, err));
-	store->db = rocksdb_open_for_read_only(store->options, path, 0, &error);
-	return error ? emb_error(error, path, err) : STATUS_OK;
-}
-
-/*
- * Another process may be writing, and RocksDB reads the manifest, the directory and the logs one
- * after another: a log that has been made into a table meanwhile, and deleted, is then in neither,
- * while later logs are replayed. An opening counts if the files have not changed during it.
- */
-static enum status
-open_to_read(struct emb_store *store, const char *path, struct err *err)
-{
-	struct emb_manifest before;
-	struct emb_manifest after;
-
-	for (int attempts = 0; attempts < EMB_READ_ATTEMPTS; attempts++) {
-		struct err why = { 0 };
-		enum status status;
-		struct event never;
-
-		emb_manifest_look(path, &before);
-		if (!before.name[0])
-			return err_set(err, STATUS_NOT_FOUND, "there is no store at %s", path);
-		status = try_to_read(store, path, &why);
-		emb_manifest_look(path, &after);
-		if (emb_manifest_eq(&before, &after))
-			return status == STATUS_OK ? status : err_set(err, status, "%s", why.text);
-		if (store->db)
-			rocksdb_close(store->db);
-		store->db = NULL;
-		event_init(&never);
-		event_wait(&never, clock_after_ms(EMB_READ_PAUSE_MS));
-	}
-	return err_set(err, STATUS_UNAVAILABLE,
-		       "%s: another process changes the store faster than it can be opened", path);
-}
-
-static enum status
-open_rocksdb(struct emb_store *store, const char *path, const struct kv_options *options,
-	     struct err *err)
+store_open_rocksdb(struct emb_store *store, const struct kv_options *options, struct err *err)
 {
 	store->cache = rocksdb_cache_create_lru(options->cache_bytes ? options->cache_bytes
 								     : EMB_CACHE_BYTES);
-	store->options = emb_options(store->cache, options->create);
+	store->options = emb_options(store->cache, &store->entities, options->create);
 	store->read_latest = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_total_order_seek(store->read_latest, 1);
 	store->write_options = rocksdb_writeoptions_create();
@@ -109,34 +58,12 @@ open_rocksdb(struct emb_store *store, const char *path, const struct kv_options 
 	store->write_at_once = rocksdb_writeoptions_create();
 	rocksdb_writeoptions_set_sync(store->write_at_once, !options->no_sync);
 	rocksdb_writeoptions_set_no_slowdown(store->write_at_once, 1);
-	return options->read_only ? open_to_read(store, path, err)
-				  : open_to_write(store, path, options, err);
-}
-
-/* Copies a value of at most `*len` bytes and says how long it is: 0 when absent. */
-static enum status
-read_own(struct emb_store *store, struct str key, char *ret, size_t *len, struct err *err)
-{
-	rocksdb_pinnableslice_t *slice;
-	char *error = NULL;
-	size_t found = 0;
-	const char *value;
-
-	slice = rocksdb_get_pinned(store->db, store->read_latest, key.ptr, key.len, &error);
-	if (error)
-		return emb_error(error, "reading the store's format", err);
-	value = slice ? rocksdb_pinnableslice_value(slice, &found) : NULL;
-	if (found <= *len && value)
-		memcpy(ret, value, found);
-	rocksdb_pinnableslice_destroy(slice);
-	if (found > *len)
-		return err_set(err, STATUS_CORRUPT, "the store's format is not known");
-	*len = found;
-	return STATUS_OK;
+	return options->read_only ? emb_handle_open_to_read(store, err)
+				  : emb_reopen_first(store, options->reads_if_unwritable, err);
 }
 
 static bool
-is_empty(struct emb_store *store)
+store_is_empty(struct emb_store *store)
 {
 	rocksdb_iterator_t *it = rocksdb_create_iterator(store->db, store->read_latest);
 	bool empty;
@@ -147,19 +74,9 @@ is_empty(struct emb_store *store)
 	return empty;
 }
 
-static uint64_t
-decode_version(const char bytes[sizeof(uint64_t)])
-{
-	uint64_t version = 0;
-
-	for (size_t i = 0; i < sizeof(uint64_t); i++)
-		version = version << 8 | (uint8_t)bytes[i];
-	return version;
-}
-
 /* The first write of a new store: its format, and version 1. */
 static enum status
-write_format(struct emb_store *store, struct str key, struct err *err)
+store_write_format(struct emb_store *store, struct str key, struct err *err)
 {
 	struct buf value AUTO(buf_release) = BUF_INIT(FORMAT_KEY_MAX_BYTES);
 	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
@@ -180,7 +97,7 @@ write_format(struct emb_store *store, struct str key, struct err *err)
 }
 
 static enum status
-check_format(struct emb_store *store, const struct kv_options *options, struct err *err)
+store_check_format(struct emb_store *store, const struct kv_options *options, struct err *err)
 {
 	struct buf key AUTO(buf_release) = BUF_INIT(FORMAT_KEY_MAX_BYTES);
 	char value[FORMAT_KEY_MAX_BYTES];
@@ -191,60 +108,35 @@ check_format(struct emb_store *store, const struct kv_options *options, struct e
 	tuple_put_u64(&key, KV_ROOT);
 	tuple_put_u64(&key, KV_ROOT_FORMAT);
 	TRY(buf_status(&key));
-	TRY(read_own(store, buf_str(&key), value, &len, err));
+	TRY(emb_handle_read(store, buf_str(&key), value, &len, err));
 	if (len == 0) {
-		if (options->create && !options->read_only && is_empty(store))
-			return write_format(store, buf_str(&key), err);
+		if (options->create && !options->read_only && store_is_empty(store))
+			return store_write_format(store, buf_str(&key), err);
 		return err_set(err, STATUS_CORRUPT, "a database is there, but not one of frond's");
 	}
 	r = tuple_reader(str_of(value, len));
 	if (tuple_next_u64(&r, &format) != STATUS_OK)
 		return err_set(err, STATUS_CORRUPT, "the store's format is not a number");
-	if (format != STORE_FORMAT)
-		return err_set(err, STATUS_UNSUPPORTED,
-			       "the store has format %llu, and this program knows %d",
-			       (unsigned long long)format, STORE_FORMAT);
+	/* Which formats can be read is not the engine's to know: catalog/store_format.h. */
 	return STATUS_OK;
 }
 
 static enum status
-read_versions(struct emb_store *store, struct err *err)
+store_read_versions(struct emb_store *store, struct err *err)
 {
-	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES] = { 0 };
-	char version[sizeof(uint64_t)] = { 0 };
-	size_t len = sizeof(version);
+	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+	uint64_t version;
 
-	TRY(read_own(store, EMB_KEY_VERSION, version, &len, err));
-	if (len != sizeof(version))
-		return err_set(err, STATUS_CORRUPT, "the store does not know its version");
-	len = sizeof(metadata);
-	TRY(read_own(store, EMB_KEY_METADATA, (char *)metadata, &len, err));
-	emb_versions_init(&store->versions, decode_version(version), metadata);
+	TRY(emb_handle_versions(store, &version, metadata, err));
+	emb_versions_init(&store->versions, version, metadata);
 	return STATUS_OK;
 }
 
-/*
- * Whether a file has a deleted range: the aggregate of the files' properties is text. Opening has
- * written what was in the log to files, unless it was opened for reading only.
- */
-static bool
-files_have_deleted_ranges(struct emb_store *store)
-{
-	static const char name[] = "# range deletions=";
-	char *text = rocksdb_property_value(store->db, "rocksdb.aggregated-table-properties");
-	const char *found = text ? strstr(text, name) : NULL;
-	bool none = found && strncmp(found + sizeof(name) - 1, "0;", 2) == 0;
-
-	rocksdb_free(text);
-	return !none;
-}
-
-/* Undoes open_rocksdb(), however far it got. */
+/* Undoes store_open_rocksdb(), however far it got. */
 static void
-close_rocksdb(struct emb_store *store)
+store_close_rocksdb(struct emb_store *store)
 {
-	if (store->db)
-		rocksdb_close(store->db);
+	emb_handle_close(store);
 	if (store->write_options)
 		rocksdb_writeoptions_destroy(store->write_options);
 	if (store->write_at_once)
@@ -270,7 +162,7 @@ queue_init(struct emb_queue *q)
 }
 
 static enum status
-start(struct emb_store *store, struct err *err)
+store_start(struct emb_store *store, struct err *err)
 {
 	enum status status = STATUS_OK;
 
@@ -283,9 +175,9 @@ start(struct emb_store *store, struct err *err)
 	return status;
 }
 
-/* Undoes start(), however far it got. */
+/* Undoes store_start(), however far it got. */
 static void
-stop(struct emb_store *store)
+store_stop(struct emb_store *store)
 {
 	emb_committer_stop(store);
 	pthread_cond_destroy(&store->queue.filled);
@@ -296,24 +188,39 @@ stop(struct emb_store *store)
 }
 
 static enum status
-open_at(struct emb_store *store, const char *path, const struct kv_options *options,
-	struct err *err)
+store_open_at(struct emb_store *store, const struct kv_options *options, struct err *err)
 {
 	enum status status;
 	bool is_new;
 
-	TRY(check_directory(path, options, &is_new, err));
-	TRY(open_rocksdb(store, path, options, err));
+	TRY(store_check_directory(store->path, options, &is_new, err));
+	TRY(emb_entities_init(&store->entities, options->shape, err));
+	TRY(store_open_rocksdb(store, options, err));
+	/* From now on it is there, and must not be made anew if it should be gone. */
+	rocksdb_options_set_create_if_missing(store->options, 0);
+	store->health.create = false;
 	if (is_new && !options->no_sync)
-		TRY(emb_directory_sync(path, err));
-	TRY(check_format(store, options, err));
-	TRY(read_versions(store, err));
-	atomic_init(&store->has_deleted_ranges,
-		    options->read_only || files_have_deleted_ranges(store));
-	status = start(store, err);
+		TRY(emb_directory_sync(store->path, err));
+	TRY(store_check_format(store, options, err));
+	TRY(store_read_versions(store, err));
+	/* A store that is open for reading only has its log in memory, of which no one can tell. */
+	atomic_init(&store->has_deleted_ranges, options->read_only ||
+							emb_reopen_state(store) != KV_STORE_OPEN ||
+							emb_handle_has_deleted_ranges(store));
+	status = store_start(store, err);
 	if (status != STATUS_OK)
-		stop(store);
+		store_stop(store);
 	return status;
+}
+
+static void
+store_free(struct emb_store *store)
+{
+	store_close_rocksdb(store);
+	emb_reopen_fini(store);
+	gate_fini(&store->gate);
+	mem_free(store->path);
+	mem_free(store);
 }
 
 static enum status
@@ -326,20 +233,22 @@ emb_open(struct str address, const struct kv_options *options, struct kv_store *
 
 	store = mem_zalloc(sizeof(*store));
 	path = mem_strdup(address);
-	if (store && path) {
-		store->base.engine = &kv_engine_embedded;
-		store->base.read_only = options->read_only;
-		status = open_at(store, path, options, err);
-	} else {
-		status = err_set(err, STATUS_NOMEM, "out of memory");
-	}
-	mem_free(path);
-	if (status != STATUS_OK) {
-		if (store)
-			close_rocksdb(store);
+	if (!store || !path) {
 		mem_free(store);
+		mem_free(path);
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	}
+	store->base.engine = &kv_engine_embedded;
+	store->base.read_only = options->read_only;
+	store->path = path;
+	gate_init(&store->gate);
+	emb_reopen_init(store, options);
+	status = store_open_at(store, options, err);
+	if (status != STATUS_OK) {
+		store_free(store);
 		return status;
 	}
+	emb_metrics_begin(store);
 	*ret = &store->base;
 	return STATUS_OK;
 }
@@ -349,39 +258,60 @@ emb_close(struct kv_store *base)
 {
 	struct emb_store *store = (struct emb_store *)base;
 
-	stop(store);
-	close_rocksdb(store);
-	mem_free(store);
+	/* Nobody waits for a commit: every transaction has been freed. */
+	assert(store->queue.txs == 0 && !store->queue.first);
+	emb_metrics_end(store);
+	store_stop(store);
+	store_free(store);
 }
 
 /* ---- Telling ---- */
 
 static uint64_t
-property(struct emb_store *store, const char *name)
+store_property(struct emb_store *store, const char *name)
 {
 	uint64_t value;
 
 	return rocksdb_property_int(store->db, name, &value) == 0 ? value : 0;
 }
 
+/* What RocksDB tells; nothing while the store is being opened again. */
+static void
+store_ask_rocksdb(struct emb_store *store, struct kv_store_stats *ret)
+{
+	uint64_t unflushed;
+	struct gate_pass pass;
+
+	if (!gate_enter(&store->gate, &pass))
+		return;
+	if (store->db) {
+		unflushed = store_property(store, "rocksdb.size-all-mem-tables");
+		ret->disk_bytes = store_property(store, "rocksdb.total-sst-files-size") + unflushed;
+		ret->memory_bytes = unflushed +
+				    store_property(store, "rocksdb.estimate-table-readers-mem");
+	}
+	gate_leave(pass);
+}
+
 static struct kv_store_stats
 emb_store_stats(struct kv_store *base)
 {
 	struct emb_store *store = (struct emb_store *)base;
-
-	return (struct kv_store_stats){
+	const struct emb_health *h = &store->health;
+	struct kv_store_stats stats = {
 		.commits = atomic_load_explicit(&store->commits, memory_order_relaxed),
 		.conflicts = atomic_load_explicit(&store->conflicts, memory_order_relaxed),
 		.batches = atomic_load_explicit(&store->batches, memory_order_relaxed),
 		.watches = watches_count(store->watches),
-		.disk_bytes = property(store, "rocksdb.total-sst-files-size") +
-			      property(store, "rocksdb.size-all-mem-tables"),
-		.memory_bytes = atomic_load_explicit(&store->history_bytes, memory_order_relaxed) +
-				property(store, "rocksdb.size-all-mem-tables") +
-				property(store, "rocksdb.estimate-table-readers-mem") +
-				rocksdb_cache_get_usage(store->cache),
-		.refuses_writes = atomic_load_explicit(&store->failed, memory_order_relaxed),
+		.state = emb_reopen_state(store),
+		.reopenings = atomic_load_explicit(&h->reopenings, memory_order_relaxed),
+		.failed_writes = atomic_load_explicit(&h->failed_writes, memory_order_relaxed),
 	};
+
+	store_ask_rocksdb(store, &stats);
+	stats.memory_bytes += atomic_load_explicit(&store->history_bytes, memory_order_relaxed) +
+			      rocksdb_cache_get_usage(store->cache);
+	return stats;
 }
 
 static void
@@ -409,6 +339,7 @@ emb_future_settle(struct kv_future *f)
 
 const struct kv_engine kv_engine_embedded = {
 	.scheme = "embedded",
+	.library = "rocksdb " FROND_ROCKSDB_VERSION,
 	.keeps_versions = true,
 	.needs_address = true,
 	.unknown_results = false,
@@ -427,6 +358,8 @@ const struct kv_engine kv_engine_embedded = {
 	.get_range = emb_get_range,
 	.get_read_version = emb_get_read_version,
 	.set = emb_set,
+	/* The resolver takes no step of its own for a key within a range of the transaction. */
+	.set_no_conflict = emb_set,
 	.clear_range = emb_clear_range,
 	.clear = emb_clear,
 	.atomic = emb_atomic,

@@ -1,4 +1,14 @@
+/*
+ * == Invariant ==
+ *
+ * A treap: by its keys a search tree, by its priorities a heap. Every node has a priority that is
+ * drawn when it is put in and is at least as high as those of its children. That makes the shape of
+ * the tree the one it would have if the nodes had been put in by falling priority, which is to say
+ * in random order: its depth is logarithmic, whatever the order of the keys.
+ */
 #include "kv/embedded/tree.h"
+
+#include <assert.h>
 
 void
 tree_init(struct tree *t)
@@ -6,9 +16,9 @@ tree_init(struct tree *t)
 	*t = (struct tree){ .random = 0x9e3779b9 };
 }
 
-/* xorshift: balance needs no more than numbers that do not follow the keys. */
+/* Xorshift. For balance it is enough that the numbers have nothing to do with the keys. */
 static uint32_t
-next_priority(struct tree *t)
+tree_next_priority(struct tree *t)
 {
 	t->random ^= t->random << 13;
 	t->random ^= t->random >> 17;
@@ -90,23 +100,24 @@ tree_next(const struct tree_node *n)
 	return next;
 }
 
-/* The pointer that leads to `n`. */
+/* The pointer of the tree, or of a parent, that leads to `n`. */
 static struct tree_node **
-link_to(struct tree *t, const struct tree_node *n)
+tree_link_to(struct tree *t, const struct tree_node *n)
 {
 	if (!n->parent)
 		return &t->root;
 	return n->parent->left == n ? &n->parent->left : &n->parent->right;
 }
 
-/* Lifts `n` above its parent; the order stays. */
+/* Moves `n` up to the place of its parent, which becomes its child. The order of keys stays. */
 static void
-rotate_up(struct tree *t, struct tree_node *n)
+tree_rotate_up(struct tree *t, struct tree_node *n)
 {
 	struct tree_node *parent = n->parent;
 	struct tree_node *moved;
 
-	*link_to(t, parent) = n;
+	assert(parent && (parent->left == n || parent->right == n));
+	*tree_link_to(t, parent) = n;
 	n->parent = parent->parent;
 	parent->parent = n;
 	if (parent->left == n) {
@@ -122,17 +133,19 @@ rotate_up(struct tree *t, struct tree_node *n)
 		moved->parent = parent;
 }
 
-/* Hangs `n` in at a link that is NULL. */
+/* Puts `n` in at `link`, which is NULL, and moves it up until the priorities are in order. */
 static void
-place(struct tree *t, struct tree_node *n, struct tree_node *parent, struct tree_node **link)
+tree_place(struct tree *t, struct tree_node *n, struct tree_node *parent, struct tree_node **link)
 {
+	assert(!*link);
 	n->left = NULL;
 	n->right = NULL;
 	n->parent = parent;
-	n->priority = next_priority(t);
+	n->priority = tree_next_priority(t);
 	*link = n;
 	while (n->parent && n->parent->priority < n->priority)
-		rotate_up(t, n);
+		tree_rotate_up(t, n);
+	assert((!n->left || n->left->parent == n) && (!n->right || n->right->parent == n));
 }
 
 struct tree_node *
@@ -149,7 +162,7 @@ tree_insert(struct tree *t, struct tree_node *n)
 		parent = *link;
 		link = c < 0 ? &parent->left : &parent->right;
 	}
-	place(t, n, parent, link);
+	tree_place(t, n, parent, link);
 	return NULL;
 }
 
@@ -169,11 +182,16 @@ tree_insert_behind(struct tree *t, struct tree_node *near, struct tree_node *n)
 		return tree_insert(t, n);
 	if (c == 0)
 		return next;
-	/* Of two neighbours, one lies below the other, and there it has no child between them. */
+	/*
+	 * The key belongs between `near` and `next`, which are neighbours. One of two neighbours is
+	 * an ancestor of the other, and the lower one has no child on the side of the upper one:
+	 * that is the place.
+	 */
+	assert(!next || !near->right || !next->left);
 	if (next && near->right)
-		place(t, n, next, &next->left);
+		tree_place(t, n, next, &next->left);
 	else
-		place(t, n, near, &near->right);
+		tree_place(t, n, near, &near->right);
 	return NULL;
 }
 
@@ -182,10 +200,12 @@ tree_remove(struct tree *t, struct tree_node *n)
 {
 	struct tree_node *child;
 
+	/* Down to a place with one child at most, which takes the node's place. */
 	while (n->left && n->right)
-		rotate_up(t, n->left->priority > n->right->priority ? n->left : n->right);
+		tree_rotate_up(t, n->left->priority > n->right->priority ? n->left : n->right);
 	child = n->left ? n->left : n->right;
-	*link_to(t, n) = child;
+	assert(!child || child->parent == n);
+	*tree_link_to(t, n) = child;
 	if (child)
 		child->parent = n->parent;
 }

@@ -1,11 +1,19 @@
-/* Transactions: their life, and the writes that they buffer. */
+/*
+ * Transactions: their life, and the writes that they buffer until the commit. All that a
+ * transaction is made of lies in its arena, except what tx_release() lets go of.
+ */
+#include <assert.h>
+
 #include "base/mem.h"
 #include "base/rand.h"
 #include "kv/embedded/range_int.h"
+#include "kv/embedded/watch_int.h"
 
+/* As new. What lay in the arena is forgotten, not freed: the caller clears the arena. */
 static void
-start_over(struct emb_tx *tx)
+tx_start_over(struct emb_tx *tx)
 {
+	assert(!tx->heap_futures && !tx->has_lookup && !tx->snapshot);
 	tx->state = EMB_TX_ACTIVE;
 	tx->first = NULL;
 	tx->last = NULL;
@@ -24,11 +32,22 @@ start_over(struct emb_tx *tx)
 	memset(tx->free_futures, 0, sizeof(tx->free_futures));
 }
 
-/* Lets go of everything outside the arena. */
+/* Waits until the committer has let go of the transaction. */
 static void
-release(struct emb_tx *tx)
+tx_wait_for_commit(struct emb_tx *tx)
 {
-	emb_commit_wait(tx);
+	if (tx->queued)
+		event_wait(&tx->commit.event, WAIT_FOREVER);
+}
+
+/*
+ * Lets go of everything outside the arena. First of all the committer has to be done with the
+ * transaction: until then it reads the log and the conflict ranges.
+ */
+static void
+tx_release(struct emb_tx *tx)
+{
+	tx_wait_for_commit(tx);
 	emb_watches_cancel(tx);
 	while (tx->heap_futures)
 		emb_future_free(tx->heap_futures);
@@ -59,12 +78,13 @@ emb_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
 	tx->counted_writer = false;
 	tx->iterate = NULL;
 	tx->lookup = NULL;
+	tx->has_lookup = false;
 	atomic_init(&tx->watches, NULL);
 	tx->heap_futures = NULL;
 	tx->spare_aheads = NULL;
 	tx->scratch = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
 	tx->scratch_pairs = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
-	start_over(tx);
+	tx_start_over(tx);
 	*ret = &tx->base;
 	return STATUS_OK;
 }
@@ -74,7 +94,7 @@ emb_tx_free(struct kv_tx *base)
 {
 	struct emb_tx *tx = (struct emb_tx *)base;
 
-	release(tx);
+	tx_release(tx);
 	buf_release(&tx->scratch);
 	buf_release(&tx->scratch_pairs);
 	arena_free(tx->arena);
@@ -86,10 +106,12 @@ emb_tx_reset(struct kv_tx *base)
 {
 	struct emb_tx *tx = (struct emb_tx *)base;
 
-	release(tx);
+	tx_release(tx);
+	buf_release(&tx->scratch);
+	buf_release(&tx->scratch_pairs);
 	arena_clear(tx->arena);
 	atomic_store_explicit(&tx->cancelled, false, memory_order_relaxed);
-	start_over(tx);
+	tx_start_over(tx);
 }
 
 void
@@ -99,41 +121,6 @@ emb_cancel(struct kv_tx *base)
 
 	atomic_store_explicit(&tx->cancelled, true, memory_order_relaxed);
 	emb_watches_cancel(tx);
-}
-
-enum status
-emb_tx_check(struct emb_tx *tx)
-{
-	if (atomic_load_explicit(&tx->cancelled, memory_order_relaxed))
-		return STATUS_CANCELLED;
-	if (tx->state != EMB_TX_ACTIVE)
-		return err_set(&tx->base.err, STATUS_TX_USED,
-			       "the transaction has been committed; reset it first");
-	return STATUS_OK;
-}
-
-enum status
-emb_tx_check_age(struct emb_tx *tx)
-{
-	uint64_t oldest;
-
-	if (!tx->read_conflicts.first || (!tx->first && !tx->write_conflicts.first))
-		return STATUS_OK;
-	oldest = atomic_load_explicit(&tx->store->oldest_judged, memory_order_relaxed);
-	if (tx->snapshot->version >= oldest)
-		return STATUS_OK;
-	return err_set(&tx->base.err, STATUS_TX_TOO_OLD,
-		       "too much has been written since the transaction began");
-}
-
-enum status
-emb_tx_no_room(struct emb_tx *tx)
-{
-	/* The limit may be hit by an allocation of any size: what is left does not tell. */
-	if (arena_used_bytes(tx->arena) < EMB_TX_ARENA_BYTES / 2)
-		return STATUS_NOMEM;
-	return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
-		       "the transaction holds more than %d bytes of memory", EMB_TX_ARENA_BYTES);
 }
 
 int
@@ -148,7 +135,9 @@ emb_retry_delay_ms(struct kv_tx *tx, enum status status)
 	if (status != STATUS_TX_CONFLICT && status != STATUS_TX_TOO_OLD &&
 	    status != STATUS_TX_UNKNOWN)
 		return -1;
-	/* The winner of a first conflict has committed already: nothing to wait for. */
+	/*
+	 * Whoever caused the first conflict has committed already, so there is nothing to wait for.
+	 */
 	if (tx->attempts == 0)
 		return 0;
 	rand_bytes(&random, sizeof(random));
@@ -170,7 +159,7 @@ emb_get_read_version(struct kv_tx *base, uint64_t *ret)
 }
 
 static enum status
-check_committed(struct emb_tx *tx)
+tx_check_committed(struct emb_tx *tx)
 {
 	if (tx->state != EMB_TX_COMMITTED || !kv_future_ready(&tx->commit) ||
 	    tx->commit.status != STATUS_OK || !tx->committed_version)
@@ -184,7 +173,7 @@ emb_committed_version(struct kv_tx *base, uint64_t *ret)
 {
 	struct emb_tx *tx = (struct emb_tx *)base;
 
-	TRY(check_committed(tx));
+	TRY(tx_check_committed(tx));
 	*ret = tx->committed_version;
 	return STATUS_OK;
 }
@@ -194,49 +183,13 @@ emb_versionstamp(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
 {
 	struct emb_tx *tx = (struct emb_tx *)base;
 
-	TRY(check_committed(tx));
+	TRY(tx_check_committed(tx));
+	assert(tx->committed_order < EMB_BATCH_TXS);
 	stamp_write(ret, tx->committed_version, tx->committed_order);
 	return STATUS_OK;
 }
 
 /* ---- Conflict ranges ---- */
-
-static enum status
-append_conflict(struct emb_tx *tx, struct emb_conflicts *list, struct str begin, struct str end)
-{
-	struct emb_conflict *c = arena_alloc(tx->arena, sizeof(*c));
-
-	if (!c)
-		return emb_tx_no_room(tx);
-	*c = (struct emb_conflict){ .begin = begin, .end = end };
-	if (list->last)
-		list->last->next = c;
-	else
-		list->first = c;
-	list->last = c;
-	tx->bytes += begin.len + end.len;
-	return STATUS_OK;
-}
-
-enum status
-emb_tx_add_conflict(struct emb_tx *tx, struct emb_conflicts *list, struct str begin, struct str end)
-{
-	begin = arena_dup(tx->arena, begin);
-	end = arena_dup(tx->arena, end);
-	if (!begin.ptr || !end.ptr)
-		return emb_tx_no_room(tx);
-	return append_conflict(tx, list, begin, end);
-}
-
-enum status
-emb_tx_add_key_conflict(struct emb_tx *tx, struct emb_conflicts *list, struct str key)
-{
-	key = arena_dup(tx->arena, key);
-	if (!key.ptr)
-		return emb_tx_no_room(tx);
-	/* The copy has a zero byte behind it, and with that it is the key's successor. */
-	return append_conflict(tx, list, key, str_of(key.ptr, key.len + 1));
-}
 
 enum status
 emb_add_read_conflict(struct kv_tx *base, struct str begin, struct str end)
@@ -260,17 +213,14 @@ emb_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
 
 /* ---- Writes ---- */
 
-/* Copies the mutation, with its key and value, to the end of the log. */
+/* Copies the mutation, with its key and value, to the end of the log. STATUS_TX_TOO_LARGE. */
 static enum status
-append(struct emb_tx *tx, const struct mutation *mutation)
+tx_append_mutation(struct emb_tx *tx, const struct mutation *mutation)
 {
 	size_t bytes = mutation->key.len + mutation->value.len;
 	struct mutation *m;
 
 	TRY(emb_tx_check(tx));
-	if (tx->bytes + bytes > KV_LIMIT_TX_BYTES)
-		return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
-			       "the transaction writes more than %d bytes", KV_LIMIT_TX_BYTES);
 	m = arena_alloc(tx->arena, sizeof(*m));
 	if (!m)
 		return emb_tx_no_room(tx);
@@ -279,11 +229,13 @@ append(struct emb_tx *tx, const struct mutation *mutation)
 	m->value = arena_dup(tx->arena, mutation->value);
 	if (!m->key.ptr || !m->value.ptr)
 		return emb_tx_no_room(tx);
+	assert(!tx->first == !tx->last && !tx->queued);
 	if (tx->last)
 		tx->last->next = m;
 	else
 		tx->first = m;
 	tx->last = m;
+	/* The overlay gets it when something is read, which may be never. */
 	if (!tx->unentered)
 		tx->unentered = m;
 	tx->bytes += bytes;
@@ -295,7 +247,7 @@ emb_set(struct kv_tx *tx, struct str key, struct str value)
 {
 	const struct mutation m = { .kind = MUTATION_SET, .key = key, .value = value };
 
-	return append((struct emb_tx *)tx, &m);
+	return tx_append_mutation((struct emb_tx *)tx, &m);
 }
 
 enum status
@@ -303,7 +255,7 @@ emb_clear(struct kv_tx *tx, struct str key)
 {
 	const struct mutation m = { .kind = MUTATION_CLEAR, .key = key };
 
-	return append((struct emb_tx *)tx, &m);
+	return tx_append_mutation((struct emb_tx *)tx, &m);
 }
 
 enum status
@@ -314,7 +266,7 @@ emb_clear_range(struct kv_tx *base, struct str begin, struct str end)
 
 	if (str_cmp(begin, end) >= 0)
 		return emb_tx_check(tx);
-	TRY(append(tx, &m));
+	TRY(tx_append_mutation(tx, &m));
 	tx->has_range_clears = true;
 	return STATUS_OK;
 }
@@ -327,7 +279,7 @@ emb_atomic(struct kv_tx *base, enum kv_atomic op, struct str key, struct str ope
 	};
 	struct emb_tx *tx = (struct emb_tx *)base;
 
-	TRY(append(tx, &m));
+	TRY(tx_append_mutation(tx, &m));
 	tx->has_atomics = true;
 	return STATUS_OK;
 }
@@ -340,7 +292,8 @@ emb_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset, stru
 				    .value = value,
 				    .stamp_offset = (uint32_t)offset };
 
-	return append((struct emb_tx *)tx, &m);
+	assert(offset + KV_VERSIONSTAMP_TX_BYTES <= key.len); /* kv.c has checked it */
+	return tx_append_mutation((struct emb_tx *)tx, &m);
 }
 
 enum status
@@ -351,7 +304,8 @@ emb_set_versionstamped_value(struct kv_tx *tx, struct str key, struct str value,
 				    .value = value,
 				    .stamp_offset = (uint32_t)offset };
 
-	return append((struct emb_tx *)tx, &m);
+	assert(offset + KV_VERSIONSTAMP_TX_BYTES <= value.len);
+	return tx_append_mutation((struct emb_tx *)tx, &m);
 }
 
 /* ---- The metadata version ---- */

@@ -1,12 +1,31 @@
 /*
- * Watches. One is pending until its transaction commits, then armed under its key until somebody
- * commits a write there, and done from then on. The table outlives the store for as long as futures
- * of it exist.
+ * Watches. A watch is pending until its transaction commits; then it is armed, which means entered
+ * in the table under its key, until a commit writes that key; from then on it is done. The table
+ * outlives the store for as long as futures of its watches exist.
  *
- * Spurious completion is allowed, which settles what to do when memory or the disk fails: complete.
+ * A watch may complete without a change. So wherever memory or the disk fails, it is completed.
+ *
+ * == Why no change is missed ==
+ *
+ * A watch must complete if the key's value is ever another one than its transaction has seen. The
+ * changes before the watch is armed are the question; later ones find it in the table.
+ *
+ * A transaction that writes is armed by the committer, after its batch is published. Writes of
+ * earlier batches, and of transactions before it in its own batch, are found by
+ * emb_watches_judge(), which runs before the transaction's writes are entered and asks the batch
+ * and the history for writes since the transaction's snapshot. Writes of transactions behind it in
+ * the same batch come to emb_watches_committed() after it, so they find its watches armed.
+ *
+ * A transaction that writes nothing has no place in a batch. Its commit, commit_begin_watches() in
+ * commit.c, arms its watches first and then compares the value at its snapshot with the value now.
+ * A commit that is published before the comparison is seen by it, one that is published afterwards
+ * finds the watch armed, and one in between may do both, which is why only a watch that is still
+ * armed is completed.
  */
+#include <assert.h>
+
 #include "base/mem.h"
-#include "kv/embedded/embedded_int.h"
+#include "kv/embedded/watch_int.h"
 
 struct watches {
 	pthread_mutex_t lock;
@@ -19,19 +38,6 @@ struct watches {
 struct watch_key {
 	struct tree_node node;
 	struct emb_watch *first;
-	char bytes[];
-};
-
-struct emb_watch {
-	struct kv_future base;
-	struct watches *table;
-	struct emb_watch *next; /* of the same transaction while pending, key while armed */
-	struct emb_watch *prev;
-	struct emb_watch *next_armed; /* the list of those that a commit without writes arms */
-	struct emb_tx *tx;            /* while pending */
-	struct watch_key *armed;      /* while armed */
-	bool changed;                 /* somebody has written the key since the snapshot */
-	struct str key;
 	char bytes[];
 };
 
@@ -48,11 +54,14 @@ watches_new(void)
 	return w;
 }
 
-/* Unlocks, and lets go of one reference. */
+/* Unlocks the table and lets go of one reference to it. */
 static void
-unlock_unref(struct watches *w)
+watches_unlock_unref(struct watches *w)
 {
-	bool last = --w->refs == 0;
+	bool last;
+
+	assert(w->refs > 0);
+	last = --w->refs == 0;
 
 	pthread_mutex_unlock(&w->lock);
 	if (!last)
@@ -69,20 +78,16 @@ watches_count(struct watches *w)
 
 /* ---- With the lock held ---- */
 
-static struct emb_watch *
-pending_of(struct emb_tx *tx)
-{
-	return atomic_load_explicit(&tx->watches, memory_order_relaxed);
-}
-
-/* Takes it out of its list, if it is in one. */
+/* Takes the watch out of its transaction's or its key's list. A watch that is done is in none. */
 static void
-unlink_watch(struct emb_watch *w)
+watch_unlink(struct emb_watch *w)
 {
 	struct watch_key *key = w->armed;
 
+	assert(!w->tx || !key);
 	if (!w->tx && !key)
 		return;
+	assert(watches_count(w->table) > 0);
 	if (w->next)
 		w->next->prev = w->prev;
 	if (w->prev)
@@ -101,15 +106,16 @@ unlink_watch(struct emb_watch *w)
 }
 
 static void
-complete(struct emb_watch *w, enum status status)
+watch_complete(struct emb_watch *w, enum status status)
 {
-	unlink_watch(w);
+	watch_unlink(w);
 	w->base.status = status;
 	event_set(&w->base.event);
 }
 
+/* The entry of a key in the table, which is made if there is none. NULL: out of memory. */
 static struct watch_key *
-key_at(struct watches *table, struct str key)
+watch_key_at(struct watches *table, struct str key)
 {
 	struct tree_node *n = tree_find(&table->keys, key);
 	struct watch_key *k;
@@ -127,18 +133,21 @@ key_at(struct watches *table, struct str key)
 	return k;
 }
 
+/* Enters a pending watch under its key, or completes it if the key has changed already. */
 static void
-arm(struct emb_watch *w)
+watch_arm(struct emb_watch *w)
 {
 	struct watches *table = w->table;
-	struct watch_key *key = w->changed ? NULL : key_at(table, w->key);
+	struct watch_key *key = w->changed ? NULL : watch_key_at(table, w->key);
 
+	assert(w->tx && !w->armed); /* it is pending */
 	if (!key) {
-		complete(w, STATUS_OK);
+		watch_complete(w, STATUS_OK);
 		return;
 	}
-	unlink_watch(w);
+	watch_unlink(w);
 	atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed);
+	assert(!w->tx && !w->armed && str_eq(key->node.key, w->key));
 	w->armed = key;
 	w->prev = NULL;
 	w->next = key->first;
@@ -149,7 +158,7 @@ arm(struct emb_watch *w)
 
 /* Completes the watches of all keys in [begin, end). */
 static void
-wake_range(struct watches *table, struct str begin, struct str end)
+watches_complete_range(struct watches *table, struct str begin, struct str end)
 {
 	struct tree_node *n = tree_at_or_after(&table->keys, begin);
 
@@ -157,17 +166,18 @@ wake_range(struct watches *table, struct str begin, struct str end)
 		struct tree_node *next = tree_next(n);
 		struct emb_watch *w = ((struct watch_key *)n)->first;
 
+		assert(w); /* a key without watches is removed */
 		while (w) {
 			struct emb_watch *following = w->next;
 
-			complete(w, STATUS_OK);
+			watch_complete(w, STATUS_OK);
 			w = following;
 		}
 		n = next;
 	}
 }
 
-/* ---- The calls ---- */
+/* ---- For the rest of the engine ---- */
 
 void
 watches_close(struct watches *table)
@@ -175,9 +185,21 @@ watches_close(struct watches *table)
 	struct tree_node *n;
 
 	pthread_mutex_lock(&table->lock);
+	/* Completing the last watch of a key removes the key. */
 	while ((n = tree_first(&table->keys)))
-		complete(((struct watch_key *)n)->first, STATUS_CANCELLED);
-	unlock_unref(table);
+		watch_complete(((struct watch_key *)n)->first, STATUS_CANCELLED);
+	watches_unlock_unref(table);
+}
+
+void
+watches_complete_all(struct watches *table)
+{
+	struct tree_node *n;
+
+	pthread_mutex_lock(&table->lock);
+	while ((n = tree_first(&table->keys)))
+		watch_complete(((struct watch_key *)n)->first, STATUS_OK);
+	pthread_mutex_unlock(&table->lock);
 }
 
 struct kv_future *
@@ -207,14 +229,14 @@ emb_watch(struct kv_tx *base, struct str key)
 	if (watches_count(table) >= KV_LIMIT_WATCHES) {
 		pthread_mutex_unlock(&table->lock);
 		mem_free(w);
-		err_set(&base->err, STATUS_LIMIT, "%d keys are being watched already",
+		err_set(&base->err, STATUS_BUSY, "%d keys are being watched already",
 			KV_LIMIT_WATCHES);
-		return kv_future_failed(STATUS_LIMIT);
+		return kv_future_failed(STATUS_BUSY);
 	}
 	table->refs++;
 	atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed);
 	w->tx = tx;
-	w->next = pending_of(tx);
+	w->next = watches_pending(tx);
 	if (w->next)
 		w->next->prev = w;
 	atomic_store_explicit(&tx->watches, w, memory_order_relaxed);
@@ -229,8 +251,8 @@ emb_watch_free(struct kv_future *f)
 	struct watches *table = w->table;
 
 	pthread_mutex_lock(&table->lock);
-	unlink_watch(w);
-	unlock_unref(table);
+	watch_unlink(w);
+	watches_unlock_unref(table);
 	mem_free(w);
 }
 
@@ -240,21 +262,22 @@ emb_watches_cancel(struct emb_tx *tx)
 	struct watches *table = tx->store->watches;
 	struct emb_watch *w;
 
-	if (!pending_of(tx))
+	if (!watches_pending(tx))
 		return;
 	pthread_mutex_lock(&table->lock);
-	while ((w = pending_of(tx)))
-		complete(w, STATUS_CANCELLED);
+	while ((w = watches_pending(tx)))
+		watch_complete(w, STATUS_CANCELLED);
 	pthread_mutex_unlock(&table->lock);
 }
 
 void
 emb_watches_judge(struct emb_tx *tx, const struct batch *b)
 {
-	if (!pending_of(tx))
+	if (!watches_pending(tx))
 		return;
+	assert(tx->snapshot); /* emb_watch() has taken it */
 	pthread_mutex_lock(&tx->store->watches->lock);
-	for (struct emb_watch *w = pending_of(tx); w; w = w->next)
+	for (struct emb_watch *w = watches_pending(tx); w; w = w->next)
 		w->changed = batch_written_since(b, w->key, str_of(w->bytes, w->key.len + 1),
 						 tx->snapshot->version);
 	pthread_mutex_unlock(&tx->store->watches->lock);
@@ -270,68 +293,44 @@ emb_watches_committed(struct emb_tx *tx)
 		return;
 	pthread_mutex_lock(&table->lock);
 	for (const struct mutation *m = tx->first; m; m = m->next) {
-		/* Copies of keys have a zero byte behind them: the next key. */
+		/* The copy of a key has a zero byte behind it, and with that it is the next key. */
 		struct str end = m->kind == MUTATION_CLEAR_RANGE
 					 ? m->value
 					 : str_of(m->key.ptr, m->key.len + 1);
 
-		wake_range(table, m->key, end);
+		watches_complete_range(table, m->key, end);
 	}
-	while ((w = pending_of(tx)))
-		arm(w);
+	while ((w = watches_pending(tx)))
+		watch_arm(w);
 	pthread_mutex_unlock(&table->lock);
 }
 
-/* True unless the key has the same value at the transaction's version as it has now. */
-static bool
-differs_now(struct emb_tx *tx, struct kv_tx *now, struct str key)
-{
-	struct kv_future *f = emb_get(now, key, KV_SNAPSHOT);
-	rocksdb_pinnableslice_t *slice = NULL;
-	struct cell seen = { 0 };
-	bool same;
-
-	if (f->status != STATUS_OK ||
-	    emb_read_key(tx, tx->snapshot, key, &slice, &seen) != STATUS_OK)
-		return true;
-	same = f->present == seen.present && str_eq(f->value, seen.value);
-	rocksdb_pinnableslice_destroy(slice);
-	return !same;
-}
-
-/*
- * Arms first and compares afterwards: a commit in between is seen by one or by both, never by
- * neither.
- */
-enum status
-emb_watches_begin(struct emb_tx *tx)
+struct emb_watch *
+emb_watches_arm(struct emb_tx *tx)
 {
 	struct watches *table = tx->store->watches;
 	struct emb_watch *armed = NULL;
 	struct emb_watch *w;
-	struct kv_tx *now;
 
-	if (!pending_of(tx))
-		return STATUS_OK;
-	TRY(emb_begin(&tx->store->base, KV_TX_READ_ONLY, &now));
-	now->engine = tx->base.engine;
-	now->err.text[0] = '\0';
 	pthread_mutex_lock(&table->lock);
-	while ((w = pending_of(tx))) {
+	while ((w = watches_pending(tx))) {
 		w->next_armed = armed;
 		armed = w;
-		arm(w);
+		watch_arm(w);
 	}
 	pthread_mutex_unlock(&table->lock);
-	for (w = armed; w; w = w->next_armed) {
-		if (!differs_now(tx, now, w->key))
-			continue;
-		pthread_mutex_lock(&table->lock);
-		/* A commit may have completed it by now, and its owner be reading what it says. */
-		if (w->armed)
-			complete(w, STATUS_OK);
-		pthread_mutex_unlock(&table->lock);
-	}
-	emb_tx_free(now);
-	return STATUS_OK;
+	return armed;
+}
+
+void
+emb_watch_changed(struct emb_watch *w)
+{
+	pthread_mutex_lock(&w->table->lock);
+	/*
+	 * A commit may have completed it in the meantime; then its owner may be reading its
+	 * status, and nothing may be written to it any more.
+	 */
+	if (w->armed)
+		watch_complete(w, STATUS_OK);
+	pthread_mutex_unlock(&w->table->lock);
 }

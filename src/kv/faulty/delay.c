@@ -1,16 +1,27 @@
 /*
- * The delayer. A list of futures, those that are due soon first; the thread goes through it
- * whenever one of the inner futures is answered, one is due, or somebody has changed the list.
+ * The delayer: one thread that completes futures late. It keeps a list of futures, those that are
+ * due soon first, and goes through it whenever an inner future has its answer, a future is due, or
+ * the list has changed.
  *
- * The thread waits without the lock, on events inside inner futures. Whoever wants to free one of
- * those has the thread let go of it first: faulty_delayer_remove() waits for that.
+ * == Who may free a future ==
+ *
+ * The thread waits without the lock, for events that lie inside inner futures (`awaited`). So an
+ * inner future must not be freed while the thread waits for it. faulty_delayer_remove() leaves a
+ * note in `removed`, wakes the thread, and waits until the thread has gone through the list once
+ * more: that drops every event, and takes the noted futures out of the list. A future that the
+ * thread does not wait for is taken out at once. Completing a future also happens under the lock,
+ * so a future is either linked, or the thread will never look at it again.
  */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kv/faulty/faulty_int.h"
 
 enum {
-	/* Inner futures waited for at a time; further ones are looked at every so often. */
+	/*
+	 * So many inner futures are waited for at a time; others are looked at every LOOK_EVERY_MS.
+	 */
 	EVENTS_MAX = 64,
 	LOOK_EVERY_MS = 1,
 };
@@ -23,7 +34,7 @@ struct faulty_delayer {
 	uint64_t numbers; /* the last one given */
 	struct faulty_future *first;
 	struct faulty_future *last;
-	bool waiting; /* the thread is, without the lock */
+	bool waiting; /* the thread waits, without the lock */
 	bool stopping;
 	struct event wake; /* of the thread, while it waits */
 };
@@ -31,10 +42,11 @@ struct faulty_delayer {
 /* ---- With the lock held ---- */
 
 /*
- * Before those that are due later, so that answers overtake each other however late the thread is.
+ * Puts the future before those that are due later. So answers overtake each other however late the
+ * thread comes to them.
  */
 static void
-link_future(struct faulty_delayer *d, struct faulty_future *f)
+delayer_link(struct faulty_delayer *d, struct faulty_future *f)
 {
 	struct faulty_future *at = d->last;
 
@@ -54,8 +66,9 @@ link_future(struct faulty_delayer *d, struct faulty_future *f)
 }
 
 static void
-unlink_future(struct faulty_delayer *d, struct faulty_future *f)
+delayer_unlink(struct faulty_delayer *d, struct faulty_future *f)
 {
+	assert(f->linked && (f->earlier ? f->earlier->later == f : d->first == f));
 	f->linked = false;
 	if (f->earlier)
 		f->earlier->later = f->later;
@@ -68,40 +81,41 @@ unlink_future(struct faulty_delayer *d, struct faulty_future *f)
 }
 
 static void
-wake(struct faulty_delayer *d)
+delayer_wake(struct faulty_delayer *d)
 {
 	if (d->waiting)
 		event_set(&d->wake);
 }
 
 static bool
-inner_answered(const struct faulty_future *f)
+future_inner_is_ready(const struct faulty_future *f)
 {
 	return !f->inner || kv_future_ready(f->inner);
 }
 
 static enum status
-inner_status(const struct faulty_future *f)
+future_inner_status(const struct faulty_future *f)
 {
 	return f->inner ? f->inner->status : STATUS_OK;
 }
 
-/* The watch completes on its own account, whether or not the inner one ever does. */
+/* True if the watch completes at a moment of its own, whether or not the inner one ever does. */
 static bool
-is_disturbed(const struct faulty_future *f)
+watch_is_disturbed(const struct faulty_future *f)
 {
 	return f->watch == FAULTY_WATCH_SPURIOUS || f->watch == FAULTY_WATCH_LOST;
 }
 
 /*
- * True if `f` can be completed; otherwise the moment to look again, at the latest. Whether the
- * inner future is `answered` may change at any time: who goes on to wait for it asks once.
+ * True if the future can be completed now; otherwise `*ret_until_ns` is the moment at which to look
+ * again, at the latest. Whether the inner future is `answered` may change at any time. The caller
+ * asks for it once, since it goes on to wait for the future if it was not.
  */
 static bool
-is_ripe(struct faulty_future *f, bool answered, uint64_t now_ns, uint64_t *ret_until_ns)
+future_is_due(struct faulty_future *f, bool answered, uint64_t now_ns, uint64_t *ret_until_ns)
 {
 	*ret_until_ns = WAIT_FOREVER;
-	if (is_disturbed(f)) {
+	if (watch_is_disturbed(f)) {
 		if (answered || (f->due_ns && f->due_ns <= now_ns))
 			return true;
 		if (f->due_ns)
@@ -118,21 +132,21 @@ is_ripe(struct faulty_future *f, bool answered, uint64_t now_ns, uint64_t *ret_u
 	return f->due_ns <= now_ns;
 }
 
-/* A transaction has committed: from now on its watches may be disturbed. */
+/* A transaction has committed: its disturbed watches become due some time from now. */
 static void
-arm_watches(struct faulty_delayer *d, const struct faulty_tx *tx, uint64_t now_ns)
+delayer_arm_watches(struct faulty_delayer *d, const struct faulty_tx *tx, uint64_t now_ns)
 {
 	for (struct faulty_future *f = d->first; f; f = f->later)
-		if (f->base.kind == KV_FUTURE_WATCH && f->tx == tx && is_disturbed(f)) {
+		if (f->base.kind == KV_FUTURE_WATCH && f->tx == tx && watch_is_disturbed(f)) {
 			f->due_ns = now_ns + f->delay_ns;
-			wake(d);
+			delayer_wake(d);
 		}
 }
 
 static void
-settle_read(struct faulty_future *f)
+future_settle_read(struct faulty_future *f)
 {
-	enum status status = inner_status(f);
+	enum status status = future_inner_status(f);
 
 	if (atomic_load(&f->tx->cancelled))
 		f->base.status = STATUS_CANCELLED;
@@ -146,10 +160,10 @@ settle_read(struct faulty_future *f)
 }
 
 static void
-settle_commit(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
+future_settle_commit(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
 {
 	struct faulty_tx *tx = f->tx;
-	enum status status = inner_status(f);
+	enum status status = future_inner_status(f);
 
 	f->base.status = status;
 	if (status != STATUS_OK)
@@ -161,13 +175,13 @@ settle_commit(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns
 	if (f->inner && status == STATUS_OK && tx->wrote)
 		faulty_dice_pass(d->dice, FAULTY_EXIT_AFTER_COMMIT);
 	if (f->base.status == STATUS_OK)
-		arm_watches(d, tx, now_ns);
+		delayer_arm_watches(d, tx, now_ns);
 }
 
 static void
-settle_watch(struct faulty_future *f)
+future_settle_watch(struct faulty_future *f)
 {
-	if (inner_answered(f)) {
+	if (future_inner_is_ready(f)) {
 		f->base.status = f->inner->status;
 		if (f->watch == FAULTY_WATCH_LATE && f->base.status == STATUS_OK)
 			faulty_count(KV_FAULTY_WATCH_LATE);
@@ -179,7 +193,7 @@ settle_watch(struct faulty_future *f)
 }
 
 static void
-count_overtaken(struct faulty_future *f)
+future_count_overtaken(struct faulty_future *f)
 {
 	if (f->number < f->tx->newest_answered)
 		faulty_count(KV_FAULTY_REORDERED);
@@ -187,32 +201,32 @@ count_overtaken(struct faulty_future *f)
 		f->tx->newest_answered = f->number;
 }
 
-/* Puts status and answer in place; `f` is linked, or about to be completed without that. */
+/* Puts status and answer into the future; its event is not set yet. */
 static void
-settle(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
+future_settle(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
 {
 	if (f->base.kind != KV_FUTURE_WATCH)
-		count_overtaken(f);
+		future_count_overtaken(f);
 	switch (f->base.kind) {
 	case KV_FUTURE_VALUE:
 	case KV_FUTURE_RANGE:
-		settle_read(f);
+		future_settle_read(f);
 		break;
 	case KV_FUTURE_COMMIT:
-		settle_commit(d, f, now_ns);
+		future_settle_commit(d, f, now_ns);
 		break;
 	case KV_FUTURE_WATCH:
-		settle_watch(f);
+		future_settle_watch(f);
 		break;
 	}
 }
 
 static void
-complete(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
+delayer_complete(struct faulty_delayer *d, struct faulty_future *f, uint64_t now_ns)
 {
-	settle(d, f, now_ns);
-	unlink_future(d, f);
-	/* With the lock, so that who removes it finds it either linked or left alone for good. */
+	future_settle(d, f, now_ns);
+	delayer_unlink(d, f);
+	/* Under the lock, see above: its owner may free it as soon as the lock is released. */
 	event_set(&f->base.event);
 }
 
@@ -224,9 +238,9 @@ struct round {
 	uint64_t until_ns;
 };
 
-/* Completes what can be, and collects what to wait for. */
+/* Completes what is due, lets go of what is to be removed, and collects what to wait for. */
 static void
-go_round(struct faulty_delayer *d, struct round *r)
+delayer_go_round(struct faulty_delayer *d, struct round *r)
 {
 	uint64_t now_ns = clock_mono_ns();
 	struct faulty_future *later;
@@ -236,18 +250,18 @@ go_round(struct faulty_delayer *d, struct round *r)
 	r->count = 1;
 	r->until_ns = WAIT_FOREVER;
 	for (struct faulty_future *f = d->first; f; f = later) {
-		bool answered = inner_answered(f);
+		bool answered = future_inner_is_ready(f);
 		uint64_t until_ns;
 
 		later = f->later;
 		f->awaited = false;
 		if (f->removed) {
-			unlink_future(d, f);
+			delayer_unlink(d, f);
 			event_set(f->removed);
 			continue;
 		}
-		if (is_ripe(f, answered, now_ns, &until_ns)) {
-			complete(d, f, now_ns);
+		if (future_is_due(f, answered, now_ns, &until_ns)) {
+			delayer_complete(d, f, now_ns);
 			continue;
 		}
 		if (!answered) {
@@ -271,7 +285,7 @@ delayer_main(void *arg)
 
 	pthread_mutex_lock(&d->lock);
 	for (;;) {
-		go_round(d, &round);
+		delayer_go_round(d, &round);
 		if (d->stopping)
 			break;
 		d->waiting = true;
@@ -330,13 +344,13 @@ faulty_delayer_stop(struct faulty_delayer *d)
 
 	pthread_mutex_lock(&d->lock);
 	d->stopping = true;
-	wake(d);
+	delayer_wake(d);
 	pthread_mutex_unlock(&d->lock);
 	pthread_join(d->thread, NULL);
 	pthread_mutex_lock(&d->lock);
 	while ((f = d->first)) {
-		f->base.status = inner_answered(f) ? f->inner->status : STATUS_CANCELLED;
-		unlink_future(d, f);
+		f->base.status = future_inner_is_ready(f) ? f->inner->status : STATUS_CANCELLED;
+		delayer_unlink(d, f);
 		event_set(&f->base.event);
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -353,13 +367,13 @@ faulty_delayer_add(struct faulty_delayer *d, struct faulty_future *f)
 
 	pthread_mutex_lock(&d->lock);
 	f->number = ++d->numbers;
-	if (is_ripe(f, inner_answered(f), now_ns, &until_ns)) {
-		settle(d, f, now_ns);
+	if (future_is_due(f, future_inner_is_ready(f), now_ns, &until_ns)) {
+		future_settle(d, f, now_ns);
 		f->base.done = true;
 	} else {
 		event_init(&f->base.event);
-		link_future(d, f);
-		wake(d);
+		delayer_link(d, f);
+		delayer_wake(d);
 	}
 	pthread_mutex_unlock(&d->lock);
 }
@@ -375,9 +389,9 @@ faulty_delayer_remove(struct faulty_delayer *d, struct faulty_future *f)
 	if (wait) {
 		event_init(&removed);
 		f->removed = &removed;
-		wake(d);
+		delayer_wake(d);
 	} else if (f->linked) {
-		unlink_future(d, f);
+		delayer_unlink(d, f);
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (wait)
@@ -388,7 +402,7 @@ void
 faulty_delayer_hurry(struct faulty_delayer *d)
 {
 	pthread_mutex_lock(&d->lock);
-	wake(d);
+	delayer_wake(d);
 	pthread_mutex_unlock(&d->lock);
 }
 

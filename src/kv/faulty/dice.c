@@ -1,4 +1,4 @@
-/* What happens when, drawn from the seed, and the count of what has happened. */
+/* Draws what happens to reads, commits and watches, from a random seed; and counts it. */
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,7 +15,10 @@ enum {
 	READ_DOUBLINGS = 8,
 };
 
-/* The paths behind an unknown result are the rarest, and those that lose or double writes. */
+/*
+ * After an unknown outcome faults are more frequent: the paths behind it are the rarest, and those
+ * on which writes are lost or made twice.
+ */
 static const double AFTER_UNKNOWN_RATE = 0.3;
 
 static _Atomic uint64_t counts[KV_FAULTY_EVENTS];
@@ -77,7 +80,7 @@ faulty_dice_fini(struct faulty_dice *d)
 }
 
 static uint64_t
-below(struct faulty_dice *d, uint64_t n)
+dice_below(struct faulty_dice *d, uint64_t n)
 {
 	uint64_t drawn;
 
@@ -88,17 +91,17 @@ below(struct faulty_dice *d, uint64_t n)
 }
 
 static bool
-hits(struct faulty_dice *d, double share)
+dice_hit(struct faulty_dice *d, double share)
 {
 	enum {
 		STEPS = 1 << 30,
 	};
 
-	return share > 0 && (double)below(d, STEPS) < share * STEPS;
+	return share > 0 && (double)dice_below(d, STEPS) < share * STEPS;
 }
 
 static double
-rate(const struct faulty_dice *d, bool after_unknown)
+dice_rate(const struct faulty_dice *d, bool after_unknown)
 {
 	/* Above 0 whenever there was an unknown result. */
 	return after_unknown && d->settings.rate < AFTER_UNKNOWN_RATE ? AFTER_UNKNOWN_RATE
@@ -108,38 +111,38 @@ rate(const struct faulty_dice *d, bool after_unknown)
 uint32_t
 faulty_dice_read(struct faulty_dice *d, bool after_unknown)
 {
-	if (!hits(d, rate(d, after_unknown)))
+	if (!dice_hit(d, dice_rate(d, after_unknown)))
 		return 0;
-	return 1 + (uint32_t)below(d, UINT64_C(1) << below(d, READ_DOUBLINGS));
+	return 1 + (uint32_t)dice_below(d, UINT64_C(1) << dice_below(d, READ_DOUBLINGS));
 }
 
 enum faulty_commit
 faulty_dice_commit(struct faulty_dice *d, bool after_unknown)
 {
-	if (!hits(d, rate(d, after_unknown)))
+	if (!dice_hit(d, dice_rate(d, after_unknown)))
 		return FAULTY_COMMIT_WELL;
 	return (enum faulty_commit)(FAULTY_COMMIT_CONFLICT +
-				    below(d, FAULTY_COMMIT_UNKNOWN_NOT_APPLIED));
+				    dice_below(d, FAULTY_COMMIT_UNKNOWN_NOT_APPLIED));
 }
 
 enum faulty_watch
 faulty_dice_watch(struct faulty_dice *d)
 {
-	if (!hits(d, d->settings.watch))
+	if (!dice_hit(d, d->settings.watch))
 		return FAULTY_WATCH_WELL;
-	return (enum faulty_watch)(FAULTY_WATCH_LATE + below(d, FAULTY_WATCH_LOST));
+	return (enum faulty_watch)(FAULTY_WATCH_LATE + dice_below(d, FAULTY_WATCH_LOST));
 }
 
 uint64_t
 faulty_dice_delay(struct faulty_dice *d)
 {
-	return hits(d, d->settings.delay) ? 1 + below(d, DELAY_MAX_NS) : 0;
+	return dice_hit(d, d->settings.delay) ? 1 + dice_below(d, DELAY_MAX_NS) : 0;
 }
 
 uint64_t
 faulty_dice_watch_delay(struct faulty_dice *d)
 {
-	return 1 + below(d, WATCH_DELAY_MAX_NS);
+	return 1 + dice_below(d, WATCH_DELAY_MAX_NS);
 }
 
 void

@@ -1,10 +1,11 @@
 /*
- * What the faulty engine tells tests. The engine itself is reached by its URL,
- * "faulty:SETTINGS:URL", like any other; see kv_open().
+ * The faulty engine: another store, seen through injected faults. It is a library of its own, which
+ * test programs link; the installed program does not have it. Once kv_faulty_register() has been
+ * called, its stores are opened by kv_open() with the URL "faulty:SETTINGS:URL".
  *
  * SETTINGS are name=value pairs between commas, all optional:
  *
- *   seed=N        of the dice (1)
+ *   seed=N        the random seed (1)
  *   rate=SHARE    of a transaction's attempts whose reads fail, and of the commits that fail (0.05)
  *   delay=SHARE   of the answers that come later, from another thread, in another order (0.2)
  *   watch=SHARE   of the watches that complete late, without a change, or with an error (0.2)
@@ -44,6 +45,9 @@ enum {
 };
 
 struct kv_store;
+
+/* Makes kv_open() know the scheme "faulty". Call it before any other thread uses kv/. */
+void kv_faulty_register(void);
 
 /* The store behind a faulty one, where nothing fails; `store` itself if it is of another kind. */
 struct kv_store *kv_faulty_inner(struct kv_store *store);

@@ -89,8 +89,8 @@ struct faulty_store {
 };
 
 /*
- * An answer on its way: that of `inner`, if there is one, turned into `verdict` if that is a
- * failure. What the delayer's thread may touch while the future is linked is under its lock.
+ * An answer on its way: that of `inner`, if there is one; but if `verdict` is a failure, then that.
+ * While the future is linked, the delayer's lock guards what the delayer's thread may touch.
  */
 struct faulty_future {
 	struct kv_future base;
@@ -126,6 +126,8 @@ struct faulty_tx {
 	struct faulty_future commit; /* valid if used */
 };
 
+extern const struct kv_engine kv_engine_faulty;
+
 enum status faulty_open(struct str address, const struct kv_options *options, struct kv_store **ret,
 			struct err *err);
 void faulty_close(struct kv_store *base);
@@ -137,8 +139,8 @@ enum status faulty_compact(struct kv_store *base, struct err *err);
 enum status faulty_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret,
 				 struct err *err);
 enum status faulty_backup_restore(const char *dir, uint32_t id, struct str address,
-				  kv_backup_finish *finish, void *arg, struct kv_backup *ret,
-				  struct err *err);
+				  const struct kv_shape *shape, kv_backup_finish *finish, void *arg,
+				  struct kv_backup *ret, struct err *err);
 
 /* ---- The delayer: one thread and the answers that it will give ---- */
 

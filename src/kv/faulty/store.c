@@ -24,7 +24,7 @@ static const struct {
 };
 
 static bool
-read_number(const char *text, uint64_t *ret)
+settings_read_number(const char *text, uint64_t *ret)
 {
 	char *end;
 
@@ -33,7 +33,7 @@ read_number(const char *text, uint64_t *ret)
 }
 
 static bool
-read_share(const char *text, double *ret)
+settings_read_share(const char *text, double *ret)
 {
 	char *end;
 
@@ -43,13 +43,13 @@ read_share(const char *text, double *ret)
 
 /* "POINT" or "POINT@N" */
 static bool
-read_exit(char *text, struct faulty_settings *s)
+settings_read_exit(char *text, struct faulty_settings *s)
 {
 	char *at = strchr(text, '@');
 
 	if (at) {
 		*at++ = '\0';
-		if (!read_number(at, &s->exit_on))
+		if (!settings_read_number(at, &s->exit_on))
 			return false;
 	}
 	for (size_t i = 0; i < sizeof(exit_points) / sizeof(exit_points[0]); i++)
@@ -60,9 +60,9 @@ read_exit(char *text, struct faulty_settings *s)
 	return false;
 }
 
-/* "name=value", which is taken apart. */
+/* Reads one setting, "name=value". The text is changed. */
 static bool
-read_setting(char *text, struct faulty_settings *s)
+settings_read_one(char *text, struct faulty_settings *s)
 {
 	char *value = strchr(text, '=');
 
@@ -70,21 +70,21 @@ read_setting(char *text, struct faulty_settings *s)
 		return false;
 	*value++ = '\0';
 	if (strcmp(text, "seed") == 0)
-		return read_number(value, &s->seed);
+		return settings_read_number(value, &s->seed);
 	if (strcmp(text, "rate") == 0)
-		return read_share(value, &s->rate);
+		return settings_read_share(value, &s->rate);
 	if (strcmp(text, "delay") == 0)
-		return read_share(value, &s->delay);
+		return settings_read_share(value, &s->delay);
 	if (strcmp(text, "watch") == 0)
-		return read_share(value, &s->watch);
+		return settings_read_share(value, &s->watch);
 	if (strcmp(text, "exit") == 0)
-		return read_exit(value, s);
+		return settings_read_exit(value, s);
 	return false;
 }
 
-/* `text` is taken apart. */
+/* Reads settings between commas. The text is changed. */
 static bool
-read_settings(char *text, struct faulty_settings *s)
+settings_read(char *text, struct faulty_settings *s)
 {
 	char *next;
 
@@ -92,7 +92,7 @@ read_settings(char *text, struct faulty_settings *s)
 		next = strchr(text, ',');
 		if (next)
 			*next++ = '\0';
-		if (!read_setting(text, s))
+		if (!settings_read_one(text, s))
 			return false;
 	}
 	return true;
@@ -101,8 +101,9 @@ read_settings(char *text, struct faulty_settings *s)
 /* ---- Opening and closing ---- */
 
 static enum status
-open_over(struct faulty_store *store, const char *url, const struct faulty_settings *settings,
-	  const struct kv_options *options, struct err *err)
+faulty_open_over(struct faulty_store *store, const char *url,
+		 const struct faulty_settings *settings, const struct kv_options *options,
+		 struct err *err)
 {
 	TRY(kv_open(url, options, &store->inner, err));
 	store->base.engine = &kv_engine_faulty;
@@ -133,13 +134,13 @@ faulty_open(struct str address, const struct kv_options *options, struct kv_stor
 		*url++ = '\0';
 	if (!store || !text)
 		status = err_set(err, STATUS_NOMEM, "out of memory");
-	else if (!url || !read_settings(text, &settings))
+	else if (!url || !settings_read(text, &settings))
 		status = err_set(err, STATUS_INVALID,
 				 "'faulty:%.*s' is not faulty:SETTINGS:URL with settings among "
 				 "seed, rate, delay, watch, exit",
 				 STR_ARG(address));
 	else
-		status = open_over(store, url, &settings, options, err);
+		status = faulty_open_over(store, url, &settings, options, err);
 	mem_free(text);
 	if (status != STATUS_OK) {
 		mem_free(store);
@@ -185,15 +186,16 @@ faulty_backup_create(struct kv_store *base, const char *dir, struct kv_backup *r
 }
 
 enum status
-faulty_backup_restore(const char *dir, uint32_t id, struct str address, kv_backup_finish *finish,
-		      void *arg, struct kv_backup *ret, struct err *err)
+faulty_backup_restore(const char *dir, uint32_t id, struct str address,
+		      const struct kv_shape *shape, kv_backup_finish *finish, void *arg,
+		      struct kv_backup *ret, struct err *err)
 {
 	char *text = mem_strdup(address);
 	char *url = text ? strchr(text, ':') : NULL;
 	enum status status;
 
 	if (url)
-		status = kv_backup_restore(dir, id, url + 1, finish, arg, ret, err);
+		status = kv_backup_restore(dir, id, url + 1, shape, finish, arg, ret, err);
 	else if (text)
 		status = err_set(err, STATUS_INVALID, "'faulty:%.*s' is not faulty:SETTINGS:URL",
 				 STR_ARG(address));
@@ -201,6 +203,12 @@ faulty_backup_restore(const char *dir, uint32_t id, struct str address, kv_backu
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	mem_free(text);
 	return status;
+}
+
+void
+kv_faulty_register(void)
+{
+	kv_engine_register(&kv_engine_faulty);
 }
 
 struct kv_store *

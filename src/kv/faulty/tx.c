@@ -1,5 +1,7 @@
-/* Transactions: every call is handed on to the inner one; reads, commits and watches come back
- * through the dice and the delayer. */
+/*
+ * Transactions. Every call is handed on to the inner transaction. What becomes of reads, commits
+ * and watches is drawn (dice.c), and their answers come through the delayer (delay.c).
+ */
 #include "base/mem.h"
 #include "kv/faulty/faulty_int.h"
 
@@ -11,7 +13,7 @@ tx_of(struct kv_tx *base)
 
 /* The inner transaction's explanation becomes that of the outer one. */
 static enum status
-explained(struct faulty_tx *tx, enum status status)
+tx_explain(struct faulty_tx *tx, enum status status)
 {
 	if (status != STATUS_OK)
 		tx->base.err = tx->inner->err;
@@ -19,7 +21,7 @@ explained(struct faulty_tx *tx, enum status status)
 }
 
 static enum status
-check(struct faulty_tx *tx)
+tx_check(struct faulty_tx *tx)
 {
 	if (atomic_load(&tx->cancelled))
 		return STATUS_CANCELLED;
@@ -30,7 +32,7 @@ check(struct faulty_tx *tx)
 }
 
 static enum status
-injected(struct faulty_tx *tx, enum status status, enum kv_faulty_event event)
+tx_inject(struct faulty_tx *tx, enum status status, enum kv_faulty_event event)
 {
 	faulty_count(event);
 	return err_set(&tx->base.err, status, "the faulty store says so");
@@ -39,7 +41,7 @@ injected(struct faulty_tx *tx, enum status status, enum kv_faulty_event event)
 /* ---- Futures ---- */
 
 static void
-unlink_read(struct faulty_future *f)
+read_unlink(struct faulty_future *f)
 {
 	if (f->prev)
 		f->prev->next = f->next;
@@ -50,7 +52,7 @@ unlink_read(struct faulty_future *f)
 }
 
 static void
-future_free(struct kv_future *base)
+faulty_future_free(struct kv_future *base)
 {
 	struct faulty_future *f = (struct faulty_future *)base;
 
@@ -61,13 +63,13 @@ future_free(struct kv_future *base)
 	if (base->kind == KV_FUTURE_WATCH)
 		faulty_delayer_unref(f->delayer);
 	else
-		unlink_read(f);
+		read_unlink(f);
 	mem_free(f);
 }
 
 static void
-future_init(struct faulty_future *f, struct faulty_tx *tx, enum kv_future_kind kind,
-	    struct kv_future *inner)
+faulty_future_init(struct faulty_future *f, struct faulty_tx *tx, enum kv_future_kind kind,
+		   struct kv_future *inner)
 {
 	*f = (struct faulty_future){
 		.base = { .engine = &kv_engine_faulty, .kind = kind },
@@ -82,22 +84,24 @@ future_init(struct faulty_future *f, struct faulty_tx *tx, enum kv_future_kind k
 /* ---- Beginning and ending ---- */
 
 static void
-start_over(struct faulty_tx *tx)
+tx_start_over(struct faulty_tx *tx)
 {
 	atomic_store(&tx->cancelled, false);
 	tx->used = false;
 	tx->wrote = false;
+	/* The outer transaction checks sizes, and says which writes may use the reserve. */
+	tx->inner->uses_reserve = true;
 	tx->reads_left = faulty_dice_read(&tx->store->dice, tx->after_unknown);
 }
 
-/* Lets go of everything that refers to the inner transaction's answers. */
+/* Lets go of all futures that refer to answers of the inner transaction. */
 static void
-release(struct faulty_tx *tx)
+tx_release(struct faulty_tx *tx)
 {
 	if (tx->used)
 		faulty_delayer_remove(tx->store->delayer, &tx->commit);
 	while (tx->reads)
-		future_free(&tx->reads->base);
+		faulty_future_free(&tx->reads->base);
 	faulty_delayer_forget(tx->store->delayer, tx);
 }
 
@@ -117,7 +121,7 @@ faulty_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 	}
 	tx->store = store;
 	atomic_init(&tx->cancelled, false);
-	start_over(tx);
+	tx_start_over(tx);
 	*ret = &tx->base;
 	return STATUS_OK;
 }
@@ -127,7 +131,7 @@ faulty_tx_free(struct kv_tx *base)
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	release(tx);
+	tx_release(tx);
 	kv_tx_free(tx->inner);
 	mem_free(tx);
 }
@@ -137,9 +141,9 @@ faulty_tx_reset(struct kv_tx *base)
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	release(tx);
+	tx_release(tx);
 	kv_tx_reset(tx->inner);
-	start_over(tx);
+	tx_start_over(tx);
 }
 
 static void
@@ -167,9 +171,9 @@ faulty_retry_delay_ms(struct kv_tx *base, enum status status)
 
 /* ---- Reads ---- */
 
-/* True if this is the read of this attempt that fails. */
+/* Counts a read. True if it is the one of this attempt that fails. */
 static bool
-read_fails(struct faulty_tx *tx)
+tx_read_fails(struct faulty_tx *tx)
 {
 	faulty_dice_pass(&tx->store->dice, FAULTY_EXIT_READ);
 	if (tx->reads_left == 0 || --tx->reads_left > 0)
@@ -179,14 +183,14 @@ read_fails(struct faulty_tx *tx)
 	return true;
 }
 
-/* `inner` is refused already, or becomes the answer of a new future. */
+/* Makes a future whose answer is that of `inner`, unless `inner` has failed already. */
 static struct kv_future *
-answer(struct faulty_tx *tx, enum kv_future_kind kind, struct kv_future *inner)
+tx_answer(struct faulty_tx *tx, enum kv_future_kind kind, struct kv_future *inner)
 {
 	struct faulty_future *f;
 
 	if (!inner->engine) {
-		(void)explained(tx, inner->status);
+		(void)tx_explain(tx, inner->status);
 		return inner;
 	}
 	f = mem_alloc(sizeof(*f));
@@ -194,9 +198,9 @@ answer(struct faulty_tx *tx, enum kv_future_kind kind, struct kv_future *inner)
 		kv_future_free(inner);
 		return kv_future_failed(STATUS_NOMEM);
 	}
-	future_init(f, tx, kind, inner);
-	if (read_fails(tx))
-		f->verdict = injected(tx, STATUS_TX_TOO_OLD, KV_FAULTY_TOO_OLD_READ);
+	faulty_future_init(f, tx, kind, inner);
+	if (tx_read_fails(tx))
+		f->verdict = tx_inject(tx, STATUS_TX_TOO_OLD, KV_FAULTY_TOO_OLD_READ);
 	f->delay_ns = faulty_dice_delay(&tx->store->dice);
 	if (f->delay_ns)
 		faulty_count(KV_FAULTY_READ_DELAYED);
@@ -212,11 +216,11 @@ static struct kv_future *
 faulty_get(struct kv_tx *base, struct str key, enum kv_read mode)
 {
 	struct faulty_tx *tx = tx_of(base);
-	enum status status = check(tx);
+	enum status status = tx_check(tx);
 
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
-	return answer(tx, KV_FUTURE_VALUE, kv_get(tx->inner, key, mode));
+	return tx_answer(tx, KV_FUTURE_VALUE, kv_get(tx->inner, key, mode));
 }
 
 static struct kv_future *
@@ -224,13 +228,13 @@ faulty_get_range(struct kv_tx *base, struct str begin, struct str end,
 		 const struct kv_range_options *options)
 {
 	struct faulty_tx *tx = tx_of(base);
-	enum status status = check(tx);
+	enum status status = tx_check(tx);
 	struct kv_range_options inner = *options;
 
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
 	inner.ahead = false; /* how late the answer is settles this engine */
-	return answer(tx, KV_FUTURE_RANGE, kv_get_range(tx->inner, begin, end, &inner));
+	return tx_answer(tx, KV_FUTURE_RANGE, kv_get_range(tx->inner, begin, end, &inner));
 }
 
 static enum status
@@ -238,8 +242,8 @@ faulty_get_read_version(struct kv_tx *base, uint64_t *ret)
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
-	return explained(tx, kv_get_read_version(tx->inner, ret));
+	TRY(tx_check(tx));
+	return tx_explain(tx, kv_get_read_version(tx->inner, ret));
 }
 
 static enum status
@@ -247,19 +251,20 @@ faulty_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_B
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
-	TRY(explained(tx, kv_get_metadata_version(tx->inner, ret)));
-	return read_fails(tx) ? injected(tx, STATUS_TX_TOO_OLD, KV_FAULTY_TOO_OLD_READ) : STATUS_OK;
+	TRY(tx_check(tx));
+	TRY(tx_explain(tx, kv_get_metadata_version(tx->inner, ret)));
+	return tx_read_fails(tx) ? tx_inject(tx, STATUS_TX_TOO_OLD, KV_FAULTY_TOO_OLD_READ)
+				 : STATUS_OK;
 }
 
 /* ---- Writes ---- */
 
 static enum status
-written(struct faulty_tx *tx, enum status status)
+tx_note_write(struct faulty_tx *tx, enum status status)
 {
 	if (status == STATUS_OK)
 		tx->wrote = true;
-	return explained(tx, status);
+	return tx_explain(tx, status);
 }
 
 static enum status
@@ -267,8 +272,17 @@ faulty_set(struct kv_tx *base, struct str key, struct str value)
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
-	return written(tx, kv_set(tx->inner, key, value));
+	TRY(tx_check(tx));
+	return tx_note_write(tx, kv_set(tx->inner, key, value));
+}
+
+static enum status
+faulty_set_no_conflict(struct kv_tx *base, struct str key, struct str value)
+{
+	struct faulty_tx *tx = tx_of(base);
+
+	TRY(tx_check(tx));
+	return tx_note_write(tx, kv_set_no_conflict(tx->inner, key, value));
 }
 
 static enum status
@@ -276,8 +290,8 @@ faulty_clear(struct kv_tx *base, struct str key)
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
-	return written(tx, kv_clear(tx->inner, key));
+	TRY(tx_check(tx));
+	return tx_note_write(tx, kv_clear(tx->inner, key));
 }
 
 static enum status
@@ -285,10 +299,10 @@ faulty_clear_range(struct kv_tx *base, struct str begin, struct str end)
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
+	TRY(tx_check(tx));
 	if (str_cmp(begin, end) >= 0)
 		return STATUS_OK;
-	return written(tx, kv_clear_range(tx->inner, begin, end));
+	return tx_note_write(tx, kv_clear_range(tx->inner, begin, end));
 }
 
 static enum status
@@ -296,8 +310,8 @@ faulty_atomic(struct kv_tx *base, enum kv_atomic op, struct str key, struct str 
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
-	return written(tx, kv_atomic(tx->inner, op, key, operand));
+	TRY(tx_check(tx));
+	return tx_note_write(tx, kv_atomic(tx->inner, op, key, operand));
 }
 
 static enum status
@@ -305,8 +319,8 @@ faulty_set_versionstamped_key(struct kv_tx *base, struct str key, size_t offset,
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
-	return written(tx, kv_set_versionstamped_key(tx->inner, key, offset, value));
+	TRY(tx_check(tx));
+	return tx_note_write(tx, kv_set_versionstamped_key(tx->inner, key, offset, value));
 }
 
 static enum status
@@ -314,8 +328,8 @@ faulty_set_versionstamped_value(struct kv_tx *base, struct str key, struct str v
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
-	return written(tx, kv_set_versionstamped_value(tx->inner, key, value, offset));
+	TRY(tx_check(tx));
+	return tx_note_write(tx, kv_set_versionstamped_value(tx->inner, key, value, offset));
 }
 
 static enum status
@@ -323,8 +337,8 @@ faulty_add_read_conflict(struct kv_tx *base, struct str begin, struct str end)
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
-	return explained(tx, kv_add_read_conflict_range(tx->inner, begin, end));
+	TRY(tx_check(tx));
+	return tx_explain(tx, kv_add_read_conflict_range(tx->inner, begin, end));
 }
 
 static enum status
@@ -332,10 +346,10 @@ faulty_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
+	TRY(tx_check(tx));
 	if (str_cmp(begin, end) >= 0)
 		return STATUS_OK;
-	return written(tx, kv_add_write_conflict_range(tx->inner, begin, end));
+	return tx_note_write(tx, kv_add_write_conflict_range(tx->inner, begin, end));
 }
 
 static enum status
@@ -343,33 +357,33 @@ faulty_touch_metadata_version(struct kv_tx *base)
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check(tx));
-	return written(tx, kv_touch_metadata_version(tx->inner));
+	TRY(tx_check(tx));
+	return tx_note_write(tx, kv_touch_metadata_version(tx->inner));
 }
 
 /* ---- Commits ---- */
 
 static enum status
-verdict(struct faulty_tx *tx, enum faulty_commit fate)
+tx_verdict(struct faulty_tx *tx, enum faulty_commit fate)
 {
 	switch (fate) {
 	case FAULTY_COMMIT_WELL:
 		break;
 	case FAULTY_COMMIT_CONFLICT:
-		return injected(tx, STATUS_TX_CONFLICT, KV_FAULTY_CONFLICT);
+		return tx_inject(tx, STATUS_TX_CONFLICT, KV_FAULTY_CONFLICT);
 	case FAULTY_COMMIT_TOO_OLD:
-		return injected(tx, STATUS_TX_TOO_OLD, KV_FAULTY_TOO_OLD_COMMIT);
+		return tx_inject(tx, STATUS_TX_TOO_OLD, KV_FAULTY_TOO_OLD_COMMIT);
 	case FAULTY_COMMIT_UNKNOWN_APPLIED:
 		return err_set(&tx->base.err, STATUS_TX_UNKNOWN, "the faulty store says so");
 	case FAULTY_COMMIT_UNKNOWN_NOT_APPLIED:
-		return injected(tx, STATUS_TX_UNKNOWN, KV_FAULTY_UNKNOWN_NOT_APPLIED);
+		return tx_inject(tx, STATUS_TX_UNKNOWN, KV_FAULTY_UNKNOWN_NOT_APPLIED);
 	}
 	return STATUS_OK;
 }
 
-/* What the dice say about it; a commit that writes nothing cannot fail. */
+/* Draws what becomes of a commit. One that writes nothing cannot fail. */
 static enum faulty_commit
-draw_commit(struct faulty_tx *tx)
+tx_draw_commit(struct faulty_tx *tx)
 {
 	enum faulty_commit fate;
 
@@ -392,22 +406,22 @@ faulty_commit(struct kv_tx *base)
 {
 	struct faulty_tx *tx = tx_of(base);
 	struct kv_future *inner = NULL;
-	enum status status = check(tx);
+	enum status status = tx_check(tx);
 	enum faulty_commit fate;
 
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
-	fate = draw_commit(tx);
+	fate = tx_draw_commit(tx);
 	if (fate == FAULTY_COMMIT_WELL || fate == FAULTY_COMMIT_UNKNOWN_APPLIED) {
 		inner = kv_commit(tx->inner);
 		if (!inner->engine) {
-			(void)explained(tx, inner->status);
+			(void)tx_explain(tx, inner->status);
 			return inner;
 		}
 	}
 	tx->used = true;
-	future_init(&tx->commit, tx, KV_FUTURE_COMMIT, inner);
-	tx->commit.verdict = verdict(tx, fate);
+	faulty_future_init(&tx->commit, tx, KV_FUTURE_COMMIT, inner);
+	tx->commit.verdict = tx_verdict(tx, fate);
 	tx->commit.delay_ns = faulty_dice_delay(&tx->store->dice);
 	if (tx->commit.delay_ns)
 		faulty_count(KV_FAULTY_COMMIT_DELAYED);
@@ -416,7 +430,7 @@ faulty_commit(struct kv_tx *base)
 }
 
 static enum status
-check_committed(struct faulty_tx *tx)
+tx_check_committed(struct faulty_tx *tx)
 {
 	const struct kv_future *f = &tx->commit.base;
 
@@ -431,8 +445,8 @@ faulty_committed_version(struct kv_tx *base, uint64_t *ret)
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check_committed(tx));
-	return explained(tx, kv_committed_version(tx->inner, ret));
+	TRY(tx_check_committed(tx));
+	return tx_explain(tx, kv_committed_version(tx->inner, ret));
 }
 
 static enum status
@@ -440,8 +454,8 @@ faulty_versionstamp(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
 {
 	struct faulty_tx *tx = tx_of(base);
 
-	TRY(check_committed(tx));
-	return explained(tx, kv_versionstamp(tx->inner, ret));
+	TRY(tx_check_committed(tx));
+	return tx_explain(tx, kv_versionstamp(tx->inner, ret));
 }
 
 /* ---- Watches ---- */
@@ -450,7 +464,7 @@ static struct kv_future *
 faulty_watch(struct kv_tx *base, struct str key)
 {
 	struct faulty_tx *tx = tx_of(base);
-	enum status status = check(tx);
+	enum status status = tx_check(tx);
 	enum faulty_watch fate;
 	struct kv_future *inner;
 	struct faulty_future *f;
@@ -459,18 +473,18 @@ faulty_watch(struct kv_tx *base, struct str key)
 		return kv_future_failed(status);
 	inner = kv_watch(tx->inner, key);
 	if (!inner->engine) {
-		(void)explained(tx, inner->status);
+		(void)tx_explain(tx, inner->status);
 		return inner;
 	}
 	fate = faulty_dice_watch(&tx->store->dice);
 	if (fate == FAULTY_WATCH_WELL)
-		return inner; /* belongs to no transaction, so nothing is lost by handing it out */
+		return inner; /* the inner future itself: a watch belongs to no transaction */
 	f = mem_alloc(sizeof(*f));
 	if (!f) {
 		kv_future_free(inner);
 		return kv_future_failed(STATUS_NOMEM);
 	}
-	future_init(f, tx, KV_FUTURE_WATCH, inner);
+	faulty_future_init(f, tx, KV_FUTURE_WATCH, inner);
 	f->watch = fate;
 	f->delay_ns = faulty_dice_watch_delay(&tx->store->dice);
 	faulty_delayer_ref(f->delayer);
@@ -480,6 +494,7 @@ faulty_watch(struct kv_tx *base, struct str key)
 
 const struct kv_engine kv_engine_faulty = {
 	.scheme = "faulty",
+	.library = "faulty 0",
 	.unknown_results = true,
 	.open = faulty_open,
 	.close = faulty_close,
@@ -496,6 +511,7 @@ const struct kv_engine kv_engine_faulty = {
 	.get_range = faulty_get_range,
 	.get_read_version = faulty_get_read_version,
 	.set = faulty_set,
+	.set_no_conflict = faulty_set_no_conflict,
 	.clear_range = faulty_clear_range,
 	.clear = faulty_clear,
 	.atomic = faulty_atomic,
@@ -510,5 +526,5 @@ const struct kv_engine kv_engine_faulty = {
 	.versionstamp = faulty_versionstamp,
 	.watch = faulty_watch,
 	.retry_delay_ms = faulty_retry_delay_ms,
-	.future_free = future_free,
+	.future_free = faulty_future_free,
 };

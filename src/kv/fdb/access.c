@@ -15,18 +15,18 @@ enum {
 
 /* Read-only transactions cannot conflict: the library need not remember what they read. */
 static bool
-is_snapshot(const struct fdb_tx *tx, enum kv_read mode)
+tx_reads_snapshot(const struct fdb_tx *tx, enum kv_read mode)
 {
 	return mode == KV_SNAPSHOT || tx->base.kind == KV_TX_READ_ONLY;
 }
 
 static enum status
-get(struct fdb_tx *tx, struct str key, enum kv_read mode, struct fdb_future **ret)
+tx_get(struct fdb_tx *tx, struct str key, enum kv_read mode, struct fdb_future **ret)
 {
 	FDBFuture *part;
 
 	TRY(fdb_tx_check(tx));
-	part = fdb.transaction_get(tx->tx, fdb_ptr(key), (int)key.len, is_snapshot(tx, mode));
+	part = fdb.transaction_get(tx->tx, fdb_ptr(key), (int)key.len, tx_reads_snapshot(tx, mode));
 	*ret = fdb_future_new(tx, FDB_GET, part, 0);
 	if (!*ret)
 		return STATUS_NOMEM;
@@ -38,14 +38,14 @@ struct kv_future *
 fdb_get(struct kv_tx *tx, struct str key, enum kv_read mode)
 {
 	struct fdb_future *f;
-	enum status status = get((struct fdb_tx *)tx, key, mode, &f);
+	enum status status = tx_get((struct fdb_tx *)tx, key, mode, &f);
 
 	return status == STATUS_OK ? &f->base : kv_future_failed(status);
 }
 
 static enum status
-get_range(struct fdb_tx *tx, struct str begin, struct str end,
-	  const struct kv_range_options *options, struct fdb_future **ret)
+tx_get_range(struct fdb_tx *tx, struct str begin, struct str end,
+	     const struct kv_range_options *options, struct fdb_future **ret)
 {
 	struct fdb_future *f;
 
@@ -63,9 +63,12 @@ get_range(struct fdb_tx *tx, struct str begin, struct str end,
 	f->end = str_of(f->bounds + begin.len, end.len);
 	f->options = *options;
 	f->whole_end = f->end;
-	/* The library's own conflict of a limited reverse read is the whole range. */
-	f->conflicts = options->reverse && !is_snapshot(tx, options->mode);
-	f->snapshot = options->reverse || is_snapshot(tx, options->mode);
+	/*
+	 * For a reverse read with a limit the library would conflict with the whole range. So it is
+	 * read as a snapshot read, and future.c adds the conflict of what has been read.
+	 */
+	f->conflicts = options->reverse && !tx_reads_snapshot(tx, options->mode);
+	f->snapshot = options->reverse || tx_reads_snapshot(tx, options->mode);
 	tx->ranges_open = true;
 	fdb_future_start(f);
 	*ret = f;
@@ -77,27 +80,13 @@ fdb_get_range(struct kv_tx *tx, struct str begin, struct str end,
 	      const struct kv_range_options *options)
 {
 	struct fdb_future *f;
-	enum status status = get_range((struct fdb_tx *)tx, begin, end, options, &f);
+	enum status status = tx_get_range((struct fdb_tx *)tx, begin, end, options, &f);
 
 	return status == STATUS_OK ? &f->base : kv_future_failed(status);
 }
 
-/*
- * A range that goes on in several stretches must not see what is written after it was asked for.
- */
-void
-fdb_tx_settle_ranges(struct fdb_tx *tx)
-{
-	if (!tx->ranges_open)
-		return;
-	for (struct fdb_future *f = tx->futures; f; f = f->next)
-		if (f->op == FDB_RANGE)
-			(void)fdb_future_wait(f);
-	tx->ranges_open = false;
-}
-
 static enum status
-wait_for_number(struct fdb_tx *tx, FDBFuture *part, uint64_t *ret)
+tx_wait_for_number(struct fdb_tx *tx, FDBFuture *part, uint64_t *ret)
 {
 	struct fdb_future *f = fdb_future_new(tx, FDB_NUMBER, part, 0);
 	enum status status;
@@ -120,7 +109,7 @@ fdb_get_read_version(struct kv_tx *base, uint64_t *ret)
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
 	TRY(fdb_tx_check(tx));
-	return wait_for_number(tx, fdb.transaction_get_read_version(tx->tx), ret);
+	return tx_wait_for_number(tx, fdb.transaction_get_read_version(tx->tx), ret);
 }
 
 enum status
@@ -129,7 +118,7 @@ fdb_tx_estimate(struct fdb_tx *tx, struct str begin, struct str end, uint64_t *r
 	FDBFuture *part = fdb.transaction_get_estimated_range_size_bytes(
 		tx->tx, fdb_ptr(begin), (int)begin.len, fdb_ptr(end), (int)end.len);
 
-	return wait_for_number(tx, part, ret);
+	return tx_wait_for_number(tx, part, ret);
 }
 
 enum status
@@ -140,11 +129,11 @@ fdb_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTE
 	enum status status;
 
 	TRY(fdb_tx_check(tx));
-	/* The library would say so, too, and then refuse the commit. */
+	/* The library would say the same, and would refuse the commit because of the read. */
 	if (tx->touched_metadata)
 		return err_set(&base->err, STATUS_TX_UNREADABLE,
 			       "the transaction has touched the metadata version");
-	TRY(get(tx, KEY_METADATA, KV_READ, &f));
+	TRY(tx_get(tx, KEY_METADATA, KV_READ, &f));
 	status = fdb_future_wait(f);
 	if (status != STATUS_OK)
 		fdb_future_explain(&f->base);
@@ -173,13 +162,16 @@ fdb_watch(struct kv_tx *base, struct str key)
 	full = store->watch_count >= KV_LIMIT_WATCHES;
 	pthread_mutex_unlock(&store->lock);
 	if (full)
-		return kv_future_failed(STATUS_LIMIT);
+		return kv_future_failed(STATUS_BUSY);
 	f = fdb_future_new(tx, FDB_WATCH, fdb.transaction_watch(tx->tx, fdb_ptr(key), (int)key.len),
 			   0);
 	if (!f)
 		return kv_future_failed(STATUS_NOMEM);
 	fdb_future_start(f);
-	/* Meanwhile, by somebody who has not seen it yet. */
+	/*
+	 * Another thread may have cancelled the transaction while the watch was made. It has then
+	 * cancelled the watches in the store's list, and this one may not have been among them.
+	 */
 	if (atomic_load(&tx->cancelled))
 		fdb_watches_cancel(store, tx->life);
 	return &f->base;
@@ -187,16 +179,12 @@ fdb_watch(struct kv_tx *base, struct str key)
 
 /* ---- Writes ---- */
 
-/* Ahead of each: whether it may be, and how large the transaction becomes. */
+/* Before each write. Ranges that are under way must not see it. */
 static enum status
-enter_write(struct fdb_tx *tx, size_t bytes)
+tx_enter_write(struct fdb_tx *tx)
 {
 	TRY(fdb_tx_check(tx));
-	if (tx->bytes + bytes > KV_LIMIT_TX_BYTES)
-		return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
-			       "the transaction writes more than %d bytes", KV_LIMIT_TX_BYTES);
 	fdb_tx_settle_ranges(tx);
-	tx->bytes += bytes;
 	tx->written = true;
 	return STATUS_OK;
 }
@@ -206,7 +194,22 @@ fdb_set(struct kv_tx *base, struct str key, struct str value)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
-	TRY(enter_write(tx, key.len + value.len));
+	TRY(tx_enter_write(tx));
+	fdb.transaction_set(tx->tx, fdb_ptr(key), (int)key.len, fdb_ptr(value), (int)value.len);
+	return STATUS_OK;
+}
+
+enum status
+fdb_set_no_conflict(struct kv_tx *base, struct str key, struct str value)
+{
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+	int code;
+
+	TRY(tx_enter_write(tx));
+	/* The option holds for the next write alone, and the library takes calls in their order. */
+	code = fdb.transaction_set_option(tx->tx, FDB_TX_NEXT_WRITE_NO_CONFLICT, NULL, 0);
+	if (code != 0)
+		return err_set(&base->err, fdb_status(code), "%s", fdb.get_error(code));
 	fdb.transaction_set(tx->tx, fdb_ptr(key), (int)key.len, fdb_ptr(value), (int)value.len);
 	return STATUS_OK;
 }
@@ -216,7 +219,7 @@ fdb_clear(struct kv_tx *base, struct str key)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
-	TRY(enter_write(tx, key.len));
+	TRY(tx_enter_write(tx));
 	fdb.transaction_clear(tx->tx, fdb_ptr(key), (int)key.len);
 	return STATUS_OK;
 }
@@ -228,16 +231,16 @@ fdb_clear_range(struct kv_tx *base, struct str begin, struct str end)
 
 	if (str_cmp(begin, end) >= 0)
 		return fdb_tx_check(tx);
-	TRY(enter_write(tx, begin.len + end.len));
+	TRY(tx_enter_write(tx));
 	fdb.transaction_clear_range(tx->tx, fdb_ptr(begin), (int)begin.len, fdb_ptr(end),
 				    (int)end.len);
 	return STATUS_OK;
 }
 
 static enum status
-mutate(struct fdb_tx *tx, int type, struct str key, struct str operand)
+tx_mutate(struct fdb_tx *tx, int type, struct str key, struct str operand)
 {
-	TRY(enter_write(tx, key.len + operand.len));
+	TRY(tx_enter_write(tx));
 	fdb.transaction_atomic_op(tx->tx, fdb_ptr(key), (int)key.len, fdb_ptr(operand),
 				  (int)operand.len, type);
 	return STATUS_OK;
@@ -255,12 +258,12 @@ fdb_atomic(struct kv_tx *tx, enum kv_atomic op, struct str key, struct str opera
 		[KV_COMPARE_AND_CLEAR] = FDB_MUTATION_COMPARE_AND_CLEAR,
 	};
 
-	return mutate((struct fdb_tx *)tx, types[op], key, operand);
+	return tx_mutate((struct fdb_tx *)tx, types[op], key, operand);
 }
 
 /* A copy of `template` with the place of the stamp behind it; NULL when out of memory. */
 static char *
-with_offset(struct str template, size_t offset)
+template_with_offset(struct str template, size_t offset)
 {
 	char *copy = mem_alloc(template.len + STAMP_OFFSET_BYTES);
 
@@ -275,13 +278,13 @@ with_offset(struct str template, size_t offset)
 enum status
 fdb_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset, struct str value)
 {
-	char *copy = with_offset(key, offset);
+	char *copy = template_with_offset(key, offset);
 	enum status status;
 
 	if (!copy)
 		return STATUS_NOMEM;
-	status = mutate((struct fdb_tx *)tx, FDB_MUTATION_STAMPED_KEY,
-			str_of(copy, key.len + STAMP_OFFSET_BYTES), value);
+	status = tx_mutate((struct fdb_tx *)tx, FDB_MUTATION_STAMPED_KEY,
+			   str_of(copy, key.len + STAMP_OFFSET_BYTES), value);
 	mem_free(copy);
 	return status;
 }
@@ -289,13 +292,13 @@ fdb_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset, stru
 enum status
 fdb_set_versionstamped_value(struct kv_tx *tx, struct str key, struct str value, size_t offset)
 {
-	char *copy = with_offset(value, offset);
+	char *copy = template_with_offset(value, offset);
 	enum status status;
 
 	if (!copy)
 		return STATUS_NOMEM;
-	status = mutate((struct fdb_tx *)tx, FDB_MUTATION_STAMPED_VALUE, key,
-			str_of(copy, value.len + STAMP_OFFSET_BYTES));
+	status = tx_mutate((struct fdb_tx *)tx, FDB_MUTATION_STAMPED_VALUE, key,
+			   str_of(copy, value.len + STAMP_OFFSET_BYTES));
 	mem_free(copy);
 	return status;
 }
@@ -306,22 +309,16 @@ fdb_touch_metadata_version(struct kv_tx *base)
 	static const char value[METADATA_VALUE_BYTES];
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
-	TRY(mutate(tx, FDB_MUTATION_STAMPED_VALUE, KEY_METADATA, str_of(value, sizeof(value))));
+	TRY(tx_mutate(tx, FDB_MUTATION_STAMPED_VALUE, KEY_METADATA, str_of(value, sizeof(value))));
 	tx->touched_metadata = true;
 	return STATUS_OK;
 }
 
 static enum status
-add_conflict(struct fdb_tx *tx, struct str begin, struct str end, int type)
+tx_add_conflict(struct fdb_tx *tx, struct str begin, struct str end, int type)
 {
 	int code;
 
-	if (tx->bytes + begin.len + end.len > KV_LIMIT_TX_BYTES) {
-		/* The commit says it: ranges are counted, and not refused one by one. */
-		tx->too_large = true;
-		return STATUS_OK;
-	}
-	tx->bytes += begin.len + end.len;
 	code = fdb.transaction_add_conflict_range(tx->tx, fdb_ptr(begin), (int)begin.len,
 						  fdb_ptr(end), (int)end.len, type);
 	if (code != 0)
@@ -337,7 +334,7 @@ fdb_add_read_conflict(struct kv_tx *base, struct str begin, struct str end)
 	TRY(fdb_tx_check(tx));
 	if (str_cmp(begin, end) >= 0)
 		return STATUS_OK;
-	return add_conflict(tx, begin, end, FDB_CONFLICT_READ);
+	return tx_add_conflict(tx, begin, end, FDB_CONFLICT_READ);
 }
 
 enum status
@@ -350,5 +347,5 @@ fdb_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
 		return STATUS_OK;
 	fdb_tx_settle_ranges(tx);
 	tx->written = true;
-	return add_conflict(tx, begin, end, FDB_CONFLICT_WRITE);
+	return tx_add_conflict(tx, begin, end, FDB_CONFLICT_WRITE);
 }

@@ -23,7 +23,7 @@ typedef struct FDB_database FDBDatabase;
 typedef struct FDB_transaction FDBTransaction;
 typedef void fdb_callback(FDBFuture *future, void *arg);
 
-/* Its place is of any alignment. */
+/* A pair as the library lays it out: packed, at addresses of any alignment. */
 struct fdb_pair {
 	const uint8_t *key;
 	int key_len;
@@ -39,6 +39,7 @@ enum {
 
 	FDB_NETWORK_SINGLE_VERSION = 60, /* no other client library beside this one */
 	FDB_DATABASE_MAX_WATCHES = 20,
+	FDB_TX_NEXT_WRITE_NO_CONFLICT = 30,
 	FDB_TX_TIMEOUT = 500, /* also the database's option for its transactions */
 	FDB_NUMBER_BYTES = 8, /* of an option, little-endian */
 	FDB_MODE_EXACT = 0,
@@ -152,6 +153,7 @@ struct fdb_store {
 	uint64_t watch_count;
 };
 
+/* Gives up a reference: the user's, or a watch's. The last one frees the store. */
 void fdb_store_unref(struct fdb_store *store);
 
 /* ---- Futures ---- */
@@ -171,12 +173,12 @@ enum {
 
 struct fdb_future {
 	struct kv_future base;
-	struct event settled; /* set after base.event, for the engine, who waits beside the owner */
+	struct event settled; /* set after base.event, for waits of the engine itself */
 	enum fdb_op op;
 	_Atomic uint32_t refs; /* the owner's, and the callback's until the answer is there */
 	pthread_mutex_t lock;
-	bool abandoned;          /* the owner is gone */
-	uint64_t life;           /* of its transaction */
+	bool abandoned;          /* its owner has let go of it */
+	uint64_t life;           /* that its transaction had, see fdb_tx */
 	struct fdb_store *store; /* a watch holds a reference */
 	FDBTransaction *tx;      /* of a range that goes on */
 	struct fdb_future *next; /* of the transaction, or the store's watches */
@@ -208,16 +210,18 @@ struct fdb_tx {
 	FDBTransaction *tx;
 	pthread_mutex_t lock; /* between kv_cancel() and the owner: of `committing` and `life` */
 	bool committing;
-	uint64_t life; /* a new one with each reset; no other transaction of the process has it */
+	/*
+	 * A number that no other transaction of the process has, and that changes with each reset.
+	 * Watches outlive their transaction, and are found by it.
+	 */
+	uint64_t life;
 	_Atomic bool cancelled;
 	_Atomic bool answered;      /* it has a read version, which ages */
 	bool used;                  /* kv_commit() has been called */
 	bool written;               /* the commit will have a version */
-	uint64_t bytes;             /* written, as the contract counts them */
 	struct fdb_future *futures; /* all but watches */
 	struct fdb_future *commit;
 	struct fdb_future *stamp;
-	bool too_large;
 	bool touched_metadata;
 	bool ranges_open; /* ranges may be under way: writes wait for them */
 };
@@ -269,6 +273,7 @@ struct kv_future *fdb_get_range(struct kv_tx *tx, struct str begin, struct str e
 				const struct kv_range_options *options);
 enum status fdb_get_read_version(struct kv_tx *tx, uint64_t *ret);
 enum status fdb_set(struct kv_tx *tx, struct str key, struct str value);
+enum status fdb_set_no_conflict(struct kv_tx *tx, struct str key, struct str value);
 enum status fdb_clear_range(struct kv_tx *tx, struct str begin, struct str end);
 enum status fdb_clear(struct kv_tx *tx, struct str key);
 enum status fdb_atomic(struct kv_tx *tx, enum kv_atomic op, struct str key, struct str operand);

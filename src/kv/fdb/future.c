@@ -1,27 +1,41 @@
 /*
- * Futures. The library calls back when an answer is there, from its own thread or, if it was there
- * already, from the one that asks.
+ * Futures. The library calls future_on_ready() when an answer is there: from its own thread or, if
+ * the answer is there already, from the thread that sets the callback.
  *
- * A future has two holders: its owner, and the callback until it has run for the last time. The
- * library's futures are destroyed with the last of the two, so that an owner can cancel one that is
- * being answered.
+ * An answer of the library to a range may end before the limits of the range are reached; an answer
+ * of the contract may not. So the callback asks for the next part until the range is complete, and
+ * the owner sees one answer.
  *
- * One answer of the library's to a range may be shorter than its limits; the contract's is not. The
- * callback asks for the next stretch until it is complete.
+ * == Who owns what ==
+ *
+ * A future has two references: one of its owner, and one of the callback, until the callback has
+ * run for the last time. The last one to go frees it and destroys the library's futures in it, so
+ * the owner may cancel a future of the library while the callback is reading its answer.
+ *
+ * The lock guards `abandoned` and everything that an answer is put into. The callback puts an
+ * answer in only if the owner is still there, and all of that happens under the lock; so once the
+ * owner has abandoned the future, nothing of its transaction is touched any more, and the
+ * transaction may be freed. `base.event` is set after the last answer, and from then on the owner
+ * reads without the lock: nobody writes to it again.
+ *
+ * `settled` is set after `base.event`, for waits of the engine itself, since the owner may be
+ * waiting for `base.event` at the same time and an event has one waiter.
  */
+#include <assert.h>
+
 #include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
 
 enum {
 	FIRST_PAIRS = 64,
-	/* What the library counts a pair with, beside its key and value. */
+	/* The library counts so much for a pair, besides its key and value. */
 	PAIR_OVERHEAD_BYTES = 8,
 };
 
 /* ---- Lists ---- */
 
 static void
-link_into(struct fdb_future **first, struct fdb_future *f)
+future_link(struct fdb_future **first, struct fdb_future *f)
 {
 	f->prev = NULL;
 	f->next = *first;
@@ -32,8 +46,9 @@ link_into(struct fdb_future **first, struct fdb_future *f)
 }
 
 static void
-unlink_from(struct fdb_future **first, struct fdb_future *f)
+future_unlink(struct fdb_future **first, struct fdb_future *f)
 {
+	assert(f->linked && (f->prev ? f->prev->next == f : *first == f));
 	if (f->prev)
 		f->prev->next = f->next;
 	else
@@ -43,15 +58,15 @@ unlink_from(struct fdb_future **first, struct fdb_future *f)
 	f->linked = false;
 }
 
-/* Takes a watch out of its store's list, once. */
+/* Takes a watch out of its store's list, unless fdb_watches_cancel() has done so. */
 static void
-unlink_watch(struct fdb_future *f)
+future_unlink_watch(struct fdb_future *f)
 {
 	struct fdb_store *store = f->store;
 
 	pthread_mutex_lock(&store->lock);
 	if (f->linked) {
-		unlink_from(&store->watches, f);
+		future_unlink(&store->watches, f);
 		store->watch_count--;
 	}
 	pthread_mutex_unlock(&store->lock);
@@ -59,8 +74,17 @@ unlink_watch(struct fdb_future *f)
 
 /* ---- Life ---- */
 
+void
+fdb_store_unref(struct fdb_store *store)
+{
+	if (atomic_fetch_sub(&store->refs, 1) > 1)
+		return;
+	pthread_mutex_destroy(&store->lock);
+	mem_free(store);
+}
+
 static void
-unref(struct fdb_future *f)
+future_unref(struct fdb_future *f)
 {
 	if (atomic_fetch_sub(&f->refs, 1) > 1)
 		return;
@@ -76,7 +100,7 @@ unref(struct fdb_future *f)
 }
 
 static enum kv_future_kind
-kind_of(enum fdb_op op)
+future_kind_of(enum fdb_op op)
 {
 	switch (op) {
 	case FDB_GET:
@@ -90,7 +114,7 @@ kind_of(enum fdb_op op)
 	case FDB_STAMP:
 		break;
 	}
-	return KV_FUTURE_COMMIT; /* of no count in statistics */
+	return KV_FUTURE_COMMIT; /* the statistics do not count these */
 }
 
 struct fdb_future *
@@ -105,7 +129,7 @@ fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part, size_t bounds
 	}
 	f->base.engine = tx->base.engine;
 	f->base.tx = op == FDB_WATCH ? NULL : &tx->base;
-	f->base.kind = kind_of(op);
+	f->base.kind = future_kind_of(op);
 	event_init(&f->base.event);
 	event_init(&f->settled);
 	f->op = op;
@@ -121,11 +145,11 @@ fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part, size_t bounds
 	if (op == FDB_WATCH) {
 		atomic_fetch_add(&f->store->refs, 1);
 		pthread_mutex_lock(&f->store->lock);
-		link_into(&f->store->watches, f);
+		future_link(&f->store->watches, f);
 		f->store->watch_count++;
 		pthread_mutex_unlock(&f->store->lock);
 	} else {
-		link_into(&tx->futures, f);
+		future_link(&tx->futures, f);
 	}
 	return f;
 }
@@ -133,7 +157,7 @@ fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part, size_t bounds
 /* ---- Answers, with the lock held ---- */
 
 static bool
-add_part(struct fdb_future *f, FDBFuture *part)
+future_add_part(struct fdb_future *f, FDBFuture *part)
 {
 	if (f->part_count == f->part_cap) {
 		size_t cap = 2 * f->part_cap;
@@ -152,7 +176,7 @@ add_part(struct fdb_future *f, FDBFuture *part)
 }
 
 static bool
-reserve_pairs(struct fdb_future *f, size_t count)
+future_reserve_pairs(struct fdb_future *f, size_t count)
 {
 	size_t needed = f->base.range.count + count;
 	size_t cap = f->pair_cap ? f->pair_cap : FIRST_PAIRS;
@@ -170,13 +194,14 @@ reserve_pairs(struct fdb_future *f, size_t count)
 	return true;
 }
 
-/* Takes over what the limits allow. */
+/* Adds the pairs to the answer, as many as the limits allow, and subtracts them from the limits. */
 static void
-take_pairs(struct fdb_future *f, const struct fdb_pair *pairs, size_t count)
+future_take_pairs(struct fdb_future *f, const struct fdb_pair *pairs, size_t count)
 {
 	struct kv_range_options *left = &f->options;
 	size_t n = 0;
 
+	assert(f->base.range.count + count <= f->pair_cap);
 	while (n < count && left->limit && left->limit_bytes) {
 		struct kv_pair pair = {
 			.key = str_of(pairs[n].key, (size_t)pairs[n].key_len),
@@ -192,9 +217,9 @@ take_pairs(struct fdb_future *f, const struct fdb_pair *pairs, size_t count)
 	}
 }
 
-/* Goes on behind the last pair. */
+/* The next part of the range begins behind the last pair; of a reverse one it ends before it. */
 static void
-advance(struct fdb_future *f)
+future_advance_range(struct fdb_future *f)
 {
 	struct str last;
 
@@ -209,18 +234,23 @@ advance(struct fdb_future *f)
 }
 
 /*
- * The next stretch of the range. Selectors: the first key not below a bound, or, once there is a
- * last pair, above it. Byte limits of zero mean none to the library; this one's is never zero.
+ * Asks the library for the next part of the range. It begins at the first key that is not below
+ * `begin` or, once there is a last pair, at the first one above that. For the library a limit of 0
+ * bytes is none; this limit is never 0, since the range would be complete.
  */
 static FDBFuture *
-ask_range(const struct fdb_future *f)
+future_ask_range(const struct fdb_future *f)
 {
 	const struct kv_range_options *left = &f->options;
 	bool after = f->begun && !left->reverse;
 	size_t limit = left->limit < INT32_MAX ? left->limit : 0;
 	size_t bytes = left->limit_bytes < INT32_MAX ? left->limit_bytes : INT32_MAX;
 
-	/* The limit is of keys and values: with the overhead a small pair still fits at once. */
+	assert(left->limit > 0 && left->limit_bytes > 0);
+	/*
+	 * The contract's limit counts keys and values alone. With the overhead added, one small
+	 * pair still fits into the first part.
+	 */
 	if (bytes < KV_LIMIT_KEY_BYTES)
 		bytes += PAIR_OVERHEAD_BYTES;
 	return fdb.transaction_get_range(f->tx, fdb_ptr(f->begin), (int)f->begin.len, after, 1,
@@ -228,9 +258,12 @@ ask_range(const struct fdb_future *f)
 					 (int)bytes, FDB_MODE_EXACT, 0, f->snapshot, left->reverse);
 }
 
-/* Of a reverse range: from the last pair, if a limit ended it there, to the end. */
+/*
+ * Adds the read conflict of a reverse range, which was read as a snapshot read: from the last pair,
+ * if a limit ended the range there, or else from its beginning, to its end.
+ */
 static void
-add_range_conflict(struct fdb_future *f)
+future_add_range_conflict(struct fdb_future *f)
 {
 	const struct kv_range *range = &f->base.range;
 	struct str begin = range->more ? f->pairs[range->count - 1].key : f->begin;
@@ -243,9 +276,12 @@ add_range_conflict(struct fdb_future *f)
 	f->base.status = fdb_status(f->code);
 }
 
-/* Returns what to wait for next, or NULL when the range is complete. */
+/*
+ * Adds a part to the answer of a range. Returns the library's future of the next part; NULL when
+ * the range is complete or has failed.
+ */
 static FDBFuture *
-answer_range(struct fdb_future *f, FDBFuture *part)
+future_answer_range(struct fdb_future *f, FDBFuture *part)
 {
 	const struct fdb_pair *pairs;
 	FDBFuture *next;
@@ -257,22 +293,22 @@ answer_range(struct fdb_future *f, FDBFuture *part)
 	f->base.status = fdb_status(f->code);
 	if (f->code != 0)
 		return NULL;
-	if (!reserve_pairs(f, (size_t)count)) {
+	if (!future_reserve_pairs(f, (size_t)count)) {
 		f->base.status = STATUS_NOMEM;
 		return NULL;
 	}
-	take_pairs(f, pairs, (size_t)count);
+	future_take_pairs(f, pairs, (size_t)count);
 	full = !f->options.limit || !f->options.limit_bytes;
 	f->base.range.pairs = f->pairs;
 	f->base.range.more = full || more;
 	if (full || !more) {
 		if (f->conflicts)
-			add_range_conflict(f);
+			future_add_range_conflict(f);
 		return NULL;
 	}
-	advance(f);
-	next = ask_range(f);
-	if (add_part(f, next))
+	future_advance_range(f);
+	next = future_ask_range(f);
+	if (future_add_part(f, next))
 		return next;
 	fdb.future_destroy(next);
 	f->base.status = STATUS_NOMEM;
@@ -280,7 +316,7 @@ answer_range(struct fdb_future *f, FDBFuture *part)
 }
 
 static void
-answer_value(struct fdb_future *f, FDBFuture *part)
+future_answer_value(struct fdb_future *f, FDBFuture *part)
 {
 	const uint8_t *bytes = NULL;
 	int present = 0;
@@ -297,9 +333,8 @@ answer_value(struct fdb_future *f, FDBFuture *part)
 	f->base.value = str_of(bytes, (size_t)len);
 }
 
-/* Of commits: a cancelled one may go on, and the library's own word for that is another. */
 static void
-answer_commit(struct fdb_future *f, FDBFuture *part)
+future_answer_commit(struct fdb_future *f, FDBFuture *part)
 {
 	f->code = fdb.future_get_error(part);
 	f->base.status = fdb_status(f->code);
@@ -309,13 +344,13 @@ answer_commit(struct fdb_future *f, FDBFuture *part)
 		atomic_fetch_add_explicit(&f->store->conflicts, 1, memory_order_relaxed);
 }
 
-/* A watch has happened, is gone with its transaction, or is lost. */
+/* A watch has seen a change, has ended with its transaction, or has been lost by the library. */
 static enum status
-watch_status(int code)
+future_watch_status(int code)
 {
 	enum status status = fdb_status(code);
 
-	if (status == STATUS_OK || status == STATUS_LIMIT)
+	if (status == STATUS_OK || status == STATUS_BUSY)
 		return status;
 	if (status == STATUS_CANCELLED || status == STATUS_TX_CONFLICT ||
 	    status == STATUS_TX_TOO_OLD || status == STATUS_TX_UNKNOWN ||
@@ -325,11 +360,12 @@ watch_status(int code)
 }
 
 /*
- * A transaction that times out has either not reached the cluster or lasted longer than a read
- * version does.
+ * The library reports the same error for two kinds of timeout: the cluster has not answered at all,
+ * or the transaction has lasted longer than a read version is kept. In the second case it has had
+ * answers before.
  */
 static void
-note_age(struct fdb_future *f)
+future_note_age(struct fdb_future *f)
 {
 	enum {
 		TIMED_OUT = 1031,
@@ -342,26 +378,29 @@ note_age(struct fdb_future *f)
 		f->base.status = STATUS_TX_TOO_OLD;
 }
 
-/* Puts the answer in place. Returns what else to wait for, or NULL. */
+/*
+ * With the lock held: puts the answer in place. Returns the library's future that has to be waited
+ * for next; NULL if this was the last answer.
+ */
 static FDBFuture *
-answer(struct fdb_future *f, FDBFuture *part)
+future_answer(struct fdb_future *f, FDBFuture *part)
 {
 	FDBFuture *next = NULL;
 
 	switch (f->op) {
 	case FDB_RANGE:
-		next = answer_range(f, part);
+		next = future_answer_range(f, part);
 		break;
 	case FDB_GET:
 	case FDB_STAMP:
-		answer_value(f, part);
+		future_answer_value(f, part);
 		break;
 	case FDB_COMMIT:
-		answer_commit(f, part);
+		future_answer_commit(f, part);
 		break;
 	case FDB_WATCH:
 		f->code = fdb.future_get_error(part);
-		f->base.status = watch_status(f->code);
+		f->base.status = future_watch_status(f->code);
 		break;
 	case FDB_NUMBER:
 		f->code = fdb.future_get_int64(part, &f->number);
@@ -369,39 +408,44 @@ answer(struct fdb_future *f, FDBFuture *part)
 		break;
 	}
 	if (f->op == FDB_GET || f->op == FDB_RANGE || f->op == FDB_NUMBER)
-		note_age(f);
+		future_note_age(f);
 	return next;
 }
 
-static void on_ready(FDBFuture *part, void *arg);
+static void future_on_ready(FDBFuture *part, void *arg);
 
-/* Fails only for lack of memory, which the library does not survive anyway. */
+/*
+ * Has the library call future_on_ready() when `part` is there. Setting a callback fails only
+ * without memory, which the library does not survive either.
+ */
 static void
-call_back(struct fdb_future *f, FDBFuture *part)
+future_await(struct fdb_future *f, FDBFuture *part)
 {
-	if (fdb.future_set_callback(part, on_ready, f) != 0)
-		on_ready(part, f);
+	if (fdb.future_set_callback(part, future_on_ready, f) != 0)
+		future_on_ready(part, f);
 }
 
 static void
-on_ready(FDBFuture *part, void *arg)
+future_on_ready(FDBFuture *part, void *arg)
 {
 	struct fdb_future *f = arg;
 	FDBFuture *next = NULL;
 
 	pthread_mutex_lock(&f->lock);
+	assert(!event_is_set(&f->base.event));
 	if (!f->abandoned)
-		next = answer(f, part);
+		next = future_answer(f, part);
 	pthread_mutex_unlock(&f->lock);
 	if (next) {
-		call_back(f, next);
+		future_await(f, next);
 		return;
 	}
 	if (f->op == FDB_WATCH)
-		unlink_watch(f);
+		future_unlink_watch(f);
 	event_set(&f->base.event);
 	event_set(&f->settled);
-	unref(f);
+	/* The callback's reference: it has run for the last time. */
+	future_unref(f);
 }
 
 /* ---- The owner's calls ---- */
@@ -412,9 +456,9 @@ fdb_future_start(struct fdb_future *f)
 	FDBFuture *part;
 
 	if (f->op == FDB_RANGE)
-		f->parts[f->part_count++] = ask_range(f);
+		f->parts[f->part_count++] = future_ask_range(f);
 	part = f->parts[0];
-	call_back(f, part);
+	future_await(f, part);
 }
 
 enum status
@@ -424,9 +468,12 @@ fdb_future_wait(struct fdb_future *f)
 	return f->base.status;
 }
 
-/* Has the callback leave `f` alone, apart from its reference. */
+/*
+ * Gives up the owner's reference. The callback puts no answer into the future any more, and the
+ * library is told to answer soon.
+ */
 static void
-abandon(struct fdb_future *f)
+future_abandon(struct fdb_future *f)
 {
 	FDBFuture *pending = NULL;
 
@@ -437,14 +484,14 @@ abandon(struct fdb_future *f)
 	pthread_mutex_unlock(&f->lock);
 	if (pending)
 		fdb.future_cancel(pending);
-	unref(f);
+	future_unref(f);
 }
 
 void
 fdb_future_release(struct fdb_tx *tx, struct fdb_future *f)
 {
-	unlink_from(&tx->futures, f);
-	abandon(f);
+	future_unlink(&tx->futures, f);
+	future_abandon(f);
 }
 
 void
@@ -454,8 +501,8 @@ fdb_future_free(struct kv_future *base)
 
 	switch (f->op) {
 	case FDB_WATCH:
-		unlink_watch(f);
-		abandon(f);
+		future_unlink_watch(f);
+		future_abandon(f);
 		break;
 	case FDB_GET:
 	case FDB_RANGE:
@@ -464,7 +511,7 @@ fdb_future_free(struct kv_future *base)
 	case FDB_COMMIT:
 	case FDB_NUMBER:
 	case FDB_STAMP:
-		break; /* the transaction still asks it */
+		break; /* the transaction keeps it until it ends */
 	}
 }
 
@@ -480,6 +527,7 @@ fdb_future_explain(struct kv_future *base)
 void
 fdb_watches_cancel(struct fdb_store *store, uint64_t life)
 {
+	/* One at a time: the library may call back while it cancels, and that takes the lock. */
 	for (;;) {
 		struct fdb_future *f;
 
@@ -487,7 +535,7 @@ fdb_watches_cancel(struct fdb_store *store, uint64_t life)
 		for (f = store->watches; f && life && f->life != life;)
 			f = f->next;
 		if (f) {
-			unlink_from(&store->watches, f);
+			future_unlink(&store->watches, f);
 			store->watch_count--;
 			atomic_fetch_add(&f->refs, 1);
 		}
@@ -495,6 +543,6 @@ fdb_watches_cancel(struct fdb_store *store, uint64_t life)
 		if (!f)
 			return;
 		fdb.future_cancel(f->parts[0]);
-		unref(f);
+		future_unref(f);
 	}
 }

@@ -22,17 +22,20 @@ network_main(void *arg)
 	return NULL;
 }
 
-/* Before the library's own destructors: its thread still uses what they take down. */
+/*
+ * At the end of the process. It runs before the library's own destructors, which take down what the
+ * library's thread still uses.
+ */
 static void
-stop_network(void)
+network_stop(void)
 {
 	if (fdb.stop_network() == 0)
 		(void)pthread_join(network, NULL);
 }
 
-/* Signals are for the threads that know about them. */
+/* Starts the library's thread with all signals blocked: other threads handle them. */
 static bool
-start_network(void)
+network_start(void)
 {
 	sigset_t all;
 	sigset_t before;
@@ -46,7 +49,7 @@ start_network(void)
 }
 
 static bool
-find(void *handle, const char *name, void *ret_function)
+library_find(void *handle, const char *name, void *ret_function)
 {
 	void *symbol = dlsym(handle, name);
 
@@ -56,10 +59,10 @@ find(void *handle, const char *name, void *ret_function)
 
 /* The name of the function that is missing, or NULL. */
 static const char *
-find_all(void *handle)
+library_find_all(void *handle)
 {
 #define FIND(type, name, parameters)                                                               \
-	if (!find(handle, "fdb_" #name, &fdb.name))                                                \
+	if (!library_find(handle, "fdb_" #name, &fdb.name))                                        \
 		return "fdb_" #name;
 	FDB_FUNCTIONS(FIND)
 #undef FIND
@@ -67,9 +70,9 @@ find_all(void *handle)
 }
 
 static enum status
-set_up(const char *path, void *handle, struct err *err)
+library_set_up(const char *path, void *handle, struct err *err)
 {
-	const char *missing = find_all(handle);
+	const char *missing = library_find_all(handle);
 	int code;
 
 	if (missing)
@@ -80,7 +83,10 @@ set_up(const char *path, void *handle, struct err *err)
 			       "%s offers API version %d, and %d is needed", path,
 			       fdb.get_max_api_version(), FDB_API_VERSION);
 	code = fdb.select_api_version_impl(FDB_API_VERSION, FDB_API_VERSION);
-	/* With several, a commit can end in cluster_version_changed and happen later. */
+	/*
+	 * With several versions of the library in one process, a commit can end with
+	 * cluster_version_changed and still take place later.
+	 */
 	if (code == 0)
 		code = fdb.network_set_option(FDB_NETWORK_SINGLE_VERSION, NULL, 0);
 	if (code == 0)
@@ -92,7 +98,7 @@ set_up(const char *path, void *handle, struct err *err)
 }
 
 static enum status
-load(struct err *err)
+library_load(struct err *err)
 {
 	const char *path = getenv(LIBRARY_ENV);
 	enum status status;
@@ -106,14 +112,14 @@ load(struct err *err)
 			       "the FoundationDB client library cannot be loaded: %s "
 			       "(" LIBRARY_ENV " names the one to use)",
 			       dlerror());
-	status = set_up(path, handle, err);
+	status = library_set_up(path, handle, err);
 	if (status != STATUS_OK) {
 		dlclose(handle);
 		return status;
 	}
-	if (!start_network())
+	if (!network_start())
 		return err_set(err, STATUS_NOMEM, "no thread for %s", path);
-	(void)atexit(stop_network);
+	(void)atexit(network_stop);
 	loaded = true;
 	return STATUS_OK;
 }
@@ -125,7 +131,7 @@ fdb_library_load(struct err *err)
 
 	pthread_mutex_lock(&load_lock);
 	if (!loaded)
-		status = load(err);
+		status = library_load(err);
 	pthread_mutex_unlock(&load_lock);
 	return status;
 }
@@ -143,7 +149,7 @@ static const struct {
 	{ 1021, STATUS_TX_UNKNOWN },
 	{ 1025, STATUS_CANCELLED },
 	{ 1031, STATUS_UNAVAILABLE }, /* transaction_timed_out */
-	{ 1032, STATUS_LIMIT },       /* too_many_watches */
+	{ 1032, STATUS_BUSY },        /* too_many_watches */
 	{ 1036, STATUS_TX_UNREADABLE },
 	{ 1037, STATUS_TX_TOO_OLD },  /* process_behind, likewise */
 	{ 1038, STATUS_UNAVAILABLE }, /* database_locked */
@@ -170,4 +176,13 @@ fdb_status(int code)
 		if (meanings[i].code == code)
 			return meanings[i].status;
 	return STATUS_UNAVAILABLE;
+}
+
+/* ---- Options ---- */
+
+void
+fdb_put_number(uint8_t ret[FDB_NUMBER_BYTES], uint64_t n)
+{
+	for (int i = 0; i < FDB_NUMBER_BYTES; i++)
+		ret[i] = (uint8_t)(n >> (8 * i));
 }

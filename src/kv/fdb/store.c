@@ -2,15 +2,8 @@
 #include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
 
-void
-fdb_put_number(uint8_t ret[FDB_NUMBER_BYTES], uint64_t n)
-{
-	for (int i = 0; i < FDB_NUMBER_BYTES; i++)
-		ret[i] = (uint8_t)(n >> (8 * i));
-}
-
 static enum status
-set_option(struct fdb_store *store, int option, uint64_t n, struct err *err)
+store_set_option(struct fdb_store *store, int option, uint64_t n, struct err *err)
 {
 	uint8_t value[FDB_NUMBER_BYTES];
 	int code;
@@ -22,9 +15,12 @@ set_option(struct fdb_store *store, int option, uint64_t n, struct err *err)
 	return STATUS_OK;
 }
 
-/* The library connects in its own time, and would wait for a cluster for good: ask it something. */
+/*
+ * The library connects when it likes, and waits for a cluster for ever. Asking for a read version
+ * with a timeout tells whether there is one.
+ */
 static enum status
-look_for_cluster(struct fdb_store *store, struct err *err)
+store_find_cluster(struct fdb_store *store, struct err *err)
 {
 	struct kv_tx *tx;
 	enum status status;
@@ -44,7 +40,7 @@ look_for_cluster(struct fdb_store *store, struct err *err)
 }
 
 static enum status
-connect_to(struct fdb_store *store, const char *cluster_file, struct err *err)
+store_connect(struct fdb_store *store, const char *cluster_file, struct err *err)
 {
 	int code = fdb.create_database(*cluster_file ? cluster_file : NULL, &store->database);
 
@@ -53,18 +49,9 @@ connect_to(struct fdb_store *store, const char *cluster_file, struct err *err)
 		return err_set(err, fdb_status(code), "the cluster file '%s' is of no use: %s",
 			       cluster_file, fdb.get_error(code));
 	}
-	TRY(set_option(store, FDB_DATABASE_MAX_WATCHES, KV_LIMIT_WATCHES, err));
-	TRY(set_option(store, FDB_TX_TIMEOUT, FDB_READ_TIMEOUT_MS, err));
-	return look_for_cluster(store, err);
-}
-
-void
-fdb_store_unref(struct fdb_store *store)
-{
-	if (atomic_fetch_sub(&store->refs, 1) > 1)
-		return;
-	pthread_mutex_destroy(&store->lock);
-	mem_free(store);
+	TRY(store_set_option(store, FDB_DATABASE_MAX_WATCHES, KV_LIMIT_WATCHES, err));
+	TRY(store_set_option(store, FDB_TX_TIMEOUT, FDB_READ_TIMEOUT_MS, err));
+	return store_find_cluster(store, err);
 }
 
 static void
@@ -99,7 +86,7 @@ fdb_open(struct str address, const struct kv_options *options, struct kv_store *
 	store->base.read_only = options->read_only;
 	atomic_init(&store->refs, 1);
 	pthread_mutex_init(&store->lock, NULL);
-	status = connect_to(store, path, err);
+	status = store_connect(store, path, err);
 	mem_free(path);
 	if (status != STATUS_OK) {
 		fdb_close(&store->base);
@@ -141,6 +128,7 @@ fdb_estimate_bytes(struct kv_store *base, struct str begin, struct str end, uint
 
 const struct kv_engine kv_engine_fdb = {
 	.scheme = "fdb",
+	.library = "foundationdb 7.1", /* the version of its interface, FDB_API_VERSION */
 	.unknown_results = true,
 	.cheap_clears = true,
 	.shared = true,
@@ -156,6 +144,7 @@ const struct kv_engine kv_engine_fdb = {
 	.get_range = fdb_get_range,
 	.get_read_version = fdb_get_read_version,
 	.set = fdb_set,
+	.set_no_conflict = fdb_set_no_conflict,
 	.clear_range = fdb_clear_range,
 	.clear = fdb_clear,
 	.atomic = fdb_atomic,

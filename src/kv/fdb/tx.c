@@ -4,7 +4,7 @@
 #include "kv/fdb/fdb_int.h"
 
 static void
-start_over(struct fdb_tx *tx)
+tx_start_over(struct fdb_tx *tx)
 {
 	static _Atomic uint64_t lives;
 
@@ -15,17 +15,18 @@ start_over(struct fdb_tx *tx)
 	tx->used = false;
 	tx->written = false;
 	tx->ranges_open = false;
-	tx->too_large = false;
 	tx->touched_metadata = false;
-	tx->bytes = 0;
 	tx->futures = NULL;
 	tx->commit = NULL;
 	tx->stamp = NULL;
 }
 
-/* Waits for a commit under way: what follows must not overtake it. */
+/*
+ * Lets go of all futures but watches. A commit that is under way is waited for first: otherwise a
+ * transaction that the owner begins next could be committed before it.
+ */
 static void
-release_futures(struct fdb_tx *tx)
+tx_release_futures(struct fdb_tx *tx)
 {
 	if (tx->commit)
 		(void)fdb_future_wait(tx->commit);
@@ -49,7 +50,7 @@ fdb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 	}
 	tx->base.kind = kind;
 	pthread_mutex_init(&tx->lock, NULL);
-	start_over(tx);
+	tx_start_over(tx);
 	*ret = &tx->base;
 	return STATUS_OK;
 }
@@ -59,7 +60,7 @@ fdb_tx_free(struct kv_tx *base)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
-	release_futures(tx);
+	tx_release_futures(tx);
 	fdb.transaction_destroy(tx->tx);
 	pthread_mutex_destroy(&tx->lock);
 	mem_free(tx);
@@ -70,16 +71,21 @@ fdb_tx_reset(struct kv_tx *base)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
-	release_futures(tx);
+	tx_release_futures(tx);
 	pthread_mutex_lock(&tx->lock);
 	fdb.transaction_reset(tx->tx);
-	start_over(tx);
+	tx_start_over(tx);
 	pthread_mutex_unlock(&tx->lock);
 }
 
 /*
- * The library would answer for a commit under way that it is cancelled, and it may happen yet. To a
- * watch that has seen its key it does not tell of a cancel.
+ * A commit that is under way is not given to the library to cancel: the library would answer that
+ * it is cancelled, and it might take place all the same. Watches are cancelled one by one, since
+ * the library does not tell those that have seen their key's value that their transaction has
+ * ended.
+ *
+ * The lock makes sure that `committing` and the library's transaction agree: either the commit has
+ * not begun and the library cancels it, or it has begun and goes on.
  */
 void
 fdb_cancel(struct kv_tx *base)
@@ -110,6 +116,20 @@ fdb_tx_check(struct fdb_tx *tx)
 	return STATUS_OK;
 }
 
+/*
+ * A range that goes on in several stretches must not see what is written after it was asked for.
+ */
+void
+fdb_tx_settle_ranges(struct fdb_tx *tx)
+{
+	if (!tx->ranges_open)
+		return;
+	for (struct fdb_future *f = tx->futures; f; f = f->next)
+		if (f->op == FDB_RANGE)
+			(void)fdb_future_wait(f);
+	tx->ranges_open = false;
+}
+
 void
 fdb_tx_set_timeout(struct fdb_tx *tx, uint64_t ms)
 {
@@ -121,9 +141,9 @@ fdb_tx_set_timeout(struct fdb_tx *tx, uint64_t ms)
 
 /* ---- The commit ---- */
 
-/* The stamp has to be asked for before the commit. */
+/* The library gives the stamp of a commit only if it is asked for before the commit. */
 static enum status
-ask_stamp(struct fdb_tx *tx)
+tx_ask_stamp(struct fdb_tx *tx)
 {
 	tx->stamp = fdb_future_new(tx, FDB_STAMP, fdb.transaction_get_versionstamp(tx->tx), 0);
 	if (!tx->stamp)
@@ -133,23 +153,20 @@ ask_stamp(struct fdb_tx *tx)
 }
 
 /*
- * After an unknown result the library has made sure that the commit is over: it commits something
- * that conflicts with it first. A timeout would give up on that.
+ * A commit has no timeout. Before the library answers that a result is not known, it commits
+ * something that conflicts with the lost commit, so that it can no longer take place afterwards; a
+ * timeout would give up before that is done.
  */
 static enum status
-commit(struct fdb_tx *tx)
+tx_commit(struct fdb_tx *tx)
 {
 	struct fdb_future *f;
 	bool cancelled;
 
 	TRY(fdb_tx_check(tx));
 	fdb_tx_settle_ranges(tx);
-	if (tx->too_large)
-		return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
-			       "writes and conflict ranges have more than %d bytes",
-			       KV_LIMIT_TX_BYTES);
 	if (tx->written)
-		TRY(ask_stamp(tx));
+		TRY(tx_ask_stamp(tx));
 	f = fdb_future_new(tx, FDB_COMMIT, NULL, 0);
 	if (!f)
 		return STATUS_NOMEM;
@@ -170,13 +187,13 @@ struct kv_future *
 fdb_commit(struct kv_tx *base)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
-	enum status status = commit(tx);
+	enum status status = tx_commit(tx);
 
 	return status == STATUS_OK ? &tx->commit->base : kv_future_failed(status);
 }
 
 static enum status
-check_committed(struct fdb_tx *tx)
+tx_check_committed(struct fdb_tx *tx)
 {
 	if (!tx->commit || !tx->written || !kv_future_ready(&tx->commit->base) ||
 	    tx->commit->base.status != STATUS_OK)
@@ -192,7 +209,7 @@ fdb_committed_version(struct kv_tx *base, uint64_t *ret)
 	int64_t version;
 	int code;
 
-	TRY(check_committed(tx));
+	TRY(tx_check_committed(tx));
 	code = fdb.transaction_get_committed_version(tx->tx, &version);
 	if (code != 0)
 		return err_set(&tx->base.err, fdb_status(code), "%s", fdb.get_error(code));
@@ -205,7 +222,7 @@ fdb_versionstamp(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
-	TRY(check_committed(tx));
+	TRY(tx_check_committed(tx));
 	TRY(fdb_future_wait(tx->stamp));
 	if (tx->stamp->base.value.len != KV_VERSIONSTAMP_TX_BYTES)
 		return STATUS_CORRUPT;

@@ -1,107 +1,150 @@
-/* Writing what write.c has decided: blindly, without reading a key. */
-#include "model/revisioned/revisioned_int.h"
+/* Writes what write.c and purge.c have decided. No key is read here. */
+#include <assert.h>
+
+#include "loop/step.h"
+#include "model/revisioned/body_int.h"
+#include "model/revisioned/record.h"
 
 static enum status
-body_clear(struct rev_writer *w, struct str id, const struct rev_row *row)
+body_clear(struct rev_writer *w, struct str id, const struct rev_branch_record *row)
 {
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_DOCUMENTS, id, row->deleted, row->rev);
-	TRY(rev_key_status(&w->key));
-	/* Nobody need look what there is to clear. */
+	TRY(catalog_key_status(&w->key));
+	if (row->has_text)
+		TRY(rev_data_count(w, row->text_id, -1));
+	/* The branch record says that there is one key only, so a single clear is enough. */
 	if (row->has_one_key)
 		return kv_clear(w->tx, buf_str(&w->key));
 	return doc_clear(w->tx, buf_str(&w->key));
 }
 
-/* Seed 0: a tombstone without members leaves nothing among the documents; nor does it here, unless
- * it has attachments. */
+/* False for a tombstone with neither members nor attachments: DOCUMENTS gets no key for it. */
 static bool
-has_body(const struct rev_edit *edit)
+edit_has_body(const struct rev_edit *edit)
 {
 	return !edit->deleted || !doc_is_empty(&edit->doc) || edit->atts_count > 0;
 }
 
+/* Writes the chunks of the body's text, unless they are in the store already, and counts it. */
 static enum status
-body_write(struct rev_writer *w, const struct rev_update *u, const struct rev_doc *body)
+text_write(struct rev_writer *w, const struct rev_update *u, const struct rev_body *body)
 {
-	rev_key_rev(&w->key, w->db, REV_SUBSPACE_DOCUMENTS, u->edit->id, u->edit->deleted, u->rev);
-	TRY(rev_key_status(&w->key));
-	buf_clear(&w->value);
-	doc_root_put(&w->value, body->packed, u->edit->atts_count > 0);
-	TRY(buf_status(&w->value));
-	TRY(kv_set(w->tx, buf_str(&w->key), buf_str(&w->value)));
-	TRY(doc_write(w->tx, buf_str(&w->key), body->leaves, body->count));
-	return u->edit->atts_count ? rev_atts_write(w, u) : STATUS_OK;
+	const struct rev_text *text = u->edit->text;
+
+	if (!text)
+		TRY(rev_att_write_data(w->tx, w->db, body->root.text_id, 0, body->text, &w->key));
+	if (text && text->source == REV_TEXT_STAGED) {
+		rev_key_upload(&w->key, w->db->number, text->id);
+		TRY(catalog_key_status(&w->key));
+		TRY(kv_clear(w->tx, buf_str(&w->key)));
+	}
+	return rev_data_count(w, body->root.text_id, 1);
 }
 
 static enum status
-branch_clear(struct rev_writer *w, struct str id, const struct rev_row *row)
+body_write(struct rev_writer *w, const struct rev_update *u, const struct rev_body *body)
+{
+	struct doc_root root = body->root;
+
+	root.more = u->edit->atts_count > 0;
+	rev_key_rev(&w->key, w->db, REV_SUBSPACE_DOCUMENTS, u->edit->id, u->edit->deleted, u->rev);
+	TRY(catalog_key_status(&w->key));
+	buf_clear(&w->value);
+	doc_root_put(&w->value, &root);
+	TRY(buf_status(&w->value));
+	TRY(kv_set(w->tx, buf_str(&w->key), buf_str(&w->value)));
+	TRY(doc_write(w->tx, buf_str(&w->key), body->leaves, body->count));
+	if (u->edit->atts_count)
+		TRY(rev_atts_write(w, u));
+	return root.form == DOC_FORM_CHUNKED ? text_write(w, u, body) : STATUS_OK;
+}
+
+/* Chooses the form of the new body. If its text is in the store already, the text stays there. */
+static enum status
+body_choose(struct rev_writer *w, const struct rev_edit *edit, struct rev_body *ret)
+{
+	const struct rev_body_limits limits = rev_body_limits(w->db, edit->id);
+
+	if (!edit->text)
+		return rev_body_choose(&edit->doc, &limits, w->arena, ret);
+	*ret = (struct rev_body){ .root = { .form = DOC_FORM_CHUNKED,
+					    .text_bytes = edit->text->bytes } };
+	memcpy(ret->root.text_id, edit->text->id, sizeof(ret->root.text_id));
+	return STATUS_OK;
+}
+
+static enum status
+branch_clear(struct rev_writer *w, struct str id, const struct rev_branch_record *row)
 {
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_REVISIONS, id, row->deleted, row->rev);
-	TRY(rev_key_status(&w->key));
+	TRY(catalog_key_status(&w->key));
 	TRY(kv_clear(w->tx, buf_str(&w->key)));
 	return body_clear(w, id, row);
 }
 
 static enum status
-branch_set_loser(struct rev_writer *w, struct str id, const struct rev_row *row)
+branch_set_loser(struct rev_writer *w, struct str id, const struct rev_branch_record *row)
 {
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_REVISIONS, id, row->deleted, row->rev);
-	TRY(rev_key_status(&w->key));
-	rev_value_loser(&w->value, row);
+	TRY(catalog_key_status(&w->key));
+	rev_branch_record_put_loser(&w->value, row);
 	TRY(buf_status(&w->value));
 	return kv_set(w->tx, buf_str(&w->key), buf_str(&w->value));
 }
 
 static enum status
-branch_set_winner(struct rev_writer *w, const struct rev_update *u, const struct rev_row *row,
-		  uint64_t branch_count)
+branch_set_winner(struct rev_writer *w, const struct rev_update *u,
+		  const struct rev_branch_record *row, uint64_t branch_count)
 {
 	size_t offset;
 
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_REVISIONS, u->edit->id, row->deleted, row->rev);
-	TRY(rev_key_status(&w->key));
-	offset = rev_value_winner(&w->value, w->db->incarnation, u->order, branch_count, row);
+	TRY(catalog_key_status(&w->key));
+	offset = rev_branch_record_put_winner(&w->value, w->db->incarnation, u->order, branch_count,
+					      row);
 	TRY(buf_status(&w->value));
 	return kv_set_versionstamped_value(w->tx, buf_str(&w->key), buf_str(&w->value), offset);
 }
 
-/* Moves the document's one entry in the changes index (seed 1); with no winner, it goes. */
+/* Moves the document's one entry in CHANGES to the new Sequence. With no winner, it is cleared. */
 static enum status
-change_move(struct rev_writer *w, const struct rev_update *u, const struct rev_row *before,
-	    const struct rev_row *winner, uint64_t branch_count)
+change_move(struct rev_writer *w, const struct rev_update *u,
+	    const struct rev_branch_record *before, const struct rev_branch_record *winner,
+	    uint64_t branch_count)
 {
 	uint8_t stamp[KV_VERSIONSTAMP_BYTES];
 	size_t offset;
 
 	if (before) {
 		rev_key_change(&w->key, w->db, &before->seq);
-		TRY(rev_key_status(&w->key));
+		TRY(catalog_key_status(&w->key));
 		TRY(kv_clear(w->tx, buf_str(&w->key)));
-		TRY(rev_tally_count(w, REV_LIST_CHANGES, rev_key_tail(&w->key, w->db), -1));
+		TRY(catalog_counts_add(&w->counts, REV_LIST_CHANGES, rev_key_tail(&w->key, w->db),
+				       -1));
 	}
 	if (!winner)
 		return STATUS_OK;
-	rev_stamp(u->order, stamp);
+	catalog_stamp(u->order, stamp);
 	rev_key_space(&w->key, w->db, REV_SUBSPACE_CHANGES);
 	tuple_put_u64(&w->key, w->db->incarnation);
 	offset = tuple_put_versionstamp(&w->key, stamp);
-	TRY(rev_key_status(&w->key));
-	buf_clear(&w->value);
-	tuple_put_u64(&w->value, REV_FORMAT);
-	tuple_put_str(&w->value, u->edit->id);
-	tuple_put_u64(&w->value, winner->rev.pos);
-	tuple_put_bytes(&w->value, winner->rev.hash);
-	tuple_put_u64(&w->value, branch_count);
-	tuple_put_bool(&w->value, !winner->deleted);
+	TRY(catalog_key_status(&w->key));
+	rev_change_put(&w->value, &(struct rev_change){
+					  .id = u->edit->id,
+					  .rev = winner->rev,
+					  .deleted = winner->deleted,
+					  .branch_count = branch_count,
+				  });
 	TRY(buf_status(&w->value));
-	TRY(rev_tally_count_new(w));
+	/* The new Sequence is above all others, so the entry belongs to the last range. */
+	TRY(catalog_counts_add(&w->counts, REV_LIST_CHANGES, CATALOG_TALLY_END, 1));
 	return kv_set_versionstamped_key(w->tx, buf_str(&w->key), offset, buf_str(&w->value));
 }
 
-/* The entry in ALL_DOCS, and the counters: both are about the winner alone. */
+/* Updates the entry in ALL_DOCS and the document counters, which depend on the winner alone. */
 static enum status
-entry_move(struct rev_writer *w, struct str id, const struct rev_row *before,
-	   const struct rev_row *winner)
+entry_move(struct rev_writer *w, struct str id, const struct rev_branch_record *before,
+	   const struct rev_branch_record *winner)
 {
 	bool was_live = before && !before->deleted;
 	bool is_live = winner && !winner->deleted;
@@ -111,18 +154,15 @@ entry_move(struct rev_writer *w, struct str id, const struct rev_row *before,
 	if (!is_live && !was_live)
 		return STATUS_OK;
 	rev_key_named(&w->key, w->db, REV_SUBSPACE_ALL_DOCS, id);
-	TRY(rev_key_status(&w->key));
+	TRY(catalog_key_status(&w->key));
 	if (is_live != was_live)
-		TRY(rev_tally_count(w, REV_LIST_DOCS, rev_key_tail(&w->key, w->db),
-				    is_live - was_live));
+		TRY(catalog_counts_add(&w->counts, REV_LIST_DOCS, rev_key_tail(&w->key, w->db),
+				       is_live - was_live));
 	if (!is_live)
 		return kv_clear(w->tx, buf_str(&w->key));
 	if (was_live && rev_id_eq(before->rev, winner->rev))
 		return STATUS_OK;
-	buf_clear(&w->value);
-	tuple_put_u64(&w->value, REV_FORMAT);
-	tuple_put_u64(&w->value, winner->rev.pos);
-	tuple_put_bytes(&w->value, winner->rev.hash);
+	rev_entry_put(&w->value, winner->rev);
 	TRY(buf_status(&w->value));
 	return kv_set(w->tx, buf_str(&w->key), buf_str(&w->value));
 }
@@ -130,22 +170,24 @@ entry_move(struct rev_writer *w, struct str id, const struct rev_row *before,
 enum status
 rev_update_apply(struct rev_writer *w, const struct rev_update *u)
 {
-	struct rev_row leaf = {
+	struct rev_branch_record head = {
 		.rev = u->rev,
 		.deleted = u->edit->deleted,
 		.ancestors = buf_str(&w->ancestors),
 		.has_atts = u->edit->atts_count > 0,
 	};
-	const struct rev_row *before = NULL, *winner = &leaf;
-	struct rev_doc body = { 0 };
+	const struct rev_branch_record *before = NULL, *winner = &head;
+	struct rev_body body = { .count = 0 };
 	uint64_t branch_count = 1;
 
 	TRY(buf_status(&w->ancestors));
-	if (has_body(u->edit))
-		TRY(rev_body_form(w->db, &u->edit->doc, w->arena, &body));
-	leaf.has_one_key = !leaf.has_atts && body.count == 0;
+	if (edit_has_body(u->edit))
+		TRY(body_choose(w, u->edit, &body));
+	head.has_text = body.root.form == DOC_FORM_CHUNKED;
+	memcpy(head.text_id, body.root.text_id, sizeof(head.text_id));
+	head.has_one_key = !head.has_atts && body.count == 0;
 	for (size_t i = 0; i < u->count; i++) {
-		const struct rev_row *row = &u->rows[i];
+		const struct rev_branch_record *row = &u->rows[i];
 
 		if (row->winner) {
 			before = row;
@@ -153,47 +195,121 @@ rev_update_apply(struct rev_writer *w, const struct rev_update *u)
 		}
 	}
 	for (size_t i = 0; i < u->count; i++) {
-		const struct rev_row *row = &u->rows[i];
+		const struct rev_branch_record *row = &u->rows[i];
 
 		if (row->replaced) {
 			branch_count--;
 			TRY(branch_clear(w, u->edit->id, row));
-		} else if (rev_row_cmp(row, winner) > 0) {
+		} else if (rev_branch_record_cmp(row, winner) > 0) {
 			winner = row;
 		}
 	}
 	if (before && !before->replaced && winner != before)
 		TRY(branch_set_loser(w, u->edit->id, before));
-	if (winner != &leaf)
-		TRY(branch_set_loser(w, u->edit->id, &leaf));
+	if (winner != &head)
+		TRY(branch_set_loser(w, u->edit->id, &head));
 	TRY(branch_set_winner(w, u, winner, branch_count));
 	TRY(change_move(w, u, before, winner, branch_count));
 	TRY(entry_move(w, u->edit->id, before, winner));
 	w->changed = true;
 	if (u->order > w->last_order) /* edits of losing branches come after others */
 		w->last_order = u->order;
-	return has_body(u->edit) ? body_write(w, u, &body) : STATUS_OK;
+	return edit_has_body(u->edit) ? body_write(w, u, &body) : STATUS_OK;
+}
+
+/* Writes the body of a new branch, and notes in its record what the branch says of it. */
+static enum status
+head_write_body(struct rev_writer *w, const struct rev_update *u, struct rev_branch_record *row)
+{
+	struct rev_body body = { .count = 0 };
+
+	if (!edit_has_body(u->edit)) {
+		row->has_one_key = true;
+		return STATUS_OK;
+	}
+	TRY(body_choose(w, u->edit, &body));
+	row->has_atts = u->edit->atts_count > 0;
+	row->has_text = body.root.form == DOC_FORM_CHUNKED;
+	memcpy(row->text_id, body.root.text_id, sizeof(row->text_id));
+	row->has_one_key = !row->has_atts && body.count == 0;
+	return body_write(w, u, &body);
+}
+
+/* Of the branches that are not replaced, returns the best. */
+static const struct rev_branch_record *
+merged_choose_winner(const struct rev_merged *m, uint64_t *ret_branches)
+{
+	const struct rev_branch_record *winner = NULL;
+
+	*ret_branches = 0;
+	for (size_t i = 0; i < m->count; i++) {
+		const struct rev_branch_record *row = &m->rows[i];
+
+		if (row->replaced)
+			continue;
+		++*ret_branches;
+		if (!winner || rev_branch_record_cmp(row, winner) > 0)
+			winner = row;
+	}
+	return winner;
+}
+
+enum status
+rev_merged_apply(struct rev_writer *w, const struct rev_merged *m)
+{
+	const struct rev_branch_record *before = m->stored ? &m->rows[0] : NULL;
+	const struct rev_update *last = &m->heads[m->count - m->stored - 1];
+	const struct rev_branch_record *winner;
+	uint64_t branch_count;
+
+	assert(m->count > m->stored && (!before || before->winner));
+	winner = merged_choose_winner(m, &branch_count);
+	for (size_t i = 0; i < m->count; i++) {
+		struct rev_branch_record *row = &m->rows[i];
+		bool is_new = i >= m->stored;
+
+		TRY(step_count(1));
+		if (row->replaced && !is_new)
+			TRY(branch_clear(w, m->id, row));
+		if (row->replaced)
+			continue;
+		if (is_new)
+			TRY(head_write_body(w, &m->heads[i - m->stored], row));
+		if ((is_new || row == before) && row != winner)
+			TRY(branch_set_loser(w, m->id, row));
+	}
+	TRY(branch_set_winner(w, last, winner, branch_count));
+	TRY(change_move(w, last, before, winner, branch_count));
+	TRY(entry_move(w, m->id, before, winner));
+	w->changed = true;
+	if (last->order > w->last_order)
+		w->last_order = last->order;
+	return STATUS_OK;
 }
 
 enum status
 rev_update_purge(struct rev_writer *w, const struct rev_update *u)
 {
-	const struct rev_row *before = NULL, *winner = NULL;
-	uint64_t branch_count = 0;
+	const struct rev_branch_record *before = NULL, *winner = NULL;
+	uint64_t branch_count, gone = 0;
 
 	for (size_t i = 0; i < u->count; i++) {
-		const struct rev_row *row = &u->rows[i];
+		const struct rev_branch_record *row = &u->rows[i];
 
+		TRY(step_count(1));
 		if (row->winner)
 			before = row;
 		if (row->replaced) {
 			TRY(branch_clear(w, u->edit->id, row));
+			gone++;
 			continue;
 		}
-		branch_count++;
-		if (!winner || rev_row_cmp(row, winner) > 0)
+		if (!winner || rev_branch_record_cmp(row, winner) > 0)
 			winner = row;
 	}
+	if (!before || gone > before->branch_count)
+		return STATUS_CORRUPT;
+	branch_count = before->branch_count - gone;
 	if (winner)
 		TRY(branch_set_winner(w, u, winner, branch_count));
 	TRY(change_move(w, u, before, winner, branch_count));

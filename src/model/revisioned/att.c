@@ -4,12 +4,13 @@
 
 #include "base/clock.h"
 #include "kv/keyspace.h"
+#include "model/revisioned/record.h"
 #include "model/revisioned/revisioned_int.h"
 
 /* ---- Keys ---- */
 
 void
-rev_key_att(struct buf *key, const struct rev_db *db, struct str space,
+rev_key_att(struct buf *key, const struct catalog_db *db, struct str space,
 	    const uint8_t id[REV_ATT_ID_BYTES])
 {
 	rev_key_named(key, db, REV_SUBSPACE_ATTACHMENTS, space);
@@ -29,52 +30,20 @@ rev_key_upload(struct buf *key, uint64_t number, const uint8_t id[REV_ATT_ID_BYT
 /* ---- Pointers ---- */
 
 enum status
-rev_att_parse(struct str path, struct str value, struct arena *arena, struct rev_att *ret,
-	      uint64_t *ret_order)
+rev_att_list_add(struct rev_att_list *list, struct str path, struct str value, struct arena *arena,
+		 struct err *err)
 {
-	struct tuple_reader k = tuple_reader(path);
-	struct tuple_reader v = tuple_reader(value);
-	struct tuple_elem e;
-	struct rev_att att;
-	struct str digest;
-	uint64_t encoding;
-
-	if (tuple_next(&k, &e) != STATUS_OK || e.kind != TUPLE_NULL)
-		return STATUS_CORRUPT;
-	TRY(rev_next_text(&k, TUPLE_STRING, arena, true, &att.name));
-	TRY(rev_next_format(&v));
-	if (tuple_next(&v, &e) != STATUS_OK || e.kind != TUPLE_UUID)
-		return STATUS_CORRUPT;
-	memcpy(att.id, e.raw.ptr, sizeof(att.id));
-	TRY(rev_next_text(&v, TUPLE_STRING, arena, true, &att.type));
-	TRY(tuple_next_u64(&v, &att.length));
-	TRY(tuple_next_u64(&v, &att.encoded_length));
-	TRY(tuple_next_u64(&v, &encoding));
-	TRY(rev_next_text(&v, TUPLE_BYTES, arena, false, &digest));
-	TRY(tuple_next_u64(&v, &att.revpos));
-	TRY(tuple_next_u64(&v, ret_order));
-	if (encoding > REV_ATT_GZIP || digest.len != sizeof(att.digest))
-		return STATUS_CORRUPT;
-	att.encoding = (enum rev_att_encoding)encoding;
-	memcpy(att.digest, digest.ptr, sizeof(att.digest));
-	*ret = att;
-	return STATUS_OK;
-}
-
-enum status
-rev_att_list_add(struct rev_att_list *list, struct str path, struct str value, struct arena *arena)
-{
-	TRY(rev_array_grow(arena, (void **)&list->atts, sizeof(*list->atts), list->count,
-			   &list->cap));
-	TRY(rev_array_grow(arena, (void **)&list->orders, sizeof(*list->orders), list->count,
-			   &list->orders_cap));
-	TRY(rev_att_parse(path, value, arena, &list->atts[list->count],
-			  &list->orders[list->count]));
+	TRY(catalog_array_grow(arena, (void **)&list->atts, sizeof(*list->atts), list->count,
+			       &list->cap));
+	TRY(catalog_array_grow(arena, (void **)&list->orders, sizeof(*list->orders), list->count,
+			       &list->orders_cap));
+	TRY(rev_att_parse(path, value, arena, &list->atts[list->count], &list->orders[list->count],
+			  err));
 	list->count++;
 	return STATUS_OK;
 }
 
-/* They come by name, and are nearly always few. */
+/* Insertion sort: the pointer records come by name, and there are nearly always few. */
 void
 rev_att_list_sort(struct rev_att_list *list)
 {
@@ -93,42 +62,42 @@ rev_att_list_sort(struct rev_att_list *list)
 }
 
 static void
-pointer_bounds(struct buf *key, const struct rev_db *db, struct str id, struct rev_id rev,
-	       bool deleted, size_t *ret_begin_len)
+att_pointer_bounds(struct buf *key, const struct catalog_db *db, struct str id, struct rev_id rev,
+		   bool deleted, size_t *ret_begin_len)
 {
 	rev_key_rev(key, db, REV_SUBSPACE_DOCUMENTS, id, deleted, rev);
 	tuple_put_null(key);
 	*ret_begin_len = key->len;
 	if (buf_reserve(key, key->len + 1)) {
 		buf_append(key, key->ptr, key->len);
-		buf_append_byte(key, REV_KEY_LAST);
+		buf_append_byte(key, CATALOG_KEY_LAST);
 	}
 }
 
 enum status
-rev_atts_get(struct kv_tx *tx, const struct rev_db *db, struct str id, struct rev_id rev,
+rev_atts_get(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct rev_id rev,
 	     bool deleted, struct buf *key, struct kv_future **ret)
 {
 	struct kv_range_options options = { .mode = KV_READ };
 	size_t len;
 
-	pointer_bounds(key, db, id, rev, deleted, &len);
-	TRY(rev_key_status(key));
+	att_pointer_bounds(key, db, id, rev, deleted, &len);
+	TRY(catalog_key_status(key));
 	*ret = kv_get_range(tx, str_of(key->ptr, len), str_of(key->ptr + len, key->len - len),
 			    &options);
 	return STATUS_OK;
 }
 
 enum status
-rev_atts_wait(struct kv_tx *tx, const struct rev_db *db, struct str id, struct rev_id rev,
+rev_atts_wait(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct rev_id rev,
 	      bool deleted, struct kv_future *f, struct buf *key, struct arena *arena,
 	      struct rev_att_list *ret)
 {
 	struct rev_att_list list = { 0 };
 	size_t len;
 
-	pointer_bounds(key, db, id, rev, deleted, &len);
-	TRY(rev_key_status(key));
+	att_pointer_bounds(key, db, id, rev, deleted, &len);
+	TRY(catalog_key_status(key));
 	for (;;) {
 		AUTO(buf_release) struct buf next = BUF_INIT(KV_LIMIT_KEY_BYTES + 1);
 		struct kv_range_options options = { .mode = KV_READ };
@@ -139,11 +108,11 @@ rev_atts_wait(struct kv_tx *tx, const struct rev_db *db, struct str id, struct r
 		for (size_t i = 0; i < range.count; i++)
 			TRY(rev_att_list_add(&list,
 					     str_skip(range.pairs[i].key, len - REV_ATT_MARK.len),
-					     range.pairs[i].value, arena));
+					     range.pairs[i].value, arena, kv_tx_err(tx)));
 		if (!range.more || range.count == 0)
 			break;
 		buf_append_str(&next, range.pairs[range.count - 1].key);
-		buf_append_byte(&next, REV_KEY_NEXT);
+		buf_append_byte(&next, CATALOG_KEY_NEXT);
 		TRY(buf_status(&next));
 		f = kv_get_range(tx, buf_str(&next), str_of(key->ptr + len, key->len - len),
 				 &options);
@@ -154,26 +123,26 @@ rev_atts_wait(struct kv_tx *tx, const struct rev_db *db, struct str id, struct r
 }
 
 enum status
-rev_att_read(struct kv_tx *tx, const struct rev_db *db, struct str id, struct rev_id rev,
+rev_att_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct rev_id rev,
 	     bool deleted, struct str name, struct arena *arena, struct rev_att *ret)
 {
-	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct kv_future *root, *pointer;
 	struct str value;
 	uint64_t order;
 	size_t len;
 
 	rev_key_rev(&key, db, REV_SUBSPACE_DOCUMENTS, id, deleted, rev);
-	TRY(rev_key_status(&key));
+	TRY(catalog_key_status(&key));
 	root = kv_get(tx, buf_str(&key), KV_READ);
 	len = key.len;
 	tuple_put_null(&key);
 	tuple_put_str(&key, name);
-	if (rev_key_status(&key) == STATUS_KEY_TOO_LARGE || key.len > KV_LIMIT_KEY_BYTES) {
+	if (catalog_key_status(&key) == STATUS_KEY_TOO_LARGE || key.len > KV_LIMIT_KEY_BYTES) {
 		TRY(kv_future_wait(root)); /* no attachment has such a name */
 		return kv_future_value(root, &value) ? STATUS_DELETED : STATUS_NOT_FOUND;
 	}
-	TRY(rev_key_status(&key));
+	TRY(catalog_key_status(&key));
 	pointer = kv_get(tx, buf_str(&key), KV_READ);
 	TRY(kv_future_wait(root));
 	if (!kv_future_value(root, &value))
@@ -181,21 +150,23 @@ rev_att_read(struct kv_tx *tx, const struct rev_db *db, struct str id, struct re
 	TRY(kv_future_wait(pointer));
 	if (!kv_future_value(pointer, &value))
 		return STATUS_DELETED;
-	return rev_att_parse(str_skip(buf_str(&key), len), value, arena, ret, &order);
+	return rev_att_parse(str_skip(buf_str(&key), len), value, arena, ret, &order,
+			     kv_tx_err(tx));
 }
 
 /* ---- Data ---- */
 
 enum status
-rev_att_write_data(struct kv_tx *tx, const struct rev_db *db, const uint8_t id[REV_ATT_ID_BYTES],
-		   uint64_t first, struct str data, struct buf *key)
+rev_att_write_data(struct kv_tx *tx, const struct catalog_db *db,
+		   const uint8_t id[REV_ATT_ID_BYTES], uint64_t first, struct str data,
+		   struct buf *key)
 {
 	while (data.len) {
 		size_t n = data.len < REV_ATT_CHUNK_BYTES ? data.len : REV_ATT_CHUNK_BYTES;
 
 		rev_key_att(key, db, REV_ATT_SPACE_DATA, id);
 		tuple_put_u64(key, first++);
-		TRY(rev_key_status(key));
+		TRY(catalog_key_status(key));
 		TRY(kv_set(tx, buf_str(key), str_of(data.ptr, n)));
 		data = str_skip(data, n);
 	}
@@ -203,62 +174,64 @@ rev_att_write_data(struct kv_tx *tx, const struct rev_db *db, const uint8_t id[R
 }
 
 enum status
-rev_att_clear(struct kv_tx *tx, const struct rev_db *db, const uint8_t id[REV_ATT_ID_BYTES],
+rev_att_clear(struct kv_tx *tx, const struct catalog_db *db, const uint8_t id[REV_ATT_ID_BYTES],
 	      struct buf *key)
 {
 	rev_key_att(key, db, REV_ATT_SPACE_REFS, id);
-	TRY(rev_key_status(key));
+	TRY(catalog_key_status(key));
 	TRY(kv_clear(tx, buf_str(key)));
 	rev_key_att(key, db, REV_ATT_SPACE_DATA, id);
-	TRY(rev_key_status(key));
+	TRY(catalog_key_status(key));
 	return doc_clear(tx, buf_str(key));
 }
 
 /* ---- The sweep ---- */
 
 enum {
-	SWEEP_PAGE = 1000,    /* uploads looked at by one transaction */
-	SWEEP_REMOVALS = 200, /* and given up by it */
+	SWEEP_PAGE = 1000,    /* upload records that one transaction reads */
+	SWEEP_REMOVALS = 200, /* uploads that one transaction removes */
 	SWEEP_PAGES = 100,
 };
 
-struct sweep {
-	uint64_t before_ms;
-	struct buf next; /* where the next page begins */
+struct uploads_sweep {
+	uint64_t until_ms; /* the last sign of life of what is removed, at the latest */
+	struct buf next;   /* where the next page begins */
 	struct buf end;
 	bool more;
 	uint64_t removed; /* by the page */
 };
 
-/* Gives up the upload behind `key`, if it has rested for long enough. */
+/* Removes the upload with this record, if its last sign of life is old enough. */
 static enum status
-sweep_one(struct sweep *s, struct kv_tx *tx, const struct kv_pair *pair, struct buf *key)
+uploads_sweep_record(struct uploads_sweep *s, struct kv_tx *tx, const struct kv_pair *pair,
+		     struct buf *key)
 {
 	struct tuple_reader k = tuple_reader(pair->key);
-	struct tuple_reader v = tuple_reader(pair->value);
 	AUTO(buf_release) struct buf prefix = BUF_INIT(16);
 	AUTO(buf_release) struct buf behind = BUF_INIT(KV_LIMIT_KEY_BYTES + 1);
-	struct rev_db db = { 0 };
-	uint64_t skipped, last;
+	struct catalog_db db = { 0 };
+	struct rev_upload_record record;
 	struct tuple_elem id;
+	uint64_t skipped;
 
 	TRY(tuple_next_u64(&k, &skipped));
 	TRY(tuple_next_u64(&k, &skipped));
 	TRY(tuple_next_u64(&k, &db.number));
 	if (tuple_next(&k, &id) != STATUS_OK || id.kind != TUPLE_UUID)
 		return STATUS_CORRUPT;
-	TRY(rev_next_format(&v));
-	TRY(tuple_next_u64(&v, &skipped));
-	TRY(tuple_next_u64(&v, &last));
-	if (last >= s->before_ms)
+	TRY(rev_upload_record_parse(pair->value, &record, kv_tx_err(tx)));
+	if (record.last_ms > s->until_ms)
 		return STATUS_OK;
-	/* A sign of life, or a revision that takes it over, comes before this or after it. */
+	/*
+	 * The conflict range makes this transaction fail if the upload gives a sign of life
+	 * meanwhile, or if a revision takes it over.
+	 */
 	buf_append_str(&behind, pair->key);
-	buf_append_byte(&behind, REV_KEY_NEXT);
+	buf_append_byte(&behind, CATALOG_KEY_NEXT);
 	TRY(buf_status(&behind));
 	TRY(kv_add_read_conflict_range(tx, pair->key, buf_str(&behind)));
 	TRY(kv_clear(tx, pair->key));
-	/* Of the database no more is needed than its prefix, and it may be gone. */
+	/* Only the prefix of the database is needed. The database itself may be deleted already. */
 	tuple_put_u64(&prefix, db.number);
 	TRY(buf_status(&prefix));
 	db.prefix = buf_str(&prefix);
@@ -267,11 +240,11 @@ sweep_one(struct sweep *s, struct kv_tx *tx, const struct kv_pair *pair, struct 
 }
 
 static enum status
-sweep_body(struct kv_tx *tx, void *arg)
+uploads_sweep_page(struct kv_tx *tx, void *arg)
 {
-	struct sweep *s = arg;
+	struct uploads_sweep *s = arg;
 	const struct kv_range_options options = { .limit = SWEEP_PAGE, .mode = KV_SNAPSHOT };
-	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct kv_future *f = kv_get_range(tx, buf_str(&s->next), buf_str(&s->end), &options);
 	struct kv_range range;
 	size_t seen = 0;
@@ -280,7 +253,7 @@ sweep_body(struct kv_tx *tx, void *arg)
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);
 	for (; seen < range.count && s->removed < SWEEP_REMOVALS; seen++)
-		TRY(sweep_one(s, tx, &range.pairs[seen], &key));
+		TRY(uploads_sweep_record(s, tx, &range.pairs[seen], &key));
 	s->more = range.more || seen < range.count;
 	if (!s->more)
 		return STATUS_OK;
@@ -289,17 +262,17 @@ sweep_body(struct kv_tx *tx, void *arg)
 	 */
 	buf_clear(&s->next);
 	buf_append_str(&s->next, range.pairs[seen - 1].key);
-	buf_append_byte(&s->next, REV_KEY_NEXT);
+	buf_append_byte(&s->next, CATALOG_KEY_NEXT);
 	return buf_status(&s->next);
 }
 
-/* Those of one database, or of all for number 0, in at most `pages` transactions. */
+/* Sweeps one database, or all of them for number 0, in at most `pages` transactions. */
 static enum status
-sweep(struct kv_store *store, uint64_t number, uint64_t before_ms, unsigned pages,
-      uint64_t *ret_removed, struct err *err)
+uploads_sweep_pages(struct kv_store *store, uint64_t number, uint64_t until_ms, unsigned pages,
+		    uint64_t *ret_removed, struct err *err)
 {
-	struct sweep s = {
-		.before_ms = before_ms,
+	struct uploads_sweep s = {
+		.until_ms = until_ms,
 		.next = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),
 		.end = BUF_INIT(64),
 		.more = true,
@@ -312,11 +285,11 @@ sweep(struct kv_store *store, uint64_t number, uint64_t before_ms, unsigned page
 	if (number)
 		tuple_put_u64(&s.next, number);
 	buf_append_str(&s.end, buf_str(&s.next));
-	buf_append_byte(&s.end, REV_KEY_LAST);
+	buf_append_byte(&s.end, CATALOG_KEY_LAST);
 	if (buf_status(&s.next) != STATUS_OK || buf_status(&s.end) != STATUS_OK)
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	for (unsigned page = 0; status == STATUS_OK && s.more && page < pages; page++) {
-		status = kv_run(store, sweep_body, &s, NULL, err);
+		status = kv_run(store, uploads_sweep_page, &s, NULL, err);
 		if (status == STATUS_OK)
 			removed += s.removed;
 	}
@@ -332,11 +305,12 @@ rev_uploads_sweep(struct kv_store *store, uint64_t age_ms, uint64_t *ret_removed
 {
 	uint64_t now = clock_wall_ms();
 
-	return sweep(store, 0, now > age_ms ? now - age_ms : 0, SWEEP_PAGES, ret_removed, err);
+	return uploads_sweep_pages(store, 0, now > age_ms ? now - age_ms : 0, SWEEP_PAGES,
+				   ret_removed, err);
 }
 
 enum status
 rev_uploads_clear(struct kv_store *store, uint64_t number, struct err *err)
 {
-	return sweep(store, number, UINT64_MAX, UINT_MAX, NULL, err);
+	return uploads_sweep_pages(store, number, UINT64_MAX, UINT_MAX, NULL, err);
 }

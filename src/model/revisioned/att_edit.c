@@ -1,17 +1,20 @@
-/* What an edit does to attachments: stubs become what they stand for, counters follow. */
+/* What an edit does to attachments: stubs get the parent's attachments, and counters are kept. */
 #include <stdlib.h>
 
+#include "base/hash.h"
+#include "loop/step.h"
+#include "model/revisioned/record.h"
 #include "model/revisioned/revisioned_int.h"
 
 static int
-compare_names(const void *a, const void *b)
+att_compare_names(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Two of one name: sorted pointers find them also among thousands. */
+/* Refuses two attachments with one name. Sorting finds them among thousands, too. */
 static enum status
-names_distinct(const struct rev_edit *edit)
+att_check_names_distinct(const struct rev_edit *edit)
 {
 	AUTO(buf_release) struct buf names = BUF_INIT(REV_ATTS_MAX * sizeof(struct str));
 	const struct str *sorted;
@@ -21,7 +24,7 @@ names_distinct(const struct rev_edit *edit)
 	for (size_t i = 0; i < edit->atts_count; i++)
 		buf_append(&names, &edit->atts[i].att.name, sizeof(struct str));
 	TRY(buf_status(&names));
-	qsort(names.ptr, edit->atts_count, sizeof(struct str), compare_names);
+	qsort(names.ptr, edit->atts_count, sizeof(struct str), att_compare_names);
 	sorted = (const struct str *)(const void *)names.ptr;
 	for (size_t i = 1; i < edit->atts_count; i++)
 		if (str_eq(sorted[i - 1], sorted[i]))
@@ -37,21 +40,57 @@ rev_atts_check(const struct rev_edit *edit, size_t prefix_bytes)
 	for (size_t i = 0; i < edit->atts_count; i++) {
 		const struct rev_att *att = &edit->atts[i].att;
 
-		/* The mark and the name; the end of a range is a byte longer. */
+		/*
+		 * The key goes on with the mark and the name. The end of a range is a byte longer.
+		 */
 		if (prefix_bytes + 1 + rev_encoded_bytes(att->name) >= KV_LIMIT_KEY_BYTES)
 			return STATUS_KEY_TOO_LARGE;
 		if (att->type.len > REV_ATT_TYPE_BYTES)
 			return STATUS_INVALID;
 	}
-	return names_distinct(edit);
+	return att_check_names_distinct(edit);
+}
+
+/* The attachments of a list by their names: a table with open addressing. */
+struct att_names {
+	const struct rev_att_list *list;
+	uint32_t *slots; /* numbers plus one; 0: free */
+	size_t mask;
+};
+
+static enum status
+att_names_init(struct att_names *names, const struct rev_att_list *list, struct arena *arena)
+{
+	size_t slots = hash_slots(list->count);
+
+	*names = (struct att_names){
+		.list = list,
+		.slots = arena_zalloc(arena, slots * sizeof(*names->slots)),
+		.mask = slots - 1,
+	};
+	if (!names->slots)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < list->count; i++) {
+		size_t at = hash_keyed(0, list->atts[i].name) & names->mask;
+
+		while (names->slots[at])
+			at = (at + 1) & names->mask;
+		names->slots[at] = (uint32_t)i + 1;
+	}
+	return step_count((uint32_t)list->count);
 }
 
 static const struct rev_att *
-find(const struct rev_att_list *list, struct str name)
+att_names_find(const struct att_names *names, struct str name)
 {
-	for (size_t i = 0; list && i < list->count; i++)
-		if (str_eq(list->atts[i].name, name))
-			return &list->atts[i];
+	size_t at = hash_keyed(0, name) & names->mask;
+
+	for (; names->slots[at]; at = (at + 1) & names->mask) {
+		const struct rev_att *att = &names->list->atts[names->slots[at] - 1];
+
+		if (str_eq(att->name, name))
+			return att;
+	}
 	return NULL;
 }
 
@@ -60,9 +99,11 @@ rev_atts_resolve(const struct rev_edit *edit, const struct rev_att_list *from, u
 		 struct arena *arena, struct rev_att **ret, struct str *ret_name)
 {
 	struct rev_att *atts = arena_alloc(arena, (edit->atts_count + 1) * sizeof(*atts));
+	struct att_names names;
 
 	if (!atts)
 		return STATUS_LIMIT;
+	TRY(att_names_init(&names, from, arena));
 	for (size_t i = 0; i < edit->atts_count; i++) {
 		const struct rev_att_edit *wanted = &edit->atts[i];
 		const struct rev_att *found;
@@ -73,7 +114,7 @@ rev_atts_resolve(const struct rev_edit *edit, const struct rev_att_list *from, u
 				atts[i].revpos = revpos;
 			continue;
 		}
-		found = find(from, wanted->att.name);
+		found = att_names_find(&names, wanted->att.name);
 		if (!found || (wanted->has_revpos && wanted->att.revpos != found->revpos)) {
 			*ret_name = wanted->att.name;
 			return STATUS_ATT_MISSING;
@@ -85,36 +126,33 @@ rev_atts_resolve(const struct rev_edit *edit, const struct rev_att_list *from, u
 }
 
 enum status
+rev_data_count(struct rev_writer *w, const uint8_t id[REV_ATT_ID_BYTES], int64_t change)
+{
+	struct rev_att_delta *delta;
+
+	TRY(catalog_array_grow(w->arena, (void **)&w->deltas, sizeof(*w->deltas), w->deltas_count,
+			       &w->deltas_cap));
+	delta = &w->deltas[w->deltas_count++];
+	*delta = (struct rev_att_delta){ .change = change };
+	memcpy(delta->id, id, sizeof(delta->id));
+	return STATUS_OK;
+}
+
+enum status
 rev_atts_count(struct rev_writer *w, const struct rev_att *atts, size_t count, int64_t change)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct rev_att_delta *delta;
-
-		TRY(rev_array_grow(w->arena, (void **)&w->deltas, sizeof(*w->deltas),
-				   w->deltas_count, &w->deltas_cap));
-		delta = &w->deltas[w->deltas_count++];
-		*delta = (struct rev_att_delta){ .change = change };
-		memcpy(delta->id, atts[i].id, sizeof(delta->id));
-	}
+	for (size_t i = 0; i < count; i++)
+		TRY(rev_data_count(w, atts[i].id, change));
 	return STATUS_OK;
 }
 
 static enum status
-pointer_set(struct rev_writer *w, const struct rev_att *att, uint64_t order)
+att_write_pointer(struct rev_writer *w, const struct rev_att *att, uint64_t order)
 {
 	tuple_put_null(&w->key);
 	tuple_put_str(&w->key, att->name);
-	TRY(rev_key_status(&w->key));
-	buf_clear(&w->value);
-	tuple_put_u64(&w->value, REV_FORMAT);
-	tuple_put_uuid(&w->value, att->id);
-	tuple_put_str(&w->value, att->type);
-	tuple_put_u64(&w->value, att->length);
-	tuple_put_u64(&w->value, att->encoded_length);
-	tuple_put_u64(&w->value, att->encoding);
-	tuple_put_bytes(&w->value, str_of(att->digest, sizeof(att->digest)));
-	tuple_put_u64(&w->value, att->revpos);
-	tuple_put_u64(&w->value, order);
+	TRY(catalog_key_status(&w->key));
+	rev_att_put(&w->value, att, order);
 	TRY(buf_status(&w->value));
 	return kv_set(w->tx, buf_str(&w->key), buf_str(&w->value));
 }
@@ -126,7 +164,7 @@ rev_atts_write(struct rev_writer *w, const struct rev_update *u)
 
 	for (size_t i = 0; i < u->edit->atts_count; i++) {
 		w->key.len = prefix_len;
-		TRY(pointer_set(w, &u->atts[i], i));
+		TRY(att_write_pointer(w, &u->atts[i], i));
 	}
 	for (size_t i = 0; i < u->edit->atts_count; i++) {
 		const struct rev_att_edit *from = &u->edit->atts[i];
@@ -135,7 +173,7 @@ rev_atts_write(struct rev_writer *w, const struct rev_update *u)
 			TRY(rev_att_write_data(w->tx, w->db, from->att.id, 0, from->data, &w->key));
 		if (from->source == REV_ATT_STAGED) {
 			rev_key_upload(&w->key, w->db->number, from->att.id);
-			TRY(rev_key_status(&w->key));
+			TRY(catalog_key_status(&w->key));
 			TRY(kv_clear(w->tx, buf_str(&w->key)));
 		}
 	}
@@ -145,23 +183,23 @@ rev_atts_write(struct rev_writer *w, const struct rev_update *u)
 /* ---- The end of a batch ---- */
 
 static int
-compare_deltas(const void *a, const void *b)
+att_compare_deltas(const void *a, const void *b)
 {
 	return memcmp(a, b, REV_ATT_ID_BYTES);
 }
 
-/* One delta an id, those that come to nothing left out. */
+/* Adds up the deltas of each attachment, and leaves out those whose sum is 0. */
 static size_t
-merge(struct rev_att_delta *deltas, size_t count)
+att_merge_deltas(struct rev_att_delta *deltas, size_t count)
 {
 	size_t kept = 0;
 
 	_Static_assert(offsetof(struct rev_att_delta, id) == 0, "compared by its beginning");
-	qsort(deltas, count, sizeof(*deltas), compare_deltas);
+	qsort(deltas, count, sizeof(*deltas), att_compare_deltas);
 	for (size_t i = 0; i < count;) {
 		struct rev_att_delta sum = deltas[i];
 
-		for (i++; i < count && compare_deltas(&sum, &deltas[i]) == 0; i++)
+		for (i++; i < count && att_compare_deltas(&sum, &deltas[i]) == 0; i++)
 			sum.change += deltas[i].change;
 		if (sum.change)
 			deltas[kept++] = sum;
@@ -170,19 +208,19 @@ merge(struct rev_att_delta *deltas, size_t count)
 }
 
 static enum status
-counter_add(struct rev_writer *w, const struct rev_att_delta *delta)
+att_add_to_counter(struct rev_writer *w, const struct rev_att_delta *delta)
 {
 	uint8_t operand[8];
 
 	for (int i = 0; i < 8; i++)
 		operand[i] = (uint8_t)((uint64_t)delta->change >> (8 * i));
 	rev_key_att(&w->key, w->db, REV_ATT_SPACE_REFS, delta->id);
-	TRY(rev_key_status(&w->key));
+	TRY(catalog_key_status(&w->key));
 	return kv_atomic(w->tx, KV_ADD, buf_str(&w->key), str_of(operand, sizeof(operand)));
 }
 
 static enum status
-counter_wait(struct kv_future *f, int64_t *ret)
+att_wait_for_counter(struct kv_future *f, int64_t *ret)
 {
 	struct str value;
 	uint64_t n = 0;
@@ -203,14 +241,14 @@ rev_atts_settle(struct rev_writer *w)
 
 	if (w->deltas_count == 0)
 		return STATUS_OK;
-	count = merge(w->deltas, w->deltas_count);
+	count = att_merge_deltas(w->deltas, w->deltas_count);
 	for (size_t i = 0; i < count; i++) {
 		struct rev_att_delta *delta = &w->deltas[i];
 
 		if (delta->change > 0)
 			continue;
 		rev_key_att(&w->key, w->db, REV_ATT_SPACE_REFS, delta->id);
-		TRY(rev_key_status(&w->key));
+		TRY(catalog_key_status(&w->key));
 		delta->refs = kv_get(w->tx, buf_str(&w->key), KV_READ);
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -218,13 +256,13 @@ rev_atts_settle(struct rev_writer *w)
 		int64_t refs = 0;
 
 		if (delta->refs)
-			TRY(counter_wait(delta->refs, &refs));
+			TRY(att_wait_for_counter(delta->refs, &refs));
 		if (delta->change < 0 && refs + delta->change < 0)
 			return STATUS_CORRUPT;
 		if (delta->change < 0 && refs + delta->change == 0)
 			TRY(rev_att_clear(w->tx, w->db, delta->id, &w->key));
 		else
-			TRY(counter_add(w, delta));
+			TRY(att_add_to_counter(w, delta));
 	}
 	return STATUS_OK;
 }

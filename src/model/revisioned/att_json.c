@@ -3,7 +3,8 @@
 #include <fnmatch.h>
 
 #include "base/base64.h"
-#include "base/wait.h"
+#include "base/quote.h"
+#include "loop/wait.h"
 #include "doc/json.h"
 #include "model/revisioned/revisioned_int.h"
 
@@ -16,24 +17,18 @@ enum {
 bool
 rev_att_type_in(struct str type, struct str patterns)
 {
-	const char *semicolon = type.len ? memchr(type.ptr, ';', type.len) : NULL;
 	char plain[REV_ATT_TYPE_BYTES + 1];
+	struct str one;
 
-	if (semicolon)
-		type.len = (size_t)(semicolon - type.ptr);
-	type = str_trim(type);
+	type = str_trim(str_cut(&type, ';'));
 	if (type.len > REV_ATT_TYPE_BYTES)
 		return false;
 	memcpy(plain, type.ptr, type.len);
 	plain[type.len] = '\0';
-	while (patterns.len) {
-		const char *comma = memchr(patterns.ptr, ',', patterns.len);
-		size_t len = comma ? (size_t)(comma - patterns.ptr) : patterns.len;
-		struct str one = str_trim(str_of(patterns.ptr, len));
+	while (str_list_next(&patterns, &one)) {
 		char pattern[PATTERN_BYTES];
 
-		patterns = str_skip(patterns, comma ? len + 1 : len);
-		if (one.len == 0 || one.len >= sizeof(pattern))
+		if (one.len >= sizeof(pattern))
 			continue;
 		memcpy(pattern, one.ptr, one.len);
 		pattern[one.len] = '\0';
@@ -48,12 +43,12 @@ rev_att_name_check(struct str name, struct err *err)
 {
 	if (name.len && name.ptr[0] == '_')
 		return err_set(err, STATUS_INVALID,
-			       "Attachment name '%.*s' starts with prohibited character '_'",
-			       STR_ARG(name));
+			       "Attachment name '%s' starts with prohibited character '_'",
+			       QUOTE_SHOW(name));
 	return STATUS_OK;
 }
 
-/* A type becomes a header: nothing that would end it there. */
+/* A type becomes a header, so it must not have characters that end one. */
 enum status
 rev_att_type_check(struct str type, struct err *err)
 {
@@ -70,15 +65,15 @@ rev_att_type_check(struct str type, struct err *err)
 }
 
 static enum status
-bad_member(const struct rev_att_json *att, const char *name, struct err *err)
+att_json_refuse_member(const struct rev_att_json *att, const char *name, struct err *err)
 {
-	return err_set(err, STATUS_INVALID, "Attachment %.*s: \"%s\" makes no sense.",
-		       STR_ARG(att->edit.att.name), name);
+	return err_set(err, STATUS_INVALID, "Attachment %s: \"%s\" makes no sense.",
+		       QUOTE_SHOW(att->edit.att.name), name);
 }
 
 /* "md5-…" with 16 bytes; another digest is not looked at, as in CouchDB. */
 static void
-take_digest(struct str text, struct rev_att_json *att)
+att_json_read_digest(struct str text, struct rev_att_json *att)
 {
 	struct buf AUTO(buf_release) raw = BUF_INIT(64);
 
@@ -90,8 +85,8 @@ take_digest(struct str text, struct rev_att_json *att)
 	att->has_digest = true;
 }
 
-/* What the members of one attachment say before it is known what they are for. */
-struct described {
+/* The members of one attachment, before it is known which kind of attachment they describe. */
+struct att_json_members {
 	bool stub;
 	bool follows;
 	bool has_length;
@@ -102,29 +97,31 @@ struct described {
 };
 
 static enum status
-take_number(struct json_reader *r, enum json_token token, const struct rev_att_json *att,
-	    const char *name, bool *ret_has, uint64_t *ret, struct err *err)
+att_json_read_number(struct json_reader *r, enum json_token token, const struct rev_att_json *att,
+		     const char *name, bool *ret_has, uint64_t *ret, struct err *err)
 {
 	if (token != JSON_NUMBER || !r->is_integer || !str_to_u64(r->text, ret) || *ret > INT64_MAX)
-		return bad_member(att, name, err);
+		return att_json_refuse_member(att, name, err);
 	*ret_has = true;
 	return STATUS_OK;
 }
 
 static enum status
-take_text(struct arena *arena, struct json_reader *reader, const struct rev_att_json *att,
-	  const char *name, struct str *ret, struct err *err)
+att_json_read_text(struct arena *arena, struct json_reader *reader, const struct rev_att_json *att,
+		   const char *name, struct str *ret, struct err *err)
 {
 	*ret = arena_dup(arena, reader->text);
 	if (!ret->ptr)
 		return STATUS_LIMIT;
-	return memchr(ret->ptr, '\0', ret->len) ? bad_member(att, name, err) : STATUS_OK;
+	return memchr(ret->ptr, '\0', ret->len) ? att_json_refuse_member(att, name, err)
+						: STATUS_OK;
 }
 
-/* One member; its value's first token has been read, and is the last if it is no container. */
+/* Reads one member, whose value's first token has been read already. */
 static enum status
-take_member(struct arena *arena, struct json_reader *reader, struct str name, enum json_token token,
-	    struct rev_att_json *att, struct described *d, struct err *err)
+att_json_read_member(struct arena *arena, struct json_reader *reader, struct str name,
+		     enum json_token token, struct rev_att_json *att, struct att_json_members *d,
+		     struct err *err)
 {
 	struct rev_att *a = &att->edit.att;
 
@@ -133,29 +130,30 @@ take_member(struct arena *arena, struct json_reader *reader, struct str name, en
 	else if (str_eq(name, STR("follows")))
 		d->follows = token == JSON_TRUE;
 	else if (str_eq(name, STR("revpos")))
-		return take_number(reader, token, att, "revpos", &att->edit.has_revpos, &a->revpos,
-				   err);
+		return att_json_read_number(reader, token, att, "revpos", &att->edit.has_revpos,
+					    &a->revpos, err);
 	else if (str_eq(name, STR("length")))
-		return take_number(reader, token, att, "length", &d->has_length, &d->length, err);
+		return att_json_read_number(reader, token, att, "length", &d->has_length,
+					    &d->length, err);
 	else if (str_eq(name, STR("encoded_length")))
-		return take_number(reader, token, att, "encoded_length", &d->has_encoded_length,
-				   &d->encoded_length, err);
+		return att_json_read_number(reader, token, att, "encoded_length",
+					    &d->has_encoded_length, &d->encoded_length, err);
 	else if (token != JSON_STRING)
 		return STATUS_OK;
 	else if (str_eq(name, STR("content_type")))
-		return take_text(arena, reader, att, "content_type", &a->type, err);
+		return att_json_read_text(arena, reader, att, "content_type", &a->type, err);
 	else if (str_eq(name, STR("digest")))
-		take_digest(reader->text, att);
+		att_json_read_digest(reader->text, att);
 	else if (str_eq(name, STR("encoding")) && !str_eq(reader->text, STR("identity"))) {
 		if (!str_eq(reader->text, STR("gzip")))
-			return bad_member(att, "encoding", err);
+			return att_json_refuse_member(att, "encoding", err);
 		d->gzip = true;
 	}
 	return STATUS_OK;
 }
 
 static enum status
-take_described(struct rev_att_json *att, const struct described *d, struct err *err)
+att_json_apply_members(struct rev_att_json *att, const struct att_json_members *d, struct err *err)
 {
 	struct rev_att *a = &att->edit.att;
 
@@ -169,8 +167,8 @@ take_described(struct rev_att_json *att, const struct described *d, struct err *
 	if (!d->follows) {
 		att->kind = REV_ATT_KIND_INLINE;
 		if (!att->data.ptr)
-			return err_set(err, STATUS_INVALID, "Invalid attachment data for %.*s",
-				       STR_ARG(a->name));
+			return err_set(err, STATUS_INVALID, "Invalid attachment data for %s",
+				       QUOTE_SHOW(a->name));
 		return STATUS_OK;
 	}
 	att->kind = REV_ATT_KIND_FOLLOWS;
@@ -183,10 +181,10 @@ take_described(struct rev_att_json *att, const struct described *d, struct err *
 
 /* The object of one attachment, whose opening brace has been read. */
 static enum status
-parse_att(struct arena *arena, struct json_reader *reader, struct rev_att_json *att,
-	  struct err *err)
+att_json_parse_object(struct arena *arena, struct json_reader *reader, struct rev_att_json *att,
+		      struct err *err)
 {
-	struct described d = { 0 };
+	struct att_json_members d = { 0 };
 
 	for (;;) {
 		char name[32];
@@ -196,11 +194,12 @@ parse_att(struct arena *arena, struct json_reader *reader, struct rev_att_json *
 
 		TRY(json_next(reader, &token));
 		if (token == JSON_OBJECT_END)
-			return take_described(att, &d, err);
+			return att_json_apply_members(att, &d, err);
 		name_len = reader->text.len < sizeof(name) ? reader->text.len : 0;
 		memcpy(name, reader->text.ptr, name_len);
 		TRY(json_next(reader, &token));
-		TRY(take_member(arena, reader, str_of(name, name_len), token, att, &d, err));
+		TRY(att_json_read_member(arena, reader, str_of(name, name_len), token, att, &d,
+					 err));
 		TRY(json_skip(reader, token, &text));
 		if (token == JSON_STRING && str_eq(str_of(name, name_len), STR("data")))
 			att->data = text;
@@ -208,9 +207,9 @@ parse_att(struct arena *arena, struct json_reader *reader, struct rev_att_json *
 }
 
 static enum status
-check_distinct(const struct rev_att_json *atts, size_t count, struct err *err)
+att_json_check_names_distinct(const struct rev_att_json *atts, size_t count, struct err *err)
 {
-	/* Few as a rule; rev_write() finds doubles among thousands. */
+	/* There are few as a rule. rev_write() finds equal names among thousands. */
 	for (size_t i = 1; i < count && i < DISTINCT_CHECKED; i++)
 		for (size_t j = 0; j < i; j++)
 			if (str_eq(atts[i].edit.att.name, atts[j].edit.att.name))
@@ -218,9 +217,10 @@ check_distinct(const struct rev_att_json *atts, size_t count, struct err *err)
 	return STATUS_OK;
 }
 
-/* A member's name has been read. */
+/* Reads one attachment, whose name has been read already. */
 static enum status
-add_att(struct arena *arena, struct json_reader *reader, struct rev_att_json *att, struct err *err)
+att_json_parse_att(struct arena *arena, struct json_reader *reader, struct rev_att_json *att,
+		   struct err *err)
 {
 	enum json_token token;
 
@@ -232,10 +232,9 @@ add_att(struct arena *arena, struct json_reader *reader, struct rev_att_json *at
 		return STATUS_LIMIT;
 	TRY(json_next(reader, &token));
 	if (token != JSON_OBJECT_BEGIN)
-		return err_set(err, STATUS_INVALID,
-			       "Attachment %.*s must be described by an object.",
-			       STR_ARG(att->edit.att.name));
-	return parse_att(arena, reader, att, err);
+		return err_set(err, STATUS_INVALID, "Attachment %s must be described by an object.",
+			       QUOTE_SHOW(att->edit.att.name));
+	return att_json_parse_object(arena, reader, att, err);
 }
 
 enum status
@@ -258,17 +257,17 @@ rev_atts_parse(struct str text, struct arena *arena, struct rev_att_json **ret, 
 		if (count == REV_ATTS_MAX)
 			return err_set(err, STATUS_DOC_TOO_LARGE,
 				       "A document has at most %d attachments.", (int)REV_ATTS_MAX);
-		TRY(rev_array_grow(arena, (void **)&atts, sizeof(*atts), count, &cap));
-		TRY(add_att(arena, &reader, &atts[count++], err));
+		TRY(catalog_array_grow(arena, (void **)&atts, sizeof(*atts), count, &cap));
+		TRY(att_json_parse_att(arena, &reader, &atts[count++], err));
 	}
 	*ret = atts;
 	*ret_count = count;
-	return check_distinct(atts, count, err);
+	return att_json_check_names_distinct(atts, count, err);
 }
 
 /* ---- Inline data ---- */
 
-/* Base64 comes with white space at times; what is left of a piece waits for the next. */
+/* Base64 may have white space in it. Characters of an unfinished group wait for the next piece. */
 struct inline_decoder {
 	const struct rev_att *att;
 	struct rev_upload *upload;
@@ -279,7 +278,7 @@ struct inline_decoder {
 };
 
 static enum status
-decode_held(struct inline_decoder *d, bool last)
+inline_upload_decoded(struct inline_decoder *d, bool last)
 {
 	size_t n = last ? d->text.len : d->text.len - d->text.len % 4;
 
@@ -289,8 +288,8 @@ decode_held(struct inline_decoder *d, bool last)
 	buf_clear(&d->plain);
 	if (d->padded ||
 	    base64_decode(&d->plain, str_of(d->text.ptr, n), BASE64_STANDARD) == STATUS_INVALID)
-		return err_set(d->err, STATUS_INVALID, "Invalid attachment data for %.*s",
-			       STR_ARG(d->att->name));
+		return err_set(d->err, STATUS_INVALID, "Invalid attachment data for %s",
+			       QUOTE_SHOW(d->att->name));
 	TRY(buf_status(&d->plain));
 	d->padded = d->text.ptr[n - 1] == '=';
 	buf_consume(&d->text, n);
@@ -298,22 +297,22 @@ decode_held(struct inline_decoder *d, bool last)
 }
 
 static bool
-is_space(char c)
+inline_is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 static enum status
-decode_text(struct inline_decoder *d, struct str text)
+inline_decode_text(struct inline_decoder *d, struct str text)
 {
 	while (text.len) {
 		size_t n = text.len < INLINE_STEP ? text.len : INLINE_STEP;
 
 		for (size_t i = 0; i < n; i++)
-			if (!is_space(text.ptr[i]))
+			if (!inline_is_space(text.ptr[i]))
 				buf_append_byte(&d->text, (uint8_t)text.ptr[i]);
 		text = str_skip(text, n);
-		TRY(decode_held(d, text.len == 0));
+		TRY(inline_upload_decoded(d, text.len == 0));
 		wait_yield();
 	}
 	return STATUS_OK;
@@ -335,7 +334,7 @@ rev_att_inline(const struct rev_att_json *att, struct rev_upload *upload, struct
 
 	json_reader_init(&reader, att->data, err);
 	TRY(json_next(&reader, &token));
-	status = decode_text(&d, reader.text);
+	status = inline_decode_text(&d, reader.text);
 	buf_release(&d.text);
 	buf_release(&d.plain);
 	return status;

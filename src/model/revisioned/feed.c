@@ -1,16 +1,17 @@
 #include <stdlib.h>
 
+#include "model/revisioned/record.h"
 #include "model/revisioned/revisioned_int.h"
 
 /* ---- Going through a list ---- */
 
 static enum status
-cursor_open(struct rev_cursor *c, struct kv_tx *tx, const struct buf *lo, const struct buf *hi,
-	    size_t limit, bool reverse, bool ahead)
+list_cursor_open(struct rev_cursor *c, struct kv_tx *tx, const struct buf *lo, const struct buf *hi,
+		 size_t limit, bool reverse, bool ahead)
 {
 	const struct kv_range_options options = {
 		.limit = limit,
-		.limit_bytes = REV_PAGE_BYTES,
+		.limit_bytes = CATALOG_PAGE_BYTES,
 		.reverse = reverse,
 		.ahead = ahead,
 		.mode = KV_SNAPSHOT,
@@ -30,30 +31,28 @@ rev_cursor_end(struct rev_cursor *c)
 
 /* ---- Changes ---- */
 
-/* The keys of since < Sequence <= until, or < until. */
+/* Makes the bounds of the keys with since < Sequence <= until, or < until if that is exclusive. */
 static enum status
-change_bounds(const struct rev_db *db, const struct rev_change_range *range, struct buf *lo,
+change_bounds(const struct catalog_db *db, const struct rev_change_range *range, struct buf *lo,
 	      struct buf *hi)
 {
 	rev_key_change(lo, db, &range->since);
-	buf_append_byte(lo, REV_KEY_NEXT);
+	buf_append_byte(lo, CATALOG_KEY_NEXT);
 	rev_key_change(hi, db, &range->until);
 	if (!range->exclusive_until)
-		buf_append_byte(hi, REV_KEY_NEXT);
-	TRY(rev_key_status(lo));
-	return rev_key_status(hi);
+		buf_append_byte(hi, CATALOG_KEY_NEXT);
+	TRY(catalog_key_status(lo));
+	return catalog_key_status(hi);
 }
 
-/* `tail`: the key behind the subspace's prefix. `keep`: with copies of its strings. */
+/* Parses an entry of CHANGES. `tail` is its key behind the prefix. `keep` copies its strings. */
 static enum status
-change_parse(struct str tail, struct str value, bool keep, struct arena *arena,
-	     struct rev_change *ret)
+change_parse_pair(struct kv_tx *tx, struct str tail, struct str value, bool keep,
+		  struct arena *arena, struct rev_change *ret)
 {
 	struct tuple_reader k = tuple_reader(tail);
-	struct tuple_reader v = tuple_reader(value);
 	const uint8_t *stamp;
 	uint64_t incarnation;
-	bool not_deleted;
 
 	TRY(tuple_next_u64(&k, &incarnation));
 	TRY(tuple_next_versionstamp(&k, &stamp));
@@ -61,33 +60,28 @@ change_parse(struct str tail, struct str value, bool keep, struct arena *arena,
 		return STATUS_CORRUPT;
 	ret->seq.bytes[0] = (uint8_t)incarnation;
 	memcpy(ret->seq.bytes + 1, stamp, KV_VERSIONSTAMP_BYTES);
-	TRY(rev_next_format(&v));
-	TRY(rev_next_text(&v, TUPLE_STRING, arena, keep, &ret->id));
-	TRY(tuple_next_u64(&v, &ret->rev.pos));
-	TRY(rev_next_text(&v, TUPLE_BYTES, arena, keep, &ret->rev.hash));
-	TRY(tuple_next_u64(&v, &ret->branch_count));
-	TRY(tuple_next_bool(&v, &not_deleted));
-	ret->deleted = !not_deleted;
-	return STATUS_OK;
+	return rev_change_parse(value, keep, arena, ret, kv_tx_err(tx));
 }
 
 static enum status
-changes_open(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *db,
+changes_open(struct rev_cursor *c, struct kv_tx *tx, const struct catalog_db *db,
 	     const struct rev_change_range *range, size_t limit, bool ahead)
 {
-	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
-	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
 
 	*c = (struct rev_cursor){ 0 };
 	rev_key_space(&lo, db, REV_SUBSPACE_CHANGES);
+	TRY(catalog_key_status(&lo));
 	c->prefix_len = lo.len;
 	TRY(change_bounds(db, range, &lo, &hi));
-	return cursor_open(c, tx, &lo, &hi, limit, range->descending, ahead);
+	return list_cursor_open(c, tx, &lo, &hi, limit, range->descending, ahead);
 }
 
 enum status
-rev_changes_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_change_range *range,
-		 struct arena *arena, struct rev_change_page *ret)
+rev_changes_page(struct kv_tx *tx, const struct catalog_db *db,
+		 const struct rev_change_range *range, struct arena *arena,
+		 struct rev_change_page *ret)
 {
 	AUTO(rev_cursor_end) struct rev_cursor c = { 0 };
 	struct rev_change_page page = { 0 };
@@ -95,16 +89,16 @@ rev_changes_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_cha
 	struct kv_pair pair;
 	enum status status;
 
-	TRY(changes_open(&c, tx, db, range, rev_scan_limit(0, range->limit), false));
+	TRY(changes_open(&c, tx, db, range, name_range_scan_limit(0, range->limit), false));
 	while ((status = kv_scan_next(&c.scan, &pair)) == STATUS_OK) {
-		if (page.count >= range->limit || bytes >= REV_PAGE_BYTES) {
+		if (page.count >= range->limit || bytes >= CATALOG_PAGE_BYTES) {
 			page.more = true;
 			break;
 		}
-		TRY(rev_array_grow(arena, (void **)&page.changes, sizeof(*page.changes), page.count,
-				   &cap));
-		TRY(change_parse(str_skip(pair.key, c.prefix_len), pair.value, true, arena,
-				 &page.changes[page.count]));
+		TRY(catalog_array_grow(arena, (void **)&page.changes, sizeof(*page.changes),
+				       page.count, &cap));
+		TRY(change_parse_pair(tx, str_skip(pair.key, c.prefix_len), pair.value, true, arena,
+				      &page.changes[page.count]));
 		page.count++;
 		bytes += pair.key.len + pair.value.len;
 	}
@@ -115,7 +109,7 @@ rev_changes_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_cha
 }
 
 enum status
-rev_changes_begin(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *db,
+rev_changes_begin(struct rev_cursor *c, struct kv_tx *tx, const struct catalog_db *db,
 		  const struct rev_change_range *range)
 {
 	return changes_open(c, tx, db, range, range->limit, true);
@@ -136,26 +130,27 @@ rev_changes_next(struct rev_cursor *c, size_t most, bool keep, struct arena *are
 	if (!ret->changes)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < range.count; i++)
-		TRY(change_parse(str_skip(range.pairs[i].key, c->prefix_len), range.pairs[i].value,
-				 keep, arena, &ret->changes[i]));
+		TRY(change_parse_pair(c->scan.tx, str_skip(range.pairs[i].key, c->prefix_len),
+				      range.pairs[i].value, keep, arena, &ret->changes[i]));
 	ret->count = range.count;
 	ret->more = range.more;
 	return STATUS_OK;
 }
 
 static bool
-in_range(const struct rev_change_range *range, const struct rev_seq *seq)
+change_in_range(const struct rev_change_range *range, const struct catalog_seq *seq)
 {
-	int end = rev_seq_cmp(seq, &range->until);
+	int end = catalog_seq_cmp(seq, &range->until);
 
-	return rev_seq_cmp(seq, &range->since) > 0 && (range->exclusive_until ? end < 0 : end <= 0);
+	return catalog_seq_cmp(seq, &range->since) > 0 &&
+	       (range->exclusive_until ? end < 0 : end <= 0);
 }
 
 static int
 compare_changes(const void *a, const void *b)
 {
-	return rev_seq_cmp(&((const struct rev_change *)a)->seq,
-			   &((const struct rev_change *)b)->seq);
+	return catalog_seq_cmp(&((const struct rev_change *)a)->seq,
+			       &((const struct rev_change *)b)->seq);
 }
 
 static void
@@ -169,15 +164,16 @@ reverse_changes(struct rev_change *changes, size_t count)
 	}
 }
 
-/* The change that the winner tells of; STATUS_NOT_FOUND if there is no such document. */
+/* Makes the document's change from its winner. STATUS_NOT_FOUND if there is no such document. */
 static enum status
-winner_change(struct kv_tx *tx, const struct rev_db *db, struct str id, struct kv_future *f,
-	      struct buf *key, struct arena *arena, struct rev_change *ret)
+change_read_of_winner(struct kv_tx *tx, const struct catalog_db *db, struct str id,
+		      struct kv_future *f, struct buf *key, struct arena *arena,
+		      struct rev_change *ret)
 {
-	const struct rev_row *row;
-	struct rev_rows rows;
+	const struct rev_branch_record *row;
+	struct rev_branch_records rows;
 
-	TRY(rev_rows_wait(tx, db, id, 1, KV_SNAPSHOT, f, key, arena, &rows));
+	TRY(rev_branches_wait(tx, db, id, 1, KV_SNAPSHOT, f, key, arena, &rows));
 	if (rows.count == 0)
 		return STATUS_NOT_FOUND;
 	row = &rows.rows[0];
@@ -192,11 +188,11 @@ winner_change(struct kv_tx *tx, const struct rev_db *db, struct str id, struct k
 }
 
 enum status
-rev_changes_of(struct kv_tx *tx, const struct rev_db *db, const struct rev_change_range *range,
+rev_changes_of(struct kv_tx *tx, const struct catalog_db *db, const struct rev_change_range *range,
 	       const struct str *ids, size_t count, struct arena *arena,
 	       struct rev_change_page *ret)
 {
-	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct kv_future **wave = arena_alloc(arena, (count + 1) * sizeof(struct kv_future *));
 	struct rev_change_page page = { 0 };
 
@@ -207,17 +203,17 @@ rev_changes_of(struct kv_tx *tx, const struct rev_db *db, const struct rev_chang
 		wave[i] = NULL;
 		if ((i && str_eq(ids[i], ids[i - 1])) || ids[i].len > REV_DOC_ID_BYTES)
 			continue;
-		TRY(rev_rows_read(tx, db, ids[i], 1, KV_SNAPSHOT, &key, &wave[i]));
+		TRY(rev_branches_read(tx, db, ids[i], 1, KV_SNAPSHOT, &key, &wave[i]));
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct rev_change *c = &page.changes[page.count];
 		enum status status = STATUS_NOT_FOUND;
 
 		if (wave[i])
-			status = winner_change(tx, db, ids[i], wave[i], &key, arena, c);
+			status = change_read_of_winner(tx, db, ids[i], wave[i], &key, arena, c);
 		if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 			return status;
-		if (status == STATUS_OK && in_range(range, &c->seq))
+		if (status == STATUS_OK && change_in_range(range, &c->seq))
 			page.count++;
 	}
 	qsort(page.changes, page.count, sizeof(*page.changes), compare_changes);
@@ -227,89 +223,71 @@ rev_changes_of(struct kv_tx *tx, const struct rev_db *db, const struct rev_chang
 	return STATUS_OK;
 }
 
-enum status
-rev_keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
-{
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
-	struct kv_range_options options = { .limit_bytes = REV_PAGE_BYTES, .mode = KV_SNAPSHOT };
-	struct kv_range range;
-	enum status status;
-	uint64_t n = 0;
-
-	TRY(kv_scan_init(&scan, tx, lo, hi, &options));
-	while ((status = kv_scan_take(&scan, SIZE_MAX, &range)) == STATUS_OK)
-		n += range.count;
-	if (status != STATUS_NOT_FOUND)
-		return status;
-	*ret = n;
-	return STATUS_OK;
-}
-
-/* How many keys of a list lie between two bounds, which are keys. */
+/* Counts the keys of a list that lie between two keys. */
 static enum status
-count_between(struct kv_tx *tx, const struct rev_db *db, enum rev_list list, const struct buf *lo,
-	      const struct buf *hi, uint64_t *ret)
+list_count_between(struct kv_tx *tx, const struct catalog_db *db, enum rev_list list,
+		   const struct buf *lo, const struct buf *hi, uint64_t *ret)
 {
 	uint64_t before_lo, before_hi;
 
 	*ret = 0;
 	if (str_cmp(buf_str(lo), buf_str(hi)) >= 0)
 		return STATUS_OK;
-	TRY(rev_tally_rank(tx, db, list, rev_key_tail(hi, db), false, &before_hi));
-	TRY(rev_tally_rank(tx, db, list, rev_key_tail(lo, db), false, &before_lo));
+	TRY(catalog_tally_rank(tx, db, list, rev_key_tail(hi, db), false, &before_hi));
+	TRY(catalog_tally_rank(tx, db, list, rev_key_tail(lo, db), false, &before_lo));
 	*ret = before_hi - before_lo;
 	return STATUS_OK;
 }
 
 enum status
-rev_changes_count(struct kv_tx *tx, const struct rev_db *db, const struct rev_change_range *range,
-		  uint64_t *ret)
+rev_changes_count(struct kv_tx *tx, const struct catalog_db *db,
+		  const struct rev_change_range *range, uint64_t *ret)
 {
-	static const struct rev_seq none;
-	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
-	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
-	struct rev_seq end;
+	static const struct catalog_seq none;
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	struct catalog_seq end;
 
 	memset(end.bytes, 0xff, sizeof(end.bytes));
 	TRY(change_bounds(db, range, &lo, &hi));
-	if (rev_seq_cmp(&range->until, &end) == 0)
-		return rev_tally_rank(tx, db, REV_LIST_CHANGES, rev_key_tail(&lo, db), true, ret);
-	if (rev_seq_cmp(&range->since, &none) == 0)
-		return rev_tally_rank(tx, db, REV_LIST_CHANGES, rev_key_tail(&hi, db), false, ret);
-	return count_between(tx, db, REV_LIST_CHANGES, &lo, &hi, ret);
+	if (catalog_seq_cmp(&range->until, &end) == 0)
+		return catalog_tally_rank(tx, db, REV_LIST_CHANGES, rev_key_tail(&lo, db), true,
+					  ret);
+	if (catalog_seq_cmp(&range->since, &none) == 0)
+		return catalog_tally_rank(tx, db, REV_LIST_CHANGES, rev_key_tail(&hi, db), false,
+					  ret);
+	return list_count_between(tx, db, REV_LIST_CHANGES, &lo, &hi, ret);
 }
 
 /* ---- Documents by id ---- */
 
 static enum status
-entry_parse(struct str tail, struct str value, bool keep, struct arena *arena,
-	    struct rev_entry *ret)
+entry_parse_pair(struct kv_tx *tx, struct str tail, struct str value, bool keep,
+		 struct arena *arena, struct rev_entry *ret)
 {
 	struct tuple_reader k = tuple_reader(tail);
-	struct tuple_reader v = tuple_reader(value);
 
-	TRY(rev_next_text(&k, TUPLE_STRING, arena, keep, &ret->id));
-	TRY(rev_next_format(&v));
-	TRY(tuple_next_u64(&v, &ret->rev.pos));
-	return rev_next_text(&v, TUPLE_BYTES, arena, keep, &ret->rev.hash);
+	TRY(catalog_next_text(&k, TUPLE_STRING, arena, keep, &ret->id));
+	return rev_entry_parse(value, keep, arena, &ret->rev, kv_tx_err(tx));
 }
 
 static enum status
-entries_open(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *db,
-	     const struct rev_name_range *range, size_t limit, bool ahead)
+entries_open(struct rev_cursor *c, struct kv_tx *tx, const struct catalog_db *db,
+	     const struct name_range *range, size_t limit, bool ahead)
 {
-	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
-	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
 
 	*c = (struct rev_cursor){ .skip = range->skip };
 	rev_key_space(&lo, db, REV_SUBSPACE_ALL_DOCS);
+	TRY(catalog_key_status(&lo));
 	c->prefix_len = lo.len;
-	TRY(rev_range_bounds(range, REV_KEY_NEXT, &lo, &hi));
-	return cursor_open(c, tx, &lo, &hi, limit, range->descending, ahead);
+	TRY(name_range_bounds(range, CATALOG_KEY_NEXT, &lo, &hi));
+	return list_cursor_open(c, tx, &lo, &hi, limit, range->descending, ahead);
 }
 
 enum status
-rev_all_docs_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_name_range *range,
+rev_all_docs_page(struct kv_tx *tx, const struct catalog_db *db, const struct name_range *range,
 		  struct arena *arena, struct rev_entry_page *ret)
 {
 	AUTO(rev_cursor_end) struct rev_cursor c = { 0 };
@@ -318,30 +296,31 @@ rev_all_docs_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_na
 	struct kv_pair pair;
 	enum status status;
 
-	TRY(entries_open(&c, tx, db, range, rev_scan_limit(range->skip, range->limit), false));
+	TRY(entries_open(&c, tx, db, range, name_range_scan_limit(range->skip, range->limit),
+			 false));
 	while ((status = kv_scan_next(&c.scan, &pair)) == STATUS_OK) {
 		struct str tail = str_skip(pair.key, c.prefix_len);
 
 		if (page.skipped < range->skip) {
 			struct tuple_reader k = tuple_reader(tail);
 
-			/* The last one of a page is where the next page begins. */
+			/* The next page begins behind the last entry that this one skips. */
 			if (page.skipped == REV_PAGE_SKIP) {
 				page.more = true;
 				break;
 			}
 			page.skipped++;
 			if (page.skipped == REV_PAGE_SKIP)
-				TRY(rev_next_text(&k, TUPLE_STRING, arena, true, &page.last));
+				TRY(catalog_next_text(&k, TUPLE_STRING, arena, true, &page.last));
 			continue;
 		}
-		if (page.count >= range->limit || bytes >= REV_PAGE_BYTES) {
+		if (page.count >= range->limit || bytes >= CATALOG_PAGE_BYTES) {
 			page.more = true;
 			break;
 		}
-		TRY(rev_array_grow(arena, (void **)&page.entries, sizeof(*page.entries), page.count,
-				   &cap));
-		TRY(entry_parse(tail, pair.value, true, arena, &page.entries[page.count]));
+		TRY(catalog_array_grow(arena, (void **)&page.entries, sizeof(*page.entries),
+				       page.count, &cap));
+		TRY(entry_parse_pair(tx, tail, pair.value, true, arena, &page.entries[page.count]));
 		page.last = page.entries[page.count].id;
 		page.count++;
 		bytes += pair.key.len + pair.value.len;
@@ -353,8 +332,8 @@ rev_all_docs_page(struct kv_tx *tx, const struct rev_db *db, const struct rev_na
 }
 
 enum status
-rev_all_docs_begin(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *db,
-		   const struct rev_name_range *range)
+rev_all_docs_begin(struct rev_cursor *c, struct kv_tx *tx, const struct catalog_db *db,
+		   const struct name_range *range)
 {
 	size_t limit = range->limit;
 
@@ -363,10 +342,10 @@ rev_all_docs_begin(struct rev_cursor *c, struct kv_tx *tx, const struct rev_db *
 	return entries_open(c, tx, db, range, limit, true);
 }
 
-/* A page of what is to be skipped. */
+/* Answers a page that consists of skipped entries alone. */
 static enum status
-skip_entries(struct rev_cursor *c, struct kv_range range, struct arena *arena,
-	     struct rev_entry_page *ret)
+entries_skip_page(struct rev_cursor *c, struct kv_range range, struct arena *arena,
+		  struct rev_entry_page *ret)
 {
 	struct tuple_reader last = tuple_reader(
 		str_skip(range.pairs[range.count - 1].key, c->prefix_len));
@@ -374,7 +353,7 @@ skip_entries(struct rev_cursor *c, struct kv_range range, struct arena *arena,
 	c->skip -= range.count;
 	ret->skipped = range.count;
 	ret->more = range.more;
-	return rev_next_text(&last, TUPLE_STRING, arena, true, &ret->last);
+	return catalog_next_text(&last, TUPLE_STRING, arena, true, &ret->last);
 }
 
 enum status
@@ -392,13 +371,13 @@ rev_all_docs_next(struct rev_cursor *c, size_t most, bool keep, struct arena *ar
 		return STATUS_OK;
 	TRY(status);
 	if (c->skip)
-		return skip_entries(c, range, arena, ret);
+		return entries_skip_page(c, range, arena, ret);
 	ret->entries = arena_alloc(arena, range.count * sizeof(*ret->entries));
 	if (!ret->entries)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < range.count; i++)
-		TRY(entry_parse(str_skip(range.pairs[i].key, c->prefix_len), range.pairs[i].value,
-				keep, arena, &ret->entries[i]));
+		TRY(entry_parse_pair(c->scan.tx, str_skip(range.pairs[i].key, c->prefix_len),
+				     range.pairs[i].value, keep, arena, &ret->entries[i]));
 	ret->count = range.count;
 	ret->more = range.more;
 	ret->last = ret->entries[ret->count - 1].id;
@@ -406,13 +385,13 @@ rev_all_docs_next(struct rev_cursor *c, size_t most, bool keep, struct arena *ar
 }
 
 enum status
-rev_all_docs_offset(struct kv_tx *tx, const struct rev_db *db, const struct rev_name_range *range,
+rev_all_docs_offset(struct kv_tx *tx, const struct catalog_db *db, const struct name_range *range,
 		    uint64_t *ret)
 {
-	AUTO(buf_release) struct buf lo = REV_KEY_INIT;
-	AUTO(buf_release) struct buf hi = REV_KEY_INIT;
-	/* What comes before is the range that ends, or descending begins, where this one begins. */
-	struct rev_name_range before = { .end = range->begin, .has_end = true };
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	/* The rows before the range end where it begins, seen in the direction of reading. */
+	struct name_range before = { .end = range->begin, .has_end = true };
 
 	if (!range->has_begin) {
 		*ret = 0;
@@ -421,8 +400,9 @@ rev_all_docs_offset(struct kv_tx *tx, const struct rev_db *db, const struct rev_
 	before.exclusive_end = !range->exclusive_begin;
 	before.descending = range->descending;
 	rev_key_space(&lo, db, REV_SUBSPACE_ALL_DOCS);
-	TRY(rev_range_bounds(&before, REV_KEY_NEXT, &lo, &hi));
+	TRY(catalog_key_status(&lo));
+	TRY(name_range_bounds(&before, CATALOG_KEY_NEXT, &lo, &hi));
 	if (range->descending)
-		return rev_tally_rank(tx, db, REV_LIST_DOCS, rev_key_tail(&lo, db), true, ret);
-	return rev_tally_rank(tx, db, REV_LIST_DOCS, rev_key_tail(&hi, db), false, ret);
+		return catalog_tally_rank(tx, db, REV_LIST_DOCS, rev_key_tail(&lo, db), true, ret);
+	return catalog_tally_rank(tx, db, REV_LIST_DOCS, rev_key_tail(&hi, db), false, ret);
 }

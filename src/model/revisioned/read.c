@@ -1,43 +1,47 @@
+#include "model/revisioned/read.h"
+#include "model/revisioned/record.h"
 #include "model/revisioned/revisioned_int.h"
 
-enum status
-rev_tree_read(struct kv_tx *tx, const struct rev_db *db, struct str id, struct arena *arena,
-	      struct rev_tree *ret)
+/* The branches came worst first. */
+static void
+tree_reverse(struct rev_tree *tree)
 {
-	AUTO(buf_release) struct buf key = REV_KEY_INIT;
-	struct rev_branch *branches;
-	struct kv_future *f;
-	struct rev_rows rows;
+	for (size_t i = 0; i < tree->count / 2; i++) {
+		struct rev_branch swap = tree->branches[i];
 
-	TRY(rev_rows_read(tx, db, id, 0, KV_READ, &key, &f));
-	TRY(rev_rows_wait(tx, db, id, 0, KV_READ, f, &key, arena, &rows));
-	if (rows.count == 0)
-		return STATUS_NOT_FOUND;
-	branches = arena_zalloc(arena, rows.count * sizeof(*branches));
-	if (!branches)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < rows.count; i++) {
-		const struct rev_row *row = &rows.rows[i];
-		struct tuple_reader r = { row->ancestors, true };
-		struct rev_branch *branch = &branches[i];
-		size_t cap = 0;
-
-		branch->rev.pos = row->rev.pos;
-		branch->rev.hash = arena_dup(arena, row->rev.hash);
-		if (!branch->rev.hash.ptr)
-			return STATUS_LIMIT;
-		branch->deleted = row->deleted;
-		branch->winner = row->winner;
-		while (r.rest.len) {
-			TRY(rev_array_grow(arena, (void **)&branch->ancestors,
-					   sizeof(*branch->ancestors), branch->ancestors_count,
-					   &cap));
-			TRY(rev_next_text(&r, TUPLE_BYTES, arena, true,
-					  &branch->ancestors[branch->ancestors_count]));
-			branch->ancestors_count++;
-		}
+		tree->branches[i] = tree->branches[tree->count - 1 - i];
+		tree->branches[tree->count - 1 - i] = swap;
 	}
-	*ret = (struct rev_tree){ branches, rows.count, rows.rows[0].seq };
+}
+
+enum status
+rev_tree_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, enum rev_tree_part part,
+	      struct arena *arena, struct rev_tree *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct rev_tree tree = { 0 };
+	struct rev_branch_record row;
+	struct rev_branch_scan scan;
+	enum status status;
+	size_t cap = 0;
+
+	TRY(rev_branch_scan_begin(&scan, tx, db, id, KV_READ, &key));
+	while ((status = rev_branch_scan_next(&scan, arena, &row)) == STATUS_OK) {
+		bool whole = part == REV_TREE_ALL || (part == REV_TREE_WINNER && row.winner);
+
+		TRY(catalog_array_grow(arena, (void **)&tree.branches, sizeof(*tree.branches),
+				       tree.count, &cap));
+		TRY(rev_branch_copy(&row, whole, arena, &tree.branches[tree.count]));
+		tree.count++;
+		tree.seq = row.seq;
+	}
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	rev_branch_scan_release(&scan);
+	if (tree.count == 0)
+		return STATUS_NOT_FOUND;
+	tree_reverse(&tree);
+	*ret = tree;
 	return STATUS_OK;
 }
 
@@ -69,47 +73,23 @@ rev_body_explode(struct rev_doc *doc, struct arena *arena)
 }
 
 enum status
-rev_body_form(const struct rev_db *db, const struct doc *doc, struct arena *arena,
-	      struct rev_doc *ret)
-{
-	size_t packed_bytes = rev_scheme_packed_bytes(db->scheme);
-
-	*ret = (struct rev_doc){ .packed = doc->packed,
-				 .leaves = doc->leaves,
-				 .count = doc->count };
-	if (doc->packed.ptr)
-		return doc->packed.len > packed_bytes ? rev_body_explode(ret, arena) : STATUS_OK;
-	if (doc->unpackable >= packed_bytes)
-		return STATUS_OK;
-	TRY(doc_pack(doc->leaves, doc->count, packed_bytes, arena, &ret->packed));
-	if (ret->packed.ptr)
-		ret->count = 0;
-	return STATUS_OK;
-}
-
-enum status
-rev_winner_read(struct kv_tx *tx, const struct rev_db *db, struct str id, struct arena *arena,
+rev_winner_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct arena *arena,
 		struct rev_id *ret)
 {
-	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct kv_future *f;
-	struct rev_rows rows;
+	struct rev_branch_records rows;
 	struct str value;
 
 	rev_key_named(&key, db, REV_SUBSPACE_ALL_DOCS, id);
-	TRY(rev_key_status(&key));
+	TRY(catalog_key_status(&key));
 	f = kv_get(tx, buf_str(&key), KV_READ);
 	TRY(kv_future_wait(f));
-	if (kv_future_value(f, &value)) {
-		struct tuple_reader r = tuple_reader(value);
-
-		TRY(rev_next_format(&r));
-		TRY(tuple_next_u64(&r, &ret->pos));
-		return rev_next_text(&r, TUPLE_BYTES, arena, true, &ret->hash);
-	}
-	/* Never there, or deleted: the last branch tells. */
-	TRY(rev_rows_read(tx, db, id, 1, KV_READ, &key, &f));
-	TRY(rev_rows_wait(tx, db, id, 1, KV_READ, f, &key, arena, &rows));
+	if (kv_future_value(f, &value))
+		return rev_entry_parse(value, true, arena, ret, kv_tx_err(tx));
+	/* The document does not exist or is deleted. Its last branch record shows which. */
+	TRY(rev_branches_read(tx, db, id, 1, KV_READ, &key, &f));
+	TRY(rev_branches_wait(tx, db, id, 1, KV_READ, f, &key, arena, &rows));
 	if (rows.count == 0)
 		return STATUS_NOT_FOUND;
 	if (!rows.rows[0].deleted)
@@ -120,7 +100,7 @@ rev_winner_read(struct kv_tx *tx, const struct rev_db *db, struct str id, struct
 }
 
 enum status
-rev_doc_read(struct kv_tx *tx, const struct rev_db *db, struct str id, struct arena *arena,
+rev_doc_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct arena *arena,
 	     struct rev_doc *ret)
 {
 	struct rev_doc doc = { 0 };
@@ -130,7 +110,7 @@ rev_doc_read(struct kv_tx *tx, const struct rev_db *db, struct str id, struct ar
 	if (winner != STATUS_OK && winner != STATUS_DELETED)
 		return winner;
 	doc.deleted = winner == STATUS_DELETED;
-	body = rev_doc_read_leaf(tx, db, id, doc.rev, doc.deleted, arena, &doc);
+	body = rev_doc_read_head(tx, db, id, doc.rev, doc.deleted, arena, &doc);
 	if (body == STATUS_NOT_FOUND && !doc.deleted)
 		return STATUS_CORRUPT;
 	if (body != STATUS_OK && body != STATUS_NOT_FOUND)
@@ -139,24 +119,25 @@ rev_doc_read(struct kv_tx *tx, const struct rev_db *db, struct str id, struct ar
 	return winner;
 }
 
-enum status
-rev_doc_prefix(const struct rev_db *db, struct str id, struct rev_id rev, bool deleted,
-	       struct arena *arena, struct str *ret)
+static enum status
+doc_place_copy_key(const struct buf *key, struct arena *arena, struct str *ret)
 {
-	AUTO(buf_release) struct buf key = REV_KEY_INIT;
-	struct str copy;
-
-	rev_key_rev(&key, db, REV_SUBSPACE_DOCUMENTS, id, deleted, rev);
-	TRY(rev_key_status(&key));
-	copy = arena_dup(arena, buf_str(&key));
-	if (!copy.ptr)
-		return STATUS_LIMIT;
-	*ret = copy;
-	return STATUS_OK;
+	TRY(catalog_key_status(key));
+	*ret = arena_dup(arena, buf_str(key));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
-size_t
-rev_doc_prefix_bytes(const struct rev_db *db, struct str id)
+enum status
+rev_doc_place(const struct catalog_db *db, struct str id, struct rev_id rev, bool deleted,
+	      struct arena *arena, struct doc_place *ret)
 {
-	return rev_local_prefix_bytes(db, id) + REV_KEY_TAIL_BYTES + REV_KEY_HASH_BYTES;
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct doc_place place;
+
+	rev_key_rev(&key, db, REV_SUBSPACE_DOCUMENTS, id, deleted, rev);
+	TRY(doc_place_copy_key(&key, arena, &place.key));
+	rev_key_named(&key, db, REV_SUBSPACE_ATTACHMENTS, REV_ATT_SPACE_DATA);
+	TRY(doc_place_copy_key(&key, arena, &place.texts));
+	*ret = place;
+	return STATUS_OK;
 }

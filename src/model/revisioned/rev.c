@@ -7,14 +7,18 @@
 
 #include "base/utf8.h"
 #include "kv/keyspace.h"
+#include "loop/step.h"
+#include "model/revisioned/revision.h"
 #include "model/revisioned/revisioned_int.h"
 
 enum {
 	HASH_HEX_BYTES = 2 * REV_HASH_BYTES,
+	ASCII_DELETE = 0x7f,
+	HASH_PIECE_BYTES = 16 * 1024, /* hashed without counting steps */
+	HASH_BYTES_A_STEP = 32,
 };
 
 _Static_assert(REV_HASH_BYTES == MD5_DIGEST_LENGTH, "a revision's hash is an MD5");
-_Static_assert((int)REV_SUBSPACE_DOCUMENTS == (int)KV_SPACE_VERSIONS, "bodies are by revision");
 
 static enum status
 rev_invalid(struct err *err)
@@ -22,11 +26,42 @@ rev_invalid(struct err *err)
 	return err_set(err, STATUS_INVALID, "Invalid rev format");
 }
 
+/* True if the text can stand between the quotes of an ETag, which RFC 9110 calls etagc. */
+static bool
+hash_fits_etag(struct str text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		uint8_t c = (uint8_t)text.ptr[i];
+
+		if (c <= ' ' || c == '"' || c == ASCII_DELETE)
+			return false;
+	}
+	return true;
+}
+
+enum status
+rev_hash_parse(struct str text, struct arena *arena, struct str *ret)
+{
+	char raw[REV_HASH_BYTES];
+
+	if (text.len == HASH_HEX_BYTES) {
+		if (!str_from_hex(text, raw))
+			return STATUS_INVALID;
+		text = str_of(raw, sizeof(raw));
+	} else if (text.len > REV_HASH_LIMIT_BYTES || !hash_fits_etag(text) ||
+		   utf8_valid_prefix(text) != text.len) {
+		return STATUS_INVALID;
+	}
+	*ret = arena_dup(arena, text);
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 enum status
 rev_id_parse(struct str text, struct arena *arena, struct rev_id *ret, struct err *err)
 {
 	const char *dash = text.len ? memchr(text.ptr, '-', text.len) : NULL;
 	struct str suffix, hash;
+	enum status status;
 	uint64_t pos;
 
 	/* The number is digits alone: str_to_u64() would take a sign. */
@@ -35,19 +70,10 @@ rev_id_parse(struct str text, struct arena *arena, struct rev_id *ret, struct er
 	if (!str_to_u64(str_of(text.ptr, (size_t)(dash - text.ptr)), &pos) || pos > INT64_MAX - 1)
 		return rev_invalid(err);
 	suffix = str_skip(text, (size_t)(dash - text.ptr) + 1);
-	if (suffix.len > REV_HASH_LIMIT_BYTES || utf8_valid_prefix(suffix) != suffix.len)
+	status = rev_hash_parse(suffix, arena, &hash);
+	if (status == STATUS_INVALID)
 		return rev_invalid(err);
-	if (suffix.len == HASH_HEX_BYTES) {
-		char raw[REV_HASH_BYTES];
-
-		if (!str_from_hex(suffix, raw))
-			return rev_invalid(err);
-		hash = arena_dup(arena, str_of(raw, sizeof(raw)));
-	} else {
-		hash = arena_dup(arena, suffix);
-	}
-	if (!hash.ptr)
-		return STATUS_LIMIT;
+	TRY(status);
 	*ret = (struct rev_id){ pos, hash };
 	return STATUS_OK;
 }
@@ -144,6 +170,20 @@ hash_binary(MD5_CTX *md5, const void *bytes, size_t n)
 	MD5_Update(md5, bytes, n);
 }
 
+/* The term of a large body takes milliseconds, so other fibers run between its pieces. */
+static void
+hash_term(MD5_CTX *md5, struct str term)
+{
+	while (term.len) {
+		size_t n = term.len < HASH_PIECE_BYTES ? term.len : HASH_PIECE_BYTES;
+
+		MD5_Update(md5, term.ptr, n);
+		term = str_skip(term, n);
+		if (term.len)
+			step_pause(HASH_PIECE_BYTES / HASH_BYTES_A_STEP);
+	}
+}
+
 /* [{Name, Type, Digest}…], the last one first. */
 static void
 hash_atts(MD5_CTX *md5, const struct rev_att *atts, size_t count)
@@ -185,7 +225,7 @@ rev_hash_atts(bool deleted, struct rev_id parent, struct str term, const struct 
 	if (parent.pos)
 		hash_binary(&md5, parent.hash.ptr, parent.hash.len);
 	if (term.len)
-		MD5_Update(&md5, term.ptr, term.len);
+		hash_term(&md5, term);
 	else
 		MD5_Update(&md5, no_members, sizeof(no_members));
 	hash_atts(&md5, atts, atts_count);
@@ -197,31 +237,4 @@ void
 rev_hash(bool deleted, struct rev_id parent, struct str term, uint8_t ret[REV_HASH_BYTES])
 {
 	rev_hash_atts(deleted, parent, term, NULL, 0, ret);
-}
-
-/* ---- Sequences ---- */
-
-enum status
-rev_seq_parse(struct str text, struct rev_seq *ret, struct err *err)
-{
-	struct rev_seq seq = { { 0 } };
-
-	if (!str_eq(text, STR("0")) &&
-	    (text.len != REV_SEQUENCE_HEX_BYTES || !str_from_hex(text, seq.bytes)))
-		return err_set(err, STATUS_INVALID,
-			       "Malformed sequence supplied in 'since' parameter.");
-	*ret = seq;
-	return STATUS_OK;
-}
-
-void
-rev_seq_write(const struct rev_seq *seq, struct buf *ret)
-{
-	buf_append_hex(ret, str_of(seq->bytes, sizeof(seq->bytes)));
-}
-
-int
-rev_seq_cmp(const struct rev_seq *a, const struct rev_seq *b)
-{
-	return memcmp(a->bytes, b->bytes, sizeof(a->bytes));
 }

@@ -1,8 +1,10 @@
 /*
- * Uploads: bytes come in pieces of any size, are digested and perhaps compressed, and go ahead into
- * the store in batches of whole chunks.
+ * Uploads: bytes come in pieces of any size, are digested and perhaps compressed, and are written
+ * to the store in batches of whole chunks, before the revision that they belong to.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include <assert.h>
+
 #include <openssl/md5.h>
 #define ZLIB_CONST
 #include <zlib.h>
@@ -10,14 +12,19 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
-#include "base/wait.h"
+#include "loop/step.h"
+#include "loop/wait.h"
+#include "catalog/chores.h"
+#include "model/revisioned/record.h"
 #include "model/revisioned/revisioned_int.h"
 
 enum {
 	BATCH_BYTES = REV_ATT_CHUNK_BYTES * REV_ATT_BATCH_CHUNKS,
 	PIECE_BYTES = 64 * 1024,   /* taken in at once */
 	OUT_BYTES = 32 * 1024,     /* made by zlib at once */
-	OFFLOAD_BYTES = 16 * 1024, /* compressing more than this is work for another thread */
+	OFFLOAD_BYTES = 16 * 1024, /* larger pieces are compressed on another thread */
+	HASH_STEP_BYTES = 32,      /* hashed in a step, twice */
+	DEFLATE_STEP_BYTES = 4,    /* compressed in a step */
 	GZIP_WINDOW = 16 + 15,     /* zlib's way to say gzip, with the largest window */
 	GZIP_MEMORY = 8,           /* zlib's default, and CouchDB's: the digest depends on it */
 };
@@ -36,7 +43,11 @@ struct rev_upload {
 	uint64_t begun_ms;
 	uint64_t touched_ns;
 
-	/* One call of deflate(), perhaps on another thread. */
+	/*
+	 * The arguments and the result of upload_deflate_piece(). It may run on a thread of the
+	 * pool. The uploading fiber waits meanwhile, so only one of the two uses the upload at a
+	 * time.
+	 */
 	struct str piece;
 	int flush;
 	enum status deflated;
@@ -50,7 +61,7 @@ rev_upload_new(const struct rev_upload_options *options, struct rev_upload **ret
 	if (!u)
 		return STATUS_NOMEM;
 	u->options = *options;
-	u->options.db = rev_db_ref(options->db);
+	u->options.db = catalog_db_ref(options->db);
 	u->begun_ms = clock_wall_ms();
 	u->touched_ns = clock_mono_ns();
 	buf_init(&u->held, BATCH_BYTES + 4 * PIECE_BYTES);
@@ -71,32 +82,20 @@ rev_upload_new(const struct rev_upload_options *options, struct rev_upload **ret
 
 /* ---- Into the store ---- */
 
-struct stage {
+struct upload_store_call {
 	struct rev_upload *u;
 	struct str data; /* whole chunks, or the last ones */
 	struct err *err;
 };
 
-/* The database is still the one that the upload is for. */
 static enum status
-check_db(struct kv_tx *tx, const struct rev_db *db, struct err *err)
-{
-	struct rev_db now;
-
-	TRY(rev_description_get(tx, db->name, &now, err));
-	if (now.number != db->number)
-		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
-	return rev_db_check_writable(&now, err);
-}
-
-static enum status
-is_staged(struct rev_upload *u, struct kv_tx *tx, struct buf *key, bool *ret)
+upload_has_record(struct rev_upload *u, struct kv_tx *tx, struct buf *key, bool *ret)
 {
 	struct kv_future *f;
 	struct str value;
 
 	rev_key_upload(key, u->options.db->number, u->id);
-	TRY(rev_key_status(key));
+	TRY(catalog_key_status(key));
 	f = kv_get(tx, buf_str(key), KV_READ);
 	TRY(kv_future_wait(f));
 	*ret = kv_future_value(f, &value);
@@ -104,34 +103,36 @@ is_staged(struct rev_upload *u, struct kv_tx *tx, struct buf *key, bool *ret)
 }
 
 static enum status
-stage_body(struct kv_tx *tx, void *arg)
+upload_store_held_body(struct kv_tx *tx, void *arg)
 {
-	struct stage *s = arg;
+	struct upload_store_call *s = arg;
 	struct rev_upload *u = s->u;
-	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf value = BUF_INIT(64);
 	bool staged;
 
-	TRY(check_db(tx, u->options.db, s->err));
-	TRY(is_staged(u, tx, &key, &staged));
+	TRY(catalog_db_check_now(tx, u->options.db, s->err));
+	TRY(upload_has_record(u, tx, &key, &staged));
 	if (u->chunks && !staged)
 		return err_set(s->err, STATUS_TIMEOUT,
-			       "the upload of an attachment has taken too long and was given up");
-	tuple_put_u64(&value, REV_FORMAT);
-	tuple_put_u64(&value, u->begun_ms);
-	tuple_put_u64(&value, clock_wall_ms());
+			       "the upload has taken too long and was given up");
+	rev_upload_record_put(&value, &(struct rev_upload_record){ u->begun_ms, clock_wall_ms() });
 	TRY(buf_status(&value));
 	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
 	return rev_att_write_data(tx, u->options.db, u->id, u->chunks, s->data, &key);
 }
 
-/* Puts the first `n` bytes that are held into the store: whole chunks, but at the end. */
+/*
+ * Writes the first `n` bytes that are held into the store. Only the last call of an upload may end
+ * with a part of a chunk. With `n` 0 it renews the record alone.
+ */
 static enum status
-stage(struct rev_upload *u, size_t n, struct err *err)
+upload_store_held(struct rev_upload *u, size_t n, struct err *err)
 {
-	struct stage s = { u, str_of(u->held.ptr, n), err };
+	struct upload_store_call s = { u, str_of(u->held.ptr, n), err };
 
-	TRY(kv_run(u->options.store, stage_body, &s, NULL, err));
+	assert(n <= u->held.len);
+	TRY(kv_run(u->options.store, upload_store_held_body, &s, NULL, err));
 	u->touched_ns = clock_mono_ns();
 	u->chunks += (n + REV_ATT_CHUNK_BYTES - 1) / REV_ATT_CHUNK_BYTES;
 	buf_consume(&u->held, n);
@@ -143,18 +144,18 @@ rev_upload_touch(struct rev_upload *u, struct err *err)
 {
 	if (!u->chunks || clock_mono_ns() - u->touched_ns < REV_UPLOAD_TOUCH_MS * CLOCK_NS_PER_MS)
 		return STATUS_OK;
-	return stage(u, 0, err);
+	return upload_store_held(u, 0, err);
 }
 
 static enum status
-discard_body(struct kv_tx *tx, void *arg)
+upload_discard_body(struct kv_tx *tx, void *arg)
 {
 	struct rev_upload *u = arg;
-	AUTO(buf_release) struct buf key = REV_KEY_INIT;
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	bool staged;
 
-	/* Without its record it is a revision's, or has been swept. */
-	TRY(is_staged(u, tx, &key, &staged));
+	/* Without a record, a revision has taken the data over, or the sweep has removed them. */
+	TRY(upload_has_record(u, tx, &key, &staged));
 	if (!staged)
 		return STATUS_OK;
 	TRY(kv_clear(tx, buf_str(&key)));
@@ -166,20 +167,20 @@ rev_upload_free(struct rev_upload *u, bool taken)
 {
 	if (!u)
 		return;
-	/* If this fails the sweep will do it. */
+	/* If this fails, the sweep removes the data later. */
 	if (u->chunks && !taken)
-		(void)!kv_run(u->options.store, discard_body, u, NULL, NULL);
+		(void)!kv_run(u->options.store, upload_discard_body, u, NULL, NULL);
 	if (u->deflating)
 		(void)deflateEnd(&u->z);
 	buf_release(&u->held);
-	rev_db_unref(u->options.db);
+	catalog_db_unref(u->options.db);
 	mem_free(u);
 }
 
 /* ---- Bytes ---- */
 
 static void
-hold(struct rev_upload *u, const void *bytes, size_t n)
+upload_hold_bytes(struct rev_upload *u, const void *bytes, size_t n)
 {
 	buf_append(&u->held, bytes, n);
 	MD5_Update(&u->md5_stored, bytes, n);
@@ -187,7 +188,7 @@ hold(struct rev_upload *u, const void *bytes, size_t n)
 }
 
 static void
-deflate_piece(void *arg)
+upload_deflate_piece(void *arg)
 {
 	struct rev_upload *u = arg;
 	Bytef out[OUT_BYTES];
@@ -199,33 +200,35 @@ deflate_piece(void *arg)
 		u->z.avail_out = sizeof(out);
 		if (deflate(&u->z, u->flush) == Z_STREAM_ERROR)
 			u->deflated = STATUS_NOMEM;
-		hold(u, out, sizeof(out) - u->z.avail_out);
+		upload_hold_bytes(u, out, sizeof(out) - u->z.avail_out);
 	} while (u->z.avail_out == 0);
 }
 
 static enum status
-take_piece(struct rev_upload *u, struct str piece, int flush)
+upload_take_piece(struct rev_upload *u, struct str piece, int flush)
 {
 	MD5_Update(&u->md5_in, piece.ptr, piece.len);
+	TRY(step_count((uint32_t)(piece.len / HASH_STEP_BYTES)));
 	if (!u->deflating) {
-		hold(u, piece.ptr, piece.len);
+		upload_hold_bytes(u, piece.ptr, piece.len);
 		return buf_status(&u->held);
 	}
 	u->piece = piece;
 	u->flush = flush;
 	if (piece.len >= OFFLOAD_BYTES)
-		wait_offload(deflate_piece, u);
+		wait_offload(upload_deflate_piece, u);
 	else
-		deflate_piece(u);
+		upload_deflate_piece(u);
+	TRY(step_count(piece.len < OFFLOAD_BYTES ? (uint32_t)(piece.len / DEFLATE_STEP_BYTES) : 0));
 	TRY(u->deflated);
 	return buf_status(&u->held);
 }
 
 static enum status
-flush_batches(struct rev_upload *u, struct err *err)
+upload_store_batches(struct rev_upload *u, struct err *err)
 {
 	while (u->held.len >= BATCH_BYTES)
-		TRY(stage(u, BATCH_BYTES, err));
+		TRY(upload_store_held(u, BATCH_BYTES, err));
 	return rev_upload_touch(u, err);
 }
 
@@ -238,11 +241,11 @@ rev_upload_write(struct rev_upload *u, struct str data, struct err *err)
 	u->in_bytes += data.len;
 	while (data.len) {
 		size_t n = data.len < PIECE_BYTES ? data.len : PIECE_BYTES;
-		enum status status = take_piece(u, str_of(data.ptr, n), Z_NO_FLUSH);
+		enum status status = upload_take_piece(u, str_of(data.ptr, n), Z_NO_FLUSH);
 
 		if (status != STATUS_OK)
 			return err_set(err, STATUS_NOMEM, "out of memory");
-		TRY(flush_batches(u, err));
+		TRY(upload_store_batches(u, err));
 		data = str_skip(data, n);
 	}
 	return STATUS_OK;
@@ -254,15 +257,15 @@ rev_upload_finish(struct rev_upload *u, struct rev_att_edit *ret,
 {
 	struct rev_att *att = &ret->att;
 
-	if (u->deflating && take_piece(u, STR(""), Z_FINISH) != STATUS_OK)
+	if (u->deflating && upload_take_piece(u, STR(""), Z_FINISH) != STATUS_OK)
 		return err_set(err, STATUS_NOMEM, "out of memory");
-	/* What zlib holds is a quarter of a megabyte. */
+	/* zlib holds a quarter of a megabyte, which is freed as early as possible. */
 	if (u->deflating)
 		(void)deflateEnd(&u->z);
 	u->deflating = false;
-	TRY(flush_batches(u, err));
+	TRY(upload_store_batches(u, err));
 	if (u->held.len && (u->chunks || u->held.len > u->options.memory_bytes))
-		TRY(stage(u, u->held.len, err));
+		TRY(upload_store_held(u, u->held.len, err));
 	ret->source = u->chunks ? REV_ATT_STAGED : REV_ATT_DATA;
 	ret->data = buf_str(&u->held);
 	memcpy(att->id, u->id, sizeof(att->id));
@@ -273,4 +276,28 @@ rev_upload_finish(struct rev_upload *u, struct rev_att_edit *ret,
 	MD5_Final(att->digest, &u->md5_stored);
 	MD5_Final(ret_md5, &u->md5_in);
 	return STATUS_OK;
+}
+
+/* ---- What uploads have left behind, as a chore ---- */
+
+enum {
+	UPLOAD_CHORE_PAUSE_MS = 10 * 1000,
+};
+
+static enum status
+upload_chore_run(void *store, struct chore_turn *turn, struct err *err)
+{
+	return rev_uploads_sweep(store, REV_UPLOAD_AGE_MS, &turn->done, err);
+}
+
+void
+rev_chores_add(struct chores *chores, struct kv_store *store)
+{
+	chores_add(chores, &(struct chore){
+				   .name = "sweep_uploads",
+				   .run = upload_chore_run,
+				   .arg = store,
+				   .leased = true,
+				   .pause_ms = UPLOAD_CHORE_PAUSE_MS,
+			   });
 }

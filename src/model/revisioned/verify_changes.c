@@ -1,12 +1,13 @@
-/* CHANGES: one entry for each winner, under its Sequence, and no other. */
+/* Checks that CHANGES has one entry for each winner, under its Sequence, and no other entry. */
+#include "model/revisioned/record.h"
 #include "model/revisioned/verify_int.h"
 
-/* What the entry of a winner has to say. */
+/* Makes the value that the entry of a winner has to have. */
 static enum status
-put_change(struct buf *value, const struct verify_rev *rev, uint64_t count)
+put_expected_change(struct buf *value, const struct verify_rev *rev, uint64_t count)
 {
 	buf_clear(value);
-	tuple_put_u64(value, REV_FORMAT);
+	tuple_put_u64(value, REV_CHANGE_FORMAT);
 	buf_append_str(value, rev->id);
 	buf_append_str(value, rev->rev);
 	tuple_put_u64(value, count);
@@ -15,7 +16,7 @@ put_change(struct buf *value, const struct verify_rev *rev, uint64_t count)
 }
 
 static uint64_t
-seq_version(const struct rev_seq *seq)
+seq_version(const struct catalog_seq *seq)
 {
 	uint64_t version = 0;
 
@@ -25,7 +26,7 @@ seq_version(const struct rev_seq *seq)
 }
 
 enum status
-verify_change(struct verify *v, const struct rev_seq *seq, const struct verify_rev *rev,
+verify_change(struct catalog_verify *v, const struct catalog_seq *seq, const struct verify_rev *rev,
 	      uint64_t count)
 {
 	struct kv_future *f;
@@ -33,29 +34,30 @@ verify_change(struct verify *v, const struct rev_seq *seq, const struct verify_r
 	bool there;
 
 	rev_key_change(&v->key, v->db, seq);
-	TRY(rev_key_status(&v->key));
-	TRY(put_change(&v->value, rev, count));
-	TRY(verify_get(v, buf_str(&v->key), &f));
+	TRY(catalog_key_status(&v->key));
+	TRY(put_expected_change(&v->value, rev, count));
+	TRY(catalog_verify_get(v, buf_str(&v->key), &f));
 	there = kv_future_value(f, &value);
-	v->changes_there += there;
+	rev_verify_of(v)->changes_there += there;
 	if (!there)
-		verify_found(v, REV_FINDING_CHANGE, buf_str(&v->key),
-			     "a winner has this Sequence, and there is no entry under it");
+		catalog_verify_found(v, REV_FINDING_CHANGE, buf_str(&v->key),
+				     "a winner has this Sequence, and there is no entry under it");
 	else if (!str_eq(value, buf_str(&v->value)))
-		verify_found(v, REV_FINDING_CHANGE, buf_str(&v->key),
-			     "the entry does not tell of the winner that has this Sequence");
+		catalog_verify_found(
+			v, REV_FINDING_CHANGE, buf_str(&v->key),
+			"the entry does not tell of the winner that has this Sequence");
 	kv_future_free(f);
 	return STATUS_OK;
 }
 
-struct change {
-	struct rev_seq seq;
+struct verify_change_entry {
+	struct catalog_seq seq;
 	struct verify_rev rev;
 };
 
-/* The entry's key and value. */
+/* Parses the key and the value of an entry. */
 static bool
-parse(const struct verify_cursor *c, struct change *ret)
+verify_change_parse(const struct catalog_verify_cursor *c, struct verify_change_entry *ret)
 {
 	struct tuple_reader k = tuple_reader(c->tail);
 	struct tuple_reader r = tuple_reader(c->pair.value);
@@ -64,9 +66,10 @@ parse(const struct verify_cursor *c, struct change *ret)
 	uint64_t n;
 	bool not_deleted;
 
-	*ret = (struct change){ 0 };
-	if (!verify_seq_next(&k, &ret->seq) || k.rest.len || rev_next_format(&r) != STATUS_OK ||
-	    !verify_text_next(&r, TUPLE_STRING, &ret->rev.id))
+	*ret = (struct verify_change_entry){ 0 };
+	if (!catalog_verify_seq_next(&k, &ret->seq) || k.rest.len ||
+	    tuple_next_u64(&r, &n) != STATUS_OK || n != REV_CHANGE_FORMAT ||
+	    !catalog_verify_text_next(&r, TUPLE_STRING, &ret->rev.id))
 		return false;
 	rev = r.rest.ptr;
 	if (tuple_next_u64(&r, &n) != STATUS_OK || !verify_hash_next(&r, &hash))
@@ -79,37 +82,38 @@ parse(const struct verify_cursor *c, struct change *ret)
 	return true;
 }
 
-/* What can be said of an entry by itself. */
+/* Checks of an entry what needs no other key. */
 static void
-check_alone(struct verify *v, const struct verify_cursor *c)
+verify_change_alone(struct catalog_verify *v, const struct catalog_verify_cursor *c)
 {
 	struct tuple_reader k = tuple_reader(c->tail);
-	struct rev_seq seq;
-	struct change change;
+	struct catalog_seq seq;
+	struct verify_change_entry change;
 
-	if (!verify_seq_next(&k, &seq) || k.rest.len) {
-		verify_found(v, REV_FINDING_KEY, c->pair.key, "not a Sequence");
+	if (!catalog_verify_seq_next(&k, &seq) || k.rest.len) {
+		catalog_verify_found(v, CATALOG_FINDING_KEY, c->pair.key, "not a Sequence");
 		return;
 	}
-	v->newest = seq;
-	if (!parse(c, &change))
-		verify_found(v, REV_FINDING_VALUE, c->pair.key, "not an entry of changes");
+	rev_verify_of(v)->newest = seq;
+	if (!verify_change_parse(c, &change))
+		catalog_verify_found(v, CATALOG_FINDING_VALUE, c->pair.key,
+				     "not an entry of changes");
 	if (seq.bytes[0] > v->db->incarnation)
-		verify_found(v, REV_FINDING_SEQUENCE, c->pair.key,
-			     "Incarnation %u is above the database's, %u", (unsigned)seq.bytes[0],
-			     (unsigned)v->db->incarnation);
+		catalog_verify_found(v, REV_FINDING_SEQUENCE, c->pair.key,
+				     "Incarnation %u is above the database's, %u",
+				     (unsigned)seq.bytes[0], (unsigned)v->db->incarnation);
 	else if (seq.bytes[0] == v->db->incarnation && seq_version(&seq) > v->read_version)
-		verify_found(v, REV_FINDING_SEQUENCE, c->pair.key,
-			     "version %llu is above the store's, %llu",
-			     (unsigned long long)seq_version(&seq),
-			     (unsigned long long)v->read_version);
+		catalog_verify_found(v, REV_FINDING_SEQUENCE, c->pair.key,
+				     "version %llu is above the store's, %llu",
+				     (unsigned long long)seq_version(&seq),
+				     (unsigned long long)v->read_version);
 }
 
-/* Does the leaf that the entry names win, under this Sequence? */
+/* True if the head that the entry names is a winner that carries this Sequence. */
 static enum status
-is_of_winner(struct verify *v, const struct change *change, bool *ret)
+change_is_of_winner(struct catalog_verify *v, const struct verify_change_entry *change, bool *ret)
 {
-	struct rev_row row = { 0 };
+	struct rev_branch_record row = { 0 };
 	struct kv_future *f;
 	struct str value;
 	size_t tail;
@@ -121,51 +125,54 @@ is_of_winner(struct verify *v, const struct change *change, bool *ret)
 	tuple_put_bool(&v->key, !change->rev.deleted);
 	buf_append_str(&v->key, change->rev.rev);
 	TRY(buf_status(&v->key));
-	if (v->key.len > KV_LIMIT_KEY_BYTES) /* no leaf has such a key */
+	if (v->key.len > KV_LIMIT_KEY_BYTES) /* no head has such a key */
 		return STATUS_OK;
-	TRY(verify_get(v, buf_str(&v->key), &f));
+	TRY(catalog_verify_get(v, buf_str(&v->key), &f));
 	if (kv_future_value(f, &value))
-		*ret = rev_row_parse(str_skip(buf_str(&v->key), tail), value, v->scratch, &row) ==
-			       STATUS_OK &&
-		       row.winner && rev_seq_cmp(&row.seq, &change->seq) == 0;
+		*ret = rev_branch_record_parse(str_skip(buf_str(&v->key), tail), value, v->scratch,
+					       &row, NULL) == STATUS_OK &&
+		       row.winner && catalog_seq_cmp(&row.seq, &change->seq) == 0;
 	kv_future_free(f);
 	return STATUS_OK;
 }
 
-/* There are other entries than winners have asked for: which ones? */
+/* Finds the entries that belong to no winner. Called only if there are some. */
 static enum status
-find_strays(struct verify *v)
+verify_find_stray_changes(struct catalog_verify *v)
 {
-	AUTO(verify_cursor_close) struct verify_cursor c = { .done = true };
-	struct change change;
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct verify_change_entry change;
 	bool right;
 
-	TRY(verify_cursor_open(v, &c, REV_SUBSPACE_CHANGES));
+	TRY(catalog_verify_cursor_open(v, &c, REV_SUBSPACE_CHANGES));
 	while (!c.done) {
-		if (parse(&c, &change)) { /* otherwise it has been told */
+		if (verify_change_parse(&c, &change)) { /* otherwise it has been reported */
 			arena_clear(v->scratch);
-			TRY(is_of_winner(v, &change, &right));
+			TRY(change_is_of_winner(v, &change, &right));
 			if (!right)
-				verify_found(v, REV_FINDING_CHANGE_STRAY, c.pair.key,
-					     "no winner has this Sequence");
+				catalog_verify_found(v, REV_FINDING_CHANGE_STRAY, c.pair.key,
+						     "no winner has this Sequence");
 		}
-		TRY(verify_cursor_next(v, &c));
+		TRY(catalog_verify_cursor_next(v, &c));
 	}
 	return STATUS_OK;
 }
 
 enum status
-verify_changes(struct verify *v)
+verify_changes(struct catalog_verify *v)
 {
-	AUTO(verify_cursor_close) struct verify_cursor c = { .done = true };
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 	uint64_t entries = 0;
 
-	TRY(verify_cursor_open(v, &c, REV_SUBSPACE_CHANGES));
+	TRY(catalog_verify_cursor_open(v, &c, REV_SUBSPACE_CHANGES));
 	while (!c.done) {
 		entries++;
-		check_alone(v, &c);
-		TRY(verify_cursor_next(v, &c));
+		verify_change_alone(v, &c);
+		TRY(catalog_verify_cursor_next(v, &c));
 	}
-	/* Each winner's Sequence is another one, so as many entries as were found are all. */
-	return entries == v->changes_there ? STATUS_OK : find_strays(v);
+	/*
+	 * No two winners share a Sequence, so equal numbers mean that every entry has its winner.
+	 */
+	return entries == rev_verify_of(v)->changes_there ? STATUS_OK
+							  : verify_find_stray_changes(v);
 }

@@ -1,120 +1,130 @@
 /*
- * REVISIONS, ALL_DOCS and DOCUMENTS, side by side: in all three a document's keys begin with its
- * id, and in the first and the last a revision's keys with the same bytes, so that their orders
- * agree and one pass over each of them sees everything.
+ * Checks REVISIONS, ALL_DOCS and DOCUMENTS side by side. In all three a document's keys begin with
+ * its id, and in REVISIONS and DOCUMENTS a revision's keys begin with the same bytes. So their
+ * orders agree, and one pass over each of them sees everything that belongs together.
  */
+#include "doc/root.h"
+#include "model/revisioned/record.h"
 #include "model/revisioned/verify_int.h"
 
 /* The document whose branches are being read, and the branch that was read last. */
-struct document {
+struct walked_document {
 	struct buf id;   /* encoded */
 	struct buf last; /* the key of the last branch */
 	size_t prefix_len;
 	bool open;
-	bool unreadable; /* a branch of it is; what it would have said is not known */
+	bool unreadable; /* a branch record could not be parsed, so what it says is not known */
 	uint64_t branches;
 	bool winner; /* the last branch carries a Sequence */
-	struct rev_seq seq;
+	struct catalog_seq seq;
 	uint64_t branch_count;
-	bool has_atts;    /* the last branch says so */
-	bool has_one_key; /* likewise, of its body */
+	bool has_atts;                     /* the last branch record says so */
+	bool has_one_key;                  /* the last branch record says so of its body */
+	bool has_text;                     /* the last branch record names a text in chunks… */
+	uint8_t text_id[REV_ATT_ID_BYTES]; /* …by this id */
 };
 
-struct walk {
-	struct verify *v;
-	struct verify_cursor branches;
-	struct verify_cursor entries;
-	struct verify_cursor bodies;
-	struct document doc;
+struct documents_walk {
+	struct catalog_verify *v;
+	struct catalog_verify_cursor branches;
+	struct catalog_verify_cursor entries;
+	struct catalog_verify_cursor bodies;
+	struct walked_document doc;
 	struct verify_body body;
-	bool root_more;   /* of a packed body: the root tells of attachments */
-	struct buf stray; /* the revision whose body was told of last */
+	struct doc_root root; /* of the body that was read last; do not use `packed` later */
+	struct buf stray;     /* the revision whose body was the last finding */
 };
 
 /* ---- ALL_DOCS ---- */
 
-/* The id of the entry that the cursor stands at; false, having told it, for what is no entry. */
+/* Gives the id of the entry under the cursor. If its key is no entry's: a finding, and false. */
 static bool
-entry_id(struct walk *w, struct str *ret)
+walk_entry_id(struct documents_walk *w, struct str *ret)
 {
 	struct tuple_reader r = tuple_reader(w->entries.tail);
 
-	if (verify_text_next(&r, TUPLE_STRING, ret) && r.rest.len == 0)
+	if (catalog_verify_text_next(&r, TUPLE_STRING, ret) && r.rest.len == 0)
 		return true;
-	verify_found(w->v, REV_FINDING_KEY, w->entries.pair.key, "not a document's id");
+	catalog_verify_found(w->v, CATALOG_FINDING_KEY, w->entries.pair.key, "not a document's id");
 	return false;
 }
 
-/* Up to the first entry whose id is not less than `id`; `*ret` if it is that one. */
+/* Moves to the first entry whose id is not less than `id`. `*ret` is true if it is equal. */
 static enum status
-entries_seek(struct walk *w, struct str id, bool *ret)
+walk_seek_entry(struct documents_walk *w, struct str id, bool *ret)
 {
 	struct str at;
 
 	*ret = false;
 	while (!w->entries.done) {
-		if (entry_id(w, &at)) {
+		if (walk_entry_id(w, &at)) {
 			int order = str_cmp(at, id);
 
 			*ret = order == 0;
 			if (order >= 0)
 				return STATUS_OK;
-			verify_found(w->v, REV_FINDING_ENTRY_STRAY, w->entries.pair.key,
-				     "there is no such document");
+			catalog_verify_found(w->v, REV_FINDING_ENTRY_STRAY, w->entries.pair.key,
+					     "there is no such document");
 		}
-		TRY(verify_cursor_next(w->v, &w->entries));
+		TRY(catalog_verify_cursor_next(w->v, &w->entries));
 	}
 	return STATUS_OK;
 }
 
 static enum status
-check_entry(struct walk *w, const struct verify_rev *winner)
+walk_check_entry(struct documents_walk *w, const struct verify_rev *winner)
 {
-	struct verify *v = w->v;
+	struct catalog_verify *v = w->v;
+	struct err err = { 0 };
+	struct rev_id named;
 	bool there;
 
-	TRY(entries_seek(w, winner->id, &there));
+	TRY(walk_seek_entry(w, winner->id, &there));
 	if (!there) {
 		if (winner->deleted)
 			return STATUS_OK;
 		rev_key_space(&v->key, v->db, REV_SUBSPACE_ALL_DOCS);
 		buf_append_str(&v->key, winner->id);
-		verify_found(v, REV_FINDING_ENTRY, buf_str(&v->key),
-			     "the document is not deleted, and has no entry");
+		catalog_verify_found(v, REV_FINDING_ENTRY, buf_str(&v->key),
+				     "the document is not deleted, and has no entry");
 		return buf_status(&v->key);
 	}
 	buf_clear(&v->value);
-	tuple_put_u64(&v->value, REV_FORMAT);
+	tuple_put_u64(&v->value, REV_ENTRY_FORMAT);
 	buf_append_str(&v->value, winner->rev);
 	TRY(buf_status(&v->value));
-	if (winner->deleted)
-		verify_found(v, REV_FINDING_ENTRY_STRAY, w->entries.pair.key,
-			     "the document is deleted");
+	arena_clear(v->scratch);
+	if (rev_entry_parse(w->entries.pair.value, false, v->scratch, &named, &err) == STATUS_NEWER)
+		catalog_verify_found(v, CATALOG_FINDING_NEWER, w->entries.pair.key, "%s", err.text);
+	else if (winner->deleted)
+		catalog_verify_found(v, REV_FINDING_ENTRY_STRAY, w->entries.pair.key,
+				     "the document is deleted");
 	else if (!str_eq(w->entries.pair.value, buf_str(&v->value)))
-		verify_found(v, REV_FINDING_ENTRY, w->entries.pair.key,
-			     "the entry does not name the winner");
-	return verify_cursor_next(v, &w->entries);
+		catalog_verify_found(v, REV_FINDING_ENTRY, w->entries.pair.key,
+				     "the entry does not name the winner");
+	return catalog_verify_cursor_next(v, &w->entries);
 }
 
 /* ---- DOCUMENTS ---- */
 
-/* The pair under the cursor belongs to a revision that is no leaf; told once for each of them. */
+/* Reports a body whose revision is no head, once for each such revision. */
 static enum status
-body_is_stray(struct walk *w, const struct verify_rev *rev)
+walk_report_stray_body(struct documents_walk *w, const struct verify_rev *rev)
 {
 	if (str_eq(rev->encoding, buf_str(&w->stray)))
 		return STATUS_OK;
 	buf_clear(&w->stray);
 	buf_append_str(&w->stray, rev->encoding);
-	verify_found(w->v, REV_FINDING_BODY_STRAY,
-		     str_of(w->bodies.pair.key.ptr, w->bodies.prefix_len + rev->encoding.len),
-		     "the revision is no leaf of a document");
+	catalog_verify_found(
+		w->v, REV_FINDING_BODY_STRAY,
+		str_of(w->bodies.pair.key.ptr, w->bodies.prefix_len + rev->encoding.len),
+		"the revision is no head of a document");
 	return buf_status(&w->stray);
 }
 
-/* Up to the first body that is not of a revision before this one; `*ret` if it is of this one. */
+/* Moves to the first body whose revision is not before this one. `*ret`: it is this one's. */
 static enum status
-bodies_seek(struct walk *w, struct str encoding, struct verify_rev *at, bool *ret)
+walk_seek_body(struct documents_walk *w, struct str encoding, struct verify_rev *at, bool *ret)
 {
 	*ret = false;
 	while (!w->bodies.done) {
@@ -124,20 +134,22 @@ bodies_seek(struct walk *w, struct str encoding, struct verify_rev *at, bool *re
 			*ret = order == 0;
 			if (order >= 0)
 				return STATUS_OK;
-			TRY(body_is_stray(w, at));
+			TRY(walk_report_stray_body(w, at));
 		} else {
-			verify_found(w->v, REV_FINDING_KEY, w->bodies.pair.key,
-				     "not the key of a revision's body");
+			catalog_verify_found(w->v, CATALOG_FINDING_KEY, w->bodies.pair.key,
+					     "not the key of a revision's body");
 		}
-		TRY(verify_cursor_next(w->v, &w->bodies));
+		TRY(catalog_verify_cursor_next(w->v, &w->bodies));
 	}
 	return STATUS_OK;
 }
 
 static enum status
-body_pair(struct walk *w, const struct verify_rev *at, bool *ret_pointer)
+walk_check_body_pair(struct documents_walk *w, const struct verify_rev *at, bool *ret_pointer)
 {
-	struct str packed = { NULL, 0 };
+	struct doc_root *root = &w->root;
+	struct err err = { 0 };
+	enum status status;
 
 	if (str_starts_with(at->rest, REV_ATT_MARK)) {
 		*ret_pointer = true;
@@ -145,20 +157,43 @@ body_pair(struct walk *w, const struct verify_rev *at, bool *ret_pointer)
 	}
 	if (at->rest.len)
 		return verify_body_leaf(w->v, &w->body, at->rest, w->bodies.pair.value);
-	if (doc_root_read(w->bodies.pair.value, &packed, &w->root_more) != STATUS_OK)
-		verify_found(w->v, REV_FINDING_VALUE, w->bodies.pair.key, "not the form of a body");
-	return verify_body_root(w->v, &w->body, packed);
+	status = doc_root_read(w->bodies.pair.value, root, &err);
+	if (status != STATUS_OK)
+		catalog_verify_unreadable(w->v, status, &err, w->bodies.pair.key,
+					  "not the form of a body");
+	TRY(verify_body_root(w->v, &w->body, root->packed));
+	if (root->form != DOC_FORM_CHUNKED)
+		return STATUS_OK;
+	w->body.packed = true;
+	return verify_text_pointer(w->v, buf_str(&w->body.key), root);
+}
+
+/* Checks that the branch record and the root value name the same text in chunks, or none. */
+static void
+walk_check_text_of_branch(struct documents_walk *w)
+{
+	bool named = w->root.form == DOC_FORM_CHUNKED;
+
+	if (w->doc.unreadable || (!named && !w->doc.has_text))
+		return;
+	if (named != w->doc.has_text ||
+	    memcmp(w->root.text_id, w->doc.text_id, sizeof(w->doc.text_id)) != 0)
+		catalog_verify_found(w->v, REV_FINDING_BODY_CORRUPT, buf_str(&w->doc.last),
+				     w->doc.has_text
+					     ? "the branch names a text that its body does not have"
+					     : "the branch does not name the text of its body");
 }
 
 static enum status
-check_body(struct walk *w, const struct verify_rev *rev)
+walk_check_body(struct documents_walk *w, const struct verify_rev *rev)
 {
-	struct verify *v = w->v;
+	struct catalog_verify *v = w->v;
 	struct verify_rev at;
 	bool there, any = false, pointers = false, leaves = false;
 
+	w->root = (struct doc_root){ .form = DOC_FORM_EXPLODED };
 	for (;;) {
-		TRY(bodies_seek(w, rev->encoding, &at, &there));
+		TRY(walk_seek_body(w, rev->encoding, &at, &there));
 		if (!there)
 			break;
 		if (!any)
@@ -167,40 +202,43 @@ check_body(struct walk *w, const struct verify_rev *rev)
 						     w->bodies.prefix_len + at.encoding.len)));
 		any = true;
 		leaves = leaves || (at.rest.len && !str_starts_with(at.rest, REV_ATT_MARK));
-		TRY(body_pair(w, &at, &pointers));
-		TRY(verify_cursor_next(v, &w->bodies));
+		TRY(walk_check_body_pair(w, &at, &pointers));
+		TRY(catalog_verify_cursor_next(v, &w->bodies));
 	}
 	if (!w->doc.unreadable && w->doc.has_atts != pointers)
-		verify_found(v, REV_FINDING_ATT, buf_str(&w->doc.last),
-			     pointers ? "the branch does not know of its attachments"
-				      : "the branch knows of attachments that are not there");
+		catalog_verify_found(
+			v, REV_FINDING_ATT, buf_str(&w->doc.last),
+			pointers ? "the branch does not know of its attachments"
+				 : "the branch knows of attachments that are not there");
 	if (!w->doc.unreadable && w->doc.has_one_key && leaves && !w->body.packed)
-		verify_found(v, REV_FINDING_BODY_CORRUPT, buf_str(&w->doc.last),
-			     "the branch knows of no leaves below its root");
-	if (any && w->body.packed && w->root_more != pointers)
-		verify_found(v, REV_FINDING_ATT, buf_str(&w->body.key),
-			     pointers ? "the packed body does not know of its attachments"
-				      : "the packed body knows of attachments that are not there");
+		catalog_verify_found(v, REV_FINDING_BODY_CORRUPT, buf_str(&w->doc.last),
+				     "the branch knows of no leaves below its root");
+	if (any && w->body.packed && w->root.more != pointers)
+		catalog_verify_found(
+			v, REV_FINDING_ATT, buf_str(&w->body.key),
+			pointers ? "the packed body does not know of its attachments"
+				 : "the packed body knows of attachments that are not there");
+	walk_check_text_of_branch(w);
 	if (any)
 		return verify_body_end(v, &w->body);
 	if (rev->deleted)
 		return STATUS_OK;
 	rev_key_space(&v->key, v->db, REV_SUBSPACE_DOCUMENTS);
 	buf_append_str(&v->key, rev->encoding);
-	verify_found(v, REV_FINDING_BODY, buf_str(&v->key),
-		     "the leaf is not deleted and has no body");
+	catalog_verify_found(v, REV_FINDING_BODY, buf_str(&v->key),
+			     "the head is not deleted and has no body");
 	return buf_status(&v->key);
 }
 
 /* ---- REVISIONS ---- */
 
-/* All branches of the document have been read, and the last of them is its winner. */
+/* Called when all branches of the document have been read. The last of them is its winner. */
 static enum status
-document_end(struct walk *w)
+walk_end_document(struct documents_walk *w)
 {
-	struct document *d = &w->doc;
+	struct walked_document *d = &w->doc;
 	struct str key = buf_str(&d->last);
-	struct verify *v = w->v;
+	struct catalog_verify *v = w->v;
 	struct verify_rev winner;
 
 	if (!d->open)
@@ -208,28 +246,29 @@ document_end(struct walk *w)
 	d->open = false;
 	v->sum.documents++;
 	if (!verify_rev_parse(str_skip(key, d->prefix_len), &winner))
-		return STATUS_CORRUPT; /* it could be read before */
+		return STATUS_CORRUPT; /* cannot happen: the same key has been parsed before */
 	if (winner.deleted)
-		v->deleted++;
+		rev_verify_of(v)->deleted++;
 	else
-		v->live++;
+		rev_verify_of(v)->live++;
 	if (!d->unreadable && !d->winner)
-		verify_found(v, REV_FINDING_WINNER, key, "the winner carries no Sequence");
+		catalog_verify_found(v, REV_FINDING_WINNER, key, "the winner carries no Sequence");
 	if (!d->unreadable && d->winner && d->branch_count != d->branches)
-		verify_found(v, REV_FINDING_BRANCH_COUNT, key,
-			     "the winner counts %llu branches, and there are %llu",
-			     (unsigned long long)d->branch_count, (unsigned long long)d->branches);
+		catalog_verify_found(v, REV_FINDING_BRANCH_COUNT, key,
+				     "the winner counts %llu branches, and there are %llu",
+				     (unsigned long long)d->branch_count,
+				     (unsigned long long)d->branches);
 	if (d->winner)
 		TRY(verify_change(v, &d->seq, &winner, d->branch_count));
-	return check_entry(w, &winner);
+	return walk_check_entry(w, &winner);
 }
 
 static enum status
-document_begin(struct walk *w, struct str id)
+walk_begin_document(struct documents_walk *w, struct str id)
 {
-	struct document *d = &w->doc;
+	struct walked_document *d = &w->doc;
 
-	TRY(document_end(w));
+	TRY(walk_end_document(w));
 	buf_clear(&d->id);
 	buf_append_str(&d->id, id);
 	d->open = true;
@@ -239,9 +278,9 @@ document_begin(struct walk *w, struct str id)
 	return buf_status(&d->id);
 }
 
-/* The ancestors of a branch: hashes, fewer than its position. */
+/* True if the ancestors of a branch are hashes, and fewer than its head's position. */
 static bool
-ancestors_are_good(const struct rev_row *row)
+branch_ancestors_are_good(const struct rev_branch_record *row)
 {
 	struct tuple_reader r = { row->ancestors, true };
 	uint64_t count = 0;
@@ -256,31 +295,35 @@ ancestors_are_good(const struct rev_row *row)
 }
 
 static enum status
-branch(struct walk *w, const struct verify_rev *rev)
+walk_read_branch(struct documents_walk *w, const struct verify_rev *rev)
 {
-	struct verify *v = w->v;
-	struct document *d = &w->doc;
-	struct rev_row row;
+	struct catalog_verify *v = w->v;
+	struct walked_document *d = &w->doc;
+	struct err err = { 0 };
+	struct rev_branch_record row;
 	enum status status;
 
 	arena_clear(v->scratch);
-	status = rev_row_parse(str_skip(w->branches.tail, rev->id.len), w->branches.pair.value,
-			       v->scratch, &row);
-	if (status == STATUS_OK && !ancestors_are_good(&row))
+	status = rev_branch_record_parse(str_skip(w->branches.tail, rev->id.len),
+					 w->branches.pair.value, v->scratch, &row, &err);
+	if (status == STATUS_OK && !branch_ancestors_are_good(&row))
 		status = STATUS_CORRUPT;
-	if (status != STATUS_OK && status != STATUS_CORRUPT)
+	if (status != STATUS_OK && status != STATUS_CORRUPT && status != STATUS_NEWER)
 		return status;
 	if (d->winner)
-		verify_found(v, REV_FINDING_WINNER, buf_str(&d->last),
-			     "a branch that does not win carries a Sequence");
+		catalog_verify_found(v, REV_FINDING_WINNER, buf_str(&d->last),
+				     "a branch that does not win carries a Sequence");
 	d->winner = status == STATUS_OK && row.winner;
 	d->seq = row.seq;
 	d->branch_count = row.branch_count;
 	d->has_atts = row.has_atts;
 	d->has_one_key = row.has_one_key;
+	d->has_text = row.has_text;
+	memcpy(d->text_id, row.text_id, sizeof(d->text_id));
 	d->branches++;
-	if (status == STATUS_CORRUPT) {
-		verify_found(v, REV_FINDING_VALUE, w->branches.pair.key, "not what a branch has");
+	if (status != STATUS_OK) {
+		catalog_verify_unreadable(v, status, &err, w->branches.pair.key,
+					  "not what a branch has");
 		d->unreadable = true;
 	}
 	buf_clear(&d->last);
@@ -289,68 +332,68 @@ branch(struct walk *w, const struct verify_rev *rev)
 }
 
 static enum status
-walk_step(struct walk *w)
+walk_visit_branch(struct documents_walk *w)
 {
 	struct verify_rev rev;
 
 	if (!verify_rev_parse(w->branches.tail, &rev) || rev.rest.len) {
-		verify_found(w->v, REV_FINDING_KEY, w->branches.pair.key,
-			     "not the key of a branch");
+		catalog_verify_found(w->v, CATALOG_FINDING_KEY, w->branches.pair.key,
+				     "not the key of a branch");
 		return STATUS_OK;
 	}
 	if (!w->doc.open || !str_eq(rev.id, buf_str(&w->doc.id)))
-		TRY(document_begin(w, rev.id));
-	TRY(branch(w, &rev));
-	return check_body(w, &rev);
+		TRY(walk_begin_document(w, rev.id));
+	TRY(walk_read_branch(w, &rev));
+	return walk_check_body(w, &rev);
 }
 
-/* What is left in the other two when all branches have been read. */
+/* Reports what ALL_DOCS and DOCUMENTS still have when all branches have been read. */
 static enum status
-walk_end(struct walk *w)
+walk_finish(struct documents_walk *w)
 {
 	struct verify_rev at;
 	bool there;
 
-	TRY(document_end(w));
-	TRY(entries_seek(w, STR("\xff"), &there));
-	return bodies_seek(w, STR("\xff"), &at, &there);
+	TRY(walk_end_document(w));
+	TRY(walk_seek_entry(w, STR("\xff"), &there));
+	return walk_seek_body(w, STR("\xff"), &at, &there);
 }
 
 static enum status
-walk(struct walk *w)
+walk_documents(struct documents_walk *w)
 {
-	TRY(verify_cursor_open(w->v, &w->branches, REV_SUBSPACE_REVISIONS));
-	TRY(verify_cursor_open(w->v, &w->entries, REV_SUBSPACE_ALL_DOCS));
-	TRY(verify_cursor_open(w->v, &w->bodies, REV_SUBSPACE_DOCUMENTS));
+	TRY(catalog_verify_cursor_open(w->v, &w->branches, REV_SUBSPACE_REVISIONS));
+	TRY(catalog_verify_cursor_open(w->v, &w->entries, REV_SUBSPACE_ALL_DOCS));
+	TRY(catalog_verify_cursor_open(w->v, &w->bodies, REV_SUBSPACE_DOCUMENTS));
 	w->doc.prefix_len = w->branches.prefix_len;
 	while (!w->branches.done) {
-		TRY(walk_step(w));
-		TRY(verify_cursor_next(w->v, &w->branches));
+		TRY(walk_visit_branch(w));
+		TRY(catalog_verify_cursor_next(w->v, &w->branches));
 	}
-	return walk_end(w);
+	return walk_finish(w);
 }
 
 enum status
-verify_documents(struct verify *v)
+verify_documents(struct catalog_verify *v)
 {
-	struct walk w = {
+	struct documents_walk w = {
 		.v = v,
 		.branches.done = true,
 		.entries.done = true,
 		.bodies.done = true,
-		.doc = { .id = REV_KEY_INIT, .last = REV_KEY_INIT },
-		.stray = REV_KEY_INIT,
+		.doc = { .id = CATALOG_KEY_INIT, .last = CATALOG_KEY_INIT },
+		.stray = CATALOG_KEY_INIT,
 	};
 	enum status status;
 
 	verify_body_init(&w.body);
-	status = walk(&w);
+	status = walk_documents(&w);
 	verify_body_release(&w.body);
 	buf_release(&w.stray);
 	buf_release(&w.doc.last);
 	buf_release(&w.doc.id);
-	verify_cursor_close(&w.bodies);
-	verify_cursor_close(&w.entries);
-	verify_cursor_close(&w.branches);
+	catalog_verify_cursor_close(&w.bodies);
+	catalog_verify_cursor_close(&w.entries);
+	catalog_verify_cursor_close(&w.branches);
 	return status;
 }

@@ -1,12 +1,22 @@
 /*
- * Edits (seed 3). One wave reads what each edit needs, a second one reads the winner for edits of
- * losing branches; then everything is written blindly.
+ * Edits of documents. A first wave of reads fetches what each edit needs. Edits of losing branches
+ * read the winner in a second wave. Then everything is written, and no key is read for that.
  *
  * Reading the right key is what makes concurrent edits of one document conflict: every edit writes
  * the winner's key, because it alone carries the Sequence, so an edit that has read the winner (or
  * the end of the document's range) cannot commit behind another one.
  */
+#include <assert.h>
+
+#include "base/hash.h"
+#include "base/metric.h"
+#include "loop/step.h"
+#include "model/revisioned/body.h"
 #include "model/revisioned/revisioned_int.h"
+
+enum {
+	EDIT_STEPS = 100, /* of issuing an edit's reads, and of a wave that decides and writes it */
+};
 
 /* What an edit is waiting for. */
 enum plan {
@@ -18,9 +28,10 @@ enum plan {
 	PLAN_SECOND,    /* `first` is the parent's key, `second` the last branch, and `twin` */
 	PLAN_STUBS,     /* `pointers` name the revision: then PLAN_DELETE begins */
 	PLAN_SETTLE,    /* decided: the attachments of what is replaced are still to be read */
+	PLAN_MERGE,     /* this and later edits of the document: `merge` */
 };
 
-struct pending {
+struct pending_edit {
 	enum plan plan;
 	uint8_t *hash; /* room for the new revision's */
 	struct kv_future *first;
@@ -36,40 +47,39 @@ struct pending {
 	/* For edits with attachments, or of branches that have some. */
 	struct kv_future *pointers; /* those of the parent that was named */
 	struct kv_future **staged;  /* the uploads that the edit takes over, in the arena */
-	struct rev_att *atts;       /* of the new leaf, once they are known */
-	struct str ancestors;       /* PLAN_SETTLE: the new leaf's, encoded, in the arena */
+	struct rev_att *atts;       /* of the new head, once they are known */
+	struct str ancestors;       /* PLAN_SETTLE: the new head's, encoded, in the arena */
 	struct rev_update update;   /* PLAN_SETTLE: what has been decided */
 	struct kv_future *
-		*given_up; /* PLAN_SETTLE: the attachments of each of update.rows, or NULL */
+		*given_up;       /* PLAN_SETTLE: the attachments of each of update.rows, or NULL */
+	struct rev_merge *merge; /* in the arena */
 };
 
 /* ---- Reading branches ---- */
 
+/* Asks for the branch record of one revision. */
 static enum status
-row_get(struct rev_writer *w, struct str id, bool deleted, struct rev_id rev,
-	struct kv_future **ret)
+write_ask_branch(struct rev_writer *w, struct str id, bool deleted, struct rev_id rev,
+		 struct kv_future **ret)
 {
-	rev_key_rev(&w->key, w->db, REV_SUBSPACE_REVISIONS, id, deleted, rev);
-	TRY(rev_key_status(&w->key));
-	*ret = kv_get(w->tx, buf_str(&w->key), KV_READ);
-	return STATUS_OK;
+	return rev_branch_ask(w->tx, w->db, id, rev, deleted, &w->key, ret);
 }
 
 static enum status
-last_rows(struct rev_writer *w, struct str id, size_t limit, struct kv_future **ret)
+write_ask_last_branches(struct rev_writer *w, struct str id, size_t limit, struct kv_future **ret)
 {
-	return rev_rows_read(w->tx, w->db, id, limit, KV_READ, &w->key, ret);
+	return rev_branches_read(w->tx, w->db, id, limit, KV_READ, &w->key, ret);
 }
 
 static enum status
-last_rows_wait(struct rev_writer *w, struct str id, size_t limit, struct kv_future *f,
-	       struct rev_rows *ret)
+write_wait_for_last_branches(struct rev_writer *w, struct str id, size_t limit, struct kv_future *f,
+			     struct rev_branch_records *ret)
 {
-	return rev_rows_wait(w->tx, w->db, id, limit, KV_READ, f, &w->key, w->arena, ret);
+	return rev_branches_wait(w->tx, w->db, id, limit, KV_READ, f, &w->key, w->arena, ret);
 }
 
 static enum status
-present(struct kv_future *f, bool *ret)
+write_wait_key_exists(struct kv_future *f, bool *ret)
 {
 	struct str value;
 
@@ -78,31 +88,21 @@ present(struct kv_future *f, bool *ret)
 	return STATUS_OK;
 }
 
-/* The branch behind row_get(), a live leaf. `*ret_found` is false if there is none. */
+/* The branch behind write_ask_branch(), a live head. `*ret_found` is false if there is none. */
 static enum status
-parent_wait(struct rev_writer *w, struct kv_future *f, struct rev_id parent, bool *ret_found,
-	    struct rev_row *ret)
+write_wait_for_parent(struct rev_writer *w, struct kv_future *f, struct rev_id parent,
+		      bool *ret_found, struct rev_branch_record *ret)
 {
-	AUTO(buf_release) struct buf tail = REV_KEY_INIT;
-	struct str value;
+	enum status status = rev_branch_wait(w->tx, parent, false, f, w->arena, ret);
 
-	TRY(kv_future_wait(f));
-	*ret_found = kv_future_value(f, &value);
-	if (!*ret_found)
-		return STATUS_OK;
-	tuple_put_bool(&tail, true);
-	tuple_put_u64(&tail, parent.pos);
-	tuple_put_bytes(&tail, parent.hash);
-	TRY(buf_status(&tail));
-	TRY(rev_row_parse(buf_str(&tail), value, w->arena, ret));
-	ret->rev = parent;
-	return STATUS_OK;
+	*ret_found = status == STATUS_OK;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* ---- Deciding: attachments ---- */
 
 static bool
-has_stubs(const struct rev_edit *edit)
+edit_has_stubs(const struct rev_edit *edit)
 {
 	for (size_t i = 0; i < edit->atts_count; i++)
 		if (edit->atts[i].source == REV_ATT_STUB)
@@ -110,38 +110,61 @@ has_stubs(const struct rev_edit *edit)
 	return false;
 }
 
-/* The parent's attachments, and the uploads that the edit takes over: in the first wave. */
-static enum status
-atts_begin(struct rev_writer *w, const struct rev_edit *edit, struct pending *p)
+static bool
+edit_has_staged_text(const struct rev_edit *edit)
 {
-	if (edit->atts_count == 0)
-		return STATUS_OK;
-	if (edit->kind == REV_EDIT_INTERACTIVE && edit->parent.pos)
-		TRY(rev_atts_get(w->tx, w->db, edit->id, edit->parent, false, &w->key,
-				 &p->pointers));
-	p->staged = arena_zalloc(w->arena, edit->atts_count * sizeof(struct kv_future *));
-	if (!p->staged)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < edit->atts_count; i++) {
-		if (edit->atts[i].source != REV_ATT_STAGED)
-			continue;
-		rev_key_upload(&w->key, w->db->number, edit->atts[i].att.id);
-		TRY(rev_key_status(&w->key));
-		p->staged[i] = kv_get(w->tx, buf_str(&w->key), KV_READ);
-	}
+	return edit->text && edit->text->source == REV_TEXT_STAGED;
+}
+
+/* Asks for the record of an upload. */
+static enum status
+write_ask_upload_record(struct rev_writer *w, const uint8_t id[REV_ATT_ID_BYTES],
+			struct kv_future **ret)
+{
+	rev_key_upload(&w->key, w->db->number, id);
+	TRY(catalog_key_status(&w->key));
+	*ret = kv_get(w->tx, buf_str(&w->key), KV_READ);
 	return STATUS_OK;
 }
 
-/* All attachments of the new leaf, which extends `parent`, whose own are behind `f` (or NULL). */
+/*
+ * Asks, in the first wave, for the parent's attachments and for the records of the uploads that the
+ * edit takes over. The record of its text's upload comes last in p->staged.
+ */
 static enum status
-atts_resolve(struct rev_writer *w, const struct rev_edit *edit, struct rev_id parent, bool deleted,
-	     struct kv_future *f, struct pending *p, struct rev_result *result)
+edit_ask_atts(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p)
+{
+	if (edit->atts_count == 0 && !edit_has_staged_text(edit))
+		return STATUS_OK;
+	if (edit->atts_count && edit->kind == REV_EDIT_INTERACTIVE && edit->parent.pos)
+		TRY(rev_atts_get(w->tx, w->db, edit->id, edit->parent, false, &w->key,
+				 &p->pointers));
+	p->staged = arena_zalloc(w->arena, (edit->atts_count + 1) * sizeof(struct kv_future *));
+	if (!p->staged)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < edit->atts_count; i++) {
+		if (edit->atts[i].source == REV_ATT_STAGED)
+			TRY(write_ask_upload_record(w, edit->atts[i].att.id, &p->staged[i]));
+	}
+	if (edit_has_staged_text(edit))
+		TRY(write_ask_upload_record(w, edit->text->id, &p->staged[edit->atts_count]));
+	return STATUS_OK;
+}
+
+/*
+ * Puts all attachments of the new head into p->atts. The head extends `parent`, whose attachments
+ * `f` (or NULL) answers. STATUS_ATT_MISSING for a stub that the parent does not have.
+ */
+static enum status
+edit_resolve_atts(struct rev_writer *w, const struct rev_edit *edit, struct rev_id parent,
+		  bool deleted, struct kv_future *f, struct pending_edit *p,
+		  struct rev_result *result)
 {
 	struct rev_att_list from = { 0 };
 
 	if (edit->atts_count == 0)
 		return STATUS_OK;
-	if (f && has_stubs(edit))
+	if (f && edit_has_stubs(edit))
 		TRY(rev_atts_wait(w->tx, w->db, edit->id, parent, deleted, f, &w->key, w->arena,
 				  &from));
 	return rev_atts_resolve(edit, &from,
@@ -149,13 +172,13 @@ atts_resolve(struct rev_writer *w, const struct rev_edit *edit, struct rev_id pa
 				&p->atts, &result->att);
 }
 
-/* STATUS_TIMEOUT if an upload has been given up before this edit came. */
+/* Returns STATUS_TIMEOUT if the sweep has removed an upload before this edit took it over. */
 static enum status
-staged_wait(const struct rev_edit *edit, const struct pending *p)
+edit_wait_for_uploads(const struct rev_edit *edit, const struct pending_edit *p)
 {
 	struct str value;
 
-	for (size_t i = 0; p->staged && i < edit->atts_count; i++) {
+	for (size_t i = 0; p->staged && i <= edit->atts_count; i++) {
 		if (!p->staged[i])
 			continue;
 		TRY(kv_future_wait(p->staged[i]));
@@ -166,30 +189,32 @@ staged_wait(const struct rev_edit *edit, const struct pending *p)
 }
 
 /*
- * Everything is known but the attachments of what is replaced, which most documents do not have:
- * then, and if the new leaf has none either, it is written at once.
+ * Called when everything is known but the attachments of the heads that are replaced. If none of
+ * them has attachments and the new head has none either, the edit is written at once. Otherwise the
+ * plan becomes PLAN_SETTLE, and a last wave reads the attachments that are given up.
  */
 static enum status
-update_decide(struct rev_writer *w, struct pending *p, const struct rev_update *u)
+update_decide(struct rev_writer *w, struct pending_edit *p, const struct rev_update *u)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < u->count; i++)
 		any = any || (u->rows[i].replaced && u->rows[i].has_atts);
 	p->plan = PLAN_DONE;
-	if (!any && u->edit->atts_count == 0)
+	if (!any && u->edit->atts_count == 0 && !edit_has_staged_text(u->edit))
 		return rev_update_apply(w, u);
 	p->given_up = arena_zalloc(w->arena, (u->count + 1) * sizeof(struct kv_future *));
 	p->update.rows = arena_alloc(w->arena, (u->count + 1) * sizeof(*u->rows));
 	if (!p->given_up || !p->update.rows)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < u->count; i++) {
-		const struct rev_row *row = &u->rows[i];
+		const struct rev_branch_record *row = &u->rows[i];
 
 		if (row->replaced && row->has_atts)
 			TRY(rev_atts_get(w->tx, w->db, u->edit->id, row->rev, row->deleted, &w->key,
 					 &p->given_up[i]));
 	}
+	/* `u` and w->ancestors are reused for the next edit, so what has been decided is copied. */
 	if (u->count)
 		memcpy(p->update.rows, u->rows, u->count * sizeof(*u->rows));
 	p->update.edit = u->edit;
@@ -204,9 +229,9 @@ update_decide(struct rev_writer *w, struct pending *p, const struct rev_update *
 	return STATUS_OK;
 }
 
-/* The replaced leaf that the stubs of a replicated edit mean: the newest of them. */
+/* The replaced head that the stubs of a replicated edit mean: the newest of them. */
 static size_t
-newest_replaced(const struct rev_update *u)
+update_newest_replaced(const struct rev_update *u)
 {
 	size_t newest = SIZE_MAX;
 
@@ -217,34 +242,37 @@ newest_replaced(const struct rev_update *u)
 	return newest;
 }
 
+/* The edit is refused, and the batch goes on without it. */
 static enum status
-refuse(struct pending *p, struct rev_result *result, enum status status)
+edit_refuse(struct pending_edit *p, struct rev_result *result, enum status status)
 {
 	p->plan = PLAN_DONE;
 	result->status = status;
 	return STATUS_OK;
 }
 
+/* PLAN_SETTLE: the attachments of the replaced heads have come, and the edit is written. */
 static enum status
-settle_resolve(struct rev_writer *w, struct pending *p, struct rev_result *result)
+edit_resolve_given_up(struct rev_writer *w, struct pending_edit *p, struct rev_result *result)
 {
 	struct rev_update *u = &p->update;
 	enum status status;
 
+	assert(p->plan == PLAN_SETTLE && p->given_up);
 	if (!p->atts && u->edit->atts_count) {
-		size_t from = newest_replaced(u);
-		struct rev_row none = { 0 };
-		const struct rev_row *row = from == SIZE_MAX ? &none : &u->rows[from];
+		size_t from = update_newest_replaced(u);
+		struct rev_branch_record none = { 0 };
+		const struct rev_branch_record *row = from == SIZE_MAX ? &none : &u->rows[from];
 
-		status = atts_resolve(w, u->edit, row->rev, row->deleted,
-				      from == SIZE_MAX ? NULL : p->given_up[from], p, result);
+		status = edit_resolve_atts(w, u->edit, row->rev, row->deleted,
+					   from == SIZE_MAX ? NULL : p->given_up[from], p, result);
 		if (status == STATUS_ATT_MISSING)
-			return refuse(p, result, status);
+			return edit_refuse(p, result, status);
 		TRY(status);
 	}
-	status = staged_wait(u->edit, p);
+	status = edit_wait_for_uploads(u->edit, p);
 	if (status == STATUS_TIMEOUT)
-		return refuse(p, result, status);
+		return edit_refuse(p, result, status);
 	TRY(status);
 	for (size_t i = 0; i < u->count; i++) {
 		struct rev_att_list list;
@@ -266,34 +294,35 @@ settle_resolve(struct rev_writer *w, struct pending *p, struct rev_result *resul
 
 /* Names the revision that extends `parent`; the hash's bytes go to p->hash. */
 static struct rev_id
-rev_extend(const struct rev_edit *edit, struct rev_id parent, const struct pending *p)
+edit_name_revision(const struct rev_edit *edit, struct rev_id parent, const struct pending_edit *p)
 {
 	rev_hash_atts(edit->deleted, parent, edit->doc.term, p->atts, edit->atts_count, p->hash);
 	return (struct rev_id){ parent.pos + 1, str_of(p->hash, REV_HASH_BYTES) };
 }
 
-/* Extends `rows[at]`, or starts a document if there are no rows. */
+/* The new head extends the head in `rows[at]`, or starts a document if there are no rows. */
 static enum status
-interactive_apply(struct rev_writer *w, const struct rev_edit *edit, struct pending *p,
-		  struct rev_row *rows, size_t count, size_t at, uint16_t order,
-		  struct rev_result *result)
+edit_extend(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p,
+	    struct rev_branch_record *rows, size_t count, size_t at, uint16_t order,
+	    struct rev_result *result)
 {
 	struct rev_update u = {
 		.edit = edit, .rev = result->rev, .order = order, .rows = rows, .count = count
 	};
-	struct rev_stem stem;
+	struct rev_ancestors list;
 
-	rev_stem_init(&stem, &w->ancestors, w->db);
+	assert(count == 0 || at < count);
+	rev_ancestors_init(&list, &w->ancestors, w->db);
 	if (count) {
 		rows[at].replaced = true;
-		rev_stem_add(&stem, rows[at].rev.hash);
-		TRY(rev_stem_add_encoded(&stem, rows[at].ancestors, rows[at].rev.pos - 1));
+		rev_ancestors_add(&list, rows[at].rev.hash);
+		TRY(rev_ancestors_add_encoded(&list, rows[at].ancestors, rows[at].rev.pos - 1));
 	}
 	return update_decide(w, p, &u);
 }
 
 static enum status
-conflict(struct pending *p, struct rev_result *result)
+edit_refuse_conflict(struct pending_edit *p, struct rev_result *result)
 {
 	p->plan = PLAN_DONE;
 	result->status = STATUS_DOC_CONFLICT;
@@ -301,142 +330,149 @@ conflict(struct pending *p, struct rev_result *result)
 }
 
 static enum status
-create_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending *p, uint16_t order,
-	       struct rev_result *result)
+edit_resolve_create(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p,
+		    uint16_t order, struct rev_result *result)
 {
-	struct rev_rows rows;
+	struct rev_branch_records rows;
 	struct rev_id parent;
 	enum status status;
 
-	TRY(last_rows_wait(w, edit->id, 1, p->first, &rows));
+	TRY(write_wait_for_last_branches(w, edit->id, 1, p->first, &rows));
 	/*
 	 * A document whose branches are all deleted starts again from its winner, as in CouchDB:
 	 * from nothing, it could become a revision that it has been before.
 	 */
 	if (rows.count && (!rows.rows[0].deleted || edit->deleted))
-		return conflict(p, result);
-	/* Nobody has named a revision that stubs could be taken from. */
+		return edit_refuse_conflict(p, result);
+	/* The edit names no parent, so there is no revision that stubs could refer to. */
 	parent = rows.count ? rows.rows[0].rev : (struct rev_id){ 0 };
-	status = atts_resolve(w, edit, parent, true, NULL, p, result);
+	status = edit_resolve_atts(w, edit, parent, true, NULL, p, result);
 	if (status == STATUS_ATT_MISSING)
-		return refuse(p, result, status);
+		return edit_refuse(p, result, status);
 	TRY(status);
-	result->rev = rev_extend(edit, parent, p);
-	return interactive_apply(w, edit, p, rows.rows, rows.count, 0, order, result);
+	result->rev = edit_name_revision(edit, parent, p);
+	return edit_extend(w, edit, p, rows.rows, rows.count, 0, order, result);
 }
 
 /*
- * Seed 3: the revision of a deleted leaf is always a conflict, whatever else the document has;
- * CouchDB 3 agrees where the document is deleted. So only live leaves are looked for,
+ * The revision of a deleted head is always a conflict, whatever else the document has;
+ * CouchDB 3 agrees where the document is deleted. So only live heads are looked for,
  * and an edit that is refused reads no branch at all.
  */
 static enum status
-extend_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending *p, uint16_t order,
-	       struct rev_result *result)
+edit_resolve_extend(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p,
+		    uint16_t order, struct rev_result *result)
 {
-	struct rev_row parent;
+	struct rev_branch_record parent;
 	enum status status;
 	bool found;
 
-	TRY(parent_wait(w, p->first, edit->parent, &found, &parent));
+	TRY(write_wait_for_parent(w, p->first, edit->parent, &found, &parent));
 	if (!found)
-		return conflict(p, result);
-	status = atts_resolve(w, edit, edit->parent, false, p->pointers, p, result);
+		return edit_refuse_conflict(p, result);
+	status = edit_resolve_atts(w, edit, edit->parent, false, p->pointers, p, result);
 	if (status == STATUS_ATT_MISSING)
-		return refuse(p, result, status);
+		return edit_refuse(p, result, status);
 	TRY(status);
-	result->rev = rev_extend(edit, edit->parent, p);
+	result->rev = edit_name_revision(edit, edit->parent, p);
 	if (!parent.winner) {
 		p->plan = PLAN_SECOND;
-		TRY(last_rows(w, edit->id, 1, &p->second));
-		return row_get(w, edit->id, edit->deleted, result->rev, &p->twin);
+		TRY(write_ask_last_branches(w, edit->id, 1, &p->second));
+		return write_ask_branch(w, edit->id, edit->deleted, result->rev, &p->twin);
 	}
-	return interactive_apply(w, edit, p, &parent, 1, 0, order, result);
+	return edit_extend(w, edit, p, &parent, 1, 0, order, result);
 }
 
-/* The first wave of a deletion, whose revision has to be known. */
+/* Issues the reads of a deletion. The new revision is known by then, since `twin` asks for it. */
 static enum status
-delete_begin(struct rev_writer *w, const struct rev_edit *edit, struct pending *p,
-	     struct rev_result *result)
+edit_begin_delete(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p,
+		  struct rev_result *result)
 {
-	result->rev = rev_extend(edit, edit->parent, p);
+	result->rev = edit_name_revision(edit, edit->parent, p);
 	p->plan = PLAN_DELETE;
-	TRY(last_rows(w, edit->id, 2, &p->first));
-	return row_get(w, edit->id, true, result->rev, &p->twin);
+	TRY(write_ask_last_branches(w, edit->id, 2, &p->first));
+	return write_ask_branch(w, edit->id, true, result->rev, &p->twin);
 }
 
 /* A tombstone that keeps attachments: its hash depends on what they are. */
 static enum status
-stubs_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending *p,
-	      struct rev_result *result)
+edit_resolve_delete_stubs(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p,
+			  struct rev_result *result)
 {
-	enum status status = atts_resolve(w, edit, edit->parent, false, p->pointers, p, result);
+	enum status status = edit_resolve_atts(w, edit, edit->parent, false, p->pointers, p,
+					       result);
 
-	/* Of a parent that is not there it cannot be told what is missing. */
+	/*
+	 * If the parent itself does not exist, the edit is a conflict, and no attachment is missing
+	 * from anything.
+	 */
 	if (status == STATUS_ATT_MISSING) {
 		struct kv_future *f;
 		bool found;
 
-		TRY(row_get(w, edit->id, false, edit->parent, &f));
-		TRY(present(f, &found));
-		return refuse(p, result, found ? status : STATUS_DOC_CONFLICT);
+		TRY(write_ask_branch(w, edit->id, false, edit->parent, &f));
+		TRY(write_wait_key_exists(f, &found));
+		return edit_refuse(p, result, found ? status : STATUS_DOC_CONFLICT);
 	}
 	TRY(status);
-	return delete_begin(w, edit, p, result);
+	return edit_begin_delete(w, edit, p, result);
 }
 
 static enum status
-delete_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending *p, uint16_t order,
-	       struct rev_result *result)
+edit_resolve_delete(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p,
+		    uint16_t order, struct rev_result *result)
 {
-	struct rev_rows rows;
+	struct rev_branch_records rows;
 	bool twin;
 
-	TRY(last_rows_wait(w, edit->id, 2, p->first, &rows));
-	TRY(present(p->twin, &twin));
+	TRY(write_wait_for_last_branches(w, edit->id, 2, p->first, &rows));
+	TRY(write_wait_key_exists(p->twin, &twin));
 	if (rows.count == 0 || rows.rows[0].deleted || twin)
-		return conflict(p, result);
+		return edit_refuse_conflict(p, result);
 	for (size_t i = 0; i < rows.count; i++) {
 		if (rows.rows[i].deleted || !rev_id_eq(rows.rows[i].rev, edit->parent))
 			continue;
-		return interactive_apply(w, edit, p, rows.rows, rows.count, i, order, result);
+		return edit_extend(w, edit, p, rows.rows, rows.count, i, order, result);
 	}
 	if (rows.count < 2 || rows.rows[1].deleted)
-		return conflict(p, result);
-	/* A third live branch, or none: one more key, and the winner is at hand. */
+		return edit_refuse_conflict(p, result);
+	/*
+	 * The parent may be a third live branch or further down. One more key tells; the winner has
+	 * been read already.
+	 */
 	p->plan = PLAN_SECOND;
 	p->second = p->first;
 	p->first = NULL;
-	return row_get(w, edit->id, false, edit->parent, &p->first);
+	return write_ask_branch(w, edit->id, false, edit->parent, &p->first);
 }
 
 /* An edit of a losing branch, with the winner read. */
 static enum status
-second_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending *p, uint16_t order,
-	       struct rev_result *result)
+edit_resolve_losing_branch(struct rev_writer *w, const struct rev_edit *edit,
+			   struct pending_edit *p, uint16_t order, struct rev_result *result)
 {
-	struct rev_row both[2];
-	struct rev_rows last;
+	struct rev_branch_record both[2];
+	struct rev_branch_records last;
 	bool found, twin;
 
-	TRY(parent_wait(w, p->first, edit->parent, &found, &both[1]));
-	TRY(last_rows_wait(w, edit->id, 1, p->second, &last));
-	TRY(present(p->twin, &twin));
+	TRY(write_wait_for_parent(w, p->first, edit->parent, &found, &both[1]));
+	TRY(write_wait_for_last_branches(w, edit->id, 1, p->second, &last));
+	TRY(write_wait_key_exists(p->twin, &twin));
 	if (!found || twin)
-		return conflict(p, result);
-	/* A losing branch without a winner, or one that is both. */
+		return edit_refuse_conflict(p, result);
+	/* The parent is not the winner, so the document must have another branch, which is. */
 	if (last.count == 0 || both[1].winner)
 		return STATUS_CORRUPT;
 	both[0] = last.rows[0];
-	return interactive_apply(w, edit, p, both, 2, 1, order, result);
+	return edit_extend(w, edit, p, both, 2, 1, order, result);
 }
 
 /* ---- Deciding: replicated edits ---- */
 
-/* Appends what other branches know of the ancestors of `oldest`. */
+/* Appends the longest list of ancestors of `oldest` that any branch of the document has. */
 static enum status
-history_continue(struct rev_writer *w, const struct rev_rows *rows, struct rev_id oldest,
-		 struct rev_stem *stem)
+edit_continue_history(struct rev_writer *w, const struct rev_branch_records *rows,
+		      struct rev_id oldest, struct rev_ancestors *list)
 {
 	struct str longest = { 0 };
 
@@ -444,45 +480,46 @@ history_continue(struct rev_writer *w, const struct rev_rows *rows, struct rev_i
 		struct str rest;
 		bool found;
 
-		TRY(rev_row_find(&rows->rows[i], oldest, &w->scratch, &found, &rest));
+		TRY(rev_branch_record_find(&rows->rows[i], oldest, &w->scratch, &found, &rest));
 		if (found && rest.len > longest.len)
 			longest = rest;
 	}
-	return rev_stem_add_encoded(stem, longest, oldest.pos - 1);
+	return rev_ancestors_add_encoded(list, longest, oldest.pos - 1);
 }
 
 /*
- * Joins the branch to those that are there. A leaf anywhere in its history is extended by it, even
- * several of them: a history can tie together branches that arrived without theirs.
+ * Adds the replicated branch to the document. It replaces every head that its history contains.
+ * There can be several: branches may have arrived without the history that connects them.
  */
 static enum status
-replicate_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending *p,
-		  uint16_t order, struct rev_result *result)
+edit_resolve_replicated(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p,
+			uint16_t order, struct rev_result *result)
 {
 	struct rev_update u = { .edit = edit, .rev = result->rev, .order = order };
-	struct rev_rows rows;
-	struct rev_stem stem;
+	struct rev_branch_records rows;
+	struct rev_ancestors list;
 
 	p->plan = PLAN_DONE;
-	TRY(last_rows_wait(w, edit->id, 0, p->first, &rows));
+	TRY(write_wait_for_last_branches(w, edit->id, 0, p->first, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
-		struct rev_row *row = &rows.rows[i];
+		struct rev_branch_record *row = &rows.rows[i];
 		struct str rest;
 
-		TRY(rev_row_find(row, result->rev, &w->scratch, &result->unchanged, &rest));
+		TRY(rev_branch_record_find(row, result->rev, &w->scratch, &result->unchanged,
+					   &rest));
 		if (result->unchanged)
 			return STATUS_OK;
 		row->replaced = row->rev.pos < edit->start &&
 				edit->start - row->rev.pos < edit->history_count &&
 				str_eq(row->rev.hash, edit->history[edit->start - row->rev.pos]);
 	}
-	rev_stem_init(&stem, &w->ancestors, w->db);
+	rev_ancestors_init(&list, &w->ancestors, w->db);
 	for (size_t i = 1; i < edit->history_count; i++)
-		rev_stem_add(&stem, edit->history[i]);
-	TRY(history_continue(w, &rows,
-			     (struct rev_id){ edit->start - (edit->history_count - 1),
-					      edit->history[edit->history_count - 1] },
-			     &stem));
+		rev_ancestors_add(&list, edit->history[i]);
+	TRY(edit_continue_history(w, &rows,
+				  (struct rev_id){ edit->start - (edit->history_count - 1),
+						   edit->history[edit->history_count - 1] },
+				  &list));
 	u.rows = rows.rows;
 	u.count = rows.count;
 	return update_decide(w, p, &u);
@@ -491,14 +528,14 @@ replicate_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pend
 /* ---- The batch ---- */
 
 static bool
-hash_fits(struct str hash)
+edit_hash_fits(struct str hash)
 {
 	return hash.len <= REV_HASH_LIMIT_BYTES;
 }
 
-/* What is wrong with an edit before anything is read. */
+/* Refuses edits that are wrong whatever the store has, before anything is read. */
 static enum status
-edit_check(const struct rev_db *db, const struct rev_edit *edit)
+edit_check(const struct catalog_db *db, const struct rev_edit *edit)
 {
 	size_t id_bytes = rev_doc_prefix_bytes(db, edit->id) - REV_KEY_HASH_BYTES;
 	size_t hash_bytes = REV_KEY_HASH_BYTES, parent_bytes = 0;
@@ -512,21 +549,21 @@ edit_check(const struct rev_db *db, const struct rev_edit *edit)
 		    edit->start >= INT64_MAX)
 			return STATUS_INVALID;
 		for (size_t i = 0; i < edit->history_count; i++)
-			if (!hash_fits(edit->history[i]))
+			if (!edit_hash_fits(edit->history[i]))
 				return STATUS_INVALID;
 		hash_bytes = rev_encoded_bytes(edit->history[0]);
 	} else if (edit->parent.pos) {
-		if (!hash_fits(edit->parent.hash) || edit->parent.pos >= INT64_MAX)
+		if (!edit_hash_fits(edit->parent.hash) || edit->parent.pos >= INT64_MAX)
 			return STATUS_INVALID;
 		parent_bytes = rev_encoded_bytes(edit->parent.hash);
 	} else if (edit->parent.hash.len) {
-		return STATUS_DOC_CONFLICT; /* "0-…" is no leaf of any document */
+		return STATUS_DOC_CONFLICT; /* "0-…" is no head of any document */
 	}
-	/* Less than the limit: the end of a range is a byte longer. */
+	/* The end of a range is one byte longer than the key, so the limit itself is too long. */
 	if (id_bytes + (hash_bytes > parent_bytes ? hash_bytes : parent_bytes) >=
 	    KV_LIMIT_KEY_BYTES)
 		return STATUS_KEY_TOO_LARGE;
-	/* Packed or not: the document's scheme may change. */
+	/* Packed documents have to keep to this, too: the scheme of the database may change. */
 	if (edit->doc.path_bytes > KV_LIMIT_KEY_BYTES - (id_bytes + hash_bytes))
 		return STATUS_PATH_TOO_LONG;
 	return rev_atts_check(edit, id_bytes + hash_bytes);
@@ -534,54 +571,61 @@ edit_check(const struct rev_db *db, const struct rev_edit *edit)
 
 /* Issues the first wave's reads of one edit. */
 static enum status
-edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, struct pending *p,
+edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, struct pending_edit *p,
 	   struct rev_result *result)
 {
-	*p = (struct pending){ .plan = PLAN_DONE, .hash = hash };
+	*p = (struct pending_edit){ .plan = PLAN_DONE, .hash = hash };
 	*result = (struct rev_result){ .status = edit_check(w->db, edit) };
 	if (result->status != STATUS_OK)
 		return STATUS_OK;
-	TRY(atts_begin(w, edit, p));
+	TRY(edit_ask_atts(w, edit, p));
 	if (edit->kind == REV_EDIT_REPLICATED) {
 		result->rev = (struct rev_id){ edit->start, edit->history[0] };
 		p->plan = PLAN_REPLICATE;
-		return last_rows(w, edit->id, 0, &p->first);
+		return write_ask_last_branches(w, edit->id, 0, &p->first);
 	}
 	if (edit->parent.pos == 0) {
 		p->plan = PLAN_CREATE;
-		return last_rows(w, edit->id, 1, &p->first);
+		return write_ask_last_branches(w, edit->id, 1, &p->first);
 	}
 	if (!edit->deleted) {
 		p->plan = PLAN_EXTEND;
-		return row_get(w, edit->id, false, edit->parent, &p->first);
+		return write_ask_branch(w, edit->id, false, edit->parent, &p->first);
 	}
-	if (has_stubs(edit)) {
+	if (edit_has_stubs(edit)) {
 		p->plan = PLAN_STUBS;
 		return STATUS_OK;
 	}
-	TRY(atts_resolve(w, edit, edit->parent, false, NULL, p, result));
-	return delete_begin(w, edit, p, result);
+	TRY(edit_resolve_atts(w, edit, edit->parent, false, NULL, p, result));
+	return edit_begin_delete(w, edit, p, result);
 }
 
 static enum status
-edit_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending *p, uint16_t order,
-	     struct rev_result *result)
+edit_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p,
+	     uint16_t order, struct rev_result *result)
 {
+	bool done;
+
 	switch (p->plan) {
 	case PLAN_CREATE:
-		return create_resolve(w, edit, p, order, result);
+		return edit_resolve_create(w, edit, p, order, result);
 	case PLAN_EXTEND:
-		return extend_resolve(w, edit, p, order, result);
+		return edit_resolve_extend(w, edit, p, order, result);
 	case PLAN_DELETE:
-		return delete_resolve(w, edit, p, order, result);
+		return edit_resolve_delete(w, edit, p, order, result);
 	case PLAN_REPLICATE:
-		return replicate_resolve(w, edit, p, order, result);
+		return edit_resolve_replicated(w, edit, p, order, result);
 	case PLAN_SECOND:
-		return second_resolve(w, edit, p, order, result);
+		return edit_resolve_losing_branch(w, edit, p, order, result);
 	case PLAN_STUBS:
-		return stubs_resolve(w, edit, p, result);
+		return edit_resolve_delete_stubs(w, edit, p, result);
 	case PLAN_SETTLE:
-		return settle_resolve(w, p, result);
+		return edit_resolve_given_up(w, p, result);
+	case PLAN_MERGE:
+		TRY(rev_merge_resolve(w, p->merge, &done));
+		if (done)
+			p->plan = PLAN_DONE;
+		return STATUS_OK;
 	case PLAN_DONE:
 		break;
 	}
@@ -589,59 +633,116 @@ edit_resolve(struct rev_writer *w, const struct rev_edit *edit, struct pending *
 }
 
 static void
-pending_release(struct pending *p)
+pending_release(struct pending_edit *p)
 {
 	kv_future_free(p->first);
 	kv_future_free(p->second);
 	kv_future_free(p->twin);
 	kv_future_free(p->pointers);
-	*p = (struct pending){ .plan = PLAN_DONE };
+	*p = (struct pending_edit){ .plan = PLAN_DONE };
 }
 
-/* One set of ids, open addressing, at most half full. */
+/* The edits of one document behind each other; see edits_chain(). */
+struct edit_chain {
+	uint32_t *next;  /* by edit: the next one of its document plus one, or 0 */
+	bool *is_behind; /* by edit: another one of its document comes before it */
+};
+
+/*
+ * Finds ids that come more than once, by a hash table with open addressing that is at most half
+ * full. It has the last edit of each id so far. STATUS_INVALID if such edits cannot merge.
+ */
 static enum status
-ids_distinct(const struct rev_edit *edits, size_t count, struct arena *arena, struct err *err)
+edits_chain(const struct rev_edit *edits, size_t count, struct arena *arena, struct err *err,
+	    struct edit_chain *ret)
 {
-	size_t slots = 4;
+	size_t slots = hash_slots(count);
 	uint32_t *table;
 
+	*ret = (struct edit_chain){ 0 };
 	if (count < 2)
 		return STATUS_OK;
-	while (slots < 2 * count)
-		slots *= 2;
 	table = arena_zalloc(arena, slots * sizeof(*table));
-	if (!table)
+	ret->next = arena_zalloc(arena, count * sizeof(*ret->next));
+	ret->is_behind = arena_zalloc(arena, count * sizeof(*ret->is_behind));
+	if (!table || !ret->next || !ret->is_behind)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++) {
-		size_t at = str_hash(edits[i].id) & (slots - 1);
+		size_t at = hash_keyed(0, edits[i].id) & (slots - 1);
 
-		for (; table[at]; at = (at + 1) & (slots - 1))
-			if (str_eq(edits[table[at] - 1].id, edits[i].id))
+		while (table[at] && !str_eq(edits[table[at] - 1].id, edits[i].id))
+			at = (at + 1) & (slots - 1);
+		if (table[at]) {
+			if (!rev_edit_can_merge(&edits[i]) ||
+			    !rev_edit_can_merge(&edits[table[at] - 1]))
 				return err_set(err, STATUS_INVALID,
 					       "The same document twice in a transaction.");
+			ret->next[table[at] - 1] = (uint32_t)(i + 1);
+			ret->is_behind[i] = true;
+		}
 		table[at] = (uint32_t)(i + 1);
 	}
 	return STATUS_OK;
 }
 
+/* Checks all edits of a document, and asks for what they need. */
 static enum status
-batch_run(struct rev_writer *w, const struct rev_edit *edits, size_t count, size_t first,
-	  uint8_t *hashes, struct rev_result *results)
+edits_begin_merge(struct rev_writer *w, const struct rev_edit *edits,
+		  const struct edit_chain *chain, size_t leader, size_t first,
+		  struct pending_edit *pending, struct rev_result *results)
 {
-	struct pending *pending = arena_alloc(w->arena, (count ? count : 1) * sizeof(*pending));
+	for (size_t i = leader;; i = chain->next[i] - 1) {
+		pending[i] = (struct pending_edit){ .plan = PLAN_DONE };
+		results[i] = (struct rev_result){ .status = edit_check(w->db, &edits[i]) };
+		if (results[i].status == STATUS_OK)
+			results[i].rev = (struct rev_id){ edits[i].start, edits[i].history[0] };
+		if (!chain->next[i])
+			break;
+	}
+	pending[leader].plan = PLAN_MERGE;
+	return rev_merge_begin(w, edits, chain->next, leader, first, results,
+			       &pending[leader].merge);
+}
+
+static enum status
+edits_begin(struct rev_writer *w, const struct rev_edit *edits, size_t count, size_t first,
+	    const struct edit_chain *chain, uint8_t *hashes, struct pending_edit *pending,
+	    struct rev_result *results)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (chain->next && chain->is_behind[i])
+			continue;
+		TRY(step_count(EDIT_STEPS));
+		if (chain->next && chain->next[i])
+			TRY(edits_begin_merge(w, edits, chain, i, first, pending, results));
+		else
+			TRY(edit_begin(w, &edits[i], hashes + i * REV_HASH_BYTES, &pending[i],
+				       &results[i]));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+write_edits(struct rev_writer *w, const struct rev_edit *edits, size_t count, size_t first,
+	    const struct edit_chain *chain, uint8_t *hashes, struct rev_result *results)
+{
+	struct pending_edit *pending = arena_alloc(w->arena,
+						   (count ? count : 1) * sizeof(*pending));
 	size_t left = count;
 
 	if (!pending)
 		return STATUS_LIMIT;
-	for (size_t i = 0; i < count; i++)
-		TRY(edit_begin(w, &edits[i], hashes + i * REV_HASH_BYTES, &pending[i],
-			       &results[i]));
-	/* A pass a wave: what one pass leaves undone is on its way when the next begins. */
+	TRY(edits_begin(w, edits, count, first, chain, hashes, pending, results));
+	/*
+	 * Each pass is one wave: it waits for the reads of the wave before it, and issues those of
+	 * the next one for all edits that are not done yet.
+	 */
 	while (left) {
 		left = 0;
 		for (size_t i = 0; i < count; i++) {
 			if (pending[i].plan == PLAN_DONE)
 				continue;
+			TRY(step_count(EDIT_STEPS));
 			TRY(edit_resolve(w, &edits[i], &pending[i], (uint16_t)(first + i),
 					 &results[i]));
 			if (pending[i].plan == PLAN_DONE)
@@ -659,41 +760,67 @@ rev_writer_finish(struct rev_writer *w)
 	TRY(rev_atts_settle(w));
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DOCS, w->docs_delta, &w->key));
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DELETED, w->deleted_delta, &w->key));
-	TRY(rev_tally_finish(w));
+	TRY(catalog_counts_finish(&w->counts, w->tx, &w->key));
 	return w->changed ? rev_stat_changed(w->tx, w->db, w->last_order, &w->key) : STATUS_OK;
 }
 
+static const char *const edit_outcomes[] = { "written", "unchanged", "conflict", "refused" };
+
+METRIC_COUNTERS(edits_done, "frond_document_edits_total", METRIC_NUMBER,
+		"Edits of documents by outcome, _local ones aside, in each attempt of their "
+		"transaction; unchanged: a replicated revision that was known already.",
+		"outcome", edit_outcomes);
+
+static void
+edits_count(const struct rev_result *results, size_t count)
+{
+	size_t counts[METRIC_COUNT_OF(edit_outcomes)] = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		if (results[i].status == STATUS_OK)
+			counts[results[i].unchanged ? 1 : 0]++;
+		else
+			counts[results[i].status == STATUS_DOC_CONFLICT ? 2 : 3]++;
+	}
+	for (size_t i = 0; i < METRIC_COUNT_OF(counts); i++)
+		if (counts[i])
+			metric_add_at(&edits_done, i, counts[i]);
+}
+
 enum status
-rev_write(struct kv_tx *tx, const struct rev_db *db, const struct rev_edit *edits, size_t count,
+rev_write(struct kv_tx *tx, const struct catalog_db *db, const struct rev_edit *edits, size_t count,
 	  size_t first, struct arena *arena, struct rev_result *ret_results, struct err *err)
 {
 	struct rev_writer w = {
 		.tx = tx,
 		.db = db,
 		.arena = arena,
-		.key = REV_KEY_INIT,
+		.key = CATALOG_KEY_INIT,
 		.value = BUF_INIT(KV_LIMIT_VALUE_BYTES),
 		.ancestors = BUF_INIT(KV_LIMIT_VALUE_BYTES),
 		.scratch = BUF_INIT(REV_VALUE_OTHER_BYTES + 2 * REV_HASH_LIMIT_BYTES),
 	};
+	struct edit_chain chain;
 	struct arena_mark mark;
 	enum status status;
 	uint8_t *hashes;
 
-	TRY(rev_db_check_writable(db, err));
+	TRY(catalog_db_check_writable(db, err));
 	if (first > REV_BATCH_EDITS || count > REV_BATCH_EDITS - first)
 		return err_set(err, STATUS_TX_TOO_LARGE, "More than %d edits in a transaction.",
 			       (int)REV_BATCH_EDITS);
 	hashes = (uint8_t *)arena_bytes(arena, count * REV_HASH_BYTES);
 	if (!hashes)
 		return STATUS_LIMIT;
-	w.guide = rev_guide_get(db);
+	catalog_counts_init(&w.counts, db, arena);
 	mark = arena_mark(arena);
-	status = ids_distinct(edits, count, arena, err);
+	status = edits_chain(edits, count, arena, err, &chain);
 	if (status == STATUS_OK)
-		status = batch_run(&w, edits, count, first, hashes, ret_results);
+		status = write_edits(&w, edits, count, first, &chain, hashes, ret_results);
+	if (status == STATUS_OK)
+		edits_count(ret_results, count);
 	arena_reset(arena, mark);
-	rev_guide_unref(w.guide);
+	catalog_counts_release(&w.counts);
 	buf_release(&w.key);
 	buf_release(&w.value);
 	buf_release(&w.ancestors);

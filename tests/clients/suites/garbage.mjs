@@ -65,16 +65,16 @@ const bytes = (rand, n) => Buffer.from(Array.from({ length: n }, () => Math.floo
 /* Requests that a server must take, to be broken in many ways. */
 function requests(path) {
 	const post = (target, body, more = '') =>
-		`POST ${path}${target} HTTP/1.1\r\nHost: x\r\n` +
+		`POST ${path}${target} HTTP/1.1\r\nHost: localhost\r\n` +
 		`Content-Type: application/json\r\n${more}Content-Length: ${Buffer.byteLength(body)}` +
 		`\r\n\r\n${body}`;
 	return [
-		`GET ${path}/doc-7 HTTP/1.1\r\nHost: x\r\n\r\n`,
+		`GET ${path}/doc-7 HTTP/1.1\r\nHost: localhost\r\n\r\n`,
 		`GET ${path}/_all_docs?startkey=%22doc-2%22&limit=3&include_docs=true HTTP/1.1\r\n` +
-			'Host: x\r\nAccept: application/json\r\n\r\n',
-		`GET ${path}/_changes?since=0&limit=2&style=all_docs HTTP/1.1\r\nHost: x\r\n\r\n`,
-		`GET ${path}/doc-7?open_revs=[%221-a%22]&revs=true HTTP/1.1\r\nHost: x\r\n\r\n`,
-		`HEAD ${path}/doc-7 HTTP/1.1\r\nHost: x\r\nIf-None-Match: "1-x"\r\n\r\n`,
+			'Host: localhost\r\nAccept: application/json\r\n\r\n',
+		`GET ${path}/_changes?since=0&limit=2&style=all_docs HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+		`GET ${path}/doc-7?open_revs=[%221-a%22]&revs=true HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+		`HEAD ${path}/doc-7 HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: "1-x"\r\n\r\n`,
 		post(
 			'/_bulk_docs',
 			'{"docs":[{"_id":"doc-7","a":[1,2.5e3,"\\u00fc",{"b":null}]}]}',
@@ -87,7 +87,7 @@ function requests(path) {
 		post('/_bulk_get', '{"docs":[{"id":"doc-7","rev":"1-x"},{"id":"absent"}]}'),
 		post('/_revs_diff', '{"doc-7":["1-x","2-y"]}'),
 		post('/_all_docs', '{"keys":["doc-1","absent",7]}'),
-		`POST ${path}/_revs_diff HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n` +
+		`POST ${path}/_revs_diff HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
 			'Transfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n7\r\n["1-x"]\r\n1\r\n}\r\n0\r\n\r\n',
 	];
 }
@@ -142,7 +142,7 @@ const tests = {
 
 	'ambiguous lengths are refused': async (state) => {
 		const head =
-			'POST /garbage/_revs_diff HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+			'POST /garbage/_revs_diff HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
 		const bodies = [
 			'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
 			'Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x',
@@ -172,7 +172,7 @@ const tests = {
 	'headers and bodies without end are cut off': async (state) => {
 		const { frond } = state;
 		const long = await talk(frond.port, [
-			`GET / HTTP/1.1\r\nHost: x\r\nLong: ${'y'.repeat(1000000)}`,
+			`GET / HTTP/1.1\r\nHost: localhost\r\nLong: ${'y'.repeat(1000000)}`,
 		]);
 		assert.ok(
 			statuses(long.answer).every((status) => status >= 400),
@@ -191,7 +191,7 @@ const tests = {
 		const announced = await talk(
 			frond.port,
 			[
-				'POST /garbage/_bulk_docs HTTP/1.1\r\nHost: x\r\n' +
+				'POST /garbage/_bulk_docs HTTP/1.1\r\nHost: localhost\r\n' +
 					'Content-Type: application/json\r\nContent-Length: 9000000000\r\n\r\n{"docs":[',
 			],
 			{ end: false },
@@ -204,7 +204,7 @@ const tests = {
 		const { frond, db } = state;
 		const body = JSON.stringify({ docs: [{ _id: 'cut', n: 1 }] });
 		const whole =
-			'POST /garbage/_bulk_docs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
+			'POST /garbage/_bulk_docs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
 			`Content-Length: ${body.length}\r\n\r\n${body}`;
 		for (let at = 1; at < whole.length; at += 3) {
 			const { closed } = await talk(frond.port, [whole.slice(0, at)]);
@@ -215,7 +215,7 @@ const tests = {
 	},
 
 	'a request byte by byte is served': async (state) => {
-		const text = 'GET /garbage/doc-7 HTTP/1.1\r\nHost: x\r\n\r\n';
+		const text = 'GET /garbage/doc-7 HTTP/1.1\r\nHost: localhost\r\n\r\n';
 		const { answer } = await talk(state.frond.port, [...text], { pauseMs: 2 });
 		assert.equal(statuses(answer)[0], 200);
 	},
@@ -223,7 +223,7 @@ const tests = {
 	'pipelined requests are answered in order': async (state) => {
 		const text = Array.from(
 			{ length: 50 },
-			(_, i) => `GET /garbage/doc-${i} HTTP/1.1\r\nHost: x\r\n\r\n`,
+			(_, i) => `GET /garbage/doc-${i} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
 		).join('');
 		const { answer } = await talk(state.frond.port, [text]);
 		assert.deepEqual(statuses(answer), Array(50).fill(200));
@@ -283,7 +283,7 @@ const tests = {
 			new Promise((resolve) => {
 				const socket = net.connect(frond.port, '127.0.0.1');
 				socket.on('connect', () =>
-					socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`),
+					socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`),
 				);
 				socket.once('data', () => {
 					socket.resetAndDestroy?.() ?? socket.destroy();
@@ -307,7 +307,7 @@ const tests = {
 			socket.pause();
 			socket.on('error', () => {});
 			socket.write(
-				'GET /garbage/_all_docs?include_docs=true HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(
+				'GET /garbage/_all_docs?include_docs=true HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(
 					20,
 				),
 			);

@@ -1,0 +1,128 @@
+/*
+ * Finds out which administrator a request comes from, by name and password in HTTP Basic
+ * credentials or by CouchDB's AuthSession cookie. Thread-safe after the last auth_add_admin().
+ *
+ * Without any administrator everybody is one, as in a new PouchDB Server or CouchDB 1. That is
+ * meant for a server that listens on the loopback address only.
+ */
+#ifndef FROND_ACCESS_AUTH_H
+#define FROND_ACCESS_AUTH_H
+
+#include "access/hash_queue.h"
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/str.h"
+
+enum {
+	AUTH_ROUNDS = 600000, /* of PBKDF2, for a password that was given in plain */
+	AUTH_HASH_THREADS = 1,
+	AUTH_HASH_QUEUE = 64,
+	AUTH_SESSION_SECONDS = 600, /* CouchDB's default timeout of a cookie */
+	AUTH_RENEW_SECONDS = 60,    /* an older cookie is replaced when it is used */
+	AUTH_NAME_BYTES = 256,
+	AUTH_PASSWORD_BYTES = 1024,
+	AUTH_ADMINS_LIMIT = 64,
+	AUTH_ROUNDS_LIMIT = 10000000,
+	AUTH_SALT_LIMIT_BYTES = 128, /* likewise */
+	AUTH_SECRET_MIN_BYTES = 16,
+};
+
+struct auth;
+
+enum auth_method {
+	AUTH_METHOD_NONE, /* no credentials given */
+	AUTH_METHOD_BASIC,
+	AUTH_METHOD_COOKIE,
+};
+
+struct auth_user {
+	struct str name; /* empty: anonymous */
+	bool admin;
+	enum auth_method method;
+	bool renew; /* by a cookie that is no longer fresh: a new one keeps the session alive */
+};
+
+/* Who asks for a password to be hashed. Both may be empty or NULL. */
+struct auth_client {
+	struct str address; /* "127.0.0.1:40312" */
+	struct event *gone; /* set when the client does not wait any more */
+};
+
+struct auth *auth_new(void); /* NULL when out of memory */
+void auth_free(struct auth *a);
+
+/*
+ * Adds an administrator with a hashed password in the form of CouchDB's ini files:
+ * "-pbkdf2-HASH,SALT,ROUNDS" (SHA-1) or "-pbkdf2:sha256-HASH,SALT,ROUNDS"; HASH is in hexadecimal,
+ * SALT is taken as text. STATUS_INVALID for anything else, for more than AUTH_ROUNDS_LIMIT rounds,
+ * and for a name that is empty, too long or has a ':' in it; STATUS_EXISTS; STATUS_LIMIT.
+ */
+MUST_USE enum status auth_add_admin_hashed(struct auth *a, struct str name, struct str hashed,
+					   struct err *err);
+
+/* True for a value that auth_add_admin_hashed() is meant for. */
+bool auth_is_hashed(struct str password);
+
+/* How a password that was given in plain is hashed. */
+struct auth_hashing {
+	uint64_t rounds;
+	/*
+	 * The salt is derived from this secret and the name, so that every server that is given the
+	 * same password, name and secret makes the same hash. Empty: the salt is random.
+	 */
+	struct str secret;
+	/* Whose turn in the queue for hashing it is. NULL: it is hashed at once. */
+	const struct auth_client *client;
+	struct hash_queue_limits limits;
+};
+
+/* STATUS_INVALID for a plain password that is empty or too long. */
+MUST_USE enum status auth_check_plain(struct str name, struct str password, struct err *err);
+
+/*
+ * Hashes a plain password in the form that auth_add_admin_hashed() takes, with SHA-256. `ret` lives
+ * in the arena. Slow; runs in wait_offload(). Errors as auth_check_plain()'s; STATUS_NOMEM; and as
+ * auth_check()'s of the queue.
+ */
+MUST_USE enum status auth_hash_password(struct str name, struct str password,
+					const struct auth_hashing *how, struct arena *arena,
+					struct str *ret, struct err *err);
+
+/* Limits the hashing on fibers; before the first check. */
+void auth_set_hash_limits(struct auth *a, const struct hash_queue_limits *limits);
+
+/*
+ * Replaces the random key that cookies are signed with, so that they outlive the process or are
+ * valid on several. Before the first check; STATUS_INVALID when shorter than AUTH_SECRET_MIN_BYTES.
+ */
+MUST_USE enum status auth_set_secret(struct auth *a, struct str secret, struct err *err);
+
+bool auth_has_admins(const struct auth *a);
+
+/*
+ * From the request's Authorization and Cookie headers (ptr NULL where absent); Basic credentials
+ * come before a cookie, other schemes are ignored. STATUS_UNAUTHORIZED ("Name or password is
+ * incorrect.") for wrong credentials. A cookie that has expired, has been tampered with, or was
+ * signed with another secret or before its owner's password was changed counts as absent, as in
+ * CouchDB, because its owner must be able to log in again. A password that was right once is
+ * remembered (as a keyed digest), so that the slow hash is computed once; that happens in
+ * wait_offload(), after the fiber's turn in the queue (access/hash_queue.h). STATUS_TOO_MANY if
+ * the queue is full, STATUS_CANCELLED if the client has gone. `ret->name` lives in the arena.
+ */
+MUST_USE enum status auth_check(struct auth *a, struct str authorization, struct str cookie,
+				const struct auth_client *client, struct arena *arena,
+				struct auth_user *ret, struct err *err);
+
+/* Name and password, as POST /_session sends them. STATUS_UNAUTHORIZED; else as auth_check(). */
+MUST_USE enum status auth_check_password(struct auth *a, struct str name, struct str password,
+					 const struct auth_client *client, struct err *err);
+
+/*
+ * The value of a fresh AuthSession cookie: base64url(name:hex time:HMAC), in the arena. The key of
+ * the HMAC is made of the secret and of the salt and the hash of that administrator's password, so
+ * that a new password ends all cookies of before. A cookie for an unknown name is never valid.
+ */
+MUST_USE enum status auth_make_cookie(struct auth *a, struct str name, struct arena *arena,
+				      struct str *ret);
+
+#endif

@@ -1,0 +1,48 @@
+/* Addresses as operators write them: HOST:PORT, with brackets around an IPv6 address. */
+#ifndef FROND_BASE_ADDRESS_H
+#define FROND_BASE_ADDRESS_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+enum {
+	ADDRESS_HOST_BYTES = 256,
+	ADDRESS_TEXT_BYTES = ADDRESS_HOST_BYTES + 16,
+};
+
+/*
+ * Splits an address such as "127.0.0.1:5984", "[::1]:0" or "localhost:80". `ret_host` gets the host
+ * without brackets. Returns STATUS_INVALID, explained in `err`, for any other text.
+ */
+MUST_USE enum status address_parse(const char *host_port, char ret_host[ADDRESS_HOST_BYTES],
+				   uint16_t *ret_port, struct err *err);
+
+/* True for "localhost", an address 127.x.y.z, and "::1": only this machine can reach the host. */
+bool address_is_loopback(const char *host);
+
+/* The same for the host of a URL or a Host header, with or without a port: IPv6 has brackets. */
+bool address_names_loopback(struct str host);
+
+/* Writes "HOST:PORT", with brackets around an IPv6 address. "localhost" becomes 127.0.0.1. */
+void address_write(const char *host, uint16_t port, char ret[ADDRESS_TEXT_BYTES]);
+
+/*
+ * Who a peer is, for limits by address: an IPv4 address, or the first 64 bits of an IPv6 address,
+ * since whoever has one IPv6 address usually has all that begin like it.
+ */
+struct address_block {
+	uint8_t bytes[16];
+};
+
+/* Of a peer such as "127.0.0.1:40312" or "[::1]:40312". Another text is taken as it is. */
+void address_block_of(struct str peer, struct address_block *ret);
+
+static inline bool
+address_block_eq(const struct address_block *a, const struct address_block *b)
+{
+	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+#endif

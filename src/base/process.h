@@ -1,0 +1,33 @@
+/*
+ * What the system says about this process: memory, open files, threads, time on processors. Each
+ * value is also a metric (base/metric.h), by the names that Prometheus's client libraries use. All
+ * functions read /proc or ask the kernel, take microseconds, and are thread-safe. -1: unknown.
+ */
+#ifndef FROND_BASE_PROCESS_H
+#define FROND_BASE_PROCESS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+int64_t process_resident_bytes(void);
+int64_t process_virtual_bytes(void);
+int64_t process_open_files(void);
+int64_t process_most_open_files(void); /* the limit; 0: there is none */
+int64_t process_threads(void);
+int64_t process_cpu_ns(void);           /* on all processors together, since the start */
+int64_t process_start_ns(void);         /* wall time since 1970-01-01 UTC */
+int64_t process_context_switches(void); /* of all threads that have ended or run */
+
+/*
+ * The processor time of one thread. The thread itself begins and ends it, and any thread may ask
+ * at any time, also before and after. Zeroed: it has not begun. -1: it does not run.
+ */
+struct process_thread {
+	_Atomic int64_t clock; /* the system's number of the thread's clock, plus one; 0: none */
+};
+
+void process_thread_begin(struct process_thread *t);
+void process_thread_end(struct process_thread *t);
+int64_t process_thread_cpu_ns(const struct process_thread *t);
+
+#endif

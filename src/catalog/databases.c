@@ -1,0 +1,238 @@
+/* The databases of a store: creates, deletes, opens and lists them, and changes their options. */
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/rand.h"
+#include "kv/keyspace.h"
+#include "catalog/catalog_int.h"
+#include "catalog/records.h"
+#include "catalog/store_format.h"
+#include "catalog/tally_int.h"
+
+enum status
+catalog_db_check_now(struct kv_tx *tx, const struct catalog_db *db, struct err *err)
+{
+	struct catalog_db now;
+
+	TRY(catalog_description_get(tx, db->kind->space, db->name, &now, err));
+	if (now.number != db->number) /* deleted, and made again under its name */
+		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
+	return catalog_db_check_writable(&now, err);
+}
+
+/* ---- Creating and deleting ---- */
+
+enum status
+catalog_create(struct kv_tx *tx, const struct catalog_kind *kind, struct str name,
+	       const uint64_t options[CATALOG_OPTIONS], struct err *err)
+{
+	struct catalog_db db;
+	enum status status;
+
+	TRY(kind->check_name(name, err));
+	status = catalog_description_get(tx, kind->space, name, &db, err);
+	if (status == STATUS_OK)
+		return err_set(err, STATUS_EXISTS,
+			       "The database could not be created, the file already exists.");
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	TRY(catalog_move_check_absent(tx, kind->space, name, err));
+	db = (struct catalog_db){
+		.name = name,
+		.kind = kind,
+		.created_ms = clock_wall_ms(),
+	};
+	memcpy(db.options, options, sizeof(db.options));
+	rand_bytes(db.uuid, sizeof(db.uuid));
+	TRY(catalog_store_incarnation(tx, &db.incarnation));
+	TRY(catalog_number_allocate(tx, &db.number));
+	if (kind->number != CATALOG_KIND_REVISIONED)
+		TRY(catalog_store_format_raise(tx, CATALOG_STORE_FORMAT_KINDS));
+	TRY(catalog_description_set(tx, &db));
+	TRY(catalog_event_put(tx, kind, name, CATALOG_EVENT_CREATED, db.incarnation));
+	return kv_touch_metadata_version(tx);
+}
+
+enum status
+catalog_delete(struct kv_tx *tx, enum catalog_space space, struct str name, struct err *err)
+{
+	struct catalog_db db;
+
+	TRY(catalog_description_get(tx, space, name, &db, err));
+	if (db.fence == CATALOG_FENCE_MOVING)
+		return catalog_db_check_writable(&db, err);
+	return catalog_remove(tx, &db);
+}
+
+enum status
+catalog_remove(struct kv_tx *tx, const struct catalog_db *db)
+{
+	uint8_t incarnation;
+
+	TRY(catalog_description_clear(tx, db));
+	TRY(catalog_drop_begin(tx, db->kind, db->number));
+	TRY(catalog_store_incarnation(tx, &incarnation));
+	TRY(catalog_event_put(tx, db->kind, db->name, CATALOG_EVENT_DELETED, incarnation));
+	return kv_touch_metadata_version(tx);
+}
+
+/* ---- Opening and listing ---- */
+
+enum status
+catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space space,
+	     struct str name, struct catalog_db **ret, struct err *err)
+{
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+	struct catalog_db description;
+	struct catalog_db *db;
+
+	if (cache) {
+		enum status status = kv_get_metadata_version(tx, version);
+
+		/* This transaction has touched it: what it reads is not yet true for others. */
+		if (status == STATUS_TX_UNREADABLE)
+			cache = NULL;
+		else
+			TRY(status);
+	}
+	db = cache ? catalog_cache_find(cache, version, space, name) : NULL;
+	if (!db) {
+		enum status status;
+
+		TRY(catalog_description_get(tx, space, name, &description, err));
+		db = catalog_db_new(&description);
+		if (!db)
+			return STATUS_NOMEM;
+		status = catalog_tally_open(tx, cache ? catalog_cache_tallies(cache) : NULL, db);
+		if (status != STATUS_OK) {
+			catalog_db_unref(db);
+			return status;
+		}
+		if (cache)
+			catalog_cache_add(cache, version, db);
+	}
+	*ret = db;
+	return STATUS_OK;
+}
+
+enum status
+catalog_list(struct kv_tx *tx, enum catalog_space space, const struct name_range *range,
+	     struct arena *arena, struct name_page *ret)
+{
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_range_options options = { .reverse = range->descending, .mode = KV_SNAPSHOT };
+	struct name_page page = { 0 };
+	uint64_t skip = range->skip;
+	size_t cap = 0, bytes = 0, prefix_len;
+	struct kv_pair pair;
+	enum status status;
+
+	catalog_key_names(&lo, KV_ROOT_DATABASES, space);
+	prefix_len = lo.len;
+	TRY(name_range_bounds(range, CATALOG_KEY_NEXT, &lo, &hi));
+	options.limit = name_range_scan_limit(skip, range->limit);
+	options.limit_bytes = CATALOG_PAGE_BYTES;
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		struct tuple_reader r = tuple_reader(str_skip(pair.key, prefix_len));
+
+		if (skip) {
+			skip--;
+			continue;
+		}
+		if (page.count >= range->limit || bytes >= CATALOG_PAGE_BYTES) {
+			page.more = true;
+			break;
+		}
+		TRY(catalog_array_grow(arena, (void **)&page.names, sizeof(*page.names), page.count,
+				       &cap));
+		TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &page.names[page.count]));
+		page.count++;
+		bytes += pair.key.len + pair.value.len;
+	}
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
+	*ret = page;
+	return STATUS_OK;
+}
+
+enum status
+catalog_all(struct kv_tx *tx, struct buf *last, size_t limit, struct arena *arena,
+	    struct catalog_page *ret, struct err *err)
+{
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	const struct kv_range_options options = { .mode = KV_SNAPSHOT,
+						  .limit_bytes = CATALOG_PAGE_BYTES };
+	struct catalog_page page = { 0 };
+	size_t cap = 0, prefix_len;
+	struct kv_pair pair;
+	enum status status;
+
+	catalog_key_names(&lo, KV_ROOT_DATABASES, CATALOG_SPACE_COUCH);
+	prefix_len = lo.len;
+	buf_append_str(&hi, buf_str(&lo));
+	buf_append_byte(&hi, CATALOG_KEY_LAST);
+	if (last->len) {
+		buf_clear(&lo);
+		buf_append_str(&lo, buf_str(last));
+		buf_append_byte(&lo, CATALOG_KEY_NEXT);
+	}
+	TRY(catalog_key_status(&lo));
+	TRY(catalog_key_status(&hi));
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		struct catalog_db *db;
+		enum catalog_space space;
+
+		if (page.count >= limit) {
+			page.more = true;
+			break;
+		}
+		TRY(catalog_array_grow(arena, (void **)&page.dbs, sizeof(*page.dbs), page.count,
+				       &cap));
+		db = &page.dbs[page.count++];
+		*db = (struct catalog_db){ 0 };
+		TRY(catalog_key_name_next(tuple_reader(str_skip(pair.key, prefix_len)), arena,
+					  &space, &db->name));
+		TRY(catalog_description_parse(pair.value, db, err));
+		TRY(catalog_prefix_put(db->number, arena, &db->prefix));
+		buf_clear(last);
+		buf_append_str(last, pair.key);
+		TRY(buf_status(last));
+	}
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
+	*ret = page;
+	return STATUS_OK;
+}
+
+/* ---- Options ---- */
+
+enum status
+catalog_option_set(struct kv_tx *tx, const struct catalog_db *db, size_t option, uint64_t value,
+		   struct err *err)
+{
+	struct catalog_db now;
+
+	assert(option < CATALOG_OPTIONS);
+	TRY(catalog_description_get(tx, db->kind->space, db->name, &now, err));
+	if (now.number != db->number) /* deleted, and made again under its name */
+		return err_set(err, STATUS_NOT_FOUND, "Database does not exist.");
+	TRY(catalog_db_check_writable(&now, err));
+	now.options[option] = value;
+	TRY(catalog_description_set(tx, &now));
+	return kv_touch_metadata_version(tx);
+}
+
+enum status
+catalog_db_bytes(struct kv_tx *tx, const struct catalog_db *db, uint64_t *ret)
+{
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+
+	TRY(tuple_prefix_end(db->prefix, &end));
+	return kv_estimate_bytes(kv_tx_store(tx), db->prefix, buf_str(&end), ret);
+}

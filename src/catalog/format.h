@@ -1,0 +1,23 @@
+/*
+ * Format numbers of stored records. Each record that is stored is put and parsed in one file and
+ * begins with a format number of its own. A number that is higher than the newest that this frond
+ * knows is STATUS_NEWER, with both numbers in the text, and never STATUS_CORRUPT: the bytes are all
+ * right, and a newer frond reads them.
+ *
+ * Threading: none of its own.
+ */
+#ifndef FROND_CATALOG_FORMAT_H
+#define FROND_CATALOG_FORMAT_H
+
+#include "base/status.h"
+#include "kv/tuple.h"
+
+/*
+ * Takes the format number at the beginning of a record, from 1 to `newest`. `record` is what people
+ * call it, for the explanation: "description of a database". STATUS_NEWER, explained;
+ * STATUS_CORRUPT for what is no format number.
+ */
+MUST_USE enum status catalog_format_next(struct tuple_reader *r, const char *record,
+					 uint64_t newest, uint64_t *ret, struct err *err);
+
+#endif

@@ -1,0 +1,15 @@
+/*
+ * Name spaces of databases. Names of one never collide with another's: each door has its own.
+ *
+ * Stored: never renumber. Names of CouchDB's are kept without a number of their space, as they were
+ * before there were others. Threading: none.
+ */
+#ifndef FROND_CATALOG_SPACE_H
+#define FROND_CATALOG_SPACE_H
+
+enum catalog_space {
+	CATALOG_SPACE_COUCH = 1,
+	CATALOG_SPACES_MAX = 255,
+};
+
+#endif

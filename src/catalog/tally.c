@@ -1,0 +1,512 @@
+/*
+ * Counters by range, the writers' side: a writer adds to the counter of each range in which its
+ * edits add or remove keys, without reading the counter. The writer takes the ranges from its
+ * guide, which may be out of date.
+ */
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "catalog/tally_int.h"
+
+/* What the writers of one database in this process share. */
+struct catalog_tally {
+	struct catalog_tallies *all; /* NULL: the tally belongs to one description alone */
+	struct catalog_db *db;       /* a copy, which has no tally */
+	struct catalog_tally *next;  /* in all->slots */
+	unsigned refs;               /* under all->lock */
+	pthread_mutex_t lock;
+	struct catalog_guide *guide; /* under `lock`; NULL: all keys are one range */
+	atomic_uint_fast64_t noted;  /* keys added and removed since it was last tended */
+	atomic_bool queued;
+	uint64_t tended_ns; /* only the thread that tends uses this and `more` */
+	bool more;          /* the last call left work */
+};
+
+struct catalog_tallies {
+	pthread_mutex_t lock;
+	struct catalog_tally *slots[CATALOG_TALLIES_SLOTS]; /* by number */
+	struct catalog_tally *queue[CATALOG_TALLIES_QUEUE]; /* one reference each */
+	size_t queued;
+};
+
+/* ---- Guides ---- */
+
+void
+catalog_guide_unref(struct catalog_guide *guide)
+{
+	if (guide && atomic_fetch_sub_explicit(&guide->refs, 1, memory_order_acq_rel) == 1)
+		mem_free(guide);
+}
+
+struct catalog_guide *
+catalog_guide_get(const struct catalog_db *db)
+{
+	struct catalog_tally *tally = db->tally;
+	struct catalog_guide *guide;
+
+	if (!tally)
+		return NULL;
+	pthread_mutex_lock(&tally->lock);
+	guide = tally->guide;
+	if (guide)
+		atomic_fetch_add_explicit(&guide->refs, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&tally->lock);
+	return guide;
+}
+
+void
+catalog_tally_guide(struct catalog_tally *tally, struct catalog_guide *guide)
+{
+	struct catalog_guide *before;
+
+	pthread_mutex_lock(&tally->lock);
+	before = tally->guide;
+	tally->guide = guide;
+	pthread_mutex_unlock(&tally->lock);
+	catalog_guide_unref(before);
+}
+
+static int
+compare_marks(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Collects every bound of the ranges once, except the first and the last bound. */
+static enum status
+guide_marks(const struct catalog_ranges *ranges, struct arena *arena, struct str **ret,
+	    size_t *ret_count)
+{
+	struct str *marks = arena_alloc(arena, (2 * ranges->count + 1) * sizeof(*marks));
+	size_t count = 0, kept = 0;
+
+	if (!marks)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < ranges->count; i++) {
+		if (ranges->ranges[i].lo.len)
+			marks[count++] = ranges->ranges[i].lo;
+		if (!str_eq(ranges->ranges[i].hi, CATALOG_TALLY_END))
+			marks[count++] = ranges->ranges[i].hi;
+	}
+	if (count)
+		qsort(marks, count, sizeof(*marks), compare_marks);
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || !str_eq(marks[kept - 1], marks[i]))
+			marks[kept++] = marks[i];
+	*ret = marks;
+	*ret_count = kept;
+	return STATUS_OK;
+}
+
+/* Makes a guide. The marks and their bytes lie behind it in the same block. */
+static struct catalog_guide *
+guide_new(size_t lists, struct str *const marks[CATALOG_TALLY_LISTS],
+	  const size_t counts[CATALOG_TALLY_LISTS])
+{
+	size_t all = 0, bytes = 0;
+	struct catalog_guide *guide;
+	struct str *to;
+	char *text;
+
+	for (size_t list = 0; list < lists; list++) {
+		all += counts[list];
+		for (size_t i = 0; i < counts[list]; i++)
+			bytes += marks[list][i].len;
+	}
+	guide = mem_alloc(sizeof(*guide) + all * sizeof(*to) + bytes);
+	if (!guide)
+		return NULL;
+	atomic_init(&guide->refs, 1);
+	guide->keys = 0;
+	to = (struct str *)(guide + 1);
+	text = (char *)(to + all);
+	for (size_t list = 0; list < lists; list++) {
+		guide->marks[list] = to;
+		guide->counts[list] = counts[list];
+		for (size_t i = 0; i < counts[list]; i++, to++) {
+			memcpy(text, marks[list][i].ptr, marks[list][i].len);
+			*to = str_of(text, marks[list][i].len);
+			text += to->len;
+		}
+	}
+	return guide;
+}
+
+static enum status
+guide_read(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena,
+	   struct catalog_guide **ret)
+{
+	struct str *marks[CATALOG_TALLY_LISTS];
+	size_t counts[CATALOG_TALLY_LISTS];
+	struct catalog_guide *guide;
+	uint64_t keys = 0;
+
+	for (size_t list = 0; list < db->kind->lists_count; list++) {
+		struct catalog_ranges ranges;
+
+		TRY(catalog_ranges_read(tx, db, list, arena, &ranges));
+		TRY(guide_marks(&ranges, arena, &marks[list], &counts[list]));
+		keys += ranges.total;
+	}
+	guide = guide_new(db->kind->lists_count, marks, counts);
+	if (!guide)
+		return STATUS_NOMEM;
+	guide->keys = keys;
+	*ret = guide;
+	return STATUS_OK;
+}
+
+enum status
+catalog_guide_read(struct kv_tx *tx, const struct catalog_db *db, struct catalog_guide **ret)
+{
+	struct arena *arena = arena_new(CATALOG_GUIDE_BYTES);
+	enum status status = arena ? guide_read(tx, db, arena, ret) : STATUS_NOMEM;
+
+	arena_free(arena);
+	return status;
+}
+
+/* ---- Tallies ---- */
+
+static void
+tally_free(struct catalog_tally *tally)
+{
+	catalog_guide_unref(tally->guide);
+	pthread_mutex_destroy(&tally->lock);
+	catalog_db_unref(tally->db);
+	mem_free(tally);
+}
+
+static struct catalog_tally *
+tally_new(struct catalog_tallies *all, const struct catalog_db *db)
+{
+	struct catalog_tally *tally = mem_zalloc(sizeof(*tally));
+
+	if (!tally)
+		return NULL;
+	tally->db = catalog_db_new(db);
+	if (!tally->db || pthread_mutex_init(&tally->lock, NULL) != 0) {
+		catalog_db_unref(tally->db);
+		mem_free(tally);
+		return NULL;
+	}
+	tally->all = all;
+	tally->refs = 1;
+	return tally;
+}
+
+static struct catalog_tally **
+tally_slot(struct catalog_tallies *all, uint64_t number)
+{
+	struct catalog_tally **at = &all->slots[number % CATALOG_TALLIES_SLOTS];
+
+	while (*at && (*at)->db->number != number)
+		at = &(*at)->next;
+	return at;
+}
+
+static struct catalog_tally *
+tally_of(struct catalog_tallies *all, const struct catalog_db *db)
+{
+	struct catalog_tally *tally, **at;
+
+	if (!all)
+		return tally_new(NULL, db);
+	pthread_mutex_lock(&all->lock);
+	at = tally_slot(all, db->number);
+	tally = *at;
+	if (tally)
+		tally->refs++;
+	else
+		tally = *at = tally_new(all, db);
+	pthread_mutex_unlock(&all->lock);
+	return tally;
+}
+
+void
+catalog_tally_unref(struct catalog_tally *tally)
+{
+	struct catalog_tallies *all = tally ? tally->all : NULL;
+	bool last = true;
+
+	if (!tally)
+		return;
+	if (all) {
+		pthread_mutex_lock(&all->lock);
+		assert(tally->refs > 0);
+		last = --tally->refs == 0;
+		if (last)
+			*tally_slot(all, tally->db->number) = tally->next;
+		pthread_mutex_unlock(&all->lock);
+	}
+	if (last)
+		tally_free(tally);
+}
+
+enum status
+catalog_tally_open(struct kv_tx *tx, struct catalog_tallies *all, struct catalog_db *db)
+{
+	struct catalog_guide *guide;
+	enum status status;
+
+	db->tally = tally_of(all, db);
+	if (!db->tally)
+		return STATUS_NOMEM;
+	guide = catalog_guide_get(db);
+	catalog_guide_unref(guide);
+	if (guide)
+		return STATUS_OK;
+	status = catalog_guide_read(tx, db, &guide);
+	/* Without a guide a writer counts in one range of all keys, which is correct as well. */
+	if (status == STATUS_CORRUPT || status == STATUS_LIMIT)
+		return STATUS_OK;
+	TRY(status);
+	catalog_tally_guide(db->tally, guide);
+	return STATUS_OK;
+}
+
+struct catalog_tallies *
+catalog_tallies_new(void)
+{
+	struct catalog_tallies *all = mem_zalloc(sizeof(*all));
+
+	if (all && pthread_mutex_init(&all->lock, NULL) != 0) {
+		mem_free(all);
+		return NULL;
+	}
+	return all;
+}
+
+void
+catalog_tallies_free(struct catalog_tallies *all)
+{
+	if (!all)
+		return;
+	for (size_t i = 0; i < all->queued; i++)
+		catalog_tally_unref(all->queue[i]);
+	pthread_mutex_destroy(&all->lock);
+	mem_free(all);
+}
+
+/* ---- The queue of tallies to tend ---- */
+
+/*
+ * Puts the tally into the queue, which takes a reference. A full queue does not take it; the next
+ * change of the database tries again.
+ */
+static void
+tally_queue_add(struct catalog_tallies *all, struct catalog_tally *tally)
+{
+	pthread_mutex_lock(&all->lock);
+	if (all->queued < CATALOG_TALLIES_QUEUE) {
+		tally->refs++;
+		all->queue[all->queued++] = tally;
+	} else {
+		atomic_store(&tally->queued, false);
+	}
+	pthread_mutex_unlock(&all->lock);
+}
+
+void
+catalog_tally_note(const struct catalog_db *db, uint64_t keys)
+{
+	struct catalog_tally *tally = db->tally;
+
+	if (!tally || !tally->all || keys == 0)
+		return;
+	atomic_fetch_add_explicit(&tally->noted, keys, memory_order_relaxed);
+	if (!atomic_load_explicit(&tally->queued, memory_order_relaxed) &&
+	    !atomic_exchange(&tally->queued, true))
+		tally_queue_add(tally->all, tally);
+}
+
+static bool
+tally_is_due(struct catalog_tally *tally, bool all)
+{
+	uint64_t noted = atomic_load_explicit(&tally->noted, memory_order_relaxed);
+	uint64_t least = CATALOG_TALLY_KEYS;
+
+	if (all || tally->more ||
+	    clock_mono_ns() - tally->tended_ns >= CATALOG_TALLY_IDLE_MS * CLOCK_NS_PER_MS)
+		return true;
+	pthread_mutex_lock(&tally->lock);
+	/*
+	 * A large database is due when a thousandth of its keys has changed, because tending reads
+	 * all counters. With a million keys this costs as much as reading two thousandths of the
+	 * keys.
+	 */
+	if (tally->guide && tally->guide->keys / 1000 > least)
+		least = tally->guide->keys / 1000;
+	pthread_mutex_unlock(&tally->lock);
+	return noted >= least;
+}
+
+static enum status
+tally_tend_one(struct kv_store *store, struct catalog_tally *tally, bool *ret_more, struct err *err)
+{
+	enum status status;
+
+	atomic_store(&tally->queued, false);
+	atomic_store_explicit(&tally->noted, 0, memory_order_relaxed);
+	tally->more = false;
+	status = catalog_tally_tend_db(store, tally->db, tally, 0, &tally->more, err);
+	tally->tended_ns = clock_mono_ns();
+	if (status == STATUS_NOT_FOUND) /* the database was deleted meanwhile */
+		return STATUS_OK;
+	*ret_more = *ret_more || tally->more;
+	if ((tally->more || status != STATUS_OK) && !atomic_exchange(&tally->queued, true))
+		tally_queue_add(tally->all, tally);
+	return status;
+}
+
+enum status
+catalog_tallies_tend(struct catalog_tallies *all, struct kv_store *store, bool now, bool *ret_more,
+		     struct err *err)
+{
+	enum status status = STATUS_OK;
+	size_t left;
+
+	*ret_more = false;
+	pthread_mutex_lock(&all->lock);
+	left = all->queued;
+	pthread_mutex_unlock(&all->lock);
+	while (left--) {
+		struct catalog_tally *tally;
+		enum status one = STATUS_OK;
+
+		pthread_mutex_lock(&all->lock);
+		tally = all->queue[0];
+		memmove(all->queue, all->queue + 1, --all->queued * sizeof(struct catalog_tally *));
+		pthread_mutex_unlock(&all->lock);
+		if (tally_is_due(tally, now))
+			one = tally_tend_one(store, tally, ret_more, err);
+		else
+			tally_queue_add(all, tally);
+		catalog_tally_unref(tally);
+		status = status == STATUS_OK ? one : status;
+	}
+	return status;
+}
+
+enum status
+catalog_tally_tend(struct kv_store *store, const struct catalog_db *db, uint64_t range_keys,
+		   bool *ret_more, struct err *err)
+{
+	return catalog_tally_tend_db(store, db, db->tally, range_keys, ret_more, err);
+}
+
+/* ---- Counting what an edit does ---- */
+
+/*
+ * Returns the number of the range that a key is in: the number of marks that do not come after the
+ * key.
+ */
+static size_t
+guide_range_find(const struct catalog_guide *guide, size_t list, struct str tail)
+{
+	size_t lo = 0, hi = guide ? guide->counts[list] : 0;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (str_cmp(guide->marks[list][mid], tail) <= 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+void
+catalog_counts_init(struct catalog_counts *counts, const struct catalog_db *db, struct arena *arena)
+{
+	*counts = (struct catalog_counts){
+		.db = db,
+		.arena = arena,
+		.guide = catalog_guide_get(db),
+	};
+}
+
+void
+catalog_counts_release(struct catalog_counts *counts)
+{
+	catalog_guide_unref(counts->guide);
+	counts->guide = NULL;
+}
+
+enum status
+catalog_counts_add(struct catalog_counts *counts, size_t list, struct str tail, int64_t change)
+{
+	size_t range = guide_range_find(counts->guide, list, tail);
+
+	assert(list < counts->db->kind->lists_count);
+	assert(!counts->guide || range <= counts->guide->counts[list]);
+
+	/*
+	 * Looks only at the two newest entries, because the edits of a batch are often close to
+	 * each other.
+	 */
+	for (size_t i = counts->counted_count; i > 0 && i + 2 > counts->counted_count; i--) {
+		struct catalog_counted *c = &counts->counted[i - 1];
+
+		if (c->list == list && c->range == range) {
+			c->change += change;
+			return STATUS_OK;
+		}
+	}
+	TRY(catalog_array_grow(counts->arena, (void **)&counts->counted, sizeof(*counts->counted),
+			       counts->counted_count, &counts->counted_cap));
+	counts->counted[counts->counted_count++] = (struct catalog_counted){ .list = list,
+									     .range = range,
+									     .change = change };
+	return STATUS_OK;
+}
+
+static int
+compare_counted(const void *a, const void *b)
+{
+	const struct catalog_counted *x = a, *y = b;
+
+	if (x->list != y->list)
+		return x->list < y->list ? -1 : 1;
+	return (x->range > y->range) - (x->range < y->range);
+}
+
+enum status
+catalog_counts_finish(struct catalog_counts *counts, struct kv_tx *tx, struct buf *key)
+{
+	const struct catalog_guide *guide = counts->guide;
+	uint64_t keys = 0;
+	size_t next;
+
+	if (counts->counted_count)
+		qsort(counts->counted, counts->counted_count, sizeof(*counts->counted),
+		      compare_counted);
+	for (size_t i = 0; i < counts->counted_count; i = next) {
+		const struct catalog_counted *c = &counts->counted[i];
+		struct str lo = { NULL, 0 }, hi = CATALOG_TALLY_END;
+		int64_t change = 0;
+
+		for (next = i;
+		     next < counts->counted_count && !compare_counted(c, &counts->counted[next]);
+		     next++)
+			change += counts->counted[next].change;
+		keys += (uint64_t)(change < 0 ? -change : change);
+		if (c->range)
+			lo = guide->marks[c->list][c->range - 1];
+		if (guide && c->range < guide->counts[c->list])
+			hi = guide->marks[c->list][c->range];
+		catalog_key_range(key, counts->db, c->list, lo, hi);
+		/*
+		 * This writes the counter even if the change is 0. Others may know this range as
+		 * several ranges, of which one has lost a key and another has gained one. Readers
+		 * have to find this counter, so that they treat those ranges as one region.
+		 */
+		TRY(catalog_counter_add(tx, key, change));
+	}
+	catalog_tally_note(counts->db, keys + (counts->counted_count > 0));
+	return STATUS_OK;
+}

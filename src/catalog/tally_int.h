@@ -1,0 +1,131 @@
+/*
+ * Counters by range, for the files that implement them. README.md ("Counting") explains why the
+ * counters are exact even if a guide is out of date.
+ */
+#ifndef FROND_CATALOG_TALLY_INT_H
+#define FROND_CATALOG_TALLY_INT_H
+
+#include <stdatomic.h>
+
+#include "catalog/catalog_int.h"
+#include "catalog/tally.h"
+
+enum {
+	/* the longest bound; ranges end only where a bound this short exists */
+	CATALOG_MARK_BYTES = 1024,
+	CATALOG_GUIDE_BYTES = 64 * 1024 * 1024, /* memory for the ranges of both lists */
+	CATALOG_TALLY_KEYS = 512,               /* keys of a range in a small database */
+	/* keys that one transaction counts at most, roughly */
+	CATALOG_TALLY_FOLD_KEYS = 16 * 1024,
+	/* ranges that one transaction makes at most, roughly */
+	CATALOG_TALLY_FOLD_RANGES = 1024,
+	CATALOG_TALLY_MERGES = 256, /* ranges that one transaction merges at most */
+	/* transactions that one call makes at most for a list */
+	CATALOG_TALLY_STEPS = 16,
+	/* how long a database with few changes waits to be tended */
+	CATALOG_TALLY_IDLE_MS = 2000,
+	/* an answer that had to count more keys asks for tending */
+	CATALOG_TALLY_WORN = 8192,
+	CATALOG_TALLIES_SLOTS = 256,
+	CATALOG_TALLIES_QUEUE = 4096, /* databases that wait to be tended */
+};
+
+/* A range of keys: lo <= key < hi, where key is what follows the list's prefix. */
+struct catalog_range {
+	struct str lo;
+	struct str hi;
+	int64_t count;
+};
+
+struct catalog_ranges {
+	struct catalog_range *ranges; /* by lo, then by hi */
+	size_t count;
+	uint64_t total; /* keys of the list, as the counters of the whole list say */
+	int64_t rest;   /* `total` less the counts of all ranges */
+};
+
+/* Writes (P, list), with which the keys of a list begin. */
+void catalog_key_list(struct buf *key, const struct catalog_db *db, size_t list);
+
+/* catalog_key_tally() writes (P, TALLIES, list); catalog_key_range() adds (lo, hi). */
+void catalog_key_tally(struct buf *key, const struct catalog_db *db, size_t list);
+void catalog_key_range(struct buf *key, const struct catalog_db *db, size_t list, struct str lo,
+		       struct str hi);
+
+/*
+ * Parses what follows catalog_key_tally() in the key of a counter, and its value. Copies the bounds
+ * to the arena. Returns STATUS_CORRUPT if either is malformed.
+ */
+MUST_USE enum status catalog_range_parse(struct str tail, struct str value, struct arena *arena,
+					 struct catalog_range *ret);
+
+/* Does the same, but the bounds borrow from the key where they can. */
+MUST_USE enum status catalog_range_borrow(struct str tail, struct str value, struct arena *arena,
+					  struct catalog_range *ret);
+
+/* Reads all ranges of a list with snapshot reads. Returns STATUS_LIMIT if the arena is full. */
+MUST_USE enum status catalog_ranges_read(struct kv_tx *tx, const struct catalog_db *db, size_t list,
+					 struct arena *arena, struct catalog_ranges *ret);
+
+/*
+ * The number of keys of a list, as the counters of the whole list say. catalog_total_get() issues
+ * the reads, catalog_total_wait() waits for them.
+ */
+struct catalog_total {
+	struct kv_future *parts[2]; /* NULL: the list has fewer counters */
+};
+
+MUST_USE enum status catalog_total_get(struct kv_tx *tx, const struct catalog_db *db, size_t list,
+				       struct buf *key, struct catalog_total *ret);
+MUST_USE enum status catalog_total_wait(const struct catalog_total *total, uint64_t *ret);
+
+/* ---- What writers know (tally.c) ---- */
+
+/* The change of the number of keys in one range of a guide. */
+struct catalog_counted {
+	size_t list;
+	size_t range;
+	int64_t change;
+};
+
+/* Returns the guide that is valid now, with a new reference, or NULL if no ranges are known. */
+struct catalog_guide *catalog_guide_get(const struct catalog_db *db);
+void catalog_guide_unref(struct catalog_guide *guide); /* NULL is fine */
+
+/*
+ * Gives a new description its tally, which it shares with other descriptions of the database in
+ * `all` (unless `all` is NULL). Reads the counters if the tally has no guide yet.
+ */
+MUST_USE enum status catalog_tally_open(struct kv_tx *tx, struct catalog_tallies *all,
+					struct catalog_db *db);
+void catalog_tally_unref(struct catalog_tally *tally); /* NULL is fine */
+
+/* Notes that `keys` keys have changed and that the database has to be tended. */
+void catalog_tally_note(const struct catalog_db *db, uint64_t keys);
+
+/* The places where ranges begin, except the first range of each list. Counted, immutable. */
+struct catalog_guide {
+	atomic_uint refs;
+	struct str *marks[CATALOG_TALLY_LISTS];
+	size_t counts[CATALOG_TALLY_LISTS];
+	uint64_t keys; /* keys of both lists, roughly */
+};
+
+/* Reads the counters of both lists and makes a guide of them. */
+MUST_USE enum status catalog_guide_read(struct kv_tx *tx, const struct catalog_db *db,
+					struct catalog_guide **ret);
+
+/* Replaces the guide of the tally and takes over the reference to the new one. */
+void catalog_tally_guide(struct catalog_tally *tally, struct catalog_guide *guide);
+
+/* ---- Tending (tally_tend.c) ---- */
+
+/*
+ * Does a bounded amount of work for one database and gives `tally` (unless NULL) a new guide.
+ * Returns STATUS_NOT_FOUND if the database is gone.
+ */
+MUST_USE enum status catalog_tally_tend_db(struct kv_store *store, const struct catalog_db *db,
+					   struct catalog_tally *tally, uint64_t range_keys,
+					   bool *ret_more, struct err *err);
+
+#endif

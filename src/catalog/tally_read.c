@@ -1,0 +1,287 @@
+/*
+ * Counters by range, the readers' side: this finds how many keys of a list come before a key.
+ *
+ * Ranges may overlap. Ranges that overlap one after another form a region. The counters of a region
+ * together say how many keys are in it, but no counter alone says how many are in a part of it. So
+ * a reader adds up whole regions, and counts keys one by one in the region that holds the key
+ * itself.
+ */
+#include "catalog/tally_int.h"
+
+/* ---- The whole ---- */
+
+enum status
+catalog_total_get(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct buf *key,
+		  struct catalog_total *ret)
+{
+	const struct catalog_tally_list *l = &db->kind->lists[list];
+
+	*ret = (struct catalog_total){ 0 };
+	for (size_t i = 0; i < 2 && l->total_names[i]; i++) {
+		buf_clear(key);
+		buf_append_str(key, db->prefix);
+		tuple_put_u64(key, l->totals);
+		tuple_put_str(key, str_from_cstr(l->total_names[i]));
+		TRY(catalog_key_status(key));
+		ret->parts[i] = kv_get(tx, buf_str(key), KV_SNAPSHOT);
+	}
+	return STATUS_OK;
+}
+
+enum status
+catalog_total_wait(const struct catalog_total *total, uint64_t *ret)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < 2 && total->parts[i]; i++) {
+		uint64_t n;
+
+		TRY(catalog_counter_wait(total->parts[i], &n));
+		sum += n;
+	}
+	*ret = sum;
+	return STATUS_OK;
+}
+
+/* ---- All ranges ---- */
+
+struct range_scan {
+	struct kv_scan scan;
+	struct catalog_total total;
+	size_t prefix_len;
+};
+
+static void
+range_scan_end(struct range_scan *s)
+{
+	kv_scan_release(&s->scan);
+	kv_future_free(s->total.parts[0]);
+	kv_future_free(s->total.parts[1]);
+}
+
+static enum status
+range_scan_begin(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct range_scan *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct kv_range_options options = { .limit_bytes = CATALOG_PAGE_BYTES,
+					    .mode = KV_SNAPSHOT };
+
+	TRY(catalog_total_get(tx, db, list, &key, &ret->total));
+	catalog_key_tally(&key, db, list);
+	ret->prefix_len = key.len;
+	buf_append_str(&end, buf_str(&key));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&key));
+	TRY(catalog_key_status(&end));
+	return kv_scan_init(&ret->scan, tx, buf_str(&key), buf_str(&end), &options);
+}
+
+enum status
+catalog_ranges_read(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct arena *arena,
+		    struct catalog_ranges *ret)
+{
+	AUTO(range_scan_end) struct range_scan s = { 0 };
+	struct catalog_ranges all = { 0 };
+	size_t cap = 0;
+	struct kv_pair pair;
+	enum status status;
+
+	TRY(range_scan_begin(tx, db, list, &s));
+	while ((status = kv_scan_next(&s.scan, &pair)) == STATUS_OK) {
+		TRY(catalog_array_grow(arena, (void **)&all.ranges, sizeof(*all.ranges), all.count,
+				       &cap));
+		TRY(catalog_range_parse(str_skip(pair.key, s.prefix_len), pair.value, arena,
+					&all.ranges[all.count]));
+		all.rest -= all.ranges[all.count].count;
+		all.count++;
+	}
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	TRY(catalog_total_wait(&s.total, &all.total));
+	all.rest += (int64_t)all.total;
+	*ret = all;
+	return STATUS_OK;
+}
+
+/* ---- One place ---- */
+
+/* The sums of the counters before and after a key, while the regions are read in order. */
+struct place {
+	struct str at;
+	struct buf lo; /* the bounds of the region that is being added up */
+	struct buf hi;
+	int64_t count;
+	bool any;
+	int64_t before;
+	int64_t after;
+	int64_t all;
+	bool inside; /* the key is within a region, whose bounds are in_lo and in_hi */
+	struct buf in_lo;
+	struct buf in_hi;
+};
+
+static void
+place_release(struct place *p)
+{
+	buf_release(&p->lo);
+	buf_release(&p->hi);
+	buf_release(&p->in_lo);
+	buf_release(&p->in_hi);
+}
+
+static void
+place_put(struct buf *b, struct str s)
+{
+	buf_clear(b);
+	buf_append_str(b, s);
+}
+
+/*
+ * Adds the region that has ended to the sum for its side of the key, or notes that it holds the
+ * key.
+ */
+static void
+place_close(struct place *p)
+{
+	if (!p->any)
+		return;
+	p->all += p->count;
+	if (str_cmp(buf_str(&p->hi), p->at) <= 0) {
+		p->before += p->count;
+	} else if (str_cmp(buf_str(&p->lo), p->at) >= 0) {
+		p->after += p->count;
+	} else {
+		p->inside = true;
+		place_put(&p->in_lo, buf_str(&p->lo));
+		place_put(&p->in_hi, buf_str(&p->hi));
+	}
+}
+
+static enum status
+place_add(struct place *p, const struct catalog_range *range)
+{
+	if (p->any && str_cmp(range->lo, buf_str(&p->hi)) < 0) {
+		p->count += range->count;
+		if (str_cmp(range->hi, buf_str(&p->hi)) > 0)
+			place_put(&p->hi, range->hi);
+	} else {
+		place_close(p);
+		place_put(&p->lo, range->lo);
+		place_put(&p->hi, range->hi);
+		p->count = range->count;
+		p->any = true;
+	}
+	TRY(buf_status(&p->lo));
+	TRY(buf_status(&p->hi));
+	TRY(buf_status(&p->in_lo));
+	return buf_status(&p->in_hi);
+}
+
+/*
+ * Treats the whole list as one region. The caller does this when some keys are in no range, so that
+ * the counters of the ranges are not exact.
+ */
+static void
+place_widen(struct place *p)
+{
+	p->inside = true;
+	p->before = p->after = 0;
+	place_put(&p->in_lo, (struct str){ NULL, 0 });
+	place_put(&p->in_hi, CATALOG_TALLY_END);
+}
+
+static enum status
+place_find(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct place *p)
+{
+	AUTO(range_scan_end) struct range_scan s = { 0 };
+	struct arena *arena = arena_new(2 * CATALOG_KEY_BYTES); /* for bounds with NULs */
+	struct kv_pair pair;
+	enum status status = arena ? range_scan_begin(tx, db, list, &s) : STATUS_NOMEM;
+	uint64_t total;
+
+	while (status == STATUS_OK && (status = kv_scan_next(&s.scan, &pair)) == STATUS_OK) {
+		struct catalog_range range;
+
+		arena_clear(arena);
+		status = catalog_range_borrow(str_skip(pair.key, s.prefix_len), pair.value, arena,
+					      &range);
+		if (status == STATUS_OK)
+			status = place_add(p, &range);
+	}
+	arena_free(arena);
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	place_close(p);
+	TRY(catalog_total_wait(&s.total, &total));
+	if (p->all != (int64_t)total)
+		place_widen(p);
+	TRY(buf_status(&p->in_lo));
+	return buf_status(&p->in_hi);
+}
+
+enum status
+catalog_keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
+{
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_range_options options = { .limit_bytes = CATALOG_PAGE_BYTES,
+					    .mode = KV_SNAPSHOT };
+	struct kv_range range;
+	enum status status;
+	uint64_t n = 0;
+
+	TRY(kv_scan_init(&scan, tx, lo, hi, &options));
+	while ((status = kv_scan_take(&scan, SIZE_MAX, &range)) == STATUS_OK)
+		n += range.count;
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	*ret = n;
+	return STATUS_OK;
+}
+
+/* Counts the keys of the list between two bounds. */
+static enum status
+keys_between(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct str lo,
+	     struct str hi, uint64_t *ret)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+
+	catalog_key_list(&begin, db, list);
+	buf_append_str(&begin, lo);
+	catalog_key_list(&end, db, list);
+	buf_append_str(&end, hi);
+	TRY(catalog_key_status(&begin));
+	TRY(catalog_key_status(&end));
+	return catalog_keys_count(tx, buf_str(&begin), buf_str(&end), ret);
+}
+
+enum status
+catalog_tally_rank(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct str at,
+		   bool behind, uint64_t *ret)
+{
+	AUTO(place_release)
+	struct place p = {
+		.at = at,
+		.lo = CATALOG_KEY_INIT,
+		.hi = CATALOG_KEY_INIT,
+		.in_lo = CATALOG_KEY_INIT,
+		.in_hi = CATALOG_KEY_INIT,
+	};
+	uint64_t counted = 0;
+	int64_t n;
+
+	TRY(place_find(tx, db, list, &p));
+	if (p.inside && behind)
+		TRY(keys_between(tx, db, list, at, buf_str(&p.in_hi), &counted));
+	else if (p.inside)
+		TRY(keys_between(tx, db, list, buf_str(&p.in_lo), at, &counted));
+	n = behind ? p.after : p.before;
+	if (n < 0)
+		return STATUS_CORRUPT;
+	/* Many keys had to be counted one by one, so the ranges may have to be split. */
+	if (counted > CATALOG_TALLY_WORN)
+		catalog_tally_note(db, counted);
+	*ret = (uint64_t)n + counted;
+	return STATUS_OK;
+}

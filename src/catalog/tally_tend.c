@@ -1,0 +1,616 @@
+/*
+ * Tends counters by range: splits ranges that have too many keys, merges neighbours that have few,
+ * and moves the counts of ranges that are no longer wanted to the ranges that replace them. Nothing
+ * here makes a writer wait or start again. A step that conflicts with a writer gives up and is
+ * tried again later.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "catalog/tally_int.h"
+
+/* A range that the transaction is going to make, or to keep. */
+struct piece {
+	struct str lo;
+	struct str hi;
+	uint64_t keys;
+	int64_t known;
+	bool there; /* the range already has a counter, whose value is `known` */
+};
+
+struct tend {
+	const struct catalog_db *db;
+	size_t list;
+	uint64_t least; /* keys of a range in a small database */
+	struct err *err;
+	struct arena *arena;
+	struct kv_tx *tx;
+	struct catalog_ranges all;
+	uint64_t wanted; /* keys of a range */
+	unsigned attempt;
+	/* this call has opened a new last range; writers may still use the old one */
+	bool opened;
+	/* this call has announced new ranges; writers may still use the range to be split */
+	bool announced;
+	bool acted;
+	struct buf key;
+	struct piece *pieces;
+	size_t pieces_count;
+	size_t pieces_cap;
+};
+
+/* ---- Counters ---- */
+
+static enum status
+range_add(struct tend *t, struct str lo, struct str hi, int64_t change)
+{
+	catalog_key_range(&t->key, t->db, t->list, lo, hi);
+	t->acted = true;
+	return catalog_counter_add(t->tx, &t->key, change);
+}
+
+/*
+ * Clears the counter of a range. The transaction conflicts if a writer has added to it meanwhile.
+ */
+static enum status
+range_clear(struct tend *t, const struct catalog_range *range)
+{
+	size_t len;
+
+	catalog_key_range(&t->key, t->db, t->list, range->lo, range->hi);
+	len = t->key.len;
+	buf_append_byte(&t->key, CATALOG_KEY_NEXT);
+	TRY(catalog_key_status(&t->key));
+	t->acted = true;
+	TRY(kv_add_read_conflict_range(t->tx, str_of(t->key.ptr, len), buf_str(&t->key)));
+	return kv_clear(t->tx, str_of(t->key.ptr, len));
+}
+
+/*
+ * Subtracts the known count of a range from its counter, and clears the counter if nothing is left.
+ * A writer may have added to it meanwhile.
+ */
+static enum status
+range_empty(struct tend *t, const struct catalog_range *range)
+{
+	static const char zero[CATALOG_COUNTER_BYTES];
+
+	TRY(range_add(t, range->lo, range->hi, -range->count));
+	return kv_atomic(t->tx, KV_COMPARE_AND_CLEAR, buf_str(&t->key), str_of(zero, sizeof(zero)));
+}
+
+/* ---- Opening: a new last range ---- */
+
+/* Returns the shortest prefix of `b` that sorts after `a`, where a < b. */
+static struct str
+shortest_separator(struct str a, struct str b)
+{
+	size_t n = 0;
+
+	while (n < a.len && a.ptr[n] == b.ptr[n])
+		n++;
+	return str_of(b.ptr, n + 1);
+}
+
+/*
+ * Finds the place right behind the last key of the list. `ptr` is NULL if the list is empty or the
+ * key is too long for a bound.
+ */
+static enum status
+end_find(struct tend *t, struct str *ret)
+{
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	struct kv_range_options options = { .limit = 1, .reverse = true, .mode = KV_SNAPSHOT };
+	struct kv_range range;
+	struct kv_future *f;
+	struct str tail;
+
+	catalog_key_list(&lo, t->db, t->list);
+	buf_append_str(&hi, buf_str(&lo));
+	buf_append_byte(&hi, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&lo));
+	TRY(catalog_key_status(&hi));
+	f = kv_get_range(t->tx, buf_str(&lo), buf_str(&hi), &options);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	*ret = (struct str){ NULL, 0 };
+	if (range.count == 0)
+		return STATUS_OK;
+	tail = str_skip(range.pairs[0].key, lo.len);
+	if (tail.len >= CATALOG_MARK_BYTES)
+		return STATUS_OK;
+	buf_clear(&hi);
+	buf_append_str(&hi, tail);
+	buf_append_byte(&hi, CATALOG_KEY_NEXT);
+	TRY(buf_status(&hi));
+	*ret = arena_dup(t->arena, buf_str(&hi));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/*
+ * Opens a new last range. Writers of CHANGES always add to the last range, and so do writers of
+ * ALL_DOCS where ids ascend. Once a new range begins behind all keys, they leave the old last range
+ * alone, and it can be split.
+ */
+static enum status
+tend_open_last(struct tend *t)
+{
+	const struct catalog_range *last = NULL;
+	struct str end;
+
+	for (size_t i = 0; i < t->all.count; i++)
+		if (str_eq(t->all.ranges[i].hi, CATALOG_TALLY_END))
+			last = &t->all.ranges[i];
+	if (!last || t->opened || last->count <= (int64_t)(2 * t->wanted))
+		return STATUS_OK;
+	TRY(end_find(t, &end));
+	if (!end.ptr || str_cmp(end, last->lo) <= 0)
+		return STATUS_OK;
+	TRY(range_add(t, end, CATALOG_TALLY_END, 0));
+	t->opened = true;
+	return STATUS_OK;
+}
+
+/* ---- Folding: one region's counters become those of ranges side by side ---- */
+
+struct region {
+	const struct catalog_range *ranges;
+	size_t count;
+	struct str hi;
+};
+
+/* Returns the region that begins with range number `first`. */
+static struct region
+region_at(const struct tend *t, size_t first)
+{
+	struct region r = { t->all.ranges + first, 1, t->all.ranges[first].hi };
+
+	while (first + r.count < t->all.count) {
+		const struct catalog_range *next = &r.ranges[r.count];
+
+		if (str_cmp(next->lo, r.hi) >= 0)
+			break;
+		if (str_cmp(next->hi, r.hi) > 0)
+			r.hi = next->hi;
+		r.count++;
+	}
+	return r;
+}
+
+static bool
+needs_fold(const struct tend *t, const struct region *r)
+{
+	if (t->opened && str_eq(r->hi, CATALOG_TALLY_END))
+		return false;
+	return r->count > 1 || r->ranges[0].count > (int64_t)(2 * t->wanted);
+}
+
+static int
+compare_strs(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Collects the bounds of the region's ranges, in order, each once. */
+static enum status
+bounds_of(struct tend *t, const struct region *r, struct str **ret, size_t *ret_count)
+{
+	struct str *bounds = arena_alloc(t->arena, 2 * r->count * sizeof(*bounds));
+	size_t kept = 0;
+
+	if (!bounds)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < r->count; i++) {
+		bounds[2 * i] = r->ranges[i].lo;
+		bounds[2 * i + 1] = r->ranges[i].hi;
+	}
+	qsort(bounds, 2 * r->count, sizeof(*bounds), compare_strs);
+	for (size_t i = 0; i < 2 * r->count; i++)
+		if (kept == 0 || !str_eq(bounds[kept - 1], bounds[i]))
+			bounds[kept++] = bounds[i];
+	*ret = bounds;
+	*ret_count = kept;
+	return STATUS_OK;
+}
+
+static enum status
+piece_add(struct tend *t, struct str lo, struct str hi, uint64_t keys)
+{
+	TRY(catalog_array_grow(t->arena, (void **)&t->pieces, sizeof(*t->pieces), t->pieces_count,
+			       &t->pieces_cap));
+	t->pieces[t->pieces_count++] = (struct piece){ .lo = lo, .hi = hi, .keys = keys };
+	return STATUS_OK;
+}
+
+/*
+ * Tidies the pieces from number `first` on, which have `keys` keys: makes one piece of them if that
+ * is small enough, else joins a small last piece to the one before it.
+ */
+static void
+pieces_tidy(struct tend *t, size_t first, uint64_t keys)
+{
+	struct piece *pieces = t->pieces + first;
+	size_t count = t->pieces_count - first;
+
+	if (count > 1 && keys <= 2 * t->wanted) {
+		pieces[0].hi = pieces[count - 1].hi;
+		pieces[0].keys = keys;
+		t->pieces_count = first + 1;
+	} else if (count > 1 && pieces[count - 1].keys < t->wanted / 2) {
+		pieces[count - 2].hi = pieces[count - 1].hi;
+		pieces[count - 2].keys += pieces[count - 1].keys;
+		t->pieces_count--;
+	}
+}
+
+/*
+ * Counts the keys of lo <= key < hi and cuts them into pieces. After `*left` keys it stops at the
+ * end of a piece and sets `*ret_whole` to false.
+ */
+static enum status
+pieces_count(struct tend *t, struct str lo, struct str hi, uint64_t *left, bool *ret_whole)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf last = CATALOG_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_range_options options = { .limit_bytes = CATALOG_PAGE_BYTES,
+					    .mode = KV_SNAPSHOT };
+	size_t first = t->pieces_count, prefix_len;
+	uint64_t keys = 0, all = 0;
+	struct kv_pair pair;
+	enum status status;
+
+	catalog_key_list(&begin, t->db, t->list);
+	prefix_len = begin.len;
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_str(&begin, lo);
+	buf_append_str(&end, hi);
+	TRY(catalog_key_status(&begin));
+	TRY(catalog_key_status(&end));
+	TRY(kv_scan_init(&scan, t->tx, buf_str(&begin), buf_str(&end), &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		struct str tail = str_skip(pair.key, prefix_len);
+
+		if (keys >= t->wanted) {
+			struct str cut = shortest_separator(buf_str(&last), tail);
+
+			if (cut.len <= CATALOG_MARK_BYTES) {
+				cut = arena_dup(t->arena, cut);
+				if (!cut.ptr)
+					return STATUS_LIMIT;
+				TRY(piece_add(t, lo, cut, keys));
+				lo = cut;
+				keys = 0;
+				if (all >= *left) {
+					*left = 0;
+					*ret_whole = false;
+					return STATUS_OK;
+				}
+			}
+		}
+		keys++;
+		all++;
+		buf_clear(&last);
+		buf_append_str(&last, tail);
+		TRY(buf_status(&last));
+	}
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	TRY(piece_add(t, lo, hi, keys));
+	pieces_tidy(t, first, all);
+	*left -= all < *left ? all : *left;
+	*ret_whole = true;
+	return STATUS_OK;
+}
+
+/*
+ * Cuts the beginning of the region into pieces and counts their keys. If the region has several
+ * ranges, the keys between its last two bounds are not counted: that part gets the count that the
+ * pieces leave over.
+ */
+static enum status
+region_cut(struct tend *t, const struct region *r)
+{
+	uint64_t left = CATALOG_TALLY_FOLD_KEYS;
+	bool whole = true;
+	struct str *bounds;
+	size_t count;
+
+	if (left < 2 * t->wanted)
+		left = 2 * t->wanted;
+	t->pieces = NULL;
+	t->pieces_count = t->pieces_cap = 0;
+	TRY(bounds_of(t, r, &bounds, &count));
+	if (r->count > 1)
+		count--;
+	for (size_t i = 0; i + 1 < count && whole && left; i++) {
+		TRY(pieces_count(t, bounds[i], bounds[i + 1], &left, &whole));
+		if (t->pieces_count >= CATALOG_TALLY_FOLD_RANGES)
+			break;
+	}
+	return STATUS_OK;
+}
+
+static struct piece *
+piece_of(struct tend *t, const struct catalog_range *range)
+{
+	size_t lo = 0, hi = t->pieces_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (str_cmp(t->pieces[mid].lo, range->lo) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->pieces_count && str_eq(t->pieces[lo].lo, range->lo) &&
+			       str_eq(t->pieces[lo].hi, range->hi)
+		       ? &t->pieces[lo]
+		       : NULL;
+}
+
+/*
+ * Adds the counters of the new ranges with the value 0 and moves no counts. This happens when a
+ * writer has added to a range that was going to be cleared. Writers then learn of the new ranges
+ * and leave the old one alone, and all keys stay counted where they are.
+ */
+static enum status
+pieces_announce(struct tend *t)
+{
+	for (size_t i = 0; i < t->pieces_count; i++)
+		TRY(range_add(t, t->pieces[i].lo, t->pieces[i].hi, 0));
+	t->announced = true;
+	return STATUS_OK;
+}
+
+/*
+ * Gives each piece its count. Clears the other ranges that begin within the pieces; the rest of
+ * their counts goes to one range behind the pieces.
+ */
+static enum status
+region_settle(struct tend *t, const struct region *r)
+{
+	struct str end = t->pieces[t->pieces_count - 1].hi;
+	struct str hi = end;
+	int64_t rest = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct catalog_range *range = &r->ranges[i];
+		struct piece *piece;
+
+		if (str_cmp(range->lo, end) >= 0)
+			break;
+		rest += range->count;
+		if (str_cmp(range->hi, hi) > 0)
+			hi = range->hi;
+		piece = piece_of(t, range);
+		if (piece) {
+			piece->there = true;
+			piece->known = range->count;
+		} else {
+			TRY(range_clear(t, range));
+		}
+	}
+	for (size_t i = 0; i < t->pieces_count; i++) {
+		struct piece *piece = &t->pieces[i];
+		int64_t change = (int64_t)piece->keys - piece->known;
+
+		rest -= (int64_t)piece->keys;
+		if (change || !piece->there)
+			TRY(range_add(t, piece->lo, piece->hi, change));
+	}
+	if (str_cmp(end, hi) < 0)
+		return range_add(t, end, hi, rest);
+	if (rest)
+		return err_set(t->err, STATUS_CORRUPT,
+			       "The counters of \"%.*s\" are wrong by %lld: frond verify tells "
+			       "where.",
+			       STR_ARG(t->db->name), (long long)rest);
+	return STATUS_OK;
+}
+
+static enum status
+tend_fold(struct tend *t)
+{
+	struct region r;
+
+	for (size_t i = 0; i < t->all.count && !t->acted; i += r.count) {
+		r = region_at(t, i);
+		if (!needs_fold(t, &r))
+			continue;
+		TRY(region_cut(t, &r));
+		if (t->attempt > 1)
+			return pieces_announce(t);
+		TRY(region_settle(t, &r));
+	}
+	return STATUS_OK;
+}
+
+/* ---- Merging: neighbours that have few keys ---- */
+
+static enum status
+tend_merge_run(struct tend *t, size_t first, size_t count, int64_t keys)
+{
+	const struct catalog_range *run = t->all.ranges + first;
+
+	TRY(range_add(t, run[0].lo, run[count - 1].hi, keys));
+	for (size_t i = 0; i < count; i++)
+		TRY(range_empty(t, &run[i]));
+	return STATUS_OK;
+}
+
+/* True if the range is alone in its region and is not the last range, which writers use. */
+static bool
+can_merge(const struct tend *t, size_t at)
+{
+	const struct catalog_range *range = &t->all.ranges[at];
+
+	return region_at(t, at).count == 1 && range->count >= 0 &&
+	       !str_eq(range->hi, CATALOG_TALLY_END);
+}
+
+static enum status
+tend_merge(struct tend *t)
+{
+	size_t count, merged = 0;
+
+	for (size_t i = 0; i < t->all.count && merged < CATALOG_TALLY_MERGES; i += count) {
+		const struct catalog_range *run = t->all.ranges + i;
+		int64_t keys = run[0].count;
+
+		count = region_at(t, i).count;
+		if (!can_merge(t, i))
+			continue;
+		while (i + count < t->all.count && can_merge(t, i + count) &&
+		       str_eq(run[count - 1].hi, run[count].lo) &&
+		       keys + run[count].count <= (int64_t)t->wanted) {
+			keys += run[count].count;
+			count++;
+		}
+		if (count == 1)
+			continue;
+		merged += count;
+		TRY(tend_merge_run(t, i, count, keys));
+	}
+	return STATUS_OK;
+}
+
+/* ---- One step, one database ---- */
+
+static uint64_t
+square_root(uint64_t n)
+{
+	uint64_t root = 0;
+
+	for (uint64_t bit = UINT64_C(1) << 31; bit; bit >>= 1)
+		if ((root + bit) * (root + bit) <= n)
+			root += bit;
+	return root;
+}
+
+/*
+ * Makes two transactions that tend the same list conflict, so that the second starts again.
+ * Otherwise both would move the same counts.
+ */
+static enum status
+tend_take_turn(struct tend *t)
+{
+	size_t len;
+
+	catalog_key_tally(&t->key, t->db, t->list);
+	len = t->key.len;
+	buf_append_byte(&t->key, CATALOG_KEY_NEXT);
+	TRY(catalog_key_status(&t->key));
+	TRY(kv_add_read_conflict_range(t->tx, str_of(t->key.ptr, len), buf_str(&t->key)));
+	return kv_add_write_conflict_range(t->tx, str_of(t->key.ptr, len), buf_str(&t->key));
+}
+
+/* Returns STATUS_NOT_FOUND if the database is gone or can only be read now. */
+static enum status
+tend_check_db(struct tend *t)
+{
+	struct catalog_db now;
+
+	TRY(catalog_description_get(t->tx, t->db->kind->space, t->db->name, &now, t->err));
+	if (now.number != t->db->number || catalog_db_check_writable(&now, NULL) != STATUS_OK)
+		return err_set(t->err, STATUS_NOT_FOUND, "Database does not exist.");
+	return STATUS_OK;
+}
+
+static enum status
+tend_step_body(struct kv_tx *tx, void *arg)
+{
+	struct tend *t = arg;
+
+	arena_clear(t->arena);
+	t->tx = tx;
+	t->attempt++;
+	t->acted = false;
+	TRY(tend_check_db(t));
+	TRY(catalog_ranges_read(tx, t->db, t->list, t->arena, &t->all));
+	t->wanted = square_root(t->all.total);
+	if (t->wanted < t->least)
+		t->wanted = t->least;
+	/*
+	 * A database that is older than counters by range has counts that are in no range. They go
+	 * to one range of all keys.
+	 */
+	if (t->all.rest)
+		TRY(range_add(t, (struct str){ NULL, 0 }, CATALOG_TALLY_END, t->all.rest));
+	if (!t->acted)
+		TRY(tend_open_last(t));
+	if (!t->acted)
+		TRY(tend_fold(t));
+	if (!t->acted)
+		TRY(tend_merge(t));
+	return t->acted ? tend_take_turn(t) : STATUS_OK;
+}
+
+static enum status
+tend_list(struct tend *t, struct kv_store *store, bool *ret_more)
+{
+	t->opened = t->announced = false;
+	for (int steps = 0; steps < CATALOG_TALLY_STEPS && !t->announced; steps++) {
+		t->attempt = 0;
+		TRY(kv_run(store, tend_step_body, t, NULL, t->err));
+		if (!t->acted) {
+			*ret_more = *ret_more || t->opened;
+			return STATUS_OK;
+		}
+	}
+	*ret_more = true;
+	return STATUS_OK;
+}
+
+struct tend_look {
+	const struct catalog_db *db;
+	struct catalog_guide *guide;
+};
+
+static enum status
+tend_look_body(struct kv_tx *tx, void *arg)
+{
+	struct tend_look *look = arg;
+
+	catalog_guide_unref(look->guide);
+	look->guide = NULL;
+	return catalog_guide_read(tx, look->db, &look->guide);
+}
+
+enum status
+catalog_tally_tend_db(struct kv_store *store, const struct catalog_db *db,
+		      struct catalog_tally *tally, uint64_t range_keys, bool *ret_more,
+		      struct err *err)
+{
+	struct tend t = {
+		.db = db,
+		.least = range_keys ? range_keys : CATALOG_TALLY_KEYS,
+		.err = err,
+		.arena = arena_new(CATALOG_GUIDE_BYTES),
+		.key = CATALOG_KEY_INIT,
+	};
+	struct tend_look look = { .db = db };
+	enum status status = t.arena ? STATUS_OK : STATUS_NOMEM;
+
+	*ret_more = false;
+	for (size_t list = 0; list < db->kind->lists_count && status == STATUS_OK; list++) {
+		t.list = list;
+		status = tend_list(&t, store, ret_more);
+	}
+	arena_free(t.arena);
+	buf_release(&t.key);
+	/* Writers get a guide to the ranges that exist now, even if a step has failed. */
+	if (status != STATUS_NOT_FOUND && tally) {
+		enum status looked = kv_run_read(store, tend_look_body, &look, err);
+
+		if (looked == STATUS_OK)
+			catalog_tally_guide(tally, look.guide);
+		else
+			catalog_guide_unref(look.guide);
+		status = status == STATUS_OK ? looked : status;
+	}
+	return status;
+}

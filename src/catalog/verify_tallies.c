@@ -1,0 +1,140 @@
+/*
+ * TALLIES: the counters of each region, ranges that overlap, together say how many keys are in it.
+ */
+#include "catalog/check.h"
+#include "catalog/tally_int.h"
+
+static bool
+is_list(const struct catalog_kind *kind, uint64_t counters, uint64_t space)
+{
+	for (size_t i = 0; i < kind->lists_count; i++)
+		if (kind->lists[i].counters == counters && kind->lists[i].space == space)
+			return true;
+	return false;
+}
+
+/* The keys of the counters: each of a list that there is, with bounds, and a value that counts. */
+static enum status
+check_keys(struct catalog_verify *v, uint64_t space)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, space));
+	while (!c.done) {
+		struct tuple_reader r = tuple_reader(c.tail);
+		struct catalog_range range;
+		enum status status;
+		uint64_t list;
+
+		arena_clear(v->scratch);
+		if (tuple_next_u64(&r, &list) != STATUS_OK || !is_list(v->db->kind, space, list)) {
+			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
+					     "no such list is counted");
+		} else {
+			status = catalog_range_parse(r.rest, c.pair.value, v->scratch, &range);
+			if (status == STATUS_CORRUPT)
+				catalog_verify_found(v, CATALOG_FINDING_TALLY, c.pair.key,
+						     "not a counter of a range");
+			else
+				TRY(status);
+		}
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+count_keys(struct catalog_verify *v, struct str begin, struct str end, uint64_t *ret)
+{
+	unsigned failures = 0;
+	enum status status;
+
+	while ((status = catalog_keys_count(v->tx, begin, end, ret)) != STATUS_OK)
+		TRY(catalog_verify_again(v, &failures, status));
+	return STATUS_OK;
+}
+
+static enum status
+read_ranges(struct catalog_verify *v, size_t list, struct arena *arena, struct catalog_ranges *ret)
+{
+	const struct arena_mark mark = arena_mark(arena);
+	unsigned failures = 0;
+	enum status status;
+
+	while ((status = catalog_ranges_read(v->tx, v->db, list, arena, ret)) != STATUS_OK) {
+		arena_reset(arena, mark);
+		TRY(catalog_verify_again(v, &failures, status));
+	}
+	return STATUS_OK;
+}
+
+/* The region lo <= key < hi, or what lies between two. */
+static enum status
+check_region(struct catalog_verify *v, size_t list, struct str lo, struct str hi, int64_t count)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	uint64_t keys;
+
+	catalog_key_list(&begin, v->db, list);
+	buf_append_str(&begin, lo);
+	catalog_key_list(&end, v->db, list);
+	buf_append_str(&end, hi);
+	TRY(catalog_key_status(&begin));
+	TRY(catalog_key_status(&end));
+	TRY(count_keys(v, buf_str(&begin), buf_str(&end), &keys));
+	if (count == (int64_t)keys)
+		return STATUS_OK;
+	catalog_key_range(&v->key, v->db, list, lo, hi);
+	catalog_verify_found(v, CATALOG_FINDING_TALLY, buf_str(&v->key),
+			     "the counters of this range say %lld, and there are %llu",
+			     (long long)count, (unsigned long long)keys);
+	return STATUS_OK;
+}
+
+static enum status
+check_ranges(struct catalog_verify *v, size_t list, const struct catalog_ranges *all)
+{
+	struct str at = { NULL, 0 };
+
+	for (size_t i = 0; i < all->count;) {
+		struct str lo = all->ranges[i].lo, hi = all->ranges[i].hi;
+		int64_t count = all->ranges[i].count;
+
+		for (i++; i < all->count && str_cmp(all->ranges[i].lo, hi) < 0; i++) {
+			count += all->ranges[i].count;
+			if (str_cmp(all->ranges[i].hi, hi) > 0)
+				hi = all->ranges[i].hi;
+		}
+		TRY(check_region(v, list, at, lo, 0));
+		TRY(check_region(v, list, lo, hi, count));
+		at = hi;
+	}
+	return check_region(v, list, at, CATALOG_TALLY_END, 0);
+}
+
+enum status
+catalog_verify_tallies(struct catalog_verify *v)
+{
+	struct arena *arena = arena_new(CATALOG_GUIDE_BYTES);
+	const struct catalog_kind *kind = v->db->kind;
+	enum status status = arena ? STATUS_OK : STATUS_NOMEM;
+
+	/* Lists of a kind may share the subspace of their counters. */
+	for (size_t i = 0; i < kind->lists_count && status == STATUS_OK; i++)
+		if (i == 0 || kind->lists[i].counters != kind->lists[i - 1].counters)
+			status = check_keys(v, kind->lists[i].counters);
+
+	for (size_t list = 0; list < kind->lists_count && status == STATUS_OK; list++) {
+		struct catalog_ranges all;
+
+		status = read_ranges(v, list, arena, &all);
+		/* None at all: a database that nobody has counted yet. */
+		if (status == STATUS_OK && all.count)
+			status = check_ranges(v, list, &all);
+		else if (status == STATUS_CORRUPT) /* it has been told */
+			status = STATUS_OK;
+	}
+	arena_free(arena);
+	return status;
+}

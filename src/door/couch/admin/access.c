@@ -1,0 +1,160 @@
+/* Databases, and who may use them. */
+#include <assert.h>
+
+#include "doc/json.h"
+#include "doc/json_value.h"
+#include "door/couch/admin/access.h"
+#include "door/couch/wire/error.h"
+#include "door/couch/wire/ids.h"
+#include "door/couch/wire/request.h"
+#include "kv/kv.h"
+
+/*
+ * The security object of a database that has none, as in CouchDB 3: only server administrators may
+ * use it.
+ */
+#define SECURITY_DEFAULT                                                                           \
+	"{\"members\":{\"roles\":[\"_admin\"]},\"admins\":{\"roles\":[\"_admin\"]}}"
+
+enum status
+couch_require_admin(struct couch_req *r)
+{
+	if (r->user.admin)
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED, "You are not a server admin.");
+}
+
+enum status
+couch_security_read(struct couch_req *r, struct kv_tx *tx, struct str *ret)
+{
+	enum status status = rev_config_get(tx, r->db, STR(COUCH_SECURITY), r->arena, ret);
+
+	if (status == STATUS_NOT_FOUND) {
+		*ret = STR(SECURITY_DEFAULT);
+		return STATUS_OK;
+	}
+	return status;
+}
+
+/* What one group of a security object says about the user. */
+struct standing {
+	bool listed;
+	bool empty; /* nobody is in the group */
+};
+
+static enum status
+list_standing(struct couch_req *r, const struct json_value *list, bool of_names,
+	      struct standing *standing)
+{
+	struct json_value *items;
+	size_t count;
+
+	if (!list || list->kind != JSON_ARRAY_BEGIN)
+		return STATUS_OK;
+	TRY(json_value_items(list, r->arena, &items, &count, &r->fail.err));
+	if (count)
+		standing->empty = false;
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].kind != JSON_STRING)
+			continue;
+		if (of_names && r->user.name.len && str_eq(items[i].string, r->user.name))
+			standing->listed = true;
+		if (!of_names && r->user.admin && str_eq(items[i].string, STR("_admin")))
+			standing->listed = true;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+group_standing(struct couch_req *r, struct str security, const char *group, struct standing *ret)
+{
+	struct json_value object;
+	struct json_member *members;
+	const struct json_value *found;
+	size_t count;
+
+	*ret = (struct standing){ .empty = true };
+	TRY(json_value_read(security, r->arena, &object, &r->fail.err));
+	TRY(json_value_members(&object, r->arena, &members, &count, &r->fail.err));
+	found = json_value_find(members, count, group);
+	if (!found || found->kind != JSON_OBJECT_BEGIN)
+		return STATUS_OK;
+	TRY(json_value_members(found, r->arena, &members, &count, &r->fail.err));
+	TRY(list_standing(r, json_value_find(members, count, "names"), true, ret));
+	return list_standing(r, json_value_find(members, count, "roles"), false, ret);
+}
+
+enum status
+couch_db_is_admin(struct couch_req *r, struct kv_tx *tx, bool *ret)
+{
+	struct standing admins;
+	struct str security;
+
+	assert(r->db);
+	*ret = r->user.admin;
+	if (*ret)
+		return STATUS_OK;
+	TRY(couch_security_read(r, tx, &security));
+	TRY(group_standing(r, security, "admins", &admins));
+	*ret = admins.listed;
+	return STATUS_OK;
+}
+
+static enum status
+check_member(struct couch_req *r, struct kv_tx *tx)
+{
+	struct standing members;
+	struct str security;
+	bool admin;
+
+	TRY(couch_db_is_admin(r, tx, &admin));
+	if (admin)
+		return STATUS_OK;
+	TRY(couch_security_read(r, tx, &security));
+	TRY(group_standing(r, security, "members", &members));
+	if (members.empty || members.listed)
+		return STATUS_OK;
+	if (r->user.name.len == 0)
+		return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
+				      "You are not authorized to access this db.");
+	return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
+			      "You are not allowed to access this db.");
+}
+
+enum status
+couch_db_open(struct couch_req *r, struct kv_tx *tx, enum couch_access access)
+{
+	struct catalog_db *db;
+	bool admin;
+
+	TRY(rev_db_open(tx, r->loop->cache, r->parts[0], &db, &r->fail.err));
+	catalog_db_unref(r->db);
+	r->db = db;
+	if (r->user.admin)
+		return STATUS_OK;
+	/* Documents of _replicator hold credentials, so its security object does not count. */
+	if (str_eq(db->name, STR("_replicator")))
+		return couch_require_admin(r);
+	TRY(check_member(r, tx));
+	if (access == COUCH_ACCESS_MEMBER)
+		return STATUS_OK;
+	TRY(couch_db_is_admin(r, tx, &admin));
+	if (!admin)
+		return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
+				      "You are not a db or server admin.");
+	return STATUS_OK;
+}
+
+enum status
+couch_design_check(struct couch_req *r, struct kv_tx *tx, struct str id)
+{
+	bool admin;
+
+	if (!couch_is_design(id))
+		return STATUS_OK;
+	TRY(couch_db_is_admin(r, tx, &admin));
+	if (admin)
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
+			      "You are not a db or server admin.");
+}

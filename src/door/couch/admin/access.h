@@ -1,0 +1,40 @@
+/*
+ * Databases that are opened for a request, and who may use them.
+ *
+ * All of these work on r->db and r->user, on the request's fiber.
+ */
+#ifndef FROND_DOOR_COUCH_ADMIN_ACCESS_H
+#define FROND_DOOR_COUCH_ADMIN_ACCESS_H
+
+#include "door/couch/wire/request.h"
+#include "kv/kv.h"
+
+MUST_USE enum status couch_require_admin(struct couch_req *r); /* "You are not a server admin." */
+
+/* The name of a database's security object in its configuration. */
+#define COUCH_SECURITY "security"
+
+enum couch_access {
+	COUCH_ACCESS_MEMBER,
+	COUCH_ACCESS_ADMIN, /* of the database */
+};
+
+/* Opens parts[0] as r->db in `tx` and checks that the user may use it. */
+MUST_USE enum status couch_db_open(struct couch_req *r, struct kv_tx *tx, enum couch_access access);
+
+/*
+ * True if the user may do what is kept for the database's administrators, such as writing design
+ * documents. r->db must be open in `tx`.
+ */
+MUST_USE enum status couch_db_is_admin(struct couch_req *r, struct kv_tx *tx, bool *ret);
+
+/*
+ * Refuses the write of a design document with 401 unless the user may write design documents. r->db
+ * must be open in `tx`.
+ */
+MUST_USE enum status couch_design_check(struct couch_req *r, struct kv_tx *tx, struct str id);
+
+/* Reads the text of r->db's security object into the arena. */
+MUST_USE enum status couch_security_read(struct couch_req *r, struct kv_tx *tx, struct str *ret);
+
+#endif

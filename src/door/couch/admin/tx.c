@@ -1,0 +1,132 @@
+/* Transactions of a request. Every attempt begins in the same way. */
+#include "door/couch/admin/tx.h"
+
+#include <assert.h>
+
+/* One attempt. The request's own arena is back in its place when the attempt is over. */
+static enum status
+tx_attempt_in_db(struct kv_tx *tx, void *arg)
+{
+	struct couch_tx *t = arg;
+	struct couch_req *r = t->r;
+	struct arena *arena = r->arena;
+	enum status status;
+
+	arena_reset(t->arena, t->mark);
+	r->arena = t->arena;
+	status = couch_db_open(r, tx, t->access);
+	if (status == STATUS_OK && t->body)
+		status = t->body(r, tx, t->arg);
+	r->arena = arena;
+	return status;
+}
+
+static enum status
+tx_attempt_in_store(struct kv_tx *tx, void *arg)
+{
+	struct couch_tx *t = arg;
+
+	arena_reset(t->arena, t->mark);
+	return t->body(t->r, tx, t->arg);
+}
+
+static struct couch_tx
+tx_of(struct couch_req *r, enum couch_access access, couch_tx_body *body, void *arg)
+{
+	return (struct couch_tx){
+		.r = r,
+		.access = access,
+		.body = body,
+		.arg = arg,
+		.arena = r->arena,
+		.mark = arena_mark(r->arena),
+	};
+}
+
+enum status
+couch_db_read(struct couch_req *r, enum couch_access access, couch_tx_body *body, void *arg)
+{
+	struct couch_tx t = tx_of(r, access, body, arg);
+
+	return kv_run_read(r->couch->config.store, tx_attempt_in_db, &t, &r->fail.err);
+}
+
+enum status
+couch_db_write(struct couch_req *r, enum couch_access access, couch_tx_body *body, void *arg)
+{
+	struct couch_tx t = tx_of(r, access, body, arg);
+
+	return kv_run(r->couch->config.store, tx_attempt_in_db, &t, NULL, &r->fail.err);
+}
+
+enum status
+couch_store_read(struct couch_req *r, couch_tx_body *body, void *arg)
+{
+	struct couch_tx t = tx_of(r, COUCH_ACCESS_MEMBER, body, arg);
+
+	return kv_run_read(r->couch->config.store, tx_attempt_in_store, &t, &r->fail.err);
+}
+
+enum status
+couch_store_write(struct couch_req *r, couch_tx_body *body, void *arg)
+{
+	struct couch_tx t = tx_of(r, COUCH_ACCESS_MEMBER, body, arg);
+
+	return kv_run(r->couch->config.store, tx_attempt_in_store, &t, NULL, &r->fail.err);
+}
+
+enum status
+couch_tx_begin(struct couch_tx *t)
+{
+	assert(!t->running && t->body);
+	/* Attempts of transactions that overlap must not free each other's memory. */
+	assert(t->arena != t->r->arena);
+	t->mark = arena_mark(t->arena);
+	return kv_run_begin(t->r->couch->config.store, tx_attempt_in_db, t, &t->running,
+			    &t->r->fail.err);
+}
+
+enum status
+couch_tx_end(struct couch_tx *t, struct err *err)
+{
+	struct kv_running *running = t->running;
+
+	assert(running);
+	t->running = NULL;
+	return kv_run_end(running, err);
+}
+
+enum status
+couch_tx_run(struct couch_tx *t)
+{
+	assert(!t->running);
+	t->mark = arena_mark(t->arena);
+	return kv_run(t->r->couch->config.store, tx_attempt_in_db, t, NULL, &t->r->fail.err);
+}
+
+enum status
+couch_db_precheck(struct couch_req *r)
+{
+	return r->user.admin ? STATUS_OK : couch_db_read(r, COUCH_ACCESS_MEMBER, NULL, NULL);
+}
+
+enum status
+couch_db_ensure(struct couch_req *r)
+{
+	return r->db ? STATUS_OK : couch_db_read(r, COUCH_ACCESS_MEMBER, NULL, NULL);
+}
+
+enum status
+couch_db_require_json(struct couch_req *r)
+{
+	enum status status = couch_require_json(r);
+
+	if (status == STATUS_OK)
+		return STATUS_OK;
+	/* If there is no such database, the client has to know that first. */
+	TRY(couch_db_ensure(r));
+	/*
+	 * Opening the database may have left another explanation behind: the refusal's comes last.
+	 */
+	return couch_require_json(r);
+}

@@ -1,0 +1,347 @@
+
+/* One parameter: its content as text and, for the ones that are JSON, its value. */
+#include "base/quote.h"
+#include "doc/json.h"
+#include "doc/json_value.h"
+#include "door/couch/list/view_args.h"
+#include "door/couch/wire/error.h"
+#include "door/couch/wire/request.h"
+
+struct param {
+	struct str name;
+	struct str text;
+	const struct json_value *json; /* NULL: in a query, `text` is the JSON */
+};
+
+enum param_id {
+	PARAM_KEY,
+	PARAM_KEYS,
+	PARAM_START,
+	PARAM_END,
+	PARAM_START_DOCID,
+	PARAM_END_DOCID,
+	PARAM_LIMIT,
+	PARAM_SKIP,
+	PARAM_DESCENDING,
+	PARAM_INCLUDE_DOCS,
+	PARAM_INCLUSIVE_END,
+	PARAM_CONFLICTS,
+	PARAM_UPDATE_SEQ,
+	PARAM_REDUCE,
+	PARAM_GROUP,
+	PARAM_GROUP_LEVEL,
+	PARAM_STALE,
+	PARAM_UPDATE,
+	PARAM_PARTITION,
+	PARAM_BOOLEAN, /* checked, and without a meaning here */
+	PARAM_UNKNOWN,
+};
+
+static const struct {
+	const char *name;
+	enum param_id id;
+} params[] = {
+	{ "key", PARAM_KEY },
+	{ "keys", PARAM_KEYS },
+	{ "startkey", PARAM_START },
+	{ "start_key", PARAM_START },
+	{ "endkey", PARAM_END },
+	{ "end_key", PARAM_END },
+	{ "startkey_docid", PARAM_START_DOCID },
+	{ "start_key_doc_id", PARAM_START_DOCID },
+	{ "endkey_docid", PARAM_END_DOCID },
+	{ "end_key_doc_id", PARAM_END_DOCID },
+	{ "limit", PARAM_LIMIT },
+	{ "skip", PARAM_SKIP },
+	{ "descending", PARAM_DESCENDING },
+	{ "include_docs", PARAM_INCLUDE_DOCS },
+	{ "inclusive_end", PARAM_INCLUSIVE_END },
+	{ "conflicts", PARAM_CONFLICTS },
+	{ "update_seq", PARAM_UPDATE_SEQ },
+	{ "reduce", PARAM_REDUCE },
+	{ "group", PARAM_GROUP },
+	{ "group_level", PARAM_GROUP_LEVEL },
+	{ "stale", PARAM_STALE },
+	{ "update", PARAM_UPDATE },
+	{ "partition", PARAM_PARTITION },
+	{ "attachments", PARAM_BOOLEAN },
+	{ "att_encoding_info", PARAM_BOOLEAN },
+	{ "sorted", PARAM_BOOLEAN },
+	{ "stable", PARAM_BOOLEAN },
+};
+
+void
+couch_view_args_init(struct couch_view_args *args)
+{
+	*args = (struct couch_view_args){ .limit = UINT64_MAX };
+}
+
+static enum param_id
+view_args_find_param(struct str name)
+{
+	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+		if (str_eq(name, str_from_cstr(params[i].name)))
+			return params[i].id;
+	}
+	return PARAM_UNKNOWN;
+}
+
+static enum status
+view_args_parse_bool(struct couch_req *r, const struct param *p, bool *ret)
+{
+	if (str_eq_nocase(p->text, STR("true")))
+		*ret = true;
+	else if (str_eq_nocase(p->text, STR("false")))
+		*ret = false;
+	else
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid boolean parameter: \"%s\"", QUOTE_SHOW(p->text));
+	return STATUS_OK;
+}
+
+static enum status
+view_args_parse_count(struct couch_req *r, const struct param *p, uint64_t *ret)
+{
+	int64_t n;
+
+	if ((p->json && p->json->kind != JSON_NUMBER) || !str_to_i64(p->text, &n))
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid value for integer: \"%s\"", QUOTE_SHOW(p->text));
+	if (n < 0)
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid value for positive integer: \"%s\"",
+				      QUOTE_SHOW(p->text));
+	*ret = (uint64_t)n;
+	return STATUS_OK;
+}
+
+static enum status
+view_args_parse_json(struct couch_req *r, const struct param *p, struct json_value *ret)
+{
+	if (p->json) {
+		*ret = *p->json;
+		return STATUS_OK;
+	}
+	return json_value_read(p->text, r->arena, ret, &r->fail.err);
+}
+
+static enum status
+view_args_parse_bound(struct couch_req *r, const struct param *p, struct couch_bound *ret)
+{
+	struct json_value value;
+
+	TRY(view_args_parse_json(r, p, &value));
+	*ret = (struct couch_bound){
+		.given = true,
+		.below_all = value.kind != JSON_STRING,
+		.id = value.string,
+		.text = value.text,
+	};
+	return STATUS_OK;
+}
+
+static enum status
+view_args_parse_keys(struct couch_req *r, const struct param *p, struct couch_view_args *args)
+{
+	struct json_value value;
+
+	TRY(view_args_parse_json(r, p, &value));
+	if (value.kind != JSON_ARRAY_BEGIN)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      p->json ? "`keys` body member must be an array."
+					      : "`keys` parameter must be an array.");
+	args->has_keys = true;
+	return json_list_init(&args->keys, &value, r->arena, &r->fail.err);
+}
+
+/*
+ * In these lists the key of a row is its id, so a bound by id counts where there is no bound by
+ * key.
+ */
+static void
+view_args_take_docid(const struct param *p, struct couch_bound *ret)
+{
+	*ret = (struct couch_bound){ .given = true, .id = p->text, .text = p->text };
+}
+
+static enum status
+view_args_refuse_true(struct couch_req *r, const struct param *p, const char *reason)
+{
+	bool on = false;
+
+	TRY(view_args_parse_bool(r, p, &on));
+	if (on)
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE, "%s", reason);
+	return STATUS_OK;
+}
+
+static enum status
+view_args_refuse_level(struct couch_req *r, const struct param *p)
+{
+	uint64_t level = 0;
+
+	TRY(view_args_parse_count(r, p, &level));
+	if (level)
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Invalid use of grouping on a map view.");
+	return STATUS_OK;
+}
+
+/*
+ * Checks a parameter that says how fresh an index must be. There is no index, so the value has no
+ * effect.
+ */
+static enum status
+view_args_check_word(struct couch_req *r, const struct param *p, const char *words)
+{
+	size_t len;
+
+	for (; *words; words += len + (words[len] == ' ')) {
+		len = strcspn(words, " ");
+		if (str_eq(p->text, str_of(words, len)))
+			return STATUS_OK;
+	}
+	return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE, "Invalid value for `%s`.",
+			      QUOTE_SHOW(p->name));
+}
+
+static enum status
+view_args_take_param(struct couch_req *r, const struct param *p, struct couch_view_args *args)
+{
+	bool ignored = false;
+	bool inclusive = true;
+
+	switch (view_args_find_param(p->name)) {
+	case PARAM_KEY:
+		TRY(view_args_parse_bound(r, p, &args->start));
+		args->end = args->start;
+		return STATUS_OK;
+	case PARAM_KEYS:
+		return view_args_parse_keys(r, p, args);
+	case PARAM_START:
+		return view_args_parse_bound(r, p, &args->start);
+	case PARAM_END:
+		return view_args_parse_bound(r, p, &args->end);
+	case PARAM_START_DOCID:
+		view_args_take_docid(p, &args->start_docid);
+		return STATUS_OK;
+	case PARAM_END_DOCID:
+		view_args_take_docid(p, &args->end_docid);
+		return STATUS_OK;
+	case PARAM_LIMIT:
+		return view_args_parse_count(r, p, &args->limit);
+	case PARAM_SKIP:
+		return view_args_parse_count(r, p, &args->skip);
+	case PARAM_DESCENDING:
+		return view_args_parse_bool(r, p, &args->descending);
+	case PARAM_INCLUDE_DOCS:
+		return view_args_parse_bool(r, p, &args->include_docs);
+	case PARAM_INCLUSIVE_END:
+		TRY(view_args_parse_bool(r, p, &inclusive));
+		args->exclusive_end = !inclusive;
+		return STATUS_OK;
+	case PARAM_CONFLICTS:
+		return view_args_parse_bool(r, p, &args->conflicts);
+	case PARAM_UPDATE_SEQ:
+		return view_args_parse_bool(r, p, &args->update_seq);
+	case PARAM_REDUCE:
+		return view_args_refuse_true(r, p, "Reduce is invalid for map-only views.");
+	case PARAM_GROUP:
+		return view_args_refuse_true(r, p, "Invalid use of grouping on a map view.");
+	case PARAM_GROUP_LEVEL:
+		return view_args_refuse_level(r, p);
+	case PARAM_STALE:
+		return view_args_check_word(r, p, "ok update_after");
+	case PARAM_UPDATE:
+		return view_args_check_word(r, p, "true false lazy");
+	case PARAM_PARTITION:
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "`partition` parameter is not supported on this db");
+	case PARAM_BOOLEAN:
+		return view_args_parse_bool(r, p, &ignored);
+	case PARAM_UNKNOWN:
+		break;
+	}
+	return STATUS_OK;
+}
+
+enum status
+couch_view_args_query(struct couch_req *r, struct couch_view_args *args)
+{
+	for (size_t i = 0; i < r->params_count; i++) {
+		const struct param p = { r->params[i].name, r->params[i].value, NULL };
+
+		TRY(view_args_take_param(r, &p, args));
+	}
+	return STATUS_OK;
+}
+
+enum status
+couch_view_args_members(struct couch_req *r, const struct json_member *members, size_t count,
+			struct couch_view_args *args)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct json_value *value = &members[i].value;
+		const struct param p = {
+			members[i].name,
+			value->kind == JSON_STRING ? value->string : value->text,
+			value,
+		};
+
+		TRY(view_args_take_param(r, &p, args));
+	}
+	return STATUS_OK;
+}
+
+/* In CouchDB `key` overrides the bounds. */
+enum status
+couch_view_args_check(struct couch_req *r, const struct couch_view_args *args)
+{
+	if (args->has_keys && args->keys.count > 1 && (args->start.given || args->end.given))
+		return couch_fail_set(
+			&r->fail, COUCH_ERROR_QUERY_PARSE,
+			"`keys` is incompatible with `key`, `start_key` and `end_key`");
+	return STATUS_OK;
+}
+
+/* One bound of the answer's range of ids. */
+struct edge {
+	bool has;
+	bool exclusive;
+	struct str id;
+};
+
+bool
+couch_view_args_range(const struct couch_view_args *args, struct str space, struct str space_end,
+		      struct name_range *ret)
+{
+	const struct couch_bound *start = args->start.given ? &args->start : &args->start_docid;
+	const struct couch_bound *end = args->end.given ? &args->end : &args->end_docid;
+	const struct couch_bound *first = args->descending ? end : start;
+	const struct couch_bound *last = args->descending ? start : end;
+	struct edge low = { first->given && !first->below_all,
+			    args->descending && args->exclusive_end, first->id };
+	struct edge high = { last->given, !args->descending && args->exclusive_end, last->id };
+
+	if (last->given && last->below_all)
+		return false;
+	if (space.len && (!low.has || str_cmp(low.id, space) < 0))
+		low = (struct edge){ true, false, space };
+	if (space.len && (!high.has || str_cmp(high.id, space_end) >= 0))
+		high = (struct edge){ true, true, space_end };
+
+	*ret = (struct name_range){ .descending = args->descending, .skip = args->skip };
+	if (args->descending) {
+		struct edge swap = low;
+
+		low = high;
+		high = swap;
+	}
+	ret->has_begin = low.has;
+	ret->exclusive_begin = low.exclusive;
+	ret->begin = low.id;
+	ret->has_end = high.has;
+	ret->exclusive_end = high.exclusive;
+	ret->end = high.id;
+	return true;
+}

@@ -1,0 +1,54 @@
+/*
+ * The parameters of _all_docs, _design_docs and _local_docs, which may come in a query, in a body,
+ * or in one of several queries in a body.
+ */
+#ifndef FROND_DOOR_COUCH_LIST_VIEW_ARGS_H
+#define FROND_DOOR_COUCH_LIST_VIEW_ARGS_H
+
+#include "doc/json_list.h"
+#include "doc/json_value.h"
+#include "door/couch/wire/request.h"
+#include "model/revisioned/revisioned.h"
+
+/* A bound of a range of ids. A JSON value that is no string sorts before every id. */
+struct couch_bound {
+	bool given;
+	bool below_all; /* not a string */
+	struct str id;
+	struct str text; /* as it was given */
+};
+
+struct couch_view_args {
+	struct couch_bound start;
+	struct couch_bound end;
+	struct couch_bound start_docid; /* where there is no start */
+	struct couch_bound end_docid;
+	bool has_keys; /* the bounds do not count then */
+	struct json_list keys;
+	uint64_t limit;
+	uint64_t skip;
+	bool descending;
+	bool include_docs;
+	bool exclusive_end;
+	bool conflicts;
+	bool update_seq;
+};
+
+void couch_view_args_init(struct couch_view_args *args);
+
+/* Reads the parameters. A value that the parameter cannot have is CouchDB's query_parse_error. */
+MUST_USE enum status couch_view_args_query(struct couch_req *r, struct couch_view_args *args);
+MUST_USE enum status couch_view_args_members(struct couch_req *r, const struct json_member *members,
+					     size_t count, struct couch_view_args *args);
+
+/* Refuses parameters that exclude each other. */
+MUST_USE enum status couch_view_args_check(struct couch_req *r, const struct couch_view_args *args);
+
+/*
+ * The range of ids that `args` asks for, among those that start with `space` (empty: all ids).
+ * False if the range is empty.
+ */
+bool couch_view_args_range(const struct couch_view_args *args, struct str space,
+			   struct str space_end, struct name_range *ret);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * What the CouchDB door is given when it starts. What can change while it serves is in its settings
+ * (wire/settings.h).
+ *
+ * A plain value. What it points to belongs to the caller and outlives the door.
+ */
+#ifndef FROND_DOOR_COUCH_WIRE_CONFIG_H
+#define FROND_DOOR_COUCH_WIRE_CONFIG_H
+
+#include "access/people.h"
+#include "door/couch/wire/settings.h"
+#include "kv/kv.h"
+#include "replicator/replicator.h"
+
+struct chores;
+
+struct couch_config {
+	struct kv_store *store;
+	/* The settings that hold; couch_setting_group is among them, and people_live_ops derives
+	 * the people. */
+	struct settings_live *live;
+	struct replicator *replicator; /* NULL: there is none */
+	struct chores *chores;         /* background work, shown by _active_tasks. NULL: none */
+	const char *utils_dir;         /* the files of /_utils/. NULL: none */
+};
+
+#endif

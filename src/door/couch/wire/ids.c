@@ -1,0 +1,102 @@
+/* Ids and revisions of documents in requests and answers: checks, parsing, writing, new ids. */
+#include "base/clock.h"
+#include "base/quote.h"
+#include "base/rand.h"
+#include "base/utf8.h"
+#include "doc/json.h"
+#include "door/couch/wire/error.h"
+#include "door/couch/wire/ids.h"
+
+enum {
+	POSITION_DIGITS = 20, /* of the largest position */
+};
+
+enum status
+couch_docid_check(struct str id, struct couch_fail *fail)
+{
+	if (id.len == 0)
+		return couch_fail_set(fail, COUCH_ERROR_ILLEGAL_DOCID,
+				      "Document id must not be empty");
+	if (str_eq(id, STR("_local/")))
+		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST, "Invalid _local document id.");
+	if (str_eq(id, STR("_design/")))
+		return couch_fail_set(fail, COUCH_ERROR_ILLEGAL_DOCID, "Illegal document id `%s`",
+				      QUOTE_SHOW(id));
+	if (id.len > REV_DOC_ID_BYTES)
+		return couch_fail_set(fail, COUCH_ERROR_ILLEGAL_DOCID,
+				      "Document id is too long: the limit is %d bytes",
+				      REV_DOC_ID_BYTES);
+	if (utf8_valid_prefix(id) != id.len)
+		return couch_fail_set(fail, COUCH_ERROR_ILLEGAL_DOCID,
+				      "Document id must be valid UTF-8");
+	if (id.ptr[0] == '_' && !couch_is_design(id) && !couch_is_local(id))
+		return couch_fail_set(fail, COUCH_ERROR_ILLEGAL_DOCID,
+				      "Only reserved document ids may start with underscore.");
+	return STATUS_OK;
+}
+
+enum status
+couch_rev_parse(struct str text, struct arena *arena, struct rev_id *ret, struct couch_fail *fail)
+{
+	enum status status = rev_id_parse(text, arena, ret, &fail->err);
+
+	if (status == STATUS_INVALID && text.len > REV_HASH_LIMIT_BYTES + POSITION_DIGITS + 1)
+		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST,
+				      "Invalid rev format: the limit of a hash is %d bytes",
+				      REV_HASH_LIMIT_BYTES);
+	if (status == STATUS_INVALID)
+		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST, "Invalid rev format");
+	return status;
+}
+
+void
+couch_rev_write(struct rev_id rev, struct buf *out)
+{
+	char text[REV_HASH_LIMIT_BYTES + 32];
+	struct buf plain = { .ptr = text, .cap = sizeof(text), .max_bytes = sizeof(text) };
+
+	if (rev.hash.len == REV_HASH_BYTES) {
+		buf_append_byte(out, '"');
+		rev_id_write(rev, out);
+		buf_append_byte(out, '"');
+		return;
+	}
+	/* A hash that is not hexadecimal is a client's text, which may need escapes in JSON. */
+	rev_id_write(rev, &plain);
+	if (buf_status(&plain) != STATUS_OK)
+		out->failed = buf_status(&plain);
+	json_write_str(out, buf_str(&plain));
+}
+
+/*
+ * The time in microseconds. Each call returns a later time than all calls before it, on any thread.
+ */
+static uint64_t
+next_moment_us(void)
+{
+	static _Atomic uint64_t last_us;
+	uint64_t now_us = clock_wall_ms() * 1000;
+	uint64_t seen = atomic_load(&last_us);
+	uint64_t next;
+
+	do {
+		next = now_us > seen ? now_us : seen + 1;
+	} while (!atomic_compare_exchange_weak(&last_us, &seen, next));
+	return next;
+}
+
+struct str
+couch_uuid_new(struct arena *arena)
+{
+	uint64_t noise;
+	uint8_t more_noise;
+
+	/*
+	 * The time comes first, so that documents created one after another are neighbours in the
+	 * keyspace.
+	 */
+	rand_bytes(&noise, sizeof(noise));
+	rand_bytes(&more_noise, sizeof(more_noise));
+	return arena_printf(arena, "%014llx%016llx%02x", (unsigned long long)next_moment_us(),
+			    (unsigned long long)noise, more_noise);
+}

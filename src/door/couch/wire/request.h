@@ -1,0 +1,101 @@
+/*
+ * A request of CouchDB's API: its path, parameters, headers and body.
+ *
+ * A request is one struct couch_req for its whole life, on one fiber. Handlers return STATUS_OK
+ * once they have answered, or a status that couch.c turns into CouchDB's error; the explanation
+ * waits in `fail`. Nothing is sent from inside a transaction's body: a body computes into the
+ * arena, starting over at its mark, and the answer follows the commit. What these functions return
+ * lives in the request's arena or in the exchange.
+ */
+#ifndef FROND_DOOR_COUCH_WIRE_REQUEST_H
+#define FROND_DOOR_COUCH_WIRE_REQUEST_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "doc/json_value.h"
+#include "door/couch/wire/endpoint.h"
+#include "door/couch/wire/error.h"
+#include "door/couch/wire/state.h"
+#include "http/escape.h"
+#include "http/http.h"
+
+enum {
+	COUCH_PATH_PARTS = 64,              /* segments of a path */
+	COUCH_REQUEST_ID_BYTES = 64,        /* of an X-Couch-Request-ID that a client gives */
+	COUCH_SMALL_BODY_BYTES = 64 * 1024, /* of bodies that are not documents: _session, limits */
+};
+
+enum couch_method {
+	COUCH_GET, /* and HEAD: see couch_req.head */
+	COUCH_PUT,
+	COUCH_POST,
+	COUCH_DELETE,
+	COUCH_COPY,
+	COUCH_PATCH,
+	COUCH_METHOD_COUNT,
+	COUCH_OTHER_METHOD = COUCH_METHOD_COUNT,
+};
+
+struct couch_req {
+	struct http_exchange *x;
+	struct couch *couch;
+	struct couch_loop *loop;
+	struct settings_held *held;            /* from the first byte of the request to its last */
+	const struct couch_settings *settings; /* those of the door, in `held` */
+	struct arena *arena;
+	enum couch_method method;
+	bool head;
+	enum couch_endpoint endpoint; /* as route.c has found it */
+	unsigned feed;                /* enum couch_meter_feed: which kind of feed it is, or 0 */
+	uint64_t began_ns;
+	struct str *parts; /* of the path, unescaped, without empty ones */
+	size_t parts_count;
+	struct http_param *params;
+	size_t params_count;
+	struct auth_user user;
+	struct catalog_db *db; /* as the latest transaction saw it; owned */
+	struct couch_fail fail;
+	uint64_t shortages; /* mem_shortages() when the request began */
+};
+
+typedef enum status couch_handler(struct couch_req *r);
+
+/* The client, as access/ wants to know it before it hashes a password for it. */
+struct auth_client couch_auth_client(const struct couch_req *r);
+
+/* Splits path and query. In both, '+' means a space and %2B means '+', as in CouchDB. */
+MUST_USE enum status couch_req_parse(struct couch_req *r);
+
+/* Finds the last parameter of that name. */
+bool couch_param(const struct couch_req *r, const char *name, struct str *ret);
+/* True if the parameter is exactly "true", as CouchDB reads the flags of documents. */
+bool couch_param_true(const struct couch_req *r, const char *name);
+
+/* True if a Content-Type names this type. Parameters such as a charset do not matter. */
+bool couch_type_is(struct str header, struct str type);
+/* Refuses a request with 415 unless its Content-Type is application/json. */
+MUST_USE enum status couch_require_json(struct couch_req *r);
+
+/*
+ * Reads the whole body, inflated if it is gzipped; 413 if it has more than `max_bytes` bytes. An
+ * empty body is STATUS_OK.
+ */
+MUST_USE enum status couch_read_body(struct couch_req *r, size_t max_bytes, struct str *ret);
+
+/*
+ * True if the Accept header allows a media type such as "multipart/mixed" by its name. With `wild`,
+ * a wildcard or the lack of an Accept header also allows it.
+ */
+bool couch_accepts(const struct couch_req *r, const char *type, bool wild);
+
+/* Reads the revision in If-Match. *ret_found tells whether there is one. */
+MUST_USE enum status couch_if_match(struct couch_req *r, struct rev_id *ret, bool *ret_found);
+
+/* Reads the body as a JSON object. Anything else is refused in CouchDB's words. */
+MUST_USE enum status couch_read_object(struct couch_req *r, size_t max_bytes,
+				       struct json_member **ret, size_t *ret_count);
+
+/* The scheme that the settings choose for new databases. */
+enum rev_scheme couch_scheme(const struct couch_req *r);
+
+#endif

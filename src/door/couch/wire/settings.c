@@ -1,0 +1,3 @@
+#include "door/couch/wire/settings.h"
+
+SETTING_GROUP(couch_setting_group, couch_settings, COUCH_SETTINGS);

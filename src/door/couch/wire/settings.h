@@ -1,0 +1,104 @@
+/*
+ * What the CouchDB door declares of settings (base/setting.h): limits, other origins, attachments,
+ * how new databases keep their documents.
+ */
+#ifndef FROND_DOOR_COUCH_WIRE_SETTINGS_H
+#define FROND_DOOR_COUCH_WIRE_SETTINGS_H
+
+#include "base/setting.h"
+
+enum {
+	COUCH_PORT = 5984, /* CouchDB's */
+	COUCH_BODY_BYTES = 64 * 1024 * 1024,
+	COUCH_CHANGES_TIMEOUT_MS = 60000,
+	COUCH_DOC_BYTES = 1000000,
+	COUCH_DOC_MAX_BYTES = 8000000,
+	COUCH_GZIP_LEVEL = 8,        /* CouchDB's: the digest of what is compressed depends on it */
+	COUCH_ANSWER_GZIP_LEVEL = 1, /* the fastest */
+	COUCH_CORS_MAX_AGE_S = 600,  /* CouchDB's */
+	COUCH_SLOW_MS = 5000,
+	COUCH_METRICS_PORT = 17986, /* CouchDB's */
+};
+
+#define COUCH_HOST       "127.0.0.1"
+#define COUCH_SCHEMES    "packed,exploded"
+#define COUCH_GZIP_TYPES "text/*, application/javascript, application/json, application/xml"
+
+/* clang-format off */
+#define COUCH_SETTINGS(S, NUMBER, FLAG, TEXT)                                                      \
+	TEXT(S, host, "chttpd", "bind_address", 1, NULL, COUCH_HOST, SETTING_LISTED,               \
+	     "The IP address that is listened on, an IPv6 one without brackets. Any but the "      \
+	     "loopback address needs an administrator.")                                           \
+	NUMBER(S, port, "chttpd", "port", "", 0, 65535, COUCH_PORT, SETTING_LISTED,                \
+	       "The port that is listened on. 0: any free one.")                                   \
+	NUMBER(S, body_bytes, "chttpd", "max_http_request_size", "bytes", 1024, UINT64_C(4) << 30, \
+	       COUCH_BODY_BYTES, SETTING_LIVE,                                                     \
+	       "The largest body of a request; a larger one is answered 413.")                     \
+	NUMBER(S, changes_timeout_ms, "chttpd", "changes_timeout", "ms", 1, 3600000,               \
+	       COUCH_CHANGES_TIMEOUT_MS, SETTING_LIVE,                                             \
+	       "How long a feed waits at most without a change.")                                  \
+	FLAG(S, cors, "chttpd", "enable_cors", false, SETTING_LIVE | SETTING_LISTED,               \
+	     "Whether pages of other origins may use the server from a browser, as the section "   \
+	     "[cors] says.")                                                                       \
+	TEXT(S, cors_origins, "cors", "origins", 1, NULL, NULL, SETTING_LIVE,                      \
+	     "Origins such as https://app.example.com, separated by commas, or * for all. By "     \
+	     "default none.")                                                                      \
+	FLAG(S, cors_credentials, "cors", "credentials", false, SETTING_LIVE | SETTING_LISTED,     \
+	     "Whether such pages may use cookies and authentication. Together with origins = * "   \
+	     "every page that a user visits can act as that user.")                                \
+	TEXT(S, cors_methods, "cors", "methods", 1, NULL, NULL,                                    \
+	     SETTING_LIVE | SETTING_HEADER,                                                        \
+	     "Methods that a preflight allows, separated by commas. By default all.")              \
+	TEXT(S, cors_headers, "cors", "headers", 1, NULL, NULL,                                    \
+	     SETTING_LIVE | SETTING_HEADER,                                                        \
+	     "Headers that a request may have, separated by commas. By default those that "        \
+	     "CouchDB's clients send.")                                                            \
+	TEXT(S, cors_exposed_headers, "cors", "exposed_headers", 1, NULL, NULL,                    \
+	     SETTING_LIVE | SETTING_HEADER,                                                        \
+	     "Headers that a page may read, separated by commas. By default those that CouchDB's " \
+	     "clients read.")                                                                      \
+	NUMBER(S, cors_max_age_s, "cors", "max_age", "s", 1, 31536000, COUCH_CORS_MAX_AGE_S,       \
+	       SETTING_LIVE, "How long a browser remembers a preflight.")                          \
+	NUMBER(S, doc_bytes, "couchdb", "max_document_size", "bytes", 1, COUCH_DOC_MAX_BYTES,      \
+	       COUCH_DOC_BYTES, SETTING_LIVE,                                                      \
+	       "The largest JSON text of a document; a larger one is answered 413.")               \
+	NUMBER(S, att_bytes, "couchdb", "max_attachment_size", "bytes", 1, UINT64_C(1) << 50, 0,   \
+	       SETTING_LIVE,                                                                       \
+	       "The largest attachment, as it is sent; a larger one is answered 413. By default "  \
+	       "there is no limit.")                                                               \
+	NUMBER(S, gzip_level, "attachments", "compression_level", "", 0, 9, COUCH_GZIP_LEVEL,      \
+	       SETTING_LIVE | SETTING_LISTED,                                                      \
+	       "How hard gzip works on attachments. 0 keeps them as they come.")                   \
+	TEXT(S, gzip_types, "attachments", "compressible_types", 1, NULL, COUCH_GZIP_TYPES,        \
+	     SETTING_LIVE, "Content types of attachments that are compressed, separated by "       \
+	     "commas.")                                                                            \
+	TEXT(S, scheme, "frond", "scheme", 1, COUCH_SCHEMES, "packed", SETTING_LIVE,               \
+	     "How new databases keep their documents: see docs/API.md.")                           \
+	NUMBER(S, answer_gzip_level, "frond", "answer_gzip_level", "", 0, 9,                       \
+	       COUCH_ANSWER_GZIP_LEVEL, SETTING_LIVE | SETTING_LISTED,                             \
+	       "How hard gzip works on JSON answers from 1,024 bytes on, for clients that accept " \
+	       "it. Feeds are not compressed. An ETag names the revision, whether compressed or "  \
+	       "not. 0: never.")                                                                   \
+	NUMBER(S, slow_ms, "frond", "slow_request_ms", "ms", 1, 86400000, COUCH_SLOW_MS,           \
+	       SETTING_LIVE,                                                                       \
+	       "A request that takes longer than this is logged, unless it is a feed. See "        \
+	       "docs/METRICS.md.")                                                                 \
+	FLAG(S, metrics_apart, "prometheus", "additional_port", false, SETTING_AT_START,           \
+	     "Whether metrics are also served on a port of their own, to everybody who reaches "   \
+	     "it, at /_node/_local/_prometheus.")                                                  \
+	TEXT(S, metrics_host, "prometheus", "bind_address", 1, NULL, COUCH_HOST,                   \
+	     SETTING_AT_START, "The IP address of that port.")                                     \
+	NUMBER(S, metrics_port, "prometheus", "port", "", 0, 65535, COUCH_METRICS_PORT,            \
+	       SETTING_AT_START, "That port. 0: any free one, which the log names.")               \
+	TEXT(S, backup_dir, "frond", "backup_dir", 1, NULL, NULL, SETTING_AT_START,                \
+	     "The directory below which `frond backup --from` may put backups. By default this "   \
+	     "server makes none.")                                                                 \
+	TEXT(S, utils_dir, "frond", "utils_dir", 1, NULL, NULL, SETTING_AT_START,                  \
+	     "The pages to show at /_utils/. By default those that are installed.")
+/* clang-format on */
+
+SETTING_STRUCT(couch_settings, COUCH_SETTINGS);
+
+extern const struct setting_group couch_setting_group;
+
+#endif

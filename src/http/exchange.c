@@ -1,0 +1,475 @@
+/* The life of an exchange, and its request as the handler sees it. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/metric.h"
+#include "http/conn.h"
+#include "http/gzip.h"
+#include "loop/turn.h"
+
+/* ---- Life ---- */
+
+static bool
+exchange_take_body(void *arg, struct str data)
+{
+	struct http_exchange *x = arg;
+
+	x->body_taken += data.len;
+	if (x->skipping)
+		return true;
+	buf_append_str(&x->body_in, data);
+	return buf_status(&x->body_in) == STATUS_OK;
+}
+
+static void
+exchange_trim(struct buf *b)
+{
+	if (b->cap > NET_SPARE_BYTES)
+		buf_release(b);
+	else
+		buf_clear(b);
+}
+
+static void
+exchange_free(struct http_exchange *x)
+{
+	gzip_free(x->gzip);
+	parser_release(&x->parser);
+	buf_release(&x->body_in);
+	buf_release(&x->body_out);
+	buf_release(&x->body_whole);
+	net_session_fini(&x->session);
+	mem_free(x);
+}
+
+struct http_exchange *
+exchange_take(struct conn *c)
+{
+	struct http_loop *l = conn_loop(c);
+	const struct server_config *config = l->config;
+	struct http_exchange *x = l->spare;
+
+	if (x) {
+		l->spare = x->next_spare;
+		l->spare_count--;
+	} else {
+		x = mem_zalloc(sizeof(*x));
+		if (!x)
+			return NULL;
+		parser_init(&x->parser, config->header_bytes, exchange_take_body, x);
+		buf_init(&x->body_in, CONN_BODY_BYTES + NET_READ_BYTES);
+		buf_init(&x->body_out, CONN_BODY_BYTES + NET_READ_BYTES);
+		net_session_init(&x->session, config->output_bytes, config->body_timeout_ms);
+	}
+	/* So much is set aside for the answer that memory is short. */
+	if (!buf_reserve(&x->session.out, EXCHANGE_RESERVE_BYTES)) {
+		exchange_free(x);
+		return NULL;
+	}
+	x->conn = c;
+	x->loop = l;
+	net_session_begin(&x->session, &c->net);
+	x->status = 200;
+	x->chunk_at = SIZE_MAX;
+	return x;
+}
+
+void
+exchange_put(struct http_exchange *x)
+{
+	struct http_loop *l = x->loop;
+
+	assert(!x->session.task);
+	if (l->spare_count >= EXCHANGE_SPARES) {
+		exchange_free(x);
+		return;
+	}
+	net_session_end(&x->session);
+	if (x->parser.text.cap > NET_SPARE_BYTES / 4)
+		parser_release(&x->parser);
+	parser_clear(&x->parser);
+	exchange_trim(&x->body_in);
+	exchange_trim(&x->body_out);
+	buf_release(&x->body_whole);
+	gzip_free(x->gzip);
+	x->gzip = NULL;
+	x->gzip_level = 0;
+	x->conn = NULL;
+	x->body_taken = 0;
+	x->body_looked = 0;
+	x->looked = (struct net_pace){ 0 };
+	x->gave_back = false;
+	x->sending = (struct net_pace){ 0 };
+	x->continued = x->skipping = x->given_up = false;
+	x->header_count = 0;
+	x->broken = x->started = x->finished = x->bodiless = x->chunked = false;
+	x->out_of_memory = false;
+	x->remaining = x->body_given = 0;
+	x->next_spare = l->spare;
+	l->spare = x;
+	l->spare_count++;
+}
+
+void
+exchange_drop_spares(struct http_loop *l)
+{
+	while (l->spare) {
+		struct http_exchange *x = l->spare;
+
+		l->spare = x->next_spare;
+		exchange_free(x);
+	}
+	l->spare_count = 0;
+}
+
+/* ---- The handler ---- */
+
+void
+exchange_handle(void *arg)
+{
+	struct http_exchange *x = arg;
+
+	task_set_doing(http_method(x), http_path(x));
+	x->loop->config->handler(x, x->loop->config->arg);
+	if (!x->started) {
+		/* A 500 without a body becomes one that says that no reason was given. */
+		x->header_count = 0;
+		http_set_status(x, 500);
+		if (http_send(x, STR("")) != STATUS_OK)
+			http_abort(x);
+	} else if (!x->finished) {
+		http_abort(x);
+	}
+}
+
+/* ---- The request ---- */
+
+struct str
+http_method(const struct http_exchange *x)
+{
+	return parser_method(&x->parser);
+}
+
+struct str
+http_target(const struct http_exchange *x)
+{
+	return parser_target(&x->parser);
+}
+
+struct str
+http_path(const struct http_exchange *x)
+{
+	struct str target = http_target(x);
+	const char *mark = memchr(target.ptr, '?', target.len);
+
+	return mark ? str_of(target.ptr, (size_t)(mark - target.ptr)) : target;
+}
+
+struct str
+http_query(const struct http_exchange *x)
+{
+	struct str target = http_target(x);
+	size_t path = http_path(x).len;
+
+	return str_skip(target, path < target.len ? path + 1 : path);
+}
+
+struct str
+http_request_header(const struct http_exchange *x, struct str name)
+{
+	return parser_find_header(&x->parser, name);
+}
+
+size_t
+http_request_header_count(const struct http_exchange *x)
+{
+	return x->parser.span_count;
+}
+
+struct http_header
+http_request_header_at(const struct http_exchange *x, size_t i)
+{
+	assert(i < x->parser.span_count);
+	return parser_header(&x->parser, i);
+}
+
+struct str
+http_peer(const struct http_exchange *x)
+{
+	return str_from_cstr(x->conn->net.peer);
+}
+
+struct arena *
+http_arena(struct http_exchange *x)
+{
+	return x->session.task->arena;
+}
+
+struct budget_part *
+http_memory(struct http_exchange *x)
+{
+	return &x->session.part;
+}
+
+void *
+http_loop_context(struct http_exchange *x)
+{
+	return x->loop->context;
+}
+
+struct event *
+http_closed_event(struct http_exchange *x)
+{
+	return &x->session.closed;
+}
+
+struct event *
+http_stopping_event(struct http_exchange *x)
+{
+	return &x->session.stopping;
+}
+
+/* ---- Its body ---- */
+
+static void
+exchange_send_continue(struct http_exchange *x)
+{
+	x->continued = true;
+	if (x->parser.complete || x->body_taken > 0 || x->started)
+		return;
+	buf_append_str(&x->session.out, STR("HTTP/1.1 100 Continue\r\n\r\n"));
+	exchange_send(x);
+}
+
+/* How much of the body has come since the last such call. */
+static uint64_t
+exchange_came(struct http_exchange *x)
+{
+	uint64_t came = x->body_taken - x->body_looked;
+
+	x->body_looked = x->body_taken;
+	return came;
+}
+
+/* How long to wait for the body until the next look at others who wait for memory. */
+static uint64_t
+exchange_look_after_ns(const struct http_exchange *x)
+{
+	uint64_t look_ns = CONN_LOOK_MS * CLOCK_NS_PER_MS;
+
+	if (!x->session.part.asked_bytes)
+		return UINT64_MAX;
+	return look_ns > x->looked.waited_ns ? look_ns - x->looked.waited_ns : 1;
+}
+
+/*
+ * A body that comes slowly must not keep others from the memory that was set aside for it: if some
+ * wait, it gives back what it does not use, and asks again when all of it has come.
+ */
+static void
+exchange_give_back(struct http_exchange *x, uint64_t waited_ns, uint64_t came)
+{
+	struct budget_part *part = &x->session.part;
+	uint64_t passed_ns;
+
+	if (!part->asked_bytes)
+		return;
+	x->looked.waited_ns += waited_ns;
+	x->looked.bytes += came;
+	passed_ns = x->looked.waited_ns;
+	if (passed_ns < CONN_LOOK_MS * CLOCK_NS_PER_MS)
+		return;
+	if (x->looked.bytes * (CONN_LOOK_MS * CLOCK_NS_PER_MS) < CONN_LOOK_BYTES * passed_ns &&
+	    atomic_load_explicit(&part->budget->waiting, memory_order_relaxed) > 0) {
+		budget_settle(part);
+		x->gave_back = true;
+	}
+	x->looked = (struct net_pace){ 0 };
+}
+
+/* Waits for bytes of the body. False: the client does not keep up, and has been told so. */
+static bool
+exchange_wait_body(struct http_exchange *x)
+{
+	const struct net_pace_limits *limits = &x->session.limits;
+	uint64_t waited_ns;
+	uint64_t came;
+	char reason[160];
+
+	/* What came while nobody waited is to the client's credit, but ends no silence to come. */
+	(void)net_pace_count(&x->sending, limits, 0, exchange_came(x));
+	waited_ns = net_session_wait(&x->session, &x->sending, exchange_look_after_ns(x));
+	came = exchange_came(x);
+	exchange_give_back(x, waited_ns, came);
+	switch (net_pace_count(&x->sending, limits, waited_ns, came)) {
+	case NET_KEEPS_UP:
+		return true;
+	case NET_STALLS:
+		METRIC_REFUSED("body_timeout_ms");
+		(void)snprintf(reason, sizeof(reason),
+			       "Nothing came of the request's body for body_timeout_ms, %llu ms.",
+			       (unsigned long long)limits->stall_ms);
+		exchange_give_up(x, "body_timeout_ms", reason);
+		return false;
+	case NET_IS_SLOW:
+		break;
+	}
+	METRIC_REFUSED("min_rate_bytes");
+	(void)snprintf(
+		reason, sizeof(reason),
+		"The request's body came too slowly: the limit, min_rate_bytes, is %llu bytes "
+		"a second on average over %llu ms.",
+		(unsigned long long)limits->min_rate_bytes, (unsigned long long)limits->window_ms);
+	exchange_give_up(x, "min_rate_bytes", reason);
+	return false;
+}
+
+enum status
+http_read(struct http_exchange *x, struct str *ret)
+{
+	if (!x->continued)
+		exchange_send_continue(x);
+	for (;;) {
+		if (x->conn->net.lost)
+			return STATUS_CANCELLED;
+		if (x->body_in.len) {
+			struct buf taken = x->body_in;
+
+			x->body_in = x->body_out;
+			x->body_out = taken;
+			buf_clear(&x->body_in);
+			net_conn_update_reading(&x->conn->net);
+			*ret = buf_str(&x->body_out);
+			return STATUS_OK;
+		}
+		if (x->parser.complete)
+			return STATUS_NOT_FOUND;
+		if (x->parser.refusal)
+			return x->parser.refusal == 503 ? STATUS_NOMEM : STATUS_INVALID;
+		if (!exchange_wait_body(x))
+			return STATUS_CANCELLED;
+	}
+}
+
+enum status
+http_ask_memory(struct http_exchange *x, size_t bytes)
+{
+	if (!x->parser.chunked && x->parser.content_length <= BUDGET_FREE_BYTES)
+		return STATUS_OK;
+	return budget_ask(&x->session.part, bytes,
+			  clock_after_ms(x->loop->config->memory_timeout_ms), &x->session.closed);
+}
+
+enum status
+http_ask_to_read(struct http_exchange *x, size_t n)
+{
+	/*
+	 * The event is also set when the client has only ended its sending side, and it may still
+	 * wait for the answer.
+	 */
+	struct event *stop = event_is_set(&x->session.closed) ? NULL : &x->session.closed;
+
+	if (x->conn->net.lost)
+		return STATUS_CANCELLED;
+	/* There is a queue, and thousands may be in it. */
+	if (x->session.part.budget && budget_is_wanted(x->session.part.budget))
+		net_session_rest(&x->session);
+	return budget_ask_to_read(&x->session.part, n,
+				  clock_after_ms(x->loop->config->memory_timeout_ms), stop);
+}
+
+struct net_wait_hook
+http_on_wait(struct http_exchange *x, struct net_wait_hook hook)
+{
+	return net_session_on_wait(&x->session, hook);
+}
+
+void
+http_rest(struct http_exchange *x)
+{
+	net_session_rest(&x->session);
+}
+
+/*
+ * Waits for memory before a large body is read: for the body and for what the handler makes of it.
+ * Until then the client gets no "100 Continue", or the loop stops reading from it. A chunked body
+ * does not say how long it is; its buffer takes memory as it grows, if there is any.
+ */
+static enum status
+exchange_ask_memory(struct http_exchange *x)
+{
+	uint64_t length = x->parser.content_length;
+
+	if (x->parser.chunked)
+		return STATUS_OK;
+	if (length > SIZE_MAX / HTTP_BODY_COST)
+		return STATUS_LIMIT;
+	return http_ask_memory(x, (size_t)length * HTTP_BODY_COST);
+}
+
+/* All of the body has come: asks once more for what was given back meanwhile. */
+static enum status
+exchange_ask_again(struct http_exchange *x)
+{
+	struct budget_part *part = &x->session.part;
+	size_t want;
+
+	if (!x->gave_back)
+		return STATUS_OK;
+	want = budget_askable(part->budget, x->body_whole.len * HTTP_BODY_COST);
+	if (want <= part->taken_bytes)
+		return STATUS_OK;
+	return http_ask_memory(x, want - part->taken_bytes);
+}
+
+/*
+ * Makes room for what has come. The buffer of a long body grows with it, so that a body that was
+ * only announced takes no memory.
+ */
+static bool
+exchange_keep(struct http_exchange *x, struct str part)
+{
+	struct buf *whole = &x->body_whole;
+	size_t first = whole->max_bytes < CONN_BODY_FIRST_BYTES ? whole->max_bytes
+								: CONN_BODY_FIRST_BYTES;
+
+	if (!whole->cap && !x->parser.chunked)
+		buf_reserve(whole, first);
+	buf_append_str(whole, part);
+	return buf_status(whole) == STATUS_OK;
+}
+
+enum status
+http_read_all(struct http_exchange *x, size_t max_bytes, struct str *ret)
+{
+	size_t limit = x->loop->config->request_bytes;
+	struct str part;
+	enum status s;
+
+	if (max_bytes > limit)
+		max_bytes = limit;
+	if (!x->parser.chunked && x->parser.content_length > max_bytes)
+		return STATUS_LIMIT;
+	/* The common case: the whole body came with the head, and is in the exchange's buffer. */
+	if (x->parser.complete) {
+		s = http_read(x, &part);
+		if (s == STATUS_OK && part.len > max_bytes)
+			return STATUS_LIMIT;
+		*ret = s == STATUS_OK ? part : (struct str){ "", 0 };
+		return s == STATUS_NOT_FOUND ? STATUS_OK : s;
+	}
+	TRY(exchange_ask_memory(x));
+	if (!x->parser.chunked)
+		max_bytes = (size_t)x->parser.content_length;
+	x->body_whole = BUF_INIT_OF(max_bytes, &x->session.part);
+	while ((s = http_read(x, &part)) == STATUS_OK)
+		if (!exchange_keep(x, part))
+			return buf_status(&x->body_whole);
+	if (s != STATUS_NOT_FOUND)
+		return s;
+	TRY(exchange_ask_again(x));
+	*ret = x->body_whole.len ? buf_str(&x->body_whole) : (struct str){ "", 0 };
+	return STATUS_OK;
+}

@@ -1,0 +1,60 @@
+/*
+ * What a store's directory needs beside RocksDB's own care: directory.c and logs.c. Nothing here
+ * knows the engine's structs. Thread-safe, but for what another thread does to the same files.
+ */
+#ifndef FROND_KV_EMBEDDED_DIRECTORY_H
+#define FROND_KV_EMBEDDED_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum {
+	EMB_MANIFEST_NAME_BYTES = 64,
+};
+
+/* ---- Logs: logs.c ---- */
+
+/*
+ * Finds damage in a store's logs that RocksDB would take for their end, before it does so and
+ * begins a new one. STATUS_CORRUPT, STATUS_IO, STATUS_NOMEM. A directory that is not there is fine.
+ */
+MUST_USE enum status emb_logs_check(const char *path, struct err *err);
+
+/*
+ * Takes out of the logs what is newer than the version `published`, and makes sure that no crash
+ * brings it back. Only the thread that writes to the store may call it. After STATUS_OK no commit
+ * that has failed is in the store; otherwise (STATUS_IO, STATUS_NOMEM) nobody knows.
+ *
+ * With `newest_is_new` nothing that is in the newest log has been published, so nothing of it
+ * stays, whatever a failing disk has made of it. Otherwise bytes that are no record are left to
+ * RocksDB.
+ */
+MUST_USE enum status emb_logs_cut(const char *path, uint64_t published, bool newest_is_new,
+				  struct err *err);
+
+/* How long all logs are together. */
+uint64_t emb_logs_bytes(const char *path);
+
+/* ---- The directory: directory.c ---- */
+
+/* The record of a store's files, which is appended to or replaced whenever these change. */
+struct emb_manifest {
+	char name[EMB_MANIFEST_NAME_BYTES]; /* empty: there is none */
+	uint64_t bytes;
+};
+
+void emb_manifest_look(const char *path, struct emb_manifest *ret);
+bool emb_manifest_eq(const struct emb_manifest *a, const struct emb_manifest *b);
+
+/* Makes sure that a directory which has just been made is still in its parent after a power cut. */
+MUST_USE enum status emb_directory_sync(const char *path, struct err *err);
+
+/*
+ * Tries whether the directory can be written to and has so much room, with a file that is written,
+ * synced if `syncs`, and removed again. Returns 0 or an errno: ENOSPC, EROFS, EIO, ENOENT, …
+ */
+int emb_directory_probe(const char *path, uint64_t room_bytes, bool syncs);
+
+#endif

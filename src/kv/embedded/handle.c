@@ -1,0 +1,207 @@
+#include "kv/embedded/handle.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "kv/embedded/directory.h"
+
+enum {
+	DIRECTORY_MODE = 0755,
+	/* Openings for reading only, beside a process whose files change meanwhile, and the pause
+	 * between them. */
+	READ_ATTEMPTS = 50,
+	READ_PAUSE_MS = 20,
+};
+
+/*
+ * An opening that finds no room half way leaves new files behind, which take what room there is. So
+ * the disk is asked first. What is wrong with a directory that is not there, RocksDB tells itself.
+ */
+static enum status
+handle_check_room(const struct emb_store *store, struct err *err)
+{
+	int error;
+
+	if (store->health.create)
+		(void)mkdir(store->path, DIRECTORY_MODE);
+	error = emb_directory_probe(store->path, 0, store->health.syncs);
+	if (error == 0 || error == ENOENT)
+		return STATUS_OK;
+	return err_set(err, STATUS_IO, "%s: writing a file to try whether there is room: %s",
+		       store->path, strerror(error));
+}
+
+enum status
+emb_handle_open(struct emb_store *store, struct err *err)
+{
+	char *error = NULL;
+
+	assert(!store->db);
+	TRY(handle_check_room(store, err));
+	TRY(emb_logs_check(store->path, err));
+	store->db = rocksdb_open(store->options, store->path, &error);
+	store->health.writable = !error;
+	if (!error)
+		return STATUS_OK;
+	store->db = NULL;
+	if (!store->health.create && strstr(error, "does not exist")) {
+		rocksdb_free(error);
+		return err_set(err, STATUS_NOT_FOUND, "there is no store at %s", store->path);
+	}
+	return emb_error(error, store->path, err);
+}
+
+static enum status
+handle_try_to_read(struct emb_store *store, struct err *err)
+{
+	char *error = NULL;
+
+	TRY(emb_logs_check(store->path, err));
+	store->health.writable = false;
+	store->db = rocksdb_open_for_read_only(store->options, store->path, 0, &error);
+	if (!error)
+		return STATUS_OK;
+	store->db = NULL;
+	return emb_error(error, store->path, err);
+}
+
+/*
+ * Opens a store that another process may be writing to. RocksDB reads the manifest, the directory
+ * and the logs one after another. If a log becomes a table in between and is deleted, RocksDB has
+ * neither of the two, and still replays the later logs: the store would have a hole. So an opening
+ * counts only if the manifest, to which every such change is written, has not changed during it.
+ */
+enum status
+emb_handle_open_to_read(struct emb_store *store, struct err *err)
+{
+	struct emb_manifest before;
+	struct emb_manifest after;
+
+	assert(!store->db);
+	for (int attempts = 0; attempts < READ_ATTEMPTS; attempts++) {
+		struct err why = { 0 };
+		enum status status;
+		struct event never;
+
+		emb_manifest_look(store->path, &before);
+		if (!before.name[0])
+			return err_set(err, STATUS_NOT_FOUND, "there is no store at %s",
+				       store->path);
+		status = handle_try_to_read(store, &why);
+		emb_manifest_look(store->path, &after);
+		if (emb_manifest_eq(&before, &after))
+			return status == STATUS_OK ? status : err_set(err, status, "%s", why.text);
+		emb_handle_close(store);
+		event_init(&never);
+		event_wait(&never, clock_after_ms(READ_PAUSE_MS));
+	}
+	return err_set(err, STATUS_UNAVAILABLE,
+		       "%s: another process changes the store faster than it can be opened",
+		       store->path);
+}
+
+void
+emb_handle_close(struct emb_store *store)
+{
+	if (store->db)
+		rocksdb_close(store->db);
+	store->db = NULL;
+}
+
+enum status
+emb_handle_read(struct emb_store *store, struct str key, char *ret, size_t *len, struct err *err)
+{
+	rocksdb_pinnableslice_t *slice;
+	char *error = NULL;
+	size_t found = 0;
+	const char *value;
+
+	slice = rocksdb_get_pinned(store->db, store->read_latest, key.ptr, key.len, &error);
+	if (error)
+		return emb_error(error, "reading the store's format", err);
+	value = slice ? rocksdb_pinnableslice_value(slice, &found) : NULL;
+	if (found <= *len && value)
+		memcpy(ret, value, found);
+	rocksdb_pinnableslice_destroy(slice);
+	if (found > *len)
+		return err_set(err, STATUS_CORRUPT, "the store's format is not known");
+	*len = found;
+	return STATUS_OK;
+}
+
+enum status
+emb_handle_versions(struct emb_store *store, uint64_t *ret_version,
+		    uint8_t ret_metadata[KV_VERSIONSTAMP_TX_BYTES], struct err *err)
+{
+	uint8_t version[sizeof(uint64_t)] = { 0 };
+	size_t len = sizeof(version);
+
+	TRY(emb_handle_read(store, EMB_KEY_VERSION, (char *)version, &len, err));
+	if (len != sizeof(version))
+		return err_set(err, STATUS_CORRUPT, "the store does not know its version");
+	len = KV_VERSIONSTAMP_TX_BYTES;
+	memset(ret_metadata, 0, len);
+	TRY(emb_handle_read(store, EMB_KEY_METADATA, (char *)ret_metadata, &len, err));
+	*ret_version = 0;
+	for (size_t i = 0; i < sizeof(version); i++)
+		*ret_version = *ret_version << 8 | version[i];
+	return STATUS_OK;
+}
+
+/*
+ * RocksDB gives the sums of its files' properties as text. Opening a store for writing puts the
+ * contents of its log into files, so files are all there is.
+ */
+bool
+emb_handle_has_deleted_ranges(struct emb_store *store)
+{
+	static const char name[] = "# range deletions=";
+	char *text = rocksdb_property_value(store->db, "rocksdb.aggregated-table-properties");
+	const char *found = text ? strstr(text, name) : NULL;
+	bool none = found && strncmp(found + sizeof(name) - 1, "0;", 2) == 0;
+
+	rocksdb_free(text);
+	return !none;
+}
+
+enum status
+emb_handle_use(struct emb_store *store, struct gate_pass *ret, struct err *err)
+{
+	uint64_t deadline_ns = 0;
+
+	while (!gate_enter(&store->gate, ret)) {
+		if (!deadline_ns)
+			deadline_ns = clock_after_ms(EMB_SWITCH_WAIT_MS);
+		if (!gate_wait(&store->gate, deadline_ns))
+			return err_set(err, STATUS_UNAVAILABLE,
+				       "the store has been being opened again for %d ms",
+				       EMB_SWITCH_WAIT_MS);
+	}
+	if (store->db)
+		return STATUS_OK;
+	gate_leave(*ret);
+	return err_set(err, STATUS_UNAVAILABLE,
+		       "the store cannot be opened again after a failure of its disk");
+}
+
+enum status
+emb_handle_use_long(struct emb_store *store, struct gate_pass *ret, struct err *err)
+{
+	enum status status;
+
+	atomic_fetch_add(&store->health.long_uses, 1);
+	status = emb_handle_use(store, ret, err);
+	if (status != STATUS_OK)
+		atomic_fetch_sub(&store->health.long_uses, 1);
+	return status;
+}
+
+void
+emb_handle_leave_long(struct emb_store *store, struct gate_pass pass)
+{
+	gate_leave(pass);
+	atomic_fetch_sub(&store->health.long_uses, 1);
+}

@@ -1,0 +1,26 @@
+/* What kv/ declares of settings (base/setting.h): which store, and its cache. */
+#ifndef FROND_KV_SETTINGS_H
+#define FROND_KV_SETTINGS_H
+
+#include "base/setting.h"
+
+#define KV_STORE_URL "embedded:./data"
+
+/* clang-format off */
+#define KV_SETTINGS(S, NUMBER, FLAG, TEXT)                                                         \
+	TEXT(S, url, "frond", "store", 1, NULL, KV_STORE_URL, SETTING_LISTED,                      \
+	     "The store: embedded:DIRECTORY, or fdb:CLUSTER_FILE.")                                \
+	NUMBER(S, cache_bytes, "frond", "cache_bytes", "bytes", 1 << 20, UINT64_C(1) << 50, 0,     \
+	       SETTING_AT_START,                                                                   \
+	       "The embedded engine's cache of blocks. By default 40 MB.")                         \
+	NUMBER(S, probe_ms, "frond", "store_probe_ms", "ms", 10, 3600 * 1000, 2000,                \
+	       SETTING_AT_START,                                                                   \
+	       "How often the disk of a directory that is full or read-only is looked at, until "  \
+	       "the directory can be written to again.")
+/* clang-format on */
+
+SETTING_STRUCT(kv_settings, KV_SETTINGS);
+
+extern const struct setting_group kv_setting_group;
+
+#endif

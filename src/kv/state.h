@@ -1,0 +1,42 @@
+/*
+ * How the disk of a store does: what operators see of it. The embedded engine goes through these
+ * states (embedded/README.md); a store of a cluster is always open.
+ */
+#ifndef FROND_KV_STATE_H
+#define FROND_KV_STATE_H
+
+#include <stdint.h>
+
+/*
+ * Every state but the first refuses commits, with the status beside it. All but the last answer
+ * reads.
+ */
+enum kv_store_state {
+	KV_STORE_OPEN,
+	KV_STORE_FULL,      /* STATUS_FULL, until there is room */
+	KV_STORE_READ_ONLY, /* STATUS_UNAVAILABLE, until the file system can be written to */
+	KV_STORE_FAILED,    /* STATUS_UNAVAILABLE, until the store has been opened again */
+	/*
+	 * STATUS_CORRUPT: what had been acknowledged is not there any more. The process must end.
+	 */
+	KV_STORE_LOST,
+};
+
+/* "open", "full", "read_only", "failed", "lost". The text is static. */
+const char *kv_store_state_name(enum kv_store_state state);
+
+/* A change of the state. All of it is borrowed for the call. */
+struct kv_store_event {
+	enum kv_store_state state;
+	enum kv_store_state before;
+	uint64_t version;   /* the last that was published */
+	const char *reason; /* of any state but the first; may be empty */
+};
+
+/*
+ * Is called on a thread of the store's, or of one that commits or opens the store. It must not use
+ * the store.
+ */
+typedef void kv_store_told(void *arg, const struct kv_store_event *event);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * A fiber is a stack of its own: the function on it can stop in the middle and go on later, on the
+ * same thread. A loop runs each request on one, so that the code of a request reads from top to
+ * bottom and still never blocks the loop.
+ *
+ * The caller owns a fiber. It belongs to the thread that first entered it, and one thread uses it
+ * at a time: there is no lock. The switch is Boost.Context's; the sanitizers are told of it.
+ */
+#ifndef FROND_LOOP_FIBER_H
+#define FROND_LOOP_FIBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
+struct fiber;
+
+/* The stack is reserved address space behind a guard page; memory is used as it is touched. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FIBER_STACK_BYTES ((size_t)1024 * 1024)
+#else
+#define FIBER_STACK_BYTES ((size_t)256 * 1024)
+#endif
+
+/* NULL when out of memory or address space. */
+struct fiber *fiber_new(void);
+
+/* Not while its function has begun and not returned. NULL is fine. */
+void fiber_free(struct fiber *f);
+
+/* Gives an idle fiber something to do; it starts with the next fiber_enter(). */
+void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg);
+
+/*
+ * Runs the fiber until it leaves or its function returns. True if the function has returned: the
+ * fiber is idle and can be started again. Not from inside a fiber.
+ */
+bool fiber_enter(struct fiber *f);
+
+/*
+ * From inside the running fiber: gives the system back the pages of its stack below what is in use.
+ */
+void fiber_trim(struct fiber *f);
+
+/* From inside the running fiber: goes back to fiber_enter(), and returns when entered again. */
+void fiber_leave(struct fiber *f);
+
+#endif

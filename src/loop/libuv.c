@@ -1,0 +1,169 @@
+#include "loop/libuv.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "loop/pool.h"
+
+struct loop_uv {
+	uv_loop_t uv;
+	uv_async_t async;
+	uv_prepare_t prepare;
+	uv_check_t check;
+	uv_idle_t
+		idle; /* active while letters are ready: an active one keeps libuv from sleeping */
+	uv_timer_t clock;
+	bool begun; /* `uv` is to be closed */
+};
+
+static struct loop_uv *
+uv_of(struct loop *l)
+{
+	assert(l->ops == &loop_uv_ops);
+	return l->driver;
+}
+
+uv_loop_t *
+loop_uv(struct loop *l)
+{
+	return &uv_of(l)->uv;
+}
+
+/* ---- What libuv calls ---- */
+
+static void
+uv_on_async(uv_async_t *async)
+{
+	loop_take_mail(async->data);
+}
+
+static void
+uv_on_prepare(uv_prepare_t *prepare)
+{
+	loop_run_ready(prepare->data);
+	loop_run_later(prepare->data);
+}
+
+static void
+uv_on_check(uv_check_t *check)
+{
+	loop_run_ready(check->data);
+}
+
+static void
+uv_on_idle(uv_idle_t *idle)
+{
+	(void)idle;
+}
+
+static void
+uv_on_clock(uv_timer_t *clock)
+{
+	loop_fire_timers(clock->data);
+}
+
+/* ---- What the loop calls ---- */
+
+static void
+uv_ring(struct loop *l)
+{
+	uv_async_send(&uv_of(l)->async);
+}
+
+static void
+uv_set_clock(struct loop *l, uint64_t at_ns)
+{
+	struct loop_uv *u = uv_of(l);
+	uint64_t now = clock_mono_ns();
+
+	/* libuv counts in milliseconds from its last look at the clock: both are rounded up. */
+	uv_update_time(&u->uv);
+	uv_timer_start(&u->clock, uv_on_clock,
+		       at_ns > now ? (at_ns - now) / CLOCK_NS_PER_MS + 1 : 0, 0);
+}
+
+static void
+uv_stay_awake(struct loop *l, bool awake)
+{
+	if (awake)
+		uv_idle_start(&uv_of(l)->idle, uv_on_idle);
+	else
+		uv_idle_stop(&uv_of(l)->idle);
+}
+
+static void
+uv_begin_work(struct loop *l, struct wait_work *work)
+{
+	pool_begin(l->pool, work);
+}
+
+static void
+uv_run_loop(struct loop *l)
+{
+	uv_run(&uv_of(l)->uv, UV_RUN_DEFAULT);
+}
+
+static void
+uv_stop_loop(struct loop *l)
+{
+	uv_stop(&uv_of(l)->uv);
+}
+
+/* ---- Life ---- */
+
+static enum status
+uv_init_loop(struct loop *l, struct err *err)
+{
+	struct loop_uv *u = mem_zalloc(sizeof(*u));
+
+	if (!u)
+		return err_set(err, STATUS_NOMEM, "out of memory for an event loop");
+	l->driver = u;
+	if (uv_loop_init(&u->uv) != 0)
+		return err_set(err, STATUS_IO, "cannot make an event loop");
+	u->begun = true;
+	if (uv_async_init(&u->uv, &u->async, uv_on_async) != 0)
+		return err_set(err, STATUS_IO, "cannot make an event loop's signal");
+	uv_prepare_init(&u->uv, &u->prepare);
+	uv_check_init(&u->uv, &u->check);
+	uv_idle_init(&u->uv, &u->idle);
+	uv_timer_init(&u->uv, &u->clock);
+	u->async.data = u->prepare.data = u->check.data = u->clock.data = l;
+	uv_prepare_start(&u->prepare, uv_on_prepare);
+	uv_check_start(&u->check, uv_on_check);
+	return STATUS_OK;
+}
+
+static void
+uv_close_handle(uv_handle_t *handle, void *arg)
+{
+	(void)arg;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static void
+uv_fini_loop(struct loop *l)
+{
+	struct loop_uv *u = uv_of(l);
+
+	if (u && u->begun) {
+		uv_walk(&u->uv, uv_close_handle, NULL);
+		uv_run(&u->uv, UV_RUN_DEFAULT);
+		uv_loop_close(&u->uv);
+	}
+	mem_free(u);
+}
+
+const struct loop_ops loop_uv_ops = {
+	.init = uv_init_loop,
+	.fini = uv_fini_loop,
+	.run = uv_run_loop,
+	.stop = uv_stop_loop,
+	.ring = uv_ring,
+	.set_clock = uv_set_clock,
+	.stay_awake = uv_stay_awake,
+	.uses_pool = true,
+	.begin_work = uv_begin_work,
+};

@@ -1,0 +1,242 @@
+#include "loop/loop.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "loop/libuv.h"
+#include "loop/step.h"
+
+/* ---- Timers ---- */
+
+enum status
+loop_attach_timer(struct loop *l, struct timer *t, void (*fire)(struct timer *t))
+{
+	return timers_attach(&l->timers, t, fire);
+}
+
+void
+loop_detach_timer(struct loop *l, struct timer *t)
+{
+	timers_detach(&l->timers, t);
+}
+
+void
+loop_set_timer(struct loop *l, struct timer *t, uint64_t at_ns)
+{
+	timers_set(&l->timers, t, at_ns);
+	if (at_ns < l->clock_ns) {
+		l->clock_ns = at_ns;
+		l->ops->set_clock(l, at_ns);
+	}
+}
+
+void
+loop_fire_timers(struct loop *l)
+{
+	struct timer *t;
+	uint64_t next;
+
+	/*
+	 * The driver's clock is unset while timers fire, so a timer that one of them sets is handed
+	 * to the driver at once if it is the earliest. The look at the heap afterwards covers those
+	 * that were there before.
+	 */
+	l->clock_ns = WAIT_FOREVER;
+	while ((t = timers_pop(&l->timers, clock_mono_ns())))
+		t->fire(t);
+	next = timers_next_ns(&l->timers);
+	if (next < l->clock_ns) {
+		l->clock_ns = next;
+		l->ops->set_clock(l, next);
+	}
+}
+
+/* ---- Letters ---- */
+
+static void
+loop_queue_letter(struct loop *l, struct letter *letter)
+{
+	letter_queue_push(letter->later ? &l->later : &l->ready, letter);
+}
+
+bool
+loop_post(struct loop *l, struct mailbox *mailbox, struct letter *letter)
+{
+	/*
+	 * The mailbox is given by the caller, who holds a reference to it. From another thread `l`
+	 * must not be looked at before the mailbox has said that the loop has not ended.
+	 */
+	if (!mailbox_is_thread(mailbox))
+		return mailbox_post(mailbox, letter);
+	assert(l->mailbox == mailbox);
+	loop_queue_letter(l, letter);
+	return true;
+}
+
+bool
+loop_has_ready(const struct loop *l)
+{
+	return l->ready.first || l->later.first;
+}
+
+static void
+loop_update_awake(struct loop *l)
+{
+	bool awake = loop_has_ready(l);
+
+	if (awake != l->awake) {
+		l->awake = awake;
+		l->ops->stay_awake(l, awake);
+	}
+}
+
+void
+loop_run_ready(struct loop *l)
+{
+	/*
+	 * One batch: letters that become ready meanwhile wait until sockets have had their turn, so
+	 * fibers that keep yielding do not starve the connections.
+	 */
+	struct letter_queue batch = l->ready;
+	struct letter *letter;
+
+	l->ready = (struct letter_queue){ 0 };
+	while ((letter = letter_queue_pop(&batch)))
+		letter->ops->deliver(letter);
+	loop_update_awake(l);
+}
+
+/* True if fibers that compute may have a slice now. */
+static bool
+loop_is_later_due(const struct loop *l, uint64_t now_ns)
+{
+	/* Of a hundred parts of the time, theirs are LOOP_LATER_PERCENT. */
+	uint64_t others_ns = l->later_took_ns * (100 - LOOP_LATER_PERCENT) / LOOP_LATER_PERCENT;
+
+	/*
+	 * A turn in which no other fiber ran shows that nobody wants to: the loop has looked at
+	 * its sockets since the last call.
+	 */
+	if (l->entries == l->entries_seen && !l->ready.first)
+		return true;
+	return now_ns - l->later_end_ns >= others_ns;
+}
+
+void
+loop_run_later(struct loop *l)
+{
+	uint64_t start;
+	uint64_t now;
+
+	if (!l->later.first)
+		return;
+	start = clock_mono_ns();
+	if (loop_is_later_due(l, start)) {
+		/*
+		 * The first fiber of the queue continues, and goes to the queue's end if it uses up
+		 * its slice. One that does not leaves the rest of the slice to the next fiber.
+		 */
+		l->slice_ended = false;
+		do {
+			struct letter *letter = letter_queue_pop(&l->later);
+
+			letter->ops->deliver(letter);
+			now = clock_mono_ns();
+		} while (l->later.first && !l->slice_ended && now - start < STEP_SLICE_NS);
+		l->later_end_ns = now;
+		l->later_took_ns = now - start;
+	}
+	l->entries_seen = l->entries;
+	loop_update_awake(l);
+}
+
+void
+loop_take_mail(struct loop *l)
+{
+	struct letter_queue mail = mailbox_take(l->mailbox);
+	struct letter *letter;
+
+	while ((letter = letter_queue_pop(&mail)))
+		loop_queue_letter(l, letter);
+	if (l->hooks && l->hooks->noticed)
+		l->hooks->noticed(l);
+}
+
+void
+loop_notice(struct loop *l)
+{
+	l->ops->ring(l);
+}
+
+static void
+loop_ring(void *arg)
+{
+	struct loop *l = arg;
+
+	l->ops->ring(l);
+}
+
+/* ---- Life ---- */
+
+enum status
+loop_init(struct loop *l, const struct loop_config *config, struct err *err)
+{
+	*l = (struct loop){
+		.ops = config->ops ? config->ops : &loop_uv_ops,
+		.hooks = config->hooks,
+		.pool = config->pool,
+		.task_bytes = config->task_bytes,
+		.clock_ns = WAIT_FOREVER,
+	};
+	TRY(l->ops->init(l, err));
+	l->mailbox = mailbox_new(loop_ring, l);
+	if (!l->mailbox)
+		return err_set(err, STATUS_NOMEM, "out of memory for an event loop");
+	watchdog_add(&l->post, "loop", false);
+	return STATUS_OK;
+}
+
+/* From now on nothing can reach the loop from outside, and what had reached it is dropped. */
+static void
+loop_close_mailbox(struct loop *l)
+{
+	struct letter_queue mail = mailbox_close(l->mailbox);
+	struct letter *letter;
+
+	/* Closed before the queues are emptied: nothing can follow into them. */
+	while ((letter = letter_queue_pop(&mail)) || (letter = letter_queue_pop(&l->ready)) ||
+	       (letter = letter_queue_pop(&l->later)))
+		letter->ops->drop(letter);
+}
+
+void
+loop_run(struct loop *l)
+{
+	mailbox_set_thread(l->mailbox);
+	l->ops->run(l);
+	loop_close_mailbox(l);
+	mailbox_set_thread(NULL);
+}
+
+void
+loop_stop(struct loop *l)
+{
+	l->ops->stop(l);
+}
+
+void
+loop_fini(struct loop *l)
+{
+	if (!l->ops)
+		return;
+	assert(l->running == 0);
+	watchdog_remove(&l->post); /* before the labels are freed that it may read */
+	if (l->mailbox)
+		loop_close_mailbox(l);
+	if (l->drop_idle_tasks)
+		l->drop_idle_tasks(l);
+	l->ops->fini(l);
+	mailbox_unref(l->mailbox);
+	timers_fini(&l->timers);
+	*l = (struct loop){ 0 };
+}

@@ -1,0 +1,165 @@
+#include "loop/step.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "loop/wait.h"
+
+/*
+ * `step_credit` counts down. What was granted less what is left are the steps that were counted
+ * since, and step_settle() adds them to the meter. On a plain thread the credit is so large that
+ * it is never used up; it begins at zero, so that the first call gets there.
+ */
+#define STEP_CREDIT_PLAIN (INT64_MAX / 2)
+
+_Thread_local int64_t step_credit;
+static _Thread_local struct step_meter *step_meter;
+
+static void
+step_settle(struct step_meter *m)
+{
+	uint64_t steps = (uint64_t)(m->granted - step_credit);
+
+	m->used += steps;
+	m->slice_steps += steps;
+	m->granted = step_credit;
+}
+
+static void
+step_grant(struct step_meter *m)
+{
+	assert(m->credit >= STEP_CREDIT_LEAST && m->credit <= STEP_CREDIT_MOST);
+	m->granted = m->credit;
+	step_credit = m->credit;
+}
+
+void
+step_init(struct step_meter *m)
+{
+	*m = (struct step_meter){ .credit = STEP_CREDIT_FIRST };
+}
+
+void
+step_enter(struct step_meter *m)
+{
+	assert(!step_meter && "a fiber is not entered from another one");
+	step_meter = m;
+	m->slice_ns = 0;
+	m->slice_steps = 0;
+	step_grant(m);
+}
+
+void
+step_leave(void)
+{
+	assert(step_meter);
+	step_settle(step_meter);
+	step_meter = NULL;
+	step_credit = 0;
+}
+
+void
+step_rest(struct step_meter *m)
+{
+	/* The clock was not read since the fiber was entered: it has worked little. */
+	if (m->heat && m->slice_ns == 0)
+		m->heat--;
+}
+
+struct step_meter *
+step_current(void)
+{
+	return step_meter;
+}
+
+uint64_t
+step_limit(void)
+{
+	return step_meter ? step_meter->limit : 0;
+}
+
+void
+step_set_ask(enum status (*ask)(void *arg), void *arg)
+{
+	if (!step_meter)
+		return;
+	step_meter->ask = ask;
+	step_meter->ask_arg = arg;
+}
+
+void
+step_unit(void)
+{
+	if (!step_meter)
+		return;
+	step_settle(step_meter);
+	step_meter->used = 0;
+	step_meter->unit_ns = 0;
+}
+
+/* Moves the credit so that the clock is looked at every STEP_LOOK_NS, about. */
+static void
+step_adapt(struct step_meter *m, uint64_t took_ns)
+{
+	if (took_ns > 2 * STEP_LOOK_NS && m->credit > STEP_CREDIT_LEAST)
+		m->credit /= 2;
+	else if (took_ns < STEP_LOOK_NS / 2 && m->credit < STEP_CREDIT_MOST)
+		m->credit *= 2;
+}
+
+static void
+step_count_time(struct step_meter *m, uint64_t ns)
+{
+	m->computed_ns += ns;
+	m->unit_ns += ns;
+	if (m->unit_ns > m->longest_ns)
+		m->longest_ns = m->unit_ns;
+}
+
+/* True if the slice is used up. */
+static bool
+step_slice_ends(struct step_meter *m)
+{
+	uint64_t now = clock_mono_ns();
+
+	/*
+	 * Entering a fiber does not read the clock, because most fibers never come here. So the
+	 * slice counts from the first look, which is one credit late.
+	 */
+	if (m->slice_ns == 0)
+		m->slice_ns = now;
+	else
+		step_adapt(m, now - m->look_ns);
+	m->look_ns = now;
+	return now - m->slice_ns >= STEP_SLICE_NS || m->slice_steps >= STEP_SLICE_STEPS;
+}
+
+enum status
+step_spend(bool may_fail)
+{
+	struct step_meter *m = step_meter;
+	enum status status = STATUS_OK;
+
+	if (!m) {
+		step_credit = STEP_CREDIT_PLAIN;
+		return STATUS_OK;
+	}
+	step_settle(m);
+	if (step_slice_ends(m)) {
+		step_count_time(m, m->look_ns - m->slice_ns);
+		if (m->heat < STEP_HEAT_MOST)
+			m->heat++;
+		wait_yield();
+		/* The fiber is here again, by way of step_enter() on the same thread. */
+		assert(step_meter == m);
+		if (may_fail && m->ask)
+			status = m->ask(m->ask_arg);
+	}
+	step_grant(m);
+	if (may_fail && status == STATUS_OK && m->limit && m->used > m->limit)
+		status = STATUS_STEPS;
+	/* The caller is going to explain the failure, which takes a few steps, too. */
+	if (status != STATUS_OK)
+		step_credit = m->granted = STEP_CREDIT_MOST;
+	return status;
+}

@@ -1,0 +1,69 @@
+/*
+ * A task is a fiber that a loop runs: the waiter (loop/wait.h) behind everything that waits on it.
+ * It belongs to its loop for life, and is kept for reuse when its function has returned. Wakers on
+ * any thread hold references, so that a late wake finds the task, or the mailbox of a loop that has
+ * ended, and does no harm.
+ */
+#ifndef FROND_LOOP_TASK_H
+#define FROND_LOOP_TASK_H
+
+#include "base/arena.h"
+#include "loop/fiber.h"
+#include "loop/loop.h"
+#include "loop/step.h"
+#include "loop/wait.h"
+
+enum {
+	TASK_IDLE_MAX = 128, /* fibers that a loop keeps for reuse */
+};
+
+struct task {
+	struct waiter waiter;
+	struct letter letter; /* in a ready queue or the mailbox while `queued` */
+	struct loop *loop;
+	struct mailbox *mailbox; /* holds a reference */
+	struct fiber *fiber;
+	struct watchdog_label *label; /* what it does */
+	struct arena *arena;          /* empty between two runs */
+	struct timer timer;           /* of the deadline that it is parked with */
+	struct step_meter steps; /* of this run; whoever starts it sets a limit and whom to ask */
+	struct task *next_idle;
+	_Atomic bool queued; /* the letter is on its way, and holds a reference to the waiter */
+	bool parked;
+	bool fresh;              /* `fn` has been given to it, and has not begun */
+	void (*fn)(void *arg);   /* of task_start_soon() */
+	void (*done)(void *arg); /* called on the loop after the function has returned */
+	void *arg;
+	void (*spawn_fn)(void *arg); /* of task_spawn() */
+	void *spawn_arg;
+};
+
+/* An idle task, NULL when out of memory; and back. */
+struct task *task_take(struct loop *l);
+void task_put(struct task *t);
+
+/*
+ * Runs `fn(arg)` on the task's fiber until it parks or returns; `done(arg)` follows, off the fiber,
+ * once it has returned. On the loop's thread, not from inside a fiber.
+ */
+void task_start(struct task *t, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
+
+/*
+ * The same, but not at once: in its turn among what is ready. If the loop ends first, the function
+ * never runs, and the task goes back.
+ */
+void task_start_soon(struct task *t, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
+
+/*
+ * Tells the watchdog what the running fiber does from now on; fibers that it spawns do the same.
+ * Nothing on a plain thread.
+ */
+void task_set_doing(struct str verb, struct str object);
+
+/*
+ * Has `fn(arg)` run on a fiber of its own, soon: also from inside another fiber, and before the
+ * loop runs. If the loop ends first, the function never runs. STATUS_NOMEM.
+ */
+MUST_USE enum status task_spawn(struct loop *l, void (*fn)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,345 @@
+/*
+ * Several replicated edits of one document in one transaction. Its branches are read once. Then
+ * each edit in turn changes the branches in memory as if the edits before it had been committed,
+ * and at the end what has become of the branches is written.
+ *
+ * An edit needs to know of each revision in its history whether a branch has it, whether it is a
+ * head, and which ancestors it has. So the revisions of all histories are a set, and `entries` says
+ * this of each of them as the branches come and go. What an edit costs does not grow with the
+ * number of branches.
+ *
+ * Where two branches know the same revision, its entry remembers the longer list of ancestors. If
+ * that branch is replaced by one that has forgotten the revision, the list is gone, although a
+ * third branch may still have it; an edit whose history ends with that revision is then stored with
+ * a shorter history. No other part of the outcome depends on it.
+ */
+#include <assert.h>
+
+#include "loop/step.h"
+#include "model/revisioned/rev_set.h"
+#include "model/revisioned/revisioned_int.h"
+
+/* What the branches have, at this moment, of one revision. Rows are numbered from 1; 0: none. */
+struct merge_entry {
+	uint32_t holders;     /* branches that have it, as a head or as an ancestor */
+	uint32_t head;        /* the branch whose head it is */
+	uint32_t known_by;    /* the branch that `ancestors` is of */
+	struct str ancestors; /* encoded */
+};
+
+struct rev_merge {
+	const struct rev_edit *edits;
+	const uint32_t *next;
+	size_t leader;
+	size_t first;
+	struct rev_result *results;
+	struct kv_future *branches;
+	struct kv_future **given_up; /* by row: the attachments of what is replaced, or NULL */
+	struct rev_set set;
+	struct merge_entry *entries; /* by number in the set */
+	struct rev_merged merged;
+};
+
+bool
+rev_edit_can_merge(const struct rev_edit *edit)
+{
+	/* Whether stubs and uploads can be had is known only when the store has been asked. */
+	for (size_t i = 0; i < edit->atts_count; i++)
+		if (edit->atts[i].source != REV_ATT_DATA)
+			return false;
+	return edit->kind == REV_EDIT_REPLICATED && !edit->text;
+}
+
+enum status
+rev_merge_begin(struct rev_writer *w, const struct rev_edit *edits, const uint32_t *next,
+		size_t leader, size_t first, struct rev_result *results, struct rev_merge **ret)
+{
+	struct rev_merge *m = arena_zalloc(w->arena, sizeof(*m));
+
+	if (!m)
+		return STATUS_LIMIT;
+	m->edits = edits;
+	m->next = next;
+	m->leader = leader;
+	m->first = first;
+	m->results = results;
+	*ret = m;
+	return rev_branches_read(w->tx, w->db, edits[leader].id, 0, KV_READ, &w->key, &m->branches);
+}
+
+/* The edit behind `i`, or SIZE_MAX. */
+static size_t
+merge_next(const struct rev_merge *m, size_t i)
+{
+	return m->next[i] ? m->next[i] - 1 : SIZE_MAX;
+}
+
+/* ---- What is known of revisions ---- */
+
+static enum status
+merge_fill_set(struct rev_writer *w, struct rev_merge *m)
+{
+	size_t most = 0;
+
+	for (size_t i = m->leader; i != SIZE_MAX; i = merge_next(m, i))
+		if (m->results[i].status == STATUS_OK)
+			most += m->edits[i].history_count;
+	TRY(rev_set_init(&m->set, most, w->arena));
+	for (size_t i = m->leader; i != SIZE_MAX; i = merge_next(m, i)) {
+		const struct rev_edit *edit = &m->edits[i];
+
+		if (m->results[i].status != STATUS_OK)
+			continue;
+		for (size_t j = 0; j < edit->history_count; j++)
+			(void)rev_set_add(&m->set,
+					  (struct rev_id){ edit->start - j, edit->history[j] });
+		TRY(step_count((uint32_t)edit->history_count));
+	}
+	m->entries = arena_zalloc(w->arena, (m->set.count + 1) * sizeof(*m->entries));
+	return m->entries ? STATUS_OK : STATUS_LIMIT;
+}
+
+static struct merge_entry *
+merge_find_entry(struct rev_merge *m, struct rev_id rev)
+{
+	size_t number = rev_set_find(&m->set, rev);
+
+	return number == REV_SET_NONE ? NULL : &m->entries[number];
+}
+
+static void
+entry_add_row(const struct rev_merge *m, struct merge_entry *e, uint32_t row, bool is_head,
+	      struct str ancestors)
+{
+	e->holders++;
+	if (is_head)
+		e->head = row;
+	if (e->known_by && !m->merged.rows[e->known_by - 1].replaced &&
+	    ancestors.len < e->ancestors.len)
+		return;
+	e->known_by = row;
+	e->ancestors = ancestors;
+}
+
+static void
+entry_remove_row(struct merge_entry *e, uint32_t row)
+{
+	assert(e->holders > 0);
+	e->holders--;
+	if (e->head == row)
+		e->head = 0;
+	if (e->known_by == row)
+		e->known_by = 0;
+}
+
+/* Notes that a branch is there now, or with `remove` that it is there no more. */
+static enum status
+merge_note_row(struct rev_writer *w, struct rev_merge *m, size_t at, bool remove)
+{
+	const struct rev_branch_record *record = &m->merged.rows[at];
+	struct rev_lineage lineage;
+	enum status status;
+	struct str ancestors;
+	struct rev_id rev;
+
+	rev_lineage_begin(&lineage, record, &w->scratch);
+	TRY(rev_lineage_skip(&lineage, m->set.highest));
+	while ((status = rev_lineage_next(&lineage, &rev, &ancestors)) == STATUS_OK) {
+		struct merge_entry *e = merge_find_entry(m, rev);
+
+		if (rev.pos < m->set.lowest)
+			return STATUS_OK;
+		if (e && remove)
+			entry_remove_row(e, (uint32_t)at + 1);
+		else if (e)
+			entry_add_row(m, e, (uint32_t)at + 1, rev.pos == record->rev.pos,
+				      ancestors);
+		TRY(step_count(1));
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- The edits, one after another ---- */
+
+/* The revisions that the edit names as ancestors: marks the heads among them as replaced. */
+static void
+merge_mark_replaced(struct rev_merge *m, const struct rev_edit *edit)
+{
+	for (size_t i = 1; i < edit->history_count; i++) {
+		const struct merge_entry *e = merge_find_entry(
+			m, (struct rev_id){ edit->start - i, edit->history[i] });
+
+		if (e && e->head)
+			m->merged.rows[e->head - 1].replaced = true;
+	}
+}
+
+static enum status
+merge_remove_replaced(struct rev_writer *w, struct rev_merge *m, const struct rev_edit *edit)
+{
+	for (size_t i = 1; i < edit->history_count; i++) {
+		const struct merge_entry *e = merge_find_entry(
+			m, (struct rev_id){ edit->start - i, edit->history[i] });
+
+		if (e && e->head)
+			TRY(merge_note_row(w, m, e->head - 1, true));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+merge_add_row(struct rev_writer *w, struct rev_merge *m, size_t i)
+{
+	const struct rev_edit *edit = &m->edits[i];
+	const struct rev_id oldest = { edit->start - (edit->history_count - 1),
+				       edit->history[edit->history_count - 1] };
+	const struct merge_entry *known = merge_find_entry(m, oldest);
+	struct rev_merged *to = &m->merged;
+	struct rev_update *head = &to->heads[to->count - to->stored];
+	struct rev_ancestors list;
+
+	rev_ancestors_init(&list, &w->ancestors, w->db);
+	for (size_t j = 1; j < edit->history_count; j++)
+		rev_ancestors_add(&list, edit->history[j]);
+	if (known && known->known_by)
+		TRY(rev_ancestors_add_encoded(&list, known->ancestors, oldest.pos - 1));
+	TRY(buf_status(&w->ancestors));
+	*head = (struct rev_update){ .edit = edit,
+				     .rev = m->results[i].rev,
+				     .order = (uint16_t)(m->first + i) };
+	to->rows[to->count] = (struct rev_branch_record){
+		.rev = head->rev,
+		.deleted = edit->deleted,
+		.ancestors = arena_dup(w->arena, buf_str(&w->ancestors)),
+	};
+	if (!to->rows[to->count].ancestors.ptr)
+		return STATUS_LIMIT;
+	to->count++;
+	return merge_note_row(w, m, to->count - 1, false);
+}
+
+static enum status
+merge_apply_edit(struct rev_writer *w, struct rev_merge *m, size_t i)
+{
+	const struct rev_edit *edit = &m->edits[i];
+	struct rev_result *result = &m->results[i];
+	const struct merge_entry *known;
+
+	if (result->status != STATUS_OK)
+		return STATUS_OK;
+	known = merge_find_entry(m, result->rev);
+	assert(known && "the set has all revisions of all histories");
+	result->unchanged = known && known->holders > 0;
+	if (result->unchanged)
+		return STATUS_OK;
+	merge_mark_replaced(m, edit);
+	TRY(merge_add_row(w, m, i));
+	/* The new branch is there first, so that it can take over what the others knew. */
+	TRY(merge_remove_replaced(w, m, edit));
+	return step_count((uint32_t)(3 * edit->history_count));
+}
+
+static enum status
+merge_read_rows(struct rev_writer *w, struct rev_merge *m)
+{
+	struct rev_merged *to = &m->merged;
+	struct rev_branch_records stored;
+	size_t edits = 0;
+
+	TRY(rev_branches_wait(w->tx, w->db, m->edits[m->leader].id, 0, KV_READ, m->branches,
+			      &w->key, w->arena, &stored));
+	for (size_t i = m->leader; i != SIZE_MAX; i = merge_next(m, i))
+		edits++;
+	to->id = m->edits[m->leader].id;
+	to->rows = arena_alloc(w->arena, (stored.count + edits) * sizeof(*to->rows));
+	to->heads = arena_alloc(w->arena, edits * sizeof(*to->heads));
+	if (!to->rows || !to->heads)
+		return STATUS_LIMIT;
+	if (stored.count)
+		memcpy(to->rows, stored.rows, stored.count * sizeof(*to->rows));
+	to->stored = stored.count;
+	to->count = stored.count;
+	for (size_t i = 0; i < to->count; i++)
+		TRY(merge_note_row(w, m, i, false));
+	return STATUS_OK;
+}
+
+/* ---- The end ---- */
+
+/* Asks for the attachments of stored branches that are replaced. */
+static enum status
+merge_ask_given_up(struct rev_writer *w, struct rev_merge *m)
+{
+	const struct rev_merged *merged = &m->merged;
+
+	for (size_t i = 0; i < merged->stored; i++) {
+		const struct rev_branch_record *row = &merged->rows[i];
+
+		if (!row->replaced || !row->has_atts)
+			continue;
+		if (!m->given_up)
+			m->given_up = arena_zalloc(w->arena,
+						   merged->stored * sizeof(struct kv_future *));
+		if (!m->given_up)
+			return STATUS_LIMIT;
+		TRY(rev_atts_get(w->tx, w->db, merged->id, row->rev, row->deleted, &w->key,
+				 &m->given_up[i]));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+merge_count_given_up(struct rev_writer *w, struct rev_merge *m)
+{
+	const struct rev_merged *merged = &m->merged;
+
+	for (size_t i = 0; m->given_up && i < merged->stored; i++) {
+		const struct rev_branch_record *row = &merged->rows[i];
+		struct rev_att_list list;
+
+		if (!m->given_up[i])
+			continue;
+		TRY(rev_atts_wait(w->tx, w->db, merged->id, row->rev, row->deleted, m->given_up[i],
+				  &w->key, w->arena, &list));
+		TRY(rev_atts_count(w, list.atts, list.count, -1));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+merge_write(struct rev_writer *w, struct rev_merge *m)
+{
+	const struct rev_att_list none = { 0 };
+	struct rev_merged *merged = &m->merged;
+
+	for (size_t i = merged->stored; i < merged->count; i++) {
+		struct rev_update *head = &merged->heads[i - merged->stored];
+		struct rev_att *atts;
+		struct str missing;
+
+		if (merged->rows[i].replaced || head->edit->atts_count == 0)
+			continue;
+		TRY(rev_atts_resolve(head->edit, &none, 0, w->arena, &atts, &missing));
+		head->atts = atts;
+	}
+	return merged->count > merged->stored ? rev_merged_apply(w, merged) : STATUS_OK;
+}
+
+enum status
+rev_merge_resolve(struct rev_writer *w, struct rev_merge *m, bool *ret_done)
+{
+	*ret_done = true;
+	if (m->merged.rows) { /* the second wave has come */
+		TRY(merge_count_given_up(w, m));
+		return merge_write(w, m);
+	}
+	TRY(merge_fill_set(w, m));
+	if (m->set.count == 0) /* no edit is possible */
+		return STATUS_OK;
+	TRY(merge_read_rows(w, m));
+	for (size_t i = m->leader; i != SIZE_MAX; i = merge_next(m, i))
+		TRY(merge_apply_edit(w, m, i));
+	TRY(merge_ask_given_up(w, m));
+	*ret_done = !m->given_up;
+	return m->given_up ? STATUS_OK : merge_write(w, m);
+}

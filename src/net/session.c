@@ -1,0 +1,425 @@
+#include "net/session.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metric.h"
+
+static void net_session_count_output(struct net_session *s);
+
+/* ---- Life ---- */
+
+void
+net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms)
+{
+	size_t out_bytes = output_bytes + NET_SPARE_BYTES;
+
+	*s = (struct net_session){ .output_bytes = output_bytes, .limits.stall_ms = stall_ms };
+	buf_init(&s->out, out_bytes);
+	buf_init(&s->flying, out_bytes);
+}
+
+void
+net_session_fini(struct net_session *s)
+{
+	assert(!s->task);
+	budget_part_release(&s->part);
+	buf_release(&s->out);
+	buf_release(&s->flying);
+}
+
+void
+net_session_begin(struct net_session *s, struct net_conn *c)
+{
+	assert(!s->conn && !s->task && s->out.len == 0 && s->flying.len == 0);
+	s->conn = c;
+	s->loop = c->loop;
+	s->write.conn = c;
+	s->limits.min_rate_bytes = c->loop->min_rate_bytes;
+	s->limits.window_ms = c->loop->rate_window_ms;
+	s->reading = (struct net_pace){ 0 };
+	budget_part_init(&s->part, c->loop->memory);
+	event_init(&s->progress);
+	event_init(&s->closed);
+	event_init(&s->stopping);
+	if (c->loop->stopping)
+		event_set(&s->stopping);
+}
+
+static void
+net_session_trim(struct buf *b)
+{
+	if (b->cap > NET_SPARE_BYTES)
+		buf_release(b);
+	else
+		buf_clear(b);
+}
+
+void
+net_session_end(struct net_session *s)
+{
+	assert(!s->task);
+	net_session_trim(&s->out);
+	net_session_trim(&s->flying);
+	budget_part_release(&s->part);
+	s->peer_ended = false;
+	s->slices = s->ended_slices = 0;
+	s->left = 0;
+	s->hook.let_go = NULL;
+	s->conn = NULL;
+}
+
+/* Asked by the fiber after each slice of computing (loop/step.h). */
+static enum status
+net_session_ask(void *arg)
+{
+	struct net_session *s = arg;
+	struct net_conn *c = s->conn;
+	enum net_peer peer = c->eof ? NET_PEER_ENDED : NET_PEER_THERE;
+
+	/*
+	 * While more has come than the protocol wants, nothing is read, and the peer's end is not
+	 * noticed by itself.
+	 */
+	if (!c->lost && !c->reading && !c->eof && ++s->slices % NET_PROBE_SLICES == 0) {
+		peer = c->loop->io->probe(c);
+		if (peer == NET_PEER_GONE)
+			net_conn_abort(c);
+		else if (peer == NET_PEER_ENDED)
+			s->peer_ended = true;
+	}
+	if (peer == NET_PEER_ENDED || s->peer_ended) {
+		event_set(&s->closed);
+		s->ended_slices++;
+	}
+	return c->lost || s->ended_slices > NET_ENDED_SLICES ? STATUS_CANCELLED : STATUS_OK;
+}
+
+bool
+net_session_run(struct net_session *s, bool soon, void (*fn)(void *arg), void (*done)(void *arg),
+		void *arg)
+{
+	assert(!s->task);
+	s->task = task_take(&s->loop->loop);
+	if (!s->task)
+		return false;
+	arena_set_part(s->task->arena, &s->part);
+	budget_enter(&s->part);
+	s->task->steps.limit = s->loop->request_steps;
+	s->task->steps.ask = net_session_ask;
+	s->task->steps.ask_arg = s;
+	net_conn_note_request(s->conn);
+	if (soon)
+		task_start_soon(s->task, fn, done, arg);
+	else
+		task_start(s->task, fn, done, arg);
+	return true;
+}
+
+void
+net_session_returned(struct net_session *s)
+{
+	task_put(s->task);
+	s->task = NULL;
+	s->hook.let_go = NULL;
+	/* The rest of the output may take its time. */
+	if (net_session_unsent(s))
+		net_session_count_output(s);
+	budget_settle(&s->part);
+}
+
+/* ---- Waiting ---- */
+
+void
+net_session_progress(struct net_session *s)
+{
+	event_set(&s->progress);
+}
+
+uint64_t
+net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t most_ns)
+{
+	uint64_t left_ns = net_pace_left_ns(pace, &s->limits);
+	uint64_t begun_ns = clock_mono_ns();
+
+	/*
+	 * Nothing can set the event between the caller's look at the connection and this line: the
+	 * callbacks that set it run on this thread, and only while the fiber is parked.
+	 */
+	event_init(&s->progress);
+	(void)event_wait(&s->progress, begun_ns + (left_ns < most_ns ? left_ns : most_ns));
+	return clock_mono_ns() - begun_ns;
+}
+
+void
+net_session_lost(struct net_session *s)
+{
+	event_set(&s->closed);
+	net_session_progress(s);
+}
+
+/* ---- Output ---- */
+
+/* Counts the buffers of the output in the session's part. */
+static void
+net_session_count_output(struct net_session *s)
+{
+	budget_count_output(&s->part, s->out.cap + s->flying.cap);
+}
+
+size_t
+net_session_unsent(const struct net_session *s)
+{
+	size_t flying = 0;
+
+	/* Even when all is written, the buffer is in use until net_session_written(). */
+	if (s->flying.len) {
+		flying = s->conn->loop->io->unwritten(s->conn);
+		if (!flying)
+			flying = 1;
+	}
+	return s->out.len + flying;
+}
+
+void
+net_session_written(struct net_session *s)
+{
+	buf_clear(&s->flying);
+}
+
+/* Bytes of the output that the peer's side has not got, as far as that is known. */
+static size_t
+net_session_left(const struct net_session *s)
+{
+	const struct net_io *io = s->conn->loop->io;
+
+	return net_session_unsent(s) + (io->unconfirmed ? io->unconfirmed(s->conn) : 0);
+}
+
+size_t
+net_session_moved(struct net_session *s)
+{
+	size_t before = s->left;
+
+	s->left = net_session_left(s);
+	return before > s->left ? before - s->left : 0;
+}
+
+void
+net_session_cut(struct net_session *s, enum net_verdict verdict)
+{
+	assert(verdict != NET_KEEPS_UP);
+	if (verdict == NET_IS_SLOW)
+		METRIC_REFUSED("min_rate_bytes");
+	else
+		METRIC_REFUSED("body_timeout_ms");
+	log_event(LOG_LEVEL_INFO, "slow_reader", "peer=%s limit=%s", s->conn->peer,
+		  verdict == NET_IS_SLOW ? "min_rate_bytes" : "body_timeout_ms");
+	net_conn_abort(s->conn);
+}
+
+uint64_t
+net_session_watch(struct net_session *s)
+{
+	s->reading = (struct net_pace){ 0 };
+	s->left = net_session_unsent(s) ? net_session_left(s) : 0; /* mostly all is sent */
+	s->look_ns = clock_mono_ns();
+	return s->look_ns + net_pace_left_ns(&s->reading, &s->limits);
+}
+
+uint64_t
+net_session_look(struct net_session *s, uint64_t came_bytes)
+{
+	uint64_t now_ns = clock_mono_ns();
+	enum net_verdict verdict = net_pace_count(&s->reading, &s->limits, now_ns - s->look_ns,
+						  net_session_moved(s) + came_bytes);
+
+	s->look_ns = now_ns;
+	if (verdict == NET_KEEPS_UP)
+		return now_ns + net_pace_left_ns(&s->reading, &s->limits);
+	net_session_cut(s, verdict);
+	return WAIT_FOREVER;
+}
+
+METRIC_COUNTER(sent, "frond_net_sent_bytes_total", METRIC_BYTES,
+	       "Bytes of answers that were given to the system.");
+
+/* Sends `out` and of `data` what goes right behind it. Returns how much of `data`. */
+static size_t
+net_session_send_both(struct net_session *s, struct str data)
+{
+	struct net_conn *c = s->conn;
+	const struct net_io *io = c->loop->io;
+	struct str pieces[2];
+	struct buf spare;
+	size_t count = 0;
+	size_t went;
+	ssize_t n;
+
+	if (c->lost || s->flying.len || s->out.len + data.len == 0)
+		return 0;
+	if (data.len > INT32_MAX)
+		data.len = INT32_MAX;
+	if (s->out.len)
+		pieces[count++] = buf_str(&s->out);
+	if (data.len)
+		pieces[count++] = data;
+	n = io->try_write(c, pieces, count);
+	if (n < 0) {
+		net_conn_abort(c);
+		return 0;
+	}
+	went = (size_t)n;
+	/* A peer that has left answers these bytes with a reset; nothing else needs to find out. */
+	if (went)
+		s->ended_slices = 0;
+	metric_add(&sent, went);
+	assert(went <= s->out.len + data.len);
+	if (went >= s->out.len) {
+		went -= s->out.len;
+		buf_clear(&s->out);
+		return went;
+	}
+	/*
+	 * The two buffers change places: what is left flies, and the fiber gathers into the other
+	 * one. The write refers to `flying` until net_session_written(), so it is not touched
+	 * before; the check at the top sees to that.
+	 */
+	spare = s->flying;
+	s->flying = s->out;
+	s->out = spare;
+	buf_clear(&s->out);
+	metric_add(&sent, s->flying.len - went);
+	if (!io->write(c, &s->write, str_skip(buf_str(&s->flying), went)))
+		net_conn_abort(c);
+	return 0;
+}
+
+void
+net_session_send(struct net_session *s)
+{
+	(void)net_session_send_both(s, (struct str){ 0 });
+}
+
+size_t
+net_session_output_limit(const struct net_session *s)
+{
+	size_t least = s->output_bytes < NET_OUTPUT_LEAST_BYTES ? s->output_bytes
+								: NET_OUTPUT_LEAST_BYTES;
+
+	if (!s->part.budget)
+		return s->output_bytes;
+	return budget_output_portion(s->part.budget, s->output_bytes, least);
+}
+
+struct net_wait_hook
+net_session_on_wait(struct net_session *s, struct net_wait_hook hook)
+{
+	struct net_wait_hook before = s->hook;
+
+	s->hook = hook;
+	return before;
+}
+
+void
+net_session_rest(struct net_session *s)
+{
+	if (!s->out.len)
+		buf_release(&s->out);
+	if (!s->flying.len)
+		buf_release(&s->flying);
+	net_session_count_output(s);
+	budget_part_count_all(&s->part);
+	arena_trim(s->task->arena);
+	wait_trim();
+}
+
+/* True if the fiber should not even keep for a moment what it can read again. */
+static bool
+net_session_is_pressed(const struct net_session *s)
+{
+	const struct budget *b = s->part.budget;
+
+	return b && (budget_is_wanted(b) || budget_held(b) > b->limit_bytes / 2);
+}
+
+/* Lets go of what the fiber can do without. Returns true if the connection progressed meanwhile. */
+static bool
+net_session_let_go(struct net_session *s)
+{
+	event_init(&s->progress);
+	if (!net_session_is_pressed(s) && event_wait(&s->progress, clock_after_ms(NET_PATIENCE_MS)))
+		return true;
+	/* This may park, since reads that are on their way have to end. */
+	s->hook.let_go(s->hook.arg);
+	budget_settle(&s->part);
+	net_session_rest(s);
+	return event_is_set(&s->progress) || s->conn->lost;
+}
+
+/* Parks until the peer reads, or has failed to for too long. Returns how long that took. */
+static uint64_t
+net_session_wait_for_peer(struct net_session *s)
+{
+	uint64_t begun_ns = clock_mono_ns();
+
+	net_session_count_output(s);
+	budget_part_count_all(&s->part);
+	if (!s->hook.let_go || !net_session_let_go(s))
+		(void)net_session_wait(s, &s->reading, UINT64_MAX);
+	return clock_mono_ns() - begun_ns;
+}
+
+enum status
+net_session_wait_unsent(struct net_session *s, size_t most)
+{
+	while (!s->conn->lost && net_session_unsent(s) > most) {
+		enum net_verdict verdict;
+		uint64_t waited_ns;
+
+		net_session_send(s);
+		if (s->conn->lost || net_session_unsent(s) <= most)
+			break;
+		(void)net_session_moved(s); /* what came through while nobody waited */
+		waited_ns = net_session_wait_for_peer(s);
+		if (s->conn->lost)
+			break;
+		verdict = net_pace_count(&s->reading, &s->limits, waited_ns, net_session_moved(s));
+		if (verdict != NET_KEEPS_UP)
+			net_session_cut(s, verdict);
+	}
+	return s->conn->lost ? STATUS_CANCELLED : STATUS_OK;
+}
+
+size_t
+net_session_put_now(struct net_session *s, struct str data)
+{
+	if (s->out.len + data.len < NET_FLUSH_BYTES)
+		return 0;
+	return net_session_send_both(s, data);
+}
+
+enum status
+net_session_put(struct net_session *s, struct str data)
+{
+	data = str_skip(data, net_session_put_now(s, data));
+	while (!s->conn->lost && data.len) {
+		size_t limit = net_session_output_limit(s);
+		size_t unsent = net_session_unsent(s);
+		size_t room = unsent < limit ? limit - unsent : 0;
+		size_t n = data.len < room ? data.len : room;
+
+		buf_append(&s->out, data.ptr, n);
+		if (buf_status(&s->out) != STATUS_OK) {
+			net_conn_abort(s->conn);
+			return STATUS_CANCELLED;
+		}
+		data = str_skip(data, n);
+		if (s->out.len >= NET_FLUSH_BYTES)
+			net_session_send(s);
+		if (data.len)
+			TRY(net_session_wait_unsent(s, limit / 2));
+	}
+	return s->conn->lost ? STATUS_CANCELLED : STATUS_OK;
+}

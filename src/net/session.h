@@ -1,0 +1,160 @@
+/*
+ * A fiber at work for a connection: its events, its part of the memory that all connections share,
+ * and output with backpressure. A protocol embeds one in what it keeps for a request; an idle
+ * connection has none.
+ *
+ * The fiber and the connection's callbacks run on the same loop, in turn: no locks.
+ */
+#ifndef FROND_NET_SESSION_H
+#define FROND_NET_SESSION_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "loop/task.h"
+#include "net/conn.h"
+#include "net/pace.h"
+#include "net/wait_hook.h"
+
+enum {
+	NET_FLUSH_BYTES = 16 * 1024, /* of output gathered before it is sent */
+	NET_SPARE_BYTES = 64 * 1024, /* larger buffers are not kept for the next session */
+	/*
+	 * Slices of computing (loop/step.h) that a session may use after its peer has sent its end,
+	 * about 0.3 s: a peer that has only shut its sending side still gets an answer that takes
+	 * little, and one that has left does not cost much more.
+	 */
+	NET_ENDED_SLICES = 2000,
+	/* Slices between two looks for the end of a peer whose bytes are not read meanwhile. */
+	NET_PROBE_SLICES = 64,
+	/*
+	 * Unsent output of one connection, before its fiber parks, when there is very much output
+	 * in the whole process.
+	 */
+	NET_OUTPUT_LEAST_BYTES = 4 * 1024,
+	/* How long a fiber keeps what it reads from while its peer takes nothing. */
+	NET_PATIENCE_MS = 20,
+};
+
+struct net_session {
+	struct net_conn *conn; /* NULL: a spare one */
+	struct net_loop *loop;
+	struct task *task;             /* NULL until the fiber starts, and after it has returned */
+	struct budget_part part;       /* of the memory of all connections */
+	size_t output_bytes;           /* the most unsent output before the fiber parks */
+	struct net_pace_limits limits; /* for waits for the peer */
+
+	struct buf out;          /* gathered */
+	struct buf flying;       /* what `write` is writing */
+	size_t left;             /* bytes that the peer had not got when last looked at */
+	struct net_pace reading; /* of the peer, while it is waited for */
+	uint64_t look_ns;        /* when net_session_look() was called last */
+	struct net_write write;
+
+	unsigned slices;           /* of computing, while nothing was read */
+	unsigned ended_slices;     /* of computing, after the peer's end, since output went last */
+	bool peer_ended;           /* it has sent its end, which was not read yet */
+	struct net_wait_hook hook; /* net_session_on_wait() */
+
+	struct event progress; /* set anew for each wait of the fiber for the connection */
+	struct event closed;
+	struct event stopping;
+};
+
+/* Once for the memory, before the first begin. Limits what is gathered. */
+void net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms);
+/* Frees its memory. */
+void net_session_fini(struct net_session *s);
+
+/* For a connection, which it does not own. */
+void net_session_begin(struct net_session *s, struct net_conn *c);
+/* No fiber is at work any more. Keeps the smaller buffers. */
+void net_session_end(struct net_session *s);
+
+/*
+ * Runs `fn(arg)` on a fiber at once, until it parks or returns, or in its turn if `soon` is set;
+ * `done(arg)` follows off the fiber, and calls net_session_returned(). False when out of memory:
+ * nothing has run.
+ */
+bool net_session_run(struct net_session *s, bool soon, void (*fn)(void *arg),
+		     void (*done)(void *arg), void *arg);
+void net_session_returned(struct net_session *s);
+
+/* ---- Output ---- */
+
+/* Bytes of the output that the kernel has not taken yet. */
+size_t net_session_unsent(const struct net_session *s);
+
+/* Gives what is gathered to the kernel, as far as it takes it; the rest follows on its own. */
+void net_session_send(struct net_session *s);
+
+/*
+ * Appends bytes to the output, and sends it when it has become large. Parks while more than the
+ * limit is unsent. STATUS_CANCELLED when the connection is lost.
+ */
+MUST_USE enum status net_session_put(struct net_session *s, struct str data);
+
+/*
+ * Gives the kernel what it takes at once of `data`, behind what is gathered, and returns how much
+ * that was: 0 if little has been gathered yet, or if earlier output has to go first. Never parks.
+ */
+size_t net_session_put_now(struct net_session *s, struct str data);
+
+/*
+ * How much may be unsent before the fiber parks: `output_bytes`, or less when the output of all
+ * connections takes much of the memory that they share.
+ */
+size_t net_session_output_limit(const struct net_session *s);
+
+/*
+ * From now on the hook is called on the fiber whenever output has to wait for the peer: after
+ * NET_PATIENCE_MS without progress, or at once if memory is short. It frees everything that the
+ * fiber can read again, and must not use the connection. It may be called again before the fiber
+ * has done anything. Returns the hook of before.
+ */
+struct net_wait_hook net_session_on_wait(struct net_session *s, struct net_wait_hook hook);
+
+/*
+ * On the fiber, which may wait for long now: frees buffers of output that are empty and counts the
+ * others, and gives back the pages of the stack and the arena that are not in use.
+ */
+void net_session_rest(struct net_session *s);
+
+/*
+ * Parks until no more than `most` bytes are unsent. A peer that does not keep up with reading is
+ * cut off. STATUS_CANCELLED when the connection is lost.
+ */
+MUST_USE enum status net_session_wait_unsent(struct net_session *s, size_t most);
+
+/* How much of the output the peer has got since the last such call, while nothing was added. */
+size_t net_session_moved(struct net_session *s);
+
+/*
+ * Off the fiber, while the rest of the output flies: begins to watch the peer, and looks after it.
+ * Each gives the moment at which to look again. net_session_look() is told of bytes that the peer
+ * has sent meanwhile, which count as keeping up, and cuts off a peer that does not: it then gives
+ * WAIT_FOREVER, and the connection is lost.
+ */
+uint64_t net_session_watch(struct net_session *s);
+uint64_t net_session_look(struct net_session *s, uint64_t came_bytes);
+
+/* Logs and counts that the peer does not keep up with reading, and aborts the connection. */
+void net_session_cut(struct net_session *s, enum net_verdict verdict);
+
+/* The connection's callback written(): the buffer of the write is free again. */
+void net_session_written(struct net_session *s);
+
+/* ---- Waiting for the connection ---- */
+
+/* Wakes the fiber if it waits for the connection. */
+void net_session_progress(struct net_session *s);
+
+/*
+ * On the fiber: parks until progress, until `pace` can be judged again, or for `most_ns`. Returns
+ * how long that took, for net_pace_count().
+ */
+uint64_t net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t most_ns);
+
+/* The connection's callback lost(). */
+void net_session_lost(struct net_session *s);
+
+#endif

@@ -1,0 +1,445 @@
+#include "net/stream.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "net/session.h"
+
+struct net_stream_loop {
+	struct net_stream_options options; /* with every default filled in */
+};
+
+/*
+ * What a connection has from its first unserved byte until everything is answered. Bytes come into
+ * `in` while the fiber is parked; it reads from `held`, which only it touches, so what it was given
+ * stays where it is while it writes.
+ */
+struct net_stream {
+	struct net_session session;
+	struct net_stream_conn *conn;
+	struct buf in;
+	struct buf held;
+	size_t taken;            /* of `held`; consumed by the next peek */
+	struct net_pace sending; /* of the peer, while a peek waits for it */
+	bool moved;              /* bytes came, or were taken, since serve() was called */
+	bool ending;             /* serve() has returned false */
+};
+
+struct net_stream_conn {
+	struct net_conn net; /* first: the protocol's callbacks are given this */
+	struct net_stream *stream;
+};
+
+static struct net_stream_conn *
+stream_conn_of(struct net_conn *net)
+{
+	return (struct net_stream_conn *)net;
+}
+
+static const struct net_stream_options *
+stream_options(const struct net_conn *net)
+{
+	return &((const struct net_stream_loop *)net->slot->context)->options;
+}
+
+/* ---- Life ---- */
+
+static struct net_stream *
+stream_new(struct net_stream_conn *c)
+{
+	const struct net_stream_options *o = stream_options(&c->net);
+	struct net_stream *s = mem_zalloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	net_session_init(&s->session, o->output_bytes, o->stall_timeout_ms);
+	net_session_begin(&s->session, &c->net);
+	/* Reading goes on while there is room for a byte: at most one read comes on top. */
+	buf_init(&s->in, o->input_bytes + NET_READ_BYTES);
+	buf_init(&s->held, o->input_bytes + NET_READ_BYTES);
+	s->conn = c;
+	c->stream = s;
+	return s;
+}
+
+static void
+stream_drop(struct net_stream_conn *c)
+{
+	struct net_stream *s = c->stream;
+
+	if (!s)
+		return;
+	c->stream = NULL;
+	net_session_end(&s->session);
+	net_session_fini(&s->session);
+	buf_release(&s->in);
+	buf_release(&s->held);
+	mem_free(s);
+}
+
+/* Bytes that came and were not taken. */
+static size_t
+stream_unread(const struct net_stream *s)
+{
+	assert(s->taken <= s->held.len);
+	return s->in.len + s->held.len - s->taken;
+}
+
+/* ---- Serving ---- */
+
+static void stream_settle(struct net_stream_conn *c);
+
+static void
+stream_serve(void *arg)
+{
+	struct net_stream *s = arg;
+	const struct net_stream_options *o = stream_options(&s->conn->net);
+
+	task_set_doing(STR("stream"), str_from_cstr(s->conn->net.peer));
+	/*
+	 * Bytes that come while the fiber is at work begin no other one, so it asks again before it
+	 * ends. If serve() took nothing and nothing came, it wants more than there is: the fiber
+	 * ends, and the next bytes begin one.
+	 */
+	do {
+		s->moved = false;
+		s->ending = !o->serve(s, o->arg);
+		arena_clear(s->session.task->arena);
+	} while (!s->ending && s->moved && stream_unread(s) && !s->session.conn->lost);
+	net_session_send(&s->session);
+}
+
+/* On the loop again, with the fiber idle. */
+static void
+stream_served(void *arg)
+{
+	struct net_stream *s = arg;
+	struct net_stream_conn *c = s->conn;
+
+	net_session_returned(&s->session);
+	if (!c->net.lost)
+		net_conn_set_timer(&c->net, net_session_watch(&s->session));
+	stream_settle(c);
+}
+
+static void
+stream_run(struct net_stream_conn *c)
+{
+	net_conn_set_timer(&c->net, WAIT_FOREVER); /* the fiber's waits have their own deadlines */
+	if (!net_session_run(&c->stream->session, false, stream_serve, stream_served, c->stream))
+		net_conn_abort(&c->net);
+}
+
+/* Everything written is sent: closes in such a way that the peer can read it. */
+static void
+stream_finish(struct net_stream_conn *c)
+{
+	bool eof = c->net.eof;
+
+	stream_drop(c);
+	if (eof)
+		net_conn_close(&c->net);
+	else
+		(void)net_conn_linger(&c->net);
+}
+
+/* No fiber is at work: decides what becomes of the connection. */
+static void
+stream_settle(struct net_stream_conn *c)
+{
+	struct net_stream *s = c->stream;
+
+	if (!s || s->session.task)
+		return;
+	if (c->net.lost) {
+		if (c->net.gone) {
+			stream_drop(c);
+			net_conn_free(&c->net);
+		}
+		return;
+	}
+	if (net_session_unsent(&s->session) > 0)
+		return; /* stream_written() comes back here */
+	if (s->ending || c->net.eof || c->net.loop->stopping) {
+		stream_finish(c);
+		return;
+	}
+	if (stream_unread(s) == 0)
+		stream_drop(c);
+	net_conn_set_timer(&c->net, clock_after_ms(stream_options(&c->net)->idle_timeout_ms));
+	net_conn_update_reading(&c->net);
+}
+
+/* ---- The connection's callbacks ---- */
+
+static void
+stream_opened(struct net_conn *net)
+{
+	const struct net_stream_options *o = stream_options(net);
+	struct net_stream_conn *c = stream_conn_of(net);
+
+	net_conn_set_timer(net, clock_after_ms(o->idle_timeout_ms));
+	if (!net->refused)
+		return;
+	if (!stream_new(c)) {
+		net_conn_close(net);
+		return;
+	}
+	c->stream->ending = true;
+	buf_append_str(&c->stream->session.out, o->refusal);
+	net_session_send(&c->stream->session);
+	net_conn_set_timer(net, net_session_watch(&c->stream->session));
+	stream_settle(c);
+}
+
+static void
+stream_input(struct net_conn *net, struct str data)
+{
+	struct net_stream_conn *c = stream_conn_of(net);
+	struct net_stream *s = c->stream ? c->stream : stream_new(c);
+
+	if (!s) {
+		net_conn_abort(net);
+		return;
+	}
+	if (s->ending)
+		return; /* nobody is going to ask for it */
+	buf_append_str(&s->in, data);
+	if (buf_status(&s->in) != STATUS_OK) {
+		net_conn_abort(net);
+		return;
+	}
+	s->moved = true;
+	if (s->session.task)
+		net_session_progress(&s->session);
+	else
+		stream_run(c);
+}
+
+static bool
+stream_wants_input(const struct net_conn *net)
+{
+	const struct net_stream *s = ((const struct net_stream_conn *)net)->stream;
+
+	return !s || s->ending || stream_unread(s) < stream_options(net)->input_bytes;
+}
+
+static void
+stream_ended(struct net_conn *net)
+{
+	struct net_stream_conn *c = stream_conn_of(net);
+
+	if (!c->stream) {
+		net_conn_close(net);
+		return;
+	}
+	/* It may have shut down its side only: what it asked before is answered. */
+	event_set(&c->stream->session.closed);
+	net_session_progress(&c->stream->session);
+	stream_settle(c);
+}
+
+static void
+stream_written(struct net_conn *net)
+{
+	struct net_stream_conn *c = stream_conn_of(net);
+	struct net_session *session = &c->stream->session;
+
+	net_session_written(session);
+	if (net->lost)
+		return;
+	net_session_send(session);
+	net_session_progress(session);
+	if (!session->task)
+		net_conn_set_timer(net, net_session_look(session, 0));
+	stream_settle(c);
+}
+
+static void
+stream_timed_out(struct net_conn *net)
+{
+	struct net_stream_conn *c = stream_conn_of(net);
+
+	if (!c->stream || net_session_unsent(&c->stream->session) == 0)
+		net_conn_close(net); /* idle, or in the middle of a request that serve() left */
+	else
+		net_conn_set_timer(net, net_session_look(&c->stream->session, 0));
+}
+
+static void
+stream_stop(struct net_conn *net)
+{
+	struct net_stream_conn *c = stream_conn_of(net);
+
+	if (!c->stream) {
+		net_conn_close(net);
+		return;
+	}
+	event_set(&c->stream->session.stopping);
+	stream_settle(c);
+}
+
+static void
+stream_lost(struct net_conn *net)
+{
+	struct net_stream_conn *c = stream_conn_of(net);
+
+	if (c->stream)
+		net_session_lost(&c->stream->session);
+}
+
+static bool
+stream_closed(struct net_conn *net)
+{
+	struct net_stream_conn *c = stream_conn_of(net);
+
+	/* A fiber at work frees the connection when it returns: stream_settle(). */
+	if (c->stream && c->stream->session.task)
+		return false;
+	stream_drop(c);
+	return true;
+}
+
+/* ---- What the door calls, on the fiber ---- */
+
+/* Moves what came to what the fiber reads from. */
+static enum status
+stream_fetch(struct net_stream *s)
+{
+	buf_consume(&s->held, s->taken);
+	s->taken = 0;
+	if (s->held.len == 0) {
+		struct buf empty = s->held;
+
+		s->held = s->in;
+		s->in = empty;
+	} else {
+		buf_append_str(&s->held, buf_str(&s->in));
+		buf_clear(&s->in);
+	}
+	return buf_status(&s->held);
+}
+
+/* Waits for bytes of the peer. */
+static enum net_verdict
+stream_wait(struct net_stream *s)
+{
+	size_t before = s->in.len;
+	uint64_t waited_ns = net_session_wait(&s->session, &s->sending, UINT64_MAX);
+
+	return net_pace_count(&s->sending, &s->session.limits, waited_ns, s->in.len - before);
+}
+
+enum status
+net_stream_peek(struct net_stream *s, size_t n, struct str *ret)
+{
+	const struct net_conn *net = &s->conn->net;
+	enum status status = STATUS_OK;
+
+	*ret = (struct str){ 0 };
+	if (n > stream_options(net)->input_bytes)
+		return STATUS_LIMIT;
+	TRY(stream_fetch(s));
+	if (s->held.len < n)
+		net_session_send(&s->session); /* the peer may wait for it before it says more */
+	while (s->held.len < n && status == STATUS_OK) {
+		net_conn_update_reading(&s->conn->net);
+		if (net->lost)
+			status = STATUS_CANCELLED;
+		else if (net->eof)
+			status = STATUS_NOT_FOUND;
+		else if (stream_wait(s) != NET_KEEPS_UP)
+			status = STATUS_TIMEOUT;
+		/* Also at the end: the last bytes may have come together with it. */
+		TRY(stream_fetch(s));
+	}
+	if (s->held.len >= n)
+		status = STATUS_OK;
+	*ret = buf_str(&s->held);
+	return status;
+}
+
+void
+net_stream_take(struct net_stream *s, size_t n)
+{
+	assert(n <= s->held.len - s->taken);
+	s->taken += n;
+	s->moved |= n > 0;
+}
+
+enum status
+net_stream_write(struct net_stream *s, struct str data)
+{
+	return net_session_put(&s->session, data);
+}
+
+void
+net_stream_flush(struct net_stream *s)
+{
+	net_session_send(&s->session);
+}
+
+struct str
+net_stream_peer(const struct net_stream *s)
+{
+	return str_from_cstr(s->conn->net.peer);
+}
+
+struct arena *
+net_stream_arena(struct net_stream *s)
+{
+	return s->session.task->arena;
+}
+
+struct event *
+net_stream_closed_event(struct net_stream *s)
+{
+	return &s->session.closed;
+}
+
+struct event *
+net_stream_stopping_event(struct net_stream *s)
+{
+	return &s->session.stopping;
+}
+
+/* ---- Loops ---- */
+
+#define DEFAULT(field, value)                                                                      \
+	do {                                                                                       \
+		if (!(field))                                                                      \
+			(field) = (value);                                                         \
+	} while (0)
+
+static void *
+stream_loop_new(struct net_loop *net, void *options)
+{
+	struct net_stream_loop *l = mem_zalloc(sizeof(*l));
+
+	(void)net;
+	if (!l)
+		return NULL;
+	l->options = *(const struct net_stream_options *)options;
+	DEFAULT(l->options.input_bytes, NET_STREAM_INPUT_BYTES);
+	DEFAULT(l->options.output_bytes, NET_STREAM_OUTPUT_BYTES);
+	DEFAULT(l->options.idle_timeout_ms, NET_STREAM_IDLE_TIMEOUT_MS);
+	DEFAULT(l->options.stall_timeout_ms, NET_STREAM_STALL_TIMEOUT_MS);
+	return l;
+}
+
+const struct net_protocol net_stream_protocol = {
+	.name = "stream",
+	.conn_bytes = sizeof(struct net_stream_conn),
+	.loop_new = stream_loop_new,
+	.loop_free = mem_free,
+	.opened = stream_opened,
+	.input = stream_input,
+	.wants_input = stream_wants_input,
+	.ended = stream_ended,
+	.written = stream_written,
+	.timed_out = stream_timed_out,
+	.stop = stream_stop,
+	.lost = stream_lost,
+	.closed = stream_closed,
+};

@@ -1,0 +1,74 @@
+/*
+ * A door that reads and writes a connection from top to bottom, on a fiber.
+ *
+ * The fiber begins when bytes have come, serves what they ask for, and returns; a connection that
+ * nobody asks anything holds no fiber and no buffers. In between the door reads and writes as it
+ * likes: reading parks until bytes come, writing parks while the peer is behind. Everything here
+ * belongs to the connection's loop and is used on the fiber alone.
+ */
+#ifndef FROND_NET_STREAM_H
+#define FROND_NET_STREAM_H
+
+#include "net/conn.h"
+
+struct arena;
+struct event;
+struct net_stream;
+
+enum {
+	NET_STREAM_INPUT_BYTES = 64 * 1024,
+	NET_STREAM_OUTPUT_BYTES = 64 * 1024,
+	NET_STREAM_IDLE_TIMEOUT_MS = 5 * 60 * 1000,
+	NET_STREAM_STALL_TIMEOUT_MS = 60 * 1000,
+};
+
+/* Zero in a number means its default, above. The options of net_stream_protocol. */
+struct net_stream_options {
+	/*
+	 * Serves what the connection asks, and returns. True: it goes on, and is called again for
+	 * bytes that were not taken, or when more come. False: everything that was written is sent,
+	 * and the connection closes.
+	 */
+	bool (*serve)(struct net_stream *s, void *arg);
+	void *arg;
+	size_t input_bytes;        /* that came and were not taken; more stay with the peer */
+	size_t output_bytes;       /* unsent output before a write parks */
+	uint64_t idle_timeout_ms;  /* a connection without a request */
+	uint64_t stall_timeout_ms; /* between two stretches of a request, or of output being read */
+	struct str refusal;        /* what a connection is told when there are too many */
+};
+
+extern const struct net_protocol net_stream_protocol;
+
+/*
+ * Waits until at least `n` bytes have come that were not taken, and gives all of them; they stay
+ * valid until the next peek. STATUS_NOT_FOUND: the peer has ended, and fewer are there (`ret` has
+ * them). STATUS_LIMIT: `n` is more than `input_bytes`. STATUS_TIMEOUT: the peer
+ * stalls. STATUS_CANCELLED: the connection is lost.
+ */
+MUST_USE enum status net_stream_peek(struct net_stream *s, size_t n, struct str *ret);
+
+/* Takes `n` of the bytes that net_stream_peek() gave. */
+void net_stream_take(struct net_stream *s, size_t n);
+
+/*
+ * Writes; parks while more than `output_bytes` are unsent. What is small is gathered until a peek
+ * has to wait, net_stream_flush(), or until serve() returns. STATUS_CANCELLED: the connection is
+ * lost.
+ */
+MUST_USE enum status net_stream_write(struct net_stream *s, struct str data);
+void net_stream_flush(struct net_stream *s);
+
+/* "127.0.0.1:40312". */
+struct str net_stream_peer(const struct net_stream *s);
+
+/* The fiber's own memory, cleared when serve() returns. */
+struct arena *net_stream_arena(struct net_stream *s);
+
+/* Set when the connection is lost or the peer sends nothing more. One waits at a time. */
+struct event *net_stream_closed_event(struct net_stream *s);
+
+/* Set when the process is stopping: what goes on for ever should come to an end. */
+struct event *net_stream_stopping_event(struct net_stream *s);
+
+#endif

@@ -1,0 +1,464 @@
+#include "net/tcp.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/libuv.h"
+#include "net/conn.h"
+
+enum {
+	TCP_BACKLOG = 1024,
+	TCP_UNSENT_BYTES = 128 * 1024, /* output of a connection that the kernel keeps, about */
+	TCP_ACCEPTS = 64,              /* in a row, before other sockets have their turn */
+	TCP_ACCEPT_PAUSE_MS = 100,     /* when there are no file descriptors left */
+	TCP_ACCEPT_LOG_MS = 10 * 1000, /* between two lines about that */
+};
+
+union tcp_address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+struct tcp_acceptor {
+	struct net_acceptor base;
+	int fd;
+	int fd_limit; /* the first descriptor that is no socket's any more */
+	bool polled;  /* `poll` is a handle of the loop */
+	uv_poll_t poll;
+	struct timer pause;
+	uint64_t log_ns; /* not to tell of failures before */
+};
+
+struct tcp_stream {
+	uv_tcp_t tcp;
+};
+
+struct tcp_write {
+	uv_write_t write;
+};
+
+_Static_assert(sizeof(struct tcp_write) <= NET_WRITE_BYTES, "a write has room in a net_write");
+
+/* ---- Descriptors ---- */
+
+size_t
+net_tcp_share(size_t wanted, size_t *ret_limit)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+	size_t share;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	*ret_limit = limit.rlim_cur;
+	share = limit.rlim_cur >= INT_MAX ? SIZE_MAX : limit.rlim_cur / 8 * 5;
+	return wanted < share ? wanted : share;
+}
+
+/* An eighth is beyond the reach of sockets, even while many are being refused. */
+static int
+tcp_fd_limit(void)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur >= INT_MAX)
+		return INT_MAX;
+	return (int)(limit.rlim_cur - limit.rlim_cur / 8);
+}
+
+/* ---- Listening ---- */
+
+static bool
+tcp_parse_address(const char *host_port, union tcp_address *ret)
+{
+	struct str text = str_from_cstr(host_port);
+	const char *colon = strrchr(host_port, ':');
+	char host[64];
+	struct str name;
+	uint64_t port;
+
+	if (!colon || !str_to_u64(str_from_cstr(colon + 1), &port) || port > UINT16_MAX)
+		return false;
+	name = str_of(text.ptr, (size_t)(colon - text.ptr));
+	if (name.len > 2 && name.ptr[0] == '[' && name.ptr[name.len - 1] == ']') {
+		name = str_of(name.ptr + 1, name.len - 2);
+		snprintf(host, sizeof(host), "%.*s", STR_ARG(name));
+		return name.len < sizeof(host) && uv_ip6_addr(host, (int)port, &ret->in6) == 0;
+	}
+	snprintf(host, sizeof(host), "%.*s", STR_ARG(name));
+	return name.len < sizeof(host) && uv_ip4_addr(host, (int)port, &ret->in) == 0;
+}
+
+static enum status
+tcp_bind(int fd, const union tcp_address *address, const char *host_port, struct err *err)
+{
+	socklen_t len = address->any.sa_family == AF_INET ? sizeof(address->in)
+							  : sizeof(address->in6);
+	int one = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (address->any.sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (bind(fd, &address->any, len) != 0 || listen(fd, TCP_BACKLOG) != 0)
+		return err_set(err, STATUS_IO, "cannot listen on %s: %s", host_port,
+			       strerror(errno));
+	return STATUS_OK;
+}
+
+static enum status
+tcp_listen(const char *host_port, struct net_acceptor **ret, struct err *err)
+{
+	union tcp_address address = { 0 };
+	struct tcp_acceptor *a;
+	enum status status;
+	int fd;
+
+	if (!tcp_parse_address(host_port, &address))
+		return err_set(err, STATUS_INVALID,
+			       "cannot listen on \"%s\": not an address and port, as in "
+			       "127.0.0.1:5984 or [::1]:5984",
+			       host_port);
+	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_set(err, STATUS_IO, "cannot make a socket: %s", strerror(errno));
+	status = tcp_bind(fd, &address, host_port, err);
+	a = status == STATUS_OK ? mem_zalloc(sizeof(*a)) : NULL;
+	if (!a) {
+		close(fd);
+		return status != STATUS_OK
+			       ? status
+			       : err_set(err, STATUS_NOMEM, "out of memory for a listener");
+	}
+	a->fd = fd;
+	a->fd_limit = tcp_fd_limit();
+	*ret = &a->base;
+	return STATUS_OK;
+}
+
+static uint16_t
+tcp_port(const struct net_acceptor *base)
+{
+	const struct tcp_acceptor *a = (const struct tcp_acceptor *)base;
+	union tcp_address address = { 0 };
+	socklen_t len = sizeof(address);
+
+	if (getsockname(a->fd, &address.any, &len) != 0)
+		return 0;
+	return ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port
+						       : address.in.sin_port);
+}
+
+/* ---- Accepting ---- */
+
+static void
+tcp_format_peer(const union tcp_address *address, char *ret, size_t n)
+{
+	char host[INET6_ADDRSTRLEN] = "";
+
+	if (address->any.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof(host));
+		snprintf(ret, n, "[%s]:%u", host, ntohs(address->in6.sin6_port));
+	} else {
+		inet_ntop(AF_INET, &address->in.sin_addr, host, sizeof(host));
+		snprintf(ret, n, "%s:%u", host, ntohs(address->in.sin_port));
+	}
+}
+
+/* Without descriptors every poll would report the same connection again, at once. */
+static void
+tcp_pause_accepting(struct tcp_acceptor *a, int error)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (now >= a->log_ns) {
+		log_event(LOG_LEVEL_WARN, "accept_failed", "error=\"%s\"", strerror(error));
+		a->log_ns = now + TCP_ACCEPT_LOG_MS * CLOCK_NS_PER_MS;
+	}
+	uv_poll_stop(&a->poll);
+	loop_set_timer(a->base.loop, &a->pause, clock_after_ms(TCP_ACCEPT_PAUSE_MS));
+}
+
+static void
+tcp_on_acceptable(uv_poll_t *poll, int status, int events)
+{
+	struct tcp_acceptor *a = poll->data;
+
+	(void)status;
+	(void)events;
+	for (int i = 0; i < TCP_ACCEPTS; i++) {
+		union tcp_address address = { 0 };
+		socklen_t len = sizeof(address);
+		char peer[NET_PEER_BYTES];
+		int fd = accept4(a->fd, &address.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= a->fd_limit) {
+			close(fd);
+			tcp_pause_accepting(a, EMFILE);
+			break;
+		}
+		if (fd >= 0) {
+			tcp_format_peer(&address, peer, sizeof(peer));
+			a->base.arrived(&a->base, fd, peer);
+			continue;
+		}
+		if (errno == EINTR || errno == ECONNABORTED)
+			continue;
+		if (errno != EAGAIN)
+			tcp_pause_accepting(a, errno);
+		break;
+	}
+}
+
+static void
+tcp_accept_again(struct timer *pause)
+{
+	struct tcp_acceptor *a = (struct tcp_acceptor *)((char *)pause -
+							 offsetof(struct tcp_acceptor, pause));
+
+	uv_poll_start(&a->poll, UV_READABLE, tcp_on_acceptable);
+}
+
+static enum status
+tcp_accept(struct net_acceptor *base, struct err *err)
+{
+	struct tcp_acceptor *a = (struct tcp_acceptor *)base;
+
+	TRY(loop_attach_timer(base->loop, &a->pause, tcp_accept_again));
+	if (uv_poll_init(loop_uv(base->loop), &a->poll, a->fd) != 0) {
+		loop_detach_timer(base->loop, &a->pause);
+		return err_set(err, STATUS_IO, "cannot poll a listening socket");
+	}
+	a->polled = true;
+	a->poll.data = a;
+	tcp_accept_again(&a->pause);
+	return STATUS_OK;
+}
+
+static void
+tcp_on_poll_closed(uv_handle_t *handle)
+{
+	struct tcp_acceptor *a = handle->data;
+
+	close(a->fd);
+	mem_free(a);
+}
+
+static void
+tcp_close_acceptor(struct net_acceptor *base)
+{
+	struct tcp_acceptor *a = (struct tcp_acceptor *)base;
+
+	if (a->polled) {
+		loop_detach_timer(base->loop, &a->pause);
+		uv_close((uv_handle_t *)&a->poll, tcp_on_poll_closed);
+		return;
+	}
+	close(a->fd);
+	mem_free(a);
+}
+
+/* ---- Streams ---- */
+
+static struct tcp_stream *
+tcp_of(const struct net_conn *c)
+{
+	return net_conn_stream(c);
+}
+
+static uv_stream_t *
+tcp_uv(const struct net_conn *c)
+{
+	return (uv_stream_t *)&tcp_of(c)->tcp;
+}
+
+static void
+tcp_drop(intptr_t handle)
+{
+	close((int)handle);
+}
+
+/*
+ * Without this the kernel takes megabytes of output for a client that reads nothing. Only bytes
+ * that it cannot send yet are limited; how much may be on its way follows from the path, as before.
+ */
+static void
+tcp_limit_unsent(int fd)
+{
+	int bytes = TCP_UNSENT_BYTES;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
+}
+
+static bool
+tcp_open(struct net_conn *c, intptr_t handle)
+{
+	struct tcp_stream *s = tcp_of(c);
+
+	uv_tcp_init(loop_uv(&c->loop->loop), &s->tcp);
+	s->tcp.data = c;
+	if (uv_tcp_open(&s->tcp, (int)handle) != 0) {
+		close((int)handle);
+		return false;
+	}
+	uv_tcp_nodelay(&s->tcp, 1);
+	tcp_limit_unsent((int)handle);
+	return true;
+}
+
+static void
+tcp_on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *ret)
+{
+	struct net_conn *c = handle->data;
+
+	(void)size;
+	*ret = uv_buf_init(c->loop->read_buffer, NET_READ_BYTES);
+}
+
+static void
+tcp_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+	struct net_conn *c = stream->data;
+
+	(void)buf;
+	/* libuv says 0 where it has found nothing to read; for net_conn_on_read() that is the end.
+	 */
+	if (n == 0)
+		return;
+	if (n == UV_EOF)
+		n = 0;
+	net_conn_on_read(c, n);
+}
+
+static bool
+tcp_read(struct net_conn *c, bool on)
+{
+	if (on)
+		return uv_read_start(tcp_uv(c), tcp_on_alloc, tcp_on_read) == 0;
+	uv_read_stop(tcp_uv(c));
+	return true;
+}
+
+static enum net_peer
+tcp_probe(const struct net_conn *c)
+{
+	struct pollfd p = { .events = POLLRDHUP };
+
+	if (uv_fileno((uv_handle_t *)tcp_uv(c), &p.fd) != 0 || poll(&p, 1, 0) <= 0)
+		return NET_PEER_THERE;
+	if (p.revents & (POLLERR | POLLHUP | POLLNVAL))
+		return NET_PEER_GONE;
+	return p.revents & POLLRDHUP ? NET_PEER_ENDED : NET_PEER_THERE;
+}
+
+static uv_buf_t
+tcp_buf(struct str data)
+{
+	union {
+		const char *in;
+		char *out;
+	} base = { .in = data.ptr }; /* libuv only reads it */
+
+	return uv_buf_init(base.out, (unsigned)data.len);
+}
+
+static ssize_t
+tcp_try_write(struct net_conn *c, const struct str *pieces, size_t n)
+{
+	uv_buf_t bufs[2];
+	int went;
+
+	assert(n <= 2);
+	for (size_t i = 0; i < n; i++)
+		bufs[i] = tcp_buf(pieces[i]);
+	went = uv_try_write(tcp_uv(c), bufs, (unsigned)n);
+	return went == UV_EAGAIN ? 0 : went;
+}
+
+static void
+tcp_on_written(uv_write_t *write, int status)
+{
+	struct net_write *w = write->data;
+
+	net_conn_on_written(w->conn, status == 0);
+}
+
+static bool
+tcp_write(struct net_conn *c, struct net_write *w, struct str data)
+{
+	struct tcp_write *t = (struct tcp_write *)w->space;
+	uv_buf_t buf = tcp_buf(data);
+
+	t->write.data = w;
+	return uv_write(&t->write, tcp_uv(c), &buf, 1, tcp_on_written) == 0;
+}
+
+static size_t
+tcp_unwritten(const struct net_conn *c)
+{
+	return uv_stream_get_write_queue_size(tcp_uv(c));
+}
+
+static size_t
+tcp_unconfirmed(const struct net_conn *c)
+{
+	int bytes = 0;
+	int fd;
+
+	if (uv_fileno((uv_handle_t *)tcp_uv(c), &fd) != 0 || ioctl(fd, SIOCOUTQ, &bytes) != 0)
+		return 0;
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+
+static bool
+tcp_shutdown(struct net_conn *c)
+{
+	int fd;
+
+	return uv_fileno((uv_handle_t *)tcp_uv(c), &fd) == 0 && shutdown(fd, SHUT_WR) == 0;
+}
+
+static void
+tcp_on_closed(uv_handle_t *handle)
+{
+	net_conn_on_closed(handle->data);
+}
+
+static void
+tcp_close(struct net_conn *c, bool reset)
+{
+	if (reset && uv_tcp_close_reset(&tcp_of(c)->tcp, tcp_on_closed) == 0)
+		return;
+	uv_close((uv_handle_t *)&tcp_of(c)->tcp, tcp_on_closed);
+}
+
+const struct net_io net_tcp = {
+	.loop = &loop_uv_ops,
+	.stream_bytes = sizeof(struct tcp_stream),
+	.listen = tcp_listen,
+	.port = tcp_port,
+	.accept = tcp_accept,
+	.close_acceptor = tcp_close_acceptor,
+	.drop = tcp_drop,
+	.open = tcp_open,
+	.read = tcp_read,
+	.probe = tcp_probe,
+	.try_write = tcp_try_write,
+	.write = tcp_write,
+	.unwritten = tcp_unwritten,
+	.unconfirmed = tcp_unconfirmed,
+	.shutdown = tcp_shutdown,
+	.close = tcp_close,
+};

@@ -1,0 +1,594 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/base64.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "access/auth_int.h"
+#include "loop/wait.h"
+
+static const struct str none = { NULL, 0 };
+
+struct fixture {
+	struct auth *auth;
+	struct arena *arena;
+	struct err err;
+};
+
+enum {
+	ROUNDS = 10, /* few, so that the tests are quick */
+};
+
+/* The hash of a password as a server with that secret makes it; with a random salt if empty. */
+static struct str
+hashed(struct fixture *f, const char *name, const char *password, const char *secret)
+{
+	const struct auth_hashing how = { .rounds = ROUNDS, .secret = str_from_cstr(secret) };
+	struct str text;
+
+	assert_int_equal(auth_hash_password(str_from_cstr(name), str_from_cstr(password), &how,
+					    f->arena, &text, &f->err),
+			 STATUS_OK);
+	return text;
+}
+
+static void
+add_admin(struct fixture *f, struct auth *auth, const char *name, const char *password)
+{
+	assert_int_equal(auth_add_admin_hashed(auth, str_from_cstr(name),
+					       hashed(f, name, password, ""), &f->err),
+			 STATUS_OK);
+}
+
+static int
+setup(void **state)
+{
+	static struct fixture f;
+
+	f = (struct fixture){ .auth = auth_new(), .arena = arena_new(1 << 20) };
+	if (!f.auth || !f.arena)
+		return -1;
+	*state = &f;
+	add_admin(&f, f.auth, "anna", "s3cret:with colon");
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	auth_free(f->auth);
+	arena_free(f->arena);
+	return 0;
+}
+
+/* "Basic " and the encoded credentials, in the fixture's arena. */
+static struct str
+basic(struct fixture *f, const char *credentials)
+{
+	AUTO(buf_release) struct buf b = BUF_INIT(4096);
+
+	buf_append_cstr(&b, "Basic ");
+	base64_encode(&b, str_from_cstr(credentials), BASE64_STANDARD);
+	return arena_dup(f->arena, buf_str(&b));
+}
+
+static struct str
+cookie_header(struct fixture *f, struct str value)
+{
+	return arena_printf(f->arena, "other=1; AuthSession=%.*s; more=x", STR_ARG(value));
+}
+
+static void
+assert_admin(struct fixture *f, struct str authorization, struct str cookie,
+	     enum auth_method method)
+{
+	struct auth_user user;
+
+	assert_int_equal(auth_check(f->auth, authorization, cookie, NULL, f->arena, &user, &f->err),
+			 STATUS_OK);
+	assert_true(user.admin);
+	assert_int_equal(user.method, method);
+	assert_true(str_eq(user.name, STR("anna")));
+}
+
+static void
+assert_anonymous(struct fixture *f, struct str authorization, struct str cookie)
+{
+	struct auth_user user;
+
+	assert_int_equal(auth_check(f->auth, authorization, cookie, NULL, f->arena, &user, &f->err),
+			 STATUS_OK);
+	assert_false(user.admin);
+	assert_int_equal(user.method, AUTH_METHOD_NONE);
+	assert_int_equal(user.name.len, 0);
+}
+
+static void
+assert_refused(struct fixture *f, struct str authorization)
+{
+	struct auth_user user;
+
+	assert_int_equal(auth_check(f->auth, authorization, none, NULL, f->arena, &user, &f->err),
+			 STATUS_UNAUTHORIZED);
+	assert_string_equal(f->err.text, "Name or password is incorrect.");
+}
+
+static void
+without_admins_everybody_is_one(void **state)
+{
+	struct fixture *f = *state;
+	struct auth *open = auth_new();
+	struct auth_user user;
+
+	assert_non_null(open);
+	assert_false(auth_has_admins(open));
+	assert_int_equal(auth_check(open, none, none, NULL, f->arena, &user, &f->err), STATUS_OK);
+	assert_true(user.admin);
+	assert_int_equal(user.name.len, 0);
+	auth_free(open);
+}
+
+static void
+good_basic_credentials_make_an_admin(void **state)
+{
+	struct fixture *f = *state;
+	struct str header = basic(f, "anna:s3cret:with colon");
+
+	assert_true(auth_has_admins(f->auth));
+	assert_admin(f, header, none, AUTH_METHOD_BASIC);
+	header = arena_printf(f->arena, "  bAsIc  %.*s ", (int)header.len - 6, header.ptr + 6);
+	assert_admin(f, header, none, AUTH_METHOD_BASIC);
+}
+
+static void
+no_credentials_are_anonymous(void **state)
+{
+	assert_anonymous(*state, none, none);
+}
+
+static void
+wrong_basic_credentials_are_unauthorized(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_refused(f, basic(f, "anna:wrong"));
+	assert_refused(f, basic(f, "anna:"));
+	assert_refused(f, basic(f, "anna:s3cret:with colo"));
+	assert_refused(f, basic(f, "anna:s3cret:with colon "));
+	assert_refused(f, basic(f, "otto:s3cret:with colon"));
+	assert_refused(f, basic(f, ":"));
+}
+
+static void
+malformed_basic_credentials_are_unauthorized(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_refused(f, STR("Basic "));
+	assert_refused(f, STR("Basic !!!!"));
+	assert_refused(f, STR("Basic Zg"));
+	assert_refused(f, basic(f, "no colon"));
+}
+
+static void
+oversized_credentials_are_unauthorized(void **state)
+{
+	struct fixture *f = *state;
+	char long_text[3000];
+
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	long_text[sizeof(long_text) - 1] = '\0';
+	memcpy(long_text, "anna:", 5);
+	assert_refused(f, basic(f, long_text));
+	long_text[5 + AUTH_PASSWORD_BYTES] = '\0';
+	assert_refused(f, basic(f, long_text));
+	assert_int_equal(auth_check_password(f->auth, STR("anna"),
+					     str_of(long_text, AUTH_PASSWORD_BYTES + 1), NULL,
+					     &f->err),
+			 STATUS_UNAUTHORIZED);
+}
+
+static void
+other_schemes_are_ignored(void **state)
+{
+	assert_anonymous(*state, STR("Bearer abc"), none);
+	assert_anonymous(*state, STR("nonsense"), none);
+	assert_anonymous(*state, STR(""), none);
+}
+
+/* A waiter whose offload counts: the slow hash is what auth offloads. */
+struct counting_waiter {
+	struct waiter waiter;
+	int offloaded;
+};
+
+static void
+counting_offload(struct waiter *w, void (*fn)(void *arg), void *arg)
+{
+	((struct counting_waiter *)(void *)w)->offloaded++;
+	fn(arg);
+}
+
+static const struct waiter_ops counting_ops = { .offload = counting_offload };
+
+static void
+slow_hash_is_paid_once_for_a_good_password_and_always_for_a_bad_one(void **state)
+{
+	struct fixture *f = *state;
+	struct str good = basic(f, "anna:s3cret:with colon");
+	struct counting_waiter counter = { .offloaded = 0 };
+
+	waiter_init(&counter.waiter, &counting_ops);
+	waiter_set_current(&counter.waiter);
+	for (int i = 0; i < 5; i++)
+		assert_admin(f, good, none, AUTH_METHOD_BASIC);
+	assert_int_equal(counter.offloaded, 1);
+	assert_refused(f, basic(f, "anna:wrong"));
+	assert_refused(f, basic(f, "anna:wrong"));
+	assert_refused(f, basic(f, "otto:wrong"));
+	assert_int_equal(counter.offloaded, 4);
+	assert_admin(f, good, none, AUTH_METHOD_BASIC);
+	assert_int_equal(counter.offloaded, 4);
+	waiter_set_current(NULL);
+}
+
+static void
+remembered_password_of_one_admin_is_not_anothers(void **state)
+{
+	struct fixture *f = *state;
+
+	add_admin(f, f->auth, "bert", "other");
+	assert_int_equal(auth_check_password(f->auth, STR("bert"), STR("other"), NULL, &f->err),
+			 STATUS_OK);
+	assert_int_equal(auth_check_password(f->auth, STR("anna"), STR("other"), NULL, &f->err),
+			 STATUS_UNAUTHORIZED);
+}
+
+static void
+password_of_a_session_is_checked(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(
+		auth_check_password(f->auth, STR("anna"), STR("s3cret:with colon"), NULL, &f->err),
+		STATUS_OK);
+	assert_int_equal(auth_check_password(f->auth, STR("anna"), STR("x"), NULL, &f->err),
+			 STATUS_UNAUTHORIZED);
+	assert_int_equal(auth_check_password(f->auth, STR(""), STR(""), NULL, &f->err),
+			 STATUS_UNAUTHORIZED);
+}
+
+static void
+cookie_names_its_owner(void **state)
+{
+	struct fixture *f = *state;
+	struct str value;
+
+	assert_int_equal(auth_make_cookie(f->auth, STR("anna"), f->arena, &value), STATUS_OK);
+	assert_admin(f, none, cookie_header(f, value), AUTH_METHOD_COOKIE);
+	assert_admin(f, none, arena_printf(f->arena, "AuthSession=\"%.*s\"", STR_ARG(value)),
+		     AUTH_METHOD_COOKIE);
+	/* Credentials given on purpose come first. */
+	assert_admin(f, basic(f, "anna:s3cret:with colon"), cookie_header(f, value),
+		     AUTH_METHOD_BASIC);
+	assert_refused(f, basic(f, "anna:wrong"));
+	assert_admin(f, STR("Bearer x"), cookie_header(f, value), AUTH_METHOD_COOKIE);
+}
+
+static void
+expired_cookie_is_absent(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now = clock_wall_ms() / 1000;
+	struct str value;
+
+	assert_int_equal(auth_make_cookie_at(f->auth, STR("anna"), now - AUTH_SESSION_SECONDS + 20,
+					     f->arena, &value),
+			 STATUS_OK);
+	assert_admin(f, none, cookie_header(f, value), AUTH_METHOD_COOKIE);
+	assert_int_equal(auth_make_cookie_at(f->auth, STR("anna"), now - AUTH_SESSION_SECONDS,
+					     f->arena, &value),
+			 STATUS_OK);
+	assert_anonymous(f, none, cookie_header(f, value));
+	/* Nor is one from the future good for ever. */
+	assert_int_equal(auth_make_cookie_at(f->auth, STR("anna"), now + 1000, f->arena, &value),
+			 STATUS_OK);
+	assert_anonymous(f, none, cookie_header(f, value));
+}
+
+static void
+cookie_that_is_no_longer_fresh_is_to_be_renewed(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now = clock_wall_ms() / 1000;
+	struct auth_user user;
+	struct str value;
+
+	for (uint64_t age = 0; age < AUTH_SESSION_SECONDS - 20; age += 20) {
+		assert_int_equal(
+			auth_make_cookie_at(f->auth, STR("anna"), now - age, f->arena, &value),
+			STATUS_OK);
+		assert_int_equal(auth_check(f->auth, none, cookie_header(f, value), NULL, f->arena,
+					    &user, &f->err),
+				 STATUS_OK);
+		/* Unless the clock has gone on in between. */
+		if (age != AUTH_RENEW_SECONDS)
+			assert_int_equal(user.renew, age > AUTH_RENEW_SECONDS);
+	}
+	/* Basic credentials need no cookie. */
+	assert_int_equal(auth_check(f->auth, basic(f, "anna:s3cret:with colon"),
+				    cookie_header(f, value), NULL, f->arena, &user, &f->err),
+			 STATUS_OK);
+	assert_false(user.renew);
+}
+
+static void
+cookie_with_any_character_changed_is_absent(void **state)
+{
+	struct fixture *f = *state;
+	struct str value;
+
+	assert_int_equal(auth_make_cookie(f->auth, STR("anna"), f->arena, &value), STATUS_OK);
+	for (size_t i = 0; i < value.len; i++) {
+		struct str changed = arena_dup(f->arena, value);
+		char *at = arena_bytes(f->arena, value.len);
+
+		assert_non_null(at);
+		memcpy(at, changed.ptr, value.len);
+		at[i] = at[i] == 'A' ? 'B' : 'A';
+		assert_anonymous(f, none, cookie_header(f, str_of(at, value.len)));
+		assert_anonymous(f, none, cookie_header(f, str_of(value.ptr, i)));
+	}
+}
+
+static void
+malformed_cookies_are_absent(void **state)
+{
+	struct fixture *f = *state;
+	char long_value[5000];
+
+	memset(long_value, 'A', sizeof(long_value));
+	assert_anonymous(f, none, STR("AuthSession="));
+	assert_anonymous(f, none, STR("AuthSession"));
+	assert_anonymous(f, none, STR(";;;=;"));
+	assert_anonymous(f, none, STR("AuthSession=!!!"));
+	assert_anonymous(f, none, STR("XAuthSession=abc"));
+	assert_anonymous(f, none, STR(""));
+	assert_anonymous(f, none, cookie_header(f, str_of(long_value, sizeof(long_value))));
+}
+
+static void
+cookie_of_someone_unknown_is_absent(void **state)
+{
+	struct fixture *f = *state;
+	struct str value;
+
+	assert_int_equal(auth_make_cookie(f->auth, STR("otto"), f->arena, &value), STATUS_OK);
+	assert_anonymous(f, none, cookie_header(f, value));
+}
+
+static void
+cookie_of_another_process_needs_the_same_secret(void **state)
+{
+	struct fixture *f = *state;
+	struct auth *here = auth_new();
+	struct auth *other = auth_new();
+	struct str text = hashed(f, "anna", "s3cret", "");
+	struct str value;
+	struct fixture g = { .auth = here, .arena = f->arena };
+
+	assert_non_null(here);
+	assert_non_null(other);
+	assert_int_equal(auth_add_admin_hashed(here, STR("anna"), text, &f->err), STATUS_OK);
+	assert_int_equal(auth_add_admin_hashed(other, STR("anna"), text, &f->err), STATUS_OK);
+	assert_int_equal(auth_make_cookie(other, STR("anna"), f->arena, &value), STATUS_OK);
+	assert_anonymous(&g, none, cookie_header(f, value));
+
+	assert_int_equal(auth_set_secret(other, STR("short"), &f->err), STATUS_INVALID);
+	assert_int_equal(auth_set_secret(other, STR("a secret of two servers"), &f->err),
+			 STATUS_OK);
+	assert_int_equal(auth_set_secret(here, STR("a secret of two servers"), &f->err), STATUS_OK);
+	assert_int_equal(auth_make_cookie(other, STR("anna"), f->arena, &value), STATUS_OK);
+	assert_admin(&g, none, cookie_header(f, value), AUTH_METHOD_COOKIE);
+	auth_free(here);
+	auth_free(other);
+}
+
+/* Whether a cookie that was made with one password holds where the other one does. */
+static bool
+cookie_holds(struct fixture *f, struct str made_with, struct str checked_with)
+{
+	static const struct str secret = { "a secret of two servers", 23 };
+	struct auth *before = auth_new();
+	struct auth *after = auth_new();
+	struct auth_user user;
+	struct str value;
+
+	assert_non_null(before);
+	assert_non_null(after);
+	assert_int_equal(auth_add_admin_hashed(before, STR("anna"), made_with, &f->err), STATUS_OK);
+	assert_int_equal(auth_add_admin_hashed(after, STR("anna"), checked_with, &f->err),
+			 STATUS_OK);
+	assert_int_equal(auth_set_secret(before, secret, &f->err), STATUS_OK);
+	assert_int_equal(auth_set_secret(after, secret, &f->err), STATUS_OK);
+	assert_int_equal(auth_make_cookie(before, STR("anna"), f->arena, &value), STATUS_OK);
+	assert_int_equal(
+		auth_check(after, none, cookie_header(f, value), NULL, f->arena, &user, &f->err),
+		STATUS_OK);
+	auth_free(before);
+	auth_free(after);
+	return user.admin;
+}
+
+static void
+cookie_ends_with_its_password(void **state)
+{
+	struct fixture *f = *state;
+	struct str random = hashed(f, "anna", "one", "");
+	struct str derived = hashed(f, "anna", "one", "a secret of two servers");
+
+	assert_true(cookie_holds(f, random, random));
+	assert_false(cookie_holds(f, random, hashed(f, "anna", "two", "")));
+	/* The same password, hashed once more: as in CouchDB, its salt is another one. */
+	assert_false(cookie_holds(f, random, hashed(f, "anna", "one", "")));
+	/* Two servers that were each given the password in plain. */
+	assert_true(cookie_holds(f, derived, hashed(f, "anna", "one", "a secret of two servers")));
+	assert_false(cookie_holds(f, derived, hashed(f, "anna", "two", "a secret of two servers")));
+}
+
+static void
+derived_salts_depend_on_the_name_and_the_secret(void **state)
+{
+	struct fixture *f = *state;
+	struct str text = hashed(f, "anna", "one", "a secret of two servers");
+
+	assert_true(str_eq(text, hashed(f, "anna", "one", "a secret of two servers")));
+	assert_false(str_eq(text, hashed(f, "bert", "one", "a secret of two servers")));
+	assert_false(str_eq(text, hashed(f, "anna", "one", "a secret of other servers")));
+}
+
+static void
+bad_names_and_passwords_cannot_be_added(void **state)
+{
+	static const struct str names[] = { { "", 0 }, { "a:b", 3 } };
+	struct fixture *f = *state;
+	struct str text = hashed(f, "x", "p", "");
+	char long_text[AUTH_PASSWORD_BYTES + 1];
+
+	memset(long_text, 'n', sizeof(long_text));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(auth_add_admin_hashed(f->auth, names[i], text, &f->err),
+				 STATUS_INVALID);
+	assert_int_equal(auth_add_admin_hashed(f->auth, str_of(long_text, AUTH_NAME_BYTES + 1),
+					       text, &f->err),
+			 STATUS_INVALID);
+	assert_int_equal(auth_add_admin_hashed(f->auth, STR("anna"), text, &f->err), STATUS_EXISTS);
+	assert_int_equal(auth_check_plain(STR("x"), STR(""), &f->err), STATUS_INVALID);
+	assert_int_equal(
+		auth_check_plain(STR("x"), str_of(long_text, AUTH_PASSWORD_BYTES + 1), &f->err),
+		STATUS_INVALID);
+	assert_int_equal(auth_check_plain(STR("x"), STR("p"), &f->err), STATUS_OK);
+}
+
+static void
+hashes_of_couchdb_are_understood(void **state)
+{
+	struct fixture *f = *state;
+
+	/* Made with Python: hashlib.pbkdf2_hmac(name, b"relax", salt.encode(), rounds).hex() */
+	assert_int_equal(
+		auth_add_admin_hashed(
+			f->auth, STR("old"),
+			STR("-pbkdf2-d4e6d22b772a4c8a6b6174450adce096b52c0a9b,0123456789abcdef,10"),
+			&f->err),
+		STATUS_OK);
+	assert_int_equal(
+		auth_add_admin_hashed(
+			f->auth, STR("new"),
+			STR("-pbkdf2:sha256-"
+			    "28b153e95ab5d4fe85456a106666a06525fd85723650c9bd19598ed160173d77,"
+			    "fedcba9876543210,1000"),
+			&f->err),
+		STATUS_OK);
+	assert_int_equal(auth_check_password(f->auth, STR("old"), STR("relax"), NULL, &f->err),
+			 STATUS_OK);
+	assert_int_equal(auth_check_password(f->auth, STR("old"), STR("relaX"), NULL, &f->err),
+			 STATUS_UNAUTHORIZED);
+	assert_int_equal(auth_check_password(f->auth, STR("new"), STR("relax"), NULL, &f->err),
+			 STATUS_OK);
+	assert_int_equal(auth_check_password(f->auth, STR("new"), STR(""), NULL, &f->err),
+			 STATUS_UNAUTHORIZED);
+}
+
+static void
+malformed_hashes_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"plain",
+		"-pbkdf2-",
+		"-pbkdf2-abc,salt,10",
+		"-pbkdf2-d4e6d22b772a4c8a6b6174450adce096b52c0a9b",
+		"-pbkdf2-d4e6d22b772a4c8a6b6174450adce096b52c0a9b,salt",
+		"-pbkdf2-d4e6d22b772a4c8a6b6174450adce096b52c0a9b,,10",
+		"-pbkdf2-d4e6d22b772a4c8a6b6174450adce096b52c0a9b,salt,0",
+		"-pbkdf2-d4e6d22b772a4c8a6b6174450adce096b52c0a9b,salt,99999999999",
+		"-pbkdf2-d4e6d22b772a4c8a6b6174450adce096b52c0a9b,salt,ten",
+		"-pbkdf2-zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz,salt,10",
+		"-pbkdf2:md5-d4e6d22b772a4c8a6b6174450adce096b52c0a9b,salt,10",
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(
+			auth_add_admin_hashed(f->auth, STR("x"), str_from_cstr(bad[i]), &f->err),
+			STATUS_INVALID);
+}
+
+static void
+failing_allocations_never_let_anybody_in(void **state)
+{
+	struct fixture *f = *state;
+	struct str good = basic(f, "anna:s3cret:with colon");
+	struct str wrong = basic(f, "anna:no");
+	struct str cookie;
+	struct auth_user user;
+
+	assert_int_equal(auth_make_cookie(f->auth, STR("anna"), f->arena, &cookie), STATUS_OK);
+	cookie = cookie_header(f, cookie);
+	for (uint64_t n = 1; n < 8; n++) {
+		enum status status;
+
+		user = (struct auth_user){ 0 };
+		mem_fail_after(n);
+		status = auth_check(f->auth, wrong, none, NULL, f->arena, &user, &f->err);
+		assert_true(status == STATUS_UNAUTHORIZED || status == STATUS_NOMEM);
+		assert_false(user.admin);
+		mem_fail_after(n);
+		status = auth_check(f->auth, good, none, NULL, f->arena, &user, &f->err);
+		assert_true(status == STATUS_OK ? user.admin : status == STATUS_NOMEM);
+		user.admin = false;
+		mem_fail_after(n);
+		status = auth_check(f->auth, none, cookie, NULL, f->arena, &user, &f->err);
+		assert_true(status == STATUS_OK ? user.admin : status == STATUS_NOMEM);
+		mem_fail_after(0);
+	}
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(without_admins_everybody_is_one),
+		CASE(good_basic_credentials_make_an_admin),
+		CASE(no_credentials_are_anonymous),
+		CASE(wrong_basic_credentials_are_unauthorized),
+		CASE(malformed_basic_credentials_are_unauthorized),
+		CASE(oversized_credentials_are_unauthorized),
+		CASE(other_schemes_are_ignored),
+		CASE(slow_hash_is_paid_once_for_a_good_password_and_always_for_a_bad_one),
+		CASE(remembered_password_of_one_admin_is_not_anothers),
+		CASE(password_of_a_session_is_checked),
+		CASE(cookie_names_its_owner),
+		CASE(expired_cookie_is_absent),
+		CASE(cookie_that_is_no_longer_fresh_is_to_be_renewed),
+		CASE(cookie_with_any_character_changed_is_absent),
+		CASE(malformed_cookies_are_absent),
+		CASE(cookie_of_someone_unknown_is_absent),
+		CASE(cookie_of_another_process_needs_the_same_secret),
+		CASE(cookie_ends_with_its_password),
+		CASE(derived_salts_depend_on_the_name_and_the_secret),
+		CASE(bad_names_and_passwords_cannot_be_added),
+		CASE(hashes_of_couchdb_are_understood),
+		CASE(malformed_hashes_are_refused),
+		CASE(failing_allocations_never_let_anybody_in),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+"""The servers under attack: frond, and the one that answers every request with a constant."""
+
+import base64
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+START_SECONDS = 30
+LOOPS = 2  # of frond, whatever the machine has: figures of different machines stay comparable
+
+
+class Failure(Exception):
+    """Something that an attack must not be able to cause."""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """A process that listens on a free port of the loopback."""
+
+    def __init__(self, command, directory, env=None):
+        self.log_path = pathlib.Path(directory) / "server.log"
+        with open(self.log_path, "a") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=directory,
+                                            env={**os.environ, **(env or {})})
+
+    def await_port(self):
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise Failure(f"the server did not start: {self.log_path.read_text()}")
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+class Constant(Server):
+    """Costs the machine the attacker's own work and next to nothing else."""
+
+    def __init__(self, program, directory):
+        self.port = free_port()
+        super().__init__([program, str(self.port)], directory)
+        self.await_port()
+
+
+class Frond(Server):
+    """A frond with a store of its own in `directory`, which a later one finds again."""
+
+    def __init__(self, program, directory, memory_bytes, drain_ms, admin=None):
+        self.port = free_port()
+        self.auth = base64.b64encode(admin.encode()).decode() if admin else None
+        config = pathlib.Path(directory) / "attack.ini"
+        config.write_text(
+            f"[frond]\nloops = {LOOPS}\nmemory_bytes = {memory_bytes}\n"
+            f"drain_timeout_ms = {drain_ms}\n")
+        super().__init__([program, "serve", "--config", str(config), "--store", "embedded:store",
+                          "--http", f"127.0.0.1:{self.port}"], directory,
+                         {"FROND_ADMIN": admin} if admin else None)
+        self.await_port()
+
+    def headers(self):
+        headers = {"Content-Type": "application/json"}
+        if self.auth:
+            headers["Authorization"] = f"Basic {self.auth}"
+        return headers
+
+    def request(self, method, path, body=None, timeout=120):
+        """Status and body; JSON where it is JSON."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
+            connection.request(method, path, data, self.headers())
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        try:
+            return answer.status, json.loads(text)
+        except ValueError:
+            return answer.status, text
+
+    def must(self, method, path, body=None, timeout=120):
+        status, answer = self.request(method, path, body, timeout)
+        if status >= 300:
+            raise Failure(f"{method} {path}: {status} {str(answer)[:300]}")
+        return answer
+
+    def resident_bytes(self):
+        try:
+            fields = pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()
+        except OSError:
+            return 0
+        return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def end(self, limit_seconds):
+        """Sends SIGTERM. Returns the seconds that the process took, None if it did not end."""
+        begin = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(timeout=limit_seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return None
+        return time.monotonic() - begin
+
+
+class Directory:
+    """A directory for stores, removed at the end."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(prefix="frond-attack-")
+        return self.path
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)

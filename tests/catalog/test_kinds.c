@@ -1,0 +1,664 @@
+/*
+ * A second kind of databases beside the revisioned one: both are created, listed, checked, moved
+ * and dropped by the same functions of the catalog, and equal names in different name spaces are
+ * different databases.
+ */
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "catalog/check.h"
+#include "catalog/draw.h"
+#include "catalog/events.h"
+#include "catalog/move.h"
+#include "catalog/store_format.h"
+#include "catalog/tally.h"
+#include "kv/faulty/faulty.h"
+#include "kv/keyspace.h"
+#include "model/revisioned/revisioned.h"
+#include "store.h"
+#include "tiny.h"
+
+enum {
+	ARENA_BYTES = 64 * 1024 * 1024,
+	KEYS = 50,
+	MANY_KEYS = 3000, /* of counters that are split */
+};
+
+#define TINY ((enum catalog_space)TINY_SPACE)
+
+struct fixture {
+	char dir[64];
+	char url[256];
+	struct kv_store *store;
+	struct arena *arena;
+	struct str name; /* what a body is about */
+	size_t first;
+	size_t keys;
+	struct catalog_db *db;
+};
+
+static int
+remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void
+open_store(struct fixture *f, const char *name)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct err err = { 0 };
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	test_store_url(path, f->url, sizeof(f->url));
+	if (catalog_store_open(f->url, &options, &f->store, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+}
+
+static int
+setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	rev_register();
+	tiny_register();
+	snprintf(f->dir, sizeof(f->dir), "/tmp/frond-catalog-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	f->arena = arena_new(ARENA_BYTES);
+	assert_non_null(f->arena);
+	open_store(f, "store");
+	*state = f;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	catalog_db_unref(f->db);
+	kv_close(f->store);
+	arena_free(f->arena);
+	nftw(f->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	free(f);
+	return 0;
+}
+
+/* ---- Bodies ---- */
+
+static void
+run(struct fixture *f, kv_body *body)
+{
+	struct err err = { 0 };
+	enum status status = kv_run(f->store, body, f, NULL, &err);
+
+	if (status != STATUS_OK)
+		fail_msg("%s: %s", status_name(status), err.text);
+}
+
+static enum status
+create_tiny(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	return tiny_create(tx, f->name, NULL);
+}
+
+static enum status
+create_revisioned(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	return rev_db_create(tx, f->name, REV_SCHEME_DEFAULT, NULL);
+}
+
+static enum status
+open_tiny(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	catalog_db_unref(f->db);
+	f->db = NULL;
+	return catalog_open(tx, NULL, TINY, f->name, &f->db, NULL);
+}
+
+static enum status
+delete_tiny(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	return catalog_delete(tx, TINY, f->name, NULL);
+}
+
+static enum status
+fill_tiny(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	for (size_t i = 0; i < f->keys; i++) {
+		struct str key = arena_printf(f->arena, "key%05zu", f->first + i);
+		struct str value = arena_printf(f->arena, "value %zu", f->first + i);
+
+		TRY(tiny_put(tx, f->db, f->arena, key, value, NULL));
+	}
+	return STATUS_OK;
+}
+
+/* A tiny database of this name with some keys. */
+static void
+make_tiny(struct fixture *f, const char *name)
+{
+	f->name = str_from_cstr(name);
+	f->first = 0;
+	f->keys = KEYS;
+	run(f, create_tiny);
+	run(f, open_tiny);
+	run(f, fill_tiny);
+}
+
+static struct kv_tx *
+begin(struct fixture *f)
+{
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(kv_faulty_inner(f->store), KV_TX_READ_ONLY, &tx), STATUS_OK);
+	return tx;
+}
+
+static void
+fail_found(const struct catalog_finding *finding, void *arg)
+{
+	(void)arg;
+	fail_msg("%s: %s", finding->kind, finding->text);
+}
+
+static void
+check_store(struct fixture *f, uint64_t databases)
+{
+	const struct catalog_verify_options options = { .found = fail_found };
+	struct catalog_verify_sum sum = { 0 };
+	struct kv_tx *tx = begin(f);
+
+	assert_int_equal(catalog_verify_store(tx, &options, &sum, NULL), STATUS_OK);
+	assert_int_equal(sum.databases, databases);
+	kv_tx_free(tx);
+}
+
+/* The names of a space, with a blank between them. */
+static const char *
+names(struct fixture *f, enum catalog_space space)
+{
+	const struct name_range range = { .limit = 100 };
+	AUTO(buf_release) struct buf text = BUF_INIT(4096);
+	struct kv_tx *tx = begin(f);
+	struct name_page page;
+
+	assert_int_equal(catalog_list(tx, space, &range, f->arena, &page), STATUS_OK);
+	for (size_t i = 0; i < page.count; i++)
+		buf_printf(&text, "%s%.*s", i ? " " : "", STR_ARG(page.names[i]));
+	kv_tx_free(tx);
+	return arena_dup(f->arena, buf_str(&text)).ptr;
+}
+
+/* ---- Tests ---- */
+
+static void
+equal_names_in_different_spaces_are_different_databases(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_db *revisioned, *tiny;
+	struct kv_tx *tx;
+
+	/* "users" is a name that both could have, were the tiny one's not digits. */
+	f->name = STR("db");
+	run(f, create_revisioned);
+	make_tiny(f, "7");
+	assert_string_equal(names(f, CATALOG_SPACE_COUCH), "db");
+	assert_string_equal(names(f, TINY), "7");
+
+	tx = begin(f);
+	assert_int_equal(catalog_open(tx, NULL, CATALOG_SPACE_COUCH, STR("7"), &revisioned, NULL),
+			 STATUS_NOT_FOUND);
+	assert_int_equal(catalog_open(tx, NULL, TINY, STR("db"), &tiny, NULL), STATUS_NOT_FOUND);
+	assert_int_equal(catalog_open(tx, NULL, CATALOG_SPACE_COUCH, STR("db"), &revisioned, NULL),
+			 STATUS_OK);
+	assert_int_equal(revisioned->kind->number, CATALOG_KIND_REVISIONED);
+	assert_ptr_equal(f->db->kind, tiny_kind());
+	assert_int_not_equal(revisioned->number, f->db->number);
+	catalog_db_unref(revisioned);
+	kv_tx_free(tx);
+	check_store(f, 2);
+}
+
+static enum status
+create_any(struct kv_tx *tx, void *arg)
+{
+	static struct catalog_kind loose;
+	struct fixture *f = arg;
+
+	/* The same kind with the revisioned one's rule of names: "db" is then a name of both. */
+	loose = *tiny_kind();
+	loose.check_name = catalog_kind_find(CATALOG_KIND_REVISIONED)->check_name;
+	return catalog_create(tx, &loose, f->name, (const uint64_t[CATALOG_OPTIONS]){ 0 }, NULL);
+}
+
+static enum status
+delete_couch(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	return catalog_delete(tx, CATALOG_SPACE_COUCH, f->name, NULL);
+}
+
+static void
+the_same_name_is_two_databases_of_two_spaces(void **state)
+{
+	struct catalog_cache *cache = catalog_cache_new();
+	struct fixture *f = *state;
+	struct catalog_db *couch, *tiny;
+	struct kv_tx *tx;
+
+	assert_non_null(cache);
+	f->name = STR("db");
+	run(f, create_revisioned);
+	run(f, create_any);
+	tx = begin(f);
+	for (int i = 0; i < 2; i++) { /* from the store, then from the cache, one slot for both */
+		assert_int_equal(
+			catalog_open(tx, cache, CATALOG_SPACE_COUCH, f->name, &couch, NULL),
+			STATUS_OK);
+		assert_int_equal(catalog_open(tx, cache, TINY, f->name, &tiny, NULL), STATUS_OK);
+		assert_int_not_equal(couch->number, tiny->number);
+		assert_int_equal(couch->kind->number, CATALOG_KIND_REVISIONED);
+		assert_int_equal(tiny->kind->number, TINY_KIND);
+		catalog_db_unref(couch);
+		catalog_db_unref(tiny);
+	}
+	kv_tx_free(tx);
+	catalog_cache_free(cache);
+	run(f, delete_couch);
+	assert_string_equal(names(f, CATALOG_SPACE_COUCH), "");
+	assert_string_equal(names(f, TINY), "db");
+}
+
+static void
+events_are_told_in_their_space(void **state)
+{
+	const struct catalog_seq since = { { 0 } };
+	struct fixture *f = *state;
+	struct catalog_event *events;
+	struct catalog_view view;
+	struct kv_tx *tx;
+	size_t count;
+
+	f->name = STR("db");
+	run(f, create_revisioned);
+	make_tiny(f, "1");
+	run(f, delete_tiny);
+	make_tiny(f, "2");
+	tx = begin(f);
+	assert_int_equal(catalog_view_read(tx, TINY, f->arena, &view, NULL), STATUS_OK);
+	assert_int_equal(view.dbs_count, 1);
+	assert_int_equal(catalog_events_read(tx, &view, &since, f->arena, &events, &count),
+			 STATUS_OK);
+	assert_int_equal(count, 2);
+	assert_true(str_eq(events[0].name, STR("1")));
+	assert_int_equal(events[0].kind, CATALOG_EVENT_DELETED);
+	assert_true(str_eq(events[1].name, STR("2")));
+	assert_int_equal(events[1].kind, CATALOG_EVENT_CREATED);
+	assert_int_equal(catalog_view_read(tx, CATALOG_SPACE_COUCH, f->arena, &view, NULL),
+			 STATUS_OK);
+	assert_int_equal(view.dbs_count, 1);
+	assert_int_equal(view.events_count, 1);
+	kv_tx_free(tx);
+}
+
+static void
+deleted_database_is_swept(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t number;
+	bool more = true;
+
+	f->name = STR("db");
+	run(f, create_revisioned);
+	make_tiny(f, "3");
+	number = f->db->number;
+	run(f, delete_tiny);
+	check_store(f, 1); /* its keys are there, and so is the word that they are to go */
+	while (more)
+		assert_int_equal(catalog_drop_sweep(f->store, 10, &more, NULL), STATUS_OK);
+	check_store(f, 1);
+	make_tiny(f, "3");
+	assert_int_not_equal(f->db->number, number);
+	check_store(f, 2);
+}
+
+static void
+its_counters_are_split_and_counted_by(void **state)
+{
+	struct fixture *f = *state;
+	struct kv_tx *tx;
+	bool more = true;
+
+	f->name = STR("4");
+	run(f, create_tiny);
+	run(f, open_tiny);
+	f->keys = 500;
+	for (f->first = 0; f->first < MANY_KEYS; f->first += f->keys)
+		run(f, fill_tiny);
+	for (int i = 0; i < 20 && more; i++)
+		assert_int_equal(catalog_tally_tend(f->store, f->db, 0, &more, NULL), STATUS_OK);
+	assert_false(more);
+	tx = begin(f);
+	for (size_t at = 0; at <= MANY_KEYS; at += 750) {
+		AUTO(buf_release) struct buf tail = BUF_INIT(64);
+		uint64_t before, behind;
+
+		tuple_put_str(&tail, arena_printf(f->arena, "key%05zu", at));
+		assert_int_equal(catalog_tally_rank(tx, f->db, 0, buf_str(&tail), false, &before),
+				 STATUS_OK);
+		assert_int_equal(catalog_tally_rank(tx, f->db, 0, buf_str(&tail), true, &behind),
+				 STATUS_OK);
+		assert_int_equal(before, at);
+		assert_int_equal(behind, MANY_KEYS - at);
+	}
+	kv_tx_free(tx);
+	check_store(f, 1);
+}
+
+static enum status
+damage_body(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	TRY(tiny_put(tx, f->db, f->arena, STR("a"), STR("\xff is no text"), NULL));
+	return tiny_put(tx, f->db, f->arena, STR("b"), STR("a text"), NULL);
+}
+
+static void
+count_found(const struct catalog_finding *finding, void *arg)
+{
+	uint64_t *count = arg;
+
+	assert_string_equal(finding->kind, CATALOG_FINDING_VALUE);
+	assert_string_equal(finding->text, "not a text");
+	assert_true(str_eq(finding->database, STR("5")));
+	(*count)++;
+}
+
+static void
+damage_is_found_by_the_function_of_its_kind(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t count = 0;
+	const struct catalog_verify_options options = { .found = count_found, .arg = &count };
+	struct catalog_verify_sum sum = { 0 };
+	struct err err = { 0 };
+	struct kv_tx *tx;
+
+	make_tiny(f, "5");
+	run(f, damage_body);
+	tx = begin(f);
+	assert_int_equal(catalog_verify_db(tx, TINY, STR("5"), &options, &sum, &err), STATUS_OK);
+	assert_int_equal(sum.documents, KEYS + 2);
+	assert_int_equal(sum.findings, 1);
+	assert_int_equal(count, 1);
+	assert_int_equal(catalog_verify_db(tx, CATALOG_SPACE_COUCH, STR("5"), &options, &sum, &err),
+			 STATUS_NOT_FOUND);
+	kv_tx_free(tx);
+}
+
+struct lines {
+	struct buf text;
+	size_t count;
+};
+
+static enum status
+dump_end_line(void *arg, struct err *err)
+{
+	struct lines *lines = arg;
+
+	(void)err;
+	lines->count++;
+	buf_append_byte(&lines->text, '\n');
+	return buf_status(&lines->text);
+}
+
+static void
+it_is_dumped_by_the_function_of_its_kind(void **state)
+{
+	struct lines lines = { .text = BUF_INIT(4096) };
+	struct fixture *f = *state;
+	struct catalog_dump dump = { .out = &lines.text, .end_line = dump_end_line, .arg = &lines };
+
+	make_tiny(f, "10");
+	dump.tx = begin(f);
+	dump.db = f->db;
+	assert_int_equal(f->db->kind->dump(&dump), STATUS_OK);
+	assert_int_equal(lines.count, KEYS);
+	assert_true(
+		str_starts_with(buf_str(&lines.text), STR("key00000=value 0\nkey00001=value 1\n")));
+	kv_tx_free(dump.tx);
+	buf_release(&lines.text);
+}
+
+struct drawn {
+	const struct catalog_kind *kind;
+	struct kv_tx *tx;
+	struct buf text;
+};
+
+static enum status
+draw_prefix(void *arg, struct str prefix)
+{
+	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES + 1);
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct drawn *drawn = arg;
+	struct kv_pair pair;
+
+	buf_append_str(&end, prefix);
+	buf_append_byte(&end, 0xff);
+	TRY(kv_scan_init(&scan, drawn->tx, prefix, buf_str(&end), NULL));
+	while (kv_scan_next(&scan, &pair) == STATUS_OK) {
+		catalog_draw_pair(drawn->kind, pair.key, pair.value, &drawn->text);
+		buf_append_byte(&drawn->text, '\n');
+	}
+	return buf_status(&drawn->text);
+}
+
+static void
+it_is_drawn_by_the_functions_of_its_kind(void **state)
+{
+	struct fixture *f = *state;
+	struct drawn drawn = { .kind = tiny_kind(), .text = BUF_INIT(65536) };
+
+	make_tiny(f, "11");
+	drawn.tx = begin(f);
+	assert_int_equal(f->db->kind->inspect(drawn.tx, f->db, STR("key00003"), f->arena,
+					      draw_prefix, &drawn),
+			 STATUS_OK);
+	assert_true(str_eq(buf_str(&drawn.text), STR("(\"keys\", \"key00003\") = \"value 3\"\n")));
+	buf_clear(&drawn.text);
+	assert_int_equal(draw_prefix(&drawn, f->db->prefix), STATUS_OK);
+	buf_append_byte(&drawn.text, '\0');
+	assert_non_null(strstr(drawn.text.ptr, "(\"counters\", \"keys\", '', \\xff) = 50\n"));
+	assert_non_null(strstr(drawn.text.ptr, "(\"stats\", \"keys\") = 50\n"));
+	kv_tx_free(drawn.tx);
+	buf_release(&drawn.text);
+}
+
+static void
+it_moves_to_another_store(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture to = { .arena = f->arena };
+	struct catalog_move_options options = {
+		.from_url = "embedded:here",
+		.to_url = "embedded:there",
+		.space = TINY,
+		.name = STR("6"),
+	};
+	struct catalog_move_sum sum;
+	struct err err = { 0 };
+	struct kv_tx *tx;
+	struct str value;
+
+	if (test_store_is_cluster()) /* a move needs two stores, and there is one cluster */
+		return;
+	f->name = STR("db");
+	run(f, create_revisioned);
+	make_tiny(f, "6");
+	memcpy(to.dir, f->dir, sizeof(to.dir));
+	open_store(&to, "target");
+	options.from = f->store;
+	options.to = to.store;
+	if (catalog_move(&options, &sum, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	assert_int_equal(sum.documents, KEYS);
+	assert_string_equal(names(f, TINY), "");
+	assert_string_equal(names(f, CATALOG_SPACE_COUCH), "db");
+	assert_string_equal(names(&to, TINY), "6");
+	check_store(f, 1);
+	check_store(&to, 1);
+	to.name = STR("6");
+	run(&to, open_tiny);
+	assert_int_equal(to.db->incarnation, 1);
+	tx = begin(&to);
+	assert_int_equal(tiny_get(tx, to.db, STR("key00007"), f->arena, &value), STATUS_OK);
+	assert_true(str_eq(value, STR("value 7")));
+	kv_tx_free(tx);
+	catalog_db_unref(to.db);
+	kv_close(to.store);
+}
+
+static void
+incarnations_of_all_spaces_are_raised(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t count = 0;
+
+	f->name = STR("db");
+	run(f, create_revisioned);
+	make_tiny(f, "8");
+	assert_int_equal(catalog_incarnations_raise(f->store, &count, NULL), STATUS_OK);
+	assert_int_equal(count, 2);
+	run(f, open_tiny);
+	assert_int_equal(f->db->incarnation, 1);
+}
+
+/* ---- The store's format ---- */
+
+struct format {
+	uint64_t number; /* to be stored; as it is found */
+	bool found;
+};
+
+static enum status
+format_put(struct kv_tx *tx, void *arg)
+{
+	struct format *format = arg;
+	AUTO(buf_release) struct buf key = BUF_INIT(64);
+	AUTO(buf_release) struct buf value = BUF_INIT(64);
+
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, KV_ROOT_FORMAT);
+	tuple_put_u64(&value, format->number);
+	return kv_set(tx, buf_str(&key), buf_str(&value));
+}
+
+static enum status
+format_get(struct kv_tx *tx, void *arg)
+{
+	struct format *format = arg;
+	AUTO(buf_release) struct buf key = BUF_INIT(64);
+	struct kv_future *future;
+	struct tuple_reader r;
+	struct str value;
+
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, KV_ROOT_FORMAT);
+	future = kv_get(tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(future));
+	format->found = kv_future_value(future, &value);
+	if (!format->found)
+		return STATUS_OK;
+	r = tuple_reader(value);
+	return tuple_next_u64(&r, &format->number);
+}
+
+static void
+store_of_a_newer_frond_is_refused_as_that(void **state)
+{
+	struct fixture *f = *state;
+	struct format format = { .number = 17 };
+	struct kv_store *store = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(kv_run(f->store, format_put, &format, NULL, NULL), STATUS_OK);
+	assert_int_equal(catalog_store_check(f->store, &err), STATUS_NEWER);
+	assert_string_equal(err.text, "the store was written by a newer frond: format 17, this one "
+				      "reads up to 2");
+	kv_close(f->store);
+	f->store = NULL;
+	for (int i = 0; i < 2; i++) {
+		const struct kv_options options = { .read_only = i == 1 };
+
+		memset(&err, 0, sizeof(err));
+		assert_int_equal(catalog_store_open(f->url, &options, &store, &err), STATUS_NEWER);
+		assert_non_null(strstr(err.text, "format 17, this one reads up to 2"));
+	}
+}
+
+static void
+format_is_raised_by_the_first_database_that_needs_it(void **state)
+{
+	struct fixture *f = *state;
+	struct format format = { 0 };
+
+	f->name = STR("db");
+	run(f, create_revisioned);
+	assert_int_equal(kv_run_read(f->store, format_get, &format, NULL), STATUS_OK);
+	assert_true(!format.found || format.number == 1);
+	make_tiny(f, "9");
+	assert_int_equal(kv_run_read(f->store, format_get, &format, NULL), STATUS_OK);
+	assert_true(format.found);
+	assert_int_equal(format.number, 2);
+	assert_int_equal(catalog_store_check(f->store, NULL), STATUS_OK);
+}
+
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(equal_names_in_different_spaces_are_different_databases),
+		T(the_same_name_is_two_databases_of_two_spaces),
+		T(events_are_told_in_their_space),
+		T(deleted_database_is_swept),
+		T(its_counters_are_split_and_counted_by),
+		T(damage_is_found_by_the_function_of_its_kind),
+		T(it_is_dumped_by_the_function_of_its_kind),
+		T(it_is_drawn_by_the_functions_of_its_kind),
+		T(it_moves_to_another_store),
+		T(incarnations_of_all_spaces_are_raised),
+		T(store_of_a_newer_frond_is_refused_as_that),
+		T(format_is_raised_by_the_first_database_that_needs_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

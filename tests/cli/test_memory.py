@@ -1,0 +1,232 @@
+"""The binary without memory, and with many clients that ask for much and read nothing."""
+
+import base64
+import http.client
+import json
+import os
+import pathlib
+import re
+import resource
+import socket
+import time
+import urllib.request
+
+from harness import FROND, Server, Skip, contains, equal, main, test
+
+SPARE_BYTES = 12 * 1024 * 1024  # of address space that a server without memory may still take
+DEADLINE_S = 120
+
+
+def skip_with_sanitizers():
+    """They take memory of their own, and much more of it."""
+    if b"__asan_init" in pathlib.Path(FROND).read_bytes():
+        raise Skip("a build without sanitizers")
+
+
+def address_space(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmSize:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("no VmSize")
+
+
+def resident(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("no VmRSS")
+
+
+def write_until_refused(server):
+    """How many bulks were acknowledged before the server ended."""
+    client = http.client.HTTPConnection(server.url[len("http://"):], timeout=60)
+    acknowledged = 0
+    end = time.monotonic() + DEADLINE_S
+    while time.monotonic() < end:
+        docs = [{"_id": f"{acknowledged:06}-{i:03}", "text": os.urandom(500).hex()}
+                for i in range(100)]
+        try:
+            client.request("POST", "/db/_bulk_docs", json.dumps({"docs": docs}),
+                           {"Content-Type": "application/json"})
+            answer = client.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException):
+            return acknowledged
+        if answer.status == 201 and b'"error"' not in text:
+            acknowledged += 1
+    raise AssertionError("the server still runs")
+
+
+@test
+def engine_without_memory_ends_the_process_with_a_line_and_a_code(cwd):
+    skip_with_sanitizers()
+    with Server(cwd, "--no-sync") as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        most = address_space(server.process.pid) + SPARE_BYTES
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (most, most))
+        acknowledged = write_until_refused(server)
+        equal(server.process.wait(60), 4)
+        last = server.read_log().splitlines()[-1]
+        contains(last, "level=error event=out_of_memory ")
+        contains(last, "exit_code=4")
+    with Server(cwd) as server:
+        info = server.request("GET", "/db")[1]
+        assert info["doc_count"] >= acknowledged * 100, (info, acknowledged)
+        equal(server.stop(), 0)
+
+
+def gauges(server):
+    """What the server tells of its memory."""
+    with urllib.request.urlopen(server.url + "/_node/_local/_prometheus", timeout=60) as answer:
+        text = answer.read().decode()
+    return {name: int(float(value))
+            for name, value in re.findall(r"^(frond_\w+) ([0-9.e+]+)$", text, re.M)}
+
+
+def fill(server, count):
+    equal(server.request("PUT", "/db")[0], 201)
+    for first in range(0, count, 500):
+        docs = [{"_id": f"{i:06}", "text": "x" * 1000}
+                for i in range(first, min(first + 500, count))]
+        equal(server.request("POST", "/db/_bulk_docs", {"docs": docs})[0], 201)
+
+
+def ask(server, path, accept="application/json"):
+    """A connection that has asked for something, and reads nothing yet."""
+    host, port = server.url[len("http://"):].split(":")
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    s.connect((host, int(port)))
+    s.sendall(f"GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: {accept}\r\n\r\n".encode())
+    s.settimeout(60)
+    return s
+
+
+def read_ids(s):
+    """The ids of the rows of an answer, in order."""
+    pieces = []
+    while piece := s.recv(1 << 20):
+        pieces.append(piece)
+    s.close()
+    head, _, body = b"".join(pieces).partition(b"\r\n\r\n")
+    contains(head.decode(), " 200 ")
+    rows = json.loads(body)
+    return [row["id"] for row in rows.get("results") or rows["rows"]]
+
+
+def until_nothing_is_read(server):
+    """Waits until the requests hold nothing of the store, and tells of their memory then."""
+    end = time.monotonic() + DEADLINE_S
+    while True:
+        told = gauges(server)
+        held = [told[f"frond_memory_requests_{name}"] for name in ("reading_bytes", "waiting")]
+        snapshots = told["frond_store_snapshots"]
+        if held == [0, 0] and snapshots <= 1:
+            return told
+        assert time.monotonic() < end, (held, snapshots)
+        time.sleep(0.2)
+
+
+PATHS = ["/db/_changes", "/db/_changes?include_docs=true", "/db/_all_docs?include_docs=true",
+         "/db/_all_docs?include_docs=true&descending=true&skip=10"]
+
+
+@test
+def listings_that_nobody_reads_hold_no_snapshot_and_go_on_where_they_were(cwd):
+    count = 4000
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 8388608\nmin_rate_bytes = 1\n")
+    with Server(cwd, "--config", "ini", "--no-sync") as server:
+        fill(server, count)
+        clients = [(path, ask(server, path)) for path in PATHS for _ in range(20)]
+        told = until_nothing_is_read(server)
+        # Each holds its flat amount and its output, and nothing besides that counts.
+        assert told["frond_memory_requests"] > len(clients) // 2, told
+        assert told["frond_memory_requests_bytes"] < len(clients) * 96 * 1024, told
+        for path, s in clients:
+            ids = read_ids(s)
+            expected = [f"{i:06}" for i in range(count)]
+            if "descending" in path:
+                expected = expected[::-1][10:]
+            if "_changes" in path:
+                ids.sort()
+            equal((path, ids == expected, len(ids)), (path, True, len(expected)))
+        told = gauges(server)
+        equal(told["frond_memory_requests"], 1)
+        equal(server.stop(), 0)
+
+
+def read_body(s):
+    """The body of an answer that ends with its connection."""
+    pieces = []
+    while piece := s.recv(1 << 20):
+        pieces.append(piece)
+    s.close()
+    head, _, body = b"".join(pieces).partition(b"\r\n\r\n")
+    contains(head.decode(), " 200 ")
+    return body
+
+
+def put_attachment(server, path, kind, data):
+    client = http.client.HTTPConnection(server.url[len("http://"):], timeout=60)
+    client.request("PUT", path, data, {"Content-Type": kind})
+    equal(client.getresponse().status, 201)
+    client.close()
+
+
+@test
+def attachments_that_nobody_reads_hold_no_snapshot_and_arrive_whole(cwd):
+    data = os.urandom(5_000_123)
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nmin_rate_bytes = 1\n")
+    with Server(cwd, "--config", "ini", "--no-sync") as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        put_attachment(server, "/db/raw/a", "image/png", data)
+        put_attachment(server, "/db/packed/a", "text/plain", data)  # is stored compressed
+        for i in range(3):  # rows behind the one that stalls
+            equal(server.request("PUT", f"/db/z{i}", {})[0], 201)
+        whole = [ask(server, f"/db/{name}/a") for name in ("raw", "packed") for _ in range(20)]
+        inline = [ask(server, f"/db/{name}?attachments=true") for name in ("raw", "packed")]
+        parts = [ask(server, "/db/raw?attachments=true", "multipart/related") for _ in range(2)]
+        lists = [ask(server, f"/db/{name}?include_docs=true&attachments=true")
+                 for name in ("_all_docs", "_changes") for _ in range(2)]
+        told = until_nothing_is_read(server)
+        clients = len(whole) + len(inline) + len(parts) + len(lists)
+        equal(told["frond_memory_requests"], clients + 1)
+        assert told["frond_memory_requests_bytes"] < clients * 224 * 1024, told
+        for s in whole:
+            assert read_body(s) == data
+        expected = base64.b64encode(data).decode()
+        for s in inline:
+            assert json.loads(read_body(s))["_attachments"]["a"]["data"] == expected
+        for s in parts:
+            assert data in read_body(s)
+        for s in lists:
+            body = json.loads(read_body(s))
+            rows = body.get("results") or body["rows"]
+            equal(sorted(row["id"] for row in rows), ["packed", "raw", "z0", "z1", "z2"])
+            found = [row["doc"]["_attachments"]["a"]["data"] == expected
+                     for row in rows if "_attachments" in row["doc"]]
+            equal(found, [True, True])
+        equal(gauges(server)["frond_memory_requests"], 1)
+        equal(server.stop(), 0)
+
+
+@test
+def thousand_listings_that_nobody_reads_stay_within_the_memory(cwd):
+    skip_with_sanitizers()
+    memory, clients_count = 32 * 1024 * 1024, 1000
+    (cwd / "ini").write_text(f"[frond]\nmemory_bytes = {memory}\nmin_rate_bytes = 1\n")
+    with Server(cwd, "--config", "ini", "--no-sync") as server:
+        fill(server, 4000)
+        before = resident(server.process.pid)
+        clients = [ask(server, PATHS[i % len(PATHS)]) for i in range(clients_count)]
+        peak = 0
+        for _ in range(25):
+            time.sleep(0.2)
+            peak = max(peak, resident(server.process.pid))
+        assert peak - before < memory + memory // 4, (before, peak)
+        for s in clients:
+            s.close()
+        equal(server.stop(), 0)
+
+
+main()

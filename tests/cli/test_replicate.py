@@ -1,0 +1,128 @@
+"""Replications between databases of one server, and between two servers, as clients start them."""
+
+import base64
+import json
+import pathlib
+import time
+
+from harness import Server, contains, equal, main, test
+
+LONG = base64.b64encode(bytes(range(256)) * 2000).decode()
+
+
+def fill(server, db, count=250):
+    """Documents, a conflict, a tombstone and two attachments."""
+    equal(server.request("PUT", f"/{db}")[0], 201)
+    docs = [{"_id": f"{i:04}", "n": i} for i in range(count)]
+    docs += [{"_id": "_design/d", "views": {}}, {"_id": "gone"}, {"_id": "a/b c?\u00e4"}]
+    status, rows = server.request("POST", f"/{db}/_bulk_docs", {"docs": docs})
+    equal(status, 201)
+    gone = next(row for row in rows if row["id"] == "gone")
+    equal(server.request("DELETE", f"/{db}/gone?rev={gone['rev']}")[0], 200)
+    equal(server.request("POST", f"/{db}/_bulk_docs", {"new_edits": False, "docs": [
+        {"_id": "torn", "_rev": "1-a"}, {"_id": "torn", "_rev": "1-b", "x": 1}]})[0], 201)
+    equal(server.request("PUT", f"/{db}/att", {"_attachments": {
+        'quo"ted \\ name.txt': {"content_type": "text/plain", "data": LONG},
+        "raw": {"content_type": "image/png", "data": "AAAA"}}})[0], 201)
+
+
+def revisions(server, db):
+    _, feed = server.request("GET", f"/{db}/_changes?style=all_docs")
+    return sorted((row["id"], sorted(change["rev"] for change in row["changes"]))
+                  for row in feed["results"])
+
+
+def same(server, db, other, copy):
+    equal(revisions(other, copy), revisions(server, db))
+    for path in ("att?attachments=true", "torn?conflicts=true", "a%2Fb%20c%3F%C3%A4"):
+        json_only = {"Accept": "application/json"}
+        equal(other.request("GET", f"/{copy}/{path}", headers=json_only),
+              server.request("GET", f"/{db}/{path}", headers=json_only))
+
+
+def until(check, seconds=30):
+    end = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < end, "it does not come to pass"
+        time.sleep(0.05)
+
+
+@test
+def a_local_replication_copies_everything(directory):
+    with Server(directory) as server:
+        fill(server, "a")
+        job = {"source": "a", "target": "b", "create_target": True}
+        status, answer = server.request("POST", "/_replicate", job)
+        equal((status, answer["ok"]), (200, True))
+        equal(answer["history"][0]["doc_write_failures"], 0)
+        same(server, "a", server, "b")
+        equal(server.request("POST", "/_replicate", job)[1]["no_changes"], True)
+        equal(server.stop(), 0)
+
+
+@test
+def what_fails_is_told_to_the_client(directory):
+    with Server(directory) as server:
+        status, answer = server.request("POST", "/_replicate", {"source": "no", "target": "b"})
+        equal((status, answer["error"]), (500, "db_not_found"))
+        equal(server.request("PUT", "/a")[0], 201)
+        status, answer = server.request("POST", "/_replicate", {
+            "source": "a", "target": "http://127.0.0.1:1/x", "retries_per_request": 0})
+        assert status >= 500, answer
+
+
+@test
+def a_document_of_replicator_becomes_a_job_and_shows_its_end(directory):
+    with Server(directory) as server, Server(pathlib.Path(directory) / "..") as other:
+        fill(server, "a")
+        server.request("PUT", "/_replicator")
+        equal(server.request("PUT", "/_replicator/job", {
+            "source": "a", "target": other.url + "/b", "create_target": True})[0], 201)
+        until(lambda: server.request("GET", "/_replicator/job")[1].get("_replication_state"))
+        equal(server.request("GET", "/_replicator/job")[1]["_replication_state"], "completed")
+        same(server, "a", other, "b")
+        _, listed = server.request("GET", "/_scheduler/docs?states=completed,failed")
+        equal([doc["doc_id"] for doc in listed["docs"]], ["job"])
+        equal(server.request("GET", "/_scheduler/docs?states=running")[1]["docs"], [])
+
+
+@test
+def a_continuous_job_follows_until_it_is_cancelled(directory):
+    with Server(directory) as server:
+        fill(server, "a")
+        job = {"source": server.url + "/a", "target": "b", "create_target": True,
+               "continuous": True}
+        status, answer = server.request("POST", "/_replicate", job)
+        assert status in (200, 202), answer
+        until(lambda: server.request("GET", "/b")[1].get("doc_count") ==
+              server.request("GET", "/a")[1]["doc_count"])
+        equal(server.request("PUT", "/a/later", {})[0], 201)
+        until(lambda: server.request("GET", "/b/later")[0] == 200)
+        equal(len(server.request("GET", "/_scheduler/jobs")[1]["jobs"]), 1)
+        equal(len(server.request("GET", "/_active_tasks")[1]), 1)
+        equal(server.request("POST", "/_replicate", {**job, "cancel": True})[0], 200)
+        equal(server.request("GET", "/_scheduler/jobs")[1]["jobs"], [])
+        equal(server.request("POST", "/_replicate", {**job, "cancel": True})[0], 404)
+
+
+@test
+def a_server_that_stops_leaves_checkpoints(directory):
+    job = {"source": "a", "target": "b", "create_target": True, "continuous": True}
+    with Server(directory) as server:
+        fill(server, "a")
+        server.request("PUT", "/_replicator")
+        equal(server.request("PUT", "/_replicator/job", job)[0], 201)
+        until(lambda: server.request("GET", "/b")[1].get("doc_count") ==
+              server.request("GET", "/a")[1]["doc_count"])
+        equal(server.stop(), 0)
+    with Server(directory) as server:
+        _, local = server.request("GET", "/b/_local_docs?include_docs=true")
+        contains(json.dumps(local), "source_last_seq")
+        until(lambda: any(job["info"] for job in
+                          server.request("GET", "/_scheduler/jobs")[1]["jobs"]))
+        equal(server.request("PUT", "/a/later", {})[0], 201)
+        until(lambda: server.request("GET", "/b/later")[0] == 200)
+        equal(server.stop(), 0)
+
+
+main()

@@ -1,0 +1,240 @@
+"""The binary stops on SIGTERM within its time, whatever it is doing; others are served meanwhile."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from harness import FROND, Server, contains, equal, main, test
+
+STUCK_DISK = os.path.abspath(sys.argv[2])
+DRAIN_S = 4
+OVERDUE = 3  # the exit code
+
+# Documents and a selector that need a product of these: many minutes, but for the limit.
+ZEROS = 100000
+CONDITIONS = 3000
+DOCS = 20
+
+
+def ini(cwd, *lines):
+    (cwd / "ini").write_text("\n".join(
+        ["[frond]", "loops = 2", f"drain_timeout_ms = {DRAIN_S * 1000}", *lines]) + "\n")
+    return ["--config", "ini"]
+
+
+def connect(server):
+    host, port = server.url[len("http://"):].split(":")
+    return socket.create_connection((host, int(port)))
+
+
+def send(sock, method, path, body):
+    body = body.encode()
+    sock.sendall(f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                 f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+                 .encode() + body)
+
+
+def fill(server):
+    equal(server.request("PUT", "/db")[0], 201)
+    docs = [{"_id": str(i), "a": [0] * ZEROS} for i in range(DOCS)]
+    equal(server.request("POST", "/db/_bulk_docs", {"docs": docs})[0], 201)
+
+
+def attack(server, count=2):
+    """Requests that compute for as long as they may."""
+    conditions = ",".join(f'{{"$gt":{i}}}' for i in range(1, CONDITIONS + 1))
+    selector = f'{{"selector":{{"a":{{"$elemMatch":{{"$or":[{conditions}]}}}}}}}}'
+    socks = [connect(server) for _ in range(count)]
+    for sock in socks:
+        send(sock, "POST", "/db/_changes?filter=_selector", selector)
+    return socks
+
+
+def is_answered(sock, within):
+    sock.settimeout(within)
+    try:
+        return sock.recv(4096)
+    except TimeoutError:
+        return None
+
+
+def stop_takes(server, number=signal.SIGTERM):
+    begun = time.monotonic()
+    code = server.stop(number)
+    return code, time.monotonic() - begun
+
+
+@test
+def others_are_served_while_two_requests_compute(cwd):
+    with Server(cwd, *ini(cwd, "request_steps = 1000000000000")) as server:
+        fill(server)
+        attackers = attack(server)
+        time.sleep(0.5)
+        slowest = 0
+        for _ in range(100):
+            begun = time.monotonic()
+            equal(server.request("GET", "/db")[0], 200)
+            slowest = max(slowest, time.monotonic() - begun)
+        equal([is_answered(a, 0.01) for a in attackers], [None, None])
+        assert slowest < 2, slowest
+        # A connection that breaks off ends its request, and the process idles again.
+        for attacker in attackers:
+            attacker.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            attacker.close()
+        until = time.monotonic() + 20
+        while busy(server.process.pid) > 0.5:
+            assert time.monotonic() < until, "it still computes"
+        equal(server.stop(), 0)
+
+
+def busy(pid):
+    """How many processors the process takes, over half a second."""
+    def spent():
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    before = spent()
+    time.sleep(0.5)
+    return (spent() - before) / 0.5
+
+
+@test
+def a_client_that_has_sent_its_end_does_not_compute_for_long(cwd):
+    with Server(cwd, *ini(cwd, "request_steps = 1000000000000")) as server:
+        fill(server)
+        attackers = attack(server)
+        equal([is_answered(a, 0.3) for a in attackers], [None, None])
+        for attacker in attackers:
+            attacker.shutdown(socket.SHUT_WR)
+        until = time.monotonic() + 15
+        while busy(server.process.pid) > 0.5:
+            assert time.monotonic() < until, "it still computes"
+
+
+@test
+def sigterm_ends_what_computes_in_time(cwd):
+    with Server(cwd, *ini(cwd, "request_steps = 1000000000000")) as server:
+        fill(server)
+        attackers = attack(server, 4)
+        equal([is_answered(a, 0.3) for a in attackers], [None] * 4)
+        code, took = stop_takes(server)
+        equal(code, 0)
+        assert took < DRAIN_S + 1, took
+        contains(server.read_log(), "event=stop ")
+        for attacker in attackers:
+            attacker.close()
+
+
+@test
+def the_limit_ends_a_request_that_computes(cwd):
+    with Server(cwd, *ini(cwd, "request_steps = 20000000")) as server:
+        fill(server)
+        answer = is_answered(attack(server, 1)[0], 60).decode()
+        contains(answer, " 413 ")
+        contains(answer, "request_steps, is 20000000 steps")
+
+
+def stuck(cwd):
+    """The environment of a server whose disk does not answer while the file `stuck` exists."""
+    return {"LD_PRELOAD": STUCK_DISK, "FROND_TEST_STUCK": str(cwd / "stuck"),
+            "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+
+
+@test
+def a_stuck_disk_does_not_keep_the_process_and_loses_nothing(cwd):
+    with Server(cwd, *ini(cwd), env=stuck(cwd)) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        equal(server.request("PUT", "/db/before", {"n": 1})[0], 201)
+        (cwd / "stuck").touch()
+        with connect(server) as writer:
+            send(writer, "PUT", "/db/lost", '{"n":2}')
+            time.sleep(0.5)
+            code, took = stop_takes(server)
+        equal(code, OVERDUE)
+        assert took < DRAIN_S + 1, took
+        contains(server.read_log(), "event=stop_overdue ")
+    (cwd / "stuck").unlink()
+    with Server(cwd, *ini(cwd)) as server:
+        status, doc = server.request("GET", "/db/before")
+        equal((status, doc["n"]), (200, 1))
+        equal(server.stop(), 0)
+
+
+@test
+def a_second_signal_does_not_wait_for_a_stuck_disk(cwd):
+    ini(cwd)
+    (cwd / "ini").write_text("[frond]\ndrain_timeout_ms = 600000\n")
+    with Server(cwd, "--config", "ini", env=stuck(cwd)) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        (cwd / "stuck").touch()
+        with connect(server) as writer:
+            send(writer, "PUT", "/db/lost", '{"n":2}')
+            time.sleep(0.5)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            equal(server.process.poll(), None)
+            code, took = stop_takes(server)
+        equal(code, OVERDUE)
+        assert took < 10, took
+
+
+@test
+def a_log_that_nobody_reads_does_not_keep_the_process(cwd):
+    with Server(cwd, *ini(cwd)) as server:
+        pass
+    begun = None
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [FROND, "serve", "--http", "127.0.0.1:0", *ini(cwd)], cwd=cwd,
+        env={**os.environ, **stuck(cwd)}, stdout=subprocess.PIPE, stderr=writer, text=True)
+    try:
+        contains(process.stdout.readline(), " at http://")
+        os.set_blocking(writer, False)
+        try:
+            while True:
+                os.write(writer, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        process.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        assert process.wait(timeout=60) != 0
+        assert time.monotonic() - begun < DRAIN_S + 4
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        os.close(reader)
+        os.close(writer)
+
+
+@test
+def a_fiber_that_holds_a_loop_is_logged_with_what_it_does(cwd):
+    """The only connection's commits are made on its loop's thread: there the disk holds it up."""
+    with Server(cwd, *ini(cwd), env=stuck(cwd)) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        with connect(server) as writer:
+            held = False
+            for i in range(50):
+                (cwd / "stuck").touch()
+                timer = threading.Timer(0.3, (cwd / "stuck").unlink)
+                timer.start()
+                send(writer, "PUT", f"/db/doc{i}", json.dumps({"n": i}))
+                contains(writer.recv(4096).decode(), " 201 ")
+                timer.join()
+                held = 'event=loop_held ' in server.read_log()
+                if held:
+                    break
+        assert held
+        time.sleep(0.2)
+        log = server.read_log()
+        contains(log, 'doing="PUT /db/doc')
+        contains(log, "event=loop_released ms=")
+        equal(server.stop(), 0)
+
+
+main()

@@ -1,0 +1,413 @@
+/* What many share: memory that is asked for, waited for, used and given back. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/budget.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "loop/turn.h"
+
+enum {
+	MB = 1024 * 1024,
+	LIMIT = 8 * MB, /* of which 6 MB can be asked for */
+	SOON_MS = 20,
+	LATER_MS = 10 * 1000,
+	THREADS = 8,
+	ROUNDS = 300,
+};
+
+static enum status
+ask_now(struct budget_part *p, size_t n)
+{
+	return budget_ask(p, n, clock_mono_ns(), NULL);
+}
+
+static void
+what_is_asked_for_is_given_while_there_is_some(void **state)
+{
+	struct budget b;
+	struct budget_part one;
+	struct budget_part two;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&one, &b);
+	budget_part_init(&two, &b);
+	assert_int_equal(ask_now(&one, 4 * MB), STATUS_OK);
+	assert_int_equal(ask_now(&two, 3 * MB), STATUS_LIMIT);
+	assert_true(two.refused);
+	assert_int_equal(ask_now(&two, 2 * MB), STATUS_OK);
+	assert_int_equal(budget_taken(&b), 6 * MB);
+	budget_part_release(&one);
+	budget_part_release(&one);
+	assert_int_equal(budget_taken(&b), 2 * MB);
+	assert_int_equal(budget_take_peak(&b), 6 * MB);
+	assert_int_equal(budget_take_peak(&b), 2 * MB);
+	budget_part_release(&two);
+	budget_fini(&b);
+}
+
+static void
+who_asks_for_more_than_all_gets_it_alone(void **state)
+{
+	struct budget b;
+	struct budget_part one;
+	struct budget_part two;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&one, &b);
+	budget_part_init(&two, &b);
+	assert_int_equal(ask_now(&one, SIZE_MAX), STATUS_OK);
+	assert_int_equal(ask_now(&two, 1), STATUS_LIMIT);
+	/* The rest is for those who need a little more, without waiting. */
+	assert_true(budget_use(&two, MB));
+	assert_false(budget_use(&one, LIMIT));
+	assert_true(one.refused);
+	one.refused = false;
+	assert_false(budget_use(&one, LIMIT + 1));
+	assert_false(one.refused);
+	assert_true(one.exceeded);
+	assert_true(budget_use(&one, 7 * MB));
+	assert_int_equal(budget_taken(&b), LIMIT);
+	assert_false(budget_use(&two, 1));
+	budget_unuse(&one, 2 * MB);
+	assert_int_equal(budget_taken(&b), 7 * MB);
+	budget_settle(&one);
+	assert_int_equal(budget_taken(&b), 6 * MB);
+	budget_part_release(&one);
+	budget_part_release(&two);
+	budget_fini(&b);
+}
+
+static void
+a_little_is_never_counted(void **state)
+{
+	struct budget b;
+	struct budget_part p;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&p, &b);
+	assert_true(budget_use(&p, BUDGET_FREE_BYTES));
+	assert_int_equal(budget_taken(&b), 0);
+	assert_true(budget_use(&p, 1));
+	assert_int_equal(budget_taken(&b), BUDGET_FREE_BYTES + 1);
+	budget_unuse(&p, 1);
+	assert_int_equal(budget_taken(&b), 0);
+	budget_part_release(&p);
+	budget_fini(&b);
+}
+
+static void
+arenas_and_buffers_count_what_they_take(void **state)
+{
+	struct budget b;
+	struct budget_part p;
+	struct arena *a = arena_new(LIMIT * 2);
+	struct arena_mark mark;
+	struct buf buf;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&p, &b);
+	arena_set_part(a, &p);
+	mark = arena_mark(a);
+	assert_non_null(arena_alloc(a, 5 * MB));
+	assert_true(budget_taken(&b) >= 5 * MB);
+	assert_null(arena_alloc(a, 4 * MB));
+
+	buf = BUF_INIT_OF(LIMIT, &p);
+	buf_reserve(&buf, 2 * MB);
+	assert_int_equal(buf_status(&buf), STATUS_OK);
+	buf_reserve(&buf, 4 * MB);
+	assert_int_equal(buf_status(&buf), STATUS_LIMIT);
+	assert_true(budget_taken(&b) >= 7 * MB);
+	buf_release(&buf);
+	arena_reset(a, mark);
+	assert_int_equal(budget_taken(&b), 0);
+	assert_int_equal(p.used_bytes, 0);
+	arena_free(a);
+	budget_part_release(&p);
+	budget_fini(&b);
+}
+
+struct asking {
+	struct budget_part part;
+	size_t bytes;
+	uint64_t wait_ms;
+	struct event *stop;
+	struct event done;
+	enum status status;
+	pthread_t thread;
+};
+
+static void *
+ask(void *arg)
+{
+	struct asking *a = arg;
+
+	a->status = budget_ask(&a->part, a->bytes, clock_after_ms(a->wait_ms), a->stop);
+	event_set(&a->done);
+	return NULL;
+}
+
+static void
+start(struct asking *a, struct budget *b)
+{
+	size_t before;
+
+	event_init(&a->done);
+	budget_part_init(&a->part, b);
+	pthread_mutex_lock(&b->lock);
+	before = b->waiting;
+	pthread_mutex_unlock(&b->lock);
+	assert_int_equal(pthread_create(&a->thread, NULL, ask, a), 0);
+	for (bool queued = false; !queued && !event_is_set(&a->done);) {
+		pthread_mutex_lock(&b->lock);
+		queued = b->waiting > before;
+		pthread_mutex_unlock(&b->lock);
+	}
+}
+
+static void
+who_asked_first_is_served_first(void **state)
+{
+	struct asking large = { .bytes = 5 * MB, .wait_ms = LATER_MS };
+	struct asking small = { .bytes = MB, .wait_ms = LATER_MS };
+	struct budget_part p;
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&p, &b);
+	assert_int_equal(ask_now(&p, 4 * MB), STATUS_OK);
+	start(&large, &b);
+	start(&small,
+	      &b); /* it would fit; but then a stream of such could keep the large one out */
+	assert_false(event_wait(&small.done, clock_after_ms(SOON_MS)));
+	assert_false(event_is_set(&large.done));
+	budget_part_release(&p);
+	pthread_join(large.thread, NULL);
+	pthread_join(small.thread, NULL);
+	assert_int_equal(large.status, STATUS_OK);
+	assert_int_equal(small.status, STATUS_OK);
+	budget_part_release(&large.part);
+	budget_part_release(&small.part);
+	budget_fini(&b);
+}
+
+static void
+who_gives_up_lets_the_next_one_in(void **state)
+{
+	struct asking large = { .bytes = 5 * MB, .wait_ms = 4L * SOON_MS };
+	struct asking small = { .bytes = MB, .wait_ms = LATER_MS };
+	struct budget_part p;
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&p, &b);
+	assert_int_equal(ask_now(&p, 4 * MB), STATUS_OK);
+	start(&large, &b);
+	start(&small, &b);
+	pthread_join(large.thread, NULL);
+	pthread_join(small.thread, NULL);
+	assert_int_equal(large.status, STATUS_LIMIT);
+	assert_int_equal(small.status, STATUS_OK);
+	budget_part_release(&small.part);
+	budget_part_release(&p);
+	budget_fini(&b);
+}
+
+static void
+waiting_can_be_stopped(void **state)
+{
+	struct event stop;
+	struct asking a = { .bytes = 5 * MB, .wait_ms = LATER_MS, .stop = &stop };
+	struct budget_part p;
+	struct budget b;
+
+	(void)state;
+	event_init(&stop);
+	budget_init(&b, LIMIT);
+	budget_part_init(&p, &b);
+	assert_int_equal(ask_now(&p, 4 * MB), STATUS_OK);
+	start(&a, &b);
+	event_set(&stop);
+	pthread_join(a.thread, NULL);
+	assert_int_equal(a.status, STATUS_CANCELLED);
+	assert_int_equal(b.waiting, 0);
+	budget_part_release(&p);
+	budget_fini(&b);
+}
+
+static void *
+ask_and_use(void *arg)
+{
+	struct budget *b = arg;
+	struct budget_part p;
+
+	budget_part_init(&p, b);
+	for (size_t i = 0; i < ROUNDS; i++) {
+		size_t n = (i * 7919 % 5 + 1) * MB;
+
+		/* Every third hardly waits, so that some give up while they are being served. */
+		if (budget_ask(&p, n, clock_after_ms(i % 3 ? LATER_MS : 0), NULL) == STATUS_OK) {
+			assert_true(budget_use(&p, n));
+			budget_unuse(&p, n);
+		}
+		budget_part_release(&p);
+	}
+	return NULL;
+}
+
+static void
+nothing_is_lost_among_many_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	for (size_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_and_use, &b), 0);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(budget_taken(&b), 0);
+	assert_true(budget_take_peak(&b) <= 6 * MB);
+	budget_fini(&b);
+}
+
+static void
+a_request_at_work_counts_a_flat_amount(void **state)
+{
+	struct budget b;
+	struct budget_part p;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&p, &b);
+	budget_enter(&p);
+	budget_enter(&p);
+	assert_int_equal(budget_held(&b), BUDGET_PART_BYTES);
+	assert_int_equal(budget_taken(&b), 0);
+	assert_false(p.refused);
+	budget_part_release(&p);
+	assert_int_equal(budget_held(&b), 0);
+	budget_fini(&b);
+}
+
+static void
+with_many_requests_little_is_free(void **state)
+{
+	enum {
+		PARTS = 200,
+	};
+	struct budget b;
+	static struct budget_part parts[PARTS];
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	for (size_t i = 0; i < PARTS; i++) {
+		budget_part_init(&parts[i], &b);
+		budget_enter(&parts[i]);
+	}
+	assert_true(budget_use(&parts[0], LIMIT / BUDGET_FREE_SHARE / PARTS));
+	assert_int_equal(budget_taken(&b), 0);
+	assert_true(budget_use(&parts[0], 1));
+	assert_int_equal(budget_taken(&b), LIMIT / BUDGET_FREE_SHARE / PARTS + 1);
+	/* Before it waits for its client, a request counts all that it uses. */
+	assert_true(budget_use(&parts[1], 1));
+	budget_part_count_all(&parts[1]);
+	assert_int_equal(parts[1].taken_bytes, 1);
+	for (size_t i = 0; i < PARTS; i++)
+		budget_part_release(&parts[i]);
+	budget_fini(&b);
+}
+
+static void
+turns_to_read_come_although_all_is_taken(void **state)
+{
+	struct budget b;
+	struct budget_part holder, reader, second;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&holder, &b);
+	budget_part_init(&reader, &b);
+	budget_part_init(&second, &b);
+	assert_true(budget_use(&holder, LIMIT));
+	assert_int_equal(ask_now(&second, 1), STATUS_LIMIT);
+	assert_int_equal(budget_ask_to_read(&reader, 128 * 1024, clock_mono_ns(), NULL), STATUS_OK);
+	assert_int_equal(b.read_bytes, 128 * 1024);
+	/* It has its memory now, and asks for nothing more to use that. */
+	assert_true(budget_use(&reader, 128 * 1024));
+	assert_int_equal(budget_taken(&b), LIMIT + 128 * 1024);
+	assert_int_equal(budget_ask_to_read(&second, LIMIT, clock_mono_ns(), NULL), STATUS_LIMIT);
+	assert_true(second.refused);
+	budget_unuse(&reader, 128 * 1024);
+	budget_settle(&reader);
+	assert_int_equal(b.read_bytes, 0);
+	assert_int_equal(budget_taken(&b), LIMIT);
+	/* A turn that is alone comes in any case, so that no request waits for ever. */
+	assert_int_equal(budget_ask_to_read(&second, LIMIT, clock_mono_ns(), NULL), STATUS_OK);
+	budget_part_release(&holder);
+	budget_part_release(&reader);
+	budget_part_release(&second);
+	budget_fini(&b);
+}
+
+static void
+pages_and_output_shrink_when_there_are_many(void **state)
+{
+	struct budget b;
+	struct budget_part p;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&p, &b);
+	assert_int_equal(budget_output_portion(&b, 256 * 1024, 4096), 256 * 1024);
+	assert_int_equal(budget_read_portion(&b, MB, 4096), MB);
+	budget_count_output(&p, LIMIT / BUDGET_OUTPUT_SHARE / 2);
+	assert_int_equal(budget_output_portion(&b, 256 * 1024, 4096), 128 * 1024);
+	budget_count_output(&p, LIMIT);
+	assert_int_equal(budget_output_portion(&b, 256 * 1024, 4096), 4096);
+	assert_int_equal(budget_portion(&b, MB, 4096), 4096);
+	assert_int_equal(budget_read_portion(&b, MB, 4096), MB);
+	budget_count_output(&p, 0);
+	assert_int_equal(
+		budget_ask_to_read(&p, LIMIT / BUDGET_READ_SHARE / 2, clock_mono_ns(), NULL),
+		STATUS_OK);
+	assert_int_equal(budget_read_portion(&b, MB, 4096), MB / 2);
+	budget_part_release(&p);
+	assert_int_equal(budget_read_portion(&b, MB, 4096), MB);
+	budget_fini(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_asked_for_is_given_while_there_is_some),
+		cmocka_unit_test(who_asks_for_more_than_all_gets_it_alone),
+		cmocka_unit_test(a_little_is_never_counted),
+		cmocka_unit_test(a_request_at_work_counts_a_flat_amount),
+		cmocka_unit_test(with_many_requests_little_is_free),
+		cmocka_unit_test(turns_to_read_come_although_all_is_taken),
+		cmocka_unit_test(pages_and_output_shrink_when_there_are_many),
+		cmocka_unit_test(arenas_and_buffers_count_what_they_take),
+		cmocka_unit_test(who_asked_first_is_served_first),
+		cmocka_unit_test(who_gives_up_lets_the_next_one_in),
+		cmocka_unit_test(waiting_can_be_stopped),
+		cmocka_unit_test(nothing_is_lost_among_many_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+"""Writes a store that has some of everything, by the binary of one commit, to be kept as test data:
+
+    python3 tests/stores/make.py /path/to/frond tests/stores/NAME.tar.xz
+
+The archive holds the store, closed and compacted, and what that binary itself says of it: the list
+of its databases, the dump of each with all revisions, and every pair as `frond inspect` draws it.
+Run it with the binary that is about to be replaced, never with the one that is to read the store.
+"""
+
+import base64
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.parse
+
+FROND = os.path.abspath(sys.argv[1])
+TARGET = os.path.abspath(sys.argv[2])
+TALLY_DOCS = 1400  # more than two ranges have, so that they are split
+UPLOAD_BYTES = 3 * 1024 * 1024
+ENV = dict(os.environ, LC_ALL="C", no_proxy="*", NO_PROXY="*")
+
+
+def run(*args, cwd, check=True):
+    result = subprocess.run([FROND, *args], cwd=cwd, env=ENV, capture_output=True, text=True)
+    if check and result.returncode != 0:
+        raise SystemExit(f"{args}: {result.returncode}\n{result.stderr}")
+    return result
+
+
+class Server:
+    def __init__(self, cwd, store):
+        self.log = open(cwd / "server.log", "a")
+        self.process = subprocess.Popen(
+            [FROND, "serve", "--http", "127.0.0.1:0", "--store", store, "--admin", "root:secret"],
+            cwd=cwd, env=ENV, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        address = self.process.stdout.readline().split(" at ")[1].strip()
+        self.host = urllib.parse.urlparse(address).netloc
+
+    def connection(self):
+        return http.client.HTTPConnection(self.host, timeout=60)
+
+    def ask(self, method, path, body=None, kind="application/json", expect=(200, 201, 202)):
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        c = self.connection()
+        c.request(method, path, data, {
+            "Content-Type": kind,
+            "Authorization": "Basic " + base64.b64encode(b"root:secret").decode()})
+        answer = c.getresponse()
+        text = answer.read()
+        c.close()
+        assert answer.status in expect, f"{method} {path}: {answer.status} {text[:200]}"
+        return json.loads(text) if text.strip() else None
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+
+
+def documents(server, db):
+    """Documents of every shape, their revisions, conflicts, tombstones, attachments."""
+    shapes = {
+        "empty": {},
+        "values": {"t": True, "f": False, "n": None, "i": -17, "big": 12345678901234567890,
+                   "d": 0.1, "exp": 1e300, "text": "Grüße, 世界 \U0001f600", "nul": "a\u0000b"},
+        "nested": {"a": {"b": {"c": [1, [2, [3, {"d": []}]], {}]}}, "": {"": ""}},
+        "large": {"rows": [{"n": n, "text": "row %d" % n} for n in range(600)]},
+        "ünï/cödé +": {"id": "with all sorts of characters"},
+    }
+    for name, body in shapes.items():
+        server.ask("PUT", f"/{db}/{urllib.parse.quote(name, safe='')}", body)
+    # Revised many times, then with conflicts from elsewhere, one of them deleted.
+    rev = None
+    for n in range(5):
+        rev = server.ask("PUT", f"/{db}/revised" + (f"?rev={rev}" if rev else ""), {"n": n})["rev"]
+    conflicts = [{"_id": "conflicts", "_rev": f"2-{'abcd'[n] * 32}", "from": n,
+                  "_revisions": {"start": 2, "ids": ["abcd"[n] * 32, "e" * 32]},
+                  **({"_deleted": True} if n == 3 else {})} for n in range(4)]
+    conflicts.append({"_id": "opaque", "_rev": "3-made-by-a-client", "n": 1,
+                      "_revisions": {"start": 3, "ids": ["made-by-a-client", "x", "y"]}})
+    server.ask("POST", f"/{db}/_bulk_docs", {"new_edits": False, "docs": conflicts})
+    # A tombstone that has members, one that has none, and a document that came back.
+    for name, more in (("tombstone", {"_deleted": True, "why": "left", "by": {"name": "anna"}}),
+                       ("gone", {"_deleted": True})):
+        rev = server.ask("PUT", f"/{db}/{name}", {"here": True})["rev"]
+        server.ask("PUT", f"/{db}/{name}?rev={rev}", more)
+    rev = server.ask("PUT", f"/{db}/back", {"n": 1})["rev"]
+    server.ask("DELETE", f"/{db}/back?rev={rev}")
+    server.ask("PUT", f"/{db}/back", {"n": 2})
+    # Attachments: small and large, compressed and not, kept over an edit, of a conflict.
+    rev = server.ask("PUT", f"/{db}/pictures", {"_attachments": {
+        "note.txt": {"content_type": "text/plain",
+                     "data": base64.b64encode(b"a note " * 200).decode()},
+        "dot.bin": {"content_type": "application/octet-stream",
+                    "data": base64.b64encode(bytes(range(256))).decode()}}})["rev"]
+    rev = server.ask("PUT", f"/{db}/pictures/large.bin?rev={rev}", b"0123456789" * 10000,
+                     "application/octet-stream")["rev"]
+    doc = server.ask("GET", f"/{db}/pictures")
+    doc["caption"] = "kept"
+    server.ask("PUT", f"/{db}/pictures", doc)
+    # Local documents, what was purged, and the settings of the database.
+    server.ask("PUT", f"/{db}/_local/checkpoint", {"session": "s", "history": [{"seq": 1}]})
+    server.ask("PUT", f"/{db}/_local/large", {"rows": [{"n": n} for n in range(700)]})
+    rev = server.ask("PUT", f"/{db}/purged", {"n": 1})["rev"]
+    server.ask("POST", f"/{db}/_purge", {"purged": [rev]})
+    server.ask("PUT", f"/{db}/_security", {"admins": {"names": ["anna"], "roles": ["boss"]},
+                                           "members": {"names": [], "roles": ["staff"]}})
+    server.ask("PUT", f"/{db}/_revs_limit", 20)
+    server.ask("PUT", f"/{db}/_design/views", {"views": {"v": {"map": "function (doc) {}"}}})
+
+
+def tallies(server, db):
+    """So many documents that the counters by range are split, as the server does it by itself."""
+    server.ask("PUT", f"/{db}")
+    for first in range(0, TALLY_DOCS, 200):
+        server.ask("POST", f"/{db}/_bulk_docs", {"docs": [
+            {"_id": f"t{n:05}", "n": n} for n in range(first, first + 200)]})
+    time.sleep(3)  # longer than few changes may wait
+    server.ask("POST", f"/{db}/_bulk_docs", {"docs": [{"_id": "zz", "n": 0}]})
+    time.sleep(3)
+
+
+def unfinished_upload(server, db):
+    """The beginning of an attachment that never ends: the server is ended first."""
+    c = server.connection()
+    c.putrequest("PUT", f"/{db}/unfinished/large.bin")
+    c.putheader("Content-Type", "application/octet-stream")
+    c.putheader("Content-Length", str(2 * UPLOAD_BYTES))
+    c.putheader("Authorization", "Basic " + base64.b64encode(b"root:secret").decode())
+    c.endheaders()
+    c.send(b"\0" * UPLOAD_BYTES)
+    time.sleep(1)
+    return c
+
+
+def fill(cwd):
+    server = Server(cwd, "embedded:store")
+    for db, scheme in (("packed", "packed"), ("exploded", "exploded")):
+        server.ask("PUT", f"/{db}?storage={scheme}")
+        documents(server, db)
+    tallies(server, "tallies")
+    server.ask("PUT", "/_users")
+    server.ask("PUT", "/_node/_local/_config/cors/origins", "https://example.org")
+    server.ask("PUT", "/_node/_local/_config/couchdb/max_document_size", "4000000")
+    for db in ("moved", "moving", "dropped"):
+        server.ask("PUT", f"/{db}")
+        server.ask("POST", f"/{db}/_bulk_docs", {"docs": [
+            {"_id": f"d{n}", "n": n, "text": "some text"} for n in range(20)]})
+    server.end()
+    # What is left of a moved database, one that came from elsewhere, and a move that was ended.
+    run("move", "--quiet", "--keep-source", "--from", "embedded:store", "--to", "embedded:other",
+        "moved", cwd=cwd)
+    server = Server(cwd, "embedded:other")
+    server.ask("PUT", "/arrived")
+    server.ask("PUT", "/arrived/d", {"n": 1})
+    server.end()
+    run("move", "--quiet", "--from", "embedded:other", "--to", "embedded:store", "arrived", cwd=cwd)
+    move = subprocess.Popen([FROND, "move", "--from", "embedded:store", "--to", "embedded:other",
+                             "moving"], cwd=cwd, env=ENV, stderr=subprocess.PIPE)
+    move.stderr.readline()  # "copying": it can be ended now, and stops before the next step
+    move.send_signal(signal.SIGINT)
+    move.wait()
+    # Right behind a deletion and in the middle of an upload.
+    server = Server(cwd, "embedded:store")
+    upload = unfinished_upload(server, "packed")
+    server.ask("DELETE", "/dropped")
+    server.end(signal.SIGKILL)
+    upload.close()
+
+
+def keep(cwd):
+    run("compact", "--store", "embedded:store", cwd=cwd)
+    names = []
+    drawn = run("inspect", "--store", "embedded:store", cwd=cwd).stdout
+    for line in drawn.splitlines():
+        if line.startswith('database "'):
+            names.append(line.split('"')[1])
+    expected = cwd / "expected"
+    expected.mkdir()
+    (expected / "databases.json").write_text(json.dumps(sorted(names)))
+    (expected / "inspect.txt").write_text(drawn)
+    for name in names:
+        dump = run("dump", name, "--revs", "--quiet", "--store", "embedded:store", cwd=cwd).stdout
+        (expected / f"{name}.jsonl").write_text(dump)
+    with tarfile.open(TARGET, "w:xz") as tar:
+        tar.add(cwd / "store", "store", filter=lambda entry: None if "/LOG" in entry.name else entry)
+        tar.add(expected, "expected")
+    print(f"{TARGET}: {os.path.getsize(TARGET)} bytes, databases {', '.join(sorted(names))}")
+
+
+def main():
+    cwd = pathlib.Path(tempfile.mkdtemp(prefix="frond-make-"))
+    try:
+        fill(cwd)
+        keep(cwd)
+    finally:
+        shutil.rmtree(cwd, ignore_errors=True)
+
+
+main()
