@@ -106,6 +106,7 @@ static const struct asked requests[] = {
 	{ "POST", "/there/_missing_revs", NULL, "{\"old\":[\"3-b\"]}", 200 },
 	{ "POST", "/there/_purge", NULL, "{\"old\":[\"9-0123456789abcdef0123456789abcdef\"]}",
 	  201 },
+	{ "GET", "/there/_purged_infos", NULL, NULL, 200 },
 	{ "GET", "/there/_all_docs?include_docs=true", NULL, NULL, 200 },
 	{ "GET", "/there/_all_docs?include_docs=true", "Accept-Encoding: gzip\r\n", NULL, 200 },
 	{ "POST", "/there/_all_docs", NULL, "{\"keys\":[\"old\",\"with\",\"no\"]}", 200 },

@@ -172,6 +172,86 @@ limit_of_purged_infos_is_kept(void **state)
 }
 
 static void
+purged_infos_list_what_was_purged(void **state)
+{
+	char rev[64];
+
+	(void)state;
+	door_create(d, "infos");
+	door_expect_body(d, "GET", "/infos/_purged_infos", NULL, 200, "{\"purged_infos\":[]}");
+	(void)snprintf(rev, sizeof(rev), "%s", put("/infos/%22a", "{}"));
+	put("/infos/b", "{}");
+	door_expect(d, "POST", "/infos/_purge", format("{\"\\\"a\":[\"%s\"]}", rev), 201, rev);
+	door_expect_body(d, "GET", "/infos/_purged_infos", NULL, 200,
+			 format("{\"purged_infos\":[{\"id\":\"\\\"a\",\"revs\":[\"%s\"]}]}", rev));
+	door_expect(d, "POST", "/infos/_bulk_docs",
+		    "{\"new_edits\":false,\"docs\":[{\"_id\":\"c\",\"_rev\":\"1-x\"},"
+		    "{\"_id\":\"c\",\"_rev\":\"1-y\"}]}",
+		    201, "[]");
+	door_expect(d, "POST", "/infos/_purge",
+		    "{\"c\":[\"1-x\",\"1-z\",\"1-y\"],\"none\":[\"1-a\"]}", 201, "1-y");
+	door_expect(d, "GET", "/infos/_purged_infos", NULL, 200,
+		    ",{\"id\":\"c\",\"revs\":[\"1-x\",\"1-y\"]}]}");
+	door_has_not(d, "none");
+	door_expect(d, "POST", "/infos/_purged_infos", "{}", 405, "Only GET allowed");
+	door_expect(d, "GET", "/none/_purged_infos", NULL, 404, "Database does not exist.");
+}
+
+/* More records than a page of the store, and ids that make each of them long. */
+static void
+long_list_of_purged_infos_is_whole(void **state)
+{
+	enum {
+		DOCS = 1200,
+	};
+	struct buf docs = BUF_INIT(1 << 20);
+	struct buf purge = BUF_INIT(1 << 20);
+	const char *at;
+	int count = 0;
+
+	(void)state;
+	door_create(d, "long");
+	door_expect(d, "PUT", "/long/_purged_infos_limit", "1100", 200, "ok");
+	buf_append_cstr(&docs, "{\"new_edits\":false,\"docs\":[");
+	for (int i = 0; i < DOCS; i++) {
+		buf_printf(&docs, "%s{\"_id\":\"%0100d\",\"_rev\":\"1-a\"}", i ? "," : "", i);
+		buf_printf(&purge, "%s\"%0100d\":[\"1-a\"]", i ? "," : "{", i);
+	}
+	buf_append(&docs, "]}", 3);
+	buf_append(&purge, "}", 2);
+	door_expect(d, "POST", "/long/_bulk_docs", docs.ptr, 201, "[]");
+	door_expect(d, "POST", "/long/_purge", purge.ptr, 201, "1-a");
+	door_expect(d, "GET", "/long/_purged_infos", NULL, 200, "001199\"");
+	for (at = d->last.body; (at = strstr(at, "\"revs\":[\"1-a\"]")); at++)
+		count++;
+	assert_int_equal(count, 1100);
+	door_has_not(d, "000099\"");
+	buf_release(&docs);
+	buf_release(&purge);
+}
+
+static void
+purged_infos_have_a_limit(void **state)
+{
+	(void)state;
+	door_create(d, "limited");
+	for (int i = 0; i < 4; i++) {
+		const char *rev = put(format("/limited/%d", i), "{}");
+
+		door_expect(d, "POST", "/limited/_purge", format("{\"%d\":[\"%s\"]}", i, rev), 201,
+			    rev);
+	}
+	door_expect(d, "PUT", "/limited/_purged_infos_limit", "2", 200, "ok");
+	door_expect(d, "GET", "/limited/_purged_infos", NULL, 200, "\"id\":\"2\"");
+	door_has_not(d, "\"id\":\"1\"");
+	door_expect(d, "POST", "/limited/_purge",
+		    format("{\"4\":[\"%s\"]}", put("/limited/4", "{}")), 201, "1-");
+	door_expect(d, "GET", "/limited/_purged_infos", NULL, 200, "\"id\":\"3\"");
+	door_has_not(d, "\"id\":\"2\"");
+	door_expect(d, "POST", "/limited/_compact", "{}", 202, "ok");
+}
+
+static void
 only_server_admins_purge(void **state)
 {
 	struct door *other = door_start(true);
@@ -202,6 +282,9 @@ main(void)
 		cmocka_unit_test(hundreds_of_documents_are_purged),
 		cmocka_unit_test(requests_that_make_no_sense_are_400),
 		cmocka_unit_test(limit_of_purged_infos_is_kept),
+		cmocka_unit_test(purged_infos_list_what_was_purged),
+		cmocka_unit_test(long_list_of_purged_infos_is_whole),
+		cmocka_unit_test(purged_infos_have_a_limit),
 		cmocka_unit_test(only_server_admins_purge),
 	};
 

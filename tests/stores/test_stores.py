@@ -90,6 +90,12 @@ def a_server_goes_on_with_it(cwd):
                 equal(ask("GET", f"/{db}/_security")[1]["admins"]["names"], ["anna"])
                 equal(ask("GET", f"/{db}/_local/checkpoint")[1]["session"], "s")
                 equal(ask("GET", f"/{db}/purged")[0], 404)
+                # That purge is of before there were records of them.
+                equal(ask("GET", f"/{db}/_purged_infos")[1], {"purged_infos": []})
+                rev = ask("PUT", f"/{db}/purged", {"n": 2})[1]["rev"]
+                equal(ask("POST", f"/{db}/_purge", {"purged": [rev]})[0], 201)
+                equal(ask("GET", f"/{db}/_purged_infos")[1],
+                      {"purged_infos": [{"id": "purged", "revs": [rev]}]})
             equal(ask("GET", "/tallies/_all_docs?limit=1&startkey=\"t00700\"")[1]["offset"], 700)
             equal(ask("GET", "/_node/_local/_config/cors/origins")[1], "https://example.org")
             equal(ask("PUT", "/created-since")[0], 201)

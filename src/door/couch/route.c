@@ -136,6 +136,7 @@ static const struct route db_routes[] = {
 	  { [COUCH_GET] = couch_scheme_get, [COUCH_PUT] = couch_scheme_put },
 	  2 },
 	{ "_purge", COUCH_ENDPOINT_PURGE, "POST", { [COUCH_POST] = couch_purge }, 2 },
+	{ "_purged_infos", COUCH_ENDPOINT_PURGE, "GET", { [COUCH_GET] = couch_purged_infos }, 2 },
 	{ "_purged_infos_limit",
 	  COUCH_ENDPOINT_DB_SETTING,
 	  "GET,PUT",
@@ -170,10 +171,10 @@ static const struct not_offered not_offered_at_root[] = {
 };
 
 static const struct not_offered not_offered_in_db[] = {
-	{ "_find", false },         { "_explain", false },   { "_index", false },
-	{ "_purged_infos", false }, { "_partition", false }, { "_shards", false },
-	{ "_sync_shards", false },  { "_time_seq", false },  { "_auto_purge", false },
-	{ "_temp_view", true },     { NULL, false },
+	{ "_find", false },      { "_explain", false },    { "_index", false },
+	{ "_partition", false }, { "_shards", false },     { "_sync_shards", false },
+	{ "_time_seq", false },  { "_auto_purge", false }, { "_temp_view", true },
+	{ NULL, false },
 };
 
 static const struct not_offered not_offered_in_design[] = {

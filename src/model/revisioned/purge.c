@@ -154,7 +154,8 @@ purge_tell(struct rev_writer *w, const struct rev_purge_query *query, struct pur
 
 static enum status
 purge_apply_query(struct rev_writer *w, const struct rev_purge_query *query,
-		  struct purge_of_document *p, uint16_t order)
+		  struct purge_of_document *p, const struct rev_purge_result *result,
+		  uint16_t order)
 {
 	const struct rev_edit edit = { .id = query->id };
 	const struct rev_update u = {
@@ -176,7 +177,8 @@ purge_apply_query(struct rev_writer *w, const struct rev_purge_query *query,
 				  &w->key, w->arena, &list));
 		TRY(rev_atts_count(w, list.atts, list.count, -1));
 	}
-	return rev_update_purge(w, &u);
+	TRY(rev_update_purge(w, &u));
+	return rev_purge_write(w, query->id, order, result->revs, result->count);
 }
 
 static enum status
@@ -196,7 +198,7 @@ purge_apply_queries(struct rev_writer *w, const struct rev_purge_query *queries,
 		TRY(purge_tell(w, &queries[i], &all[i], &results[i]));
 	}
 	for (size_t i = 0; i < count; i++)
-		TRY(purge_apply_query(w, &queries[i], &all[i], (uint16_t)i));
+		TRY(purge_apply_query(w, &queries[i], &all[i], &results[i], (uint16_t)i));
 	if (w->changed)
 		TRY(rev_stat_purged(w->tx, w->db, w->last_order, &w->key));
 	return rev_writer_finish(w);

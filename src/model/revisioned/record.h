@@ -1,8 +1,9 @@
 /*
  * The records of documents with revisions, each put and parsed in one file and with a format number
  * of its own: entries of ALL_DOCS (entry_record.c), entries of CHANGES (change_record.c),
- * descriptions of attachments (att_record.c), records of uploads (upload_record.c). Those of
- * branches, root values and local documents have headers of their own.
+ * descriptions of attachments (att_record.c), records of uploads (upload_record.c), of purges and
+ * of their readers (purge_record.c). Those of branches, root values and local documents have
+ * headers of their own.
  *
  * Putting replaces what the buffer held. Parsing gives STATUS_NEWER for a record of a newer frond,
  * explained in `err` (or NULL), and STATUS_CORRUPT for what is no such record.
@@ -16,6 +17,7 @@
 #include "catalog/format.h"
 #include "model/revisioned/att.h"
 #include "model/revisioned/list.h"
+#include "model/revisioned/purges.h"
 #include "model/revisioned/revision.h"
 
 /* The newest formats. */
@@ -24,6 +26,8 @@ enum {
 	REV_CHANGE_FORMAT = 1,
 	REV_ATT_FORMAT = 1,
 	REV_UPLOAD_FORMAT = 1,
+	REV_PURGE_FORMAT = 1,
+	REV_PURGE_MARK_FORMAT = 1,
 };
 
 /* (P, ALL_DOCS, id) = (format, position, hash): the winner of a document that is not deleted. */
@@ -54,5 +58,24 @@ struct rev_upload_record {
 void rev_upload_record_put(struct buf *value, const struct rev_upload_record *record);
 MUST_USE enum status rev_upload_record_parse(struct str value, struct rev_upload_record *ret,
 					     struct err *err);
+
+/*
+ * (P, PURGES, "records", Sequence, part) = (format, purge's id, id, position, hash, …): heads of a
+ * document that were purged. Putting is begun, then adds them one by one. What is parsed lies in
+ * the arena, without the Sequence.
+ */
+void rev_purge_record_begin(struct buf *value, const uint8_t id[REV_PURGE_ID_BYTES],
+			    struct str doc_id);
+void rev_purge_record_add(struct buf *value, struct rev_id rev);
+MUST_USE enum status rev_purge_record_parse(struct str value, struct arena *arena,
+					    struct rev_purge *ret, struct err *err);
+
+/*
+ * (P, PURGES, "readers", name) = (format, incarnation, versionstamp): how far a reader has read.
+ * (P, PURGES, "cleared") likewise: the newest record that has been cleared.
+ */
+void rev_purge_mark_put(struct buf *value, const struct catalog_seq *seq);
+MUST_USE enum status rev_purge_mark_parse(struct str value, struct catalog_seq *ret,
+					  struct err *err);
 
 #endif

@@ -23,6 +23,10 @@
  *     (P, STATS, name)            → little-endian counter, changed by atomic addition
  *     (P, STATS, "changed")       → Versionstamp of the newest change: what feeds watch
  *     (P, STATS, "purged")        → the Sequence of the newest purge
+ *     (P, PURGES, "records", Incarnation, Versionstamp, part)
+ *                                 → format, purge's id, DocID, RevPos, RevHash, …: what was purged
+ *     (P, PURGES, "readers", name)    → format, Sequence: how far a reader of these has read
+ *     (P, PURGES, "cleared")          → format, Sequence: of the newest that has been cleared
  *     (P, TALLIES, list, lo, hi)  → little-endian counter: keys of ALL_DOCS or CHANGES in a range
  *
  * The winner is always the last key of its document in REVISIONS, and only its value carries the
@@ -46,6 +50,7 @@
 #include "model/revisioned/database.h"
 #include "model/revisioned/list.h"
 #include "model/revisioned/local.h"
+#include "model/revisioned/purges.h"
 #include "model/revisioned/read.h"
 #include "model/revisioned/revision.h"
 #include "model/revisioned/write.h"

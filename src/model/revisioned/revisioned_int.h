@@ -186,6 +186,7 @@ size_t rev_branch_record_put_winner(struct buf *value, uint8_t incarnation, uint
 #define REV_STAT_DELETED STR("doc_del_count")
 #define REV_STAT_CHANGED STR("changed")
 #define REV_STAT_PURGED  STR("purged")
+#define REV_STAT_PURGES  STR("purges")
 
 /* Adds to a counter; nothing for 0. */
 MUST_USE enum status rev_stat_add(struct kv_tx *tx, const struct catalog_db *db, struct str name,
@@ -194,6 +195,10 @@ MUST_USE enum status rev_stat_add(struct kv_tx *tx, const struct catalog_db *db,
 /* Remembers the Sequence of the newest purge, so that no Sequence ever goes back. */
 MUST_USE enum status rev_stat_purged(struct kv_tx *tx, const struct catalog_db *db, uint16_t order,
 				     struct buf *key);
+
+/* The Sequence of the newest purge; the beginning if there was none. Conflicts with purges. */
+MUST_USE enum status rev_stat_purged_read(struct kv_tx *tx, const struct catalog_db *db,
+					  struct catalog_seq *ret);
 
 /* Leaves a new value under the watched key. */
 MUST_USE enum status rev_stat_changed(struct kv_tx *tx, const struct catalog_db *db, uint16_t order,
@@ -371,6 +376,20 @@ MUST_USE enum status rev_atts_write(struct rev_writer *w, const struct rev_updat
 
 /* At the end of a batch: the counters, and the data that nothing refers to any more. One wave. */
 MUST_USE enum status rev_atts_settle(struct rev_writer *w);
+
+/* ---- The record of purges (purges.c) ---- */
+
+#define REV_PURGES_RECORDS STR("records")
+#define REV_PURGES_READERS STR("readers")
+#define REV_PURGES_CLEARED STR("cleared")
+
+/* The key of a record behind "records": its Sequence, and which part of it this is. */
+MUST_USE enum status rev_purge_key_parse(struct str tail, struct catalog_seq *ret,
+					 uint64_t *ret_part);
+
+/* Records that these heads of a document go with the purge of that order. */
+MUST_USE enum status rev_purge_write(struct rev_writer *w, struct str id, uint16_t order,
+				     const struct rev_id *revs, size_t count);
 
 /* ---- What the catalog calls (kind.c) ---- */
 

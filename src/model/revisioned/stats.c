@@ -48,6 +48,16 @@ purged_wait(struct kv_future *f, struct catalog_seq *ret)
 }
 
 enum status
+rev_stat_purged_read(struct kv_tx *tx, const struct catalog_db *db, struct catalog_seq *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+
+	rev_key_named(&key, db, REV_SUBSPACE_STATS, REV_STAT_PURGED);
+	TRY(catalog_key_status(&key));
+	return purged_wait(kv_get(tx, buf_str(&key), KV_READ), ret);
+}
+
+enum status
 rev_db_watch_key(const struct catalog_db *db, struct arena *arena, struct str *ret)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;

@@ -79,6 +79,7 @@ verify_purged(struct catalog_verify *v)
 
 	if (status == STATUS_OK && value.len == sizeof(seq.bytes)) {
 		memcpy(seq.bytes, value.ptr, sizeof(seq.bytes));
+		rev_verify_of(v)->purged = seq;
 		if (catalog_seq_cmp(&seq, &rev_verify_of(v)->newest) > 0)
 			rev_verify_of(v)->newest = seq;
 	} else if (status == STATUS_OK && value.ptr) {
@@ -112,7 +113,8 @@ static enum status
 verify_stats(struct catalog_verify *v)
 {
 	static const struct str names[] = {
-		{ "doc_count", 9 }, { "doc_del_count", 13 }, { "changed", 7 }, { "purged", 6 }
+		{ "doc_count", 9 }, { "doc_del_count", 13 }, { "changed", 7 },
+		{ "purged", 6 },    { "purges", 6 },
 	};
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 
@@ -120,6 +122,8 @@ verify_stats(struct catalog_verify *v)
 	TRY(verify_counter(v, REV_STAT_DELETED, rev_verify_of(v)->deleted));
 	TRY(verify_purged(v));
 	TRY(verify_changed(v));
+	TRY(verify_purges(v));
+	TRY(verify_counter(v, REV_STAT_PURGES, rev_verify_of(v)->purges));
 	TRY(catalog_verify_cursor_open(v, &c, REV_SUBSPACE_STATS));
 	while (!c.done) {
 		bool known = false;
@@ -152,6 +156,7 @@ subspace_is_known(uint64_t space)
 	case REV_SUBSPACE_CONFIG:
 	case REV_SUBSPACE_STATS:
 	case REV_SUBSPACE_TALLIES:
+	case REV_SUBSPACE_PURGES:
 		return true;
 	default:
 		return false;

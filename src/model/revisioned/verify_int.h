@@ -13,6 +13,8 @@ struct rev_verify {
 	uint64_t deleted;
 	uint64_t changes_there;    /* entries found under the Sequences of winners */
 	struct catalog_seq newest; /* of all changes */
+	struct catalog_seq purged; /* of the newest purge, as STATS has it */
+	uint64_t purges;           /* records of purges */
 	uint64_t pointers;         /* to attachments: their fingerprint */
 };
 
@@ -76,6 +78,8 @@ MUST_USE enum status verify_text(struct catalog_verify *v, struct str key, struc
 MUST_USE enum status verify_documents(struct catalog_verify *v);
 /* LOCAL (verify_body.c). */
 MUST_USE enum status verify_locals(struct catalog_verify *v);
+/* PURGES, when `purged` is known (verify_purges.c). */
+MUST_USE enum status verify_purges(struct catalog_verify *v);
 /* ATTACHMENTS, after verify_documents(), which calls the second (verify_atts.c). */
 MUST_USE enum status verify_attachments(struct catalog_verify *v);
 MUST_USE enum status verify_pointer(struct catalog_verify *v, struct str key, struct str path,

@@ -5,6 +5,7 @@
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/db.h"
 #include "door/couch/admin/endpoints.h"
+#include "door/couch/admin/purges.h"
 #include "door/couch/admin/tx.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
@@ -201,13 +202,17 @@ db_find_compacted(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return rev_winner_read(tx, r->db, id, r->arena, &rev);
 }
 
-/* The store compacts itself, so this only checks the request and answers. */
+/*
+ * The store compacts itself. What is left to do is what CouchDB does by the way: it forgets purges
+ * beyond the limit that everybody has seen.
+ */
 enum status
 couch_compact(struct couch_req *r)
 {
 	if (str_eq(r->parts[1], STR("_compact")))
 		TRY(couch_db_require_json(r));
 	TRY(couch_db_read(r, COUCH_ACCESS_ADMIN, db_find_compacted, NULL));
+	TRY(couch_purges_trim(r));
 	return couch_reply_ok(r, 202);
 }
 

@@ -6,7 +6,8 @@
 
 couch_handler couch_db_post;
 couch_handler couch_bulk_docs, couch_bulk_get, couch_revs_diff, couch_missing_revs;
-couch_handler couch_purge, couch_purged_infos_limit_get, couch_purged_infos_limit_put;
+couch_handler couch_purge, couch_purged_infos;
+couch_handler couch_purged_infos_limit_get, couch_purged_infos_limit_put;
 
 /* Documents, by id. */
 MUST_USE enum status couch_doc_get(struct couch_req *r, struct str id);

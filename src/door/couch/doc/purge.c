@@ -1,9 +1,9 @@
-/* POST /{db}/_purge, and /{db}/_purged_infos_limit. */
+/* POST /{db}/_purge. */
 #include <assert.h>
 
 #include "doc/json.h"
-#include "doc/json_value.h"
 #include "door/couch/admin/access.h"
+#include "door/couch/admin/purges.h"
 #include "door/couch/admin/tx.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/doc/rev_lists.h"
@@ -16,14 +16,10 @@
 #include "loop/step.h"
 
 enum {
-	PURGED_INFOS_LIMIT = 1000, /* CouchDB's default */
-
 	/* Of one transaction. A head takes about eight times its document's id. */
 	PURGE_PORTION_REVS = 1000,
 	PURGE_PORTION_BYTES = 500 * 1000,
 };
-
-#define PURGED_INFOS_LIMIT_NAME STR("purged_infos_limit")
 
 struct purge_call {
 	struct couch_req *r;
@@ -114,6 +110,12 @@ purge_all(struct purge_call *c)
 		if (count == 0)
 			break;
 	}
+	/*
+	 * Clearing old records is no part of what was asked for: if it fails, the next purge does
+	 * it, and the answer stays that of this one.
+	 */
+	if (couch_purges_trim(r) != STATUS_OK)
+		r->fail = (struct couch_fail){ 0 };
 	buf_append_cstr(&c->stream.out, "}}");
 	return couch_stream_end_json(&c->stream, 201);
 }
@@ -143,71 +145,4 @@ couch_purge(struct couch_req *r)
 	couch_rev_lists_release(&c->lists);
 	couch_stream_release(&c->stream);
 	return status;
-}
-
-/* ---- /{db}/_purged_infos_limit ---- */
-
-/*
- * CouchDB keeps a list of purges for its replicas and indexes, as long as this says. This server
- * has no such list. It stores the number only to return it.
- */
-struct limit_call {
-	struct couch_req *r;
-	uint64_t limit;
-};
-
-static enum status
-purged_limit_read(struct couch_req *r, struct kv_tx *tx, void *arg)
-{
-	struct limit_call *c = arg;
-	struct str text;
-	enum status status;
-
-	c->limit = PURGED_INFOS_LIMIT;
-	status = rev_config_get(tx, r->db, PURGED_INFOS_LIMIT_NAME, r->arena, &text);
-	if (status == STATUS_NOT_FOUND)
-		return STATUS_OK;
-	TRY(status);
-	return str_to_u64(text, &c->limit) ? STATUS_OK : STATUS_CORRUPT;
-}
-
-enum status
-couch_purged_infos_limit_get(struct couch_req *r)
-{
-	struct buf AUTO(buf_release) out = BUF_INIT(64);
-	struct limit_call c = { .r = r };
-
-	TRY(couch_require_admin(r));
-	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, purged_limit_read, &c));
-	buf_append_u64(&out, c.limit);
-	return couch_reply(r, 200, &out);
-}
-
-static enum status
-purged_limit_write(struct couch_req *r, struct kv_tx *tx, void *arg)
-{
-	struct limit_call *c = arg;
-	struct buf AUTO(buf_release) text = BUF_INIT(64);
-
-	buf_append_u64(&text, c->limit);
-	TRY(buf_status(&text));
-	return rev_config_set(tx, r->db, PURGED_INFOS_LIMIT_NAME, buf_str(&text), &r->fail.err);
-}
-
-enum status
-couch_purged_infos_limit_put(struct couch_req *r)
-{
-	struct limit_call c = { .r = r };
-	struct json_value value;
-	struct str body;
-
-	TRY(couch_require_admin(r));
-	TRY(couch_read_body(r, COUCH_SMALL_BODY_BYTES, &body));
-	TRY(json_value_read(body, r->arena, &value, &r->fail.err));
-	if (value.kind != JSON_NUMBER || !value.is_integer || !str_to_u64(value.text, &c.limit) ||
-	    c.limit < 1)
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "`purged_infos_limit` must be positive integer");
-	TRY(couch_db_write(r, COUCH_ACCESS_ADMIN, purged_limit_write, &c));
-	return couch_reply_ok(r, 200);
 }
