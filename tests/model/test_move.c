@@ -828,7 +828,7 @@ damage_is_not_moved(void **state)
 	fixture_put(p->f, "b", NULL, "{}");
 }
 
-/* ---- The end of the process; the embedded engine's only, whose directory a process holds alone. ---- */
+/* ---- The end of the process, on the embedded engine alone ---- */
 
 static void
 close_stores(struct place *p)
@@ -856,8 +856,8 @@ open_stores(struct place *p)
 
 /*
  * This program as another process: it moves the database of `dir`'s stores and kills itself at the
- * step number `at`. It is a new program, not a fork of this one alone: RocksDB's threads do not come
- * along with a fork, and what they held locked at that moment would stay locked.
+ * step number `at`. It is a new program, not a fork of this one alone: RocksDB's threads do not
+ * come along with a fork, and what they held locked at that moment would stay locked.
  */
 static int
 move_and_be_killed(const char *dir, const char *at)
