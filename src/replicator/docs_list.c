@@ -107,7 +107,7 @@ docs_list_wants_state(const struct replicator_docs_query *q, struct str state)
 	if (!rest.len)
 		return true;
 	while (str_list_next(&rest, &wanted))
-		if (str_eq(wanted, state))
+		if (str_eq_nocase(wanted, state))
 			return true;
 	return false;
 }

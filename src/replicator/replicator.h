@@ -118,7 +118,7 @@ MUST_USE enum status replicator_list(struct replicator *r, enum replicator_view 
 struct replicator_docs_query {
 	uint64_t skip;
 	uint64_t limit;
-	struct str states; /* a list with commas of the states that are wanted; empty: all */
+	struct str states; /* with commas between those that are wanted, in any case; empty: all */
 };
 MUST_USE enum status replicator_list_docs(struct replicator *r,
 					  const struct replicator_docs_query *query,

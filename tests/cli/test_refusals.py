@@ -212,5 +212,30 @@ def any_text_in_a_body_is_answered_in_json(cwd):
             is_json((method, target, body), talk(server, request_of(method, target.encode(), headers, body)))
 
 
+@test
+def parameters_of_the_scheduler_are_checked(cwd):
+    with Server(cwd, "--no-sync") as server:
+        equal(server.request("PUT", "/_replicator")[0], 201)
+        numbers = ["-1", "1.5", "", "x", "1e999", "NaN", "%00", "-" + "9" * 10000]
+        for path in "/_scheduler/jobs", "/_scheduler/docs":
+            for name in "limit", "skip":
+                for value in numbers:
+                    is_refused(server, f"{path}?{name}={value}")
+                for value in "0", "%2B7", "18446744073709551616", "9" * 10000:
+                    equal(server.request("GET", f"{path}?{name}={value}")[0], 200)
+        for value in "x", "completed,x", "%ff", "%00":
+            is_refused(server, f"/_scheduler/docs?states={value}")
+        for value in "", "completed", "FAILED,Running", ",":
+            equal(server.request("GET", f"/_scheduler/docs?states={value}")[0], 200)
+        for name in "descending", "include_docs", "reduce", "sorted":
+            is_refused(server, f"/_scheduler/docs?{name}=maybe")
+            equal(server.request("GET", f"/_scheduler/docs?{name}=FALSE")[0], 200)
+
+
+def is_refused(server, target):
+    status, _, body = talk(server, request_of("GET", target.encode()))
+    equal((status, json.loads(body)["error"]), (400, "query_parse_error"))
+
+
 if __name__ == "__main__":
     main()

@@ -69,7 +69,7 @@ parameters_of_views_are_checked(void **state)
 		{ "group_level=x", "Invalid value for integer" },
 		{ "stale=x", "Invalid value for `stale`." },
 		{ "update=x", "Invalid value for `update`." },
-		{ "stable=x", "Invalid boolean parameter" },
+		{ "stable=x", "Invalid value for `stable`." },
 		{ "partition=x", "`partition` parameter is not supported on this db" },
 	};
 
@@ -291,6 +291,44 @@ databases_are_listed_by_name(void **state)
 		    "[{\"key\":\"zz3\",\"info\":{\"db_name\":\"zz3\"");
 }
 
+enum {
+	MANY_DATABASES = 520, /* more than a page of either list */
+};
+
+/* Lists of databases are read page by page: each database is there once, in both directions. */
+static void
+lists_of_databases_go_on_over_pages(void **state)
+{
+	const char *at;
+
+	(void)state;
+	for (int i = 0; i < MANY_DATABASES; i++)
+		door_create(d, format("many%03d", i));
+	for (int info = 0; info < 2; info++) {
+		const char *path = info ? "/_dbs_info" : "/_all_dbs";
+
+		door_expect(d, "GET", format("%s?startkey=%%22many%%22&endkey=%%22manyz%%22", path),
+			    NULL, 200, "]\n");
+		at = d->last.body;
+		for (int i = 0; i < MANY_DATABASES; i++) {
+			at = strstr(at, format("\"many%03d\"", i));
+			assert_non_null(at);
+		}
+		assert_null(strstr(at + 1, "\"many000\""));
+		door_expect(d, "GET", format("%s?key=%%22many%03d%%22", path, MANY_DATABASES - 1),
+			    NULL, 200, format("\"many%03d\"", MANY_DATABASES - 1));
+		door_expect(
+			d, "GET",
+			format("%s?descending=true&startkey=%%22manyz%%22&skip=3&limit=510", path),
+			NULL, 200, format("\"many%03d\"", MANY_DATABASES - 4));
+		door_has(d, format("\"many%03d\"", MANY_DATABASES - 3 - 510));
+		door_has_not(d, format("\"many%03d\"", MANY_DATABASES - 3));
+		door_has_not(d, format("\"many%03d\"", MANY_DATABASES - 4 - 510));
+	}
+	door_request(d, "HEAD", "/_all_dbs", NULL, NULL);
+	assert_int_equal(d->last.status, 200);
+}
+
 int
 main(void)
 {
@@ -307,6 +345,7 @@ main(void)
 		cmocka_unit_test(parameters_that_make_no_sense_are_refused),
 		cmocka_unit_test(several_queries_are_answered_together),
 		cmocka_unit_test(databases_are_listed_by_name),
+		cmocka_unit_test(lists_of_databases_go_on_over_pages),
 	};
 
 	return cmocka_run_group_tests_name("couch listings", tests, setup_docs, teardown);

@@ -9,6 +9,7 @@
 #include "door/couch/admin/tx.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
+#include "door/couch/wire/params.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
 #include "kv/kv.h"
@@ -41,9 +42,9 @@ static enum status
 db_check_positive(struct couch_req *r, const char *name)
 {
 	struct str value;
-	uint64_t n;
+	int64_t n;
 
-	if (!couch_param(r, name, &value) || (str_to_u64(value, &n) && n > 0))
+	if (!couch_param(r, name, &value) || (couch_integer_parse(value, &n) && n > 0))
 		return STATUS_OK;
 	return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 			      "The `%s` value should be a positive integer.", name);
@@ -61,6 +62,45 @@ db_check_partitioned(struct couch_req *r)
 	return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "Invalid `partitioned` parameter");
 }
 
+/* A rule such as "zone:2" says how many copies there are in a zone of a cluster. */
+static bool
+db_is_placement(struct str rules)
+{
+	bool any = false;
+
+	while (rules.len) {
+		struct str count = str_cut(&rules, ',');
+		struct str zone = str_cut(&count, ':');
+		int64_t n;
+
+		if (!zone.len && !count.len)
+			continue;
+		if (!zone.len || !couch_integer_parse(count, &n) || n <= 0)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* Checks the parameters that mean something to a cluster, and nothing here. */
+static enum status
+db_check_cluster_params(struct couch_req *r)
+{
+	struct str value;
+
+	TRY(db_check_positive(r, "q"));
+	TRY(db_check_positive(r, "n"));
+	TRY(db_check_partitioned(r));
+	if (couch_param(r, "placement", &value) && !db_is_placement(value))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "The `placement` value should be in a format `zone:n`.");
+	/* CouchDB has one engine, which is named "couch". */
+	if (couch_param(r, "engine", &value) && !str_eq(value, STR("couch")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "invalid_engine_extension");
+	return STATUS_OK;
+}
+
 enum status
 couch_db_put(struct couch_req *r)
 {
@@ -70,9 +110,7 @@ couch_db_put(struct couch_req *r)
 	enum status status;
 
 	TRY(couch_require_admin(r));
-	TRY(db_check_positive(r, "q"));
-	TRY(db_check_positive(r, "n"));
-	TRY(db_check_partitioned(r));
+	TRY(db_check_cluster_params(r));
 	if (couch_param(r, "scheme", &value))
 		TRY(db_parse_scheme(r, value, &c.scheme));
 	if (!rev_db_name_valid(name)) {

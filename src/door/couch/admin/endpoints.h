@@ -6,8 +6,7 @@
 
 /* ---- The server ---- */
 
-couch_handler couch_root_welcome, couch_root_up, couch_root_uuids, couch_root_all_dbs,
-	couch_root_membership, couch_root_dbs_info_get, couch_root_dbs_info_post,
+couch_handler couch_root_welcome, couch_root_up, couch_root_uuids, couch_root_membership,
 	couch_root_favicon;
 couch_handler couch_ops; /* ops.c */
 couch_handler couch_root_utils;

@@ -5,6 +5,7 @@
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/wire/error.h"
+#include "door/couch/wire/params.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
 #include "loop/wait.h"
@@ -210,10 +211,49 @@ scheduler_read_count(struct couch_req *r, const char *name, uint64_t *ret)
 {
 	struct str value;
 
-	if (!couch_param(r, name, &value) || str_to_u64(value, ret))
+	return couch_param(r, name, &value) ? couch_count_parse(r, value, ret) : STATUS_OK;
+}
+
+/* The states that are wanted, in any case. An unknown one is refused. */
+static enum status
+scheduler_read_states(struct couch_req *r, struct str *ret)
+{
+	static const char *const known[] = { "initializing", "error",     "pending", "running",
+					     "crashing",     "completed", "failed" };
+	struct str rest;
+
+	if (!couch_param(r, "states", &rest))
 		return STATUS_OK;
-	return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
-			      "Invalid value for integer: \"%s\"", QUOTE_SHOW(value));
+	*ret = rest;
+	while (rest.len) {
+		struct str state = str_cut(&rest, ',');
+		bool is_known = state.len == 0;
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			is_known = is_known || str_eq_nocase(state, str_from_cstr(known[i]));
+		if (!is_known)
+			return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+					      "States must be one or more of [initializing,error,"
+					      "pending,running,crashing,completed,failed]");
+	}
+	return STATUS_OK;
+}
+
+/* CouchDB reads the query as that of a view, and refuses flags that are none. */
+static enum status
+scheduler_check_flags(struct couch_req *r)
+{
+	static const char *const flags[] = { "descending", "include_docs", "inclusive_end",
+					     "conflicts",  "update_seq",   "reduce",
+					     "group",      "attachments",  "att_encoding_info",
+					     "sorted" };
+	struct str value;
+	bool ignored;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (couch_param(r, flags[i], &value))
+			TRY(couch_flag_parse(r, value, &ignored));
+	return STATUS_OK;
 }
 
 static enum status
@@ -262,7 +302,8 @@ scheduler_docs(struct couch_req *r)
 	}
 	TRY(scheduler_read_count(r, "limit", &query.limit));
 	TRY(scheduler_read_count(r, "skip", &query.skip));
-	(void)couch_param(r, "states", &query.states);
+	TRY(scheduler_check_flags(r));
+	TRY(scheduler_read_states(r, &query.states));
 	TRY(replicator_list_docs(r->couch->config.replicator, &query, &docs, &total, &r->fail.err));
 	buf_printf(&out, "{\"total_rows\":%llu,\"offset\":%llu,\"docs\":[",
 		   (unsigned long long)total,

@@ -277,7 +277,7 @@ couch_att_get(struct couch_req *r, struct str id, struct str name)
 	struct str value;
 	enum status status;
 
-	if (couch_param(r, "rev", &value)) {
+	if (couch_param_last(r, "rev", &value)) {
 		c.has_rev = true;
 		TRY(couch_rev_parse(value, r->arena, &c.rev, &r->fail));
 	}

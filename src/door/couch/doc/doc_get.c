@@ -471,13 +471,13 @@ doc_get_read_query(struct get_call *c)
 	struct couch_req *r = c->r;
 	struct str value;
 
-	if (couch_param(r, "rev", &value)) {
+	if (couch_param_last(r, "rev", &value)) {
 		c->has_rev = true;
 		TRY(couch_rev_parse(value, r->arena, &c->rev, &r->fail));
 	}
-	if (couch_param(r, "open_revs", &value))
+	if (couch_param_last(r, "open_revs", &value))
 		TRY(open_revs_parse(c, value));
-	if (couch_param(r, "atts_since", &value)) {
+	if (couch_param_last(r, "atts_since", &value)) {
 		TRY(couch_revs_read(r, value, &c->opts.since, &c->opts.since_count, &r->fail));
 		c->opts.has_since = true;
 		c->flags |= COUCH_DOC_ATTS;

@@ -177,7 +177,7 @@ doc_put_from_input(struct couch_req *r, struct str id, struct input *in)
 	struct put_call c = { .r = r };
 	struct couch_doc *doc = &in->doc;
 	struct str value;
-	bool new_edits = !couch_param(r, "new_edits", &value) || !str_eq(value, STR("false"));
+	bool new_edits = !couch_param_last(r, "new_edits", &value) || !str_eq(value, STR("false"));
 	enum status status;
 
 	TRY(couch_docid_check(id, &r->fail));
@@ -303,7 +303,8 @@ couch_doc_delete(struct couch_req *r, struct str id)
 struct copy_call {
 	struct couch_req *r;
 	struct str source;
-	struct rev_id source_rev; /* pos 0: the winner */
+	bool has_source_rev; /* else the winner is copied */
+	struct rev_id source_rev;
 	struct str target;
 	bool has_target_rev;
 	struct rev_id target_rev; /* pos 0: a new document, or a local one */
@@ -321,7 +322,7 @@ doc_copy_read(struct copy_call *c, struct kv_tx *tx, struct couch_doc *ret)
 
 	if (couch_is_local(c->source))
 		TRY(rev_local_get(tx, r->db, c->source, r->arena, &n, &doc));
-	else if (c->source_rev.pos)
+	else if (c->has_source_rev)
 		TRY(rev_doc_read_head(tx, r->db, c->source, c->source_rev, false, r->arena, &doc));
 	else
 		TRY(rev_doc_read(tx, r->db, c->source, r->arena, &doc));
@@ -397,6 +398,7 @@ couch_doc_copy(struct couch_req *r, struct str id)
 
 	TRY(couch_docid_check(id, &r->fail));
 	TRY(doc_put_resolve_rev(r, &source));
+	c.has_source_rev = source.history_count > 0;
 	c.source_rev = source.rev;
 	TRY(doc_copy_parse_destination(&c));
 	c.text = couch_buf(r, COUCH_ROW_BYTES);

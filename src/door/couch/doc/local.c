@@ -76,6 +76,27 @@ local_get_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return couch_doc_write(&d, &c->out);
 }
 
+/*
+ * A local document has one revision, which is shown whatever the query asks for. What asks for
+ * others is refused if it is broken.
+ */
+static enum status
+local_check_query(struct couch_req *r)
+{
+	struct rev_id rev;
+	struct rev_id *revs;
+	struct str value;
+	size_t count;
+
+	if (couch_param_last(r, "rev", &value))
+		TRY(couch_rev_parse(value, r->arena, &rev, &r->fail));
+	if (couch_param_last(r, "open_revs", &value) && !str_eq(value, STR("all")))
+		TRY(couch_revs_read(r, value, &revs, &count, &r->fail));
+	if (couch_param_last(r, "atts_since", &value))
+		TRY(couch_revs_read(r, value, &revs, &count, &r->fail));
+	return STATUS_OK;
+}
+
 enum status
 couch_local_get(struct couch_req *r, struct str id)
 {
@@ -83,6 +104,7 @@ couch_local_get(struct couch_req *r, struct str id)
 	enum status status;
 
 	TRY(couch_docid_check(id, &r->fail));
+	TRY(local_check_query(r));
 	c.out = couch_buf(r, COUCH_ANSWER_BYTES);
 	status = couch_db_read(r, COUCH_ACCESS_MEMBER, local_get_attempt, &c);
 	if (status == STATUS_OK)

@@ -164,7 +164,7 @@ couch_doc_get_paths(struct couch_req *r, struct str id)
 	struct str value;
 
 	TRY(couch_docid_check(id, &r->fail));
-	c.has_rev = couch_param(r, "rev", &value);
+	c.has_rev = couch_param_last(r, "rev", &value);
 	if (c.has_rev)
 		TRY(couch_rev_parse(value, r->arena, &c.rev, &r->fail));
 	if (couch_param(r, "paths", &value))

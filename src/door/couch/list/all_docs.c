@@ -33,7 +33,6 @@ struct listing {
 	struct couch_view_args args;
 	enum space space;
 	bool any_row;
-	unsigned flags;  /* of the documents: whether their attachments are shown */
 	struct buf last; /* the id to go on after */
 	struct rev_cursor docs;
 	struct rev_ahead ahead;
@@ -126,7 +125,7 @@ static bool
 listing_reads_ahead(const struct listing *l)
 {
 	return l->args.include_docs && !l->args.conflicts && !l->args.has_keys &&
-	       l->space != SPACE_LOCAL && !(l->flags & COUCH_DOC_ATTS);
+	       l->space != SPACE_LOCAL && !(l->args.doc_flags & COUCH_DOC_ATTS);
 }
 
 static enum status
@@ -137,7 +136,7 @@ listing_write_doc(struct listing *l, struct str id, const struct rev_id *rev)
 	struct buf *out = &l->stream.out;
 	struct rev_tree tree;
 	struct rev_doc doc;
-	struct couch_doc_opts opts = { .flags = l->flags, .holes = &l->stream.holes };
+	struct couch_doc_opts opts = { .flags = l->args.doc_flags, .holes = &l->stream.holes };
 	struct couch_doc_out d = { .id = id, .doc = &doc, .opts = &opts };
 	uint64_t n;
 
@@ -205,7 +204,7 @@ static enum status
 listing_read_page(struct listing *l, void *arg)
 {
 	struct page_call *c = arg;
-	bool keep = l->flags & COUCH_DOC_ATTS;
+	bool keep = l->args.doc_flags & COUCH_DOC_ATTS;
 	enum status status = STATUS_OK;
 
 	if (l->space == SPACE_LOCAL) {
@@ -633,7 +632,6 @@ static void
 listing_init(struct listing *l, struct couch_req *r)
 {
 	*l = (struct listing){ .r = r, .space = listing_space(r->parts[1]) };
-	l->flags = couch_doc_flags(r) & (COUCH_DOC_ATTS | COUCH_DOC_ATT_ENCODING);
 	couch_stream_init(&l->stream, r);
 	l->stream.fill = couch_att_fill;
 	l->stream.fill_arg = &l->snapshot;

@@ -584,7 +584,7 @@ couch_changes(struct couch_req *r)
 
 	TRY(couch_changes_args_read(r, &f.args));
 	f.left = f.args.limit;
-	f.flags = couch_doc_flags(r) & (COUCH_DOC_ATTS | COUCH_DOC_ATT_ENCODING);
+	f.flags = f.args.doc_flags;
 	couch_stream_init(&f.stream, r);
 	f.stream.fill = couch_att_fill;
 	f.stream.fill_arg = &f.snapshot;

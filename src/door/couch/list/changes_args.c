@@ -2,11 +2,13 @@
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/doc/doc_opts.h"
 #include "door/couch/list/changes_args.h"
 #include "door/couch/list/changes_filter.h"
 #include "door/couch/list/feed.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/meter.h"
+#include "door/couch/wire/params.h"
 #include "door/couch/wire/request.h"
 
 /* CouchDB's number for "no limit". With seq_interval, it decides which rows have a seq. */
@@ -57,7 +59,7 @@ changes_args_parse_limit(struct couch_req *r, struct str value, const char *name
 {
 	int64_t n;
 
-	if (!str_to_i64(value, &n))
+	if (!couch_integer_parse(value, &n))
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "The %s parameter should be a non-negative integer", name);
 	if (n < 0)
@@ -76,7 +78,10 @@ changes_args_parse_heartbeat(struct couch_req *r, struct str value, uint64_t *re
 		*ret = UINT64_MAX;
 		return STATUS_OK;
 	}
-	if (!str_to_i64(value, &n))
+	/* CouchDB knows "false" for this feed alone. */
+	if (r->endpoint == COUCH_ENDPOINT_DB_UPDATES && str_eq(value, STR("false")))
+		return STATUS_OK;
+	if (!couch_integer_parse(value, &n))
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "Invalid heartbeat value. Expecting a positive integer value "
 				      "(in milliseconds).");
@@ -101,11 +106,15 @@ changes_args_parse_style(struct couch_req *r, struct str value, bool *ret_all)
 static enum status
 changes_args_parse_interval(struct couch_req *r, struct str value, uint64_t *ret)
 {
-	if (!str_to_u64(value, ret) || *ret == 0)
+	int64_t n;
+
+	if (!couch_integer_parse(value, &n) || n <= 0)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "invalid_seq_interval");
+	*ret = (uint64_t)n;
 	return STATUS_OK;
 }
 
+/* The names of feeds' parameters count in any case, as in CouchDB. */
 static enum status
 changes_args_take_param(struct couch_req *r, const struct http_param *p,
 			struct couch_changes_args *ret)
@@ -126,12 +135,18 @@ changes_args_take_param(struct couch_req *r, const struct http_param *p,
 		return changes_args_parse_style(r, p->value, &ret->all_heads);
 	if (str_eq_nocase(p->name, STR("seq_interval")))
 		return changes_args_parse_interval(r, p->value, &ret->seq_interval);
-	if (str_eq_nocase(p->name, STR("descending")))
+	if (str_eq_nocase(p->name, STR("filter")))
+		ret->filter_name = p->value;
+	else if (str_eq_nocase(p->name, STR("descending")))
 		ret->descending = ret->descending || on;
 	else if (str_eq_nocase(p->name, STR("include_docs")))
 		ret->include_docs = ret->include_docs || on;
 	else if (str_eq_nocase(p->name, STR("conflicts")))
 		ret->conflicts = ret->conflicts || on;
+	else if (str_eq_nocase(p->name, STR("attachments")))
+		ret->doc_flags |= on ? COUCH_DOC_ATTS : 0;
+	else if (str_eq_nocase(p->name, STR("att_encoding_info")))
+		ret->doc_flags |= on ? COUCH_DOC_ATT_ENCODING : 0;
 	return STATUS_OK;
 }
 

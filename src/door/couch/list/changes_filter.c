@@ -225,9 +225,9 @@ enum status
 couch_changes_filter_read(struct couch_req *r, const struct json_member *members, size_t count,
 			  struct couch_changes_args *ret)
 {
-	struct str name;
+	struct str name = ret->filter_name;
 
-	if (!couch_param(r, "filter", &name) || name.len == 0)
+	if (name.len == 0)
 		return STATUS_OK;
 	if (str_eq(name, STR("_doc_ids")))
 		return filter_read_ids(r, members, count, ret);

@@ -7,5 +7,6 @@
 couch_handler couch_all_docs, couch_all_docs_queries;
 couch_handler couch_changes;
 couch_handler couch_db_updates;
+couch_handler couch_all_dbs, couch_dbs_info_get, couch_dbs_info_post;
 
 #endif

@@ -26,6 +26,7 @@ enum couch_filter {
 
 struct couch_changes_args {
 	enum couch_feed feed;
+	struct str filter_name; /* as it was given; empty: none */
 	enum couch_filter filter;
 	bool since_now;
 	struct catalog_seq since;
@@ -34,10 +35,11 @@ struct couch_changes_args {
 	bool all_heads; /* style=all_docs */
 	bool include_docs;
 	bool conflicts;
-	uint64_t heartbeat_ms;          /* 0: none */
-	uint64_t timeout_ms;            /* without a heartbeat */
-	uint64_t seq_interval;          /* 0: every row has its seq */
-	struct couch_id_set ids;        /* of COUCH_FILTER_DOC_IDS */
+	unsigned doc_flags;      /* of enum couch_doc_flags: how documents show their attachments */
+	uint64_t heartbeat_ms;   /* 0: none */
+	uint64_t timeout_ms;     /* without a heartbeat */
+	uint64_t seq_interval;   /* 0: every row has its seq */
+	struct couch_id_set ids; /* of COUCH_FILTER_DOC_IDS */
 	struct selector *selector;      /* of COUCH_FILTER_SELECTOR */
 	struct selector_fields *fields; /* of its documents; NULL: all of them */
 };

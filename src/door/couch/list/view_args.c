@@ -3,8 +3,10 @@
 #include "base/quote.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
+#include "door/couch/doc/doc_opts.h"
 #include "door/couch/list/view_args.h"
 #include "door/couch/wire/error.h"
+#include "door/couch/wire/params.h"
 #include "door/couch/wire/request.h"
 
 struct param {
@@ -30,8 +32,11 @@ enum param_id {
 	PARAM_REDUCE,
 	PARAM_GROUP,
 	PARAM_GROUP_LEVEL,
+	PARAM_STABLE,
 	PARAM_STALE,
 	PARAM_UPDATE,
+	PARAM_ATTACHMENTS,
+	PARAM_ATT_ENCODING_INFO,
 	PARAM_PARTITION,
 	PARAM_BOOLEAN, /* checked, and without a meaning here */
 	PARAM_UNKNOWN,
@@ -64,10 +69,10 @@ static const struct {
 	{ "stale", PARAM_STALE },
 	{ "update", PARAM_UPDATE },
 	{ "partition", PARAM_PARTITION },
-	{ "attachments", PARAM_BOOLEAN },
-	{ "att_encoding_info", PARAM_BOOLEAN },
+	{ "attachments", PARAM_ATTACHMENTS },
+	{ "att_encoding_info", PARAM_ATT_ENCODING_INFO },
 	{ "sorted", PARAM_BOOLEAN },
-	{ "stable", PARAM_BOOLEAN },
+	{ "stable", PARAM_STABLE },
 };
 
 void
@@ -86,33 +91,14 @@ view_args_find_param(struct str name)
 	return PARAM_UNKNOWN;
 }
 
-static enum status
-view_args_parse_bool(struct couch_req *r, const struct param *p, bool *ret)
-{
-	if (str_eq_nocase(p->text, STR("true")))
-		*ret = true;
-	else if (str_eq_nocase(p->text, STR("false")))
-		*ret = false;
-	else
-		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
-				      "Invalid boolean parameter: \"%s\"", QUOTE_SHOW(p->text));
-	return STATUS_OK;
-}
-
+/* A number in a body must be a number of JSON; what is no integer is refused as in a query. */
 static enum status
 view_args_parse_count(struct couch_req *r, const struct param *p, uint64_t *ret)
 {
-	int64_t n;
-
-	if ((p->json && p->json->kind != JSON_NUMBER) || !str_to_i64(p->text, &n))
+	if (p->json && p->json->kind != JSON_NUMBER)
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
 				      "Invalid value for integer: \"%s\"", QUOTE_SHOW(p->text));
-	if (n < 0)
-		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
-				      "Invalid value for positive integer: \"%s\"",
-				      QUOTE_SHOW(p->text));
-	*ret = (uint64_t)n;
-	return STATUS_OK;
+	return couch_count_parse(r, p->text, ret);
 }
 
 static enum status
@@ -169,7 +155,7 @@ view_args_refuse_true(struct couch_req *r, const struct param *p, const char *re
 {
 	bool on = false;
 
-	TRY(view_args_parse_bool(r, p, &on));
+	TRY(couch_flag_parse(r, p->text, &on));
 	if (on)
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE, "%s", reason);
 	return STATUS_OK;
@@ -205,6 +191,18 @@ view_args_check_word(struct couch_req *r, const struct param *p, const char *wor
 			      QUOTE_SHOW(p->name));
 }
 
+/* A flag that is on stays on, as in CouchDB, whatever follows it. */
+static enum status
+view_args_take_flag(struct couch_req *r, const struct param *p, unsigned flag,
+		    struct couch_view_args *args)
+{
+	bool on = false;
+
+	TRY(couch_flag_parse(r, p->text, &on));
+	args->doc_flags |= on ? flag : 0;
+	return STATUS_OK;
+}
+
 static enum status
 view_args_take_param(struct couch_req *r, const struct param *p, struct couch_view_args *args)
 {
@@ -233,23 +231,25 @@ view_args_take_param(struct couch_req *r, const struct param *p, struct couch_vi
 	case PARAM_SKIP:
 		return view_args_parse_count(r, p, &args->skip);
 	case PARAM_DESCENDING:
-		return view_args_parse_bool(r, p, &args->descending);
+		return couch_flag_parse(r, p->text, &args->descending);
 	case PARAM_INCLUDE_DOCS:
-		return view_args_parse_bool(r, p, &args->include_docs);
+		return couch_flag_parse(r, p->text, &args->include_docs);
 	case PARAM_INCLUSIVE_END:
-		TRY(view_args_parse_bool(r, p, &inclusive));
+		TRY(couch_flag_parse(r, p->text, &inclusive));
 		args->exclusive_end = !inclusive;
 		return STATUS_OK;
 	case PARAM_CONFLICTS:
-		return view_args_parse_bool(r, p, &args->conflicts);
+		return couch_flag_parse(r, p->text, &args->conflicts);
 	case PARAM_UPDATE_SEQ:
-		return view_args_parse_bool(r, p, &args->update_seq);
+		return couch_flag_parse(r, p->text, &args->update_seq);
 	case PARAM_REDUCE:
 		return view_args_refuse_true(r, p, "Reduce is invalid for map-only views.");
 	case PARAM_GROUP:
 		return view_args_refuse_true(r, p, "Invalid use of grouping on a map view.");
 	case PARAM_GROUP_LEVEL:
 		return view_args_refuse_level(r, p);
+	case PARAM_STABLE:
+		return view_args_check_word(r, p, "true false");
 	case PARAM_STALE:
 		return view_args_check_word(r, p, "ok update_after");
 	case PARAM_UPDATE:
@@ -257,8 +257,12 @@ view_args_take_param(struct couch_req *r, const struct param *p, struct couch_vi
 	case PARAM_PARTITION:
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
 				      "`partition` parameter is not supported on this db");
+	case PARAM_ATTACHMENTS:
+		return view_args_take_flag(r, p, COUCH_DOC_ATTS, args);
+	case PARAM_ATT_ENCODING_INFO:
+		return view_args_take_flag(r, p, COUCH_DOC_ATT_ENCODING, args);
 	case PARAM_BOOLEAN:
-		return view_args_parse_bool(r, p, &ignored);
+		return couch_flag_parse(r, p->text, &ignored);
 	case PARAM_UNKNOWN:
 		break;
 	}

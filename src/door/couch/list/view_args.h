@@ -32,6 +32,7 @@ struct couch_view_args {
 	bool exclusive_end;
 	bool conflicts;
 	bool update_seq;
+	unsigned doc_flags; /* of enum couch_doc_flags: how documents show their attachments */
 };
 
 void couch_view_args_init(struct couch_view_args *args);

@@ -17,15 +17,13 @@ couch_buf(struct couch_req *r, size_t max_bytes)
 void
 couch_json_headers(struct couch_req *r)
 {
-	struct str feed;
-
 	http_set_header(r->x, STR("Content-Type"), STR("application/json"));
 	http_set_header(r->x, STR("Cache-Control"), STR("must-revalidate"));
 	/*
 	 * Feeds are not compressed: a client reads them line by line, and there may be thousands of
 	 * them.
 	 */
-	if (r->settings && (!couch_param(r, "feed", &feed) || str_eq(feed, STR("normal"))))
+	if (r->settings && !r->feed)
 		http_allow_gzip(r->x, (int)r->settings->answer_gzip_level);
 }
 

@@ -63,6 +63,18 @@ couch_req_parse(struct couch_req *r)
 bool
 couch_param(const struct couch_req *r, const char *name, struct str *ret)
 {
+	for (size_t i = 0; i < r->params_count; i++) {
+		if (str_eq(r->params[i].name, str_from_cstr(name))) {
+			*ret = r->params[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+couch_param_last(const struct couch_req *r, const char *name, struct str *ret)
+{
 	for (size_t i = r->params_count; i-- > 0;) {
 		if (str_eq(r->params[i].name, str_from_cstr(name))) {
 			*ret = r->params[i].value;
@@ -75,9 +87,11 @@ couch_param(const struct couch_req *r, const char *name, struct str *ret)
 bool
 couch_param_true(const struct couch_req *r, const char *name)
 {
-	struct str value;
-
-	return couch_param(r, name, &value) && str_eq(value, STR("true"));
+	for (size_t i = 0; i < r->params_count; i++)
+		if (str_eq(r->params[i].name, str_from_cstr(name)) &&
+		    str_eq(r->params[i].value, STR("true")))
+			return true;
+	return false;
 }
 
 bool

@@ -66,9 +66,14 @@ struct auth_client couch_auth_client(const struct couch_req *r);
 /* Splits path and query. In both, '+' means a space and %2B means '+', as in CouchDB. */
 MUST_USE enum status couch_req_parse(struct couch_req *r);
 
-/* Finds the last parameter of that name. */
+/*
+ * Finds the first parameter of that name, or the last one. Of a parameter that is given twice
+ * CouchDB takes the first, where it asks for a parameter by its name, and the last, where it goes
+ * through the whole query: what is asked of a document, of a list, of a feed.
+ */
 bool couch_param(const struct couch_req *r, const char *name, struct str *ret);
-/* True if the parameter is exactly "true", as CouchDB reads the flags of documents. */
+bool couch_param_last(const struct couch_req *r, const char *name, struct str *ret);
+/* True if one of that name is exactly "true", as CouchDB reads the flags of documents. */
 bool couch_param_true(const struct couch_req *r, const char *name);
 
 /* True if a Content-Type names this type. Parameters such as a charset do not matter. */
