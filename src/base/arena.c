@@ -117,35 +117,46 @@ arena_part(const struct arena *a)
 	return a->part;
 }
 
-/* Returns NULL past the limit, past the budget or when memory is short. */
-static char *
-arena_take(struct arena *a, size_t n, size_t align)
+/*
+ * arena_take() where the newest block has no room, or the limit is passed. A new block is as large
+ * as all that is in use, between the two limits, so that a large request needs few blocks.
+ */
+__attribute__((noinline)) static char *
+arena_take_beyond(struct arena *a, size_t n)
 {
-	struct arena_block *b = a->block;
-	size_t at = (b->used + align - 1) & ~(align - 1);
+	size_t cap = a->total > ARENA_BLOCK_BYTES ? a->total : ARENA_BLOCK_BYTES;
+	struct arena_block *b;
 
 	if (n > a->limit_bytes || a->total > a->limit_bytes - n) {
 		a->full = true;
 		return NULL;
 	}
-	if (at > b->cap || n > b->cap - at) {
-		/*
-		 * A new block is as large as all that is in use, between the two limits, so that a
-		 * large request needs few blocks.
-		 */
-		size_t cap = a->total > ARENA_BLOCK_BYTES ? a->total : ARENA_BLOCK_BYTES;
-
-		if (cap > ARENA_BLOCK_MOST_BYTES)
-			cap = ARENA_BLOCK_MOST_BYTES;
-		b = arena_add_block(a, n > cap ? n : cap);
-		if (!b)
-			return NULL;
-		a->block = b;
-		at = 0;
-	}
-	a->total += at + n - b->used;
-	b->used = at + n;
+	if (cap > ARENA_BLOCK_MOST_BYTES)
+		cap = ARENA_BLOCK_MOST_BYTES;
+	b = arena_add_block(a, n > cap ? n : cap);
+	if (!b)
+		return NULL;
+	a->block = b;
+	a->total += n;
+	b->used = n;
 	assert(b->used <= b->cap);
+	return b->data;
+}
+
+/* Returns NULL past the limit, past the budget or when memory is short. */
+static inline char *
+arena_take(struct arena *a, size_t n, size_t align)
+{
+	struct arena_block *b = a->block;
+	size_t at = (b->used + align - 1) & ~(align - 1);
+	size_t end;
+	size_t total;
+
+	if (__builtin_add_overflow(a->total, n, &total) || total > a->limit_bytes ||
+	    __builtin_add_overflow(at, n, &end) || end > b->cap)
+		return arena_take_beyond(a, n);
+	a->total += end - b->used;
+	b->used = end;
 	return b->data + at;
 }
 

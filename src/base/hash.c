@@ -1,6 +1,8 @@
 #include "base/hash.h"
 
+#include <endian.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/rand.h"
@@ -28,7 +30,7 @@ hash_rotate(uint64_t n, unsigned bits)
 	return n << bits | n >> (64 - bits);
 }
 
-static void
+static inline void
 hash_round(struct hash_state *h)
 {
 	uint64_t *v = h->v;
@@ -45,7 +47,7 @@ hash_round(struct hash_state *h)
 	v[2] = hash_rotate(v[2], 32);
 }
 
-static void
+static inline void
 hash_word(struct hash_state *h, uint64_t word)
 {
 	h->v[3] ^= word;
@@ -57,6 +59,7 @@ uint64_t
 hash_keyed(uint64_t n, struct str s)
 {
 	uint64_t last = (uint64_t)s.len << 56;
+	bool has_word = s.len >= sizeof(last);
 	struct hash_state h;
 	uint64_t word;
 
@@ -72,8 +75,14 @@ hash_keyed(uint64_t n, struct str s)
 		hash_word(&h, word);
 		s = str_skip(s, sizeof(word));
 	}
-	for (size_t i = 0; i < s.len; i++)
-		last |= (uint64_t)(uint8_t)s.ptr[i] << (8 * i);
+	if (s.len && has_word) {
+		/* The rest, as the end of the eight bytes that it ends. */
+		memcpy(&word, s.ptr + s.len - sizeof(word), sizeof(word));
+		last |= le64toh(word) >> 8 * (sizeof(word) - s.len);
+	} else {
+		for (size_t i = 0; i < s.len; i++)
+			last |= (uint64_t)(uint8_t)s.ptr[i] << (8 * i);
+	}
 	hash_word(&h, last);
 	h.v[2] ^= 0xff;
 	for (int i = 0; i < HASH_FINAL_ROUNDS; i++)

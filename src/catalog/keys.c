@@ -10,12 +10,17 @@ catalog_key_status(const struct buf *key)
 	return status == STATUS_LIMIT ? STATUS_KEY_TOO_LARGE : status;
 }
 
-static enum status
-text_unescape(const struct tuple_elem *e, struct arena *arena, struct str *ret)
+/* catalog_next_text() of a text with NULs in it, or of what is none. */
+__attribute__((noinline, cold)) static enum status
+text_next_escaped(struct tuple_reader *r, enum tuple_kind kind, struct arena *arena,
+		  struct str *ret)
 {
 	AUTO(buf_release) struct buf plain = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	struct tuple_elem e;
 
-	tuple_unescape(e, &plain);
+	if (tuple_next(r, &e) != STATUS_OK || e.kind != kind)
+		return STATUS_CORRUPT;
+	tuple_unescape(&e, &plain);
 	TRY(buf_status(&plain));
 	*ret = arena_dup(arena, buf_str(&plain));
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
@@ -25,16 +30,14 @@ enum status
 catalog_next_text(struct tuple_reader *r, enum tuple_kind kind, struct arena *arena, bool copy,
 		  struct str *ret)
 {
-	struct tuple_elem e;
+	struct str text;
 
-	if (tuple_next(r, &e) != STATUS_OK || e.kind != kind)
-		return STATUS_CORRUPT;
-	if (e.escaped)
-		return text_unescape(&e, arena, ret);
-	*ret = e.raw;
+	if (!tuple_next_plain(r, kind, &text))
+		return text_next_escaped(r, kind, arena, ret);
 	if (copy)
-		*ret = arena_dup(arena, e.raw);
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+		text = arena_dup(arena, text);
+	*ret = text;
+	return text.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
 enum status

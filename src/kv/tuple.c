@@ -5,8 +5,8 @@
 /* Type codes (FoundationDB's design/tuple.md). Stored: never renumber. */
 enum {
 	CODE_NULL = 0x00,
-	CODE_BYTES = 0x01,
-	CODE_STRING = 0x02,
+	CODE_BYTES = TUPLE_CODE_BYTES,
+	CODE_STRING = TUPLE_CODE_STRING,
 	CODE_NESTED = 0x05,
 	CODE_BIGINT_NEGATIVE = 0x0b,
 	CODE_INT_LEAST = TUPLE_CODE_INT_LEAST,
@@ -20,7 +20,7 @@ enum {
 	CODE_TRUE = TUPLE_CODE_TRUE,
 	CODE_UUID = 0x30,
 	CODE_VERSIONSTAMP = 0x33,
-	CODE_ESCAPE = 0xff, /* behind a NUL: the NUL is content */
+	CODE_ESCAPE = TUPLE_CODE_ESCAPE,
 };
 
 enum {
@@ -69,46 +69,56 @@ tuple_put_nested_null(struct buf *b)
 	buf_append(b, escaped, sizeof(escaped));
 }
 
-static void
+/* Puts a string with NULs in it, which are escaped. Apart from what nearly every string needs. */
+__attribute__((noinline, cold)) static void
 tuple_put_escaped(struct buf *b, uint8_t code, struct str s)
 {
-	const char *nul = s.len ? memchr(s.ptr, 0, s.len) : NULL;
-
-	if (!buf_reserve(b, s.len + 2))
-		return;
-	b->ptr[b->len++] = (char)code;
-	if (!nul) {
-		if (s.len)
-			memcpy(b->ptr + b->len, s.ptr, s.len);
-		b->len += s.len;
-		b->ptr[b->len++] = '\0';
-		return;
-	}
-	while (nul) {
-		size_t n = (size_t)(nul - s.ptr) + 1;
+	buf_append_byte(b, code);
+	while (s.len) {
+		const char *nul = memchr(s.ptr, 0, s.len);
+		size_t n = nul ? (size_t)(nul - s.ptr) + 1 : s.len;
 
 		buf_append(b, s.ptr, n);
-		buf_append_byte(b, CODE_ESCAPE);
+		if (nul)
+			buf_append_byte(b, CODE_ESCAPE);
 		s = str_skip(s, n);
-		nul = s.len ? memchr(s.ptr, 0, s.len) : NULL;
 	}
-	buf_append_str(b, s);
 	buf_append_byte(b, 0);
+}
+
+static inline void
+tuple_put_text(struct buf *b, uint8_t code, struct str s)
+{
+	char *to;
+
+	if (s.len && memchr(s.ptr, 0, s.len)) {
+		tuple_put_escaped(b, code, s);
+		return;
+	}
+	if (!buf_reserve(b, s.len + 2))
+		return;
+	to = b->ptr + b->len;
+	b->len += s.len + 2;
+	*to++ = (char)code;
+	to[s.len] = '\0';
+	if (s.len)
+		memcpy(to, s.ptr, s.len);
 }
 
 void
 tuple_put_bytes(struct buf *b, struct str s)
 {
-	tuple_put_escaped(b, CODE_BYTES, s);
+	tuple_put_text(b, CODE_BYTES, s);
 }
 
 void
 tuple_put_str(struct buf *b, struct str utf8)
 {
-	tuple_put_escaped(b, CODE_STRING, utf8);
+	tuple_put_text(b, CODE_STRING, utf8);
 }
 
-static void
+/* Not inlined: the few bytes of most numbers need no memory on the stack, and no guard of it. */
+__attribute__((noinline)) static void
 tuple_put_int(struct buf *b, bool negative, uint64_t magnitude)
 {
 	uint8_t encoded[1 + sizeof(magnitude)];
@@ -127,7 +137,13 @@ tuple_put_int(struct buf *b, bool negative, uint64_t magnitude)
 void
 tuple_put_u64(struct buf *b, uint64_t n)
 {
-	tuple_put_int(b, false, n);
+	if (n - 1 >= UINT8_MAX) {
+		tuple_put_int(b, false, n);
+	} else if (buf_reserve(b, 2)) {
+		b->ptr[b->len] = CODE_INT_ZERO + 1;
+		b->ptr[b->len + 1] = (char)n;
+		b->len += 2;
+	}
 }
 
 void
@@ -236,25 +252,36 @@ tuple_reader_nested(const struct tuple_elem *nested)
 	return (struct tuple_reader){ nested->raw, true };
 }
 
-/* The length of the content of the string that `s` continues with, 00 FF included; its end is a
- * single NUL. SIZE_MAX if there is none. */
-static size_t
-tuple_string_len(struct str s, bool *ret_escaped)
+/* tuple_string_len() of a string whose first NUL is content. */
+__attribute__((noinline, cold)) static size_t
+tuple_escaped_len(struct str s, const char *nul)
 {
-	const char *at = s.ptr;
 	const char *end = s.ptr + s.len;
 
-	*ret_escaped = false;
-	for (;;) {
-		const char *nul = at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
+	while (nul && end - nul >= 2 && (uint8_t)nul[1] == CODE_ESCAPE) {
+		const char *at = nul + 2;
 
-		if (!nul)
-			return SIZE_MAX;
-		if (end - nul < 2 || (uint8_t)nul[1] != CODE_ESCAPE)
-			return (size_t)(nul - s.ptr);
-		*ret_escaped = true;
-		at = nul + 2;
+		nul = at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
 	}
+	return nul ? (size_t)(nul - s.ptr) : SIZE_MAX;
+}
+
+/*
+ * The length of the content of the string that `s` continues with, 00 FF included; its end is a
+ * single NUL. SIZE_MAX if there is none.
+ */
+static inline size_t
+tuple_string_len(struct str s, bool *ret_escaped)
+{
+	const char *nul = s.len ? memchr(s.ptr, 0, s.len) : NULL;
+
+	*ret_escaped = false;
+	if (!nul)
+		return SIZE_MAX;
+	if (nul + 1 == s.ptr + s.len || (uint8_t)nul[1] != CODE_ESCAPE)
+		return (size_t)(nul - s.ptr);
+	*ret_escaped = true;
+	return tuple_escaped_len(s, nul);
 }
 
 static size_t
@@ -541,33 +568,12 @@ tuple_next_of_kind(struct tuple_reader *r, enum tuple_kind kind, struct tuple_el
 	return STATUS_OK;
 }
 
-/* Reads an integer that is not negative and has one byte at most, as most have. Otherwise false. */
-static bool
-tuple_next_small(struct tuple_reader *r, uint64_t *ret)
-{
-	struct str s = r->rest;
-
-	if (s.len && s.ptr[0] == CODE_INT_ZERO) {
-		*ret = 0;
-		r->rest = str_skip(s, 1);
-		return true;
-	}
-	if (s.len > 1 && s.ptr[0] == CODE_INT_ZERO + 1 && s.ptr[1]) {
-		*ret = (uint8_t)s.ptr[1];
-		r->rest = str_skip(s, 2);
-		return true;
-	}
-	return false;
-}
-
 enum status
-tuple_next_u64(struct tuple_reader *r, uint64_t *ret)
+tuple_next_u64_any(struct tuple_reader *r, uint64_t *ret)
 {
 	struct tuple_reader next = *r;
 	struct tuple_elem e;
 
-	if (tuple_next_small(r, ret))
-		return STATUS_OK;
 	TRY(tuple_next_of_kind(&next, TUPLE_INT, &e));
 	if (e.negative)
 		return STATUS_CORRUPT;

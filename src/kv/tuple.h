@@ -101,7 +101,7 @@ MUST_USE enum status tuple_next(struct tuple_reader *r, struct tuple_elem *ret);
  * The next element, which must be there, be of this kind and fit, or STATUS_CORRUPT; the reader
  * then stays.
  */
-MUST_USE enum status tuple_next_u64(struct tuple_reader *r, uint64_t *ret);
+MUST_USE static inline enum status tuple_next_u64(struct tuple_reader *r, uint64_t *ret);
 MUST_USE enum status tuple_next_i64(struct tuple_reader *r, int64_t *ret);
 MUST_USE enum status tuple_next_bool(struct tuple_reader *r, bool *ret);
 /* Bytes or a string; NULs are unescaped into `scratch` (appended) where there are any. */
@@ -133,6 +133,8 @@ void tuple_bigint(const struct tuple_elem *e, struct buf *ret);
  */
 MUST_USE enum status tuple_prefix_end(struct str prefix, struct buf *ret);
 
+/* ---- Kinds of elements ---- */
+
 enum tuple_skip {
 	TUPLE_SKIP_INT,  /* of at most eight bytes */
 	TUPLE_SKIP_TEXT, /* bytes or a string */
@@ -142,12 +144,54 @@ enum tuple_skip {
 
 enum {
 	/* Type codes of FoundationDB's design/tuple.md. Stored: never renumber. */
+	TUPLE_CODE_BYTES = 0x01,
+	TUPLE_CODE_STRING = 0x02,
 	TUPLE_CODE_INT_LEAST = 0x0c, /* 8 bytes, negative */
 	TUPLE_CODE_INT_ZERO = 0x14,
 	TUPLE_CODE_INT_MOST = 0x1c, /* 8 bytes */
 	TUPLE_CODE_FALSE = 0x26,
 	TUPLE_CODE_TRUE = 0x27,
+	TUPLE_CODE_ESCAPE = 0xff, /* behind a NUL: the NUL is content */
 };
+
+/* ---- Inline: what nearly every record and key holds ---- */
+
+/* The rest of tuple_next_u64(), for any integer. */
+MUST_USE enum status tuple_next_u64_any(struct tuple_reader *r, uint64_t *ret);
+
+static inline enum status
+tuple_next_u64(struct tuple_reader *r, uint64_t *ret)
+{
+	struct str s = r->rest;
+
+	/* Most integers have one byte, which is not 0: that has an encoding of its own. */
+	if (s.len > 1 && s.ptr[0] == TUPLE_CODE_INT_ZERO + 1 && s.ptr[1]) {
+		*ret = (uint8_t)s.ptr[1];
+		r->rest = str_skip(s, 2);
+		return STATUS_OK;
+	}
+	return tuple_next_u64_any(r, ret);
+}
+
+/*
+ * Reads an element of that kind, TUPLE_BYTES or TUPLE_STRING, whose content has no NUL; `*ret` is
+ * the content. Returns false for everything else, and the reader then stays: tuple_next() tells.
+ */
+static inline bool
+tuple_next_plain(struct tuple_reader *r, enum tuple_kind kind, struct str *ret)
+{
+	struct str s = r->rest;
+	const char *nul;
+
+	if (!s.len || s.ptr[0] != (kind == TUPLE_BYTES ? TUPLE_CODE_BYTES : TUPLE_CODE_STRING))
+		return false;
+	nul = memchr(s.ptr + 1, 0, s.len - 1);
+	if (!nul || (nul + 1 < s.ptr + s.len && (uint8_t)nul[1] == TUPLE_CODE_ESCAPE))
+		return false;
+	*ret = str_of(s.ptr + 1, (size_t)(nul - s.ptr) - 1);
+	r->rest = str_skip(s, ret->len + 2);
+	return true;
+}
 
 /* tuple_skip() of TUPLE_SKIP_INT, inline for the embedded engine, which asks about every key. */
 static inline size_t

@@ -209,6 +209,7 @@ keyed_hashes_fall_into_all_slots(void **state)
 	};
 	static char zeros[KEYS];
 	size_t hits[SLOTS] = { 0 };
+	char text[20] = "";
 
 	(void)state;
 	assert_true(hash_keyed(1, STR("123456789")) == hash_keyed(1, STR("123456789")));
@@ -217,6 +218,17 @@ keyed_hashes_fall_into_all_slots(void **state)
 	/* Texts of zeros differ in their lengths alone. */
 	for (size_t i = 0; i < KEYS; i++)
 		hits[hash_keyed(0, str_of(zeros, i)) % SLOTS]++;
+	/* Every byte counts, wherever the text ends. */
+	for (size_t len = 1; len <= sizeof(text); len++) {
+		uint64_t before = hash_keyed(0, str_of(text, len));
+
+		for (size_t i = 0; i < len; i++) {
+			text[i] = 1;
+			assert_true(hash_keyed(0, str_of(text, len)) != before);
+			text[i] = 0;
+		}
+		assert_true(hash_keyed(0, str_of(text, len)) == before);
+	}
 	for (size_t i = 0; i < SLOTS; i++)
 		assert_in_range(hits[i], KEYS / SLOTS / 4, KEYS / SLOTS * 4);
 	assert_int_equal(hash_slots(0), 4);

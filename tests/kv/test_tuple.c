@@ -575,6 +575,49 @@ strings_are_passed_over_as_they_are(void **state)
 }
 
 static void
+plain_strings_are_taken_and_nothing_else(void **state)
+{
+	static const struct str others[] = {
+		STR(""),
+		STR("\x02"),
+		STR("\x02no end"),
+		STR("\x02\x00\xff"),
+		STR("\x02"
+		    "a\x00\xff"
+		    "b\x00"),
+		STR("\x01"
+		    "bytes\x00"),
+		STR("\x15\x01"),
+	};
+	struct buf b = BUF_INIT(MAX_BYTES);
+	struct tuple_reader r;
+	struct str s;
+	uint64_t u;
+
+	(void)state;
+	tuple_put_str(&b, STR(""));
+	tuple_put_str(&b, STR("text"));
+	tuple_put_bytes(&b, STR("bytes"));
+	tuple_put_u64(&b, 255);
+	tuple_put_str(&b, STR("last"));
+	r = tuple_reader(buf_str(&b));
+	assert_true(tuple_next_plain(&r, TUPLE_STRING, &s) && str_eq(s, STR("")));
+	assert_true(tuple_next_plain(&r, TUPLE_STRING, &s) && str_eq(s, STR("text")));
+	assert_false(tuple_next_plain(&r, TUPLE_STRING, &s));
+	assert_true(tuple_next_plain(&r, TUPLE_BYTES, &s) && str_eq(s, STR("bytes")));
+	assert_int_equal(tuple_next_u64(&r, &u), STATUS_OK);
+	assert_int_equal(u, 255);
+	assert_true(tuple_next_plain(&r, TUPLE_STRING, &s) && str_eq(s, STR("last")));
+	assert_int_equal(r.rest.len, 0);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		r = tuple_reader(others[i]);
+		assert_false(tuple_next_plain(&r, TUPLE_STRING, &s));
+		assert_true(str_eq(r.rest, others[i]));
+	}
+	buf_release(&b);
+}
+
+static void
 negative_below_64_bits_is_a_big_integer(void **state)
 {
 	struct tuple_reader r = tuple_reader(STR("\x0c\0\0\0\0\0\0\0\0"));
@@ -791,6 +834,7 @@ main(void)
 		cmocka_unit_test(typed_readers_take_what_fits_and_nothing_else),
 		cmocka_unit_test(last_nested_tuple_is_taken_without_looking_through_it),
 		cmocka_unit_test(strings_are_passed_over_as_they_are),
+		cmocka_unit_test(plain_strings_are_taken_and_nothing_else),
 		cmocka_unit_test(negative_below_64_bits_is_a_big_integer),
 		cmocka_unit_test(malformed_bytes_are_corrupt_and_move_nothing),
 		cmocka_unit_test(nesting_has_a_limit),

@@ -89,6 +89,17 @@ range_tell_progress(struct range_job *job)
 	job->read.bytes = job->bytes->len;
 }
 
+/* There is no memory for a pair, or the answer would be too long. Returns false. */
+__attribute__((noinline, cold)) static bool
+range_fail_room(struct range_job *job)
+{
+	job->status = buf_status(job->bytes) == STATUS_LIMIT
+			      ? err_set(job->err, STATUS_LIMIT, "a range answer exceeds %d bytes",
+					EMB_RANGE_ANSWER_BYTES)
+			      : STATUS_NOMEM;
+	return false;
+}
+
 /*
  * Adds a pair to the answer. Returns false if the reading has to stop there: a limit is reached,
  * there is no more room, or a loop's thread has to leave the range to the pool.
@@ -96,20 +107,19 @@ range_tell_progress(struct range_job *job)
 static bool
 range_collect(struct range_job *job, struct str key, struct str value)
 {
-	struct pair_lengths lengths = { (uint32_t)key.len, (uint32_t)value.len };
+	const struct pair_lengths lengths = { (uint32_t)key.len, (uint32_t)value.len };
 	struct buf *bytes = job->bytes;
+	char *to;
 
-	buf_append_str(bytes, key);
-	buf_append_str(bytes, value);
-	buf_append(job->lengths, &lengths, sizeof(lengths));
-	if (buf_status(bytes) != STATUS_OK || buf_status(job->lengths) != STATUS_OK) {
-		job->status = buf_status(bytes) == STATUS_LIMIT
-				      ? err_set(job->err, STATUS_LIMIT,
-						"a range answer exceeds %d bytes",
-						EMB_RANGE_ANSWER_BYTES)
-				      : STATUS_NOMEM;
-		return false;
-	}
+	if (!buf_reserve(bytes, key.len + value.len) || !buf_reserve(job->lengths, sizeof(lengths)))
+		return range_fail_room(job);
+	to = bytes->ptr + bytes->len;
+	bytes->len += key.len + value.len;
+	memcpy(to, key.ptr, key.len);
+	if (value.len)
+		memcpy(to + key.len, value.ptr, value.len);
+	memcpy(job->lengths->ptr + job->lengths->len, &lengths, sizeof(lengths));
+	job->lengths->len += sizeof(lengths);
 	job->count++;
 	job->more = job->count >= job->options->limit || bytes->len >= job->options->limit_bytes;
 	if (!job->more && job->count % PATIENCE_PAIRS == 0) {

@@ -47,8 +47,8 @@ change_bounds(const struct catalog_db *db, const struct rev_change_range *range,
 
 /* Parses an entry of CHANGES. `tail` is its key behind the prefix. `keep` copies its strings. */
 static enum status
-change_parse_pair(struct kv_tx *tx, struct str tail, struct str value, bool keep,
-		  struct arena *arena, struct rev_change *ret)
+change_parse_pair(struct str tail, struct str value, bool keep, struct arena *arena,
+		  struct rev_change *ret, struct err *err)
 {
 	struct tuple_reader k = tuple_reader(tail);
 	const uint8_t *stamp;
@@ -60,7 +60,7 @@ change_parse_pair(struct kv_tx *tx, struct str tail, struct str value, bool keep
 		return STATUS_CORRUPT;
 	ret->seq.bytes[0] = (uint8_t)incarnation;
 	memcpy(ret->seq.bytes + 1, stamp, KV_VERSIONSTAMP_BYTES);
-	return rev_change_parse(value, keep, arena, ret, kv_tx_err(tx));
+	return rev_change_parse(value, keep, arena, ret, err);
 }
 
 static enum status
@@ -97,8 +97,8 @@ rev_changes_page(struct kv_tx *tx, const struct catalog_db *db,
 		}
 		TRY(catalog_array_grow(arena, (void **)&page.changes, sizeof(*page.changes),
 				       page.count, &cap));
-		TRY(change_parse_pair(tx, str_skip(pair.key, c.prefix_len), pair.value, true, arena,
-				      &page.changes[page.count]));
+		TRY(change_parse_pair(str_skip(pair.key, c.prefix_len), pair.value, true, arena,
+				      &page.changes[page.count], kv_tx_err(tx)));
 		page.count++;
 		bytes += pair.key.len + pair.value.len;
 	}
@@ -119,6 +119,7 @@ enum status
 rev_changes_next(struct rev_cursor *c, size_t most, bool keep, struct arena *arena,
 		 struct rev_change_page *ret)
 {
+	struct err *err = kv_tx_err(c->scan.tx);
 	struct kv_range range;
 	enum status status = kv_scan_take(&c->scan, most, &range);
 
@@ -130,8 +131,8 @@ rev_changes_next(struct rev_cursor *c, size_t most, bool keep, struct arena *are
 	if (!ret->changes)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < range.count; i++)
-		TRY(change_parse_pair(c->scan.tx, str_skip(range.pairs[i].key, c->prefix_len),
-				      range.pairs[i].value, keep, arena, &ret->changes[i]));
+		TRY(change_parse_pair(str_skip(range.pairs[i].key, c->prefix_len),
+				      range.pairs[i].value, keep, arena, &ret->changes[i], err));
 	ret->count = range.count;
 	ret->more = range.more;
 	return STATUS_OK;
@@ -262,13 +263,13 @@ rev_changes_count(struct kv_tx *tx, const struct catalog_db *db,
 /* ---- Documents by id ---- */
 
 static enum status
-entry_parse_pair(struct kv_tx *tx, struct str tail, struct str value, bool keep,
-		 struct arena *arena, struct rev_entry *ret)
+entry_parse_pair(struct str tail, struct str value, bool keep, struct arena *arena,
+		 struct rev_entry *ret, struct err *err)
 {
 	struct tuple_reader k = tuple_reader(tail);
 
 	TRY(catalog_next_text(&k, TUPLE_STRING, arena, keep, &ret->id));
-	return rev_entry_parse(value, keep, arena, &ret->rev, kv_tx_err(tx));
+	return rev_entry_parse(value, keep, arena, &ret->rev, err);
 }
 
 static enum status
@@ -320,7 +321,8 @@ rev_all_docs_page(struct kv_tx *tx, const struct catalog_db *db, const struct na
 		}
 		TRY(catalog_array_grow(arena, (void **)&page.entries, sizeof(*page.entries),
 				       page.count, &cap));
-		TRY(entry_parse_pair(tx, tail, pair.value, true, arena, &page.entries[page.count]));
+		TRY(entry_parse_pair(tail, pair.value, true, arena, &page.entries[page.count],
+				     kv_tx_err(tx)));
 		page.last = page.entries[page.count].id;
 		page.count++;
 		bytes += pair.key.len + pair.value.len;
@@ -360,6 +362,7 @@ enum status
 rev_all_docs_next(struct rev_cursor *c, size_t most, bool keep, struct arena *arena,
 		  struct rev_entry_page *ret)
 {
+	struct err *err = kv_tx_err(c->scan.tx);
 	struct kv_range range;
 	enum status status;
 
@@ -376,8 +379,8 @@ rev_all_docs_next(struct rev_cursor *c, size_t most, bool keep, struct arena *ar
 	if (!ret->entries)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < range.count; i++)
-		TRY(entry_parse_pair(c->scan.tx, str_skip(range.pairs[i].key, c->prefix_len),
-				     range.pairs[i].value, keep, arena, &ret->entries[i]));
+		TRY(entry_parse_pair(str_skip(range.pairs[i].key, c->prefix_len),
+				     range.pairs[i].value, keep, arena, &ret->entries[i], err));
 	ret->count = range.count;
 	ret->more = range.more;
 	ret->last = ret->entries[ret->count - 1].id;
