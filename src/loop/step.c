@@ -12,16 +12,28 @@
  */
 #define STEP_CREDIT_PLAIN (INT64_MAX / 2)
 
+/*
+ * A unit that began since the last settlement began when this much credit was left, and the next
+ * settlement tells the meter. Otherwise STEP_UNIT_SETTLED, which is more than any credit.
+ */
+#define STEP_UNIT_SETTLED INT64_MAX
+
 _Thread_local int64_t step_credit;
+_Thread_local int64_t step_unit_credit;
 static _Thread_local struct step_meter *step_meter;
 
 static void
 step_settle(struct step_meter *m)
 {
-	uint64_t steps = (uint64_t)(m->granted - step_credit);
-
-	m->used += steps;
-	m->slice_steps += steps;
+	m->slice_steps += (uint64_t)(m->granted - step_credit);
+	if (step_unit_credit == STEP_UNIT_SETTLED) {
+		m->used += (uint64_t)(m->granted - step_credit);
+	} else {
+		assert(step_unit_credit <= m->granted && step_unit_credit >= step_credit);
+		m->used = (uint64_t)(step_unit_credit - step_credit);
+		m->unit_ns = 0;
+		step_unit_credit = STEP_UNIT_SETTLED;
+	}
 	m->granted = step_credit;
 }
 
@@ -46,6 +58,7 @@ step_enter(struct step_meter *m)
 	step_meter = m;
 	m->slice_ns = 0;
 	m->slice_steps = 0;
+	step_unit_credit = STEP_UNIT_SETTLED;
 	step_grant(m);
 }
 
@@ -85,16 +98,6 @@ step_set_ask(enum status (*ask)(void *arg), void *arg)
 		return;
 	step_meter->ask = ask;
 	step_meter->ask_arg = arg;
-}
-
-void
-step_unit(void)
-{
-	if (!step_meter)
-		return;
-	step_settle(step_meter);
-	step_meter->used = 0;
-	step_meter->unit_ns = 0;
 }
 
 /* Moves the credit so that the clock is looked at every STEP_LOOK_NS, about. */

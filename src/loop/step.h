@@ -57,7 +57,7 @@ static inline void step_pause(uint32_t n);
  * A new unit of work begins, such as a row of a listing: the count towards the limit starts anew.
  * A request that never calls this is one unit.
  */
-void step_unit(void);
+static inline void step_unit(void);
 
 /* The most steps of one unit of the running fiber; 0: there is no limit, as on a plain thread. */
 uint64_t step_limit(void);
@@ -108,10 +108,13 @@ step_is_hot(const struct step_meter *m)
 /* The meter of the running fiber; NULL on a plain thread. */
 struct step_meter *step_current(void);
 
-/* ---- Inline: one subtraction from a variable of the thread ---- */
+/* ---- Inline: a few instructions on variables of the thread ---- */
 
 /* Steps that the thread may count before step_spend() is called. */
 extern _Thread_local int64_t step_credit __attribute__((tls_model("initial-exec")));
+
+/* The credit that was left when the last unit began. What it means for the meter: step.c. */
+extern _Thread_local int64_t step_unit_credit __attribute__((tls_model("initial-exec")));
 
 /* The credit is used up. `may_fail`: of step_count(). */
 enum status step_spend(bool may_fail);
@@ -123,6 +126,12 @@ step_count(uint32_t n)
 	if (__builtin_expect(step_credit > 0, 1))
 		return STATUS_OK;
 	return step_spend(true);
+}
+
+static inline void
+step_unit(void)
+{
+	step_unit_credit = step_credit;
 }
 
 static inline void

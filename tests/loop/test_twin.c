@@ -258,8 +258,17 @@ stepper_bounded(void *arg)
 		n += 100;
 	} while (status == STATUS_OK && n < UINT64_C(1000) * STEPS_LIMIT);
 	twin_check(status == STATUS_STEPS);
-	step_unit();
-	twin_check(step_count(STEP_CREDIT_MOST) == STATUS_OK);
+	/* The limit is of each unit, wherever in the fiber's credit it begins. */
+	for (unsigned unit = 0; unit < 4; unit++) {
+		step_unit();
+		for (n = 0; n < STEPS_LIMIT - STEP_CREDIT_MOST;) {
+			uint32_t some = 1 + (uint32_t)twin_draw(1000);
+
+			n += some;
+			twin_check(step_count(some) == STATUS_OK);
+		}
+	}
+	twin_check(step_count(2 * STEP_CREDIT_MOST) == STATUS_STEPS);
 	stepping--;
 	inside_ended();
 }

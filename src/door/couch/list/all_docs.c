@@ -246,24 +246,25 @@ listing_begin_docs(struct listing *l, const struct rev_entry_page *page, bool mo
 static enum status
 listing_send_page(struct listing *l, struct rev_entry_page *page, bool more, size_t *ret_sent)
 {
+	bool ahead = listing_reads_ahead(l);
+	/* Documents that are read ahead belong to later rows, too; other rows read nothing. */
+	bool forgets = l->args.include_docs && !ahead;
 	struct arena_mark mark;
 
 	*ret_sent = 0;
-	if (page->count && listing_reads_ahead(l))
+	if (page->count && ahead)
 		TRY(listing_begin_docs(l, page, more));
 	mark = arena_mark(l->r->arena);
 	for (; *ret_sent < page->count; ++*ret_sent) {
 		size_t out = l->stream.out.len;
 		bool any_row = l->any_row;
-		uint64_t reads = kv_reads_mark(l->snapshot.tx);
+		uint64_t reads = forgets ? kv_reads_mark(l->snapshot.tx) : 0;
 		enum status status;
 
 		step_unit();
 		TRY(step_count(LISTING_ROW_STEPS));
 		status = listing_write_row(l, &page->entries[*ret_sent]);
-
-		/* Documents that are read ahead belong to later rows, too. */
-		if (!listing_reads_ahead(l))
+		if (forgets)
 			kv_reads_forget(l->snapshot.tx, reads);
 		arena_reset(l->r->arena, mark);
 		if (status != STATUS_OK) {
