@@ -7,6 +7,11 @@
 #include "door/couch/wire/stream.h"
 #include "loop/wait.h"
 
+enum {
+	/* What a piece takes at most that ends with a row of usual length: its buffer doubles. */
+	PIECE_KEEP_BYTES = 2 * COUCH_PIECE_BYTES,
+};
+
 static size_t
 stream_piece_bytes(const struct couch_req *r)
 {
@@ -42,6 +47,16 @@ couch_stream_cut(struct couch_stream *s, size_t len)
 	couch_holes_cut(&s->holes, len);
 }
 
+/*
+ * True if the memory of a piece that was sent is more than the next pieces should take: a long row
+ * was in it, or so much memory is in use by now that pieces have become short.
+ */
+static bool
+stream_holds_much(const struct couch_stream *s)
+{
+	return s->out.cap > PIECE_KEEP_BYTES || s->out.cap / 4 > s->piece_bytes;
+}
+
 static enum status
 stream_send_out(struct couch_stream *s)
 {
@@ -50,7 +65,7 @@ stream_send_out(struct couch_stream *s)
 	if (s->out.len && !s->r->head)
 		status = couch_holes_send(&s->holes, s->r, s->fill, s->fill_arg, buf_str(&s->out));
 	s->piece_bytes = stream_piece_bytes(s->r);
-	if (s->out.cap > 2 * s->piece_bytes)
+	if (stream_holds_much(s))
 		buf_release(&s->out);
 	else
 		buf_clear(&s->out);
