@@ -1,6 +1,9 @@
 #include "base/buf.h"
 
 #include <endian.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -110,6 +113,29 @@ buf_hex_digits(uint32_t bytes)
 	return htole64(n + ones * '0' + ((n + ones * 6) >> 4 & ones) * ('a' - '0' - 10));
 }
 
+#ifdef __SSE2__
+/* The digits of sixteen values from 0 to 15. */
+static inline __m128i
+buf_hex_of_values(__m128i values)
+{
+	const __m128i letters = _mm_cmpgt_epi8(values, _mm_set1_epi8(9));
+
+	return _mm_add_epi8(_mm_add_epi8(values, _mm_set1_epi8('0')),
+			    _mm_and_si128(letters, _mm_set1_epi8('a' - '0' - 10)));
+}
+
+/* Writes the digits of eight bytes. */
+static inline void
+buf_put_hex_of_eight(const char *at, char *to)
+{
+	const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)at);
+	const __m128i halves = _mm_unpacklo_epi8(_mm_srli_epi16(bytes, 4), bytes);
+	const __m128i values = _mm_and_si128(halves, _mm_set1_epi8(15));
+
+	_mm_storeu_si128((__m128i *)(void *)to, buf_hex_of_values(values));
+}
+#endif
+
 void
 buf_append_hex(struct buf *b, struct str s)
 {
@@ -123,6 +149,10 @@ buf_append_hex(struct buf *b, struct str s)
 	end = at + s.len;
 	to = b->ptr + b->len;
 	b->len += s.len * 2;
+#ifdef __SSE2__
+	for (; end - at >= 8; at += 8, to += 16)
+		buf_put_hex_of_eight(at, to);
+#endif
 	for (; end - at >= 4; at += 4, to += 8) {
 		uint32_t bytes;
 		uint64_t eight;

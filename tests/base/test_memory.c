@@ -169,11 +169,14 @@ the_nth_allocation_and_all_after_it_fail(void **state)
 	mem_free(p);
 }
 
-/* Four bytes are written at once: each has to be right in each place, and what is left of them. */
+/*
+ * Eight or four bytes are written at once: each has to be right in each place, and what is left of
+ * them.
+ */
 static void
 every_byte_is_two_digits_wherever_it_lies(void **state)
 {
-	char bytes[11];
+	char bytes[31];
 	char expected[2 * sizeof(bytes) + 1];
 
 	(void)state;
