@@ -233,11 +233,10 @@ doc_builder_key(struct doc_builder *b, struct str name, struct str written, size
 		return builder_fail_memory(b);
 	b->path.len = f->path_bytes;
 	tuple_put_str(&b->path, name);
-	*m = (struct builder_member){
-		.name.len = b->path.len - f->path_bytes - 1,
-		.begin = builder_items(b),
-		.mark = mark,
-	};
+	/* The rest is set when the object ends. */
+	m->name.len = b->path.len - f->path_bytes - 1;
+	m->begin = builder_items(b);
+	m->mark = mark;
 	if (b->packing) {
 		/* Between the quotes of a text that lasts until the object ends. */
 		m->name = written.ptr ? str_of(written.ptr + 1, written.len - 2)

@@ -74,20 +74,26 @@ member_qsort_cmp(const void *a, const void *b)
 	return member_cmp(a, b);
 }
 
+/* A member in its order, while few are sorted: they stay where they are. */
+struct member_place {
+	uint64_t name_start; /* the member's */
+	const struct builder_member *member;
+};
+
 static void
-builder_sort_members(struct builder_member *members, size_t count)
+builder_sort_few(const struct builder_member *members, size_t count, struct member_place *ret)
 {
-	if (count > INSERTION_SORT_MEMBERS) {
-		qsort(members, count, sizeof(*members), member_qsort_cmp);
-		return;
-	}
-	for (size_t i = 1; i < count; i++) {
-		struct builder_member m = members[i];
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start = members[i].name_start;
 		size_t at = i;
 
-		for (; at && member_cmp(&m, &members[at - 1]) < 0; at--)
-			members[at] = members[at - 1];
-		members[at] = m;
+		for (; at && start <= ret[at - 1].name_start; at--) {
+			if (start == ret[at - 1].name_start &&
+			    member_cmp(&members[i], ret[at - 1].member) > 0)
+				break;
+			ret[at] = ret[at - 1];
+		}
+		ret[at] = (struct member_place){ start, &members[i] };
 	}
 }
 
@@ -158,6 +164,42 @@ builder_list_dropped(struct doc_builder *b, const struct builder_member *dropped
 	return STATUS_OK;
 }
 
+/* Moves the items of the next member in order, unless the one behind it has the same name. */
+static inline enum status
+builder_move_member(struct doc_builder *b, const struct builder_member *m,
+		    const struct builder_member *next, const char *items, size_t *moved)
+{
+	size_t item = builder_item_bytes(b);
+
+	if (next && next->name_start == m->name_start && str_eq(next->name, m->name))
+		return builder_list_dropped(b, m);
+	memcpy((char *)b->moved.items + *moved * item, items + m->begin * item, m->items * item);
+	*moved += m->items;
+	return STATUS_OK;
+}
+
+static enum status
+builder_move_few(struct doc_builder *b, const struct builder_member *members, size_t count,
+		 const char *items, size_t *moved)
+{
+	struct member_place places[INSERTION_SORT_MEMBERS];
+
+	builder_sort_few(members, count, places);
+	for (size_t i = 0; i + 1 < count; i++)
+		TRY(builder_move_member(b, places[i].member, places[i + 1].member, items, moved));
+	return builder_move_member(b, places[count - 1].member, NULL, items, moved);
+}
+
+static enum status
+builder_move_many(struct doc_builder *b, struct builder_member *members, size_t count,
+		  const char *items, size_t *moved)
+{
+	qsort(members, count, sizeof(*members), member_qsort_cmp);
+	for (size_t i = 0; i + 1 < count; i++)
+		TRY(builder_move_member(b, &members[i], &members[i + 1], items, moved));
+	return builder_move_member(b, &members[count - 1], NULL, items, moved);
+}
+
 /* Puts an object's members and their items in order; `*ret_count`: the members that remain. */
 static enum status
 builder_order_members(struct doc_builder *b, const struct builder_frame *f, size_t *ret_count)
@@ -166,22 +208,16 @@ builder_order_members(struct doc_builder *b, const struct builder_frame *f, size
 	size_t count = b->members.count - f->member;
 	char *items = b->packing ? b->text.ptr : b->leaves.items;
 	size_t item = builder_item_bytes(b);
+	size_t dropped = b->dropped.count;
 	size_t moved = 0;
 
 	if (!list_reserve(&b->moved, 1, (builder_items(b) - f->begin) * item))
 		return builder_fail_memory(b);
-	builder_sort_members(members, count);
-	*ret_count = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (i + 1 < count && str_eq(members[i].name, members[i + 1].name)) {
-			TRY(builder_list_dropped(b, &members[i]));
-			continue;
-		}
-		memcpy((char *)b->moved.items + moved * item, items + members[i].begin * item,
-		       members[i].items * item);
-		moved += members[i].items;
-		++*ret_count;
-	}
+	if (count > INSERTION_SORT_MEMBERS)
+		TRY(builder_move_many(b, members, count, items, &moved));
+	else
+		TRY(builder_move_few(b, members, count, items, &moved));
+	*ret_count = count - (b->dropped.count - dropped);
 	if (moved)
 		memcpy(items + f->begin * item, b->moved.items, moved * item);
 	if (b->packing)

@@ -25,7 +25,7 @@ enum {
  * or a control character; `end` if there is none. `*ret_high` becomes non-zero when a byte before
  * it is not ASCII.
  */
-static inline const char *
+__attribute__((always_inline)) static inline const char *
 json_scan_plain(const char *at, const char *end, uint64_t *ret_high)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);

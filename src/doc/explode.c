@@ -41,6 +41,7 @@ struct doc_scratch {
 	struct json_reader *r;
 	unsigned outside; /* containers that the value lies in */
 	const char *begin;
+	const char *most; /* the text may be read so far, or it is larger than the limit */
 	struct arena *arena;
 	const struct doc_limits *limits;
 	struct err *err;
@@ -58,10 +59,22 @@ explode_text_bytes(const struct doc_scratch *x)
 	return (size_t)(x->r->at - x->begin) - x->specials_bytes;
 }
 
-static enum status
+/* Sets how far the text may be read: special members do not count. */
+static void
+explode_set_most(struct doc_scratch *x)
+{
+	size_t rest = (size_t)(x->r->end - x->begin);
+	size_t most = x->limits->doc_bytes;
+
+	x->most = x->r->end;
+	if (most < rest && x->specials_bytes < rest - most)
+		x->most = x->begin + most + x->specials_bytes;
+}
+
+static inline enum status
 explode_check_size(struct doc_scratch *x)
 {
-	if (explode_text_bytes(x) <= x->limits->doc_bytes)
+	if (x->r->at <= x->most)
 		return STATUS_OK;
 	return err_set(x->err, STATUS_DOC_TOO_LARGE, "the document is larger than %zu bytes",
 		       x->limits->doc_bytes);
@@ -124,6 +137,7 @@ explode_special(struct doc_scratch *x)
 	TRY(json_next(x->r, &token));
 	TRY(json_skip(x->r, token, &special->text));
 	x->specials_bytes += (size_t)(x->r->at - begin) + 1; /* and a comma */
+	explode_set_most(x);
 	return STATUS_OK;
 }
 
@@ -376,6 +390,7 @@ explode_into(struct doc_scratch *x, struct json_reader *r, enum json_token first
 	x->err = err;
 	x->packing = packed_bytes > 0;
 	x->begin = r->token_begin;
+	explode_set_most(x);
 	x->outside = r->depth;
 	if (first == JSON_OBJECT_BEGIN || first == JSON_ARRAY_BEGIN)
 		x->outside--; /* the reader is inside of the value already */

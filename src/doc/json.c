@@ -66,6 +66,14 @@ json_rewind(struct json_reader *r, const struct json_reader *at)
 
 /* ---- Failures ---- */
 
+/* From now on json_next() returns `status`: it looks at `count_at` alone, which is reached now. */
+static void
+json_set_failed(struct json_reader *r, enum status status)
+{
+	r->failed = status;
+	r->count_at = 0;
+}
+
 static enum status
 json_fail(struct json_reader *r, const char *at, enum status status, const char *what)
 {
@@ -80,7 +88,7 @@ json_fail(struct json_reader *r, const char *at, enum status status, const char 
 			column++;
 		}
 	}
-	r->failed = status;
+	json_set_failed(r, status);
 	return err_set(r->err, status, "line %zu column %zu: %s", line, column, what);
 }
 
@@ -212,20 +220,24 @@ json_check_utf8(struct json_reader *r, struct str s)
 			return json_fail(r, s.ptr + valid, STATUS_JSON_UTF8, "not valid UTF-8");
 		s = str_skip(s, valid);
 		if (s.len) {
-			r->failed = step_count(JSON_UTF8_PIECE_BYTES / JSON_BYTES_A_STEP);
-			TRY(r->failed);
+			enum status status = step_count(JSON_UTF8_PIECE_BYTES / JSON_BYTES_A_STEP);
+
+			if (status != STATUS_OK) {
+				json_set_failed(r, status);
+				return status;
+			}
 		}
 	}
 	return STATUS_OK;
 }
 
-/* `r->at` is at the opening quote; afterwards behind the closing one. */
-static enum status
-json_read_string(struct json_reader *r)
+/*
+ * The rest of json_read_string() for a string with escapes, with bytes that are not ASCII, or
+ * without an end. It begins at `begin`, and `at` is where it stops being plain.
+ */
+__attribute__((noinline)) static enum status
+json_read_string_rest(struct json_reader *r, const char *begin, const char *at, uint64_t high)
 {
-	const char *begin = ++r->at;
-	uint64_t high = 0;
-	const char *at = json_scan_plain(begin, r->end, &high);
 	const char *piece = begin;
 
 	buf_clear(&r->scratch);
@@ -251,6 +263,21 @@ json_read_string(struct json_reader *r)
 	if (buf_status(&r->scratch) != STATUS_OK)
 		return json_fail(r, begin, buf_status(&r->scratch), "no memory for the string");
 	r->text = buf_str(&r->scratch);
+	return STATUS_OK;
+}
+
+/* `r->at` is at the opening quote; afterwards behind the closing one. */
+static enum status
+json_read_string(struct json_reader *r)
+{
+	const char *begin = r->at + 1;
+	uint64_t high = 0;
+	const char *at = json_scan_plain(begin, r->end, &high);
+
+	if (high || at == r->end || *at != '"')
+		return json_read_string_rest(r, begin, at, high);
+	r->at = at + 1;
+	r->text = str_of(begin, (size_t)(at - begin));
 	return STATUS_OK;
 }
 
@@ -439,25 +466,30 @@ json_read_comma_or_end(struct json_reader *r, enum json_token *ret)
 }
 
 /*
- * Counts the steps of what has been read since they were counted last, then reads on. It is apart
- * from json_next(), which needs no stack frame without it.
+ * Returns the failure if there has been one. Otherwise it counts the steps of what has been read
+ * since they were counted last, and reads on. It is apart from json_next(), which needs no stack
+ * frame without it.
  */
 __attribute__((noinline, cold)) static enum status
 json_count_and_next(struct json_reader *r, enum json_token *ret)
 {
 	size_t at = (size_t)(r->at - r->begin);
 	size_t bytes = at - (r->count_at - JSON_STEP_BYTES);
+	enum status status = r->failed;
 
+	if (status == STATUS_OK)
+		status = step_count((uint32_t)(bytes / JSON_BYTES_A_STEP));
+	if (status != STATUS_OK) {
+		json_set_failed(r, status);
+		return status;
+	}
 	r->count_at = at + JSON_STEP_BYTES;
-	r->failed = step_count((uint32_t)(bytes / JSON_BYTES_A_STEP));
 	return json_next(r, ret);
 }
 
 enum status
 json_next(struct json_reader *r, enum json_token *ret)
 {
-	if (r->failed != STATUS_OK)
-		return r->failed;
 	if (__builtin_expect((size_t)(r->at - r->begin) >= r->count_at, 0))
 		return json_count_and_next(r, ret);
 	json_skip_space(r);

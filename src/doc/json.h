@@ -59,7 +59,8 @@ struct json_reader {
 	unsigned wrapped;
 	enum status failed;
 	struct err *err;
-	size_t count_at;    /* private: how far the text may be read until steps are counted */
+	/* Private: how far the text may be read until steps are counted; 0 after a failure. */
+	size_t count_at;
 	struct buf scratch; /* strings with escapes */
 	uint8_t expect;     /* private: what may come next */
 	/* Private: a bit a level, 1 for an object. */
