@@ -36,6 +36,8 @@ struct catalog_dump {
 	/* The text may be written out now; a line ends here. STATUS_IO, explained in `err`. */
 	enum status (*ready)(void *arg, struct err *err);
 	enum status (*end_line)(void *arg, struct err *err);
+	/* Something is not dumped as it would be shown; the dump goes on. */
+	void (*warn)(void *arg, const char *text);
 	void *arg;
 	struct err *err;
 };

@@ -122,6 +122,11 @@ run_dump(int argc, char **argv)
 		else
 			output_abandon(&args.dump.output);
 	}
+	if (status == STATUS_OK && args.dump.left_out) {
+		cli_complain("the dump is complete, but for the data of %llu attachments",
+			     (unsigned long long)args.dump.left_out);
+		return CLI_FAILED;
+	}
 	if (status == STATUS_OK || args.dump.output.reader_left)
 		return CLI_OK;
 	if (err.text[0]) /* otherwise it has been told */

@@ -14,10 +14,14 @@ struct dump {
 	struct progress progress;
 	uint64_t docs; /* lines written */
 	uint64_t bytes;
+	uint64_t left_out; /* attachments that a server gave no data for */
 };
 
 /* A line has been given to the output, but for its end. `from`: the output's position before it. */
 MUST_USE enum status dump_end_line(struct dump *d, uint64_t from, struct err *err);
+
+/* Tells on standard error what is not dumped as it would be shown. */
+void dump_warn(struct dump *d, const char *text);
 
 /* From one snapshot. */
 MUST_USE enum status dump_store(struct dump *d, struct kv_store *store, struct err *err);

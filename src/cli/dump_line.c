@@ -1,3 +1,4 @@
+#include "cli/cli.h"
 #include "cli/dump.h"
 
 enum status
@@ -10,4 +11,11 @@ dump_end_line(struct dump *d, uint64_t from, struct err *err)
 	d->bytes += output_position(&d->output) - from;
 	progress_update(&d->progress, d->docs, d->bytes);
 	return output_ready(&d->output, err);
+}
+
+void
+dump_warn(struct dump *d, const char *text)
+{
+	progress_hide(&d->progress);
+	cli_complain("%s", text);
 }

@@ -1,7 +1,10 @@
 /* Dumping from a server: answers are cut into rows as they come, never read as a whole. */
 #include "cli/dump.h"
 
+#include <stdio.h>
+
 #include "base/arena.h"
+#include "base/quote.h"
 #include "cli/input.h"
 #include "cli/remote.h"
 #include "http/escape.h"
@@ -113,6 +116,49 @@ write_without_rev(struct server_dump *s, struct str doc)
 	return status;
 }
 
+/*
+ * Tells which attachments the server has shown as stubs, although it was asked for their data. A
+ * frond does so with one that is stored as gzip and is not valid gzip.
+ */
+static enum status
+check_stubs(struct server_dump *s, struct str doc)
+{
+	enum json_token token = JSON_END;
+	struct str atts, id, stub, value;
+	enum status status;
+	struct json_reader r;
+
+	TRY(find_member(doc, STR("_attachments"), NULL, &atts, s->err));
+	if (!atts.ptr || atts.ptr[0] != '{')
+		return STATUS_OK;
+	TRY(find_member(doc, STR("_id"), NULL, &id, s->err));
+	json_reader_init(&r, atts, s->err);
+	status = json_next(&r, &token);
+	while (status == STATUS_OK) {
+		char text[ERR_TEXT_BYTES];
+
+		status = json_next(&r, &token);
+		if (status != STATUS_OK || token != JSON_KEY)
+			break;
+		(void)snprintf(text, sizeof(text),
+			       "the server gave no data for the attachment \"%s\" of %.*s",
+			       QUOTE_SHOW(r.text), (int)(id.len < ERR_TEXT_BYTES ? id.len : 0),
+			       id.ptr ? id.ptr : "");
+		status = json_next(&r, &token);
+		if (status == STATUS_OK)
+			status = json_skip(&r, token, &value);
+		if (status == STATUS_OK && value.ptr[0] == '{')
+			status = find_member(value, STR("stub"), NULL, &stub, s->err);
+		if (status != STATUS_OK || value.ptr[0] != '{' || !stub.ptr ||
+		    !str_eq(stub, STR("true")))
+			continue;
+		dump_warn(s->dump, text);
+		s->dump->left_out++;
+	}
+	json_reader_release(&r);
+	return status;
+}
+
 static enum status
 dump_row(struct server_dump *s, struct str row)
 {
@@ -122,6 +168,7 @@ dump_row(struct server_dump *s, struct str row)
 	TRY(find_member(row, STR("doc"), NULL, &doc, s->err));
 	if (!doc.ptr || doc.ptr[0] != '{')
 		return STATUS_OK; /* deleted while the answer was made */
+	TRY(check_stubs(s, doc));
 	TRY(write_without_rev(s, doc));
 	return dump_end_line(s->dump, from, s->err);
 }
@@ -151,6 +198,9 @@ write_leaves(struct server_dump *s, struct str answer)
 			status = find_member(element, STR("ok"), NULL, &leaf, s->err);
 		if (status != STATUS_OK || !leaf.ptr)
 			continue;
+		status = check_stubs(s, leaf);
+		if (status != STATUS_OK)
+			break;
 		append_one_line(out, leaf);
 		status = dump_end_line(s->dump, from, s->err);
 	}

@@ -26,6 +26,14 @@ line_end(void *arg, struct err *err)
 	return STATUS_OK;
 }
 
+static void
+line_warn(void *arg, const char *text)
+{
+	const struct line *line = arg;
+
+	dump_warn(line->dump, text);
+}
+
 static enum status
 dump_database(struct dump *d, struct kv_tx *tx, struct err *err)
 {
@@ -36,6 +44,7 @@ dump_database(struct dump *d, struct kv_tx *tx, struct err *err)
 		.out = output_buf(&d->output),
 		.ready = line_ready,
 		.end_line = line_end,
+		.warn = line_warn,
 		.arg = &line,
 		.err = err,
 	};

@@ -1,5 +1,7 @@
 """Large attachments through a server: memory stays bounded, and what breaks off leaves nothing."""
 
+import base64
+import gzip
 import hashlib
 import http.client
 import json
@@ -8,7 +10,7 @@ import socket
 import threading
 import time
 
-from harness import Server, contains, equal, main, ok, test
+from harness import Server, contains, equal, main, ok, run, test
 
 BLOCK = bytes((i * 7919 >> 3) & 0xff for i in range(1 << 20))
 BLOCKS = 48

@@ -42,6 +42,13 @@ body_is(int status, const char *body)
 		fail_msg("expected %d %s, got %d %s", status, body, d->last.status, d->last.body);
 }
 
+static void
+body_has(int status, const char *text)
+{
+	assert_int_equal(d->last.status, status);
+	door_has(d, text);
+}
+
 /* ---- In documents ---- */
 
 static void
@@ -402,42 +409,135 @@ gzip_that_is_none_is_told_before_the_answer(void **state)
 			       "abcdefgh");
 }
 
+/* Writes a gzip file of `blocks` stored blocks, of which the last is followed by none. */
 static void
-gzip_that_breaks_further_in_cuts_the_answer(void **state)
+write_gzip_that_breaks(struct buf *body, int blocks)
 {
 	enum {
 		BLOCK_BYTES = 0x7f7f, /* whose length and its complement have no NUL */
-		BLOCKS = 4,
 	};
-	static const char *const paths[] = { "/cutgzip/d/f", "/cutgzip/d?attachments=true" };
+
+	buf_clear(body);
+	buf_append_cstr(body, "\x1f\x8b\x08\x01zzzz\x02\x03");
+	for (int i = 0; i < blocks; i++) {
+		/* A stored block that is not the last one. */
+		buf_append_cstr(body, "\xf8\x7f\x7f\x80\x80");
+		for (int k = 0; k < BLOCK_BYTES; k++)
+			buf_append_byte(body, 'x');
+	}
+	buf_append_cstr(body, "\xff\xff"); /* there is no block of this kind */
+	buf_append_byte(body, '\0');
+	assert_int_equal(buf_status(body), STATUS_OK);
+}
+
+static void
+expect_cut(const char *path)
+{
+	struct client *c = client_open(d->port);
+	struct response r;
+
+	client_send(c, "GET", path, "Accept: application/json\r\n", NULL);
+	r = client_receive_or_end(c, false);
+	assert_true(r.broken);
+	response_release(&r);
+	client_close(c);
+}
+
+static void
+gzip_that_breaks_further_in_is_told_before_the_answer(void **state)
+{
 	AUTO(buf_release) struct buf body = BUF_INIT(1 << 20);
 
 	(void)state;
-	buf_append_cstr(&body, "\x1f\x8b\x08\x01zzzz\x02\x03");
-	for (int i = 0; i < BLOCKS; i++) {
-		/* A stored block that is not the last one. */
-		buf_append_cstr(&body, "\xf8\x7f\x7f\x80\x80");
-		for (int k = 0; k < BLOCK_BYTES; k++)
-			buf_append_byte(&body, 'x');
+	write_gzip_that_breaks(&body, 4);
+	door_create(d, "farin");
+	broken_gzip_is_refused("/farin/d", "f", body.ptr);
+}
+
+/* Other documents of the answer are shown as they are, and the answer is whole. */
+static void
+gzip_that_is_broken_is_a_stub_among_several_documents(void **state)
+{
+	static const char stub[] = "\"stub\":true";
+	static const char whole[] = "\"data\":\"aGFsbG8=\"";
+	AUTO(buf_release) struct buf body = BUF_INIT(1 << 20);
+
+	(void)state;
+	door_create(d, "several");
+	write_gzip_that_breaks(&body, 4);
+	door_request(d, "PUT", "/several/a/near", "Content-Encoding: gzip\r\n", "no gzip");
+	assert_int_equal(d->last.status, 201);
+	door_request(d, "PUT", "/several/b/far", "Content-Encoding: gzip\r\n", body.ptr);
+	assert_int_equal(d->last.status, 201);
+	door_expect(d, "PUT", "/several/c",
+		    "{\"_attachments\":{\"t\":{\"content_type\":\"text/plain\",\"data\":"
+		    "\"aGFsbG8=\"}}}",
+		    201, "ok");
+	for (int i = 0; i < 2; i++) {
+		const char *att = i ? "far" : "near";
+
+		get(format("/several/%s?open_revs=all&attachments=true", i ? "b" : "a"),
+		    "Accept: application/json\r\n");
+		body_has(200, att);
+		door_has(d, stub);
+		door_has_not(d, "\"data\":");
+		expect_as("Accept: application/json\r\n", "POST",
+			  "/several/_bulk_get?attachments=true",
+			  format("{\"docs\":[{\"id\":\"%s\"},{\"id\":\"c\"}]}", i ? "b" : "a"), 200,
+			  whole);
+		door_has(d, att);
+		door_has(d, stub);
 	}
-	buf_append_cstr(&body, "\xff\xff"); /* there is no block of this kind */
-	buf_append_byte(&body, '\0');
-	assert_int_equal(buf_status(&body), STATUS_OK);
+	door_expect(d, "GET", "/several/_all_docs?include_docs=true&attachments=true", NULL, 200,
+		    whole);
+	door_has(d, stub);
+	door_has(d, "\"near\"");
+	door_has(d, "\"far\"");
+	door_expect(d, "GET", "/several/_changes?include_docs=true&attachments=true", NULL, 200,
+		    whole);
+	door_has(d, stub);
+	/* As parts they are sent as they are stored. */
+	get("/several/a?open_revs=all", "Accept: multipart/mixed\r\n");
+	body_has(200, "no gzip");
+	get("/several/b?open_revs=all", "Accept: multipart/mixed\r\n");
+	body_has(200, "\xff\xff");
+}
+
+static void
+gzip_that_breaks_behind_what_is_checked_cuts_the_answer(void **state)
+{
+	AUTO(buf_release) struct buf body = BUF_INIT(4 << 20);
+
+	(void)state;
+	write_gzip_that_breaks(&body, 40);
 	door_create(d, "cutgzip");
 	door_request(d, "PUT", "/cutgzip/d/f", "Content-Encoding: gzip\r\n", body.ptr);
 	assert_int_equal(d->last.status, 201);
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		struct client *c = client_open(d->port);
-		struct response r;
-
-		client_send(c, "GET", paths[i], "Accept: application/json\r\n", NULL);
-		r = client_receive_or_end(c, false);
-		assert_true(r.broken);
-		response_release(&r);
-		client_close(c);
-	}
+	expect_cut("/cutgzip/d/f");
+	expect_cut("/cutgzip/d?attachments=true");
+	expect_cut("/cutgzip/d?open_revs=all&attachments=true");
+	expect_cut("/cutgzip/_all_docs?include_docs=true&attachments=true");
+	expect_cut("/cutgzip/_changes?include_docs=true&attachments=true");
 	get("/cutgzip/d/f", "Accept-Encoding: gzip\r\n");
 	body_is(200, body.ptr);
+}
+
+/* CouchDB takes the data of _attachments for what it is, whatever else is said of it. */
+static void
+the_encoding_of_inline_data_is_ignored(void **state)
+{
+	(void)state;
+	door_create(d, "inlined");
+	door_expect(
+		d, "PUT", "/inlined/d",
+		"{\"_attachments\":{\"f\":{\"content_type\":\"image/png\",\"data\":\"aGFsbG8=\","
+		"\"encoding\":\"gzip\",\"encoded_length\":3,\"length\":77}}}",
+		201, "ok");
+	get("/inlined/d/f", "Accept-Encoding: gzip\r\n");
+	body_is(200, "hallo");
+	header_is("Content-Encoding", NULL);
+	door_expect(d, "GET", "/inlined/d?att_encoding_info=true", NULL, 200,
+		    "\"length\":5,\"stub\":true}");
 }
 
 static void
@@ -841,7 +941,10 @@ main(void)
 		cmocka_unit_test(digest_of_an_upload_is_checked),
 		cmocka_unit_test(text_is_compressed_as_couchdb_does),
 		cmocka_unit_test(gzip_that_is_none_is_told_before_the_answer),
-		cmocka_unit_test(gzip_that_breaks_further_in_cuts_the_answer),
+		cmocka_unit_test(gzip_that_breaks_further_in_is_told_before_the_answer),
+		cmocka_unit_test(gzip_that_is_broken_is_a_stub_among_several_documents),
+		cmocka_unit_test(gzip_that_breaks_behind_what_is_checked_cuts_the_answer),
+		cmocka_unit_test(the_encoding_of_inline_data_is_ignored),
 		cmocka_unit_test(ranges_are_answered_as_couchdb_does),
 		cmocka_unit_test(empty_attachments_are_attachments),
 		cmocka_unit_test(parts_follow_a_document),

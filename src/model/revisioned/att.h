@@ -74,6 +74,7 @@ MUST_USE enum status rev_att_read(struct kv_tx *tx, const struct catalog_db *db,
  */
 enum {
 	REV_ATT_READ_BYTES = 512 * 1024,
+	REV_ATT_PIECE_BYTES = 32 * 1024,  /* of a decoded piece, unless it is the last one */
 	REV_ATT_DECODE_BYTES = 80 * 1024, /* what a reader that decodes holds: zlib's and a piece */
 };
 

@@ -8,7 +8,6 @@
 #include "model/revisioned/revisioned_int.h"
 
 enum {
-	OUT_BYTES = 32 * 1024,   /* of a decoded piece */
 	INFLATE_STEP_BYTES = 32, /* inflated in a step, taken and given */
 	INFLATE_CALL_STEPS = 4,  /* what a call costs that does nearly nothing */
 	GZIP_WINDOW = 16 + 15,   /* zlib's way to say gzip, with the largest window */
@@ -52,7 +51,7 @@ rev_att_reader_new(struct catalog_db *db, const struct rev_att *att, bool decode
 	r->key = CATALOG_KEY_INIT;
 	r->decode = decode && att->encoding == REV_ATT_GZIP;
 	if (r->decode) {
-		r->out = mem_alloc(OUT_BYTES);
+		r->out = mem_alloc(REV_ATT_PIECE_BYTES);
 		r->inflating = r->out && inflateInit2(&r->z, GZIP_WINDOW) == Z_OK;
 		if (!r->inflating) {
 			rev_att_reader_free(r);
@@ -196,14 +195,14 @@ att_reader_inflate(struct rev_att_reader *r)
 		return STATUS_CORRUPT;
 	r->member_ended = false;
 	r->z.next_out = r->out + r->out_len;
-	r->z.avail_out = (uInt)(OUT_BYTES - r->out_len);
+	r->z.avail_out = (uInt)(REV_ATT_PIECE_BYTES - r->out_len);
 	code = inflate(&r->z, Z_NO_FLUSH);
 	if (code == Z_MEM_ERROR)
 		return STATUS_NOMEM;
 	if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
 		return att_reader_invalid(r);
 	r->member_ended = code == Z_STREAM_END;
-	given = OUT_BYTES - r->z.avail_out - r->out_len;
+	given = REV_ATT_PIECE_BYTES - r->z.avail_out - r->out_len;
 	r->out_len += given;
 	step_pause(INFLATE_CALL_STEPS +
 		   (uint32_t)((taken - r->z.avail_in + given) / INFLATE_STEP_BYTES));
@@ -217,7 +216,7 @@ att_reader_inflate(struct rev_att_reader *r)
 static enum status
 att_reader_next_decoded(struct rev_att_reader *r, struct kv_tx *tx, struct str *ret)
 {
-	while (r->out_len < OUT_BYTES) {
+	while (r->out_len < REV_ATT_PIECE_BYTES) {
 		if (r->z.avail_in == 0) {
 			struct str piece;
 			enum status status = att_reader_next_stored(r, tx, &piece);

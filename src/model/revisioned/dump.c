@@ -1,6 +1,9 @@
 /* The dump of a revisioned database: a document a line, all of it from one transaction. */
 
+#include <stdio.h>
+
 #include "base/base64.h"
+#include "base/quote.h"
 #include "doc/json.h"
 #include "model/revisioned/att_json.h"
 #include "model/revisioned/revisioned_int.h"
@@ -66,17 +69,50 @@ dump_explain_failed_read(struct rev_dump *s, struct str id, enum status status)
 		       status_name(status), reason[0] ? ": " : "", reason);
 }
 
+/*
+ * Reads a gzipped attachment to its end, before anything of it is written. If it is no valid gzip,
+ * nothing can be shown but the bytes that are stored, and somebody is told.
+ */
+static enum status
+dump_check_att(struct rev_dump *s, struct str id, const struct rev_att *att, bool *ret_decode)
+{
+	char text[ERR_TEXT_BYTES];
+	struct rev_att_reader *reader;
+	enum status status;
+	struct str piece;
+
+	*ret_decode = true;
+	if (att->encoding != REV_ATT_GZIP)
+		return STATUS_OK;
+	TRY(rev_att_reader_new(s->db, att, true, 0, att->encoded_length, &reader));
+	do
+		status = rev_att_reader_next(reader, s->tx, &piece);
+	while (status == STATUS_OK);
+	*ret_decode = !rev_att_reader_is_invalid(reader);
+	rev_att_reader_free(reader);
+	if (*ret_decode)
+		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	(void)snprintf(text, sizeof(text),
+		       "the attachment \"%s\" of \"%s\" is stored as gzip and is not valid gzip: "
+		       "its bytes are dumped as they are stored",
+		       QUOTE_SHOW(att->name), QUOTE_SHOW(id));
+	s->dump->warn(s->dump->arg, text);
+	return STATUS_OK;
+}
+
 /* Writes the bytes in base64. The line is sent in parts, so it takes bounded memory. */
 static enum status
-dump_write_att_data(struct rev_dump *s, const struct rev_att *att)
+dump_write_att_data(struct rev_dump *s, struct str id, const struct rev_att *att)
 {
+	bool decode;
 	AUTO(buf_release) struct buf carry = BUF_INIT(REV_ATT_BASE64_BYTES);
 	AUTO(buf_release) struct buf text = BUF_INIT(REV_ATT_BASE64_BYTES);
 	struct rev_att_reader *reader;
-	enum status status = rev_att_reader_new(s->db, att, true, 0, att->encoded_length, &reader);
+	enum status status = STATUS_OK;
 	struct str piece;
 
-	TRY(status);
+	TRY(dump_check_att(s, id, att, &decode));
+	TRY(rev_att_reader_new(s->db, att, decode, 0, att->encoded_length, &reader));
 	while (status == STATUS_OK) {
 		status = rev_att_base64_next(reader, s->tx, &carry, &text, &piece);
 		if (status != STATUS_OK)
@@ -90,7 +126,7 @@ dump_write_att_data(struct rev_dump *s, const struct rev_att *att)
 
 /* Writes attachments as CouchDB shows them inline, which is what a load reads. */
 static enum status
-dump_write_atts(struct rev_dump *s, const struct rev_doc *doc)
+dump_write_atts(struct rev_dump *s, struct str id, const struct rev_doc *doc)
 {
 	struct buf *out = s->dump->out;
 
@@ -110,7 +146,7 @@ dump_write_atts(struct rev_dump *s, const struct rev_doc *doc)
 			buf_append_byte(out, '"');
 		}
 		buf_append_cstr(out, ",\"data\":\"");
-		TRY(dump_write_att_data(s, att));
+		TRY(dump_write_att_data(s, id, att));
 		buf_append_cstr(out, "\"}");
 	}
 	buf_append_byte(out, '}');
@@ -140,7 +176,7 @@ dump_write_head(struct rev_dump *s, struct str id, struct rev_id rev,
 	status = rev_body_write(&doc, true, out);
 	if (status == STATUS_OK && doc.atts_count) {
 		out->len--; /* the members go in front of the closing brace */
-		status = dump_write_atts(s, &doc);
+		status = dump_write_atts(s, id, &doc);
 		buf_append_byte(out, '}');
 	}
 	arena_reset(s->doc, mark);

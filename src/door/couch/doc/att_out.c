@@ -11,6 +11,32 @@
 #include "loop/wait.h"
 #include "model/revisioned/att_json.h"
 
+/*
+ * Tells whether a gzipped attachment is valid, as far as COUCH_ATT_CHECK_STORED_BYTES and
+ * COUCH_ATT_CHECK_BYTES let it be read. What was read for that is freed.
+ */
+static enum status
+att_out_inflates(struct couch_req *r, struct kv_tx *tx, const struct rev_att *att, bool *ret)
+{
+	bool whole = att->encoded_length <= COUCH_ATT_CHECK_STORED_BYTES;
+	uint64_t most = whole ? COUCH_ATT_CHECK_BYTES : 1;
+	uint64_t reads = kv_reads_mark(tx);
+	struct rev_att_reader *reader;
+	enum status status = STATUS_OK;
+	struct str piece;
+
+	TRY(rev_att_reader_new(r->db, att, true, 0, att->encoded_length, &reader));
+	budget_count(http_memory(r->x), REV_ATT_DECODE_BYTES);
+	rev_att_reader_limit(reader, REV_ATT_CHUNK_BYTES, REV_ATT_CHUNK_BYTES);
+	for (uint64_t n = 0; status == STATUS_OK && n < most; n += piece.len)
+		status = rev_att_reader_next(reader, tx, &piece);
+	*ret = !rev_att_reader_is_invalid(reader);
+	rev_att_reader_free(reader);
+	budget_unuse(http_memory(r->x), REV_ATT_DECODE_BYTES);
+	kv_reads_forget(tx, reads);
+	return !*ret || status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 /* ---- What is told ---- */
 
 static bool
@@ -103,10 +129,26 @@ att_out_write(const struct rev_att *att, const struct couch_doc_opts *opts, bool
 	buf_append_byte(out, '}');
 }
 
+/*
+ * Whether the attachment's bytes belong in the answer: not those of a gzip that is broken, if the
+ * options say what to read them with.
+ */
+static enum status
+att_out_choose(const struct couch_doc_opts *opts, const struct couch_att_choice *choice,
+	       const struct rev_att *att, bool *ret_whole)
+{
+	*ret_whole = couch_att_whole(choice, att);
+	if (!*ret_whole || att->encoding != REV_ATT_GZIP || (opts->flags & COUCH_DOC_FOLLOWS) ||
+	    !opts->check_tx)
+		return STATUS_OK;
+	return att_out_inflates(opts->check_req, opts->check_tx, att, ret_whole);
+}
+
 enum status
 couch_atts_write(const struct couch_doc_out *d, struct buf *out)
 {
 	struct couch_att_choice choice;
+	bool whole;
 
 	if (d->doc->atts_count == 0)
 		return STATUS_OK;
@@ -115,8 +157,8 @@ couch_atts_write(const struct couch_doc_out *d, struct buf *out)
 	for (size_t i = 0; i < d->doc->atts_count; i++) {
 		if (i)
 			buf_append_byte(out, ',');
-		att_out_write(&d->doc->atts[i], d->opts, couch_att_whole(&choice, &d->doc->atts[i]),
-			      out);
+		TRY(att_out_choose(d->opts, &choice, &d->doc->atts[i], &whole));
+		att_out_write(&d->doc->atts[i], d->opts, whole, out);
 	}
 	buf_append_byte(out, '}');
 	if (d->opts && d->opts->holes)
@@ -171,7 +213,9 @@ att_out_renew(struct couch_snapshot *s, enum status status)
 {
 	if (status == STATUS_NOT_FOUND || status == STATUS_CORRUPT)
 		return status;
-	return couch_snapshot_renew(s, status);
+	status = couch_snapshot_renew(s, status);
+	/* Not the end of the attachment: the database has been deleted meanwhile. */
+	return status == STATUS_NOT_FOUND ? STATUS_CORRUPT : status;
 }
 
 static enum status
@@ -188,21 +232,12 @@ att_out_not_gzip(struct couch_req *r, struct str name)
 enum status
 couch_att_check(struct couch_req *r, struct kv_tx *tx, const struct rev_att *att)
 {
-	struct rev_att_reader *reader;
-	struct str piece;
-	enum status status;
-	bool invalid;
+	bool valid;
 
 	if (att->encoding != REV_ATT_GZIP)
 		return STATUS_OK;
-	TRY(rev_att_reader_new(r->db, att, true, 0, att->encoded_length, &reader));
-	rev_att_reader_limit(reader, REV_ATT_CHUNK_BYTES, REV_ATT_CHUNK_BYTES);
-	status = rev_att_reader_next(reader, tx, &piece);
-	invalid = rev_att_reader_is_invalid(reader);
-	rev_att_reader_free(reader);
-	if (invalid)
-		return att_out_not_gzip(r, att->name);
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	TRY(att_out_inflates(r, tx, att, &valid));
+	return valid ? STATUS_OK : att_out_not_gzip(r, att->name);
 }
 
 /* Reads the next piece; in a fresh view if the client did not read for a while. */
@@ -332,6 +367,23 @@ couch_att_send(struct couch_snapshot *s, const struct rev_att *att, uint64_t beg
 	return att_out_send(s, reader, STR(""), false, false);
 }
 
+/*
+ * Checks an attachment of which `reader` has given the first piece, beside that reader. The piece
+ * stays valid.
+ */
+static enum status
+att_out_check_rest(struct couch_snapshot *s, const struct rev_att *att,
+		   struct rev_att_reader *reader)
+{
+	enum status status;
+
+	/* A new view frees what the reader has read of the one before. */
+	rev_att_reader_rest(reader);
+	while ((status = couch_att_check(s->r, s->tx, att)) != STATUS_OK)
+		TRY(couch_snapshot_renew(s, status));
+	return STATUS_OK;
+}
+
 enum status
 couch_att_open_decoded(struct couch_snapshot *s, const struct rev_att *att,
 		       struct couch_att_decoded *ret)
@@ -344,14 +396,19 @@ couch_att_open_decoded(struct couch_snapshot *s, const struct rev_att *att,
 	rev_att_reader_limit(ret->reader, REV_ATT_CHUNK_BYTES, REV_ATT_CHUNK_BYTES);
 	do {
 		status = rev_att_reader_next(ret->reader, s->tx, &ret->first);
-		if (status == STATUS_OK || status == STATUS_NOT_FOUND)
-			return STATUS_OK;
+		if (status == STATUS_NOT_FOUND)
+			return STATUS_OK; /* it is empty */
+		if (status == STATUS_OK)
+			break;
 		if (rev_att_reader_is_invalid(ret->reader))
 			status = att_out_not_gzip(s->r, att->name);
 		else
-			status = att_out_renew(s, status);
+			status = couch_snapshot_renew(s, status);
 	} while (status == STATUS_OK);
-	rev_att_reader_free(ret->reader);
+	if (status == STATUS_OK && ret->first.len == REV_ATT_PIECE_BYTES)
+		status = att_out_check_rest(s, att, ret->reader);
+	if (status != STATUS_OK)
+		rev_att_reader_free(ret->reader);
 	return status;
 }
 

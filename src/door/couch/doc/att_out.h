@@ -24,10 +24,16 @@ bool couch_atts_any_whole(const struct couch_doc_opts *opts, const struct rev_do
 /* Appends `,"_attachments":{…}`; nothing if there are none. */
 MUST_USE enum status couch_atts_write(const struct couch_doc_out *d, struct buf *out);
 
-/*
- * Fails with 406 if the attachment is stored as gzip and its beginning cannot be inflated. Reads
- * what gives the first piece of a rev_att_reader, and no more.
- */
+enum {
+	/*
+	 * A gzipped attachment of so many stored bytes is inflated up to so many others before an
+	 * answer promises it inflated. Of one with more, the first piece of a rev_att_reader is.
+	 */
+	COUCH_ATT_CHECK_STORED_BYTES = 1024 * 1024,
+	COUCH_ATT_CHECK_BYTES = 4 * 1024 * 1024,
+};
+
+/* Fails with 406 if the attachment is stored as gzip, and is not valid as far as it is checked. */
 MUST_USE enum status couch_att_check(struct couch_req *r, struct kv_tx *tx,
 				     const struct rev_att *att);
 
@@ -42,8 +48,8 @@ struct couch_att_decoded {
 };
 
 /*
- * Reads the first piece, before the answer's head is sent. Fails as couch_att_check() does. After
- * STATUS_OK the caller calls couch_att_send_decoded() or rev_att_reader_free(), once.
+ * Checks the attachment before the answer's head is sent, and fails as couch_att_check() does.
+ * After STATUS_OK the caller calls couch_att_send_decoded() or rev_att_reader_free(), once.
  */
 MUST_USE enum status couch_att_open_decoded(struct couch_snapshot *s, const struct rev_att *att,
 					    struct couch_att_decoded *ret);

@@ -344,6 +344,8 @@ bulk_get_write_docs(struct bulk_get *b, struct wanted *w, struct item *item)
 	w->opts.flags |= b->flags & COUCH_DOC_OF_A_HEAD;
 	w->opts.revs_limit = rev_db_revs_limit(b->r->db);
 	w->opts.holes = &item->holes;
+	w->opts.check_tx = b->snapshot.tx;
+	w->opts.check_req = b->r;
 	if (!w->fail)
 		return bulk_get_write_heads(b, item, w);
 	bulk_get_write_error(b, item, w, couch_fail_answer(w->fail->err.status, w->fail).name,

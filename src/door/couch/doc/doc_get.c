@@ -348,6 +348,8 @@ static enum status
 doc_get_open_revs(struct get_call *c, struct kv_tx *tx)
 {
 	c->opts.flags = c->flags & COUCH_DOC_OF_A_HEAD;
+	c->opts.check_tx = tx;
+	c->opts.check_req = c->r;
 	if (c->boundary.ptr)
 		c->opts.flags |= COUCH_DOC_ATTS | COUCH_DOC_ATT_ENCODING | COUCH_DOC_FOLLOWS;
 	if (c->boundary.ptr) {

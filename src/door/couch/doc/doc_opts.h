@@ -39,6 +39,13 @@ struct couch_doc_opts {
 	size_t since_count;
 	struct couch_holes
 		*holes; /* where attachments belong in the text; NULL: only stubs are shown */
+	/*
+	 * For an answer with several documents: what attachments are read with before the answer
+	 * promises them inflated. One that is no valid gzip is shown as a stub. NULL: they are not
+	 * read.
+	 */
+	struct kv_tx *check_tx;
+	struct couch_req *check_req;
 };
 
 /*

@@ -136,7 +136,12 @@ listing_write_doc(struct listing *l, struct str id, const struct rev_id *rev)
 	struct buf *out = &l->stream.out;
 	struct rev_tree tree;
 	struct rev_doc doc;
-	struct couch_doc_opts opts = { .flags = l->args.doc_flags, .holes = &l->stream.holes };
+	struct couch_doc_opts opts = {
+		.flags = l->args.doc_flags,
+		.holes = &l->stream.holes,
+		.check_tx = tx,
+		.check_req = r,
+	};
 	struct couch_doc_out d = { .id = id, .doc = &doc, .opts = &opts };
 	uint64_t n;
 

@@ -93,7 +93,12 @@ changes_write_doc(struct feed *f, const struct rev_change *c, struct rev_tree *t
 {
 	struct couch_req *r = f->r;
 	const struct rev_branch winner = { .rev = c->rev, .deleted = c->deleted, .winner = true };
-	struct couch_doc_opts opts = { .flags = f->flags, .holes = &f->stream.holes };
+	struct couch_doc_opts opts = {
+		.flags = f->flags,
+		.holes = &f->stream.holes,
+		.check_tx = f->snapshot.tx,
+		.check_req = r,
+	};
 
 	buf_append_cstr(out, ",\"doc\":");
 	if (changes_reads_ahead(f))
