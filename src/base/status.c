@@ -33,6 +33,7 @@ static const char *const status_names[STATUS_COUNT] = {
 	[STATUS_DELETED] = "deleted",
 	[STATUS_EXISTS] = "exists",
 	[STATUS_DOC_CONFLICT] = "doc_conflict",
+	[STATUS_DUPLICATE] = "duplicate",
 	[STATUS_ATT_MISSING] = "att_missing",
 	[STATUS_UNAUTHORIZED] = "unauthorized",
 	[STATUS_FORBIDDEN] = "forbidden",

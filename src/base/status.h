@@ -53,6 +53,7 @@ enum status {
 	STATUS_DELETED, /* it existed and has been deleted */
 	STATUS_EXISTS,
 	STATUS_DOC_CONFLICT, /* the named revision is not a head that can be extended */
+	STATUS_DUPLICATE,    /* a unique index has these values from another document */
 	/* an attachment that an edit keeps does not exist, or is a different one */
 	STATUS_ATT_MISSING,
 	STATUS_UNAUTHORIZED,

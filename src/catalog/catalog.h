@@ -54,6 +54,7 @@ struct catalog_db {
 	enum catalog_fence fence;
 	uint64_t options[CATALOG_OPTIONS]; /* the kind of the database says what they mean */
 	struct catalog_tally *tally; /* what writers know of its counters by range; NULL: nothing */
+	void *extension; /* what the kind keeps with an opened database; NULL: nothing */
 };
 
 struct catalog_db *catalog_db_ref(struct catalog_db *db);

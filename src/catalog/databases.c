@@ -104,6 +104,8 @@ catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space s
 		if (!db)
 			return STATUS_NOMEM;
 		status = catalog_tally_open(tx, cache ? catalog_cache_tallies(cache) : NULL, db);
+		if (status == STATUS_OK && db->kind->extend)
+			status = db->kind->extend(tx, db, &db->extension, err);
 		if (status != STATUS_OK) {
 			catalog_db_unref(db);
 			return status;

@@ -25,6 +25,7 @@ catalog_db_new(const struct catalog_db *from)
 		return NULL;
 	c->db = *from;
 	c->db.tally = NULL;
+	c->db.extension = NULL;
 	atomic_init(&c->refs, 1);
 	memcpy(c->bytes, from->name.ptr, from->name.len);
 	memcpy(c->bytes + from->name.len, prefix.ptr, prefix.len);
@@ -48,6 +49,8 @@ catalog_db_unref(struct catalog_db *db)
 	if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	catalog_tally_unref(c->db.tally);
+	if (c->db.extension)
+		c->db.kind->extension_free(c->db.extension);
 	mem_free(c);
 }
 

@@ -58,6 +58,16 @@ struct catalog_kind {
 	enum status (*check_options)(const uint64_t options[CATALOG_OPTIONS]);
 
 	/*
+	 * Or both NULL. Reads what is kept in memory with each description of a database, such as
+	 * the definitions of its indexes, when the description is read; and frees it with the
+	 * description. `*ret` NULL: there is nothing to keep. What the kind reads here must change
+	 * only together with the store's metadata version.
+	 */
+	enum status (*extend)(struct kv_tx *tx, const struct catalog_db *db, void **ret,
+			      struct err *err);
+	void (*extension_free)(void *extension);
+
+	/*
 	 * The key that every change of a database's contents writes, which feeds watch. `prefix`:
 	 * what all keys of the database begin with.
 	 */

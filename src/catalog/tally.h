@@ -18,7 +18,7 @@
 #include "catalog/catalog.h"
 
 enum {
-	CATALOG_TALLY_LISTS = 2, /* a kind has at most this many lists */
+	CATALOG_TALLY_LISTS = 3, /* a kind has at most this many lists */
 };
 
 /* A list of keys, (P, space, …), whose keys are counted. */

@@ -32,6 +32,7 @@ enum rev_subspace {
 	REV_SUBSPACE_STATS = 9,
 	REV_SUBSPACE_TALLIES = 10,
 	REV_SUBSPACE_PURGES = 11,
+	REV_SUBSPACE_ENTRIES = 12, /* of indexes (index/engine/entry.h) */
 };
 
 /*

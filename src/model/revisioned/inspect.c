@@ -13,7 +13,7 @@ static const char *const rev_space_names[] = {
 	[REV_SUBSPACE_LOCAL] = "local",         [REV_SUBSPACE_ATTACHMENTS] = "attachments",
 	[REV_SUBSPACE_INDEXES] = "indexes",     [REV_SUBSPACE_CONFIG] = "config",
 	[REV_SUBSPACE_STATS] = "stats",         [REV_SUBSPACE_TALLIES] = "tallies",
-	[REV_SUBSPACE_PURGES] = "purges",
+	[REV_SUBSPACE_PURGES] = "purges",       [REV_SUBSPACE_ENTRIES] = "entries",
 };
 
 const char *

@@ -1,5 +1,6 @@
 /* What the catalog has to know of revisioned databases. */
 #include "base/quote.h"
+#include "index/engine/update.h"
 #include "kv/keyspace.h"
 #include "model/revisioned/revisioned_int.h"
 
@@ -110,6 +111,12 @@ static const struct catalog_tally_list rev_lists[REV_LISTS] = {
 		.totals = REV_SUBSPACE_STATS,
 		.total_names = { "doc_count", "doc_del_count" },
 	},
+	[REV_LIST_ENTRIES] = {
+		.space = INDEX_SPACE_ENTRIES,
+		.counters = REV_SUBSPACE_TALLIES,
+		.totals = REV_SUBSPACE_STATS,
+		.total_names = { INDEX_STAT_ENTRIES },
+	},
 };
 
 const struct catalog_kind rev_kind = {
@@ -120,6 +127,8 @@ const struct catalog_kind rev_kind = {
 	.lists_count = REV_LISTS,
 	.check_name = rev_check_name,
 	.check_options = rev_check_options,
+	.extend = index_set_load,
+	.extension_free = index_set_free,
 	.watch_key = rev_watch_key,
 	.wake = rev_wake,
 	.newest_read = rev_newest_read,

@@ -294,6 +294,7 @@ MUST_USE enum status rev_writer_finish(struct rev_writer *w);
 enum rev_list {
 	REV_LIST_DOCS,    /* the keys of ALL_DOCS */
 	REV_LIST_CHANGES, /* those of CHANGES */
+	REV_LIST_ENTRIES, /* those of all indexes */
 	REV_LISTS,
 };
 

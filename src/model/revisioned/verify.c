@@ -3,6 +3,7 @@
 #include "model/revisioned/verify.h"
 
 #include "base/utf8.h"
+#include "index/engine/update.h"
 #include "kv/keyspace.h"
 #include "model/revisioned/verify_int.h"
 
@@ -114,7 +115,7 @@ verify_stats(struct catalog_verify *v)
 {
 	static const struct str names[] = {
 		{ "doc_count", 9 }, { "doc_del_count", 13 }, { "changed", 7 },
-		{ "purged", 6 },    { "purges", 6 },
+		{ "purged", 6 },    { "purges", 6 },         { INDEX_STAT_ENTRIES, 11 },
 	};
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 
@@ -141,6 +142,27 @@ verify_stats(struct catalog_verify *v)
 	return STATUS_OK;
 }
 
+/* The counter of the entries of all indexes. Which there have to be is another check's business. */
+static enum status
+verify_entry_count(struct catalog_verify *v)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	unsigned failures = 0;
+	enum status status;
+	uint64_t count;
+
+	rev_key_space(&begin, v->db, REV_SUBSPACE_ENTRIES);
+	rev_key_space(&end, v->db, REV_SUBSPACE_ENTRIES);
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&begin));
+	TRY(catalog_key_status(&end));
+	while ((status = catalog_keys_count(v->tx, buf_str(&begin), buf_str(&end), &count)) !=
+	       STATUS_OK)
+		TRY(catalog_verify_again(v, &failures, status));
+	return verify_counter(v, STR(INDEX_STAT_ENTRIES), count);
+}
+
 /* ---- One database ---- */
 
 static bool
@@ -155,8 +177,10 @@ subspace_is_known(uint64_t space)
 	case REV_SUBSPACE_ATTACHMENTS:
 	case REV_SUBSPACE_CONFIG:
 	case REV_SUBSPACE_STATS:
+	case REV_SUBSPACE_INDEXES:
 	case REV_SUBSPACE_TALLIES:
 	case REV_SUBSPACE_PURGES:
+	case REV_SUBSPACE_ENTRIES:
 		return true;
 	default:
 		return false;
@@ -205,6 +229,7 @@ rev_verify(struct catalog_verify *v)
 	TRY(verify_locals(v));
 	TRY(verify_config(v));
 	TRY(verify_stats(v));
+	TRY(verify_entry_count(v));
 	TRY(catalog_verify_tallies(v));
 	return verify_spaces(v);
 }

@@ -91,6 +91,32 @@ MUST_USE enum status rev_write(struct kv_tx *tx, const struct catalog_db *db,
  */
 bool rev_edit_can_merge(const struct rev_edit *edit);
 
+/* ---- Design documents ---- */
+
+struct index_source;
+
+/* What has become of a design document: of its winner, if it is not deleted. */
+struct rev_design_change {
+	struct str id;                     /* "_design/…" */
+	const struct index_source *before; /* NULL: there was none, or a deleted one */
+	const struct index_source *after;  /* likewise */
+};
+
+/*
+ * Called in the transaction that changes the winner of a design document, whoever writes it: an
+ * edit, a replication, a purge; after the document was written, once for each of them in a
+ * transaction (and again in each attempt). It finds the definitions of indexes in
+ * index_set_of(db), and reads none from the store: what this transaction has created there cannot
+ * be read yet.
+ * A failure is the transaction's, and nothing is committed: what is wrong with the document itself
+ * is no failure, since it may have come by replication.
+ */
+typedef enum status rev_design_changed(struct kv_tx *tx, const struct catalog_db *db,
+				       const struct rev_design_change *change, struct arena *arena);
+
+/* Sets what is called, for all databases of the process; NULL: nothing. Before any other thread. */
+void rev_design_hook(rev_design_changed *changed);
+
 /* ---- Purging ---- */
 
 enum {

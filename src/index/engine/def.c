@@ -1,0 +1,391 @@
+/* Loads the definitions of a database, creates them and changes their states. */
+#include "index/engine/def.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "catalog/keys.h"
+#include "index/versions.h"
+
+enum {
+	/* The memory of all definitions of a database, with their compiled filters. */
+	SET_BYTES = 64 * 1024 * 1024,
+	STAMP_ORDER_LAST = 0xffff,
+};
+
+/* A set and what it lies in. */
+struct owned_set {
+	struct index_set set; /* first: what callers hold */
+	struct arena *arena;
+	struct index_def *defs; /* as set.defs, while they are read */
+	size_t cap;
+};
+
+/* ---- What orders texts ---- */
+
+static pthread_once_t collator_once = PTHREAD_ONCE_INIT;
+static char collator_text[INDEX_COLLATOR_BYTES];
+
+static void
+collator_read(void)
+{
+	struct index_versions versions;
+
+	index_versions_read(&versions);
+	if (versions.collator[0])
+		(void)snprintf(collator_text, sizeof(collator_text), "%s/%s", versions.algorithm,
+			       versions.collator);
+}
+
+struct str
+index_collator(void)
+{
+	(void)pthread_once(&collator_once, collator_read);
+	return str_from_cstr(collator_text);
+}
+
+/* Orders of other models compare texts by their bytes, whatever the version of ICU. */
+static struct str
+order_collator(enum doc_key_order order)
+{
+	return order == DOC_KEY_COUCH ? index_collator() : STR("");
+}
+
+static bool
+def_is_of_this_collator(const struct index_def *def)
+{
+	return str_eq(def->collator, order_collator(def->order));
+}
+
+/* ---- Keys ---- */
+
+void
+index_key_def(struct buf *key, const struct catalog_db *db, uint64_t number)
+{
+	buf_clear(key);
+	buf_append_str(key, db->prefix);
+	tuple_put_u64(key, INDEX_SPACE_DEFS);
+	tuple_put_u64(key, number);
+}
+
+void
+index_key_build(struct buf *key, const struct catalog_db *db, uint64_t number)
+{
+	buf_clear(key);
+	buf_append_str(key, db->prefix);
+	tuple_put_u64(key, INDEX_SPACE_DEFS);
+	tuple_put_str(key, STR("build"));
+	tuple_put_u64(key, number);
+}
+
+static void
+key_next_number(struct buf *key, const struct catalog_db *db)
+{
+	buf_clear(key);
+	buf_append_str(key, db->prefix);
+	tuple_put_u64(key, INDEX_SPACE_DEFS);
+}
+
+/* ---- Loading ---- */
+
+static enum status
+set_compile_filter(struct index_def *def, struct arena *arena, struct err *err)
+{
+	struct index_work w = { .arena = arena };
+	struct selector *selector;
+
+	if (!def->filter.ptr)
+		return STATUS_OK;
+	TRY(selector_compile(def->filter, &w, &selector, NULL, err));
+	def->selector = selector;
+	return STATUS_OK;
+}
+
+static enum status
+set_add(struct owned_set *o, struct str key_tail, struct str value, struct err *err)
+{
+	struct tuple_reader r = tuple_reader(key_tail);
+	struct index_def *def;
+	uint64_t number;
+
+	TRY(tuple_next_u64(&r, &number));
+	if (r.rest.len)
+		return STATUS_CORRUPT;
+	TRY(catalog_array_grow(o->arena, (void **)&o->defs, sizeof(*o->defs), o->set.count,
+			       &o->cap));
+	o->set.defs = o->defs;
+	def = &o->defs[o->set.count];
+	TRY(index_def_parse(value, o->arena, def, err));
+	def->number = number;
+	TRY(set_compile_filter(def, o->arena, err));
+	o->set.count++;
+	return STATUS_OK;
+}
+
+static enum status
+set_choose_kept(struct owned_set *o)
+{
+	struct index_set *set = &o->set;
+
+	set->kept = arena_alloc(o->arena, (set->count + 1) * sizeof(*set->kept));
+	if (!set->kept)
+		return STATUS_NOMEM;
+	for (size_t i = 0; i < set->count; i++) {
+		const struct index_def *def = &set->defs[i];
+
+		if (def->state != INDEX_BUILDING && def->state != INDEX_READY)
+			continue;
+		if (!def_is_of_this_collator(def)) {
+			set->any_stale = true;
+			continue;
+		}
+		set->kept[set->kept_count++] = def;
+		set->any_unique = set->any_unique || (def->flags & INDEX_UNIQUE);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+set_read(struct kv_tx *tx, const struct catalog_db *db, struct owned_set **ret, struct err *err)
+{
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_pair pair;
+	enum status status;
+	size_t prefix_len;
+
+	key_next_number(&lo, db);
+	key_next_number(&hi, db);
+	prefix_len = lo.len;
+	/* Numbers of indexes, and nothing of what builds note, which is below a text. */
+	buf_append_byte(&lo, TUPLE_CODE_INT_ZERO);
+	buf_append_byte(&hi, TUPLE_CODE_INT_MOST + 1);
+	TRY(catalog_key_status(&lo));
+	TRY(catalog_key_status(&hi));
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), NULL));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		if (!*ret) {
+			*ret = mem_zalloc(sizeof(**ret));
+			if (!*ret)
+				return STATUS_NOMEM;
+			(*ret)->arena = arena_new(SET_BYTES);
+			if (!(*ret)->arena)
+				return STATUS_NOMEM;
+		}
+		TRY(set_add(*ret, str_skip(pair.key, prefix_len), pair.value, err));
+	}
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	return *ret ? set_choose_kept(*ret) : STATUS_OK;
+}
+
+enum status
+index_set_load(struct kv_tx *tx, const struct catalog_db *db, void **ret, struct err *err)
+{
+	struct owned_set *set = NULL;
+	enum status status = set_read(tx, db, &set, err);
+
+	if (status != STATUS_OK) {
+		index_set_free(set);
+		return status;
+	}
+	*ret = set;
+	return STATUS_OK;
+}
+
+void
+index_set_free(void *set)
+{
+	struct owned_set *o = set;
+
+	if (!o)
+		return;
+	arena_free(o->arena);
+	mem_free(o);
+}
+
+const struct index_def *
+index_find(const struct catalog_db *db, uint64_t number)
+{
+	const struct index_set *set = index_set_of(db);
+
+	for (size_t i = 0; set && i < set->count; i++)
+		if (set->defs[i].number == number)
+			return &set->defs[i];
+	return NULL;
+}
+
+bool
+index_is_readable(const struct index_def *def)
+{
+	return def->state == INDEX_READY && def_is_of_this_collator(def);
+}
+
+/* ---- Creating ---- */
+
+static enum status
+terms_check_columns(const struct index_def *terms, struct err *err)
+{
+	if (terms->column_count == 0)
+		return err_set(err, STATUS_INVALID, "An index needs at least one field.");
+	if (terms->column_count > INDEX_COLUMNS)
+		return err_set(err, STATUS_LIMIT, "An index has at most %d fields.", INDEX_COLUMNS);
+	for (size_t i = 0; i < terms->column_count; i++) {
+		if (terms->columns[i].path_count == 0)
+			return err_set(err, STATUS_INVALID, "A field of an index has no name.");
+		if (terms->columns[i].path_count > INDEX_PATH_NAMES)
+			return err_set(err, STATUS_LIMIT,
+				       "The path of an index's field has at most %d names.",
+				       INDEX_PATH_NAMES);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+terms_check_filter(const struct index_def *terms, struct err *err)
+{
+	struct index_work w = { .arena = NULL };
+	struct selector *selector;
+	enum status status;
+
+	if (!terms->filter.ptr)
+		return STATUS_OK;
+	if (terms->filter.len > INDEX_FILTER_BYTES)
+		return err_set(err, STATUS_LIMIT, "A partial filter has at most %d bytes.",
+			       INDEX_FILTER_BYTES);
+	w.arena = arena_new(SET_BYTES);
+	if (!w.arena)
+		return STATUS_NOMEM;
+	status = selector_compile(terms->filter, &w, &selector, NULL, err);
+	arena_free(w.arena);
+	return status;
+}
+
+static enum status
+terms_check(const struct catalog_db *db, const struct index_def *terms, struct err *err)
+{
+	const struct index_set *set = index_set_of(db);
+
+	if (terms->name.len > INDEX_TEXT_BYTES || terms->owner.len > INDEX_TEXT_BYTES)
+		return err_set(err, STATUS_LIMIT, "The name of an index has at most %d bytes.",
+			       INDEX_TEXT_BYTES);
+	if (set && set->count >= INDEX_DEFS)
+		return err_set(err, STATUS_LIMIT, "A database has at most %d indexes.", INDEX_DEFS);
+	TRY(terms_check_columns(terms, err));
+	return terms_check_filter(terms, err);
+}
+
+static enum status
+number_allocate(struct kv_tx *tx, const struct catalog_db *db, uint64_t *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf next = BUF_INIT(16);
+	uint64_t number = 1;
+	struct kv_future *f;
+	struct str value;
+
+	key_next_number(&key, db);
+	TRY(catalog_key_status(&key));
+	f = kv_get(tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(f));
+	if (kv_future_value(f, &value)) {
+		struct tuple_reader r = tuple_reader(value);
+
+		TRY(tuple_next_u64(&r, &number));
+	}
+	tuple_put_u64(&next, number + 1);
+	TRY(buf_status(&next));
+	*ret = number;
+	return kv_set(tx, buf_str(&key), buf_str(&next));
+}
+
+enum status
+index_create(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *terms,
+	     uint64_t *ret_number, struct err *err)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_INIT(INDEX_RECORD_BYTES);
+	struct index_def def = *terms;
+	size_t offset;
+
+	assert(terms->state == INDEX_BUILDING || terms->state == INDEX_READY);
+	TRY(catalog_db_check_writable(db, err));
+	TRY(terms_check(db, terms, err));
+	def.collator = order_collator(def.order);
+	if (def.order == DOC_KEY_COUCH && def.collator.len == 0)
+		return err_set(err, STATUS_UNAVAILABLE, "The data of ICU cannot be read.");
+	def.failure = STR("");
+	def.created.bytes[0] = db->incarnation;
+	/* The documents of this very transaction are below: no writer knew of the index then. */
+	catalog_stamp(STAMP_ORDER_LAST, def.created.bytes + 1);
+	offset = index_def_put(&value, &def);
+	if (buf_status(&value) == STATUS_LIMIT)
+		return err_set(err, STATUS_LIMIT, "A definition of an index has at most %d bytes.",
+			       INDEX_RECORD_BYTES);
+	TRY(buf_status(&value));
+	TRY(number_allocate(tx, db, ret_number));
+	index_key_def(&key, db, *ret_number);
+	TRY(catalog_key_status(&key));
+	TRY(kv_set_versionstamped_value(tx, buf_str(&key), buf_str(&value), offset));
+	return kv_touch_metadata_version(tx);
+}
+
+/* ---- Changing ---- */
+
+enum status
+index_state_set(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
+		enum index_state state, struct str failure)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_INIT(INDEX_RECORD_BYTES + INDEX_TEXT_BYTES);
+	struct index_def now = *def;
+
+	now.state = state;
+	now.failure = failure.len > INDEX_TEXT_BYTES ? str_of(failure.ptr, INDEX_TEXT_BYTES)
+						     : failure;
+	index_key_def(&key, db, def->number);
+	TRY(catalog_key_status(&key));
+	(void)index_def_put(&value, &now);
+	TRY(buf_status(&value));
+	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
+	return kv_touch_metadata_version(tx);
+}
+
+enum status
+index_drop(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def)
+{
+	return index_state_set(tx, db, def, INDEX_DROPPED, STR(""));
+}
+
+enum status
+index_renew(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
+	    uint64_t *ret_number, struct err *err)
+{
+	struct index_def terms = *def;
+
+	terms.state = INDEX_BUILDING;
+	TRY(index_drop(tx, db, def));
+	return index_create(tx, db, &terms, ret_number, err);
+}
+
+enum status
+index_forget(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+
+	assert(def->state == INDEX_DROPPED);
+	index_key_def(&key, db, def->number);
+	TRY(catalog_key_status(&key));
+	TRY(kv_clear(tx, buf_str(&key)));
+	index_key_build(&key, db, def->number);
+	buf_append_str(&end, buf_str(&key));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&key));
+	TRY(catalog_key_status(&end));
+	TRY(kv_clear_range(tx, buf_str(&key), buf_str(&end)));
+	return kv_touch_metadata_version(tx);
+}

@@ -1,0 +1,208 @@
+/*
+ * Definitions of indexes: which there are in a database, what their entries are made of, and in
+ * what state they are. The engine knows no model: a model lends it the number of its database, says
+ * which documents have entries, and hands over their values (source.h).
+ *
+ *     (P, INDEXES)                         the number that the next index gets
+ *     (P, INDEXES, number)                 a definition (def_record.c)
+ *     (P, INDEXES, "build", number, …)     what a build notes of itself: whoever builds owns it
+ *     (P, ENTRIES, number, component…, id) an entry (entry.h)
+ *
+ * Writers keep an index from the transaction on that creates it: they know the definitions by the
+ * description of the database that they opened in their transaction. Whatever changes a definition
+ * touches the store's metadata version, so that every open transaction that knows another set of
+ * definitions conflicts and starts again with the new one.
+ *
+ * Ownership: a set and its definitions are immutable and live as long as the description that they
+ * belong to. Threading: any thread may read a set; what takes a transaction belongs to its thread.
+ */
+#ifndef FROND_INDEX_ENGINE_DEF_H
+#define FROND_INDEX_ENGINE_DEF_H
+
+#include "base/arena.h"
+#include "catalog/catalog.h"
+#include "catalog/seq.h"
+#include "doc/key.h"
+#include "index/selector/selector.h"
+
+/* Subspaces of a database that has indexes, whatever its kind. Stored: never renumber. */
+enum index_space {
+	INDEX_SPACE_DEFS = 7,
+	INDEX_SPACE_ENTRIES = 12,
+};
+
+enum {
+	INDEX_COLUMNS = 32,         /* of one index */
+	INDEX_PATH_NAMES = 128,     /* of one column */
+	INDEX_DEFS = 256,           /* of one database, those that are being cleared included */
+	INDEX_FILTER_BYTES = 16384, /* a partial filter's text */
+	INDEX_TEXT_BYTES = 8192,    /* a name, an owner; a failure, which is cut */
+	INDEX_RECORD_BYTES = 65536, /* a definition as it is stored */
+	INDEX_COLLATOR_BYTES = 80,  /* versions of what orders texts */
+	INDEX_FORMAT = 1,           /* the newest format of a definition */
+};
+
+/* Stored: never renumber. */
+enum index_state {
+	INDEX_BUILDING = 1, /* writers keep it; not every document has entries yet */
+	INDEX_READY = 2,    /* every document that should have entries has them: it can be read */
+	/* Its build has found what it cannot hold (`failure`). Nobody keeps it or reads it. */
+	INDEX_FAILED = 3,
+	INDEX_DROPPED = 4, /* its entries are to be cleared, then its definition */
+	/*
+	 * A writer with another version of the collation has met it, whose sort keys would be out
+	 * of order in it. Nobody keeps it or reads it: index_renew() begins another one.
+	 */
+	INDEX_STALE = 5,
+};
+
+/* Stored: never renumber. */
+enum index_flag {
+	/* A column whose value is an array has one entry for each different element. */
+	INDEX_MULTIKEY = 1,
+	/* No two documents have the same values. */
+	INDEX_UNIQUE = 2,
+	/* Only documents that have every column have entries; otherwise a missing one is null. */
+	INDEX_SPARSE = 4,
+	/* Entries have the values that they were made of, so that readers need no document. */
+	INDEX_COVERING = 8,
+	/*
+	 * A component of its own comes before the columns: what the document's id has before its
+	 * first colon. Documents without one have no entries.
+	 */
+	INDEX_PARTITIONED = 16,
+	INDEX_FLAGS = 31,
+};
+
+/* A column: the names on the way to a value, such as "address", "city". Names may be positions. */
+struct index_column {
+	const struct str *path;
+	size_t path_count;
+	bool descending;
+};
+
+struct index_def {
+	uint64_t number; /* of this index in its database; never used again */
+	enum index_state state;
+	uint32_t flags; /* enum index_flag */
+	enum doc_key_order order;
+	/*
+	 * What clients call it, and whom it belongs to: the id of a design document, for example.
+	 * The engine compares neither; one owner may have several indexes.
+	 */
+	struct str name;
+	struct str owner;
+	const struct index_column *columns;
+	size_t column_count;
+	struct str filter;   /* the JSON text of a selector; ptr NULL: all documents have entries */
+	struct str collator; /* versions of what orders texts; empty if the order needs none */
+	/*
+	 * A document whose winner is of a greater Sequence was written by somebody who knew of the
+	 * index. Documents of the very transaction that created it did not.
+	 */
+	struct catalog_seq created;
+	struct str failure; /* FAILED: what the build has found, for people */
+	/* Only in a set: `filter`, compiled. NULL without one. */
+	const struct selector *selector;
+};
+
+/* The indexes of a database at one moment, by number. */
+struct index_set {
+	const struct index_def *defs;
+	size_t count;
+	/* Those that a writer keeps: BUILDING and READY of this process's collation. */
+	const struct index_def **kept;
+	size_t kept_count;
+	bool any_unique; /* of the kept ones */
+	bool any_stale;  /* BUILDING or READY, of another collation than this process's */
+};
+
+/*
+ * The indexes of an opened database; NULL if it has none. As the description, this is what the
+ * transaction that opened the database sees.
+ */
+static inline const struct index_set *
+index_set_of(const struct catalog_db *db)
+{
+	return (const struct index_set *)db->extension;
+}
+
+/* NULL if there is none of this number. */
+const struct index_def *index_find(const struct catalog_db *db, uint64_t number);
+
+/* True if entries of the index answer questions: READY, and of this process's collation. */
+bool index_is_readable(const struct index_def *def);
+
+/*
+ * What a kind of databases with indexes puts into its row (catalog/kind.h): reads the definitions,
+ * one range, and frees them. STATUS_NEWER, explained, for a definition of a newer frond, which this
+ * one could not keep; STATUS_CORRUPT; STATUS_NOMEM.
+ */
+MUST_USE enum status index_set_load(struct kv_tx *tx, const struct catalog_db *db, void **ret,
+				    struct err *err);
+void index_set_free(void *set);
+
+/* ---- Changing definitions: each touches the metadata version, none commits ---- */
+
+/*
+ * Creates an index, in state BUILDING, or READY if the caller knows that no document can have
+ * entries (an empty database). Of `terms`, number, created, collator, failure and selector are not
+ * used. `*ret_number` gets its number. Reads one key. Two indexes may have the same name: the
+ * caller looks at index_set_of() first.
+ *
+ * STATUS_INVALID, explained, for terms that no index can have (no columns, a filter that is no
+ * selector); STATUS_LIMIT, explained, past one of the limits above.
+ */
+MUST_USE enum status index_create(struct kv_tx *tx, const struct catalog_db *db,
+				  const struct index_def *terms, uint64_t *ret_number,
+				  struct err *err);
+
+/*
+ * Puts the index, which is of the description that this transaction has opened, into another state.
+ * `failure` is kept with FAILED. Reads nothing. From the commit on nobody keeps or reads an index
+ * that is FAILED, DROPPED or STALE.
+ */
+MUST_USE enum status index_state_set(struct kv_tx *tx, const struct catalog_db *db,
+				     const struct index_def *def, enum index_state state,
+				     struct str failure);
+
+/* index_state_set() to DROPPED: its entries are cleared later, in the background. */
+MUST_USE enum status index_drop(struct kv_tx *tx, const struct catalog_db *db,
+				const struct index_def *def);
+
+/* Drops the index, and creates another one of the same terms, BUILDING, of this collation. */
+MUST_USE enum status index_renew(struct kv_tx *tx, const struct catalog_db *db,
+				 const struct index_def *def, uint64_t *ret_number,
+				 struct err *err);
+
+/*
+ * Clears the definition of an index that is DROPPED, with what its build has noted. The caller has
+ * cleared its entries in earlier transactions or in this one, and counted them (index_clear()).
+ */
+MUST_USE enum status index_forget(struct kv_tx *tx, const struct catalog_db *db,
+				  const struct index_def *def);
+
+/* ---- The record (def_record.c), and keys ---- */
+
+/*
+ * Appends (format, state, flags, order, name, owner, collator, (Incarnation, versionstamp),
+ * (((name…), descending)…), filter or null, failure). The offset of the versionstamp in the value
+ * is returned, for a definition that is being created.
+ */
+size_t index_def_put(struct buf *value, const struct index_def *def);
+
+/*
+ * Reads all but the number and the selector, into the arena. STATUS_NEWER, explained;
+ * STATUS_CORRUPT; STATUS_LIMIT when the arena is full.
+ */
+MUST_USE enum status index_def_parse(struct str value, struct arena *arena, struct index_def *ret,
+				     struct err *err);
+
+/* (P, INDEXES, number), and (P, INDEXES, "build", number): forgets what the buffer held. */
+void index_key_def(struct buf *key, const struct catalog_db *db, uint64_t number);
+void index_key_build(struct buf *key, const struct catalog_db *db, uint64_t number);
+
+/* The versions that this process orders texts by; empty if ICU's data cannot be read. Static. */
+struct str index_collator(void);
+
+#endif

@@ -1,0 +1,146 @@
+/* The record of a definition, put and parsed. */
+#include "catalog/format.h"
+#include "catalog/keys.h"
+#include "index/engine/def.h"
+
+size_t
+index_def_put(struct buf *value, const struct index_def *def)
+{
+	size_t offset;
+
+	tuple_put_u64(value, INDEX_FORMAT);
+	tuple_put_u64(value, def->state);
+	tuple_put_u64(value, def->flags);
+	tuple_put_u64(value, def->order);
+	tuple_put_str(value, def->name);
+	tuple_put_str(value, def->owner);
+	tuple_put_str(value, def->collator);
+	tuple_put_u64(value, def->created.bytes[0]);
+	offset = tuple_put_versionstamp(value, def->created.bytes + 1);
+	tuple_open(value);
+	for (size_t i = 0; i < def->column_count; i++) {
+		const struct index_column *column = &def->columns[i];
+
+		tuple_open(value);
+		tuple_put_bool(value, column->descending);
+		for (size_t j = 0; j < column->path_count; j++)
+			tuple_put_str(value, column->path[j]);
+		tuple_close(value);
+	}
+	tuple_close(value);
+	if (def->filter.ptr)
+		tuple_put_str(value, def->filter);
+	else
+		tuple_put_null(value);
+	tuple_put_str(value, def->failure);
+	return offset;
+}
+
+static enum status
+def_parse_column(struct tuple_reader r, struct arena *arena, struct index_column *ret)
+{
+	struct tuple_reader count = r;
+	struct tuple_elem e;
+	struct str *path;
+	size_t names = 0;
+	enum status status;
+
+	TRY(tuple_next_bool(&r, &ret->descending));
+	TRY(tuple_next_bool(&count, &ret->descending));
+	while ((status = tuple_next(&count, &e)) == STATUS_OK)
+		names++;
+	if (status != STATUS_NOT_FOUND || names == 0 || names > INDEX_PATH_NAMES)
+		return STATUS_CORRUPT;
+	path = arena_alloc(arena, names * sizeof(*path));
+	if (!path)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < names; i++)
+		TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &path[i]));
+	ret->path = path;
+	ret->path_count = names;
+	return STATUS_OK;
+}
+
+static enum status
+def_parse_columns(struct tuple_reader r, struct arena *arena, struct index_def *ret)
+{
+	struct index_column *columns = NULL;
+	size_t count = 0, cap = 0;
+
+	while (r.rest.len) {
+		struct tuple_reader column;
+
+		TRY(tuple_next_nested(&r, &column));
+		if (count == INDEX_COLUMNS)
+			return STATUS_CORRUPT;
+		TRY(catalog_array_grow(arena, (void **)&columns, sizeof(*columns), count, &cap));
+		TRY(def_parse_column(column, arena, &columns[count]));
+		count++;
+	}
+	if (count == 0)
+		return STATUS_CORRUPT;
+	ret->columns = columns;
+	ret->column_count = count;
+	return STATUS_OK;
+}
+
+static enum status
+def_parse_stamp(struct tuple_reader *r, struct catalog_seq *ret)
+{
+	const uint8_t *stamp;
+	uint64_t incarnation;
+
+	TRY(tuple_next_u64(r, &incarnation));
+	TRY(tuple_next_versionstamp(r, &stamp));
+	if (incarnation > UINT8_MAX)
+		return STATUS_CORRUPT;
+	ret->bytes[0] = (uint8_t)incarnation;
+	memcpy(ret->bytes + 1, stamp, KV_VERSIONSTAMP_BYTES);
+	return STATUS_OK;
+}
+
+static enum status
+def_parse_filter(struct tuple_reader *r, struct arena *arena, struct str *ret)
+{
+	struct tuple_reader peek = *r;
+	struct tuple_elem e;
+
+	TRY(tuple_next(&peek, &e));
+	if (e.kind != TUPLE_NULL)
+		return catalog_next_text(r, TUPLE_STRING, arena, true, ret);
+	*r = peek;
+	return STATUS_OK;
+}
+
+enum status
+index_def_parse(struct str value, struct arena *arena, struct index_def *ret, struct err *err)
+{
+	struct tuple_reader r = tuple_reader(value);
+	struct index_def def = { 0 };
+	struct tuple_reader columns;
+	uint64_t format, state, flags, order;
+
+	TRY(catalog_format_next(&r, "definition of an index", INDEX_FORMAT, &format, err));
+	if (tuple_next_u64(&r, &state) != STATUS_OK || state < INDEX_BUILDING ||
+	    state > INDEX_STALE || tuple_next_u64(&r, &flags) != STATUS_OK ||
+	    (flags & ~(uint64_t)INDEX_FLAGS) || tuple_next_u64(&r, &order) != STATUS_OK ||
+	    order > DOC_KEY_TYPED)
+		return STATUS_CORRUPT;
+	def.state = (enum index_state)state;
+	def.flags = (uint32_t)flags;
+	def.order = (enum doc_key_order)order;
+	if (catalog_next_text(&r, TUPLE_STRING, arena, true, &def.name) != STATUS_OK ||
+	    catalog_next_text(&r, TUPLE_STRING, arena, true, &def.owner) != STATUS_OK ||
+	    catalog_next_text(&r, TUPLE_STRING, arena, true, &def.collator) != STATUS_OK ||
+	    def_parse_stamp(&r, &def.created) != STATUS_OK ||
+	    tuple_next_nested(&r, &columns) != STATUS_OK)
+		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
+	TRY(def_parse_columns(columns, arena, &def));
+	if (def_parse_filter(&r, arena, &def.filter) != STATUS_OK ||
+	    catalog_next_text(&r, TUPLE_STRING, arena, true, &def.failure) != STATUS_OK)
+		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
+	if (r.rest.len)
+		return STATUS_CORRUPT;
+	*ret = def;
+	return STATUS_OK;
+}

@@ -1,0 +1,126 @@
+/*
+ * Entries of indexes: their keys, their values, and ranges of them.
+ *
+ *     (P, ENTRIES, number, bytes(component)…, id) = (format, flags[, text…])
+ *
+ * A component is that of doc/key.h in the definition's order, with a sort key of the collation in
+ * each text's place; inverted where the column is descending. Each is one element of bytes, so that
+ * keys stay tuples and sort as the values do. All entries of a database, of all indexes, are one
+ * list that is counted by range (catalog/tally.h): the number of entries between two keys is the
+ * difference of two ranks, and no index has a counter of its own.
+ *
+ * What is longer than its share of a key is cut: an entry with a cut component has INDEX_ENTRY_CUT,
+ * lies where the beginning of its values belongs, and whoever reads it has to compare the document.
+ * Bounds are cut in the same way, so a range never misses an entry.
+ *
+ * Ownership: what is read is borrowed from the key and value, or in the arena of the work.
+ * Threading: that of the caller's work and transaction.
+ */
+#ifndef FROND_INDEX_ENGINE_ENTRY_H
+#define FROND_INDEX_ENGINE_ENTRY_H
+
+#include "index/engine/source.h"
+
+enum {
+	/* All components of a key together; each column has an equal share. */
+	INDEX_COMPONENTS_BYTES = 2600,
+	INDEX_ID_BYTES = 7200,      /* an id, encoded; of a longer one the key has a digest */
+	INDEX_PAYLOAD_BYTES = 2000, /* the texts in an entry's value; longer ones are left out */
+	INDEX_ENTRY_FORMAT = 1,     /* the newest */
+};
+
+/* Stored: never renumber. */
+enum index_entry_flag {
+	INDEX_ENTRY_CUT = 1,     /* a component was cut: compare the document */
+	INDEX_ENTRY_TEXTS = 2,   /* the JSON texts of all columns follow */
+	INDEX_ENTRY_LONG_ID = 4, /* the id is here, and the key has a digest in its place */
+	INDEX_ENTRY_FLAGS = 7,
+};
+
+/* An entry that was read. */
+struct index_entry {
+	struct str key; /* what follows (P, ENTRIES, number): a place to go on from */
+	struct str id;
+	bool cut;
+	bool has_texts; /* the index is covering, and the texts were short enough */
+	/* With `has_texts`: each column's JSON text; ptr NULL where the document has no value. */
+	struct str texts[INDEX_COLUMNS];
+};
+
+/* (P, ENTRIES, number), with which all keys of an index begin. Forgets what the buffer held. */
+void index_key_entries(struct buf *key, const struct catalog_db *db, uint64_t number);
+
+/*
+ * Reads an entry of the index; `tail` is its key from behind index_key_entries(). STATUS_NEWER,
+ * STATUS_CORRUPT; STATUS_LIMIT when the arena is full.
+ */
+MUST_USE enum status index_entry_parse(const struct index_def *def, struct str tail,
+				       struct str value, struct arena *arena,
+				       struct index_entry *ret);
+
+/* The value of a column as leaves, from the entry's text. `*ret_found` false: it has none. */
+MUST_USE enum status index_entry_value(const struct index_entry *entry, size_t column,
+				       struct index_work *w, bool *ret_found,
+				       struct leaf_value *ret);
+
+/* ---- Ranges ---- */
+
+/* Keys of entries: begin <= key < end. In the arena of the work. */
+struct index_range {
+	struct str begin;
+	struct str end;
+};
+
+/*
+ * What is asked of an index: values of its first columns, and then bounds of one more. All NULL and
+ * zero: everything. `low` is the smaller value in the order of values, also where the column is
+ * descending; NULL: no bound on that side. A bound that is a missing value does not exist: where
+ * the index is not sparse, a missing value is null.
+ */
+struct index_interval {
+	struct str partition;           /* of a PARTITIONED index, without the colon */
+	const struct leaf_value *equal; /* of the first `equal_count` columns */
+	size_t equal_count;
+	const struct leaf_value *low;
+	const struct leaf_value *high;
+	bool low_exclusive;
+	bool high_exclusive;
+};
+
+/*
+ * The range of the keys that may answer. Entries that are cut may lie in it without belonging
+ * there; all others belong. STATUS_LIMIT when the arena is full; STATUS_UNAVAILABLE without the
+ * data of ICU.
+ */
+MUST_USE enum status index_range_make(const struct catalog_db *db, const struct index_def *def,
+				      const struct index_interval *interval, struct index_work *w,
+				      struct index_range *ret);
+
+/* ---- The entries of one document ---- */
+
+/* An entry as it is stored: its whole key, and its value. */
+struct index_pairs {
+	struct kv_pair *pairs; /* in key order, each key once; in the arena of the work */
+	size_t count;
+};
+
+/*
+ * The entries that a document has in the index: none, one, or with MULTIKEY several. Appends to
+ * `ret`, whose array is in the arena of `w`. This is what readers check a cut entry with, and what
+ * a check of the store compares with what is there.
+ */
+MUST_USE enum status index_entries_make(const struct catalog_db *db, const struct index_def *def,
+					const struct index_source *source, struct index_work *w,
+					struct index_pairs *ret);
+
+/*
+ * True if the entry with this key (from behind index_key_entries()) is the first one of its
+ * document within the range, in the direction of reading: the one at which a page returns the
+ * document. An index without MULTIKEY has no other entries, and then nothing is computed.
+ */
+MUST_USE enum status index_entry_is_first(const struct catalog_db *db, const struct index_def *def,
+					  const struct index_source *source,
+					  const struct index_range *range, bool reverse,
+					  struct str key, struct index_work *w, bool *ret);
+
+#endif

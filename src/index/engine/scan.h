@@ -1,0 +1,64 @@
+/*
+ * Reading indexes: a cursor over the entries of a range, and how many there are.
+ *
+ *     TRY(index_scan_init(&scan, tx, db, def, &range, &options));
+ *     while ((status = index_scan_next(&scan, w, &entry)) == STATUS_OK)
+ *         …
+ *     index_scan_release(&scan);
+ *
+ * The index must be readable (index_is_readable()). With MULTIKEY a document comes once for each of
+ * its entries in the range: index_entry_is_first() tells which one counts.
+ *
+ * Threading: that of the transaction.
+ */
+#ifndef FROND_INDEX_ENGINE_SCAN_H
+#define FROND_INDEX_ENGINE_SCAN_H
+
+#include "index/engine/entry.h"
+
+struct index_scan_options {
+	bool reverse;
+	enum kv_read mode;
+	/*
+	 * Goes on behind this entry (its `key`), which need not be there any more; ptr NULL: from
+	 * the beginning. A place outside of the range is moved to its nearer end.
+	 */
+	struct str after;
+	size_t limit;       /* entries at most; 0: no such limit */
+	size_t limit_bytes; /* of a stretch that is read at once; 0: the engine's */
+	bool ahead;         /* the next stretch is asked for while this one is used */
+};
+
+/* All fields are private. */
+struct index_scan {
+	const struct index_def *def;
+	struct kv_scan scan;
+	size_t prefix_len;
+};
+
+MUST_USE enum status index_scan_init(struct index_scan *scan, struct kv_tx *tx,
+				     const struct catalog_db *db, const struct index_def *def,
+				     const struct index_range *range,
+				     const struct index_scan_options *options);
+
+/*
+ * The next entry, valid until the next call, but for what is in the arena of `w`: ids and texts
+ * with a NUL. STATUS_NOT_FOUND at the end.
+ */
+MUST_USE enum status index_scan_next(struct index_scan *scan, struct index_work *w,
+				     struct index_entry *ret);
+void index_scan_release(struct index_scan *scan);
+
+/*
+ * The number of entries in the range: exact, by snapshot reads. A range of at most `few` entries is
+ * counted by reading them; of a larger one the counters of ranges are added up, which costs about
+ * the square root of the number of the database's entries.
+ */
+MUST_USE enum status index_range_count(struct kv_tx *tx, const struct catalog_db *db,
+				       const struct index_range *range, size_t few, uint64_t *ret);
+
+/* The number of entries of all indexes of the database: one key. */
+MUST_USE enum status index_total_count(struct kv_tx *tx, const struct catalog_db *db,
+				       uint64_t *ret);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * Keeping indexes in the transaction that changes a document, and filling those that are new.
+ *
+ * A model calls index_update() for each document whose winner changes, with the body that had
+ * entries and the one that gets them. Entries that both have are neither cleared nor set. No
+ * transaction is committed here.
+ *
+ * Threading: that of the transaction.
+ */
+#ifndef FROND_INDEX_ENGINE_UPDATE_H
+#define FROND_INDEX_ENGINE_UPDATE_H
+
+#include "catalog/tally.h"
+#include "index/engine/entry.h"
+
+/* The name of the counter of all entries of a database, in the subspace of the kind's totals. */
+#define INDEX_STAT_ENTRIES "entry_count"
+
+/* What a batch of edits changes in the indexes of a database. All fields are private. */
+struct index_writer {
+	struct kv_tx *tx;
+	const struct catalog_db *db;
+	const struct index_set *set;
+	struct catalog_counts *counts; /* of the model's batch */
+	size_t list;                   /* which of the kind's lists the entries are */
+	struct index_work work;
+	int64_t entries_delta;
+	struct buf key;
+};
+
+/* `counts` and `arena` outlive the writer. `list` is the index of the entries in kind->lists. */
+void index_writer_init(struct index_writer *writer, struct kv_tx *tx, const struct catalog_db *db,
+		       struct catalog_counts *counts, size_t list, struct arena *arena);
+void index_writer_release(struct index_writer *writer);
+
+/* What changes of a document. Sources that are NULL have no entries. */
+struct index_change {
+	const struct index_source *before;
+	struct catalog_seq before_seq; /* the Sequence of the winner that `before` is of */
+	const struct index_source *after;
+};
+
+/*
+ * Takes out the entries of `before` and puts in those of `after`. Reads nothing, but: for an index
+ * that is BUILDING, and a document that is older than it, whether the entries of `before` are
+ * there (the builder may have been there or not); for a UNIQUE one, the range of each new entry's
+ * values. All of these go out together, in one round trip.
+ *
+ * STATUS_DUPLICATE if a UNIQUE index has these values from another document: nothing was written
+ * then, and *ret_def (unless NULL) is that index. The failures of index_entries_make().
+ */
+MUST_USE enum status index_update(struct index_writer *writer, const struct index_change *change,
+				  const struct index_def **ret_def);
+
+/* At the end of a batch: adds to the counter of all entries, (P, totals, "entry_count"). */
+MUST_USE enum status index_writer_finish(struct index_writer *writer);
+
+/* ---- Building and clearing ---- */
+
+/*
+ * Sets the entries of a document in one index that is BUILDING: a document whose Sequence is not
+ * greater than def->created (index_build_wants()). The caller's transaction must conflict with
+ * edits of the document, and with anybody who builds the same range.
+ *
+ * `fresh`: the caller knows that no entry of the document is there, and nothing is read, unless the
+ * index is UNIQUE; otherwise each entry's key is read. STATUS_DUPLICATE as index_update().
+ */
+MUST_USE enum status index_build_document(struct index_writer *writer, const struct index_def *def,
+					  const struct index_source *source, bool fresh);
+
+/* False if a writer who knew of the index has written the document of this Sequence. */
+bool index_build_wants(const struct index_def *def, const struct catalog_seq *seq);
+
+/*
+ * Clears at most `limit` entries of an index that is DROPPED, and counts them. `*ret_more` is true
+ * if some are left.
+ */
+MUST_USE enum status index_clear(struct index_writer *writer, const struct index_def *def,
+				 size_t limit, bool *ret_more);
+
+#endif
