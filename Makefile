@@ -20,7 +20,7 @@ build/build.ninja:
 
 .PHONY: build/frond
 build/frond: build/build.ninja
-	ninja -C build frond
+	ninja -C build programs
 
 run: build/frond
 	build/frond serve --store $(STORE) --http $(HTTP) \
@@ -84,6 +84,7 @@ bench-publish:
 
 install: build/frond
 	install -D -m 755 build/frond $(DESTDIR)$(PREFIX)/bin/frond
+	[ ! -f build/frond-js ] || install -m 755 build/frond-js $(DESTDIR)$(PREFIX)/bin/frond-js
 	if [ -d $(FAUXTON) ]; then \
 		mkdir -p $(DESTDIR)$(PREFIX)/share/frond/fauxton; \
 		cp -r $(FAUXTON)/. $(DESTDIR)$(PREFIX)/share/frond/fauxton; \

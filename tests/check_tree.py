@@ -15,6 +15,8 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 ROOMS = {
     "base": "",
     "loop": "base",
+    "js": "base loop",
+    "js/worker": "base js",
     "kv": "base loop",
     "kv/embedded": "base loop kv",
     "kv/fdb": "base loop kv",
@@ -39,7 +41,7 @@ ROOMS = {
                        " settings door/couch/wire door/couch/admin door/couch/doc",
     "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list",
-    "cli": "base loop kv catalog doc model/revisioned access http settings replicator door/couch",
+    "cli": "base loop js kv catalog doc model/revisioned access http settings replicator door/couch",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the
 # catalog, which knows databases of every model, includes none of them.

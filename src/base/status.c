@@ -19,6 +19,7 @@ static const char *const status_names[STATUS_COUNT] = {
 	[STATUS_CANCELLED] = "cancelled",
 	[STATUS_TOO_MANY] = "too_many",
 	[STATUS_STEPS] = "steps",
+	[STATUS_FUNCTION] = "function",
 	[STATUS_TX_CONFLICT] = "tx_conflict",
 	[STATUS_TX_TOO_OLD] = "tx_too_old",
 	[STATUS_TX_UNKNOWN] = "tx_unknown",

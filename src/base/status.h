@@ -34,6 +34,7 @@ enum status {
 	STATUS_CANCELLED,
 	STATUS_TOO_MANY, /* a queue for clients is full; trying again later helps */
 	STATUS_STEPS,    /* the work takes more steps than one request may (loop/step.h) */
+	STATUS_FUNCTION, /* a function of a design document failed (js/js.h) */
 
 	/* Transactions. */
 	/* another transaction changed what this one read: run the body again */

@@ -19,6 +19,8 @@
 #include "door/couch/couch.h"
 #include "http/server.h"
 #include "http/settings.h"
+#include "js/js.h"
+#include "js/settings.h"
 #include "kv/settings.h"
 #include "loop/wait.h"
 #include "loop/watchdog.h"
@@ -73,6 +75,7 @@ struct serve {
 	atomic_bool store_lost; /* the disk has lost what was acknowledged: the process ends */
 	struct settings_live *live;
 	struct replicator *replicator; /* NULL: switched off */
+	struct js *js;                 /* runs functions of design documents */
 	struct couch *couch;
 	struct server *server;
 	struct chores *chores; /* background work */
@@ -466,6 +469,15 @@ make_replicator(struct serve *s, struct err *err)
 	return settings->enabled ? replicator_new(&config, &s->replicator, err) : STATUS_OK;
 }
 
+static enum status
+make_js(struct serve *s, struct err *err)
+{
+	struct js_config config;
+
+	js_config_set(&config, settings_of(s->settings, &js_setting_group));
+	return js_new(&config, &s->js, err);
+}
+
 /* The settings that hold: the store's over those of this process. */
 static enum status
 start_settings(struct serve *s, struct err *err)
@@ -502,6 +514,7 @@ make_server(struct serve *s, struct err *err)
 		.store = s->store,
 		.live = s->live,
 		.replicator = s->replicator,
+		.js = s->js,
 		.utils_dir = find_utils(s),
 	};
 	struct server_config server = {
@@ -548,6 +561,8 @@ serve(struct serve *s, struct err *err)
 	if (status == STATUS_OK)
 		status = make_replicator(s, err);
 	if (status == STATUS_OK)
+		status = make_js(s, err);
+	if (status == STATUS_OK)
 		status = make_server(s, err);
 	if (status == STATUS_OK)
 		status = make_chores(s, err);
@@ -557,6 +572,7 @@ serve(struct serve *s, struct err *err)
 	couch_free(s->couch);
 	chores_free(s->chores);
 	replicator_free(s->replicator);
+	js_free(s->js);
 	settings_live_free(s->live);
 	kv_close(s->store);
 	watchdog_stop();

@@ -13,6 +13,7 @@
 #include "replicator/replicator.h"
 
 struct chores;
+struct js;
 
 struct couch_config {
 	struct kv_store *store;
@@ -20,6 +21,7 @@ struct couch_config {
 	 * the people. */
 	struct settings_live *live;
 	struct replicator *replicator; /* NULL: there is none */
+	struct js *js;                 /* runs functions of design documents. NULL: none */
 	struct chores *chores;         /* background work, shown by _active_tasks. NULL: none */
 	const char *utils_dir;         /* the files of /_utils/. NULL: none */
 };

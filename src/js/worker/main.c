@@ -1,0 +1,185 @@
+/*
+ * frond-js: runs functions of design documents for a frond, which starts it with a socket as
+ * descriptor WORKER_SOCKET and ends it by SIGKILL, or by closing the socket.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "js/bounds.h"
+#include "js/worker/handler.h"
+#include "js/worker/sandbox.h"
+
+enum {
+	READ_BYTES = 256 * 1024,
+	KEPT_BYTES = 4 * 1024 * 1024, /* a larger buffer is given back after its call */
+};
+
+/* The engine makes what it needs of the system now: time zones, locales, its threads. */
+static const char warm_up_design[] =
+	"{\"_id\":\"_design/warm-up\",\"views\":{\"a\":{\"map\":\"function (doc) {"
+	"var date = new Date(doc.at), list = [];"
+	"for (var i = 0; i < 3000; i++) list.push({ at: i % 7, name: 'n' + i });"
+	"list.sort(function (a, b) { return a.at - b.at; });"
+	"emit([date.toString(), date.toLocaleString(), new Date(2020, 1, 1).getTimezoneOffset()],"
+	"['\\u00e9'.normalize('NFD'), 'a'.localeCompare('b'), /(a+)+b/.test('aab'),"
+	"'\\u0130'.toLocaleLowerCase('tr'), Intl.DateTimeFormat().format(date),"
+	"Intl.NumberFormat('de').format(1234.5), JSON.stringify(list).length]);"
+	"}\"}}}";
+
+static void
+forget_log(void *arg, struct str text)
+{
+	(void)arg;
+	(void)text;
+}
+
+static bool
+warm_up(void)
+{
+	const struct engine_host host = { .log = forget_log, .output_bytes = 1024 * 1024 };
+	const struct str view = STR("a");
+	const struct str doc = STR("{\"_id\":\"a\",\"at\":\"2020-01-01T00:00:00Z\"}");
+	struct buf answer = BUF_INIT(1024 * 1024);
+	struct engine_context *context = engine_jsc.load(
+		str_of(warm_up_design, sizeof(warm_up_design) - 1), &host, &answer);
+	bool good = false;
+
+	if (context) {
+		engine_jsc.call(context, ENGINE_MAP_BEGIN, &view, 1, &answer);
+		for (int i = 0; i < 20; i++)
+			engine_jsc.call(context, ENGINE_MAP_DOCUMENT, &doc, 1, &answer);
+		/* A function that failed is marked by \x02. */
+		good = answer.len > 1 && answer.ptr[0] == '+' && answer.ptr[1] != '\x02';
+		engine_jsc.unload(context);
+	}
+	if (!good)
+		fprintf(stderr, "frond-js: the engine does not work: %.*s\n",
+			STR_ARG(buf_str(&answer)));
+	buf_release(&answer);
+	return good;
+}
+
+static bool
+give_up_rights(void *arg)
+{
+	struct err err = { 0 };
+
+	(void)arg;
+	if (warm_up() && sandbox_enter(&err) == STATUS_OK)
+		return true;
+	if (err.text[0])
+		fprintf(stderr, "frond-js: %s\n", err.text);
+	return false;
+}
+
+static bool
+write_all(int fd, struct buf *out)
+{
+	size_t done = 0;
+
+	while (done < out->len) {
+		ssize_t n = write(fd, out->ptr + done, out->len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	if (out->cap > KEPT_BYTES)
+		buf_release(out);
+	buf_clear(out);
+	return true;
+}
+
+/* Handles the frames that are whole; false if the worker has to end. */
+static bool
+handle_frames(struct handler *h, int fd, struct buf *in, struct buf *out)
+{
+	struct wire_head head;
+	size_t begin = 0;
+	enum status status;
+
+	while ((status = wire_read_head(str_skip(buf_str(in), begin), &head)) == STATUS_OK &&
+	       in->len - begin - WIRE_HEAD_BYTES >= head.bytes) {
+		struct str payload = str_of(in->ptr + begin + WIRE_HEAD_BYTES, head.bytes);
+
+		if (!handler_handle(h, &head, payload, out) || !write_all(fd, out))
+			return false;
+		begin += WIRE_HEAD_BYTES + head.bytes;
+	}
+	buf_consume(in, begin);
+	if (in->len == 0 && in->cap > KEPT_BYTES)
+		buf_release(in);
+	return status != STATUS_CORRUPT;
+}
+
+static void
+serve(struct handler *h, int fd)
+{
+	struct buf in = BUF_INIT((size_t)WIRE_PAYLOAD_BYTES * 2);
+	struct buf out = BUF_INIT((size_t)WIRE_PAYLOAD_BYTES * 2);
+	ssize_t n;
+
+	do {
+		if (!buf_reserve(&in, READ_BYTES))
+			break;
+		n = read(fd, in.ptr + in.len, READ_BYTES);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		in.len += (size_t)n;
+	} while (handle_frames(h, fd, &in, &out));
+	buf_release(&in);
+	buf_release(&out);
+}
+
+/* Of the system's processes this one is to go first when memory is short. */
+static void
+offer_to_end_first(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "1000", 4) != 4)
+		fprintf(stderr, "frond-js: cannot set oom_score_adj\n");
+	close(fd);
+}
+
+int
+main(void)
+{
+	struct err err = { 0 };
+	struct handler *h;
+	int type;
+
+	if (getsockopt(JS_WORKER_SOCKET, SOL_SOCKET, SO_TYPE, &type,
+		       &(socklen_t){ sizeof(type) }) != 0) {
+		fprintf(stderr, "frond-js is started by frond, for the functions of design "
+				"documents\n");
+		return 64;
+	}
+	/* A worker that computes would not notice that its server has gone. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_IGN);
+	offer_to_end_first();
+	setenv("JSC_useSharedArrayBuffer", "false", 1);
+	setenv("JSC_numberOfGCMarkers", "1", 1);
+	if (sandbox_close_files(JS_WORKER_SOCKET, &err) != STATUS_OK) {
+		fprintf(stderr, "frond-js: %s\n", err.text);
+		return 1;
+	}
+	h = handler_new(&engine_jsc, give_up_rights, NULL);
+	if (h)
+		serve(h, JS_WORKER_SOCKET);
+	/* The memory goes with the process; the engine's threads may still run. */
+	_exit(0);
+}
