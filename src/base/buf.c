@@ -80,8 +80,9 @@ buf_printf(struct buf *b, const char *fmt, ...)
 	b->len += (size_t)n;
 }
 
-void
-buf_append_u64(struct buf *b, uint64_t n)
+/* Apart, because a single digit needs no memory on the stack. */
+__attribute__((noinline)) static void
+buf_append_digits(struct buf *b, uint64_t n)
 {
 	char digits[20];
 	size_t at = sizeof(digits);
@@ -91,6 +92,15 @@ buf_append_u64(struct buf *b, uint64_t n)
 		n /= 10;
 	} while (n);
 	buf_append(b, digits + at, sizeof(digits) - at);
+}
+
+void
+buf_append_u64(struct buf *b, uint64_t n)
+{
+	if (n < 10)
+		buf_append_byte(b, (uint8_t)('0' + n));
+	else
+		buf_append_digits(b, n);
 }
 
 /*

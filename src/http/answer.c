@@ -158,8 +158,13 @@ answer_is_plain(struct str s)
 static bool
 answer_is_name(struct str s)
 {
+	static const bool allowed[256] = {
+		['!' ... ':' - 1] = true,
+		[':' + 1 ... '~'] = true,
+	};
+
 	for (size_t i = 0; i < s.len; i++)
-		if ((unsigned char)(s.ptr[i] - '!') > '~' - '!' || s.ptr[i] == ':')
+		if (!allowed[(uint8_t)s.ptr[i]])
 			return false;
 	return s.len > 0;
 }

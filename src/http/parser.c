@@ -43,6 +43,24 @@ parser_refuse_framing(struct parser *p, int status, const char *reason)
 	return false;
 }
 
+/* The first byte in [at, end) that is not greater than CR; `end` if there is none. */
+static const char *
+parser_skip_plain(const char *at, const char *end)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t word;
+
+	for (; end - at >= (ptrdiff_t)sizeof(word); at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		/* A borrow may mark a byte that is greater, but only beside one that is not. */
+		if ((word - ones * ('\r' + 1)) & ~word & ones * 0x80)
+			break;
+	}
+	while (at < end && (unsigned char)*at > '\r')
+		at++;
+	return at;
+}
+
 /*
  * Checks the bytes that are not body: CR and LF come together, no line begins with white space and
  * there is no NUL.
@@ -54,14 +72,12 @@ parser_check_framing(struct parser *p, const char *end)
 	bool after_lf = p->after_lf;
 
 	for (const char *at = p->unseen; at < end; at++) {
-		unsigned char c = (unsigned char)*at;
+		unsigned char c;
 
-		/*
-		 * Nearly every byte ends here: it neither ends nor begins a line, so it cannot be
-		 * wrong.
-		 */
-		if (c > '\r' && !after_cr && !after_lf)
-			continue;
+		/* Nearly every byte neither ends nor begins a line, so it cannot be wrong. */
+		if (!after_cr && !after_lf && (at = parser_skip_plain(at, end)) == end)
+			break;
+		c = (unsigned char)*at;
 		if (c == '\n' ? !after_cr : after_cr)
 			return parser_refuse_framing(p, 400, "Lines have to end in CR LF.");
 		if (c == '\0')

@@ -104,7 +104,7 @@ range_fail_room(struct range_job *job)
  * Adds a pair to the answer. Returns false if the reading has to stop there: a limit is reached,
  * there is no more room, or a loop's thread has to leave the range to the pool.
  */
-static bool
+__attribute__((always_inline)) static inline bool
 range_collect(struct range_job *job, struct str key, struct str value)
 {
 	const struct pair_lengths lengths = { (uint32_t)key.len, (uint32_t)value.len };

@@ -49,23 +49,29 @@ couch_rev_parse(struct str text, struct arena *arena, struct rev_id *ret, struct
 	return status;
 }
 
-void
-couch_rev_write(struct rev_id rev, struct buf *out)
+/* A hash that is not hexadecimal is a client's text, which may need escapes in JSON. */
+__attribute__((noinline)) static void
+ids_write_text_rev(struct rev_id rev, struct buf *out)
 {
 	char text[REV_HASH_LIMIT_BYTES + 32];
 	struct buf plain = { .ptr = text, .cap = sizeof(text), .max_bytes = sizeof(text) };
 
-	if (rev.hash.len == REV_HASH_BYTES) {
-		buf_append_byte(out, '"');
-		rev_id_write(rev, out);
-		buf_append_byte(out, '"');
-		return;
-	}
-	/* A hash that is not hexadecimal is a client's text, which may need escapes in JSON. */
 	rev_id_write(rev, &plain);
 	if (buf_status(&plain) != STATUS_OK)
 		out->failed = buf_status(&plain);
 	json_write_str(out, buf_str(&plain));
+}
+
+void
+couch_rev_write(struct rev_id rev, struct buf *out)
+{
+	if (rev.hash.len != REV_HASH_BYTES) {
+		ids_write_text_rev(rev, out);
+		return;
+	}
+	buf_append_byte(out, '"');
+	rev_id_write(rev, out);
+	buf_append_byte(out, '"');
 }
 
 /*

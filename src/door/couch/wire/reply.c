@@ -127,12 +127,11 @@ couch_method_refused(struct couch_req *r, const char *allow)
 static bool
 reply_etag_fits(struct str name)
 {
-	for (size_t i = 0; i < name.len; i++) {
-		uint8_t c = (uint8_t)name.ptr[i];
+	static const bool refused[256] = { [0 ... ' '] = true, ['"'] = true, [0x7f] = true };
 
-		if (c <= ' ' || c == '"' || c == 0x7f)
+	for (size_t i = 0; i < name.len; i++)
+		if (refused[(uint8_t)name.ptr[i]])
 			return false;
-	}
 	return true;
 }
 
