@@ -1,5 +1,10 @@
 #include "base/utf8.h"
 
+#include <endian.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 /*
  * Returns the length of the valid sequence at the start of `s`, or 0 if there is none (RFC 3629,
  * section 4).
@@ -39,23 +44,41 @@ utf8_sequence_len(struct str s)
 	return n;
 }
 
+/* The first byte at or behind `at` that is not ASCII, or the end. */
+static size_t
+utf8_skip_ascii(struct str s, size_t at)
+{
+	const uint64_t highs = UINT64_C(0x8080808080808080);
+	uint64_t word;
+
+#ifdef __SSE2__
+	for (; s.len - at >= 16; at += 16) {
+		const void *bytes = s.ptr + at;
+		int high = _mm_movemask_epi8(_mm_loadu_si128(bytes));
+
+		if (high)
+			return at + (unsigned)__builtin_ctz((unsigned)high);
+	}
+#endif
+	for (; s.len - at >= sizeof(word); at += sizeof(word)) {
+		memcpy(&word, s.ptr + at, sizeof(word));
+		word = le64toh(word) & highs;
+		if (word)
+			return at + (unsigned)__builtin_ctzll(word) / 8;
+	}
+	while (at < s.len && !((uint8_t)s.ptr[at] & 0x80))
+		at++;
+	return at;
+}
+
 size_t
 utf8_valid_prefix(struct str s)
 {
 	size_t at = 0;
 
-	while (at < s.len) {
-		uint64_t word;
-		size_t n;
+	while ((at = utf8_skip_ascii(s, at)) < s.len) {
+		size_t n = utf8_sequence_len(str_skip(s, at));
 
-		if (s.len - at >= sizeof(word)) {
-			memcpy(&word, s.ptr + at, sizeof(word));
-			if (!(word & UINT64_C(0x8080808080808080))) {
-				at += sizeof(word);
-				continue;
-			}
-		}
-		n = utf8_sequence_len(str_skip(s, at));
 		if (!n)
 			break;
 		at += n;

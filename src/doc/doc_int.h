@@ -20,16 +20,60 @@ enum {
 	DOC_TERM_INT_DIGITS = 10000,
 };
 
+/* True for the bytes that cannot stand for themselves in a JSON string. */
+extern const bool json_is_special[256];
+
+#define JSON_ONES  UINT64_C(0x0101010101010101)
+#define JSON_HIGHS UINT64_C(0x8080808080808080)
+
 /*
- * The first byte in [at, end) that cannot stand for itself in a JSON string: a quote, a backslash
- * or a control character; `end` if there is none. `*ret_high` becomes non-zero when a byte before
- * it is not ASCII.
+ * Marks the bytes of a word, the text's first one lowest, that cannot stand for themselves in a
+ * JSON string, each by its highest bit. A borrow may mark bytes above a match, but the lowest mark
+ * is a match.
+ */
+static inline uint64_t
+json_mark_specials(uint64_t word)
+{
+	uint64_t quote = word ^ JSON_ONES * '"';
+	uint64_t backslash = word ^ JSON_ONES * '\\';
+
+	return (((quote - JSON_ONES) & ~quote) | ((backslash - JSON_ONES) & ~backslash) |
+		((word - JSON_ONES * 0x20) & ~word)) &
+	       JSON_HIGHS;
+}
+
+/*
+ * json_scan_plain() for eight bytes. Returns how many of them come before a special one: all eight
+ * if none is.
+ */
+static inline unsigned
+json_scan_word(const char *at, uint64_t *ret_high)
+{
+	uint64_t specials;
+	uint64_t word;
+	unsigned before;
+
+	memcpy(&word, at, sizeof(word));
+	word = le64toh(word);
+	specials = json_mark_specials(word);
+	if (!specials) {
+		*ret_high |= word & JSON_HIGHS;
+		return sizeof(word);
+	}
+	before = (unsigned)__builtin_ctzll(specials) - 7;
+	*ret_high |= word & JSON_HIGHS & ((UINT64_C(1) << before) - 1);
+	return before / 8;
+}
+
+/*
+ * The first byte in [begin, end) that cannot stand for itself in a JSON string: a quote, a
+ * backslash or a control character; `end` if there is none. `*ret_high` becomes non-zero when a
+ * byte before it is not ASCII.
  */
 __attribute__((always_inline)) static inline const char *
-json_scan_plain(const char *at, const char *end, uint64_t *ret_high)
+json_scan_plain(const char *begin, const char *end, uint64_t *ret_high)
 {
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-	const uint64_t highs = UINT64_C(0x8080808080808080);
+	const char *at = begin;
 
 #ifdef __SSE2__
 	while (end - at >= 16) {
@@ -53,32 +97,19 @@ json_scan_plain(const char *at, const char *end, uint64_t *ret_high)
 	}
 #endif
 	while (end - at >= 8) {
-		uint64_t word;
-		uint64_t quote;
-		uint64_t backslash;
-		uint64_t special;
+		unsigned before = json_scan_word(at, ret_high);
 
-		memcpy(&word, at, sizeof(word));
-		word = le64toh(word);
-		quote = word ^ ones * '"';
-		backslash = word ^ ones * '\\';
-		/* A borrow may set bits above a match, but the lowest bit set is a match. */
-		special = (((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) |
-			   ((word - ones * 0x20) & ~word)) &
-			  highs;
-		if (special) {
-			unsigned before = (unsigned)__builtin_ctzll(special) - 7;
-
-			*ret_high |= word & highs & ((UINT64_C(1) << before) - 1);
-			return at + before / 8;
-		}
-		*ret_high |= word & highs;
-		at += 8;
+		at += before;
+		if (before < 8)
+			return at;
 	}
+	/* The rest is the end of eight bytes, of which those before it are known to be plain. */
+	if (at < end && end - begin >= 8)
+		return end - 8 + json_scan_word(end - 8, ret_high);
 	for (; at < end; at++) {
 		uint8_t c = (uint8_t)*at;
 
-		if (c == '"' || c == '\\' || c < 0x20)
+		if (json_is_special[c])
 			break;
 		*ret_high |= c & 0x80;
 	}

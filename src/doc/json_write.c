@@ -18,6 +18,8 @@ enum {
 	FIXED_MOST_EXPONENT = 20,
 };
 
+const bool json_is_special[256] = { [0 ... 0x1f] = true, ['"'] = true, ['\\'] = true };
+
 static void
 json_write_escape(struct buf *b, uint8_t c)
 {

@@ -390,7 +390,7 @@ tuple_read_double(const uint8_t *p, struct tuple_elem *ret)
 	memcpy(&ret->d, &bits, sizeof(bits));
 }
 
-static enum status
+static inline enum status
 tuple_read_string(struct str s, struct tuple_elem *ret)
 {
 	size_t n = tuple_string_len(str_skip(s, 1), &ret->escaped);
@@ -518,7 +518,9 @@ tuple_next(struct tuple_reader *r, struct tuple_elem *ret)
 
 	if (!s.len)
 		return STATUS_NOT_FOUND;
-	if (s.ptr[0] == CODE_NULL)
+	if (s.ptr[0] == CODE_STRING || s.ptr[0] == CODE_BYTES)
+		TRY(tuple_read_string(s, ret)); /* as most are */
+	else if (s.ptr[0] == CODE_NULL)
 		TRY(tuple_read_null(r, ret));
 	else if (s.ptr[0] == CODE_NESTED)
 		TRY(tuple_read_nested(s, ret));

@@ -101,10 +101,13 @@ what_is_not_utf8_ends_the_valid_prefix(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		/* Behind any number of good bytes: the fast path must not run past it. */
-		for (size_t before = 0; before < 20; before++) {
+		for (size_t before = 0; before < 40; before++) {
+			struct str end = str_of(text, before + bad[i].len);
+
 			memset(text, 'a', sizeof(text));
 			memcpy(text + before, bad[i].ptr, bad[i].len);
 			assert_int_equal(utf8_valid_prefix(str_of(text, sizeof(text))), before);
+			assert_int_equal(utf8_valid_prefix(end), before);
 		}
 	}
 	assert_int_equal(utf8_valid_prefix(STR("")), 0);

@@ -331,6 +331,37 @@ strings_escape_only_what_they_must(void **state)
 }
 
 static void
+specials_are_escaped_at_every_offset_of_every_length(void **state)
+{
+	struct buf b = BUF_INIT(MAX_BYTES);
+
+	(void)state;
+	for (size_t len = 1; len < 40; len++) {
+		for (size_t at = 0; at < len; at++) {
+			char *text = mem_alloc(len); /* of its own, so that an overrun is seen */
+			char expected[64] = "\"";
+
+			assert_non_null(text);
+			memset(text, 'x', len);
+			memset(expected + 1, 'x', len + 1);
+			text[at] = '\n';
+			memcpy(expected + 1 + at, "\\n", 2);
+			expected[len + 2] = '"';
+			json_write_str(&b, str_of(text, len));
+			assert_written(&b, str_of(expected, len + 3));
+			text[at] = '\x80';
+			json_write_str(&b, str_of(text, len));
+			expected[at + 1] = '\x80';
+			expected[at + 2] = at + 1 < len ? 'x' : '"';
+			expected[len + 1] = '"';
+			assert_written(&b, str_of(expected, len + 2));
+			mem_free(text);
+		}
+	}
+	buf_release(&b);
+}
+
+static void
 doubles_are_written_as_javascript_would_but_never_as_integers(void **state)
 {
 	static const struct {
@@ -529,6 +560,7 @@ main(void)
 		cmocka_unit_test(skip_returns_the_text_of_the_value),
 		cmocka_unit_test(memory_shortage_is_a_final_failure),
 		cmocka_unit_test(strings_escape_only_what_they_must),
+		cmocka_unit_test(specials_are_escaped_at_every_offset_of_every_length),
 		cmocka_unit_test(doubles_are_written_as_javascript_would_but_never_as_integers),
 		cmocka_unit_test(random_doubles_read_back_as_themselves),
 		cmocka_unit_test(pages_of_a_list_are_its_elements),
