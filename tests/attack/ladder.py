@@ -60,10 +60,17 @@ def thousand(frond, _n):
     fill(frond, 1000)
 
 
-def with_branches(frond, n):
+STUB = '"_attachments":{{"a":{{"stub":true}}}}'
+
+
+def with_attachments(frond, n):
+    with_branches(frond, n, ',"_attachments":{"a":{"data":"YQ==","content_type":"image/png"}}')
+
+
+def with_branches(frond, n, more=""):
     frond.must("PUT", "/db")
     for begin in range(0, n, 5000):
-        docs = ",".join(f'{{"_id":"d","_rev":"1-{i:032x}"}}' for i in range(begin, min(n, begin + 5000)))
+        docs = ",".join(f'{{"_id":"d","_rev":"1-{i:032x}"{more}}}' for i in range(begin, min(n, begin + 5000)))
         frond.must("POST", "/db/_bulk_docs", f'{{"new_edits":false,"docs":[{docs}]}}')
 
 
@@ -119,6 +126,10 @@ def rungs():
         Rung("`POST _bulk_docs`, `new_edits: false`", "branches of one document", post(
             "/db/_bulk_docs", '{"new_edits":false,"docs":[', '{{"_id":"d","_rev":"1-{:032x}"}}', "]}"),
             10 ** 5, lambda f, n: f.must("PUT", "/db")),
+        Rung("`POST _bulk_docs`, `new_edits: false`", "branches with a stub of an attachment", post(
+            "/db/_bulk_docs", '{"new_edits":false,"docs":[',
+            '{{"_id":"d","_revisions":{{"start":2,"ids":["{0:032x}","{0:032x}"]}},' + STUB + "}}", "]}"),
+            10 ** 4, with_attachments),
         Rung("`POST _bulk_get`", "documents", lambda n: (
             "POST", "/db/_bulk_get", '{"docs":[' + ",".join(f'{{"id":"d{i % 1000}"}}' for i in range(n)) + "]}"),
             prepare=thousand),

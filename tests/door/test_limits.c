@@ -140,6 +140,40 @@ memory_of_one_request_names_its_limit(void **state)
 	door_stop(small);
 }
 
+/* Revisions are sent one by one: an answer with many may be larger than all memory for requests. */
+static void
+many_revisions_are_sent_in_little_memory(void **state)
+{
+	enum {
+		REVISIONS = 24,
+		REVISION_BYTES = 900000,
+	};
+	static const door_setting settings[] = {
+		{ "frond", "memory_bytes", "12582912" },
+		{ NULL, NULL, NULL },
+	};
+	static const char *const accepts[] = { "Accept: application/json\r\n",
+					       "Accept: multipart/mixed\r\n" };
+	struct door *small = door_start_with(false, settings, NULL);
+
+	(void)state;
+	door_create(small, "revs");
+	for (int i = 0; i < REVISIONS; i++)
+		door_expect(small, "PUT", "/revs/a?new_edits=false",
+			    repeat(format("{\"_rev\":\"1-%02d\",\"x\":\"", i), "x", REVISION_BYTES,
+				   "\"}"),
+			    201, "ok");
+	for (size_t i = 0; i < 2; i++) {
+		door_request(small, "GET", "/revs/a?open_revs=all", accepts[i], NULL);
+		assert_int_equal(small->last.status, 200);
+		assert_false(small->last.broken);
+		assert_true(small->last.body_len > (size_t)REVISIONS * REVISION_BYTES);
+		door_has(small, "\"_rev\":\"1-00\"");
+		door_has(small, "\"_rev\":\"1-23\"");
+	}
+	door_stop(small);
+}
+
 static void
 patches_name_what_they_pass(void **state)
 {
@@ -183,6 +217,7 @@ main(void)
 		cmocka_unit_test(sizes_name_their_bytes),
 		cmocka_unit_test(counts_name_the_most),
 		cmocka_unit_test(memory_of_one_request_names_its_limit),
+		cmocka_unit_test(many_revisions_are_sent_in_little_memory),
 		cmocka_unit_test(patches_name_what_they_pass),
 		cmocka_unit_test(targets_and_headers_name_their_bytes),
 	};

@@ -1,5 +1,6 @@
 /* Attachments: what a revision has, shares and gives up, and how large ones get into the store. */
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include <stdio.h>
 #include <openssl/md5.h>
 
 #include "fixture.h"
@@ -459,10 +460,91 @@ edits_that_merge_leave_the_attachments_of_what_remains(void **state)
 	assert_int_equal(pairs(f), 2);
 	fixture_check(f);
 
-	/* With stubs an edit has to be alone. */
-	kept.source = REV_ATT_STUB;
-	assert_false(rev_edit_can_merge(&edits[2]));
+	/* An upload has to be taken over alone. */
 	assert_true(rev_edit_can_merge(&edits[3]));
+	kept.source = REV_ATT_STUB;
+	assert_true(rev_edit_can_merge(&edits[2]));
+	kept.source = REV_ATT_STAGED;
+	assert_false(rev_edit_can_merge(&edits[2]));
+}
+
+/* A replicated edit of "a" with one attachment. */
+static struct rev_edit
+copy_with(struct fixture *f, const char *history, const struct rev_att_edit *att)
+{
+	struct rev_edit edit = fixture_copy(f, "a", history, false, "{}");
+
+	edit.atts = att;
+	edit.atts_count = 1;
+	return edit;
+}
+
+static void
+stubs_of_edits_that_merge_mean_what_is_stored_or_what_came_before(void **state)
+{
+	struct fixture *f = *state;
+	const struct rev_att_edit keep = att_stub("f", -1);
+	const struct rev_att_edit lost = att_stub("nowhere", -1);
+	struct rev_att_edit brought = att_data(f, "f", "x/y", "brought");
+	struct rev_att_edit stored;
+	struct rev_edit edits[7];
+	struct rev_result results[7];
+
+	stored = att_data(f, "f", "x/y", "stored");
+	(void)write_one(f, fixture_copy(f, "a", "1-a", false, "{}"), &stored, 1);
+	stored = att_data(f, "f", "x/y", "other");
+	(void)write_one(f, fixture_copy(f, "a", "1-b", false, "{}"), &stored, 1);
+	edits[0] = copy_with(f, "2-a a", &keep);
+	edits[1] = copy_with(f, "2-b b", &keep);
+	edits[2] = copy_with(f, "3-b b b", &keep); /* of a head that the edit before has made */
+	edits[3] = copy_with(f, "1-c", &brought);
+	edits[4] = copy_with(f, "2-c c", &keep); /* what its parent has brought becomes its own */
+	edits[5] = copy_with(f, "3-a a a", &lost);
+	edits[6] = copy_with(f, "3-c c c", &keep);
+	fixture_write(f, edits, 7, results);
+	for (size_t i = 0; i < 7; i++)
+		assert_int_equal(results[i].status, i == 5 ? STATUS_ATT_MISSING : STATUS_OK);
+	assert_true(str_eq(results[5].att, STR("nowhere")));
+	assert_string_equal(fixture_tree(f, "a", true), "3-c(2-c 1-c)! 3-b(2-b 1-b) 2-a(1-a)");
+	assert_string_equal(atts_of(f, "a", "2-a", false), "f=stored@0");
+	assert_string_equal(atts_of(f, "a", "3-b", false), "f=other@0");
+	assert_string_equal(atts_of(f, "a", "3-c", false), "f=brought@0");
+	assert_int_equal(pairs(f), 6);
+	fixture_check(f);
+}
+
+enum {
+	STUB_BRANCHES = 300,
+};
+
+/* Each branch is read once, not once for each edit. */
+static void
+stubs_of_many_branches_are_read_once(void **state)
+{
+	struct fixture *f = *state;
+	const struct rev_att_edit keep = att_stub("f", -1);
+	static struct rev_att_edit data[STUB_BRANCHES];
+	static struct rev_edit edits[STUB_BRANCHES];
+	static struct rev_result results[STUB_BRANCHES];
+	char history[64];
+
+	for (int i = 0; i < STUB_BRANCHES; i++) {
+		data[i] = att_data(f, "f", "x/y", "data");
+		(void)snprintf(history, sizeof(history), "1-%d", i);
+		edits[i] = copy_with(f, history, &data[i]);
+	}
+	fixture_write(f, edits, STUB_BRANCHES, results);
+	for (int i = 0; i < STUB_BRANCHES; i++) {
+		(void)snprintf(history, sizeof(history), "2-n%d %d", i, i);
+		edits[i] = copy_with(f, history, &keep);
+	}
+	fixture_write(f, edits, STUB_BRANCHES, results);
+	for (int i = 0; i < STUB_BRANCHES; i++)
+		assert_int_equal(results[i].status, STATUS_OK);
+	if (!test_store_fails())
+		assert_in_range(f->cost.keys_read, 1, 6 * STUB_BRANCHES);
+	assert_string_equal(atts_of(f, "a", "2-n7", false), "f=data@0");
+	fixture_check(f);
 }
 
 /* ---- What it costs ---- */
@@ -885,6 +967,8 @@ main(void)
 		TEST(shared_data_goes_with_the_last_that_has_it),
 		TEST(two_edits_of_a_batch_count_what_they_share_together),
 		TEST(edits_that_merge_leave_the_attachments_of_what_remains),
+		TEST(stubs_of_edits_that_merge_mean_what_is_stored_or_what_came_before),
+		TEST(stubs_of_many_branches_are_read_once),
 		TEST(documents_without_attachments_cost_what_they_did),
 		TEST(small_upload_stays_in_memory),
 		TEST(large_upload_goes_ahead_and_is_published_by_one_pointer),

@@ -1,4 +1,5 @@
 /* What an edit does to attachments: stubs get the parent's attachments, and counters are kept. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -122,6 +123,38 @@ rev_atts_resolve(const struct rev_edit *edit, const struct rev_att_list *from, u
 		atts[i] = *found;
 	}
 	*ret = atts;
+	return STATUS_OK;
+}
+
+enum status
+rev_atts_inherit(const struct rev_edit *parent, const struct rev_att_list *from,
+		 const struct rev_att *atts, struct arena *arena, const struct rev_edit **edit)
+{
+	size_t count = (*edit)->atts_count;
+	struct rev_edit *own = arena_alloc(arena, sizeof(*own));
+	struct rev_att_edit *own_atts = arena_alloc(arena, (count + 1) * sizeof(*own_atts));
+	struct att_names names;
+
+	assert(from->count == parent->atts_count);
+	if (!own || !own_atts)
+		return STATUS_LIMIT;
+	TRY(att_names_init(&names, from, arena));
+	for (size_t i = 0; i < count; i++) {
+		const struct rev_att_edit *brought;
+
+		own_atts[i] = (*edit)->atts[i];
+		if (own_atts[i].source != REV_ATT_STUB)
+			continue;
+		/* A stub that has been resolved is there. */
+		brought = &parent->atts[att_names_find(&names, own_atts[i].att.name) - from->atts];
+		if (brought->source != REV_ATT_DATA)
+			continue;
+		own_atts[i] = *brought;
+		own_atts[i].att = atts[i];
+	}
+	*own = **edit;
+	own->atts = own_atts;
+	*edit = own;
 	return STATUS_OK;
 }
 

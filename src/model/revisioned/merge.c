@@ -34,7 +34,10 @@ struct rev_merge {
 	size_t first;
 	struct rev_result *results;
 	struct kv_future *branches;
-	struct kv_future **given_up; /* by row: the attachments of what is replaced, or NULL */
+	struct kv_future *
+		*given_up; /* by stored row: the attachments of what is replaced, or NULL */
+	bool any_given_up;
+	struct rev_att **new_atts; /* by new row: its attachments */
 	struct rev_set set;
 	struct merge_entry *entries; /* by number in the set */
 	struct rev_merged merged;
@@ -43,9 +46,9 @@ struct rev_merge {
 bool
 rev_edit_can_merge(const struct rev_edit *edit)
 {
-	/* Whether stubs and uploads can be had is known only when the store has been asked. */
+	/* Whether an upload can be had is known only when the store has been asked. */
 	for (size_t i = 0; i < edit->atts_count; i++)
-		if (edit->atts[i].source != REV_ATT_DATA)
+		if (edit->atts[i].source != REV_ATT_DATA && edit->atts[i].source != REV_ATT_STUB)
 			return false;
 	return edit->kind == REV_EDIT_REPLICATED && !edit->text;
 }
@@ -187,10 +190,114 @@ merge_remove_replaced(struct rev_writer *w, struct rev_merge *m, const struct re
 	return STATUS_OK;
 }
 
-static enum status
-merge_add_row(struct rev_writer *w, struct rev_merge *m, size_t i)
+/* The newest head that the edit replaces, which its stubs refer to: its row's number, or 0. */
+static uint32_t
+merge_newest_replaced(struct rev_merge *m, const struct rev_edit *edit)
 {
-	const struct rev_edit *edit = &m->edits[i];
+	for (size_t i = 1; i < edit->history_count; i++) {
+		const struct merge_entry *e = merge_find_entry(
+			m, (struct rev_id){ edit->start - i, edit->history[i] });
+
+		if (e && e->head)
+			return e->head;
+	}
+	return 0;
+}
+
+static bool
+merge_has_stubs(const struct rev_edit *edit)
+{
+	for (size_t i = 0; i < edit->atts_count; i++)
+		if (edit->atts[i].source == REV_ATT_STUB)
+			return true;
+	return false;
+}
+
+/* Asks for the attachments of a stored branch, unless it has none or they have been asked for. */
+static enum status
+merge_ask_atts(struct rev_writer *w, struct rev_merge *m, size_t at)
+{
+	const struct rev_branch_record *row = &m->merged.rows[at];
+
+	assert(at < m->merged.stored);
+	if (!row->has_atts || m->given_up[at])
+		return STATUS_OK;
+	m->any_given_up = true;
+	return rev_atts_get(w->tx, w->db, m->merged.id, row->rev, row->deleted, &w->key,
+			    &m->given_up[at]);
+}
+
+/* Asks at once for what the stubs of all edits refer to, as far as it is stored. */
+static enum status
+merge_ask_stubs(struct rev_writer *w, struct rev_merge *m)
+{
+	for (size_t i = m->leader; i != SIZE_MAX; i = merge_next(m, i)) {
+		uint32_t row;
+
+		if (m->results[i].status != STATUS_OK || !merge_has_stubs(&m->edits[i]))
+			continue;
+		row = merge_newest_replaced(m, &m->edits[i]);
+		if (row)
+			TRY(merge_ask_atts(w, m, row - 1));
+	}
+	return STATUS_OK;
+}
+
+/* The attachments of the head that the edit's stubs refer to: a stored one, or a new one. */
+static enum status
+merge_read_parent_atts(struct rev_writer *w, struct rev_merge *m, const struct rev_edit *edit,
+		       struct rev_att_list *ret)
+{
+	struct rev_merged *merged = &m->merged;
+	uint32_t number = merge_newest_replaced(m, edit);
+	const struct rev_branch_record *row;
+	size_t at = number - 1;
+
+	if (!number)
+		return STATUS_OK;
+	if (at >= merged->stored) {
+		ret->atts = m->new_atts[at - merged->stored];
+		ret->count = merged->heads[at - merged->stored].edit->atts_count;
+		return STATUS_OK;
+	}
+	row = &merged->rows[at];
+	TRY(merge_ask_atts(w, m, at));
+	if (!m->given_up[at])
+		return STATUS_OK;
+	return rev_atts_wait(w->tx, w->db, merged->id, row->rev, row->deleted, m->given_up[at],
+			     &w->key, w->arena, ret);
+}
+
+/*
+ * All attachments of the new head. STATUS_ATT_MISSING for a stub that its parent does not have. A
+ * parent that is new, too, is replaced before it is written, so what it brings becomes the edit's
+ * own: `*edit` may be another one then.
+ */
+static enum status
+merge_resolve_atts(struct rev_writer *w, struct rev_merge *m, const struct rev_edit **edit,
+		   struct rev_att **ret, struct str *ret_missing)
+{
+	struct rev_att_list from = { 0 };
+	size_t parent;
+
+	*ret = NULL;
+	if ((*edit)->atts_count == 0)
+		return STATUS_OK;
+	if (!merge_has_stubs(*edit))
+		return rev_atts_resolve(*edit, &from, 0, w->arena, ret, ret_missing);
+	TRY(merge_read_parent_atts(w, m, *edit, &from));
+	TRY(rev_atts_resolve(*edit, &from, 0, w->arena, ret, ret_missing));
+	parent = merge_newest_replaced(m, *edit);
+	if (parent <= m->merged.stored)
+		return STATUS_OK;
+	return rev_atts_inherit(m->merged.heads[parent - 1 - m->merged.stored].edit, &from, *ret,
+				w->arena, edit);
+}
+
+static enum status
+merge_add_row(struct rev_writer *w, struct rev_merge *m, size_t i, const struct rev_edit *edit,
+	      struct rev_att *atts)
+{
 	const struct rev_id oldest = { edit->start - (edit->history_count - 1),
 				       edit->history[edit->history_count - 1] };
 	const struct merge_entry *known = merge_find_entry(m, oldest);
@@ -206,7 +313,9 @@ merge_add_row(struct rev_writer *w, struct rev_merge *m, size_t i)
 	TRY(buf_status(&w->ancestors));
 	*head = (struct rev_update){ .edit = edit,
 				     .rev = m->results[i].rev,
+				     .atts = atts,
 				     .order = (uint16_t)(m->first + i) };
+	m->new_atts[to->count - to->stored] = atts;
 	to->rows[to->count] = (struct rev_branch_record){
 		.rev = head->rev,
 		.deleted = edit->deleted,
@@ -224,6 +333,8 @@ merge_apply_edit(struct rev_writer *w, struct rev_merge *m, size_t i)
 	const struct rev_edit *edit = &m->edits[i];
 	struct rev_result *result = &m->results[i];
 	const struct merge_entry *known;
+	struct rev_att *atts;
+	enum status status;
 
 	if (result->status != STATUS_OK)
 		return STATUS_OK;
@@ -232,8 +343,14 @@ merge_apply_edit(struct rev_writer *w, struct rev_merge *m, size_t i)
 	result->unchanged = known && known->holders > 0;
 	if (result->unchanged)
 		return STATUS_OK;
+	status = merge_resolve_atts(w, m, &edit, &atts, &result->att);
+	if (status == STATUS_ATT_MISSING) {
+		result->status = status; /* the others go on without it */
+		return STATUS_OK;
+	}
+	TRY(status);
 	merge_mark_replaced(m, edit);
-	TRY(merge_add_row(w, m, i));
+	TRY(merge_add_row(w, m, i, edit, atts));
 	/* The new branch is there first, so that it can take over what the others knew. */
 	TRY(merge_remove_replaced(w, m, edit));
 	return step_count((uint32_t)(3 * edit->history_count));
@@ -253,7 +370,9 @@ merge_read_rows(struct rev_writer *w, struct rev_merge *m)
 	to->id = m->edits[m->leader].id;
 	to->rows = arena_alloc(w->arena, (stored.count + edits) * sizeof(*to->rows));
 	to->heads = arena_alloc(w->arena, edits * sizeof(*to->heads));
-	if (!to->rows || !to->heads)
+	m->new_atts = arena_alloc(w->arena, edits * sizeof(struct rev_att *));
+	m->given_up = arena_zalloc(w->arena, (stored.count + 1) * sizeof(struct kv_future *));
+	if (!to->rows || !to->heads || !m->given_up || !m->new_atts)
 		return STATUS_LIMIT;
 	if (stored.count)
 		memcpy(to->rows, stored.rows, stored.count * sizeof(*to->rows));
@@ -270,21 +389,9 @@ merge_read_rows(struct rev_writer *w, struct rev_merge *m)
 static enum status
 merge_ask_given_up(struct rev_writer *w, struct rev_merge *m)
 {
-	const struct rev_merged *merged = &m->merged;
-
-	for (size_t i = 0; i < merged->stored; i++) {
-		const struct rev_branch_record *row = &merged->rows[i];
-
-		if (!row->replaced || !row->has_atts)
-			continue;
-		if (!m->given_up)
-			m->given_up = arena_zalloc(w->arena,
-						   merged->stored * sizeof(struct kv_future *));
-		if (!m->given_up)
-			return STATUS_LIMIT;
-		TRY(rev_atts_get(w->tx, w->db, merged->id, row->rev, row->deleted, &w->key,
-				 &m->given_up[i]));
-	}
+	for (size_t i = 0; i < m->merged.stored; i++)
+		if (m->merged.rows[i].replaced)
+			TRY(merge_ask_atts(w, m, i));
 	return STATUS_OK;
 }
 
@@ -293,11 +400,12 @@ merge_count_given_up(struct rev_writer *w, struct rev_merge *m)
 {
 	const struct rev_merged *merged = &m->merged;
 
-	for (size_t i = 0; m->given_up && i < merged->stored; i++) {
+	for (size_t i = 0; i < merged->stored; i++) {
 		const struct rev_branch_record *row = &merged->rows[i];
 		struct rev_att_list list;
 
-		if (!m->given_up[i])
+		/* What a refused edit's stubs would have referred to is not replaced. */
+		if (!row->replaced || !m->given_up[i])
 			continue;
 		TRY(rev_atts_wait(w->tx, w->db, merged->id, row->rev, row->deleted, m->given_up[i],
 				  &w->key, w->arena, &list));
@@ -309,20 +417,9 @@ merge_count_given_up(struct rev_writer *w, struct rev_merge *m)
 static enum status
 merge_write(struct rev_writer *w, struct rev_merge *m)
 {
-	const struct rev_att_list none = { 0 };
-	struct rev_merged *merged = &m->merged;
+	const struct rev_merged *merged = &m->merged;
 
-	for (size_t i = merged->stored; i < merged->count; i++) {
-		struct rev_update *head = &merged->heads[i - merged->stored];
-		struct rev_att *atts;
-		struct str missing;
-
-		if (merged->rows[i].replaced || head->edit->atts_count == 0)
-			continue;
-		TRY(rev_atts_resolve(head->edit, &none, 0, w->arena, &atts, &missing));
-		head->atts = atts;
-	}
-	return merged->count > merged->stored ? rev_merged_apply(w, merged) : STATUS_OK;
+	return merged->count > merged->stored ? rev_merged_apply(w, &m->merged) : STATUS_OK;
 }
 
 enum status
@@ -337,9 +434,10 @@ rev_merge_resolve(struct rev_writer *w, struct rev_merge *m, bool *ret_done)
 	if (m->set.count == 0) /* no edit is possible */
 		return STATUS_OK;
 	TRY(merge_read_rows(w, m));
+	TRY(merge_ask_stubs(w, m));
 	for (size_t i = m->leader; i != SIZE_MAX; i = merge_next(m, i))
 		TRY(merge_apply_edit(w, m, i));
 	TRY(merge_ask_given_up(w, m));
-	*ret_done = !m->given_up;
-	return m->given_up ? STATUS_OK : merge_write(w, m);
+	*ret_done = !m->any_given_up;
+	return m->any_given_up ? STATUS_OK : merge_write(w, m);
 }

@@ -364,6 +364,15 @@ MUST_USE enum status rev_atts_resolve(const struct rev_edit *edit, const struct 
 				      uint64_t revpos, struct arena *arena, struct rev_att **ret,
 				      struct str *ret_name);
 
+/*
+ * For an edit whose stubs were resolved to `atts` from the attachments `from` of `parent`, which is
+ * an edit of the same transaction and is not going to be written: what `parent` brings becomes what
+ * the edit brings. `*edit` becomes a copy of it, in the arena.
+ */
+MUST_USE enum status rev_atts_inherit(const struct rev_edit *parent,
+				      const struct rev_att_list *from, const struct rev_att *atts,
+				      struct arena *arena, const struct rev_edit **edit);
+
 /* Notes that one more revision (+1), or one less (-1), refers to the data of this name. */
 MUST_USE enum status rev_data_count(struct rev_writer *w, const uint8_t id[REV_ATT_ID_BYTES],
 				    int64_t change);

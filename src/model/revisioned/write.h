@@ -87,7 +87,7 @@ MUST_USE enum status rev_write(struct kv_tx *tx, const struct catalog_db *db,
 
 /*
  * True if the edit can be in a transaction together with others of its document that can merge,
- * too: it is replicated, and brings all that it needs.
+ * too: it is replicated, and what it needs is in it or in the document's other branches.
  */
 bool rev_edit_can_merge(const struct rev_edit *edit);
 

@@ -6,6 +6,7 @@
 #include "door/couch/doc/doc_opts.h"
 #include "door/couch/doc/doc_out.h"
 #include "door/couch/doc/endpoints.h"
+#include "door/couch/doc/open_revs.h"
 #include "door/couch/doc/related.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/holes.h"
@@ -15,10 +16,6 @@
 #include "loop/step.h"
 #include "model/revisioned/read.h"
 
-enum {
-	OPEN_REVS_STEP_BYTES = 64, /* of the answer, in a step */
-};
-
 struct get_call {
 	struct couch_req *r;
 	struct str id;
@@ -26,13 +23,6 @@ struct get_call {
 	bool has_rev;
 	struct rev_id rev;
 	struct str path; /* ptr NULL: the whole document */
-
-	/* open_revs */
-	bool open_revs;
-	bool all;
-	struct rev_id *revs;
-	size_t revs_count;
-	struct str boundary; /* multipart/mixed, or ptr NULL for JSON */
 
 	struct couch_doc_opts opts;
 	bool related;     /* multipart/related is wanted, if there are attachments to send */
@@ -236,161 +226,7 @@ doc_get_path(struct get_call *c, struct kv_tx *tx)
 	return status == STATUS_NOT_FOUND ? doc_get_nothing_at_path(c) : status;
 }
 
-/* ---- open_revs ---- */
-
-static enum status
-open_revs_missing(struct get_call *c, struct rev_id rev, bool first)
-{
-	if (c->boundary.ptr)
-		buf_append_cstr(&c->out,
-				"\r\nContent-Type: application/json; error=\"true\"\r\n\r\n");
-	else if (!first)
-		buf_append_byte(&c->out, ',');
-	buf_append_cstr(&c->out, "{\"missing\":");
-	couch_rev_write(rev, &c->out);
-	buf_append_byte(&c->out, '}');
-	return buf_status(&c->out);
-}
-
-/* A part of multipart/mixed: the document, or a multipart/related body with its attachments. */
-static enum status
-open_revs_part(struct get_call *c, const struct couch_doc_out *d)
-{
-	if (!couch_atts_any_whole(&c->opts, d->doc, d->branch)) {
-		buf_append_cstr(&c->out, "\r\nContent-Type: application/json\r\n\r\n");
-		return couch_doc_write(d, &c->out);
-	}
-	buf_append_cstr(&c->out, "\r\nContent-Type: multipart/related; boundary=\"");
-	buf_append_str(&c->out, c->inner);
-	buf_append_cstr(&c->out, "\"\r\n\r\n");
-	return couch_related_write(d, c->inner, &c->out);
-}
-
-/* Writes one revision that is there. `head` may lack its ancestors. */
-static enum status
-open_revs_found(struct get_call *c, struct kv_tx *tx, const struct rev_branch *head, bool first)
-{
-	struct rev_branch branch;
-	const struct rev_tree tree = { .branches = &branch, .count = 1 };
-	struct rev_doc doc;
-	struct couch_doc_out d = { c->id, &doc, &tree, &branch, &c->opts };
-
-	TRY(couch_head_complete(c->r, tx, c->id, head, &c->opts, &branch));
-	if (c->boundary.ptr) {
-		TRY(couch_head_read(c->r, tx, c->id, &branch, &doc));
-		return open_revs_part(c, &d);
-	}
-	buf_append_cstr(&c->out, first ? "{\"ok\":" : ",{\"ok\":");
-	TRY(couch_head_write(c->r, tx, c->id, &tree, &branch, &c->opts, &c->out));
-	buf_append_byte(&c->out, '}');
-	return buf_status(&c->out);
-}
-
-static void
-open_revs_end(struct get_call *c)
-{
-	if (!c->boundary.ptr)
-		return;
-	buf_append_cstr(&c->out, "\r\n--");
-	buf_append_str(&c->out, c->boundary);
-}
-
-/*
- * Writes one revision that is there, and forgets what was read for it: there may be thousands.
- * Attachments that the answer shows are kept, since their bytes are read later.
- */
-static enum status
-open_revs_next(struct get_call *c, struct kv_tx *tx, const struct rev_branch *head, bool first)
-{
-	struct arena_mark mark = arena_mark(c->r->arena);
-	uint64_t reads = kv_reads_mark(tx);
-	size_t before = c->out.len;
-
-	TRY(open_revs_found(c, tx, head, first));
-	open_revs_end(c);
-	TRY(step_count((uint32_t)(1 + (c->out.len - before) / OPEN_REVS_STEP_BYTES)));
-	if (couch_holes_any(&c->holes))
-		return STATUS_OK;
-	kv_reads_forget(tx, reads);
-	arena_reset(c->r->arena, mark);
-	return STATUS_OK;
-}
-
-/* Writes the revisions that are there, then those that are missing. */
-static enum status
-open_revs_listed(struct get_call *c, struct kv_tx *tx)
-{
-	unsigned flags = c->flags & COUCH_DOC_LATEST ? 0 : REV_DESCENT_ITSELF;
-	struct couch_wanted w;
-
-	TRY(couch_heads_wanted(c->r, tx, c->id, c->revs, c->revs_count, flags, &w));
-	for (size_t i = 0; i < w.heads_count; i++)
-		TRY(open_revs_next(c, tx, w.heads[i], i == 0));
-	for (size_t i = 0; i < w.missing_count; i++) {
-		TRY(open_revs_missing(c, w.missing[i], w.heads_count + i == 0));
-		open_revs_end(c);
-	}
-	return STATUS_OK;
-}
-
-static enum status
-open_revs_all(struct get_call *c, struct kv_tx *tx)
-{
-	struct rev_tree tree;
-
-	TRY(rev_tree_read(tx, c->r->db, c->id, REV_TREE_WINNER, c->r->arena, &tree));
-	for (size_t i = 0; i < tree.count; i++)
-		TRY(open_revs_next(c, tx, &tree.branches[i], i == 0));
-	return STATUS_OK;
-}
-
-static enum status
-doc_get_open_revs(struct get_call *c, struct kv_tx *tx)
-{
-	c->opts.flags = c->flags & COUCH_DOC_OF_A_HEAD;
-	c->opts.check_tx = tx;
-	c->opts.check_req = c->r;
-	if (c->boundary.ptr)
-		c->opts.flags |= COUCH_DOC_ATTS | COUCH_DOC_ATT_ENCODING | COUCH_DOC_FOLLOWS;
-	if (c->boundary.ptr) {
-		buf_append_cstr(&c->out, "--");
-		buf_append_str(&c->out, c->boundary);
-	} else {
-		buf_append_byte(&c->out, '[');
-	}
-	TRY(c->all ? open_revs_all(c, tx) : open_revs_listed(c, tx));
-	buf_append_cstr(&c->out, c->boundary.ptr ? "--" : "]");
-	return buf_status(&c->out);
-}
-
-static enum status
-open_revs_parse(struct get_call *c, struct str text)
-{
-	struct couch_req *r = c->r;
-
-	c->open_revs = true;
-	/*
-	 * CouchDB prefers multipart to JSON whatever the qualities are. A client that wants JSON
-	 * must not accept multipart.
-	 */
-	if (couch_accepts(r, "multipart/mixed", true)) {
-		c->boundary = couch_uuid_new(r->arena);
-		if (!c->boundary.ptr)
-			return STATUS_NOMEM;
-		c->type = arena_printf(r->arena, "multipart/mixed; boundary=\"%.*s\"",
-				       STR_ARG(c->boundary));
-		if (!c->type.ptr)
-			return STATUS_NOMEM;
-	}
-	if (str_eq(text, STR("all"))) {
-		c->all = true;
-		return STATUS_OK;
-	}
-	TRY(couch_revs_read(r, text, &c->revs, &c->revs_count, &r->fail));
-	/* For CouchDB an empty list is the same as no list. */
-	c->open_revs = c->revs_count > 0;
-	return STATUS_OK;
-}
+/* ---- The whole ---- */
 
 static enum status
 doc_get_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
@@ -400,14 +236,11 @@ doc_get_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	buf_clear(&c->out);
 	couch_holes_cut(&c->holes, 0);
 	c->has_meta = false;
-	if (!c->open_revs)
-		c->type = (struct str){ NULL, 0 };
+	c->type = (struct str){ NULL, 0 };
 	c->opts.flags = c->flags;
 	c->opts.revs_limit = rev_db_revs_limit(r->db);
 	if (c->related)
 		c->opts.flags |= COUCH_DOC_ATT_ENCODING | COUCH_DOC_FOLLOWS;
-	if (c->open_revs)
-		return doc_get_open_revs(c, tx);
 	if (c->path.ptr)
 		return doc_get_path(c, tx);
 	return c->has_rev ? doc_get_rev(c, tx) : doc_get_winner(c, tx);
@@ -435,7 +268,7 @@ doc_get_answer(struct get_call *c, struct couch_snapshot *s)
 	bool sent;
 
 	/* Like CouchDB, this sets an ETag only if the answer is the document and nothing else. */
-	if (!c->open_revs && !c->has_meta && !c->path.ptr) {
+	if (!c->has_meta && !c->path.ptr) {
 		TRY(couch_reply_etag_of_rev(r, c->shown, &sent));
 		if (sent)
 			return STATUS_OK;
@@ -477,8 +310,6 @@ doc_get_read_query(struct get_call *c)
 		c->has_rev = true;
 		TRY(couch_rev_parse(value, r->arena, &c->rev, &r->fail));
 	}
-	if (couch_param_last(r, "open_revs", &value))
-		TRY(open_revs_parse(c, value));
 	if (couch_param_last(r, "atts_since", &value)) {
 		TRY(couch_revs_read(r, value, &c->opts.since, &c->opts.since_count, &r->fail));
 		c->opts.has_since = true;
@@ -486,9 +317,8 @@ doc_get_read_query(struct get_call *c)
 	}
 	if (!couch_param(r, "path", &c->path))
 		c->path.ptr = NULL;
-	c->related = !c->open_revs && (c->flags & COUCH_DOC_ATTS) &&
-		     couch_accepts(r, "multipart/related", true);
-	if (!c->related && !c->boundary.ptr)
+	c->related = (c->flags & COUCH_DOC_ATTS) && couch_accepts(r, "multipart/related", true);
+	if (!c->related)
 		return STATUS_OK;
 	c->inner = couch_uuid_new(r->arena);
 	return c->inner.ptr ? STATUS_OK : STATUS_NOMEM;
@@ -499,14 +329,17 @@ couch_doc_get(struct couch_req *r, struct str id)
 {
 	struct get_call c = { .r = r, .id = id, .flags = couch_doc_flags(r) };
 	struct couch_snapshot snapshot = { 0 };
+	struct couch_open_revs wanted = { 0 };
 	enum status status;
 
+	TRY(doc_get_read_query(&c));
+	TRY(couch_open_revs_read(r, &wanted));
+	if (wanted.given)
+		return couch_open_revs_send(r, id, c.flags, &c.opts, &wanted);
 	c.holes = COUCH_HOLES_INIT;
 	c.opts.holes = &c.holes;
 	c.out = couch_buf(r, COUCH_ANSWER_BYTES);
-	status = doc_get_read_query(&c);
-	if (status == STATUS_OK)
-		status = doc_get_read_and_answer(&c, &snapshot);
+	status = doc_get_read_and_answer(&c, &snapshot);
 	couch_snapshot_end(&snapshot);
 	couch_holes_release(&c.holes);
 	buf_release(&c.out);
