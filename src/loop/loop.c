@@ -1,6 +1,8 @@
 #include "loop/loop.h"
 
 #include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
 
 #include "base/clock.h"
 #include "loop/libuv.h"
@@ -76,7 +78,7 @@ loop_post(struct loop *l, struct mailbox *mailbox, struct letter *letter)
 bool
 loop_has_ready(const struct loop *l)
 {
-	return l->ready.first || l->later.first;
+	return l->ready.first || (l->later.first && !l->napping);
 }
 
 static void
@@ -106,20 +108,82 @@ loop_run_ready(struct loop *l)
 	loop_update_awake(l);
 }
 
-/* True if fibers that compute may have a slice now. */
+/*
+ * ---- Fibers that compute ----
+ *
+ * While others are there, the loop does not turn without a pause between two slices: it naps. Where
+ * threads are more than processors, one that is woken waits until the kernel takes the processor
+ * from another one, which it does every few milliseconds, or until that one sleeps. So a loop that
+ * computed all the time would cost each of the others, and its own clients' programs if they run
+ * on the same machine, milliseconds, however short its slices are.
+ */
+
+static _Atomic unsigned loops_computing;
+static _Atomic uint64_t small_ended; /* while there were such loops */
+
+void
+loop_note_small(void)
+{
+	if (atomic_load_explicit(&loops_computing, memory_order_relaxed))
+		atomic_fetch_add_explicit(&small_ended, 1, memory_order_relaxed);
+}
+
+static void
+loop_set_computing(struct loop *l, bool computing)
+{
+	if (computing == l->computing)
+		return;
+	l->computing = computing;
+	if (computing)
+		atomic_fetch_add_explicit(&loops_computing, 1, memory_order_relaxed);
+	else
+		atomic_fetch_sub_explicit(&loops_computing, 1, memory_order_relaxed);
+}
+
+/* True if small fibers have ended lately, on this loop or on another one. */
 static bool
-loop_is_later_due(const struct loop *l, uint64_t now_ns)
+loop_sees_others(struct loop *l, uint64_t now_ns)
+{
+	uint64_t ended = atomic_load_explicit(&small_ended, memory_order_relaxed);
+
+	/* What ended before these fibers had begun does not count: it may be long ago. */
+	if (now_ns - l->later_end_ns >= LOOP_OTHERS_NS)
+		l->small_ns = 0;
+	else if (ended != l->small_seen)
+		l->small_ns = now_ns;
+	l->small_seen = ended;
+	return l->small_ns && now_ns - l->small_ns < LOOP_OTHERS_NS;
+}
+
+static void
+loop_nap_ended(struct timer *t)
+{
+	struct loop *l = (struct loop *)((char *)t - offsetof(struct loop, nap));
+
+	l->napping = false;
+	loop_update_awake(l);
+}
+
+/* True if fibers that compute may have a slice now. If not, the loop may nap from now on. */
+static bool
+loop_is_later_due(struct loop *l, uint64_t now_ns)
 {
 	/* Of a hundred parts of the time, theirs are LOOP_LATER_PERCENT. */
 	uint64_t others_ns = l->later_took_ns * (100 - LOOP_LATER_PERCENT) / LOOP_LATER_PERCENT;
+	bool sees_others = loop_sees_others(l, now_ns);
 
-	/*
-	 * A turn in which no other fiber ran shows that nobody wants to: the loop has looked at
-	 * its sockets since the last call.
-	 */
-	if (l->entries == l->entries_seen && !l->ready.first)
+	l->napping = false;
+	if (now_ns - l->later_end_ns >= others_ns)
 		return true;
-	return now_ns - l->later_end_ns >= others_ns;
+	/*
+	 * A turn in which no other fiber ran shows that nobody wants to, if nobody has of late: the
+	 * loop has looked at its sockets since the last call.
+	 */
+	if (!sees_others)
+		return l->entries == l->entries_seen && !l->ready.first;
+	l->napping = true;
+	loop_set_timer(l, &l->nap, l->later_end_ns + others_ns);
+	return false;
 }
 
 void
@@ -128,6 +192,11 @@ loop_run_later(struct loop *l)
 	uint64_t start;
 	uint64_t now;
 
+	/* A fiber that computes may be back soon: others are noted until it has been away. */
+	if (!l->later.first &&
+	    (!l->computing || clock_mono_ns() - l->later_end_ns < LOOP_OTHERS_NS))
+		return;
+	loop_set_computing(l, l->later.first);
 	if (!l->later.first)
 		return;
 	start = clock_mono_ns();
@@ -190,7 +259,7 @@ loop_init(struct loop *l, const struct loop_config *config, struct err *err)
 	};
 	TRY(l->ops->init(l, err));
 	l->mailbox = mailbox_new(loop_ring, l);
-	if (!l->mailbox)
+	if (!l->mailbox || loop_attach_timer(l, &l->nap, loop_nap_ended) != STATUS_OK)
 		return err_set(err, STATUS_NOMEM, "out of memory for an event loop");
 	watchdog_add(&l->post, "loop", false);
 	return STATUS_OK;
@@ -207,6 +276,7 @@ loop_close_mailbox(struct loop *l)
 	while ((letter = letter_queue_pop(&mail)) || (letter = letter_queue_pop(&l->ready)) ||
 	       (letter = letter_queue_pop(&l->later)))
 		letter->ops->drop(letter);
+	loop_set_computing(l, false);
 }
 
 void

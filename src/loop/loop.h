@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "loop/mailbox.h"
 #include "loop/timers.h"
@@ -19,6 +20,9 @@
 enum {
 	LOOP_LATER_PERCENT = 25, /* of the time, for fibers that compute while others want to run */
 };
+
+/* Others want to run for so long after one of them has ended. */
+#define LOOP_OTHERS_NS (5 * CLOCK_NS_PER_MS)
 
 struct loop;
 struct pool;
@@ -83,6 +87,11 @@ struct loop {
 	bool slice_ended;      /* the fiber that runs, or ran last, has used up a slice */
 	uint64_t entries;      /* how often a fiber was entered */
 	uint64_t entries_seen; /* what it was at the last loop_run_later() */
+	bool computing;        /* `later` had letters at the last loop_run_later() */
+	uint64_t small_seen;   /* small fibers of the process that had ended then */
+	uint64_t small_ns;     /* when the number was found to have grown; 0: never */
+	struct timer nap;      /* its end */
+	bool napping;          /* what is in `later` waits for that, and not for a turn */
 
 	struct watchdog_post post;
 	struct watchdog_label *spare_labels; /* loop/task.c's, as what follows */
@@ -129,12 +138,18 @@ void loop_run_ready(struct loop *l);
 
 /*
  * Goes on with fibers that compute for long, for one slice (loop/step.h), if it is their turn: all
- * the time when no other fiber ran in this turn of the loop, and LOOP_LATER_PERCENT of it when
- * others did.
+ * the time when nobody else is there, and LOOP_LATER_PERCENT of it when others are. If it is not,
+ * and nothing else is ready, the loop naps until it is.
  */
 void loop_run_later(struct loop *l);
 
-/* True while letters wait for one of the two calls above. */
+/*
+ * A fiber has ended that did not use up a slice. While any loop of the process has fibers that
+ * compute for long, this is how it learns of others, whatever loop serves them.
+ */
+void loop_note_small(void);
+
+/* True while letters wait for one of the two calls above, and not for the end of a nap. */
 bool loop_has_ready(const struct loop *l);
 
 #endif

@@ -150,6 +150,7 @@ step_spend(bool may_fail)
 	step_settle(m);
 	if (step_slice_ends(m)) {
 		step_count_time(m, m->look_ns - m->slice_ns);
+		m->slices++;
 		if (m->heat < STEP_HEAT_MOST)
 			m->heat++;
 		wait_yield();

@@ -86,6 +86,7 @@ struct step_meter {
 	uint64_t unit_ns;     /* of this unit, likewise */
 	uint64_t longest_ns;  /* the largest `unit_ns` so far */
 	unsigned heat;        /* slices used up, less the waits after little work */
+	unsigned slices;      /* used up in the whole run */
 };
 
 /* For a fiber that begins: no limit, nobody to ask. */

@@ -30,6 +30,8 @@ task_enter(struct task *t)
 		assert(t->loop->running > 0 && !t->parked);
 		t->loop->running--;
 		metric_gauge_add(&fibers, -1);
+		if (t->steps.slices == 0)
+			loop_note_small();
 		t->done(t->arg);
 	}
 }

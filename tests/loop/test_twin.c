@@ -303,7 +303,9 @@ static struct compute {
 	uint64_t ns[COMPUTERS]; /* that each has computed */
 	uint64_t ordinary_ns;
 	uint64_t until_ns;
-	unsigned slices_in_a_row; /* without a turn of the ordinary fiber */
+	uint64_t others_until_ns;
+	uint64_t beside_others_ns; /* that all have computed until then */
+	unsigned slices_in_a_row;  /* without a turn of the ordinary fiber */
 } compute;
 
 static void
@@ -428,6 +430,85 @@ a_fiber_that_is_ready_waits_for_few_slices_of_others(void **state)
 {
 	(void)state;
 	twin_run_seeds(play_computers_beside_a_fiber_that_waits, 50);
+}
+
+/* Small fibers come now and then, on this loop or on another one, and then no more. */
+
+static void
+small_begun(void *arg)
+{
+	(void)arg;
+	twin_compute(1 + twin_draw(20 * 1000));
+	inside_ended();
+}
+
+static void
+small_elsewhere(void *arg)
+{
+	(void)arg;
+	while (clock_mono_ns() < compute.others_until_ns) {
+		loop_note_small();
+		twin_sleep_ms(1 + twin_draw(LOOP_OTHERS_NS / CLOCK_NS_PER_MS - 2));
+	}
+	compute.beside_others_ns = compute_total();
+}
+
+static void
+small_spawner(void *arg)
+{
+	struct event never;
+
+	(void)arg;
+	event_init(&never);
+	while (clock_mono_ns() < compute.others_until_ns) {
+		inside_spawn(small_begun, NULL);
+		(void)event_wait(&never, clock_mono_ns() + 1 + twin_draw(LOOP_OTHERS_NS / 2));
+	}
+	compute.beside_others_ns = compute_total();
+	inside_ended();
+}
+
+/* The time for small fibers is over: what computes had its share of it, and now has all. */
+static void
+compute_check_shares(void)
+{
+	const uint64_t half_ns = COMPUTE_MS / 2 * CLOCK_NS_PER_MS;
+	uint64_t beside_ns = compute.beside_others_ns;
+	uint64_t rest = compute_total() - beside_ns;
+
+	/* The first of the others may come when the fibers have computed for a while. */
+	twin_check(beside_ns <= half_ns * (LOOP_LATER_PERCENT + 10) / 100 + LOOP_OTHERS_NS);
+	twin_check(beside_ns >= half_ns * (LOOP_LATER_PERCENT - 15) / 100);
+	/* All but for the time in which it is not known yet that the others have gone. */
+	twin_check(rest >= (half_ns - LOOP_OTHERS_NS) * 8 / 10);
+}
+
+static void
+play_computers_beside_small_fibers(void)
+{
+	compute_begin();
+	compute.others_until_ns = clock_after_ms(COMPUTE_MS / 2);
+	inside_spawn(small_spawner, NULL);
+	inside_run();
+	compute_check_shares();
+}
+
+static void
+play_computers_beside_small_fibers_elsewhere(void)
+{
+	compute_begin();
+	compute.others_until_ns = clock_after_ms(COMPUTE_MS / 2);
+	twin_script(small_elsewhere, NULL);
+	inside_run();
+	compute_check_shares();
+}
+
+static void
+fibers_that_compute_leave_the_processor_idle_beside_small_ones(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_computers_beside_small_fibers, 50);
+	twin_run_seeds(play_computers_beside_small_fibers_elsewhere, 50);
 }
 
 /* A fiber that is hot and waits is woken like others, and cools down. */
@@ -647,6 +728,7 @@ main(void)
 		cmocka_unit_test(a_fiber_that_computes_lets_others_run_and_ends_at_its_limit),
 		cmocka_unit_test(fibers_that_compute_share_a_part_of_the_time_among_them),
 		cmocka_unit_test(fibers_that_compute_have_all_the_time_that_nobody_else_wants),
+		cmocka_unit_test(fibers_that_compute_leave_the_processor_idle_beside_small_ones),
 		cmocka_unit_test(a_fiber_that_is_ready_waits_for_few_slices_of_others),
 		cmocka_unit_test(no_wake_of_a_fiber_that_computes_is_lost),
 		cmocka_unit_test(a_plain_thread_counts_no_steps),
