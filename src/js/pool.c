@@ -397,23 +397,7 @@ worker_kill(struct js *js, struct js_worker *w, enum js_end end)
 	js->dying = w;
 }
 
-static void
-worker_fail(struct js *js, struct js_worker *w, enum js_end end)
-{
-	static const char *const reasons[] = {
-		[JS_END_TIMEOUT] = "\"OS process timed out.\"",
-		[JS_END_MEMORY] = "\"OS process took more memory than [js] max_memory.\"",
-		[JS_END_LOST] = "\"OS process died.\"",
-		[JS_END_GARBAGE] = "\"OS process gave a bad answer.\"",
-		[JS_END_STOP] = "\"OS process was stopped.\"",
-	};
-
-	if (w->run)
-		js_run_fail(w->run, STR("os_process_error"), str_from_cstr(reasons[end]));
-	worker_kill(js, w, end);
-}
-
-/* A worker that never was ready: whoever waits is told, unless other workers are left. */
+/* Workers cannot be started: whoever waits is told, unless other workers are left. */
 static void
 note_failed_start(struct js *js, enum status status, const struct err *why)
 {
@@ -429,6 +413,30 @@ note_failed_start(struct js *js, enum status status, const struct err *why)
 	for (size_t i = 0; i < JS_LANES; i++)
 		if (js->lanes[i].count == 0)
 			lane_fail_waiting(js, &js->lanes[i], status, why);
+}
+
+/* Kills a worker that has done wrong: its call fails, or the start of it. */
+static void
+worker_fail(struct js *js, struct js_worker *w, enum js_end end)
+{
+	static const char *const reasons[] = {
+		[JS_END_TIMEOUT] = "\"OS process timed out.\"",
+		[JS_END_MEMORY] = "\"OS process took more memory than [js] max_memory.\"",
+		[JS_END_LOST] = "\"OS process died.\"",
+		[JS_END_GARBAGE] = "\"OS process gave a bad answer.\"",
+		[JS_END_STOP] = "\"OS process was stopped.\"",
+	};
+	bool was_starting = w->state == JS_WORKER_STARTING;
+	struct err err;
+
+	if (w->run)
+		js_run_fail(w->run, STR("os_process_error"), str_from_cstr(reasons[end]));
+	worker_kill(js, w, end);
+	if (was_starting)
+		note_failed_start(js,
+				  err_set(&err, STATUS_UNAVAILABLE, "%s does not start: %s",
+					  js->path, end_names[end]),
+				  &err);
 }
 
 static void
@@ -548,16 +556,10 @@ check_workers(struct js *js)
 			next = w->next;
 			if (w->sending || !worker_is_over(js, w, now, &end))
 				continue;
-			if (w->state == JS_WORKER_STARTING) {
-				struct err err;
-				enum status status = err_set(&err, STATUS_UNAVAILABLE,
-							     "%s is not ready in time", js->path);
-
+			if (end == JS_END_IDLE || end == JS_END_RETIRED)
 				worker_kill(js, w, end);
-				note_failed_start(js, status, &err);
-			} else {
+			else
 				worker_fail(js, w, end);
-			}
 		}
 	}
 }
@@ -638,18 +640,8 @@ handle_letter(struct js *js, struct js_worker *w, const struct js_worker_letter 
 static void
 lose_worker(struct js *js, struct js_worker *w, enum js_worker_news news)
 {
-	struct err err;
-
 	pthread_mutex_lock(&js->lock);
-	if (w->state == JS_WORKER_STARTING) {
-		enum status status = err_set(&err, STATUS_UNAVAILABLE, "%s does not start",
-					     js->path);
-
-		worker_kill(js, w, JS_END_LOST);
-		note_failed_start(js, status, &err);
-	} else {
-		worker_fail(js, w, news == JS_WORKER_LOST ? JS_END_LOST : JS_END_GARBAGE);
-	}
+	worker_fail(js, w, news == JS_WORKER_LOST ? JS_END_LOST : JS_END_GARBAGE);
 	pump(js);
 	pthread_mutex_unlock(&js->lock);
 }

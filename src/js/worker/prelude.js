@@ -268,7 +268,7 @@
 			},
 			set(value) {
 				if (this === prototype || !isObject(this) && typeof this !== "function")
-					throw new TypeError("built-in objects are read-only");
+					return; /* as scripts that are not strict are used to */
 				defineProperty(this, name, { value, writable: true,
 							     enumerable: true, configurable: true });
 			},
