@@ -186,7 +186,7 @@ enum {
 };
 
 struct doc_pointer {
-	struct str *tokens; /* unescaped */
+	const struct str *tokens; /* unescaped */
 	size_t count;
 };
 

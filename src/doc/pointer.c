@@ -43,6 +43,7 @@ enum status
 doc_pointer_parse(struct str text, struct arena *arena, struct doc_pointer *ret, struct err *err)
 {
 	struct doc_pointer p = { .count = pointer_count_tokens(text) };
+	struct str *tokens;
 	char *bytes;
 
 	if (text.len && text.ptr[0] != '/')
@@ -52,9 +53,9 @@ doc_pointer_parse(struct str text, struct arena *arena, struct doc_pointer *ret,
 	if (p.count > JSON_DEPTH_LIMIT)
 		return err_set(err, STATUS_LIMIT, "the JSON Pointer has more than %d tokens",
 			       JSON_DEPTH_LIMIT);
-	p.tokens = arena_alloc(arena, p.count * sizeof(*p.tokens));
+	tokens = arena_alloc(arena, p.count * sizeof(*tokens));
 	bytes = arena_bytes(arena, text.len);
-	if (!p.tokens || !bytes)
+	if (!tokens || !bytes)
 		return err_set(err, STATUS_LIMIT,
 			       "the JSON Pointer exceeds the memory limit of a "
 			       "request, %zu bytes",
@@ -66,12 +67,13 @@ doc_pointer_parse(struct str text, struct arena *arena, struct doc_pointer *ret,
 		text = str_skip(text, 1);
 		end = text.len ? memchr(text.ptr, '/', text.len) : NULL;
 		raw = str_of(text.ptr, end ? (size_t)(end - text.ptr) : text.len);
-		if (!pointer_unescape_token(raw, bytes, &p.tokens[i]))
+		if (!pointer_unescape_token(raw, bytes, &tokens[i]))
 			return err_set(err, STATUS_INVALID,
 				       "in a JSON Pointer ~ must be followed by 0 or 1");
 		bytes += raw.len;
 		text = str_skip(text, raw.len);
 	}
+	p.tokens = tokens;
 	*ret = p;
 	return STATUS_OK;
 }

@@ -2,8 +2,14 @@
 
 #include <pthread.h>
 #include <unicode/ucol.h>
+#include <unicode/ustring.h>
 
 #include "loop/wait.h"
+
+enum {
+	REPLACEMENT = 0xfffd,
+	SORT_SHORT_BYTES = 512, /* a text that is turned into UTF-16 without an allocation */
+};
 
 /* ---- Strings ---- */
 
@@ -66,6 +72,64 @@ collate_strings(struct str a, struct str b, struct index_work *w, int *ret)
 	if (U_FAILURE(call.code))
 		return call.code == U_MEMORY_ALLOCATION_ERROR ? STATUS_NOMEM : STATUS_CORRUPT;
 	*ret = call.result == UCOL_LESS ? -1 : call.result == UCOL_GREATER;
+	return STATUS_OK;
+}
+
+/* ---- Sort keys ---- */
+
+struct sort_key_call {
+	struct str text;
+	UChar *units; /* room for as many as the text has bytes */
+	uint8_t *key;
+	int32_t key_bytes;
+	int32_t wanted; /* the length of the whole key, with the NUL at its end */
+	UErrorCode code;
+};
+
+static void
+sort_key_call_icu(void *arg)
+{
+	struct sort_key_call *c = arg;
+	int32_t units = 0;
+
+	for (; units < (int32_t)c->text.len && !(c->text.ptr[units] & 0x80); units++)
+		c->units[units] = (UChar)c->text.ptr[units];
+	/* Ids and revisions may be no UTF-8: what is none counts as U+FFFD, as ICU compares it. */
+	if (units < (int32_t)c->text.len)
+		u_strFromUTF8WithSub(c->units, collate_icu_length(c->text), &units, c->text.ptr,
+				     collate_icu_length(c->text), REPLACEMENT, NULL, &c->code);
+	if (U_SUCCESS(c->code) || c->code == U_STRING_NOT_TERMINATED_WARNING)
+		c->wanted = ucol_getSortKey(root_collator, c->units, units, c->key, c->key_bytes);
+}
+
+enum status
+collate_sort_key(struct str text, size_t most, struct index_work *w, struct buf *ret)
+{
+	UChar short_units[SORT_SHORT_BYTES];
+	struct sort_key_call call = { .text = text, .code = U_ZERO_ERROR };
+	size_t bytes;
+
+	TRY(index_count_bytes(w, text.len * 8));
+	if (pthread_once(&collator_once, collate_open) != 0 || !root_collator)
+		return STATUS_UNAVAILABLE;
+	call.units = short_units;
+	if (text.len > SORT_SHORT_BYTES)
+		call.units = arena_alloc(w->arena, text.len * sizeof(UChar));
+	if (!call.units)
+		return STATUS_LIMIT;
+	/* The NUL at the end is written where there is room for it. */
+	if (!buf_reserve(ret, most + 1))
+		return buf_status(ret);
+	call.key = (uint8_t *)ret->ptr + ret->len;
+	call.key_bytes = (int32_t)(most + 1);
+	if (text.len > COLLATE_OFFLOAD_BYTES)
+		wait_offload(sort_key_call_icu, &call);
+	else
+		sort_key_call_icu(&call);
+	if (call.wanted <= 0)
+		return STATUS_CORRUPT;
+	bytes = (size_t)call.wanted - 1;
+	ret->len += bytes < most ? bytes : most;
 	return STATUS_OK;
 }
 

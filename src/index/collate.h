@@ -37,6 +37,13 @@ MUST_USE enum status collate_compare(const struct leaf_value *a, const struct le
 MUST_USE enum status collate_strings(struct str a, struct str b, struct index_work *w, int *ret);
 
 /*
+ * Appends the sort key of a text: bytes, none of them 0, that compare as collate_strings() compares
+ * the texts. Of a key that is longer than `most` bytes, the first `most`.
+ */
+MUST_USE enum status collate_sort_key(struct str text, size_t most, struct index_work *w,
+				      struct buf *ret);
+
+/*
  * Compares two values in some order in which exactly those are equal that are the same as in
  * Erlang's =:=, which is more than being equal in collation: strings have the same bytes, and 1 is
  * not 1.0. The order itself has no meaning; it is for sorting and searching.

@@ -45,6 +45,59 @@ open_body(struct kv_tx *tx, void *arg)
 	return rev_db_open(tx, NULL, STR("db"), &f->db, NULL);
 }
 
+/* ---- Indexes ---- */
+
+struct index_create {
+	struct fixture *f;
+	const struct index_def *terms;
+};
+
+static enum status
+index_create_body(struct kv_tx *tx, void *arg)
+{
+	const struct index_create *create = arg;
+	uint64_t number;
+
+	return index_create(tx, create->f->db, create->terms, &number, NULL);
+}
+
+void
+fixture_index(struct fixture *f, const struct index_def *terms)
+{
+	struct index_create index = { f, terms };
+
+	assert_int_equal(kv_run(f->store, index_create_body, &index, NULL, NULL), STATUS_OK);
+	fixture_reopen(f);
+}
+
+/* One of each kind, over what most workloads of these tests write. */
+static void
+create_all_indexes(struct fixture *f)
+{
+	struct str n[] = { STR("n") }, x[] = { STR("x") }, xy[] = { STR("x"), STR("y") },
+		   id[] = { STR("_id") }, rev[] = { STR("_rev") };
+	const struct index_column by_n[] = { { n, 1, false } };
+	const struct index_column compound[] = { { n, 1, true }, { xy, 2, false }, { x, 1, true } };
+	const struct index_column many[] = { { x, 1, false } };
+	const struct index_column specials[] = { { rev, 1, true }, { id, 1, false } };
+	const struct index_def defs[] = {
+		{ .flags = INDEX_SPARSE | INDEX_COVERING, .columns = by_n, .column_count = 1 },
+		{ .flags = INDEX_COVERING, .columns = compound, .column_count = 3 },
+		{ .flags = INDEX_MULTIKEY, .columns = many, .column_count = 1 },
+		{ .columns = specials, .column_count = 2, .filter = STR("{\"n\":{\"$gt\":3}}") },
+		{ .flags = INDEX_PARTITIONED, .columns = by_n, .column_count = 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(defs) / sizeof(defs[0]); i++) {
+		struct index_def terms = defs[i];
+
+		terms.order = DOC_KEY_COUCH;
+		terms.state = INDEX_READY;
+		terms.name = STR("index");
+		fixture_index(f, &terms);
+	}
+}
+
 int
 fixture_setup(void **state)
 {
@@ -68,6 +121,8 @@ fixture_setup(void **state)
 	assert_non_null(f->arena);
 	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &err), STATUS_OK);
 	assert_int_equal(kv_run_read(f->store, open_body, f, &err), STATUS_OK);
+	if (getenv("FROND_TEST_INDEXES"))
+		create_all_indexes(f);
 	*state = f;
 	return 0;
 }

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "index/engine/update.h"
 #include "kv/kv.h"
 #include "model/revisioned/revisioned.h"
 #include "store.h"
@@ -33,6 +34,9 @@ int fixture_teardown(void **state);
 
 /* Of new databases: what FROND_TEST_SCHEME says. */
 enum rev_scheme fixture_scheme(void);
+
+/* Creates an index; f->db is replaced by a description that has it. */
+void fixture_index(struct fixture *f, const struct index_def *terms);
 
 /* The database's description as it is now; f->db is replaced. */
 void fixture_reopen(struct fixture *f);

@@ -13,6 +13,8 @@
  *                 the text of a body in chunks is counted like an attachment, and both the branch
  *                 and the root value name it
  *     STATS       the counters equal the counts
+ *     ENTRIES     of each index that is READY: those that the documents whose winner is not deleted
+ *                 have, and no others
  *     TALLIES     wherever no counted range goes across, the counters of the ranges in front are
  *                 together the number of keys there
  */
@@ -21,6 +23,9 @@
 
 #include "fixture.h"
 
+#include <stdlib.h>
+
+#include "index/engine/scan.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 #include "catalog/verify.h"
@@ -536,6 +541,111 @@ check_ranges(struct check *c, enum rev_subspace list)
 		check_place(c, STR("\xff"));
 }
 
+/* ---- Entries of indexes ---- */
+
+static int
+compare_pairs(const void *a, const void *b)
+{
+	const struct kv_pair *x = a, *y = b;
+
+	return str_cmp(x->key, y->key);
+}
+
+/* Those of one document. */
+static void
+expect_entries(struct check *c, const struct index_def *def, const struct leaf *leaf,
+	       struct kv_pair *ret, size_t *count)
+{
+	struct index_work w = { .arena = arena_new(512 << 20) };
+	struct index_source source = { .id = leaf->id };
+	struct buf rev = BUF_INIT(4096);
+	struct index_pairs pairs;
+	struct rev_doc doc;
+
+	assert_non_null(w.arena);
+	assert_int_equal(
+		rev_doc_read_head(c->tx, c->f->db, leaf->id, leaf->rev, false, w.arena, &doc),
+		STATUS_OK);
+	/* In leaves: what writers took from packed bodies has to be the same. */
+	assert_int_equal(rev_body_explode(&doc, w.arena), STATUS_OK);
+	source.leaves = doc.leaves;
+	source.count = doc.count;
+	rev_id_write(leaf->rev, &rev);
+	source.rev = buf_str(&rev);
+	assert_int_equal(index_entries_make(c->f->db, def, &source, &w, &pairs), STATUS_OK);
+	assert_true(*count + pairs.count <= LEAVES_MAX);
+	for (size_t i = 0; i < pairs.count; i++) {
+		ret[*count].key = arena_dup(c->f->arena, pairs.pairs[i].key);
+		ret[*count].value = arena_dup(c->f->arena, pairs.pairs[i].value);
+		++*count;
+	}
+	buf_release(&rev);
+	arena_free(w.arena);
+}
+
+/* The entries that there have to be in one index, made of the winners' bodies. */
+static size_t
+expected_entries(struct check *c, const struct index_def *def, struct kv_pair *ret)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct leaf *leaf = &c->leaves[i];
+
+		if (leaf->winner && !leaf->deleted && !str_starts_with(leaf->id, STR("_design/")))
+			expect_entries(c, def, leaf, ret, &count);
+	}
+	qsort(ret, count, sizeof(*ret), compare_pairs);
+	return count;
+}
+
+static void
+check_index(struct check *c, const struct index_def *def, uint64_t *entries_total)
+{
+	struct kv_pair *want = arena_alloc(c->f->arena, LEAVES_MAX * sizeof(*want));
+	struct buf lo = BUF_INIT(64), hi = BUF_INIT(64);
+	struct kv_scan scan = { 0 };
+	struct kv_pair pair;
+	size_t count, at = 0;
+
+	assert_non_null(want);
+	count = expected_entries(c, def, want);
+	index_key_entries(&lo, c->f->db, def->number);
+	buf_append_str(&hi, buf_str(&lo));
+	buf_append_byte(&hi, 0xff);
+	assert_int_equal(kv_scan_init(&scan, c->tx, buf_str(&lo), buf_str(&hi), NULL), STATUS_OK);
+	while (kv_scan_next(&scan, &pair) == STATUS_OK) {
+		assert_true(at < count);
+		assert_true(str_eq(pair.key, want[at].key));
+		assert_true(str_eq(pair.value, want[at].value));
+		at++;
+	}
+	assert_int_equal(at, count);
+	*entries_total += count;
+	kv_scan_release(&scan);
+	buf_release(&lo);
+	buf_release(&hi);
+}
+
+static void
+check_indexes(struct check *c)
+{
+	const struct index_set *set = index_set_of(c->f->db);
+	uint64_t entries_total = 0, counted;
+	bool all = true;
+
+	for (size_t i = 0; set && i < set->count; i++) {
+		if (set->defs[i].state == INDEX_READY)
+			check_index(c, &set->defs[i], &entries_total);
+		else
+			all = false;
+	}
+	assert_int_equal(index_total_count(c->tx, c->f->db, &counted), STATUS_OK);
+	if (all)
+		assert_int_equal(counted, entries_total);
+	check_ranges(c, REV_SUBSPACE_ENTRIES);
+}
+
 static void
 fail_found(const struct catalog_finding *finding, void *arg)
 {
@@ -587,6 +697,7 @@ fixture_check(struct fixture *f)
 	check_atts(&c);
 	check_ranges(&c, REV_SUBSPACE_ALL_DOCS);
 	check_ranges(&c, REV_SUBSPACE_CHANGES);
+	check_indexes(&c);
 
 	assert_int_equal(rev_db_info(c.tx, f->db, &info), STATUS_OK);
 	assert_int_equal(info.doc_count, c.live_docs);

@@ -124,6 +124,15 @@ set_add(struct owned_set *o, struct str key_tail, struct str value, struct err *
 	return STATUS_OK;
 }
 
+static bool
+def_may_use_rev(const struct index_def *def)
+{
+	for (size_t i = 0; i < def->column_count; i++)
+		if (str_eq(def->columns[i].path[0], STR("_rev")))
+			return true;
+	return def->selector != NULL;
+}
+
 static enum status
 set_choose_kept(struct owned_set *o)
 {
@@ -135,13 +144,13 @@ set_choose_kept(struct owned_set *o)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct index_def *def = &set->defs[i];
 
-		if (def->state != INDEX_BUILDING && def->state != INDEX_READY)
-			continue;
-		if (!def_is_of_this_collator(def)) {
+		if (index_is_stale(def))
 			set->any_stale = true;
+		if (index_is_stale(def) ||
+		    (def->state != INDEX_BUILDING && def->state != INDEX_READY))
 			continue;
-		}
 		set->kept[set->kept_count++] = def;
+		set->any_rev = set->any_rev || def_may_use_rev(def);
 		set->any_unique = set->any_unique || (def->flags & INDEX_UNIQUE);
 	}
 	return STATUS_OK;
@@ -216,6 +225,28 @@ index_find(const struct catalog_db *db, uint64_t number)
 		if (set->defs[i].number == number)
 			return &set->defs[i];
 	return NULL;
+}
+
+bool
+index_build_wants(const struct index_def *def, const struct catalog_seq *seq)
+{
+	return catalog_seq_cmp(seq, &def->created) <= 0;
+}
+
+bool
+index_set_builds(const struct index_set *set, const struct catalog_seq *seq)
+{
+	for (size_t i = 0; i < set->kept_count; i++)
+		if (set->kept[i]->state == INDEX_BUILDING && index_build_wants(set->kept[i], seq))
+			return true;
+	return false;
+}
+
+bool
+index_is_stale(const struct index_def *def)
+{
+	return (def->state == INDEX_BUILDING || def->state == INDEX_READY) &&
+	       !def_is_of_this_collator(def);
 }
 
 bool

@@ -114,6 +114,7 @@ struct index_set {
 	const struct index_def **kept;
 	size_t kept_count;
 	bool any_unique; /* of the kept ones */
+	bool any_rev;    /* one of the kept ones may look at a document's revision */
 	bool any_stale;  /* BUILDING or READY, of another collation than this process's */
 };
 
@@ -127,11 +128,23 @@ index_set_of(const struct catalog_db *db)
 	return (const struct index_set *)db->extension;
 }
 
+/*
+ * True if one of the indexes that are kept is BUILDING, and its build is to enter the document of
+ * this Sequence: whoever gives that document another Sequence has to enter it.
+ */
+bool index_set_builds(const struct index_set *set, const struct catalog_seq *seq);
+
+/* False if a writer who knew of the index has written the document of this Sequence. */
+bool index_build_wants(const struct index_def *def, const struct catalog_seq *seq);
+
 /* NULL if there is none of this number. */
 const struct index_def *index_find(const struct catalog_db *db, uint64_t number);
 
 /* True if entries of the index answer questions: READY, and of this process's collation. */
 bool index_is_readable(const struct index_def *def);
+
+/* True if the index is of another collation, but still in a state in which others may use it. */
+bool index_is_stale(const struct index_def *def);
 
 /*
  * What a kind of databases with indexes puts into its row (catalog/kind.h): reads the definitions,

@@ -23,12 +23,17 @@ struct index_writer {
 	const struct index_set *set;
 	struct catalog_counts *counts; /* of the model's batch */
 	size_t list;                   /* which of the kind's lists the entries are */
-	struct index_work work;
+	struct budget_part *part;
+	struct index_work work; /* its arena is the writer's own */
 	int64_t entries_delta;
+	bool retired; /* indexes of another collation have been put out of use */
 	struct buf key;
 };
 
-/* `counts` and `arena` outlive the writer. `list` is the index of the entries in kind->lists. */
+/*
+ * `counts` outlives the writer, whose memory counts where that of `arena` does. `list` is the index
+ * of the entries in kind->lists.
+ */
 void index_writer_init(struct index_writer *writer, struct kv_tx *tx, const struct catalog_db *db,
 		       struct catalog_counts *counts, size_t list, struct arena *arena);
 void index_writer_release(struct index_writer *writer);
@@ -67,9 +72,6 @@ MUST_USE enum status index_writer_finish(struct index_writer *writer);
  */
 MUST_USE enum status index_build_document(struct index_writer *writer, const struct index_def *def,
 					  const struct index_source *source, bool fresh);
-
-/* False if a writer who knew of the index has written the document of this Sequence. */
-bool index_build_wants(const struct index_def *def, const struct catalog_seq *seq);
 
 /*
  * Clears at most `limit` entries of an index that is DROPPED, and counts them. `*ret_more` is true

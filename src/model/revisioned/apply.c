@@ -235,9 +235,8 @@ head_write_body(struct rev_writer *w, const struct rev_update *u, struct rev_bra
 	return body_write(w, u, &body);
 }
 
-/* Of the branches that are not replaced, returns the best. */
-static const struct rev_branch_record *
-merged_choose_winner(const struct rev_merged *m, uint64_t *ret_branches)
+const struct rev_branch_record *
+rev_merged_winner(const struct rev_merged *m, uint64_t *ret_branches)
 {
 	const struct rev_branch_record *winner = NULL;
 
@@ -263,7 +262,7 @@ rev_merged_apply(struct rev_writer *w, const struct rev_merged *m)
 	uint64_t branch_count;
 
 	assert(m->count > m->stored && (!before || before->winner));
-	winner = merged_choose_winner(m, &branch_count);
+	winner = rev_merged_winner(m, &branch_count);
 	for (size_t i = 0; i < m->count; i++) {
 		struct rev_branch_record *row = &m->rows[i];
 		bool is_new = i >= m->stored;

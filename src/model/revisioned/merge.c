@@ -41,6 +41,7 @@ struct rev_merge {
 	struct rev_set set;
 	struct merge_entry *entries; /* by number in the set */
 	struct rev_merged merged;
+	struct rev_index_change *index; /* what indexes need to know; NULL: nothing */
 };
 
 bool
@@ -385,6 +386,43 @@ merge_read_rows(struct rev_writer *w, struct rev_merge *m)
 
 /* ---- The end ---- */
 
+/* What becomes of the winner, for indexes: asks for the bodies, or sets *ret_waits to wait for. */
+static enum status
+merge_ask_index(struct rev_writer *w, struct rev_merge *m, bool *ret_waits)
+{
+	const struct rev_merged *merged = &m->merged;
+	const struct rev_branch_record *winner;
+	uint64_t branches;
+
+	if (merged->count == merged->stored || !rev_index_wants(w, merged->id))
+		return STATUS_OK;
+	m->index = arena_zalloc(w->arena, sizeof(*m->index));
+	if (!m->index)
+		return STATUS_LIMIT;
+	winner = rev_merged_winner(merged, &branches);
+	m->index->id = merged->id;
+	m->index->has_before = merged->stored > 0;
+	if (merged->stored)
+		m->index->before = merged->rows[0];
+	if (winner < merged->rows + merged->stored) {
+		m->index->has_after = true;
+		m->index->after = *winner;
+	} else {
+		m->index->edit = merged->heads[winner - merged->rows - merged->stored].edit;
+		m->index->edit_rev = winner->rev;
+	}
+	return rev_index_ask(w, m->index, ret_waits);
+}
+
+/* A unique index forbids what becomes of the document: whatever would change it is refused. */
+static void
+merge_refuse_all(struct rev_merge *m, enum status status)
+{
+	for (size_t i = m->leader; i != SIZE_MAX; i = merge_next(m, i))
+		if (m->results[i].status == STATUS_OK && !m->results[i].unchanged)
+			m->results[i].status = status;
+}
+
 /* Asks for the attachments of stored branches that are replaced. */
 static enum status
 merge_ask_given_up(struct rev_writer *w, struct rev_merge *m)
@@ -422,14 +460,31 @@ merge_write(struct rev_writer *w, struct rev_merge *m)
 	return merged->count > merged->stored ? rev_merged_apply(w, &m->merged) : STATUS_OK;
 }
 
+/* All that has to be read has come. */
+static enum status
+merge_finish(struct rev_writer *w, struct rev_merge *m)
+{
+	if (m->index) {
+		enum status status = rev_index_apply(w, m->index);
+
+		if (status == STATUS_DUPLICATE) {
+			merge_refuse_all(m, status);
+			return STATUS_OK;
+		}
+		TRY(status);
+	}
+	TRY(merge_count_given_up(w, m));
+	return merge_write(w, m);
+}
+
 enum status
 rev_merge_resolve(struct rev_writer *w, struct rev_merge *m, bool *ret_done)
 {
+	bool waits = false;
+
 	*ret_done = true;
-	if (m->merged.rows) { /* the second wave has come */
-		TRY(merge_count_given_up(w, m));
-		return merge_write(w, m);
-	}
+	if (m->merged.rows) /* the second wave has come */
+		return merge_finish(w, m);
 	TRY(merge_fill_set(w, m));
 	if (m->set.count == 0) /* no edit is possible */
 		return STATUS_OK;
@@ -438,6 +493,7 @@ rev_merge_resolve(struct rev_writer *w, struct rev_merge *m, bool *ret_done)
 	for (size_t i = m->leader; i != SIZE_MAX; i = merge_next(m, i))
 		TRY(merge_apply_edit(w, m, i));
 	TRY(merge_ask_given_up(w, m));
-	*ret_done = !m->any_given_up;
-	return m->any_given_up ? STATUS_OK : merge_write(w, m);
+	TRY(merge_ask_index(w, m, &waits));
+	*ret_done = !m->any_given_up && !waits;
+	return *ret_done ? merge_finish(w, m) : STATUS_OK;
 }

@@ -24,6 +24,7 @@ struct purge_of_document {
 	struct rev_branch_records rows;
 	struct kv_future **atts; /* by row: the attachments of a head that is removed, or NULL */
 	bool any;                /* a head is removed */
+	struct rev_index_change *index; /* what indexes need to know; NULL: nothing */
 };
 
 static enum status
@@ -127,6 +128,23 @@ purge_mark_others(struct rev_writer *w, struct purge_of_document *p)
 	return STATUS_OK;
 }
 
+/* Asks for the bodies that indexes need: the winner's, and that of the branch that becomes it. */
+static enum status
+purge_ask_index(struct rev_writer *w, const struct rev_purge_query *query,
+		struct purge_of_document *p)
+{
+	const struct rev_edit edit = { .id = query->id };
+	const struct rev_update u = {
+		.edit = &edit,
+		.rows = p->rows.rows,
+		.count = p->rows.count,
+		.purges = true,
+	};
+	bool waits = false;
+
+	return rev_index_begin(w, &u, NULL, &p->index, &waits);
+}
+
 /* Tells which heads go, each once and in the query's order, and asks for their attachments. */
 static enum status
 purge_tell(struct rev_writer *w, const struct rev_purge_query *query, struct purge_of_document *p,
@@ -149,6 +167,8 @@ purge_tell(struct rev_writer *w, const struct rev_purge_query *query, struct pur
 			TRY(rev_atts_get(w->tx, w->db, query->id, row->rev, row->deleted, &w->key,
 					 &p->atts[i]));
 	}
+	if (p->any && rev_index_wants(w, query->id))
+		TRY(purge_ask_index(w, query, p));
 	return step_count((uint32_t)(p->set.count + p->rows.count));
 }
 
@@ -167,6 +187,8 @@ purge_apply_query(struct rev_writer *w, const struct rev_purge_query *query,
 
 	if (!p->any)
 		return STATUS_OK;
+	if (p->index)
+		TRY(rev_index_apply(w, p->index));
 	for (size_t i = 0; i < u.count; i++) {
 		const struct rev_branch_record *row = &u.rows[i];
 		struct rev_att_list list;
@@ -220,7 +242,11 @@ rev_purge(struct kv_tx *tx, const struct catalog_db *db, const struct rev_purge_
 	TRY(catalog_db_check_writable(db, err));
 	TRY(purge_check_queries(queries, count, err));
 	catalog_counts_init(&w.counts, db, arena);
+	if (index_set_of(db))
+		index_writer_init(&w.indexes, tx, db, &w.counts, REV_LIST_ENTRIES, arena);
 	status = purge_apply_queries(&w, queries, count, ret_results);
+	if (w.indexes.set)
+		index_writer_release(&w.indexes);
 	catalog_counts_release(&w.counts);
 	buf_release(&w.key);
 	buf_release(&w.value);

@@ -6,6 +6,7 @@
 #include "kv/tuple.h"
 #include "catalog/keys.h"
 #include "catalog/tally.h"
+#include "index/engine/update.h"
 #include "model/revisioned/revisioned.h"
 
 enum {
@@ -222,6 +223,7 @@ struct rev_writer {
 	size_t deltas_count;
 	size_t deltas_cap;
 	struct catalog_counts counts; /* what it adds to the counters by range */
+	struct index_writer indexes;  /* `set` is NULL if the database has none */
 };
 
 /* One edit as it is going to be applied. */
@@ -234,7 +236,60 @@ struct rev_update {
 	struct rev_branch_record *rows;
 	size_t count;
 	const struct rev_att *atts; /* of the new head, stubs resolved: as many as the edit has */
+	bool purges;                /* there is no new head */
+	/* What indexes need to know; NULL: nothing. rev_index_apply() comes before the writing. */
+	struct rev_index_change *index;
 };
+
+/* ---- Indexes and design documents (indexes.c) ---- */
+
+/* The body of a live head, on its way. All fields are private. */
+struct rev_body_ask {
+	struct kv_future *future; /* NULL: nobody has asked */
+	struct rev_id rev;        /* borrowed */
+	bool all;                 /* not only the root */
+};
+
+/* What becomes of a document's winner. */
+struct rev_index_change {
+	struct str id;
+	bool has_before;
+	struct rev_branch_record before; /* the winner so far */
+	const struct rev_edit *edit;     /* whose head becomes the winner; or NULL, and then… */
+	struct rev_id edit_rev;
+	bool has_after;
+	struct rev_branch_record after; /* …a branch that is stored, unless nothing is left */
+	struct rev_body_ask guess;      /* asked for before the winner was known */
+	struct rev_body_ask before_body;
+	struct rev_body_ask after_body;
+};
+
+/* True if indexes or the hook of design documents want to know what becomes of this document. */
+bool rev_index_wants(const struct rev_writer *w, struct str id);
+
+/* Asks for the body of a live head: one key where the database keeps documents packed. */
+MUST_USE enum status rev_body_ask(struct rev_writer *w, struct str id, struct rev_id rev,
+				  struct rev_body_ask *ret);
+
+/*
+ * Finds out what an update does to the winner, and asks for the bodies that are not in `guess` (or
+ * NULL). `*ret_waits` is set if another wave of reads is needed for them.
+ */
+MUST_USE enum status rev_index_begin(struct rev_writer *w, const struct rev_update *u,
+				     const struct rev_body_ask *guess,
+				     struct rev_index_change **ret, bool *ret_waits);
+
+/* The same where the caller has filled in the change; asks for the bodies. */
+MUST_USE enum status rev_index_ask(struct rev_writer *w, struct rev_index_change *c,
+				   bool *ret_waits);
+
+/*
+ * Waits for the bodies and changes the entries; or calls the hook of design documents.
+ * STATUS_DUPLICATE: a unique index forbids the edit, and nothing was written.
+ */
+MUST_USE enum status rev_index_apply(struct rev_writer *w, struct rev_index_change *c);
+
+/* ---- Applying several edits ---- */
 
 /*
  * Writes the new head, whose encoded ancestors are in w->ancestors, clears what it replaces, and
@@ -260,6 +315,10 @@ struct rev_merged {
 	struct rev_update *heads; /* of the rows behind `stored`: the edit, its revision and order;
 				   * `rows` is not used */
 };
+
+/* Of the branches that are not replaced, the best. */
+const struct rev_branch_record *rev_merged_winner(const struct rev_merged *m,
+						  uint64_t *ret_branches);
 
 /*
  * Writes all new branches that are not replaced, clears stored ones that are, and moves the

@@ -53,6 +53,7 @@ struct pending_edit {
 	struct kv_future *
 		*given_up;       /* PLAN_SETTLE: the attachments of each of update.rows, or NULL */
 	struct rev_merge *merge; /* in the arena */
+	struct rev_body_ask guess; /* for indexes: the body of what is probably the winner */
 };
 
 /* ---- Reading branches ---- */
@@ -190,19 +191,26 @@ edit_wait_for_uploads(const struct rev_edit *edit, const struct pending_edit *p)
 
 /*
  * Called when everything is known but the attachments of the heads that are replaced. If none of
- * them has attachments and the new head has none either, the edit is written at once. Otherwise the
- * plan becomes PLAN_SETTLE, and a last wave reads the attachments that are given up.
+ * them has attachments and the new head has none either, and no index needs a body that has not
+ * been asked for, the edit is written at once. Otherwise the plan becomes PLAN_SETTLE, and a last
+ * wave reads the attachments that are given up, and those bodies.
  */
 static enum status
 update_decide(struct rev_writer *w, struct pending_edit *p, const struct rev_update *u)
 {
+	struct rev_index_change *index = NULL;
 	bool any = false;
 
 	for (size_t i = 0; i < u->count; i++)
 		any = any || (u->rows[i].replaced && u->rows[i].has_atts);
 	p->plan = PLAN_DONE;
-	if (!any && u->edit->atts_count == 0 && !edit_has_staged_text(u->edit))
+	if (rev_index_wants(w, u->edit->id))
+		TRY(rev_index_begin(w, u, &p->guess, &index, &any));
+	if (!any && u->edit->atts_count == 0 && !edit_has_staged_text(u->edit)) {
+		if (index)
+			TRY(rev_index_apply(w, index));
 		return rev_update_apply(w, u);
+	}
 	p->given_up = arena_zalloc(w->arena, (u->count + 1) * sizeof(struct kv_future *));
 	p->update.rows = arena_alloc(w->arena, (u->count + 1) * sizeof(*u->rows));
 	if (!p->given_up || !p->update.rows)
@@ -221,6 +229,7 @@ update_decide(struct rev_writer *w, struct pending_edit *p, const struct rev_upd
 	p->update.rev = u->rev;
 	p->update.order = u->order;
 	p->update.count = u->count;
+	p->update.index = index;
 	TRY(buf_status(&w->ancestors));
 	p->ancestors = arena_dup(w->arena, buf_str(&w->ancestors));
 	if (!p->ancestors.ptr)
@@ -274,6 +283,9 @@ edit_resolve_given_up(struct rev_writer *w, struct pending_edit *p, struct rev_r
 	if (status == STATUS_TIMEOUT)
 		return edit_refuse(p, result, status);
 	TRY(status);
+	/* It may forbid the edit, of which nothing must have been counted then. */
+	if (u->index)
+		TRY(rev_index_apply(w, u->index));
 	for (size_t i = 0; i < u->count; i++) {
 		struct rev_att_list list;
 
@@ -569,6 +581,19 @@ edit_check(const struct catalog_db *db, const struct rev_edit *edit)
 	return rev_atts_check(edit, id_bytes + hash_bytes);
 }
 
+/* For indexes: the body of the revision that the edit extends, which most often is the winner's. */
+static enum status
+edit_guess_winner(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p)
+{
+	if (edit->kind == REV_EDIT_INTERACTIVE && edit->parent.pos)
+		return rev_body_ask(w, edit->id, edit->parent, &p->guess);
+	if (edit->kind == REV_EDIT_REPLICATED && edit->history_count > 1)
+		return rev_body_ask(w, edit->id,
+				    (struct rev_id){ edit->start - 1, edit->history[1] },
+				    &p->guess);
+	return STATUS_OK;
+}
+
 /* Issues the first wave's reads of one edit. */
 static enum status
 edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, struct pending_edit *p,
@@ -579,6 +604,8 @@ edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, str
 	if (result->status != STATUS_OK)
 		return STATUS_OK;
 	TRY(edit_ask_atts(w, edit, p));
+	if (rev_index_wants(w, edit->id))
+		TRY(edit_guess_winner(w, edit, p));
 	if (edit->kind == REV_EDIT_REPLICATED) {
 		result->rev = (struct rev_id){ edit->start, edit->history[0] };
 		p->plan = PLAN_REPLICATE;
@@ -740,11 +767,16 @@ write_edits(struct rev_writer *w, const struct rev_edit *edits, size_t count, si
 	while (left) {
 		left = 0;
 		for (size_t i = 0; i < count; i++) {
+			enum status status;
+
 			if (pending[i].plan == PLAN_DONE)
 				continue;
 			TRY(step_count(EDIT_STEPS));
-			TRY(edit_resolve(w, &edits[i], &pending[i], (uint16_t)(first + i),
-					 &results[i]));
+			status = edit_resolve(w, &edits[i], &pending[i], (uint16_t)(first + i),
+					      &results[i]);
+			if (status == STATUS_DUPLICATE)
+				status = edit_refuse(&pending[i], &results[i], status);
+			TRY(status);
 			if (pending[i].plan == PLAN_DONE)
 				pending_release(&pending[i]);
 			else
@@ -760,6 +792,8 @@ rev_writer_finish(struct rev_writer *w)
 	TRY(rev_atts_settle(w));
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DOCS, w->docs_delta, &w->key));
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DELETED, w->deleted_delta, &w->key));
+	if (w->indexes.set)
+		TRY(index_writer_finish(&w->indexes));
 	TRY(catalog_counts_finish(&w->counts, w->tx, &w->key));
 	return w->changed ? rev_stat_changed(w->tx, w->db, w->last_order, &w->key) : STATUS_OK;
 }
@@ -813,6 +847,8 @@ rev_write(struct kv_tx *tx, const struct catalog_db *db, const struct rev_edit *
 	if (!hashes)
 		return STATUS_LIMIT;
 	catalog_counts_init(&w.counts, db, arena);
+	if (index_set_of(db))
+		index_writer_init(&w.indexes, tx, db, &w.counts, REV_LIST_ENTRIES, arena);
 	mark = arena_mark(arena);
 	status = edits_chain(edits, count, arena, err, &chain);
 	if (status == STATUS_OK)
@@ -821,6 +857,8 @@ rev_write(struct kv_tx *tx, const struct catalog_db *db, const struct rev_edit *
 		edits_count(ret_results, count);
 	arena_reset(arena, mark);
 	catalog_counts_release(&w.counts);
+	if (w.indexes.set)
+		index_writer_release(&w.indexes);
 	buf_release(&w.key);
 	buf_release(&w.value);
 	buf_release(&w.ancestors);

@@ -104,8 +104,8 @@ struct rev_design_change {
 
 /*
  * Called in the transaction that changes the winner of a design document, whoever writes it: an
- * edit, a replication, a purge; after the document was written, once for each of them in a
- * transaction (and again in each attempt). It finds the definitions of indexes in
+ * edit, a replication, a purge; once for each of them in a transaction (and again in each
+ * attempt), before the document itself is written. It finds the definitions of indexes in
  * index_set_of(db), and reads none from the store: what this transaction has created there cannot
  * be read yet.
  * A failure is the transaction's, and nothing is committed: what is wrong with the document itself

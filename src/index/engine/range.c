@@ -1,0 +1,73 @@
+/* Ranges of keys for what is asked of an index. */
+#include <assert.h>
+
+#include "catalog/keys.h"
+#include "index/engine/component.h"
+#include "index/engine/entry.h"
+
+/*
+ * Appends one end of the range: the key behind everything that begins with the component of a
+ * bound, or in front of it. A bound that was cut has values on both sides of it under the same
+ * component, so that nothing of these is left out.
+ */
+static enum status
+range_put_end(struct buf *key, const struct index_def *def, size_t column,
+	      const struct leaf_value *bound, bool exclusive, bool upper, struct index_work *w)
+{
+	const struct index_value value = { .found = true, .leaf = *bound };
+	bool cut = false;
+
+	TRY(index_component_put(key, def, column, &value, w, &cut));
+	if (cut)
+		exclusive = false;
+	if (exclusive != upper)
+		buf_append_byte(key, CATALOG_KEY_LAST);
+	return buf_status(key);
+}
+
+static enum status
+range_copy(const struct buf *key, struct index_work *w, struct str *ret)
+{
+	TRY(catalog_key_status(key));
+	*ret = arena_dup(w->arena, buf_str(key));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+enum status
+index_range_make(const struct catalog_db *db, const struct index_def *def,
+		 const struct index_interval *interval, struct index_work *w,
+		 struct index_range *ret)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	const struct leaf_value *lower = interval->low, *upper = interval->high;
+	bool lower_exclusive = interval->low_exclusive, upper_exclusive = interval->high_exclusive;
+	size_t column = interval->equal_count;
+	bool cut = false;
+
+	assert(column <= def->column_count);
+	assert((!lower && !upper) || column < def->column_count);
+	index_key_entries(&begin, db, def->number);
+	if (def->flags & INDEX_PARTITIONED && interval->partition.ptr)
+		TRY(index_partition_put(&begin, def, interval->partition, &cut));
+	for (size_t i = 0; i < column; i++) {
+		const struct index_value value = { .found = true, .leaf = interval->equal[i] };
+
+		TRY(index_component_put(&begin, def, i, &value, w, &cut));
+	}
+	buf_append_str(&end, buf_str(&begin));
+	if ((lower || upper) && def->columns[column].descending) {
+		lower = interval->high;
+		upper = interval->low;
+		lower_exclusive = interval->high_exclusive;
+		upper_exclusive = interval->low_exclusive;
+	}
+	if (lower)
+		TRY(range_put_end(&begin, def, column, lower, lower_exclusive, false, w));
+	if (upper)
+		TRY(range_put_end(&end, def, column, upper, upper_exclusive, true, w));
+	else
+		buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(range_copy(&begin, w, &ret->begin));
+	return range_copy(&end, w, &ret->end);
+}

@@ -1,0 +1,516 @@
+/*
+ * Indexes in the transactions that change documents: each kind of edit with an index there, what it
+ * reads for it, and what a build that is under way makes different.
+ */
+#include "fixture.h"
+
+#include <stdio.h>
+
+#include "index/engine/scan.h"
+
+static struct str path_a[] = { { "a", 1 } };
+static const struct index_column by_a[] = { { path_a, 1, false } };
+
+/* An index on "a"; `flags` beside that it covers. */
+static void
+index_by_a(struct fixture *f, enum index_state state, uint32_t flags)
+{
+	const struct index_def terms = {
+		.state = state,
+		.flags = INDEX_COVERING | flags,
+		.order = DOC_KEY_COUCH,
+		.name = STR("by-a"),
+		.owner = STR("_design/x"),
+		.columns = by_a,
+		.column_count = 1,
+	};
+
+	fixture_index(f, &terms);
+}
+
+static int
+index_setup(void **state)
+{
+	int failed = fixture_setup(state);
+
+	if (!failed)
+		index_by_a(*state, INDEX_READY, INDEX_SPARSE);
+	return failed;
+}
+
+/* The entries of the newest index, in order: "id=text id=text". */
+static const char *
+entries(struct fixture *f)
+{
+	const struct index_set *set = index_set_of(f->db);
+	const struct index_def *def = &set->defs[set->count - 1];
+	const struct index_interval all = { 0 };
+	const struct index_scan_options options = { .mode = KV_SNAPSHOT };
+	struct index_work w = { .arena = f->arena };
+	struct kv_tx *tx = fixture_begin(f);
+	struct str text = arena_dup(f->arena, STR(""));
+	struct index_scan scan;
+	struct index_entry entry;
+	struct index_range range;
+
+	assert_int_equal(index_range_make(f->db, def, &all, &w, &range), STATUS_OK);
+	assert_int_equal(index_scan_init(&scan, tx, f->db, def, &range, &options), STATUS_OK);
+	while (index_scan_next(&scan, &w, &entry) == STATUS_OK) {
+		struct str value = entry.has_texts ? entry.texts[0] : STR("?");
+
+		text = arena_printf(f->arena, "%.*s%s%.*s=%.*s", STR_ARG(text), text.len ? " " : "",
+				    STR_ARG(entry.id), value.ptr ? (int)value.len : 4,
+				    value.ptr ? value.ptr : "none");
+	}
+	index_scan_release(&scan);
+	kv_tx_free(tx);
+	return text.ptr;
+}
+
+static void
+assert_cost(const struct fixture *f, uint64_t keys, uint64_t round_trips)
+{
+	assert_int_equal(f->cost.keys_read, keys);
+	assert_int_equal(f->cost.round_trips, round_trips);
+}
+
+/* Bodies in leaves have a key for the root and one for each leaf. */
+static uint64_t
+body_keys(uint64_t leaves)
+{
+	return fixture_scheme() == REV_SCHEME_PACKED ? 1 : 1 + leaves;
+}
+
+/* ---- Edits ---- */
+
+static void
+a_new_document_has_its_entry_and_reads_nothing_for_it(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_put(f, "x", NULL, "{\"a\":1}");
+	assert_cost(f, 0, 1);
+	fixture_put(f, "y", NULL, "{\"b\":1}");
+	assert_string_equal(entries(f), "x=1");
+	fixture_check(f);
+}
+
+static void
+extending_the_winner_moves_its_entry_in_one_round_trip(void **state)
+{
+	struct fixture *f = *state;
+	const char *rev = fixture_put(f, "x", NULL, "{\"a\":1}");
+
+	fixture_put(f, "y", NULL, "{\"a\":2}");
+	rev = fixture_put(f, "x", rev, "{\"a\":3}");
+	assert_cost(f, 1 + body_keys(1), 1);
+	assert_string_equal(entries(f), "y=2 x=3");
+	rev = fixture_put(f, "x", rev, "{\"c\":3}");
+	assert_string_equal(entries(f), "y=2");
+	fixture_put(f, "x", rev, "{\"a\":0}");
+	assert_string_equal(entries(f), "x=0 y=2");
+	fixture_check(f);
+}
+
+static void
+an_entry_that_stays_is_not_written(void **state)
+{
+	struct fixture *f = *state;
+	const char *rev = fixture_put(f, "x", NULL, "{\"a\":1,\"b\":1}");
+	uint64_t sets, clears;
+
+	rev = fixture_put(f, "x", rev, "{\"a\":2,\"b\":1}");
+	sets = f->cost.sets;
+	clears = f->cost.clears;
+	fixture_put(f, "x", rev, "{\"a\":2,\"b\":2}");
+	/* Neither an entry, nor its counters. */
+	assert_int_equal(f->cost.sets, sets - 2);
+	assert_int_equal(f->cost.clears, clears - 1);
+	assert_string_equal(entries(f), "x=2");
+	fixture_check(f);
+}
+
+static void
+equal_numbers_of_other_spelling_rewrite_the_value_alone(void **state)
+{
+	struct fixture *f = *state;
+	const char *rev = fixture_put(f, "x", NULL, "{\"a\":1}");
+
+	fixture_put(f, "x", rev, "{\"a\":1.0}");
+	assert_string_equal(entries(f), "x=1.0");
+	fixture_check(f);
+}
+
+static void
+extending_a_loser_changes_entries_only_if_it_wins(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_replicate(f, "x", "2-b a", false, "{\"a\":\"b\"}");
+	fixture_replicate(f, "x", "1-c", false, "{\"a\":\"c\"}");
+	assert_string_equal(entries(f), "x=\"b\"");
+	fixture_replicate(f, "x", "2-c c", false, "{\"a\":\"d\"}");
+	assert_string_equal(entries(f), "x=\"d\"");
+	fixture_check(f);
+	fixture_replicate(f, "x", "2-a a", false, "{\"a\":\"e\"}");
+	assert_string_equal(entries(f), "x=\"d\"");
+	fixture_check(f);
+}
+
+static void
+deleting_the_winner_brings_the_second_branch_in(void **state)
+{
+	struct fixture *f = *state;
+	const char *third;
+
+	fixture_replicate(f, "x", "2-c a", false, "{\"a\":3}");
+	fixture_replicate(f, "x", "2-b a", false, "{\"a\":2}");
+	fixture_replicate(f, "x", "2-a a", false, "{\"a\":1}");
+	fixture_delete(f, "x", "2-c");
+	assert_cost(f, 2 + 2 * body_keys(1), 2);
+	assert_string_equal(entries(f), "x=2");
+	fixture_delete(f, "x", "2-a"); /* the loser that is left */
+	assert_string_equal(entries(f), "x=2");
+	fixture_delete(f, "x", "2-b");
+	assert_string_equal(entries(f), "");
+	fixture_check(f);
+	third = fixture_put(f, "x", NULL, "{\"a\":9}");
+	assert_string_equal(entries(f), "x=9");
+	fixture_delete(f, "x", third);
+	assert_string_equal(entries(f), "");
+	fixture_check(f);
+}
+
+static void
+several_replicated_edits_leave_the_last_winners_entry(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_edit edits[3];
+	struct rev_result results[3];
+
+	fixture_put(f, "x", NULL, "{\"a\":0}");
+	edits[0] = fixture_copy(f, "x", "2-b y", false, "{\"a\":1}");
+	edits[1] = fixture_copy(f, "x", "3-c b y", false, "{\"a\":2}");
+	edits[2] = fixture_copy(f, "x", "3-b b y", false, "{\"a\":3}");
+	fixture_write(f, edits, 3, results);
+	assert_string_equal(entries(f), "x=2");
+	fixture_check(f);
+}
+
+static void
+design_documents_have_no_entries(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_put(f, "_design/d", NULL, "{\"a\":1}");
+	assert_string_equal(entries(f), "");
+	fixture_check(f);
+}
+
+/* ---- What design documents tell ---- */
+
+static int design_calls;
+static char design_last[256];
+
+static enum status
+design_note(struct kv_tx *tx, const struct catalog_db *db, const struct rev_design_change *change,
+	    struct arena *arena)
+{
+	const struct index_column column = { path_a, 1, false };
+	struct index_work w = { .arena = arena };
+	struct index_value before = { 0 }, after = { 0 };
+
+	(void)tx;
+	(void)db;
+	design_calls++;
+	if (change->before)
+		assert_int_equal(index_source_find(change->before, &column, &w, &before),
+				 STATUS_OK);
+	if (change->after)
+		assert_int_equal(index_source_find(change->after, &column, &w, &after), STATUS_OK);
+	(void)snprintf(design_last, sizeof(design_last), "%.*s %s %s", STR_ARG(change->id),
+		       change->before ? before.found ? "had" : "bare" : "none",
+		       change->after ? after.found ? "has" : "bare" : "none");
+	return STATUS_OK;
+}
+
+static void
+the_hook_is_told_of_winners_of_design_documents(void **state)
+{
+	struct fixture *f = *state;
+	const char *rev;
+
+	rev_design_hook(design_note);
+	design_calls = 0;
+	fixture_put(f, "a", NULL, "{\"a\":1}");
+	assert_int_equal(design_calls, 0);
+	rev = fixture_put(f, "_design/d", NULL, "{\"a\":1}");
+	assert_string_equal(design_last, "_design/d none has");
+	rev = fixture_put(f, "_design/d", rev, "{}");
+	assert_string_equal(design_last, "_design/d had bare");
+	fixture_replicate(f, "_design/d", "1-loser", false, "{}");
+	assert_string_equal(design_last, "_design/d had bare");
+	fixture_delete(f, "_design/d", rev);
+	assert_string_equal(design_last, "_design/d bare bare");
+	fixture_delete(f, "_design/d", "1-loser");
+	assert_string_equal(design_last, "_design/d bare none");
+	rev_design_hook(NULL);
+	fixture_check(f);
+}
+
+/* ---- Unique ---- */
+
+static void
+of_two_documents_with_one_value_the_second_is_a_duplicate(void **state)
+{
+	struct fixture *f = *state;
+	const char *rev;
+	struct rev_edit edits[3];
+	struct rev_result results[3];
+
+	index_by_a(f, INDEX_READY, INDEX_UNIQUE | INDEX_SPARSE);
+	rev = fixture_put(f, "x", NULL, "{\"a\":1}");
+	assert_int_equal(fixture_try(f, "y", NULL, "{\"a\":1}"), STATUS_DUPLICATE);
+	rev = fixture_put(f, "x", rev, "{\"a\":1,\"b\":1}");
+	edits[0] = fixture_edit(f, "p", NULL, "{\"a\":5}");
+	edits[1] = fixture_edit(f, "q", NULL, "{\"a\":5}");
+	edits[2] = fixture_edit(f, "r", NULL, "{\"a\":6}");
+	fixture_write(f, edits, 3, results);
+	assert_int_equal(results[0].status, STATUS_OK);
+	assert_int_equal(results[1].status, STATUS_DUPLICATE);
+	assert_int_equal(results[2].status, STATUS_OK);
+	fixture_put(f, "x", rev, "{\"a\":2}");
+	fixture_put(f, "y", NULL, "{\"a\":1}");
+	assert_string_equal(entries(f), "y=1 x=2 p=5 r=6");
+	fixture_check(f);
+}
+
+/* ---- While an index is built ---- */
+
+struct building {
+	struct fixture *f;
+	const char *id;
+	const char *rev;
+	enum index_state state; /* that it gets */
+};
+
+/* What a build does for one document. */
+static enum status
+build_one(struct kv_tx *tx, void *arg)
+{
+	struct building *b = arg;
+	const struct index_set *set = index_set_of(b->f->db);
+	const struct index_def *def = &set->defs[set->count - 1];
+	struct index_source source = { .id = str_from_cstr(b->id) };
+	struct catalog_counts counts;
+	struct index_writer writer;
+	struct rev_tree tree;
+	struct rev_doc doc;
+	enum status status;
+	struct buf key = BUF_INIT(64);
+
+	TRY(rev_tree_read(tx, b->f->db, source.id, REV_TREE_WINNER, b->f->arena, &tree));
+	if (!index_build_wants(def, &tree.seq))
+		return STATUS_OK;
+	TRY(rev_doc_read(tx, b->f->db, source.id, b->f->arena, &doc));
+	source.packed = doc.packed;
+	source.leaves = doc.leaves;
+	source.count = doc.count;
+	catalog_counts_init(&counts, b->f->db, b->f->arena);
+	index_writer_init(&writer, tx, b->f->db, &counts, 2, b->f->arena);
+	status = index_build_document(&writer, def, &source, true);
+	if (status == STATUS_OK)
+		status = index_writer_finish(&writer);
+	if (status == STATUS_OK)
+		status = catalog_counts_finish(&counts, tx, &key);
+	index_writer_release(&writer);
+	catalog_counts_release(&counts);
+	buf_release(&key);
+	return status;
+}
+
+static void
+build(struct fixture *f, const char *id)
+{
+	struct building b = { .f = f, .id = id };
+
+	assert_int_equal(kv_run(f->store, build_one, &b, NULL, NULL), STATUS_OK);
+}
+
+static enum status
+set_state(struct kv_tx *tx, void *arg)
+{
+	struct building *b = arg;
+	const struct index_set *set = index_set_of(b->f->db);
+
+	return index_state_set(tx, b->f->db, &set->defs[set->count - 1], b->state, STR(""));
+}
+
+static void
+finish_index(struct fixture *f, enum index_state state)
+{
+	struct building b = { .f = f, .state = state };
+
+	assert_int_equal(kv_run(f->store, set_state, &b, NULL, NULL), STATUS_OK);
+	fixture_reopen(f);
+}
+
+static void
+writers_and_a_build_leave_each_entry_once(void **state)
+{
+	struct fixture *f = *state;
+	const char *a = fixture_put(f, "a", NULL, "{\"a\":1}");
+	const char *b = fixture_put(f, "b", NULL, "{\"a\":2}");
+	const char *c = fixture_put(f, "c", NULL, "{\"a\":3}");
+	const char *d = fixture_put(f, "d", NULL, "{\"a\":4}");
+
+	fixture_put(f, "e", NULL, "{\"a\":5}");
+	index_by_a(f, INDEX_BUILDING, INDEX_SPARSE);
+	assert_string_equal(entries(f), "");
+	fixture_put(f, "new", NULL, "{\"a\":9}");
+	a = fixture_put(f, "a", a, "{\"a\":1,\"b\":1}"); /* before the build meets it: the same */
+	fixture_put(f, "b", b, "{\"a\":7}");             /* another value */
+	build(f, "c");
+	fixture_put(f, "c", c, "{\"a\":8}"); /* after the build has */
+	fixture_delete(f, "d", d);
+	build(f, "a");
+	build(f, "b");
+	build(f, "e");
+	build(f, "new");
+	finish_index(f, INDEX_READY);
+	assert_string_equal(entries(f), "a=1 e=5 b=7 c=8 new=9");
+	fixture_check(f);
+}
+
+/* The build takes a document with a new Sequence for one that a writer has entered. */
+static void
+an_edit_of_a_loser_enters_the_winner_for_the_build(void **state)
+{
+	struct fixture *f = *state;
+	const char *rev = fixture_put(f, "a", NULL, "{\"a\":1}");
+
+	fixture_put(f, "b", NULL, "{\"a\":2}");
+	rev = fixture_put(f, "a", rev, "{\"a\":3}");
+	index_by_a(f, INDEX_BUILDING, INDEX_SPARSE);
+	fixture_replicate(f, "a", "1-loser", false, "{\"a\":4}");
+	build(f, "a");
+	build(f, "b");
+	finish_index(f, INDEX_READY);
+	assert_string_equal(entries(f), "b=2 a=3");
+	fixture_check(f);
+}
+
+static enum status
+clear_some(struct kv_tx *tx, void *arg)
+{
+	struct building *b = arg;
+	const struct index_set *set = index_set_of(b->f->db);
+	struct catalog_counts counts;
+	struct index_writer writer;
+	struct buf key = BUF_INIT(64);
+	enum status status;
+	bool more;
+
+	catalog_counts_init(&counts, b->f->db, b->f->arena);
+	index_writer_init(&writer, tx, b->f->db, &counts, 2, b->f->arena);
+	status = index_clear(&writer, &set->defs[set->count - 1], 2, &more);
+	if (status == STATUS_OK)
+		status = index_writer_finish(&writer);
+	if (status == STATUS_OK)
+		status = catalog_counts_finish(&counts, tx, &key);
+	if (status == STATUS_OK && !more)
+		status = index_forget(tx, b->f->db, &set->defs[set->count - 1]);
+	index_writer_release(&writer);
+	catalog_counts_release(&counts);
+	buf_release(&key);
+	return status;
+}
+
+static void
+a_dropped_index_is_cleared_and_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	struct building b = { .f = f };
+	const char *rev = fixture_put(f, "a", NULL, "{\"a\":1}");
+
+	fixture_put(f, "b", NULL, "{\"a\":2}");
+	fixture_put(f, "c", NULL, "{\"a\":2}");
+	finish_index(f, INDEX_DROPPED);
+	fixture_put(f, "a", rev, "{\"a\":7}"); /* nobody keeps it any more */
+	assert_string_equal(entries(f), "a=1 b=2 c=2");
+	assert_int_equal(kv_run(f->store, clear_some, &b, NULL, NULL), STATUS_OK);
+	assert_int_equal(kv_run(f->store, clear_some, &b, NULL, NULL), STATUS_OK);
+	fixture_reopen(f);
+	assert_null(index_set_of(f->db));
+	fixture_check(f);
+}
+
+/* ---- Reading ---- */
+
+static void
+ranges_are_counted_and_read_from_both_ends(void **state)
+{
+	struct fixture *f = *state;
+	struct index_work w = { .arena = f->arena };
+	const struct index_def *def = &index_set_of(f->db)->defs[0];
+	const struct index_scan_options back = { .reverse = true, .mode = KV_SNAPSHOT };
+	struct leaf_value two, four;
+	struct index_interval interval = { .low = &two, .high = &four, .high_exclusive = true };
+	struct index_range range;
+	struct index_scan scan;
+	struct index_entry entry;
+	struct str after;
+	struct kv_tx *tx;
+	uint64_t count;
+
+	for (int i = 0; i < 6; i++)
+		fixture_put(f, arena_printf(f->arena, "d%d", i).ptr, NULL,
+			    arena_printf(f->arena, "{\"a\":%d}", i).ptr);
+	assert_int_equal(leaf_parse(STR("2"), f->arena, &two, NULL), STATUS_OK);
+	assert_int_equal(leaf_parse(STR("4"), f->arena, &four, NULL), STATUS_OK);
+	tx = fixture_begin(f);
+	assert_int_equal(index_range_make(f->db, def, &interval, &w, &range), STATUS_OK);
+	assert_int_equal(index_range_count(tx, f->db, &range, 100, &count), STATUS_OK);
+	assert_int_equal(count, 2);
+	assert_int_equal(index_range_count(tx, f->db, &range, 0, &count), STATUS_OK);
+	assert_int_equal(count, 2);
+	assert_int_equal(index_scan_init(&scan, tx, f->db, def, &range, &back), STATUS_OK);
+	assert_int_equal(index_scan_next(&scan, &w, &entry), STATUS_OK);
+	assert_true(str_eq(entry.id, STR("d3")));
+	after = arena_dup(f->arena, entry.key);
+	index_scan_release(&scan);
+	assert_int_equal(
+		index_scan_init(&scan, tx, f->db, def, &range,
+				&(struct index_scan_options){ .reverse = true, .after = after }),
+		STATUS_OK);
+	assert_int_equal(index_scan_next(&scan, &w, &entry), STATUS_OK);
+	assert_true(str_eq(entry.id, STR("d2")));
+	assert_int_equal(index_scan_next(&scan, &w, &entry), STATUS_NOT_FOUND);
+	index_scan_release(&scan);
+	kv_tx_free(tx);
+}
+
+#define TEST_WITH_INDEX(name) cmocka_unit_test_setup_teardown(name, index_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_WITH_INDEX(a_new_document_has_its_entry_and_reads_nothing_for_it),
+		TEST_WITH_INDEX(extending_the_winner_moves_its_entry_in_one_round_trip),
+		TEST_WITH_INDEX(an_entry_that_stays_is_not_written),
+		TEST_WITH_INDEX(equal_numbers_of_other_spelling_rewrite_the_value_alone),
+		TEST_WITH_INDEX(extending_a_loser_changes_entries_only_if_it_wins),
+		TEST_WITH_INDEX(deleting_the_winner_brings_the_second_branch_in),
+		TEST_WITH_INDEX(several_replicated_edits_leave_the_last_winners_entry),
+		TEST_WITH_INDEX(design_documents_have_no_entries),
+		TEST_WITH_INDEX(the_hook_is_told_of_winners_of_design_documents),
+		TEST_WITH_INDEX(of_two_documents_with_one_value_the_second_is_a_duplicate),
+		TEST_WITH_INDEX(writers_and_a_build_leave_each_entry_once),
+		TEST_WITH_INDEX(an_edit_of_a_loser_enters_the_winner_for_the_build),
+		TEST_WITH_INDEX(a_dropped_index_is_cleared_and_forgotten),
+		TEST_WITH_INDEX(ranges_are_counted_and_read_from_both_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
