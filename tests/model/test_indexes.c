@@ -197,6 +197,52 @@ several_replicated_edits_leave_the_last_winners_entry(void **state)
 	fixture_check(f);
 }
 
+struct purge {
+	struct fixture *f;
+	struct rev_purge_query query;
+	struct rev_purge_result result;
+};
+
+static enum status
+purge_body(struct kv_tx *tx, void *arg)
+{
+	struct purge *p = arg;
+	enum status status = rev_purge(tx, p->f->db, &p->query, 1, p->f->arena, &p->result, NULL);
+
+	p->f->cost = kv_tx_stats(tx);
+	return status;
+}
+
+static void
+purge(struct fixture *f, const char *id, const char *rev)
+{
+	struct rev_id id_of_rev = fixture_rev(f, rev);
+	struct purge p = { .f = f,
+			   .query = { .id = str_from_cstr(id), .revs = &id_of_rev, .count = 1 } };
+
+	assert_int_equal(kv_run(f->store, purge_body, &p, NULL, NULL), STATUS_OK);
+	assert_int_equal(p.result.count, 1);
+}
+
+static void
+purging_the_winner_brings_the_next_branch_in(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_replicate(f, "x", "2-c a", false, "{\"a\":3}");
+	fixture_replicate(f, "x", "2-b a", false, "{\"a\":2}");
+	fixture_replicate(f, "x", "2-a a", false, "{\"a\":1}");
+	purge(f, "x", "2-c");
+	assert_int_equal(f->cost.keys_read, 2 + 2 * body_keys(1));
+	assert_string_equal(entries(f), "x=2");
+	purge(f, "x", "2-a");
+	assert_string_equal(entries(f), "x=2");
+	fixture_check(f);
+	purge(f, "x", "2-b");
+	assert_string_equal(entries(f), "");
+	fixture_check(f);
+}
+
 static void
 design_documents_have_no_entries(void **state)
 {
@@ -503,6 +549,7 @@ main(void)
 		TEST_WITH_INDEX(extending_a_loser_changes_entries_only_if_it_wins),
 		TEST_WITH_INDEX(deleting_the_winner_brings_the_second_branch_in),
 		TEST_WITH_INDEX(several_replicated_edits_leave_the_last_winners_entry),
+		TEST_WITH_INDEX(purging_the_winner_brings_the_next_branch_in),
 		TEST_WITH_INDEX(design_documents_have_no_entries),
 		TEST_WITH_INDEX(the_hook_is_told_of_winners_of_design_documents),
 		TEST_WITH_INDEX(of_two_documents_with_one_value_the_second_is_a_duplicate),

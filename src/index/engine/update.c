@@ -246,17 +246,17 @@ diff_write(struct index_writer *writer, const struct index_diff *diff)
 	size_t i = 0, j = 0;
 
 	while (i < diff->before.count || j < diff->after.count) {
-		const struct kv_pair *old = i < diff->before.count ? &diff->before.pairs[i] : NULL;
-		const struct kv_pair *new = j < diff->after.count ? &diff->after.pairs[j] : NULL;
-		int order = !old ? 1 : !new ? -1 : str_cmp(old->key, new->key);
+		int order = i == diff->before.count ? 1 : j == diff->after.count ? -1 : 0;
 
+		if (order == 0)
+			order = str_cmp(diff->before.pairs[i].key, diff->after.pairs[j].key);
 		if (order < 0) {
-			TRY(kv_clear(writer->tx, old->key));
-			TRY(writer_count(writer, old->key, -1));
+			TRY(kv_clear(writer->tx, diff->before.pairs[i].key));
+			TRY(writer_count(writer, diff->before.pairs[i].key, -1));
 		} else if (order > 0) {
-			TRY(writer_set(writer, new, true));
-		} else if (!str_eq(old->value, new->value)) {
-			TRY(writer_set(writer, new, false));
+			TRY(writer_set(writer, &diff->after.pairs[j], true));
+		} else if (!str_eq(diff->before.pairs[i].value, diff->after.pairs[j].value)) {
+			TRY(writer_set(writer, &diff->after.pairs[j], false));
 		}
 		i += order <= 0;
 		j += order >= 0;
