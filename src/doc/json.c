@@ -128,7 +128,8 @@ json_is_in_object(const struct json_reader *r)
 static inline void
 json_skip_space(struct json_reader *r)
 {
-	while (r->at < r->end &&
+	/* One comparison tells that there is none. */
+	while (r->at < r->end && (uint8_t)*r->at <= ' ' &&
 	       (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t'))
 		r->at++;
 }

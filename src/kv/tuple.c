@@ -284,13 +284,12 @@ tuple_string_len(struct str s, bool *ret_escaped)
 	return tuple_escaped_len(s, nul);
 }
 
-static size_t
-tuple_skip_text(struct str encoded, size_t at)
+size_t
+tuple_skip_escaped(struct str encoded, size_t nul)
 {
-	bool escaped;
-	size_t len = tuple_string_len(str_skip(encoded, at + 1), &escaped);
+	size_t len = tuple_escaped_len(encoded, encoded.ptr + nul);
 
-	return len == SIZE_MAX ? 0 : at + 1 + len + 1;
+	return len == SIZE_MAX ? 0 : len + 1;
 }
 
 /*
@@ -542,16 +541,13 @@ tuple_skip_any(struct str encoded, size_t at)
 size_t
 tuple_skip(struct str encoded, size_t at, enum tuple_skip kind)
 {
-	uint8_t code;
-
 	switch (kind) {
 	case TUPLE_SKIP_INT:
 		return tuple_skip_int(encoded, at);
 	case TUPLE_SKIP_BOOL:
 		return tuple_skip_bool(encoded, at);
 	case TUPLE_SKIP_TEXT:
-		code = at < encoded.len ? (uint8_t)encoded.ptr[at] : 0;
-		return code == CODE_BYTES || code == CODE_STRING ? tuple_skip_text(encoded, at) : 0;
+		return tuple_skip_text(encoded, at);
 	case TUPLE_SKIP_ANY:
 		return at < encoded.len ? tuple_skip_any(encoded, at) : 0;
 	}

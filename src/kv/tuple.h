@@ -203,6 +203,8 @@ tuple_skip_int(struct str encoded, size_t at)
 	if (at >= encoded.len)
 		return 0;
 	code = (uint8_t)encoded.ptr[at];
+	if (code == TUPLE_CODE_INT_ZERO + 1) /* as most are */
+		return at + 2 <= encoded.len ? at + 2 : 0;
 	if (code < TUPLE_CODE_INT_LEAST || code > TUPLE_CODE_INT_MOST)
 		return 0;
 	len = code < TUPLE_CODE_INT_ZERO ? (size_t)(TUPLE_CODE_INT_ZERO - code)
@@ -218,6 +220,28 @@ tuple_skip_bool(struct str encoded, size_t at)
 				    (uint8_t)encoded.ptr[at] == TUPLE_CODE_TRUE)
 		       ? at + 1
 		       : 0;
+}
+
+/* The rest of tuple_skip_text(): the first NUL of the content, at `nul`, may be escaped. */
+size_t tuple_skip_escaped(struct str encoded, size_t nul);
+
+/* The same of TUPLE_SKIP_TEXT. */
+static inline size_t
+tuple_skip_text(struct str encoded, size_t at)
+{
+	const char *nul;
+	size_t end;
+
+	if (at >= encoded.len ||
+	    (encoded.ptr[at] != TUPLE_CODE_BYTES && encoded.ptr[at] != TUPLE_CODE_STRING))
+		return 0;
+	nul = memchr(encoded.ptr + at, 0, encoded.len - at);
+	if (!nul)
+		return 0;
+	end = (size_t)(nul - encoded.ptr) + 1;
+	if (end < encoded.len && (uint8_t)nul[1] == TUPLE_CODE_ESCAPE)
+		return tuple_skip_escaped(encoded, end - 1);
+	return end;
 }
 
 /*

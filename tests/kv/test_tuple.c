@@ -735,6 +735,55 @@ random_bytes_never_crash_the_reader(void **state)
 	}
 }
 
+/* What tuple_skip() says about the place of an element that has just been read. */
+static void
+assert_skipped(struct str all, size_t at, const struct tuple_elem *e)
+{
+	uint8_t code = (uint8_t)all.ptr[at];
+	size_t end = at + e->encoding.len;
+	bool integer = code >= TUPLE_CODE_INT_LEAST && code <= TUPLE_CODE_INT_MOST;
+	bool text = e->kind == TUPLE_BYTES || e->kind == TUPLE_STRING;
+	bool truth = e->kind == TUPLE_FALSE || e->kind == TUPLE_TRUE;
+
+	assert_int_equal(tuple_skip(all, at, TUPLE_SKIP_ANY), end);
+	assert_int_equal(tuple_skip(all, at, TUPLE_SKIP_INT), integer ? end : 0);
+	assert_int_equal(tuple_skip(all, at, TUPLE_SKIP_TEXT), text ? end : 0);
+	assert_int_equal(tuple_skip(all, at, TUPLE_SKIP_BOOL), truth ? end : 0);
+}
+
+static void
+elements_are_skipped_as_they_are_read(void **state)
+{
+	static const uint8_t often[] = { 0x00, 0x00, 0xff, 0x01, 0x02, 0x14, 0x15, 0x26 };
+	struct rand_seq r = { 11 };
+	unsigned escaped = 0;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		size_t len = rand_seq_below(&r, 24);
+		char *bytes = mem_alloc(len); /* of its own, so that an overrun is seen */
+		struct str all = str_of(bytes, len);
+		struct tuple_reader reader = tuple_reader(all);
+		struct tuple_elem e;
+		size_t at = 0;
+
+		assert_non_null(bytes);
+		for (size_t j = 0; j < len; j++)
+			bytes[j] = (char)often[rand_seq_below(&r, sizeof(often))];
+		while (tuple_next(&reader, &e) == STATUS_OK) {
+			assert_skipped(all, at, &e);
+			at = len - reader.rest.len;
+			escaped += (e.kind == TUPLE_BYTES || e.kind == TUPLE_STRING) && e.escaped;
+		}
+		if (at < len)
+			assert_int_equal(tuple_skip(all, at, TUPLE_SKIP_TEXT), 0);
+		assert_int_equal(tuple_skip(all, len, TUPLE_SKIP_TEXT), 0);
+		assert_int_equal(tuple_skip(all, len, TUPLE_SKIP_INT), 0);
+		mem_free(bytes);
+	}
+	assert_true(escaped > 100);
+}
+
 static void
 integers_longer_than_255_bytes_fail_the_buffer(void **state)
 {
@@ -839,6 +888,7 @@ main(void)
 		cmocka_unit_test(malformed_bytes_are_corrupt_and_move_nothing),
 		cmocka_unit_test(nesting_has_a_limit),
 		cmocka_unit_test(random_bytes_never_crash_the_reader),
+		cmocka_unit_test(elements_are_skipped_as_they_are_read),
 		cmocka_unit_test(integers_longer_than_255_bytes_fail_the_buffer),
 		cmocka_unit_test(prefix_end_is_the_first_key_behind_the_prefix),
 		cmocka_unit_test(tuples_are_drawn_as_people_write_them),

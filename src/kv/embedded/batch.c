@@ -15,6 +15,7 @@
  * operation behind it must not see what the store still has, which is what `deleted` is for.
  */
 #include <assert.h>
+#include <endian.h>
 
 #include "kv/embedded/embedded_int.h"
 
@@ -77,7 +78,13 @@ batch_near(struct batch *b, struct str key)
 	};
 	uint64_t start = 0;
 
-	memcpy(&start, key.ptr, key.len < SUBSPACE_BYTES ? key.len : SUBSPACE_BYTES);
+	/* Any bytes of the subspace will do, and a load of known length is one instruction. */
+	if (key.len >= sizeof(start)) {
+		memcpy(&start, key.ptr, sizeof(start));
+		start = le64toh(start) & ((UINT64_C(1) << 8 * SUBSPACE_BYTES) - 1);
+	} else {
+		memcpy(&start, key.ptr, key.len < SUBSPACE_BYTES ? key.len : SUBSPACE_BYTES);
+	}
 	return &b->near[(start * 0x9e3779b97f4a7c15u) >> SHIFT];
 }
 

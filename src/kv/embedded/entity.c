@@ -136,11 +136,13 @@ emb_entity_len(const struct emb_entities *entities, struct str key)
 	entity = entity_of_space(entities, key, space, len);
 	if (entity->element_count == 0)
 		return 0;
-	/* RocksDB asks several times for each key that is written: short kinds are inline. */
+	/* RocksDB asks several times for each key that is written: what keys have is inline. */
 	for (size_t i = 0; i < entity->element_count && len; i++) {
 		enum tuple_skip kind = entity->elements[i];
 
-		if (kind == TUPLE_SKIP_INT)
+		if (kind == TUPLE_SKIP_TEXT)
+			len = tuple_skip_text(key, len);
+		else if (kind == TUPLE_SKIP_INT)
 			len = tuple_skip_int(key, len);
 		else if (kind == TUPLE_SKIP_BOOL)
 			len = tuple_skip_bool(key, len);
