@@ -219,16 +219,20 @@ tx_append_mutation(struct emb_tx *tx, const struct mutation *mutation)
 {
 	size_t bytes = mutation->key.len + mutation->value.len;
 	struct mutation *m;
+	char *copies; /* of the key and the value, behind the mutation */
 
 	TRY(emb_tx_check(tx));
-	m = arena_alloc(tx->arena, sizeof(*m));
+	m = arena_alloc(tx->arena, sizeof(*m) + bytes);
 	if (!m)
 		return emb_tx_no_room(tx);
 	*m = *mutation;
-	m->key = arena_dup(tx->arena, mutation->key);
-	m->value = arena_dup(tx->arena, mutation->value);
-	if (!m->key.ptr || !m->value.ptr)
-		return emb_tx_no_room(tx);
+	copies = (char *)(m + 1);
+	m->key = str_of(copies, mutation->key.len);
+	m->value = str_of(copies + m->key.len, mutation->value.len);
+	if (m->key.len)
+		memcpy(copies, mutation->key.ptr, m->key.len);
+	if (m->value.len)
+		memcpy(copies + m->key.len, mutation->value.ptr, m->value.len);
 	assert(!tx->first == !tx->last && !tx->queued);
 	if (tx->last)
 		tx->last->next = m;
