@@ -105,6 +105,37 @@ checkpoint_has_session(const struct checkpoint_entry *entries, size_t count, str
 	return false;
 }
 
+static uint64_t
+checkpoint_member_number(const struct json_member *members, size_t count, const char *name)
+{
+	struct str text = checkpoint_member_text(members, count, name);
+	uint64_t n;
+
+	return text.ptr && str_to_u64(text, &n) ? n : 0;
+}
+
+/* The figures of an entry; 0 for those that it has not, or not as whole numbers. */
+static enum status
+checkpoint_read_counts(struct str entry, struct arena *arena, struct checkpoint_counts *ret)
+{
+	struct json_value value;
+	struct json_member *members;
+	size_t n;
+
+	TRY(json_value_read(entry, arena, &value, NULL));
+	TRY(json_value_members(&value, arena, &members, &n, NULL));
+	*ret = (struct checkpoint_counts){
+		.revisions_checked = checkpoint_member_number(members, n, "missing_checked"),
+		.missing_found = checkpoint_member_number(members, n, "missing_found"),
+		.docs_read = checkpoint_member_number(members, n, "docs_read"),
+		.docs_written = checkpoint_member_number(members, n, "docs_written"),
+		.write_failures = checkpoint_member_number(members, n, "doc_write_failures"),
+		.bulk_get_docs = checkpoint_member_number(members, n, "bulk_get_docs"),
+		.bulk_get_attempts = checkpoint_member_number(members, n, "bulk_get_attempts"),
+	};
+	return STATUS_OK;
+}
+
 static enum status
 checkpoint_take_agreed(const struct checkpoint_entry *entries, size_t count, struct str seq,
 		       struct arena *arena, struct checkpoint_found *ret)
@@ -117,7 +148,7 @@ checkpoint_take_agreed(const struct checkpoint_entry *entries, size_t count, str
 	ret->history_count = count;
 	if (seq.ptr)
 		ret->seq = seq;
-	return STATUS_OK;
+	return count ? checkpoint_read_counts(entries[0].text, arena, &ret->counts) : STATUS_OK;
 }
 
 enum status

@@ -16,22 +16,7 @@ enum {
 	CHECKPOINT_DATE_BYTES = 40,
 };
 
-/* How far the last session got that both ends remember. */
-struct checkpoint_found {
-	struct str seq;      /* JSON; "0" where there is nothing in common */
-	struct str *history; /* entries, JSON, newest first: what comes behind a new one */
-	size_t history_count;
-};
-
-/*
- * Compares the bodies of the two documents (ptr NULL: the end has none). If they are of different
- * sessions, the newest session that is in both histories counts. A body that cannot be read counts
- * as none. The result borrows from the bodies. STATUS_LIMIT when the arena is full.
- */
-MUST_USE enum status checkpoint_compare(struct str source, struct str target, struct arena *arena,
-					struct checkpoint_found *ret);
-
-/* What a session has done so far. */
+/* What a replication has done so far, in all its runs. */
 struct checkpoint_counts {
 	uint64_t revisions_checked;
 	uint64_t missing_found;
@@ -41,6 +26,22 @@ struct checkpoint_counts {
 	uint64_t bulk_get_docs;
 	uint64_t bulk_get_attempts;
 };
+
+/* How far the last session got that both ends remember. */
+struct checkpoint_found {
+	struct str seq;      /* JSON; "0" where there is nothing in common */
+	struct str *history; /* entries, JSON, newest first: what comes behind a new one */
+	size_t history_count;
+	struct checkpoint_counts counts; /* of the newest of these entries; without one, 0 */
+};
+
+/*
+ * Compares the bodies of the two documents (ptr NULL: the end has none). If they are of different
+ * sessions, the newest session that is in both histories counts. A body that cannot be read counts
+ * as none. The result borrows from the bodies. STATUS_LIMIT when the arena is full.
+ */
+MUST_USE enum status checkpoint_compare(struct str source, struct str target, struct arena *arena,
+					struct checkpoint_found *ret);
 
 struct checkpoint_session {
 	char id[CHECKPOINT_SESSION_BYTES + 1];

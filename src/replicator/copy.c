@@ -120,6 +120,9 @@ copy_read_revs_diff(struct copy_batch *b, struct str text, struct missing **ret,
 		TRY(copy_read_texts(json_value_find(members, n, "possible_ancestors"), b->arena,
 				    &m->ancestors, &m->ancestors_count, err));
 		TRY(copy_check_offered(sorted, b->count, m, err));
+		m->brought = arena_zalloc(b->arena, m->revs_count + 1);
+		if (!m->brought)
+			return STATUS_LIMIT;
 		*ret_revs += m->revs_count;
 	}
 	*ret = missing;
@@ -184,30 +187,6 @@ bulk_find_requested(struct missing *missing, size_t count, size_t *at, struct st
 	return NULL;
 }
 
-static enum status
-bulk_take_result(struct copier *c, struct missing *m, const struct json_value *result,
-		 struct err *err)
-{
-	struct json_member *members;
-	const struct json_value *doc;
-	bool has_atts = false;
-	size_t count;
-
-	TRY(json_value_members(result, c->arena, &members, &count, err));
-	doc = json_value_find(members, count, "ok");
-	if (!doc || doc->kind != JSON_OBJECT_BEGIN) {
-		m->alone = true;
-		return STATUS_OK;
-	}
-	TRY(doc_has_attachments(doc->text, c->arena, &has_atts, err));
-	if (has_atts) {
-		m->alone = true;
-		return STATUS_OK;
-	}
-	run_add_counts(c->run, (struct checkpoint_counts){ .docs_read = 1, .bulk_get_docs = 1 });
-	return copier_add(c, m->id, doc->text, err);
-}
-
 struct bulk_request {
 	struct copier *copier;
 	struct missing *missing;
@@ -215,7 +194,40 @@ struct bulk_request {
 	size_t at;     /* the document that the last row was about */
 	uint64_t revs; /* that were asked for: as many rows are to come */
 	uint64_t rows;
+	uint64_t brought; /* revisions without attachments, now on their way to the target */
 };
+
+/*
+ * Takes a revision that one row is about; `row` is the number of the revision that the row answers,
+ * since rows come in the order of the request. A revision that was asked for counts by its name.
+ * Another one has come in the place of the row's, which is no leaf any more. What has attachments,
+ * or is not there, is left to be fetched by itself.
+ */
+static enum status
+bulk_take_result(struct bulk_request *asked, struct missing *m, size_t row,
+		 const struct json_value *result, struct err *err)
+{
+	struct copier *c = asked->copier;
+	struct json_member *members;
+	const struct json_value *doc, *rev;
+	bool has_atts = false;
+	size_t count, number = 0;
+
+	TRY(json_value_members(result, c->arena, &members, &count, err));
+	doc = json_value_find(members, count, "ok");
+	if (!doc || doc->kind != JSON_OBJECT_BEGIN)
+		return STATUS_OK;
+	TRY(doc_has_attachments(doc->text, c->arena, &has_atts, err));
+	if (has_atts)
+		return STATUS_OK;
+	TRY(json_value_members(doc, c->arena, &members, &count, err));
+	rev = json_value_find(members, count, "_rev");
+	while (number < m->revs_count && !(rev && str_eq(m->revs[number], rev->string)))
+		number++;
+	m->brought[number < m->revs_count ? number : row] = true;
+	asked->brought++;
+	return copier_add(c, m->id, doc->text, err);
+}
 
 /* {"id":…,"docs":[{"ok":{…}},…]} */
 static enum status
@@ -230,7 +242,7 @@ bulk_take_row(void *arg, struct str row, struct err *err)
 	const struct json_value *docs;
 	struct json_value *items;
 	struct missing *m;
-	size_t n;
+	size_t n, number;
 
 	TRY(json_value_read(row, c->arena, &value, err));
 	TRY(json_value_members(&value, c->arena, &members, &n, err));
@@ -247,9 +259,10 @@ bulk_take_row(void *arg, struct str row, struct err *err)
 		return STATUS_OK;
 	}
 	TRY(json_value_items(docs, c->arena, &items, &n, err));
+	number = m->rows < m->revs_count ? m->rows : m->revs_count - 1;
+	m->rows++;
 	for (size_t i = 0; i < n; i++)
-		TRY(bulk_take_result(c, m, &items[i], err));
-	m->copied = !m->alone;
+		TRY(bulk_take_result(asked, m, number, &items[i], err));
 	arena_reset(c->arena, mark);
 	return STATUS_OK;
 }
@@ -270,6 +283,11 @@ bulk_read_answer(struct copier *c, struct net_call *call, struct missing *missin
 	if (status == STATUS_JSON_SYNTAX)
 		status = err_set(err, STATUS_IO, "an answer of the source is cut off");
 	rows_release(&rows);
+	if (status == STATUS_OK)
+		run_add_counts(c->run, (struct checkpoint_counts){
+					       .docs_read = asked.brought,
+					       .bulk_get_docs = asked.brought,
+				       });
 	return status;
 }
 
@@ -280,8 +298,6 @@ bulk_write_request(const struct missing *missing, size_t count, struct buf *body
 
 	buf_append_cstr(body, "{\"docs\":[");
 	for (size_t i = 0; i < count; i++) {
-		if (missing[i].copied || missing[i].alone)
-			continue;
 		for (size_t k = 0; k < missing[i].revs_count; k++) {
 			buf_append_cstr(body, any ? ",{\"id\":" : "{\"id\":");
 			any = true;
@@ -310,7 +326,6 @@ bulk_get_once(struct copier *c, struct missing *missing, size_t count, struct er
 	bulk_write_request(missing, count, &body);
 	TRY(buf_status(&body));
 	request.body = buf_str(&body);
-	run_add_counts(c->run, (struct checkpoint_counts){ .bulk_get_attempts = 1 });
 	TRY(peer_open(source, &request, &call, err));
 	status = net_answer(call, &code, err);
 	if (status == STATUS_OK &&
@@ -332,14 +347,20 @@ static enum status
 bulk_get(struct copier *c, struct missing *missing, size_t count, struct err *err)
 {
 	struct peer_tries tries = peer_tries(&c->run->source);
+	struct checkpoint_counts counts = { 0 };
 
+	for (size_t i = 0; i < count; i++)
+		counts.bulk_get_attempts += missing[i].revs_count;
+	run_add_counts(c->run, counts);
 	for (;;) {
 		enum status status = bulk_get_once(c, missing, count, err);
 
 		if (status == STATUS_OK)
 			return STATUS_OK;
-		for (size_t i = 0; i < count; i++)
-			missing[i].copied = false;
+		for (size_t i = 0; i < count; i++) {
+			memset(missing[i].brought, 0, missing[i].revs_count);
+			missing[i].rows = 0;
+		}
 		buf_clear(&c->docs);
 		c->count = 0;
 		TRY(peer_try_again(&c->run->source, &tries, status, err));
@@ -347,6 +368,18 @@ bulk_get(struct copier *c, struct missing *missing, size_t count, struct err *er
 }
 
 /* ---- A batch ---- */
+
+/* Leaves the revisions that _bulk_get has not brought. */
+static void
+missing_drop_brought(struct missing *m)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < m->revs_count; i++)
+		if (!m->brought[i])
+			m->revs[left++] = m->revs[i];
+	m->revs_count = left;
+}
 
 static enum status
 copier_copy_missing(struct copier *c, struct missing *missing, size_t count, struct err *err)
@@ -356,9 +389,9 @@ copier_copy_missing(struct copier *c, struct missing *missing, size_t count, str
 	if (r->spec->options.use_bulk_get && !r->source.no_bulk)
 		TRY(bulk_get(c, missing, count, err));
 	for (size_t i = 0; i < count; i++) {
-		if (missing[i].copied || missing[i].revs_count == 0)
-			continue;
-		TRY(missing_copy_alone(c, &missing[i], err));
+		missing_drop_brought(&missing[i]);
+		if (missing[i].revs_count)
+			TRY(missing_copy_alone(c, &missing[i], err));
 	}
 	return copier_flush(c, err);
 }

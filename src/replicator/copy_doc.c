@@ -673,6 +673,5 @@ missing_copy_alone(struct copier *c, struct missing *m, struct err *err)
 		TRY(copier_copy_revs(c, m, first, left < RUN_REVS_AT_ONCE ? left : RUN_REVS_AT_ONCE,
 				     err));
 	}
-	m->copied = true;
 	return STATUS_OK;
 }

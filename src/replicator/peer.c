@@ -129,7 +129,9 @@ peer_read_all(struct net_call *c, struct buf *ret, struct err *err)
 bool
 peer_status_passes(int http_status)
 {
-	return http_status == 408 || http_status == 429 || http_status >= 500;
+	/* 501 is about the request: what a server does not offer now it will not offer later. */
+	return http_status == 408 || http_status == 429 ||
+	       (http_status >= 500 && http_status != 501);
 }
 
 bool

@@ -63,8 +63,9 @@ copy_batches_settle(struct repl_run *r)
 	while (r->first && r->first->done) {
 		struct copy_batch *b = r->first;
 
+		/* A filter leaves pages without changes, and such a run has changed nothing. */
+		r->changed = r->changed || b->count > 0;
 		if (run_keep_text(&r->through, b->seq)) {
-			r->changed = true;
 			run_publish(r, &p->through_seq, b->seq);
 			pthread_mutex_lock(p->lock);
 			p->pending_known = b->has_pending;
@@ -481,8 +482,9 @@ run_to_end(struct repl_run *r, struct err *err)
 		run_fail(r, status, err);
 	}
 	run_join_fibers(r);
+	/* As in CouchDB, a run that has found nothing new ends without another checkpoint. */
 	if (r->failed == STATUS_OK && !r->scope->cancelled)
-		return run_checkpoint(r, err);
+		return r->changed || r->recorded ? run_checkpoint(r, err) : STATUS_OK;
 	if (r->failed != STATUS_OK)
 		*err = r->err;
 	run_checkpoint_hastily(r);
@@ -496,7 +498,7 @@ run_write_answer(const struct repl_run *r, struct buf *out)
 {
 	if (!r->spec->options.use_checkpoints) {
 		buf_append_cstr(out, "\"use_checkpoints\":false");
-	} else if (r->changed) {
+	} else if (r->changed || r->recorded) {
 		checkpoint_write(&r->session, r->through, &r->config->progress->counts, &r->found,
 				 out);
 	} else {

@@ -58,7 +58,8 @@ struct repl_run {
 	bool since_refused; /* the latest request for changes was answered 400 */
 	struct str through; /* JSON, owned: everything up to it is copied */
 	struct str committed;
-	bool changed; /* the run has got through a batch since it began */
+	bool changed;  /* the run has got through a batch with changes since it began */
+	bool recorded; /* it has left a checkpoint */
 
 	enum status failed; /* the first failure, with which the scope was cancelled */
 	struct err err;
@@ -80,8 +81,8 @@ struct missing {
 	size_t revs_count;
 	struct str *ancestors;
 	size_t ancestors_count;
-	bool copied;
-	bool alone; /* it has attachments, or _bulk_get has not brought it */
+	bool *brought; /* by revision: _bulk_get has brought it, for _bulk_docs */
+	size_t rows;   /* of _bulk_get's answer that were about this document */
 };
 
 /* What a worker has gathered for the target. */
@@ -114,6 +115,12 @@ MUST_USE enum status copier_flush(struct copier *c, struct err *err);
 /* ---- Progress (run_progress.c) ---- */
 
 void run_add_counts(struct repl_run *r, struct checkpoint_counts more);
+
+/*
+ * Goes on counting where the last session ended that both ends remember, as CouchDB does: figures
+ * of a checkpoint are of all runs together. A job that has counted more already stays with that.
+ */
+void run_go_on_counting(struct repl_run *r, const struct checkpoint_counts *before);
 
 /* ---- One document by itself, with its attachments (copy_doc.c) ---- */
 

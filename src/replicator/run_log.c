@@ -192,6 +192,7 @@ run_begin_session(struct repl_run *r, struct err *err)
 		TRY(run_read_log(r, &r->target, &target_log, &r->target_log_rev, err));
 	}
 	TRY(checkpoint_compare(source_log, target_log, r->arena, &r->found));
+	run_go_on_counting(r, &r->found.counts);
 	r->old_log = source_log;
 	seq = r->spec->since.ptr ? r->spec->since : r->found.seq;
 	if (seq.len > RUN_SEQ_BYTES)
@@ -342,7 +343,7 @@ run_checkpoint(struct repl_run *r, struct err *err)
 	struct str seq = { NULL, 0 };
 	enum status status;
 
-	if (!r->spec->options.use_checkpoints || !r->changed || str_eq(r->through, r->committed))
+	if (!r->spec->options.use_checkpoints || str_eq(r->through, r->committed))
 		return STATUS_OK;
 	/*
 	 * Workers go on while this fiber waits, so `through` may move: the checkpoint has its own
@@ -353,6 +354,7 @@ run_checkpoint(struct repl_run *r, struct err *err)
 	status = run_write_logs(r, seq, err);
 	arena_reset(r->arena, mark);
 	if (status == STATUS_OK) {
+		r->recorded = true;
 		run_publish(r, &r->config->progress->committed_seq, seq);
 		if (!run_keep_text(&r->committed, seq))
 			status = STATUS_NOMEM;

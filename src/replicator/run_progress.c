@@ -73,6 +73,29 @@ run_add_counts(struct repl_run *r, struct checkpoint_counts more)
 	pthread_mutex_unlock(p->lock);
 }
 
+static void
+count_from(uint64_t *count, uint64_t before)
+{
+	if (*count < before)
+		*count = before;
+}
+
+void
+run_go_on_counting(struct repl_run *r, const struct checkpoint_counts *before)
+{
+	struct run_progress *p = r->config->progress;
+
+	pthread_mutex_lock(p->lock);
+	count_from(&p->counts.revisions_checked, before->revisions_checked);
+	count_from(&p->counts.missing_found, before->missing_found);
+	count_from(&p->counts.docs_read, before->docs_read);
+	count_from(&p->counts.docs_written, before->docs_written);
+	count_from(&p->counts.write_failures, before->write_failures);
+	count_from(&p->counts.bulk_get_docs, before->bulk_get_docs);
+	count_from(&p->counts.bulk_get_attempts, before->bulk_get_attempts);
+	pthread_mutex_unlock(p->lock);
+}
+
 struct arena *
 run_arena_new(struct repl_run *r, size_t limit_bytes)
 {

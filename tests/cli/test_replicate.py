@@ -105,6 +105,86 @@ def a_continuous_job_follows_until_it_is_cancelled(directory):
         equal(server.request("POST", "/_replicate", {**job, "cancel": True})[0], 404)
 
 
+def replicated(server, **members):
+    status, answer = server.request("POST", "/_replicate", {
+        "source": "a", "target": "b", "create_target": True, **members})
+    equal(status, 200)
+    return answer
+
+
+def figures(answer, *names):
+    return [answer["history"][0][name] for name in names]
+
+
+@test
+def figures_of_a_history_are_of_all_runs_together(directory):
+    names = ("missing_checked", "missing_found", "docs_read", "docs_written", "bulk_get_docs",
+             "bulk_get_attempts")
+    with Server(directory) as server:
+        equal(server.request("PUT", "/a")[0], 201)
+        for i in range(5):
+            equal(server.request("PUT", f"/a/{i}", {})[0], 201)
+        equal(figures(replicated(server), *names), [5, 5, 5, 5, 5, 5])
+        for i in range(5, 8):
+            equal(server.request("PUT", f"/a/{i}", {})[0], 201)
+        answer = replicated(server)
+        equal(figures(answer, *names), [8, 8, 8, 8, 8, 8])
+        equal([entry["docs_written"] for entry in answer["history"]], [8, 5])
+        # Several pages in one run are one session.
+        for i in range(8, 20):
+            equal(server.request("PUT", f"/a/{i}", {})[0], 201)
+        answer = replicated(server, worker_batch_size=3)
+        equal(figures(answer, *names), [20, 20, 20, 20, 20, 20])
+        equal(len(answer["history"]), 3)
+
+
+@test
+def a_run_whose_filter_matches_nothing_new_has_no_changes(directory):
+    with Server(directory) as server:
+        equal(server.request("PUT", "/a")[0], 201)
+        equal(server.request("PUT", "/a/x", {"n": 1})[0], 201)
+        for members in ({"doc_ids": ["x"]}, {"selector": {"n": 1}}):
+            answer = replicated(server, **members)
+            assert "no_changes" not in answer, answer
+            equal(server.request("PUT", "/a/other" + next(iter(members)), {"n": 2})[0], 201)
+            again = replicated(server, **members)
+            equal(again.pop("no_changes"), True)
+            again.pop("ok")
+            answer.pop("ok")
+            equal(again, answer)
+        for members in ({"doc_ids": ["none"]}, {"selector": {"n": 3}}):
+            equal(replicated(server, **members), {"ok": True, "no_changes": True})
+
+
+@test
+def leaves_beside_one_with_attachments_are_copied_once(directory):
+    docs = [{"_id": "many", "_rev": f"1-{i:02}", "n": i} for i in range(30)]
+    docs[17]["_attachments"] = {"file": {"content_type": "text/plain", "data": "AAAA"}}
+    with Server(directory) as server:
+        equal(server.request("PUT", "/a")[0], 201)
+        equal(server.request("POST", "/a/_bulk_docs", {"new_edits": False, "docs": docs})[0], 201)
+        answer = replicated(server)
+        equal(figures(answer, "missing_found", "docs_read", "docs_written", "bulk_get_docs",
+                      "bulk_get_attempts"), [30, 30, 30, 29, 30])
+        equal(revisions(server, "b"), revisions(server, "a"))
+        copied = server.request("GET", "/b/many?rev=1-17&attachments=true",
+                                headers={"Accept": "application/json"})[1]
+        equal(copied["_attachments"]["file"]["data"], "AAAA")
+
+
+@test
+def a_filter_that_the_source_does_not_offer_fails_at_once(directory):
+    with Server(directory) as server, Server(pathlib.Path(directory) / "..") as other:
+        equal(other.request("PUT", "/a")[0], 201)
+        equal(other.request("PUT", "/a/_design/d", {
+            "filters": {"f": "function (doc) { return true; }"}})[0], 201)
+        begun = time.monotonic()
+        status, answer = server.request("POST", "/_replicate", {
+            "source": other.url + "/a", "target": "b", "create_target": True, "filter": "d/f"})
+        assert status >= 500 and "501" in answer["reason"], (status, answer)
+        assert time.monotonic() - begun < 3, time.monotonic() - begun
+
+
 @test
 def a_server_that_stops_leaves_checkpoints(directory):
     job = {"source": "a", "target": "b", "create_target": True, "continuous": True}

@@ -47,6 +47,24 @@ ends_without_checkpoints_begin_at_the_beginning(void **state)
 	assert_str(compare("{\"session_id\":\"a\",\"source_last_seq\":7}", NULL).seq, "0");
 }
 
+/* Of the newest entry behind which both ends agree; what is no count says nothing. */
+static void
+figures_are_those_of_the_newest_common_entry(void **state)
+{
+	const char *log = "{\"session_id\":\"a\",\"source_last_seq\":7,\"history\":["
+			  "{\"session_id\":\"a\",\"recorded_seq\":7,\"docs_written\":12,"
+			  "\"missing_checked\":27,\"docs_read\":-1,\"bulk_get_docs\":\"9\"},"
+			  "{\"session_id\":\"b\",\"recorded_seq\":3,\"docs_written\":5}]}";
+	struct checkpoint_found found = compare(log, log);
+
+	(void)state;
+	assert_int_equal(found.counts.docs_written, 12);
+	assert_int_equal(found.counts.revisions_checked, 27);
+	assert_int_equal(found.counts.docs_read, 0);
+	assert_int_equal(found.counts.missing_found, 0);
+	assert_int_equal(compare(NULL, log).counts.docs_written, 0);
+}
+
 static void
 one_session_is_gone_on_from(void **state)
 {
@@ -143,6 +161,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends_without_checkpoints_begin_at_the_beginning),
+		cmocka_unit_test(figures_are_those_of_the_newest_common_entry),
 		cmocka_unit_test(one_session_is_gone_on_from),
 		cmocka_unit_test(the_newest_session_that_both_remember_counts),
 		cmocka_unit_test(strangers_have_nothing_in_common),
