@@ -336,6 +336,14 @@ doc_body(struct kv_tx *tx, void *arg)
 }
 
 static enum status
+together_body(struct kv_tx *tx, void *arg)
+{
+	struct read_arg *a = arg;
+
+	return rev_doc_read_together(tx, a->f->db, a->id, a->f->arena, &a->doc);
+}
+
+static enum status
 leaf_body(struct kv_tx *tx, void *arg)
 {
 	struct read_arg *a = arg;
@@ -397,14 +405,22 @@ const char *
 fixture_body(struct fixture *f, const char *id)
 {
 	struct read_arg arg = { .f = f, .id = str_from_cstr(id) };
+	struct read_arg other = arg;
 	enum status status = kv_run_read(f->store, doc_body, &arg, NULL);
+	const char *text;
 
+	/* The way of clusters gives the same. */
+	assert_int_equal(kv_run_read(f->store, together_body, &other, NULL), status);
 	if (status == STATUS_NOT_FOUND)
 		return "missing";
+	assert_true(rev_id_eq(arg.doc.rev, other.doc.rev));
+	assert_int_equal(arg.doc.atts_count, other.doc.atts_count);
 	if (status == STATUS_DELETED)
 		return "deleted";
 	assert_int_equal(status, STATUS_OK);
-	return assemble(f, &arg.doc);
+	text = assemble(f, &arg.doc);
+	assert_string_equal(assemble(f, &other.doc), text);
+	return text;
 }
 
 const char *

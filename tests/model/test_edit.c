@@ -318,6 +318,65 @@ a_new_document_reads_nothing_that_is_there(void **state)
 	assert_cost(f, 1, 1);
 }
 
+/* Reads as on a cluster, and returns the body; what it has cost is in `f`. */
+static const char *
+read_together(struct fixture *f, const char *id, enum status expected)
+{
+	struct buf text = BUF_INIT(1 << 20);
+	struct rev_doc doc = { 0 };
+	const char *copy;
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(rev_doc_read_together(tx, f->db, str_from_cstr(id), f->arena, &doc),
+			 expected);
+	f->cost = kv_tx_stats(tx);
+	buf_append_byte(&text, '{');
+	if (expected == STATUS_OK)
+		assert_int_equal(rev_body_write(&doc, false, &text), STATUS_OK);
+	buf_append_byte(&text, '\0');
+	copy = arena_dup(f->arena, buf_str(&text)).ptr;
+	buf_release(&text);
+	kv_tx_free(tx);
+	return copy;
+}
+
+static void
+reading_a_document_takes_1_round_trip_of_a_cluster(void **state)
+{
+	struct fixture *f = *state;
+	char *large = arena_zalloc(f->arena, 60000);
+	const char *rev;
+
+	fixture_put(f, "a", NULL, "{\"n\":1,\"m\":{\"x\":[1,2,3]}}");
+	assert_string_equal(read_together(f, "a", STATUS_OK), "{\"m\":{\"x\":[1,2,3]},\"n\":1}");
+	assert_int_equal(f->cost.round_trips, 1);
+	fixture_replicate(f, "b", "2-x", false, "{\"n\":1}");
+	fixture_replicate(f, "b", "2-xy", false, "{\"n\":2}");
+	fixture_replicate(f, "b", "9-x", true, "{\"n\":3}");
+	assert_string_equal(read_together(f, "b", STATUS_OK), "{\"n\":2}");
+	assert_int_equal(f->cost.round_trips, 1);
+
+	/* What the end of the document does not have costs another one. */
+	(void)read_together(f, "none", STATUS_NOT_FOUND);
+	assert_int_equal(f->cost.round_trips, 2);
+	fixture_replicate(f, "d", "1-x", true, "{\"n\":1}");
+	fixture_replicate(f, "d", "2-x", true, "{}");
+	(void)read_together(f, "d", STATUS_DELETED);
+	assert_int_equal(f->cost.round_trips, 2);
+	assert_non_null(large);
+	memset(large, ' ', 59999);
+	memcpy(large, "{\"a\":\"", 6);
+	for (int i = 6; i < 59000; i++)
+		large[i] = i % 100 ? 'x' : ',';
+	memcpy(large + 59000, "\"}", 2);
+	large[59002] = '\0';
+	rev = fixture_put(f, "large", NULL, large);
+	assert_string_equal(read_together(f, "large", STATUS_OK), large);
+	assert_in_range(f->cost.round_trips, 1, 2);
+	assert_non_null(rev);
+}
+
 static void
 extending_the_winner_reads_1_key_in_1_round_trip(void **state)
 {
@@ -587,6 +646,7 @@ main(void)
 		TEST(the_third_branch_can_be_deleted),
 		TEST(an_edit_that_is_there_as_a_branch_is_conflict),
 		TEST(a_new_document_reads_nothing_that_is_there),
+		TEST(reading_a_document_takes_1_round_trip_of_a_cluster),
 		TEST(extending_the_winner_reads_1_key_in_1_round_trip),
 		TEST(extending_a_loser_reads_2_keys_in_2_round_trips),
 		TEST(deleting_the_winner_reads_2_keys_in_1_round_trip),

@@ -231,6 +231,52 @@ rev_doc_read_head(struct kv_tx *tx, const struct catalog_db *db, struct str id, 
 	return STATUS_OK;
 }
 
+/* ---- A body out of the last keys of its document ---- */
+
+/* Whether a key is the root's or lies below it, and not below a longer hash that goes on so. */
+static bool
+key_is_of_root(struct str key, struct str root)
+{
+	return str_starts_with(key, root) &&
+	       (key.len == root.len || (uint8_t)key.ptr[root.len] != CATALOG_KEY_LAST);
+}
+
+enum status
+rev_body_take_last(struct kv_tx *tx, const struct catalog_db *db, const struct kv_range *last,
+		   struct str root, struct arena *arena, bool *ret_whole, struct rev_doc *doc)
+{
+	struct body_parts b = body_parts_begin(doc, tx);
+	size_t count = 0;
+
+	while (count < last->count && key_is_of_root(last->pairs[count].key, root))
+		count++;
+	*ret_whole = count == 0 || str_eq(last->pairs[count - 1].key, root);
+	if (!*ret_whole)
+		return STATUS_OK;
+	for (size_t i = count; i > 0; i--)
+		TRY(body_parts_add(&b, str_skip(last->pairs[i - 1].key, root.len),
+				   last->pairs[i - 1].value, arena));
+	body_parts_sort_atts(&b);
+	TRY(body_parts_settle_root(&b));
+	metric_add(&docs_read, 1);
+	return b.root.form == DOC_FORM_CHUNKED ? body_read_chunks(tx, db, &b.root, arena, doc)
+					       : STATUS_OK;
+}
+
+enum status
+rev_body_read_all(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct arena *arena,
+		  struct rev_doc *doc)
+{
+	AUTO(doc_read_release) struct rev_doc_read read = { 0 };
+
+	TRY(doc_read_init(&read, db, id, doc->rev, doc->deleted));
+	read.tx = tx;
+	TRY(body_scan_begin(tx, &read.key, 0, &read.scan));
+	TRY(doc_read_finish(&read, db, arena, doc));
+	metric_add(&docs_read, 1);
+	return STATUS_OK;
+}
+
 /* ---- Many revisions ---- */
 
 enum item_state {

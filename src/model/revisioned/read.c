@@ -2,6 +2,15 @@
 #include "model/revisioned/record.h"
 #include "model/revisioned/revisioned_int.h"
 
+enum {
+	/*
+	 * What is read from the end of a document's bodies before its winner is known: a packed
+	 * body with its attachments. Of one in leaves, or in conflicts of large bodies, the rest
+	 * costs another round trip.
+	 */
+	NEWEST_BYTES = 2 * DOC_PACKED_BYTES,
+};
+
 /* The branches came worst first. */
 static void
 tree_reverse(struct rev_tree *tree)
@@ -73,17 +82,23 @@ rev_body_explode(struct rev_doc *doc, struct arena *arena)
 }
 
 enum status
-rev_winner_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct arena *arena,
-		struct rev_id *ret)
+rev_winner_ask(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct buf *key,
+	       struct kv_future **ret)
+{
+	rev_key_named(key, db, REV_SUBSPACE_ALL_DOCS, id);
+	TRY(catalog_key_status(key));
+	*ret = kv_get(tx, buf_str(key), KV_READ);
+	return STATUS_OK;
+}
+
+enum status
+rev_winner_wait(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct kv_future *f,
+		struct arena *arena, struct rev_id *ret)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	struct kv_future *f;
 	struct rev_branch_records rows;
 	struct str value;
 
-	rev_key_named(&key, db, REV_SUBSPACE_ALL_DOCS, id);
-	TRY(catalog_key_status(&key));
-	f = kv_get(tx, buf_str(&key), KV_READ);
 	TRY(kv_future_wait(f));
 	if (kv_future_value(f, &value))
 		return rev_entry_parse(value, true, arena, ret, kv_tx_err(tx));
@@ -100,12 +115,79 @@ rev_winner_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, st
 }
 
 enum status
+rev_winner_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct arena *arena,
+		struct rev_id *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct kv_future *f;
+
+	TRY(rev_winner_ask(tx, db, id, &key, &f));
+	return rev_winner_wait(tx, db, id, f, arena, ret);
+}
+
+/* ---- The newest revision ---- */
+
+/* Asks for the last keys of a document in DOCUMENTS, among which is the winner's body. */
+static enum status
+newest_ask(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct kv_future **ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	const struct kv_range_options options = { .limit_bytes = NEWEST_BYTES,
+						  .reverse = true,
+						  .mode = KV_READ };
+
+	rev_key_named(&key, db, REV_SUBSPACE_DOCUMENTS, id);
+	rev_key_named(&end, db, REV_SUBSPACE_DOCUMENTS, id);
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&key));
+	TRY(catalog_key_status(&end));
+	*ret = kv_get_range(tx, buf_str(&key), buf_str(&end), &options);
+	return STATUS_OK;
+}
+
+enum status
+rev_doc_read_together(struct kv_tx *tx, const struct catalog_db *db, struct str id,
+		      struct arena *arena, struct rev_doc *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct kv_future *entry, *last;
+	struct rev_doc doc = { 0 };
+	enum status winner, body;
+	struct kv_range range;
+	bool whole;
+
+	TRY(rev_winner_ask(tx, db, id, &key, &entry));
+	TRY(newest_ask(tx, db, id, &last));
+	winner = rev_winner_wait(tx, db, id, entry, arena, &doc.rev);
+	if (winner != STATUS_OK && winner != STATUS_DELETED)
+		return winner;
+	doc.deleted = winner == STATUS_DELETED;
+	rev_key_rev(&key, db, REV_SUBSPACE_DOCUMENTS, id, doc.deleted, doc.rev);
+	TRY(catalog_key_status(&key));
+	TRY(kv_future_wait(last));
+	range = kv_future_range(last);
+	body = rev_body_take_last(tx, db, &range, buf_str(&key), arena, &whole, &doc);
+	if (!whole)
+		body = rev_body_read_all(tx, db, id, arena, &doc);
+	if (body == STATUS_NOT_FOUND && !doc.deleted)
+		return STATUS_CORRUPT;
+	if (body != STATUS_OK && body != STATUS_NOT_FOUND)
+		return body;
+	*ret = doc;
+	return winner;
+}
+
+enum status
 rev_doc_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct arena *arena,
 	     struct rev_doc *ret)
 {
 	struct rev_doc doc = { 0 };
 	enum status winner, body;
 
+	/* Where each wait is a round trip, the body is asked for before its revision is known. */
+	if (kv_is_shared(kv_tx_store(tx)))
+		return rev_doc_read_together(tx, db, id, arena, ret);
 	winner = rev_winner_read(tx, db, id, arena, &doc.rev);
 	if (winner != STATUS_OK && winner != STATUS_DELETED)
 		return winner;

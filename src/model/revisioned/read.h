@@ -119,6 +119,15 @@ MUST_USE enum status rev_body_explode(struct rev_doc *doc, struct arena *arena);
 MUST_USE enum status rev_doc_read(struct kv_tx *tx, const struct catalog_db *db, struct str id,
 				  struct arena *arena, struct rev_doc *ret);
 
+/*
+ * The same, with the body asked for before its revision is known: one round trip for a live
+ * document of up to 32 KB. It reads what else lies at the end of the document's bodies, such as
+ * conflicts, in vain, and is slower than rev_doc_read() where waiting costs nothing. rev_doc_read()
+ * calls it if the store is a cluster.
+ */
+MUST_USE enum status rev_doc_read_together(struct kv_tx *tx, const struct catalog_db *db,
+					   struct str id, struct arena *arena, struct rev_doc *ret);
+
 /* The winner's revision alone: one key when it is not deleted. */
 MUST_USE enum status rev_winner_read(struct kv_tx *tx, const struct catalog_db *db, struct str id,
 				     struct arena *arena, struct rev_id *ret);

@@ -115,6 +115,27 @@ MUST_USE enum status rev_branch_copy(const struct rev_branch_record *row, bool w
 
 int rev_branch_record_cmp(const struct rev_branch_record *a, const struct rev_branch_record *b);
 
+/* Asks for the winner of a document that is not deleted; then waits, as rev_winner_read() does. */
+MUST_USE enum status rev_winner_ask(struct kv_tx *tx, const struct catalog_db *db, struct str id,
+				    struct buf *key, struct kv_future **ret);
+MUST_USE enum status rev_winner_wait(struct kv_tx *tx, const struct catalog_db *db, struct str id,
+				     struct kv_future *f, struct arena *arena, struct rev_id *ret);
+
+/* ---- Bodies (bodies.c) ---- */
+
+/*
+ * Takes the body of doc->rev, whose key is `root`, out of the last keys of its document in
+ * DOCUMENTS, which came last key first. STATUS_NOT_FOUND if there is none; `*ret_whole` is false if
+ * not all of it is there, and nothing has been taken.
+ */
+MUST_USE enum status rev_body_take_last(struct kv_tx *tx, const struct catalog_db *db,
+					const struct kv_range *last, struct str root,
+					struct arena *arena, bool *ret_whole, struct rev_doc *doc);
+
+/* Reads the body of doc->rev from its beginning, by a range. */
+MUST_USE enum status rev_body_read_all(struct kv_tx *tx, const struct catalog_db *db, struct str id,
+				       struct arena *arena, struct rev_doc *doc);
+
 /* ---- Branches one after another (branch_scan.c) ---- */
 
 /* All fields are private. */
