@@ -531,7 +531,7 @@ what_is_not_offered_says_so(void **state)
 	door_create(d, "no");
 	door_expect(d, "POST", "/no/_find", "{}", 501, "_find is not supported by this server.");
 	door_expect(d, "GET", "/no/_index", NULL, 501, "not_implemented");
-	door_expect(d, "POST", "/no/_purged_infos", "{}", 501, "not_implemented");
+	door_expect(d, "GET", "/no/_auto_purge", NULL, 501, "not_implemented");
 	door_expect(d, "GET", "/no/_design/x/_view/y", NULL, 501, "_view");
 	door_expect(d, "GET", "/no/_design/x/_show/y", NULL, 410, "\"error\":\"gone\"");
 	door_expect(d, "GET", "/no/_design/x/_list/y", NULL, 410, "gone");
