@@ -40,6 +40,13 @@ def same(server, db, other, copy):
               server.request("GET", f"/{db}/{path}", headers=json_only))
 
 
+def beside(directory):
+    """A directory for another server, which has a store of its own."""
+    other = pathlib.Path(directory) / "other"
+    other.mkdir()
+    return other
+
+
 def until(check, seconds=30):
     end = time.monotonic() + seconds
     while not check():
@@ -73,7 +80,7 @@ def what_fails_is_told_to_the_client(directory):
 
 @test
 def a_document_of_replicator_becomes_a_job_and_shows_its_end(directory):
-    with Server(directory) as server, Server(pathlib.Path(directory) / "..") as other:
+    with Server(directory) as server, Server(beside(directory)) as other:
         fill(server, "a")
         server.request("PUT", "/_replicator")
         equal(server.request("PUT", "/_replicator/job", {
@@ -174,7 +181,7 @@ def leaves_beside_one_with_attachments_are_copied_once(directory):
 
 @test
 def a_filter_that_the_source_does_not_offer_fails_at_once(directory):
-    with Server(directory) as server, Server(pathlib.Path(directory) / "..") as other:
+    with Server(directory) as server, Server(beside(directory)) as other:
         equal(other.request("PUT", "/a")[0], 201)
         equal(other.request("PUT", "/a/_design/d", {
             "filters": {"f": "function (doc) { return true; }"}})[0], 201)
