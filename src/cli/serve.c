@@ -463,6 +463,7 @@ make_replicator(struct serve *s, struct err *err)
 	struct replicator_config config = {
 		.store = s->store,
 		.doc_bytes = s->couch_settings->doc_bytes,
+		.node_name = s->couch_settings->node_name,
 	};
 
 	replicator_config_set(&config, settings);

@@ -56,13 +56,14 @@ docs_list_end_name(const struct json_member *members, size_t count, const char *
 
 static void
 docs_list_write_ended(const struct json_member *members, size_t count, struct str id,
-		      struct arena *arena, struct buf *out)
+		      const char *node, struct arena *arena, struct buf *out)
 {
 	struct doc_state said = doc_state_of(members, count);
 	bool failed = str_eq(said.state, STR("failed"));
 
 	job_write_doc_head(out, id);
-	buf_append_cstr(out, ",\"id\":null,\"node\":\"nonode@nohost\"");
+	buf_append_cstr(out, ",\"id\":null");
+	job_write_text(out, "node", str_from_cstr(node));
 	job_write_text(out, "source", docs_list_end_name(members, count, "source", arena));
 	job_write_text(out, "target", docs_list_end_name(members, count, "target", arena));
 	job_write_text(out, "state", said.state.ptr ? said.state : STR("initializing"));
@@ -154,7 +155,7 @@ docs_list_write_entry(struct docs_listing *l, struct str id, const struct json_m
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (!entry.len)
-		docs_list_write_ended(members, count, id, l->arena, &entry);
+		docs_list_write_ended(members, count, id, r->config.node_name, l->arena, &entry);
 	TRY(buf_status(&entry));
 	if (!docs_list_wants_state(l->query, state))
 		return STATUS_OK;

@@ -133,7 +133,8 @@ job_write(const struct job *j, struct buf *out)
 	buf_append_cstr(out, ",\"info\":");
 	job_write_info(j, out);
 	job_text_write_history(j, out);
-	buf_append_cstr(out, ",\"node\":\"nonode@nohost\",\"pid\":null");
+	job_write_text(out, "node", str_from_cstr(j->replicator->config.node_name));
+	buf_append_cstr(out, ",\"pid\":null");
 	job_text_write_date(out, "start_time", j->added_ms);
 	buf_append_byte(out, '}');
 }
@@ -163,8 +164,8 @@ job_write_task(const struct job *j, struct buf *out)
 	}
 	job_text_write_number(out, "started_on", p->started_ms / 1000);
 	job_text_write_number(out, "updated_on", p->updated_ms / 1000);
-	buf_append_cstr(out, ",\"node\":\"nonode@nohost\",\"pid\":null,"
-			     "\"process_status\":\"waiting\"}");
+	job_write_text(out, "node", str_from_cstr(j->replicator->config.node_name));
+	buf_append_cstr(out, ",\"pid\":null,\"process_status\":\"waiting\"}");
 }
 
 void
@@ -181,7 +182,7 @@ job_write_doc(const struct job *j, struct buf *out)
 
 	job_write_doc_head(out, j->spec->doc_id);
 	job_write_text(out, "id", str_from_cstr(j->full_id));
-	buf_append_cstr(out, ",\"node\":\"nonode@nohost\"");
+	job_write_text(out, "node", str_from_cstr(j->replicator->config.node_name));
 	job_write_text(out, "source", j->spec->source.name);
 	job_write_text(out, "target", j->spec->target.name);
 	job_write_text(out, "state", str_from_cstr(job_state_name(j->state)));

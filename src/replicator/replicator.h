@@ -26,7 +26,8 @@ struct replicator;
 /* Texts are the caller's and outlive the replicator. */
 struct replicator_config {
 	struct kv_store *store;
-	size_t doc_bytes; /* of a document of _replicator */
+	size_t doc_bytes;      /* of a document of _replicator */
+	const char *node_name; /* this server's, where jobs are shown; outlives the replicator */
 	struct repl_defaults defaults;
 	unsigned max_jobs;
 	unsigned max_churn;   /* jobs that make room for others at a time */

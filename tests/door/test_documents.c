@@ -527,14 +527,23 @@ override_header_turns_a_post_into_another_method(void **state)
 static void
 what_is_not_offered_says_so(void **state)
 {
+	char design[64];
+
 	(void)state;
 	door_create(d, "no");
 	door_expect(d, "POST", "/no/_find", "{}", 501, "_find is not supported by this server.");
 	door_expect(d, "GET", "/no/_index", NULL, 501, "not_implemented");
 	door_expect(d, "GET", "/no/_auto_purge", NULL, 501, "not_implemented");
+	door_expect(d, "GET", "/no/_design/x/_view/y", NULL, 404, "missing");
+	door_expect(d, "GET", "/no/_design/x/_info", NULL, 404, "missing");
+	door_expect(d, "PUT", "/no/_design/x", "{}", 201, "ok");
+	(void)snprintf(design, sizeof(design), "%s", door_member(d, "rev"));
 	door_expect(d, "GET", "/no/_design/x/_view/y", NULL, 501, "_view");
+	door_expect(d, "GET", "/no/_design/x/_info", NULL, 501, "_info");
 	door_expect(d, "GET", "/no/_design/x/_show/y", NULL, 410, "\"error\":\"gone\"");
 	door_expect(d, "GET", "/no/_design/x/_list/y", NULL, 410, "gone");
+	door_expect(d, "DELETE", format("/no/_design/x?rev=%s", design), NULL, 200, "ok");
+	door_expect(d, "GET", "/no/_design/x/_view/y", NULL, 404, "deleted");
 	door_expect(d, "POST", "/_replicate", "{}", 501, "_replicate");
 	door_expect(d, "GET", "/_all_dbs/x", NULL, 404, "not_found");
 	door_expect(d, "PUT", "/no/_all_docs", "{}", 405, "Only GET,HEAD,POST allowed");

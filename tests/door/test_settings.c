@@ -31,6 +31,131 @@ node_tells_its_name_and_no_other_is_there(void **state)
 }
 
 static void
+node_answers_to_the_name_that_it_is_given(void **state)
+{
+	static const door_setting settings[] = {
+		{ "frond", "node_name", "node1@127.0.0.1" },
+		{ NULL },
+	};
+	struct door *named = door_start_with(false, settings, NULL);
+
+	(void)state;
+	door_expect_body(named, "GET", "/_node/_local", NULL, 200,
+			 "{\"name\":\"node1@127.0.0.1\"}");
+	door_expect(named, "GET", "/_node/node1@127.0.0.1/_config/chttpd/port", NULL, 200, "5984");
+	door_expect(named, "GET", "/_node/nonode@nohost", NULL, 404, "no such node: nonode@nohost");
+	door_expect_body(named, "GET", "/_membership", NULL, 200,
+			 "{\"all_nodes\":[\"node1@127.0.0.1\"],"
+			 "\"cluster_nodes\":[\"node1@127.0.0.1\"]}");
+	door_stop(named);
+}
+
+static void
+sections_that_say_what_runs_are_not_changed(void **state)
+{
+	(void)state;
+	door_expect(d, "PUT", "/_node/_local/_config/query_servers/x", "\"/bin/sh\"", 403,
+		    "Config section blacklisted for modification over HTTP API.");
+	door_expect(d, "PUT", "/_node/_local/_config/daemons/x", "1", 403, "forbidden");
+	door_expect(d, "DELETE", "/_node/_local/_config/feature_flags/x", NULL, 403, "forbidden");
+	door_expect_body(d, "GET", "/_node/_local/_config/query_servers", NULL, 200, "{}");
+}
+
+static void
+plus_in_a_path_is_what_the_settings_say(void **state)
+{
+	static const char target[] = "/_node/_local/_config/chttpd/decode_plus_to_space";
+
+	(void)state;
+	door_create(d, "plus");
+	door_expect(d, "PUT", "/plus/a%20b", "{}", 201, "ok");
+	door_expect(d, "GET", "/plus/a+b", NULL, 200, "\"_id\":\"a b\"");
+	door_expect(d, "PUT", target, "\"false\"", 200, "\"\"");
+	door_expect(d, "GET", "/plus/a+b", NULL, 404, "missing");
+	door_expect(d, "PUT", "/plus/a+b", "{}", 201, "\"id\":\"a+b\"");
+	door_expect(d, "GET", "/plus/_all_docs?key=%22a+b%22", NULL, 200, "\"id\":\"a b\"");
+	door_expect(d, "DELETE", target, NULL, 200, "false");
+	door_expect(d, "GET", "/plus/a+b", NULL, 200, "\"_id\":\"a b\"");
+}
+
+static void
+locations_are_of_the_host_that_the_named_header_has(void **state)
+{
+	static const char headers[] = "X-Forwarded-Host: one.example\r\nX-Other: two.example\r\n"
+				      "X-Secure: on\r\n";
+	const struct response *r;
+
+	(void)state;
+	door_create(d, "forwarded");
+	r = door_request(d, "PUT", "/forwarded/a", headers, "{}");
+	assert_string_equal(response_header(r, "Location"), "http://one.example/forwarded/a");
+	door_expect(d, "PUT", "/_node/_local/_config/chttpd/x_forwarded_host", "\"X-Other\"", 200,
+		    "\"\"");
+	door_expect(d, "PUT", "/_node/_local/_config/chttpd/x_forwarded_ssl", "\"X-Secure\"", 200,
+		    "\"\"");
+	r = door_request(d, "PUT", "/forwarded/b", headers, "{}");
+	assert_string_equal(response_header(r, "Location"), "https://two.example/forwarded/b");
+	door_expect(d, "DELETE", "/_node/_local/_config/chttpd/x_forwarded_host", NULL, 200, "X");
+	door_expect(d, "DELETE", "/_node/_local/_config/chttpd/x_forwarded_ssl", NULL, 200, "X");
+}
+
+/* The ids of one request to /_uuids, one behind the other. */
+static void
+get_uuids(const char *algorithm, size_t len, char first[64], char second[64])
+{
+	static const char target[] = "/_node/_local/_config/uuids/algorithm";
+	const struct response *r;
+
+	door_expect(d, "PUT", target, format("\"%s\"", algorithm), 200, "");
+	r = door_request(d, "GET", "/_uuids?count=2", NULL, NULL);
+	assert_int_equal(r->status, 200);
+	if (sscanf(r->body, "{\"uuids\":[\"%63[^\"]\",\"%63[^\"]\"]}", first, second) != 2)
+		fail_msg("%s: %s", algorithm, r->body);
+	assert_int_equal(strlen(first), len);
+	assert_int_equal(strlen(second), len);
+	assert_string_not_equal(first, second);
+}
+
+static void
+ids_are_made_as_the_settings_say(void **state)
+{
+	static const char target[] = "/_node/_local/_config/uuids";
+	char a[64], b[64];
+
+	(void)state;
+	door_expect(d, "PUT", format("%s/algorithm", target), "\"no_such\"", 400, "utc_random");
+	get_uuids("random", 32, a, b);
+	get_uuids("utc_random", 32, a, b);
+	assert_true(strcmp(a, b) < 0);
+	get_uuids("sequential", 32, a, b);
+	assert_int_equal(strncmp(a, b, 26), 0);
+	assert_true(strcmp(a, b) < 0);
+	get_uuids("utc_id", 14, a, b);
+	door_expect(d, "PUT", format("%s/utc_id_suffix", target), "\"-here\"", 200, "");
+	get_uuids("utc_id", 19, a, b);
+	assert_string_equal(a + 14, "-here");
+	get_uuids("uuid_v4", 32, a, b);
+	assert_int_equal(a[12], '4');
+	assert_non_null(strchr("89ab", a[16]));
+	get_uuids("uuid_v7", 32, a, b);
+	assert_int_equal(a[12], '7');
+	assert_true(strncmp(a, b, 12) <= 0);
+	door_expect(d, "PUT", format("%s/format", target), "\"rfc9562\"", 200, "");
+	get_uuids("uuid_v7", 36, a, b);
+	assert_int_equal(a[8], '-');
+	assert_int_equal(a[14], '7');
+	door_expect(d, "PUT", format("%s/format", target), "\"base_36\"", 200, "");
+	get_uuids("uuid_v4", 25, a, b);
+
+	/* Documents get such ids, too. */
+	door_create(d, "ids");
+	door_expect(d, "POST", "/ids", "{}", 201, "\"ok\":true");
+	assert_int_equal(strlen(door_member(d, "id")), 25);
+	door_expect(d, "PUT", format("%s/max_count", target), "\"3\"", 200, "");
+	door_expect(d, "GET", "/_uuids?count=4", NULL, 400, "the limit is 3");
+}
+
+static void
 settings_are_shown_by_section(void **state)
 {
 	(void)state;
@@ -174,6 +299,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(node_tells_its_name_and_no_other_is_there),
+		cmocka_unit_test(node_answers_to_the_name_that_it_is_given),
+		cmocka_unit_test(sections_that_say_what_runs_are_not_changed),
+		cmocka_unit_test(plus_in_a_path_is_what_the_settings_say),
+		cmocka_unit_test(locations_are_of_the_host_that_the_named_header_has),
+		cmocka_unit_test(ids_are_made_as_the_settings_say),
 		cmocka_unit_test(settings_are_shown_by_section),
 		cmocka_unit_test(secret_is_made_once_and_has_a_proper_length),
 		cmocka_unit_test(change_answers_the_old_value_and_holds_at_once),

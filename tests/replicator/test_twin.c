@@ -126,6 +126,7 @@ begin(bool shared, size_t count, size_t jobs, unsigned max_jobs, unsigned crash_
 	for (size_t i = 0; i < count; i++) {
 		struct process *p = &all.processes[i];
 		struct replicator_config config = {
+			.node_name = "nonode@nohost",
 			.max_jobs = max_jobs,
 			.max_churn = 1 + (unsigned)twin_draw(3),
 			.max_history = 5,

@@ -202,6 +202,14 @@ route_refuse_if_listed(struct couch_req *r, const struct not_offered *list, stru
 	return STATUS_OK;
 }
 
+static bool
+route_is_listed(const struct not_offered *list, struct str part)
+{
+	while (list->name && !str_eq(part, str_from_cstr(list->name)))
+		list++;
+	return list->name != NULL;
+}
+
 static enum status
 route_call(struct couch_req *r, const struct route *route)
 {
@@ -303,6 +311,9 @@ route_design(struct couch_req *r)
 
 	TRY(route_join_id(r, "_design", &id));
 	if (r->parts_count > 3) {
+		/* As in CouchDB, nothing can be asked of a design document that is not there. */
+		if (route_is_listed(not_offered_in_design, r->parts[3]))
+			TRY(couch_design_require(r, id));
 		TRY(route_refuse_if_listed(r, not_offered_in_design, r->parts[3]));
 		return route_att(r, id, 3);
 	}

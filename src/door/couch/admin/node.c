@@ -50,7 +50,7 @@ node_find_row(struct couch_req *r, const struct node_row **ret)
 	if (r->parts_count <= PART_NODE)
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
 	if (!str_eq(r->parts[PART_NODE], STR("_local")) &&
-	    !str_eq(r->parts[PART_NODE], STR(COUCH_NODE_NAME)))
+	    !str_eq(r->parts[PART_NODE], str_from_cstr(r->settings->node_name)))
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "no such node: %s",
 				      QUOTE_SHOW(r->parts[PART_NODE]));
 	if (!what.ptr || (str_eq(what, STR("_config")) && r->parts_count <= PART_SETTING + 1))
@@ -154,8 +154,12 @@ couch_node_get(struct couch_req *r)
 	TRY(node_find_row(r, &row));
 	if (row)
 		return row->get(r);
-	if (r->parts_count <= PART_WHAT)
-		return couch_reply_str(r, 200, STR("{\"name\":\"" COUCH_NODE_NAME "\"}\n"));
+	if (r->parts_count <= PART_WHAT) {
+		buf_append_cstr(&out, "{\"name\":");
+		json_write_str(&out, str_from_cstr(r->settings->node_name));
+		buf_append_byte(&out, '}');
+		return couch_reply(r, 200, &out);
+	}
 	TRY(couch_store_read(r, node_list_attempt, &c));
 	if (r->parts_count > PART_SECTION)
 		section = settings_section(r->parts[PART_SECTION]);
@@ -233,6 +237,22 @@ node_change_and_answer(struct settings_call *c)
 	return couch_reply(r, 200, &out);
 }
 
+/*
+ * Sections that say what CouchDB runs. Nobody changes them over HTTP, there or here: whoever could
+ * would run programs of his choice on the machine.
+ */
+static const char *const fixed_sections[] = {
+	"daemons",
+	"external",
+	"httpd_design_handlers",
+	"httpd_db_handlers",
+	"httpd_global_handlers",
+	"native_query_servers",
+	"os_daemons",
+	"query_servers",
+	"feature_flags",
+};
+
 static enum status
 node_check_setting_path(struct couch_req *r)
 {
@@ -241,6 +261,11 @@ node_check_setting_path(struct couch_req *r)
 	TRY(node_find_row(r, &row));
 	if (row || r->parts_count != PART_SETTING + 1)
 		return couch_method_refused(r, "GET");
+	for (size_t i = 0; i < sizeof(fixed_sections) / sizeof(fixed_sections[0]); i++)
+		if (str_eq(r->parts[PART_SECTION], str_from_cstr(fixed_sections[i])))
+			return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
+					      "Config section blacklisted for modification over "
+					      "HTTP API.");
 	return STATUS_OK;
 }
 

@@ -7,8 +7,6 @@
 
 #include "door/couch/wire/request.h"
 
-#define COUCH_NODE_NAME "nonode@nohost" /* CouchDB's for a node that is in no cluster */
-
 enum {
 	COUCH_NODE_PART = 1,  /* of the path: the node's name, */
 	COUCH_NODE_PART_WHAT, /* and what is asked of it */

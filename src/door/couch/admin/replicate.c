@@ -167,7 +167,7 @@ couch_replicate(struct couch_req *r)
 
 /* Background work as CouchDB shows the tasks of its own. */
 static void
-active_tasks_write_chores(struct chores *chores, struct buf *out)
+active_tasks_write_chores(struct chores *chores, struct str node, struct buf *out)
 {
 	struct chore_state states[CHORES_MAX];
 	size_t count = chores_list(chores, CHORES_SHOWN_MS, states, CHORES_MAX);
@@ -177,11 +177,13 @@ active_tasks_write_chores(struct chores *chores, struct buf *out)
 
 		if (out->len > 1)
 			buf_append_byte(out, ',');
+		buf_printf(out, "{\"type\":\"background\",\"task\":\"%s\",\"node\":", s->name);
+		json_write_str(out, node);
 		buf_printf(out,
-			   "{\"type\":\"background\",\"task\":\"%s\","
-			   "\"node\":\"nonode@nohost\",\"pid\":\"<0.%u.0>\","
+			   ","
+			   "\"pid\":\"<0.%u.0>\","
 			   "\"started_on\":%llu,\"updated_on\":%llu,\"changes_done\":%llu}",
-			   s->name, s->number, (unsigned long long)(s->started_ms / 1000),
+			   s->number, (unsigned long long)(s->started_ms / 1000),
 			   (unsigned long long)((s->updated_ms > s->started_ms ? s->updated_ms
 									       : s->started_ms) /
 						1000),
@@ -201,7 +203,8 @@ couch_active_tasks(struct couch_req *r)
 		TRY(replicator_list(r->couch->config.replicator, REPLICATOR_VIEW_TASKS, 0,
 				    UINT64_MAX, &out, &total));
 	if (r->couch->config.chores)
-		active_tasks_write_chores(r->couch->config.chores, &out);
+		active_tasks_write_chores(r->couch->config.chores,
+					  str_from_cstr(r->settings->node_name), &out);
 	buf_append_byte(&out, ']');
 	return couch_reply(r, 200, &out);
 }

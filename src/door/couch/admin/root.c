@@ -8,14 +8,11 @@
 #include "door/couch/wire/params.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
+#include "door/couch/wire/uuid.h"
 #include "kv/kv.h"
 
 /* The CouchDB release whose behaviour clients may expect. */
 #define COUCHDB_VERSION "3.5.0"
-
-enum {
-	COUCH_UUIDS_MAX = 1000, /* GET /_uuids?count= */
-};
 
 enum status
 couch_root_welcome(struct couch_req *r)
@@ -62,10 +59,16 @@ couch_root_up(struct couch_req *r)
 enum status
 couch_root_membership(struct couch_req *r)
 {
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct str name = str_from_cstr(r->settings->node_name);
+
 	TRY(couch_require_admin(r));
-	return couch_reply_str(r, 200,
-			       STR("{\"all_nodes\":[\"nonode@nohost\"],"
-				   "\"cluster_nodes\":[\"nonode@nohost\"]}\n"));
+	buf_append_cstr(&out, "{\"all_nodes\":[");
+	json_write_str(&out, name);
+	buf_append_cstr(&out, "],\"cluster_nodes\":[");
+	json_write_str(&out, name);
+	buf_append_cstr(&out, "]}");
+	return couch_reply(r, 200, &out);
 }
 
 enum status
@@ -79,13 +82,13 @@ couch_root_uuids(struct couch_req *r)
 	if (couch_param(r, "count", &value) && (!couch_integer_parse(value, &count) || count < 0))
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "count must be a positive integer");
-	if (count > COUCH_UUIDS_MAX)
+	if ((uint64_t)count > r->settings->uuids_most)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "count parameter too large: the limit is %d",
-				      COUCH_UUIDS_MAX);
+				      "count parameter too large: the limit is %llu",
+				      (unsigned long long)r->settings->uuids_most);
 	buf_append_cstr(&out, "{\"uuids\":[");
 	for (int64_t i = 0; i < count; i++) {
-		struct str uuid = couch_uuid_new(r->arena);
+		struct str uuid = couch_docid_new(r->settings, r->arena);
 
 		if (!uuid.ptr)
 			return STATUS_NOMEM;

@@ -9,6 +9,7 @@
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
+#include "door/couch/wire/uuid.h"
 #include "http/field.h"
 
 struct att_call {

@@ -23,6 +23,7 @@
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
 #include "door/couch/wire/stream.h"
+#include "door/couch/wire/uuid.h"
 #include "http/field.h"
 #include "loop/step.h"
 

@@ -9,6 +9,7 @@
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/stream.h"
+#include "door/couch/wire/uuid.h"
 #include "loop/step.h"
 #include "loop/wait.h"
 
@@ -254,7 +255,7 @@ couch_bulk_check(struct couch_bulk *b)
 					      "When `new_edits: false`, the document needs `_rev` "
 					      "or `_revisions` specified");
 		if (!e->id.ptr) {
-			e->id = couch_uuid_new(r->arena);
+			e->id = couch_docid_new(r->settings, r->arena);
 			if (!e->id.ptr)
 				return STATUS_LIMIT;
 		}

@@ -5,11 +5,14 @@
 #include "base/quote.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
+#include "door/couch/admin/tx.h"
 #include "door/couch/doc/design.h"
+#include "door/couch/doc/endpoints.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
+#include "model/revisioned/read.h"
 
 enum {
 	TYPE_STRING = 1,
@@ -237,4 +240,22 @@ couch_design_validate(struct couch_req *r, struct str id, const struct doc *doc,
 	TRY(rev_body_write(&body, false, &text));
 	TRY(buf_status(&text));
 	return design_check(&d, buf_str(&text));
+}
+
+/* ---- What is asked of a design document ---- */
+
+static enum status
+design_find(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	const struct str *id = arg;
+	struct rev_id rev;
+
+	return rev_winner_read(tx, r->db, *id, r->arena, &rev);
+}
+
+enum status
+couch_design_require(struct couch_req *r, struct str id)
+{
+	TRY(couch_docid_check(id, &r->fail));
+	return couch_db_read(r, COUCH_ACCESS_MEMBER, design_find, &id);
 }

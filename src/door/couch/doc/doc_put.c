@@ -12,6 +12,7 @@
 #include "door/couch/wire/multipart.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
+#include "door/couch/wire/uuid.h"
 #include "http/escape.h"
 #include "kv/kv.h"
 
@@ -230,7 +231,7 @@ doc_post_from_input(struct couch_req *r, struct input *in)
 		/* A document with a new id has no revision to extend. */
 		doc->rev = (struct rev_id){ 0 };
 		doc->history_count = 0;
-		doc->id = couch_uuid_new(r->arena);
+		doc->id = couch_docid_new(r->settings, r->arena);
 		if (!doc->id.ptr)
 			return STATUS_NOMEM;
 	}

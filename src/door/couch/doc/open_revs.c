@@ -17,6 +17,7 @@
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/stream.h"
+#include "door/couch/wire/uuid.h"
 #include "loop/step.h"
 #include "model/revisioned/read.h"
 

@@ -1,7 +1,5 @@
 /* Ids and revisions of documents in requests and answers: checks, parsing, writing, new ids. */
-#include "base/clock.h"
 #include "base/quote.h"
-#include "base/rand.h"
 #include "base/utf8.h"
 #include "doc/json.h"
 #include "door/couch/wire/error.h"
@@ -72,37 +70,4 @@ couch_rev_write(struct rev_id rev, struct buf *out)
 	buf_append_byte(out, '"');
 	rev_id_write(rev, out);
 	buf_append_byte(out, '"');
-}
-
-/*
- * The time in microseconds. Each call returns a later time than all calls before it, on any thread.
- */
-static uint64_t
-next_moment_us(void)
-{
-	static _Atomic uint64_t last_us;
-	uint64_t now_us = clock_wall_ms() * 1000;
-	uint64_t seen = atomic_load(&last_us);
-	uint64_t next;
-
-	do {
-		next = now_us > seen ? now_us : seen + 1;
-	} while (!atomic_compare_exchange_weak(&last_us, &seen, next));
-	return next;
-}
-
-struct str
-couch_uuid_new(struct arena *arena)
-{
-	uint64_t noise;
-	uint8_t more_noise;
-
-	/*
-	 * The time comes first, so that documents created one after another are neighbours in the
-	 * keyspace.
-	 */
-	rand_bytes(&noise, sizeof(noise));
-	rand_bytes(&more_noise, sizeof(more_noise));
-	return arena_printf(arena, "%014llx%016llx%02x", (unsigned long long)next_moment_us(),
-			    (unsigned long long)noise, more_noise);
 }

@@ -35,6 +35,5 @@ couch_is_design(struct str id)
 MUST_USE enum status couch_rev_parse(struct str text, struct arena *arena, struct rev_id *ret,
 				     struct couch_fail *fail);
 void couch_rev_write(struct rev_id rev, struct buf *out); /* a JSON string */
-struct str couch_uuid_new(struct arena *arena);           /* ptr NULL: no memory */
 
 #endif

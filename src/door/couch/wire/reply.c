@@ -235,7 +235,8 @@ reply_append_segment(struct buf *url, struct str name)
 struct str
 couch_host(const struct couch_req *r)
 {
-	struct str host = http_request_header(r->x, STR("X-Forwarded-Host"));
+	struct str name = str_from_cstr(r->settings->forwarded_host);
+	struct str host = http_request_header(r->x, name);
 
 	return host.len ? host : http_request_header(r->x, STR("Host"));
 }
@@ -245,8 +246,8 @@ static void
 reply_append_origin(const struct couch_req *r, struct buf *url)
 {
 	struct str host = couch_host(r);
-	struct str proto = http_request_header(r->x, STR("X-Forwarded-Proto"));
-	struct str tls = http_request_header(r->x, STR("X-Forwarded-Ssl"));
+	struct str proto = http_request_header(r->x, str_from_cstr(r->settings->forwarded_proto));
+	struct str tls = http_request_header(r->x, str_from_cstr(r->settings->forwarded_tls));
 
 	if (!host.ptr)
 		return;

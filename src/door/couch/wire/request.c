@@ -31,7 +31,8 @@ request_parse_path(struct couch_req *r)
 				return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 						      "The path has more than %d segments.",
 						      COUCH_PATH_PARTS);
-			if (http_unescape(str_of(path.ptr + at, end - at), true, r->arena,
+			if (http_unescape(str_of(path.ptr + at, end - at),
+					  r->settings->plus_is_space, r->arena,
 					  &r->parts[r->parts_count]) != STATUS_OK)
 				return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 						      "The path has a broken %%-escape.");

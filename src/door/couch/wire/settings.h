@@ -17,10 +17,14 @@ enum {
 	COUCH_ANSWER_GZIP_LEVEL = 1, /* the fastest */
 	COUCH_CORS_MAX_AGE_S = 600,  /* CouchDB's */
 	COUCH_SLOW_MS = 5000,
+	COUCH_UUIDS_MOST = 1000,    /* CouchDB's */
 	COUCH_METRICS_PORT = 17986, /* CouchDB's */
 };
 
 #define COUCH_HOST       "127.0.0.1"
+#define COUCH_NODE_NAME  "nonode@nohost" /* CouchDB's for a node that is in no cluster */
+#define COUCH_UUIDS      "utc_random,random,sequential,utc_id,uuid_v4,uuid_v7"
+#define COUCH_UUID_FORMS "base_16,base_36,rfc9562"
 #define COUCH_SCHEMES    "packed,exploded"
 #define COUCH_GZIP_TYPES "text/*, application/javascript, application/json, application/xml"
 
@@ -40,6 +44,30 @@ enum {
 	FLAG(S, cors, "chttpd", "enable_cors", false, SETTING_LIVE | SETTING_LISTED,               \
 	     "Whether pages of other origins may use the server from a browser, as the section "   \
 	     "[cors] says.")                                                                       \
+	FLAG(S, plus_is_space, "chttpd", "decode_plus_to_space", true, SETTING_LIVE,               \
+	     "Whether a + in the path of a request stands for a space, as in its query. If not, "  \
+	     "it is a +.")                                                                         \
+	TEXT(S, forwarded_host, "chttpd", "x_forwarded_host", 1, NULL, "X-Forwarded-Host",         \
+	     SETTING_LIVE | SETTING_HEADER,                                                        \
+	     "The header in which a proxy says which host its client has named. Locations are of " \
+	     "that host.")                                                                         \
+	TEXT(S, forwarded_proto, "chttpd", "x_forwarded_proto", 1, NULL, "X-Forwarded-Proto",      \
+	     SETTING_LIVE | SETTING_HEADER,                                                        \
+	     "The header in which a proxy says https if its client has come by that.")             \
+	TEXT(S, forwarded_tls, "chttpd", "x_forwarded_ssl", 1, NULL, "X-Forwarded-Ssl",            \
+	     SETTING_LIVE | SETTING_HEADER, "The header in which a proxy says on for the same.")   \
+	TEXT(S, uuid_algorithm, "uuids", "algorithm", 1, COUCH_UUIDS, "utc_random", SETTING_LIVE,  \
+	     "How ids are made of documents that come without one, and by /_uuids: as in "         \
+	     "CouchDB, whose own default is sequential.")                                          \
+	TEXT(S, uuid_suffix, "uuids", "utc_id_suffix", 1, NULL, NULL, SETTING_LIVE,                \
+	     "What ids end with whose algorithm is utc_id. By default nothing.")                   \
+	TEXT(S, uuid_format, "uuids", "format", 1, COUCH_UUID_FORMS, "base_16", SETTING_LIVE,      \
+	     "How the algorithms uuid_v4 and uuid_v7 write their 128 bits.")                       \
+	NUMBER(S, uuids_most, "uuids", "max_count", "", 1, 100000, COUCH_UUIDS_MOST, SETTING_LIVE, \
+	       "The most ids that one request to /_uuids gets.")                                   \
+	TEXT(S, node_name, "frond", "node_name", 1, NULL, COUCH_NODE_NAME, SETTING_AT_START,       \
+	     "What the server is called at /_node/{name}, besides _local, and where CouchDB "      \
+	     "names its nodes.")                                                                   \
 	TEXT(S, cors_origins, "cors", "origins", 1, NULL, NULL, SETTING_LIVE,                      \
 	     "Origins such as https://app.example.com, separated by commas, or * for all. By "     \
 	     "default none.")                                                                      \
