@@ -228,23 +228,43 @@ newest_of_thread(struct settings_live *live, struct settings_held **cached)
 	return settings_held_ref(*cached);
 }
 
+/* Reads the metadata version in a transaction that the caller then owns. */
 static enum status
-version_read_body(struct kv_tx *tx, void *arg)
+version_read(struct settings_live *live, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES],
+	     struct kv_tx **ret_tx, struct err *err)
 {
-	return kv_get_metadata_version(tx, arg);
+	struct kv_tx *tx;
+
+	TRY(kv_begin(live->store, KV_TX_READ_ONLY, &tx));
+	for (unsigned failures = 0;; failures++) {
+		enum status status = kv_get_metadata_version(tx, ret);
+
+		if (status == STATUS_OK) {
+			*ret_tx = tx;
+			return STATUS_OK;
+		}
+		if (failures < KV_RETRY_LIMIT)
+			status = kv_on_error(tx, status);
+		if (status != STATUS_OK) {
+			err_set(err, status, "%s", kv_tx_error(tx));
+			kv_tx_free(tx);
+			return status;
+		}
+	}
 }
 
 enum status
 settings_live_take(struct settings_live *live, struct settings_held **cached,
-		   struct settings_held **ret, struct err *err)
+		   struct settings_held **ret, struct kv_tx **ret_tx, struct err *err)
 {
 	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
 	enum status status;
 
 	*ret = newest_of_thread(live, cached);
+	*ret_tx = NULL;
 	if (!kv_is_shared(live->store))
 		return STATUS_OK;
-	TRY(kv_run_read(live->store, version_read_body, version, err));
+	TRY(version_read(live, version, ret_tx, err));
 	if (memcmp(version, (*ret)->version, sizeof(version)) <= 0)
 		return STATUS_OK;
 	status = settings_live_reload(live, err);

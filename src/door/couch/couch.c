@@ -195,9 +195,12 @@ static enum status
 couch_hold_settings(struct couch_req *r)
 {
 	enum status status = settings_live_take(r->couch->config.live, &r->loop->held, &r->held,
-						&r->fail.err);
+						&r->begun, &r->fail.err);
 
 	r->settings = settings_of(r->held->settings, &couch_setting_group);
+	/* Others than readers begin when their body has come: that transaction would be too old. */
+	if (r->method != COUCH_GET)
+		couch_drop_begun(r);
 	return status;
 }
 
@@ -295,6 +298,7 @@ couch_handle(struct http_exchange *x, void *couch)
 
 	couch_meter_begin(&r);
 	status = couch_serve(&r);
+	couch_drop_begun(&r);
 	catalog_db_unref(r.db);
 	if (status != STATUS_OK && (http_started(x) || event_is_set(http_closed_event(x)))) {
 		/* If the client has gone, nothing is wrong here, and nobody is told. */

@@ -217,6 +217,8 @@ route_call(struct couch_req *r, const struct route *route)
 								: NULL;
 
 	r->endpoint = route->endpoint;
+	/* Documents and attachments alone are read in the transaction that there is already. */
+	couch_drop_begun(r);
 	if (r->parts_count > route->parts)
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
 	if (!handler)

@@ -9,6 +9,7 @@
  *   rate=SHARE    of a transaction's attempts whose reads fail, and of the commits that fail (0.05)
  *   delay=SHARE   of the answers that come later, from another thread, in another order (0.2)
  *   watch=SHARE   of the watches that complete late, without a change, or with an error (0.2)
+ *   shared=1      the store says that other processes use it, too, as a cluster does (0)
  *   exit=POINT@N  the process ends at the Nth passing of POINT, with no chance to tidy up (never);
  *                 POINT is read, before-commit or after-commit (which has been applied)
  *
@@ -51,6 +52,9 @@ void kv_faulty_register(void);
 
 /* The store behind a faulty one, where nothing fails; `store` itself if it is of another kind. */
 struct kv_store *kv_faulty_inner(struct kv_store *store);
+
+/* How many transactions have been begun in this process, in all its faulty stores. */
+uint64_t kv_faulty_transactions(void);
 
 /* How often it happened in this process, in all its faulty stores. From any thread. */
 uint64_t kv_faulty_count(enum kv_faulty_event event);

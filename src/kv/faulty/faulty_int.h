@@ -33,6 +33,7 @@ struct faulty_settings {
 	double watch;
 	enum faulty_exit exit;
 	uint64_t exit_on; /* which passing of the point; 1 is the first */
+	uint64_t shared;  /* not 0: kv_is_shared() is true */
 };
 
 struct faulty_dice {

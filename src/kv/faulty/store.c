@@ -77,6 +77,8 @@ settings_read_one(char *text, struct faulty_settings *s)
 		return settings_read_share(value, &s->delay);
 	if (strcmp(text, "watch") == 0)
 		return settings_read_share(value, &s->watch);
+	if (strcmp(text, "shared") == 0)
+		return settings_read_number(value, &s->shared);
 	if (strcmp(text, "exit") == 0)
 		return settings_read_exit(value, s);
 	return false;
@@ -100,13 +102,16 @@ settings_read(char *text, struct faulty_settings *s)
 
 /* ---- Opening and closing ---- */
 
+/* The engine of stores that claim to be shared; made when the engine is registered. */
+static struct kv_engine faulty_shared;
+
 static enum status
 faulty_open_over(struct faulty_store *store, const char *url,
 		 const struct faulty_settings *settings, const struct kv_options *options,
 		 struct err *err)
 {
 	TRY(kv_open(url, options, &store->inner, err));
-	store->base.engine = &kv_engine_faulty;
+	store->base.engine = settings->shared ? &faulty_shared : &kv_engine_faulty;
 	store->base.read_only = store->inner->read_only;
 	faulty_dice_init(&store->dice, settings);
 	store->delayer = faulty_delayer_start(&store->dice);
@@ -208,11 +213,15 @@ faulty_backup_restore(const char *dir, uint32_t id, struct str address,
 void
 kv_faulty_register(void)
 {
+	faulty_shared = kv_engine_faulty;
+	faulty_shared.shared = true;
 	kv_engine_register(&kv_engine_faulty);
 }
 
 struct kv_store *
 kv_faulty_inner(struct kv_store *store)
 {
-	return store->engine == &kv_engine_faulty ? ((struct faulty_store *)store)->inner : store;
+	bool faulty = store->engine == &kv_engine_faulty || store->engine == &faulty_shared;
+
+	return faulty ? ((struct faulty_store *)store)->inner : store;
 }

@@ -105,6 +105,14 @@ tx_release(struct faulty_tx *tx)
 	faulty_delayer_forget(tx->store->delayer, tx);
 }
 
+static atomic_uint_fast64_t transactions;
+
+uint64_t
+kv_faulty_transactions(void)
+{
+	return atomic_load_explicit(&transactions, memory_order_relaxed);
+}
+
 static enum status
 faulty_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 {
@@ -120,6 +128,7 @@ faulty_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 		return status;
 	}
 	tx->store = store;
+	atomic_fetch_add_explicit(&transactions, 1, memory_order_relaxed);
 	atomic_init(&tx->cancelled, false);
 	tx_start_over(tx);
 	*ret = &tx->base;

@@ -43,6 +43,13 @@ request_parse_path(struct couch_req *r)
 	return STATUS_OK;
 }
 
+void
+couch_drop_begun(struct couch_req *r)
+{
+	kv_tx_free(r->begun);
+	r->begun = NULL;
+}
+
 enum status
 couch_req_parse(struct couch_req *r)
 {

@@ -54,6 +54,7 @@ struct couch_req {
 	size_t params_count;
 	struct auth_user user;
 	struct catalog_db *db; /* as the latest transaction saw it; owned */
+	struct kv_tx *begun; /* that has asked for the settings, for the first that reads; owned */
 	struct couch_fail fail;
 	uint64_t shortages; /* mem_shortages() when the request began */
 };
@@ -63,7 +64,13 @@ typedef enum status couch_handler(struct couch_req *r);
 /* The client, as access/ wants to know it before it hashes a password for it. */
 struct auth_client couch_auth_client(const struct couch_req *r);
 
-/* Splits path and query. In both, '+' means a space and %2B means '+', as in CouchDB. */
+/* Ends the transaction that the request has begun with, if nobody has taken it. */
+void couch_drop_begun(struct couch_req *r);
+
+/*
+ * Splits path and query. In both, '+' means a space and %2B means '+', as in CouchDB, unless the
+ * settings say that in a path '+' is what it is.
+ */
 MUST_USE enum status couch_req_parse(struct couch_req *r);
 
 /*
