@@ -23,6 +23,7 @@
 	const freeze = Object.freeze;
 	const defineProperty = Object.defineProperty;
 	const hasOwn = Object.hasOwn;
+	const namesOf = Object.keys;
 	const text = String;
 	const apply = Reflect.apply;
 	const global = globalThis;
@@ -333,12 +334,21 @@
 	/* ---- Maps ---- */
 
 	/* A document is shared by all functions of a batch, so that none may change it. */
-	const freezeTree = (tree) => {
-		for (const name in tree) {
-			const value = tree[name];
+	const freezeMember = (value) => {
+		if (typeof value === "object" && value !== null)
+			freezeTree(value);
+	};
 
-			if (typeof value === "object" && value !== null)
-				freezeTree(value);
+	/* By index: a loop over names would take a fifth of the time of a whole map. */
+	const freezeTree = (tree) => {
+		if (isArray(tree)) {
+			for (let i = 0; i < tree.length; i++)
+				freezeMember(tree[i]);
+		} else {
+			const names = namesOf(tree);
+
+			for (let i = 0; i < names.length; i++)
+				freezeMember(tree[names[i]]);
 		}
 		freeze(tree);
 	};
