@@ -432,7 +432,7 @@ worker_fail(struct js *js, struct js_worker *w, enum js_end end)
 	if (w->run)
 		js_run_fail(w->run, STR("os_process_error"), str_from_cstr(reasons[end]));
 	worker_kill(js, w, end);
-	if (was_starting)
+	if (was_starting && end != JS_END_STOP)
 		note_failed_start(js,
 				  err_set(&err, STATUS_UNAVAILABLE, "%s does not start: %s",
 					  js->path, end_names[end]),
