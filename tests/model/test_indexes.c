@@ -324,6 +324,7 @@ of_two_documents_with_one_value_the_second_is_a_duplicate(void **state)
 	fixture_write(f, edits, 3, results);
 	assert_int_equal(results[0].status, STATUS_OK);
 	assert_int_equal(results[1].status, STATUS_DUPLICATE);
+	assert_true(str_eq(results[1].index, STR("by-a")));
 	assert_int_equal(results[2].status, STATUS_OK);
 	fixture_put(f, "x", rev, "{\"a\":2}");
 	fixture_put(f, "y", NULL, "{\"a\":1}");
@@ -491,6 +492,79 @@ a_dropped_index_is_cleared_and_forgotten(void **state)
 	fixture_check(f);
 }
 
+/* ---- Another collation ---- */
+
+/* Stores the newest index anew as if another version of ICU had made it. */
+static enum status
+set_other_collator(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+	const struct index_set *set = index_set_of(f->db);
+	struct index_def def = set->defs[set->count - 1];
+
+	def.collator = STR("1/1");
+	return index_state_set(tx, f->db, &def, def.state, STR(""));
+}
+
+static enum status
+renew_newest(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+	const struct index_set *set = index_set_of(f->db);
+	uint64_t number;
+
+	return index_renew(tx, f->db, &set->defs[set->count - 1], &number, NULL);
+}
+
+static void
+a_writer_puts_an_index_of_another_collation_out_of_use(void **state)
+{
+	struct fixture *f = *state;
+	const struct index_def *def;
+
+	fixture_put(f, "a", NULL, "{\"a\":1}");
+	assert_int_equal(kv_run(f->store, set_other_collator, f, NULL, NULL), STATUS_OK);
+	fixture_reopen(f);
+	def = &index_set_of(f->db)->defs[0];
+	assert_int_equal(def->state, INDEX_READY);
+	assert_false(index_is_readable(def));
+	fixture_put(f, "b", NULL, "{\"a\":2}");
+	fixture_reopen(f);
+	assert_int_equal(index_set_of(f->db)->defs[0].state, INDEX_STALE);
+	assert_string_equal(entries(f), "a=1");
+	assert_int_equal(kv_run(f->store, renew_newest, f, NULL, NULL), STATUS_OK);
+	fixture_reopen(f);
+	assert_int_equal(index_set_of(f->db)->count, 2);
+	assert_int_equal(index_set_of(f->db)->defs[0].state, INDEX_DROPPED);
+	def = &index_set_of(f->db)->defs[1];
+	assert_int_equal(def->state, INDEX_BUILDING);
+	assert_true(str_eq(def->collator, index_collator()));
+	build(f, "a");
+	build(f, "b");
+	finish_index(f, INDEX_READY);
+	assert_string_equal(entries(f), "a=1 b=2");
+	fixture_check(f);
+}
+
+/* A transaction that knows another set of indexes must not commit behind their change. */
+static void
+writers_that_do_not_know_an_index_conflict_with_its_creation(void **state)
+{
+	struct fixture *f = *state;
+	const struct rev_edit edit = fixture_edit(f, "x", NULL, "{\"a\":1}");
+	struct rev_result result;
+	struct catalog_db *db;
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_int_equal(rev_db_open(tx, NULL, STR("db"), &db, NULL), STATUS_OK);
+	assert_int_equal(rev_write(tx, db, &edit, 1, 0, f->arena, &result, NULL), STATUS_OK);
+	index_by_a(f, INDEX_BUILDING, 0);
+	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_TX_CONFLICT);
+	kv_tx_free(tx);
+	catalog_db_unref(db);
+}
+
 /* ---- Reading ---- */
 
 static void
@@ -556,6 +630,8 @@ main(void)
 		TEST_WITH_INDEX(writers_and_a_build_leave_each_entry_once),
 		TEST_WITH_INDEX(an_edit_of_a_loser_enters_the_winner_for_the_build),
 		TEST_WITH_INDEX(a_dropped_index_is_cleared_and_forgotten),
+		TEST_WITH_INDEX(a_writer_puts_an_index_of_another_collation_out_of_use),
+		TEST_WITH_INDEX(writers_that_do_not_know_an_index_conflict_with_its_creation),
 		TEST_WITH_INDEX(ranges_are_counted_and_read_from_both_ends),
 	};
 

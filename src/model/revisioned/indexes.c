@@ -263,7 +263,7 @@ rev_index_apply(struct rev_writer *w, struct rev_index_change *c)
 		change.after = change.before;
 	}
 	if (!str_starts_with(c->id, DESIGN_PREFIX))
-		return index_update(&w->indexes, &change, NULL);
+		return index_update(&w->indexes, &change, &w->duplicate);
 	if ((change.before || change.after) && change.before != change.after)
 		return design_changed(w->tx, w->db,
 				      &(struct rev_design_change){ .id = c->id,

@@ -416,11 +416,14 @@ merge_ask_index(struct rev_writer *w, struct rev_merge *m, bool *ret_waits)
 
 /* A unique index forbids what becomes of the document: whatever would change it is refused. */
 static void
-merge_refuse_all(struct rev_merge *m, enum status status)
+merge_refuse_all(struct rev_merge *m, struct str index)
 {
-	for (size_t i = m->leader; i != SIZE_MAX; i = merge_next(m, i))
-		if (m->results[i].status == STATUS_OK && !m->results[i].unchanged)
-			m->results[i].status = status;
+	for (size_t i = m->leader; i != SIZE_MAX; i = merge_next(m, i)) {
+		if (m->results[i].status != STATUS_OK || m->results[i].unchanged)
+			continue;
+		m->results[i].status = STATUS_DUPLICATE;
+		m->results[i].index = index;
+	}
 }
 
 /* Asks for the attachments of stored branches that are replaced. */
@@ -468,7 +471,7 @@ merge_finish(struct rev_writer *w, struct rev_merge *m)
 		enum status status = rev_index_apply(w, m->index);
 
 		if (status == STATUS_DUPLICATE) {
-			merge_refuse_all(m, status);
+			merge_refuse_all(m, w->duplicate->name);
 			return STATUS_OK;
 		}
 		TRY(status);

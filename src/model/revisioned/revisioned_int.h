@@ -243,8 +243,9 @@ struct rev_writer {
 	struct rev_att_delta *deltas; /* in the arena */
 	size_t deltas_count;
 	size_t deltas_cap;
-	struct catalog_counts counts; /* what it adds to the counters by range */
-	struct index_writer indexes;  /* `set` is NULL if the database has none */
+	struct catalog_counts counts;      /* what it adds to the counters by range */
+	struct index_writer indexes;       /* `set` is NULL if the database has none */
+	const struct index_def *duplicate; /* which index has refused an edit last */
 };
 
 /* One edit as it is going to be applied. */

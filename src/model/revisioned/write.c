@@ -774,8 +774,10 @@ write_edits(struct rev_writer *w, const struct rev_edit *edits, size_t count, si
 			TRY(step_count(EDIT_STEPS));
 			status = edit_resolve(w, &edits[i], &pending[i], (uint16_t)(first + i),
 					      &results[i]);
-			if (status == STATUS_DUPLICATE)
+			if (status == STATUS_DUPLICATE) {
+				results[i].index = w->duplicate->name;
 				status = edit_refuse(&pending[i], &results[i], status);
+			}
 			TRY(status);
 			if (pending[i].plan == PLAN_DONE)
 				pending_release(&pending[i]);

@@ -58,6 +58,8 @@ struct rev_result {
 	enum status
 		status; /* STATUS_OK, STATUS_DOC_CONFLICT, or what is wrong with this edit alone */
 	struct str att; /* STATUS_ATT_MISSING: its name, borrowed from the edit */
+	/* STATUS_DUPLICATE: the name of the index, borrowed from the database's description */
+	struct str index;
 	struct rev_id rev; /* STATUS_OK: the new revision; REPLICATED: borrowed from the edit */
 	bool unchanged;    /* REPLICATED: it was known already */
 };
