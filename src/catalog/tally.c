@@ -108,6 +108,7 @@ guide_new(size_t lists, struct str *const marks[CATALOG_TALLY_LISTS],
 {
 	size_t all = 0, bytes = 0;
 	struct catalog_guide *guide;
+	uint64_t *before;
 	struct str *to;
 	char *text;
 
@@ -116,16 +117,19 @@ guide_new(size_t lists, struct str *const marks[CATALOG_TALLY_LISTS],
 		for (size_t i = 0; i < counts[list]; i++)
 			bytes += marks[list][i].len;
 	}
-	guide = mem_alloc(sizeof(*guide) + all * sizeof(*to) + bytes);
+	guide = mem_alloc(sizeof(*guide) + all * (sizeof(*to) + sizeof(*before)) + bytes);
 	if (!guide)
 		return NULL;
 	atomic_init(&guide->refs, 1);
 	guide->keys = 0;
 	to = (struct str *)(guide + 1);
-	text = (char *)(to + all);
+	before = (uint64_t *)(to + all);
+	text = (char *)(before + all);
 	for (size_t list = 0; list < lists; list++) {
 		guide->marks[list] = to;
+		guide->before[list] = before;
 		guide->counts[list] = counts[list];
+		before += counts[list];
 		for (size_t i = 0; i < counts[list]; i++, to++) {
 			memcpy(text, marks[list][i].ptr, marks[list][i].len);
 			*to = str_of(text, marks[list][i].len);
@@ -135,26 +139,54 @@ guide_new(size_t lists, struct str *const marks[CATALOG_TALLY_LISTS],
 	return guide;
 }
 
+static size_t guide_range_find(const struct catalog_guide *guide, size_t list, struct str tail);
+
+/*
+ * Adds up what comes before each mark. Where ranges overlap, a key counts where the range ends that
+ * has counted it, which is near enough for an estimate.
+ */
+static void
+guide_add_up(struct catalog_guide *guide, size_t list, const struct catalog_ranges *ranges)
+{
+	uint64_t *before = guide->before[list];
+	size_t count = guide->counts[list];
+	int64_t sum = 0;
+
+	if (count)
+		memset(before, 0, count * sizeof(*before));
+	for (size_t i = 0; i < ranges->count; i++) {
+		size_t at = guide_range_find(guide, list, ranges->ranges[i].hi);
+
+		if (at && !str_eq(ranges->ranges[i].hi, CATALOG_TALLY_END))
+			before[at - 1] += (uint64_t)ranges->ranges[i].count;
+	}
+	for (size_t i = 0; i < count; i++) {
+		sum += (int64_t)before[i];
+		before[i] = sum > 0 ? (uint64_t)sum : 0;
+	}
+	guide->totals[list] = ranges->total;
+}
+
 static enum status
 guide_read(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena,
 	   struct catalog_guide **ret)
 {
 	struct str *marks[CATALOG_TALLY_LISTS];
 	size_t counts[CATALOG_TALLY_LISTS];
+	struct catalog_ranges ranges[CATALOG_TALLY_LISTS];
 	struct catalog_guide *guide;
-	uint64_t keys = 0;
 
 	for (size_t list = 0; list < db->kind->lists_count; list++) {
-		struct catalog_ranges ranges;
-
-		TRY(catalog_ranges_read(tx, db, list, arena, &ranges));
-		TRY(guide_marks(&ranges, arena, &marks[list], &counts[list]));
-		keys += ranges.total;
+		TRY(catalog_ranges_read(tx, db, list, arena, &ranges[list]));
+		TRY(guide_marks(&ranges[list], arena, &marks[list], &counts[list]));
 	}
 	guide = guide_new(db->kind->lists_count, marks, counts);
 	if (!guide)
 		return STATUS_NOMEM;
-	guide->keys = keys;
+	for (size_t list = 0; list < db->kind->lists_count; list++) {
+		guide_add_up(guide, list, &ranges[list]);
+		guide->keys += ranges[list].total;
+	}
 	*ret = guide;
 	return STATUS_OK;
 }
@@ -418,6 +450,25 @@ guide_range_find(const struct catalog_guide *guide, size_t list, struct str tail
 			hi = mid;
 	}
 	return lo;
+}
+
+bool
+catalog_tally_estimate(const struct catalog_db *db, size_t list, struct str at, uint64_t *ret)
+{
+	struct catalog_guide *guide = catalog_guide_get(db);
+	bool knows = guide && guide->counts[list] >= CATALOG_TALLY_ESTIMATE_MARKS;
+
+	if (knows) {
+		size_t range = guide_range_find(guide, list, at);
+		size_t marks = guide->counts[list];
+		uint64_t low = range ? guide->before[list][range - 1] : 0;
+		uint64_t high = range < marks ? guide->before[list][range] : guide->totals[list];
+
+		/* Somewhere in the range. */
+		*ret = high > low ? low + (high - low) / 2 : low;
+	}
+	catalog_guide_unref(guide);
+	return knows;
 }
 
 void

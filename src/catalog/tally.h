@@ -99,6 +99,13 @@ MUST_USE enum status catalog_counts_finish(struct catalog_counts *counts, struct
 MUST_USE enum status catalog_tally_rank(struct kv_tx *tx, const struct catalog_db *db, size_t list,
 					struct str at, bool behind, uint64_t *ret);
 
+/*
+ * Roughly what catalog_tally_rank() says, by what this process has last read of the counters: for
+ * planning. Reads nothing, and costs the logarithm of their number. Returns false if the list has
+ * too few ranges to tell.
+ */
+bool catalog_tally_estimate(const struct catalog_db *db, size_t list, struct str at, uint64_t *ret);
+
 /* Counts the keys between two bounds, which it reads page by page. */
 MUST_USE enum status catalog_keys_count(struct kv_tx *tx, struct str lo, struct str hi,
 					uint64_t *ret);

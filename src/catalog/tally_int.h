@@ -24,6 +24,8 @@ enum {
 	CATALOG_TALLY_STEPS = 16,
 	/* how long a database with few changes waits to be tended */
 	CATALOG_TALLY_IDLE_MS = 2000,
+	/* ranges of a list from which on the number of keys before a place can be estimated */
+	CATALOG_TALLY_ESTIMATE_MARKS = 32,
 	/* an answer that had to count more keys asks for tending */
 	CATALOG_TALLY_WORN = 8192,
 	CATALOG_TALLIES_SLOTS = 256,
@@ -108,7 +110,9 @@ struct catalog_guide {
 	atomic_uint refs;
 	struct str *marks[CATALOG_TALLY_LISTS];
 	size_t counts[CATALOG_TALLY_LISTS];
-	uint64_t keys; /* keys of both lists, roughly */
+	uint64_t *before[CATALOG_TALLY_LISTS]; /* by mark: the keys in front of it, roughly */
+	uint64_t totals[CATALOG_TALLY_LISTS];  /* keys of each list, roughly */
+	uint64_t keys;                         /* of all lists */
 };
 
 /* Reads the counters of both lists and makes a guide of them. */

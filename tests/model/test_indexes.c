@@ -610,6 +610,48 @@ ranges_are_counted_and_read_from_both_ends(void **state)
 	kv_tx_free(tx);
 }
 
+static void
+large_ranges_are_estimated_without_reading(void **state)
+{
+	enum {
+		DOCS = 2000,
+		RANGE_KEYS = 16,
+		BATCH = 500,
+	};
+	struct fixture *f = *state;
+	struct index_work w = { .arena = f->arena };
+	struct rev_edit *edits = arena_alloc(f->arena, BATCH * sizeof(*edits));
+	struct rev_result *results = arena_alloc(f->arena, BATCH * sizeof(*results));
+	struct leaf_value low, high;
+	struct index_interval interval = { .low = &low, .high = &high, .high_exclusive = true };
+	struct index_range range;
+	struct kv_tx *tx;
+	uint64_t count;
+	bool more = true;
+
+	assert_non_null(edits);
+	assert_non_null(results);
+	for (int at = 0; at < DOCS; at += BATCH) {
+		for (int i = 0; i < BATCH; i++)
+			edits[i] = fixture_edit(f, arena_printf(f->arena, "d%d", at + i).ptr, NULL,
+						arena_printf(f->arena, "{\"a\":%d}", at + i).ptr);
+		fixture_write(f, edits, BATCH, results);
+	}
+	while (more)
+		assert_int_equal(catalog_tally_tend(f->calm, f->db, RANGE_KEYS, &more, NULL),
+				 STATUS_OK);
+	assert_int_equal(leaf_parse(STR("500"), f->arena, &low, NULL), STATUS_OK);
+	assert_int_equal(leaf_parse(STR("1500"), f->arena, &high, NULL), STATUS_OK);
+	tx = fixture_begin(f);
+	assert_int_equal(
+		index_range_make(f->db, &index_set_of(f->db)->defs[0], &interval, &w, &range),
+		STATUS_OK);
+	assert_int_equal(index_range_count(tx, f->db, &range, 10, &count), STATUS_OK);
+	assert_in_range(count, 900, 1100);
+	assert_int_equal(kv_tx_stats(tx).keys_read, 11);
+	kv_tx_free(tx);
+}
+
 #define TEST_WITH_INDEX(name) cmocka_unit_test_setup_teardown(name, index_setup, fixture_teardown)
 
 int
@@ -632,6 +674,7 @@ main(void)
 		TEST_WITH_INDEX(a_dropped_index_is_cleared_and_forgotten),
 		TEST_WITH_INDEX(a_writer_puts_an_index_of_another_collation_out_of_use),
 		TEST_WITH_INDEX(writers_that_do_not_know_an_index_conflict_with_its_creation),
+		TEST_WITH_INDEX(large_ranges_are_estimated_without_reading),
 		TEST_WITH_INDEX(ranges_are_counted_and_read_from_both_ends),
 	};
 

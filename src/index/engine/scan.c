@@ -88,6 +88,7 @@ index_range_count(struct kv_tx *tx, const struct catalog_db *db, const struct in
 	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
 	struct kv_future *f = kv_get_range(tx, range->begin, range->end, &options);
 	enum status status = kv_future_wait(f);
+	struct str begin, end;
 	uint64_t low, high;
 	size_t list;
 
@@ -102,8 +103,15 @@ index_range_count(struct kv_tx *tx, const struct catalog_db *db, const struct in
 	buf_append_str(&space, db->prefix);
 	tuple_put_u64(&space, INDEX_SPACE_ENTRIES);
 	TRY(catalog_key_status(&space));
-	TRY(catalog_tally_rank(tx, db, list, str_skip(range->begin, space.len), false, &low));
-	TRY(catalog_tally_rank(tx, db, list, str_skip(range->end, space.len), false, &high));
+	begin = str_skip(range->begin, space.len);
+	end = str_skip(range->end, space.len);
+	if (catalog_tally_estimate(db, list, begin, &low) &&
+	    catalog_tally_estimate(db, list, end, &high)) {
+		*ret = high > low + few ? high - low : few + 1;
+		return STATUS_OK;
+	}
+	TRY(catalog_tally_rank(tx, db, list, begin, false, &low));
+	TRY(catalog_tally_rank(tx, db, list, end, false, &high));
 	*ret = high > low ? high - low : 0;
 	return STATUS_OK;
 }

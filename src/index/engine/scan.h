@@ -50,9 +50,10 @@ MUST_USE enum status index_scan_next(struct index_scan *scan, struct index_work 
 void index_scan_release(struct index_scan *scan);
 
 /*
- * The number of entries in the range: exact, by snapshot reads. A range of at most `few` entries is
- * counted by reading them; of a larger one the counters of ranges are added up, which costs about
- * the square root of the number of the database's entries.
+ * The number of entries in the range, for planning, by snapshot reads. A range of at most `few`
+ * entries is counted by reading them. A larger one is estimated by what this process knows of the
+ * counters of ranges, which reads nothing and is off by about a range of the database's entries; in
+ * a small database the counters are read, and the number is exact.
  */
 MUST_USE enum status index_range_count(struct kv_tx *tx, const struct catalog_db *db,
 				       const struct index_range *range, size_t few, uint64_t *ret);
