@@ -97,14 +97,24 @@ loop_run_ready(struct loop *l)
 {
 	/*
 	 * One batch: letters that become ready meanwhile wait until sockets have had their turn, so
-	 * fibers that keep yielding do not starve the connections.
+	 * fibers that keep yielding do not starve the connections. A batch ends after a slice's
+	 * time, too, since thousands of fibers may be woken at once.
 	 */
 	struct letter_queue batch = l->ready;
-	struct letter *letter;
+	struct letter *letter = letter_queue_pop(&batch);
+	uint64_t end_ns = batch.first ? clock_mono_ns() + STEP_SLICE_NS : 0;
 
 	l->ready = (struct letter_queue){ 0 };
-	while ((letter = letter_queue_pop(&batch)))
+	while (letter) {
 		letter->ops->deliver(letter);
+		if (batch.first && clock_mono_ns() >= end_ns)
+			break;
+		letter = letter_queue_pop(&batch);
+	}
+	/* What is left comes before what has become ready. */
+	while ((letter = letter_queue_pop(&l->ready)))
+		letter_queue_push(&batch, letter);
+	l->ready = batch;
 	loop_update_awake(l);
 }
 

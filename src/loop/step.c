@@ -71,12 +71,43 @@ step_leave(void)
 	step_credit = 0;
 }
 
-void
-step_rest(struct step_meter *m)
+static void
+step_heat(struct step_meter *m)
 {
-	/* The clock was not read since the fiber was entered: it has worked little. */
-	if (m->heat && m->slice_ns == 0)
-		m->heat--;
+	m->slices++;
+	if (m->heat < STEP_HEAT_MOST)
+		m->heat++;
+}
+
+/* True if the slice is used up, as of the last look at the clock. */
+static bool
+step_slice_is_used(const struct step_meter *m)
+{
+	return m->look_ns - m->slice_ns >= STEP_SLICE_NS || m->slice_steps >= STEP_SLICE_STEPS;
+}
+
+void
+step_rest(struct step_meter *m, uint64_t took_ns)
+{
+	bool looked = m->slice_ns != 0;
+
+	/* Little work. */
+	if (!looked && took_ns < STEP_LOOK_NS) {
+		if (m->heat)
+			m->heat--;
+		return;
+	}
+	if (looked && step_slice_is_used(m))
+		return; /* and was counted */
+	/*
+	 * A part of a slice. Parts add up: thousands of fibers that each do a part of a slice and
+	 * then wait are as much in the way of others as a few that use whole ones.
+	 */
+	m->parts_ns += took_ns;
+	if (m->parts_ns >= STEP_SLICE_NS) {
+		m->parts_ns = 0;
+		step_heat(m);
+	}
 }
 
 struct step_meter *
@@ -134,7 +165,7 @@ step_slice_ends(struct step_meter *m)
 	else
 		step_adapt(m, now - m->look_ns);
 	m->look_ns = now;
-	return now - m->slice_ns >= STEP_SLICE_NS || m->slice_steps >= STEP_SLICE_STEPS;
+	return step_slice_is_used(m);
 }
 
 enum status
@@ -150,9 +181,7 @@ step_spend(bool may_fail)
 	step_settle(m);
 	if (step_slice_ends(m)) {
 		step_count_time(m, m->look_ns - m->slice_ns);
-		m->slices++;
-		if (m->heat < STEP_HEAT_MOST)
-			m->heat++;
+		step_heat(m);
 		wait_yield();
 		/* The fiber is here again, by way of step_enter() on the same thread. */
 		assert(step_meter == m);

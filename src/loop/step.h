@@ -35,9 +35,9 @@ enum {
 	/* A slice ends after so many steps, whatever the clock says. */
 	STEP_SLICE_STEPS = 64 * 1024,
 	/*
-	 * A fiber is hot from its first used slice on: it then continues behind others
-	 * (loop_run_later()). It cools down by a slice each time it waits after little work, which
-	 * is less than a look at the clock, and has to do so this often at most.
+	 * A fiber is hot from its first used slice on, at once or in parts: it then continues
+	 * behind others (loop_run_later()). It cools down by a slice each time it waits after
+	 * little work, less than STEP_LOOK_NS, and has to do so this often at most.
 	 */
 	STEP_HEAT_MOST = 8,
 };
@@ -86,7 +86,8 @@ struct step_meter {
 	uint64_t unit_ns;     /* of this unit, likewise */
 	uint64_t longest_ns;  /* the largest `unit_ns` so far */
 	unsigned heat;        /* slices used up, less the waits after little work */
-	unsigned slices;      /* used up in the whole run */
+	unsigned slices;      /* used up in the whole run, at once or in parts */
+	uint64_t parts_ns;    /* of slices that waits have ended, since they came to a slice */
 };
 
 /* For a fiber that begins: no limit, nobody to ask. */
@@ -96,8 +97,8 @@ void step_init(struct step_meter *m);
 void step_enter(struct step_meter *m);
 void step_leave(void);
 
-/* The running fiber is about to wait or to yield. */
-void step_rest(struct step_meter *m);
+/* The running fiber is about to wait or to yield, `took_ns` after it was entered; 0: not known. */
+void step_rest(struct step_meter *m, uint64_t took_ns);
 
 /* True if the fiber has computed for long and is to continue behind others. */
 static inline bool

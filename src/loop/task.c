@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
 
@@ -41,6 +42,7 @@ task_timer_fired(struct timer *timer)
 {
 	struct task *t = (struct task *)((char *)timer - offsetof(struct task, timer));
 
+	t->entered_ns = clock_mono_ns();
 	if (t->parked)
 		task_enter(t);
 }
@@ -70,7 +72,7 @@ static void
 task_leave(struct task *t)
 {
 	t->parked = true;
-	step_rest(&t->steps);
+	step_rest(&t->steps, t->entered_ns ? clock_mono_ns() - t->entered_ns : 0);
 	t->letter.later = step_is_hot(&t->steps);
 	fiber_leave(t->fiber);
 	t->parked = false;
@@ -292,6 +294,7 @@ task_start(struct task *t, void (*fn)(void *arg), void (*done)(void *arg), void 
 {
 	t->done = done;
 	t->arg = arg;
+	t->entered_ns = 0;
 	t->loop->running++;
 	metric_gauge_add(&fibers, 1);
 	fiber_start(t->fiber, fn, arg);
@@ -363,6 +366,7 @@ task_continue(struct letter *letter)
 	 * fiber may have looked at its events already when that wake comes.
 	 */
 	atomic_store(&t->queued, false);
+	t->entered_ns = clock_mono_ns();
 	if (t->fresh) {
 		t->fresh = false;
 		task_start(t, t->fn, t->done, t->arg);

@@ -29,6 +29,8 @@ struct task {
 	struct step_meter steps; /* of this run; whoever starts it sets a limit and whom to ask */
 	struct task *next_idle;
 	_Atomic bool queued; /* the letter is on its way, and holds a reference to the waiter */
+	uint64_t
+		entered_ns; /* when it was woken last; 0: its run has begun, and it was not woken */
 	bool parked;
 	bool fresh;              /* `fn` has been given to it, and has not begun */
 	void (*fn)(void *arg);   /* of task_start_soon() */

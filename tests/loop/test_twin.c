@@ -333,13 +333,13 @@ compute_begin(void)
 		inside_spawn(computer, &compute.ns[i]);
 }
 
-/* Always wants to run, and never for long. */
+/* Always wants to run, and never for as long as a part of a slice that counts. */
 static void
 ordinary_busy(void *arg)
 {
 	(void)arg;
 	while (clock_mono_ns() < compute.until_ns) {
-		uint64_t ns = 1 + twin_draw(100 * 1000);
+		uint64_t ns = 1 + twin_draw(STEP_LOOK_NS - 1);
 
 		twin_compute(ns);
 		compute.ordinary_ns += ns;
@@ -509,6 +509,55 @@ fibers_that_compute_leave_the_processor_idle_beside_small_ones(void **state)
 	(void)state;
 	twin_run_seeds(play_computers_beside_small_fibers, 50);
 	twin_run_seeds(play_computers_beside_small_fibers_elsewhere, 50);
+}
+
+/* Many fibers that are ready at once, each for less than a slice. */
+
+enum {
+	PARTS = 200,
+	PART_NS = 60 * 1000,
+};
+
+static void
+part_worker(void *arg)
+{
+	bool was_hot = false;
+
+	(void)arg;
+	for (int i = 0; i < 4; i++) {
+		twin_compute(PART_NS);
+		wait_yield();
+		was_hot = was_hot || step_is_hot(step_current());
+	}
+	twin_check(was_hot);
+	inside_ended();
+}
+
+static void
+part_witness(void *arg)
+{
+	uint64_t at = clock_after_ms(1);
+
+	(void)arg;
+	twin_sleep_ms(1);
+	twin_check(clock_mono_ns() <= at + LATE_NS);
+}
+
+static void
+play_parts(void)
+{
+	inside_begin();
+	for (int i = 0; i < PARTS; i++)
+		inside_spawn(part_worker, NULL);
+	twin_script(part_witness, NULL);
+	inside_run();
+}
+
+static void
+many_fibers_that_use_parts_of_slices_let_sockets_have_their_turn(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_parts, 50);
 }
 
 /* A fiber that is hot and waits is woken like others, and cools down. */
@@ -729,6 +778,7 @@ main(void)
 		cmocka_unit_test(fibers_that_compute_share_a_part_of_the_time_among_them),
 		cmocka_unit_test(fibers_that_compute_have_all_the_time_that_nobody_else_wants),
 		cmocka_unit_test(fibers_that_compute_leave_the_processor_idle_beside_small_ones),
+		cmocka_unit_test(many_fibers_that_use_parts_of_slices_let_sockets_have_their_turn),
 		cmocka_unit_test(a_fiber_that_is_ready_waits_for_few_slices_of_others),
 		cmocka_unit_test(no_wake_of_a_fiber_that_computes_is_lost),
 		cmocka_unit_test(a_plain_thread_counts_no_steps),
