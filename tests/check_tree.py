@@ -35,12 +35,15 @@ ROOMS = {
     "door/couch/wire": "base loop kv catalog doc model/revisioned access http settings replicator",
     "door/couch/admin": "base loop kv catalog doc index model/revisioned access http settings"
                         " replicator door/couch/wire",
-    "door/couch/doc": "base loop kv catalog doc model/revisioned access http settings replicator"
-                      " door/couch/wire door/couch/admin",
+    "door/couch/doc": "base loop kv catalog doc index index/selector model/revisioned access http"
+                      " settings replicator door/couch/wire door/couch/admin",
     "door/couch/list": "base loop kv catalog doc index index/selector model/revisioned access http"
                        " settings door/couch/wire door/couch/admin door/couch/doc",
+    "door/couch/query": "base loop kv catalog doc index index/selector model/revisioned access http"
+                        " settings door/couch/wire door/couch/admin door/couch/doc",
     "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
-                  " door/couch/wire door/couch/admin door/couch/doc door/couch/list",
+                  " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
+                  " door/couch/query",
     "cli": "base loop js kv catalog doc model/revisioned access http settings replicator door/couch",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the

@@ -5,6 +5,7 @@
 #endif
 
 #include "doc/doc_int.h"
+#include "loop/step.h"
 
 enum {
 	STRIDE_RETRY_BYTES = 64, /* gone through one by one before strides are tried again */
@@ -347,4 +348,175 @@ doc_packed_find(struct str packed, const struct doc_pointer *pointer, struct str
 	TRY(skip_value(&s));
 	*ret = str_of(begin, (size_t)(s.at - begin));
 	return STATUS_OK;
+}
+
+/* ---- The leaves of some members ---- */
+
+enum {
+	MEMBER_STEP_BYTES = 512, /* of a packed text that are passed over in one step */
+};
+
+enum status
+doc_member_init(struct str name, struct arena *arena, struct doc_member *ret)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(SIZE_MAX);
+
+	json_write_chars(&out, name);
+	TRY(buf_status(&out));
+	ret->written = arena_dup(arena, buf_str(&out));
+	buf_clear(&out);
+	tuple_put_str(&out, name);
+	TRY(buf_status(&out));
+	ret->path = arena_dup(arena, buf_str(&out));
+	return ret->written.ptr && ret->path.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* Leaves that are being collected, in an array that is grown in the arena. */
+struct member_leaves {
+	struct arena *arena;
+	struct kv_pair *pairs;
+	size_t count;
+	size_t cap;
+};
+
+static enum status
+member_leaves_add(struct member_leaves *l, struct str path, struct str value)
+{
+	struct kv_pair *grown = arena_grow(l->arena, l->pairs, l->count, &l->cap, sizeof(*grown));
+
+	if (!grown || !path.ptr || !value.ptr)
+		return STATUS_LIMIT;
+	l->pairs = grown;
+	l->pairs[l->count++] = (struct kv_pair){ path, value };
+	return STATUS_OK;
+}
+
+/*
+ * Reads a text that is a literal, a number, or a string without escapes; false for any other. The
+ * scalar borrows `text`, `number` and `magnitude`.
+ */
+static bool
+member_read_scalar(struct str text, struct json_number *number,
+		   uint8_t magnitude[TUPLE_INT_MAX_BYTES], struct doc_scalar *ret)
+{
+	bool is_integer;
+
+	if (text.ptr[0] == '"') {
+		*ret = (struct doc_scalar){
+			.kind = DOC_TEXT,
+			.text = str_of(text.ptr + 1, text.len - 2),
+		};
+		return text.len <= DOC_STRING_PIECE_BYTES / 2 && !memchr(text.ptr, '\\', text.len);
+	}
+	*ret = (struct doc_scalar){ .kind = DOC_NULL };
+	if (str_eq(text, STR("null")))
+		return true;
+	*ret = (struct doc_scalar){ .kind = DOC_BOOL, .truth = text.ptr[0] == 't' };
+	if (str_eq(text, STR("true")) || str_eq(text, STR("false")))
+		return true;
+	if (json_number_len(text, &is_integer) != text.len)
+		return false;
+	json_number_read(text, is_integer, number);
+	json_number_scalar(number, magnitude, ret);
+	return true;
+}
+
+/* Takes a value of any kind apart by the reader that documents have. */
+static enum status
+member_take_apart(struct member_leaves *l, const struct doc_member *m, struct str text)
+{
+	const struct doc_limits limits = { .doc_bytes = text.len,
+					   .path_bytes = KV_LIMIT_KEY_BYTES };
+	struct doc doc;
+	enum status status = doc_explode_value_text(text, l->arena, &limits, &doc, NULL);
+
+	if (status != STATUS_OK)
+		return packed_failed_for_resources(status) ? status : STATUS_CORRUPT;
+	if (doc.count == 0) { /* {}: there is no leaf for it unless it is a member */
+		struct doc_scalar scalar = { .kind = DOC_EMPTY_OBJECT };
+		AUTO(buf_release) struct buf value = BUF_INIT(SIZE_MAX);
+
+		doc_scalar_put(&value, &scalar);
+		TRY(buf_status(&value));
+		return member_leaves_add(l, m->path, arena_dup(l->arena, buf_str(&value)));
+	}
+	for (size_t i = 0; i < doc.count; i++) {
+		struct str below = doc.leaves[i].key;
+		char *path = arena_bytes(l->arena, m->path.len + below.len);
+
+		if (!path)
+			return STATUS_LIMIT;
+		memcpy(path, m->path.ptr, m->path.len);
+		if (below.len)
+			memcpy(path + m->path.len, below.ptr, below.len);
+		TRY(member_leaves_add(l, str_of(path, m->path.len + below.len),
+				      doc.leaves[i].value));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+member_take(struct member_leaves *l, const struct doc_member *m, struct str text)
+{
+	struct buf encoded = { .max_bytes = text.len + TUPLE_INT_MAX_BYTES };
+	uint8_t magnitude[TUPLE_INT_MAX_BYTES];
+	struct json_number number;
+	struct doc_scalar scalar;
+
+	if (!member_read_scalar(text, &number, magnitude, &scalar))
+		return member_take_apart(l, m, text);
+	/* An encoded scalar is shorter than its text and the double beside it. */
+	encoded.cap = encoded.max_bytes;
+	encoded.ptr = arena_bytes(l->arena, encoded.cap);
+	if (!encoded.ptr)
+		return STATUS_LIMIT;
+	doc_scalar_put(&encoded, &scalar);
+	TRY(buf_status(&encoded));
+	return member_leaves_add(l, m->path, buf_str(&encoded));
+}
+
+/* True if no name that follows `name` in the text can be `last`: names are in the order of keys. */
+static bool
+member_is_behind(struct str name, struct str last)
+{
+	return str_cmp(name, last) > 0 && !memchr(name.ptr, '\\', name.len) &&
+	       !(last.len && memchr(last.ptr, '\\', last.len));
+}
+
+enum status
+doc_packed_leaves(struct str packed, const struct doc_member *members, size_t members_count,
+		  struct arena *arena, struct kv_pair **ret, size_t *ret_count)
+{
+	struct member_leaves l = { .arena = arena };
+	struct scan s = { packed.ptr + 1, packed.ptr + packed.len };
+	size_t left = members_count;
+	enum status status = packed.len < 2 ? STATUS_CORRUPT : STATUS_OK;
+
+	if (packed.len == 2)
+		left = 0;
+	while (left && status == STATUS_OK) {
+		const char *begin;
+		struct str name;
+
+		TRY(scan_string(&s, &name));
+		if (s.at == s.end || *s.at++ != ':')
+			return STATUS_CORRUPT;
+		if (member_is_behind(name, members[members_count - 1].written))
+			break;
+		begin = s.at;
+		TRY(skip_value(&s));
+		for (size_t i = members_count - left; i < members_count; i++) {
+			if (!str_eq(members[i].written, name))
+				continue;
+			TRY(member_take(&l, &members[i], str_of(begin, (size_t)(s.at - begin))));
+			left = members_count - i - 1;
+			break;
+		}
+		status = next_value(&s);
+	}
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
+	*ret = l.pairs;
+	*ret_count = l.count;
+	return step_count(1 + (uint32_t)((size_t)(s.at - packed.ptr) / MEMBER_STEP_BYTES));
 }

@@ -42,6 +42,25 @@ MUST_USE enum status doc_packed_write(struct str packed, bool has_members, struc
 MUST_USE enum status doc_packed_find(struct str packed, const struct doc_pointer *pointer,
 				     struct str *ret);
 
+/* A member of a document's root that is looked for. */
+struct doc_member {
+	struct str written; /* the name as a packed text has it between its quotes */
+	struct str path;    /* the name as the first element of a leaf's path */
+};
+
+/* Prepares a name to be looked for; in the arena. STATUS_LIMIT when that is full; STATUS_NOMEM. */
+MUST_USE enum status doc_member_init(struct str name, struct arena *arena, struct doc_member *ret);
+
+/*
+ * The leaves of some members of a packed body, in the arena, as doc_unpack() makes them of all. The
+ * members are in the order of their paths, each once. The text is gone through up to the last of
+ * them, and nothing else is decoded. STATUS_CORRUPT; STATUS_LIMIT, STATUS_NOMEM; the failures of
+ * step_count().
+ */
+MUST_USE enum status doc_packed_leaves(struct str packed, const struct doc_member *members,
+				       size_t members_count, struct arena *arena,
+				       struct kv_pair **ret, size_t *ret_count);
+
 /* The leaves of a packed body, in the arena. STATUS_CORRUPT; STATUS_LIMIT, STATUS_NOMEM. */
 MUST_USE enum status doc_unpack(struct str packed, struct arena *arena, struct kv_pair **ret,
 				size_t *ret_count);

@@ -70,6 +70,12 @@ a_public_database_is_open_but_for_its_design(void **state)
 	expect_as(NULL, "POST", "/public/_bulk_docs",
 		  "{\"docs\":[{\"_id\":\"_design/x\"},{\"_id\":\"b\"}]}", 201,
 		  "[{\"id\":\"_design/x\",\"error\":\"unauthorized\"");
+	expect_as(NULL, "POST", "/public/_index", "{\"index\":{\"fields\":[\"a\"]},\"ddoc\":\"i\"}",
+		  401, "You are not a db or server admin.");
+	expect_as(NULL, "DELETE", "/public/_index/i/json/a", NULL, 401,
+		  "You are not a db or server admin.");
+	expect_as(NULL, "GET", "/public/_index", NULL, 200, "\"total_rows\":1");
+	expect_as(NULL, "POST", "/public/_find", "{\"selector\":{}}", 200, "\"_id\":\"a\"");
 	expect_as(NULL, "PUT", "/public/_security", "{}", 401, "You are not a db or server admin.");
 	expect_as(NULL, "PUT", "/public/_revs_limit", "5", 401,
 		  "You are not a db or server admin.");
@@ -78,6 +84,10 @@ a_public_database_is_open_but_for_its_design(void **state)
 	expect_as(ADMIN, "PUT", "/public/_security", "{\"members\":{\"names\":[\"jan\"]}}", 200,
 		  "ok");
 	expect_as(NULL, "GET", "/public/a", NULL, 401, "You are not authorized to access this db.");
+	expect_as(NULL, "POST", "/public/_find", "{\"selector\":{}}", 401,
+		  "You are not authorized to access this db.");
+	expect_as(NULL, "GET", "/public/_index", NULL, 401,
+		  "You are not authorized to access this db.");
 }
 
 static void

@@ -123,7 +123,17 @@ static const struct asked requests[] = {
 	  200 },
 	{ "POST", "/there/_changes?filter=_selector", NULL,
 	  "{\"selector\":{\"$or\":[{\"n\":{\"$gt\":1}},{\"d\":{\"$regex\":\"^a\"}}]}}", 200 },
-	{ "GET", "/there/_find", NULL, NULL, 501 },
+	{ "POST", "/there/_find", NULL,
+	  "{\"selector\":{\"n\":{\"$gt\":1},\"d\":{\"$regex\":\"^a\"}},\"fields\":[\"n\",\"_rev\"]"
+	  "}",
+	  200 },
+	{ "POST", "/there/_explain", NULL, "{\"selector\":{\"n\":{\"$gt\":1}}}", 200 },
+	{ "POST", "/there/_index", NULL,
+	  "{\"index\":{\"fields\":[\"n\"]},\"ddoc\":\"n%llu\",\"name\":\"n\"}", 200 },
+	{ "POST", "/there/_find", NULL, "{\"selector\":{\"n\":{\"$gt\":1}},\"sort\":[\"n\"]}",
+	  200 },
+	{ "GET", "/there/_index", NULL, NULL, 200 },
+	{ "GET", "/there/_shards", NULL, NULL, 501 },
 	{ "GET", "/nowhere/doc", NULL, NULL, 404 },
 };
 

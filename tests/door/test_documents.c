@@ -531,8 +531,6 @@ what_is_not_offered_says_so(void **state)
 
 	(void)state;
 	door_create(d, "no");
-	door_expect(d, "POST", "/no/_find", "{}", 501, "_find is not supported by this server.");
-	door_expect(d, "GET", "/no/_index", NULL, 501, "not_implemented");
 	door_expect(d, "GET", "/no/_auto_purge", NULL, 501, "not_implemented");
 	door_expect(d, "GET", "/no/_design/x/_view/y", NULL, 404, "missing");
 	door_expect(d, "GET", "/no/_design/x/_info", NULL, 404, "missing");

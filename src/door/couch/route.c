@@ -2,6 +2,7 @@
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/list/endpoints.h"
+#include "door/couch/query/endpoints.h"
 #include "door/couch/route.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
@@ -115,6 +116,13 @@ static const struct route db_routes[] = {
 	  "GET,POST,HEAD",
 	  { [COUCH_GET] = couch_changes, [COUCH_POST] = couch_changes },
 	  2 },
+	{ "_find", COUCH_ENDPOINT_FIND, "POST", { [COUCH_POST] = couch_find }, 2 },
+	{ "_explain", COUCH_ENDPOINT_EXPLAIN, "POST", { [COUCH_POST] = couch_explain }, 2 },
+	{ "_index",
+	  COUCH_ENDPOINT_INDEX,
+	  "GET,POST",
+	  { [COUCH_GET] = couch_index_list, [COUCH_POST] = couch_index_create },
+	  2 },
 	{ "_ensure_full_commit",
 	  COUCH_ENDPOINT_DB,
 	  "POST",
@@ -151,6 +159,17 @@ static const struct route queries_route = {
 	"queries", COUCH_ENDPOINT_ALL_DOCS, "POST", { [COUCH_POST] = couch_all_docs_queries }, 3,
 };
 
+static const struct route bulk_delete_route = {
+	"_bulk_delete", COUCH_ENDPOINT_INDEX, "POST", { [COUCH_POST] = couch_index_bulk_delete }, 3,
+};
+
+static const struct route index_route = {
+	"", COUCH_ENDPOINT_INDEX, "DELETE", { [COUCH_DELETE] = couch_index_delete }, 6,
+};
+
+/* What lies below an endpoint and is nothing: 404, whatever the method. */
+static const struct route nowhere_route = { "", COUCH_ENDPOINT_OTHER, "", { NULL }, 0 };
+
 /*
  * Parts of CouchDB's API that this server does not offer: 501, or 410 for what CouchDB has dropped.
  */
@@ -171,10 +190,9 @@ static const struct not_offered not_offered_at_root[] = {
 };
 
 static const struct not_offered not_offered_in_db[] = {
-	{ "_find", false },      { "_explain", false },    { "_index", false },
-	{ "_partition", false }, { "_shards", false },     { "_sync_shards", false },
-	{ "_time_seq", false },  { "_auto_purge", false }, { "_temp_view", true },
-	{ NULL, false },
+	{ "_explain", false },    { "_index", false },       { "_partition", false },
+	{ "_shards", false },     { "_sync_shards", false }, { "_time_seq", false },
+	{ "_auto_purge", false }, { "_temp_view", true },    { NULL, false },
 };
 
 static const struct not_offered not_offered_in_design[] = {
@@ -347,6 +365,22 @@ route_find(const struct route *routes, size_t count, struct str name)
 	return NULL;
 }
 
+/* The route of a longer path, for those endpoints that have something below them. */
+static const struct route *
+route_below(const struct couch_req *r, const struct route *route)
+{
+	if (route->by_method[COUCH_GET] == couch_all_docs && r->parts_count == 3 &&
+	    str_eq(r->parts[2], STR("queries")))
+		return &queries_route;
+	if (route->endpoint != COUCH_ENDPOINT_INDEX || r->parts_count == 2)
+		return route;
+	if (r->parts_count == 3 && str_eq(r->parts[2], STR("_bulk_delete")))
+		return &bulk_delete_route;
+	if (r->parts_count == 5 || (r->parts_count == 6 && str_eq(r->parts[2], STR("_design"))))
+		return &index_route;
+	return &nowhere_route;
+}
+
 static enum status
 route_in_db(struct couch_req *r)
 {
@@ -354,12 +388,8 @@ route_in_db(struct couch_req *r)
 	const struct route *route = route_find(db_routes, sizeof(db_routes) / sizeof(db_routes[0]),
 					       part);
 
-	if (route) {
-		if (route->by_method[COUCH_GET] == couch_all_docs && r->parts_count == 3 &&
-		    str_eq(r->parts[2], STR("queries")))
-			route = &queries_route;
-		return route_call(r, route);
-	}
+	if (route)
+		return route_call(r, route_below(r, route));
 	if (str_eq(part, STR("_design")) && r->parts_count > 2)
 		return route_design(r);
 	if (str_eq(part, STR("_local")) || (str_eq(part, STR("_local/")) && r->parts_count == 2))

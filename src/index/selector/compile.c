@@ -255,8 +255,11 @@ compile_operator(struct selector_compiler *c, struct str name, enum json_token f
 	for (size_t i = 0; i < sizeof(unsupported) / sizeof(unsupported[0]); i++) {
 		if (str_eq(name, str_from_cstr(unsupported[i]))) {
 			*c->error = SELECTOR_ERROR_NOT_SUPPORTED;
-			return err_set(c->err, STATUS_INVALID, "Unsupported operator: %s",
-				       QUOTE_SHOW(name));
+			return err_set(c->err, STATUS_INVALID, "Unsupported operator: %s%s",
+				       QUOTE_SHOW(name),
+				       i == 0 ? ". There is no full-text search here: $regex and "
+						"$beginsWith look into strings."
+					      : "");
 		}
 	}
 	*c->error = SELECTOR_ERROR_INVALID_OPERATOR;

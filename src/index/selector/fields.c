@@ -110,6 +110,23 @@ selector_fields_compile(struct str text, struct index_work *w, struct selector_f
 	return status;
 }
 
+enum status
+selector_fields_members(const struct selector_fields *fields, struct arena *arena, struct str **ret,
+			size_t *ret_count)
+{
+	size_t count = 0;
+
+	for (const struct fields_node *f = fields->first; f; f = f->next)
+		count++;
+	*ret = arena_alloc(arena, (count + 1) * sizeof(**ret));
+	if (!*ret)
+		return STATUS_LIMIT;
+	*ret_count = 0;
+	for (const struct fields_node *f = fields->first; f; f = f->next)
+		(*ret)[(*ret_count)++] = f->name.text;
+	return STATUS_OK;
+}
+
 /* ---- Writing ---- */
 
 static enum status

@@ -67,6 +67,14 @@ operator_read_mod(struct str text, struct selector_cond *ret)
 	return json_next(&r, &token) == STATUS_OK && token == JSON_ARRAY_END && ret->divisor != 0;
 }
 
+/* CouchDB knows $regex and $beginsWith only with strings. */
+static enum status
+operator_refuse(struct selector_compiler *c, const char *name)
+{
+	*c->error = SELECTOR_ERROR_INVALID_OPERATOR;
+	return err_set(c->err, STATUS_INVALID, "Invalid operator: %s", name);
+}
+
 static enum status
 operator_read_regex(struct selector_compiler *c, const char *name, enum json_token first,
 		    struct str text, struct str pattern, struct selector_cond *ret)
@@ -74,7 +82,7 @@ operator_read_regex(struct selector_compiler *c, const char *name, enum json_tok
 	enum status status;
 
 	if (first != JSON_STRING)
-		return selector_bad_arg(c, name, text);
+		return operator_refuse(c, name);
 	status = selector_regex_compile(pattern, c->work, &ret->regex);
 	return status == STATUS_INVALID ? selector_bad_arg(c, name, text) : status;
 }
@@ -106,8 +114,10 @@ selector_read_argument(struct selector_compiler *c, const char *name, enum selec
 		if (first == JSON_TRUE || first == JSON_FALSE)
 			return STATUS_OK;
 		break;
-	case SELECTOR_TYPE:
 	case SELECTOR_BEGINS_WITH:
+		ret->text = string;
+		return first == JSON_STRING ? STATUS_OK : operator_refuse(c, name);
+	case SELECTOR_TYPE:
 		ret->text = string;
 		if (first == JSON_STRING)
 			return STATUS_OK;

@@ -90,6 +90,14 @@ struct selector_doc {
 MUST_USE enum status selector_match(const struct selector *s, const struct selector_doc *doc,
 				    struct index_work *w, bool *ret);
 
+/*
+ * The names of the document's members that the selector looks at, each once and in byte order: no
+ * other member changes whether a document matches. `*ret_whole` is true if it looks at the document
+ * as a whole, too. In the arena. STATUS_LIMIT when that is full.
+ */
+MUST_USE enum status selector_members(const struct selector *s, struct arena *arena,
+				      struct str **ret, size_t *ret_count, bool *ret_whole);
+
 /* ---- Lists of fields: the parts of a document that are shown ---- */
 
 struct selector_fields;
@@ -101,6 +109,11 @@ struct selector_fields;
 MUST_USE enum status selector_fields_compile(struct str text, struct index_work *w,
 					     struct selector_fields **ret,
 					     enum selector_error *ret_error, struct err *err);
+
+/* The names of the document's members that the fields lie in, as selector_members(). */
+MUST_USE enum status selector_fields_members(const struct selector_fields *fields,
+					     struct arena *arena, struct str **ret,
+					     size_t *ret_count);
 
 /* Appends the fields that the document has, as a JSON object. */
 MUST_USE enum status selector_fields_write(const struct selector_fields *fields,

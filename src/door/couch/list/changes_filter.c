@@ -6,9 +6,9 @@
 #include "doc/json_list.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/tx.h"
-#include "door/couch/doc/att_out.h"
 #include "door/couch/doc/doc_opts.h"
 #include "door/couch/doc/doc_out.h"
+#include "door/couch/doc/seen.h"
 #include "door/couch/list/changes_filter.h"
 #include "door/couch/list/feed.h"
 #include "door/couch/wire/error.h"
@@ -241,49 +241,18 @@ couch_changes_filter_read(struct couch_req *r, const struct json_member *members
 
 /* ---- Documents as selectors see them ---- */
 
-enum {
-	SPECIALS_MAX = 4,
-};
-
-static enum status
-filter_attachments_value(struct couch_req *r, const struct couch_doc_out *d, struct leaf_value *ret)
-{
-	const struct str before = STR(",\"_attachments\":");
-	struct buf AUTO(buf_release) text = couch_buf(r, COUCH_ROW_BYTES);
-
-	TRY(couch_atts_write(d, &text));
-	return leaf_parse(str_skip(buf_str(&text), before.len), r->arena, ret, &r->fail.err);
-}
-
 /* The head's body, and the special members that CouchDB would show with it. */
 static enum status
 filter_read_head(struct couch_req *r, struct kv_tx *tx, struct str id,
-		 const struct rev_branch *branch, struct selector_special specials[SPECIALS_MAX],
-		 struct selector_doc *ret)
+		 const struct rev_branch *branch, struct couch_seen *seen, struct selector_doc *ret)
 {
-	char text[REV_HASH_LIMIT_BYTES + 32];
-	struct buf rev = { .ptr = text, .cap = sizeof(text), .max_bytes = sizeof(text) };
 	struct rev_doc doc;
 	struct couch_doc_out d = { .id = id, .doc = &doc, .branch = branch };
-	size_t n = 0;
 
 	TRY(couch_head_read(r, tx, id, branch, &doc));
 	TRY(rev_body_explode(&doc, r->arena));
-	rev_id_write(branch->rev, &rev);
-	TRY(buf_status(&rev));
-	specials[n].name = STR("_id");
-	TRY(leaf_of_string(id, r->arena, &specials[n++].value));
-	specials[n].name = STR("_rev");
-	TRY(leaf_of_string(buf_str(&rev), r->arena, &specials[n++].value));
-	if (branch->deleted) {
-		specials[n].name = STR("_deleted");
-		TRY(leaf_of_bool(true, r->arena, &specials[n++].value));
-	}
-	if (doc.atts_count) {
-		specials[n].name = STR("_attachments");
-		TRY(filter_attachments_value(r, &d, &specials[n++].value));
-	}
-	*ret = (struct selector_doc){ doc.leaves, doc.count, specials, n };
+	TRY(couch_seen_read(r, &d, COUCH_SEEN_DEFAULT, seen));
+	*ret = (struct selector_doc){ doc.leaves, doc.count, seen->specials, seen->count };
 	return STATUS_OK;
 }
 
@@ -291,12 +260,12 @@ static enum status
 filter_matches_head(struct couch_req *r, struct kv_tx *tx, const struct selector *selector,
 		    struct str id, const struct rev_branch *branch, bool *ret)
 {
-	struct selector_special specials[SPECIALS_MAX];
+	struct couch_seen seen;
 	struct index_work work = { .arena = r->arena };
 	struct arena_mark mark = arena_mark(r->arena);
 	struct selector_doc doc;
 
-	TRY(filter_read_head(r, tx, id, branch, specials, &doc));
+	TRY(filter_read_head(r, tx, id, branch, &seen, &doc));
 	TRY(selector_match(selector, &doc, &work, ret));
 	arena_reset(r->arena, mark);
 	return STATUS_OK;
@@ -307,11 +276,11 @@ couch_change_fields(struct couch_req *r, struct kv_tx *tx, const struct couch_ch
 		    const struct rev_change *c, struct buf *out)
 {
 	const struct rev_branch winner = { .rev = c->rev, .deleted = c->deleted, .winner = true };
-	struct selector_special specials[SPECIALS_MAX];
+	struct couch_seen seen;
 	struct index_work work = { .arena = r->arena };
 	struct selector_doc doc;
 
-	TRY(filter_read_head(r, tx, c->id, &winner, specials, &doc));
+	TRY(filter_read_head(r, tx, c->id, &winner, &seen, &doc));
 	return selector_fields_write(args->fields, &doc, &work, out);
 }
 

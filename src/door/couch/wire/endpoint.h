@@ -34,6 +34,9 @@
 	E(REVS_DIFF, "revs_diff")                                                                  \
 	E(CHANGES, "changes")                                                                      \
 	E(CHANGES_FEED, "changes_feed")                                                            \
+	E(FIND, "find")                                                                            \
+	E(EXPLAIN, "explain")                                                                      \
+	E(INDEX, "index")                                                                          \
 	E(DB_SETTING, "db_setting")                                                                \
 	E(PURGE, "purge")                                                                          \
 	E(COMPACT, "compact")                                                                      \

@@ -19,6 +19,9 @@ enum {
 	COUCH_SLOW_MS = 5000,
 	COUCH_UUIDS_MOST = 1000,    /* CouchDB's */
 	COUCH_METRICS_PORT = 17986, /* CouchDB's */
+	COUCH_FIND_LIMIT = 25,      /* CouchDB's */
+	COUCH_SCAN_WARNING = 10,    /* CouchDB's */
+	COUCH_SORT_BYTES = 32 << 20,
 };
 
 #define COUCH_HOST       "127.0.0.1"
@@ -100,6 +103,24 @@ enum {
 	TEXT(S, gzip_types, "attachments", "compressible_types", 1, NULL, COUCH_GZIP_TYPES,        \
 	     SETTING_LIVE, "Content types of attachments that are compressed, separated by "       \
 	     "commas.")                                                                            \
+	NUMBER(S, find_limit, "mango", "default_limit", "", 0, UINT64_C(1) << 32,                  \
+	       COUCH_FIND_LIMIT, SETTING_LIVE,                                                     \
+	       "How many documents _find answers with where the request does not say.")            \
+	NUMBER(S, scan_warning, "mango", "index_scan_warning_threshold", "", 0,                    \
+	       UINT64_C(1) << 32, COUCH_SCAN_WARNING, SETTING_LIVE,                                \
+	       "_find warns when it reads more documents than this for each one that it answers "  \
+	       "with. 0: it never does.")                                                          \
+	NUMBER(S, scan_docs, "mango", "scan_documents", "", 1, UINT64_C(1) << 50, 0,               \
+	       SETTING_LIVE,                                                                       \
+	       "The most documents that one _find reads; one that would read more is refused, "    \
+	       "with the name of this limit. By default there is no limit.")                       \
+	NUMBER(S, scan_ms, "mango", "scan_time", "ms", 1, 86400000, 0, SETTING_LIVE,               \
+	       "How long one _find reads documents; one that would take longer is refused, with "  \
+	       "the name of this limit. By default there is no limit.")                            \
+	NUMBER(S, sort_bytes, "mango", "sort_bytes", "bytes", 65536, UINT64_C(1) << 32,            \
+	       COUCH_SORT_BYTES, SETTING_LIVE,                                                     \
+	       "The memory that one _find may take to sort documents that it cannot read in the "  \
+	       "order of an index.")                                                               \
 	TEXT(S, scheme, "frond", "scheme", 1, COUCH_SCHEMES, "packed", SETTING_LIVE,               \
 	     "How new databases keep their documents: see docs/API.md.")                           \
 	NUMBER(S, answer_gzip_level, "frond", "answer_gzip_level", "", 0, 9,                       \

@@ -1,0 +1,247 @@
+#include "door/couch/query/find_args.h"
+
+#include "base/quote.h"
+#include "door/couch/wire/error.h"
+
+enum {
+	FIND_INDEX_PARTS = 3, /* of the name of an index: _design, the document's, its own */
+};
+
+static enum status
+find_take_selector(struct couch_req *r, const struct json_value *v, void *into)
+{
+	struct find_args *a = into;
+
+	a->text = v->text;
+	TRY(query_selector_compile(r, v->text, &a->selector));
+	return normal_read(v->text, r->arena, &a->normal);
+}
+
+/* ---- use_index ---- */
+
+static enum status
+find_refuse_index_name(struct couch_req *r, const struct json_value *v)
+{
+	return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_INDEX_NAME, "Invalid index name: %s",
+			      QUOTE_SHOW(v->text));
+}
+
+/* Splits "_design/ddoc/name" at its slashes. */
+static enum status
+find_split_index_name(struct couch_req *r, const struct json_value *v, struct str **ret,
+		      size_t *ret_count)
+{
+	struct str *parts = arena_alloc(r->arena, FIND_INDEX_PARTS * sizeof(*parts));
+	struct str rest = v->string;
+	size_t count = 0;
+
+	if (!parts)
+		return STATUS_LIMIT;
+	for (;;) {
+		const char *slash = rest.len ? memchr(rest.ptr, '/', rest.len) : NULL;
+		size_t len = slash ? (size_t)(slash - rest.ptr) : rest.len;
+
+		if (count == FIND_INDEX_PARTS)
+			return find_refuse_index_name(r, v);
+		parts[count++] = str_of(rest.ptr, len);
+		if (!slash)
+			break;
+		rest = str_skip(rest, len + 1);
+	}
+	if (count > 1 && str_eq(parts[0], STR("_design"))) {
+		parts++;
+		count--;
+	}
+	if (count == FIND_INDEX_PARTS)
+		return find_refuse_index_name(r, v);
+	*ret = parts;
+	*ret_count = count;
+	return STATUS_OK;
+}
+
+enum status
+find_args_index_name(struct couch_req *r, const struct json_value *v, struct str **ret,
+		     size_t *ret_count)
+{
+	struct json_value *items;
+	size_t count;
+
+	*ret_count = 0;
+	if (v->kind == JSON_NULL)
+		return STATUS_OK;
+	if (v->kind == JSON_STRING)
+		return find_split_index_name(r, v, ret, ret_count);
+	if (v->kind != JSON_ARRAY_BEGIN)
+		return find_refuse_index_name(r, v);
+	TRY(json_value_items(v, r->arena, &items, &count, &r->fail.err));
+	if (count > 2)
+		return find_refuse_index_name(r, v);
+	*ret = arena_alloc(r->arena, (count + 1) * sizeof(**ret));
+	if (!*ret)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].kind != JSON_STRING)
+			return find_refuse_index_name(r, v);
+		(*ret)[i] = items[i].string;
+	}
+	*ret_count = count;
+	return STATUS_OK;
+}
+
+static enum status
+find_take_use_index(struct couch_req *r, const struct json_value *v, void *into)
+{
+	struct find_args *a = into;
+
+	return find_args_index_name(r, v, &a->use_index, &a->use_index_count);
+}
+
+/* ---- The others, in CouchDB's order ---- */
+
+static enum status
+find_take_bookmark(struct couch_req *r, const struct json_value *v, void *into)
+{
+	struct find_args *a = into;
+
+	if (v->kind == JSON_NULL)
+		return STATUS_OK;
+	if (v->kind != JSON_STRING)
+		return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_BOOKMARK,
+				      "Invalid bookmark value: %s", QUOTE_SHOW(v->text));
+	if (v->string.len)
+		a->bookmark = v->string;
+	return STATUS_OK;
+}
+
+static enum status
+find_take_limit(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return query_take_count(r, v, &((struct find_args *)into)->limit);
+}
+
+static enum status
+find_take_skip(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return query_take_count(r, v, &((struct find_args *)into)->skip);
+}
+
+static enum status
+find_take_sort(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return query_take_sort(r, v, &((struct find_args *)into)->sort);
+}
+
+static enum status
+find_take_fields(struct couch_req *r, const struct json_value *v, void *into)
+{
+	struct find_args *a = into;
+	struct index_work work = { .arena = r->arena };
+	struct json_value *items;
+	enum selector_error error;
+	enum status status = selector_fields_compile(v->text, &work, &a->shown, &error,
+						     &r->fail.err);
+
+	if (status != STATUS_OK)
+		return query_refuse_selector(r, status, error);
+	TRY(json_value_items(v, r->arena, &items, &a->fields_count, &r->fail.err));
+	a->fields = arena_alloc(r->arena, (a->fields_count + 1) * sizeof(*a->fields));
+	if (!a->fields)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < a->fields_count; i++)
+		a->fields[i] = items[i].string;
+	return STATUS_OK;
+}
+
+static enum status
+find_take_partition(struct couch_req *r, const struct json_value *v, void *into)
+{
+	struct find_args *a = into;
+
+	if (v->kind != JSON_STRING)
+		return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_STRING, "Invalid string: %s",
+				      QUOTE_SHOW(v->text));
+	if (v->string.len)
+		a->partition = v->string;
+	return STATUS_OK;
+}
+
+static enum status
+find_take_r(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return query_take_positive(r, v, &((struct find_args *)into)->r);
+}
+
+static enum status
+find_take_conflicts(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return query_take_bool(r, v, &((struct find_args *)into)->conflicts);
+}
+
+static enum status
+find_take_stale(struct couch_req *r, const struct json_value *v, void *into)
+{
+	struct find_args *a = into;
+
+	a->stale = v->kind == JSON_STRING && str_eq(v->string, STR("ok"));
+	if (a->stale || v->kind == JSON_FALSE ||
+	    (v->kind == JSON_STRING && str_eq(v->string, STR("false"))))
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_UNKNOWN,
+			      "Unknown Error: mango_opts :: {invalid_ok_or_false_value,%s}",
+			      QUOTE_SHOW(v->text));
+}
+
+static enum status
+find_take_update(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return query_take_bool(r, v, &((struct find_args *)into)->update);
+}
+
+static enum status
+find_take_stable(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return query_take_bool(r, v, &((struct find_args *)into)->stable);
+}
+
+static enum status
+find_take_stats(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return query_take_bool(r, v, &((struct find_args *)into)->execution_stats);
+}
+
+static enum status
+find_take_fallback(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return query_take_bool(r, v, &((struct find_args *)into)->allow_fallback);
+}
+
+static const struct query_member find_members[] = {
+	{ "selector", true, find_take_selector },
+	{ "use_index", false, find_take_use_index },
+	{ "bookmark", false, find_take_bookmark },
+	{ "limit", false, find_take_limit },
+	{ "skip", false, find_take_skip },
+	{ "sort", false, find_take_sort },
+	{ "fields", false, find_take_fields },
+	{ "partition", false, find_take_partition },
+	{ "r", false, find_take_r },
+	{ "conflicts", false, find_take_conflicts },
+	{ "stale", false, find_take_stale },
+	{ "update", false, find_take_update },
+	{ "stable", false, find_take_stable },
+	{ "execution_stats", false, find_take_stats },
+	{ "allow_fallback", false, find_take_fallback },
+};
+
+enum status
+find_args_read(struct couch_req *r, struct find_args *ret)
+{
+	*ret = (struct find_args){
+		.limit = r->settings->find_limit,
+		.r = 1,
+		.update = true,
+		.allow_fallback = true,
+	};
+	return query_members_read(r, (size_t)r->settings->body_bytes, find_members,
+				  sizeof(find_members) / sizeof(find_members[0]), ret);
+}

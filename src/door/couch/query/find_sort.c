@@ -1,0 +1,400 @@
+/*
+ * Documents that are sorted before they are sent, by the columns of the index that the query takes.
+ * Of all documents that match, those of the page are kept, and now and then the others are given
+ * up.
+ */
+#include <stdlib.h>
+
+#include "base/metric.h"
+#include "doc/json.h"
+#include "door/couch/query/find.h"
+#include "door/couch/wire/error.h"
+#include "index/collate.h"
+
+enum {
+	SORT_SPARE_ROWS = 1024, /* that are kept beyond the page before the rest is given up */
+};
+
+struct sort_row {
+	struct str id;
+	struct rev_id rev;
+	struct leaf_value *values;
+};
+
+struct find_sorter {
+	struct find *f;
+	const struct query_sort *order; /* the columns of the index */
+	const struct normal_path *paths;
+	struct find_members members;
+	struct sort_row after; /* of the page before */
+	struct arena *arena;   /* of the rows */
+	struct arena *other;
+	struct sort_row **rows;
+	size_t count;
+	size_t most; /* rows that the page needs, as far as memory may allow them */
+	bool cut;    /* the page needs more than `most` */
+	size_t limit_bytes;
+};
+
+/* ---- Order ---- */
+
+static enum status
+sort_compare(const struct find_sorter *s, const struct sort_row *a, const struct sort_row *b,
+	     struct index_work *w, int *ret)
+{
+	size_t count = s->order->count;
+
+	*ret = 0;
+	for (size_t i = 0; i < count && *ret == 0; i++)
+		TRY(collate_compare(&a->values[i], &b->values[i], w, ret));
+	if (*ret == 0)
+		*ret = str_cmp(a->id, b->id);
+	if (s->f->args.sort.descending)
+		*ret = -*ret;
+	return STATUS_OK;
+}
+
+static enum status
+sort_merge(const struct find_sorter *s, struct sort_row **from, size_t middle, size_t end,
+	   struct sort_row **to, struct index_work *w)
+{
+	size_t a = 0;
+	size_t b = middle;
+
+	for (size_t i = 0; i < end; i++) {
+		int c = a < middle ? -1 : 1;
+
+		if (a < middle && b < end)
+			TRY(sort_compare(s, from[a], from[b], w, &c));
+		to[i] = c <= 0 ? from[a++] : from[b++];
+	}
+	return STATUS_OK;
+}
+
+/* Sorts the rows, by merging runs of doubling length. `room` has place for as many. */
+static enum status
+sort_rows(struct find_sorter *s, struct sort_row **room, struct index_work *w)
+{
+	struct sort_row **from = s->rows;
+	struct sort_row **to = room;
+
+	for (size_t run = 1; run < s->count; run *= 2) {
+		struct sort_row **swap = from;
+
+		for (size_t at = 0; at < s->count; at += 2 * run) {
+			size_t left = s->count - at;
+			size_t middle = left < run ? left : run;
+			size_t end = left < 2 * run ? left : 2 * run;
+
+			TRY(sort_merge(s, from + at, middle, end, to + at, w));
+		}
+		from = to;
+		to = swap;
+	}
+	if (from != s->rows)
+		memcpy(s->rows, from, s->count * sizeof(*from));
+	return STATUS_OK;
+}
+
+/* ---- Rows ---- */
+
+static enum status
+sort_refuse_bytes(struct find_sorter *s)
+{
+	AUTO(buf_release) struct buf fields = BUF_INIT(ERR_TEXT_BYTES / 2);
+
+	for (size_t i = 0; i < s->order->count; i++) {
+		buf_append_cstr(&fields, i ? "," : "");
+		json_write_str(&fields, s->order->fields[i]);
+	}
+	METRIC_REFUSED("sort_bytes");
+	return couch_fail_set(
+		&s->f->r->fail, COUCH_ERROR_NO_USABLE_INDEX,
+		"The documents to be sorted take more memory than [mango] sort_bytes, "
+		"%zu, allows. An index on [%.*s] would be read in this order.",
+		s->limit_bytes, (int)fields.len, fields.ptr ? fields.ptr : "");
+}
+
+static enum status
+row_copy_value(const struct leaf_value *v, struct arena *arena, struct leaf_value *ret)
+{
+	struct kv_pair *leaves = arena_alloc(arena, (v->count + 1) * sizeof(*leaves));
+
+	if (!leaves)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < v->count; i++) {
+		leaves[i].key = arena_dup(arena, str_skip(v->leaves[i].key, v->at));
+		leaves[i].value = arena_dup(arena, v->leaves[i].value);
+		if (!leaves[i].key.ptr || !leaves[i].value.ptr)
+			return STATUS_LIMIT;
+	}
+	*ret = (struct leaf_value){ leaves, v->count, 0 };
+	return STATUS_OK;
+}
+
+static enum status
+row_copy(const struct find_sorter *s, const struct sort_row *from, struct arena *arena,
+	 struct sort_row **ret)
+{
+	size_t count = s->order->count;
+	struct sort_row *row = arena_alloc(arena, sizeof(*row));
+
+	if (!row)
+		return STATUS_LIMIT;
+	row->id = arena_dup(arena, from->id);
+	row->rev = (struct rev_id){ from->rev.pos, arena_dup(arena, from->rev.hash) };
+	row->values = arena_alloc(arena, (count + 1) * sizeof(*row->values));
+	if (!row->id.ptr || !row->rev.hash.ptr || !row->values)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		TRY(row_copy_value(&from->values[i], arena, &row->values[i]));
+	*ret = row;
+	return STATUS_OK;
+}
+
+/* Sorts the rows, and gives up those that are behind the page. */
+static enum status
+sorter_settle(struct find_sorter *s, struct index_work *w)
+{
+	struct arena *swap = s->arena;
+
+	if (s->cut && s->count > s->most)
+		return sort_refuse_bytes(s);
+	TRY(sort_rows(s, s->rows + s->most + SORT_SPARE_ROWS, w));
+	if (s->count > s->most)
+		s->count = s->most;
+	for (size_t i = 0; i < s->count; i++)
+		TRY(row_copy(s, s->rows[i], s->other, &s->rows[i]));
+	arena_clear(s->arena);
+	s->arena = s->other;
+	s->other = swap;
+	return STATUS_OK;
+}
+
+/* Follows a path down from a document. */
+static enum status
+sorter_find(const struct selector_doc *doc, const struct normal_path *path, struct leaf_value *ret,
+	    bool *ret_found)
+{
+	struct leaf_value v = { doc->leaves, doc->count, 0 };
+	size_t at = 0;
+
+	*ret_found = true;
+	for (size_t i = 0; i < doc->specials_count; i++) {
+		if (str_eq(doc->specials[i].name, path->names[0])) {
+			v = doc->specials[i].value;
+			at = 1;
+			break;
+		}
+	}
+	for (; at < path->count && *ret_found; at++) {
+		AUTO(buf_release) struct buf element = BUF_INIT(SIZE_MAX);
+		enum leaf_kind kind;
+		uint64_t position;
+
+		TRY(leaf_kind(&v, &kind));
+		if (kind == LEAF_OBJECT)
+			tuple_put_str(&element, path->names[at]);
+		else if (kind == LEAF_ARRAY && str_to_u64(path->names[at], &position))
+			tuple_put_u64(&element, position);
+		TRY(buf_status(&element));
+		*ret_found = element.len && leaf_find(&v, buf_str(&element), &v);
+	}
+	*ret = v;
+	return STATUS_OK;
+}
+
+/* Keeps a document that matches if it may belong to the page. */
+static enum status
+sorter_take(struct find *f, const struct find_doc *d)
+{
+	struct find_sorter *s = f->sorter;
+	struct index_work w = { .arena = f->r->arena };
+	struct sort_row row = { .id = d->id, .rev = d->doc->rev };
+	struct selector_doc doc;
+	struct couch_seen seen;
+	enum status status;
+	bool found = true;
+	int c = 1;
+
+	TRY(find_doc_see(f, d, &s->members, &seen, &doc));
+	row.values = arena_alloc(f->r->arena, (s->order->count + 1) * sizeof(*row.values));
+	if (!row.values)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < s->order->count && found; i++)
+		TRY(sorter_find(&doc, &s->paths[i], &row.values[i], &found));
+	if (found && s->after.values)
+		TRY(sort_compare(s, &row, &s->after, &w, &c));
+	if (!found || c <= 0)
+		return STATUS_OK;
+	if (s->count == s->most + SORT_SPARE_ROWS)
+		TRY(sorter_settle(s, &w));
+	status = row_copy(s, &row, s->arena, &s->rows[s->count]);
+	if (status == STATUS_LIMIT) {
+		TRY(sorter_settle(s, &w));
+		status = row_copy(s, &row, s->arena, &s->rows[s->count]);
+	}
+	if (status != STATUS_OK)
+		return status == STATUS_LIMIT ? sort_refuse_bytes(s) : status;
+	s->count++;
+	return STATUS_OK;
+}
+
+/* ---- Places ---- */
+
+/* The values of a row as a JSON array: its place in the order, for a bookmark. */
+static enum status
+row_write_place(const struct find_sorter *s, const struct sort_row *row, struct buf *out)
+{
+	buf_clear(out);
+	buf_append_byte(out, '[');
+	for (size_t i = 0; i < s->order->count; i++) {
+		struct doc_assembler AUTO(doc_assemble_release) a;
+
+		buf_append_cstr(out, i ? "," : "");
+		doc_assemble_init(&a, out);
+		if (!row->values[i].count)
+			buf_append_cstr(out, "{}");
+		for (size_t k = 0; k < row->values[i].count; k++)
+			TRY(doc_assemble_leaf(&a, row->values[i].leaves[k].key,
+					      row->values[i].leaves[k].value));
+		if (row->values[i].count)
+			TRY(doc_assemble_end(&a));
+	}
+	buf_append_byte(out, ']');
+	return buf_status(out);
+}
+
+static enum status
+sorter_read_after(struct find_sorter *s)
+{
+	struct arena *arena = s->f->r->arena;
+	struct json_value place;
+	struct json_value *items;
+	size_t count;
+
+	if (!s->f->has_after)
+		return STATUS_OK;
+	TRY(json_value_read(s->f->after.place, arena, &place, NULL));
+	TRY(json_value_items(&place, arena, &items, &count, NULL));
+	s->after.id = s->f->after.id;
+	s->after.values = arena_alloc(arena, (count + 1) * sizeof(*s->after.values));
+	if (!s->after.values)
+		return STATUS_LIMIT;
+	if (count != s->order->count)
+		return STATUS_INVALID;
+	for (size_t i = 0; i < count; i++)
+		TRY(leaf_parse(items[i].text, arena, &s->after.values[i], NULL));
+	return STATUS_OK;
+}
+
+/* ---- The whole ---- */
+
+static int
+sort_compare_names(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+static enum status
+sorter_init(struct find_sorter *s, struct find *f)
+{
+	const struct query_sort *sort = &f->plan.chosen->columns;
+	struct str *names = arena_alloc(f->r->arena, (sort->count + 1) * sizeof(*names));
+	uint64_t most = f->skip > UINT64_MAX - f->limit ? UINT64_MAX : f->skip + f->limit;
+	size_t kept = 0;
+	size_t fits;
+
+	s->limit_bytes = (size_t)f->r->settings->sort_bytes;
+	fits = s->limit_bytes / sizeof(struct sort_row);
+	s->most = most < fits ? (size_t)most : fits;
+	s->cut = s->most < most;
+	s->order = sort;
+	s->paths = f->plan.chosen->paths;
+	s->rows = arena_alloc(f->r->arena, 2 * (s->most + SORT_SPARE_ROWS) * sizeof(*s->rows));
+	s->arena = arena_new(s->limit_bytes);
+	s->other = arena_new(s->limit_bytes);
+	if (!s->arena || !s->other)
+		return STATUS_NOMEM;
+	if (!names || !s->rows)
+		return STATUS_LIMIT;
+	arena_set_part(s->arena, http_memory(f->r->x));
+	arena_set_part(s->other, http_memory(f->r->x));
+	for (size_t i = 0; i < sort->count; i++)
+		names[i] = s->paths[i].names[0];
+	/* Members are looked for in the order of their names, each once. */
+	qsort(names, sort->count, sizeof(*names), sort_compare_names);
+	for (size_t i = 0; i < sort->count; i++) {
+		if (i == 0 || !str_eq(names[i], names[kept - 1]))
+			names[kept++] = names[i];
+	}
+	return find_members_init(f, names, kept, false, &s->members);
+}
+
+struct row_call {
+	struct find_sorter *s;
+	const struct sort_row *row;
+	size_t out;
+};
+
+/* Reads a document of the page again, and writes it unless it has gone meanwhile. */
+static enum status
+sorter_write_row(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	const struct row_call *c = arg;
+	struct find *f = c->s->f;
+	struct rev_tree tree;
+	struct rev_doc doc;
+	struct find_doc d = { .id = c->row->id, .doc = &doc };
+	enum status status;
+
+	couch_stream_cut(&f->stream, c->out);
+	status = rev_doc_read_head(tx, r->db, d.id, c->row->rev, false, r->arena, &doc);
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	if (f->args.conflicts) {
+		TRY(rev_tree_read(tx, r->db, d.id, REV_TREE_HEADS, r->arena, &tree));
+		d.tree = &tree;
+	}
+	TRY(find_doc_take(f, &d));
+	return row_write_place(c->s, c->row, &f->place);
+}
+
+static enum status
+sorter_send(struct find_sorter *s)
+{
+	struct find *f = s->f;
+	struct index_work w = { .arena = f->r->arena };
+	struct arena_mark mark = arena_mark(f->r->arena);
+
+	TRY(sorter_settle(s, &w));
+	for (size_t i = 0; i < s->count && f->limit; i++) {
+		struct row_call c = { s, s->rows[i], f->stream.out.len };
+
+		arena_reset(f->r->arena, mark);
+		TRY(couch_snapshot_run(&f->snapshot, sorter_write_row, &c));
+		TRY(couch_stream_push(&f->stream, false));
+	}
+	return STATUS_OK;
+}
+
+enum status
+find_sorted(struct find *f, struct name_range range)
+{
+	struct find_sorter s = { .f = f };
+	enum status status = sorter_init(&s, f);
+
+	f->sorter = &s;
+	f->take = sorter_take;
+	if (status == STATUS_OK)
+		status = sorter_read_after(&s);
+	if (status == STATUS_OK)
+		status = find_by_ids(f, range);
+	if (status == STATUS_OK)
+		status = sorter_send(&s);
+	arena_free(s.arena);
+	arena_free(s.other);
+	f->sorter = NULL;
+	return status;
+}

@@ -1,0 +1,228 @@
+/* /{db}/_index: the indexes of a database, listed, created and deleted. */
+#include "base/quote.h"
+#include "doc/json.h"
+#include "door/couch/admin/tx.h"
+#include "door/couch/query/design.h"
+#include "door/couch/query/endpoints.h"
+#include "door/couch/query/find_args.h"
+#include "door/couch/query/indexes.h"
+#include "door/couch/wire/error.h"
+#include "door/couch/wire/reply.h"
+
+/* ---- GET: a list ---- */
+
+static enum status
+index_load(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	return query_indexes_load(r, tx, arg);
+}
+
+/* Reads a parameter of the list; `*ret` keeps its value where there is none. */
+static enum status
+index_list_param(struct couch_req *r, const char *name, int64_t least, int64_t *ret)
+{
+	struct str text;
+
+	if (!couch_param(r, name, &text))
+		return STATUS_OK;
+	if (str_to_i64(text, ret) && *ret >= least)
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_LIST_INDEX_PARAMS,
+			      "Index parameter ranges: limit > 1, skip > 0");
+}
+
+enum status
+couch_index_list(struct couch_req *r)
+{
+	AUTO(buf_release) struct buf out = couch_buf(r, COUCH_ANSWER_BYTES);
+	struct query_indexes list;
+	int64_t limit = INT64_MAX;
+	int64_t skip = 0;
+
+	TRY(index_list_param(r, "limit", 1, &limit));
+	TRY(index_list_param(r, "skip", 0, &skip));
+	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, index_load, &list));
+	buf_append_cstr(&out, "{\"total_rows\":");
+	buf_append_u64(&out, list.count);
+	buf_append_cstr(&out, ",\"indexes\":[");
+	for (size_t i = (size_t)skip; i < list.count && limit; i++, limit--) {
+		buf_append_cstr(&out, i > (size_t)skip ? "," : "");
+		query_index_write(&list.items[i], &out);
+	}
+	buf_append_cstr(&out, "]}");
+	return couch_reply(r, 200, &out);
+}
+
+/* ---- POST: a new one ---- */
+
+struct put_call {
+	struct index_request request;
+	bool exists;
+};
+
+static enum status
+index_put(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	struct put_call *c = arg;
+
+	return query_design_put(r, tx, &c->request, &c->exists);
+}
+
+/* What has kept a design document from being written. */
+static enum status
+index_refuse_saving(struct couch_req *r, enum status status)
+{
+	if (status != STATUS_DOC_CONFLICT)
+		return status;
+	return couch_fail_set(&r->fail, COUCH_ERROR_ERROR_SAVING_DDOC,
+			      "Encountered a conflict while saving the design document.");
+}
+
+enum status
+couch_index_create(struct couch_req *r)
+{
+	AUTO(buf_release) struct buf out = couch_buf(r, COUCH_ANSWER_BYTES);
+	struct put_call c = { 0 };
+	enum status status;
+
+	TRY(couch_db_precheck(r));
+	TRY(index_request_read(r, &c.request));
+	status = couch_db_write(r, COUCH_ACCESS_MEMBER, index_put, &c);
+	if (status != STATUS_OK)
+		return index_refuse_saving(r, status);
+	buf_append_cstr(&out, c.exists ? "{\"result\":\"exists\",\"id\":"
+				       : "{\"result\":\"created\",\"id\":");
+	json_write_str(&out, c.request.index.ddoc);
+	buf_append_cstr(&out, ",\"name\":");
+	json_write_str(&out, c.request.index.name);
+	buf_append_byte(&out, '}');
+	return couch_reply(r, 200, &out);
+}
+
+/* ---- DELETE ---- */
+
+struct remove_call {
+	struct str ddoc;
+	struct str name; /* ptr NULL: all of the document's */
+};
+
+static enum status
+index_remove(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	const struct remove_call *c = arg;
+
+	return query_design_remove(r, tx, c->ddoc, c->name);
+}
+
+/* The parts of the path are ddoc, type, name, with "_design" as a part of its own or not. */
+enum status
+couch_index_delete(struct couch_req *r)
+{
+	size_t at = 2;
+	struct remove_call c;
+
+	if (r->parts_count == 6 && str_eq(r->parts[2], STR("_design")))
+		at = 3;
+	if (r->parts_count != at + 3)
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
+	c.ddoc = query_design_id(r->parts[at], r->arena);
+	if (!c.ddoc.ptr)
+		return STATUS_LIMIT;
+	c.name = r->parts[at + 2];
+	TRY(couch_db_precheck(r));
+	if (!str_eq(r->parts[at + 1], STR("json")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
+	TRY(index_refuse_saving(r, couch_db_write(r, COUCH_ACCESS_MEMBER, index_remove, &c)));
+	return couch_reply_ok(r, 200);
+}
+
+/* ---- POST _index/_bulk_delete ---- */
+
+struct bulk {
+	struct str *ids;
+	size_t count;
+	uint64_t w;
+};
+
+static enum status
+bulk_refuse(struct couch_req *r, const struct json_value *v)
+{
+	return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_BULK_DOCS,
+			      "Bulk Delete requires an array of non-null docids. Docids: %s",
+			      QUOTE_SHOW(v->text));
+}
+
+static enum status
+bulk_take_ids(struct couch_req *r, const struct json_value *v, void *into)
+{
+	struct bulk *b = into;
+	struct json_value *items;
+
+	if (v->kind != JSON_ARRAY_BEGIN)
+		return bulk_refuse(r, v);
+	TRY(json_value_items(v, r->arena, &items, &b->count, &r->fail.err));
+	b->ids = arena_alloc(r->arena, (b->count + 1) * sizeof(*b->ids));
+	if (!b->ids)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < b->count; i++) {
+		struct str *parts;
+		size_t parts_count;
+
+		if (items[i].kind != JSON_STRING)
+			return bulk_refuse(r, v);
+		TRY(find_args_index_name(r, &items[i], &parts, &parts_count));
+		b->ids[i] = query_design_id(items[i].string, r->arena);
+		if (!b->ids[i].ptr)
+			return STATUS_LIMIT;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+bulk_take_w(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return query_take_positive(r, v, &((struct bulk *)into)->w);
+}
+
+static const struct query_member bulk_members[] = {
+	{ "docids", true, bulk_take_ids },
+	{ "w", false, bulk_take_w },
+};
+
+/* Removes the indexes of one design document, and notes what came of it. */
+static enum status
+bulk_remove_one(struct couch_req *r, struct str id, struct buf *success, struct buf *fail)
+{
+	struct remove_call c = { .ddoc = id };
+	enum status status = couch_db_write(r, COUCH_ACCESS_MEMBER, index_remove, &c);
+	struct buf *list = status == STATUS_OK ? success : fail;
+	bool not_found = status == STATUS_NOT_FOUND && r->fail.error == COUCH_ERROR_NONE;
+
+	if (status != STATUS_OK && !not_found)
+		return index_refuse_saving(r, status);
+	buf_append_cstr(list, list->len ? ",{\"id\":" : "{\"id\":");
+	json_write_str(list, id);
+	buf_append_cstr(list, not_found ? ",\"error\":\"not_found\"}" : ",\"ok\":true}");
+	return buf_status(list);
+}
+
+enum status
+couch_index_bulk_delete(struct couch_req *r)
+{
+	AUTO(buf_release) struct buf success = couch_buf(r, COUCH_ANSWER_BYTES);
+	AUTO(buf_release) struct buf fail = couch_buf(r, COUCH_ANSWER_BYTES);
+	AUTO(buf_release) struct buf out = couch_buf(r, COUCH_ANSWER_BYTES);
+	struct bulk b = { 0 };
+
+	TRY(couch_db_precheck(r));
+	TRY(query_members_read(r, (size_t)r->settings->body_bytes, bulk_members,
+			       sizeof(bulk_members) / sizeof(bulk_members[0]), &b));
+	for (size_t i = 0; i < b.count; i++)
+		TRY(bulk_remove_one(r, b.ids[i], &success, &fail));
+	buf_append_cstr(&out, "{\"success\":[");
+	buf_append_str(&out, buf_str(&success));
+	buf_append_cstr(&out, "],\"fail\":[");
+	buf_append_str(&out, buf_str(&fail));
+	buf_append_cstr(&out, "]}");
+	return couch_reply(r, 200, &out);
+}

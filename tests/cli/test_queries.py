@@ -1,0 +1,254 @@
+"""Queries: every command of docs/QUERIES.md, and random ones against a filter that shares no code."""
+
+import json
+import pathlib
+import random
+import re
+import subprocess
+
+from harness import ENV, Server, equal, main, test
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+SEED = 7
+FIELDS = ["a", "b", "c", "a.b", "c.0", "a.b.c"]
+
+
+# ---- The page ----
+
+def without_space(text):
+    """Without white space outside of strings, and with bookmarks that are alike."""
+    text = re.sub(r'("bookmark": *)"[^"]*"', r'\1"…"', text)
+    return re.sub(r'("(?:\\.|[^"\\])*")|\s+', lambda m: m.group(1) or "", text)
+
+
+@test
+def each_command_of_the_page_gives_the_answer_beside_it(cwd):
+    page = (TOP / "docs" / "QUERIES.md").read_text()
+    blocks = re.findall(r"```sh\n(.*?)```\n(?:```json\n(.*?)```)?", page, flags=re.S)
+    assert len(blocks) > 10
+    with Server(cwd, "--no-sync") as server:
+        for command, answer in blocks:
+            got = subprocess.run(["bash", "-c", command.replace("http://127.0.0.1:5984", server.url)],
+                                 cwd=cwd, env=ENV, capture_output=True, text=True, timeout=60)
+            equal(without_space(got.stdout), without_space(answer))
+
+
+# ---- A filter of its own ----
+
+def rank(value):
+    """A key by which Python sorts as views do. Strings here are lower-case ASCII letters."""
+    if value is None:
+        return (0,)
+    if isinstance(value, bool):
+        return (2,) if value else (1,)
+    if isinstance(value, (int, float)):
+        return (3, value)
+    if isinstance(value, str):
+        return (4, value)
+    if isinstance(value, list):
+        return (5, [rank(item) for item in value])
+    return (6, [(name, rank(value[name])) for name in sorted(value)])
+
+
+NO_MEMBER, BAD_PATH = object(), object()
+
+
+def look_up(value, path):
+    for name in path:
+        if isinstance(value, dict):
+            if name not in value:
+                return NO_MEMBER
+            value = value[name]
+        elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return BAD_PATH
+    return value
+
+
+def type_of(value):
+    return {type(None): "null", bool: "boolean", int: "number", float: "number", str: "string",
+            list: "array", dict: "object"}[type(value)]
+
+
+def holds(op, arg, value):
+    key = rank(value)
+    if op in ("$in", "$nin"):
+        items = value if isinstance(value, list) else [value]
+        found = any(rank(item) == rank(one) for item in items for one in arg)
+        return found if op == "$in" else not found
+    return {
+        "$eq": lambda: key == rank(arg), "$ne": lambda: key != rank(arg),
+        "$lt": lambda: key < rank(arg), "$lte": lambda: key <= rank(arg),
+        "$gt": lambda: key > rank(arg), "$gte": lambda: key >= rank(arg),
+        "$type": lambda: type_of(value) == arg,
+        "$size": lambda: isinstance(value, list) and len(value) == arg,
+        "$beginsWith": lambda: isinstance(value, str) and value.startswith(arg),
+        "$elemMatch": lambda: isinstance(value, list) and any(
+            all(holds(inner, with_, item) for inner, with_ in arg.items()) for item in value),
+    }[op]()
+
+
+def matches(selector, doc, path=(), negated=False):
+    """CouchDB's meaning: negations are pushed down, and what is not there matches nothing."""
+    if not isinstance(selector, dict) or not selector:
+        selector = {"$eq": selector}
+    results = []
+    for name, arg in selector.items():
+        if name in ("$and", "$or", "$nor"):
+            inner = negated != (name == "$nor")
+            each = [matches(one, doc, path, inner) for one in arg]
+            every = (name == "$and") != negated if name != "$nor" else not negated
+            results.append(not each or (all(each) if every else any(each)))
+        elif name == "$not":
+            results.append(matches(arg, doc, path, not negated))
+        elif name.startswith("$"):
+            value = look_up(doc, path)
+            if name == "$exists":
+                wanted = arg != negated
+                results.append(wanted if value not in (NO_MEMBER, BAD_PATH)
+                               else value is NO_MEMBER and not wanted)
+            elif value is NO_MEMBER or value is BAD_PATH:
+                results.append(False)
+            else:
+                results.append(holds(name, arg, value) != negated)
+        else:
+            results.append(matches(arg, doc, (*path, *name.split(".")), negated))
+    return any(results) if negated else all(results)
+
+
+# ---- Random documents and selectors ----
+
+def a_value(rnd, depth=0):
+    kinds = [None, True, False, rnd.randint(-3, 3), rnd.choice([0.5, -1.5, 2.0]),
+             rnd.choice(["", "a", "ab", "b"])]
+    if depth < 3:
+        kinds += [[a_value(rnd, depth + 1) for _ in range(rnd.randint(0, 3))],
+                  {name: a_value(rnd, depth + 1) for name in "abc" if rnd.random() < 0.5}]
+    return rnd.choice(kinds)
+
+
+def a_document(rnd, number):
+    return {"_id": f"d{number:03}", **{name: a_value(rnd) for name in "abc" if rnd.random() < 0.7}}
+
+
+def a_condition(rnd):
+    op = rnd.choice(["$eq", "$ne", "$lt", "$lte", "$gt", "$gte", "$in", "$nin", "$exists", "$type",
+                     "$size", "$beginsWith", "$elemMatch"])
+    if op in ("$in", "$nin"):
+        return {op: [a_value(rnd, 2) for _ in range(rnd.randint(1, 3))]}
+    if op == "$exists":
+        return {op: rnd.random() < 0.5}
+    if op == "$type":
+        return {op: rnd.choice(["null", "boolean", "number", "string", "array", "object"])}
+    if op == "$size":
+        return {op: rnd.randint(0, 3)}
+    if op == "$beginsWith":
+        return {op: rnd.choice(["", "a", "b"])}
+    if op == "$elemMatch":
+        return {op: {rnd.choice(["$eq", "$gt", "$lte"]): a_value(rnd, 3)}}
+    return {op: a_value(rnd, 1)}
+
+
+def a_selector(rnd, depth=0):
+    if depth < 2 and rnd.random() < 0.4:
+        name = rnd.choice(["$and", "$or", "$nor", "$not"])
+        inner = [a_selector(rnd, depth + 1) for _ in range(rnd.randint(1, 3))]
+        return {name: inner[0] if name == "$not" else inner}
+    return {field: a_condition(rnd)
+            for field in rnd.sample(FIELDS, rnd.randint(1, 2))}
+
+
+def find_all(server, query, between, limit):
+    """All pages of a query; `between` is called before each but the first."""
+    found, mark = [], None
+    while True:
+        status, answer = server.request("POST", "/db/_find", {
+            **query, "limit": limit, **({"bookmark": mark} if mark else {})})
+        equal(status, 200)
+        found += [doc["_id"] for doc in answer["docs"]]
+        if len(answer["docs"]) < limit:
+            return found
+        mark = answer["bookmark"]
+        between()
+
+
+class Model:
+    """The documents, here and on the server."""
+
+    def __init__(self, server, rnd):
+        self.server, self.rnd, self.docs, self.revs = server, rnd, {}, {}
+        for number in range(120):
+            self.write(a_document(rnd, number))
+
+    def write(self, doc):
+        id = doc["_id"]
+        rev = {"_rev": self.revs[id]} if id in self.revs else {}
+        status, answer = self.server.request("PUT", f"/db/{id}", {**doc, **rev})
+        assert status in (200, 201), answer
+        self.revs[id] = answer["rev"]
+        if doc.get("_deleted"):
+            del self.docs[id], self.revs[id]
+        else:
+            self.docs[id] = doc
+
+    def disturb(self):
+        """Writes what no page has to show: documents whose ids lie before all others."""
+        id = f"a{self.rnd.randint(0, 9)}"
+        if id in self.docs and self.rnd.random() < 0.5:
+            self.write({"_id": id, "_deleted": True})
+        else:
+            self.write({"_id": id, "z": 1})
+
+    def change(self):
+        number = self.rnd.randint(0, 119)
+        if f"d{number:03}" in self.docs and self.rnd.random() < 0.3:
+            self.write({"_id": f"d{number:03}", "_deleted": True})
+        else:
+            self.write(a_document(self.rnd, number))
+
+    def expected(self, selector, order=None):
+        found = [doc for doc in self.docs.values()
+                 if doc["_id"] >= "d" and matches(selector, doc)]
+        if not order:
+            return sorted(doc["_id"] for doc in found)
+        found = [(rank(look_up(doc, order.split("."))), doc["_id"]) for doc in found
+                 if look_up(doc, order.split(".")) not in (NO_MEMBER, BAD_PATH)]
+        return [id for _, id in sorted(found)]
+
+
+@test
+def random_selectors_find_what_a_naive_filter_finds(cwd):
+    rnd = random.Random(SEED)
+    with Server(cwd, "--no-sync") as server:
+        server.request("PUT", "/db")
+        model = Model(server, rnd)
+        for _ in range(250):
+            selector = a_selector(rnd)
+            got = find_all(server, {"selector": {"$and": [selector, {"_id": {"$gte": "d"}}]},
+                                    "fields": ["_id"]}, model.disturb, rnd.choice([7, 50, 200]))
+            assert got == model.expected(selector), json.dumps(selector)
+            model.change()
+
+
+@test
+def random_sorts_follow_the_order_of_views(cwd):
+    rnd = random.Random(SEED + 1)
+    with Server(cwd, "--no-sync") as server:
+        server.request("PUT", "/db")
+        for field in FIELDS:
+            equal(server.request("POST", "/db/_index", {"index": {"fields": [field]}})[0], 200)
+        model = Model(server, rnd)
+        for _ in range(120):
+            field, selector = rnd.choice(FIELDS), a_selector(rnd)
+            down = rnd.random() < 0.5
+            got = find_all(server, {
+                "selector": {"$and": [selector, {field: {"$exists": True}}, {"_id": {"$gte": "d"}}]},
+                "sort": [{field: "desc" if down else "asc"}], "fields": ["_id"]},
+                model.disturb, rnd.choice([7, 50, 200]))
+            wanted = model.expected(selector, field)
+            assert got == (wanted[::-1] if down else wanted), json.dumps([field, selector])
+            model.change()
+
+
+main()

@@ -1,0 +1,337 @@
+/* _index and _explain: indexes that clients define, and which one a query takes. */
+#include "common.h"
+
+static void
+put(const char *db, const char *id, const char *body)
+{
+	door_expect(d, "PUT", format("/%s/%s", db, id), body, 201, "ok");
+}
+
+static void
+create(const char *db, const char *body, const char *expected)
+{
+	door_expect(d, "POST", format("/%s/_index", db), body, 200, expected);
+}
+
+/* "a,b": the ids of the last answer's documents, in their order. */
+static const char *
+ids(void)
+{
+	static char text[4096];
+	const char *at = d->last.body;
+	size_t len = 0;
+
+	text[0] = '\0';
+	while ((at = strstr(at, "{\"_id\":\"")) && len < sizeof(text) - 64) {
+		const char *end = strchr(at + 8, '"');
+
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%.*s", len ? "," : "",
+					(int)(end - at - 8), at + 8);
+		at = end;
+	}
+	return text;
+}
+
+static void
+expect_found(const char *db, const char *body, const char *expected)
+{
+	door_expect(d, "POST", format("/%s/_find", db), body, 200, "{\"docs\":[\r\n");
+	assert_string_equal(ids(), expected);
+}
+
+static const char *
+bookmark(void)
+{
+	static char text[4096];
+	const char *at = strstr(d->last.body, "\"bookmark\": \"");
+
+	assert_non_null(at);
+	at += strlen("\"bookmark\": \"");
+	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(at, "\""), at);
+	return text;
+}
+
+static void
+an_index_is_a_design_document_that_couchdb_would_have_made(void **state)
+{
+	(void)state;
+	door_create(d, "made");
+	/* The names are CouchDB's: the hash of the definition and the options. */
+	create("made", "{\"index\":{\"fields\":[\"foo\"]},\"name\":\"foo-index\"}",
+	       "{\"result\":\"created\",\"id\":\"_design/"
+	       "74644dcd981a77aa2a982e4eb0956fbad86c5a3f\",\"name\":\"foo-index\"}");
+	create("made", "{\"index\":{\"fields\":[\"age\"]}}",
+	       "\"id\":\"_design/ae8325de4e40689e6a6f4843a539d4b91f68c4f1\","
+	       "\"name\":\"ae8325de4e40689e6a6f4843a539d4b91f68c4f1\"");
+	create("made", "{\"index\":{\"fields\":[\"age\"]}}", "\"result\":\"exists\"");
+	door_expect(d, "GET", "/made/_design/ae8325de4e40689e6a6f4843a539d4b91f68c4f1", NULL, 200,
+		    "\"language\":\"query\",\"views\":{"
+		    "\"ae8325de4e40689e6a6f4843a539d4b91f68c4f1\":{\"map\":{\"fields\":{\"age\":"
+		    "\"asc\"},\"partial_filter_selector\":{}},\"options\":{\"def\":{\"fields\":["
+		    "\"age\"]}},\"reduce\":\"_count\"}}}");
+	create("made",
+	       "{\"index\":{\"fields\":[\"b\",\"a\"],\"partial_filter_selector\":{\"$not\":{\"s\":"
+	       "1}}},\"ddoc\":\"two\",\"name\":\"x\"}",
+	       "{\"result\":\"created\",\"id\":\"_design/two\",\"name\":\"x\"}");
+	create("made",
+	       "{\"index\":{\"fields\":[{\"c\":\"desc\"}]},\"ddoc\":\"_design/two\","
+	       "\"name\":\"y\"}",
+	       "\"result\":\"created\"");
+	door_expect(d, "GET", "/made/_index", NULL, 200,
+		    "{\"total_rows\":5,\"indexes\":[{\"ddoc\":null,\"name\":\"_all_docs\","
+		    "\"type\":\"special\",\"def\":{\"fields\":[{\"_id\":\"asc\"}]}},");
+	assert_non_null(strstr(d->last.body,
+			       "{\"ddoc\":\"_design/two\",\"name\":\"x\",\"type\":\"json\","
+			       "\"partitioned\":false,\"def\":{\"fields\":[{\"b\":\"asc\"},{\"a\":"
+			       "\"asc\"}],\"partial_filter_selector\":{\"s\":{\"$ne\":1}}}},"
+			       "{\"ddoc\":\"_design/two\",\"name\":\"y\",\"type\":\"json\","
+			       "\"partitioned\":false,\"def\":{\"fields\":[{\"c\":\"desc\"}]}}]}"));
+	door_expect(d, "GET", "/made/_index?skip=3&limit=1", NULL, 200,
+		    "{\"total_rows\":5,\"indexes\":[{\"ddoc\":\"_design/two\",\"name\":\"x\"");
+	door_expect(d, "GET", "/made/_index?limit=0", NULL, 500, "invalid_list_index_params");
+	door_expect(d, "GET", "/made/_index?skip=-1", NULL, 500, "invalid_list_index_params");
+}
+
+static void
+indexes_are_deleted_one_by_one_or_by_design_document(void **state)
+{
+	(void)state;
+	door_create(d, "gone");
+	create("gone", "{\"index\":{\"fields\":[\"a\"]},\"ddoc\":\"one\",\"name\":\"a\"}", "");
+	create("gone", "{\"index\":{\"fields\":[\"b\"]},\"ddoc\":\"one\",\"name\":\"b\"}", "");
+	create("gone", "{\"index\":{\"fields\":[\"c\"]},\"ddoc\":\"two\",\"name\":\"c\"}", "");
+	door_expect(d, "DELETE", "/gone/_index/one/json/a", NULL, 200, "{\"ok\":true}");
+	door_expect(d, "GET", "/gone/_design/one", NULL, 200, "\"views\":{\"b\":");
+	door_expect(d, "DELETE", "/gone/_index/_design/one/json/none", NULL, 404, "not_found");
+	door_expect(d, "DELETE", "/gone/_index/_design/one/text/b", NULL, 404, "not_found");
+	door_expect(d, "DELETE", "/gone/_index/_design/one/json/b", NULL, 200, "{\"ok\":true}");
+	door_expect(d, "GET", "/gone/_design/one", NULL, 404, "deleted");
+	door_expect(d, "POST", "/gone/_index/_bulk_delete",
+		    "{\"docids\":[\"_design/two\",\"none\"],\"w\":3}", 200,
+		    "{\"success\":[{\"id\":\"_design/two\",\"ok\":true}],\"fail\":[{\"id\":"
+		    "\"_design/none\",\"error\":\"not_found\"}]}");
+	door_expect(d, "GET", "/gone/_index", NULL, 200, "{\"total_rows\":1,");
+	door_expect(d, "POST", "/gone/_index/_bulk_delete", "{\"docids\":1}", 400,
+		    "invalid_bulk_docs");
+	/* What is deleted may be created again. */
+	create("gone", "{\"index\":{\"fields\":[\"a\"]},\"ddoc\":\"one\",\"name\":\"a\"}",
+	       "\"created\"");
+}
+
+static void
+what_is_wrong_with_an_index_is_told_in_couchdbs_words(void **state)
+{
+	static const struct {
+		const char *body, *error;
+		int status;
+	} cases[] = {
+		{ "{}", "\"missing_required_key\",\"reason\":\"Missing required key: index\"",
+		  400 },
+		{ "{\"index\":1}",
+		  "\"invalid_index\",\"reason\":\"JSON indexes must be an object, not: 1\"", 400 },
+		{ "{\"index\":{}}",
+		  "\"missing_required_key\",\"reason\":\"Missing required key: fields\"", 400 },
+		{ "{\"index\":{\"fields\":[]}}", "\"invalid_index\"", 400 },
+		{ "{\"index\":{\"fields\":\"a\"}}", "\"invalid_sort_json\"", 400 },
+		{ "{\"index\":{\"fields\":[\"\"]}}", "\"invalid_sort_field\"", 400 },
+		{ "{\"index\":{\"fields\":[\"a..b\"]}}", "\"invalid_field_name\"", 400 },
+		{ "{\"index\":{\"fields\":[{\"a\":\"asc\"},{\"b\":\"desc\"}]}}",
+		  "\"unsupported_mixed_sort\"", 400 },
+		{ "{\"index\":{\"fields\":[\"a\"],\"odd\":1}}", "\"invalid_key\"", 400 },
+		{ "{\"index\":{\"fields\":[\"a\"]},\"type\":\"odd\"}",
+		  "\"invalid_index\",\"reason\":\"Invalid type for index: odd\"", 400 },
+		{ "{\"index\":{\"fields\":[\"a\"]},\"type\":\"text\"}",
+		  "\"index_not_implemented\",\"reason\":\"text: there is no full-text search here",
+		  501 },
+		{ "{\"index\":{\"fields\":[\"a\"]},\"name\":\"\"}", "\"invalid_empty_string\"",
+		  400 },
+		{ "{\"index\":{\"fields\":[\"a\"]},\"ddoc\":1}", "\"invalid_string\"", 400 },
+		{ "{\"index\":{\"fields\":[\"a\"]},\"w\":0}", "\"invalid_pos_integer\"", 400 },
+		{ "{\"index\":{\"fields\":[\"a\"]},\"ddoc\":\"js\"}", "\"invalid_ddoc_lang\"",
+		  400 },
+		{ "{\"index\":{\"fields\":[\"a\"],\"partial_filter_selector\":{\"a\":{\"$in\":1}}}"
+		  "}",
+		  "\"bad_arg\"", 400 },
+	};
+
+	(void)state;
+	door_create(d, "bad");
+	put("bad", "_design/js", "{\"views\":{}}");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		door_expect(d, "POST", "/bad/_index", cases[i].body, cases[i].status,
+			    cases[i].error);
+	door_expect(d, "PUT", "/bad/_index", "{}", 405, "method_not_allowed");
+	/* A view that is no index of ours breaks nothing. */
+	put("bad", "_design/odd",
+	    "{\"language\":\"query\",\"views\":{\"v\":{\"map\":{\"fields\":1}}}}");
+	door_expect(d, "GET", "/bad/_index", NULL, 200, "{\"total_rows\":1,");
+}
+
+static void
+a_sort_needs_an_index_and_follows_it(void **state)
+{
+	char kept[512];
+
+	(void)state;
+	door_create(d, "sort");
+	put("sort", "a", "{\"n\":3,\"s\":\"x\"}");
+	put("sort", "b", "{\"n\":1,\"s\":\"x\"}");
+	put("sort", "c", "{\"n\":2.5,\"s\":\"y\"}");
+	put("sort", "d", "{\"n\":\"t\",\"s\":\"x\"}");
+	put("sort", "e", "{\"s\":\"x\"}");
+	put("sort", "f", "{\"n\":1,\"s\":\"x\"}");
+	door_expect(d, "POST", "/sort/_find", "{\"selector\":{\"s\":\"x\"},\"sort\":[\"n\"]}", 400,
+		    "\"error\":\"no_usable_index\",\"reason\":\"No index exists for this sort, try "
+		    "indexing by the sort fields.\"");
+	create("sort", "{\"index\":{\"fields\":[\"n\"]},\"ddoc\":\"n\",\"name\":\"n\"}", "");
+	expect_found("sort", "{\"selector\":{\"s\":\"x\"},\"sort\":[\"n\"]}", "b,f,a,d");
+	assert_null(strstr(d->last.body, "No matching index found"));
+	expect_found("sort", "{\"selector\":{},\"sort\":[{\"n\":\"desc\"}],\"limit\":3}", "d,a,c");
+	expect_found("sort",
+		     format("{\"selector\":{},\"sort\":[{\"n\":\"desc\"}],\"limit\":2,"
+			    "\"bookmark\":\"%s\"}",
+			    bookmark()),
+		     "f,b");
+	expect_found("sort",
+		     format("{\"selector\":{},\"sort\":[{\"n\":\"desc\"}],\"limit\":2,"
+			    "\"bookmark\":\"%s\"}",
+			    bookmark()),
+		     "");
+	/* A bookmark belongs to its index, even where another one would serve as well. */
+	expect_found("sort", "{\"selector\":{\"n\":{\"$gt\":1}},\"limit\":1}", "c");
+	(void)snprintf(kept, sizeof(kept), "%s", bookmark());
+	create("sort", "{\"index\":{\"fields\":[\"n\"]},\"ddoc\":\"a\",\"name\":\"a\"}", "");
+	expect_found(
+		"sort",
+		format("{\"selector\":{\"n\":{\"$gt\":1}},\"limit\":1,\"bookmark\":\"%s\"}", kept),
+		"a");
+	door_expect(d, "POST", "/sort/_find",
+		    format("{\"selector\":{\"s\":\"x\"},\"bookmark\":\"%s\"}", bookmark()), 400,
+		    "invalid_bookmark");
+	expect_found("sort", "{\"selector\":{\"n\":{\"$gt\":1}},\"sort\":[\"n\"],\"skip\":1}",
+		     "a,d");
+	door_expect(
+		d, "POST", "/sort/_find",
+		"{\"selector\":{\"n\":1},\"sort\":[\"n\"],\"fields\":[\"s\"],\"conflicts\":true}",
+		200, "[\r\n{\"s\":\"x\"},\r\n{\"s\":\"x\"}\r\n]");
+	create("sort", "{\"index\":{\"fields\":[\"s\",\"n\"]},\"ddoc\":\"sn\",\"name\":\"sn\"}",
+	       "");
+	expect_found("sort", "{\"selector\":{\"s\":\"x\"},\"sort\":[\"s\",\"n\"]}", "b,f,a,d");
+	expect_found(
+		"sort",
+		"{\"selector\":{\"s\":{\"$gt\":\"\"},\"n\":{\"$exists\":true}},\"sort\":[\"s\"]}",
+		"b,f,a,d,c");
+	door_expect(d, "POST", "/sort/_find",
+		    "{\"selector\":{\"s\":\"x\",\"n\":{\"$gt\":0}},\"sort\":[\"n\",\"s\"]}", 400,
+		    "no_usable_index");
+}
+
+static void
+a_partial_index_that_is_named_filters(void **state)
+{
+	(void)state;
+	door_create(d, "part");
+	put("part", "a", "{\"n\":1,\"s\":\"x\"}");
+	put("part", "b", "{\"n\":2,\"s\":\"y\"}");
+	create("part",
+	       "{\"index\":{\"fields\":[\"n\"],\"partial_filter_selector\":{\"s\":\"x\"}},\"ddoc\":"
+	       "\"p\",\"name\":\"p\"}",
+	       "");
+	expect_found("part", "{\"selector\":{\"n\":{\"$gt\":0}}}", "a,b");
+	expect_found("part", "{\"selector\":{\"n\":{\"$gt\":0}},\"use_index\":\"p\"}", "a");
+}
+
+static void
+paths_below_the_endpoint_are_known(void **state)
+{
+	static const char *const paths[] = { "a", "a/b", "a/b/c/d", "a/b/c/d/e" };
+
+	(void)state;
+	door_create(d, "paths");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		door_expect(d, "DELETE", format("/paths/_index/%s", paths[i]), NULL, 404, "");
+	door_expect(d, "PUT", "/paths/_index/a", "{}", 404, "not_found");
+	door_expect(d, "PUT", "/paths/_index/a/json/b", "{}", 405, "Only DELETE allowed");
+	door_expect(d, "GET", "/paths/_index/_bulk_delete", NULL, 405, "Only POST allowed");
+}
+
+static void
+explain_tells_which_index_is_taken_and_why_the_others_are_not(void **state)
+{
+	(void)state;
+	door_create(d, "why");
+	create("why", "{\"index\":{\"fields\":[\"age\"]},\"ddoc\":\"age\",\"name\":\"age\"}", "");
+	create("why",
+	       "{\"index\":{\"fields\":[\"age\",\"name\"]},\"ddoc\":\"both\",\"name\":"
+	       "\"both\"}",
+	       "");
+	create("why",
+	       "{\"index\":{\"fields\":[\"age\"],\"partial_filter_selector\":{\"x\":1}},\"ddoc\":"
+	       "\"part\",\"name\":\"part\"}",
+	       "");
+	door_expect(d, "POST", "/why/_explain",
+		    "{\"selector\":{\"age\":{\"$gt\":3,\"$lte\":9},\"t\":{\"$regex\":\"a\"}},"
+		    "\"fields\":[\"age\"],\"limit\":7}",
+		    200,
+		    "{\"dbname\":\"why\",\"index\":{\"ddoc\":\"_design/age\",\"name\":\"age\","
+		    "\"type\":\"json\",\"partitioned\":false,\"def\":{\"fields\":[{\"age\":\"asc\"}"
+		    "]}},\"partitioned\":false,\"selector\":{\"$and\":[{\"$and\":[{\"age\":{\"$gt\""
+		    ":3}},{\"age\":{\"$lte\":9}}]},{\"t\":{\"$regex\":\"a\"}}]},\"opts\":{"
+		    "\"use_index\":[],\"bookmark\":\"nil\",\"limit\":7,\"skip\":0,\"sort\":{},"
+		    "\"fields\":[\"age\"],\"partition\":\"\",\"r\":1,\"conflicts\":false,\"stale\":"
+		    "false,\"update\":true,\"stable\":false,\"execution_stats\":false,"
+		    "\"allow_fallback\":true},\"limit\":7,\"skip\":0,\"fields\":[\"age\"],"
+		    "\"index_candidates\":[{\"index\":{\"ddoc\":\"_design/part\",");
+	assert_non_null(strstr(d->last.body,
+			       "\"analysis\":{\"usable\":false,\"reasons\":[{\"name\":"
+			       "\"is_partial\"}],\"ranking\":3,\"covering\":true}},{\"index\":{"
+			       "\"ddoc\":\"_design/both\""));
+	assert_non_null(strstr(d->last.body,
+			       "\"analysis\":{\"usable\":false,\"reasons\":[{\"name\":"
+			       "\"field_mismatch\"}],\"ranking\":2,\"covering\":true}},{\"index\":{"
+			       "\"ddoc\":null"));
+	assert_non_null(strstr(d->last.body,
+			       "\"analysis\":{\"usable\":true,\"reasons\":[{\"name\":"
+			       "\"unfavored_type\"}],\"ranking\":1,\"covering\":null}}],"
+			       "\"selector_hints\":[{\"type\":\"json\",\"indexable_fields\":["
+			       "\"age\"],\"unindexable_fields\":[\"t\"]}],\"mrargs\":{"
+			       "\"include_docs\":true,\"view_type\":\"map\",\"reduce\":false,"
+			       "\"partition\":null,\"start_key\":[3],\"end_key\":[9,\"<MAX>\"],"
+			       "\"direction\":\"fwd\",\"stable\":false,\"update\":true,"
+			       "\"conflicts\":\"undefined\"},\"covering\":false}"));
+	door_expect(d, "POST", "/why/_explain",
+		    "{\"selector\":{\"age\":3},\"fields\":[\"_id\"],\"use_index\":\"part\"}", 200,
+		    "\"index\":{\"ddoc\":\"_design/part\"");
+	assert_non_null(strstr(d->last.body, "\"excluded_by_user\""));
+	assert_non_null(strstr(d->last.body, "\"covering\":true}\n"));
+	door_expect(d, "POST", "/why/_explain", "{\"selector\":{\"b\":1},\"sort\":[\"b\"]}", 200,
+		    "\"index\":null,");
+	door_expect(d, "POST", "/why/_explain", "{\"selector\":{\"_id\":{\"$lt\":\"x\"}}}", 200,
+		    "\"start_key\":\"\",\"end_key\":\"x\"");
+	door_expect(d, "POST", "/why/_explain", "{\"selector\":{\"b\":1},\"allow_fallback\":false}",
+		    400, "You must specify an index with the `use_index` parameter.");
+	door_expect(d, "POST", "/why/_find",
+		    "{\"selector\":{\"age\":3},\"use_index\":[\"age\",\"none\"]}", 200,
+		    "\"warning\": \"_design/age, none was not used because it is not a valid index "
+		    "for this query.\"}\r\n");
+	door_expect(d, "POST", "/why/_find",
+		    "{\"selector\":{\"b\":3},\"use_index\":\"age\",\"allow_fallback\":false}", 400,
+		    "_design/age specified by `use_index` could not be found or it is not "
+		    "suitable.");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_index_is_a_design_document_that_couchdb_would_have_made),
+		cmocka_unit_test(indexes_are_deleted_one_by_one_or_by_design_document),
+		cmocka_unit_test(what_is_wrong_with_an_index_is_told_in_couchdbs_words),
+		cmocka_unit_test(a_sort_needs_an_index_and_follows_it),
+		cmocka_unit_test(a_partial_index_that_is_named_filters),
+		cmocka_unit_test(paths_below_the_endpoint_are_known),
+		cmocka_unit_test(explain_tells_which_index_is_taken_and_why_the_others_are_not),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
