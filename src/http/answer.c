@@ -371,6 +371,24 @@ answer_has_header(const struct http_exchange *x, struct str name)
 	return http_answer_header(x, name).ptr != NULL;
 }
 
+/* If memory is short, the body is sent uncompressed: returns false, and nothing is refused. */
+static bool
+answer_take_gzip(struct http_exchange *x)
+{
+	struct budget_part *part = &x->session.part;
+	bool refused = part->refused, exceeded = part->exceeded;
+
+	if (!budget_use(part, GZIP_MEMORY_BYTES)) {
+		part->refused = refused;
+		part->exceeded = exceeded;
+		return false;
+	}
+	x->gzip = gzip_new(x->gzip_level);
+	if (!x->gzip)
+		budget_unuse(part, GZIP_MEMORY_BYTES);
+	return x->gzip;
+}
+
 /* Decides whether the body is compressed. If it is, `*length` becomes HTTP_LENGTH_UNKNOWN. */
 static void
 answer_begin_gzip(struct http_exchange *x, uint64_t *length)
@@ -382,9 +400,7 @@ answer_begin_gzip(struct http_exchange *x, uint64_t *length)
 	http_add_header(x, STR("Vary"), STR("Accept-Encoding"));
 	if (!gzip_accepted(parser_find_header(&x->parser, STR("Accept-Encoding"))))
 		return;
-	/* If memory is short, the body is sent uncompressed. */
-	x->gzip = gzip_new(x->gzip_level);
-	if (!x->gzip)
+	if (!answer_take_gzip(x))
 		return;
 	http_set_header(x, STR("Content-Encoding"), STR("gzip"));
 	*length = HTTP_LENGTH_UNKNOWN;

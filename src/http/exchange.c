@@ -33,9 +33,19 @@ exchange_trim(struct buf *b)
 }
 
 static void
+exchange_end_gzip(struct http_exchange *x)
+{
+	if (!x->gzip)
+		return;
+	gzip_free(x->gzip);
+	x->gzip = NULL;
+	budget_unuse(&x->session.part, GZIP_MEMORY_BYTES);
+}
+
+static void
 exchange_free(struct http_exchange *x)
 {
-	gzip_free(x->gzip);
+	exchange_end_gzip(x);
 	parser_release(&x->parser);
 	buf_release(&x->body_in);
 	buf_release(&x->body_out);
@@ -82,6 +92,7 @@ exchange_put(struct http_exchange *x)
 	struct http_loop *l = x->loop;
 
 	assert(!x->session.task);
+	exchange_end_gzip(x); /* the session's part of the budget ends with the session */
 	if (l->spare_count >= EXCHANGE_SPARES) {
 		exchange_free(x);
 		return;
@@ -93,8 +104,6 @@ exchange_put(struct http_exchange *x)
 	exchange_trim(&x->body_in);
 	exchange_trim(&x->body_out);
 	buf_release(&x->body_whole);
-	gzip_free(x->gzip);
-	x->gzip = NULL;
 	x->gzip_level = 0;
 	x->conn = NULL;
 	x->body_taken = 0;

@@ -7,7 +7,11 @@
 
 struct gzip;
 
-/* NULL when out of memory: some 270 KB. `level` is zlib's, 1 to 9. */
+enum {
+	GZIP_MEMORY_BYTES = 270 * 1024, /* what one takes, zlib's included */
+};
+
+/* NULL when out of memory. `level` is zlib's, 1 to 9. */
 struct gzip *gzip_new(int level);
 void gzip_free(struct gzip *g); /* NULL is fine */
 

@@ -130,6 +130,8 @@ struct rev_upload_options {
 	uint64_t max_bytes;    /* of what comes in; 0: no limit */
 	size_t memory_bytes;   /* kept in memory at most before it is staged */
 	bool stored_gzip;      /* what comes is gzipped already */
+	/* What counts the memory that the upload takes, and outlives it; NULL: nothing does. */
+	struct budget_part *part;
 };
 
 MUST_USE enum status rev_upload_new(const struct rev_upload_options *options,

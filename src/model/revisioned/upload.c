@@ -9,6 +9,7 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
@@ -20,13 +21,14 @@
 
 enum {
 	BATCH_BYTES = REV_ATT_CHUNK_BYTES * REV_ATT_BATCH_CHUNKS,
-	PIECE_BYTES = 64 * 1024,   /* taken in at once */
-	OUT_BYTES = 32 * 1024,     /* made by zlib at once */
-	OFFLOAD_BYTES = 16 * 1024, /* larger pieces are compressed on another thread */
-	HASH_STEP_BYTES = 32,      /* hashed in a step, twice */
-	DEFLATE_STEP_BYTES = 4,    /* compressed in a step */
-	GZIP_WINDOW = 16 + 15,     /* zlib's way to say gzip, with the largest window */
-	GZIP_MEMORY = 8,           /* zlib's default, and CouchDB's: the digest depends on it */
+	PIECE_BYTES = 64 * 1024,    /* taken in at once */
+	OUT_BYTES = 32 * 1024,      /* made by zlib at once */
+	OFFLOAD_BYTES = 16 * 1024,  /* larger pieces are compressed on another thread */
+	HASH_STEP_BYTES = 32,       /* hashed in a step, twice */
+	DEFLATE_STEP_BYTES = 4,     /* compressed in a step */
+	GZIP_WINDOW = 16 + 15,      /* zlib's way to say gzip, with the largest window */
+	DEFLATE_BYTES = 260 * 1024, /* what zlib takes */
+	GZIP_MEMORY = 8,            /* zlib's default, and CouchDB's: the digest depends on it */
 };
 
 struct rev_upload {
@@ -38,8 +40,9 @@ struct rev_upload {
 	uint64_t stored_bytes;
 	bool deflating; /* `z` is open */
 	z_stream z;
-	struct buf held; /* stored bytes that are not in the store yet */
-	uint64_t chunks; /* in the store */
+	struct buf held;      /* stored bytes that are not in the store yet */
+	size_t counted_bytes; /* what the budget counts of all this */
+	uint64_t chunks;      /* in the store */
 	uint64_t begun_ms;
 	uint64_t touched_ns;
 
@@ -52,6 +55,24 @@ struct rev_upload {
 	int flush;
 	enum status deflated;
 };
+
+/*
+ * Counts what the upload takes now. Only the uploading fiber does so: pieces may be deflated on
+ * another thread, which must not touch the part.
+ */
+static void
+upload_count_memory(struct rev_upload *u)
+{
+	size_t now = u->held.cap + (u->deflating ? DEFLATE_BYTES : 0);
+
+	if (!u->options.part)
+		return;
+	if (now > u->counted_bytes)
+		budget_count(u->options.part, now - u->counted_bytes);
+	else
+		budget_unuse(u->options.part, u->counted_bytes - now);
+	u->counted_bytes = now;
+}
 
 enum status
 rev_upload_new(const struct rev_upload_options *options, struct rev_upload **ret)
@@ -76,6 +97,7 @@ rev_upload_new(const struct rev_upload_options *options, struct rev_upload **ret
 			return STATUS_NOMEM;
 		}
 	}
+	upload_count_memory(u);
 	*ret = u;
 	return STATUS_OK;
 }
@@ -172,7 +194,9 @@ rev_upload_free(struct rev_upload *u, bool taken)
 		(void)!kv_run(u->options.store, upload_discard_body, u, NULL, NULL);
 	if (u->deflating)
 		(void)deflateEnd(&u->z);
+	u->deflating = false;
 	buf_release(&u->held);
+	upload_count_memory(u);
 	catalog_db_unref(u->options.db);
 	mem_free(u);
 }
@@ -243,6 +267,7 @@ rev_upload_write(struct rev_upload *u, struct str data, struct err *err)
 		size_t n = data.len < PIECE_BYTES ? data.len : PIECE_BYTES;
 		enum status status = upload_take_piece(u, str_of(data.ptr, n), Z_NO_FLUSH);
 
+		upload_count_memory(u);
 		if (status != STATUS_OK)
 			return err_set(err, STATUS_NOMEM, "out of memory");
 		TRY(upload_store_batches(u, err));
@@ -263,6 +288,7 @@ rev_upload_finish(struct rev_upload *u, struct rev_att_edit *ret,
 	if (u->deflating)
 		(void)deflateEnd(&u->z);
 	u->deflating = false;
+	upload_count_memory(u);
 	TRY(upload_store_batches(u, err));
 	if (u->held.len && (u->chunks || u->held.len > u->options.memory_bytes))
 		TRY(upload_store_held(u, u->held.len, err));

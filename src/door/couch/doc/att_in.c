@@ -55,6 +55,7 @@ couch_upload_begin(struct couch_uploads *u, const struct rev_att *att, bool gzip
 		.max_bytes = settings->att_bytes,
 		.memory_bytes = COUCH_ATTS_MEMORY_BYTES - u->memory,
 		.stored_gzip = gzip,
+		.part = http_memory(r->x),
 	};
 	struct rev_upload **grown = arena_grow(r->arena, u->items, u->count, &u->cap,
 					       sizeof(struct rev_upload *));

@@ -574,6 +574,7 @@ bulk_get_write_items(struct bulk_get *b, struct str docs)
 	bool any;
 
 	json_reader_init(&reader, docs, &b->r->fail.err);
+	reader.scratch.part = http_memory(b->r->x);
 	TRY(couch_snapshot_begin(&b->snapshot, b->r));
 	if (!b->boundary.ptr)
 		buf_append_cstr(out, "{\"results\":[");

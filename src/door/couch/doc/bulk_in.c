@@ -215,6 +215,7 @@ couch_bulk_read(struct couch_bulk *b, struct str body)
 	bool has_docs = false;
 
 	json_reader_init(&reader, body, &r->fail.err);
+	reader.scratch.part = http_memory(r->x);
 	reader.wrapped = 2; /* {"docs": [document]} */
 	TRY(json_next(&reader, &token));
 	if (token != JSON_OBJECT_BEGIN)

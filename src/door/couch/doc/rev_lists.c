@@ -212,6 +212,7 @@ couch_rev_lists_begin(struct couch_rev_lists *lists, struct couch_req *r)
 	json_reader_init(&lists->reader, (struct str){ NULL, 0 }, &r->fail.err);
 	TRY(couch_read_body(r, r->settings->body_bytes, &body));
 	json_reader_init(&lists->reader, body, &r->fail.err);
+	lists->reader.scratch.part = http_memory(r->x);
 	TRY(json_next(&lists->reader, &token));
 	if (token == JSON_END)
 		return err_set(&r->fail.err, STATUS_JSON_SYNTAX, "there is no value");

@@ -11,10 +11,11 @@
 
 enum {
 	WINDOW_BITS = 15,
-	GZIP_FORMAT = 16,     /* added to the bits: gzip's header and trailer */
-	TRAILER_BYTES = 4,    /* the end of a gzip file: the length of what it stands for */
-	LEAST_BYTES = 18,     /* header and trailer */
-	DEFLATE_RATIO = 1032, /* one byte of deflate yields at most so many */
+	GZIP_FORMAT = 16,          /* added to the bits: gzip's header and trailer */
+	TRAILER_BYTES = 4,         /* the end of a gzip file: the length of what it stands for */
+	LEAST_BYTES = 18,          /* header and trailer */
+	INFLATE_BYTES = 48 * 1024, /* what zlib takes */
+	DEFLATE_RATIO = 1032,      /* one byte of deflate yields at most so many */
 };
 
 struct inflating {
@@ -81,7 +82,9 @@ couch_inflate(struct couch_req *r, struct str body, size_t max_bytes, struct str
 			return couch_fail_entity_memory(&r->fail, r->arena);
 		if (!g.out)
 			return STATUS_LIMIT;
+		budget_count(http_memory(r->x), INFLATE_BYTES);
 		wait_offload(encoding_inflate_all, &g);
+		budget_unuse(http_memory(r->x), INFLATE_BYTES);
 	}
 	if (!g.done)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
