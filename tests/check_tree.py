@@ -33,7 +33,7 @@ ROOMS = {
     "http": "base loop net",
     "replicator": "base loop kv catalog doc model/revisioned http",
     "door/couch/wire": "base loop kv catalog doc model/revisioned access http settings replicator",
-    "door/couch/admin": "base loop kv catalog doc index model/revisioned access http settings"
+    "door/couch/admin": "base loop kv catalog doc index index/engine model/revisioned access http settings"
                         " replicator door/couch/wire",
     "door/couch/doc": "base loop kv catalog doc index index/selector model/revisioned access http"
                       " settings replicator door/couch/wire door/couch/admin",
@@ -44,7 +44,8 @@ ROOMS = {
     "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query",
-    "cli": "base loop js kv catalog doc model/revisioned access http settings replicator door/couch",
+    "cli": "base loop js kv catalog doc index/engine model/revisioned access http settings replicator"
+           " door/couch",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the
 # catalog, which knows databases of every model, includes none of them.

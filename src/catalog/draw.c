@@ -37,6 +37,8 @@ root_name(uint64_t number)
 		return "moves";
 	case KV_ROOT_REPLICATOR:
 		return "replicator";
+	case KV_ROOT_INDEX_WORK:
+		return "index_work";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

@@ -107,6 +107,12 @@ struct catalog_kind {
 	 * from now on.
 	 */
 	enum status (*move_prepare)(struct kv_store *store, uint64_t number, struct err *err);
+	/*
+	 * Called in the transaction that gives a copied database its name; NULL if the kind has
+	 * nothing to do then. It makes what lies outside of the database's own keys, which were not
+	 * copied. The description is the copy's, and has no extension.
+	 */
+	enum status (*move_arrive)(struct kv_tx *tx, const struct catalog_db *db, struct err *err);
 	/* Whether this pair of a database, by its key without the number, stands for a document. */
 	bool (*is_document)(struct str key);
 };

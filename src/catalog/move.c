@@ -192,6 +192,19 @@ step_hand_over(struct mover *m)
 }
 
 /* At the target: gives the copy its name. */
+/* Lets the kind make what it keeps outside of the database's keys. */
+static enum status
+mover_tell_arrival(struct mover *m, struct kv_tx *tx, struct catalog_db db)
+{
+	AUTO(buf_release) struct buf prefix = CATALOG_KEY_INIT;
+
+	tuple_put_u64(&prefix, db.number);
+	TRY(catalog_key_status(&prefix));
+	db.prefix = buf_str(&prefix);
+	db.extension = NULL;
+	return db.kind->move_arrive(tx, &db, m->err);
+}
+
 static enum status
 make_live_body(struct kv_tx *tx, void *arg)
 {
@@ -210,6 +223,8 @@ make_live_body(struct kv_tx *tx, void *arg)
 	TRY(catalog_store_incarnation(tx, &db.incarnation));
 	TRY(catalog_description_set(tx, &db));
 	TRY(catalog_event_put(tx, db.kind, db.name, CATALOG_EVENT_CREATED, db.incarnation));
+	if (db.kind->move_arrive)
+		TRY(mover_tell_arrival(m, tx, db));
 	move.state = CATALOG_MOVE_LIVE;
 	TRY(catalog_move_set(tx, &move));
 	return kv_touch_metadata_version(tx);

@@ -106,6 +106,16 @@ MUST_USE enum status catalog_tally_rank(struct kv_tx *tx, const struct catalog_d
  */
 bool catalog_tally_estimate(const struct catalog_db *db, size_t list, struct str at, uint64_t *ret);
 
+/*
+ * Cuts the list into at most `parts` parts of about as many keys each, where the ranges allow it,
+ * by snapshot reads of the counters. `ret_bounds` has room for `parts` - 1 bounds, each what
+ * follows the list's prefix in a key: ascending, in the arena, `*ret_count` of them. `*ret_keys` is
+ * the number of keys of the list.
+ */
+MUST_USE enum status catalog_tally_cut(struct kv_tx *tx, const struct catalog_db *db, size_t list,
+				       size_t parts, struct arena *arena, struct str *ret_bounds,
+				       size_t *ret_count, uint64_t *ret_keys);
+
 /* Counts the keys between two bounds, which it reads page by page. */
 MUST_USE enum status catalog_keys_count(struct kv_tx *tx, struct str lo, struct str hi,
 					uint64_t *ret);

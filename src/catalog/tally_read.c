@@ -6,6 +6,8 @@
  * a reader adds up whole regions, and counts keys one by one in the region that holds the key
  * itself.
  */
+#include <assert.h>
+
 #include "catalog/tally_int.h"
 
 /* ---- The whole ---- */
@@ -101,6 +103,32 @@ catalog_ranges_read(struct kv_tx *tx, const struct catalog_db *db, size_t list, 
 	TRY(catalog_total_wait(&s.total, &all.total));
 	all.rest += (int64_t)all.total;
 	*ret = all;
+	return STATUS_OK;
+}
+
+enum status
+catalog_tally_cut(struct kv_tx *tx, const struct catalog_db *db, size_t list, size_t parts,
+		  struct arena *arena, struct str *ret_bounds, size_t *ret_count,
+		  uint64_t *ret_keys)
+{
+	struct catalog_ranges all;
+	size_t count = 0;
+	int64_t seen = 0;
+
+	assert(parts > 0);
+	TRY(catalog_ranges_read(tx, db, list, arena, &all));
+	for (size_t i = 0; i < all.count && count + 1 < parts; i++) {
+		struct str lo = all.ranges[i].lo;
+		int64_t due = (int64_t)(all.total / parts * (count + 1));
+
+		/* Ranges may overlap while they are tended, so bounds must be seen to ascend. */
+		if (lo.len && seen > 0 && seen >= due &&
+		    (count == 0 || str_cmp(ret_bounds[count - 1], lo) < 0))
+			ret_bounds[count++] = lo;
+		seen += all.ranges[i].count;
+	}
+	*ret_count = count;
+	*ret_keys = all.total;
 	return STATUS_OK;
 }
 

@@ -226,6 +226,28 @@ root_setting(struct store_check *s, struct tuple_reader *k, const struct kv_pair
 		catalog_verify_unreadable(s->v, status, &err, pair->key, "not a setting's text");
 }
 
+/* (ROOT, 10, P): a database with work for the builder of indexes, by its space and name. */
+static void
+root_index_work(struct store_check *s, struct tuple_reader *k, const struct kv_pair *pair)
+{
+	enum catalog_space space;
+	struct err err = { 0 };
+	enum status status;
+	uint64_t number;
+	struct str name;
+
+	if (tuple_next_u64(k, &number) != STATUS_OK || k->rest.len) {
+		catalog_verify_found(s->v, CATALOG_FINDING_KEY, pair->key,
+				     "not a database's number");
+		return;
+	}
+	arena_clear(s->v->scratch);
+	status = catalog_work_record_parse(pair->value, s->v->scratch, &space, &name, &err);
+	if (status != STATUS_OK)
+		catalog_verify_unreadable(s->v, status, &err, pair->key,
+					  "not a database's space and name");
+}
+
 static enum status
 root_pair(struct store_check *s, const struct kv_pair *pair, struct tuple_reader k)
 {
@@ -257,6 +279,9 @@ root_pair(struct store_check *s, const struct kv_pair *pair, struct tuple_reader
 		return STATUS_OK;
 	case KV_ROOT_SETTINGS:
 		root_setting(s, &k, pair);
+		return STATUS_OK;
+	case KV_ROOT_INDEX_WORK:
+		root_index_work(s, &k, pair);
 		return STATUS_OK;
 	case KV_ROOT_TXIDS:
 		root_txid(s, &k, pair);

@@ -19,6 +19,8 @@
 #include "door/couch/couch.h"
 #include "http/server.h"
 #include "http/settings.h"
+#include "index/engine/build.h"
+#include "index/engine/settings.h"
 #include "js/js.h"
 #include "js/settings.h"
 #include "kv/settings.h"
@@ -66,6 +68,7 @@ struct serve {
 	struct settings *settings; /* as the process is started with them */
 	const struct kv_settings *kv;
 	const struct couch_settings *couch_settings;
+	const struct index_settings *indexes;
 	const char *host; /* where the couch door listens */
 	uint16_t port;
 	char given_host[ADDRESS_HOST_BYTES]; /* by --http */
@@ -216,6 +219,7 @@ read_settings(struct serve *s, const struct serve_args *args, struct err *err)
 		return err_set(err, STATUS_NOMEM, "out of memory");
 	s->settings = settings;
 	s->kv = settings_of(settings, &kv_setting_group);
+	s->indexes = settings_of(settings, &index_setting_group);
 	s->couch_settings = settings_of(settings, &couch_setting_group);
 	if (args->config)
 		TRY(settings_read_file(settings, args->config, err));
@@ -333,6 +337,11 @@ make_chores(struct serve *s, struct err *err)
 		chores_add(s->chores, &own[i]);
 	rev_chores_add(s->chores, s->store);
 	catalog_chores_add(s->chores, s->store);
+	index_chores_add(s->chores, &(struct index_builder_options){
+					    .store = s->store,
+					    .threads = (unsigned)s->indexes->build_threads,
+					    .percent = (unsigned)s->indexes->build_percent,
+				    });
 	couch_chores_add(s->couch, s->chores);
 	return STATUS_OK;
 }

@@ -21,6 +21,7 @@ enum {
 	KV_ROOT_MOVES = 7,       /* (ROOT, 7, name): a database that moves away, or comes */
 	KV_ROOT_REPLICATOR = 8,  /* (ROOT, 8, …): the id of the store, and who runs what */
 	KV_ROOT_SETTINGS = 9,    /* (ROOT, 9, section, name): a setting of all servers */
+	KV_ROOT_INDEX_WORK = 10, /* (ROOT, 10, P): it has indexes to be built or cleared */
 	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result */
 };
 

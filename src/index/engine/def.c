@@ -1,4 +1,5 @@
 /* Loads the definitions of a database, creates them and changes their states. */
+#include "index/engine/build.h"
 #include "index/engine/def.h"
 
 #include <assert.h>
@@ -361,6 +362,8 @@ index_create(struct kv_tx *tx, const struct catalog_db *db, const struct index_d
 	index_key_def(&key, db, *ret_number);
 	TRY(catalog_key_status(&key));
 	TRY(kv_set_versionstamped_value(tx, buf_str(&key), buf_str(&value), offset));
+	if (def.state == INDEX_BUILDING)
+		TRY(index_work_note(tx, db));
 	return kv_touch_metadata_version(tx);
 }
 
@@ -382,6 +385,8 @@ index_state_set(struct kv_tx *tx, const struct catalog_db *db, const struct inde
 	(void)index_def_put(&value, &now);
 	TRY(buf_status(&value));
 	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
+	if (state == INDEX_DROPPED || state == INDEX_STALE || state == INDEX_FAILED)
+		TRY(index_work_note(tx, db));
 	return kv_touch_metadata_version(tx);
 }
 

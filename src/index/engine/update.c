@@ -367,7 +367,7 @@ index_clear(struct index_writer *writer, const struct index_def *def, size_t lim
 	struct kv_future *f;
 	struct kv_range range;
 
-	assert(def->state == INDEX_DROPPED);
+	assert(def->state == INDEX_DROPPED || def->state == INDEX_FAILED);
 	index_key_entries(&writer->key, writer->db, def->number);
 	buf_append_str(&end, buf_str(&writer->key));
 	buf_append_byte(&end, CATALOG_KEY_LAST);

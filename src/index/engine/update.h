@@ -74,8 +74,8 @@ MUST_USE enum status index_build_document(struct index_writer *writer, const str
 					  const struct index_source *source, bool fresh);
 
 /*
- * Clears at most `limit` entries of an index that is DROPPED, and counts them. `*ret_more` is true
- * if some are left.
+ * Clears at most `limit` entries of an index that is DROPPED or FAILED, and counts them.
+ * `*ret_more` is true if some are left.
  */
 MUST_USE enum status index_clear(struct index_writer *writer, const struct index_def *def,
 				 size_t limit, bool *ret_more);

@@ -107,9 +107,10 @@ body_read_chunks(struct kv_tx *tx, const struct catalog_db *db, const struct doc
 
 /* Asks for all pairs of one body. `key` holds the key of its root, and does so again afterwards. */
 static enum status
-body_scan_begin(struct kv_tx *tx, struct buf *key, size_t limit_bytes, struct kv_scan *ret)
+body_scan_begin(struct kv_tx *tx, struct buf *key, size_t limit_bytes, enum kv_read mode,
+		struct kv_scan *ret)
 {
-	const struct kv_range_options options = { .limit_bytes = limit_bytes, .mode = KV_READ };
+	const struct kv_range_options options = { .limit_bytes = limit_bytes, .mode = mode };
 	size_t prefix_len = key->len;
 	enum status status;
 
@@ -151,13 +152,14 @@ doc_read_init(struct rev_doc_read *read, const struct catalog_db *db, struct str
 
 /* Issues the first read of the body. `limit_bytes` bounds what comes at once; 0 is no bound. */
 static enum status
-doc_read_ask(struct kv_tx *tx, const struct catalog_db *db, size_t limit_bytes,
+doc_read_ask(struct kv_tx *tx, const struct catalog_db *db, size_t limit_bytes, enum kv_read mode,
 	     struct rev_doc_read *read)
 {
 	read->tx = tx;
+	read->mode = mode;
 	if (rev_db_scheme(db) != REV_SCHEME_PACKED)
-		return body_scan_begin(tx, &read->key, limit_bytes, &read->scan);
-	read->root = kv_get(tx, buf_str(&read->key), KV_READ);
+		return body_scan_begin(tx, &read->key, limit_bytes, mode, &read->scan);
+	read->root = kv_get(tx, buf_str(&read->key), mode);
 	return STATUS_OK;
 }
 
@@ -178,7 +180,7 @@ doc_read_finish_root(struct rev_doc_read *read, const struct catalog_db *db, str
 		return STATUS_NOT_FOUND;
 	TRY(doc_root_read(value, &root, kv_tx_err(read->tx)));
 	if (root.more)
-		return body_scan_begin(read->tx, &read->key, 0, &read->scan);
+		return body_scan_begin(read->tx, &read->key, 0, read->mode, &read->scan);
 	*ret_all = true;
 	if (root.form == DOC_FORM_CHUNKED)
 		return body_read_chunks(read->tx, db, &root, arena, ret);
@@ -225,7 +227,7 @@ rev_doc_read_head(struct kv_tx *tx, const struct catalog_db *db, struct str id, 
 	AUTO(doc_read_release) struct rev_doc_read read = { 0 };
 
 	TRY(doc_read_init(&read, db, id, rev, deleted));
-	TRY(doc_read_ask(tx, db, 0, &read));
+	TRY(doc_read_ask(tx, db, 0, KV_READ, &read));
 	TRY(doc_read_finish(&read, db, arena, ret));
 	metric_add(&docs_read, 1);
 	return STATUS_OK;
@@ -365,7 +367,7 @@ ahead_scan_restart(struct rev_ahead *a, struct str root, bool *ret_worth)
 	const struct kv_range_options options = {
 		.limit_bytes = CATALOG_PAGE_BYTES,
 		.ahead = true,
-		.mode = KV_READ,
+		.mode = KV_SNAPSHOT,
 	};
 
 	*ret_worth = !a->scanning || a->served >= SCAN_WORTH;
@@ -546,7 +548,7 @@ ahead_ask_items(struct rev_ahead *a)
 			return STATUS_LIMIT;
 		item->state = ITEM_ASKED;
 		TRY(doc_read_init(item->read, a->db, w->id, w->rev, w->deleted));
-		TRY(doc_read_ask(a->tx, a->db, REV_AHEAD_BYTES, item->read));
+		TRY(doc_read_ask(a->tx, a->db, REV_AHEAD_BYTES, KV_SNAPSHOT, item->read));
 	}
 	return STATUS_OK;
 }

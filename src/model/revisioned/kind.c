@@ -1,6 +1,7 @@
 /* What the catalog has to know of revisioned databases. */
 #include "base/quote.h"
 #include "index/engine/update.h"
+#include "index/engine/build.h"
 #include "kv/keyspace.h"
 #include "model/revisioned/revisioned_int.h"
 
@@ -98,6 +99,13 @@ rev_is_document(struct str key)
 	return tuple_next_u64(&r, &space) == STATUS_OK && space == REV_SUBSPACE_CHANGES;
 }
 
+/* Builds of indexes that were under way go on here. */
+static enum status
+rev_move_arrive(struct kv_tx *tx, const struct catalog_db *db, struct err *err)
+{
+	return index_work_survey(tx, db, err);
+}
+
 static const struct catalog_tally_list rev_lists[REV_LISTS] = {
 	[REV_LIST_DOCS] = {
 		.space = REV_SUBSPACE_ALL_DOCS,
@@ -142,6 +150,7 @@ const struct catalog_kind rev_kind = {
 	.root_part = KV_ROOT_UPLOADS,
 	.verify_root = rev_verify_upload,
 	.move_prepare = rev_uploads_clear,
+	.move_arrive = rev_move_arrive,
 	.is_document = rev_is_document,
 };
 
@@ -149,4 +158,5 @@ void
 rev_register(void)
 {
 	catalog_kind_register(&rev_kind);
+	index_documents_register(&rev_indexed_documents);
 }

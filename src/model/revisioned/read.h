@@ -143,6 +143,7 @@ MUST_USE enum status rev_doc_read_head(struct kv_tx *tx, const struct catalog_db
 /* One body on its way. All fields are private. */
 struct rev_doc_read {
 	struct kv_tx *tx;
+	enum kv_read mode;
 	struct rev_id rev; /* borrowed */
 	bool deleted;
 	struct buf key;         /* of the root */
@@ -160,7 +161,9 @@ struct rev_doc_read {
  *     rev_ahead_begin(...)                                     // the next page
  *     rev_ahead_release(&a);                                   // before the transaction is reset
  *
- * However many there are, it holds no more than half a megabyte, and what a document takes.
+ * However many there are, it holds no more than half a megabyte, and what a document takes. All are
+ * snapshot reads: whoever writes by what they say adds a conflict with the winner's key, which
+ * every edit of a document rewrites (indexed_docs.c).
  */
 enum {
 	REV_AHEAD = 64,              /* read by themselves that are on their way */

@@ -8,12 +8,15 @@
 #include "door/couch/wire/params.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
+#include "index/engine/build.h"
 #include "loop/wait.h"
 #include "replicator/replicator.h"
 
 enum {
 	REPLICATE_BODY_BYTES = 8 << 20,
 	REPLICATE_JOBS_LIMIT = 100, /* of one answer, unless the query asks for more */
+	ACTIVE_BUILDS = 100,        /* of indexes, that _active_tasks lists */
+	ACTIVE_BUILDS_PID = 1000,   /* where their numbers begin, behind those of chores */
 };
 
 static enum status
@@ -191,6 +194,53 @@ active_tasks_write_chores(struct chores *chores, struct str node, struct buf *ou
 	}
 }
 
+struct builds {
+	struct arena *arena;
+	struct index_progress *list;
+	size_t count;
+};
+
+static enum status
+active_tasks_read_builds(struct kv_tx *tx, void *arg)
+{
+	struct builds *b = arg;
+
+	arena_clear(b->arena);
+	return index_progress_list(tx, ACTIVE_BUILDS, b->arena, &b->list, &b->count);
+}
+
+/* Indexes that are being built, in the shape of CouchDB's indexer. */
+static enum status
+active_tasks_write_builds(struct couch_req *r, struct buf *out)
+{
+	struct builds b = { .arena = r->arena };
+
+	TRY(kv_run_read(r->couch->config.store, active_tasks_read_builds, &b, &r->fail.err));
+	for (size_t i = 0; i < b.count; i++) {
+		const struct index_progress *p = &b.list[i];
+		uint64_t percent = p->total ? p->done * 100 / p->total : 0;
+
+		buf_append_cstr(out, out->len > 1 ? ",{" : "{");
+		buf_append_cstr(out, "\"type\":\"indexer\",\"database\":");
+		json_write_str(out, p->db_name);
+		buf_append_cstr(out, ",\"design_document\":");
+		json_write_str(out, p->owner);
+		buf_append_cstr(out, ",\"index\":");
+		json_write_str(out, p->name);
+		buf_append_cstr(out, ",\"node\":");
+		json_write_str(out, str_from_cstr(r->settings->node_name));
+		buf_printf(out,
+			   ",\"pid\":\"<0.%zu.0>\","
+			   "\"started_on\":%llu,\"updated_on\":%llu,\"changes_done\":%llu,"
+			   "\"total_changes\":%llu,\"progress\":%llu}",
+			   i + ACTIVE_BUILDS_PID, (unsigned long long)(p->started_ms / 1000),
+			   (unsigned long long)(p->updated_ms / 1000), (unsigned long long)p->done,
+			   (unsigned long long)p->total,
+			   (unsigned long long)(percent > 100 ? 100 : percent));
+	}
+	return STATUS_OK;
+}
+
 enum status
 couch_active_tasks(struct couch_req *r)
 {
@@ -205,6 +255,7 @@ couch_active_tasks(struct couch_req *r)
 	if (r->couch->config.chores)
 		active_tasks_write_chores(r->couch->config.chores,
 					  str_from_cstr(r->settings->node_name), &out);
+	TRY(active_tasks_write_builds(r, &out));
 	buf_append_byte(&out, ']');
 	return couch_reply(r, 200, &out);
 }

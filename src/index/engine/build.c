@@ -1,0 +1,433 @@
+/* The steps of a build. How they fit together is in build.h. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/metric.h"
+#include "catalog/keys.h"
+#include "doc/json.h"
+#include "index/engine/build.h"
+
+enum {
+	BUILD_KINDS = 8,             /* of databases with indexes */
+	BUILD_VALUE_BYTES = 100000,  /* of a stretch's record */
+	BUILD_FAILURE_BYTES = 4096,  /* of the text that names violations */
+	BUILD_EXAMPLES_BYTES = 4096, /* of each stretch's part of it */
+	BUILD_LASTING_BYTES = 8 * 1024 * 1024,
+};
+
+METRIC_COUNTER(documents_built, "frond_index_documents_built_total", METRIC_NUMBER,
+	       "Documents that builds of indexes have passed, counted for each index.");
+
+static const struct index_documents *kinds[BUILD_KINDS];
+
+void
+index_documents_register(const struct index_documents *documents)
+{
+	size_t i = 0;
+
+	while (i < BUILD_KINDS && kinds[i] && kinds[i]->kind != documents->kind)
+		i++;
+	assert(i < BUILD_KINDS);
+	kinds[i] = documents;
+}
+
+const struct index_documents *
+index_documents_of(const struct catalog_db *db)
+{
+	for (size_t i = 0; i < BUILD_KINDS && kinds[i]; i++)
+		if (kinds[i]->kind == db->kind->number)
+			return kinds[i];
+	return NULL;
+}
+
+bool
+index_is_outdated(const struct index_def *def)
+{
+	return (def->state == INDEX_BUILDING || def->state == INDEX_READY) && def->collator.len &&
+	       !str_eq(def->collator, index_collator());
+}
+
+enum status
+index_work_survey(struct kv_tx *tx, const struct catalog_db *db, struct err *err)
+{
+	const struct index_set *set;
+	void *loaded = NULL;
+	bool any = false;
+
+	TRY(index_set_load(tx, db, &loaded, err));
+	set = loaded;
+	for (size_t i = 0; set && i < set->count; i++)
+		any = any || set->defs[i].state == INDEX_BUILDING ||
+		      set->defs[i].state == INDEX_DROPPED || set->defs[i].state == INDEX_STALE ||
+		      index_is_outdated(&set->defs[i]);
+	index_set_free(loaded);
+	return any ? index_work_note(tx, db) : STATUS_OK;
+}
+
+/* ---- One transaction of a build ---- */
+
+/* What the bodies share; all that they find out is found out again in each attempt. */
+struct build {
+	const struct index_build_key *key;
+	struct arena *arena;   /* emptied by each attempt, and partly by each document */
+	struct arena *lasting; /* emptied by each attempt: what is counted until its end */
+	size_t limit;          /* documents of a step */
+	struct err *err;
+
+	/* As the transaction sees it. */
+	struct catalog_db *db;
+	const struct index_def *def;
+	enum index_state state; /* of the index, DROPPED if it is gone */
+	const struct index_documents *documents;
+
+	bool planned;       /* there are records of stretches */
+	bool any_left;      /* a stretch is not done; `stretch` is one */
+	uint64_t stretch;   /* that a step works on */
+	uint64_t preferred; /* the first one that a step looks at */
+	uint64_t passed;    /* documents of this attempt */
+};
+
+static void
+build_close(struct build *b)
+{
+	catalog_db_unref(b->db);
+	b->db = NULL;
+}
+
+/* Begins an attempt: finds the index. What is not BUILDING any more leaves b->def NULL. */
+static enum status
+build_begin(struct kv_tx *tx, struct build *b)
+{
+	enum status status;
+
+	build_close(b);
+	arena_clear(b->arena);
+	arena_clear(b->lasting);
+	b->def = NULL;
+	b->state = INDEX_DROPPED;
+	status = catalog_open(tx, NULL, b->key->space, b->key->db_name, &b->db, b->err);
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	b->documents = index_documents_of(b->db);
+	if (b->db->number != b->key->db_number || !b->documents)
+		return STATUS_OK;
+	b->def = index_find(b->db, b->key->number);
+	if (!b->def)
+		return STATUS_OK;
+	b->state = b->def->state;
+	if (b->state != INDEX_BUILDING)
+		b->def = NULL;
+	return b->def ? catalog_db_check_writable(b->db, b->err) : STATUS_OK;
+}
+
+static enum status
+record_set(struct kv_tx *tx, const struct build *b, uint64_t stretch,
+	   const struct index_build_record *record)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_INIT(BUILD_VALUE_BYTES);
+
+	index_key_stretch(&key, b->db, b->key->number, stretch);
+	TRY(catalog_key_status(&key));
+	index_build_record_put(&value, record);
+	TRY(buf_status(&value));
+	return kv_set(tx, buf_str(&key), buf_str(&value));
+}
+
+/* ---- Planning ---- */
+
+enum status
+index_build_records(struct kv_tx *tx, const struct catalog_db *db, uint64_t number,
+		    enum kv_read mode, struct arena *arena,
+		    struct index_build_record ret[INDEX_BUILD_STRETCHES], size_t *ret_count)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	const struct kv_range_options options = { .limit = INDEX_BUILD_STRETCHES, .mode = mode };
+	struct kv_range range;
+	struct kv_future *f;
+
+	index_key_build(&begin, db, number);
+	TRY(catalog_key_status(&begin));
+	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	TRY(catalog_key_status(&end));
+	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	for (size_t i = 0; i < range.count; i++)
+		TRY(index_build_record_parse(range.pairs[i].value, arena, &ret[i], kv_tx_err(tx)));
+	*ret_count = range.count;
+	return STATUS_OK;
+}
+
+static enum status
+plan_write(struct kv_tx *tx, struct build *b)
+{
+	const struct str *ids;
+	uint64_t total;
+	size_t count;
+
+	TRY(b->documents->cut(tx, b->db, INDEX_BUILD_STRETCHES, b->arena, &ids, &count, &total));
+	assert(count < INDEX_BUILD_STRETCHES);
+	for (size_t i = 0; i <= count; i++) {
+		struct index_build_record record = {
+			.after = i ? ids[i - 1] : STR(""),
+			.end = i < count ? ids[i] : STR(""),
+			.total = total,
+			.started_ms = clock_wall_ms(),
+		};
+
+		record.updated_ms = record.started_ms;
+		TRY(record_set(tx, b, i, &record));
+	}
+	return STATUS_OK;
+}
+
+/*
+ * Looks at all stretches, and makes them if there are none. Chooses the one to go on with: the
+ * first that is not done, from the preferred one on.
+ */
+static enum status
+plan_body(struct kv_tx *tx, void *arg)
+{
+	struct index_build_record records[INDEX_BUILD_STRETCHES];
+	struct build *b = arg;
+	size_t count;
+
+	b->any_left = false;
+	b->planned = false;
+	TRY(build_begin(tx, b));
+	if (!b->def)
+		return STATUS_OK;
+	TRY(index_build_records(tx, b->db, b->key->number, KV_READ, b->arena, records, &count));
+	b->planned = count > 0;
+	if (!b->planned)
+		return plan_write(tx, b);
+	for (size_t i = 0; i < count && !b->any_left; i++) {
+		size_t at = (size_t)((b->preferred + i) % count);
+
+		b->any_left = !records[at].done;
+		b->stretch = at;
+	}
+	return STATUS_OK;
+}
+
+/* ---- A step ---- */
+
+struct step {
+	struct build *build;
+	struct index_writer writer;
+	struct index_build_record *record;
+	struct buf examples;
+};
+
+/* Notes that the document has values that another one has, in a UNIQUE index. */
+static enum status
+step_note_violation(struct step *s, struct str id)
+{
+	if (s->record->violations++ >= INDEX_BUILD_VIOLATIONS)
+		return STATUS_OK;
+	if (s->examples.len)
+		buf_append_byte(&s->examples, ',');
+	json_write_str(&s->examples, id);
+	/* Too many bytes are no failure: the number of violations is told in any case. */
+	return buf_status(&s->examples) == STATUS_NOMEM ? STATUS_NOMEM : STATUS_OK;
+}
+
+static enum status
+step_visit(void *arg, const struct index_source *source)
+{
+	struct step *s = arg;
+	struct arena_mark mark = arena_mark(s->build->arena);
+	enum status status;
+
+	status = index_build_document(&s->writer, s->build->def, source, true);
+	arena_reset(s->build->arena, mark);
+	if (status == STATUS_DUPLICATE)
+		return step_note_violation(s, source->id);
+	return status;
+}
+
+/* Gives entries to the next documents, and moves the record behind them. */
+static enum status
+step_advance(struct kv_tx *tx, struct build *b, struct index_build_record *record)
+{
+	const struct index_stretch stretch = { record->after, record->end, b->limit };
+	struct step s = { .build = b,
+			  .record = record,
+			  .examples = BUF_INIT(BUILD_EXAMPLES_BYTES) };
+	struct index_passed passed = { 0 };
+	struct catalog_counts counts;
+	enum status status;
+
+	buf_append_str(&s.examples, record->examples);
+	catalog_counts_init(&counts, b->db, b->lasting);
+	index_writer_init(&s.writer, tx, b->db, &counts, b->documents->list, b->arena);
+	status = b->documents->visit(tx, b->db, b->def, &stretch, b->arena, step_visit, &s,
+				     &passed);
+	if (status == STATUS_OK)
+		status = index_writer_finish(&s.writer);
+	if (status == STATUS_OK)
+		status = catalog_counts_finish(&counts, tx, &s.writer.key);
+	index_writer_release(&s.writer);
+	catalog_counts_release(&counts);
+	record->after = passed.last;
+	record->passed += passed.count;
+	record->done = !passed.more;
+	record->updated_ms = clock_wall_ms();
+	record->examples = buf_str(&s.examples);
+	b->passed = passed.count;
+	b->any_left = passed.more;
+	if (status == STATUS_OK)
+		status = record_set(tx, b, b->stretch, record);
+	buf_release(&s.examples);
+	return status;
+}
+
+static enum status
+step_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct build *b = arg;
+	struct index_build_record record;
+	struct kv_future *f;
+	struct str value;
+
+	b->passed = 0;
+	b->any_left = false;
+	TRY(build_begin(tx, b));
+	if (!b->def)
+		return STATUS_OK;
+	index_key_stretch(&key, b->db, b->key->number, b->stretch);
+	TRY(catalog_key_status(&key));
+	f = kv_get(tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(f));
+	if (!kv_future_value(f, &value))
+		return STATUS_OK;
+	TRY(index_build_record_parse(value, b->arena, &record, kv_tx_err(tx)));
+	return record.done ? STATUS_OK : step_advance(tx, b, &record);
+}
+
+/* ---- The end ---- */
+
+/* What the build has found, for people. */
+static void
+failure_write(const struct index_build_record *records, size_t count, uint64_t violations,
+	      struct buf *out)
+{
+	bool any = false;
+
+	buf_printf(out, "%llu documents have the values of others; some of them: [",
+		   (unsigned long long)violations);
+	for (size_t i = 0; i < count; i++) {
+		struct str examples = records[i].examples;
+
+		if (!examples.len || out->len + examples.len + 2 > BUILD_FAILURE_BYTES)
+			continue;
+		if (any)
+			buf_append_byte(out, ',');
+		buf_append_str(out, examples);
+		any = true;
+	}
+	buf_append_byte(out, ']');
+}
+
+/* READY, or FAILED with what was found, if every stretch is done. */
+static enum status
+finish_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf failure = BUF_INIT(BUILD_FAILURE_BYTES + 16);
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct index_build_record records[INDEX_BUILD_STRETCHES];
+	struct build *b = arg;
+	uint64_t violations = 0;
+	size_t count;
+
+	TRY(build_begin(tx, b));
+	if (!b->def)
+		return STATUS_OK;
+	TRY(index_build_records(tx, b->db, b->key->number, KV_READ, b->arena, records, &count));
+	for (size_t i = 0; i < count; i++) {
+		if (!records[i].done)
+			return STATUS_OK;
+		violations += records[i].violations;
+	}
+	if (count == 0)
+		return STATUS_OK;
+	index_key_build(&begin, b->db, b->key->number);
+	TRY(catalog_key_status(&begin));
+	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	TRY(catalog_key_status(&end));
+	TRY(kv_clear_range(tx, buf_str(&begin), buf_str(&end)));
+	if (violations)
+		failure_write(records, count, violations, &failure);
+	TRY(buf_status(&failure));
+	b->state = violations ? INDEX_FAILED : INDEX_READY;
+	return index_state_set(tx, b->db, b->def, b->state, buf_str(&failure));
+}
+
+/* ---- Running ---- */
+
+/* One step; with fewer documents if a transaction cannot hold so many. */
+static enum status
+step_run(struct kv_store *store, struct build *b, struct err *err)
+{
+	enum status status;
+
+	for (;;) {
+		status = kv_run(store, step_body, b, NULL, err);
+		if ((status != STATUS_TX_TOO_LARGE && status != STATUS_LIMIT) || b->limit == 1)
+			break;
+		b->limit = b->limit > 4 ? b->limit / 4 : 1;
+	}
+	if (status == STATUS_OK)
+		metric_add(&documents_built, b->passed);
+	return status;
+}
+
+/* Chooses stretches and goes on with them; `steps` 0 finishes a build of which nothing is left. */
+static enum status
+build_run_steps(struct kv_store *store, struct build *b, unsigned steps, struct err *err)
+{
+	for (;;) {
+		if (!b->any_left) {
+			TRY(kv_run(store, plan_body, b, NULL, err));
+			if (!b->def)
+				return STATUS_OK;
+			if (b->planned && !b->any_left)
+				return kv_run(store, finish_body, b, NULL, err);
+		}
+		if (steps == 0)
+			return STATUS_OK;
+		if (!b->any_left)
+			continue; /* the stretches have just been made */
+		TRY(step_run(store, b, err));
+		steps--;
+	}
+}
+
+enum status
+index_build_run(struct kv_store *store, const struct index_build_key *key, uint64_t preferred,
+		unsigned steps, enum index_state *ret_state, struct err *err)
+{
+	struct build b = {
+		.key = key,
+		.arena = arena_new(INDEX_BUILD_ARENA_BYTES),
+		.lasting = arena_new(BUILD_LASTING_BYTES),
+		.limit = INDEX_BUILD_STEP_DOCS,
+		.err = err,
+		.preferred = preferred,
+	};
+	enum status status = STATUS_NOMEM;
+
+	if (b.arena && b.lasting)
+		status = build_run_steps(store, &b, steps, err);
+	build_close(&b);
+	arena_free(b.arena);
+	arena_free(b.lasting);
+	*ret_state = b.state;
+	return status;
+}

@@ -1,0 +1,200 @@
+/*
+ * Building indexes, and clearing dropped ones, in the background.
+ *
+ * An index that is created over existing documents begins as BUILDING: writers keep it from then
+ * on, and a build gives entries to the documents that nobody has written since. All documents are
+ * cut into stretches by id. A step is one transaction: it reads how far its stretch is, gives
+ * entries to the next documents, and writes how far it is now. So a build goes on where it was when
+ * a process ends at any moment, and two processes that build the same stretch conflict and do no
+ * harm. A step skips documents with a Sequence greater than the index's `created`, because their
+ * writers have made the entries. A document that is written over and over again is therefore in the
+ * way of a step once at most.
+ *
+ *     (P, INDEXES, "build", number, stretch)  how far a stretch is (build_record.c)
+ *     (ROOT, INDEX_WORK, P)                   the database has an index to be built or cleared
+ *
+ * The second key is how a chore finds its work without looking at every database. Whoever creates
+ * or drops an index sets it in the same transaction; the chore clears it in a transaction that has
+ * seen no work left.
+ *
+ * Threading: index_documents_register() before any other thread runs; the rest from any thread.
+ */
+#ifndef FROND_INDEX_ENGINE_BUILD_H
+#define FROND_INDEX_ENGINE_BUILD_H
+
+#include "index/engine/update.h"
+
+struct chores;
+
+enum {
+	INDEX_BUILD_STRETCHES = 16,     /* that the documents of a database are cut into at most */
+	INDEX_BUILD_STRETCH_DOCS = 512, /* documents that are worth a stretch of their own */
+	INDEX_BUILD_STEP_DOCS = 1000,   /* documents of one step at most */
+	INDEX_BUILD_VIOLATIONS = 20,    /* documents of each stretch that a failure names at most */
+	INDEX_BUILD_ARENA_BYTES = 64 * 1024 * 1024, /* of a step: documents, and their entries */
+	INDEX_CLEAR_ENTRIES = 5000,                 /* of a dropped index, in one transaction */
+};
+
+/* ---- What a model lends ---- */
+
+/* Documents with after < id < end. Either may be empty, which is no bound. */
+struct index_stretch {
+	struct str after;
+	struct str end;
+	size_t limit; /* documents that are passed at most, visited or not */
+};
+
+/* How far a call of `visit` has come. */
+struct index_passed {
+	struct str last; /* the id of the last document passed; in the arena */
+	uint64_t count;
+	bool more; /* the limit ended it before the stretch did */
+};
+
+typedef enum status index_visitor(void *arg, const struct index_source *source);
+
+/* One kind of databases whose documents can be indexed. Static. */
+struct index_documents {
+	uint64_t kind; /* struct catalog_kind's number */
+	size_t list;   /* the list of the entries in the lists of the kind */
+	/*
+	 * Finds ids that cut all documents into at most `parts` parts of about the same size:
+	 * `*ret_count` of them, ascending, in the arena. `*ret_documents` is how many documents
+	 * there are, roughly.
+	 */
+	enum status (*cut)(struct kv_tx *tx, const struct catalog_db *db, size_t parts,
+			   struct arena *arena, const struct str **ret_ids, size_t *ret_count,
+			   uint64_t *ret_documents);
+	/*
+	 * Visits, by id, each document of the stretch that may have entries and that
+	 * index_build_wants(). The transaction then conflicts with edits of each visited document.
+	 * A failure of the visitor is returned.
+	 */
+	enum status (*visit)(struct kv_tx *tx, const struct catalog_db *db,
+			     const struct index_def *def, const struct index_stretch *stretch,
+			     struct arena *arena, index_visitor *visitor, void *arg,
+			     struct index_passed *ret);
+};
+
+void index_documents_register(const struct index_documents *documents); /* again is fine */
+
+/* Those of the database's kind; NULL if its documents cannot be indexed. */
+const struct index_documents *index_documents_of(const struct catalog_db *db);
+
+/* ---- Steps ---- */
+
+/* Which index. The database has its number, too, since another one may get its name. */
+struct index_build_key {
+	enum catalog_space space;
+	struct str db_name;
+	uint64_t db_number;
+	uint64_t number; /* of the index */
+};
+
+/*
+ * Does up to `steps` steps of the build of an index, and finishes it when no stretch is left.
+ * `preferred` is the stretch to begin with: several threads that build side by side each have
+ * another one. A request calls this, too, so that the index of a small database is READY when the
+ * request that created it is answered. `*ret_state` is the state of the index afterwards, which is
+ * DROPPED if it is gone.
+ *
+ * Returns STATUS_UNAVAILABLE while the database is being moved; STATUS_NOMEM; the failures of
+ * kv_run().
+ */
+MUST_USE enum status index_build_run(struct kv_store *store, const struct index_build_key *key,
+				     uint64_t preferred, unsigned steps,
+				     enum index_state *ret_state, struct err *err);
+
+/* An index that is being built, for _active_tasks. Texts are in the arena. */
+struct index_progress {
+	struct str db_name;
+	struct str owner;
+	struct str name;
+	uint64_t done;       /* documents passed */
+	uint64_t total;      /* when the build began */
+	uint64_t started_ms; /* since 1970 */
+	uint64_t updated_ms;
+};
+
+/* At most `most` of them, of all databases. Snapshot reads. */
+MUST_USE enum status index_progress_list(struct kv_tx *tx, size_t most, struct arena *arena,
+					 struct index_progress **ret, size_t *ret_count);
+
+/* ---- The chore (builder.c) ---- */
+
+struct index_builder_options {
+	struct kv_store *store;
+	unsigned threads; /* that build side by side */
+	/*
+	 * The part of its time that each of them works, in percent, 1 to 100; it sleeps for the
+	 * rest, so that others have the disk and the processor.
+	 */
+	unsigned percent;
+};
+
+/*
+ * Adds the chore "build_indexes". The store outlives the registry. At its first turn the chore also
+ * looks for indexes of another collation than this process's, and begins them anew.
+ */
+void index_chores_add(struct chores *chores, const struct index_builder_options *options);
+
+/* ---- Work that is waiting (build_work.c) ---- */
+
+/* Notes that the database has an index to be built or cleared. Reads nothing. */
+MUST_USE enum status index_work_note(struct kv_tx *tx, const struct catalog_db *db);
+
+/*
+ * Notes it if the database has such an index: one to be built, to be begun anew or to be cleared.
+ * For a description without an extension, of a database that was looked up or copied.
+ */
+MUST_USE enum status index_work_survey(struct kv_tx *tx, const struct catalog_db *db,
+				       struct err *err);
+
+/* True for an index that is kept, but by another collation than this process's. */
+bool index_is_outdated(const struct index_def *def);
+
+/* A database with work. */
+struct index_work_entry {
+	enum catalog_space space;
+	struct str db_name; /* in the arena */
+	uint64_t db_number;
+};
+
+/* At most `most` of them behind `after` (a database's number; 0: from the first). */
+MUST_USE enum status index_work_list(struct kv_tx *tx, uint64_t after, size_t most,
+				     struct arena *arena, struct index_work_entry **ret,
+				     size_t *ret_count);
+
+MUST_USE enum status index_work_clear(struct kv_tx *tx, uint64_t db_number);
+
+/* ---- Records of stretches (build_record.c) ---- */
+
+struct index_build_record {
+	struct str after; /* the last id that was passed; empty: none */
+	struct str end;   /* the id at which the next stretch begins; empty: there is none */
+	bool done;
+	uint64_t passed; /* documents */
+	uint64_t total;  /* documents of the database when the build began */
+	uint64_t started_ms;
+	uint64_t updated_ms;
+	uint64_t violations;
+	struct str examples; /* ids of documents that violate, as a JSON text without brackets */
+};
+
+void index_key_stretch(struct buf *key, const struct catalog_db *db, uint64_t number,
+		       uint64_t stretch);
+void index_build_record_put(struct buf *value, const struct index_build_record *record);
+/* Texts are in the arena. STATUS_NEWER, explained; STATUS_CORRUPT; STATUS_LIMIT. */
+MUST_USE enum status index_build_record_parse(struct str value, struct arena *arena,
+					      struct index_build_record *ret, struct err *err);
+
+/*
+ * All stretches of a build. With `mode` KV_READ the transaction conflicts with its steps. Texts are
+ * in the arena.
+ */
+MUST_USE enum status index_build_records(struct kv_tx *tx, const struct catalog_db *db,
+					 uint64_t number, enum kv_read mode, struct arena *arena,
+					 struct index_build_record ret[INDEX_BUILD_STRETCHES],
+					 size_t *ret_count);
+
+#endif

@@ -1,0 +1,74 @@
+/* Which databases have indexes to be built or cleared: (ROOT, INDEX_WORK, P). */
+#include "catalog/keys.h"
+#include "catalog/records.h"
+#include "index/engine/build.h"
+#include "kv/keyspace.h"
+
+static enum status
+work_key(struct buf *key, uint64_t db_number)
+{
+	buf_clear(key);
+	tuple_put_u64(key, KV_ROOT);
+	tuple_put_u64(key, KV_ROOT_INDEX_WORK);
+	tuple_put_u64(key, db_number);
+	return catalog_key_status(key);
+}
+
+enum status
+index_work_note(struct kv_tx *tx, const struct catalog_db *db)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_INIT(2 * CATALOG_NAME_BYTES + 32);
+
+	TRY(work_key(&key, db->number));
+	catalog_work_record_put(db, &value);
+	TRY(buf_status(&value));
+	return kv_set(tx, buf_str(&key), buf_str(&value));
+}
+
+enum status
+index_work_clear(struct kv_tx *tx, uint64_t db_number)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+
+	TRY(work_key(&key, db_number));
+	return kv_clear(tx, buf_str(&key));
+}
+
+enum status
+index_work_list(struct kv_tx *tx, uint64_t after, size_t most, struct arena *arena,
+		struct index_work_entry **ret, size_t *ret_count)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	const struct kv_range_options options = { .limit = most, .mode = KV_SNAPSHOT };
+	struct index_work_entry *entries;
+	struct kv_range range;
+	struct kv_future *f;
+
+	tuple_put_u64(&end, KV_ROOT);
+	tuple_put_u64(&end, KV_ROOT_INDEX_WORK);
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	TRY(work_key(&begin, after + 1));
+	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	entries = arena_zalloc(arena, (range.count + 1) * sizeof(*entries));
+	if (!entries)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < range.count; i++) {
+		/* (ROOT, INDEX_WORK) before the number, whose bytes differ in length. */
+		struct tuple_reader r = tuple_reader(range.pairs[i].key);
+		uint64_t root, space;
+
+		TRY(tuple_next_u64(&r, &root));
+		TRY(tuple_next_u64(&r, &space));
+		TRY(tuple_next_u64(&r, &entries[i].db_number));
+		TRY(catalog_work_record_parse(range.pairs[i].value, arena, &entries[i].space,
+					      &entries[i].db_name, kv_tx_err(tx)));
+	}
+	*ret = entries;
+	*ret_count = range.count;
+	return STATUS_OK;
+}

@@ -1,0 +1,450 @@
+/*
+ * Building indexes over existing documents: whoever writes meanwhile, wherever the process ends,
+ * every document has its entries in the end and nothing else has any.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "catalog/chores.h"
+#include "catalog/tally.h"
+#include "fixture.h"
+#include "index/engine/build.h"
+#include "index/engine/scan.h"
+#include "kv/faulty/faulty.h"
+#include "model/revisioned/shape.h"
+
+enum {
+	DOCS = 3000,
+	STEPS_MAX = 1000,
+	PATIENCE_MS = 60 * 1000,
+	BATCH = 250,
+};
+
+/* ---- Definitions and documents ---- */
+
+struct create_arg {
+	struct fixture *f;
+	uint32_t flags;
+	uint64_t number;
+};
+
+static const struct str path_n[] = { { "n", 1 } };
+static const struct index_column column_n = { .path = path_n, .path_count = 1 };
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	struct create_arg *a = arg;
+	const struct index_def terms = {
+		.state = INDEX_BUILDING,
+		.flags = a->flags,
+		.order = DOC_KEY_COUCH,
+		.name = STR("by-n"),
+		.owner = STR("_design/x"),
+		.columns = &column_n,
+		.column_count = 1,
+	};
+
+	return index_create(tx, a->f->db, &terms, &a->number, NULL);
+}
+
+static uint64_t
+create_index(struct fixture *f, uint32_t flags)
+{
+	struct create_arg arg = { .f = f, .flags = flags | INDEX_SPARSE };
+
+	assert_int_equal(kv_run(f->store, create_body, &arg, NULL, NULL), STATUS_OK);
+	fixture_reopen(f);
+	return arg.number;
+}
+
+static enum status
+drop_body(struct kv_tx *tx, void *arg)
+{
+	struct create_arg *a = arg;
+
+	return index_drop(tx, a->f->db, index_find(a->f->db, a->number));
+}
+
+static void
+put_many(struct fixture *f, int from, int to, int step)
+{
+	static struct rev_result results[BATCH];
+	static struct rev_edit edits[BATCH];
+	static char ids[BATCH][16];
+	static char bodies[BATCH][64];
+	struct arena_mark mark = arena_mark(f->arena);
+	size_t n = 0;
+
+	for (int i = from; i < to; i++) {
+		(void)snprintf(ids[n], sizeof(ids[n]), "d%05d", i);
+		(void)snprintf(bodies[n], sizeof(bodies[n]), "{\"n\":%d,\"s\":\"text %d\"}",
+			       i * step, i);
+		edits[n] = fixture_edit(f, ids[n], NULL, bodies[n]);
+		n++;
+		if (n < BATCH && i + 1 < to)
+			continue;
+		fixture_write(f, edits, n, results);
+		for (size_t k = 0; k < n; k++)
+			assert_int_equal(results[k].status, STATUS_OK);
+		n = 0;
+		arena_reset(f->arena, mark);
+	}
+}
+
+/* ---- What must be there ---- */
+
+struct expect_arg {
+	struct fixture *f;
+	const struct index_def *def;
+	struct arena *arena;
+	uint64_t expected;
+	uint64_t stored;
+};
+
+/* Every document's entries are there, and there are no others: the numbers are the same. */
+static enum status
+expect_body(struct kv_tx *tx, void *arg)
+{
+	struct expect_arg *a = arg;
+	struct index_work work = { .arena = a->arena };
+	struct name_range range = { .limit = BATCH };
+	struct rev_entry_page page;
+	struct index_range all;
+	const struct index_interval everything = { 0 };
+	uint64_t total;
+
+	arena_clear(a->arena);
+	a->expected = 0;
+	TRY(index_range_make(a->f->db, a->def, &everything, &work, &all));
+	TRY(index_range_count(tx, a->f->db, &all, SIZE_MAX, &a->stored));
+	TRY(index_range_count(tx, a->f->db, &all, 0, &total));
+	assert_int_equal(total, a->stored);
+	do {
+		TRY(rev_all_docs_page(tx, a->f->db, &range, a->arena, &page));
+		for (size_t i = 0; i < page.count; i++) {
+			struct arena_mark mark = arena_mark(a->arena);
+			struct index_pairs pairs = { 0 };
+			struct index_source source = { .id = page.entries[i].id };
+			struct rev_doc doc;
+
+			if (str_starts_with(source.id, STR("_design/")))
+				continue;
+			TRY(rev_doc_read(tx, a->f->db, source.id, a->arena, &doc));
+			source.packed = doc.packed;
+			source.leaves = doc.leaves;
+			source.count = doc.count;
+			TRY(index_entries_make(a->f->db, a->def, &source, &work, &pairs));
+			for (size_t k = 0; k < pairs.count; k++) {
+				struct kv_future *f = kv_get(tx, pairs.pairs[k].key, KV_SNAPSHOT);
+				struct str value;
+
+				TRY(kv_future_wait(f));
+				assert_true(kv_future_value(f, &value));
+				assert_true(str_eq(value, pairs.pairs[k].value));
+				kv_future_free(f);
+			}
+			a->expected += pairs.count;
+			arena_reset(a->arena, mark);
+		}
+		range.begin = arena_dup(a->arena, page.last);
+		range.has_begin = range.exclusive_begin = true;
+	} while (page.more);
+	return STATUS_OK;
+}
+
+static void
+check_entries(struct fixture *f, uint64_t number, uint64_t expected)
+{
+	struct expect_arg arg = { .f = f, .arena = arena_new(256 * 1024 * 1024) };
+
+	fixture_reopen(f);
+	arg.def = index_find(f->db, number);
+	assert_non_null(arg.def);
+	assert_int_equal(arg.def->state, INDEX_READY);
+	assert_int_equal(kv_run_read(f->calm, expect_body, &arg, NULL), STATUS_OK);
+	assert_int_equal(arg.expected, expected);
+	assert_int_equal(arg.stored, expected);
+	arena_free(arg.arena);
+}
+
+static struct index_build_key
+build_key(struct fixture *f, uint64_t number)
+{
+	return (struct index_build_key){ CATALOG_SPACE_COUCH, STR("db"), f->db->number, number };
+}
+
+static enum index_state
+build_steps(struct fixture *f, uint64_t number, uint64_t preferred, unsigned steps)
+{
+	struct index_build_key key = build_key(f, number);
+	enum index_state state;
+	struct err err = { 0 };
+
+	if (index_build_run(f->store, &key, preferred, steps, &state, &err) != STATUS_OK)
+		fail_msg("index_build_run: %s", err.text);
+	return state;
+}
+
+static void
+chores_start_building(struct fixture *f, struct chores **ret)
+{
+	const struct index_builder_options options = { .store = f->store,
+						       .threads = 2,
+						       .percent = 90 };
+
+	*ret = chores_new(f->store);
+	assert_non_null(*ret);
+	index_chores_add(*ret, &options);
+	assert_int_equal(chores_start(*ret, NULL), STATUS_OK);
+}
+
+struct total_arg {
+	struct fixture *f;
+	uint64_t total;
+};
+
+static enum status
+total_body(struct kv_tx *tx, void *arg)
+{
+	struct total_arg *a = arg;
+
+	return index_total_count(tx, a->f->db, &a->total);
+}
+
+static uint64_t
+entries_total(struct fixture *f)
+{
+	struct total_arg arg = { .f = f };
+
+	assert_int_equal(kv_run_read(f->calm, total_body, &arg, NULL), STATUS_OK);
+	return arg.total;
+}
+
+/* ---- Tests ---- */
+
+static void
+every_document_gets_its_entry(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t number;
+
+	put_many(f, 0, DOCS, 1);
+	fixture_put(f, "without", NULL, "{\"other\":1}");
+	fixture_put(f, "_design/d", NULL, "{\"n\":1}");
+	number = create_index(f, 0);
+	assert_int_equal(index_find(f->db, number)->state, INDEX_BUILDING);
+	assert_int_equal(build_steps(f, number, 0, STEPS_MAX), INDEX_READY);
+	check_entries(f, number, DOCS);
+}
+
+static void
+index_of_an_empty_database_is_ready_at_once(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t number = create_index(f, 0);
+
+	assert_int_equal(build_steps(f, number, 0, 1), INDEX_READY);
+	fixture_put(f, "a", NULL, "{\"n\":1}");
+	check_entries(f, number, 1);
+}
+
+static void
+what_is_written_between_two_steps_is_kept_by_its_writers(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t number, count = DOCS;
+	unsigned at = 0;
+
+	put_many(f, 0, DOCS, 1);
+	number = create_index(f, 0);
+	while (build_steps(f, number, at, 1) == INDEX_BUILDING) {
+		char id[16];
+		const char *rev;
+
+		/* New ones, and ones that may lie on either side of the build. */
+		(void)snprintf(id, sizeof(id), "e%05u", at);
+		rev = fixture_put(f, id, NULL, "{\"n\":7}");
+		count++;
+		if (at % 2) {
+			fixture_delete(f, id, rev);
+			count--;
+		}
+		(void)snprintf(id, sizeof(id), "d%05u", (at * 997) % DOCS);
+		assert_int_not_equal(fixture_tree(f, id, false)[0], 0);
+		rev = arena_dup(f->arena, str_from_cstr(fixture_tree(f, id, false))).ptr;
+		if (!strchr(rev, '#')) {
+			char plain[80];
+
+			(void)snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(rev, "! "), rev);
+			if (at % 3)
+				fixture_put(f, id, plain, "{\"n\":\"changed\"}");
+			else {
+				fixture_delete(f, id, plain);
+				count--;
+			}
+		}
+		assert_in_range(++at, 1, STEPS_MAX);
+	}
+	check_entries(f, number, count);
+}
+
+static void
+unique_index_over_equal_values_fails_and_names_them(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t end = clock_after_ms(PATIENCE_MS);
+	const struct index_def *def;
+	struct chores *chores;
+	uint64_t number;
+
+	put_many(f, 0, 20, 1);
+	fixture_put(f, "same", NULL, "{\"n\":7}");
+	number = create_index(f, INDEX_UNIQUE);
+	assert_int_equal(build_steps(f, number, 0, STEPS_MAX), INDEX_FAILED);
+	fixture_reopen(f);
+	def = index_find(f->db, number);
+	assert_int_equal(def->state, INDEX_FAILED);
+	assert_non_null(strstr(arena_dup(f->arena, def->failure).ptr, "\"same\""));
+	/* Nobody keeps it any more, and its entries go. */
+	fixture_put(f, "also", NULL, "{\"n\":7}");
+	chores_start_building(f, &chores);
+	while (entries_total(f) && clock_mono_ns() < end)
+		(void)usleep(10 * 1000);
+	assert_int_equal(entries_total(f), 0);
+	chores_stop(chores);
+	chores_free(chores);
+	fixture_reopen(f);
+	assert_int_equal(index_find(f->db, number)->state, INDEX_FAILED);
+}
+
+static void
+chore_builds_and_clears(void **state)
+{
+	struct fixture *f = *state;
+	struct create_arg drop = { .f = f };
+	struct chores *chores;
+	uint64_t end = clock_after_ms(PATIENCE_MS);
+	uint64_t number;
+
+	put_many(f, 0, DOCS, 1);
+	number = create_index(f, 0);
+	chores_start_building(f, &chores);
+	while (index_find(f->db, number)->state == INDEX_BUILDING && clock_mono_ns() < end) {
+		(void)usleep(10 * 1000);
+		fixture_reopen(f);
+	}
+	check_entries(f, number, DOCS);
+	drop.number = number;
+	assert_int_equal(kv_run(f->store, drop_body, &drop, NULL, NULL), STATUS_OK);
+	while (index_find(f->db, number) && clock_mono_ns() < end) {
+		(void)usleep(10 * 1000);
+		fixture_reopen(f);
+	}
+	assert_null(index_find(f->db, number));
+	chores_stop(chores);
+	chores_free(chores);
+}
+
+/* ---- The end of the process; the embedded engine's only ---- */
+
+static void
+open_store(struct fixture *f)
+{
+	struct kv_options options = { .create = true, .no_sync = true, .shape = &rev_store_shape };
+	char url[256];
+
+	(void)snprintf(url, sizeof(url), "embedded:%s/store", f->dir);
+	assert_int_equal(kv_open(url, &options, &f->store, NULL), STATUS_OK);
+	f->calm = f->store;
+}
+
+/* This program as another process: it does some steps of a build and kills itself. */
+static int
+build_and_be_killed(char **argv)
+{
+	struct fixture f = { 0 };
+	struct catalog_db db = { .number = strtoull(argv[2], NULL, 10) };
+
+	rev_register();
+	(void)snprintf(f.dir, sizeof(f.dir), "%s", argv[1]);
+	open_store(&f);
+	f.db = &db;
+	if (build_steps(&f, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10), 2) !=
+	    INDEX_BUILDING) {
+		kv_close(f.store);
+		return 0;
+	}
+	(void)raise(SIGKILL);
+	return 1;
+}
+
+static bool
+run_and_be_killed(struct fixture *f, uint64_t db_number, uint64_t number, unsigned preferred)
+{
+	char texts[3][24];
+	pid_t child;
+	int how;
+
+	(void)snprintf(texts[0], sizeof(texts[0]), "%llu", (unsigned long long)db_number);
+	(void)snprintf(texts[1], sizeof(texts[1]), "%llu", (unsigned long long)number);
+	(void)snprintf(texts[2], sizeof(texts[2]), "%u", preferred);
+	child = fork();
+	if (child == 0) {
+		execl("/proc/self/exe", "test_index_build", f->dir, texts[0], texts[1], texts[2],
+		      (char *)NULL);
+		_exit(1);
+	}
+	assert_int_not_equal(child, -1);
+	assert_int_equal(waitpid(child, &how, 0), child);
+	if (WIFEXITED(how))
+		assert_int_equal(WEXITSTATUS(how), 0);
+	return WIFSIGNALED(how);
+}
+
+static void
+process_that_is_killed_goes_on_where_it_was(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t db_number = f->db->number, number;
+	unsigned kills = 0;
+
+	put_many(f, 0, 2 * DOCS, 1);
+	number = create_index(f, 0);
+	catalog_db_unref(f->db);
+	f->db = NULL;
+	kv_close(f->store);
+	f->store = NULL;
+	while (run_and_be_killed(f, db_number, number, kills)) {
+		kills++;
+		assert_in_range(kills, 1, STEPS_MAX);
+	}
+	assert_in_range(kills, 2, STEPS_MAX);
+	open_store(f);
+	check_entries(f, number, 2 * DOCS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(every_document_gets_its_entry),
+		TEST(index_of_an_empty_database_is_ready_at_once),
+		TEST(what_is_written_between_two_steps_is_kept_by_its_writers),
+		TEST(unique_index_over_equal_values_fails_and_names_them),
+		TEST(chore_builds_and_clears),
+		TEST(process_that_is_killed_goes_on_where_it_was), /* last: embedded alone */
+	};
+	size_t count = sizeof(tests) / sizeof(tests[0]);
+
+	if (argc == 5)
+		return build_and_be_killed(argv);
+	return _cmocka_run_group_tests("tests", tests, test_store_cases(tests, count, 1), NULL,
+				       NULL);
+}
