@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "catalog/chores.h"
 #include "catalog/tally.h"
+#include "catalog/verify.h"
 #include "fixture.h"
 #include "index/engine/build.h"
 #include "index/engine/scan.h"
@@ -158,6 +159,31 @@ expect_body(struct kv_tx *tx, void *arg)
 }
 
 static void
+finding_print(const struct catalog_finding *finding, void *arg)
+{
+	(void)arg;
+	(void)fprintf(stderr, "# %s: %s\n", finding->kind, finding->text);
+}
+
+static enum status
+verify_body(struct kv_tx *tx, void *arg)
+{
+	const struct catalog_verify_options options = { .found = finding_print };
+
+	return catalog_verify_store(tx, &options, arg, NULL);
+}
+
+/* What `frond verify` finds. */
+static uint64_t
+findings_of(struct fixture *f)
+{
+	struct catalog_verify_sum sum;
+
+	assert_int_equal(kv_run_read(f->calm, verify_body, &sum, NULL), STATUS_OK);
+	return sum.findings;
+}
+
+static void
 check_entries(struct fixture *f, uint64_t number, uint64_t expected)
 {
 	struct expect_arg arg = { .f = f, .arena = arena_new(256 * 1024 * 1024) };
@@ -169,6 +195,7 @@ check_entries(struct fixture *f, uint64_t number, uint64_t expected)
 	assert_int_equal(kv_run_read(f->calm, expect_body, &arg, NULL), STATUS_OK);
 	assert_int_equal(arg.expected, expected);
 	assert_int_equal(arg.stored, expected);
+	assert_int_equal(findings_of(f), 0);
 	arena_free(arg.arena);
 }
 
@@ -291,6 +318,50 @@ what_is_written_between_two_steps_is_kept_by_its_writers(void **state)
 		assert_in_range(++at, 1, STEPS_MAX);
 	}
 	check_entries(f, number, count);
+}
+
+/* What damages one entry, or its document's: each is found, and told from where it is seen. */
+static enum status
+damage_body(struct kv_tx *tx, void *arg)
+{
+	struct expect_arg *a = arg;
+	struct index_work work = { .arena = a->arena };
+	const struct index_interval everything = { 0 };
+	struct index_range all;
+	struct kv_future *f;
+	struct kv_range pairs;
+	const struct kv_range_options options = { .limit = 2 };
+
+	arena_clear(a->arena);
+	TRY(index_range_make(a->f->db, a->def, &everything, &work, &all));
+	f = kv_get_range(tx, all.begin, all.end, &options);
+	TRY(kv_future_wait(f));
+	pairs = kv_future_range(f);
+	assert_int_equal(pairs.count, 2);
+	if (a->expected == 0)
+		return kv_clear(tx, pairs.pairs[0].key);
+	return kv_set(tx, pairs.pairs[1].key, pairs.pairs[0].value);
+}
+
+static void
+verify_finds_entries_that_are_missing_or_wrong(void **state)
+{
+	struct fixture *f = *state;
+	struct expect_arg arg = { .f = f, .arena = arena_new(1024 * 1024) };
+	uint64_t number;
+
+	put_many(f, 0, 10, 1);
+	number = create_index(f, INDEX_COVERING);
+	assert_int_equal(build_steps(f, number, 0, STEPS_MAX), INDEX_READY);
+	check_entries(f, number, 10);
+	arg.def = index_find(f->db, number);
+	arg.expected = 1; /* the values of another one */
+	assert_int_equal(kv_run(f->store, damage_body, &arg, NULL, NULL), STATUS_OK);
+	assert_int_equal(findings_of(f), 1);
+	arg.expected = 0; /* an entry less, so that counters are wrong, too */
+	assert_int_equal(kv_run(f->store, damage_body, &arg, NULL, NULL), STATUS_OK);
+	assert_in_range(findings_of(f), 3, 5);
+	arena_free(arg.arena);
 }
 
 static void
@@ -437,6 +508,7 @@ main(int argc, char **argv)
 		TEST(every_document_gets_its_entry),
 		TEST(index_of_an_empty_database_is_ready_at_once),
 		TEST(what_is_written_between_two_steps_is_kept_by_its_writers),
+		TEST(verify_finds_entries_that_are_missing_or_wrong),
 		TEST(unique_index_over_equal_values_fails_and_names_them),
 		TEST(chore_builds_and_clears),
 		TEST(process_that_is_killed_goes_on_where_it_was), /* last: embedded alone */

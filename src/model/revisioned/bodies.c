@@ -273,7 +273,8 @@ rev_body_read_all(struct kv_tx *tx, const struct catalog_db *db, struct str id, 
 
 	TRY(doc_read_init(&read, db, id, doc->rev, doc->deleted));
 	read.tx = tx;
-	TRY(body_scan_begin(tx, &read.key, 0, &read.scan));
+	read.mode = KV_READ;
+	TRY(body_scan_begin(tx, &read.key, 0, read.mode, &read.scan));
 	TRY(doc_read_finish(&read, db, arena, doc));
 	metric_add(&docs_read, 1);
 	return STATUS_OK;

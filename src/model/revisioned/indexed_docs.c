@@ -7,8 +7,8 @@
  * rewrites. So neither new documents nor those that are edited all the time stand in the way.
  */
 #include "catalog/tally.h"
-#include "index/engine/build.h"
 #include "loop/step.h"
+#include "model/revisioned/indexed_docs.h"
 #include "model/revisioned/revisioned_int.h"
 
 enum {
@@ -60,9 +60,8 @@ struct winners {
 	size_t cap;
 };
 
-/* Whether documents with this id may have entries. */
-static bool
-id_is_indexed(struct str id)
+bool
+rev_id_is_indexed(struct str id)
 {
 	return !str_starts_with(id, STR("_design/"));
 }
@@ -96,7 +95,7 @@ winners_take(struct kv_tx *tx, const struct index_def *def, const struct kv_pair
 	struct rev_want *want;
 	char *next;
 
-	if (row->deleted || !id_is_indexed(id) || !index_build_wants(def, &row->seq))
+	if (row->deleted || !rev_id_is_indexed(id) || !index_build_wants(def, &row->seq))
 		return STATUS_OK;
 	next = arena_bytes(arena, pair->key.len + 1);
 	if (!next)

@@ -1,7 +1,7 @@
 /* What the catalog has to know of revisioned databases. */
 #include "base/quote.h"
 #include "index/engine/update.h"
-#include "index/engine/build.h"
+#include "model/revisioned/indexed_docs.h"
 #include "kv/keyspace.h"
 #include "model/revisioned/revisioned_int.h"
 

@@ -496,7 +496,4 @@ MUST_USE enum status rev_inspect(struct kv_tx *tx, const struct catalog_db *db, 
 /* A document a line (dump.c). */
 MUST_USE enum status rev_dump(const struct catalog_dump *dump);
 
-/* What builds of indexes need of documents (indexed_docs.c). */
-extern const struct index_documents rev_indexed_documents;
-
 #endif

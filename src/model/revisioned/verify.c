@@ -142,7 +142,7 @@ verify_stats(struct catalog_verify *v)
 	return STATUS_OK;
 }
 
-/* The counter of the entries of all indexes. Which there have to be is another check's business. */
+/* The counter of the entries of all indexes. Which there have to be, verify_indexes() knows. */
 static enum status
 verify_entry_count(struct catalog_verify *v)
 {
@@ -230,6 +230,7 @@ rev_verify(struct catalog_verify *v)
 	TRY(verify_config(v));
 	TRY(verify_stats(v));
 	TRY(verify_entry_count(v));
+	TRY(verify_indexes(v));
 	TRY(catalog_verify_tallies(v));
 	return verify_spaces(v);
 }

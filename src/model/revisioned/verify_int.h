@@ -80,6 +80,8 @@ MUST_USE enum status verify_documents(struct catalog_verify *v);
 MUST_USE enum status verify_locals(struct catalog_verify *v);
 /* PURGES, when `purged` is known (verify_purges.c). */
 MUST_USE enum status verify_purges(struct catalog_verify *v);
+/* INDEXES and ENTRIES (verify_indexes.c). */
+MUST_USE enum status verify_indexes(struct catalog_verify *v);
 /* ATTACHMENTS, after verify_documents(), which calls the second (verify_atts.c). */
 MUST_USE enum status verify_attachments(struct catalog_verify *v);
 MUST_USE enum status verify_pointer(struct catalog_verify *v, struct str key, struct str path,
