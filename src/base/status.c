@@ -36,6 +36,7 @@ static const char *const status_names[STATUS_COUNT] = {
 	[STATUS_DOC_CONFLICT] = "doc_conflict",
 	[STATUS_DUPLICATE] = "duplicate",
 	[STATUS_ATT_MISSING] = "att_missing",
+	[STATUS_PARTITION_FULL] = "partition_full",
 	[STATUS_UNAUTHORIZED] = "unauthorized",
 	[STATUS_FORBIDDEN] = "forbidden",
 	[STATUS_JSON_SYNTAX] = "json_syntax",

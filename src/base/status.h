@@ -57,6 +57,7 @@ enum status {
 	STATUS_DUPLICATE,    /* a unique index has these values from another document */
 	/* an attachment that an edit keeps does not exist, or is a different one */
 	STATUS_ATT_MISSING,
+	STATUS_PARTITION_FULL, /* the edit makes a partition larger that is full already */
 	STATUS_UNAUTHORIZED,
 	STATUS_FORBIDDEN,
 

@@ -3,6 +3,10 @@
  *
  *     format 1: (1, P, Incarnation, uuid, created, options… [, fence])          a revisioned one
  *     format 2: (2, kind, P, Incarnation, uuid, created, options… [, fence])    any other
+ *     format 3: (3, kind, P, Incarnation, uuid, created, (options…) [, fence])
+ *
+ * Formats 1 and 2 have the first two options. Format 3 is written where any other option is set.
+ * An older frond, which does not know what that option means, then refuses the database.
  */
 #include <assert.h>
 
@@ -13,7 +17,9 @@
 
 enum {
 	DESCRIPTION_FORMAT_KIND = 2,
-	DESCRIPTION_FORMAT = 2, /* the newest */
+	DESCRIPTION_FORMAT_OPTIONS = 3,
+	DESCRIPTION_FORMAT = 3,        /* the newest */
+	DESCRIPTION_PLAIN_OPTIONS = 2, /* that formats 1 and 2 have */
 };
 
 void
@@ -81,21 +87,36 @@ catalog_names_scan(struct kv_tx *tx, uint64_t part, enum catalog_space space,
 
 /* ---- The record ---- */
 
+/* The oldest format that can say all of it. */
+static uint64_t
+description_format(const struct catalog_db *db)
+{
+	for (size_t i = DESCRIPTION_PLAIN_OPTIONS; i < CATALOG_OPTIONS; i++)
+		if (db->options[i])
+			return DESCRIPTION_FORMAT_OPTIONS;
+	/* A database always has a kind: parsing refuses a description without one that is known. */
+	return db->kind->number == CATALOG_KIND_REVISIONED ? 1 : DESCRIPTION_FORMAT_KIND;
+}
+
 void
 catalog_description_put(const struct catalog_db *db, struct buf *value)
 {
-	/* A database always has a kind: parsing refuses a description without one that is known. */
-	bool plain = db->kind->number == CATALOG_KIND_REVISIONED;
+	uint64_t format = description_format(db);
+	bool plain = format < DESCRIPTION_FORMAT_OPTIONS;
 
-	tuple_put_u64(value, plain ? 1 : DESCRIPTION_FORMAT_KIND);
-	if (!plain)
+	tuple_put_u64(value, format);
+	if (format >= DESCRIPTION_FORMAT_KIND)
 		tuple_put_u64(value, db->kind->number);
 	tuple_put_u64(value, db->number);
 	tuple_put_u64(value, db->incarnation);
 	tuple_put_uuid(value, db->uuid);
 	tuple_put_u64(value, db->created_ms);
-	for (size_t i = 0; i < CATALOG_OPTIONS; i++)
+	if (!plain)
+		tuple_open(value);
+	for (size_t i = 0; i < (plain ? DESCRIPTION_PLAIN_OPTIONS : CATALOG_OPTIONS); i++)
 		tuple_put_u64(value, db->options[i]);
+	if (!plain)
+		tuple_close(value);
 	if (db->fence != CATALOG_FENCE_NONE)
 		tuple_put_u64(value, db->fence);
 }
@@ -117,6 +138,23 @@ kind_parse(struct tuple_reader *r, uint64_t format, const struct catalog_kind **
 	return STATUS_OK;
 }
 
+static enum status
+options_parse(struct tuple_reader *r, uint64_t format, uint64_t ret[CATALOG_OPTIONS])
+{
+	struct tuple_reader nested;
+
+	memset(ret, 0, CATALOG_OPTIONS * sizeof(*ret));
+	if (format < DESCRIPTION_FORMAT_OPTIONS) {
+		for (size_t i = 0; i < DESCRIPTION_PLAIN_OPTIONS; i++)
+			TRY(tuple_next_u64(r, &ret[i]));
+		return STATUS_OK;
+	}
+	TRY(tuple_next_nested(r, &nested));
+	for (size_t i = 0; i < CATALOG_OPTIONS; i++)
+		TRY(tuple_next_u64(&nested, &ret[i]));
+	return nested.rest.len ? STATUS_CORRUPT : STATUS_OK;
+}
+
 enum status
 catalog_description_parse(struct str value, struct catalog_db *ret, struct err *err)
 {
@@ -133,8 +171,7 @@ catalog_description_parse(struct str value, struct catalog_db *ret, struct err *
 		return STATUS_CORRUPT;
 	memcpy(ret->uuid, uuid.raw.ptr, sizeof(ret->uuid));
 	TRY(tuple_next_u64(&r, &ret->created_ms));
-	for (size_t i = 0; i < CATALOG_OPTIONS; i++)
-		TRY(tuple_next_u64(&r, &ret->options[i]));
+	TRY(options_parse(&r, format, ret->options));
 	if (r.rest.len)
 		TRY(tuple_next_u64(&r, &fence));
 	if (incarnation > UINT8_MAX || fence > CATALOG_FENCE_KEPT)

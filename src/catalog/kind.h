@@ -21,7 +21,7 @@ struct catalog_tally_list;
 enum {
 	CATALOG_KIND_REVISIONED = 1, /* stored: never renumber; that of descriptions without one */
 	CATALOG_KINDS = 8,           /* that can be registered */
-	CATALOG_OPTIONS = 2,         /* numbers of a description that mean what its kind says */
+	CATALOG_OPTIONS = 3,         /* numbers of a description that mean what its kind says */
 };
 
 /* Draws all keys that begin with the prefix. */

@@ -21,6 +21,7 @@ enum {
 	OPTION_CREATE = 256,
 	OPTION_NO_CREATE,
 	OPTION_SCHEME,
+	OPTION_PARTITIONED,
 	OPTION_ON_ERROR,
 	OPTION_NEW_EDITS,
 	OPTION_UPDATE,
@@ -51,6 +52,8 @@ static const struct argp_option argp_options[] = {
 	{ "no-create", OPTION_NO_CREATE, NULL, 0, "Fail if the database is missing", 0 },
 	{ "scheme", OPTION_SCHEME, "SCHEME", 0,
 	  "How a database that is created keeps its documents: packed or exploded", 0 },
+	{ "partitioned", OPTION_PARTITIONED, NULL, 0,
+	  "Create the database partitioned: every id is PARTITION:ID", 0 },
 	{ "on-error", OPTION_ON_ERROR, "WHAT", 0,
 	  "stop (default) after the batch in which a document was refused, or continue", 0 },
 	{ "batch", OPTION_BATCH, "N", 0, "Documents in a transaction or request (default 500)", 0 },
@@ -126,6 +129,9 @@ load_parse_option(int key, char *text, struct argp_state *state)
 		if (rev_scheme_parse(str_from_cstr(text), &args->options.scheme) != STATUS_OK)
 			argp_error(state, "--scheme: \"%s\" is neither \"packed\" nor \"exploded\"",
 				   text);
+		return 0;
+	case OPTION_PARTITIONED:
+		args->options.partitioned = true;
 		return 0;
 	case OPTION_ON_ERROR:
 		args->on_error_continue = load_parse_choice("on-error", text, "stop", "continue",

@@ -57,6 +57,7 @@ struct load_options {
 	const char *db;
 	bool create;
 	enum rev_scheme scheme; /* for a database that is created; 0: the default */
+	bool partitioned;       /* likewise */
 	bool new_edits;
 	bool update;
 	size_t batch_docs;

@@ -212,8 +212,10 @@ server_open_database(struct server_sink *s, struct err *err)
 	int http_status = 0;
 
 	buf_append_str(&target, s->path);
+	if (s->options.create && s->options.partitioned)
+		buf_append_cstr(&target, "?partitioned=true");
 	if (s->options.create && s->options.scheme) {
-		buf_append_cstr(&target, "?scheme=");
+		buf_append_cstr(&target, s->options.partitioned ? "&scheme=" : "?scheme=");
 		buf_append_cstr(&target, rev_scheme_name(s->options.scheme));
 	}
 	TRY(buf_status(&target));

@@ -433,6 +433,15 @@ batch_write_body(struct kv_tx *tx, void *arg)
 	return status;
 }
 
+/* Why a document was refused, if there is not more to say than that. */
+static const char *
+batch_refusal(const struct store_sink *s, struct str id, enum status status)
+{
+	const char *fault = rev_db_is_partitioned(s->db) ? rev_partition_id_fault(id) : NULL;
+
+	return status == STATUS_INVALID && fault ? fault : status_name(status);
+}
+
 static void
 batch_report_results(struct store_sink *s, size_t from, size_t count)
 {
@@ -454,7 +463,8 @@ batch_report_results(struct store_sink *s, size_t from, size_t count)
 				STR_ARG(s->edits[i].id), STR_ARG(s->results[i].att));
 		else
 			load_refuse(s->options.report, &s->origins[i], "document \"%.*s\": %s",
-				    STR_ARG(s->edits[i].id), status_name(status));
+				    STR_ARG(s->edits[i].id),
+				    batch_refusal(s, s->edits[i].id, status));
 	}
 }
 
@@ -599,6 +609,7 @@ static enum status
 store_create_body(struct kv_tx *tx, void *arg)
 {
 	struct store_sink *s = arg;
+	enum rev_scheme scheme = s->options.scheme ? s->options.scheme : REV_SCHEME_DEFAULT;
 	struct str name = str_from_cstr(s->options.db);
 	struct err err = { 0 };
 	enum status status;
@@ -608,8 +619,8 @@ store_create_body(struct kv_tx *tx, void *arg)
 	status = rev_db_open(tx, NULL, name, &s->db, &err);
 	if (status != STATUS_NOT_FOUND || !s->options.create)
 		return status;
-	return rev_db_create(tx, name, s->options.scheme ? s->options.scheme : REV_SCHEME_DEFAULT,
-			     &err);
+	return s->options.partitioned ? rev_db_create_partitioned(tx, name, scheme, &err)
+				      : rev_db_create(tx, name, scheme, &err);
 }
 
 /* Opens the database, and creates it if that is wanted. */

@@ -819,7 +819,7 @@ a_record_of_a_newer_frond_is_answered_with_both_numbers(void **state)
 	static const char entry[] = "\"reason\":\"the entry of _all_docs was written by a newer "
 				    "frond: format 9, this one reads up to 1\"";
 	static const char branch[] = "\"reason\":\"the branch of a document was written by a newer "
-				     "frond: format 9, this one reads up to 2\"";
+				     "frond: format 9, this one reads up to 3\"";
 	static const char change[] = "written by a newer frond: format 9, this one reads up to 1";
 	static const char body[] = "\"reason\":\"the body of a document was written by a newer "
 				   "frond: form 9, this one reads up to 3\"";

@@ -45,6 +45,30 @@ open_body(struct kv_tx *tx, void *arg)
 	return rev_db_open(tx, NULL, STR("db"), &f->db, NULL);
 }
 
+static enum status
+create_partitioned_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	return rev_db_create_partitioned(tx, STR("parts"), fixture_scheme(), NULL);
+}
+
+static enum status
+open_partitioned_body(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	return rev_db_open(tx, NULL, STR("parts"), &f->db, NULL);
+}
+
+void
+fixture_make_partitioned(struct fixture *f)
+{
+	catalog_db_unref(f->db);
+	f->db = NULL;
+	assert_int_equal(kv_run(f->store, create_partitioned_body, NULL, NULL, NULL), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, open_partitioned_body, f, NULL), STATUS_OK);
+}
+
 /* ---- Indexes ---- */
 
 struct index_create {

@@ -32,6 +32,9 @@ struct fixture {
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
+/* From now on the test's database is a partitioned one, "parts", which is made. */
+void fixture_make_partitioned(struct fixture *f);
+
 /* Of new databases: what FROND_TEST_SCHEME says. */
 enum rev_scheme fixture_scheme(void);
 

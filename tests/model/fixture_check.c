@@ -13,6 +13,8 @@
  *                 the text of a body in chunks is counted like an attachment, and both the branch
  *                 and the root value name it
  *     STATS       the counters equal the counts
+ *     PARTITIONS  in a partitioned database likewise, for each partition: of deleted documents, and
+ *                 of the sizes that branches say their heads have
  *     ENTRIES     of each index that is READY: those that the documents whose winner is not deleted
  *                 have, and no others
  *     TALLIES     wherever no counted range goes across, the counters of the ranges in front are
@@ -53,6 +55,7 @@ struct leaf {
 	uint64_t branch_count;
 	struct str *ancestors;
 	size_t ancestors_count;
+	uint64_t sizes[2]; /* in a partitioned database: external, active */
 };
 
 struct held_att {
@@ -81,6 +84,7 @@ struct check {
 	size_t count;
 	uint64_t live_docs;
 	uint64_t deleted_docs;
+	uint64_t counted[3]; /* in PARTITIONS, by counter */
 	struct catalog_seq newest;
 	struct counted *ranges; /* of one list */
 	size_t ranges_count;
@@ -168,6 +172,19 @@ uuid_next(struct tuple_reader *r, uint8_t ret[REV_ATT_ID_BYTES])
 	memcpy(ret, e.raw.ptr, REV_ATT_ID_BYTES);
 }
 
+/* Whether a null comes next, which is then taken. */
+static bool
+null_next(struct tuple_reader *r)
+{
+	struct tuple_reader peek = *r;
+	struct tuple_elem e;
+
+	assert_int_equal(tuple_next(&peek, &e), STATUS_OK);
+	if (e.kind == TUPLE_NULL)
+		*r = peek;
+	return e.kind == TUPLE_NULL;
+}
+
 static void
 read_leaf(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 {
@@ -183,7 +200,8 @@ read_leaf(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 	leaf->rev.hash = text_next(c, k);
 	assert_int_equal(k->rest.len, 0);
 	format = number_next(v);
-	assert_in_range(format, 1, 2);
+	assert_in_range(format, 1, 3);
+	assert_int_equal(format == 3, rev_db_is_partitioned(c->f->db));
 	assert_int_equal(tuple_next(v, &e), STATUS_OK);
 	leaf->winner = e.kind == TUPLE_NESTED;
 	if (leaf->winner) {
@@ -202,13 +220,15 @@ read_leaf(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
 	while (ancestors.rest.len)
 		leaf->ancestors[leaf->ancestors_count++] = text_next(c, &ancestors);
 	assert_true(leaf->ancestors_count < leaf->rev.pos);
-	if (v->rest.len) {
+	if (v->rest.len && !(format == 3 && null_next(v))) {
 		leaf->has_atts = bool_next(v);
 		leaf->has_one_key = !leaf->has_atts;
 	}
-	leaf->has_text = format == 2;
+	leaf->has_text = format == 2 || (format == 3 && !null_next(v));
 	if (leaf->has_text)
 		uuid_next(v, leaf->text_id);
+	for (int i = 0; format == 3 && i < 2; i++)
+		leaf->sizes[i] = number_next(v);
 	assert_int_equal(v->rest.len, 0);
 	c->count++;
 }
@@ -646,6 +666,55 @@ check_indexes(struct check *c)
 	check_ranges(c, REV_SUBSPACE_ENTRIES);
 }
 
+/* What the counter of a partition should be: 0 deleted documents, 1 external, 2 active bytes. */
+static uint64_t
+count_partition(const struct check *c, struct str prefix, uint64_t counter)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct leaf *leaf = &c->leaves[i];
+
+		if (!str_starts_with(leaf->id, prefix))
+			continue;
+		n += counter == 0 ? leaf->winner && leaf->deleted : leaf->sizes[counter - 1];
+	}
+	return n;
+}
+
+static void
+check_partition(struct check *c, struct tuple_reader *k, struct tuple_reader *v)
+{
+	struct str prefix = text_next(c, k);
+	uint64_t counter = number_next(k), value;
+
+	assert_int_equal(prefix.ptr[prefix.len - 1], ':');
+	assert_in_range(counter, 0, 2);
+	assert_int_equal(v->rest.len, sizeof(value));
+	memcpy(&value, v->rest.ptr, sizeof(value));
+	assert_int_not_equal(value, 0);
+	assert_int_equal(value, count_partition(c, prefix, counter));
+	c->counted[counter] += value;
+}
+
+/* Every counter is that of some documents. Design documents count for the database alone. */
+static void
+check_partitions(struct check *c)
+{
+	struct rev_sizes sizes;
+
+	memset(c->counted, 0, sizeof(c->counted));
+	each(c, REV_SUBSPACE_PARTITIONS, check_partition);
+	if (!rev_db_is_partitioned(c->f->db))
+		return;
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(c->counted[i] + count_partition(c, STR("_design/"), i),
+				 count_partition(c, STR(""), i));
+	assert_int_equal(rev_partitions_sizes(c->tx, c->f->db, &sizes), STATUS_OK);
+	assert_int_equal(sizes.external, count_partition(c, STR(""), 1));
+	assert_int_equal(sizes.active, count_partition(c, STR(""), 2));
+}
+
 static void
 fail_found(const struct catalog_finding *finding, void *arg)
 {
@@ -695,6 +764,7 @@ fixture_check(struct fixture *f)
 	for (size_t i = 0; i < c.count; i++)
 		assert_true(c.leaves[i].has_body || c.leaves[i].deleted);
 	check_atts(&c);
+	check_partitions(&c);
 	check_ranges(&c, REV_SUBSPACE_ALL_DOCS);
 	check_ranges(&c, REV_SUBSPACE_CHANGES);
 	check_indexes(&c);

@@ -397,18 +397,18 @@ burst(struct world *w)
 }
 
 static void
-random_edits_agree_with_a_simple_tree(void **state)
+run_workload(struct fixture *f, const char *ids)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	uint64_t seed = test_seed();
 
 	assert_non_null(w);
 	print_message("# FROND_TEST_SEED=%llu\n", (unsigned long long)seed);
-	w->f = *state;
+	w->f = f;
 	w->rand.state = seed;
 	w->bodies = 2;
 	for (int i = 0; i < DOCS; i++)
-		w->trees[i].id = arena_printf(w->f->arena, "doc%d", i);
+		w->trees[i].id = arena_printf(w->f->arena, "%s%d", ids, i);
 	for (int i = 0; i < STEPS; i++) {
 		if (below(w, 10))
 			transaction(w);
@@ -428,12 +428,28 @@ random_edits_agree_with_a_simple_tree(void **state)
 	free(w);
 }
 
+static void
+random_edits_agree_with_a_simple_tree(void **state)
+{
+	run_workload(*state, "doc");
+}
+
+/* The counters of a partition agree with the branches at each check. */
+static void
+random_edits_of_a_partition_do(void **state)
+{
+	fixture_make_partitioned(*state);
+	run_workload(*state, "doc:");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(random_edits_agree_with_a_simple_tree,
 						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(random_edits_of_a_partition_do, fixture_setup,
+						fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* Which handler answers a path and a method. */
 #include "door/couch/admin/endpoints.h"
+#include "door/couch/admin/partition.h"
+#include "door/couch/admin/tx.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/list/endpoints.h"
 #include "door/couch/query/endpoints.h"
@@ -190,9 +192,9 @@ static const struct not_offered not_offered_at_root[] = {
 };
 
 static const struct not_offered not_offered_in_db[] = {
-	{ "_explain", false },    { "_index", false },       { "_partition", false },
-	{ "_shards", false },     { "_sync_shards", false }, { "_time_seq", false },
-	{ "_auto_purge", false }, { "_temp_view", true },    { NULL, false },
+	{ "_explain", false },     { "_index", false },    { "_shards", false },
+	{ "_sync_shards", false }, { "_time_seq", false }, { "_auto_purge", false },
+	{ "_temp_view", true },    { NULL, false },
 };
 
 static const struct not_offered not_offered_in_design[] = {
@@ -381,15 +383,76 @@ route_below(const struct couch_req *r, const struct route *route)
 	return &nowhere_route;
 }
 
+/* A route below a database, by the first parts behind it. */
+static const struct route *
+route_find_in_db(const struct couch_req *r)
+{
+	const struct route *route = route_find(db_routes, sizeof(db_routes) / sizeof(db_routes[0]),
+					       r->parts[1]);
+
+	return route ? route_below(r, route) : NULL;
+}
+
+static const struct route partition_route = {
+	"_partition", COUCH_ENDPOINT_PARTITION, "GET", { [COUCH_GET] = couch_partition_get }, 3,
+};
+
+/* Rows of db_routes whose handlers heed r->partition. */
+static const char *const partition_names[] = { "_all_docs" };
+
+static bool
+route_is_of_partitions(struct str name)
+{
+	for (size_t i = 0; i < sizeof(partition_names) / sizeof(partition_names[0]); i++)
+		if (str_eq(name, str_from_cstr(partition_names[i])))
+			return true;
+	return false;
+}
+
+/* What is asked of a partition: /{db}/_partition/{partition}/…. */
+static enum status
+route_in_partition(struct couch_req *r)
+{
+	const struct route *route;
+	struct str id;
+
+	r->endpoint = COUCH_ENDPOINT_PARTITION;
+	if (r->parts_count == 2)
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "invalid_partition_req");
+	if (r->parts_count == 3) {
+		if (r->method == COUCH_POST && str_starts_with(r->parts[2], STR("_")))
+			return couch_partition_check_name(r, r->parts[2]);
+		return route_call(r, &partition_route);
+	}
+	TRY(couch_partition_take(r));
+	route = route_is_of_partitions(r->parts[1]) ? route_find_in_db(r) : NULL;
+	if (route)
+		return route_call(r, route);
+	TRY(couch_db_ensure(r));
+	TRY(couch_partition_check_db(r));
+	if (str_eq(r->parts[1], STR("_find")) || str_eq(r->parts[1], STR("_explain")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
+				      "%.*s of a partition is not supported by this server.",
+				      STR_ARG(r->parts[1]));
+	if (!str_eq(r->parts[1], STR("_design")) || r->parts_count < 4 ||
+	    !str_starts_with(r->parts[3], STR("_")))
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
+	TRY(route_join_id(r, "_design", &id));
+	TRY(couch_design_require(r, id));
+	TRY(route_refuse_if_listed(r, not_offered_in_design, r->parts[3]));
+	return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
+}
+
 static enum status
 route_in_db(struct couch_req *r)
 {
 	struct str part = r->parts[1];
-	const struct route *route = route_find(db_routes, sizeof(db_routes) / sizeof(db_routes[0]),
-					       part);
+	const struct route *route = route_find_in_db(r);
 
 	if (route)
-		return route_call(r, route_below(r, route));
+		return route_call(r, route);
+	if (str_eq(part, STR("_partition")))
+		return route_in_partition(r);
 	if (str_eq(part, STR("_design")) && r->parts_count > 2)
 		return route_design(r);
 	if (str_eq(part, STR("_local")) || (str_eq(part, STR("_local/")) && r->parts_count == 2))

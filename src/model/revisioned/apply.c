@@ -2,7 +2,7 @@
 #include <assert.h>
 
 #include "loop/step.h"
-#include "model/revisioned/body_int.h"
+#include "model/revisioned/partition_int.h"
 #include "model/revisioned/record.h"
 
 static enum status
@@ -73,9 +73,61 @@ body_choose(struct rev_writer *w, const struct rev_edit *edit, struct rev_body *
 	return STATUS_OK;
 }
 
+/* ---- What a partitioned database counts of a head ---- */
+
+static uint64_t
+body_external_bytes(const struct rev_body *body)
+{
+	uint64_t bytes = body->root.form == DOC_FORM_CHUNKED ? body->root.text_bytes
+							     : body->root.packed.len;
+
+	for (size_t i = 0; i < body->count; i++)
+		bytes += body->leaves[i].key.len + body->leaves[i].value.len;
+	return bytes;
+}
+
+static struct rev_sizes
+head_sizes(const struct rev_body *body, const struct rev_att *atts, size_t count)
+{
+	struct rev_sizes sizes = { body_external_bytes(body), body_external_bytes(body) };
+
+	for (size_t i = 0; i < count; i++) {
+		sizes.external += atts[i].length;
+		sizes.active += atts[i].encoded_length;
+	}
+	return sizes;
+}
+
+enum status
+rev_update_sizes(struct rev_writer *w, const struct rev_edit *edit, const struct rev_att *atts,
+		 struct rev_sizes *ret)
+{
+	struct rev_body body = { .count = 0 };
+
+	if (edit_has_body(edit))
+		TRY(body_choose(w, edit, &body));
+	*ret = head_sizes(&body, atts, edit->atts_count);
+	return STATUS_OK;
+}
+
+/* Notes the sizes of a new head in its record, and for its partition. */
+static enum status
+head_count_sizes(struct rev_writer *w, const struct rev_update *u, const struct rev_body *body,
+		 struct rev_branch_record *row)
+{
+	if (!rev_db_is_partitioned(w->db))
+		return STATUS_OK;
+	row->has_sizes = true;
+	row->sizes = head_sizes(body, u->atts, u->edit->atts_count);
+	return rev_partition_count(w, u->edit->id, 0, &row->sizes, 1);
+}
+
+/* ---- Branches ---- */
+
 static enum status
 branch_clear(struct rev_writer *w, struct str id, const struct rev_branch_record *row)
 {
+	TRY(rev_partition_count(w, id, 0, &row->sizes, -1));
 	rev_key_rev(&w->key, w->db, REV_SUBSPACE_REVISIONS, id, row->deleted, row->rev);
 	TRY(catalog_key_status(&w->key));
 	TRY(kv_clear(w->tx, buf_str(&w->key)));
@@ -148,9 +200,12 @@ entry_move(struct rev_writer *w, struct str id, const struct rev_branch_record *
 {
 	bool was_live = before && !before->deleted;
 	bool is_live = winner && !winner->deleted;
+	bool was_tombstone = before && before->deleted;
+	bool is_tombstone = winner && winner->deleted;
 
 	w->docs_delta += is_live - was_live;
-	w->deleted_delta += (winner && winner->deleted) - (before && before->deleted);
+	w->deleted_delta += is_tombstone - was_tombstone;
+	TRY(rev_partition_count(w, id, is_tombstone - was_tombstone, NULL, 0));
 	if (!is_live && !was_live)
 		return STATUS_OK;
 	rev_key_named(&w->key, w->db, REV_SUBSPACE_ALL_DOCS, id);
@@ -186,6 +241,7 @@ rev_update_apply(struct rev_writer *w, const struct rev_update *u)
 	head.has_text = body.root.form == DOC_FORM_CHUNKED;
 	memcpy(head.text_id, body.root.text_id, sizeof(head.text_id));
 	head.has_one_key = !head.has_atts && body.count == 0;
+	TRY(head_count_sizes(w, u, &body, &head));
 	for (size_t i = 0; i < u->count; i++) {
 		const struct rev_branch_record *row = &u->rows[i];
 
@@ -225,13 +281,14 @@ head_write_body(struct rev_writer *w, const struct rev_update *u, struct rev_bra
 
 	if (!edit_has_body(u->edit)) {
 		row->has_one_key = true;
-		return STATUS_OK;
+		return head_count_sizes(w, u, &body, row);
 	}
 	TRY(body_choose(w, u->edit, &body));
 	row->has_atts = u->edit->atts_count > 0;
 	row->has_text = body.root.form == DOC_FORM_CHUNKED;
 	memcpy(row->text_id, body.root.text_id, sizeof(row->text_id));
 	row->has_one_key = !row->has_atts && body.count == 0;
+	TRY(head_count_sizes(w, u, &body, row));
 	return body_write(w, u, &body);
 }
 

@@ -10,6 +10,12 @@ enum {
 	/* The body's text lies in chunks, and the last element names it. An older frond refuses
 	 * such a branch, since it would not clear the chunks. */
 	BRANCH_FORMAT_TEXT = 2,
+	/*
+	 * In a partitioned database. Behind the ancestors always come: a boolean or null, the name
+	 * of the body's text or null, and the sizes of the head. An older frond does not open the
+	 * database.
+	 */
+	BRANCH_FORMAT_SIZES = 3,
 };
 
 enum status
@@ -51,17 +57,52 @@ rev_branches_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, 
 	return STATUS_OK;
 }
 
-/* The last element of a branch whose body's text lies in chunks. */
+/* The name of a text in chunks. */
 static enum status
 branch_next_text_id(struct tuple_reader *v, struct rev_branch_record *row)
 {
 	struct tuple_elem e;
 
-	if (tuple_next(v, &e) != STATUS_OK || e.kind != TUPLE_UUID || v->rest.len)
+	if (tuple_next(v, &e) != STATUS_OK || e.kind != TUPLE_UUID)
 		return STATUS_CORRUPT;
 	memcpy(row->text_id, e.raw.ptr, sizeof(row->text_id));
 	row->has_text = true;
 	return STATUS_OK;
+}
+
+/* Takes a null that stands for an element which a branch does not have. */
+static bool
+branch_next_is_null(struct tuple_reader *v)
+{
+	struct tuple_reader peek = *v;
+	struct tuple_elem e;
+
+	if (tuple_next(&peek, &e) != STATUS_OK || e.kind != TUPLE_NULL)
+		return false;
+	*v = peek;
+	return true;
+}
+
+static enum status
+branch_next_flag(struct tuple_reader *v, struct rev_branch_record *row)
+{
+	TRY(tuple_next_bool(v, &row->has_atts));
+	row->has_one_key = !row->has_atts;
+	return STATUS_OK;
+}
+
+/* What comes behind the ancestors in BRANCH_FORMAT_SIZES. */
+static enum status
+branch_next_sizes(struct tuple_reader *v, struct rev_branch_record *row)
+{
+	if (!branch_next_is_null(v))
+		TRY(branch_next_flag(v, row));
+	if (!branch_next_is_null(v))
+		TRY(branch_next_text_id(v, row));
+	TRY(tuple_next_u64(v, &row->sizes.external));
+	TRY(tuple_next_u64(v, &row->sizes.active));
+	row->has_sizes = true;
+	return v->rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
 enum status
@@ -81,7 +122,7 @@ rev_branch_record_parse(struct str tail, struct str value, struct arena *arena,
 	TRY(tuple_next_u64(&k, &ret->rev.pos));
 	TRY(catalog_next_text(&k, TUPLE_BYTES, arena, false, &ret->rev.hash));
 
-	TRY(catalog_format_next(&v, "branch of a document", BRANCH_FORMAT_TEXT, &format, err));
+	TRY(catalog_format_next(&v, "branch of a document", BRANCH_FORMAT_SIZES, &format, err));
 	if (tuple_next(&v, &e) != STATUS_OK)
 		return STATUS_CORRUPT;
 	if (e.kind == TUPLE_NESTED) {
@@ -106,11 +147,14 @@ rev_branch_record_parse(struct str tail, struct str value, struct arena *arena,
 	else
 		TRY(tuple_next_nested(&v, &ancestors));
 	ret->ancestors = ancestors.rest;
+	if (format == BRANCH_FORMAT_SIZES)
+		return branch_next_sizes(&v, ret);
 	if (v.rest.len == 0)
 		return format == BRANCH_FORMAT_TEXT ? STATUS_CORRUPT : STATUS_OK;
-	TRY(tuple_next_bool(&v, &ret->has_atts));
-	ret->has_one_key = !ret->has_atts;
-	return format == BRANCH_FORMAT_TEXT ? branch_next_text_id(&v, ret) : STATUS_OK;
+	TRY(branch_next_flag(&v, ret));
+	if (format == BRANCH_FORMAT_TEXT)
+		TRY(branch_next_text_id(&v, ret));
+	return v.rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
 enum status
@@ -323,7 +367,9 @@ rev_ancestors_add_encoded(struct rev_ancestors *list, struct str ancestors, uint
 static void
 branch_put_format(struct buf *value, const struct rev_branch_record *row)
 {
-	tuple_put_u64(value, row->has_text ? BRANCH_FORMAT_TEXT : BRANCH_FORMAT);
+	tuple_put_u64(value, row->has_sizes  ? BRANCH_FORMAT_SIZES
+			     : row->has_text ? BRANCH_FORMAT_TEXT
+					     : BRANCH_FORMAT);
 }
 
 static void
@@ -337,8 +383,16 @@ branch_put_ancestors_and_flags(struct buf *value, const struct rev_branch_record
 	tuple_close(value);
 	if (row->has_atts || row->has_one_key)
 		tuple_put_bool(value, row->has_atts);
+	else if (row->has_sizes)
+		tuple_put_null(value);
 	if (row->has_text)
 		tuple_put_uuid(value, row->text_id);
+	else if (row->has_sizes)
+		tuple_put_null(value);
+	if (row->has_sizes) {
+		tuple_put_u64(value, row->sizes.external);
+		tuple_put_u64(value, row->sizes.active);
+	}
 }
 
 void

@@ -33,6 +33,7 @@ enum rev_subspace {
 	REV_SUBSPACE_TALLIES = 10,
 	REV_SUBSPACE_PURGES = 11,
 	REV_SUBSPACE_ENTRIES = 12, /* of indexes (index/engine/entry.h) */
+	REV_SUBSPACE_PARTITIONS = 13,
 };
 
 /*
@@ -54,6 +55,7 @@ void rev_register(void);
 enum rev_option {
 	REV_OPTION_SCHEME,
 	REV_OPTION_REVS_LIMIT,
+	REV_OPTION_PARTITIONED, /* 1: ids are "partition:rest" (partition.h); for life */
 };
 
 static inline enum rev_scheme
@@ -66,6 +68,12 @@ static inline uint32_t
 rev_db_revs_limit(const struct catalog_db *db)
 {
 	return (uint32_t)db->options[REV_OPTION_REVS_LIMIT];
+}
+
+static inline bool
+rev_db_is_partitioned(const struct catalog_db *db)
+{
+	return db->options[REV_OPTION_PARTITIONED] != 0;
 }
 
 /*
@@ -85,6 +93,10 @@ bool rev_db_name_valid(struct str name);
  */
 MUST_USE enum status rev_db_create(struct kv_tx *tx, struct str name, enum rev_scheme scheme,
 				   struct err *err);
+
+/* Does the same for a database whose documents are in partitions (partition.h). */
+MUST_USE enum status rev_db_create_partitioned(struct kv_tx *tx, struct str name,
+					       enum rev_scheme scheme, struct err *err);
 
 /*
  * The database's description as this transaction sees it; conflicts with its deletion. Reads no key

@@ -31,6 +31,19 @@ rev_db_create(struct kv_tx *tx, struct str name, enum rev_scheme scheme, struct 
 }
 
 enum status
+rev_db_create_partitioned(struct kv_tx *tx, struct str name, enum rev_scheme scheme,
+			  struct err *err)
+{
+	const uint64_t options[CATALOG_OPTIONS] = {
+		[REV_OPTION_SCHEME] = scheme,
+		[REV_OPTION_REVS_LIMIT] = REV_LIMIT_DEFAULT,
+		[REV_OPTION_PARTITIONED] = 1,
+	};
+
+	return catalog_create(tx, &rev_kind, name, options, err);
+}
+
+enum status
 rev_db_open(struct kv_tx *tx, struct catalog_cache *cache, struct str name, struct catalog_db **ret,
 	    struct err *err)
 {

@@ -6,6 +6,7 @@
 #include "base/quote.h"
 #include "doc/json.h"
 #include "model/revisioned/att_json.h"
+#include "model/revisioned/kind_int.h"
 #include "model/revisioned/revisioned_int.h"
 
 enum {

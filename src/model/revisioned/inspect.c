@@ -3,17 +3,19 @@
 #include "catalog/draw.h"
 #include "doc/root.h"
 #include "model/revisioned/local_root.h"
+#include "model/revisioned/kind_int.h"
 #include "model/revisioned/revisioned_int.h"
 
 /* ---- Names and values ---- */
 
 static const char *const rev_space_names[] = {
-	[REV_SUBSPACE_ALL_DOCS] = "all_docs",   [REV_SUBSPACE_CHANGES] = "changes",
-	[REV_SUBSPACE_REVISIONS] = "revisions", [REV_SUBSPACE_DOCUMENTS] = "documents",
-	[REV_SUBSPACE_LOCAL] = "local",         [REV_SUBSPACE_ATTACHMENTS] = "attachments",
-	[REV_SUBSPACE_INDEXES] = "indexes",     [REV_SUBSPACE_CONFIG] = "config",
-	[REV_SUBSPACE_STATS] = "stats",         [REV_SUBSPACE_TALLIES] = "tallies",
-	[REV_SUBSPACE_PURGES] = "purges",       [REV_SUBSPACE_ENTRIES] = "entries",
+	[REV_SUBSPACE_ALL_DOCS] = "all_docs",     [REV_SUBSPACE_CHANGES] = "changes",
+	[REV_SUBSPACE_REVISIONS] = "revisions",   [REV_SUBSPACE_DOCUMENTS] = "documents",
+	[REV_SUBSPACE_LOCAL] = "local",           [REV_SUBSPACE_ATTACHMENTS] = "attachments",
+	[REV_SUBSPACE_INDEXES] = "indexes",       [REV_SUBSPACE_CONFIG] = "config",
+	[REV_SUBSPACE_STATS] = "stats",           [REV_SUBSPACE_TALLIES] = "tallies",
+	[REV_SUBSPACE_PURGES] = "purges",         [REV_SUBSPACE_ENTRIES] = "entries",
+	[REV_SUBSPACE_PARTITIONS] = "partitions",
 };
 
 const char *
@@ -26,7 +28,10 @@ rev_space_name(uint64_t space)
 const char *
 rev_summary(const struct catalog_db *db)
 {
-	return rev_scheme_name(rev_db_scheme(db));
+	if (!rev_db_is_partitioned(db))
+		return rev_scheme_name(rev_db_scheme(db));
+	return rev_db_scheme(db) == REV_SCHEME_PACKED ? "packed, partitioned"
+						      : "exploded, partitioned";
 }
 
 /* A container without members, or a number whose text matters: see doc/doc.h. */
@@ -111,7 +116,7 @@ rev_draw_value(uint64_t space, struct str key, struct str value, struct buf *ret
 	static const struct catalog_draw_manner body = { .nested = inspect_draw_nested };
 	static const struct catalog_draw_manner branches = { .brackets = true };
 
-	if (space == REV_SUBSPACE_STATS ||
+	if (space == REV_SUBSPACE_STATS || space == REV_SUBSPACE_PARTITIONS ||
 	    (space == REV_SUBSPACE_ATTACHMENTS && is_att_counter(key))) {
 		if (catalog_draw_counter(value, ret) || catalog_draw_stamp(value, ret))
 			return true;

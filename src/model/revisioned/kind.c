@@ -3,6 +3,7 @@
 #include "index/engine/update.h"
 #include "model/revisioned/indexed_docs.h"
 #include "kv/keyspace.h"
+#include "model/revisioned/kind_int.h"
 #include "model/revisioned/revisioned_int.h"
 
 #include "model/revisioned/verify.h"
@@ -67,7 +68,7 @@ rev_check_options(const uint64_t options[CATALOG_OPTIONS])
 	uint64_t limit = options[REV_OPTION_REVS_LIMIT];
 
 	if ((scheme != REV_SCHEME_EXPLODED && scheme != REV_SCHEME_PACKED) || limit < 1 ||
-	    limit > REV_LIMIT_MAX)
+	    limit > REV_LIMIT_MAX || options[REV_OPTION_PARTITIONED] > 1)
 		return STATUS_CORRUPT;
 	return STATUS_OK;
 }

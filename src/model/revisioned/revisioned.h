@@ -28,6 +28,8 @@
  *     (P, PURGES, "readers", name)    → format, Sequence: how far a reader of these has read
  *     (P, PURGES, "cleared")          → format, Sequence: of the newest that has been cleared
  *     (P, TALLIES, list, lo, hi)  → little-endian counter: keys of ALL_DOCS or CHANGES in a range
+ *     (P, PARTITIONS, "partition:", counter)
+ *                                 → little-endian counter, in a partitioned database
  *
  * The winner is always the last key of its document in REVISIONS, and only its value carries the
  * Sequence. CHANGES carries the winner's deleted flag, whichever branch was edited.
@@ -50,6 +52,7 @@
 #include "model/revisioned/database.h"
 #include "model/revisioned/list.h"
 #include "model/revisioned/local.h"
+#include "model/revisioned/partition.h"
 #include "model/revisioned/purges.h"
 #include "model/revisioned/read.h"
 #include "model/revisioned/revision.h"

@@ -55,6 +55,8 @@ struct rev_branch_record {
 	bool has_one_key;       /* with false: of the head's body, nothing lies below its root */
 	bool has_text;          /* the body's text lies in chunks, which… */
 	uint8_t text_id[REV_ATT_ID_BYTES]; /* …this names */
+	bool has_sizes;                    /* in a partitioned database: those of the head… */
+	struct rev_sizes sizes;            /* …which its partition counts */
 };
 
 struct rev_branch_records {
@@ -209,6 +211,9 @@ size_t rev_branch_record_put_winner(struct buf *value, uint8_t incarnation, uint
 #define REV_STAT_CHANGED STR("changed")
 #define REV_STAT_PURGED  STR("purged")
 #define REV_STAT_PURGES  STR("purges")
+/* In a partitioned database: the sizes of all documents (partition.h). */
+#define REV_STAT_EXTERNAL STR("external")
+#define REV_STAT_ACTIVE   STR("active")
 
 /* Adds to a counter; nothing for 0. */
 MUST_USE enum status rev_stat_add(struct kv_tx *tx, const struct catalog_db *db, struct str name,
@@ -243,9 +248,13 @@ struct rev_writer {
 	struct rev_att_delta *deltas; /* in the arena */
 	size_t deltas_count;
 	size_t deltas_cap;
-	struct catalog_counts counts;      /* what it adds to the counters by range */
-	struct index_writer indexes;       /* `set` is NULL if the database has none */
-	const struct index_def *duplicate; /* which index has refused an edit last */
+	struct catalog_counts counts;           /* what it adds to the counters by range */
+	struct index_writer indexes;            /* `set` is NULL if the database has none */
+	const struct index_def *duplicate;      /* which index has refused an edit last */
+	struct rev_partition_delta *partitions; /* what it adds for partitions, in the arena */
+	size_t partitions_count, partitions_cap;
+	struct str asked_partition; /* the size of which was asked for last */
+	struct kv_future *asked_partition_bytes;
 };
 
 /* One edit as it is going to be applied. */
@@ -485,15 +494,5 @@ MUST_USE enum status rev_purge_write(struct rev_writer *w, struct str id, uint16
 /* ---- What the catalog calls (kind.c) ---- */
 
 extern const struct catalog_kind rev_kind;
-
-/* Drawing (inspect.c). */
-const char *rev_summary(const struct catalog_db *db);
-const char *rev_space_name(uint64_t space);
-bool rev_draw_value(uint64_t space, struct str key, struct str value, struct buf *ret);
-MUST_USE enum status rev_inspect(struct kv_tx *tx, const struct catalog_db *db, struct str id,
-				 struct arena *arena, catalog_draw_prefix *draw, void *arg);
-
-/* A document a line (dump.c). */
-MUST_USE enum status rev_dump(const struct catalog_dump *dump);
 
 #endif

@@ -114,13 +114,18 @@ static enum status
 verify_stats(struct catalog_verify *v)
 {
 	static const struct str names[] = {
-		{ "doc_count", 9 }, { "doc_del_count", 13 }, { "changed", 7 },
-		{ "purged", 6 },    { "purges", 6 },         { INDEX_STAT_ENTRIES, 11 },
+		{ "doc_count", 9 }, { "doc_del_count", 13 },    { "changed", 7 },  { "purged", 6 },
+		{ "purges", 6 },    { INDEX_STAT_ENTRIES, 11 }, { "external", 8 }, { "active", 6 },
 	};
+	const size_t count = rev_db_is_partitioned(v->db) ? 8 : 6;
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 
 	TRY(verify_counter(v, REV_STAT_DOCS, rev_verify_of(v)->live));
 	TRY(verify_counter(v, REV_STAT_DELETED, rev_verify_of(v)->deleted));
+	if (rev_db_is_partitioned(v->db)) {
+		TRY(verify_counter(v, REV_STAT_EXTERNAL, rev_verify_of(v)->sizes.external));
+		TRY(verify_counter(v, REV_STAT_ACTIVE, rev_verify_of(v)->sizes.active));
+	}
 	TRY(verify_purged(v));
 	TRY(verify_changed(v));
 	TRY(verify_purges(v));
@@ -129,7 +134,7 @@ verify_stats(struct catalog_verify *v)
 	while (!c.done) {
 		bool known = false;
 
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		for (size_t i = 0; i < count; i++) {
 			rev_key_named(&v->key, v->db, REV_SUBSPACE_STATS, names[i]);
 			TRY(catalog_key_status(&v->key));
 			known = known || str_eq(c.pair.key, buf_str(&v->key));
@@ -166,7 +171,7 @@ verify_entry_count(struct catalog_verify *v)
 /* ---- One database ---- */
 
 static bool
-subspace_is_known(uint64_t space)
+subspace_is_known(uint64_t space, bool partitioned)
 {
 	switch (space) {
 	case REV_SUBSPACE_ALL_DOCS:
@@ -182,6 +187,8 @@ subspace_is_known(uint64_t space)
 	case REV_SUBSPACE_PURGES:
 	case REV_SUBSPACE_ENTRIES:
 		return true;
+	case REV_SUBSPACE_PARTITIONS:
+		return partitioned;
 	default:
 		return false;
 	}
@@ -204,7 +211,8 @@ verify_spaces(struct catalog_verify *v)
 		uint64_t space;
 
 		buf_clear(&at);
-		if (tuple_next_u64(&r, &space) == STATUS_OK && subspace_is_known(space)) {
+		if (tuple_next_u64(&r, &space) == STATUS_OK &&
+		    subspace_is_known(space, rev_db_is_partitioned(v->db))) {
 			TRY(tuple_prefix_end(str_of(key.ptr, key.len - r.rest.len), &at));
 		} else {
 			catalog_verify_found(v, CATALOG_FINDING_KEY, buf_str(&key),

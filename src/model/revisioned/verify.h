@@ -20,6 +20,7 @@
 #define REV_FINDING_ENTRY        "entry"        /* none in ALL_DOCS for a live winner, or not its */
 #define REV_FINDING_ENTRY_STRAY  "entry_stray"  /* one for no document, or a deleted one */
 #define REV_FINDING_COUNTER      "counter"      /* a counter does not equal the count */
+#define REV_FINDING_PARTITION    "partition"    /* an id in no partition, or wrong sizes */
 #define REV_FINDING_BODY         "body"         /* a live head has no body */
 #define REV_FINDING_BODY_STRAY   "body_stray"   /* a body of what is no head */
 #define REV_FINDING_BODY_ROOT    "body_root"    /* a body's leaves lie under no root */

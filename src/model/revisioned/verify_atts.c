@@ -66,7 +66,8 @@ verify_data_is_whole(struct catalog_verify *v, struct str key, const uint8_t id[
 }
 
 enum status
-verify_pointer(struct catalog_verify *v, struct str key, struct str path, struct str value)
+verify_pointer(struct catalog_verify *v, struct str key, struct str path, struct str value,
+	       struct rev_sizes *sizes)
 {
 	struct err err = { 0 };
 	struct rev_att att;
@@ -82,6 +83,8 @@ verify_pointer(struct catalog_verify *v, struct str key, struct str path, struct
 	}
 	TRY(status);
 	rev_verify_of(v)->pointers += att_fingerprint(att.id);
+	sizes->external += att.length;
+	sizes->active += att.encoded_length;
 	return verify_data_is_whole(v, key, att.id, att.encoded_length);
 }
 

@@ -22,6 +22,8 @@ struct walked_document {
 	bool has_one_key;                  /* the last branch record says so of its body */
 	bool has_text;                     /* the last branch record names a text in chunks… */
 	uint8_t text_id[REV_ATT_ID_BYTES]; /* …by this id */
+	bool has_sizes;                    /* the last branch record has those of its head */
+	struct rev_sizes sizes;
 };
 
 struct documents_walk {
@@ -31,8 +33,10 @@ struct documents_walk {
 	struct catalog_verify_cursor bodies;
 	struct walked_document doc;
 	struct verify_body body;
-	struct doc_root root; /* of the body that was read last; do not use `packed` later */
-	struct buf stray;     /* the revision whose body was the last finding */
+	struct doc_root root;   /* of the body that was read last; do not use `packed` later */
+	struct buf stray;       /* the revision whose body was the last finding */
+	struct rev_sizes found; /* of the head whose body is being read */
+	struct verify_partitions partitions;
 };
 
 /* ---- ALL_DOCS ---- */
@@ -144,6 +148,13 @@ walk_seek_body(struct documents_walk *w, struct str encoding, struct verify_rev 
 	return STATUS_OK;
 }
 
+static void
+walk_add_body_bytes(struct documents_walk *w, uint64_t bytes)
+{
+	w->found.external += bytes;
+	w->found.active += bytes;
+}
+
 static enum status
 walk_check_body_pair(struct documents_walk *w, const struct verify_rev *at, bool *ret_pointer)
 {
@@ -153,14 +164,19 @@ walk_check_body_pair(struct documents_walk *w, const struct verify_rev *at, bool
 
 	if (str_starts_with(at->rest, REV_ATT_MARK)) {
 		*ret_pointer = true;
-		return verify_pointer(w->v, w->bodies.pair.key, at->rest, w->bodies.pair.value);
+		return verify_pointer(w->v, w->bodies.pair.key, at->rest, w->bodies.pair.value,
+				      &w->found);
 	}
-	if (at->rest.len)
+	if (at->rest.len) {
+		walk_add_body_bytes(w, at->rest.len + w->bodies.pair.value.len);
 		return verify_body_leaf(w->v, &w->body, at->rest, w->bodies.pair.value);
+	}
 	status = doc_root_read(w->bodies.pair.value, root, &err);
 	if (status != STATUS_OK)
 		catalog_verify_unreadable(w->v, status, &err, w->bodies.pair.key,
 					  "not the form of a body");
+	walk_add_body_bytes(w,
+			    root->form == DOC_FORM_CHUNKED ? root->text_bytes : root->packed.len);
 	TRY(verify_body_root(w->v, &w->body, root->packed));
 	if (root->form != DOC_FORM_CHUNKED)
 		return STATUS_OK;
@@ -192,6 +208,7 @@ walk_check_body(struct documents_walk *w, const struct verify_rev *rev)
 	bool there, any = false, pointers = false, leaves = false;
 
 	w->root = (struct doc_root){ .form = DOC_FORM_EXPLODED };
+	w->found = (struct rev_sizes){ 0 };
 	for (;;) {
 		TRY(walk_seek_body(w, rev->encoding, &at, &there));
 		if (!there)
@@ -219,6 +236,9 @@ walk_check_body(struct documents_walk *w, const struct verify_rev *rev)
 			pointers ? "the packed body does not know of its attachments"
 				 : "the packed body knows of attachments that are not there");
 	walk_check_text_of_branch(w);
+	if (!w->doc.unreadable)
+		verify_partitions_head(v, &w->partitions, buf_str(&w->doc.last), &w->doc.sizes,
+				       w->doc.has_sizes, &w->found);
 	if (any)
 		return verify_body_end(v, &w->body);
 	if (rev->deleted)
@@ -247,10 +267,12 @@ walk_end_document(struct documents_walk *w)
 	v->sum.documents++;
 	if (!verify_rev_parse(str_skip(key, d->prefix_len), &winner))
 		return STATUS_CORRUPT; /* cannot happen: the same key has been parsed before */
-	if (winner.deleted)
+	if (winner.deleted) {
 		rev_verify_of(v)->deleted++;
-	else
+		verify_partitions_deleted(&w->partitions);
+	} else {
 		rev_verify_of(v)->live++;
+	}
 	if (!d->unreadable && !d->winner)
 		catalog_verify_found(v, REV_FINDING_WINNER, key, "the winner carries no Sequence");
 	if (!d->unreadable && d->winner && d->branch_count != d->branches)
@@ -275,6 +297,7 @@ walk_begin_document(struct documents_walk *w, struct str id)
 	d->unreadable = false;
 	d->winner = false;
 	d->branches = 0;
+	TRY(verify_partitions_document(w->v, &w->partitions, id, w->branches.pair.key));
 	return buf_status(&d->id);
 }
 
@@ -320,6 +343,8 @@ walk_read_branch(struct documents_walk *w, const struct verify_rev *rev)
 	d->has_one_key = row.has_one_key;
 	d->has_text = row.has_text;
 	memcpy(d->text_id, row.text_id, sizeof(d->text_id));
+	d->has_sizes = row.has_sizes;
+	d->sizes = row.sizes;
 	d->branches++;
 	if (status != STATUS_OK) {
 		catalog_verify_unreadable(v, status, &err, w->branches.pair.key,
@@ -355,6 +380,7 @@ walk_finish(struct documents_walk *w)
 	bool there;
 
 	TRY(walk_end_document(w));
+	TRY(verify_partitions_end(w->v, &w->partitions));
 	TRY(walk_seek_entry(w, STR("\xff"), &there));
 	return walk_seek_body(w, STR("\xff"), &at, &there);
 }
@@ -365,6 +391,7 @@ walk_documents(struct documents_walk *w)
 	TRY(catalog_verify_cursor_open(w->v, &w->branches, REV_SUBSPACE_REVISIONS));
 	TRY(catalog_verify_cursor_open(w->v, &w->entries, REV_SUBSPACE_ALL_DOCS));
 	TRY(catalog_verify_cursor_open(w->v, &w->bodies, REV_SUBSPACE_DOCUMENTS));
+	TRY(verify_partitions_open(w->v, &w->partitions));
 	w->doc.prefix_len = w->branches.prefix_len;
 	while (!w->branches.done) {
 		TRY(walk_visit_branch(w));
@@ -383,12 +410,14 @@ verify_documents(struct catalog_verify *v)
 		.bodies.done = true,
 		.doc = { .id = CATALOG_KEY_INIT, .last = CATALOG_KEY_INIT },
 		.stray = CATALOG_KEY_INIT,
+		.partitions = { .prefix = CATALOG_KEY_INIT, .counters.done = true },
 	};
 	enum status status;
 
 	verify_body_init(&w.body);
 	status = walk_documents(&w);
 	verify_body_release(&w.body);
+	verify_partitions_close(&w.partitions);
 	buf_release(&w.stray);
 	buf_release(&w.doc.last);
 	buf_release(&w.doc.id);

@@ -4,6 +4,7 @@
 
 #include "catalog/check.h"
 #include "doc/root.h"
+#include "model/revisioned/partition_int.h"
 #include "model/revisioned/revisioned_int.h"
 #include "model/revisioned/verify.h"
 
@@ -16,6 +17,7 @@ struct rev_verify {
 	struct catalog_seq purged; /* of the newest purge, as STATS has it */
 	uint64_t purges;           /* records of purges */
 	uint64_t pointers;         /* to attachments: their fingerprint */
+	struct rev_sizes sizes;    /* of all heads, in a partitioned database */
 };
 
 static inline struct rev_verify *
@@ -39,6 +41,33 @@ bool verify_rev_parse(struct str tail, struct verify_rev *ret);
 
 /* The next element as it is encoded, if it is bytes: a revision's hash, which may be empty. */
 bool verify_hash_next(struct tuple_reader *r, struct str *ret);
+
+/* ---- Partitions (verify_partitions.c) ---- */
+
+/* All of it is counted while the documents are read, in the order of their ids. */
+struct verify_partitions {
+	bool active; /* the database is partitioned */
+	bool counts; /* the document is in a partition */
+	struct catalog_verify_cursor counters;
+	struct buf prefix; /* of the partition's ids as they are encoded; empty: none yet */
+	uint64_t sums[REV_PARTITION_COUNTERS];
+	struct rev_sizes all;
+};
+
+MUST_USE enum status verify_partitions_open(struct catalog_verify *v, struct verify_partitions *p);
+void verify_partitions_close(struct verify_partitions *p);
+/* A document begins; `id` as it is encoded. `key`: of its first branch. */
+MUST_USE enum status verify_partitions_document(struct catalog_verify *v,
+						struct verify_partitions *p, struct str id,
+						struct str key);
+/* Its winner is deleted. */
+void verify_partitions_deleted(struct verify_partitions *p);
+/* One of its heads: the sizes that the branch under `key` says it has, and those of its body. */
+void verify_partitions_head(struct catalog_verify *v, struct verify_partitions *p, struct str key,
+			    const struct rev_sizes *said, bool has_sizes,
+			    const struct rev_sizes *found);
+/* All documents have been read. */
+MUST_USE enum status verify_partitions_end(struct catalog_verify *v, struct verify_partitions *p);
 
 /* ---- Bodies (verify_body.c) ---- */
 
@@ -82,10 +111,11 @@ MUST_USE enum status verify_locals(struct catalog_verify *v);
 MUST_USE enum status verify_purges(struct catalog_verify *v);
 /* INDEXES and ENTRIES (verify_indexes.c). */
 MUST_USE enum status verify_indexes(struct catalog_verify *v);
-/* ATTACHMENTS, after verify_documents(), which calls the second (verify_atts.c). */
+/* ATTACHMENTS, after verify_documents(), which calls the second, and adds to `sizes`
+ * (verify_atts.c). */
 MUST_USE enum status verify_attachments(struct catalog_verify *v);
 MUST_USE enum status verify_pointer(struct catalog_verify *v, struct str key, struct str path,
-				    struct str value);
+				    struct str value, struct rev_sizes *sizes);
 /* Likewise for a root value that names a text in chunks: it refers to data as a pointer does. */
 MUST_USE enum status verify_text_pointer(struct catalog_verify *v, struct str key,
 					 const struct doc_root *root);

@@ -12,7 +12,7 @@
 #include "base/metric.h"
 #include "loop/step.h"
 #include "model/revisioned/body.h"
-#include "model/revisioned/revisioned_int.h"
+#include "model/revisioned/partition_int.h"
 
 enum {
 	EDIT_STEPS = 100, /* of issuing an edit's reads, and of a wave that decides and writes it */
@@ -54,6 +54,9 @@ struct pending_edit {
 		*given_up;       /* PLAN_SETTLE: the attachments of each of update.rows, or NULL */
 	struct rev_merge *merge; /* in the arena */
 	struct rev_body_ask guess; /* for indexes: the body of what is probably the winner */
+
+	/* How large the document's partition is, where that matters. The transaction owns it. */
+	struct kv_future *partition_bytes;
 };
 
 /* ---- Reading branches ---- */
@@ -189,6 +192,59 @@ edit_wait_for_uploads(const struct rev_edit *edit, const struct pending_edit *p)
 	return STATUS_OK;
 }
 
+/* The edit is refused, and the batch goes on without it. */
+static enum status
+edit_refuse(struct pending_edit *p, struct rev_result *result, enum status status)
+{
+	p->plan = PLAN_DONE;
+	result->status = status;
+	return STATUS_OK;
+}
+
+/*
+ * Asks, in the first wave, how large the document's partition is. Edits of one partition mostly
+ * follow each other, and share the answer.
+ */
+static enum status
+edit_ask_partition(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p)
+{
+	struct str partition;
+
+	if (!edit->max_partition_bytes || edit->kind != REV_EDIT_INTERACTIVE ||
+	    !rev_db_is_partitioned(w->db) || rev_id_has_no_partition(edit->id) ||
+	    !rev_partition_of(edit->id, &partition))
+		return STATUS_OK;
+	if (!w->asked_partition_bytes || !str_eq(w->asked_partition, partition)) {
+		TRY(rev_partition_ask(w->tx, w->db, partition, REV_PARTITION_EXTERNAL, &w->key,
+				      &w->asked_partition_bytes));
+		w->asked_partition = partition;
+	}
+	p->partition_bytes = w->asked_partition_bytes;
+	return STATUS_OK;
+}
+
+/* Whether the edit makes its document larger although its partition was full before. */
+static enum status
+update_overflows_partition(struct rev_writer *w, const struct pending_edit *p,
+			   const struct rev_update *u, bool *ret)
+{
+	struct rev_sizes after;
+	uint64_t bytes, before = 0;
+
+	*ret = false;
+	if (!p->partition_bytes)
+		return STATUS_OK;
+	TRY(catalog_counter_wait(p->partition_bytes, &bytes));
+	if (bytes < u->edit->max_partition_bytes)
+		return STATUS_OK;
+	for (size_t i = 0; i < u->count; i++)
+		if (u->rows[i].replaced)
+			before += u->rows[i].sizes.external;
+	TRY(rev_update_sizes(w, u->edit, p->atts, &after));
+	*ret = after.external > before;
+	return STATUS_OK;
+}
+
 /*
  * Called when everything is known but the attachments of the heads that are replaced. If none of
  * them has attachments and the new head has none either, and no index needs a body that has not
@@ -196,11 +252,15 @@ edit_wait_for_uploads(const struct rev_edit *edit, const struct pending_edit *p)
  * wave reads the attachments that are given up, and those bodies.
  */
 static enum status
-update_decide(struct rev_writer *w, struct pending_edit *p, const struct rev_update *u)
+update_decide(struct rev_writer *w, struct pending_edit *p, const struct rev_update *u,
+	      struct rev_result *result)
 {
 	struct rev_index_change *index = NULL;
-	bool any = false;
+	bool any = false, overflows;
 
+	TRY(update_overflows_partition(w, p, u, &overflows));
+	if (overflows)
+		return edit_refuse(p, result, STATUS_PARTITION_FULL);
 	for (size_t i = 0; i < u->count; i++)
 		any = any || (u->rows[i].replaced && u->rows[i].has_atts);
 	p->plan = PLAN_DONE;
@@ -249,15 +309,6 @@ update_newest_replaced(const struct rev_update *u)
 		    (newest == SIZE_MAX || u->rows[i].rev.pos > u->rows[newest].rev.pos))
 			newest = i;
 	return newest;
-}
-
-/* The edit is refused, and the batch goes on without it. */
-static enum status
-edit_refuse(struct pending_edit *p, struct rev_result *result, enum status status)
-{
-	p->plan = PLAN_DONE;
-	result->status = status;
-	return STATUS_OK;
 }
 
 /* PLAN_SETTLE: the attachments of the replaced heads have come, and the edit is written. */
@@ -330,7 +381,7 @@ edit_extend(struct rev_writer *w, const struct rev_edit *edit, struct pending_ed
 		rev_ancestors_add(&list, rows[at].rev.hash);
 		TRY(rev_ancestors_add_encoded(&list, rows[at].ancestors, rows[at].rev.pos - 1));
 	}
-	return update_decide(w, p, &u);
+	return update_decide(w, p, &u, result);
 }
 
 static enum status
@@ -534,7 +585,7 @@ edit_resolve_replicated(struct rev_writer *w, const struct rev_edit *edit, struc
 				  &list));
 	u.rows = rows.rows;
 	u.count = rows.count;
-	return update_decide(w, p, &u);
+	return update_decide(w, p, &u, result);
 }
 
 /* ---- The batch ---- */
@@ -556,6 +607,8 @@ edit_check(const struct catalog_db *db, const struct rev_edit *edit)
 		return STATUS_INVALID;
 	if (edit->id.len > REV_DOC_ID_BYTES)
 		return STATUS_KEY_TOO_LARGE;
+	if (rev_db_is_partitioned(db) && rev_partition_id_fault(edit->id))
+		return STATUS_INVALID;
 	if (edit->kind == REV_EDIT_REPLICATED) {
 		if (edit->history_count == 0 || edit->start < edit->history_count ||
 		    edit->start >= INT64_MAX)
@@ -606,6 +659,7 @@ edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, str
 	TRY(edit_ask_atts(w, edit, p));
 	if (rev_index_wants(w, edit->id))
 		TRY(edit_guess_winner(w, edit, p));
+	TRY(edit_ask_partition(w, edit, p));
 	if (edit->kind == REV_EDIT_REPLICATED) {
 		result->rev = (struct rev_id){ edit->start, edit->history[0] };
 		p->plan = PLAN_REPLICATE;
@@ -796,6 +850,7 @@ rev_writer_finish(struct rev_writer *w)
 	TRY(rev_stat_add(w->tx, w->db, REV_STAT_DELETED, w->deleted_delta, &w->key));
 	if (w->indexes.set)
 		TRY(index_writer_finish(&w->indexes));
+	TRY(rev_partitions_settle(w));
 	TRY(catalog_counts_finish(&w->counts, w->tx, &w->key));
 	return w->changed ? rev_stat_changed(w->tx, w->db, w->last_order, &w->key) : STATUS_OK;
 }

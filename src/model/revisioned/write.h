@@ -52,6 +52,13 @@ struct rev_edit {
 	size_t atts_count;
 	/* The body's text, if it is in the store already (body.h); NULL: it is not. */
 	const struct rev_text *text;
+	/*
+	 * INTERACTIVE, in a partitioned database: while the document's partition has so many bytes
+	 * or more, an edit that makes the document larger is refused; 0: however large it is. The
+	 * counter of the partition is read as a snapshot, so edits at the same time may pass the
+	 * limit together.
+	 */
+	uint64_t max_partition_bytes;
 };
 
 struct rev_result {
@@ -74,8 +81,9 @@ struct rev_result {
  * Any status but STATUS_OK is the transaction's: nothing is to be committed. Of one edit alone:
  * STATUS_DOC_CONFLICT; STATUS_KEY_TOO_LARGE for an id (or an id and an opaque hash) past the
  * limits; STATUS_PATH_TOO_LONG for a member that fits no key below them; STATUS_INVALID for an
- * empty id, a history that is none or two attachments of one name; STATUS_ATT_MISSING for a stub
- * that stands for nothing; STATUS_TIMEOUT for an upload that was given up meanwhile.
+ * empty id, one that a partitioned database cannot have (rev_partition_id_fault()), a history that
+ * is none or two attachments of one name; STATUS_ATT_MISSING for a stub that stands for nothing;
+ * STATUS_TIMEOUT for an upload that was given up meanwhile; STATUS_PARTITION_FULL.
  *
  * Costs: extending the winner 1 key in 1 round trip, extending a loser 2 in 2, deleting
  * the winner 2 in 1, a document with no parent given 1 in 1, REPLICATED N in 1, however many of

@@ -19,6 +19,7 @@ struct db_call {
 	struct buf *out;
 	uint32_t limit;
 	enum rev_scheme scheme;
+	bool partitioned;
 };
 
 static enum status
@@ -26,6 +27,8 @@ db_create_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	const struct db_call *c = arg;
 
+	if (c->partitioned)
+		return rev_db_create_partitioned(tx, r->parts[0], c->scheme, &r->fail.err);
 	return rev_db_create(tx, r->parts[0], c->scheme, &r->fail.err);
 }
 
@@ -50,16 +53,31 @@ db_check_positive(struct couch_req *r, const char *name)
 			      "The `%s` value should be a positive integer.", name);
 }
 
-/* No database here is partitioned. The parameter must be a boolean, and changes nothing. */
 static enum status
-db_check_partitioned(struct couch_req *r)
+db_parse_partitioned(struct couch_req *r, bool *ret)
 {
 	struct str value;
 
-	if (!couch_param(r, "partitioned", &value) || str_eq(value, STR("true")) ||
-	    str_eq(value, STR("false")))
+	*ret = couch_param(r, "partitioned", &value) && str_eq(value, STR("true"));
+	if (*ret || !couch_param(r, "partitioned", &value) || str_eq(value, STR("false")))
 		return STATUS_OK;
 	return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST, "Invalid `partitioned` parameter");
+}
+
+/* Databases whose documents CouchDB itself reads, by the last part of their names. */
+static enum status
+db_check_not_system(struct couch_req *r, struct str name)
+{
+	static const char *const system[] = { "_users", "_replicator", "_global_changes", "_nodes",
+					      "_dbs" };
+	const char *slash = name.len ? memrchr(name.ptr, '/', name.len) : NULL;
+	struct str last = slash ? str_skip(name, (size_t)(slash - name.ptr) + 1) : name;
+
+	for (size_t i = 0; i < sizeof(system) / sizeof(system[0]); i++)
+		if (str_eq(last, str_from_cstr(system[i])))
+			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+					      "Cannot partition a system database");
+	return STATUS_OK;
 }
 
 /* A rule such as "zone:2" says how many copies there are in a zone of a cluster. */
@@ -90,7 +108,6 @@ db_check_cluster_params(struct couch_req *r)
 
 	TRY(db_check_positive(r, "q"));
 	TRY(db_check_positive(r, "n"));
-	TRY(db_check_partitioned(r));
 	if (couch_param(r, "placement", &value) && !db_is_placement(value))
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "The `placement` value should be in a format `zone:n`.");
@@ -111,6 +128,7 @@ couch_db_put(struct couch_req *r)
 
 	TRY(couch_require_admin(r));
 	TRY(db_check_cluster_params(r));
+	TRY(db_parse_partitioned(r, &c.partitioned));
 	if (couch_param(r, "scheme", &value))
 		TRY(db_parse_scheme(r, value, &c.scheme));
 	if (!rev_db_name_valid(name)) {
@@ -127,6 +145,8 @@ couch_db_put(struct couch_req *r)
 				      "are allowed. Must begin with a letter.",
 				      QUOTE_SHOW(name));
 	}
+	if (c.partitioned)
+		TRY(db_check_not_system(r, name));
 	status = couch_store_write(r, db_create_attempt, &c);
 	if (status == STATUS_EXISTS)
 		return couch_fail_set(
@@ -171,10 +191,14 @@ enum status
 couch_db_info_write(struct kv_tx *tx, const struct catalog_db *db, struct buf *out)
 {
 	struct rev_db_info info;
+	struct rev_sizes sizes;
 	uint64_t bytes;
 
 	TRY(rev_db_info(tx, db, &info));
 	TRY(catalog_db_bytes(tx, db, &bytes));
+	sizes = (struct rev_sizes){ bytes, bytes };
+	if (rev_db_is_partitioned(db))
+		TRY(rev_partitions_sizes(tx, db, &sizes));
 	buf_append_cstr(out, "{\"db_name\":");
 	json_write_str(out, db->name);
 	buf_append_cstr(out, ",\"purge_seq\":\"");
@@ -186,11 +210,13 @@ couch_db_info_write(struct kv_tx *tx, const struct catalog_db *db, struct buf *o
 	catalog_seq_write(&info.update_seq, out);
 	buf_printf(out,
 		   "\",\"sizes\":{\"file\":%llu,\"external\":%llu,\"active\":%llu},\"props\":{"
-		   "\"scheme\":\"%s\"},"
+		   "%s\"scheme\":\"%s\"},"
 		   "\"doc_del_count\":%llu,\"doc_count\":%llu,\"disk_format_version\":8,"
 		   "\"compact_running\":false,\"cluster\":{\"q\":1,\"n\":1,\"w\":1,\"r\":1},"
 		   "\"instance_start_time\":\"0\"}",
-		   (unsigned long long)bytes, (unsigned long long)bytes, (unsigned long long)bytes,
+		   (unsigned long long)bytes, (unsigned long long)sizes.external,
+		   (unsigned long long)sizes.active,
+		   rev_db_is_partitioned(db) ? "\"partitioned\":true," : "",
 		   rev_scheme_name(rev_db_scheme(db)), (unsigned long long)info.doc_del_count,
 		   (unsigned long long)info.doc_count);
 	return buf_status(out);

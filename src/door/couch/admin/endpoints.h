@@ -28,5 +28,6 @@ couch_handler couch_security_get, couch_security_put;
 couch_handler couch_db_get, couch_db_put, couch_db_delete;
 couch_handler couch_ensure_full_commit, couch_revs_limit_get, couch_revs_limit_put, couch_compact,
 	couch_scheme_get, couch_scheme_put;
+couch_handler couch_partition_get; /* /_partition/{p}, and nothing behind it */
 
 #endif

@@ -22,8 +22,10 @@ couch_root_welcome(struct couch_req *r)
 	buf_append_cstr(&out, "{\"couchdb\":\"Welcome\",\"version\":\"" COUCHDB_VERSION
 			      "\",\"git_sha\":\"frond-" FROND_VERSION "\",\"uuid\":\"");
 	buf_append(&out, r->couch->uuid, sizeof(r->couch->uuid));
-	buf_append_cstr(&out, "\",\"features\":[],\"vendor\":{\"name\":\"frond\",\"version\":"
-			      "\"" FROND_VERSION "\"}}");
+	buf_append_cstr(
+		&out,
+		"\",\"features\":[\"partitioned\"],\"vendor\":{\"name\":\"frond\",\"version\":"
+		"\"" FROND_VERSION "\"}}");
 	return couch_reply(r, 200, &out);
 }
 

@@ -4,6 +4,7 @@
 #include "door/couch/doc/att_out.h"
 #include "door/couch/doc/att_range.h"
 #include "door/couch/doc/doc_out.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
@@ -36,6 +37,7 @@ att_find(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct rev_branch branch;
 	enum status status;
 
+	TRY(couch_look_up_check_id(r, c->id, &r->fail));
 	if (!c->has_rev)
 		TRY(rev_winner_read(tx, r->db, c->id, r->arena, &c->rev));
 	status = rev_att_read(tx, r->db, c->id, c->rev, false, c->name, r->arena, &c->att);

@@ -8,6 +8,7 @@
 #include "door/couch/doc/att_put.h"
 #include "door/couch/doc/doc_in.h"
 #include "door/couch/doc/doc_out.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
@@ -104,6 +105,7 @@ att_change_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct rev_edit edit;
 	enum status status;
 
+	TRY(couch_edit_check_id(r, change->id, &r->fail));
 	TRY(couch_design_check(r, tx, change->id));
 	if (change->rev.pos && !change->doc) {
 		status = rev_doc_read_head(tx, r->db, change->id, change->rev, false, r->arena,
@@ -117,10 +119,7 @@ att_change_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	edit = couch_doc_edit(change->doc ? change->doc : &doc, change->id, true);
 	edit.parent = change->rev;
 	TRY(att_change_list(c, &old, &edit));
-	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));
-	if (c->result.status == STATUS_ATT_MISSING)
-		return couch_missing_stub(change->id, c->result.att, &r->fail);
-	return c->result.status;
+	return couch_edit_write(r, tx, &edit, &c->result);
 }
 
 enum status
@@ -199,6 +198,7 @@ att_put_check_target(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct rev_att att;
 	enum status status;
 
+	TRY(couch_edit_check_id(r, c->id, &r->fail));
 	TRY(couch_design_check(r, tx, c->id));
 	if (c->rev.pos) {
 		status = rev_att_read(tx, r->db, c->id, c->rev, false, c->name, r->arena, &att);
@@ -327,6 +327,7 @@ att_delete_unnamed(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct rev_att att;
 	enum status status;
 
+	TRY(couch_look_up_check_id(r, c->id, &r->fail));
 	TRY(rev_winner_read(tx, r->db, c->id, r->arena, &winner));
 	status = rev_att_read(tx, r->db, c->id, winner, false, c->name, r->arena, &att);
 	if (status == STATUS_DELETED)

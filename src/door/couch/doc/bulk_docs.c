@@ -23,6 +23,7 @@
 #include "door/couch/doc/att_in.h"
 #include "door/couch/doc/bulk_in.h"
 #include "door/couch/doc/doc_in.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/doc/local.h"
 #include "door/couch/wire/error.h"
@@ -76,6 +77,7 @@ struct bulk {
 	uint32_t *ids; /* entries by their ids: see bulk_place_entry() */
 	size_t ids_mask;
 
+	bool ids_checked;                       /* all of them fit the database */
 	const struct couch_bulk_entry *culprit; /* atomic: the first that could not be written */
 };
 
@@ -108,6 +110,46 @@ bulk_check_design(struct bulk *b, struct kv_tx *tx, struct couch_bulk_entry *e)
 }
 
 static enum status
+bulk_explain_partition(struct couch_req *r, struct couch_bulk_entry *e)
+{
+	e->fail = arena_zalloc(r->arena, sizeof(*e->fail));
+	if (!e->fail)
+		return STATUS_LIMIT;
+	e->status = couch_edit_fail_partition(e->id, e->fail);
+	return STATUS_OK;
+}
+
+/*
+ * Checks, before anything is written, that the database can have all the ids. One that it cannot
+ * have refuses the request, as in CouchDB.
+ */
+static enum status
+bulk_check_ids(struct bulk *b)
+{
+	struct couch_req *r = b->in.r;
+
+	if (b->ids_checked || !b->in.new_edits || !rev_db_is_partitioned(r->db))
+		return STATUS_OK;
+	for (size_t i = 0; i < b->in.count; i++) {
+		TRY(couch_edit_check_id(r, b->in.entries[i].id, &r->fail));
+		TRY(step_count(1));
+	}
+	b->ids_checked = true;
+	return STATUS_OK;
+}
+
+/* A replicated document whose id the database cannot have does not keep out the others. */
+static enum status
+bulk_check_replicated_id(struct couch_req *r, struct couch_bulk_entry *e)
+{
+	struct couch_fail fail = { .error = COUCH_ERROR_NONE };
+
+	if (couch_edit_check_id(r, e->id, &fail) == STATUS_OK)
+		return STATUS_OK;
+	return couch_bulk_refuse(r, e, fail.error, fail.err.text);
+}
+
+static enum status
 bulk_write_edits(struct bulk *b, struct kv_tx *tx, const struct rev_edit *edits,
 		 struct couch_bulk_entry **of_edit, size_t count)
 {
@@ -122,6 +164,8 @@ bulk_write_edits(struct bulk *b, struct kv_tx *tx, const struct rev_edit *edits,
 		if (results[i].status == STATUS_OK)
 			of_edit[i]->rev = results[i].rev;
 		of_edit[i]->idle = results[i].unchanged;
+		if (results[i].status == STATUS_PARTITION_FULL)
+			TRY(bulk_explain_partition(r, of_edit[i]));
 		if (results[i].status == STATUS_ATT_MISSING)
 			TRY(couch_bulk_refuse_stub(&b->in, of_edit[i], results[i].att));
 	}
@@ -140,6 +184,7 @@ bulk_write_entries(struct bulk *b, struct kv_tx *tx, size_t begin, size_t end)
 
 	if (!edits || !of_edit)
 		return STATUS_LIMIT;
+	TRY(bulk_check_ids(b));
 	for (size_t i = begin; i < end; i++) {
 		struct couch_bulk_entry *e = &b->in.entries[i];
 
@@ -152,10 +197,13 @@ bulk_write_entries(struct bulk *b, struct kv_tx *tx, size_t begin, size_t end)
 			TRY(bulk_write_local(b, tx, e));
 			continue;
 		}
-		TRY(bulk_check_design(b, tx, e));
+		TRY(bulk_check_replicated_id(r, e));
+		if (!e->fail)
+			TRY(bulk_check_design(b, tx, e));
 		if (e->fail)
 			continue;
 		edits[count] = couch_doc_edit(&e->doc, e->id, b->in.new_edits);
+		edits[count].max_partition_bytes = couch_edit_partition_limit(r);
 		if (couch_edit_of_nothing(&edits[count])) {
 			e->status = STATUS_DOC_CONFLICT;
 			continue;

@@ -15,6 +15,7 @@
 #include "door/couch/doc/doc_in.h"
 #include "door/couch/doc/doc_opts.h"
 #include "door/couch/doc/doc_out.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/doc/related.h"
 #include "door/couch/wire/error.h"
@@ -342,15 +343,22 @@ bulk_get_read_item(struct bulk_get *b, struct str text, struct wanted *w)
 static enum status
 bulk_get_write_docs(struct bulk_get *b, struct wanted *w, struct item *item)
 {
+	struct couch_fail unfit = { .error = COUCH_ERROR_NONE };
+	const struct couch_fail *fail = w->fail;
+
 	w->opts.flags |= b->flags & COUCH_DOC_OF_A_HEAD;
 	w->opts.revs_limit = rev_db_revs_limit(b->r->db);
 	w->opts.holes = &item->holes;
 	w->opts.check_tx = b->snapshot.tx;
 	w->opts.check_req = b->r;
-	if (!w->fail)
+	if (!w->fail && couch_edit_check_id(b->r, w->id, &unfit) != STATUS_OK) {
+		w->rev_json = STR("null");
+		fail = &unfit;
+	}
+	if (!fail)
 		return bulk_get_write_heads(b, item, w);
-	bulk_get_write_error(b, item, w, couch_fail_answer(w->fail->err.status, w->fail).name,
-			     w->fail->err.text);
+	bulk_get_write_error(b, item, w, couch_fail_answer(fail->err.status, fail).name,
+			     fail->err.text);
 	return STATUS_OK;
 }
 

@@ -12,7 +12,7 @@
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
-#include "model/revisioned/read.h"
+#include "model/revisioned/revisioned.h"
 
 enum {
 	TYPE_STRING = 1,
@@ -48,6 +48,7 @@ static const struct {
 };
 
 struct design {
+	struct couch_req *r;
 	struct arena *arena;
 	struct couch_fail *fail;
 	struct json_member *members;
@@ -119,7 +120,10 @@ design_check_options(struct design *d, const struct json_value *object)
 					     "");
 	}
 	value = json_value_find(options, count, "partitioned");
-	if (value && value->kind == JSON_TRUE)
+	if (!value || value->kind != JSON_TRUE)
+		return STATUS_OK;
+	TRY(couch_db_ensure(d->r));
+	if (!rev_db_is_partitioned(d->r->db))
 		return couch_fail_set(d->fail, COUCH_ERROR_INVALID_DESIGN,
 				      "partitioned option cannot be true in a non-partitioned "
 				      "database.");
@@ -232,7 +236,7 @@ couch_design_validate(struct couch_req *r, struct str id, const struct doc *doc,
 		.leaves = doc->leaves,
 		.count = doc->count,
 	};
-	struct design d = { .arena = r->arena, .fail = fail };
+	struct design d = { .r = r, .arena = r->arena, .fail = fail };
 
 	if (!couch_is_design(id))
 		return STATUS_OK;

@@ -5,6 +5,7 @@
 #include "door/couch/doc/doc_in.h"
 #include "door/couch/doc/doc_opts.h"
 #include "door/couch/doc/doc_out.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/doc/open_revs.h"
 #include "door/couch/doc/related.h"
@@ -234,6 +235,7 @@ doc_get_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	struct get_call *c = arg;
 
+	TRY(couch_look_up_check_id(r, c->id, &r->fail));
 	buf_clear(&c->out);
 	couch_holes_cut(&c->holes, 0);
 	c->has_meta = false;

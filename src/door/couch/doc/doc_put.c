@@ -4,6 +4,7 @@
 #include "door/couch/doc/att_in.h"
 #include "door/couch/doc/design.h"
 #include "door/couch/doc/doc_in.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/doc/local.h"
 #include "door/couch/doc/replication_doc.h"
@@ -27,13 +28,11 @@ doc_put_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	struct put_call *c = arg;
 
+	TRY(couch_edit_check_id(r, c->edit.id, &r->fail));
 	TRY(couch_design_check(r, tx, c->edit.id));
 	if (couch_edit_of_nothing(&c->edit))
 		return STATUS_DOC_CONFLICT;
-	TRY(rev_write(tx, r->db, &c->edit, 1, 0, r->arena, &c->result, &r->fail.err));
-	if (c->result.status == STATUS_ATT_MISSING)
-		return couch_missing_stub(c->edit.id, c->result.att, &r->fail);
-	return c->result.status;
+	return couch_edit_write(r, tx, &c->edit, &c->result);
 }
 
 static enum status
@@ -273,6 +272,7 @@ doc_delete_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct rev_id winner;
 	enum status status = STATUS_DOC_CONFLICT;
 
+	TRY(couch_edit_check_id(r, c->edit.id, &r->fail));
 	if (c->edit.parent.pos)
 		status = doc_put_attempt(r, tx, c);
 	if (status != STATUS_DOC_CONFLICT)
@@ -345,6 +345,8 @@ doc_copy_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct couch_doc doc;
 	struct rev_edit edit;
 
+	TRY(couch_edit_check_id(r, c->target, &r->fail));
+	TRY(couch_look_up_check_id(r, c->source, &r->fail));
 	TRY(couch_design_check(r, tx, c->target));
 	TRY(doc_copy_read(c, tx, &doc));
 	if (couch_is_local(c->target)) {
@@ -355,8 +357,7 @@ doc_copy_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	TRY(doc_put_check_doc(r, c->target, &doc, true));
 	edit = couch_doc_edit(&doc, c->target, true);
 	edit.parent = c->target_rev;
-	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));
-	return c->result.status;
+	return couch_edit_write(r, tx, &edit, &c->result);
 }
 
 /* The Destination header: a relative id, perhaps with ?rev= behind it. */

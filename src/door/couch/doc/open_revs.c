@@ -12,6 +12,7 @@
 #include "door/couch/doc/att_out.h"
 #include "door/couch/doc/doc_in.h"
 #include "door/couch/doc/doc_out.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/doc/related.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
@@ -172,6 +173,7 @@ open_revs_find_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct open_revs *o = arg;
 	struct rev_tree tree;
 
+	TRY(couch_look_up_check_id(r, o->id, &r->fail));
 	if (!o->asked->all)
 		return couch_heads_wanted(r, tx, o->id, o->asked->revs, o->asked->count,
 					  o->flags & COUCH_DOC_LATEST ? 0 : REV_DESCENT_ITSELF,

@@ -10,6 +10,7 @@
 #include "door/couch/admin/tx.h"
 #include "door/couch/doc/design.h"
 #include "door/couch/doc/doc_in.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
@@ -122,6 +123,7 @@ patch_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct rev_doc doc;
 	enum status status;
 
+	TRY(couch_edit_check_id(r, c->id, &r->fail));
 	TRY(couch_design_check(r, tx, c->id));
 	TRY(patch_read_target(c, tx, &doc));
 	TRY(rev_body_explode(&doc, r->arena));
@@ -136,8 +138,7 @@ patch_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	TRY(couch_design_validate(r, c->id, &edit.doc, &r->fail));
 	edit.parent = doc.rev;
 	TRY(patch_keep_attachments(c, &doc, &edit));
-	TRY(rev_write(tx, r->db, &edit, 1, 0, r->arena, &c->result, &r->fail.err));
-	return c->result.status;
+	return couch_edit_write(r, tx, &edit, &c->result);
 }
 
 static enum status

@@ -4,6 +4,7 @@
 #include "doc/json_value.h"
 #include "door/couch/admin/tx.h"
 #include "door/couch/doc/doc_out.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
@@ -116,6 +117,7 @@ paths_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct rev_id rev = c->rev;
 	bool any;
 
+	TRY(couch_look_up_check_id(r, c->id, &r->fail));
 	c->values = arena_alloc(r->arena, c->count * sizeof(*c->values));
 	if (!c->values)
 		return STATUS_LIMIT;

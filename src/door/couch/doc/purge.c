@@ -5,6 +5,7 @@
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/purges.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/doc/rev_lists.h"
 #include "door/couch/wire/error.h"
@@ -41,6 +42,8 @@ purge_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	struct purge_call *c = arg;
 
+	for (size_t i = 0; i < c->count; i++)
+		TRY(couch_look_up_check_id(r, c->queries[i].id, &r->fail));
 	return rev_purge(tx, r->db, c->queries, c->count, r->arena, c->results, &r->fail.err);
 }
 

@@ -2,11 +2,13 @@
 #include "doc/json.h"
 #include "doc/json_list.h"
 #include "doc/json_value.h"
+#include "door/couch/admin/partition.h"
 #include "door/couch/admin/snapshot.h"
 #include "door/couch/admin/tx.h"
 #include "door/couch/doc/att_out.h"
 #include "door/couch/doc/doc_opts.h"
 #include "door/couch/doc/doc_out.h"
+#include "door/couch/doc/edit.h"
 #include "door/couch/list/endpoints.h"
 #include "door/couch/list/view_args.h"
 #include "door/couch/wire/error.h"
@@ -33,7 +35,8 @@ struct listing {
 	struct couch_view_args args;
 	enum space space;
 	bool any_row;
-	struct buf last; /* the id to go on after */
+	bool any_partition; /* a query is about one */
+	struct buf last;    /* the id to go on after */
 	struct rev_cursor docs;
 	struct rev_ahead ahead;
 	struct str sent; /* the id of the row that was sent last; lies in the page */
@@ -424,7 +427,8 @@ listing_write_key(struct listing *l, void *arg)
 	if (key->kind == JSON_STRING && key->string.len <= REV_DOC_ID_BYTES) {
 		if (l->space == SPACE_LOCAL)
 			status = listing_read_local_rev(l, key->string, &entry.rev);
-		else
+		else if ((status = couch_look_up_check_id(l->r, key->string, &l->r->fail)) ==
+			 STATUS_OK)
 			status = rev_winner_read(l->snapshot.tx, l->r->db, key->string, l->r->arena,
 						 &entry.rev);
 	}
@@ -595,6 +599,7 @@ listing_write_head(struct listing *l, void *arg)
 static enum status
 listing_send_listing(struct listing *l)
 {
+	const struct name_range design = { .begin = STR("_design/"), .end = STR("_design0") };
 	struct name_range range;
 	struct head_call head = { NULL };
 	bool some;
@@ -603,9 +608,8 @@ listing_send_listing(struct listing *l)
 		TRY(listing_run_step(l, listing_write_head, &head));
 		TRY(listing_send_keys(l));
 	} else {
-		some = couch_view_args_range(
-			&l->args, l->space == SPACE_DESIGN ? STR("_design/") : (struct str){ 0 },
-			STR("_design0"), &range);
+		TRY(couch_view_args_range(&l->args, l->space == SPACE_DESIGN ? &design : NULL,
+					  l->r->arena, &range, &some));
 		head.range = some ? &range : NULL;
 		TRY(listing_run_step(l, listing_write_head, &head));
 		if (some)
@@ -623,10 +627,24 @@ listing_space(struct str endpoint)
 	return str_eq(endpoint, STR("_local_docs")) ? SPACE_LOCAL : SPACE_ALL;
 }
 
+/* Refuses a partition that the path or a parameter names, in a database that has none. */
+static enum status
+listing_check_partition(struct listing *l)
+{
+	struct couch_req *r = l->r;
+
+	TRY(couch_partition_check_db(r));
+	if (!l->any_partition || rev_db_is_partitioned(r->db))
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+			      "`partition` parameter is not supported on this db");
+}
+
 static enum status
 listing_serve(struct listing *l)
 {
 	TRY(couch_snapshot_begin_list(&l->snapshot, l->r));
+	TRY(listing_check_partition(l));
 	if (l->r->head)
 		l->args.limit = 0;
 	TRY(listing_send_listing(l));
@@ -656,6 +674,14 @@ listing_release(struct listing *l)
 }
 
 static enum status
+listing_check_args(struct listing *l)
+{
+	TRY(couch_view_args_check(l->r, &l->args));
+	l->any_partition = l->any_partition || l->args.partition.ptr;
+	return STATUS_OK;
+}
+
+static enum status
 listing_read_args(struct listing *l)
 {
 	struct couch_req *r = l->r;
@@ -670,7 +696,7 @@ listing_read_args(struct listing *l)
 	}
 	/* A parameter in the query overrides the same one in the body. */
 	TRY(couch_view_args_query(r, &l->args));
-	return couch_view_args_check(r, &l->args);
+	return listing_check_args(l);
 }
 
 enum status
@@ -725,7 +751,7 @@ listing_parse_query(struct listing *l, const struct couch_view_args *common,
 	l->args = *common;
 	TRY(json_value_members(query, r->arena, &members, &count, &r->fail.err));
 	TRY(couch_view_args_members(r, members, count, &l->args));
-	return couch_view_args_check(r, &l->args);
+	return listing_check_args(l);
 }
 
 /* Sends the answer to one query, which is the one at the position `at`. */
@@ -785,6 +811,7 @@ listing_serve_queries(struct listing *l)
 	common = l->args;
 	TRY(listing_each_query(l, &common, &queries, false));
 	TRY(couch_snapshot_begin_list(&l->snapshot, l->r));
+	TRY(listing_check_partition(l));
 	buf_append_cstr(&l->stream.out, "{\"results\":[");
 	TRY(listing_each_query(l, &common, &queries, true));
 	buf_append_cstr(&l->stream.out, "\r\n]}\n");

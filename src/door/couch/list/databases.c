@@ -118,9 +118,10 @@ databases_send_pages(struct databases *l)
 static enum status
 databases_serve(struct databases *l)
 {
-	bool some = couch_view_args_range(&l->args, (struct str){ 0 }, (struct str){ 0 },
-					  &l->range);
+	bool some;
 
+	l->args.partition = (struct str){ 0 }; /* names of databases are in none */
+	TRY(couch_view_args_range(&l->args, NULL, l->r->arena, &l->range, &some));
 	l->left = l->r->head ? 0 : l->args.limit;
 	buf_append_byte(&l->stream.out, '[');
 	if (some)

@@ -3,6 +3,7 @@
 #include "base/quote.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
+#include "door/couch/admin/partition.h"
 #include "door/couch/doc/doc_opts.h"
 #include "door/couch/list/view_args.h"
 #include "door/couch/wire/error.h"
@@ -227,6 +228,7 @@ view_args_take_param(struct couch_req *r, const struct param *p, struct couch_vi
 		view_args_take_docid(p, &args->end_docid);
 		return STATUS_OK;
 	case PARAM_LIMIT:
+		args->has_limit = true;
 		return view_args_parse_count(r, p, &args->limit);
 	case PARAM_SKIP:
 		return view_args_parse_count(r, p, &args->skip);
@@ -255,8 +257,8 @@ view_args_take_param(struct couch_req *r, const struct param *p, struct couch_vi
 	case PARAM_UPDATE:
 		return view_args_check_word(r, p, "true false lazy");
 	case PARAM_PARTITION:
-		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
-				      "`partition` parameter is not supported on this db");
+		args->partition = p->text;
+		return couch_partition_check_name(r, p->text);
 	case PARAM_ATTACHMENTS:
 		return view_args_take_flag(r, p, COUCH_DOC_ATTS, args);
 	case PARAM_ATT_ENCODING_INFO:
@@ -299,8 +301,19 @@ couch_view_args_members(struct couch_req *r, const struct json_member *members, 
 
 /* In CouchDB `key` overrides the bounds. */
 enum status
-couch_view_args_check(struct couch_req *r, const struct couch_view_args *args)
+couch_view_args_check(struct couch_req *r, struct couch_view_args *args)
 {
+	uint64_t most;
+
+	if (r->partition.ptr)
+		args->partition = r->partition;
+	most = args->partition.ptr ? r->settings->partition_query_limit : r->settings->query_limit;
+	if (most && !args->has_limit)
+		args->limit = most;
+	if (most && args->limit > most)
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "Limit is too large, must not exceed %llu",
+				      (unsigned long long)most);
 	if (args->has_keys && args->keys.count > 1 && (args->start.given || args->end.given))
 		return couch_fail_set(
 			&r->fail, COUCH_ERROR_QUERY_PARSE,
@@ -315,9 +328,19 @@ struct edge {
 	struct str id;
 };
 
-bool
-couch_view_args_range(const struct couch_view_args *args, struct str space, struct str space_end,
-		      struct name_range *ret)
+/* Narrows the bounds to those of `within`. */
+static void
+edges_clip(struct edge *low, struct edge *high, const struct name_range *within)
+{
+	if (!low->has || str_cmp(low->id, within->begin) < 0)
+		*low = (struct edge){ true, false, within->begin };
+	if (!high->has || str_cmp(high->id, within->end) >= 0)
+		*high = (struct edge){ true, true, within->end };
+}
+
+enum status
+couch_view_args_range(const struct couch_view_args *args, const struct name_range *within,
+		      struct arena *arena, struct name_range *ret, bool *ret_any)
 {
 	const struct couch_bound *start = args->start.given ? &args->start : &args->start_docid;
 	const struct couch_bound *end = args->end.given ? &args->end : &args->end_docid;
@@ -327,12 +350,15 @@ couch_view_args_range(const struct couch_view_args *args, struct str space, stru
 			    args->descending && args->exclusive_end, first->id };
 	struct edge high = { last->given, !args->descending && args->exclusive_end, last->id };
 
-	if (last->given && last->below_all)
-		return false;
-	if (space.len && (!low.has || str_cmp(low.id, space) < 0))
-		low = (struct edge){ true, false, space };
-	if (space.len && (!high.has || str_cmp(high.id, space_end) >= 0))
-		high = (struct edge){ true, true, space_end };
+	struct name_range partition;
+
+	*ret_any = !last->given || !last->below_all;
+	if (within)
+		edges_clip(&low, &high, within);
+	if (args->partition.ptr) {
+		TRY(rev_partition_range(args->partition, arena, &partition));
+		edges_clip(&low, &high, &partition);
+	}
 
 	*ret = (struct name_range){ .descending = args->descending, .skip = args->skip };
 	if (args->descending) {
@@ -347,5 +373,5 @@ couch_view_args_range(const struct couch_view_args *args, struct str space, stru
 	ret->has_end = high.has;
 	ret->exclusive_end = high.exclusive;
 	ret->end = high.id;
-	return true;
+	return STATUS_OK;
 }

@@ -33,6 +33,8 @@ struct couch_view_args {
 	bool conflicts;
 	bool update_seq;
 	unsigned doc_flags; /* of enum couch_doc_flags: how documents show their attachments */
+	bool has_limit;
+	struct str partition; /* whose ids alone are listed; ptr NULL: those of all */
 };
 
 void couch_view_args_init(struct couch_view_args *args);
@@ -42,14 +44,18 @@ MUST_USE enum status couch_view_args_query(struct couch_req *r, struct couch_vie
 MUST_USE enum status couch_view_args_members(struct couch_req *r, const struct json_member *members,
 					     size_t count, struct couch_view_args *args);
 
-/* Refuses parameters that exclude each other. */
-MUST_USE enum status couch_view_args_check(struct couch_req *r, const struct couch_view_args *args);
+/*
+ * Refuses parameters that exclude each other, and a limit above the one that is set. Where none is
+ * given, that one holds.
+ */
+MUST_USE enum status couch_view_args_check(struct couch_req *r, struct couch_view_args *args);
 
 /*
- * The range of ids that `args` asks for, among those that start with `space` (empty: all ids).
- * False if the range is empty.
+ * The range of ids that `args` asks for, among those from `within->begin` to `within->end` (which
+ * is NULL or has both) and those of the partition. `*ret_any` is false if the range is empty.
  */
-bool couch_view_args_range(const struct couch_view_args *args, struct str space,
-			   struct str space_end, struct name_range *ret);
+MUST_USE enum status couch_view_args_range(const struct couch_view_args *args,
+					   const struct name_range *within, struct arena *arena,
+					   struct name_range *ret, bool *ret_any);
 
 #endif

@@ -39,6 +39,7 @@
 	E(INDEX, "index")                                                                          \
 	E(DB_SETTING, "db_setting")                                                                \
 	E(PURGE, "purge")                                                                          \
+	E(PARTITION, "partition")                                                                  \
 	E(COMPACT, "compact")                                                                      \
 	E(DOC, "doc")                                                                              \
 	E(DESIGN_DOC, "design_doc")                                                                \

@@ -50,6 +50,7 @@ struct couch_req {
 	uint64_t began_ns;
 	struct str *parts; /* of the path, unescaped, without empty ones */
 	size_t parts_count;
+	struct str partition; /* of a path /{db}/_partition/{p}/…; ptr NULL: it has none */
 	struct http_param *params;
 	size_t params_count;
 	struct auth_user user;

@@ -24,6 +24,8 @@ enum {
 	COUCH_SORT_BYTES = 32 << 20,
 };
 
+#define COUCH_PARTITION_BYTES (UINT64_C(10) << 30) /* CouchDB's */
+
 #define COUCH_HOST       "127.0.0.1"
 #define COUCH_NODE_NAME  "nonode@nohost" /* CouchDB's for a node that is in no cluster */
 #define COUCH_UUIDS      "utc_random,random,sequential,utc_id,uuid_v4,uuid_v7"
@@ -97,6 +99,17 @@ enum {
 	       SETTING_LIVE,                                                                       \
 	       "The largest attachment, as it is sent; a larger one is answered 413. By default "  \
 	       "there is no limit.")                                                               \
+	NUMBER(S, partition_bytes, "couchdb", "max_partition_size", "bytes", 0,                    \
+	       UINT64_C(1) << 50, COUCH_PARTITION_BYTES, SETTING_LIVE,                             \
+	       "A partition that has so many bytes takes no edit any more that makes a document "  \
+	       "larger: it is answered 403. Replicated edits are taken. 0: no limit.")             \
+	NUMBER(S, query_limit, "query_server_config", "query_limit", "", 1, UINT64_C(1) << 40, 0,  \
+	       SETTING_LIVE,                                                                       \
+	       "The most rows that a request for a list may ask for, and gets if it names no "     \
+	       "limit; asking for more is answered 400. By default there is no such limit.")       \
+	NUMBER(S, partition_query_limit, "query_server_config", "partition_query_limit", "", 1,    \
+	       UINT64_C(1) << 40, 0, SETTING_LIVE,                                                 \
+	       "The same for lists of one partition.")                                             \
 	NUMBER(S, gzip_level, "attachments", "compression_level", "", 0, 9, COUCH_GZIP_LEVEL,      \
 	       SETTING_LIVE | SETTING_LISTED,                                                      \
 	       "How hard gzip works on attachments. 0 keeps them as they come.")                   \
