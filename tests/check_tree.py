@@ -39,8 +39,8 @@ ROOMS = {
                       " settings replicator door/couch/wire door/couch/admin",
     "door/couch/list": "base loop kv catalog doc index index/selector model/revisioned access http"
                        " settings door/couch/wire door/couch/admin door/couch/doc",
-    "door/couch/query": "base loop kv catalog doc index index/selector model/revisioned access http"
-                        " settings door/couch/wire door/couch/admin door/couch/doc",
+    "door/couch/query": "base loop kv catalog doc index index/selector index/engine model/revisioned"
+                        " access http settings door/couch/wire door/couch/admin door/couch/doc",
     "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "door/couch/couch.h"
 #include "model/revisioned/revisioned.h"
 
 static const struct cli_command *const commands[] = {
@@ -49,6 +50,7 @@ main(int argc, char **argv)
 	/* A reader that stops early is found by the write that fails, not by a signal. */
 	signal(SIGPIPE, SIG_IGN);
 	cli_watch_memory();
+	couch_follow_designs();
 	argp_program_version = "frond " FROND_VERSION;
 	if (argc < 2) {
 		print_help(stderr);

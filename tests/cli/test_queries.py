@@ -5,6 +5,7 @@ import pathlib
 import random
 import re
 import subprocess
+import time
 
 from harness import ENV, Server, equal, main, test
 
@@ -229,6 +230,50 @@ def random_selectors_find_what_a_naive_filter_finds(cwd):
                                     "fields": ["_id"]}, model.disturb, rnd.choice([7, 50, 200]))
             assert got == model.expected(selector), json.dumps(selector)
             model.change()
+
+
+def read_documents(server, selector, **more):
+    """How many documents a query has read, and the ids that it has found."""
+    status, answer = server.request("POST", "/db/_find", {
+        "selector": selector, "execution_stats": True, "limit": 1000, **more})
+    equal(status, 200)
+    return (answer["execution_stats"]["total_docs_examined"],
+            [doc.get("_id") for doc in answer["docs"]])
+
+
+@test
+def an_index_reads_what_it_finds_and_is_never_behind(cwd):
+    with Server(cwd, "--no-sync") as server:
+        server.request("PUT", "/db")
+        server.request("POST", "/db/_bulk_docs", {"docs": [
+            {"_id": f"d{n:03}", "n": n % 10, "s": f"x{n}"} for n in range(200)]})
+        equal(server.request("POST", "/db/_index", {"index": {"fields": ["n", "s"]}})[0], 200)
+        end = time.monotonic() + 30
+        selector = {"n": 3, "s": {"$gt": "x1", "$lt": "x2"}}
+        while read_documents(server, selector)[0] == 200 and time.monotonic() < end:
+            time.sleep(0.05)
+        found = [f"d{n:03}" for n in (103, 113, 123, 13, 133, 143, 153, 163, 173, 183, 193)]
+        equal(read_documents(server, selector), (11, found))
+        # Nothing has to be read where the index has all that is asked for.
+        equal(read_documents(server, selector, fields=["_id", "s"]), (0, found))
+        # The next query finds what was written before it, and not what was there before that.
+        rev = server.request("GET", "/db/d103")[1]["_rev"]
+        equal(server.request("PUT", "/db/d103", {"_rev": rev, "n": 4, "s": "x103"})[0], 201)
+        equal(server.request("PUT", "/db/new", {"n": 3, "s": "x10"})[0], 201)
+        equal(read_documents(server, selector), (11, ["new", *found[1:]]))
+        equal(read_documents(server, selector, sort=[{"n": "desc"}])[1], [*found[:0:-1], "new"])
+        equal(read_documents(server, {"n": {"$gt": 5, "$lt": 5}, "s": "x"}), (0, []))
+        # Design documents that arrive with data make their indexes, too; whoever drops one, drops it.
+        design = {"_id": "_design/q", "language": "query", "views": {
+            "odd": {"map": {"fields": 1}},
+            "s": {"map": {"fields": {"s": "asc"}}, "reduce": "_count",
+                  "options": {"def": {"fields": ["s"]}}}}}
+        status, answer = server.request("POST", "/db/_bulk_docs", {"docs": [design]})
+        while read_documents(server, {"s": "x7"})[0] > 1 and time.monotonic() < end:
+            time.sleep(0.05)
+        equal(read_documents(server, {"s": "x7"}), (1, ["d007"]))
+        server.request("DELETE", f"/db/_design/q?rev={answer[0]['rev']}")
+        assert read_documents(server, {"s": "x7"})[0] > 200
 
 
 @test

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/rand.h"
+#include "door/couch/query/hook.h"
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/scrape.h"
 #include "door/couch/couch.h"
@@ -18,6 +19,12 @@
 
 static const char hex[] = "0123456789abcdef";
 
+void
+couch_follow_designs(void)
+{
+	rev_design_hook(query_design_changed);
+}
+
 struct couch *
 couch_new(const struct couch_config *config)
 {
@@ -31,6 +38,7 @@ couch_new(const struct couch_config *config)
 		mem_free(c);
 		return NULL;
 	}
+	couch_follow_designs();
 	c->config = *config;
 	rand_bytes(uuid, sizeof(uuid));
 	for (size_t i = 0; i < sizeof(uuid); i++) {

@@ -19,6 +19,12 @@ struct couch *couch_new(const struct couch_config *config);
 MUST_USE enum status couch_make_cookie(void *couch, struct str user, struct arena *arena,
 				       struct str *ret);
 
+/*
+ * From now on, design documents that anybody in this process writes make their indexes. Before any
+ * other thread runs; couch_new() does the same.
+ */
+void couch_follow_designs(void);
+
 void couch_free(struct couch *couch); /* after the server has been freed; NULL is fine */
 
 /*

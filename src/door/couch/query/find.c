@@ -7,6 +7,7 @@
 #include "door/couch/query/find.h"
 #include "door/couch/query/indexes.h"
 #include "door/couch/wire/error.h"
+#include "index/engine/def.h"
 
 METRIC_COUNTER(find_unindexed, "frond_find_unindexed_total", METRIC_NUMBER,
 	       "Queries of _find that read documents one by one, without an index.");
@@ -135,6 +136,24 @@ find_load_indexes(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return query_indexes_load(r, tx, arg);
 }
 
+/* True if the chosen index can be read, and the page before has not been sorted in memory. */
+static bool
+find_is_indexed(struct find *f)
+{
+	const struct index_set *set = index_set_of(f->r->db);
+
+	for (size_t i = 0; set && i < set->count; i++) {
+		const struct index_def *def = &set->defs[i];
+
+		if (!index_is_readable(def) || !str_eq(def->owner, f->plan.chosen->ddoc) ||
+		    !str_eq(def->name, f->plan.chosen->name))
+			continue;
+		f->index_number = def->number;
+		return !f->has_after || !str_starts_with(f->after.place, STR("["));
+	}
+	return false;
+}
+
 /* Reads the documents that may match, in the order that is asked for. */
 static enum status
 find_run(struct find *f)
@@ -151,9 +170,15 @@ find_run(struct find *f)
 	if (ids.empty || !f->limit)
 		return STATUS_OK;
 	if (!sorts) {
+		metric_add(&find_unindexed, 1);
 		find_pass_page(f, &range);
 		return find_by_ids(f, range);
 	}
+	if (find_is_indexed(f))
+		return find_indexed(f);
+	if (f->has_after && !str_starts_with(f->after.place, STR("[")))
+		return find_refuse_bookmark(f);
+	metric_add(&find_unindexed, 1);
 	status = find_sorted(f, range);
 	return status == STATUS_INVALID && f->r->fail.error == COUCH_ERROR_NONE
 		       ? find_refuse_bookmark(f)
@@ -177,7 +202,6 @@ find_send(struct find *f)
 		buf_append_cstr(out, "\r\n]}\r\n");
 		return couch_stream_end(&f->stream);
 	}
-	metric_add(&find_unindexed, 1);
 	f->began_ns = clock_mono_ns();
 	TRY(find_run(f));
 	metric_add(&find_docs, f->docs);

@@ -3,6 +3,7 @@
  *
  *     find.c       the handler: the head and the tail of the answer
  *     find_ids.c   documents in the order of their ids
+ *     find_index.c documents in the order of an index
  *     find_sort.c  documents that are sorted before they are sent
  *     find_doc.c   one document: matched, and written
  */
@@ -28,6 +29,12 @@ struct find_members {
 	size_t count;
 };
 
+/*
+ * What a bookmark's place begins with where it is the key of an entry. That of a sort in memory is
+ * a JSON array.
+ */
+#define FIND_PLACE_KEY 'k'
+
 struct find;
 struct find_doc;
 
@@ -45,6 +52,7 @@ struct find {
 	struct find_members filtered;  /* what that looks at */
 	find_take *take;
 	struct find_sorter *sorter; /* of find_sort.c */
+	uint64_t index_number;      /* of find_index.c: in index_set_of() */
 	struct couch_snapshot snapshot;
 	struct couch_stream stream;
 	struct find_members matched; /* what the selector looks at */
@@ -100,5 +108,8 @@ MUST_USE enum status find_by_ids(struct find *f, struct name_range range);
  * far as [mango] sort_bytes allows, and sends them in the order of the sort.
  */
 MUST_USE enum status find_sorted(struct find *f, struct name_range range);
+
+/* The same from the entries of the chosen index, which is `index_number` and readable. */
+MUST_USE enum status find_indexed(struct find *f);
 
 #endif

@@ -8,6 +8,11 @@
 #include "door/couch/query/indexes.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
+#include "index/engine/build.h"
+
+enum {
+	INDEX_CREATE_STEPS = 4, /* of a build that the request for an index waits for */
+};
 
 /* ---- GET: a list ---- */
 
@@ -68,6 +73,55 @@ index_put(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return query_design_put(r, tx, &c->request, &c->exists);
 }
 
+/* Finds the index that was created, while it is being built. */
+struct built_call {
+	const struct query_index *index;
+	struct index_build_key key;
+	bool found;
+};
+
+static enum status
+index_find_building(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	const struct index_set *set = index_set_of(r->db);
+	struct built_call *c = arg;
+
+	(void)tx;
+	c->found = false;
+	for (size_t i = 0; set && i < set->count; i++) {
+		const struct index_def *def = &set->defs[i];
+
+		if (def->state != INDEX_BUILDING || !str_eq(def->owner, c->index->ddoc) ||
+		    !str_eq(def->name, c->index->name))
+			continue;
+		c->found = true;
+		c->key = (struct index_build_key){
+			.space = CATALOG_SPACE_COUCH,
+			.db_name = r->parts[0],
+			.db_number = r->db->number,
+			.number = def->number,
+		};
+	}
+	return STATUS_OK;
+}
+
+/*
+ * Builds the index of a small database, so that the next query can use it. What is left, or fails,
+ * is built in the background.
+ */
+static void
+index_build_small(struct couch_req *r, const struct query_index *index)
+{
+	struct built_call c = { .index = index };
+	struct couch_fail fail = r->fail;
+	enum index_state state;
+
+	if (couch_db_read(r, COUCH_ACCESS_MEMBER, index_find_building, &c) == STATUS_OK && c.found)
+		(void)!index_build_run(r->couch->config.store, &c.key, 0, INDEX_CREATE_STEPS,
+				       &state, &r->fail.err);
+	r->fail = fail;
+}
+
 /* What has kept a design document from being written. */
 static enum status
 index_refuse_saving(struct couch_req *r, enum status status)
@@ -90,6 +144,7 @@ couch_index_create(struct couch_req *r)
 	status = couch_db_write(r, COUCH_ACCESS_MEMBER, index_put, &c);
 	if (status != STATUS_OK)
 		return index_refuse_saving(r, status);
+	index_build_small(r, &c.request.index);
 	buf_append_cstr(&out, c.exists ? "{\"result\":\"exists\",\"id\":"
 				       : "{\"result\":\"created\",\"id\":");
 	json_write_str(&out, c.request.index.ddoc);
