@@ -196,6 +196,7 @@ active_tasks_write_chores(struct chores *chores, struct str node, struct buf *ou
 
 struct builds {
 	struct arena *arena;
+	struct arena_mark mark; /* what an attempt has taken goes back */
 	struct index_progress *list;
 	size_t count;
 };
@@ -205,7 +206,7 @@ active_tasks_read_builds(struct kv_tx *tx, void *arg)
 {
 	struct builds *b = arg;
 
-	arena_clear(b->arena);
+	arena_reset(b->arena, b->mark);
 	return index_progress_list(tx, ACTIVE_BUILDS, b->arena, &b->list, &b->count);
 }
 
@@ -213,7 +214,7 @@ active_tasks_read_builds(struct kv_tx *tx, void *arg)
 static enum status
 active_tasks_write_builds(struct couch_req *r, struct buf *out)
 {
-	struct builds b = { .arena = r->arena };
+	struct builds b = { .arena = r->arena, .mark = arena_mark(r->arena) };
 
 	TRY(kv_run_read(r->couch->config.store, active_tasks_read_builds, &b, &r->fail.err));
 	for (size_t i = 0; i < b.count; i++) {
