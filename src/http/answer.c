@@ -123,20 +123,26 @@ exchange_send(struct http_exchange *x)
 
 /* ---- Headers ---- */
 
-/* Turns the answer into a 500 with this reason. Only the first reason counts. */
-PRINTF(2, 3)
+/*
+ * Turns the answer into an error with this reason; a status of 500 or more that was set stays. Only
+ * the first reason counts.
+ */
+PRINTF(3, 4)
 static void
-answer_break(struct http_exchange *x, const char *fmt, ...)
+answer_break_with(struct http_exchange *x, int status, const char *fmt, ...)
 {
 	va_list args;
 
 	if (x->broken)
 		return;
 	x->broken = true;
+	x->broken_status = status;
 	va_start(args, fmt);
 	(void)vsnprintf(x->broken_reason, sizeof(x->broken_reason), fmt, args);
 	va_end(args);
 }
+
+#define answer_break(x, ...) answer_break_with((x), 500, __VA_ARGS__)
 
 void
 http_set_status(struct http_exchange *x, int status)
@@ -178,6 +184,15 @@ answer_is_servers_own(struct str name)
 	       str_eq_nocase(name, STR("Connection"));
 }
 
+/* True if the request's own limit of memory would let so many bytes of headers be kept. */
+static bool
+answer_has_room(const struct http_exchange *x, size_t bytes)
+{
+	const struct arena *arena = x->session.task->arena;
+
+	return arena_used_bytes(arena) + bytes <= arena_limit_bytes(arena);
+}
+
 void
 http_add_header(struct http_exchange *x, struct str name, struct str value)
 {
@@ -203,12 +218,14 @@ http_add_header(struct http_exchange *x, struct str name, struct str value)
 	/* The answer that says that the request has taken too much memory has headers, too. */
 	h.name = arena_dup_beyond(x->session.task->arena, name, HEADERS_BEYOND_BYTES);
 	h.value = arena_dup_beyond(x->session.task->arena, value, HEADERS_BEYOND_BYTES);
-	if (!h.name.ptr || !h.value.ptr)
+	if (h.name.ptr && h.value.ptr)
+		x->headers[x->header_count++] = h;
+	else if (answer_has_room(x, name.len + value.len))
+		answer_break_with(x, 503, "out of memory");
+	else
 		answer_break(x,
 			     "The answer's headers need too much memory: the limit is %zu bytes.",
 			     arena_limit_bytes(x->session.task->arena));
-	else
-		x->headers[x->header_count++] = h;
 }
 
 void
@@ -495,7 +512,7 @@ answer_start_broken(struct http_exchange *x, size_t before)
 	struct str body;
 
 	if (x->status < 500 || answer_find_phrase(x->status) == SIZE_MAX)
-		x->status = 500;
+		x->status = x->broken_status;
 	answer_log_failure("answer_broken", x->status, x->broken_reason);
 	body = answer_write_error(x->status, x->broken_reason, room);
 	x->headers[0] = type;
