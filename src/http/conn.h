@@ -88,7 +88,7 @@ struct http_exchange {
 	int status;
 	struct http_header headers[EXCHANGE_HEADERS];
 	size_t header_count;
-	bool broken;             /* what was set cannot be sent: a 5xx */
+	bool broken; /* what was set cannot be sent: a 5xx */
 	int broken_status;
 	char broken_reason[128]; /* what it was, for the client and the log */
 	bool started;

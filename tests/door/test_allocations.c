@@ -128,7 +128,7 @@ static const struct asked requests[] = {
 	  "}",
 	  200 },
 	{ "POST", "/there/_explain", NULL, "{\"selector\":{\"n\":{\"$gt\":1}}}", 200 },
-	/* Each in a database of its own, since every later request to one has to keep its indexes. */
+	/* Each in a database of its own: every later request to one has to keep its indexes. */
 	{ "POST", "/indexed-%llu/_index", NULL,
 	  "{\"index\":{\"fields\":[\"n\"]},\"ddoc\":\"n\",\"name\":\"n\"}", 200 },
 	{ "POST", "/there/_index", NULL,
