@@ -125,7 +125,7 @@ description_is_read_as_it_was_put(void **state)
 		assert_int_equal(got.fence, db.fence);
 		assert_memory_equal(got.options, db.options, sizeof(db.options));
 		assert_memory_equal(got.uuid, db.uuid, sizeof(db.uuid));
-		assert_newer(catalog_description_parse(newer(&again), &got, &err), &err, "up to 2");
+		assert_newer(catalog_description_parse(newer(&again), &got, &err), &err, "up to 3");
 		assert_int_equal(catalog_description_parse(STR("x"), &got, &err), STATUS_CORRUPT);
 	}
 }

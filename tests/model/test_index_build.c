@@ -30,10 +30,13 @@ enum {
 struct create_arg {
 	struct fixture *f;
 	uint32_t flags;
+	const struct index_column *column;
 	uint64_t number;
 };
 
 static const struct str path_n[] = { { "n", 1 } };
+static const struct str path_rev[] = { { "_rev", 4 } };
+static const struct index_column column_rev = { .path = path_rev, .path_count = 1 };
 static const struct index_column column_n = { .path = path_n, .path_count = 1 };
 
 static enum status
@@ -46,7 +49,7 @@ create_body(struct kv_tx *tx, void *arg)
 		.order = DOC_KEY_COUCH,
 		.name = STR("by-n"),
 		.owner = STR("_design/x"),
-		.columns = &column_n,
+		.columns = a->column,
 		.column_count = 1,
 	};
 
@@ -54,13 +57,19 @@ create_body(struct kv_tx *tx, void *arg)
 }
 
 static uint64_t
-create_index(struct fixture *f, uint32_t flags)
+create_index_on(struct fixture *f, const struct index_column *column, uint32_t flags)
 {
-	struct create_arg arg = { .f = f, .flags = flags | INDEX_SPARSE };
+	struct create_arg arg = { .f = f, .flags = flags | INDEX_SPARSE, .column = column };
 
 	assert_int_equal(kv_run(f->store, create_body, &arg, NULL, NULL), STATUS_OK);
 	fixture_reopen(f);
 	return arg.number;
+}
+
+static uint64_t
+create_index(struct fixture *f, uint32_t flags)
+{
+	return create_index_on(f, &column_n, flags);
 }
 
 static enum status
@@ -267,6 +276,24 @@ every_document_gets_its_entry(void **state)
 	assert_int_equal(index_find(f->db, number)->state, INDEX_BUILDING);
 	assert_int_equal(build_steps(f, number, 0, STEPS_MAX), INDEX_READY);
 	check_entries(f, number, DOCS);
+}
+
+/* The entries that a build makes are those that writers take out. */
+static void
+index_of_revisions_is_built_as_it_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	const char *rev = fixture_put(f, "a", NULL, "{}");
+	uint64_t number;
+
+	fixture_put(f, "b", NULL, "{\"n\":1}");
+	number = create_index_on(f, &column_rev, 0);
+	assert_int_equal(build_steps(f, number, 0, STEPS_MAX), INDEX_READY);
+	fixture_reopen(f);
+	assert_int_equal(entries_total(f), 2);
+	fixture_put(f, "a", rev, "{\"n\":2}");
+	assert_int_equal(entries_total(f), 2);
+	assert_int_equal(findings_of(f), 0);
 }
 
 static void
@@ -506,6 +533,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_document_gets_its_entry),
+		TEST(index_of_revisions_is_built_as_it_is_kept),
 		TEST(index_of_an_empty_database_is_ready_at_once),
 		TEST(what_is_written_between_two_steps_is_kept_by_its_writers),
 		TEST(verify_finds_entries_that_are_missing_or_wrong),

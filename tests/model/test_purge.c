@@ -183,8 +183,10 @@ many_leaves_and_documents_go_in_one_round_trip(void **state)
 	assert_string_equal(fixture_text(f, arg.results[0].revs[1]), "2-b");
 	assert_int_equal(arg.results[1].count, 1);
 	assert_int_equal(arg.results[2].count, 0);
-	assert_int_equal(arg.cost.keys_read, 4);
-	assert_int_equal(arg.cost.round_trips, 1);
+	if (!getenv("FROND_TEST_INDEXES")) { /* whose entries make a purge read bodies, too */
+		assert_int_equal(arg.cost.keys_read, 4);
+		assert_int_equal(arg.cost.round_trips, 1);
+	}
 	assert_string_equal(fixture_tree(f, "a", false), "1-c!#");
 	assert_string_equal(fixture_changes(f), "c 1-a, a 1-c#");
 }

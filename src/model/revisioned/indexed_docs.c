@@ -53,6 +53,27 @@ docs_cut(struct kv_tx *tx, const struct catalog_db *db, size_t parts, struct are
 
 /* ---- Visiting ---- */
 
+enum status
+rev_index_source(const struct catalog_db *db, struct str id, const struct rev_doc *doc,
+		 struct arena *arena, struct index_source *ret)
+{
+	AUTO(buf_release) struct buf text = BUF_INIT(2 * REV_HASH_LIMIT_BYTES + 32);
+	const struct index_set *set = index_set_of(db);
+
+	*ret = (struct index_source){
+		.id = id,
+		.packed = doc->packed,
+		.leaves = doc->leaves,
+		.count = doc->count,
+	};
+	if (!set || !set->any_rev)
+		return STATUS_OK;
+	rev_id_write(doc->rev, &text);
+	TRY(buf_status(&text));
+	ret->rev = arena_dup(arena, buf_str(&text));
+	return ret->rev.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 /* A page of winners that the build wants. */
 struct winners {
 	struct rev_want *wants;
@@ -158,12 +179,7 @@ winners_visit(struct kv_tx *tx, const struct catalog_db *db, const struct winner
 
 		/* The winner has a body, and another edit of it is a conflict. */
 		TRY(rev_ahead_take(&ahead, arena, &doc));
-		source = (struct index_source){
-			.id = w->wants[i].id,
-			.packed = doc.packed,
-			.leaves = doc.leaves,
-			.count = doc.count,
-		};
+		TRY(rev_index_source(db, w->wants[i].id, &doc, arena, &source));
 		TRY(visitor(arg, &source));
 		arena_reset(arena, mark);
 	}

@@ -133,17 +133,6 @@ document_read(struct verify_indexes *x, struct str id, struct rev_doc *ret)
 	}
 }
 
-static struct index_source
-source_of(struct str id, const struct rev_doc *doc)
-{
-	return (struct index_source){
-		.id = id,
-		.packed = doc->packed,
-		.leaves = doc->leaves,
-		.count = doc->count,
-	};
-}
-
 static enum status
 entry_look_up(struct verify_indexes *x, const struct index_def *def, const struct kv_pair *pair)
 {
@@ -176,7 +165,7 @@ document_check(struct verify_indexes *x, struct str id)
 	if (status == STATUS_NOT_FOUND || status == STATUS_DELETED)
 		return STATUS_OK; /* told by the check of documents */
 	TRY(status);
-	source = source_of(id, &doc);
+	TRY(rev_index_source(&x->db, id, &doc, x->arena, &source));
 	for (size_t i = 0; i < x->count; i++) {
 		struct verify_index *index = &x->indexes[i];
 		struct index_pairs pairs = { 0 };
@@ -270,7 +259,7 @@ entry_check(struct verify_indexes *x, const struct index_def *def,
 	TRY(status);
 	status = document_read(x, entry.id, &doc);
 	if (status == STATUS_OK) {
-		source = source_of(entry.id, &doc);
+		TRY(rev_index_source(&x->db, entry.id, &doc, x->arena, &source));
 		TRY(index_entries_make(&x->db, def, &source, &x->work, &pairs));
 	} else if (status != STATUS_NOT_FOUND && status != STATUS_DELETED) {
 		return status;

@@ -120,7 +120,9 @@ databases_serve(struct databases *l)
 {
 	bool some;
 
-	l->args.partition = (struct str){ 0 }; /* names of databases are in none */
+	if (l->args.partition.ptr)
+		return couch_fail_set(&l->r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "`partition` is no parameter of a list of databases.");
 	TRY(couch_view_args_range(&l->args, NULL, l->r->arena, &l->range, &some));
 	l->left = l->r->head ? 0 : l->args.limit;
 	buf_append_byte(&l->stream.out, '[');
