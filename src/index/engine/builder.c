@@ -193,7 +193,10 @@ upkeep_clear(struct kv_tx *tx, struct upkeep *u, const struct index_def *def)
 	return index_forget(tx, u->db, def);
 }
 
-/* Does the next thing to be done for a database. With nothing left, the word of it is cleared. */
+/*
+ * Does the next thing to be done for a database. When nothing is left to do, clears the key that
+ * lists the database as one with work (index_work_note()).
+ */
 static enum status
 upkeep_body(struct kv_tx *tx, void *arg)
 {

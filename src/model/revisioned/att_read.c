@@ -180,8 +180,8 @@ att_reader_invalid(struct rev_att_reader *r)
 }
 
 /*
- * Decodes into what is free of r->out. A gzip file may be very long and stand for nothing, so the
- * work is counted here and not by those who get pieces.
+ * Decodes into what is free of r->out. A long gzip file may decode to no bytes at all, so the steps
+ * are counted here, by what is read, and not where the decoded pieces are used.
  */
 static enum status
 att_reader_inflate(struct rev_att_reader *r)

@@ -8,9 +8,8 @@
  */
 #include "doc/chunks.h"
 #include "doc/root.h"
+#include "model/revisioned/indexed_docs.h"
 #include "model/revisioned/revisioned_int.h"
-
-#define DESIGN_PREFIX STR("_design/")
 
 /* What is called when a design document changes; set before any other thread runs. */
 static rev_design_changed *design_changed;
@@ -24,7 +23,7 @@ rev_design_hook(rev_design_changed *changed)
 bool
 rev_index_wants(const struct rev_writer *w, struct str id)
 {
-	if (str_starts_with(id, DESIGN_PREFIX))
+	if (!rev_id_is_indexed(id))
 		return design_changed != NULL;
 	return w->indexes.set != NULL;
 }
@@ -262,7 +261,7 @@ rev_index_apply(struct rev_writer *w, struct rev_index_change *c)
 	} else if (change_keeps_winner(c)) {
 		change.after = change.before;
 	}
-	if (!str_starts_with(c->id, DESIGN_PREFIX))
+	if (rev_id_is_indexed(c->id))
 		return index_update(&w->indexes, &change, &w->duplicate);
 	if ((change.before || change.after) && change.before != change.after)
 		return design_changed(w->tx, w->db,
