@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How the cost of an operation grows: with the documents of a database, with connections, with the
-revisions of a document, with the size of a document that one path is read of.
+"""How the cost of an operation grows: with the documents of a database, or of one with an index, with
+connections, with the revisions of a document, with the size of a document that one path is read of.
 
-    bench/growth.py [--build DIR] [--docs N,N,…] [--connections N,N,…]
+    bench/growth.py [--build DIR] [--docs N,N,…] [--connections N,N,…] [--only PANEL]
 
 The cost is the server's processor time an operation, which other load on the machine changes least;
 the exponent is the slope of a straight line through its logarithm over the logarithm of the number:
@@ -23,6 +23,7 @@ import statistics
 import sys
 
 import sides
+from picture import open_svg, short
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 ROUNDS = 3
@@ -93,6 +94,24 @@ class Growth:
             self.note(panel, "PUT", n, cost(self.write("put", connections=16)))
             self.note(panel, "_bulk_docs, a document", n, cost(self.write("bulk")))
 
+    def by_documents_indexed(self):
+        """What indexes find, and for comparison what a GET of the same documents costs."""
+        self.server.make("indexed")
+        self.server.make_index("indexed", "number")
+        there = 0
+        for n in self.options.docs:
+            say(f"loading up to {n:,} documents")
+            there = self.load.run(self.server, "bulk", db="indexed", first=there, connections=2,
+                                  count=n - there)["next"]
+            self.server.await_index("indexed", "number")
+            panel = "indexed"
+            self.note(panel, "_find one document", n, cost(self.repeat(
+                "find", db="indexed", connections=16, docs=n)))
+            self.note(panel, "_find a hundred", n, cost(self.repeat(
+                "find-range", db="indexed", docs=n, rows=100)))
+            self.note(panel, "GET", n, cost(self.repeat("get", db="indexed", connections=16,
+                                                        docs=n)))
+
     def by_connections(self):
         docs = min(self.options.docs[-1], 100000)
         for n in self.options.connections:
@@ -137,14 +156,28 @@ class Growth:
         self.server = sides.Frond(f"{self.options.build}/frond", work, options=chosen)
         self.server.start()
         try:
-            for part in (self.by_size, self.by_revisions, self.by_documents, self.by_connections):
-                part()
+            parts = {"bytes": self.by_size, "revisions": self.by_revisions,
+                     "documents": self.by_documents, "indexed": self.by_documents_indexed,
+                     "connections": self.by_connections}
+            for panel, part in parts.items():
+                if self.options.only in (None, panel):
+                    part()
             return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+                    "commit": sides.commit(TOP), "load_average": os.getloadavg()[0],
                     "processors": os.cpu_count(), "machine": platform.machine(),
                     "series": self.series, "exponents": exponents(self.series)}
         finally:
             self.server.stop()
             shutil.rmtree(work, ignore_errors=True)
+
+
+def merge(old, new):
+    """The last run of all panels, with one that was measured later."""
+    later = dict(old.get("later", {}))
+    for panel in new["series"]:
+        later[panel] = {name: new[name] for name in ("date", "commit", "load_average")}
+    series = {**old["series"], **new["series"]}
+    return {**old, "series": series, "exponents": exponents(series), "later": later}
 
 
 def slope(points):
@@ -163,11 +196,12 @@ def exponents(series):
 
 # ---- The picture ----
 
-COLOURS = ["#2b6cb0", "#c05621", "#38a169", "#805ad5", "#d69e2e", "#e53e3e", "#4a5568"]
+COLOURS = ["#2b6cb0", "#c05621", "#38a169", "#805ad5", "#d69e2e", "#e53e3e", "#718096"]
 TITLES = {"documents": "documents in the database", "connections": "connections",
+          "indexed": "documents in a database with an index",
           "revisions": "revisions of each document", "bytes": "bytes of the document"}
-W, H = 470, 330
-LEFT, RIGHT, TOP_ROOM, BOTTOM = 52, 14, 40, 118
+W, H = 500, 330
+LEFT, RIGHT, TOP_ROOM, BOTTOM = 70, 26, 40, 118
 
 
 def scale(values, low, high):
@@ -185,13 +219,13 @@ def draw_panel(panel, lines, powers, x0, y0):
     for d in range(first, last + 1):
         x = x_of(10 ** d)
         out.append(f'<line x1="{x:.0f}" y1="{y0 + TOP_ROOM}" x2="{x:.0f}" y2="{y0 + H - BOTTOM}" '
-                   f'stroke="#e5e5e5"/><text x="{x:.0f}" y="{y0 + H - BOTTOM + 15}" '
-                   f'text-anchor="middle" fill="#555">{10 ** d:,}</text>')
+                   f'class="grid"/><text x="{x:.0f}" y="{y0 + H - BOTTOM + 15}" '
+                   f'text-anchor="middle" class="faint">{short(10 ** d)}</text>')
     for d in range(low, high + 1):
         y = y_of(10 ** d)
         out.append(f'<line x1="{x0 + LEFT}" y1="{y:.0f}" x2="{x0 + W - RIGHT}" y2="{y:.0f}" '
-                   f'stroke="#e5e5e5"/><text x="{x0 + LEFT - 6}" y="{y + 4:.0f}" '
-                   f'text-anchor="end" fill="#555">{10 ** d:g} µs</text>')
+                   f'class="grid"/><text x="{x0 + LEFT - 6}" y="{y + 4:.0f}" '
+                   f'text-anchor="end" class="faint">{10 ** d:g} µs</text>')
     for i, (name, points) in enumerate(lines.items()):
         colour = COLOURS[i % len(COLOURS)]
         path = " ".join(f"{x_of(p['n']):.1f},{y_of(max(p['cpu_us'], 0.01)):.1f}" for p in points)
@@ -199,20 +233,20 @@ def draw_panel(panel, lines, powers, x0, y0):
         out += [f'<circle cx="{x_of(p["n"]):.1f}" cy="{y_of(max(p["cpu_us"], 0.01)):.1f}" r="3" '
                 f'fill="{colour}"/>' for p in points]
         x, y = x0 + LEFT + i % 2 * 215, y0 + H - BOTTOM + 38 + i // 2 * 17
-        exponent = f", n^{powers[name]:.2f}" if name in powers else ""
+        exponent = f", n^{round(powers[name], 2) + 0.0:.2f}" if name in powers else ""
         out.append(f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{colour}"/>'
                    f'<text x="{x + 15}" y="{y}">{name}{exponent}</text>')
     return out
 
 
 def draw(found):
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * W} {2 * H + 34}" '
-           'font-family="sans-serif" font-size="11">',
-           f'<rect width="{2 * W}" height="{2 * H + 34}" fill="#fff"/>',
-           '<text x="16" y="22" font-size="15" font-weight="bold">Processor time of the server an '
-           'operation, and its exponent</text>']
+    out = open_svg(2 * W, (len(found["series"]) + 1) // 2 * H + 52, 11)
+    out.append('<text x="16" y="22" font-size="15" font-weight="bold">What one operation costs '
+               'the server\'s processors as things grow</text>'
+               '<text x="16" y="40" class="faint">n^0: always the same; n^1: in proportion. Both '
+               'axes are logarithmic.</text>')
     for i, (panel, lines) in enumerate(found["series"].items()):
-        out += draw_panel(panel, lines, found["exponents"][panel], i % 2 * W, 30 + i // 2 * H)
+        out += draw_panel(panel, lines, found["exponents"][panel], i % 2 * W, 48 + i // 2 * H)
     return "\n".join(out) + "\n</svg>\n"
 
 
@@ -239,6 +273,10 @@ def as_markdown(found):
             power = found["exponents"][panel].get(name)
             shown = re.sub(r"(_\w+)", r"`\1`", name)
             out.append(f"| {shown} | " + " | ".join(cells) + f" | {power:.2f} |")
+        run = found.get("later", {}).get(panel)
+        if run:
+            out += ["", f"Measured later, on {run['date']} at {run['commit']}, load average "
+                    f"{run['load_average']:.0f} at the end."]
         out.append("")
     return "\n".join(out)
 
@@ -282,6 +320,8 @@ def main():
     parser.add_argument("--scheme", help="how documents are kept (default: the server's)")
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=TOP / "bench" / "results")
+    parser.add_argument("--only", choices=sorted(set(TITLES) - {"connections"}),
+                        help="measure one panel, and keep the others of the last run")
     parser.add_argument("--publish", action="store_true",
                         help="put the exponents into docs/PERFORMANCE.md, too")
     parser.add_argument("--reuse", action="store_true",
@@ -298,6 +338,8 @@ def main():
     options.connections = sorted({min(n, most) for n in options.connections})
     found = Growth(options).run()
     options.out.mkdir(parents=True, exist_ok=True)
+    if options.only:
+        found = merge(json.loads((options.out / "growth.json").read_text()), found)
     (options.out / "growth.json").write_text(json.dumps(found, indent=1) + "\n")
     (options.out / "growth.svg").write_text(draw(found))
     if options.publish:

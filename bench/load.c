@@ -61,7 +61,7 @@ static const struct argp_option options[] = {
 	{ "docs", OPT_DOCS, "N", 0, "Documents to read from, or that updates go round", 0 },
 	{ "first", OPT_FIRST, "N", 0, "Number of the first new document", 0 },
 	{ "batch", OPT_BATCH, "N", 0, "Documents of one _bulk_docs (default 1000)", 0 },
-	{ "rows", OPT_ROWS, "N", 0, "Rows that a listing has to have", 0 },
+	{ "rows", OPT_ROWS, "N", 0, "Rows that a listing, or a range, has to have", 0 },
 	{ "big", OPT_BIG, "BYTES", 0, "Size of the large document (default 500000)", 0 },
 	{ "query", OPT_QUERY, "QUERY", 0, "Of a listing, such as include_docs=true", 0 },
 	{ "pid", OPT_PID, "PID", 0, "Process whose time is measured; repeatable", 0 },
@@ -170,8 +170,8 @@ parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.args_doc = "put|bulk|update|get|constant|_changes|_all_docs|put-big|get-big|path|"
-		    "bulk-lines|get-lines",
+	.args_doc = "put|bulk|update|get|constant|_changes|_all_docs|find|find-range|find-none|"
+		    "put-big|get-big|path|bulk-lines|get-lines",
 	.doc = "Asks a server the same thing over and over, and tells how fast it answers.",
 };
 

@@ -19,6 +19,9 @@ enum {
 	DATA_KINDS = 4096, /* documents differ in all their text up to this many */
 };
 
+/* The member "number" of the first document; the next ones' are higher by one each. */
+#define DATA_NUMBER UINT64_C(1000000000)
+
 /* Makes the texts that documents are cut from; once, before all others. False: out of memory. */
 bool data_init(void);
 

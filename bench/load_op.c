@@ -239,6 +239,64 @@ listing_check(struct load *l, struct load_conn *c)
 	return status_is(c, 200) && c->needles == l->rows;
 }
 
+/* ---- Queries: the members "number" of all documents differ, and follow their numbers ---- */
+
+static bool
+find_make(struct load *l, struct load_conn *c, const char *selector, uint64_t rows)
+{
+	struct open_body body;
+
+	begin_request(l, c, "POST", "/_find");
+	body = begin_body(c);
+	buf_printf(&c->request, "{\"selector\":%s,\"limit\":%" PRIu64 "}", selector, rows);
+	end_body(c, body);
+	return true;
+}
+
+static bool
+find_one_make(struct load *l, struct load_conn *c)
+{
+	char selector[LOAD_PATH_BYTES];
+
+	c->doc = rand_seq_below(&l->rand, l->docs);
+	snprintf(selector, sizeof(selector), "{\"number\":%" PRIu64 "}", DATA_NUMBER + c->doc);
+	return find_make(l, c, selector, 1);
+}
+
+static bool
+find_range_make(struct load *l, struct load_conn *c)
+{
+	char selector[LOAD_PATH_BYTES];
+
+	c->doc = rand_seq_below(&l->rand, l->docs - l->rows + 1);
+	snprintf(selector, sizeof(selector),
+		 "{\"number\":{\"$gte\":%" PRIu64 ",\"$lt\":%" PRIu64 "}}", DATA_NUMBER + c->doc,
+		 DATA_NUMBER + c->doc + l->rows);
+	return find_make(l, c, selector, l->rows);
+}
+
+/* As many rows as were asked for. */
+static bool
+find_range_check(struct load *l, struct load_conn *c)
+{
+	l->units++;
+	return status_is(c, 200) && c->needles == l->rows;
+}
+
+/* Looks at every document and finds none: prices are above 0. */
+static bool
+find_none_make(struct load *l, struct load_conn *c)
+{
+	return find_make(l, c, "{\"price\":-1}", 1);
+}
+
+static bool
+find_none_check(struct load *l, struct load_conn *c)
+{
+	l->units += l->docs;
+	return status_is(c, 200) && c->needles == 0;
+}
+
 /* ---- The large document ---- */
 
 static bool
@@ -390,6 +448,15 @@ static const struct load_op ops[] = {
 	  .make = listing_make,
 	  .check = listing_check,
 	  .needle = "{\"id\":\"" },
+	{ .name = "find", .make = find_one_make, .check = get_check },
+	{ .name = "find-range",
+	  .make = find_range_make,
+	  .check = find_range_check,
+	  .needle = "\"_rev\":\"" },
+	{ .name = "find-none",
+	  .make = find_none_make,
+	  .check = find_none_check,
+	  .needle = "\"_rev\":\"" },
 	{ .name = "put-big", .make = put_big_make, .check = put_big_check },
 	{ .name = "get-big", .make = get_big_make, .check = get_big_check, .needle = "section-" },
 	{ .name = "path", .make = path_make, .check = path_check },

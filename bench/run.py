@@ -104,11 +104,9 @@ def processor():
 
 
 def about(options):
-    commit = subprocess.run(["git", "-C", str(TOP), "rev-parse", "--short", "HEAD"],
-                            stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "commit": commit,
+        "commit": sides.commit(TOP),
         "processors": os.cpu_count(),
         "processor": processor(),
         "kernel": platform.release(),
@@ -206,7 +204,8 @@ class Run:
                 self.note("memory-loaded", server.name, workloads.connected(self.bench, server))
 
     def servers_of(self, workload):
-        return [s for s in self.servers if workload.by_scheme or not s.is_other]
+        return [s for s in self.servers if (workload.by_scheme or not s.is_other)
+                and (s.finds or not workload.queries)]
 
     def run_timed(self):
         wanted = [w for w in workloads.TIMED if self.wants(w.name)]
@@ -262,6 +261,18 @@ class Run:
                 "results": self.results}
 
 
+def publish(options, found):
+    """Of some workloads only, the last whole run's results with these in their place."""
+    if options.only:
+        whole = RESULTS / "bench.json"
+        found["results"] = {name: by_side for name, by_side in found["results"].items()
+                            if any(word in name for word in options.only)}
+        found = table.merge(json.loads(whole.read_text()), found)
+        whole.write_text(json.dumps(found, indent=1) + "\n")
+        table.write_picture(found, RESULTS / "bench.svg")
+    table.publish(found, TOP)
+
+
 def main():
     options = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: stopped"))  # and the servers with it
@@ -272,7 +283,7 @@ def main():
     print(table.as_text(found))
     table.write_picture(found, out / "bench.svg")
     if options.publish:
-        table.publish(found, TOP)
+        publish(options, found)
 
 
 if __name__ == "__main__":

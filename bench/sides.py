@@ -15,6 +15,7 @@ import urllib.parse
 
 START_SECONDS = 60
 SETTLE_SECONDS = 20
+INDEX_SECONDS = 600
 
 
 def fail(text):
@@ -78,6 +79,12 @@ def status_kib(pid, field):
     return 0
 
 
+def commit(top):
+    """What was measured."""
+    return subprocess.run(["git", "-C", str(top), "rev-parse", "--short", "HEAD"],
+                          stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+
+
 class Server:
     """Speaks CouchDB's HTTP API at a port of this machine, or of the caller's."""
 
@@ -85,6 +92,7 @@ class Server:
     paths = False  # answers ?path=
     rows = None    # of listings, where not as many as the bench asks for
     is_other = False  # frond, with the scheme that is not its default
+    finds = True      # is asked queries, and has functions run
 
     def __init__(self):
         self.host = "127.0.0.1"
@@ -186,6 +194,21 @@ class Server:
     def drop(self, db):
         self.request("DELETE", f"/{db}")
 
+    def make_index(self, db, field):
+        self.must("POST", f"/{db}/_index", {"index": {"fields": [field]}, "ddoc": f"by-{field}",
+                                            "name": field})
+
+    def drop_index(self, db, field):
+        """And what was built of it, which CouchDB would take for the same index once more."""
+        status, _ = self.request("DELETE", f"/{db}/_index/by-{field}/json/{field}")
+        if status == 200:
+            self.request("POST", f"/{db}/_view_cleanup")
+
+    def await_index(self, db, field):
+        """Until the index is built, for which the first query of a CouchDB waits."""
+        self.must("POST", f"/{db}/_find", {"selector": {field: {"$gt": None}}, "limit": 1,
+                                           "use_index": f"by-{field}"})
+
     def disk_bytes(self, db):
         raise NotImplementedError
 
@@ -222,6 +245,14 @@ class Frond(Server):
         self.drop("probe")
         return scheme
 
+    def await_index(self, db, field):
+        deadline = time.monotonic() + INDEX_SECONDS
+        while not any(index["name"] == field and index["state"] == "ready" for index in
+                      self.must("GET", f"/{db}/_index?sizes=true")["indexes"][1:]):
+            if time.monotonic() > deadline:
+                fail(f"{self.name}: the index on {field} is not built")
+            time.sleep(0.02)
+
     def disk_bytes(self, db):
         if self.store.startswith("embedded:"):
             return size_of_directory(self.directory / "store")
@@ -235,6 +266,7 @@ class Frond(Server):
 class Pouch(Server):
     name = "pouchdb-server"
     rows = 20000
+    finds = False  # its queries are PouchDB's, whose indexes are views
 
     def __init__(self, peers, directory):
         super().__init__()
@@ -268,7 +300,8 @@ class Couch(Server):
 
     def start(self):
         self.await_up()
-        self.name = f"CouchDB {self.must('GET', '/').get('version', '')}".strip()
+        version = self.must("GET", "/").get("version", "")
+        self.name = f"CouchDB {version.split('-')[0]}".strip()
 
     def pids(self):
         pid = listener_on(self.port) if self.host.startswith("127.") else None

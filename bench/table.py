@@ -9,6 +9,8 @@ import json
 import pathlib
 import sys
 
+from picture import open_svg
+
 TOP = pathlib.Path(__file__).resolve().parent.parent
 TARGETS = json.loads((TOP / "bench" / "targets.json").read_text())
 RECORDED = "CouchDB 3.5 (recorded)"
@@ -32,6 +34,14 @@ TITLES = {
     "get-big": "`GET` that document whole",
     "nested-bulk": "21,024 nested documents of MDN's data, bulk",
     "nested-get": "`GET` one of those, 16",
+    "index-number": "index on a number, documents",
+    "index-string": "index on a short string, documents",
+    "find-16": "`_find` one document by an index, 16",
+    "find-range": "`_find` 100 documents by an index, 1",
+    "find-scan": "`_find` without an index, documents looked at",
+    "put-indexed-16": "`PUT` new document with three indexes, 16",
+    "put-validated-16": "`PUT` new document under `validate_doc_update`, 16",
+    "bulk-validated-1": "`_bulk_docs` under `validate_doc_update`, 1 writer",
     "pull": "PouchDB pulling all documents",
     "disk-bulk": "disk bytes a document, bulk loaded",
     "disk-single": "disk bytes a document, single writes",
@@ -90,7 +100,7 @@ def judge(found, workload, side="frond", scheme=None):
     couch = couch_side(found)
     c = {**recorded(workload), **(figures(found, workload, couch) if couch else {})}
     missed = []
-    if "times" in t and (workload != "path" or couch):
+    if "times" in t and value(c):
         times = value(f) / value(c)
         wanted = t.get("times_" + scheme, t["times"]) if scheme else t["times"]
         if times < wanted:
@@ -98,6 +108,8 @@ def judge(found, workload, side="frond", scheme=None):
     for key, share in (("p99_ms", "p99_share"), ("cpu_us", "cpu_share")):
         if share in t and f.get(key) and f[key] > c[key] * t[share]:
             missed.append(f"{key.split('_')[0]} {number(f[key])} of {number(c[key] * t[share])}")
+    if "cpu_ratio" in t and f.get("cpu_ratio", 0) > t["cpu_ratio"]:
+        missed.append(f"{f['cpu_ratio']:.2f} of {t['cpu_ratio']} times the cpu of none")
     limit = figures(found, workload, "limit") if side == "frond" else {}
     if "limit" in t and limit and f["rate"] < limit["rate"] * t["limit"]:
         missed.append(f"{f['rate'] / limit['rate']:.2f} of {t['limit']} of the limit")
@@ -162,6 +174,18 @@ def as_text(found):
     return "\n".join(out)
 
 
+def merge(old, new):
+    """The results of a whole run with those of some workloads that were measured later."""
+    results = dict(old["results"])
+    later = [dict(run) for run in old.get("later", [])]
+    for run in later:
+        run["workloads"] = [w for w in run["workloads"] if w not in new["results"]]
+    for workload in new["results"]:
+        results[workload] = new["results"][workload]
+    later.append({"about": new["about"], "workloads": sorted(new["results"])})
+    return {**old, "results": results, "later": [run for run in later if run["workloads"]]}
+
+
 def as_markdown(found, leave_out=(), both_schemes=True):
     lines = [head(found)] + list(rows(found, both_schemes))
     lines = [[c for c, name in zip(line, lines[0]) if name not in leave_out] for line in lines]
@@ -207,11 +231,9 @@ def draw(bars, names, info):
         import math
         return LEFT + (math.log10(max(ratio, 0.1)) - decades[0]) * unit
 
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-           'font-family="sans-serif" font-size="12">',
-           f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
-           '<text x="16" y="22" font-size="15" font-weight="bold">frond, as a multiple of each '
-           'peer and of its limit (operations a second)</text>']
+    out = open_svg(WIDTH, height, 12)
+    out.append('<text x="16" y="22" font-size="15" font-weight="bold">Operations a second: frond '
+               'as a multiple of each peer and of its limit; logarithmic scale</text>')
     for i, name in enumerate(names):
         out.append(f'<rect x="{16 + i * 210}" y="34" width="11" height="11" '
                    f'fill="{PALETTE[i % len(PALETTE)]}"/>'
@@ -219,8 +241,8 @@ def draw(bars, names, info):
     for d in decades:
         x = x_of(10 ** d)
         out.append(f'<line x1="{x:.0f}" y1="{top - 8}" x2="{x:.0f}" y2="{height - 34}" '
-                   f'stroke="{"#333" if d == 0 else "#ddd"}"/>'
-                   f'<text x="{x:.0f}" y="{height - 20}" text-anchor="middle" fill="#555">'
+                   f'class="{"one" if d == 0 else "grid"}"/>'
+                   f'<text x="{x:.0f}" y="{height - 20}" text-anchor="middle" class="faint">'
                    f'{10 ** d:g}×</text>')
     y = top
     for title, ratios in bars:
@@ -231,11 +253,12 @@ def draw(bars, names, info):
             one, end = x_of(1), x_of(ratio)
             out.append(f'<rect x="{min(one, end):.1f}" y="{y}" width="{abs(end - one):.1f}" '
                        f'height="{BAR - 2}" fill="{colour}"/>'
-                       f'<text x="{max(one, end) + 4:.1f}" y="{y + BAR - 3}" font-size="10">'
+                       f'<text x="{end + (4 if ratio >= 1 else -4):.1f}" y="{y + BAR - 3}" '
+                       f'font-size="10" text-anchor="{"start" if ratio >= 1 else "end"}">'
                        f'{number(ratio)}</text>')
             y += BAR
         y += 12
-    out.append(f'<text x="16" y="{height - 4}" font-size="10" fill="#777">{info["date"]}, '
+    out.append(f'<text x="16" y="{height - 4}" font-size="10" class="faint">{info["date"]}, '
                f'{info["processors"]} × {info["processor"]}</text></svg>')
     return "\n".join(out) + "\n"
 
@@ -268,15 +291,28 @@ def publish(found, top):
     tables = {"README.md": as_markdown(found, ("peak MB", "target"), both_schemes=False),
               "docs/PERFORMANCE.md": as_markdown(found) + "\n\n" + detail(found)}
     for name, shown in tables.items():
-        publish_one(a, found["scheme"], top / name, shown)
+        publish_one(found, top / name, shown)
 
 
-def publish_one(a, scheme, path, shown):
+def told_later(found):
+    """Which rows are of other runs."""
+    out = ""
+    for run in found.get("later", []):
+        a = run["about"]
+        titles = "; ".join(title for workload, title in TITLES.items()
+                           if workload in run["workloads"])
+        out += (f"\n\nOf a later run, on {a['date'].split()[0]} at {a['commit']}, medians of "
+                f"{a['rounds']} rounds, load average {a['load_average']:.0f}: {titles}.")
+    return out
+
+
+def publish_one(found, path, shown):
+    a, scheme = found["about"], found["scheme"]
     text = (f"{BEGIN}\n\n{shown}\n\n"
             f"Made by `make bench` on {a['date'].split()[0]} at {a['commit']}, on "
             f"{a['processors']} × {a['processor']}, the clients on the same processors; medians "
             f"of {a['rounds']} rounds; load average {a['load_average']:.0f} at the end. Documents are "
-            f"kept {scheme} unless a row says otherwise.\n\n{END}")
+            f"kept {scheme} unless a row says otherwise.{told_later(found)}\n\n{END}")
     old = path.read_text()
     if BEGIN not in old or END not in old:
         sys.exit(f"{path} has no place for the table")

@@ -9,6 +9,14 @@ UPDATED_DOCS = 1024
 BIG_BYTES = 500 * 1000
 CONNECTED = 1000
 READ_DB = "bench"
+NUMBER = "number"                   # a member that differs in all documents
+STRING = "type"                     # a short string
+VALIDATE = """function (newDoc, oldDoc, userCtx, secObj) {
+    if (newDoc._deleted) return;
+    if (typeof newDoc.type !== 'string') throw({forbidden: 'type is a string'});
+    if (oldDoc && oldDoc.type !== newDoc.type) throw({forbidden: 'type stays'});
+}"""
+TICK_US = 10000                     # of processor time, in /proc
 
 
 class Bench:
@@ -62,6 +70,8 @@ class Workload:
     def run_limit(self, bench, limits):
         return None
 
+    queries = False  # whether it asks queries, or has functions run
+
     # Whether frond's other way of keeping documents makes a difference that is aimed at.
     by_scheme = False
 
@@ -78,11 +88,14 @@ class Put(Workload):
         if not bench.first(server, "put"):
             server.make("put")
 
-    def run(self, bench, server):
-        result = bench.load.run(server, "put", db="put", connections=self.connections,
-                                first=bench.first(server, "put"), seconds=bench.seconds)
-        bench.use(server, "put", result)
+    def put(self, bench, server, db):
+        result = bench.load.run(server, "put", db=db, connections=self.connections,
+                                first=bench.first(server, db), seconds=bench.seconds)
+        bench.use(server, db, result)
         return measured(result, server)
+
+    def run(self, bench, server):
+        return self.put(bench, server, "put")
 
     def run_limit(self, bench, limits):
         return measured(limits["raw"].run("write", self.connections, 1, bench.seconds))
@@ -140,12 +153,15 @@ class Bulk(Workload):
         if not bench.first(server, "bulk"):
             server.make("bulk")
 
-    def run(self, bench, server):
+    def bulk(self, bench, server, db):
         count = min(bench.bulk, server.rows or bench.bulk)
-        result = bench.load.run(server, "bulk", db="bulk", connections=self.writers, count=count,
-                                first=bench.first(server, "bulk"))
-        bench.use(server, "bulk", result)
+        result = bench.load.run(server, "bulk", db=db, connections=self.writers, count=count,
+                                first=bench.first(server, db))
+        bench.use(server, db, result)
         return measured(result, server)
+
+    def run(self, bench, server):
+        return self.bulk(bench, server, "bulk")
 
     def run_limit(self, bench, limits):
         return measured(limits["raw"].run("write", self.writers, 1000, bench.seconds))
@@ -167,6 +183,132 @@ class Listing(Workload):
 
     def run_limit(self, bench, limits):
         return measured(limits["raw"].run(self.listing, 1, int(self.docs), 0.5))
+
+
+class IndexBuild(Workload):
+    """An index on all documents: from the request for it until it is used."""
+
+    queries = True
+
+    def __init__(self, name, title, field):
+        super().__init__(name, title)
+        self.field = field
+
+    def run(self, bench, server):
+        server.drop_index(READ_DB, self.field)
+        server.settle()
+        before = server.cpu_ticks()
+        begin = time.monotonic()
+        server.make_index(READ_DB, self.field)
+        server.await_index(READ_DB, self.field)
+        seconds = time.monotonic() - begin
+        server.settle()
+        rows = bench.rows(server)
+        return {"rate": rows / seconds, "peak_mb": server.memory_mb(), "units": rows,
+                "cpu_us": (server.cpu_ticks() - before) * TICK_US / rows}
+
+
+class Find(Workload):
+    queries = True
+
+    def __init__(self, name, title, op, connections, rows=None):
+        super().__init__(name, title)
+        self.op = op
+        self.connections = connections
+        self.rows = rows
+
+    def prepare(self, bench, server):
+        server.make_index(READ_DB, NUMBER)
+        server.await_index(READ_DB, NUMBER)
+
+    def run(self, bench, server):
+        return measured(bench.load.run(server, self.op, db=READ_DB, docs=bench.rows(server),
+                                       connections=self.connections, rows=self.rows,
+                                       seconds=bench.seconds), server)
+
+
+def beside_bare(bare, found):
+    """With what it takes of the processor times a PUT with nothing else there takes. Both are
+    measured at one time, since what else the machine does changes either."""
+    if bare["cpu_us"] and found["cpu_us"]:
+        found["cpu_ratio"] = found["cpu_us"] / bare["cpu_us"]
+    return found
+
+
+class PutIndexed(Put):
+    """As Put, with indexes there."""
+
+    by_scheme = False
+    queries = True
+
+    def __init__(self, connections):
+        super().__init__(connections)
+        self.name = f"put-indexed-{connections}"
+        self.title = f"PUT new document with three indexes, {connections} connections"
+
+    def prepare(self, bench, server):
+        super().prepare(bench, server)
+        server.make("indexed")
+        for field in (NUMBER, STRING, "address.code"):
+            server.make_index("indexed", field)
+        bench.use(server, "indexed", bench.load.run(server, "bulk", db="indexed", batch=256,
+                                                    count=UPDATED_DOCS))
+        server.await_index("indexed", NUMBER)
+
+    def run(self, bench, server):
+        return beside_bare(super().run(bench, server), self.put(bench, server, "indexed"))
+
+    def run_limit(self, bench, limits):
+        return None
+
+
+def make_validated(server, db):
+    server.make(db)
+    server.must("PUT", f"/{db}/_design/types", {"validate_doc_update": VALIDATE})
+
+
+class PutValidated(Put):
+    """As Put, with a function that is asked about each document."""
+
+    by_scheme = False
+    queries = True
+
+    def __init__(self, connections):
+        super().__init__(connections)
+        self.name = f"put-validated-{connections}"
+        self.title = f"PUT new document under validate_doc_update, {connections} connections"
+
+    def prepare(self, bench, server):
+        super().prepare(bench, server)
+        make_validated(server, "validated")
+
+    def run(self, bench, server):
+        return beside_bare(super().run(bench, server), self.put(bench, server, "validated"))
+
+    def run_limit(self, bench, limits):
+        return None
+
+
+class BulkValidated(Bulk):
+    """As Bulk, with a function that is asked about each document."""
+
+    by_scheme = False
+    queries = True
+
+    def __init__(self, writers):
+        super().__init__(writers)
+        self.name = f"bulk-validated-{writers}"
+        self.title += " under validate_doc_update"
+
+    def prepare(self, bench, server):
+        super().prepare(bench, server)
+        make_validated(server, "bulk-validated")
+
+    def run(self, bench, server):
+        return beside_bare(super().run(bench, server), self.bulk(bench, server, "bulk-validated"))
+
+    def run_limit(self, bench, limits):
+        return None
 
 
 class Path(Workload):
@@ -274,4 +416,10 @@ TIMED = [
     Listing("_changes", False), Listing("_changes", True),
     Listing("_all_docs", False), Listing("_all_docs", True),
     Path(), Whole(),
+    IndexBuild("index-number", "index on a number, documents", NUMBER),
+    IndexBuild("index-string", "index on a short string, documents", STRING),
+    Find("find-16", "_find one document by an index, 16 connections", "find", 16),
+    Find("find-range", "_find 100 documents by an index", "find-range", 1, rows=100),
+    Find("find-scan", "_find without an index, documents looked at", "find-none", 1),
+    PutIndexed(16), PutValidated(16), BulkValidated(1),
 ]

@@ -28,23 +28,26 @@ ROOMS = {
     "index": "base loop kv doc",
     "index/selector": "base loop kv doc index",
     "index/engine": "base loop kv catalog doc index index/selector",
-    "model/revisioned": "base loop kv catalog doc index index/engine",
+    "index/view": "base loop kv catalog doc index index/engine",
+    "model/revisioned": "base loop kv catalog doc index index/engine index/view",
     "net": "base loop",
     "http": "base loop net",
     "replicator": "base loop kv catalog doc model/revisioned http",
     "door/couch/wire": "base loop kv catalog doc model/revisioned access http settings replicator",
-    "door/couch/admin": "base loop kv catalog doc index index/engine model/revisioned access http settings"
+    "door/couch/admin": "base loop kv catalog doc index index/engine index/view model/revisioned access http settings"
                         " replicator door/couch/wire",
-    "door/couch/doc": "base loop kv catalog doc index index/selector model/revisioned access http"
+    "door/couch/doc": "base loop js kv catalog doc index index/selector index/view model/revisioned access http"
                       " settings replicator door/couch/wire door/couch/admin",
-    "door/couch/list": "base loop kv catalog doc index index/selector model/revisioned access http"
+    "door/couch/list": "base loop js kv catalog doc index index/selector model/revisioned access http"
                        " settings door/couch/wire door/couch/admin door/couch/doc",
-    "door/couch/query": "base loop kv catalog doc index index/selector index/engine model/revisioned"
+    "door/couch/query": "base loop js kv catalog doc index index/selector index/engine model/revisioned"
                         " access http settings door/couch/wire door/couch/admin door/couch/doc",
+    "door/couch/view": "base loop js kv catalog doc index index/view model/revisioned access http"
+                       " settings door/couch/wire door/couch/admin door/couch/doc door/couch/list",
     "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
-                  " door/couch/query",
-    "cli": "base loop js kv catalog doc index/engine model/revisioned access http settings replicator"
+                  " door/couch/query door/couch/view",
+    "cli": "base loop js kv catalog doc index/engine index/view model/revisioned access http settings replicator"
            " door/couch",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the

@@ -266,10 +266,10 @@ auth_hash_password(struct str name, struct str password, const struct auth_hashi
 		address_block_of(how->client->address, &turn.address);
 		rand_bytes(turn.key, sizeof(turn.key)); /* shared with nobody */
 		TRY(queue_enter(&turn, &how->limits, how->client, err));
-		wait_offload(slow_derive, &d);
+		wait_compute(slow_derive, &d);
 		hash_queue_leave(&turn, &how->limits, 0);
 	} else {
-		wait_offload(slow_derive, &d);
+		wait_compute(slow_derive, &d);
 	}
 	if (!d.computed)
 		return err_set(err, STATUS_NOMEM, "cannot hash a password");
@@ -408,7 +408,7 @@ slow_check(void *arg)
 }
 
 /*
- * A fiber may wait in wait_offload() between looking here and remembering, and two requests may
+ * A fiber may wait in wait_compute() between looking here and remembering, and two requests may
  * hash the same password at the same time: both then remember the same digest. A password that has
  * been replaced is not found here, because new settings make a new struct auth.
  */
@@ -507,7 +507,7 @@ check_in_turn(struct auth *a, struct slow_check *check, struct hash_turn *turn,
 
 	TRY(status);
 	if (turn->outcome == OUTCOME_NOT_COMPUTED) {
-		wait_offload(slow_check, check);
+		wait_compute(slow_check, check);
 		if (check->computed)
 			turn->outcome = check->matches ? OUTCOME_MATCHES : OUTCOME_DIFFERS;
 		hash_queue_leave(turn, &a->hash_limits, turn->outcome);

@@ -81,7 +81,7 @@ MUST_USE enum status auth_check_plain(struct str name, struct str password, stru
 
 /*
  * Hashes a plain password in the form that auth_add_admin_hashed() takes, with SHA-256. `ret` lives
- * in the arena. Slow; runs in wait_offload(). Errors as auth_check_plain()'s; STATUS_NOMEM; and as
+ * in the arena. Slow; runs in wait_compute(). Errors as auth_check_plain()'s; STATUS_NOMEM; and as
  * auth_check()'s of the queue.
  */
 MUST_USE enum status auth_hash_password(struct str name, struct str password,
@@ -106,7 +106,7 @@ bool auth_has_admins(const struct auth *a);
  * signed with another secret or before its owner's password was changed counts as absent, as in
  * CouchDB, because its owner must be able to log in again. A password that was right once is
  * remembered (as a keyed digest), so that the slow hash is computed once; that happens in
- * wait_offload(), after the fiber's turn in the queue (access/hash_queue.h). STATUS_TOO_MANY if
+ * wait_compute(), after the fiber's turn in the queue (access/hash_queue.h). STATUS_TOO_MANY if
  * the queue is full, STATUS_CANCELLED if the client has gone. `ret->name` lives in the arena.
  */
 MUST_USE enum status auth_check(struct auth *a, struct str authorization, struct str cookie,

@@ -1,11 +1,11 @@
 /*
  * The queue for hashing passwords, which is slow on purpose.
  *
- * The process has one queue. At most `threads` fibers hash at a time, so that the pool has threads
- * left for reading the store. The others wait, at most `limit` of them; beyond that a fiber is told
- * to come again. Clients from different addresses take turns: when somebody tries many passwords,
- * another client waits for one of them and not for all. If the queue is full, the address with the
- * most waiting fibers gives up its last one for a client of an address with fewer.
+ * The process has one queue. At most `threads` fibers hash at a time, on the pool's threads for
+ * work that computes (wait_compute()). The others wait, at most `limit` of them; beyond that a
+ * fiber is told to come again. Clients from different addresses take turns: when somebody tries
+ * many passwords, another client waits for one of them and not for all. If the queue is full, the
+ * address with the most waiting fibers gives up its last one for a client of an address with fewer.
  *
  * Fibers that want the same hash share one: the first one hashes, and the others are given what it
  * has found out. They take no place in the queue.

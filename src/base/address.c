@@ -122,3 +122,11 @@ address_write(const char *host, uint16_t port, char ret[ADDRESS_TEXT_BYTES])
 	snprintf(ret, ADDRESS_TEXT_BYTES, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host,
 		 (unsigned)port);
 }
+
+const char *
+address_to_reach(const char *host)
+{
+	if (strcmp(host, "0.0.0.0") == 0)
+		return "127.0.0.1";
+	return strcmp(host, "::") == 0 ? "::1" : host;
+}

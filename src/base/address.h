@@ -29,6 +29,12 @@ bool address_names_loopback(struct str host);
 void address_write(const char *host, uint16_t port, char ret[ADDRESS_TEXT_BYTES]);
 
 /*
+ * The host by which a program on this machine reaches what is bound to `host`: of "any address" it
+ * is the loopback's, otherwise `host` itself.
+ */
+const char *address_to_reach(const char *host);
+
+/*
  * Who a peer is, for limits by address: an IPv4 address, or the first 64 bits of an IPv6 address,
  * since whoever has one IPv6 address usually has all that begin like it.
  */

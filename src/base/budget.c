@@ -21,7 +21,8 @@ void
 budget_fini(struct budget *b)
 {
 	assert(!b->reads.first && !b->begins.first && b->taken_bytes == 0);
-	assert(b->parts == 0 && b->output_bytes == 0 && b->read_bytes == 0);
+	assert(b->parts == 0 && b->output_bytes == 0 && b->read_bytes == 0 &&
+	       b->lasting_bytes == 0);
 	pthread_mutex_destroy(&b->lock);
 }
 
@@ -58,12 +59,36 @@ budget_take_peak(struct budget *b)
 	return n;
 }
 
-bool
-budget_admits_long(const struct budget *b)
+/* True if there is room for one more lasting part. */
+static bool
+budget_admits_lasting(const struct budget *b)
 {
+	size_t lasting = b->limit_bytes / 8 * BUDGET_LASTING_EIGHTHS;
+	size_t most = b->limit_bytes - b->limit_bytes / BUDGET_SHORT_SHARE;
+
 	/* Turns to read are given back soon, and keep nobody out. */
-	return budget_held(b) <= b->limit_bytes - b->limit_bytes / BUDGET_SHORT_SHARE +
-					 budget_read_relaxed(&b->read_bytes);
+	return budget_read_relaxed(&b->lasting_bytes) <= lasting &&
+	       budget_held(b) <= most + budget_read_relaxed(&b->read_bytes);
+}
+
+/* True if the budget is used up, turns to read aside. */
+static bool
+budget_is_full(const struct budget *b)
+{
+	return budget_held(b) > b->limit_bytes + budget_read_relaxed(&b->read_bytes);
+}
+
+/* True if parts that do not last may take `n` bytes more, whatever the others have. */
+static bool
+budget_has_for_short(const struct budget *b, size_t n)
+{
+	size_t others = budget_read_relaxed(&b->lasting_bytes) +
+			budget_read_relaxed(&b->read_bytes);
+	size_t held = budget_held(b);
+	size_t share = b->limit_bytes / BUDGET_SHORT_SHARE;
+
+	/* The counters are read one after another: the others' may seem larger than the sum. */
+	return n <= share && (held < others || held - others <= share - n);
 }
 
 bool
@@ -306,6 +331,25 @@ budget_part_init(struct budget_part *p, struct budget *b)
 	*p = (struct budget_part){ .budget = b };
 }
 
+/* Brings the sum of lasting parts up to date. Called after whatever it depends on has changed. */
+static void
+budget_part_sum(struct budget_part *p)
+{
+	size_t before = p->lasting_bytes;
+	size_t n = 0;
+
+	if (!p->lasts)
+		return;
+	if (p->entered)
+		n += BUDGET_PART_BYTES;
+	if (p->taken_bytes > p->asked_bytes)
+		n += p->taken_bytes - p->asked_bytes;
+	if (n == before)
+		return;
+	p->lasting_bytes = n;
+	atomic_fetch_add_explicit(&p->budget->lasting_bytes, n - before, memory_order_relaxed);
+}
+
 void
 budget_enter(struct budget_part *p)
 {
@@ -315,13 +359,7 @@ budget_enter(struct budget_part *p)
 		return;
 	p->entered = true;
 	atomic_fetch_add_explicit(&b->parts, 1, memory_order_relaxed);
-	/*
-	 * Turns to read are given back soon: those who wait for them must not keep others out. And
-	 * what has filled the budget may be clients that do not read, so short requests still get
-	 * in for a while.
-	 */
-	if (budget_held(b) > b->limit_bytes + b->limit_bytes / BUDGET_EXCESS_SHARE +
-				     budget_read_relaxed(&b->read_bytes))
+	if (budget_is_full(b) && !budget_has_for_short(b, 0))
 		p->refused = true;
 }
 
@@ -344,7 +382,7 @@ budget_part_is_free(const struct budget_part *p, size_t used)
 {
 	const struct budget *b = p->budget;
 
-	return used <= BUDGET_FREE_BYTES && !p->counts_all &&
+	return used <= BUDGET_FREE_BYTES && !p->lasts &&
 	       used * budget_read_relaxed(&b->parts) <= b->limit_bytes / BUDGET_FREE_SHARE;
 }
 
@@ -355,6 +393,7 @@ budget_part_give(struct budget_part *p, const struct budget_turn *turn)
 	p->asked_bytes = p->taken_bytes;
 	if (turn->reads)
 		p->read_bytes += turn->bytes;
+	budget_part_sum(p);
 }
 
 size_t
@@ -368,14 +407,21 @@ budget_part_lacks(const struct budget_part *p, size_t n)
 static bool
 budget_part_take(struct budget_part *p, size_t more)
 {
+	struct budget *b = p->budget;
 	bool taken;
 
-	pthread_mutex_lock(&p->budget->lock);
-	taken = budget_take_locked(p->budget, more, p->budget->limit_bytes);
-	pthread_mutex_unlock(&p->budget->lock);
-	if (taken)
-		p->taken_bytes += more;
-	return taken;
+	pthread_mutex_lock(&b->lock);
+	taken = budget_take_locked(b, more, b->limit_bytes);
+	if (!taken && !p->lasts && budget_has_for_short(b, more)) {
+		budget_add_locked(b, more);
+		taken = true;
+	}
+	pthread_mutex_unlock(&b->lock);
+	if (!taken)
+		return false;
+	p->taken_bytes += more;
+	budget_part_sum(p);
+	return true;
 }
 
 bool
@@ -404,6 +450,7 @@ budget_count(struct budget_part *p, size_t n)
 		budget_add_locked(p->budget, p->used_bytes - p->taken_bytes);
 		pthread_mutex_unlock(&p->budget->lock);
 		p->taken_bytes = p->used_bytes;
+		budget_part_sum(p);
 	}
 }
 
@@ -418,6 +465,7 @@ budget_give_back_unused(struct budget_part *p)
 		budget_give_back(p->budget, p->taken_bytes - keep, 0);
 		p->taken_bytes = keep;
 	}
+	budget_part_sum(p);
 }
 
 void
@@ -445,10 +493,38 @@ budget_count_output(struct budget_part *p, size_t n)
 }
 
 void
-budget_part_count_all(struct budget_part *p)
+budget_part_last(struct budget_part *p)
 {
-	p->counts_all = true;
-	budget_count(p, 0);
+	if (p->lasts)
+		return;
+	p->lasts = true;
+	if (!p->budget)
+		return;
+	budget_count(p, 0); /* what was free for it is taken now */
+	budget_part_sum(p);
+}
+
+bool
+budget_admit_lasting(struct budget_part *p)
+{
+	if (!p->budget || p->admitted)
+		return true;
+	if (!budget_admits_lasting(p->budget)) {
+		p->refused = true;
+		return false;
+	}
+	p->admitted = true;
+	budget_part_last(p);
+	return true;
+}
+
+bool
+budget_is_unwelcome(const struct budget_part *p, bool *ret_full)
+{
+	if (!p->budget || !p->lasts || p->admitted || budget_admits_lasting(p->budget))
+		return false;
+	*ret_full = budget_is_full(p->budget);
+	return true;
 }
 
 void
@@ -470,6 +546,9 @@ budget_part_release(struct budget_part *p)
 	budget_count_output(p, 0);
 	if (p->taken_bytes)
 		budget_give_back(p->budget, p->taken_bytes, p->read_bytes);
+	if (p->lasting_bytes)
+		atomic_fetch_sub_explicit(&p->budget->lasting_bytes, p->lasting_bytes,
+					  memory_order_relaxed);
 	budget_part_exit(p);
 	budget_part_init(p, p->budget);
 }

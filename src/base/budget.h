@@ -21,6 +21,16 @@
  * which is served first. So a request that waits for a turn to read may hold any other memory: it
  * waits only for requests that do not wait for it.
  *
+ * == Why those who stay keep nobody out ==
+ *
+ * A part lasts from the moment when its request begins something that takes as long as its client
+ * likes: budget_admit_lasting(), or budget_part_last() where nobody could know before. Lasting
+ * parts are let in only up to five eighths of the budget, and while an eighth is free. What they
+ * leave is for short requests, which end by themselves: some for turns to begin, and the last
+ * eighth for small ones. Even if the budget is full beyond that, small ones may exceed it by an
+ * eighth. A part that lasts and was not let in is unwelcome while there is no room for such parts:
+ * whoever waits for its client has little patience then (budget_is_unwelcome()).
+ *
  * == How requests shrink when there are many ==
  *
  * budget_read_portion() says how large a turn to read should be: the more of their share is taken,
@@ -52,9 +62,11 @@ enum {
 	BUDGET_FREE_BYTES = 64 * 1024,
 	BUDGET_FREE_SHARE = 8,
 	BUDGET_READ_SHARE = 8,   /* one such part of the budget is what turns to read may take */
-	BUDGET_EXCESS_SHARE = 8, /* turns to read, and new requests, may exceed it by such a part */
+	BUDGET_EXCESS_SHARE = 8, /* turns to read may exceed it by such a part */
 	BUDGET_OUTPUT_SHARE = 8, /* the part up to which output grows */
-	BUDGET_SHORT_SHARE = 8,  /* the part that only short requests may take the last of */
+	/* What lasting requests leave free, and by which short ones may exceed the budget. */
+	BUDGET_SHORT_SHARE = 8,
+	BUDGET_LASTING_EIGHTHS = 5, /* that lasting requests may take */
 	/*
 	 * What a request takes in any case, measured: the pages of a stack that it has touched, the
 	 * first block of its arena, and the structs of the exchange.
@@ -105,17 +117,21 @@ struct budget {
 	_Atomic size_t parts;        /* between budget_enter() and budget_part_release() */
 	_Atomic size_t output_bytes; /* that budget_count_output() has counted */
 	_Atomic size_t read_bytes;   /* of turns to read; changed with the lock held */
+	/* Of lasting parts: their flat amounts, and what they have taken without asking for it. */
+	_Atomic size_t lasting_bytes;
 };
 
 struct budget_part {
 	struct budget *budget; /* NULL: memory is not limited */
 	size_t asked_bytes;    /* bytes that budget_ask() has got for this part */
 	size_t used_bytes;
-	size_t taken_bytes;  /* bytes of the budget that this part holds */
-	size_t read_bytes;   /* of taken_bytes: a turn to read, until budget_settle() */
-	size_t output_bytes; /* of used_bytes: output */
-	bool entered;        /* counted in the budget's `parts` */
-	bool counts_all;     /* nothing is free for it: budget_part_count_all() */
+	size_t taken_bytes;   /* bytes of the budget that this part holds */
+	size_t read_bytes;    /* of taken_bytes: a turn to read, until budget_settle() */
+	size_t output_bytes;  /* of used_bytes: output */
+	size_t lasting_bytes; /* counted in the budget's `lasting_bytes` */
+	bool entered;         /* counted in the budget's `parts` */
+	bool lasts;           /* it may take as long as its client likes; nothing is free for it */
+	bool admitted;        /* there was room for it to last: budget_admit_lasting() */
 	/* A use failed because other parts held too much memory; trying again later may help. */
 	bool refused;
 	/* A use failed because the part alone would need more than the whole budget. */
@@ -135,12 +151,6 @@ size_t budget_take_peak(struct budget *b);
 /* Returns the bytes that are taken now, the flat amounts included. Takes no lock. */
 size_t budget_held(const struct budget *b);
 
-/*
- * True if there is room for a request that may last as long as its client likes, such as a listing.
- * Such requests leave the last of the budget to short ones, which end by themselves. Takes no lock.
- */
-bool budget_admits_long(const struct budget *b);
-
 /* True if a turn waits: then those who can do without some memory give it back. */
 bool budget_is_wanted(const struct budget *b);
 
@@ -158,8 +168,8 @@ void budget_part_init(struct budget_part *p, struct budget *b);
 
 /*
  * Counts the flat amount of a request, until the part is released. If that is more than the budget
- * and its excess have, turns to read aside, it is counted all the same, and `p->refused` is set:
- * the request must end soon.
+ * has, turns to read aside, and short requests have exceeded it by their share, it is counted all
+ * the same, and `p->refused` is set: the request must end soon.
  */
 void budget_enter(struct budget_part *p);
 
@@ -194,10 +204,22 @@ void budget_unuse(struct budget_part *p, size_t n);
 void budget_count_output(struct budget_part *p, size_t n);
 
 /*
- * From now on all that the part uses is taken of the budget, also the first bytes. For a request
- * that is going to wait for its client.
+ * The part lasts from now on, until it is released: all that it uses is taken of the budget, also
+ * the first bytes. For a request that is going to wait for its client.
  */
-void budget_part_count_all(struct budget_part *p);
+void budget_part_last(struct budget_part *p);
+
+/*
+ * The same for a request that is known to last before its answer begins, such as a listing. Returns
+ * false and sets `p->refused` if there is no room for such requests: then the part does not last.
+ */
+bool budget_admit_lasting(struct budget_part *p);
+
+/*
+ * True if the part lasts, was not let in, and there is no room for such parts. `*ret_full` says
+ * whether the budget is used up, so that the part must go at once. Takes no lock.
+ */
+bool budget_is_unwelcome(const struct budget_part *p, bool *ret_full);
 
 /* Gives back the bytes that the part has asked for and does not use. */
 void budget_settle(struct budget_part *p);

@@ -55,24 +55,24 @@ hash_word(struct hash_state *h, uint64_t word)
 	h->v[0] ^= word;
 }
 
-uint64_t
-hash_keyed(uint64_t n, struct str s)
+/* SipHash-1-3 of the number and the bytes, under these two words. */
+static uint64_t
+hash_under(const uint64_t key[2], uint64_t n, struct str s)
 {
 	uint64_t last = (uint64_t)s.len << 56;
 	bool has_word = s.len >= sizeof(last);
 	struct hash_state h;
 	uint64_t word;
 
-	(void)pthread_once(&secret_once, hash_draw_secret);
 	/* The four constants of SipHash: they only have to differ from each other. */
-	h.v[0] = secret[0] ^ UINT64_C(0x736f6d6570736575);
-	h.v[1] = secret[1] ^ UINT64_C(0x646f72616e646f6d);
-	h.v[2] = secret[0] ^ UINT64_C(0x6c7967656e657261);
-	h.v[3] = secret[1] ^ UINT64_C(0x7465646279746573);
+	h.v[0] = key[0] ^ UINT64_C(0x736f6d6570736575);
+	h.v[1] = key[1] ^ UINT64_C(0x646f72616e646f6d);
+	h.v[2] = key[0] ^ UINT64_C(0x6c7967656e657261);
+	h.v[3] = key[1] ^ UINT64_C(0x7465646279746573);
 	hash_word(&h, n);
 	while (s.len >= sizeof(word)) {
 		memcpy(&word, s.ptr, sizeof(word));
-		hash_word(&h, word);
+		hash_word(&h, le64toh(word));
 		s = str_skip(s, sizeof(word));
 	}
 	if (s.len && has_word) {
@@ -88,4 +88,22 @@ hash_keyed(uint64_t n, struct str s)
 	for (int i = 0; i < HASH_FINAL_ROUNDS; i++)
 		hash_round(&h);
 	return h.v[0] ^ h.v[1] ^ h.v[2] ^ h.v[3];
+}
+
+uint64_t
+hash_keyed(uint64_t n, struct str s)
+{
+	(void)pthread_once(&secret_once, hash_draw_secret);
+	return hash_under(secret, n, s);
+}
+
+uint64_t
+hash_seeded(const uint8_t seed[HASH_SEED_BYTES], struct str s)
+{
+	uint64_t key[2];
+
+	memcpy(key, seed, sizeof(key));
+	key[0] = le64toh(key[0]);
+	key[1] = le64toh(key[1]);
+	return hash_under(key, 0, s);
 }

@@ -2,8 +2,9 @@
  * Hashes of what clients choose, for tables in memory. They depend on a secret of the process, so
  * nobody can choose keys that all fall into one slot and make a table's searches long.
  *
- * A hash means nothing outside the process: it is never stored and never sent. Plain functions, for
- * any thread.
+ * A hash under the process's secret means nothing outside the process: it is never stored and never
+ * sent. What is stored is hashed under a seed that is stored with it. Plain functions, for any
+ * thread.
  */
 #ifndef FROND_BASE_HASH_H
 #define FROND_BASE_HASH_H
@@ -12,6 +13,13 @@
 
 /* SipHash-1-3 of the number and the bytes, under the process's secret. Any bits choose a slot. */
 uint64_t hash_keyed(uint64_t n, struct str s);
+
+enum {
+	HASH_SEED_BYTES = 16,
+};
+
+/* The same of the bytes, under a seed of the caller's own: the same in every process, for ever. */
+uint64_t hash_seeded(const uint8_t seed[HASH_SEED_BYTES], struct str s);
 
 /* The slots of a table with open addressing for `most` entries: a power of two, half of it free. */
 static inline size_t

@@ -27,7 +27,7 @@
 enum setting_type {
 	SETTING_TYPE_NUMBER, /* a uint64_t */
 	SETTING_TYPE_FLAG,   /* a bool: "true" or "false" */
-	SETTING_TYPE_TEXT,   /* a const char *, never empty; NULL: not set */
+	SETTING_TYPE_TEXT,   /* a const char *, as long as `least` at least; NULL: not set */
 };
 
 enum setting_flags {

@@ -39,6 +39,7 @@ static const char *const status_names[STATUS_COUNT] = {
 	[STATUS_PARTITION_FULL] = "partition_full",
 	[STATUS_UNAUTHORIZED] = "unauthorized",
 	[STATUS_FORBIDDEN] = "forbidden",
+	[STATUS_UNVETTED] = "unvetted",
 	[STATUS_JSON_SYNTAX] = "json_syntax",
 	[STATUS_JSON_UTF8] = "json_utf8",
 	[STATUS_JSON_DEPTH] = "json_depth",

@@ -60,6 +60,7 @@ enum status {
 	STATUS_PARTITION_FULL, /* the edit makes a partition larger that is full already */
 	STATUS_UNAUTHORIZED,
 	STATUS_FORBIDDEN,
+	STATUS_UNVETTED, /* validators have to see what is written first; nothing was written */
 
 	/* JSON text and the trees in it. */
 	STATUS_JSON_SYNTAX,

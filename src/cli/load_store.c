@@ -34,6 +34,7 @@ struct store_sink {
 	/* A hash table of the ids of the batch. An entry is an index + 1, or 0 where it is free. */
 	uint32_t *ids;
 	size_t ids_mask;
+	struct err refusal; /* why the database is not loaded into */
 	size_t count;
 	size_t bytes;
 	struct rev_upload **uploads; /* of the batch, in the arena */
@@ -617,6 +618,8 @@ store_create_body(struct kv_tx *tx, void *arg)
 	catalog_db_unref(s->db);
 	s->db = NULL;
 	status = rev_db_open(tx, NULL, name, &s->db, &err);
+	if (status == STATUS_OK)
+		return couch_refuse_validators(tx, s->db, &s->refusal);
 	if (status != STATUS_NOT_FOUND || !s->options.create)
 		return status;
 	return s->options.partitioned ? rev_db_create_partitioned(tx, name, scheme, &err)
@@ -639,6 +642,8 @@ store_open_database(struct store_sink *s, struct err *err)
 		status = kv_run(s->store, store_create_body, s, NULL, err);
 		if (status == STATUS_NOT_FOUND)
 			return err_set(err, status, "there is no database \"%s\"", s->options.db);
+		if (status == STATUS_UNSUPPORTED)
+			*err = s->refusal;
 		TRY(status);
 	}
 	return s->db ? STATUS_OK

@@ -10,17 +10,20 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/quote.h"
 #include "base/mem.h"
 #include "catalog/move.h"
 #include "catalog/chores.h"
 #include "cli/cli.h"
 #include "cli/settings.h"
 #include "cli/stopping.h"
+#include "cli/welcome.h"
 #include "door/couch/couch.h"
 #include "http/server.h"
 #include "http/settings.h"
 #include "index/engine/build.h"
 #include "index/engine/settings.h"
+#include "index/view/view.h"
 #include "js/js.h"
 #include "js/settings.h"
 #include "kv/settings.h"
@@ -79,6 +82,7 @@ struct serve {
 	struct settings_live *live;
 	struct replicator *replicator; /* NULL: switched off */
 	struct js *js;                 /* runs functions of design documents */
+	struct view_engine *views;     /* keeps what views have made of documents */
 	struct couch *couch;
 	struct server *server;
 	struct chores *chores; /* background work */
@@ -346,26 +350,6 @@ make_chores(struct serve *s, struct err *err)
 	return STATUS_OK;
 }
 
-static void
-print_welcome(const struct serve *s)
-{
-	const struct settings_person *people;
-	char address[ADDRESS_TEXT_BYTES];
-	const char *user = settings_people(s->settings, &people) ? "-u NAME:PASSWORD " : "";
-
-	address_write(s->host, server_port(s->server), address);
-	printf("frond " FROND_VERSION " serves %s at http://%s/\n"
-	       "Try:\n"
-	       "  curl %s-X PUT http://%s/mydb\n"
-	       "  curl %s-X PUT http://%s/mydb/mydoc -d '{\"hello\":\"world\"}'\n"
-	       "  curl %shttp://%s/mydb/mydoc\n",
-	       s->kv->url, address, user, address, user, address, user, address);
-	fflush(stdout);
-	log_event(LOG_LEVEL_INFO, "start",
-		  "version=" FROND_VERSION " address=%s store=\"%s\" pid=%ld", address, s->kv->url,
-		  (long)getpid());
-}
-
 struct moves {
 	struct arena *arena;
 	struct catalog_move *moves;
@@ -400,21 +384,15 @@ tell_moves(struct serve *s)
 	arena_free(m.arena);
 }
 
-/* What is bound is not always an address to be reached by. */
 static enum status
 start_replicator(struct serve *s, struct err *err)
 {
-	const char *host = s->host;
 	char address[ADDRESS_TEXT_BYTES];
 	char url[ADDRESS_TEXT_BYTES + 16];
 
 	if (!s->replicator)
 		return STATUS_OK;
-	if (strcmp(host, "0.0.0.0") == 0)
-		host = "127.0.0.1";
-	else if (strcmp(host, "::") == 0)
-		host = "::1";
-	address_write(host, server_port(s->server), address);
+	address_write(address_to_reach(s->host), server_port(s->server), address);
 	snprintf(url, sizeof(url), "http://%s/", address);
 	return replicator_start(s->replicator, url, couch_make_cookie, s->couch, err);
 }
@@ -432,7 +410,8 @@ run_server(struct serve *s, struct err *err)
 	}
 	status = start_replicator(s, err);
 	if (status == STATUS_OK) {
-		print_welcome(s);
+		welcome_print(s->settings, s->host, server_port(s->server), s->kv->url,
+			      s->couch_settings->utils_dir || s->utils_dir[0]);
 		tell_moves(s);
 		status = server_run(s->server, err);
 	}
@@ -460,8 +439,8 @@ find_utils(struct serve *s)
 	*slash = '\0';
 	len = snprintf(s->utils_dir, sizeof(s->utils_dir), "%s/" UTILS_BESIDE, path);
 	if (len < 0 || (size_t)len >= sizeof(s->utils_dir) || access(s->utils_dir, R_OK) != 0)
-		return NULL;
-	return s->utils_dir;
+		s->utils_dir[0] = '\0';
+	return s->utils_dir[0] ? s->utils_dir : NULL;
 }
 
 static enum status
@@ -479,13 +458,54 @@ make_replicator(struct serve *s, struct err *err)
 	return settings->enabled ? replicator_new(&config, &s->replicator, err) : STATUS_OK;
 }
 
+/* What a limit keeps out of a view. _info has the newest ones by name. */
+static void
+log_view_refusal(void *arg, struct str db_name, struct str design,
+		 const struct view_refusal *refusal)
+{
+	static struct log_limit limit;
+	uint64_t before;
+
+	(void)arg;
+	if (log_limit_pass(&limit, &before))
+		log_event(LOG_LEVEL_WARN, "view_row_refused",
+			  "db=\"%s\" ddoc=\"%s\" view=\"%s\" id=\"%s\" limit=%s before=%llu",
+			  QUOTE_SHOW(db_name), QUOTE_SHOW(design), QUOTE_SHOW(refusal->view),
+			  QUOTE_SHOW(refusal->id), QUOTE_SHOW(refusal->limit),
+			  (unsigned long long)before);
+}
+
 static enum status
 make_js(struct serve *s, struct err *err)
 {
+	const struct view_engine_config views = { .store = s->store, .refused = log_view_refusal };
 	struct js_config config;
 
 	js_config_set(&config, settings_of(s->settings, &js_setting_group));
-	return js_new(&config, &s->js, err);
+	TRY(js_new(&config, &s->js, err));
+	return view_engine_new(&views, &s->views, err);
+}
+
+/* Whoever gives a password at each start wonders why another one lets him in. */
+static void
+tell_changed_passwords(const struct serve *s)
+{
+	struct settings_held *held = settings_live_hold(s->live);
+	const struct settings_person *given;
+	const struct settings_person *now;
+	size_t count = settings_people(s->settings, &given);
+	size_t now_count = settings_people(held->settings, &now);
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; given[i].fixed && j < now_count; j++)
+			if (str_eq(given[i].name, now[j].name) &&
+			    !str_eq(given[i].text, now[j].text))
+				log_event(
+					LOG_LEVEL_WARN, "admin_password_changed",
+					"name=\"%.*s\" "
+					"hint=\"it was changed later, and the changed one holds\"",
+					STR_ARG(given[i].name));
+	settings_held_unref(held);
 }
 
 /* The settings that hold: the store's over those of this process. */
@@ -497,7 +517,9 @@ start_settings(struct serve *s, struct err *err)
 	TRY(people_prepare(s->store, s->settings, err));
 	TRY(settings_live_new(s->store, s->settings, &people_live_ops,
 			      (void *)(uintptr_t)exposed_at, &s->live, err));
-	return settings_live_reload(s->live, err);
+	TRY(settings_live_reload(s->live, err));
+	tell_changed_passwords(s);
+	return STATUS_OK;
 }
 
 /* A port for metrics alone, if the settings want one. */
@@ -525,6 +547,7 @@ make_server(struct serve *s, struct err *err)
 		.live = s->live,
 		.replicator = s->replicator,
 		.js = s->js,
+		.views = s->views,
 		.utils_dir = find_utils(s),
 	};
 	struct server_config server = {
@@ -582,6 +605,8 @@ serve(struct serve *s, struct err *err)
 	couch_free(s->couch);
 	chores_free(s->chores);
 	replicator_free(s->replicator);
+	/* Updates of views call workers. */
+	view_engine_free(s->views);
 	js_free(s->js);
 	settings_live_free(s->live);
 	kv_close(s->store);

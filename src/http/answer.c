@@ -777,7 +777,7 @@ exchange_refuse(struct http_exchange *x, int status, const char *reason)
 }
 
 void
-exchange_give_up(struct http_exchange *x, const char *limit, const char *reason)
+exchange_give_up(struct http_exchange *x, int status, const char *limit, const char *reason)
 {
 	log_event(LOG_LEVEL_INFO, "slow_body", "peer=%s limit=%s bytes=%llu", x->conn->net.peer,
 		  limit, (unsigned long long)x->body_taken);
@@ -788,6 +788,6 @@ exchange_give_up(struct http_exchange *x, const char *limit, const char *reason)
 		return;
 	}
 	x->given_up = true;
-	x->status = 408;
-	exchange_refuse(x, 408, reason);
+	x->status = status;
+	exchange_refuse(x, status, reason);
 }

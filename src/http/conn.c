@@ -333,6 +333,11 @@ conn_settle(struct conn *c)
 	if (net_session_unsent(&x->session) > 0)
 		return;
 	if (c->keep && !x->parser.complete) {
+		/* The rest of the body may take its time, if there is memory for those who do. */
+		if (!x->session.part.lasts) {
+			budget_part_last(&x->session.part);
+			net_conn_set_timer(&c->net, net_session_watch(&x->session));
+		}
 		net_conn_update_reading(&c->net);
 		return;
 	}

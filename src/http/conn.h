@@ -132,10 +132,11 @@ void exchange_handle(void *exchange);
 void exchange_refuse(struct http_exchange *x, int status, const char *reason);
 
 /*
- * On the fiber: the client does not keep up with sending. Answers 408 with that reason in place of
- * the handler, or aborts if the answer has begun. `limit` is the name of the limit, for the log.
+ * On the fiber: the client does not keep up with sending. Answers with that status and reason in
+ * place of the handler, or aborts if the answer has begun. `limit` is the name of the limit, for
+ * the log.
  */
-void exchange_give_up(struct http_exchange *x, const char *limit, const char *reason);
+void exchange_give_up(struct http_exchange *x, int status, const char *limit, const char *reason);
 
 /* Gives what is buffered to the kernel, as far as it takes it; the rest follows on its own. */
 void exchange_send(struct http_exchange *x);

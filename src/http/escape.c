@@ -83,13 +83,26 @@ http_unescape(struct str s, bool plus, struct arena *arena, struct str *ret)
 	return STATUS_OK;
 }
 
+struct str
+http_cut_param(struct str *query)
+{
+	size_t n = 0;
+	struct str param;
+
+	while (n < query->len && query->ptr[n] != '&' && query->ptr[n] != ';')
+		n++;
+	param = str_of(query->ptr, n);
+	*query = str_skip(*query, n < query->len ? n + 1 : n);
+	return param;
+}
+
 static size_t
 count_params(struct str query)
 {
 	size_t n = 0;
 
 	while (query.len)
-		n += str_cut(&query, '&').len > 0;
+		n += http_cut_param(&query).len > 0;
 	return n;
 }
 
@@ -106,7 +119,7 @@ http_parse_query(struct str query, struct arena *arena, struct http_param **ret,
 	if (!params)
 		return STATUS_NOMEM;
 	while (query.len) {
-		struct str value = str_cut(&query, '&');
+		struct str value = http_cut_param(&query);
 		struct str name;
 
 		if (!value.len)

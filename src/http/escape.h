@@ -35,15 +35,18 @@ void http_escape_byte(uint8_t byte, char ret[HTTP_ESCAPE_BYTES]);
  */
 MUST_USE enum status http_unescape(struct str s, bool plus, struct arena *arena, struct str *ret);
 
+/* Takes the first parameter, as it is, off a query: up to the next '&' or ';', which goes, too. */
+struct str http_cut_param(struct str *query);
+
 struct http_param {
 	struct str name;
 	struct str value;
 };
 
 /*
- * The parameters of "a=1&b=2", in their order, unescaped and in the arena. Empty ones ("&&") are
- * passed over. STATUS_INVALID for a broken escape; STATUS_LIMIT past HTTP_QUERY_PARAMS;
- * STATUS_NOMEM.
+ * The parameters of "a=1&b=2" or "a=1;b=2" (as CouchDB takes them, which some of its clients send),
+ * in their order, unescaped and in the arena. Empty ones ("&&") are passed over. STATUS_INVALID for
+ * a broken escape; STATUS_LIMIT past HTTP_QUERY_PARAMS; STATUS_NOMEM.
  */
 MUST_USE enum status http_parse_query(struct str query, struct arena *arena,
 				      struct http_param **ret, size_t *ret_count);

@@ -262,14 +262,15 @@ exchange_came(struct http_exchange *x)
 	return came;
 }
 
-/* How long to wait for the body until the next look at others who wait for memory. */
+/* How long to wait for the body until the next look at the memory that the request holds. */
 static uint64_t
 exchange_look_after_ns(const struct http_exchange *x)
 {
 	uint64_t look_ns = CONN_LOOK_MS * CLOCK_NS_PER_MS;
 
+	/* A body that is on its way arrives at once; what waits for longer lasts. */
 	if (!x->session.part.asked_bytes)
-		return UINT64_MAX;
+		return x->session.part.lasts ? UINT64_MAX : NET_PATIENCE_MS * CLOCK_NS_PER_MS;
 	return look_ns > x->looked.waited_ns ? look_ns - x->looked.waited_ns : 1;
 }
 
@@ -302,25 +303,37 @@ exchange_give_back(struct http_exchange *x, uint64_t waited_ns, uint64_t came)
 static bool
 exchange_wait_body(struct http_exchange *x)
 {
-	const struct net_pace_limits *limits = &x->session.limits;
+	struct net_pace_limits limits = x->session.limits;
 	uint64_t waited_ns;
 	uint64_t came;
 	char reason[160];
 
 	/* What came while nobody waited is to the client's credit, but ends no silence to come. */
-	(void)net_pace_count(&x->sending, limits, 0, exchange_came(x));
+	(void)net_pace_count(&x->sending, &limits, 0, exchange_came(x));
+	/* What has been asked for is a turn to begin, and has a share of its own. */
+	if (x->sending.silent_ns && !x->session.part.asked_bytes)
+		budget_part_last(&x->session.part);
 	waited_ns = net_session_wait(&x->session, &x->sending, exchange_look_after_ns(x));
 	came = exchange_came(x);
 	exchange_give_back(x, waited_ns, came);
-	switch (net_pace_count(&x->sending, limits, waited_ns, came)) {
+	limits = net_session_limits(&x->session);
+	switch (net_pace_count(&x->sending, &limits, waited_ns, came)) {
 	case NET_KEEPS_UP:
 		return true;
 	case NET_STALLS:
+		if (net_session_is_short_of_memory(&x->session, &x->sending)) {
+			METRIC_REFUSED("memory_bytes");
+			exchange_give_up(x, 503, "memory_bytes",
+					 "The memory for requests, memory_bytes, is in use by "
+					 "others, and the request's body did not come at once: try "
+					 "again later.");
+			return false;
+		}
 		METRIC_REFUSED("body_timeout_ms");
 		(void)snprintf(reason, sizeof(reason),
 			       "Nothing came of the request's body for body_timeout_ms, %llu ms.",
-			       (unsigned long long)limits->stall_ms);
-		exchange_give_up(x, "body_timeout_ms", reason);
+			       (unsigned long long)limits.stall_ms);
+		exchange_give_up(x, 408, "body_timeout_ms", reason);
 		return false;
 	case NET_IS_SLOW:
 		break;
@@ -330,8 +343,8 @@ exchange_wait_body(struct http_exchange *x)
 		reason, sizeof(reason),
 		"The request's body came too slowly: the limit, min_rate_bytes, is %llu bytes "
 		"a second on average over %llu ms.",
-		(unsigned long long)limits->min_rate_bytes, (unsigned long long)limits->window_ms);
-	exchange_give_up(x, "min_rate_bytes", reason);
+		(unsigned long long)limits.min_rate_bytes, (unsigned long long)limits.window_ms);
+	exchange_give_up(x, 408, "min_rate_bytes", reason);
 	return false;
 }
 

@@ -29,7 +29,8 @@ enum {
 	NUMBER(S, loops, "frond", "loops", "", 1, 1024, 0, SETTING_AT_START,                       \
 	       "Threads that serve connections. By default one for each processor.")               \
 	NUMBER(S, pool_threads, "frond", "pool_threads", "", 1, 1024, NET_POOL_THREADS,         \
-	       SETTING_AT_START, "Threads for work that blocks.")                                  \
+	       SETTING_AT_START,                                                                   \
+	       "Threads for work that blocks, and as many for work that computes for long.")       \
 	NUMBER(S, header_bytes, "frond", "header_bytes", "bytes", 1024, 16 << 20,                  \
 	       SERVER_HEADER_BYTES, SETTING_AT_START,                                              \
 	       "The largest request line and headers together; larger ones are answered 431.")     \

@@ -31,7 +31,7 @@ enum js_lane {
 };
 
 struct js_config {
-	const char *worker;    /* the worker's program; NULL: frond-js beside this program */
+	const char *worker;    /* the worker's program; NULL: the one beside this program */
 	unsigned workers;      /* the most of both lanes; 2 at least, half of them for each lane */
 	uint64_t timeout_ms;   /* that one document may take */
 	uint64_t idle_ms;      /* after which an idle worker is ended */

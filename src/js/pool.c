@@ -809,19 +809,33 @@ keeper_start(struct js *js, struct err *err)
 
 /* ---- What callers see ---- */
 
-/* The program beside this one; an empty path if that cannot be told. */
+/*
+ * The program beside this one, or in libexec beside this one's folder. An empty path if that cannot
+ * be told.
+ */
 static void
 find_program(char path[PATH_MAX])
 {
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	static const char *const places[] = { "../libexec/" WORKER_PROGRAM, WORKER_PROGRAM };
+	char self[PATH_MAX] = "";
 	char *slash;
 
-	path[n > 0 ? n : 0] = '\0';
-	slash = strrchr(path, '/');
-	if (slash && (size_t)(slash - path) + sizeof(WORKER_PROGRAM) + 1 < PATH_MAX)
-		memcpy(slash + 1, WORKER_PROGRAM, sizeof(WORKER_PROGRAM));
-	else
-		path[0] = '\0';
+	path[0] = '\0';
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		return;
+	slash = strrchr(self, '/');
+	if (!slash)
+		return;
+	slash[1] = '\0';
+	/* The last place is the one that is named if the program is nowhere. */
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		int n = snprintf(path, PATH_MAX, "%s%s", self, places[i]);
+
+		if (n < 0 || n >= PATH_MAX)
+			path[0] = '\0';
+		else if (access(path, X_OK) == 0)
+			return;
+	}
 }
 
 enum status

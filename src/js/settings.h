@@ -18,7 +18,7 @@
 	       "A worker process that has been idle for so long is ended.")                        \
 	TEXT(S, worker, "js", "worker", 1, NULL, NULL, SETTING_AT_START,                           \
 	     "The program that runs functions of design documents. By default frond-js in the "    \
-	     "folder of frond itself.")                                                            \
+	     "folder libexec beside that of frond itself, or in the latter.")                      \
 	NUMBER(S, memory_bytes, "js", "max_memory", "bytes", 67108864, 68719476736, 268435456,     \
 	       SETTING_AT_START,                                                                   \
 	       "Memory that a worker process may have resident. One that has more is killed.")     \

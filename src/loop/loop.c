@@ -8,6 +8,25 @@
 #include "loop/libuv.h"
 #include "loop/step.h"
 
+/* ---- Being awake ---- */
+
+bool
+loop_has_ready(const struct loop *l)
+{
+	return l->ready.first || l->timers_left || (l->later.first && !l->napping);
+}
+
+static void
+loop_update_awake(struct loop *l)
+{
+	bool awake = loop_has_ready(l);
+
+	if (awake != l->awake) {
+		l->awake = awake;
+		l->ops->stay_awake(l, awake);
+	}
+}
+
 /* ---- Timers ---- */
 
 enum status
@@ -35,6 +54,8 @@ loop_set_timer(struct loop *l, struct timer *t, uint64_t at_ns)
 void
 loop_fire_timers(struct loop *l)
 {
+	uint64_t now = clock_mono_ns();
+	uint64_t end_ns = now + STEP_SLICE_NS;
 	struct timer *t;
 	uint64_t next;
 
@@ -44,8 +65,20 @@ loop_fire_timers(struct loop *l)
 	 * that were there before.
 	 */
 	l->clock_ns = WAIT_FOREVER;
-	while ((t = timers_pop(&l->timers, clock_mono_ns())))
+	l->timers_left = false;
+	while ((t = timers_pop(&l->timers, now))) {
 		t->fire(t);
+		now = clock_mono_ns();
+		if (now < end_ns || timers_next_ns(&l->timers) > now)
+			continue;
+		/*
+		 * Thousands may be due at once. The others fire when sockets have had their turn:
+		 * the loop stays awake, and its clock stays unset.
+		 */
+		l->timers_left = true;
+		loop_update_awake(l);
+		return;
+	}
 	next = timers_next_ns(&l->timers);
 	if (next < l->clock_ns) {
 		l->clock_ns = next;
@@ -75,23 +108,6 @@ loop_post(struct loop *l, struct mailbox *mailbox, struct letter *letter)
 	return true;
 }
 
-bool
-loop_has_ready(const struct loop *l)
-{
-	return l->ready.first || (l->later.first && !l->napping);
-}
-
-static void
-loop_update_awake(struct loop *l)
-{
-	bool awake = loop_has_ready(l);
-
-	if (awake != l->awake) {
-		l->awake = awake;
-		l->ops->stay_awake(l, awake);
-	}
-}
-
 void
 loop_run_ready(struct loop *l)
 {
@@ -100,10 +116,15 @@ loop_run_ready(struct loop *l)
 	 * fibers that keep yielding do not starve the connections. A batch ends after a slice's
 	 * time, too, since thousands of fibers may be woken at once.
 	 */
-	struct letter_queue batch = l->ready;
-	struct letter *letter = letter_queue_pop(&batch);
-	uint64_t end_ns = batch.first ? clock_mono_ns() + STEP_SLICE_NS : 0;
+	struct letter_queue batch;
+	struct letter *letter;
+	uint64_t end_ns;
 
+	if (l->timers_left)
+		loop_fire_timers(l);
+	batch = l->ready;
+	letter = letter_queue_pop(&batch);
+	end_ns = batch.first ? clock_mono_ns() + STEP_SLICE_NS : 0;
 	l->ready = (struct letter_queue){ 0 };
 	while (letter) {
 		letter->ops->deliver(letter);

@@ -77,6 +77,7 @@ struct loop {
 	struct mailbox *mailbox;
 	struct timers timers;
 	uint64_t clock_ns; /* what the driver's clock is set to; WAIT_FOREVER: to nothing */
+	bool timers_left;  /* timers are due that a call of loop_fire_timers() has left */
 	struct letter_queue ready;
 	bool awake; /* what stay_awake() was told last */
 
@@ -133,6 +134,8 @@ bool loop_post(struct loop *l, struct mailbox *mailbox, struct letter *letter);
 /* ---- For implementations of struct loop_ops ---- */
 
 void loop_take_mail(struct loop *l);
+
+/* Fires timers whose moment has come, for about a slice; loop_run_ready() fires the rest. */
 void loop_fire_timers(struct loop *l);
 void loop_run_ready(struct loop *l);
 
@@ -149,7 +152,7 @@ void loop_run_later(struct loop *l);
  */
 void loop_note_small(void);
 
-/* True while letters wait for one of the two calls above, and not for the end of a nap. */
+/* True while letters or timers wait for one of the calls above, and not for the end of a nap. */
 bool loop_has_ready(const struct loop *l);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -15,27 +17,56 @@ METRIC_HISTOGRAM(wait_time, "frond_pool_wait_duration_seconds", METRIC_SECONDS,
 		 "Time that work waited for a thread of the pool.", METRIC_TIME_LEAST,
 		 METRIC_TIME_BUCKETS);
 
-struct pool {
-	pthread_mutex_t lock;
+enum {
+	/*
+	 * How much nicer threads are that compute. The kernel then gives them about a tenth of a
+	 * processor that others want, and takes it from them as soon as one of those wakes.
+	 */
+	POOL_COMPUTE_NICE = 10,
+};
+
+/*
+ * Work that blocks and work that computes have threads of their own: an unprivileged thread cannot
+ * take back a lower priority. Those for computing are started when the first such work comes.
+ */
+struct pool_lane {
+	struct pool *pool;
 	pthread_cond_t filled;
 	/* No thread has begun these. Their number is bounded: a fiber has a few at most. */
 	struct wait_work *first;
 	struct wait_work *last;
-	bool ending;
+	int nice;
 	unsigned threads;
+	pthread_t *thread; /* room for the pool's `threads` */
+};
+
+struct pool {
+	pthread_mutex_t lock;
+	struct pool_lane blocks;
+	struct pool_lane computes;
+	bool ending;
+	unsigned threads; /* of each lane, at most */
 	pthread_t thread[];
 };
 
+static struct pool_lane *
+pool_lane_of(struct wait_work *work)
+{
+	struct pool *p = work->pool;
+
+	return work->computes ? &p->computes : &p->blocks;
+}
+
 /* With the lock held. */
 static void
-pool_append_locked(struct pool *p, struct wait_work *work)
+pool_append_locked(struct pool_lane *lane, struct wait_work *work)
 {
-	work->prev = p->last;
-	if (p->last)
-		p->last->next = work;
+	work->prev = lane->last;
+	if (lane->last)
+		lane->last->next = work;
 	else
-		p->first = work;
-	p->last = work;
+		lane->first = work;
+	lane->last = work;
 	work->queued = true;
 	work->queued_ns = clock_mono_ns();
 	metric_gauge_add(&queued_works, 1);
@@ -43,16 +74,16 @@ pool_append_locked(struct pool *p, struct wait_work *work)
 
 /* With the lock held. */
 static void
-pool_remove_locked(struct pool *p, struct wait_work *work)
+pool_remove_locked(struct pool_lane *lane, struct wait_work *work)
 {
 	if (work->prev)
 		work->prev->next = work->next;
 	else
-		p->first = work->next;
+		lane->first = work->next;
 	if (work->next)
 		work->next->prev = work->prev;
 	else
-		p->last = work->prev;
+		lane->last = work->prev;
 	work->queued = false;
 	metric_gauge_add(&queued_works, -1);
 }
@@ -61,21 +92,25 @@ static void *
 pool_main(void *arg)
 {
 	static const struct watchdog_label unnamed;
-	struct pool *p = arg;
+	struct pool_lane *lane = arg;
+	struct pool *p = lane->pool;
 	struct watchdog_post post;
 
+	/* Becoming nicer is always allowed; if it were not, the work would be done all the same. */
+	if (lane->nice)
+		(void)setpriority(PRIO_PROCESS, (id_t)gettid(), lane->nice);
 	watchdog_add(&post, "pool", true);
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
-		struct wait_work *work = p->first;
+		struct wait_work *work = lane->first;
 
 		if (!work) {
 			if (p->ending)
 				break;
-			pthread_cond_wait(&p->filled, &p->lock);
+			pthread_cond_wait(&lane->filled, &p->lock);
 			continue;
 		}
-		pool_remove_locked(p, work);
+		pool_remove_locked(lane, work);
 		pthread_mutex_unlock(&p->lock);
 		metric_observe(&wait_time, clock_mono_ns() - work->queued_ns);
 		assert(!work->queued);
@@ -90,23 +125,49 @@ pool_main(void *arg)
 	return NULL;
 }
 
+static void
+pool_init_lane(struct pool *p, struct pool_lane *lane, pthread_t *thread, int nice)
+{
+	*lane = (struct pool_lane){ .pool = p, .nice = nice, .thread = thread };
+	pthread_cond_init(&lane->filled, NULL);
+}
+
+/* Starts the threads that the lane has not got; false if it has fewer than the pool's number. */
+static bool
+pool_start_lane(struct pool_lane *lane)
+{
+	while (lane->threads < lane->pool->threads &&
+	       pthread_create(&lane->thread[lane->threads], NULL, pool_main, lane) == 0)
+		lane->threads++;
+	return lane->threads == lane->pool->threads;
+}
+
 enum status
 pool_new(unsigned threads, struct pool **ret, struct err *err)
 {
-	struct pool *p = mem_zalloc(sizeof(*p) + threads * sizeof(pthread_t));
+	struct pool *p = mem_zalloc(sizeof(*p) + 2 * threads * sizeof(pthread_t));
 
 	if (!p)
 		return err_set(err, STATUS_NOMEM, "out of memory for a pool of threads");
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->filled, NULL);
-	for (; p->threads < threads; p->threads++) {
-		if (pthread_create(&p->thread[p->threads], NULL, pool_main, p) != 0) {
-			pool_free(p);
-			return err_set(err, STATUS_IO, "cannot start a thread of the pool");
-		}
+	p->threads = threads;
+	pool_init_lane(p, &p->blocks, p->thread, 0);
+	pool_init_lane(p, &p->computes, p->thread + threads, POOL_COMPUTE_NICE);
+	if (!pool_start_lane(&p->blocks)) {
+		pool_free(p);
+		return err_set(err, STATUS_IO, "cannot start a thread of the pool");
 	}
 	*ret = p;
 	return STATUS_OK;
+}
+
+static void
+pool_end_lane(struct pool_lane *lane)
+{
+	for (unsigned i = 0; i < lane->threads; i++)
+		pthread_join(lane->thread[i], NULL);
+	assert(!lane->first);
+	pthread_cond_destroy(&lane->filled);
 }
 
 void
@@ -116,12 +177,11 @@ pool_free(struct pool *p)
 		return;
 	pthread_mutex_lock(&p->lock);
 	p->ending = true;
-	pthread_cond_broadcast(&p->filled);
+	pthread_cond_broadcast(&p->blocks.filled);
+	pthread_cond_broadcast(&p->computes.filled);
 	pthread_mutex_unlock(&p->lock);
-	for (unsigned i = 0; i < p->threads; i++)
-		pthread_join(p->thread[i], NULL);
-	assert(!p->first);
-	pthread_cond_destroy(&p->filled);
+	pool_end_lane(&p->blocks);
+	pool_end_lane(&p->computes);
 	pthread_mutex_destroy(&p->lock);
 	mem_free(p);
 }
@@ -135,7 +195,7 @@ pool_take_back(struct wait_work *work)
 	pthread_mutex_lock(&p->lock);
 	taken = work->queued;
 	if (taken)
-		pool_remove_locked(p, work);
+		pool_remove_locked(pool_lane_of(work), work);
 	pthread_mutex_unlock(&p->lock);
 	return taken;
 }
@@ -143,10 +203,16 @@ pool_take_back(struct wait_work *work)
 void
 pool_begin(struct pool *p, struct wait_work *work)
 {
+	struct pool_lane *lane;
+
 	work->pool = p;
 	work->take_back = pool_take_back;
 	pthread_mutex_lock(&p->lock);
-	pool_append_locked(p, work);
-	pthread_cond_signal(&p->filled);
+	/* Without a single thread of its own, work that computes takes one of the others. */
+	if (work->computes && !pool_start_lane(&p->computes) && !p->computes.threads)
+		work->computes = false;
+	lane = pool_lane_of(work);
+	pool_append_locked(lane, work);
+	pthread_cond_signal(&lane->filled);
 	pthread_mutex_unlock(&p->lock);
 }

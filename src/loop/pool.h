@@ -10,7 +10,10 @@
 struct pool;
 struct wait_work;
 
-/* STATUS_NOMEM, STATUS_IO when a thread cannot be made. */
+/*
+ * At most `threads` pieces of work that block are under way at a time, and as many that compute
+ * (wait_compute()). STATUS_NOMEM, STATUS_IO when a thread cannot be made.
+ */
 MUST_USE enum status pool_new(unsigned threads, struct pool **ret, struct err *err);
 
 /* Waits for the work under way; none may be waiting. NULL is fine. */

@@ -37,16 +37,6 @@ task_enter(struct task *t)
 	}
 }
 
-static void
-task_timer_fired(struct timer *timer)
-{
-	struct task *t = (struct task *)((char *)timer - offsetof(struct task, timer));
-
-	t->entered_ns = clock_mono_ns();
-	if (t->parked)
-		task_enter(t);
-}
-
 /*
  * ---- The waiter ----
  *
@@ -66,6 +56,22 @@ task_wake(struct waiter *w)
 	waiter_ref(w);
 	if (!loop_post(t->loop, t->mailbox, &t->letter))
 		waiter_unref(w);
+}
+
+static void
+task_timer_fired(struct timer *timer)
+{
+	struct task *t = (struct task *)((char *)timer - offsetof(struct task, timer));
+
+	if (!t->parked)
+		return;
+	/* A fiber that computes for long waits for its turn behind others, whatever wakes it. */
+	if (t->letter.later) {
+		task_wake(&t->waiter);
+		return;
+	}
+	t->entered_ns = clock_mono_ns();
+	task_enter(t);
 }
 
 static void

@@ -252,6 +252,21 @@ wait_offload(void (*fn)(void *arg), void *arg)
 		fn(arg);
 }
 
+void
+wait_compute(void (*fn)(void *arg), void *arg)
+{
+	/* On the fiber's stack: the fiber does not return before `done` is set. */
+	struct wait_work work = { .fn = fn, .arg = arg, .computes = true };
+
+	if (!current || !current->ops->begin) {
+		fn(arg);
+		return;
+	}
+	event_init(&work.done);
+	current->ops->begin(current, &work);
+	event_wait(&work.done, WAIT_FOREVER);
+}
+
 bool
 wait_begin(struct wait_work *work, void (*fn)(void *arg), void *arg)
 {

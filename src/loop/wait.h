@@ -52,6 +52,12 @@ bool event_wait(struct event *e, uint64_t deadline_ns);
 void wait_offload(void (*fn)(void *arg), void *arg);
 
 /*
+ * The same for a function that computes for long, such as hashing a password: the pool's threads
+ * for that have a low priority, so that loops and what others read come first.
+ */
+void wait_compute(void (*fn)(void *arg), void *arg);
+
+/*
  * Work that another thread may do while a fiber goes on, until the fiber wants it done. All fields
  * are private; it stays where it is from a wait_begin() that gave true to its wait_end().
  */
@@ -66,6 +72,7 @@ struct wait_work {
 	struct wait_work *prev;
 	uint64_t queued_ns; /* since then */
 	bool queued;
+	bool computes; /* of wait_compute() */
 };
 
 /*

@@ -377,7 +377,10 @@ net_fill_defaults(struct net_host_config *c)
 	c->max_connections = net_tcp_share(wanted, &limit);
 	if (c->max_connections < wanted)
 		log_event(LOG_LEVEL_WARN, "connections_limited",
-			  "max_connections=%zu instead=%zu file_descriptors=%zu",
+			  "max_connections=%zu instead=%zu file_descriptors=%zu "
+			  "hint=\"the system lets this process open so many files; raise ulimit "
+			  "-n, or "
+			  "lower max_connections\"",
 			  c->max_connections, wanted, limit);
 }
 

@@ -124,12 +124,35 @@ net_session_returned(struct net_session *s)
 	s->task = NULL;
 	s->hook.let_go = NULL;
 	/* The rest of the output may take its time. */
-	if (net_session_unsent(s))
+	if (net_session_unsent(s)) {
 		net_session_count_output(s);
+		budget_part_last(&s->part);
+	}
 	budget_settle(&s->part);
 }
 
 /* ---- Waiting ---- */
+
+struct net_pace_limits
+net_session_limits(const struct net_session *s)
+{
+	struct net_pace_limits limits = s->limits;
+	bool full;
+
+	if (!budget_is_unwelcome(&s->part, &full))
+		return limits;
+	if (full)
+		limits.stall_ms = 1;
+	else if (limits.stall_ms > NET_UNWELCOME_MS)
+		limits.stall_ms = NET_UNWELCOME_MS;
+	return limits;
+}
+
+bool
+net_session_is_short_of_memory(const struct net_session *s, const struct net_pace *pace)
+{
+	return pace->silent_ns < s->limits.stall_ms * CLOCK_NS_PER_MS;
+}
 
 void
 net_session_progress(struct net_session *s)
@@ -140,7 +163,8 @@ net_session_progress(struct net_session *s)
 uint64_t
 net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t most_ns)
 {
-	uint64_t left_ns = net_pace_left_ns(pace, &s->limits);
+	struct net_pace_limits limits = net_session_limits(s);
+	uint64_t left_ns = net_pace_left_ns(pace, &limits);
 	uint64_t begun_ns = clock_mono_ns();
 
 	/*
@@ -209,35 +233,45 @@ net_session_moved(struct net_session *s)
 void
 net_session_cut(struct net_session *s, enum net_verdict verdict)
 {
+	const char *limit = "body_timeout_ms";
+
 	assert(verdict != NET_KEEPS_UP);
-	if (verdict == NET_IS_SLOW)
+	if (verdict == NET_IS_SLOW) {
 		METRIC_REFUSED("min_rate_bytes");
-	else
+		limit = "min_rate_bytes";
+	} else if (net_session_is_short_of_memory(s, &s->reading)) {
+		METRIC_REFUSED("memory_bytes");
+		limit = "memory_bytes";
+	} else {
 		METRIC_REFUSED("body_timeout_ms");
-	log_event(LOG_LEVEL_INFO, "slow_reader", "peer=%s limit=%s", s->conn->peer,
-		  verdict == NET_IS_SLOW ? "min_rate_bytes" : "body_timeout_ms");
+	}
+	log_event(LOG_LEVEL_INFO, "slow_reader", "peer=%s limit=%s", s->conn->peer, limit);
 	net_conn_abort(s->conn);
 }
 
 uint64_t
 net_session_watch(struct net_session *s)
 {
+	struct net_pace_limits limits;
+
 	s->reading = (struct net_pace){ 0 };
 	s->left = net_session_unsent(s) ? net_session_left(s) : 0; /* mostly all is sent */
+	limits = net_session_limits(s);
 	s->look_ns = clock_mono_ns();
-	return s->look_ns + net_pace_left_ns(&s->reading, &s->limits);
+	return s->look_ns + net_pace_left_ns(&s->reading, &limits);
 }
 
 uint64_t
 net_session_look(struct net_session *s, uint64_t came_bytes)
 {
 	uint64_t now_ns = clock_mono_ns();
-	enum net_verdict verdict = net_pace_count(&s->reading, &s->limits, now_ns - s->look_ns,
+	struct net_pace_limits limits = net_session_limits(s);
+	enum net_verdict verdict = net_pace_count(&s->reading, &limits, now_ns - s->look_ns,
 						  net_session_moved(s) + came_bytes);
 
 	s->look_ns = now_ns;
 	if (verdict == NET_KEEPS_UP)
-		return now_ns + net_pace_left_ns(&s->reading, &s->limits);
+		return now_ns + net_pace_left_ns(&s->reading, &limits);
 	net_session_cut(s, verdict);
 	return WAIT_FOREVER;
 }
@@ -330,7 +364,7 @@ net_session_rest(struct net_session *s)
 	if (!s->flying.len)
 		buf_release(&s->flying);
 	net_session_count_output(s);
-	budget_part_count_all(&s->part);
+	budget_part_last(&s->part);
 	arena_trim(s->task->arena);
 	wait_trim();
 }
@@ -365,7 +399,7 @@ net_session_wait_for_peer(struct net_session *s)
 	uint64_t begun_ns = clock_mono_ns();
 
 	net_session_count_output(s);
-	budget_part_count_all(&s->part);
+	budget_part_last(&s->part);
 	if (!s->hook.let_go || !net_session_let_go(s))
 		(void)net_session_wait(s, &s->reading, UINT64_MAX);
 	return clock_mono_ns() - begun_ns;
@@ -375,6 +409,7 @@ enum status
 net_session_wait_unsent(struct net_session *s, size_t most)
 {
 	while (!s->conn->lost && net_session_unsent(s) > most) {
+		struct net_pace_limits limits;
 		enum net_verdict verdict;
 		uint64_t waited_ns;
 
@@ -385,7 +420,8 @@ net_session_wait_unsent(struct net_session *s, size_t most)
 		waited_ns = net_session_wait_for_peer(s);
 		if (s->conn->lost)
 			break;
-		verdict = net_pace_count(&s->reading, &s->limits, waited_ns, net_session_moved(s));
+		limits = net_session_limits(s);
+		verdict = net_pace_count(&s->reading, &limits, waited_ns, net_session_moved(s));
 		if (verdict != NET_KEEPS_UP)
 			net_session_cut(s, verdict);
 	}

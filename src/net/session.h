@@ -33,6 +33,12 @@ enum {
 	NET_OUTPUT_LEAST_BYTES = 4 * 1024,
 	/* How long a fiber keeps what it reads from while its peer takes nothing. */
 	NET_PATIENCE_MS = 20,
+	/*
+	 * How long a peer may take or send nothing while there is no memory for requests that wait
+	 * for their peers, and this one was not let in as such (budget_is_unwelcome()). If there is
+	 * no memory at all, it is not waited for.
+	 */
+	NET_UNWELCOME_MS = 1000,
 };
 
 struct net_session {
@@ -147,6 +153,12 @@ void net_session_written(struct net_session *s);
 
 /* Wakes the fiber if it waits for the connection. */
 void net_session_progress(struct net_session *s);
+
+/* What a peer that is waited for has to keep now: its limits, or NET_UNWELCOME_MS of patience. */
+struct net_pace_limits net_session_limits(const struct net_session *s);
+
+/* Of a peer that has stalled by these limits: true if it would not have by its settings alone. */
+bool net_session_is_short_of_memory(const struct net_session *s, const struct net_pace *pace);
 
 /*
  * On the fiber: parks until progress, until `pace` can be judged again, or for `most_ns`. Returns

@@ -2,6 +2,11 @@
 #include "doc/json.h"
 #include "replicator/job.h"
 
+enum {
+	JOB_PID_DIGITS = 8, /* of the id, that its process's number is made from */
+	JOB_PIDS = 100000,
+};
+
 void
 job_write_text(struct buf *out, const char *name, struct str text)
 {
@@ -31,6 +36,20 @@ static void
 job_text_write_number(struct buf *out, const char *name, uint64_t n)
 {
 	buf_printf(out, ",\"%s\":%llu", name, (unsigned long long)n);
+}
+
+/*
+ * An identifier of a process, as CouchDB has it: Fauxton reads one of each row, and cannot do
+ * without. It is made from the id, so that it stays the same for as long as the job is there.
+ */
+static void
+job_text_write_pid(struct buf *out, const struct job *j)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < JOB_PID_DIGITS && j->full_id[i]; i++)
+		n = n * 31 + (unsigned char)j->full_id[i];
+	buf_printf(out, ",\"pid\":\"<0.%u.0>\"", n % JOB_PIDS);
 }
 
 static void
@@ -134,7 +153,7 @@ job_write(const struct job *j, struct buf *out)
 	job_write_info(j, out);
 	job_text_write_history(j, out);
 	job_write_text(out, "node", str_from_cstr(j->replicator->config.node_name));
-	buf_append_cstr(out, ",\"pid\":null");
+	job_text_write_pid(out, j);
 	job_text_write_date(out, "start_time", j->added_ms);
 	buf_append_byte(out, '}');
 }
@@ -165,7 +184,8 @@ job_write_task(const struct job *j, struct buf *out)
 	job_text_write_number(out, "started_on", p->started_ms / 1000);
 	job_text_write_number(out, "updated_on", p->updated_ms / 1000);
 	job_write_text(out, "node", str_from_cstr(j->replicator->config.node_name));
-	buf_append_cstr(out, ",\"pid\":null,\"process_status\":\"waiting\"}");
+	job_text_write_pid(out, j);
+	buf_append_cstr(out, ",\"process_status\":\"waiting\"}");
 }
 
 void

@@ -215,10 +215,10 @@ set_text(struct settings *s, const struct setting *setting, struct str text, con
 {
 	struct str copy;
 
-	if (text.len == 0)
+	if (text.len == 0 && setting->least > 0)
 		return err_set(err, STATUS_INVALID, "[%s] %s: must not be empty", setting->section,
 			       setting->name);
-	if (memchr(text.ptr, '\0', text.len))
+	if (text.len > 0 && memchr(text.ptr, '\0', text.len))
 		return err_set(err, STATUS_INVALID, "[%s] %s: must not have a NUL in it",
 			       setting->section, setting->name);
 	if (setting->flags & SETTING_HEADER && has_control_character(text))
@@ -355,12 +355,12 @@ set_person_live(struct settings *s, struct str name, struct str text, struct err
 {
 	struct settings_person *person = find_person(s, name);
 
+	if (text.ptr)
+		return settings_set_person(s, name, text, person && person->fixed, err);
 	if (person && person->fixed)
 		return err_set(err, STATUS_FORBIDDEN,
 			       "[" SETTINGS_PEOPLE "] %s: given where the server was started",
 			       QUOTE_SHOW(name));
-	if (text.ptr)
-		return settings_set_person(s, name, text, false, err);
 	if (person)
 		*person = s->people[--s->people_count];
 	return STATUS_OK;

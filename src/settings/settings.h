@@ -35,7 +35,10 @@ enum {
 struct settings_person {
 	struct str name;
 	struct str text; /* a password, plain or hashed */
-	/* Given by the command line or the environment: settings_set_live() leaves it alone. */
+	/*
+	 * Given by the command line or the environment: settings_set_live() changes the password,
+	 * but does not take the person away, who would be back at the next start.
+	 */
 	bool fixed;
 };
 

@@ -60,6 +60,17 @@ def thousand(frond, _n):
     fill(frond, 1000)
 
 
+VIEW = "/db/_design/v/_view/v"
+
+
+def viewed(frond, n):
+    """n documents, and a view of them that has been built."""
+    fill(frond, n)
+    frond.must("PUT", "/db/_design/v", json.dumps({"views": {"v": {
+        "map": "(doc) => { emit(doc._id, 1); }", "reduce": "_count"}}}))
+    frond.must("GET", VIEW)
+
+
 STUB = '"_attachments":{{"a":{{"stub":true}}}}'
 
 
@@ -102,6 +113,17 @@ def rungs():
         Rung("`POST _all_docs/queries`", "queries",
              post("/db/_all_docs/queries", '{"queries":[', '{{"limit":1,"skip":{0}}}', "]}"),
              prepare=lambda f, n: fill(f, 10)),
+        Rung("`POST _view`", "keys that are there", lambda n: (
+            "POST", VIEW + "?reduce=false",
+            '{"keys":[' + ",".join(f'"d{i % 1000}"' for i in range(n)) + "]}"),
+             prepare=lambda f, n: viewed(f, 1000)),
+        Rung("`POST _view?group=true`", "keys that are not there",
+             post(VIEW + "?group=true", '{"keys":[', '"x{}"', "]}"),
+             prepare=lambda f, n: viewed(f, 1000)),
+        Rung("`POST _view/queries`", "queries",
+             post(VIEW + "/queries", '{"queries":[', '{{"limit":1,"skip":{0}}}', "]}"),
+             prepare=lambda f, n: viewed(f, 10)),
+        Rung("`GET _view`", "rows", lambda n: ("GET", VIEW + "?reduce=false", None), 10 ** 5, viewed),
         Rung("`POST _design_docs`", "keys", post("/db/_design_docs", '{"keys":[', '"_design/{}"', "]}"),
              prepare=thousand),
         Rung("`POST _local_docs`", "keys", post("/db/_local_docs", '{"keys":[', '"_local/{}"', "]}"),
@@ -354,6 +376,9 @@ def main():
     bad = []
     for rung in rungs():
         if options.only not in rung.name + " " + rung.counts:
+            continue
+        if "_view" in rung.name and not (pathlib.Path(options.frond).parent / "frond-js").exists():
+            print(f"# {rung.name} wants frond-js beside the program", flush=True)
             continue
         try:
             reached = climb(rung, options)

@@ -7,8 +7,9 @@
 FROND is the binary. The program starts it on a store of its own, fills a database, opens N
 connections that each send one request, and reads their answers not at all (`none`), a few kilobytes
 a second (`slow`) or as fast as it can (`fast`). It prints the server's resident memory while that
-goes on, and beside it what a well-behaved client waits for a document. With --bound-mb it fails if
-the resident memory was ever higher.
+goes on, and beside it what a well-behaved client waits for a document. It fails if more than
+OTHERS_REFUSED_SHARE of that client's requests were refused, and with --bound-mb if the resident
+memory was ever higher.
 """
 
 import argparse
@@ -30,6 +31,7 @@ DB = "attacked"
 ATT = "photo"
 ATT_BYTES = 8 * 1024 * 1024
 BODY_BYTES = 1000
+OTHERS_REFUSED_SHARE = 0.02
 BULK = 1000       # documents in one _bulk_docs
 GET_IDS = 2000    # documents that a _bulk_get asks for
 SLOW_BYTES = 4096 # a connection and second
@@ -283,6 +285,9 @@ def main():
         code = server.stop()
         refused = [line for line in server.log.read_text().splitlines() if "level=error" in line]
         print(f"stopped with {code}; {len(refused)} errors in the log {refused[:1]}")
+    if other.refused > len(other.waits) * OTHERS_REFUSED_SHARE:
+        sys.exit(f"not ok: {other.refused} of {len(other.waits)} short requests of a well-behaved "
+                 "client were refused")
     if options.bound_mb and peak > options.bound_mb:
         sys.exit(f"not ok: more than {options.bound_mb:.0f} MB")
     if code != 0:

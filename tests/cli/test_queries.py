@@ -7,7 +7,8 @@ import re
 import subprocess
 import time
 
-from harness import ENV, Server, equal, main, test
+from harness import ENV, Server, contains, equal, main, run, test
+from order import rank
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 SEED = 7
@@ -34,22 +35,23 @@ def each_command_of_the_page_gives_the_answer_beside_it(cwd):
             equal(without_space(got.stdout), without_space(answer))
 
 
+@test
+def a_store_whose_documents_are_validated_is_loaded_by_a_server_only(cwd):
+    rule = "function (doc) { if (!doc.title) throw {forbidden: 'no title'}; }"
+    with Server(cwd, "--no-sync") as server:
+        server.request("PUT", "/db")
+        server.request("PUT", "/db/_design/rule", {"validate_doc_update": rule})
+        out = run("load", "db", "--to", server.url, "--on-error", "continue", cwd=cwd,
+                  stdin='{"_id":"a"}\n{"_id":"b","title":"c"}\n')
+        equal(out.returncode, 1)
+        contains(out.stderr, "no title")
+        equal(server.request("GET", "/db")[1]["doc_count"], 2)
+    out = run("load", "db", "--store", "embedded:data", cwd=cwd, stdin='{"_id":"d","title":"e"}')
+    equal(out.returncode, 1)
+    contains(out.stderr, "db/_design/rule has a validate_doc_update, which only a server runs")
+
+
 # ---- A filter of its own ----
-
-def rank(value):
-    """A key by which Python sorts as views do. Strings here are lower-case ASCII letters."""
-    if value is None:
-        return (0,)
-    if isinstance(value, bool):
-        return (2,) if value else (1,)
-    if isinstance(value, (int, float)):
-        return (3, value)
-    if isinstance(value, str):
-        return (4, value)
-    if isinstance(value, list):
-        return (5, [rank(item) for item in value])
-    return (6, [(name, rank(value[name])) for name in sorted(value)])
-
 
 NO_MEMBER, BAD_PATH = object(), object()
 
@@ -177,10 +179,12 @@ def find_all(server, query, between, limit):
 class Model:
     """The documents, here and on the server."""
 
-    def __init__(self, server, rnd):
-        self.server, self.rnd, self.docs, self.revs = server, rnd, {}, {}
-        for number in range(120):
-            self.write(a_document(rnd, number))
+    def __init__(self, server, rnd, docs):
+        self.server, self.rnd = server, rnd
+        self.docs = {doc["_id"]: doc for doc in docs}
+        status, answer = server.request("POST", "/db/_bulk_docs", {"docs": docs})
+        equal(status, 201)
+        self.revs = {row["id"]: row["rev"] for row in answer}
 
     def write(self, doc):
         id = doc["_id"]
@@ -223,7 +227,7 @@ def random_selectors_find_what_a_naive_filter_finds(cwd):
     rnd = random.Random(SEED)
     with Server(cwd, "--no-sync") as server:
         server.request("PUT", "/db")
-        model = Model(server, rnd)
+        model = Model(server, rnd, [a_document(rnd, number) for number in range(120)])
         for _ in range(250):
             selector = a_selector(rnd)
             got = find_all(server, {"selector": {"$and": [selector, {"_id": {"$gte": "d"}}]},
@@ -283,7 +287,7 @@ def random_sorts_follow_the_order_of_views(cwd):
         server.request("PUT", "/db")
         for field in FIELDS:
             equal(server.request("POST", "/db/_index", {"index": {"fields": [field]}})[0], 200)
-        model = Model(server, rnd)
+        model = Model(server, rnd, [a_document(rnd, number) for number in range(120)])
         for _ in range(120):
             field, selector = rnd.choice(FIELDS), a_selector(rnd)
             down = rnd.random() < 0.5
@@ -294,6 +298,128 @@ def random_sorts_follow_the_order_of_views(cwd):
             wanted = model.expected(selector, field)
             assert got == (wanted[::-1] if down else wanted), json.dumps([field, selector])
             model.change()
+
+
+# ---- Random indexes ----
+
+COLUMNS = ["a", "b", "c"]
+
+
+def a_simple_value(rnd):
+    return rnd.choice([rnd.randint(0, 9), rnd.randint(0, 9), rnd.randint(0, 9), 2.0, None, True,
+                       rnd.choice(["", "a", "ab", "b"]), [rnd.randint(0, 9)], {"x": 1}])
+
+
+def a_simple_document(rnd, number):
+    return {"_id": f"d{number:03}",
+            **{name: a_simple_value(rnd) for name in COLUMNS if rnd.random() < 0.9}}
+
+
+def a_simple_condition(rnd):
+    op = rnd.choice(["$eq", "$eq", "$in", "$gt", "$gte", "$lt", "$lte", "$ne", "$type", "$exists",
+                     "$beginsWith", "both"])
+    if op == "$in":
+        return {op: [a_simple_value(rnd) for _ in range(rnd.randint(0, 4))]}
+    if op == "$type":
+        return {op: rnd.choice(["null", "boolean", "number", "string", "array", "object"])}
+    if op == "$exists":
+        return {op: True}
+    if op == "$beginsWith":
+        return {op: rnd.choice(["a", "b"])}
+    if op == "both":
+        low = rnd.randint(0, 9)
+        return {"$gte": low, "$lt": low + rnd.randint(0, 3)}
+    return {op: a_simple_value(rnd)}
+
+
+def a_planned_selector(rnd, depth=0):
+    """Conjunctions, and disjunctions in them, as planners like them; ids now and then."""
+    if depth == 0 and rnd.random() < 0.1:
+        return {"_id": {"$in": [f"d{rnd.randint(0, 320):03}" for _ in range(rnd.randint(0, 9))]},
+                **({"a": a_simple_condition(rnd)} if rnd.random() < 0.5 else {})}
+    if depth < 2 and rnd.random() < 0.4:
+        inner = [a_planned_selector(rnd, depth + 1) for _ in range(rnd.randint(1, 3))]
+        if rnd.random() < 0.1:
+            inner.append({"_id": f"d{rnd.randint(0, 299):03}"})
+        return {rnd.choice(["$or", "$or", "$and"]): inner}
+    return {name: a_simple_condition(rnd) for name in rnd.sample(COLUMNS, rnd.choice([1, 1, 2, 3]))}
+
+
+def make_indexes(server, rnd):
+    """A few random ones. Returns the names of those that have all documents with their columns."""
+    names = []
+    for number in range(8):
+        fields = rnd.sample(COLUMNS, rnd.choice([1, 1, 2, 3]))
+        if rnd.random() < 0.3:
+            fields = [{field: "desc"} for field in fields]
+        index = {"fields": fields}
+        if rnd.random() < 0.3:
+            index["partial_filter_selector"] = {rnd.choice(COLUMNS): a_simple_condition(rnd)}
+        else:
+            names.append((f"i{number}", [f if isinstance(f, str) else [*f][0] for f in fields]))
+        equal(server.request("POST", "/db/_index", {"index": index, "ddoc": f"i{number}",
+                                                    "name": "it"})[0], 200)
+    return names
+
+
+def check_order(model, found, order, down):
+    ranks = [rank(look_up(model.docs[id], [order])) for id in found]
+    assert ranks == sorted(ranks, reverse=down), (order, ranks)
+
+
+def check_cost(server, query):
+    """What is read is what was estimated. Returns how documents were found."""
+    status, plan = server.request("POST", "/db/_explain", {**query, "limit": 1000})
+    equal(status, 200)
+    status, answer = server.request("POST", "/db/_find", {**query, "limit": 1000,
+                                                          "execution_stats": True})
+    equal(status, 200)
+    plan, stats = plan["plan"], answer["execution_stats"]
+    read = max(stats["total_keys_examined"], stats["total_docs_examined"])
+    assert read <= plan["estimated_rows"] * 1.5 + 8, (plan, stats)
+    return plan["way"] + (" sorted" if plan["sorts"] else "")
+
+
+def one_planned_query(server, rnd, model, names):
+    selector = a_planned_selector(rnd)
+    query, order, down = {"selector": selector, "fields": ["_id"]}, None, rnd.random() < 0.5
+    if rnd.random() < 0.4:
+        order = rnd.choice([columns[0] for _, columns in names])
+        query["sort"] = [{order: "desc" if down else "asc"}]
+    if rnd.random() < 0.2:
+        query["use_index"] = rnd.choice(names)[0]
+
+    def touch():
+        model.write(model.docs[rnd.choice(sorted(model.docs))])
+
+    status, answer = server.request("POST", "/db/_find", query)
+    if status == 400 and order:
+        assert answer["error"] == "no_usable_index", answer
+        return None
+    found = find_all(server, query, touch, rnd.choice([7, 50, 400]))
+    assert sorted(found) == sorted(model.expected(selector, order)), json.dumps(query)
+    if order:
+        check_order(model, found, order, down)
+    return check_cost(server, query)
+
+
+@test
+def random_queries_find_the_same_with_any_indexes(cwd):
+    rnd = random.Random(SEED + 2)
+    ways = {}
+    with Server(cwd, "--no-sync") as server:
+        for _ in range(3):
+            server.request("DELETE", "/db")
+            server.request("PUT", "/db")
+            model = Model(server, rnd, [a_simple_document(rnd, number) for number in range(300)])
+            names = make_indexes(server, rnd)
+            for _ in range(70):
+                way = one_planned_query(server, rnd, model, names)
+                ways[way] = ways.get(way, 0) + 1
+                model.write(a_simple_document(rnd, rnd.randint(0, 299)))
+    for way in ("ids", "index", "sets", "union", "union sorted"):
+        assert way in ways, ways
+    assert any(way and way.startswith("intersection") for way in ways), ways
 
 
 main()

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import pathlib
 import time
 
@@ -105,8 +106,11 @@ def a_continuous_job_follows_until_it_is_cancelled(directory):
               server.request("GET", "/a")[1]["doc_count"])
         equal(server.request("PUT", "/a/later", {})[0], 201)
         until(lambda: server.request("GET", "/b/later")[0] == 200)
-        equal(len(server.request("GET", "/_scheduler/jobs")[1]["jobs"]), 1)
-        equal(len(server.request("GET", "/_active_tasks")[1]), 1)
+        jobs = server.request("GET", "/_scheduler/jobs")[1]["jobs"]
+        tasks = server.request("GET", "/_active_tasks")[1]
+        equal((len(jobs), len(tasks)), (1, 1))
+        assert re.fullmatch(r"<0\.\d+\.0>", jobs[0]["pid"]), jobs
+        equal(tasks[0]["pid"], jobs[0]["pid"])
         equal(server.request("POST", "/_replicate", {**job, "cancel": True})[0], 200)
         equal(server.request("GET", "/_scheduler/jobs")[1]["jobs"], [])
         equal(server.request("POST", "/_replicate", {**job, "cancel": True})[0], 404)
@@ -181,7 +185,9 @@ def leaves_beside_one_with_attachments_are_copied_once(directory):
 
 @test
 def a_filter_that_the_source_does_not_offer_fails_at_once(directory):
-    with Server(directory) as server, Server(beside(directory)) as other:
+    away = beside(directory)
+    (away / "ini").write_text("[js]\nworker = /nowhere/frond-js\n")
+    with Server(directory) as server, Server(away, "--config", "ini") as other:
         equal(other.request("PUT", "/a")[0], 201)
         equal(other.request("PUT", "/a/_design/d", {
             "filters": {"f": "function (doc) { return true; }"}})[0], 201)

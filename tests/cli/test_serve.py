@@ -41,6 +41,70 @@ def server_starts_answers_and_stops_on_sigterm(cwd):
         contains(log, "event=stop ")
 
 
+def hints(server):
+    """What the server has printed below its first line."""
+    return [server.process.stdout.readline().strip() for _ in range(5)]
+
+
+def tried(command, cwd):
+    return json.loads(subprocess.run(["sh", "-ec", command], cwd=cwd, capture_output=True,
+                                     timeout=30, check=True).stdout)
+
+
+@test
+def printed_hints_work_as_they_stand(cwd):
+    with Server(cwd, http="0.0.0.0:0", env={"FROND_ADMIN": "root:secret"}) as server:
+        browser, _, *commands = hints(server)
+        contains(browser, "In a browser: http://127.0.0.1:")
+        equal([line.count(" -u root ") for line in commands], [1, 1, 1])
+        # Curl asks for the password; here it is told.
+        said = [line.replace(" -u root ", " -u root:secret ") for line in commands]
+        equal([tried(line, cwd).get("ok") for line in said], [True, True, None])
+    with Server(cwd, "--store", "embedded:other") as server:
+        commands = hints(server)[2:]
+        equal(tried(commands[0], cwd), {"ok": True})
+        equal(tried(commands[1], cwd)["id"], "mydoc")
+        equal(tried(commands[2], cwd)["hello"], "world")
+
+
+@test
+def hint_does_not_print_a_name_that_a_shell_would_read(cwd):
+    with Server(cwd, env={"FROND_ADMIN": "a$(b) 'c:secret"}) as server:
+        assert all(" -u NAME " in line for line in hints(server)[2:])
+
+
+@test
+def browser_at_the_root_is_shown_where_to_go(cwd):
+    with Server(cwd) as server:
+        def get(accept):
+            request = urllib.request.Request(server.url + "/", headers={"Accept": accept})
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.headers["Content-Type"].split(";")[0], answer.read().decode()
+        kind, page = get("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
+        equal(kind, "text/html")
+        contains(page, 'href="/_utils/"')
+        for accept in "*/*", "application/json", "application/json, text/html", "text/plain":
+            kind, body = get(accept)
+            equal((kind, json.loads(body)["couchdb"]), ("application/json", "Welcome"))
+
+
+@test
+def changed_password_of_a_given_administrator_holds_after_a_restart(cwd):
+    given, changed = basic("root", "given"), basic("root", "changed")
+    path = "/_node/_local/_config/admins/root"
+    with Server(cwd, env={"FROND_ADMIN": "root:given"}) as server:
+        equal(server.request("GET", "/_all_dbs", headers=given)[0], 200)
+        assert "admin_password_changed" not in server.read_log()
+        equal(server.request("DELETE", path, headers=given)[0], 403)
+        equal(server.request("PUT", path, "changed", headers=given)[0], 200)
+        equal(server.request("GET", "/_all_dbs", headers=given)[0], 401)
+        equal(server.request("GET", "/_all_dbs", headers=changed)[0], 200)
+    with Server(cwd, env={"FROND_ADMIN": "root:given"}) as server:
+        contains(server.read_log(), 'event=admin_password_changed name="root"')
+        equal(server.request("GET", "/_all_dbs", headers=given)[0], 401)
+        equal(server.request("GET", "/_all_dbs", headers=changed)[0], 200)
+
+
 @test
 def server_stops_on_sigint_too(cwd):
     with Server(cwd) as server:
@@ -377,6 +441,7 @@ def connections_leave_descriptors_to_the_store(cwd):
         equal(server.request("GET", "/db")[1]["doc_count"], 61)
         log = server.read_log()
         contains(log, "event=connections_limited max_connections=160 ")
+        contains(log, "raise ulimit -n, or lower max_connections")
         assert log.count("event=accept_failed") <= 2, log
 
 

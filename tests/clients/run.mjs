@@ -23,10 +23,11 @@ import attachments from './suites/attachments.mjs';
 import couchbackup from './suites/couchbackup.mjs';
 import garbage from './suites/garbage.mjs';
 import crash from './suites/crash.mjs';
+import queries from './suites/queries.mjs';
 import replicator from './suites/replicator.mjs';
 import walk from './suites/walk.mjs';
 
-const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, walk];
+const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, walk];
 const SAMPLE_DOCUMENTS = 2000;
 
 const here = path.dirname(fileURLToPath(import.meta.url));

@@ -24,6 +24,9 @@
 #include "base/clock.h"
 #include "http/server.h"
 #include "http/settings.h"
+#include "index/view/view.h"
+#include "js/js.h"
+#include "js/settings.h"
 #include "model/revisioned/shape.h"
 #include "store.h"
 
@@ -363,16 +366,14 @@ door_start(bool with_admin)
 }
 
 static const struct setting_group *const setting_groups[] = {
-	&couch_setting_group,
-	&access_setting_group,
-	&log_setting_group,
-	&server_setting_group,
+	&couch_setting_group,  &access_setting_group, &log_setting_group,
+	&server_setting_group, &js_setting_group,
 };
 
 static struct settings *
 make_settings(bool with_admin, const door_setting *wanted)
 {
-	struct settings *settings = settings_new(setting_groups, 4);
+	struct settings *settings = settings_new(setting_groups, 5);
 	struct err err = { 0 };
 
 	assert_non_null(settings);
@@ -410,6 +411,7 @@ door_start_handled(bool with_admin, const door_setting *settings, const char *ut
 					    .shape = &rev_store_shape };
 	struct couch_config config = { .utils_dir = utils_dir };
 	struct server_config server = { .loops = 2, .drain_timeout_ms = 5000 };
+	struct js_config js;
 	struct err err = { 0 };
 	pthread_t thread;
 	char path[128];
@@ -430,6 +432,14 @@ door_start_handled(bool with_admin, const door_setting *settings, const char *ut
 		fail_msg("%s", err.text);
 	config.store = d->store;
 	config.live = d->live;
+	js_config_set(&js, settings_of(d->settings, &js_setting_group));
+	js.worker = getenv("FROND_JS_WORKER");
+	assert_int_equal(js_new(&js, &d->js, &err), STATUS_OK);
+	config.js = d->js;
+	if (view_engine_new(&(struct view_engine_config){ .store = d->store }, &d->views, &err) !=
+	    STATUS_OK)
+		fail_msg("%s", err.text);
+	config.views = d->views;
 	rev_register();
 	d->couch = couch_new(&config);
 	assert_non_null(d->couch);
@@ -471,6 +481,8 @@ door_stop(struct door *d)
 	assert_null(failed);
 	server_free(d->server);
 	couch_free(d->couch);
+	view_engine_free(d->views);
+	js_free(d->js);
 	settings_live_free(d->live);
 	settings_free(d->settings);
 	kv_close(d->store);

@@ -56,6 +56,8 @@ struct door {
 	struct kv_store *store;
 	struct settings *settings; /* that it was started with */
 	struct settings_live *live;
+	struct view_engine *views;
+	struct js *js; /* its worker is FROND_JS_WORKER of the environment */
 	struct couch *couch;
 	struct server *server;
 	uint16_t port;

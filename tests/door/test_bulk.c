@@ -99,7 +99,7 @@ store_revision(struct kv_tx *tx, void *arg)
 	};
 	struct arena *arena = arena_new(1 << 20);
 	struct rev_result result;
-	struct catalog_db *db;
+	struct catalog_db *db = NULL;
 	enum status status = rev_db_open(tx, NULL, STR("older"), &db, NULL);
 
 	if (status == STATUS_OK)

@@ -13,6 +13,15 @@ welcome_says_what_clients_look_for(void **state)
 	door_expect(d, "GET", "/_up", NULL, 200, "\"status\":\"ok\"");
 	door_expect(d, "GET", "/_active_tasks", NULL, 200, "[]");
 	door_expect(d, "GET", "/_membership", NULL, 200, "\"all_nodes\":[");
+	door_expect(d, "GET", "/_cluster_setup", NULL, 200, "{\"state\":\"single_node_enabled\"}");
+	door_expect(d, "POST", "/_cluster_setup", "{\"action\":\"enable_single_node\"}", 400,
+		    "Cluster is already finished");
+	door_expect(d, "POST", "/_cluster_setup", "{\"action\":\"enable_cluster\"}", 400,
+		    "Cluster is already enabled");
+	door_expect(d, "POST", "/_cluster_setup", "{\"action\":\"x\"}", 400, "Invalid Action'");
+	door_expect(d, "POST", "/_cluster_setup", "{\"action\":1}", 400, "Invalid Action'");
+	door_expect(d, "POST", "/_cluster_setup", "{}", 400, "Invalid Action'");
+	door_expect(d, "GET", "/_reshard", NULL, 501, "says what to use instead");
 	assert_int_equal(door_request(d, "HEAD", "/", NULL, NULL)->status, 200);
 }
 
@@ -536,8 +545,8 @@ what_is_not_offered_says_so(void **state)
 	door_expect(d, "GET", "/no/_design/x/_info", NULL, 404, "missing");
 	door_expect(d, "PUT", "/no/_design/x", "{}", 201, "ok");
 	(void)snprintf(design, sizeof(design), "%s", door_member(d, "rev"));
-	door_expect(d, "GET", "/no/_design/x/_view/y", NULL, 501, "_view");
-	door_expect(d, "GET", "/no/_design/x/_info", NULL, 501, "_info");
+	door_expect(d, "GET", "/no/_design/x/_view/y", NULL, 404, "missing_named_view");
+	door_expect(d, "GET", "/no/_design/x/_search/y", NULL, 501, "_search");
 	door_expect(d, "GET", "/no/_design/x/_show/y", NULL, 410, "\"error\":\"gone\"");
 	door_expect(d, "GET", "/no/_design/x/_list/y", NULL, 410, "gone");
 	door_expect(d, "DELETE", format("/no/_design/x?rev=%s", design), NULL, 200, "ok");

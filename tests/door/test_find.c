@@ -7,45 +7,6 @@ put(const char *db, const char *id, const char *body)
 	door_expect(d, "PUT", format("/%s/%s", db, id), body, 201, "ok");
 }
 
-/* "a,b": the ids of the last answer's documents, in their order. */
-static const char *
-ids(void)
-{
-	static char text[4096];
-	const char *at = d->last.body;
-	size_t len = 0;
-
-	text[0] = '\0';
-	while ((at = strstr(at, "{\"_id\":\"")) && len < sizeof(text) - 64) {
-		const char *end = strchr(at + 8, '"');
-
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%.*s", len ? "," : "",
-					(int)(end - at - 8), at + 8);
-		at = end;
-	}
-	return text;
-}
-
-static void
-expect_found(const char *db, const char *body, const char *expected)
-{
-	door_expect(d, "POST", format("/%s/_find", db), body, 200, "{\"docs\":[\r\n");
-	assert_string_equal(ids(), expected);
-}
-
-/* The bookmark of the last answer, in a buffer that the next call overwrites. */
-static const char *
-bookmark(void)
-{
-	static char text[4096];
-	const char *at = strstr(d->last.body, "\"bookmark\": \"");
-
-	assert_non_null(at);
-	at += strlen("\"bookmark\": \"");
-	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(at, "\""), at);
-	return text;
-}
-
 static void
 make_people(const char *db)
 {
@@ -89,12 +50,12 @@ conditions_on_ids_narrow_what_is_read(void **state)
 		    200,
 		    "\"total_keys_examined\":2,\"total_docs_examined\":2,"
 		    "\"total_quorum_docs_examined\":0,\"results_returned\":2,");
-	assert_string_equal(ids(), "bob,cat");
+	assert_string_equal(found_ids(), "bob,cat");
 	door_expect(d, "POST", "/narrow/_find",
 		    "{\"selector\":{\"_id\":{\"$beginsWith\":\"c\"}},\"execution_stats\":true,"
 		    "\"r\":2}",
 		    200, "\"total_docs_examined\":0,\"total_quorum_docs_examined\":1,");
-	assert_string_equal(ids(), "cat");
+	assert_string_equal(found_ids(), "cat");
 	expect_found("narrow", "{\"selector\":{\"_id\":\"bob\"}}", "bob");
 	expect_found("narrow", "{\"selector\":{\"_id\":{\"$gt\":\"z\",\"$lt\":\"a\"}}}", "");
 	expect_found("narrow", "{\"selector\":{\"_id\":{\"$gt\":null}},\"sort\":[\"_id\"]}",
@@ -117,16 +78,17 @@ limit_skip_and_bookmark_make_pages(void **state)
 	put("pages", "abe", "{}");
 	expect_found("pages", "{\"selector\":{},\"limit\":2}", "abe,ann");
 	expect_found("pages",
-		     format("{\"selector\":{},\"limit\":1,\"bookmark\":\"%s\"}", bookmark()),
+		     format("{\"selector\":{},\"limit\":1,\"bookmark\":\"%s\"}", found_bookmark()),
 		     "cat");
 	expect_found("pages",
-		     format("{\"selector\":{},\"limit\":9,\"bookmark\":\"%s\"}", bookmark()),
+		     format("{\"selector\":{},\"limit\":9,\"bookmark\":\"%s\"}", found_bookmark()),
 		     "dan");
 	expect_found("pages",
-		     format("{\"selector\":{},\"limit\":9,\"bookmark\":\"%s\"}", bookmark()), "");
+		     format("{\"selector\":{},\"limit\":9,\"bookmark\":\"%s\"}", found_bookmark()),
+		     "");
 	expect_found("pages", "{\"selector\":{},\"skip\":1,\"limit\":2}", "ann,cat");
 	expect_found("pages", "{\"selector\":{},\"limit\":0}", "");
-	assert_string_equal(bookmark(), "nil");
+	assert_string_equal(found_bookmark(), "nil");
 	expect_found("pages",
 		     "{\"selector\":{\"_id\":{\"$gt\":null}},\"sort\":[{\"_id\":\"desc\"}],"
 		     "\"limit\":2}",
@@ -134,7 +96,7 @@ limit_skip_and_bookmark_make_pages(void **state)
 	expect_found("pages",
 		     format("{\"selector\":{\"_id\":{\"$gt\":null}},\"sort\":[{\"_id\":\"desc\"}],"
 			    "\"limit\":1,\"bookmark\":\"%s\"}",
-			    bookmark()),
+			    found_bookmark()),
 		     "ann");
 	door_expect(d, "POST", "/pages/_find", "{\"selector\":{},\"bookmark\":\"no\"}", 400,
 		    "\"error\":\"invalid_bookmark\",\"reason\":\"Invalid bookmark value: "

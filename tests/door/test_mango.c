@@ -13,44 +13,6 @@ create(const char *db, const char *body, const char *expected)
 	door_expect(d, "POST", format("/%s/_index", db), body, 200, expected);
 }
 
-/* "a,b": the ids of the last answer's documents, in their order. */
-static const char *
-ids(void)
-{
-	static char text[4096];
-	const char *at = d->last.body;
-	size_t len = 0;
-
-	text[0] = '\0';
-	while ((at = strstr(at, "{\"_id\":\"")) && len < sizeof(text) - 64) {
-		const char *end = strchr(at + 8, '"');
-
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%.*s", len ? "," : "",
-					(int)(end - at - 8), at + 8);
-		at = end;
-	}
-	return text;
-}
-
-static void
-expect_found(const char *db, const char *body, const char *expected)
-{
-	door_expect(d, "POST", format("/%s/_find", db), body, 200, "{\"docs\":[\r\n");
-	assert_string_equal(ids(), expected);
-}
-
-static const char *
-bookmark(void)
-{
-	static char text[4096];
-	const char *at = strstr(d->last.body, "\"bookmark\": \"");
-
-	assert_non_null(at);
-	at += strlen("\"bookmark\": \"");
-	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(at, "\""), at);
-	return text;
-}
-
 static void
 an_index_is_a_design_document_that_couchdb_would_have_made(void **state)
 {
@@ -90,6 +52,34 @@ an_index_is_a_design_document_that_couchdb_would_have_made(void **state)
 		    "{\"total_rows\":5,\"indexes\":[{\"ddoc\":\"_design/two\",\"name\":\"x\"");
 	door_expect(d, "GET", "/made/_index?limit=0", NULL, 500, "invalid_list_index_params");
 	door_expect(d, "GET", "/made/_index?skip=-1", NULL, 500, "invalid_list_index_params");
+}
+
+static void
+indexes_are_counted_where_that_is_asked_for(void **state)
+{
+	const char *bytes;
+
+	(void)state;
+	door_create(d, "counted");
+	door_expect(d, "GET", "/counted", NULL, 200, "{\"db_name\":\"counted\",\"purge_seq\":");
+	for (int i = 0; i < 20; i++)
+		put("counted", format("d%02d", i), i % 2 ? "{\"a\":1}" : "{\"a\":1,\"b\":2}");
+	create("counted", "{\"index\":{\"fields\":[\"a\"]},\"ddoc\":\"a\",\"name\":\"a\"}", "");
+	create("counted", "{\"index\":{\"fields\":[\"b\"]},\"ddoc\":\"b\",\"name\":\"b\"}", "");
+	door_expect(d, "GET", "/counted", NULL, 200,
+		    "{\"db_name\":\"counted\",\"indexes\":{\"count\":2,\"entries\":30},");
+	door_expect(d, "GET", "/counted/_index?sizes=true", NULL, 200,
+		    "\"def\":{\"fields\":[{\"a\":\"asc\"}]},\"state\":\"ready\",\"entries\":20,"
+		    "\"bytes\":");
+	bytes = strstr(d->last.body, "\"bytes\":") + strlen("\"bytes\":");
+	assert_true(atoi(bytes) > 20 * 10 && atoi(bytes) < 20 * 100);
+	door_has(d, "\"def\":{\"fields\":[{\"b\":\"asc\"}]},\"state\":\"ready\",\"entries\":10,");
+	door_expect(d, "GET", "/counted/_index?sizes=false", NULL, 200, "\"total_rows\":3,");
+	door_has_not(d, "entries");
+	door_expect(d, "GET", "/counted/_index?sizes=1", NULL, 400, "query_parse_error");
+	door_expect(d, "DELETE", "/counted/_index/a/json/a", NULL, 200, "ok");
+	door_expect(d, "GET", "/counted/_index?sizes=true", NULL, 200, "\"entries\":10,");
+	door_has_not(d, "\"entries\":20");
 }
 
 static void
@@ -170,7 +160,7 @@ what_is_wrong_with_an_index_is_told_in_couchdbs_words(void **state)
 static void
 a_sort_needs_an_index_and_follows_it(void **state)
 {
-	char kept[512];
+	char kept[FOUND_BOOKMARK_BYTES];
 
 	(void)state;
 	door_create(d, "sort");
@@ -190,24 +180,24 @@ a_sort_needs_an_index_and_follows_it(void **state)
 	expect_found("sort",
 		     format("{\"selector\":{},\"sort\":[{\"n\":\"desc\"}],\"limit\":2,"
 			    "\"bookmark\":\"%s\"}",
-			    bookmark()),
+			    found_bookmark()),
 		     "f,b");
 	expect_found("sort",
 		     format("{\"selector\":{},\"sort\":[{\"n\":\"desc\"}],\"limit\":2,"
 			    "\"bookmark\":\"%s\"}",
-			    bookmark()),
+			    found_bookmark()),
 		     "");
 	/* A bookmark belongs to its index, even where another one would serve as well. */
 	expect_found("sort", "{\"selector\":{\"n\":{\"$gt\":1}},\"limit\":1}", "c");
-	(void)snprintf(kept, sizeof(kept), "%s", bookmark());
+	(void)snprintf(kept, sizeof(kept), "%s", found_bookmark());
 	create("sort", "{\"index\":{\"fields\":[\"n\"]},\"ddoc\":\"a\",\"name\":\"a\"}", "");
 	expect_found(
 		"sort",
 		format("{\"selector\":{\"n\":{\"$gt\":1}},\"limit\":1,\"bookmark\":\"%s\"}", kept),
 		"a");
 	door_expect(d, "POST", "/sort/_find",
-		    format("{\"selector\":{\"s\":\"x\"},\"bookmark\":\"%s\"}", bookmark()), 400,
-		    "invalid_bookmark");
+		    format("{\"selector\":{\"s\":\"x\"},\"bookmark\":\"%s\"}", found_bookmark()),
+		    400, "invalid_bookmark");
 	expect_found("sort", "{\"selector\":{\"n\":{\"$gt\":1}},\"sort\":[\"n\"],\"skip\":1}",
 		     "a,d");
 	door_expect(
@@ -239,6 +229,118 @@ a_partial_index_that_is_named_filters(void **state)
 	       "");
 	expect_found("part", "{\"selector\":{\"n\":{\"$gt\":0}}}", "a,b");
 	expect_found("part", "{\"selector\":{\"n\":{\"$gt\":0}},\"use_index\":\"p\"}", "a");
+}
+
+/* 200 documents with n from 0 to 199, s "x" in every second, and t, the same for 20 each. */
+static void
+put_many(const char *db)
+{
+	static char docs[16384];
+	size_t len = (size_t)snprintf(docs, sizeof(docs), "{\"docs\":[");
+
+	for (int i = 0; i < 200; i++)
+		len += (size_t)snprintf(docs + len, sizeof(docs) - len,
+					"%s{\"_id\":\"d%03d\",\"n\":%d,\"s\":\"%s\",\"t\":%d}",
+					i ? "," : "", i, i, i % 2 ? "y" : "x", i % 10);
+	(void)snprintf(docs + len, sizeof(docs) - len, "]}");
+	door_expect(d, "POST", format("/%s/_bulk_docs", db), docs, 201, "ok");
+}
+
+static void
+expect_way(const char *db, const char *body, const char *way)
+{
+	door_expect(d, "POST", format("/%s/_explain", db), body, 200, way);
+}
+
+static void
+a_partial_index_is_taken_where_the_selector_implies_its_filter(void **state)
+{
+	(void)state;
+	door_create(d, "implied");
+	put_many("implied");
+	create("implied",
+	       "{\"index\":{\"fields\":[\"n\"],\"partial_filter_selector\":{\"s\":\"x\",\"t\":{"
+	       "\"$gte\":4}}},\"ddoc\":\"p\",\"name\":\"p\"}",
+	       "");
+	expect_way("implied",
+		   "{\"selector\":{\"n\":{\"$gt\":190},\"s\":\"x\",\"t\":{\"$in\":[4,6]}}}",
+		   "{\"dbname\":\"implied\",\"index\":{\"ddoc\":\"_design/p\"");
+	expect_way("implied", "{\"selector\":{\"n\":{\"$gt\":190},\"s\":\"x\",\"t\":{\"$gt\":5}}}",
+		   "{\"dbname\":\"implied\",\"index\":{\"ddoc\":\"_design/p\"");
+	expect_found("implied",
+		     "{\"selector\":{\"n\":{\"$gt\":180},\"s\":\"x\",\"t\":{\"$gt\":5}}}",
+		     "d186,d188,d196,d198");
+	expect_way("implied", "{\"selector\":{\"n\":{\"$gt\":190},\"s\":\"x\",\"t\":{\"$gt\":3}}}",
+		   "{\"dbname\":\"implied\",\"index\":{\"ddoc\":null");
+	expect_way("implied", "{\"selector\":{\"n\":{\"$gt\":190},\"s\":\"x\"}}",
+		   "\"reasons\":[{\"name\":\"is_partial\"}]");
+}
+
+static void
+the_cheapest_way_is_taken_where_there_is_much_to_read(void **state)
+{
+	(void)state;
+	door_create(d, "ways");
+	put_many("ways");
+	create("ways", "{\"index\":{\"fields\":[\"s\"]},\"ddoc\":\"a\",\"name\":\"s\"}", "");
+	create("ways", "{\"index\":{\"fields\":[\"n\"]},\"ddoc\":\"b\",\"name\":\"n\"}", "");
+	create("ways", "{\"index\":{\"fields\":[\"t\"]},\"ddoc\":\"c\",\"name\":\"t\"}", "");
+	/* CouchDB would read the 100 documents of the first index. */
+	expect_way("ways", "{\"selector\":{\"s\":\"x\",\"n\":{\"$gt\":195}}}",
+		   "{\"dbname\":\"ways\",\"index\":{\"ddoc\":\"_design/b\"");
+	assert_non_null(strstr(d->last.body, "\"more_rows\""));
+	expect_found("ways", "{\"selector\":{\"s\":\"x\",\"n\":{\"$gt\":195}}}", "d196,d198");
+	expect_way("ways", "{\"selector\":{\"$or\":[{\"n\":7},{\"t\":3,\"n\":{\"$lt\":9}}]}}",
+		   "\"way\":\"index\",\"sorts\":false,\"estimated_rows\":9,");
+	expect_way("ways", "{\"selector\":{\"$or\":[{\"n\":7},{\"t\":3}]}}", "\"way\":\"union\"");
+	expect_found("ways", "{\"selector\":{\"$or\":[{\"n\":7},{\"t\":3}]},\"limit\":3}",
+		     "d003,d007,d013");
+	expect_found("ways",
+		     format("{\"selector\":{\"$or\":[{\"n\":7},{\"t\":3}]},\"limit\":2,"
+			    "\"bookmark\":\"%s\"}",
+			    found_bookmark()),
+		     "d023,d033");
+	expect_way("ways", "{\"selector\":{\"_id\":{\"$in\":[\"d007\",\"none\",\"d003\"]}}}",
+		   "\"way\":\"sets\"");
+	expect_found("ways", "{\"selector\":{\"_id\":{\"$in\":[\"d007\",\"none\",\"d003\"]}}}",
+		     "d003,d007");
+	expect_found("ways",
+		     "{\"selector\":{\"t\":3,\"n\":{\"$lt\":30}},\"sort\":[{\"n\":\"desc\"}]}",
+		     "d023,d013,d003");
+}
+
+static void
+a_query_helps_to_build_the_index_that_it_sorts_by(void **state)
+{
+	static const char query[] = "{\"selector\":{\"n\":{\"$gt\":197}},\"sort\":[\"n\"]}";
+
+	(void)state;
+	door_create(d, "help");
+	put_many("help");
+	/* Nothing but queries builds what a design document defines here. */
+	put("help", "_design/h",
+	    "{\"language\":\"query\",\"views\":{\"h\":{\"map\":{\"fields\":{\"n\":\"asc\"}},"
+	    "\"reduce\":\"_count\",\"options\":{\"def\":{\"fields\":[\"n\"]}}}}}");
+	expect_way("help", query, "\"way\":\"ids\",\"sorts\":true");
+	expect_found("help", "{\"selector\":{\"n\":{\"$gt\":197}}}", "d198,d199");
+	assert_non_null(strstr(d->last.body, "_design/h, h was not read"));
+	expect_found("help", query, "d198,d199");
+	assert_null(strstr(d->last.body, "warning"));
+	expect_way("help", query, "\"way\":\"index\",\"sorts\":false,\"estimated_rows\":2");
+}
+
+static void
+an_index_that_cannot_be_read_is_told_of(void **state)
+{
+	(void)state;
+	door_create(d, "partly");
+	put("partly", "a", "{\"_attachments\":{\"f\":{\"data\":\"aGk=\"}}}");
+	create("partly",
+	       "{\"index\":{\"fields\":[\"_attachments\"]},\"ddoc\":\"x\",\"name\":\"x\"}", "");
+	expect_found("partly", "{\"selector\":{\"_attachments\":{\"$exists\":true}}}", "a");
+	assert_non_null(strstr(d->last.body, "\"warning\": \"_design/x, x was not read because not "
+					     "all documents are in it. Documents were read and "
+					     "sorted instead.\""));
 }
 
 static void
@@ -298,12 +400,15 @@ explain_tells_which_index_is_taken_and_why_the_others_are_not(void **state)
 			       "\"include_docs\":true,\"view_type\":\"map\",\"reduce\":false,"
 			       "\"partition\":null,\"start_key\":[3],\"end_key\":[9,\"<MAX>\"],"
 			       "\"direction\":\"fwd\",\"stable\":false,\"update\":true,"
-			       "\"conflicts\":\"undefined\"},\"covering\":false}"));
+			       "\"conflicts\":\"undefined\"},\"covering\":false,\"plan\":{"
+			       "\"way\":\"index\",\"sorts\":false,\"estimated_rows\":0,\"reads\":[{"
+			       "\"ddoc\":\"_design/age\",\"name\":\"age\",\"ranges\":1,"
+			       "\"estimated_rows\":0}],\"indexes\":["));
 	door_expect(d, "POST", "/why/_explain",
 		    "{\"selector\":{\"age\":3},\"fields\":[\"_id\"],\"use_index\":\"part\"}", 200,
 		    "\"index\":{\"ddoc\":\"_design/part\"");
 	assert_non_null(strstr(d->last.body, "\"excluded_by_user\""));
-	assert_non_null(strstr(d->last.body, "\"covering\":true}\n"));
+	assert_non_null(strstr(d->last.body, "\"covering\":true,\"plan\":{"));
 	door_expect(d, "POST", "/why/_explain", "{\"selector\":{\"b\":1},\"sort\":[\"b\"]}", 200,
 		    "\"index\":null,");
 	door_expect(d, "POST", "/why/_explain", "{\"selector\":{\"_id\":{\"$lt\":\"x\"}}}", 200,
@@ -325,10 +430,15 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_index_is_a_design_document_that_couchdb_would_have_made),
+		cmocka_unit_test(indexes_are_counted_where_that_is_asked_for),
 		cmocka_unit_test(indexes_are_deleted_one_by_one_or_by_design_document),
 		cmocka_unit_test(what_is_wrong_with_an_index_is_told_in_couchdbs_words),
 		cmocka_unit_test(a_sort_needs_an_index_and_follows_it),
 		cmocka_unit_test(a_partial_index_that_is_named_filters),
+		cmocka_unit_test(a_partial_index_is_taken_where_the_selector_implies_its_filter),
+		cmocka_unit_test(the_cheapest_way_is_taken_where_there_is_much_to_read),
+		cmocka_unit_test(a_query_helps_to_build_the_index_that_it_sorts_by),
+		cmocka_unit_test(an_index_that_cannot_be_read_is_told_of),
 		cmocka_unit_test(paths_below_the_endpoint_are_known),
 		cmocka_unit_test(explain_tells_which_index_is_taken_and_why_the_others_are_not),
 	};

@@ -213,6 +213,12 @@ static const struct value nones[] = {
 	{ "1", false }, { "TRUE", false }, { LONG "a", false }, { NULL, false },
 };
 
+/* Of a database that has no partitions. */
+static const struct value no_partitions[] = {
+	{ "", true },     { "x", false },   { "_x", false },     { "a:b", false },
+	{ "%00", false }, { "%ff", false }, { LONG "a", false }, { NULL, false },
+};
+
 /* Of CouchDB's words for how fresh an index must be, those that more than one parameter takes. */
 static const struct value words[] = {
 	{ "true", true }, { "false", true }, { "TRUE", false }, { "", false },
@@ -245,7 +251,7 @@ struct row {
 	int bad;  /* of one with any other value */
 };
 
-#define VIEW_ROWS(status)                                                                          \
+#define VIEW_ROWS(status, long_key)                                                                \
 	{ "limit", counts, status, 0, 400 }, { "skip", counts, status, 0, 400 },                   \
 		{ "group_level", counts, status, 400, 400 },                                       \
 		{ "descending", flags, status, 0, 400 },                                           \
@@ -257,9 +263,12 @@ struct row {
 		{ "att_encoding_info", flags, status, 0, 400 },                                    \
 		{ "sorted", flags, status, 0, 400 }, { "stable", words, status, 0, 400 },          \
 		{ "update", words, status, 0, 400 }, { "stale", nones, status, 0, 400 },           \
-		{ "key", keys, status, 0, 400 }, { "startkey", keys, status, 0, 400 },             \
-		{ "start_key", keys, status, 0, 400 }, { "endkey", keys, status, 0, 400 },         \
-		{ "end_key", keys, status, 0, 400 }, { "startkey_docid", texts, status, 0, 400 },  \
+		{ "key", keys, status, long_key, 400 },                                            \
+		{ "startkey", keys, status, long_key, 400 },                                       \
+		{ "start_key", keys, status, long_key, 400 },                                      \
+		{ "endkey", keys, status, long_key, 400 },                                         \
+		{ "end_key", keys, status, long_key, 400 },                                        \
+		{ "startkey_docid", texts, status, 0, 400 },                                       \
 		{ "start_key_doc_id", texts, status, 0, 400 },                                     \
 		{ "endkey_docid", texts, status, 0, 400 },                                         \
 		{ "end_key_doc_id", texts, status, 0, 400 },                                       \
@@ -268,14 +277,32 @@ struct row {
 	}
 
 static const struct row view_rows[] = {
-	VIEW_ROWS(200),
+	VIEW_ROWS(200, 0),
 	{ "keys", lists, 200, 0, 400 },
+	{ 0 },
+};
+
+/* Of views: a key that no row can have is refused, and `conflicts` by a reduce. */
+static const struct row map_rows[] = {
+	VIEW_ROWS(200, 400),
+	{ "keys", lists, 200, 0, 400 },
+	{ 0 },
+};
+static const struct row reduce_rows[] = {
+	{ "group", flags, 200, 0, 400 },
+	{ "group_level", counts, 200, 0, 400 },
+	{ "reduce", flags, 200, 0, 400 },
+	{ "limit", counts, 200, 0, 400 },
+	{ "skip", counts, 200, 0, 400 },
+	{ "key", keys, 200, 400, 400 },
+	{ "include_docs", flags, 200, 0, 400 },
+	{ "conflicts", flags, 400, 0, 400 },
 	{ 0 },
 };
 
 /* Names come in a body to these; a list in the query is refused. */
 static const struct row database_rows[] = {
-	VIEW_ROWS(200),
+	VIEW_ROWS(200, 0),
 	{ "keys", lists, 400, 0, 400 },
 	{ 0 },
 };
@@ -403,12 +430,22 @@ static const struct row delete_rows[] = {
 	{ "rev", revs, 400, 0, 400 },
 	{ 0 },
 };
+static const struct row find_rows[] = {
+	{ "partition", no_partitions, 200, 0, 400 },
+	{ 0 },
+};
+static const struct row index_rows[] = {
+	{ "sizes", flags, 200, 0, 400 },
+	{ 0 },
+};
 static const struct row unknown_rows[] = {
 	{ "x", texts, 200, 0, 400 },
 	{ "%00", texts, 200, 0, 400 },
 	{ "%ff", texts, 200, 0, 400 },
 	{ 0 },
 };
+
+#define VIEW "/w/_design/v/_view/"
 
 static const struct endpoint {
 	const char *method;
@@ -422,6 +459,10 @@ static const struct endpoint {
 	{ "POST", "/p/_all_docs/queries", NULL, "{\"queries\":[{}]}", view_rows },
 	{ "GET", "/p/_design_docs", NULL, NULL, view_rows },
 	{ "GET", "/p/_local_docs", NULL, NULL, view_rows },
+	{ "GET", VIEW "m", NULL, NULL, map_rows },
+	{ "POST", VIEW "m", NULL, "{}", map_rows },
+	{ "POST", VIEW "m/queries", NULL, "{\"queries\":[{}]}", map_rows },
+	{ "GET", VIEW "r", NULL, NULL, reduce_rows },
 	{ "GET", "/_all_dbs", NULL, NULL, database_rows },
 	{ "GET", "/_dbs_info", NULL, NULL, database_rows },
 	{ "GET", "/p/_changes", NULL, NULL, feed_rows },
@@ -442,6 +483,8 @@ static const struct endpoint {
 	{ "POST", "/p/_bulk_docs", NULL, "{\"docs\":[]}", write_rows },
 	{ "POST", "/p/_purge", NULL, "{}", write_rows },
 	{ "POST", "/p/_bulk_get", NULL, "{\"docs\":[{\"id\":\"a\"}]}", bulk_get_rows },
+	{ "GET", "/p/_index", NULL, NULL, index_rows },
+	{ "POST", "/p/_find", NULL, "{\"selector\":{}}", find_rows },
 	{ "GET", "/_uuids", NULL, NULL, uuids_rows },
 	{ "GET", "/_session", NULL, NULL, session_rows },
 	{ "PUT", "/p", NULL, NULL, create_rows },
@@ -528,6 +571,12 @@ setup_docs(void **state)
 		    "\",\"content_type\":\"text/plain\"}}}]}",
 		    201, "\"ok\":true");
 	door_expect(d, "PUT", "/p/_local/a", "{\"x\":1}", 201, "0-1");
+	door_create(d, "w");
+	door_expect(d, "PUT", "/w/a", "{}", 201, "ok");
+	door_expect(d, "PUT", "/w/_design/v",
+		    "{\"views\":{\"m\":{\"map\":\"(d) => { emit(d._id, 1); }\"},"
+		    "\"r\":{\"map\":\"(d) => { emit(d._id, 1); }\",\"reduce\":\"_count\"}}}",
+		    201, "ok");
 	return 0;
 }
 
@@ -535,9 +584,13 @@ static void
 every_value_of_every_parameter_has_its_answer(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(endpoints) / sizeof(endpoints[0]); i++)
+	for (size_t i = 0; i < sizeof(endpoints) / sizeof(endpoints[0]); i++) {
+		if (strncmp(endpoints[i].path, VIEW, strlen(VIEW)) == 0 &&
+		    !getenv("FROND_JS_WORKER"))
+			continue;
 		for (const struct row *row = endpoints[i].rows; row->param; row++)
 			check_row(&endpoints[i], row);
+	}
 	door_expect(d, "GET", "/p/a", NULL, 200, "\"x\":1");
 }
 

@@ -626,9 +626,33 @@ a_full_partition_takes_nothing_that_grows(void **state)
 	set_limit("10240000");
 	door_expect(d, "PUT", "/p/foo:more", "{}", 201, "ok");
 	set_limit("10240");
+	door_expect(d, "PUT", "/p/foo:none", "{}", 403, "partition_overflow");
 	door_expect(d, "PUT", "/p/foo:no", "{\"n\":1}", 403, "partition_overflow");
 	set_limit("0");
 	door_expect(d, "PUT", "/p/foo:no", "{\"n\":1}", 201, "ok");
+}
+
+static void
+an_empty_document_has_a_size(void **state)
+{
+	static const char *const schemes[] = { "\"packed\"", "\"exploded\"" };
+	char rev[64];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		create_partitioned("p");
+		door_expect(d, "PUT", "/p/_scheme", schemes[i], 200, "ok");
+		door_expect(d, "PUT", "/p/foo:a", "{}", 201, "ok");
+		assert_int_equal(info_of("p", "foo").external, 2);
+		door_expect(d, "PUT", "/p/foo:b", "{\"_attachments\":{\"f\":{\"data\":\"aGk=\"}}}",
+			    201, "ok");
+		assert_int_equal(info_of("p", "foo").external, 2 + 4);
+		door_expect(d, "GET", "/p/foo:a", NULL, 200, "_rev");
+		(void)snprintf(rev, sizeof(rev), "%s", door_member(d, "_rev"));
+		door_expect(d, "DELETE", format("/p/foo:a?rev=%s", rev), NULL, 200, "ok");
+		assert_int_equal(info_of("p", "foo").external, 4);
+		assert_int_equal(check_store(NULL), 0);
+	}
 }
 
 static void
@@ -683,6 +707,7 @@ main(void)
 		cmocka_unit_test_teardown(conflicts_and_attachments_count, check_store),
 		cmocka_unit_test_teardown(design_documents_belong_to_no_partition, check_store),
 		cmocka_unit_test_teardown(a_full_partition_takes_nothing_that_grows, check_store),
+		cmocka_unit_test_teardown(an_empty_document_has_a_size, check_store),
 		cmocka_unit_test_teardown(purging_makes_room, check_store),
 	};
 

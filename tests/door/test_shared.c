@@ -37,6 +37,46 @@ reading_a_document_takes_one_transaction(void **state)
 	assert_int_equal(transactions_of("/none/a", 404), 1);
 }
 
+/*
+ * How often a query of this many documents by an index waits for the store. The next request of the
+ * connection begins when the query's transaction has ended.
+ */
+static uint64_t
+round_trips_of_query(unsigned documents)
+{
+	uint64_t before;
+
+	door_expect(d, "GET", "/", NULL, 200, "Welcome");
+	before = kv_faulty_round_trips();
+	door_expect(d, "POST", "/many/_find",
+		    format("{\"selector\":{\"n\":{\"$lt\":%u}},\"limit\":1000}", documents), 200,
+		    "\"docs\"");
+	door_expect(d, "GET", "/", NULL, 200, "Welcome");
+	return kv_faulty_round_trips() - before;
+}
+
+static void
+documents_of_an_index_are_fetched_together(void **state)
+{
+	char docs[8192] = "{\"docs\":[";
+	uint64_t few;
+
+	(void)state;
+	for (unsigned i = 0; i < 150; i++) {
+		size_t len = strlen(docs);
+
+		(void)snprintf(docs + len, sizeof(docs) - len, "%s{\"_id\":\"d%u\",\"n\":%u}",
+			       i ? "," : "", (i * 37) % 150, i);
+	}
+	strcat(docs, "]}");
+	door_create(d, "many");
+	door_expect(d, "POST", "/many/_bulk_docs", docs, 201, "ok");
+	door_expect(d, "POST", "/many/_index", "{\"index\":{\"fields\":[\"n\"]}}", 200, "created");
+	few = round_trips_of_query(2);
+	/* The entries in two stretches, the winners at once, the bodies 64 at a time. */
+	assert_in_range(round_trips_of_query(150), few, few + 4);
+}
+
 static void
 what_another_server_has_changed_holds_at_once(void **state)
 {
@@ -55,11 +95,49 @@ what_another_server_has_changed_holds_at_once(void **state)
 	door_expect(d, "GET", "/changed/a+b", NULL, 404, "Database does not exist.");
 }
 
+/* How often a PUT waits for the store, and how many transactions it begins. */
+static void
+cost_of_put(const char *target, uint64_t *ret_trips, uint64_t *ret_transactions)
+{
+	uint64_t trips;
+	uint64_t transactions;
+
+	door_expect(d, "GET", "/", NULL, 200, "Welcome");
+	trips = kv_faulty_round_trips();
+	transactions = kv_faulty_transactions();
+	door_expect(d, "PUT", target, "{\"n\":1}", 201, "ok");
+	*ret_transactions = kv_faulty_transactions() - transactions;
+	door_expect(d, "GET", "/", NULL, 200, "Welcome");
+	*ret_trips = kv_faulty_round_trips() - trips;
+}
+
+static void
+a_database_without_validators_pays_nothing_for_them(void **state)
+{
+	uint64_t trips[2];
+	uint64_t transactions[2];
+
+	(void)state;
+	door_create(d, "free");
+	door_expect(d, "PUT", "/free/_design/d", "{\"filters\":{\"f\":\"f\"}}", 201, "ok");
+	/* The loop looks for validators once. */
+	cost_of_put("/free/a", &trips[0], &transactions[0]);
+	cost_of_put("/free/b", &trips[0], &transactions[0]);
+	cost_of_put("/free/c", &trips[1], &transactions[1]);
+	assert_int_equal(trips[0], 1); /* for the end of the document's branches */
+	assert_int_equal(trips[1], 1);
+	/* One asks for the settings that hold. */
+	assert_int_equal(transactions[0], 2);
+	assert_int_equal(transactions[1], 2);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_database_without_validators_pays_nothing_for_them),
 		cmocka_unit_test(reading_a_document_takes_one_transaction),
+		cmocka_unit_test(documents_of_an_index_are_fetched_together),
 		cmocka_unit_test(what_another_server_has_changed_holds_at_once),
 	};
 

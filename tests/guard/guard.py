@@ -178,6 +178,68 @@ def operations(guarded, db):
     ]
 
 
+def queries(guarded, db):
+    """The same for queries by an index, which comes last: writes would have to keep it."""
+    guarded.ask("POST", f"/{db}/_index", {"index": {"fields": ["number"]}})
+    guarded.ask("POST", f"/{db}/_index", {"index": {"fields": ["created"]}})
+
+    def find(rows, selector, **more):
+        found = guarded.ask("POST", f"/{db}/_find", {"selector": selector, "limit": PAGE, **more})
+        if len(found["docs"]) != rows:
+            raise RuntimeError(f"{selector}: {len(found['docs'])} documents")
+
+    return [
+        ("_find of a document", lambda: find(1, {"number": 42})),
+        (f"_find of {PAGE} documents", lambda: find(PAGE, {"number": {"$gt": 20}})),
+        (f"_find of {PAGE} documents from the index alone",
+         lambda: find(PAGE, {"number": {"$gt": 20}}, fields=["number"])),
+        ("_find of 10 documents listed", lambda: find(10, {"number": {"$in": [*range(20, 30)]}})),
+    ]
+
+
+def indexed(guarded, db):
+    """Over a database with three indexes: what reads much, a write, the build of one more."""
+    used = [DOCS]
+
+    def scan():
+        found = guarded.ask("POST", f"/{db}/_find", {"selector": {"paid": 7}, "limit": PAGE})
+        if found["docs"]:
+            raise RuntimeError(f"a scan has found {len(found['docs'])} documents")
+
+    def put():
+        used[0] += 1
+        guarded.ask("PUT", f"/{db}/doc-{used[0]:06}", document(used[0]), 201)
+
+    def aggregate(selector, spec):
+        guarded.ask("POST", f"/{db}/_find", {"selector": selector, "aggregate": spec})
+
+    def build():
+        guarded.ask("POST", f"/{db}/_index", index("created"))
+        guarded.ask("DELETE", f"/{db}/_index/created/json/created")
+
+    return [
+        (f"_find without an index, {DOCS} documents", scan),
+        ("a count of a range of an index",
+         lambda: aggregate({"number": {"$gt": 20}}, {"count": True})),
+        (f"sums of groups, {DOCS} entries of an index",
+         lambda: aggregate({"price": {"$gte": 0}}, {"group_by": ["price"], "sum": ["price"]})),
+        ("PUT a document with three indexes", put),
+        ("an index built and dropped", build),
+    ]
+
+
+def index(field):
+    return {"index": {"fields": [field]}, "ddoc": field, "name": field}
+
+
+def fill_indexed(guarded, db):
+    guarded.ask("PUT", f"/{db}", status=201)
+    docs = [dict(document(i), _id=f"doc-{i:06}") for i in range(1, DOCS + 1)]
+    guarded.ask("POST", f"/{db}/_bulk_docs", {"docs": docs}, 201)
+    for field in ("number", "price", "email"):
+        guarded.ask("POST", f"/{db}/_index", index(field))
+
+
 def fill(guarded, db):
     guarded.ask("PUT", f"/{db}?scheme={db}", status=201)
     docs = [dict(document(i), _id=f"doc-{i:06}") for i in range(1, DOCS + 1)]
@@ -190,9 +252,11 @@ def measure(program, valgrind, profile=False):
         guarded = Guarded(program, directory, valgrind)
         found = {}
         try:
-            for db in ("packed", "exploded"):
-                fill(guarded, db)
-                for name, once in operations(guarded, db):
+            for db, fill_it, parts in (("packed", fill, (operations, queries)),
+                                       ("exploded", fill, (operations, queries)),
+                                       ("indexed", fill_indexed, (indexed,))):
+                fill_it(guarded, db)
+                for name, once in (pair for part in parts for pair in part(guarded, db)):
                     once()  # whatever is made once is not counted
                     guarded.mark("before")
                     for _ in range(REPEATS):

@@ -74,11 +74,16 @@ escapes_and_parameters_are_undone(void **state)
 	assert_true(str_eq(params[2].value, STR("\"x\"")));
 	assert_true(params[3].name.len == 0 && str_eq(params[3].value, STR("v")));
 	assert_true(str_eq(params[4].value, STR("2=3")));
+	assert_int_equal(http_parse_query(STR(";a=1;b=%3B;&c=x=;"), arena, &params, &n), STATUS_OK);
+	assert_int_equal(n, 3);
+	assert_true(str_eq(params[0].name, STR("a")) && str_eq(params[0].value, STR("1")));
+	assert_true(str_eq(params[1].name, STR("b")) && str_eq(params[1].value, STR(";")));
+	assert_true(str_eq(params[2].name, STR("c")) && str_eq(params[2].value, STR("x=")));
 	assert_int_equal(http_parse_query(STR(""), arena, &params, &n), STATUS_OK);
 	assert_int_equal(n, 0);
 	assert_int_equal(http_parse_query(STR("a=%zz"), arena, &params, &n), STATUS_INVALID);
 	for (int i = 0; i < 257; i++)
-		buf_append_cstr(&many, "a&");
+		buf_append_cstr(&many, i % 2 ? "a&" : "a;");
 	assert_int_equal(http_parse_query(buf_str(&many), arena, &params, &n), STATUS_LIMIT);
 	buf_release(&many);
 	arena_free(arena);

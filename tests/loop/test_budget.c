@@ -325,10 +325,86 @@ with_many_requests_little_is_free(void **state)
 	assert_int_equal(budget_taken(&b), LIMIT / BUDGET_FREE_SHARE / PARTS + 1);
 	/* Before it waits for its client, a request counts all that it uses. */
 	assert_true(budget_use(&parts[1], 1));
-	budget_part_count_all(&parts[1]);
+	budget_part_last(&parts[1]);
 	assert_int_equal(parts[1].taken_bytes, 1);
 	for (size_t i = 0; i < PARTS; i++)
 		budget_part_release(&parts[i]);
+	budget_fini(&b);
+}
+
+static void
+those_who_stay_leave_room_for_short_requests(void **state)
+{
+	struct budget b;
+	struct budget_part stays[3], comes, little, larger;
+	bool full = true;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	for (size_t i = 0; i < 3; i++)
+		budget_part_init(&stays[i], &b);
+	budget_part_init(&comes, &b);
+	budget_part_init(&little, &b);
+	budget_part_init(&larger, &b);
+	/* Beyond their five eighths no more are let in. */
+	assert_true(budget_admit_lasting(&stays[0]));
+	assert_true(budget_use(&stays[0], 5 * MB));
+	assert_int_equal(b.lasting_bytes, 5 * MB);
+	assert_true(budget_admit_lasting(&stays[1]));
+	assert_true(budget_use(&stays[1], 1));
+	assert_false(budget_admit_lasting(&stays[2]));
+	assert_true(stays[2].refused);
+	/* One that turns out to stay is unwelcome; those that were let in never are. */
+	budget_enter(&comes);
+	assert_false(budget_is_unwelcome(&comes, &full));
+	budget_part_last(&comes);
+	assert_true(budget_is_unwelcome(&comes, &full));
+	assert_false(full);
+	assert_false(budget_is_unwelcome(&stays[0], &full));
+	/* A turn to begin finds room, too. */
+	assert_int_equal(ask_now(&larger, MB / 2), STATUS_OK);
+	/* Those who stay fill the budget, and short requests still get their share. */
+	budget_count(&comes, 3 * MB);
+	assert_true(budget_is_unwelcome(&comes, &full));
+	assert_true(full);
+	budget_enter(&little);
+	assert_false(little.refused);
+	assert_true(budget_use(&little, MB / 4));
+	assert_false(budget_use(&little, MB / 4));
+	budget_part_release(&comes);
+	budget_part_release(&little);
+	budget_part_release(&larger);
+	for (size_t i = 0; i < 3; i++)
+		budget_part_release(&stays[i]);
+	assert_int_equal(b.lasting_bytes, 0);
+	budget_fini(&b);
+}
+
+static void
+short_requests_have_no_more_than_their_share(void **state)
+{
+	enum {
+		PARTS = 8 * MB / BUDGET_PART_BYTES + 1,
+	};
+	static struct budget_part parts[PARTS];
+	struct budget_part stays;
+	struct budget b;
+	size_t let_in = 0;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&stays, &b);
+	budget_part_last(&stays);
+	budget_count(&stays, LIMIT);
+	for (size_t i = 0; i < PARTS; i++) {
+		budget_part_init(&parts[i], &b);
+		budget_enter(&parts[i]);
+		let_in += !parts[i].refused;
+	}
+	assert_int_equal(let_in, MB / BUDGET_PART_BYTES);
+	for (size_t i = 0; i < PARTS; i++)
+		budget_part_release(&parts[i]);
+	budget_part_release(&stays);
 	budget_fini(&b);
 }
 
@@ -400,6 +476,8 @@ main(void)
 		cmocka_unit_test(a_little_is_never_counted),
 		cmocka_unit_test(a_request_at_work_counts_a_flat_amount),
 		cmocka_unit_test(with_many_requests_little_is_free),
+		cmocka_unit_test(those_who_stay_leave_room_for_short_requests),
+		cmocka_unit_test(short_requests_have_no_more_than_their_share),
 		cmocka_unit_test(turns_to_read_come_although_all_is_taken),
 		cmocka_unit_test(pages_and_output_shrink_when_there_are_many),
 		cmocka_unit_test(arenas_and_buffers_count_what_they_take),

@@ -367,8 +367,11 @@ play_computers_beside_a_busy_fiber(void)
 	inside_spawn(ordinary_busy, NULL);
 	inside_run();
 	total = compute_total();
-	/* The first slice of each is not behind others, and a slice is a little longer than it. */
-	twin_check(total * 100 <= (total + compute.ordinary_ns) * (LOOP_LATER_PERCENT + 10));
+	/*
+	 * The first slice of each is not behind others, and a slice is a little longer than it:
+	 * with some seeds that comes to an eighth of the time.
+	 */
+	twin_check(total * 100 <= (total + compute.ordinary_ns) * (LOOP_LATER_PERCENT + 13));
 	twin_check(total * 100 >= (total + compute.ordinary_ns) * (LOOP_LATER_PERCENT - 10));
 	for (int i = 0; i < COMPUTERS; i++)
 		twin_check(compute.ns[i] * COMPUTERS * 2 >= total);
@@ -558,6 +561,49 @@ many_fibers_that_use_parts_of_slices_let_sockets_have_their_turn(void **state)
 {
 	(void)state;
 	twin_run_seeds(play_parts, 50);
+}
+
+/* As many fibers whose deadlines come at once. */
+
+static uint64_t due_ns;
+
+static void
+due_worker(void *arg)
+{
+	struct event never;
+
+	(void)arg;
+	event_init(&never);
+	twin_check(!event_wait(&never, due_ns));
+	twin_check(clock_mono_ns() >= due_ns);
+	twin_compute(PART_NS);
+	inside_ended();
+}
+
+static void
+due_witness(void *arg)
+{
+	(void)arg;
+	twin_sleep_ms(5);
+	twin_check(clock_mono_ns() <= due_ns + LATE_NS);
+}
+
+static void
+play_due(void)
+{
+	inside_begin();
+	due_ns = clock_after_ms(5);
+	for (int i = 0; i < PARTS; i++)
+		inside_spawn(due_worker, NULL);
+	twin_script(due_witness, NULL);
+	inside_run();
+}
+
+static void
+many_deadlines_that_come_at_once_let_sockets_have_their_turn(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_due, 50);
 }
 
 /* A fiber that is hot and waits is woken like others, and cools down. */
@@ -779,6 +825,7 @@ main(void)
 		cmocka_unit_test(fibers_that_compute_have_all_the_time_that_nobody_else_wants),
 		cmocka_unit_test(fibers_that_compute_leave_the_processor_idle_beside_small_ones),
 		cmocka_unit_test(many_fibers_that_use_parts_of_slices_let_sockets_have_their_turn),
+		cmocka_unit_test(many_deadlines_that_come_at_once_let_sockets_have_their_turn),
 		cmocka_unit_test(a_fiber_that_is_ready_waits_for_few_slices_of_others),
 		cmocka_unit_test(no_wake_of_a_fiber_that_computes_is_lost),
 		cmocka_unit_test(a_plain_thread_counts_no_steps),

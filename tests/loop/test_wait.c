@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -12,6 +13,9 @@
 #include "base/clock.h"
 #include "loop/fiber.h"
 #include "base/mem.h"
+#include "loop/loop.h"
+#include "loop/pool.h"
+#include "loop/task.h"
 #include "loop/wait.h"
 
 static void *
@@ -298,6 +302,83 @@ a_fiber_without_memory_is_null(void **state)
 	mem_fail_after(0);
 }
 
+/* ---- The pool ---- */
+
+static struct {
+	struct loop loop;
+	struct event has_read;
+	bool waited;
+	int nice_reading;
+	int nice_computing;
+	unsigned left;
+} pooled;
+
+static int
+nice_of_thread(void)
+{
+	return getpriority(PRIO_PROCESS, (id_t)gettid());
+}
+
+static void
+read_for_long(void *arg)
+{
+	(void)arg;
+	pooled.nice_reading = nice_of_thread();
+	event_set(&pooled.has_read);
+}
+
+static void
+compute_beside_a_reader(void *arg)
+{
+	(void)arg;
+	pooled.nice_computing = nice_of_thread();
+	pooled.waited = event_wait(&pooled.has_read, clock_after_ms(10 * 1000));
+}
+
+static void
+pooled_ended(void)
+{
+	if (--pooled.left == 0)
+		loop_stop(&pooled.loop);
+}
+
+static void
+pooled_computer(void *arg)
+{
+	(void)arg;
+	wait_compute(compute_beside_a_reader, NULL);
+	pooled_ended();
+}
+
+static void
+pooled_reader(void *arg)
+{
+	(void)arg;
+	wait_offload(read_for_long, NULL);
+	pooled_ended();
+}
+
+static void
+work_that_computes_keeps_nobody_from_reading_and_has_a_low_priority(void **state)
+{
+	struct loop_config config = { .task_bytes = 1 << 20 };
+	struct err err;
+
+	(void)state;
+	assert_int_equal(pool_new(1, &config.pool, &err), STATUS_OK);
+	assert_int_equal(loop_init(&pooled.loop, &config, &err), STATUS_OK);
+	event_init(&pooled.has_read);
+	pooled.left = 2;
+	assert_int_equal(task_spawn(&pooled.loop, pooled_computer, NULL), STATUS_OK);
+	assert_int_equal(task_spawn(&pooled.loop, pooled_reader, NULL), STATUS_OK);
+	loop_run(&pooled.loop);
+	loop_fini(&pooled.loop);
+	pool_free(config.pool);
+	assert_true(pooled.waited);
+	assert_int_equal(pooled.nice_reading, nice_of_thread());
+	assert_true(pooled.nice_computing > pooled.nice_reading || pooled.nice_reading == 19);
+}
+
 int
 main(void)
 {
@@ -313,6 +394,8 @@ main(void)
 		cmocka_unit_test(an_idle_fiber_can_be_freed_by_another_thread),
 		cmocka_unit_test(threads_run_fibers_of_their_own),
 		cmocka_unit_test(a_fiber_without_memory_is_null),
+		cmocka_unit_test(
+			work_that_computes_keeps_nobody_from_reading_and_has_a_low_priority),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

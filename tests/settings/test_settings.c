@@ -298,7 +298,10 @@ live_changes_leave_the_original_and_go_back_to_defaults(void **state)
 			 STATUS_FORBIDDEN);
 	assert_string_equal(err.text, "[chttpd] port: fixed when the server starts");
 	assert_int_equal(settings_set_live(copy, STR("admins"), STR("anna"), STR("y"), &err),
-			 STATUS_FORBIDDEN);
+			 STATUS_OK);
+	assert_int_equal(
+		settings_set_live(copy, STR("admins"), STR("anna"), (struct str){ 0 }, &err),
+		STATUS_FORBIDDEN);
 	assert_string_equal(err.text, "[admins] anna: given where the server was started");
 	assert_int_equal(settings_set_live(copy, STR("admins"), STR("bert"), STR("y"), &err),
 			 STATUS_OK);
@@ -311,7 +314,7 @@ live_changes_leave_the_original_and_go_back_to_defaults(void **state)
 			    "chttpd.port=5984\n"
 			    "chttpd.enable_cors=false\n"
 			    "log.level=info\n"
-			    "admins.anna=x\n");
+			    "admins.anna=y\n");
 	settings_free(copy);
 	settings_free(s);
 }

@@ -24,6 +24,7 @@ import urllib.parse
 FROND = os.path.abspath(sys.argv[1])
 TARGET = os.path.abspath(sys.argv[2])
 TALLY_DOCS = 1400  # more than two ranges have, so that they are split
+BUILD_ATTEMPTS = 40  # to end a server in the middle of a build
 UPLOAD_BYTES = 3 * 1024 * 1024
 ENV = dict(os.environ, LC_ALL="C", no_proxy="*", NO_PROXY="*")
 
@@ -36,10 +37,11 @@ def run(*args, cwd, check=True):
 
 
 class Server:
-    def __init__(self, cwd, store):
+    def __init__(self, cwd, store, *options):
         self.log = open(cwd / "server.log", "a")
         self.process = subprocess.Popen(
-            [FROND, "serve", "--http", "127.0.0.1:0", "--store", store, "--admin", "root:secret"],
+            [FROND, "serve", "--http", "127.0.0.1:0", "--store", store, "--admin", "root:secret",
+             *options],
             cwd=cwd, env=ENV, stdout=subprocess.PIPE, stderr=self.log, text=True)
         address = self.process.stdout.readline().split(" at ")[1].strip()
         self.host = urllib.parse.urlparse(address).netloc
@@ -129,6 +131,73 @@ def tallies(server, db):
     time.sleep(3)
 
 
+def index(server, db, name, definition, **more):
+    server.ask("POST", f"/{db}/_index",
+               dict({"index": definition, "ddoc": name, "name": name}, **more))
+
+
+def indexes(server, db):
+    """Entries of every shape: of all types, cut, of long ids, of a filter, of several columns."""
+    server.ask("PUT", f"/{db}")
+    index(server, db, "value", {"fields": ["value"]})
+    index(server, db, "two", {"fields": [{"deep.value": "desc"}, {"_id": "desc"}]})
+    index(server, db, "some", {"fields": ["n"],
+                               "partial_filter_selector": {"kind": {"$eq": "some"}}})
+    values = [None, False, True, 0, -1, 1.5, 1e300, 10 ** 40, -10 ** 400, "", "a", "Ä", "ä" * 900,
+              "y" * 5000, [], [1, [2]], {}, {"a": {"b": None}}]
+    server.ask("POST", f"/{db}/_bulk_docs", {"docs": [
+        {"_id": f"v{n:02}", "value": value, "deep": {"value": n % 4}, "n": n,
+         "kind": "some" if n % 2 else "other"} for n, value in enumerate(values)]})
+    server.ask("POST", f"/{db}", {"_id": "i" * 6900, "value": "of a long id"})
+    rev = server.ask("PUT", f"/{db}/edited", {"value": 1})["rev"]
+    rev = server.ask("PUT", f"/{db}/edited?rev={rev}", {"value": 2})["rev"]
+    rev = server.ask("PUT", f"/{db}/deleted", {"value": 1})["rev"]
+    server.ask("DELETE", f"/{db}/deleted?rev={rev}")
+
+
+def partitions(server, db):
+    """Sizes in branches and counters, indexes of partitions and of all, a purge of a conflict."""
+    server.ask("PUT", f"/{db}?partitioned=true")
+    for n in range(30):
+        server.ask("PUT", f"/{db}/{'ab'[n % 2]}:{n:02}", {"n": n, "text": "t" * n})
+    rev = server.ask("PUT", f"/{db}/a:att", {"_attachments": {
+        "note.txt": {"content_type": "text/plain",
+                     "data": base64.b64encode(b"a note " * 200).decode()}}})["rev"]
+    rev = server.ask("PUT", f"/{db}/a:gone", {"n": 1})["rev"]
+    server.ask("DELETE", f"/{db}/a:gone?rev={rev}")
+    server.ask("POST", f"/{db}/_bulk_docs", {"new_edits": False, "docs": [
+        {"_id": "b:conflict", "_rev": f"1-{c * 32}", "from": c} for c in "abc"]})
+    server.ask("POST", f"/{db}/_purge", {"b:conflict": [f"1-{'c' * 32}"]})
+    index(server, db, "inside", {"fields": ["n"]})
+    index(server, db, "across", {"fields": ["n"]}, partitioned=False)
+
+
+def unfinished(cwd, attempt):
+    """
+    Right behind the deletion of a database and of an index, in the middle of an upload and of the
+    build of another index: whether it was met in its middle.
+    """
+    server = Server(cwd, "embedded:store", "--config", "slow.ini")
+    server.ask("PUT", "/dropped", expect=(201, 412))
+    server.ask("POST", "/dropped/_bulk_docs", {"docs": [
+        {"_id": f"d{n}", "n": n, "text": "some text"} for n in range(20)]})
+    index(server, "tallies", "dropped", {"fields": ["n"]})
+    upload = unfinished_upload(server, "packed")
+    server.ask("DELETE", "/dropped")
+    server.ask("DELETE", "/tallies/_index/dropped/json/dropped")
+    c = server.connection()
+    c.request("POST", "/tallies/_index", json.dumps({
+        "index": {"fields": ["_id", "n"]}, "ddoc": f"begun{attempt}", "name": "begun"}).encode(), {
+            "Content-Type": "application/json",
+            "Authorization": "Basic " + base64.b64encode(b"root:secret").decode()})
+    time.sleep(0.01 + 0.004 * attempt)
+    server.end(signal.SIGKILL)
+    upload.close()
+    c.close()
+    drawn = run("inspect", "tallies", "--store", "embedded:store", cwd=cwd).stdout
+    return "(1, building, " in drawn and '("indexes", "build", ' in drawn
+
+
 def unfinished_upload(server, db):
     """The beginning of an attachment that never ends: the server is ended first."""
     c = server.connection()
@@ -145,13 +214,15 @@ def unfinished_upload(server, db):
 def fill(cwd):
     server = Server(cwd, "embedded:store")
     for db, scheme in (("packed", "packed"), ("exploded", "exploded")):
-        server.ask("PUT", f"/{db}?storage={scheme}")
+        server.ask("PUT", f"/{db}?scheme={scheme}")
         documents(server, db)
     tallies(server, "tallies")
+    indexes(server, "indexes")
+    partitions(server, "partitions")
     server.ask("PUT", "/_users")
     server.ask("PUT", "/_node/_local/_config/cors/origins", "https://example.org")
     server.ask("PUT", "/_node/_local/_config/couchdb/max_document_size", "4000000")
-    for db in ("moved", "moving", "dropped"):
+    for db in ("moved", "moving"):
         server.ask("PUT", f"/{db}")
         server.ask("POST", f"/{db}/_bulk_docs", {"docs": [
             {"_id": f"d{n}", "n": n, "text": "some text"} for n in range(20)]})
@@ -169,12 +240,11 @@ def fill(cwd):
     move.stderr.readline()  # "copying": it can be ended now, and stops before the next step
     move.send_signal(signal.SIGINT)
     move.wait()
-    # Right behind a deletion and in the middle of an upload.
-    server = Server(cwd, "embedded:store")
-    upload = unfinished_upload(server, "packed")
-    server.ask("DELETE", "/dropped")
-    server.end(signal.SIGKILL)
-    upload.close()
+    (cwd / "slow.ini").write_text("[indexes]\nbuild_percent = 1\nbuild_threads = 1\n")
+    for attempt in range(BUILD_ATTEMPTS):
+        if unfinished(cwd, attempt):
+            return
+    raise SystemExit("no build was met in its middle")
 
 
 def keep(cwd):

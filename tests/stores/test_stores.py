@@ -5,6 +5,7 @@ import json
 import pathlib
 import sys
 import tarfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
@@ -90,16 +91,64 @@ def a_server_goes_on_with_it(cwd):
                 equal(ask("GET", f"/{db}/_security")[1]["admins"]["names"], ["anna"])
                 equal(ask("GET", f"/{db}/_local/checkpoint")[1]["session"], "s")
                 equal(ask("GET", f"/{db}/purged")[0], 404)
-                # That purge is of before there were records of them.
-                equal(ask("GET", f"/{db}/_purged_infos")[1], {"purged_infos": []})
+                # The purge of the first store is of before there were records of them.
+                purges = ask("GET", f"/{db}/_purged_infos")[1]["purged_infos"]
+                equal([purge["id"] for purge in purges], [] if name == "format-1" else ["purged"])
                 rev = ask("PUT", f"/{db}/purged", {"n": 2})[1]["rev"]
                 equal(ask("POST", f"/{db}/_purge", {"purged": [rev]})[0], 201)
-                equal(ask("GET", f"/{db}/_purged_infos")[1],
-                      {"purged_infos": [{"id": "purged", "revs": [rev]}]})
-            equal(ask("GET", "/tallies/_all_docs?limit=1&startkey=\"t00700\"")[1]["offset"], 700)
+                equal(ask("GET", f"/{db}/_purged_infos")[1]["purged_infos"],
+                      purges + [{"id": "purged", "revs": [rev]}])
+            designs = len(ask("GET", "/tallies/_design_docs")[1]["rows"])
+            equal(ask("GET", "/tallies/_all_docs?limit=1&startkey=\"t00700\"")[1]["offset"],
+                  700 + designs)
             equal(ask("GET", "/_node/_local/_config/cors/origins")[1], "https://example.org")
             equal(ask("PUT", "/created-since")[0], 201)
             equal(ask("DELETE", "/tallies")[0], 200)
+        whole(store)
+
+
+def found(ask, path, selector):
+    """The ids that a query finds, which an index has to serve."""
+    status, answer = ask("POST", path, {"selector": selector, "fields": ["_id"], "limit": 2000})
+    equal(status, 200)
+    assert "warning" not in answer, answer
+    return [doc["_id"] for doc in answer["docs"]]
+
+
+@test
+def indexes_of_it_are_read_kept_and_built_to_their_end(cwd):
+    for name in stores():
+        if name == "format-1":
+            continue
+        store = unpack(cwd, name)
+        with Server(store, "--store", STORE, "--admin", "root:secret") as server:
+            def ask(method, path, body=None):
+                return server.request(method, path, body,
+                                      {"Authorization": "Basic cm9vdDpzZWNyZXQ="})
+            equal(found(ask, "/indexes/_find", {"value": {"$gte": 0, "$lt": 2}}), ["v03", "v05"])
+            equal(found(ask, "/indexes/_find", {"value": "y" * 5000}), ["v13"])
+            equal(found(ask, "/indexes/_find", {"value": "of a long id"}), ["i" * 6900])
+            equal(ask("PUT", "/indexes/since", {"value": 1})[0], 201)
+            equal(found(ask, "/indexes/_find", {"value": {"$gte": 0, "$lt": 2}}),
+                  ["v03", "since", "v05"])
+            equal(found(ask, "/partitions/_partition/a/_find", {"n": {"$gt": 24}}),
+                  ["a:26", "a:28"])
+            equal(found(ask, "/partitions/_find", {"n": {"$gt": 26}}), ["b:27", "a:28", "b:29"])
+            info = ask("GET", "/partitions/_partition/a")[1]
+            equal((info["doc_count"], info["doc_del_count"]), (16, 1))
+            equal(ask("PUT", "/partitions/a:since", {"n": 27})[0], 201)
+            equal(found(ask, "/partitions/_partition/a/_find", {"n": {"$gt": 24}}),
+                  ["a:26", "a:since", "a:28"])
+            # What was being built is built, and what was dropped is cleared.
+            for _ in range(300):
+                rows = ask("GET", "/tallies/_index?sizes=true")[1]["indexes"][1:]
+                count = ask("GET", "/tallies")[1]["indexes"]
+                states = {row["state"] for row in rows}
+                if states == {"ready"} and count["entries"] == sum(row["entries"] for row in rows):
+                    break
+                time.sleep(0.1)
+            assert rows and all(row["entries"] == 1401 for row in rows), rows
+            equal(count, {"count": len(rows), "entries": 1401 * len(rows)})
         whole(store)
 
 

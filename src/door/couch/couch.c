@@ -8,6 +8,7 @@
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/scrape.h"
 #include "door/couch/couch.h"
+#include "door/couch/doc/validators.h"
 #include "door/couch/route.h"
 #include "door/couch/wire/cors.h"
 #include "door/couch/wire/error.h"
@@ -102,6 +103,22 @@ couch_chores_add(struct couch *couch, struct chores *chores)
 	couch->config.chores = chores;
 }
 
+enum status
+couch_refuse_validators(struct kv_tx *tx, const struct catalog_db *db, struct err *err)
+{
+	struct couch_validators *set;
+	enum status status = STATUS_OK;
+
+	TRY(couch_validators_read(tx, db, &set, err));
+	if (set->count)
+		status = err_set(err, STATUS_UNSUPPORTED,
+				 "%.*s has a validate_doc_update, which only a server runs: load "
+				 "through one (--to URL)",
+				 STR_ARG(set->designs[0].name));
+	couch_validators_unref(set);
+	return status;
+}
+
 void *
 couch_loop_new(void *arg)
 {
@@ -114,7 +131,8 @@ couch_loop_new(void *arg)
 	rand_bytes(&loop->noise.state, sizeof(loop->noise.state));
 	loop->cache = catalog_cache_new();
 	loop->scratch = doc_scratch_new();
-	if (!loop->cache || !loop->scratch) {
+	loop->validators = couch_validators_cache_new();
+	if (!loop->cache || !loop->scratch || !loop->validators) {
 		couch_loop_free(loop);
 		return NULL;
 	}
@@ -129,6 +147,7 @@ couch_loop_free(void *context)
 
 	if (!loop)
 		return;
+	couch_validators_cache_free(loop->validators);
 	catalog_cache_free(loop->cache);
 	doc_scratch_free(loop->scratch);
 	settings_held_unref(loop->held);
@@ -308,6 +327,7 @@ couch_handle(struct http_exchange *x, void *couch)
 	status = couch_serve(&r);
 	couch_drop_begun(&r);
 	catalog_db_unref(r.db);
+	couch_validators_unref(r.validators);
 	if (status != STATUS_OK && (http_started(x) || event_is_set(http_closed_event(x)))) {
 		/* If the client has gone, nothing is wrong here, and nobody is told. */
 		if (status != STATUS_CANCELLED && !event_is_set(http_closed_event(x)))

@@ -7,8 +7,10 @@
 #include "door/couch/wire/config.h"
 #include "http/http.h"
 
+struct catalog_db;
 struct chores;
 struct couch;
+struct kv_tx;
 
 /* Copies `config`. NULL when out of memory. */
 struct couch *couch_new(const struct couch_config *config);
@@ -24,6 +26,13 @@ MUST_USE enum status couch_make_cookie(void *couch, struct str user, struct aren
  * other thread runs; couch_new() does the same.
  */
 void couch_follow_designs(void);
+
+/*
+ * For a program that writes documents without functions of design documents: STATUS_UNSUPPORTED,
+ * which names one, if the database has validators.
+ */
+MUST_USE enum status couch_refuse_validators(struct kv_tx *tx, const struct catalog_db *db,
+					     struct err *err);
 
 void couch_free(struct couch *couch); /* after the server has been freed; NULL is fine */
 

@@ -6,6 +6,7 @@
 #include "door/couch/list/endpoints.h"
 #include "door/couch/query/endpoints.h"
 #include "door/couch/route.h"
+#include "door/couch/view/endpoints.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/reply.h"
@@ -50,6 +51,11 @@ static const struct route root_routes[] = {
 	  COUCH_ENDPOINT_MEMBERSHIP,
 	  "GET",
 	  { [COUCH_GET] = couch_root_membership },
+	  1 },
+	{ "_cluster_setup",
+	  COUCH_ENDPOINT_CLUSTER_SETUP,
+	  "GET,POST",
+	  { [COUCH_GET] = couch_cluster_setup_get, [COUCH_POST] = couch_cluster_setup_post },
 	  1 },
 	{ "_node",
 	  COUCH_ENDPOINT_NODE,
@@ -154,7 +160,11 @@ static const struct route db_routes[] = {
 	    [COUCH_PUT] = couch_purged_infos_limit_put },
 	  2 },
 	{ "_compact", COUCH_ENDPOINT_COMPACT, "POST", { [COUCH_POST] = couch_compact }, 3 },
-	{ "_view_cleanup", COUCH_ENDPOINT_COMPACT, "POST", { [COUCH_POST] = couch_compact }, 2 },
+	{ "_view_cleanup",
+	  COUCH_ENDPOINT_COMPACT,
+	  "POST",
+	  { [COUCH_POST] = couch_view_cleanup },
+	  2 },
 };
 
 static const struct route queries_route = {
@@ -175,6 +185,8 @@ static const struct route nowhere_route = { "", COUCH_ENDPOINT_OTHER, "", { NULL
 /*
  * Parts of CouchDB's API that this server does not offer: 501, or 410 for what CouchDB has dropped.
  */
+#define WHAT_INSTEAD "docs/COUCHDB.md, \"What is absent\", says what to use instead."
+
 struct not_offered {
 	const char *name;
 	bool gone;
@@ -183,7 +195,6 @@ struct not_offered {
 static const struct not_offered not_offered_at_root[] = {
 	{ "_search_analyze", false },
 	{ "_nouveau_analyze", false },
-	{ "_cluster_setup", false },
 	{ "_reshard", false },
 	{ "_config", true },
 	{ "_stats", true },
@@ -192,15 +203,13 @@ static const struct not_offered not_offered_at_root[] = {
 };
 
 static const struct not_offered not_offered_in_db[] = {
-	{ "_explain", false },     { "_index", false },    { "_shards", false },
-	{ "_sync_shards", false }, { "_time_seq", false }, { "_auto_purge", false },
-	{ "_temp_view", true },    { NULL, false },
+	{ "_shards", false },     { "_sync_shards", false }, { "_time_seq", false },
+	{ "_auto_purge", false }, { "_temp_view", true },    { NULL, false },
 };
 
 static const struct not_offered not_offered_in_design[] = {
-	{ "_view", false },         { "_info", false }, { "_update", false },
-	{ "_search", false },       { "_show", true },  { "_search_info", false },
-	{ "_nouveau", false },      { "_list", true },  { "_rewrite", true },
+	{ "_search", false },       { "_show", true }, { "_search_info", false },
+	{ "_nouveau", false },      { "_list", true }, { "_rewrite", true },
 	{ "_nouveau_info", false }, { NULL, false },
 };
 
@@ -215,9 +224,11 @@ route_refuse_if_listed(struct couch_req *r, const struct not_offered *list, stru
 					      "Temporary views are not supported in CouchDB");
 		if (list->gone)
 			return couch_fail_set(&r->fail, COUCH_ERROR_GONE,
-					      "%s is no longer part of this API.", list->name);
+					      "%s is no longer part of this API; " WHAT_INSTEAD,
+					      list->name);
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
-				      "%s is not supported by this server.", list->name);
+				      "%s is not supported by this server; " WHAT_INSTEAD,
+				      list->name);
 	}
 	return STATUS_OK;
 }
@@ -326,13 +337,48 @@ route_join_id(struct couch_req *r, const char *space, struct str *ret)
 	return ret->ptr ? STATUS_OK : STATUS_NOMEM;
 }
 
+static const struct route view_route = {
+	"_view",
+	COUCH_ENDPOINT_VIEW,
+	"GET,POST,HEAD",
+	{ [COUCH_GET] = couch_view, [COUCH_POST] = couch_view },
+	5,
+};
+
+static const struct route view_queries_route = {
+	"queries", COUCH_ENDPOINT_VIEW, "POST", { [COUCH_POST] = couch_view_queries }, 6,
+};
+
+static const struct route view_info_route = {
+	"_info", COUCH_ENDPOINT_VIEW_INFO, "GET", { [COUCH_GET] = couch_view_info }, 4,
+};
+
+/* What is asked of the views of a design document; NULL for all else below it. */
+static const struct route *
+route_find_view(const struct couch_req *r)
+{
+	if (str_eq(r->parts[3], STR("_info")))
+		return &view_info_route;
+	if (!str_eq(r->parts[3], STR("_view")) || r->parts_count < 5)
+		return NULL;
+	return r->parts_count == 6 && str_eq(r->parts[5], STR("queries")) ? &view_queries_route
+									  : &view_route;
+}
+
 static enum status
 route_design(struct couch_req *r)
 {
+	const struct route *view = r->parts_count > 3 ? route_find_view(r) : NULL;
 	struct str id;
 
+	if (view)
+		return route_call(r, view);
 	TRY(route_join_id(r, "_design", &id));
 	if (r->parts_count > 3) {
+		if (str_eq(r->parts[3], STR("_update"))) {
+			r->endpoint = COUCH_ENDPOINT_UPDATE;
+			return couch_update(r, id);
+		}
 		/* As in CouchDB, nothing can be asked of a design document that is not there. */
 		if (route_is_listed(not_offered_in_design, r->parts[3]))
 			TRY(couch_design_require(r, id));
@@ -398,7 +444,7 @@ static const struct route partition_route = {
 };
 
 /* Rows of db_routes whose handlers heed r->partition. */
-static const char *const partition_names[] = { "_all_docs" };
+static const char *const partition_names[] = { "_all_docs", "_find", "_explain", "_index" };
 
 static bool
 route_is_of_partitions(struct str name)
@@ -425,15 +471,14 @@ route_in_partition(struct couch_req *r)
 		return route_call(r, &partition_route);
 	}
 	TRY(couch_partition_take(r));
+	if (str_eq(r->parts[1], STR("_design")) && r->parts_count > 4 &&
+	    str_eq(r->parts[3], STR("_view")))
+		return route_call(r, route_find_view(r));
 	route = route_is_of_partitions(r->parts[1]) ? route_find_in_db(r) : NULL;
 	if (route)
 		return route_call(r, route);
 	TRY(couch_db_ensure(r));
 	TRY(couch_partition_check_db(r));
-	if (str_eq(r->parts[1], STR("_find")) || str_eq(r->parts[1], STR("_explain")))
-		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
-				      "%.*s of a partition is not supported by this server.",
-				      STR_ARG(r->parts[1]));
 	if (!str_eq(r->parts[1], STR("_design")) || r->parts_count < 4 ||
 	    !str_starts_with(r->parts[3], STR("_")))
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");

@@ -217,10 +217,12 @@ plan_body(struct kv_tx *tx, void *arg)
 /* ---- A step ---- */
 
 struct step {
+	struct kv_tx *tx;
 	struct build *build;
-	struct index_writer writer;
+	struct index_writer *writer;
 	struct index_build_record *record;
 	struct buf examples;
+	struct index_passed passed;
 };
 
 /* Notes that the document has values that another one has, in a UNIQUE index. */
@@ -243,43 +245,44 @@ step_visit(void *arg, const struct index_source *source)
 	struct arena_mark mark = arena_mark(s->build->arena);
 	enum status status;
 
-	status = index_build_document(&s->writer, s->build->def, source, true);
+	status = index_build_document(s->writer, s->build->def, source, true);
 	arena_reset(s->build->arena, mark);
 	if (status == STATUS_DUPLICATE)
 		return step_note_violation(s, source->id);
 	return status;
 }
 
+static enum status
+step_visit_all(struct index_writer *writer, void *arg)
+{
+	struct step *s = arg;
+	struct build *b = s->build;
+	const struct index_stretch stretch = { s->record->after, s->record->end, b->limit };
+
+	s->writer = writer;
+	return b->documents->visit(s->tx, b->db, b->def, &stretch, b->arena, step_visit, s,
+				   &s->passed);
+}
+
 /* Gives entries to the next documents, and moves the record behind them. */
 static enum status
 step_advance(struct kv_tx *tx, struct build *b, struct index_build_record *record)
 {
-	const struct index_stretch stretch = { record->after, record->end, b->limit };
-	struct step s = { .build = b,
-			  .record = record,
-			  .examples = BUF_INIT(BUILD_EXAMPLES_BYTES) };
-	struct index_passed passed = { 0 };
-	struct catalog_counts counts;
+	struct step s = {
+		.tx = tx, .build = b, .record = record, .examples = BUF_INIT(BUILD_EXAMPLES_BYTES)
+	};
 	enum status status;
 
 	buf_append_str(&s.examples, record->examples);
-	catalog_counts_init(&counts, b->db, b->lasting);
-	index_writer_init(&s.writer, tx, b->db, &counts, b->documents->list, b->arena);
-	status = b->documents->visit(tx, b->db, b->def, &stretch, b->arena, step_visit, &s,
-				     &passed);
-	if (status == STATUS_OK)
-		status = index_writer_finish(&s.writer);
-	if (status == STATUS_OK)
-		status = catalog_counts_finish(&counts, tx, &s.writer.key);
-	index_writer_release(&s.writer);
-	catalog_counts_release(&counts);
-	record->after = passed.last;
-	record->passed += passed.count;
-	record->done = !passed.more;
+	status = index_writer_run(tx, b->db, b->documents->list, b->arena, b->lasting,
+				  step_visit_all, &s);
+	record->after = s.passed.last;
+	record->passed += s.passed.count;
+	record->done = !s.passed.more;
 	record->updated_ms = clock_wall_ms();
 	record->examples = buf_str(&s.examples);
-	b->passed = passed.count;
-	b->any_left = passed.more;
+	b->passed = s.passed.count;
+	b->any_left = s.passed.more;
 	if (status == STATUS_OK)
 		status = record_set(tx, b, b->stretch, record);
 	buf_release(&s.examples);

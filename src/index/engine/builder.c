@@ -168,25 +168,27 @@ upkeep_open(struct kv_tx *tx, struct upkeep *u)
 	return STATUS_OK;
 }
 
+struct clearing {
+	struct upkeep *upkeep;
+	const struct index_def *def;
+};
+
+static enum status
+upkeep_clear_entries(struct index_writer *writer, void *arg)
+{
+	const struct clearing *c = arg;
+
+	return index_clear(writer, c->def, INDEX_CLEAR_ENTRIES, &c->upkeep->more);
+}
+
 /* Clears a stretch of an index that nobody keeps; then the definition, if it is a dropped one. */
 static enum status
 upkeep_clear(struct kv_tx *tx, struct upkeep *u, const struct index_def *def)
 {
-	const struct index_documents *documents = index_documents_of(u->db);
-	struct catalog_counts counts;
-	struct index_writer writer;
-	enum status status;
+	struct clearing c = { u, def };
 
-	catalog_counts_init(&counts, u->db, u->arena);
-	index_writer_init(&writer, tx, u->db, &counts, documents->list, u->arena);
-	status = index_clear(&writer, def, INDEX_CLEAR_ENTRIES, &u->more);
-	if (status == STATUS_OK)
-		status = index_writer_finish(&writer);
-	if (status == STATUS_OK)
-		status = catalog_counts_finish(&counts, tx, &writer.key);
-	index_writer_release(&writer);
-	catalog_counts_release(&counts);
-	TRY(status);
+	TRY(index_writer_run(tx, u->db, index_documents_of(u->db)->list, u->arena, u->arena,
+			     upkeep_clear_entries, &c));
 	if (u->more || def->state != INDEX_DROPPED)
 		return STATUS_OK;
 	u->more = true; /* there may be other indexes to look after */

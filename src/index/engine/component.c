@@ -9,13 +9,15 @@
 enum {
 	/* A component before it is cut: its share, and one scalar more. */
 	COMPONENT_BYTES = 4 * INDEX_COMPONENTS_BYTES + DOC_KEY_DIGITS,
-	ESCAPE = 0xff, /* what follows a NUL inside of an element of bytes */
+	COMPONENT_MOST = 2 * INDEX_COMPONENTS_BYTES +
+			 DOC_KEY_DIGITS, /* that a caller may ask for */
+	ESCAPE = 0xff,                   /* what follows a NUL inside of an element of bytes */
 };
 
 /* A component while it is made. */
 struct component {
 	struct buf raw;
-	const struct index_def *def;
+	enum doc_key_order order;
 	struct index_work *w;
 	size_t enough; /* bytes of `raw`, behind which everything is cut */
 	bool cut;      /* something of the value is not in `raw` */
@@ -37,13 +39,13 @@ component_put_text(struct component *c, struct str text)
 	AUTO(buf_release) struct buf key = BUF_INIT(COMPONENT_BYTES);
 	struct doc_scalar s = { .kind = DOC_TEXT, .text = text };
 
-	if (c->def->order == DOC_KEY_COUCH) {
+	if (c->order == DOC_KEY_COUCH) {
 		TRY(collate_sort_key(text, c->enough, c->w, &key));
 		s.text = buf_str(&key);
 	} else if (text.len > c->enough) {
 		s.text = str_of(text.ptr, c->enough);
 	}
-	return doc_key_put(&c->raw, c->def->order, &s);
+	return doc_key_put(&c->raw, c->order, &s);
 }
 
 /* A number that has no key of its own, because it has too many digits, lies at the end of all. */
@@ -55,12 +57,12 @@ component_put_scalar(struct component *c, const struct doc_scalar *s)
 
 	if (s->kind == DOC_TEXT)
 		return component_put_text(c, s->text);
-	status = doc_key_put(&c->raw, c->def->order, s);
+	status = doc_key_put(&c->raw, c->order, s);
 	if (status != STATUS_LIMIT || buf_status(&c->raw) != STATUS_OK)
 		return status;
 	c->cut = true;
 	end.d = s->text.len && s->text.ptr[0] == '-' ? -__builtin_inf() : __builtin_inf();
-	return doc_key_put(&c->raw, c->def->order, &end);
+	return doc_key_put(&c->raw, c->order, &end);
 }
 
 static enum status
@@ -111,13 +113,13 @@ component_put_member(struct component *c, struct str name, enum doc_kind value)
 {
 	AUTO(buf_release) struct buf key = BUF_INIT(COMPONENT_BYTES);
 
-	if (c->def->order == DOC_KEY_COUCH) {
+	if (c->order == DOC_KEY_COUCH) {
 		TRY(collate_sort_key(name, c->enough, c->w, &key));
 		name = buf_str(&key);
 	} else if (name.len > c->enough) {
 		name = str_of(name.ptr, c->enough);
 	}
-	doc_key_member(&c->raw, c->def->order, name, value);
+	doc_key_member(&c->raw, c->order, name, value);
 	return buf_status(&c->raw);
 }
 
@@ -165,7 +167,7 @@ component_put_container(struct component *c, const struct leaf_value *v)
 		TRY(index_count(c->w, 1));
 		if (leaf_has_children(&child) && depth < DOC_KEY_DEPTH) {
 			TRY(leaf_kind(&child, &kind));
-			doc_key_begin(&c->raw, c->def->order,
+			doc_key_begin(&c->raw, c->order,
 				      kind == LEAF_OBJECT ? DOC_OBJECT : DOC_ARRAY);
 			open[depth++] = (struct leaf_iter){ .rest = child };
 		} else {
@@ -224,7 +226,7 @@ component_put_token(struct component *c, enum json_token token, const struct jso
 	switch (token) {
 	case JSON_OBJECT_BEGIN:
 	case JSON_ARRAY_BEGIN:
-		doc_key_begin(&c->raw, c->def->order,
+		doc_key_begin(&c->raw, c->order,
 			      token == JSON_OBJECT_BEGIN ? DOC_OBJECT : DOC_ARRAY);
 		return buf_status(&c->raw);
 	case JSON_OBJECT_END:
@@ -318,27 +320,33 @@ component_wrap(struct buf *key, struct str raw, size_t share, bool *ret_cut)
 		*ret_cut = true;
 }
 
+static enum status
+component_make(struct component *c, const struct index_value *value)
+{
+	const struct doc_scalar null = { .kind = DOC_NULL };
+
+	if (!value->found)
+		return component_put_scalar(c, &null);
+	if (!value->text.ptr)
+		return component_put_value_leaf(c, &value->leaf);
+	return value->text.len ? component_put_json(c, value->text) : STATUS_CORRUPT;
+}
+
 enum status
 index_component_put(struct buf *key, const struct index_def *def, size_t column,
 		    const struct index_value *value, struct index_work *w, bool *ret_cut)
 {
-	const struct doc_scalar null = { .kind = DOC_NULL };
 	size_t share = index_component_share(def);
 	struct component c = {
 		.raw = BUF_INIT(COMPONENT_BYTES),
-		.def = def,
+		.order = def->order,
 		.w = w,
 		.enough = share + 1,
 	};
 	enum status status;
 
 	assert(column < def->column_count);
-	if (!value->found)
-		status = component_put_scalar(&c, &null);
-	else if (value->text.ptr)
-		status = value->text.len ? component_put_json(&c, value->text) : STATUS_CORRUPT;
-	else
-		status = component_put_value_leaf(&c, &value->leaf);
+	status = component_make(&c, value);
 	if (status == STATUS_OK) {
 		if (def->columns[column].descending)
 			doc_key_invert(&c.raw, 0);
@@ -349,6 +357,37 @@ index_component_put(struct buf *key, const struct index_def *def, size_t column,
 	}
 	buf_release(&c.raw);
 	return status;
+}
+
+/* A text that may have white space, and whose objects' members are in any order. */
+static enum status
+component_put_any(struct component *c, struct str text)
+{
+	struct leaf_value leaf;
+
+	if (!memchr(text.ptr, '{', text.len))
+		return component_put_tokens(c, text);
+	TRY(leaf_parse(text, c->w->arena, &leaf, NULL));
+	return component_put_value_leaf(c, &leaf);
+}
+
+enum status
+index_component_of_text(struct buf *raw, struct str text, size_t most, struct index_work *w)
+{
+	struct component c = {
+		.raw = BUF_INIT(COMPONENT_BYTES),
+		.order = DOC_KEY_COUCH,
+		.w = w,
+		.enough = most < COMPONENT_MOST ? most + 1 : COMPONENT_MOST,
+	};
+	enum status status = component_put_any(&c, text);
+
+	if (status == STATUS_OK && (c.cut || c.raw.len > most))
+		status = STATUS_KEY_TOO_LARGE;
+	else if (status == STATUS_OK)
+		buf_append_str(raw, buf_str(&c.raw));
+	buf_release(&c.raw);
+	return status == STATUS_OK ? buf_status(raw) : status;
 }
 
 enum status

@@ -91,6 +91,25 @@ key_next_number(struct buf *key, const struct catalog_db *db)
 
 /* ---- Loading ---- */
 
+/* Which members of a document the filter looks at. */
+static enum status
+set_read_filtered(struct index_def *def, struct arena *arena)
+{
+	struct doc_member *members;
+	struct str *names;
+	size_t count;
+
+	TRY(selector_members(def->selector, arena, &names, &count, &def->filtered_whole));
+	members = arena_alloc(arena, (count + 1) * sizeof(*members));
+	if (!members)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		TRY(doc_member_init(names[i], arena, &members[i]));
+	def->filtered = members;
+	def->filtered_count = count;
+	return STATUS_OK;
+}
+
 static enum status
 set_compile_filter(struct index_def *def, struct arena *arena, struct err *err)
 {
@@ -101,7 +120,7 @@ set_compile_filter(struct index_def *def, struct arena *arena, struct err *err)
 		return STATUS_OK;
 	TRY(selector_compile(def->filter, &w, &selector, NULL, err));
 	def->selector = selector;
-	return STATUS_OK;
+	return set_read_filtered(def, arena);
 }
 
 static enum status

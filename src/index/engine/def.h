@@ -23,6 +23,7 @@
 #include "catalog/catalog.h"
 #include "catalog/seq.h"
 #include "doc/key.h"
+#include "doc/packed.h"
 #include "index/selector/selector.h"
 
 /* Subspaces of a database that has indexes, whatever its kind. Stored: never renumber. */
@@ -104,6 +105,10 @@ struct index_def {
 	struct str failure; /* FAILED: what the build has found, for people */
 	/* Only in a set: `filter`, compiled. NULL without one. */
 	const struct selector *selector;
+	/* Likewise: the members of a document that it looks at, unless it looks at all of it. */
+	const struct doc_member *filtered;
+	size_t filtered_count;
+	bool filtered_whole;
 };
 
 /* The indexes of a database at one moment, by number. */
@@ -142,6 +147,13 @@ const struct index_def *index_find(const struct catalog_db *db, uint64_t number)
 
 /* True if entries of the index answer questions: READY, and of this process's collation. */
 bool index_is_readable(const struct index_def *def);
+
+/* True if its entries are ordered by partition first. */
+static inline bool
+index_is_partitioned(const struct index_def *def)
+{
+	return def->flags & INDEX_PARTITIONED;
+}
 
 /* True if the index is of another collation, but still in a state in which others may use it. */
 bool index_is_stale(const struct index_def *def);

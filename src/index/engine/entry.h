@@ -69,6 +69,7 @@ MUST_USE enum status index_entry_value(const struct index_entry *entry, size_t c
 struct index_range {
 	struct str begin;
 	struct str end;
+	bool cut; /* a bound was cut: entries lie in the range that do not belong there */
 };
 
 /*

@@ -12,7 +12,8 @@
  */
 static enum status
 range_put_end(struct buf *key, const struct index_def *def, size_t column,
-	      const struct leaf_value *bound, bool exclusive, bool upper, struct index_work *w)
+	      const struct leaf_value *bound, bool exclusive, bool upper, struct index_work *w,
+	      bool *ret_cut)
 {
 	const struct index_value value = { .found = true, .leaf = *bound };
 	bool cut = false;
@@ -20,6 +21,7 @@ range_put_end(struct buf *key, const struct index_def *def, size_t column,
 	TRY(index_component_put(key, def, column, &value, w, &cut));
 	if (cut)
 		exclusive = false;
+	*ret_cut = *ret_cut || cut;
 	if (exclusive != upper)
 		buf_append_byte(key, CATALOG_KEY_LAST);
 	return buf_status(key);
@@ -63,11 +65,12 @@ index_range_make(const struct catalog_db *db, const struct index_def *def,
 		upper_exclusive = interval->low_exclusive;
 	}
 	if (lower)
-		TRY(range_put_end(&begin, def, column, lower, lower_exclusive, false, w));
+		TRY(range_put_end(&begin, def, column, lower, lower_exclusive, false, w, &cut));
 	if (upper)
-		TRY(range_put_end(&end, def, column, upper, upper_exclusive, true, w));
+		TRY(range_put_end(&end, def, column, upper, upper_exclusive, true, w, &cut));
 	else
 		buf_append_byte(&end, CATALOG_KEY_LAST);
+	ret->cut = cut;
 	TRY(range_copy(&begin, w, &ret->begin));
 	return range_copy(&end, w, &ret->end);
 }

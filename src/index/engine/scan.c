@@ -1,5 +1,7 @@
 #include "index/engine/scan.h"
 
+#include <assert.h>
+
 #include "catalog/keys.h"
 #include "catalog/tally.h"
 #include "index/engine/update.h"
@@ -80,29 +82,52 @@ count_list(const struct catalog_db *db, size_t *ret)
 	return STATUS_UNSUPPORTED;
 }
 
+/* Appends (P, ENTRIES), which keys have in front of what the counters know of them. */
+static enum status
+count_space(const struct catalog_db *db, struct buf *space)
+{
+	buf_append_str(space, db->prefix);
+	tuple_put_u64(space, INDEX_SPACE_ENTRIES);
+	return catalog_key_status(space);
+}
+
 enum status
-index_range_count(struct kv_tx *tx, const struct catalog_db *db, const struct index_range *range,
-		  size_t few, uint64_t *ret)
+index_range_count_exactly(struct kv_tx *tx, const struct catalog_db *db,
+			  const struct index_range *range, uint64_t *ret)
+{
+	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
+	uint64_t low, high;
+	size_t list;
+
+	TRY(count_list(db, &list));
+	TRY(count_space(db, &space));
+	TRY(catalog_tally_rank(tx, db, list, str_skip(range->begin, space.len), false, &low));
+	TRY(catalog_tally_rank(tx, db, list, str_skip(range->end, space.len), false, &high));
+	*ret = high > low ? high - low : 0;
+	return STATUS_OK;
+}
+
+/* Asks for one entry more than `few`. */
+static struct kv_future *
+count_ask(struct kv_tx *tx, const struct index_range *range, size_t few)
 {
 	const struct kv_range_options options = { .limit = few + 1, .mode = KV_SNAPSHOT };
+
+	return kv_get_range(tx, range->begin, range->end, &options);
+}
+
+/* Of a range with more than `few` entries. */
+static enum status
+count_many(struct kv_tx *tx, const struct catalog_db *db, const struct index_range *range,
+	   size_t few, uint64_t *ret)
+{
 	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
-	struct kv_future *f = kv_get_range(tx, range->begin, range->end, &options);
-	enum status status = kv_future_wait(f);
 	struct str begin, end;
 	uint64_t low, high;
 	size_t list;
 
-	TRY(status);
-	if (!kv_future_range(f).more && kv_future_range(f).count <= few) {
-		*ret = kv_future_range(f).count;
-		kv_future_free(f);
-		return STATUS_OK;
-	}
-	kv_future_free(f);
 	TRY(count_list(db, &list));
-	buf_append_str(&space, db->prefix);
-	tuple_put_u64(&space, INDEX_SPACE_ENTRIES);
-	TRY(catalog_key_status(&space));
+	TRY(count_space(db, &space));
 	begin = str_skip(range->begin, space.len);
 	end = str_skip(range->end, space.len);
 	if (catalog_tally_estimate(db, list, begin, &low) &&
@@ -110,10 +135,43 @@ index_range_count(struct kv_tx *tx, const struct catalog_db *db, const struct in
 		*ret = high > low + few ? high - low : few + 1;
 		return STATUS_OK;
 	}
-	TRY(catalog_tally_rank(tx, db, list, begin, false, &low));
-	TRY(catalog_tally_rank(tx, db, list, end, false, &high));
-	*ret = high > low ? high - low : 0;
-	return STATUS_OK;
+	return index_range_count_exactly(tx, db, range, ret);
+}
+
+enum status
+index_ranges_count(struct kv_tx *tx, const struct catalog_db *db, const struct index_range *ranges,
+		   size_t count, size_t few, uint64_t *ret)
+{
+	struct kv_future *asked[INDEX_COUNT_RANGES];
+	enum status status = STATUS_OK;
+
+	assert(count <= INDEX_COUNT_RANGES);
+	*ret = 0;
+	for (size_t i = 0; i < count; i++)
+		asked[i] = count_ask(tx, &ranges[i], few);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t n = 0;
+		bool many = false;
+
+		if (status == STATUS_OK)
+			status = kv_future_wait(asked[i]);
+		if (status == STATUS_OK) {
+			n = kv_future_range(asked[i]).count;
+			many = kv_future_range(asked[i]).more || n > few;
+		}
+		kv_future_free(asked[i]);
+		if (status == STATUS_OK && many)
+			status = count_many(tx, db, &ranges[i], few, &n);
+		*ret += n;
+	}
+	return status;
+}
+
+enum status
+index_range_count(struct kv_tx *tx, const struct catalog_db *db, const struct index_range *range,
+		  size_t few, uint64_t *ret)
+{
+	return index_ranges_count(tx, db, range, 1, few, ret);
 }
 
 enum status
@@ -128,4 +186,20 @@ index_total_count(struct kv_tx *tx, const struct catalog_db *db, uint64_t *ret)
 	tuple_put_str(&key, STR(INDEX_STAT_ENTRIES));
 	TRY(catalog_key_status(&key));
 	return catalog_counter_wait(kv_get(tx, buf_str(&key), KV_SNAPSHOT), ret);
+}
+
+enum status
+index_measure(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
+	      uint64_t *ret_entries, uint64_t *ret_bytes)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct index_range all;
+
+	index_key_entries(&begin, db, def->number);
+	TRY(catalog_key_status(&begin));
+	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	all = (struct index_range){ .begin = buf_str(&begin), .end = buf_str(&end) };
+	TRY(index_range_count_exactly(tx, db, &all, ret_entries));
+	return kv_estimate_bytes(kv_tx_store(tx), all.begin, all.end, ret_bytes);
 }

@@ -58,8 +58,29 @@ void index_scan_release(struct index_scan *scan);
 MUST_USE enum status index_range_count(struct kv_tx *tx, const struct catalog_db *db,
 				       const struct index_range *range, size_t few, uint64_t *ret);
 
+/* The exact number, by the counters of ranges: it costs no more for a large range. */
+MUST_USE enum status index_range_count_exactly(struct kv_tx *tx, const struct catalog_db *db,
+					       const struct index_range *range, uint64_t *ret);
+
+enum {
+	INDEX_COUNT_RANGES = 16, /* that are counted together at most */
+};
+
+/* The same for several ranges, whose first entries are asked for together: the sum. */
+MUST_USE enum status index_ranges_count(struct kv_tx *tx, const struct catalog_db *db,
+					const struct index_range *ranges, size_t count, size_t few,
+					uint64_t *ret);
+
 /* The number of entries of all indexes of the database: one key. */
 MUST_USE enum status index_total_count(struct kv_tx *tx, const struct catalog_db *db,
 				       uint64_t *ret);
+
+/*
+ * The entries of one index, exactly, and the bytes of their keys and values as the engine estimates
+ * them. May block, as reads do.
+ */
+MUST_USE enum status index_measure(struct kv_tx *tx, const struct catalog_db *db,
+				   const struct index_def *def, uint64_t *ret_entries,
+				   uint64_t *ret_bytes);
 
 #endif

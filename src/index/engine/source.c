@@ -109,7 +109,11 @@ index_source_matches(const struct index_source *source, const struct index_def *
 		doc.specials_count = 2;
 	}
 	if (source->packed.ptr) {
-		TRY(doc_unpack(source->packed, w->arena, &leaves, &doc.count));
+		if (def->filtered_whole)
+			TRY(doc_unpack(source->packed, w->arena, &leaves, &doc.count));
+		else
+			TRY(doc_packed_leaves(source->packed, def->filtered, def->filtered_count,
+					      w->arena, &leaves, &doc.count));
 		doc.leaves = leaves;
 	}
 	return selector_match(def->selector, &doc, w, ret);

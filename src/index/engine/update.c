@@ -322,6 +322,28 @@ index_update(struct index_writer *writer, const struct index_change *change,
 	return STATUS_OK;
 }
 
+/* ---- Writers without a model's batch ---- */
+
+enum status
+index_writer_run(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct arena *arena,
+		 struct arena *lasting, index_writing *body, void *arg)
+{
+	struct catalog_counts counts;
+	struct index_writer writer;
+	enum status status;
+
+	catalog_counts_init(&counts, db, lasting);
+	index_writer_init(&writer, tx, db, &counts, list, arena);
+	status = body(&writer, arg);
+	if (status == STATUS_OK)
+		status = index_writer_finish(&writer);
+	if (status == STATUS_OK)
+		status = catalog_counts_finish(&counts, tx, &writer.key);
+	index_writer_release(&writer);
+	catalog_counts_release(&counts);
+	return status;
+}
+
 /* ---- Building and clearing ---- */
 
 enum status

@@ -62,6 +62,17 @@ MUST_USE enum status index_writer_finish(struct index_writer *writer);
 
 /* ---- Building and clearing ---- */
 
+typedef enum status index_writing(struct index_writer *writer, void *arg);
+
+/*
+ * Runs `body` with a writer of its own in the transaction, and adds what that has counted. `list`
+ * is as above; what the writer needs is in `arena`, what the counts need in `lasting`, to which the
+ * body adds nothing that it takes back. A failure of the body is returned, and nothing is counted.
+ */
+MUST_USE enum status index_writer_run(struct kv_tx *tx, const struct catalog_db *db, size_t list,
+				      struct arena *arena, struct arena *lasting,
+				      index_writing *body, void *arg);
+
 /*
  * Sets the entries of a document in one index that is BUILDING: a document whose Sequence is not
  * greater than def->created (index_build_wants()). The caller's transaction must conflict with

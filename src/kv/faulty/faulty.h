@@ -56,6 +56,12 @@ struct kv_store *kv_faulty_inner(struct kv_store *store);
 /* How many transactions have been begun in this process, in all its faulty stores. */
 uint64_t kv_faulty_transactions(void);
 
+/*
+ * How often all transactions that have ended in this process, in all its faulty stores, have waited
+ * for their reads (struct kv_tx_stats).
+ */
+uint64_t kv_faulty_round_trips(void);
+
 /* How often it happened in this process, in all its faulty stores. From any thread. */
 uint64_t kv_faulty_count(enum kv_faulty_event event);
 

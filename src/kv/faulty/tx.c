@@ -113,6 +113,21 @@ kv_faulty_transactions(void)
 	return atomic_load_explicit(&transactions, memory_order_relaxed);
 }
 
+static atomic_uint_fast64_t round_trips;
+
+uint64_t
+kv_faulty_round_trips(void)
+{
+	return atomic_load_explicit(&round_trips, memory_order_relaxed);
+}
+
+/* Before the transaction's statistics go. */
+static void
+tx_count_round_trips(const struct kv_tx *base)
+{
+	atomic_fetch_add_explicit(&round_trips, base->stats.round_trips, memory_order_relaxed);
+}
+
 static enum status
 faulty_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 {
@@ -140,6 +155,7 @@ faulty_tx_free(struct kv_tx *base)
 {
 	struct faulty_tx *tx = tx_of(base);
 
+	tx_count_round_trips(base);
 	tx_release(tx);
 	kv_tx_free(tx->inner);
 	mem_free(tx);
@@ -150,6 +166,7 @@ faulty_tx_reset(struct kv_tx *base)
 {
 	struct faulty_tx *tx = tx_of(base);
 
+	tx_count_round_trips(base);
 	tx_release(tx);
 	kv_tx_reset(tx->inner);
 	tx_start_over(tx);

@@ -83,6 +83,8 @@ body_external_bytes(const struct rev_body *body)
 
 	for (size_t i = 0; i < body->count; i++)
 		bytes += body->leaves[i].key.len + body->leaves[i].value.len;
+	if (body->root.form == DOC_FORM_EXPLODED && body->count == 0)
+		bytes = REV_EMPTY_BODY_BYTES;
 	return bytes;
 }
 

@@ -356,6 +356,13 @@ rev_ahead_begin(struct rev_ahead *a, struct kv_tx *tx, const struct catalog_db *
 	return ahead_set_scan_end(a, more);
 }
 
+void
+rev_ahead_is_sparse(struct rev_ahead *a)
+{
+	if (!a->scanning)
+		a->sparse = SPARSE_WINDOWS;
+}
+
 /* ---- By one range for many ---- */
 
 /*

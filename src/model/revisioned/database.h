@@ -34,6 +34,7 @@ enum rev_subspace {
 	REV_SUBSPACE_PURGES = 11,
 	REV_SUBSPACE_ENTRIES = 12, /* of indexes (index/engine/entry.h) */
 	REV_SUBSPACE_PARTITIONS = 13,
+	REV_SUBSPACE_VIEWS = 14, /* index/view/keys.h */
 };
 
 /*

@@ -388,6 +388,29 @@ rev_all_docs_next(struct rev_cursor *c, size_t most, bool keep, struct arena *ar
 }
 
 enum status
+rev_all_docs_estimate(struct kv_tx *tx, const struct catalog_db *db, const struct name_range *range,
+		      uint64_t *ret)
+{
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	struct str begin, end;
+	uint64_t low, high;
+
+	rev_key_space(&lo, db, REV_SUBSPACE_ALL_DOCS);
+	TRY(catalog_key_status(&lo));
+	TRY(name_range_bounds(range, CATALOG_KEY_NEXT, &lo, &hi));
+	begin = rev_key_tail(&lo, db);
+	end = rev_key_tail(&hi, db);
+	if (!catalog_tally_estimate(db, REV_LIST_DOCS, begin, &low) ||
+	    !catalog_tally_estimate(db, REV_LIST_DOCS, end, &high)) {
+		TRY(catalog_tally_rank(tx, db, REV_LIST_DOCS, begin, false, &low));
+		TRY(catalog_tally_rank(tx, db, REV_LIST_DOCS, end, false, &high));
+	}
+	*ret = high > low ? high - low : 0;
+	return STATUS_OK;
+}
+
+enum status
 rev_all_docs_offset(struct kv_tx *tx, const struct catalog_db *db, const struct name_range *range,
 		    uint64_t *ret)
 {

@@ -69,6 +69,37 @@ rev_branch_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, st
 	return status;
 }
 
+enum status
+rev_branches_read_live(struct kv_tx *tx, const struct catalog_db *db, const struct rev_want *wants,
+		       size_t count, struct arena *arena, struct rev_branch *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct kv_future **asked = arena_zalloc(arena, (count + 1) * sizeof(struct kv_future *));
+	enum status status = STATUS_OK;
+
+	if (!asked)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count && status == STATUS_OK; i++)
+		if (wants[i].id.len <= REV_DOC_ID_BYTES)
+			status = rev_branch_ask(tx, db, wants[i].id, wants[i].rev, false, &key,
+						&asked[i]);
+	for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+		struct rev_branch_record row;
+
+		ret[i] = (struct rev_branch){ .rev = { 0 } };
+		if (!asked[i])
+			continue;
+		status = rev_branch_wait(tx, wants[i].rev, false, asked[i], arena, &row);
+		if (status == STATUS_OK)
+			status = rev_branch_copy(&row, true, arena, &ret[i]);
+		else if (status == STATUS_NOT_FOUND)
+			status = STATUS_OK;
+	}
+	for (size_t i = 0; i < count; i++)
+		kv_future_free(asked[i]);
+	return status;
+}
+
 /* ---- The heads that descend from revisions ---- */
 
 static enum status

@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 #include "catalog/draw.h"
 #include "doc/root.h"
+#include "index/engine/draw.h"
 #include "model/revisioned/local_root.h"
 #include "model/revisioned/kind_int.h"
 #include "model/revisioned/revisioned_int.h"
@@ -15,7 +16,7 @@ static const char *const rev_space_names[] = {
 	[REV_SUBSPACE_INDEXES] = "indexes",       [REV_SUBSPACE_CONFIG] = "config",
 	[REV_SUBSPACE_STATS] = "stats",           [REV_SUBSPACE_TALLIES] = "tallies",
 	[REV_SUBSPACE_PURGES] = "purges",         [REV_SUBSPACE_ENTRIES] = "entries",
-	[REV_SUBSPACE_PARTITIONS] = "partitions",
+	[REV_SUBSPACE_PARTITIONS] = "partitions", [REV_SUBSPACE_VIEWS] = "views",
 };
 
 const char *
@@ -126,6 +127,10 @@ rev_draw_value(uint64_t space, struct str key, struct str value, struct buf *ret
 		buf_printf(ret, "(%zu bytes)", value.len);
 		return true;
 	}
+	if (space == REV_SUBSPACE_INDEXES)
+		return index_draw_def(value, ret);
+	if (space == REV_SUBSPACE_ENTRIES)
+		return index_draw_entry(value, ret);
 	if (space == REV_SUBSPACE_DOCUMENTS || space == REV_SUBSPACE_LOCAL) {
 		if (!inspect_draw_packed(value, space == REV_SUBSPACE_LOCAL, ret))
 			catalog_draw_tuple(value, &body, ret);

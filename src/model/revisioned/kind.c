@@ -7,6 +7,7 @@
 #include "model/revisioned/revisioned_int.h"
 
 #include "model/revisioned/verify.h"
+#include "model/revisioned/viewed_docs.h"
 
 /* Asks for the newest change. */
 static enum status
@@ -160,4 +161,5 @@ rev_register(void)
 {
 	catalog_kind_register(&rev_kind);
 	index_documents_register(&rev_indexed_documents);
+	view_documents_register(&rev_viewed_documents);
 }

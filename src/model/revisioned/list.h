@@ -112,7 +112,14 @@ MUST_USE enum status rev_all_docs_begin(struct rev_cursor *c, struct kv_tx *tx,
 MUST_USE enum status rev_all_docs_next(struct rev_cursor *c, size_t most, bool keep,
 				       struct arena *arena, struct rev_entry_page *ret);
 
-/* How many of them come before the range begins, its skip aside: likewise. */
+/*
+ * Roughly how many documents lie in the range, for planning: by what this process knows of the
+ * counters, which reads nothing; exactly, by reading them, in a small database.
+ */
+MUST_USE enum status rev_all_docs_estimate(struct kv_tx *tx, const struct catalog_db *db,
+					   const struct name_range *range, uint64_t *ret);
+
+/* How many of them come before the range begins, its skip aside, exactly. */
 MUST_USE enum status rev_all_docs_offset(struct kv_tx *tx, const struct catalog_db *db,
 					 const struct name_range *range, uint64_t *ret);
 

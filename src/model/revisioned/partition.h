@@ -13,8 +13,9 @@
  * counted by ranges (catalog/tally.h).
  *
  * Sizes are of heads, conflicts and tombstones included. `external` is what a body takes as packed
- * text, or in its leaves, and its attachments as their authors know them; `active` has the
- * attachments as they are stored. An attachment that several heads have counts for each of them.
+ * text, or in its leaves ("{}" where it has none), and its attachments as their authors know them;
+ * `active` has the attachments as they are stored. An attachment that several heads have counts for
+ * each of them.
  *
  * Threading: that of the transaction. What is returned lives in the arena given.
  */

@@ -24,6 +24,11 @@ struct rev_partition_delta {
 void rev_key_partition(struct buf *key, const struct catalog_db *db, struct str partition,
 		       enum rev_partition_counter counter);
 
+enum {
+	/* What a body without a leaf counts, as its text does: a partition of such is full, too. */
+	REV_EMPTY_BODY_BYTES = 2,
+};
+
 /*
  * Notes what becomes of a document: how many more are deleted, and (unless NULL) the sizes of a
  * head that comes (`sign` 1) or goes (-1). Nothing in a database without partitions.

@@ -125,6 +125,31 @@ rev_winner_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, st
 	return rev_winner_wait(tx, db, id, f, arena, ret);
 }
 
+enum status
+rev_winners_read(struct kv_tx *tx, const struct catalog_db *db, const struct str *ids, size_t count,
+		 struct arena *arena, struct rev_id *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct kv_future **asked = arena_alloc(arena, (count + 1) * sizeof(struct kv_future *));
+
+	if (!asked)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		rev_key_named(&key, db, REV_SUBSPACE_ALL_DOCS, ids[i]);
+		TRY(catalog_key_status(&key));
+		asked[i] = kv_get(tx, buf_str(&key), KV_SNAPSHOT);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct str value;
+
+		ret[i] = (struct rev_id){ 0 };
+		TRY(kv_future_wait(asked[i]));
+		if (kv_future_value(asked[i], &value))
+			TRY(rev_entry_parse(value, true, arena, &ret[i], kv_tx_err(tx)));
+	}
+	return STATUS_OK;
+}
+
 /* ---- The newest revision ---- */
 
 /* Asks for the last keys of a document in DOCUMENTS, among which is the winner's body. */

@@ -52,6 +52,16 @@ MUST_USE enum status rev_branch_read(struct kv_tx *tx, const struct catalog_db *
 				     struct rev_id rev, struct arena *arena,
 				     struct rev_branch *ret);
 
+struct rev_want;
+
+/*
+ * Live heads of many documents with their ancestors, in one round trip. `wants[i].deleted` is not
+ * looked at. A revision that is no live head leaves `ret[i]` with pos 0.
+ */
+MUST_USE enum status rev_branches_read_live(struct kv_tx *tx, const struct catalog_db *db,
+					    const struct rev_want *wants, size_t count,
+					    struct arena *arena, struct rev_branch *ret);
+
 /*
  * For each of some revisions of a document, the heads that are that revision or descend from it,
  * winner order downwards: found together, reading each branch once. All in the arena.
@@ -89,6 +99,14 @@ MUST_USE enum status rev_descent_read(struct kv_tx *tx, const struct catalog_db 
 
 /* The first link of one of the revisions, plus one; 0: it has no head. */
 uint32_t rev_descent_first(const struct rev_descent *d, struct rev_id rev);
+
+/*
+ * The winners' revisions of many documents, by snapshot reads that go out together. `ret` has room
+ * for `count`; the hash of a document that is deleted or was never there has ptr NULL.
+ */
+MUST_USE enum status rev_winners_read(struct kv_tx *tx, const struct catalog_db *db,
+				      const struct str *ids, size_t count, struct arena *arena,
+				      struct rev_id *ret);
 
 struct rev_doc {
 	struct rev_id rev;
@@ -213,6 +231,12 @@ MUST_USE enum status rev_ahead_begin(struct rev_ahead *a, struct kv_tx *tx,
 /* The next one's; valid until the next call, or in the arena. STATUS_NOT_FOUND: it has none. */
 MUST_USE enum status rev_ahead_take(struct rev_ahead *a, struct arena *arena, struct rev_doc *ret);
 void rev_ahead_release(struct rev_ahead *a); /* again is fine */
+
+/*
+ * Says, after rev_ahead_begin(), that these documents lie far apart: they are read one by one, many
+ * at a time, without trying a scan first.
+ */
+void rev_ahead_is_sparse(struct rev_ahead *a);
 
 /*
  * The length of the prefix of a revision's leaves, for doc_explode(), before the revision is known:

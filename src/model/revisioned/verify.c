@@ -186,6 +186,7 @@ subspace_is_known(uint64_t space, bool partitioned)
 	case REV_SUBSPACE_TALLIES:
 	case REV_SUBSPACE_PURGES:
 	case REV_SUBSPACE_ENTRIES:
+	case REV_SUBSPACE_VIEWS:
 		return true;
 	case REV_SUBSPACE_PARTITIONS:
 		return partitioned;
@@ -239,6 +240,7 @@ rev_verify(struct catalog_verify *v)
 	TRY(verify_stats(v));
 	TRY(verify_entry_count(v));
 	TRY(verify_indexes(v));
+	TRY(verify_views(v));
 	TRY(catalog_verify_tallies(v));
 	return verify_spaces(v);
 }

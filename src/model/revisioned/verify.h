@@ -29,7 +29,8 @@
 #define REV_FINDING_ATT_COUNT    "attachment_count" /* its counter is not what refers to it */
 #define REV_FINDING_INDEX        "index"            /* an entry is missing, or not its document's */
 #define REV_FINDING_INDEX_STRAY  "index_stray"      /* an entry that no document has */
-#define REV_FINDING_PURGE        "purge"            /* the record of purges contradicts itself */
+#define REV_FINDING_VIEW         "view"  /* rows, sums and lists of a view do not agree */
+#define REV_FINDING_PURGE        "purge" /* the record of purges contradicts itself */
 #define REV_FINDING_ATT_STRAY    "attachment_stray" /* its data, which no revision has */
 
 /* Checks v->db. Findings are no failure. */

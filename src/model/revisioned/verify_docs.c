@@ -222,6 +222,8 @@ walk_check_body(struct documents_walk *w, const struct verify_rev *rev)
 		TRY(walk_check_body_pair(w, &at, &pointers));
 		TRY(catalog_verify_cursor_next(v, &w->bodies));
 	}
+	if (any && !leaves && w->root.form == DOC_FORM_EXPLODED)
+		walk_add_body_bytes(w, REV_EMPTY_BODY_BYTES);
 	if (!w->doc.unreadable && w->doc.has_atts != pointers)
 		catalog_verify_found(
 			v, REV_FINDING_ATT, buf_str(&w->doc.last),

@@ -111,6 +111,8 @@ MUST_USE enum status verify_locals(struct catalog_verify *v);
 MUST_USE enum status verify_purges(struct catalog_verify *v);
 /* INDEXES and ENTRIES (verify_indexes.c). */
 MUST_USE enum status verify_indexes(struct catalog_verify *v);
+/* VIEWS (verify_views.c). */
+MUST_USE enum status verify_views(struct catalog_verify *v);
 /* ATTACHMENTS, after verify_documents(), which calls the second, and adds to `sizes`
  * (verify_atts.c). */
 MUST_USE enum status verify_attachments(struct catalog_verify *v);

@@ -12,6 +12,7 @@
 #include "door/couch/wire/params.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
+#include "index/engine/scan.h"
 #include "kv/kv.h"
 
 struct db_call {
@@ -192,15 +193,20 @@ couch_db_info_write(struct kv_tx *tx, const struct catalog_db *db, struct buf *o
 {
 	struct rev_db_info info;
 	struct rev_sizes sizes;
-	uint64_t bytes;
+	uint64_t bytes, entries = 0;
 
 	TRY(rev_db_info(tx, db, &info));
 	TRY(catalog_db_bytes(tx, db, &bytes));
 	sizes = (struct rev_sizes){ bytes, bytes };
 	if (rev_db_is_partitioned(db))
 		TRY(rev_partitions_sizes(tx, db, &sizes));
+	if (index_set_of(db))
+		TRY(index_total_count(tx, db, &entries));
 	buf_append_cstr(out, "{\"db_name\":");
 	json_write_str(out, db->name);
+	if (index_set_of(db))
+		buf_printf(out, ",\"indexes\":{\"count\":%zu,\"entries\":%llu}",
+			   index_set_of(db)->kept_count, (unsigned long long)entries);
 	buf_append_cstr(out, ",\"purge_seq\":\"");
 	if (catalog_seq_cmp(&info.purge_seq, &(struct catalog_seq){ { 0 } }) == 0)
 		buf_append_byte(out, '0');

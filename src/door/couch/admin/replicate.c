@@ -9,6 +9,7 @@
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
 #include "index/engine/build.h"
+#include "index/view/view.h"
 #include "loop/wait.h"
 #include "replicator/replicator.h"
 
@@ -17,6 +18,8 @@ enum {
 	REPLICATE_JOBS_LIMIT = 100, /* of one answer, unless the query asks for more */
 	ACTIVE_BUILDS = 100,        /* of indexes, that _active_tasks lists */
 	ACTIVE_BUILDS_PID = 1000,   /* where their numbers begin, behind those of chores */
+	ACTIVE_VIEWS = 100,         /* updates of views, likewise */
+	ACTIVE_VIEWS_PID = 2000,
 };
 
 static enum status
@@ -210,7 +213,49 @@ active_tasks_read_builds(struct kv_tx *tx, void *arg)
 	return index_progress_list(tx, ACTIVE_BUILDS, b->arena, &b->list, &b->count);
 }
 
-/* Indexes that are being built, in the shape of CouchDB's indexer. */
+/* A row in the shape of CouchDB's indexer. */
+struct indexer {
+	struct str database;
+	struct str design;
+	struct str index; /* ptr NULL: of all views */
+	struct str phase; /* ptr NULL: there is one */
+	size_t pid;
+	uint64_t done;
+	uint64_t total;
+	uint64_t started_ms;
+	uint64_t updated_ms;
+};
+
+static void
+active_tasks_write_indexer(struct couch_req *r, const struct indexer *task, struct buf *out)
+{
+	uint64_t percent = task->total ? task->done * 100 / task->total : 0;
+
+	buf_append_cstr(out, out->len > 1 ? ",{" : "{");
+	buf_append_cstr(out, "\"type\":\"indexer\",\"database\":");
+	json_write_str(out, task->database);
+	buf_append_cstr(out, ",\"design_document\":");
+	json_write_str(out, task->design);
+	if (task->index.ptr) {
+		buf_append_cstr(out, ",\"index\":");
+		json_write_str(out, task->index);
+	}
+	if (task->phase.ptr) {
+		buf_append_cstr(out, ",\"phase\":");
+		json_write_str(out, task->phase);
+	}
+	buf_append_cstr(out, ",\"node\":");
+	json_write_str(out, str_from_cstr(r->settings->node_name));
+	buf_printf(out,
+		   ",\"pid\":\"<0.%zu.0>\",\"started_on\":%llu,\"updated_on\":%llu,"
+		   "\"changes_done\":%llu,\"total_changes\":%llu,\"progress\":%llu}",
+		   task->pid, (unsigned long long)(task->started_ms / 1000),
+		   (unsigned long long)(task->updated_ms / 1000), (unsigned long long)task->done,
+		   (unsigned long long)task->total,
+		   (unsigned long long)(percent > 100 ? 100 : percent));
+}
+
+/* Indexes that are being built. */
 static enum status
 active_tasks_write_builds(struct couch_req *r, struct buf *out)
 {
@@ -219,25 +264,48 @@ active_tasks_write_builds(struct couch_req *r, struct buf *out)
 	TRY(kv_run_read(r->couch->config.store, active_tasks_read_builds, &b, &r->fail.err));
 	for (size_t i = 0; i < b.count; i++) {
 		const struct index_progress *p = &b.list[i];
-		uint64_t percent = p->total ? p->done * 100 / p->total : 0;
+		const struct indexer task = {
+			.database = p->db_name,
+			.design = p->owner,
+			.index = p->name,
+			.pid = ACTIVE_BUILDS_PID + i,
+			.done = p->done,
+			.total = p->total,
+			.started_ms = p->started_ms,
+			.updated_ms = p->updated_ms,
+		};
 
-		buf_append_cstr(out, out->len > 1 ? ",{" : "{");
-		buf_append_cstr(out, "\"type\":\"indexer\",\"database\":");
-		json_write_str(out, p->db_name);
-		buf_append_cstr(out, ",\"design_document\":");
-		json_write_str(out, p->owner);
-		buf_append_cstr(out, ",\"index\":");
-		json_write_str(out, p->name);
-		buf_append_cstr(out, ",\"node\":");
-		json_write_str(out, str_from_cstr(r->settings->node_name));
-		buf_printf(out,
-			   ",\"pid\":\"<0.%zu.0>\","
-			   "\"started_on\":%llu,\"updated_on\":%llu,\"changes_done\":%llu,"
-			   "\"total_changes\":%llu,\"progress\":%llu}",
-			   i + ACTIVE_BUILDS_PID, (unsigned long long)(p->started_ms / 1000),
-			   (unsigned long long)(p->updated_ms / 1000), (unsigned long long)p->done,
-			   (unsigned long long)p->total,
-			   (unsigned long long)(percent > 100 ? 100 : percent));
+		active_tasks_write_indexer(r, &task, out);
+	}
+	return STATUS_OK;
+}
+
+/* Views that this process is bringing up to date, in the same shape. */
+static enum status
+active_tasks_write_views(struct couch_req *r, struct buf *out)
+{
+	struct view_progress *list;
+	size_t count;
+
+	if (!r->couch->config.views)
+		return STATUS_OK;
+	list = arena_alloc(r->arena, ACTIVE_VIEWS * sizeof(*list));
+	if (!list)
+		return STATUS_LIMIT;
+	count = view_progress_list(r->couch->config.views, ACTIVE_VIEWS, r->arena, list);
+	for (size_t i = 0; i < count; i++) {
+		const struct indexer task = {
+			.database = list[i].db_name,
+			.design = list[i].design,
+			.phase = list[i].summing ? STR("reductions") : STR("rows"),
+			.pid = ACTIVE_VIEWS_PID + i,
+			.done = list[i].done,
+			.total = list[i].total,
+			.started_ms = list[i].started_ms,
+			.updated_ms = list[i].updated_ms,
+		};
+
+		active_tasks_write_indexer(r, &task, out);
 	}
 	return STATUS_OK;
 }
@@ -257,6 +325,7 @@ couch_active_tasks(struct couch_req *r)
 		active_tasks_write_chores(r->couch->config.chores,
 					  str_from_cstr(r->settings->node_name), &out);
 	TRY(active_tasks_write_builds(r, &out));
+	TRY(active_tasks_write_views(r, &out));
 	buf_append_byte(&out, ']');
 	return couch_reply(r, 200, &out);
 }

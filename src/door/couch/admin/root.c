@@ -14,11 +14,35 @@
 /* The CouchDB release whose behaviour clients may expect. */
 #define COUCHDB_VERSION "3.5.0"
 
+/* For somebody who has typed the address into a browser. Programs ask for JSON, or for anything. */
+static const char welcome_page[] =
+	"<!doctype html>\n"
+	"<html lang=\"en\"><title>frond</title>\n"
+	"<h1>frond " FROND_VERSION " is running</h1>\n"
+	"<p>This is a server of documents that speaks CouchDB's protocol. Its pages for a browser "
+	"are\n"
+	"at <a href=\"/_utils/\">/_utils/</a>; programs find the same here as JSON:</p>\n"
+	"<pre>curl http://HOST:PORT/</pre>\n"
+	"<p>What it answers, and how that differs from CouchDB, is in docs/COUCHDB.md of frond's\n"
+	"sources; README.md begins with a first document.</p></html>\n";
+
+static enum status
+root_welcome_browser(struct couch_req *r)
+{
+	http_set_header(r->x, STR("Content-Type"), STR("text/html; charset=utf-8"));
+	http_set_header(r->x, STR("Cache-Control"), STR("must-revalidate"));
+	http_set_status(r->x, 200);
+	return http_send(r->x, str_from_cstr(welcome_page));
+}
+
 enum status
 couch_root_welcome(struct couch_req *r)
 {
 	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
 
+	http_add_header(r->x, STR("Vary"), STR("Accept"));
+	if (couch_accepts(r, "text/html", false) && !couch_accepts(r, "application/json", false))
+		return root_welcome_browser(r);
 	buf_append_cstr(&out, "{\"couchdb\":\"Welcome\",\"version\":\"" COUCHDB_VERSION
 			      "\",\"git_sha\":\"frond-" FROND_VERSION "\",\"uuid\":\"");
 	buf_append(&out, r->couch->uuid, sizeof(r->couch->uuid));

@@ -80,7 +80,6 @@ snapshot_begin(struct couch_snapshot *s, struct couch_req *r, bool lists)
 {
 	*s = (struct couch_snapshot){ .r = r, .lists = lists };
 	if (lists) {
-		budget_part_count_all(http_memory(r->x));
 		budget_count(http_memory(r->x), COUCH_EXPECTED_BYTES);
 		s->expects = true;
 	}
@@ -97,12 +96,8 @@ couch_snapshot_begin(struct couch_snapshot *s, struct couch_req *r)
 enum status
 couch_snapshot_begin_list(struct couch_snapshot *s, struct couch_req *r)
 {
-	struct budget_part *part = http_memory(r->x);
-
-	if (part->budget && !budget_admits_long(part->budget)) {
-		part->refused = true;
+	if (!budget_admit_lasting(http_memory(r->x)))
 		return STATUS_LIMIT;
-	}
 	return snapshot_begin(s, r, true);
 }
 

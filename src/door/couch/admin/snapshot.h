@@ -36,7 +36,7 @@ MUST_USE enum status couch_snapshot_begin(struct couch_snapshot *s, struct couch
 /*
  * The same for a list that is read page by page. It waits for its turn to read, and its scans go by
  * the memory that it has got. STATUS_LIMIT, with the request's memory refused, if there is no room
- * for requests that last (budget_admits_long()).
+ * for requests that last (budget_admit_lasting()).
  */
 MUST_USE enum status couch_snapshot_begin_list(struct couch_snapshot *s, struct couch_req *r);
 

@@ -54,9 +54,17 @@ couch_db_read(struct couch_req *r, enum couch_access access, couch_tx_body *body
 enum status
 couch_db_write(struct couch_req *r, enum couch_access access, couch_tx_body *body, void *arg)
 {
-	struct couch_tx t = tx_of(r, access, body, arg);
+	for (;;) {
+		struct couch_tx t = tx_of(r, access, body, arg);
+		enum status status = kv_run(r->couch->config.store, tx_attempt_in_db, &t, NULL,
+					    &r->fail.err);
 
-	return kv_run(r->couch->config.store, tx_attempt_in_db, &t, NULL, &r->fail.err);
+		if (status != STATUS_UNVETTED)
+			return status;
+		/* What the attempt has left for the validators stays in the arena. */
+		r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
+		TRY(r->vet(r));
+	}
 }
 
 enum status

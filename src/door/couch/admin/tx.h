@@ -25,7 +25,10 @@ typedef enum status couch_tx_body(struct couch_req *r, struct kv_tx *tx, void *a
 MUST_USE enum status couch_db_read(struct couch_req *r, enum couch_access access,
 				   couch_tx_body *body, void *arg);
 
-/* The same with a body that writes, until one attempt has been committed. */
+/*
+ * The same with a body that writes, until one attempt has been committed. After an attempt that
+ * ends with STATUS_UNVETTED, r->vet() is called outside of any transaction before the next one.
+ */
 MUST_USE enum status couch_db_write(struct couch_req *r, enum couch_access access,
 				    couch_tx_body *body, void *arg);
 

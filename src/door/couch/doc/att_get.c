@@ -13,6 +13,11 @@
 #include "door/couch/wire/uuid.h"
 #include "http/field.h"
 
+enum {
+	/* A longer one may take as long as its client likes: the kernel takes no more at once. */
+	ATT_LASTING_BYTES = 128 * 1024,
+};
+
 struct att_call {
 	struct couch_req *r;
 	struct str id;
@@ -262,6 +267,9 @@ att_send_wanted(struct att_call *c, struct couch_snapshot *s)
 	TRY(att_set_headers(c, stored, &sent));
 	if (sent)
 		return STATUS_OK;
+	if (c->att.encoded_length > ATT_LASTING_BYTES && !c->r->head &&
+	    !budget_admit_lasting(http_memory(c->r->x)))
+		return STATUS_LIMIT;
 	if (att_range_applies(c) && !couch_ranges_parse(http_request_header(c->r->x, STR("Range")),
 							c->att.encoded_length, ranges, &count))
 		return att_not_satisfiable(c);

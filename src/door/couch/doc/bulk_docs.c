@@ -26,6 +26,7 @@
 #include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/doc/local.h"
+#include "door/couch/doc/vet.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/reply.h"
@@ -61,7 +62,8 @@ struct bulk_group {
 	size_t begin;
 	size_t end;
 	struct couch_tx tx; /* its arena holds an attempt's results until they are in the answer */
-	struct couch_fail fail; /* the request's failure while other groups are prepared */
+	struct couch_fail fail;        /* the request's failure while other groups are prepared */
+	struct couch_vetting *vetting; /* in the arena of `tx` */
 };
 
 struct bulk {
@@ -149,15 +151,39 @@ bulk_check_replicated_id(struct couch_req *r, struct couch_bulk_entry *e)
 	return couch_bulk_refuse(r, e, fail.error, fail.err.text);
 }
 
+/* Leaves out the edits that a validator has denied. Returns how many are left. */
+static size_t
+bulk_leave_out_denied(struct bulk_group *c, struct rev_edit *edits,
+		      struct couch_bulk_entry **of_edit, size_t count)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct couch_fail *denial = couch_vet_denial(c->vetting, i);
+
+		if (denial) {
+			of_edit[i]->fail = denial;
+			of_edit[i]->status = denial->err.status;
+			continue;
+		}
+		edits[left] = edits[i];
+		of_edit[left++] = of_edit[i];
+	}
+	return left;
+}
+
 static enum status
-bulk_write_edits(struct bulk *b, struct kv_tx *tx, const struct rev_edit *edits,
+bulk_write_edits(struct bulk_group *c, struct kv_tx *tx, struct rev_edit *edits,
 		 struct couch_bulk_entry **of_edit, size_t count)
 {
+	struct bulk *b = c->b;
 	struct couch_req *r = b->in.r;
 	struct rev_result *results = arena_alloc(r->arena, count * sizeof(*results));
 
 	if (!results)
 		return STATUS_LIMIT;
+	TRY(couch_vet_edits(r, tx, edits, count, &c->vetting));
+	count = bulk_leave_out_denied(c, edits, of_edit, count);
 	TRY(rev_write(tx, r->db, edits, count, 0, r->arena, results, &r->fail.err));
 	for (size_t i = 0; i < count; i++) {
 		of_edit[i]->status = results[i].status;
@@ -173,10 +199,11 @@ bulk_write_edits(struct bulk *b, struct kv_tx *tx, const struct rev_edit *edits,
 }
 
 static enum status
-bulk_write_entries(struct bulk *b, struct kv_tx *tx, size_t begin, size_t end)
+bulk_write_entries(struct bulk_group *c, struct kv_tx *tx)
 {
+	struct bulk *b = c->b;
 	struct couch_req *r = b->in.r;
-	size_t n = end - begin;
+	size_t n = c->end - c->begin;
 	struct rev_edit *edits = arena_alloc(r->arena, n * sizeof(*edits));
 	struct couch_bulk_entry **of_edit = arena_alloc(r->arena,
 							n * sizeof(struct couch_bulk_entry *));
@@ -185,7 +212,7 @@ bulk_write_entries(struct bulk *b, struct kv_tx *tx, size_t begin, size_t end)
 	if (!edits || !of_edit)
 		return STATUS_LIMIT;
 	TRY(bulk_check_ids(b));
-	for (size_t i = begin; i < end; i++) {
+	for (size_t i = c->begin; i < c->end; i++) {
 		struct couch_bulk_entry *e = &b->in.entries[i];
 
 		if (e->refused)
@@ -210,17 +237,15 @@ bulk_write_entries(struct bulk *b, struct kv_tx *tx, size_t begin, size_t end)
 		}
 		of_edit[count++] = e;
 	}
-	return count ? bulk_write_edits(b, tx, edits, of_edit, count) : STATUS_OK;
+	return count ? bulk_write_edits(c, tx, edits, of_edit, count) : STATUS_OK;
 }
 
 /* One attempt at a group, in its arena. */
 static enum status
 group_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
-	struct bulk_group *c = arg;
-
 	(void)r;
-	return bulk_write_entries(c->b, tx, c->begin, c->end);
+	return bulk_write_entries(arg, tx);
 }
 
 /*
@@ -233,6 +258,7 @@ group_init(struct bulk_group *c, struct bulk *b, couch_tx_body *body, size_t beg
 	c->begin = begin;
 	c->end = end;
 	c->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
+	c->vetting = NULL;
 	c->tx.r = b->in.r;
 	c->tx.access = COUCH_ACCESS_MEMBER;
 	c->tx.body = body;
@@ -279,6 +305,27 @@ is_too_large(enum status status)
 	       status == STATUS_KEY_TOO_LARGE;
 }
 
+/*
+ * While validators have to see what an attempt would have written, has them do so and tries again.
+ * What they have said is in the group's arena, below the next attempt.
+ */
+static enum status
+group_vet(struct bulk_group *c, enum status status)
+{
+	struct couch_req *r = c->b->in.r;
+
+	while (status == STATUS_UNVETTED) {
+		struct arena *arena = r->arena;
+
+		r->arena = c->tx.arena;
+		status = couch_vet_run(r, c->vetting);
+		r->arena = arena;
+		if (status == STATUS_OK)
+			status = couch_tx_run(&c->tx);
+	}
+	return status;
+}
+
 static enum status group_settle(struct bulk *b, struct bulk_group *c, enum status status);
 
 static enum status
@@ -286,6 +333,7 @@ group_write(struct bulk *b, struct bulk_group *c, size_t begin, size_t end)
 {
 	c->begin = begin;
 	c->end = end;
+	c->vetting = NULL;
 	arena_clear(c->tx.arena);
 	return group_settle(b, c, couch_tx_run(&c->tx));
 }
@@ -299,6 +347,7 @@ group_settle(struct bulk *b, struct bulk_group *c, enum status status)
 {
 	size_t begin = c->begin, end = c->end;
 
+	status = group_vet(c, status);
 	if (is_too_large(status) && end - begin > 1) {
 		size_t middle = begin + (end - begin) / 2;
 
@@ -565,7 +614,7 @@ bulk_write_atomic(struct bulk *b)
 	if (status == STATUS_OK)
 		status = group_init(&b->groups[0], b, atomic_attempt, 0, b->in.count);
 	if (status == STATUS_OK)
-		status = couch_tx_run(&b->groups[0].tx);
+		status = group_vet(&b->groups[0], couch_tx_run(&b->groups[0].tx));
 	if (b->culprit)
 		return bulk_reply_failure(b, status);
 	if (is_too_large(status))

@@ -12,6 +12,7 @@
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
+#include "index/view/design.h"
 #include "model/revisioned/revisioned.h"
 
 enum {
@@ -19,8 +20,6 @@ enum {
 	TYPE_OBJECT = 2,
 	TYPE_ARRAY = 4,
 	TYPE_BOOLEAN = 8,
-
-	RANK_MAX = 100, /* N of the reducers _top_N and _bottom_N */
 };
 
 struct type {
@@ -130,33 +129,16 @@ design_check_options(struct design *d, const struct json_value *object)
 	return STATUS_OK;
 }
 
-static bool
-design_is_rank(struct str digits)
-{
-	uint64_t n;
-
-	return str_to_u64(digits, &n) && n >= 1 && n <= RANK_MAX;
-}
-
 /* A reducer whose name starts with an underscore is one of CouchDB's own. */
 static enum status
 design_check_reducer(struct design *d, struct str source)
 {
-	static const char *const builtin[] = {
-		"_sum", "_count", "_stats", "_approx_count_distinct", "_first", "_last",
-	};
+	struct view_reduce reduce = { .n = 0 };
+	struct err err = { 0 };
 
-	if (!str_starts_with(source, STR("_")))
+	if (view_reduce_parse(source, &reduce, &err) == STATUS_OK)
 		return STATUS_OK;
-	for (size_t i = 0; i < sizeof(builtin) / sizeof(builtin[0]); i++)
-		if (str_starts_with(source, str_from_cstr(builtin[i])))
-			return STATUS_OK;
-	if (str_starts_with(source, STR("_top_")) && design_is_rank(str_skip(source, 5)))
-		return STATUS_OK;
-	if (str_starts_with(source, STR("_bottom_")) && design_is_rank(str_skip(source, 8)))
-		return STATUS_OK;
-	return couch_fail_set(d->fail, COUCH_ERROR_INVALID_DESIGN,
-			      "`%s` is not a supported reduce function.", QUOTE_SHOW(source));
+	return couch_fail_set(d->fail, COUCH_ERROR_INVALID_DESIGN, "%s", err.text);
 }
 
 static enum status

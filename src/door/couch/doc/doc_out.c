@@ -45,12 +45,8 @@ doc_out_write_hash_string(struct str hash, struct buf *out)
 	}
 }
 
-/*
- * A revs_limit that was lowered counts in answers at once; the stored branch is cut by its next
- * edit.
- */
-static void
-doc_out_write_revisions(const struct rev_branch *branch, uint64_t limit, struct buf *out)
+void
+couch_revisions_write(const struct rev_branch *branch, uint64_t limit, struct buf *out)
 {
 	uint64_t told = branch->ancestors_count;
 
@@ -113,7 +109,7 @@ doc_out_write_meta(const struct couch_doc_out *d, struct buf *out)
 	unsigned flags = d->opts ? d->opts->flags : 0;
 
 	if (flags & COUCH_DOC_REVS)
-		doc_out_write_revisions(d->branch, d->opts->revs_limit, out);
+		couch_revisions_write(d->branch, d->opts->revs_limit, out);
 	if (flags & COUCH_DOC_REVS_INFO)
 		doc_out_write_revs_info(d->branch, out);
 	if (flags & COUCH_DOC_CONFLICTS)

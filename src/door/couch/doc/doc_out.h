@@ -9,6 +9,12 @@
 /* The flags that a query sets. "meta" stands for three of them. */
 unsigned couch_doc_flags(const struct couch_req *r);
 
+/*
+ * Appends `,"_revisions":{…}`, of `limit` revisions at most (0: all). A revs_limit that was lowered
+ * counts in answers at once; the stored branch is cut by its next edit.
+ */
+void couch_revisions_write(const struct rev_branch *branch, uint64_t limit, struct buf *out);
+
 /* Appends the document. */
 MUST_USE enum status couch_doc_write(const struct couch_doc_out *d, struct buf *out);
 

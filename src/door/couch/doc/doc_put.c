@@ -4,6 +4,7 @@
 #include "door/couch/doc/att_in.h"
 #include "door/couch/doc/design.h"
 #include "door/couch/doc/doc_in.h"
+#include "door/couch/doc/doc_put.h"
 #include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/doc/local.h"
@@ -21,6 +22,7 @@ struct put_call {
 	struct couch_req *r;
 	struct rev_edit edit;
 	struct rev_result result;
+	const struct couch_doc *local; /* of a local document that is saved */
 };
 
 static enum status
@@ -245,6 +247,41 @@ doc_post_from_input(struct couch_req *r, struct input *in)
 		return status;
 	couch_set_location(r, r->parts[0], doc->id, (struct str){ NULL, 0 });
 	return couch_reply_written(r, 201, doc->id, c.result.rev);
+}
+
+/* ---- A document that the server has made ---- */
+
+static enum status
+doc_save_local_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	struct put_call *c = arg;
+
+	return couch_local_write(r, tx, c->edit.id, c->local, &c->result.rev);
+}
+
+enum status
+couch_doc_save(struct couch_req *r, struct couch_doc *doc, struct rev_id *ret_rev)
+{
+	struct put_call c = { .r = r, .edit = { .id = doc->id }, .local = doc };
+	struct couch_uploads uploads;
+	enum status status;
+
+	if (couch_is_local(doc->id)) {
+		status = couch_db_write(r, COUCH_ACCESS_MEMBER, doc_save_local_attempt, &c);
+		*ret_rev = c.result.rev;
+		return status;
+	}
+	TRY(doc_put_check_doc(r, doc->id, doc, true));
+	couch_uploads_init(&uploads, r);
+	status = couch_atts_load(&uploads, doc, NULL);
+	if (status == STATUS_OK) {
+		c.edit = couch_doc_edit(doc, doc->id, true);
+		status = doc_put_write(&c);
+	}
+	uploads.taken = status == STATUS_OK;
+	couch_uploads_release(&uploads);
+	*ret_rev = c.result.rev;
+	return status;
 }
 
 enum status

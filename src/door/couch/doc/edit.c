@@ -4,6 +4,7 @@
 #include "base/metric.h"
 #include "base/quote.h"
 #include "door/couch/doc/att_in.h"
+#include "door/couch/doc/vet.h"
 #include "door/couch/wire/error.h"
 
 static enum status
@@ -55,6 +56,7 @@ couch_edit_write(struct couch_req *r, struct kv_tx *tx, struct rev_edit *edit,
 {
 	TRY(couch_edit_check_id(r, edit->id, &r->fail));
 	edit->max_partition_bytes = couch_edit_partition_limit(r);
+	TRY(couch_vet_edit(r, tx, edit));
 	TRY(rev_write(tx, r->db, edit, 1, 0, r->arena, ret, &r->fail.err));
 	if (ret->status == STATUS_ATT_MISSING)
 		return couch_missing_stub(edit->id, ret->att, &r->fail);

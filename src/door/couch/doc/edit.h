@@ -22,8 +22,8 @@ MUST_USE enum status couch_look_up_check_id(struct couch_req *r, struct str id,
 					    struct couch_fail *fail);
 
 /*
- * Checks the edit's id, and writes it. Returns what is wrong with the edit alone, explained, or the
- * transaction's failure.
+ * Checks the edit's id, has validators see it (vet.h), and writes it. Returns what is wrong with
+ * the edit alone, explained, or the transaction's failure.
  */
 MUST_USE enum status couch_edit_write(struct couch_req *r, struct kv_tx *tx, struct rev_edit *edit,
 				      struct rev_result *ret);

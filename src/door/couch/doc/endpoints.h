@@ -17,6 +17,8 @@ MUST_USE enum status couch_doc_copy(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_patch(struct couch_req *r, struct str id);
 /* With a parameter `paths`. */
 MUST_USE enum status couch_doc_get_paths(struct couch_req *r, struct str id);
+/* Any method, on a path below a design document's. */
+MUST_USE enum status couch_update(struct couch_req *r, struct str design_id);
 /* Checks that the design document is there, before something of it is refused or done. */
 MUST_USE enum status couch_design_require(struct couch_req *r, struct str id);
 MUST_USE enum status couch_local_get(struct couch_req *r, struct str id);

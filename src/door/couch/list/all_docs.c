@@ -10,7 +10,7 @@
 #include "door/couch/doc/doc_out.h"
 #include "door/couch/doc/edit.h"
 #include "door/couch/list/endpoints.h"
-#include "door/couch/list/view_args.h"
+#include "door/couch/list/queries.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/request.h"
@@ -459,43 +459,19 @@ listing_send_key(struct listing *l, struct json_value *key)
 	return couch_stream_push(&l->stream, false);
 }
 
-/* A page of the keys as they are in the request, and what the arena held before it. */
-struct key_page {
-	struct arena_mark mark;
-	size_t number;
-	struct json_value *keys; /* NULL: none has been read */
-};
-
-/* Makes `page` the one that the key at this position is in. */
-static enum status
-listing_turn_to_key(struct listing *l, struct key_page *page, size_t at)
-{
-	size_t number = at / JSON_LIST_PAGE;
-	size_t count;
-
-	if (page->keys && page->number == number)
-		return STATUS_OK;
-	arena_reset(l->r->arena, page->mark);
-	page->number = number;
-	page->keys = arena_alloc(l->r->arena, JSON_LIST_PAGE * sizeof(*page->keys));
-	if (!page->keys)
-		return STATUS_LIMIT;
-	return json_list_page(&l->args.keys, number, l->r->arena, page->keys, &count);
-}
-
 static enum status
 listing_send_keys(struct listing *l)
 {
 	const struct couch_view_args *args = &l->args;
-	struct key_page page = { .mark = arena_mark(l->r->arena) };
+	struct couch_key_page page;
 	uint64_t left = args->limit;
 
+	couch_key_page_init(&page, l->r->arena);
 	for (uint64_t i = args->skip; i < args->keys.count && left; i++, left--) {
 		size_t at = (size_t)(args->descending ? args->keys.count - 1 - i : i);
 		struct json_value *key;
 
-		TRY(listing_turn_to_key(l, &page, at));
-		key = &page.keys[at % JSON_LIST_PAGE];
+		TRY(couch_key_page_turn(&page, &args->keys, at, l->r->arena, &key));
 		if (key->kind == JSON_STRING && !listing_in_space(l, key->string))
 			continue;
 		TRY(listing_send_key(l, key));
@@ -676,7 +652,7 @@ listing_release(struct listing *l)
 static enum status
 listing_check_args(struct listing *l)
 {
-	TRY(couch_view_args_check(l->r, &l->args));
+	TRY(couch_view_args_check(l->r, COUCH_VIEW_IDS, &l->args));
 	l->any_partition = l->any_partition || l->args.partition.ptr;
 	return STATUS_OK;
 }
@@ -716,50 +692,20 @@ couch_all_docs(struct couch_req *r)
 /* ---- POST …/queries ---- */
 
 static enum status
-listing_read_queries(struct listing *l, struct json_list *ret)
+listing_check_query(void *arg, size_t at)
 {
-	struct couch_req *r = l->r;
-	struct json_member *members;
-	const struct json_value *queries;
-	size_t count;
-
-	TRY(couch_db_precheck(r));
-	TRY(couch_read_object(r, r->settings->body_bytes, &members, &count));
-	queries = json_value_find(members, count, "queries");
-	if (!queries)
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "POST body must include `queries` parameter.");
-	if (queries->kind != JSON_ARRAY_BEGIN)
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "`queries` member must be an array.");
-	TRY(couch_view_args_query(r, &l->args));
-	return json_list_init(ret, queries, r->arena, &r->fail.err);
-}
-
-/* Reads the parameters of one query into `l->args`, over those of the URL. */
-static enum status
-listing_parse_query(struct listing *l, const struct couch_view_args *common,
-		    const struct json_value *query)
-{
-	struct couch_req *r = l->r;
-	struct json_member *members;
-	size_t count;
-
-	if (query->kind != JSON_OBJECT_BEGIN)
-		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "Each of `queries` must be an object.");
-	l->args = *common;
-	TRY(json_value_members(query, r->arena, &members, &count, &r->fail.err));
-	TRY(couch_view_args_members(r, members, count, &l->args));
-	return listing_check_args(l);
+	(void)at;
+	return listing_check_args(arg);
 }
 
 /* Sends the answer to one query, which is the one at the position `at`. */
 static enum status
-listing_send_query(struct listing *l, size_t at)
+listing_send_query(void *arg, size_t at)
 {
+	struct listing *l = arg;
 	uint64_t reads = kv_reads_mark(l->snapshot.tx);
 
+	TRY(listing_check_args(l));
 	step_unit();
 	TRY(step_count(LISTING_ROW_STEPS));
 	buf_append_cstr(&l->stream.out, at ? ",\r\n" : "\r\n");
@@ -768,52 +714,19 @@ listing_send_query(struct listing *l, size_t at)
 	return couch_stream_push(&l->stream, false);
 }
 
-/*
- * Goes through the queries: parses them all and, if `send`, sends their answers. Holds the
- * parameters of one query at a time.
- */
-static enum status
-listing_each_query(struct listing *l, const struct couch_view_args *common,
-		   const struct json_list *queries, bool send)
-{
-	struct arena *arena = l->r->arena;
-	struct arena_mark before = arena_mark(arena);
-	struct json_value *page = arena_alloc(arena, JSON_LIST_PAGE * sizeof(*page));
-	struct arena_mark mark = arena_mark(arena);
-	size_t count;
-
-	if (!page)
-		return STATUS_LIMIT;
-	for (size_t p = 0; p < queries->pages; p++) {
-		arena_reset(arena, mark);
-		TRY(json_list_page(queries, p, arena, page, &count));
-		for (size_t i = 0; i < count; i++) {
-			struct arena_mark one = arena_mark(arena);
-
-			TRY(listing_parse_query(l, common, &page[i]));
-			if (send)
-				TRY(listing_send_query(l, p * JSON_LIST_PAGE + i));
-			arena_reset(arena, one);
-		}
-	}
-	arena_reset(arena, before);
-	return STATUS_OK;
-}
-
 /* Every query is checked before the answer begins, so that a mistake in the last one is a 400. */
 static enum status
 listing_serve_queries(struct listing *l)
 {
-	struct couch_view_args common;
-	struct json_list queries;
+	struct couch_req *r = l->r;
+	struct couch_queries queries = { .common = l->args };
 
-	TRY(listing_read_queries(l, &queries));
-	common = l->args;
-	TRY(listing_each_query(l, &common, &queries, false));
-	TRY(couch_snapshot_begin_list(&l->snapshot, l->r));
+	TRY(couch_queries_read(r, &queries));
+	TRY(couch_queries_visit(r, &queries, &l->args, listing_check_query, l));
+	TRY(couch_snapshot_begin_list(&l->snapshot, r));
 	TRY(listing_check_partition(l));
 	buf_append_cstr(&l->stream.out, "{\"results\":[");
-	TRY(listing_each_query(l, &common, &queries, true));
+	TRY(couch_queries_visit(r, &queries, &l->args, listing_send_query, l));
 	buf_append_cstr(&l->stream.out, "\r\n]}\n");
 	return couch_stream_end(&l->stream);
 }

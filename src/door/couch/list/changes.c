@@ -20,6 +20,7 @@
 #include "door/couch/list/endpoints.h"
 #include "door/couch/list/feed.h"
 #include "door/couch/list/feed_wait.h"
+#include "door/couch/list/filter_function.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/request.h"
@@ -149,7 +150,8 @@ changes_write_row(struct feed *f, const struct rev_change *c, struct couch_chang
 /* ---- Reading to the end ---- */
 
 /*
- * Writes the change's row, if the filter lets it pass. What the row alone has read is freed: a feed
+ * Writes the change's row, if the filter lets it pass; `known` are the heads that it has let pass,
+ * or NULL. What the row alone has read is freed: a feed
  * may have more rows than a transaction has memory for reads. Documents that are read ahead belong
  * to later rows, too, and free their own reads.
  *
@@ -157,7 +159,7 @@ changes_write_row(struct feed *f, const struct rev_change *c, struct couch_chang
  * meanwhile that the calls below here need.
  */
 __attribute__((noinline)) static enum status
-changes_add_row(struct feed *f, const struct rev_change *c)
+changes_add_row(struct feed *f, const struct rev_change *c, const struct couch_change_heads *known)
 {
 	struct arena_mark mark = arena_mark(f->r->arena);
 	uint64_t reads = kv_reads_mark(f->snapshot.tx);
@@ -165,7 +167,12 @@ changes_add_row(struct feed *f, const struct rev_change *c)
 	struct couch_change_heads heads;
 	enum status status;
 
-	status = couch_change_heads(f->r, f->snapshot.tx, &f->args, c, &heads);
+	if (known) {
+		heads = *known;
+		status = STATUS_OK;
+	} else {
+		status = couch_change_heads(f->r, f->snapshot.tx, &f->args, c, &heads);
+	}
 	if (status == STATUS_OK && heads.count) {
 		status = changes_write_row(f, c, &heads);
 		if (status == STATUS_OK) {
@@ -200,9 +207,10 @@ changes_let_go(void *arg)
 }
 
 static enum status
-changes_send_change(struct feed *f, const struct rev_change *c)
+changes_send_change(struct feed *f, const struct rev_change *c,
+		    const struct couch_change_heads *known)
 {
-	TRY(changes_add_row(f, c));
+	TRY(changes_add_row(f, c, known));
 	f->at = c->seq;
 	f->moved = true;
 	f->snapshot.failures = 0;
@@ -214,7 +222,32 @@ static enum status
 changes_send_changes(struct feed *f, const struct rev_change_page *page)
 {
 	for (size_t i = 0; i < page->count && f->left && !f->snapshot.resting; i++)
-		TRY(changes_send_change(f, &page->changes[i]));
+		TRY(changes_send_change(f, &page->changes[i], NULL));
+	return STATUS_OK;
+}
+
+/* The same where a function filters them, many at a time. */
+static enum status
+changes_send_filtered(struct feed *f, const struct rev_change_page *page)
+{
+	struct couch_change_heads *heads = arena_alloc(f->r->arena,
+						       COUCH_FILTER_BATCH * sizeof(*heads));
+	struct arena_mark mark = arena_mark(f->r->arena);
+	size_t i = 0;
+
+	if (!heads)
+		return STATUS_LIMIT;
+	while (i < page->count && f->left && !f->snapshot.resting) {
+		const struct rev_change *batch = &page->changes[i];
+		size_t n = page->count - i;
+
+		n = n < COUCH_FILTER_BATCH ? n : COUCH_FILTER_BATCH;
+		arena_reset(f->r->arena, mark);
+		TRY(couch_filter_function_heads(f->r, f->snapshot.tx, &f->args, batch, n, heads));
+		for (size_t k = 0; k < n && f->left && !f->snapshot.resting; k++)
+			TRY(changes_send_change(f, &batch[k], &heads[k]));
+		i += n;
+	}
 	return STATUS_OK;
 }
 
@@ -260,6 +293,8 @@ changes_send_rows(struct feed *f, const struct rev_change_page *page)
 {
 	if (page->count && changes_reads_ahead(f))
 		TRY(changes_begin_docs(f, page));
+	if (f->args.function)
+		return changes_send_filtered(f, page);
 	return changes_send_changes(f, page);
 }
 
@@ -267,7 +302,7 @@ static enum status
 changes_read_page(struct feed *f, struct rev_change_page *ret)
 {
 	struct rev_change_range range = changes_next_range(f);
-	bool keep = f->flags & COUCH_DOC_ATTS;
+	bool keep = (f->flags & COUCH_DOC_ATTS) || f->args.function;
 
 	if (!f->changes.open)
 		TRY(rev_changes_begin(&f->changes, f->snapshot.tx, f->r->db, &range));
@@ -318,6 +353,9 @@ changes_send_pages(struct feed *f)
 
 		TRY(couch_snapshot_resume(&f->snapshot));
 		status = changes_send_page(f, &more);
+		/* What a filter has failed with lies in the arena, and ends the feed. */
+		if (status != STATUS_OK && f->r->fail.reason.ptr)
+			return status;
 		arena_reset(f->r->arena, f->page_mark);
 		/*
 		 * A filter may pass over many pages without sending anything, and the loop's other

@@ -151,11 +151,13 @@ changes_args_take_param(struct couch_req *r, const struct http_param *p,
 }
 
 static enum status
-changes_args_read_body(struct couch_req *r, struct json_member **ret, size_t *ret_count)
+changes_args_read_body(struct couch_req *r, struct str *ret_text, struct json_member **ret,
+		       size_t *ret_count)
 {
 	struct json_value body;
 	struct str text;
 
+	*ret_text = (struct str){ NULL, 0 };
 	*ret = NULL;
 	*ret_count = 0;
 	if (r->method != COUCH_POST)
@@ -163,6 +165,7 @@ changes_args_read_body(struct couch_req *r, struct json_member **ret, size_t *re
 	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
 	TRY(couch_read_body(r, r->settings->body_bytes, &text));
+	*ret_text = text;
 	if (str_trim(text).len == 0)
 		return STATUS_OK;
 	TRY(json_value_read(text, r->arena, &body, &r->fail.err));
@@ -217,9 +220,10 @@ enum status
 couch_changes_args_read(struct couch_req *r, struct couch_changes_args *ret)
 {
 	struct json_member *members;
+	struct str body;
 	size_t count;
 
-	TRY(changes_args_read_body(r, &members, &count));
+	TRY(changes_args_read_body(r, &body, &members, &count));
 	TRY(couch_feed_args_read(r, ret));
-	return couch_changes_filter_read(r, members, count, ret);
+	return couch_changes_filter_read(r, body, members, count, ret);
 }

@@ -1,4 +1,7 @@
-/* Filters of _changes: documents by id, design documents, documents that match a selector. */
+/*
+ * Filters of _changes: documents by id, design documents, documents that match a selector.
+ * Functions are in filter_function.c.
+ */
 #include <stdlib.h>
 
 #include "base/quote.h"
@@ -11,6 +14,7 @@
 #include "door/couch/doc/seen.h"
 #include "door/couch/list/changes_filter.h"
 #include "door/couch/list/feed.h"
+#include "door/couch/list/filter_function.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/reply.h"
@@ -139,91 +143,28 @@ filter_read_selector(struct couch_req *r, const struct json_member *members, siz
 	return status == STATUS_OK ? STATUS_OK : filter_refuse_selector(r, status);
 }
 
-/* ---- Filters that are functions of design documents ---- */
-
-struct function_call {
-	struct couch_req *r;
-	struct str id;      /* of the design document */
-	struct str keys[2]; /* "filters" or "views", and the function's name */
-};
-
-/* Refuses a function that the design document does not have with 404, as CouchDB does. */
+/* Filters that are functions of design documents, and names of none. */
 static enum status
-filter_find_function(struct couch_req *r, struct kv_tx *tx, void *arg)
+filter_read_function(struct couch_req *r, struct str name, struct str body,
+		     struct couch_changes_args *ret)
 {
-	struct function_call *c = arg;
-	struct doc_pointer pointer = { .tokens = c->keys };
-	struct buf AUTO(buf_release) value = BUF_INIT(r->settings->doc_bytes);
-	struct rev_id rev;
-	struct doc_place place;
-
-	TRY(rev_winner_read(tx, r->db, c->id, r->arena, &rev));
-	TRY(rev_doc_place(r->db, c->id, rev, false, r->arena, &place));
-	for (pointer.count = 1; pointer.count <= 2; pointer.count++) {
-		enum status status;
-
-		buf_clear(&value);
-		status = doc_read_pointer(tx, place, &pointer, KV_SNAPSHOT, r->arena, &value,
-					  &r->fail.err);
-		if (status == STATUS_NOT_FOUND)
-			return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND,
-					      "missing json key: %s",
-					      QUOTE_SHOW(c->keys[pointer.count - 1]));
-		TRY(status);
-	}
-	return STATUS_OK;
-}
-
-/* "ddoc/name"; false for a text that is not of that form. */
-static bool
-filter_split_function(struct couch_req *r, struct str text, const char *kind,
-		      struct function_call *ret)
-{
-	const char *slash = text.len ? memchr(text.ptr, '/', text.len) : NULL;
-	size_t len = slash ? (size_t)(slash - text.ptr) : 0;
-
-	if (len == 0 || len == text.len - 1 || memchr(slash + 1, '/', text.len - len - 1))
-		return false;
-	*ret = (struct function_call){
-		.r = r,
-		.id = arena_printf(r->arena, "_design/%.*s", (int)len, text.ptr),
-		.keys = { str_from_cstr(kind), str_skip(text, len + 1) },
-	};
-	return true;
-}
-
-static enum status
-filter_refuse_function(struct couch_req *r, struct str name)
-{
-	struct function_call c;
 	struct str view;
 
-	if (str_eq(name, STR("_view"))) {
-		if (!couch_param(r, "view", &view) || view.len == 0)
-			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-					      "`view` filter parameter is not provided.");
-		if (!filter_split_function(r, view, "views", &c))
-			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-					      "`view` must be of the form `designname/viewname`");
-	} else if (name.ptr[0] == '_') {
+	ret->filter = COUCH_FILTER_FUNCTION;
+	if (!str_starts_with(name, STR("_")))
+		return couch_filter_function_find(r, name, false, body, &ret->function);
+	if (!str_eq(name, STR("_view")))
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "unknown builtin filter name");
-	} else if (!filter_split_function(r, name, "filters", &c)) {
+	if (!couch_param(r, "view", &view) || view.len == 0)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-				      "`filter` must be of the form `designname/filtername`");
-	}
-	if (!c.id.ptr)
-		return STATUS_LIMIT;
-	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, filter_find_function, &c));
-	return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
-			      "The filter \"%s\" is a function of a design document, and those are "
-			      "not supported by this server: _doc_ids, _selector and _design are.",
-			      QUOTE_SHOW(name));
+				      "`view` filter parameter is not provided.");
+	return couch_filter_function_find(r, view, true, body, &ret->function);
 }
 
 enum status
-couch_changes_filter_read(struct couch_req *r, const struct json_member *members, size_t count,
-			  struct couch_changes_args *ret)
+couch_changes_filter_read(struct couch_req *r, struct str body, const struct json_member *members,
+			  size_t count, struct couch_changes_args *ret)
 {
 	struct str name = ret->filter_name;
 
@@ -234,7 +175,7 @@ couch_changes_filter_read(struct couch_req *r, const struct json_member *members
 	if (str_eq(name, STR("_selector")))
 		return filter_read_selector(r, members, count, ret);
 	if (!str_eq(name, STR("_design")))
-		return filter_refuse_function(r, name);
+		return filter_read_function(r, name, body, ret);
 	ret->filter = COUCH_FILTER_DESIGN;
 	return STATUS_OK;
 }
@@ -297,6 +238,7 @@ filter_id_passes(const struct couch_changes_args *args, struct str id)
 		return couch_is_design(id);
 	case COUCH_FILTER_NONE:
 	case COUCH_FILTER_SELECTOR:
+	case COUCH_FILTER_FUNCTION:
 		break;
 	}
 	return true;

@@ -8,7 +8,8 @@
 #include "door/couch/wire/request.h"
 #include "kv/kv.h"
 
-MUST_USE enum status couch_changes_filter_read(struct couch_req *r,
+/* `body` is the request's, with these members; without ptr: there is none. */
+MUST_USE enum status couch_changes_filter_read(struct couch_req *r, struct str body,
 					       const struct json_member *members, size_t count,
 					       struct couch_changes_args *ret);
 

@@ -145,6 +145,7 @@ databases_list(struct couch_req *r, bool info)
 	if (l.args.has_keys)
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
 				      "`keys` is not supported here: POST /_dbs_info takes names.");
+	TRY(couch_view_args_check_use(r, COUCH_VIEW_IDS, &l.args));
 	couch_stream_init(&l.stream, r);
 	status = databases_serve(&l);
 	couch_stream_release(&l.stream);

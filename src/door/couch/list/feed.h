@@ -22,7 +22,10 @@ enum couch_filter {
 	COUCH_FILTER_DOC_IDS,
 	COUCH_FILTER_DESIGN,
 	COUCH_FILTER_SELECTOR,
+	COUCH_FILTER_FUNCTION, /* of a design document */
 };
+
+struct couch_filter_function;
 
 struct couch_changes_args {
 	enum couch_feed feed;
@@ -40,8 +43,9 @@ struct couch_changes_args {
 	uint64_t timeout_ms;     /* without a heartbeat */
 	uint64_t seq_interval;   /* 0: every row has its seq */
 	struct couch_id_set ids; /* of COUCH_FILTER_DOC_IDS */
-	struct selector *selector;      /* of COUCH_FILTER_SELECTOR */
-	struct selector_fields *fields; /* of its documents; NULL: all of them */
+	struct selector *selector;                    /* of COUCH_FILTER_SELECTOR */
+	struct selector_fields *fields;               /* of its documents; NULL: all of them */
+	const struct couch_filter_function *function; /* of COUCH_FILTER_FUNCTION */
 };
 
 /* True if the client wants everything, and has named no place to go on from. */

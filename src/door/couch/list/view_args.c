@@ -39,7 +39,7 @@ enum param_id {
 	PARAM_ATTACHMENTS,
 	PARAM_ATT_ENCODING_INFO,
 	PARAM_PARTITION,
-	PARAM_BOOLEAN, /* checked, and without a meaning here */
+	PARAM_SORTED,
 	PARAM_UNKNOWN,
 };
 
@@ -72,7 +72,7 @@ static const struct {
 	{ "partition", PARAM_PARTITION },
 	{ "attachments", PARAM_ATTACHMENTS },
 	{ "att_encoding_info", PARAM_ATT_ENCODING_INFO },
-	{ "sorted", PARAM_BOOLEAN },
+	{ "sorted", PARAM_SORTED },
 	{ "stable", PARAM_STABLE },
 };
 
@@ -112,39 +112,54 @@ view_args_parse_json(struct couch_req *r, const struct param *p, struct json_val
 	return json_value_read(p->text, r->arena, ret, &r->fail.err);
 }
 
+static struct couch_bound
+view_args_bound(const struct json_value *value)
+{
+	return (struct couch_bound){
+		.given = true,
+		.below_all = value->kind != JSON_STRING,
+		.id = value->string,
+		.text = value->text,
+	};
+}
+
 static enum status
 view_args_parse_bound(struct couch_req *r, const struct param *p, struct couch_bound *ret)
 {
 	struct json_value value;
 
 	TRY(view_args_parse_json(r, p, &value));
-	*ret = (struct couch_bound){
-		.given = true,
-		.below_all = value.kind != JSON_STRING,
-		.id = value.string,
-		.text = value.text,
-	};
+	*ret = view_args_bound(&value);
 	return STATUS_OK;
 }
 
 static enum status
-view_args_parse_keys(struct couch_req *r, const struct param *p, struct couch_view_args *args)
+view_args_take_keys(struct couch_req *r, const struct param *p, struct couch_view_args *args)
 {
 	struct json_value value;
+	struct json_value *key;
+	struct json_list keys;
+	size_t count;
 
 	TRY(view_args_parse_json(r, p, &value));
+	if (value.kind != JSON_ARRAY_BEGIN && args->of_view)
+		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+				      "`keys` must be an array of strings.");
 	if (value.kind != JSON_ARRAY_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      p->json ? "`keys` body member must be an array."
 					      : "`keys` parameter must be an array.");
+	TRY(json_list_init(&keys, &value, r->arena, &r->fail.err));
+	if (args->of_view && keys.count == 1) {
+		TRY(json_value_items(&value, r->arena, &key, &count, &r->fail.err));
+		args->start = args->end = view_args_bound(key);
+		return STATUS_OK;
+	}
 	args->has_keys = true;
-	return json_list_init(&args->keys, &value, r->arena, &r->fail.err);
+	args->keys = keys;
+	return STATUS_OK;
 }
 
-/*
- * In these lists the key of a row is its id, so a bound by id counts where there is no bound by
- * key.
- */
 static void
 view_args_take_docid(const struct param *p, struct couch_bound *ret)
 {
@@ -152,44 +167,55 @@ view_args_take_docid(const struct param *p, struct couch_bound *ret)
 }
 
 static enum status
-view_args_refuse_true(struct couch_req *r, const struct param *p, const char *reason)
+view_args_take_choice(struct couch_req *r, const struct param *p, enum couch_view_flag *ret)
 {
 	bool on = false;
 
 	TRY(couch_flag_parse(r, p->text, &on));
-	if (on)
-		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE, "%s", reason);
+	*ret = on ? COUCH_VIEW_FLAG_ON : COUCH_VIEW_FLAG_OFF;
 	return STATUS_OK;
 }
 
 static enum status
-view_args_refuse_level(struct couch_req *r, const struct param *p)
+view_args_refuse_word(struct couch_req *r, const struct param *p)
 {
-	uint64_t level = 0;
-
-	TRY(view_args_parse_count(r, p, &level));
-	if (level)
-		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
-				      "Invalid use of grouping on a map view.");
-	return STATUS_OK;
-}
-
-/*
- * Checks a parameter that says how fresh an index must be. There is no index, so the value has no
- * effect.
- */
-static enum status
-view_args_check_word(struct couch_req *r, const struct param *p, const char *words)
-{
-	size_t len;
-
-	for (; *words; words += len + (words[len] == ' ')) {
-		len = strcspn(words, " ");
-		if (str_eq(p->text, str_of(words, len)))
-			return STATUS_OK;
-	}
 	return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE, "Invalid value for `%s`.",
 			      QUOTE_SHOW(p->name));
+}
+
+static enum status
+view_args_take_update(struct couch_req *r, const struct param *p, struct couch_view_args *args)
+{
+	if (str_eq(p->text, STR("true")))
+		args->update = COUCH_VIEW_UPDATE_FIRST;
+	else if (str_eq(p->text, STR("false")))
+		args->update = COUCH_VIEW_UPDATE_NONE;
+	else if (str_eq(p->text, STR("lazy")))
+		args->update = COUCH_VIEW_UPDATE_LAZY;
+	else
+		return view_args_refuse_word(r, p);
+	return STATUS_OK;
+}
+
+static enum status
+view_args_take_stale(struct couch_req *r, const struct param *p, struct couch_view_args *args)
+{
+	if (str_eq(p->text, STR("ok")))
+		args->update = COUCH_VIEW_UPDATE_NONE;
+	else if (str_eq(p->text, STR("update_after")))
+		args->update = COUCH_VIEW_UPDATE_LAZY;
+	else
+		return view_args_refuse_word(r, p);
+	return STATUS_OK;
+}
+
+/* Where rows come from is always the same place, so this has no effect. */
+static enum status
+view_args_check_stable(struct couch_req *r, const struct param *p)
+{
+	if (str_eq(p->text, STR("true")) || str_eq(p->text, STR("false")))
+		return STATUS_OK;
+	return view_args_refuse_word(r, p);
 }
 
 /* A flag that is on stays on, as in CouchDB, whatever follows it. */
@@ -207,8 +233,7 @@ view_args_take_flag(struct couch_req *r, const struct param *p, unsigned flag,
 static enum status
 view_args_take_param(struct couch_req *r, const struct param *p, struct couch_view_args *args)
 {
-	bool ignored = false;
-	bool inclusive = true;
+	bool on = true;
 
 	switch (view_args_find_param(p->name)) {
 	case PARAM_KEY:
@@ -216,7 +241,7 @@ view_args_take_param(struct couch_req *r, const struct param *p, struct couch_vi
 		args->end = args->start;
 		return STATUS_OK;
 	case PARAM_KEYS:
-		return view_args_parse_keys(r, p, args);
+		return view_args_take_keys(r, p, args);
 	case PARAM_START:
 		return view_args_parse_bound(r, p, &args->start);
 	case PARAM_END:
@@ -237,25 +262,27 @@ view_args_take_param(struct couch_req *r, const struct param *p, struct couch_vi
 	case PARAM_INCLUDE_DOCS:
 		return couch_flag_parse(r, p->text, &args->include_docs);
 	case PARAM_INCLUSIVE_END:
-		TRY(couch_flag_parse(r, p->text, &inclusive));
-		args->exclusive_end = !inclusive;
+		TRY(couch_flag_parse(r, p->text, &on));
+		args->exclusive_end = !on;
 		return STATUS_OK;
 	case PARAM_CONFLICTS:
+		args->has_conflicts = true;
 		return couch_flag_parse(r, p->text, &args->conflicts);
 	case PARAM_UPDATE_SEQ:
 		return couch_flag_parse(r, p->text, &args->update_seq);
 	case PARAM_REDUCE:
-		return view_args_refuse_true(r, p, "Reduce is invalid for map-only views.");
+		return view_args_take_choice(r, p, &args->reduce);
 	case PARAM_GROUP:
-		return view_args_refuse_true(r, p, "Invalid use of grouping on a map view.");
+		return view_args_take_choice(r, p, &args->group);
 	case PARAM_GROUP_LEVEL:
-		return view_args_refuse_level(r, p);
+		args->has_group_level = true;
+		return view_args_parse_count(r, p, &args->group_level);
 	case PARAM_STABLE:
-		return view_args_check_word(r, p, "true false");
+		return view_args_check_stable(r, p);
 	case PARAM_STALE:
-		return view_args_check_word(r, p, "ok update_after");
+		return view_args_take_stale(r, p, args);
 	case PARAM_UPDATE:
-		return view_args_check_word(r, p, "true false lazy");
+		return view_args_take_update(r, p, args);
 	case PARAM_PARTITION:
 		args->partition = p->text;
 		return couch_partition_check_name(r, p->text);
@@ -263,8 +290,10 @@ view_args_take_param(struct couch_req *r, const struct param *p, struct couch_vi
 		return view_args_take_flag(r, p, COUCH_DOC_ATTS, args);
 	case PARAM_ATT_ENCODING_INFO:
 		return view_args_take_flag(r, p, COUCH_DOC_ATT_ENCODING, args);
-	case PARAM_BOOLEAN:
-		return couch_flag_parse(r, p->text, &ignored);
+	case PARAM_SORTED:
+		TRY(couch_flag_parse(r, p->text, &on));
+		args->unsorted = !on;
+		return STATUS_OK;
 	case PARAM_UNKNOWN:
 		break;
 	}
@@ -299,9 +328,58 @@ couch_view_args_members(struct couch_req *r, const struct json_member *members, 
 	return STATUS_OK;
 }
 
+uint64_t
+couch_view_args_group_level(const struct couch_view_args *args)
+{
+	if (args->has_group_level)
+		return args->group_level;
+	return args->group == COUCH_VIEW_FLAG_ON ? UINT64_MAX : 0;
+}
+
+/* The range of a view of ids may be given by `key` or a bound in addition to a single key. */
+static bool
+view_args_keys_exclude(enum couch_view_kind kind, const struct couch_view_args *args)
+{
+	size_t alone = kind == COUCH_VIEW_IDS ? 1 : 0;
+
+	return args->has_keys && args->keys.count > alone && (args->start.given || args->end.given);
+}
+
+static const char *
+view_args_fault(enum couch_view_kind kind, const struct couch_view_args *args)
+{
+	uint64_t level = couch_view_args_group_level(args);
+	bool reduces = kind == COUCH_VIEW_REDUCE;
+
+	if (args->group == COUCH_VIEW_FLAG_OFF && args->has_group_level && level)
+		return "Can't specify group=false and group_level>0 at the same time";
+	if (!reduces && args->reduce == COUCH_VIEW_FLAG_ON)
+		return "Reduce is invalid for map-only views.";
+	if (reduces && args->has_keys && level != UINT64_MAX)
+		return "Multi-key fetches for reduce views must use `group=true`";
+	if (view_args_keys_exclude(kind, args))
+		return "`keys` is incompatible with `key`, `start_key` and `end_key`";
+	if (!reduces && level)
+		return "Invalid use of grouping on a map view.";
+	if (reduces && args->include_docs)
+		return "`include_docs` is invalid for reduce";
+	if (reduces && args->has_conflicts)
+		return "`conflicts` is invalid for reduce views.";
+	return NULL;
+}
+
+enum status
+couch_view_args_check_use(struct couch_req *r, enum couch_view_kind kind,
+			  const struct couch_view_args *args)
+{
+	const char *fault = view_args_fault(kind, args);
+
+	return fault ? couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE, "%s", fault) : STATUS_OK;
+}
+
 /* In CouchDB `key` overrides the bounds. */
 enum status
-couch_view_args_check(struct couch_req *r, struct couch_view_args *args)
+couch_view_args_check(struct couch_req *r, enum couch_view_kind kind, struct couch_view_args *args)
 {
 	uint64_t most;
 
@@ -314,11 +392,7 @@ couch_view_args_check(struct couch_req *r, struct couch_view_args *args)
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
 				      "Limit is too large, must not exceed %llu",
 				      (unsigned long long)most);
-	if (args->has_keys && args->keys.count > 1 && (args->start.given || args->end.given))
-		return couch_fail_set(
-			&r->fail, COUCH_ERROR_QUERY_PARSE,
-			"`keys` is incompatible with `key`, `start_key` and `end_key`");
-	return STATUS_OK;
+	return couch_view_args_check_use(r, kind, args);
 }
 
 /* One bound of the answer's range of ids. */

@@ -2,18 +2,22 @@
 #include <stdlib.h>
 
 #include "doc/json.h"
+#include "door/couch/admin/partition.h"
 #include "door/couch/admin/tx.h"
 #include "door/couch/query/endpoints.h"
+#include "door/couch/query/find_aggregate.h"
 #include "door/couch/query/indexes.h"
 #include "door/couch/query/plan.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
+#include "model/revisioned/revisioned.h"
 
 struct explain {
 	struct couch_req *r;
 	struct find_args args;
 	struct query_indexes indexes;
 	struct plan plan;
+	enum find_way way;
 };
 
 /* ---- Lists of names ---- */
@@ -38,14 +42,23 @@ explain_bool(bool value)
 /* ---- What was asked ---- */
 
 static void
+explain_write_limit(const struct find_args *a, struct buf *out)
+{
+	buf_append_cstr(out, ",\"limit\":");
+	if (a->aggregate && !a->has_limit)
+		buf_append_cstr(out, "null");
+	else
+		buf_append_u64(out, a->limit);
+}
+
+static void
 explain_write_opts(const struct find_args *a, struct buf *out)
 {
 	buf_append_cstr(out, ",\"opts\":{\"use_index\":");
 	explain_write_names(a->use_index, a->use_index_count, out);
 	buf_append_cstr(out, ",\"bookmark\":");
 	json_write_str(out, a->bookmark.ptr ? a->bookmark : STR("nil"));
-	buf_append_cstr(out, ",\"limit\":");
-	buf_append_u64(out, a->limit);
+	explain_write_limit(a, out);
 	buf_append_cstr(out, ",\"skip\":");
 	buf_append_u64(out, a->skip);
 	buf_append_cstr(out, ",\"sort\":{");
@@ -253,10 +266,64 @@ explain_write_mrargs(const struct explain *e, struct buf *out)
 
 /* ---- The whole ---- */
 
-static enum status
-explain_load(struct couch_req *r, struct kv_tx *tx, void *arg)
+/* Behind `{"ddoc":`: an index, or ids that the selector names. */
+static void
+explain_write_read(const struct plan_read *read, struct buf *out)
 {
-	return query_indexes_load(r, tx, arg);
+	if (read->index)
+		json_write_str(out, read->index->ddoc);
+	else
+		buf_append_cstr(out, "null");
+	buf_append_cstr(out, ",\"name\":");
+	json_write_str(out, read->index ? read->index->name : STR("_all_docs"));
+	buf_printf(out, ",\"ranges\":%zu,\"estimated_rows\":%llu}",
+		   read->index ? read->keys.count : read->ids_count,
+		   (unsigned long long)read->rows);
+}
+
+static enum status
+explain_make_plan(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	const struct plan_terms terms = { .explain = true };
+	struct explain *e = arg;
+
+	TRY(couch_partition_check_db(r));
+	TRY(query_indexes_load(r, tx, &e->indexes));
+	if (e->args.aggregate)
+		return find_aggregate_plan(r, tx, &e->args, &e->indexes, true, &e->plan, &e->way);
+	return plan_make(r, tx, &e->args, &e->indexes, &terms, &e->plan);
+}
+
+/* What frond does, which CouchDB's members do not tell: what is read, and how much of it. */
+static void
+explain_write_plan(const struct plan *p, struct buf *out)
+{
+	static const char *const ways[] = {
+		[PLAN_IDS] = "ids",
+		[PLAN_INDEX] = "index",
+		[PLAN_SETS] = "sets",
+	};
+	bool any = false;
+
+	buf_printf(out,
+		   ",\"plan\":{\"way\":\"%s\",\"sorts\":%s,\"estimated_rows\":%llu,\"reads\":[",
+		   p->way == PLAN_SETS && p->intersects        ? "intersection"
+		   : p->way == PLAN_SETS && p->reads_count > 1 ? "union"
+							       : ways[p->way],
+		   explain_bool(plan_sorts(p)), (unsigned long long)p->rows);
+	for (size_t i = 0; i < p->reads_count; i++) {
+		buf_append_cstr(out, i ? ",{\"ddoc\":" : "{\"ddoc\":");
+		explain_write_read(&p->reads[i], out);
+	}
+	buf_append_cstr(out, "],\"indexes\":[");
+	for (size_t i = 0; i < p->count; i++) {
+		if (!p->candidates[i].read.counted)
+			continue;
+		buf_append_cstr(out, any ? ",{\"ddoc\":" : "{\"ddoc\":");
+		any = true;
+		explain_write_read(&p->candidates[i].read, out);
+	}
+	buf_append_cstr(out, "]}");
 }
 
 static enum status
@@ -271,19 +338,27 @@ explain_write(const struct explain *e, struct buf *out)
 		query_index_write(e->plan.chosen, out);
 	else
 		buf_append_cstr(out, "null");
-	buf_append_cstr(out, ",\"partitioned\":false,\"selector\":");
+	buf_append_cstr(out, ",\"partitioned\":");
+	buf_append_cstr(out, explain_bool(rev_db_is_partitioned(e->r->db)));
+	buf_append_cstr(out, ",\"selector\":");
 	normal_write(a->normal, out);
 	explain_write_opts(a, out);
-	buf_append_cstr(out, ",\"limit\":");
-	buf_append_u64(out, a->limit);
+	explain_write_limit(a, out);
 	buf_append_cstr(out, ",\"skip\":");
 	buf_append_u64(out, a->skip);
 	buf_append_cstr(out, ",\"fields\":");
 	explain_write_names(a->fields, a->fields_count, out);
 	explain_write_candidates(&e->plan, out);
 	TRY(explain_write_hints(e, out));
-	if (e->plan.chosen)
+	if (e->plan.chosen) {
 		explain_write_mrargs(e, out);
+		explain_write_plan(&e->plan, out);
+	}
+	if (a->aggregate) {
+		buf_append_cstr(out, ",\"aggregate\":{");
+		aggregate_write(a->aggregate, out);
+		buf_printf(out, ",\"groups\":\"%s\"}", find_way_name(e->way));
+	}
 	buf_append_byte(out, '}');
 	return buf_status(out);
 }
@@ -296,8 +371,7 @@ couch_explain(struct couch_req *r)
 
 	TRY(couch_db_precheck(r));
 	TRY(find_args_read(r, &e.args));
-	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, explain_load, &e.indexes));
-	TRY(plan_make(r, &e.args, &e.indexes, true, &e.plan));
+	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, explain_make_plan, &e));
 	TRY(explain_write(&e, &out));
 	return couch_reply(r, 200, &out);
 }

@@ -1,18 +1,25 @@
 /* POST /{db}/_find */
+#include <limits.h>
+
 #include "base/clock.h"
 #include "base/metric.h"
 #include "base/quote.h"
 #include "doc/json.h"
+#include "door/couch/query/build_help.h"
 #include "door/couch/query/endpoints.h"
 #include "door/couch/query/find.h"
+#include "door/couch/query/find_aggregate.h"
 #include "door/couch/query/indexes.h"
 #include "door/couch/wire/error.h"
-#include "index/engine/def.h"
 
 METRIC_COUNTER(find_unindexed, "frond_find_unindexed_total", METRIC_NUMBER,
 	       "Queries of _find that read documents one by one, without an index.");
 METRIC_COUNTER(find_docs, "frond_find_docs_total", METRIC_NUMBER,
 	       "Documents that _find has read to match them.");
+
+enum {
+	FIND_BUILD_MS = 5000, /* that a query helps to build the index which it needs */
+};
 
 /* ---- The tail of an answer ---- */
 
@@ -64,6 +71,18 @@ find_warn_of_index(const struct find *f, struct buf *out)
 	buf_append_cstr(out, " was not used because it is not a valid index for this query.");
 }
 
+/* Says that the index has not been read, although the answer follows it. */
+static void
+find_warn_of_build(const struct find *f, struct buf *out)
+{
+	buf_append_cstr(out, out->len ? "\n" : "");
+	buf_append_str(out, f->plan.chosen->ddoc);
+	buf_append_cstr(out, ", ");
+	buf_append_str(out, f->plan.chosen->name);
+	buf_append_cstr(out, " was not read because not all documents are in it. Documents were "
+			     "read and sorted instead.");
+}
+
 static enum status
 find_write_warnings(const struct find *f, struct buf *out)
 {
@@ -72,12 +91,15 @@ find_write_warnings(const struct find *f, struct buf *out)
 
 	if (plan_ignores_use_index(&f->args, f->plan.chosen))
 		find_warn_of_index(f, &text);
-	if (!f->plan.chosen->ddoc.ptr) {
+	if (f->plan.incomplete)
+		find_warn_of_build(f, &text);
+	if (!f->plan.chosen->ddoc.ptr && !f->listed && f->way != FIND_WAY_COUNTED) {
 		buf_append_cstr(&text, text.len ? "\n" : "");
 		buf_append_cstr(&text, "No matching index found, create an index to optimize query "
 				       "time.");
 	}
-	if (threshold && f->docs > threshold * (f->results ? f->results : 1)) {
+	if (threshold && !f->args.aggregate &&
+	    f->docs > threshold * (f->results ? f->results : 1)) {
 		buf_append_cstr(&text, text.len ? "\n" : "");
 		buf_append_cstr(&text,
 				"The number of documents examined is high in proportion to the "
@@ -131,58 +153,68 @@ find_pass_page(const struct find *f, struct name_range *range)
 }
 
 static enum status
-find_load_indexes(struct couch_req *r, struct kv_tx *tx, void *arg)
+find_make_plan(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
-	return query_indexes_load(r, tx, arg);
-}
+	struct find *f = arg;
+	const struct plan_terms terms = { .after = f->has_after ? &f->after : NULL };
+	enum status status;
 
-/* True if the chosen index can be read, and the page before has not been sorted in memory. */
-static bool
-find_is_indexed(struct find *f)
-{
-	const struct index_set *set = index_set_of(f->r->db);
-
-	for (size_t i = 0; set && i < set->count; i++) {
-		const struct index_def *def = &set->defs[i];
-
-		if (!index_is_readable(def) || !str_eq(def->owner, f->plan.chosen->ddoc) ||
-		    !str_eq(def->name, f->plan.chosen->name))
-			continue;
-		f->index_number = def->number;
-		return !f->has_after || !str_starts_with(f->after.place, STR("["));
-	}
-	return false;
+	TRY(find_args_check_partition(r, &f->args));
+	TRY(query_indexes_load(r, tx, &f->indexes));
+	if (f->args.aggregate)
+		return find_aggregate_plan(r, tx, &f->args, &f->indexes, false, &f->plan, &f->way);
+	status = plan_make(r, tx, &f->args, &f->indexes, &terms, &f->plan);
+	return status == STATUS_INVALID && r->fail.error == COUCH_ERROR_NONE
+		       ? find_refuse_bookmark(f)
+		       : status;
 }
 
 /* Reads the documents that may match, in the order that is asked for. */
 static enum status
 find_run(struct find *f)
 {
-	bool sorts = f->plan.chosen->ddoc.ptr != NULL;
-	struct id_range ids = { 0 };
-	struct name_range range;
+	bool sorts = plan_sorts(&f->plan);
+	struct name_range range = f->plan.ids;
 	enum status status;
 
 	f->take = find_doc_take;
 	TRY(find_doc_init(f));
-	TRY(id_range_narrow(f->args.normal, f->r->arena, &ids));
-	range = id_range_names(&ids, !sorts && f->args.sort.descending);
-	if (ids.empty || !f->limit)
+	if (f->args.aggregate) {
+		if (f->plan.way == PLAN_IDS && f->way != FIND_WAY_COUNTED)
+			metric_add(&find_unindexed, 1);
+		return find_aggregate(f, range, f->plan.no_ids || f->plan.nothing);
+	}
+	if (f->plan.no_ids || !f->limit)
 		return STATUS_OK;
-	if (!sorts) {
+	if (f->plan.way == PLAN_INDEX)
+		return find_indexed(f);
+	if (f->plan.way == PLAN_SETS)
+		TRY(find_gather(f));
+	if (!f->listed)
 		metric_add(&find_unindexed, 1);
+	if (!sorts) {
+		range = name_range_turn(range, f->args.sort.descending);
 		find_pass_page(f, &range);
 		return find_by_ids(f, range);
 	}
-	if (find_is_indexed(f))
-		return find_indexed(f);
-	if (f->has_after && !str_starts_with(f->after.place, STR("[")))
-		return find_refuse_bookmark(f);
-	metric_add(&find_unindexed, 1);
 	status = find_sorted(f, range);
 	return status == STATUS_INVALID && f->r->fail.error == COUCH_ERROR_NONE
 		       ? find_refuse_bookmark(f)
 		       : status;
+}
+
+static enum status
+find_plan(struct find *f)
+{
+	TRY(couch_snapshot_begin_list(&f->snapshot, f->r));
+	return couch_snapshot_run(&f->snapshot, find_make_plan, f);
+}
+
+/* True if the client has named the index, or it is the one to sort by, and it is not complete. */
+static bool
+find_needs_build(const struct find *f)
+{
+	return f->plan.incomplete && !f->has_after && (f->plan.any_named || f->args.sort.count);
 }
 
 static enum status
@@ -191,13 +223,15 @@ find_send(struct find *f)
 	struct buf *out = &f->stream.out;
 
 	TRY(find_read_bookmark(f));
-	TRY(couch_snapshot_begin_list(&f->snapshot, f->r));
-	TRY(couch_snapshot_run(&f->snapshot, find_load_indexes, &f->indexes));
-	TRY(plan_make(f->r, &f->args, &f->indexes, false, &f->plan));
-	if (f->has_after && !plan_pin(&f->plan, f->after.index))
-		return find_refuse_bookmark(f);
-	buf_append_cstr(out, "{\"docs\":[");
-	if (f->plan.nothing) {
+	TRY(find_plan(f));
+	if (find_needs_build(f)) {
+		couch_snapshot_end(&f->snapshot);
+		query_build_help(f->r, f->plan.chosen, UINT_MAX,
+				 clock_mono_ns() + FIND_BUILD_MS * CLOCK_NS_PER_MS);
+		TRY(find_plan(f));
+	}
+	buf_append_cstr(out, f->args.aggregate ? "{\"groups\":[" : "{\"docs\":[");
+	if (f->plan.nothing && !f->args.aggregate) {
 		/* CouchDB answers an empty list of conditions alone with nothing at all. */
 		buf_append_cstr(out, "\r\n]}\r\n");
 		return couch_stream_end(&f->stream);
@@ -206,7 +240,8 @@ find_send(struct find *f)
 	TRY(find_run(f));
 	metric_add(&find_docs, f->docs);
 	buf_append_cstr(out, "\r\n]");
-	find_write_bookmark(f, out);
+	if (!f->args.aggregate)
+		find_write_bookmark(f, out);
 	if (f->args.execution_stats)
 		find_write_stats(f, out);
 	TRY(find_write_warnings(f, out));
@@ -232,5 +267,6 @@ couch_find(struct couch_req *r)
 	couch_stream_release(&f.stream);
 	buf_release(&f.id);
 	buf_release(&f.place);
+	arena_free(f.list_arena);
 	return status;
 }

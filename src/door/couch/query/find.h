@@ -4,8 +4,10 @@
  *     find.c       the handler: the head and the tail of the answer
  *     find_ids.c   documents in the order of their ids
  *     find_index.c documents in the order of an index
+ *     find_sets.c  ids that are in several indexes
  *     find_sort.c  documents that are sorted before they are sent
  *     find_doc.c   one document: matched, and written
+ *     find_aggregate.c  what is computed of documents, in groups
  */
 #ifndef FROND_DOOR_COUCH_QUERY_FIND_H
 #define FROND_DOOR_COUCH_QUERY_FIND_H
@@ -29,14 +31,16 @@ struct find_members {
 	size_t count;
 };
 
-/*
- * What a bookmark's place begins with where it is the key of an entry. That of a sort in memory is
- * a JSON array.
- */
-#define FIND_PLACE_KEY 'k'
-
 struct find;
 struct find_doc;
+
+/* How the answer is got. */
+enum find_way {
+	FIND_WAY_DOCUMENTS, /* documents are shown; the others are those of find_aggregate.h */
+	FIND_WAY_COUNTED,
+	FIND_WAY_STREAMED,
+	FIND_WAY_GATHERED,
+};
 
 /* What becomes of a document that matches. */
 typedef enum status find_take(struct find *f, const struct find_doc *d);
@@ -52,7 +56,14 @@ struct find {
 	struct find_members filtered;  /* what that looks at */
 	find_take *take;
 	struct find_sorter *sorter; /* of find_sort.c */
-	uint64_t index_number;      /* of find_index.c: in index_set_of() */
+	struct find_groups *groups; /* of find_aggregate.c */
+	enum find_way way;
+	uint64_t counted; /* of find_aggregate.c: documents */
+	/* The ids that find_by_ids() is confined to, in byte order, if `listed`. */
+	bool listed;
+	const struct str *list;
+	size_t list_count;
+	struct arena *list_arena;
 	struct couch_snapshot snapshot;
 	struct couch_stream stream;
 	struct find_members matched; /* what the selector looks at */
@@ -97,11 +108,28 @@ MUST_USE enum status find_doc_see(struct find *f, const struct find_doc *d,
 MUST_USE enum status find_members_init(struct find *f, const struct str *names, size_t count,
 				       bool whole, struct find_members *ret);
 
+/* The same for the members that the paths lead into. */
+MUST_USE enum status find_members_of_paths(struct find *f, const struct normal_path *paths,
+					   size_t count, struct find_members *ret);
+
+/* Follows a path down from a document, of which find_doc_see() has made the member. */
+MUST_USE enum status find_doc_value(const struct selector_doc *doc, const struct normal_path *path,
+				    struct leaf_value *ret, bool *ret_found);
+
 /* Refuses to go on past one of the limits of a scan. Called for each document. */
 MUST_USE enum status find_check_limits(struct find *f);
 
-/* Sends the documents of a range of ids that match, until the limit or the end is reached. */
+/*
+ * Sends the documents of a range of ids that match, until the limit or the end is reached. With
+ * f->list only those of its ids that lie in the range.
+ */
 MUST_USE enum status find_by_ids(struct find *f, struct name_range range);
+
+/*
+ * Makes f->list of what the plan reads: ids that are in one or all of several indexes. Where they
+ * take more memory than [mango] sort_bytes allows, there is none, and all documents are read.
+ */
+MUST_USE enum status find_gather(struct find *f);
 
 /*
  * The same for a query whose order is not that of ids: reads them all, keeps those of the page, as
@@ -109,7 +137,14 @@ MUST_USE enum status find_by_ids(struct find *f, struct name_range range);
  */
 MUST_USE enum status find_sorted(struct find *f, struct name_range range);
 
-/* The same from the entries of the chosen index, which is `index_number` and readable. */
+/* The same from the entries of the chosen index, in its order. */
 MUST_USE enum status find_indexed(struct find *f);
+
+/*
+ * Counts the entries in the ranges that the plan has, of one index, by the counters of ranges
+ * alone. `*ret_exact` is false if a bound is too long for a key, so that the ranges have others,
+ * too: then nothing was counted.
+ */
+MUST_USE enum status find_count_indexed(struct find *f, uint64_t *ret, bool *ret_exact);
 
 #endif

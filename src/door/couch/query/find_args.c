@@ -1,7 +1,9 @@
 #include "door/couch/query/find_args.h"
 
 #include "base/quote.h"
+#include "door/couch/admin/partition.h"
 #include "door/couch/wire/error.h"
+#include "model/revisioned/revisioned.h"
 
 enum {
 	FIND_INDEX_PARTS = 3, /* of the name of an index: _design, the document's, its own */
@@ -116,6 +118,7 @@ find_take_bookmark(struct couch_req *r, const struct json_value *v, void *into)
 static enum status
 find_take_limit(struct couch_req *r, const struct json_value *v, void *into)
 {
+	((struct find_args *)into)->has_limit = true;
 	return query_take_count(r, v, &((struct find_args *)into)->limit);
 }
 
@@ -160,9 +163,10 @@ find_take_partition(struct couch_req *r, const struct json_value *v, void *into)
 	if (v->kind != JSON_STRING)
 		return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_STRING, "Invalid string: %s",
 				      QUOTE_SHOW(v->text));
-	if (v->string.len)
-		a->partition = v->string;
-	return STATUS_OK;
+	if (!v->string.len)
+		return STATUS_OK;
+	a->partition = v->string;
+	return couch_partition_check_name(r, v->string);
 }
 
 static enum status
@@ -215,6 +219,34 @@ find_take_fallback(struct couch_req *r, const struct json_value *v, void *into)
 	return query_take_bool(r, v, &((struct find_args *)into)->allow_fallback);
 }
 
+static enum status
+find_take_aggregate(struct couch_req *r, const struct json_value *v, void *into)
+{
+	return aggregate_read(r, v, &((struct find_args *)into)->aggregate);
+}
+
+/* Refuses what has no meaning beside `aggregate`. Its fields are what the planner has to cover. */
+static enum status
+find_args_settle_aggregate(struct couch_req *r, struct find_args *a)
+{
+	const char *other = a->sort.count     ? "sort"
+			    : a->fields_count ? "fields"
+			    : a->bookmark.ptr ? "bookmark"
+			    : a->conflicts    ? "conflicts"
+					      : NULL;
+
+	if (other)
+		return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_AGGREGATE,
+				      "`%s` has no meaning beside `aggregate`: groups come in the "
+				      "order of their values, all of them without a `limit`",
+				      other);
+	a->fields = a->aggregate->fields;
+	a->fields_count = a->aggregate->count;
+	if (!a->has_limit)
+		a->limit = UINT64_MAX;
+	return STATUS_OK;
+}
+
 static const struct query_member find_members[] = {
 	{ "selector", true, find_take_selector },
 	{ "use_index", false, find_take_use_index },
@@ -231,7 +263,36 @@ static const struct query_member find_members[] = {
 	{ "stable", false, find_take_stable },
 	{ "execution_stats", false, find_take_stats },
 	{ "allow_fallback", false, find_take_fallback },
+	{ "aggregate", false, find_take_aggregate },
 };
+
+/* The partition that the path or the query names. The body must not name another one. */
+static enum status
+find_args_take_partition(struct couch_req *r, struct find_args *a)
+{
+	struct str outside = r->partition;
+
+	if (!outside.ptr && !couch_param(r, "partition", &outside))
+		return STATUS_OK;
+	if (a->partition.ptr && !str_eq(a->partition, outside))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Conflicting values for `partition`: %s in the body",
+				      QUOTE_SHOW(a->partition));
+	if (!outside.len)
+		return STATUS_OK;
+	a->partition = outside;
+	return couch_partition_check_name(r, outside);
+}
+
+enum status
+find_args_check_partition(struct couch_req *r, const struct find_args *args)
+{
+	TRY(couch_partition_check_db(r));
+	if (!args->partition.ptr || rev_db_is_partitioned(r->db))
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
+			      "`partition` parameter is not supported on this db");
+}
 
 enum status
 find_args_read(struct couch_req *r, struct find_args *ret)
@@ -242,6 +303,8 @@ find_args_read(struct couch_req *r, struct find_args *ret)
 		.update = true,
 		.allow_fallback = true,
 	};
-	return query_members_read(r, (size_t)r->settings->body_bytes, find_members,
-				  sizeof(find_members) / sizeof(find_members[0]), ret);
+	TRY(query_members_read(r, (size_t)r->settings->body_bytes, find_members,
+			       sizeof(find_members) / sizeof(find_members[0]), ret));
+	TRY(find_args_take_partition(r, ret));
+	return ret->aggregate ? find_args_settle_aggregate(r, ret) : STATUS_OK;
 }

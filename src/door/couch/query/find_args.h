@@ -2,6 +2,7 @@
 #ifndef FROND_DOOR_COUCH_QUERY_FIND_ARGS_H
 #define FROND_DOOR_COUCH_QUERY_FIND_ARGS_H
 
+#include "door/couch/query/aggregate.h"
 #include "door/couch/query/members.h"
 #include "door/couch/query/normal.h"
 
@@ -21,7 +22,11 @@ struct find_args {
 	struct str *fields; /* as they were given */
 	size_t fields_count;
 	struct selector_fields *shown; /* the same, compiled; NULL: whole documents */
-	struct str partition;          /* ptr NULL: none */
+	struct str partition;          /* of the path, the query or the body; ptr NULL: none */
+
+	struct aggregate
+		*aggregate; /* NULL: documents are shown; otherwise `fields` are its fields */
+	bool has_limit;
 
 	uint64_t r;
 	bool conflicts;
@@ -33,6 +38,9 @@ struct find_args {
 
 /* Reads the body of the request, and refuses what is wrong in it in CouchDB's words. */
 MUST_USE enum status find_args_read(struct couch_req *r, struct find_args *ret);
+
+/* Refuses a query of a partition if r->db, which is open, has none. */
+MUST_USE enum status find_args_check_partition(struct couch_req *r, const struct find_args *args);
 
 /*
  * Reads the name of an index: "ddoc", "_design/ddoc", "ddoc/name", or an array of one or two names.

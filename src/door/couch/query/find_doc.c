@@ -1,4 +1,6 @@
 /* One document of a query: matched, skipped or written. */
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/metric.h"
 #include "door/couch/doc/doc_out.h"
@@ -61,6 +63,32 @@ find_members_init(struct find *f, const struct str *names, size_t count, bool wh
 	return STATUS_OK;
 }
 
+static int
+members_compare_names(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+enum status
+find_members_of_paths(struct find *f, const struct normal_path *paths, size_t count,
+		      struct find_members *ret)
+{
+	struct str *names = arena_alloc(f->r->arena, (count + 1) * sizeof(*names));
+	size_t kept = 0;
+
+	if (!names)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		names[i] = paths[i].names[0];
+	/* Members are looked for in the order of their names, each once. */
+	qsort(names, count, sizeof(*names), members_compare_names);
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || !str_eq(names[i], names[kept - 1]))
+			names[kept++] = names[i];
+	}
+	return find_members_init(f, names, kept, false, ret);
+}
+
 static enum status
 members_of_selector(struct find *f, const struct selector *selector, struct find_members *ret)
 {
@@ -107,6 +135,38 @@ find_doc_see(struct find *f, const struct find_doc *d, const struct find_members
 		TRY(doc_packed_leaves(d->doc->packed, members->members, members->count, f->r->arena,
 				      &leaves, &count));
 	*ret = (struct selector_doc){ leaves, count, seen->specials, seen->count };
+	return STATUS_OK;
+}
+
+enum status
+find_doc_value(const struct selector_doc *doc, const struct normal_path *path,
+	       struct leaf_value *ret, bool *ret_found)
+{
+	struct leaf_value v = { doc->leaves, doc->count, 0 };
+	size_t at = 0;
+
+	*ret_found = true;
+	for (size_t i = 0; i < doc->specials_count; i++) {
+		if (str_eq(doc->specials[i].name, path->names[0])) {
+			v = doc->specials[i].value;
+			at = 1;
+			break;
+		}
+	}
+	for (; at < path->count && *ret_found; at++) {
+		AUTO(buf_release) struct buf element = BUF_INIT(SIZE_MAX);
+		enum leaf_kind kind;
+		uint64_t position;
+
+		TRY(leaf_kind(&v, &kind));
+		if (kind == LEAF_OBJECT)
+			tuple_put_str(&element, path->names[at]);
+		else if (kind == LEAF_ARRAY && str_to_u64(path->names[at], &position))
+			tuple_put_u64(&element, position);
+		TRY(buf_status(&element));
+		*ret_found = element.len && leaf_find(&v, buf_str(&element), &v);
+	}
+	*ret = v;
 	return STATUS_OK;
 }
 

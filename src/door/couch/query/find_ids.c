@@ -47,12 +47,76 @@ scan_let_go(void *arg)
 	couch_snapshot_rest(&s->f->snapshot);
 }
 
+/* The position in the list of the first id that does not come before `id`; behind it as well. */
+static size_t
+list_find(const struct find *f, struct str id, bool behind)
+{
+	size_t lo = 0, hi = f->list_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int c = str_cmp(f->list[mid], id);
+
+		if (c < 0 || (c == 0 && behind))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* The ids of the list that lie in the range: from `*ret_lo` on and in front of `*ret_hi`. */
+static void
+list_narrow(const struct find *f, const struct name_range *range, size_t *ret_lo, size_t *ret_hi)
+{
+	const struct name_range up = name_range_turn(*range, range->descending);
+
+	*ret_lo = up.has_begin ? list_find(f, up.begin, up.exclusive_begin) : 0;
+	*ret_hi = up.has_end ? list_find(f, up.end, !up.exclusive_end) : f->list_count;
+}
+
+/* A page of those documents of the list that are there. */
+static enum status
+scan_read_listed(struct id_scan *s, struct kv_tx *tx)
+{
+	const struct find *f = s->f;
+	struct arena *arena = f->r->arena;
+	struct rev_entry_page page = { 0 };
+	size_t lo, hi, count;
+	struct rev_id *revs;
+	struct str *ids;
+
+	list_narrow(f, &s->range, &lo, &hi);
+	count = hi > lo ? hi - lo : 0;
+	page.more = count > COUCH_PAGE_ROWS;
+	if (page.more)
+		count = COUCH_PAGE_ROWS;
+	ids = arena_alloc(arena, (count + 1) * sizeof(*ids));
+	revs = arena_alloc(arena, (count + 1) * sizeof(*revs));
+	page.entries = arena_alloc(arena, (count + 1) * sizeof(*page.entries));
+	if (!ids || !revs || !page.entries)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		ids[i] = f->list[s->range.descending ? hi - 1 - i : lo + i];
+	TRY(rev_winners_read(tx, f->r->db, ids, count, arena, revs));
+	for (size_t i = 0; i < count; i++) {
+		if (revs[i].hash.ptr)
+			page.entries[page.count++] = (struct rev_entry){ ids[i], revs[i] };
+	}
+	if (count)
+		page.last = ids[count - 1];
+	s->page = page;
+	return STATUS_OK;
+}
+
 static enum status
 scan_read_page(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	struct id_scan *s = arg;
 	enum status status = STATUS_OK;
 
+	if (s->f->listed)
+		return scan_read_listed(s, tx);
 	if (!s->docs.open)
 		status = rev_all_docs_begin(&s->docs, tx, r->db, &s->range);
 	if (status == STATUS_OK)
@@ -73,8 +137,11 @@ scan_begin_bodies(struct id_scan *s)
 	for (size_t i = 0; i < s->page.count; i++)
 		wants[i] = (struct rev_want){ s->page.entries[i].id, s->page.entries[i].rev,
 					      false };
-	return rev_ahead_begin(&s->ahead, s->f->snapshot.tx, r->db, http_memory(r->x), wants,
-			       s->page.count, s->page.more);
+	TRY(rev_ahead_begin(&s->ahead, s->f->snapshot.tx, r->db, http_memory(r->x), wants,
+			    s->page.count, s->page.more));
+	if (s->f->listed)
+		rev_ahead_is_sparse(&s->ahead);
+	return STATUS_OK;
 }
 
 /* Matches the next document of the page, and appends it to the answer if it is wanted. */
@@ -88,7 +155,7 @@ scan_take(struct id_scan *s, const struct rev_entry *entry)
 	bool matches;
 
 	TRY(rev_ahead_take(&s->ahead, f->r->arena, &doc));
-	f->keys++;
+	f->keys += !f->listed;
 	f->docs++;
 	if (couch_is_design(entry->id))
 		return STATUS_OK;

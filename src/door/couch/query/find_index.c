@@ -1,11 +1,11 @@
 /*
- * Documents in the order of an index: its entries of the range that the selector allows, page by
- * page. A page is one body of the snapshot: what it has changed of the run is put back before
- * another attempt.
+ * Documents in the order of an index: its entries in the ranges that the plan has, page by page. A
+ * page is one body of the snapshot: what it has changed of the run is put back before another
+ * attempt. Its entries are read first, then the winners of all their documents, then the bodies:
+ * each of these is asked for at once, so that a page waits three times, however long it is.
  */
+#include "door/couch/query/entries.h"
 #include "door/couch/query/find.h"
-#include "door/couch/wire/error.h"
-#include "index/engine/scan.h"
 #include "loop/step.h"
 
 enum {
@@ -21,13 +21,27 @@ struct find_state {
 	size_t out;
 };
 
+/* An entry of the page, in the request's arena. */
+struct page_entry {
+	struct str key;
+	struct str id;
+	struct str *texts; /* of the columns, where the entry alone answers; NULL: it does not */
+	bool gone;         /* its document is not there: an entry of a moment ago */
+};
+
 struct index_pages {
 	struct find *f;
-	struct index_interval interval;
 	struct buf after; /* the key of the last entry; empty: none yet */
 	struct buf last;  /* likewise, in this attempt */
 	struct find_state before;
+	size_t most; /* entries of the next page */
 	bool more;
+
+	/* Of this attempt. */
+	struct page_entry *entries;
+	size_t count;
+	const struct index_def *def; /* of the entries, if there are any */
+	struct rev_ahead ahead;
 };
 
 static struct find_state
@@ -54,7 +68,7 @@ state_put_back(struct find *f, const struct find_state *s)
 
 /* The document that an entry tells of, as far as its columns are members of the root. */
 static enum status
-entry_make_doc(struct find *f, const struct index_def *def, const struct index_entry *entry,
+entry_make_doc(struct find *f, const struct index_def *def, const struct page_entry *entry,
 	       struct rev_doc *ret)
 {
 	AUTO(buf_release) struct buf text = couch_buf(f->r, COUCH_ROW_BYTES);
@@ -95,24 +109,48 @@ entry_covers(const struct find *f, const struct index_def *def, const struct ind
 }
 
 static enum status
-entry_take(struct index_pages *p, struct kv_tx *tx, const struct index_def *def,
-	   const struct index_entry *entry)
+entry_keep(void *arg, const struct index_def *def, const struct index_entry *entry)
+{
+	struct index_pages *p = arg;
+	struct arena *arena = p->f->r->arena;
+	struct page_entry *kept = &p->entries[p->count];
+
+	*kept = (struct page_entry){ .key = arena_dup(arena, entry->key),
+				     .id = arena_dup(arena, entry->id) };
+	if (!kept->key.ptr || !kept->id.ptr)
+		return STATUS_LIMIT;
+	p->def = def;
+	p->count++;
+	if (!entry_covers(p->f, def, entry))
+		return STATUS_OK;
+	kept->texts = arena_alloc(arena, def->column_count * sizeof(*kept->texts));
+	if (!kept->texts)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < def->column_count; i++) {
+		kept->texts[i] = arena_dup(arena, entry->texts[i]);
+		if (!kept->texts[i].ptr)
+			return STATUS_LIMIT;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+entry_take(struct index_pages *p, struct kv_tx *tx, const struct page_entry *entry)
 {
 	struct find *f = p->f;
 	struct rev_tree tree;
 	struct rev_doc doc;
 	struct find_doc d = { .id = entry->id, .doc = &doc };
-	enum status status = STATUS_OK;
+	enum status status;
 	bool matches;
 
 	f->keys++;
-	if (entry_covers(f, def, entry)) {
-		TRY(entry_make_doc(f, def, entry, &doc));
-	} else {
-		status = rev_doc_read(tx, f->r->db, entry->id, f->r->arena, &doc);
-		f->docs++;
-	}
-	if (status == STATUS_NOT_FOUND || status == STATUS_DELETED)
+	if (entry->gone)
+		return STATUS_OK;
+	f->docs += !entry->texts;
+	status = entry->texts ? entry_make_doc(f, p->def, entry, &doc)
+			      : rev_ahead_take(&p->ahead, f->r->arena, &doc);
+	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
 	TRY(status);
 	if (f->args.conflicts) {
@@ -122,51 +160,70 @@ entry_take(struct index_pages *p, struct kv_tx *tx, const struct index_def *def,
 	TRY(find_doc_matches(f, &d, &matches));
 	if (!matches)
 		return find_check_limits(f);
-	TRY(find_doc_take(f, &d));
+	TRY(f->take(f, &d));
 	buf_clear(&f->place);
-	buf_append_byte(&f->place, FIND_PLACE_KEY);
+	buf_append_byte(&f->place, PLAN_PLACE_KEY);
 	buf_append_str(&f->place, entry->key);
 	return buf_status(&f->place);
 }
 
 /* ---- Pages ---- */
 
-/* The index, as the snapshot's database has it now. */
+/* Asks for the documents of the entries that do not answer by themselves. */
 static enum status
-pages_find_def(struct index_pages *p, const struct index_def **ret)
+pages_begin_docs(struct index_pages *p, struct kv_tx *tx)
 {
-	*ret = index_find(p->f->r->db, p->f->index_number);
-	if (*ret && index_is_readable(*ret))
+	struct couch_req *r = p->f->r;
+	struct str *ids = arena_alloc(r->arena, (p->count + 1) * sizeof(*ids));
+	struct rev_id *revs = arena_alloc(r->arena, (p->count + 1) * sizeof(*revs));
+	struct rev_want *wants = arena_alloc(r->arena, (p->count + 1) * sizeof(*wants));
+	size_t asked = 0, wanted = 0;
+
+	if (!ids || !revs || !wants)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < p->count; i++) {
+		if (!p->entries[i].texts)
+			ids[asked++] = p->entries[i].id;
+	}
+	TRY(rev_winners_read(tx, r->db, ids, asked, r->arena, revs));
+	asked = 0;
+	for (size_t i = 0; i < p->count; i++) {
+		struct page_entry *e = &p->entries[i];
+
+		if (e->texts)
+			continue;
+		e->gone = revs[asked].hash.ptr == NULL;
+		if (!e->gone)
+			wants[wanted++] = (struct rev_want){ e->id, revs[asked], false };
+		asked++;
+	}
+	if (wanted == 0)
 		return STATUS_OK;
-	return couch_fail_set(&p->f->r->fail, COUCH_ERROR_NO_USABLE_INDEX,
-			      "The index was dropped while it was read.");
+	TRY(rev_ahead_begin(&p->ahead, tx, r->db, http_memory(r->x), wants, wanted, false));
+	rev_ahead_is_sparse(&p->ahead);
+	return STATUS_OK;
 }
 
 static enum status
-pages_walk(struct index_pages *p, struct kv_tx *tx, const struct index_def *def,
-	   struct index_scan *scan, struct index_work *w)
+pages_walk(struct index_pages *p, struct kv_tx *tx)
 {
 	struct find *f = p->f;
 	struct arena_mark mark = arena_mark(f->r->arena);
-	struct index_entry entry;
 
-	for (size_t i = 0; i < INDEX_PAGE_ENTRIES && f->limit; i++) {
-		enum status status;
+	for (size_t i = 0; i < p->count && f->limit; i++) {
+		const struct page_entry *entry = &p->entries[i];
 
 		arena_reset(f->r->arena, mark);
-		status = index_scan_next(scan, w, &entry);
-		p->more = status == STATUS_OK;
-		if (status == STATUS_NOT_FOUND)
-			return STATUS_OK;
-		TRY(status);
 		step_unit();
 		TRY(step_count(INDEX_ENTRY_STEPS));
-		TRY(entry_take(p, tx, def, &entry));
+		TRY(entry_take(p, tx, entry));
 		buf_clear(&p->last);
-		buf_append_str(&p->last, entry.key);
+		buf_append_str(&p->last, entry->key);
 		TRY(buf_status(&p->last));
-		if (f->stream.out.len > INDEX_PAGE_BYTES)
+		if (f->stream.out.len > INDEX_PAGE_BYTES) {
+			p->more = p->more || i + 1 < p->count;
 			return STATUS_OK;
+		}
 	}
 	return STATUS_OK;
 }
@@ -175,58 +232,90 @@ static enum status
 pages_read(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	struct index_pages *p = arg;
-	struct index_work w = { .arena = r->arena };
-	const struct index_scan_options options = {
-		.reverse = p->f->args.sort.descending,
-		.mode = KV_SNAPSHOT,
-		.after = p->after.len ? buf_str(&p->after) : (struct str){ NULL, 0 },
-		.limit = INDEX_PAGE_ENTRIES,
+	const struct find *f = p->f;
+	struct entries entries = {
+		.plan = &f->plan,
+		.read = &f->plan.reads[0],
+		.partition = f->args.partition,
+		.reverse = f->args.sort.descending,
+		.most = p->most,
+		.take = entry_keep,
+		.arg = p,
 	};
-	const struct index_def *def;
-	struct index_range range;
-	struct index_scan scan;
+	uint64_t reads = kv_reads_mark(tx);
 	enum status status;
+	size_t count;
 
-	state_put_back(p->f, &p->before);
-	buf_clear(&p->last);
-	buf_append_str(&p->last, buf_str(&p->after));
-	TRY(pages_find_def(p, &def));
-	TRY(index_range_make(r->db, def, &p->interval, &w, &range));
-	TRY(index_scan_init(&scan, tx, r->db, def, &range, &options));
-	status = pages_walk(p, tx, def, &scan, &w);
-	index_scan_release(&scan);
+	if (f->groups) {
+		/* What an attempt has taken into groups stays: the next one goes on behind. */
+		buf_clear(&p->after);
+		buf_append_str(&p->after, buf_str(&p->last));
+		TRY(buf_status(&p->after));
+	} else {
+		state_put_back(p->f, &p->before);
+		buf_clear(&p->last);
+		buf_append_str(&p->last, buf_str(&p->after));
+	}
+	entries.after = buf_str(&p->after);
+	p->count = 0;
+	p->entries = arena_alloc(r->arena, p->most * sizeof(*p->entries));
+	if (!p->entries)
+		return STATUS_LIMIT;
+	TRY(entries_read(r, tx, &entries, &count));
+	p->more = count == p->most;
+	status = pages_begin_docs(p, tx);
+	if (status == STATUS_OK)
+		status = pages_walk(p, tx);
+	rev_ahead_release(&p->ahead);
+	if (status == STATUS_OK)
+		kv_reads_forget(tx, reads);
 	return status;
 }
 
-/* ---- The range ---- */
+/* ---- Counting ---- */
 
-/* Leading columns of one value, and then bounds of the next column. */
 static enum status
-pages_make_interval(struct find *f, struct index_interval *ret)
+count_ranges(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
-	const struct query_index *index = f->plan.chosen;
-	struct leaf_value *equal = arena_alloc(f->r->arena,
-					       (index->columns.count + 1) * sizeof(*equal));
-	size_t n = 0;
-	const struct field_range *r = NULL;
+	struct find *f = arg;
+	const struct key_ranges *keys = &f->plan.reads[0].keys;
 
-	*ret = (struct index_interval){ .equal = equal };
-	if (!equal)
-		return STATUS_LIMIT;
-	for (; n < index->columns.count; n++) {
-		r = field_ranges_find(&f->plan.ranges, &index->paths[n]);
-		if (!r || !r->equal)
-			break;
-		equal[n] = r->low.value;
+	f->counted = 0;
+	for (size_t i = 0; i < keys->count; i++) {
+		uint64_t n;
+
+		TRY(index_range_count_exactly(tx, r->db, &keys->items[i], &n));
+		f->counted += n;
 	}
-	ret->equal_count = n;
-	if (n == index->columns.count || !r)
-		return STATUS_OK;
-	ret->low = r->low.given ? &r->low.value : NULL;
-	ret->low_exclusive = r->low.exclusive;
-	ret->high = r->high.given ? &r->high.value : NULL;
-	ret->high_exclusive = r->high.exclusive;
 	return STATUS_OK;
+}
+
+enum status
+find_count_indexed(struct find *f, uint64_t *ret, bool *ret_exact)
+{
+	const struct key_ranges *keys = &f->plan.reads[0].keys;
+
+	*ret_exact = true;
+	for (size_t i = 0; i < keys->count; i++)
+		*ret_exact = *ret_exact && !keys->items[i].cut;
+	if (!*ret_exact)
+		return STATUS_OK;
+	TRY(couch_snapshot_run(&f->snapshot, count_ranges, f));
+	*ret = f->counted;
+	return STATUS_OK;
+}
+
+/* ---- The whole ---- */
+
+/* As many entries as documents are wanted, and twice as many each time, as most do not match. */
+static size_t
+pages_choose_size(const struct find *f, size_t before)
+{
+	uint64_t wanted = f->skip > UINT64_MAX - f->limit ? UINT64_MAX : f->skip + f->limit;
+
+	if (wanted < 2 * before)
+		wanted = 2 * before;
+	return wanted < INDEX_PAGE_ENTRIES ? (size_t)wanted : INDEX_PAGE_ENTRIES;
 }
 
 enum status
@@ -238,16 +327,14 @@ find_indexed(struct find *f)
 		.last = BUF_INIT(BOOKMARK_BYTES),
 		.more = true,
 	};
-	struct arena_mark mark;
-	enum status status = pages_make_interval(f, &p.interval);
+	struct arena_mark mark = arena_mark(f->r->arena);
+	enum status status = STATUS_OK;
 
 	if (f->has_after)
 		buf_append_str(&p.after, str_skip(f->after.place, 1));
-	if (f->plan.ranges.empty)
-		p.more = false;
-	mark = arena_mark(f->r->arena);
 	while (status == STATUS_OK && p.more && f->limit) {
 		p.before = state_of(f);
+		p.most = pages_choose_size(f, p.most);
 		status = couch_snapshot_run(&f->snapshot, pages_read, &p);
 		arena_reset(f->r->arena, mark);
 		if (status != STATUS_OK)

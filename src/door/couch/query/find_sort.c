@@ -3,8 +3,6 @@
  * Of all documents that match, those of the page are kept, and now and then the others are given
  * up.
  */
-#include <stdlib.h>
-
 #include "base/metric.h"
 #include "doc/json.h"
 #include "door/couch/query/find.h"
@@ -171,39 +169,6 @@ sorter_settle(struct find_sorter *s, struct index_work *w)
 	return STATUS_OK;
 }
 
-/* Follows a path down from a document. */
-static enum status
-sorter_find(const struct selector_doc *doc, const struct normal_path *path, struct leaf_value *ret,
-	    bool *ret_found)
-{
-	struct leaf_value v = { doc->leaves, doc->count, 0 };
-	size_t at = 0;
-
-	*ret_found = true;
-	for (size_t i = 0; i < doc->specials_count; i++) {
-		if (str_eq(doc->specials[i].name, path->names[0])) {
-			v = doc->specials[i].value;
-			at = 1;
-			break;
-		}
-	}
-	for (; at < path->count && *ret_found; at++) {
-		AUTO(buf_release) struct buf element = BUF_INIT(SIZE_MAX);
-		enum leaf_kind kind;
-		uint64_t position;
-
-		TRY(leaf_kind(&v, &kind));
-		if (kind == LEAF_OBJECT)
-			tuple_put_str(&element, path->names[at]);
-		else if (kind == LEAF_ARRAY && str_to_u64(path->names[at], &position))
-			tuple_put_u64(&element, position);
-		TRY(buf_status(&element));
-		*ret_found = element.len && leaf_find(&v, buf_str(&element), &v);
-	}
-	*ret = v;
-	return STATUS_OK;
-}
-
 /* Keeps a document that matches if it may belong to the page. */
 static enum status
 sorter_take(struct find *f, const struct find_doc *d)
@@ -222,7 +187,7 @@ sorter_take(struct find *f, const struct find_doc *d)
 	if (!row.values)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < s->order->count && found; i++)
-		TRY(sorter_find(&doc, &s->paths[i], &row.values[i], &found));
+		TRY(find_doc_value(&doc, &s->paths[i], &row.values[i], &found));
 	if (found && s->after.values)
 		TRY(sort_compare(s, &row, &s->after, &w, &c));
 	if (!found || c <= 0)
@@ -290,19 +255,11 @@ sorter_read_after(struct find_sorter *s)
 
 /* ---- The whole ---- */
 
-static int
-sort_compare_names(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 static enum status
 sorter_init(struct find_sorter *s, struct find *f)
 {
 	const struct query_sort *sort = &f->plan.chosen->columns;
-	struct str *names = arena_alloc(f->r->arena, (sort->count + 1) * sizeof(*names));
 	uint64_t most = f->skip > UINT64_MAX - f->limit ? UINT64_MAX : f->skip + f->limit;
-	size_t kept = 0;
 	size_t fits;
 
 	s->limit_bytes = (size_t)f->r->settings->sort_bytes;
@@ -316,19 +273,11 @@ sorter_init(struct find_sorter *s, struct find *f)
 	s->other = arena_new(s->limit_bytes);
 	if (!s->arena || !s->other)
 		return STATUS_NOMEM;
-	if (!names || !s->rows)
+	if (!s->rows)
 		return STATUS_LIMIT;
 	arena_set_part(s->arena, http_memory(f->r->x));
 	arena_set_part(s->other, http_memory(f->r->x));
-	for (size_t i = 0; i < sort->count; i++)
-		names[i] = s->paths[i].names[0];
-	/* Members are looked for in the order of their names, each once. */
-	qsort(names, sort->count, sizeof(*names), sort_compare_names);
-	for (size_t i = 0; i < sort->count; i++) {
-		if (i == 0 || !str_eq(names[i], names[kept - 1]))
-			names[kept++] = names[i];
-	}
-	return find_members_init(f, names, kept, false, &s->members);
+	return find_members_of_paths(f, s->paths, sort->count, &s->members);
 }
 
 struct row_call {

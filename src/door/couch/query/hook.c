@@ -1,11 +1,12 @@
 #include "door/couch/query/hook.h"
 
-#include "base/log.h"
-#include "base/quote.h"
+#include "doc/json_value.h"
 #include "door/couch/doc/seen.h"
 #include "door/couch/query/index_def.h"
+#include "door/couch/wire/reply.h"
 #include "index/engine/source.h"
 #include "model/revisioned/read.h"
+#include "model/revisioned/revisioned.h"
 
 enum {
 	HOOK_FLAGS = INDEX_SPARSE | INDEX_COVERING,
@@ -19,17 +20,12 @@ hook_is_of_document(enum status status)
 	       status == STATUS_JSON_DEPTH || status == STATUS_LIMIT;
 }
 
-/* The indexes that the design document defines. */
+/* The design document's text, in the arena. */
 static enum status
-hook_read(struct str id, const struct index_source *source, struct arena *arena,
-	  struct query_indexes *ret)
+hook_text(const struct index_source *source, struct arena *arena, struct str *ret)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(SIZE_MAX);
-	/* What reads definitions takes a request for its arena and for explanations. */
-	struct couch_req r = { .arena = arena };
+	AUTO(buf_release) struct buf text = BUF_INIT(COUCH_ROW_BYTES);
 	struct rev_doc doc = { .packed = source->packed, .count = source->count };
-	struct str kept;
-	enum status status;
 
 	doc.leaves = arena_alloc(arena, (doc.count + 1) * sizeof(*doc.leaves));
 	if (!doc.leaves)
@@ -39,11 +35,38 @@ hook_read(struct str id, const struct index_source *source, struct arena *arena,
 	buf_append_byte(&text, '{');
 	TRY(rev_body_write(&doc, false, &text));
 	TRY(buf_status(&text));
-	kept = arena_dup(arena, buf_str(&text));
-	if (!kept.ptr)
-		return STATUS_LIMIT;
-	status = query_indexes_add(&r, id, kept, false, ret);
+	*ret = arena_dup(arena, buf_str(&text));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* The indexes that the design document defines, in a database that is `partitioned` or not. */
+static enum status
+hook_read(struct str id, struct str text, bool partitioned, struct arena *arena,
+	  struct query_indexes *ret)
+{
+	/* What reads definitions takes a request for its arena and for explanations. */
+	struct couch_req r = { .arena = arena };
+	enum status status = query_indexes_add(&r, id, text, partitioned, ret);
+
 	return status == STATUS_INVALID ? STATUS_OK : status;
+}
+
+/*
+ * Loops keep the validators of databases while the metadata version stands still
+ * (doc/validators.h). The text is of the design document before or after the change.
+ */
+static enum status
+hook_touch_if_validator(struct kv_tx *tx, struct str text, struct arena *arena)
+{
+	struct json_member *members;
+	struct json_value value;
+	size_t count;
+
+	TRY(json_value_read(text, arena, &value, NULL));
+	TRY(json_value_members(&value, arena, &members, &count, NULL));
+	if (!json_value_find(members, count, "validate_doc_update"))
+		return STATUS_OK;
+	return kv_touch_metadata_version(tx);
 }
 
 /* ---- Comparing with what there is ---- */
@@ -60,12 +83,18 @@ hook_column_is(const struct index_column *column, const struct normal_path *path
 	return true;
 }
 
+static uint32_t
+hook_flags(const struct query_index *index)
+{
+	return HOOK_FLAGS | (index->partitioned ? (uint32_t)INDEX_PARTITIONED : 0);
+}
+
 /* True if the definition that is kept is the one that the document asks for. */
 static bool
 hook_is_same(const struct index_def *def, const struct query_index *index)
 {
 	if (!str_eq(def->name, index->name) || def->column_count != index->columns.count ||
-	    !str_eq(def->filter, index->filter) || def->flags != HOOK_FLAGS)
+	    !str_eq(def->filter, index->filter) || def->flags != hook_flags(index))
 		return false;
 	for (size_t i = 0; i < def->column_count; i++) {
 		if (!hook_column_is(&def->columns[i], &index->paths[i]))
@@ -85,7 +114,8 @@ hook_can_have(struct str name)
 }
 
 static enum status
-hook_can_keep(const struct query_index *index, struct arena *arena, bool *ret)
+hook_can_keep(const struct catalog_db *db, const struct query_index *index, struct arena *arena,
+	      bool *ret)
 {
 	struct index_work work = { .arena = arena };
 	struct selector *filter;
@@ -93,7 +123,8 @@ hook_can_keep(const struct query_index *index, struct arena *arena, bool *ret)
 	size_t count;
 	bool whole;
 
-	*ret = !index->partitioned;
+	/* A design document that was replicated may ask for partitions where there are none. */
+	*ret = !index->partitioned || rev_db_is_partitioned(db);
 	for (size_t i = 0; i < index->columns.count; i++)
 		*ret = *ret && hook_can_have(index->paths[i].names[0]);
 	if (!*ret || !index->filter.ptr)
@@ -115,7 +146,7 @@ hook_create(struct kv_tx *tx, const struct catalog_db *db, struct str owner,
 						    (index->columns.count + 1) * sizeof(*columns));
 	struct index_def terms = {
 		.state = INDEX_BUILDING,
-		.flags = HOOK_FLAGS,
+		.flags = hook_flags(index),
 		.order = DOC_KEY_COUCH,
 		.name = index->name,
 		.owner = owner,
@@ -133,12 +164,11 @@ hook_create(struct kv_tx *tx, const struct catalog_db *db, struct str owner,
 		columns[i] = (struct index_column){ .path = index->paths[i].names,
 						    .path_count = index->paths[i].count };
 	status = index_create(tx, db, &terms, &number, &err);
-	if (!hook_is_of_document(status))
-		return status;
-	log_event(LOG_LEVEL_WARN, "index_refused",
-		  "db=\"%s\" ddoc=\"%s\" name=\"%s\" reason=\"%s\"", QUOTE_SHOW(db->name),
-		  QUOTE_SHOW(owner), QUOTE_SHOW(index->name), err.text);
-	return STATUS_OK;
+	/*
+	 * The document is written all the same. Nothing is logged here, where the transaction may
+	 * be run again: queries that would use the index warn of it.
+	 */
+	return hook_is_of_document(status) ? STATUS_OK : status;
 }
 
 enum status
@@ -147,10 +177,18 @@ query_design_changed(struct kv_tx *tx, const struct catalog_db *db,
 {
 	const struct index_set *set = index_set_of(db);
 	struct query_indexes wanted = { 0 };
+	struct str text;
 	bool *kept;
 
-	if (change->after)
-		TRY(hook_read(change->id, change->after, arena, &wanted));
+	if (change->before) {
+		TRY(hook_text(change->before, arena, &text));
+		TRY(hook_touch_if_validator(tx, text, arena));
+	}
+	if (change->after) {
+		TRY(hook_text(change->after, arena, &text));
+		TRY(hook_touch_if_validator(tx, text, arena));
+		TRY(hook_read(change->id, text, rev_db_is_partitioned(db), arena, &wanted));
+	}
 	kept = arena_zalloc(arena, wanted.count + 1);
 	if (!kept)
 		return STATUS_LIMIT;
@@ -170,7 +208,7 @@ query_design_changed(struct kv_tx *tx, const struct catalog_db *db,
 	for (size_t k = 0; k < wanted.count; k++) {
 		bool keep;
 
-		TRY(hook_can_keep(&wanted.items[k], arena, &keep));
+		TRY(hook_can_keep(db, &wanted.items[k], arena, &keep));
 		if (!kept[k] && keep)
 			TRY(hook_create(tx, db, change->id, &wanted.items[k], arena));
 	}

@@ -1,5 +1,7 @@
 #include "door/couch/query/id_range.h"
 
+#include "model/revisioned/partition.h"
+
 static void
 range_raise_low(struct id_range *r, struct str id, bool exclusive)
 {
@@ -45,6 +47,18 @@ id_range_of_prefix(struct str prefix, struct arena *arena, struct id_range *rang
 	bytes[prefix.len] = (char)0xff;
 	range_raise_low(range, prefix, false);
 	range_lower_high(range, str_of(bytes, prefix.len + 1), true);
+	range_settle(range);
+	return STATUS_OK;
+}
+
+enum status
+id_range_of_partition(struct str partition, struct arena *arena, struct id_range *range)
+{
+	struct name_range names;
+
+	TRY(rev_partition_range(partition, arena, &names));
+	range_raise_low(range, names.begin, names.exclusive_begin);
+	range_lower_high(range, names.end, names.exclusive_end);
 	range_settle(range);
 	return STATUS_OK;
 }
@@ -105,7 +119,7 @@ id_range_narrow(const struct normal_node *n, struct arena *arena, struct id_rang
 struct name_range
 id_range_names(const struct id_range *range, bool descending)
 {
-	struct name_range names = {
+	const struct name_range names = {
 		.begin = range->low,
 		.has_begin = range->has_low,
 		.exclusive_begin = range->low_exclusive,
@@ -114,15 +128,21 @@ id_range_names(const struct id_range *range, bool descending)
 		.exclusive_end = range->high_exclusive,
 	};
 
-	if (!descending)
-		return names;
+	return name_range_turn(names, descending);
+}
+
+struct name_range
+name_range_turn(struct name_range range, bool turn)
+{
+	if (!turn)
+		return range;
 	return (struct name_range){
-		.begin = range->high,
-		.has_begin = range->has_high,
-		.exclusive_begin = range->high_exclusive,
-		.end = range->low,
-		.has_end = range->has_low,
-		.exclusive_end = range->low_exclusive,
-		.descending = true,
+		.begin = range.end,
+		.has_begin = range.has_end,
+		.exclusive_begin = range.exclusive_end,
+		.end = range.begin,
+		.has_end = range.has_begin,
+		.exclusive_end = range.exclusive_begin,
+		.descending = !range.descending,
 	};
 }

@@ -27,7 +27,14 @@ MUST_USE enum status id_range_narrow(const struct normal_node *n, struct arena *
 MUST_USE enum status id_range_of_prefix(struct str prefix, struct arena *arena,
 					struct id_range *range);
 
+/* Ids of a partition. */
+MUST_USE enum status id_range_of_partition(struct str partition, struct arena *arena,
+					   struct id_range *range);
+
 /* The same range for a list of documents. */
 struct name_range id_range_names(const struct id_range *range, bool descending);
+
+/* The same names in the other direction, if `turn`. */
+struct name_range name_range_turn(struct name_range range, bool turn);
 
 #endif

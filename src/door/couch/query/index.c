@@ -1,14 +1,18 @@
 /* /{db}/_index: the indexes of a database, listed, created and deleted. */
 #include "base/quote.h"
 #include "doc/json.h"
+#include "door/couch/admin/partition.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/query/build_help.h"
 #include "door/couch/query/design.h"
 #include "door/couch/query/endpoints.h"
 #include "door/couch/query/find_args.h"
 #include "door/couch/query/indexes.h"
 #include "door/couch/wire/error.h"
+#include "door/couch/wire/params.h"
 #include "door/couch/wire/reply.h"
-#include "index/engine/build.h"
+#include "index/engine/draw.h"
+#include "index/engine/scan.h"
 
 enum {
 	INDEX_CREATE_STEPS = 4, /* of a build that the request for an index waits for */
@@ -16,10 +20,52 @@ enum {
 
 /* ---- GET: a list ---- */
 
+/* What the engine has of an index of the list. */
+struct listed_size {
+	const char *state; /* NULL: it has none */
+	uint64_t entries;
+	uint64_t bytes;
+};
+
+struct list_call {
+	struct query_indexes list;
+	bool sizes;                /* are asked for */
+	struct listed_size *items; /* of each index, with `sizes` */
+};
+
+static enum status
+index_load_size(struct couch_req *r, struct kv_tx *tx, const struct query_index *index,
+		struct listed_size *ret)
+{
+	const struct index_set *set = index_set_of(r->db);
+
+	for (size_t i = 0; index->ddoc.ptr && set && i < set->count; i++) {
+		const struct index_def *def = &set->defs[i];
+
+		if (def->state == INDEX_DROPPED || !str_eq(def->owner, index->ddoc) ||
+		    !str_eq(def->name, index->name))
+			continue;
+		ret->state = index_state_name(def->state);
+		return index_measure(tx, r->db, def, &ret->entries, &ret->bytes);
+	}
+	return STATUS_OK;
+}
+
 static enum status
 index_load(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
-	return query_indexes_load(r, tx, arg);
+	struct list_call *c = arg;
+
+	TRY(couch_partition_check_db(r));
+	TRY(query_indexes_load(r, tx, &c->list));
+	if (!c->sizes)
+		return STATUS_OK;
+	c->items = arena_zalloc(r->arena, (c->list.count + 1) * sizeof(*c->items));
+	if (!c->items)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < c->list.count; i++)
+		TRY(index_load_size(r, tx, &c->list.items[i], &c->items[i]));
+	return STATUS_OK;
 }
 
 /* Reads a parameter of the list; `*ret` keeps its value where there is none. */
@@ -36,23 +82,37 @@ index_list_param(struct couch_req *r, const char *name, int64_t least, int64_t *
 			      "Index parameter ranges: limit > 1, skip > 0");
 }
 
+/* Puts the size in front of the brace that ends the row. */
+static void
+index_write_size(const struct listed_size *size, struct buf *out)
+{
+	out->len -= out->len > 0;
+	buf_printf(out, ",\"state\":\"%s\",\"entries\":%llu,\"bytes\":%llu}", size->state,
+		   (unsigned long long)size->entries, (unsigned long long)size->bytes);
+}
+
 enum status
 couch_index_list(struct couch_req *r)
 {
 	AUTO(buf_release) struct buf out = couch_buf(r, COUCH_ANSWER_BYTES);
-	struct query_indexes list;
+	struct list_call c = { .sizes = false };
 	int64_t limit = INT64_MAX;
 	int64_t skip = 0;
+	struct str text;
 
 	TRY(index_list_param(r, "limit", 1, &limit));
 	TRY(index_list_param(r, "skip", 0, &skip));
-	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, index_load, &list));
+	if (couch_param(r, "sizes", &text))
+		TRY(couch_flag_parse(r, text, &c.sizes));
+	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, index_load, &c));
 	buf_append_cstr(&out, "{\"total_rows\":");
-	buf_append_u64(&out, list.count);
+	buf_append_u64(&out, c.list.count);
 	buf_append_cstr(&out, ",\"indexes\":[");
-	for (size_t i = (size_t)skip; i < list.count && limit; i++, limit--) {
+	for (size_t i = (size_t)skip; i < c.list.count && limit; i++, limit--) {
 		buf_append_cstr(&out, i > (size_t)skip ? "," : "");
-		query_index_write(&list.items[i], &out);
+		query_index_write(&c.list.items[i], &out);
+		if (c.sizes && c.items[i].state)
+			index_write_size(&c.items[i], &out);
 	}
 	buf_append_cstr(&out, "]}");
 	return couch_reply(r, 200, &out);
@@ -70,56 +130,8 @@ index_put(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	struct put_call *c = arg;
 
+	TRY(couch_partition_check_db(r));
 	return query_design_put(r, tx, &c->request, &c->exists);
-}
-
-/* Finds the index that was created, while it is being built. */
-struct built_call {
-	const struct query_index *index;
-	struct index_build_key key;
-	bool found;
-};
-
-static enum status
-index_find_building(struct couch_req *r, struct kv_tx *tx, void *arg)
-{
-	const struct index_set *set = index_set_of(r->db);
-	struct built_call *c = arg;
-
-	(void)tx;
-	c->found = false;
-	for (size_t i = 0; set && i < set->count; i++) {
-		const struct index_def *def = &set->defs[i];
-
-		if (def->state != INDEX_BUILDING || !str_eq(def->owner, c->index->ddoc) ||
-		    !str_eq(def->name, c->index->name))
-			continue;
-		c->found = true;
-		c->key = (struct index_build_key){
-			.space = CATALOG_SPACE_COUCH,
-			.db_name = r->parts[0],
-			.db_number = r->db->number,
-			.number = def->number,
-		};
-	}
-	return STATUS_OK;
-}
-
-/*
- * Builds the index of a small database, so that the next query can use it. What is left, or fails,
- * is built in the background.
- */
-static void
-index_build_small(struct couch_req *r, const struct query_index *index)
-{
-	struct built_call c = { .index = index };
-	struct couch_fail fail = r->fail;
-	enum index_state state;
-
-	if (couch_db_read(r, COUCH_ACCESS_MEMBER, index_find_building, &c) == STATUS_OK && c.found)
-		(void)!index_build_run(r->couch->config.store, &c.key, 0, INDEX_CREATE_STEPS,
-				       &state, &r->fail.err);
-	r->fail = fail;
 }
 
 /* What has kept a design document from being written. */
@@ -144,7 +156,7 @@ couch_index_create(struct couch_req *r)
 	status = couch_db_write(r, COUCH_ACCESS_MEMBER, index_put, &c);
 	if (status != STATUS_OK)
 		return index_refuse_saving(r, status);
-	index_build_small(r, &c.request.index);
+	query_build_help(r, &c.request.index, INDEX_CREATE_STEPS, UINT64_MAX);
 	buf_append_cstr(&out, c.exists ? "{\"result\":\"exists\",\"id\":"
 				       : "{\"result\":\"created\",\"id\":");
 	json_write_str(&out, c.request.index.ddoc);
@@ -166,6 +178,7 @@ index_remove(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	const struct remove_call *c = arg;
 
+	TRY(couch_partition_check_db(r));
 	return query_design_remove(r, tx, c->ddoc, c->name);
 }
 

@@ -3,6 +3,7 @@
 #include "door/couch/wire/reply.h"
 #include "model/revisioned/list.h"
 #include "model/revisioned/read.h"
+#include "model/revisioned/revisioned.h"
 
 /* Adds the indexes of one design document, whose winner is known. */
 static enum status
@@ -20,7 +21,7 @@ indexes_add_design(struct couch_req *r, struct kv_tx *tx, const struct rev_entry
 	kept = arena_dup(r->arena, buf_str(&text));
 	if (!kept.ptr)
 		return STATUS_LIMIT;
-	return query_indexes_add(r, entry->id, kept, false, list);
+	return query_indexes_add(r, entry->id, kept, rev_db_is_partitioned(r->db), list);
 }
 
 enum status

@@ -1,33 +1,9 @@
-#include "door/couch/query/plan.h"
-
 #include "base/quote.h"
+#include "door/couch/query/plan_int.h"
 #include "door/couch/wire/error.h"
+#include "model/revisioned/revisioned.h"
 
 /* ---- use_index ---- */
-
-struct str
-plan_named_design(const struct find_args *args)
-{
-	struct str ddoc = args->use_index[0];
-
-	return str_starts_with(ddoc, STR("_design/")) ? str_skip(ddoc, strlen("_design/")) : ddoc;
-}
-
-static bool
-plan_is_named(const struct find_args *args, const struct query_index *index)
-{
-	if (!args->use_index_count || !index->ddoc.ptr)
-		return false;
-	if (!str_eq(str_skip(index->ddoc, strlen("_design/")), plan_named_design(args)))
-		return false;
-	return args->use_index_count == 1 || str_eq(index->name, args->use_index[1]);
-}
-
-bool
-plan_ignores_use_index(const struct find_args *args, const struct query_index *chosen)
-{
-	return args->use_index_count && !plan_is_named(args, chosen);
-}
 
 static enum status
 plan_refuse_use_index(struct couch_req *r, const struct find_args *args)
@@ -49,282 +25,40 @@ plan_refuse_use_index(struct couch_req *r, const struct find_args *args)
 			      QUOTE_SHOW(ddoc), QUOTE_SHOW(args->use_index[1]));
 }
 
-/* ---- Which indexes are usable ---- */
-
-static bool
-plan_sorts_by(const struct find_args *args, struct str column)
-{
-	for (size_t i = 0; i < args->sort.count; i++) {
-		if (str_eq(args->sort.fields[i], column))
-			return true;
-	}
-	return false;
-}
-
-/* True if every match has a value in each column: only then no match is missing from the index. */
-static bool
-plan_has_required(const struct find_args *args, const struct query_index *index)
-{
-	for (size_t i = 0; i < index->columns.count; i++) {
-		if (plan_sorts_by(args, index->columns.fields[i]) ||
-		    normal_path_is(&index->paths[i], "_id") ||
-		    normal_path_is(&index->paths[i], "_rev"))
-			continue;
-		if (!normal_requires(args->normal, &index->paths[i]))
-			return false;
-	}
-	return true;
-}
-
-/* True if the columns, but for leading ones of one value, begin with the fields of the sort. */
-static bool
-plan_has_order(const struct find_args *args, const struct query_index *index)
-{
-	size_t at = 0;
-
-	if (!args->sort.count)
-		return true;
-	while (at < index->columns.count &&
-	       !str_eq(index->columns.fields[at], args->sort.fields[0])) {
-		if (!index->ddoc.ptr || !normal_is_constant(args->normal, &index->paths[at]))
-			return false;
-		at++;
-	}
-	if (args->sort.count > index->columns.count - at)
-		return false;
-	for (size_t i = 0; i < args->sort.count; i++) {
-		if (!str_eq(index->columns.fields[at + i], args->sort.fields[i]))
-			return false;
-	}
-	return true;
-}
-
-/* _all_docs sorts only where the selector says something about ids. */
-static bool
-plan_all_docs_has_required(const struct find_args *args, const struct plan *p)
-{
-	struct str name = STR("_id");
-	const struct normal_path id = { .names = &name, .count = 1 };
-
-	return !args->sort.count || field_ranges_find(&p->ranges, &id);
-}
-
-static bool
-plan_shows_only_columns(const struct query_index *index, const struct str *fields, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		bool found = str_eq(fields[i], STR("_id"));
-
-		for (size_t k = 0; k < index->columns.count && !found; k++)
-			found = str_eq(index->columns.fields[k], fields[i]);
-		if (!found)
-			return false;
-	}
-	return true;
-}
-
-static void
-plan_judge(const struct find_args *args, const struct plan *p, struct plan_candidate *c)
-{
-	const struct query_index *index = c->index;
-	bool required = index->ddoc.ptr ? plan_has_required(args, index)
-					: plan_all_docs_has_required(args, p);
-	bool order = plan_has_order(args, index);
-
-	c->named = plan_is_named(args, index);
-	c->partial = index->filter.ptr != NULL;
-	c->in_scope = !index->ddoc.ptr || index->partitioned == (args->partition.ptr != NULL);
-	c->covers = index->ddoc.ptr && args->shown &&
-		    plan_shows_only_columns(index, args->fields, args->fields_count);
-	c->usable = (!c->partial || c->named) && c->in_scope && required && order;
-	if (c->usable)
-		return;
-	if (c->partial)
-		c->reason = "is_partial";
-	else if (!c->in_scope)
-		c->reason = "scope_mismatch";
-	else
-		c->reason = required ? "sort_order_mismatch" : "field_mismatch";
-}
-
-/* ---- Which one is chosen ---- */
-
-/* The number of leading columns that have a range. */
-static size_t
-plan_count_prefix(const struct plan *p, const struct query_index *index)
-{
-	size_t n = 0;
-
-	while (n < index->columns.count && field_ranges_find(&p->ranges, &index->paths[n]))
-		n++;
-	return n;
-}
-
-/*
- * True if `a` goes before `b`: it has more columns with ranges, or has fewer columns. Indexes come
- * in the order of their names, which decides where both are alike.
- */
-static bool
-plan_prefers(const struct plan_candidate *a, const struct plan_candidate *b)
-{
-	if (a->prefix != b->prefix)
-		return a->prefix > b->prefix;
-	return a->index->columns.count < b->index->columns.count;
-}
-
-/* True if the candidate is one of those that are compared with each other: of the favoured type. */
-static bool
-plan_competes(const struct plan_candidate *c, bool any_json)
-{
-	return c->considered && (c->index->ddoc.ptr != NULL) == any_json;
-}
-
-/* Ranks those that compete, and returns the best. */
-static struct plan_candidate *
-plan_rank(struct plan *p, bool any_json, uint64_t *ret_competing)
-{
-	struct plan_candidate *best = NULL;
-
-	*ret_competing = 0;
-	for (size_t i = 0; i < p->count; i++) {
-		struct plan_candidate *c = &p->candidates[i];
-
-		if (!plan_competes(c, any_json))
-			continue;
-		++*ret_competing;
-		for (size_t k = 0; k < p->count; k++) {
-			const struct plan_candidate *o = &p->candidates[k];
-
-			if (o != c && plan_competes(o, any_json) &&
-			    (plan_prefers(o, c) || (k < i && !plan_prefers(c, o))))
-				c->ranking++;
-		}
-		if (!best || plan_prefers(c, best))
-			best = c;
-	}
-	return best;
-}
-
-/* Says of each candidate why it was not chosen, and how far behind it is. */
-static void
-plan_explain(struct plan *p, const struct plan_candidate *best, bool any_json, uint64_t competing)
-{
-	bool unfavored = false;
-	bool excluded = false;
-	bool unusable = false;
-	bool out_of_scope = false;
-	uint64_t rank = competing ? competing : 1;
-
-	for (size_t i = 0; i < p->count; i++) {
-		const struct plan_candidate *c = &p->candidates[i];
-
-		unfavored = unfavored || (c->considered && !plan_competes(c, any_json));
-		excluded = excluded || (c->usable && !c->considered);
-		out_of_scope = out_of_scope || (!c->in_scope && (!c->partial || c->named));
-		unusable = unusable || (!c->usable && c->in_scope && (!c->partial || c->named));
-	}
-	for (size_t i = 0; i < p->count; i++) {
-		struct plan_candidate *c = &p->candidates[i];
-
-		if (c == best)
-			continue;
-		if (plan_competes(c, any_json)) {
-			c->reason = p->ranges.count > c->prefix ? "less_overlap"
-				    : c->index->columns.count > best->index->columns.count
-					    ? "too_many_fields"
-					    : "alphabetically_comes_after";
-			continue;
-		}
-		c->ranking = rank;
-		if (c->considered) {
-			c->reason = "unfavored_type";
-			continue;
-		}
-		c->ranking += unfavored;
-		if (c->usable) {
-			c->reason = "excluded_by_user";
-			continue;
-		}
-		c->ranking += excluded + (c->partial || !c->in_scope ? unusable : 0) +
-			      (c->partial ? out_of_scope : 0);
-	}
-}
-
 static enum status
-plan_refuse_sort(struct couch_req *r)
+plan_refuse_sort(struct couch_req *r, const struct find_args *args)
 {
+	const char *scope = !rev_db_is_partitioned(r->db) ? ""
+			    : args->partition.ptr         ? "partitioned "
+							  : "global ";
+
 	return couch_fail_set(&r->fail, COUCH_ERROR_NO_USABLE_INDEX,
-			      "No index exists for this sort, try indexing by the sort fields.");
+			      "No %sindex exists for this sort, try indexing by the sort fields.",
+			      scope);
 }
 
 /* Excludes what use_index does not name, unless it names nothing that is usable. */
 static enum status
-plan_apply_use_index(struct couch_req *r, const struct find_args *args, struct plan *p,
-		     bool explain, bool *ret_any_json)
+plan_apply_use_index(struct planner *m, bool explain)
 {
+	const struct find_args *args = m->args;
+	struct plan *p = m->p;
 	size_t usable = 0;
-	bool any_named = false;
 
-	*ret_any_json = false;
 	for (size_t i = 0; i < p->count; i++) {
 		usable += p->candidates[i].usable;
-		any_named = any_named || (p->candidates[i].usable && p->candidates[i].named);
+		p->any_named = p->any_named || (p->candidates[i].usable && p->candidates[i].named);
 	}
 	if (usable == 0 && !explain)
-		return plan_refuse_sort(r);
-	if (!any_named && !args->allow_fallback && (args->use_index_count || usable <= 1))
-		return plan_refuse_use_index(r, args);
+		return plan_refuse_sort(m->r, args);
+	if (!p->any_named && !args->allow_fallback && (args->use_index_count || usable <= 1))
+		return plan_refuse_use_index(m->r, args);
 	for (size_t i = 0; i < p->count; i++) {
 		struct plan_candidate *c = &p->candidates[i];
 
-		c->considered = c->usable && (!any_named || c->named);
-		*ret_any_json = *ret_any_json || (c->considered && c->index->ddoc.ptr);
+		c->considered = c->usable && (!p->any_named || c->named);
+		m->any_json = m->any_json || (c->considered && c->index->ddoc.ptr);
 	}
-	return STATUS_OK;
-}
-
-/* True if each field that the selector names is a column. */
-static bool
-plan_names_only_columns(const struct query_index *index, const struct normal_node *n)
-{
-	if (n->kind == NORMAL_FIELD)
-		return plan_shows_only_columns(index, &n->path.joined, 1);
-	for (const struct normal_node *i = n->first; i; i = i->next) {
-		if (!plan_names_only_columns(index, i))
-			return false;
-	}
-	return true;
-}
-
-enum status
-plan_make(struct couch_req *r, const struct find_args *args, const struct query_indexes *indexes,
-	  bool explain, struct plan *ret)
-{
-	const struct normal_node *n = args->normal;
-	struct index_work work = { .arena = r->arena };
-	struct plan_candidate *best;
-	uint64_t competing;
-	bool any_json;
-
-	*ret = (struct plan){
-		.candidates = arena_zalloc(r->arena,
-					   (indexes->count + 1) * sizeof(*ret->candidates)),
-		.count = indexes->count,
-		.nothing = (n->kind == NORMAL_AND || n->kind == NORMAL_OR) && !n->first,
-	};
-	if (!ret->candidates)
-		return STATUS_LIMIT;
-	TRY(field_ranges_read(n, &work, &ret->ranges));
-	for (size_t i = 0; i < ret->count; i++) {
-		ret->candidates[i].index = &indexes->items[i];
-		plan_judge(args, ret, &ret->candidates[i]);
-		ret->candidates[i].prefix = plan_count_prefix(ret, &indexes->items[i]);
-	}
-	TRY(plan_apply_use_index(r, args, ret, explain, &any_json));
-	best = plan_rank(ret, any_json, &competing);
-	ret->chosen = best ? best->index : NULL;
-	plan_explain(ret, best, any_json, competing);
-	ret->covers = best && best->covers && plan_names_only_columns(best->index, n);
 	return STATUS_OK;
 }
 
@@ -340,17 +74,105 @@ plan_write_name(const struct query_index *index, struct buf *out)
 	buf_append_str(out, index->name);
 }
 
-bool
-plan_pin(struct plan *p, struct str name)
+/* A place in an index is an entry's key or, after a sort, an array; by id there is none. */
+static bool
+place_is_of(struct str place, const struct query_index *index)
 {
-	for (size_t i = 0; i < p->count; i++) {
-		AUTO(buf_release) struct buf own = BUF_INIT(SIZE_MAX);
+	if (!index->ddoc.ptr)
+		return place.len == 0;
+	return place.len && (place.ptr[0] == PLAN_PLACE_KEY || place.ptr[0] == PLAN_PLACE_SORTED);
+}
 
-		plan_write_name(p->candidates[i].index, &own);
-		if (!p->candidates[i].considered || !str_eq(buf_str(&own), name))
+/* Makes the index that the bookmark comes from the best one. */
+static enum status
+plan_pin(struct planner *m, const struct bookmark *after)
+{
+	for (size_t i = 0; i < m->p->count; i++) {
+		struct plan_candidate *c = &m->p->candidates[i];
+		AUTO(buf_release) struct buf own = BUF_INIT(BOOKMARK_BYTES);
+
+		plan_write_name(c->index, &own);
+		TRY(buf_status(&own));
+		if (!str_eq(buf_str(&own), after->index) || (!c->considered && !c->implied))
 			continue;
-		p->chosen = p->candidates[i].index;
-		return true;
+		if (m->best != c)
+			candidates_promote(m, c);
+		return place_is_of(after->place, c->index) ? STATUS_OK : STATUS_INVALID;
 	}
-	return false;
+	return STATUS_INVALID;
+}
+
+/* ---- The whole ---- */
+
+/* The ids that may match. */
+static enum status
+plan_narrow_ids(struct planner *m)
+{
+	struct id_range ids = { 0 };
+
+	TRY(id_range_narrow(m->args->normal, m->r->arena, &ids));
+	if (m->args->partition.ptr)
+		TRY(id_range_of_partition(m->args->partition, m->r->arena, &ids));
+	m->p->ids = id_range_names(&ids, false);
+	m->p->no_ids = ids.empty;
+	return STATUS_OK;
+}
+
+static enum status
+plan_judge(struct planner *m, const struct query_indexes *indexes)
+{
+	struct plan *p = m->p;
+
+	for (size_t i = 0; i < p->count; i++) {
+		struct plan_candidate *c = &p->candidates[i];
+
+		c->index = &indexes->items[i];
+		candidate_judge(m->args, p, c);
+		if (c->partial && !c->named && c->in_scope && c->required && c->order)
+			TRY(filter_is_implied(m->args->normal, c->index->filter, &m->work,
+					      &c->implied));
+	}
+	return STATUS_OK;
+}
+
+bool
+plan_sorts(const struct plan *p)
+{
+	return p->way != PLAN_INDEX && p->chosen->ddoc.ptr;
+}
+
+enum status
+plan_make(struct couch_req *r, struct kv_tx *tx, const struct find_args *args,
+	  const struct query_indexes *indexes, const struct plan_terms *terms, struct plan *ret)
+{
+	const struct normal_node *n = args->normal;
+	struct planner m = { .r = r, .tx = tx, .args = args, .p = ret };
+
+	m.work.arena = r->arena;
+	*ret = (struct plan){
+		.candidates = arena_zalloc(r->arena,
+					   (indexes->count + 1) * sizeof(*ret->candidates)),
+		.count = indexes->count,
+		.nothing = (n->kind == NORMAL_AND || n->kind == NORMAL_OR) && !n->first,
+		.db_number = r->db->number,
+	};
+	if (!ret->candidates)
+		return STATUS_LIMIT;
+	TRY(field_ranges_read(n, &m.work, &ret->ranges));
+	TRY(plan_narrow_ids(&m));
+	TRY(plan_judge(&m, indexes));
+	TRY(plan_apply_use_index(&m, terms->explain));
+	candidates_rank(&m);
+	if (terms->after)
+		TRY(plan_pin(&m, terms->after));
+	if (!m.best)
+		return STATUS_OK;
+	TRY(ways_choose(&m, terms));
+	ret->chosen = m.best->index;
+	ret->incomplete = ret->chosen->ddoc.ptr && !m.best->readable;
+	ret->covers = candidate_covers_all(m.best, n);
+	/* A page of entries cannot be gone on with by sorting. */
+	if (terms->after && plan_sorts(ret) && terms->after->place.ptr[0] == PLAN_PLACE_KEY)
+		return STATUS_INVALID;
+	return STATUS_OK;
 }

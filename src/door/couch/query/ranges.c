@@ -15,8 +15,8 @@ field_is_indexable(const struct normal_node *n)
 
 /* ---- Narrowing one range ---- */
 
-static enum status
-bound_make(struct str text, bool exclusive, struct index_work *w, struct field_bound *ret)
+enum status
+field_bound_make(struct str text, bool exclusive, struct index_work *w, struct field_bound *ret)
 {
 	*ret = (struct field_bound){ .given = true, .exclusive = exclusive, .text = text };
 	return leaf_parse(text, w->arena, &ret->value, NULL);
@@ -52,9 +52,8 @@ range_settle(struct field_range *r, struct index_work *w)
 	return STATUS_OK;
 }
 
-/* The least text that no text with this prefix comes after, in the order of the collation. */
-static enum status
-range_prefix_end(const struct normal_node *n, struct index_work *w, struct str *ret)
+enum status
+field_prefix_end(const struct normal_node *n, struct index_work *w, struct str *ret)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(SIZE_MAX);
 
@@ -76,13 +75,13 @@ range_narrow(const struct normal_node *n, struct index_work *w, struct field_ran
 	struct str end = n->arg.text;
 
 	if (lower) {
-		TRY(bound_make(n->arg.text, n->op == NORMAL_GT, w, &bound));
+		TRY(field_bound_make(n->arg.text, n->op == NORMAL_GT, w, &bound));
 		TRY(bound_tighten(&r->low, &bound, 1, w));
 	}
 	if (n->op == NORMAL_BEGINS_WITH)
-		TRY(range_prefix_end(n, w, &end));
+		TRY(field_prefix_end(n, w, &end));
 	if (upper) {
-		TRY(bound_make(end, n->op == NORMAL_LT, w, &bound));
+		TRY(field_bound_make(end, n->op == NORMAL_LT, w, &bound));
 		TRY(bound_tighten(&r->high, &bound, -1, w));
 	}
 	return range_settle(r, w);

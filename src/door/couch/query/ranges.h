@@ -44,4 +44,15 @@ const struct field_range *field_ranges_find(const struct field_ranges *ranges,
 /* True for a condition that an index can use. */
 bool field_is_indexable(const struct normal_node *n);
 
+/* A bound out of its JSON text, which is borrowed. */
+MUST_USE enum status field_bound_make(struct str text, bool exclusive, struct index_work *w,
+				      struct field_bound *ret);
+
+/*
+ * The least text, as JSON, that no text with the prefix of a $beginsWith comes behind, in the order
+ * of the collation.
+ */
+MUST_USE enum status field_prefix_end(const struct normal_node *n, struct index_work *w,
+				      struct str *ret);
+
 #endif

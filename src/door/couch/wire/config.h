@@ -14,6 +14,7 @@
 
 struct chores;
 struct js;
+struct view_engine;
 
 struct couch_config {
 	struct kv_store *store;
@@ -22,6 +23,7 @@ struct couch_config {
 	struct settings_live *live;
 	struct replicator *replicator; /* NULL: there is none */
 	struct js *js;                 /* runs functions of design documents. NULL: none */
+	struct view_engine *views;     /* keeps views. NULL: there are none */
 	struct chores *chores;         /* background work, shown by _active_tasks. NULL: none */
 	const char *utils_dir;         /* the files of /_utils/. NULL: none */
 };

@@ -23,6 +23,7 @@
 	E(REPLICATE, "replicate")                                                                  \
 	E(SCHEDULER, "scheduler")                                                                  \
 	E(MEMBERSHIP, "membership")                                                                \
+	E(CLUSTER_SETUP, "cluster_setup")                                                          \
 	E(NODE, "node")                                                                            \
 	E(FROND, "frond")                                                                          \
 	E(SESSION, "session")                                                                      \
@@ -36,6 +37,8 @@
 	E(CHANGES_FEED, "changes_feed")                                                            \
 	E(FIND, "find")                                                                            \
 	E(EXPLAIN, "explain")                                                                      \
+	E(VIEW, "view")                                                                            \
+	E(VIEW_INFO, "view_info")                                                                  \
 	E(INDEX, "index")                                                                          \
 	E(DB_SETTING, "db_setting")                                                                \
 	E(PURGE, "purge")                                                                          \
@@ -43,6 +46,7 @@
 	E(COMPACT, "compact")                                                                      \
 	E(DOC, "doc")                                                                              \
 	E(DESIGN_DOC, "design_doc")                                                                \
+	E(UPDATE, "update")                                                                        \
 	E(LOCAL_DOC, "local_doc")                                                                  \
 	E(ATTACHMENT, "attachment")
 

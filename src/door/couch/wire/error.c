@@ -7,6 +7,7 @@
 #include "base/metric.h"
 #include "base/quote.h"
 #include "doc/json.h"
+#include "doc/json_value.h"
 #include "door/couch/wire/error.h"
 #include "kv/kv.h"
 #include "loop/step.h"
@@ -58,6 +59,7 @@ static const struct {
 	[COUCH_ERROR_ALL_OR_NOTHING] = { 417, "not_implemented", "", STATUS_UNSUPPORTED },
 	[COUCH_ERROR_TOO_MANY] = { 429, "too_many_requests", "", STATUS_TOO_MANY },
 	[COUCH_ERROR_INTERNAL] = { 500, "internal_server_error", "", STATUS_IO },
+	[COUCH_ERROR_FUNCTION] = { 500, "unknown_error", "", STATUS_FUNCTION },
 	[COUCH_ERROR_TIMEOUT] = { 500, "timeout",
 				  "The request could not be processed in a reasonable amount of "
 				  "time.",
@@ -121,7 +123,7 @@ static const enum couch_error by_status[STATUS_COUNT] = {
 	[STATUS_CANCELLED] = COUCH_ERROR_UNAVAILABLE,
 	[STATUS_TOO_MANY] = COUCH_ERROR_TOO_MANY,
 	[STATUS_STEPS] = COUCH_ERROR_TOO_LARGE,
-	[STATUS_FUNCTION] = COUCH_ERROR_INTERNAL,
+	[STATUS_FUNCTION] = COUCH_ERROR_FUNCTION,
 	[STATUS_TX_CONFLICT] = COUCH_ERROR_UNAVAILABLE,
 	[STATUS_TX_TOO_OLD] = COUCH_ERROR_TIMEOUT,
 	[STATUS_TX_UNKNOWN] = COUCH_ERROR_TIMEOUT,
@@ -141,6 +143,7 @@ static const enum couch_error by_status[STATUS_COUNT] = {
 	[STATUS_PARTITION_FULL] = COUCH_ERROR_PARTITION_OVERFLOW,
 	[STATUS_UNAUTHORIZED] = COUCH_ERROR_UNAUTHORIZED,
 	[STATUS_FORBIDDEN] = COUCH_ERROR_FORBIDDEN,
+	[STATUS_UNVETTED] = COUCH_ERROR_UNAVAILABLE,
 	[STATUS_JSON_SYNTAX] = COUCH_ERROR_BAD_REQUEST,
 	[STATUS_JSON_UTF8] = COUCH_ERROR_BAD_REQUEST,
 	[STATUS_JSON_DEPTH] = COUCH_ERROR_BAD_REQUEST,
@@ -157,10 +160,43 @@ couch_fail_set(struct couch_fail *f, enum couch_error error, const char *fmt, ..
 	assert(error > COUCH_ERROR_NONE && error < COUCH_ERROR_COUNT);
 	f->error = error;
 	f->err.status = errors[error].status;
+	f->reason = (struct str){ NULL, 0 };
 	va_start(args, fmt);
 	(void)vsnprintf(f->err.text, sizeof(f->err.text), fmt, args);
 	va_end(args);
 	return f->err.status;
+}
+
+enum status
+couch_fail_function(struct couch_fail *f, struct str name, struct str reason, struct arena *arena)
+{
+	static const enum couch_error known[] = { COUCH_ERROR_FORBIDDEN, COUCH_ERROR_UNAUTHORIZED,
+						  COUCH_ERROR_NOT_FOUND, COUCH_ERROR_METHOD };
+	AUTO(buf_release) struct buf quoted = BUF_INIT(SIZE_MAX);
+	enum couch_error error = COUCH_ERROR_FUNCTION;
+	struct json_value value;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (str_eq(name, str_from_cstr(errors[known[i]].name)))
+			error = known[i];
+	(void)couch_fail_set(f, error, "%s",
+			     name.len ? QUOTE_SHOW(name) : errors[COUCH_ERROR_FUNCTION].name);
+	if (json_value_read(reason, arena, &value, NULL) == STATUS_OK) {
+		f->reason = arena_dup(arena, value.text);
+	} else {
+		quote_json(&quoted, reason);
+		f->reason = arena_dup(arena, buf_str(&quoted));
+	}
+	if (!f->reason.ptr || buf_status(&quoted) != STATUS_OK)
+		f->reason = STR("null");
+	return f->err.status;
+}
+
+/* True if the reason is the function's, and no later failure has taken its place. */
+static bool
+fail_is_of_function(const struct couch_fail *f, const char *name)
+{
+	return f->reason.ptr && f->error != COUCH_ERROR_NONE && strcmp(f->err.text, name) == 0;
 }
 
 enum status
@@ -199,6 +235,8 @@ couch_fail_answer(enum status status, const struct couch_fail *f)
 
 	if (error == COUCH_ERROR_NONE || f->err.status != status)
 		error = by_status[status];
+	if (error == COUCH_ERROR_FUNCTION && f->reason.ptr)
+		return (struct couch_answer){ errors[error].code, f->err.text, error };
 	return (struct couch_answer){ errors[error].code, errors[error].name, error };
 }
 
@@ -255,9 +293,10 @@ error_log(const char *event, int code, enum status status, struct str reason)
 	uint64_t before;
 
 	if (log_limit_pass(&limits[status], &before))
-		log_event(code == 500 ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, event,
-			  "status=%s code=%d reason=\"%s\" before=%llu", status_name(status), code,
-			  QUOTE_SHOW(reason), (unsigned long long)before);
+		log_event(code == 500 && status != STATUS_FUNCTION ? LOG_LEVEL_ERROR
+								   : LOG_LEVEL_WARN,
+			  event, "status=%s code=%d reason=\"%s\" before=%llu", status_name(status),
+			  code, QUOTE_SHOW(reason), (unsigned long long)before);
 }
 
 /* The explanation of the failure; empty if it has none of its own. */
@@ -312,6 +351,15 @@ couch_fail_write(enum status status, const struct couch_fail *f, struct buf *out
 	struct buf reason = { .ptr = room, .cap = sizeof(room), .max_bytes = sizeof(room) };
 
 	error_count_refusal(status, answer.error);
+	if (fail_is_of_function(f, answer.name)) {
+		if (answer.code >= 500)
+			error_log("request_failed", answer.code, status, f->reason);
+		buf_append_cstr(out, "\"error\":");
+		json_write_str(out, str_from_cstr(answer.name));
+		buf_append_cstr(out, ",\"reason\":");
+		buf_append_str(out, f->reason);
+		return;
+	}
 	if (status == STATUS_JSON_SYNTAX || status == STATUS_JSON_UTF8) {
 		/* Clients compare CouchDB's words, so the details go into a member of their own. */
 		buf_append_cstr(&reason, "invalid UTF-8 JSON");

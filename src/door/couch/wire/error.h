@@ -44,6 +44,7 @@ enum couch_error {
 	COUCH_ERROR_ALL_OR_NOTHING,
 	COUCH_ERROR_TOO_MANY,
 	COUCH_ERROR_INTERNAL,
+	COUCH_ERROR_FUNCTION, /* a design document's function failed; its name is the function's */
 	COUCH_ERROR_TIMEOUT,
 	COUCH_ERROR_NOT_IMPLEMENTED,
 	COUCH_ERROR_UNAVAILABLE,
@@ -90,11 +91,22 @@ enum couch_error {
 struct couch_fail {
 	enum couch_error error;
 	struct err err;
+	/* By couch_fail_function(): the reason as JSON text; err.text is the error's name. */
+	struct str reason;
 };
 
 /* Records the failure and returns its status, which is never STATUS_OK. */
 enum status couch_fail_set(struct couch_fail *f, enum couch_error error, const char *fmt, ...)
 	PRINTF(3, 4);
+
+/*
+ * Records what a design document's function, or a worker for it, has said: an error's name and its
+ * reason, which is taken as JSON text if it is some. "forbidden", "unauthorized", "not_found" and
+ * "method_not_allowed" are CouchDB's errors of these names, all others are answered with 500. The
+ * reason is copied into the arena, which the failure must not outlive.
+ */
+enum status couch_fail_function(struct couch_fail *f, struct str name, struct str reason,
+				struct arena *arena);
 
 /*
  * The 413 for a body that needs more memory than one request, whose arena this is, may take; a 503

@@ -36,6 +36,9 @@ enum couch_method {
 	COUCH_OTHER_METHOD = COUCH_METHOD_COUNT,
 };
 
+struct couch_validators;
+struct couch_vetting;
+
 struct couch_req {
 	struct http_exchange *x;
 	struct couch *couch;
@@ -54,7 +57,11 @@ struct couch_req {
 	struct http_param *params;
 	size_t params_count;
 	struct auth_user user;
-	struct catalog_db *db; /* as the latest transaction saw it; owned */
+	struct catalog_db *db;               /* as the latest transaction saw it; owned */
+	struct couch_validators *validators; /* likewise, of a transaction that writes; owned */
+	struct couch_vetting *vetting;       /* of a write of one document (doc/vet.h), or NULL */
+	/* Set by an attempt that ends with STATUS_UNVETTED: called before the next one. */
+	enum status (*vet)(struct couch_req *r);
 	struct kv_tx *begun; /* that has asked for the settings, for the first that reads; owned */
 	struct couch_fail fail;
 	uint64_t shortages; /* mem_shortages() when the request began */

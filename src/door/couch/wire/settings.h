@@ -22,16 +22,18 @@ enum {
 	COUCH_FIND_LIMIT = 25,      /* CouchDB's */
 	COUCH_SCAN_WARNING = 10,    /* CouchDB's */
 	COUCH_SORT_BYTES = 32 << 20,
+	COUCH_AGGREGATE_GROUPS = 10000,
 };
 
 #define COUCH_PARTITION_BYTES (UINT64_C(10) << 30) /* CouchDB's */
 
-#define COUCH_HOST       "127.0.0.1"
-#define COUCH_NODE_NAME  "nonode@nohost" /* CouchDB's for a node that is in no cluster */
-#define COUCH_UUIDS      "utc_random,random,sequential,utc_id,uuid_v4,uuid_v7"
-#define COUCH_UUID_FORMS "base_16,base_36,rfc9562"
-#define COUCH_SCHEMES    "packed,exploded"
-#define COUCH_GZIP_TYPES "text/*, application/javascript, application/json, application/xml"
+#define COUCH_HOST          "127.0.0.1"
+#define COUCH_NODE_NAME     "nonode@nohost" /* CouchDB's for a node that is in no cluster */
+#define COUCH_UUIDS         "utc_random,random,sequential,utc_id,uuid_v4,uuid_v7"
+#define COUCH_UUID_FORMS    "base_16,base_36,rfc9562"
+#define COUCH_REDUCE_LIMITS "true,false,log"
+#define COUCH_SCHEMES       "packed,exploded"
+#define COUCH_GZIP_TYPES    "text/*, application/javascript, application/json, application/xml"
 
 /* clang-format off */
 #define COUCH_SETTINGS(S, NUMBER, FLAG, TEXT)                                                      \
@@ -73,7 +75,7 @@ enum {
 	TEXT(S, node_name, "frond", "node_name", 1, NULL, COUCH_NODE_NAME, SETTING_AT_START,       \
 	     "What the server is called at /_node/{name}, besides _local, and where CouchDB "      \
 	     "names its nodes.")                                                                   \
-	TEXT(S, cors_origins, "cors", "origins", 1, NULL, NULL, SETTING_LIVE,                      \
+	TEXT(S, cors_origins, "cors", "origins", 0, NULL, NULL, SETTING_LIVE,                      \
 	     "Origins such as https://app.example.com, separated by commas, or * for all. By "     \
 	     "default none.")                                                                      \
 	FLAG(S, cors_credentials, "cors", "credentials", false, SETTING_LIVE | SETTING_LISTED,     \
@@ -110,6 +112,10 @@ enum {
 	NUMBER(S, partition_query_limit, "query_server_config", "partition_query_limit", "", 1,    \
 	       UINT64_C(1) << 40, 0, SETTING_LIVE,                                                 \
 	       "The same for lists of one partition.")                                             \
+	TEXT(S, reduce_limit, "query_server_config", "reduce_limit", 1, COUCH_REDUCE_LIMITS,       \
+	     "true", SETTING_LIVE,                                                                 \
+	     "Whether a function that reduces, and whose result grows with what it reduces, is "   \
+	     "refused (reduce_overflow_error), or only logged.")                                   \
 	NUMBER(S, gzip_level, "attachments", "compression_level", "", 0, 9, COUCH_GZIP_LEVEL,      \
 	       SETTING_LIVE | SETTING_LISTED,                                                      \
 	       "How hard gzip works on attachments. 0 keeps them as they come.")                   \
@@ -134,6 +140,10 @@ enum {
 	       COUCH_SORT_BYTES, SETTING_LIVE,                                                     \
 	       "The memory that one _find may take to sort documents that it cannot read in the "  \
 	       "order of an index.")                                                               \
+	NUMBER(S, aggregate_groups, "mango", "aggregate_groups", "", 1, UINT64_C(1) << 32,         \
+	       COUCH_AGGREGATE_GROUPS, SETTING_LIVE,                                               \
+	       "The groups that one `aggregate` of _find may make where no index has them in "     \
+	       "order; a query that makes more is refused, with the name of this limit.")          \
 	TEXT(S, scheme, "frond", "scheme", 1, COUCH_SCHEMES, "packed", SETTING_LIVE,               \
 	     "How new databases keep their documents: see docs/API.md.")                           \
 	NUMBER(S, answer_gzip_level, "frond", "answer_gzip_level", "", 0, 9,                       \

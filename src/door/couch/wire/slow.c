@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metric.h"
+#include "http/escape.h"
 #include "loop/step.h"
 
 METRIC_COUNTER(slow_requests, "frond_slow_requests_total", METRIC_NUMBER,
@@ -84,8 +85,7 @@ slow_write_query(struct buf *out, struct str query)
 	char before = '?';
 
 	while (query.len && out->len - begin < SLOW_QUERY_BYTES) {
-		const char *amp = memchr(query.ptr, '&', query.len);
-		struct str part = amp ? str_of(query.ptr, (size_t)(amp - query.ptr)) : query;
+		struct str part = http_cut_param(&query);
 		const char *equals = memchr(part.ptr, '=', part.len);
 		struct str name = equals ? str_of(part.ptr, (size_t)(equals - part.ptr)) : part;
 		size_t room = SLOW_QUERY_BYTES - (out->len - begin);
@@ -97,7 +97,6 @@ slow_write_query(struct buf *out, struct str query)
 		else
 			slow_write_escaped(out, str_of(name.ptr, name.len + 1), room);
 		before = '&';
-		query = str_skip(query, part.len + (amp ? 1 : 0));
 	}
 }
 

@@ -30,6 +30,7 @@ struct couch_loop {
 	struct settings_held *held;  /* the newest settings that the loop has heard of */
 	struct rand_seq noise;       /* for ids of requests; not good enough for secrets */
 	struct doc_scratch *scratch; /* for documents that are taken apart */
+	struct couch_validators_cache *validators; /* of databases (doc/validators.h) */
 };
 
 #endif

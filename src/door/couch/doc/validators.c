@@ -1,0 +1,200 @@
+/* The design documents of a database that have a validate_doc_update. */
+#include "door/couch/doc/validators.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "catalog/keys.h"
+#include "doc/json_value.h"
+#include "door/couch/doc/doc_out.h"
+#include "door/couch/doc/functions.h"
+
+enum {
+	SLOTS = 64, /* databases that a loop knows the validators of */
+	PAGE_DESIGNS = 100,
+	DESIGN_BYTES = 32 * 1024 * 1024,   /* of one design document's text */
+	SCRATCH_BYTES = 256 * 1024 * 1024, /* that reading them may take */
+};
+
+struct slot {
+	uint64_t number; /* of the database; 0: the slot is free */
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+	struct couch_validators *set;
+};
+
+struct couch_validators_cache {
+	struct slot slots[SLOTS];
+};
+
+struct couch_validators_cache *
+couch_validators_cache_new(void)
+{
+	return mem_zalloc(sizeof(struct couch_validators_cache));
+}
+
+void
+couch_validators_cache_free(struct couch_validators_cache *cache)
+{
+	if (!cache)
+		return;
+	for (size_t i = 0; i < SLOTS; i++)
+		couch_validators_unref(cache->slots[i].set);
+	mem_free(cache);
+}
+
+void
+couch_validators_unref(struct couch_validators *set)
+{
+	if (!set || --set->refs)
+		return;
+	arena_free(set->arena);
+	mem_free(set);
+}
+
+/* ---- Reading ---- */
+
+static enum status
+set_new(struct couch_validators **ret)
+{
+	struct couch_validators *set = mem_zalloc(sizeof(*set));
+
+	if (!set)
+		return STATUS_NOMEM;
+	set->refs = 1;
+	*ret = set;
+	return STATUS_OK;
+}
+
+/* Adds a design document's text, if it has a validator. */
+static enum status
+set_add(struct couch_validators *set, const struct catalog_db *db, struct str id, struct str text,
+	struct arena *scratch, size_t *cap)
+{
+	struct json_member *members;
+	struct json_value value;
+	struct js_design *design;
+	struct str kept;
+	size_t count;
+
+	TRY(json_value_read(text, scratch, &value, NULL));
+	TRY(json_value_members(&value, scratch, &members, &count, NULL));
+	if (!json_value_find(members, count, "validate_doc_update"))
+		return STATUS_OK;
+	if (!set->arena)
+		set->arena = arena_new(COUCH_VALIDATORS_BYTES);
+	if (!set->arena)
+		return STATUS_NOMEM;
+	kept = arena_dup(set->arena, text);
+	if (!kept.ptr)
+		return STATUS_LIMIT;
+	TRY(catalog_array_grow(set->arena, (void **)&set->designs, sizeof(*set->designs),
+			       set->count, cap));
+	design = &set->designs[set->count];
+	TRY(couch_function_version(db, id, kept, set->arena, design));
+	set->print = hash_keyed(set->print, design->key);
+	set->count++;
+	return STATUS_OK;
+}
+
+static enum status
+set_read_page(struct kv_tx *tx, const struct catalog_db *db, struct name_range *range,
+	      struct arena *scratch, struct couch_validators *set, size_t *cap, bool *ret_more)
+{
+	AUTO(buf_release) struct buf text = BUF_INIT(DESIGN_BYTES);
+	struct rev_entry_page page;
+
+	TRY(rev_all_docs_page(tx, db, range, scratch, &page));
+	for (size_t i = 0; i < page.count; i++) {
+		struct arena_mark mark = arena_mark(scratch);
+		struct rev_doc doc;
+		struct couch_doc_out d = { .id = page.entries[i].id, .doc = &doc };
+
+		TRY(rev_doc_read_head(tx, db, d.id, page.entries[i].rev, false, scratch, &doc));
+		buf_clear(&text);
+		TRY(couch_doc_write(&d, &text));
+		TRY(buf_status(&text));
+		TRY(set_add(set, db, d.id, buf_str(&text), scratch, cap));
+		arena_reset(scratch, mark);
+	}
+	*ret_more = page.more;
+	range->begin = page.last;
+	range->exclusive_begin = true;
+	return STATUS_OK;
+}
+
+static enum status
+set_read(struct kv_tx *tx, const struct catalog_db *db, struct arena *scratch,
+	 struct couch_validators *set)
+{
+	struct name_range range = {
+		.begin = STR("_design/"),
+		.end = STR("_design0"),
+		.has_begin = true,
+		.has_end = true,
+		.exclusive_end = true,
+		.limit = PAGE_DESIGNS,
+	};
+	size_t cap = 0;
+	bool more = true;
+
+	while (more)
+		TRY(set_read_page(tx, db, &range, scratch, set, &cap, &more));
+	return STATUS_OK;
+}
+
+enum status
+couch_validators_read(struct kv_tx *tx, const struct catalog_db *db, struct couch_validators **ret,
+		      struct err *err)
+{
+	struct couch_validators *set;
+	struct arena *scratch;
+	enum status status;
+
+	TRY(set_new(&set));
+	scratch = arena_new(SCRATCH_BYTES);
+	status = scratch ? set_read(tx, db, scratch, set) : STATUS_NOMEM;
+	arena_free(scratch);
+	if (status == STATUS_OK) {
+		*ret = set;
+		return STATUS_OK;
+	}
+	couch_validators_unref(set);
+	if (status == STATUS_LIMIT)
+		return err_set(err, status,
+			       "the design documents with a validate_doc_update have more than %d "
+			       "bytes together",
+			       COUCH_VALIDATORS_BYTES);
+	return status;
+}
+
+/* ---- The table ---- */
+
+static void
+request_hold(struct couch_req *r, struct couch_validators *set)
+{
+	set->refs++;
+	couch_validators_unref(r->validators);
+	r->validators = set;
+}
+
+enum status
+couch_validators_open(struct couch_req *r, struct kv_tx *tx)
+{
+	struct slot *slot = &r->loop->validators->slots[r->db->number % SLOTS];
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+	struct couch_validators *set;
+
+	TRY(kv_get_metadata_version(tx, version));
+	if (slot->set && slot->number == r->db->number &&
+	    memcmp(slot->version, version, sizeof(version)) == 0) {
+		request_hold(r, slot->set);
+		return STATUS_OK;
+	}
+	/* This may wait, and another fiber fill the slot meanwhile: the later one stays. */
+	TRY(couch_validators_read(tx, r->db, &set, &r->fail.err));
+	request_hold(r, set);
+	couch_validators_unref(slot->set);
+	slot->set = set;
+	slot->number = r->db->number;
+	memcpy(slot->version, version, sizeof(version));
+	return STATUS_OK;
+}

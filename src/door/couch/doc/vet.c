@@ -1,0 +1,533 @@
+/* Showing edits to the validators of a database before they are written. */
+#include "door/couch/doc/vet.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "doc/json.h"
+#include "door/couch/admin/access.h"
+#include "door/couch/doc/att_out.h"
+#include "door/couch/doc/doc_out.h"
+#include "door/couch/doc/functions.h"
+#include "door/couch/doc/validators.h"
+#include "door/couch/wire/error.h"
+#include "door/couch/wire/ids.h"
+#include "door/couch/wire/reply.h"
+#include "loop/step.h"
+#include "model/revisioned/list.h"
+#include "model/revisioned/read.h"
+
+struct vet_item {
+	/*
+	 * False: validators need not see it, as it will not be written: it conflicts, or it is
+	 * known already; or it is a design document.
+	 */
+	bool shown;
+	bool old_deleted;
+	struct rev_id old; /* the revision that it was compared with; pos 0: none */
+	uint64_t print;    /* a hash of the edit */
+	struct js_edit texts;
+	struct couch_fail *denial; /* NULL: none */
+};
+
+struct couch_vetting {
+	bool done; /* validators have seen the items */
+	unsigned rounds;
+	uint64_t validators; /* their print */
+	struct str security;
+	struct vet_item *items;
+	size_t count;
+};
+
+/* What an attempt knows of the edits. */
+struct vet {
+	struct couch_req *r;
+	struct kv_tx *tx;
+	const struct rev_edit *edits;
+	struct vet_item *items;
+	size_t count;
+	struct rev_branch *olds;    /* by edit; rev.pos 0: none */
+	struct rev_change_page now; /* the documents of edits that name no live parent */
+	struct buf text;
+};
+
+/* ---- What an edit is compared with ---- */
+
+static int
+compare_ids(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+static int
+compare_changes(const void *a, const void *b)
+{
+	return str_cmp(((const struct rev_change *)a)->id, ((const struct rev_change *)b)->id);
+}
+
+static bool
+edit_names_parent(const struct rev_edit *edit)
+{
+	return edit->kind == REV_EDIT_INTERACTIVE && edit->parent.pos;
+}
+
+/* Looks up, in one wave, the documents of all edits that name no parent. */
+static enum status
+vet_look_up(struct vet *v)
+{
+	struct rev_change_range range = { 0 };
+	struct str *ids = arena_alloc(v->r->arena, (v->count + 1) * sizeof(*ids));
+	size_t n = 0;
+
+	if (!ids)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < v->count; i++)
+		if (!edit_names_parent(&v->edits[i]) && v->edits[i].id.len <= REV_DOC_ID_BYTES)
+			ids[n++] = v->edits[i].id;
+	v->now = (struct rev_change_page){ 0 };
+	if (n == 0)
+		return STATUS_OK;
+	qsort(ids, n, sizeof(*ids), compare_ids);
+	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
+	TRY(rev_changes_of(v->tx, v->r->db, &range, ids, n, v->r->arena, &v->now));
+	if (v->now.count)
+		qsort(v->now.changes, v->now.count, sizeof(*v->now.changes), compare_changes);
+	return STATUS_OK;
+}
+
+static const struct rev_change *
+vet_find(const struct vet *v, struct str id)
+{
+	const struct rev_change wanted = { .id = id };
+
+	return v->now.count ? bsearch(&wanted, v->now.changes, v->now.count,
+				      sizeof(*v->now.changes), compare_changes)
+			    : NULL;
+}
+
+static bool
+branch_has(const struct rev_branch *b, struct rev_id rev)
+{
+	if (rev_id_eq(b->rev, rev))
+		return true;
+	return rev.pos < b->rev.pos && b->rev.pos - rev.pos <= b->ancestors_count &&
+	       str_eq(b->ancestors[b->rev.pos - rev.pos - 1], rev.hash);
+}
+
+/*
+ * A revision that was made elsewhere is compared with the nearest of its ancestors that is stored,
+ * which is a head here. One that is known is not written.
+ */
+static enum status
+vet_compare_replicated(struct vet *v, size_t i)
+{
+	const struct rev_edit *edit = &v->edits[i];
+	struct rev_id rev = { edit->start, edit->history[0] };
+	struct rev_tree tree;
+
+	v->items[i].shown = true;
+	if (!vet_find(v, edit->id))
+		return STATUS_OK;
+	TRY(rev_tree_read(v->tx, v->r->db, edit->id, REV_TREE_ALL, v->r->arena, &tree));
+	for (size_t b = 0; b < tree.count; b++) {
+		const struct rev_branch *branch = &tree.branches[b];
+		uint64_t back = edit->start - branch->rev.pos;
+
+		TRY(step_count(1));
+		if (branch_has(branch, rev)) {
+			v->items[i].shown = false;
+			return STATUS_OK;
+		}
+		if (branch->rev.pos < edit->start && back < edit->history_count &&
+		    str_eq(edit->history[back], branch->rev.hash) &&
+		    branch->rev.pos > v->olds[i].rev.pos)
+			v->olds[i] = *branch;
+	}
+	return STATUS_OK;
+}
+
+/* The edits that name a parent: what is shown if that is a live head. In one wave. */
+static enum status
+vet_compare_parents(struct vet *v)
+{
+	struct rev_want *wants = arena_alloc(v->r->arena, (v->count + 1) * sizeof(*wants));
+	struct rev_branch *heads = arena_alloc(v->r->arena, (v->count + 1) * sizeof(*heads));
+	size_t n = 0;
+
+	if (!wants || !heads)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < v->count; i++)
+		if (edit_names_parent(&v->edits[i]) && !couch_is_design(v->edits[i].id))
+			wants[n++] = (struct rev_want){ v->edits[i].id, v->edits[i].parent, false };
+	TRY(rev_branches_read_live(v->tx, v->r->db, wants, n, v->r->arena, heads));
+	n = 0;
+	for (size_t i = 0; i < v->count; i++) {
+		if (!edit_names_parent(&v->edits[i]) || couch_is_design(v->edits[i].id))
+			continue;
+		v->olds[i] = heads[n++];
+		v->items[i].shown = v->olds[i].rev.pos > 0;
+	}
+	return STATUS_OK;
+}
+
+/* A hash of what an edit writes. Of replicated ones the revision says what they are. */
+static uint64_t
+edit_print(const struct rev_edit *edit)
+{
+	uint64_t print = hash_keyed(edit->kind + 2 * (uint64_t)edit->deleted, edit->id);
+
+	print = hash_keyed(print, edit->doc.term);
+	if (edit->kind == REV_EDIT_REPLICATED)
+		return hash_keyed(print + edit->start, edit->history[0]);
+	for (size_t i = 0; i < edit->atts_count; i++) {
+		const struct rev_att_edit *att = &edit->atts[i];
+
+		print = hash_keyed(print + (uint64_t)att->source, att->att.name);
+		print = hash_keyed(print, att->att.type);
+		if (att->source != REV_ATT_STUB)
+			print = hash_keyed(print, str_of(att->att.digest, sizeof(att->att.digest)));
+	}
+	return print;
+}
+
+static bool
+edit_is_sound(const struct rev_edit *edit)
+{
+	return edit->id.len && (edit->kind == REV_EDIT_INTERACTIVE ||
+				(edit->history_count && edit->start >= edit->history_count));
+}
+
+static enum status
+vet_compare(struct vet *v)
+{
+	TRY(vet_look_up(v));
+	TRY(vet_compare_parents(v));
+	for (size_t i = 0; i < v->count; i++) {
+		const struct rev_edit *edit = &v->edits[i];
+		struct vet_item *item = &v->items[i];
+		const struct rev_change *now;
+
+		TRY(step_count(1));
+		item->print = edit_print(edit);
+		if (couch_is_design(edit->id) || !edit_is_sound(edit))
+			continue;
+		if (edit->kind == REV_EDIT_REPLICATED) {
+			TRY(vet_compare_replicated(v, i));
+		} else if (!edit->parent.pos) {
+			now = vet_find(v, edit->id);
+			item->shown = !now || now->deleted;
+		}
+		item->old = v->olds[i].rev;
+		item->old_deleted = v->olds[i].deleted;
+	}
+	return STATUS_OK;
+}
+
+/* True if validators have seen everything that is to be written now. */
+static bool
+vetting_covers(const struct couch_vetting *seen, const struct vet *v, struct str security)
+{
+	if (!seen || !seen->done || seen->count != v->count ||
+	    seen->validators != v->r->validators->print || !str_eq(seen->security, security))
+		return false;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct vet_item *then = &seen->items[i];
+		const struct vet_item *now = &v->items[i];
+
+		if (then->print != now->print)
+			return false;
+		if (now->shown && (!then->shown || !rev_id_eq(then->old, now->old) ||
+				   then->old_deleted != now->old_deleted))
+			return false;
+	}
+	return true;
+}
+
+/* ---- What validators are shown ---- */
+
+static enum status
+vet_keep_text(struct vet *v, struct str *ret)
+{
+	TRY(buf_status(&v->text));
+	*ret = arena_dup(v->r->arena, buf_str(&v->text));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+vet_write_old(struct vet *v, size_t i, const struct rev_doc *doc)
+{
+	static const struct rev_tree no_tree;
+	const struct couch_doc_opts opts = { .flags = COUCH_DOC_REVS,
+					     .revs_limit = COUCH_FUNCTION_REVS };
+	const struct couch_doc_out d = { v->edits[i].id, doc, &no_tree, &v->olds[i], &opts };
+
+	buf_clear(&v->text);
+	TRY(couch_doc_write(&d, &v->text));
+	return vet_keep_text(v, &v->items[i].texts.old);
+}
+
+/* The attachments of the document as it is to be. Those that it keeps are in the old one. */
+static enum status
+vet_merge_atts(struct vet *v, const struct rev_edit *edit, const struct rev_doc *old,
+	       struct rev_doc *ret)
+{
+	ret->atts = arena_alloc(v->r->arena, (edit->atts_count + 1) * sizeof(*ret->atts));
+	if (!ret->atts)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < edit->atts_count; i++) {
+		struct rev_att *att = &ret->atts[ret->atts_count];
+
+		*att = edit->atts[i].att;
+		if (edit->atts[i].source != REV_ATT_STUB && !att->revpos)
+			att->revpos = edit->parent.pos + 1;
+		ret->atts_count++;
+		for (size_t k = 0; edit->atts[i].source == REV_ATT_STUB && k < old->atts_count;
+		     k++) {
+			TRY(step_count(1));
+			if (str_eq(old->atts[k].name, att->name))
+				*att = old->atts[k];
+		}
+	}
+	return STATUS_OK;
+}
+
+static void
+vet_write_revisions(const struct rev_edit *edit, struct buf *out)
+{
+	struct rev_branch branch = { .rev = edit->parent };
+
+	if (edit->kind == REV_EDIT_REPLICATED) {
+		branch.rev = (struct rev_id){ edit->start, edit->history[0] };
+		branch.ancestors = edit->history + 1;
+		branch.ancestors_count = edit->history_count - 1;
+	}
+	if (branch.rev.pos) {
+		buf_append_cstr(out, ",\"_rev\":");
+		couch_rev_write(branch.rev, out);
+	}
+	if (edit->deleted)
+		buf_append_cstr(out, ",\"_deleted\":true");
+	if (branch.rev.pos)
+		couch_revisions_write(&branch, 0, out);
+}
+
+static enum status
+vet_write_new(struct vet *v, size_t i, const struct rev_doc *old)
+{
+	const struct rev_edit *edit = &v->edits[i];
+	struct rev_doc doc = { .deleted = edit->deleted, .packed = edit->doc.packed };
+	const struct couch_doc_out d = { .id = edit->id, .doc = &doc };
+
+	if (!doc.packed.ptr) {
+		doc.leaves = edit->doc.leaves;
+		doc.count = edit->doc.count;
+	}
+	TRY(vet_merge_atts(v, edit, old, &doc));
+	buf_clear(&v->text);
+	buf_append_cstr(&v->text, "{\"_id\":");
+	json_write_str(&v->text, edit->id);
+	vet_write_revisions(edit, &v->text);
+	TRY(rev_body_write(&doc, true, &v->text));
+	if (doc.atts_count) {
+		v->text.len--;
+		TRY(couch_atts_write(&d, &v->text));
+		buf_append_byte(&v->text, '}');
+	}
+	return vet_keep_text(v, &v->items[i].texts.doc);
+}
+
+static enum status
+vet_write_item(struct vet *v, size_t i, struct rev_ahead *ahead)
+{
+	const struct rev_branch *branch = &v->olds[i];
+	struct rev_doc old = { 0 };
+
+	v->items[i].texts.old = STR("null");
+	if (branch->rev.pos) {
+		enum status status = rev_ahead_take(ahead, v->r->arena, &old);
+
+		TRY(couch_head_finish_read(status, branch, &old));
+		TRY(vet_write_old(v, i, &old));
+	}
+	return vet_write_new(v, i, &old);
+}
+
+static enum status
+vet_write_items(struct vet *v, struct rev_ahead *ahead)
+{
+	struct rev_want *wants = arena_alloc(v->r->arena, (v->count + 1) * sizeof(*wants));
+	size_t n = 0;
+
+	if (!wants)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < v->count; i++)
+		if (v->items[i].shown && v->olds[i].rev.pos)
+			wants[n++] = (struct rev_want){ v->edits[i].id, v->olds[i].rev,
+							v->olds[i].deleted };
+	if (n)
+		TRY(rev_ahead_begin(ahead, v->tx, v->r->db, http_memory(v->r->x), wants, n, false));
+	for (size_t i = 0; i < v->count; i++)
+		if (v->items[i].shown)
+			TRY(vet_write_item(v, i, ahead));
+	return STATUS_OK;
+}
+
+/* Reads and writes what validators have to see. */
+static enum status
+vet_collect(struct vet *v)
+{
+	struct rev_ahead ahead = { 0 };
+	enum status status;
+
+	v->text = couch_buf(v->r, COUCH_ROW_BYTES);
+	status = vet_write_items(v, &ahead);
+	rev_ahead_release(&ahead);
+	buf_release(&v->text);
+	return status;
+}
+
+enum status
+couch_vet_edits(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *edits, size_t count,
+		struct couch_vetting **vetting)
+{
+	struct couch_vetting *next;
+	struct vet v = { .r = r, .tx = tx, .edits = edits, .count = count };
+	struct str security;
+
+	TRY(couch_validators_open(r, tx));
+	if (r->validators->count == 0) {
+		*vetting = NULL;
+		return STATUS_OK;
+	}
+	v.items = arena_zalloc(r->arena, (count + 1) * sizeof(*v.items));
+	v.olds = arena_zalloc(r->arena, (count + 1) * sizeof(*v.olds));
+	next = arena_zalloc(r->arena, sizeof(*next));
+	if (!v.items || !v.olds || !next)
+		return STATUS_LIMIT;
+	TRY(couch_security_read(r, tx, &security));
+	TRY(vet_compare(&v));
+	if (vetting_covers(*vetting, &v, security))
+		return STATUS_OK;
+	TRY(vet_collect(&v));
+	*next = (struct couch_vetting){
+		.rounds = *vetting ? (*vetting)->rounds : 0,
+		.validators = r->validators->print,
+		.security = security,
+		.items = v.items,
+		.count = count,
+	};
+	*vetting = next;
+	return STATUS_UNVETTED;
+}
+
+/* ---- Running validators ---- */
+
+struct couch_fail *
+couch_vet_denial(const struct couch_vetting *vetting, size_t i)
+{
+	return vetting && vetting->items[i].shown ? vetting->items[i].denial : NULL;
+}
+
+static enum status
+vet_deny(struct couch_req *r, struct vet_item *item, const struct js_error *error)
+{
+	item->denial = arena_zalloc(r->arena, sizeof(*item->denial));
+	if (!item->denial)
+		return STATUS_LIMIT;
+	(void)couch_fail_function(item->denial, error->name, error->reason, r->arena);
+	return STATUS_OK;
+}
+
+static enum status
+vet_take_verdict(struct couch_req *r, struct vet_item *item, struct js_verdict *verdict)
+{
+	if (verdict->kind == JS_ALLOWED)
+		return STATUS_OK;
+	if (verdict->kind == JS_FORBIDDEN)
+		verdict->error.name = STR("forbidden");
+	else if (verdict->kind == JS_UNAUTHORIZED)
+		verdict->error.name = STR("unauthorized");
+	return vet_deny(r, item, &verdict->error);
+}
+
+/* Shows one validator all edits that no other one has denied. */
+static enum status
+vet_run_one(struct couch_req *r, struct couch_vetting *vetting, const struct js_design *design,
+	    struct str user_ctx)
+{
+	struct js_edit *edits = arena_alloc(r->arena, (vetting->count + 1) * sizeof(*edits));
+	struct js_verdict *verdicts = arena_alloc(r->arena,
+						  (vetting->count + 1) * sizeof(*verdicts));
+	struct js_call call;
+	enum status status;
+	size_t n = 0;
+
+	if (!edits || !verdicts)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < vetting->count; i++)
+		if (vetting->items[i].shown && !vetting->items[i].denial)
+			edits[n++] = vetting->items[i].texts;
+	if (n == 0)
+		return STATUS_OK;
+	TRY(couch_function_call(r, design, &call));
+	status = js_validate(&call, user_ctx, vetting->security, edits, n, verdicts, &r->fail.err);
+	if (status != STATUS_OK && status != STATUS_FUNCTION)
+		return status;
+	n = 0;
+	for (size_t i = 0; i < vetting->count; i++) {
+		struct vet_item *item = &vetting->items[i];
+
+		if (!item->shown || item->denial)
+			continue;
+		/* A validator that cannot be run at all lets nothing pass. */
+		if (status == STATUS_FUNCTION)
+			TRY(vet_deny(r, item, &call.error));
+		else
+			TRY(vet_take_verdict(r, item, &verdicts[n++]));
+	}
+	return STATUS_OK;
+}
+
+enum status
+couch_vet_run(struct couch_req *r, struct couch_vetting *vetting)
+{
+	AUTO(buf_release) struct buf user_ctx = couch_buf(r, COUCH_SMALL_BODY_BYTES);
+
+	assert(!vetting->done);
+	if (++vetting->rounds > COUCH_VET_ROUNDS)
+		return err_set(&r->fail.err, STATUS_TX_CONFLICT,
+			       "what validators have to see changes all the time");
+	couch_user_ctx_write(r, &user_ctx);
+	TRY(buf_status(&user_ctx));
+	/* Another group of the request may have found other validators since. */
+	vetting->validators = r->validators->print;
+	for (size_t i = 0; i < r->validators->count; i++)
+		TRY(vet_run_one(r, vetting, &r->validators->designs[i], buf_str(&user_ctx)));
+	vetting->done = true;
+	r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
+	return STATUS_OK;
+}
+
+/* ---- One document ---- */
+
+/* Between two attempts of couch_db_write(). What was denied needs no other one. */
+static enum status
+vet_between_attempts(struct couch_req *r)
+{
+	const struct couch_fail *denial;
+
+	TRY(couch_vet_run(r, r->vetting));
+	denial = couch_vet_denial(r->vetting, 0);
+	if (!denial)
+		return STATUS_OK;
+	r->fail = *denial;
+	return denial->err.status;
+}
+
+enum status
+couch_vet_edit(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *edit)
+{
+	r->vet = vet_between_attempts;
+	return couch_vet_edits(r, tx, edit, 1, &r->vetting);
+}

@@ -1,0 +1,53 @@
+/*
+ * Showing edits to the validators of a database before they are written.
+ *
+ * A worker is never called inside a transaction's body, which may run again. So an attempt that has
+ * edits that no validator has seen reads what the validators need, ends with STATUS_UNVETTED, and
+ * nothing is written; then the validators run; then comes another attempt. That one compares: the
+ * validators, the security object, each edit and the revision that it was compared with must be
+ * what the validators have seen, or it all begins again. All of it is read in the transaction that
+ * writes, so whoever changes one of them makes it start over.
+ *
+ * Design documents and _local documents are shown to no validator, as in CouchDB.
+ */
+#ifndef FROND_DOOR_COUCH_DOC_VET_H
+#define FROND_DOOR_COUCH_DOC_VET_H
+
+#include "door/couch/wire/request.h"
+#include "model/revisioned/write.h"
+
+/* What validators are shown, and what they have said. In the arena of the attempt that made it. */
+struct couch_vetting;
+
+enum {
+	COUCH_VET_ROUNDS =
+		10, /* until an edit is refused since what it depends on always changes */
+};
+
+/*
+ * Compares the edits with what validators have seen. STATUS_OK: they may be written, but for those
+ * that couch_vet_denial() tells. STATUS_UNVETTED: `*vetting` is to be run by couch_vet_run()
+ * outside of the transaction, and to be given to the next attempt, which must leave it in the
+ * arena. `*vetting` is NULL at first.
+ */
+MUST_USE enum status couch_vet_edits(struct couch_req *r, struct kv_tx *tx,
+				     const struct rev_edit *edits, size_t count,
+				     struct couch_vetting **vetting);
+
+/* Why the edit must not be written; NULL: it may be. `vetting` may be NULL. In r->arena. */
+struct couch_fail *couch_vet_denial(const struct couch_vetting *vetting, size_t i);
+
+/*
+ * Has the validators run. STATUS_OK whatever they say; other failures are those of calls
+ * (functions.h), and STATUS_TX_CONFLICT after COUCH_VET_ROUNDS.
+ */
+MUST_USE enum status couch_vet_run(struct couch_req *r, struct couch_vetting *vetting);
+
+/*
+ * The same as couch_vet_edits() for a request that writes one document: couch_db_write() does what
+ * is to be done between attempts. Fails with what a validator has said.
+ */
+MUST_USE enum status couch_vet_edit(struct couch_req *r, struct kv_tx *tx,
+				    const struct rev_edit *edit);
+
+#endif

@@ -1,0 +1,166 @@
+/* What would be read of an index for a selector, and how many rows that is. */
+#include <stdlib.h>
+
+#include "door/couch/query/plan_int.h"
+#include "index/engine/scan.h"
+
+enum {
+	READ_FEW = 64,     /* entries of a range that are counted by reading them */
+	READ_SAMPLES = 16, /* ranges that are counted, of more of them */
+};
+
+_Static_assert((unsigned)READ_SAMPLES <= (unsigned)INDEX_COUNT_RANGES,
+	       "samples are counted together");
+
+struct planner_values {
+	const struct normal_path *path;
+	struct value_set set;
+};
+
+/* The values that a selector allows. Those of the whole one are remembered: many indexes ask. */
+static enum status
+planner_read_values(struct planner *m, const struct normal_node *n, const struct normal_path *path,
+		    struct value_set *ret)
+{
+	struct planner_values *grown;
+
+	if (n != m->args->normal)
+		return value_set_read(n, path, &m->work, ret);
+	for (size_t i = 0; i < m->values_count; i++) {
+		if (!normal_path_eq(m->values[i].path, path))
+			continue;
+		*ret = m->values[i].set;
+		return STATUS_OK;
+	}
+	TRY(value_set_read(n, path, &m->work, ret));
+	grown = arena_grow(m->r->arena, m->values, m->values_count, &m->values_cap, sizeof(*grown));
+	if (!grown)
+		return STATUS_LIMIT;
+	m->values = grown;
+	m->values[m->values_count++] = (struct planner_values){ path, *ret };
+	return STATUS_OK;
+}
+
+/* The engine's definition of the index, if it has all entries. */
+static const struct index_def *
+planner_find_def(const struct planner *m, const struct query_index *index)
+{
+	const struct index_set *set = index_set_of(m->r->db);
+
+	for (size_t i = 0; set && i < set->count; i++) {
+		const struct index_def *def = &set->defs[i];
+
+		if (index_is_readable(def) && str_eq(def->owner, index->ddoc) &&
+		    str_eq(def->name, index->name) &&
+		    index_is_partitioned(def) == index->partitioned)
+			return def;
+	}
+	return NULL;
+}
+
+enum status
+read_make(struct planner *m, const struct normal_node *n, const struct query_index *index,
+	  struct plan_read *ret, bool *ret_readable)
+{
+	const struct index_def *def = index->ddoc.ptr ? planner_find_def(m, index) : NULL;
+	struct value_set columns[INDEX_COLUMNS];
+
+	*ret = (struct plan_read){ .index = index };
+	*ret_readable = def != NULL;
+	if (!def)
+		return STATUS_OK;
+	ret->number = def->number;
+	for (size_t i = 0; i < def->column_count; i++)
+		TRY(planner_read_values(m, n, &index->paths[i], &columns[i]));
+	return key_ranges_make(m->r->db, def, columns, m->args->partition, &m->work, &ret->keys);
+}
+
+/* ---- Ids ---- */
+
+/* The condition that names ids one by one; NULL if there is none. */
+static const struct normal_node *
+find_id_condition(const struct normal_node *n)
+{
+	if (n->kind == NORMAL_FIELD)
+		return !n->negated && normal_path_is(&n->path, "_id") &&
+				       (n->op == NORMAL_EQ || n->op == NORMAL_IN)
+			       ? n
+			       : NULL;
+	for (const struct normal_node *i = n->kind == NORMAL_AND ? n->first : NULL; i;
+	     i = i->next) {
+		const struct normal_node *found = find_id_condition(i);
+
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+bool
+read_names_ids(const struct normal_node *n)
+{
+	return find_id_condition(n) != NULL;
+}
+
+static int
+ids_compare(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+enum status
+read_make_ids(struct planner *m, const struct normal_node *n, struct plan_read *ret, bool *ret_any)
+{
+	const struct normal_node *condition = find_id_condition(n);
+	struct json_value one;
+	struct json_value *items = &one;
+	size_t count = 1;
+	size_t kept = 0;
+
+	*ret_any = condition != NULL;
+	if (!condition)
+		return STATUS_OK;
+	one = condition->arg;
+	if (condition->op == NORMAL_IN)
+		TRY(json_value_items(&condition->arg, m->r->arena, &items, &count, NULL));
+	*ret = (struct plan_read){
+		.ids = arena_alloc(m->r->arena, (count + 1) * sizeof(*ret->ids)),
+		.counted = true,
+	};
+	if (!ret->ids)
+		return STATUS_LIMIT;
+	TRY(index_count(&m->work, (uint32_t)count + 1));
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].kind == JSON_STRING && items[i].string.len)
+			ret->ids[kept++] = items[i].string;
+	}
+	if (kept)
+		qsort(ret->ids, kept, sizeof(*ret->ids), ids_compare);
+	for (size_t i = 0; i < kept; i++) {
+		if (i == 0 || !str_eq(ret->ids[i], ret->ids[ret->ids_count - 1]))
+			ret->ids[ret->ids_count++] = ret->ids[i];
+	}
+	ret->rows = ret->ids_count;
+	return STATUS_OK;
+}
+
+/* ---- Counting ---- */
+
+enum status
+read_count(struct planner *m, struct plan_read *read)
+{
+	struct index_range samples[READ_SAMPLES] = { 0 };
+	size_t count = read->keys.count;
+	size_t taken = count < READ_SAMPLES ? count : READ_SAMPLES;
+
+	if (read->counted || m->counts == PLAN_COUNTS)
+		return STATUS_OK;
+	m->counts++;
+	for (size_t i = 0; i < taken; i++)
+		samples[i] = read->keys.items[i * count / taken];
+	TRY(index_ranges_count(m->tx, m->r->db, samples, taken, READ_FEW, &read->rows));
+	if (taken)
+		read->rows = read->rows * count / taken;
+	read->counted = true;
+	return STATUS_OK;
+}

@@ -1,0 +1,153 @@
+#include "index/engine/draw.h"
+
+#include "doc/json.h"
+
+enum {
+	DRAW_ARENA_BYTES = 1024 * 1024, /* of a definition */
+};
+
+/* ---- Definitions ---- */
+
+const char *
+index_state_name(enum index_state state)
+{
+	switch (state) {
+	case INDEX_BUILDING:
+		return "building";
+	case INDEX_READY:
+		return "ready";
+	case INDEX_FAILED:
+		return "failed";
+	case INDEX_DROPPED:
+		return "dropped";
+	case INDEX_STALE:
+		return "stale";
+	}
+	return "unknown";
+}
+
+static void
+draw_flags(uint32_t flags, struct buf *ret)
+{
+	static const struct {
+		uint32_t flag;
+		const char *name;
+	} names[] = {
+		{ INDEX_MULTIKEY, "multikey" },       { INDEX_UNIQUE, "unique" },
+		{ INDEX_SPARSE, "sparse" },           { INDEX_COVERING, "covering" },
+		{ INDEX_PARTITIONED, "partitioned" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (flags & names[i].flag)
+			buf_printf(ret, ", %s", names[i].name);
+	}
+}
+
+static void
+draw_columns(const struct index_def *def, struct buf *ret)
+{
+	buf_append_cstr(ret, ", on [");
+	for (size_t i = 0; i < def->column_count; i++) {
+		const struct index_column *column = &def->columns[i];
+
+		buf_append_cstr(ret, i ? ", " : "");
+		buf_append_cstr(ret, column->descending ? "desc " : "");
+		for (size_t k = 0; k < column->path_count; k++) {
+			buf_append_cstr(ret, k ? " " : "");
+			json_write_str(ret, column->path[k]);
+		}
+	}
+	buf_append_byte(ret, ']');
+}
+
+static void
+draw_text(const char *name, struct str text, struct buf *ret)
+{
+	if (!text.len)
+		return;
+	buf_printf(ret, ", %s ", name);
+	json_write_str(ret, text);
+}
+
+static void
+draw_def(const struct index_def *def, struct buf *ret)
+{
+	buf_printf(ret, "(%d, %s, ", INDEX_FORMAT, index_state_name(def->state));
+	json_write_str(ret, def->name);
+	buf_append_cstr(ret, " of ");
+	json_write_str(ret, def->owner);
+	draw_columns(def, ret);
+	draw_flags(def->flags, ret);
+	if (def->filter.ptr) {
+		buf_append_cstr(ret, ", where ");
+		buf_append_str(ret, def->filter);
+	}
+	draw_text("ordered by", def->collator, ret);
+	buf_append_cstr(ret, ", created ");
+	buf_append_hex(ret, str_of(def->created.bytes, sizeof(def->created.bytes)));
+	draw_text("failed with", def->failure, ret);
+	buf_append_byte(ret, ')');
+}
+
+bool
+index_draw_def(struct str value, struct buf *ret)
+{
+	struct arena *arena = arena_new(DRAW_ARENA_BYTES);
+	struct index_def def = { 0 };
+	bool drawn = arena && index_def_parse(value, arena, &def, NULL) == STATUS_OK;
+
+	if (drawn)
+		draw_def(&def, ret);
+	arena_free(arena);
+	return drawn;
+}
+
+/* ---- Entries ---- */
+
+/* The texts of the columns, each a string in the record and JSON as it is. */
+static bool
+draw_entry_texts(struct tuple_reader *r, struct buf *ret)
+{
+	struct tuple_elem e;
+	enum status status;
+
+	while ((status = tuple_next(r, &e)) == STATUS_OK) {
+		if (e.kind == TUPLE_STRING) {
+			buf_append_cstr(ret, ", ");
+			buf_append_str(ret, e.raw);
+		} else if (e.kind == TUPLE_NULL) {
+			buf_append_cstr(ret, ", missing");
+		} else {
+			return false;
+		}
+	}
+	return status == STATUS_NOT_FOUND;
+}
+
+bool
+index_draw_entry(struct str value, struct buf *ret)
+{
+	struct tuple_reader r = tuple_reader(value);
+	size_t at = ret->len;
+	uint64_t format, flags;
+	struct tuple_elem id;
+
+	if (tuple_next_u64(&r, &format) != STATUS_OK || format != INDEX_ENTRY_FORMAT ||
+	    tuple_next_u64(&r, &flags) != STATUS_OK || flags & ~(uint64_t)INDEX_ENTRY_FLAGS)
+		return false;
+	if (flags & INDEX_ENTRY_LONG_ID &&
+	    (tuple_next(&r, &id) != STATUS_OK || id.kind != TUPLE_STRING))
+		return false;
+	buf_printf(ret, "(%d%s", INDEX_ENTRY_FORMAT, flags & INDEX_ENTRY_CUT ? ", cut" : "");
+	if (!draw_entry_texts(&r, ret)) {
+		ret->len = at;
+		return false;
+	}
+	if (flags & INDEX_ENTRY_LONG_ID) {
+		buf_append_cstr(ret, ", of ");
+		json_write_str(ret, id.raw);
+	}
+	buf_append_byte(ret, ')');
+	return true;
+}

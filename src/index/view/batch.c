@@ -1,0 +1,323 @@
+/* Batches: documents behind a Sequence, mapped. */
+#include "index/view/build.h"
+#include "index/view/keys.h"
+#include "index/view/order.h"
+
+#include "base/mem.h"
+
+enum {
+	ROW_OVERHEAD_BYTES = 64, /* of a row's pairs beside its texts */
+};
+
+enum status
+view_batch_new(struct view_batch **ret)
+{
+	struct view_batch *batch = mem_zalloc(sizeof(*batch));
+
+	if (!batch)
+		return STATUS_NOMEM;
+	batch->arena = arena_new(VIEW_BATCH_ARENA_BYTES);
+	if (!batch->arena) {
+		mem_free(batch);
+		return STATUS_NOMEM;
+	}
+	*ret = batch;
+	return STATUS_OK;
+}
+
+void
+view_batch_free(struct view_batch *batch)
+{
+	if (!batch)
+		return;
+	arena_free(batch->arena);
+	mem_free(batch);
+}
+
+/* ---- Reading documents ---- */
+
+struct batch_reading {
+	const struct view_build *build;
+	struct view_batch *batch;
+};
+
+static bool
+docs_have(const struct view_docs *docs, size_t from, struct str id)
+{
+	for (size_t i = from; i < docs->count; i++)
+		if (str_eq(docs->docs[i].id, id))
+			return true;
+	return false;
+}
+
+/*
+ * Purged documents come first, so that a step which ends early has dealt with all of them. Each
+ * document is there once, since a step reads the rows of many before it writes: a change that has
+ * come after the purge, or another purge, does the same to the rows.
+ */
+static enum status
+batch_take_docs(struct view_batch *b, const struct view_docs *purged, const struct view_docs *docs)
+{
+	b->docs = arena_zalloc(b->arena, (purged->count + docs->count + 1) * sizeof(*b->docs));
+	if (!b->docs)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < purged->count; i++) {
+		const struct view_doc *doc = &purged->docs[i];
+
+		if (!docs_have(purged, i + 1, doc->id) && !docs_have(docs, 0, doc->id))
+			b->docs[b->count++] = (struct view_mapped_doc){ .doc = *doc,
+									.purged = true };
+	}
+	for (size_t i = 0; i < docs->count; i++)
+		b->docs[b->count++] = (struct view_mapped_doc){ .doc = docs->docs[i] };
+	return STATUS_OK;
+}
+
+static enum status
+batch_read_body(struct kv_tx *tx, void *arg)
+{
+	struct batch_reading *r = arg;
+	struct view_batch *b = r->batch;
+	const struct view_design *design = r->build->design;
+	const struct view_docs_want want = {
+		.after = b->from,
+		.most = VIEW_BATCH_DOCS,
+		.most_bytes = VIEW_BATCH_BYTES,
+		.include_design = design->include_design,
+		.local_seq = design->local_seq,
+	};
+	AUTO(view_db_unref) struct catalog_db *db = NULL;
+	const struct view_documents *documents;
+	struct view_docs purged = { 0 }, docs = { 0 };
+
+	arena_clear(b->arena);
+	b->count = 0;
+	TRY(view_build_open_db(r->build, tx, &db, kv_tx_err(tx)));
+	documents = view_documents_of(db);
+	TRY(documents->purges(tx, db, &b->purges_from, VIEW_BATCH_PURGES, b->arena, &purged,
+			      kv_tx_err(tx)));
+	TRY(documents->changes(tx, db, &want, b->arena, &docs, kv_tx_err(tx)));
+	TRY(batch_take_docs(b, &purged, &docs));
+	b->purges_to = purged.last;
+	b->to = docs.last;
+	b->more = docs.more || purged.more;
+	return b->more ? STATUS_OK : documents->newest(tx, db, &b->to);
+}
+
+/* ---- Taking rows ---- */
+
+struct view_sink {
+	struct view_batch *batch;
+	const struct view_design *design;
+	struct index_work *w;
+	struct buf component;
+	size_t *at; /* of the documents that are mapped: their numbers in the batch */
+	size_t doc; /* the one that rows are taken of, in `at` */
+	size_t count;
+	size_t map;
+	bool begun;
+	uint64_t ordinal;
+	enum status status; /* the first failure */
+};
+
+static void
+sink_leave_out(struct view_sink *sink, size_t map, const char *limit)
+{
+	struct view_batch *b = sink->batch;
+
+	b->left_out = arena_grow(b->arena, b->left_out, b->left_out_count, &b->left_out_cap,
+				 sizeof(*b->left_out));
+	if (!b->left_out) {
+		sink->status = STATUS_LIMIT;
+		return;
+	}
+	b->left_out[b->left_out_count++] = (struct view_left_out){
+		b->docs[sink->at[sink->doc]].doc.id, map, limit
+	};
+}
+
+void
+view_sink_next(struct view_sink *sink)
+{
+	if (!sink->begun) {
+		sink->begun = true;
+	} else if (++sink->map == sink->design->map_count) {
+		sink->map = 0;
+		sink->doc++;
+	}
+	sink->ordinal = 0;
+	if (sink->doc < sink->count && sink->map == 0)
+		sink->batch->docs[sink->at[sink->doc]].first = sink->batch->row_count;
+}
+
+void
+view_sink_failed(struct view_sink *sink, struct str reason)
+{
+	/* The worker has logged it; the document has no rows in this view. */
+	(void)sink;
+	(void)reason;
+}
+
+/* All rows of the document are left out, those that follow as well. */
+static void
+sink_drop_doc(struct view_sink *sink, struct view_mapped_doc *doc)
+{
+	sink->batch->row_count = doc->first;
+	doc->count = 0;
+	sink_leave_out(sink, VIEW_VIEWS_MOST, "view_doc_bytes");
+}
+
+static enum status
+sink_add(struct view_sink *sink, struct view_mapped_doc *doc, struct str key, struct str value)
+{
+	struct view_batch *b = sink->batch;
+	struct view_mapped *row;
+
+	b->rows = arena_grow(b->arena, b->rows, b->row_count, &b->row_cap, sizeof(*b->rows));
+	if (!b->rows)
+		return STATUS_LIMIT;
+	row = &b->rows[b->row_count];
+	*row = (struct view_mapped){
+		.map = sink->map,
+		.ordinal = sink->ordinal,
+		.component = arena_dup(b->arena, buf_str(&sink->component)),
+		.key = arena_dup(b->arena, key),
+		.value = arena_dup(b->arena, value),
+	};
+	if (!row->component.ptr || !row->key.ptr || !row->value.ptr)
+		return STATUS_LIMIT;
+	b->row_count++;
+	doc->count++;
+	return STATUS_OK;
+}
+
+void
+view_sink_row(struct view_sink *sink, struct str key, struct str value)
+{
+	struct arena_mark mark = arena_mark(sink->w->arena);
+	struct view_mapped_doc *doc;
+	enum status status;
+
+	if (sink->status != STATUS_OK || sink->doc >= sink->count)
+		return;
+	doc = &sink->batch->docs[sink->at[sink->doc]];
+	if (doc->bytes > VIEW_DOC_BYTES)
+		return;
+	sink->ordinal++;
+	buf_clear(&sink->component);
+	if (key.len + value.len > VIEW_ROW_BYTES) {
+		sink_leave_out(sink, sink->map, "view_row_bytes");
+		return;
+	}
+	status = view_component(&sink->component, key, sink->w);
+	arena_reset(sink->w->arena, mark);
+	if (status == STATUS_KEY_TOO_LARGE || status == STATUS_LIMIT) {
+		sink_leave_out(sink, sink->map, "view_key_bytes");
+		return;
+	}
+	if (status == STATUS_NOMEM || status == STATUS_UNAVAILABLE || status == STATUS_CANCELLED ||
+	    status == STATUS_STEPS) {
+		sink->status = status;
+		return;
+	}
+	if (status != STATUS_OK || !view_text_is_json(value)) {
+		sink_leave_out(sink, sink->map, "not_json");
+		return;
+	}
+	doc->bytes += 2 * (sink->component.len + doc->doc.id.len) + key.len + value.len +
+		      ROW_OVERHEAD_BYTES;
+	if (doc->bytes > VIEW_DOC_BYTES)
+		sink_drop_doc(sink, doc);
+	else
+		sink->status = sink_add(sink, doc, key, value);
+}
+
+/* ---- Mapping ---- */
+
+/* Maps the documents of the batch that are there, in as many calls as it takes. */
+static enum status
+batch_map(const struct view_build *build, struct view_batch *b, struct view_sink *sink,
+	  struct arena *scratch, struct err *err)
+{
+	struct str *texts = arena_alloc(b->arena, (b->count + 1) * sizeof(*texts));
+	size_t total = 0;
+
+	sink->at = arena_alloc(b->arena, (b->count + 1) * sizeof(*sink->at));
+	if (!texts || !sink->at)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < b->count; i++) {
+		if (b->docs[i].doc.gone)
+			continue;
+		sink->at[total] = i;
+		texts[total++] = b->docs[i].doc.json;
+	}
+	while (total) {
+		struct view_error error = { 0 };
+		size_t done = 0;
+		enum status status;
+
+		sink->doc = sink->map = 0;
+		sink->begun = false;
+		sink->count = total;
+		arena_clear(scratch);
+		status = build->functions->map(build->arg, build->design, texts, total, scratch,
+					       sink, &done, &error, err);
+		if (status == STATUS_FUNCTION) {
+			b->error.name = arena_dup(b->arena, error.name);
+			b->error.reason = arena_dup(b->arena, error.reason);
+		}
+		TRY(status);
+		TRY(sink->status);
+		if (done == 0 || done > total)
+			return STATUS_CORRUPT;
+		texts += done;
+		sink->at += done;
+		total -= done;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+batch_order(struct view_batch *b, struct arena *scratch)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		if (b->docs[i].count < 2)
+			continue;
+		arena_clear(scratch);
+		TRY(view_rows_order(b->rows + b->docs[i].first, b->docs[i].count, scratch));
+	}
+	return STATUS_OK;
+}
+
+enum status
+view_batch_make(const struct view_build *build, uint64_t number, const struct catalog_seq *from,
+		const struct catalog_seq *purges_from, struct view_batch *batch, struct err *err)
+{
+	struct batch_reading reading = { build, batch };
+	struct arena *scratch = NULL, *component = NULL;
+	struct index_work w = { 0 };
+	struct view_sink sink = { .batch = batch, .design = build->design, .w = &w };
+	struct arena *arena = batch->arena;
+	enum status status;
+
+	*batch = (struct view_batch){ .arena = arena,
+				      .number = number,
+				      .from = *from,
+				      .purges_from = *purges_from,
+				      .to = *from,
+				      .purges_to = *purges_from };
+	TRY(kv_run_read(build->store, batch_read_body, &reading, err));
+	if (build->design->map_count == 0)
+		return STATUS_OK;
+	scratch = arena_new(VIEW_BATCH_ARENA_BYTES);
+	component = arena_new(VIEW_BATCH_ARENA_BYTES);
+	w.arena = component;
+	buf_init(&sink.component, 2 * VIEW_KEY_BYTES);
+	status = scratch && component ? batch_map(build, batch, &sink, scratch, err) : STATUS_NOMEM;
+	if (status == STATUS_OK)
+		status = batch_order(batch, scratch);
+	buf_release(&sink.component);
+	arena_free(scratch);
+	arena_free(component);
+	return status;
+}

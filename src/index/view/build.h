@@ -1,0 +1,158 @@
+/*
+ * Building a group: its record, batches of mapped documents, and the steps that write them.
+ *
+ * A step is one transaction, which compares how far the group is with what the batch was made for:
+ * of two builders at the same place one finds that the other has been there (STATUS_BUSY), and
+ * looks again. Functions are called before it, but for reduces, which need the sums as they are; a
+ * step that fails is made anew, and never inside of a retried transaction.
+ *
+ * Threading: a build belongs to one thread or fiber; a batch may be made on another one.
+ */
+#ifndef FROND_INDEX_VIEW_BUILD_H
+#define FROND_INDEX_VIEW_BUILD_H
+
+#include "index/view/documents.h"
+#include "index/view/record.h"
+#include "index/view/reduce.h"
+#include "index/view/view.h"
+
+enum {
+	VIEW_BATCH_DOCS = 1000,
+	VIEW_BATCH_BYTES = 4 * 1024 * 1024, /* of the texts of a batch's documents */
+	VIEW_BATCH_PURGES = 500,
+	VIEW_BATCH_ARENA_BYTES = 128 * 1024 * 1024,
+	VIEW_STEP_ARENA_BYTES = 256 * 1024 * 1024,
+	VIEW_STEP_BYTES = 4000000, /* of a transaction, before sums */
+	VIEW_STEP_ROWS = 20000,    /* rows or sums that one step sums up */
+	VIEW_BUILD_TRIES = 100,    /* in a row that a step finds somebody else's work */
+};
+
+/* Which group, and by whose functions; the texts are the builder's. */
+struct view_build {
+	struct kv_store *store;
+	enum catalog_space space;
+	struct str db_name;
+	uint64_t db_number;
+	const struct view_design *design;
+	const struct view_functions *functions;
+	void *arg;
+};
+
+/* A row that has been mapped. */
+struct view_mapped {
+	size_t map;
+	uint64_t ordinal;
+	struct str component;
+	struct str key;
+	struct str value;
+};
+
+struct view_mapped_doc {
+	struct view_doc doc;
+	bool purged;  /* it comes from a purge: `seq` is the purge's */
+	size_t first; /* of its rows */
+	size_t count;
+	size_t bytes; /* of its rows, as they are stored */
+};
+
+/* What a limit has kept out, with the number of the map; VIEW_VIEWS_MOST: the whole document. */
+struct view_left_out {
+	struct str id;
+	size_t map;
+	const char *limit;
+};
+
+/* Documents, mapped. All in the arena, which is the batch's own. */
+struct view_batch {
+	struct arena *arena;
+	/* What it was made for. */
+	uint64_t number;
+	struct catalog_seq from;
+	struct catalog_seq purges_from;
+	/* How far the group is behind it. */
+	struct catalog_seq to;
+	struct catalog_seq purges_to;
+	bool more;
+	struct view_mapped_doc *docs;
+	size_t count;
+	struct view_mapped *rows;
+	size_t row_count;
+	size_t row_cap;
+	struct view_left_out *left_out;
+	size_t left_out_count;
+	size_t left_out_cap;
+	struct view_error error; /* with STATUS_FUNCTION */
+};
+
+/* ---- The record (group.c) ---- */
+
+/* Opens the database, if it still is the one. STATUS_NOT_FOUND; the reference is the caller's. */
+MUST_USE enum status view_build_open_db(const struct view_build *build, struct kv_tx *tx,
+					struct catalog_db **ret, struct err *err);
+
+/* For AUTO(). */
+static inline void
+view_db_unref(struct catalog_db **db)
+{
+	catalog_db_unref(*db);
+}
+
+/* The record as the transaction sees it. STATUS_NOT_FOUND: there is no such group. */
+MUST_USE enum status view_build_read(struct kv_tx *tx, const struct catalog_db *db,
+				     const struct view_design *design, enum kv_read mode,
+				     struct arena *arena, struct view_record *ret, struct err *err);
+
+/* Writes the record. */
+MUST_USE enum status view_build_write(struct kv_tx *tx, const struct catalog_db *db,
+				      const struct view_record *record);
+
+/* Reads the record in a transaction of its own, and makes the group if it is not there. */
+MUST_USE enum status view_build_state(const struct view_build *build, struct arena *arena,
+				      struct view_record *ret, struct err *err);
+
+/* The name of a group's reader of purges; in the arena. */
+MUST_USE enum status view_purge_reader(uint64_t number, struct arena *arena, struct str *ret);
+
+/* ---- Batches (batch.c) ---- */
+
+/* STATUS_NOMEM. */
+MUST_USE enum status view_batch_new(struct view_batch **ret);
+void view_batch_free(struct view_batch *batch); /* NULL is fine */
+
+/* Reads and maps what comes behind these Sequences. STATUS_FUNCTION: see batch->error. */
+MUST_USE enum status view_batch_make(const struct view_build *build, uint64_t number,
+				     const struct catalog_seq *from,
+				     const struct catalog_seq *purges_from,
+				     struct view_batch *batch, struct err *err);
+
+/* ---- Steps ---- */
+
+/* What a step has done. */
+struct view_step {
+	struct catalog_seq covers; /* how far the group is now */
+	enum view_phase phase;
+	bool whole; /* all of the batch is written */
+	uint64_t done;
+	uint64_t total;
+	struct view_error error; /* with STATUS_FUNCTION; in the arena */
+};
+
+/*
+ * Writes a batch, or as much of it as one transaction takes (write.c). `*most` is how many
+ * documents that is; it is lowered when a transaction turns out too large, and then STATUS_BUSY is
+ * returned, too. STATUS_BUSY: the group is elsewhere by now; look again.
+ */
+MUST_USE enum status view_step_write(const struct view_build *build, const struct view_batch *batch,
+				     size_t *most, struct arena *arena, struct view_step *ret,
+				     struct err *err);
+
+/* Sums up the next rows of a group in VIEW_PHASE_SUMS (first_sums.c). STATUS_BUSY likewise. */
+MUST_USE enum status view_step_sums(const struct view_build *build, struct arena *arena,
+				    struct view_step *ret, struct err *err);
+
+/* One attempt of a step: begins, runs the body, commits. Retryable failures are STATUS_BUSY. */
+typedef enum status view_step_body(struct kv_tx *tx, void *arg);
+MUST_USE enum status view_step_run(struct kv_store *store, view_step_body *body, void *arg,
+				   struct err *err);
+
+#endif

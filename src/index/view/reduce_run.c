@@ -1,0 +1,165 @@
+/* Calling the reduces of design documents, for many accumulators at once. */
+#include "index/view/keys.h"
+#include "index/view/reduce.h"
+
+/* What the next call is to work on, and where its results go. */
+struct calling {
+	const struct reduce_run *run;
+	const struct view_reduce *reduce;
+	bool rereduce;
+	struct view_group_input inputs[REDUCE_CALL_GROUPS];
+	struct reduce_segment *segments[REDUCE_CALL_GROUPS];
+	size_t count;
+	size_t bytes;
+};
+
+/* A result as it is kept: 'r' and the text, or 'e', name, NUL, reason. */
+static enum status
+calling_keep(struct calling *c, struct str result, const struct view_error *error, struct str *ret)
+{
+	struct arena *arena = c->run->w->arena;
+	struct str name = error->name.len ? error->name : STR("invalid_value");
+	size_t len = result.ptr ? 1 + result.len : 2 + name.len + error->reason.len;
+	char *at;
+
+	if (result.ptr && !view_text_is_json(result))
+		return calling_keep(c, (struct str){ 0 },
+				    &(struct view_error){ STR("invalid_value"),
+							  STR("\"A reduce returned no JSON.\"") },
+				    ret);
+	at = arena_bytes(arena, len);
+	if (!at)
+		return STATUS_LIMIT;
+	*ret = str_of(at, len);
+	if (result.ptr) {
+		*at = 'r';
+		memcpy(at + 1, result.ptr, result.len);
+		return STATUS_OK;
+	}
+	*at++ = 'e';
+	memcpy(at, name.ptr, name.len);
+	at += name.len;
+	*at++ = '\0';
+	if (error->reason.len)
+		memcpy(at, error->reason.ptr, error->reason.len);
+	return STATUS_OK;
+}
+
+static enum status
+calling_flush(struct calling *c)
+{
+	const struct reduce_run *run = c->run;
+	struct str *results = arena_zalloc(run->w->arena, (c->count + 1) * sizeof(*results));
+	struct view_error *errors = arena_zalloc(run->w->arena, (c->count + 1) * sizeof(*errors));
+
+	if (!results || !errors)
+		return STATUS_LIMIT;
+	if (c->count == 0)
+		return STATUS_OK;
+	TRY(run->functions->reduce(run->arg, run->design, &c->reduce->name, 1, c->rereduce,
+				   c->inputs, c->count, run->w->arena, results, errors, run->error,
+				   run->err));
+	for (size_t i = 0; i < c->count; i++) {
+		struct reduce_segment *s = c->segments[i];
+
+		TRY(calling_keep(c, results[i], &errors[i], &s->partial));
+		s->is_partial = true;
+		buf_release(&s->keys);
+		buf_release(&s->values);
+	}
+	c->count = c->bytes = 0;
+	return STATUS_OK;
+}
+
+static enum status
+calling_add(struct calling *c, struct reduce_segment *s)
+{
+	buf_append_byte(&s->values, ']');
+	if (!c->rereduce)
+		buf_append_byte(&s->keys, ']');
+	TRY(buf_status(&s->keys));
+	TRY(buf_status(&s->values));
+	c->inputs[c->count].keys = c->rereduce ? STR("null") : buf_str(&s->keys);
+	c->inputs[c->count].values = buf_str(&s->values);
+	c->segments[c->count++] = s;
+	c->bytes += s->keys.len + s->values.len;
+	if (c->count == REDUCE_CALL_GROUPS || c->bytes > REDUCE_RUN_BYTES)
+		return calling_flush(c);
+	return STATUS_OK;
+}
+
+/* The partial results of an accumulator become one segment, which is to be rereduced. */
+static enum status
+acc_join(struct calling *c, struct reduce_acc *acc)
+{
+	struct reduce_segment joined = { 0 };
+
+	for (size_t i = 0; i < acc->segment_count; i++) {
+		struct str partial = acc->segments[i].partial;
+
+		if (partial.ptr[0] == 'e' && !acc->failed.ptr)
+			acc->failed = partial;
+	}
+	if (acc->failed.ptr || acc->segment_count == 1)
+		return STATUS_OK;
+	buf_init(&joined.keys, REDUCE_BUF_BYTES);
+	buf_init(&joined.values, REDUCE_BUF_BYTES);
+	for (size_t i = 0; i < acc->segment_count; i++) {
+		buf_append_byte(&joined.values, i ? ',' : '[');
+		buf_append_str(&joined.values, str_skip(acc->segments[i].partial, 1));
+	}
+	acc->segments[0] = joined;
+	acc->segment_count = 1;
+	return calling_add(c, &acc->segments[0]);
+}
+
+static enum status
+calling_all(struct calling *c, struct reduce_acc *accs, size_t count, bool rereduce)
+{
+	c->rereduce = rereduce;
+	for (size_t i = 0; i < count; i++) {
+		struct reduce_acc *acc = &accs[i];
+
+		if (acc->reduce->kind != VIEW_REDUCE_FUNCTION)
+			continue;
+		if (c->count && !str_eq(c->reduce->name, acc->reduce->name))
+			TRY(calling_flush(c));
+		c->reduce = acc->reduce;
+		for (size_t j = 0; !rereduce && j < acc->segment_count; j++)
+			if (!acc->segments[j].is_partial)
+				TRY(calling_add(c, &acc->segments[j]));
+		if (rereduce && acc->segment_count)
+			TRY(acc_join(c, acc));
+	}
+	return c->count ? calling_flush(c) : STATUS_OK;
+}
+
+/* After a rereduce the result may be an error. */
+static void
+accs_take_errors(struct reduce_acc *accs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (accs[i].segment_count == 1 && accs[i].segments[0].partial.len &&
+		    accs[i].segments[0].partial.ptr[0] == 'e' && !accs[i].failed.ptr)
+			accs[i].failed = accs[i].segments[0].partial;
+}
+
+enum status
+reduce_run(const struct reduce_run *run, struct reduce_acc *accs, size_t count)
+{
+	struct calling *c;
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any |= accs[i].reduce->kind == VIEW_REDUCE_FUNCTION && accs[i].segment_count;
+	if (!any)
+		return STATUS_OK;
+	c = arena_zalloc(run->w->arena, sizeof(*c));
+	if (!c)
+		return STATUS_LIMIT;
+	c->run = run;
+	TRY(calling_all(c, accs, count, false));
+	TRY(calling_all(c, accs, count, true));
+	accs_take_errors(accs, count);
+	return STATUS_OK;
+}
