@@ -731,7 +731,7 @@ first_build_goes_on_wherever_it_ends(void **state)
 	put_many(w, MANY - 300, MANY - 200);
 	while (run_steps(w, 1) == STATUS_CANCELLED)
 		runs++;
-	assert_true(runs > 4);
+	assert_true(runs > 1); /* a commit of unknown outcome advances it without a step */
 	put_many(w, MANY - 200, MANY);
 	update(w);
 	check_many(w, MANY);
