@@ -71,7 +71,9 @@ ladder: build/frond
 # A long run in which one client in ten misbehaves, for SOAK_SECONDS.
 soak: build/frond
 	scripts/deps test
-	python3 tests/attack/soak.py --frond build/frond --seconds $(SOAK_SECONDS)
+	ninja -C build bench/constant
+	python3 tests/attack/soak.py --frond build/frond --constant build/bench/constant \
+		--seconds $(SOAK_SECONDS)
 
 # frond beside its peers and its limits; bench/README.md tells the settings.
 bench: build/frond

@@ -170,8 +170,9 @@ parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.args_doc = "put|bulk|update|get|constant|_changes|_all_docs|find|find-range|find-none|"
-		    "put-big|get-big|path|bulk-lines|get-lines",
+	.args_doc =
+		"put|bulk|update|get|constant|_changes|_all_docs|view|find|find-range|find-none|"
+		"put-big|get-big|path|bulk-lines|get-lines",
 	.doc = "Asks a server the same thing over and over, and tells how fast it answers.",
 };
 

@@ -232,6 +232,18 @@ listing_make(struct load *l, struct load_conn *c)
 	return true;
 }
 
+/* The query names the view, too. */
+static bool
+view_make(struct load *l, struct load_conn *c)
+{
+	char path[LOAD_PATH_BYTES];
+
+	snprintf(path, sizeof(path), "/_design/%s", l->query ? l->query : "");
+	begin_request(l, c, "GET", path);
+	end_request(c);
+	return true;
+}
+
 static bool
 listing_check(struct load *l, struct load_conn *c)
 {
@@ -448,6 +460,7 @@ static const struct load_op ops[] = {
 	  .make = listing_make,
 	  .check = listing_check,
 	  .needle = "{\"id\":\"" },
+	{ .name = "view", .make = view_make, .check = listing_check, .needle = "\"key\":" },
 	{ .name = "find", .make = find_one_make, .check = get_check },
 	{ .name = "find-range",
 	  .make = find_range_make,

@@ -10,12 +10,15 @@ BIG_BYTES = 500 * 1000
 CONNECTED = 1000
 READ_DB = "bench"
 NUMBER = "number"                   # a member that differs in all documents
+GROUPS = 100                        # that a view is reduced by
 STRING = "type"                     # a short string
 VALIDATE = """function (newDoc, oldDoc, userCtx, secObj) {
     if (newDoc._deleted) return;
     if (typeof newDoc.type !== 'string') throw({forbidden: 'type is a string'});
     if (oldDoc && oldDoc.type !== newDoc.type) throw({forbidden: 'type stays'});
 }"""
+START_SECONDS = 0.5                 # of writes that have workers started before what is measured
+START_DOCS = 5000                   # likewise, of batches
 TICK_US = 10000                     # of processor time, in /proc
 
 
@@ -283,7 +286,14 @@ class PutValidated(Put):
         make_validated(server, "validated")
 
     def run(self, bench, server):
+        self.start_workers(bench, server)
         return beside_bare(super().run(bench, server), self.put(bench, server, "validated"))
+
+    def start_workers(self, bench, server):
+        """What runs the function is started by the first writes, which are not measured."""
+        result = bench.load.run(server, "put", db="validated", connections=self.connections,
+                                first=bench.first(server, "validated"), seconds=START_SECONDS)
+        bench.use(server, "validated", result)
 
     def run_limit(self, bench, limits):
         return None
@@ -305,10 +315,69 @@ class BulkValidated(Bulk):
         make_validated(server, "bulk-validated")
 
     def run(self, bench, server):
-        return beside_bare(super().run(bench, server), self.bulk(bench, server, "bulk-validated"))
+        db = "bulk-validated"
+        result = bench.load.run(server, "bulk", db=db, connections=self.writers, count=START_DOCS,
+                                first=bench.first(server, db))
+        bench.use(server, db, result)
+        return beside_bare(super().run(bench, server), self.bulk(bench, server, db))
 
     def run_limit(self, bench, limits):
         return None
+
+
+def emits(key, value="null"):
+    return f"function (doc) {{ emit(doc.{key}, {value}); }}"
+
+
+class ViewBuild(Workload):
+    """A view of all documents: from the design document until it answers."""
+
+    queries = True
+    builds = 0  # of all views: each has another text, so that none is there already
+
+    def __init__(self, name, title, reduce=None):
+        super().__init__(name, title)
+        self.reduce = reduce
+
+    def run(self, bench, server):
+        ViewBuild.builds += 1
+        view = {"map": emits(NUMBER) + f" // {ViewBuild.builds}"}
+        if self.reduce:
+            view["reduce"] = self.reduce
+        before = server.cpu_ticks()
+        begin = time.monotonic()
+        server.make_view(READ_DB, "built", view)
+        server.must("GET", f"/{READ_DB}/_design/built/_view/v?limit=1")
+        seconds = time.monotonic() - begin
+        server.settle()
+        rows = bench.rows(server)
+        found = {"rate": rows / seconds, "peak_mb": server.memory_mb(), "units": rows,
+                 "cpu_us": (server.cpu_ticks() - before) * TICK_US / rows}
+        server.drop_view(READ_DB, "built")
+        return found
+
+
+class View(Workload):
+    """Questions to a view that is built; `rows` that an answer has, None: all documents'."""
+
+    queries = True
+
+    def __init__(self, name, title, query, connections=1, rows=None, view=None):
+        super().__init__(name, title)
+        self.query = query
+        self.connections = connections
+        self.rows = rows
+        self.view = view or {"map": emits(NUMBER)}
+
+    def prepare(self, bench, server):
+        server.make_view(READ_DB, self.name, self.view)
+        server.must("GET", f"/{READ_DB}/_design/{self.name}/_view/v?limit=1")
+
+    def run(self, bench, server):
+        rows = bench.rows(server) if self.rows is None else self.rows
+        return measured(bench.load.run(server, "view", db=READ_DB, rows=rows, seconds=bench.seconds,
+                                       connections=self.connections,
+                                       query=f"{self.name}/_view/v?{self.query}"), server)
 
 
 class Path(Workload):
@@ -422,4 +491,10 @@ TIMED = [
     Find("find-range", "_find 100 documents by an index", "find-range", 1, rows=100),
     Find("find-scan", "_find without an index, documents looked at", "find-none", 1),
     PutIndexed(16), PutValidated(16), BulkValidated(1),
+    ViewBuild("view-map", "view of a map built, documents"),
+    ViewBuild("view-count", "view with _count built, documents", "_count"),
+    View("view-rows", "a view's rows", "reduce=false"),
+    View("view-one-16", "first row of a view, 16 connections", "limit=1", connections=16, rows=1),
+    View("view-grouped", "_sum by 100 groups of all rows, groups", "group=true", rows=GROUPS,
+         view={"map": emits(f"{NUMBER} % {GROUPS}", "1"), "reduce": "_sum"}),
 ]

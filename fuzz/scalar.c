@@ -51,6 +51,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_key(&s, DOC_KEY_BSON);
 		check_key(&s, DOC_KEY_COUCH);
 		check_key(&s, DOC_KEY_TYPED);
+		check_key(&s, DOC_KEY_RAW);
 	}
 	/* And any bytes as keys. */
 	if (doc_key_skip(str_of(data, size), false, &len) == STATUS_OK)

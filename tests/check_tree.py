@@ -40,14 +40,15 @@ ROOMS = {
                       " settings replicator door/couch/wire door/couch/admin",
     "door/couch/list": "base loop js kv catalog doc index index/selector model/revisioned access http"
                        " settings door/couch/wire door/couch/admin door/couch/doc",
-    "door/couch/query": "base loop js kv catalog doc index index/selector index/engine model/revisioned"
-                        " access http settings door/couch/wire door/couch/admin door/couch/doc",
+    "door/couch/query": "base loop js kv catalog doc index index/selector index/engine index/view"
+                        " model/revisioned access http settings door/couch/wire door/couch/admin"
+                        " door/couch/doc",
     "door/couch/view": "base loop js kv catalog doc index index/view model/revisioned access http"
                        " settings door/couch/wire door/couch/admin door/couch/doc door/couch/list",
     "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view",
-    "cli": "base loop js kv catalog doc index/engine index/view model/revisioned access http settings replicator"
+    "cli": "base loop js kv catalog doc index/engine index/view model/revisioned access net http settings replicator"
            " door/couch",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the

@@ -1,6 +1,7 @@
 /*
- * Finds out which administrator a request comes from, by name and password in HTTP Basic
- * credentials or by CouchDB's AuthSession cookie. Thread-safe after the last auth_add_admin().
+ * Finds out who a request comes from, by name and password in HTTP Basic credentials or by
+ * CouchDB's AuthSession cookie: an administrator of the settings, or else a person of the store
+ * (person.h). Thread-safe after the last auth_add_admin() and auth_set_…().
  *
  * Without any administrator everybody is one, as in a new PouchDB Server or CouchDB 1. That is
  * meant for a server that listens on the loopback address only.
@@ -9,6 +10,8 @@
 #define FROND_ACCESS_AUTH_H
 
 #include "access/hash_queue.h"
+#include "access/lockout.h"
+#include "access/verifier.h"
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -18,7 +21,6 @@ enum {
 	AUTH_HASH_THREADS = 1,
 	AUTH_HASH_QUEUE = 64,
 	AUTH_SESSION_SECONDS = 600, /* CouchDB's default timeout of a cookie */
-	AUTH_RENEW_SECONDS = 60,    /* an older cookie is replaced when it is used */
 	AUTH_NAME_BYTES = 256,
 	AUTH_PASSWORD_BYTES = 1024,
 	AUTH_ADMINS_LIMIT = 64,
@@ -28,6 +30,8 @@ enum {
 };
 
 struct auth;
+struct kv_store;
+struct kv_tx;
 
 enum auth_method {
 	AUTH_METHOD_NONE, /* no credentials given */
@@ -37,15 +41,23 @@ enum auth_method {
 
 struct auth_user {
 	struct str name; /* empty: anonymous */
-	bool admin;
+	struct str *roles;
+	size_t roles_count;
+	bool admin; /* of the server: has the role "_admin" */
 	enum auth_method method;
-	bool renew; /* by a cookie that is no longer fresh: a new one keeps the session alive */
+	bool fresh; /* the password was hashed for this request, and not remembered */
+	struct str
+		tried; /* the name of Basic credentials, right or wrong; ptr NULL: there are none */
+	bool renew;    /* by a cookie that is no longer fresh: a new one keeps the session alive */
 };
 
-/* Who asks for a password to be hashed. Both may be empty or NULL. */
+/* Who asks. Each may be empty or NULL. */
 struct auth_client {
-	struct str address; /* "127.0.0.1:40312" */
-	struct event *gone; /* set when the client does not wait any more */
+	struct str address;     /* "127.0.0.1:40312" */
+	struct event *gone;     /* set when the client does not wait any more */
+	struct kv_store *store; /* has the people; NULL: there are administrators only */
+	struct kv_tx *tx;       /* to read in, without another one */
+	bool *failing; /* set when the name has failed too often from here; NULL: nobody asks */
 };
 
 struct auth *auth_new(void); /* NULL when out of memory */
@@ -88,8 +100,26 @@ MUST_USE enum status auth_hash_password(struct str name, struct str password,
 					const struct auth_hashing *how, struct arena *arena,
 					struct str *ret, struct err *err);
 
+/*
+ * Hashes a person's password, with SHA-256 and a salt that `verifier` has already or a random one.
+ * The keys of SCRAM get a salt of their own. Errors as auth_hash_password()'s.
+ */
+MUST_USE enum status auth_make_verifiers(struct str password, const struct auth_hashing *how,
+					 struct verifier *verifier, struct scram *scram,
+					 struct err *err);
+
 /* Limits the hashing on fibers; before the first check. */
 void auth_set_hash_limits(struct auth *a, const struct hash_queue_limits *limits);
+
+/* When names are locked out that fail, which none is by default. Before the first check. */
+void auth_set_lockout(struct auth *a, const struct lockout_rules *rules);
+
+/* How many rounds passwords have that are set now. Before the first check. */
+void auth_set_rounds(struct auth *a, uint64_t rounds);
+
+/* How long a cookie lasts. Before the first check. */
+void auth_set_session(struct auth *a, uint64_t seconds);
+uint64_t auth_session_seconds(const struct auth *a);
 
 /*
  * Replaces the random key that cookies are signed with, so that they outlive the process or are
@@ -107,22 +137,32 @@ bool auth_has_admins(const struct auth *a);
  * CouchDB, because its owner must be able to log in again. A password that was right once is
  * remembered (as a keyed digest), so that the slow hash is computed once; that happens in
  * wait_compute(), after the fiber's turn in the queue (access/hash_queue.h). STATUS_TOO_MANY if
- * the queue is full, STATUS_CANCELLED if the client has gone. `ret->name` lives in the arena.
+ * the queue is full, STATUS_CANCELLED if the client has gone, STATUS_FORBIDDEN if the name is
+ * locked out at the client's address (access/lockout.h). `ret->name` lives in the arena.
  */
 MUST_USE enum status auth_check(struct auth *a, struct str authorization, struct str cookie,
 				const struct auth_client *client, struct arena *arena,
 				struct auth_user *ret, struct err *err);
 
 /* Name and password, as POST /_session sends them. STATUS_UNAUTHORIZED; else as auth_check(). */
-MUST_USE enum status auth_check_password(struct auth *a, struct str name, struct str password,
-					 const struct auth_client *client, struct err *err);
+MUST_USE enum status auth_login(struct auth *a, struct str name, struct str password,
+				const struct auth_client *client, struct arena *arena,
+				struct auth_user *ret, struct err *err);
+
+/*
+ * Looks again who somebody is whose password or cookie was right once: `user` gets the roles of
+ * now, in the arena. STATUS_UNAUTHORIZED for a name that nobody has any more.
+ */
+MUST_USE enum status auth_again(const struct auth *a, const struct auth_client *client,
+				struct arena *arena, struct auth_user *user, struct err *err);
 
 /*
  * The value of a fresh AuthSession cookie: base64url(name:hex time:HMAC), in the arena. The key of
- * the HMAC is made of the secret and of the salt and the hash of that administrator's password, so
- * that a new password ends all cookies of before. A cookie for an unknown name is never valid.
+ * the HMAC is made of the secret and of the salt of that person's password, so that a new password
+ * ends all cookies of before. A cookie for an unknown name is never valid.
  */
-MUST_USE enum status auth_make_cookie(struct auth *a, struct str name, struct arena *arena,
+MUST_USE enum status auth_make_cookie(struct auth *a, struct str name,
+				      const struct auth_client *client, struct arena *arena,
 				      struct str *ret);
 
 #endif

@@ -3,9 +3,96 @@
 #define FROND_ACCESS_AUTH_INT_H
 
 #include "access/auth.h"
+#include "access/person.h"
+#include "access/person_cache.h"
+#include "access/verifier.h"
+
+enum {
+	AUTH_DIGEST_BYTES = 32, /* of HMAC-SHA256 */
+	AUTH_SECRET_BYTES = 32,
+};
+
+#define AUTH_WRONG_TEXT  "Name or password is incorrect."
+#define AUTH_LOCKED_TEXT "Account is temporarily locked due to multiple authentication failures"
+
+struct auth_admin {
+	char name[AUTH_NAME_BYTES];
+	size_t name_len;
+	struct verifier verifier;
+	uint8_t cookie_key[AUTH_DIGEST_BYTES]; /* signs the cookies of this administrator */
+};
+
+struct auth {
+	struct auth_admin *admins[AUTH_ADMINS_LIMIT];
+	size_t count;
+	uint64_t rounds;                       /* of passwords that are set now */
+	uint64_t session_s;                    /* how long a cookie lasts */
+	uint8_t secret_key[AUTH_SECRET_BYTES]; /* the keys of cookies are derived from it */
+	uint8_t memory_key[AUTH_SECRET_BYTES]; /* of choices that depend on a name */
+	struct hash_queue_limits hash_limits;
+	struct lockout_rules lockout;
+};
+
+/* Somebody that a name stands for. */
+struct auth_who {
+	struct str name; /* borrowed from the settings or in the arena */
+	const struct auth_admin *admin;
+	bool is_person; /* or an administrator, or nobody */
+	struct person person;
+	const struct verifier *verifier; /* NULL: no password is right */
+	bool fresh;                      /* the password was hashed, and not remembered */
+	uint8_t identity[PERSON_CACHE_IDENTITY_BYTES];
+	uint8_t cookie_key[AUTH_DIGEST_BYTES];
+};
+
+/* Moves what comes before the first `c` from `s` to `*ret`. False if `s` has no `c`. */
+static inline bool
+auth_cut_at(struct str *s, char c, struct str *ret)
+{
+	const char *at = s->len ? memchr(s->ptr, c, s->len) : NULL;
+
+	if (!at)
+		return false;
+	*ret = str_of(s->ptr, (size_t)(at - s->ptr));
+	*s = str_skip(*s, ret->len + 1);
+	return true;
+}
+
+/* ---- auth_who.c ---- */
+
+/*
+ * Whom the name stands for: an administrator, or a person of the store. STATUS_NOT_FOUND for
+ * nobody; errors of the store.
+ */
+MUST_USE enum status auth_find(const struct auth *a, struct str name,
+			       const struct auth_client *client, struct arena *arena,
+			       struct auth_who *ret, struct err *err);
+/* What the request goes by from now on. In the arena. */
+MUST_USE enum status auth_become(const struct auth_who *who, struct arena *arena,
+				 enum auth_method method, struct auth_user *ret);
+MUST_USE enum status auth_keyed_digest(const uint8_t *key, size_t key_len, struct str data,
+				       uint8_t ret[AUTH_DIGEST_BYTES]);
+
+/* ---- auth_password.c ---- */
+
+/* STATUS_UNAUTHORIZED; else as auth_check(). */
+MUST_USE enum status auth_password_check(struct auth *a, struct str name, struct str password,
+					 const struct auth_client *client, struct arena *arena,
+					 struct auth_who *ret, struct err *err);
+
+/* ---- auth_cookie.c ---- */
+
+/*
+ * Whom the Cookie header is of, and the cookie's age. STATUS_NOT_FOUND for no cookie, or one that
+ * somebody else has signed, that has expired, or that names nobody.
+ */
+MUST_USE enum status auth_cookie_check(struct auth *a, struct str header,
+				       const struct auth_client *client, struct arena *arena,
+				       struct auth_who *ret, uint64_t *ret_age_s, struct err *err);
 
 /* auth_make_cookie() at a moment: seconds since 1970. */
-MUST_USE enum status auth_make_cookie_at(struct auth *a, struct str name, uint64_t now_s,
+MUST_USE enum status auth_make_cookie_at(struct auth *a, struct str name,
+					 const struct auth_client *client, uint64_t now_s,
 					 struct arena *arena, struct str *ret);
 
 #endif

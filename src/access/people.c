@@ -55,10 +55,27 @@ add_people(struct auth *auth, const struct settings *settings, struct arena *are
 	return STATUS_OK;
 }
 
+static struct lockout_rules
+lockout_rules_of(const struct access_settings *access)
+{
+	enum lockout_mode mode = LOCKOUT_ENFORCE;
+
+	if (strcmp(access->lockout_mode, "enforce") != 0)
+		mode = strcmp(access->lockout_mode, "warn") == 0 ? LOCKOUT_WARN : LOCKOUT_OFF;
+	return (struct lockout_rules){
+		.mode = mode,
+		.threshold = access->lockout_threshold,
+		.lifetime_ms = access->lockout_lifetime_ms,
+		.objects = access->lockout_objects,
+	};
+}
+
 enum status
 people_auth(const struct settings *settings, struct auth **ret, struct err *err)
 {
+	const struct access_settings *access = settings_of(settings, &access_setting_group);
 	const struct hash_queue_limits limits = people_hash_limits(settings);
+	const struct lockout_rules lockout = lockout_rules_of(access);
 	struct str secret = secret_of(settings);
 	struct arena *arena = arena_new(PEOPLE_ARENA_BYTES);
 	struct auth *auth = auth_new();
@@ -68,6 +85,9 @@ people_auth(const struct settings *settings, struct auth **ret, struct err *err)
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	if (status == STATUS_OK) {
 		auth_set_hash_limits(auth, &limits);
+		auth_set_rounds(auth, access->iterations);
+		auth_set_session(auth, access->timeout_s);
+		auth_set_lockout(auth, &lockout);
 		status = add_people(auth, settings, arena, err);
 	}
 	if (status == STATUS_OK && secret.len)

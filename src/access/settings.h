@@ -18,12 +18,62 @@
 	       AUTH_ROUNDS, SETTING_LIVE,                                                          \
 	       "Rounds of PBKDF2 for passwords that are set in plain. Those that are hashed "      \
 	       "already keep the rounds that they have.")                                          \
+	NUMBER(S, timeout_s, ACCESS_SECRET_SECTION, "timeout", "s", 1, 31536000,                   \
+	       AUTH_SESSION_SECONDS, SETTING_LIVE,                                                 \
+	       "How long a cookie lasts. One that is used is renewed when a tenth of that has "    \
+	       "passed.")                                                                          \
+	FLAG(S, persistent_cookies, ACCESS_SECRET_SECTION, "allow_persistent_cookies", true,       \
+	     SETTING_LIVE,                                                                         \
+	     "Whether a browser keeps its cookie when it is closed.")                              \
+	TEXT(S, cookie_domain, ACCESS_SECRET_SECTION, "cookie_domain", 1, NULL, NULL,              \
+	     SETTING_LIVE | SETTING_HEADER,                                                        \
+	     "The domain that cookies are for. By default the host that was asked, and no other.") \
+	TEXT(S, same_site, ACCESS_SECRET_SECTION, "same_site", 1, "none,lax,strict", NULL,         \
+	     SETTING_LIVE,                                                                         \
+	     "The attribute SameSite of cookies. By default they have none.")                      \
+	TEXT(S, public_fields, ACCESS_SECRET_SECTION, "public_fields", 1, NULL, NULL,              \
+	     SETTING_LIVE,                                                                         \
+	     "Members of the documents of _users that everybody may read, separated by commas. "   \
+	     "By default nobody sees anything of the documents of others.")                        \
+	TEXT(S, lockout_mode, "chttpd_auth_lockout", "mode", 1, "off,warn,enforce", "enforce",     \
+	     SETTING_LIVE,                                                                         \
+	     "What becomes of a name whose password was wrong too often from one address: "        \
+	     "nothing, the log tells of it, or it is answered 403 there.")                         \
+	NUMBER(S, lockout_threshold, "chttpd_auth_lockout", "threshold", "", 1, 1000000000,        \
+	       LOCKOUT_THRESHOLD, SETTING_LIVE, "Wrong passwords that are too many.")              \
+	NUMBER(S, lockout_lifetime_ms, "chttpd_auth_lockout", "max_lifetime", "ms", 1, 86400000,   \
+	       LOCKOUT_LIFETIME_MS, SETTING_LIVE,                                                  \
+	       "How long wrong passwords count, from the first one on.")                           \
+	NUMBER(S, lockout_objects, "chttpd_auth_lockout", "max_objects", "", 1,                    \
+	       LOCKOUT_OBJECTS_LIMIT, LOCKOUT_OBJECTS, 0,                                          \
+	       "Names and addresses whose wrong passwords are counted, rounded up to eight; "      \
+	       "those that failed first are forgotten first.")                                     \
 	NUMBER(S, hash_threads, "frond", "hash_threads", "", 1, 1024, AUTH_HASH_THREADS,           \
 	       SETTING_LIVE,                                                                       \
 	       "Passwords that are hashed at a time, in threads of low priority, pool_threads.")   \
 	NUMBER(S, hash_queue, "frond", "hash_queue", "", 1, 100000, AUTH_HASH_QUEUE, SETTING_LIVE, \
 	       "Logins that wait for their passwords to be hashed, in turns by address; more are " \
-	       "answered 429.")
+	       "answered 429.")                                                                    \
+	NUMBER(S, address_requests, "limits", "address_requests", "", 1, 1000000000, 0,            \
+	       SETTING_LIVE,                                                                       \
+	       "Requests of one address in a second; more are answered 429. By default no limit, " \
+	       "as of all in this section.")                                                       \
+	NUMBER(S, address_bytes, "limits", "address_bytes", "bytes/s", 1, 1000000000000, 0,        \
+	       SETTING_LIVE,                                                                       \
+	       "Bytes of bodies, both ways, of one address in a second. They are counted when a "  \
+	       "request ends; the next ones are answered 429 until the rate is kept.")             \
+	NUMBER(S, address_databases, "limits", "address_databases", "", 1, 1000000000, 0,          \
+	       SETTING_LIVE, "Databases that are created from one address in an hour.")            \
+	NUMBER(S, person_requests, "limits", "person_requests", "", 1, 1000000000, 0,              \
+	       SETTING_LIVE,                                                                       \
+	       "Requests of one person in a second. Nobody's and administrators' are not counted " \
+	       "by person.")                                                                       \
+	NUMBER(S, person_bytes, "limits", "person_bytes", "bytes/s", 1, 1000000000000, 0,          \
+	       SETTING_LIVE, "Bytes of bodies, both ways, of one person in a second.")             \
+	NUMBER(S, person_databases, "limits", "person_databases", "", 1, 1000000000, 0,            \
+	       SETTING_LIVE, "Databases that one person creates in an hour.")                      \
+	NUMBER(S, person_open, "limits", "person_open", "", 1, 1000000000, 0, SETTING_LIVE,        \
+	       "Requests of one person at a time, feeds included.")
 /* clang-format on */
 
 SETTING_STRUCT(access_settings, ACCESS_SETTINGS);

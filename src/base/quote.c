@@ -51,6 +51,29 @@ quote_show(struct str s, char room[QUOTE_SHOWN_BYTES])
 	return room;
 }
 
+void
+quote_word(struct buf *out, struct str s, size_t most)
+{
+	static const char upper[] = "0123456789ABCDEF";
+	size_t end = out->len + most;
+
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.ptr[i];
+
+		if (out->len + 3 > end) {
+			buf_append_cstr(out, "...");
+			return;
+		}
+		if (c > ' ' && c < 0x7f && c != '"' && c != '\\') {
+			buf_append_byte(out, c);
+		} else {
+			buf_append_byte(out, '%');
+			buf_append_byte(out, (uint8_t)upper[c >> 4]);
+			buf_append_byte(out, (uint8_t)upper[c & 15]);
+		}
+	}
+}
+
 static void
 quote_json_byte(struct buf *out, uint8_t c)
 {

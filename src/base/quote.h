@@ -23,6 +23,13 @@ const char *quote_show(struct str s, char room[QUOTE_SHOWN_BYTES]);
 /* The same as an argument of printf for "%s"; the text lasts until the end of the block. */
 #define QUOTE_SHOW(s) quote_show((s), (char[QUOTE_SHOWN_BYTES]){ "" })
 
+/*
+ * Appends `s` so that it stays one word of one line of the log, also between quotes: bytes that are
+ * not visible ASCII, quotes and backslashes as %XX. Longer than `most` bytes, it is cut and ends in
+ * "...", which come on top.
+ */
+void quote_word(struct buf *out, struct str s, size_t most);
+
 /* Appends `s` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void quote_json(struct buf *out, struct str s);
 

@@ -45,6 +45,15 @@ enum setting_flags {
 	 * line end would begin another header.
 	 */
 	SETTING_HEADER = 8,
+	/*
+	 * The text is what names of databases begin with: a letter from a to z, then these, digits
+	 * and any of _ $ ( ) + - /, no more than SETTING_DB_PREFIX_BYTES.
+	 */
+	SETTING_DB_PREFIX = 16,
+};
+
+enum {
+	SETTING_DB_PREFIX_BYTES = 100, /* less than half of what a database's name may have */
 };
 
 struct setting {
@@ -88,33 +97,33 @@ struct setting_group {
 
 #define SETTING_ROW_NUMBER(S, member, section_, name_, unit_, least_, most_, default_, flags_,     \
 			   help_)                                                                  \
-	{ .section = section_,                                                                     \
-	  .name = name_,                                                                           \
+	{ .section = (section_),                                                                   \
+	  .name = (name_),                                                                         \
 	  .type = SETTING_TYPE_NUMBER,                                                             \
-	  .flags = flags_,                                                                         \
-	  .least = least_,                                                                         \
-	  .most = most_,                                                                           \
-	  .default_number = default_,                                                              \
-	  .unit = unit_,                                                                           \
-	  .help = help_,                                                                           \
+	  .flags = (flags_),                                                                       \
+	  .least = (least_),                                                                       \
+	  .most = (most_),                                                                         \
+	  .default_number = (default_),                                                            \
+	  .unit = (unit_),                                                                         \
+	  .help = (help_),                                                                         \
 	  .offset = offsetof(struct S, member) },
 #define SETTING_ROW_FLAG(S, member, section_, name_, default_, flags_, help_)                      \
-	{ .section = section_,                                                                     \
-	  .name = name_,                                                                           \
+	{ .section = (section_),                                                                   \
+	  .name = (name_),                                                                         \
 	  .type = SETTING_TYPE_FLAG,                                                               \
-	  .flags = flags_,                                                                         \
-	  .default_number = default_,                                                              \
-	  .help = help_,                                                                           \
+	  .flags = (flags_),                                                                       \
+	  .default_number = (default_),                                                            \
+	  .help = (help_),                                                                         \
 	  .offset = offsetof(struct S, member) },
 #define SETTING_ROW_TEXT(S, member, section_, name_, least_, choices_, default_, flags_, help_)    \
-	{ .section = section_,                                                                     \
-	  .name = name_,                                                                           \
+	{ .section = (section_),                                                                   \
+	  .name = (name_),                                                                         \
 	  .type = SETTING_TYPE_TEXT,                                                               \
-	  .flags = flags_,                                                                         \
-	  .least = least_,                                                                         \
-	  .choices = choices_,                                                                     \
-	  .default_text = default_,                                                                \
-	  .help = help_,                                                                           \
+	  .flags = (flags_),                                                                       \
+	  .least = (least_),                                                                       \
+	  .choices = (choices_),                                                                   \
+	  .default_text = (default_),                                                              \
+	  .help = (help_),                                                                         \
 	  .offset = offsetof(struct S, member) },
 
 #define SETTING_GROUP(variable, name, LIST)                                                        \

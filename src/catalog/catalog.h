@@ -5,7 +5,7 @@
  *
  *     (ROOT, 1, name)         → a database's description (description.c); names of CouchDB's space
  *     (ROOT, 1, space, name)  → the same in any other name space
- *     (ROOT, 2)               → the number that the next database gets
+ *     (ROOT, 2)               → the number behind the last block that was taken (kv/prefix.h)
  *     (ROOT, 4, P)            a deleted database, whose keys are still to be cleared (drop.c)
  *     (ROOT, 5, …)            → what happened to databases (events.h)
  *     (ROOT, 6)               → the Incarnation that new databases begin with; absent: 0
@@ -102,7 +102,7 @@ const struct catalog_db *catalog_cache_peek(const struct catalog_cache *cache,
 /*
  * Creates a database of this kind; the model gives the meaning of `options`. Returns STATUS_EXISTS;
  * STATUS_INVALID for a name that is not allowed; STATUS_UNAVAILABLE while a database of this name
- * is being moved here. Touches the metadata version.
+ * is being moved here. Does not touch the metadata version, and conflicts with no other creation.
  */
 MUST_USE enum status catalog_create(struct kv_tx *tx, const struct catalog_kind *kind,
 				    struct str name, const uint64_t options[CATALOG_OPTIONS],

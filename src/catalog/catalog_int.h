@@ -41,12 +41,6 @@ MUST_USE enum status catalog_description_get(struct kv_tx *tx, enum catalog_spac
 MUST_USE enum status catalog_description_set(struct kv_tx *tx, const struct catalog_db *db);
 MUST_USE enum status catalog_description_clear(struct kv_tx *tx, const struct catalog_db *db);
 
-/*
- * A number for a database. They are never used again: nothing of a deleted database can come back
- * in a new one.
- */
-MUST_USE enum status catalog_number_allocate(struct kv_tx *tx, uint64_t *ret);
-
 /* Deletes the database, whatever state it is in. Touches the metadata version. */
 MUST_USE enum status catalog_remove(struct kv_tx *tx, const struct catalog_db *db);
 

@@ -90,6 +90,19 @@ void catalog_verify_cursor_close(struct catalog_verify_cursor *c);
 /* One pair has been read: counts it. */
 void catalog_verify_count(struct catalog_verify *v, const struct kv_pair *pair);
 
+/* ---- Parts of the root that belong to modules above the catalog ---- */
+
+enum {
+	CATALOG_ROOT_CHECKS = 4,
+};
+
+/* Checks one pair; `key` is at what follows the part. */
+typedef void catalog_root_check(struct catalog_verify *v, struct tuple_reader key,
+				const struct kv_pair *pair);
+
+/* Has (ROOT, part, …) checked by a module. Before any other thread; again changes nothing. */
+void catalog_verify_register(uint64_t part, catalog_root_check *check);
+
 /* ---- Elements ---- */
 
 /* The next element as it is encoded, if it is of that kind and not empty. */

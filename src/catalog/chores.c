@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -14,6 +15,7 @@
 enum {
 	CHORES_THREADS = 2, /* the quick ones, and the rest */
 	CHORES_QUICK = 0,
+	CHORES_REST = 1,
 	CHORES_LEASE_LOOK_MS = 500, /* how often a chore without its lease looks for it */
 	CHORES_LEASES_BYTES = 1 << 20,
 };
@@ -24,6 +26,7 @@ struct chore_entry {
 	uint64_t due_ns; /* of its thread alone */
 	bool asked;      /* of the leases' thread alone: the lease, if the exchange succeeds */
 	bool held;       /* under the registry's lock: its lease */
+	bool hurried;    /* under the registry's lock: it is due, whatever due_ns says */
 	struct chore_state state; /* under the registry's lock */
 	bool active;              /* likewise: in a turn, or with more to do */
 };
@@ -34,6 +37,7 @@ struct chores_thread {
 	bool started;
 	pthread_t thread;
 	struct event stop;
+	struct event hurry; /* made anew under the registry's lock, by the thread */
 	struct watchdog_post post;
 	struct watchdog_label label; /* the chore under way */
 };
@@ -57,6 +61,8 @@ chores_new(struct kv_store *store)
 		mem_free(chores);
 		return NULL;
 	}
+	for (size_t i = 0; chores && i < CHORES_THREADS; i++)
+		event_init(&chores->threads[i].hurry);
 	if (chores)
 		chores->store = store;
 	return chores;
@@ -230,6 +236,25 @@ chore_await_lease(struct chores *chores, struct chore_entry *e)
 	e->due_ns = clock_after_ms(CHORES_LEASE_LOOK_MS);
 }
 
+/* Makes those chores due that somebody has hurried since the last look. */
+static void
+chores_take_hurries(struct chores_thread *t)
+{
+	struct chores *chores = t->chores;
+
+	pthread_mutex_lock(&chores->lock);
+	event_init(&t->hurry);
+	for (size_t i = 0; i < chores->count; i++) {
+		struct chore_entry *e = &chores->entries[i];
+
+		if (e->chore.quick != t->quick || !e->hurried)
+			continue;
+		e->hurried = false;
+		e->due_ns = 0;
+	}
+	pthread_mutex_unlock(&chores->lock);
+}
+
 /* Runs every chore of the thread that is due; returns when the next one is. */
 static uint64_t
 chores_run_due(struct chores_thread *t)
@@ -260,8 +285,14 @@ chores_thread_run(void *arg)
 	struct chores_thread *t = arg;
 
 	watchdog_add(&t->post, "chores", true);
-	while (!event_wait(&t->stop, chores_run_due(t)))
-		;
+	while (!event_is_set(&t->stop)) {
+		struct event *const events[] = { &t->stop, &t->hurry };
+		uint64_t next_ns;
+
+		chores_take_hurries(t);
+		next_ns = chores_run_due(t);
+		(void)event_wait_any(events, 2, next_ns);
+	}
 	watchdog_remove(&t->post);
 	return NULL;
 }
@@ -347,6 +378,21 @@ chores_stop(struct chores *chores)
 	chores->leases = NULL;
 }
 
+void
+chores_hurry(struct chores *chores, const char *name)
+{
+	pthread_mutex_lock(&chores->lock);
+	for (size_t i = 0; i < chores->count; i++) {
+		struct chore_entry *e = &chores->entries[i];
+
+		if (strcmp(e->chore.name, name) != 0)
+			continue;
+		e->hurried = true;
+		event_set(&chores->threads[e->chore.quick ? CHORES_QUICK : CHORES_REST].hurry);
+	}
+	pthread_mutex_unlock(&chores->lock);
+}
+
 size_t
 chores_list(struct chores *chores, uint64_t least_ms, struct chore_state *ret, size_t max)
 {
@@ -357,7 +403,7 @@ chores_list(struct chores *chores, uint64_t least_ms, struct chore_state *ret, s
 	for (size_t i = 0; i < chores->count && count < max; i++) {
 		const struct chore_entry *e = &chores->entries[i];
 
-		if (e->active && e->state.started_ms + least_ms <= now_ms)
+		if (e->active && !e->chore.unlisted && e->state.started_ms + least_ms <= now_ms)
 			ret[count++] = e->state;
 	}
 	pthread_mutex_unlock(&chores->lock);

@@ -11,7 +11,8 @@
  * Ownership: the registry copies what is added; names are static. Threading: chores_add() before
  * chores_start(). Two threads run them: one the quick chores, whose turns are short and often due,
  * the other the rest, so that a long turn delays none of the quick ones. A turn may block its
- * thread. A third one renews leases, if there are any. chores_list() from any thread.
+ * thread. A third one renews leases, if there are any. chores_list() and chores_hurry() from any
+ * thread.
  */
 #ifndef FROND_CATALOG_CHORES_H
 #define FROND_CATALOG_CHORES_H
@@ -41,7 +42,8 @@ struct chore {
 	enum status (*run)(void *arg, struct chore_turn *turn, struct err *err);
 	void *arg;
 	bool quick;
-	bool leased; /* one process at a time runs it */
+	bool leased;   /* one process at a time runs it */
+	bool unlisted; /* _active_tasks shows its work otherwise */
 	unsigned budget;
 	uint64_t pause_ms;  /* after a turn that has done all */
 	uint64_t more_ms;   /* after one that has left more: others need the store, too */
@@ -79,6 +81,13 @@ MUST_USE enum status chores_start(struct chores *chores, struct err *err);
 
 /* Waits for the turns under way, and gives the leases back. Again is fine. */
 void chores_stop(struct chores *chores);
+
+/*
+ * Has the chore of this name take its next turn at once, or another one right behind the turn that
+ * it is in: there is work that it may not have seen. Where its lease is another process's, nothing
+ * comes of it.
+ */
+void chores_hurry(struct chores *chores, const char *name);
 
 /* Those that have been active for `least_ms`, at most `max` of them; how many. */
 size_t chores_list(struct chores *chores, uint64_t least_ms, struct chore_state *ret, size_t max);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/rand.h"
 #include "kv/keyspace.h"
+#include "kv/prefix.h"
 #include "catalog/catalog_int.h"
 #include "catalog/records.h"
 #include "catalog/store_format.h"
@@ -45,12 +46,16 @@ catalog_create(struct kv_tx *tx, const struct catalog_kind *kind, struct str nam
 	memcpy(db.options, options, sizeof(db.options));
 	rand_bytes(db.uuid, sizeof(db.uuid));
 	TRY(catalog_store_incarnation(tx, &db.incarnation));
-	TRY(catalog_number_allocate(tx, &db.number));
+	/* Numbers are never used again, so nothing of a deleted database can come back. */
+	TRY(kv_prefix_take(kv_tx_store(tx), &db.number, err));
 	if (kind->number != CATALOG_KIND_REVISIONED)
 		TRY(catalog_store_format_raise(tx, CATALOG_STORE_FORMAT_KINDS));
 	TRY(catalog_description_set(tx, &db));
-	TRY(catalog_event_put(tx, kind, name, CATALOG_EVENT_CREATED, db.incarnation));
-	return kv_touch_metadata_version(tx);
+	/*
+	 * The metadata version stays as it is: no cache knows anything of this database. Whoever
+	 * has looked for it without success has read its key.
+	 */
+	return catalog_event_put(tx, kind, name, CATALOG_EVENT_CREATED, db.incarnation);
 }
 
 enum status
@@ -77,6 +82,14 @@ catalog_remove(struct kv_tx *tx, const struct catalog_db *db)
 }
 
 /* ---- Opening and listing ---- */
+
+static bool
+transaction_has_written(const struct kv_tx *tx)
+{
+	struct kv_tx_stats stats = kv_tx_stats(tx);
+
+	return stats.sets || stats.clears;
+}
 
 enum status
 catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space space,
@@ -110,7 +123,8 @@ catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space s
 			catalog_db_unref(db);
 			return status;
 		}
-		if (cache)
+		/* What this transaction has written itself is not yet true for others. */
+		if (cache && !transaction_has_written(tx))
 			catalog_cache_add(cache, version, db);
 	}
 	*ret = db;

@@ -235,29 +235,3 @@ catalog_description_clear(struct kv_tx *tx, const struct catalog_db *db)
 	TRY(catalog_key_status(&key));
 	return kv_clear(tx, buf_str(&key));
 }
-
-enum status
-catalog_number_allocate(struct kv_tx *tx, uint64_t *ret)
-{
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf next = BUF_INIT(16);
-	uint64_t number = KV_FIRST_PREFIX;
-	struct kv_future *f;
-	struct str value;
-
-	tuple_put_u64(&key, KV_ROOT);
-	tuple_put_u64(&key, KV_ROOT_NEXT_PREFIX);
-	TRY(catalog_key_status(&key));
-	f = kv_get(tx, buf_str(&key), KV_READ);
-	TRY(kv_future_wait(f));
-	if (kv_future_value(f, &value)) {
-		struct tuple_reader r = tuple_reader(value);
-
-		TRY(tuple_next_u64(&r, &number));
-	}
-	tuple_put_u64(&next, number + 1);
-	TRY(buf_status(&next));
-	TRY(kv_set(tx, buf_str(&key), buf_str(&next)));
-	*ret = number;
-	return STATUS_OK;
-}

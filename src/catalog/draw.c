@@ -39,6 +39,10 @@ root_name(uint64_t number)
 		return "replicator";
 	case KV_ROOT_INDEX_WORK:
 		return "index_work";
+	case KV_ROOT_VIEW_WORK:
+		return "view_work";
+	case KV_ROOT_PEOPLE:
+		return "people";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:
@@ -87,8 +91,8 @@ draw_single(struct str encoding, struct buf *ret)
 		buf_append(ret, drawn.ptr + 1, drawn.len - 2);
 }
 
-static void
-draw_string(const struct tuple_elem *e, struct buf *ret)
+void
+catalog_draw_string(const struct tuple_elem *e, struct buf *ret)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(e->raw.len + 1);
 	AUTO(buf_release) struct buf cut = BUF_INIT(2 * CATALOG_DRAW_TEXT_BYTES + 2);
@@ -159,7 +163,7 @@ draw_element(const struct tuple_elem *e, const struct catalog_draw_manner *manne
 	if (e->kind == TUPLE_NULL) {
 		buf_append_cstr(ret, "null");
 	} else if (e->kind == TUPLE_STRING) {
-		draw_string(e, ret);
+		catalog_draw_string(e, ret);
 	} else if (e->kind == TUPLE_BYTES) {
 		tuple_unescape(e, &bytes);
 		if (buf_status(&bytes) == STATUS_OK && bytes.len == CATALOG_DRAW_HASH_BYTES) {
@@ -238,8 +242,8 @@ take_list(const struct catalog_kind *kind, struct tuple_reader *r)
 }
 
 static enum status
-draw_key(const struct catalog_kind *kind, struct str key, struct catalog_place place,
-	 struct buf *ret)
+draw_key(const struct catalog_kind *kind, struct str key, struct str value,
+	 struct catalog_place place, struct buf *ret)
 {
 	AUTO(buf_release) struct buf rest = BUF_INIT(DRAWN_BYTES);
 	const char *name = place.database ? NULL : root_name(place.subspace);
@@ -251,7 +255,9 @@ draw_key(const struct catalog_kind *kind, struct str key, struct catalog_place p
 	TRY(tuple_next_u64(&r, &skipped));
 	if (place.database && is_counters(kind, place.subspace))
 		list = take_list(kind, &r);
-	TRY(catalog_draw_elements(r, &plain, &rest));
+	if (!place.database || !kind || !kind->draw_key ||
+	    !kind->draw_key(place.subspace, r.rest, value, &rest))
+		TRY(catalog_draw_elements(r, &plain, &rest));
 	TRY(buf_status(&rest));
 	buf_append_cstr(ret, "(\"");
 	catalog_draw_space(kind, place, ret);
@@ -308,8 +314,10 @@ static void
 draw_value(const struct catalog_kind *kind, struct str key, struct str value,
 	   struct catalog_place place, struct buf *ret)
 {
-	/* What the feed of all databases watches is below (ROOT, EVENTS) itself. */
-	if (!place.database && place.subspace == KV_ROOT_EVENTS && catalog_draw_stamp(value, ret))
+	/* What is watched is below (ROOT, EVENTS) itself, and likewise of people. */
+	if (!place.database &&
+	    (place.subspace == KV_ROOT_EVENTS || place.subspace == KV_ROOT_PEOPLE) &&
+	    catalog_draw_stamp(value, ret))
 		return;
 	if (place.database && is_counters(kind, place.subspace) && catalog_draw_counter(value, ret))
 		return;
@@ -338,7 +346,7 @@ catalog_draw_pair(const struct catalog_kind *kind, struct str key, struct str va
 		catalog_draw_raw(key, value, ret);
 		return;
 	}
-	if (draw_key(kind, key, place, ret) != STATUS_OK) {
+	if (draw_key(kind, key, value, place, ret) != STATUS_OK) {
 		if (ret->failed == STATUS_OK)
 			ret->len = at;
 		catalog_draw_raw(key, value, ret);

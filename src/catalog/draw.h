@@ -60,6 +60,9 @@ MUST_USE enum status catalog_draw_elements(struct tuple_reader r,
 void catalog_draw_tuple(struct str value, const struct catalog_draw_manner *manner,
 			struct buf *ret);
 
+/* A string of a tuple, cut to CATALOG_DRAW_TEXT_BYTES. */
+void catalog_draw_string(const struct tuple_elem *e, struct buf *ret);
+
 /* A little-endian counter; a versionstamp. False for a value of another length. */
 bool catalog_draw_counter(struct str value, struct buf *ret);
 bool catalog_draw_stamp(struct str value, struct buf *ret);

@@ -1,8 +1,8 @@
 /*
  * What happens to databases. A store keeps one event for each name that a database has, or had:
  * that it was created, or deleted, in the same transaction. That it was updated is not written
- * down: it is the newest change of the database. Reading events therefore reads one key of each
- * database, and a write of a document costs nothing for them, no key and no conflict.
+ * down: it is the newest change of the database. Searching for events therefore reads one key of
+ * each database, and a write of a document costs nothing for them, no key and no conflict.
  *
  *     (ROOT, 5, name)         → format, kind of event, Incarnation, Versionstamp; CouchDB's names
  *     (ROOT, 5, space, name)  → the same in any other name space
@@ -14,6 +14,7 @@
 #define FROND_CATALOG_EVENTS_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "catalog/kind.h"
 #include "catalog/seq.h"
 #include "kv/kv.h"
@@ -30,36 +31,76 @@ struct catalog_event {
 	enum catalog_event_kind kind;
 };
 
-struct catalog_view_db {
-	struct str name;
-	struct str prefix;
+/* ---- Searching ---- */
+
+enum {
+	CATALOG_EVENTS_PAGE = 1000,  /* databases that one transaction looks at */
+	CATALOG_EVENTS_MOST = 50000, /* events that one search finds; fewer if names are long */
+	CATALOG_EVENTS_WATCHED = 1000,
+};
+
+/* Events between two moments, both left out; the oldest of them, or the newest. */
+struct catalog_events_wanted {
+	enum catalog_space space;
+	struct catalog_seq after;
+	struct catalog_seq before;
+	bool newest_first;
+	size_t most; /* CATALOG_EVENTS_MOST at most */
+};
+
+/* A database that can be watched. */
+struct catalog_watched {
 	uint64_t number;
 	const struct catalog_kind *kind;
 };
 
-/* Which databases of a name space there are and were. True as long as the metadata version is this
- * one. */
-struct catalog_view {
-	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
-	struct catalog_view_db *dbs;
-	size_t dbs_count;
-	struct catalog_event *events; /* CREATED and DELETED */
-	size_t events_count;
+/*
+ * A search through all databases of a name space, in pages, each in a transaction of its own, so
+ * that its memory does not grow with the databases. It finds what had happened when its first page
+ * was read, whatever happens meanwhile. Usage: init; page, again and again until `done`; sort; at;
+ * release. A page that has failed can be read again, in another transaction.
+ */
+struct catalog_events {
+	struct catalog_events_wanted wanted;
+	bool done;
+	bool left_out;    /* there are more than were wanted: search again, behind the last */
+	size_t count;     /* once sorted */
+	uint64_t version; /* at which the first page was read */
+	size_t dbs_count; /* of the databases that there are */
+	/* The caller's, for the first CATALOG_EVENTS_WATCHED of them; or NULL. */
+	struct catalog_watched *watched;
+
+	/* Private. */
+	struct arena *arena; /* for what is forgotten at once */
+	uint8_t incarnation; /* of the store, at `version` */
+	bool begun;
+	struct buf entries;
+	struct buf names; /* of the entries */
+	struct buf last_event;
+	struct buf last_db;
+	bool events_done;
+	bool dbs_done;
+	/* What the pages before this one have found. */
+	size_t settled_entries;
+	size_t settled_names;
 };
 
-/* In the arena, two pairs a database; STATUS_LIMIT when it is full. */
-MUST_USE enum status catalog_view_read(struct kv_tx *tx, enum catalog_space space,
-				       struct arena *arena, struct catalog_view *ret,
-				       struct err *err);
+/* `part` counts the memory, and may be NULL. */
+void catalog_events_init(struct catalog_events *s, const struct catalog_events_wanted *wanted,
+			 struct arena *arena, struct budget_part *part);
+void catalog_events_release(struct catalog_events *s);
+MUST_USE enum status catalog_events_page(struct kv_tx *tx, struct catalog_events *s,
+					 struct err *err);
 
-/* All events after `since` as the transaction sees them, oldest first. */
-MUST_USE enum status catalog_events_read(struct kv_tx *tx, const struct catalog_view *view,
-					 const struct catalog_seq *since, struct arena *arena,
-					 struct catalog_event **ret, size_t *ret_count);
+/* Puts what was found in the order that is wanted. */
+void catalog_events_sort(struct catalog_events *s);
 
-/* Watches: for a database that is created or deleted; for an update of one of the view's. */
+/* The name is valid until the search is released. */
+struct catalog_event catalog_events_at(const struct catalog_events *s, size_t at);
+
+/* Watches: for a database that is created or deleted; for an update of one. */
 MUST_USE enum status catalog_watch(struct kv_tx *tx, struct kv_future **ret);
-MUST_USE enum status catalog_watch_db(struct kv_tx *tx, const struct catalog_view_db *db,
+MUST_USE enum status catalog_watch_db(struct kv_tx *tx, const struct catalog_watched *db,
 				      struct kv_future **ret);
 
 #endif

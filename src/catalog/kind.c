@@ -14,7 +14,9 @@ catalog_kind_register(const struct catalog_kind *kind)
 		at++;
 	}
 	assert(at < CATALOG_KINDS);
-	kinds[at] = kind;
+	/* Other threads may read it by now, if this is said again. */
+	if (kinds[at] != kind)
+		kinds[at] = kind;
 }
 
 const struct catalog_kind *

@@ -92,6 +92,11 @@ struct catalog_kind {
 	const char *(*summary)(const struct catalog_db *db);
 	/* The name of a subspace in what is drawn; NULL: it has none. */
 	const char *(*space_name)(uint64_t space);
+	/*
+	 * Or NULL. Draws what follows the subspace in a key, in parentheses, where the value says
+	 * what the key has lost. False, with nothing appended: it is drawn as the tuple that it is.
+	 */
+	bool (*draw_key)(uint64_t space, struct str tail, struct str value, struct buf *ret);
 	/* Draws a value (draw.h). False: it is drawn as the tuple that it is. */
 	bool (*draw_value)(uint64_t space, struct str key, struct str value, struct buf *ret);
 	/* Or NULL. Gives the prefixes of all keys beneath one entry of the database, such as a

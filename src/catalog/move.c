@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/rand.h"
 #include "catalog/move_int.h"
+#include "kv/prefix.h"
 
 /* ---- Looking ---- */
 
@@ -102,7 +103,7 @@ reserve_body(struct kv_tx *tx, void *arg)
 		return status;
 	TRY(mover_expect(m, tx, &m->target));
 	if (!move.number)
-		TRY(catalog_number_allocate(tx, &move.number));
+		TRY(kv_prefix_take(kv_tx_store(tx), &move.number, m->err));
 	memcpy(move.id, m->id, sizeof(move.id));
 	return catalog_move_set(tx, &move);
 }

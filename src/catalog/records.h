@@ -49,7 +49,7 @@ void catalog_setting_record_put(struct str text, struct buf *value);
 MUST_USE enum status catalog_setting_record_parse(struct str value, struct arena *arena,
 						  struct str *ret, struct err *err);
 
-/* ---- Databases with work for the builder of indexes (work_record.c) ---- */
+/* ---- Databases with work for builders of indexes and of views (work_record.c) ---- */
 
 void catalog_work_record_put(const struct catalog_db *db, struct buf *value);
 /* The name is in the arena. STATUS_NEWER, explained; STATUS_CORRUPT; STATUS_LIMIT. */

@@ -121,7 +121,6 @@ guide_new(size_t lists, struct str *const marks[CATALOG_TALLY_LISTS],
 	if (!guide)
 		return NULL;
 	atomic_init(&guide->refs, 1);
-	guide->keys = 0;
 	to = (struct str *)(guide + 1);
 	before = (uint64_t *)(to + all);
 	text = (char *)(before + all);
@@ -183,10 +182,8 @@ guide_read(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena,
 	guide = guide_new(db->kind->lists_count, marks, counts);
 	if (!guide)
 		return STATUS_NOMEM;
-	for (size_t list = 0; list < db->kind->lists_count; list++) {
+	for (size_t list = 0; list < db->kind->lists_count; list++)
 		guide_add_up(guide, list, &ranges[list]);
-		guide->keys += ranges[list].total;
-	}
 	*ret = guide;
 	return STATUS_OK;
 }
@@ -360,18 +357,22 @@ tally_is_due(struct catalog_tally *tally, bool all)
 {
 	uint64_t noted = atomic_load_explicit(&tally->noted, memory_order_relaxed);
 	uint64_t least = CATALOG_TALLY_KEYS;
+	uint64_t counters = 0;
+	/* What is left over are mostly ranges that writers have to leave first. */
+	uint64_t idle_ms = tally->more ? CATALOG_TALLY_MORE_MS : CATALOG_TALLY_IDLE_MS;
 
-	if (all || tally->more ||
-	    clock_mono_ns() - tally->tended_ns >= CATALOG_TALLY_IDLE_MS * CLOCK_NS_PER_MS)
+	if (all || clock_mono_ns() - tally->tended_ns >= idle_ms * CLOCK_NS_PER_MS)
 		return true;
 	pthread_mutex_lock(&tally->lock);
 	/*
-	 * A large database is due when a thousandth of its keys has changed, because tending reads
-	 * all counters. With a million keys this costs as much as reading two thousandths of the
-	 * keys.
+	 * Tending reads all counters, some of them several times. So that this costs a write little
+	 * beside the keys that it sets, a database is due when several keys have changed for each
+	 * of its counters, of which there are about as many as the roots of its lists' lengths.
 	 */
-	if (tally->guide && tally->guide->keys / 1000 > least)
-		least = tally->guide->keys / 1000;
+	for (size_t list = 0; tally->guide && list < tally->db->kind->lists_count; list++)
+		counters += tally->guide->counts[list] + 1;
+	if (least < CATALOG_TALLY_DUE_KEYS * counters)
+		least = CATALOG_TALLY_DUE_KEYS * counters;
 	pthread_mutex_unlock(&tally->lock);
 	return noted >= least;
 }
@@ -413,10 +414,12 @@ catalog_tallies_tend(struct catalog_tallies *all, struct kv_store *store, bool n
 		tally = all->queue[0];
 		memmove(all->queue, all->queue + 1, --all->queued * sizeof(struct catalog_tally *));
 		pthread_mutex_unlock(&all->lock);
-		if (tally_is_due(tally, now))
+		if (tally_is_due(tally, now)) {
 			one = tally_tend_one(store, tally, ret_more, err);
-		else
+		} else {
+			*ret_more = *ret_more || tally->more;
 			tally_queue_add(all, tally);
+		}
 		catalog_tally_unref(tally);
 		status = status == STATUS_OK ? one : status;
 	}
@@ -546,7 +549,8 @@ catalog_counts_finish(struct catalog_counts *counts, struct kv_tx *tx, struct bu
 		     next++)
 			change += counts->counted[next].change;
 		keys += (uint64_t)(change < 0 ? -change : change);
-		if (c->range)
+		assert(guide || !c->range);
+		if (guide && c->range)
 			lo = guide->marks[c->list][c->range - 1];
 		if (guide && c->range < guide->counts[c->list])
 			hi = guide->marks[c->list][c->range];

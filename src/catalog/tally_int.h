@@ -22,8 +22,11 @@ enum {
 	CATALOG_TALLY_MERGES = 256, /* ranges that one transaction merges at most */
 	/* transactions that one call makes at most for a list */
 	CATALOG_TALLY_STEPS = 16,
+	/* keys that have changed for each counter, when a database with many changes is tended */
+	CATALOG_TALLY_DUE_KEYS = 12,
 	/* how long a database with few changes waits to be tended */
 	CATALOG_TALLY_IDLE_MS = 2000,
+	CATALOG_TALLY_MORE_MS = 250, /* likewise, of a database that was not tended to the end */
 	/* ranges of a list from which on the number of keys before a place can be estimated */
 	CATALOG_TALLY_ESTIMATE_MARKS = 32,
 	/* an answer that had to count more keys asks for tending */
@@ -112,7 +115,6 @@ struct catalog_guide {
 	size_t counts[CATALOG_TALLY_LISTS];
 	uint64_t *before[CATALOG_TALLY_LISTS]; /* by mark: the keys in front of it, roughly */
 	uint64_t totals[CATALOG_TALLY_LISTS];  /* keys of each list, roughly */
-	uint64_t keys;                         /* of all lists */
 };
 
 /* Reads the counters of both lists and makes a guide of them. */

@@ -1,4 +1,5 @@
 /* The check of a store: its own keys, each database by its kind, and what lies beside them. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "catalog/check.h"
@@ -11,6 +12,28 @@ enum {
 	VERIFY_SCRATCH_BYTES = 1024 * 1024,
 	VERIFY_NUMBERS_BYTES = 256 * 1024 * 1024, /* eight for each database, and as much again */
 };
+
+/* ---- Parts of the root that other modules check ---- */
+
+static struct {
+	uint64_t part;
+	catalog_root_check *check;
+} root_checks[CATALOG_ROOT_CHECKS];
+
+void
+catalog_verify_register(uint64_t part, catalog_root_check *check)
+{
+	size_t at = 0;
+
+	while (at < CATALOG_ROOT_CHECKS && root_checks[at].check && root_checks[at].part != part)
+		at++;
+	assert(at < CATALOG_ROOT_CHECKS);
+	/* Other threads may read it by now, if this is said again. */
+	if (root_checks[at].part == part && root_checks[at].check == check)
+		return;
+	root_checks[at].part = part;
+	root_checks[at].check = check;
+}
 
 /* ---- The store ---- */
 
@@ -226,19 +249,26 @@ root_setting(struct store_check *s, struct tuple_reader *k, const struct kv_pair
 		catalog_verify_unreadable(s->v, status, &err, pair->key, "not a setting's text");
 }
 
-/* (ROOT, 10, P): a database with work for the builder of indexes, by its space and name. */
+/*
+ * (ROOT, 10, P), (ROOT, 12, P, id): a database with work for the builder of indexes, and a design
+ * document of which the views are to be built; by the database's space and name.
+ */
 static void
-root_index_work(struct store_check *s, struct tuple_reader *k, const struct kv_pair *pair)
+root_work(struct store_check *s, struct tuple_reader *k, const struct kv_pair *pair, bool of_design)
 {
 	enum catalog_space space;
+	struct tuple_elem id;
 	struct err err = { 0 };
 	enum status status;
 	uint64_t number;
 	struct str name;
 
-	if (tuple_next_u64(k, &number) != STATUS_OK || k->rest.len) {
+	if (tuple_next_u64(k, &number) != STATUS_OK ||
+	    (of_design && (tuple_next(k, &id) != STATUS_OK || id.kind != TUPLE_STRING)) ||
+	    k->rest.len) {
 		catalog_verify_found(s->v, CATALOG_FINDING_KEY, pair->key,
-				     "not a database's number");
+				     of_design ? "not a database's number and an id"
+					       : "not a database's number");
 		return;
 	}
 	arena_clear(s->v->scratch);
@@ -281,13 +311,21 @@ root_pair(struct store_check *s, const struct kv_pair *pair, struct tuple_reader
 		root_setting(s, &k, pair);
 		return STATUS_OK;
 	case KV_ROOT_INDEX_WORK:
-		root_index_work(s, &k, pair);
+		root_work(s, &k, pair, false);
+		return STATUS_OK;
+	case KV_ROOT_VIEW_WORK:
+		root_work(s, &k, pair, true);
 		return STATUS_OK;
 	case KV_ROOT_TXIDS:
 		root_txid(s, &k, pair);
 		return STATUS_OK;
 	case KV_ROOT_UPLOADS:
 	default:
+		for (size_t i = 0; i < CATALOG_ROOT_CHECKS && root_checks[i].check; i++)
+			if (root_checks[i].part == part) {
+				root_checks[i].check(s->v, k, pair);
+				return STATUS_OK;
+			}
 		/* Some parts are a kind's own. */
 		for (size_t i = 0; (kind = catalog_kind_at(i)) != NULL; i++)
 			if (kind->verify_root && kind->root_part == part) {

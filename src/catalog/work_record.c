@@ -1,5 +1,6 @@
 /*
- * The word that a database has indexes to be built or cleared, as it is stored:
+ * The word that a database has indexes to be built or cleared, or views to be built, as it is
+ * stored:
  *
  *     format 1: (1, space, name)
  */

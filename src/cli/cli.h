@@ -41,6 +41,7 @@ extern const struct cli_command cli_compact;
 extern const struct cli_command cli_backup;
 extern const struct cli_command cli_restore;
 extern const struct cli_command cli_move;
+extern const struct cli_command cli_user;
 
 /* Prints one line to standard error, with "frond: " before it. */
 void cli_complain(const char *fmt, ...) PRINTF(1, 2);

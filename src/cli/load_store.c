@@ -28,6 +28,7 @@ struct store_sink {
 	/* As it was when the sink was made. It only serves to know how long keys are. */
 	struct catalog_db *db;
 	struct arena *arena;
+	struct arena *user_arena; /* for one document of _users; NULL: another database */
 	struct rev_edit *edits;
 	struct load_origin *origins;
 	struct rev_result *results;
@@ -537,10 +538,21 @@ store_flush(struct load_sink *sink, struct err *err)
 	return status;
 }
 
+/* A document of _users is checked, and its password hashed, as a server does it. */
 static enum status
-store_put(struct load_sink *sink, const struct load_doc *doc, struct err *err)
+store_prepare_user(struct store_sink *s, struct load_doc *doc, struct err *reason)
 {
-	struct store_sink *s = (struct store_sink *)sink;
+	if (!s->user_arena)
+		return STATUS_OK;
+	arena_clear(s->user_arena);
+	return couch_prepare_user_doc(doc->id, doc->text, AUTH_ROUNDS, s->user_arena, &doc->text,
+				      reason);
+}
+
+static enum status
+store_put_prepared(struct store_sink *s, const struct load_doc *doc, struct err *err)
+{
+	struct load_sink *sink = &s->sink;
 	struct arena_mark mark = arena_mark(s->arena);
 	struct rev_edit edit = { 0 };
 	struct err reason = { 0 };
@@ -584,6 +596,23 @@ store_put(struct load_sink *sink, const struct load_doc *doc, struct err *err)
 	return STATUS_OK;
 }
 
+static enum status
+store_put(struct load_sink *sink, const struct load_doc *doc, struct err *err)
+{
+	struct store_sink *s = (struct store_sink *)sink;
+	struct load_doc prepared = *doc;
+	struct err reason = { 0 };
+	enum status status = store_prepare_user(s, &prepared, &reason);
+
+	if (status == STATUS_OK)
+		return store_put_prepared(s, &prepared, err);
+	if (status == STATUS_NOMEM)
+		return err_set(err, status, "out of memory");
+	load_refuse(s->options.report, &doc->origin, "document \"%.*s\": %s", STR_ARG(doc->id),
+		    reason.text[0] ? reason.text : status_name(status));
+	return STATUS_OK;
+}
+
 static void
 store_free(struct load_sink *sink)
 {
@@ -596,6 +625,7 @@ store_free(struct load_sink *sink)
 	catalog_cache_free(s->cache);
 	catalog_tallies_free(s->tallies);
 	arena_free(s->arena);
+	arena_free(s->user_arena);
 	mem_free(s->edits);
 	mem_free(s->origins);
 	mem_free(s->results);
@@ -656,6 +686,7 @@ load_sink_store(struct kv_store *store, const struct load_options *options, stru
 		struct err *err)
 {
 	struct store_sink *s = mem_zalloc(sizeof(*s));
+	bool users = str_eq(str_from_cstr(options->db), STR(COUCH_USERS_DB));
 	size_t slots = 1024;
 	enum status status;
 
@@ -672,6 +703,7 @@ load_sink_store(struct kv_store *store, const struct load_options *options, stru
 		.cache = catalog_cache_new(),
 		.tallies = catalog_tallies_new(),
 		.arena = arena_new(LOAD_ARENA_BYTES),
+		.user_arena = users ? arena_new(LOAD_ARENA_BYTES) : NULL,
 		.edits = mem_alloc(options->batch_docs * sizeof(*s->edits)),
 		.origins = mem_alloc(options->batch_docs * sizeof(*s->origins)),
 		.results = mem_zalloc(options->batch_docs * sizeof(*s->results)),
@@ -680,8 +712,8 @@ load_sink_store(struct kv_store *store, const struct load_options *options, stru
 	};
 	if (s->cache)
 		catalog_cache_share(s->cache, s->tallies);
-	if (!s->cache || !s->tallies || !s->arena || !s->edits || !s->origins || !s->results ||
-	    !s->ids)
+	if (!s->cache || !s->tallies || !s->arena || (users && !s->user_arena) || !s->edits ||
+	    !s->origins || !s->results || !s->ids)
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	else
 		status = store_open_database(s, err);

@@ -3,13 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "access/person.h"
 #include "cli/cli.h"
 #include "door/couch/couch.h"
 #include "model/revisioned/revisioned.h"
 
 static const struct cli_command *const commands[] = {
 	&cli_serve,  &cli_config,  &cli_metrics, &cli_load,    &cli_dump, &cli_inspect,
-	&cli_verify, &cli_compact, &cli_backup,  &cli_restore, &cli_move,
+	&cli_verify, &cli_compact, &cli_backup,  &cli_restore, &cli_move, &cli_user,
 };
 
 enum {
@@ -51,6 +52,7 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	cli_watch_memory();
 	couch_follow_designs();
+	person_register();
 	argp_program_version = "frond " FROND_VERSION;
 	if (argc < 2) {
 		print_help(stderr);

@@ -9,6 +9,7 @@
 #include "cli/finding.h"
 #include "cli/progress.h"
 #include "catalog/move.h"
+#include "door/couch/couch.h"
 
 enum {
 	OPTION_FROM = 'f',
@@ -88,9 +89,16 @@ move_parse_option(int key, char *text, struct argp_state *state)
 		m->name = text;
 		return 0;
 	case ARGP_KEY_END:
-		if (!m->name)
+		if (!m->name) {
 			argp_error(state, "which database?");
+			return EINVAL;
+		}
 		cli_check_db(m->name, state);
+		if (strcmp(m->name, COUCH_USERS_DB) == 0)
+			argp_error(state,
+				   "people belong to their store and do not move with "
+				   "\"%s\": replicate it, or dump and load it",
+				   m->name);
 		if (!m->from || !m->to)
 			argp_error(state, "from where, and to where? Give --from and --to");
 		if (m->rollback && m->keep)

@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "doc/json.h"
@@ -149,6 +150,7 @@ static enum status
 remote_prepare(const struct remote *r, CURL *curl, struct str path, struct err *err)
 {
 	AUTO(buf_release) struct buf url = BUF_INIT(URL_BYTES);
+	const char *trusted = getenv(REMOTE_TRUSTED_ENV);
 
 	buf_append_cstr(&url, r->url);
 	buf_append_str(&url, path);
@@ -158,6 +160,8 @@ remote_prepare(const struct remote *r, CURL *curl, struct str path, struct err *
 	if (curl_easy_setopt(curl, CURLOPT_URL, url.ptr) != CURLE_OK)
 		return err_set(err, STATUS_NOMEM, "out of memory");
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	if (trusted && *trusted)
+		curl_easy_setopt(curl, CURLOPT_CAINFO, trusted);
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "frond/" FROND_VERSION);
 	curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);

@@ -14,6 +14,9 @@ enum {
 	REMOTE_STALL_SECONDS = 300, /* without a byte either way */
 };
 
+/* The environment's name of a file with certificates to trust instead of the system's. */
+#define REMOTE_TRUSTED_ENV "SSL_CERT_FILE"
+
 struct remote;
 
 /*

@@ -15,6 +15,7 @@
 #include "catalog/move.h"
 #include "catalog/chores.h"
 #include "cli/cli.h"
+#include "cli/https.h"
 #include "cli/settings.h"
 #include "cli/stopping.h"
 #include "cli/welcome.h"
@@ -40,6 +41,7 @@ enum {
 	OPTION_ADMIN = 'a',
 	OPTION_NO_SYNC = 256,
 	OPTION_UTILS,
+	OPTION_HTTPS,
 
 	SWEEP_EVERY_MS = 10 * 1000,
 	SWEEP_PAUSE_MS = 100, /* while there is more to do: others write, too */
@@ -52,6 +54,9 @@ enum {
 	MOVES_ARENA_BYTES = 16 * 1024 * 1024,
 };
 
+/* In place of an address of --http. */
+#define NOWHERE "none"
+
 #define ADMIN_ENV "FROND_ADMIN"
 
 /* Where `make install` puts it, seen from the binary's directory. */
@@ -60,6 +65,7 @@ enum {
 struct serve_args {
 	const char *store;
 	const char *http;
+	const char *https;
 	const char *config;
 	const char *utils;
 	char *admins[ADMINS_ON_LINE];
@@ -72,8 +78,9 @@ struct serve {
 	const struct kv_settings *kv;
 	const struct couch_settings *couch_settings;
 	const struct index_settings *indexes;
-	const char *host; /* where the couch door listens */
+	const char *host; /* where the couch door listens in clear; NULL: nowhere */
 	uint16_t port;
+	struct https https;
 	char given_host[ADDRESS_HOST_BYTES]; /* by --http */
 	char utils_dir[PATH_MAX];
 	bool no_sync;
@@ -94,8 +101,10 @@ static const struct argp_option argp_options[] = {
 	  "Where the data is (default " KV_STORE_URL "); a missing directory is made", 0 },
 	{ "http", OPTION_HTTP, "HOST:PORT", 0,
 	  "Listen there (default 127.0.0.1:5984); any address but the loopback needs an "
-	  "administrator. Port 0: any free one",
+	  "administrator. Port 0: any free one; " NOWHERE " instead of both: only by --https",
 	  0 },
+	{ "https", OPTION_HTTPS, "HOST:PORT", 0,
+	  "Listen there with TLS, too, by the certificate that [ssl] in FILE names", 0 },
 	{ "config", OPTION_CONFIG, "FILE", 0,
 	  "Read settings from FILE; options given here win over it", 0 },
 	{ "admin", OPTION_ADMIN, "NAME:PASSWORD", 0,
@@ -133,6 +142,9 @@ serve_parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_HTTP:
 		args->http = text;
+		return 0;
+	case OPTION_HTTPS:
+		args->https = text;
 		return 0;
 	case OPTION_CONFIG:
 		args->config = text;
@@ -185,32 +197,53 @@ add_admins(const struct serve_args *args, struct settings *settings, struct err 
 	return STATUS_OK;
 }
 
-/* Where the server listens: `--http` is not of the form that settings have, and wins over them. */
+/*
+ * Where the server listens: `--http` and `--https` are not of the form that settings have, and win
+ * over them.
+ */
 static enum status
 find_address(struct serve *s, const struct serve_args *args, struct err *err)
 {
 	s->host = s->couch_settings->host;
 	s->port = (uint16_t)s->couch_settings->port;
+	TRY(https_find(&s->https, s->settings, args->https, s->host, err));
 	if (!args->http)
 		return STATUS_OK;
+	if (strcmp(args->http, NOWHERE) == 0) {
+		s->host = NULL;
+		if (s->https.wanted)
+			return STATUS_OK;
+		return err_set(err, STATUS_INVALID,
+			       "--http " NOWHERE " without --https leaves nowhere to listen");
+	}
 	TRY(address_parse(args->http, s->given_host, &s->port, err));
 	s->host = s->given_host;
 	return STATUS_OK;
+}
+
+/* A host at which others than this machine can reach the server; NULL: there is none. */
+static const char *
+find_exposed_host(const struct serve *s)
+{
+	if (s->host && !address_is_loopback(s->host))
+		return s->host;
+	return s->https.wanted && !address_is_loopback(s->https.host) ? s->https.host : NULL;
 }
 
 static enum status
 check_in_charge(const struct serve *s, struct err *err)
 {
 	const struct settings_person *people;
+	const char *exposed = find_exposed_host(s);
 
-	if (settings_people(s->settings, &people) > 0 || address_is_loopback(s->host))
+	if (!exposed || settings_people(s->settings, &people) > 0)
 		return STATUS_OK;
 	return err_set(err, STATUS_INVALID,
 		       "refusing to listen on %s without an administrator: everybody who "
 		       "reaches it could read and delete everything; give one by "
 		       "--admin, " ADMIN_ENV " or the section [" SETTINGS_PEOPLE
 		       "], or listen on 127.0.0.1",
-		       s->host);
+		       exposed);
 }
 
 /* Defaults, the file, the environment, the command line: later ones win. */
@@ -392,8 +425,11 @@ start_replicator(struct serve *s, struct err *err)
 
 	if (!s->replicator)
 		return STATUS_OK;
-	address_write(address_to_reach(s->host), server_port(s->server), address);
-	snprintf(url, sizeof(url), "http://%s/", address);
+	if (s->host)
+		address_write(address_to_reach(s->host), s->port, address);
+	else
+		address_write(address_to_reach(s->https.host), s->https.port, address);
+	snprintf(url, sizeof(url), "%s://%s/", s->host ? "http" : "https", address);
 	return replicator_start(s->replicator, url, couch_make_cookie, s->couch, err);
 }
 
@@ -408,14 +444,24 @@ run_server(struct serve *s, struct err *err)
 		chores_stop(s->chores);
 		return status;
 	}
-	status = start_replicator(s, err);
+	status = https_watch(&s->https, err);
+	if (status == STATUS_OK)
+		status = start_replicator(s, err);
 	if (status == STATUS_OK) {
-		welcome_print(s->settings, s->host, server_port(s->server), s->kv->url,
-			      s->couch_settings->utils_dir || s->utils_dir[0]);
+		welcome_print(s->settings,
+			      &(struct welcome){
+				      .host = s->host,
+				      .port = s->port,
+				      .tls_host = s->https.wanted ? s->https.host : NULL,
+				      .tls_port = s->https.port,
+				      .store = s->kv->url,
+				      .has_pages = s->couch_settings->utils_dir || s->utils_dir[0],
+			      });
 		tell_moves(s);
 		status = server_run(s->server, err);
 	}
 	stopping_end();
+	https_unwatch(&s->https);
 	watchdog_set_stage("background work");
 	chores_stop(s->chores);
 	watchdog_set_stage("store");
@@ -512,7 +558,7 @@ tell_changed_passwords(const struct serve *s)
 static enum status
 start_settings(struct serve *s, struct err *err)
 {
-	const char *exposed_at = address_is_loopback(s->host) ? NULL : s->host;
+	const char *exposed_at = find_exposed_host(s);
 
 	TRY(people_prepare(s->store, s->settings, err));
 	TRY(settings_live_new(s->store, s->settings, &people_live_ops,
@@ -564,8 +610,12 @@ make_server(struct serve *s, struct err *err)
 	server.arg = s->couch;
 	server_config_set(&server, settings_of(s->settings, &server_setting_group));
 	TRY(server_new(&server, &s->server, err));
-	address_write(s->host, s->port, address);
-	TRY(server_listen(s->server, address, err));
+	if (s->host) {
+		address_write(s->host, s->port, address);
+		TRY(server_listen(s->server, address, err));
+		s->port = server_port(s->server);
+	}
+	TRY(https_listen(&s->https, s->server, err));
 	return listen_for_metrics(s, err);
 }
 
@@ -663,6 +713,7 @@ run_serve(int argc, char **argv)
 	}
 	if (status != STATUS_OK && err.text[0])
 		cli_complain("%s", err.text);
+	https_fini(&s.https);
 	settings_free(s.settings);
 	return code;
 }

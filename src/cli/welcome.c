@@ -8,7 +8,8 @@
 #include "base/log.h"
 
 enum {
-	WELCOME_USER_BYTES = 256
+	WELCOME_USER_BYTES = 256,
+	WELCOME_URL_BYTES = ADDRESS_TEXT_BYTES + 16,
 };
 
 /*
@@ -34,27 +35,55 @@ welcome_user(const struct settings *settings, char ret[WELCOME_USER_BYTES])
 	(void)snprintf(ret, WELCOME_USER_BYTES, "-u %.*s ", STR_ARG(people[0].name));
 }
 
-void
-welcome_print(const struct settings *settings, const char *host, uint16_t port, const char *store,
-	      bool has_pages)
+/* The URL of a server that is bound there. */
+static void
+welcome_write_url(bool with_tls, const char *host, uint16_t port, char ret[WELCOME_URL_BYTES])
 {
-	char bound[ADDRESS_TEXT_BYTES];
 	char address[ADDRESS_TEXT_BYTES];
+
+	address_write(host, port, address);
+	(void)snprintf(ret, WELCOME_URL_BYTES, "%s://%s/", with_tls ? "https" : "http", address);
+}
+
+static void
+welcome_log(const struct welcome *w)
+{
+	char address[ADDRESS_TEXT_BYTES] = "none";
+	char tls_address[ADDRESS_TEXT_BYTES] = "none";
+
+	if (w->host)
+		address_write(w->host, w->port, address);
+	if (w->tls_host)
+		address_write(w->tls_host, w->tls_port, tls_address);
+	log_event(LOG_LEVEL_INFO, "start",
+		  "version=" FROND_VERSION " address=%s https=%s store=\"%s\" pid=%ld", address,
+		  tls_address, w->store, (long)getpid());
+}
+
+void
+welcome_print(const struct settings *settings, const struct welcome *w)
+{
+	const char *host = w->host ? w->host : w->tls_host;
+	uint16_t port = w->host ? w->port : w->tls_port;
+	char bound[WELCOME_URL_BYTES];
+	char url[WELCOME_URL_BYTES];
 	char user[WELCOME_USER_BYTES];
 
-	address_write(host, port, bound);
-	address_write(address_to_reach(host), port, address);
+	welcome_write_url(!w->host, host, port, bound);
+	welcome_write_url(!w->host, address_to_reach(host), port, url);
 	welcome_user(settings, user);
-	printf("frond " FROND_VERSION " serves %s at http://%s/\n"
-	       "In a browser: http://%s/_utils/%s\n"
+	printf("frond " FROND_VERSION " serves %s at %s\n", w->store, bound);
+	if (w->host && w->tls_host) {
+		welcome_write_url(true, w->tls_host, w->tls_port, bound);
+		printf("With TLS: %s\n", bound);
+	}
+	printf("In a browser: %s_utils/%s\n"
 	       "Try:\n"
-	       "  curl %s-X PUT http://%s/mydb\n"
-	       "  curl %s-X PUT http://%s/mydb/mydoc -d '{\"hello\":\"world\"}'\n"
-	       "  curl %shttp://%s/mydb/mydoc\n",
-	       store, bound, address, has_pages ? "" : " (once `make fauxton` has fetched it)",
-	       user, address, user, address, user, address);
+	       "  curl %s-X PUT %smydb\n"
+	       "  curl %s-X PUT %smydb/mydoc -d '{\"hello\":\"world\"}'\n"
+	       "  curl %s%smydb/mydoc\n",
+	       url, w->has_pages ? "" : " (once `make fauxton` has fetched it)", user, url, user,
+	       url, user, url);
 	fflush(stdout);
-	log_event(LOG_LEVEL_INFO, "start",
-		  "version=" FROND_VERSION " address=%s store=\"%s\" pid=%ld", bound, store,
-		  (long)getpid());
+	welcome_log(w);
 }

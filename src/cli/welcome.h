@@ -7,11 +7,19 @@
 
 #include "settings/settings.h"
 
+struct welcome {
+	const char *host; /* in clear; NULL: nowhere */
+	uint16_t port;
+	const char *tls_host; /* with TLS; NULL: nowhere */
+	uint16_t tls_port;
+	const char *store;
+	bool has_pages; /* Fauxton is installed */
+};
+
 /*
  * Prints where the server is reached and what to try there, in lines that can be pasted into a
- * shell, and logs the start. `has_pages`: Fauxton is installed.
+ * shell, and logs the start.
  */
-void welcome_print(const struct settings *settings, const char *host, uint16_t port,
-		   const char *store, bool has_pages);
+void welcome_print(const struct settings *settings, const struct welcome *w);
 
 #endif

@@ -437,6 +437,14 @@ scratch_new_or_fail(struct doc_scratch **ret, struct err *err)
 	return STATUS_OK;
 }
 
+/* Many fibers may be in the middle of documents: what is not their loop's counts as theirs. */
+static void
+scratch_count(struct doc_scratch *own, const struct arena *arena)
+{
+	doc_builder_set_part(own->builder, arena_part(arena));
+	own->term.out.part = arena_part(arena);
+}
+
 enum status
 doc_explode(struct json_reader *r, struct doc_scratch *scratch, struct arena *arena,
 	    const struct doc_limits *limits, size_t prefix_bytes, struct doc *ret, struct err *err)
@@ -446,9 +454,7 @@ doc_explode(struct json_reader *r, struct doc_scratch *scratch, struct arena *ar
 
 	if (!scratch || scratch->busy) {
 		TRY(scratch_new_or_fail(&own, err));
-		/* Many fibers may be in the middle of documents: their memory counts. */
-		doc_builder_set_part(own->builder, arena_part(arena));
-		own->term.out.part = arena_part(arena);
+		scratch_count(own, arena);
 		scratch = own;
 	}
 	scratch->busy = true;
@@ -486,7 +492,9 @@ explode_text(struct str text, enum text_kind kind, struct arena *arena,
 	bool too_long;
 
 	TRY(scratch_new_or_fail(&scratch, err));
+	scratch_count(scratch, arena);
 	json_reader_init(&r, text, err);
+	r.scratch.part = arena_part(arena);
 	status = json_next(&r, &token);
 	if (status == STATUS_OK)
 		status = explode_check_kind(kind, token, err);

@@ -13,6 +13,7 @@ json_list_init(struct json_list *list, const struct json_value *array, struct ar
 
 	*list = (struct json_list){ .text = array->text };
 	json_reader_init(&reader, array->text, err);
+	reader.scratch.part = arena_part(arena);
 	TRY(json_next(&reader, &token));
 	if (token != JSON_ARRAY_BEGIN)
 		return err_set(err, STATUS_INVALID, "the value is not an array");
@@ -48,6 +49,7 @@ json_list_page(const struct json_list *list, size_t page, struct arena *arena,
 
 	assert(page < list->pages);
 	json_reader_init_within(&reader, list->text, list->offsets[page], NULL);
+	reader.scratch.part = arena_part(arena);
 	for (size_t i = 0; i < count; i++) {
 		TRY(json_next(&reader, &token));
 		TRY(json_value_take(&reader, token, arena, &ret[i]));

@@ -24,6 +24,7 @@ json_value_read(struct str text, struct arena *arena, struct json_value *ret, st
 	enum json_token token;
 
 	json_reader_init(&reader, text, err);
+	reader.scratch.part = arena_part(arena);
 	TRY(json_next(&reader, &token));
 	if (token == JSON_END)
 		return err_set(err, STATUS_JSON_SYNTAX, "there is no value");
@@ -42,6 +43,7 @@ json_value_members(const struct json_value *object, struct arena *arena, struct 
 	enum json_token token;
 
 	json_reader_init(&reader, object->text, err);
+	reader.scratch.part = arena_part(arena);
 	TRY(json_next(&reader, &token));
 	if (token != JSON_OBJECT_BEGIN)
 		return err_set(err, STATUS_INVALID, "the value is not an object");
@@ -78,6 +80,7 @@ json_value_items(const struct json_value *array, struct arena *arena, struct jso
 	enum json_token token;
 
 	json_reader_init(&reader, array->text, err);
+	reader.scratch.part = arena_part(arena);
 	TRY(json_next(&reader, &token));
 	if (token != JSON_ARRAY_BEGIN)
 		return err_set(err, STATUS_INVALID, "the value is not an array");

@@ -46,6 +46,12 @@ enum key_class {
 	KEY_TIME = 0xa8,
 	KEY_DURATION = 0xb0,
 	KEY_INET = 0xb8,
+	KEY_RAW_FALSE = 0xc0,
+	KEY_RAW_NULL = 0xc1,
+	KEY_RAW_TRUE = 0xc2,
+	KEY_RAW_OBJECT = 0xc4,
+	KEY_RAW_ARRAY = 0xc6,
+	KEY_RAW_TEXT = 0xc8,
 	KEY_MAX = 0xf0,
 };
 

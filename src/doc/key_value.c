@@ -129,6 +129,8 @@ class_of_bool(enum doc_key_order order, bool value)
 {
 	if (order == DOC_KEY_COUCH)
 		return value ? KEY_COUCH_TRUE : KEY_COUCH_FALSE;
+	if (order == DOC_KEY_RAW)
+		return value ? KEY_RAW_TRUE : KEY_RAW_FALSE;
 	return value ? KEY_TRUE : KEY_FALSE;
 }
 
@@ -137,6 +139,8 @@ class_of_container(enum doc_key_order order, enum doc_container container)
 {
 	if (order == DOC_KEY_COUCH)
 		return container == DOC_OBJECT ? KEY_COUCH_OBJECT : KEY_COUCH_ARRAY;
+	if (order == DOC_KEY_RAW)
+		return container == DOC_OBJECT ? KEY_RAW_OBJECT : KEY_RAW_ARRAY;
 	return container == DOC_OBJECT ? KEY_BSON_OBJECT : KEY_BSON_ARRAY;
 }
 
@@ -146,12 +150,12 @@ class_of(enum doc_key_order order, enum doc_kind kind)
 {
 	switch ((int)kind) {
 	case DOC_NULL:
-		return KEY_NULL;
+		return order == DOC_KEY_RAW ? KEY_RAW_NULL : KEY_NULL;
 	case DOC_BOOL:
 		return class_of_bool(order, false);
 	case DOC_TEXT:
 	case DOC_SYMBOL:
-		return KEY_TEXT;
+		return order == DOC_KEY_RAW ? KEY_RAW_TEXT : KEY_TEXT;
 	case DOC_BYTES:
 		return order == DOC_KEY_TYPED ? KEY_BYTES : KEY_BINARY;
 	case DOC_BINARY:
@@ -301,7 +305,7 @@ doc_key_begin(struct buf *key, enum doc_key_order order, enum doc_container cont
 void
 doc_key_member(struct buf *key, enum doc_key_order order, struct str name, enum doc_kind value)
 {
-	if (order != DOC_KEY_COUCH)
+	if (order != DOC_KEY_COUCH && order != DOC_KEY_RAW)
 		buf_append_byte(key, (uint8_t)class_of(order, value));
 	buf_append_byte(key, KEY_TEXT);
 	component_put_escaped(key, name);
@@ -366,11 +370,15 @@ component_skip_scalar(struct key_reader *r, uint8_t first)
 	case KEY_NULL:
 	case KEY_COUCH_FALSE:
 	case KEY_COUCH_TRUE:
+	case KEY_RAW_FALSE:
+	case KEY_RAW_NULL:
+	case KEY_RAW_TRUE:
 	case KEY_FALSE:
 	case KEY_TRUE:
 	case KEY_MAX:
 		return STATUS_OK;
 	case KEY_TEXT:
+	case KEY_RAW_TEXT:
 	case KEY_BYTES:
 	case KEY_CODE:
 	case KEY_INET:
@@ -422,10 +430,16 @@ component_skip_member(struct key_reader *r, enum key_class object, bool *ret_end
 }
 
 static bool
+begins_object(uint8_t first)
+{
+	return first == KEY_COUCH_OBJECT || first == KEY_BSON_OBJECT || first == KEY_RAW_OBJECT;
+}
+
+static bool
 begins_container(uint8_t first)
 {
-	return first == KEY_COUCH_ARRAY || first == KEY_COUCH_OBJECT || first == KEY_BSON_ARRAY ||
-	       first == KEY_BSON_OBJECT;
+	return begins_object(first) || first == KEY_COUCH_ARRAY || first == KEY_BSON_ARRAY ||
+	       first == KEY_RAW_ARRAY;
 }
 
 enum status
@@ -441,14 +455,11 @@ doc_key_skip(struct str key, bool descending, size_t *ret_len)
 	do {
 		bool end = false;
 
-		if (depth &&
-		    (open[depth - 1] == KEY_COUCH_OBJECT || open[depth - 1] == KEY_BSON_OBJECT))
+		if (depth && begins_object(open[depth - 1]))
 			TRY(component_skip_member(&r, (enum key_class)open[depth - 1], &end));
 		if (!end) {
 			TRY(key_next_byte(&r, &first));
-			end = depth && first == KEY_END &&
-			      (open[depth - 1] == KEY_COUCH_ARRAY ||
-			       open[depth - 1] == KEY_BSON_ARRAY);
+			end = depth && first == KEY_END && !begins_object(open[depth - 1]);
 		}
 		if (end) {
 			depth--;

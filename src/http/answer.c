@@ -430,6 +430,9 @@ enum {
 	ANSWER_ERROR_BYTES = 2 * QUOTE_SHOWN_BYTES + 128,
 };
 
+/* When a client that was refused because of others may come again, in seconds. */
+#define ANSWER_RETRY_AFTER_S "5"
+
 /* Logs an answer that means that the server has failed, at most one line in LOG_LIMIT_NS. */
 static void
 answer_log_failure(const char *event, int status, const char *reason)
@@ -766,6 +769,9 @@ exchange_refuse(struct http_exchange *x, int status, const char *reason)
 	answer_put_header(&x->session.out, STR("Server"),
 			  str_from_cstr(x->loop->config->server_name));
 	answer_put_header(&x->session.out, STR("Content-Type"), STR("application/json"));
+	/* Others have what was asked for: a client should not try again at once. */
+	if (status == 429 || status == 503)
+		answer_put_header(&x->session.out, STR("Retry-After"), STR(ANSWER_RETRY_AFTER_S));
 	buf_append_cstr(&x->session.out, "Content-Length: ");
 	buf_append_u64(&x->session.out, body.len);
 	buf_append_cstr(&x->session.out, "\r\nConnection: close\r\n\r\n");

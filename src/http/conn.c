@@ -509,8 +509,18 @@ http_loop_new(struct net_loop *net, void *options)
 	return NULL;
 }
 
+/* A request in clear at a port with TLS, whatever it was. */
+#define HTTP_IN_CLEAR_TEXT                                                                         \
+	"{\"error\":\"bad_request\",\"reason\":\"This port speaks TLS: the URL begins with "       \
+	"https://.\"}\n"
+#define HTTP_IN_CLEAR                                                                              \
+	"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n"      \
+	"\r\n" HTTP_IN_CLEAR_TEXT
+
 const struct net_protocol http_protocol = {
 	.name = "http",
+	.alpn = "http/1.1",
+	.in_clear = HTTP_IN_CLEAR,
 	.conn_bytes = sizeof(struct conn),
 	.loop_new = http_loop_new,
 	.loop_free = http_loop_free,

@@ -7,6 +7,7 @@
 #include "base/metric.h"
 #include "http/conn.h"
 #include "http/gzip.h"
+#include "loop/step.h"
 #include "loop/turn.h"
 
 /* ---- Life ---- */
@@ -204,6 +205,12 @@ http_request_header_at(const struct http_exchange *x, size_t i)
 	return parser_header(&x->parser, i);
 }
 
+bool
+http_is_secure(const struct http_exchange *x)
+{
+	return net_conn_is_secure(&x->conn->net);
+}
+
 struct str
 http_peer(const struct http_exchange *x)
 {
@@ -313,6 +320,8 @@ exchange_wait_body(struct http_exchange *x)
 	/* What has been asked for is a turn to begin, and has a share of its own. */
 	if (x->sending.silent_ns && !x->session.part.asked_bytes)
 		budget_part_last(&x->session.part);
+	if (x->sending.silent_ns)
+		wait_trim();
 	waited_ns = net_session_wait(&x->session, &x->sending, exchange_look_after_ns(x));
 	came = exchange_came(x);
 	exchange_give_back(x, waited_ns, came);
@@ -447,6 +456,29 @@ exchange_ask_again(struct http_exchange *x)
 }
 
 /*
+ * Gives the body a buffer of twice the size. Its bytes are copied in pieces, and others have their
+ * turn in between: the pages of the new buffer are fresh ones, and with those of a body of 8 MiB
+ * realloc() would hold the loop for milliseconds.
+ */
+static void
+exchange_grow_body(struct http_exchange *x)
+{
+	struct buf *whole = &x->body_whole;
+	struct buf larger = BUF_INIT_OF(whole->max_bytes, whole->part);
+	size_t cap = whole->cap > whole->max_bytes / 2 ? whole->max_bytes : whole->cap * 2;
+
+	if (buf_reserve(&larger, cap))
+		for (size_t n; larger.len < whole->len;) {
+			n = whole->len - larger.len;
+			n = n < CONN_COPY_BYTES ? n : CONN_COPY_BYTES;
+			buf_append(&larger, whole->ptr + larger.len, n);
+			step_pause(CONN_COPY_STEPS);
+		}
+	buf_release(whole);
+	*whole = larger;
+}
+
+/*
  * Makes room for what has come. The buffer of a long body grows with it, so that a body that was
  * only announced takes no memory.
  */
@@ -459,6 +491,9 @@ exchange_keep(struct http_exchange *x, struct str part)
 
 	if (!whole->cap && !x->parser.chunked)
 		buf_reserve(whole, first);
+	if (whole->len >= CONN_COPY_BYTES && whole->cap - whole->len < part.len &&
+	    whole->len + part.len <= whole->max_bytes)
+		exchange_grow_body(x);
 	buf_append_str(whole, part);
 	return buf_status(whole) == STATUS_OK;
 }

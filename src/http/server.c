@@ -117,6 +117,16 @@ server_listen(struct server *s, const char *host_port, struct err *err)
 }
 
 enum status
+server_listen_tls(struct server *s, const char *host_port, struct net_tls *tls, uint16_t *ret_port,
+		  struct err *err)
+{
+	unsigned number;
+
+	TRY(net_host_secure(s->host, s->http_number, tls, &number, err));
+	return net_host_listen(s->host, number, host_port, ret_port, err);
+}
+
+enum status
 server_listen_apart(struct server *s, const char *host_port, http_handler *handler, void *arg,
 		    uint16_t *ret_port, struct err *err)
 {

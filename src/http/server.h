@@ -43,6 +43,13 @@ MUST_USE enum status server_new(const struct server_config *config, struct serve
 MUST_USE enum status server_listen(struct server *s, const char *host_port, struct err *err);
 
 /*
+ * The same behind TLS, which stays the caller's and outlives the server. Once at most. `ret_port`
+ * may be NULL. Errors as above.
+ */
+MUST_USE enum status server_listen_tls(struct server *s, const char *host_port, struct net_tls *tls,
+				       uint16_t *ret_port, struct err *err);
+
+/*
  * Listens for exchanges of another handler, with the same limits and without a context for each
  * loop. Before server_run(), and once at most. `ret_port` may be NULL. Errors as server_listen()'s,
  * and STATUS_LIMIT.

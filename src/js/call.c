@@ -10,6 +10,8 @@ enum {
 	 * batches are sent in parts, so that neither side holds all of it.
 	 */
 	REQUEST_BYTES = 4 * 1024 * 1024,
+	/* Workers that one batch may cost: each may have taken as long as a document may take. */
+	LOST_WORKERS_MOST = 8,
 };
 
 /* What a batch is made of. */
@@ -44,16 +46,16 @@ put_texts(struct buf *out, const struct str *texts, size_t count)
 		wire_put_text(out, texts[i]);
 }
 
-/* Puts elements from `from` on, as many as fit into one request, but one at least. */
+/* Puts elements from `from` up to `to`, as many as fit into one request, but one at least. */
 static void
-put_elements(struct js_run *run, const struct elements *e, size_t from)
+put_elements(struct js_run *run, const struct elements *e, size_t from, size_t to)
 {
 	struct buf *out = &run->request;
 	size_t at = out->len;
 	size_t n = 0;
 
 	wire_put_u32(out, 0);
-	while (from + n < e->count && n < WIRE_BATCH_MOST && (n == 0 || out->len < REQUEST_BYTES)) {
+	while (from + n < to && n < WIRE_BATCH_MOST && (n == 0 || out->len < REQUEST_BYTES)) {
 		e->put(out, e->all, from + n);
 		n++;
 	}
@@ -110,8 +112,20 @@ struct batch {
 	struct js_run *(*begin)(const struct batch *b);
 	enum status (*take)(const struct batch *b, struct wire_reader *r, size_t i,
 			    struct err *err);
+	/*
+	 * Notes that a worker was lost by this element, as call->error says. NULL: then the whole
+	 * batch has failed.
+	 */
+	enum status (*lost)(const struct batch *b, size_t i);
 	const void *args; /* of begin() */
-	void *results;    /* of take() */
+	void *results;    /* of take() and lost() */
+};
+
+/* How far a batch is. */
+struct batch_at {
+	size_t from;
+	size_t alone_to; /* up to here, elements are sent one by one */
+	unsigned lost;   /* workers */
 };
 
 static enum status
@@ -127,21 +141,45 @@ batch_take_answer(const struct batch *b, const struct js_run *run, size_t *from,
 	return STATUS_OK;
 }
 
+/*
+ * A worker was lost by a request with elements from at->from on. Which of them took it along is
+ * found by sending them one by one.
+ */
+static enum status
+batch_lose_worker(const struct batch *b, struct batch_at *at, size_t sent)
+{
+	if (!b->lost || b->elements.count == 1 || !str_eq(b->call->error.name, STR(JS_LOST)) ||
+	    ++at->lost > LOST_WORKERS_MOST)
+		return STATUS_FUNCTION;
+	if (sent > 1) {
+		at->alone_to = at->from + sent;
+		return STATUS_OK;
+	}
+	TRY(b->lost(b, at->from));
+	at->from++;
+	return STATUS_OK;
+}
+
 static enum status
 batch_run(const struct batch *b, struct err *err)
 {
-	size_t from = 0;
+	struct batch_at at = { 0 };
 
-	while (from < b->elements.count) {
+	while (at.from < b->elements.count) {
+		bool alone = at.from < at.alone_to;
 		struct js_run *run = b->begin(b);
 		enum status status;
+		size_t sent;
 
 		if (!run)
 			return err_set(err, STATUS_NOMEM, "out of memory");
-		put_elements(run, &b->elements, from);
+		put_elements(run, &b->elements, at.from, alone ? at.from + 1 : b->elements.count);
+		sent = run->shape.elements;
 		status = request_run(b->call, &run, err);
 		if (status == STATUS_OK)
-			status = batch_take_answer(b, run, &from, err);
+			status = batch_take_answer(b, run, &at.from, err);
+		else if (status == STATUS_FUNCTION)
+			status = batch_lose_worker(b, &at, sent);
 		js_run_free(run);
 		if (status != STATUS_OK)
 			return status;
@@ -170,7 +208,7 @@ js_map(struct js_call *call, const struct str *views, size_t view_count, const s
 	if (!run)
 		return err_set(err, STATUS_NOMEM, "out of memory");
 	put_texts(&run->request, views, view_count);
-	put_elements(run, &elements, 0);
+	put_elements(run, &elements, 0, doc_count);
 	status = request_run(call, &run, err);
 	if (status == STATUS_OK) {
 		struct wire_reader r = { .rest = buf_str(&run->answer) };
@@ -312,6 +350,29 @@ js_reduce(struct js_call *call, const struct str *views, size_t view_count, bool
 	return batch_run(&batch, err);
 }
 
+/* ---- Compiling ---- */
+
+enum status
+js_compile(struct js_call *call, enum js_view_function kind, const struct str *views,
+	   size_t view_count, struct err *err)
+{
+	const bool reduces = kind == JS_VIEW_REDUCE;
+	struct js_run *run = request_begin(call, reduces ? WIRE_REDUCE : WIRE_MAP, view_count);
+	enum status status;
+
+	if (!run)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	if (reduces) {
+		wire_put_u8(&run->request, false);
+		wire_put_text(&run->request, STR(""));
+	}
+	put_texts(&run->request, views, view_count);
+	wire_put_u32(&run->request, 0); /* functions are compiled before the first document */
+	status = request_run(call, &run, err);
+	js_run_free(run);
+	return status;
+}
+
 /* ---- Validation ---- */
 
 struct validate_args {
@@ -359,6 +420,15 @@ validate_take(const struct batch *b, struct wire_reader *r, size_t i, struct err
 	return keep_text(b->call, r, &verdicts[i].error.reason, err);
 }
 
+static enum status
+validate_lost(const struct batch *b, size_t i)
+{
+	struct js_verdict *verdicts = b->results;
+
+	verdicts[i] = (struct js_verdict){ .kind = JS_FAULTY, .error = b->call->error };
+	return STATUS_OK;
+}
+
 enum status
 js_validate(struct js_call *call, struct str user_ctx, struct str security,
 	    const struct js_edit *edits, size_t count, struct js_verdict *ret_verdicts,
@@ -370,6 +440,7 @@ js_validate(struct js_call *call, struct str user_ctx, struct str security,
 		.elements = { count, put_edit, edits },
 		.begin = validate_begin,
 		.take = validate_take,
+		.lost = validate_lost,
 		.args = &args,
 		.results = ret_verdicts,
 	};

@@ -64,6 +64,9 @@ struct js_design {
 	struct str text;     /* the design document as JSON text */
 };
 
+/* The error's name when a worker has ended, or was killed, during a call. */
+#define JS_LOST "os_process_error"
+
 /* Why a function failed, as CouchDB's clients see it. */
 struct js_error {
 	struct str name;   /* "compilation_error"; empty: nothing failed */
@@ -147,6 +150,17 @@ MUST_USE enum status js_reduce(struct js_call *call, const struct str *views, si
 			       struct str *ret_results, struct js_error *ret_errors,
 			       struct err *err);
 
+/* ---- Compiling ---- */
+
+enum js_view_function {
+	JS_VIEW_MAP,
+	JS_VIEW_REDUCE,
+};
+
+/* Compiles the maps or the reduces of the named views, and does nothing with them. */
+MUST_USE enum status js_compile(struct js_call *call, enum js_view_function kind,
+				const struct str *views, size_t view_count, struct err *err);
+
 /* ---- Validation ---- */
 
 struct js_edit {
@@ -166,7 +180,11 @@ struct js_verdict {
 	struct js_error error; /* unless it is allowed */
 };
 
-/* Runs validate_doc_update for each edit. All texts are JSON. */
+/*
+ * Runs validate_doc_update for each edit. All texts are JSON. An edit among several that a worker
+ * is lost by (it takes too long, or too much memory) is JS_FAULTY, and the others are shown to
+ * another worker; after some of them the call fails.
+ */
 MUST_USE enum status js_validate(struct js_call *call, struct str user_ctx, struct str security,
 				 const struct js_edit *edits, size_t count,
 				 struct js_verdict *ret_verdicts, struct err *err);

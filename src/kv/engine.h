@@ -14,6 +14,7 @@
 #include "kv/backup.h"
 #include "kv/kv.h"
 
+struct prefixes;
 struct txids;
 
 struct kv_engine {
@@ -97,6 +98,8 @@ struct kv_store {
 	bool read_only; /* its transactions are KV_TX_READ_ONLY whatever was asked for */
 	/* What kv_run() has left behind (txid.h); NULL until it first does. Zero when opened. */
 	_Atomic(struct txids *) txids;
+	/* The block of numbers that it has (prefix.h); NULL until one is taken, and when opened. */
+	_Atomic(struct prefixes *) prefixes;
 };
 
 enum {

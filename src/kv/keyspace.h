@@ -13,7 +13,7 @@ enum {
 	/* The second element below ROOT. */
 	KV_ROOT_FORMAT = 0,      /* the format of the whole store */
 	KV_ROOT_DATABASES = 1,   /* (ROOT, 1, name): a database's description */
-	KV_ROOT_NEXT_PREFIX = 2, /* the number that the next database gets */
+	KV_ROOT_NEXT_PREFIX = 2, /* the number behind the last block that was taken */
 	KV_ROOT_UPLOADS = 3,     /* (ROOT, 3, P, id): attachments that are being uploaded */
 	KV_ROOT_DROPPED = 4,     /* (ROOT, 4, P): deleted databases with keys still to be cleared */
 	KV_ROOT_EVENTS = 5,      /* (ROOT, 5, name): a database's creation or deletion */
@@ -22,6 +22,8 @@ enum {
 	KV_ROOT_REPLICATOR = 8,  /* (ROOT, 8, …): the id of the store, and who runs what */
 	KV_ROOT_SETTINGS = 9,    /* (ROOT, 9, section, name): a setting of all servers */
 	KV_ROOT_INDEX_WORK = 10, /* (ROOT, 10, P): it has indexes to be built or cleared */
+	KV_ROOT_PEOPLE = 11,     /* (ROOT, 11, name): a person, whichever door has written it */
+	KV_ROOT_VIEW_WORK = 12,  /* (ROOT, 12, P, id): a design document with views to be built */
 	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result */
 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kv/engine.h"
+#include "kv/prefix.h"
 
 enum {
 	ENGINES_MAX = 8,
@@ -86,6 +87,7 @@ kv_close(struct kv_store *store)
 	if (!store)
 		return;
 	kv_txids_finish(store);
+	prefixes_free(atomic_exchange(&store->prefixes, NULL));
 	store->engine->close(store);
 }
 

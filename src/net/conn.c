@@ -48,7 +48,7 @@ net_conn_free(struct net_conn *c)
 }
 
 void
-net_conn_on_closed(struct net_conn *c)
+net_conn_gone(struct net_conn *c)
 {
 	assert(c->lost && !c->gone);
 	c->gone = true;
@@ -66,7 +66,7 @@ net_conn_end(struct net_conn *c, bool reset)
 	c->lost = true;
 	loop_set_timer(&c->loop->loop, &c->timer, WAIT_FOREVER);
 	c->slot->protocol->lost(c);
-	c->loop->io->close(c, reset);
+	c->slot->io->close(c, reset);
 }
 
 void
@@ -91,7 +91,7 @@ bool
 net_conn_linger(struct net_conn *c)
 {
 	assert(!c->lingering);
-	if (c->lost || c->eof || !c->loop->io->shutdown(c)) {
+	if (c->lost || c->eof || !c->slot->io->shutdown(c)) {
 		net_conn_close(c);
 		return false;
 	}
@@ -137,7 +137,7 @@ net_conn_update_reading(struct net_conn *c)
 	if (want == c->reading)
 		return;
 	c->reading = want;
-	if (!c->loop->io->read(c, want))
+	if (!c->slot->io->read(c, want))
 		net_conn_abort(c);
 }
 
@@ -157,7 +157,7 @@ METRIC_COUNTER(received, "frond_net_received_bytes_total", METRIC_BYTES,
 	       "Bytes that clients have sent.");
 
 void
-net_conn_on_read(struct net_conn *c, ssize_t n)
+net_conn_deliver(struct net_conn *c, ssize_t n)
 {
 	assert(!c->lost && c->reading && n <= NET_READ_BYTES);
 	if (n > 0)
@@ -181,7 +181,7 @@ net_conn_on_read(struct net_conn *c, ssize_t n)
 }
 
 void
-net_conn_on_written(struct net_conn *c, bool ok)
+net_conn_wrote(struct net_conn *c, bool ok)
 {
 	if (!ok && !c->lost)
 		net_conn_abort(c);
@@ -192,22 +192,91 @@ net_conn_on_written(struct net_conn *c, bool ok)
 /* ---- Opening ---- */
 
 static size_t
-net_stream_offset(const struct net_protocol *protocol)
+net_aligned(size_t bytes)
 {
 	size_t align = _Alignof(max_align_t);
 
-	return (protocol->conn_bytes + align - 1) / align * align;
+	return (bytes + align - 1) / align * align;
 }
 
-void *
-net_conn_stream(const struct net_conn *c)
+static size_t
+net_stream_offset(const struct net_protocol *protocol)
+{
+	return net_aligned(protocol->conn_bytes);
+}
+
+static size_t
+net_upper_offset(const struct net_loop *l, const struct net_slot *slot)
+{
+	return net_stream_offset(slot->protocol) + net_aligned(l->io->stream_bytes);
+}
+
+static void *
+net_conn_at(const struct net_conn *c, size_t offset)
 {
 	union {
 		const struct net_conn *in;
 		char *out;
 	} at = { .in = c };
 
-	return at.out + net_stream_offset(c->slot->protocol);
+	return at.out + offset;
+}
+
+void *
+net_conn_stream(const struct net_conn *c)
+{
+	return net_conn_at(c, net_stream_offset(c->slot->protocol));
+}
+
+void *
+net_conn_upper_stream(const struct net_conn *c)
+{
+	assert(c->slot->io != c->loop->io);
+	return net_conn_at(c, net_upper_offset(c->loop, c->slot));
+}
+
+/* Of a connection; the stream's state included. */
+static size_t
+net_conn_bytes(const struct net_loop *l, const struct net_slot *slot)
+{
+	if (slot->io == l->io)
+		return net_stream_offset(slot->protocol) + l->io->stream_bytes;
+	return net_upper_offset(l, slot) + slot->io->stream_bytes;
+}
+
+/* ---- What the loop's streams tell ---- */
+
+size_t
+net_conn_read_bytes(const struct net_conn *c)
+{
+	return c->slot->io->on_read ? NET_READ_BYTES - NET_UPPER_BYTES : NET_READ_BYTES;
+}
+
+void
+net_conn_on_read(struct net_conn *c, ssize_t n)
+{
+	if (c->slot->io->on_read)
+		c->slot->io->on_read(c, n);
+	else
+		net_conn_deliver(c, n);
+}
+
+void
+net_conn_on_written(struct net_conn *c, bool ok)
+{
+	if (c->slot->io->on_written)
+		c->slot->io->on_written(c, ok);
+	else
+		net_conn_wrote(c, ok);
+}
+
+void
+net_conn_on_closed(struct net_conn *c)
+{
+	if (c->slot->io->on_closed)
+		c->slot->io->on_closed(c);
+	else
+		net_conn_gone(c);
 }
 
 static void
@@ -228,10 +297,10 @@ void
 net_conn_open(struct net_loop *l, const struct net_slot *slot, intptr_t handle, const char *peer,
 	      enum net_refusal refused)
 {
-	size_t bytes = net_stream_offset(slot->protocol) + l->io->stream_bytes;
-	struct net_conn *c;
+	struct net_conn *c = NULL;
 
-	c = refused && l->refused_count >= NET_REFUSED ? NULL : mem_zalloc(bytes);
+	if (!refused || l->refused_count < NET_REFUSED)
+		c = mem_zalloc(net_conn_bytes(l, slot));
 	if (!c || loop_attach_timer(&l->loop, &c->timer, net_conn_timer_fired) != STATUS_OK) {
 		mem_free(c);
 		l->io->drop(handle);
@@ -244,7 +313,7 @@ net_conn_open(struct net_loop *l, const struct net_slot *slot, intptr_t handle, 
 	c->refused = (uint8_t)refused;
 	memcpy(c->peer, peer, sizeof(c->peer));
 	net_conn_link(c);
-	if (!l->io->open(c, handle)) {
+	if (!slot->io->open(c, handle)) {
 		net_conn_close(c);
 		return;
 	}

@@ -14,6 +14,7 @@
 #include "loop/pool.h"
 #include "loop/wait.h"
 #include "net/tcp.h"
+#include "net/tls.h"
 
 enum {
 	NET_LISTENERS = 16,
@@ -23,6 +24,8 @@ enum {
 struct net_service {
 	const struct net_protocol *protocol;
 	void *options;
+	struct net_tls *tls; /* NULL: in clear */
+	unsigned context;    /* the service whose contexts it uses: itself, or one in clear */
 };
 
 struct net_listener {
@@ -487,6 +490,7 @@ net_host_free(struct net_host *h)
 	for (unsigned i = 0; i < h->loop_count; i++) {
 		loop_fini(&h->loops[i].loop);
 		mem_free(h->loops[i].read_buffer);
+		net_tls_loop_free(h->loops[i].tls);
 	}
 	pool_free(h->pool);
 	budget_fini(&h->memory);
@@ -504,8 +508,33 @@ net_host_add_service(struct net_host *h, const struct net_protocol *protocol, vo
 	if (h->service_count == NET_SERVICES)
 		return err_set(err, STATUS_LIMIT, "cannot serve more than %d protocols",
 			       NET_SERVICES);
-	h->services[h->service_count] = (struct net_service){ protocol, options };
+	h->services[h->service_count] = (struct net_service){
+		.protocol = protocol,
+		.options = options,
+		.context = h->service_count,
+	};
 	*ret = h->service_count++;
+	return STATUS_OK;
+}
+
+enum status
+net_host_secure(struct net_host *h, unsigned service, struct net_tls *tls, unsigned *ret,
+		struct err *err)
+{
+	const struct net_service *plain = &h->services[service];
+
+	assert(service < h->service_count && !plain->tls);
+	for (unsigned i = 0; i < h->loop_count; i++) {
+		struct net_loop *l = &h->loops[i];
+
+		if (!l->tls)
+			l->tls = net_tls_loop_new();
+		if (!l->tls)
+			return err_set(err, STATUS_NOMEM, "out of memory for TLS");
+	}
+	TRY(net_host_add_service(h, plain->protocol, plain->options, ret, err));
+	h->services[*ret].tls = tls;
+	h->services[*ret].context = service;
 	return STATUS_OK;
 }
 
@@ -543,7 +572,12 @@ net_make_contexts(struct net_loop *l)
 		struct net_slot *slot = &l->slots[i];
 
 		slot->protocol = s->protocol;
-		slot->context = s->protocol->loop_new(l, s->options);
+		slot->tls = s->tls;
+		slot->io = s->tls ? &net_tls_io : l->io;
+		if (s->context == i)
+			slot->context = s->protocol->loop_new(l, s->options);
+		else
+			slot->context = l->slots[s->context].context;
 		failed = !slot->context;
 	}
 	pthread_mutex_lock(&h->lock);
@@ -561,7 +595,7 @@ net_drop_contexts(struct net_loop *l)
 	if (l->conn_count)
 		return;
 	for (unsigned i = 0; i < h->service_count; i++)
-		if (l->slots[i].context)
+		if (l->slots[i].context && h->services[i].context == i)
 			l->slots[i].protocol->loop_free(l->slots[i].context);
 }
 

@@ -54,6 +54,14 @@ MUST_USE enum status net_host_add_service(struct net_host *h, const struct net_p
 					  void *options, unsigned *ret, struct err *err);
 
 /*
+ * The same service behind TLS, as one of its own for net_host_listen(). `service` is in clear, and
+ * their connections share its contexts. `tls` stays the caller's and outlives the host. Before
+ * net_host_run(). STATUS_LIMIT, STATUS_NOMEM.
+ */
+MUST_USE enum status net_host_secure(struct net_host *h, unsigned service, struct net_tls *tls,
+				     unsigned *ret, struct err *err);
+
+/*
  * "127.0.0.1:5984", "[::1]:0"; port 0 picks a free one, which `ret_port` tells (may be NULL).
  * Before net_host_run(). STATUS_INVALID, STATUS_IO (in use), STATUS_NOMEM.
  */

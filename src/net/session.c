@@ -83,7 +83,7 @@ net_session_ask(void *arg)
 	 * noticed by itself.
 	 */
 	if (!c->lost && !c->reading && !c->eof && ++s->slices % NET_PROBE_SLICES == 0) {
-		peer = c->loop->io->probe(c);
+		peer = c->slot->io->probe(c);
 		if (peer == NET_PEER_GONE)
 			net_conn_abort(c);
 		else if (peer == NET_PEER_ENDED)
@@ -185,11 +185,14 @@ net_session_lost(struct net_session *s)
 
 /* ---- Output ---- */
 
-/* Counts the buffers of the output in the session's part. */
+/* Counts what the output takes in the session's part. */
 static void
 net_session_count_output(struct net_session *s)
 {
-	budget_count_output(&s->part, s->out.cap + s->flying.cap);
+	const struct net_io *io = s->conn->slot->io;
+	size_t carried = io->output_bytes ? io->output_bytes(s->conn) : 0;
+
+	budget_count_output(&s->part, s->out.cap + s->flying.cap + carried);
 }
 
 size_t
@@ -199,7 +202,7 @@ net_session_unsent(const struct net_session *s)
 
 	/* Even when all is written, the buffer is in use until net_session_written(). */
 	if (s->flying.len) {
-		flying = s->conn->loop->io->unwritten(s->conn);
+		flying = s->conn->slot->io->unwritten(s->conn);
 		if (!flying)
 			flying = 1;
 	}
@@ -216,7 +219,7 @@ net_session_written(struct net_session *s)
 static size_t
 net_session_left(const struct net_session *s)
 {
-	const struct net_io *io = s->conn->loop->io;
+	const struct net_io *io = s->conn->slot->io;
 
 	return net_session_unsent(s) + (io->unconfirmed ? io->unconfirmed(s->conn) : 0);
 }
@@ -284,7 +287,7 @@ static size_t
 net_session_send_both(struct net_session *s, struct str data)
 {
 	struct net_conn *c = s->conn;
-	const struct net_io *io = c->loop->io;
+	const struct net_io *io = c->slot->io;
 	struct str pieces[2];
 	struct buf spare;
 	size_t count = 0;

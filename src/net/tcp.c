@@ -21,7 +21,10 @@
 
 enum {
 	TCP_BACKLOG = 1024,
-	TCP_UNSENT_BYTES = 128 * 1024, /* output of a connection that the kernel keeps, about */
+	/* Output of a connection that the kernel keeps, about: at first, and once it has proved. */
+	TCP_UNSENT_FIRST_BYTES = 16 * 1024,
+	TCP_UNSENT_BYTES = 128 * 1024,
+	TCP_PROOF_BYTES = 256 * 1024,  /* that a client has taken: it reads */
 	TCP_ACCEPTS = 64,              /* in a row, before other sockets have their turn */
 	TCP_ACCEPT_PAUSE_MS = 100,     /* when there are no file descriptors left */
 	TCP_ACCEPT_LOG_MS = 10 * 1000, /* between two lines about that */
@@ -45,10 +48,13 @@ struct tcp_acceptor {
 
 struct tcp_stream {
 	uv_tcp_t tcp;
+	uint32_t given;  /* bytes of output that the kernel has taken, up to TCP_PROOF_BYTES */
+	bool has_filled; /* the last read has filled the buffer: others come before the next one */
 };
 
 struct tcp_write {
 	uv_write_t write;
+	size_t bytes;
 };
 
 _Static_assert(sizeof(struct tcp_write) <= NET_WRITE_BYTES, "a write has room in a net_write");
@@ -295,11 +301,28 @@ tcp_drop(intptr_t handle)
  * that it cannot send yet are limited; how much may be on its way follows from the path, as before.
  */
 static void
-tcp_limit_unsent(int fd)
+tcp_limit_unsent(int fd, int bytes)
 {
-	int bytes = TCP_UNSENT_BYTES;
-
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
+}
+
+/*
+ * Thousands of clients that ask for much and read nothing cost what it takes to fill the kernel's
+ * buffers, which is little at first. Before a client has taken TCP_PROOF_BYTES it has read: what
+ * the kernels keep for one that does not is less than that, unless it has asked its own for more.
+ * From then on the kernel has enough to send while the loop is busy with others.
+ */
+static void
+tcp_count_given(struct net_conn *c, size_t n)
+{
+	struct tcp_stream *s = tcp_of(c);
+	int fd;
+
+	if (s->given >= TCP_PROOF_BYTES)
+		return;
+	s->given = n < TCP_PROOF_BYTES - s->given ? s->given + (uint32_t)n : TCP_PROOF_BYTES;
+	if (s->given == TCP_PROOF_BYTES && uv_fileno((uv_handle_t *)&s->tcp, &fd) == 0)
+		tcp_limit_unsent(fd, TCP_UNSENT_BYTES);
 }
 
 static bool
@@ -314,17 +337,24 @@ tcp_open(struct net_conn *c, intptr_t handle)
 		return false;
 	}
 	uv_tcp_nodelay(&s->tcp, 1);
-	tcp_limit_unsent((int)handle);
+	tcp_limit_unsent((int)handle, TCP_UNSENT_FIRST_BYTES);
 	return true;
 }
 
+/*
+ * libuv reads on while a read fills the buffer, up to 32 times, which is two megabytes of a body
+ * that comes fast. Without a buffer it returns to the loop, and finds the rest in the next turn.
+ */
 static void
 tcp_on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *ret)
 {
 	struct net_conn *c = handle->data;
 
 	(void)size;
-	*ret = uv_buf_init(c->loop->read_buffer, NET_READ_BYTES);
+	if (tcp_of(c)->has_filled)
+		*ret = uv_buf_init(NULL, 0);
+	else
+		*ret = uv_buf_init(c->loop->read_buffer, (unsigned)net_conn_read_bytes(c));
 }
 
 static void
@@ -333,9 +363,10 @@ tcp_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	struct net_conn *c = stream->data;
 
 	(void)buf;
+	tcp_of(c)->has_filled = n == (ssize_t)net_conn_read_bytes(c);
 	/* libuv says 0 where it has found nothing to read; for net_conn_on_read() that is the end.
 	 */
-	if (n == 0)
+	if (n == 0 || n == UV_ENOBUFS)
 		return;
 	if (n == UV_EOF)
 		n = 0;
@@ -345,6 +376,7 @@ tcp_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 static bool
 tcp_read(struct net_conn *c, bool on)
 {
+	tcp_of(c)->has_filled = false;
 	if (on)
 		return uv_read_start(tcp_uv(c), tcp_on_alloc, tcp_on_read) == 0;
 	uv_read_stop(tcp_uv(c));
@@ -384,6 +416,8 @@ tcp_try_write(struct net_conn *c, const struct str *pieces, size_t n)
 	for (size_t i = 0; i < n; i++)
 		bufs[i] = tcp_buf(pieces[i]);
 	went = uv_try_write(tcp_uv(c), bufs, (unsigned)n);
+	if (went > 0)
+		tcp_count_given(c, (size_t)went);
 	return went == UV_EAGAIN ? 0 : went;
 }
 
@@ -392,6 +426,8 @@ tcp_on_written(uv_write_t *write, int status)
 {
 	struct net_write *w = write->data;
 
+	if (status == 0)
+		tcp_count_given(w->conn, ((struct tcp_write *)w->space)->bytes);
 	net_conn_on_written(w->conn, status == 0);
 }
 
@@ -402,6 +438,7 @@ tcp_write(struct net_conn *c, struct net_write *w, struct str data)
 	uv_buf_t buf = tcp_buf(data);
 
 	t->write.data = w;
+	t->bytes = data.len;
 	return uv_write(&t->write, tcp_uv(c), &buf, 1, tcp_on_written) == 0;
 }
 

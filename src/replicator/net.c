@@ -520,10 +520,12 @@ call_add_header(struct net_call *c, struct str name, struct str value)
 }
 
 static void
-call_set_tls(struct net_call *c, const struct net_config *config)
+call_set_tls(struct net_call *c, const struct net_config *config, bool own)
 {
-	curl_easy_setopt(c->easy, CURLOPT_SSL_VERIFYPEER, config->verify ? 1L : 0L);
-	curl_easy_setopt(c->easy, CURLOPT_SSL_VERIFYHOST, config->verify ? 2L : 0L);
+	bool verify = config->verify && !own;
+
+	curl_easy_setopt(c->easy, CURLOPT_SSL_VERIFYPEER, verify ? 1L : 0L);
+	curl_easy_setopt(c->easy, CURLOPT_SSL_VERIFYHOST, verify ? 2L : 0L);
 	if (config->trusted)
 		curl_easy_setopt(c->easy, CURLOPT_CAINFO, config->trusted);
 	if (config->certificate)
@@ -599,7 +601,7 @@ call_prepare(struct net_call *c, const struct net_request *rq)
 	if (!ok)
 		return STATUS_NOMEM;
 	call_set_options(c, rq);
-	call_set_tls(c, &c->net->config);
+	call_set_tls(c, &c->net->config, rq->own);
 	if (curl_easy_setopt(c->easy, CURLOPT_URL, rq->url) != CURLE_OK ||
 	    curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers) != CURLE_OK)
 		return STATUS_NOMEM;

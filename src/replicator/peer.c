@@ -73,6 +73,7 @@ peer_open(struct peer *p, const struct peer_request *request, struct net_call **
 		.body = request->body,
 		.streams = request->streams,
 		.stream_bytes = request->stream_bytes,
+		.own = p->end->local,
 		.inflate = !p->end->local && !request->exact,
 		.connect_ms = p->spec->options.timeout_ms,
 		.stall_ms = request->stall_ms ? request->stall_ms : p->spec->options.timeout_ms,

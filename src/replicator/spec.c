@@ -330,9 +330,6 @@ spec_read_filters(const struct spec_reader *r)
 	if ((int)s->by_ids + (s->selector.ptr != NULL) + (s->filter.ptr != NULL) > 1)
 		return err_set(r->err, STATUS_INVALID,
 			       "`doc_ids`,`filter`,`selector` are mutually exclusive");
-	if (s->filter.ptr && s->source.local && !str_eq(s->filter, STR("_design")))
-		return err_set(r->err, STATUS_UNSUPPORTED,
-			       "JavaScript filters are not supported by this server.");
 	return STATUS_OK;
 }
 

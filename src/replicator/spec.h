@@ -67,8 +67,7 @@ struct repl_spec {
 
 /*
  * Reads `text`, a JSON object; keeps copies of all texts. STATUS_INVALID, explained in CouchDB's
- * words; STATUS_UNSUPPORTED for a JavaScript filter on a database of this server; STATUS_NOMEM;
- * STATUS_LIMIT past SPEC_ARENA_BYTES.
+ * words; STATUS_NOMEM; STATUS_LIMIT past SPEC_ARENA_BYTES.
  */
 MUST_USE enum status repl_spec_new(struct str text, struct str owner, struct str doc_id,
 				   const struct repl_defaults *defaults, struct repl_spec **ret,

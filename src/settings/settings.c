@@ -209,6 +209,19 @@ has_control_character(struct str text)
 	return false;
 }
 
+static bool
+begins_names_of_databases(struct str text)
+{
+	if (!text.len || text.len > SETTING_DB_PREFIX_BYTES || text.ptr[0] < 'a' ||
+	    text.ptr[0] > 'z')
+		return false;
+	for (size_t i = 0; i < text.len; i++)
+		if (!text.ptr[i] ||
+		    !strchr("abcdefghijklmnopqrstuvwxyz0123456789_$()+-/", text.ptr[i]))
+			return false;
+	return true;
+}
+
 static enum status
 set_text(struct settings *s, const struct setting *setting, struct str text, const char **ret,
 	 struct err *err)
@@ -226,6 +239,11 @@ set_text(struct settings *s, const struct setting *setting, struct str text, con
 			       "[%s] %s: must not have a control character in it, such as a line "
 			       "end, because it becomes a part of a header",
 			       setting->section, setting->name);
+	if (setting->flags & SETTING_DB_PREFIX && !begins_names_of_databases(text))
+		return err_set(err, STATUS_INVALID,
+			       "[%s] %s: must begin with a letter from a to z, have only these, "
+			       "digits and any of _, $, (, ), +, -, / in it, and at most %d bytes",
+			       setting->section, setting->name, SETTING_DB_PREFIX_BYTES);
 	if (text.len < setting->least)
 		return err_set(err, STATUS_INVALID, "[%s] %s: must have at least %llu characters",
 			       setting->section, setting->name, (unsigned long long)setting->least);

@@ -53,6 +53,7 @@ class Attack:
     full = 1
     bounded = 1
     admin = None  # NAME:PASSWORD of an administrator that the server has
+    functions = False  # it needs workers for functions of design documents
 
     def prepare(self, frond, size):
         status, answer = frond.request("PUT", f"/{DB}")
@@ -368,14 +369,119 @@ class Passwords(Request):
     admin = "anna:a-long-password"
 
     def work(self, target, size):
+        """Always another name: one that has failed five times is refused before it is hashed."""
         while True:
-            name = b"anna:" + base64.b16encode(os.urandom(6))
+            name = b"a" + base64.b16encode(os.urandom(6)) + b":" + base64.b16encode(os.urandom(6))
             target.ask(request("GET", "/_session", headers=(
                 "Authorization: Basic " + base64.b64encode(name).decode(),)))
+
+
+# ---- Functions of design documents ----
+
+
+class Function(Attack):
+    """A function that does its worst, in a database of its own, called over and over."""
+
+    functions = True
+    processes = 4
+    full, bounded = 20, 5  # documents that it is called for
+    design = {}
+    PAUSE_SECONDS = 0.05  # mostly its caller waits for it; the constant server's would not
+
+    @property
+    def db(self):
+        return f"{DB}_{self.name}"
+
+    def prepare(self, frond, size):
+        frond.must("PUT", f"/{self.db}")
+        frond.must("POST", f"/{self.db}/_bulk_docs", {"docs": self.docs(size)})
+        frond.must("PUT", f"/{self.db}/_design/attack", self.design)
+
+    def docs(self, size):
+        return [{"text": "a" * 40 + "b"} for _ in range(size)]
+
+    def call(self, target, size):
+        raise NotImplementedError
+
+    def work(self, target, size):
+        while True:
+            self.call(target, size)
+            time.sleep(self.PAUSE_SECONDS)
+
+
+class FunctionMap(Function):
+    source = ""
+
+    @property
+    def design(self):
+        return {"views": {"view": {"map": self.source}}}
+
+    def call(self, target, size):
+        """New documents, so that the view has something to do, and a question to the view."""
+        target.ask(request("POST", f"/{self.db}/_bulk_docs", {"docs": self.docs(size)}))
+        target.ask(request("GET", f"/{self.db}/_design/attack/_view/view?limit=1"))
+
+
+class FunctionLoopMap(FunctionMap):
+    name = "function_map_that_never_ends"
+    title = "a view whose map function loops for ever"
+    source = "function (doc) { for (;;); }"
+
+
+class FunctionRecursion(FunctionMap):
+    name = "function_that_calls_itself"
+    title = "a view whose map function calls itself for ever"
+    source = "function (doc) { function f(n) { return f(n + 1) + 1; } emit(f(0), null); }"
+
+
+class FunctionString(FunctionMap):
+    name = "function_that_makes_a_string_of_4_gib"
+    title = "a view whose map function doubles a string until it has 4 GiB"
+    source = "function (doc) { var s = 'x'; while (s.length < 4 * 1024 * 1024 * 1024) s += s; }"
+
+
+class FunctionEmits(FunctionMap):
+    name = "function_that_emits_without_end"
+    title = "a view whose map function emits rows for ever"
+    source = "function (doc) { for (var i = 0;; i++) emit(i, 'x'.repeat(1000)); }"
+
+
+class FunctionFilter(Function):
+    source = ""
+
+    @property
+    def design(self):
+        return {"filters": {"filter": self.source}}
+
+    def call(self, target, size):
+        target.ask(request("GET", f"/{self.db}/_changes?filter=attack/filter"))
+
+
+class FunctionLoopFilter(FunctionFilter):
+    name = "function_filter_that_never_ends"
+    title = "_changes with a filter function that loops for ever"
+    source = "function (doc, req) { for (;;); }"
+
+
+class FunctionRegex(FunctionFilter):
+    name = "function_with_a_regex_that_backtracks"
+    title = "_changes with a filter function that tests ^(a+)+$"
+    source = "function (doc, req) { return /^(a+)+$/.test(doc.text); }"
+
+
+class FunctionLoopValidator(Function):
+    name = "function_validator_that_never_ends"
+    title = "documents put into a database whose validator loops for ever"
+    design = {"validate_doc_update": "function (doc) { for (;;); }"}
+
+    def call(self, target, size):
+        target.ask(request("POST", f"/{self.db}/_bulk_docs", {"docs": self.docs(size)}))
 
 
 ALL = [
     SelectorAll(), SelectorMatch(), Regex(), RevsDiff(), MissingRevs(), Branches(), BulkGet(),
     Keys(), DeepPatch(), Pipeline(), ChangesReaders(), DocsReaders(), AllDocsReaders(), Churn(),
     SlowBodies(), SlowHeads(), SlowReaders(), Passwords(),
+    FunctionLoopMap(), FunctionLoopFilter(), FunctionLoopValidator(), FunctionRecursion(),
+    FunctionString(), FunctionRegex(), FunctionEmits(),
 ]

@@ -71,6 +71,23 @@ def viewed(frond, n):
     frond.must("GET", VIEW)
 
 
+NUMBERED = '{{"_id":"d{0}","n":{0}}}'
+
+
+def indexed(frond, n):
+    """n documents, and an index of them that has been built."""
+    fill(frond, n, form=NUMBERED)
+    frond.must("POST", "/db/_index", {"index": {"fields": ["n"]}})
+    frond.must("POST", "/db/_find", {"selector": {"n": {"$gte": 0}}, "limit": 1})
+
+
+def many_indexes(frond, n):
+    fill(frond, 10, form=NUMBERED)
+    for i in range(n):
+        frond.must("POST", "/db/_index", {"index": {"fields": [f"f{i}"]}, "ddoc": f"i{i}",
+                                          "name": f"i{i}"})
+
+
 STUB = '"_attachments":{{"a":{{"stub":true}}}}'
 
 
@@ -124,6 +141,34 @@ def rungs():
              post(VIEW + "/queries", '{"queries":[', '{{"limit":1,"skip":{0}}}', "]}"),
              prepare=lambda f, n: viewed(f, 10)),
         Rung("`GET _view`", "rows", lambda n: ("GET", VIEW + "?reduce=false", None), 10 ** 5, viewed),
+        Rung("`POST _find`", "documents, without an index", lambda n: (
+            "POST", "/db/_find", f'{{"selector":{{"n":{{"$gte":0}}}},"limit":{n}}}'), 10 ** 5,
+            lambda f, n: fill(f, n, form=NUMBERED)),
+        Rung("`POST _find`", "documents, by an index", lambda n: (
+            "POST", "/db/_find", f'{{"selector":{{"n":{{"$gte":0}}}},"limit":{n}}}'), 10 ** 5, indexed),
+        Rung("`POST _find`", "values of `$in`, by an index", post(
+            "/db/_find", '{"selector":{"n":{"$in":[', "{}", "]}}}"),
+            prepare=lambda f, n: indexed(f, 1000)),
+        Rung("`POST _find`", "conditions of `$or`", post(
+            "/db/_find", '{"selector":{"$or":[', '{{"n":{}}}', "]}}"),
+            prepare=lambda f, n: indexed(f, 1000)),
+        Rung("`POST _find`", "fields", post(
+            "/db/_find", '{"selector":{"n":{"$gte":0}},"fields":[', '"f{}"', "]}"),
+            prepare=lambda f, n: indexed(f, 1000)),
+        Rung("`POST _find`", "groups of an `aggregate`", lambda n: (
+            "POST", "/db/_find",
+            '{"selector":{"n":{"$gte":0}},"aggregate":{"group_by":["n"],"count":true},'
+            f'"limit":{n}}}'), 10 ** 4, indexed),
+        Rung("`POST _explain`", "values of `$in`", post(
+            "/db/_explain", '{"selector":{"n":{"$in":[', "{}", "]}}}"),
+            prepare=lambda f, n: indexed(f, 1000)),
+        Rung("`POST _explain`", "indexes", lambda n: (
+            "POST", "/db/_explain", '{"selector":{"n":{"$gte":0}}}'), 1000, many_indexes),
+        Rung("`POST _index/_bulk_delete`", "names that are not there", post(
+            "/db/_index/_bulk_delete", '{"docids":[', '"_design/x{}"', "]}"), prepare=thousand),
+        Rung("`POST _index/_bulk_delete`", "indexes", post(
+            "/db/_index/_bulk_delete", '{"docids":[', '"_design/i{}"', "]}"), 1000, many_indexes),
+        Rung("`GET _index`", "indexes", lambda n: ("GET", "/db/_index", None), 1000, many_indexes),
         Rung("`POST _design_docs`", "keys", post("/db/_design_docs", '{"keys":[', '"_design/{}"', "]}"),
              prepare=thousand),
         Rung("`POST _local_docs`", "keys", post("/db/_local_docs", '{"keys":[', '"_local/{}"', "]}"),

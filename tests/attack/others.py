@@ -91,17 +91,19 @@ class Writer(threading.Thread):
 
 
 class Memory(threading.Thread):
-    """The most resident memory that the server had while this ran."""
+    """The most resident memory that the server, and its workers together, had while this ran."""
 
     def __init__(self, frond):
         super().__init__(daemon=True)
         self.frond = frond
         self.peak_bytes = 0
+        self.peak_workers_bytes = 0
         self.ending = threading.Event()
 
     def run(self):
         while not self.ending.is_set():
             self.peak_bytes = max(self.peak_bytes, self.frond.resident_bytes())
+            self.peak_workers_bytes = max(self.peak_workers_bytes, self.frond.workers_bytes())
             self.ending.wait(SAMPLE_SECONDS)
 
     def end(self):

@@ -26,6 +26,19 @@ def free_port():
         return s.getsockname()[1]
 
 
+def resident_bytes_of(pid):
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/statm").read_text().split()
+    except OSError:
+        return 0
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def has_functions(program):
+    """True if functions of design documents run with that frond: their worker is beside it."""
+    return pathlib.Path(program).with_name("frond-js").exists()
+
+
 class Server:
     """A process that listens on a free port of the loopback."""
 
@@ -103,11 +116,28 @@ class Frond(Server):
         return answer
 
     def resident_bytes(self):
+        return resident_bytes_of(self.process.pid)
+
+    def workers_bytes(self):
+        """Resident memory of the processes that run functions."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        total = 0
+        for path in children:
+            try:
+                pids = path.read_text().split()
+            except OSError:
+                continue  # the thread has ended
+            total += sum(resident_bytes_of(pid) for pid in pids)
+        return total
+
+    def cpu_seconds(self):
+        """Of the process's threads, those of its workers aside."""
         try:
-            fields = pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()
+            text = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text()
         except OSError:
-            return 0
-        return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+            return 0.0
+        fields = text.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self, limit_seconds):
         """Sends SIGTERM. Returns the seconds that the process took, None if it did not end."""

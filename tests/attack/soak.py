@@ -28,8 +28,14 @@ BAD_CLIENTS = 4
 PROCESSES = 4          # that the good clients are spread over
 PAUSE_SECONDS = 0.1    # of a good client between two requests, on average
 TURN_SECONDS = (5, 20)  # that a bad client spends on one attack
+COMPARE_SECONDS = 300  # at most, and a third of the run: for windows beside the constant server
+WINDOW_SECONDS = (4, 10)  # of those windows, and what their clients take to be there
 DRAIN_MS = 10000
 RETRIES = 20
+
+
+# On which server the bad clients work, in windows that are compared; outside of those it is frond.
+OUTSIDE, FROND, CONSTANT = 0, 1, 2
 
 
 class Wrong(Exception):
@@ -39,14 +45,15 @@ class Wrong(Exception):
 class Client:
     """A well-behaved client. It checks each answer and remembers what was acknowledged."""
 
-    def __init__(self, port, number, seed):
+    def __init__(self, port, number, seed, window):
         self.port = port
         self.number = number
         self.random = random.Random(seed)
         self.connection = None
         self.acknowledged = {}  # id: revision; None: deleted
         self.uncertain = set()  # ids of writes whose answer did not come
-        self.latencies = []
+        self.latencies = {OUTSIDE: [], FROND: [], CONSTANT: []}
+        self.window = window
         self.refused = collections.Counter()
 
     def ask(self, method, path, body=None, headers=None, raw=False):
@@ -72,12 +79,14 @@ class Client:
             self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
+        window = self.window.value
         begin = time.monotonic()
         self.connection.request(method, f"/{DB}{path}", body,
                                 headers or {"Content-Type": "application/json"})
         answer = self.connection.getresponse()
         text = answer.read()
-        self.latencies.append(time.monotonic() - begin)
+        if window == self.window.value:
+            self.latencies[window].append(time.monotonic() - begin)
         return answer.status, text if raw else json.loads(text)
 
     def expect(self, status, expected, what, answer):
@@ -166,10 +175,10 @@ class Client:
         do()
 
 
-def run_good(port, numbers, seed, until, results):
+def run_good(port, numbers, seed, until, window, results):
     """A process with some of the good clients, a thread each."""
     def work(number):
-        client = Client(port, number, seed + number)
+        client = Client(port, number, seed + number, window)
         fault = None
         try:
             while time.monotonic() < until:
@@ -178,7 +187,7 @@ def run_good(port, numbers, seed, until, results):
         except Exception:  # whatever it is, the run has failed, and the parent tells it
             fault = traceback.format_exc()
         results.put((number, client.acknowledged, dict(client.refused),
-                     sorted(client.latencies), fault))
+                     client.latencies, fault))
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threads = [threading.Thread(target=work, args=(n,)) for n in numbers]
@@ -196,11 +205,10 @@ def run_attack(attack, port, size, tried):
             time.sleep(0.01)
 
 
-def run_bad(port, seed, until, tried):
+def run_bad(port, chosen, allowed, until, tried):
     """A bad client: one attack after another, each in a process of its own."""
-    chosen = random.Random(seed)
     while time.monotonic() < until:
-        attack = chosen.choice(attacks.ALL)
+        attack = chosen.choice(allowed)
         worker = multiprocessing.Process(
             target=run_attack, args=(attack, port, max(1, attack.bounded // 4), tried))
         worker.start()
@@ -209,10 +217,57 @@ def run_bad(port, seed, until, tried):
         worker.join()
 
 
-def prepare(frond):
+class BadClients(threading.Thread):
+    """They compare the two servers for a while, and work on frond for the rest of the time."""
+
+    def __init__(self, options, frond, constant, until, window):
+        super().__init__(daemon=True)
+        self.ports = {FROND: frond.port, CONSTANT: constant.port}
+        self.chosen = random.Random(options.seed)
+        self.allowed = attacks_of(options)
+        self.compare_until = time.monotonic() + min(COMPARE_SECONDS, options.seconds / 3)
+        self.until = until
+        self.window = window
+        self.tried = multiprocessing.Value("L", 0)
+
+    def work(self, victim, seed, until):
+        """All of them, on one server; the same seed makes them choose the same attacks."""
+        threads = [threading.Thread(target=run_bad, args=(
+            self.ports[victim], random.Random(seed + n), self.allowed, until, self.tried))
+                   for n in range(BAD_CLIENTS)]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def compare(self, victim, seed):
+        warm_up, measured = WINDOW_SECONDS
+        threads = self.work(victim, seed, time.monotonic() + warm_up + measured)
+        time.sleep(warm_up)
+        self.window.value = victim
+        time.sleep(measured)
+        self.window.value = OUTSIDE
+        for thread in threads:
+            thread.join()
+
+    def run(self):
+        while time.monotonic() + 2 * sum(WINDOW_SECONDS) < self.compare_until:
+            seed = self.chosen.getrandbits(32)
+            order = [FROND, CONSTANT]
+            self.chosen.shuffle(order)
+            for victim in order:
+                self.compare(victim, seed)
+        for thread in self.work(FROND, self.chosen.getrandbits(32), self.until):
+            thread.join()
+
+
+def attacks_of(options):
+    return [a for a in attacks.ALL if not a.functions or server.has_functions(options.frond)]
+
+
+def prepare(frond, options):
     """Each attack's database, and the good clients'."""
     frond.must("PUT", f"/{DB}")
-    for attack in attacks.ALL:
+    for attack in attacks_of(options):
         try:
             attack.prepare(frond, max(1, attack.bounded // 4))
         except server.Failure:
@@ -247,37 +302,53 @@ def lost_of(frond, acknowledged):
 
 def soak(options, directory):
     frond = server.Frond(options.frond, directory, options.memory, DRAIN_MS)
+    constant = server.Constant(options.constant, directory)
     children = []
     samples = []
     try:
-        prepare(frond)
+        prepare(frond, options)
         until = time.monotonic() + options.seconds
         results = multiprocessing.Queue()
-        tried = multiprocessing.Value("L", 0)
+        window = multiprocessing.Value("i", OUTSIDE)
         share = [range(n, GOOD_CLIENTS, PROCESSES) for n in range(PROCESSES)]
-        children = [multiprocessing.Process(
-            target=run_good, args=(frond.port, list(numbers), options.seed, until, results))
-            for numbers in share]
-        bad = [threading.Thread(target=run_bad, daemon=True,
-                                args=(frond.port, options.seed + n, until, tried))
-               for n in range(BAD_CLIENTS)]
-        for worker in children + bad:
+        children = [multiprocessing.Process(target=run_good, args=(
+            frond.port, list(numbers), options.seed, until, window, results))
+                    for numbers in share]
+        bad = BadClients(options, frond, constant, until, window)
+        for worker in children + [bad]:
             worker.start()
         reports = collect(results, frond, until, samples)
-        for worker in bad:
-            worker.join()
+        bad.join()
         ended = frond.end(DRAIN_MS / 1000 + 20)
         frond = server.Frond(options.frond, directory, options.memory, DRAIN_MS)
         acknowledged = {k: v for report in reports for k, v in report[1].items()}
-        return reports, samples, tried.value, ended, acknowledged, lost_of(frond, acknowledged)
+        return (reports, samples, bad.tried.value, ended, acknowledged,
+                lost_of(frond, acknowledged))
     finally:
         for child in children:
             child.kill()
         frond.kill()
+        constant.kill()
+
+
+def latencies_of(reports, *windows):
+    return sorted(x for report in reports for window in windows for x in report[3][window])
+
+
+def p99_ms(latencies):
+    return latencies[len(latencies) * 99 // 100] * 1000 if latencies else 0
+
+
+def compared(reports):
+    frond, constant = (p99_ms(latencies_of(reports, window)) for window in (FROND, CONSTANT))
+    if not frond or not constant:
+        return "too short for a comparison"
+    return (f"p99 {frond:.1f} ms while the others work on frond, {constant:.1f} while they work "
+            f"on the constant server (× {frond / constant:.1f})")
 
 
 def tell(options, reports, samples, tried, ended, acknowledged, lost):
-    latencies = sorted(x for report in reports for x in report[3])
+    latencies = latencies_of(reports, OUTSIDE, FROND, CONSTANT)
     refused = collections.Counter()
     for report in reports:
         refused.update(report[2])
@@ -286,11 +357,11 @@ def tell(options, reports, samples, tried, ended, acknowledged, lost):
     early, late = statistics.median(samples[:third]), statistics.median(samples[-third:])
     limit = options.memory * 1.25 + options.allowance
     print(f"# {len(latencies)} requests of {GOOD_CLIENTS} well-behaved clients, p50 "
-          f"{latencies[len(latencies) // 2] * 1000:.1f} ms, p99 "
-          f"{latencies[len(latencies) * 99 // 100] * 1000:.1f} ms, longest "
+          f"{latencies[len(latencies) // 2] * 1000:.1f} ms, p99 {p99_ms(latencies):.1f} ms, longest "
           f"{latencies[-1] * 1000:.0f} ms, refused {dict(refused) or 'none'}; {tried} attempts of "
           f"{BAD_CLIENTS} others; memory {early / MIB:.0f} MiB early, {late / MIB:.0f} late, "
           f"{max(samples) / MIB:.0f} at most; {len(acknowledged)} documents acknowledged")
+    print(f"# {compared(reports)}")
     if max(samples) > limit:
         faults.append(f"{max(samples) / MIB:.0f} MiB resident, of {limit / MIB:.0f}")
     if ended is None or ended > DRAIN_MS / 1000 + 1:
@@ -303,13 +374,14 @@ def tell(options, reports, samples, tried, ended, acknowledged, lost):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frond", required=True)
+    parser.add_argument("--constant", required=True)
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     parser.add_argument("--memory", type=int, default=128 * MIB, help="memory_bytes")
     parser.add_argument("--allowance", type=int, default=192 * MIB,
                         help="resident bytes for code, caches and what is not in tables yet")
     options = parser.parse_args()
-    options.frond = os.path.abspath(options.frond)
+    options.frond, options.constant = map(os.path.abspath, (options.frond, options.constant))
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     print(f"1..1\n# seed {options.seed}", flush=True)

@@ -104,6 +104,41 @@ each_has_its_first_turn_at_once_and_then_pauses(void **state)
 }
 
 static void
+one_that_is_hurried_does_not_pause(void **state)
+{
+	struct chores *chores = chores_new(NULL);
+	struct work w, other;
+	struct event go_on;
+
+	(void)state;
+	event_init(&go_on);
+	work_init(&w, 1);
+	work_init(&other, 1);
+	w.hold = &go_on;
+	add(chores, "work", &w, false);
+	add(chores, "other", &other, true);
+	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
+	wait_for(&w);
+	wait_for(&other);
+	/* In the middle of a turn, which may have looked for work already: another one follows. */
+	event_init(&w.reached);
+	w.expected = 2;
+	chores_hurry(chores, "work");
+	chores_hurry(chores, "work");
+	event_set(&go_on);
+	wait_for(&w);
+	/* Between two turns. */
+	event_init(&w.reached);
+	w.expected = 3;
+	chores_hurry(chores, "work");
+	wait_for(&w);
+	chores_stop(chores);
+	assert_int_equal(atomic_load(&w.turns), 3);
+	assert_int_equal(atomic_load(&other.turns), 1);
+	chores_free(chores);
+}
+
+static void
 more_to_do_brings_the_next_turn_sooner(void **state)
 {
 	struct chores *chores = chores_new(NULL);
@@ -155,19 +190,28 @@ active_ones_are_listed(void **state)
 {
 	struct chores *chores = chores_new(NULL);
 	struct chore_state listed[CHORES_MAX];
-	struct work idle, held;
-	struct event hold;
+	struct work idle, held, unlisted;
+	struct event hold, hold_unlisted;
 
 	(void)state;
 	event_init(&hold);
+	event_init(&hold_unlisted);
 	work_init(&idle, 1);
+	work_init(&unlisted, 1);
+	unlisted.hold = &hold_unlisted;
 	work_init(&held, 1);
 	held.hold = &hold;
 	add(chores, "idle", &idle, false);
 	add(chores, "held", &held, false);
+	chores_add(chores, &(struct chore){ .name = "unlisted",
+					    .run = work_turn,
+					    .arg = &unlisted,
+					    .quick = true,
+					    .unlisted = true });
 	assert_int_equal(chores_list(chores, 0, listed, CHORES_MAX), 0);
 	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
 	wait_for(&held);
+	wait_for(&unlisted);
 	assert_int_equal(chores_list(chores, 0, listed, CHORES_MAX), 1);
 	assert_string_equal(listed[0].name, "held");
 	assert_int_equal(listed[0].number, 2);
@@ -175,6 +219,7 @@ active_ones_are_listed(void **state)
 	assert_true(listed[0].started_ms > 0);
 	assert_int_equal(chores_list(chores, LONG_MS, listed, CHORES_MAX), 0);
 	event_set(&hold);
+	event_set(&hold_unlisted);
 	chores_stop(chores);
 	assert_int_equal(chores_list(chores, 0, listed, CHORES_MAX), 0);
 	chores_free(chores);
@@ -350,6 +395,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_has_its_first_turn_at_once_and_then_pauses),
+		cmocka_unit_test(one_that_is_hurried_does_not_pause),
 		cmocka_unit_test(more_to_do_brings_the_next_turn_sooner),
 		cmocka_unit_test(failure_and_a_long_turn_delay_no_other_chore),
 		cmocka_unit_test(active_ones_are_listed),

@@ -294,36 +294,46 @@ the_same_name_is_two_databases_of_two_spaces(void **state)
 	assert_string_equal(names(f, TINY), "db");
 }
 
+/* Everything that has happened in a space. */
+static void
+search(struct fixture *f, enum catalog_space space, struct catalog_events *s)
+{
+	struct catalog_events_wanted wanted = { .space = space, .most = CATALOG_EVENTS_MOST };
+
+	memset(&wanted.before, 0xff, sizeof(wanted.before));
+	catalog_events_init(s, &wanted, f->arena, NULL);
+	while (!s->done) {
+		struct kv_tx *tx = begin(f);
+
+		assert_int_equal(catalog_events_page(tx, s, NULL), STATUS_OK);
+		kv_tx_free(tx);
+	}
+	catalog_events_sort(s);
+}
+
 static void
 events_are_told_in_their_space(void **state)
 {
-	const struct catalog_seq since = { { 0 } };
 	struct fixture *f = *state;
-	struct catalog_event *events;
-	struct catalog_view view;
-	struct kv_tx *tx;
-	size_t count;
+	struct catalog_events s;
 
 	f->name = STR("db");
 	run(f, create_revisioned);
 	make_tiny(f, "1");
 	run(f, delete_tiny);
 	make_tiny(f, "2");
-	tx = begin(f);
-	assert_int_equal(catalog_view_read(tx, TINY, f->arena, &view, NULL), STATUS_OK);
-	assert_int_equal(view.dbs_count, 1);
-	assert_int_equal(catalog_events_read(tx, &view, &since, f->arena, &events, &count),
-			 STATUS_OK);
-	assert_int_equal(count, 2);
-	assert_true(str_eq(events[0].name, STR("1")));
-	assert_int_equal(events[0].kind, CATALOG_EVENT_DELETED);
-	assert_true(str_eq(events[1].name, STR("2")));
-	assert_int_equal(events[1].kind, CATALOG_EVENT_CREATED);
-	assert_int_equal(catalog_view_read(tx, CATALOG_SPACE_COUCH, f->arena, &view, NULL),
-			 STATUS_OK);
-	assert_int_equal(view.dbs_count, 1);
-	assert_int_equal(view.events_count, 1);
-	kv_tx_free(tx);
+	search(f, TINY, &s);
+	assert_int_equal(s.dbs_count, 1);
+	assert_int_equal(s.count, 2);
+	assert_true(str_eq(catalog_events_at(&s, 0).name, STR("1")));
+	assert_int_equal(catalog_events_at(&s, 0).kind, CATALOG_EVENT_DELETED);
+	assert_true(str_eq(catalog_events_at(&s, 1).name, STR("2")));
+	assert_int_equal(catalog_events_at(&s, 1).kind, CATALOG_EVENT_CREATED);
+	catalog_events_release(&s);
+	search(f, CATALOG_SPACE_COUCH, &s);
+	assert_int_equal(s.dbs_count, 1);
+	assert_int_equal(s.count, 1);
+	catalog_events_release(&s);
 }
 
 static void
@@ -642,6 +652,28 @@ format_is_raised_by_the_first_database_that_needs_it(void **state)
 
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
+/* What a process has left of its block of numbers is lost with it. */
+static void
+numbers_stay_different_when_the_store_is_opened_again(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t last = 0;
+	char name[32];
+
+	for (int i = 0; i < 20; i++) {
+		if (i % 5 == 0) {
+			kv_close(f->store);
+			open_store(f, "store");
+		}
+		(void)snprintf(name, sizeof(name), "%d", i);
+		f->name = str_from_cstr(name);
+		run(f, create_tiny);
+		run(f, open_tiny);
+		assert_true(f->db->number > last);
+		last = f->db->number;
+	}
+}
+
 int
 main(void)
 {
@@ -658,6 +690,7 @@ main(void)
 		T(incarnations_of_all_spaces_are_raised),
 		T(store_of_a_newer_frond_is_refused_as_that),
 		T(format_is_raised_by_the_first_database_that_needs_it),
+		T(numbers_stay_different_when_the_store_is_opened_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ class Server:
             stdout=subprocess.PIPE, stderr=self.log, text=True,
             preexec_fn=before)
         line = self.process.stdout.readline()
-        assert " at http://" in line, f"frond serve did not start: {line}{self.read_log()}"
+        assert " at http" in line, f"frond serve did not start: {line}{self.read_log()}"
         self.url = line.split(" at ")[1].strip().rstrip("/")
 
     def __enter__(self):

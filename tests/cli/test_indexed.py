@@ -1,6 +1,9 @@
 """Databases with indexes, and partitioned ones, by the commands: what inspect draws, that verify,
 backup, move, dump and load keep everything of them, and that queries go on afterwards."""
 
+import signal
+import time
+
 from harness import Server, contains, equal, main, ok, run, test
 
 STORE, OTHER = "embedded:data", "embedded:other"
@@ -59,6 +62,9 @@ def inspect_draws_definitions_and_entries(cwd):
              'sparse, covering, ordered by "')
     contains(drawn, ', "shaw:new") = (1, 1900, "Old")')
     contains(drawn, ', "ealing:007") = (1, "ealing 7")')
+    # Keys are drawn with the values, of which they have something else, too.
+    contains(drawn, '("entries", 1, "shaw", 1900, "Old", "shaw:new") = ')
+    contains(drawn, '("entries", 2, "ealing 7", "ealing:007") = ')
 
 
 @test
@@ -84,6 +90,38 @@ def backup_and_restore_keep_indexes_and_partitions(cwd):
     whole(cwd, OTHER)
     equal(ok("inspect", "films", "--store", OTHER, cwd=cwd).stdout, drawn)
     equal(answers(cwd, store=OTHER), before)
+
+
+@test
+def a_server_that_is_killed_goes_on_with_its_builds(cwd):
+    docs = [{"_id": f"d{n:05}", "n": n % 97, "s": f"text {n}"} for n in range(20000)]
+    with Server(cwd) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        for first in range(0, len(docs), 5000):
+            equal(server.request("POST", "/db/_bulk_docs",
+                                 {"docs": docs[first:first + 5000]})[0], 201)
+        # Written as documents, the requests do not wait for a part of the build.
+        views = {name: {"map": {"fields": {name: "asc"}}} for name in ("n", "s")}
+        equal(server.request("PUT", "/db/_design/x", {"language": "query", "views": views})[0], 201)
+        equal(server.request("PUT", "/db/_design/y", {"language": "query", "views": {
+            "z": {"map": {"fields": {"s": "asc", "n": "asc"}}}}})[0], 201)
+        server.stop(signal.SIGKILL)
+    kills, ready = 1, []
+    while len(ready) < 3:
+        with Server(cwd) as server:
+            equal(server.request("PUT", f"/db/new-{kills}", {"n": -1, "s": "new"})[0], 201)
+            deadline = time.monotonic() + (0.1 * kills if kills < 8 else 60)
+            while len(ready) < 3 and time.monotonic() < deadline:
+                time.sleep(0.02)
+                ready = [row for row in server.request("GET", "/db/_index?sizes=true")[1]["indexes"]
+                         if row.get("state") == "ready"]
+            server.stop(signal.SIGKILL)
+        kills += 1
+        assert kills < 20, ready
+    equal({row["entries"] for row in ready}, {len(docs) + kills - 1})
+    contains(ok("verify", "--quiet", cwd=cwd).stdout, " 0 findings")
+    with Server(cwd) as server:
+        equal(found(server, "/db/_find", {"n": {"$lt": 0}}), [f"new-{n}" for n in range(1, kills)])
 
 
 @test

@@ -44,6 +44,13 @@ def wrong_usage_is_exit_code_2(cwd):
 
 
 @test
+def people_stay_with_their_store(cwd):
+    result = run("move", "--from", A, "--to", B, "_users", cwd=cwd)
+    equal(result.returncode, 2)
+    contains(result.stderr, "people belong to their store")
+
+
+@test
 def what_cannot_be_moved_is_told(cwd):
     result = run(*MOVE, cwd=cwd)
     equal(result.returncode, 1)

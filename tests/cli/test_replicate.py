@@ -55,6 +55,41 @@ def until(check, seconds=30):
         time.sleep(0.05)
 
 
+def basic(name, password):
+    return {"Authorization": "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()}
+
+
+@test
+def a_replication_of_a_user_may_what_the_user_may(directory):
+    admin, anna = basic("admin", "secret"), basic("anna", "apple")
+    with Server(directory, "--admin", "admin:secret") as server:
+        def put(path, body=None):
+            status, answer = server.request("PUT", path, body, admin)
+            assert status in (200, 201), answer
+
+        put("/_users")
+        put("/_users/org.couchdb.user:anna",
+            {"type": "user", "name": "anna", "roles": ["cook"], "password": "apple"})
+        for db, members in (("from", {"roles": ["cook"]}), ("to", {"names": ["anna"]}),
+                            ("closed", {"names": ["otto"]})):
+            put(f"/{db}")
+            put(f"/{db}/_security", {"members": members})
+        put("/from/a", {"n": 1})
+        put("/closed/b", {"n": 2})
+
+        def replicate(source, target):
+            return server.request("POST", "/_replicate", {"source": source, "target": target}, anna)
+
+        status, answer = replicate("from", "to")
+        equal((status, answer.get("ok")), (200, True))
+        equal(server.request("GET", "/to/a", headers=anna)[1]["n"], 1)
+        for source, target in (("closed", "to"), ("from", "closed")):
+            status, answer = replicate(source, target)
+            assert status >= 400, answer
+        equal(server.request("GET", "/to/b", headers=anna)[0], 404)
+        equal(server.request("GET", "/closed/a", headers=admin)[0], 404)
+
+
 @test
 def a_local_replication_copies_everything(directory):
     with Server(directory) as server:
@@ -181,6 +216,28 @@ def leaves_beside_one_with_attachments_are_copied_once(directory):
         copied = server.request("GET", "/b/many?rev=1-17&attachments=true",
                                 headers={"Accept": "application/json"})[1]
         equal(copied["_attachments"]["file"]["data"], "AAAA")
+
+
+@test
+def a_function_of_a_local_source_filters(directory):
+    with Server(directory) as server:
+        equal(server.request("PUT", "/a")[0], 201)
+        equal(server.request("POST", "/a/_bulk_docs", {
+            "docs": [{"_id": f"{i:02}", "n": i} for i in range(20)]})[0], 201)
+        equal(server.request("PUT", "/a/_design/d", {
+            "filters": {"below": "function (doc, req) { return doc.n < Number(req.query.n); }",
+                        "bad": "function (doc) { throw 'no'; }"},
+            "views": {"even": {"map": "function (doc) { if (doc.n % 2 === 0) emit(1); }"}}})[0],
+              201)
+        answer = replicated(server, filter="d/below", query_params={"n": "5"})
+        equal(figures(answer, "docs_written"), [5])
+        equal(server.request("GET", "/b")[1]["doc_count"], 5)
+        replicated(server, target="c", filter="_view", query_params={"view": "d/even"})
+        equal(server.request("GET", "/c")[1]["doc_count"], 10)
+        for name in ("d/none", "d/bad"):
+            status, answer = server.request("POST", "/_replicate", {
+                "source": "a", "target": "x", "create_target": True, "filter": name})
+            assert status >= 400, (status, answer)
 
 
 @test

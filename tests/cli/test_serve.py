@@ -246,6 +246,7 @@ def connections_of_one_address_are_limited(cwd):
             while data := refused.recv(4096):
                 text += data
             contains(text.decode(), "HTTP/1.1 429 ")
+            contains(text.decode(), "\r\nRetry-After: 5\r\n")
             contains(text.decode(), '{"error":"too_many_requests","reason":"Too many connections '
                      'from this address: the limit, max_connections_per_address, is 3."}')
         with connect("127.0.0.3") as other:

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import FROND, Server, equal, main, test
+from harness import FROND, Server, equal, main, run, test
 from order import rank
 
 SEED = 11
@@ -183,10 +183,10 @@ class Model:
         rows = selected(every, asked, down)
         begin, end = asked.get("skip", 0), asked.get("skip", 0) + asked.get("limit", 10**9)
         if reduces:
-            # Each of several keys is a question of its own.
+            # Each of several keys is a question of its own; the order of these is the asker's.
             parts = [selected(every, {"keys": [key]}, down) for key in asked["keys"]] \
                 if "keys" in asked else [rows]
-            results = [result for part in (parts[::-1] if down and "keys" in asked else parts)
+            results = [result for part in parts
                        for result in naive_reduce(part, asked, VIEWS[view][3])]
             return 200, {"rows": results[begin:end]}
         shown = [dict(row) for row in rows[begin:end]]
@@ -349,7 +349,8 @@ def an_answer_covers_what_was_written_before_it(cwd):
 
 @test
 def what_is_asked_to_be_stale_builds_nothing(cwd):
-    with Server(cwd, "--no-sync") as server:
+    (cwd / "ini").write_text("[ken]\nlimit = 0\n")
+    with Server(cwd, "--no-sync", "--config", "ini") as server:
         prepare(server, design=BY_N)
         fill(server, 10)
         equal(count_of(server, more="?update=false"), 0)
@@ -359,6 +360,38 @@ def what_is_asked_to_be_stale_builds_nothing(cwd):
         while count_of(server, more="?update=false") != 10 and time.monotonic() < end:
             time.sleep(0.05)
         equal(count_of(server, more="?update=false"), 10)
+
+
+def until(what):
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@test
+def views_are_built_before_they_are_asked(cwd):
+    with Server(cwd, "--no-sync") as server:
+        server.request("PUT", "/db")
+        fill(server, 10)
+        equal(server.request("PUT", "/db/_design/v", BY_N)[0], 201)
+        until(lambda: count_of(server, more="?update=false") == 10)
+        # One that wants to be asked, one whose function fails, and one that is gone by now.
+        for name, design in (("asked", {**BY_N, "autoupdate": False}),
+                             ("loops", {"views": {"v": {"map": "function () { for (;;) ; }"}}}),
+                             ("gone", BY_N), ("last", {"views": {"v": {
+                                 "map": "function (doc) { emit(doc.n, 'last'); }"}}})):
+            equal(server.request("PUT", f"/db/_design/{name}", design)[0], 201)
+        _, gone = server.request("GET", "/db/_design/gone")
+        server.request("DELETE", f"/db/_design/gone?rev={gone['_rev']}")
+        until(lambda: server.request("GET", "/db/_design/last/_view/v?update=false")[1]
+              ["total_rows"] == 10)
+        until(lambda: "view_build_failed" in server.read_log())
+        failed = server.read_log().count("js_worker_ended")
+        time.sleep(2)
+        equal(server.read_log().count("js_worker_ended"), failed)  # it is not tried for ever
+        equal(server.stop(), 0)
+    equal(run("verify", "--store", "embedded:data", cwd=cwd).returncode, 0)
 
 
 @test
@@ -442,9 +475,11 @@ def a_function_that_fails_is_its_documents_and_delays_nobody(cwd):
 
 @test
 def sources_that_cannot_be_compiled_are_an_error_of_theirs(cwd):
-    with Server(cwd, "--no-sync") as server:
+    (cwd / "ini").write_text("[js]\nworker = /nowhere/frond-js\n")
+    with Server(cwd, "--no-sync", "--config", "ini") as server:  # where nothing can be compiled
         prepare(server, design={"views": {"v": {"map": "function (doc) {"}}})
         fill(server, 1)
+    with Server(cwd, "--no-sync") as server:
         status, answer = server.request("GET", "/db/_design/v/_view/v")
         equal((status, answer["error"]), (500, "compilation_error"))
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/arena.h"
+#include "base/budget.h"
 #include "doc/json.h"
 #include "doc/json_list.h"
 
@@ -547,6 +548,40 @@ long_strings_are_checked_as_a_whole(void **state)
 	}
 }
 
+/* A string with an escape is put together beside the value: both count. */
+static void
+strings_count_in_the_arenas_part(void **state)
+{
+	enum {
+		STRING_BYTES = 4 << 20,
+	};
+	struct buf text = BUF_INIT(2 * STRING_BYTES);
+
+	(void)state;
+	buf_append_cstr(&text, "\"\\n");
+	while (text.len < STRING_BYTES)
+		buf_append_cstr(&text, "xxxxxxxx");
+	buf_append_byte(&text, '"');
+	for (int enough = 0; enough < 2; enough++) {
+		struct arena *arena = arena_new(2 * STRING_BYTES);
+		struct budget_part part;
+		struct json_value value;
+		struct budget budget;
+
+		budget_init(&budget, enough ? 8 * STRING_BYTES : STRING_BYTES * 3 / 2);
+		budget_part_init(&part, &budget);
+		arena_set_part(arena, &part);
+		assert_int_equal(json_value_read(buf_str(&text), arena, &value, NULL),
+				 enough ? STATUS_OK : STATUS_LIMIT);
+		/* What was put together has been given back. */
+		assert_true(part.used_bytes < STRING_BYTES * 3 / 2);
+		arena_free(arena);
+		budget_part_release(&part);
+		budget_fini(&budget);
+	}
+	buf_release(&text);
+}
+
 int
 main(void)
 {
@@ -566,6 +601,7 @@ main(void)
 		cmocka_unit_test(pages_of_a_list_are_its_elements),
 		cmocka_unit_test(a_list_holds_one_offset_for_each_page),
 		cmocka_unit_test(long_strings_are_checked_as_a_whole),
+		cmocka_unit_test(strings_count_in_the_arenas_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,7 +207,8 @@ damaged_numbers_are_refused(void **state)
 static void
 every_component_ends_by_itself(void **state)
 {
-	static const enum doc_key_order orders[] = { DOC_KEY_BSON, DOC_KEY_COUCH, DOC_KEY_TYPED };
+	static const enum doc_key_order orders[] = { DOC_KEY_BSON, DOC_KEY_COUCH, DOC_KEY_TYPED,
+						     DOC_KEY_RAW };
 	struct rand_seq r = { 4 };
 	struct arena *arena = arena_new(TEST_MAX_BYTES);
 	struct buf key = BUF_INIT(TEST_MAX_BYTES);
@@ -218,7 +219,7 @@ every_component_ends_by_itself(void **state)
 		bool descending = rand_seq_below(&r, 2);
 		size_t len, found;
 
-		key_of(&key, orders[rand_seq_below(&r, 3)], &s);
+		key_of(&key, orders[rand_seq_below(&r, 4)], &s);
 		if (descending)
 			doc_key_invert(&key, 0);
 		len = key.len;
@@ -335,8 +336,22 @@ types_have_the_ranks_of_their_orders(void **state)
 		{ .kind = DOC_EMPTY_ARRAY },
 		{ .kind = DOC_EMPTY_OBJECT },
 	};
+	const struct doc_scalar raw[] = {
+		{ .kind = DOC_INT64, .n = -1 },
+		{ .kind = DOC_INT64, .n = 1 },
+		{ .kind = DOC_DOUBLE, .d = 1e300 },
+		{ .kind = DOC_BOOL },
+		{ .kind = DOC_NULL },
+		{ .kind = DOC_BOOL, .truth = true },
+		{ .kind = DOC_EMPTY_OBJECT },
+		{ .kind = DOC_EMPTY_ARRAY },
+		{ .kind = DOC_TEXT, .text = { "", 0 } },
+		{ .kind = DOC_TEXT, .text = { "B", 1 } },
+		{ .kind = DOC_TEXT, .text = { "a", 1 } },
+	};
 
 	(void)state;
+	assert_ascending(DOC_KEY_RAW, raw, sizeof(raw) / sizeof(raw[0]));
 	assert_ascending(DOC_KEY_BSON, bson, sizeof(bson) / sizeof(bson[0]));
 	assert_ascending(DOC_KEY_COUCH, couch, sizeof(couch) / sizeof(couch[0]));
 }
@@ -459,7 +474,12 @@ containers_sort_element_by_element(void **state)
 					    "{b1}", "{a\"}", "{a{}}", "{a[]}", "[]",     "[1]",
 					    "[11]", "[2]",   "[\"]",  "[[]]" };
 
+	static const char *const raw[] = { "9",     "{}",   "{a1}", "{a1b1}", "{a{}}", "{a[]}",
+					   "{a\"}", "{b1}", "[]",   "[1]",    "[11]",  "[2]",
+					   "[{}]",  "[[]]", "[\"]", "\"" };
+
 	(void)state;
+	assert_containers_ascend(DOC_KEY_RAW, raw, sizeof(raw) / sizeof(raw[0]));
 	assert_containers_ascend(DOC_KEY_COUCH, couch, sizeof(couch) / sizeof(couch[0]));
 	assert_containers_ascend(DOC_KEY_BSON, bson, sizeof(bson) / sizeof(bson[0]));
 }

@@ -347,6 +347,12 @@ client_ended(const struct client *c)
 	return c->ended;
 }
 
+bool
+client_lost(const struct client *c)
+{
+	return c->eof;
+}
+
 /* ---- The server ---- */
 
 static void *

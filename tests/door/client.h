@@ -50,6 +50,9 @@ const char *client_line(struct client *c, int timeout_ms);
 /* True if the body came to its proper end. */
 bool client_ended(const struct client *c);
 
+/* True if the server has closed the connection. */
+bool client_lost(const struct client *c);
+
 /* ---- The server ---- */
 
 struct door {

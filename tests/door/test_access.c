@@ -1,6 +1,8 @@
 /* Who may do what, on a server with an administrator. */
 #include "common.h"
 
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "access/auth_int.h"
 
@@ -154,9 +156,9 @@ cookie_of_age(uint64_t age_s)
 	struct str value;
 
 	assert_non_null(arena);
-	assert_int_equal(
-		auth_make_cookie_at(people_of(held), STR("admin"), now_s - age_s, arena, &value),
-		STATUS_OK);
+	assert_int_equal(auth_make_cookie_at(people_of(held), STR("admin"), NULL, now_s - age_s,
+					     arena, &value),
+			 STATUS_OK);
 	settings_held_unref(held);
 	text = format("Cookie: AuthSession=%.*s\r\n", STR_ARG(value));
 	arena_free(arena);
@@ -279,6 +281,39 @@ a_client_says_how_it_wants_to_log_in(void **state)
 	assert_null(response_header(&d->last, "WWW-Authenticate"));
 }
 
+/* Limits hold from the moment that they are set, and are off before. */
+static void
+who_asks_too_much_is_told_when_to_come_again(void **state)
+{
+	static const char databases[] = "/_node/_local/_config/limits/address_databases";
+	static const char requests[] = "/_node/_local/_config/limits/address_requests";
+	const struct response *r;
+	int refused = 0;
+
+	(void)state;
+	expect_as(ADMIN, "PUT", databases, "\"1\"", 200, "\"\"");
+	expect_as(ADMIN, "PUT", "/limited_a", NULL, 201, "ok");
+	r = door_request(d, "PUT", "/limited_b", ADMIN, NULL);
+	assert_int_equal(r->status, 429);
+	door_has(d, "{\"error\":\"too_many_requests\",\"reason\":\"too many databases created "
+		    "from one address: the limit, [limits] address_databases, is 1.");
+	assert_in_range(atoi(response_header(&d->last, "Retry-After")), 3000, 3601);
+	expect_as(ADMIN, "DELETE", databases, NULL, 200, "1");
+	expect_as(ADMIN, "PUT", "/limited_b", NULL, 201, "ok");
+
+	expect_as(ADMIN, "PUT", requests, "\"10\"", 200, "\"\"");
+	for (int i = 0; i < 200 && !refused; i++)
+		refused = door_request(d, "GET", "/", NULL, NULL)->status == 429;
+	assert_true(refused);
+	door_has(d, "[limits] address_requests, is 10.");
+	assert_string_equal(response_header(&d->last, "Retry-After"), "1");
+	/* Others' requests count by the address alone, so the administrator waits, too. */
+	while (door_request(d, "DELETE", requests, ADMIN, NULL)->status == 429)
+		assert_int_equal(usleep(100 * 1000), 0);
+	for (int i = 0; i < 100; i++)
+		expect_as(NULL, "GET", "/", NULL, 200, "Welcome");
+}
+
 int
 main(void)
 {
@@ -291,6 +326,7 @@ main(void)
 		cmocka_unit_test(session_that_is_used_does_not_end),
 		cmocka_unit_test(cookie_ends_when_its_password_is_changed),
 		cmocka_unit_test(a_client_says_how_it_wants_to_log_in),
+		cmocka_unit_test(who_asks_too_much_is_told_when_to_come_again),
 		/* The last one: it starts a server of its own, which empties a cluster. */
 		cmocka_unit_test(logins_beyond_the_queue_are_told_to_come_again),
 	};

@@ -59,8 +59,9 @@ well_formed_design_documents_are_taken(void **state)
 {
 	static const char *const good[] = {
 		"{}",
-		"{\"views\":{\"v\":{\"map\":\"f\",\"reduce\":\"_stats\"},\"lib\":{\"a\":\"x\"}}}",
-		"{\"views\":{\"v\":{\"map\":\"f\",\"reduce\":\"_bottom_100\"}}}",
+		"{\"views\":{\"v\":{\"map\":\"function(){}\",\"reduce\":\"_stats\"},\"lib\":{\"a\":"
+		"\"x\"}}}",
+		"{\"views\":{\"v\":{\"map\":\"function(){}\",\"reduce\":\"_bottom_100\"}}}",
 		"{\"language\":\"other\",\"views\":{\"v\":{\"map\":\"f\",\"reduce\":\"_own\"}}}",
 		"{\"language\":\"query\",\"views\":{\"v\":{\"map\":{\"fields\":{}},"
 		"\"reduce\":\"_count\"}}}",

@@ -596,20 +596,16 @@ settings_of_a_database(void **state)
 }
 
 static void
-password_of_a_user_is_not_kept(void **state)
+password_is_a_member_like_any_other_but_among_users(void **state)
 {
-	const char *text = "not_implemented";
-
 	(void)state;
 	door_create(d, "_users");
 	door_expect(d, "PUT", "/_users/org.couchdb.user:a", "{\"name\":\"a\",\"password\":\"p\"}",
-		    501, text);
-	door_expect(d, "POST", "/_users/_bulk_docs",
-		    "{\"docs\":[{\"_id\":\"a\",\"password\":{\"x\":1}}]}", 501, text);
-	door_expect(d, "PUT", "/_users/a", "{\"passwords\":1}", 201, "1-");
-	door_expect(d, "GET", "/_users/_all_docs", NULL, 200, "\"total_rows\":1");
+		    403, "doc.type must be user");
+	door_expect(d, "GET", "/_users/_all_docs", NULL, 200, "\"total_rows\":0");
 	door_create(d, "users");
 	door_expect(d, "PUT", "/users/a", "{\"password\":\"p\"}", 201, "1-");
+	door_expect(d, "GET", "/users/a", NULL, 200, "\"password\":\"p\"");
 }
 
 /* The replicator's and others' own members are part of the document, as in CouchDB. */
@@ -875,7 +871,7 @@ main(void)
 		cmocka_unit_test(override_header_turns_a_post_into_another_method),
 		cmocka_unit_test(what_is_not_offered_says_so),
 		cmocka_unit_test(settings_of_a_database),
-		cmocka_unit_test(password_of_a_user_is_not_kept),
+		cmocka_unit_test(password_is_a_member_like_any_other_but_among_users),
 		cmocka_unit_test(members_of_replications_are_kept),
 		cmocka_unit_test(a_revision_may_have_no_hash),
 		cmocka_unit_test(options_of_the_server_are_no_database_s),

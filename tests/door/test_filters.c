@@ -171,7 +171,9 @@ what_is_no_filter_is_refused(void **state)
 	(void)state;
 	door_create(d, "refused");
 	door_expect(d, "PUT", "/refused/_design/a",
-		    "{\"filters\":{\"b\":\"f\"},\"views\":{\"b\":{\"map\":\"f\"}}}", 201, "ok");
+		    "{\"filters\":{\"b\":\"function(){}\"},\"views\":{\"b\":{\"map\":"
+		    "\"function(){}\"}}}",
+		    201, "ok");
 	door_expect(d, "PUT", "/refused/_design/e", "{}", 201, "ok");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		door_expect(d, cases[i].method, format("/refused/_changes?%s", cases[i].query),

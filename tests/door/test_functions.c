@@ -256,6 +256,80 @@ validators_that_fail_let_nothing_pass(void **state)
 	door_expect(d, "PUT", "/broken/d", "{}", 201, "ok");
 }
 
+static void
+one_document_that_loops_fails_alone(void **state)
+{
+	NEEDS_WORKER();
+	create_with("alone",
+		    "function(n) { if (n.loop) for (;;) ; if (n.no) throw({forbidden: 1}); }");
+	door_expect(
+		d, "POST", "/alone/_bulk_docs",
+		"{\"docs\":[{\"_id\":\"a\"},{\"_id\":\"b\",\"no\":1},{\"_id\":\"c\",\"loop\":1},"
+		"{\"_id\":\"d\"}]}",
+		201, "{\"ok\":true,\"id\":\"a\"");
+	door_has(d, "{\"id\":\"b\",\"error\":\"forbidden\"");
+	door_has(d, "{\"id\":\"c\",\"error\":\"os_process_error\"");
+	door_has(d, "{\"ok\":true,\"id\":\"d\"");
+}
+
+/* ---- Functions that do not compile ---- */
+
+#define BAD_MAP_MEMBERS                                                                            \
+	"\"views\":{\"good\":{\"map\":\"function(d) {}\"},\"v\":{\"map\":\"function(d { }\"}}"
+#define BAD_MAP "{" BAD_MAP_MEMBERS "}"
+
+static void
+views_that_do_not_compile_are_refused(void **state)
+{
+	const char *rev;
+
+	NEEDS_WORKER();
+	door_create(d, "compiled");
+	door_expect(d, "PUT", "/compiled/_design/a", BAD_MAP, 400,
+		    "{\"error\":\"compilation_error\",\"reason\":\"Compilation of the map function "
+		    "in the 'v' view failed: SyntaxError");
+	door_expect(d, "PUT", "/compiled/_design/a",
+		    "{\"views\":{\"v\":{\"map\":\"5\",\"reduce\":\"function() {}\"}}}", 400,
+		    "Expression does not eval to a function. (5)");
+	door_expect(d, "PUT", "/compiled/_design/a",
+		    "{\"views\":{\"v\":{\"map\":\"function(d) {}\",\"reduce\":\"(\"},"
+		    "\"w\":{\"map\":\"function(d) {}\",\"reduce\":\"_count\"}}}",
+		    400, "Compilation of the reduce function in the 'v' view failed: ");
+	door_expect(d, "GET", "/compiled/_design/a", NULL, 404, "missing");
+	door_expect(d, "POST", "/compiled/_bulk_docs",
+		    "{\"docs\":[{\"_id\":\"x\"},{\"_id\":\"_design/b\"," BAD_MAP_MEMBERS "}]}", 201,
+		    "{\"ok\":true,\"id\":\"x\"");
+	door_has(d, "{\"id\":\"_design/"
+		    "b\",\"error\":\"compilation_error\",\"reason\":\"Compilation of");
+	door_expect(d, "POST", "/compiled/_bulk_docs",
+		    "{\"new_edits\":false,\"docs\":[{\"_id\":\"_design/"
+		    "b\",\"_rev\":\"1-a\"," BAD_MAP_MEMBERS "}]}",
+		    201, "\"error\":\"compilation_error\"");
+	door_expect(d, "PUT", "/compiled/_design/c",
+		    "{\"views\":{\"v\":{\"map\":\"d => emit(1)\"}}}", 201, "ok");
+	rev = format("%s", rev_of("/compiled/_design/c"));
+	door_request(d, "PATCH", format("/compiled/_design/c?rev=%s", rev), MERGE_PATCH,
+		     "{\"views\":{\"v\":{\"map\":\"d => (\"}}}");
+	assert_int_equal(d->last.status, 400);
+	door_has(d, "compilation_error");
+	door_expect(d, "GET", "/compiled/_design/c/_view/v", NULL, 200, "rows");
+}
+
+static void
+what_is_not_run_is_not_compiled(void **state)
+{
+	NEEDS_WORKER();
+	door_create(d, "stored");
+	door_expect(d, "PUT", "/stored/_design/a", "{\"_deleted\":true," BAD_MAP_MEMBERS "}", 200,
+		    "ok");
+	door_expect(d, "PUT", "/stored/_design/b", "{\"language\":\"erlang\"," BAD_MAP_MEMBERS "}",
+		    201, "ok");
+	door_expect(d, "PUT", "/stored/_design/c",
+		    "{\"validate_doc_update\":\"function(\",\"filters\":{\"f\":\"(\"},"
+		    "\"updates\":{\"u\":\"(\"}}",
+		    201, "ok");
+}
+
 /* ---- What changes meanwhile ---- */
 
 #define SLOW "if (n.slow) { var end = Date.now() + 900; while (Date.now() < end) ; } "
@@ -619,6 +693,9 @@ main(void)
 		cmocka_unit_test(all_validators_must_agree),
 		cmocka_unit_test(validators_see_what_couchdb_shows),
 		cmocka_unit_test(validators_that_fail_let_nothing_pass),
+		cmocka_unit_test(one_document_that_loops_fails_alone),
+		cmocka_unit_test(views_that_do_not_compile_are_refused),
+		cmocka_unit_test(what_is_not_run_is_not_compiled),
 		cmocka_unit_test(a_validator_that_changes_meanwhile_is_asked),
 		cmocka_unit_test(a_security_object_that_changes_meanwhile_is_shown),
 		cmocka_unit_test(a_document_that_changes_meanwhile_is_shown),

@@ -109,6 +109,31 @@ indexes_are_deleted_one_by_one_or_by_design_document(void **state)
 }
 
 static void
+definitions_that_a_loop_keeps_follow_their_design_documents(void **state)
+{
+	(void)state;
+	door_create(d, "kept");
+	door_expect(d, "GET", "/kept/_index", NULL, 200, "\"total_rows\":1,");
+	/* The engine has no entries of attachments, so nothing but the document says of them. */
+	put("kept", "_design/x",
+	    "{\"language\":\"query\",\"views\":{\"a\":{\"map\":{\"fields\":"
+	    "{\"_attachments\":\"asc\"}}},\"b\":{\"map\":{\"fields\":"
+	    "{\"_attachments.x\":\"asc\"}}}}}");
+	door_expect(d, "GET", "/kept/_index", NULL, 200, "\"total_rows\":3,");
+	door_expect(d, "DELETE", "/kept/_index/x/json/a", NULL, 200, "ok");
+	door_expect(d, "GET", "/kept/_index", NULL, 200, "\"total_rows\":2,");
+	door_has(d, "\"name\":\"b\"");
+	door_expect(d, "DELETE", "/kept/_index/x/json/b", NULL, 200, "ok");
+	door_expect(d, "GET", "/kept/_index", NULL, 200, "\"total_rows\":1,");
+	/* Another database of the name has none. */
+	create("kept", "{\"index\":{\"fields\":[\"a\"]}}", "created");
+	door_expect(d, "GET", "/kept/_index", NULL, 200, "\"total_rows\":2,");
+	door_expect(d, "DELETE", "/kept", NULL, 200, "ok");
+	door_create(d, "kept");
+	door_expect(d, "GET", "/kept/_index", NULL, 200, "\"total_rows\":1,");
+}
+
+static void
 what_is_wrong_with_an_index_is_told_in_couchdbs_words(void **state)
 {
 	static const struct {
@@ -309,6 +334,148 @@ the_cheapest_way_is_taken_where_there_is_much_to_read(void **state)
 		     "d023,d013,d003");
 }
 
+enum {
+	WINDOW_DOCS = 12000,
+	WINDOW_BULK = 2000,
+	WINDOW_PAGE_MOST = 150,
+};
+
+static void
+put_window_docs(const char *db)
+{
+	static char docs[WINDOW_BULK * 64];
+
+	for (int from = 0; from < WINDOW_DOCS; from += WINDOW_BULK) {
+		size_t len = (size_t)snprintf(docs, sizeof(docs), "{\"docs\":[");
+
+		for (int i = from; i < from + WINDOW_BULK; i++)
+			len += (size_t)snprintf(docs + len, sizeof(docs) - len,
+						"%s{\"_id\":\"d%05d\",\"a\":%d,\"b\":%d}",
+						i > from ? "," : "", i, i % 16, i % 18);
+		(void)snprintf(docs + len, sizeof(docs) - len, "]}");
+		door_expect(d, "POST", format("/%s/_bulk_docs", db), docs, 201, "ok");
+	}
+}
+
+/* What the selector asks for. */
+static struct {
+	int a, b;
+	bool even; /* and nothing else */
+} wanted_values;
+
+static bool
+is_in_union(int i)
+{
+	return (i % 16 == wanted_values.a || i % 18 == wanted_values.b || i == 8) &&
+	       (!wanted_values.even || i % 2 == 0);
+}
+
+static bool
+is_in_intersection(int i)
+{
+	return i % 16 == wanted_values.a && i % 18 == wanted_values.b;
+}
+
+/* Reads all pages; each has the next documents, and costs no more than it has to. */
+static void
+expect_pages(const char *text, const char *way, bool (*wanted)(int i), int page, unsigned keys_most)
+{
+	char selector[200];
+	char bookmark[4096] = "nil";
+	int at = 0;
+
+	(void)snprintf(selector, sizeof(selector), "%s", text);
+	door_expect(d, "POST", "/windows/_explain",
+		    format("{\"selector\":%s,\"limit\":%d}", selector, page), 200,
+		    format("\"way\":\"%s\"", way));
+	for (bool more = true; more;) {
+		char ids[WINDOW_PAGE_MOST * 8 + 1] = "";
+		size_t len = 0;
+		int rows = 0;
+
+		for (; at < WINDOW_DOCS && rows < page; at++) {
+			if (!wanted(at))
+				continue;
+			len += (size_t)snprintf(ids + len, sizeof(ids) - len, "%sd%05d",
+						rows++ ? "," : "", at);
+		}
+		more = rows == page;
+		door_expect(d, "POST", "/windows/_find",
+			    format("{\"selector\":%s,\"limit\":%d,\"bookmark\":\"%s\","
+				   "\"execution_stats\":true}",
+				   selector, page, bookmark),
+			    200, "{\"docs\":[");
+		assert_string_equal(found_ids(), ids);
+		assert_in_range(atoi(strstr(d->last.body, "total_keys_examined\":") +
+				     strlen("total_keys_examined\":")),
+				0, keys_most);
+		(void)snprintf(bookmark, sizeof(bookmark), "%s", found_bookmark());
+	}
+}
+
+static void
+pages_of_sets_go_on_at_their_bookmark(void **state)
+{
+	(void)state;
+	door_create(d, "windows");
+	create("windows", "{\"index\":{\"fields\":[\"a\"]},\"ddoc\":\"a\",\"name\":\"a\"}", "");
+	create("windows", "{\"index\":{\"fields\":[\"b\"]},\"ddoc\":\"b\",\"name\":\"b\"}", "");
+	put_window_docs("windows");
+	for (int n = 0; n < 5; n++) {
+		const int page = (int[]){ 20, 33, 57, 60, 150 }[n];
+
+		wanted_values.a = (3 * n + 1) % 16;
+		wanted_values.b = (7 * n + 2) % 18;
+		wanted_values.even = n >= 3;
+		expect_pages(format("{\"$or\":[{\"a\":%d},{\"b\":%d},{\"_id\":\"d00008\"}]%s}",
+				    wanted_values.a, wanted_values.b,
+				    n >= 3 ? ",\"_id\":{\"$regex\":\"[02468]$\"}" : ""),
+			     "union", is_in_union, page, n < 3 ? 4 * page + 140 : 1500);
+	}
+	wanted_values.a = 1;
+	wanted_values.b = 3;
+	expect_pages("{\"a\":1,\"b\":3}", "intersection", is_in_intersection, 20, 3000);
+}
+
+static void
+a_sort_that_does_not_fit_follows_its_index(void **state)
+{
+	const char *query = "{\"selector\":{\"k\":1,\"v\":{\"$gt\":null}},\"sort\":[\"v\"],"
+			    "\"fields\":[\"n\"],\"limit\":150,\"execution_stats\":true";
+	char text[1200];
+	int at = -1;
+
+	(void)state;
+	memset(text, 'y', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	door_create(d, "full");
+	for (int i = 0; i < 600; i++)
+		put("full", format("d%03d", i),
+		    format("{\"n\":%d,\"k\":%d,\"v\":\"%03d%s\"}", i, i % 4 ? 2 : 1, 599 - i,
+			   text));
+	create("full", "{\"index\":{\"fields\":[\"k\"]},\"ddoc\":\"k\",\"name\":\"k\"}", "");
+	create("full", "{\"index\":{\"fields\":[\"v\"]},\"ddoc\":\"v\",\"name\":\"v\"}", "");
+	door_expect(d, "POST", "/full/_explain", format("%s}", query), 200, "\"sorts\":true");
+	/* 150 documents are sorted in memory where they fit. */
+	door_expect(d, "POST", "/full/_find", format("%s}", query), 200,
+		    "\"total_docs_examined\":150");
+	door_expect(d, "PUT", "/_node/_local/_config/mango/sort_bytes", "\"65536\"", 200, "");
+	door_expect(d, "POST", "/full/_find", format("%s}", query), 200, "{\"n\":596}");
+	door_has(d, "\"results_returned\":150");
+	for (int i = 596; i >= 0; i -= 4) {
+		const char *row = strstr(d->last.body, format("{\"n\":%d}", i));
+
+		assert_non_null(row);
+		assert_true(row - d->last.body > at);
+		at = (int)(row - d->last.body);
+	}
+	/* The page's bookmark is one of the index. */
+	door_expect(d, "POST", "/full/_find",
+		    format("%s,\"skip\":0,\"bookmark\":\"%s\"}", query, found_bookmark()), 200,
+		    "{\"docs\":[\r\n]");
+	door_expect(d, "DELETE", "/_node/_local/_config/mango/sort_bytes", NULL, 200, "");
+}
+
 static void
 a_query_helps_to_build_the_index_that_it_sorts_by(void **state)
 {
@@ -432,11 +599,14 @@ main(void)
 		cmocka_unit_test(an_index_is_a_design_document_that_couchdb_would_have_made),
 		cmocka_unit_test(indexes_are_counted_where_that_is_asked_for),
 		cmocka_unit_test(indexes_are_deleted_one_by_one_or_by_design_document),
+		cmocka_unit_test(definitions_that_a_loop_keeps_follow_their_design_documents),
 		cmocka_unit_test(what_is_wrong_with_an_index_is_told_in_couchdbs_words),
 		cmocka_unit_test(a_sort_needs_an_index_and_follows_it),
 		cmocka_unit_test(a_partial_index_that_is_named_filters),
 		cmocka_unit_test(a_partial_index_is_taken_where_the_selector_implies_its_filter),
 		cmocka_unit_test(the_cheapest_way_is_taken_where_there_is_much_to_read),
+		cmocka_unit_test(pages_of_sets_go_on_at_their_bookmark),
+		cmocka_unit_test(a_sort_that_does_not_fit_follows_its_index),
 		cmocka_unit_test(a_query_helps_to_build_the_index_that_it_sorts_by),
 		cmocka_unit_test(an_index_that_cannot_be_read_is_told_of),
 		cmocka_unit_test(paths_below_the_endpoint_are_known),

@@ -72,6 +72,8 @@ documents_of_an_index_are_fetched_together(void **state)
 	door_create(d, "many");
 	door_expect(d, "POST", "/many/_bulk_docs", docs, 201, "ok");
 	door_expect(d, "POST", "/many/_index", "{\"index\":{\"fields\":[\"n\"]}}", 200, "created");
+	/* The first question also reads the definitions of indexes, which its loop then keeps. */
+	(void)round_trips_of_query(2);
 	few = round_trips_of_query(2);
 	/* The entries in two stretches, the winners at once, the bodies 64 at a time. */
 	assert_in_range(round_trips_of_query(150), few, few + 4);

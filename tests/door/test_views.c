@@ -109,6 +109,10 @@ keys_are_answered_in_their_order(void **state)
 	expect_all(SUM, "{\"keys\":[[1,1]]}", "{\"rows\":[{\"key\":null,\"value\":1}]}");
 	expect_all(SUM "?group=true", "{\"keys\":[[2,2],[9],[1,1]]}",
 		   "{\"rows\":[{\"key\":[2,2],\"value\":9},{\"key\":[1,1],\"value\":1}]}");
+	expect_all(SUM "?group=true&descending=true", "{\"keys\":[[2,2],[9],[1,1]]}",
+		   "{\"rows\":[{\"key\":[2,2],\"value\":9},{\"key\":[1,1],\"value\":1}]}");
+	expect_all(SUM "?group=true", "{\"keys\":[[1,1],[1,1]]}",
+		   "{\"rows\":[{\"key\":[1,1],\"value\":1},{\"key\":[1,1],\"value\":1}]}");
 	expect_all(SUM "?group=true&skip=1", "{\"keys\":[[2,2],[9],[1,1]]}",
 		   "{\"rows\":[{\"key\":[1,1],\"value\":1}]}");
 	door_expect(d, "POST", MAP, "{\"keys\":[]}", 200, "\"rows\":[");
@@ -450,6 +454,158 @@ views_of_a_partitioned_database_are_by_partition(void **state)
 		    "not supported in this design doc");
 }
 
+#define RAW(name, collation)                                                                       \
+	"\"" name "\":{\"map\":\"function (doc) { if ('k' in doc) emit(doc.k, null); }\","         \
+	"\"reduce\":\"_count\",\"options\":{\"collation\":\"" collation "\"}}"
+
+/* Answers to a view whose rows have their keys as ids, one after another. */
+static void
+expect_keys(const char *target, const char *keys)
+{
+	const struct response *r = door_request(d, "GET", target, NULL, NULL);
+	AUTO(buf_release) struct buf found = BUF_INIT(1 << 16);
+
+	assert_int_equal(r->status, 200);
+	for (const char *at = r->body; (at = strstr(at, "\"key\":")) != NULL;) {
+		const char *end = strstr(at, ",\"value\"");
+
+		assert_non_null(end);
+		at += strlen("\"key\":");
+		buf_printf(&found, "%.*s ", (int)(end - at), at);
+	}
+	buf_append_byte(&found, '\0');
+	assert_string_equal(found.ptr, keys);
+}
+
+static void
+the_raw_collation_is_erlangs(void **state)
+{
+	(void)state;
+	door_create(d, "raw");
+	door_expect(d, "POST", "/raw/_bulk_docs",
+		    "{\"docs\":[{\"k\":\"a\"},{\"k\":\"B\"},{\"k\":[1,2]},{\"k\":[1]},{\"k\":{}},"
+		    "{\"k\":true},{\"k\":null},{\"k\":false},{\"k\":5}]}",
+		    201, "ok");
+	door_expect(d, "PUT", "/raw/_design/d",
+		    "{\"views\":{" RAW("r", "raw") "," RAW("d", "default") "}}", 201, "ok");
+	expect_keys("/raw/_design/d/_view/r?reduce=false",
+		    "5 false null true {} [1] [1,2] \"B\" \"a\" ");
+	expect_keys("/raw/_design/d/_view/d?reduce=false",
+		    "null false true 5 \"a\" \"B\" [1] [1,2] {} ");
+	expect_keys("/raw/_design/d/_view/r?reduce=false&startkey={}&endkey=\"Z\"",
+		    "{} [1] [1,2] \"B\" ");
+	expect_all("/raw/_design/d/_view/r?group_level=1&startkey=[1]&endkey=[2]", NULL,
+		   "{\"rows\":[{\"key\":[1],\"value\":2}]}");
+	door_expect(d, "GET", "/raw/_design/d/_view/r?startkey=\"a\"&endkey=[]", NULL, 400,
+		    "No rows can match");
+}
+
+static void
+options_say_what_is_mapped(void **state)
+{
+	const struct response *r;
+
+	(void)state;
+	door_create(d, "opt");
+	door_expect(d, "PUT", "/opt/a", "{}", 201, "ok");
+	door_expect(d, "PUT", "/opt/_design/all",
+		    "{\"options\":{\"include_design\":true,\"local_seq\":true},\"views\":{\"v\":{"
+		    "\"map\":"
+		    "\"function (doc) { emit(doc._id, typeof doc._local_seq); }\"}}}",
+		    201, "ok");
+	door_expect(d, "PUT", "/opt/_design/docs",
+		    "{\"views\":{\"v\":{\"map\":"
+		    "\"function (doc) { emit(doc._id, typeof doc._local_seq); }\"}}}",
+		    201, "ok");
+	expect_all("/opt/_design/all/_view/v", NULL,
+		   "{\"total_rows\":3,\"offset\":0,\"rows\":["
+		   "{\"id\":\"_design/all\",\"key\":\"_design/all\",\"value\":\"string\"},"
+		   "{\"id\":\"_design/docs\",\"key\":\"_design/docs\",\"value\":\"string\"},"
+		   "{\"id\":\"a\",\"key\":\"a\",\"value\":\"string\"}]}");
+	expect_all("/opt/_design/docs/_view/v", NULL,
+		   "{\"total_rows\":1,\"offset\":0,\"rows\":["
+		   "{\"id\":\"a\",\"key\":\"a\",\"value\":\"undefined\"}]}");
+	r = door_request(d, "GET", "/opt/_design/all/_info", NULL, NULL);
+	assert_non_null(strstr(r->body, "\"update_options\":[\"include_design\",\"local_seq\"]"));
+}
+
+#define LONG(n) "function (k, v, r) { return 'y'.repeat(" #n "); }"
+
+static void
+a_result_that_does_not_shrink_is_refused_past_couchdbs_limit(void **state)
+{
+	(void)state;
+	door_create(d, "shrink");
+	door_expect(d, "PUT", "/shrink/a", "{}", 201, "ok");
+	door_expect(
+		d, "PUT", "/shrink/_design/d",
+		"{\"views\":{\"fits\":{\"map\":\"function (doc) { emit(1, 1); "
+		"}\",\"reduce\":\"" LONG(4092) "\"},\"long\":{\"map\":\"function (doc) { emit(1, "
+					       "1); }\",\"reduce\":\"" LONG(4093) "\"}}}",
+		201, "ok");
+	door_expect(d, "GET", "/shrink/_design/d/_view/fits", NULL, 200, "\"value\":\"yyy");
+	door_expect(d, "GET", "/shrink/_design/d/_view/long", NULL, 200,
+		    "{\"rows\":[\r\n{\"key\":null,\"error\":\"reduce_overflow_error\",\"reason\":"
+		    "\"Reduce output must shrink more rapidly: input size: ");
+	door_has(d, " output size: 4097\"}");
+}
+
+#define KNOWN "/known/_design/d/_view/v"
+
+/* Asks twice, since the second answer is made of what the loop knows by then. */
+static void
+expect_known(const char *answer)
+{
+	expect_all(KNOWN, NULL, answer);
+	expect_all(KNOWN, NULL, answer);
+	expect_all(KNOWN "?limit=9", NULL, answer);
+}
+
+static void
+what_a_loop_knows_of_a_view_goes_with_what_changes(void **state)
+{
+	const char *rev;
+
+	(void)state;
+	door_create(d, "known");
+	door_expect(d, "PUT", "/known/a", "{\"k\":1}", 201, "ok");
+	door_expect(d, "PUT", "/known/_design/d",
+		    "{\"views\":{\"v\":{\"map\":\"function (doc) { emit(doc.k, 1); }\"}}}", 201,
+		    "ok");
+	expect_known("{\"total_rows\":1,\"offset\":0,\"rows\":["
+		     "{\"id\":\"a\",\"key\":1,\"value\":1}]}");
+	door_expect(d, "PUT", "/known/b", "{\"k\":2}", 201, "ok");
+	expect_known("{\"total_rows\":2,\"offset\":0,\"rows\":["
+		     "{\"id\":\"a\",\"key\":1,\"value\":1},{\"id\":\"b\",\"key\":2,\"value\":1}]}");
+	door_expect(d, "GET", "/known/b", NULL, 200, "_rev");
+	rev = format("%s", door_member(d, "_rev"));
+	door_expect(d, "POST", "/known/_purge", format("{\"b\":[\"%s\"]}", rev), 201, "purged");
+	expect_known("{\"total_rows\":1,\"offset\":0,\"rows\":["
+		     "{\"id\":\"a\",\"key\":1,\"value\":1}]}");
+	door_expect(d, "GET", "/known/_design/d", NULL, 200, "_rev");
+	rev = format("%s", door_member(d, "_rev"));
+	door_expect(d, "PUT", "/known/_design/d",
+		    format("{\"_rev\":\"%s\",\"views\":{\"v\":{\"map\":"
+			   "\"function (doc) { emit(doc.k, 2); }\"}}}",
+			   rev),
+		    201, "ok");
+	expect_known("{\"total_rows\":1,\"offset\":0,\"rows\":["
+		     "{\"id\":\"a\",\"key\":1,\"value\":2}]}");
+	door_expect(d, "POST", "/known/_view_cleanup", NULL, 202, "ok");
+	expect_known("{\"total_rows\":1,\"offset\":0,\"rows\":["
+		     "{\"id\":\"a\",\"key\":1,\"value\":2}]}");
+	door_expect(d, "GET", "/known/_design/d", NULL, 200, "_rev");
+	rev = format("%s", door_member(d, "_rev"));
+	door_expect(d, "DELETE", format("/known/_design/d?rev=%s", rev), NULL, 200, "ok");
+	door_expect(d, "GET", KNOWN, NULL, 404, "deleted");
+	door_expect(d, "DELETE", "/known", NULL, 200, "ok");
+	door_create(d, "known");
+	door_expect(d, "GET", KNOWN, NULL, 404, "missing");
+	door_expect(d, "GET", "/v/_design/d/_view/none", NULL, 404, "missing_named_view");
+	door_expect(d, "GET", MAP, NULL, 200, "rows");
+	door_expect(d, "GET", "/v/_design/d/_view/none", NULL, 404, "missing_named_view");
+}
+
 static void
 without_the_program_views_are_not_implemented(void **state)
 {
@@ -473,6 +629,10 @@ main(void)
 		cmocka_unit_test(values_name_the_revision_that_is_shown),
 		cmocka_unit_test(info_tells_how_far_views_are),
 		cmocka_unit_test(a_row_that_is_too_long_is_told),
+		cmocka_unit_test(options_say_what_is_mapped),
+		cmocka_unit_test(a_result_that_does_not_shrink_is_refused_past_couchdbs_limit),
+		cmocka_unit_test(the_raw_collation_is_erlangs),
+		cmocka_unit_test(what_a_loop_knows_of_a_view_goes_with_what_changes),
 		cmocka_unit_test(views_of_a_partitioned_database_are_by_partition),
 	};
 	const struct CMUnitTest without[] = {

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -509,6 +510,20 @@ a_worker_has_nothing_open_but_its_socket(void **state)
 	fixture_close(&f);
 }
 
+static void
+a_worker_is_nicer_than_its_server(void **state)
+{
+	struct fixture f;
+	long pid;
+
+	(void)state;
+	open_attacked(&f);
+	(void)attack_once(&f, "function () {}");
+	assert_int_equal(js_workers(f.js, &pid, 1), 1);
+	assert_true(getpriority(PRIO_PROCESS, (id_t)pid) > getpriority(PRIO_PROCESS, 0));
+	fixture_close(&f);
+}
+
 int
 main(void)
 {
@@ -531,6 +546,7 @@ main(void)
 		cmocka_unit_test(a_worker_that_keeps_memory_is_replaced),
 		cmocka_unit_test(a_caller_that_gives_up_leaves_its_worker_to_the_limit),
 		cmocka_unit_test(a_worker_has_nothing_open_but_its_socket),
+		cmocka_unit_test(a_worker_is_nicer_than_its_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

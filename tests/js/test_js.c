@@ -435,7 +435,7 @@ a_reduce_that_does_not_shrink_is_refused(void **state)
 	struct str result;
 
 	(void)state;
-	group.values = arena_printf(shared.arena, "[\"%0300d\"]", 0);
+	group.values = arena_printf(shared.arena, "[\"%05000d\"]", 0);
 	assert_int_equal(js_reduce(&call, &view, 1, false, JS_REDUCE_LIMIT_ON, &group, 1, &result,
 				   &error, &shared.err),
 			 STATUS_OK);

@@ -824,34 +824,50 @@ wait_as_beginning(void)
 
 enum {
 	AHEAD_PAIRS = 5000,
+	AHEAD_KEY_BYTES = 100,
 };
+
+static void
+ahead_key(char *key, int n)
+{
+	snprintf(key, AHEAD_KEY_BYTES + 1, "t/%0*d", AHEAD_KEY_BYTES - 2, n);
+}
+
+/* Pairs whose values are their keys. */
+static void
+put_ahead_pairs(struct kv_store *store)
+{
+	struct kv_tx *tx = begin(store);
+	char key[AHEAD_KEY_BYTES + 1];
+
+	for (int i = 0; i < AHEAD_PAIRS; i++) {
+		ahead_key(key, i);
+		assert_ok(kv_set(tx, str_from_cstr(key), str_from_cstr(key)));
+	}
+	commit(tx);
+}
 
 /* A stretch that a pool reads, or has not come to, has the pairs that it would have had. */
 static void
 fiber_scans_with_the_next_stretch_on_its_way(void **state)
 {
-	const struct kv_range_options options = { .limit_bytes = 2000, .ahead = true };
+	const struct kv_range_options options = { .limit_bytes = 20000, .ahead = true };
 	struct kv_store *store = fixture_open(url_of(state), fresh);
-	struct kv_tx *tx = begin(store);
-	char key[32];
+	char key[AHEAD_KEY_BYTES + 1];
 
-	for (int i = 0; i < AHEAD_PAIRS; i++) {
-		snprintf(key, sizeof(key), "t/%06d", i);
-		assert_ok(kv_set(tx, str_from_cstr(key), str_from_cstr(key)));
-	}
-	commit(tx);
+	put_ahead_pairs(store);
 	wait_as_beginning();
 	for (int round = 0; round < 4; round++) {
+		struct kv_tx *tx = begin_read(store);
 		struct kv_scan scan;
 		struct kv_pair pair;
 		int n = 0;
 
 		beginning.begins = round % 2;
 		beginning.begun = beginning.taken_back = 0;
-		tx = begin_read(store);
 		assert_ok(kv_scan_init(&scan, tx, STR("t/"), STR("t0"), &options));
 		while (n < (round < 2 ? AHEAD_PAIRS : 1000)) {
-			snprintf(key, sizeof(key), "t/%06d", n++);
+			ahead_key(key, n++);
 			assert_ok(kv_scan_next(&scan, &pair));
 			assert_true(str_eq(pair.key, str_from_cstr(key)));
 			assert_true(str_eq(pair.value, pair.key));
@@ -869,6 +885,32 @@ fiber_scans_with_the_next_stretch_on_its_way(void **state)
 		assert_true(beginning.begun > (round < 2 ? 20 : 2));
 		assert_int_equal(beginning.taken_back, round % 2 ? 0 : beginning.begun);
 	}
+	waiter_set_current(NULL);
+	kv_close(store);
+}
+
+/* Handing it to another thread and back would take longer. */
+static void
+small_stretch_is_read_when_it_is_asked_for(void **state)
+{
+	const struct kv_range_options options = { .limit_bytes = 2000, .ahead = true };
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct kv_scan scan;
+	struct kv_pair pair;
+	struct kv_tx *tx;
+
+	put_ahead_pairs(store);
+	wait_as_beginning();
+	beginning.begins = true;
+	beginning.begun = 0;
+	tx = begin_read(store);
+	assert_ok(kv_scan_init(&scan, tx, STR("t/"), STR("t0"), &options));
+	for (int i = 0; i < AHEAD_PAIRS; i++)
+		assert_ok(kv_scan_next(&scan, &pair));
+	assert_int_equal(kv_scan_next(&scan, &pair), STATUS_NOT_FOUND);
+	assert_int_equal(beginning.begun, 0);
+	kv_scan_release(&scan);
+	kv_tx_free(tx);
 	waiter_set_current(NULL);
 	kv_close(store);
 }
@@ -1138,6 +1180,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(slow_reads_pause_reads_on_the_loop_for_a_share_of_the_time),
 		T(fiber_leaves_the_disk_to_others_and_reads_memory_itself),
 		T(fiber_scans_with_the_next_stretch_on_its_way),
+		T(small_stretch_is_read_when_it_is_asked_for),
 		T(range_on_its_way_is_cancelled_with_its_transaction),
 		T(fiber_misses_nothing_in_a_table_that_is_not_open),
 		T(fiber_misses_nothing_that_is_not_in_memory),

@@ -9,6 +9,7 @@ struct call {
 	struct fixture *f;
 	struct str name;
 	struct str value;
+	struct catalog_cache *cache;
 	uint32_t number;
 	struct err err;
 };
@@ -233,8 +234,14 @@ a_cached_description_costs_no_read(void **state)
 		catalog_db_unref(db);
 		kv_tx_free(tx);
 	}
-	/* Whatever happens to any database, it is read again. */
+	/* A database that comes changes nothing of what is known. One that goes does. */
 	assert_int_equal(run(f, create, "other", NULL), STATUS_OK);
+	tx = begin(f, KV_TX_READ_ONLY);
+	assert_int_equal(rev_db_open(tx, cache, STR("db"), &db, NULL), STATUS_OK);
+	assert_int_equal(kv_tx_stats(tx).keys_read, 0);
+	catalog_db_unref(db);
+	kv_tx_free(tx);
+	assert_int_equal(run(f, delete, "other", NULL), STATUS_OK);
 	tx = begin(f, KV_TX_READ_ONLY);
 	assert_int_equal(rev_db_open(tx, cache, STR("db"), &db, NULL), STATUS_OK);
 	assert_int_equal(kv_tx_stats(tx).keys_read, 1);
@@ -270,6 +277,77 @@ a_cache_follows_a_database_that_was_made_again(void **state)
 	assert_true(str_eq(before->name, after->name)); /* they outlive the cache */
 	catalog_db_unref(before);
 	catalog_db_unref(after);
+}
+
+/* Creates a database in each of two transactions that overlap. */
+static void
+create_at_once(struct fixture *f, const char *first, const char *second, enum status want)
+{
+	struct kv_tx *a = begin(f, KV_TX_READ_WRITE);
+	struct kv_tx *b = begin(f, KV_TX_READ_WRITE);
+
+	assert_int_equal(rev_db_create(a, str_from_cstr(first), fixture_scheme(), NULL), STATUS_OK);
+	assert_int_equal(rev_db_create(b, str_from_cstr(second), fixture_scheme(), NULL),
+			 STATUS_OK);
+	assert_int_equal(kv_future_wait(kv_commit(a)), STATUS_OK);
+	assert_int_equal(kv_future_wait(kv_commit(b)), want);
+	kv_tx_free(a);
+	kv_tx_free(b);
+}
+
+static uint64_t
+number_of(struct fixture *f, const char *name)
+{
+	struct kv_tx *tx = begin(f, KV_TX_READ_ONLY);
+	struct catalog_db *db;
+	uint64_t number;
+
+	assert_int_equal(rev_db_open(tx, NULL, str_from_cstr(name), &db, NULL), STATUS_OK);
+	number = db->number;
+	catalog_db_unref(db);
+	kv_tx_free(tx);
+	return number;
+}
+
+static void
+creations_conflict_only_over_a_name(void **state)
+{
+	struct fixture *f = *state;
+
+	create_at_once(f, "one", "two", STATUS_OK);
+	assert_int_not_equal(number_of(f, "one"), number_of(f, "two"));
+	create_at_once(f, "same", "same", STATUS_TX_CONFLICT);
+	fixture_check(f);
+}
+
+static enum status
+create_and_fail(struct kv_tx *tx, void *arg)
+{
+	struct call *c = arg;
+	struct catalog_db *db;
+
+	TRY(rev_db_create(tx, c->name, fixture_scheme(), NULL));
+	TRY(rev_db_open(tx, c->cache, c->name, &db, NULL));
+	catalog_db_unref(db);
+	return STATUS_INVALID;
+}
+
+static void
+a_cache_does_not_keep_what_was_never_committed(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_cache *cache = catalog_cache_new();
+	struct call c = { .f = f, .name = STR("never") };
+	struct catalog_db *db;
+	struct kv_tx *tx;
+
+	assert_non_null(cache);
+	c.cache = cache;
+	assert_int_equal(kv_run(f->store, create_and_fail, &c, NULL, NULL), STATUS_INVALID);
+	tx = begin(f, KV_TX_READ_ONLY);
+	assert_int_equal(rev_db_open(tx, cache, STR("never"), &db, NULL), STATUS_NOT_FOUND);
+	kv_tx_free(tx);
+	catalog_cache_free(cache);
 }
 
 static void
@@ -606,6 +684,8 @@ main(void)
 		TEST(a_description_tells_what_was_created),
 		TEST(a_cached_description_costs_no_read),
 		TEST(a_cache_follows_a_database_that_was_made_again),
+		TEST(creations_conflict_only_over_a_name),
+		TEST(a_cache_does_not_keep_what_was_never_committed),
 		TEST(a_write_conflicts_with_the_deletion_of_its_database),
 		TEST(a_database_can_be_opened_where_it_was_created),
 		TEST(names_are_listed_in_order_and_in_pages),

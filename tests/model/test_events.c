@@ -23,18 +23,51 @@ struct events {
 	size_t count;
 };
 
+typedef void between_pages(struct fixture *f);
+
+/* All pages of a search, each in a transaction of its own; `between` (or NULL) runs after each. */
+static struct events
+search(struct fixture *f, const struct catalog_events_wanted *wanted, between_pages *between,
+       bool *ret_left_out)
+{
+	struct catalog_events s;
+	struct events e;
+
+	catalog_events_init(&s, wanted, f->arena, NULL);
+	while (!s.done) {
+		struct kv_tx *tx = begin(f);
+
+		assert_int_equal(catalog_events_page(tx, &s, NULL), STATUS_OK);
+		kv_tx_free(tx);
+		if (between)
+			between(f);
+	}
+	catalog_events_sort(&s);
+	e.count = s.count;
+	e.list = arena_alloc(f->arena, (s.count + 1) * sizeof(*e.list));
+	assert_non_null(e.list);
+	for (size_t i = 0; i < s.count; i++) {
+		e.list[i] = catalog_events_at(&s, i);
+		e.list[i].name = arena_dup(f->arena, e.list[i].name);
+	}
+	if (ret_left_out)
+		*ret_left_out = s.left_out;
+	catalog_events_release(&s);
+	return e;
+}
+
 static struct events
 events_since(struct fixture *f, const struct catalog_seq *since)
 {
-	struct kv_tx *tx = begin(f);
-	struct catalog_view catalog;
+	struct catalog_events_wanted wanted = {
+		.space = CATALOG_SPACE_COUCH,
+		.after = *since,
+		.most = CATALOG_EVENTS_MOST,
+	};
 	struct events e;
 
-	assert_int_equal(catalog_view_read(tx, CATALOG_SPACE_COUCH, f->arena, &catalog, NULL),
-			 STATUS_OK);
-	assert_int_equal(catalog_events_read(tx, &catalog, since, f->arena, &e.list, &e.count),
-			 STATUS_OK);
-	kv_tx_free(tx);
+	memset(&wanted.before, 0xff, sizeof(wanted.before));
+	e = search(f, &wanted, NULL, NULL);
 	for (size_t i = 1; i < e.count; i++)
 		assert_true(catalog_seq_cmp(&e.list[i - 1].seq, &e.list[i].seq) < 0);
 	return e;
@@ -189,15 +222,19 @@ static void
 watches_tell_of_each_kind(void **state)
 {
 	struct fixture *f = *state;
-	struct catalog_view catalog;
+	const struct catalog_events_wanted wanted = { .space = CATALOG_SPACE_COUCH, .most = 1 };
+	struct catalog_watched watched[CATALOG_EVENTS_WATCHED];
+	struct catalog_events s;
 	struct kv_future *any, *one;
 	struct kv_tx *tx = begin(f);
 
-	assert_int_equal(catalog_view_read(tx, CATALOG_SPACE_COUCH, f->arena, &catalog, NULL),
-			 STATUS_OK);
-	assert_int_equal(catalog.dbs_count, 1);
+	catalog_events_init(&s, &wanted, f->arena, NULL);
+	s.watched = watched;
+	assert_int_equal(catalog_events_page(tx, &s, NULL), STATUS_OK);
+	assert_int_equal(s.dbs_count, 1);
+	catalog_events_release(&s);
 	assert_int_equal(catalog_watch(tx, &any), STATUS_OK);
-	assert_int_equal(catalog_watch_db(tx, &catalog.dbs[0], &one), STATUS_OK);
+	assert_int_equal(catalog_watch_db(tx, &watched[0], &one), STATUS_OK);
 	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_OK);
 	kv_tx_free(tx);
 	fixture_put(f, "x", NULL, "{}");
@@ -209,25 +246,93 @@ watches_tell_of_each_kind(void **state)
 	kv_future_free(one);
 }
 
+enum {
+	MANY = 2 * CATALOG_EVENTS_PAGE + 50,
+};
+
 static void
-a_full_arena_is_told(void **state)
+make_many(struct fixture *f)
 {
-	struct fixture *f = *state;
-	struct arena *small = arena_new(2000);
-	struct catalog_view catalog;
-	struct kv_tx *tx;
 	char name[32];
 
-	assert_non_null(small);
-	for (int i = 0; i < 40; i++) {
-		(void)snprintf(name, sizeof(name), "database_%d", i);
+	for (unsigned i = 0; i < MANY; i++) {
+		(void)snprintf(name, sizeof(name), "many%05u", i);
 		create(f, name);
 	}
-	tx = begin(f);
-	assert_int_equal(catalog_view_read(tx, CATALOG_SPACE_COUCH, small, &catalog, NULL),
-			 STATUS_LIMIT);
-	kv_tx_free(tx);
-	arena_free(small);
+	put_into(f, "many00003", "x");
+	put_into(f, "many02049", "x");
+	put_into(f, "many01500", "x");
+}
+
+/* The last databases that were told of. */
+static void
+expect_last(struct events e, size_t count, const char *const *names)
+{
+	assert_true(e.count >= count);
+	for (size_t i = 0; i < count; i++)
+		assert_true(str_eq(e.list[e.count - count + i].name, str_from_cstr(names[i])));
+}
+
+static void
+a_search_has_pages_and_finds_everything_once(void **state)
+{
+	static const char *const last[] = { "many00003", "many02049", "many01500" };
+	static const char *const newest[] = { "many01500", "many02049" };
+	struct catalog_events_wanted wanted = { .space = CATALOG_SPACE_COUCH, .most = 2 };
+	struct fixture *f = *state;
+	struct events e;
+	bool left_out;
+	size_t seen = 0;
+
+	make_many(f);
+	e = events_since(f, &beginning);
+	assert_int_equal(e.count, 1 + MANY + 3); /* the fixture's own */
+	expect_last(e, 3, last);
+	/* The newest first, and a few at a time. */
+	memset(&wanted.before, 0xff, sizeof(wanted.before));
+	wanted.newest_first = true;
+	e = search(f, &wanted, NULL, &left_out);
+	assert_true(left_out);
+	assert_int_equal(e.count, 2);
+	expect_last(e, 2, newest);
+	wanted.newest_first = false;
+	wanted.most = 700;
+	do {
+		e = search(f, &wanted, NULL, &left_out);
+		seen += e.count;
+		wanted.after = e.list[e.count - 1].seq;
+	} while (left_out);
+	assert_int_equal(seen, 1 + MANY + 3);
+}
+
+static void
+write_to_first_and_last(struct fixture *f)
+{
+	static unsigned writes;
+	char id[16];
+
+	(void)snprintf(id, sizeof(id), "w%u", writes++);
+	put_into(f, "many00001", id);
+	put_into(f, "many02048", id);
+}
+
+/* Otherwise a reader that goes on behind the last event would miss the first database's. */
+static void
+what_happens_during_a_search_is_left_to_the_next(void **state)
+{
+	struct catalog_events_wanted wanted = { .space = CATALOG_SPACE_COUCH,
+						.most = CATALOG_EVENTS_MOST };
+	struct fixture *f = *state;
+	struct events e;
+
+	make_many(f);
+	memset(&wanted.before, 0xff, sizeof(wanted.before));
+	e = events_since(f, &beginning);
+	wanted.after = e.list[e.count - 1].seq;
+	e = search(f, &wanted, write_to_first_and_last, NULL);
+	assert_int_equal(e.count, 0);
+	e = search(f, &wanted, NULL, NULL);
+	assert_string_equal(drawn(f, e), "many00001~ many02048~");
 }
 
 /* ---- Changes of some documents ---- */
@@ -292,7 +397,8 @@ main(void)
 		EVENT_TEST(an_update_has_the_sequence_of_the_newest_change),
 		EVENT_TEST(a_store_that_went_on_elsewhere_raises_its_events),
 		EVENT_TEST(watches_tell_of_each_kind),
-		EVENT_TEST(a_full_arena_is_told),
+		EVENT_TEST(a_search_has_pages_and_finds_everything_once),
+		EVENT_TEST(what_happens_during_a_search_is_left_to_the_next),
 		EVENT_TEST(changes_of_some_documents_cost_a_key_each),
 	};
 

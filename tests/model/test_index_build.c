@@ -2,6 +2,7 @@
  * Building indexes over existing documents: whoever writes meanwhile, wherever the process ends,
  * every document has its entries in the end and nothing else has any.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ enum {
 	STEPS_MAX = 1000,
 	PATIENCE_MS = 60 * 1000,
 	BATCH = 250,
+	PROCESSES = 3,
+	PROCESS_WRITES = 300,
 };
 
 /* ---- Definitions and documents ---- */
@@ -192,8 +195,9 @@ findings_of(struct fixture *f)
 	return sum.findings;
 }
 
-static void
-check_entries(struct fixture *f, uint64_t number, uint64_t expected)
+/* Every document has its entries and nothing else has any; how many that are. */
+static uint64_t
+check_all_entries(struct fixture *f, uint64_t number)
 {
 	struct expect_arg arg = { .f = f, .arena = arena_new(256 * 1024 * 1024) };
 
@@ -202,10 +206,16 @@ check_entries(struct fixture *f, uint64_t number, uint64_t expected)
 	assert_non_null(arg.def);
 	assert_int_equal(arg.def->state, INDEX_READY);
 	assert_int_equal(kv_run_read(f->calm, expect_body, &arg, NULL), STATUS_OK);
-	assert_int_equal(arg.expected, expected);
-	assert_int_equal(arg.stored, expected);
+	assert_int_equal(arg.stored, arg.expected);
 	assert_int_equal(findings_of(f), 0);
 	arena_free(arg.arena);
+	return arg.stored;
+}
+
+static void
+check_entries(struct fixture *f, uint64_t number, uint64_t expected)
+{
+	assert_int_equal(check_all_entries(f, number), expected);
 }
 
 static struct index_build_key
@@ -448,6 +458,126 @@ chore_builds_and_clears(void **state)
 	chores_free(chores);
 }
 
+/* ---- Several processes ---- */
+
+/* One of several that share the store: its own cache of descriptions, a builder and a writer. */
+struct process {
+	struct fixture *f;
+	struct index_build_key key;
+	unsigned number;
+	struct catalog_cache *cache;
+	struct arena *arena;
+	struct rev_edit edits[4]; /* of any document; the last is a deletion */
+	unsigned seed;
+	unsigned written;
+	struct str id; /* that the attempt edits */
+	struct rev_edit edit;
+	struct rev_result result;
+	enum status builder_status, writer_status;
+};
+
+static void *
+process_build(void *arg)
+{
+	struct process *p = arg;
+	enum index_state state = INDEX_BUILDING;
+	unsigned preferred = p->number * 5;
+	struct err err = { 0 };
+
+	while (state == INDEX_BUILDING && p->builder_status == STATUS_OK)
+		p->builder_status = index_build_run(p->f->store, &p->key, preferred++, 1, &state,
+						    &err);
+	return NULL;
+}
+
+static enum status
+process_edit(struct kv_tx *tx, void *arg)
+{
+	struct process *p = arg;
+	struct catalog_db *db;
+	struct rev_doc doc;
+	enum status status;
+
+	arena_clear(p->arena);
+	TRY(rev_db_open(tx, p->cache, STR("db"), &db, NULL));
+	p->edit.id = p->id;
+	p->edit.parent = (struct rev_id){ 0 };
+	status = rev_doc_read(tx, db, p->id, p->arena, &doc);
+	if (status == STATUS_OK) {
+		p->edit.parent.pos = doc.rev.pos;
+		p->edit.parent.hash = arena_dup(p->arena, doc.rev.hash);
+	}
+	if (status == STATUS_NOT_FOUND || status == STATUS_DELETED)
+		status = STATUS_OK;
+	if (status == STATUS_OK && (!p->edit.deleted || p->edit.parent.pos))
+		status = rev_write(tx, db, &p->edit, 1, 0, p->arena, &p->result, NULL);
+	catalog_db_unref(db);
+	return status;
+}
+
+static void *
+process_write(void *arg)
+{
+	struct process *p = arg;
+	char id[16];
+
+	for (unsigned i = 0; i < PROCESS_WRITES && p->writer_status == STATUS_OK; i++) {
+		p->seed = p->seed * 1103515245 + 12345;
+		(void)snprintf(id, sizeof(id), "d%05u", (p->seed >> 8) % (DOCS + DOCS / 4));
+		p->id = str_from_cstr(id);
+		p->edit = p->edits[(p->seed >> 4) % 4];
+		p->writer_status = kv_run(p->f->store, process_edit, p, NULL, NULL);
+		p->written += p->result.status == STATUS_OK;
+	}
+	return NULL;
+}
+
+static void
+three_processes_build_while_they_write(void **state)
+{
+	struct fixture *f = *state;
+	struct process processes[PROCESSES];
+	pthread_t builders[PROCESSES], writers[PROCESSES];
+	uint64_t number;
+
+	put_many(f, 0, DOCS, 1);
+	number = create_index(f, 0);
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		struct process *p = &processes[i];
+
+		*p = (struct process){ .f = f,
+				       .key = build_key(f, number),
+				       .number = i,
+				       .seed = i + 1,
+				       .cache = catalog_cache_new(),
+				       .arena = arena_new(16 * 1024 * 1024) };
+		assert_non_null(p->cache);
+		assert_non_null(p->arena);
+		p->edits[0] = fixture_edit(f, "x", NULL, "{\"n\":-1}");
+		p->edits[1] = fixture_edit(f, "x", NULL, "{\"n\":\"text\",\"m\":[1,2]}");
+		p->edits[2] = fixture_edit(f, "x", NULL, "{\"m\":1}");
+		p->edits[3] = fixture_edit(f, "x", NULL, NULL);
+	}
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		struct process *p = &processes[i];
+
+		assert_int_equal(pthread_create(&builders[i], NULL, process_build, p), 0);
+		assert_int_equal(pthread_create(&writers[i], NULL, process_write, p), 0);
+	}
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		assert_int_equal(pthread_join(builders[i], NULL), 0);
+		assert_int_equal(pthread_join(writers[i], NULL), 0);
+	}
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		assert_int_equal(processes[i].builder_status, STATUS_OK);
+		assert_int_equal(processes[i].writer_status, STATUS_OK);
+		assert_true(processes[i].written > PROCESS_WRITES / 2);
+		catalog_cache_free(processes[i].cache);
+		arena_free(processes[i].arena);
+	}
+	assert_in_range(check_all_entries(f, number), DOCS / 2, DOCS + DOCS / 4);
+}
+
 /* ---- The end of the process; the embedded engine's only ---- */
 
 static void
@@ -539,6 +669,7 @@ main(int argc, char **argv)
 		TEST(verify_finds_entries_that_are_missing_or_wrong),
 		TEST(unique_index_over_equal_values_fails_and_names_them),
 		TEST(chore_builds_and_clears),
+		TEST(three_processes_build_while_they_write),
 		TEST(process_that_is_killed_goes_on_where_it_was), /* last: embedded alone */
 	};
 	size_t count = sizeof(tests) / sizeof(tests[0]);

@@ -106,8 +106,6 @@ what_makes_no_sense_is_refused_in_couchdbs_words(void **state)
 	assert_refused("{\"source\":{\"url\":\"http://h/a\",\"headers\":{\"X\":\"a\\r\\nY: b\"}},"
 		       "\"target\":\"b\"}",
 		       STATUS_INVALID, "the value of a header must be a line");
-	assert_refused("{\"source\":\"a\",\"target\":\"b\",\"filter\":\"d/f\"}", STATUS_UNSUPPORTED,
-		       "JavaScript filters are not supported by this server.");
 }
 
 static void

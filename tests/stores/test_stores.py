@@ -3,6 +3,7 @@ did, finds nothing wrong in them, and goes on writing."""
 
 import json
 import pathlib
+import re
 import sys
 import tarfile
 import time
@@ -50,12 +51,21 @@ def every_store_is_dumped_as_its_own_binary_dumped_it(cwd):
             equal(dump(store, db), (store / "expected" / f"{db}.jsonl").read_text())
 
 
+def without_columns_of_entries(drawn):
+    """
+    Older binaries drew the columns in an entry's key as bytes, not as what they stand for. The index,
+    the document and the value remain; `verify` compares the bytes with those of the documents.
+    """
+    document = r'"(?:[^"\\]|\\.)*"(?:\.\.\.\(\d+ bytes\))?'
+    return re.sub(rf'^(  \("entries", \d+), .*(, {document}\) = )', r"\1\2", drawn, flags=re.M)
+
+
 @test
 def every_pair_of_it_is_drawn_as_its_own_binary_drew_it(cwd):
     for name in stores():
         store = unpack(cwd, name)
-        equal(ok("inspect", "--store", STORE, cwd=store).stdout,
-              (store / "expected" / "inspect.txt").read_text())
+        equal(without_columns_of_entries(ok("inspect", "--store", STORE, cwd=store).stdout),
+              without_columns_of_entries((store / "expected" / "inspect.txt").read_text()))
 
 
 @test

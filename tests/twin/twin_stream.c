@@ -213,7 +213,8 @@ link_deliver(void *arg)
 	if (!c || !l->reading || l->closing)
 		return;
 	if (arrived->len) {
-		size_t most = arrived->len < NET_READ_BYTES ? arrived->len : NET_READ_BYTES;
+		size_t room = net_conn_read_bytes(c);
+		size_t most = arrived->len < room ? arrived->len : room;
 		size_t n = twin_chance(50) ? most : 1 + twin_draw(most);
 
 		memcpy(c->loop->read_buffer, arrived->ptr, n);

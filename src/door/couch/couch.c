@@ -1,15 +1,22 @@
 /* The door: how it is made, and how each exchange comes in. */
 #include "catalog/chores.h"
 #include "catalog/tally.h"
+#include "access/settings.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/rand.h"
 #include "door/couch/query/hook.h"
+#include "door/couch/admin/again.h"
 #include "door/couch/admin/endpoints.h"
+#include "door/couch/admin/peruser.h"
 #include "door/couch/admin/scrape.h"
+#include "door/couch/admin/user_doc.h"
 #include "door/couch/couch.h"
 #include "door/couch/doc/validators.h"
 #include "door/couch/route.h"
+#include "door/couch/view/ahead.h"
+#include "door/couch/view/known.h"
+#include "door/couch/wire/audit.h"
 #include "door/couch/wire/cors.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/host.h"
@@ -24,6 +31,7 @@ void
 couch_follow_designs(void)
 {
 	rev_design_hook(query_design_changed);
+	rev_follow(couch_is_user_doc, couch_user_changed);
 }
 
 struct couch *
@@ -35,8 +43,9 @@ couch_new(const struct couch_config *config)
 	if (!c)
 		return NULL;
 	c->tallies = catalog_tallies_new();
-	if (!c->tallies) {
-		mem_free(c);
+	c->limits = limits_new();
+	if (!c->tallies || !c->limits) {
+		couch_free(c);
 		return NULL;
 	}
 	couch_follow_designs();
@@ -52,8 +61,10 @@ couch_new(const struct couch_config *config)
 enum status
 couch_make_cookie(void *couch, struct str user, struct arena *arena, struct str *ret)
 {
-	struct settings_held *held = settings_live_hold(((struct couch *)couch)->config.live);
-	enum status status = auth_make_cookie(people_of(held), user, arena, ret);
+	const struct couch_config *config = &((struct couch *)couch)->config;
+	const struct auth_client client = { .store = config->store };
+	struct settings_held *held = settings_live_hold(config->live);
+	enum status status = auth_make_cookie(people_of(held), user, &client, arena, ret);
 
 	settings_held_unref(held);
 	return status;
@@ -64,6 +75,7 @@ couch_free(struct couch *couch)
 {
 	if (!couch)
 		return;
+	limits_free(couch->limits);
 	catalog_tallies_free(couch->tallies);
 	mem_free(couch);
 }
@@ -100,6 +112,8 @@ couch_chores_add(struct couch *couch, struct chores *chores)
 				   .more_ms = TEND_MORE_MS,
 				   .failed_ms = TEND_FAILED_MS,
 			   });
+	couch_view_chores_add(couch, chores);
+	couch_peruser_chores_add(couch, chores);
 	couch->config.chores = chores;
 }
 
@@ -131,8 +145,8 @@ couch_loop_new(void *arg)
 	rand_bytes(&loop->noise.state, sizeof(loop->noise.state));
 	loop->cache = catalog_cache_new();
 	loop->scratch = doc_scratch_new();
-	loop->validators = couch_validators_cache_new();
-	if (!loop->cache || !loop->scratch || !loop->validators) {
+	loop->views = couch_view_cache_new();
+	if (!loop->cache || !loop->scratch || !loop->views) {
 		couch_loop_free(loop);
 		return NULL;
 	}
@@ -147,7 +161,9 @@ couch_loop_free(void *context)
 
 	if (!loop)
 		return;
-	couch_validators_cache_free(loop->validators);
+	couch_kept_table_release(&loop->validators);
+	couch_kept_table_release(&loop->indexes);
+	couch_view_cache_free(loop->views);
 	catalog_cache_free(loop->cache);
 	doc_scratch_free(loop->scratch);
 	settings_held_unref(loop->held);
@@ -225,16 +241,48 @@ couch_hold_settings(struct couch_req *r)
 						&r->begun, &r->fail.err);
 
 	r->settings = settings_of(r->held->settings, &couch_setting_group);
-	/* Others than readers begin when their body has come: that transaction would be too old. */
-	if (r->method != COUCH_GET)
-		couch_drop_begun(r);
+	return status;
+}
+
+/* Refuses whoever has not logged in, where the settings want that. */
+static enum status
+couch_require_valid_user(struct couch_req *r)
+{
+	bool required = r->settings->valid_user || r->settings->valid_user_but_up;
+
+	if (r->user.name.len || !required)
+		return STATUS_OK;
+	if (r->parts_count == 1 && str_eq(r->parts[0], STR("_up")) &&
+	    r->settings->valid_user_but_up)
+		return STATUS_OK;
+	/* Everybody may try to log in. */
+	if (r->parts_count == 1 && str_eq(r->parts[0], STR("_session")) && r->method == COUCH_POST)
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED, "Authentication required.");
+}
+
+/* Finds out who the request is from. */
+static enum status
+couch_check_user(struct couch_req *r)
+{
+	struct auth_client client = couch_auth_client(r);
+	bool failing = false;
+	enum status status;
+
+	client.failing = &failing;
+	status = auth_check(people_of(r->held), http_request_header(r->x, STR("Authorization")),
+			    http_request_header(r->x, STR("Cookie")), &client, r->arena, &r->user,
+			    &r->fail.err);
+	if (status == STATUS_UNAUTHORIZED || status == STATUS_FORBIDDEN ||
+	    (status == STATUS_OK && r->user.fresh))
+		couch_audit_login(r, r->user.tried, "basic", status, failing);
 	return status;
 }
 
 static enum status
 couch_serve(struct couch_req *r)
 {
-	struct auth_client client = couch_auth_client(r);
+	const struct access_settings *access;
 	bool answered;
 
 	if (!r->loop)
@@ -250,9 +298,17 @@ couch_serve(struct couch_req *r)
 	if (answered)
 		return STATUS_OK;
 	TRY(couch_req_parse(r));
-	TRY(auth_check(people_of(r->held), http_request_header(r->x, STR("Authorization")),
-		       http_request_header(r->x, STR("Cookie")), &client, r->arena, &r->user,
-		       &r->fail.err));
+	access = settings_of(r->held->settings, &access_setting_group);
+	TRY(limits_enter_address(&r->claim, r->couch->limits, access, http_peer(r->x),
+				 &r->fail.err));
+	TRY(couch_check_user(r));
+	/* Others than readers begin when their body has come: that transaction would be too old. */
+	if (r->method != COUCH_GET)
+		couch_drop_begun(r);
+	if (!r->user.admin && r->user.name.len)
+		TRY(limits_enter_person(&r->claim, r->couch->limits, access, r->user.name,
+					&r->fail.err));
+	TRY(couch_require_valid_user(r));
 	TRY(couch_session_renew(r));
 	return couch_route(r);
 }
@@ -311,6 +367,15 @@ couch_handle_metrics(struct http_exchange *x, void *arg)
 		http_abort(x);
 }
 
+static void
+couch_audit_failure(struct couch_req *r, enum status status)
+{
+	int code = status == STATUS_OK ? 0 : couch_fail_answer(status, &r->fail).code;
+
+	if (code == 401 || code == 403)
+		couch_audit_refused(r, code);
+}
+
 void
 couch_handle(struct http_exchange *x, void *couch)
 {
@@ -320,14 +385,18 @@ couch_handle(struct http_exchange *x, void *couch)
 		.loop = http_loop_context(x),
 		.arena = http_arena(x),
 		.shortages = mem_shortages(),
+		.rights_seen = atomic_load(&((struct couch *)couch)->rights_changes),
 	};
 	enum status status;
 
 	couch_meter_begin(&r);
 	status = couch_serve(&r);
+	couch_audit_failure(&r, status);
+	couch_note_rights(&r);
 	couch_drop_begun(&r);
 	catalog_db_unref(r.db);
 	couch_validators_unref(r.validators);
+	couch_kept_unref(r.indexes);
 	if (status != STATUS_OK && (http_started(x) || event_is_set(http_closed_event(x)))) {
 		/* If the client has gone, nothing is wrong here, and nobody is told. */
 		if (status != STATUS_CANCELLED && !event_is_set(http_closed_event(x)))
@@ -337,5 +406,8 @@ couch_handle(struct http_exchange *x, void *couch)
 		couch_reply_fail(&r, couch_explain_memory(&r, status));
 	}
 	couch_meter_end(&r);
+	if (r.held)
+		limits_leave(&r.claim, settings_of(r.held->settings, &access_setting_group),
+			     http_bytes_in(x) + http_bytes_out(x));
 	settings_held_unref(r.held);
 }

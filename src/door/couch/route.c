@@ -2,6 +2,7 @@
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/partition.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/admin/user_doc.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/list/endpoints.h"
 #include "door/couch/query/endpoints.h"
@@ -508,6 +509,62 @@ route_in_db(struct couch_req *r)
 	return route_doc(r, part);
 }
 
+/* ---- The database of users, for those who are no administrators of the server ---- */
+
+static enum status
+users_find_admin(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	return couch_db_is_admin(r, tx, arg);
+}
+
+static enum status
+route_refuse_in_users(struct couch_req *r)
+{
+	if (str_eq(r->parts[1], STR("_design")) || couch_is_design(r->parts[1]))
+		return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
+				      "Only administrators can view design docs in the users "
+				      "database.");
+	return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
+			      "Only administrators can do this in the users database.");
+}
+
+/* What is left to them: their own documents, and what writes go through (admin/user_doc.h). */
+static enum status
+route_in_users_limited(struct couch_req *r)
+{
+	struct str part = r->parts[1];
+	bool special = str_starts_with(part, STR("_"));
+
+	if (special && r->parts_count == 2 &&
+	    (str_eq(part, STR("_security")) || str_eq(part, STR("_bulk_docs"))))
+		return route_in_db(r);
+	if (special)
+		return route_refuse_in_users(r);
+	if (r->parts_count > 2)
+		return r->user.name.len && str_eq(couch_user_of_id(part), r->user.name)
+			       ? route_att(r, part, 2)
+			       : route_refuse_in_users(r);
+	r->endpoint = COUCH_ENDPOINT_DOC;
+	if (r->method == COUCH_GET)
+		return couch_user_doc_get(r, part);
+	if (r->method == COUCH_PUT || r->method == COUCH_DELETE)
+		return route_doc(r, part);
+	return route_refuse_in_users(r);
+}
+
+static enum status
+route_in_users(struct couch_req *r)
+{
+	bool admin = false;
+
+	if (r->parts_count == 1)
+		return route_call(r, &db_route);
+	if (str_eq(r->parts[1], STR("_all_docs")) || str_eq(r->parts[1], STR("_changes")))
+		TRY(couch_require_admin(r));
+	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, users_find_admin, &admin));
+	return admin ? route_in_db(r) : route_in_users_limited(r);
+}
+
 static const struct route welcome_route = {
 	"", COUCH_ENDPOINT_ROOT, "GET,HEAD", { [COUCH_GET] = couch_root_welcome }, 0,
 };
@@ -534,6 +591,8 @@ couch_route(struct couch_req *r)
 	if (route)
 		return route_call(r, route);
 	TRY(route_refuse_if_listed(r, not_offered_at_root, r->parts[0]));
+	if (couch_in_users_db(r) && !r->user.admin)
+		return route_in_users(r);
 	if (r->parts_count == 1)
 		return route_call(r, &db_route);
 	return route_in_db(r);

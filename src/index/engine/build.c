@@ -29,7 +29,9 @@ index_documents_register(const struct index_documents *documents)
 	while (i < BUILD_KINDS && kinds[i] && kinds[i]->kind != documents->kind)
 		i++;
 	assert(i < BUILD_KINDS);
-	kinds[i] = documents;
+	/* Other threads may read it by now, if this is said again. */
+	if (kinds[i] != documents)
+		kinds[i] = documents;
 }
 
 const struct index_documents *

@@ -132,9 +132,11 @@ struct index_builder_options {
 	unsigned percent;
 };
 
+#define INDEX_CHORE_BUILD "build_indexes"
+
 /*
- * Adds the chore "build_indexes". The store outlives the registry. At its first turn the chore also
- * looks for indexes of another collation than this process's, and begins them anew.
+ * Adds the chore INDEX_CHORE_BUILD. The store outlives the registry. At its first turn the chore
+ * also looks for indexes of another collation than this process's, and begins them anew.
  */
 void index_chores_add(struct chores *chores, const struct index_builder_options *options);
 

@@ -19,6 +19,7 @@ enum {
 	BUILDER_TURN_MS = 1000, /* of a turn, behind which other chores have theirs */
 	BUILDER_PAUSE_MS = 250, /* between two looks for work */
 	BUILDER_FAILED_MS = 2000,
+	BUILDER_LOOK_STEPS = 8,  /* between two looks at the turn's end, and two rests */
 	BUILDER_DATABASES = 100, /* with work, that a turn looks at */
 	BUILDER_NICE = 10,       /* requests have the processor first */
 	BUILDER_NS_PER_S = 1000 * 1000 * 1000,
@@ -79,8 +80,8 @@ member_run(struct member *m)
 		uint64_t begin_ns = clock_mono_ns();
 		enum index_state state;
 		struct err err = { 0 };
-		enum status status = index_build_run(t->options->store, t->key, preferred, 1,
-						     &state, &err);
+		enum status status = index_build_run(t->options->store, t->key, preferred,
+						     BUILDER_LOOK_STEPS, &state, &err);
 
 		if (status != STATUS_OK || state != INDEX_BUILDING)
 			atomic_store(&t->over, true);
@@ -366,10 +367,11 @@ index_chores_add(struct chores *chores, const struct index_builder_options *opti
 	if (builder.options.threads > INDEX_BUILD_THREADS_MAX)
 		builder.options.threads = INDEX_BUILD_THREADS_MAX;
 	chores_add(chores, &(struct chore){
-				   .name = "build_indexes",
+				   .name = INDEX_CHORE_BUILD,
 				   .run = builder_turn,
 				   .arg = &builder,
 				   .leased = true,
+				   .unlisted = true, /* builds are (build_progress.c) */
 				   .pause_ms = BUILDER_PAUSE_MS,
 				   .more_ms = 1,
 				   .failed_ms = BUILDER_FAILED_MS,

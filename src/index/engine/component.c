@@ -222,6 +222,7 @@ component_put_token(struct component *c, enum json_token token, const struct jso
 {
 	const struct doc_scalar null = { .kind = DOC_NULL };
 	const struct doc_scalar truth = { .kind = DOC_BOOL, .truth = token == JSON_TRUE };
+	char begin = 'n';
 
 	switch (token) {
 	case JSON_OBJECT_BEGIN:
@@ -234,8 +235,9 @@ component_put_token(struct component *c, enum json_token token, const struct jso
 		doc_key_end(&c->raw);
 		return buf_status(&c->raw);
 	case JSON_KEY: /* a packed body has no white space: a colon, and then the value */
-		return component_put_member(c, r->text,
-					    token_kind(r->at + 1 < r->end ? r->at[1] : 'n'));
+		if (r->at + 1 < r->end)
+			begin = r->at[1];
+		return component_put_member(c, r->text, token_kind(begin));
 	case JSON_STRING:
 		return component_put_text(c, r->text);
 	case JSON_NUMBER:
@@ -372,11 +374,12 @@ component_put_any(struct component *c, struct str text)
 }
 
 enum status
-index_component_of_text(struct buf *raw, struct str text, size_t most, struct index_work *w)
+index_component_of_text(struct buf *raw, enum doc_key_order order, struct str text, size_t most,
+			struct index_work *w)
 {
 	struct component c = {
 		.raw = BUF_INIT(COMPONENT_BYTES),
-		.order = DOC_KEY_COUCH,
+		.order = order,
 		.w = w,
 		.enough = most < COMPONENT_MOST ? most + 1 : COMPONENT_MOST,
 	};

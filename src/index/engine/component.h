@@ -24,12 +24,13 @@ MUST_USE enum status index_partition_put(struct buf *key, const struct index_def
 					 struct str partition, bool *ret_cut);
 
 /*
- * Appends the component of a value, whole and as doc_key_put() writes it (DOC_KEY_COUCH), from JSON
- * text with any white space and members in any order. The text is checked as it is read.
- * STATUS_KEY_TOO_LARGE for a component of more than `most` bytes, or a number of too many digits:
- * nothing was appended then. The failures of the JSON reader and of collate_sort_key().
+ * Appends the component of a value, whole and as doc_key_put() writes it, from JSON text with any
+ * white space and members in any order. `order` is DOC_KEY_COUCH or DOC_KEY_RAW. The text is
+ * checked as it is read. STATUS_KEY_TOO_LARGE for a component of more than `most` bytes, or a
+ * number of too many digits: nothing was appended then. The failures of the JSON reader and of
+ * collate_sort_key().
  */
-MUST_USE enum status index_component_of_text(struct buf *raw, struct str text, size_t most,
-					     struct index_work *w);
+MUST_USE enum status index_component_of_text(struct buf *raw, enum doc_key_order order,
+					     struct str text, size_t most, struct index_work *w);
 
 #endif

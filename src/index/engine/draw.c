@@ -1,5 +1,6 @@
 #include "index/engine/draw.h"
 
+#include "catalog/draw.h"
 #include "doc/json.h"
 
 enum {
@@ -148,6 +149,67 @@ index_draw_entry(struct str value, struct buf *ret)
 		buf_append_cstr(ret, ", of ");
 		json_write_str(ret, id.raw);
 	}
+	buf_append_byte(ret, ')');
+	return true;
+}
+
+/* A partition is bytes in the key, and a text to everybody else. */
+static void
+draw_partition(const struct tuple_elem *e, struct buf *ret)
+{
+	AUTO(buf_release) struct buf text = BUF_INIT(DRAW_ARENA_BYTES);
+
+	tuple_unescape(e, &text);
+	json_write_str(ret, buf_str(&text));
+}
+
+/* The columns' texts of an entry whose key has its id; false: it has none of them. */
+static bool
+entry_read_texts(struct str value, struct str texts[INDEX_COLUMNS], size_t *ret_count)
+{
+	struct tuple_reader r = tuple_reader(value);
+	uint64_t format, flags;
+	struct tuple_elem e;
+
+	*ret_count = 0;
+	if (tuple_next_u64(&r, &format) != STATUS_OK || format != INDEX_ENTRY_FORMAT ||
+	    tuple_next_u64(&r, &flags) != STATUS_OK || flags != INDEX_ENTRY_TEXTS)
+		return false;
+	while (tuple_next(&r, &e) == STATUS_OK) {
+		if (*ret_count == INDEX_COLUMNS || (e.kind != TUPLE_STRING && e.kind != TUPLE_NULL))
+			return false;
+		texts[(*ret_count)++] = e.kind == TUPLE_STRING ? e.raw : STR("missing");
+	}
+	return *ret_count > 0;
+}
+
+bool
+index_draw_entry_key(struct str tail, struct str value, struct buf *ret)
+{
+	struct str texts[INDEX_COLUMNS];
+	struct tuple_elem elements[INDEX_COLUMNS + 2]; /* a partition, components, the id */
+	struct tuple_reader r = tuple_reader(tail);
+	size_t count, found = 0, partitions;
+	uint64_t number;
+
+	if (!entry_read_texts(value, texts, &count) || tuple_next_u64(&r, &number) != STATUS_OK)
+		return false;
+	while (found < count + 2 && tuple_next(&r, &elements[found]) == STATUS_OK)
+		found++;
+	if (r.rest.len || found <= count || elements[found - 1].kind != TUPLE_STRING)
+		return false;
+	partitions = found - count - 1;
+	buf_printf(ret, "(%llu", (unsigned long long)number);
+	if (partitions) {
+		buf_append_cstr(ret, ", ");
+		draw_partition(&elements[0], ret);
+	}
+	for (size_t i = 0; i < count; i++) {
+		buf_append_cstr(ret, ", ");
+		buf_append_str(ret, texts[i]);
+	}
+	buf_append_cstr(ret, ", ");
+	catalog_draw_string(&elements[found - 1], ret);
 	buf_append_byte(ret, ')');
 	return true;
 }

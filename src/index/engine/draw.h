@@ -28,4 +28,11 @@ bool index_draw_def(struct str value, struct buf *ret);
  */
 bool index_draw_entry(struct str value, struct buf *ret);
 
+/*
+ * What follows (P, ENTRIES) in an entry's key, with the values that the components were made of,
+ * which stand in the value: (1, "partition", 1984, "Dune", "dune"). False for an entry without
+ * them.
+ */
+bool index_draw_entry_key(struct str tail, struct str value, struct buf *ret);
+
 #endif

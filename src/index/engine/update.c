@@ -2,6 +2,7 @@
 #include "index/engine/update.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "catalog/keys.h"
@@ -13,6 +14,7 @@ enum {
 	 */
 	WORK_BYTES = 512 * 1024 * 1024,
 	CLEAR_STRETCH_BYTES = 256 * 1024,
+	KEPT_BYTES = 4 * 1024 * 1024, /* of a build's entries that are sorted together */
 };
 
 /* ---- What a batch shares ---- */
@@ -36,7 +38,9 @@ void
 index_writer_release(struct index_writer *writer)
 {
 	arena_free(writer->work.arena);
+	arena_free(writer->kept_arena);
 	writer->work.arena = NULL;
+	writer->kept_arena = NULL;
 	buf_release(&writer->key);
 }
 
@@ -73,11 +77,76 @@ writer_set(struct index_writer *writer, const struct kv_pair *pair, bool is_new)
 	return is_new ? writer_count(writer, pair->key, 1) : STATUS_OK;
 }
 
+/* ---- The entries of a build, sorted ---- */
+
+static int
+kept_compare(const void *a, const void *b)
+{
+	return str_cmp(((const struct kv_pair *)a)->key, ((const struct kv_pair *)b)->key);
+}
+
+/*
+ * Writes the entries that are kept, in key order: the store takes neighbours at less cost than
+ * keys that lie anywhere in the index.
+ */
+static enum status
+kept_write(struct index_writer *writer)
+{
+	if (writer->kept_count == 0)
+		return STATUS_OK;
+	qsort(writer->kept, writer->kept_count, sizeof(*writer->kept), kept_compare);
+	for (size_t i = 0; i < writer->kept_count; i++) {
+		TRY(step_count(1));
+		TRY(writer_set(writer, &writer->kept[i], true));
+	}
+	writer->kept = NULL;
+	writer->kept_count = writer->kept_cap = 0;
+	arena_clear(writer->kept_arena);
+	return STATUS_OK;
+}
+
+/* False: there is no room for one more entry. */
+static bool
+kept_add(struct index_writer *writer, const struct kv_pair *pair)
+{
+	struct kv_pair *grown;
+	struct kv_pair copy;
+
+	grown = arena_grow(writer->kept_arena, writer->kept, writer->kept_count, &writer->kept_cap,
+			   sizeof(*grown));
+	if (!grown)
+		return false;
+	writer->kept = grown;
+	copy.key = arena_dup(writer->kept_arena, pair->key);
+	copy.value = arena_dup(writer->kept_arena, pair->value);
+	if (!copy.key.ptr || !copy.value.ptr)
+		return false;
+	writer->kept[writer->kept_count++] = copy;
+	return true;
+}
+
+/* Keeps a new entry until it is written with others, or writes it if it is too large for that. */
+static enum status
+kept_take(struct index_writer *writer, const struct kv_pair *pair)
+{
+	if (!writer->kept_arena) {
+		writer->kept_arena = arena_new(KEPT_BYTES);
+		if (!writer->kept_arena)
+			return STATUS_NOMEM;
+		arena_set_part(writer->kept_arena, writer->part);
+	}
+	if (kept_add(writer, pair))
+		return STATUS_OK;
+	TRY(kept_write(writer));
+	return kept_add(writer, pair) ? STATUS_OK : writer_set(writer, pair, true);
+}
+
 enum status
 index_writer_finish(struct index_writer *writer)
 {
 	const struct catalog_tally_list *list = &writer->db->kind->lists[writer->list];
 
+	TRY(kept_write(writer));
 	if (writer->entries_delta == 0)
 		return STATUS_OK;
 	buf_clear(&writer->key);
@@ -367,6 +436,7 @@ index_build_document(struct index_writer *writer, const struct index_def *def,
 	}
 	TRY(diff_check_unique(&diff));
 	for (size_t i = 0; i < diff.after.count; i++) {
+		const struct kv_pair *pair = &diff.after.pairs[i];
 		bool is_new = true;
 		struct str value;
 
@@ -374,7 +444,11 @@ index_build_document(struct index_writer *writer, const struct index_def *def,
 			TRY(kv_future_wait(there[i]));
 			is_new = !kv_future_value(there[i], &value);
 		}
-		TRY(writer_set(writer, &diff.after.pairs[i], is_new));
+		/* A UNIQUE index is looked at again for the next document. */
+		if (fresh && !(def->flags & INDEX_UNIQUE))
+			TRY(kept_take(writer, pair));
+		else
+			TRY(writer_set(writer, pair, is_new));
 	}
 	return STATUS_OK;
 }

@@ -28,6 +28,12 @@ struct index_writer {
 	int64_t entries_delta;
 	bool retired; /* indexes of another collation have been put out of use */
 	struct buf key;
+
+	/* New entries that a build has made and not written yet, in an arena of their own. */
+	struct kv_pair *kept;
+	size_t kept_count;
+	size_t kept_cap;
+	struct arena *kept_arena;
 };
 
 /*
@@ -79,7 +85,8 @@ MUST_USE enum status index_writer_run(struct kv_tx *tx, const struct catalog_db 
  * edits of the document, and with anybody who builds the same range.
  *
  * `fresh`: the caller knows that no entry of the document is there, and nothing is read, unless the
- * index is UNIQUE; otherwise each entry's key is read. STATUS_DUPLICATE as index_update().
+ * index is UNIQUE; otherwise each entry's key is read. New entries may be kept, to be written in
+ * key order, until index_writer_finish(). STATUS_DUPLICATE as index_update().
  */
 MUST_USE enum status index_build_document(struct index_writer *writer, const struct index_def *def,
 					  const struct index_source *source, bool fresh);

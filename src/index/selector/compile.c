@@ -462,6 +462,7 @@ selector_compile(struct str text, struct index_work *w, struct selector **ret,
 	TRY(compile_names_alloc(&c));
 	c.path.names = c.names[0];
 	json_reader_init(&c.reader, text, err);
+	c.reader.scratch.part = arena_part(w->arena);
 	status = compile_root(&c, text, &s->root);
 	json_reader_release(&c.reader);
 	if (ret_error)

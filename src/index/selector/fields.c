@@ -101,6 +101,7 @@ selector_fields_compile(struct str text, struct index_work *w, struct selector_f
 	size_t count = 0;
 
 	json_reader_init(&r, text, err);
+	r.scratch.part = arena_part(w->arena);
 	if (fields)
 		status = fields_read(&r, text, w, fields, &count, &error, err);
 	if (ret_error)

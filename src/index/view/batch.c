@@ -209,7 +209,8 @@ view_sink_row(struct view_sink *sink, struct str key, struct str value)
 		sink_leave_out(sink, sink->map, "view_row_bytes");
 		return;
 	}
-	status = view_component(&sink->component, key, sink->w);
+	status = view_component(&sink->component, sink->design->maps[sink->map].collation, key,
+				sink->w);
 	arena_reset(sink->w->arena, mark);
 	if (status == STATUS_KEY_TOO_LARGE || status == STATUS_LIMIT) {
 		sink_leave_out(sink, sink->map, "view_key_bytes");

@@ -3,8 +3,9 @@
  *
  * A step is one transaction, which compares how far the group is with what the batch was made for:
  * of two builders at the same place one finds that the other has been there (STATUS_BUSY), and
- * looks again. Functions are called before it, but for reduces, which need the sums as they are; a
- * step that fails is made anew, and never inside of a retried transaction.
+ * looks again. Functions are called before it. For maps that is easy. Reduces need the sums as
+ * they are, so a step whose answers are not all known from attempts before is not committed: it
+ * has asked for them, and is made anew. What a reduce is given is compared with what it was given.
  *
  * Threading: a build belongs to one thread or fiber; a batch may be made on another one.
  */
@@ -22,9 +23,10 @@ enum {
 	VIEW_BATCH_PURGES = 500,
 	VIEW_BATCH_ARENA_BYTES = 128 * 1024 * 1024,
 	VIEW_STEP_ARENA_BYTES = 256 * 1024 * 1024,
-	VIEW_STEP_BYTES = 4000000, /* of a transaction, before sums */
-	VIEW_STEP_ROWS = 20000,    /* rows or sums that one step sums up */
-	VIEW_BUILD_TRIES = 100,    /* in a row that a step finds somebody else's work */
+	VIEW_MEMO_BYTES = 128 * 1024 * 1024, /* of what reduces answer for a step */
+	VIEW_STEP_BYTES = 4000000,           /* of a transaction, before sums */
+	VIEW_STEP_ROWS = 20000,              /* rows or sums that one step sums up */
+	VIEW_BUILD_TRIES = 100,              /* in a row that a step finds somebody else's work */
 };
 
 /* Which group, and by whose functions; the texts are the builder's. */
@@ -36,6 +38,8 @@ struct view_build {
 	const struct view_design *design;
 	const struct view_functions *functions;
 	void *arg;
+	/* What reduces have answered for the present step; of the thread that writes steps. */
+	struct reduce_memo *memo;
 };
 
 /* A row that has been mapped. */
@@ -140,7 +144,8 @@ struct view_step {
 /*
  * Writes a batch, or as much of it as one transaction takes (write.c). `*most` is how many
  * documents that is; it is lowered when a transaction turns out too large, and then STATUS_BUSY is
- * returned, too. STATUS_BUSY: the group is elsewhere by now; look again.
+ * returned, too. STATUS_BUSY: the group is elsewhere by now, or reduces have been called, whose
+ * answers are in the memo now; look again.
  */
 MUST_USE enum status view_step_write(const struct view_build *build, const struct view_batch *batch,
 				     size_t *most, struct arena *arena, struct view_step *ret,
@@ -149,6 +154,13 @@ MUST_USE enum status view_step_write(const struct view_build *build, const struc
 /* Sums up the next rows of a group in VIEW_PHASE_SUMS (first_sums.c). STATUS_BUSY likewise. */
 MUST_USE enum status view_step_sums(const struct view_build *build, struct arena *arena,
 				    struct view_step *ret, struct err *err);
+
+/* True if reduces have been called since the memo had kept so many answers. */
+static inline bool
+view_step_has_asked(const struct view_build *build, uint64_t kept)
+{
+	return reduce_memo_kept(build->memo) != kept;
+}
 
 /* One attempt of a step: begins, runs the body, commits. Retryable failures are STATUS_BUSY. */
 typedef enum status view_step_body(struct kv_tx *tx, void *arg);

@@ -22,6 +22,7 @@ struct reading {
 	/* Of each view: its sources; ptr NULL: no reduce. */
 	struct str *maps;
 	struct str *reduces;
+	enum view_collation *collations;
 };
 
 static int
@@ -108,28 +109,25 @@ view_reduce_parse(struct str source, struct view_reduce *ret, struct err *err)
 
 /* ---- What the document says ---- */
 
-/* CouchDB takes it from a view's options; here it is refused wherever it is asked for. */
 static enum status
-check_collation(struct reading *r, const struct json_member *options, size_t count)
+read_view_options(struct reading *r, const struct json_value *options, enum view_collation *ret)
 {
-	const struct json_value *value = json_value_find(options, count, "collation");
-
-	if (!value || (value->kind == JSON_STRING && str_eq(value->string, STR("default"))))
-		return STATUS_OK;
-	return err_set(r->err, STATUS_INVALID,
-		       "Views have one collation; `options.collation` is not supported.");
-}
-
-static enum status
-check_view_options(struct reading *r, const struct json_value *options)
-{
+	const struct json_value *value;
 	struct json_member *members;
 	size_t count;
 
+	*ret = VIEW_COLLATION_DEFAULT;
 	if (!options || options->kind != JSON_OBJECT_BEGIN)
 		return STATUS_OK;
 	TRY(json_value_members(options, r->arena, &members, &count, r->err));
-	return check_collation(r, members, count);
+	value = json_value_find(members, count, "collation");
+	if (!value || (value->kind == JSON_STRING && str_eq(value->string, STR("default"))))
+		return STATUS_OK;
+	*ret = VIEW_COLLATION_RAW;
+	if (value->kind == JSON_STRING && str_eq(value->string, STR("raw")))
+		return STATUS_OK;
+	return err_set(r->err, STATUS_INVALID,
+		       "`options.collation` of a view is \"default\" or \"raw\".");
 }
 
 static enum status
@@ -151,11 +149,12 @@ read_view(struct reading *r, const struct json_member *member)
 	reduce = json_value_find(members, count, "reduce");
 	if (!map || map->kind != JSON_STRING)
 		return STATUS_OK;
-	TRY(check_view_options(r, json_value_find(members, count, "options")));
 	if (d->view_count == VIEW_VIEWS_MOST)
 		return err_set(r->err, STATUS_LIMIT, "A design document has more than %d views.",
 			       VIEW_VIEWS_MOST);
 	d->views[d->view_count] = (struct view_view){ member->name, 0, VIEW_NO_REDUCE };
+	TRY(read_view_options(r, json_value_find(members, count, "options"),
+			      &r->collations[d->view_count]));
 	r->maps[d->view_count] = map->string;
 	r->reduces[d->view_count] = reduce && reduce->kind == JSON_STRING ? reduce->string
 									  : (struct str){ 0 };
@@ -190,7 +189,11 @@ read_options(struct reading *r, const struct json_value *options, bool partition
 	value = json_value_find(members, count, "partitioned");
 	if (value && value->kind == JSON_FALSE)
 		d->partitioned = false;
-	return check_collation(r, members, count);
+	value = json_value_find(members, count, "collation");
+	if (!value || (value->kind == JSON_STRING && str_eq(value->string, STR("default"))))
+		return STATUS_OK;
+	return err_set(r->err, STATUS_INVALID,
+		       "`collation` is an option of a view, and not of a design document.");
 }
 
 /* ---- Equal maps are one ---- */
@@ -222,15 +225,19 @@ design_group(struct reading *r)
 	for (size_t i = 0; i < d->view_count; i++) {
 		struct view_view *view = &d->views[i];
 		struct str source = r->maps[view->map], reduce = r->reduces[view->map];
+		enum view_collation collation = r->collations[view->map];
 		size_t at = 0;
 
-		while (at < d->map_count && !str_eq(d->maps[at].source, source))
+		while (at < d->map_count &&
+		       (!str_eq(d->maps[at].source, source) || d->maps[at].collation != collation))
 			at++;
 		view->map = at;
 		if (at == d->map_count) {
 			struct view_map *map = &d->maps[d->map_count++];
 
-			*map = (struct view_map){ .name = view->name, .source = source };
+			*map = (struct view_map){ .name = view->name,
+						  .source = source,
+						  .collation = collation };
 			map->reduces = arena_zalloc(r->arena,
 						    d->view_count * sizeof(*map->reduces));
 			if (!map->reduces)
@@ -262,6 +269,9 @@ design_sign(struct reading *r)
 
 		tuple_put_str(&text, d->views[i].name);
 		tuple_put_str(&text, d->maps[d->views[i].map].source);
+		/* Only where there is one: the others keep the signatures that they have had. */
+		if (d->maps[d->views[i].map].collation != VIEW_COLLATION_DEFAULT)
+			tuple_put_u64(&text, d->maps[d->views[i].map].collation);
 		if (reduce)
 			tuple_put_str(&text, reduce->source);
 		else
@@ -288,6 +298,8 @@ read_design(struct reading *r, struct str text, bool partitioned_db)
 	TRY(json_value_members(&root, r->arena, &members, &count, r->err));
 	value = json_value_find(members, count, "language");
 	d->language = value && value->kind == JSON_STRING ? value->string : STR("javascript");
+	value = json_value_find(members, count, "autoupdate");
+	d->autoupdate = !value || value->kind != JSON_FALSE;
 	value = json_value_find(members, count, "views");
 	if (value)
 		TRY(json_value_members(value, r->arena, &views, &view_count, r->err));
@@ -296,7 +308,8 @@ read_design(struct reading *r, struct str text, bool partitioned_db)
 	d->maps = arena_zalloc(r->arena, VIEW_VIEWS_MOST * sizeof(*d->maps));
 	r->maps = arena_zalloc(r->arena, VIEW_VIEWS_MOST * sizeof(*r->maps));
 	r->reduces = arena_zalloc(r->arena, VIEW_VIEWS_MOST * sizeof(*r->reduces));
-	if (!d->views || !d->maps || !r->maps || !r->reduces)
+	r->collations = arena_zalloc(r->arena, VIEW_VIEWS_MOST * sizeof(*r->collations));
+	if (!d->views || !d->maps || !r->maps || !r->reduces || !r->collations)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < view_count; i++)
 		TRY(read_view(r, &views[i]));

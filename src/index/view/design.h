@@ -2,8 +2,8 @@
  * What a design document says of its views: which maps there are, which reduces each has, and the
  * signature by which equal views are one group.
  *
- * Views of one design document with the same map share its rows. A view is therefore a map and, if
- * it has one, a reduce, both by number.
+ * Views of one design document with the same map and collation share their rows. A view is
+ * therefore a map and, if it has one, a reduce, both by number.
  *
  * Plain values; everything is in the arena of view_design_parse(). Threading: none of its own.
  */
@@ -33,6 +33,12 @@ enum view_reducer {
 	VIEW_REDUCE_BOTTOM,
 };
 
+/* How the keys of a view's rows are ordered. */
+enum view_collation {
+	VIEW_COLLATION_DEFAULT, /* texts as ICU orders them */
+	VIEW_COLLATION_RAW,     /* "options": {"collation": "raw"}: DOC_KEY_RAW */
+};
+
 struct view_reduce {
 	enum view_reducer kind;
 	unsigned n;      /* of _top_N and _bottom_N */
@@ -43,6 +49,7 @@ struct view_reduce {
 struct view_map {
 	struct str name; /* a view that has it: what a worker knows it by */
 	struct str source;
+	enum view_collation collation;
 	struct view_reduce *reduces;
 	size_t reduce_count;
 };
@@ -63,6 +70,7 @@ struct view_design {
 	/* Of "options". */
 	bool include_design; /* design documents are mapped, too */
 	bool local_seq;      /* documents come with _local_seq */
+	bool autoupdate;     /* they may be built before they are asked: unless it is false */
 	bool partitioned;    /* rows are kept by partition; see view_design_parse() */
 	struct str text;     /* what was parsed; borrowed */
 };
@@ -76,8 +84,8 @@ struct view_design {
  * of text are passed over ("lib" among them); what "lib" says is part of the signature.
  *
  * STATUS_INVALID, explained: "views" is no object; an unknown built-in reduce (it begins with an
- * underscore); a collation other than the default, in "options"
- * or in those of a view. STATUS_LIMIT, explained: more than
+ * underscore); a collation of a view that is neither "default" nor "raw", or one of the design
+ * document's own "options", which only views have. STATUS_LIMIT, explained: more than
  * VIEW_VIEWS_MOST views; not explained: the arena is full. The failures of the JSON reader.
  */
 MUST_USE enum status view_design_parse(struct str text, bool partitioned_db, struct arena *arena,

@@ -47,6 +47,12 @@ struct update {
 	struct str design_name;
 };
 
+/* A group whose update has failed by a function. */
+struct failed_update {
+	uint64_t db_number; /* 0: none */
+	uint8_t signature[VIEW_SIGNATURE_BYTES];
+};
+
 struct view_engine {
 	struct view_engine_config config;
 	pthread_mutex_t lock;
@@ -55,6 +61,8 @@ struct view_engine {
 	size_t running;
 	size_t waiting;
 	bool stopping;
+	struct failed_update failed[VIEW_FAILED_KEPT];
+	size_t failed_next; /* the oldest of them */
 };
 
 enum status
@@ -140,6 +148,52 @@ update_unlink(struct update *u)
 		at = &(*at)->next;
 	*at = u->next;
 }
+
+/* ---- What has failed ---- */
+
+static struct failed_update *
+failed_find(struct view_engine *e, uint64_t db_number, const uint8_t *signature)
+{
+	for (size_t i = 0; i < VIEW_FAILED_KEPT; i++)
+		if (e->failed[i].db_number == db_number &&
+		    memcmp(e->failed[i].signature, signature, VIEW_SIGNATURE_BYTES) == 0)
+			return &e->failed[i];
+	return NULL;
+}
+
+/* Notes how an update has ended. With the lock. */
+static void
+failed_note(struct update *u, enum status status)
+{
+	struct view_engine *e = u->engine;
+	struct failed_update *f = failed_find(e, u->build.db_number, u->design.signature);
+
+	if (status != STATUS_FUNCTION) {
+		if (f)
+			f->db_number = 0;
+		return;
+	}
+	if (!f) {
+		f = &e->failed[e->failed_next];
+		e->failed_next = (e->failed_next + 1) % VIEW_FAILED_KEPT;
+	}
+	f->db_number = u->build.db_number;
+	memcpy(f->signature, u->design.signature, VIEW_SIGNATURE_BYTES);
+}
+
+bool
+view_update_has_failed(struct view_engine *e, uint64_t db_number,
+		       const uint8_t signature[VIEW_SIGNATURE_BYTES])
+{
+	bool failed;
+
+	pthread_mutex_lock(&e->lock);
+	failed = failed_find(e, db_number, signature) != NULL;
+	pthread_mutex_unlock(&e->lock);
+	return failed;
+}
+
+/* ---- Running ---- */
 
 static bool
 update_stepped(void *arg, const struct view_step *step, struct catalog_seq *ret_least)
@@ -234,6 +288,7 @@ update_main(void *arg)
 			pthread_mutex_unlock(&e->lock);
 			continue;
 		}
+		failed_note(u, status);
 		update_serve(u, NULL, status == STATUS_OK ? STATUS_CANCELLED : status, &error,
 			     &err);
 		break;

@@ -85,6 +85,7 @@ level_run(struct summing *m, bool *ret_end)
 	const struct reduce_run run = { .design = m->build->design,
 					.functions = m->build->functions,
 					.arg = m->build->arg,
+					.memo = m->build->memo,
 					.w = &m->w,
 					.error = &m->step->error,
 					.err = kv_tx_err(m->tx) };
@@ -130,6 +131,7 @@ static enum status
 sums_body(struct kv_tx *tx, void *arg)
 {
 	struct summing *m = arg;
+	uint64_t kept = reduce_memo_kept(m->build->memo);
 	enum status status;
 
 	m->tx = tx;
@@ -143,6 +145,8 @@ sums_body(struct kv_tx *tx, void *arg)
 	if (m->record.group.phase != VIEW_PHASE_SUMS)
 		return STATUS_BUSY;
 	TRY(sums_all(m));
+	if (view_step_has_asked(m->build, kept))
+		return STATUS_BUSY;
 	return view_build_write(tx, m->db, &m->record);
 }
 

@@ -16,7 +16,9 @@ view_documents_register(const struct view_documents *documents)
 	for (size_t i = 0; i < DOCUMENTS_MOST; i++) {
 		if (registered[i] && registered[i]->kind != documents->kind)
 			continue;
-		registered[i] = documents;
+		/* Other threads may read it by now, if this is said again. */
+		if (registered[i] != documents)
+			registered[i] = documents;
 		return;
 	}
 }

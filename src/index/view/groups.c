@@ -297,6 +297,7 @@ groups_finish(struct grouping *g, struct view_error *ret_error, struct err *err)
 	const struct reduce_run run = { .design = r->design,
 					.functions = r->functions,
 					.arg = r->arg,
+					.memo = r->memo,
 					.w = g->s.w,
 					.error = ret_error,
 					.err = err };

@@ -89,9 +89,12 @@ view_text_is_json(struct str text)
 /* ---- Places ---- */
 
 enum status
-view_component(struct buf *raw, struct str key_text, struct index_work *w)
+view_component(struct buf *raw, enum view_collation collation, struct str key_text,
+	       struct index_work *w)
 {
-	return index_component_of_text(raw, key_text, VIEW_KEY_BYTES, w);
+	return index_component_of_text(
+		raw, collation == VIEW_COLLATION_RAW ? DOC_KEY_RAW : DOC_KEY_COUCH, key_text,
+		VIEW_KEY_BYTES, w);
 }
 
 struct str
@@ -153,19 +156,27 @@ escaped_len(struct str content, size_t plain)
 	return at;
 }
 
+/* The length of what an array begins with in an order; 0: this is none. */
+static size_t
+array_begin_len(struct str raw, enum doc_key_order order)
+{
+	AUTO(buf_release) struct buf begin = BUF_INIT(64);
+
+	doc_key_begin(&begin, order, DOC_ARRAY);
+	return str_starts_with(raw, buf_str(&begin)) ? begin.len : 0;
+}
+
 static enum status
 array_group(struct str raw, unsigned level, size_t *ret_plain)
 {
 	AUTO(buf_release) struct buf empty = BUF_INIT(64);
-	size_t at, len;
+	size_t len, at = array_begin_len(raw, DOC_KEY_COUCH);
 
-	doc_key_begin(&empty, DOC_KEY_COUCH, DOC_ARRAY);
-	TRY(buf_status(&empty));
+	if (!at)
+		at = array_begin_len(raw, DOC_KEY_RAW); /* no byte has a meaning in both */
 	*ret_plain = raw.len;
-	if (!str_starts_with(raw, buf_str(&empty)))
+	if (!at)
 		return STATUS_OK;
-	at = empty.len;
-	buf_clear(&empty);
 	doc_key_end(&empty);
 	TRY(buf_status(&empty));
 	for (unsigned i = 0; i < level; i++) {

@@ -53,8 +53,9 @@ MUST_USE enum status view_prefix_end(struct str prefix, struct buf *end);
 
 /* ---- Places ---- */
 
-/* Appends the component of a row's key as an element. Failures: index_component_of_text(). */
-MUST_USE enum status view_component(struct buf *raw, struct str key_text, struct index_work *w);
+/* Appends the component of a key of a map's row. Failures: index_component_of_text(). */
+MUST_USE enum status view_component(struct buf *raw, enum view_collation collation,
+				    struct str key_text, struct index_work *w);
 /* `partition`: of a partitioned group, what the id has before its first colon; ptr NULL: none. */
 void view_place_put(struct buf *place, struct str partition, struct str component, struct str id,
 		    uint64_t ordinal);

@@ -13,8 +13,8 @@ struct bound {
 };
 
 static enum status
-bound_make(const struct view_group *group, struct str partition, struct str key, struct str id,
-	   struct index_work *w, struct bound *ret, struct err *err)
+bound_make(const struct view_group *group, const struct view_question *q, struct str key,
+	   struct str id, struct index_work *w, struct bound *ret, struct err *err)
 {
 	AUTO(buf_release) struct buf component = BUF_INIT(2 * VIEW_KEY_BYTES);
 	AUTO(buf_release) struct buf place = CATALOG_KEY_INIT;
@@ -26,14 +26,14 @@ bound_make(const struct view_group *group, struct str partition, struct str key,
 		return STATUS_OK;
 	if (!view_text_is_json(key))
 		return err_set(err, STATUS_INVALID, "A key is no JSON.");
-	status = view_component(&component, key, w);
+	status = view_component(&component, q->collation, key, w);
 	if (status == STATUS_KEY_TOO_LARGE)
 		return err_set(err, STATUS_INVALID,
 			       "A key is longer than any that a view can have (%d bytes).",
 			       VIEW_KEY_BYTES);
 	TRY(status);
 	if (group->partitioned)
-		tuple_put_str(&place, partition);
+		tuple_put_str(&place, q->partition);
 	tuple_put_bytes(&place, buf_str(&component));
 	if (id.ptr)
 		tuple_put_str(&place, id);
@@ -72,8 +72,8 @@ view_range_make(const struct view_group *group, const struct view_question *q, s
 	struct bound start, end;
 
 	*ret = (struct view_range){ .descending = q->descending };
-	TRY(bound_make(group, q->partition, q->start_key, q->start_id, w, &start, err));
-	TRY(bound_make(group, q->partition, q->end_key, q->end_id, w, &end, err));
+	TRY(bound_make(group, q, q->start_key, q->start_id, w, &start, err));
+	TRY(bound_make(group, q, q->end_key, q->end_id, w, &end, err));
 	TRY(range_whole(group, q->partition, w, ret));
 	low = q->descending ? &end : &start;
 	high = q->descending ? &start : &end;

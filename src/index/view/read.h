@@ -18,9 +18,10 @@
 
 /* What is asked for, in the direction of reading: with `descending`, `start` is the greater key. */
 struct view_question {
-	struct str partition; /* of a partitioned group: required; otherwise empty */
-	struct str start_key; /* JSON text, with any white space; ptr NULL: no bound */
-	struct str start_id;  /* counts only with start_key; ptr NULL: none */
+	enum view_collation collation; /* of the map */
+	struct str partition;          /* of a partitioned group: required; otherwise empty */
+	struct str start_key;          /* JSON text, with any white space; ptr NULL: no bound */
+	struct str start_id;           /* counts only with start_key; ptr NULL: none */
 	struct str end_key;
 	struct str end_id;
 	bool exclusive_end; /* inclusive_end=false */
@@ -133,6 +134,7 @@ struct view_reducing {
 	size_t reduce;                          /* in the map's reduces */
 	const struct view_functions *functions; /* of VIEW_REDUCE_FUNCTION; else NULL */
 	void *arg;
+	struct reduce_memo *memo; /* what functions have answered in earlier attempts; or NULL */
 };
 
 struct view_results {

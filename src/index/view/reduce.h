@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "index/leaf.h"
 #include "index/view/functions.h"
+#include "index/view/reduce_memo.h"
 #include "index/view/sum.h"
 #include "index/work.h"
 
@@ -85,6 +86,8 @@ struct reduce_run {
 	const struct view_design *design;
 	const struct view_functions *functions;
 	void *arg;
+	/* Keeps what functions answer, for further attempts. NULL: each attempt asks. */
+	struct reduce_memo *memo;
 	struct index_work *w;
 	struct view_error *error; /* set with STATUS_FUNCTION */
 	struct err *err;

@@ -45,27 +45,69 @@ calling_keep(struct calling *c, struct str result, const struct view_error *erro
 	return STATUS_OK;
 }
 
+static struct reduce_question
+calling_question(const struct calling *c, size_t i)
+{
+	return (struct reduce_question){ .name = c->reduce->name,
+					 .rereduce = c->rereduce,
+					 .keys = c->inputs[i].keys,
+					 .values = c->inputs[i].values };
+}
+
+static void
+segment_end(struct reduce_segment *s, struct str partial)
+{
+	s->partial = partial;
+	s->is_partial = true;
+	buf_release(&s->keys);
+	buf_release(&s->values);
+}
+
+/* Leaves what has not been answered in an earlier attempt. */
+static void
+calling_recall(struct calling *c)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		struct reduce_question q = calling_question(c, i);
+		struct str answer = reduce_memo_find(c->run->memo, &q);
+
+		if (answer.ptr) {
+			segment_end(c->segments[i], answer);
+			continue;
+		}
+		c->inputs[left] = c->inputs[i];
+		c->segments[left++] = c->segments[i];
+	}
+	c->count = left;
+}
+
 static enum status
 calling_flush(struct calling *c)
 {
 	const struct reduce_run *run = c->run;
-	struct str *results = arena_zalloc(run->w->arena, (c->count + 1) * sizeof(*results));
-	struct view_error *errors = arena_zalloc(run->w->arena, (c->count + 1) * sizeof(*errors));
+	struct view_error *errors;
+	struct str *results;
 
+	if (run->memo)
+		calling_recall(c);
+	results = arena_zalloc(run->w->arena, (c->count + 1) * sizeof(*results));
+	errors = arena_zalloc(run->w->arena, (c->count + 1) * sizeof(*errors));
 	if (!results || !errors)
 		return STATUS_LIMIT;
-	if (c->count == 0)
-		return STATUS_OK;
-	TRY(run->functions->reduce(run->arg, run->design, &c->reduce->name, 1, c->rereduce,
-				   c->inputs, c->count, run->w->arena, results, errors, run->error,
-				   run->err));
+	if (c->count)
+		TRY(run->functions->reduce(run->arg, run->design, &c->reduce->name, 1, c->rereduce,
+					   c->inputs, c->count, run->w->arena, results, errors,
+					   run->error, run->err));
 	for (size_t i = 0; i < c->count; i++) {
-		struct reduce_segment *s = c->segments[i];
+		struct reduce_question q = calling_question(c, i);
+		struct str partial;
 
-		TRY(calling_keep(c, results[i], &errors[i], &s->partial));
-		s->is_partial = true;
-		buf_release(&s->keys);
-		buf_release(&s->values);
+		TRY(calling_keep(c, results[i], &errors[i], &partial));
+		if (run->memo)
+			reduce_memo_keep(run->memo, &q, partial);
+		segment_end(c->segments[i], partial);
 	}
 	c->count = c->bytes = 0;
 	return STATUS_OK;

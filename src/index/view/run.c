@@ -97,6 +97,10 @@ run_take_batch(struct run *r, const struct view_record *record)
 	struct ahead *a = &r->ahead;
 	enum status status;
 
+	if (r->batch && r->batch->number == g->number &&
+	    !catalog_seq_cmp(&r->batch->from, &g->covers) &&
+	    !catalog_seq_cmp(&r->batch->purges_from, &g->purge_seq))
+		return STATUS_OK; /* the step before has not been committed */
 	ahead_wait(a);
 	view_batch_free(r->batch);
 	r->batch = NULL;
@@ -113,8 +117,12 @@ run_take_batch(struct run *r, const struct view_record *record)
 		status = view_batch_make(r->build, g->number, &g->covers, &g->purge_seq, r->batch,
 					 r->err);
 	}
-	if (status != STATUS_OK)
-		return run_fail(r, status, &r->batch->error);
+	if (status != STATUS_OK) {
+		status = run_fail(r, status, &r->batch->error);
+		view_batch_free(r->batch);
+		r->batch = NULL;
+		return status;
+	}
 	if (r->batch->more)
 		ahead_begin(r);
 	return STATUS_OK;
@@ -149,6 +157,7 @@ run_steps(struct run *r)
 {
 	for (;;) {
 		struct view_record record;
+		uint64_t kept = reduce_memo_kept(r->build->memo);
 		struct view_step step;
 		enum status status;
 		bool goes_on;
@@ -166,10 +175,13 @@ run_steps(struct run *r)
 				return STATUS_CANCELLED;
 		}
 		status = run_step(r, &record, &step);
-		if (status == STATUS_BUSY && ++r->busy < VIEW_BUILD_TRIES)
+		/* An attempt that has had reduces called is nearer to its end. */
+		if (status == STATUS_BUSY &&
+		    (view_step_has_asked(r->build, kept) || ++r->busy < VIEW_BUILD_TRIES))
 			continue;
 		TRY(status);
 		r->busy = 0;
+		reduce_memo_clear(r->build->memo);
 		if (!r->hooks->stepped(r->hooks->arg, &step, &r->least))
 			return STATUS_CANCELLED;
 	}
@@ -180,7 +192,8 @@ view_run(const struct view_build *build, const struct catalog_seq *least,
 	 const struct view_run_hooks *hooks, struct arena *arena, struct view_error *ret_error,
 	 struct err *err)
 {
-	struct run r = { .build = build,
+	struct view_build own = *build;
+	struct run r = { .build = &own,
 			 .hooks = hooks,
 			 .arena = arena,
 			 .least = *least,
@@ -193,9 +206,12 @@ view_run(const struct view_build *build, const struct catalog_seq *least,
 	r.step_arena = arena_new(VIEW_STEP_ARENA_BYTES);
 	if (!r.step_arena)
 		return STATUS_NOMEM;
-	status = run_steps(&r);
+	status = reduce_memo_new(VIEW_MEMO_BYTES, &own.memo);
+	if (status == STATUS_OK)
+		status = run_steps(&r);
 	ahead_drop(&r.ahead);
 	view_batch_free(r.batch);
 	arena_free(r.step_arena);
+	reduce_memo_free(own.memo);
 	return status;
 }

@@ -363,6 +363,7 @@ sums_write(struct writing *w)
 		const struct reduce_run run = { .design = w->build->design,
 						.functions = w->build->functions,
 						.arg = w->build->arg,
+						.memo = w->build->memo,
 						.w = &w->w,
 						.error = &w->step->error,
 						.err = kv_tx_err(w->tx) };
@@ -479,8 +480,11 @@ write_body(struct kv_tx *tx, void *arg)
 {
 	struct writing *w = arg;
 
+	uint64_t kept = reduce_memo_kept(w->build->memo);
+
 	w->tx = tx;
-	return write_all(w);
+	TRY(write_all(w));
+	return view_step_has_asked(w->build, kept) ? STATUS_BUSY : STATUS_OK;
 }
 
 enum status

@@ -401,8 +401,8 @@
 	let reduces = [];
 	let rereduce = false;
 	let reduceLimit = "";
-	const REDUCE_THRESHOLD = 200; /* CouchDB's: below it, a result is never too long, */
-	const REDUCE_RATIO = 2;       /* and above it, it must be that much shorter than its input */
+	const REDUCE_THRESHOLD = 4096; /* CouchDB's: up to it, a result is never too long, */
+	const REDUCE_RATIO = 2;        /* and above it, it must be that much shorter than its input */
 
 	const reduceOne = (f, keys, values) => {
 		try {
@@ -492,7 +492,7 @@
 
 		reduceGroup: guarded((keysText, valuesText) => {
 			let out = "+";
-			let length = 0;
+			let length = 1; /* as an array of results: CouchDB's measure */
 
 			root = viewsRoot;
 			for (let i = 0; i < reduces.length; i++) {
@@ -500,7 +500,7 @@
 							 rereduce ? null : parse(keysText),
 							 parse(valuesText));
 
-				length += result.length;
+				length += result.length + 1;
 				out += result + END;
 			}
 			checkReduced(length, keysText.length + valuesText.length);

@@ -131,10 +131,10 @@ emb_disk_read(struct emb_store *store, struct emb_disk_read *read)
 }
 
 bool
-emb_disk_may_read_ahead(const struct emb_tx *tx)
+emb_disk_may_read_ahead(const struct emb_tx *tx, size_t bytes)
 {
 	/* A plain thread has no pool, and nothing to do meanwhile. */
-	return tx->base.kind == KV_TX_READ_ONLY && wait_on_fiber();
+	return tx->base.kind == KV_TX_READ_ONLY && bytes >= EMB_DISK_AHEAD_BYTES && wait_on_fiber();
 }
 
 void

@@ -12,8 +12,8 @@
  *                          is not enough: emb_disk_read()
  *   ranges, half way       given up when they prove slow, and read again by the pool:
  *                          emb_disk_read_is_slow()
- *   the next part of a     begun by the pool beforehand, in transactions that cannot write:
- *   long scan              emb_disk_may_read_ahead()
+ *   the next part of a     begun by the pool beforehand, in transactions that cannot write,
+ *   long scan              unless the part is small: emb_disk_may_read_ahead()
  *   keys in a range that   read on the loop's thread up to EMB_DISK_INLINE_KEYS, then by the pool
  *   is cleared
  *   estimates of a size    always by the pool: emb_disk_run_on_pool()
@@ -47,6 +47,8 @@ enum {
 	EMB_DISK_SLOW_NS = 50 * 1000 * 1000,
 	/* Keys in a range to be cleared: more are not looked up on a loop's thread. */
 	EMB_DISK_INLINE_KEYS = 1024,
+	/* Less than this is not read ahead: two wake-ups would take longer than the read. */
+	EMB_DISK_AHEAD_BYTES = 16 * 1024,
 	/* A lone writer's transaction of more is the committer's: it would hold up its loop. */
 	EMB_DISK_INLINE_COMMIT_BYTES = 64 * 1024,
 };
@@ -103,10 +105,10 @@ void emb_disk_read_here(struct emb_disk_read *read);
 bool emb_disk_read_is_slow(const struct emb_store *store, const struct emb_disk_read *read);
 
 /*
- * True if the pool may begin a read of the transaction that will be wanted later. A transaction
- * that writes reads its overlay as well, which belongs to its own thread.
+ * True if the pool may begin a read of the transaction, of up to so many bytes, that will be wanted
+ * later. A transaction that writes reads its overlay as well, which belongs to its own thread.
  */
-bool emb_disk_may_read_ahead(const struct emb_tx *tx);
+bool emb_disk_may_read_ahead(const struct emb_tx *tx, size_t bytes);
 
 /* Runs what may take long and is no read of the kinds above. */
 void emb_disk_run_on_pool(void (*fn)(void *arg), void *arg);

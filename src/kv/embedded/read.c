@@ -277,7 +277,7 @@ range_get(struct emb_tx *tx, struct range_job *job, struct kv_future **ret)
 		return STATUS_OK;
 	}
 	TRY(emb_tx_snapshot(tx, &snapshot));
-	if (job->options->ahead && emb_disk_may_read_ahead(tx)) {
+	if (job->options->ahead && emb_disk_may_read_ahead(tx, job->options->limit_bytes)) {
 		*ret = emb_ahead_begin(job);
 		if (*ret)
 			return STATUS_OK;

@@ -5,6 +5,10 @@
 #include "model/revisioned/partition_int.h"
 #include "model/revisioned/record.h"
 
+enum {
+	BRANCH_STEPS = 20, /* of writing a branch among many of its document, or of clearing one */
+};
+
 static enum status
 body_clear(struct rev_writer *w, struct str id, const struct rev_branch_record *row)
 {
@@ -326,7 +330,7 @@ rev_merged_apply(struct rev_writer *w, const struct rev_merged *m)
 		struct rev_branch_record *row = &m->rows[i];
 		bool is_new = i >= m->stored;
 
-		TRY(step_count(1));
+		TRY(step_count(BRANCH_STEPS));
 		if (row->replaced && !is_new)
 			TRY(branch_clear(w, m->id, row));
 		if (row->replaced)
@@ -354,7 +358,7 @@ rev_update_purge(struct rev_writer *w, const struct rev_update *u)
 	for (size_t i = 0; i < u->count; i++) {
 		const struct rev_branch_record *row = &u->rows[i];
 
-		TRY(step_count(1));
+		TRY(step_count(BRANCH_STEPS));
 		if (row->winner)
 			before = row;
 		if (row->replaced) {

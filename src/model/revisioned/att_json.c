@@ -247,6 +247,7 @@ rev_atts_parse(struct str text, struct arena *arena, struct rev_att_json **ret, 
 	enum json_token token;
 
 	json_reader_init(&reader, text, err);
+	reader.scratch.part = arena_part(arena);
 	TRY(json_next(&reader, &token));
 	if (token != JSON_OBJECT_BEGIN)
 		return err_set(err, STATUS_INVALID, "_attachments must be an object");
@@ -333,6 +334,7 @@ rev_att_inline(const struct rev_att_json *att, struct rev_upload *upload, struct
 	enum status status;
 
 	json_reader_init(&reader, att->data, err);
+	reader.scratch.part = rev_upload_part(upload);
 	TRY(json_next(&reader, &token));
 	status = inline_decode_text(&d, reader.text);
 	buf_release(&d.text);

@@ -118,6 +118,10 @@ struct rev_db_info {
 MUST_USE enum status rev_db_info(struct kv_tx *tx, const struct catalog_db *db,
 				 struct rev_db_info *ret);
 
+/* Its update_seq alone, by two reads. */
+MUST_USE enum status rev_db_newest(struct kv_tx *tx, const struct catalog_db *db,
+				   struct catalog_seq *ret);
+
 /* The key that every change of the database's documents writes: what a feed watches. In the arena.
  */
 MUST_USE enum status rev_db_watch_key(const struct catalog_db *db, struct arena *arena,

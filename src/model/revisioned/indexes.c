@@ -17,7 +17,26 @@ static rev_design_changed *design_changed;
 void
 rev_design_hook(rev_design_changed *changed)
 {
-	design_changed = changed;
+	/* A process may start several servers, the second while the first one's threads read it. */
+	if (design_changed != changed)
+		design_changed = changed;
+}
+
+/* The same for documents that are followed. */
+static rev_is_followed *is_followed;
+static rev_design_changed *followed_changed;
+
+void
+rev_follow(rev_is_followed *is, rev_design_changed *changed)
+{
+	is_followed = is;
+	followed_changed = changed;
+}
+
+static bool
+follows(const struct rev_writer *w, struct str id)
+{
+	return is_followed && is_followed(w->db, id);
 }
 
 bool
@@ -25,7 +44,7 @@ rev_index_wants(const struct rev_writer *w, struct str id)
 {
 	if (!rev_id_is_indexed(id))
 		return design_changed != NULL;
-	return w->indexes.set != NULL;
+	return w->indexes.set != NULL || follows(w, id);
 }
 
 /* ---- Bodies ---- */
@@ -242,6 +261,20 @@ change_source_of_body(struct rev_writer *w, const struct rev_index_change *c,
 	return change_name_rev(w, ask->rev, ret);
 }
 
+/* Tells whoever follows the document, if its winner has changed. */
+static enum status
+change_tell(struct rev_writer *w, const struct rev_index_change *c,
+	    const struct index_change *change, rev_design_changed *changed)
+{
+	const struct rev_design_change told = { .id = c->id,
+						.before = change->before,
+						.after = change->after };
+
+	if ((!change->before && !change->after) || change->before == change->after)
+		return STATUS_OK;
+	return changed(w->tx, w->db, &told, w->arena);
+}
+
 enum status
 rev_index_apply(struct rev_writer *w, struct rev_index_change *c)
 {
@@ -261,15 +294,11 @@ rev_index_apply(struct rev_writer *w, struct rev_index_change *c)
 	} else if (change_keeps_winner(c)) {
 		change.after = change.before;
 	}
-	if (rev_id_is_indexed(c->id))
-		return index_update(&w->indexes, &change, &w->duplicate);
-	if ((change.before || change.after) && change.before != change.after)
-		return design_changed(w->tx, w->db,
-				      &(struct rev_design_change){ .id = c->id,
-								   .before = change.before,
-								   .after = change.after },
-				      w->arena);
-	return STATUS_OK;
+	if (!rev_id_is_indexed(c->id))
+		return change_tell(w, c, &change, design_changed);
+	if (w->indexes.set)
+		TRY(index_update(&w->indexes, &change, &w->duplicate));
+	return follows(w, c->id) ? change_tell(w, c, &change, followed_changed) : STATUS_OK;
 }
 
 enum status

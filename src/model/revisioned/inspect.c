@@ -112,6 +112,12 @@ is_att_counter(struct str key)
 }
 
 bool
+rev_draw_key(uint64_t space, struct str tail, struct str value, struct buf *ret)
+{
+	return space == REV_SUBSPACE_ENTRIES && index_draw_entry_key(tail, value, ret);
+}
+
+bool
 rev_draw_value(uint64_t space, struct str key, struct str value, struct buf *ret)
 {
 	static const struct catalog_draw_manner body = { .nested = inspect_draw_nested };

@@ -145,6 +145,7 @@ const struct catalog_kind rev_kind = {
 	.newest_parse = rev_newest_parse,
 	.summary = rev_summary,
 	.space_name = rev_space_name,
+	.draw_key = rev_draw_key,
 	.draw_value = rev_draw_value,
 	.inspect = rev_inspect,
 	.dump = rev_dump,

@@ -19,6 +19,10 @@
 #include "model/revisioned/rev_set.h"
 #include "model/revisioned/revisioned_int.h"
 
+enum {
+	MERGE_STEPS = 20, /* of an edit that becomes a branch, beside those of its history */
+};
+
 /* What the branches have, at this moment, of one revision. Rows are numbered from 1; 0: none. */
 struct merge_entry {
 	uint32_t holders;     /* branches that have it, as a head or as an ancestor */
@@ -354,7 +358,7 @@ merge_apply_edit(struct rev_writer *w, struct rev_merge *m, size_t i)
 	TRY(merge_add_row(w, m, i, edit, atts));
 	/* The new branch is there first, so that it can take over what the others knew. */
 	TRY(merge_remove_replaced(w, m, edit));
-	return step_count((uint32_t)(3 * edit->history_count));
+	return step_count(MERGE_STEPS + (uint32_t)(3 * edit->history_count));
 }
 
 static enum status

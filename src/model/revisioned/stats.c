@@ -94,12 +94,54 @@ newest_wait(struct kv_future *f, size_t prefix_len, struct catalog_seq *ret)
 	return STATUS_OK;
 }
 
+/* Asks for the newest change; `*ret_prefix_len` is for newest_wait(). */
+static enum status
+newest_ask(struct kv_tx *tx, const struct catalog_db *db, size_t *ret_prefix_len,
+	   struct kv_future **ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	const struct kv_range_options newest = { .limit = 1, .reverse = true, .mode = KV_SNAPSHOT };
+
+	rev_key_space(&key, db, REV_SUBSPACE_CHANGES);
+	buf_append_str(&end, buf_str(&key));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&key));
+	TRY(catalog_key_status(&end));
+	*ret_prefix_len = key.len;
+	*ret = kv_get_range(tx, buf_str(&key), buf_str(&end), &newest);
+	return STATUS_OK;
+}
+
+/* The newest change may have been purged, so the Sequence of the newest purge counts, too. */
+static struct catalog_seq
+newest_of(struct catalog_seq changed, struct catalog_seq purged)
+{
+	return catalog_seq_cmp(&purged, &changed) > 0 ? purged : changed;
+}
+
+enum status
+rev_db_newest(struct kv_tx *tx, const struct catalog_db *db, struct catalog_seq *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct kv_future *changes, *purged;
+	struct catalog_seq change, purge;
+	size_t prefix_len;
+
+	rev_key_named(&key, db, REV_SUBSPACE_STATS, REV_STAT_PURGED);
+	TRY(catalog_key_status(&key));
+	purged = kv_get(tx, buf_str(&key), KV_SNAPSHOT);
+	TRY(newest_ask(tx, db, &prefix_len, &changes));
+	TRY(newest_wait(changes, prefix_len, &change));
+	TRY(purged_wait(purged, &purge));
+	*ret = newest_of(change, purge);
+	return STATUS_OK;
+}
+
 enum status
 rev_db_info(struct kv_tx *tx, const struct catalog_db *db, struct rev_db_info *ret)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-	struct kv_range_options newest = { .limit = 1, .reverse = true, .mode = KV_SNAPSHOT };
 	struct kv_future *docs, *deleted, *changes, *purged;
 	struct rev_db_info info = { 0 };
 	size_t prefix_len;
@@ -113,23 +155,13 @@ rev_db_info(struct kv_tx *tx, const struct catalog_db *db, struct rev_db_info *r
 	rev_key_named(&key, db, REV_SUBSPACE_STATS, REV_STAT_PURGED);
 	TRY(catalog_key_status(&key));
 	purged = kv_get(tx, buf_str(&key), KV_SNAPSHOT);
-	rev_key_space(&key, db, REV_SUBSPACE_CHANGES);
-	buf_append_str(&end, buf_str(&key));
-	buf_append_byte(&end, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(&key));
-	TRY(catalog_key_status(&end));
-	prefix_len = key.len;
-	changes = kv_get_range(tx, buf_str(&key), buf_str(&end), &newest);
+	TRY(newest_ask(tx, db, &prefix_len, &changes));
 
 	TRY(catalog_counter_wait(docs, &info.doc_count));
 	TRY(catalog_counter_wait(deleted, &info.doc_del_count));
 	TRY(newest_wait(changes, prefix_len, &info.update_seq));
 	TRY(purged_wait(purged, &info.purge_seq));
-	/*
-	 * The newest change may have been purged, so the Sequence of the newest purge counts, too.
-	 */
-	if (catalog_seq_cmp(&info.purge_seq, &info.update_seq) > 0)
-		info.update_seq = info.purge_seq;
+	info.update_seq = newest_of(info.update_seq, info.purge_seq);
 	*ret = info;
 	return STATUS_OK;
 }

@@ -161,6 +161,12 @@ upload_store_held(struct rev_upload *u, size_t n, struct err *err)
 	return STATUS_OK;
 }
 
+struct budget_part *
+rev_upload_part(const struct rev_upload *u)
+{
+	return u->options.part;
+}
+
 enum status
 rev_upload_touch(struct rev_upload *u, struct err *err)
 {

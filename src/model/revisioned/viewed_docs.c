@@ -177,11 +177,7 @@ docs_changes(struct kv_tx *tx, const struct catalog_db *db, const struct view_do
 static enum status
 docs_newest(struct kv_tx *tx, const struct catalog_db *db, struct catalog_seq *ret)
 {
-	struct rev_db_info info;
-
-	TRY(rev_db_info(tx, db, &info));
-	*ret = info.update_seq;
-	return STATUS_OK;
+	return rev_db_newest(tx, db, ret);
 }
 
 static enum status

@@ -105,9 +105,9 @@ bool rev_edit_can_merge(const struct rev_edit *edit);
 
 struct index_source;
 
-/* What has become of a design document: of its winner, if it is not deleted. */
+/* What has become of a document: of its winner, if it is not deleted. */
 struct rev_design_change {
-	struct str id;                     /* "_design/…" */
+	struct str id;
 	const struct index_source *before; /* NULL: there was none, or a deleted one */
 	const struct index_source *after;  /* likewise */
 };
@@ -126,6 +126,15 @@ typedef enum status rev_design_changed(struct kv_tx *tx, const struct catalog_db
 
 /* Sets what is called, for all databases of the process; NULL: nothing. Before any other thread. */
 void rev_design_hook(rev_design_changed *changed);
+
+/* True for a document that somebody follows. */
+typedef bool rev_is_followed(const struct catalog_db *db, struct str id);
+
+/*
+ * The same for documents that are no design documents, and that are followed. NULL: none is. Where
+ * a unique index forbids an edit, nothing is called.
+ */
+void rev_follow(rev_is_followed *is_followed, rev_design_changed *changed);
 
 /* ---- Purging ---- */
 

@@ -217,8 +217,25 @@ const tests = {
 		const selector = { even: true, _id: { $gt: 'doc-00150' } };
 		await replicate(frond, { ...base, target: 'by-selector', selector });
 		assert.equal(await countOf(`${frond.url}/by-selector`), 24);
-		const refused = await replicate(frond, { source: 'many', target: 'x', filter: 'a/b' }, 501);
-		assert.equal(refused.error, 'not_implemented');
+	},
+
+	'only what a function of the source lets pass, local or not': async ({ frond }) => {
+		await numbered(`${frond.url}/odd`, 100);
+		await expectStatus(201, 'PUT', `${frond.url}/odd/_design/d`, {
+			filters: { f: 'function (doc, req) { return doc.even === (req.query.even === "yes"); }' },
+			views: { v: { map: 'function (doc) { if (doc.even) emit(doc._id, null); }' } },
+		});
+		const ask = { create_target: true, filter: 'd/f', query_params: { even: 'yes' } };
+		await replicate(frond, { ...ask, source: 'odd', target: 'odd-local' });
+		assert.equal(await countOf(`${frond.url}/odd-local`), 50);
+		await replicate(frond, { ...ask, source: `${frond.url}/odd`, target: 'odd-far' });
+		assert.equal(await countOf(`${frond.url}/odd-far`), 50);
+		const view = { source: 'odd', filter: '_view', query_params: { view: 'd/v' } };
+		await replicate(frond, { ...view, target: 'odd-view', create_target: true });
+		assert.equal(await countOf(`${frond.url}/odd-view`), 50);
+		const none = { source: 'odd', target: 'odd-none', create_target: true, filter: 'd/none' };
+		const missing = await request('POST', `${frond.url}/_replicate`, none);
+		assert.ok(missing.status >= 400, `${missing.status}`);
 	},
 
 	'a continuous one brings changes at once, is told of and cancelled': async ({ frond }) => {

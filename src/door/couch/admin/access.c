@@ -25,15 +25,22 @@ couch_require_admin(struct couch_req *r)
 }
 
 enum status
-couch_security_read(struct couch_req *r, struct kv_tx *tx, struct str *ret)
+couch_security_of(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena,
+		  struct str *ret)
 {
-	enum status status = rev_config_get(tx, r->db, STR(COUCH_SECURITY), r->arena, ret);
+	enum status status = rev_config_get(tx, db, STR(COUCH_SECURITY), arena, ret);
 
 	if (status == STATUS_NOT_FOUND) {
 		*ret = STR(SECURITY_DEFAULT);
 		return STATUS_OK;
 	}
 	return status;
+}
+
+enum status
+couch_security_read(struct couch_req *r, struct kv_tx *tx, struct str *ret)
+{
+	return couch_security_of(tx, r->db, r->arena, ret);
 }
 
 /* What one group of a security object says about the user. */
@@ -59,7 +66,7 @@ list_standing(struct couch_req *r, const struct json_value *list, bool of_names,
 			continue;
 		if (of_names && r->user.name.len && str_eq(items[i].string, r->user.name))
 			standing->listed = true;
-		if (!of_names && r->user.admin && str_eq(items[i].string, STR("_admin")))
+		if (!of_names && couch_has_role(&r->user, items[i].string))
 			standing->listed = true;
 	}
 	return STATUS_OK;

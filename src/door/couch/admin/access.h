@@ -34,7 +34,10 @@ MUST_USE enum status couch_db_is_admin(struct couch_req *r, struct kv_tx *tx, bo
  */
 MUST_USE enum status couch_design_check(struct couch_req *r, struct kv_tx *tx, struct str id);
 
-/* Reads the text of r->db's security object into the arena. */
+/* Reads the text of a database's security object into the arena; of one without, the default. */
+MUST_USE enum status couch_security_of(struct kv_tx *tx, const struct catalog_db *db,
+				       struct arena *arena, struct str *ret);
+/* Does so for r->db. */
 MUST_USE enum status couch_security_read(struct couch_req *r, struct kv_tx *tx, struct str *ret);
 
 #endif

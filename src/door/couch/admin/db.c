@@ -1,4 +1,5 @@
 /* Endpoints of a database itself, and of what is set for it. */
+#include "access/person.h"
 #include "base/quote.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
@@ -7,6 +8,8 @@
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/purges.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/admin/user_doc.h"
+#include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/params.h"
@@ -148,6 +151,8 @@ couch_db_put(struct couch_req *r)
 	}
 	if (c.partitioned)
 		TRY(db_check_not_system(r, name));
+	TRY(limits_take_database(&r->claim, settings_of(r->held->settings, &access_setting_group),
+				 &r->fail.err));
 	status = couch_store_write(r, db_create_attempt, &c);
 	if (status == STATUS_EXISTS)
 		return couch_fail_set(
@@ -163,6 +168,8 @@ static enum status
 db_delete_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	(void)arg;
+	if (couch_in_users_db(r))
+		TRY(person_clear_all(tx));
 	return catalog_delete(tx, CATALOG_SPACE_COUCH, r->parts[0], &r->fail.err);
 }
 
@@ -185,6 +192,8 @@ couch_db_delete(struct couch_req *r)
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "Database does not exist.");
 	if (status != STATUS_OK)
 		return status;
+	if (couch_in_users_db(r))
+		couch_audit_changed(r, "people_removed", "database", r->parts[0]);
 	return couch_reply_ok(r, 200);
 }
 

@@ -10,6 +10,7 @@
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/node.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
@@ -26,15 +27,32 @@ enum {
 static const struct node_row {
 	const char *name;
 	couch_handler *get;
-	bool deep; /* the path may go on */
+	bool deep;     /* the path may go on */
+	bool measures; /* whoever has the role _metrics may read it */
 } rows[] = {
-	{ "_stats", couch_node_stats, true },
-	{ "_system", couch_node_system, false },
-	{ "_prometheus", couch_node_prometheus, false },
-	{ "_versions", couch_node_versions, false },
-	{ "_restart", NULL, false },
-	{ "_smoosh", NULL, true },
+	{ "_stats", couch_node_stats, true, true },
+	{ "_system", couch_node_system, false, true },
+	{ "_prometheus", couch_node_prometheus, false, true },
+	{ "_versions", couch_node_versions, false, false },
+	{ "_restart", NULL, false, false },
+	{ "_smoosh", NULL, true, false },
 };
+
+static enum status
+node_check_user(struct couch_req *r)
+{
+	if (r->parts_count > PART_WHAT)
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+			if (rows[i].measures && r->method == COUCH_GET &&
+			    str_eq(r->parts[PART_WHAT], str_from_cstr(rows[i].name))) {
+				if (r->user.admin || couch_has_role(&r->user, STR("_metrics")))
+					return STATUS_OK;
+				return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
+						      "You are not a server admin or read-only "
+						      "metrics user");
+			}
+	return couch_require_admin(r);
+}
 
 /*
  * Checks the user and the node's name. `*ret` is the row of what is asked of the node, or NULL for
@@ -46,7 +64,7 @@ node_find_row(struct couch_req *r, const struct node_row **ret)
 	struct str what = r->parts_count > PART_WHAT ? r->parts[PART_WHAT] : (struct str){ 0 };
 
 	*ret = NULL;
-	TRY(couch_require_admin(r));
+	TRY(node_check_user(r));
 	if (r->parts_count <= PART_NODE)
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
 	if (!str_eq(r->parts[PART_NODE], STR("_local")) &&
@@ -212,6 +230,18 @@ node_change_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return catalog_setting_put(tx, &c->change, &r->fail.err);
 }
 
+/* "section/name", in the arena. */
+static struct str
+node_setting_path(const struct settings_call *c)
+{
+	struct buf AUTO(buf_release) path = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+
+	buf_append_str(&path, c->change.section);
+	buf_append_byte(&path, '/');
+	buf_append_str(&path, c->change.name);
+	return arena_dup(c->r->arena, buf_str(&path));
+}
+
 static enum status
 node_change_and_answer(struct settings_call *c)
 {
@@ -232,6 +262,8 @@ node_change_and_answer(struct settings_call *c)
 							       r->arena, &c->change.text,
 							       &r->fail.err)));
 	TRY(node_explain_refusal(r, couch_store_write(r, node_change_attempt, c)));
+	couch_audit_changed(r, c->change.text.ptr ? "setting_changed" : "setting_removed",
+			    "setting", node_setting_path(c));
 	TRY(settings_live_reload(r->couch->config.live, &r->fail.err));
 	json_write_str(&out, c->old.ptr ? c->old : STR(""));
 	return couch_reply(r, 200, &out);

@@ -4,6 +4,8 @@
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/admin/user_doc.h"
+#include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
@@ -85,6 +87,9 @@ couch_security_put(struct couch_req *r)
 	size_t count;
 
 	TRY(couch_db_precheck(r));
+	if (couch_in_users_db(r) && !r->settings->users_security)
+		return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
+				      "You can't edit the security object of the user database.");
 	TRY(couch_read_body(r, COUCH_SMALL_BODY_BYTES, &text));
 	TRY(json_value_read(text, r->arena, &body, &r->fail.err));
 	if (body.kind != JSON_OBJECT_BEGIN)
@@ -95,5 +100,6 @@ couch_security_put(struct couch_req *r)
 	TRY(security_check_group(r, json_value_find(members, count, "members")));
 	call.text = body.text;
 	TRY(couch_db_write(r, COUCH_ACCESS_ADMIN, security_put_attempt, &call));
+	couch_audit_changed(r, "rights_changed", "database", r->db->name);
 	return couch_reply_ok(r, 200);
 }

@@ -2,6 +2,7 @@
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/endpoints.h"
+#include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
@@ -35,8 +36,9 @@ couch_session_get(struct couch_req *r)
 		json_write_str(&out, r->user.name);
 	else
 		buf_append_cstr(&out, "null");
-	buf_append_cstr(&out, r->user.admin ? ",\"roles\":[\"_admin\"]}" : ",\"roles\":[]}");
-	buf_append_cstr(&out, ",\"info\":{\"authentication_handlers\":[\"cookie\",\"default\"]");
+	buf_append_cstr(&out, ",\"roles\":");
+	couch_roles_write(&r->user, &out);
+	buf_append_cstr(&out, "},\"info\":{\"authentication_handlers\":[\"cookie\",\"default\"]");
 	if (how)
 		buf_printf(&out, ",\"authenticated\":\"%s\"", how);
 	buf_append_cstr(&out, "}}");
@@ -151,15 +153,47 @@ session_read_credentials(struct couch_req *r, struct credentials *ret)
 	return STATUS_OK;
 }
 
+/* CouchDB's spelling of the values of SameSite. */
+static const char *
+session_same_site(const char *setting)
+{
+	if (strcmp(setting, "none") == 0)
+		return "None";
+	return strcmp(setting, "lax") == 0 ? "Lax" : "Strict";
+}
+
+static void
+session_write_attributes(struct couch_req *r, struct buf *out)
+{
+	const struct access_settings *access = settings_of(r->held->settings,
+							   &access_setting_group);
+
+	if (access->persistent_cookies)
+		buf_printf(out, "; Max-Age=%llu",
+			   (unsigned long long)auth_session_seconds(people_of(r->held)));
+	buf_append_cstr(out, "; Path=/");
+	if (access->cookie_domain)
+		buf_printf(out, "; Domain=%s", access->cookie_domain);
+	buf_append_cstr(out, "; HttpOnly");
+	if (couch_is_secure(r))
+		buf_append_cstr(out, "; Secure");
+	if (access->same_site)
+		buf_printf(out, "; SameSite=%s", session_same_site(access->same_site));
+}
+
 static enum status
 session_set_cookie(struct couch_req *r, struct str name)
 {
+	const struct auth_client client = couch_auth_client(r);
+	AUTO(buf_release) struct buf text = BUF_INIT(COUCH_SMALL_BODY_BYTES);
 	struct str cookie;
 	struct str header;
 
-	TRY(auth_make_cookie(people_of(r->held), name, r->arena, &cookie));
-	header = arena_printf(r->arena, "AuthSession=%.*s; Version=1; Max-Age=%d; Path=/; HttpOnly",
-			      STR_ARG(cookie), AUTH_SESSION_SECONDS);
+	TRY(auth_make_cookie(people_of(r->held), name, &client, r->arena, &cookie));
+	buf_printf(&text, "AuthSession=%.*s; Version=1", STR_ARG(cookie));
+	session_write_attributes(r, &text);
+	TRY(buf_status(&text));
+	header = arena_dup(r->arena, buf_str(&text));
 	if (!header.ptr)
 		return STATUS_NOMEM;
 	http_add_header(r->x, STR("Set-Cookie"), header);
@@ -183,12 +217,18 @@ couch_session_post(struct couch_req *r)
 	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
 	struct credentials c = { 0 };
 	struct auth_client client;
+	struct auth_user user;
+	bool failing = false;
 	bool elsewhere;
 	enum status status;
 
 	TRY(session_read_credentials(r, &c));
 	client = couch_auth_client(r);
-	status = auth_check_password(people_of(r->held), c.name, c.password, &client, &r->fail.err);
+	client.failing = &failing;
+	status = auth_login(people_of(r->held), c.name, c.password, &client, r->arena, &user,
+			    &r->fail.err);
+	if (status == STATUS_OK || status == STATUS_UNAUTHORIZED || status == STATUS_FORBIDDEN)
+		couch_audit_login(r, c.name, "session", status, failing);
 	if (status == STATUS_UNAUTHORIZED)
 		return session_refuse(r);
 	if (status != STATUS_OK)
@@ -198,7 +238,9 @@ couch_session_post(struct couch_req *r)
 
 	buf_append_cstr(&out, "{\"ok\":true,\"name\":");
 	json_write_str(&out, c.name);
-	buf_append_cstr(&out, ",\"roles\":[\"_admin\"]}");
+	buf_append_cstr(&out, ",\"roles\":");
+	couch_roles_write(&user, &out);
+	buf_append_byte(&out, '}');
 	return couch_reply(r, elsewhere ? 302 : 200, &out);
 }
 

@@ -139,6 +139,7 @@ form_read_target(struct form *f)
 
 	if (f->doc.ptr) {
 		TRY(couch_doc_parse_text(r, f->doc, f->change.id, &f->parsed));
+		TRY(couch_doc_check_password(r, &f->parsed.doc, &r->fail));
 		if (!f->parsed.deleted)
 			TRY(couch_design_validate(r, f->change.id, &f->parsed.doc, &r->fail));
 		TRY(couch_atts_load(&f->uploads, &f->parsed, NULL));

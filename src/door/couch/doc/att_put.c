@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/admin/user_doc.h"
 #include "door/couch/doc/att_in.h"
 #include "door/couch/doc/att_put.h"
 #include "door/couch/doc/doc_in.h"
@@ -133,6 +134,8 @@ couch_att_change_run(struct couch_req *r, const struct couch_att_change *change,
 	};
 	enum status status = couch_db_write(r, COUCH_ACCESS_MEMBER, att_change_attempt, &c);
 
+	if (status == STATUS_OK)
+		couch_user_doc_audit(r, change->id);
 	buf_release(&c.text);
 	*ret_rev = c.result.rev;
 	return status;

@@ -20,6 +20,7 @@
 #include "doc/json.h"
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/admin/user_doc.h"
 #include "door/couch/doc/att_in.h"
 #include "door/couch/doc/bulk_in.h"
 #include "door/couch/doc/doc_in.h"
@@ -280,6 +281,8 @@ bulk_write_result(struct bulk *b, const struct couch_bulk_entry *e)
 	static const struct couch_fail unexplained;
 	struct buf *out = &b->out;
 
+	if (e->status == STATUS_OK && !e->idle)
+		couch_user_doc_audit(b->in.r, e->id);
 	if (e->status == STATUS_OK && !b->in.new_edits)
 		return;
 	if (b->any_row)

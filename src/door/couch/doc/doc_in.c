@@ -3,6 +3,7 @@
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "doc/packed.h"
+#include "door/couch/admin/user_doc.h"
 #include "door/couch/doc/doc_in.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
@@ -206,9 +207,20 @@ couch_doc_check_password(struct couch_req *r, const struct doc *doc, struct couc
 	TRY(doc_in_has_password(doc, &found));
 	if (found)
 		return couch_fail_set(fail, COUCH_ERROR_NOT_IMPLEMENTED,
-				      "Users are not kept as documents by this server: the "
-				      "password would be stored as it is.");
+				      "A password is set by writing the whole document.");
 	return STATUS_OK;
+}
+
+enum status
+couch_doc_hash_password(struct couch_req *r, struct str id, struct couch_doc *doc,
+			struct couch_fail *fail)
+{
+	struct str text;
+
+	if (!couch_in_users_db(r) || doc->deleted || !couch_user_of_id(id).ptr)
+		return STATUS_OK;
+	TRY(couch_user_doc_text(r, id, doc->text, &text, fail));
+	return text.ptr ? couch_doc_again(r, text, id, doc, fail) : STATUS_OK;
 }
 
 static struct doc_limits
@@ -253,7 +265,7 @@ couch_doc_parse(struct couch_req *r, struct json_reader *reader, struct str id,
 					fail));
 	if (!id.ptr && ret->id.ptr)
 		TRY(doc_in_check_paths(r, ret->text, &limits, ret, fail));
-	return couch_doc_check_password(r, &ret->doc, fail);
+	return STATUS_OK;
 }
 
 enum status
@@ -263,6 +275,7 @@ couch_doc_parse_text(struct couch_req *r, struct str text, struct str id, struct
 	enum json_token token;
 
 	json_reader_init(&reader, text, &r->fail.err);
+	reader.scratch.part = http_memory(r->x);
 	TRY(json_next(&reader, &token));
 	if (token != JSON_OBJECT_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,

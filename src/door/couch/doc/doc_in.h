@@ -32,9 +32,15 @@ MUST_USE enum status couch_doc_again(struct couch_req *r, struct str text, struc
 				     struct couch_doc *doc, struct couch_fail *fail);
 
 /*
- * Refuses a document in _users that has a password, with COUCH_ERROR_NOT_IMPLEMENTED. CouchDB
- * replaces the password by a hash; this server does not keep users as documents, and must not store
- * a password as it came.
+ * Replaces the plain password of a document in _users by its hash (admin/user_doc.h). Slow; outside
+ * of any transaction.
+ */
+MUST_USE enum status couch_doc_hash_password(struct couch_req *r, struct str id,
+					     struct couch_doc *doc, struct couch_fail *fail);
+
+/*
+ * Refuses a document in _users that has a password, with COUCH_ERROR_NOT_IMPLEMENTED, where it is
+ * made inside a transaction, in which nothing is hashed.
  */
 MUST_USE enum status couch_doc_check_password(struct couch_req *r, const struct doc *doc,
 					      struct couch_fail *fail);

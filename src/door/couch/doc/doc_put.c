@@ -1,6 +1,7 @@
 /* PUT, DELETE and COPY of a document, and POST /{db}. */
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/admin/user_doc.h"
 #include "door/couch/doc/att_in.h"
 #include "door/couch/doc/design.h"
 #include "door/couch/doc/doc_in.h"
@@ -40,7 +41,9 @@ doc_put_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 static enum status
 doc_put_write(struct put_call *c)
 {
-	return couch_db_write(c->r, COUCH_ACCESS_MEMBER, doc_put_attempt, c);
+	TRY(couch_db_write(c->r, COUCH_ACCESS_MEMBER, doc_put_attempt, c));
+	couch_user_doc_audit(c->r, c->edit.id);
+	return STATUS_OK;
 }
 
 static enum status
@@ -162,6 +165,7 @@ doc_put_read_doc(struct couch_req *r, struct str id, struct input *in)
 static enum status
 doc_put_check_doc(struct couch_req *r, struct str id, struct couch_doc *doc, bool new_edits)
 {
+	TRY(couch_doc_hash_password(r, id, doc, &r->fail));
 	if (new_edits)
 		TRY(couch_replication_doc(r, id, doc, &r->fail));
 	return doc->deleted ? STATUS_OK : couch_design_validate(r, id, &doc->doc, &r->fail);
@@ -332,6 +336,7 @@ couch_doc_delete(struct couch_req *r, struct str id)
 	status = couch_db_write(r, COUCH_ACCESS_MEMBER, doc_delete_attempt, &c);
 	if (status != STATUS_OK)
 		return status;
+	couch_user_doc_audit(r, id);
 	couch_set_etag(r, c.result.rev);
 	return couch_reply_written(r, 200, id, c.result.rev);
 }
@@ -445,6 +450,7 @@ couch_doc_copy(struct couch_req *r, struct str id)
 	buf_release(&c.text);
 	if (status != STATUS_OK)
 		return status;
+	couch_user_doc_audit(r, c.target);
 	couch_set_location(r, r->parts[0], c.target, (struct str){ NULL, 0 });
 	couch_set_etag(r, c.result.rev);
 	return couch_reply_written(r, 201, c.target, c.result.rev);

@@ -11,6 +11,8 @@ couch_handler couch_purged_infos_limit_get, couch_purged_infos_limit_put;
 
 /* Documents, by id. */
 MUST_USE enum status couch_doc_get(struct couch_req *r, struct str id);
+/* Of _users, for somebody who is no administrator of it. */
+MUST_USE enum status couch_user_doc_get(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_put(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_delete(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_copy(struct couch_req *r, struct str id);

@@ -93,5 +93,7 @@ couch_user_ctx_write(const struct couch_req *r, struct buf *out)
 		json_write_str(out, r->user.name);
 	else
 		buf_append_cstr(out, "null");
-	buf_append_cstr(out, r->user.admin ? ",\"roles\":[\"_admin\"]}" : ",\"roles\":[]}");
+	buf_append_cstr(out, ",\"roles\":");
+	couch_roles_write(&r->user, out);
+	buf_append_byte(out, '}');
 }

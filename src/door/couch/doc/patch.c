@@ -8,6 +8,7 @@
 #include "doc/patch.h"
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/admin/user_doc.h"
 #include "door/couch/doc/design.h"
 #include "door/couch/doc/doc_in.h"
 #include "door/couch/doc/edit.h"
@@ -174,5 +175,6 @@ couch_doc_patch(struct couch_req *r, struct str id)
 		return patch_fail_limit(r);
 	TRY(status);
 	TRY(couch_db_write(r, COUCH_ACCESS_MEMBER, patch_attempt, &c));
+	couch_user_doc_audit(r, c.id);
 	return patch_reply(&c);
 }

@@ -5,6 +5,7 @@
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/purges.h"
 #include "door/couch/admin/tx.h"
+#include "door/couch/admin/user_doc.h"
 #include "door/couch/doc/edit.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/doc/rev_lists.h"
@@ -83,6 +84,9 @@ purge_portion(struct purge_call *c, const struct couch_rev_list *lists, size_t c
 		c->queries[i] = (struct rev_purge_query){ lists[i].id, lists[i].revs,
 							  lists[i].count };
 	TRY(couch_db_write(c->r, COUCH_ACCESS_ADMIN, purge_attempt, c));
+	for (size_t i = 0; i < count; i++)
+		if (c->results[i].count)
+			couch_user_doc_audit(c->r, lists[i].id);
 	for (size_t i = 0; i < count; i++)
 		TRY(purge_write_list(c, &lists[i], &c->results[i]));
 	return STATUS_OK;

@@ -72,7 +72,7 @@ couch_replication_doc(struct couch_req *r, struct str id, struct couch_doc *doc,
 		enum status status = repl_spec_new(doc->text, r->user.name, id,
 						   replicator_defaults(replicator), &spec, &err);
 
-		if (status == STATUS_INVALID || status == STATUS_UNSUPPORTED)
+		if (status == STATUS_INVALID)
 			return couch_fail_set(fail, COUCH_ERROR_FORBIDDEN, "%s", err.text);
 		TRY(status);
 		repl_spec_free(spec);

@@ -9,45 +9,24 @@
 #include "door/couch/doc/functions.h"
 
 enum {
-	SLOTS = 64, /* databases that a loop knows the validators of */
 	PAGE_DESIGNS = 100,
 	DESIGN_BYTES = 32 * 1024 * 1024,   /* of one design document's text */
 	SCRATCH_BYTES = 256 * 1024 * 1024, /* that reading them may take */
 };
 
-struct slot {
-	uint64_t number; /* of the database; 0: the slot is free */
-	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
-	struct couch_validators *set;
-};
-
-struct couch_validators_cache {
-	struct slot slots[SLOTS];
-};
-
-struct couch_validators_cache *
-couch_validators_cache_new(void)
+static void
+set_free(struct couch_kept *kept)
 {
-	return mem_zalloc(sizeof(struct couch_validators_cache));
-}
+	struct couch_validators *set = (struct couch_validators *)kept;
 
-void
-couch_validators_cache_free(struct couch_validators_cache *cache)
-{
-	if (!cache)
-		return;
-	for (size_t i = 0; i < SLOTS; i++)
-		couch_validators_unref(cache->slots[i].set);
-	mem_free(cache);
+	arena_free(set->arena);
+	mem_free(set);
 }
 
 void
 couch_validators_unref(struct couch_validators *set)
 {
-	if (!set || --set->refs)
-		return;
-	arena_free(set->arena);
-	mem_free(set);
+	couch_kept_unref(set ? &set->kept : NULL);
 }
 
 /* ---- Reading ---- */
@@ -59,7 +38,7 @@ set_new(struct couch_validators **ret)
 
 	if (!set)
 		return STATUS_NOMEM;
-	set->refs = 1;
+	set->kept = (struct couch_kept){ .refs = 1, .free = set_free };
 	*ret = set;
 	return STATUS_OK;
 }
@@ -168,33 +147,23 @@ couch_validators_read(struct kv_tx *tx, const struct catalog_db *db, struct couc
 
 /* ---- The table ---- */
 
-static void
-request_hold(struct couch_req *r, struct couch_validators *set)
-{
-	set->refs++;
-	couch_validators_unref(r->validators);
-	r->validators = set;
-}
-
 enum status
 couch_validators_open(struct couch_req *r, struct kv_tx *tx)
 {
-	struct slot *slot = &r->loop->validators->slots[r->db->number % SLOTS];
+	struct couch_kept_table *table = &r->loop->validators;
 	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
 	struct couch_validators *set;
 
 	TRY(kv_get_metadata_version(tx, version));
-	if (slot->set && slot->number == r->db->number &&
-	    memcmp(slot->version, version, sizeof(version)) == 0) {
-		request_hold(r, slot->set);
-		return STATUS_OK;
+	set = (struct couch_validators *)couch_kept_find(table, r->db->number, version);
+	if (set) {
+		set->kept.refs++;
+	} else {
+		/* This may wait, and another fiber keep some meanwhile: the later ones stay. */
+		TRY(couch_validators_read(tx, r->db, &set, &r->fail.err));
+		couch_kept_put(table, r->db->number, version, &set->kept);
 	}
-	/* This may wait, and another fiber fill the slot meanwhile: the later one stays. */
-	TRY(couch_validators_read(tx, r->db, &set, &r->fail.err));
-	request_hold(r, set);
-	couch_validators_unref(slot->set);
-	slot->set = set;
-	slot->number = r->db->number;
-	memcpy(slot->version, version, sizeof(version));
+	couch_validators_unref(r->validators);
+	r->validators = set;
 	return STATUS_OK;
 }

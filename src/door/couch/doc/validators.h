@@ -2,33 +2,31 @@
  * The validators of a database: its design documents that have a validate_doc_update.
  *
  * Each loop keeps those of the databases that it has written to. What it keeps is valid while the
- * store's metadata version stands still, which every write of such a design document touches
- * (query/hook.c). A transaction that writes has read that version, so it conflicts with a change of
- * a validator. A database without validators costs a write a look into that table.
+ * store's metadata version stands still (wire/kept.h), which every write of such a design document
+ * touches (query/hook.c). A transaction that writes has read that version, so it conflicts with a
+ * change of a validator. A database without validators costs a write a look into that table.
  *
  * Threading: the loop's. A set is counted, and never changes.
  */
 #ifndef FROND_DOOR_COUCH_DOC_VALIDATORS_H
 #define FROND_DOOR_COUCH_DOC_VALIDATORS_H
 
+#include "door/couch/wire/kept.h"
 #include "door/couch/wire/request.h"
 #include "js/js.h"
 #include "kv/kv.h"
 
 struct couch_validators {
+	struct couch_kept kept;    /* first */
 	struct js_design *designs; /* in the order of their ids */
 	size_t count;
 	uint64_t print; /* a hash of all of them */
 
 	/* Private. */
-	unsigned refs;
 	struct arena *arena; /* has the designs and their texts */
 };
 
-struct couch_validators_cache;
-struct couch_validators_cache *couch_validators_cache_new(void); /* NULL when out of memory */
-void couch_validators_cache_free(struct couch_validators_cache *cache); /* NULL is fine */
-void couch_validators_unref(struct couch_validators *set);              /* NULL is fine */
+void couch_validators_unref(struct couch_validators *set); /* NULL is fine */
 
 /*
  * Sets r->validators to those of r->db, which is open in `tx`. Where the loop does not know them,

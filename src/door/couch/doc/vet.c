@@ -1,4 +1,4 @@
-/* Showing edits to the validators of a database before they are written. */
+/* What workers are asked before edits are written. */
 #include "door/couch/doc/vet.h"
 
 #include <assert.h>
@@ -7,7 +7,9 @@
 #include "base/hash.h"
 #include "doc/json.h"
 #include "door/couch/admin/access.h"
+#include "door/couch/admin/user_doc.h"
 #include "door/couch/doc/att_out.h"
+#include "door/couch/doc/compile.h"
 #include "door/couch/doc/doc_out.h"
 #include "door/couch/doc/functions.h"
 #include "door/couch/doc/validators.h"
@@ -24,9 +26,11 @@ struct vet_item {
 	 * known already; or it is a design document.
 	 */
 	bool shown;
+	bool compiled; /* it is a design document whose views must compile */
 	bool old_deleted;
 	struct rev_id old; /* the revision that it was compared with; pos 0: none */
 	uint64_t print;    /* a hash of the edit */
+	struct str id;     /* of the edit, in the arena of the attempt */
 	struct js_edit texts;
 	struct couch_fail *denial; /* NULL: none */
 };
@@ -35,6 +39,7 @@ struct couch_vetting {
 	bool done; /* validators have seen the items */
 	unsigned rounds;
 	uint64_t validators; /* their print */
+	bool admin;          /* the user administers the database */
 	struct str security;
 	struct vet_item *items;
 	size_t count;
@@ -210,6 +215,8 @@ vet_compare(struct vet *v)
 
 		TRY(step_count(1));
 		item->print = edit_print(edit);
+		item->id = edit->id;
+		item->compiled = !edit->deleted && couch_design_is_compiled(v->r, edit->id);
 		if (couch_is_design(edit->id) || !edit_is_sound(edit))
 			continue;
 		if (edit->kind == REV_EDIT_REPLICATED) {
@@ -337,6 +344,24 @@ vet_write_new(struct vet *v, size_t i, const struct rev_doc *old)
 	return vet_keep_text(v, &v->items[i].texts.doc);
 }
 
+/* A design document that is to be compiled: its functions are in its members. */
+static enum status
+vet_write_design(struct vet *v, size_t i)
+{
+	const struct doc *new = &v->edits[i].doc;
+	const struct rev_doc doc = { .packed = new->packed,
+				     .leaves = new->leaves,
+				     .count = new->count };
+
+	buf_clear(&v->text);
+	buf_append_byte(&v->text, '{');
+	TRY(rev_body_write(&doc, false, &v->text));
+	v->items[i].id = arena_dup(v->r->arena, v->edits[i].id);
+	if (!v->items[i].id.ptr)
+		return STATUS_LIMIT;
+	return vet_keep_text(v, &v->items[i].texts.doc);
+}
+
 static enum status
 vet_write_item(struct vet *v, size_t i, struct rev_ahead *ahead)
 {
@@ -368,7 +393,9 @@ vet_write_items(struct vet *v, struct rev_ahead *ahead)
 	if (n)
 		TRY(rev_ahead_begin(ahead, v->tx, v->r->db, http_memory(v->r->x), wants, n, false));
 	for (size_t i = 0; i < v->count; i++)
-		if (v->items[i].shown)
+		if (v->items[i].compiled)
+			TRY(vet_write_design(v, i));
+		else if (v->items[i].shown)
 			TRY(vet_write_item(v, i, ahead));
 	return STATUS_OK;
 }
@@ -387,6 +414,15 @@ vet_collect(struct vet *v)
 	return status;
 }
 
+static bool
+vet_compiles_any(const struct couch_req *r, const struct rev_edit *edits, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!edits[i].deleted && couch_design_is_compiled(r, edits[i].id))
+			return true;
+	return false;
+}
+
 enum status
 couch_vet_edits(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *edits, size_t count,
 		struct couch_vetting **vetting)
@@ -394,9 +430,11 @@ couch_vet_edits(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *ed
 	struct couch_vetting *next;
 	struct vet v = { .r = r, .tx = tx, .edits = edits, .count = count };
 	struct str security;
+	bool admin;
 
 	TRY(couch_validators_open(r, tx));
-	if (r->validators->count == 0) {
+	if (r->validators->count == 0 && !vet_compiles_any(r, edits, count) &&
+	    !couch_in_users_db(r)) {
 		*vetting = NULL;
 		return STATUS_OK;
 	}
@@ -410,9 +448,11 @@ couch_vet_edits(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *ed
 	if (vetting_covers(*vetting, &v, security))
 		return STATUS_OK;
 	TRY(vet_collect(&v));
+	TRY(couch_db_is_admin(r, tx, &admin));
 	*next = (struct couch_vetting){
 		.rounds = *vetting ? (*vetting)->rounds : 0,
 		.validators = r->validators->print,
+		.admin = admin,
 		.security = security,
 		.items = v.items,
 		.count = count,
@@ -426,7 +466,9 @@ couch_vet_edits(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *ed
 struct couch_fail *
 couch_vet_denial(const struct couch_vetting *vetting, size_t i)
 {
-	return vetting && vetting->items[i].shown ? vetting->items[i].denial : NULL;
+	const struct vet_item *item = vetting ? &vetting->items[i] : NULL;
+
+	return item && (item->shown || item->compiled) ? item->denial : NULL;
 }
 
 static enum status
@@ -489,6 +531,59 @@ vet_run_one(struct couch_req *r, struct couch_vetting *vetting, const struct js_
 	return STATUS_OK;
 }
 
+/* Denies what a check of the server's own has refused, and passes on what else has gone wrong. */
+static enum status
+vet_take_failure(struct couch_req *r, struct vet_item *item, enum status status,
+		 const struct couch_fail *fail)
+{
+	if (status == STATUS_OK)
+		return STATUS_OK;
+	if (fail->error == COUCH_ERROR_NONE)
+		return status;
+	item->denial = arena_alloc(r->arena, sizeof(*item->denial));
+	if (!item->denial)
+		return STATUS_LIMIT;
+	*item->denial = *fail;
+	return STATUS_OK;
+}
+
+/* Has the design documents compiled that are among the edits. */
+static enum status
+vet_compile(struct couch_req *r, struct couch_vetting *vetting)
+{
+	for (size_t i = 0; i < vetting->count; i++) {
+		struct vet_item *item = &vetting->items[i];
+		struct couch_fail fail = { .error = COUCH_ERROR_NONE };
+		enum status status;
+
+		if (!item->compiled)
+			continue;
+		status = couch_design_compile(r, item->id, item->texts.doc, &fail);
+		TRY(vet_take_failure(r, item, status, &fail));
+	}
+	return STATUS_OK;
+}
+
+/* What validators are for other databases, the server's own rules are for that of users. */
+static enum status
+vet_run_user_rules(struct couch_req *r, struct couch_vetting *vetting)
+{
+	const struct couch_user_writer writer = { r->arena, &r->user, vetting->admin };
+
+	for (size_t i = 0; i < vetting->count; i++) {
+		struct vet_item *item = &vetting->items[i];
+		struct couch_fail fail = { .error = COUCH_ERROR_NONE };
+		enum status status;
+
+		if (!item->shown)
+			continue;
+		status = couch_user_doc_check(&writer, item->id, item->texts.doc, item->texts.old,
+					      &fail);
+		TRY(vet_take_failure(r, item, status, &fail));
+	}
+	return STATUS_OK;
+}
+
 enum status
 couch_vet_run(struct couch_req *r, struct couch_vetting *vetting)
 {
@@ -502,8 +597,11 @@ couch_vet_run(struct couch_req *r, struct couch_vetting *vetting)
 	TRY(buf_status(&user_ctx));
 	/* Another group of the request may have found other validators since. */
 	vetting->validators = r->validators->print;
+	if (couch_in_users_db(r))
+		TRY(vet_run_user_rules(r, vetting));
 	for (size_t i = 0; i < r->validators->count; i++)
 		TRY(vet_run_one(r, vetting, &r->validators->designs[i], buf_str(&user_ctx)));
+	TRY(vet_compile(r, vetting));
 	vetting->done = true;
 	r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
 	return STATUS_OK;

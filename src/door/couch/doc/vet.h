@@ -1,5 +1,6 @@
 /*
- * Showing edits to the validators of a database before they are written.
+ * What workers are asked before edits are written: the validators of the database whether they may
+ * be, and of design documents whether their views compile.
  *
  * A worker is never called inside a transaction's body, which may run again. So an attempt that has
  * edits that no validator has seen reads what the validators need, ends with STATUS_UNVETTED, and
@@ -8,7 +9,8 @@
  * what the validators have seen, or it all begins again. All of it is read in the transaction that
  * writes, so whoever changes one of them makes it start over.
  *
- * Design documents and _local documents are shown to no validator, as in CouchDB.
+ * Design documents and _local documents are shown to no validator, as in CouchDB. A tombstone of a
+ * design document is not compiled.
  */
 #ifndef FROND_DOOR_COUCH_DOC_VET_H
 #define FROND_DOOR_COUCH_DOC_VET_H

@@ -1,11 +1,12 @@
 /*
  * GET /_db_updates: what happens to the databases of this server, for administrators.
  *
- * A feed keeps the list of databases (the catalog) for as long as the store's metadata version
- * stays the same. Each time it looks, it reads one key of each database. Then it sets a watch on
- * each of them and on the catalog, and waits. After a watch has fired it pauses for
- * COUCH_UPDATES_PAUSE_MS, so that many writes are read at once. With more than
- * COUCH_UPDATES_WATCHES databases it sets no watch on them, but looks every COUCH_UPDATES_POLL_MS.
+ * Each time a feed looks, it reads one key of each database, a page of databases at a time, and
+ * keeps the events that come next (catalog/events.h). Then it sets a watch on each database and on
+ * the catalog, and waits. After a watch has fired it pauses for COUCH_UPDATES_PAUSE_MS, so that
+ * many writes are read at once. With more than CATALOG_EVENTS_WATCHED databases it sets no
+ * watches, but looks every COUCH_UPDATES_POLL_MS, or after COUCH_UPDATES_REST times as long as
+ * looking takes.
  */
 #include "catalog/events.h"
 #include "doc/json.h"
@@ -21,9 +22,9 @@
 #include "loop/wait.h"
 
 enum {
-	COUCH_UPDATES_WATCHES = 1000,
 	COUCH_UPDATES_PAUSE_MS = 100,
 	COUCH_UPDATES_POLL_MS = 1000,
+	COUCH_UPDATES_REST = 4,
 };
 
 struct updates {
@@ -32,16 +33,18 @@ struct updates {
 	struct couch_stream stream;
 	struct couch_feed_wait wait;
 	struct kv_tx *tx;
-	/* Marks of the request's arena: before the catalog was read, and right behind it. */
-	struct arena_mark bare;
-	struct arena_mark filled;
-	bool has_catalog;
-	struct catalog_view catalog;
-	struct catalog_seq at; /* the last event that was sent, or where the feed began */
-	bool since_checked;    /* `since` is known not to lie beyond every event */
-	uint64_t left;         /* of the limit */
+	struct catalog_seq at;     /* the last event that was sent, or where the feed began */
+	struct catalog_seq before; /* of a descending feed: the last event that was sent */
+	/* What the last look has found: databases, the version of the store, how long it took. */
+	struct catalog_watched *watched;
+	size_t dbs_count;
+	uint64_t version;
+	uint64_t look_ms;
+	bool polls;         /* there are too many databases for watches */
+	bool since_checked; /* `since` is known not to lie beyond every event */
+	uint64_t left;      /* of the limit */
 	bool any_row;
-	struct kv_future *watches[COUCH_UPDATES_WATCHES + 1];
+	struct kv_future *watches[CATALOG_EVENTS_WATCHED + 1];
 	size_t watches_count;
 };
 
@@ -97,75 +100,141 @@ updates_write_end(struct updates *u)
 
 /* ---- Looking ---- */
 
-static enum status
-updates_read_catalog(struct updates *u)
-{
-	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
-
-	TRY(kv_get_metadata_version(u->tx, version));
-	if (u->has_catalog && memcmp(version, u->catalog.version, sizeof(version)) == 0)
-		return STATUS_OK;
-	u->has_catalog = false;
-	arena_reset(u->r->arena, u->bare);
-	TRY(catalog_view_read(u->tx, CATALOG_SPACE_COUCH, u->r->arena, &u->catalog,
-			      &u->r->fail.err));
-	u->filled = arena_mark(u->r->arena);
-	u->has_catalog = true;
-	return STATUS_OK;
-}
-
 /* Refuses a Sequence beyond every event with 400. This is checked once, before anything is sent. */
 static enum status
-updates_check_since(struct updates *u)
+updates_check_since(struct updates *u, struct kv_tx *tx)
 {
 	if (u->since_checked || u->args.since_now || couch_feed_is_from_beginning(&u->args))
 		return STATUS_OK;
-	TRY(catalog_seq_check_reached(u->tx, &u->args.since, &u->r->fail.err));
+	TRY(catalog_seq_check_reached(tx, &u->args.since, &u->r->fail.err));
 	u->since_checked = true;
 	return STATUS_OK;
 }
 
-/* Reads the events in a transaction of its own, which stays open for the watches. */
-static enum status
-updates_read_events(struct updates *u, struct catalog_event **ret, size_t *ret_count)
+/* True if the store is as it was at the last look, after which the feed has waited. */
+static bool
+updates_is_unchanged(const struct updates *u, struct kv_tx *tx)
 {
-	const struct catalog_seq beginning = { 0 };
-	const struct catalog_seq *since = u->args.descending ? &beginning : &u->at;
+	uint64_t version;
 
-	TRY(kv_begin(u->r->couch->config.store, KV_TX_READ_ONLY, &u->tx));
-	for (unsigned failures = 0;; failures++) {
-		enum status status = updates_read_catalog(u);
+	return u->polls && kv_get_read_version(tx, &version) == STATUS_OK && version == u->version;
+}
 
-		if (status == STATUS_OK)
-			status = updates_check_since(u);
-		if (status == STATUS_OK)
-			status = catalog_events_read(u->tx, &u->catalog, since, u->r->arena, ret,
-						     ret_count);
-		if (status == STATUS_OK || failures == KV_RETRY_LIMIT)
-			return status;
-		TRY(kv_on_error(u->tx, status));
+/* One attempt of the first page of a search. Without changes since the last there is none. */
+static enum status
+updates_begin_search(struct updates *u, struct kv_tx *tx, struct catalog_events *s)
+{
+	if (updates_is_unchanged(u, tx)) {
+		s->done = true;
+		return STATUS_OK;
 	}
+	TRY(updates_check_since(u, tx));
+	return catalog_events_page(tx, s, &u->r->fail.err);
+}
+
+/* Reads a page of a search. The transaction of the first stays open, for the watches. */
+static enum status
+updates_read_page(struct updates *u, struct catalog_events *s, bool first)
+{
+	struct kv_tx *tx;
+	enum status status;
+
+	TRY(kv_begin(u->r->couch->config.store, KV_TX_READ_ONLY, &tx));
+	for (unsigned failures = 0;; failures++) {
+		status = first ? updates_begin_search(u, tx, s)
+			       : catalog_events_page(tx, s, &u->r->fail.err);
+		if (status == STATUS_OK || failures == KV_RETRY_LIMIT)
+			break;
+		status = kv_on_error(tx, status);
+		if (status != STATUS_OK)
+			break;
+	}
+	if (first)
+		u->tx = tx;
+	else
+		kv_tx_free(tx);
+	return status;
+}
+
+static enum status
+updates_search(struct updates *u, struct catalog_events *s)
+{
+	kv_tx_free(u->tx);
+	u->tx = NULL;
+	TRY(updates_read_page(u, s, true));
+	while (!s->done)
+		TRY(updates_read_page(u, s, false));
+	catalog_events_sort(s);
+	if (s->version) {
+		/* A search that has left something out is followed by another at once. */
+		u->version = s->left_out ? 0 : s->version;
+		u->dbs_count = s->dbs_count;
+		u->polls = s->dbs_count > CATALOG_EVENTS_WATCHED;
+	}
+	return STATUS_OK;
+}
+
+static size_t
+updates_most(const struct updates *u)
+{
+	if (u->left == 0)
+		return 1;
+	return u->left < CATALOG_EVENTS_MOST ? (size_t)u->left : CATALOG_EVENTS_MOST;
+}
+
+/* Writes what one search finds. `*ret_more`: there is more, behind what was written. */
+static enum status
+updates_search_and_write(struct updates *u, bool *ret_more)
+{
+	struct catalog_events_wanted wanted = {
+		.space = CATALOG_SPACE_COUCH,
+		.after = u->at,
+		.before = u->before,
+		.newest_first = u->args.descending,
+		.most = updates_most(u),
+	};
+	struct catalog_events s;
+	enum status status;
+	bool now = u->args.since_now && !u->args.descending;
+
+	if (now) {
+		wanted.newest_first = true;
+		wanted.most = 1;
+	}
+	if (u->args.descending)
+		wanted.after = (struct catalog_seq){ { 0 } };
+	catalog_events_init(&s, &wanted, u->r->arena, http_memory(u->r->x));
+	s.watched = u->watched;
+	status = updates_search(u, &s);
+	if (status == STATUS_OK && now) {
+		u->args.since_now = false;
+		if (s.count)
+			u->at = catalog_events_at(&s, 0).seq;
+		s.count = 0;
+	}
+	for (size_t i = 0; status == STATUS_OK && i < s.count && u->left; i++) {
+		struct catalog_event event = catalog_events_at(&s, i);
+
+		step_unit();
+		status = step_count(1);
+		if (status == STATUS_OK)
+			status = updates_write_row(u, &event);
+		u->before = u->args.descending ? event.seq : u->before;
+	}
+	*ret_more = !now && s.left_out && u->left;
+	catalog_events_release(&s);
+	return status;
 }
 
 static enum status
 updates_look(struct updates *u)
 {
-	struct catalog_event *events;
-	size_t count;
+	uint64_t begin_ns = clock_mono_ns();
+	bool more = true;
 
-	TRY(updates_read_events(u, &events, &count));
-	if (u->args.since_now && !u->args.descending) {
-		u->args.since_now = false;
-		if (count)
-			u->at = events[count - 1].seq;
-		count = 0;
-	}
-	for (size_t i = 0; i < count && u->left; i++) {
-		step_unit();
-		TRY(step_count(1));
-		TRY(updates_write_row(u, &events[u->args.descending ? count - 1 - i : i]));
-	}
-	arena_reset(u->r->arena, u->filled);
+	while (more)
+		TRY(updates_search_and_write(u, &more));
+	u->look_ms = (clock_mono_ns() - begin_ns) / CLOCK_NS_PER_MS;
 	return STATUS_OK;
 }
 
@@ -181,15 +250,24 @@ updates_free_watches(struct updates *u)
 static enum status
 updates_set_watches(struct updates *u)
 {
-	size_t dbs = u->catalog.dbs_count;
-
+	if (u->polls)
+		return STATUS_OK;
 	TRY(catalog_watch(u->tx, &u->watches[u->watches_count]));
 	u->watches_count++;
-	for (size_t i = 0; i < dbs && dbs <= COUCH_UPDATES_WATCHES; i++) {
-		TRY(catalog_watch_db(u->tx, &u->catalog.dbs[i], &u->watches[u->watches_count]));
+	for (size_t i = 0; i < u->dbs_count; i++) {
+		TRY(catalog_watch_db(u->tx, &u->watched[i], &u->watches[u->watches_count]));
 		u->watches_count++;
 	}
 	return kv_future_wait(kv_commit(u->tx));
+}
+
+/* Between two looks at many databases: most of the time the feed does nothing. */
+static uint64_t
+updates_pause_ms(const struct updates *u)
+{
+	uint64_t pause_ms = u->look_ms * COUCH_UPDATES_REST;
+
+	return pause_ms > COUCH_UPDATES_POLL_MS ? pause_ms : COUCH_UPDATES_POLL_MS;
 }
 
 /*
@@ -199,12 +277,12 @@ updates_set_watches(struct updates *u)
 static enum status
 updates_park(struct updates *u, enum couch_wake *ret)
 {
-	struct event *events[COUCH_UPDATES_WATCHES + 3];
+	struct event *events[CATALOG_EVENTS_WATCHED + 3];
 	uint64_t at_most_ms = WAIT_FOREVER;
 	size_t n = 0;
 
-	if (u->catalog.dbs_count > COUCH_UPDATES_WATCHES)
-		at_most_ms = COUCH_UPDATES_POLL_MS;
+	if (u->polls)
+		at_most_ms = updates_pause_ms(u);
 	for (size_t i = 0; i < u->watches_count; i++) {
 		events[n] = kv_future_event(u->watches[i]);
 		if (events[n])
@@ -235,7 +313,7 @@ updates_wait_for_events(struct updates *u, enum couch_wake *ret)
 	else if (status == STATUS_TX_TOO_OLD || status == STATUS_TX_CONFLICT)
 		status = STATUS_OK;
 	updates_free_watches(u);
-	if (status == STATUS_OK && *ret == COUCH_WAKE_CHANGED)
+	if (status == STATUS_OK && *ret == COUCH_WAKE_CHANGED && !u->polls)
 		status = couch_feed_pause(&u->wait, COUCH_UPDATES_PAUSE_MS, ret);
 	return status;
 }
@@ -260,7 +338,10 @@ updates_serve(struct updates *u)
 		u->stream.content_type = "text/event-stream";
 		http_set_header(u->r->x, STR("Cache-Control"), STR("no-cache"));
 	}
-	u->bare = arena_mark(u->r->arena);
+	memset(&u->before, 0xff, sizeof(u->before));
+	u->watched = arena_alloc(u->r->arena, CATALOG_EVENTS_WATCHED * sizeof(*u->watched));
+	if (!u->watched)
+		return STATUS_LIMIT;
 	TRY(updates_look(u));
 	while (!updates_is_over(u)) {
 		enum couch_wake wake;

@@ -1,5 +1,6 @@
 /* How a feed waits for changes and keeps its client's connection alive meanwhile. */
 #include "base/clock.h"
+#include "door/couch/admin/again.h"
 #include "door/couch/list/feed.h"
 #include "door/couch/list/feed_wait.h"
 #include "door/couch/wire/stream.h"
@@ -11,7 +12,7 @@ couch_feed_wait_init(struct couch_feed_wait *w, struct couch_stream *stream,
 {
 	uint64_t now = clock_mono_ns();
 
-	*w = (struct couch_feed_wait){ stream, args, now, now };
+	*w = (struct couch_feed_wait){ stream, args, now, now, now };
 }
 
 void
@@ -32,9 +33,27 @@ feed_next_beat_ns(const struct couch_feed_wait *w)
 	return w->sent_ns + w->args->heartbeat_ms * CLOCK_NS_PER_MS;
 }
 
+static uint64_t
+feed_next_look_ns(const struct couch_feed_wait *w)
+{
+	return w->looked_ns + COUCH_AGAIN_MS * CLOCK_NS_PER_MS;
+}
+
+/* False if the user has lost the right to read, at the latest a second after that. */
+static bool
+feed_may_go_on(struct couch_feed_wait *w)
+{
+	if (clock_mono_ns() < feed_next_look_ns(w))
+		return true;
+	w->looked_ns = clock_mono_ns();
+	return couch_may_still_read(w->stream->r);
+}
+
 enum status
 couch_feed_beat(struct couch_feed_wait *w)
 {
+	if (!feed_may_go_on(w))
+		return STATUS_FORBIDDEN;
 	if (!w->args->heartbeat_ms || w->args->feed == COUCH_FEED_NORMAL ||
 	    clock_mono_ns() < feed_next_beat_ns(w))
 		return STATUS_OK;
@@ -62,10 +81,17 @@ couch_feed_park(struct couch_feed_wait *w, struct event **events, size_t n, uint
 
 		if (end < deadline)
 			deadline = end;
+		if (feed_next_look_ns(w) < deadline)
+			deadline = feed_next_look_ns(w);
 		found = event_wait_any(events, n + 2, deadline);
 		if (found == n)
 			return STATUS_CANCELLED;
 		*ret = found == n + 1 ? COUCH_WAKE_OVER : COUCH_WAKE_CHANGED;
+		/* Whoever may not read any more is told the end, and nothing else. */
+		if (!feed_may_go_on(w)) {
+			*ret = COUCH_WAKE_OVER;
+			return STATUS_OK;
+		}
 		if (found < n + 2)
 			return STATUS_OK;
 		if (!beats && clock_mono_ns() >= over) {

@@ -1,6 +1,7 @@
 #include "door/couch/query/build_help.h"
 
 #include "base/clock.h"
+#include "catalog/chores.h"
 #include "door/couch/admin/tx.h"
 #include "index/engine/build.h"
 
@@ -50,5 +51,7 @@ query_build_help(struct couch_req *r, const struct query_index *index, unsigned 
 	       clock_mono_ns() < until_ns)
 		status = index_build_run(r->couch->config.store, &c.key, 0, 1, &state,
 					 &r->fail.err);
+	if (c.found && state == INDEX_BUILDING && r->couch->config.chores)
+		chores_hurry(r->couch->config.chores, INDEX_CHORE_BUILD);
 	r->fail = fail;
 }

@@ -175,6 +175,8 @@ find_run(struct find *f)
 {
 	bool sorts = plan_sorts(&f->plan);
 	struct name_range range = f->plan.ids;
+	struct couch_fail fail;
+	struct str end;
 	enum status status;
 
 	f->take = find_doc_take;
@@ -188,16 +190,28 @@ find_run(struct find *f)
 		return STATUS_OK;
 	if (f->plan.way == PLAN_INDEX)
 		return find_indexed(f);
-	if (f->plan.way == PLAN_SETS)
-		TRY(find_gather(f));
-	if (!f->listed)
-		metric_add(&find_unindexed, 1);
 	if (!sorts) {
 		range = name_range_turn(range, f->args.sort.descending);
 		find_pass_page(f, &range);
-		return find_by_ids(f, range);
+		status = f->plan.way == PLAN_SETS ? find_by_sets(f, range) : find_by_ids(f, range);
+		metric_add(&find_unindexed, !f->listed);
+		return status;
 	}
+	if (f->plan.way == PLAN_SETS)
+		TRY(find_gather(f, (struct str){ 0 }, &end));
+	if (!f->listed)
+		metric_add(&find_unindexed, 1);
+	fail = f->r->fail;
 	status = find_sorted(f, range);
+	/* Nothing has been sent. A page behind another sorted one has no place in the index. */
+	if (f->sort_is_full && !f->has_after && plan_follow_index(&f->plan)) {
+		f->r->fail = fail;
+		f->listed = false;
+		f->take = find_doc_take;
+		return find_indexed(f);
+	}
+	if (f->sort_is_full)
+		METRIC_REFUSED("sort_bytes");
 	return status == STATUS_INVALID && f->r->fail.error == COUCH_ERROR_NONE
 		       ? find_refuse_bookmark(f)
 		       : status;

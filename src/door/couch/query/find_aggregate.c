@@ -1,5 +1,6 @@
 #include "door/couch/query/find_aggregate.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -322,6 +323,7 @@ table_get(struct find_groups *g, const struct leaf_value *values, struct group *
 		if (g->count >= g->f->r->settings->aggregate_groups)
 			return groups_refuse_count(g);
 		TRY(groups_new(g, values, slot));
+		assert(*slot);
 		(*slot)->hash = hash;
 		g->count++;
 	}
@@ -565,16 +567,15 @@ static enum status
 count_docs(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	struct find *f = arg;
-	struct str begin = STR(""), end = STR("\xff");
+	struct str end = STR("\xff");
 	struct str design = STR("_design/"), behind = STR("_design0");
 	uint64_t low = 0, high, low_design, high_design;
 	struct name_range range;
 
 	if (f->args.partition.ptr) {
 		TRY(rev_partition_range(f->args.partition, r->arena, &range));
-		begin = range.begin;
 		end = range.end;
-		TRY(count_ids_before(r, tx, begin, &low));
+		TRY(count_ids_before(r, tx, range.begin, &low));
 	}
 	TRY(count_ids_before(r, tx, end, &high));
 	f->counted = high - low;
@@ -613,9 +614,7 @@ groups_read(struct find_groups *g, struct name_range range)
 
 	if (f->plan.way == PLAN_INDEX)
 		return find_indexed(f);
-	if (f->plan.way == PLAN_SETS)
-		TRY(find_gather(f));
-	return find_by_ids(f, range);
+	return f->plan.way == PLAN_SETS ? find_by_sets(f, range) : find_by_ids(f, range);
 }
 
 static int

@@ -2,13 +2,22 @@
  * Ids that are read out of indexes before their documents are: those of all members of an $or, or
  * those that two indexes have in common. They are put in order, each once, and the documents then
  * come by id, as if the others were not there.
+ *
+ * Where much is to be read and the answer is in the order of ids, they are put together window by
+ * window. Entries whose columns all have one value are in the order of their ids: such a range is
+ * read from the place where the window begins, up to some entries. The window ends where the first
+ * of these ranges was left. So a page costs what is in it, and the next one goes on at its
+ * bookmark.
  */
+#include "catalog/keys.h"
 #include "door/couch/query/entries.h"
 #include "door/couch/query/find.h"
 #include "loop/step.h"
 
 enum {
 	SETS_PAGE_ENTRIES = 1000, /* read at once */
+	WINDOW_LEAST = 64,    /* entries of each range in a window, and at most a page of them */
+	WINDOW_OTHERS = 4000, /* entries of a range that is not in the order of ids */
 };
 
 struct ids {
@@ -21,13 +30,20 @@ struct gathering {
 	struct find *f;
 	struct arena *arena; /* of the ids; its limit is that of a sort */
 	struct ids ids;
-	const struct ids *within; /* only ids that are in here; NULL: all */
-	size_t before;            /* ids when the page began */
+	struct ids known; /* with `within`, only ids that are in here count */
+	bool within;
+	size_t before; /* ids when the page began */
 	const struct plan_read *read;
 	struct buf after; /* the key of the last entry */
 	struct buf last;  /* likewise, in this attempt */
 	bool more;
 	size_t entries;
+
+	/* Of a window: behind < id <= end, where ptr NULL is no bound. */
+	struct str behind;
+	struct str end; /* in the arena */
+	size_t most;    /* entries of a range; 0: there is no window */
+	struct buf last_id;
 };
 
 /* ---- Lists of ids ---- */
@@ -121,13 +137,26 @@ gather_take(void *arg, const struct index_def *def, const struct index_entry *en
 	buf_append_str(&g->last, entry->key);
 	TRY(buf_status(&g->last));
 	TRY(step_count(1));
+	buf_clear(&g->last_id);
+	buf_append_str(&g->last_id, entry->id);
+	TRY(buf_status(&g->last_id));
+	if (g->behind.ptr && str_cmp(entry->id, g->behind) <= 0)
+		return STATUS_OK;
+	if (g->end.ptr && str_cmp(entry->id, g->end) > 0)
+		return STATUS_OK;
 	if (g->within) {
-		size_t at = ids_find(g->within, entry->id);
+		size_t at = ids_find(&g->known, entry->id);
 
-		if (at == g->within->count || !str_eq(g->within->items[at], entry->id))
+		if (at == g->known.count || !str_eq(g->known.items[at], entry->id))
 			return STATUS_OK;
 	}
 	return ids_add(g, entry->id);
+}
+
+static size_t
+gather_page_entries(const struct gathering *g)
+{
+	return g->most ? g->most : SETS_PAGE_ENTRIES;
 }
 
 static enum status
@@ -139,7 +168,7 @@ gather_page(struct couch_req *r, struct kv_tx *tx, void *arg)
 		.read = g->read,
 		.partition = g->f->args.partition,
 		.after = buf_str(&g->after),
-		.most = SETS_PAGE_ENTRIES,
+		.most = gather_page_entries(g),
 		.take = gather_take,
 		.arg = g,
 	};
@@ -148,71 +177,245 @@ gather_page(struct couch_req *r, struct kv_tx *tx, void *arg)
 	g->ids.count = g->before;
 	buf_clear(&g->last);
 	TRY(entries_read(r, tx, &entries, &g->entries));
-	g->more = g->entries == SETS_PAGE_ENTRIES;
+	g->more = g->entries == entries.most;
 	kv_reads_forget(tx, reads);
 	return STATUS_OK;
+}
+
+/* Reads one page, from `after` on. */
+static enum status
+gather_one_page(struct gathering *g)
+{
+	struct arena_mark mark = arena_mark(g->f->r->arena);
+
+	g->before = g->ids.count;
+	TRY(couch_snapshot_run(&g->f->snapshot, gather_page, g));
+	arena_reset(g->f->r->arena, mark);
+	g->f->keys += g->entries;
+	TRY(find_check_limits(g->f));
+	buf_clear(&g->after);
+	buf_append_str(&g->after, buf_str(&g->last));
+	return buf_status(&g->after);
 }
 
 /* Reads the ids of one index, or those that the selector names. */
 static enum status
 gather_read(struct gathering *g, const struct plan_read *read)
 {
-	struct arena_mark mark = arena_mark(g->f->r->arena);
-
 	for (size_t i = 0; i < read->ids_count; i++)
 		TRY(ids_add(g, read->ids[i]));
 	g->read = read;
 	g->more = read->index != NULL;
 	buf_clear(&g->after);
-	while (g->more) {
-		g->before = g->ids.count;
-		TRY(couch_snapshot_run(&g->f->snapshot, gather_page, g));
-		arena_reset(g->f->r->arena, mark);
-		g->f->keys += g->entries;
-		TRY(find_check_limits(g->f));
-		buf_clear(&g->after);
-		buf_append_str(&g->after, buf_str(&g->last));
-		TRY(buf_status(&g->after));
-	}
+	while (g->more)
+		TRY(gather_one_page(g));
 	return STATUS_OK;
 }
+
+/* ---- Windows ---- */
+
+/* The place behind an id in a range that is a point. */
+static enum status
+point_place(struct gathering *g, const struct index_range *range, struct str id, struct str *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+
+	buf_append_str(&key, range->begin);
+	tuple_put_str(&key, id);
+	buf_append_byte(&key, CATALOG_KEY_NEXT);
+	TRY(catalog_key_status(&key));
+	*ret = arena_dup(g->arena, buf_str(&key));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/*
+ * The part of a point where the window's ids are, and in front of it that of ids which are too long
+ * for a key: these have a digest there, in no order.
+ */
+static enum status
+point_narrow(struct gathering *g, const struct index_range *range, struct index_range ret[2])
+{
+	AUTO(buf_release) struct buf texts = CATALOG_KEY_INIT;
+
+	buf_append_str(&texts, range->begin);
+	buf_append_byte(&texts, TUPLE_CODE_STRING);
+	TRY(catalog_key_status(&texts));
+	ret[0] = ret[1] = *range;
+	ret[0].end = arena_dup(g->arena, buf_str(&texts));
+	ret[1].begin = ret[0].end;
+	if (!ret[0].end.ptr)
+		return STATUS_LIMIT;
+	if (g->behind.ptr)
+		TRY(point_place(g, range, g->behind, &ret[1].begin));
+	return g->end.ptr ? point_place(g, range, g->end, &ret[1].end) : STATUS_OK;
+}
+
+/* The window ends with the last id that was read, since more may follow there. */
+static enum status
+window_end(struct gathering *g)
+{
+	struct str last = buf_str(&g->last_id);
+
+	/* Long ids may be there by their digests, in no order: then there is nowhere to end. */
+	if (last.len > INDEX_ID_BYTES / 2 - 1)
+		return STATUS_LIMIT;
+	if (g->end.ptr && str_cmp(g->end, last) <= 0)
+		return STATUS_OK;
+	g->end = arena_dup(g->arena, last);
+	return g->end.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* Reads the ids of a range that belong to the window. */
+static enum status
+window_read_range(struct gathering *g, const struct plan_read *read,
+		  const struct index_range *range)
+{
+	bool point = plan_range_is_point(read, range);
+	size_t most = g->most;
+	struct index_range parts[2] = { *range };
+	struct plan_read part = *read;
+
+	if (point)
+		TRY(point_narrow(g, range, parts));
+	part.keys = (struct key_ranges){ parts, point ? 2 : 1 };
+	g->read = &part;
+	buf_clear(&g->after);
+	/* What lies within ids that are known is read to its end, and takes no memory. */
+	if (g->within) {
+		g->most = 0;
+		do
+			TRY(gather_one_page(g));
+		while (g->more);
+		g->most = most;
+		return STATUS_OK;
+	}
+	g->most = point ? most : WINDOW_OTHERS;
+	TRY(gather_one_page(g));
+	g->most = most;
+	if (!g->more)
+		return STATUS_OK;
+	return point ? window_end(g) : STATUS_LIMIT;
+}
+
+static enum status
+window_read(struct gathering *g, const struct plan_read *read)
+{
+	for (size_t i = 0; i < read->ids_count; i++) {
+		if (!g->behind.ptr || str_cmp(read->ids[i], g->behind) > 0)
+			TRY(ids_add(g, read->ids[i]));
+	}
+	for (size_t i = 0; read->index && i < read->keys.count; i++)
+		TRY(window_read_range(g, read, &read->keys.items[i]));
+	return STATUS_OK;
+}
+
+/* Puts the window's ids in order; those behind its end may not be all that are there. */
+static enum status
+window_settle(struct gathering *g)
+{
+	TRY(ids_settle(g));
+	while (g->end.ptr && g->ids.count && str_cmp(g->ids.items[g->ids.count - 1], g->end) > 0)
+		g->ids.count--;
+	return STATUS_OK;
+}
+
+static enum status
+window_all(struct gathering *g)
+{
+	const struct plan *p = &g->f->plan;
+
+	for (size_t i = 0; i < p->reads_count; i++) {
+		TRY(window_read(g, &p->reads[i]));
+		if (!p->intersects || i + 1 == p->reads_count)
+			continue;
+		TRY(window_settle(g));
+		g->known = g->ids;
+		g->within = true;
+		g->ids = (struct ids){ 0 };
+	}
+	return window_settle(g);
+}
+
+/* How many entries of a range a window has; 0: windows do not pay, or cannot be. */
+static size_t
+window_entries(const struct find *f)
+{
+	const struct plan *p = &f->plan;
+	uint64_t page = f->skip < SETS_PAGE_ENTRIES ? f->skip + f->limit : SETS_PAGE_ENTRIES;
+
+	if (plan_sorts(p) || f->args.aggregate || f->args.sort.descending ||
+	    p->rows <= PLAN_WINDOW_ROWS)
+		return 0;
+	for (size_t i = 1; p->intersects && i < p->reads_count; i++) {
+		if (!plan_read_is_points(&p->reads[i]))
+			return 0;
+	}
+	if (p->intersects || page > SETS_PAGE_ENTRIES / 2)
+		return SETS_PAGE_ENTRIES;
+	return page < WINDOW_LEAST / 2 ? WINDOW_LEAST : 2 * (size_t)page;
+}
+
+/* ---- The whole ---- */
 
 static enum status
 gather_all(struct gathering *g)
 {
 	const struct plan *p = &g->f->plan;
-	struct ids within;
 
 	for (size_t i = 0; i < p->reads_count; i++) {
 		TRY(gather_read(g, &p->reads[i]));
 		if (!p->intersects || i + 1 == p->reads_count)
 			continue;
 		TRY(ids_settle(g));
-		within = g->ids;
-		g->within = &within;
+		g->known = g->ids;
+		g->within = true;
 		g->ids = (struct ids){ 0 };
 	}
 	return ids_settle(g);
 }
 
+/* Reads a window behind `behind`, or all where there are no windows. */
+static enum status
+gather_run(struct gathering *g)
+{
+	g->most = window_entries(g->f);
+	if (g->most) {
+		enum status status = window_all(g);
+
+		if (status != STATUS_LIMIT || g->f->r->fail.error != COUCH_ERROR_NONE)
+			return status;
+	}
+	g->most = 0;
+	g->end = g->behind = (struct str){ 0 };
+	g->within = false;
+	g->ids = (struct ids){ 0 };
+	arena_clear(g->arena);
+	return gather_all(g);
+}
+
 enum status
-find_gather(struct find *f)
+find_gather(struct find *f, struct str behind, struct str *ret_end)
 {
 	struct gathering g = {
 		.f = f,
 		.arena = arena_new((size_t)f->r->settings->sort_bytes),
 		.after = BUF_INIT(BOOKMARK_BYTES),
 		.last = BUF_INIT(BOOKMARK_BYTES),
+		.last_id = BUF_INIT(REV_DOC_ID_BYTES),
+		.behind = behind,
 	};
 	enum status status = STATUS_NOMEM;
 
+	*ret_end = (struct str){ 0 };
+	f->listed = false;
 	f->list_arena = g.arena;
 	if (g.arena) {
 		arena_set_part(g.arena, http_memory(f->r->x));
-		status = gather_all(&g);
+		status = gather_run(&g);
 	}
 	buf_release(&g.after);
 	buf_release(&g.last);
+	buf_release(&g.last_id);
 	if (status == STATUS_LIMIT && f->r->fail.error == COUCH_ERROR_NONE) {
 		/* Too many ids: all documents are read instead, in the same order. */
 		arena_free(f->list_arena);
@@ -223,5 +426,27 @@ find_gather(struct find *f)
 	f->listed = true;
 	f->list = g.ids.items;
 	f->list_count = g.ids.count;
+	*ret_end = g.end;
 	return STATUS_OK;
+}
+
+enum status
+find_by_sets(struct find *f, struct name_range range)
+{
+	AUTO(buf_release) struct buf behind = BUF_INIT(REV_DOC_ID_BYTES);
+	struct str end = range.exclusive_begin ? range.begin : (struct str){ 0 };
+
+	for (;;) {
+		TRY(find_gather(f, end, &end));
+		TRY(find_by_ids(f, range));
+		if (!end.ptr || !f->limit)
+			return STATUS_OK;
+		buf_clear(&behind);
+		buf_append_str(&behind, end);
+		TRY(buf_status(&behind));
+		end = range.begin = buf_str(&behind);
+		range.has_begin = range.exclusive_begin = true;
+		arena_free(f->list_arena);
+		f->list_arena = NULL;
+	}
 }

@@ -3,7 +3,6 @@
  * Of all documents that match, those of the page are kept, and now and then the others are given
  * up.
  */
-#include "base/metric.h"
 #include "doc/json.h"
 #include "door/couch/query/find.h"
 #include "door/couch/wire/error.h"
@@ -105,7 +104,7 @@ sort_refuse_bytes(struct find_sorter *s)
 		buf_append_cstr(&fields, i ? "," : "");
 		json_write_str(&fields, s->order->fields[i]);
 	}
-	METRIC_REFUSED("sort_bytes");
+	s->f->sort_is_full = true;
 	return couch_fail_set(
 		&s->f->r->fail, COUCH_ERROR_NO_USABLE_INDEX,
 		"The documents to be sorted take more memory than [mango] sort_bytes, "

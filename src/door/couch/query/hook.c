@@ -1,10 +1,13 @@
 #include "door/couch/query/hook.h"
 
 #include "doc/json_value.h"
+#include "door/couch/admin/source.h"
 #include "door/couch/doc/seen.h"
 #include "door/couch/query/index_def.h"
 #include "door/couch/wire/reply.h"
 #include "index/engine/source.h"
+#include "index/view/design.h"
+#include "index/view/written.h"
 #include "model/revisioned/read.h"
 #include "model/revisioned/revisioned.h"
 
@@ -20,25 +23,6 @@ hook_is_of_document(enum status status)
 	       status == STATUS_JSON_DEPTH || status == STATUS_LIMIT;
 }
 
-/* The design document's text, in the arena. */
-static enum status
-hook_text(const struct index_source *source, struct arena *arena, struct str *ret)
-{
-	AUTO(buf_release) struct buf text = BUF_INIT(COUCH_ROW_BYTES);
-	struct rev_doc doc = { .packed = source->packed, .count = source->count };
-
-	doc.leaves = arena_alloc(arena, (doc.count + 1) * sizeof(*doc.leaves));
-	if (!doc.leaves)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < doc.count; i++)
-		doc.leaves[i] = source->leaves[i];
-	buf_append_byte(&text, '{');
-	TRY(rev_body_write(&doc, false, &text));
-	TRY(buf_status(&text));
-	*ret = arena_dup(arena, buf_str(&text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
-}
-
 /* The indexes that the design document defines, in a database that is `partitioned` or not. */
 static enum status
 hook_read(struct str id, struct str text, bool partitioned, struct arena *arena,
@@ -52,11 +36,11 @@ hook_read(struct str id, struct str text, bool partitioned, struct arena *arena,
 }
 
 /*
- * Loops keep the validators of databases while the metadata version stands still
- * (doc/validators.h). The text is of the design document before or after the change.
+ * Loops keep the validators and the indexes of databases while the metadata version stands still
+ * (doc/validators.h, indexes.h). The text is of the design document before or after the change.
  */
 static enum status
-hook_touch_if_validator(struct kv_tx *tx, struct str text, struct arena *arena)
+hook_is_kept(struct str text, const struct query_indexes *indexes, struct arena *arena, bool *ret)
 {
 	struct json_member *members;
 	struct json_value value;
@@ -64,9 +48,25 @@ hook_touch_if_validator(struct kv_tx *tx, struct str text, struct arena *arena)
 
 	TRY(json_value_read(text, arena, &value, NULL));
 	TRY(json_value_members(&value, arena, &members, &count, NULL));
-	if (!json_value_find(members, count, "validate_doc_update"))
+	*ret = *ret || indexes->count || json_value_find(members, count, "validate_doc_update");
+	return STATUS_OK;
+}
+
+/* Views that a chore is to build, unless the design document wants none to be (view/written.h). */
+static enum status
+hook_note_views(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct str text,
+		struct arena *arena)
+{
+	struct view_design design;
+	enum status status = view_design_parse(text, rev_db_is_partitioned(db), arena, &design,
+					       NULL);
+
+	if (hook_is_of_document(status))
 		return STATUS_OK;
-	return kv_touch_metadata_version(tx);
+	TRY(status);
+	if (!design.view_count || !design.autoupdate || !str_eq(design.language, STR("javascript")))
+		return STATUS_OK;
+	return view_written_note(tx, db, id);
 }
 
 /* ---- Comparing with what there is ---- */
@@ -140,7 +140,7 @@ hook_can_keep(const struct catalog_db *db, const struct query_index *index, stru
 
 static enum status
 hook_create(struct kv_tx *tx, const struct catalog_db *db, struct str owner,
-	    const struct query_index *index, struct arena *arena)
+	    const struct query_index *index, struct arena *arena, bool *touch)
 {
 	struct index_column *columns = arena_zalloc(arena,
 						    (index->columns.count + 1) * sizeof(*columns));
@@ -164,6 +164,8 @@ hook_create(struct kv_tx *tx, const struct catalog_db *db, struct str owner,
 		columns[i] = (struct index_column){ .path = index->paths[i].names,
 						    .path_count = index->paths[i].count };
 	status = index_create(tx, db, &terms, &number, &err);
+	if (status == STATUS_OK)
+		*touch = false;
 	/*
 	 * The document is written all the same. Nothing is logged here, where the transaction may
 	 * be run again: queries that would use the index warn of it.
@@ -176,18 +178,22 @@ query_design_changed(struct kv_tx *tx, const struct catalog_db *db,
 		     const struct rev_design_change *change, struct arena *arena)
 {
 	const struct index_set *set = index_set_of(db);
-	struct query_indexes wanted = { 0 };
+	bool partitioned = rev_db_is_partitioned(db);
+	struct query_indexes had = { 0 }, wanted = { 0 };
+	bool touch = false;
 	struct str text;
 	bool *kept;
 
 	if (change->before) {
-		TRY(hook_text(change->before, arena, &text));
-		TRY(hook_touch_if_validator(tx, text, arena));
+		TRY(couch_source_text(change->before, arena, &text));
+		TRY(hook_read(change->id, text, partitioned, arena, &had));
+		TRY(hook_is_kept(text, &had, arena, &touch));
 	}
 	if (change->after) {
-		TRY(hook_text(change->after, arena, &text));
-		TRY(hook_touch_if_validator(tx, text, arena));
-		TRY(hook_read(change->id, text, rev_db_is_partitioned(db), arena, &wanted));
+		TRY(couch_source_text(change->after, arena, &text));
+		TRY(hook_note_views(tx, db, change->id, text, arena));
+		TRY(hook_read(change->id, text, partitioned, arena, &wanted));
+		TRY(hook_is_kept(text, &wanted, arena, &touch));
 	}
 	kept = arena_zalloc(arena, wanted.count + 1);
 	if (!kept)
@@ -202,15 +208,17 @@ query_design_changed(struct kv_tx *tx, const struct catalog_db *db,
 			same = !kept[k] && hook_is_same(def, &wanted.items[k]);
 			kept[k] = kept[k] || same;
 		}
-		if (!same)
-			TRY(index_drop(tx, db, def));
+		if (same)
+			continue;
+		TRY(index_drop(tx, db, def));
+		touch = false; /* the engine has done so */
 	}
 	for (size_t k = 0; k < wanted.count; k++) {
 		bool keep;
 
 		TRY(hook_can_keep(db, &wanted.items[k], arena, &keep));
 		if (!kept[k] && keep)
-			TRY(hook_create(tx, db, change->id, &wanted.items[k], arena));
+			TRY(hook_create(tx, db, change->id, &wanted.items[k], arena, &touch));
 	}
-	return STATUS_OK;
+	return touch ? kv_touch_metadata_version(tx) : STATUS_OK;
 }

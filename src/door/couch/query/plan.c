@@ -141,6 +141,22 @@ plan_sorts(const struct plan *p)
 	return p->way != PLAN_INDEX && p->chosen->ddoc.ptr;
 }
 
+bool
+plan_follow_index(struct plan *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		struct plan_candidate *c = &p->candidates[i];
+
+		if (c->index != p->chosen || !c->readable)
+			continue;
+		p->way = PLAN_INDEX;
+		p->reads = &c->read;
+		p->reads_count = 1;
+		return true;
+	}
+	return false;
+}
+
 enum status
 plan_make(struct couch_req *r, struct kv_tx *tx, const struct find_args *args,
 	  const struct query_indexes *indexes, const struct plan_terms *terms, struct plan *ret)

@@ -106,6 +106,23 @@ bool plan_ignores_use_index(const struct find_args *args, const struct query_ind
 /* The names of use_index without "_design/" before the first one, as CouchDB's messages have it. */
 struct str plan_named_design(const struct find_args *args);
 
+/*
+ * True if entries of the range, or of all ranges that are read, differ in nothing but their ids, so
+ * that they are in the order of these: a page may begin at an id.
+ */
+bool plan_range_is_point(const struct plan_read *read, const struct index_range *range);
+bool plan_read_is_points(const struct plan_read *read);
+
+enum {
+	PLAN_WINDOW_ROWS = 1000, /* ids of more entries are put together window by window */
+};
+
+/*
+ * Makes a plan that sorts in memory one that reads the entries of the chosen index, which has the
+ * order. False if the engine has not all of them.
+ */
+bool plan_follow_index(struct plan *p);
+
 /* True if documents come by id, and have to be sorted in memory. */
 bool plan_sorts(const struct plan *p);
 

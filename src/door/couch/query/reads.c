@@ -1,6 +1,7 @@
 /* What would be read of an index for a selector, and how many rows that is. */
 #include <stdlib.h>
 
+#include "catalog/keys.h"
 #include "door/couch/query/plan_int.h"
 #include "index/engine/scan.h"
 
@@ -142,6 +143,35 @@ read_make_ids(struct planner *m, const struct normal_node *n, struct plan_read *
 	}
 	ret->rows = ret->ids_count;
 	return STATUS_OK;
+}
+
+/* ---- Points ---- */
+
+bool
+plan_range_is_point(const struct plan_read *read, const struct index_range *range)
+{
+	struct tuple_reader r = tuple_reader(range->begin);
+	size_t elements = 3 + read->index->columns.count + read->index->partitioned;
+	struct tuple_elem e;
+
+	/* The database, the subspace, the index, and the components. */
+	while (elements--) {
+		if (tuple_next(&r, &e) != STATUS_OK)
+			return false;
+	}
+	return r.rest.len == 0 && range->end.len == range->begin.len + 1 &&
+	       str_starts_with(range->end, range->begin) &&
+	       (uint8_t)range->end.ptr[range->begin.len] == CATALOG_KEY_LAST;
+}
+
+bool
+plan_read_is_points(const struct plan_read *read)
+{
+	for (size_t i = 0; i < read->keys.count; i++) {
+		if (!plan_range_is_point(read, &read->keys.items[i]))
+			return false;
+	}
+	return true;
 }
 
 /* ---- Counting ---- */

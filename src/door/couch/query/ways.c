@@ -115,17 +115,28 @@ ways_offer_sets(struct ways *w, struct plan_candidate *order, struct plan_read *
 		.reads_count = count,
 		.intersects = intersects,
 	};
+	bool windows = !order->index->ddoc.ptr && !w->m->args->sort.descending;
 	double fetched = 0;
+	bool bounded;
 
+	for (size_t i = 0; i < count; i++)
+		way.rows += reads[i].rows;
+	windows = windows && way.rows > PLAN_WINDOW_ROWS;
+	bounded = windows;
 	for (size_t i = 0; i < count; i++) {
 		double rows = (double)reads[i].rows;
 
-		way.rows += reads[i].rows;
-		way.whole += reads[i].index ? rows : 0;
+		/* A window has as much of each index as a page needs. */
+		if (windows && plan_read_is_points(&reads[i])) {
+			way.paged += reads[i].index ? rows : 0;
+		} else {
+			way.whole += reads[i].index ? rows : 0;
+			bounded = false;
+		}
 		fetched = !intersects || i == 0 ? fetched + rows
 						: fetched * rows / ((double)w->documents + 1);
 	}
-	if (way.rows > (uint64_t)w->m->r->settings->sort_bytes / WAYS_ID_BYTES)
+	if (!bounded && way.rows > (uint64_t)w->m->r->settings->sort_bytes / WAYS_ID_BYTES)
 		return STATUS_OK;
 	if (fetched < (double)w->fewest)
 		w->fewest = (uint64_t)fetched;

@@ -18,6 +18,16 @@ struct couch_view_functions {
 	struct event *stop;
 };
 
+enum js_reduce_limit
+couch_view_reduce_limit(const struct couch_settings *settings)
+{
+	const char *limit = settings->reduce_limit;
+
+	return strcmp(limit, "true") == 0  ? JS_REDUCE_LIMIT_ON
+	       : strcmp(limit, "log") == 0 ? JS_REDUCE_LIMIT_LOG
+					   : JS_REDUCE_LIMIT_OFF;
+}
+
 /* ---- Life ---- */
 
 static struct str

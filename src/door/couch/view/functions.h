@@ -7,6 +7,7 @@
 #ifndef FROND_DOOR_COUCH_VIEW_FUNCTIONS_H
 #define FROND_DOOR_COUCH_VIEW_FUNCTIONS_H
 
+#include "door/couch/wire/settings.h"
 #include "index/view/functions.h"
 #include "js/js.h"
 
@@ -20,6 +21,8 @@ struct couch_view_functions;
 struct couch_view_functions *couch_view_functions_new(struct js *js, const struct js_design *design,
 						      enum js_lane lane,
 						      enum js_reduce_limit limit);
+/* What the settings say of results that do not shrink. */
+enum js_reduce_limit couch_view_reduce_limit(const struct couch_settings *settings);
 void couch_view_functions_release(struct couch_view_functions *f); /* NULL is fine */
 
 /*

@@ -7,6 +7,16 @@
 #include "model/revisioned/revisioned.h"
 
 enum status
+couch_view_named_choose(struct couch_req *r, struct str view, struct couch_view_named *named)
+{
+	named->view = view_design_find(&named->design, view);
+	if (!named->view)
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing_named_view");
+	named->reduce = view_design_reduce(&named->design, named->view);
+	return STATUS_OK;
+}
+
+enum status
 couch_view_named_read(struct couch_req *r, struct kv_tx *tx, struct str view,
 		      struct couch_view_named *ret)
 {
@@ -23,13 +33,8 @@ couch_view_named_read(struct couch_req *r, struct kv_tx *tx, struct str view,
 	TRY(view_design_parse(n.version.text, rev_db_is_partitioned(r->db), r->arena, &n.design,
 			      &r->fail.err));
 	TRY(documents->newest(tx, r->db, &n.newest));
-	if (view.ptr) {
-		n.view = view_design_find(&n.design, view);
-		if (!n.view)
-			return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND,
-					      "missing_named_view");
-		n.reduce = view_design_reduce(&n.design, n.view);
-	}
+	if (view.ptr)
+		TRY(couch_view_named_choose(r, view, &n));
 	*ret = n;
 	return STATUS_OK;
 }
@@ -47,12 +52,8 @@ enum status
 couch_view_functions_of(struct couch_req *r, const struct couch_view_named *named,
 			enum js_lane lane, struct couch_view_functions **ret)
 {
-	const char *limit = r->settings->reduce_limit;
-	enum js_reduce_limit mode = strcmp(limit, "true") == 0  ? JS_REDUCE_LIMIT_ON
-				    : strcmp(limit, "log") == 0 ? JS_REDUCE_LIMIT_LOG
-								: JS_REDUCE_LIMIT_OFF;
-
-	*ret = couch_view_functions_new(r->couch->config.js, &named->version, lane, mode);
+	*ret = couch_view_functions_new(r->couch->config.js, &named->version, lane,
+					couch_view_reduce_limit(r->settings));
 	return *ret ? STATUS_OK : STATUS_NOMEM;
 }
 

@@ -68,6 +68,7 @@ reduced_write_page(struct view_run *v, struct kv_tx *tx, void *arg)
 		.reduce = (size_t)view->reduce,
 		.functions = v->functions ? &couch_view_functions : NULL,
 		.arg = v->functions,
+		.memo = v->memo,
 	};
 	const struct view_groups_options options = {
 		.level = reduced_level(v),

@@ -2,6 +2,7 @@
 
 #include "doc/json.h"
 #include "door/couch/wire/error.h"
+#include "index/view/reduce_memo.h"
 
 void
 view_run_end_reads(struct view_run *v)
@@ -60,15 +61,42 @@ view_write_row(struct view_run *v, struct str id, struct str key, struct str val
 
 /* ---- Steps ---- */
 
-/* Finds the view in the snapshot. */
+/* Takes the group from what the loop knows, if that holds in the snapshot. */
 static enum status
-run_find(struct view_run *v, struct kv_tx *tx)
+run_take_known(struct view_run *v, struct kv_tx *tx, bool *ret)
+{
+	*ret = false;
+	if (!v->known)
+		return STATUS_OK;
+	TRY(couch_view_known_holds(tx, v->r->db, v->known, ret));
+	if (*ret)
+		v->group = v->known->group;
+	return STATUS_OK;
+}
+
+/* Reads the group, and has the loop know it if it is up to date. */
+static enum status
+run_read_group(struct view_run *v, struct kv_tx *tx)
 {
 	struct arena_mark mark = arena_mark(v->r->arena);
 	enum status status = view_group_open(tx, v->r->db, &v->named.design, v->r->arena, &v->group,
 					     &v->r->fail.err);
 
+	if (status == STATUS_OK && !v->known)
+		status = couch_view_known_keep(v->r, tx, &v->named, &v->group);
 	arena_reset(v->r->arena, mark);
+	return status;
+}
+
+/* Finds the view in the snapshot. */
+static enum status
+run_find(struct view_run *v, struct kv_tx *tx)
+{
+	enum status status;
+	bool known;
+
+	TRY(run_take_known(v, tx, &known));
+	status = known ? STATUS_OK : run_read_group(v, tx);
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
 	v->built = status == STATUS_OK && v->group.phase == VIEW_PHASE_READY;
@@ -139,6 +167,7 @@ view_run_question(const struct view_run *v)
 	const struct couch_view_args *a = &v->args;
 
 	return (struct view_question){
+		.collation = v->named.design.maps[v->named.view->map].collation,
 		.partition = a->partition,
 		.start_key = a->start.text,
 		.start_id = a->start_docid.text,
@@ -181,6 +210,7 @@ view_run_pages(struct view_run *v, view_step *step, void *page, const struct vie
 	buf_clear(&v->place);
 	while (v->at.more && v->at.limit) {
 		TRY(view_run_step(v, step, page));
+		reduce_memo_clear(v->memo);
 		any_row = v->at.any_row;
 		v->at = *at;
 		v->at.any_row = any_row;

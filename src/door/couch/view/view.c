@@ -7,11 +7,13 @@
 #include "door/couch/view/run.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
+#include "index/view/reduce_memo.h"
 #include "loop/step.h"
 
 enum {
-	VIEW_PLACE_BYTES = 16 * 1024, /* of a row's place */
-	VIEW_KEY_STEPS = 8,           /* what a key or a query costs (loop/step.h) */
+	VIEW_PLACE_BYTES = 16 * 1024,           /* of a row's place */
+	VIEW_PAGE_MEMO_BYTES = 4 * 1024 * 1024, /* of what reduces answer for a page */
+	VIEW_KEY_STEPS = 8,                     /* what a key or a query costs (loop/step.h) */
 };
 
 /* ---- The view ---- */
@@ -44,6 +46,8 @@ view_release(struct view_run *v)
 	couch_snapshot_end(&v->snapshot);
 	couch_stream_release(&v->stream);
 	couch_view_functions_release(v->functions);
+	reduce_memo_free(v->memo);
+	couch_view_known_unref(v->known);
 	buf_release(&v->place);
 	buf_release(&v->next);
 }
@@ -53,8 +57,14 @@ view_read_named(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	struct view_run *v = arg;
 
+	couch_view_known_unref(v->known);
+	v->known = NULL;
 	TRY(couch_partition_check_db(r));
-	return couch_view_named_read(r, tx, r->parts[4], &v->named);
+	TRY(couch_view_known_find(r, tx, &v->known));
+	if (!v->known)
+		return couch_view_named_read(r, tx, r->parts[4], &v->named);
+	v->named = v->known->named;
+	return couch_view_named_choose(r, r->parts[4], &v->named);
 }
 
 /* Finds the view, once the parameters have been read. */
@@ -62,7 +72,7 @@ static enum status
 view_find(struct view_run *v)
 {
 	TRY(couch_db_read(v->r, COUCH_ACCESS_MEMBER, view_read_named, v));
-	return couch_view_require_worker(v->r);
+	return v->known ? STATUS_OK : couch_view_require_worker(v->r);
 }
 
 /* ---- The question ---- */
@@ -231,7 +241,9 @@ static enum status
 view_send_next_key(struct view_run *v, struct view_by_keys *k, size_t i)
 {
 	const struct json_list *keys = &v->args.keys;
-	size_t at = v->args.descending ? keys->count - 1 - i : i;
+	/* As in CouchDB, rows of a map come backwards, and results in the order of the keys. */
+	bool backwards = v->args.descending && v->kind == COUCH_VIEW_MAP;
+	size_t at = backwards ? keys->count - 1 - i : i;
 	struct json_value *key;
 	struct arena_mark mark;
 
@@ -281,11 +293,12 @@ view_begin(struct view_run *v)
 	struct couch_req *r = v->r;
 	const struct view_reduce *reduce = v->named.reduce;
 
-	if (v->waits || v->lazy)
+	if ((v->waits || v->lazy) && !v->known)
 		TRY(couch_view_bring_up(r, &v->named, v->waits));
 	if (reduce && reduce->kind == VIEW_REDUCE_FUNCTION) {
 		TRY(couch_view_functions_of(r, &v->named, JS_LANE_REQUEST, &v->functions));
 		couch_view_functions_set_stop(v->functions, http_closed_event(r->x));
+		TRY(reduce_memo_new(VIEW_PAGE_MEMO_BYTES, &v->memo));
 	}
 	return couch_snapshot_begin_list(&v->snapshot, r);
 }

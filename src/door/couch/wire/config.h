@@ -16,6 +16,9 @@ struct chores;
 struct js;
 struct view_engine;
 
+/* The database whose documents are people. */
+#define COUCH_USERS_DB "_users"
+
 struct couch_config {
 	struct kv_store *store;
 	/* The settings that hold; couch_setting_group is among them, and people_live_ops derives

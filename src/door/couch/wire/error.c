@@ -23,6 +23,7 @@ static const struct {
 	[COUCH_ERROR_QUERY_PARSE] = { 400, "query_parse_error", "", STATUS_INVALID },
 	[COUCH_ERROR_DOC_VALIDATION] = { 400, "doc_validation", "", STATUS_INVALID },
 	[COUCH_ERROR_INVALID_DESIGN] = { 400, "invalid_design_doc", "", STATUS_INVALID },
+	[COUCH_ERROR_COMPILATION] = { 400, "compilation_error", "", STATUS_INVALID },
 	[COUCH_ERROR_ILLEGAL_DOCID] = { 400, "illegal_docid", "", STATUS_INVALID },
 	[COUCH_ERROR_ILLEGAL_PARTITION] = { 400, "illegal_partition", "", STATUS_INVALID },
 	[COUCH_ERROR_ILLEGAL_DB_NAME] = { 400, "illegal_database_name", "", STATUS_INVALID },

@@ -1,4 +1,6 @@
 /* Whole answers and their headers. */
+#include <stdio.h>
+
 #include "doc/json.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
@@ -73,8 +75,15 @@ couch_reply_fail(struct couch_req *r, enum status status)
 			http_set_header(r->x, STR("WWW-Authenticate"), how);
 	}
 	/* What the request alone has too much of is a 413: no 503 stays one for ever. */
-	if (answer.code == 503 || answer.code == 429)
-		http_set_header(r->x, STR("Retry-After"), STR(COUCH_RETRY_AFTER_S));
+	if (answer.code == 503 || answer.code == 429) {
+		char seconds[24];
+
+		(void)snprintf(seconds, sizeof(seconds), "%llu",
+			       (unsigned long long)r->claim.retry_s);
+		http_set_header(r->x, STR("Retry-After"),
+				r->claim.retry_s ? str_from_cstr(seconds)
+						 : STR(COUCH_RETRY_AFTER_S));
+	}
 	buf_append_byte(&body, '{');
 	couch_fail_write(status, &r->fail, &body);
 	buf_append_byte(&body, '}');
@@ -241,18 +250,24 @@ couch_host(const struct couch_req *r)
 	return host.len ? host : http_request_header(r->x, STR("Host"));
 }
 
+bool
+couch_is_secure(const struct couch_req *r)
+{
+	struct str proto = http_request_header(r->x, str_from_cstr(r->settings->forwarded_proto));
+	struct str tls = http_request_header(r->x, str_from_cstr(r->settings->forwarded_tls));
+
+	return http_is_secure(r->x) || str_eq(proto, STR("https")) || str_eq(tls, STR("on"));
+}
+
 /* Appends scheme and host as the client wrote them; nothing if the request has no host. */
 static void
 reply_append_origin(const struct couch_req *r, struct buf *url)
 {
 	struct str host = couch_host(r);
-	struct str proto = http_request_header(r->x, str_from_cstr(r->settings->forwarded_proto));
-	struct str tls = http_request_header(r->x, str_from_cstr(r->settings->forwarded_tls));
 
 	if (!host.ptr)
 		return;
-	buf_append_cstr(url, str_eq(proto, STR("https")) || str_eq(tls, STR("on")) ? "https://"
-										   : "http://");
+	buf_append_cstr(url, couch_is_secure(r) ? "https://" : "http://");
 	buf_append_str(url, host);
 }
 

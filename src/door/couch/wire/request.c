@@ -167,7 +167,7 @@ couch_read_object(struct couch_req *r, size_t max_bytes, struct json_member **re
 		  size_t *ret_count)
 {
 	struct json_value body;
-	struct str text;
+	struct str text = STR("");
 
 	TRY(couch_read_body(r, max_bytes, &text));
 	TRY(json_value_read(text, r->arena, &body, &r->fail.err));
@@ -218,5 +218,29 @@ couch_scheme(const struct couch_req *r)
 struct auth_client
 couch_auth_client(const struct couch_req *r)
 {
-	return (struct auth_client){ .address = http_peer(r->x), .gone = http_closed_event(r->x) };
+	return (struct auth_client){ .address = http_peer(r->x),
+				     .gone = http_closed_event(r->x),
+				     .store = r->couch->config.store,
+				     .tx = r->begun };
+}
+
+void
+couch_roles_write(const struct auth_user *user, struct buf *out)
+{
+	buf_append_byte(out, '[');
+	for (size_t i = 0; i < user->roles_count; i++) {
+		if (i)
+			buf_append_byte(out, ',');
+		json_write_str(out, user->roles[i]);
+	}
+	buf_append_byte(out, ']');
+}
+
+bool
+couch_has_role(const struct auth_user *user, struct str role)
+{
+	for (size_t i = 0; i < user->roles_count; i++)
+		if (str_eq(user->roles[i], role))
+			return true;
+	return false;
 }

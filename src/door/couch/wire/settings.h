@@ -21,19 +21,21 @@ enum {
 	COUCH_METRICS_PORT = 17986, /* CouchDB's */
 	COUCH_FIND_LIMIT = 25,      /* CouchDB's */
 	COUCH_SCAN_WARNING = 10,    /* CouchDB's */
+	COUCH_KEN_LIMIT = 20,       /* CouchDB's */
 	COUCH_SORT_BYTES = 32 << 20,
 	COUCH_AGGREGATE_GROUPS = 10000,
 };
 
 #define COUCH_PARTITION_BYTES (UINT64_C(10) << 30) /* CouchDB's */
 
-#define COUCH_HOST          "127.0.0.1"
-#define COUCH_NODE_NAME     "nonode@nohost" /* CouchDB's for a node that is in no cluster */
-#define COUCH_UUIDS         "utc_random,random,sequential,utc_id,uuid_v4,uuid_v7"
-#define COUCH_UUID_FORMS    "base_16,base_36,rfc9562"
-#define COUCH_REDUCE_LIMITS "true,false,log"
-#define COUCH_SCHEMES       "packed,exploded"
-#define COUCH_GZIP_TYPES    "text/*, application/javascript, application/json, application/xml"
+#define COUCH_HOST           "127.0.0.1"
+#define COUCH_NODE_NAME      "nonode@nohost" /* CouchDB's for a node that is in no cluster */
+#define COUCH_UUIDS          "utc_random,random,sequential,utc_id,uuid_v4,uuid_v7"
+#define COUCH_UUID_FORMS     "base_16,base_36,rfc9562"
+#define COUCH_REDUCE_LIMITS  "true,false,log"
+#define COUCH_PERUSER_PREFIX "userdb-" /* CouchDB's */
+#define COUCH_SCHEMES        "packed,exploded"
+#define COUCH_GZIP_TYPES     "text/*, application/javascript, application/json, application/xml"
 
 /* clang-format off */
 #define COUCH_SETTINGS(S, NUMBER, FLAG, TEXT)                                                      \
@@ -94,6 +96,15 @@ enum {
 	     "clients read.")                                                                      \
 	NUMBER(S, cors_max_age_s, "cors", "max_age", "s", 1, 31536000, COUCH_CORS_MAX_AGE_S,       \
 	       SETTING_LIVE, "How long a browser remembers a preflight.")                          \
+	FLAG(S, users_security, "couchdb", "users_db_security_editable", false, SETTING_LIVE,      \
+	     "Whether the security object of _users can be changed, so that people can sign up "   \
+	     "by themselves.")                                                                     \
+	FLAG(S, valid_user, "chttpd", "require_valid_user", false, SETTING_LIVE,                   \
+	     "Whether every request has to be of somebody who has logged in.")                     \
+	FLAG(S, valid_user_but_up, "chttpd", "require_valid_user_except_for_up", false,            \
+	     SETTING_LIVE, "The same, but for /_up.")                                              \
+	FLAG(S, admin_all_dbs, "chttpd", "admin_only_all_dbs", true, SETTING_LIVE,                 \
+	     "Whether only administrators may list the databases: /_all_dbs and /_dbs_info.")      \
 	NUMBER(S, doc_bytes, "couchdb", "max_document_size", "bytes", 1, COUCH_DOC_MAX_BYTES,      \
 	       COUCH_DOC_BYTES, SETTING_LIVE,                                                      \
 	       "The largest JSON text of a document; a larger one is answered 413.")               \
@@ -116,6 +127,19 @@ enum {
 	     "true", SETTING_LIVE,                                                                 \
 	     "Whether a function that reduces, and whose result grows with what it reduces, is "   \
 	     "refused (reduce_overflow_error), or only logged.")                                   \
+	NUMBER(S, ken_limit, "ken", "limit", "", 0, 1000, COUCH_KEN_LIMIT, SETTING_LIVE,           \
+	       "How many design documents have their views built at once before anybody asks "     \
+	       "them, when they have been written. 0: views are built when they are asked.")       \
+	FLAG(S, peruser, "couch_peruser", "enable", false, SETTING_LIVE,                           \
+	     "Whether each user, that is a document of _users, has a database, whose only "        \
+	     "administrator and member the user is.")                                              \
+	FLAG(S, peruser_deletes, "couch_peruser", "delete_dbs", false, SETTING_LIVE,               \
+	     "Whether that database is deleted when the document is deleted. If not, the user "    \
+	     "is taken off its lists.")                                                            \
+	TEXT(S, peruser_prefix, "couch_peruser", "database_prefix", 1, NULL,                       \
+	     COUCH_PERUSER_PREFIX, SETTING_LIVE | SETTING_DB_PREFIX,                               \
+	     "What the names of these databases begin with. Behind it comes the user's name, in "  \
+	     "hexadecimal digits.")                                                                \
 	NUMBER(S, gzip_level, "attachments", "compression_level", "", 0, 9, COUCH_GZIP_LEVEL,      \
 	       SETTING_LIVE | SETTING_LISTED,                                                      \
 	       "How hard gzip works on attachments. 0 keeps them as they come.")                   \

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metric.h"
+#include "base/quote.h"
 #include "http/escape.h"
 #include "loop/step.h"
 
@@ -29,33 +30,6 @@ slow_may_log(void)
 		return true;
 	atomic_fetch_add(&slow_left_out, 1);
 	return false;
-}
-
-/*
- * Appends what a client has sent, so that it stays one word of one line: bytes that are not visible
- * ASCII, quotes and backslashes as %XX. Cuts it at the buffer's maximum and says so.
- */
-static void
-slow_write_escaped(struct buf *out, struct str s, size_t most)
-{
-	static const char hex[] = "0123456789ABCDEF";
-	size_t end = out->len + most;
-
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-
-		if (out->len + 3 > end) {
-			buf_append_cstr(out, "...");
-			return;
-		}
-		if (c > ' ' && c < 0x7f && c != '"' && c != '\\') {
-			buf_append_byte(out, c);
-		} else {
-			buf_append_byte(out, '%');
-			buf_append_byte(out, (uint8_t)hex[c >> 4]);
-			buf_append_byte(out, (uint8_t)hex[c & 15]);
-		}
-	}
 }
 
 /* Parameters whose values say what a request costs and are nobody's data. */
@@ -93,9 +67,9 @@ slow_write_query(struct buf *out, struct str query)
 		buf_append_byte(out, (uint8_t)before);
 		/* A name without a value might be one by mistake. */
 		if (!equals || slow_may_show(name))
-			slow_write_escaped(out, equals ? part : STR("..."), room);
+			quote_word(out, equals ? part : STR("..."), room);
 		else
-			slow_write_escaped(out, str_of(name.ptr, name.len + 1), room);
+			quote_word(out, str_of(name.ptr, name.len + 1), room);
 		before = '&';
 	}
 }
@@ -113,9 +87,9 @@ couch_slow_log(struct couch_req *r, uint64_t took_ns)
 	if (!slow_may_log())
 		return;
 	left_out = atomic_exchange(&slow_left_out, 0);
-	slow_write_escaped(&path, http_path(r->x), SLOW_PATH_BYTES);
+	quote_word(&path, http_path(r->x), SLOW_PATH_BYTES);
 	slow_write_query(&path, http_query(r->x));
-	slow_write_escaped(&user, r->user.name, SLOW_PATH_BYTES / 2);
+	quote_word(&user, r->user.name, SLOW_PATH_BYTES / 2);
 	if (buf_status(&path) != STATUS_OK || buf_status(&user) != STATUS_OK)
 		return;
 	log_event(LOG_LEVEL_WARN, "slow_request",

@@ -12,13 +12,16 @@
 #include "base/rand.h"
 #include "doc/doc.h"
 #include "door/couch/wire/config.h"
+#include "door/couch/wire/kept.h"
 #include "model/revisioned/revisioned.h"
 
 struct couch {
 	struct couch_config config;      /* as given; what can change is in the settings */
 	struct catalog_tallies *tallies; /* the tallies of databases, which its loops share */
+	struct limits *limits;           /* by person and address */
 	char uuid[32];                   /* of this server, in hexadecimal digits */
 	atomic_bool maintained;          /* a backup or a compaction is under way */
+	_Atomic uint64_t rights_changes; /* how often this process may have changed a right */
 };
 
 /*
@@ -27,10 +30,12 @@ struct couch {
  */
 struct couch_loop {
 	struct catalog_cache *cache;
-	struct settings_held *held;  /* the newest settings that the loop has heard of */
-	struct rand_seq noise;       /* for ids of requests; not good enough for secrets */
-	struct doc_scratch *scratch; /* for documents that are taken apart */
-	struct couch_validators_cache *validators; /* of databases (doc/validators.h) */
+	struct settings_held *held;         /* the newest settings that the loop has heard of */
+	struct rand_seq noise;              /* for ids of requests; not good enough for secrets */
+	struct doc_scratch *scratch;        /* for documents that are taken apart */
+	struct couch_kept_table validators; /* of databases (doc/validators.h) */
+	struct couch_kept_table indexes;    /* likewise (query/indexes.h) */
+	struct couch_view_cache *views;     /* that are up to date (view/known.h) */
 };
 
 #endif

@@ -1,0 +1,126 @@
+/* CouchDB's AuthSession cookie: base64url(name:hex time:HMAC). */
+#include <openssl/crypto.h>
+
+#include "access/auth_int.h"
+#include "base/base64.h"
+#include "base/clock.h"
+
+enum {
+	/* "name:ffffffffffffffff:" and the digest. */
+	COOKIE_BYTES = AUTH_NAME_BYTES + 1 + 16 + 1 + AUTH_DIGEST_BYTES,
+	COOKIE_TEXT_BYTES = (COOKIE_BYTES + 2) / 3 * 4,
+};
+
+enum status
+auth_make_cookie_at(struct auth *a, struct str name, const struct auth_client *client,
+		    uint64_t now_s, struct arena *arena, struct str *ret)
+{
+	AUTO(buf_release) struct buf plain = BUF_INIT(COOKIE_BYTES);
+	AUTO(buf_release) struct buf text = BUF_INIT(COOKIE_TEXT_BYTES);
+	uint8_t digest[AUTH_DIGEST_BYTES];
+	struct auth_who who;
+	enum status status;
+
+	status = auth_find(a, name, client, arena, &who, NULL);
+	/* A name that nobody has gets a cookie that nobody has signed. */
+	if (status == STATUS_NOT_FOUND)
+		TRY(auth_keyed_digest(a->memory_key, AUTH_SECRET_BYTES, name, who.cookie_key));
+	else
+		TRY(status);
+	buf_append_str(&plain, name);
+	buf_printf(&plain, ":%llX", (unsigned long long)now_s);
+	TRY(buf_status(&plain));
+	TRY(auth_keyed_digest(who.cookie_key, AUTH_DIGEST_BYTES, buf_str(&plain), digest));
+	buf_append_byte(&plain, ':');
+	buf_append(&plain, digest, sizeof(digest));
+	TRY(buf_status(&plain));
+	base64_encode(&text, buf_str(&plain), BASE64_URL);
+	TRY(buf_status(&text));
+	*ret = arena_dup(arena, buf_str(&text));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+enum status
+auth_make_cookie(struct auth *a, struct str name, const struct auth_client *client,
+		 struct arena *arena, struct str *ret)
+{
+	return auth_make_cookie_at(a, name, client, clock_wall_ms() / 1000, arena, ret);
+}
+
+/* The value of AuthSession in a Cookie header; ptr NULL if there is none, or an empty one. */
+static struct str
+cookie_find(struct str header)
+{
+	while (header.len) {
+		struct str pair;
+		struct str name;
+
+		if (!auth_cut_at(&header, ';', &pair)) {
+			pair = header;
+			header.len = 0;
+		}
+		if (!auth_cut_at(&pair, '=', &name) || !str_eq(str_trim(name), STR("AuthSession")))
+			continue;
+		pair = str_trim(pair);
+		if (pair.len >= 2 && pair.ptr[0] == '"' && pair.ptr[pair.len - 1] == '"')
+			pair = str_of(pair.ptr + 1, pair.len - 2);
+		if (pair.len)
+			return pair;
+	}
+	return (struct str){ NULL, 0 };
+}
+
+static bool
+hex_to_u64(struct str s, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	if (s.len == 0 || s.len > 16)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		int value = str_hex_digit(s.ptr[i]);
+
+		if (value < 0)
+			return false;
+		n = n << 4 | (uint64_t)value;
+	}
+	*ret = n;
+	return true;
+}
+
+enum status
+auth_cookie_check(struct auth *a, struct str header, const struct auth_client *client,
+		  struct arena *arena, struct auth_who *ret, uint64_t *ret_age_s, struct err *err)
+{
+	AUTO(buf_release) struct buf plain = BUF_INIT(COOKIE_BYTES);
+	uint64_t now_s = clock_wall_ms() / 1000;
+	struct str text = cookie_find(header);
+	uint8_t digest[AUTH_DIGEST_BYTES];
+	struct str signed_part, rest, name;
+	enum status status;
+	uint64_t made_s;
+
+	if (!text.ptr || text.len > COOKIE_TEXT_BYTES)
+		return STATUS_NOT_FOUND;
+	status = base64_decode(&plain, text, BASE64_URL);
+	if (status != STATUS_OK)
+		return status == STATUS_NOMEM ? status : STATUS_NOT_FOUND;
+	if (plain.len < AUTH_DIGEST_BYTES + 1 ||
+	    plain.ptr[plain.len - AUTH_DIGEST_BYTES - 1] != ':')
+		return STATUS_NOT_FOUND;
+	signed_part = str_of(plain.ptr, plain.len - AUTH_DIGEST_BYTES - 1);
+	rest = signed_part;
+	if (!auth_cut_at(&rest, ':', &name) || !hex_to_u64(rest, &made_s))
+		return STATUS_NOT_FOUND;
+	if (made_s > now_s || now_s - made_s >= a->session_s)
+		return STATUS_NOT_FOUND;
+	TRY(auth_find(a, name, client, arena, ret, err));
+	TRY(auth_keyed_digest(ret->cookie_key, AUTH_DIGEST_BYTES, signed_part, digest));
+	if (CRYPTO_memcmp(digest, plain.ptr + signed_part.len + 1, AUTH_DIGEST_BYTES) != 0)
+		return STATUS_NOT_FOUND;
+	/* Whoever has no password cannot have logged in by one. */
+	if (!ret->verifier)
+		return STATUS_NOT_FOUND;
+	*ret_age_s = now_s - made_s;
+	return STATUS_OK;
+}

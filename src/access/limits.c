@@ -1,0 +1,412 @@
+#include "access/limits.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/metric.h"
+
+/*
+ * Each entry has a moment for each thing that is counted: when all that was taken will have been
+ * paid for, at the limit's rate. A thing may be taken while that moment is less than a window from
+ * now. So an entry whose moments have all passed is as good as none.
+ */
+
+enum limits_thing {
+	LIMITS_REQUESTS,
+	LIMITS_BYTES,
+	LIMITS_DATABASES,
+	LIMITS_THINGS,
+};
+
+enum {
+	LIMITS_WAYS = 8, /* entries of a set; a key has one set */
+	LIMITS_SETS = LIMITS_ENTRIES / LIMITS_WAYS,
+	LIMITS_LOCKS = 64,
+	LIMITS_WINDOW_S = 1,
+	LIMITS_DATABASES_WINDOW_S = 3600,
+	LIMITS_DEBT_S = 3600, /* what a request can cost at most, in waiting */
+};
+
+#define LIMITS_NS_PER_S (1000 * CLOCK_NS_PER_MS)
+
+struct limits_entry {
+	uint64_t key; /* 0: free */
+	uint64_t paid_ns[LIMITS_THINGS];
+	uint64_t open;
+};
+
+struct limits {
+	pthread_mutex_t locks[LIMITS_LOCKS];    /* of the sets with that remainder */
+	_Atomic(struct limits_entry *) entries; /* NULL until there is a limit */
+};
+
+struct limits *
+limits_new(void)
+{
+	struct limits *l = mem_zalloc(sizeof(*l));
+
+	for (size_t i = 0; l && i < LIMITS_LOCKS; i++)
+		pthread_mutex_init(&l->locks[i], NULL);
+	return l;
+}
+
+void
+limits_free(struct limits *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < LIMITS_LOCKS; i++)
+		pthread_mutex_destroy(&l->locks[i]);
+	mem_free(atomic_load(&l->entries));
+	mem_free(l);
+}
+
+/* ---- Entries ---- */
+
+static struct limits_entry *
+limits_entries(struct limits *l)
+{
+	struct limits_entry *known = atomic_load_explicit(&l->entries, memory_order_acquire);
+	struct limits_entry *made;
+
+	if (known)
+		return known;
+	made = mem_zalloc(LIMITS_ENTRIES * sizeof(*made));
+	if (made && !atomic_compare_exchange_strong(&l->entries, &known, made)) {
+		mem_free(made);
+		return known;
+	}
+	return made;
+}
+
+static pthread_mutex_t *
+limits_lock_of(struct limits *l, uint64_t key)
+{
+	return &l->locks[key % LIMITS_SETS % LIMITS_LOCKS];
+}
+
+static uint64_t
+entry_quiet_ns(const struct limits_entry *e)
+{
+	uint64_t latest = 0;
+
+	for (size_t i = 0; i < LIMITS_THINGS; i++)
+		latest = e->paid_ns[i] > latest ? e->paid_ns[i] : latest;
+	return latest;
+}
+
+/*
+ * With the set's lock held: the entry of that key, in place of the one that is quiet longest if it
+ * has none. NULL if it has none and `make` is false, or if all others of the set have requests
+ * under way.
+ */
+static struct limits_entry *
+limits_entry_of(struct limits_entry *entries, uint64_t key, bool make)
+{
+	struct limits_entry *set = entries + key % LIMITS_SETS * LIMITS_WAYS;
+	struct limits_entry *oldest = NULL;
+
+	for (size_t i = 0; i < LIMITS_WAYS; i++) {
+		struct limits_entry *e = &set[i];
+
+		if (e->key == key)
+			return e;
+		if (!e->open && (!oldest || entry_quiet_ns(e) < entry_quiet_ns(oldest)))
+			oldest = e;
+	}
+	if (!make || !oldest)
+		return NULL;
+	*oldest = (struct limits_entry){ .key = key };
+	return oldest;
+}
+
+/* ---- Taking ---- */
+
+struct limits_rate {
+	uint64_t count;    /* 0: no limit */
+	uint64_t window_s; /* in which so many are admitted */
+};
+
+/* How long it takes to pay for `n` at that rate, with a bound. */
+static uint64_t
+rate_price_ns(struct limits_rate rate, uint64_t n)
+{
+	uint64_t most = LIMITS_DEBT_S * LIMITS_NS_PER_S;
+	uint64_t each_ps = rate.window_s * LIMITS_NS_PER_S * 1000 / rate.count;
+
+	return each_ps && n > most * 1000 / each_ps ? most : n * each_ps / 1000;
+}
+
+/* How long to wait before something may be taken; 0: now. */
+static uint64_t
+entry_wait_ns(const struct limits_entry *e, enum limits_thing thing, struct limits_rate rate,
+	      uint64_t now_ns)
+{
+	uint64_t window_ns = rate.window_s * LIMITS_NS_PER_S;
+	uint64_t ahead_ns = e->paid_ns[thing] > now_ns ? e->paid_ns[thing] - now_ns : 0;
+	uint64_t price_ns;
+
+	if (rate.count == 0)
+		return 0;
+	price_ns = thing == LIMITS_BYTES ? 1 : rate_price_ns(rate, 1);
+	if (ahead_ns + price_ns <= window_ns)
+		return 0;
+	return ahead_ns + price_ns - window_ns;
+}
+
+static void
+entry_pay(struct limits_entry *e, enum limits_thing thing, struct limits_rate rate, uint64_t n,
+	  uint64_t now_ns)
+{
+	if (rate.count == 0)
+		return;
+	if (e->paid_ns[thing] < now_ns)
+		e->paid_ns[thing] = now_ns;
+	e->paid_ns[thing] += rate_price_ns(rate, n);
+}
+
+/* The limits of one who asks, and what the refusals say. */
+struct limits_who {
+	struct limits_rate requests;
+	struct limits_rate bytes;
+	struct limits_rate databases;
+	uint64_t open; /* 0: no limit */
+	bool is_person;
+};
+
+static struct limits_who
+limits_of_address(const struct access_settings *s)
+{
+	return (struct limits_who){
+		.requests = { s->address_requests, LIMITS_WINDOW_S },
+		.bytes = { s->address_bytes, LIMITS_WINDOW_S },
+		.databases = { s->address_databases, LIMITS_DATABASES_WINDOW_S },
+	};
+}
+
+static struct limits_who
+limits_of_person(const struct access_settings *s)
+{
+	return (struct limits_who){
+		.requests = { s->person_requests, LIMITS_WINDOW_S },
+		.bytes = { s->person_bytes, LIMITS_WINDOW_S },
+		.databases = { s->person_databases, LIMITS_DATABASES_WINDOW_S },
+		.open = s->person_open,
+		.is_person = true,
+	};
+}
+
+static bool
+limits_are_set(const struct limits_who *who)
+{
+	return who->requests.count || who->bytes.count || who->databases.count || who->open;
+}
+
+static enum status
+limits_refuse(struct limits_claim *claim, const char *name, uint64_t limit, const char *what,
+	      uint64_t wait_ns, struct err *err)
+{
+	claim->retry_s = wait_ns / LIMITS_NS_PER_S + 1;
+	return err_set(err, STATUS_TOO_MANY, "%s: the limit, %s, is %llu. Try again in %llu s.",
+		       what, name, (unsigned long long)limit, (unsigned long long)claim->retry_s);
+}
+
+static enum status
+limits_refuse_requests(struct limits_claim *claim, const struct limits_who *who, uint64_t wait_ns,
+		       struct err *err)
+{
+	if (who->is_person) {
+		METRIC_REFUSED("person_requests");
+		return limits_refuse(claim, "[limits] person_requests", who->requests.count,
+				     "too many requests a second of one person", wait_ns, err);
+	}
+	METRIC_REFUSED("address_requests");
+	return limits_refuse(claim, "[limits] address_requests", who->requests.count,
+			     "too many requests a second of one address", wait_ns, err);
+}
+
+static enum status
+limits_refuse_bytes(struct limits_claim *claim, const struct limits_who *who, uint64_t wait_ns,
+		    struct err *err)
+{
+	if (who->is_person) {
+		METRIC_REFUSED("person_bytes");
+		return limits_refuse(claim, "[limits] person_bytes", who->bytes.count,
+				     "too many bytes a second of one person", wait_ns, err);
+	}
+	METRIC_REFUSED("address_bytes");
+	return limits_refuse(claim, "[limits] address_bytes", who->bytes.count,
+			     "too many bytes a second of one address", wait_ns, err);
+}
+
+static enum status
+limits_refuse_databases(struct limits_claim *claim, const struct limits_who *who, uint64_t wait_ns,
+			struct err *err)
+{
+	if (who->is_person) {
+		METRIC_REFUSED("person_databases");
+		return limits_refuse(claim, "[limits] person_databases", who->databases.count,
+				     "too many databases created by one person", wait_ns, err);
+	}
+	METRIC_REFUSED("address_databases");
+	return limits_refuse(claim, "[limits] address_databases", who->databases.count,
+			     "too many databases created from one address", wait_ns, err);
+}
+
+/* With the set's lock held. */
+static enum status
+entry_enter(struct limits_claim *claim, struct limits_entry *e, const struct limits_who *who,
+	    struct err *err)
+{
+	uint64_t now_ns = clock_mono_ns();
+	uint64_t wait_ns = entry_wait_ns(e, LIMITS_REQUESTS, who->requests, now_ns);
+
+	if (wait_ns)
+		return limits_refuse_requests(claim, who, wait_ns, err);
+	wait_ns = entry_wait_ns(e, LIMITS_BYTES, who->bytes, now_ns);
+	if (wait_ns)
+		return limits_refuse_bytes(claim, who, wait_ns, err);
+	if (who->open && e->open >= who->open) {
+		METRIC_REFUSED("person_open");
+		return limits_refuse(claim, "[limits] person_open", who->open,
+				     "too many requests of one person at a time", 0, err);
+	}
+	entry_pay(e, LIMITS_REQUESTS, who->requests, 1, now_ns);
+	if (who->is_person) {
+		e->open++;
+		claim->open = true;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+limits_enter(struct limits_claim *claim, struct limits *l, uint64_t key,
+	     const struct limits_who *who, struct err *err)
+{
+	struct limits_entry *entries = limits_entries(l);
+	struct limits_entry *e;
+	enum status status;
+
+	if (!entries)
+		return STATUS_NOMEM;
+	claim->limits = l;
+	pthread_mutex_lock(limits_lock_of(l, key));
+	e = limits_entry_of(entries, key, true);
+	/* Where everybody has requests under way, one more is admitted without being counted. */
+	status = e ? entry_enter(claim, e, who, err) : STATUS_OK;
+	pthread_mutex_unlock(limits_lock_of(l, key));
+	if (status == STATUS_OK && e && who->is_person)
+		claim->person = key;
+	else if (status == STATUS_OK && e)
+		claim->address = key;
+	return status;
+}
+
+/* Never 0, which is no key. */
+static uint64_t
+limits_key(bool person, struct str bytes)
+{
+	uint64_t key = hash_keyed(person, bytes);
+
+	return key ? key : 1;
+}
+
+enum status
+limits_enter_address(struct limits_claim *claim, struct limits *l, const struct access_settings *s,
+		     struct str peer, struct err *err)
+{
+	const struct limits_who who = limits_of_address(s);
+	struct address_block block;
+
+	if (!limits_are_set(&who))
+		return STATUS_OK;
+	address_block_of(peer, &block);
+	return limits_enter(
+		claim, l, limits_key(false, str_of((const char *)block.bytes, sizeof(block.bytes))),
+		&who, err);
+}
+
+enum status
+limits_enter_person(struct limits_claim *claim, struct limits *l, const struct access_settings *s,
+		    struct str name, struct err *err)
+{
+	const struct limits_who who = limits_of_person(s);
+
+	if (!limits_are_set(&who))
+		return STATUS_OK;
+	return limits_enter(claim, l, limits_key(true, name), &who, err);
+}
+
+/* ---- Later ---- */
+
+/* The entry of a key that was admitted, with its lock held; NULL, and no lock, if it is gone. */
+static struct limits_entry *
+limits_find(struct limits *l, uint64_t key)
+{
+	struct limits_entry *e;
+
+	if (!key)
+		return NULL;
+	pthread_mutex_lock(limits_lock_of(l, key));
+	e = limits_entry_of(atomic_load(&l->entries), key, false);
+	if (!e)
+		pthread_mutex_unlock(limits_lock_of(l, key));
+	return e;
+}
+
+static enum status
+limits_database_of(struct limits_claim *claim, uint64_t key, const struct limits_who *who,
+		   struct err *err)
+{
+	struct limits_entry *e = limits_find(claim->limits, key);
+	uint64_t now_ns = clock_mono_ns();
+	uint64_t wait_ns;
+
+	if (!e)
+		return STATUS_OK;
+	wait_ns = entry_wait_ns(e, LIMITS_DATABASES, who->databases, now_ns);
+	if (!wait_ns)
+		entry_pay(e, LIMITS_DATABASES, who->databases, 1, now_ns);
+	pthread_mutex_unlock(limits_lock_of(claim->limits, key));
+	return wait_ns ? limits_refuse_databases(claim, who, wait_ns, err) : STATUS_OK;
+}
+
+enum status
+limits_take_database(struct limits_claim *claim, const struct access_settings *s, struct err *err)
+{
+	const struct limits_who address = limits_of_address(s), person = limits_of_person(s);
+
+	TRY(limits_database_of(claim, claim->person, &person, err));
+	return limits_database_of(claim, claim->address, &address, err);
+}
+
+static void
+limits_leave_one(struct limits_claim *claim, uint64_t key, struct limits_rate rate, uint64_t bytes,
+		 bool open)
+{
+	struct limits_entry *e = limits_find(claim->limits, key);
+
+	if (!e)
+		return;
+	entry_pay(e, LIMITS_BYTES, rate, bytes, clock_mono_ns());
+	if (open) {
+		assert(e->open);
+		e->open--;
+	}
+	pthread_mutex_unlock(limits_lock_of(claim->limits, key));
+}
+
+void
+limits_leave(struct limits_claim *claim, const struct access_settings *s, uint64_t bytes)
+{
+	if (!claim->limits)
+		return;
+	limits_leave_one(claim, claim->address, limits_of_address(s).bytes, bytes, false);
+	limits_leave_one(claim, claim->person, limits_of_person(s).bytes, bytes, claim->open);
+	*claim = (struct limits_claim){ 0 };
+}

@@ -1,0 +1,240 @@
+/* frond user with a store: documents of _users, each in a transaction of its own. */
+#include "cli/user.h"
+
+#include "access/auth.h"
+#include "access/person.h"
+#include "base/mem.h"
+#include "doc/doc.h"
+#include "doc/json.h"
+#include "doc/json_value.h"
+#include "door/couch/couch.h"
+#include "model/revisioned/revisioned.h"
+
+struct user_store {
+	struct user_place place;
+	struct kv_store *store;
+};
+
+/* One call of the place, for its transaction. */
+struct store_call {
+	struct str id;
+	struct str text;
+	bool create;
+	struct arena *arena;
+	struct arena_mark mark;
+	struct str found;
+	struct rev_result result;
+	struct err err;
+};
+
+/* What happened in a transaction, in the words of its body where it has some. */
+static enum status
+store_explain(const struct store_call *c, enum status status, struct err *err)
+{
+	if (status != STATUS_OK && c->err.text[0])
+		*err = c->err;
+	return status;
+}
+
+/* ---- Reading a document ---- */
+
+static enum status
+store_write_text(struct store_call *c, const struct rev_doc *doc)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(COUCH_USER_DOC_BYTES);
+
+	if (doc->atts_count)
+		return err_set(&c->err, STATUS_UNSUPPORTED,
+			       "the document \"%.*s\" has attachments, which only a server keeps: "
+			       "use --to",
+			       STR_ARG(c->id));
+	buf_append_cstr(&out, "{\"_id\":");
+	json_write_str(&out, c->id);
+	buf_append_cstr(&out, ",\"_rev\":\"");
+	rev_id_write(doc->rev, &out);
+	buf_append_byte(&out, '"');
+	TRY(rev_body_write(doc, true, &out));
+	TRY(buf_status(&out));
+	c->found = arena_dup(c->arena, buf_str(&out));
+	return c->found.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+store_get_body(struct kv_tx *tx, void *arg)
+{
+	struct store_call *c = arg;
+	struct catalog_db *db = NULL;
+	struct rev_doc doc;
+	enum status status;
+
+	arena_reset(c->arena, c->mark);
+	status = rev_db_open(tx, NULL, STR(COUCH_USERS_DB), &db, &c->err);
+	if (status == STATUS_OK)
+		status = rev_doc_read(tx, db, c->id, c->arena, &doc);
+	if (status == STATUS_OK)
+		status = store_write_text(c, &doc);
+	catalog_db_unref(db);
+	return status == STATUS_DELETED ? STATUS_NOT_FOUND : status;
+}
+
+static enum status
+user_store_get(struct user_place *place, struct str id, struct arena *arena, struct str *ret,
+	       struct err *err)
+{
+	struct user_store *s = (struct user_store *)place;
+	struct store_call c = { .id = id, .arena = arena, .mark = arena_mark(arena) };
+
+	TRY(store_explain(&c, kv_run(s->store, store_get_body, &c, NULL, err), err));
+	*ret = c.found;
+	return STATUS_OK;
+}
+
+/* ---- Writing one ---- */
+
+/* The revision that the text names as its parent; pos 0: none. */
+static enum status
+store_read_parent(struct store_call *c, const struct doc *doc, struct rev_id *ret)
+{
+	const struct doc_special *rev = doc_find_special(doc, STR("_rev"));
+	struct json_value value;
+
+	*ret = (struct rev_id){ 0 };
+	if (!rev)
+		return STATUS_OK;
+	TRY(json_value_read(rev->text, c->arena, &value, &c->err));
+	return rev_id_parse(value.string, c->arena, ret, &c->err);
+}
+
+static enum status
+store_make_edit(struct store_call *c, const struct catalog_db *db, struct rev_edit *ret)
+{
+	const struct doc_limits limits = {
+		.doc_bytes = DOC_LIMIT_DEFAULT_BYTES,
+		.path_bytes = KV_LIMIT_KEY_BYTES,
+		.packed_bytes = rev_scheme_packed_bytes(rev_db_scheme(db)),
+		.leaves_bytes = DOC_LEAVES_BYTES,
+	};
+
+	*ret = (struct rev_edit){ .kind = REV_EDIT_INTERACTIVE, .id = c->id };
+	TRY(doc_explode_text(c->text, c->arena, &limits, rev_doc_prefix_bytes(db, c->id), &ret->doc,
+			     &c->err));
+	ret->deleted = doc_find_special(&ret->doc, STR("_deleted")) != NULL;
+	return store_read_parent(c, &ret->doc, &ret->parent);
+}
+
+static enum status
+store_put_body(struct kv_tx *tx, void *arg)
+{
+	struct store_call *c = arg;
+	struct catalog_db *db = NULL;
+	struct rev_edit edit;
+	enum status status;
+
+	arena_reset(c->arena, c->mark);
+	TRY(rev_db_open(tx, NULL, STR(COUCH_USERS_DB), &db, &c->err));
+	status = store_make_edit(c, db, &edit);
+	if (status == STATUS_OK)
+		status = rev_write(tx, db, &edit, 1, 0, c->arena, &c->result, &c->err);
+	catalog_db_unref(db);
+	/* Nothing is committed where the edit is refused. */
+	return status == STATUS_OK ? c->result.status : status;
+}
+
+static enum status
+store_create_body(struct kv_tx *tx, void *arg)
+{
+	struct store_call *c = arg;
+	struct catalog_db *db = NULL;
+	enum status status = rev_db_open(tx, NULL, STR(COUCH_USERS_DB), &db, &c->err);
+
+	catalog_db_unref(db);
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	return rev_db_create(tx, STR(COUCH_USERS_DB), REV_SCHEME_DEFAULT, &c->err);
+}
+
+static enum status
+user_store_put(struct user_place *place, struct str id, struct str text, bool create,
+	       struct arena *arena, struct err *err)
+{
+	struct user_store *s = (struct user_store *)place;
+	struct store_call c = { .id = id, .arena = arena };
+	enum status status;
+
+	TRY(couch_prepare_user_doc(id, text, AUTH_ROUNDS, arena, &c.text, err));
+	c.mark = arena_mark(arena);
+	if (create)
+		TRY(store_explain(&c, kv_run(s->store, store_create_body, &c, NULL, err), err));
+	c.err = (struct err){ 0 };
+	status = kv_run(s->store, store_put_body, &c, NULL, err);
+	return store_explain(&c, status, err);
+}
+
+/* ---- Everybody ---- */
+
+struct store_listing {
+	user_take *take;
+	void *arg;
+	struct arena *arena; /* for one person at a time */
+	struct err *err;
+};
+
+static enum status
+store_take_person(void *arg, const struct person *person)
+{
+	struct store_listing *l = arg;
+	AUTO(buf_release) struct buf roles = BUF_INIT(COUCH_USER_DOC_BYTES);
+
+	buf_append_byte(&roles, '[');
+	for (size_t i = 0; i < person->roles_count; i++) {
+		if (i)
+			buf_append_byte(&roles, ',');
+		json_write_str(&roles, person->roles[i]);
+	}
+	buf_append_byte(&roles, ']');
+	TRY(buf_status(&roles));
+	TRY(l->take(l->arg, person->name, buf_str(&roles), l->err));
+	arena_clear(l->arena);
+	return STATUS_OK;
+}
+
+static enum status
+user_store_list(struct user_place *place, user_take *take, void *arg, struct err *err)
+{
+	struct user_store *s = (struct user_store *)place;
+	struct arena *arena = arena_new(USER_ARENA_BYTES);
+	struct store_listing listing = { take, arg, arena, err };
+	struct kv_tx *tx = NULL;
+	enum status status = arena ? kv_begin(s->store, KV_TX_READ_ONLY, &tx) : STATUS_NOMEM;
+
+	if (status == STATUS_OK)
+		status = person_each(tx, arena, store_take_person, &listing, err);
+	kv_tx_free(tx);
+	arena_free(arena);
+	return status;
+}
+
+static void
+user_store_free(struct user_place *place)
+{
+	struct user_store *s = (struct user_store *)place;
+
+	kv_close(s->store);
+	mem_free(s);
+}
+
+enum status
+user_place_store(struct kv_store *store, struct user_place **ret, struct err *err)
+{
+	struct user_store *s = mem_zalloc(sizeof(*s));
+
+	if (!s) {
+		kv_close(store);
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	}
+	s->place = (struct user_place){ user_store_get, user_store_put, user_store_list,
+					user_store_free };
+	s->store = store;
+	*ret = &s->place;
+	return STATUS_OK;
+}

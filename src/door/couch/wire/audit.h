@@ -1,0 +1,35 @@
+/*
+ * The audit lines of the log: logins, refusals, and changes of people, rights and settings. Each
+ * tells who, from which address, through which door, and the id of the request. None has a password
+ * in it, a value of a setting, or the content of a document.
+ *
+ * Whoever may send requests can cause logins and refusals: at most AUDIT_LINES_PER_S of these are
+ * written in a second, and the next one says how many were left out. Changes are all written.
+ */
+#ifndef FROND_DOOR_COUCH_WIRE_AUDIT_H
+#define FROND_DOOR_COUCH_WIRE_AUDIT_H
+
+#include "door/couch/wire/request.h"
+
+enum {
+	AUDIT_LINES_PER_S = 20,
+	AUDIT_VALUE_BYTES = 256, /* of a value, as it is written */
+};
+
+/*
+ * Somebody has logged in (STATUS_OK), or has not been let in, by this method: "session", "basic".
+ * `failing`: the name has failed too often from this address.
+ */
+void couch_audit_login(struct couch_req *r, struct str name, const char *method, enum status status,
+		       bool failing);
+
+/*
+ * The request is answered 401 or 403: its user may not do what it asks for. Writes nothing if the
+ * request has a line already that tells why.
+ */
+void couch_audit_refused(struct couch_req *r, int code);
+
+/* The request has changed something, and that is committed: event=`event` `key`="`value`". */
+void couch_audit_changed(struct couch_req *r, const char *event, const char *key, struct str value);
+
+#endif

@@ -1,0 +1,258 @@
+/* The keeper: the thread that reads what workers say, and looks after them. */
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "js/pool_int.h"
+
+enum {
+	LINGER_MS = 1000, /* the keeper ticks on for so long, so that a call need not wake it */
+	EVENTS_AT_ONCE = 16,
+	LOG_LINES_A_SECOND = 100, /* of log() of functions */
+};
+
+/* ---- What workers say. The keeper, without the lock ---- */
+
+/* What a function has said by log(). */
+static void
+log_text(struct js *js, const struct js_worker *w, struct str text)
+{
+	uint64_t second = clock_mono_ns() / (1000 * CLOCK_NS_PER_MS);
+
+	if (second != js->log_second) {
+		if (js->log_lines > LOG_LINES_A_SECOND)
+			log_event(LOG_LEVEL_INFO, "js_log", "left_out=%u",
+				  js->log_lines - LOG_LINES_A_SECOND);
+		js->log_second = second;
+		js->log_lines = 0;
+	}
+	if (++js->log_lines <= LOG_LINES_A_SECOND)
+		log_event(LOG_LEVEL_INFO, "js_log", "design=\"%s\" text=\"%s\"",
+			  QUOTE_SHOW(str_from_cstr(w->run->name)), QUOTE_SHOW(text));
+}
+
+/* The outcome of a call out of its answer; false: the answer is bad. */
+static bool
+read_answer(struct js_run *run, const struct js_worker_letter *letter)
+{
+	buf_clear(&run->answer);
+	buf_append_str(&run->answer, letter->text);
+	if (buf_status(&run->answer) != STATUS_OK) {
+		run->status = err_set(&run->err, buf_status(&run->answer),
+				      "no memory for what a function has answered");
+		return true;
+	}
+	if (letter->kind == WIRE_ERROR) {
+		run->status = STATUS_FUNCTION;
+		return answer_read_error(buf_str(&run->answer), &run->error_name,
+					 &run->error_reason);
+	}
+	run->status = STATUS_OK;
+	return answer_is_good(&run->shape, buf_str(&run->answer));
+}
+
+/* Takes one letter of a worker; false: it has been killed. */
+static bool
+handle_letter(struct js *js, struct js_worker *w, const struct js_worker_letter *letter)
+{
+	bool good = true;
+
+	if (letter->news == JS_WORKER_LOG) {
+		log_text(js, w, letter->text);
+		return true;
+	}
+	if (letter->news == JS_WORKER_ANSWERED)
+		good = read_answer(w->run, letter);
+	pthread_mutex_lock(&js->lock);
+	/*
+	 * An answer before the whole call was sent is none. While the caller still sends, it has
+	 * only not come to clear `sending`: what it sends to a hostile worker may be lost.
+	 */
+	if (letter->news == JS_WORKER_GARBAGE || !good ||
+	    (letter->news == JS_WORKER_ANSWERED && !w->sending && !js_worker_has_sent(w))) {
+		pool_worker_fail(js, w, JS_END_GARBAGE);
+		good = false;
+	} else {
+		if (letter->news == JS_WORKER_ANSWERED)
+			pool_worker_finish_run(js, w);
+		js->start_status = STATUS_OK;
+		w->state = JS_WORKER_IDLE;
+		w->since_ns = clock_mono_ns();
+	}
+	pool_pump(js);
+	pthread_mutex_unlock(&js->lock);
+	return good;
+}
+
+static void
+lose_worker(struct js *js, struct js_worker *w, enum js_worker_news news)
+{
+	pthread_mutex_lock(&js->lock);
+	pool_worker_fail(js, w, news == JS_WORKER_LOST ? JS_END_LOST : JS_END_GARBAGE);
+	pool_pump(js);
+	pthread_mutex_unlock(&js->lock);
+}
+
+/* Sends more of what the socket did not take at once. */
+static void
+send_rest(struct js *js, struct js_worker *w)
+{
+	bool sends;
+
+	pthread_mutex_lock(&js->lock);
+	sends = !w->sending;
+	w->sending = true;
+	pthread_mutex_unlock(&js->lock);
+	if (!sends)
+		return;
+	(void)js_worker_send(w);
+	pthread_mutex_lock(&js->lock);
+	w->sending = false;
+	pool_wait_for_socket(js, w);
+	pool_pump(js);
+	pthread_mutex_unlock(&js->lock);
+}
+
+/* The next thing that the worker has said. Its state is looked at, so the lock is held. */
+static struct js_worker_letter
+next_letter(struct js *js, struct js_worker *w, size_t *at)
+{
+	struct js_worker_letter letter;
+
+	pthread_mutex_lock(&js->lock);
+	letter = js_worker_next(w, at);
+	pthread_mutex_unlock(&js->lock);
+	return letter;
+}
+
+static void
+handle_socket(struct js *js, struct js_worker *w, uint32_t events)
+{
+	struct js_worker_letter letter;
+	enum js_worker_news news;
+	size_t at = 0;
+
+	if (events & EPOLLOUT)
+		send_rest(js, w);
+	if (!(events & ~(uint32_t)EPOLLOUT))
+		return;
+	news = js_worker_receive(w);
+	while ((letter = next_letter(js, w, &at)).news != JS_WORKER_NOTHING)
+		if (!handle_letter(js, w, &letter))
+			return;
+	if (news != JS_WORKER_NOTHING)
+		lose_worker(js, w, news);
+}
+
+/* ---- The keeper ---- */
+
+/* How long to wait for sockets; -1: for as long as it takes. With the lock held. */
+static int
+wait_ms(const struct js *js)
+{
+	uint64_t now = clock_mono_ns();
+	uint64_t until = UINT64_MAX;
+
+	if (js->dying || js->ending || now < js->busy_ns + LINGER_MS * CLOCK_NS_PER_MS)
+		return POOL_TICK_MS;
+	for (size_t i = 0; i < JS_LANES; i++)
+		for (const struct js_worker *w = js->lanes[i].workers; w; w = w->next) {
+			uint64_t end = w->since_ns + js->config.idle_ms * CLOCK_NS_PER_MS;
+
+			if (w->state != JS_WORKER_IDLE)
+				return POOL_TICK_MS;
+			until = end < until ? end : until;
+		}
+	if (until == UINT64_MAX)
+		return -1;
+	until = until > now ? (until - now) / CLOCK_NS_PER_MS + 1 : 0;
+	return until < INT_MAX ? (int)until : INT_MAX;
+}
+
+/* True if there is nothing left to keep. With the lock held. */
+bool
+pool_is_needless(const struct js *js)
+{
+	for (size_t i = 0; i < JS_LANES; i++)
+		if (js->lanes[i].workers || js->lanes[i].first)
+			return false;
+	return !js->dying;
+}
+
+static void
+kill_all(struct js *js)
+{
+	for (size_t i = 0; i < JS_LANES; i++)
+		while (js->lanes[i].workers)
+			pool_worker_fail(js, js->lanes[i].workers, JS_END_STOP);
+}
+
+static void *
+keeper_main(void *arg)
+{
+	struct js *js = arg;
+	struct epoll_event events[EVENTS_AT_ONCE];
+	uint64_t rings;
+
+	pthread_mutex_lock(&js->lock);
+	for (;;) {
+		int timeout_ms;
+		int n;
+
+		if (js->ending)
+			kill_all(js);
+		else
+			pool_grow_lanes(js);
+		pool_free_dead(js);
+		pool_check_workers(js);
+		pool_pump(js);
+		if (pool_is_needless(js))
+			break;
+		timeout_ms = wait_ms(js);
+		js->ticking = timeout_ms == POOL_TICK_MS;
+		if (js->lanes[0].grow || js->lanes[1].grow)
+			timeout_ms = 0;
+		pthread_mutex_unlock(&js->lock);
+		n = epoll_wait(js->epoll, events, EVENTS_AT_ONCE, timeout_ms);
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.ptr)
+				handle_socket(js, events[i].data.ptr, events[i].events);
+			else if (read(js->bell, &rings, sizeof(rings)) < 0)
+				continue;
+		}
+		pthread_mutex_lock(&js->lock);
+	}
+	js->keeper_runs = false;
+	pthread_mutex_unlock(&js->lock);
+	return NULL;
+}
+
+/* With the lock held. */
+enum status
+pool_keeper_start(struct js *js, struct err *err)
+{
+	struct epoll_event bell = { .events = EPOLLIN };
+
+	if (js->keeper_runs)
+		return STATUS_OK;
+	/* It has let go of the lock for good, so that it ends without it. */
+	if (js->keeper_made)
+		pthread_join(js->keeper, NULL);
+	js->keeper_made = false;
+	if (js->epoll < 0) {
+		js->epoll = epoll_create1(EPOLL_CLOEXEC);
+		js->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (js->epoll < 0 || js->bell < 0 ||
+		    epoll_ctl(js->epoll, EPOLL_CTL_ADD, js->bell, &bell) != 0)
+			return err_set(err, STATUS_UNAVAILABLE, "no files are left for workers");
+	}
+	if (pthread_create(&js->keeper, NULL, keeper_main, js) != 0)
+		return err_set(err, STATUS_UNAVAILABLE, "no thread is left to keep workers");
+	js->keeper_runs = true;
+	js->keeper_made = true;
+	js->ticking = false;
+	return STATUS_OK;
+}

@@ -1,0 +1,222 @@
+/* Calls that wait, and giving them to workers. All with the lock held. */
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/metric.h"
+#include "js/pool_int.h"
+
+enum {
+	GROW_MS = 20, /* that a call waits before a further worker is started */
+	SHARE = 2,    /* an owner has that part of a lane at most */
+};
+
+static const char *const lane_names[] = { "request", "index" };
+
+METRIC_GAUGES(waiting_gauge, "frond_js_calls_waiting", METRIC_NUMBER,
+	      "Calls of functions that wait for a worker, by lane.", "lane", lane_names);
+static unsigned
+lane_limit(const struct js *js)
+{
+	return js->config.workers >= 2 * JS_LANES ? js->config.workers / JS_LANES : 1;
+}
+
+void
+pool_lane_append(struct js *js, struct js_run *run)
+{
+	struct lane *lane = &js->lanes[run->lane];
+
+	run->next = NULL;
+	if (lane->last)
+		lane->last->next = run;
+	else
+		lane->first = run;
+	lane->last = run;
+	lane->waiting++;
+	run->queued = true;
+	run->queued_ns = clock_mono_ns();
+	metric_gauge_add_at(&waiting_gauge, run->lane, 1);
+}
+
+void
+pool_lane_remove(struct js *js, struct js_run *run)
+{
+	struct lane *lane = &js->lanes[run->lane];
+	struct js_run *before = NULL;
+
+	for (struct js_run *r = lane->first; r != run; r = r->next)
+		before = r;
+	if (before)
+		before->next = run->next;
+	else
+		lane->first = run->next;
+	if (lane->last == run)
+		lane->last = before;
+	lane->waiting--;
+	run->queued = false;
+	metric_gauge_add_at(&waiting_gauge, run->lane, -1);
+}
+
+/* The run has its outcome. Nobody but its owner touches it from here on. */
+void
+pool_run_finish(struct js_run *run)
+{
+	if (run->abandoned)
+		js_run_free(run);
+	else
+		event_set(&run->done);
+}
+
+void
+pool_lane_fail_waiting(struct js *js, struct lane *lane, enum status status, const struct err *why)
+{
+	while (lane->first) {
+		struct js_run *run = lane->first;
+
+		pool_lane_remove(js, run);
+		run->status = status;
+		run->err = *why;
+		pool_run_finish(run);
+	}
+}
+
+/* How many workers of the lane do what that owner wants. */
+static unsigned
+lane_count_owner(const struct lane *lane, uint64_t owner)
+{
+	unsigned n = 0;
+
+	for (const struct js_worker *w = lane->workers; w; w = w->next)
+		if (w->state == JS_WORKER_BUSY && w->run->owner == owner)
+			n++;
+	return n;
+}
+
+static bool
+owner_may_begin(const struct js *js, const struct lane *lane, uint64_t owner)
+{
+	unsigned limit = lane_limit(js);
+	unsigned share = limit > SHARE ? limit / SHARE : 1;
+
+	return lane_count_owner(lane, owner) < share;
+}
+
+/* One that is free, if possible one that has loaded the design document; NULL: none is free. */
+static struct js_worker *
+lane_find_idle(struct lane *lane, struct str key)
+{
+	struct js_worker *found = NULL;
+
+	for (struct js_worker *w = lane->workers; w; w = w->next) {
+		/* A bad worker may have answered a call that it has not read yet. */
+		if (w->state != JS_WORKER_IDLE || w->sending || !js_worker_has_sent(w))
+			continue;
+		if (js_worker_has(w, key))
+			return w;
+		found = w;
+	}
+	return found;
+}
+
+static bool
+lane_is_starting(const struct lane *lane)
+{
+	for (const struct js_worker *w = lane->workers; w; w = w->next)
+		if (w->state == JS_WORKER_STARTING)
+			return true;
+	return false;
+}
+
+/*
+ * One more worker at a time, and only when a call has waited for longer than most calls take: to
+ * start one costs as much as some thousand calls.
+ */
+static bool
+lane_has_to_grow(const struct js *js, const struct lane *lane, const struct js_run *oldest)
+{
+	if (!oldest || lane->count >= lane_limit(js) || lane_is_starting(lane))
+		return false;
+	return lane->count == 0 || clock_mono_ns() >= oldest->queued_ns + GROW_MS * CLOCK_NS_PER_MS;
+}
+
+void
+pool_ring(const struct js *js)
+{
+	uint64_t one = 1;
+	ssize_t n = write(js->bell, &one, sizeof(one));
+
+	/* EAGAIN: it has been rung for so often that it is awake. */
+	(void)n;
+}
+
+/*
+ * Gives waiting calls to idle workers, which are then in a list, to be sent to. Says whether the
+ * keeper is to start one more.
+ */
+static struct js_worker *
+lane_assign(struct js *js, struct lane *lane)
+{
+	struct js_worker *to_send = NULL;
+	struct js_run *next;
+	struct js_run *oldest = NULL; /* of those that no worker is free for */
+
+	for (struct js_run *run = lane->first; run; run = next) {
+		struct js_worker *w;
+
+		next = run->next;
+		if (!owner_may_begin(js, lane, run->owner))
+			continue;
+		w = lane_find_idle(lane, run->design->key);
+		if (!w) {
+			oldest = oldest ? oldest : run;
+			continue;
+		}
+		pool_lane_remove(js, run);
+		if (js_worker_assign(w, run, ++js->contexts) != STATUS_OK) {
+			run->status = err_set(&run->err, STATUS_NOMEM, "out of memory");
+			pool_run_finish(run);
+			continue;
+		}
+		run->began_ns = w->since_ns = js->busy_ns = clock_mono_ns();
+		w->sending = true;
+		w->next_to_send = to_send;
+		to_send = w;
+	}
+	lane->grow = lane_has_to_grow(js, lane, oldest);
+	return to_send;
+}
+
+void
+pool_wait_for_socket(const struct js *js, struct js_worker *w)
+{
+	struct epoll_event event = {
+		.events = js_worker_has_sent(w) ? EPOLLIN : EPOLLIN | EPOLLOUT,
+		.data.ptr = w,
+	};
+
+	(void)epoll_ctl(js->epoll, EPOLL_CTL_MOD, w->process.socket, &event);
+}
+
+/* Assigns what can be assigned, and sends it. The lock is held, and given up meanwhile. */
+void
+pool_pump(struct js *js)
+{
+	for (size_t i = 0; i < JS_LANES; i++) {
+		struct js_worker *w;
+
+		while ((w = lane_assign(js, &js->lanes[i])) != NULL) {
+			struct js_worker *next;
+
+			pthread_mutex_unlock(&js->lock);
+			for (next = w; next; next = next->next_to_send)
+				(void)js_worker_send(next);
+			pthread_mutex_lock(&js->lock);
+			for (; w; w = next) {
+				next = w->next_to_send;
+				w->sending = false;
+				if (w->state != JS_WORKER_DYING && !js_worker_has_sent(w))
+					pool_wait_for_socket(js, w);
+			}
+		}
+	}
+}

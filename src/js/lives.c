@@ -1,0 +1,277 @@
+/* How workers begin and end. The keeper, with the lock held. */
+#include <assert.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metric.h"
+#include "base/quote.h"
+#include "js/pool_int.h"
+
+enum {
+	START_MS = 20 * 1000,  /* in which a worker must be ready */
+	START_AGAIN_MS = 1000, /* after one could not be started */
+	ANSWER_BYTES = 8 * 1024 * 1024,
+	RETIRE_SHARE = 2, /* a worker that keeps that part of its memory is replaced */
+};
+
+static const char *const end_names[] = { "idle",    "timeout", "memory", "lost",
+					 "garbage", "retired", "stop" };
+static const char *const op_names[] = { "map", "reduce", "validate", "filter", "update" };
+static const char *const outcome_names[] = { "answered", "failed" };
+static const char *const lane_names[] = { "request", "index" };
+
+METRIC_GAUGES(workers_gauge, "frond_js_workers", METRIC_NUMBER,
+	      "Worker processes for functions of design documents, by lane.", "lane", lane_names);
+METRIC_COUNTER(starts, "frond_js_worker_starts_total", METRIC_NUMBER,
+	       "Worker processes that were started.");
+METRIC_COUNTERS(
+	ends, "frond_js_worker_ends_total", METRIC_NUMBER,
+	"Worker processes that ended, by reason. Timeout, memory: they were killed for what "
+	"a function did.",
+	"reason", end_names);
+METRIC_COUNTERS2(calls, "frond_js_calls_total", METRIC_NUMBER,
+		 "Calls of functions of design documents, a batch being one, by what they do and "
+		 "how they end.",
+		 "op", op_names, "outcome", outcome_names);
+METRIC_COUNTER(elements, "frond_js_documents_total", METRIC_NUMBER,
+	       "Documents that functions of design documents were given, and groups of rows to be "
+	       "reduced.");
+METRIC_HISTOGRAMS(durations, "frond_js_call_duration_seconds", METRIC_SECONDS,
+		  "Time that a worker had a call, by what it does.", METRIC_TIME_LEAST,
+		  METRIC_TIME_BUCKETS, "op", op_names);
+
+static size_t
+op_of(const struct js_run *run)
+{
+	assert(run->shape.kind >= WIRE_MAP && run->shape.kind <= WIRE_UPDATE);
+	return (size_t)(run->shape.kind - WIRE_MAP);
+}
+
+static void
+log_call(const struct js *js, const struct js_run *run)
+{
+	static struct log_limit limit;
+	uint64_t before;
+
+	if (!js->config.slow_ms || run->took_ns < js->config.slow_ms * CLOCK_NS_PER_MS ||
+	    !log_limit_pass(&limit, &before))
+		return;
+	log_event(LOG_LEVEL_WARN, "slow_js_call",
+		  "design=\"%s\" op=%s documents=%zu ms=%llu left_out=%llu",
+		  QUOTE_SHOW(str_from_cstr(run->name)), op_names[op_of(run)], run->shape.elements,
+		  (unsigned long long)(run->took_ns / CLOCK_NS_PER_MS), (unsigned long long)before);
+}
+
+/* Takes the call of a worker, which has its outcome now. */
+void
+pool_worker_finish_run(struct js *js, struct js_worker *w)
+{
+	struct js_run *run = w->run;
+
+	w->run = NULL;
+	js->busy_ns = clock_mono_ns();
+	run->took_ns = js->busy_ns - run->began_ns;
+	metric_add(&elements, run->shape.elements);
+	metric_add_at(&calls,
+		      op_of(run) * METRIC_COUNT_OF(outcome_names) + (run->status != STATUS_OK), 1);
+	metric_observe_at(&durations, op_of(run), run->took_ns);
+	log_call(js, run);
+	pool_run_finish(run);
+}
+
+/* Kills a worker. A call that it has must have been given an outcome before. */
+static void
+worker_kill(struct js *js, struct js_worker *w, enum js_end end)
+{
+	struct lane *lane = &js->lanes[w->lane];
+	struct js_worker **at = &lane->workers;
+	bool quiet = end == JS_END_IDLE || end == JS_END_RETIRED || end == JS_END_STOP;
+
+	log_event(quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN, "js_worker_ended",
+		  "reason=%s pid=%ld lane=%s resident=%lld design=\"%s\"", end_names[end],
+		  (long)w->process.pid, lane_names[w->lane],
+		  (long long)js_process_resident_bytes(&w->process),
+		  w->run ? QUOTE_SHOW(str_from_cstr(w->run->name)) : "");
+	metric_add_at(&ends, end, 1);
+	metric_gauge_add_at(&workers_gauge, w->lane, -1);
+	if (w->run)
+		pool_worker_finish_run(js, w);
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	lane->count--;
+	(void)epoll_ctl(js->epoll, EPOLL_CTL_DEL, w->process.socket, NULL);
+	js_process_signal(&w->process);
+	w->state = JS_WORKER_DYING;
+	w->next = js->dying;
+	js->dying = w;
+}
+
+/* Workers cannot be started: whoever waits is told, unless other workers are left. */
+static void
+note_failed_start(struct js *js, enum status status, const struct err *why)
+{
+	static struct log_limit limit;
+	uint64_t before;
+
+	js->start_status = status;
+	js->start_err = *why;
+	js->start_after_ns = clock_after_ms(START_AGAIN_MS);
+	if (log_limit_pass(&limit, &before))
+		log_event(LOG_LEVEL_ERROR, "js_worker_not_started", "reason=\"%s\" left_out=%llu",
+			  QUOTE_SHOW(str_from_cstr(why->text)), (unsigned long long)before);
+	for (size_t i = 0; i < JS_LANES; i++)
+		if (js->lanes[i].count == 0)
+			pool_lane_fail_waiting(js, &js->lanes[i], status, why);
+}
+
+/* Kills a worker that has done wrong: its call fails, or the start of it. */
+void
+pool_worker_fail(struct js *js, struct js_worker *w, enum js_end end)
+{
+	static const char *const reasons[] = {
+		[JS_END_TIMEOUT] = "\"OS process timed out.\"",
+		[JS_END_MEMORY] = "\"OS process took more memory than [js] max_memory.\"",
+		[JS_END_LOST] = "\"OS process died.\"",
+		[JS_END_GARBAGE] = "\"OS process gave a bad answer.\"",
+		[JS_END_STOP] = "\"OS process was stopped.\"",
+	};
+	bool was_starting = w->state == JS_WORKER_STARTING;
+	struct err err;
+
+	if (w->run)
+		js_run_fail(w->run, STR(JS_LOST), str_from_cstr(reasons[end]));
+	worker_kill(js, w, end);
+	if (was_starting && end != JS_END_STOP)
+		note_failed_start(js,
+				  err_set(&err, STATUS_UNAVAILABLE, "%s does not start: %s",
+					  js->path, end_names[end]),
+				  &err);
+}
+
+static void
+start_worker(struct js *js, enum js_lane lane)
+{
+	const struct wire_limits limits = { .slice_ms = POOL_SLICE_MS,
+					    .output_bytes = js->config.output_bytes,
+					    .answer_bytes = ANSWER_BYTES };
+	struct epoll_event event = { .events = EPOLLIN };
+	struct js_process process;
+	struct js_worker *w;
+	struct err err = { 0 };
+	enum status status;
+
+	/* Only this thread changes the lane's number of workers, so that it holds meanwhile. */
+	pthread_mutex_unlock(&js->lock);
+	status = js_process_start(js->path, &process, &err);
+	pthread_mutex_lock(&js->lock);
+	if (status != STATUS_OK) {
+		note_failed_start(js, status, &err);
+		return;
+	}
+	w = js_worker_new(&process, lane, &limits);
+	event.data.ptr = w;
+	if (!w || epoll_ctl(js->epoll, EPOLL_CTL_ADD, process.socket, &event) != 0) {
+		js_process_signal(&process);
+		js_process_close(&process);
+		while (!js_process_is_gone(&process))
+			usleep(1000);
+		if (w)
+			js_worker_free(w);
+		note_failed_start(js, err_set(&err, STATUS_UNAVAILABLE, "no room for a worker"),
+				  &err);
+		return;
+	}
+	metric_add(&starts, 1);
+	metric_gauge_add_at(&workers_gauge, lane, 1);
+	w->since_ns = clock_mono_ns();
+	w->next = js->lanes[lane].workers;
+	js->lanes[lane].workers = w;
+	js->lanes[lane].count++;
+	(void)js_worker_send(w); /* an empty socket takes a HELLO */
+}
+
+void
+pool_grow_lanes(struct js *js)
+{
+	for (size_t i = 0; i < JS_LANES; i++) {
+		struct lane *lane = &js->lanes[i];
+
+		if (!lane->grow)
+			continue;
+		lane->grow = false;
+		if (js->start_status == STATUS_OK || clock_mono_ns() >= js->start_after_ns)
+			start_worker(js, (enum js_lane)i);
+		else if (lane->count == 0)
+			pool_lane_fail_waiting(js, lane, js->start_status, &js->start_err);
+	}
+}
+
+void
+pool_free_dead(struct js *js)
+{
+	struct js_worker **at = &js->dying;
+
+	while (*at) {
+		struct js_worker *w = *at;
+
+		if (w->sending || !js_process_is_gone(&w->process)) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		js_process_close(&w->process);
+		js_worker_free(w);
+	}
+}
+
+/* What one worker has to be killed for; false: nothing. */
+static bool
+worker_is_over(const struct js *js, const struct js_worker *w, uint64_t now, enum js_end *ret)
+{
+	uint64_t ms = (now - w->since_ns) / CLOCK_NS_PER_MS;
+	int64_t resident;
+
+	if (w->state == JS_WORKER_IDLE && ms >= js->config.idle_ms) {
+		*ret = JS_END_IDLE;
+		return true;
+	}
+	if ((w->state == JS_WORKER_BUSY && ms >= js->config.timeout_ms + POOL_SLICE_MS) ||
+	    (w->state == JS_WORKER_STARTING && ms >= START_MS)) {
+		*ret = JS_END_TIMEOUT;
+		return true;
+	}
+	resident = js_process_resident_bytes(&w->process);
+	if (resident > (int64_t)js->config.memory_bytes) {
+		*ret = JS_END_MEMORY;
+		return true;
+	}
+	/* What it keeps is nobody's fault, but the next call would be blamed for it. */
+	*ret = JS_END_RETIRED;
+	return w->state == JS_WORKER_IDLE &&
+	       resident > (int64_t)js->config.memory_bytes / RETIRE_SHARE;
+}
+
+void
+pool_check_workers(struct js *js)
+{
+	uint64_t now = clock_mono_ns();
+
+	for (size_t i = 0; i < JS_LANES; i++) {
+		struct js_worker *next;
+
+		for (struct js_worker *w = js->lanes[i].workers; w; w = next) {
+			enum js_end end;
+
+			next = w->next;
+			if (w->sending || !worker_is_over(js, w, now, &end))
+				continue;
+			if (end == JS_END_IDLE || end == JS_END_RETIRED)
+				worker_kill(js, w, end);
+			else
+				pool_worker_fail(js, w, end);
+		}
+	}
+}

@@ -1,0 +1,192 @@
+/* Limits by person and address, on the real clock: rates are chosen so that waits are short. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "access/limits.h"
+
+#define HERE  STR("127.0.0.1:40312")
+#define THERE STR("192.0.2.1:40312")
+
+static int
+setup(void **state)
+{
+	*state = limits_new();
+	return *state ? 0 : -1;
+}
+
+static int
+teardown(void **state)
+{
+	limits_free(*state);
+	return 0;
+}
+
+/* A request from that peer, and of that person, that moves so many bytes. */
+static enum status
+request_of(struct limits *l, const struct access_settings *s, struct str peer, struct str name,
+	   uint64_t bytes)
+{
+	struct limits_claim claim = { 0 };
+	struct err err = { 0 };
+	enum status status = limits_enter_address(&claim, l, s, peer, &err);
+
+	if (status == STATUS_OK && name.len)
+		status = limits_enter_person(&claim, l, s, name, &err);
+	if (status == STATUS_TOO_MANY) {
+		assert_true(claim.retry_s >= 1);
+		assert_non_null(strstr(err.text, "[limits] "));
+	}
+	limits_leave(&claim, s, bytes);
+	return status;
+}
+
+static void
+nothing_is_limited_unless_set(void **state)
+{
+	const struct access_settings s = { 0 };
+
+	for (int i = 0; i < 10000; i++)
+		assert_int_equal(request_of(*state, &s, HERE, STR("jan"), 1000000), STATUS_OK);
+}
+
+static void
+an_address_may_ask_so_often(void **state)
+{
+	const struct access_settings s = { .address_requests = 20 };
+	int passed = 0;
+
+	for (int i = 0; i < 100; i++)
+		passed += request_of(*state, &s, HERE, STR(""), 0) == STATUS_OK;
+	/* A window's at once, and what the loop's own time has brought. */
+	assert_in_range(passed, 20, 40);
+	assert_int_equal(request_of(*state, &s, HERE, STR("jan"), 0), STATUS_TOO_MANY);
+	assert_int_equal(request_of(*state, &s, THERE, STR("jan"), 0), STATUS_OK);
+	/* A twentieth of a second pays for one more. */
+	assert_int_equal(usleep(120 * 1000), 0);
+	assert_int_equal(request_of(*state, &s, HERE, STR(""), 0), STATUS_OK);
+}
+
+static void
+a_person_is_one_from_wherever_they_come(void **state)
+{
+	const struct access_settings s = { .person_requests = 1 };
+
+	assert_int_equal(request_of(*state, &s, HERE, STR("jan"), 0), STATUS_OK);
+	assert_int_equal(request_of(*state, &s, THERE, STR("jan"), 0), STATUS_TOO_MANY);
+	assert_int_equal(request_of(*state, &s, THERE, STR("eva"), 0), STATUS_OK);
+	assert_int_equal(request_of(*state, &s, THERE, STR(""), 0), STATUS_OK);
+}
+
+static void
+bytes_are_paid_for_by_waiting(void **state)
+{
+	const struct access_settings s = { .address_bytes = 1000000, .person_bytes = 1000 };
+
+	/* Of the first large one nobody knew, and the next has to wait for it. */
+	assert_int_equal(request_of(*state, &s, HERE, STR(""), 1150000), STATUS_OK);
+	assert_int_equal(request_of(*state, &s, HERE, STR(""), 0), STATUS_TOO_MANY);
+	assert_int_equal(usleep(200 * 1000), 0);
+	assert_int_equal(request_of(*state, &s, HERE, STR(""), 0), STATUS_OK);
+	/* However much it was, the wait has a bound. */
+	assert_int_equal(request_of(*state, &s, THERE, STR("jan"), UINT64_C(1) << 60), STATUS_OK);
+	assert_int_equal(request_of(*state, &s, HERE, STR("jan"), 0), STATUS_TOO_MANY);
+}
+
+static void
+refused_requests_cost_nothing(void **state)
+{
+	const struct access_settings s = { .person_requests = 10 };
+
+	for (int i = 0; i < 1000; i++)
+		(void)request_of(*state, &s, HERE, STR("jan"), 0);
+	assert_int_equal(usleep(250 * 1000), 0);
+	assert_int_equal(request_of(*state, &s, HERE, STR("jan"), 0), STATUS_OK);
+}
+
+static void
+requests_at_a_time_are_given_back(void **state)
+{
+	const struct access_settings s = { .person_open = 2 };
+	struct limits_claim a = { 0 }, b = { 0 }, c = { 0 };
+
+	assert_int_equal(limits_enter_person(&a, *state, &s, STR("jan"), NULL), STATUS_OK);
+	assert_int_equal(limits_enter_person(&b, *state, &s, STR("jan"), NULL), STATUS_OK);
+	assert_int_equal(limits_enter_person(&c, *state, &s, STR("jan"), NULL), STATUS_TOO_MANY);
+	limits_leave(&c, &s, 0); /* of a request that was refused: takes nothing from the others */
+	assert_int_equal(limits_enter_person(&c, *state, &s, STR("jan"), NULL), STATUS_TOO_MANY);
+	limits_leave(&a, &s, 0);
+	assert_int_equal(limits_enter_person(&c, *state, &s, STR("jan"), NULL), STATUS_OK);
+	limits_leave(&b, &s, 0);
+	limits_leave(&c, &s, 0);
+}
+
+static void
+databases_are_counted_by_the_hour(void **state)
+{
+	const struct access_settings s = { .address_databases = 3, .person_databases = 2 };
+	struct limits_claim jan = { 0 }, eva = { 0 };
+	struct err err = { 0 };
+
+	assert_int_equal(limits_enter_address(&jan, *state, &s, HERE, NULL), STATUS_OK);
+	assert_int_equal(limits_enter_person(&jan, *state, &s, STR("jan"), NULL), STATUS_OK);
+	assert_int_equal(limits_enter_address(&eva, *state, &s, HERE, NULL), STATUS_OK);
+	assert_int_equal(limits_enter_person(&eva, *state, &s, STR("eva"), NULL), STATUS_OK);
+	assert_int_equal(limits_take_database(&jan, &s, NULL), STATUS_OK);
+	assert_int_equal(limits_take_database(&jan, &s, NULL), STATUS_OK);
+	assert_int_equal(limits_take_database(&jan, &s, &err), STATUS_TOO_MANY);
+	assert_non_null(strstr(err.text, "person_databases"));
+	assert_in_range(jan.retry_s, 1000, 1801);
+	assert_int_equal(limits_take_database(&eva, &s, NULL), STATUS_OK);
+	assert_int_equal(limits_take_database(&eva, &s, &err), STATUS_TOO_MANY);
+	assert_non_null(strstr(err.text, "address_databases"));
+	limits_leave(&jan, &s, 0);
+	limits_leave(&eva, &s, 0);
+}
+
+/* Far more of them than there are entries: who is under way stays known. */
+static void
+many_addresses_do_not_make_a_person_forgotten(void **state)
+{
+	const struct access_settings s = { .address_requests = 1, .person_open = 1 };
+	struct limits_claim jan = { 0 }, again = { 0 };
+	char peer[64];
+
+	assert_int_equal(limits_enter_person(&jan, *state, &s, STR("jan"), NULL), STATUS_OK);
+	for (unsigned i = 0; i < 4 * LIMITS_ENTRIES; i++) {
+		(void)snprintf(peer, sizeof(peer), "10.%u.%u.%u:1", i >> 16 & 255, i >> 8 & 255,
+			       i & 255);
+		assert_int_equal(request_of(*state, &s, str_from_cstr(peer), STR(""), 0),
+				 STATUS_OK);
+	}
+	assert_int_equal(limits_enter_person(&again, *state, &s, STR("jan"), NULL),
+			 STATUS_TOO_MANY);
+	limits_leave(&jan, &s, 0);
+	assert_int_equal(limits_enter_person(&again, *state, &s, STR("jan"), NULL), STATUS_OK);
+	limits_leave(&again, &s, 0);
+}
+
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(nothing_is_limited_unless_set),
+		T(an_address_may_ask_so_often),
+		T(a_person_is_one_from_wherever_they_come),
+		T(bytes_are_paid_for_by_waiting),
+		T(refused_requests_cost_nothing),
+		T(requests_at_a_time_are_given_back),
+		T(databases_are_counted_by_the_hour),
+		T(many_addresses_do_not_make_a_person_forgotten),
+	};
+
+	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+}

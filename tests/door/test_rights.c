@@ -1,0 +1,336 @@
+/*
+ * Who may what: one table of requests, each walked by every kind of person. What is refused is
+ * refused with 401 or 403, and shows nothing of what is in the database.
+ */
+#include "common.h"
+
+#include "base/base64.h"
+#include "base/buf.h"
+
+#define ADMIN  "Authorization: Basic YWRtaW46c2VjcmV0\r\n"
+#define MARKER "m4rk3r"
+
+/* From those who may least to those who may most; each may what those before may. */
+enum kind {
+	ANONYMOUS,
+	OTHER, /* has logged in, and is in no list of the database */
+	MEMBER_BY_NAME,
+	MEMBER_BY_ROLE,
+	DB_ADMIN_BY_NAME,
+	DB_ADMIN_BY_ROLE,
+	SERVER_ADMIN,
+	KINDS,
+};
+
+#define EVERYBODY ANONYMOUS
+#define MEMBERS   MEMBER_BY_NAME
+#define DB_ADMINS DB_ADMIN_BY_NAME
+
+static const char *const names[KINDS] = {
+	[ANONYMOUS] = "anonymous",        [OTHER] = "other",
+	[MEMBER_BY_NAME] = "named",       [MEMBER_BY_ROLE] = "roled",
+	[DB_ADMIN_BY_NAME] = "chief",     [DB_ADMIN_BY_ROLE] = "boss",
+	[SERVER_ADMIN] = "administrator",
+};
+
+static const char *const roles[KINDS] = {
+	[OTHER] = "[\"elsewhere\"]",         [MEMBER_BY_NAME] = "[]",
+	[MEMBER_BY_ROLE] = "[\"player\"]",   [DB_ADMIN_BY_NAME] = "[]",
+	[DB_ADMIN_BY_ROLE] = "[\"bosses\"]",
+};
+
+static const struct row {
+	const char *method;
+	const char *target;
+	const char *body;
+	enum kind least; /* who may it, and all after them */
+} table[] = {
+	{ "GET", "/", NULL, EVERYBODY },
+	{ "GET", "/_up", NULL, EVERYBODY },
+	{ "GET", "/_uuids", NULL, EVERYBODY },
+	{ "GET", "/favicon.ico", NULL, EVERYBODY },
+	{ "GET", "/_session", NULL, EVERYBODY },
+	{ "DELETE", "/_session", NULL, EVERYBODY },
+
+	{ "GET", "/_all_dbs", NULL, SERVER_ADMIN },
+	{ "GET", "/_dbs_info", NULL, SERVER_ADMIN },
+	{ "POST", "/_dbs_info", "{\"keys\":[\"club\"]}", SERVER_ADMIN },
+	{ "GET", "/_db_updates", NULL, SERVER_ADMIN },
+	{ "GET", "/_active_tasks", NULL, SERVER_ADMIN },
+	{ "GET", "/_membership", NULL, SERVER_ADMIN },
+	{ "GET", "/_cluster_setup", NULL, SERVER_ADMIN },
+	{ "GET", "/_node/_local", NULL, SERVER_ADMIN },
+	{ "GET", "/_node/_local/_config", NULL, SERVER_ADMIN },
+	{ "GET", "/_node/_local/_config/admins", NULL, SERVER_ADMIN },
+	{ "PUT", "/_node/_local/_config/test/name", "\"x\"", SERVER_ADMIN },
+	{ "DELETE", "/_node/_local/_config/test/name", NULL, SERVER_ADMIN },
+	{ "POST", "/_node/_local/_config/_reload", "{}", SERVER_ADMIN },
+	{ "GET", "/_node/_local/_stats", NULL, SERVER_ADMIN },
+	{ "GET", "/_node/_local/_system", NULL, SERVER_ADMIN },
+	{ "GET", "/_node/_local/_prometheus", NULL, SERVER_ADMIN },
+	{ "GET", "/_node/_local/_versions", NULL, SERVER_ADMIN },
+	{ "PUT", "/another", NULL, SERVER_ADMIN },
+	{ "DELETE", "/another", NULL, SERVER_ADMIN },
+
+	{ "GET", "/club", NULL, MEMBERS },
+	{ "HEAD", "/club", NULL, MEMBERS },
+	{ "POST", "/club", "{}", MEMBERS },
+	{ "GET", "/club/a", NULL, MEMBERS },
+	{ "HEAD", "/club/a", NULL, MEMBERS },
+	{ "GET", "/club/a?open_revs=all", NULL, MEMBERS },
+	{ "GET", "/club/a?path=/secret", NULL, MEMBERS },
+	{ "GET", "/club/a?paths=[%22/secret%22]", NULL, MEMBERS },
+	{ "PUT", "/club/a", "{}", MEMBERS },
+	{ "DELETE", "/club/a?rev=1-x", NULL, MEMBERS },
+	{ "PATCH", "/club/none", "{}", MEMBERS },
+	{ "COPY", "/club/a", NULL, MEMBERS },
+	{ "GET", "/club/a/file", NULL, MEMBERS },
+	{ "PUT", "/club/a/file", "text", MEMBERS },
+	{ "DELETE", "/club/a/file?rev=1-x", NULL, MEMBERS },
+	{ "GET", "/club/_local/l", NULL, MEMBERS },
+	{ "PUT", "/club/_local/l", "{}", MEMBERS },
+	{ "DELETE", "/club/_local/l", NULL, MEMBERS },
+	{ "GET", "/club/_all_docs?include_docs=true", NULL, MEMBERS },
+	{ "POST", "/club/_all_docs", "{\"keys\":[\"a\"]}", MEMBERS },
+	{ "POST", "/club/_all_docs/queries", "{\"queries\":[{}]}", MEMBERS },
+	{ "GET", "/club/_design_docs", NULL, MEMBERS },
+	{ "GET", "/club/_local_docs", NULL, MEMBERS },
+	{ "POST", "/club/_bulk_docs", "{\"docs\":[]}", MEMBERS },
+	{ "POST", "/club/_bulk_get", "{\"docs\":[{\"id\":\"a\"}]}", MEMBERS },
+	{ "POST", "/club/_revs_diff", "{\"a\":[\"1-x\"]}", MEMBERS },
+	{ "POST", "/club/_missing_revs", "{\"a\":[\"1-x\"]}", MEMBERS },
+	{ "GET", "/club/_changes?include_docs=true", NULL, MEMBERS },
+	{ "POST", "/club/_changes?filter=_selector", "{\"selector\":{}}", MEMBERS },
+	{ "GET", "/club/_changes?feed=longpoll", NULL, MEMBERS },
+	{ "POST", "/club/_find", "{\"selector\":{\"secret\":{\"$gt\":null}}}", MEMBERS },
+	{ "POST", "/club/_explain", "{\"selector\":{}}", MEMBERS },
+	{ "GET", "/club/_index", NULL, MEMBERS },
+	{ "POST", "/club/_ensure_full_commit", "{}", MEMBERS },
+	{ "GET", "/club/_security", NULL, MEMBERS },
+	{ "GET", "/club/_revs_limit", NULL, MEMBERS },
+	{ "GET", "/club/_scheme", NULL, MEMBERS },
+	{ "GET", "/club/_purged_infos", NULL, MEMBERS },
+	{ "GET", "/club/_design/d", NULL, MEMBERS },
+	{ "GET", "/club/_design/d/_info", NULL, MEMBERS },
+	{ "GET", "/club/_design/d/file", NULL, MEMBERS },
+
+	{ "PUT", "/club/_design/d", "{}", DB_ADMINS },
+	{ "DELETE", "/club/_design/d?rev=1-x", NULL, DB_ADMINS },
+	{ "PUT", "/club/_revs_limit", "1000", DB_ADMINS },
+	{ "PUT", "/club/_scheme", "\"packed\"", DB_ADMINS },
+	{ "POST", "/club/_compact", "{}", DB_ADMINS },
+	{ "POST", "/club/_view_cleanup", "{}", DB_ADMINS },
+	{ "POST", "/club/_index", "{\"index\":{\"fields\":[\"x\"]},\"ddoc\":\"i\"}", DB_ADMINS },
+	{ "DELETE", "/club/_index/i/json/x", NULL, DB_ADMINS },
+	{ "PUT", "/club/_security",
+	  "{\"admins\":{\"names\":[\"chief\"],\"roles\":[\"bosses\"]},"
+	  "\"members\":{\"names\":[\"named\"],\"roles\":[\"player\"]}}",
+	  DB_ADMINS },
+
+	{ "POST", "/club/_purge", "{}", SERVER_ADMIN },
+	{ "GET", "/club/_purged_infos_limit", NULL, SERVER_ADMIN },
+	{ "PUT", "/club/_purged_infos_limit", "1000", SERVER_ADMIN },
+	{ "DELETE", "/club", NULL, SERVER_ADMIN },
+};
+
+/* Credentials, and what the method needs besides. */
+static const char *
+headers_of(enum kind kind, const char *method)
+{
+	const char *type = strcmp(method, "PATCH") == 0
+				   ? "Content-Type: application/merge-patch+json\r\n"
+				   : "";
+	AUTO(buf_release) struct buf b = BUF_INIT(4096);
+	const char *plain;
+
+	if (kind == ANONYMOUS)
+		return format("Destination: copy\r\n%s", type);
+	if (kind == SERVER_ADMIN)
+		return format(ADMIN "Destination: copy\r\n%s", type);
+	plain = format("%s:apple", names[kind]);
+	base64_encode(&b, str_from_cstr(plain), BASE64_STANDARD);
+	return format("Authorization: Basic %.*s\r\nDestination: copy\r\n%s", STR_ARG(buf_str(&b)),
+		      type);
+}
+
+static int
+setup_rights(void **state)
+{
+	static const door_setting settings[] = { { "chttpd_auth", "iterations", "10" }, { NULL } };
+
+	(void)state;
+	d = door_start_with(true, settings, NULL);
+	expect_as(ADMIN, "PUT", "/_users", NULL, 201, "ok");
+	for (enum kind k = OTHER; k < SERVER_ADMIN; k++)
+		expect_as(ADMIN, "PUT", format("/_users/org.couchdb.user:%s", names[k]),
+			  format("{\"type\":\"user\",\"name\":\"%s\",\"roles\":%s,"
+				 "\"password\":\"apple\"}",
+				 names[k], roles[k]),
+			  201, "ok");
+	return 0;
+}
+
+static void
+make_club(void)
+{
+	expect_as(ADMIN, "PUT", "/club", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/club/_security",
+		  "{\"admins\":{\"names\":[\"chief\"],\"roles\":[\"bosses\"]},"
+		  "\"members\":{\"names\":[\"named\"],\"roles\":[\"player\"]}}",
+		  200, "ok");
+	expect_as(ADMIN, "PUT", "/club/a", "{\"secret\":\"" MARKER "\"}", 201, "ok");
+	expect_as(ADMIN, "PUT", "/club/_local/l", "{\"secret\":\"" MARKER "\"}", 201, "ok");
+	expect_as(ADMIN, "PUT", "/club/_design/d", "{\"secret\":\"" MARKER "\",\"views\":{}}", 201,
+		  "ok");
+}
+
+/* Those who may most come last, as what they do may be the end of what is asked for. */
+static void
+every_request_by_every_kind_of_person_is_as_the_table_says(void **state)
+{
+	unsigned wrong = 0;
+
+	(void)state;
+	make_club();
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		const struct row *row = &table[i];
+
+		for (enum kind k = ANONYMOUS; k < KINDS; k++) {
+			const struct response *r = door_request(
+				d, row->method, row->target, headers_of(k, row->method), row->body);
+			bool refused = r->status == 401 || r->status == 403;
+
+			if (refused != (k < row->least) || r->status >= 500) {
+				print_message("# %s %s by %s: %d %s\n", row->method, row->target,
+					      names[k], r->status, r->body);
+				wrong++;
+			}
+			if (refused)
+				door_has_not(d, MARKER);
+			if (k == ANONYMOUS && refused)
+				assert_int_equal(r->status, 401);
+		}
+	}
+	assert_int_equal(wrong, 0);
+}
+
+static void
+change_user(const char *name, const char *json)
+{
+	char rev[64];
+
+	expect_as(ADMIN, "GET", format("/_users/org.couchdb.user:%s", name), NULL, 200, "_rev");
+	(void)snprintf(rev, sizeof(rev), "%s", door_member(d, "_rev"));
+	expect_as(ADMIN, "PUT", format("/_users/org.couchdb.user:%s?rev=%s", name, rev), json, 201,
+		  "ok");
+}
+
+/*
+ * The feed's end, without a row of what its reader may not see. A feed that waits ends properly;
+ * one that is reading when the right is found lost is cut.
+ */
+static void
+feed_must_end(struct client *c)
+{
+	const char *line;
+
+	while ((line = client_line(c, 5000)) != NULL)
+		if (strstr(line, MARKER))
+			fail_msg("the feed shows: %s", line);
+	assert_true(client_ended(c) || client_lost(c));
+}
+
+static struct client *
+open_feed(enum kind kind)
+{
+	struct client *c = client_open(d->port);
+	struct response head;
+
+	client_send(c, "GET", "/feed/_changes?feed=continuous&include_docs=true&since=now",
+		    headers_of(kind, "GET"), NULL);
+	head = client_receive_head(c);
+	assert_int_equal(head.status, 200);
+	response_release(&head);
+	return c;
+}
+
+static void
+feed_ends_when_its_user_loses_the_role(void **state)
+{
+	struct client *c;
+
+	(void)state;
+	expect_as(ADMIN, "PUT", "/feed", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/feed/_security", "{\"members\":{\"roles\":[\"player\"]}}", 200,
+		  "ok");
+	c = open_feed(MEMBER_BY_ROLE);
+	change_user("roled", "{\"type\":\"user\",\"name\":\"roled\",\"roles\":[],"
+			     "\"password\":\"apple\"}");
+	feed_must_end(c);
+	client_close(c);
+}
+
+static void
+feed_ends_when_its_user_is_in_no_list_any_more(void **state)
+{
+	struct client *c;
+
+	(void)state;
+	expect_as(ADMIN, "PUT", "/feed/_security", "{\"members\":{\"names\":[\"named\"]}}", 200,
+		  "ok");
+	c = open_feed(MEMBER_BY_NAME);
+	expect_as(ADMIN, "PUT", "/feed/_security", "{\"members\":{\"names\":[\"x\"]}}", 200, "ok");
+	feed_must_end(c);
+	client_close(c);
+}
+
+static void
+feed_ends_when_its_user_is_removed(void **state)
+{
+	struct client *c;
+	char rev[64];
+
+	(void)state;
+	expect_as(ADMIN, "PUT", "/feed/_security", "{\"members\":{\"names\":[\"other\"]}}", 200,
+		  "ok");
+	c = open_feed(OTHER);
+	expect_as(ADMIN, "GET", "/_users/org.couchdb.user:other", NULL, 200, "_rev");
+	(void)snprintf(rev, sizeof(rev), "%s", door_member(d, "_rev"));
+	expect_as(ADMIN, "DELETE", format("/_users/org.couchdb.user:other?rev=%s", rev), NULL, 200,
+		  "ok");
+	feed_must_end(c);
+	client_close(c);
+}
+
+static void
+feed_of_somebody_who_may_goes_on(void **state)
+{
+	struct client *c;
+	const char *line;
+
+	(void)state;
+	expect_as(ADMIN, "PUT", "/feed/_security", "{\"members\":{\"names\":[\"chief\"]}}", 200,
+		  "ok");
+	c = open_feed(DB_ADMIN_BY_NAME);
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/test/other", "\"x\"", 200, "");
+	assert_null(client_line(c, 2500));
+	expect_as(ADMIN, "PUT", "/feed/doc", "{\"secret\":\"" MARKER "\"}", 201, "ok");
+	line = client_line(c, 5000);
+	assert_non_null(line);
+	assert_non_null(strstr(line, MARKER));
+	client_close(c);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_request_by_every_kind_of_person_is_as_the_table_says),
+		cmocka_unit_test(feed_ends_when_its_user_loses_the_role),
+		cmocka_unit_test(feed_ends_when_its_user_is_in_no_list_any_more),
+		cmocka_unit_test(feed_ends_when_its_user_is_removed),
+		cmocka_unit_test(feed_of_somebody_who_may_goes_on),
+	};
+
+	return cmocka_run_group_tests_name("couch rights", tests, setup_rights, teardown);
+}

@@ -1,0 +1,270 @@
+/*
+ * Building views: in steps that end anywhere, by two builders, under faults; what cleanup clears,
+ * and what verify finds.
+ */
+#include "views_world.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "catalog/keys.h"
+#include "catalog/verify.h"
+#include "index/view/keys.h"
+#include "index/view/run.h"
+#include "kv/faulty/faulty.h"
+
+/* A build that ends after each of its steps, and edits in between. */
+struct stopping {
+	unsigned steps;
+};
+
+static bool
+stop_after_step(void *arg, const struct view_step *step, struct catalog_seq *ret_least)
+{
+	struct stopping *s = arg;
+
+	(void)step, (void)ret_least;
+	return s->steps-- > 1;
+}
+
+static enum status
+run_steps(struct world *w, unsigned steps)
+{
+	struct stopping stopping = { steps };
+	const struct view_run_hooks hooks = { .stepped = stop_after_step, .arg = &stopping };
+	const struct view_build build = { .store = w->f->store,
+					  .space = CATALOG_SPACE_COUCH,
+					  .db_name = w->f->db->name,
+					  .db_number = w->f->db->number,
+					  .design = &w->design,
+					  .functions = &views_functions };
+	struct catalog_seq least = newest(w);
+	struct view_error error;
+	struct err err = { 0 };
+	enum status status = view_run(&build, &least, &hooks, w->f->arena, &error, &err);
+
+	if (status != STATUS_OK && status != STATUS_CANCELLED)
+		fail_msg("view_run: %s %s", status_name(status), err.text);
+	return status;
+}
+
+static void
+first_build_goes_on_wherever_it_ends(void **state)
+{
+	struct world *w = world_new(*state);
+	unsigned runs = 1;
+
+	put_many(w, 0, MANY - 300);
+	assert_int_equal(run_steps(w, 1), STATUS_CANCELLED);
+	put_many(w, MANY - 300, MANY - 200);
+	while (run_steps(w, 1) == STATUS_CANCELLED)
+		runs++;
+	assert_true(runs > 1); /* a commit of unknown outcome advances it without a step */
+	put_many(w, MANY - 200, MANY);
+	update(w);
+	check_many(w, MANY);
+	world_free(w);
+}
+
+static void *
+race_main(void *arg)
+{
+	struct world *w = arg;
+	struct view_engine *engine;
+	const struct view_engine_config config = { .store = w->f->store };
+	struct view_target target = target_of(w);
+	struct catalog_seq least = newest(w);
+	struct arena *arena = arena_new(WORK_BYTES);
+	struct view_error error;
+	struct err err = { 0 };
+
+	assert_int_equal(view_engine_new(&config, &engine, &err), STATUS_OK);
+	assert_int_equal(
+		view_update(engine, &target, &least, WAIT_FOREVER, NULL, arena, &error, &err),
+		STATUS_OK);
+	view_engine_free(engine);
+	arena_free(arena);
+	return NULL;
+}
+
+static void
+two_builders_do_no_harm(void **state)
+{
+	struct world *w = world_new(*state);
+	pthread_t threads[2];
+
+	put_many(w, 0, MANY);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, race_main, w), 0);
+	for (size_t i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	check_many(w, MANY);
+	world_free(w);
+}
+
+/* ---- Reduces that are functions ---- */
+
+/* Whatever becomes of a step's transactions, what it has been told it does not ask again. */
+static void
+a_step_asks_a_reduce_once(void **state)
+{
+	struct world *w = world_new(*state);
+
+	for (size_t i = 0; i < DOCS; i++)
+		doc_put(w, &w->docs[i]);
+	for (size_t round = 0; round < 4; round++) {
+		asked_reduces = (struct asked_reduces){ .counting = true };
+		update(w);
+		assert_int_equal(asked_reduces.again, 0);
+		assert_true(asked_reduces.count > 0);
+		asked_reduces.counting = false;
+		check_all(w);
+		for (size_t i = 0; i < 5; i++)
+			doc_put(w, &w->docs[rand_seq_below(&w->rand, DOCS)]);
+	}
+	world_free(w);
+}
+
+/* ---- Cleanup ---- */
+
+static size_t
+keys_of_views(struct fixture *f)
+{
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	struct kv_tx *tx = fixture_begin(f);
+	struct kv_scan scan;
+	struct kv_pair pair;
+	size_t count = 0;
+
+	buf_append_str(&lo, f->db->prefix);
+	tuple_put_u64(&lo, REV_SUBSPACE_VIEWS);
+	assert_int_equal(tuple_prefix_end(buf_str(&lo), &hi), STATUS_OK);
+	assert_int_equal(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), NULL), STATUS_OK);
+	while (kv_scan_next(&scan, &pair) == STATUS_OK)
+		count++;
+	kv_scan_release(&scan);
+	kv_tx_free(tx);
+	return count;
+}
+
+static void
+cleanup_clears_groups_that_nobody_has(void **state)
+{
+	struct world *w = world_new(*state);
+	const struct str name = w->f->db->name;
+	uint8_t live[1][VIEW_SIGNATURE_BYTES];
+	struct err err = { 0 };
+	uint64_t cleared;
+
+	edit_randomly(w, EDITS);
+	update(w);
+	memcpy(live[0], w->design.signature, sizeof(live[0]));
+	assert_int_equal(
+		view_cleanup(w->f->store, CATALOG_SPACE_COUCH, name, live, 1, &cleared, &err),
+		STATUS_OK);
+	assert_int_equal(cleared, 0);
+	check_all(w);
+	assert_int_equal(
+		view_cleanup(w->f->store, CATALOG_SPACE_COUCH, name, NULL, 0, &cleared, &err),
+		STATUS_OK);
+	assert_int_equal(cleared, 1);
+	assert_int_equal(keys_of_views(w->f), 1); /* the number of the next group */
+	update(w);
+	check_all(w);
+	world_free(w);
+}
+
+/* ---- What verify finds ---- */
+
+static void
+count_finding(const struct catalog_finding *finding, void *arg)
+{
+	(void)finding;
+	++*(size_t *)arg;
+}
+
+static size_t
+findings_of(struct fixture *f)
+{
+	size_t findings = 0;
+	const struct catalog_verify_options options = { .found = count_finding, .arg = &findings };
+	struct catalog_verify_sum sum;
+	struct kv_tx *tx = fixture_begin(f);
+
+	assert_int_equal(
+		catalog_verify_db(tx, CATALOG_SPACE_COUCH, f->db->name, &options, &sum, NULL),
+		STATUS_OK);
+	kv_tx_free(tx);
+	return findings;
+}
+
+struct damage {
+	struct fixture *f;
+	unsigned level; /* whose first pair goes */
+	struct kv_pair pair;
+};
+
+static enum status
+damage_body(struct kv_tx *tx, void *arg)
+{
+	struct damage *d = arg;
+	const struct kv_range_options options = { .limit = 1 };
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	struct kv_future *future;
+
+	if (d->pair.key.ptr)
+		return kv_set(tx, d->pair.key, d->pair.value);
+	view_key_level(&lo, d->f->db, 1, PAIRS_MAP, d->level);
+	TRY(view_prefix_end(buf_str(&lo), &hi));
+	future = kv_get_range(tx, buf_str(&lo), buf_str(&hi), &options);
+	TRY(kv_future_wait(future));
+	assert_int_equal(kv_future_range(future).count, 1);
+	d->pair.key = arena_dup(d->f->arena, kv_future_range(future).pairs[0].key);
+	d->pair.value = arena_dup(d->f->arena, kv_future_range(future).pairs[0].value);
+	return kv_clear(tx, d->pair.key);
+}
+
+static void
+verify_finds_rows_and_sums_that_do_not_agree(void **state)
+{
+	struct world *w = world_new(*state);
+
+	for (size_t i = 0; i < DOCS; i++)
+		doc_put(w, &w->docs[i]);
+	update(w);
+	naive_rows(w);
+	assert_true(w->row_count > 0);
+	assert_int_equal(findings_of(w->f), 0);
+	for (unsigned level = 0; level <= 2; level++) {
+		struct damage damage = { .f = w->f, .level = level };
+
+		/* The first kv_run() of each pair clears it, the second one puts it back. */
+		assert_int_equal(kv_run(w->f->calm, damage_body, &damage, NULL, NULL), STATUS_OK);
+		assert_true(findings_of(w->f) > 0);
+		assert_int_equal(kv_run(w->f->calm, damage_body, &damage, NULL, NULL), STATUS_OK);
+		assert_int_equal(findings_of(w->f), 0);
+	}
+	world_free(w);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(first_build_goes_on_wherever_it_ends, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(two_builders_do_no_harm, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_step_asks_a_reduce_once, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(cleanup_clears_groups_that_nobody_has,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(verify_finds_rows_and_sums_that_do_not_agree,
+						fixture_setup, fixture_teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
