@@ -11,7 +11,7 @@ enum {
 
 static struct str admin_role = { "_admin", sizeof("_admin") - 1 };
 
-/* Without any administrator everybody is one. */
+/* As long as no administrator is configured, every request has an administrator's rights. */
 static enum status
 auth_everybody(struct auth_user *ret)
 {
@@ -49,7 +49,7 @@ basic_check(struct auth *a, struct str header, const struct auth_client *client,
 	*ret_tried = arena_dup(arena, name);
 	status = auth_password_check(a, name, password, client, arena, ret, err);
 	OPENSSL_cleanse(plain.ptr, plain.len);
-	/* That nobody has the name is STATUS_UNAUTHORIZED already. */
+	/* A name that nobody has is STATUS_UNAUTHORIZED by now, so this is another failure. */
 	return status;
 }
 

@@ -3,8 +3,9 @@
  * CouchDB's AuthSession cookie: an administrator of the settings, or else a person of the store
  * (person.h). Thread-safe after the last auth_add_admin() and auth_set_…().
  *
- * Without any administrator everybody is one, as in a new PouchDB Server or CouchDB 1. That is
- * meant for a server that listens on the loopback address only.
+ * As long as no administrator is configured, every request has an administrator's rights, as in a
+ * new PouchDB Server or CouchDB 1. That is meant for a server that listens on the loopback address
+ * only.
  */
 #ifndef FROND_ACCESS_AUTH_H
 #define FROND_ACCESS_AUTH_H
@@ -43,21 +44,21 @@ struct auth_user {
 	struct str name; /* empty: anonymous */
 	struct str *roles;
 	size_t roles_count;
-	bool admin; /* of the server: has the role "_admin" */
+	bool admin; /* an administrator of the server: `roles` has "_admin" */
 	enum auth_method method;
 	bool fresh; /* the password was hashed for this request, and not remembered */
 	struct str
-		tried; /* the name of Basic credentials, right or wrong; ptr NULL: there are none */
-	bool renew;    /* by a cookie that is no longer fresh: a new one keeps the session alive */
+		tried; /* the name in Basic credentials, right or wrong; ptr NULL: there are none */
+	bool renew;    /* the cookie is no longer fresh: the answer should have a new one */
 };
 
-/* Who asks. Each may be empty or NULL. */
+/* The client that sends the credentials. Each member may be empty or NULL. */
 struct auth_client {
 	struct str address;     /* "127.0.0.1:40312" */
-	struct event *gone;     /* set when the client does not wait any more */
-	struct kv_store *store; /* has the people; NULL: there are administrators only */
-	struct kv_tx *tx;       /* to read in, without another one */
-	bool *failing; /* set when the name has failed too often from here; NULL: nobody asks */
+	struct event *gone;     /* set when the client has disconnected */
+	struct kv_store *store; /* holds people; NULL: only administrators log in */
+	struct kv_tx *tx;       /* an open transaction to read records in; NULL: one is begun */
+	bool *failing; /* set to true if the name has failed too often from here; may be NULL */
 };
 
 struct auth *auth_new(void); /* NULL when out of memory */
@@ -101,8 +102,9 @@ MUST_USE enum status auth_hash_password(struct str name, struct str password,
 					struct str *ret, struct err *err);
 
 /*
- * Hashes a person's password, with SHA-256 and a salt that `verifier` has already or a random one.
- * The keys of SCRAM get a salt of their own. Errors as auth_hash_password()'s.
+ * Makes both verifiers of a person's password. `verifier` is PBKDF2 with SHA-256, under the salt
+ * that it already has, or under a random one if it has none. The keys of SCRAM get a salt of their
+ * own. The errors are those of auth_hash_password().
  */
 MUST_USE enum status auth_make_verifiers(struct str password, const struct auth_hashing *how,
 					 struct verifier *verifier, struct scram *scram,
@@ -111,13 +113,19 @@ MUST_USE enum status auth_make_verifiers(struct str password, const struct auth_
 /* Limits the hashing on fibers; before the first check. */
 void auth_set_hash_limits(struct auth *a, const struct hash_queue_limits *limits);
 
-/* When names are locked out that fail, which none is by default. Before the first check. */
+/*
+ * Sets the rules by which a name is locked out after wrong passwords. By default no name ever is.
+ * Must be called before the first check.
+ */
 void auth_set_lockout(struct auth *a, const struct lockout_rules *rules);
 
-/* How many rounds passwords have that are set now. Before the first check. */
+/*
+ * Sets the rounds of PBKDF2 for passwords that are set from now on. Must be called before the first
+ * check.
+ */
 void auth_set_rounds(struct auth *a, uint64_t rounds);
 
-/* How long a cookie lasts. Before the first check. */
+/* Sets how long a cookie is valid. Must be called before the first check. */
 void auth_set_session(struct auth *a, uint64_t seconds);
 uint64_t auth_session_seconds(const struct auth *a);
 
@@ -150,16 +158,16 @@ MUST_USE enum status auth_login(struct auth *a, struct str name, struct str pass
 				struct auth_user *ret, struct err *err);
 
 /*
- * Looks again who somebody is whose password or cookie was right once: `user` gets the roles of
- * now, in the arena. STATUS_UNAUTHORIZED for a name that nobody has any more.
+ * For a user who logged in earlier: looks the name up again and gives `user` its present roles, in
+ * the arena. STATUS_UNAUTHORIZED if the name does not exist any more.
  */
 MUST_USE enum status auth_again(const struct auth *a, const struct auth_client *client,
 				struct arena *arena, struct auth_user *user, struct err *err);
 
 /*
  * The value of a fresh AuthSession cookie: base64url(name:hex time:HMAC), in the arena. The key of
- * the HMAC is made of the secret and of the salt of that person's password, so that a new password
- * ends all cookies of before. A cookie for an unknown name is never valid.
+ * the HMAC is made of the secret and of the salt of that person's password, so a new password makes
+ * all earlier cookies invalid. A cookie for an unknown name is never valid.
  */
 MUST_USE enum status auth_make_cookie(struct auth *a, struct str name,
 				      const struct auth_client *client, struct arena *arena,

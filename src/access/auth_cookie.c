@@ -22,7 +22,7 @@ auth_make_cookie_at(struct auth *a, struct str name, const struct auth_client *c
 	enum status status;
 
 	status = auth_find(a, name, client, arena, &who, NULL);
-	/* A name that nobody has gets a cookie that nobody has signed. */
+	/* A cookie for a name that nobody has is signed with a key that no check uses. */
 	if (status == STATUS_NOT_FOUND)
 		TRY(auth_keyed_digest(a->memory_key, AUTH_SECRET_BYTES, name, who.cookie_key));
 	else
@@ -118,7 +118,7 @@ auth_cookie_check(struct auth *a, struct str header, const struct auth_client *c
 	TRY(auth_keyed_digest(ret->cookie_key, AUTH_DIGEST_BYTES, signed_part, digest));
 	if (CRYPTO_memcmp(digest, plain.ptr + signed_part.len + 1, AUTH_DIGEST_BYTES) != 0)
 		return STATUS_NOT_FOUND;
-	/* Whoever has no password cannot have logged in by one. */
+	/* A person without a password cannot have logged in with one. */
 	if (!ret->verifier)
 		return STATUS_NOT_FOUND;
 	*ret_age_s = now_s - made_s;

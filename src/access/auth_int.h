@@ -25,19 +25,19 @@ struct auth_admin {
 struct auth {
 	struct auth_admin *admins[AUTH_ADMINS_LIMIT];
 	size_t count;
-	uint64_t rounds;                       /* of passwords that are set now */
+	uint64_t rounds;                       /* for passwords that are set from now on */
 	uint64_t session_s;                    /* how long a cookie lasts */
-	uint8_t secret_key[AUTH_SECRET_BYTES]; /* the keys of cookies are derived from it */
-	uint8_t memory_key[AUTH_SECRET_BYTES]; /* of choices that depend on a name */
+	uint8_t secret_key[AUTH_SECRET_BYTES]; /* the keys that sign cookies are derived from it */
+	uint8_t memory_key[AUTH_SECRET_BYTES]; /* makes choices that depend on a name look random */
 	struct hash_queue_limits hash_limits;
 	struct lockout_rules lockout;
 };
 
-/* Somebody that a name stands for. */
+/* What the server knows of the owner of a name. */
 struct auth_who {
 	struct str name; /* borrowed from the settings or in the arena */
 	const struct auth_admin *admin;
-	bool is_person; /* or an administrator, or nobody */
+	bool is_person; /* false for an administrator, and for a name that nobody has */
 	struct person person;
 	const struct verifier *verifier; /* NULL: no password is right */
 	bool fresh;                      /* the password was hashed, and not remembered */
@@ -45,7 +45,10 @@ struct auth_who {
 	uint8_t cookie_key[AUTH_DIGEST_BYTES];
 };
 
-/* Moves what comes before the first `c` from `s` to `*ret`. False if `s` has no `c`. */
+/*
+ * Splits `s` at the first `c`: `*ret` gets the part before it, `s` keeps the part behind it. False
+ * if `s` has no `c`.
+ */
 static inline bool
 auth_cut_at(struct str *s, char c, struct str *ret)
 {
@@ -61,13 +64,13 @@ auth_cut_at(struct str *s, char c, struct str *ret)
 /* ---- auth_who.c ---- */
 
 /*
- * Whom the name stands for: an administrator, or a person of the store. STATUS_NOT_FOUND for
- * nobody; errors of the store.
+ * Finds the owner of a name: an administrator, or a person of the store. STATUS_NOT_FOUND if nobody
+ * has the name; errors of the store.
  */
 MUST_USE enum status auth_find(const struct auth *a, struct str name,
 			       const struct auth_client *client, struct arena *arena,
 			       struct auth_who *ret, struct err *err);
-/* What the request goes by from now on. In the arena. */
+/* Makes `ret` the user of the request, with copies in the arena. */
 MUST_USE enum status auth_become(const struct auth_who *who, struct arena *arena,
 				 enum auth_method method, struct auth_user *ret);
 MUST_USE enum status auth_keyed_digest(const uint8_t *key, size_t key_len, struct str data,
@@ -75,7 +78,7 @@ MUST_USE enum status auth_keyed_digest(const uint8_t *key, size_t key_len, struc
 
 /* ---- auth_password.c ---- */
 
-/* STATUS_UNAUTHORIZED; else as auth_check(). */
+/* Checks a password. STATUS_UNAUTHORIZED if it is wrong; otherwise the errors of auth_check(). */
 MUST_USE enum status auth_password_check(struct auth *a, struct str name, struct str password,
 					 const struct auth_client *client, struct arena *arena,
 					 struct auth_who *ret, struct err *err);
@@ -83,8 +86,8 @@ MUST_USE enum status auth_password_check(struct auth *a, struct str name, struct
 /* ---- auth_cookie.c ---- */
 
 /*
- * Whom the Cookie header is of, and the cookie's age. STATUS_NOT_FOUND for no cookie, or one that
- * somebody else has signed, that has expired, or that names nobody.
+ * Finds the owner of the cookie in a Cookie header, and the cookie's age. STATUS_NOT_FOUND if there
+ * is no cookie, its signature is wrong, it has expired, or nobody has its name.
  */
 MUST_USE enum status auth_cookie_check(struct auth *a, struct str header,
 				       const struct auth_client *client, struct arena *arena,

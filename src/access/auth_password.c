@@ -1,4 +1,4 @@
-/* Passwords: checking one, and hashing one that is set. Slow on purpose, and in turns. */
+/* Checking passwords, and hashing new ones. Hashing is slow on purpose, so fibers take turns. */
 #include <assert.h>
 #include <openssl/crypto.h>
 
@@ -14,10 +14,10 @@ enum {
 	HASHED_TEXT_BYTES = 2 * VERIFIER_HASH_BYTES + VERIFIER_SALT_BYTES + 64,
 };
 
-/* What lock-out is counted by is a digest made with this; the address and the name are its data. */
+/* The key of a lock-out's entry is a digest of the address and the name, keyed with this text. */
 static const char lockout_purpose[] = "lock-out";
 
-/* What a secret is used for, so that no salt is a digest that the secret makes elsewhere. */
+/* The secret makes other digests, too. With this text in front, no salt equals one of them. */
 static const char salt_purpose[] = "salt of a password";
 
 enum password_outcome {
@@ -42,8 +42,8 @@ METRIC_COUNTERS(
 	"outcome", password_outcomes);
 
 /*
- * Waits for the fiber's turn to hash. STATUS_OK: it hashes and then calls hash_queue_leave(), or
- * `turn->outcome` is what another fiber has left.
+ * Waits for the fiber's turn to hash. After STATUS_OK, either `turn->outcome` holds the result of
+ * another fiber that hashed the same, or the caller hashes and then calls hash_queue_leave().
  */
 static enum status
 queue_enter(struct hash_turn *turn, const struct hash_queue_limits *limits,
@@ -126,7 +126,7 @@ derive_in_turn(struct slow_derive *d, const struct auth_hashing *how, struct err
 		struct hash_turn turn = { 0 };
 
 		address_block_of(how->client->address, &turn.address);
-		rand_bytes(turn.key, sizeof(turn.key)); /* shared with nobody */
+		rand_bytes(turn.key, sizeof(turn.key)); /* so no other fiber shares the result */
 		TRY(queue_enter(&turn, &how->limits, how->client, err));
 		wait_compute(slow_derive, d);
 		hash_queue_leave(&turn, &how->limits, 0);
@@ -197,10 +197,10 @@ slow_check(void *arg)
 }
 
 /*
- * What the password of nobody is checked against: random bytes, which no password has, with as many
- * rounds as somebody has. The time of an answer must not tell which names exist. People have the
- * rounds of the settings, most of them, and administrators may have others; so each unknown name
- * takes as long as one of these, always the same one.
+ * Makes a verifier for a name that nobody has, so that the time of an answer does not tell whether
+ * the name exists. Its hash is random bytes, which no password matches. Its rounds are those of the
+ * settings, which most people have, or those of one administrator. The name decides which, so the
+ * same unknown name always takes the same time.
  */
 static enum status
 nobody_like_somebody(const struct auth *a, struct str name, const struct auth_client *client,
@@ -225,14 +225,14 @@ nobody_like_somebody(const struct auth *a, struct str name, const struct auth_cl
 	return STATUS_OK;
 }
 
-/* What slow_check() has found out, for those who share it. */
+/* The result of slow_check(), which fibers with the same question share. */
 enum {
 	OUTCOME_NOT_COMPUTED,
 	OUTCOME_MATCHES,
 	OUTCOME_DIFFERS,
 };
 
-/* A fiber that wants the same name and password, of the same record, shares the hash. */
+/* Fibers that check the same name and password against the same record share one hash. */
 static void
 turn_init(const struct person_proof *proof, const struct auth_client *client, struct hash_turn *ret)
 {
@@ -242,7 +242,7 @@ turn_init(const struct person_proof *proof, const struct auth_client *client, st
 	memcpy(ret->key, proof, sizeof(*proof));
 }
 
-/* Hashes when it is the fiber's turn, or takes what another fiber has found out. */
+/* Computes the hash when it is the fiber's turn, or takes the result of another fiber. */
 static enum status
 check_in_turn(struct auth *a, struct slow_check *check, struct hash_turn *turn,
 	      const struct auth_client *client, struct err *err)
@@ -261,7 +261,10 @@ check_in_turn(struct auth *a, struct slow_check *check, struct hash_turn *turn,
 	return STATUS_OK;
 }
 
-/* False: whoever tries has no address, and is not counted. */
+/*
+ * Makes the key under which failures of this client are counted. False: they are not counted,
+ * because lock-out is off or the client has no address.
+ */
 static bool
 lockout_key_of(const struct auth *a, struct str name, const struct auth_client *client,
 	       const struct auth_who *who, struct lockout_key *ret)
@@ -274,7 +277,7 @@ lockout_key_of(const struct auth *a, struct str name, const struct auth_client *
 		return false;
 	address_block_of(client->address, &address);
 	buf_append(&b, address.bytes, sizeof(address.bytes));
-	/* Of a person it changes with the password; nobody's is all zeros. */
+	/* A person's key changes with the password. That of an unknown name is all zeros. */
 	buf_append(&b, who->cookie_key, sizeof(who->cookie_key));
 	buf_append_str(&b, name);
 	if (buf_status(&b) != STATUS_OK ||
@@ -285,7 +288,7 @@ lockout_key_of(const struct auth *a, struct str name, const struct auth_client *
 	return true;
 }
 
-/* STATUS_FORBIDDEN for a name that is locked out. */
+/* Returns STATUS_FORBIDDEN if the name is locked out at the client's address. */
 static enum status
 lockout_check(const struct auth *a, const struct lockout_key *key, const struct auth_client *client,
 	      struct err *err)
@@ -342,7 +345,10 @@ auth_password_check(struct auth *a, struct str name, struct str password,
 	TRY(check_in_turn(a, &check, &turn, client, err));
 	if (!check.computed)
 		return err_set(err, STATUS_NOMEM, "cannot hash a password");
-	/* Of many that were tried at once, those beyond the threshold learn nothing. */
+	/*
+	 * Many passwords may be tried at once. Those beyond the threshold do not learn whether they
+	 * were right.
+	 */
 	TRY(lockout_check(a, key, client, err));
 	if (!ret->verifier || !check.matches) {
 		if (key)

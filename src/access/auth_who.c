@@ -1,4 +1,4 @@
-/* Administrators of the settings, and people of the store by their names. */
+/* Finds administrators of the settings and people of the store by name. */
 #include <assert.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -10,7 +10,7 @@
 #include "base/quote.h"
 #include "base/rand.h"
 
-/* What the key of a person's cookies is made with, so that it is no administrator's. */
+/* With this text in it, the key of a person's cookies never equals that of an administrator. */
 static const char person_purpose[] = "cookies of a person";
 
 struct auth *
@@ -199,7 +199,7 @@ lookup_body(struct kv_tx *tx, void *arg)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* In the transaction that the request has begun already, if there is one. */
+/* Reads the record in the transaction that the request has already begun, if there is one. */
 static enum status
 person_look_up(struct str name, const struct auth_client *client, struct arena *arena,
 	       struct person *ret, struct err *err)
@@ -215,8 +215,8 @@ person_look_up(struct str name, const struct auth_client *client, struct arena *
 }
 
 /*
- * Another password has another salt. A hash that is only renewed keeps its salt, and cookies with
- * it.
+ * A new password gets a new salt, which ends the cookies of the old one. A hash of the same
+ * password that is only made with more rounds keeps its salt, so its cookies stay valid.
  */
 static enum status
 person_cookie_key(const struct auth *a, const struct person *person, uint8_t ret[AUTH_DIGEST_BYTES])

@@ -11,9 +11,10 @@
 #include "base/metric.h"
 
 /*
- * Each entry has a moment for each thing that is counted: when all that was taken will have been
- * paid for, at the limit's rate. A thing may be taken while that moment is less than a window from
- * now. So an entry whose moments have all passed is as good as none.
+ * An entry keeps one time for each thing that is counted (`paid_ns`). Taking something moves that
+ * time into the future by what the thing costs at the limit's rate. A thing may be taken while that
+ * time is less than a window ahead of now. An entry whose times have all passed restricts nothing
+ * and can be forgotten.
  */
 
 enum limits_thing {
@@ -29,7 +30,7 @@ enum {
 	LIMITS_LOCKS = 64,
 	LIMITS_WINDOW_S = 1,
 	LIMITS_DATABASES_WINDOW_S = 3600,
-	LIMITS_DEBT_S = 3600, /* what a request can cost at most, in waiting */
+	LIMITS_DEBT_S = 3600, /* the longest wait that one request can cause */
 };
 
 #define LIMITS_NS_PER_S (1000 * CLOCK_NS_PER_MS)
@@ -41,7 +42,7 @@ struct limits_entry {
 };
 
 struct limits {
-	pthread_mutex_t locks[LIMITS_LOCKS];    /* of the sets with that remainder */
+	pthread_mutex_t locks[LIMITS_LOCKS];    /* set n uses lock n % LIMITS_LOCKS */
 	_Atomic(struct limits_entry *) entries; /* NULL until there is a limit */
 };
 
@@ -101,9 +102,9 @@ entry_quiet_ns(const struct limits_entry *e)
 }
 
 /*
- * With the set's lock held: the entry of that key, in place of the one that is quiet longest if it
- * has none. NULL if it has none and `make` is false, or if all others of the set have requests
- * under way.
+ * Finds the entry of a key; called with the set's lock held. If there is none and `make` is true,
+ * the key takes the place of the entry that was idle longest. Returns NULL if there is none and
+ * `make` is false, or if every entry of the set has requests under way.
  */
 static struct limits_entry *
 limits_entry_of(struct limits_entry *entries, uint64_t key, bool make)
@@ -129,10 +130,10 @@ limits_entry_of(struct limits_entry *entries, uint64_t key, bool make)
 
 struct limits_rate {
 	uint64_t count;    /* 0: no limit */
-	uint64_t window_s; /* in which so many are admitted */
+	uint64_t window_s; /* `count` things are admitted in so many seconds */
 };
 
-/* How long it takes to pay for `n` at that rate, with a bound. */
+/* The time that `n` things cost at that rate, at most LIMITS_DEBT_S. */
 static uint64_t
 rate_price_ns(struct limits_rate rate, uint64_t n)
 {
@@ -142,7 +143,7 @@ rate_price_ns(struct limits_rate rate, uint64_t n)
 	return each_ps && n > most * 1000 / each_ps ? most : n * each_ps / 1000;
 }
 
-/* How long to wait before something may be taken; 0: now. */
+/* The time until the next thing may be taken; 0: it may be taken now. */
 static uint64_t
 entry_wait_ns(const struct limits_entry *e, enum limits_thing thing, struct limits_rate rate,
 	      uint64_t now_ns)
@@ -170,7 +171,7 @@ entry_pay(struct limits_entry *e, enum limits_thing thing, struct limits_rate ra
 	e->paid_ns[thing] += rate_price_ns(rate, n);
 }
 
-/* The limits of one who asks, and what the refusals say. */
+/* The limits of a person, or those of an address. */
 struct limits_who {
 	struct limits_rate requests;
 	struct limits_rate bytes;
@@ -297,7 +298,7 @@ limits_enter(struct limits_claim *claim, struct limits *l, uint64_t key,
 	claim->limits = l;
 	pthread_mutex_lock(limits_lock_of(l, key));
 	e = limits_entry_of(entries, key, true);
-	/* Where everybody has requests under way, one more is admitted without being counted. */
+	/* If every entry of the set has requests under way, this one is admitted uncounted. */
 	status = e ? entry_enter(claim, e, who, err) : STATUS_OK;
 	pthread_mutex_unlock(limits_lock_of(l, key));
 	if (status == STATUS_OK && e && who->is_person)
@@ -307,7 +308,7 @@ limits_enter(struct limits_claim *claim, struct limits *l, uint64_t key,
 	return status;
 }
 
-/* Never 0, which is no key. */
+/* A key is never 0, which marks a free entry. */
 static uint64_t
 limits_key(bool person, struct str bytes)
 {
@@ -344,7 +345,10 @@ limits_enter_person(struct limits_claim *claim, struct limits *l, const struct a
 
 /* ---- Later ---- */
 
-/* The entry of a key that was admitted, with its lock held; NULL, and no lock, if it is gone. */
+/*
+ * Finds the entry of an admitted key and leaves its set locked. Returns NULL, with nothing locked,
+ * if the entry is gone.
+ */
 static struct limits_entry *
 limits_find(struct limits *l, uint64_t key)
 {

@@ -1,14 +1,15 @@
 /*
  * Limits by person and by address: requests and bytes a second, databases that are created in an
- * hour, requests at a time. None holds unless it is set ([limits]), and none holds for
- * administrators as persons.
+ * hour, requests at a time. A limit holds only if it is set in [limits]. Limits by person do not
+ * hold for administrators.
  *
- * What counts is what a process has seen: with several at one store each has its own limits. A
- * limit of so many a second admits as many at once to who was quiet, and then one after the other.
- * Bytes are counted when a request ends; who has moved too many waits before the next one.
+ * Each process counts for itself, so several processes at one store admit more together. A limit of
+ * n a second admits n requests at once to a client that was idle, and then one every 1/n second.
+ * Bytes are counted when a request ends; a client that moved too many waits before its next
+ * request.
  *
- * Memory is bounded: of LIMITS_ENTRIES persons and addresses the ones that have been quiet longest
- * are forgotten first. Nothing is allocated until a limit is set.
+ * Memory is bounded: LIMITS_ENTRIES persons and addresses are kept, and those that were idle
+ * longest are forgotten first. Nothing is allocated until a limit is set.
  *
  * Threading: from any thread. A claim belongs to its request.
  */
@@ -28,18 +29,18 @@ struct limits;
 struct limits *limits_new(void); /* NULL when out of memory */
 void limits_free(struct limits *l);
 
-/* What a request has been admitted as. Zero: as nobody. */
+/* The entries that count a request. All zero: no entry does. */
 struct limits_claim {
 	struct limits *limits;
-	uint64_t address; /* the keys of its entries; 0: none */
+	uint64_t address; /* the keys of its two entries; 0: it has none */
 	uint64_t person;
-	bool open;        /* it is counted among the person's requests under way */
-	uint64_t retry_s; /* after STATUS_TOO_MANY: when to come again */
+	bool open;        /* the request is counted in the person's `open` */
+	uint64_t retry_s; /* after STATUS_TOO_MANY: the client should wait so many seconds */
 };
 
 /*
- * A request comes from this peer ("127.0.0.1:40312"); is this person's. STATUS_TOO_MANY, with the
- * limit's name in `err`. The moment of a refused request does not count.
+ * Counts a request from this peer ("127.0.0.1:40312"), or of this person. Returns STATUS_TOO_MANY
+ * with the limit's name in `err` if the request must be refused; a refused request is not counted.
  */
 MUST_USE enum status limits_enter_address(struct limits_claim *claim, struct limits *l,
 					  const struct access_settings *s, struct str peer,
@@ -48,11 +49,11 @@ MUST_USE enum status limits_enter_person(struct limits_claim *claim, struct limi
 					 const struct access_settings *s, struct str name,
 					 struct err *err);
 
-/* The request is going to create a database. */
+/* Counts a database that the request is about to create. STATUS_TOO_MANY as above. */
 MUST_USE enum status limits_take_database(struct limits_claim *claim,
 					  const struct access_settings *s, struct err *err);
 
-/* The request is over. */
+/* Ends the claim of a request that moved `bytes` in both directions together. */
 void limits_leave(struct limits_claim *claim, const struct access_settings *s, uint64_t bytes);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 enum {
-	LOCKOUT_WAYS = 8, /* entries of a set; a key has one set */
+	LOCKOUT_WAYS = 8, /* entries of a set; the key decides the set */
 };
 
 struct lockout_entry {
@@ -22,7 +22,10 @@ static struct {
 	size_t sets;
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The set of a key, whose bytes are as good as random. NULL: there is no table. */
+/*
+ * Finds the set of a key, whose bytes are a digest and so evenly spread. NULL: no failure was
+ * counted yet, so there is no table.
+ */
 static struct lockout_entry *
 lockout_set(const struct lockout_key *key)
 {
@@ -38,7 +41,7 @@ entry_is_over(const struct lockout_entry *e, const struct lockout_rules *rules, 
 	return !e->failures || now - e->first_ns >= rules->lifetime_ms * CLOCK_NS_PER_MS;
 }
 
-/* With the lock held: the entry of the key that counts still, or NULL. */
+/* Finds the key's entry unless it has expired; called with the lock held. May be NULL. */
 static struct lockout_entry *
 lockout_find(const struct lockout_rules *rules, const struct lockout_key *key, uint64_t now)
 {

@@ -1,12 +1,13 @@
 /*
- * Lock-out after wrong passwords: who has failed `threshold` times for a name at an address is
- * refused there, with the right password, too, until `lifetime_ms` after the first failure. A new
- * password begins anew. The name is free from other addresses, so that nobody locks others out
- * everywhere; an address is counted as struct address_block says.
+ * Lock-out after wrong passwords. After `threshold` failures for one name from one address, that
+ * name is refused from that address, even with the right password, until `lifetime_ms` after the
+ * first failure. A changed password starts a new count. The name still works from other addresses,
+ * so nobody can lock a person out everywhere. Which addresses count as one is decided by struct
+ * address_block.
  *
- * The process has one table, which is allocated at the first failure and bounded: of `objects`
- * failing names the ones that failed first are forgotten first. What others have failed at other
- * servers of the store does not count here.
+ * The process has one table, allocated at the first failure. It keeps `objects` pairs of name and
+ * address and forgets those whose first failure is the oldest. Each server of a store counts for
+ * itself.
  *
  * Thread-safe.
  */
@@ -34,18 +35,20 @@ struct lockout_rules {
 	enum lockout_mode mode;
 	uint64_t threshold;
 	uint64_t lifetime_ms;
-	uint64_t objects; /* what the process was started with: the first failure makes the table */
+	uint64_t objects; /* read once, when the first failure allocates the table */
 };
 
-/* Who tries: a name at an address, with the password that the name has now. */
+/* A name at an address, with the password that the name has at present. */
 struct lockout_key {
 	uint8_t bytes[LOCKOUT_KEY_BYTES];
 };
 
-/* True if the key has reached the threshold; what that means is the caller's, by the mode. */
+/*
+ * True if the key has reached the threshold. The caller decides by `rules->mode` whether to refuse.
+ */
 bool lockout_reached(const struct lockout_rules *rules, const struct lockout_key *key);
 
-/* A wrong password. Without memory for the table nothing is counted. */
+/* Counts a wrong password. Nothing is counted if there is no memory for the table. */
 void lockout_count(const struct lockout_rules *rules, const struct lockout_key *key);
 
 #endif

@@ -98,7 +98,7 @@ roles_parse(struct tuple_reader *r, struct arena *arena, struct person *ret)
 	return STATUS_OK;
 }
 
-/* Bytes of exactly, or with `ret_len` of at most, that many. */
+/* Reads bytes: exactly `n` of them, or at most `n` if `ret_len` is given. */
 static enum status
 bytes_parse(struct tuple_reader *r, enum tuple_kind kind, size_t most, struct arena *arena,
 	    void *ret, size_t *ret_len)
@@ -315,7 +315,7 @@ listing_take(void *arg, struct tuple_reader key, struct str value)
 	struct str name;
 
 	if (!key.rest.len)
-		return STATUS_OK; /* the versionstamp of all of them */
+		return STATUS_OK; /* the pair (ROOT, 11), which is not a person */
 	TRY(person_record_parse(value, l->arena, &person, l->err));
 	TRY(catalog_next_text(&key, TUPLE_STRING, l->arena, true, &name));
 	person.name = name;

@@ -1,14 +1,14 @@
 /*
- * People of a store: one record for each, whichever door has written it.
+ * The people of a store. Each has one record, which every door uses.
  *
  *     (ROOT, 11)        the versionstamp of the newest change of any of them
  *     (ROOT, 11, name)  a person
  *
- * CouchDB's _users documents are one way to write these: their winning revisions become the records
- * in the same transaction. A request reads the record of whom it is from in its own transaction or
- * in one of its own. So who is removed, or has lost a role, is refused on the next request, in
- * every process; what a process remembers of passwords is tied to the version of a record
- * (person_cache.h). The versionstamp is for whoever wants to be woken by any change.
+ * CouchDB's _users documents are one way to write these: the winning revision of a document becomes
+ * the record in the same transaction. Every request reads its user's record, so a person who was
+ * removed or has lost a role is refused on the next request in every process. What a process
+ * remembers of checked passwords is tied to the version of a record (person_cache.h). A process can
+ * watch the versionstamp to learn that any person has changed.
  *
  * Functions that take a transaction leave the commit to their caller. Threading: that of the
  * transaction.
@@ -24,18 +24,21 @@
 enum {
 	PERSON_NAME_BYTES = 256,
 	PERSON_ROLES = 1000,
-	PERSON_ROLES_BYTES = 60000, /* all of them; leaves room in a value */
+	PERSON_ROLES_BYTES = 60000, /* of all roles together; leaves room in a value */
 };
 
 struct person {
 	struct str name;
 	struct str *roles;
 	size_t roles_count;
-	bool has_verifier; /* without one nobody can log in as this person by a password */
+	bool has_verifier; /* without a verifier this person cannot log in with a password */
 	struct verifier verifier;
 	bool has_scram;
 	struct scram scram;
-	/* Of the transaction that has written the record: another one for each change. */
+	/*
+	 * The versionstamp of the transaction that wrote the record, so it differs after each
+	 * change.
+	 */
 	uint8_t version[KV_VERSIONSTAMP_BYTES];
 };
 
@@ -45,8 +48,8 @@ bool person_name_is_sound(struct str name);
 bool person_roles_fit(const struct str *roles, size_t count);
 
 /*
- * Writes the record of a person, whose name and roles are sound. A transaction cannot read what it
- * has written here.
+ * Writes the record of a person. The name must be sound and the roles must fit. The transaction
+ * cannot read the record that it has written, because the value has a versionstamp.
  */
 MUST_USE enum status person_put(struct kv_tx *tx, const struct person *person, struct err *err);
 
@@ -59,7 +62,7 @@ MUST_USE enum status person_clear_all(struct kv_tx *tx);
 MUST_USE enum status person_get(struct kv_tx *tx, struct str name, struct arena *arena,
 				struct person *ret, struct err *err);
 
-/* Told of each person; a failure ends the listing. What it is told lives in the arena. */
+/* Called for each person; a failure ends the listing. The person lives in the arena. */
 typedef enum status person_take(void *arg, const struct person *person);
 
 /* All people, in the order of their names, by snapshot reads. */
@@ -71,12 +74,15 @@ MUST_USE enum status person_watch_key(struct arena *arena, struct str *ret);
 
 /* ---- The record, for checks and tests ---- */
 
-/* Returns the place of the version in the value, for kv_set_versionstamped_value(). */
+/* Appends the record. Returns the offset of its version, for kv_set_versionstamped_value(). */
 size_t person_record_put(const struct person *person, struct buf *value);
 MUST_USE enum status person_record_parse(struct str value, struct arena *arena, struct person *ret,
 					 struct err *err);
 
-/* Has checks of stores know these records; before any other thread. */
+/*
+ * Registers the check of these records with `frond verify`. Must be called before other threads
+ * start.
+ */
 void person_register(void);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/rand.h"
 
 enum {
-	CACHE_WAYS = 2, /* places that a proof can have */
+	CACHE_WAYS = 2, /* slots that a proof can be in */
 	CACHE_KEY_BYTES = 32,
 	CACHE_TEXT_BYTES = AUTH_NAME_BYTES + 1 + AUTH_PASSWORD_BYTES,
 };
@@ -19,7 +19,7 @@ static struct {
 	uint8_t key[CACHE_KEY_BYTES];
 	pthread_mutex_t lock; /* guards what follows */
 	struct person_proof entries[PERSON_CACHE_ENTRIES / CACHE_WAYS][CACHE_WAYS];
-	uint8_t turns[PERSON_CACHE_ENTRIES / CACHE_WAYS]; /* which of the ways goes next */
+	uint8_t turns[PERSON_CACHE_ENTRIES / CACHE_WAYS]; /* which of the slots is replaced next */
 } cache = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void

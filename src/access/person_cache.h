@@ -1,11 +1,11 @@
 /*
- * Passwords that were right lately, so that the slow hash of each is computed once.
+ * Remembers passwords that were checked lately, so that each slow hash is computed once.
  *
- * The process keeps keyed digests of name and password, each with what it was checked against: the
- * version of a person's record, or the hash of an administrator. A record that has changed in any
- * way has another version, so what is kept of the one before is never found again: there is
- * nothing to drop, in this process or in another. The table has a fixed size; what finds no room
- * in it costs another hash.
+ * The process keeps keyed digests of name and password. Beside each it keeps what the password was
+ * checked against: the version of a person's record, or the hash of an administrator. A changed
+ * record has another version, so an old entry is never found again, and no process has to be told
+ * to drop it. The table has a fixed size. An entry that was replaced costs one more hash at the
+ * next request.
  *
  * Thread-safe.
  */

@@ -6,7 +6,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct {
 		uint8_t hash[VERIFIER_HASH_BYTES];
-		size_t hash_len; /* 0: nothing is here */
+		size_t hash_len; /* 0: the entry is free */
 		struct scram scram;
 	} entries[SCRAM_TABLE_ENTRIES];
 	size_t next;

@@ -1,11 +1,11 @@
 /*
- * SCRAM's keys of passwords that are being set, until the transaction that sets them looks for
+ * Holds the SCRAM keys of a password that is being set, until the transaction that sets it takes
  * them.
  *
- * Both verifiers are made where the plain password is seen. CouchDB's goes through a document, and
- * may come to the record by another fiber than the one that hashed it; SCRAM's keys are in no
- * document. The table is small and forgets the oldest. Keys that are lost are made again at the
- * next login.
+ * Both verifiers are made while the plain password is known. CouchDB's verifier travels in the
+ * document, and another fiber may write the person's record from it. SCRAM's keys must not be in a
+ * document, so they wait here. The table is small and forgets the oldest keys. A person whose keys
+ * were forgotten gets new ones at the next login.
  *
  * Thread-safe.
  */

@@ -1,5 +1,5 @@
 /*
- * Verifiers: what is kept of a password, so that it can be checked and not be read.
+ * Verifiers are what is stored instead of a password: it can be checked by them, and not recovered.
  *
  * A salt is taken as text, because CouchDB hashes the digits of a salt, and not the bytes that they
  * stand for. A SCRAM verifier has a salt of its own: whoever knows the salted password of SCRAM can
@@ -76,7 +76,9 @@ bool verifier_has_hash(const struct verifier *v, const uint8_t *hash);
 /* Sets the verifier's salt to the digits of `n` random bytes. */
 void verifier_make_salt(struct verifier *v, size_t n);
 
-/* Makes the keys of a password from `rounds` and `salt`. False: OpenSSL cannot compute them. */
+/*
+ * Makes the keys of a password from `s->rounds` and `s->salt`. False: OpenSSL cannot compute them.
+ */
 bool scram_derive(struct str password, struct scram *s);
 /* The same under a fresh salt. */
 bool scram_make(struct str password, uint64_t rounds, struct scram *ret);

@@ -24,9 +24,9 @@ const char *quote_show(struct str s, char room[QUOTE_SHOWN_BYTES]);
 #define QUOTE_SHOW(s) quote_show((s), (char[QUOTE_SHOWN_BYTES]){ "" })
 
 /*
- * Appends `s` so that it stays one word of one line of the log, also between quotes: bytes that are
- * not visible ASCII, quotes and backslashes as %XX. Longer than `most` bytes, it is cut and ends in
- * "...", which come on top.
+ * Appends `s` in a form that stays one word of one log line, also between quotes: bytes that are
+ * not visible ASCII, quotes and backslashes are written as %XX. If that takes more than `most`
+ * bytes, it is cut there and "..." is added.
  */
 void quote_word(struct buf *out, struct str s, size_t most);
 
