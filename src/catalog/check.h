@@ -100,7 +100,10 @@ enum {
 typedef void catalog_root_check(struct catalog_verify *v, struct tuple_reader key,
 				const struct kv_pair *pair);
 
-/* Has (ROOT, part, …) checked by a module. Before any other thread; again changes nothing. */
+/*
+ * Registers the function that checks the keys (ROOT, part, …). Must be called before other threads
+ * start; a repeated call changes nothing.
+ */
 void catalog_verify_register(uint64_t part, catalog_root_check *check);
 
 /* ---- Elements ---- */

@@ -26,7 +26,7 @@ struct chore_entry {
 	uint64_t due_ns; /* of its thread alone */
 	bool asked;      /* of the leases' thread alone: the lease, if the exchange succeeds */
 	bool held;       /* under the registry's lock: its lease */
-	bool hurried;    /* under the registry's lock: it is due, whatever due_ns says */
+	bool hurried;    /* under the registry's lock: it is due regardless of due_ns */
 	struct chore_state state; /* under the registry's lock */
 	bool active;              /* likewise: in a turn, or with more to do */
 };
@@ -37,7 +37,7 @@ struct chores_thread {
 	bool started;
 	pthread_t thread;
 	struct event stop;
-	struct event hurry; /* made anew under the registry's lock, by the thread */
+	struct event hurry; /* set by chores_hurry(); reset with the lock held */
 	struct watchdog_post post;
 	struct watchdog_label label; /* the chore under way */
 };
@@ -226,7 +226,7 @@ chore_take_turn(struct chores_thread *t, struct chore_entry *e)
 	e->due_ns = clock_after_ms(pause_ms);
 }
 
-/* What the chore had left to do is another process's now. */
+/* Another process has the lease, and does what this one had left to do. */
 static void
 chore_await_lease(struct chores *chores, struct chore_entry *e)
 {
@@ -236,7 +236,7 @@ chore_await_lease(struct chores *chores, struct chore_entry *e)
 	e->due_ns = clock_after_ms(CHORES_LEASE_LOOK_MS);
 }
 
-/* Makes those chores due that somebody has hurried since the last look. */
+/* Makes the chores due for which chores_hurry() was called since the last look. */
 static void
 chores_take_hurries(struct chores_thread *t)
 {

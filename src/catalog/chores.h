@@ -83,9 +83,8 @@ MUST_USE enum status chores_start(struct chores *chores, struct err *err);
 void chores_stop(struct chores *chores);
 
 /*
- * Has the chore of this name take its next turn at once, or another one right behind the turn that
- * it is in: there is work that it may not have seen. Where its lease is another process's, nothing
- * comes of it.
+ * Tells the chore of this name that there is new work: its next turn begins at once, or right after
+ * the present turn. Has no effect while another process has the chore's lease.
  */
 void chores_hurry(struct chores *chores, const char *name);
 

@@ -52,8 +52,8 @@ catalog_create(struct kv_tx *tx, const struct catalog_kind *kind, struct str nam
 		TRY(catalog_store_format_raise(tx, CATALOG_STORE_FORMAT_KINDS));
 	TRY(catalog_description_set(tx, &db));
 	/*
-	 * The metadata version stays as it is: no cache knows anything of this database. Whoever
-	 * has looked for it without success has read its key.
+	 * The metadata version need not change: no cache has an entry for a database that did not
+	 * exist, and a transaction that looked for it in vain has read its key and conflicts.
 	 */
 	return catalog_event_put(tx, kind, name, CATALOG_EVENT_CREATED, db.incarnation);
 }
@@ -123,7 +123,10 @@ catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space s
 			catalog_db_unref(db);
 			return status;
 		}
-		/* What this transaction has written itself is not yet true for others. */
+		/*
+		 * What this transaction has written is not committed yet, so it must not enter the
+		 * cache.
+		 */
 		if (cache && !transaction_has_written(tx))
 			catalog_cache_add(cache, version, db);
 	}

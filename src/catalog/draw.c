@@ -314,7 +314,10 @@ static void
 draw_value(const struct catalog_kind *kind, struct str key, struct str value,
 	   struct catalog_place place, struct buf *ret)
 {
-	/* What is watched is below (ROOT, EVENTS) itself, and likewise of people. */
+	/*
+	 * The keys (ROOT, EVENTS) and (ROOT, PEOPLE) themselves hold the versionstamps that are
+	 * watched.
+	 */
 	if (!place.database &&
 	    (place.subspace == KV_ROOT_EVENTS || place.subspace == KV_ROOT_PEOPLE) &&
 	    catalog_draw_stamp(value, ret))

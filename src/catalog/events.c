@@ -9,10 +9,10 @@
 #include "loop/step.h"
 
 enum {
-	EVENTS_DB_STEPS = 20,                 /* what one database costs (loop/step.h) */
-	EVENTS_NAME_STEPS = 10,               /* and a name with an event */
-	EVENTS_NAMES_BYTES = 2 * 1024 * 1024, /* of the names of events that are kept */
-	/* Found events that are gathered before those that are too many are dropped. */
+	EVENTS_DB_STEPS = 20,                 /* steps (loop/step.h) of looking at one database */
+	EVENTS_NAME_STEPS = 10,               /* and of a name with an event */
+	EVENTS_NAMES_BYTES = 2 * 1024 * 1024, /* for the names of the events that are kept */
+	/* So many events are gathered before those beyond the wanted number are dropped. */
 	EVENTS_GATHERED = 2 * CATALOG_EVENTS_MOST + 3 * CATALOG_EVENTS_PAGE,
 };
 
@@ -21,7 +21,7 @@ struct event_entry {
 	struct catalog_seq seq;
 	uint8_t kind;
 	uint16_t name_bytes;
-	uint32_t name_at; /* in the names */
+	uint32_t name_at; /* offset of the name in `names` */
 };
 
 /* ---- Keys ---- */
@@ -96,9 +96,10 @@ catalog_events_release(struct catalog_events *s)
 }
 
 /*
- * True for what has happened since the search began, at the Incarnation that was then the newest
- * (versions of another Incarnation are of another store). The next search finds it: if this one
- * did, a reader would go on behind it and miss what an earlier page was too early to see.
+ * True for an event that is newer than the beginning of the search, in the Incarnation that was
+ * then the newest (versions of another Incarnation are of another store). Such events are left to
+ * the next search. If this search returned one, a reader would continue behind it and miss older
+ * events in pages that were read before they happened.
  */
 static bool
 events_is_too_new(const struct catalog_events *s, const struct catalog_seq *seq,
@@ -155,7 +156,7 @@ compare_places(const void *a, const void *b)
 	return (ea->name_at > eb->name_at) - (ea->name_at < eb->name_at);
 }
 
-/* Drops what is too many, and the names of that. */
+/* Drops the events beyond the wanted number, and their names. */
 static void
 events_trim(struct catalog_events *s)
 {
@@ -207,7 +208,7 @@ catalog_events_at(const struct catalog_events *s, size_t at)
 
 /* ---- A page ---- */
 
-/* The pairs of one page of names in that part of the root, behind the key `last`. */
+/* Reads a page of the pairs in that part of the root, behind the key `last`. */
 static enum status
 events_page_range(struct kv_tx *tx, const struct catalog_events *s, uint64_t part,
 		  const struct buf *last, struct kv_future **ret, size_t *ret_prefix_len)
@@ -241,7 +242,7 @@ events_name(const struct catalog_events *s, struct str key, size_t prefix_len, s
 	return catalog_next_text(&r, TUPLE_STRING, s->arena, false, ret);
 }
 
-/* Of creations and deletions. */
+/* Takes the events of creations and deletions in a page. */
 static enum status
 events_take_names(struct catalog_events *s, struct kv_range range, size_t prefix_len,
 		  struct err *err)
@@ -270,7 +271,7 @@ events_read_newest(struct kv_tx *tx, struct kv_range range, struct catalog_db *d
 	return STATUS_OK;
 }
 
-/* The newest changes of these databases, all read at once. */
+/* Reads the newest changes of these databases, all at the same time. */
 static enum status
 events_take_dbs(struct kv_tx *tx, struct catalog_events *s, struct kv_range range,
 		size_t prefix_len, struct err *err)
@@ -328,7 +329,7 @@ events_read_page(struct kv_tx *tx, struct catalog_events *s, struct kv_range *re
 	return STATUS_OK;
 }
 
-/* Remembers the last key of a page, which the next page begins behind. */
+/* Remembers the last key of a page; the next page begins behind it. */
 static enum status
 events_pass(struct buf *last, struct kv_range range, bool *ret_done)
 {

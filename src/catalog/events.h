@@ -1,8 +1,8 @@
 /*
- * What happens to databases. A store keeps one event for each name that a database has, or had:
- * that it was created, or deleted, in the same transaction. That it was updated is not written
- * down: it is the newest change of the database. Searching for events therefore reads one key of
- * each database, and a write of a document costs nothing for them, no key and no conflict.
+ * Events of databases: created, deleted, updated. Creating or deleting a database writes an event
+ * under its name in the same transaction, in place of the event before. Updates are not written:
+ * the time of an update is the newest change in the database. A search for events therefore reads
+ * one key of each database, while writing a document costs no further key and no conflict.
  *
  *     (ROOT, 5, name)         → format, kind of event, Incarnation, Versionstamp; CouchDB's names
  *     (ROOT, 5, space, name)  → the same in any other name space
@@ -39,7 +39,7 @@ enum {
 	CATALOG_EVENTS_WATCHED = 1000,
 };
 
-/* Events between two moments, both left out; the oldest of them, or the newest. */
+/* Selects events between two moments, both exclusive: the `most` oldest of them, or the newest. */
 struct catalog_events_wanted {
 	enum catalog_space space;
 	struct catalog_seq after;
@@ -55,23 +55,24 @@ struct catalog_watched {
 };
 
 /*
- * A search through all databases of a name space, in pages, each in a transaction of its own, so
- * that its memory does not grow with the databases. It finds what had happened when its first page
- * was read, whatever happens meanwhile. Usage: init; page, again and again until `done`; sort; at;
- * release. A page that has failed can be read again, in another transaction.
+ * A search through all databases of a name space. It reads pages, each in a transaction of its own,
+ * so its memory does not grow with the number of databases. It finds the events up to the moment
+ * when its first page was read; later ones are left to the next search. Usage: init; page, again
+ * and again until `done`; sort; at; release. A page that has failed can be read again, in another
+ * transaction.
  */
 struct catalog_events {
 	struct catalog_events_wanted wanted;
 	bool done;
-	bool left_out;    /* there are more than were wanted: search again, behind the last */
+	bool left_out;    /* there are more events: search again behind the last one */
 	size_t count;     /* once sorted */
-	uint64_t version; /* at which the first page was read */
-	size_t dbs_count; /* of the databases that there are */
-	/* The caller's, for the first CATALOG_EVENTS_WATCHED of them; or NULL. */
+	uint64_t version; /* the read version of the first page */
+	size_t dbs_count; /* how many databases there are */
+	/* Room for the first CATALOG_EVENTS_WATCHED databases; the caller's, or NULL. */
 	struct catalog_watched *watched;
 
 	/* Private. */
-	struct arena *arena; /* for what is forgotten at once */
+	struct arena *arena; /* scratch memory for one page */
 	uint8_t incarnation; /* of the store, at `version` */
 	bool begun;
 	struct buf entries;
@@ -80,7 +81,7 @@ struct catalog_events {
 	struct buf last_db;
 	bool events_done;
 	bool dbs_done;
-	/* What the pages before this one have found. */
+	/* What earlier pages have found; a page that fails is undone to this. */
 	size_t settled_entries;
 	size_t settled_names;
 };
@@ -92,13 +93,16 @@ void catalog_events_release(struct catalog_events *s);
 MUST_USE enum status catalog_events_page(struct kv_tx *tx, struct catalog_events *s,
 					 struct err *err);
 
-/* Puts what was found in the order that is wanted. */
+/* Sorts the events that were found, in the wanted order. */
 void catalog_events_sort(struct catalog_events *s);
 
 /* The name is valid until the search is released. */
 struct catalog_event catalog_events_at(const struct catalog_events *s, size_t at);
 
-/* Watches: for a database that is created or deleted; for an update of one. */
+/*
+ * Begin watches: the first fires when any database is created or deleted, the second when the given
+ * one is updated.
+ */
 MUST_USE enum status catalog_watch(struct kv_tx *tx, struct kv_future **ret);
 MUST_USE enum status catalog_watch_db(struct kv_tx *tx, const struct catalog_watched *db,
 				      struct kv_future **ret);

@@ -14,7 +14,7 @@ catalog_kind_register(const struct catalog_kind *kind)
 		at++;
 	}
 	assert(at < CATALOG_KINDS);
-	/* Other threads may read it by now, if this is said again. */
+	/* Not written again by a repeated call, because other threads may be reading it by then. */
 	if (kinds[at] != kind)
 		kinds[at] = kind;
 }

@@ -93,8 +93,9 @@ struct catalog_kind {
 	/* The name of a subspace in what is drawn; NULL: it has none. */
 	const char *(*space_name)(uint64_t space);
 	/*
-	 * Or NULL. Draws what follows the subspace in a key, in parentheses, where the value says
-	 * what the key has lost. False, with nothing appended: it is drawn as the tuple that it is.
+	 * May be NULL. Draws the part of a key behind its subspace, in parentheses, with the help
+	 * of the value, which has what the key has lost. False, with nothing appended, if there is
+	 * no better drawing than that of a tuple.
 	 */
 	bool (*draw_key)(uint64_t space, struct str tail, struct str value, struct buf *ret);
 	/* Draws a value (draw.h). False: it is drawn as the tuple that it is. */

@@ -358,16 +358,16 @@ tally_is_due(struct catalog_tally *tally, bool all)
 	uint64_t noted = atomic_load_explicit(&tally->noted, memory_order_relaxed);
 	uint64_t least = CATALOG_TALLY_KEYS;
 	uint64_t counters = 0;
-	/* What is left over are mostly ranges that writers have to leave first. */
+	/* What is left are mostly ranges in which writers are still busy. */
 	uint64_t idle_ms = tally->more ? CATALOG_TALLY_MORE_MS : CATALOG_TALLY_IDLE_MS;
 
 	if (all || clock_mono_ns() - tally->tended_ns >= idle_ms * CLOCK_NS_PER_MS)
 		return true;
 	pthread_mutex_lock(&tally->lock);
 	/*
-	 * Tending reads all counters, some of them several times. So that this costs a write little
-	 * beside the keys that it sets, a database is due when several keys have changed for each
-	 * of its counters, of which there are about as many as the roots of its lists' lengths.
+	 * Tending a database reads all of its counters, some of them several times. There are about
+	 * as many as the square roots of its lists' lengths. So that tending costs little per
+	 * write, a database is due only after several changed keys per counter.
 	 */
 	for (size_t list = 0; tally->guide && list < tally->db->kind->lists_count; list++)
 		counters += tally->guide->counts[list] + 1;

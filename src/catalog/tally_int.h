@@ -22,11 +22,11 @@ enum {
 	CATALOG_TALLY_MERGES = 256, /* ranges that one transaction merges at most */
 	/* transactions that one call makes at most for a list */
 	CATALOG_TALLY_STEPS = 16,
-	/* keys that have changed for each counter, when a database with many changes is tended */
+	/* changed keys per counter after which a database is tended */
 	CATALOG_TALLY_DUE_KEYS = 12,
 	/* how long a database with few changes waits to be tended */
 	CATALOG_TALLY_IDLE_MS = 2000,
-	CATALOG_TALLY_MORE_MS = 250, /* likewise, of a database that was not tended to the end */
+	CATALOG_TALLY_MORE_MS = 250, /* the same for a database whose tending was not finished */
 	/* ranges of a list from which on the number of keys before a place can be estimated */
 	CATALOG_TALLY_ESTIMATE_MARKS = 32,
 	/* an answer that had to count more keys asks for tending */

@@ -28,7 +28,7 @@ catalog_verify_register(uint64_t part, catalog_root_check *check)
 	while (at < CATALOG_ROOT_CHECKS && root_checks[at].check && root_checks[at].part != part)
 		at++;
 	assert(at < CATALOG_ROOT_CHECKS);
-	/* Other threads may read it by now, if this is said again. */
+	/* Not written again by a repeated call, because other threads may be reading it by then. */
 	if (root_checks[at].part == part && root_checks[at].check == check)
 		return;
 	root_checks[at].part = part;
@@ -250,8 +250,8 @@ root_setting(struct store_check *s, struct tuple_reader *k, const struct kv_pair
 }
 
 /*
- * (ROOT, 10, P), (ROOT, 12, P, id): a database with work for the builder of indexes, and a design
- * document of which the views are to be built; by the database's space and name.
+ * Checks (ROOT, 10, P), a database with indexes to build, and (ROOT, 12, P, id), a design document
+ * with views to build. Both have the database's space and name in the value.
  */
 static void
 root_work(struct store_check *s, struct tuple_reader *k, const struct kv_pair *pair, bool of_design)

@@ -1,6 +1,5 @@
 /*
- * The word that a database has indexes to be built or cleared, or views to be built, as it is
- * stored:
+ * The stored note that a database has indexes to build or clear, or views to build:
  *
  *     format 1: (1, space, name)
  */

@@ -14,7 +14,7 @@ enum {
 };
 
 static struct {
-	sem_t asked; /* posted by signals, and at the end */
+	sem_t asked; /* posted by each SIGHUP and when watching ends */
 	atomic_bool ended;
 	pthread_t thread;
 } https_watch_state;

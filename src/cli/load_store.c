@@ -538,7 +538,7 @@ store_flush(struct load_sink *sink, struct err *err)
 	return status;
 }
 
-/* A document of _users is checked, and its password hashed, as a server does it. */
+/* Checks a document of _users and hashes its password, as a server does. */
 static enum status
 store_prepare_user(struct store_sink *s, struct load_doc *doc, struct err *reason)
 {

@@ -14,7 +14,7 @@ enum {
 	REMOTE_STALL_SECONDS = 300, /* without a byte either way */
 };
 
-/* The environment's name of a file with certificates to trust instead of the system's. */
+/* The environment variable that names a file of certificates to trust instead of the system's. */
 #define REMOTE_TRUSTED_ENV "SSL_CERT_FILE"
 
 struct remote;

@@ -54,7 +54,7 @@ enum {
 	MOVES_ARENA_BYTES = 16 * 1024 * 1024,
 };
 
-/* In place of an address of --http. */
+/* The word that `--http` takes instead of an address. */
 #define NOWHERE "none"
 
 #define ADMIN_ENV "FROND_ADMIN"
@@ -78,7 +78,7 @@ struct serve {
 	const struct kv_settings *kv;
 	const struct couch_settings *couch_settings;
 	const struct index_settings *indexes;
-	const char *host; /* where the couch door listens in clear; NULL: nowhere */
+	const char *host; /* where the couch door listens without TLS; NULL: nowhere */
 	uint16_t port;
 	struct https https;
 	char given_host[ADDRESS_HOST_BYTES]; /* by --http */
@@ -198,8 +198,8 @@ add_admins(const struct serve_args *args, struct settings *settings, struct err 
 }
 
 /*
- * Where the server listens: `--http` and `--https` are not of the form that settings have, and win
- * over them.
+ * Decides where the server listens. `--http` and `--https` win over the settings; they have another
+ * form, so they are read here.
  */
 static enum status
 find_address(struct serve *s, const struct serve_args *args, struct err *err)
@@ -221,7 +221,7 @@ find_address(struct serve *s, const struct serve_args *args, struct err *err)
 	return STATUS_OK;
 }
 
-/* A host at which others than this machine can reach the server; NULL: there is none. */
+/* The first host of the server that other machines can reach; NULL: there is none. */
 static const char *
 find_exposed_host(const struct serve *s)
 {

@@ -69,7 +69,7 @@ static const char argp_doc[] =
 
 /* ---- Documents ---- */
 
-/* Appends the document that there is but for what it says of its password in plain. */
+/* Appends the members of the existing document, without those of its password. */
 static enum status
 user_append_old(struct str old, struct arena *arena, struct buf *out, struct err *err)
 {
@@ -94,7 +94,7 @@ user_append_old(struct str old, struct arena *arena, struct buf *out, struct err
 	return STATUS_OK;
 }
 
-/* Appends the roles that an option gives as a JSON array. */
+/* Appends the roles of the option --roles as a JSON array. */
 static void
 user_append_roles(const char *roles, struct buf *out)
 {
@@ -327,7 +327,7 @@ user_open_place(struct user_call *c)
 	if (c->args->to) {
 		status = user_place_server(c->args->to, &c->place, &err);
 	} else {
-		/* It has complained already where this fails. */
+		/* cli_open_store() has printed why it failed. */
 		if (cli_open_store(c->args->store ? c->args->store : CLI_STORE, &options, &store) !=
 		    STATUS_OK)
 			return false;

@@ -1,4 +1,7 @@
-/* A password from standard input, which is in no list of processes and in no shell's history. */
+/*
+ * Reads a password from standard input, because an argument would show in lists of processes and in
+ * the shell's history.
+ */
 #include "cli/user.h"
 
 #include <errno.h>
@@ -10,7 +13,10 @@
 #include "access/auth.h"
 #include "base/utf8.h"
 
-/* Reads one line without its end, byte by byte, since what follows it may be another reader's. */
+/*
+ * Reads one line without its end. It reads byte by byte, so that what follows stays for the next
+ * reader.
+ */
 static enum status
 password_read_line(char *to, size_t cap, size_t *ret, struct err *err)
 {
@@ -44,7 +50,7 @@ password_prompt(struct str name, const char *again, char *to, size_t cap, size_t
 
 	fprintf(stderr, "Password of %.*s%s: ", STR_ARG(name), again);
 	status = password_read_line(to, cap, ret, err);
-	fputc('\n', stderr); /* the one that was typed is not shown either */
+	fputc('\n', stderr); /* the terminal did not show the one that was typed */
 	return status;
 }
 

@@ -1,4 +1,7 @@
-/* frond user with a server: documents of _users by HTTP, whose passwords the server hashes. */
+/*
+ * frond user with a server: reads and writes documents of _users by HTTP. The server hashes
+ * passwords.
+ */
 #include "cli/user.h"
 
 #include "base/mem.h"
@@ -75,11 +78,11 @@ user_server_put(struct user_place *place, struct str id, struct str text, bool c
 	TRY(server_request(s, "PUT", id, text, &code, err));
 	if (code == 409)
 		return STATUS_DOC_CONFLICT;
-	/* A tombstone is answered by 200. */
+	/* CouchDB answers 200, and not 201, when a document is deleted. */
 	return code / 100 == 2 ? STATUS_OK : server_refused(s, code, err);
 }
 
-/* Takes a row of _all_docs, whose document may be no user's. */
+/* Takes a row of _all_docs. Its document need not be a user's. */
 static enum status
 server_take_row(struct str row, struct arena *arena, user_take *take, void *arg, struct err *err)
 {

@@ -15,7 +15,7 @@ struct user_store {
 	struct kv_store *store;
 };
 
-/* One call of the place, for its transaction. */
+/* What a transaction of one call needs. */
 struct store_call {
 	struct str id;
 	struct str text;
@@ -27,7 +27,7 @@ struct store_call {
 	struct err err;
 };
 
-/* What happened in a transaction, in the words of its body where it has some. */
+/* Turns the outcome of a transaction into a status and a reason; the reason of its body wins. */
 static enum status
 store_explain(const struct store_call *c, enum status status, struct err *err)
 {
@@ -91,7 +91,7 @@ user_store_get(struct user_place *place, struct str id, struct arena *arena, str
 
 /* ---- Writing one ---- */
 
-/* The revision that the text names as its parent; pos 0: none. */
+/* Reads the parent revision that the text names; pos 0: it names none. */
 static enum status
 store_read_parent(struct store_call *c, const struct doc *doc, struct rev_id *ret)
 {
@@ -136,7 +136,7 @@ store_put_body(struct kv_tx *tx, void *arg)
 	if (status == STATUS_OK)
 		status = rev_write(tx, db, &edit, 1, 0, c->arena, &c->result, &c->err);
 	catalog_db_unref(db);
-	/* Nothing is committed where the edit is refused. */
+	/* A refused edit ends the attempt with a failure, so nothing is committed. */
 	return status == STATUS_OK ? c->result.status : status;
 }
 

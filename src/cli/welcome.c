@@ -35,7 +35,7 @@ welcome_user(const struct settings *settings, char ret[WELCOME_USER_BYTES])
 	(void)snprintf(ret, WELCOME_USER_BYTES, "-u %.*s ", STR_ARG(people[0].name));
 }
 
-/* The URL of a server that is bound there. */
+/* Makes the URL of a server that listens there. */
 static void
 welcome_write_url(bool with_tls, const char *host, uint16_t port, char ret[WELCOME_URL_BYTES])
 {

@@ -8,7 +8,7 @@
 #include "settings/settings.h"
 
 struct welcome {
-	const char *host; /* in clear; NULL: nowhere */
+	const char *host; /* without TLS; NULL: nowhere */
 	uint16_t port;
 	const char *tls_host; /* with TLS; NULL: nowhere */
 	uint16_t tls_port;
@@ -17,8 +17,8 @@ struct welcome {
 };
 
 /*
- * Prints where the server is reached and what to try there, in lines that can be pasted into a
- * shell, and logs the start.
+ * Prints the server's URLs and some first commands that can be pasted into a shell, and logs the
+ * start.
  */
 void welcome_print(const struct settings *settings, const struct welcome *w);
 

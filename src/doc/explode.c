@@ -437,7 +437,10 @@ scratch_new_or_fail(struct doc_scratch **ret, struct err *err)
 	return STATUS_OK;
 }
 
-/* Many fibers may be in the middle of documents: what is not their loop's counts as theirs. */
+/*
+ * Many fibers may be in the middle of a document. Memory beyond their loop's scratch counts as
+ * theirs.
+ */
 static void
 scratch_count(struct doc_scratch *own, const struct arena *arena)
 {

@@ -39,8 +39,10 @@ enum doc_key_order {
 	 * bytes are compared by content, and a double's order is the one of its bits: -0 is less
 	 * than 0, and NaN is greater than infinity. */
 	DOC_KEY_TYPED,
-	/* CouchDB's "raw" collation, which is Erlang's of its terms, for JSON's values alone:
-	 * numbers, false, null, true, objects, arrays, texts, byte by byte. */
+	/*
+	 * CouchDB's "raw" collation, which is the order of Erlang's terms. JSON values only:
+	 * numbers, false, null, true, objects, arrays, texts; texts byte by byte.
+	 */
 	DOC_KEY_RAW,
 };
 

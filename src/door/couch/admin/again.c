@@ -3,7 +3,7 @@
 #include "door/couch/admin/tx.h"
 #include "door/couch/admin/user_doc.h"
 
-/* Who the user is now, by the settings and the people of now. */
+/* Looks the user up again, with the present settings and records. */
 static enum status
 again_find_user(struct couch_req *r, struct auth_user *user)
 {
@@ -28,7 +28,10 @@ again_check(struct couch_req *r)
 	bool of_server = r->parts_count == 1 && str_starts_with(r->parts[0], STR("_")) && !r->db;
 
 	TRY(again_find_user(r, &r->user));
-	/* What belongs to the server, and lists of users, are for its administrators. */
+	/*
+	 * Only administrators of the server may read what belongs to the server, and lists of
+	 * users.
+	 */
 	if (of_server || couch_in_users_db(r))
 		return couch_require_admin(r);
 	return couch_db_read(r, COUCH_ACCESS_MEMBER, NULL, NULL);
@@ -47,7 +50,10 @@ couch_may_still_read(struct couch_req *r)
 		return true;
 	mark = arena_mark(r->arena);
 	status = again_check(r);
-	/* The roles of now are in memory that goes back. The next look comes in a second. */
+	/*
+	 * The new roles are in memory that is freed here, so the user from before is kept. The next
+	 * look comes within a second.
+	 */
 	r->user = user;
 	r->fail = fail;
 	arena_reset(r->arena, mark);

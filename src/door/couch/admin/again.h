@@ -1,4 +1,4 @@
-/* Rights of somebody who is being answered for long. */
+/* Checks the rights of a user again while a long answer is sent. */
 #ifndef FROND_DOOR_COUCH_ADMIN_AGAIN_H
 #define FROND_DOOR_COUCH_ADMIN_AGAIN_H
 
@@ -9,9 +9,9 @@ enum {
 };
 
 /*
- * Looks again whether the user may still read what the request is about: the database of its path,
- * or what belongs to the server. False if not, or if that cannot be found out. Where this process
- * alone uses the store, it knows whether any right has changed, and reads nothing while none has.
+ * True if the user may still read what the request is about: the database of its path, or what
+ * belongs to the server. False if not, or if the store cannot say. A process that uses the store
+ * alone knows whether any right has changed, and reads nothing as long as none has.
  */
 bool couch_may_still_read(struct couch_req *r);
 

@@ -27,8 +27,8 @@ enum {
 static const struct node_row {
 	const char *name;
 	couch_handler *get;
-	bool deep;     /* the path may go on */
-	bool measures; /* whoever has the role _metrics may read it */
+	bool deep;     /* the path may have further parts */
+	bool measures; /* users with the role _metrics may read it */
 } rows[] = {
 	{ "_stats", couch_node_stats, true, true },
 	{ "_system", couch_node_system, false, true },

@@ -11,30 +11,30 @@
 #include "settings/live.h"
 
 enum {
-	PERUSER_PAUSE_MS = 200, /* a user waits so long for the database */
+	PERUSER_PAUSE_MS = 200, /* between two looks, so the longest wait of a new user */
 	PERUSER_MORE_MS = 10,
 	PERUSER_FAILED_MS = 1000,
 	PERUSER_TURN_MS = 100,     /* quick chores share a thread */
-	PERUSER_TRANSACTIONS = 50, /* of a turn */
-	PERUSER_PAGE = 50,         /* documents that a transaction looks at */
+	PERUSER_TRANSACTIONS = 50, /* transactions in one turn */
+	PERUSER_PAGE = 50,         /* documents that one transaction looks at */
 	PERUSER_ARENA_BYTES = 64 * 1024 * 1024,
 	PERUSER_SECURITY_BYTES = 96 * 1024, /* of a security object that a name is put into */
 };
 
 /*
- * Up to where _users has been followed, in the configuration of that database, so that a new _users
- * begins anew: a format number, the settings that it was followed with, and a Sequence. Where the
- * format or the settings are others, all users are looked at again.
+ * The stored place up to which _users has been followed: a format number, the settings that were in
+ * force, and a Sequence. It is kept with the configuration of _users, so it goes away when that
+ * database is deleted. If the format or the settings differ, all users are looked at again.
  */
 #define PERUSER_PLACE "couch_peruser"
 
-/* A document that no database can be made for. */
+/* A document for which no database can be made, and why. */
 struct refusal {
 	struct str id;
 	struct err err;
 };
 
-/* A turn, and the attempt of a transaction that is under way. */
+/* A turn, and the present attempt of its transaction. */
 struct turn {
 	struct couch *couch;
 	const struct couch_settings *settings;
@@ -43,7 +43,7 @@ struct turn {
 
 	bool more;
 	bool event;  /* the attempt has created or deleted a database */
-	size_t done; /* documents that it has seen to */
+	size_t done; /* documents that the attempt has handled */
 	struct refusal *refusals;
 	size_t refused;
 };
@@ -122,8 +122,8 @@ user_create_db(struct turn *t, struct kv_tx *tx, struct str db_name, struct cata
 }
 
 /*
- * Digits are always two for a byte. CouchDB writes one for a byte below 16, so that the database of
- * one name could be that of another.
+ * Each byte becomes two hexadecimal digits. CouchDB writes one digit for a byte below 16, so two
+ * names could share a database there.
  */
 static enum status
 user_db_name(struct turn *t, struct str name, struct str *ret, struct err *err)
@@ -169,8 +169,8 @@ user_see_to(struct turn *t, struct kv_tx *tx, struct str name, bool deleted, str
 /* ---- A transaction ---- */
 
 /*
- * Failures that would come again and again, so that no other user would ever get a database. A
- * document that has one is logged and passed over.
+ * True for a failure that would repeat in every turn and keep all later users from getting a
+ * database. Such a document is logged and skipped.
  */
 static bool
 failure_stays(enum status status)
@@ -217,7 +217,10 @@ page_take(struct turn *t, struct kv_tx *tx, const struct catalog_db *db)
 	t->refusals = arena_alloc(t->arena, page.count * sizeof(*t->refusals));
 	if (!t->refusals)
 		return STATUS_LIMIT;
-	/* Events of one transaction would have one Sequence, and readers of events go by that. */
+	/*
+	 * Readers of events go by their Sequence. Two events of one transaction would have the
+	 * same, so the page ends after one.
+	 */
 	while (i < page.count && !t->event)
 		TRY(row_take(t, tx, &page.changes[i++]));
 	t->done = i;
@@ -259,7 +262,7 @@ turn_run(struct turn *t, struct chore_turn *turn, struct err *err)
 
 	for (unsigned n = 0; n < turn->budget; n++) {
 		TRY(kv_run(t->couch->config.store, turn_body, t, NULL, err));
-		/* Rights in open feeds: admin/again.h. */
+		/* Open feeds must look at their users' rights again (admin/again.h). */
 		if (t->done)
 			atomic_fetch_add(&t->couch->rights_changes, 1);
 		turn->done += t->done;
@@ -274,7 +277,7 @@ turn_run(struct turn *t, struct chore_turn *turn, struct err *err)
 	return STATUS_OK;
 }
 
-/* The settings of now, also where another server of the store has changed them. */
+/* Takes the present settings, including changes by other servers of the store. */
 static enum status
 peruser_hold_settings(struct couch *couch, struct settings_held **ret, struct err *err)
 {
@@ -299,7 +302,7 @@ peruser_run(void *arg, struct chore_turn *turn, struct err *err)
 	if (held)
 		t.settings = settings_of(held->settings, &couch_setting_group);
 	if (status == STATUS_OK && t.settings->peruser) {
-		/* The declaration of the setting lets no other name in. */
+		/* Cannot fail: the setting's declaration admits only the names of schemes. */
 		(void)!rev_scheme_parse(str_from_cstr(t.settings->scheme), &t.scheme);
 		t.arena = arena_new(PERUSER_ARENA_BYTES);
 		status = t.arena ? turn_run(&t, turn, err) : STATUS_NOMEM;

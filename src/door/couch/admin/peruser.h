@@ -1,7 +1,7 @@
 /*
- * A database for each user, as CouchDB's couch_peruser makes them: a chore follows the changes of
- * _users. Whatever writes a document there, a client, a replication, another server of the store,
- * its user gets a database.
+ * Makes a database for each user, as CouchDB's couch_peruser does. A chore follows the changes of
+ * _users, so a user gets a database no matter whether a client, a replication or another server of
+ * the store has written the document.
  */
 #ifndef FROND_DOOR_COUCH_ADMIN_PERUSER_H
 #define FROND_DOOR_COUCH_ADMIN_PERUSER_H

@@ -11,7 +11,7 @@ struct edit {
 	bool changed;
 };
 
-/* The list below `names` or `roles` of a group. What is no list counts as an empty one. */
+/* The value of `names` or `roles` in a group. A value that is not an array counts as empty. */
 struct list {
 	struct json_value *items;
 	size_t count;
@@ -55,7 +55,7 @@ edit_member(struct edit *e, struct str name, bool *first)
 	buf_append_byte(e->out, ':');
 }
 
-/* A name that is added comes first, as in CouchDB. */
+/* Writes the names of a list. An added name comes first, as in CouchDB. */
 static void
 names_write(struct edit *e, const struct list *names, bool is_listed)
 {
@@ -96,7 +96,7 @@ group_write(struct edit *e, const struct json_value *value, bool of_members)
 		return STATUS_OK;
 	}
 	e->changed = true;
-	/* Without any name and role, everybody would be a member. */
+	/* A list of members without any name and role would make the database public. */
 	closed = of_members && !e->listed && occurrences == names.count && !roles.count;
 	buf_append_byte(e->out, '{');
 	for (size_t i = 0; i < count; i++) {

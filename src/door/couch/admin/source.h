@@ -1,11 +1,11 @@
-/* The text of a document's body, for hooks that the model calls (model/revisioned/write.h). */
+/* Reads a document's body in hooks that the model calls (model/revisioned/write.h). */
 #ifndef FROND_DOOR_COUCH_ADMIN_SOURCE_H
 #define FROND_DOOR_COUCH_ADMIN_SOURCE_H
 
 #include "base/arena.h"
 #include "index/engine/source.h"
 
-/* Its own members as JSON, in the arena. STATUS_LIMIT. */
+/* The members of the body as JSON text, in the arena. STATUS_LIMIT. */
 MUST_USE enum status couch_source_text(const struct index_source *source, struct arena *arena,
 				       struct str *ret);
 

@@ -1,4 +1,4 @@
-/* From documents of _users to people. */
+/* Makes records of people out of documents of _users. */
 #include "door/couch/admin/user_doc.h"
 
 #include "access/person.h"
@@ -70,7 +70,7 @@ verifier_take_texts(struct verifier *v, struct str salt, struct str hash)
 	return hash.len == 2 * v->hash_len && str_from_hex(hash, v->hash) && verifier_is_sound(v);
 }
 
-/* What the document's password is checked against. False: nothing that this server can check. */
+/* Reads the verifier in the document. False: it has none that this server can check. */
 static bool
 user_verifier(const struct json_member *members, size_t count, struct verifier *ret)
 {
@@ -98,7 +98,10 @@ user_verifier(const struct json_member *members, size_t count, struct verifier *
 	return verifier_take_texts(ret, salt, member_string(members, count, "derived_key"));
 }
 
-/* Roles that nobody has by a document: those of the server, but for the one that reads metrics. */
+/*
+ * True for roles that a document cannot give: the server's own, which begin with '_', except
+ * _metrics.
+ */
 static bool
 role_is_taken(struct str role)
 {
@@ -124,8 +127,8 @@ user_roles(const struct json_value *value, struct arena *arena, struct person *r
 }
 
 /*
- * The person that the document is of. STATUS_INVALID for a document that nobody can be: it may have
- * come by replication, and is stored all the same.
+ * Reads the person out of a document. STATUS_INVALID if it describes none: replication may bring
+ * such a document, which is stored and gives no record.
  */
 static enum status
 user_read(struct str id, struct str text, struct arena *arena, struct person *ret)
@@ -156,8 +159,8 @@ verifier_eq(const struct verifier *a, const struct verifier *b)
 }
 
 /*
- * The keys of SCRAM are not in the document. They are made together with the hash, or belong to the
- * record of before if the password is the same.
+ * The keys of SCRAM are not in the document. For a new password they wait in the table of
+ * scram_table.h; for an unchanged one they are taken from the person's record.
  */
 static enum status
 user_find_scram(struct kv_tx *tx, struct arena *arena, struct person *person)
@@ -312,7 +315,7 @@ user_has_member(const struct json_member *members, size_t count, bool (*is)(stru
 	return false;
 }
 
-/* Keeps the hash of somebody who writes their own document back without it. */
+/* Adds the stored hash to a document that its owner writes back without it. */
 static enum status
 user_keep_hash(struct couch_req *r, struct str id, const struct json_member *members, size_t count,
 	       struct str *ret)

@@ -1,9 +1,9 @@
 /*
- * Documents of _users, which are CouchDB's way to write people.
+ * Documents of _users. Writing them is CouchDB's way to change people.
  *
- * The winning revision of "org.couchdb.user:NAME" becomes the record of NAME in the transaction
- * that makes it the winner, whoever writes it: a client, a replication, a purge. A plain password
- * is replaced by its hash before that transaction.
+ * The winning revision of "org.couchdb.user:NAME" becomes the record of NAME in the same
+ * transaction that makes it the winner, no matter whether a client, a replication or a purge does
+ * that. A plain password is replaced by its hash before that transaction.
  */
 #ifndef FROND_DOOR_COUCH_ADMIN_USER_DOC_H
 #define FROND_DOOR_COUCH_ADMIN_USER_DOC_H
@@ -15,48 +15,49 @@
 
 #define COUCH_USER_PREFIX "org.couchdb.user:"
 
-/* True if what the request names is the database of users. */
+/* True if the request's path names the database of users. */
 bool couch_in_users_db(const struct couch_req *r);
 
-/* The name that a document's id is of; ptr NULL: it is no user's. */
+/* The user's name in a document's id; ptr NULL: the id is not a user's. */
 struct str couch_user_of_id(struct str id);
 
-/* For rev_follow(): which documents are people, and what becomes of them. */
+/* Callbacks for rev_follow(): which documents are followed, and the write of the record. */
 bool couch_is_user_doc(const struct catalog_db *db, struct str id);
 rev_design_changed couch_user_changed;
 
-/* True for members that tell something of a password. */
+/* True for members of a user's document that belong to the password. */
 bool couch_is_password_member(struct str name);
 
 /*
- * Replaces the plain password of a document that is to be written, if it has one, by its hash:
- * `*ret` is the new text, or ptr NULL if nothing has to be replaced. The password waits for its
- * turn to be hashed. Where somebody who is no administrator writes their own document back without
- * the hash, which they never see, the hash stays as it is.
+ * Replaces a plain password in a document that is about to be written by its hash. `*ret` is the
+ * new text; ptr NULL: nothing was replaced. Waits for a turn to hash. Users never see their own
+ * hash, so when one writes their document back without it, the stored hash is added.
  */
 MUST_USE enum status couch_user_doc_text(struct couch_req *r, struct str id, struct str text,
 					 struct str *ret, struct couch_fail *fail);
 
-/* The document is written, or purged, and committed: if it is somebody's, the log tells it. */
+/*
+ * Called after the write or purge of a document was committed: logs the change if it is a user's
+ * document.
+ */
 void couch_user_doc_audit(struct couch_req *r, struct str id);
 
 /*
- * The document of these members with this verifier instead of what it says of its password, as JSON
- * text.
+ * Appends the document as JSON text, with this verifier in place of its members about a password.
  */
 void couch_user_doc_write(const struct verifier *v, const struct json_member *members, size_t count,
 			  struct buf *out);
 
-/* Who writes a document of _users, and the memory for looking at it. */
+/* The user who writes a document of _users, and memory for the check. */
 struct couch_user_writer {
 	struct arena *arena;
 	const struct auth_user *user;
-	bool admin; /* of the server or of the database */
+	bool admin; /* an administrator of the server or of the database */
 };
 
 /*
- * CouchDB's rules for writing such a document, in its words: `doc` is as it is to be, `old` as it
- * was or "null".
+ * Checks the write of a document by CouchDB's rules, with CouchDB's words in `fail`. `doc` is the
+ * new text, `old` the stored one or "null".
  */
 MUST_USE enum status couch_user_doc_check(const struct couch_user_writer *w, struct str id,
 					  struct str doc, struct str old, struct couch_fail *fail);

@@ -24,7 +24,7 @@ side_find(const struct side *s, const char *name)
 	return json_value_find(s->members, s->count, name);
 }
 
-/* What JavaScript takes for true. */
+/* True if JavaScript would take the value for true. */
 static bool
 is_truthy(const struct json_value *v)
 {
@@ -139,7 +139,7 @@ check_password_members(const struct side *doc, struct couch_fail *fail)
 	return STATUS_OK;
 }
 
-/* What somebody who is no administrator may not change. */
+/* Refuses changes that only administrators may make. */
 static enum status
 check_own(const struct couch_user_writer *w, const struct side *doc, struct side *old, bool has_old,
 	  struct couch_fail *fail)
@@ -191,7 +191,7 @@ couch_user_doc_check(const struct couch_user_writer *w, struct str id, struct st
 	const struct json_value *deleted;
 	struct str owner = couch_user_of_id(id);
 
-	/* Nobody learns that there is somebody else's document. */
+	/* The answer must not tell a user that another user's document exists. */
 	if (!w->admin && w->user->name.len && !str_eq(owner, w->user->name))
 		return couch_fail_set(fail, COUCH_ERROR_NOT_FOUND, "missing");
 	TRY(side_read(w, doc_text, &doc, fail));
@@ -203,7 +203,7 @@ couch_user_doc_check(const struct couch_user_writer *w, struct str id, struct st
 			return STATUS_OK;
 		return forbid(fail, "Only admins may delete other user docs.");
 	}
-	/* A document that was deleted is begun anew. */
+	/* A document that was deleted is treated as new. */
 	if (has_old) {
 		deleted = side_find(&old, "_deleted");
 		has_old = !deleted || deleted->kind != JSON_TRUE;
