@@ -25,9 +25,10 @@ import garbage from './suites/garbage.mjs';
 import crash from './suites/crash.mjs';
 import queries from './suites/queries.mjs';
 import replicator from './suites/replicator.mjs';
+import browser from './suites/browser.mjs';
 import walk from './suites/walk.mjs';
 
-const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, walk];
+const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, walk];
 const SAMPLE_DOCUMENTS = 2000;
 
 const here = path.dirname(fileURLToPath(import.meta.url));

@@ -3,7 +3,7 @@
  *
  *     { name, setup(ctx) → state, tests: { 'sentence': async (state, ctx) => … }, teardown(state) }
  *
- * and a test fails by throwing.
+ * and a test fails by throwing. A suite with `skip()` that returns a text is skipped for that reason.
  */
 const TEST_TIMEOUT_MS = 60000;
 
@@ -29,6 +29,12 @@ export async function runSuites(suites, ctx) {
 	console.log(`1..${total}`);
 	for (const suite of suites) {
 		const limit = ctx.full ? 10 * TEST_TIMEOUT_MS : TEST_TIMEOUT_MS;
+		const reason = suite.skip?.();
+		if (reason) {
+			for (const name of Object.keys(suite.tests))
+				console.log(`ok ${++number} - ${suite.name}: ${name} # SKIP ${reason}`);
+			continue;
+		}
 		let state, broken;
 		try {
 			state = await withTimeout(suite.setup(ctx), limit);
