@@ -244,7 +244,7 @@ couch_hold_settings(struct couch_req *r)
 	return status;
 }
 
-/* Refuses whoever has not logged in, where the settings want that. */
+/* Refuses requests without a valid login if the settings demand one. */
 static enum status
 couch_require_valid_user(struct couch_req *r)
 {
@@ -255,7 +255,7 @@ couch_require_valid_user(struct couch_req *r)
 	if (r->parts_count == 1 && str_eq(r->parts[0], STR("_up")) &&
 	    r->settings->valid_user_but_up)
 		return STATUS_OK;
-	/* Everybody may try to log in. */
+	/* Logging in itself needs no login. */
 	if (r->parts_count == 1 && str_eq(r->parts[0], STR("_session")) && r->method == COUCH_POST)
 		return STATUS_OK;
 	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED, "Authentication required.");
@@ -302,7 +302,7 @@ couch_serve(struct couch_req *r)
 	TRY(limits_enter_address(&r->claim, r->couch->limits, access, http_peer(r->x),
 				 &r->fail.err));
 	TRY(couch_check_user(r));
-	/* Others than readers begin when their body has come: that transaction would be too old. */
+	/* A request with a body waits for it, and the transaction would be too old by then. */
 	if (r->method != COUCH_GET)
 		couch_drop_begun(r);
 	if (!r->user.admin && r->user.name.len)

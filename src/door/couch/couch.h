@@ -35,14 +35,14 @@ MUST_USE enum status couch_refuse_validators(struct kv_tx *tx, const struct cata
 					     struct err *err);
 
 enum {
-	COUCH_USER_DOC_BYTES = 64 * 1024 * 1024, /* of a document of _users with its attachments */
+	COUCH_USER_DOC_BYTES = 64 * 1024 * 1024, /* a document of _users with its attachments */
 };
 
 /*
- * For a program that writes documents of _users into a store itself, as an administrator of a
- * server would: checks the document by CouchDB's rules, and replaces a plain password by its hash,
- * which takes `rounds` of PBKDF2. `*ret` is the text to write, `text` or in the arena.
- * STATUS_FORBIDDEN and STATUS_INVALID, explained. Slow where there is a password.
+ * For programs that write documents of _users into a store without a server: checks the document by
+ * CouchDB's rules for administrators, and replaces a plain password by its hash with `rounds`
+ * rounds of PBKDF2. `*ret` is the text to write: `text` itself, or a new one in the arena.
+ * STATUS_FORBIDDEN and STATUS_INVALID, explained. Hashing a password is slow.
  */
 MUST_USE enum status couch_prepare_user_doc(struct str id, struct str text, uint64_t rounds,
 					    struct arena *arena, struct str *ret, struct err *err);

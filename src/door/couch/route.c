@@ -528,7 +528,7 @@ route_refuse_in_users(struct couch_req *r)
 			      "Only administrators can do this in the users database.");
 }
 
-/* What is left to them: their own documents, and what writes go through (admin/user_doc.h). */
+/* Users may use their own documents, and the writes that admin/user_doc.h checks. */
 static enum status
 route_in_users_limited(struct couch_req *r)
 {

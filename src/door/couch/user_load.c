@@ -1,4 +1,4 @@
-/* Documents of _users that a program writes into a store itself. */
+/* Documents of _users that a program writes into a store without a server. */
 #include "access/scram_table.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/user_doc.h"
@@ -45,8 +45,10 @@ user_load_prepare(struct str id, struct str *text, uint64_t rounds, struct arena
 	deleted = json_value_find(members, count, "_deleted");
 	if (couch_user_of_id(id).ptr && (!deleted || deleted->kind != JSON_TRUE))
 		TRY(user_load_hash(members, count, rounds, arena, text, fail));
-	/* What the document was before only matters for those who are no administrators, and for
-	 * its name, which its id fixes. */
+	/*
+	 * The old document is not needed: only the rules for ordinary users look at it, and the
+	 * rule that a name never changes holds because the id has the name.
+	 */
 	return couch_user_doc_check(&writer, id, *text, STR("null"), fail);
 }
 
@@ -59,7 +61,7 @@ couch_prepare_user_doc(struct str id, struct str text, uint64_t rounds, struct a
 
 	*ret = text;
 	if (str_starts_with(id, STR("_")))
-		return STATUS_OK; /* a design document, or an id that no document can have */
+		return STATUS_OK; /* a design document, or an id that is refused later */
 	status = user_load_prepare(id, ret, rounds, arena, &fail);
 	if (status != STATUS_OK)
 		*err = fail.err;

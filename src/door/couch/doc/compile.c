@@ -16,7 +16,7 @@ couch_design_is_compiled(const struct couch_req *r, struct str id)
 	return couch_is_design(id) && js && js_check(js, &err) == STATUS_OK;
 }
 
-/* The reason of a worker's error, which is JSON text, mostly of a string. */
+/* Makes the reason of a worker's error readable. It is JSON text, usually a string. */
 static struct str
 compile_reason(const struct js_error *error, struct arena *arena)
 {
@@ -28,7 +28,7 @@ compile_reason(const struct js_error *error, struct arena *arena)
 	return error->reason;
 }
 
-/* One function. Its error is told in CouchDB's words. */
+/* Compiles one function. An error is reported in CouchDB's words. */
 static enum status
 compile_one(struct couch_req *r, const struct js_design *design, enum js_view_function kind,
 	    struct str view, struct couch_fail *fail)
@@ -48,7 +48,10 @@ compile_one(struct couch_req *r, const struct js_design *design, enum js_view_fu
 			      QUOTE_SHOW(reason));
 }
 
-/* All of one kind in one call; where that fails, one by one, to tell which it is. */
+/*
+ * Compiles all functions of one kind in one call. If that fails, compiles them one by one to find
+ * the faulty one.
+ */
 static enum status
 compile_all(struct couch_req *r, const struct js_design *design, enum js_view_function kind,
 	    const struct str *views, size_t count, struct couch_fail *fail)
@@ -98,7 +101,10 @@ couch_design_compile(struct couch_req *r, struct str id, struct str text, struct
 	enum status status = view_design_parse(text, rev_db_is_partitioned(r->db), r->arena, &views,
 					       &err);
 
-	/* What else is wrong with it, whoever asks one of its views is told. */
+	/*
+	 * Other mistakes do not refuse the design document: a request for one of its views reports
+	 * them.
+	 */
 	if (status == STATUS_INVALID || (status == STATUS_LIMIT && *err.text))
 		return STATUS_OK;
 	TRY(status);

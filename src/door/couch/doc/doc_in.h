@@ -32,15 +32,15 @@ MUST_USE enum status couch_doc_again(struct couch_req *r, struct str text, struc
 				     struct couch_doc *doc, struct couch_fail *fail);
 
 /*
- * Replaces the plain password of a document in _users by its hash (admin/user_doc.h). Slow; outside
- * of any transaction.
+ * Replaces the plain password of a document in _users by its hash (admin/user_doc.h). Slow, so it
+ * must not be called inside a transaction's body.
  */
 MUST_USE enum status couch_doc_hash_password(struct couch_req *r, struct str id,
 					     struct couch_doc *doc, struct couch_fail *fail);
 
 /*
- * Refuses a document in _users that has a password, with COUCH_ERROR_NOT_IMPLEMENTED, where it is
- * made inside a transaction, in which nothing is hashed.
+ * For documents that are made inside a transaction's body, where nothing can be hashed: refuses a
+ * document in _users that has a password, with COUCH_ERROR_NOT_IMPLEMENTED.
  */
 MUST_USE enum status couch_doc_check_password(struct couch_req *r, const struct doc *doc,
 					      struct couch_fail *fail);

@@ -11,7 +11,7 @@ couch_handler couch_purged_infos_limit_get, couch_purged_infos_limit_put;
 
 /* Documents, by id. */
 MUST_USE enum status couch_doc_get(struct couch_req *r, struct str id);
-/* Of _users, for somebody who is no administrator of it. */
+/* GET of a document in _users by a user who is not an administrator of _users. */
 MUST_USE enum status couch_user_doc_get(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_put(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_delete(struct couch_req *r, struct str id);

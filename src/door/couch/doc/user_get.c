@@ -1,4 +1,4 @@
-/* GET /_users/{docid} by somebody who is no administrator. */
+/* GET /_users/{docid} by a user who is not an administrator. */
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/tx.h"
@@ -14,7 +14,7 @@ struct user_get {
 	bool own;
 	bool has_rev;
 	struct rev_id rev;
-	struct str text; /* the document's own members */
+	struct str text; /* the members of the body */
 };
 
 static enum status
@@ -36,7 +36,10 @@ user_get_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return g->text.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
-/* One's own document without what it tells of the password; of others, what is public. */
+/*
+ * Writes the user's own document without the members of its password, or the public fields of
+ * another user's document.
+ */
 static bool
 user_get_shows(const struct couch_req *r, const struct user_get *g, struct str member)
 {
@@ -105,7 +108,7 @@ couch_user_doc_get(struct couch_req *r, struct str id)
 	if (g.has_rev)
 		TRY(couch_rev_parse(rev, r->arena, &g.rev, &r->fail));
 	status = couch_db_read(r, COUCH_ACCESS_MEMBER, user_get_attempt, &g);
-	/* Whether somebody else's document was deleted or never there is nobody's business. */
+	/* The answer must not tell whether another user's document was deleted or never existed. */
 	if (status == STATUS_NOT_FOUND || (status == STATUS_DELETED && !g.own))
 		return r->db ? user_get_missing(r) : status;
 	TRY(status);

@@ -159,7 +159,10 @@ couch_validators_open(struct couch_req *r, struct kv_tx *tx)
 	if (set) {
 		set->kept.refs++;
 	} else {
-		/* This may wait, and another fiber keep some meanwhile: the later ones stay. */
+		/*
+		 * Reading may wait, and another fiber may have kept a set meanwhile. This newer set
+		 * replaces it.
+		 */
 		TRY(couch_validators_read(tx, r->db, &set, &r->fail.err));
 		couch_kept_put(table, r->db->number, version, &set->kept);
 	}

@@ -1,10 +1,10 @@
 /*
  * The validators of a database: its design documents that have a validate_doc_update.
  *
- * Each loop keeps those of the databases that it has written to. What it keeps is valid while the
- * store's metadata version stands still (wire/kept.h), which every write of such a design document
- * touches (query/hook.c). A transaction that writes has read that version, so it conflicts with a
- * change of a validator. A database without validators costs a write a look into that table.
+ * Each loop keeps the validators of the databases that it writes to. They stay valid until the
+ * store's metadata version changes (wire/kept.h); every write of such a design document changes it
+ * (query/hook.c). A transaction that writes has read that version, so it conflicts with a change of
+ * a validator. In a database without validators a write costs one look into that table.
  *
  * Threading: the loop's. A set is counted, and never changes.
  */

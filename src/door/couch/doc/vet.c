@@ -1,4 +1,4 @@
-/* What workers are asked before edits are written. */
+/* Runs validators and compiles views before edits are written. */
 #include "door/couch/doc/vet.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ struct vet_item {
 	 * known already; or it is a design document.
 	 */
 	bool shown;
-	bool compiled; /* it is a design document whose views must compile */
+	bool compiled; /* the edit is a design document whose views must compile */
 	bool old_deleted;
 	struct rev_id old; /* the revision that it was compared with; pos 0: none */
 	uint64_t print;    /* a hash of the edit */
@@ -344,7 +344,7 @@ vet_write_new(struct vet *v, size_t i, const struct rev_doc *old)
 	return vet_keep_text(v, &v->items[i].texts.doc);
 }
 
-/* A design document that is to be compiled: its functions are in its members. */
+/* Keeps the text of a design document that is going to be compiled. */
 static enum status
 vet_write_design(struct vet *v, size_t i)
 {
@@ -531,7 +531,9 @@ vet_run_one(struct couch_req *r, struct couch_vetting *vetting, const struct js_
 	return STATUS_OK;
 }
 
-/* Denies what a check of the server's own has refused, and passes on what else has gone wrong. */
+/*
+ * Turns a refusal by one of the server's own checks into a denied edit; passes other failures on.
+ */
 static enum status
 vet_take_failure(struct couch_req *r, struct vet_item *item, enum status status,
 		 const struct couch_fail *fail)
@@ -547,7 +549,7 @@ vet_take_failure(struct couch_req *r, struct vet_item *item, enum status status,
 	return STATUS_OK;
 }
 
-/* Has the design documents compiled that are among the edits. */
+/* Compiles the design documents among the edits. */
 static enum status
 vet_compile(struct couch_req *r, struct couch_vetting *vetting)
 {
@@ -564,7 +566,7 @@ vet_compile(struct couch_req *r, struct couch_vetting *vetting)
 	return STATUS_OK;
 }
 
-/* What validators are for other databases, the server's own rules are for that of users. */
+/* Checks edits in _users by the server's own rules, which stand in for a validator there. */
 static enum status
 vet_run_user_rules(struct couch_req *r, struct couch_vetting *vetting)
 {

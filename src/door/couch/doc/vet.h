@@ -1,13 +1,13 @@
 /*
- * What workers are asked before edits are written: the validators of the database whether they may
- * be, and of design documents whether their views compile.
+ * Vetting of edits before they are written: the database's validators decide whether an edit is
+ * allowed, and the views of a design document must compile.
  *
- * A worker is never called inside a transaction's body, which may run again. So an attempt that has
- * edits that no validator has seen reads what the validators need, ends with STATUS_UNVETTED, and
- * nothing is written; then the validators run; then comes another attempt. That one compares: the
- * validators, the security object, each edit and the revision that it was compared with must be
- * what the validators have seen, or it all begins again. All of it is read in the transaction that
- * writes, so whoever changes one of them makes it start over.
+ * A worker is never called inside a transaction's body, which may run again. So the first attempt
+ * reads what the validators need and ends with STATUS_UNVETTED without writing. Then the validators
+ * run, and another attempt follows. It compares: the validators, the security object, each edit and
+ * its parent revision must be what the validators have seen, or everything begins again. The
+ * attempt reads all of these in the transaction that writes, so a change of any of them is a
+ * conflict.
  *
  * Design documents and _local documents are shown to no validator, as in CouchDB. A tombstone of a
  * design document is not compiled.

@@ -35,7 +35,10 @@ struct updates {
 	struct kv_tx *tx;
 	struct catalog_seq at;     /* the last event that was sent, or where the feed began */
 	struct catalog_seq before; /* of a descending feed: the last event that was sent */
-	/* What the last look has found: databases, the version of the store, how long it took. */
+	/*
+	 * The results of the last look: databases, the version of the store, how long the look
+	 * took.
+	 */
 	struct catalog_watched *watched;
 	size_t dbs_count;
 	uint64_t version;
@@ -111,7 +114,9 @@ updates_check_since(struct updates *u, struct kv_tx *tx)
 	return STATUS_OK;
 }
 
-/* True if the store is as it was at the last look, after which the feed has waited. */
+/*
+ * True if nothing in the store has changed since the last look, so the feed only has to wait again.
+ */
 static bool
 updates_is_unchanged(const struct updates *u, struct kv_tx *tx)
 {
@@ -120,7 +125,7 @@ updates_is_unchanged(const struct updates *u, struct kv_tx *tx)
 	return u->polls && kv_get_read_version(tx, &version) == STATUS_OK && version == u->version;
 }
 
-/* One attempt of the first page of a search. Without changes since the last there is none. */
+/* One attempt to read the first page of a search. It reads none if nothing has changed. */
 static enum status
 updates_begin_search(struct updates *u, struct kv_tx *tx, struct catalog_events *s)
 {
@@ -166,7 +171,7 @@ updates_search(struct updates *u, struct catalog_events *s)
 		TRY(updates_read_page(u, s, false));
 	catalog_events_sort(s);
 	if (s->version) {
-		/* A search that has left something out is followed by another at once. */
+		/* If the search left events out, the next one follows at once. */
 		u->version = s->left_out ? 0 : s->version;
 		u->dbs_count = s->dbs_count;
 		u->polls = s->dbs_count > CATALOG_EVENTS_WATCHED;
@@ -261,7 +266,10 @@ updates_set_watches(struct updates *u)
 	return kv_future_wait(kv_commit(u->tx));
 }
 
-/* Between two looks at many databases: most of the time the feed does nothing. */
+/*
+ * The pause between two looks at many databases, long enough that the feed is idle most of the
+ * time.
+ */
 static uint64_t
 updates_pause_ms(const struct updates *u)
 {

@@ -87,7 +87,7 @@ couch_feed_park(struct couch_feed_wait *w, struct event **events, size_t n, uint
 		if (found == n)
 			return STATUS_CANCELLED;
 		*ret = found == n + 1 ? COUCH_WAKE_OVER : COUCH_WAKE_CHANGED;
-		/* Whoever may not read any more is told the end, and nothing else. */
+		/* A user who may not read any more gets the feed's end, and no further change. */
 		if (!feed_may_go_on(w)) {
 			*ret = COUCH_WAKE_OVER;
 			return STATUS_OK;

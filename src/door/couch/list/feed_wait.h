@@ -23,7 +23,7 @@ struct couch_feed_wait {
 	 */
 	uint64_t sent_ns;
 	uint64_t idle_ns;
-	uint64_t looked_ns; /* when the user's rights were last looked at */
+	uint64_t looked_ns; /* when the user's rights were last checked */
 };
 
 void couch_feed_wait_init(struct couch_feed_wait *w, struct couch_stream *stream,

@@ -203,7 +203,10 @@ find_run(struct find *f)
 		metric_add(&find_unindexed, 1);
 	fail = f->r->fail;
 	status = find_sorted(f, range);
-	/* Nothing has been sent. A page behind another sorted one has no place in the index. */
+	/*
+	 * Nothing has been sent yet, so the plan may change. A bookmark of a sorted answer names no
+	 * place in the index, so only the first page can follow it.
+	 */
 	if (f->sort_is_full && !f->has_after && plan_follow_index(&f->plan)) {
 		f->r->fail = fail;
 		f->listed = false;

@@ -56,7 +56,7 @@ struct find {
 	struct find_members filtered;  /* what that looks at */
 	find_take *take;
 	struct find_sorter *sorter; /* of find_sort.c */
-	bool sort_is_full;          /* it has refused what takes more than sort_bytes */
+	bool sort_is_full;          /* the sort needs more than [mango] sort_bytes */
 	struct find_groups *groups; /* of find_aggregate.c */
 	enum find_way way;
 	uint64_t counted; /* of find_aggregate.c: documents */
@@ -127,15 +127,16 @@ MUST_USE enum status find_check_limits(struct find *f);
 MUST_USE enum status find_by_ids(struct find *f, struct name_range range);
 
 /*
- * Makes f->list of what the plan reads: ids that are in one or all of several indexes. Where they
- * take more memory than [mango] sort_bytes allows, there is none, and all documents are read.
+ * Gathers the ids that the plan reads from several indexes into f->list: their union or their
+ * intersection. If they take more memory than [mango] sort_bytes, there is no list, and all
+ * documents are read.
  *
- * `behind`: earlier ids are not asked for; ptr NULL: all are. `*ret_end` is the id, in
- * f->list_arena, at which the list ends although more may follow; ptr NULL: it is whole.
+ * `behind`: only ids greater than this are wanted; ptr NULL: all are. `*ret_end` is the last id
+ * that the list covers, in f->list_arena; ptr NULL: the list is complete.
  */
 MUST_USE enum status find_gather(struct find *f, struct str behind, struct str *ret_end);
 
-/* find_by_ids() of what the plan reads, list by list. */
+/* Gathers and answers list by list: find_gather() and find_by_ids() in turns. */
 MUST_USE enum status find_by_sets(struct find *f, struct name_range range);
 
 /*

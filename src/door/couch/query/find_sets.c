@@ -1,13 +1,13 @@
 /*
- * Ids that are read out of indexes before their documents are: those of all members of an $or, or
- * those that two indexes have in common. They are put in order, each once, and the documents then
- * come by id, as if the others were not there.
+ * Unions and intersections of indexes. The ids of all members of an $or, or the ids that several
+ * indexes have in common, are gathered first, sorted, and made unique. Then the documents are read
+ * by id.
  *
- * Where much is to be read and the answer is in the order of ids, they are put together window by
- * window. Entries whose columns all have one value are in the order of their ids: such a range is
- * read from the place where the window begins, up to some entries. The window ends where the first
- * of these ranges was left. So a page costs what is in it, and the next one goes on at its
- * bookmark.
+ * If there are many entries and the answer is in the order of ids, ids are gathered window by
+ * window. A range of entries whose columns all have one value (a point) is in the order of its ids.
+ * Of each such range the next `most` entries behind the window's beginning are read. The window
+ * then ends at the smallest id at which one of the ranges stopped. So a page costs what is in it,
+ * and the next page continues at its bookmark.
  */
 #include "catalog/keys.h"
 #include "door/couch/query/entries.h"
@@ -16,8 +16,8 @@
 
 enum {
 	SETS_PAGE_ENTRIES = 1000, /* read at once */
-	WINDOW_LEAST = 64,    /* entries of each range in a window, and at most a page of them */
-	WINDOW_OTHERS = 4000, /* entries of a range that is not in the order of ids */
+	WINDOW_LEAST = 64,        /* the fewest entries that a window reads of each range */
+	WINDOW_OTHERS = 4000,     /* entries of a range that is not in the order of ids */
 };
 
 struct ids {
@@ -30,16 +30,16 @@ struct gathering {
 	struct find *f;
 	struct arena *arena; /* of the ids; its limit is that of a sort */
 	struct ids ids;
-	struct ids known; /* with `within`, only ids that are in here count */
+	struct ids known; /* with `within`, ids outside of these are dropped */
 	bool within;
-	size_t before; /* ids when the page began */
+	size_t before; /* number of ids when the present page of entries began */
 	const struct plan_read *read;
 	struct buf after; /* the key of the last entry */
 	struct buf last;  /* likewise, in this attempt */
 	bool more;
 	size_t entries;
 
-	/* Of a window: behind < id <= end, where ptr NULL is no bound. */
+	/* The window has ids with behind < id <= end; ptr NULL: no bound. */
 	struct str behind;
 	struct str end; /* in the arena */
 	size_t most;    /* entries of a range; 0: there is no window */
@@ -182,7 +182,7 @@ gather_page(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return STATUS_OK;
 }
 
-/* Reads one page, from `after` on. */
+/* Reads one page of entries behind the key `after`. */
 static enum status
 gather_one_page(struct gathering *g)
 {
@@ -198,7 +198,7 @@ gather_one_page(struct gathering *g)
 	return buf_status(&g->after);
 }
 
-/* Reads the ids of one index, or those that the selector names. */
+/* Gathers the ids of one index, or the ids that the selector itself names. */
 static enum status
 gather_read(struct gathering *g, const struct plan_read *read)
 {
@@ -214,7 +214,7 @@ gather_read(struct gathering *g, const struct plan_read *read)
 
 /* ---- Windows ---- */
 
-/* The place behind an id in a range that is a point. */
+/* Makes the key right behind the entry of an id in a point. */
 static enum status
 point_place(struct gathering *g, const struct index_range *range, struct str id, struct str *ret)
 {
@@ -229,8 +229,9 @@ point_place(struct gathering *g, const struct index_range *range, struct str id,
 }
 
 /*
- * The part of a point where the window's ids are, and in front of it that of ids which are too long
- * for a key: these have a digest there, in no order.
+ * Narrows a point to the window: `ret[1]` has the entries with the window's ids. Ids too long for a
+ * key are stored as digests in front of the others, in no useful order, so `ret[0]` has all of
+ * them.
  */
 static enum status
 point_narrow(struct gathering *g, const struct index_range *range, struct index_range ret[2])
@@ -250,13 +251,16 @@ point_narrow(struct gathering *g, const struct index_range *range, struct index_
 	return g->end.ptr ? point_place(g, range, g->end, &ret[1].end) : STATUS_OK;
 }
 
-/* The window ends with the last id that was read, since more may follow there. */
+/* Ends the window at the last id that was read of a range that has more entries. */
 static enum status
 window_end(struct gathering *g)
 {
 	struct str last = buf_str(&g->last_id);
 
-	/* Long ids may be there by their digests, in no order: then there is nowhere to end. */
+	/*
+	 * The range stopped among digests of long ids, which are in no order, so no id can end the
+	 * window.
+	 */
 	if (last.len > INDEX_ID_BYTES / 2 - 1)
 		return STATUS_LIMIT;
 	if (g->end.ptr && str_cmp(g->end, last) <= 0)
@@ -265,7 +269,7 @@ window_end(struct gathering *g)
 	return g->end.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
-/* Reads the ids of a range that belong to the window. */
+/* Gathers the ids of a range that belong to the window. */
 static enum status
 window_read_range(struct gathering *g, const struct plan_read *read,
 		  const struct index_range *range)
@@ -280,7 +284,9 @@ window_read_range(struct gathering *g, const struct plan_read *read,
 	part.keys = (struct key_ranges){ parts, point ? 2 : 1 };
 	g->read = &part;
 	buf_clear(&g->after);
-	/* What lies within ids that are known is read to its end, and takes no memory. */
+	/*
+	 * An intersection only keeps ids that are known already, so this range is read to its end.
+	 */
 	if (g->within) {
 		g->most = 0;
 		do
@@ -309,7 +315,7 @@ window_read(struct gathering *g, const struct plan_read *read)
 	return STATUS_OK;
 }
 
-/* Puts the window's ids in order; those behind its end may not be all that are there. */
+/* Sorts the window's ids, and drops those behind its end, of which some may not have been read. */
 static enum status
 window_settle(struct gathering *g)
 {
@@ -336,7 +342,7 @@ window_all(struct gathering *g)
 	return window_settle(g);
 }
 
-/* How many entries of a range a window has; 0: windows do not pay, or cannot be. */
+/* How many entries a window reads of each range. 0: windows cannot be used, or do not pay. */
 static size_t
 window_entries(const struct find *f)
 {
@@ -374,7 +380,7 @@ gather_all(struct gathering *g)
 	return ids_settle(g);
 }
 
-/* Reads a window behind `behind`, or all where there are no windows. */
+/* Gathers the window behind `behind`, or all ids if windows are not used. */
 static enum status
 gather_run(struct gathering *g)
 {

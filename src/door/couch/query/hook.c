@@ -36,8 +36,9 @@ hook_read(struct str id, struct str text, bool partitioned, struct arena *arena,
 }
 
 /*
- * Loops keep the validators and the indexes of databases while the metadata version stands still
- * (doc/validators.h, indexes.h). The text is of the design document before or after the change.
+ * Loops keep the validators and the indexes of databases until the metadata version changes
+ * (doc/validators.h, indexes.h). Sets `*ret` if this text of a design document, before or after the
+ * change, defines one of them, so that the version must change.
  */
 static enum status
 hook_is_kept(struct str text, const struct query_indexes *indexes, struct arena *arena, bool *ret)
@@ -52,7 +53,10 @@ hook_is_kept(struct str text, const struct query_indexes *indexes, struct arena 
 	return STATUS_OK;
 }
 
-/* Views that a chore is to build, unless the design document wants none to be (view/written.h). */
+/*
+ * Notes the views for the chore that builds them (view/written.h), unless the design document says
+ * "autoupdate": false.
+ */
 static enum status
 hook_note_views(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct str text,
 		struct arena *arena)
@@ -211,7 +215,7 @@ query_design_changed(struct kv_tx *tx, const struct catalog_db *db,
 		if (same)
 			continue;
 		TRY(index_drop(tx, db, def));
-		touch = false; /* the engine has done so */
+		touch = false; /* the index engine has touched it */
 	}
 	for (size_t k = 0; k < wanted.count; k++) {
 		bool keep;

@@ -1,6 +1,7 @@
 /*
- * Indexes that follow their design documents: whoever changes one, be it a client, a replication or
- * a purge, creates and drops indexes in the same transaction, and notes views that are to be built.
+ * Makes indexes follow their design documents. A change of a design document, by a client, a
+ * replication or a purge, creates and drops indexes in the same transaction, and notes that its
+ * views have to be built.
  */
 #ifndef FROND_DOOR_COUCH_QUERY_HOOK_H
 #define FROND_DOOR_COUCH_QUERY_HOOK_H

@@ -8,7 +8,7 @@
 #include "model/revisioned/read.h"
 #include "model/revisioned/revisioned.h"
 
-/* Definitions that a loop keeps. */
+/* The definitions of a database, as a loop keeps them. */
 struct kept_indexes {
 	struct couch_kept kept; /* first */
 	struct query_indexes list;
@@ -26,10 +26,13 @@ kept_free(struct couch_kept *kept)
 
 /* ---- Reading ---- */
 
-/* Indexes while they are read. What reads definitions takes a request for its arena. */
+/*
+ * The state of reading definitions. The functions that read them take a request because of its
+ * arena.
+ */
 struct reading {
 	struct couch_req *r;
-	struct couch_req to; /* its arena is that of the list */
+	struct couch_req to; /* a stand-in whose arena is that of the list */
 	struct query_indexes *list;
 };
 
@@ -48,7 +51,7 @@ indexes_add_design(struct reading *reading, struct kv_tx *tx, const struct rev_e
 	buf_append_byte(&text, '{');
 	TRY(rev_body_write(&doc, false, &text));
 	TRY(buf_status(&text));
-	/* Most design documents define none, and nothing of those is kept. */
+	/* Most design documents define no index, and nothing is kept of them. */
 	TRY(query_indexes_add(r, entry->id, buf_str(&text), partitioned, &found));
 	if (found.count == 0)
 		return STATUS_OK;
@@ -126,7 +129,7 @@ query_indexes_load(struct couch_req *r, struct kv_tx *tx, struct query_indexes *
 		return STATUS_OK;
 	}
 	status = kept_read(r, tx, &k);
-	/* Too many to be kept: the request has them in its own memory. */
+	/* Too many to keep, so the request reads them into its own arena. */
 	if (status == STATUS_LIMIT)
 		return indexes_read(r, tx, r->arena, ret);
 	TRY(status);

@@ -1,7 +1,7 @@
 /*
- * The indexes of a database, as its design documents define them. Each loop keeps those of the
- * databases that it has been asked about: every write of a design document that defines an index
- * touches the metadata version (hook.c).
+ * The indexes of a database, as its design documents define them. Each loop keeps the definitions
+ * of the databases that it has answered for. They stay valid until the metadata version changes;
+ * every write of a design document that defines an index changes it (hook.c).
  */
 #ifndef FROND_DOOR_COUCH_QUERY_INDEXES_H
 #define FROND_DOOR_COUCH_QUERY_INDEXES_H

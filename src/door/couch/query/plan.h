@@ -107,19 +107,19 @@ bool plan_ignores_use_index(const struct find_args *args, const struct query_ind
 struct str plan_named_design(const struct find_args *args);
 
 /*
- * True if entries of the range, or of all ranges that are read, differ in nothing but their ids, so
- * that they are in the order of these: a page may begin at an id.
+ * True if the entries of the range, or of each range of the read, differ only in their ids. They
+ * are then in the order of ids, so a page may begin at an id.
  */
 bool plan_range_is_point(const struct plan_read *read, const struct index_range *range);
 bool plan_read_is_points(const struct plan_read *read);
 
 enum {
-	PLAN_WINDOW_ROWS = 1000, /* ids of more entries are put together window by window */
+	PLAN_WINDOW_ROWS = 1000, /* with more entries, ids are gathered window by window */
 };
 
 /*
- * Makes a plan that sorts in memory one that reads the entries of the chosen index, which has the
- * order. False if the engine has not all of them.
+ * Changes a plan that sorts in memory into one that reads the chosen index in the order of the
+ * sort. False if the index does not have all documents.
  */
 bool plan_follow_index(struct plan *p);
 

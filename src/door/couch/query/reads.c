@@ -154,7 +154,7 @@ plan_range_is_point(const struct plan_read *read, const struct index_range *rang
 	size_t elements = 3 + read->index->columns.count + read->index->partitioned;
 	struct tuple_elem e;
 
-	/* The database, the subspace, the index, and the components. */
+	/* A point has these elements: the database, the subspace, the index, and one per column. */
 	while (elements--) {
 		if (tuple_next(&r, &e) != STATUS_OK)
 			return false;

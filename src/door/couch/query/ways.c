@@ -126,7 +126,7 @@ ways_offer_sets(struct ways *w, struct plan_candidate *order, struct plan_read *
 	for (size_t i = 0; i < count; i++) {
 		double rows = (double)reads[i].rows;
 
-		/* A window has as much of each index as a page needs. */
+		/* With windows, each index is read only as far as a page needs. */
 		if (windows && plan_read_is_points(&reads[i])) {
 			way.paged += reads[i].index ? rows : 0;
 		} else {

@@ -16,10 +16,10 @@ enum {
 	AHEAD_PAUSE_MS = 500, /* between two looks for work */
 	AHEAD_MORE_MS = 200,
 	AHEAD_FAILED_MS = 5000,
-	AHEAD_PAGE = 100, /* notes that are read at once */
+	AHEAD_PAGE = 100, /* notes that one transaction reads */
 	AHEAD_ARENA_BYTES = 256 * 1024 * 1024,
 	AHEAD_DESIGN_BYTES = 32 * 1024 * 1024, /* of a design document's text */
-	AHEAD_BEGUN_MOST = 1000,               /* the most that [ken] limit may be */
+	AHEAD_BEGUN_MOST = 1000,               /* the highest [ken] limit */
 };
 
 /* An update that the chore has begun. */
@@ -28,28 +28,28 @@ struct begun {
 	uint8_t signature[VIEW_SIGNATURE_BYTES];
 };
 
-/* Static: a process has one chore of this name, and turns of a chore follow each other. */
+/* Static without a lock: a process has one chore of this name, whose turns never overlap. */
 static struct {
 	struct begun all[AHEAD_BEGUN_MOST];
 	size_t next; /* the oldest of them */
 } ahead;
 
-/* A turn. */
+/* What a turn needs. */
 struct turn {
 	struct couch *couch;
 	const struct couch_settings *settings;
 	struct arena *arena;
-	size_t running; /* updates that the chore has begun, and that go on */
+	size_t running; /* updates begun by the chore that are still running */
 	uint64_t done;
 	struct err *err;
 };
 
-/* What a note is about, as one transaction has seen it. */
+/* The state of a note's design document and views in one transaction. */
 struct look {
 	const struct turn *turn;
 	const struct view_written *written;
-	bool failed; /* the chore has built it, and a function has failed */
-	bool wanted; /* it is to be built */
+	bool failed; /* the chore built it before, and a function failed */
+	bool wanted; /* it has to be built */
 	struct js_design version;
 	struct view_design design;
 };
@@ -124,7 +124,7 @@ look_at_db(struct look *l, struct kv_tx *tx, const struct catalog_db *db)
 	enum status status;
 
 	if (db->number != l->written->db_number)
-		return STATUS_OK; /* another one has its name */
+		return STATUS_OK; /* the database was deleted; another one has its name */
 	status = look_read_design(l, tx, db);
 	if (status_is_no_view(status))
 		return STATUS_OK;
@@ -139,7 +139,7 @@ look_at_db(struct look *l, struct kv_tx *tx, const struct catalog_db *db)
 	return STATUS_OK;
 }
 
-/* Clears the note if there is nothing to do. */
+/* Clears the note if nothing has to be built. */
 static enum status
 look_body(struct kv_tx *tx, void *arg)
 {
@@ -159,7 +159,7 @@ look_body(struct kv_tx *tx, void *arg)
 	return l->wanted && !l->failed ? STATUS_OK : view_written_clear(tx, l->written);
 }
 
-/* Begins an update, which goes on by itself. */
+/* Begins an update, which continues without the chore. */
 static enum status
 look_begin(struct look *l)
 {

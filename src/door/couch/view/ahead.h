@@ -1,6 +1,6 @@
 /*
- * Building views of design documents that have been written before anybody asks them, as CouchDB's
- * ken does. One process of a store does so, by a chore.
+ * Builds the views of a written design document before the first request for them, as CouchDB's ken
+ * does. A leased chore does it, so one process of a store builds.
  */
 #ifndef FROND_DOOR_COUCH_VIEW_AHEAD_H
 #define FROND_DOOR_COUCH_VIEW_AHEAD_H

@@ -21,7 +21,7 @@ struct couch_view_functions;
 struct couch_view_functions *couch_view_functions_new(struct js *js, const struct js_design *design,
 						      enum js_lane lane,
 						      enum js_reduce_limit limit);
-/* What the settings say of results that do not shrink. */
+/* The setting for reduces whose results do not shrink. */
 enum js_reduce_limit couch_view_reduce_limit(const struct couch_settings *settings);
 void couch_view_functions_release(struct couch_view_functions *f); /* NULL is fine */
 

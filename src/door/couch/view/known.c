@@ -6,11 +6,11 @@
 
 enum {
 	KNOWN_SLOTS = 64,
-	KNOWN_TEXT_BYTES = 64 * 1024,    /* of a design document that is kept */
-	KNOWN_ARENA_BYTES = 1024 * 1024, /* of an entry */
+	KNOWN_TEXT_BYTES = 64 * 1024,    /* the longest text of a design document that is kept */
+	KNOWN_ARENA_BYTES = 1024 * 1024, /* memory of an entry */
 };
 
-/* Direct-mapped: a design document has one slot, and takes it from whichever had it before. */
+/* Direct-mapped: a design document has one slot, and replaces the entry that is in it. */
 struct couch_view_cache {
 	struct couch_view_known *slots[KNOWN_SLOTS];
 };
@@ -69,7 +69,7 @@ couch_view_known_holds(struct kv_tx *tx, const struct catalog_db *db,
 	if (memcmp(version, known->version, sizeof(version)) != 0)
 		return STATUS_OK;
 	TRY(rev_db_newest(tx, db, &newest));
-	/* The entry is looked at after the wait. */
+	/* The entry must be compared after the wait, because it may have changed. */
 	*ret = catalog_seq_cmp(&newest, &known->named.newest) == 0 &&
 	       memcmp(version, known->version, sizeof(version)) == 0;
 	return STATUS_OK;
@@ -148,7 +148,10 @@ couch_view_known_keep(struct couch_req *r, struct kv_tx *tx, const struct couch_
 		return STATUS_OK;
 	TRY(kv_get_metadata_version(tx, version));
 	TRY(rev_db_newest(tx, r->db, &newest));
-	/* The design document is that of this snapshot only if nothing has been written since. */
+	/*
+	 * `named` was read in an earlier transaction. It holds in this snapshot only if nothing was
+	 * written in between.
+	 */
 	if (catalog_seq_cmp(&newest, &named->newest) != 0 ||
 	    catalog_seq_cmp(&group->covers, &newest) < 0)
 		return STATUS_OK;
@@ -156,7 +159,7 @@ couch_view_known_keep(struct couch_req *r, struct kv_tx *tx, const struct couch_
 	known = *slot;
 	if (!known || !known_is_of(known, r->db, r->parts[2]) ||
 	    !str_eq(known->named.version.key, named->version.key)) {
-		/* Without memory for it, the next request reads again. */
+		/* If there is no memory, nothing is kept, and the next request reads again. */
 		if (known_new(named, rev_db_is_partitioned(r->db), &known) != STATUS_OK)
 			return STATUS_OK;
 		couch_view_known_unref(*slot);

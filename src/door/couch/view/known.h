@@ -1,15 +1,15 @@
 /*
- * Views that a loop knows to be up to date: design documents as they have been parsed, and what is
- * stored of their groups.
+ * Views that a loop knows to be up to date. An entry has a parsed design document and the stored
+ * record of its group.
  *
- * An entry is true of every snapshot with the same newest Sequence of the database and the same
- * metadata version: a write of the design document has a Sequence of its own, a group that covers
- * that Sequence is written no more, and whoever clears groups touches the version. So a request
- * for a view that covers all changes reads that Sequence, and neither the design document nor the
+ * An entry holds in every snapshot that has the same newest Sequence of the database and the same
+ * metadata version. A write of the design document would have a newer Sequence, a group that covers
+ * that Sequence is not written any more, and clearing a group changes the metadata version. So a
+ * request for an up-to-date view reads only that Sequence, and neither the design document nor the
  * group.
  *
- * Threading: the loop's. An entry is counted; a fiber that holds one across a wait may find that
- * `newest` and `group` have gone on together.
+ * Threading: an entry belongs to its loop and is counted. While a fiber that holds one waits,
+ * another fiber may advance `newest` and `group`, always both.
  */
 #ifndef FROND_DOOR_COUCH_VIEW_KNOWN_H
 #define FROND_DOOR_COUCH_VIEW_KNOWN_H
@@ -17,7 +17,7 @@
 #include "door/couch/view/named.h"
 
 struct couch_view_known {
-	struct couch_view_named named; /* all of its views; none is chosen. Texts are the entry's */
+	struct couch_view_named named; /* all views, none chosen; the texts are the entry's */
 	struct view_group group;       /* READY, and covers named.newest; without refusals */
 
 	/* Private. */
@@ -31,19 +31,19 @@ void couch_view_cache_free(struct couch_view_cache *cache);  /* NULL is fine */
 void couch_view_known_unref(struct couch_view_known *known); /* NULL is fine */
 
 /*
- * What is known of parts[2]'s design document and is true in `tx`, where r->db is open. The caller
- * owns the reference; NULL if nothing is known.
+ * Finds the entry of the design document in parts[2] if it holds in `tx`, where r->db is open. The
+ * caller owns the reference; NULL if there is no such entry.
  */
 MUST_USE enum status couch_view_known_find(struct couch_req *r, struct kv_tx *tx,
 					   struct couch_view_known **ret);
 
-/* True if the entry holds in this transaction, too. */
+/* Checks whether the entry holds in this transaction, too. */
 MUST_USE enum status couch_view_known_holds(struct kv_tx *tx, const struct catalog_db *db,
 					    const struct couch_view_known *known, bool *ret);
 
 /*
- * Keeps what requests have found: `named` in an earlier transaction, `group` in this one. Nothing
- * is kept unless it is true of one snapshot, and small enough.
+ * Makes an entry of `named`, which was read in an earlier transaction, and `group`, which was read
+ * in this one. Nothing is kept unless both hold in one snapshot and are small enough.
  */
 MUST_USE enum status couch_view_known_keep(struct couch_req *r, struct kv_tx *tx,
 					   const struct couch_view_named *named,

@@ -28,7 +28,7 @@ struct couch_view_named {
 MUST_USE enum status couch_view_named_read(struct couch_req *r, struct kv_tx *tx, struct str view,
 					   struct couch_view_named *ret);
 
-/* Chooses the view of that name. STATUS_NOT_FOUND, explained. */
+/* Makes the view of that name the chosen one. STATUS_NOT_FOUND, explained. */
 MUST_USE enum status couch_view_named_choose(struct couch_req *r, struct str view,
 					     struct couch_view_named *named);
 

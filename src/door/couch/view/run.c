@@ -61,7 +61,7 @@ view_write_row(struct view_run *v, struct str id, struct str key, struct str val
 
 /* ---- Steps ---- */
 
-/* Takes the group from what the loop knows, if that holds in the snapshot. */
+/* Takes the group from the loop's entry if that holds in the snapshot. */
 static enum status
 run_take_known(struct view_run *v, struct kv_tx *tx, bool *ret)
 {
@@ -74,7 +74,7 @@ run_take_known(struct view_run *v, struct kv_tx *tx, bool *ret)
 	return STATUS_OK;
 }
 
-/* Reads the group, and has the loop know it if it is up to date. */
+/* Reads the group, and keeps it as the loop's entry if it is up to date. */
 static enum status
 run_read_group(struct view_run *v, struct kv_tx *tx)
 {

@@ -31,11 +31,11 @@ struct view_run {
 	struct couch_snapshot snapshot;
 	struct couch_stream stream;
 	struct couch_view_named named;
-	struct couch_view_known *known; /* `named` is that of it; NULL: it has been read */
+	struct couch_view_known *known; /* owns `named`; NULL: `named` was read by this request */
 	struct couch_view_args args;    /* of the question */
 	enum couch_view_kind kind;      /* of the question */
-	bool waits;                     /* a question wants all that was written before */
-	bool lazy;                      /* one wants the rest to be added afterwards */
+	bool waits;                     /* a query must see all earlier writes */
+	bool lazy;                      /* a query wants the view updated after the answer */
 
 	/* Of the snapshot, once a step has found it. */
 	bool found;
@@ -48,7 +48,7 @@ struct view_run {
 	struct buf next;  /* likewise, in this attempt */
 	struct view_rows rows;
 	struct couch_view_functions *functions; /* of a reduce that is a function; else NULL */
-	struct reduce_memo *memo;               /* of a page, with `functions` */
+	struct reduce_memo *memo; /* answers of reduces for one page; with `functions` */
 };
 
 typedef enum status view_step(struct view_run *v, struct kv_tx *tx, void *arg);

@@ -11,9 +11,9 @@
 #include "loop/step.h"
 
 enum {
-	VIEW_PLACE_BYTES = 16 * 1024,           /* of a row's place */
-	VIEW_PAGE_MEMO_BYTES = 4 * 1024 * 1024, /* of what reduces answer for a page */
-	VIEW_KEY_STEPS = 8,                     /* what a key or a query costs (loop/step.h) */
+	VIEW_PLACE_BYTES = 16 * 1024,           /* the place of a row */
+	VIEW_PAGE_MEMO_BYTES = 4 * 1024 * 1024, /* answers of reduces for one page */
+	VIEW_KEY_STEPS = 8,                     /* steps (loop/step.h) of one key or query */
 };
 
 /* ---- The view ---- */
@@ -241,7 +241,10 @@ static enum status
 view_send_next_key(struct view_run *v, struct view_by_keys *k, size_t i)
 {
 	const struct json_list *keys = &v->args.keys;
-	/* As in CouchDB, rows of a map come backwards, and results in the order of the keys. */
+	/*
+	 * As in CouchDB, `descending` reverses the rows of a map, but not the results of reduces
+	 * for `keys`.
+	 */
 	bool backwards = v->args.descending && v->kind == COUCH_VIEW_MAP;
 	size_t at = backwards ? keys->count - 1 - i : i;
 	struct json_value *key;

@@ -4,14 +4,14 @@
 #include "base/log.h"
 #include "base/quote.h"
 
-/* Lines of the second under way, of all loops, and how many have been left out since a line. */
+/* Lines in the present second, by all loops, and how many were left out since the last line. */
 static _Atomic uint64_t audit_second;
 static _Atomic uint32_t audit_lines;
 static _Atomic uint64_t audit_left_out;
 
 /*
- * True if a line may be written now. Two loops that enter a new second at once may both reset the
- * count: a line more is harmless.
+ * True if a line may be written now. Two loops that enter a new second at the same time may both
+ * reset the count, which does no harm: one line more is written.
  */
 static bool
 audit_may_log(void)
@@ -26,11 +26,11 @@ audit_may_log(void)
 	return false;
 }
 
-/* Writes the line: what the caller says, and what is the same for all. */
+/* Writes a line: the text of the caller, and the fields that all lines have. */
 static void
 audit_write(struct couch_req *r, enum log_level level, const char *event, const char *said)
 {
-	/* Not from the heap: a request that had no memory is told, too. */
+	/* On the stack, so that a request that ran out of memory is logged, too. */
 	char room[AUDIT_VALUE_BYTES + 8];
 	struct buf user = { .ptr = room, .cap = sizeof(room), .max_bytes = sizeof(room) };
 	struct str id = http_answer_header(r->x, STR("X-Couch-Request-ID"));

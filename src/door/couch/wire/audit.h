@@ -13,23 +13,23 @@
 
 enum {
 	AUDIT_LINES_PER_S = 20,
-	AUDIT_VALUE_BYTES = 256, /* of a value, as it is written */
+	AUDIT_VALUE_BYTES = 256, /* the longest value in a line */
 };
 
 /*
- * Somebody has logged in (STATUS_OK), or has not been let in, by this method: "session", "basic".
- * `failing`: the name has failed too often from this address.
+ * Logs a login (STATUS_OK) or a refused one, by this method ("session", "basic"). `failing`: the
+ * name has failed too often from this address.
  */
 void couch_audit_login(struct couch_req *r, struct str name, const char *method, enum status status,
 		       bool failing);
 
 /*
- * The request is answered 401 or 403: its user may not do what it asks for. Writes nothing if the
- * request has a line already that tells why.
+ * Logs that the request is answered 401 or 403. Writes nothing if an earlier line of the request
+ * tells why.
  */
 void couch_audit_refused(struct couch_req *r, int code);
 
-/* The request has changed something, and that is committed: event=`event` `key`="`value`". */
+/* Logs a committed change of the request as event=`event` `key`="`value`". */
 void couch_audit_changed(struct couch_req *r, const char *event, const char *key, struct str value);
 
 #endif

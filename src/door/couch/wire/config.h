@@ -16,7 +16,7 @@ struct chores;
 struct js;
 struct view_engine;
 
-/* The database whose documents are people. */
+/* The database whose documents describe people. */
 #define COUCH_USERS_DB "_users"
 
 struct couch_config {

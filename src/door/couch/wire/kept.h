@@ -1,9 +1,9 @@
 /*
- * What a loop keeps of databases while the store's metadata version stands still, such as what it
- * has read in their design documents. A write that makes any of it untrue touches that version
+ * What a loop keeps of databases until the store's metadata version changes, such as definitions
+ * that it has read in design documents. Every write that invalidates any of it changes that version
  * (query/hook.c).
  *
- * Threading: the loop's. What is kept is counted, and never changes.
+ * Threading: a table belongs to its loop. What is kept is counted and immutable.
  */
 #ifndef FROND_DOOR_COUCH_WIRE_KEPT_H
 #define FROND_DOOR_COUCH_WIRE_KEPT_H
@@ -16,7 +16,7 @@ enum {
 	COUCH_KEPT_SLOTS = 64, /* databases of which a loop keeps something */
 };
 
-/* The beginning of whatever is kept. */
+/* The first member of every kept structure. */
 struct couch_kept {
 	unsigned refs;
 	void (*free)(struct couch_kept *kept);
@@ -24,7 +24,7 @@ struct couch_kept {
 
 void couch_kept_unref(struct couch_kept *kept); /* NULL is fine */
 
-/* Makes `*at`, of which the reference is given up, a reference to `kept`. */
+/* Replaces the reference `*at` by a new one to `kept`; the old one is released. */
 void couch_kept_hold(struct couch_kept **at, struct couch_kept *kept);
 
 struct couch_kept_slot {
@@ -33,18 +33,21 @@ struct couch_kept_slot {
 	struct couch_kept *kept; /* NULL: the slot is free */
 };
 
-/* A database has one slot, and takes it from whichever had it before. */
+/* A database has one slot, and replaces the entry of the database that is in it. */
 struct couch_kept_table {
 	struct couch_kept_slot slots[COUCH_KEPT_SLOTS];
 };
 
 void couch_kept_table_release(struct couch_kept_table *table);
 
-/* Borrowed until the fiber waits; NULL: nothing is kept that is true at this version. */
+/*
+ * Returns the entry that was kept at this version, borrowed until the fiber waits; NULL if there is
+ * none.
+ */
 struct couch_kept *couch_kept_find(const struct couch_kept_table *table, uint64_t number,
 				   const uint8_t version[KV_VERSIONSTAMP_TX_BYTES]);
 
-/* Takes a reference of its own. */
+/* Keeps `kept`; the table takes a reference of its own. */
 void couch_kept_put(struct couch_kept_table *table, uint64_t number,
 		    const uint8_t version[KV_VERSIONSTAMP_TX_BYTES], struct couch_kept *kept);
 

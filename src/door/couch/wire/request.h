@@ -59,17 +59,17 @@ struct couch_req {
 	struct http_param *params;
 	size_t params_count;
 	struct auth_user user;
-	uint64_t rights_seen;  /* the door's rights_changes when the user's rights were looked at */
+	uint64_t rights_seen;  /* rights_changes at the last check of the user's rights */
 	struct catalog_db *db; /* as the latest transaction saw it; owned */
 	struct couch_validators *validators; /* likewise, of a transaction that writes; owned */
-	struct couch_kept *indexes;          /* that the plan of a query is of; owned */
+	struct couch_kept *indexes;          /* the indexes in use by the plan of a query; owned */
 	struct couch_vetting *vetting;       /* of a write of one document (doc/vet.h), or NULL */
 	/* Set by an attempt that ends with STATUS_UNVETTED: called before the next one. */
 	enum status (*vet)(struct couch_req *r);
 	struct kv_tx *begun; /* that has asked for the settings, for the first that reads; owned */
-	struct limits_claim claim; /* on the limits by person and address */
+	struct limits_claim claim; /* counts in the limits by person and address */
 	struct couch_fail fail;
-	bool audited;       /* a line of the log tells what has become of it (wire/audit.h) */
+	bool audited;       /* an audit line has told its outcome (wire/audit.h) */
 	uint64_t shortages; /* mem_shortages() when the request began */
 };
 
@@ -78,7 +78,7 @@ typedef enum status couch_handler(struct couch_req *r);
 /* The client, as access/ wants to know it before it hashes a password for it. */
 struct auth_client couch_auth_client(const struct couch_req *r);
 
-/* Writes somebody's roles as a JSON array. */
+/* Writes the user's roles as a JSON array. */
 void couch_roles_write(const struct auth_user *user, struct buf *out);
 bool couch_has_role(const struct auth_user *user, struct str role);
 

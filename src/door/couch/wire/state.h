@@ -21,7 +21,7 @@ struct couch {
 	struct limits *limits;           /* by person and address */
 	char uuid[32];                   /* of this server, in hexadecimal digits */
 	atomic_bool maintained;          /* a backup or a compaction is under way */
-	_Atomic uint64_t rights_changes; /* how often this process may have changed a right */
+	_Atomic uint64_t rights_changes; /* goes up when this process may have changed a right */
 };
 
 /*
