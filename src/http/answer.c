@@ -430,7 +430,7 @@ enum {
 	ANSWER_ERROR_BYTES = 2 * QUOTE_SHOWN_BYTES + 128,
 };
 
-/* When a client that was refused because of others may come again, in seconds. */
+/* Seconds after which a client may try again that was refused because the server is busy. */
 #define ANSWER_RETRY_AFTER_S "5"
 
 /* Logs an answer that means that the server has failed, at most one line in LOG_LIMIT_NS. */
@@ -769,7 +769,7 @@ exchange_refuse(struct http_exchange *x, int status, const char *reason)
 	answer_put_header(&x->session.out, STR("Server"),
 			  str_from_cstr(x->loop->config->server_name));
 	answer_put_header(&x->session.out, STR("Content-Type"), STR("application/json"));
-	/* Others have what was asked for: a client should not try again at once. */
+	/* The server is busy with other requests, so the client should not try again at once. */
 	if (status == 429 || status == 503)
 		answer_put_header(&x->session.out, STR("Retry-After"), STR(ANSWER_RETRY_AFTER_S));
 	buf_append_cstr(&x->session.out, "Content-Length: ");

@@ -509,7 +509,7 @@ http_loop_new(struct net_loop *net, void *options)
 	return NULL;
 }
 
-/* A request in clear at a port with TLS, whatever it was. */
+/* The answer to a client that speaks plain HTTP at a port with TLS. */
 #define HTTP_IN_CLEAR_TEXT                                                                         \
 	"{\"error\":\"bad_request\",\"reason\":\"This port speaks TLS: the URL begins with "       \
 	"https://.\"}\n"

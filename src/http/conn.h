@@ -16,8 +16,8 @@ enum {
 	CONN_BODY_BYTES = 128 * 1024,       /* of a body kept for a handler that is slower */
 	CONN_BODY_FIRST_BYTES = 128 * 1024, /* that a long body's buffer begins with */
 	CONN_COPY_BYTES = 64 *
-			  1024, /* of a body that moves to a larger buffer, between two pauses */
-	CONN_COPY_STEPS = 400,  /* what copying so much costs, into pages that are new */
+			  1024, /* bytes that are copied to a larger buffer between two pauses */
+	CONN_COPY_STEPS = 400,  /* steps that copying so many bytes costs, into fresh pages */
 	/*
 	 * How often it is looked whether others wait for memory that a body has set aside, and what
 	 * has to come of it in between for it to keep that memory: 64 KB a second.

@@ -456,9 +456,9 @@ exchange_ask_again(struct http_exchange *x)
 }
 
 /*
- * Gives the body a buffer of twice the size. Its bytes are copied in pieces, and others have their
- * turn in between: the pages of the new buffer are fresh ones, and with those of a body of 8 MiB
- * realloc() would hold the loop for milliseconds.
+ * Moves the body to a buffer of twice the size. The bytes are copied in pieces, so that other
+ * fibers run in between. The new buffer's pages are fresh, so realloc() of a body of 8 MiB would
+ * hold the loop for milliseconds.
  */
 static void
 exchange_grow_body(struct http_exchange *x)

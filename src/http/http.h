@@ -40,7 +40,7 @@ struct str http_request_header(const struct http_exchange *x, struct str name);
 size_t http_request_header_count(const struct http_exchange *x);
 struct http_header http_request_header_at(const struct http_exchange *x, size_t i);
 
-/* True if the client has come by TLS, and not only to a proxy. */
+/* True if the connection to this server is TLS. A proxy's claim does not count. */
 bool http_is_secure(const struct http_exchange *x);
 
 /* "127.0.0.1:40312", for logs and _session. */

@@ -43,8 +43,8 @@ MUST_USE enum status server_new(const struct server_config *config, struct serve
 MUST_USE enum status server_listen(struct server *s, const char *host_port, struct err *err);
 
 /*
- * The same behind TLS, which stays the caller's and outlives the server. Once at most. `ret_port`
- * may be NULL. Errors as above.
+ * Listens with TLS. `tls` stays the caller's and must outlive the server. At most one call.
+ * `ret_port` may be NULL. Errors as above.
  */
 MUST_USE enum status server_listen_tls(struct server *s, const char *host_port, struct net_tls *tls,
 				       uint16_t *ret_port, struct err *err);

@@ -10,7 +10,10 @@ enum {
 	 * batches are sent in parts, so that neither side holds all of it.
 	 */
 	REQUEST_BYTES = 4 * 1024 * 1024,
-	/* Workers that one batch may cost: each may have taken as long as a document may take. */
+	/*
+	 * The most workers lost so far that one batch may lose. Each may have run for as long as a
+	 * document may take.
+	 */
 	LOST_WORKERS_MOST = 8,
 };
 
@@ -46,7 +49,7 @@ put_texts(struct buf *out, const struct str *texts, size_t count)
 		wire_put_text(out, texts[i]);
 }
 
-/* Puts elements from `from` up to `to`, as many as fit into one request, but one at least. */
+/* Puts elements from `from` up to `to` into a request: as many as fit, but at least one. */
 static void
 put_elements(struct js_run *run, const struct elements *e, size_t from, size_t to)
 {
@@ -113,18 +116,18 @@ struct batch {
 	enum status (*take)(const struct batch *b, struct wire_reader *r, size_t i,
 			    struct err *err);
 	/*
-	 * Notes that a worker was lost by this element, as call->error says. NULL: then the whole
-	 * batch has failed.
+	 * Notes that this element made a worker end, for the reason in call->error. NULL: a lost
+	 * worker fails the whole batch.
 	 */
 	enum status (*lost)(const struct batch *b, size_t i);
 	const void *args; /* of begin() */
-	void *results;    /* of take() and lost() */
+	void *results;    /* the results that take() and lost() fill */
 };
 
-/* How far a batch is. */
+/* The progress of a batch. */
 struct batch_at {
 	size_t from;
-	size_t alone_to; /* up to here, elements are sent one by one */
+	size_t alone_to; /* elements up to here are sent one by one */
 	unsigned lost;   /* workers */
 };
 
@@ -142,8 +145,8 @@ batch_take_answer(const struct batch *b, const struct js_run *run, size_t *from,
 }
 
 /*
- * A worker was lost by a request with elements from at->from on. Which of them took it along is
- * found by sending them one by one.
+ * Called when a request with the elements from at->from on has lost a worker. Arranges for these
+ * elements to be sent one by one, which shows which of them did it.
  */
 static enum status
 batch_lose_worker(const struct batch *b, struct batch_at *at, size_t sent)
@@ -367,7 +370,7 @@ js_compile(struct js_call *call, enum js_view_function kind, const struct str *v
 		wire_put_text(&run->request, STR(""));
 	}
 	put_texts(&run->request, views, view_count);
-	wire_put_u32(&run->request, 0); /* functions are compiled before the first document */
+	wire_put_u32(&run->request, 0); /* no documents: compiling the functions is all */
 	status = request_run(call, &run, err);
 	js_run_free(run);
 	return status;

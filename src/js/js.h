@@ -157,7 +157,7 @@ enum js_view_function {
 	JS_VIEW_REDUCE,
 };
 
-/* Compiles the maps or the reduces of the named views, and does nothing with them. */
+/* Compiles the maps or the reduces of the named views without calling them. */
 MUST_USE enum status js_compile(struct js_call *call, enum js_view_function kind,
 				const struct str *views, size_t view_count, struct err *err);
 
@@ -181,9 +181,9 @@ struct js_verdict {
 };
 
 /*
- * Runs validate_doc_update for each edit. All texts are JSON. An edit among several that a worker
- * is lost by (it takes too long, or too much memory) is JS_FAULTY, and the others are shown to
- * another worker; after some of them the call fails.
+ * Runs validate_doc_update for each edit. All texts are JSON. If one edit of several makes a worker
+ * end, by taking too long or too much memory, that edit is JS_FAULTY and another worker gets the
+ * rest. After several such edits the call fails.
  */
 MUST_USE enum status js_validate(struct js_call *call, struct str user_ctx, struct str security,
 				 const struct js_edit *edits, size_t count,

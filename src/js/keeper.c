@@ -1,4 +1,4 @@
-/* The keeper: the thread that reads what workers say, and looks after them. */
+/* The keeper is the thread that reads the workers' messages and supervises them. */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,14 +9,14 @@
 #include "js/pool_int.h"
 
 enum {
-	LINGER_MS = 1000, /* the keeper ticks on for so long, so that a call need not wake it */
+	LINGER_MS = 1000, /* so long after a call the next one need not wake it */
 	EVENTS_AT_ONCE = 16,
 	LOG_LINES_A_SECOND = 100, /* of log() of functions */
 };
 
-/* ---- What workers say. The keeper, without the lock ---- */
+/* ---- Messages of workers. The keeper's thread, without the lock ---- */
 
-/* What a function has said by log(). */
+/* Logs a message that a function wrote by log(). */
 static void
 log_text(struct js *js, const struct js_worker *w, struct str text)
 {
@@ -34,7 +34,7 @@ log_text(struct js *js, const struct js_worker *w, struct str text)
 			  QUOTE_SHOW(str_from_cstr(w->run->name)), QUOTE_SHOW(text));
 }
 
-/* The outcome of a call out of its answer; false: the answer is bad. */
+/* Reads the outcome of a call out of its answer. False if the answer is malformed. */
 static bool
 read_answer(struct js_run *run, const struct js_worker_letter *letter)
 {
@@ -54,7 +54,7 @@ read_answer(struct js_run *run, const struct js_worker_letter *letter)
 	return answer_is_good(&run->shape, buf_str(&run->answer));
 }
 
-/* Takes one letter of a worker; false: it has been killed. */
+/* Handles one message of a worker. False if the worker was killed for it. */
 static bool
 handle_letter(struct js *js, struct js_worker *w, const struct js_worker_letter *letter)
 {
@@ -68,8 +68,9 @@ handle_letter(struct js *js, struct js_worker *w, const struct js_worker_letter 
 		good = read_answer(w->run, letter);
 	pthread_mutex_lock(&js->lock);
 	/*
-	 * An answer before the whole call was sent is none. While the caller still sends, it has
-	 * only not come to clear `sending`: what it sends to a hostile worker may be lost.
+	 * An answer is refused if the call was not sent completely. If `sending` is still set, the
+	 * caller has sent everything and has only not cleared the flag yet. A hostile worker that
+	 * answers early loses the rest of the call, which harms nobody else.
 	 */
 	if (letter->news == JS_WORKER_GARBAGE || !good ||
 	    (letter->news == JS_WORKER_ANSWERED && !w->sending && !js_worker_has_sent(w))) {
@@ -96,7 +97,7 @@ lose_worker(struct js *js, struct js_worker *w, enum js_worker_news news)
 	pthread_mutex_unlock(&js->lock);
 }
 
-/* Sends more of what the socket did not take at once. */
+/* Sends the part of a call that did not fit into the socket before. */
 static void
 send_rest(struct js *js, struct js_worker *w)
 {
@@ -116,7 +117,7 @@ send_rest(struct js *js, struct js_worker *w)
 	pthread_mutex_unlock(&js->lock);
 }
 
-/* The next thing that the worker has said. Its state is looked at, so the lock is held. */
+/* Reads the worker's next message. Needs the lock, because it looks at the worker's state. */
 static struct js_worker_letter
 next_letter(struct js *js, struct js_worker *w, size_t *at)
 {
@@ -149,7 +150,7 @@ handle_socket(struct js *js, struct js_worker *w, uint32_t events)
 
 /* ---- The keeper ---- */
 
-/* How long to wait for sockets; -1: for as long as it takes. With the lock held. */
+/* The time to wait for sockets; -1: without a limit. Called with the lock held. */
 static int
 wait_ms(const struct js *js)
 {
@@ -172,7 +173,7 @@ wait_ms(const struct js *js)
 	return until < INT_MAX ? (int)until : INT_MAX;
 }
 
-/* True if there is nothing left to keep. With the lock held. */
+/* True if the keeper has nothing left to do. Called with the lock held. */
 bool
 pool_is_needless(const struct js *js)
 {
@@ -238,7 +239,7 @@ pool_keeper_start(struct js *js, struct err *err)
 
 	if (js->keeper_runs)
 		return STATUS_OK;
-	/* It has let go of the lock for good, so that it ends without it. */
+	/* The keeper ends without the lock, so joining it while holding the lock cannot block. */
 	if (js->keeper_made)
 		pthread_join(js->keeper, NULL);
 	js->keeper_made = false;

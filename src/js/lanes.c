@@ -1,4 +1,4 @@
-/* Calls that wait, and giving them to workers. All with the lock held. */
+/* Queues calls and assigns them to workers. Everything here runs with the lock held. */
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 #include "js/pool_int.h"
 
 enum {
-	GROW_MS = 20, /* that a call waits before a further worker is started */
-	SHARE = 2,    /* an owner has that part of a lane at most */
+	GROW_MS = 20, /* how long a call waits before a further worker is started */
+	SHARE = 2,    /* an owner uses at most 1/SHARE of a lane's workers */
 };
 
 static const char *const lane_names[] = { "request", "index" };
@@ -57,7 +57,10 @@ pool_lane_remove(struct js *js, struct js_run *run)
 	metric_gauge_add_at(&waiting_gauge, run->lane, -1);
 }
 
-/* The run has its outcome. Nobody but its owner touches it from here on. */
+/*
+ * Wakes the owner of a run that has its outcome. The owner may free the run at once, so it must not
+ * be touched afterwards.
+ */
 void
 pool_run_finish(struct js_run *run)
 {
@@ -80,7 +83,7 @@ pool_lane_fail_waiting(struct js *js, struct lane *lane, enum status status, con
 	}
 }
 
-/* How many workers of the lane do what that owner wants. */
+/* Counts the workers of the lane that run calls of that owner. */
 static unsigned
 lane_count_owner(const struct lane *lane, uint64_t owner)
 {
@@ -101,14 +104,14 @@ owner_may_begin(const struct js *js, const struct lane *lane, uint64_t owner)
 	return lane_count_owner(lane, owner) < share;
 }
 
-/* One that is free, if possible one that has loaded the design document; NULL: none is free. */
+/* Finds a free worker, preferably one that has loaded the design document; NULL: none is free. */
 static struct js_worker *
 lane_find_idle(struct lane *lane, struct str key)
 {
 	struct js_worker *found = NULL;
 
 	for (struct js_worker *w = lane->workers; w; w = w->next) {
-		/* A bad worker may have answered a call that it has not read yet. */
+		/* A hostile worker may have answered a call before it read all of it. */
 		if (w->state != JS_WORKER_IDLE || w->sending || !js_worker_has_sent(w))
 			continue;
 		if (js_worker_has(w, key))
@@ -128,8 +131,9 @@ lane_is_starting(const struct lane *lane)
 }
 
 /*
- * One more worker at a time, and only when a call has waited for longer than most calls take: to
- * start one costs as much as some thousand calls.
+ * True if the lane should get one more worker. Starting one costs as much as a thousand calls, so
+ * workers are started one at a time, and only when a call has waited for longer than most calls
+ * take.
  */
 static bool
 lane_has_to_grow(const struct js *js, const struct lane *lane, const struct js_run *oldest)
@@ -145,20 +149,20 @@ pool_ring(const struct js *js)
 	uint64_t one = 1;
 	ssize_t n = write(js->bell, &one, sizeof(one));
 
-	/* EAGAIN: it has been rung for so often that it is awake. */
+	/* EAGAIN means that the counter is full, so the keeper has enough wake-ups. */
 	(void)n;
 }
 
 /*
- * Gives waiting calls to idle workers, which are then in a list, to be sent to. Says whether the
- * keeper is to start one more.
+ * Assigns waiting calls to idle workers and returns these as a list; the caller then sends the
+ * calls. Also tells whether the keeper should start one more worker.
  */
 static struct js_worker *
 lane_assign(struct js *js, struct lane *lane)
 {
 	struct js_worker *to_send = NULL;
 	struct js_run *next;
-	struct js_run *oldest = NULL; /* of those that no worker is free for */
+	struct js_run *oldest = NULL; /* the oldest call for which no worker is free */
 
 	for (struct js_run *run = lane->first; run; run = next) {
 		struct js_worker *w;
@@ -197,7 +201,7 @@ pool_wait_for_socket(const struct js *js, struct js_worker *w)
 	(void)epoll_ctl(js->epoll, EPOLL_CTL_MOD, w->process.socket, &event);
 }
 
-/* Assigns what can be assigned, and sends it. The lock is held, and given up meanwhile. */
+/* Assigns waiting calls and sends them. Called with the lock held; releases it while sending. */
 void
 pool_pump(struct js *js)
 {

@@ -1,4 +1,4 @@
-/* How workers begin and end. The keeper, with the lock held. */
+/* Starts and ends workers. Everything runs on the keeper's thread with the lock held. */
 #include <assert.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include "js/pool_int.h"
 
 enum {
-	START_MS = 20 * 1000,  /* in which a worker must be ready */
-	START_AGAIN_MS = 1000, /* after one could not be started */
+	START_MS = 20 * 1000,  /* a new worker must be ready within this time */
+	START_AGAIN_MS = 1000, /* pause after a failed start */
 	ANSWER_BYTES = 8 * 1024 * 1024,
-	RETIRE_SHARE = 2, /* a worker that keeps that part of its memory is replaced */
+	RETIRE_SHARE = 2, /* a worker that keeps 1/RETIRE_SHARE of its memory limit is replaced */
 };
 
 static const char *const end_names[] = { "idle",    "timeout", "memory", "lost",
@@ -64,7 +64,7 @@ log_call(const struct js *js, const struct js_run *run)
 		  (unsigned long long)(run->took_ns / CLOCK_NS_PER_MS), (unsigned long long)before);
 }
 
-/* Takes the call of a worker, which has its outcome now. */
+/* Ends the call of a worker; the call has its outcome. */
 void
 pool_worker_finish_run(struct js *js, struct js_worker *w)
 {
@@ -81,7 +81,7 @@ pool_worker_finish_run(struct js *js, struct js_worker *w)
 	pool_run_finish(run);
 }
 
-/* Kills a worker. A call that it has must have been given an outcome before. */
+/* Kills a worker. If it has a call, that call must have its outcome already. */
 static void
 worker_kill(struct js *js, struct js_worker *w, enum js_end end)
 {
@@ -109,7 +109,7 @@ worker_kill(struct js *js, struct js_worker *w, enum js_end end)
 	js->dying = w;
 }
 
-/* Workers cannot be started: whoever waits is told, unless other workers are left. */
+/* Handles a failed start: waiting calls fail, unless the lane has other workers. */
 static void
 note_failed_start(struct js *js, enum status status, const struct err *why)
 {
@@ -127,7 +127,7 @@ note_failed_start(struct js *js, enum status status, const struct err *why)
 			pool_lane_fail_waiting(js, &js->lanes[i], status, why);
 }
 
-/* Kills a worker that has done wrong: its call fails, or the start of it. */
+/* Kills a worker that misbehaved, and fails its call or its start. */
 void
 pool_worker_fail(struct js *js, struct js_worker *w, enum js_end end)
 {
@@ -163,7 +163,10 @@ start_worker(struct js *js, enum js_lane lane)
 	struct err err = { 0 };
 	enum status status;
 
-	/* Only this thread changes the lane's number of workers, so that it holds meanwhile. */
+	/*
+	 * Only this thread changes the lane's number of workers, so the number stays valid without
+	 * the lock.
+	 */
 	pthread_mutex_unlock(&js->lock);
 	status = js_process_start(js->path, &process, &err);
 	pthread_mutex_lock(&js->lock);
@@ -190,7 +193,7 @@ start_worker(struct js *js, enum js_lane lane)
 	w->next = js->lanes[lane].workers;
 	js->lanes[lane].workers = w;
 	js->lanes[lane].count++;
-	(void)js_worker_send(w); /* an empty socket takes a HELLO */
+	(void)js_worker_send(w); /* cannot block: a HELLO fits into an empty socket */
 }
 
 void
@@ -227,7 +230,7 @@ pool_free_dead(struct js *js)
 	}
 }
 
-/* What one worker has to be killed for; false: nothing. */
+/* Finds a reason to kill the worker; false if there is none. */
 static bool
 worker_is_over(const struct js *js, const struct js_worker *w, uint64_t now, enum js_end *ret)
 {
@@ -248,7 +251,10 @@ worker_is_over(const struct js *js, const struct js_worker *w, uint64_t now, enu
 		*ret = JS_END_MEMORY;
 		return true;
 	}
-	/* What it keeps is nobody's fault, but the next call would be blamed for it. */
+	/*
+	 * Memory that a worker keeps between calls is no call's fault, but the next call would be
+	 * blamed.
+	 */
 	*ret = JS_END_RETIRED;
 	return w->state == JS_WORKER_IDLE &&
 	       resident > (int64_t)js->config.memory_bytes / RETIRE_SHARE;

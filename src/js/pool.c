@@ -1,4 +1,4 @@
-/* The pool of workers as callers see it. */
+/* The public functions of the pool of workers. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,8 @@
 /*
- * What the files of the pool share: its state, and which of them does what.
+ * The state that the files of the pool share.
  *
- * lanes.c   calls that wait, and giving them to workers
- * lives.c   how workers begin and end
- * keeper.c  the keeper's thread: what workers say, and when it looks after them
- * pool.c    what callers see
+ * lanes.c calls that wait, and giving them to workers lives.c how workers begin and end keeper.c
+ * the keeper's thread: what workers say, and when it looks after them pool.c what callers see
  *
  * ---- Who does what ----
  *
@@ -29,7 +27,7 @@
 #include "js/worker.h"
 
 enum {
-	POOL_SLICE_MS = 200, /* after which a batch is answered in part */
+	POOL_SLICE_MS = 200, /* after so long a worker answers the part of a batch that is done */
 	POOL_TICK_MS = 10,   /* between two looks of the keeper while anything is under way */
 };
 
@@ -47,9 +45,9 @@ struct lane {
 	struct js_run *first; /* those that wait, oldest first */
 	struct js_run *last;
 	size_t waiting;
-	struct js_worker *workers; /* but for dying ones */
+	struct js_worker *workers; /* without those that were killed and are not reaped yet */
 	unsigned count;
-	bool grow; /* the keeper is to start another one */
+	bool grow; /* the keeper should start another one */
 };
 
 struct js {
@@ -59,21 +57,21 @@ struct js {
 	pthread_mutex_t lock; /* guards what follows */
 	struct lane lanes[JS_LANES];
 	struct js_worker *dying;
-	uint64_t contexts; /* so many numbers of contexts were given out */
+	uint64_t contexts; /* number of context numbers that were given out */
 	uint64_t busy_ns;  /* when the last call began or ended */
 	uint64_t start_after_ns;
 	struct err start_err;     /* why the last start failed */
 	enum status start_status; /* STATUS_OK: it has not failed */
 	pthread_t keeper;
 	bool keeper_runs;
-	bool keeper_made; /* it runs, or is to be joined */
+	bool keeper_made; /* the keeper's thread runs, or must be joined */
 	bool ticking;     /* the keeper looks again soon without being woken */
 	bool ending;
 
-	int epoll; /* -1: there was no keeper yet */
+	int epoll; /* -1: no keeper was started yet */
 	int bell;  /* wakes the keeper */
 
-	/* The keeper's. */
+	/* Used by the keeper only. */
 	uint64_t log_second;
 	unsigned log_lines;
 };
@@ -82,36 +80,36 @@ struct js {
 
 void pool_lane_append(struct js *js, struct js_run *run);
 void pool_lane_remove(struct js *js, struct js_run *run);
-/* All that wait end with that failure. */
+/* Fails all waiting calls of the lane with that status. */
 void pool_lane_fail_waiting(struct js *js, struct lane *lane, enum status status,
 			    const struct err *why);
-/* The run has its outcome. Nobody but its owner touches it from here on. */
+/* Wakes the owner of a run that has its outcome. The run must not be touched afterwards. */
 void pool_run_finish(struct js_run *run);
-/* Has the keeper look for what a worker can take or has said. */
+/* Tells epoll whether the keeper waits to read from the worker or to send to it. */
 void pool_wait_for_socket(const struct js *js, struct js_worker *w);
-/* Assigns what can be assigned, and sends it. The lock is given up meanwhile. */
+/* Assigns waiting calls to workers and sends them. The lock is released while sending. */
 void pool_pump(struct js *js);
 /* Wakes the keeper. The lock need not be held. */
 void pool_ring(const struct js *js);
 
-/* ---- lives.c. The keeper, with the lock held ---- */
+/* ---- lives.c. The keeper's thread, with the lock held ---- */
 
-/* Takes the call of a worker, which has its outcome now. */
+/* Ends the call of a worker; the call has its outcome. */
 void pool_worker_finish_run(struct js *js, struct js_worker *w);
-/* Kills a worker that has done wrong: its call fails, or the start of it. */
+/* Kills a worker that misbehaved, and fails its call or its start. */
 void pool_worker_fail(struct js *js, struct js_worker *w, enum js_end end);
-/* Starts workers where lanes want one. The lock is given up meanwhile. */
+/* Starts workers in the lanes that need one. The lock is released meanwhile. */
 void pool_grow_lanes(struct js *js);
-/* Frees killed ones that the system has cleared away. */
+/* Frees killed workers whose processes have been reaped. */
 void pool_free_dead(struct js *js);
-/* Kills those that take too long or too much memory, or are not needed. */
+/* Kills workers that take too long, take too much memory, or are idle for long. */
 void pool_check_workers(struct js *js);
 
 /* ---- keeper.c ---- */
 
 /* Starts the keeper unless it runs. With the lock held. */
 MUST_USE enum status pool_keeper_start(struct js *js, struct err *err);
-/* True if there is nothing left to keep. With the lock held. */
+/* True if the keeper has nothing left to do. Called with the lock held. */
 bool pool_is_needless(const struct js *js);
 
 #endif

@@ -98,7 +98,7 @@ struct kv_store {
 	bool read_only; /* its transactions are KV_TX_READ_ONLY whatever was asked for */
 	/* What kv_run() has left behind (txid.h); NULL until it first does. Zero when opened. */
 	_Atomic(struct txids *) txids;
-	/* The block of numbers that it has (prefix.h); NULL until one is taken, and when opened. */
+	/* The store's block of numbers (prefix.h); NULL until the first one is taken. */
 	_Atomic(struct prefixes *) prefixes;
 };
 

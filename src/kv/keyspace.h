@@ -22,8 +22,8 @@ enum {
 	KV_ROOT_REPLICATOR = 8,  /* (ROOT, 8, …): the id of the store, and who runs what */
 	KV_ROOT_SETTINGS = 9,    /* (ROOT, 9, section, name): a setting of all servers */
 	KV_ROOT_INDEX_WORK = 10, /* (ROOT, 10, P): it has indexes to be built or cleared */
-	KV_ROOT_PEOPLE = 11,     /* (ROOT, 11, name): a person, whichever door has written it */
-	KV_ROOT_VIEW_WORK = 12,  /* (ROOT, 12, P, id): a design document with views to be built */
+	KV_ROOT_PEOPLE = 11,     /* (ROOT, 11, name): a person, for every door */
+	KV_ROOT_VIEW_WORK = 12,  /* (ROOT, 12, P, id): a design document with views to build */
 	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result */
 };
 

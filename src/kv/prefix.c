@@ -13,15 +13,15 @@ enum {
 	PREFIX_KEY_BYTES = 16,
 };
 
-/* What the process has left of its block. The lock is never held across a wait. */
+/* The numbers that are left in the process's block. The lock is never held across a wait. */
 struct prefixes {
 	pthread_mutex_t lock;
 	uint64_t next;
 	uint64_t end;
-	uint64_t block; /* how many the next block has */
+	uint64_t block; /* the size of the next block */
 };
 
-/* The process's own numbers for the store. NULL: out of memory. */
+/* Finds or makes the store's numbers. NULL: out of memory. */
 static struct prefixes *
 store_prefixes(struct kv_store *store)
 {
@@ -35,7 +35,7 @@ store_prefixes(struct kv_store *store)
 		return NULL;
 	pthread_mutex_init(&made->lock, NULL);
 	made->block = 1;
-	/* Another thread may have been quicker; then its numbers are everybody's. */
+	/* Another thread may have been quicker; its numbers are used then. */
 	if (!atomic_compare_exchange_strong(&store->prefixes, &known, made)) {
 		prefixes_free(made);
 		return known;
@@ -52,7 +52,10 @@ prefixes_free(struct prefixes *prefixes)
 	mem_free(prefixes);
 }
 
-/* False if the block is used up; then `*ret_block` is how many to ask the store for. */
+/*
+ * Takes a number from the block. False if the block is used up; `*ret_block` is then the size of
+ * the block to take from the store.
+ */
 static bool
 prefixes_pop(struct prefixes *p, uint64_t *ret, uint64_t *ret_block)
 {
@@ -67,7 +70,10 @@ prefixes_pop(struct prefixes *p, uint64_t *ret, uint64_t *ret_block)
 	return some;
 }
 
-/* Keeps a block. Of two that were taken at once the longer is kept, and the other is never used. */
+/*
+ * Keeps a new block. If two fibers took one at the same time, the block with more numbers left is
+ * kept, and the other's numbers are never used.
+ */
 static void
 prefixes_keep(struct prefixes *p, uint64_t next, uint64_t end)
 {
@@ -85,7 +91,7 @@ prefixes_keep(struct prefixes *p, uint64_t next, uint64_t end)
 struct taking {
 	struct prefixes *prefixes;
 	uint64_t number;
-	uint64_t block; /* 0: the number is of a block that another fiber has taken meanwhile */
+	uint64_t block; /* 0: the number is out of another fiber's block */
 };
 
 static enum status

@@ -235,7 +235,7 @@ net_conn_upper_stream(const struct net_conn *c)
 	return net_conn_at(c, net_upper_offset(c->loop, c->slot));
 }
 
-/* Of a connection; the stream's state included. */
+/* The size of a connection with its stream's state. */
 static size_t
 net_conn_bytes(const struct net_loop *l, const struct net_slot *slot)
 {
@@ -244,7 +244,7 @@ net_conn_bytes(const struct net_loop *l, const struct net_slot *slot)
 	return net_upper_offset(l, slot) + slot->io->stream_bytes;
 }
 
-/* ---- What the loop's streams tell ---- */
+/* ---- Called by the loop's streams ---- */
 
 size_t
 net_conn_read_bytes(const struct net_conn *c)

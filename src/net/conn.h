@@ -16,9 +16,9 @@
 #include "net/io.h"
 
 enum {
-	NET_READ_BYTES = 64 * 1024,  /* the read buffer that a loop's connections share */
-	NET_UPPER_BYTES = 18 * 1024, /* of it that are left to what stands on the loop's streams */
-	NET_LINGER_MS = 10 * 1000,   /* for a client to read the last it was sent, at most, */
+	NET_READ_BYTES = 64 * 1024,    /* the read buffer that a loop's connections share */
+	NET_UPPER_BYTES = 18 * 1024,   /* the part of it for streams on top of others */
+	NET_LINGER_MS = 10 * 1000,     /* for a client to read the last it was sent, at most, */
 	NET_LINGER_IDLE_MS = 2 * 1000, /* and without sending anything more */
 	NET_ALONE_MS = 100,            /* after this time with one connection it is the only one */
 	NET_SERVICES = 16,             /* of a process: protocols with their options */
@@ -41,9 +41,9 @@ struct net_tls_loop;
 struct net_protocol {
 	const char *name;  /* in logs */
 	size_t conn_bytes; /* of its struct for a connection, which begins with a struct net_conn */
-	/* Its name in the ALPN extension of TLS; NULL: it has none. */
+	/* The protocol's name in the ALPN extension of TLS; NULL: it has none. */
 	const char *alpn;
-	/* What a peer is told in clear that speaks without TLS where TLS is due. May be NULL. */
+	/* Sent unencrypted to a peer that does not speak TLS where TLS is required. May be NULL. */
 	const char *in_clear;
 
 	/*
@@ -84,16 +84,16 @@ struct net_protocol {
 struct net_slot {
 	const struct net_protocol *protocol;
 	void *context;           /* of loop_new() */
-	const struct net_io *io; /* what carries its connections: the loop's, or TLS */
-	struct net_tls *tls;     /* NULL: its connections are in clear */
+	const struct net_io *io; /* the loop's streams, or TLS on top of them */
+	struct net_tls *tls;     /* NULL: its connections are not encrypted */
 };
 
 /* One loop that serves connections. */
 struct net_loop {
 	struct loop loop; /* first: the loop's hooks are given this */
 	unsigned index;
-	const struct net_io *io;  /* on which it accepts */
-	struct net_tls_loop *tls; /* what its connections with TLS share; NULL: there are none */
+	const struct net_io *io;  /* the implementation that accepts connections */
+	struct net_tls_loop *tls; /* shared by its connections with TLS; NULL: there are none */
 	struct budget *memory;    /* of all connections of the process */
 	_Atomic uint64_t *connections;   /* of the process, those that were not refused */
 	size_t max_connections;          /* the limit of those, which a refusal names */
@@ -171,7 +171,7 @@ void net_conn_note_request(struct net_conn *c);
 void net_conn_open(struct net_loop *l, const struct net_slot *slot, intptr_t handle,
 		   const char *peer, enum net_refusal refused);
 
-/* True if what it carries is encrypted. */
+/* True if the connection is encrypted. */
 static inline bool
 net_conn_is_secure(const struct net_conn *c)
 {
@@ -186,7 +186,7 @@ void net_loop_end_if_empty(struct net_loop *l);
 
 /* ---- For implementations of struct net_io ---- */
 
-/* The state of that connection, of the implementation that its loop names. */
+/* The state that the loop's stream implementation keeps in the connection. */
 void *net_conn_stream(const struct net_conn *c);
 /* How many bytes may be read at once. */
 size_t net_conn_read_bytes(const struct net_conn *c);
@@ -195,11 +195,11 @@ void net_conn_on_read(struct net_conn *c, ssize_t n);
 void net_conn_on_written(struct net_conn *c, bool ok);
 void net_conn_on_closed(struct net_conn *c);
 
-/* ---- For one that stands on another ---- */
+/* ---- For a stream implementation on top of another ---- */
 
-/* Its own state of the connection, behind the other's. */
+/* The state of the upper implementation, behind that of the lower one. */
 void *net_conn_upper_stream(const struct net_conn *c);
-/* What the protocol is to be told; as the three above. */
+/* Pass events up to the protocol; same meaning as the three functions above. */
 void net_conn_deliver(struct net_conn *c, ssize_t n);
 void net_conn_wrote(struct net_conn *c, bool ok);
 void net_conn_gone(struct net_conn *c);

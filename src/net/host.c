@@ -24,8 +24,8 @@ enum {
 struct net_service {
 	const struct net_protocol *protocol;
 	void *options;
-	struct net_tls *tls; /* NULL: in clear */
-	unsigned context;    /* the service whose contexts it uses: itself, or one in clear */
+	struct net_tls *tls; /* NULL: not encrypted */
+	unsigned context;    /* the service whose contexts it uses; may be itself */
 };
 
 struct net_listener {

@@ -54,9 +54,9 @@ MUST_USE enum status net_host_add_service(struct net_host *h, const struct net_p
 					  void *options, unsigned *ret, struct err *err);
 
 /*
- * The same service behind TLS, as one of its own for net_host_listen(). `service` is in clear, and
- * their connections share its contexts. `tls` stays the caller's and outlives the host. Before
- * net_host_run(). STATUS_LIMIT, STATUS_NOMEM.
+ * Adds a service that is `service` with TLS, for net_host_listen(). `service` itself is not
+ * encrypted; both share its contexts. `tls` stays the caller's and must outlive the host. Must be
+ * called before net_host_run(). STATUS_LIMIT, STATUS_NOMEM.
  */
 MUST_USE enum status net_host_secure(struct net_host *h, unsigned service, struct net_tls *tls,
 				     unsigned *ret, struct err *err);

@@ -1,7 +1,7 @@
 /*
- * What carries bytes: the seam below connections and listeners. One implementation is TCP on libuv
- * (net/tcp.h), another the tests' twin, whose streams live in memory. A third, TLS (net/tls.h),
- * stands on one of these, which its loop names.
+ * Streams of bytes, the seam below connections and listeners. One implementation is TCP on libuv
+ * (net/tcp.h), another the tests' twin, whose streams live in memory. The third, TLS (net/tls.h),
+ * works on top of either of these; the loop names which.
  *
  * Everything is called on the connection's loop, off or on a fiber. A function that returns false
  * or a negative number has found the stream broken: the caller aborts the connection.
@@ -96,7 +96,10 @@ struct net_io {
 	size_t (*unconfirmed)(const struct net_conn *c);
 	/* Ends the sending direction. */
 	bool (*shutdown)(struct net_conn *c);
-	/* Memory that it takes for output of the connection. NULL: none of its own. */
+	/*
+	 * The memory that the implementation holds for the connection's output. NULL: it holds
+	 * none.
+	 */
 	size_t (*output_bytes)(const struct net_conn *c);
 	/*
 	 * Ends a write under way (net_conn_on_written() is called with false) and then calls
@@ -105,8 +108,8 @@ struct net_io {
 	void (*close)(struct net_conn *c, bool reset);
 
 	/*
-	 * Of an implementation that stands on the loop's: what that one tells of a connection, by
-	 * net_conn_on_read() and the others. NULL in one that stands on nothing.
+	 * For an implementation on top of the loop's: called by net_conn_on_read() and the like
+	 * with the lower stream's events. NULL in the other implementations.
 	 */
 	void (*on_read)(struct net_conn *c, ssize_t n);
 	void (*on_written)(struct net_conn *c, bool ok);

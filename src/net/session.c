@@ -185,7 +185,7 @@ net_session_lost(struct net_session *s)
 
 /* ---- Output ---- */
 
-/* Counts what the output takes in the session's part. */
+/* Counts the memory of the output in the session's budget part. */
 static void
 net_session_count_output(struct net_session *s)
 {

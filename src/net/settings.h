@@ -1,4 +1,4 @@
-/* What TLS declares of settings (base/setting.h): the section [ssl], with CouchDB's names. */
+/* The settings of TLS (base/setting.h): the section [ssl], with CouchDB's names. */
 #ifndef FROND_NET_SETTINGS_H
 #define FROND_NET_SETTINGS_H
 

@@ -21,10 +21,13 @@
 
 enum {
 	TCP_BACKLOG = 1024,
-	/* Output of a connection that the kernel keeps, about: at first, and once it has proved. */
+	/*
+	 * About how many unsent bytes the kernel keeps for a connection: at first, and after the
+	 * client has shown that it reads.
+	 */
 	TCP_UNSENT_FIRST_BYTES = 16 * 1024,
 	TCP_UNSENT_BYTES = 128 * 1024,
-	TCP_PROOF_BYTES = 256 * 1024,  /* that a client has taken: it reads */
+	TCP_PROOF_BYTES = 256 * 1024,  /* a client that has taken so much reads */
 	TCP_ACCEPTS = 64,              /* in a row, before other sockets have their turn */
 	TCP_ACCEPT_PAUSE_MS = 100,     /* when there are no file descriptors left */
 	TCP_ACCEPT_LOG_MS = 10 * 1000, /* between two lines about that */
@@ -49,7 +52,7 @@ struct tcp_acceptor {
 struct tcp_stream {
 	uv_tcp_t tcp;
 	uint32_t given;  /* bytes of output that the kernel has taken, up to TCP_PROOF_BYTES */
-	bool has_filled; /* the last read has filled the buffer: others come before the next one */
+	bool has_filled; /* the last read filled the buffer, so others come before the next */
 };
 
 struct tcp_write {
@@ -307,10 +310,11 @@ tcp_limit_unsent(int fd, int bytes)
 }
 
 /*
- * Thousands of clients that ask for much and read nothing cost what it takes to fill the kernel's
- * buffers, which is little at first. Before a client has taken TCP_PROOF_BYTES it has read: what
- * the kernels keep for one that does not is less than that, unless it has asked its own for more.
- * From then on the kernel has enough to send while the loop is busy with others.
+ * Thousands of clients may ask for much and read nothing. Each costs as much as the kernel keeps
+ * unsent, so that limit starts low. A client that has taken TCP_PROOF_BYTES must have read some,
+ * because the kernel's buffers on both sides hold less, unless the client has enlarged its own.
+ * From then on the limit is higher, so that the kernel has enough to send while the loop is busy
+ * with other clients.
  */
 static void
 tcp_count_given(struct net_conn *c, size_t n)
@@ -342,8 +346,9 @@ tcp_open(struct net_conn *c, intptr_t handle)
 }
 
 /*
- * libuv reads on while a read fills the buffer, up to 32 times, which is two megabytes of a body
- * that comes fast. Without a buffer it returns to the loop, and finds the rest in the next turn.
+ * libuv repeats a read that filled the buffer up to 32 times, which is two megabytes of a fast body
+ * before other connections get a turn. If it gets no buffer, it returns to the loop and reads the
+ * rest in the next turn.
  */
 static void
 tcp_on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *ret)

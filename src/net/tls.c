@@ -16,23 +16,23 @@
 #include "net/tls_list.h"
 
 /*
- * What is negotiated by default. AES with 128 bits is as strong as the key exchanges are, and
- * SHA-256 makes the cheaper handshake.
+ * The default cipher suites, ciphers and groups, in order of preference. AES-128 comes first: it is
+ * as strong as the key exchanges, and SHA-256 makes a cheaper handshake than SHA-384.
  */
 #define TLS_SUITES  "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 #define TLS_CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
 #define TLS_GROUPS  "X25519:P-256:P-384"
 
 enum {
-	TLS_SECURITY_LEVEL = 2, /* OpenSSL's: RSA from 2,048 bits on, and the like */
+	TLS_SECURITY_LEVEL = 2, /* OpenSSL's: RSA keys of 2,048 bits and more, and the like */
 	TLS_LIST_BYTES = 4096,
 	TLS_KEY_NAME_BYTES = 16,
 	TLS_KEY_BYTES = 32,
-	/* Of the chain that a client may send. */
+	/* The longest certificate chain that a client may send. */
 	TLS_CLIENT_CHAIN_BYTES = 32 * 1024,
 };
 
-/* What tickets are encrypted and signed with. */
+/* A key that encrypts and signs session tickets. */
 struct tls_key {
 	unsigned char name[TLS_KEY_NAME_BYTES];
 	unsigned char cipher[TLS_KEY_BYTES];
@@ -42,11 +42,11 @@ struct tls_key {
 
 struct net_tls {
 	const struct tls_settings *settings;
-	EVP_CIPHER *ticket_cipher; /* fetched once, since that takes long */
+	EVP_CIPHER *ticket_cipher; /* fetched once, because fetching is slow */
 
 	pthread_mutex_t lock; /* guards what follows */
-	SSL_CTX *ctx;         /* for connections to come */
-	/* The key of now, and those before it that tickets may still have. */
+	SSL_CTX *ctx;         /* used by new connections */
+	/* The present key, and earlier ones whose tickets are still valid. */
 	struct tls_key keys[NET_TLS_SESSION_MS / NET_TLS_KEY_MS + 1];
 };
 
@@ -60,7 +60,7 @@ SETTING_GROUP(tls_setting_group, tls_settings, TLS_SETTINGS);
 
 /* ---- Errors ---- */
 
-/* Explains by OpenSSL's first error what is wrong with `what`. */
+/* Explains with OpenSSL's first error why `what` cannot be used. */
 static enum status
 tls_fail(struct err *err, const char *what, const char *name)
 {
@@ -83,7 +83,7 @@ tls_no_memory(struct err *err)
 
 /* ---- Tickets ---- */
 
-/* Makes a new key if it is time. With the lock held. */
+/* Makes a new key if the present one is too old. Called with the lock held. */
 static bool
 tls_turn_keys(struct net_tls *t, uint64_t now_ns)
 {
@@ -102,7 +102,7 @@ tls_turn_keys(struct net_tls *t, uint64_t now_ns)
 	return true;
 }
 
-/* The key of that name, or without a name the key of now. */
+/* Finds the key of that name, or the present key if `name` is NULL. */
 static bool
 tls_find_key(struct net_tls *t, const unsigned char *name, struct tls_key *ret)
 {
@@ -167,7 +167,7 @@ tls_on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *
 	return !making && SSL_version(ssl) == TLS1_3_VERSION ? 2 : 1;
 }
 
-/* ---- What a client asks for ---- */
+/* ---- Choices by the client's hello ---- */
 
 static int
 tls_on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_len, const unsigned char *in,
@@ -179,7 +179,7 @@ tls_on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_len, const u
 	(void)arg;
 	if (!own)
 		return SSL_TLSEXT_ERR_NOACK;
-	/* A byte with the length before each name; OpenSSL has checked that. */
+	/* Each name follows a byte with its length; OpenSSL has checked the lengths. */
 	for (unsigned at = 0; at < in_len; at += 1U + in[at])
 		if (in[at] == strlen(own) && memcmp(in + at + 1, own, in[at]) == 0) {
 			*ret = in + at + 1;
@@ -298,7 +298,7 @@ tls_set_ciphers(const struct net_tls *t, SSL_CTX *ctx, struct err *err)
 	return STATUS_OK;
 }
 
-/* Reads a file that is not much larger than certificates are. */
+/* Reads a file that is not unreasonably large for certificates. */
 static enum status
 tls_digest_file(EVP_MD_CTX *md, const char *path, struct err *err)
 {
@@ -320,8 +320,9 @@ tls_digest_file(EVP_MD_CTX *md, const char *path, struct err *err)
 }
 
 /*
- * A ticket holds what was found out about a client's certificate, so it is worth nothing where
- * other authorities are trusted: sessions are bound to what these are.
+ * A resumed session skips the check of the client's certificate. So a ticket must not be accepted
+ * where other authorities are trusted: the session's id context is a digest of the trusted
+ * authorities.
  */
 static enum status
 tls_bind_sessions(const struct net_tls *t, SSL_CTX *ctx, struct err *err)
@@ -399,7 +400,7 @@ tls_set_rules(struct net_tls *t, SSL_CTX *ctx)
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_read_ahead(ctx, 1);
 	SSL_CTX_set_max_cert_list(ctx, TLS_CLIENT_CHAIN_BYTES);
-	/* Sessions are with the clients, in tickets. */
+	/* The server stores no sessions; clients keep them in tickets. */
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_timeout(ctx, NET_TLS_SESSION_MS / 1000);
 	SSL_CTX_set_num_tickets(ctx, 1);
@@ -487,7 +488,7 @@ tls_set_named(struct net_tls *t, SSL_CTX *ctx, struct err *err)
 
 	pthread_once(&once, tls_make_index);
 	named = mem_zalloc(sizeof(*named));
-	/* The context owns it from here on, whatever follows. */
+	/* From here on the context owns it, also after a failure below. */
 	if (tls_named_index < 0 || !named || !SSL_CTX_set_ex_data(ctx, tls_named_index, named)) {
 		mem_free(named);
 		return tls_no_memory(err);
@@ -569,7 +570,7 @@ net_tls_reload(struct net_tls *t, struct err *err)
 	before = t->ctx;
 	t->ctx = ctx;
 	pthread_mutex_unlock(&t->lock);
-	/* Connections that it was made for hold it, too. */
+	/* Connections that use the old context hold references of their own. */
 	SSL_CTX_free(before);
 	return STATUS_OK;
 }

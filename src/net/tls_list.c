@@ -1,6 +1,6 @@
 #include "net/tls_list.h"
 
-/* The text without white space and, once, without the two characters if it has both. */
+/* Trims white space, and one pair of enclosing characters if the text has both. */
 static struct str
 tls_list_strip(struct str s, char open, char close)
 {

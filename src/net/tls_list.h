@@ -1,4 +1,4 @@
-/* Lists in the settings of TLS, as people copy them from CouchDB's configuration. */
+/* Reads lists in the settings of TLS, also in the Erlang form of CouchDB's configuration. */
 #ifndef FROND_NET_TLS_LIST_H
 #define FROND_NET_TLS_LIST_H
 

@@ -1,16 +1,16 @@
 /*
- * Streams with TLS, which stand on the streams of their loop.
+ * Streams with TLS, on top of the loop's streams ("the stream below"). "Above" is the protocol.
  *
- * OpenSSL neither reads nor writes a socket here. Bytes that came lie in a buffer of the loop while
- * OpenSSL takes them (`in`), and what it makes is gathered in another one (`out`) and given to the
- * stream below at once. Of what that does not take, a copy flies (struct tls_flight). So an idle
- * connection has OpenSSL's state, and no buffer.
+ * OpenSSL does not touch sockets here. Received bytes are in the loop's read buffer while OpenSSL
+ * decrypts them (`in`). Encrypted bytes are gathered in a buffer of the loop (`out`) and written to
+ * the stream below at once. Only the part that the stream below does not take is copied (struct
+ * tls_flight). So an idle connection has OpenSSL's state, but no buffer.
  *
- * Reading goes on below if, and only if, it goes on above. So nothing that was decrypted is ever
- * kept: what one read below brings becomes one read above, which NET_UPPER_BYTES leave room for.
+ * The stream below reads if and only if the protocol reads. So decrypted bytes are never kept: one
+ * read below becomes one read above, and NET_UPPER_BYTES leave room for that.
  *
- * Handshakes take long where other requests take microseconds. Their bytes are put aside, and a
- * letter does the work among the fibers that compute for long (loop_run_later()).
+ * A handshake computes for about as long as hundreds of requests. So the bytes of a handshake are
+ * put aside, and loop_run_later() runs it at the low priority of fibers that compute for long.
  */
 #include <assert.h>
 #include <openssl/bio.h>
@@ -28,59 +28,62 @@
 
 enum {
 	TLS_RECORD_BYTES = SSL3_RT_MAX_PLAIN_LENGTH,
-	TLS_BATCH_RECORDS = 2, /* that are given to the stream below together */
+	TLS_BATCH_RECORDS = 2, /* records that are written to the stream below together */
 	TLS_OUT_BYTES = 256 * 1024,
-	TLS_OUT_KEPT_BYTES = 64 * 1024, /* a larger buffer is not kept */
-	TLS_HANDSHAKE_BYTE = 0x16,      /* which every connection begins with */
-	TLS_ASIDE_BYTES = 16 * 1024,    /* of a handshake that may wait before reading pauses */
+	TLS_OUT_KEPT_BYTES = 64 * 1024, /* a buffer larger than this is freed after use */
+	TLS_HANDSHAKE_BYTE = 0x16,      /* the first byte of every TLS connection */
+	TLS_ASIDE_BYTES = 16 * 1024,    /* of a handshake; with more, reading pauses */
 };
 
 _Static_assert(NET_UPPER_BYTES >= SSL3_RT_MAX_PACKET_SIZE,
 	       "a record that was read in part and one more read fit into the read buffer");
 
-/* For OpenSSL, while it is called for one of a loop's connections. */
+/* The buffers of a loop that OpenSSL uses while it is called for one of its connections. */
 struct net_tls_loop {
-	struct str in;  /* what came and has not been taken */
-	struct buf out; /* what it has made */
-	/* While the loop's read buffer takes what was decrypted, this one has what was read. */
+	struct str in;  /* received bytes that OpenSSL has not taken yet */
+	struct buf out; /* encrypted bytes that OpenSSL has made */
+	/* Holds the received bytes while the loop's read buffer receives the decrypted ones. */
 	char *spare;
-	char plain[TLS_RECORD_BYTES]; /* a record of several pieces */
+	char plain[TLS_RECORD_BYTES]; /* a record that is put together of several pieces */
 };
 
-/* What a connection has to do on its own: its handshake, and the end of a peer told late. */
+/*
+ * Work that a connection has left: its handshake, or an end of the stream that is reported later.
+ */
 struct tls_work {
 	struct letter letter;
 	struct timer timer;
 	struct net_conn *conn;
-	struct buf in; /* of the handshake: came, and not looked at yet */
-	bool paused;   /* so much came that nothing is read below until it has been looked at */
-	bool eof;      /* behind `in` the stream below has ended */
+	struct buf in; /* received bytes of the handshake that OpenSSL has not seen yet */
+	bool paused;   /* nothing is read below until OpenSSL has seen what came */
+	bool eof;      /* the stream below ended behind `in` */
 	bool timed;    /* `timer` is attached */
-	bool seen;     /* the first byte of the peer */
+	bool seen;     /* the peer's first byte was checked */
 	bool posted;
-	bool closed; /* the stream below is gone, and the letter is still on its way */
+	bool closed; /* the stream below is closed, but the letter is still queued */
 };
 
-/* Output that the stream below has not taken yet. */
+/* Encrypted output that the stream below has not taken yet. */
 struct tls_flight {
 	struct net_write write;
 	struct buf flying;
-	struct buf next; /* to follow */
+	struct buf next; /* output to be written after it */
 };
 
 struct tls_stream {
 	SSL *ssl;
-	struct tls_work *work;     /* NULL: nothing is to be done */
-	struct tls_flight *flight; /* NULL: all that was encrypted has gone */
-	struct net_write *top;     /* the write of above that is under way */
-	struct str rest;           /* what of it is to be encrypted */
-	bool open;                 /* the handshake is done */
-	bool broken;               /* it cannot be spoken any more */
-	bool ended;                /* the peer has said that it sends nothing more */
+	struct tls_work *work;     /* NULL: no work is left */
+	struct tls_flight *flight; /* NULL: all encrypted bytes were written */
+	struct net_write *top;     /* the protocol's write that is under way */
+	struct str rest;           /* the part of it that is not encrypted yet */
+	bool open;                 /* the handshake is complete */
+	bool broken;               /* TLS failed; nothing more can be sent */
+	bool ended;                /* the peer has sent its last byte */
 	bool ending;               /* shutdown() was called */
 	/*
-	 * One byte more has been encrypted than above was told: try_write() must not say that all
-	 * has gone while some of it flies. The next bytes of above begin with it.
+	 * One byte more was encrypted than the protocol was told. try_write() must not report that
+	 * all was written while a part of it is in flight. The protocol's next write begins with
+	 * that byte.
 	 */
 	bool ahead;
 };
@@ -190,7 +193,7 @@ net_tls_loop_free(struct net_tls_loop *l)
 	mem_free(l);
 }
 
-/* ---- The parts of a stream ---- */
+/* ---- Parts of a stream ---- */
 
 static struct tls_stream *
 tls_of(const struct net_conn *c)
@@ -198,7 +201,7 @@ tls_of(const struct net_conn *c)
 	return net_conn_upper_stream(c);
 }
 
-/* What it stands on. */
+/* The stream implementation below. */
 static const struct net_io *
 tls_below(const struct net_conn *c)
 {
@@ -248,13 +251,19 @@ tls_fly(struct net_conn *c, struct str out)
 	f->write.conn = c;
 	s->flight = f;
 	buf_append_str(&f->flying, out);
-	/* Now: the write may end before it returns, and what follows it is gathered there. */
+	/*
+	 * Cleared before the write below, because that write may complete at once and the next
+	 * output is gathered in the same buffer.
+	 */
 	buf_clear(&c->loop->tls->out);
 	return buf_status(&f->flying) == STATUS_OK &&
 	       tls_below(c)->write(c, &f->write, buf_str(&f->flying));
 }
 
-/* Gives bytes to the stream below, which takes them, or they fly. False: it is broken. */
+/*
+ * Writes bytes to the stream below, and puts in flight what it does not take. False if it is
+ * broken.
+ */
 static bool
 tls_give(struct net_conn *c, struct str out)
 {
@@ -274,7 +283,7 @@ tls_give(struct net_conn *c, struct str out)
 	return !out.len || tls_fly(c, out);
 }
 
-/* Gives away what OpenSSL has made. */
+/* Writes the encrypted bytes to the stream below. */
 static bool
 tls_send(struct net_conn *c)
 {
@@ -287,7 +296,7 @@ tls_send(struct net_conn *c)
 	return ok;
 }
 
-/* Makes a record of at most TLS_RECORD_BYTES. False: nothing of it is left for others to send. */
+/* Encrypts a record of at most TLS_RECORD_BYTES. False if that failed; nothing may be sent then. */
 static bool
 tls_encrypt(struct net_conn *c, struct str plain)
 {
@@ -309,7 +318,7 @@ tls_wrote(struct net_conn *c, bool ok)
 	net_conn_wrote(c, ok);
 }
 
-/* Goes on with the write of above as far as the stream below takes it. */
+/* Continues the protocol's write as far as the stream below takes it. */
 static void
 tls_go_on_writing(struct net_conn *c)
 {
@@ -333,7 +342,7 @@ tls_go_on_writing(struct net_conn *c)
 		tls_wrote(c, true);
 }
 
-/* What the next record is made of; it is taken out of the pieces. */
+/* Takes the bytes of the next record out of the pieces. */
 static struct str
 tls_take_record(struct net_tls_loop *l, struct str pieces[2])
 {
@@ -468,12 +477,12 @@ tls_tell_end(struct net_conn *c)
 
 	s->ended = true;
 	if (c->lost || !c->reading)
-		return; /* when above reads again: tls_read() */
+		return; /* tls_read() continues when the protocol reads again */
 	(void)tls_below(c)->read(c, false);
 	net_conn_deliver(c, 0);
 }
 
-/* Decrypts what came into the loop's read buffer, and tells it above. */
+/* Decrypts received bytes into the loop's read buffer and delivers them to the protocol. */
 static void
 tls_decrypt(struct net_conn *c, struct str in)
 {
@@ -495,7 +504,7 @@ tls_decrypt(struct net_conn *c, struct str in)
 		got += (size_t)n;
 	}
 	l->tls->in = (struct str){ 0 };
-	/* An alert, or an answer to a change of keys. */
+	/* OpenSSL may have made an alert, or an answer to a change of keys. */
 	if (!tls_send(c)) {
 		net_conn_abort(c);
 		return;
@@ -525,7 +534,10 @@ tls_post(struct net_conn *c, bool later)
 	w->posted = loop_post(&c->loop->loop, c->loop->loop.mailbox, &w->letter);
 }
 
-/* No TLS will be spoken. `ok`: the peer was sent something, and is to read it. */
+/*
+ * Ends a connection whose handshake failed. `ok`: an answer was sent, and the peer gets time to
+ * read it.
+ */
 static void
 tls_give_up(struct net_conn *c, bool ok)
 {
@@ -558,7 +570,7 @@ tls_fail_handshake(struct net_conn *c)
 	tls_give_up(c, tls_send(c)); /* an alert */
 }
 
-/* True if the peer has begun with something else than TLS; the connection then ends. */
+/* True if the peer does not speak TLS; the connection then ends. */
 static bool
 tls_is_in_clear(struct net_conn *c)
 {
@@ -570,14 +582,14 @@ tls_is_in_clear(struct net_conn *c)
 		w->seen = true;
 		return false;
 	}
-	/* Words, in which it is answered. */
+	/* The peer seems to speak a protocol of words, so it gets an answer in words. */
 	if (!answer || !((first >= 'A' && first <= 'Z') || (first >= 'a' && first <= 'z')))
 		answer = "";
 	tls_give_up(c, tls_give(c, str_from_cstr(answer)));
 	return true;
 }
 
-/* What was put aside has been looked at: reading goes on if it has paused. */
+/* Called when OpenSSL has seen what was put aside: reading continues if it was paused. */
 static bool
 tls_resume(struct net_conn *c)
 {
@@ -589,7 +601,7 @@ tls_resume(struct net_conn *c)
 	return tls_below(c)->read(c, true);
 }
 
-/* The handshake is done, and more may have come behind it. */
+/* Called when the handshake is complete; bytes behind it may have come already. */
 static void
 tls_open_up(struct net_conn *c)
 {
@@ -601,7 +613,7 @@ tls_open_up(struct net_conn *c)
 		      SSL_session_reused(s->ssl) ? TLS_RESULT_RESUMED : TLS_RESULT_FULL, 1);
 	s->open = true;
 	loop_set_timer(&c->loop->loop, &w->timer, WAIT_FOREVER);
-	buf_clear(&w->in); /* `more` lies there until the work is dropped */
+	buf_clear(&w->in); /* `more` points into it until the work is dropped */
 	tls_go_on_writing(c);
 	if (!c->lost && !tls_resume(c))
 		net_conn_abort(c);
@@ -654,14 +666,14 @@ tls_do_work(struct letter *letter)
 	if (w->closed)
 		tls_finish_closing(c);
 	else if (c->lost || !c->reading)
-		return; /* tls_read() posts again */
+		return; /* tls_read() posts the letter again */
 	else if (s->ended)
 		tls_tell_end(c);
 	else if (w->in.len)
 		tls_shake_hands(c);
 }
 
-/* The loop has ended before its connections: nothing of them is touched any more. */
+/* The loop ends before its connections are closed, so nothing of them may be touched. */
 static void
 tls_leave_work(struct letter *letter)
 {
@@ -721,7 +733,7 @@ tls_read(struct net_conn *c, bool on)
 	return tls_below(c)->read(c, on);
 }
 
-/* Bytes of a handshake wait for their turn. */
+/* Puts bytes of a handshake aside until its turn. */
 static void
 tls_put_aside(struct net_conn *c, struct str in)
 {
@@ -747,7 +759,7 @@ tls_on_read(struct net_conn *c, ssize_t n)
 	} else if (n == 0 && s->open) {
 		net_conn_deliver(c, 0);
 	} else if (n == 0 && s->work->in.len) {
-		s->work->eof = true; /* perhaps behind all that makes a request */
+		s->work->eof = true; /* complete requests may be in front of it */
 	} else if (n == 0) {
 		metric_add_at(&handshakes, TLS_RESULT_FAILED, 1);
 		net_conn_close(c);
@@ -788,7 +800,7 @@ tls_open(struct net_conn *c, intptr_t handle)
 	return s->ssl && tls_attach_bio(s->ssl, c->loop->tls);
 }
 
-/* Appends to the output that nothing more follows. */
+/* Appends the alert that ends TLS to the output. */
 static void
 tls_say_end(struct tls_stream *s)
 {

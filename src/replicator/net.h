@@ -100,7 +100,7 @@ struct net_request {
 	/* Instead of `body`: net_write() is going to bring `stream_bytes` bytes. */
 	bool streams;
 	uint64_t stream_bytes;
-	bool own;            /* of this server itself, whose certificate need not be checked */
+	bool own;            /* this server itself, so its certificate is not checked */
 	bool inflate;        /* accept a compressed answer, and give out its inflated bytes */
 	bool heartbeats;     /* the answer may wait for long, and sends newlines meanwhile */
 	uint64_t connect_ms; /* the longest that connecting may take */

@@ -29,7 +29,7 @@ index_documents_register(const struct index_documents *documents)
 	while (i < BUILD_KINDS && kinds[i] && kinds[i]->kind != documents->kind)
 		i++;
 	assert(i < BUILD_KINDS);
-	/* Other threads may read it by now, if this is said again. */
+	/* Not written again by a repeated call, because other threads may be reading it by then. */
 	if (kinds[i] != documents)
 		kinds[i] = documents;
 }

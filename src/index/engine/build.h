@@ -135,8 +135,9 @@ struct index_builder_options {
 #define INDEX_CHORE_BUILD "build_indexes"
 
 /*
- * Adds the chore INDEX_CHORE_BUILD. The store outlives the registry. At its first turn the chore
- * also looks for indexes of another collation than this process's, and begins them anew.
+ * Adds the chore INDEX_CHORE_BUILD. The store outlives the registry. In its first turn the chore
+ * also restarts the builds of indexes that were made with another version of the collation than
+ * this process has.
  */
 void index_chores_add(struct chores *chores, const struct index_builder_options *options);
 

@@ -19,7 +19,7 @@ enum {
 	BUILDER_TURN_MS = 1000, /* of a turn, behind which other chores have theirs */
 	BUILDER_PAUSE_MS = 250, /* between two looks for work */
 	BUILDER_FAILED_MS = 2000,
-	BUILDER_LOOK_STEPS = 8,  /* between two looks at the turn's end, and two rests */
+	BUILDER_LOOK_STEPS = 8,  /* steps between two looks at the clock, and between two rests */
 	BUILDER_DATABASES = 100, /* with work, that a turn looks at */
 	BUILDER_NICE = 10,       /* requests have the processor first */
 	BUILDER_NS_PER_S = 1000 * 1000 * 1000,
@@ -371,7 +371,7 @@ index_chores_add(struct chores *chores, const struct index_builder_options *opti
 				   .run = builder_turn,
 				   .arg = &builder,
 				   .leased = true,
-				   .unlisted = true, /* builds are (build_progress.c) */
+				   .unlisted = true, /* each build is listed (build_progress.c) */
 				   .pause_ms = BUILDER_PAUSE_MS,
 				   .more_ms = 1,
 				   .failed_ms = BUILDER_FAILED_MS,

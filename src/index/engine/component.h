@@ -24,9 +24,9 @@ MUST_USE enum status index_partition_put(struct buf *key, const struct index_def
 					 struct str partition, bool *ret_cut);
 
 /*
- * Appends the component of a value, whole and as doc_key_put() writes it, from JSON text with any
- * white space and members in any order. `order` is DOC_KEY_COUCH or DOC_KEY_RAW. The text is
- * checked as it is read. STATUS_KEY_TOO_LARGE for a component of more than `most` bytes, or a
+ * Appends the component of a value, uncut and in the form of doc_key_put(). The value is JSON text
+ * with any white space and members in any order. `order` is DOC_KEY_COUCH or DOC_KEY_RAW. The text
+ * is checked as it is read. STATUS_KEY_TOO_LARGE for a component of more than `most` bytes, or a
  * number of too many digits: nothing was appended then. The failures of the JSON reader and of
  * collate_sort_key().
  */

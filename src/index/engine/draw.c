@@ -153,7 +153,7 @@ index_draw_entry(struct str value, struct buf *ret)
 	return true;
 }
 
-/* A partition is bytes in the key, and a text to everybody else. */
+/* Draws a partition as text; in the key it is stored as bytes. */
 static void
 draw_partition(const struct tuple_elem *e, struct buf *ret)
 {
@@ -163,7 +163,10 @@ draw_partition(const struct tuple_elem *e, struct buf *ret)
 	json_write_str(ret, buf_str(&text));
 }
 
-/* The columns' texts of an entry whose key has its id; false: it has none of them. */
+/*
+ * Reads the texts of the columns from the value of an entry whose key ends in the id. False if it
+ * has none.
+ */
 static bool
 entry_read_texts(struct str value, struct str texts[INDEX_COLUMNS], size_t *ret_count)
 {

@@ -29,9 +29,9 @@ bool index_draw_def(struct str value, struct buf *ret);
 bool index_draw_entry(struct str value, struct buf *ret);
 
 /*
- * What follows (P, ENTRIES) in an entry's key, with the values that the components were made of,
- * which stand in the value: (1, "partition", 1984, "Dune", "dune"). False for an entry without
- * them.
+ * Draws the part of an entry's key behind (P, ENTRIES), with the values of its columns in place of
+ * the components made of them: (1, "partition", 1984, "Dune", "dune"). The columns' values are
+ * stored in the entry's value. False if this entry does not have them.
  */
 bool index_draw_entry_key(struct str tail, struct str value, struct buf *ret);
 

@@ -14,7 +14,7 @@ enum {
 	 */
 	WORK_BYTES = 512 * 1024 * 1024,
 	CLEAR_STRETCH_BYTES = 256 * 1024,
-	KEPT_BYTES = 4 * 1024 * 1024, /* of a build's entries that are sorted together */
+	KEPT_BYTES = 4 * 1024 * 1024, /* entries of a build that are sorted together */
 };
 
 /* ---- What a batch shares ---- */
@@ -86,8 +86,8 @@ kept_compare(const void *a, const void *b)
 }
 
 /*
- * Writes the entries that are kept, in key order: the store takes neighbours at less cost than
- * keys that lie anywhere in the index.
+ * Writes the kept entries in key order. Neighbouring keys cost the store less than keys from all
+ * over the index.
  */
 static enum status
 kept_write(struct index_writer *writer)
@@ -105,7 +105,7 @@ kept_write(struct index_writer *writer)
 	return STATUS_OK;
 }
 
-/* False: there is no room for one more entry. */
+/* False if there is no room for one more entry. */
 static bool
 kept_add(struct index_writer *writer, const struct kv_pair *pair)
 {
@@ -125,7 +125,9 @@ kept_add(struct index_writer *writer, const struct kv_pair *pair)
 	return true;
 }
 
-/* Keeps a new entry until it is written with others, or writes it if it is too large for that. */
+/*
+ * Keeps a new entry to be written later with others, or writes it now if it is too large to keep.
+ */
 static enum status
 kept_take(struct index_writer *writer, const struct kv_pair *pair)
 {
@@ -444,7 +446,10 @@ index_build_document(struct index_writer *writer, const struct index_def *def,
 			TRY(kv_future_wait(there[i]));
 			is_new = !kv_future_value(there[i], &value);
 		}
-		/* A UNIQUE index is looked at again for the next document. */
+		/*
+		 * The next document of a UNIQUE index must find this entry in the store, so it is
+		 * not kept.
+		 */
 		if (fresh && !(def->flags & INDEX_UNIQUE))
 			TRY(kept_take(writer, pair));
 		else

@@ -29,7 +29,7 @@ struct index_writer {
 	bool retired; /* indexes of another collation have been put out of use */
 	struct buf key;
 
-	/* New entries that a build has made and not written yet, in an arena of their own. */
+	/* New entries of a build that are not written yet, in an arena of their own. */
 	struct kv_pair *kept;
 	size_t kept_count;
 	size_t kept_cap;
@@ -84,9 +84,9 @@ MUST_USE enum status index_writer_run(struct kv_tx *tx, const struct catalog_db 
  * greater than def->created (index_build_wants()). The caller's transaction must conflict with
  * edits of the document, and with anybody who builds the same range.
  *
- * `fresh`: the caller knows that no entry of the document is there, and nothing is read, unless the
- * index is UNIQUE; otherwise each entry's key is read. New entries may be kept, to be written in
- * key order, until index_writer_finish(). STATUS_DUPLICATE as index_update().
+ * `fresh`: the caller knows that the index has no entry of the document, so no key is read unless
+ * the index is UNIQUE. Otherwise the key of each entry is read. New entries may be kept, to be
+ * written in key order, until index_writer_finish(). STATUS_DUPLICATE as index_update().
  */
 MUST_USE enum status index_build_document(struct index_writer *writer, const struct index_def *def,
 					  const struct index_source *source, bool fresh);

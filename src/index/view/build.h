@@ -1,11 +1,13 @@
 /*
  * Building a group: its record, batches of mapped documents, and the steps that write them.
  *
- * A step is one transaction, which compares how far the group is with what the batch was made for:
- * of two builders at the same place one finds that the other has been there (STATUS_BUSY), and
- * looks again. Functions are called before it. For maps that is easy. Reduces need the sums as
- * they are, so a step whose answers are not all known from attempts before is not committed: it
- * has asked for them, and is made anew. What a reduce is given is compared with what it was given.
+ * A step is one transaction. It checks that the group is still at the place for which the batch was
+ * made. If two builders are at the same place, the slower one finds the group further on
+ * (STATUS_BUSY) and looks again. Functions must have been called before a step commits. Maps are
+ * called when a batch is made. Reduces need the stored sums, so a step asks a memo for their
+ * answers. If an answer is missing, the step calls the reduce, keeps the answer in the memo, and
+ * ends without a commit; the next attempt finds the answer there. An answer in the memo is used
+ * only for exactly the same input.
  *
  * Threading: a build belongs to one thread or fiber; a batch may be made on another one.
  */
@@ -23,10 +25,10 @@ enum {
 	VIEW_BATCH_PURGES = 500,
 	VIEW_BATCH_ARENA_BYTES = 128 * 1024 * 1024,
 	VIEW_STEP_ARENA_BYTES = 256 * 1024 * 1024,
-	VIEW_MEMO_BYTES = 128 * 1024 * 1024, /* of what reduces answer for a step */
-	VIEW_STEP_BYTES = 4000000,           /* of a transaction, before sums */
-	VIEW_STEP_ROWS = 20000,              /* rows or sums that one step sums up */
-	VIEW_BUILD_TRIES = 100,              /* in a row that a step finds somebody else's work */
+	VIEW_MEMO_BYTES = 128 * 1024 * 1024, /* answers of reduces for one step */
+	VIEW_STEP_BYTES = 4000000,           /* bytes of one transaction, without sums */
+	VIEW_STEP_ROWS = 20000,              /* rows or sums that one step reduces */
+	VIEW_BUILD_TRIES = 100,              /* steps in a row that may find the group further on */
 };
 
 /* Which group, and by whose functions; the texts are the builder's. */
@@ -38,7 +40,7 @@ struct view_build {
 	const struct view_design *design;
 	const struct view_functions *functions;
 	void *arg;
-	/* What reduces have answered for the present step; of the thread that writes steps. */
+	/* Answers of reduces for the present step; belongs to the thread that writes steps. */
 	struct reduce_memo *memo;
 };
 
@@ -144,8 +146,8 @@ struct view_step {
 /*
  * Writes a batch, or as much of it as one transaction takes (write.c). `*most` is how many
  * documents that is; it is lowered when a transaction turns out too large, and then STATUS_BUSY is
- * returned, too. STATUS_BUSY: the group is elsewhere by now, or reduces have been called, whose
- * answers are in the memo now; look again.
+ * returned, too. STATUS_BUSY also means that the group is further on by now, or that reduces were
+ * called and their answers are in the memo; look again.
  */
 MUST_USE enum status view_step_write(const struct view_build *build, const struct view_batch *batch,
 				     size_t *most, struct arena *arena, struct view_step *ret,
@@ -155,7 +157,7 @@ MUST_USE enum status view_step_write(const struct view_build *build, const struc
 MUST_USE enum status view_step_sums(const struct view_build *build, struct arena *arena,
 				    struct view_step *ret, struct err *err);
 
-/* True if reduces have been called since the memo had kept so many answers. */
+/* True if reduces were called since the memo had kept that many answers. */
 static inline bool
 view_step_has_asked(const struct view_build *build, uint64_t kept)
 {

@@ -64,7 +64,7 @@ name_visit(struct cleanup *c, struct kv_tx *tx, const struct catalog_db *db,
 	if (signature_is_live(c, signature) && str_eq(made_by, collator))
 		return numbers_add(c, &c->named, &c->named_count, number);
 	TRY(kv_clear(tx, pair->key));
-	/* Loops keep what they know of groups while that version stands still. */
+	/* Loops keep records of groups until that version changes. */
 	TRY(kv_touch_metadata_version(tx));
 	TRY(view_purge_reader(number, c->arena, &reader));
 	return view_documents_of(db)->purge_reader_remove(tx, db, reader, kv_tx_err(tx));

@@ -269,7 +269,9 @@ design_sign(struct reading *r)
 
 		tuple_put_str(&text, d->views[i].name);
 		tuple_put_str(&text, d->maps[d->views[i].map].source);
-		/* Only where there is one: the others keep the signatures that they have had. */
+		/*
+		 * A default collation adds nothing, so that existing groups keep their signatures.
+		 */
 		if (d->maps[d->views[i].map].collation != VIEW_COLLATION_DEFAULT)
 			tuple_put_u64(&text, d->maps[d->views[i].map].collation);
 		if (reduce)

@@ -1,9 +1,9 @@
 /*
- * What a design document says of its views: which maps there are, which reduces each has, and the
- * signature by which equal views are one group.
+ * The views of a design document: the maps, the reduces of each map, and the signature. Design
+ * documents with equal signatures share one group.
  *
- * Views of one design document with the same map and collation share their rows. A view is
- * therefore a map and, if it has one, a reduce, both by number.
+ * Views of one design document with the same map function and collation share their rows. A view is
+ * therefore the number of a map, and the number of one of its reduces if it has a reduce.
  *
  * Plain values; everything is in the arena of view_design_parse(). Threading: none of its own.
  */
@@ -70,22 +70,22 @@ struct view_design {
 	/* Of "options". */
 	bool include_design; /* design documents are mapped, too */
 	bool local_seq;      /* documents come with _local_seq */
-	bool autoupdate;     /* they may be built before they are asked: unless it is false */
+	bool autoupdate;     /* false: nothing is built before the first request */
 	bool partitioned;    /* rows are kept by partition; see view_design_parse() */
 	struct str text;     /* what was parsed; borrowed */
 };
 
 /*
  * Reads the "views", "language" and "options" of a design document's JSON text, which the result
- * borrows. `partitioned_db`: of a database with partitions, whose views are partitioned unless
- * "options" says "partitioned": false; in other databases they never are.
+ * borrows. `partitioned_db`: the database has partitions. Its views are then partitioned unless
+ * "options" says "partitioned": false; in other databases views never are.
  *
- * A design document without views is fine: `view_count` is 0. Members of "views" without a "map"
- * of text are passed over ("lib" among them); what "lib" says is part of the signature.
+ * Without views, `view_count` is 0 and the status STATUS_OK. Members of "views" whose "map" is not
+ * a string are skipped, "lib" among them. The content of "lib" is part of the signature.
  *
- * STATUS_INVALID, explained: "views" is no object; an unknown built-in reduce (it begins with an
- * underscore); a collation of a view that is neither "default" nor "raw", or one of the design
- * document's own "options", which only views have. STATUS_LIMIT, explained: more than
+ * STATUS_INVALID, explained: "views" is not an object; a reduce that begins with an underscore is
+ * not a known built-in; a view's collation is neither "default" nor "raw"; or the design document's
+ * own "options" has a collation, which only views may have. STATUS_LIMIT, explained: more than
  * VIEW_VIEWS_MOST views; not explained: the arena is full. The failures of the JSON reader.
  */
 MUST_USE enum status view_design_parse(struct str text, bool partitioned_db, struct arena *arena,

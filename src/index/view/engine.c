@@ -47,7 +47,7 @@ struct update {
 	struct str design_name;
 };
 
-/* A group whose update has failed by a function. */
+/* A group whose last update failed because of a function. */
 struct failed_update {
 	uint64_t db_number; /* 0: none */
 	uint8_t signature[VIEW_SIGNATURE_BYTES];
@@ -149,7 +149,7 @@ update_unlink(struct update *u)
 	*at = u->next;
 }
 
-/* ---- What has failed ---- */
+/* ---- Failed updates ---- */
 
 static struct failed_update *
 failed_find(struct view_engine *e, uint64_t db_number, const uint8_t *signature)
@@ -161,7 +161,7 @@ failed_find(struct view_engine *e, uint64_t db_number, const uint8_t *signature)
 	return NULL;
 }
 
-/* Notes how an update has ended. With the lock. */
+/* Notes the outcome of an update; called with the lock held. */
 static void
 failed_note(struct update *u, enum status status)
 {

@@ -16,7 +16,10 @@ view_documents_register(const struct view_documents *documents)
 	for (size_t i = 0; i < DOCUMENTS_MOST; i++) {
 		if (registered[i] && registered[i]->kind != documents->kind)
 			continue;
-		/* Other threads may read it by now, if this is said again. */
+		/*
+		 * Not written again by a repeated call, because other threads may be reading it by
+		 * then.
+		 */
 		if (registered[i] != documents)
 			registered[i] = documents;
 		return;

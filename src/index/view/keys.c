@@ -156,7 +156,7 @@ escaped_len(struct str content, size_t plain)
 	return at;
 }
 
-/* The length of what an array begins with in an order; 0: this is none. */
+/* The length of the bytes with which an array begins in that order; 0: this is not an array. */
 static size_t
 array_begin_len(struct str raw, enum doc_key_order order)
 {
@@ -173,7 +173,7 @@ array_group(struct str raw, unsigned level, size_t *ret_plain)
 	size_t len, at = array_begin_len(raw, DOC_KEY_COUCH);
 
 	if (!at)
-		at = array_begin_len(raw, DOC_KEY_RAW); /* no byte has a meaning in both */
+		at = array_begin_len(raw, DOC_KEY_RAW); /* the two orders share no type bytes */
 	*ret_plain = raw.len;
 	if (!at)
 		return STATUS_OK;

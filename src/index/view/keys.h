@@ -53,7 +53,7 @@ MUST_USE enum status view_prefix_end(struct str prefix, struct buf *end);
 
 /* ---- Places ---- */
 
-/* Appends the component of a key of a map's row. Failures: index_component_of_text(). */
+/* Appends the component of the key that a map has emitted. Failures: index_component_of_text(). */
 MUST_USE enum status view_component(struct buf *raw, enum view_collation collation,
 				    struct str key_text, struct index_work *w);
 /* `partition`: of a partitioned group, what the id has before its first colon; ptr NULL: none. */

@@ -134,7 +134,7 @@ struct view_reducing {
 	size_t reduce;                          /* in the map's reduces */
 	const struct view_functions *functions; /* of VIEW_REDUCE_FUNCTION; else NULL */
 	void *arg;
-	struct reduce_memo *memo; /* what functions have answered in earlier attempts; or NULL */
+	struct reduce_memo *memo; /* answers of functions from earlier attempts; or NULL */
 };
 
 struct view_results {

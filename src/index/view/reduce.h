@@ -86,7 +86,10 @@ struct reduce_run {
 	const struct view_design *design;
 	const struct view_functions *functions;
 	void *arg;
-	/* Keeps what functions answer, for further attempts. NULL: each attempt asks. */
+	/*
+	 * Keeps the answers of functions for further attempts. NULL: each attempt calls the
+	 * functions.
+	 */
 	struct reduce_memo *memo;
 	struct index_work *w;
 	struct view_error *error; /* set with STATUS_FUNCTION */

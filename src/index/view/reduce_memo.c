@@ -9,7 +9,7 @@ enum {
 };
 
 struct answer {
-	uint64_t print[2]; /* of the question */
+	uint64_t print[2]; /* hash of the question */
 	struct str text;   /* ptr NULL: the slot is free */
 };
 
@@ -65,7 +65,7 @@ reduce_memo_kept(const struct reduce_memo *memo)
 	return memo->kept;
 }
 
-/* The slot of the question: its answer's, or the free one where that would be. */
+/* Finds the slot of the question: that of its answer, or the free one where the answer belongs. */
 static struct answer *
 memo_slot(struct answer *slots, size_t slot_count, const uint64_t print[2])
 {

@@ -63,7 +63,7 @@ segment_end(struct reduce_segment *s, struct str partial)
 	buf_release(&s->values);
 }
 
-/* Leaves what has not been answered in an earlier attempt. */
+/* Removes the questions that the memo has answered, so that only new ones are left. */
 static void
 calling_recall(struct calling *c)
 {

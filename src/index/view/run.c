@@ -100,7 +100,7 @@ run_take_batch(struct run *r, const struct view_record *record)
 	if (r->batch && r->batch->number == g->number &&
 	    !catalog_seq_cmp(&r->batch->from, &g->covers) &&
 	    !catalog_seq_cmp(&r->batch->purges_from, &g->purge_seq))
-		return STATUS_OK; /* the step before has not been committed */
+		return STATUS_OK; /* the previous step was not committed */
 	ahead_wait(a);
 	view_batch_free(r->batch);
 	r->batch = NULL;
@@ -175,7 +175,10 @@ run_steps(struct run *r)
 				return STATUS_CANCELLED;
 		}
 		status = run_step(r, &record, &step);
-		/* An attempt that has had reduces called is nearer to its end. */
+		/*
+		 * An attempt that called reduces has made progress, so it does not count as a vain
+		 * one.
+		 */
 		if (status == STATUS_BUSY &&
 		    (view_step_has_asked(r->build, kept) || ++r->busy < VIEW_BUILD_TRIES))
 			continue;

@@ -35,7 +35,7 @@ enum {
 	VIEW_REFUSALS_SHOWN = 20,  /* the newest that a group remembers by name */
 	VIEW_GROUPS_MOST = 1000,   /* groups of one database that are looked through */
 	VIEW_UPDATERS_MOST = 8,    /* groups that a process updates at once; others wait */
-	VIEW_FAILED_KEPT = 64,     /* updates that a process remembers to have failed */
+	VIEW_FAILED_KEPT = 64,     /* failed updates that a process remembers */
 	VIEW_WAITERS_MOST = 10000, /* that wait for one process's updates */
 };
 
@@ -117,8 +117,8 @@ void view_activity_get(struct view_engine *engine, uint64_t db_number,
 		       const uint8_t signature[VIEW_SIGNATURE_BYTES], struct view_activity *ret);
 
 /*
- * True if the last update of the group in this process, of the newest VIEW_FAILED_KEPT that have
- * failed, ended because a function of the design document failed.
+ * True if the group's last update in this process failed because of a function of the design
+ * document. The process remembers the last VIEW_FAILED_KEPT failures.
  */
 bool view_update_has_failed(struct view_engine *engine, uint64_t db_number,
 			    const uint8_t signature[VIEW_SIGNATURE_BYTES]);

@@ -1,10 +1,10 @@
 /*
- * Design documents that have been written, and whose views nobody has built yet:
+ * Notes of design documents that were written and whose views have to be built:
  *
  *     (ROOT, VIEW_WORK, P, id)        the views of this design document are to be built
  *
- * Whoever writes a design document notes it in the same transaction. The chore that builds them
- * clears the note in a transaction that has read it, and has found that there is nothing to do.
+ * The write of a design document makes a note in the same transaction. The chore that builds views
+ * clears a note in a transaction that has read the note and found nothing to build.
  *
  * Threading: that of the transaction.
  */
@@ -14,21 +14,21 @@
 #include "base/arena.h"
 #include "catalog/catalog.h"
 
-/* A note; the texts are in the arena of view_written_list(). */
+/* A note. Its texts are in the arena of view_written_list(). */
 struct view_written {
 	uint64_t db_number;
 	enum catalog_space space;
-	struct str db_name; /* when it was noted */
+	struct str db_name; /* the database's name when the note was made */
 	struct str id;      /* "_design/name" */
 };
 
 MUST_USE enum status view_written_note(struct kv_tx *tx, const struct catalog_db *db,
 				       struct str id);
-/* Has the transaction conflict with whoever notes it anew. */
+/* Makes the transaction conflict with a new note of the same design document. */
 MUST_USE enum status view_written_guard(struct kv_tx *tx, const struct view_written *written);
 MUST_USE enum status view_written_clear(struct kv_tx *tx, const struct view_written *written);
 
-/* At most `most` notes behind `after` (NULL: the first ones), by snapshot reads. */
+/* Lists at most `most` notes behind `after` (NULL: from the first one on), by snapshot reads. */
 MUST_USE enum status view_written_list(struct kv_tx *tx, const struct view_written *after,
 				       size_t most, struct arena *arena, struct view_written **ret,
 				       size_t *ret_count);

@@ -20,11 +20,11 @@ enum {
 	READ_BYTES = 256 * 1024,
 	KEPT_BYTES = 4 * 1024 * 1024, /* a larger buffer is given back after its call */
 	/*
-	 * A function may compute without an end until its time is over. The server's loops take a
-	 * processor from a nicer process as soon as they wake; while nobody else wants it, being
-	 * nice costs the function nothing.
+	 * A function may compute until its time is over. A process with a higher nice value gives
+	 * the processor to the server's loops as soon as they wake. While no other process wants
+	 * the processor, that costs the function nothing.
 	 */
-	WORKER_NICE = 5, /* more than the server */
+	WORKER_NICE = 5, /* added to the server's nice value */
 };
 
 /* The engine makes what it needs of the system now: time zones, locales, its threads. */
@@ -178,7 +178,10 @@ main(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	offer_to_end_first();
-	/* Threads inherit it, so before the engine starts its own. Without it all works, too. */
+	/*
+	 * Threads inherit the nice value, so it is set before the engine starts its threads. A
+	 * failure is harmless.
+	 */
 	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + WORKER_NICE);
 	setenv("JSC_useSharedArrayBuffer", "false", 1);
 	setenv("JSC_numberOfGCMarkers", "1", 1);

@@ -105,8 +105,9 @@ void emb_disk_read_here(struct emb_disk_read *read);
 bool emb_disk_read_is_slow(const struct emb_store *store, const struct emb_disk_read *read);
 
 /*
- * True if the pool may begin a read of the transaction, of up to so many bytes, that will be wanted
- * later. A transaction that writes reads its overlay as well, which belongs to its own thread.
+ * True if the pool may begin a read of up to `bytes` bytes that the transaction is expected to want
+ * later. Not for a transaction that writes: its reads also look at its overlay, which belongs to
+ * the transaction's own thread.
  */
 bool emb_disk_may_read_ahead(const struct emb_tx *tx, size_t bytes);
 

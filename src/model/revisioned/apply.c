@@ -6,7 +6,7 @@
 #include "model/revisioned/record.h"
 
 enum {
-	BRANCH_STEPS = 20, /* of writing a branch among many of its document, or of clearing one */
+	BRANCH_STEPS = 20, /* steps of writing or clearing one of many branches */
 };
 
 static enum status

@@ -144,7 +144,7 @@ MUST_USE enum status rev_upload_write(struct rev_upload *u, struct str data, str
  */
 MUST_USE enum status rev_upload_finish(struct rev_upload *u, struct rev_att_edit *ret,
 				       uint8_t ret_md5[REV_ATT_DIGEST_BYTES], struct err *err);
-/* The part of its options. */
+/* The budget part that the upload's options name. */
 struct budget_part *rev_upload_part(const struct rev_upload *u);
 /* While others of the same request take their time: a sign of life, if one is due. */
 MUST_USE enum status rev_upload_touch(struct rev_upload *u, struct err *err);

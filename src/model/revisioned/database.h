@@ -118,7 +118,7 @@ struct rev_db_info {
 MUST_USE enum status rev_db_info(struct kv_tx *tx, const struct catalog_db *db,
 				 struct rev_db_info *ret);
 
-/* Its update_seq alone, by two reads. */
+/* Reads only the database's update_seq, by two reads. */
 MUST_USE enum status rev_db_newest(struct kv_tx *tx, const struct catalog_db *db,
 				   struct catalog_seq *ret);
 

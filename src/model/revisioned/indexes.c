@@ -17,12 +17,15 @@ static rev_design_changed *design_changed;
 void
 rev_design_hook(rev_design_changed *changed)
 {
-	/* A process may start several servers, the second while the first one's threads read it. */
+	/*
+	 * Not written again by a repeated call: a process may start a second server while threads
+	 * of the first one read it.
+	 */
 	if (design_changed != changed)
 		design_changed = changed;
 }
 
-/* The same for documents that are followed. */
+/* The two callbacks of rev_follow(). */
 static rev_is_followed *is_followed;
 static rev_design_changed *followed_changed;
 
@@ -261,7 +264,7 @@ change_source_of_body(struct rev_writer *w, const struct rev_index_change *c,
 	return change_name_rev(w, ask->rev, ret);
 }
 
-/* Tells whoever follows the document, if its winner has changed. */
+/* Calls the callback for the document if its winner has changed. */
 static enum status
 change_tell(struct rev_writer *w, const struct rev_index_change *c,
 	    const struct index_change *change, rev_design_changed *changed)

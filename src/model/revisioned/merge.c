@@ -20,7 +20,7 @@
 #include "model/revisioned/revisioned_int.h"
 
 enum {
-	MERGE_STEPS = 20, /* of an edit that becomes a branch, beside those of its history */
+	MERGE_STEPS = 20, /* steps of an edit that becomes a branch, without those of its history */
 };
 
 /* What the branches have, at this moment, of one revision. Rows are numbered from 1; 0: none. */

@@ -94,7 +94,7 @@ newest_wait(struct kv_future *f, size_t prefix_len, struct catalog_seq *ret)
 	return STATUS_OK;
 }
 
-/* Asks for the newest change; `*ret_prefix_len` is for newest_wait(). */
+/* Begins the read of the newest change; `*ret_prefix_len` is passed to newest_wait(). */
 static enum status
 newest_ask(struct kv_tx *tx, const struct catalog_db *db, size_t *ret_prefix_len,
 	   struct kv_future **ret)
@@ -113,7 +113,7 @@ newest_ask(struct kv_tx *tx, const struct catalog_db *db, size_t *ret_prefix_len
 	return STATUS_OK;
 }
 
-/* The newest change may have been purged, so the Sequence of the newest purge counts, too. */
+/* The greater of the newest change and the newest purge: the newest change may itself be purged. */
 static struct catalog_seq
 newest_of(struct catalog_seq changed, struct catalog_seq purged)
 {

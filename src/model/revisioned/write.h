@@ -105,7 +105,7 @@ bool rev_edit_can_merge(const struct rev_edit *edit);
 
 struct index_source;
 
-/* What has become of a document: of its winner, if it is not deleted. */
+/* The winner of a document before or after a change. */
 struct rev_design_change {
 	struct str id;
 	const struct index_source *before; /* NULL: there was none, or a deleted one */
@@ -127,12 +127,12 @@ typedef enum status rev_design_changed(struct kv_tx *tx, const struct catalog_db
 /* Sets what is called, for all databases of the process; NULL: nothing. Before any other thread. */
 void rev_design_hook(rev_design_changed *changed);
 
-/* True for a document that somebody follows. */
+/* True for a document whose changes of winner are to be reported. */
 typedef bool rev_is_followed(const struct catalog_db *db, struct str id);
 
 /*
- * The same for documents that are no design documents, and that are followed. NULL: none is. Where
- * a unique index forbids an edit, nothing is called.
+ * Sets callbacks for further documents than design documents; `is_followed` selects them. NULL:
+ * there are none. `changed` is not called for an edit that a unique index refuses.
  */
 void rev_follow(rev_is_followed *is_followed, rev_design_changed *changed);
 

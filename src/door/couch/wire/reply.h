@@ -43,7 +43,7 @@ bool couch_etag_is(struct str tag, struct str name);
 /* The host that the client named. A proxy may pass it on in X-Forwarded-Host. ptr NULL: none. */
 struct str couch_host(const struct couch_req *r);
 
-/* True if the client has come by TLS: to this server, or to a proxy that says so. */
+/* True if the client uses TLS, either to this server or to a proxy that says so. */
 bool couch_is_secure(const struct couch_req *r);
 /* Sets Location to the absolute URL of /db, /db/doc or /db/doc/att. ptr NULL ends the path. */
 void couch_set_location(struct couch_req *r, struct str db, struct str doc, struct str att);
