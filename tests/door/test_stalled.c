@@ -5,13 +5,24 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "catalog/catalog_int.h"
+#include "catalog/events.h"
+#include "catalog/kind.h"
+#include "catalog/records.h"
 #include "common.h"
+#include "kv/keyspace.h"
+#include "kv/kv.h"
 
 enum {
 	ANSWER_BYTES = 14 << 20, /* more than both ends of a connection hold */
 	PIECE_BYTES = 500000,
 	PIECES = ANSWER_BYTES / PIECE_BYTES,
 	STALL_MS = 300,
+	PATIENCE_MS = 60000, /* with what the server does by itself */
+	EVENT_NAME_BYTES = 230,
+	EVENTS = ANSWER_BYTES / (EVENT_NAME_BYTES + 70),
+	EVENTS_AT_ONCE = 10000, /* in a transaction */
 };
 
 /* ---- What is stored ---- */
@@ -213,6 +224,114 @@ documents_that_are_purged_leave_no_answer_that_seems_whole(void **state)
 	check_all(purge_documents, true);
 }
 
+/* ---- Events of databases ---- */
+
+/* The i-th database of those that there are only events of. */
+static struct str
+event_name(int i)
+{
+	static char name[EVENT_NAME_BYTES + 1];
+
+	(void)snprintf(name, sizeof(name), "e%0*d", EVENT_NAME_BYTES - 1, i);
+	return str_of(name, EVENT_NAME_BYTES);
+}
+
+/* As if by so many transactions: each event has a stamp, which a feed goes on behind. */
+static enum status
+put_events(struct kv_tx *tx, void *arg)
+{
+	const int *from = arg;
+
+	for (int i = *from; i < *from + EVENTS_AT_ONCE && i < EVENTS; i++) {
+		const struct catalog_kind *kind = catalog_kind_at(0);
+		AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+		AUTO(buf_release) struct buf value = BUF_INIT(64);
+		size_t at = catalog_event_record_put(CATALOG_EVENT_CREATED, 0, kind, &value);
+
+		catalog_key_name(&key, KV_ROOT_EVENTS, kind->space, event_name(i));
+		memset(value.ptr + at, 0, KV_VERSIONSTAMP_TX_BYTES);
+		value.ptr[at + KV_VERSIONSTAMP_TX_BYTES - 2] = (uint8_t)((i + 1) >> 8);
+		value.ptr[at + KV_VERSIONSTAMP_TX_BYTES - 1] = (uint8_t)(i + 1);
+		TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+put_deletion(struct kv_tx *tx, void *arg)
+{
+	const int *i = arg;
+
+	return catalog_event_put(tx, catalog_kind_at(0), event_name(*i), CATALOG_EVENT_DELETED, 0);
+}
+
+static int
+snapshots_held(void)
+{
+	static const char name[] = "\nfrond_store_snapshots ";
+	const char *at;
+
+	door_expect(d, "GET", "/_node/_local/_prometheus", NULL, 200, name);
+	at = strstr(d->last.body, name);
+	return atoi(at + strlen(name));
+}
+
+/* A snapshot of before the last write is held by nobody but a reader. */
+static void
+wait_for_snapshots(int n)
+{
+	uint64_t end = clock_after_ms(PATIENCE_MS);
+
+	while (snapshots_held() > n) {
+		if (clock_mono_ns() > end)
+			fail_msg("the feed still holds its snapshot");
+		door_expect(d, "POST", "/s", "{}", 201, "ok");
+		wait_ms(10);
+	}
+}
+
+/*
+ * A feed of databases holds no snapshot while its client does not read. What it sends afterwards is
+ * as things are then.
+ */
+static void
+a_stalled_feed_of_databases_holds_nothing(void **state)
+{
+	static const char *const feeds[] = { "normal", "continuous&timeout=1000" };
+	int before, last = EVENTS - 1;
+
+	(void)state;
+	door_create(d, "s");
+	for (int i = 0; i < EVENTS; i += EVENTS_AT_ONCE)
+		assert_int_equal(kv_run(d->store, put_events, &i, NULL, NULL), STATUS_OK);
+	door_expect(d, "PUT", "/s/d", "{}", 201, "ok");
+	before = snapshots_held();
+	for (size_t i = 0; i < sizeof(feeds) / sizeof(feeds[0]); i++) {
+		struct client *c = client_open(d->port);
+		struct response r;
+
+		client_send(c, "GET", format("/_db_updates?feed=%s", feeds[i]),
+			    "Accept: application/json\r\n", NULL);
+		wait_ms(STALL_MS);
+		wait_for_snapshots(before);
+		last--;
+		assert_int_equal(kv_run(d->store, put_deletion, &last, NULL, NULL), STATUS_OK);
+		r = client_receive(c, false);
+		assert_false(r.broken);
+		for (int k = 0; k < EVENTS; k++) {
+			const char *type = k < last || k == EVENTS - 1 ? "created" : "deleted";
+			struct str name = event_name(k);
+			const char *row = format("{\"db_name\":\"%.*s\",\"type\":\"%s\"",
+						 STR_ARG(name), type);
+
+			if (k > EVENTS - 10 && !strstr(r.body, row))
+				fail_msg("no row %s", row);
+		}
+		response_release(&r);
+		client_close(c);
+	}
+}
+
 int
 main(void)
 {
@@ -220,6 +339,7 @@ main(void)
 		cmocka_unit_test(a_database_that_is_deleted_cuts_what_is_read_of_it),
 		cmocka_unit_test(a_database_that_is_replaced_cuts_what_is_read_of_the_one_before),
 		cmocka_unit_test(documents_that_are_purged_leave_no_answer_that_seems_whole),
+		cmocka_unit_test(a_stalled_feed_of_databases_holds_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -7,6 +7,10 @@
  * many writes are read at once. With more than CATALOG_EVENTS_WATCHED databases it sets no
  * watches, but looks every COUCH_UPDATES_POLL_MS, or after COUCH_UPDATES_REST times as long as
  * looking takes.
+ *
+ * When the client does not take what is sent, updates_let_go() ends the transaction and frees the
+ * events that were found. Once the client reads on, the feed searches again behind the last event
+ * that was sent.
  */
 #include "catalog/events.h"
 #include "doc/json.h"
@@ -49,6 +53,7 @@ struct updates {
 	bool any_row;
 	struct kv_future *watches[CATALOG_EVENTS_WATCHED + 1];
 	size_t watches_count;
+	struct catalog_events *found; /* what is being sent; NULL: nothing, or updates_let_go() */
 };
 
 /* ---- Rows ---- */
@@ -101,6 +106,21 @@ updates_write_end(struct updates *u)
 	return couch_stream_end(&u->stream);
 }
 
+/* The client does not read: the feed keeps the place to go on from, and nothing else. */
+static void
+updates_let_go(void *arg)
+{
+	struct updates *u = arg;
+
+	kv_tx_free(u->tx);
+	u->tx = NULL;
+	if (!u->found)
+		return;
+	catalog_events_release(u->found);
+	u->found = NULL;
+	u->version = 0; /* the rest has not been sent, so the next search must look */
+}
+
 /* ---- Looking ---- */
 
 /* Refuses a Sequence beyond every event with 400. This is checked once, before anything is sent. */
@@ -145,6 +165,7 @@ updates_read_page(struct updates *u, struct catalog_events *s, bool first)
 	enum status status;
 
 	TRY(kv_begin(u->r->couch->config.store, KV_TX_READ_ONLY, &tx));
+	kv_tx_set_memory(tx, http_memory(u->r->x), 0);
 	for (unsigned failures = 0;; failures++) {
 		status = first ? updates_begin_search(u, tx, s)
 			       : catalog_events_page(tx, s, &u->r->fail.err);
@@ -187,6 +208,37 @@ updates_most(const struct updates *u)
 	return u->left < CATALOG_EVENTS_MOST ? (size_t)u->left : CATALOG_EVENTS_MOST;
 }
 
+/*
+ * Sends the events of a search until all are sent, or the search is gone: updates_let_go().
+ * `*ret_more`: there is more, behind what was sent.
+ */
+static enum status
+updates_send_found(struct updates *u, struct catalog_events *s, bool *ret_more)
+{
+	enum status status = STATUS_OK;
+
+	*ret_more = s->left_out;
+	u->found = s;
+	for (size_t i = 0; status == STATUS_OK && u->found && i < s->count && u->left; i++) {
+		struct catalog_event event = catalog_events_at(s, i);
+
+		step_unit();
+		status = step_count(1);
+		if (status == STATUS_OK)
+			status = updates_write_row(u, &event);
+		u->before = u->args.descending ? event.seq : u->before;
+	}
+	/*
+	 * Nobody knows any more whether there is something behind the last row that was sent, and
+	 * the transaction that would set the watches is gone, too.
+	 */
+	if (!u->found)
+		*ret_more = true;
+	*ret_more = *ret_more && u->left;
+	u->found = NULL;
+	return status;
+}
+
 /* Writes what one search finds. `*ret_more`: there is more, behind what was written. */
 static enum status
 updates_search_and_write(struct updates *u, bool *ret_more)
@@ -211,22 +263,14 @@ updates_search_and_write(struct updates *u, bool *ret_more)
 	catalog_events_init(&s, &wanted, u->r->arena, http_memory(u->r->x));
 	s.watched = u->watched;
 	status = updates_search(u, &s);
+	*ret_more = false;
 	if (status == STATUS_OK && now) {
 		u->args.since_now = false;
 		if (s.count)
 			u->at = catalog_events_at(&s, 0).seq;
-		s.count = 0;
+	} else if (status == STATUS_OK) {
+		status = updates_send_found(u, &s, ret_more);
 	}
-	for (size_t i = 0; status == STATUS_OK && i < s.count && u->left; i++) {
-		struct catalog_event event = catalog_events_at(&s, i);
-
-		step_unit();
-		status = step_count(1);
-		if (status == STATUS_OK)
-			status = updates_write_row(u, &event);
-		u->before = u->args.descending ? event.seq : u->before;
-	}
-	*ret_more = !now && s.left_out && u->left;
 	catalog_events_release(&s);
 	return status;
 }
@@ -375,7 +419,9 @@ couch_db_updates(struct couch_req *r)
 	u.left = u.args.limit;
 	couch_stream_init(&u.stream, r);
 	couch_feed_wait_init(&u.wait, &u.stream, &u.args);
+	(void)http_on_wait(r->x, (struct net_wait_hook){ updates_let_go, &u });
 	status = updates_serve(&u);
+	(void)http_on_wait(r->x, (struct net_wait_hook){ 0 });
 	kv_tx_free(u.tx);
 	couch_stream_release(&u.stream);
 	return status;
