@@ -173,9 +173,7 @@ entry_pay(struct limits_entry *e, enum limits_thing thing, struct limits_rate ra
 
 /* The limits of a person, or those of an address. */
 struct limits_who {
-	struct limits_rate requests;
-	struct limits_rate bytes;
-	struct limits_rate databases;
+	struct limits_rate rates[LIMITS_THINGS];
 	uint64_t open; /* 0: no limit */
 	bool is_person;
 };
@@ -184,9 +182,11 @@ static struct limits_who
 limits_of_address(const struct access_settings *s)
 {
 	return (struct limits_who){
-		.requests = { s->address_requests, LIMITS_WINDOW_S },
-		.bytes = { s->address_bytes, LIMITS_WINDOW_S },
-		.databases = { s->address_databases, LIMITS_DATABASES_WINDOW_S },
+		.rates = {
+			[LIMITS_REQUESTS] = { s->address_requests, LIMITS_WINDOW_S },
+			[LIMITS_BYTES] = { s->address_bytes, LIMITS_WINDOW_S },
+			[LIMITS_DATABASES] = { s->address_databases, LIMITS_DATABASES_WINDOW_S },
+		},
 	};
 }
 
@@ -194,9 +194,11 @@ static struct limits_who
 limits_of_person(const struct access_settings *s)
 {
 	return (struct limits_who){
-		.requests = { s->person_requests, LIMITS_WINDOW_S },
-		.bytes = { s->person_bytes, LIMITS_WINDOW_S },
-		.databases = { s->person_databases, LIMITS_DATABASES_WINDOW_S },
+		.rates = {
+			[LIMITS_REQUESTS] = { s->person_requests, LIMITS_WINDOW_S },
+			[LIMITS_BYTES] = { s->person_bytes, LIMITS_WINDOW_S },
+			[LIMITS_DATABASES] = { s->person_databases, LIMITS_DATABASES_WINDOW_S },
+		},
 		.open = s->person_open,
 		.is_person = true,
 	};
@@ -205,7 +207,11 @@ limits_of_person(const struct access_settings *s)
 static bool
 limits_are_set(const struct limits_who *who)
 {
-	return who->requests.count || who->bytes.count || who->databases.count || who->open;
+	bool set = who->open != 0;
+
+	for (size_t i = 0; i < LIMITS_THINGS; i++)
+		set = set || who->rates[i].count;
+	return set;
 }
 
 static enum status
@@ -213,50 +219,34 @@ limits_refuse(struct limits_claim *claim, const char *name, uint64_t limit, cons
 	      uint64_t wait_ns, struct err *err)
 {
 	claim->retry_s = wait_ns / LIMITS_NS_PER_S + 1;
-	return err_set(err, STATUS_TOO_MANY, "%s: the limit, %s, is %llu. Try again in %llu s.",
-		       what, name, (unsigned long long)limit, (unsigned long long)claim->retry_s);
+	return err_set(err, STATUS_TOO_MANY,
+		       "%s: the limit, [limits] %s, is %llu. Try again in %llu s.", what, name,
+		       (unsigned long long)limit, (unsigned long long)claim->retry_s);
 }
 
+/* Refuses what would exceed the limit of this thing. */
 static enum status
-limits_refuse_requests(struct limits_claim *claim, const struct limits_who *who, uint64_t wait_ns,
-		       struct err *err)
+limits_refuse_rate(struct limits_claim *claim, const struct limits_who *who,
+		   enum limits_thing thing, uint64_t wait_ns, struct err *err)
 {
-	if (who->is_person) {
-		METRIC_REFUSED("person_requests");
-		return limits_refuse(claim, "[limits] person_requests", who->requests.count,
-				     "too many requests a second of one person", wait_ns, err);
-	}
-	METRIC_REFUSED("address_requests");
-	return limits_refuse(claim, "[limits] address_requests", who->requests.count,
-			     "too many requests a second of one address", wait_ns, err);
-}
+	static const char *const names[] = {
+		"address_requests", "address_bytes", "address_databases",
+		"person_requests",  "person_bytes",  "person_databases",
+	};
+	static const char *const reasons[] = {
+		"too many requests a second of one address",
+		"too many bytes a second of one address",
+		"too many databases created from one address",
+		"too many requests a second of one person",
+		"too many bytes a second of one person",
+		"too many databases created by one person",
+	};
+	size_t at = (who->is_person ? LIMITS_THINGS : 0) + thing;
 
-static enum status
-limits_refuse_bytes(struct limits_claim *claim, const struct limits_who *who, uint64_t wait_ns,
-		    struct err *err)
-{
-	if (who->is_person) {
-		METRIC_REFUSED("person_bytes");
-		return limits_refuse(claim, "[limits] person_bytes", who->bytes.count,
-				     "too many bytes a second of one person", wait_ns, err);
-	}
-	METRIC_REFUSED("address_bytes");
-	return limits_refuse(claim, "[limits] address_bytes", who->bytes.count,
-			     "too many bytes a second of one address", wait_ns, err);
-}
-
-static enum status
-limits_refuse_databases(struct limits_claim *claim, const struct limits_who *who, uint64_t wait_ns,
-			struct err *err)
-{
-	if (who->is_person) {
-		METRIC_REFUSED("person_databases");
-		return limits_refuse(claim, "[limits] person_databases", who->databases.count,
-				     "too many databases created by one person", wait_ns, err);
-	}
-	METRIC_REFUSED("address_databases");
-	return limits_refuse(claim, "[limits] address_databases", who->databases.count,
-			     "too many databases created from one address", wait_ns, err);
+	METRIC_COUNTERS(refusals, METRIC_REFUSALS_NAME, METRIC_NUMBER, METRIC_REFUSALS_HELP,
+			"limit", names);
+	metric_add_at(&refusals, at, 1);
+	return limits_refuse(claim, names[at], who->rates[thing].count, reasons[at], wait_ns, err);
 }
 
 /* With the set's lock held. */
@@ -264,20 +254,22 @@ static enum status
 entry_enter(struct limits_claim *claim, struct limits_entry *e, const struct limits_who *who,
 	    struct err *err)
 {
+	static const enum limits_thing things[] = { LIMITS_REQUESTS, LIMITS_BYTES };
 	uint64_t now_ns = clock_mono_ns();
-	uint64_t wait_ns = entry_wait_ns(e, LIMITS_REQUESTS, who->requests, now_ns);
 
-	if (wait_ns)
-		return limits_refuse_requests(claim, who, wait_ns, err);
-	wait_ns = entry_wait_ns(e, LIMITS_BYTES, who->bytes, now_ns);
-	if (wait_ns)
-		return limits_refuse_bytes(claim, who, wait_ns, err);
+	for (size_t i = 0; i < sizeof(things) / sizeof(*things); i++) {
+		enum limits_thing thing = things[i];
+		uint64_t wait_ns = entry_wait_ns(e, thing, who->rates[thing], now_ns);
+
+		if (wait_ns)
+			return limits_refuse_rate(claim, who, thing, wait_ns, err);
+	}
 	if (who->open && e->open >= who->open) {
 		METRIC_REFUSED("person_open");
-		return limits_refuse(claim, "[limits] person_open", who->open,
+		return limits_refuse(claim, "person_open", who->open,
 				     "too many requests of one person at a time", 0, err);
 	}
-	entry_pay(e, LIMITS_REQUESTS, who->requests, 1, now_ns);
+	entry_pay(e, LIMITS_REQUESTS, who->rates[LIMITS_REQUESTS], 1, now_ns);
 	if (who->is_person) {
 		e->open++;
 		claim->open = true;
@@ -373,11 +365,11 @@ limits_database_of(struct limits_claim *claim, uint64_t key, const struct limits
 
 	if (!e)
 		return STATUS_OK;
-	wait_ns = entry_wait_ns(e, LIMITS_DATABASES, who->databases, now_ns);
+	wait_ns = entry_wait_ns(e, LIMITS_DATABASES, who->rates[LIMITS_DATABASES], now_ns);
 	if (!wait_ns)
-		entry_pay(e, LIMITS_DATABASES, who->databases, 1, now_ns);
+		entry_pay(e, LIMITS_DATABASES, who->rates[LIMITS_DATABASES], 1, now_ns);
 	pthread_mutex_unlock(limits_lock_of(claim->limits, key));
-	return wait_ns ? limits_refuse_databases(claim, who, wait_ns, err) : STATUS_OK;
+	return wait_ns ? limits_refuse_rate(claim, who, LIMITS_DATABASES, wait_ns, err) : STATUS_OK;
 }
 
 enum status
@@ -410,7 +402,9 @@ limits_leave(struct limits_claim *claim, const struct access_settings *s, uint64
 {
 	if (!claim->limits)
 		return;
-	limits_leave_one(claim, claim->address, limits_of_address(s).bytes, bytes, false);
-	limits_leave_one(claim, claim->person, limits_of_person(s).bytes, bytes, claim->open);
+	limits_leave_one(claim, claim->address, limits_of_address(s).rates[LIMITS_BYTES], bytes,
+			 false);
+	limits_leave_one(claim, claim->person, limits_of_person(s).rates[LIMITS_BYTES], bytes,
+			 claim->open);
 	*claim = (struct limits_claim){ 0 };
 }
