@@ -254,6 +254,11 @@ a_partial_index_that_is_named_filters(void **state)
 	       "");
 	expect_found("part", "{\"selector\":{\"n\":{\"$gt\":0}}}", "a,b");
 	expect_found("part", "{\"selector\":{\"n\":{\"$gt\":0}},\"use_index\":\"p\"}", "a");
+	/* Also where its entries answer, which do not have what the filter looks at. */
+	expect_found(
+		"part",
+		"{\"selector\":{\"n\":{\"$gt\":0}},\"use_index\":\"p\",\"fields\":[\"_id\",\"n\"]}",
+		"a");
 }
 
 /* 200 documents with n from 0 to 199, s "x" in every second, and t, the same for 20 each. */

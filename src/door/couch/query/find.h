@@ -92,6 +92,7 @@ struct find_doc {
 	struct str id;
 	struct rev_doc *doc;
 	const struct rev_tree *tree; /* with `conflicts` */
+	bool is_entry;               /* `doc` has the columns of the chosen index, and no others */
 };
 
 /* *ret is true if the document matches. The arena may hold more afterwards. */

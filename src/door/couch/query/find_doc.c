@@ -179,7 +179,8 @@ find_doc_matches(struct find *f, const struct find_doc *d, bool *ret)
 
 	TRY(find_doc_see(f, d, &f->matched, &seen, &doc));
 	TRY(selector_match(f->args.selector, &doc, &work, ret));
-	if (!*ret || !f->filter)
+	/* An index has no entries of documents that its filter does not let through. */
+	if (!*ret || !f->filter || d->is_entry)
 		return STATUS_OK;
 	TRY(find_doc_see(f, d, &f->filtered, &seen, &doc));
 	return selector_match(f->filter, &doc, &work, ret);

@@ -140,7 +140,7 @@ entry_take(struct index_pages *p, struct kv_tx *tx, const struct page_entry *ent
 	struct find *f = p->f;
 	struct rev_tree tree;
 	struct rev_doc doc;
-	struct find_doc d = { .id = entry->id, .doc = &doc };
+	struct find_doc d = { .id = entry->id, .doc = &doc, .is_entry = entry->texts != NULL };
 	enum status status;
 	bool matches;
 
