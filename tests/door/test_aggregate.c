@@ -176,9 +176,17 @@ a_count_of_a_range_reads_nothing(void **state)
 		{ "{\"t\":\"Dune\",\"y\":{\"$gt\":1990}}", "counted", 2 },
 		{ "{\"t\":\"Dune\",\"y\":{\"$exists\":true}}", "counted", 3 },
 		{ "{\"t\":{\"$gt\":\"B\"},\"y\":{\"$gt\":1990}}", "gathered", 2 },
-		{ "{\"y\":{\"$ne\":2021,\"$gt\":1}}", "gathered", 5 },
+		{ "{\"y\":{\"$ne\":2021,\"$gt\":1}}", "counted", 5 },
+		{ "{\"y\":{\"$in\":[1979,2021]}}", "counted", 2 },
+		{ "{\"$or\":[{\"y\":1979},{\"y\":{\"$gt\":2000}}]}", "counted", 3 },
+		{ "{\"$or\":[{\"y\":{\"$lt\":1980}},{\"y\":{\"$in\":[1979,1985]}}]}", "counted",
+		  2 },
+		{ "{\"t\":{\"$in\":[\"Dune\",\"Alien\"]},\"y\":{\"$lt\":2000}}", "counted", 2 },
+		{ "{\"t\":\"Dune\",\"y\":{\"$in\":[1984,2024]}}", "counted", 2 },
+		{ "{\"y\":{\"$type\":\"number\"}}", "counted", 6 },
+		{ "{\"y\":{\"$type\":\"string\"}}", "counted", 0 },
+		{ "{\"$or\":[{\"y\":1979},{\"t\":\"Dune\"}],\"y\":{\"$gt\":0}}", "gathered", 4 },
 		{ "{\"t\":{\"$beginsWith\":\"D\"},\"y\":{\"$exists\":true}}", "gathered", 3 },
-		{ "{\"y\":{\"$in\":[1979,2021]}}", "gathered", 2 },
 		{ "{\"r\":{\"$gt\":3}}", "gathered", 4 },
 	};
 
@@ -219,6 +227,100 @@ a_count_of_a_range_reads_nothing(void **state)
 				      "{\"group\":{\"y\":2},\"sum\":{\"y\":2}}");
 }
 
+/* What `$in` finds in arrays is not known from ranges of an index: the documents are read. */
+static void
+an_array_is_read_beside_what_is_counted(void **state)
+{
+	(void)state;
+	door_create(d, "arrays");
+	for (int i = 0; i < 90; i++)
+		put("arrays", format("n%d", i), format("{\"y\":%d}", i % 3));
+	index_on("arrays", "\"y\"", "y");
+	expect_groups("arrays", "{\"y\":{\"$in\":[1,2]}}", "{\"count\":true}", "{\"count\":60}");
+	door_has(d, "\"total_keys_examined\":0,\"total_docs_examined\":0,");
+	put("arrays", "a", "{\"y\":[1,7]}");
+	put("arrays", "b", "{\"y\":[3]}");
+	put("arrays", "c", "{\"y\":[]}");
+	expect_groups("arrays", "{\"y\":{\"$in\":[1,2]}}", "{\"count\":true}", "{\"count\":61}");
+	door_has(d, "\"total_keys_examined\":3,\"total_docs_examined\":0,");
+	expect_groups("arrays", "{\"y\":{\"$in\":[1,2]}}",
+		      "{\"count\":true,\"min\":[\"y\"],\"max\":[\"y\"]}",
+		      "{\"count\":61,\"min\":{\"y\":1},\"max\":{\"y\":[1,7]}}");
+	expect_groups("arrays", "{\"y\":{\"$in\":[1,2],\"$type\":\"number\"}}",
+		      "{\"count\":true,\"max\":[\"y\"]}", "{\"count\":60,\"max\":{\"y\":2}}");
+	door_has(d, "\"total_keys_examined\":1,\"total_docs_examined\":0,");
+}
+
+static void
+the_least_and_the_greatest_are_read_from_ends(void **state)
+{
+	static const struct {
+		const char *selector, *aggregate, *expected, *way;
+		int keys;
+	} cases[] = {
+		{ "{}", "{\"min\":[\"y\"],\"max\":[\"y\"]}",
+		  "{\"min\":{\"y\":1979},\"max\":{\"y\":2024}}", "counted", 2 },
+		{ "{}", "{\"count\":true,\"max\":[\"y\"]}", "{\"count\":6,\"max\":{\"y\":2024}}",
+		  "counted", 1 },
+		{ "{\"y\":{\"$gt\":1979,\"$lt\":2024}}",
+		  "{\"count\":true,\"min\":[\"y\"],\"max\":[\"y\"]}",
+		  "{\"count\":4,\"min\":{\"y\":1984},\"max\":{\"y\":2021}}", "counted", 2 },
+		{ "{\"y\":{\"$gt\":3000}}", "{\"count\":true,\"max\":[\"y\"]}",
+		  "{\"count\":0,\"max\":{\"y\":null}}", "counted", 0 },
+		{ "{\"t\":\"Dune\"}", "{\"min\":[\"y\"],\"max\":[\"y\"]}",
+		  "{\"min\":{\"y\":1984},\"max\":{\"y\":2024}}", "counted", 2 },
+		{ "{\"t\":\"Dune\",\"y\":{\"$lt\":2024}}", "{\"count\":true,\"max\":[\"y\"]}",
+		  "{\"count\":2,\"max\":{\"y\":2021}}", "counted", 1 },
+		{ "{\"t\":{\"$gt\":\"B\"}}", "{\"min\":[\"y\"]}", "{\"min\":{\"y\":1984}}",
+		  "gathered", -1 },
+		{ "{\"y\":{\"$gt\":1}}", "{\"min\":[\"r\"]}", "{\"min\":{\"r\":3}}", "gathered",
+		  -1 },
+		{ "{\"y\":{\"$gt\":1}}", "{\"min\":[\"y\"],\"sum\":[\"y\"]}",
+		  "{\"sum\":{\"y\":11992},\"min\":{\"y\":1979}}", "gathered", -1 },
+	};
+
+	(void)state;
+	make_films("ends");
+	index_on("ends", "{\"y\":\"desc\"}", "y");
+	index_on("ends", "\"t\",\"y\"", "ty");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		expect_groups("ends", cases[i].selector, cases[i].aggregate, cases[i].expected);
+		if (cases[i].keys >= 0)
+			door_has(d, format("\"total_keys_examined\":%d,\"total_docs_examined\":0,",
+					   cases[i].keys));
+		expect_way("ends", cases[i].selector, cases[i].aggregate, cases[i].way);
+	}
+	/* `skip` and `limit` are those of groups. */
+	door_expect(d, "POST", "/ends/_find",
+		    "{\"selector\":{},\"aggregate\":{\"max\":[\"y\"]},\"skip\":1}", 200, "");
+	assert_string_equal(groups(), "");
+}
+
+/* A named partial index has fewer documents: ends of another index would be those of more. */
+static void
+ends_are_of_the_documents_that_are_asked_for(void **state)
+{
+	(void)state;
+	make_films("partial");
+	door_expect(d, "POST", "/partial/_index",
+		    "{\"index\":{\"fields\":[\"t\"],\"partial_filter_selector\":{\"y\":{\"$lt\":"
+		    "2000}}},"
+		    "\"ddoc\":\"old\",\"name\":\"old\"}",
+		    200, "created");
+	index_on("partial", "\"y\"", "y");
+	index_on("partial", "\"t\",\"y\"", "ty");
+	door_expect(d, "POST", "/partial/_find",
+		    "{\"selector\":{\"t\":\"Dune\"},\"use_index\":\"old\","
+		    "\"aggregate\":{\"count\":true,\"max\":[\"y\"]}}",
+		    200, "");
+	assert_string_equal(groups(), "{\"count\":1,\"max\":{\"y\":1984}}");
+	door_expect(d, "POST", "/partial/_find",
+		    "{\"selector\":{\"t\":\"Dune\"},\"use_index\":\"old\","
+		    "\"aggregate\":{\"count\":true,\"max\":[\"t\"]}}",
+		    200, "");
+	assert_string_equal(groups(), "{\"count\":1,\"max\":{\"t\":\"Dune\"}}");
+}
+
 /* A text that is too long for a key of an entry: the counters cannot tell it from its like. */
 static void
 a_bound_that_is_too_long_is_compared_with_documents(void **state)
@@ -234,6 +336,12 @@ a_bound_that_is_too_long_is_compared_with_documents(void **state)
 	expect_groups("long", format("{\"s\":{\"$gt\":\"%sa\"}}", text + 1000), "{\"count\":true}",
 		      "{\"count\":1}");
 	expect_groups("long", "{\"s\":{\"$gt\":\"w\"}}", "{\"count\":true}", "{\"count\":2}");
+	/* Which of the two is greater is not to be seen in the index. */
+	put("long", "c", format("{\"s\":\"%saa\"}", text + 1000));
+	expect_groups("long", "{\"s\":{\"$gt\":\"w\"}}", "{\"max\":[\"s\"]}",
+		      format("{\"max\":{\"s\":\"%sb\"}}", text + 1000));
+	expect_groups("long", "{\"s\":{\"$gt\":\"w\"}}", "{\"min\":[\"s\"]}",
+		      format("{\"min\":{\"s\":\"%sa\"}}", text + 1000));
 	door_expect(d, "POST", "/long/_find",
 		    "{\"selector\":{},\"aggregate\":{\"group_by\":[\"s\"],\"count\":true}}", 400,
 		    "A value of `group_by` is too long");
@@ -472,6 +580,38 @@ random_query(void)
 		expected);
 }
 
+/* A count, and ends of a, of documents that one of two conditions on a lets through, or of b. */
+static void
+random_ends(void)
+{
+	int x = pick(RANDOM_VALUES), y = pick(RANDOM_VALUES), low = pick(RANDOM_VALUES);
+	int shape = pick(4), count = 0, min = 0, max = 0;
+	char selector[256];
+
+	for (int i = 0; i < RANDOM_DOCS; i++) {
+		const struct known *k = &docs[i];
+		bool in = k->a == x || k->a == y;
+
+		if (!k->there || (shape == 0 && !in) || (shape == 1 && !in && k->a <= low) ||
+		    (shape == 2 && (k->b != x || k->a < low)) || (shape == 3 && k->a == x))
+			continue;
+		min = !count || k->a < min ? k->a : min;
+		max = !count || k->a > max ? k->a : max;
+		count++;
+	}
+	(void)snprintf(selector, sizeof(selector), "%s",
+		       shape == 0 ? format("{\"a\":{\"$in\":[%d,%d]}}", x, y)
+		       : shape == 1
+			       ? format("{\"$or\":[{\"a\":%d},{\"a\":%d},{\"a\":{\"$gt\":%d}}]}", x,
+					y, low)
+		       : shape == 2 ? format("{\"b\":%d,\"a\":{\"$gte\":%d}}", x, low)
+				    : format("{\"a\":{\"$ne\":%d}}", x));
+	expect_groups("random", selector, "{\"count\":true,\"min\":[\"a\"],\"max\":[\"a\"]}",
+		      format("{\"count\":%d,\"min\":{\"a\":%s},\"max\":{\"a\":%s}}", count,
+			     count ? format("%d", min) : "null",
+			     count ? format("%d", max) : "null"));
+}
+
 static void
 random_aggregates_are_those_of_a_naive_loop(void **state)
 {
@@ -490,6 +630,7 @@ random_aggregates_are_those_of_a_naive_loop(void **state)
 				 format("i%d", i / (RANDOM_QUERIES / 4)));
 		random_write(pick(RANDOM_DOCS));
 		random_query();
+		random_ends();
 	}
 }
 
@@ -501,6 +642,9 @@ main(void)
 		cmocka_unit_test(groups_come_in_the_order_of_their_values),
 		cmocka_unit_test(an_index_that_covers_answers_without_documents),
 		cmocka_unit_test(a_count_of_a_range_reads_nothing),
+		cmocka_unit_test(an_array_is_read_beside_what_is_counted),
+		cmocka_unit_test(the_least_and_the_greatest_are_read_from_ends),
+		cmocka_unit_test(ends_are_of_the_documents_that_are_asked_for),
 		cmocka_unit_test(a_bound_that_is_too_long_is_compared_with_documents),
 		cmocka_unit_test(integers_are_summed_exactly),
 		cmocka_unit_test(what_is_wrong_with_an_aggregate_is_told),

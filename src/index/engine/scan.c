@@ -138,9 +138,9 @@ count_many(struct kv_tx *tx, const struct catalog_db *db, const struct index_ran
 	return index_range_count_exactly(tx, db, range, ret);
 }
 
-enum status
-index_ranges_count(struct kv_tx *tx, const struct catalog_db *db, const struct index_range *ranges,
-		   size_t count, size_t few, uint64_t *ret)
+static enum status
+count_all(struct kv_tx *tx, const struct catalog_db *db, const struct index_range *ranges,
+	  size_t count, size_t few, bool exactly, uint64_t *ret)
 {
 	struct kv_future *asked[INDEX_COUNT_RANGES];
 	enum status status = STATUS_OK;
@@ -161,10 +161,26 @@ index_ranges_count(struct kv_tx *tx, const struct catalog_db *db, const struct i
 		}
 		kv_future_free(asked[i]);
 		if (status == STATUS_OK && many)
-			status = count_many(tx, db, &ranges[i], few, &n);
+			status = exactly ? index_range_count_exactly(tx, db, &ranges[i], &n)
+					 : count_many(tx, db, &ranges[i], few, &n);
 		*ret += n;
 	}
 	return status;
+}
+
+enum status
+index_ranges_count(struct kv_tx *tx, const struct catalog_db *db, const struct index_range *ranges,
+		   size_t count, size_t few, uint64_t *ret)
+{
+	return count_all(tx, db, ranges, count, few, false, ret);
+}
+
+enum status
+index_ranges_count_exactly(struct kv_tx *tx, const struct catalog_db *db,
+			   const struct index_range *ranges, size_t count, size_t few,
+			   uint64_t *ret)
+{
+	return count_all(tx, db, ranges, count, few, true, ret);
 }
 
 enum status

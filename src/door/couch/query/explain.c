@@ -289,8 +289,14 @@ explain_make_plan(struct couch_req *r, struct kv_tx *tx, void *arg)
 
 	TRY(couch_partition_check_db(r));
 	TRY(query_indexes_load(r, tx, &e->indexes));
-	if (e->args.aggregate)
-		return find_aggregate_plan(r, tx, &e->args, &e->indexes, true, &e->plan, &e->way);
+	if (e->args.aggregate) {
+		struct find_aggregate_plan p;
+
+		TRY(find_aggregate_plan(r, tx, &e->args, &e->indexes, true, &p));
+		e->plan = p.plan;
+		e->way = p.way;
+		return STATUS_OK;
+	}
 	return plan_make(r, tx, &e->args, &e->indexes, &terms, &e->plan);
 }
 

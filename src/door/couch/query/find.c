@@ -161,8 +161,15 @@ find_make_plan(struct couch_req *r, struct kv_tx *tx, void *arg)
 
 	TRY(find_args_check_partition(r, &f->args));
 	TRY(query_indexes_load(r, tx, &f->indexes));
-	if (f->args.aggregate)
-		return find_aggregate_plan(r, tx, &f->args, &f->indexes, false, &f->plan, &f->way);
+	if (f->args.aggregate) {
+		struct find_aggregate_plan p;
+
+		TRY(find_aggregate_plan(r, tx, &f->args, &f->indexes, false, &p));
+		f->plan = p.plan;
+		f->way = p.way;
+		f->ends = p.ends;
+		return STATUS_OK;
+	}
 	status = plan_make(r, tx, &f->args, &f->indexes, &terms, &f->plan);
 	return status == STATUS_INVALID && r->fail.error == COUCH_ERROR_NONE
 		       ? find_refuse_bookmark(f)

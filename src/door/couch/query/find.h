@@ -59,7 +59,9 @@ struct find {
 	bool sort_is_full;          /* the sort needs more than [mango] sort_bytes */
 	struct find_groups *groups; /* of find_aggregate.c */
 	enum find_way way;
-	uint64_t counted; /* of find_aggregate.c: documents */
+	uint64_t counted;        /* of find_aggregate.c: documents */
+	const struct plan *ends; /* likewise: the index from whose end each function is read */
+	bool entry_is_cut;       /* of find_index.c: a value of the document's entry is too long */
 	/* The ids that find_by_ids() is confined to, in byte order, if `listed`. */
 	bool listed;
 	const struct str *list;
@@ -150,10 +152,10 @@ MUST_USE enum status find_sorted(struct find *f, struct name_range range);
 MUST_USE enum status find_indexed(struct find *f);
 
 /*
- * Counts the entries in the ranges that the plan has, of one index, by the counters of ranges
- * alone. `*ret_exact` is false if a bound is too long for a key, so that the ranges have others,
- * too: then nothing was counted.
+ * Makes f->counted the number of entries in those of the plan's ranges that have matches only: by
+ * the counters of ranges, or by reading where there are few. Then f->take gets the documents of the
+ * other ranges that match.
  */
-MUST_USE enum status find_count_indexed(struct find *f, uint64_t *ret, bool *ret_exact);
+MUST_USE enum status find_count_indexed(struct find *f);
 
 #endif

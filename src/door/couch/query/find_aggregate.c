@@ -17,136 +17,6 @@ enum {
 	GROUP_WRITE_BATCH = 100, /* groups between two looks at whether to send */
 };
 
-/* ---- The plan ---- */
-
-const char *
-find_way_name(enum find_way way)
-{
-	static const char *const names[] = {
-		[FIND_WAY_DOCUMENTS] = "documents",
-		[FIND_WAY_COUNTED] = "counted",
-		[FIND_WAY_STREAMED] = "streamed",
-		[FIND_WAY_GATHERED] = "gathered",
-	};
-
-	return names[way];
-}
-
-/* The leading columns with a range that the chosen index has. */
-static size_t
-plan_prefix(const struct plan *p)
-{
-	for (size_t i = 0; i < p->count; i++) {
-		if (p->candidates[i].index == p->chosen)
-			return p->candidates[i].prefix;
-	}
-	return 0;
-}
-
-/* Plans the query as if it were sorted by the groups. `*ret_found` is false if no index is. */
-static enum status
-plan_by_groups(struct couch_req *r, struct kv_tx *tx, const struct find_args *args,
-	       const struct query_indexes *indexes, struct plan *ret, bool *ret_found)
-{
-	const struct plan_terms terms = { .explain = true, .first = true };
-	struct find_args sorted = *args;
-	struct couch_fail fail = r->fail;
-	enum status status;
-
-	*ret_found = false;
-	if (!args->aggregate->group_count)
-		return STATUS_OK;
-	sorted.sort = (struct query_sort){ .fields = args->aggregate->fields,
-					   .count = args->aggregate->group_count };
-	status = plan_make(r, tx, &sorted, indexes, &terms, ret);
-	if (status == STATUS_INVALID) {
-		r->fail = fail;
-		return STATUS_OK;
-	}
-	TRY(status);
-	*ret_found = ret->chosen && ret->way == PLAN_INDEX;
-	return STATUS_OK;
-}
-
-/* Walks conditions that must all hold; false for one that says more than a range of keys does. */
-static bool
-condition_is_range(const struct plan *p, const struct normal_node *n)
-{
-	const struct query_index *index = p->chosen;
-	size_t column = 0;
-
-	if (n->kind == NORMAL_ANYTHING)
-		return true;
-	if (n->kind == NORMAL_AND) {
-		for (const struct normal_node *i = n->first; i; i = i->next) {
-			if (!condition_is_range(p, i))
-				return false;
-		}
-		return true;
-	}
-	/* An index does not have ids in the order in which they compare. */
-	if (n->kind != NORMAL_FIELD || n->negated || normal_path_is(&n->path, "_id"))
-		return false;
-	while (column < index->columns.count && !normal_path_eq(&index->paths[column], &n->path))
-		column++;
-	if (column == index->columns.count)
-		return false;
-	if (n->op == NORMAL_EXISTS)
-		return n->exists; /* as each column of each entry does */
-	if (n->op != NORMAL_EQ && n->op != NORMAL_LT && n->op != NORMAL_LTE && n->op != NORMAL_GT &&
-	    n->op != NORMAL_GTE)
-		return false;
-	/* Columns of one value, and bounds of the next one, are a range of keys. */
-	for (size_t i = 0; i < column; i++) {
-		const struct field_range *before = field_ranges_find(&p->ranges, &index->paths[i]);
-
-		if (!before || !before->equal)
-			return false;
-	}
-	return true;
-}
-
-static bool
-plan_counts(const struct find_args *args, const struct plan *p)
-{
-	const struct aggregate *a = args->aggregate;
-
-	if (!a->counts || a->count || p->nothing || args->conflicts)
-		return false;
-	if (!p->chosen->ddoc.ptr)
-		return args->normal->kind == NORMAL_ANYTHING;
-	return p->way == PLAN_INDEX && condition_is_range(p, args->normal);
-}
-
-enum status
-find_aggregate_plan(struct couch_req *r, struct kv_tx *tx, const struct find_args *args,
-		    const struct query_indexes *indexes, bool explain, struct plan *ret,
-		    enum find_way *ret_way)
-{
-	struct plan_terms terms = { .explain = explain, .first = true };
-	struct plan by_groups;
-	bool found;
-
-	*ret_way = FIND_WAY_GATHERED;
-	TRY(plan_make(r, tx, args, indexes, &terms, ret));
-	if (!ret->chosen)
-		return STATUS_OK;
-	if (plan_counts(args, ret)) {
-		*ret_way = FIND_WAY_COUNTED;
-		return STATUS_OK;
-	}
-	TRY(plan_by_groups(r, tx, args, indexes, &by_groups, &found));
-	/* An index that narrows what is read beats one that has the groups in order. */
-	if (!found ||
-	    (by_groups.chosen != ret->chosen && plan_prefix(ret) && !plan_prefix(&by_groups))) {
-		terms.first = false;
-		return plan_make(r, tx, args, indexes, &terms, ret);
-	}
-	*ret = by_groups;
-	*ret_way = FIND_WAY_STREAMED;
-	return STATUS_OK;
-}
-
 /* ---- Groups ---- */
 
 /* The least or the greatest value so far. */
@@ -185,6 +55,9 @@ struct find_groups {
 	size_t slots_count;
 	size_t count;   /* of groups, in the table */
 	uint64_t limit; /* of the answer */
+
+	size_t end;      /* the function whose value is read from an end of an index */
+	bool end_is_cut; /* that index does not tell which value is the first */
 };
 
 static enum status
@@ -587,22 +460,96 @@ count_docs(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return STATUS_OK;
 }
 
-/* Counts without reading, unless a bound is too long for that: `*ret_done`. */
 static enum status
-groups_count(struct find_groups *g, bool *ret_done)
+count_take(struct find *f, const struct find_doc *d)
+{
+	(void)d;
+	f->counted++;
+	return find_check_limits(f);
+}
+
+/* The number of documents, if it is asked for. */
+static enum status
+groups_count(struct find_groups *g, struct group *all)
 {
 	struct find *f = g->f;
-	struct group all = { 0 };
 
-	*ret_done = true;
+	if (!g->spec->counts)
+		return STATUS_OK;
+	f->take = count_take;
 	if (f->plan.chosen->ddoc.ptr)
-		TRY(find_count_indexed(f, &f->counted, ret_done));
+		TRY(find_count_indexed(f));
 	else
 		TRY(couch_snapshot_run(&f->snapshot, count_docs, f));
-	if (!*ret_done)
+	all->docs = f->counted;
+	return STATUS_OK;
+}
+
+/* ---- The ends of an index ---- */
+
+/* Takes the first document that has the field, and ends the reading. */
+static enum status
+end_take(struct find *f, const struct find_doc *d)
+{
+	struct find_groups *g = f->groups;
+	struct index_work w = { .arena = f->r->arena };
+	struct selector_doc doc;
+	struct couch_seen seen;
+	struct leaf_value value;
+	bool found;
+
+	TRY(find_check_limits(f));
+	TRY(find_doc_see(f, d, &g->members, &seen, &doc));
+	TRY(find_doc_value(&doc, &g->spec->paths[g->end], &value, &found));
+	if (!found)
 		return STATUS_OK;
-	all.docs = f->counted;
-	return group_write(g, &all);
+	/* Entries whose values were cut are not in the order of these. */
+	g->end_is_cut = f->entry_is_cut;
+	f->limit = 0;
+	return function_take(g, g->spec->kinds[g->end], &g->current->states[g->end], &value, &w);
+}
+
+/* Reads the least or the greatest value of a field from the end of an index. */
+static enum status
+groups_take_end(struct find_groups *g, size_t function)
+{
+	struct find *f = g->f;
+	struct plan whole = f->plan;
+	enum status status;
+
+	g->end = function;
+	f->plan = f->ends[function];
+	f->args.sort.descending = g->spec->kinds[function] == AGGREGATE_MAX;
+	f->limit = 1;
+	f->take = end_take;
+	status = find_indexed(f);
+	f->plan = whole;
+	f->args.sort.descending = false;
+	return status;
+}
+
+/* Answers from counters and ends of indexes; `*ret_done` is false if these cannot tell. */
+static enum status
+groups_tell(struct find_groups *g, bool *ret_done)
+{
+	struct find *f = g->f;
+	struct group all = {
+		.states = arena_zalloc(g->arena, (g->spec->count + 1) * sizeof(*all.states)),
+	};
+	uint64_t skip = f->skip;
+
+	if (!all.states)
+		return groups_refuse_bytes(g);
+	g->current = &all;
+	f->skip = 0; /* that of groups, not of documents */
+	TRY(groups_count(g, &all));
+	for (size_t i = 0; i < g->spec->count && !g->end_is_cut; i++)
+		TRY(groups_take_end(g, i));
+	g->current = NULL;
+	f->skip = skip;
+	f->take = groups_take;
+	*ret_done = !g->end_is_cut;
+	return *ret_done ? group_write(g, &all) : STATUS_OK;
 }
 
 /* ---- The whole ---- */
@@ -651,9 +598,11 @@ groups_run(struct find_groups *g, struct name_range range, bool none)
 	bool done = false;
 
 	TRY(find_members_of_paths(f, g->spec->paths, g->spec->count, &g->members));
+	if (!g->limit)
+		return STATUS_OK;
 	if (f->way == FIND_WAY_COUNTED)
-		TRY(groups_count(g, &done));
-	if (done || !g->limit)
+		TRY(groups_tell(g, &done));
+	if (done)
 		return STATUS_OK;
 	f->limit = UINT64_MAX; /* of documents: all that match are read */
 	if (!none)

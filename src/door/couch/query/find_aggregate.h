@@ -2,8 +2,9 @@
  * Computing `aggregate` of _find: counts, sums, least, greatest and mean values, of groups or of
  * all documents that match. They are got in one of three ways:
  *
- * - counted: a count alone, of all documents or of what an index has in one range, is known from
- *   the counters of ranges. No entry is read.
+ * - counted: the number of all documents, or of those that an index has in some ranges, is known
+ *   from the counters of ranges; the least and the greatest value of a field is at an end of an
+ *   index. Only what these cannot tell is read.
  * - streamed: an index has the groups one behind another, so each is written when its last document
  *   has come.
  * - gathered: all groups are kept until the last document, as far as [mango] aggregate_groups and
@@ -16,6 +17,14 @@
 
 #include "door/couch/query/find.h"
 
+/* In the request's arena. */
+struct find_aggregate_plan {
+	struct plan plan;
+	enum find_way way;
+	/* Counted: of each function, the index that is read from one end. */
+	struct plan *ends;
+};
+
 /*
  * Plans a query with `aggregate`, as plan_make() does others, and chooses the way, in a
  * transaction that has opened r->db.
@@ -23,7 +32,7 @@
 MUST_USE enum status find_aggregate_plan(struct couch_req *r, struct kv_tx *tx,
 					 const struct find_args *args,
 					 const struct query_indexes *indexes, bool explain,
-					 struct plan *ret, enum find_way *ret_way);
+					 struct find_aggregate_plan *ret);
 
 /* "counted" */
 const char *find_way_name(enum find_way way);

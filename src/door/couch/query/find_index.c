@@ -12,6 +12,7 @@ enum {
 	INDEX_PAGE_ENTRIES = 200,      /* read at once */
 	INDEX_PAGE_BYTES = 128 * 1024, /* of the answer: a page ends behind the document there */
 	INDEX_ENTRY_STEPS = 16,        /* what an entry and its document cost (loop/step.h) */
+	INDEX_COUNT_FEW = 64,          /* entries of a range that are counted by reading them */
 };
 
 /* What a page changes of the run. */
@@ -26,6 +27,7 @@ struct page_entry {
 	struct str key;
 	struct str id;
 	struct str *texts; /* of the columns, where the entry alone answers; NULL: it does not */
+	bool cut;          /* it is not where its values belong, but near */
 	bool gone;         /* its document is not there: an entry of a moment ago */
 };
 
@@ -116,7 +118,8 @@ entry_keep(void *arg, const struct index_def *def, const struct index_entry *ent
 	struct page_entry *kept = &p->entries[p->count];
 
 	*kept = (struct page_entry){ .key = arena_dup(arena, entry->key),
-				     .id = arena_dup(arena, entry->id) };
+				     .id = arena_dup(arena, entry->id),
+				     .cut = entry->cut };
 	if (!kept->key.ptr || !kept->id.ptr)
 		return STATUS_LIMIT;
 	p->def = def;
@@ -160,6 +163,7 @@ entry_take(struct index_pages *p, struct kv_tx *tx, const struct page_entry *ent
 	TRY(find_doc_matches(f, &d, &matches));
 	if (!matches)
 		return find_check_limits(f);
+	f->entry_is_cut = entry->cut;
 	TRY(f->take(f, &d));
 	buf_clear(&f->place);
 	buf_append_byte(&f->place, PLAN_PLACE_KEY);
@@ -272,39 +276,6 @@ pages_read(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return status;
 }
 
-/* ---- Counting ---- */
-
-static enum status
-count_ranges(struct couch_req *r, struct kv_tx *tx, void *arg)
-{
-	struct find *f = arg;
-	const struct key_ranges *keys = &f->plan.reads[0].keys;
-
-	f->counted = 0;
-	for (size_t i = 0; i < keys->count; i++) {
-		uint64_t n;
-
-		TRY(index_range_count_exactly(tx, r->db, &keys->items[i], &n));
-		f->counted += n;
-	}
-	return STATUS_OK;
-}
-
-enum status
-find_count_indexed(struct find *f, uint64_t *ret, bool *ret_exact)
-{
-	const struct key_ranges *keys = &f->plan.reads[0].keys;
-
-	*ret_exact = true;
-	for (size_t i = 0; i < keys->count; i++)
-		*ret_exact = *ret_exact && !keys->items[i].cut;
-	if (!*ret_exact)
-		return STATUS_OK;
-	TRY(couch_snapshot_run(&f->snapshot, count_ranges, f));
-	*ret = f->counted;
-	return STATUS_OK;
-}
-
 /* ---- The whole ---- */
 
 /* As many entries as documents are wanted, and twice as many each time, as most do not match. */
@@ -347,5 +318,74 @@ find_indexed(struct find *f)
 	}
 	buf_release(&p.after);
 	buf_release(&p.last);
+	return status;
+}
+
+/* ---- Counting ---- */
+
+struct range_counting {
+	struct find *f;
+	struct index_range *sure;
+	size_t sure_count;
+	struct index_range *others; /* which may have entries of documents that do not match */
+	size_t others_count;
+};
+
+static enum status
+counting_run(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	struct range_counting *c = arg;
+	const struct key_ranges *keys = &c->f->plan.reads[0].keys;
+
+	c->f->counted = 0;
+	c->others_count = 0;
+	for (size_t at = 0; at < c->sure_count; at += INDEX_COUNT_RANGES) {
+		size_t left = c->sure_count - at;
+		uint64_t n;
+
+		TRY(index_ranges_count_exactly(tx, r->db, c->sure + at,
+					       left < INDEX_COUNT_RANGES ? left
+									 : INDEX_COUNT_RANGES,
+					       INDEX_COUNT_FEW, &n));
+		c->f->counted += n;
+	}
+	for (size_t i = 0; i < keys->count; i++) {
+		uint64_t any = 0;
+
+		if (keys->sure[i] && !keys->items[i].cut)
+			continue;
+		TRY(index_range_count(tx, r->db, &keys->items[i], 0, &any));
+		if (any)
+			c->others[c->others_count++] = keys->items[i];
+	}
+	return STATUS_OK;
+}
+
+enum status
+find_count_indexed(struct find *f)
+{
+	const struct key_ranges *keys = &f->plan.reads[0].keys;
+	struct plan_read part = f->plan.reads[0], *whole = f->plan.reads;
+	struct range_counting c = {
+		.f = f,
+		.sure = arena_alloc(f->r->arena, (keys->count + 1) * sizeof(*c.sure)),
+		.others = arena_alloc(f->r->arena, (keys->count + 1) * sizeof(*c.others)),
+	};
+	enum status status;
+
+	if (!c.sure || !c.others)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < keys->count; i++) {
+		if (keys->sure[i] && !keys->items[i].cut)
+			c.sure[c.sure_count++] = keys->items[i];
+	}
+	TRY(couch_snapshot_run(&f->snapshot, counting_run, &c));
+	if (!c.others_count)
+		return STATUS_OK;
+	part.keys = (struct key_ranges){ .items = c.others, .count = c.others_count };
+	f->plan.reads = &part;
+	f->limit = UINT64_MAX;
+	status = find_indexed(f);
+	f->plan.reads = whole;
 	return status;
 }

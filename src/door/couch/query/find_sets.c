@@ -281,7 +281,7 @@ window_read_range(struct gathering *g, const struct plan_read *read,
 
 	if (point)
 		TRY(point_narrow(g, range, parts));
-	part.keys = (struct key_ranges){ parts, point ? 2 : 1 };
+	part.keys = (struct key_ranges){ .items = parts, .count = point ? 2 : 1 };
 	g->read = &part;
 	buf_clear(&g->after);
 	/*

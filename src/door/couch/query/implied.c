@@ -41,7 +41,7 @@ condition_is_implied(const struct normal_node *n, const struct normal_node *cond
 	*ret = selector_has(n, condition);
 	if (*ret || !normal_requires(n, &condition->path))
 		return STATUS_OK;
-	TRY(value_set_of_true(condition, w, &good, ret));
+	TRY(value_set_of_true(condition, &condition->path, w, &good, ret));
 	if (!*ret)
 		return STATUS_OK;
 	TRY(value_set_read(n, &condition->path, w, &allowed));

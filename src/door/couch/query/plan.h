@@ -83,8 +83,9 @@ enum plan_place {
 
 /* How the plan is to be made. */
 struct plan_terms {
-	bool explain;                 /* a query without a usable index is no failure */
-	bool first;                   /* CouchDB's choice, whatever it costs */
+	bool explain; /* a query without a usable index is no failure */
+	bool first;   /* CouchDB's choice, whatever it costs */
+	bool counts;  /* with `first`: rather an index that is counted by its ranges (see below) */
 	const struct bookmark *after; /* of the page before; NULL: there is none */
 };
 
@@ -112,6 +113,12 @@ struct str plan_named_design(const struct find_args *args);
  */
 bool plan_range_is_point(const struct plan_read *read, const struct index_range *range);
 bool plan_read_is_points(const struct plan_read *read);
+
+/*
+ * True if there are ranges with matches only, or none at all: then not every document has to be
+ * compared with the selector. Only known with `aggregate`.
+ */
+bool plan_read_is_sure(const struct plan_read *read);
 
 enum {
 	PLAN_WINDOW_ROWS = 1000, /* with more entries, ids are gathered window by window */

@@ -59,12 +59,46 @@ planner_find_def(const struct planner *m, const struct query_index *index)
 	return NULL;
 }
 
+/* Narrows what is certain of the column that the condition is on. */
+static enum status
+certain_narrow(struct planner *m, const struct normal_node *n, const struct query_index *index,
+	       struct value_set *certain, bool *ret_known)
+{
+	*ret_known = n->kind == NORMAL_ANYTHING;
+	if (n->kind == NORMAL_AND) {
+		*ret_known = true;
+		for (const struct normal_node *i = n->first; i && *ret_known; i = i->next)
+			TRY(certain_narrow(m, i, index, certain, ret_known));
+		return STATUS_OK;
+	}
+	for (size_t i = 0; i < index->columns.count && !*ret_known; i++) {
+		struct value_set one, before = certain[i];
+
+		TRY(value_set_of_true(n, &index->paths[i], &m->work, &one, ret_known));
+		if (*ret_known)
+			TRY(value_set_intersect(&before, &one, &m->work, &certain[i]));
+	}
+	return STATUS_OK;
+}
+
+/* The values with which a document matches, if the selector looks at columns alone. */
+static enum status
+planner_read_certain(struct planner *m, const struct normal_node *n,
+		     const struct query_index *index, struct value_set *certain, bool *ret_known)
+{
+	for (size_t i = 0; i < index->columns.count; i++)
+		TRY(value_set_all(&m->work, &certain[i]));
+	return certain_narrow(m, n, index, certain, ret_known);
+}
+
 enum status
 read_make(struct planner *m, const struct normal_node *n, const struct query_index *index,
 	  struct plan_read *ret, bool *ret_readable)
 {
 	const struct index_def *def = index->ddoc.ptr ? planner_find_def(m, index) : NULL;
-	struct value_set columns[INDEX_COLUMNS];
+	struct value_set allowed[INDEX_COLUMNS], certain[INDEX_COLUMNS];
+	struct key_columns columns = { .allowed = allowed };
+	bool known = false;
 
 	*ret = (struct plan_read){ .index = index };
 	*ret_readable = def != NULL;
@@ -72,8 +106,11 @@ read_make(struct planner *m, const struct normal_node *n, const struct query_ind
 		return STATUS_OK;
 	ret->number = def->number;
 	for (size_t i = 0; i < def->column_count; i++)
-		TRY(planner_read_values(m, n, &index->paths[i], &columns[i]));
-	return key_ranges_make(m->r->db, def, columns, m->args->partition, &m->work, &ret->keys);
+		TRY(planner_read_values(m, n, &index->paths[i], &allowed[i]));
+	if (m->args->aggregate)
+		TRY(planner_read_certain(m, n, index, certain, &known));
+	columns.certain = known ? certain : NULL;
+	return key_ranges_make(m->r->db, def, &columns, m->args->partition, &m->work, &ret->keys);
 }
 
 /* ---- Ids ---- */
@@ -172,6 +209,17 @@ plan_read_is_points(const struct plan_read *read)
 			return false;
 	}
 	return true;
+}
+
+bool
+plan_read_is_sure(const struct plan_read *read)
+{
+	const struct key_ranges *keys = &read->keys;
+	bool sure = keys->sure && keys->count == 0;
+
+	for (size_t i = 0; keys->sure && i < keys->count; i++)
+		sure = sure || (keys->sure[i] && !keys->items[i].cut);
+	return sure;
 }
 
 /* ---- Counting ---- */

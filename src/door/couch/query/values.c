@@ -57,8 +57,8 @@ set_new(struct index_work *w, size_t count, struct value_set *ret)
 	return ret->items ? STATUS_OK : STATUS_LIMIT;
 }
 
-static enum status
-set_all(struct index_work *w, struct value_set *ret)
+enum status
+value_set_all(struct index_work *w, struct value_set *ret)
 {
 	TRY(set_new(w, 1, ret));
 	ret->count = 1;
@@ -84,7 +84,7 @@ static enum status
 set_between(const char *low, bool low_exclusive, const char *high, struct index_work *w,
 	    struct value_set *ret)
 {
-	TRY(set_all(w, ret));
+	TRY(value_set_all(w, ret));
 	TRY(bound_read(low, low_exclusive, w, &ret->items[0].low));
 	return bound_read(high, true, w, &ret->items[0].high);
 }
@@ -92,7 +92,7 @@ set_between(const char *low, bool low_exclusive, const char *high, struct index_
 static enum status
 set_point(struct str text, struct index_work *w, struct value_set *ret)
 {
-	TRY(set_all(w, ret));
+	TRY(value_set_all(w, ret));
 	TRY(field_bound_make(text, false, w, &ret->items[0].low));
 	ret->items[0].high = ret->items[0].low;
 	ret->items[0].point = true;
@@ -227,7 +227,7 @@ set_of_list(const struct normal_node *n, bool with_arrays, struct index_work *w,
 
 	TRY(json_value_items(&n->arg, w->arena, &items, &count, NULL));
 	if (count > VALUE_INTERVALS)
-		return set_all(w, ret);
+		return value_set_all(w, ret);
 	sets = arena_alloc(w->arena, (count + 1) * sizeof(*sets));
 	if (!sets)
 		return STATUS_LIMIT;
@@ -263,7 +263,7 @@ set_of_type(struct str type, struct index_work *w, struct value_set *ret)
 			ret->items[0].high.exclusive = false;
 		return STATUS_OK;
 	}
-	return set_all(w, ret);
+	return value_set_all(w, ret);
 }
 
 /* All values but one. */
@@ -282,7 +282,7 @@ set_of_comparison(const struct normal_node *n, struct index_work *w, struct valu
 {
 	struct value_interval *i;
 
-	TRY(set_all(w, ret));
+	TRY(value_set_all(w, ret));
 	i = &ret->items[0];
 	if (n->op == NORMAL_GT || n->op == NORMAL_GTE)
 		return field_bound_make(n->arg.text, n->op == NORMAL_GT, w, &i->low);
@@ -294,7 +294,7 @@ set_of_prefix(const struct normal_node *n, struct index_work *w, struct value_se
 {
 	struct str end;
 
-	TRY(set_all(w, ret));
+	TRY(value_set_all(w, ret));
 	TRY(field_prefix_end(n, w, &end));
 	TRY(field_bound_make(n->arg.text, false, w, &ret->items[0].low));
 	return field_bound_make(end, false, w, &ret->items[0].high);
@@ -304,7 +304,7 @@ static enum status
 set_of_condition(const struct normal_node *n, struct index_work *w, struct value_set *ret)
 {
 	if (n->negated)
-		return set_all(w, ret);
+		return value_set_all(w, ret);
 	switch (n->op) {
 	case NORMAL_EQ:
 		return set_point(n->arg.text, w, ret);
@@ -336,7 +336,7 @@ set_of_condition(const struct normal_node *n, struct index_work *w, struct value
 	case NORMAL_EXISTS:
 		break;
 	}
-	return set_all(w, ret);
+	return value_set_all(w, ret);
 }
 
 /* A document's id is compared byte by byte: of a collation's order only the same text is known. */
@@ -367,7 +367,7 @@ set_of_any(const struct normal_node *n, const struct normal_path *path, struct i
 
 	/* An empty $or holds for all documents. */
 	if (count == 0 || count > VALUE_INTERVALS)
-		return set_all(w, ret);
+		return value_set_all(w, ret);
 	sets = arena_alloc(w->arena, (count + 1) * sizeof(*sets));
 	if (!sets)
 		return STATUS_LIMIT;
@@ -381,7 +381,7 @@ static enum status
 set_of_every(const struct normal_node *n, const struct normal_path *path, struct index_work *w,
 	     struct value_set *ret)
 {
-	TRY(set_all(w, ret));
+	TRY(value_set_all(w, ret));
 	for (const struct normal_node *i = n->first; i; i = i->next) {
 		struct value_set one, before = *ret;
 
@@ -405,18 +405,17 @@ value_set_read(const struct normal_node *n, const struct normal_path *path, stru
 	if (n->kind == NORMAL_FIELD && normal_path_eq(&n->path, path) &&
 	    condition_is_told_by_collation(n))
 		return set_of_condition(n, w, ret);
-	return set_all(w, ret);
+	return value_set_all(w, ret);
 }
 
 /* ---- Which set holds another ---- */
 
 enum status
-value_set_contains(const struct value_set *outer, const struct value_set *inner,
-		   struct index_work *w, bool *ret)
+value_set_mark(const struct value_set *outer, const struct value_set *inner, struct index_work *w,
+	       bool *ret)
 {
 	size_t at = 0;
 
-	*ret = false;
 	for (size_t i = 0; i < inner->count; i++) {
 		bool meets = false;
 		int low = 0, high = 0;
@@ -428,35 +427,104 @@ value_set_contains(const struct value_set *outer, const struct value_set *inner,
 			if (meets)
 				break;
 		}
+		ret[i] = false;
 		if (at == outer->count)
-			return STATUS_OK;
+			continue;
 		TRY(low_compare(&outer->items[at].low, &inner->items[i].low, w, &low));
 		TRY(high_compare(&outer->items[at].high, &inner->items[i].high, w, &high));
-		if (low > 0 || high < 0)
-			return STATUS_OK;
+		ret[i] = low <= 0 && high >= 0;
 	}
-	*ret = true;
 	return STATUS_OK;
 }
 
 enum status
-value_set_of_true(const struct normal_node *condition, struct index_work *w, struct value_set *ret,
+value_set_contains(const struct value_set *outer, const struct value_set *inner,
+		   struct index_work *w, bool *ret)
+{
+	bool *marks = arena_alloc(w->arena, (inner->count + 1) * sizeof(*marks));
+
+	if (!marks)
+		return STATUS_LIMIT;
+	TRY(value_set_mark(outer, inner, w, marks));
+	*ret = true;
+	for (size_t i = 0; i < inner->count; i++)
+		*ret = *ret && marks[i];
+	return STATUS_OK;
+}
+
+enum status
+value_set_intersect(const struct value_set *a, const struct value_set *b, struct index_work *w,
+		    struct value_set *ret)
+{
+	return set_intersect(a, b, w, ret);
+}
+
+/* ---- Values that are known to match ---- */
+
+static enum status
+true_of_condition(const struct normal_node *n, struct index_work *w, struct value_set *ret,
 		  bool *ret_known)
 {
-	const struct normal_node *n = condition;
-
-	*ret_known = true;
-	if (n->kind == NORMAL_FIELD && !n->negated && !normal_path_is(&n->path, "_id")) {
-		if (n->op <= NORMAL_GT || n->op == NORMAL_TYPE)
-			return set_of_condition(n, w, ret);
-		if (n->op == NORMAL_IN) {
-			TRY(set_of_list(n, false, w, ret));
-			*ret_known = !value_set_is_all(ret);
-			return STATUS_OK;
-		}
-		if (n->op == NORMAL_EXISTS && n->exists)
-			return set_all(w, ret);
+	*ret_known = !n->negated && !normal_path_is(&n->path, "_id");
+	if (*ret_known && n->op <= NORMAL_GT)
+		return set_of_condition(n, w, ret);
+	if (*ret_known && (n->op == NORMAL_IN || n->op == NORMAL_TYPE)) {
+		TRY(n->op == NORMAL_IN ? set_of_list(n, false, w, ret)
+				       : set_of_condition(n, w, ret));
+		*ret_known = !value_set_is_all(ret);
+		return STATUS_OK;
 	}
+	*ret_known = *ret_known && n->op == NORMAL_EXISTS && n->exists;
+	return *ret_known ? value_set_all(w, ret) : set_new(w, 0, ret);
+}
+
+/* A union of too many intervals would become one that has values between them, too. */
+static enum status
+true_of_any(const struct normal_node *n, const struct normal_path *path, struct index_work *w,
+	    struct value_set *ret, bool *ret_known)
+{
+	size_t count = nodes_count(n->first), intervals = 0;
+	struct value_set *sets = arena_alloc(w->arena, (count + 1) * sizeof(*sets));
+
+	if (!sets)
+		return STATUS_LIMIT;
+	*ret_known = count > 0;
+	count = 0;
+	for (const struct normal_node *i = n->first; i && *ret_known; i = i->next) {
+		TRY(value_set_of_true(i, path, w, &sets[count], ret_known));
+		intervals += *ret_known ? sets[count++].count : 0;
+	}
+	*ret_known = *ret_known && intervals <= VALUE_INTERVALS;
+	return *ret_known ? sets_unite(sets, count, w, ret) : set_new(w, 0, ret);
+}
+
+static enum status
+true_of_every(const struct normal_node *n, const struct normal_path *path, struct index_work *w,
+	      struct value_set *ret, bool *ret_known)
+{
+	TRY(value_set_all(w, ret));
+	*ret_known = n->first != NULL;
+	for (const struct normal_node *i = n->first; i && *ret_known; i = i->next) {
+		struct value_set one, before = *ret;
+
+		TRY(value_set_of_true(i, path, w, &one, ret_known));
+		if (*ret_known)
+			TRY(set_intersect(&before, &one, w, ret));
+	}
+	return STATUS_OK;
+}
+
+enum status
+value_set_of_true(const struct normal_node *n, const struct normal_path *path, struct index_work *w,
+		  struct value_set *ret, bool *ret_known)
+{
+	TRY(index_count(w, 1));
+	if (n->kind == NORMAL_FIELD && normal_path_eq(&n->path, path))
+		return true_of_condition(n, w, ret, ret_known);
+	if (n->kind == NORMAL_OR)
+		return true_of_any(n, path, w, ret, ret_known);
+	if (n->kind == NORMAL_AND)
+		return true_of_every(n, path, w, ret, ret_known);
 	*ret_known = false;
 	return set_new(w, 0, ret);
 }

@@ -34,6 +34,9 @@ struct value_set {
 MUST_USE enum status value_set_read(const struct normal_node *n, const struct normal_path *path,
 				    struct index_work *w, struct value_set *ret);
 
+/* The set of all values. */
+MUST_USE enum status value_set_all(struct index_work *w, struct value_set *ret);
+
 /* True for the set of all values. */
 bool value_set_is_all(const struct value_set *set);
 
@@ -43,10 +46,21 @@ MUST_USE enum status value_set_contains(const struct value_set *outer,
 					bool *ret);
 
 /*
- * The values that a condition is true for, all of them: where a field has one of `inner` the
- * condition holds. False in `*ret_known` for a condition of which no such values are known.
+ * The same for each interval of `inner` by itself: `ret` has a place for each of them.
  */
-MUST_USE enum status value_set_of_true(const struct normal_node *condition, struct index_work *w,
-				       struct value_set *ret, bool *ret_known);
+MUST_USE enum status value_set_mark(const struct value_set *outer, const struct value_set *inner,
+				    struct index_work *w, bool *ret);
+
+MUST_USE enum status value_set_intersect(const struct value_set *a, const struct value_set *b,
+					 struct index_work *w, struct value_set *ret);
+
+/*
+ * Values for which a condition is known to be true: where a field has one of them the condition
+ * holds. `n` is one condition, or `$and` and `$or` of conditions, all of them on `path`. False in
+ * `*ret_known` for others, and where no such values are known.
+ */
+MUST_USE enum status value_set_of_true(const struct normal_node *n, const struct normal_path *path,
+				       struct index_work *w, struct value_set *ret,
+				       bool *ret_known);
 
 #endif

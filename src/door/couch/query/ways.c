@@ -448,6 +448,30 @@ ways_find_best(const struct ways *w)
 	return best;
 }
 
+/* Prefers an index of which nothing has to be read to count the matches. */
+static enum status
+ways_try_sure(struct ways *w)
+{
+	struct planner *m = w->m;
+
+	if (plan_read_is_sure(&m->best->read) || m->args->normal->kind == NORMAL_ANYTHING)
+		return STATUS_OK;
+	for (size_t i = 0; i < m->p->count; i++) {
+		struct plan_candidate *c = &m->p->candidates[i];
+		struct way way = { .order = c };
+
+		if (!c->considered || c == m->best)
+			continue;
+		TRY(read_make(m, m->args->normal, c->index, &c->read, &c->readable));
+		if (!c->readable || !plan_read_is_sure(&c->read))
+			continue;
+		way_fill_index(w, &way);
+		w->items[0] = way;
+		return STATUS_OK;
+	}
+	return STATUS_OK;
+}
+
 enum status
 ways_choose(struct planner *m, const struct plan_terms *terms)
 {
@@ -464,6 +488,8 @@ ways_choose(struct planner *m, const struct plan_terms *terms)
 	bool others;
 
 	TRY(ways_begin(&w, after && after->place.len && after->place.ptr[0] == PLAN_PLACE_SORTED));
+	if (terms->counts)
+		TRY(ways_try_sure(&w));
 	others = !terms->first && ways_has_others(&w);
 	if (others || terms->explain)
 		TRY(ways_count_first(&w));
