@@ -108,6 +108,50 @@ indexes_are_deleted_one_by_one_or_by_design_document(void **state)
 	       "\"created\"");
 }
 
+/* More of them than change in one transaction, one twice, some without an index. */
+static void
+many_indexes_are_deleted_at_once(void **state)
+{
+	enum {
+		MANY = 230
+	};
+	AUTO(buf_release) struct buf body = BUF_INIT(MANY * 64);
+	AUTO(buf_release) struct buf success = BUF_INIT(MANY * 64);
+
+	(void)state;
+	door_create(d, "lots");
+	buf_append_cstr(&body, "{\"docids\":[");
+	put("lots", "_design/other", "{\"language\":\"javascript\"}");
+	for (int i = 0; i < MANY; i++) {
+		const char *comma = i ? "," : "";
+
+		put("lots", format("_design/i%d", i),
+		    format("{\"language\":\"query\",\"views\":{\"v\":{\"map\":{\"fields\":"
+			   "{\"a%d\":\"asc\"}}}}}",
+			   i));
+		buf_printf(&body, "%s\"i%d\"", comma, i);
+		buf_printf(&success, "%s{\"id\":\"_design/i%d\",\"ok\":true}", comma, i);
+		if (i % 100 == 50)
+			buf_printf(&body, ",\"i7\"");
+	}
+	assert_int_equal(buf_status(&body), STATUS_OK);
+	assert_int_equal(buf_status(&success), STATUS_OK);
+	/* One that cannot change is the end of it, after those before it. */
+	door_expect(d, "POST", "/lots/_index/_bulk_delete",
+		    "{\"docids\":[\"i0\",\"other\",\"i1\"]}", 400, "invalid_ddoc_lang");
+	door_expect(d, "GET", "/lots/_index", NULL, 200, "\"total_rows\":230,");
+	put("lots", "_design/i0",
+	    "{\"language\":\"query\",\"views\":{\"v\":{\"map\":{\"fields\":{\"a\":\"asc\"}}}}}");
+	buf_append_byte(&success, '\0');
+	buf_append_cstr(&body, "]}");
+	buf_append_byte(&body, '\0');
+	door_expect(d, "POST", "/lots/_index/_bulk_delete", body.ptr, 200,
+		    "],\"fail\":[{\"id\":\"_design/i7\",\"error\":\"not_found\"},{\"id\":"
+		    "\"_design/i7\",\"error\":\"not_found\"}]}");
+	door_has(d, success.ptr);
+	door_expect(d, "GET", "/lots/_index", NULL, 200, "{\"total_rows\":1,");
+}
+
 static void
 definitions_that_a_loop_keeps_follow_their_design_documents(void **state)
 {
@@ -604,6 +648,7 @@ main(void)
 		cmocka_unit_test(an_index_is_a_design_document_that_couchdb_would_have_made),
 		cmocka_unit_test(indexes_are_counted_where_that_is_asked_for),
 		cmocka_unit_test(indexes_are_deleted_one_by_one_or_by_design_document),
+		cmocka_unit_test(many_indexes_are_deleted_at_once),
 		cmocka_unit_test(definitions_that_a_loop_keeps_follow_their_design_documents),
 		cmocka_unit_test(what_is_wrong_with_an_index_is_told_in_couchdbs_words),
 		cmocka_unit_test(a_sort_needs_an_index_and_follows_it),

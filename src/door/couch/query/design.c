@@ -54,9 +54,9 @@ design_read(struct couch_req *r, struct kv_tx *tx, struct str ddoc, struct desig
 	return STATUS_OK;
 }
 
-/* Writes the text as the document's next revision. */
+/* Writes the text as the document's next revision; `first` as of rev_write(). */
 static enum status
-design_write(struct couch_req *r, struct kv_tx *tx, struct str ddoc, struct str text)
+design_write(struct couch_req *r, struct kv_tx *tx, struct str ddoc, struct str text, size_t first)
 {
 	struct couch_uploads uploads;
 	struct couch_doc doc;
@@ -72,7 +72,7 @@ design_write(struct couch_req *r, struct kv_tx *tx, struct str ddoc, struct str 
 		status = couch_atts_load(&uploads, &doc, NULL);
 	edit = couch_doc_edit(&doc, ddoc, true);
 	if (status == STATUS_OK)
-		status = rev_write(tx, r->db, &edit, 1, 0, r->arena, &result, &r->fail.err);
+		status = rev_write(tx, r->db, &edit, 1, first, r->arena, &result, &r->fail.err);
 	uploads.taken = true; /* stubs alone: there is nothing to be cleared */
 	couch_uploads_release(&uploads);
 	TRY(status);
@@ -208,7 +208,7 @@ query_design_put(struct couch_req *r, struct kv_tx *tx, const struct index_reque
 	TRY(buf_status(&text));
 	if (d.found)
 		TRY(design_check_same(r, &d, buf_str(&text), ret_exists));
-	return *ret_exists ? STATUS_OK : design_write(r, tx, q->index.ddoc, buf_str(&text));
+	return *ret_exists ? STATUS_OK : design_write(r, tx, q->index.ddoc, buf_str(&text), 0);
 }
 
 /* ---- Removing ---- */
@@ -229,7 +229,8 @@ design_is_bare(const struct design_text *d)
 
 /* Writes a tombstone in place of the document. */
 static enum status
-design_delete(struct couch_req *r, struct kv_tx *tx, struct str ddoc, const struct design_text *d)
+design_delete(struct couch_req *r, struct kv_tx *tx, struct str ddoc, const struct design_text *d,
+	      size_t first)
 {
 	AUTO(buf_release) struct buf text = couch_buf(r, COUCH_ROW_BYTES);
 
@@ -237,11 +238,12 @@ design_delete(struct couch_req *r, struct kv_tx *tx, struct str ddoc, const stru
 	couch_rev_write(d->doc.rev, &text);
 	buf_append_byte(&text, '}');
 	TRY(buf_status(&text));
-	return design_write(r, tx, ddoc, buf_str(&text));
+	return design_write(r, tx, ddoc, buf_str(&text), first);
 }
 
 enum status
-query_design_remove(struct couch_req *r, struct kv_tx *tx, struct str ddoc, struct str name)
+query_design_remove(struct couch_req *r, struct kv_tx *tx, struct str ddoc, struct str name,
+		    size_t first)
 {
 	AUTO(buf_release) struct buf text = couch_buf(r, COUCH_ROW_BYTES);
 	struct design_text d = { 0 };
@@ -257,12 +259,12 @@ query_design_remove(struct couch_req *r, struct kv_tx *tx, struct str ddoc, stru
 	if (all == left)
 		return STATUS_NOT_FOUND;
 	if (left == 0 && design_is_bare(&d))
-		return design_delete(r, tx, ddoc, &d);
+		return design_delete(r, tx, ddoc, &d, first);
 	/* Takes back the last comma, or the whole of `views`. */
 	text.len -= left ? 1 : strlen("\"views\":{");
 	if (!left && text.ptr[text.len - 1] == ',')
 		text.len--;
 	buf_append_cstr(&text, left ? "}}" : "}");
 	TRY(buf_status(&text));
-	return design_write(r, tx, ddoc, buf_str(&text));
+	return design_write(r, tx, ddoc, buf_str(&text), first);
 }

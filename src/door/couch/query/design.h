@@ -19,8 +19,9 @@ MUST_USE enum status query_design_put(struct couch_req *r, struct kv_tx *tx,
 /*
  * Takes an index out of its design document, or with name.ptr NULL all of them; a document that
  * then says nothing but its language is deleted. STATUS_NOT_FOUND if there is no such index.
+ * `first` is the number of other documents that the transaction has written (rev_write()).
  */
 MUST_USE enum status query_design_remove(struct couch_req *r, struct kv_tx *tx, struct str ddoc,
-					 struct str name);
+					 struct str name, size_t first);
 
 #endif

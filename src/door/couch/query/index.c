@@ -13,9 +13,11 @@
 #include "door/couch/wire/reply.h"
 #include "index/engine/draw.h"
 #include "index/engine/scan.h"
+#include "loop/step.h"
 
 enum {
 	INDEX_CREATE_STEPS = 4, /* of a build that the request for an index waits for */
+	INDEX_BULK_DOCS = 100,  /* design documents that change in one transaction */
 };
 
 /* ---- GET: a list ---- */
@@ -179,7 +181,7 @@ index_remove(struct couch_req *r, struct kv_tx *tx, void *arg)
 	const struct remove_call *c = arg;
 
 	TRY(couch_partition_check_db(r));
-	return query_design_remove(r, tx, c->ddoc, c->name);
+	return query_design_remove(r, tx, c->ddoc, c->name, 0);
 }
 
 /* The parts of the path are ddoc, type, name, with "_design" as a part of its own or not. */
@@ -257,21 +259,109 @@ static const struct query_member bulk_members[] = {
 	{ "w", false, bulk_take_w },
 };
 
-/* Removes the indexes of one design document, and notes what came of it. */
-static enum status
-bulk_remove_one(struct couch_req *r, struct str id, struct buf *success, struct buf *fail)
-{
-	struct remove_call c = { .ddoc = id };
-	enum status status = couch_db_write(r, COUCH_ACCESS_MEMBER, index_remove, &c);
-	struct buf *list = status == STATUS_OK ? success : fail;
-	bool not_found = status == STATUS_NOT_FOUND && r->fail.error == COUCH_ERROR_NONE;
+/* A part of the list, whose design documents change in one transaction. */
+struct bulk_group {
+	const struct str *ids;
+	size_t count;
+	bool missing[INDEX_BULK_DOCS]; /* of each: it has no indexes */
+};
 
-	if (status != STATUS_OK && !not_found)
-		return index_refuse_saving(r, status);
-	buf_append_cstr(list, list->len ? ",{\"id\":" : "{\"id\":");
-	json_write_str(list, id);
-	buf_append_cstr(list, not_found ? ",\"error\":\"not_found\"}" : ",\"ok\":true}");
-	return buf_status(list);
+static enum status
+bulk_remove(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	struct bulk_group *g = arg;
+
+	TRY(couch_partition_check_db(r));
+	for (size_t i = 0; i < g->count; i++) {
+		enum status status = query_design_remove(r, tx, g->ids[i], (struct str){ 0 }, i);
+
+		g->missing[i] = status == STATUS_NOT_FOUND && r->fail.error == COUCH_ERROR_NONE;
+		if (!g->missing[i])
+			TRY(status);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+bulk_remove_group(struct couch_req *r, struct bulk_group *g)
+{
+	struct arena_mark mark = arena_mark(r->arena);
+
+	TRY(couch_db_write(r, COUCH_ACCESS_MEMBER, bulk_remove, g));
+	arena_reset(r->arena, mark);
+	return STATUS_OK;
+}
+
+/* Notes what came of the group: the lists begin with a comma where they go on. */
+static enum status
+bulk_note(const struct bulk_group *g, struct buf *success, struct buf *fail)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		struct buf *list = g->missing[i] ? fail : success;
+
+		buf_append_cstr(list, list->len ? ",{\"id\":" : "{\"id\":");
+		json_write_str(list, g->ids[i]);
+		buf_append_cstr(list,
+				g->missing[i] ? ",\"error\":\"not_found\"}" : ",\"ok\":true}");
+		TRY(buf_status(list));
+	}
+	return STATUS_OK;
+}
+
+static bool
+bulk_is_repeated(const struct str *ids, size_t count, struct str id)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (str_eq(ids[i], id))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * How many of the ids go into the next transaction. A transaction cannot write a document twice, so
+ * it ends before one that is repeated.
+ */
+static size_t
+bulk_group_count(const struct str *ids, size_t count)
+{
+	size_t n = 0;
+
+	while (n < count && n < INDEX_BULK_DOCS && !bulk_is_repeated(ids, n, ids[n]))
+		n++;
+	return n;
+}
+
+/*
+ * Removes the indexes of these design documents. Where they cannot change together, each does in a
+ * transaction of its own, so that those before the one that fails are done.
+ */
+static enum status
+bulk_remove_all(struct couch_req *r, const struct bulk *b, struct buf *success, struct buf *fail)
+{
+	size_t at = 0;
+	size_t alone = 0; /* that many more, each in a transaction of its own */
+
+	while (at < b->count) {
+		struct bulk_group g = { .ids = b->ids + at, .count = 1 };
+		enum status status;
+
+		if (!alone)
+			g.count = bulk_group_count(g.ids, b->count - at);
+		TRY(step_count((uint32_t)g.count));
+		status = bulk_remove_group(r, &g);
+		if (status != STATUS_OK && g.count > 1 && status != STATUS_CANCELLED) {
+			r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
+			alone = g.count;
+			continue;
+		}
+		if (status != STATUS_OK)
+			return index_refuse_saving(r, status);
+		TRY(bulk_note(&g, success, fail));
+		at += g.count;
+		alone -= alone > 0;
+	}
+	return STATUS_OK;
 }
 
 enum status
@@ -285,8 +375,7 @@ couch_index_bulk_delete(struct couch_req *r)
 	TRY(couch_db_precheck(r));
 	TRY(query_members_read(r, (size_t)r->settings->body_bytes, bulk_members,
 			       sizeof(bulk_members) / sizeof(bulk_members[0]), &b));
-	for (size_t i = 0; i < b.count; i++)
-		TRY(bulk_remove_one(r, b.ids[i], &success, &fail));
+	TRY(bulk_remove_all(r, &b, &success, &fail));
 	buf_append_cstr(&out, "{\"success\":[");
 	buf_append_str(&out, buf_str(&success));
 	buf_append_cstr(&out, "],\"fail\":[");
