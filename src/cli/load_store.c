@@ -3,12 +3,16 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/settings.h"
 #include "doc/json.h"
 #include "doc/packed.h"
 #include "door/couch/couch.h"
 #include "catalog/tally.h"
+#include "js/js.h"
+#include "js/settings.h"
 #include "model/revisioned/att_json.h"
 #include "model/revisioned/body.h"
+#include "settings/settings.h"
 
 enum {
 	/* Keys and values of a transaction stay well below KV_LIMIT_TX_BYTES. */
@@ -35,7 +39,9 @@ struct store_sink {
 	/* A hash table of the ids of the batch. An entry is an index + 1, or 0 where it is free. */
 	uint32_t *ids;
 	size_t ids_mask;
-	struct err refusal; /* why the database is not loaded into */
+	struct settings *settings;   /* what workers begin with, as of a server without a file */
+	struct js *js;               /* starts nothing before a database has validators */
+	struct couch_loader *loader; /* has them see the documents */
 	size_t count;
 	size_t bytes;
 	struct rev_upload **uploads; /* of the batch, in the arena */
@@ -418,6 +424,43 @@ batch_name_winners(struct kv_tx *tx, const struct catalog_db *db, struct write *
 	return STATUS_OK;
 }
 
+/* Writes the edits that no validator denies; the others are STATUS_FORBIDDEN. */
+static enum status
+batch_write_allowed(struct kv_tx *tx, struct catalog_db *db, struct write *w)
+{
+	struct store_sink *s = w->sink;
+	struct rev_edit *edits = arena_alloc(s->arena, w->count * sizeof(*edits));
+	struct rev_result *results = arena_zalloc(s->arena, w->count * sizeof(*results));
+	size_t *places = arena_alloc(s->arena, w->count * sizeof(*places));
+	size_t n = 0;
+
+	if (!edits || !results || !places)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < w->count; i++) {
+		w->results[i] = (struct rev_result){ .status = STATUS_FORBIDDEN };
+		if (couch_loader_denial(s->loader, i, s->arena))
+			continue;
+		places[n] = i;
+		edits[n++] = w->edits[i];
+	}
+	if (n)
+		TRY(rev_write(tx, db, edits, n, 0, s->arena, results, &w->err));
+	for (size_t i = 0; i < n; i++)
+		w->results[places[i]] = results[i];
+	return STATUS_OK;
+}
+
+static enum status
+batch_write_in(struct kv_tx *tx, struct catalog_db *db, struct write *w)
+{
+	struct store_sink *s = w->sink;
+
+	if (s->options.update)
+		TRY(batch_name_winners(tx, db, w));
+	TRY(couch_loader_vet(s->loader, tx, db, w->edits, w->count, s->arena, &w->err));
+	return batch_write_allowed(tx, db, w);
+}
+
 static enum status
 batch_write_body(struct kv_tx *tx, void *arg)
 {
@@ -428,11 +471,29 @@ batch_write_body(struct kv_tx *tx, void *arg)
 
 	arena_reset(s->arena, w->mark);
 	TRY(rev_db_open(tx, s->cache, str_from_cstr(s->options.db), &db, &w->err));
-	status = s->options.update ? batch_name_winners(tx, db, w) : STATUS_OK;
-	if (status == STATUS_OK)
-		status = rev_write(tx, db, w->edits, w->count, 0, s->arena, w->results, &w->err);
+	status = batch_write_in(tx, db, w);
 	catalog_db_unref(db);
 	return status;
+}
+
+/* Writes them in one transaction. Where validators have to see them first, tries again after it. */
+static enum status
+batch_write_vetted(struct write *w, struct err *err)
+{
+	struct store_sink *s = w->sink;
+
+	couch_loader_begin(s->loader);
+	for (;;) {
+		enum status status = kv_run(s->store, batch_write_body, w, NULL, err);
+
+		if (status != STATUS_UNVETTED)
+			return status;
+		status = couch_loader_run(s->loader, s->arena, &w->err);
+		if (status != STATUS_OK)
+			return status;
+		/* What validators have seen, and said, stays below the next attempt. */
+		w->mark = arena_mark(s->arena);
+	}
 }
 
 /* Why a document was refused, if there is not more to say than that. */
@@ -450,8 +511,13 @@ batch_report_results(struct store_sink *s, size_t from, size_t count)
 	for (size_t i = from; i < from + count; i++) {
 		enum status status = s->results[i].status;
 
+		const char *denial = couch_loader_denial(s->loader, i - from, s->arena);
+
 		if (status == STATUS_OK)
 			s->options.report->loaded++;
+		else if (status == STATUS_FORBIDDEN && denial)
+			load_refuse(s->options.report, &s->origins[i], "document \"%.*s\": %s",
+				    STR_ARG(s->edits[i].id), denial);
 		else if (status == STATUS_DOC_CONFLICT)
 			load_refuse(s->options.report, &s->origins[i],
 				    "document \"%.*s\": conflict: it is there already, and this "
@@ -481,7 +547,7 @@ batch_write_edits(struct store_sink *s, size_t from, size_t count, struct err *e
 		.count = count,
 		.mark = arena_mark(s->arena),
 	};
-	enum status status = kv_run(s->store, batch_write_body, &w, NULL, err);
+	enum status status = batch_write_vetted(&w, err);
 
 	if (status == STATUS_TX_TOO_LARGE && count > 1) {
 		TRY(batch_write_edits(s, from, count / 2, err));
@@ -591,7 +657,9 @@ store_put_prepared(struct store_sink *s, const struct load_doc *doc, struct err 
 	s->origins[s->count] = doc->origin;
 	s->count++;
 	s->bytes += bytes;
-	if (s->count == s->options.batch_docs || s->bytes > BATCH_BYTES)
+	/* What a design document says of documents holds for all behind it. */
+	if (s->count == s->options.batch_docs || s->bytes > BATCH_BYTES ||
+	    str_starts_with(doc->id, STR("_design/")))
 		return store_flush(sink, err);
 	return STATUS_OK;
 }
@@ -621,6 +689,10 @@ store_free(struct load_sink *sink)
 	if (s->tallies)
 		store_tend_ranges(s, true);
 	store_free_uploads(s);
+	/* What it has of the database refers to the tallies. */
+	couch_loader_free(s->loader);
+	js_free(s->js);
+	settings_free(s->settings);
 	catalog_db_unref(s->db);
 	catalog_cache_free(s->cache);
 	catalog_tallies_free(s->tallies);
@@ -648,8 +720,6 @@ store_create_body(struct kv_tx *tx, void *arg)
 	catalog_db_unref(s->db);
 	s->db = NULL;
 	status = rev_db_open(tx, NULL, name, &s->db, &err);
-	if (status == STATUS_OK)
-		return couch_refuse_validators(tx, s->db, &s->refusal);
 	if (status != STATUS_NOT_FOUND || !s->options.create)
 		return status;
 	return s->options.partitioned ? rev_db_create_partitioned(tx, name, scheme, &err)
@@ -672,13 +742,26 @@ store_open_database(struct store_sink *s, struct err *err)
 		status = kv_run(s->store, store_create_body, s, NULL, err);
 		if (status == STATUS_NOT_FOUND)
 			return err_set(err, status, "there is no database \"%s\"", s->options.db);
-		if (status == STATUS_UNSUPPORTED)
-			*err = s->refusal;
 		TRY(status);
 	}
 	return s->db ? STATUS_OK
 		     : err_set(err, STATUS_UNAVAILABLE, "somebody deletes the database \"%s\"",
 			       s->options.db);
+}
+
+/* What calls functions. No worker is started before there is one to call. */
+static enum status
+store_make_functions(struct store_sink *s, struct err *err)
+{
+	struct js_config config;
+
+	s->settings = settings_new(cli_setting_groups, cli_setting_groups_count);
+	if (!s->settings)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	js_config_set(&config, settings_of(s->settings, &js_setting_group));
+	TRY(js_new(&config, &s->js, err));
+	s->loader = couch_loader_new(s->js);
+	return s->loader ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
 }
 
 enum status
@@ -716,6 +799,8 @@ load_sink_store(struct kv_store *store, const struct load_options *options, stru
 	    !s->origins || !s->results || !s->ids)
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	else
+		status = store_make_functions(s, err);
+	if (status == STATUS_OK)
 		status = store_open_database(s, err);
 	if (status != STATUS_OK) {
 		store_free(&s->sink);

@@ -117,22 +117,6 @@ couch_chores_add(struct couch *couch, struct chores *chores)
 	couch->config.chores = chores;
 }
 
-enum status
-couch_refuse_validators(struct kv_tx *tx, const struct catalog_db *db, struct err *err)
-{
-	struct couch_validators *set;
-	enum status status = STATUS_OK;
-
-	TRY(couch_validators_read(tx, db, &set, err));
-	if (set->count)
-		status = err_set(err, STATUS_UNSUPPORTED,
-				 "%.*s has a validate_doc_update, which only a server runs: load "
-				 "through one (--to URL)",
-				 STR_ARG(set->designs[0].name));
-	couch_validators_unref(set);
-	return status;
-}
-
 void *
 couch_loop_new(void *arg)
 {

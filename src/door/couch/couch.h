@@ -11,6 +11,7 @@ struct catalog_db;
 struct chores;
 struct couch;
 struct kv_tx;
+struct rev_edit;
 
 /* Copies `config`. NULL when out of memory. */
 struct couch *couch_new(const struct couch_config *config);
@@ -28,11 +29,36 @@ MUST_USE enum status couch_make_cookie(void *couch, struct str user, struct aren
 void couch_follow_designs(void);
 
 /*
- * For a program that writes documents without functions of design documents: STATUS_UNSUPPORTED,
- * which names one, if the database has validators.
+ * For a program that writes documents into a store itself, as an administrator of a server would:
+ * the validators of the database see what it writes (doc/vet.h says how). One thread's.
  */
-MUST_USE enum status couch_refuse_validators(struct kv_tx *tx, const struct catalog_db *db,
-					     struct err *err);
+struct couch_loader;
+
+/* `js` may be NULL, and outlives the loader. NULL when out of memory. */
+struct couch_loader *couch_loader_new(struct js *js);
+void couch_loader_free(struct couch_loader *l); /* NULL is fine */
+
+/* Edits come that no validator has seen. */
+void couch_loader_begin(struct couch_loader *l);
+
+/*
+ * In the transaction that is to write the edits into `db`, which is open in it. STATUS_OK: they may
+ * be written, but for those of couch_loader_denial(). STATUS_UNVETTED: nothing may be written;
+ * couch_loader_run() is to be called outside of the transaction. The next attempt with the same
+ * edits leaves in the arena what this one has put there.
+ */
+MUST_USE enum status couch_loader_vet(struct couch_loader *l, struct kv_tx *tx,
+				      struct catalog_db *db, const struct rev_edit *edits,
+				      size_t count, struct arena *arena, struct err *err);
+
+/*
+ * Calls the validators, and waits for them. STATUS_UNSUPPORTED, which names the program, if there
+ * is no worker; the failures of calls (doc/functions.h).
+ */
+MUST_USE enum status couch_loader_run(struct couch_loader *l, struct arena *arena, struct err *err);
+
+/* Why a validator refuses the edit, in the arena; NULL: none does. */
+const char *couch_loader_denial(const struct couch_loader *l, size_t i, struct arena *arena);
 
 enum {
 	COUCH_USER_DOC_BYTES = 64 * 1024 * 1024, /* a document of _users with its attachments */

@@ -3,17 +3,16 @@
 #include "base/quote.h"
 #include "doc/json_value.h"
 #include "door/couch/doc/functions.h"
-#include "door/couch/wire/ids.h"
 #include "index/view/design.h"
 #include "model/revisioned/revisioned.h"
 
 bool
-couch_design_is_compiled(const struct couch_req *r, struct str id)
+couch_designs_are_compiled(const struct couch_req *r)
 {
 	const struct js *js = r->couch->config.js;
 	struct err err = { 0 };
 
-	return couch_is_design(id) && js && js_check(js, &err) == STATUS_OK;
+	return js && js_check(js, &err) == STATUS_OK;
 }
 
 /* Makes the reason of a worker's error readable. It is JSON text, usually a string. */

@@ -8,11 +8,8 @@
 
 #include "door/couch/wire/request.h"
 
-/*
- * True if the edit of this id should be compiled: it is a design document, and this server has a
- * worker.
- */
-bool couch_design_is_compiled(const struct couch_req *r, struct str id);
+/* True if functions of design documents can be compiled here: this server has a worker. */
+bool couch_designs_are_compiled(const struct couch_req *r);
 
 /*
  * Makes a worker compile the maps and reduces in `text`, a design document. Waits, so it must not

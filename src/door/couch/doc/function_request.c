@@ -158,7 +158,7 @@ write_members(struct couch_req *r, struct kv_tx *tx, struct str id, struct str b
 	TRY(write_form(r, body, out));
 	write_cookies(r, out);
 	write_name(out, "userCtx");
-	couch_user_ctx_write(r, out);
+	couch_user_ctx_write(r->db, &r->user, out);
 	TRY(couch_security_read(r, tx, &security));
 	write_name(out, "secObj");
 	buf_append_str(out, security);

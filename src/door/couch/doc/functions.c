@@ -57,22 +57,28 @@ couch_function_design(struct couch_req *r, struct kv_tx *tx, struct str id, stru
 }
 
 enum status
-couch_function_call(struct couch_req *r, const struct js_design *design, struct js_call *ret)
+couch_function_call_of(struct js *js, struct event *gone, struct arena *arena,
+		       const struct js_design *design, struct js_call *ret, struct couch_fail *fail)
 {
-	struct js *js = r->couch->config.js;
-
 	if (!js)
-		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_IMPLEMENTED,
+		return couch_fail_set(fail, COUCH_ERROR_NOT_IMPLEMENTED,
 				      "this server cannot run functions: it has no frond-js");
 	*ret = (struct js_call){
 		.js = js,
 		.design = design,
 		.lane = JS_LANE_REQUEST,
 		.deadline_ns = clock_after_ms(COUCH_FUNCTION_WAIT_MS),
-		.stop = http_closed_event(r->x),
-		.arena = r->arena,
+		.stop = gone,
+		.arena = arena,
 	};
 	return STATUS_OK;
+}
+
+enum status
+couch_function_call(struct couch_req *r, const struct js_design *design, struct js_call *ret)
+{
+	return couch_function_call_of(r->couch->config.js, http_closed_event(r->x), r->arena,
+				      design, ret, &r->fail);
 }
 
 enum status
@@ -84,16 +90,16 @@ couch_function_end(struct couch_req *r, enum status status, const struct js_call
 }
 
 void
-couch_user_ctx_write(const struct couch_req *r, struct buf *out)
+couch_user_ctx_write(const struct catalog_db *db, const struct auth_user *user, struct buf *out)
 {
 	buf_append_cstr(out, "{\"db\":");
-	json_write_str(out, r->db->name);
+	json_write_str(out, db->name);
 	buf_append_cstr(out, ",\"name\":");
-	if (r->user.name.len)
-		json_write_str(out, r->user.name);
+	if (user->name.len)
+		json_write_str(out, user->name);
 	else
 		buf_append_cstr(out, "null");
 	buf_append_cstr(out, ",\"roles\":");
-	couch_roles_write(&r->user, out);
+	couch_roles_write(user, out);
 	buf_append_byte(out, '}');
 }

@@ -39,11 +39,17 @@ MUST_USE enum status couch_function_version(const struct catalog_db *db, struct 
 MUST_USE enum status couch_function_call(struct couch_req *r, const struct js_design *design,
 					 struct js_call *ret);
 
+/* A call for somebody else, whose results go into `arena`. It ends when `gone` is set. */
+MUST_USE enum status couch_function_call_of(struct js *js, struct event *gone, struct arena *arena,
+					    const struct js_design *design, struct js_call *ret,
+					    struct couch_fail *fail);
+
 /* Explains in r->fail how a call has ended, unless with STATUS_OK. Returns the status to answer. */
 MUST_USE enum status couch_function_end(struct couch_req *r, enum status status,
 					const struct js_call *call);
 
-/* Appends userCtx: {"db":…,"name":…,"roles":[…]}. r->db is open. */
-void couch_user_ctx_write(const struct couch_req *r, struct buf *out);
+/* Appends userCtx: {"db":…,"name":…,"roles":[…]}. */
+void couch_user_ctx_write(const struct catalog_db *db, const struct auth_user *user,
+			  struct buf *out);
 
 #endif

@@ -120,7 +120,8 @@ set_read(struct kv_tx *tx, const struct catalog_db *db, struct arena *scratch,
 	return STATUS_OK;
 }
 
-enum status
+/* Reads the validators of a database, without a table. The set is the caller's. */
+static enum status
 couch_validators_read(struct kv_tx *tx, const struct catalog_db *db, struct couch_validators **ret,
 		      struct err *err)
 {
@@ -148,25 +149,31 @@ couch_validators_read(struct kv_tx *tx, const struct catalog_db *db, struct couc
 /* ---- The table ---- */
 
 enum status
-couch_validators_open(struct couch_req *r, struct kv_tx *tx)
+couch_validators_find(struct couch_kept_table *table, struct kv_tx *tx, const struct catalog_db *db,
+		      struct couch_validators **set, struct err *err)
 {
-	struct couch_kept_table *table = &r->loop->validators;
 	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
-	struct couch_validators *set;
+	struct couch_validators *found;
 
 	TRY(kv_get_metadata_version(tx, version));
-	set = (struct couch_validators *)couch_kept_find(table, r->db->number, version);
-	if (set) {
-		set->kept.refs++;
+	found = (struct couch_validators *)couch_kept_find(table, db->number, version);
+	if (found) {
+		found->kept.refs++;
 	} else {
 		/*
 		 * Reading may wait, and another fiber may have kept a set meanwhile. This newer set
 		 * replaces it.
 		 */
-		TRY(couch_validators_read(tx, r->db, &set, &r->fail.err));
-		couch_kept_put(table, r->db->number, version, &set->kept);
+		TRY(couch_validators_read(tx, db, &found, err));
+		couch_kept_put(table, db->number, version, &found->kept);
 	}
-	couch_validators_unref(r->validators);
-	r->validators = set;
+	couch_validators_unref(*set);
+	*set = found;
 	return STATUS_OK;
+}
+
+enum status
+couch_validators_open(struct couch_req *r, struct kv_tx *tx)
+{
+	return couch_validators_find(&r->loop->validators, tx, r->db, &r->validators, &r->fail.err);
 }

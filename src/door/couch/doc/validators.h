@@ -39,8 +39,9 @@ enum {
 	COUCH_VALIDATORS_BYTES = 32 * 1024 * 1024, /* of the texts of a database's validators */
 };
 
-/* Reads the validators of a database, without a table. The set is the caller's. */
-MUST_USE enum status couch_validators_read(struct kv_tx *tx, const struct catalog_db *db,
-					   struct couch_validators **ret, struct err *err);
+/* Does so for `db` with any table: `*set`, NULL at first, becomes the caller's set. */
+MUST_USE enum status couch_validators_find(struct couch_kept_table *table, struct kv_tx *tx,
+					   const struct catalog_db *db,
+					   struct couch_validators **set, struct err *err);
 
 #endif

@@ -47,7 +47,7 @@ struct couch_vetting {
 
 /* What an attempt knows of the edits. */
 struct vet {
-	struct couch_req *r;
+	const struct couch_vetter *by;
 	struct kv_tx *tx;
 	const struct rev_edit *edits;
 	struct vet_item *items;
@@ -82,7 +82,7 @@ static enum status
 vet_look_up(struct vet *v)
 {
 	struct rev_change_range range = { 0 };
-	struct str *ids = arena_alloc(v->r->arena, (v->count + 1) * sizeof(*ids));
+	struct str *ids = arena_alloc(v->by->arena, (v->count + 1) * sizeof(*ids));
 	size_t n = 0;
 
 	if (!ids)
@@ -95,7 +95,7 @@ vet_look_up(struct vet *v)
 		return STATUS_OK;
 	qsort(ids, n, sizeof(*ids), compare_ids);
 	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
-	TRY(rev_changes_of(v->tx, v->r->db, &range, ids, n, v->r->arena, &v->now));
+	TRY(rev_changes_of(v->tx, v->by->db, &range, ids, n, v->by->arena, &v->now));
 	if (v->now.count)
 		qsort(v->now.changes, v->now.count, sizeof(*v->now.changes), compare_changes);
 	return STATUS_OK;
@@ -134,7 +134,7 @@ vet_compare_replicated(struct vet *v, size_t i)
 	v->items[i].shown = true;
 	if (!vet_find(v, edit->id))
 		return STATUS_OK;
-	TRY(rev_tree_read(v->tx, v->r->db, edit->id, REV_TREE_ALL, v->r->arena, &tree));
+	TRY(rev_tree_read(v->tx, v->by->db, edit->id, REV_TREE_ALL, v->by->arena, &tree));
 	for (size_t b = 0; b < tree.count; b++) {
 		const struct rev_branch *branch = &tree.branches[b];
 		uint64_t back = edit->start - branch->rev.pos;
@@ -156,8 +156,8 @@ vet_compare_replicated(struct vet *v, size_t i)
 static enum status
 vet_compare_parents(struct vet *v)
 {
-	struct rev_want *wants = arena_alloc(v->r->arena, (v->count + 1) * sizeof(*wants));
-	struct rev_branch *heads = arena_alloc(v->r->arena, (v->count + 1) * sizeof(*heads));
+	struct rev_want *wants = arena_alloc(v->by->arena, (v->count + 1) * sizeof(*wants));
+	struct rev_branch *heads = arena_alloc(v->by->arena, (v->count + 1) * sizeof(*heads));
 	size_t n = 0;
 
 	if (!wants || !heads)
@@ -165,7 +165,7 @@ vet_compare_parents(struct vet *v)
 	for (size_t i = 0; i < v->count; i++)
 		if (edit_names_parent(&v->edits[i]) && !couch_is_design(v->edits[i].id))
 			wants[n++] = (struct rev_want){ v->edits[i].id, v->edits[i].parent, false };
-	TRY(rev_branches_read_live(v->tx, v->r->db, wants, n, v->r->arena, heads));
+	TRY(rev_branches_read_live(v->tx, v->by->db, wants, n, v->by->arena, heads));
 	n = 0;
 	for (size_t i = 0; i < v->count; i++) {
 		if (!edit_names_parent(&v->edits[i]) || couch_is_design(v->edits[i].id))
@@ -216,7 +216,7 @@ vet_compare(struct vet *v)
 		TRY(step_count(1));
 		item->print = edit_print(edit);
 		item->id = edit->id;
-		item->compiled = !edit->deleted && couch_design_is_compiled(v->r, edit->id);
+		item->compiled = !edit->deleted && v->by->compiles && couch_is_design(edit->id);
 		if (couch_is_design(edit->id) || !edit_is_sound(edit))
 			continue;
 		if (edit->kind == REV_EDIT_REPLICATED) {
@@ -236,7 +236,7 @@ static bool
 vetting_covers(const struct couch_vetting *seen, const struct vet *v, struct str security)
 {
 	if (!seen || !seen->done || seen->count != v->count ||
-	    seen->validators != v->r->validators->print || !str_eq(seen->security, security))
+	    seen->validators != v->by->validators->print || !str_eq(seen->security, security))
 		return false;
 	for (size_t i = 0; i < v->count; i++) {
 		const struct vet_item *then = &seen->items[i];
@@ -257,7 +257,7 @@ static enum status
 vet_keep_text(struct vet *v, struct str *ret)
 {
 	TRY(buf_status(&v->text));
-	*ret = arena_dup(v->r->arena, buf_str(&v->text));
+	*ret = arena_dup(v->by->arena, buf_str(&v->text));
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -279,7 +279,7 @@ static enum status
 vet_merge_atts(struct vet *v, const struct rev_edit *edit, const struct rev_doc *old,
 	       struct rev_doc *ret)
 {
-	ret->atts = arena_alloc(v->r->arena, (edit->atts_count + 1) * sizeof(*ret->atts));
+	ret->atts = arena_alloc(v->by->arena, (edit->atts_count + 1) * sizeof(*ret->atts));
 	if (!ret->atts)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < edit->atts_count; i++) {
@@ -356,7 +356,7 @@ vet_write_design(struct vet *v, size_t i)
 	buf_clear(&v->text);
 	buf_append_byte(&v->text, '{');
 	TRY(rev_body_write(&doc, false, &v->text));
-	v->items[i].id = arena_dup(v->r->arena, v->edits[i].id);
+	v->items[i].id = arena_dup(v->by->arena, v->edits[i].id);
 	if (!v->items[i].id.ptr)
 		return STATUS_LIMIT;
 	return vet_keep_text(v, &v->items[i].texts.doc);
@@ -370,7 +370,7 @@ vet_write_item(struct vet *v, size_t i, struct rev_ahead *ahead)
 
 	v->items[i].texts.old = STR("null");
 	if (branch->rev.pos) {
-		enum status status = rev_ahead_take(ahead, v->r->arena, &old);
+		enum status status = rev_ahead_take(ahead, v->by->arena, &old);
 
 		TRY(couch_head_finish_read(status, branch, &old));
 		TRY(vet_write_old(v, i, &old));
@@ -381,7 +381,7 @@ vet_write_item(struct vet *v, size_t i, struct rev_ahead *ahead)
 static enum status
 vet_write_items(struct vet *v, struct rev_ahead *ahead)
 {
-	struct rev_want *wants = arena_alloc(v->r->arena, (v->count + 1) * sizeof(*wants));
+	struct rev_want *wants = arena_alloc(v->by->arena, (v->count + 1) * sizeof(*wants));
 	size_t n = 0;
 
 	if (!wants)
@@ -391,7 +391,7 @@ vet_write_items(struct vet *v, struct rev_ahead *ahead)
 			wants[n++] = (struct rev_want){ v->edits[i].id, v->olds[i].rev,
 							v->olds[i].deleted };
 	if (n)
-		TRY(rev_ahead_begin(ahead, v->tx, v->r->db, http_memory(v->r->x), wants, n, false));
+		TRY(rev_ahead_begin(ahead, v->tx, v->by->db, v->by->memory, wants, n, false));
 	for (size_t i = 0; i < v->count; i++)
 		if (v->items[i].compiled)
 			TRY(vet_write_design(v, i));
@@ -407,7 +407,7 @@ vet_collect(struct vet *v)
 	struct rev_ahead ahead = { 0 };
 	enum status status;
 
-	v->text = couch_buf(v->r, COUCH_ROW_BYTES);
+	v->text = BUF_INIT_OF(COUCH_ROW_BYTES, v->by->memory);
 	status = vet_write_items(v, &ahead);
 	rev_ahead_release(&ahead);
 	buf_release(&v->text);
@@ -415,44 +415,39 @@ vet_collect(struct vet *v)
 }
 
 static bool
-vet_compiles_any(const struct couch_req *r, const struct rev_edit *edits, size_t count)
+vet_compiles_any(const struct couch_vetter *by, const struct rev_edit *edits, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!edits[i].deleted && couch_design_is_compiled(r, edits[i].id))
+	for (size_t i = 0; by->compiles && i < count; i++)
+		if (!edits[i].deleted && couch_is_design(edits[i].id))
 			return true;
 	return false;
 }
 
 enum status
-couch_vet_edits(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *edits, size_t count,
-		struct couch_vetting **vetting)
+couch_vetting_compare(const struct couch_vetter *by, struct kv_tx *tx, const struct rev_edit *edits,
+		      size_t count, struct couch_vetting **vetting)
 {
 	struct couch_vetting *next;
-	struct vet v = { .r = r, .tx = tx, .edits = edits, .count = count };
+	struct vet v = { .by = by, .tx = tx, .edits = edits, .count = count };
 	struct str security;
-	bool admin;
 
-	TRY(couch_validators_open(r, tx));
-	if (r->validators->count == 0 && !vet_compiles_any(r, edits, count) &&
-	    !couch_in_users_db(r)) {
+	if (by->validators->count == 0 && !vet_compiles_any(by, edits, count) && !by->users) {
 		*vetting = NULL;
 		return STATUS_OK;
 	}
-	v.items = arena_zalloc(r->arena, (count + 1) * sizeof(*v.items));
-	v.olds = arena_zalloc(r->arena, (count + 1) * sizeof(*v.olds));
-	next = arena_zalloc(r->arena, sizeof(*next));
+	v.items = arena_zalloc(by->arena, (count + 1) * sizeof(*v.items));
+	v.olds = arena_zalloc(by->arena, (count + 1) * sizeof(*v.olds));
+	next = arena_zalloc(by->arena, sizeof(*next));
 	if (!v.items || !v.olds || !next)
 		return STATUS_LIMIT;
-	TRY(couch_security_read(r, tx, &security));
+	TRY(couch_security_of(tx, by->db, by->arena, &security));
 	TRY(vet_compare(&v));
 	if (vetting_covers(*vetting, &v, security))
 		return STATUS_OK;
 	TRY(vet_collect(&v));
-	TRY(couch_db_is_admin(r, tx, &admin));
 	*next = (struct couch_vetting){
 		.rounds = *vetting ? (*vetting)->rounds : 0,
-		.validators = r->validators->print,
-		.admin = admin,
+		.validators = by->validators->print,
 		.security = security,
 		.items = v.items,
 		.count = count,
@@ -472,17 +467,17 @@ couch_vet_denial(const struct couch_vetting *vetting, size_t i)
 }
 
 static enum status
-vet_deny(struct couch_req *r, struct vet_item *item, const struct js_error *error)
+vet_deny(struct arena *arena, struct vet_item *item, const struct js_error *error)
 {
-	item->denial = arena_zalloc(r->arena, sizeof(*item->denial));
+	item->denial = arena_zalloc(arena, sizeof(*item->denial));
 	if (!item->denial)
 		return STATUS_LIMIT;
-	(void)couch_fail_function(item->denial, error->name, error->reason, r->arena);
+	(void)couch_fail_function(item->denial, error->name, error->reason, arena);
 	return STATUS_OK;
 }
 
 static enum status
-vet_take_verdict(struct couch_req *r, struct vet_item *item, struct js_verdict *verdict)
+vet_take_verdict(struct arena *arena, struct vet_item *item, struct js_verdict *verdict)
 {
 	if (verdict->kind == JS_ALLOWED)
 		return STATUS_OK;
@@ -490,16 +485,16 @@ vet_take_verdict(struct couch_req *r, struct vet_item *item, struct js_verdict *
 		verdict->error.name = STR("forbidden");
 	else if (verdict->kind == JS_UNAUTHORIZED)
 		verdict->error.name = STR("unauthorized");
-	return vet_deny(r, item, &verdict->error);
+	return vet_deny(arena, item, &verdict->error);
 }
 
 /* Shows one validator all edits that no other one has denied. */
 static enum status
-vet_run_one(struct couch_req *r, struct couch_vetting *vetting, const struct js_design *design,
-	    struct str user_ctx)
+vet_run_one(const struct couch_vetter *by, struct couch_vetting *vetting,
+	    const struct js_design *design, struct str user_ctx)
 {
-	struct js_edit *edits = arena_alloc(r->arena, (vetting->count + 1) * sizeof(*edits));
-	struct js_verdict *verdicts = arena_alloc(r->arena,
+	struct js_edit *edits = arena_alloc(by->arena, (vetting->count + 1) * sizeof(*edits));
+	struct js_verdict *verdicts = arena_alloc(by->arena,
 						  (vetting->count + 1) * sizeof(*verdicts));
 	struct js_call call;
 	enum status status;
@@ -512,8 +507,9 @@ vet_run_one(struct couch_req *r, struct couch_vetting *vetting, const struct js_
 			edits[n++] = vetting->items[i].texts;
 	if (n == 0)
 		return STATUS_OK;
-	TRY(couch_function_call(r, design, &call));
-	status = js_validate(&call, user_ctx, vetting->security, edits, n, verdicts, &r->fail.err);
+	TRY(couch_function_call_of(by->js, by->gone, by->arena, design, &call, by->fail));
+	status = js_validate(&call, user_ctx, vetting->security, edits, n, verdicts,
+			     &by->fail->err);
 	if (status != STATUS_OK && status != STATUS_FUNCTION)
 		return status;
 	n = 0;
@@ -524,11 +520,80 @@ vet_run_one(struct couch_req *r, struct couch_vetting *vetting, const struct js_
 			continue;
 		/* A validator that cannot be run at all lets nothing pass. */
 		if (status == STATUS_FUNCTION)
-			TRY(vet_deny(r, item, &call.error));
+			TRY(vet_deny(by->arena, item, &call.error));
 		else
-			TRY(vet_take_verdict(r, item, &verdicts[n++]));
+			TRY(vet_take_verdict(by->arena, item, &verdicts[n++]));
 	}
 	return STATUS_OK;
+}
+
+/* Counts a round. What validators have to see may change each time, so there is a limit. */
+static enum status
+vetting_begin(const struct couch_vetter *by, struct couch_vetting *vetting)
+{
+	assert(!vetting->done);
+	if (++vetting->rounds > COUCH_VET_ROUNDS)
+		return err_set(&by->fail->err, STATUS_TX_CONFLICT,
+			       "what validators have to see changes all the time");
+	/* Another group of the request may have found other validators since. */
+	vetting->validators = by->validators->print;
+	return STATUS_OK;
+}
+
+static enum status
+vetting_run_validators(const struct couch_vetter *by, struct couch_vetting *vetting)
+{
+	AUTO(buf_release) struct buf user_ctx = BUF_INIT_OF(COUCH_SMALL_BODY_BYTES, by->memory);
+
+	couch_user_ctx_write(by->db, by->user, &user_ctx);
+	TRY(buf_status(&user_ctx));
+	for (size_t i = 0; i < by->validators->count; i++)
+		TRY(vet_run_one(by, vetting, &by->validators->designs[i], buf_str(&user_ctx)));
+	return STATUS_OK;
+}
+
+enum status
+couch_vetting_run(const struct couch_vetter *by, struct couch_vetting *vetting)
+{
+	TRY(vetting_begin(by, vetting));
+	TRY(vetting_run_validators(by, vetting));
+	vetting->done = true;
+	*by->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
+	return STATUS_OK;
+}
+
+/* ---- Edits of requests ---- */
+
+static struct couch_vetter
+vetter_of(struct couch_req *r)
+{
+	return (struct couch_vetter){
+		.js = r->couch->config.js,
+		.db = r->db,
+		.validators = r->validators,
+		.user = &r->user,
+		.users = couch_in_users_db(r),
+		.compiles = couch_designs_are_compiled(r),
+		.arena = r->arena,
+		.memory = http_memory(r->x),
+		.gone = http_closed_event(r->x),
+		.fail = &r->fail,
+	};
+}
+
+enum status
+couch_vet_edits(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *edits, size_t count,
+		struct couch_vetting **vetting)
+{
+	struct couch_vetter by;
+	enum status status;
+
+	TRY(couch_validators_open(r, tx));
+	by = vetter_of(r);
+	status = couch_vetting_compare(&by, tx, edits, count, vetting);
+	if (status == STATUS_UNVETTED)
+		TRY(couch_db_is_admin(r, tx, &(*vetting)->admin));
+	return status;
 }
 
 /*
@@ -589,20 +654,12 @@ vet_run_user_rules(struct couch_req *r, struct couch_vetting *vetting)
 enum status
 couch_vet_run(struct couch_req *r, struct couch_vetting *vetting)
 {
-	AUTO(buf_release) struct buf user_ctx = couch_buf(r, COUCH_SMALL_BODY_BYTES);
+	const struct couch_vetter by = vetter_of(r);
 
-	assert(!vetting->done);
-	if (++vetting->rounds > COUCH_VET_ROUNDS)
-		return err_set(&r->fail.err, STATUS_TX_CONFLICT,
-			       "what validators have to see changes all the time");
-	couch_user_ctx_write(r, &user_ctx);
-	TRY(buf_status(&user_ctx));
-	/* Another group of the request may have found other validators since. */
-	vetting->validators = r->validators->print;
-	if (couch_in_users_db(r))
+	TRY(vetting_begin(&by, vetting));
+	if (by.users)
 		TRY(vet_run_user_rules(r, vetting));
-	for (size_t i = 0; i < r->validators->count; i++)
-		TRY(vet_run_one(r, vetting, &r->validators->designs[i], buf_str(&user_ctx)));
+	TRY(vetting_run_validators(&by, vetting));
 	TRY(vet_compile(r, vetting));
 	vetting->done = true;
 	r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };

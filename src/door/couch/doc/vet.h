@@ -15,6 +15,7 @@
 #ifndef FROND_DOOR_COUCH_DOC_VET_H
 #define FROND_DOOR_COUCH_DOC_VET_H
 
+#include "door/couch/doc/validators.h"
 #include "door/couch/wire/request.h"
 #include "model/revisioned/write.h"
 
@@ -26,12 +27,38 @@ enum {
 		10, /* until an edit is refused since what it depends on always changes */
 };
 
+/* Who writes the edits, and with what they are vetted. All of it is borrowed. */
+struct couch_vetter {
+	struct js *js; /* NULL: there are no workers */
+	const struct catalog_db *db;
+	const struct couch_validators *validators; /* of `db`, as the transaction has them */
+	const struct auth_user *user;
+	bool users;    /* the server's own rules for documents of _users hold */
+	bool compiles; /* the views of design documents must compile */
+	struct arena *arena;
+	struct budget_part *memory; /* NULL: of no budget */
+	struct event *gone;         /* set when nobody waits any more; may be NULL */
+	struct couch_fail *fail;
+};
+
 /*
  * Compares the edits with what validators have seen. STATUS_OK: they may be written, but for those
- * that couch_vet_denial() tells. STATUS_UNVETTED: `*vetting` is to be run by couch_vet_run()
- * outside of the transaction, and to be given to the next attempt, which must leave it in the
- * arena. `*vetting` is NULL at first.
+ * that couch_vet_denial() tells. STATUS_UNVETTED: `*vetting` is to be run outside of the
+ * transaction, and to be given to the next attempt, which must leave it in the arena. `*vetting` is
+ * NULL at first.
  */
+MUST_USE enum status couch_vetting_compare(const struct couch_vetter *by, struct kv_tx *tx,
+					   const struct rev_edit *edits, size_t count,
+					   struct couch_vetting **vetting);
+
+/*
+ * Has the validators run, for a vetter without `users` and `compiles`. STATUS_OK whatever they say;
+ * other failures are those of calls (functions.h), and STATUS_TX_CONFLICT after COUCH_VET_ROUNDS.
+ */
+MUST_USE enum status couch_vetting_run(const struct couch_vetter *by,
+				       struct couch_vetting *vetting);
+
+/* couch_vetting_compare() for a request's user, by the rules and validators of r->db. */
 MUST_USE enum status couch_vet_edits(struct couch_req *r, struct kv_tx *tx,
 				     const struct rev_edit *edits, size_t count,
 				     struct couch_vetting **vetting);
@@ -39,10 +66,7 @@ MUST_USE enum status couch_vet_edits(struct couch_req *r, struct kv_tx *tx,
 /* Why the edit must not be written; NULL: it may be. `vetting` may be NULL. In r->arena. */
 struct couch_fail *couch_vet_denial(const struct couch_vetting *vetting, size_t i);
 
-/*
- * Has the validators run. STATUS_OK whatever they say; other failures are those of calls
- * (functions.h), and STATUS_TX_CONFLICT after COUCH_VET_ROUNDS.
- */
+/* Does the same as couch_vetting_run() for a request, with the rules, and compiles views. */
 MUST_USE enum status couch_vet_run(struct couch_req *r, struct couch_vetting *vetting);
 
 /*
