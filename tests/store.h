@@ -43,6 +43,9 @@ size_t test_store_cases(const struct CMUnitTest *tests, size_t count, size_t emb
  */
 void test_show_failures(void);
 
+/* Removes the directory with all that is in it. What cannot be removed stays. */
+void test_remove_tree(const char *path);
+
 /* The same at every call. */
 uint64_t test_seed(void);
 

@@ -2,7 +2,6 @@
  * Records of people: what is put is read again, in the store's keys as drawn and checked; each
  * change has another version. Verifiers: the hashes of other implementations.
  */
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,15 +26,6 @@ struct fixture {
 	struct kv_store *store;
 	struct arena *arena;
 };
-
-static int
-remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
 
 static int
 setup(void **state)
@@ -66,7 +56,7 @@ teardown(void **state)
 
 	kv_close(f->store);
 	arena_free(f->arena);
-	nftw(f->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	test_remove_tree(f->dir);
 	free(f);
 	return 0;
 }

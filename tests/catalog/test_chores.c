@@ -3,7 +3,6 @@
  * the chore that failed, and those that are active are listed. Where several processes serve one
  * store, one of them runs a leased chore.
  */
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -235,15 +234,6 @@ struct fixture {
 };
 
 static int
-remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static int
 setup(void **state)
 {
 	const struct kv_options options = { .create = true, .no_sync = true };
@@ -272,7 +262,7 @@ teardown(void **state)
 
 	f->store->engine = f->engine;
 	kv_close(f->store);
-	nftw(f->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	test_remove_tree(f->dir);
 	free(f);
 	return 0;
 }

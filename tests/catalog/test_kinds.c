@@ -3,7 +3,6 @@
  * and dropped by the same functions of the catalog, and equal names in different name spaces are
  * different databases.
  */
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,15 +44,6 @@ struct fixture {
 	struct catalog_db *db;
 };
 
-static int
-remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static void
 open_store(struct fixture *f, const char *name)
 {
@@ -92,7 +82,7 @@ teardown(void **state)
 	catalog_db_unref(f->db);
 	kv_close(f->store);
 	arena_free(f->arena);
-	nftw(f->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	test_remove_tree(f->dir);
 	free(f);
 	return 0;
 }

@@ -5,7 +5,6 @@
 #include "model/revisioned/revisioned.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -466,15 +465,6 @@ door_start_handled(bool with_admin, const door_setting *settings, const char *ut
 	return d;
 }
 
-static int
-remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
-
 void
 door_stop(struct door *d)
 {
@@ -492,7 +482,7 @@ door_stop(struct door *d)
 	settings_live_free(d->live);
 	settings_free(d->settings);
 	kv_close(d->store);
-	(void)nftw(d->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	test_remove_tree(d->path);
 	free(d);
 }
 

@@ -52,21 +52,12 @@ setup(void **state)
 }
 
 static int
-remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static int
 teardown(void **state)
 {
 	struct place *p = *state;
 
 	kv_close(p->store);
-	nftw(p->top, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	test_remove_tree(p->top);
 	free(p);
 	return 0;
 }
@@ -184,12 +175,12 @@ each_backup_can_be_restored_by_its_id(void **state)
 	copy = open_copy(p);
 	assert_stored(copy, "t/a", "1");
 	kv_close(copy);
-	nftw(p->copy_path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	test_remove_tree(p->copy_path);
 	assert_ok(restore(p, 0));
 	copy = open_copy(p);
 	assert_stored(copy, "t/a", "2");
 	kv_close(copy);
-	nftw(p->copy_path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	test_remove_tree(p->copy_path);
 	assert_int_equal(restore(p, 77), STATUS_NOT_FOUND);
 	assert_int_equal(access(p->copy_path, F_OK), -1);
 }
@@ -326,7 +317,7 @@ each_restore_begins_above_all_versions_before_it(void **state)
 		put_now(copy, "t/a", "4");
 		newest = read_version(copy);
 		kv_close(copy);
-		nftw(p->copy_path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+		test_remove_tree(p->copy_path);
 	}
 }
 

@@ -1,7 +1,6 @@
 /* The faulty engine itself: that it does what its settings say, and that the retry loop copes. */
 #include "fixture.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,15 +10,6 @@
 #include "base/mem.h"
 #include "kv/backup.h"
 #include "kv/faulty/faulty.h"
-
-static int
-remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
 
 /* ---- A store with given faults ---- */
 
@@ -565,7 +555,7 @@ backups_are_those_of_the_inner_store(void **state)
 	assert_stored(store, "t/a", "1");
 	assert_int_equal(kv_backup_restore(path, 0, "faulty:", NULL, NULL, NULL, &restored, &err),
 			 STATUS_INVALID);
-	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	test_remove_tree(path);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)

@@ -1,6 +1,5 @@
 #include "fixture.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,15 +13,6 @@ enum {
 	ARENA_BYTES = 512 * 1024 * 1024,
 	TEXT_BYTES = 16 * 1024 * 1024,
 };
-
-static int
-remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
 
 enum rev_scheme
 fixture_scheme(void)
@@ -159,7 +149,7 @@ fixture_teardown(void **state)
 	catalog_db_unref(f->db);
 	arena_free(f->arena);
 	kv_close(f->store);
-	nftw(f->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	test_remove_tree(f->dir);
 	free(f);
 	return 0;
 }
