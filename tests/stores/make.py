@@ -8,6 +8,7 @@ Run it with the binary that is about to be replaced, never with the one that is 
 """
 
 import base64
+import hashlib
 import http.client
 import json
 import os
@@ -211,6 +212,59 @@ def unfinished_upload(server, db):
     return c
 
 
+def user(server, name, **more):
+    return server.ask("PUT", f"/_users/org.couchdb.user:{urllib.parse.quote(name)}", {
+        "type": "user", "name": name, "roles": [], **more})["rev"]
+
+
+def people(server):
+    """
+    Users of every kind: by a password, by hashes of older CouchDBs, with roles, with a conflict,
+    deleted, without a password; and a database for each, with the place of the chore behind it.
+    """
+    for setting, text in (("chttpd_auth/iterations", "1000"), ("couch_peruser/enable", "true")):
+        server.ask("PUT", f"/_node/_local/_config/{setting}", text)
+    user(server, "anna", password="apple", roles=["boss", "staff"])
+    user(server, "Jürgen Ü", password="pärchen")
+    user(server, "unhashed")
+    salt = "00112233445566778899aabbccddeeff"
+    user(server, "oldest", password_scheme="simple", salt=salt,
+         password_sha=hashlib.sha1(b"pear" + salt.encode()).hexdigest())
+    user(server, "older", password_scheme="pbkdf2", salt=salt, iterations=10,
+         derived_key=hashlib.pbkdf2_hmac("sha1", b"plum", salt.encode(), 10).hex())
+    user(server, "changed", password="before",
+         _rev=user(server, "changed", password="at first", roles=["staff"]))
+    rev = user(server, "gone", password="quince")
+    server.ask("DELETE", f"/_users/org.couchdb.user:gone?rev={rev}")
+    server.ask("POST", "/_users/_bulk_docs", {"new_edits": False, "docs": [
+        {"_id": "org.couchdb.user:twice", "_rev": f"1-{c * 32}", "type": "user", "name": "twice",
+         "roles": [role], "password_scheme": "pbkdf2", "salt": salt, "iterations": 10,
+         "derived_key": hashlib.pbkdf2_hmac("sha1", password, salt.encode(), 10).hex()}
+        for c, role, password in (("a", "lost", b"no"), ("b", "won", b"yes"))]})
+    names = ("anna", "Jürgen Ü", "unhashed", "oldest", "older", "changed", "twice")
+    for name in names:
+        path = f"/userdb-{name.encode().hex()}"
+        for _ in range(300):
+            answer = server.ask("GET", path + "/_security", expect=(200, 404))
+            if answer.get("members", {}).get("names") == [name]:
+                break
+            time.sleep(0.1)
+        else:
+            raise SystemExit(f"no database for {name}")
+        server.ask("PUT", f"{path}/mine", {"of": name})
+
+
+def views(server, db):
+    """Two views, one of them with sums, that are built; another that nobody has asked."""
+    server.ask("PUT", f"/{db}/_design/built", {"views": {
+        "kinds": {"map": "function (doc) { if (doc.n) emit(doc.n % 3, doc.n); }",
+                  "reduce": "_sum"},
+        "ids": {"map": "function (doc) { emit([doc._id.length, doc._id], null); }"}}})
+    server.ask("GET", f"/{db}/_design/built/_view/kinds")
+    server.ask("PUT", f"/{db}/_design/unasked", {"views": {
+        "n": {"map": "function (doc) { emit(doc.n); }"}}, "autoupdate": False})
+
+
 def fill(cwd):
     server = Server(cwd, "embedded:store")
     for db, scheme in (("packed", "packed"), ("exploded", "exploded")):
@@ -220,6 +274,8 @@ def fill(cwd):
     indexes(server, "indexes")
     partitions(server, "partitions")
     server.ask("PUT", "/_users")
+    people(server)
+    views(server, "indexes")
     server.ask("PUT", "/_node/_local/_config/cors/origins", "https://example.org")
     server.ask("PUT", "/_node/_local/_config/couchdb/max_document_size", "4000000")
     for db in ("moved", "moving"):

@@ -1,6 +1,7 @@
 """Stores that earlier commits have written (see README.md): the present binary reads them as those
 did, finds nothing wrong in them, and goes on writing."""
 
+import base64
 import json
 import pathlib
 import re
@@ -159,6 +160,76 @@ def indexes_of_it_are_read_kept_and_built_to_their_end(cwd):
                 time.sleep(0.1)
             assert rows and all(row["entries"] == 1401 for row in rows), rows
             equal(count, {"count": len(rows), "entries": 1401 * len(rows)})
+        whole(store)
+
+
+# Passwords of the people that `make.py` writes, and their roles.
+PEOPLE = {
+    "anna": ("apple", ["boss", "staff"]), "Jürgen Ü": ("pärchen", []), "oldest": ("pear", []),
+    "older": ("plum", []), "changed": ("before", []), "twice": ("yes", ["won"])}
+STRANGERS = (("anna", "pear"), ("unhashed", ""), ("changed", "at first"), ("gone", "quince"),
+             ("twice", "no"))
+
+
+def log_in(server, name, password):
+    return server.request("POST", "/_session", {"name": name, "password": password})
+
+
+@test
+def people_of_it_log_in_and_their_databases_are_theirs(cwd):
+    for name in stores():
+        if name in ("format-1", "format-2"):
+            continue
+        store = unpack(cwd, name)
+        listed = [json.loads(line) for line in ok("user", "list", "--store", STORE,
+                                                  cwd=store).stdout.splitlines()]
+        equal({person["name"]: person["roles"] for person in listed},
+              {**{name: roles for name, (_, roles) in PEOPLE.items()}, "unhashed": []})
+        with Server(store, "--store", STORE, "--admin", "root:secret") as server:
+            def ask(method, path, body=None, basic="root:secret"):
+                return server.request(method, path, body, {
+                    "Authorization": "Basic " + base64.b64encode(basic.encode()).decode()})
+            for person, password in STRANGERS:
+                equal(log_in(server, person, password)[0], 401)
+            for person, (password, roles) in PEOPLE.items():
+                for _ in range(2):  # an older hash is replaced at the first login
+                    status, answer = log_in(server, person, password)
+                    equal((status, answer.get("roles")), (200, roles))
+                own = f"/userdb-{person.encode().hex()}"
+                basic = f"{person}:{password}"
+                equal(ask("GET", f"{own}/mine", basic=basic)[1]["of"], person)
+                equal(ask("PUT", f"{own}/since", {"n": 1}, basic=basic)[0], 201)
+                equal(ask("GET", f"/userdb-{b'unhashed'.hex()}", basic=basic)[0], 403)
+            # The chore goes on where it was.
+            equal(ask("PUT", "/_users/org.couchdb.user:new", {
+                "type": "user", "name": "new", "roles": [], "password": "fig"})[0], 201)
+            for _ in range(300):
+                if ask("GET", f"/userdb-{b'new'.hex()}", basic="new:fig")[0] == 200:
+                    break
+                time.sleep(0.1)
+            else:
+                raise AssertionError("there is no database for a new user")
+        whole(store)
+
+
+@test
+def views_of_it_are_read_and_built(cwd):
+    for name in stores():
+        if name in ("format-1", "format-2"):
+            continue
+        store = unpack(cwd, name)
+        with Server(store, "--store", STORE, "--admin", "root:secret") as server:
+            def ask(path, method="GET", body=None):
+                return server.request(method, f"/indexes{path}", body,
+                                      {"Authorization": "Basic cm9vdDpzZWNyZXQ="})[1]
+            designs = len(ask("/_design_docs")["rows"])
+            equal(len(ask("/_design/unasked/_view/n")["rows"]), ask("")["doc_count"] - designs)
+            kinds = ask("/_design/built/_view/kinds?group=true")["rows"]
+            equal([row["key"] for row in kinds], [0, 1, 2])
+            ask("/since", "PUT", {"n": 4})
+            after = ask("/_design/built/_view/kinds?group=true")["rows"]
+            equal([row["value"] for row in after],
+                  [kinds[0]["value"], kinds[1]["value"] + 4, kinds[2]["value"]])
         whole(store)
 
 
