@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Many quiet continuous feeds on one server: the memory they take, and how long one write needs to
-reach all of them.
+"""Many quiet continuous feeds on one server: the memory they take, the processor time, and how long
+one write needs to reach all of them.
 
     idle_feeds.py FROND [FEEDS [WRITES]]
 
@@ -10,6 +10,7 @@ feeds want `ulimit -n 16384`; with fewer descriptors the run is as large as they
 
 import http.client
 import json
+import os
 import pathlib
 import resource
 import selectors
@@ -26,6 +27,7 @@ HEARTBEAT_MS = 60000  # longer than a run: a beat is not what is measured
 OPENING = 200  # feeds whose headers are awaited together
 DEADLINE_S = 60  # of any wait
 DB = "idle"
+IDLE_S = 10  # of quiet, in which processor time is measured
 TARGET_MB = 400
 TARGET_S = 1.0
 
@@ -45,6 +47,12 @@ def rss_mb(pid):
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
     sys.exit("no VmRSS")
+
+
+def cpu_s(pid):
+    """Of all threads since the process began."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def put(client, path):
@@ -128,6 +136,11 @@ def measure(process, port, count, writes):
     print(f"{count} feeds opened in {took:.1f} s")
     print(f"RSS {before:.0f} MB before, {idle:.0f} MB with all feeds idle, "
           f"{(idle - before) * 1024 / count:.1f} KB each")
+    busy = cpu_s(process.pid)
+    time.sleep(IDLE_S)
+    busy = (cpu_s(process.pid) - busy) / IDLE_S
+    print(f"{busy * 100:.2f} % of a processor with all feeds idle, {busy * 1e6 / count:.2f} µs "
+          "of it a second for each")
     reached = []
     for i in range(writes):
         begin = time.monotonic()
