@@ -109,6 +109,7 @@ class Told:
     def __init__(self, side):
         self.side = side
         self.figures = {}
+        self.rows = {}  # those of the table that run.py makes, by workload
 
     def tell(self, what, value, unit):
         self.figures[what] = round(value, 3)
@@ -124,10 +125,16 @@ def create(server, told, count):
     times, took = pipe.run((pipe.request("PUT", f"/{name_of(i)}") for i in range(count)), CLIENTS)
     told.tell("created a second, 16 clients", count / took, "")
     told.tell("creation, 99th percentile", share(times, .99), "ms")
-    told.tell("creation, processor time", (server.cpu_ticks() - ticks) * 1e4 / count, "µs")
+    cpu_us = (server.cpu_ticks() - ticks) * 1e4 / count
+    told.tell("creation, processor time", cpu_us, "µs")
+    told.rows["databases-created"] = {
+        "rate": count / took, "p50_ms": share(times, .5), "p99_ms": share(times, .99),
+        "cpu_us": cpu_us, "databases": count}
     if disk is not None:
         server.restart()  # what it has written of its own accord by now
-        told.tell("disk a database", (disk_of(server) - disk) / count, "bytes")
+        bytes_each = (disk_of(server) - disk) / count
+        told.tell("disk a database", bytes_each, "bytes")
+        told.rows["databases-disk"] = {"bytes": bytes_each, "databases": count}
         told.tell("memory with all at rest, above that of none",
                   server.memory_mb("VmRSS") - memory, "MB")
 
@@ -157,7 +164,11 @@ def open_cold(server, told, count):
     some = random.Random(1).sample(range(count), min(OPENED, count))
     server.restart()
     pipe = Pipe(server)
-    times, _ = pipe.run((pipe.request("GET", f"/{name_of(i)}") for i in some), 1, b"200")
+    ticks = server.cpu_ticks()
+    times, took = pipe.run((pipe.request("GET", f"/{name_of(i)}") for i in some), 1, b"200")
+    told.rows["databases-cold"] = {
+        "rate": len(some) / took, "p50_ms": share(times, .5), "p99_ms": share(times, .99),
+        "cpu_us": (server.cpu_ticks() - ticks) * 1e4 / len(some), "databases": count}
     told.tell("opened cold, median", share(times, .5), "ms")
     told.tell("opened cold, 99th percentile", share(times, .99), "ms")
     times, _ = pipe.run((pipe.request("GET", f"/{name_of(some[0])}") for _ in some), 1, b"200")
@@ -269,6 +280,14 @@ def drop_all(server):
            if row["id"].startswith("from-")]
     server.must("POST", "/_replicator/_bulk_docs", {"docs": [
         {"_id": row["id"], "_rev": row["value"]["rev"], "_deleted": True} for row in ids]})
+
+
+def table_rows(server, count):
+    """What the table of run.py has of it: creating databases, and opening them cold."""
+    told = Told(server.name)
+    create(server, told, count)
+    open_cold(server, told, count)
+    return told.rows
 
 
 def feeds_that_fit(wanted):

@@ -24,9 +24,12 @@ import statistics
 import subprocess
 import sys
 
+import databases
 import sides
 import table
 import workloads
+
+PEER_DATABASES = 1000  # at most: each of CouchDB's is files and a process
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = TOP / "bench" / "results"
@@ -44,6 +47,9 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=int(env.get("BENCH_ROUNDS", "0")))
     parser.add_argument("--seconds", type=float, default=float(env.get("BENCH_SECONDS", "0")))
     parser.add_argument("--docs", type=int, default=int(env.get("BENCH_DOCS", "100000")))
+    parser.add_argument("--databases", type=int, metavar="N",
+                        default=int(env.get("BENCH_DATABASES", "100000")),
+                        help="how many databases are created; 0: none")
     parser.add_argument("--work", default=env.get("BENCH_DIR"), help="directory for the data")
     parser.add_argument("--out", help="where the results go (default bench/results, or, of some "
                         "workloads only, bench/results below the build)")
@@ -247,12 +253,34 @@ class Run:
                 if figures:
                     self.note("pull", server.name, figures)
 
+    def run_databases(self):
+        """On a store of its own, which has nothing else; a CouchDB keeps none of them."""
+        if not (self.options.databases and self.wants("databases")):
+            return
+        own = sides.Frond(f"{self.options.build}/frond", self.options.work / "frond-databases")
+        own.start()
+        self.servers.append(own)  # so that it is stopped, whatever happens
+        for server in [own] + [s for s in self.servers if isinstance(s, sides.Couch)]:
+            count = self.options.databases
+            if server is not own:
+                count = min(count, PEER_DATABASES)
+            say(f"{count} databases: {server.name}")
+            try:
+                for workload, figures in databases.table_rows(server, count).items():
+                    self.note(workload, server.name, figures)
+            finally:
+                if server is not own:
+                    databases.drop_all(server)
+        self.servers.remove(own)
+        own.stop()
+
     def run(self):
         try:
             self.open_sides()
             self.load_all()
             self.run_timed()
             self.run_once()
+            self.run_databases()
         finally:
             self.close_sides()
         return {"about": about(self.options),
