@@ -321,6 +321,36 @@ feed_of_somebody_who_may_goes_on(void **state)
 	client_close(c);
 }
 
+/* Of the feeds that wait on a loop the first looks at rights for all; here it goes away before. */
+static void
+each_of_many_feeds_ends_that_must(void **state)
+{
+	enum {
+		FEEDS = 12,
+		GONE = 4,
+	};
+	struct client *feeds[FEEDS];
+
+	(void)state;
+	expect_as(ADMIN, "PUT", "/feed/_security",
+		  "{\"members\":{\"names\":[\"chief\",\"named\"]}}", 200, "ok");
+	for (size_t i = 0; i < FEEDS; i++)
+		feeds[i] = open_feed(i % 3 ? MEMBER_BY_NAME : DB_ADMIN_BY_NAME);
+	for (size_t i = 0; i < GONE; i++)
+		client_close(feeds[i]);
+	expect_as(ADMIN, "PUT", "/feed/_security", "{\"members\":{\"names\":[\"chief\"]}}", 200,
+		  "ok");
+	for (size_t i = GONE; i < FEEDS; i++)
+		if (i % 3)
+			feed_must_end(feeds[i]);
+	expect_as(ADMIN, "PUT", "/feed/more", "{\"secret\":\"" MARKER "\"}", 201, "ok");
+	for (size_t i = GONE; i < FEEDS; i++) {
+		if (i % 3 == 0)
+			assert_non_null(strstr(client_line(feeds[i], 5000), MARKER));
+		client_close(feeds[i]);
+	}
+}
+
 int
 main(void)
 {
@@ -330,6 +360,7 @@ main(void)
 		cmocka_unit_test(feed_ends_when_its_user_is_in_no_list_any_more),
 		cmocka_unit_test(feed_ends_when_its_user_is_removed),
 		cmocka_unit_test(feed_of_somebody_who_may_goes_on),
+		cmocka_unit_test(each_of_many_feeds_ends_that_must),
 	};
 
 	return cmocka_run_group_tests_name("couch rights", tests, setup_rights, teardown);

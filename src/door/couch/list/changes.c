@@ -536,7 +536,7 @@ static enum status
 changes_wait_for_change(struct feed *f, enum couch_wake *ret)
 {
 	struct kv_future *watch;
-	struct event *events[3];
+	struct event *events[1 + COUCH_FEED_EVENTS];
 	enum status status;
 
 	status = changes_set_watch(f, &watch);

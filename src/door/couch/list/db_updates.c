@@ -329,7 +329,7 @@ updates_pause_ms(const struct updates *u)
 static enum status
 updates_park(struct updates *u, enum couch_wake *ret)
 {
-	struct event *events[CATALOG_EVENTS_WATCHED + 3];
+	struct event *events[CATALOG_EVENTS_WATCHED + COUCH_FEED_EVENTS];
 	uint64_t at_most_ms = WAIT_FOREVER;
 	size_t n = 0;
 

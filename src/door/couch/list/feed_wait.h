@@ -9,6 +9,10 @@
 #include "door/couch/wire/stream.h"
 #include "loop/wait.h"
 
+enum {
+	COUCH_FEED_EVENTS = 3, /* that a feed waits for besides its own */
+};
+
 enum couch_wake {
 	COUCH_WAKE_CHANGED,
 	COUCH_WAKE_OVER, /* nothing happened in time, or the server stops */
@@ -24,6 +28,11 @@ struct couch_feed_wait {
 	uint64_t sent_ns;
 	uint64_t idle_ns;
 	uint64_t looked_ns; /* when the user's rights were last checked */
+	/* Its place among the feeds of its loop, while it waits in a process without others. */
+	struct couch_feed_wait *next;
+	struct couch_feed_wait *prev;
+	struct event
+		nudged; /* set by another feed of the loop: there may be something to look at */
 };
 
 void couch_feed_wait_init(struct couch_feed_wait *w, struct couch_stream *stream,
@@ -36,9 +45,9 @@ void couch_feed_stirred(struct couch_feed_wait *w);
 MUST_USE enum status couch_feed_beat(struct couch_feed_wait *w);
 
 /*
- * Waits for one of `n` events and sends heartbeats meanwhile. The array has room for two more
- * events. After `at_most_ms` (or WAIT_FOREVER) *ret is COUCH_WAKE_CHANGED, too. STATUS_CANCELLED if
- * the client has gone.
+ * Waits for one of `n` events and sends heartbeats meanwhile. The array has room for
+ * COUCH_FEED_EVENTS more. After `at_most_ms` (or WAIT_FOREVER) *ret is COUCH_WAKE_CHANGED, too.
+ * STATUS_CANCELLED if the client has gone.
  */
 MUST_USE enum status couch_feed_park(struct couch_feed_wait *w, struct event **events, size_t n,
 				     uint64_t at_most_ms, enum couch_wake *ret);

@@ -24,6 +24,15 @@ struct couch {
 	_Atomic uint64_t rights_changes; /* goes up when this process may have changed a right */
 };
 
+struct couch_feed_wait;
+
+/* The feeds of one loop that wait (list/feed_wait.c). The first looks at rights for all of them. */
+struct couch_feed_list {
+	struct couch_feed_wait *first;
+	struct couch_feed_wait *last;
+	uint64_t told; /* the rights_changes that all have been woken for */
+};
+
 /*
  * What belongs to one loop. The fibers of its thread share it, so no fiber relies on it across a
  * wait.
@@ -36,6 +45,7 @@ struct couch_loop {
 	struct couch_kept_table validators; /* of databases (doc/validators.h) */
 	struct couch_kept_table indexes;    /* likewise (query/indexes.h) */
 	struct couch_view_cache *views;     /* that are up to date (view/known.h) */
+	struct couch_feed_list feeds;
 };
 
 #endif
