@@ -301,7 +301,7 @@ peruser_run(void *arg, struct chore_turn *turn, struct err *err)
 	status = peruser_hold_settings(t.couch, &held, err);
 	if (held)
 		t.settings = settings_of(held->settings, &couch_setting_group);
-	if (status == STATUS_OK && t.settings->peruser) {
+	if (status == STATUS_OK && t.settings && t.settings->peruser) {
 		/* Cannot fail: the setting's declaration admits only the names of schemes. */
 		(void)!rev_scheme_parse(str_from_cstr(t.settings->scheme), &t.scheme);
 		t.arena = arena_new(PERUSER_ARENA_BYTES);
