@@ -132,6 +132,7 @@ groups_new(struct find_groups *g, const struct leaf_value *values, struct group 
 	struct group *group = arena_zalloc(g->arena, sizeof(*group));
 	size_t functions = spec->count - spec->group_count;
 
+	assert(values || !spec->group_count);
 	buf_clear(&g->text);
 	for (size_t i = 0; i < spec->group_count; i++) {
 		buf_append_cstr(&g->text, i ? "," : "{");
@@ -528,6 +529,16 @@ groups_take_end(struct find_groups *g, size_t function)
 	return status;
 }
 
+/* What the one group of all documents says, as far as counters and ends of indexes can tell. */
+static enum status
+groups_tell_functions(struct find_groups *g, struct group *all)
+{
+	TRY(groups_count(g, all));
+	for (size_t i = 0; i < g->spec->count && !g->end_is_cut; i++)
+		TRY(groups_take_end(g, i));
+	return STATUS_OK;
+}
+
 /* Answers from counters and ends of indexes; `*ret_done` is false if these cannot tell. */
 static enum status
 groups_tell(struct find_groups *g, bool *ret_done)
@@ -537,17 +548,17 @@ groups_tell(struct find_groups *g, bool *ret_done)
 		.states = arena_zalloc(g->arena, (g->spec->count + 1) * sizeof(*all.states)),
 	};
 	uint64_t skip = f->skip;
+	enum status status;
 
 	if (!all.states)
 		return groups_refuse_bytes(g);
 	g->current = &all;
 	f->skip = 0; /* that of groups, not of documents */
-	TRY(groups_count(g, &all));
-	for (size_t i = 0; i < g->spec->count && !g->end_is_cut; i++)
-		TRY(groups_take_end(g, i));
+	status = groups_tell_functions(g, &all);
 	g->current = NULL;
 	f->skip = skip;
 	f->take = groups_take;
+	TRY(status);
 	*ret_done = !g->end_is_cut;
 	return *ret_done ? group_write(g, &all) : STATUS_OK;
 }
