@@ -111,7 +111,7 @@ team_run(const struct index_builder_options *options, const struct index_build_k
 	struct member members[INDEX_BUILD_THREADS_MAX];
 	unsigned started = 0;
 
-	assert(options->threads <= INDEX_BUILD_THREADS_MAX);
+	assert(options->threads && options->threads <= INDEX_BUILD_THREADS_MAX);
 	metric_gauge_add(&builds_running, 1);
 	for (unsigned i = 0; i < options->threads; i++) {
 		members[i] = (struct member){ .team = &team, .number = i };
