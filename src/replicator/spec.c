@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/quote.h"
+#include "base/utf8.h"
 #include "doc/json_value.h"
 #include "http/escape.h"
 
@@ -236,6 +237,23 @@ spec_compare_ids(const void *a, const void *b)
 		       ((const struct json_value *)b)->string);
 }
 
+/*
+ * Undoes percent-escapes, which CouchDB takes in ids. An id stays as it is if one of its escapes is
+ * broken, or if the result would not be UTF-8. A plus sign is always part of the id.
+ */
+static enum status
+spec_unescape_id(const struct spec_reader *r, struct str *id)
+{
+	struct str plain;
+	enum status status = http_unescape(*id, false, r->spec->arena, &plain);
+
+	if (status == STATUS_NOMEM)
+		return STATUS_LIMIT;
+	if (status == STATUS_OK && utf8_valid_prefix(plain) == plain.len)
+		*id = plain;
+	return STATUS_OK;
+}
+
 /* Sorts the ids and drops duplicates, so that their order does not change the replication's id. */
 static enum status
 spec_read_ids(const struct spec_reader *r)
@@ -250,9 +268,11 @@ spec_read_ids(const struct spec_reader *r)
 	if (value->kind != JSON_ARRAY_BEGIN)
 		return err_set(r->err, STATUS_INVALID, "parameter `doc_ids` must be an array");
 	TRY(json_value_items(value, r->spec->arena, &ids, &count, r->err));
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		if (ids[i].kind != JSON_STRING)
 			return err_set(r->err, STATUS_INVALID, "`doc_ids` must be strings");
+		TRY(spec_unescape_id(r, &ids[i].string));
+	}
 	if (count)
 		qsort(ids, count, sizeof(*ids), spec_compare_ids);
 	buf_append_byte(&text, '[');

@@ -88,6 +88,17 @@ options_are_read_and_kept_within_bounds(void **state)
 }
 
 static void
+escapes_in_ids_are_undone(void **state)
+{
+	struct repl_spec *s = read("{" ENDS ",\"doc_ids\":[\"_design%2Fd\",\"_design/d\","
+				   "\"a+b\",\"100%\",\"%zz\",\"%ff\",\"%C3%A4\"]}");
+
+	(void)state;
+	assert_str(s->ids, "[\"%ff\",\"%zz\",\"100%\",\"_design/d\",\"a+b\",\"\xc3\xa4\"]");
+	repl_spec_free(s);
+}
+
+static void
 what_makes_no_sense_is_refused_in_couchdbs_words(void **state)
 {
 	(void)state;
@@ -178,6 +189,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends_are_urls_with_credentials_or_names),
 		cmocka_unit_test(options_are_read_and_kept_within_bounds),
+		cmocka_unit_test(escapes_in_ids_are_undone),
 		cmocka_unit_test(what_makes_no_sense_is_refused_in_couchdbs_words),
 		cmocka_unit_test(an_id_is_of_the_work_and_not_of_how_it_is_done),
 		cmocka_unit_test(an_id_is_told_with_its_options),
