@@ -67,6 +67,7 @@ struct repl_run {
 	struct arena *arena; /* of the checkpoints found at the beginning */
 	struct checkpoint_found found;
 	struct checkpoint_session session;
+	struct str log_id;         /* of the checkpoints: _local/ID */
 	struct str old_log;        /* the body of the source's checkpoint, as it was found */
 	struct str source_log_rev; /* the _rev of that checkpoint: JSON, owned; ptr NULL: none */
 	struct str target_log_rev;

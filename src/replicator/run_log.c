@@ -131,12 +131,74 @@ run_write_filter(struct repl_run *r, struct err *err)
 	return r->filter_query.ptr && (!body.len || r->filter_body.ptr) ? STATUS_OK : STATUS_LIMIT;
 }
 
+/*
+ * The text of a member of a design document's `filters`, as JSON. ptr NULL if there is none: then
+ * the source refuses the filter when it is asked for changes.
+ */
+static enum status
+run_find_function(struct repl_run *r, struct buf *ddoc, struct str name, struct str *ret,
+		  struct err *err)
+{
+	struct json_value filters = { .text = answer_member_text(r, ddoc, "filters") };
+	struct json_member *members;
+	size_t count;
+
+	*ret = (struct str){ NULL, 0 };
+	if (!filters.text.ptr)
+		return STATUS_OK;
+	TRY(json_value_read(filters.text, r->arena, &filters, err));
+	if (filters.kind != JSON_OBJECT_BEGIN)
+		return STATUS_OK;
+	TRY(json_value_members(&filters, r->arena, &members, &count, err));
+	for (size_t i = 0; i < count; i++)
+		if (str_eq(members[i].name, name))
+			*ret = members[i].value.text;
+	return STATUS_OK;
+}
+
+/*
+ * Chooses the name of the checkpoints. Under a filter function it depends on the function's text as
+ * well: documents that another function has held back may pass this one, so a run with a changed
+ * function must not begin behind them.
+ */
+static enum status
+run_name_log(struct repl_run *r, struct err *err)
+{
+	struct buf AUTO(buf_release) answer = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
+	struct buf AUTO(buf_release) path = BUF_INIT(SPEC_ARENA_BYTES);
+	struct peer_request request = { .method = "GET" };
+	struct str filter = r->spec->filter;
+	struct str function;
+	size_t slash = 0;
+	int code;
+
+	r->log_id = str_from_cstr(r->config->id);
+	while (slash < filter.len && filter.ptr[slash] != '/')
+		slash++;
+	if (slash == filter.len || filter.ptr[0] == '_')
+		return STATUS_OK;
+	buf_append_cstr(&path, "_design/");
+	http_escape(&path, str_of(filter.ptr, slash));
+	TRY(buf_status(&path));
+	request.path = buf_str(&path);
+	TRY(peer_ask(&r->source, &request, &code, &answer, err));
+	if (code == 404)
+		return STATUS_OK;
+	if (code != 200)
+		return peer_refused(&r->source, &request, code, err);
+	TRY(run_find_function(r, &answer, str_skip(filter, slash + 1), &function, err));
+	if (!function.ptr)
+		return STATUS_OK;
+	r->log_id = repl_spec_filtered_id(r->config->id, function, r->arena);
+	return r->log_id.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 /* ---- Where the last run ended ---- */
 
 static struct str
 run_log_path(struct repl_run *r)
 {
-	return arena_printf(r->arena, "_local/%s", r->config->id);
+	return arena_printf(r->arena, "_local/%.*s", STR_ARG(r->log_id));
 }
 
 /* Reads an end's checkpoint without its special members. ptr NULL: the end has none. */
@@ -222,6 +284,7 @@ run_open_ends(struct repl_run *r, struct err *err)
 	TRY(run_open_end(r, &r->target, &r->target_start, err));
 	TRY(run_find_encodings(r, err));
 	TRY(run_write_filter(r, err));
+	TRY(run_name_log(r, err));
 	return run_begin_session(r, err);
 }
 
@@ -297,7 +360,7 @@ run_put_log(struct repl_run *r, struct peer *p, const char *which, struct str me
 	struct str written;
 	int code;
 
-	buf_printf(&body, "{\"_id\":\"_local/%s\",", r->config->id);
+	buf_printf(&body, "{\"_id\":\"_local/%.*s\",", STR_ARG(r->log_id));
 	if (rev->ptr)
 		buf_printf(&body, "\"_rev\":%.*s,", STR_ARG(*rev));
 	buf_append_str(&body, members);

@@ -563,3 +563,22 @@ repl_spec_id(const struct repl_spec *spec, struct str store, char ret[SPEC_ID_BY
 	snprintf(ret_full, SPEC_FULL_ID_BYTES, "%s%s%s", ret, spec->continuous ? "+continuous" : "",
 		 spec->create_target ? "+create_target" : "");
 }
+
+struct str
+repl_spec_filtered_id(const char *id, struct str function, struct arena *arena)
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	EVP_MD_CTX *md5 = EVP_MD_CTX_new();
+	char text[SPEC_ID_BYTES + 1];
+
+	memset(digest, 0, sizeof(digest));
+	if (md5 && EVP_DigestInit_ex(md5, EVP_md5(), NULL) == 1) {
+		spec_hash_text(md5, str_from_cstr(id));
+		spec_hash_text(md5, str_trim(function));
+		EVP_DigestFinal_ex(md5, digest, NULL);
+	}
+	EVP_MD_CTX_free(md5);
+	for (size_t i = 0; i < SPEC_ID_BYTES / 2; i++)
+		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+	return arena_dup(arena, str_from_cstr(text));
+}

@@ -75,11 +75,18 @@ MUST_USE enum status repl_spec_new(struct str text, struct str owner, struct str
 void repl_spec_free(struct repl_spec *spec); /* NULL is fine */
 
 /*
- * The id of a replication, which names its checkpoints. It is the same whenever the work is the
- * same, also after a restart: passwords and the usual ports do not count. `store` is the store's
- * own id. `ret_full` is the id with a suffix for the options, by which the job is known.
+ * The id of a replication, which names its checkpoints unless it has a filter function. It is the
+ * same whenever the work is the same, also after a restart: passwords and the usual ports do not
+ * count. `store` is the store's own id. `ret_full` is the id with a suffix for the options, by
+ * which the job is known.
  */
 void repl_spec_id(const struct repl_spec *spec, struct str store, char ret[SPEC_ID_BYTES + 1],
 		  char ret_full[SPEC_FULL_ID_BYTES]);
+
+/*
+ * The id that names the checkpoints of a replication under a filter function of this text. It is in
+ * the arena; ptr NULL when that is full.
+ */
+struct str repl_spec_filtered_id(const char *id, struct str function, struct arena *arena);
 
 #endif

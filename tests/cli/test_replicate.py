@@ -241,6 +241,33 @@ def a_function_of_a_local_source_filters(directory):
 
 
 @test
+def a_changed_filter_function_begins_from_the_start(directory):
+    def write(function, rev=None):
+        doc = {"filters": {"f": function, "other": f"function () {{ return {rev is None}; }}"}}
+        status, answer = server.request("PUT", "/a/_design/d", {**doc, **({"_rev": rev} if rev else {})})
+        equal(status, 201)
+        return answer["rev"]
+
+    with Server(directory) as server:
+        equal(server.request("PUT", "/a")[0], 201)
+        equal(server.request("POST", "/a/_bulk_docs", {
+            "docs": [{"_id": f"{i:02}", "n": i} for i in range(10)]})[0], 201)
+        rev = write("function (doc) { return doc.n < 3; }")
+        equal(figures(replicated(server, filter="d/f"), "docs_written"), [3])
+        # Another revision of the design document with the same function goes on.
+        rev = write("function (doc) { return doc.n < 3; }", rev)
+        equal(replicated(server, filter="d/f")["no_changes"], True)
+        rev = write("function (doc) { return doc.n >= 3; }", rev)
+        answer = replicated(server, filter="d/f")
+        equal(figures(answer, "docs_written"), [7])
+        equal(len(answer["history"]), 1)
+        equal(server.request("GET", "/b")[1]["doc_count"], 10)
+        # The first function is back, and with it its checkpoint.
+        write("function (doc) { return doc.n < 3; }", rev)
+        equal(replicated(server, filter="d/f")["no_changes"], True)
+
+
+@test
 def a_filter_that_the_source_does_not_offer_fails_at_once(directory):
     away = beside(directory)
     (away / "ini").write_text("[js]\nworker = /nowhere/frond-js\n")
