@@ -209,9 +209,29 @@ every_request_by_every_kind_of_person_is_as_the_table_says(void **state)
 				door_has_not(d, MARKER);
 			if (k == ANONYMOUS && refused)
 				assert_int_equal(r->status, 401);
+			if (k > ANONYMOUS && refused && row->least == DB_ADMINS)
+				assert_int_equal(r->status, 403);
 		}
 	}
 	assert_int_equal(wrong, 0);
+}
+
+/* 403, as 401 would make clients ask for another password. */
+static void
+a_member_who_writes_a_design_document_is_forbidden_to(void **state)
+{
+	const char *refused =
+		"{\"error\":\"forbidden\",\"reason\":\"You are not a db or server admin.\"}";
+
+	(void)state;
+	make_club();
+	expect_as(headers_of(MEMBERS, "PUT"), "PUT", "/club/_design/x", "{}", 403, refused);
+	expect_as(headers_of(MEMBERS, "PUT"), "PUT", "/club/_design/x?new_edits=false",
+		  "{\"_rev\":\"2-b\"}", 403, refused);
+	expect_as(headers_of(MEMBERS, "POST"), "POST", "/club/_bulk_docs",
+		  "{\"docs\":[{\"_id\":\"_design/x\"}]}", 201,
+		  "[{\"id\":\"_design/x\",\"error\":\"forbidden\"");
+	expect_as(ADMIN, "DELETE", "/club", NULL, 200, "ok");
 }
 
 static void
@@ -356,6 +376,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_request_by_every_kind_of_person_is_as_the_table_says),
+		cmocka_unit_test(a_member_who_writes_a_design_document_is_forbidden_to),
 		cmocka_unit_test(feed_ends_when_its_user_loses_the_role),
 		cmocka_unit_test(feed_ends_when_its_user_is_in_no_list_any_more),
 		cmocka_unit_test(feed_ends_when_its_user_is_removed),

@@ -128,6 +128,18 @@ check_member(struct couch_req *r, struct kv_tx *tx)
 			      "You are not allowed to access this db.");
 }
 
+enum couch_error
+couch_not_db_admin_error(const struct couch_req *r)
+{
+	return r->user.name.len ? COUCH_ERROR_FORBIDDEN : COUCH_ERROR_UNAUTHORIZED;
+}
+
+static enum status
+access_refuse_not_db_admin(struct couch_req *r)
+{
+	return couch_fail_set(&r->fail, couch_not_db_admin_error(r), COUCH_NOT_DB_ADMIN);
+}
+
 enum status
 couch_db_open(struct couch_req *r, struct kv_tx *tx, enum couch_access access)
 {
@@ -146,10 +158,7 @@ couch_db_open(struct couch_req *r, struct kv_tx *tx, enum couch_access access)
 	if (access == COUCH_ACCESS_MEMBER)
 		return STATUS_OK;
 	TRY(couch_db_is_admin(r, tx, &admin));
-	if (!admin)
-		return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
-				      "You are not a db or server admin.");
-	return STATUS_OK;
+	return admin ? STATUS_OK : access_refuse_not_db_admin(r);
 }
 
 enum status
@@ -160,8 +169,5 @@ couch_design_check(struct couch_req *r, struct kv_tx *tx, struct str id)
 	if (!couch_is_design(id))
 		return STATUS_OK;
 	TRY(couch_db_is_admin(r, tx, &admin));
-	if (admin)
-		return STATUS_OK;
-	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
-			      "You are not a db or server admin.");
+	return admin ? STATUS_OK : access_refuse_not_db_admin(r);
 }

@@ -29,8 +29,15 @@ MUST_USE enum status couch_db_open(struct couch_req *r, struct kv_tx *tx, enum c
 MUST_USE enum status couch_db_is_admin(struct couch_req *r, struct kv_tx *tx, bool *ret);
 
 /*
- * Refuses the write of a design document with 401 unless the user may write design documents. r->db
- * must be open in `tx`.
+ * How users are refused who are no administrators of the database: as in CouchDB, 401 asks somebody
+ * who is not logged in to do so, and 403 tells all others that this would not help.
+ */
+#define COUCH_NOT_DB_ADMIN "You are not a db or server admin."
+enum couch_error couch_not_db_admin_error(const struct couch_req *r);
+
+/*
+ * Refuses the write of a design document unless the user may write design documents. r->db must be
+ * open in `tx`.
  */
 MUST_USE enum status couch_design_check(struct couch_req *r, struct kv_tx *tx, struct str id);
 

@@ -108,8 +108,7 @@ bulk_check_design(struct bulk *b, struct kv_tx *tx, struct couch_bulk_entry *e)
 	TRY(couch_db_is_admin(b->in.r, tx, &admin));
 	if (admin)
 		return STATUS_OK;
-	return couch_bulk_refuse(b->in.r, e, COUCH_ERROR_UNAUTHORIZED,
-				 "You are not a db or server admin.");
+	return couch_bulk_refuse(b->in.r, e, couch_not_db_admin_error(b->in.r), COUCH_NOT_DB_ADMIN);
 }
 
 static enum status
