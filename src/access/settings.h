@@ -35,6 +35,11 @@
 	     SETTING_LIVE,                                                                         \
 	     "Members of the documents of _users that everybody may read, separated by commas. "   \
 	     "By default nobody sees anything of the documents of others.")                        \
+	TEXT(S, password_rules, ACCESS_SECRET_SECTION, "password_regexp", 1, NULL, NULL,           \
+	     SETTING_LIVE | SETTING_RULES,                                                         \
+	     "Regular expressions that a new password of a user has to match, all of them, as in " \
+	     "[{\".{10,}\", \"It needs 10 characters.\"}, \"[0-9]\"]. By default every "           \
+	     "password will do.")                                                                  \
 	TEXT(S, lockout_mode, "chttpd_auth_lockout", "mode", 1, "off,warn,enforce", "enforce",     \
 	     SETTING_LIVE,                                                                         \
 	     "What becomes of a name whose password was wrong too often from one address: "        \

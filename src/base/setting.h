@@ -50,6 +50,7 @@ enum setting_flags {
 	 * and any of _ $ ( ) + - /, no more than SETTING_DB_PREFIX_BYTES.
 	 */
 	SETTING_DB_PREFIX = 16,
+	SETTING_RULES = 32, /* the text is a list of regular expressions (settings/rules.h) */
 };
 
 enum {

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/quote.h"
+#include "settings/rules.h"
 
 enum {
 	SETTINGS_ARENA_BYTES = 1024 * 1024,
@@ -223,6 +224,18 @@ begins_names_of_databases(struct str text)
 }
 
 static enum status
+check_rules(const struct setting *setting, struct str text, struct err *err)
+{
+	struct err why = { 0 };
+	enum status status = rules_check(text, &why);
+
+	if (status != STATUS_INVALID)
+		return status;
+	return err_set(err, STATUS_INVALID, "[%s] %s: %s", setting->section, setting->name,
+		       why.text);
+}
+
+static enum status
 set_text(struct settings *s, const struct setting *setting, struct str text, const char **ret,
 	 struct err *err)
 {
@@ -244,6 +257,8 @@ set_text(struct settings *s, const struct setting *setting, struct str text, con
 			       "[%s] %s: must begin with a letter from a to z, have only these, "
 			       "digits and any of _, $, (, ), +, -, / in it, and at most %d bytes",
 			       setting->section, setting->name, SETTING_DB_PREFIX_BYTES);
+	if (setting->flags & SETTING_RULES)
+		TRY(check_rules(setting, text, err));
 	if (text.len < setting->least)
 		return err_set(err, STATUS_INVALID, "[%s] %s: must have at least %llu characters",
 			       setting->section, setting->name, (unsigned long long)setting->least);

@@ -470,6 +470,37 @@ security_of_users_is_fixed_unless_settings_open_it(void **state)
 
 /* ---- Sessions ---- */
 
+/* Bytes of JSON strings, in which the setting's quotes have backslashes. */
+#define RULES   "/_node/_local/_config/chttpd_auth/password_regexp"
+#define REFUSED "{\"error\":\"bad_request\",\"reason\":\"Password does not conform to requirements."
+
+static void
+passwords_match_the_expressions_of_the_settings(void **state)
+{
+	const char *weak =
+		"{\"type\":\"user\",\"name\":\"rules\",\"roles\":[],\"password\":\"short\"}";
+	char rev[64];
+
+	(void)state;
+	expect_as(ADMIN, "PUT", RULES, "\"[{\\\".{10,}\\\", \\\"Ten.\\\"}, \\\"\\\\\\\\d\\\"]\"",
+		  200, "");
+	expect_as(ADMIN, "PUT", USER "rules", weak, 400, REFUSED " Ten.\"}");
+	expect_as(ADMIN, "POST", "/_users/_bulk_docs",
+		  "{\"docs\":[{\"_id\":\"org.couchdb.user:rules\",\"type\":\"user\","
+		  "\"name\":\"rules\",\"roles\":[],\"password\":\"long enough\"}]}",
+		  201, "Password does not conform to requirements.\"}");
+	expect_as(ADMIN, "GET", USER "rules", NULL, 404, "not_found");
+	sign_up("rules", "[]", "long enough 1");
+	(void)snprintf(rev, sizeof(rev), "%s", door_member(d, "rev"));
+	expect_login("rules", "long enough 1", "[]");
+	expect_as(as("rules", "long enough 1"), "PUT", format(USER "rules?rev=%s", rev), weak, 400,
+		  REFUSED " Ten.\"}");
+	expect_as(ADMIN, "PUT", RULES, "\"{{\\\".\\\"}}\"", 400,
+		  "[chttpd_auth] password_regexp: a '[' is missing where the list begins");
+	expect_as(ADMIN, "DELETE", RULES, NULL, 200, "Ten.");
+	sign_up("weak", "[]", "short");
+}
+
 static void
 attributes_of_the_cookie_are_those_of_the_settings(void **state)
 {
@@ -544,6 +575,7 @@ main(void)
 		cmocka_unit_test(nobody_else_lists_or_searches_users),
 		cmocka_unit_test(public_fields_are_shown_to_everybody),
 		cmocka_unit_test(security_of_users_is_fixed_unless_settings_open_it),
+		cmocka_unit_test(passwords_match_the_expressions_of_the_settings),
 		cmocka_unit_test(attributes_of_the_cookie_are_those_of_the_settings),
 		cmocka_unit_test(everybody_has_to_log_in_where_settings_want_it),
 	};

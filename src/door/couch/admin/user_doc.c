@@ -10,6 +10,7 @@
 #include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
+#include "settings/rules.h"
 
 bool
 couch_in_users_db(const struct couch_req *r)
@@ -268,6 +269,25 @@ user_text_with(struct couch_req *r, const struct verifier *v, const struct json_
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
+/* Refuses a password that does not match the operator's expressions, in CouchDB's words. */
+static enum status
+user_check_password(const struct access_settings *access, struct str password,
+		    struct couch_fail *fail)
+{
+	struct rule broken;
+	bool kept;
+
+	if (!access->password_rules)
+		return STATUS_OK;
+	TRY(rules_apply(str_from_cstr(access->password_rules), password, &broken, &kept,
+			&fail->err));
+	if (kept)
+		return STATUS_OK;
+	return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST,
+			      "Password does not conform to requirements.%s%s",
+			      broken.reason[0] ? " " : "", broken.reason);
+}
+
 static enum status
 user_hash(struct couch_req *r, struct str password, struct verifier *ret, struct couch_fail *fail)
 {
@@ -281,6 +301,7 @@ user_hash(struct couch_req *r, struct str password, struct verifier *ret, struct
 	enum status status;
 
 	*ret = (struct verifier){ .salt_len = 0 };
+	TRY(user_check_password(access, password, fail));
 	status = auth_make_verifiers(password, &how, ret, &scram, &fail->err);
 	if (status == STATUS_INVALID)
 		return couch_fail_set(fail, COUCH_ERROR_BAD_REQUEST,
