@@ -101,6 +101,8 @@ indexes_are_deleted_one_by_one_or_by_design_document(void **state)
 		    "{\"success\":[{\"id\":\"_design/two\",\"ok\":true}],\"fail\":[{\"id\":"
 		    "\"_design/none\",\"error\":\"not_found\"}]}");
 	door_expect(d, "GET", "/gone/_index", NULL, 200, "{\"total_rows\":1,");
+	door_expect(d, "POST", "/gone/_index/_bulk_delete", "{\"docids\":[1,null]}", 400,
+		    "{\"error\":\"invalid_index_name\",\"reason\":\"Invalid index name: 1\"}");
 	door_expect(d, "POST", "/gone/_index/_bulk_delete", "{\"docids\":1}", 400,
 		    "invalid_bulk_docs");
 	/* What is deleted may be created again. */
@@ -392,15 +394,16 @@ enum {
 static void
 put_window_docs(const char *db)
 {
-	static char docs[WINDOW_BULK * 64];
+	static char docs[WINDOW_BULK * 80];
 
 	for (int from = 0; from < WINDOW_DOCS; from += WINDOW_BULK) {
 		size_t len = (size_t)snprintf(docs, sizeof(docs), "{\"docs\":[");
 
 		for (int i = from; i < from + WINDOW_BULK; i++)
 			len += (size_t)snprintf(docs + len, sizeof(docs) - len,
-						"%s{\"_id\":\"d%05d\",\"a\":%d,\"b\":%d}",
-						i > from ? "," : "", i, i % 16, i % 18);
+						"%s{\"_id\":\"d%05d\",\"a\":%d,\"b\":%d,"
+						"\"c\":%d}",
+						i > from ? "," : "", i, i % 16, i % 18, -i);
 		(void)snprintf(docs + len, sizeof(docs) - len, "]}");
 		door_expect(d, "POST", format("/%s/_bulk_docs", db), docs, 201, "ok");
 	}
@@ -427,15 +430,17 @@ is_in_intersection(int i)
 
 /* Reads all pages; each has the next documents, and costs no more than it has to. */
 static void
-expect_pages(const char *text, const char *way, bool (*wanted)(int i), int page, unsigned keys_most)
+expect_pages(const char *text, const char *way, bool (*wanted)(int i), int page, unsigned keys_most,
+	     bool descending)
 {
+	const char *sort = descending ? ",\"sort\":[{\"_id\":\"desc\"}]" : "";
 	char selector[200];
 	char bookmark[4096] = "nil";
 	int at = 0;
 
 	(void)snprintf(selector, sizeof(selector), "%s", text);
 	door_expect(d, "POST", "/windows/_explain",
-		    format("{\"selector\":%s,\"limit\":%d}", selector, page), 200,
+		    format("{\"selector\":%s,\"limit\":%d%s}", selector, page, sort), 200,
 		    format("\"way\":\"%s\"", way));
 	for (bool more = true; more;) {
 		char ids[WINDOW_PAGE_MOST * 8 + 1] = "";
@@ -443,16 +448,18 @@ expect_pages(const char *text, const char *way, bool (*wanted)(int i), int page,
 		int rows = 0;
 
 		for (; at < WINDOW_DOCS && rows < page; at++) {
-			if (!wanted(at))
+			int i = descending ? WINDOW_DOCS - 1 - at : at;
+
+			if (!wanted(i))
 				continue;
 			len += (size_t)snprintf(ids + len, sizeof(ids) - len, "%sd%05d",
-						rows++ ? "," : "", at);
+						rows++ ? "," : "", i);
 		}
 		more = rows == page;
 		door_expect(d, "POST", "/windows/_find",
 			    format("{\"selector\":%s,\"limit\":%d,\"bookmark\":\"%s\","
-				   "\"execution_stats\":true}",
-				   selector, page, bookmark),
+				   "\"execution_stats\":true%s}",
+				   selector, page, bookmark, sort),
 			    200, "{\"docs\":[");
 		assert_string_equal(found_ids(), ids);
 		assert_in_range(atoi(strstr(d->last.body, "total_keys_examined\":") +
@@ -479,11 +486,70 @@ pages_of_sets_go_on_at_their_bookmark(void **state)
 		expect_pages(format("{\"$or\":[{\"a\":%d},{\"b\":%d},{\"_id\":\"d00008\"}]%s}",
 				    wanted_values.a, wanted_values.b,
 				    n >= 3 ? ",\"_id\":{\"$regex\":\"[02468]$\"}" : ""),
-			     "union", is_in_union, page, n < 3 ? 4 * page + 140 : 1500);
+			     "union", is_in_union, page, n < 3 ? 4 * page + 140 : 1500, false);
+		if (n % 3)
+			continue;
+		/* A sort by id asks for a condition on ids. */
+		expect_pages(
+			format("{\"$or\":[{\"a\":%d},{\"b\":%d},{\"_id\":\"d00008\"}],"
+			       "\"_id\":{%s}}",
+			       wanted_values.a, wanted_values.b,
+			       n >= 3 ? "\"$regex\":\"[02468]$\",\"$gt\":null" : "\"$gt\":null"),
+			"union", is_in_union, page, n < 3 ? 4 * page + 140 : 1500, true);
 	}
 	wanted_values.a = 1;
 	wanted_values.b = 3;
-	expect_pages("{\"a\":1,\"b\":3}", "intersection", is_in_intersection, 20, 3000);
+	expect_pages("{\"a\":1,\"b\":3}", "intersection", is_in_intersection, 20, 3000, false);
+	expect_pages("{\"a\":1,\"b\":3,\"_id\":{\"$gt\":null}}", "intersection", is_in_intersection,
+		     20, 3000, true);
+}
+
+/* What is sorted, or counted, needs all ids, which come in windows where memory is short. */
+static void
+sets_that_do_not_fit_come_in_windows(void **state)
+{
+	static const char selector[] = "{\"$or\":[{\"a\":3},{\"b\":5}],\"c\":{\"$gt\":null}}";
+	int count = 0;
+
+	(void)state;
+	door_create(d, "short");
+	create("short", "{\"index\":{\"fields\":[\"a\"]},\"ddoc\":\"a\",\"name\":\"a\"}", "");
+	create("short", "{\"index\":{\"fields\":[\"b\"]},\"ddoc\":\"b\",\"name\":\"b\"}", "");
+	create("short", "{\"index\":{\"fields\":[\"c\"]},\"ddoc\":\"c\",\"name\":\"c\"}", "");
+	put_window_docs("short");
+	for (int i = 0; i < WINDOW_DOCS; i++)
+		count += i % 16 == 3 || i % 18 == 5;
+	door_expect(d, "PUT", "/_node/_local/_config/mango/sort_bytes", "\"131072\"", 200, "");
+	door_expect(
+		d, "POST", "/short/_explain",
+		format("{\"selector\":%s,\"sort\":[\"c\"],\"limit\":20,\"skip\":350}", selector),
+		200, "\"way\":\"union\",\"sorts\":true");
+	for (int at = 0; at < 2; at++) {
+		char ids[400] = "";
+		size_t len = 0;
+		int passed = 0;
+
+		/* c is the greatest where the id is the least. */
+		for (int i = WINDOW_DOCS - 1; passed < 350 + 20 * (at + 1); i--) {
+			if (i % 16 != 3 && i % 18 != 5)
+				continue;
+			if (passed++ >= 350 + 20 * at)
+				len += (size_t)snprintf(ids + len, sizeof(ids) - len, "%sd%05d",
+							len ? "," : "", i);
+		}
+		door_expect(d, "POST", "/short/_find",
+			    format("{\"selector\":%s,\"sort\":[\"c\"],\"limit\":20,\"skip\":%d,"
+				   "\"execution_stats\":true,\"bookmark\":\"%s\"}",
+				   selector, at ? 0 : 350, at ? found_bookmark() : "nil"),
+			    200, format("\"total_docs_examined\":%d,", count));
+		assert_string_equal(found_ids(), ids);
+	}
+	door_expect(d, "POST", "/short/_find",
+		    "{\"selector\":{\"$or\":[{\"a\":3},{\"b\":5}]},\"aggregate\":{\"count\":true},"
+		    "\"execution_stats\":true}",
+		    200, format("{\"count\":%d}", count));
+	door_has(d, format("\"total_docs_examined\":%d,", count));
+	door_expect(d, "DELETE", "/_node/_local/_config/mango/sort_bytes", NULL, 200, "");
 }
 
 static void
@@ -492,6 +558,7 @@ a_sort_that_does_not_fit_follows_its_index(void **state)
 	const char *query = "{\"selector\":{\"k\":1,\"v\":{\"$gt\":null}},\"sort\":[\"v\"],"
 			    "\"fields\":[\"n\"],\"limit\":150,\"execution_stats\":true";
 	char text[1200];
+	char bookmark[4096];
 	int at = -1;
 
 	(void)state;
@@ -522,6 +589,26 @@ a_sort_that_does_not_fit_follows_its_index(void **state)
 	door_expect(d, "POST", "/full/_find",
 		    format("%s,\"skip\":0,\"bookmark\":\"%s\"}", query, found_bookmark()), 200,
 		    "{\"docs\":[\r\n]");
+	/* Neither has a bookmark of a page that was sorted another meaning in the index. */
+	for (int down = 0; down < 2; down++) {
+		const char *sort = down ? "{\"v\":\"desc\"}" : "\"v\"";
+		const int next = down ? 40 : 596 - 40;
+
+		door_expect(d, "DELETE", "/_node/_local/_config/mango/sort_bytes", NULL, 200, "");
+		door_expect(d, "POST", "/full/_find",
+			    format("{\"selector\":{\"k\":1,\"v\":{\"$gt\":null}},\"sort\":[%s],"
+				   "\"fields\":[\"n\"],\"limit\":10}",
+				   sort),
+			    200, format("{\"n\":%d}", down ? 0 : 596));
+		(void)snprintf(bookmark, sizeof(bookmark), "%s", found_bookmark());
+		door_expect(d, "PUT", "/_node/_local/_config/mango/sort_bytes", "\"65536\"", 200,
+			    "");
+		door_expect(d, "POST", "/full/_find",
+			    format("{\"selector\":{\"k\":1,\"v\":{\"$gt\":null}},\"sort\":[%s],"
+				   "\"fields\":[\"n\"],\"limit\":120,\"bookmark\":\"%s\"}",
+				   sort, bookmark),
+			    200, format("{\"docs\":[\r\n{\"n\":%d}", next));
+	}
 	door_expect(d, "DELETE", "/_node/_local/_config/mango/sort_bytes", NULL, 200, "");
 }
 
@@ -656,6 +743,7 @@ main(void)
 		cmocka_unit_test(a_partial_index_is_taken_where_the_selector_implies_its_filter),
 		cmocka_unit_test(the_cheapest_way_is_taken_where_there_is_much_to_read),
 		cmocka_unit_test(pages_of_sets_go_on_at_their_bookmark),
+		cmocka_unit_test(sets_that_do_not_fit_come_in_windows),
 		cmocka_unit_test(a_sort_that_does_not_fit_follows_its_index),
 		cmocka_unit_test(a_query_helps_to_build_the_index_that_it_sorts_by),
 		cmocka_unit_test(an_index_that_cannot_be_read_is_told_of),

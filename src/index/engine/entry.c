@@ -30,9 +30,8 @@ id_encoded_bytes(struct str id)
 	return bytes;
 }
 
-/* Appends the id, or a digest of one that is too long. Returns true for the digest. */
-static bool
-entry_put_id(struct buf *key, struct str id)
+bool
+index_key_put_id(struct buf *key, struct str id)
 {
 	uint8_t digest[SHA256_DIGEST_LENGTH];
 
@@ -265,7 +264,7 @@ make_pair(struct making *m, const struct catalog_db *db, size_t *cap, struct ind
 		buf_append_str(&m->key, m->columns[i].encoded);
 		cut = cut || m->columns[i].cut;
 	}
-	long_id = entry_put_id(&m->key, m->source->id);
+	long_id = index_key_put_id(&m->key, m->source->id);
 	TRY(catalog_key_status(&m->key));
 	make_value(m, cut, long_id);
 	TRY(buf_status(&m->value));

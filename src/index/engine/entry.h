@@ -50,6 +50,9 @@ struct index_entry {
 /* (P, ENTRIES, number), with which all keys of an index begin. Forgets what the buffer held. */
 void index_key_entries(struct buf *key, const struct catalog_db *db, uint64_t number);
 
+/* Appends the id, or a digest of one that is too long for a key. Returns true for the digest. */
+bool index_key_put_id(struct buf *key, struct str id);
+
 /*
  * Reads an entry of the index; `tail` is its key from behind index_key_entries(). STATUS_NEWER,
  * STATUS_CORRUPT; STATUS_LIMIT when the arena is full.
@@ -96,6 +99,15 @@ struct index_interval {
 MUST_USE enum status index_range_make(const struct catalog_db *db, const struct index_def *def,
 				      const struct index_interval *interval, struct index_work *w,
 				      struct index_range *ret);
+
+/*
+ * The key (from behind index_key_entries()) of the entry that a document with these values has:
+ * `interval` has one for each column, and no bounds. In the arena of the work. `*ret_known` is
+ * false if a value is too long for a key, so that entries of other values may lie around it.
+ */
+MUST_USE enum status index_place_make(const struct catalog_db *db, const struct index_def *def,
+				      const struct index_interval *interval, struct str id,
+				      struct index_work *w, struct str *ret, bool *ret_known);
 
 /* ---- The entries of one document ---- */
 

@@ -74,3 +74,25 @@ index_range_make(const struct catalog_db *db, const struct index_def *def,
 	TRY(range_copy(&begin, w, &ret->begin));
 	return range_copy(&end, w, &ret->end);
 }
+
+enum status
+index_place_make(const struct catalog_db *db, const struct index_def *def,
+		 const struct index_interval *interval, struct str id, struct index_work *w,
+		 struct str *ret, bool *ret_known)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct index_range range;
+	size_t prefix;
+
+	assert(interval->equal_count == def->column_count);
+	TRY(index_range_make(db, def, interval, w, &range));
+	*ret_known = !range.cut;
+	index_key_entries(&key, db, def->number);
+	prefix = key.len;
+	buf_clear(&key);
+	buf_append_str(&key, str_skip(range.begin, prefix));
+	(void)index_key_put_id(&key, id);
+	TRY(catalog_key_status(&key));
+	*ret = arena_dup(w->arena, buf_str(&key));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}

@@ -183,7 +183,6 @@ find_run(struct find *f)
 	bool sorts = plan_sorts(&f->plan);
 	struct name_range range = f->plan.ids;
 	struct couch_fail fail;
-	struct str end;
 	enum status status;
 
 	f->take = find_doc_take;
@@ -204,21 +203,21 @@ find_run(struct find *f)
 		metric_add(&find_unindexed, !f->listed);
 		return status;
 	}
-	if (f->plan.way == PLAN_SETS)
-		TRY(find_gather(f, (struct str){ 0 }, &end));
-	if (!f->listed)
-		metric_add(&find_unindexed, 1);
 	fail = f->r->fail;
 	status = find_sorted(f, range);
-	/*
-	 * Nothing has been sent yet, so the plan may change. A bookmark of a sorted answer names no
-	 * place in the index, so only the first page can follow it.
-	 */
-	if (f->sort_is_full && !f->has_after && plan_follow_index(&f->plan)) {
-		f->r->fail = fail;
-		f->listed = false;
-		f->take = find_doc_take;
-		return find_indexed(f);
+	metric_add(&find_unindexed, !f->listed);
+	/* Nothing has been sent yet, so the plan may change. */
+	if (f->sort_is_full && plan_follow_index(&f->plan)) {
+		bool known = true;
+
+		if (f->has_after)
+			TRY(find_turn_place(f, &known));
+		if (known) {
+			f->r->fail = fail;
+			f->listed = false;
+			f->take = find_doc_take;
+			return find_indexed(f);
+		}
 	}
 	if (f->sort_is_full)
 		METRIC_REFUSED("sort_bytes");

@@ -130,16 +130,9 @@ MUST_USE enum status find_check_limits(struct find *f);
 MUST_USE enum status find_by_ids(struct find *f, struct name_range range);
 
 /*
- * Gathers the ids that the plan reads from several indexes into f->list: their union or their
- * intersection. If they take more memory than [mango] sort_bytes, there is no list, and all
- * documents are read.
- *
- * `behind`: only ids greater than this are wanted; ptr NULL: all are. `*ret_end` is the last id
- * that the list covers, in f->list_arena; ptr NULL: the list is complete.
+ * Gathers the ids that the plan reads from several indexes, their union or their intersection, and
+ * answers list by list. If they take more memory than [mango] sort_bytes, all documents are read.
  */
-MUST_USE enum status find_gather(struct find *f, struct str behind, struct str *ret_end);
-
-/* Gathers and answers list by list: find_gather() and find_by_ids() in turns. */
 MUST_USE enum status find_by_sets(struct find *f, struct name_range range);
 
 /*
@@ -147,6 +140,12 @@ MUST_USE enum status find_by_sets(struct find *f, struct name_range range);
  * far as [mango] sort_bytes allows, and sends them in the order of the sort.
  */
 MUST_USE enum status find_sorted(struct find *f, struct name_range range);
+
+/*
+ * Makes a bookmark's place among sorted documents a place in the chosen index, which has the same
+ * order. `*ret_known` is false where values that were cut have no place of their own there.
+ */
+MUST_USE enum status find_turn_place(struct find *f, bool *ret_known);
 
 /* The same from the entries of the chosen index, in its order. */
 MUST_USE enum status find_indexed(struct find *f);

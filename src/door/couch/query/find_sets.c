@@ -4,10 +4,12 @@
  * by id.
  *
  * If there are many entries and the answer is in the order of ids, ids are gathered window by
- * window. A range of entries whose columns all have one value (a point) is in the order of its ids.
- * Of each such range the next `most` entries behind the window's beginning are read. The window
- * then ends at the smallest id at which one of the ranges stopped. So a page costs what is in it,
- * and the next page continues at its bookmark.
+ * window, in the direction of the answer. A range of entries whose columns all have one value (a
+ * point) is in the order of its ids. Of each such range the next `most` entries behind the window's
+ * beginning are read. The window then ends at the first id, in its direction, at which one of the
+ * ranges stopped. So a page costs what is in it, and the next page continues at its bookmark. A
+ * sort, and an aggregate, need all matches: they use windows only if all ids together would not
+ * fit into memory.
  */
 #include "catalog/keys.h"
 #include "door/couch/query/entries.h"
@@ -39,7 +41,8 @@ struct gathering {
 	bool more;
 	size_t entries;
 
-	/* The window has ids with behind < id <= end; ptr NULL: no bound. */
+	/* The window has ids with behind < id <= end, in its direction; ptr NULL: no bound. */
+	bool descending;
 	struct str behind;
 	struct str end; /* in the arena */
 	size_t most;    /* entries of a range; 0: there is no window */
@@ -127,6 +130,15 @@ ids_settle(struct gathering *g)
 
 /* ---- Reading ---- */
 
+/* Negative if `a` comes before `b` in the direction of the windows. */
+static int
+window_compare(const struct gathering *g, struct str a, struct str b)
+{
+	int c = str_cmp(a, b);
+
+	return g->descending ? -c : c;
+}
+
 static enum status
 gather_take(void *arg, const struct index_def *def, const struct index_entry *entry)
 {
@@ -140,9 +152,9 @@ gather_take(void *arg, const struct index_def *def, const struct index_entry *en
 	buf_clear(&g->last_id);
 	buf_append_str(&g->last_id, entry->id);
 	TRY(buf_status(&g->last_id));
-	if (g->behind.ptr && str_cmp(entry->id, g->behind) <= 0)
+	if (g->behind.ptr && window_compare(g, entry->id, g->behind) <= 0)
 		return STATUS_OK;
-	if (g->end.ptr && str_cmp(entry->id, g->end) > 0)
+	if (g->end.ptr && window_compare(g, entry->id, g->end) > 0)
 		return STATUS_OK;
 	if (g->within) {
 		size_t at = ids_find(&g->known, entry->id);
@@ -168,6 +180,7 @@ gather_page(struct couch_req *r, struct kv_tx *tx, void *arg)
 		.read = g->read,
 		.partition = g->f->args.partition,
 		.after = buf_str(&g->after),
+		.reverse = g->descending,
 		.most = gather_page_entries(g),
 		.take = gather_take,
 		.arg = g,
@@ -214,15 +227,17 @@ gather_read(struct gathering *g, const struct plan_read *read)
 
 /* ---- Windows ---- */
 
-/* Makes the key right behind the entry of an id in a point. */
+/* Makes the key of an id's entry in a point, or the key right behind it. */
 static enum status
-point_place(struct gathering *g, const struct index_range *range, struct str id, struct str *ret)
+point_place(struct gathering *g, const struct index_range *range, struct str id, bool is_behind,
+	    struct str *ret)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 
 	buf_append_str(&key, range->begin);
 	tuple_put_str(&key, id);
-	buf_append_byte(&key, CATALOG_KEY_NEXT);
+	if (is_behind)
+		buf_append_byte(&key, CATALOG_KEY_NEXT);
 	TRY(catalog_key_status(&key));
 	*ret = arena_dup(g->arena, buf_str(&key));
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
@@ -237,6 +252,8 @@ static enum status
 point_narrow(struct gathering *g, const struct index_range *range, struct index_range ret[2])
 {
 	AUTO(buf_release) struct buf texts = CATALOG_KEY_INIT;
+	struct str low = g->descending ? g->end : g->behind;
+	struct str high = g->descending ? g->behind : g->end;
 
 	buf_append_str(&texts, range->begin);
 	buf_append_byte(&texts, TUPLE_CODE_STRING);
@@ -246,9 +263,10 @@ point_narrow(struct gathering *g, const struct index_range *range, struct index_
 	ret[1].begin = ret[0].end;
 	if (!ret[0].end.ptr)
 		return STATUS_LIMIT;
-	if (g->behind.ptr)
-		TRY(point_place(g, range, g->behind, &ret[1].begin));
-	return g->end.ptr ? point_place(g, range, g->end, &ret[1].end) : STATUS_OK;
+	/* `behind` lies outside of the window, and `end` inside of it. */
+	if (low.ptr)
+		TRY(point_place(g, range, low, !g->descending, &ret[1].begin));
+	return high.ptr ? point_place(g, range, high, !g->descending, &ret[1].end) : STATUS_OK;
 }
 
 /* Ends the window at the last id that was read of a range that has more entries. */
@@ -263,10 +281,32 @@ window_end(struct gathering *g)
 	 */
 	if (last.len > INDEX_ID_BYTES / 2 - 1)
 		return STATUS_LIMIT;
-	if (g->end.ptr && str_cmp(g->end, last) <= 0)
+	if (g->end.ptr && window_compare(g, g->end, last) <= 0)
 		return STATUS_OK;
 	g->end = arena_dup(g->arena, last);
 	return g->end.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/*
+ * Reads up to `most` entries of some ranges. An intersection only keeps ids that are known already,
+ * so there the ranges are read to their ends.
+ */
+static enum status
+window_read_parts(struct gathering *g, const struct plan_read *read, struct index_range *parts,
+		  size_t count, size_t most)
+{
+	struct plan_read part = *read;
+	size_t before = g->most;
+
+	part.keys = (struct key_ranges){ .items = parts, .count = count };
+	g->read = &part;
+	g->most = g->within ? 0 : most;
+	buf_clear(&g->after);
+	do
+		TRY(gather_one_page(g));
+	while (g->within && g->more);
+	g->most = before;
+	return STATUS_OK;
 }
 
 /* Gathers the ids of a range that belong to the window. */
@@ -274,40 +314,30 @@ static enum status
 window_read_range(struct gathering *g, const struct plan_read *read,
 		  const struct index_range *range)
 {
-	bool point = plan_range_is_point(read, range);
-	size_t most = g->most;
 	struct index_range parts[2] = { *range };
-	struct plan_read part = *read;
 
-	if (point)
-		TRY(point_narrow(g, range, parts));
-	part.keys = (struct key_ranges){ .items = parts, .count = point ? 2 : 1 };
-	g->read = &part;
-	buf_clear(&g->after);
-	/*
-	 * An intersection only keeps ids that are known already, so this range is read to its end.
-	 */
-	if (g->within) {
-		g->most = 0;
-		do
-			TRY(gather_one_page(g));
-		while (g->more);
-		g->most = most;
-		return STATUS_OK;
+	if (!plan_range_is_point(read, range)) {
+		TRY(window_read_parts(g, read, parts, 1, WINDOW_OTHERS));
+		return g->more ? STATUS_LIMIT : STATUS_OK;
 	}
-	g->most = point ? most : WINDOW_OTHERS;
-	TRY(gather_one_page(g));
-	g->most = most;
-	if (!g->more)
-		return STATUS_OK;
-	return point ? window_end(g) : STATUS_LIMIT;
+	TRY(point_narrow(g, range, parts));
+	/* Digests are read first, so that none of them is missed if the window ends at an id. */
+	if (g->descending) {
+		TRY(window_read_parts(g, read, parts, 1, g->most));
+		if (g->more)
+			return STATUS_LIMIT;
+		TRY(window_read_parts(g, read, parts + 1, 1, g->most));
+	} else {
+		TRY(window_read_parts(g, read, parts, 2, g->most));
+	}
+	return g->more ? window_end(g) : STATUS_OK;
 }
 
 static enum status
 window_read(struct gathering *g, const struct plan_read *read)
 {
 	for (size_t i = 0; i < read->ids_count; i++) {
-		if (!g->behind.ptr || str_cmp(read->ids[i], g->behind) > 0)
+		if (!g->behind.ptr || window_compare(g, read->ids[i], g->behind) > 0)
 			TRY(ids_add(g, read->ids[i]));
 	}
 	for (size_t i = 0; read->index && i < read->keys.count; i++)
@@ -319,9 +349,14 @@ window_read(struct gathering *g, const struct plan_read *read)
 static enum status
 window_settle(struct gathering *g)
 {
+	struct ids *ids = &g->ids;
+
 	TRY(ids_settle(g));
-	while (g->end.ptr && g->ids.count && str_cmp(g->ids.items[g->ids.count - 1], g->end) > 0)
-		g->ids.count--;
+	while (g->end.ptr && ids->count &&
+	       window_compare(g, ids->items[g->descending ? 0 : ids->count - 1], g->end) > 0) {
+		ids->count--;
+		ids->items += g->descending;
+	}
 	return STATUS_OK;
 }
 
@@ -342,6 +377,21 @@ window_all(struct gathering *g)
 	return window_settle(g);
 }
 
+/* As many entries of each range as fit into half of the memory. */
+static size_t
+window_most(const struct find *f)
+{
+	uint64_t most = plan_most_ids(f->r) / 2;
+	size_t ranges = 1;
+
+	for (size_t i = 0; i < f->plan.reads_count; i++)
+		ranges += f->plan.reads[i].keys.count;
+	most /= ranges;
+	if (most > SETS_PAGE_ENTRIES)
+		return SETS_PAGE_ENTRIES;
+	return most < WINDOW_LEAST ? WINDOW_LEAST : (size_t)most;
+}
+
 /* How many entries a window reads of each range. 0: windows cannot be used, or do not pay. */
 static size_t
 window_entries(const struct find *f)
@@ -349,13 +399,14 @@ window_entries(const struct find *f)
 	const struct plan *p = &f->plan;
 	uint64_t page = f->skip < SETS_PAGE_ENTRIES ? f->skip + f->limit : SETS_PAGE_ENTRIES;
 
-	if (plan_sorts(p) || f->args.aggregate || f->args.sort.descending ||
-	    p->rows <= PLAN_WINDOW_ROWS)
+	if (p->rows <= (plan_needs_all(p, &f->args) ? plan_most_ids(f->r) : PLAN_WINDOW_ROWS))
 		return 0;
 	for (size_t i = 1; p->intersects && i < p->reads_count; i++) {
 		if (!plan_read_is_points(&p->reads[i]))
 			return 0;
 	}
+	if (plan_needs_all(p, &f->args))
+		return window_most(f);
 	if (p->intersects || page > SETS_PAGE_ENTRIES / 2)
 		return SETS_PAGE_ENTRIES;
 	return page < WINDOW_LEAST / 2 ? WINDOW_LEAST : 2 * (size_t)page;
@@ -385,6 +436,7 @@ static enum status
 gather_run(struct gathering *g)
 {
 	g->most = window_entries(g->f);
+	g->descending = g->most && !plan_sorts(&g->f->plan) && g->f->args.sort.descending;
 	if (g->most) {
 		enum status status = window_all(g);
 
@@ -392,6 +444,7 @@ gather_run(struct gathering *g)
 			return status;
 	}
 	g->most = 0;
+	g->descending = false;
 	g->end = g->behind = (struct str){ 0 };
 	g->within = false;
 	g->ids = (struct ids){ 0 };
@@ -399,7 +452,13 @@ gather_run(struct gathering *g)
 	return gather_all(g);
 }
 
-enum status
+/*
+ * Makes f->list of what the plan reads, unless that takes too much memory.
+ *
+ * `behind`: earlier ids are not asked for; ptr NULL: all are. `*ret_end` is the id, in
+ * f->list_arena, at which the list ends although more may follow; ptr NULL: it is whole.
+ */
+static enum status
 find_gather(struct find *f, struct str behind, struct str *ret_end)
 {
 	struct gathering g = {

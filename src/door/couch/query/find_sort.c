@@ -7,6 +7,7 @@
 #include "door/couch/query/find.h"
 #include "door/couch/wire/error.h"
 #include "index/collate.h"
+#include "index/engine/entry.h"
 
 enum {
 	SORT_SPARE_ROWS = 1024, /* that are kept beyond the page before the rest is given up */
@@ -229,26 +230,79 @@ row_write_place(const struct find_sorter *s, const struct sort_row *row, struct 
 	return buf_status(out);
 }
 
+/* The values of the last document of the page before, in the request's arena. */
 static enum status
-sorter_read_after(struct find_sorter *s)
+place_read(const struct find *f, struct leaf_value **ret)
 {
-	struct arena *arena = s->f->r->arena;
+	struct arena *arena = f->r->arena;
+	struct leaf_value *values;
 	struct json_value place;
 	struct json_value *items;
 	size_t count;
 
-	if (!s->f->has_after)
-		return STATUS_OK;
-	TRY(json_value_read(s->f->after.place, arena, &place, NULL));
+	TRY(json_value_read(f->after.place, arena, &place, NULL));
 	TRY(json_value_items(&place, arena, &items, &count, NULL));
-	s->after.id = s->f->after.id;
-	s->after.values = arena_alloc(arena, (count + 1) * sizeof(*s->after.values));
-	if (!s->after.values)
+	values = arena_alloc(arena, (count + 1) * sizeof(*values));
+	if (!values)
 		return STATUS_LIMIT;
-	if (count != s->order->count)
+	if (count != f->plan.chosen->columns.count)
 		return STATUS_INVALID;
 	for (size_t i = 0; i < count; i++)
-		TRY(leaf_parse(items[i].text, arena, &s->after.values[i], NULL));
+		TRY(leaf_parse(items[i].text, arena, &values[i], NULL));
+	*ret = values;
+	return STATUS_OK;
+}
+
+static enum status
+sorter_read_after(struct find_sorter *s)
+{
+	if (!s->f->has_after)
+		return STATUS_OK;
+	s->after.id = s->f->after.id;
+	return place_read(s->f, &s->after.values);
+}
+
+struct place_turning {
+	struct find *f;
+	bool known;
+};
+
+static enum status
+place_turn(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	struct place_turning *t = arg;
+	struct find *f = t->f;
+	const struct index_def *def = index_find(r->db, f->plan.reads[0].number);
+	struct index_work w = { .arena = r->arena };
+	struct index_interval at = { .partition = f->args.partition };
+	AUTO(buf_release) struct buf place = BUF_INIT(BOOKMARK_BYTES);
+	struct leaf_value *values;
+	struct str key;
+
+	(void)tx;
+	t->known = false;
+	if (r->db->number != f->plan.db_number || !def)
+		return STATUS_OK;
+	TRY(place_read(f, &values));
+	at.equal = values;
+	at.equal_count = def->column_count;
+	TRY(index_place_make(r->db, def, &at, f->after.id, &w, &key, &t->known));
+	if (!t->known)
+		return STATUS_OK;
+	buf_append_byte(&place, PLAN_PLACE_KEY);
+	buf_append_str(&place, key);
+	TRY(buf_status(&place));
+	f->after.place = arena_dup(r->arena, buf_str(&place));
+	return f->after.place.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+enum status
+find_turn_place(struct find *f, bool *ret_known)
+{
+	struct place_turning t = { .f = f };
+
+	TRY(couch_snapshot_run(&f->snapshot, place_turn, &t));
+	*ret_known = t.known;
 	return STATUS_OK;
 }
 
@@ -338,7 +392,7 @@ find_sorted(struct find *f, struct name_range range)
 	if (status == STATUS_OK)
 		status = sorter_read_after(&s);
 	if (status == STATUS_OK)
-		status = find_by_ids(f, range);
+		status = f->plan.way == PLAN_SETS ? find_by_sets(f, range) : find_by_ids(f, range);
 	if (status == STATUS_OK)
 		status = sorter_send(&s);
 	arena_free(s.arena);

@@ -142,6 +142,12 @@ plan_sorts(const struct plan *p)
 }
 
 bool
+plan_needs_all(const struct plan *p, const struct find_args *args)
+{
+	return plan_sorts(p) || args->aggregate;
+}
+
+bool
 plan_follow_index(struct plan *p)
 {
 	for (size_t i = 0; i < p->count; i++) {

@@ -120,6 +120,12 @@ bool plan_read_is_points(const struct plan_read *read);
  */
 bool plan_read_is_sure(const struct plan_read *read);
 
+/* True if all matches have to be known before the first can be sent. */
+bool plan_needs_all(const struct plan *p, const struct find_args *args);
+
+/* How many ids fit into [mango] sort_bytes, roughly, while they are put together. */
+uint64_t plan_most_ids(const struct couch_req *r);
+
 enum {
 	PLAN_WINDOW_ROWS = 1000, /* with more entries, ids are gathered window by window */
 };

@@ -13,6 +13,10 @@
 #include "door/couch/query/plan.h"
 #include "index/engine/def.h"
 
+enum {
+	PLAN_ID_BYTES = 96, /* what an id takes while it is put together with others, roughly */
+};
+
 /* A plan while it is made. */
 struct planner {
 	struct couch_req *r;

@@ -224,6 +224,12 @@ plan_read_is_sure(const struct plan_read *read)
 
 /* ---- Counting ---- */
 
+uint64_t
+plan_most_ids(const struct couch_req *r)
+{
+	return (uint64_t)r->settings->sort_bytes / PLAN_ID_BYTES;
+}
+
 enum status
 read_count(struct planner *m, struct plan_read *read)
 {

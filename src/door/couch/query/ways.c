@@ -17,7 +17,6 @@ enum {
 	WAYS_FEW = 64,      /* rows that are read without looking for less */
 	WAYS_BETTER = 2,    /* how many times cheaper another way has to be */
 	WAYS_BRANCHES = 64, /* members of an $or that are looked up one by one */
-	WAYS_ID_BYTES = 96, /* what an id takes while it is put together with others, roughly */
 
 	/* In units of an entry that is read beside others. */
 	COST_FETCH = 4, /* a document whose id an entry tells */
@@ -115,28 +114,26 @@ ways_offer_sets(struct ways *w, struct plan_candidate *order, struct plan_read *
 		.reads_count = count,
 		.intersects = intersects,
 	};
-	bool windows = !order->index->ddoc.ptr && !w->m->args->sort.descending;
+	bool all = order->index->ddoc.ptr || w->m->args->aggregate;
+	uint64_t most = plan_most_ids(w->m->r);
 	double fetched = 0;
-	bool bounded;
+	bool windows, bounded;
 
 	for (size_t i = 0; i < count; i++)
 		way.rows += reads[i].rows;
-	windows = windows && way.rows > PLAN_WINDOW_ROWS;
-	bounded = windows;
+	windows = bounded = way.rows > (all ? most : PLAN_WINDOW_ROWS);
 	for (size_t i = 0; i < count; i++) {
 		double rows = (double)reads[i].rows;
+		double entries = reads[i].index ? rows : 0;
+		bool points = plan_read_is_points(&reads[i]);
 
 		/* With windows, each index is read only as far as a page needs. */
-		if (windows && plan_read_is_points(&reads[i])) {
-			way.paged += reads[i].index ? rows : 0;
-		} else {
-			way.whole += reads[i].index ? rows : 0;
-			bounded = false;
-		}
+		*(windows && points && !all ? &way.paged : &way.whole) += entries;
+		bounded = bounded && points;
 		fetched = !intersects || i == 0 ? fetched + rows
 						: fetched * rows / ((double)w->documents + 1);
 	}
-	if (!bounded && way.rows > (uint64_t)w->m->r->settings->sort_bytes / WAYS_ID_BYTES)
+	if (!bounded && way.rows > most)
 		return STATUS_OK;
 	if (fetched < (double)w->fewest)
 		w->fewest = (uint64_t)fetched;
