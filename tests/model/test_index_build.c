@@ -641,7 +641,7 @@ process_that_is_killed_goes_on_where_it_was(void **state)
 	uint64_t db_number = f->db->number, number;
 	unsigned kills = 0;
 
-	put_many(f, 0, 2 * DOCS, 1);
+	put_many(f, 0, 4 * DOCS, 1);
 	number = create_index(f, 0);
 	catalog_db_unref(f->db);
 	f->db = NULL;
@@ -653,7 +653,7 @@ process_that_is_killed_goes_on_where_it_was(void **state)
 	}
 	assert_in_range(kills, 2, STEPS_MAX);
 	open_store(f);
-	check_entries(f, number, 2 * DOCS);
+	check_entries(f, number, 4 * DOCS);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

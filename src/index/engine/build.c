@@ -75,6 +75,7 @@ struct build {
 	struct arena *arena;   /* emptied by each attempt, and partly by each document */
 	struct arena *lasting; /* emptied by each attempt: what is counted until its end */
 	size_t limit;          /* documents of a step */
+	size_t most;           /* that `limit` grows up to */
 	struct err *err;
 
 	/* As the transaction sees it. */
@@ -387,9 +388,12 @@ step_run(struct kv_store *store, struct build *b, struct err *err)
 		if ((status != STATUS_TX_TOO_LARGE && status != STATUS_LIMIT) || b->limit == 1)
 			break;
 		b->limit = b->limit > 4 ? b->limit / 4 : 1;
+		b->most = b->limit;
 	}
 	if (status == STATUS_OK)
 		metric_add(&documents_built, b->passed);
+	/* Entries are written in key order: the more there are, the less each of them costs. */
+	b->limit = b->limit > b->most / 2 ? b->most : 2 * b->limit;
 	return status;
 }
 
@@ -423,6 +427,7 @@ index_build_run(struct kv_store *store, const struct index_build_key *key, uint6
 		.arena = arena_new(INDEX_BUILD_ARENA_BYTES),
 		.lasting = arena_new(BUILD_LASTING_BYTES),
 		.limit = INDEX_BUILD_STEP_DOCS,
+		.most = INDEX_BUILD_STEP_MOST,
 		.err = err,
 		.preferred = preferred,
 	};

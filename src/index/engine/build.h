@@ -29,8 +29,10 @@ struct chores;
 enum {
 	INDEX_BUILD_STRETCHES = 16,     /* that the documents of a database are cut into at most */
 	INDEX_BUILD_STRETCH_DOCS = 512, /* documents that are worth a stretch of their own */
-	INDEX_BUILD_STEP_DOCS = 1000,   /* documents of one step at most */
-	INDEX_BUILD_VIOLATIONS = 20,    /* documents of each stretch that a failure names at most */
+	INDEX_BUILD_STEP_DOCS = 1000,   /* documents of the first step of a run at most */
+	INDEX_BUILD_STEP_MOST =
+		4000,                /* each step has twice as many as the one before, up to this */
+	INDEX_BUILD_VIOLATIONS = 20, /* documents of each stretch that a failure names at most */
 	INDEX_BUILD_ARENA_BYTES = 64 * 1024 * 1024, /* of a step: documents, and their entries */
 	INDEX_CLEAR_ENTRIES = 5000,                 /* of a dropped index, in one transaction */
 };
