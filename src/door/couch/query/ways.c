@@ -354,6 +354,34 @@ selector_has_or(const struct normal_node *n)
 	return false;
 }
 
+/* True for conditions that must all hold, each of which asks for one value of a field. */
+static bool
+selector_is_equalities(const struct normal_node *n)
+{
+	if (n->kind == NORMAL_FIELD)
+		return n->op == NORMAL_EQ && !n->negated;
+	for (const struct normal_node *i = n->first; i; i = i->next) {
+		if (!selector_is_equalities(i))
+			return false;
+	}
+	return n->kind == NORMAL_AND;
+}
+
+/*
+ * True if the selector asks for one value of each column of CouchDB's choice, and for nothing else.
+ * Its entries are the matches then, and their documents are shown, so no other way reads less.
+ */
+static bool
+ways_first_is_plain(const struct ways *w)
+{
+	const struct planner *m = w->m;
+	const struct plan_candidate *c = m->best;
+
+	return w->items[0].way == PLAN_INDEX && !m->args->shown && !m->args->aggregate &&
+	       m->p->ranges.count == c->index->columns.count &&
+	       c->prefix == c->index->columns.count && selector_is_equalities(m->args->normal);
+}
+
 /* True if there may be another way than CouchDB's choice. */
 static bool
 ways_has_others(const struct ways *w)
@@ -362,7 +390,8 @@ ways_has_others(const struct ways *w)
 	const struct plan *p = m->p;
 	bool any = selector_has_or(m->args->normal);
 
-	if (p->any_named || p->no_ids || (w->pinned && w->items[0].way == PLAN_INDEX))
+	if (p->any_named || p->no_ids || (w->pinned && w->items[0].way == PLAN_INDEX) ||
+	    ways_first_is_plain(w))
 		return false;
 	if (!m->best->index->ddoc.ptr && !read_names_ids(m->args->normal) &&
 	    !index_set_of(m->r->db))
