@@ -210,6 +210,8 @@ what_is_wrong_with_a_query_is_told_in_couchdbs_words(void **state)
 		  "1.5 is not an integer greater than or equal to zero", 400 },
 		{ "{\"selector\":{},\"r\":0}", "invalid_pos_integer",
 		  "0 is not an integer greater than zero", 400 },
+		{ "{\"selector\":{},\"partition\":1}", "illegal_partition",
+		  "Partition must be a string", 400 },
 		{ "{\"selector\":{},\"conflicts\":1}", "invalid_boolean",
 		  "Invalid boolean value: 1", 400 },
 		{ "{\"selector\":{},\"odd\":1}", "invalid_key", "Invalid key odd for this request.",

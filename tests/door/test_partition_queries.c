@@ -187,7 +187,7 @@ what_is_wrong_with_a_partition_is_told(void **state)
 	door_expect(d, "POST", "/w/_find", "{\"selector\":{},\"partition\":\"_x\"}", 400,
 		    "illegal_partition");
 	door_expect(d, "POST", "/w/_find", "{\"selector\":{},\"partition\":1}", 400,
-		    "invalid_string");
+		    "illegal_partition");
 	door_expect(d, "POST", "/w/_partition/foo/_find", "{\"selector\":{},\"partition\":\"bar\"}",
 		    400, "Conflicting values for `partition`: bar in the body");
 	door_expect(d, "POST", "/w/_find?partition=foo", "{\"selector\":{},\"partition\":\"bar\"}",

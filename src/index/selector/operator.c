@@ -123,9 +123,12 @@ selector_read_argument(struct selector_compiler *c, const char *name, enum selec
 			return STATUS_OK;
 		break;
 	case SELECTOR_SIZE:
-		if (is_integer && str_to_i64(text, &ret->number) && ret->number >= 0)
-			return STATUS_OK;
-		break;
+		if (!is_integer || (text.ptr[0] == '-' && !str_eq(text, STR("-0"))))
+			break;
+		/* No array has as many elements as what does not fit into 64 bits. */
+		if (!str_to_i64(text, &ret->number))
+			ret->number = INT64_MAX;
+		return STATUS_OK;
 	case SELECTOR_MOD:
 		if (operator_read_mod(text, ret))
 			return STATUS_OK;

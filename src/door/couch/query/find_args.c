@@ -161,8 +161,8 @@ find_take_partition(struct couch_req *r, const struct json_value *v, void *into)
 	struct find_args *a = into;
 
 	if (v->kind != JSON_STRING)
-		return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_STRING, "Invalid string: %s",
-				      QUOTE_SHOW(v->text));
+		return couch_fail_set(&r->fail, COUCH_ERROR_ILLEGAL_PARTITION,
+				      "Partition must be a string");
 	if (!v->string.len)
 		return STATUS_OK;
 	a->partition = v->string;

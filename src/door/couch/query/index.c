@@ -238,7 +238,7 @@ bulk_take_ids(struct couch_req *r, const struct json_value *v, void *into)
 		struct str *parts;
 		size_t parts_count;
 
-		if (items[i].kind != JSON_STRING)
+		if (items[i].kind == JSON_NULL || items[i].kind == JSON_ARRAY_BEGIN)
 			return bulk_refuse(r, v);
 		TRY(find_args_index_name(r, &items[i], &parts, &parts_count));
 		b->ids[i] = query_design_id(items[i].string, r->arena);
