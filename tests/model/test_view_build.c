@@ -125,6 +125,112 @@ a_step_asks_a_reduce_once(void **state)
 	world_free(w);
 }
 
+/*
+ * A step never waits for a function: it says what has to be asked. Only when it has been answered,
+ * and no transaction is open, the step is committed.
+ */
+static void
+a_step_calls_no_reduce(void **state)
+{
+	struct world *w = world_new(*state);
+	struct reduce_asked asked;
+	struct view_build build = { .store = w->f->calm,
+				    .space = CATALOG_SPACE_COUCH,
+				    .db_name = w->f->db->name,
+				    .db_number = w->f->db->number,
+				    .design = &w->design,
+				    .functions = &views_functions,
+				    .asked = &asked };
+	struct index_work work = { .arena = w->f->arena };
+	struct view_batch *batch;
+	struct view_record record;
+	struct view_step step;
+	size_t most = VIEW_BATCH_DOCS, rounds = 0;
+	struct err err = { 0 };
+	struct view_error error;
+	const struct catalog_seq nothing = { 0 };
+
+	for (size_t i = 0; i < DOCS; i++)
+		doc_put(w, &w->docs[i]);
+	assert_int_equal(reduce_memo_new(VIEW_MEMO_BYTES, &build.memo), STATUS_OK);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+	assert_int_equal(view_batch_new(&batch), STATUS_OK);
+	assert_int_equal(view_batch_make(&build, record.group.number, &nothing,
+					 &record.group.purge_seq, batch, &err),
+			 STATUS_OK);
+	asked_reduces = (struct asked_reduces){ .counting = true };
+	for (;;) {
+		const struct reduce_run run = { .design = &w->design,
+						.functions = &views_functions,
+						.memo = build.memo,
+						.asked = &asked,
+						.w = &work,
+						.error = &error,
+						.err = &err };
+		size_t before = asked_reduces.count;
+		enum status status = view_step_write(&build, batch, &most, w->f->arena, &step,
+						     &err);
+
+		assert_int_equal(asked_reduces.count, before);
+		if (status == STATUS_OK)
+			break;
+		assert_int_equal(status, STATUS_BUSY);
+		assert_true(asked.count > 0);
+		assert_true(++rounds < 20);
+		assert_int_equal(reduce_answer(&run), STATUS_OK);
+		assert_int_equal(asked.count, 0);
+	}
+	assert_true(rounds > 0);
+	assert_true(step.whole);
+	asked_reduces.counting = false;
+	view_batch_free(batch);
+	reduce_asked_release(&asked);
+	reduce_memo_free(build.memo);
+	check_all(w);
+	world_free(w);
+}
+
+/* ---- The memo ---- */
+
+static void
+an_answer_without_room_is_an_error_and_not_asked_again(void **state)
+{
+	static char text[200000];
+	const struct reduce_question q = { STR("own"), false, STR("[]"), STR("[1]") };
+	struct reduce_memo *memo;
+	struct str answer;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(reduce_memo_new(100000, &memo), STATUS_OK);
+	assert_int_equal(reduce_memo_keep(memo, &q, str_of(text, sizeof(text))), STATUS_OK);
+	answer = reduce_memo_find(memo, &q);
+	assert_true(str_eq(answer, STR(REDUCE_OVERFLOW)));
+	reduce_memo_free(memo);
+}
+
+static void
+questions_past_the_limit_wait_for_the_next_attempt(void **state)
+{
+	struct reduce_asked asked;
+	struct str large = { calloc(1, REDUCE_ASKED_BYTES / 4), REDUCE_ASKED_BYTES / 4 };
+	const struct reduce_question q = { STR("own"), false, STR("[]"), large };
+
+	(void)state;
+	assert_non_null(large.ptr);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	for (size_t i = 0; i < 20; i++)
+		assert_int_equal(reduce_asked_add(&asked, &q), STATUS_OK);
+	assert_int_equal(asked.count, 4);
+	reduce_asked_clear(&asked);
+	assert_int_equal(asked.count, 0);
+	assert_int_equal(reduce_asked_add(&asked, &q), STATUS_OK);
+	assert_int_equal(asked.count, 1);
+	reduce_asked_release(&asked);
+	free((char *)(uintptr_t)large.ptr);
+}
+
 /* ---- Cleanup ---- */
 
 static size_t
@@ -259,6 +365,10 @@ main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_step_asks_a_reduce_once, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_step_calls_no_reduce, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test(an_answer_without_room_is_an_error_and_not_asked_again),
+		cmocka_unit_test(questions_past_the_limit_wait_for_the_next_attempt),
 		cmocka_unit_test_setup_teardown(cleanup_clears_groups_that_nobody_has,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(verify_finds_rows_and_sums_that_do_not_agree,

@@ -3,11 +3,11 @@
  *
  * A step is one transaction. It checks that the group is still at the place for which the batch was
  * made. If two builders are at the same place, the slower one finds the group further on
- * (STATUS_BUSY) and looks again. Functions must have been called before a step commits. Maps are
- * called when a batch is made. Reduces need the stored sums, so a step asks a memo for their
- * answers. If an answer is missing, the step calls the reduce, keeps the answer in the memo, and
- * ends without a commit; the next attempt finds the answer there. An answer in the memo is used
- * only for exactly the same input.
+ * (STATUS_BUSY) and looks again. No function is called in a step's transaction. Maps are called
+ * when a batch is made. Reduces need the stored sums, so a step asks a memo for their answers. If
+ * one is missing, the step notes the question, goes on to the end of that level of sums, and ends
+ * without a commit (STATUS_BUSY). The functions are called then, and the next attempt finds the
+ * answers in the memo. An answer in the memo is used only for exactly the same input.
  *
  * Threading: a build belongs to one thread or fiber; a batch may be made on another one.
  */
@@ -42,6 +42,7 @@ struct view_build {
 	void *arg;
 	/* Answers of reduces for the present step; belongs to the thread that writes steps. */
 	struct reduce_memo *memo;
+	struct reduce_asked *asked; /* questions of the last attempt; likewise */
 };
 
 /* A row that has been mapped. */
@@ -146,8 +147,8 @@ struct view_step {
 /*
  * Writes a batch, or as much of it as one transaction takes (write.c). `*most` is how many
  * documents that is; it is lowered when a transaction turns out too large, and then STATUS_BUSY is
- * returned, too. STATUS_BUSY also means that the group is further on by now, or that reduces were
- * called and their answers are in the memo; look again.
+ * returned, too. STATUS_BUSY also means that the group is further on by now, or, with questions
+ * in build->asked, that these have to be answered; look again.
  */
 MUST_USE enum status view_step_write(const struct view_build *build, const struct view_batch *batch,
 				     size_t *most, struct arena *arena, struct view_step *ret,
@@ -156,13 +157,6 @@ MUST_USE enum status view_step_write(const struct view_build *build, const struc
 /* Sums up the next rows of a group in VIEW_PHASE_SUMS (first_sums.c). STATUS_BUSY likewise. */
 MUST_USE enum status view_step_sums(const struct view_build *build, struct arena *arena,
 				    struct view_step *ret, struct err *err);
-
-/* True if reduces were called since the memo had kept that many answers. */
-static inline bool
-view_step_has_asked(const struct view_build *build, uint64_t kept)
-{
-	return reduce_memo_kept(build->memo) != kept;
-}
 
 /* One attempt of a step: begins, runs the body, commits. Retryable failures are STATUS_BUSY. */
 typedef enum status view_step_body(struct kv_tx *tx, void *arg);

@@ -86,6 +86,7 @@ level_run(struct summing *m, bool *ret_end)
 					.functions = m->build->functions,
 					.arg = m->build->arg,
 					.memo = m->build->memo,
+					.asked = m->build->asked,
 					.w = &m->w,
 					.error = &m->step->error,
 					.err = kv_tx_err(m->tx) };
@@ -112,7 +113,8 @@ sums_all(struct summing *m)
 
 	while (m->taken < VIEW_STEP_ROWS && r->work_map < r->group.map_count) {
 		TRY(level_run(m, &end));
-		if (!end)
+		/* The level above is made of what functions have yet to answer. */
+		if (!end || m->build->asked->count)
 			break;
 		r->work_place = STR("");
 		if (++r->work_level > VIEW_LEVELS) {
@@ -131,7 +133,6 @@ static enum status
 sums_body(struct kv_tx *tx, void *arg)
 {
 	struct summing *m = arg;
-	uint64_t kept = reduce_memo_kept(m->build->memo);
 	enum status status;
 
 	m->tx = tx;
@@ -145,7 +146,7 @@ sums_body(struct kv_tx *tx, void *arg)
 	if (m->record.group.phase != VIEW_PHASE_SUMS)
 		return STATUS_BUSY;
 	TRY(sums_all(m));
-	if (view_step_has_asked(m->build, kept))
+	if (m->build->asked->count)
 		return STATUS_BUSY;
 	return view_build_write(tx, m->db, &m->record);
 }

@@ -91,6 +91,12 @@ struct reduce_run {
 	 * functions.
 	 */
 	struct reduce_memo *memo;
+	/*
+	 * Takes the questions that the memo has no answer to, and no function is called: with any
+	 * question in it, results mean nothing, and reduce_answer() comes when the transaction is
+	 * over. With a memo; NULL: functions are called at once.
+	 */
+	struct reduce_asked *asked;
 	struct index_work *w;
 	struct view_error *error; /* set with STATUS_FUNCTION */
 	struct err *err;
@@ -99,6 +105,16 @@ struct reduce_run {
 /* Calls functions until each accumulator has one result. Those of built-in reduces are passed. */
 MUST_USE enum status reduce_run(const struct reduce_run *run, struct reduce_acc *accs,
 				size_t count);
+
+/* True if an attempt has asked what has to be answered before another one. */
+static inline bool
+reduce_run_waits(const struct reduce_run *run)
+{
+	return run->asked && run->asked->count;
+}
+
+/* Puts the questions to the functions, keeps the answers in the memo, and forgets the questions. */
+MUST_USE enum status reduce_answer(const struct reduce_run *run);
 
 /* What a reader is told. A failure is `*ret_error`, and the value then is "null". */
 MUST_USE enum status reduce_finalize(const struct view_reduce *reduce, struct str partial,

@@ -19,7 +19,6 @@ struct reduce_memo {
 	struct answer *slots;
 	size_t slot_count;
 	size_t count;
-	uint64_t kept;
 };
 
 enum status
@@ -57,12 +56,6 @@ reduce_memo_clear(struct reduce_memo *memo)
 	mem_free(memo->slots);
 	memo->slots = NULL;
 	memo->slot_count = memo->count = 0;
-}
-
-uint64_t
-reduce_memo_kept(const struct reduce_memo *memo)
-{
-	return memo->kept;
 }
 
 /* Finds the slot of the question: that of its answer, or the free one where the answer belongs. */
@@ -118,7 +111,7 @@ memo_grow(struct reduce_memo *memo)
 	return true;
 }
 
-void
+enum status
 reduce_memo_keep(struct reduce_memo *memo, const struct reduce_question *q, struct str answer)
 {
 	struct answer *slot;
@@ -126,15 +119,67 @@ reduce_memo_keep(struct reduce_memo *memo, const struct reduce_question *q, stru
 	struct str text;
 
 	if (!memo_grow(memo))
-		return;
+		return STATUS_NOMEM;
 	question_print(q, print);
 	slot = memo_slot(memo->slots, memo->slot_count, print);
 	if (slot->text.ptr)
-		return;
+		return STATUS_OK;
 	text = arena_dup(memo->arena, answer);
 	if (!text.ptr)
-		return;
+		text = STR(REDUCE_OVERFLOW);
 	*slot = (struct answer){ .print = { print[0], print[1] }, .text = text };
 	memo->count++;
-	memo->kept++;
+	return STATUS_OK;
+}
+
+/* ---- Questions ---- */
+
+enum {
+	/* The last question that is taken may have as much as an accumulator holds of rows. */
+	ASKED_ARENA_BYTES = 4 * REDUCE_ASKED_BYTES,
+};
+
+enum status
+reduce_asked_init(struct reduce_asked *asked)
+{
+	*asked = (struct reduce_asked){ .arena = arena_new(ASKED_ARENA_BYTES) };
+	return asked->arena ? STATUS_OK : STATUS_NOMEM;
+}
+
+void
+reduce_asked_release(struct reduce_asked *asked)
+{
+	arena_free(asked->arena);
+	*asked = (struct reduce_asked){ 0 };
+}
+
+void
+reduce_asked_clear(struct reduce_asked *asked)
+{
+	if (asked->count)
+		arena_clear(asked->arena);
+	asked->questions = NULL;
+	asked->count = asked->cap = asked->bytes = 0;
+}
+
+enum status
+reduce_asked_add(struct reduce_asked *asked, const struct reduce_question *q)
+{
+	struct reduce_question *kept;
+
+	if (asked->bytes > REDUCE_ASKED_BYTES || asked->count == REDUCE_ASKED_MOST)
+		return STATUS_OK;
+	asked->questions = arena_grow(asked->arena, asked->questions, asked->count, &asked->cap,
+				      sizeof(*asked->questions));
+	if (!asked->questions)
+		return STATUS_LIMIT;
+	kept = &asked->questions[asked->count];
+	*kept = *q;
+	kept->keys = arena_dup(asked->arena, q->keys);
+	kept->values = arena_dup(asked->arena, q->values);
+	if (!kept->keys.ptr || !kept->values.ptr)
+		return STATUS_LIMIT;
+	asked->bytes += q->keys.len + q->values.len;
+	asked->count++;
+	return STATUS_OK;
 }

@@ -15,18 +15,17 @@ struct calling {
 
 /* A result as it is kept: 'r' and the text, or 'e', name, NUL, reason. */
 static enum status
-calling_keep(struct calling *c, struct str result, const struct view_error *error, struct str *ret)
+result_keep(struct arena *arena, struct str result, const struct view_error *error, struct str *ret)
 {
-	struct arena *arena = c->run->w->arena;
 	struct str name = error->name.len ? error->name : STR("invalid_value");
 	size_t len = result.ptr ? 1 + result.len : 2 + name.len + error->reason.len;
 	char *at;
 
 	if (result.ptr && !view_text_is_json(result))
-		return calling_keep(c, (struct str){ 0 },
-				    &(struct view_error){ STR("invalid_value"),
-							  STR("\"A reduce returned no JSON.\"") },
-				    ret);
+		return result_keep(arena, (struct str){ 0 },
+				   &(struct view_error){ STR("invalid_value"),
+							 STR("\"A reduce returned no JSON.\"") },
+				   ret);
 	at = arena_bytes(arena, len);
 	if (!at)
 		return STATUS_LIMIT;
@@ -83,6 +82,20 @@ calling_recall(struct calling *c)
 	c->count = left;
 }
 
+/* Leaves the questions to reduce_answer(). The segments end, so that the attempt can go on. */
+static enum status
+calling_ask(struct calling *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		struct reduce_question q = calling_question(c, i);
+
+		TRY(reduce_asked_add(c->run->asked, &q));
+		segment_end(c->segments[i], STR("rnull"));
+	}
+	c->count = c->bytes = 0;
+	return STATUS_OK;
+}
+
 static enum status
 calling_flush(struct calling *c)
 {
@@ -92,6 +105,8 @@ calling_flush(struct calling *c)
 
 	if (run->memo)
 		calling_recall(c);
+	if (run->asked)
+		return calling_ask(c);
 	results = arena_zalloc(run->w->arena, (c->count + 1) * sizeof(*results));
 	errors = arena_zalloc(run->w->arena, (c->count + 1) * sizeof(*errors));
 	if (!results || !errors)
@@ -104,9 +119,9 @@ calling_flush(struct calling *c)
 		struct reduce_question q = calling_question(c, i);
 		struct str partial;
 
-		TRY(calling_keep(c, results[i], &errors[i], &partial));
+		TRY(result_keep(run->w->arena, results[i], &errors[i], &partial));
 		if (run->memo)
-			reduce_memo_keep(run->memo, &q, partial);
+			TRY(reduce_memo_keep(run->memo, &q, partial));
 		segment_end(c->segments[i], partial);
 	}
 	c->count = c->bytes = 0;
@@ -201,7 +216,68 @@ reduce_run(const struct reduce_run *run, struct reduce_acc *accs, size_t count)
 		return STATUS_LIMIT;
 	c->run = run;
 	TRY(calling_all(c, accs, count, false));
+	/* What is rereduced are the answers. */
+	if (reduce_run_waits(run))
+		return STATUS_OK;
 	TRY(calling_all(c, accs, count, true));
 	accs_take_errors(accs, count);
+	return STATUS_OK;
+}
+
+/* ---- Questions of an attempt that has ended ---- */
+
+/* How many of the questions from `at` on one call takes: they are of one reduce. */
+static size_t
+answer_count(const struct reduce_asked *asked, size_t at)
+{
+	const struct reduce_question *first = &asked->questions[at];
+	size_t bytes = 0, n = 0;
+
+	while (at + n < asked->count && n < REDUCE_CALL_GROUPS && bytes <= REDUCE_RUN_BYTES) {
+		const struct reduce_question *q = &first[n];
+
+		if (!str_eq(q->name, first->name) || q->rereduce != first->rereduce)
+			break;
+		bytes += q->keys.len + q->values.len;
+		n++;
+	}
+	return n;
+}
+
+static enum status
+answer_call(const struct reduce_run *run, const struct reduce_question *questions, size_t count)
+{
+	struct arena *arena = run->w->arena;
+	struct view_group_input *inputs = arena_alloc(arena, count * sizeof(*inputs));
+	struct view_error *errors = arena_zalloc(arena, count * sizeof(*errors));
+	struct str *results = arena_zalloc(arena, count * sizeof(*results));
+	struct str partial;
+
+	if (!inputs || !errors || !results)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		inputs[i] = (struct view_group_input){ questions[i].keys, questions[i].values };
+	TRY(run->functions->reduce(run->arg, run->design, &questions->name, 1, questions->rereduce,
+				   inputs, count, arena, results, errors, run->error, run->err));
+	for (size_t i = 0; i < count; i++) {
+		TRY(result_keep(arena, results[i], &errors[i], &partial));
+		TRY(reduce_memo_keep(run->memo, &questions[i], partial));
+	}
+	return STATUS_OK;
+}
+
+enum status
+reduce_answer(const struct reduce_run *run)
+{
+	struct reduce_asked *asked = run->asked;
+
+	for (size_t at = 0, n; at < asked->count; at += n) {
+		struct arena_mark mark = arena_mark(run->w->arena);
+
+		n = answer_count(asked, at);
+		TRY(answer_call(run, asked->questions + at, n));
+		arena_reset(run->w->arena, mark);
+	}
+	reduce_asked_clear(asked);
 	return STATUS_OK;
 }

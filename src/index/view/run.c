@@ -135,6 +135,24 @@ run_tell(struct run *r)
 		r->hooks->left_out(r->hooks->arg, &r->batch->left_out[i]);
 }
 
+/* Calls the reduces that the last attempt has asked for. No transaction is open. */
+static enum status
+run_answer(struct run *r, struct view_step *step)
+{
+	struct index_work w = { .arena = r->step_arena };
+	const struct reduce_run run = { .design = r->build->design,
+					.functions = r->build->functions,
+					.arg = r->build->arg,
+					.memo = r->build->memo,
+					.asked = r->build->asked,
+					.w = &w,
+					.error = &step->error,
+					.err = r->err };
+	enum status status = reduce_answer(&run);
+
+	return status == STATUS_OK ? STATUS_OK : run_fail(r, status, &step->error);
+}
+
 static enum status
 run_step(struct run *r, const struct view_record *record, struct view_step *step)
 {
@@ -157,12 +175,12 @@ run_steps(struct run *r)
 {
 	for (;;) {
 		struct view_record record;
-		uint64_t kept = reduce_memo_kept(r->build->memo);
 		struct view_step step;
 		enum status status;
 		bool goes_on;
 
 		arena_clear(r->step_arena);
+		reduce_asked_clear(r->build->asked);
 		TRY(view_build_state(r->build, r->step_arena, &record, r->err));
 		if (record.group.phase == VIEW_PHASE_READY &&
 		    catalog_seq_cmp(&record.group.covers, &r->least) >= 0) {
@@ -175,12 +193,12 @@ run_steps(struct run *r)
 				return STATUS_CANCELLED;
 		}
 		status = run_step(r, &record, &step);
-		/*
-		 * An attempt that called reduces has made progress, so it does not count as a vain
-		 * one.
-		 */
-		if (status == STATUS_BUSY &&
-		    (view_step_has_asked(r->build, kept) || ++r->busy < VIEW_BUILD_TRIES))
+		/* An attempt that has asked reduces has made progress: it is no vain one. */
+		if (status == STATUS_BUSY && r->build->asked->count) {
+			TRY(run_answer(r, &step));
+			continue;
+		}
+		if (status == STATUS_BUSY && ++r->busy < VIEW_BUILD_TRIES)
 			continue;
 		TRY(status);
 		r->busy = 0;
@@ -195,6 +213,7 @@ view_run(const struct view_build *build, const struct catalog_seq *least,
 	 const struct view_run_hooks *hooks, struct arena *arena, struct view_error *ret_error,
 	 struct err *err)
 {
+	struct reduce_asked asked = { 0 };
 	struct view_build own = *build;
 	struct run r = { .build = &own,
 			 .hooks = hooks,
@@ -210,11 +229,15 @@ view_run(const struct view_build *build, const struct catalog_seq *least,
 	if (!r.step_arena)
 		return STATUS_NOMEM;
 	status = reduce_memo_new(VIEW_MEMO_BYTES, &own.memo);
+	own.asked = &asked;
+	if (status == STATUS_OK)
+		status = reduce_asked_init(&asked);
 	if (status == STATUS_OK)
 		status = run_steps(&r);
 	ahead_drop(&r.ahead);
 	view_batch_free(r.batch);
 	arena_free(r.step_arena);
 	reduce_memo_free(own.memo);
+	reduce_asked_release(&asked);
 	return status;
 }

@@ -92,7 +92,7 @@ job_write(struct sums_batch *b, struct sums_job *job, struct buf *key, struct bu
 	}
 	/* So many reduces of so long results, which none of them alone is to blame for. */
 	for (size_t i = 0; bytes > VIEW_PARTIALS_BYTES && i < sum.count; i++)
-		sum.partials[i] = STR("ereduce_overflow_error\0\"Results are too long.\"");
+		sum.partials[i] = STR(REDUCE_OVERFLOW);
 	view_key_level(key, s->db, s->group->number, s->map, b->level);
 	buf_append_str(key, job->place);
 	view_sum_put(value, &sum);
@@ -122,7 +122,7 @@ sums_batch_flush(struct sums_batch *b)
 			for (size_t j = 0; j < reduces; j++)
 				b->jobs[i].accs[j] = accs[j * b->count + i];
 	}
-	for (size_t i = 0; i < b->count; i++)
+	for (size_t i = 0; !reduce_run_waits(b->run) && i < b->count; i++)
 		TRY(job_write(b, &b->jobs[i], &key, &value));
 	sums_batch_release(b);
 	return STATUS_OK;
@@ -406,6 +406,9 @@ sums_update(const struct sums *s, const struct view_map *map, const struct reduc
 		status = sums_compute(&b, &nodes);
 		sums_batch_release(&b);
 		TRY(status);
+		/* The levels above are made of what functions have yet to answer. */
+		if (reduce_run_waits(run))
+			return STATUS_OK;
 		below = nodes;
 	}
 	return STATUS_OK;

@@ -79,7 +79,7 @@ MUST_USE enum status sums_batch_begin(struct sums_batch *b, const struct sums *s
 MUST_USE enum status sums_batch_job(struct sums_batch *b, struct str place);
 /* A row or a sum of the level below, which the newest job covers. */
 MUST_USE enum status sums_batch_child(struct sums_batch *b, struct str place, struct str value);
-/* Computes and writes all of them, and forgets them. */
+/* Computes and writes all of them, and forgets them. Where functions are asked, it writes none. */
 MUST_USE enum status sums_batch_flush(struct sums_batch *b);
 void sums_batch_release(struct sums_batch *b);
 
@@ -90,7 +90,10 @@ struct sums_change {
 	bool went;
 };
 
-/* Brings all sums of the map up to date. `changes` are sorted here, and of different places. */
+/*
+ * Brings all sums of the map up to date. `changes` are sorted here, and of different places. Where
+ * functions are asked, it stops behind that level.
+ */
 MUST_USE enum status sums_update(const struct sums *s, const struct view_map *map,
 				 const struct reduce_run *run, struct sums_change *changes,
 				 size_t count);

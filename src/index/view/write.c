@@ -364,6 +364,7 @@ sums_write(struct writing *w)
 						.functions = w->build->functions,
 						.arg = w->build->arg,
 						.memo = w->build->memo,
+						.asked = w->build->asked,
 						.w = &w->w,
 						.error = &w->step->error,
 						.err = kv_tx_err(w->tx) };
@@ -480,11 +481,9 @@ write_body(struct kv_tx *tx, void *arg)
 {
 	struct writing *w = arg;
 
-	uint64_t kept = reduce_memo_kept(w->build->memo);
-
 	w->tx = tx;
 	TRY(write_all(w));
-	return view_step_has_asked(w->build, kept) ? STATUS_BUSY : STATUS_OK;
+	return w->build->asked->count ? STATUS_BUSY : STATUS_OK;
 }
 
 enum status
