@@ -110,6 +110,7 @@ add(struct catalog_verify_sum *sum, const struct catalog_verify_sum *more)
 	sum->packed += more->packed;
 	sum->keys += more->keys;
 	sum->bytes += more->bytes;
+	sum->functions += more->functions;
 	sum->findings += more->findings;
 }
 
@@ -122,6 +123,10 @@ tell_sum(const struct verify *v)
 		if (v->found[i].count > v->limit)
 			printf("%s: %llu more\n", v->found[i].kind,
 			       (unsigned long long)(v->found[i].count - v->limit));
+	if (sum->functions)
+		printf("%llu reduces of views are functions: their stored results were not "
+		       "compared\n",
+		       (unsigned long long)sum->functions);
 	printf("%llu databases, %llu documents, %llu leaves, %llu packed, %llu findings\n",
 	       (unsigned long long)sum->databases, (unsigned long long)sum->documents,
 	       (unsigned long long)sum->leaves, (unsigned long long)sum->packed,

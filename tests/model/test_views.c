@@ -20,6 +20,7 @@ random_edits_are_followed(void **state)
 {
 	struct world *w = world_new(*state);
 
+	world_put_design(w);
 	for (size_t i = 0; i < ROUNDS; i++) {
 		struct arena_mark mark = arena_mark(w->f->arena);
 

@@ -554,6 +554,19 @@ world_new(struct fixture *f)
 }
 
 void
+world_put_design(struct world *w)
+{
+	AUTO(buf_release) struct buf text = BUF_INIT(4096);
+
+	/* Without its _id. */
+	buf_append_byte(&text, '{');
+	buf_append_cstr(&text, strchr(views_design_text, ',') + 1);
+	buf_append_byte(&text, '\0');
+	assert_int_equal(buf_status(&text), STATUS_OK);
+	fixture_put(w->f, "_design/x", NULL, text.ptr);
+}
+
+void
 world_free(struct world *w)
 {
 	view_engine_free(w->engine);

@@ -90,6 +90,9 @@ struct world *world_new(struct fixture *f);
 /* Checks the whole database, too. */
 void world_free(struct world *w);
 
+/* Writes the design document, which tells fixture_check() what is in sums. */
+void world_put_design(struct world *w);
+
 /* ---- Edits ---- */
 
 void doc_put(struct world *w, struct naive_doc *doc);

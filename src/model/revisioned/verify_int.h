@@ -4,6 +4,8 @@
 
 #include "catalog/check.h"
 #include "doc/root.h"
+#include "index/view/reduce.h"
+#include "index/view/view.h"
 #include "model/revisioned/partition_int.h"
 #include "model/revisioned/revisioned_int.h"
 #include "model/revisioned/verify.h"
@@ -111,6 +113,37 @@ MUST_USE enum status verify_locals(struct catalog_verify *v);
 MUST_USE enum status verify_purges(struct catalog_verify *v);
 /* INDEXES and ENTRIES (verify_indexes.c). */
 MUST_USE enum status verify_indexes(struct catalog_verify *v);
+/* ---- Results of reduces (verify_view_values.c) ---- */
+
+/* Of one group, while its sums are gone through. All fields are private. */
+struct verify_view_values {
+	struct catalog_verify *v;
+	const struct view_group *group;
+	struct arena *design_arena;
+	struct view_design design;
+	bool known;          /* a design document has these views: there is something to compare */
+	struct arena *arena; /* of one sum */
+	struct index_work w;
+	const struct view_map *map;
+	struct reduce_acc accs[VIEW_VIEWS_MOST];
+	bool broken; /* the present sum cannot be computed */
+};
+
+/* Finds the views' design document. verify_view_values_close() also after a failure. */
+MUST_USE enum status verify_view_values_open(struct catalog_verify *v,
+					     const struct view_group *group,
+					     struct verify_view_values *values);
+void verify_view_values_close(struct verify_view_values *values);
+/* A sum of a level begins; then come the pairs of the level below that it covers, in order. */
+void verify_view_values_begin(struct verify_view_values *values, size_t map);
+MUST_USE enum status verify_view_values_take(struct verify_view_values *values, size_t map,
+					     unsigned level, struct str place, struct str value);
+/* The sum, as it is stored under `key`. */
+MUST_USE enum status verify_view_values_compare(struct verify_view_values *values, struct str key,
+						struct str value);
+
+/* ---- Subspaces, continued ---- */
+
 /* VIEWS (verify_views.c). */
 MUST_USE enum status verify_views(struct catalog_verify *v);
 /* ATTACHMENTS, after verify_documents(), which calls the second, and adds to `sizes`

@@ -1,7 +1,8 @@
 /*
- * Checks views: each sum against what it covers of the level below, the counters of a group against
- * its rows, and the lists of documents' rows against the rows, both ways. Whether the rows are what
- * the functions make of the documents, only the functions know.
+ * Checks views: each sum against what it covers of the level below (verify_view_values.c compares
+ * the results of reduces), the counters of a group against its rows, and the lists of documents'
+ * rows against the rows, both ways. Only the functions know whether the rows are what they make of
+ * the documents.
  */
 #include "index/view/keys.h"
 #include "index/view/record.h"
@@ -11,6 +12,7 @@
 struct verify_group {
 	struct catalog_verify *v;
 	struct view_record record;
+	struct verify_view_values values;
 	uint64_t rows[VIEW_VIEWS_MOST];
 	uint64_t listed[VIEW_VIEWS_MOST]; /* in the lists of documents */
 };
@@ -43,12 +45,15 @@ sum_compare(struct verify_group *g, struct verify_sum *s)
 		catalog_verify_found(g->v, REV_FINDING_VIEW, s->cursor.pair.key,
 				     "a sum over %llu rows says that there are %llu",
 				     (unsigned long long)s->rows, (unsigned long long)rows);
+	else
+		TRY(verify_view_values_compare(&g->values, s->cursor.pair.key,
+					       s->cursor.pair.value));
 	return catalog_verify_cursor_next(g->v, &s->cursor);
 }
 
 /* A pair of the level below: it belongs to the present sum, or begins the next one. */
 static enum status
-sum_take(struct verify_group *g, struct verify_sum *s, unsigned level,
+sum_take(struct verify_group *g, struct verify_sum *s, size_t map, unsigned level,
 	 const struct catalog_verify_cursor *below)
 {
 	struct err err = { 0 };
@@ -57,6 +62,7 @@ sum_take(struct verify_group *g, struct verify_sum *s, unsigned level,
 	if (below->tail.len && view_place_level(g->record.group.seed, below->tail) >= level) {
 		TRY(sum_compare(g, s));
 		s->rows = 0;
+		verify_view_values_begin(&g->values, map);
 		if (s->cursor.done || !str_eq(s->cursor.tail, below->tail))
 			catalog_verify_found(g->v, REV_FINDING_VIEW, below->pair.key,
 					     "level %u has no sum that begins here", level);
@@ -64,7 +70,7 @@ sum_take(struct verify_group *g, struct verify_sum *s, unsigned level,
 	if (level > 1 && view_sum_rows(below->pair.value, &rows, &err) != STATUS_OK)
 		rows = 0; /* told when the level below was compared */
 	s->rows += rows;
-	return STATUS_OK;
+	return verify_view_values_take(&g->values, map, level, below->tail, below->pair.value);
 }
 
 static enum status
@@ -75,12 +81,13 @@ verify_level(struct verify_group *g, size_t map, unsigned level)
 	struct verify_sum s = { 0 };
 	enum status status;
 
+	verify_view_values_begin(&g->values, map);
 	view_key_level(&v->key, v->db, g->record.group.number, map, level);
 	TRY(catalog_verify_cursor_open_at(v, &s.cursor));
 	view_key_level(&v->key, v->db, g->record.group.number, map, level - 1);
 	status = catalog_verify_cursor_open_at(v, &below);
 	while (status == STATUS_OK && !below.done) {
-		status = sum_take(g, &s, level, &below);
+		status = sum_take(g, &s, map, level, &below);
 		g->rows[map] += level == 1;
 		if (status == STATUS_OK)
 			status = catalog_verify_cursor_next(v, &below);
@@ -190,13 +197,24 @@ verify_lists(struct verify_group *g)
 /* ---- Groups ---- */
 
 static enum status
+verify_levels(struct verify_group *g)
+{
+	const struct view_group *group = &g->record.group;
+	enum status status = verify_view_values_open(g->v, group, &g->values);
+
+	for (size_t map = 0; status == STATUS_OK && map < group->map_count; map++)
+		for (unsigned level = 1; status == STATUS_OK && level <= VIEW_LEVELS; level++)
+			status = verify_level(g, map, level);
+	verify_view_values_close(&g->values);
+	return status;
+}
+
+static enum status
 verify_group_parts(struct verify_group *g, struct str key)
 {
 	const struct view_group *group = &g->record.group;
 
-	for (size_t map = 0; map < group->map_count; map++)
-		for (unsigned level = 1; level <= VIEW_LEVELS; level++)
-			TRY(verify_level(g, map, level));
+	TRY(verify_levels(g));
 	TRY(verify_lists(g));
 	for (size_t map = 0; map < group->map_count; map++) {
 		if (g->rows[map] != group->rows[map])
@@ -218,7 +236,7 @@ verify_group_parts(struct verify_group *g, struct str key)
 static enum status
 verify_one_group(struct catalog_verify *v, const struct catalog_verify_cursor *c)
 {
-	struct arena *arena = arena_new(KV_LIMIT_VALUE_BYTES * 4);
+	struct arena *arena = arena_new(KV_LIMIT_VALUE_BYTES * 4 + sizeof(struct verify_group));
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct verify_group *g = arena ? arena_zalloc(arena, sizeof(*g)) : NULL;
 	struct err err = { 0 };
