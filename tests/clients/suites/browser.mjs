@@ -158,6 +158,7 @@ const tests = {
 			assert.ok(cookie.secure && cookie.httpOnly, JSON.stringify(cookie));
 			assert.equal(await page.evaluate(() => document.cookie), '');
 			await add(page, 'stay');
+			await shows(page, 'list', 'stay');
 			await page.close();
 			const again = await state.reopen();
 			await shows(again, 'who', 'Kaša');
@@ -203,8 +204,11 @@ const tests = {
 			const doc = `${state.frond.url}/_users/org.couchdb.user:ute`;
 			const { _rev } = await expectStatus(200, 'GET', doc, undefined, ADMIN);
 			await expectStatus(200, 'DELETE', `${doc}?rev=${_rev}`, undefined, ADMIN);
+			await eventually(
+				async () => /^(ended|offline)$/.test(await text(page, 'sync')),
+				BUSY_MS,
+			);
 			await add(page, 'unseen');
-			await eventually(async () => (await text(page, 'error')) !== '', BUSY_MS);
 			assert.equal(await statusOf(page, `${state.server}/${nameOf('ute')}`), 401);
 			await shows(page, 'list', 'unseen');
 			assert.deepEqual(await there(state, 'ute'), []);
