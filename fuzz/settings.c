@@ -13,7 +13,7 @@ settings_make_sense(const struct settings *s)
 {
 	const struct couch_settings *couch = settings_of(s, &couch_setting_group);
 	const struct kv_settings *kv = settings_of(s, &kv_setting_group);
-	const struct settings_person *people;
+	const struct settings_entry *people;
 
 	return couch->doc_bytes <= COUCH_DOC_MAX_BYTES && *couch->host && *kv->url &&
 	       settings_people(s, &people) <= SETTINGS_PEOPLE_LIMIT;

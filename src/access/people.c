@@ -29,7 +29,7 @@ people_hash_limits(const struct settings *settings)
 
 /* The hash of a person's password, made in the arena unless it is hashed already. */
 static enum status
-person_hashed(const struct settings *settings, const struct settings_person *person,
+person_hashed(const struct settings *settings, const struct settings_entry *person,
 	      struct str secret, struct arena *arena, struct str *ret, struct err *err)
 {
 	const struct access_settings *access = settings_of(settings, &access_setting_group);
@@ -44,7 +44,7 @@ person_hashed(const struct settings *settings, const struct settings_person *per
 static enum status
 add_people(struct auth *auth, const struct settings *settings, struct arena *arena, struct err *err)
 {
-	const struct settings_person *people;
+	const struct settings_entry *people;
 	size_t count = settings_people(settings, &people);
 	struct str hashed;
 
@@ -104,7 +104,7 @@ people_auth(const struct settings *settings, struct auth **ret, struct err *err)
 enum status
 people_check(const struct settings *settings, struct err *err)
 {
-	const struct settings_person *people;
+	const struct settings_entry *people;
 	size_t count = settings_people(settings, &people);
 
 	for (size_t i = 0; i < count; i++)
@@ -116,7 +116,7 @@ people_check(const struct settings *settings, struct err *err)
 static enum status
 hash_people(struct settings *settings, struct str secret, struct arena *arena, struct err *err)
 {
-	const struct settings_person *people;
+	const struct settings_entry *people;
 	size_t count = settings_people(settings, &people);
 	struct str hashed;
 

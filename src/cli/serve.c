@@ -233,7 +233,7 @@ find_exposed_host(const struct serve *s)
 static enum status
 check_in_charge(const struct serve *s, struct err *err)
 {
-	const struct settings_person *people;
+	const struct settings_entry *people;
 	const char *exposed = find_exposed_host(s);
 
 	if (!exposed || settings_people(s->settings, &people) > 0)
@@ -537,8 +537,8 @@ static void
 tell_changed_passwords(const struct serve *s)
 {
 	struct settings_held *held = settings_live_hold(s->live);
-	const struct settings_person *given;
-	const struct settings_person *now;
+	const struct settings_entry *given;
+	const struct settings_entry *now;
 	size_t count = settings_people(s->settings, &given);
 	size_t now_count = settings_people(held->settings, &now);
 

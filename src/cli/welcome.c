@@ -20,7 +20,7 @@ enum {
 static void
 welcome_user(const struct settings *settings, char ret[WELCOME_USER_BYTES])
 {
-	const struct settings_person *people;
+	const struct settings_entry *people;
 
 	ret[0] = '\0';
 	if (settings_people(settings, &people) == 0)

@@ -17,12 +17,38 @@ struct settings_part {
 	bool *set_values; /* by the group's order: which of them somebody has set */
 };
 
+enum open_kind {
+	OPEN_PEOPLE,
+	OPEN_KEYS,
+	OPEN_KINDS,
+};
+
+enum {
+	OPEN_LIMIT = SETTINGS_PEOPLE_LIMIT,
+};
+
+_Static_assert((int)SETTINGS_KEYS_LIMIT == (int)OPEN_LIMIT, "both sections have the same room");
+
+static const struct {
+	const char *section;
+	const char *text;    /* what an entry's text is called */
+	const char *entries; /* what the entries are called */
+} opens[OPEN_KINDS] = {
+	[OPEN_PEOPLE] = { SETTINGS_PEOPLE, "password", "administrators" },
+	[OPEN_KEYS] = { SETTINGS_KEYS, "key", "keys" },
+};
+
+/* The entries of an open section. */
+struct settings_open {
+	struct settings_entry entries[OPEN_LIMIT];
+	size_t count;
+};
+
 struct settings {
 	const struct setting_group *const *groups;
 	size_t groups_count;
 	struct arena *arena; /* the texts that were set */
-	struct settings_person people[SETTINGS_PEOPLE_LIMIT];
-	size_t people_count;
+	struct settings_open open[OPEN_KINDS];
 	struct settings_part parts[]; /* one for each group */
 };
 
@@ -92,8 +118,7 @@ settings_copy(const struct settings *from)
 		memcpy(s->parts[i].set_values, from->parts[i].set_values,
 		       s->groups[i]->count * sizeof(bool));
 	}
-	memcpy(s->people, from->people, sizeof(s->people));
-	s->people_count = from->people_count;
+	memcpy(s->open, from->open, sizeof(s->open));
 	return s;
 }
 
@@ -122,10 +147,17 @@ settings_of(const struct settings *s, const struct setting_group *group)
 }
 
 size_t
-settings_people(const struct settings *s, const struct settings_person **ret)
+settings_people(const struct settings *s, const struct settings_entry **ret)
 {
-	*ret = s->people;
-	return s->people_count;
+	*ret = s->open[OPEN_PEOPLE].entries;
+	return s->open[OPEN_PEOPLE].count;
+}
+
+size_t
+settings_keys(const struct settings *s, const struct settings_entry **ret)
+{
+	*ret = s->open[OPEN_KEYS].entries;
+	return s->open[OPEN_KEYS].count;
 }
 
 /* ---- Values ---- */
@@ -339,36 +371,55 @@ set_value(struct settings *s, const struct settings_place *place, struct str tex
 
 /* ---- Setting them ---- */
 
-static struct settings_person *
-find_person(struct settings *s, struct str name)
+/* False: the section is not open. */
+static bool
+open_find(struct str section, enum open_kind *ret)
 {
-	for (size_t i = 0; i < s->people_count; i++)
-		if (str_eq(s->people[i].name, name))
-			return &s->people[i];
+	for (size_t i = 0; i < OPEN_KINDS; i++) {
+		if (str_eq(section, str_from_cstr(opens[i].section))) {
+			*ret = (enum open_kind)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct settings_entry *
+open_find_entry(struct settings_open *open, struct str name)
+{
+	for (size_t i = 0; i < open->count; i++)
+		if (str_eq(open->entries[i].name, name))
+			return &open->entries[i];
 	return NULL;
+}
+
+static enum status
+open_set(struct settings *s, enum open_kind kind, struct str name, struct str text, bool fixed,
+	 struct err *err)
+{
+	struct settings_open *open = &s->open[kind];
+	struct settings_entry *entry = open_find_entry(open, name);
+	struct settings_entry copy = { .fixed = fixed };
+
+	if (text.len == 0)
+		return err_set(err, STATUS_INVALID, "[%s] %s: the %s must not be empty",
+			       opens[kind].section, QUOTE_SHOW(name), opens[kind].text);
+	if (!entry && open->count == OPEN_LIMIT)
+		return err_set(err, STATUS_LIMIT, "[%s] %s: more than %d %s", opens[kind].section,
+			       QUOTE_SHOW(name), OPEN_LIMIT, opens[kind].entries);
+	TRY(copy_text(s, name, &copy.name, err));
+	TRY(copy_text(s, text, &copy.text, err));
+	if (!entry)
+		entry = &open->entries[open->count++];
+	*entry = copy;
+	return STATUS_OK;
 }
 
 enum status
 settings_set_person(struct settings *s, struct str name, struct str text, bool fixed,
 		    struct err *err)
 {
-	struct settings_person *person = find_person(s, name);
-	struct settings_person copy = { .fixed = fixed };
-
-	if (text.len == 0)
-		return err_set(err, STATUS_INVALID,
-			       "[" SETTINGS_PEOPLE "] %s: the password must not be empty",
-			       QUOTE_SHOW(name));
-	if (!person && s->people_count == SETTINGS_PEOPLE_LIMIT)
-		return err_set(err, STATUS_LIMIT,
-			       "[" SETTINGS_PEOPLE "] %s: more than %d administrators",
-			       QUOTE_SHOW(name), SETTINGS_PEOPLE_LIMIT);
-	TRY(copy_text(s, name, &copy.name, err));
-	TRY(copy_text(s, text, &copy.text, err));
-	if (!person)
-		person = &s->people[s->people_count++];
-	*person = copy;
-	return STATUS_OK;
+	return open_set(s, OPEN_PEOPLE, name, text, fixed, err);
 }
 
 enum status
@@ -376,26 +427,28 @@ settings_set(struct settings *s, struct str section, struct str name, struct str
 	     struct err *err)
 {
 	struct settings_place place;
+	enum open_kind kind;
 
-	if (str_eq(section, STR(SETTINGS_PEOPLE)))
-		return settings_set_person(s, name, text, false, err);
+	if (open_find(section, &kind))
+		return open_set(s, kind, name, text, false, err);
 	TRY(find_setting(s, section, name, &place, err));
 	return set_value(s, &place, text, err);
 }
 
 static enum status
-set_person_live(struct settings *s, struct str name, struct str text, struct err *err)
+open_set_live(struct settings *s, enum open_kind kind, struct str name, struct str text,
+	      struct err *err)
 {
-	struct settings_person *person = find_person(s, name);
+	struct settings_open *open = &s->open[kind];
+	struct settings_entry *entry = open_find_entry(open, name);
 
 	if (text.ptr)
-		return settings_set_person(s, name, text, person && person->fixed, err);
-	if (person && person->fixed)
-		return err_set(err, STATUS_FORBIDDEN,
-			       "[" SETTINGS_PEOPLE "] %s: given where the server was started",
-			       QUOTE_SHOW(name));
-	if (person)
-		*person = s->people[--s->people_count];
+		return open_set(s, kind, name, text, entry && entry->fixed, err);
+	if (entry && entry->fixed)
+		return err_set(err, STATUS_FORBIDDEN, "[%s] %s: given where the server was started",
+			       opens[kind].section, QUOTE_SHOW(name));
+	if (entry)
+		*entry = open->entries[--open->count];
 	return STATUS_OK;
 }
 
@@ -404,9 +457,10 @@ settings_set_live(struct settings *s, struct str section, struct str name, struc
 		  struct err *err)
 {
 	struct settings_place place;
+	enum open_kind kind;
 
-	if (str_eq(section, STR(SETTINGS_PEOPLE)))
-		return set_person_live(s, name, text, err);
+	if (open_find(section, &kind))
+		return open_set_live(s, kind, name, text, err);
 	TRY(find_setting(s, section, name, &place, err));
 	if (!(place.setting->flags & SETTING_LIVE))
 		return err_set(err, STATUS_FORBIDDEN, "[%s] %s: fixed when the server starts",
@@ -474,7 +528,9 @@ settings_each(const struct settings *s, settings_visit *visit, void *arg)
 					  str_from_cstr(setting->name), text));
 		}
 	}
-	for (size_t i = 0; i < s->people_count; i++)
-		TRY(visit(arg, STR(SETTINGS_PEOPLE), s->people[i].name, s->people[i].text));
+	for (size_t i = 0; i < OPEN_KINDS; i++)
+		for (size_t j = 0; j < s->open[i].count; j++)
+			TRY(visit(arg, str_from_cstr(opens[i].section), s->open[i].entries[j].name,
+				  s->open[i].entries[j].text));
 	return STATUS_OK;
 }

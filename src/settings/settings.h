@@ -8,8 +8,8 @@
  * unknown section or name and a value that makes no sense are errors that name the file, the line
  * and the setting: a typing mistake must not become a default.
  *
- * One section, [admins], is open: its names are not declared, since they are people. Its entries
- * are kept as they are, for access/ to read.
+ * Two sections, [admins] and [jwt_keys], are open: their names are not declared, since they are
+ * people and keys. Their entries are kept as they are, for access/ to read.
  *
  * Settings belong to one thread while they are changed. Once they are no longer changed, any
  * thread may read them.
@@ -25,16 +25,20 @@
 #include "base/str.h"
 
 enum {
-	SETTINGS_LINE_BYTES = 190,  /* a line of the file, without its end */
-	SETTINGS_PEOPLE_LIMIT = 64, /* entries of the open section */
+	SETTINGS_LINE_BYTES = 8192,  /* a line of the file, without its end */
+	SETTINGS_SECTION_BYTES = 64, /* a section's name in the file */
+	SETTINGS_PEOPLE_LIMIT = 64,  /* entries of [admins] */
+	SETTINGS_KEYS_LIMIT = 64,    /* entries of [jwt_keys] */
 };
 
-#define SETTINGS_PEOPLE "admins" /* the open section */
+/* The open sections. */
+#define SETTINGS_PEOPLE "admins"
+#define SETTINGS_KEYS   "jwt_keys"
 
-/* An entry of the open section. */
-struct settings_person {
+/* An entry of an open section. */
+struct settings_entry {
 	struct str name;
-	struct str text; /* a password, plain or hashed */
+	struct str text; /* a password, plain or hashed; or a key */
 	/*
 	 * Given by the command line or the environment: settings_set_live() changes the password,
 	 * but does not take the person away, who would be back at the next start.
@@ -63,8 +67,9 @@ void settings_free(struct settings *s); /* NULL is fine */
  */
 const void *settings_of(const struct settings *s, const struct setting_group *group);
 
-/* The entries of the open section. */
-size_t settings_people(const struct settings *s, const struct settings_person **ret);
+/* The entries of [admins], and of [jwt_keys]. */
+size_t settings_people(const struct settings *s, const struct settings_entry **ret);
+size_t settings_keys(const struct settings *s, const struct settings_entry **ret);
 
 /* STATUS_NOT_FOUND, STATUS_IO; STATUS_INVALID; STATUS_NOMEM. `path` is only borrowed. */
 MUST_USE enum status settings_read_file(struct settings *s, const char *path, struct err *err);
@@ -80,13 +85,13 @@ MUST_USE enum status settings_read(struct settings *s, FILE *file, const char *n
 MUST_USE enum status settings_set(struct settings *s, struct str section, struct str name,
 				  struct str text, struct err *err);
 
-/* Adds an entry of the open section, or replaces the one that is there. Errors as above. */
+/* Adds an entry of [admins], or replaces the one that is there. Errors as above. */
 MUST_USE enum status settings_set_person(struct settings *s, struct str name, struct str text,
 					 bool fixed, struct err *err);
 
 /*
- * The same for what can change while a server runs: the open section, and settings that are
- * SETTING_LIVE. `text` ptr NULL: back to the default, or no such person. STATUS_FORBIDDEN: it is
+ * The same for what can change while a server runs: the open sections, and settings that are
+ * SETTING_LIVE. `text` ptr NULL: back to the default, or no such entry. STATUS_FORBIDDEN: it is
  * fixed when a server starts; otherwise as settings_set().
  */
 MUST_USE enum status settings_set_live(struct settings *s, struct str section, struct str name,
@@ -99,7 +104,8 @@ struct str settings_section(struct str section);
 typedef enum status settings_visit(void *arg, struct str section, struct str name, struct str text);
 
 /*
- * Visits what is set or SETTING_LISTED, people last, until a visit fails; returns that failure.
+ * Visits what is set or SETTING_LISTED, the open sections last, until a visit fails; returns that
+ * failure.
  */
 MUST_USE enum status settings_each(const struct settings *s, settings_visit *visit, void *arg);
 

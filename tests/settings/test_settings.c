@@ -92,7 +92,7 @@ static void
 defaults_hold_and_only_listed_ones_are_listed(void **state)
 {
 	struct settings *s = new_settings();
-	const struct settings_person *people;
+	const struct settings_entry *people;
 
 	(void)state;
 	assert_string_equal(lamp_of(s)->host, "127.0.0.1");
@@ -114,7 +114,7 @@ static void
 a_file_sets_every_type_and_the_last_line_wins(void **state)
 {
 	struct settings *s = new_settings();
-	const struct settings_person *people;
+	const struct settings_entry *people;
 	struct err err = { 0 };
 
 	(void)state;
@@ -235,11 +235,41 @@ first_of_several_mistakes_is_told(void **state)
 static void
 long_lines_are_refused_and_not_cut(void **state)
 {
-	char text[400] = "[chttpd]\nbind_address = ";
+	char text[SETTINGS_LINE_BYTES + 100] = "[chttpd]\nbind_address = ";
 
 	(void)state;
-	memset(text + strlen(text), 'x', 300);
-	assert_refused(text, "frond.ini:2: the line is longer than 190 bytes");
+	memset(text + strlen(text), 'x', SETTINGS_LINE_BYTES);
+	assert_refused(text, "frond.ini:2: the line is longer than 8192 bytes");
+}
+
+static void
+keys_have_colons_and_what_ends_a_name_in_them(void **state)
+{
+	struct settings *s = new_settings();
+	const struct settings_entry *keys;
+	struct err err = { 0 };
+
+	(void)state;
+	if (read_text(s,
+		      "[jwt_keys]\n"
+		      "hmac:_default=aGVsbG8=\n"
+		      "rsa:a=b= = -----BEGIN PUBLIC KEY-----\\nMIIB=\n"
+		      "; a comment\n"
+		      "ec:x = 1\n"
+		      "ec:x = 2 ; the last one holds\n",
+		      &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	assert_int_equal(settings_keys(s, &keys), 3);
+	assert_true(str_eq(keys[0].name, STR("hmac:_default")));
+	assert_true(str_eq(keys[0].text, STR("aGVsbG8=")));
+	assert_true(str_eq(keys[1].name, STR("rsa:a=b=")));
+	assert_true(str_eq(keys[1].text, STR("-----BEGIN PUBLIC KEY-----\\nMIIB=")));
+	assert_true(str_eq(keys[2].text, STR("2")));
+	settings_free(s);
+	assert_refused("[jwt_keys]\nnothing\n",
+		       "frond.ini:2: this is neither \"name = value\" nor a [section]");
+	assert_refused("[jwt_keys]\nhmac:x =\n",
+		       "frond.ini:2: [jwt_keys] hmac:x: the key must not be empty");
 }
 
 static void
@@ -330,6 +360,7 @@ main(void)
 		cmocka_unit_test(mistakes_name_file_line_and_key),
 		cmocka_unit_test(first_of_several_mistakes_is_told),
 		cmocka_unit_test(long_lines_are_refused_and_not_cut),
+		cmocka_unit_test(keys_have_colons_and_what_ends_a_name_in_them),
 		cmocka_unit_test(too_many_people_are_refused_by_their_limit),
 		cmocka_unit_test(missing_file_is_not_found),
 		cmocka_unit_test(live_changes_leave_the_original_and_go_back_to_defaults),
