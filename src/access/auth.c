@@ -53,38 +53,60 @@ basic_check(struct auth *a, struct str header, const struct auth_client *client,
 	return status;
 }
 
+/* By name and password, or by a cookie. */
+static enum status
+known_check(struct auth *a, enum auth_method method, struct str header,
+	    const struct auth_client *client, struct arena *arena, struct auth_user *ret,
+	    struct err *err)
+{
+	struct auth_who who;
+	struct str tried = { NULL, 0 };
+	uint64_t age_s = 0;
+	enum status status;
+
+	if (method == AUTH_METHOD_BASIC)
+		status = basic_check(a, header, client, arena, &who, &tried, err);
+	else
+		status = auth_cookie_check(a, header, client, arena, &who, &age_s, err);
+	ret->tried = tried;
+	if (tried.ptr)
+		ret->attempt = AUTH_METHOD_BASIC;
+	TRY(status);
+	if (auth_become(&who, arena, method, ret) != STATUS_OK)
+		return err_set(err, STATUS_LIMIT, "out of the request's memory");
+	ret->tried = tried;
+	ret->attempt = tried.ptr ? AUTH_METHOD_BASIC : AUTH_METHOD_NONE;
+	ret->fresh = method == AUTH_METHOD_BASIC && who.fresh;
+	ret->renew = method == AUTH_METHOD_COOKIE && age_s > a->session_s / RENEW_PART;
+	return STATUS_OK;
+}
+
 enum status
 auth_check(struct auth *a, struct str authorization, struct str cookie,
 	   const struct auth_client *client, struct arena *arena, struct auth_user *ret,
 	   struct err *err)
 {
-	enum auth_method method = AUTH_METHOD_BASIC;
 	enum status status = STATUS_NOT_FOUND;
-	struct auth_who who;
-	struct str tried = { NULL, 0 };
-	uint64_t age_s = 0;
 
 	*ret = (struct auth_user){ .name = STR(""), .method = AUTH_METHOD_NONE };
 	if (!auth_has_admins(a))
 		return auth_everybody(ret);
-	if (authorization.ptr)
-		status = basic_check(a, authorization, client, arena, &who, &tried, err);
-	ret->tried = tried;
-	if (status == STATUS_NOT_FOUND && cookie.ptr) {
-		method = AUTH_METHOD_COOKIE;
-		status = auth_cookie_check(a, cookie, client, arena, &who, &age_s, err);
+	for (size_t i = 0; i < a->handlers_count && status == STATUS_NOT_FOUND; i++) {
+		enum auth_method method = a->handlers[i];
+		struct str header = method == AUTH_METHOD_COOKIE ? cookie : authorization;
+
+		if (!header.ptr)
+			continue;
+		if (method == AUTH_METHOD_JWT)
+			status = auth_token_check(a, header, arena, ret, err);
+		else
+			status = known_check(a, method, header, client, arena, ret, err);
 	}
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
 	if (status == STATUS_NOMEM)
 		return err_set(err, status, "out of memory");
-	TRY(status);
-	if (auth_become(&who, arena, method, ret) != STATUS_OK)
-		return err_set(err, STATUS_LIMIT, "out of the request's memory");
-	ret->tried = tried;
-	ret->fresh = method == AUTH_METHOD_BASIC && who.fresh;
-	ret->renew = method == AUTH_METHOD_COOKIE && age_s > a->session_s / RENEW_PART;
-	return STATUS_OK;
+	return status;
 }
 
 enum status
@@ -109,6 +131,8 @@ auth_again(const struct auth *a, const struct auth_client *client, struct arena 
 		return user->admin ? STATUS_OK : STATUS_UNAUTHORIZED;
 	if (user->name.len == 0)
 		return user->admin ? STATUS_UNAUTHORIZED : STATUS_OK;
+	if (user->method == AUTH_METHOD_JWT)
+		return auth_token_again(a, user);
 	if (auth_find(a, user->name, client, arena, &who, err) != STATUS_OK)
 		return STATUS_UNAUTHORIZED;
 	return auth_become(&who, arena, user->method, user);

@@ -1,7 +1,8 @@
 /*
  * Finds out who a request comes from, by name and password in HTTP Basic credentials or by
  * CouchDB's AuthSession cookie: an administrator of the settings, or else a person of the store
- * (person.h). Thread-safe after the last auth_add_admin() and auth_set_…().
+ * (person.h). Where the settings want it, a token says itself who somebody is (jwt.h). Thread-safe
+ * after the last auth_add_admin() and auth_set_…().
  *
  * As long as no administrator is configured, every request has an administrator's rights, as in a
  * new PouchDB Server or CouchDB 1. That is meant for a server that listens on the loopback address
@@ -11,6 +12,7 @@
 #define FROND_ACCESS_AUTH_H
 
 #include "access/hash_queue.h"
+#include "access/jwt.h"
 #include "access/lockout.h"
 #include "access/verifier.h"
 #include "base/arena.h"
@@ -28,6 +30,7 @@ enum {
 	AUTH_ROUNDS_LIMIT = 10000000,
 	AUTH_SALT_LIMIT_BYTES = 128, /* likewise */
 	AUTH_SECRET_MIN_BYTES = 16,
+	AUTH_HANDLERS_LIMIT = 8,
 };
 
 struct auth;
@@ -38,6 +41,7 @@ enum auth_method {
 	AUTH_METHOD_NONE, /* no credentials given */
 	AUTH_METHOD_BASIC,
 	AUTH_METHOD_COOKIE,
+	AUTH_METHOD_JWT,
 };
 
 struct auth_user {
@@ -46,10 +50,14 @@ struct auth_user {
 	size_t roles_count;
 	bool admin; /* an administrator of the server: `roles` has "_admin" */
 	enum auth_method method;
-	bool fresh; /* the password was hashed for this request, and not remembered */
-	struct str
-		tried; /* the name in Basic credentials, right or wrong; ptr NULL: there are none */
-	bool renew;    /* the cookie is no longer fresh: the answer should have a new one */
+	/* The password was hashed, or the token verified, for this request: not remembered. */
+	bool fresh;
+	/* The credentials that were given on purpose, right or wrong; AUTH_METHOD_NONE: none. */
+	enum auth_method attempt;
+	struct str tried; /* the name in these; ptr NULL: there is none */
+	bool renew;       /* the cookie is no longer fresh: the answer should have a new one */
+	uint64_t until_s; /* of a token: when it ends */
+	uint8_t key[JWT_ID_BYTES]; /* of a token: the id of the key that has signed it */
 };
 
 /* The client that sends the credentials. Each member may be empty or NULL. */
@@ -135,22 +143,38 @@ uint64_t auth_session_seconds(const struct auth *a);
  */
 MUST_USE enum status auth_set_secret(struct auth *a, struct str secret, struct err *err);
 
+/*
+ * Which credentials are taken, in which order: "{chttpd_auth, cookie_authentication_handler}, …", as
+ * CouchDB's setting has it. By default name and password, then a cookie. Before the first check;
+ * STATUS_INVALID.
+ */
+MUST_USE enum status auth_set_handlers(struct auth *a, struct str text, struct err *err);
+size_t auth_handlers(const struct auth *a, const enum auth_method **ret);
+bool auth_has_handler(const struct auth *a, enum auth_method method);
+
+/* By which rules tokens are checked, which become the credentials'. Before the first check. */
+void auth_set_tokens(struct auth *a, struct jwt_rules *rules);
+
 bool auth_has_admins(const struct auth *a);
 
 /*
- * From the request's Authorization and Cookie headers (ptr NULL where absent); Basic credentials
- * come before a cookie, other schemes are ignored. STATUS_UNAUTHORIZED ("Name or password is
- * incorrect.") for wrong credentials. A cookie that has expired, has been tampered with, or was
- * signed with another secret or before its owner's password was changed counts as absent, as in
- * CouchDB, because its owner must be able to log in again. A password that was right once is
- * remembered (as a keyed digest), so that the slow hash is computed once; that happens in
- * wait_compute(), after the fiber's turn in the queue (access/hash_queue.h). STATUS_TOO_MANY if
- * the queue is full, STATUS_CANCELLED if the client has gone, STATUS_FORBIDDEN if the name is
- * locked out at the client's address (access/lockout.h). `ret->name` lives in the arena.
+ * From the request's Authorization and Cookie headers (ptr NULL where absent), by the first handler
+ * that finds something meant for it; schemes of no handler are ignored. STATUS_UNAUTHORIZED ("Name
+ * or password is incorrect.") for wrong credentials; also STATUS_INVALID for a wrong token. A
+ * cookie that has expired, has been tampered with, or was signed with another secret or before its
+ * owner's password was changed counts as absent, as in CouchDB, because its owner must be able to
+ * log in again. A password that was right once is remembered (as a keyed digest), so that the slow
+ * hash is computed once; that happens in wait_compute(), after the fiber's turn in the queue
+ * (access/hash_queue.h). STATUS_TOO_MANY if the queue is full, STATUS_CANCELLED if the client has
+ * gone, STATUS_FORBIDDEN if the name is locked out at the client's address (access/lockout.h).
+ * `ret->name` lives in the arena.
  */
 MUST_USE enum status auth_check(struct auth *a, struct str authorization, struct str cookie,
 				const struct auth_client *client, struct arena *arena,
 				struct auth_user *ret, struct err *err);
+
+/* True for somebody whose token has ended since. */
+bool auth_is_over(const struct auth_user *user);
 
 /* Name and password, as POST /_session sends them. STATUS_UNAUTHORIZED; else as auth_check(). */
 MUST_USE enum status auth_login(struct auth *a, struct str name, struct str password,
@@ -159,7 +183,8 @@ MUST_USE enum status auth_login(struct auth *a, struct str name, struct str pass
 
 /*
  * For a user who logged in earlier: looks the name up again and gives `user` its present roles, in
- * the arena. STATUS_UNAUTHORIZED if the name does not exist any more.
+ * the arena. STATUS_UNAUTHORIZED if the name does not exist any more. The roles of a token stay as
+ * they are; STATUS_UNAUTHORIZED if it has ended, or its key was removed.
  */
 MUST_USE enum status auth_again(const struct auth *a, const struct auth_client *client,
 				struct arena *arena, struct auth_user *user, struct err *err);

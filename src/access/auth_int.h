@@ -31,6 +31,9 @@ struct auth {
 	uint8_t memory_key[AUTH_SECRET_BYTES]; /* makes choices that depend on a name look random */
 	struct hash_queue_limits hash_limits;
 	struct lockout_rules lockout;
+	enum auth_method handlers[AUTH_HANDLERS_LIMIT];
+	size_t handlers_count;
+	struct jwt_rules *tokens; /* NULL: none is taken */
 };
 
 /* What the server knows of the owner of a name. */
@@ -82,6 +85,14 @@ MUST_USE enum status auth_keyed_digest(const uint8_t *key, size_t key_len, struc
 MUST_USE enum status auth_password_check(struct auth *a, struct str name, struct str password,
 					 const struct auth_client *client, struct arena *arena,
 					 struct auth_who *ret, struct err *err);
+
+/* ---- auth_jwt.c ---- */
+
+/* STATUS_NOT_FOUND: the header has no token. Errors as jwt_check()'s. */
+MUST_USE enum status auth_token_check(struct auth *a, struct str header, struct arena *arena,
+				      struct auth_user *ret, struct err *err);
+/* STATUS_UNAUTHORIZED: the token of that user is no good any more. */
+MUST_USE enum status auth_token_again(const struct auth *a, const struct auth_user *user);
 
 /* ---- auth_cookie.c ---- */
 

@@ -23,6 +23,9 @@ auth_new(void)
 	a->hash_limits = (struct hash_queue_limits){ AUTH_HASH_THREADS, AUTH_HASH_QUEUE };
 	a->rounds = AUTH_ROUNDS;
 	a->session_s = AUTH_SESSION_SECONDS;
+	a->handlers[0] = AUTH_METHOD_BASIC;
+	a->handlers[1] = AUTH_METHOD_COOKIE;
+	a->handlers_count = 2;
 	rand_bytes(a->secret_key, sizeof(a->secret_key));
 	rand_bytes(a->memory_key, sizeof(a->memory_key));
 	return a;
@@ -37,6 +40,7 @@ auth_free(struct auth *a)
 		OPENSSL_cleanse(a->admins[i], sizeof(*a->admins[i]));
 		mem_free(a->admins[i]);
 	}
+	jwt_rules_free(a->tokens);
 	OPENSSL_cleanse(a, sizeof(*a));
 	mem_free(a);
 }

@@ -8,6 +8,8 @@ enum {
 	PEOPLE_SECRET_BYTES = 16,     /* of a new secret; its text has twice as many digits */
 };
 
+_Static_assert((int)SETTINGS_KEYS_LIMIT == (int)JWT_KEYS_LIMIT,
+	       "settings must not take keys that access cannot keep");
 _Static_assert((int)SETTINGS_PEOPLE_LIMIT == (int)AUTH_ADMINS_LIMIT,
 	       "settings must not take administrators that access cannot keep");
 
@@ -55,6 +57,29 @@ add_people(struct auth *auth, const struct settings *settings, struct arena *are
 	return STATUS_OK;
 }
 
+static enum status
+add_tokens(struct auth *auth, const struct settings *settings, struct err *err)
+{
+	const struct access_settings *access = settings_of(settings, &access_setting_group);
+	const struct jwt_choices choices = { .required_claims = access->jwt_required,
+					     .roles_name = access->jwt_roles_name,
+					     .roles_path = access->jwt_roles_path,
+					     .algorithms = access->jwt_algorithms };
+	struct jwt_key_text keys[JWT_KEYS_LIMIT];
+	const struct settings_entry *entries;
+	size_t count = settings_keys(settings, &entries);
+	struct jwt_rules *rules;
+
+	for (size_t i = 0; i < count; i++)
+		keys[i] = (struct jwt_key_text){ entries[i].name, entries[i].text };
+	if (access->handlers)
+		TRY(auth_set_handlers(auth, str_from_cstr(access->handlers), err));
+	/* Also where no handler takes tokens: what makes no sense is refused where it is set. */
+	TRY(jwt_rules_new(&choices, keys, count, &rules, err));
+	auth_set_tokens(auth, rules);
+	return STATUS_OK;
+}
+
 static struct lockout_rules
 lockout_rules_of(const struct access_settings *access)
 {
@@ -90,6 +115,8 @@ people_auth(const struct settings *settings, struct auth **ret, struct err *err)
 		auth_set_lockout(auth, &lockout);
 		status = add_people(auth, settings, arena, err);
 	}
+	if (status == STATUS_OK)
+		status = add_tokens(auth, settings, err);
 	if (status == STATUS_OK && secret.len)
 		status = auth_set_secret(auth, secret, err);
 	arena_free(arena);

@@ -40,6 +40,22 @@
 	     "Regular expressions that a new password of a user has to match, all of them, as in " \
 	     "[{\".{10,}\", \"It needs 10 characters.\"}, \"[0-9]\"]. By default every "           \
 	     "password will do.")                                                                  \
+	TEXT(S, handlers, "chttpd", "authentication_handlers", 1, NULL, NULL, SETTING_LIVE,        \
+	     "Which credentials are taken, and in which order: {chttpd_auth, "                     \
+	     "NAME_authentication_handler}, separated by commas, with a NAME of cookie, default "  \
+	     "(name and password), jwt. By default default, then cookie.")                         \
+	TEXT(S, jwt_required, "jwt_auth", "required_claims", 0, NULL, "exp", SETTING_LIVE,         \
+	     "What a token must have, separated by commas: exp, iat, nbf, {iss, \"ISSUER\"}, or " \
+	     "in its header kid, typ. alg and sig are always checked.")                            \
+	TEXT(S, jwt_algorithms, "jwt_auth", "algorithms", 1, NULL, NULL, SETTING_LIVE,             \
+	     "Algorithms that a token may have, separated by commas: HS256, HS384, HS512, RS256, " \
+	     "RS384, RS512, ES256, ES384, ES512, EdDSA. By default all that there are keys for.")  \
+	TEXT(S, jwt_roles_path, "jwt_auth", "roles_claim_path", 1, NULL, NULL, SETTING_LIVE,       \
+	     "Where a token has its roles: names of members inside each other, separated by "      \
+	     "dots; \\. is a dot in a name. By default roles_claim_name says it.")                \
+	TEXT(S, jwt_roles_name, "jwt_auth", "roles_claim_name", 1, NULL, "_couchdb.roles",         \
+	     SETTING_LIVE,                                                                         \
+	     "The member in which a token has its roles, if roles_claim_path is not set.")         \
 	TEXT(S, lockout_mode, "chttpd_auth_lockout", "mode", 1, "off,warn,enforce", "enforce",     \
 	     SETTING_LIVE,                                                                         \
 	     "What becomes of a name whose password was wrong too often from one address: "        \

@@ -189,7 +189,13 @@ print_page(void)
 	      "## [" SETTINGS_PEOPLE "]\n\n"
 	      "Each name is that of an administrator, and its value is the password: plain, or as "
 	      "CouchDB hashes it,\n`-pbkdf2-HASH,SALT,ROUNDS` (SHA-1) or "
-	      "`-pbkdf2:sha256-HASH,SALT,ROUNDS`. Live.\n",
+	      "`-pbkdf2:sha256-HASH,SALT,ROUNDS`. Live.\n"
+	      "\n"
+	      "## [" SETTINGS_KEYS "]\n\n"
+	      "Each name is `hmac:`, `rsa:`, `ec:` or `eddsa:` and the `kid` of the tokens that "
+	      "the "
+	      "key is for, or\n`_default`. The value is the secret in base64, or the public key in "
+	      "PEM, with `\\n` for the ends of its\nlines. At most 64 keys. Live.\n",
 	      stdout);
 	list_settings(&lister);
 }
@@ -211,7 +217,7 @@ is_secret(struct str section, struct str name)
 			    str_eq(name, str_from_cstr(setting->name)))
 				return setting->flags & SETTING_SECRET;
 		}
-	return true; /* a person's password */
+	return true; /* a person's password, or a key */
 }
 
 static enum status

@@ -258,8 +258,10 @@ couch_check_user(struct couch_req *r)
 			    http_request_header(r->x, STR("Cookie")), &client, r->arena, &r->user,
 			    &r->fail.err);
 	if (status == STATUS_UNAUTHORIZED || status == STATUS_FORBIDDEN ||
-	    (status == STATUS_OK && r->user.fresh))
-		couch_audit_login(r, r->user.tried, "basic", status, failing);
+	    status == STATUS_INVALID || (status == STATUS_OK && r->user.fresh))
+		couch_audit_login(r, r->user.tried,
+				  r->user.attempt == AUTH_METHOD_JWT ? "jwt" : "basic", status,
+				  failing);
 	return status;
 }
 

@@ -46,6 +46,8 @@ couch_may_still_read(struct couch_req *r)
 	struct arena_mark mark;
 	enum status status;
 
+	if (auth_is_over(&r->user))
+		return false;
 	if (changes == r->rights_seen && !kv_is_shared(r->couch->config.store))
 		return true;
 	mark = arena_mark(r->arena);

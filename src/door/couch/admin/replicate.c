@@ -150,6 +150,14 @@ couch_replicate(struct couch_req *r)
 	struct str body;
 	enum status status;
 
+	/*
+	 * A replication runs for the person of that name, after this request. The name that a token
+	 * says may be another's here, or nobody's.
+	 */
+	if (r->user.method == AUTH_METHOD_JWT)
+		return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
+				      "A token starts no replications: log in by name and "
+				      "password.");
 	TRY(replicate_require_replicator(r));
 	TRY(couch_require_json(r));
 	/*

@@ -17,10 +17,28 @@ session_method_name(enum auth_method method)
 		return "default";
 	case AUTH_METHOD_COOKIE:
 		return "cookie";
+	case AUTH_METHOD_JWT:
+		return "jwt";
 	case AUTH_METHOD_NONE:
 		break;
 	}
 	return NULL;
+}
+
+/* As CouchDB names them: by the first word of their names in the settings. */
+static void
+session_write_handlers(struct couch_req *r, struct buf *out)
+{
+	static const enum auth_method defaults[] = { AUTH_METHOD_COOKIE, AUTH_METHOD_BASIC };
+	const struct access_settings *access = settings_of(r->held->settings,
+							   &access_setting_group);
+	const enum auth_method *handlers = defaults;
+	size_t count = sizeof(defaults) / sizeof(defaults[0]);
+
+	if (access->handlers)
+		count = auth_handlers(people_of(r->held), &handlers);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s\"%s\"", i ? "," : "", session_method_name(handlers[i]));
 }
 
 enum status
@@ -38,7 +56,9 @@ couch_session_get(struct couch_req *r)
 		buf_append_cstr(&out, "null");
 	buf_append_cstr(&out, ",\"roles\":");
 	couch_roles_write(&r->user, &out);
-	buf_append_cstr(&out, "},\"info\":{\"authentication_handlers\":[\"cookie\",\"default\"]");
+	buf_append_cstr(&out, "},\"info\":{\"authentication_handlers\":[");
+	session_write_handlers(r, &out);
+	buf_append_byte(&out, ']');
 	if (how)
 		buf_printf(&out, ",\"authenticated\":\"%s\"", how);
 	buf_append_cstr(&out, "}}");

@@ -66,12 +66,15 @@ feed_may_go_on(struct couch_feed_wait *w)
 /*
  * A process that has the store alone knows whether a right has changed. So of the feeds of a loop
  * that wait only the first wakes up every second for that, and wakes the others if it is so: 10,000
- * idle feeds cost as much as one. In front of a store that others use, each feed looks by itself.
+ * idle feeds cost as much as one. In front of a store that others use, each feed looks by itself,
+ * and so does one whose user has come by a token, which ends without a change.
  */
 static bool
 feed_is_listed(const struct couch_feed_wait *w)
 {
-	return !kv_is_shared(w->stream->r->couch->config.store);
+	const struct couch_req *r = w->stream->r;
+
+	return !kv_is_shared(r->couch->config.store) && r->user.method != AUTH_METHOD_JWT;
 }
 
 static void

@@ -17,8 +17,8 @@ enum {
 };
 
 /*
- * Logs a login (STATUS_OK) or a refused one, by this method ("session", "basic"). `failing`: the
- * name has failed too often from this address.
+ * Logs a login (STATUS_OK) or a refused one, by this method ("session", "basic", "jwt"). `failing`:
+ * the name has failed too often from this address.
  */
 void couch_audit_login(struct couch_req *r, struct str name, const char *method, enum status status,
 		       bool failing);

@@ -1,0 +1,198 @@
+/* JSON Web Tokens as credentials of requests: who somebody is, until when, and by which keys. */
+#include "common.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/clock.h"
+
+#define ADMIN "Authorization: Basic YWRtaW46c2VjcmV0\r\n"
+#define LIST                                                                                       \
+	"{chttpd_auth, jwt_authentication_handler}, "                                              \
+	"{chttpd_auth, cookie_authentication_handler}, "                                           \
+	"{chttpd_auth, default_authentication_handler}"
+
+static int
+setup_tokens(void **state)
+{
+	static const door_setting settings[] = { { "chttpd", "authentication_handlers", LIST },
+						 { "jwt_keys", "hmac:_default", "aGVsbG8=" },
+						 { NULL } };
+
+	(void)state;
+	d = door_start_with(true, settings, NULL);
+	return 0;
+}
+
+/* A header with a token of these claims, beside an exp that is `seconds` from now. */
+static const char *
+bearer_until(const char *claims, int seconds)
+{
+	AUTO(buf_release) struct buf b = BUF_INIT(4096);
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	unsigned len = sizeof(digest);
+	size_t message;
+
+	base64_encode(&b, STR("{\"alg\":\"HS256\",\"typ\":\"JWT\"}"), BASE64_URL);
+	buf_append_byte(&b, '.');
+	base64_encode(&b,
+		      str_from_cstr(format("{%s,\"exp\":%lld}", claims,
+					   (long long)(clock_wall_ms() / 1000) + seconds)),
+		      BASE64_URL);
+	message = b.len;
+	assert_non_null(
+		HMAC(EVP_sha256(), "hello", 5, (const uint8_t *)b.ptr, message, digest, &len));
+	buf_append_byte(&b, '.');
+	base64_encode(&b, str_of(digest, len), BASE64_URL);
+	return format("Authorization: Bearer %.*s\r\n", STR_ARG(buf_str(&b)));
+}
+
+static const char *
+bearer(const char *claims)
+{
+	return bearer_until(claims, 1000);
+}
+
+static void
+a_token_says_who_somebody_is(void **state)
+{
+	const char *anna = bearer("\"sub\":\"anna\",\"_couchdb.roles\":[\"player\"]");
+
+	(void)state;
+	/* Once read, and once remembered. */
+	for (int i = 0; i < 2; i++) {
+		expect_as(anna, "GET", "/_session", NULL, 200,
+			  "\"userCtx\":{\"name\":\"anna\",\"roles\":[\"player\"]}");
+		assert_non_null(strstr(d->last.body,
+				       "\"authentication_handlers\":[\"jwt\",\"cookie\","
+				       "\"default\"],\"authenticated\":\"jwt\""));
+	}
+	expect_as(anna, "GET", "/_all_dbs", NULL, 401, "You are not a server admin.");
+	expect_as(ADMIN, "PUT", "/club", NULL, 201, "ok");
+	expect_as(anna, "GET", "/club", NULL, 403, "forbidden");
+	expect_as(ADMIN, "PUT", "/club/_security", "{\"members\":{\"roles\":[\"player\"]}}", 200,
+		  "ok");
+	expect_as(anna, "GET", "/club", NULL, 200, "club");
+	expect_as(bearer("\"sub\":\"bert\",\"_couchdb.roles\":[\"_admin\"]"), "GET", "/_all_dbs",
+		  NULL, 200, "club");
+	/* The name of an administrator gives no rights: roles do. */
+	expect_as(bearer("\"sub\":\"admin\""), "GET", "/_all_dbs", NULL, 401, "unauthorized");
+}
+
+static void
+a_wrong_token_is_refused_and_never_anonymous(void **state)
+{
+	(void)state;
+	expect_as("Authorization: Bearer x\r\n", "GET", "/", NULL, 400,
+		  "{\"error\":\"bad_request\",\"reason\":\"Malformed token\"}");
+	expect_as(bearer_until("\"sub\":\"anna\"", -1), "GET", "/", NULL, 401,
+		  "{\"error\":\"unauthorized\",\"reason\":\"exp not in future\"}");
+	expect_as(bearer("\"name\":\"anna\""), "GET", "/", NULL, 401, "Token missing sub claim.");
+}
+
+static void
+keys_are_settings_that_administrators_change_and_read(void **state)
+{
+	const char *anna = bearer("\"sub\":\"anna\"");
+	const char *chief = bearer("\"sub\":\"chief\",\"_couchdb.roles\":[\"chiefs\"]");
+
+	(void)state;
+	expect_as(anna, "GET", "/_session", NULL, 200, "anna");
+	expect_as(anna, "GET", "/_node/_local/_config/jwt_keys", NULL, 401, "unauthorized");
+	expect_as(chief, "GET", "/_node/_local/_config", NULL, 401, "unauthorized");
+	expect_as(ADMIN, "GET", "/_node/_local/_config/jwt_keys", NULL, 200,
+		  "{\"hmac:_default\":\"aGVsbG8=\"}");
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/jwt_keys/rsa:x", "\"aGVsbG8=\"", 400,
+		  "is not a public key in PEM");
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/jwt_auth/required_claims", "\"aud\"", 400,
+		  "required_claims");
+	/* A token that is remembered ends with its key. */
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/jwt_keys/hmac:_default", "\"b3RoZXI=\"", 200,
+		  "aGVsbG8=");
+	expect_as(anna, "GET", "/_session", NULL, 400, "Bad HMAC");
+	expect_as(ADMIN, "DELETE", "/_node/_local/_config/jwt_keys/hmac:_default", NULL, 200, "");
+	expect_as(anna, "GET", "/_session", NULL, 400, "Unknown kid");
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/jwt_keys/hmac:_default", "\"aGVsbG8=\"", 200,
+		  "");
+	expect_as(anna, "GET", "/_session", NULL, 200, "anna");
+}
+
+static void
+tokens_are_ignored_without_their_handler(void **state)
+{
+	const char *anna = bearer("\"sub\":\"anna\"");
+
+	(void)state;
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/chttpd/authentication_handlers",
+		  "\"{chttpd_auth, default_authentication_handler}\"", 200, "jwt");
+	expect_as(anna, "GET", "/_session", NULL, 200,
+		  "{\"name\":null,\"roles\":[]},\"info\":{\"authentication_handlers\":[\"default\"]"
+		  "}}");
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/chttpd/authentication_handlers",
+		  "\"{chttpd_auth, null_authentication_handler}\"", 400, "authentication_handlers");
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/chttpd/authentication_handlers",
+		  "\"" LIST "\"", 200, "default");
+}
+
+/* A replication would run with the rights of the person of that name. */
+static void
+a_token_in_the_name_of_an_administrator_starts_no_replication(void **state)
+{
+	(void)state;
+	expect_as(bearer("\"sub\":\"admin\""), "POST", "/_replicate",
+		  "{\"source\":\"club\",\"target\":\"copy\",\"create_target\":true}", 403,
+		  "A token starts no replications");
+}
+
+static void
+feed_must_end(struct client *c)
+{
+	while (client_line(c, 10000) != NULL)
+		;
+	assert_true(client_ended(c) || client_lost(c));
+	client_close(c);
+}
+
+static struct client *
+open_feed(const char *headers)
+{
+	struct client *c = client_open(d->port);
+	struct response head;
+
+	client_send(c, "GET", "/club/_changes?feed=continuous&since=now", headers, NULL);
+	head = client_receive_head(c);
+	assert_int_equal(head.status, 200);
+	response_release(&head);
+	return c;
+}
+
+static void
+a_feed_ends_with_its_token_and_with_its_key(void **state)
+{
+	struct client *c;
+
+	(void)state;
+	feed_must_end(
+		open_feed(bearer_until("\"sub\":\"anna\",\"_couchdb.roles\":[\"player\"]", 3)));
+	c = open_feed(bearer("\"sub\":\"anna\",\"_couchdb.roles\":[\"player\"]"));
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/jwt_keys/hmac:_default", "\"b3RoZXI=\"", 200,
+		  "");
+	feed_must_end(c);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_token_says_who_somebody_is),
+		cmocka_unit_test(a_wrong_token_is_refused_and_never_anonymous),
+		cmocka_unit_test(keys_are_settings_that_administrators_change_and_read),
+		cmocka_unit_test(tokens_are_ignored_without_their_handler),
+		cmocka_unit_test(a_token_in_the_name_of_an_administrator_starts_no_replication),
+		cmocka_unit_test(a_feed_ends_with_its_token_and_with_its_key),
+	};
+
+	return cmocka_run_group_tests_name("couch tokens", tests, setup_tokens, teardown);
+}
