@@ -1,4 +1,4 @@
-#include "access/lockout.h"
+#include "access/lockout_int.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -57,13 +57,20 @@ lockout_find(const struct lockout_rules *rules, const struct lockout_key *key, u
 bool
 lockout_reached(const struct lockout_rules *rules, const struct lockout_key *key)
 {
+	return lockout_reached_at(rules, key, clock_mono_ns());
+}
+
+bool
+lockout_reached_at(const struct lockout_rules *rules, const struct lockout_key *key,
+		   uint64_t now_ns)
+{
 	const struct lockout_entry *e;
 	bool reached;
 
 	if (rules->mode == LOCKOUT_OFF)
 		return false;
 	pthread_mutex_lock(&table.lock);
-	e = lockout_find(rules, key, clock_mono_ns());
+	e = lockout_find(rules, key, now_ns);
 	reached = e && e->failures >= rules->threshold;
 	pthread_mutex_unlock(&table.lock);
 	return reached;
@@ -85,7 +92,12 @@ lockout_make_table(const struct lockout_rules *rules)
 void
 lockout_count(const struct lockout_rules *rules, const struct lockout_key *key)
 {
-	uint64_t now = clock_mono_ns();
+	lockout_count_at(rules, key, clock_mono_ns());
+}
+
+void
+lockout_count_at(const struct lockout_rules *rules, const struct lockout_key *key, uint64_t now_ns)
+{
 	struct lockout_entry *set;
 	struct lockout_entry *e;
 
@@ -94,18 +106,18 @@ lockout_count(const struct lockout_rules *rules, const struct lockout_key *key)
 	pthread_mutex_lock(&table.lock);
 	lockout_make_table(rules);
 	set = lockout_set(key);
-	e = lockout_find(rules, key, now);
+	e = lockout_find(rules, key, now_ns);
 	if (set && !e) {
 		e = set;
 		for (size_t i = 0; i < LOCKOUT_WAYS; i++) {
-			if (entry_is_over(&set[i], rules, now)) {
+			if (entry_is_over(&set[i], rules, now_ns)) {
 				e = &set[i];
 				break;
 			}
 			if (set[i].first_ns < e->first_ns)
 				e = &set[i];
 		}
-		*e = (struct lockout_entry){ .key = *key, .first_ns = now };
+		*e = (struct lockout_entry){ .key = *key, .first_ns = now_ns };
 	}
 	if (e)
 		e->failures++;

@@ -154,21 +154,6 @@ couch_loop_free(void *context)
 	mem_free(loop);
 }
 
-static enum couch_method
-couch_method_of(struct str name)
-{
-	static const char *const names[COUCH_METHOD_COUNT] = {
-		[COUCH_GET] = "GET",       [COUCH_PUT] = "PUT",   [COUCH_POST] = "POST",
-		[COUCH_DELETE] = "DELETE", [COUCH_COPY] = "COPY", [COUCH_PATCH] = "PATCH",
-	};
-
-	for (size_t i = 0; i < COUCH_METHOD_COUNT; i++) {
-		if (str_eq(name, str_from_cstr(names[i])))
-			return (enum couch_method)i;
-	}
-	return COUCH_OTHER_METHOD;
-}
-
 /* A client that can only send GET and POST names the method it means in a header of a POST. */
 static void
 couch_find_method(struct couch_req *r)

@@ -1,4 +1,6 @@
 /* Which handler answers a path and a method. */
+#include <stdio.h>
+
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/partition.h"
 #include "door/couch/admin/tx.h"
@@ -13,6 +15,31 @@
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
 #include "kv/kv.h"
+
+enum {
+	COUCH_ROUTE_BYTES = 128, /* of a path, as couch_route_each() tells it */
+};
+
+static const char *const method_names[COUCH_METHOD_COUNT] = {
+	[COUCH_GET] = "GET",       [COUCH_PUT] = "PUT",   [COUCH_POST] = "POST",
+	[COUCH_DELETE] = "DELETE", [COUCH_COPY] = "COPY", [COUCH_PATCH] = "PATCH",
+};
+
+enum couch_method
+couch_method_of(struct str name)
+{
+	for (size_t i = 0; i < COUCH_METHOD_COUNT; i++) {
+		if (str_eq(name, str_from_cstr(method_names[i])))
+			return (enum couch_method)i;
+	}
+	return COUCH_OTHER_METHOD;
+}
+
+const char *
+couch_method_name(enum couch_method method)
+{
+	return method < COUCH_METHOD_COUNT ? method_names[method] : "";
+}
 
 struct route {
 	const char *name;
@@ -596,4 +623,65 @@ couch_route(struct couch_req *r)
 	if (r->parts_count == 1)
 		return route_call(r, &db_route);
 	return route_in_db(r);
+}
+
+/* ---- All of them ---- */
+
+/* What lies below those of db_routes, and what route_in_db() finds by itself. */
+static const struct {
+	const char *path;
+	const struct route *route;
+} deep_routes[] = {
+	{ "_all_docs/queries", &queries_route },
+	{ "_design_docs/queries", &queries_route },
+	{ "_local_docs/queries", &queries_route },
+	{ "_index/_bulk_delete", &bulk_delete_route },
+	{ "_index/*/json/*", &index_route },
+	{ "_design/*/_view/*", &view_route },
+	{ "_design/*/_view/*/queries", &view_queries_route },
+	{ "_design/*/_info", &view_info_route },
+	{ "_partition/*", &partition_route },
+};
+
+/* Paths that no row names: documents, attachments, and functions that write. */
+static const char *const document_routes[][2] = {
+	{ "GET", "*" },           { "PUT", "*" },
+	{ "DELETE", "*" },        { "COPY", "*" },
+	{ "PATCH", "*" },         { "GET", "*/*" },
+	{ "PUT", "*/*" },         { "DELETE", "*/*" },
+	{ "GET", "_local/*" },    { "PUT", "_local/*" },
+	{ "DELETE", "_local/*" }, { "GET", "_design/*" },
+	{ "PUT", "_design/*" },   { "DELETE", "_design/*" },
+	{ "GET", "_design/*/*" }, { "POST", "_design/*/_update/*" },
+};
+
+static void
+route_tell(const struct route *route, const char *below, const char *path, couch_route_take *take,
+	   void *arg)
+{
+	char whole[COUCH_ROUTE_BYTES];
+
+	(void)snprintf(whole, sizeof(whole), "%s%s", below, path);
+	for (size_t i = 0; i < COUCH_METHOD_COUNT; i++)
+		if (route->by_method[i])
+			take(arg, couch_method_name((enum couch_method)i), whole);
+}
+
+void
+couch_route_each(couch_route_take *take, void *arg)
+{
+	char whole[COUCH_ROUTE_BYTES];
+
+	route_tell(&welcome_route, "/", "", take, arg);
+	for (size_t i = 0; i < sizeof(root_routes) / sizeof(root_routes[0]); i++)
+		route_tell(&root_routes[i], "/", root_routes[i].name, take, arg);
+	route_tell(&db_route, "/*", "", take, arg);
+	for (size_t i = 0; i < sizeof(db_routes) / sizeof(db_routes[0]); i++)
+		route_tell(&db_routes[i], "/*/", db_routes[i].name, take, arg);
+	for (size_t i = 0; i < sizeof(deep_routes) / sizeof(deep_routes[0]); i++)
+		route_tell(deep_routes[i].route, "/*/", deep_routes[i].path, take, arg);
+	for (size_t i = 0; i < sizeof(document_routes) / sizeof(document_routes[0]); i++) {
+		(void)snprintf(whole, sizeof(whole), "/*/%s", document_routes[i][1]);
+		take(arg, document_routes[i][0], whole);
+	}
 }

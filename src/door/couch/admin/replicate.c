@@ -158,8 +158,6 @@ couch_replicate(struct couch_req *r)
 		return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
 				      "A token starts no replications: log in by name and "
 				      "password.");
-	TRY(replicate_require_replicator(r));
-	TRY(couch_require_json(r));
 	/*
 	 * A replication makes the server connect to other servers, so only administrators may start
 	 * one.
@@ -167,6 +165,8 @@ couch_replicate(struct couch_req *r)
 	if (!r->user.admin && r->user.name.len == 0)
 		return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
 				      "You are not authorized to replicate.");
+	TRY(replicate_require_replicator(r));
+	TRY(couch_require_json(r));
 	TRY(couch_read_body(r, REPLICATE_BODY_BYTES, &body));
 	TRY(repl_spec_new(body, r->user.name, (struct str){ NULL, 0 },
 			  replicator_defaults(r->couch->config.replicator), &spec, &r->fail.err));
@@ -448,8 +448,8 @@ scheduler_docs(struct couch_req *r)
 enum status
 couch_scheduler(struct couch_req *r)
 {
-	TRY(replicate_require_replicator(r));
 	TRY(couch_require_admin(r));
+	TRY(replicate_require_replicator(r));
 	if (r->parts_count >= 2 && str_eq(r->parts[1], STR("jobs")) && r->parts_count <= 3)
 		return scheduler_jobs(r);
 	if (r->parts_count >= 2 && str_eq(r->parts[1], STR("docs")) && r->parts_count <= 4)
