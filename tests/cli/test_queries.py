@@ -7,7 +7,7 @@ import re
 import subprocess
 import time
 
-from harness import ENV, Server, contains, equal, main, run, test
+from harness import ENV, Server, equal, main, test
 from order import rank
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -33,22 +33,6 @@ def each_command_of_the_page_gives_the_answer_beside_it(cwd):
             got = subprocess.run(["bash", "-c", command.replace("http://127.0.0.1:5984", server.url)],
                                  cwd=cwd, env=ENV, capture_output=True, text=True, timeout=60)
             equal(without_space(got.stdout), without_space(answer))
-
-
-@test
-def a_store_whose_documents_are_validated_is_loaded_by_a_server_only(cwd):
-    rule = "function (doc) { if (!doc.title) throw {forbidden: 'no title'}; }"
-    with Server(cwd, "--no-sync") as server:
-        server.request("PUT", "/db")
-        server.request("PUT", "/db/_design/rule", {"validate_doc_update": rule})
-        out = run("load", "db", "--to", server.url, "--on-error", "continue", cwd=cwd,
-                  stdin='{"_id":"a"}\n{"_id":"b","title":"c"}\n')
-        equal(out.returncode, 1)
-        contains(out.stderr, "no title")
-        equal(server.request("GET", "/db")[1]["doc_count"], 2)
-    out = run("load", "db", "--store", "embedded:data", cwd=cwd, stdin='{"_id":"d","title":"e"}')
-    equal(out.returncode, 1)
-    contains(out.stderr, "db/_design/rule has a validate_doc_update, which only a server runs")
 
 
 # ---- A filter of its own ----
