@@ -180,6 +180,9 @@ index_ranges_count_exactly(struct kv_tx *tx, const struct catalog_db *db,
 			   const struct index_range *ranges, size_t count, size_t few,
 			   uint64_t *ret)
 {
+	/* The first entries of a single range would mostly be read in vain. */
+	if (count == 1)
+		return index_range_count_exactly(tx, db, ranges, ret);
 	return count_all(tx, db, ranges, count, few, true, ret);
 }
 

@@ -71,7 +71,10 @@ MUST_USE enum status index_ranges_count(struct kv_tx *tx, const struct catalog_d
 					const struct index_range *ranges, size_t count, size_t few,
 					uint64_t *ret);
 
-/* The exact sum: what has at most `few` entries is read, and the rest known by the counters. */
+/*
+ * The exact sum: of several ranges, what has at most `few` entries is read. All others are known by
+ * the counters.
+ */
 MUST_USE enum status index_ranges_count_exactly(struct kv_tx *tx, const struct catalog_db *db,
 						const struct index_range *ranges, size_t count,
 						size_t few, uint64_t *ret);
