@@ -91,6 +91,21 @@ transaction_has_written(const struct kv_tx *tx)
 	return stats.sets || stats.clears;
 }
 
+/*
+ * Reads what is kept with an opened database. The kind's reads follow the catalog's before anything
+ * is waited for, so all of it is one round trip.
+ */
+static enum status
+open_rest(struct kv_tx *tx, struct catalog_cache *cache, struct catalog_db *db, struct err *err)
+{
+	AUTO(catalog_guide_scan_end) struct catalog_guide_scan scan = { 0 };
+
+	TRY(catalog_tally_open(tx, cache ? catalog_cache_tallies(cache) : NULL, db, &scan));
+	if (db->kind->extend)
+		TRY(db->kind->extend(tx, db, &db->extension, err));
+	return catalog_tally_opened(db, &scan);
+}
+
 enum status
 catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space space,
 	     struct str name, struct catalog_db **ret, struct err *err)
@@ -116,9 +131,7 @@ catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space s
 		db = catalog_db_new(&description);
 		if (!db)
 			return STATUS_NOMEM;
-		status = catalog_tally_open(tx, cache ? catalog_cache_tallies(cache) : NULL, db);
-		if (status == STATUS_OK && db->kind->extend)
-			status = db->kind->extend(tx, db, &db->extension, err);
+		status = open_rest(tx, cache, db, err);
 		if (status != STATUS_OK) {
 			catalog_db_unref(db);
 			return status;

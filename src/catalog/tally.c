@@ -166,8 +166,25 @@ guide_add_up(struct catalog_guide *guide, size_t list, const struct catalog_rang
 	guide->totals[list] = ranges->total;
 }
 
+void
+catalog_guide_scan_end(struct catalog_guide_scan *s)
+{
+	for (size_t list = 0; list < CATALOG_TALLY_LISTS; list++)
+		catalog_range_scan_end(&s->lists[list]);
+}
+
+/* Asks for the counters of all lists, so that they come in one round trip. */
 static enum status
-guide_read(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena,
+guide_scan_begin(struct kv_tx *tx, const struct catalog_db *db, struct catalog_guide_scan *s)
+{
+	s->begun = true;
+	for (size_t list = 0; list < db->kind->lists_count; list++)
+		TRY(catalog_range_scan_begin(tx, db, list, &s->lists[list]));
+	return STATUS_OK;
+}
+
+static enum status
+guide_make(struct catalog_guide_scan *s, size_t lists, struct arena *arena,
 	   struct catalog_guide **ret)
 {
 	struct str *marks[CATALOG_TALLY_LISTS];
@@ -175,27 +192,38 @@ guide_read(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena,
 	struct catalog_ranges ranges[CATALOG_TALLY_LISTS];
 	struct catalog_guide *guide;
 
-	for (size_t list = 0; list < db->kind->lists_count; list++) {
-		TRY(catalog_ranges_read(tx, db, list, arena, &ranges[list]));
+	for (size_t list = 0; list < lists; list++) {
+		TRY(catalog_range_scan_read(&s->lists[list], arena, &ranges[list]));
 		TRY(guide_marks(&ranges[list], arena, &marks[list], &counts[list]));
 	}
-	guide = guide_new(db->kind->lists_count, marks, counts);
+	guide = guide_new(lists, marks, counts);
 	if (!guide)
 		return STATUS_NOMEM;
-	for (size_t list = 0; list < db->kind->lists_count; list++)
+	for (size_t list = 0; list < lists; list++)
 		guide_add_up(guide, list, &ranges[list]);
 	*ret = guide;
 	return STATUS_OK;
 }
 
-enum status
-catalog_guide_read(struct kv_tx *tx, const struct catalog_db *db, struct catalog_guide **ret)
+static enum status
+guide_scan_read(struct catalog_guide_scan *s, const struct catalog_db *db,
+		struct catalog_guide **ret)
 {
 	struct arena *arena = arena_new(CATALOG_GUIDE_BYTES);
-	enum status status = arena ? guide_read(tx, db, arena, ret) : STATUS_NOMEM;
+	enum status status = arena ? guide_make(s, db->kind->lists_count, arena, ret)
+				   : STATUS_NOMEM;
 
 	arena_free(arena);
 	return status;
+}
+
+enum status
+catalog_guide_read(struct kv_tx *tx, const struct catalog_db *db, struct catalog_guide **ret)
+{
+	AUTO(catalog_guide_scan_end) struct catalog_guide_scan s = { 0 };
+
+	TRY(guide_scan_begin(tx, db, &s));
+	return guide_scan_read(&s, db, ret);
 }
 
 /* ---- Tallies ---- */
@@ -276,19 +304,28 @@ catalog_tally_unref(struct catalog_tally *tally)
 }
 
 enum status
-catalog_tally_open(struct kv_tx *tx, struct catalog_tallies *all, struct catalog_db *db)
+catalog_tally_open(struct kv_tx *tx, struct catalog_tallies *all, struct catalog_db *db,
+		   struct catalog_guide_scan *s)
 {
 	struct catalog_guide *guide;
-	enum status status;
 
 	db->tally = tally_of(all, db);
 	if (!db->tally)
 		return STATUS_NOMEM;
 	guide = catalog_guide_get(db);
 	catalog_guide_unref(guide);
-	if (guide)
+	return guide ? STATUS_OK : guide_scan_begin(tx, db, s);
+}
+
+enum status
+catalog_tally_opened(const struct catalog_db *db, struct catalog_guide_scan *s)
+{
+	struct catalog_guide *guide;
+	enum status status;
+
+	if (!s->begun)
 		return STATUS_OK;
-	status = catalog_guide_read(tx, db, &guide);
+	status = guide_scan_read(s, db, &guide);
 	/* Without a guide a writer counts in one range of all keys, which is correct as well. */
 	if (status == STATUS_CORRUPT || status == STATUS_LIMIT)
 		return STATUS_OK;

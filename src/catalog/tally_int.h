@@ -68,10 +68,6 @@ MUST_USE enum status catalog_range_parse(struct str tail, struct str value, stru
 MUST_USE enum status catalog_range_borrow(struct str tail, struct str value, struct arena *arena,
 					  struct catalog_range *ret);
 
-/* Reads all ranges of a list with snapshot reads. Returns STATUS_LIMIT if the arena is full. */
-MUST_USE enum status catalog_ranges_read(struct kv_tx *tx, const struct catalog_db *db, size_t list,
-					 struct arena *arena, struct catalog_ranges *ret);
-
 /*
  * The number of keys of a list, as the counters of the whole list say. catalog_total_get() issues
  * the reads, catalog_total_wait() waits for them.
@@ -83,6 +79,26 @@ struct catalog_total {
 MUST_USE enum status catalog_total_get(struct kv_tx *tx, const struct catalog_db *db, size_t list,
 				       struct buf *key, struct catalog_total *ret);
 MUST_USE enum status catalog_total_wait(const struct catalog_total *total, uint64_t *ret);
+
+/* Reads all ranges of a list with snapshot reads. Returns STATUS_LIMIT if the arena is full. */
+MUST_USE enum status catalog_ranges_read(struct kv_tx *tx, const struct catalog_db *db, size_t list,
+					 struct arena *arena, struct catalog_ranges *ret);
+
+/*
+ * The same in two halves: the first asks for everything and waits for nothing, so that all of a
+ * database's lists come in one round trip. The caller ends a scan that it has begun.
+ */
+struct catalog_range_scan {
+	struct kv_scan scan;
+	struct catalog_total total;
+	size_t prefix_len;
+};
+
+MUST_USE enum status catalog_range_scan_begin(struct kv_tx *tx, const struct catalog_db *db,
+					      size_t list, struct catalog_range_scan *ret);
+MUST_USE enum status catalog_range_scan_read(struct catalog_range_scan *s, struct arena *arena,
+					     struct catalog_ranges *ret);
+void catalog_range_scan_end(struct catalog_range_scan *s); /* does nothing to a zeroed one */
 
 /* ---- What writers know (tally.c) ---- */
 
@@ -97,12 +113,23 @@ struct catalog_counted {
 struct catalog_guide *catalog_guide_get(const struct catalog_db *db);
 void catalog_guide_unref(struct catalog_guide *guide); /* NULL is fine */
 
+/* The reads of a guide: those of all lists of a database. */
+struct catalog_guide_scan {
+	bool begun;
+	struct catalog_range_scan lists[CATALOG_TALLY_LISTS];
+};
+
+void catalog_guide_scan_end(struct catalog_guide_scan *s); /* does nothing to a zeroed one */
+
 /*
  * Gives a new description its tally, which it shares with other descriptions of the database in
- * `all` (unless `all` is NULL). Reads the counters if the tally has no guide yet.
+ * `all` (unless `all` is NULL). Asks for the counters if the tally has no guide yet, and
+ * catalog_tally_opened() waits for them. `s` is zeroed; the caller ends it.
  */
 MUST_USE enum status catalog_tally_open(struct kv_tx *tx, struct catalog_tallies *all,
-					struct catalog_db *db);
+					struct catalog_db *db, struct catalog_guide_scan *s);
+MUST_USE enum status catalog_tally_opened(const struct catalog_db *db,
+					  struct catalog_guide_scan *s);
 void catalog_tally_unref(struct catalog_tally *tally); /* NULL is fine */
 
 /* Notes that `keys` keys have changed and that the database has to be tended. */
@@ -117,7 +144,7 @@ struct catalog_guide {
 	uint64_t totals[CATALOG_TALLY_LISTS];  /* keys of each list, roughly */
 };
 
-/* Reads the counters of both lists and makes a guide of them. */
+/* Reads the counters of all lists and makes a guide of them. */
 MUST_USE enum status catalog_guide_read(struct kv_tx *tx, const struct catalog_db *db,
 					struct catalog_guide **ret);
 

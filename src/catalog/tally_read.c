@@ -47,22 +47,17 @@ catalog_total_wait(const struct catalog_total *total, uint64_t *ret)
 
 /* ---- All ranges ---- */
 
-struct range_scan {
-	struct kv_scan scan;
-	struct catalog_total total;
-	size_t prefix_len;
-};
-
-static void
-range_scan_end(struct range_scan *s)
+void
+catalog_range_scan_end(struct catalog_range_scan *s)
 {
 	kv_scan_release(&s->scan);
 	kv_future_free(s->total.parts[0]);
 	kv_future_free(s->total.parts[1]);
 }
 
-static enum status
-range_scan_begin(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct range_scan *ret)
+enum status
+catalog_range_scan_begin(struct kv_tx *tx, const struct catalog_db *db, size_t list,
+			 struct catalog_range_scan *ret)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
@@ -80,30 +75,38 @@ range_scan_begin(struct kv_tx *tx, const struct catalog_db *db, size_t list, str
 }
 
 enum status
-catalog_ranges_read(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct arena *arena,
-		    struct catalog_ranges *ret)
+catalog_range_scan_read(struct catalog_range_scan *s, struct arena *arena,
+			struct catalog_ranges *ret)
 {
-	AUTO(range_scan_end) struct range_scan s = { 0 };
 	struct catalog_ranges all = { 0 };
 	size_t cap = 0;
 	struct kv_pair pair;
 	enum status status;
 
-	TRY(range_scan_begin(tx, db, list, &s));
-	while ((status = kv_scan_next(&s.scan, &pair)) == STATUS_OK) {
+	while ((status = kv_scan_next(&s->scan, &pair)) == STATUS_OK) {
 		TRY(catalog_array_grow(arena, (void **)&all.ranges, sizeof(*all.ranges), all.count,
 				       &cap));
-		TRY(catalog_range_parse(str_skip(pair.key, s.prefix_len), pair.value, arena,
+		TRY(catalog_range_parse(str_skip(pair.key, s->prefix_len), pair.value, arena,
 					&all.ranges[all.count]));
 		all.rest -= all.ranges[all.count].count;
 		all.count++;
 	}
 	if (status != STATUS_NOT_FOUND)
 		return status;
-	TRY(catalog_total_wait(&s.total, &all.total));
+	TRY(catalog_total_wait(&s->total, &all.total));
 	all.rest += (int64_t)all.total;
 	*ret = all;
 	return STATUS_OK;
+}
+
+enum status
+catalog_ranges_read(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct arena *arena,
+		    struct catalog_ranges *ret)
+{
+	AUTO(catalog_range_scan_end) struct catalog_range_scan s = { 0 };
+
+	TRY(catalog_range_scan_begin(tx, db, list, &s));
+	return catalog_range_scan_read(&s, arena, ret);
 }
 
 enum status
@@ -222,10 +225,10 @@ place_widen(struct place *p)
 static enum status
 place_find(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct place *p)
 {
-	AUTO(range_scan_end) struct range_scan s = { 0 };
+	AUTO(catalog_range_scan_end) struct catalog_range_scan s = { 0 };
 	struct arena *arena = arena_new(2 * CATALOG_KEY_BYTES); /* for bounds with NULs */
 	struct kv_pair pair;
-	enum status status = arena ? range_scan_begin(tx, db, list, &s) : STATUS_NOMEM;
+	enum status status = arena ? catalog_range_scan_begin(tx, db, list, &s) : STATUS_NOMEM;
 	uint64_t total;
 
 	while (status == STATUS_OK && (status = kv_scan_next(&s.scan, &pair)) == STATUS_OK) {

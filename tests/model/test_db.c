@@ -256,6 +256,24 @@ a_cached_description_costs_no_read(void **state)
 }
 
 static void
+opening_a_database_the_first_time_waits_twice(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_cache *cache = catalog_cache_new();
+	struct catalog_db *db;
+	struct kv_tx *tx;
+
+	assert_non_null(cache);
+	tx = begin(f, KV_TX_READ_ONLY);
+	assert_int_equal(rev_db_open(tx, cache, STR("db"), &db, NULL), STATUS_OK);
+	/* For the description, and for the counters and indexes together. */
+	assert_int_equal(kv_tx_stats(tx).round_trips, 2);
+	catalog_db_unref(db);
+	kv_tx_free(tx);
+	catalog_cache_free(cache);
+}
+
+static void
 a_cache_follows_a_database_that_was_made_again(void **state)
 {
 	struct fixture *f = *state;
@@ -683,6 +701,7 @@ main(void)
 		TEST(databases_do_not_see_each_other),
 		TEST(a_description_tells_what_was_created),
 		TEST(a_cached_description_costs_no_read),
+		TEST(opening_a_database_the_first_time_waits_twice),
 		TEST(a_cache_follows_a_database_that_was_made_again),
 		TEST(creations_conflict_only_over_a_name),
 		TEST(a_cache_does_not_keep_what_was_never_committed),
