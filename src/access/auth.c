@@ -95,6 +95,10 @@ auth_check(struct auth *a, struct str authorization, struct str cookie,
 		enum auth_method method = a->handlers[i];
 		struct str header = method == AUTH_METHOD_COOKIE ? cookie : authorization;
 
+		if (method == AUTH_METHOD_PROXY) {
+			status = auth_proxy_check(a, client, arena, ret, err);
+			continue;
+		}
 		if (!header.ptr)
 			continue;
 		if (method == AUTH_METHOD_JWT)
@@ -133,6 +137,8 @@ auth_again(const struct auth *a, const struct auth_client *client, struct arena 
 		return user->admin ? STATUS_UNAUTHORIZED : STATUS_OK;
 	if (user->method == AUTH_METHOD_JWT)
 		return auth_token_again(a, user);
+	if (user->method == AUTH_METHOD_PROXY)
+		return auth_has_handler(a, AUTH_METHOD_PROXY) ? STATUS_OK : STATUS_UNAUTHORIZED;
 	if (auth_find(a, user->name, client, arena, &who, err) != STATUS_OK)
 		return STATUS_UNAUTHORIZED;
 	return auth_become(&who, arena, user->method, user);

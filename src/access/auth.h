@@ -31,6 +31,7 @@ enum {
 	AUTH_SALT_LIMIT_BYTES = 128, /* likewise */
 	AUTH_SECRET_MIN_BYTES = 16,
 	AUTH_HANDLERS_LIMIT = 8,
+	AUTH_DIGESTS_LIMIT = 8,
 };
 
 struct auth;
@@ -42,6 +43,7 @@ enum auth_method {
 	AUTH_METHOD_BASIC,
 	AUTH_METHOD_COOKIE,
 	AUTH_METHOD_JWT,
+	AUTH_METHOD_PROXY,
 };
 
 struct auth_user {
@@ -67,6 +69,10 @@ struct auth_client {
 	struct kv_store *store; /* holds people; NULL: only administrators log in */
 	struct kv_tx *tx;       /* an open transaction to read records in; NULL: one is begun */
 	bool *failing; /* set to true if the name has failed too often from here; may be NULL */
+	/* The headers of a proxy; ptr NULL: absent. */
+	struct str proxy_name;
+	struct str proxy_roles;
+	struct str proxy_token;
 };
 
 struct auth *auth_new(void); /* NULL when out of memory */
@@ -151,6 +157,14 @@ MUST_USE enum status auth_set_secret(struct auth *a, struct str secret, struct e
 MUST_USE enum status auth_set_handlers(struct auth *a, struct str text, struct err *err);
 size_t auth_handlers(const struct auth *a, const enum auth_method **ret);
 bool auth_has_handler(const struct auth *a, enum auth_method method);
+
+/*
+ * How a proxy shows that it has authenticated a user: by the HMAC of the name with this secret, in
+ * hexadecimal digits, by one of the algorithms ("sha256, sha"). Without `use_secret` every client
+ * may name any user. Before the first check; STATUS_INVALID.
+ */
+MUST_USE enum status auth_set_proxy(struct auth *a, bool use_secret, struct str secret,
+				    struct str algorithms, struct err *err);
 
 /* By which rules tokens are checked, which become the credentials'. Before the first check. */
 void auth_set_tokens(struct auth *a, struct jwt_rules *rules);

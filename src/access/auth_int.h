@@ -22,6 +22,15 @@ struct auth_admin {
 	uint8_t cookie_key[AUTH_DIGEST_BYTES]; /* signs the cookies of this administrator */
 };
 
+/* How a proxy shows who it is. */
+struct auth_proxy_rules {
+	bool use_secret;
+	uint8_t *secret; /* owned; NULL: no proxy has it */
+	size_t secret_len;
+	enum verifier_digest digests[AUTH_DIGESTS_LIMIT];
+	size_t digests_count;
+};
+
 struct auth {
 	struct auth_admin *admins[AUTH_ADMINS_LIMIT];
 	size_t count;
@@ -34,6 +43,7 @@ struct auth {
 	enum auth_method handlers[AUTH_HANDLERS_LIMIT];
 	size_t handlers_count;
 	struct jwt_rules *tokens; /* NULL: none is taken */
+	struct auth_proxy_rules proxy;
 };
 
 /* What the server knows of the owner of a name. */
@@ -93,6 +103,14 @@ MUST_USE enum status auth_token_check(struct auth *a, struct str header, struct 
 				      struct auth_user *ret, struct err *err);
 /* STATUS_UNAUTHORIZED: the token of that user is no good any more. */
 MUST_USE enum status auth_token_again(const struct auth *a, const struct auth_user *user);
+
+/* ---- auth_proxy.c ---- */
+
+void auth_proxy_fini(struct auth_proxy_rules *p);
+
+/* STATUS_NOT_FOUND: no proxy names a user, or one that does not have the secret. */
+MUST_USE enum status auth_proxy_check(const struct auth *a, const struct auth_client *client,
+				      struct arena *arena, struct auth_user *ret, struct err *err);
 
 /* ---- auth_cookie.c ---- */
 

@@ -35,6 +35,8 @@ static const struct {
 	{ "cookie_authentication_handler", AUTH_METHOD_COOKIE },
 	{ "default_authentication_handler", AUTH_METHOD_BASIC },
 	{ "jwt_authentication_handler", AUTH_METHOD_JWT },
+	{ "proxy_authentication_handler", AUTH_METHOD_PROXY },
+	{ "proxy_authentification_handler", AUTH_METHOD_PROXY }, /* as CouchDB once spelt it */
 };
 
 static bool
@@ -69,7 +71,11 @@ handler_next(struct str *rest, enum auth_method *ret)
 	} else if (!str_trim(*rest).len) {
 		return false;
 	}
-	return !str_trim(behind).len && handler_find(str_trim(module), str_trim(name), ret);
+	behind = str_trim(behind);
+	/* The lists that CouchDB's own tests set end in ")", and CouchDB takes them. */
+	if (!rest->len && str_eq(behind, STR(")")))
+		behind.len = 0;
+	return !behind.len && handler_find(str_trim(module), str_trim(name), ret);
 }
 
 enum status
@@ -85,7 +91,7 @@ auth_set_handlers(struct auth *a, struct str text, struct err *err)
 				err, STATUS_INVALID,
 				"[chttpd] authentication_handlers: \"%s\" is no list of at most %d "
 				"{chttpd_auth, NAME_authentication_handler} with a NAME of cookie, "
-				"default, jwt",
+				"default, jwt, proxy",
 				QUOTE_SHOW(text), AUTH_HANDLERS_LIMIT);
 		count++;
 	} while (rest.len);

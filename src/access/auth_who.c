@@ -41,6 +41,7 @@ auth_free(struct auth *a)
 		mem_free(a->admins[i]);
 	}
 	jwt_rules_free(a->tokens);
+	auth_proxy_fini(&a->proxy);
 	OPENSSL_cleanse(a, sizeof(*a));
 	mem_free(a);
 }

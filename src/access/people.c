@@ -74,6 +74,8 @@ add_tokens(struct auth *auth, const struct settings *settings, struct err *err)
 		keys[i] = (struct jwt_key_text){ entries[i].name, entries[i].text };
 	if (access->handlers)
 		TRY(auth_set_handlers(auth, str_from_cstr(access->handlers), err));
+	TRY(auth_set_proxy(auth, access->proxy_use_secret, secret_of(settings),
+			   str_from_cstr(access->proxy_algorithms), err));
 	/* Also where no handler takes tokens: what makes no sense is refused where it is set. */
 	TRY(jwt_rules_new(&choices, keys, count, &rules, err));
 	auth_set_tokens(auth, rules);

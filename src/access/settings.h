@@ -43,7 +43,22 @@
 	TEXT(S, handlers, "chttpd", "authentication_handlers", 1, NULL, NULL, SETTING_LIVE,        \
 	     "Which credentials are taken, and in which order: {chttpd_auth, "                     \
 	     "NAME_authentication_handler}, separated by commas, with a NAME of cookie, default "  \
-	     "(name and password), jwt. By default default, then cookie.")                         \
+	     "(name and password), jwt, proxy. By default default, then cookie.")                  \
+	TEXT(S, proxy_name, ACCESS_SECRET_SECTION, "x_auth_username", 1, NULL,                     \
+	     "X-Auth-CouchDB-UserName", SETTING_LIVE,                                              \
+	     "The header in which a proxy names the user that it has authenticated.")              \
+	TEXT(S, proxy_roles, ACCESS_SECRET_SECTION, "x_auth_roles", 1, NULL,                       \
+	     "X-Auth-CouchDB-Roles", SETTING_LIVE,                                                 \
+	     "The header with the roles of that user, separated by commas.")                       \
+	TEXT(S, proxy_token, ACCESS_SECRET_SECTION, "x_auth_token", 1, NULL,                       \
+	     "X-Auth-CouchDB-Token", SETTING_LIVE,                                                 \
+	     "The header with the HMAC of the name, in hexadecimal digits, by secret.")            \
+	FLAG(S, proxy_use_secret, ACCESS_SECRET_SECTION, "proxy_use_secret", true, SETTING_LIVE,   \
+	     "Whether a proxy has to send that HMAC. If it does not, every client that reaches "   \
+	     "the server may name any user, where the handler proxy is listed.")                   \
+	TEXT(S, proxy_algorithms, ACCESS_SECRET_SECTION, "hash_algorithms", 1, NULL,               \
+	     "sha256, sha", SETTING_LIVE,                                                          \
+	     "Algorithms that the HMAC of a proxy may have: sha, sha224, sha256, sha384, sha512.") \
 	TEXT(S, jwt_required, "jwt_auth", "required_claims", 0, NULL, "exp", SETTING_LIVE,         \
 	     "What a token must have, separated by commas: exp, iat, nbf, {iss, \"ISSUER\"}, or " \
 	     "in its header kid, typ. alg and sig are always checked.")                            \

@@ -8,7 +8,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-#define ADMIN "Authorization: Basic YWRtaW46c2VjcmV0\r\n"
+#define ADMIN  "Authorization: Basic YWRtaW46c2VjcmV0\r\n"
+#define SECRET "the secret of this server"
 #define LIST                                                                                       \
 	"{chttpd_auth, jwt_authentication_handler}, "                                              \
 	"{chttpd_auth, cookie_authentication_handler}, "                                           \
@@ -19,6 +20,7 @@ setup_tokens(void **state)
 {
 	static const door_setting settings[] = { { "chttpd", "authentication_handlers", LIST },
 						 { "jwt_keys", "hmac:_default", "aGVsbG8=" },
+						 { "chttpd_auth", "secret", SECRET },
 						 { NULL } };
 
 	(void)state;
@@ -146,6 +148,125 @@ a_token_in_the_name_of_an_administrator_starts_no_replication(void **state)
 		  "A token starts no replications");
 }
 
+/* The headers of a proxy, with a token by this secret. */
+static const char *
+proxy_headers(const EVP_MD *md, const char *secret, const char *name)
+{
+	AUTO(buf_release) struct buf digits = BUF_INIT(200);
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	unsigned len = sizeof(digest);
+
+	assert_non_null(HMAC(md, secret, (int)strlen(secret), (const uint8_t *)name, strlen(name),
+			     digest, &len));
+	buf_append_hex(&digits, str_of(digest, len));
+	return format("X-Auth-CouchDB-UserName: %s\r\nX-Auth-CouchDB-Roles: player , x\r\n"
+		      "X-Auth-CouchDB-Token: %.*s\r\n",
+		      name, STR_ARG(buf_str(&digits)));
+}
+
+static void
+set_option(const char *path, const char *text)
+{
+	expect_as(ADMIN, "PUT", format("/_node/_local/_config/%s", path), format("\"%s\"", text),
+		  200, "\"");
+}
+
+static void
+a_proxy_with_the_secret_says_who_somebody_is(void **state)
+{
+	const char *who = "\"userCtx\":{\"name\":\"anna\",\"roles\":[\"player\",\"x\"]}";
+	const char *nobody = "\"name\":null";
+
+	(void)state;
+	/* Not while its handler is not listed. */
+	expect_as(proxy_headers(EVP_sha256(), SECRET, "anna"), "GET", "/_session", NULL, 200,
+		  nobody);
+	set_option("chttpd/authentication_handlers",
+		   "{chttpd_auth, proxy_authentication_handler}, "
+		   "{chttpd_auth, default_authentication_handler}");
+	expect_as(proxy_headers(EVP_sha256(), SECRET, "anna"), "GET", "/_session", NULL, 200, who);
+	assert_non_null(strstr(d->last.body, "\"authenticated\":\"proxy\""));
+	expect_as(proxy_headers(EVP_sha1(), SECRET, "anna"), "GET", "/_session", NULL, 200, who);
+	expect_as(proxy_headers(EVP_sha512(), SECRET, "anna"), "GET", "/_session", NULL, 200,
+		  nobody);
+	expect_as(proxy_headers(EVP_sha256(), "another secret", "anna"), "GET", "/_session", NULL,
+		  200, nobody);
+	expect_as("X-Auth-CouchDB-UserName: anna\r\n", "GET", "/_session", NULL, 200, nobody);
+	expect_as(proxy_headers(EVP_sha256(), SECRET, "admin"), "POST", "/_replicate", "{}", 403,
+		  "nor does a proxy");
+	set_option("chttpd_auth/hash_algorithms", "sha512");
+	expect_as(proxy_headers(EVP_sha512(), SECRET, "anna"), "GET", "/_session", NULL, 200, who);
+	expect_as(proxy_headers(EVP_sha256(), SECRET, "anna"), "GET", "/_session", NULL, 200,
+		  nobody);
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/chttpd_auth/hash_algorithms", "\"md5\"", 400,
+		  "hash_algorithms");
+	set_option("chttpd_auth/proxy_use_secret", "false");
+	expect_as("X-Auth-CouchDB-UserName: anna\r\n", "GET", "/_session", NULL, 200, "anna");
+	set_option("chttpd_auth/proxy_use_secret", "true");
+	set_option("chttpd_auth/hash_algorithms", "sha256, sha");
+	set_option("chttpd/authentication_handlers", LIST);
+}
+
+static void
+headers_of_a_proxy_have_the_names_of_the_settings(void **state)
+{
+	(void)state;
+	set_option("chttpd/authentication_handlers",
+		   "{chttpd_auth, proxy_authentication_handler}, "
+		   "{chttpd_auth, default_authentication_handler}");
+	set_option("chttpd_auth/proxy_use_secret", "false");
+	set_option("chttpd_auth/x_auth_username", "X-Who");
+	set_option("chttpd_auth/x_auth_roles", "X-What");
+	expect_as("X-Who: anna\r\nX-What: player\r\n", "GET", "/_session", NULL, 200,
+		  "\"userCtx\":{\"name\":\"anna\",\"roles\":[\"player\"]}");
+	expect_as("X-Auth-CouchDB-UserName: anna\r\n", "GET", "/_session", NULL, 200,
+		  "\"name\":null");
+	set_option("chttpd_auth/x_auth_username", "X-Auth-CouchDB-UserName");
+	set_option("chttpd_auth/x_auth_roles", "X-Auth-CouchDB-Roles");
+	set_option("chttpd_auth/proxy_use_secret", "true");
+	set_option("chttpd/authentication_handlers", LIST);
+}
+
+static void
+put_handlers_as(const char *headers, const char *list, int status)
+{
+	expect_as(headers, "PUT", "/_node/_local/_config/chttpd/authentication_handlers",
+		  format("\"%s\"", list), status, "");
+}
+
+static void
+credentials_count_only_while_their_handler_is_listed(void **state)
+{
+	char chief[1024];
+	const char *admin = "\"userCtx\":{\"name\":\"admin\",\"roles\":[\"_admin\"]}";
+	const char *nobody = "\"name\":null";
+	char cookie[1024];
+
+	(void)state;
+	(void)snprintf(chief, sizeof(chief), "%s",
+		       bearer("\"sub\":\"chief\",\"_couchdb.roles\":[\"_admin\"]"));
+	expect_as("Content-Type: application/json\r\n", "POST", "/_session",
+		  "{\"name\":\"admin\",\"password\":\"secret\"}", 200, "");
+	(void)snprintf(cookie, sizeof(cookie), "Cookie: %s\r\n",
+		       response_header(&d->last, "Set-Cookie"));
+	expect_as(cookie, "GET", "/_session", NULL, 200, admin);
+	/* CouchDB's own tests write their lists with a parenthesis that nothing has opened. */
+	put_handlers_as(ADMIN, "{chttpd_auth, jwt_authentication_handler})", 200);
+	expect_as(cookie, "GET", "/_session", NULL, 200, nobody);
+	expect_as(ADMIN, "GET", "/_session", NULL, 200, nobody);
+	put_handlers_as(chief,
+			"{couch_httpd_auth, cookie_authentication_handler}, "
+			"{chttpd_auth, jwt_authentication_handler}",
+			200);
+	expect_as(cookie, "GET", "/_session", NULL, 200, admin);
+	expect_as(ADMIN, "GET", "/_session", NULL, 200, nobody);
+	put_handlers_as(chief, "{chttpd_auth, default_authentication_handler}))", 400);
+	put_handlers_as(chief, "{chttpd_auth, no_authentication_handler}", 400);
+	put_handlers_as(chief, "{chttpd_auth, default_authentication_handler},", 400);
+	put_handlers_as(chief, LIST, 200);
+	expect_as(ADMIN, "GET", "/_session", NULL, 200, admin);
+}
+
 static void
 feed_must_end(struct client *c)
 {
@@ -191,6 +312,9 @@ main(void)
 		cmocka_unit_test(keys_are_settings_that_administrators_change_and_read),
 		cmocka_unit_test(tokens_are_ignored_without_their_handler),
 		cmocka_unit_test(a_token_in_the_name_of_an_administrator_starts_no_replication),
+		cmocka_unit_test(a_proxy_with_the_secret_says_who_somebody_is),
+		cmocka_unit_test(headers_of_a_proxy_have_the_names_of_the_settings),
+		cmocka_unit_test(credentials_count_only_while_their_handler_is_listed),
 		cmocka_unit_test(a_feed_ends_with_its_token_and_with_its_key),
 	};
 

@@ -230,6 +230,17 @@ couch_require_valid_user(struct couch_req *r)
 	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED, "Authentication required.");
 }
 
+static void
+couch_take_proxy_headers(struct couch_req *r, struct auth_client *client)
+{
+	const struct access_settings *access = settings_of(r->held->settings,
+							   &access_setting_group);
+
+	client->proxy_name = http_request_header(r->x, str_from_cstr(access->proxy_name));
+	client->proxy_roles = http_request_header(r->x, str_from_cstr(access->proxy_roles));
+	client->proxy_token = http_request_header(r->x, str_from_cstr(access->proxy_token));
+}
+
 /* Finds out who the request is from. */
 static enum status
 couch_check_user(struct couch_req *r)
@@ -239,6 +250,8 @@ couch_check_user(struct couch_req *r)
 	enum status status;
 
 	client.failing = &failing;
+	if (auth_has_handler(people_of(r->held), AUTH_METHOD_PROXY))
+		couch_take_proxy_headers(r, &client);
 	status = auth_check(people_of(r->held), http_request_header(r->x, STR("Authorization")),
 			    http_request_header(r->x, STR("Cookie")), &client, r->arena, &r->user,
 			    &r->fail.err);

@@ -152,12 +152,12 @@ couch_replicate(struct couch_req *r)
 
 	/*
 	 * A replication runs for the person of that name, after this request. The name that a token
-	 * says may be another's here, or nobody's.
+	 * or a proxy says may be another's here, or nobody's.
 	 */
-	if (r->user.method == AUTH_METHOD_JWT)
+	if (r->user.method == AUTH_METHOD_JWT || r->user.method == AUTH_METHOD_PROXY)
 		return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
-				      "A token starts no replications: log in by name and "
-				      "password.");
+				      "A token starts no replications, nor does a proxy: log in "
+				      "by name and password.");
 	/*
 	 * A replication makes the server connect to other servers, so only administrators may start
 	 * one.

@@ -19,6 +19,8 @@ session_method_name(enum auth_method method)
 		return "cookie";
 	case AUTH_METHOD_JWT:
 		return "jwt";
+	case AUTH_METHOD_PROXY:
+		return "proxy";
 	case AUTH_METHOD_NONE:
 		break;
 	}

@@ -1,0 +1,121 @@
+/* Users that a proxy has authenticated: it names them in headers. */
+#include <openssl/crypto.h>
+#include <openssl/hmac.h>
+
+#include "access/auth_int.h"
+#include "access/verifier.h"
+#include "base/mem.h"
+
+enum {
+	TOKEN_DIGITS = 2 * EVP_MAX_MD_SIZE,
+};
+
+void
+auth_proxy_fini(struct auth_proxy_rules *p)
+{
+	if (p->secret)
+		OPENSSL_cleanse(p->secret, p->secret_len);
+	mem_free(p->secret);
+}
+
+enum status
+auth_set_proxy(struct auth *a, bool use_secret, struct str secret, struct str algorithms,
+	       struct err *err)
+{
+	struct auth_proxy_rules *p = &a->proxy;
+
+	auth_proxy_fini(p);
+	*p = (struct auth_proxy_rules){ .use_secret = use_secret };
+	if (secret.len) {
+		p->secret = mem_alloc(secret.len);
+		if (!p->secret)
+			return err_set(err, STATUS_NOMEM, "out of memory");
+		memcpy(p->secret, secret.ptr, secret.len);
+		p->secret_len = secret.len;
+	}
+	while (algorithms.len) {
+		struct str name;
+
+		if (!auth_cut_at(&algorithms, ',', &name)) {
+			name = algorithms;
+			algorithms.len = 0;
+		}
+		if (p->digests_count == AUTH_DIGESTS_LIMIT ||
+		    !verifier_digest_find(str_trim(name), &p->digests[p->digests_count]))
+			return err_set(err, STATUS_INVALID,
+				       "[chttpd_auth] hash_algorithms: not a list of at most %d of "
+				       "sha, sha224, sha256, sha384, sha512",
+				       AUTH_DIGESTS_LIMIT);
+		p->digests_count++;
+	}
+	return STATUS_OK;
+}
+
+/* True if the token is the digits of an HMAC of the name, by one of the algorithms. */
+static bool
+proxy_has_secret(const struct auth_proxy_rules *p, struct str name, struct str token)
+{
+	bool right = false;
+
+	if (!p->secret_len)
+		return false;
+	for (size_t i = 0; i < p->digests_count && !right; i++) {
+		AUTO(buf_release) struct buf digits = BUF_INIT(TOKEN_DIGITS);
+		uint8_t digest[EVP_MAX_MD_SIZE];
+		unsigned len = sizeof(digest);
+
+		if (!HMAC(verifier_md(p->digests[i]), p->secret, (int)p->secret_len,
+			  (const uint8_t *)name.ptr, name.len, digest, &len))
+			return false;
+		buf_append_hex(&digits, str_of(digest, len));
+		right = buf_status(&digits) == STATUS_OK && token.len == digits.len &&
+			CRYPTO_memcmp(token.ptr, digits.ptr, digits.len) == 0;
+	}
+	return right;
+}
+
+static enum status
+proxy_roles(struct str text, struct arena *arena, struct auth_user *ret)
+{
+	ret->roles = arena_alloc(arena, JWT_ROLES_LIMIT * sizeof(*ret->roles));
+	if (!ret->roles)
+		return STATUS_LIMIT;
+	while (text.len) {
+		struct str role;
+
+		if (!auth_cut_at(&text, ',', &role)) {
+			role = text;
+			text.len = 0;
+		}
+		role = str_trim(role);
+		if (!role.len)
+			continue;
+		role = arena_dup(arena, role);
+		if (!role.ptr || ret->roles_count == JWT_ROLES_LIMIT)
+			return STATUS_LIMIT;
+		ret->roles[ret->roles_count++] = role;
+		ret->admin |= str_eq(role, STR("_admin"));
+	}
+	return STATUS_OK;
+}
+
+enum status
+auth_proxy_check(const struct auth *a, const struct auth_client *client, struct arena *arena,
+		 struct auth_user *ret, struct err *err)
+{
+	struct auth_user user = { .method = AUTH_METHOD_PROXY };
+	struct str name = client ? client->proxy_name : (struct str){ 0 };
+
+	if (!name.len || name.len > AUTH_NAME_BYTES)
+		return STATUS_NOT_FOUND;
+	if (a->proxy.use_secret && !proxy_has_secret(&a->proxy, name, client->proxy_token))
+		return STATUS_NOT_FOUND;
+	user.name = arena_dup(arena, name);
+	if (!user.name.ptr || proxy_roles(client->proxy_roles, arena, &user) != STATUS_OK)
+		return err_set(err, STATUS_LIMIT,
+			       "A proxy sends more roles than %d, or than the request's memory has "
+			       "room for.",
+			       JWT_ROLES_LIMIT);
+	*ret = user;
+	return STATUS_OK;
+}
