@@ -81,6 +81,13 @@ struct js_call {
 	uint64_t deadline_ns; /* WAIT_FOREVER: the call waits for a worker as long as it takes */
 	struct event *stop;   /* when it is set, nobody wants the answer any more; may be NULL */
 	struct arena *arena;  /* holds what is returned */
+	/*
+	 * Called once, on the caller's fiber, when no answer has come by `patience_ns`: the caller
+	 * can let go of what it need not hold. The call goes on. NULL: nobody is told.
+	 */
+	void (*on_slow)(void *arg);
+	void *slow_arg;
+	uint64_t patience_ns;
 	/* Set when a call returns STATUS_FUNCTION. In the arena. */
 	struct js_error error;
 };

@@ -141,6 +141,21 @@ give_up(struct js *js, struct js_run **run)
 	return true;
 }
 
+/* As event_wait_any(), and tells the caller if the answer is slow to come. */
+static size_t
+await_outcome(struct js_call *call, struct event *const *events, size_t n)
+{
+	if (call->on_slow && call->patience_ns < call->deadline_ns) {
+		size_t which = event_wait_any(events, n, call->patience_ns);
+
+		if (which < n)
+			return which;
+		call->on_slow(call->slow_arg);
+		call->on_slow = NULL; /* a call may be several requests */
+	}
+	return event_wait_any(events, n, call->deadline_ns);
+}
+
 enum status
 js_pool_run(struct js_call *call, struct js_run **run, struct err *err)
 {
@@ -155,7 +170,7 @@ js_pool_run(struct js_call *call, struct js_run **run, struct err *err)
 	pthread_mutex_unlock(&js->lock);
 	if (status != STATUS_OK)
 		return status;
-	which = event_wait_any(events, call->stop ? 2 : 1, call->deadline_ns);
+	which = await_outcome(call, events, call->stop ? 2 : 1);
 	/* Also for its own sake: whoever has set the event may still hold the lock. */
 	pthread_mutex_lock(&js->lock);
 	if (which != 0)

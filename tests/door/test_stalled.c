@@ -1,6 +1,6 @@
 /*
  * Databases and documents that go while a client has stopped reading: the answer under way ends as
- * what it is, cut or whole, and the server goes on.
+ * what it is, cut or whole, and the server goes on. And what an answer under way does not hold.
  */
 #include <time.h>
 
@@ -23,6 +23,7 @@ enum {
 	EVENT_NAME_BYTES = 230,
 	EVENTS = ANSWER_BYTES / (EVENT_NAME_BYTES + 70),
 	EVENTS_AT_ONCE = 10000, /* in a transaction */
+	SLOW_MS = 2500,         /* that a function takes, less than it may */
 };
 
 /* ---- What is stored ---- */
@@ -332,6 +333,76 @@ a_stalled_feed_of_databases_holds_nothing(void **state)
 	}
 }
 
+/* ---- Functions that take long ---- */
+
+/*
+ * True if no snapshot was held for a moment while the answer to `client`, which needs SLOW_MS from
+ * `begun_ns` on at least, was being made. False also if this program was too slow to see.
+ */
+static bool
+sees_no_snapshot(uint64_t begun_ns, int before)
+{
+	bool held = false;
+
+	while (clock_mono_ns() - begun_ns < (uint64_t)SLOW_MS * 1000000) {
+		int now = snapshots_held();
+
+		if (held && now <= before)
+			return clock_mono_ns() - begun_ns < (uint64_t)SLOW_MS * 1000000;
+		held |= now > before;
+		/* What other readers have seen last is not kept on their behalf. */
+		if (held)
+			door_expect(d, "POST", "/s", "{}", 201, "ok");
+		wait_ms(5);
+	}
+	return false;
+}
+
+/* A reduce of a query that takes long holds no snapshot, and its answer goes on in another one. */
+static void
+a_slow_reduce_holds_no_snapshot(void **state)
+{
+	bool seen = false;
+
+	(void)state;
+	if (!getenv("FROND_JS_WORKER"))
+		skip();
+	door_expect(d, "DELETE", "/s", NULL, 200, "ok");
+	door_create(d, "s");
+	door_expect(d, "PUT", "/s/_design/d",
+		    format("{\"views\":{\"v\":{\"map\":\"function (doc) { if (doc.n) "
+			   "for (let i = 0; i < 150; i++) emit(i, doc.n) }\",\"reduce\":"
+			   "\"function (k, v, again) { const end = Date.now() + %d; "
+			   "if (v[0] === 2 && k && k[0][0] === 1 && v.length === 1) "
+			   "while (Date.now() < end); return sum(v) }\"}}}",
+			   SLOW_MS),
+		    201, "ok");
+	door_expect(d, "PUT", "/s/n", "{\"n\":2}", 201, "ok");
+	door_expect(d, "GET", "/s/_design/d/_view/v?reduce=false&limit=0", NULL, 200, "rows");
+	for (int tries = 0; tries < 10 && !seen; tries++) {
+		struct client *c = client_open(d->port);
+		uint64_t begun_ns;
+		struct response r;
+		int before;
+
+		/* What readers begin with now is a snapshot of its own. */
+		door_expect(d, "POST", "/s", "{}", 201, "ok");
+		before = snapshots_held();
+		begun_ns = clock_mono_ns();
+		client_send(c, "GET", "/s/_design/d/_view/v?group=true&update=false",
+			    "Accept: application/json\r\n", NULL);
+		seen = sees_no_snapshot(begun_ns, before);
+		r = client_receive(c, false);
+		assert_int_equal(r.status, 200);
+		assert_false(r.broken);
+		assert_non_null(strstr(r.body, "{\"key\":1,\"value\":2}"));
+		assert_non_null(strstr(r.body, "{\"key\":149,\"value\":2}\r\n]}"));
+		response_release(&r);
+		client_close(c);
+	}
+	assert_true(seen);
+}
+
 int
 main(void)
 {
@@ -340,6 +411,7 @@ main(void)
 		cmocka_unit_test(a_database_that_is_replaced_cuts_what_is_read_of_the_one_before),
 		cmocka_unit_test(documents_that_are_purged_leave_no_answer_that_seems_whole),
 		cmocka_unit_test(a_stalled_feed_of_databases_holds_nothing),
+		cmocka_unit_test(a_slow_reduce_holds_no_snapshot),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "common.h"
 
 /* All tests but those of starting and ending share the workers of one pool. */
@@ -396,6 +397,8 @@ static const char reduces[] = "{\"views\":{\"s\":{\"map\":\"\",\"reduce\":\"func
 			      "{ return again ? ['again', "
 			      "k, sum(v)] : [k[0][0], k[0][1], sum(v)] }\"},"
 			      "\"all\":{\"reduce\":\"function (k, v) { return v }\"},"
+			      "\"slow\":{\"reduce\":\"function (k, v) { const end = Date.now() + "
+			      "v[0]; while (Date.now() < end); return v[0] }\"},"
 			      "\"bad\":{\"reduce\":\"function (k, v) { throw 'no' }\"}}}";
 
 static void
@@ -422,6 +425,39 @@ groups_are_reduced_and_reduced_again(void **state)
 				   errors, &shared.err),
 			 STATUS_OK);
 	assert_true(str_eq(results[0], STR("[\"again\",null,3]")));
+}
+
+static void
+count_slow(void *arg)
+{
+	++*(int *)arg;
+}
+
+/* Whoever waits for a call is told once that it is slow, and gets the answer all the same. */
+static void
+a_caller_is_told_of_a_slow_call(void **state)
+{
+	struct js_design design = design_of(1, reduces);
+	struct str view = STR("slow");
+	const struct js_group groups[] = { { STR("[]"), STR("[300]") },
+					   { STR("[]"), STR("[300]") } };
+	struct js_error errors[2];
+	struct str results[2];
+	int told = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct js_call call = call_of(&shared, &design, JS_LANE_REQUEST);
+
+		call.on_slow = count_slow;
+		call.slow_arg = &told;
+		call.patience_ns = i ? clock_after_ms(60000) : clock_after_ms(100);
+		assert_int_equal(js_reduce(&call, &view, 1, false, JS_REDUCE_LIMIT_OFF, groups, 2,
+					   results, errors, &shared.err),
+				 STATUS_OK);
+		assert_true(str_eq(results[1], STR("300")));
+		assert_int_equal(told, 1);
+	}
 }
 
 static void
@@ -605,6 +641,7 @@ main(void)
 		cmocka_unit_test(validators_allow_and_refuse),
 		cmocka_unit_test(a_validator_judges_each_document_of_a_batch),
 		cmocka_unit_test(groups_are_reduced_and_reduced_again),
+		cmocka_unit_test(a_caller_is_told_of_a_slow_call),
 		cmocka_unit_test(a_reduce_that_does_not_shrink_is_refused),
 		cmocka_unit_test(updates_give_a_document_and_an_answer),
 		cmocka_unit_test(a_design_document_that_cannot_be_loaded_fails_its_calls),

@@ -423,6 +423,21 @@ value_expected(struct world *w, const struct asked *a, size_t from, size_t to,
 	return arena_printf(w->f->arena, "%d", sum);
 }
 
+/* A page with its values. */
+static void
+groups_page(struct world *w, struct asked *a, const struct view_reducing *reducing,
+	    const struct view_groups_options *options, size_t most, struct view_results *ret)
+{
+	struct view_error error;
+	struct err err = { 0 };
+
+	assert_int_equal(view_groups_page(a->tx, w->f->db, &a->group, reducing, &a->range, options,
+					  most, &a->w, ret),
+			 STATUS_OK);
+	assert_int_equal(view_groups_reduce(reducing, &a->w, ret, &error, &err), STATUS_OK);
+	view_results_release(ret);
+}
+
 static void
 check_groups(struct world *w, struct asked *a, unsigned level)
 {
@@ -433,7 +448,6 @@ check_groups(struct world *w, struct asked *a, unsigned level)
 					  .functions = &views_functions };
 	struct view_groups_options options = { .level = level, .limit = UINT64_MAX };
 	size_t at = 0, count = a->high - a->low;
-	struct view_error error;
 	struct view_results page;
 
 	for (uint64_t skip = rand_seq_below(&w->rand, 3); skip && at < count; skip--) {
@@ -444,12 +458,7 @@ check_groups(struct world *w, struct asked *a, unsigned level)
 			at++;
 	}
 	do {
-		struct err err = { 0 };
-
-		assert_int_equal(view_groups_page(a->tx, w->f->db, &a->group, &reducing, &a->range,
-						  &options, GROUPS_PAGE, &a->w, &page, &error,
-						  &err),
-				 STATUS_OK);
+		groups_page(w, a, &reducing, &options, GROUPS_PAGE, &page);
 		for (size_t i = 0; i < page.count; i++) {
 			const struct view_result *result = &page.results[i];
 			size_t from = at;
@@ -606,7 +615,6 @@ check_many(struct world *w, size_t docs)
 	struct view_reducing reducing = { .design = &w->design, .map = PAIRS_MAP };
 	struct view_groups_options options = { .level = 1, .limit = UINT64_MAX };
 	struct view_question all = { 0 };
-	struct view_error error;
 	struct view_results page;
 	struct asked a;
 	struct err err = { 0 };
@@ -614,9 +622,7 @@ check_many(struct world *w, size_t docs)
 	asked_open(w, &a);
 	assert_int_equal(a.group.rows[IDS_MAP], docs);
 	assert_int_equal(view_range_make(&a.group, &all, &a.w, &a.range, &err), STATUS_OK);
-	assert_int_equal(view_groups_page(a.tx, w->f->db, &a.group, &reducing, &a.range, &options,
-					  10, &a.w, &page, &error, &err),
-			 STATUS_OK);
+	groups_page(w, &a, &reducing, &options, 10, &page);
 	assert_int_equal(page.count, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(strtol(page.results[i].value.ptr, NULL, 10), (docs + 2 - i) / 3);

@@ -290,29 +290,6 @@ groups_take(struct grouping *g)
 	return STATUS_OK;
 }
 
-static enum status
-groups_finish(struct grouping *g, struct view_error *ret_error, struct err *err)
-{
-	const struct view_reducing *r = g->reducing;
-	const struct reduce_run run = { .design = r->design,
-					.functions = r->functions,
-					.arg = r->arg,
-					.memo = r->memo,
-					.w = g->s.w,
-					.error = ret_error,
-					.err = err };
-	const struct view_reduce *reduce = &r->design->maps[r->map].reduces[r->reduce];
-	struct str partial;
-
-	TRY(reduce_run(&run, g->accs, g->count));
-	for (size_t i = 0; i < g->count; i++) {
-		TRY(reduce_acc_result(&g->accs[i], &partial));
-		TRY(reduce_finalize(reduce, partial, g->s.w->arena, &g->results[i].value,
-				    &g->results[i].error));
-	}
-	return STATUS_OK;
-}
-
 /* Where the page begins: behind the group with the place `after`. */
 static enum status
 grouping_place(struct grouping *g, struct str after)
@@ -340,7 +317,7 @@ enum status
 view_groups_page(struct kv_tx *tx, const struct catalog_db *db, const struct view_group *group,
 		 const struct view_reducing *reducing, const struct view_range *range,
 		 const struct view_groups_options *options, size_t most, struct index_work *w,
-		 struct view_results *ret, struct view_error *ret_error, struct err *err)
+		 struct view_results *ret)
 {
 	struct grouping g = {
 		.s = { tx, db, group, reducing->map, w, kv_tx_err(tx) },
@@ -355,7 +332,6 @@ view_groups_page(struct kv_tx *tx, const struct catalog_db *db, const struct vie
 	enum status status;
 
 	*ret = (struct view_results){ 0 };
-	*ret_error = (struct view_error){ 0 };
 	if (options->limit < g.most)
 		g.most = (size_t)options->limit;
 	TRY(grouping_place(&g, options->after));
@@ -367,13 +343,46 @@ view_groups_page(struct kv_tx *tx, const struct catalog_db *db, const struct vie
 		return STATUS_LIMIT;
 	status = groups_take(&g);
 	rows_close(&g);
-	if (status == STATUS_OK)
-		status = groups_finish(&g, ret_error, err);
-	for (size_t i = 0; i < g.count; i++)
-		reduce_acc_release(&g.accs[i]);
-	TRY(status);
-	ret->results = g.results;
-	ret->count = g.count;
-	ret->more = !g.over && g.count < options->limit;
+	*ret = (struct view_results){ .results = g.results,
+				      .count = g.count,
+				      .more = !g.over && g.count < options->limit,
+				      .accs = g.accs };
+	if (status != STATUS_OK)
+		view_results_release(ret);
+	return status;
+}
+
+/* ---- Values ---- */
+
+enum status
+view_groups_reduce(const struct view_reducing *reducing, struct index_work *w,
+		   struct view_results *results, struct view_error *ret_error, struct err *err)
+{
+	const struct reduce_run run = { .design = reducing->design,
+					.functions = reducing->functions,
+					.arg = reducing->arg,
+					.w = w,
+					.error = ret_error,
+					.err = err };
+	const struct view_reduce *reduce =
+		&reducing->design->maps[reducing->map].reduces[reducing->reduce];
+	struct str partial;
+
+	*ret_error = (struct view_error){ 0 };
+	TRY(reduce_run(&run, results->accs, results->count));
+	for (size_t i = 0; i < results->count; i++) {
+		struct view_result *result = &results->results[i];
+
+		TRY(reduce_acc_result(&results->accs[i], &partial));
+		TRY(reduce_finalize(reduce, partial, w->arena, &result->value, &result->error));
+	}
 	return STATUS_OK;
+}
+
+void
+view_results_release(struct view_results *results)
+{
+	for (size_t i = 0; results->accs && i < results->count; i++)
+		reduce_acc_release(&results->accs[i]);
+	results->accs = NULL;
 }

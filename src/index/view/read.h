@@ -14,6 +14,8 @@
 #include "index/view/view.h"
 #include "index/work.h"
 
+struct reduce_acc;
+
 /* ---- Ranges ---- */
 
 /* What is asked for, in the direction of reading: with `descending`, `start` is the greater key. */
@@ -106,7 +108,7 @@ MUST_USE enum status view_rows_total(struct kv_tx *tx, const struct catalog_db *
 				     const struct view_group *group, size_t map,
 				     struct str partition, struct index_work *w, uint64_t *ret);
 
-/* ---- Groups of reduces ---- */
+/* ---- Groups of reduces (groups.c) ---- */
 
 enum {
 	VIEW_LEVEL_ALL = 0,     /* no grouping: one result, whose key is null */
@@ -134,27 +136,41 @@ struct view_reducing {
 	size_t reduce;                          /* in the map's reduces */
 	const struct view_functions *functions; /* of VIEW_REDUCE_FUNCTION; else NULL */
 	void *arg;
-	struct reduce_memo *memo; /* answers of functions from earlier attempts; or NULL */
 };
 
+/* Zeroed, it can be released. */
 struct view_results {
 	struct view_result *results;
 	size_t count;
 	bool more;
+	struct reduce_acc *accs; /* private: what the values are going to be made of */
 };
 
 /*
- * Results of the next groups of the range, in its direction: at most `most`, fewer where a page
- * would be long. No results without `more`: the range is over. For VIEW_LEVEL_ALL there is one
- * result, or none in an empty range. Everything is in the arena of `w`. The next page begins with
- * the last result's place, and skip and limit as they are left.
+ * Reads the next groups of the range, in its direction: at most `most`, fewer where a page would be
+ * long. Their values come by view_groups_reduce(). No results without `more`: the range is over.
+ * For VIEW_LEVEL_ALL there is one result, or none in an empty range. Everything is in the arena of
+ * `w`, which outlives the results. The next page begins with the last result's place, and skip and
+ * limit as they are left.
+ */
+MUST_USE enum status view_groups_page(struct kv_tx *tx, const struct catalog_db *db,
+				      const struct view_group *group,
+				      const struct view_reducing *reducing,
+				      const struct view_range *range,
+				      const struct view_groups_options *options, size_t most,
+				      struct index_work *w, struct view_results *ret);
+
+/*
+ * Makes the values of a page, and calls functions for them. It reads nothing: the page's
+ * transaction may have ended, so that none need be open for as long as a function takes.
  *
  * STATUS_FUNCTION: the design document's function failed, and `*ret_error` says why.
  */
-MUST_USE enum status
-view_groups_page(struct kv_tx *tx, const struct catalog_db *db, const struct view_group *group,
-		 const struct view_reducing *reducing, const struct view_range *range,
-		 const struct view_groups_options *options, size_t most, struct index_work *w,
-		 struct view_results *ret, struct view_error *ret_error, struct err *err);
+MUST_USE enum status view_groups_reduce(const struct view_reducing *reducing, struct index_work *w,
+					struct view_results *results, struct view_error *ret_error,
+					struct err *err);
+
+/* Frees what the values are made of. The results stay. Again is fine. */
+void view_results_release(struct view_results *results);
 
 #endif

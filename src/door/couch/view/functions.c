@@ -7,6 +7,11 @@
 
 enum {
 	FUNCTIONS_WAIT_MS = 60 * 1000, /* that a request waits for a worker */
+	/*
+	 * That a call may take before it is a slow one. Pages with quick calls have one snapshot
+	 * between them; on a cluster that lasts for five seconds.
+	 */
+	FUNCTIONS_QUICK_MS = 200,
 };
 
 struct couch_view_functions {
@@ -16,6 +21,8 @@ struct couch_view_functions {
 	enum js_lane lane;
 	enum js_reduce_limit limit;
 	struct event *stop;
+	void (*on_slow)(void *arg);
+	void *slow_arg;
 };
 
 enum js_reduce_limit
@@ -77,6 +84,13 @@ couch_view_functions_set_stop(struct couch_view_functions *f, struct event *stop
 	f->stop = stop;
 }
 
+void
+couch_view_functions_set_slow(struct couch_view_functions *f, void (*on_slow)(void *arg), void *arg)
+{
+	f->on_slow = on_slow;
+	f->slow_arg = arg;
+}
+
 static void
 functions_retain(void *arg)
 {
@@ -104,6 +118,9 @@ functions_call(const struct couch_view_functions *f, struct arena *arena)
 							  : WAIT_FOREVER,
 		.stop = f->stop,
 		.arena = arena,
+		.on_slow = f->on_slow,
+		.slow_arg = f->slow_arg,
+		.patience_ns = f->on_slow ? clock_after_ms(FUNCTIONS_QUICK_MS) : 0,
 	};
 }
 

@@ -31,6 +31,13 @@ void couch_view_functions_release(struct couch_view_functions *f); /* NULL is fi
  */
 void couch_view_functions_set_stop(struct couch_view_functions *f, struct event *stop);
 
+/*
+ * Calls that take long call this on the request's fiber, so that the request can let go of its
+ * snapshot. Before the first call.
+ */
+void couch_view_functions_set_slow(struct couch_view_functions *f, void (*on_slow)(void *arg),
+				   void *arg);
+
 extern const struct view_functions couch_view_functions;
 
 #endif

@@ -9,7 +9,9 @@ enum {
 
 struct reduced_page {
 	const struct view_range *range;
-	struct view_at at; /* of this attempt */
+	struct view_reducing reducing;
+	struct index_work w;
+	struct view_results results;
 };
 
 static void
@@ -55,63 +57,100 @@ reduced_level(const struct view_run *v)
 	return level < VIEW_LEVEL_EXACT ? (unsigned)level : VIEW_LEVEL_EXACT;
 }
 
-/* A step: the next page of results. */
+/* A step: reads the groups of the next page, whose values are made when it is over. */
 static enum status
-reduced_write_page(struct view_run *v, struct kv_tx *tx, void *arg)
+reduced_read_page(struct view_run *v, struct kv_tx *tx, void *arg)
 {
 	struct reduced_page *p = arg;
-	struct index_work w = { .arena = v->r->arena };
-	const struct view_view *view = v->named.view;
-	const struct view_reducing reducing = {
-		.design = &v->named.design,
-		.map = view->map,
-		.reduce = (size_t)view->reduce,
-		.functions = v->functions ? &couch_view_functions : NULL,
-		.arg = v->functions,
-		.memo = v->memo,
-	};
 	const struct view_groups_options options = {
 		.level = reduced_level(v),
 		.skip = v->at.skip,
 		.limit = v->at.limit,
 		.after = v->place.len ? buf_str(&v->place) : (struct str){ NULL, 0 },
 	};
-	struct view_error error = { 0 };
-	const struct view_error *failure;
-	struct view_results page = { 0 };
 	uint64_t reads = kv_reads_mark(tx);
-	enum status status;
 
-	p->at = v->at;
-	p->at.more = false;
+	p->results = (struct view_results){ 0 };
 	if (!v->built)
 		return STATUS_OK;
-	status = view_groups_page(tx, v->r->db, &v->group, &reducing, p->range, &options,
-				  REDUCED_PAGE, &w, &page, &error, &v->r->fail.err);
+	TRY(view_groups_page(tx, v->r->db, &v->group, &p->reducing, p->range, &options,
+			     REDUCED_PAGE, &p->w, &p->results));
+	kv_reads_forget(tx, reads);
+	return STATUS_OK;
+}
+
+/*
+ * Writes the page, for which functions are called. That takes no snapshot: the one there is serves
+ * the next page if the functions are quick, and is let go of otherwise (view_begin()).
+ */
+static enum status
+reduced_write_page(struct view_run *v, struct reduced_page *p)
+{
+	struct view_results *page = &p->results;
+	struct view_error error = { 0 };
+	const struct view_error *failure;
+	enum status status = view_groups_reduce(&p->reducing, &p->w, page, &error, &v->r->fail.err);
+
 	if (status != STATUS_OK)
 		return couch_view_fail(v->r, status, &error);
-	kv_reads_forget(tx, reads);
-	failure = reduced_failure(v, &page);
+	failure = reduced_failure(v, page);
 	if (failure)
 		return couch_view_fail(v->r, STATUS_FUNCTION, failure);
-	for (size_t i = 0; i < page.count; i++) {
+	for (size_t i = 0; i < page->count; i++) {
 		step_unit();
 		TRY(step_count(REDUCED_ROW_STEPS));
-		reduced_write(v, &page.results[i]);
+		reduced_write(v, &page->results[i]);
 	}
-	p->at.more = page.more;
-	p->at.limit -= page.count;
-	if (page.count) {
-		p->at.skip = 0;
-		view_run_note_place(v, page.results[page.count - 1].place);
+	v->at.more = page->more;
+	v->at.limit -= page->count;
+	if (page->count) {
+		v->at.skip = 0;
+		buf_clear(&v->place);
+		buf_append_str(&v->place, page->results[page->count - 1].place);
 	}
+	TRY(buf_status(&v->place));
 	return buf_status(&v->stream.out);
+}
+
+/* The next page. One that needs more memory than the turn to read has is read anew with more. */
+static enum status
+reduced_send_page(struct view_run *v, struct reduced_page *p)
+{
+	size_t out = v->stream.out.len;
+	bool any_row = v->at.any_row;
+	enum status status;
+
+	TRY(view_run_step(v, reduced_read_page, p));
+	status = reduced_write_page(v, p);
+	view_results_release(&p->results);
+	if (status != STATUS_LIMIT && status != STATUS_NOMEM)
+		return status;
+	couch_stream_cut(&v->stream, out);
+	v->at.any_row = any_row;
+	TRY(couch_snapshot_resume(&v->snapshot));
+	v->found = false;
+	return couch_snapshot_renew(&v->snapshot, status);
 }
 
 enum status
 view_send_results(struct view_run *v, const struct view_range *range)
 {
-	struct reduced_page p = { .range = range };
+	struct reduced_page p = { .range = range,
+				  .w = { .arena = v->r->arena },
+				  .reducing = { .design = &v->named.design,
+						.map = v->named.view->map,
+						.reduce = (size_t)v->named.view->reduce,
+						.functions = v->functions ? &couch_view_functions
+									  : NULL,
+						.arg = v->functions } };
+	struct arena_mark mark = arena_mark(v->r->arena);
 
-	return view_run_pages(v, reduced_write_page, &p, &p.at);
+	v->at.more = true;
+	buf_clear(&v->place);
+	while (v->at.more && v->at.limit) {
+		TRY(reduced_send_page(v, &p));
+		arena_reset(v->r->arena, mark);
+		TRY(view_run_push(v));
+	}
+	return STATUS_OK;
 }

@@ -2,7 +2,6 @@
 
 #include "doc/json.h"
 #include "door/couch/wire/error.h"
-#include "index/view/reduce_memo.h"
 
 void
 view_run_end_reads(struct view_run *v)
@@ -210,7 +209,6 @@ view_run_pages(struct view_run *v, view_step *step, void *page, const struct vie
 	buf_clear(&v->place);
 	while (v->at.more && v->at.limit) {
 		TRY(view_run_step(v, step, page));
-		reduce_memo_clear(v->memo);
 		any_row = v->at.any_row;
 		v->at = *at;
 		v->at.any_row = any_row;

@@ -48,7 +48,6 @@ struct view_run {
 	struct buf next;  /* likewise, in this attempt */
 	struct view_rows rows;
 	struct couch_view_functions *functions; /* of a reduce that is a function; else NULL */
-	struct reduce_memo *memo; /* answers of reduces for one page; with `functions` */
 };
 
 typedef enum status view_step(struct view_run *v, struct kv_tx *tx, void *arg);

@@ -7,13 +7,11 @@
 #include "door/couch/view/run.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
-#include "index/view/reduce_memo.h"
 #include "loop/step.h"
 
 enum {
-	VIEW_PLACE_BYTES = 16 * 1024,           /* the place of a row */
-	VIEW_PAGE_MEMO_BYTES = 4 * 1024 * 1024, /* answers of reduces for one page */
-	VIEW_KEY_STEPS = 8,                     /* steps (loop/step.h) of one key or query */
+	VIEW_PLACE_BYTES = 16 * 1024, /* the place of a row */
+	VIEW_KEY_STEPS = 8,           /* steps (loop/step.h) of one key or query */
 };
 
 /* ---- The view ---- */
@@ -46,7 +44,6 @@ view_release(struct view_run *v)
 	couch_snapshot_end(&v->snapshot);
 	couch_stream_release(&v->stream);
 	couch_view_functions_release(v->functions);
-	reduce_memo_free(v->memo);
 	couch_view_known_unref(v->known);
 	buf_release(&v->place);
 	buf_release(&v->next);
@@ -301,7 +298,7 @@ view_begin(struct view_run *v)
 	if (reduce && reduce->kind == VIEW_REDUCE_FUNCTION) {
 		TRY(couch_view_functions_of(r, &v->named, JS_LANE_REQUEST, &v->functions));
 		couch_view_functions_set_stop(v->functions, http_closed_event(r->x));
-		TRY(reduce_memo_new(VIEW_PAGE_MEMO_BYTES, &v->memo));
+		couch_view_functions_set_slow(v->functions, view_on_wait, v);
 	}
 	return couch_snapshot_begin_list(&v->snapshot, r);
 }
