@@ -32,6 +32,9 @@ static rev_design_changed *followed_changed;
 void
 rev_follow(rev_is_followed *is, rev_design_changed *changed)
 {
+	/* Not written again by a repeated call, for the same reason. */
+	if (is_followed == is && followed_changed == changed)
+		return;
 	is_followed = is;
 	followed_changed = changed;
 }

@@ -132,7 +132,8 @@ typedef bool rev_is_followed(const struct catalog_db *db, struct str id);
 
 /*
  * Sets callbacks for further documents than design documents; `is_followed` selects them. NULL:
- * there are none. `changed` is not called for an edit that a unique index refuses.
+ * there are none. `changed` is not called for an edit that a unique index refuses. Before any other
+ * thread; a call that repeats the one before changes nothing and may come later.
  */
 void rev_follow(rev_is_followed *is_followed, rev_design_changed *changed);
 
