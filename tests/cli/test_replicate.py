@@ -91,6 +91,44 @@ def a_replication_of_a_user_may_what_the_user_may(directory):
 
 
 @test
+def a_replication_stops_copying_when_its_owner_loses_the_right(directory):
+    admin, anna = basic("admin", "secret"), basic("anna", "apple")
+    with Server(directory, "--admin", "admin:secret") as server:
+        def put(path, body=None):
+            status, answer = server.request("PUT", path, body, admin)
+            assert status in (200, 201), answer
+            return answer
+
+        def has(db, doc):
+            return server.request("GET", f"/{db}/{doc}", headers=admin)[0] == 200
+
+        def ran(event):
+            jobs = server.request("GET", "/_scheduler/jobs", headers=admin)[1]["jobs"]
+            return any(entry["type"] == event for job in jobs for entry in job["history"])
+
+        put("/_users")
+        person = put("/_users/org.couchdb.user:anna",
+                     {"type": "user", "name": "anna", "roles": ["cook"], "password": "apple"})
+        for db in ("from", "to"):
+            put(f"/{db}")
+            put(f"/{db}/_security", {"members": {"roles": ["cook"]}})
+        put("/from/a", {})
+        status, answer = server.request("POST", "/_replicate", {
+            "source": "from", "target": "to", "continuous": True}, anna)
+        equal((status, answer.get("ok")), (202, True))
+        until(lambda: has("to", "a"))
+        put(f"/_users/org.couchdb.user:anna?rev={person['rev']}",
+            {"type": "user", "name": "anna", "roles": [], "password": "apple"})
+        # The request that waits for changes ends, and the next one is refused.
+        until(lambda: ran("crashed"))
+        put("/from/b", {})
+        status, answer = server.request("POST", "/_replicate", {
+            "source": "from", "target": "to"}, anna)
+        assert status in (401, 403), (status, answer)
+        assert not has("to", "b")
+
+
+@test
 def a_local_replication_copies_everything(directory):
     with Server(directory) as server:
         fill(server, "a")

@@ -296,6 +296,100 @@ every_route_of_the_door_is_in_the_table(void **state)
 	assert_int_equal(missing, 0);
 }
 
+/* What an outsider may ask of something that is there, and of something that is not. */
+static const struct pair {
+	const char *method;
+	const char *there;
+	const char *missing;
+	const char *body_there; /* NULL: none */
+	const char *body_missing;
+} pairs[] = {
+	{ "GET", "/club/a", "/club/none", NULL, NULL },
+	{ "HEAD", "/club/a", "/club/none", NULL, NULL },
+	{ "GET", "/club/gone", "/club/none", NULL, NULL },
+	{ "GET", "/club/a?rev=%s", "/club/a?rev=1-x", NULL, NULL },
+	{ "GET", "/club/a?rev=%s&revs=true", "/club/a?rev=1-a&revs=true", NULL, NULL },
+	{ "GET", "/club/a?open_revs=all", "/club/none?open_revs=all", NULL, NULL },
+	{ "GET", "/club/a?path=/secret", "/club/a?path=/none", NULL, NULL },
+	{ "GET", "/club/a?attachments=true", "/club/none?attachments=true", NULL, NULL },
+	{ "GET", "/club/a/file", "/club/a/none", NULL, NULL },
+	{ "GET", "/club/_local/l", "/club/_local/none", NULL, NULL },
+	{ "PUT", "/club/a", "/club/none", "{}", "{}" },
+	{ "PUT", "/club/a?rev=%s", "/club/a?rev=1-a", "{}", "{}" },
+	{ "DELETE", "/club/a?rev=%s", "/club/none?rev=1-a", NULL, NULL },
+	{ "COPY", "/club/a", "/club/none", NULL, NULL },
+	{ "GET", "/club/_design/d", "/club/_design/none", NULL, NULL },
+	{ "GET", "/club/_design/d/_info", "/club/_design/none/_info", NULL, NULL },
+	{ "GET", "/club/_design/d/_view/v", "/club/_design/none/_view/v", NULL, NULL },
+	{ "POST", "/club/_design/d/_update/u", "/club/_design/none/_update/u", "{}", "{}" },
+	{ "GET", "/club/_changes?filter=d/f", "/club/_changes?filter=none/f", NULL, NULL },
+	{ "GET", "/club/_changes?filter=_view&view=d/v", "/club/_changes?filter=_view&view=none/v",
+	  NULL, NULL },
+	{ "POST", "/club/_all_docs", "/club/_all_docs", "{\"keys\":[\"a\"]}",
+	  "{\"keys\":[\"none\"]}" },
+	{ "POST", "/club/_bulk_get", "/club/_bulk_get", "{\"docs\":[{\"id\":\"a\"}]}",
+	  "{\"docs\":[{\"id\":\"none\"}]}" },
+	{ "POST", "/club/_revs_diff", "/club/_revs_diff", "{\"a\":[\"1-x\"]}",
+	  "{\"none\":[\"1-x\"]}" },
+	{ "POST", "/club/_find", "/club/_find",
+	  "{\"selector\":{},\"use_index\":\"d\",\"allow_fallback\":false}",
+	  "{\"selector\":{},\"use_index\":\"none\",\"allow_fallback\":false}" },
+	{ "DELETE", "/club/_index/d/json/x", "/club/_index/none/json/x", NULL, NULL },
+	{ "DELETE", "/club", "/none", NULL, NULL },
+	{ "PUT", "/club", "/none", NULL, NULL },
+};
+
+/* The status, the reason and what else a refusal's headers could tell, of the last answer. */
+static const char *
+refusal_shown(void)
+{
+	static const char *const telling[] = { "ETag", "Location", "Content-Length", "Allow" };
+	const char *shown = format("%d %s", d->last.status, d->last.body);
+
+	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
+		const char *value = response_header(&d->last, telling[i]);
+
+		shown = format("%s|%s", shown, value ? value : "");
+	}
+	return shown;
+}
+
+static void
+refusals_do_not_tell_what_is_there(void **state)
+{
+	char rev[64];
+
+	(void)state;
+	make_club();
+	expect_as(ADMIN, "PUT", "/club/gone", "{}", 201, "ok");
+	(void)snprintf(rev, sizeof(rev), "%s", door_member(d, "rev"));
+	expect_as(ADMIN, "DELETE", format("/club/gone?rev=%s", rev), NULL, 200, "ok");
+	expect_as(ADMIN, "GET", "/club/a", NULL, 200, "_rev");
+	(void)snprintf(rev, sizeof(rev), "%s", door_member(d, "_rev"));
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		const struct pair *p = &pairs[i];
+		const char *rev_at = strstr(p->there, "%s");
+		char target[256];
+		char shown[4096];
+
+		(void)snprintf(target, sizeof(target), "%.*s%s%s",
+			       (int)(rev_at ? (size_t)(rev_at - p->there) : strlen(p->there)),
+			       p->there, rev_at ? rev : "", rev_at ? rev_at + 2 : "");
+		for (enum kind k = ANONYMOUS; k <= OTHER; k++) {
+			(void)door_request(d, p->method, target, headers_of(k, p->method),
+					   p->body_there);
+			if (d->last.status != 401 && d->last.status != 403)
+				fail_msg("%s %s by %s: %d %s", p->method, target, names[k],
+					 d->last.status, d->last.body);
+			(void)snprintf(shown, sizeof(shown), "%s", refusal_shown());
+			(void)door_request(d, p->method, p->missing, headers_of(k, p->method),
+					   p->body_missing);
+			assert_string_equal(refusal_shown(), shown);
+		}
+	}
+	expect_as(ADMIN, "DELETE", "/club", NULL, 200, "ok");
+}
+
 static void
 change_user(const char *name, const char *json)
 {
@@ -323,17 +417,23 @@ feed_must_end(struct client *c)
 }
 
 static struct client *
-open_feed(enum kind kind)
+open_feed_of(const char *headers, const char *method, const char *target, const char *body)
 {
 	struct client *c = client_open(d->port);
 	struct response head;
 
-	client_send(c, "GET", "/feed/_changes?feed=continuous&include_docs=true&since=now",
-		    headers_of(kind, "GET"), NULL);
+	client_send(c, method, target, headers, body);
 	head = client_receive_head(c);
 	assert_int_equal(head.status, 200);
 	response_release(&head);
 	return c;
+}
+
+static struct client *
+open_feed(enum kind kind)
+{
+	return open_feed_of(headers_of(kind, "GET"), "GET",
+			    "/feed/_changes?feed=continuous&include_docs=true&since=now", NULL);
 }
 
 static void
@@ -433,6 +533,70 @@ each_of_many_feeds_ends_that_must(void **state)
 	}
 }
 
+/* Of every kind: the right is withdrawn, and then something is written. */
+static void
+feeds_of_every_kind_end_with_the_right(void **state)
+{
+	static const struct {
+		const char *method;
+		const char *target;
+		const char *body;
+	} kinds[] = {
+		{ "GET", "/feed/_changes?feed=longpoll&include_docs=true&since=now", NULL },
+		{ "GET", "/feed/_changes?feed=eventsource&include_docs=true&since=now", NULL },
+		{ "GET", "/feed/_changes?feed=continuous&include_docs=true&since=now&heartbeat=300",
+		  NULL },
+		{ "GET", "/feed/_changes?feed=continuous&include_docs=true&since=now&timeout=30000",
+		  NULL },
+		{ "GET", "/feed/_changes?feed=longpoll&include_docs=true&since=now&filter=_design",
+		  NULL },
+		{ "POST",
+		  "/feed/_changes?feed=continuous&include_docs=true&since=now&filter=_selector",
+		  "{\"selector\":{}}" },
+		{ "POST",
+		  "/feed/_changes?feed=longpoll&include_docs=true&since=now&filter=_doc_ids",
+		  "{\"doc_ids\":[\"late\"]}" },
+	};
+	enum {
+		COUNT = sizeof(kinds) / sizeof(kinds[0]),
+	};
+	struct client *feeds[COUNT];
+
+	(void)state;
+	expect_as(ADMIN, "PUT", "/feed/_security", "{\"members\":{\"names\":[\"named\"]}}", 200,
+		  "ok");
+	for (size_t i = 0; i < COUNT; i++)
+		feeds[i] = open_feed_of(format("%sContent-Type: application/json\r\n",
+					       headers_of(MEMBER_BY_NAME, kinds[i].method)),
+					kinds[i].method, kinds[i].target, kinds[i].body);
+	expect_as(ADMIN, "PUT", "/feed/_security", "{\"members\":{\"names\":[\"x\"]}}", 200, "ok");
+	for (size_t i = 0; i < COUNT; i++) {
+		feed_must_end(feeds[i]);
+		client_close(feeds[i]);
+	}
+}
+
+static void
+feeds_of_all_databases_end_with_their_administrator(void **state)
+{
+	static const char *const kinds[] = { "continuous", "longpoll", "eventsource" };
+	enum {
+		COUNT = sizeof(kinds) / sizeof(kinds[0]),
+	};
+	struct client *feeds[COUNT];
+
+	(void)state;
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/admins/helper", "\"apple\"", 200, "");
+	for (size_t i = 0; i < COUNT; i++)
+		feeds[i] = open_feed_of("Authorization: Basic aGVscGVyOmFwcGxl\r\n", "GET",
+					format("/_db_updates?since=now&feed=%s", kinds[i]), NULL);
+	expect_as(ADMIN, "DELETE", "/_node/_local/_config/admins/helper", NULL, 200, "");
+	for (size_t i = 0; i < COUNT; i++) {
+		feed_must_end(feeds[i]);
+		client_close(feeds[i]);
+	}
+}
+
 int
 main(void)
 {
@@ -440,11 +604,14 @@ main(void)
 		cmocka_unit_test(every_route_of_the_door_is_in_the_table),
 		cmocka_unit_test(every_request_by_every_kind_of_person_is_as_the_table_says),
 		cmocka_unit_test(a_member_who_writes_a_design_document_is_forbidden_to),
+		cmocka_unit_test(refusals_do_not_tell_what_is_there),
 		cmocka_unit_test(feed_ends_when_its_user_loses_the_role),
 		cmocka_unit_test(feed_ends_when_its_user_is_in_no_list_any_more),
 		cmocka_unit_test(feed_ends_when_its_user_is_removed),
 		cmocka_unit_test(feed_of_somebody_who_may_goes_on),
 		cmocka_unit_test(each_of_many_feeds_ends_that_must),
+		cmocka_unit_test(feeds_of_every_kind_end_with_the_right),
+		cmocka_unit_test(feeds_of_all_databases_end_with_their_administrator),
 	};
 
 	return cmocka_run_group_tests_name("couch rights", tests, setup_rights, teardown);
