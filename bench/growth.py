@@ -105,8 +105,9 @@ class Growth:
                                   count=n - there)["next"]
             self.server.await_index("indexed", "number")
             panel = "indexed"
-            self.note(panel, "_find one document", n, cost(self.repeat(
-                "find", db="indexed", connections=16, docs=n)))
+            for connections, of in ((16, ""), (1, ", 1 connection")):
+                self.note(panel, f"_find one document{of}", n, cost(self.repeat(
+                    "find", db="indexed", connections=connections, docs=n)))
             self.note(panel, "_find a hundred", n, cost(self.repeat(
                 "find-range", db="indexed", docs=n, rows=100)))
             self.note(panel, "GET", n, cost(self.repeat("get", db="indexed", connections=16,
