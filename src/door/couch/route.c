@@ -517,11 +517,20 @@ route_in_partition(struct couch_req *r)
 }
 
 static enum status
+route_ordinary_doc(struct couch_req *r)
+{
+	return r->parts_count > 2 ? route_att(r, r->parts[1], 2) : route_doc(r, r->parts[1]);
+}
+
+static enum status
 route_in_db(struct couch_req *r)
 {
 	struct str part = r->parts[1];
-	const struct route *route = route_find_in_db(r);
+	const struct route *route;
 
+	if (!str_starts_with(part, STR("_")))
+		return route_ordinary_doc(r);
+	route = route_find_in_db(r);
 	if (route)
 		return route_call(r, route);
 	if (str_eq(part, STR("_partition")))
@@ -531,9 +540,7 @@ route_in_db(struct couch_req *r)
 	if (str_eq(part, STR("_local")) || (str_eq(part, STR("_local/")) && r->parts_count == 2))
 		return route_local(r);
 	TRY(route_refuse_if_listed(r, not_offered_in_db, part));
-	if (r->parts_count > 2)
-		return route_att(r, part, 2);
-	return route_doc(r, part);
+	return route_ordinary_doc(r);
 }
 
 /* ---- The database of users, for those who are no administrators of the server ---- */
