@@ -48,6 +48,8 @@ basic_check(struct auth *a, struct str header, const struct auth_client *client,
 		return STATUS_NOT_FOUND;
 	*ret_tried = arena_dup(arena, name);
 	status = auth_password_check(a, name, password, client, arena, ret, err);
+	if (status == STATUS_OK)
+		auth_renew(a, ret, password, client, arena);
 	OPENSSL_cleanse(plain.ptr, plain.len);
 	/* A name that nobody has is STATUS_UNAUTHORIZED by now, so this is another failure. */
 	return status;
@@ -120,6 +122,7 @@ auth_login(struct auth *a, struct str name, struct str password, const struct au
 	struct auth_who who;
 
 	TRY(auth_password_check(a, name, password, client, arena, &who, err));
+	auth_renew(a, &who, password, client, arena);
 	if (auth_become(&who, arena, AUTH_METHOD_COOKIE, ret) != STATUS_OK)
 		return err_set(err, STATUS_LIMIT, "out of the request's memory");
 	return STATUS_OK;

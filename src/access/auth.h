@@ -32,11 +32,13 @@ enum {
 	AUTH_SECRET_MIN_BYTES = 16,
 	AUTH_HANDLERS_LIMIT = 8,
 	AUTH_DIGESTS_LIMIT = 8,
+	AUTH_RENEWALS_LIMIT = 32, /* people whose hashes are being upgraded at a time */
 };
 
 struct auth;
 struct kv_store;
 struct kv_tx;
+struct person;
 
 enum auth_method {
 	AUTH_METHOD_NONE, /* no credentials given */
@@ -69,6 +71,14 @@ struct auth_client {
 	struct kv_store *store; /* holds people; NULL: only administrators log in */
 	struct kv_tx *tx;       /* an open transaction to read records in; NULL: one is begun */
 	bool *failing; /* set to true if the name has failed too often from here; may be NULL */
+	/*
+	 * Writes a person's verifiers where the door keeps them. Called after a password was right
+	 * whose hash is weaker than the settings want, with a hash under the same salt. The record
+	 * may have changed since; a failure changes nothing for the login. NULL: hashes stay.
+	 */
+	enum status (*upgrade)(void *arg, const struct person *person,
+			       const struct verifier *verifier, const struct scram *scram);
+	void *upgrade_arg;
 	/* The headers of a proxy; ptr NULL: absent. */
 	struct str proxy_name;
 	struct str proxy_roles;
@@ -123,6 +133,10 @@ MUST_USE enum status auth_hash_password(struct str name, struct str password,
 MUST_USE enum status auth_make_verifiers(struct str password, const struct auth_hashing *how,
 					 struct verifier *verifier, struct scram *scram,
 					 struct err *err);
+
+/* The keys of SCRAM alone, with `how->rounds`. */
+MUST_USE enum status auth_make_scram(struct str password, const struct auth_hashing *how,
+				     struct scram *ret, struct err *err);
 
 /* Limits the hashing on fibers; before the first check. */
 void auth_set_hash_limits(struct auth *a, const struct hash_queue_limits *limits);

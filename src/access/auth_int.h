@@ -96,6 +96,15 @@ MUST_USE enum status auth_password_check(struct auth *a, struct str name, struct
 					 const struct auth_client *client, struct arena *arena,
 					 struct auth_who *ret, struct err *err);
 
+/* ---- auth_renew.c ---- */
+
+/*
+ * After a password was right: if it was hashed for that, makes the verifiers of a person that are
+ * missing or weak.
+ */
+void auth_renew(const struct auth *a, const struct auth_who *who, struct str password,
+		const struct auth_client *client, struct arena *arena);
+
 /* ---- auth_jwt.c ---- */
 
 /* STATUS_NOT_FOUND: the header has no token. Errors as jwt_check()'s. */

@@ -105,8 +105,9 @@ make_salt(struct str name, struct str secret, struct verifier *v)
 
 struct slow_derive {
 	struct str password;
-	struct verifier *verifier;
-	struct scram *scram; /* or NULL */
+	struct verifier *verifier; /* or NULL */
+	struct scram *scram;       /* or NULL */
+	uint64_t rounds;           /* of SCRAM */
 	bool computed;
 };
 
@@ -115,8 +116,9 @@ slow_derive(void *arg)
 {
 	struct slow_derive *d = arg;
 
-	d->computed = verifier_derive(d->verifier, d->password, d->verifier->hash) &&
-		      (!d->scram || scram_make(d->password, d->verifier->rounds, d->scram));
+	d->computed = (!d->verifier ||
+		       verifier_derive(d->verifier, d->password, d->verifier->hash)) &&
+		      (!d->scram || scram_make(d->password, d->rounds, d->scram));
 }
 
 static enum status
@@ -161,7 +163,9 @@ enum status
 auth_make_verifiers(struct str password, const struct auth_hashing *how, struct verifier *verifier,
 		    struct scram *scram, struct err *err)
 {
-	struct slow_derive d = { .password = password, .verifier = verifier, .scram = scram };
+	struct slow_derive d = {
+		.password = password, .verifier = verifier, .scram = scram, .rounds = how->rounds
+	};
 
 	assert(how->rounds > 0 && how->rounds <= AUTH_ROUNDS_LIMIT);
 	if (password.len > AUTH_PASSWORD_BYTES)
@@ -173,6 +177,16 @@ auth_make_verifiers(struct str password, const struct auth_hashing *how, struct 
 	verifier->hash_len = AUTH_DIGEST_BYTES;
 	if (verifier->salt_len == 0)
 		verifier_make_salt(verifier, SALT_BYTES);
+	return derive_in_turn(&d, how, err);
+}
+
+enum status
+auth_make_scram(struct str password, const struct auth_hashing *how, struct scram *ret,
+		struct err *err)
+{
+	struct slow_derive d = { .password = password, .scram = ret, .rounds = how->rounds };
+
+	assert(how->rounds > 0 && how->rounds <= AUTH_ROUNDS_LIMIT);
 	return derive_in_turn(&d, how, err);
 }
 

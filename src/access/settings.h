@@ -18,6 +18,9 @@
 	       AUTH_ROUNDS, SETTING_LIVE,                                                          \
 	       "Rounds of PBKDF2 for passwords that are set in plain. Those that are hashed "      \
 	       "already keep the rounds that they have.")                                          \
+	FLAG(S, upgrade_hashes, ACCESS_SECRET_SECTION, "upgrade_hash_on_auth", true, SETTING_LIVE, \
+	     "Whether the hash of a user whose password was right is replaced by one as new "      \
+	     "passwords get it, if it is an older or weaker one.")                                 \
 	NUMBER(S, timeout_s, ACCESS_SECRET_SECTION, "timeout", "s", 1, 31536000,                   \
 	       AUTH_SESSION_SECONDS, SETTING_LIVE,                                                 \
 	       "How long a cookie lasts. One that is used is renewed when a tenth of that has "    \

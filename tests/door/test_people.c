@@ -224,6 +224,94 @@ old_hashes_of_couchdb_are_accepted(void **state)
 }
 
 static void
+first_login_after_an_import_makes_keys_of_scram(void **state)
+{
+	struct look l = { .name = STR("import"), .arena = arena_new(1 << 20) };
+	struct scram again;
+
+	(void)state;
+	replicated_user("import", "1-aaa", "[\"a\"]");
+	assert_int_equal(kv_run_read(d->store, look_body, &l, NULL), STATUS_OK);
+	assert_false(l.person.has_scram);
+	expect_no_login("import", "other");
+	assert_int_equal(kv_run_read(d->store, look_body, &l, NULL), STATUS_OK);
+	assert_false(l.person.has_scram);
+	expect_login("import", "secret", "[\"a\"]");
+	assert_int_equal(kv_run_read(d->store, look_body, &l, NULL), STATUS_OK);
+	assert_true(l.person.has_verifier && l.person.has_scram);
+	again = l.person.scram;
+	assert_true(scram_derive(STR("secret"), &again));
+	assert_memory_equal(again.stored_key, l.person.scram.stored_key, SCRAM_KEY_BYTES);
+	/* The hash was good enough, so the document is the one that came. */
+	expect_as(ADMIN, "GET", USER "import", NULL, 200, "\"_rev\":\"1-aaa\"");
+	expect_login("import", "secret", "[\"a\"]");
+	arena_free(l.arena);
+}
+
+#define SIMPLE_HASH                                                                                \
+	",\"salt\":\"salt\",\"password_sha\":\"8152bc582f58c854f580cb101d3182813dec4afe\""
+
+static void
+put_option(const char *path, const char *text)
+{
+	expect_as(ADMIN, "PUT", format("/_node/_local/_config/%s", path), format("\"%s\"", text),
+		  200, "");
+}
+
+static void
+weak_hashes_are_upgraded_at_login(void **state)
+{
+	struct look l = { .name = STR("weak"), .arena = arena_new(1 << 20) };
+	char cookie[600];
+
+	(void)state;
+	put_option("chttpd_auth/upgrade_hash_on_auth", "false");
+	expect_as(ADMIN, "PUT", USER "weak",
+		  user_json("weak", "[\"a\"]", ",\"more\":[1,{\"x\":2}]" SIMPLE_HASH), 201, "ok");
+	(void)snprintf(cookie, sizeof(cookie), "%s", cookie_of("weak", "secret"));
+	expect_as(ADMIN, "GET", USER "weak", NULL, 200, "\"_rev\":\"1-");
+	/* Another revision, so that the password is hashed again. */
+	put_option("chttpd_auth/upgrade_hash_on_auth", "true");
+	expect_as(ADMIN, "GET", USER "weak", NULL, 200, "\"password_sha\":");
+	expect_as(ADMIN, "PUT", format(USER "weak?rev=%s", door_member(d, "_rev")),
+		  user_json("weak", "[\"b\"]", ",\"more\":[1,{\"x\":2}]" SIMPLE_HASH), 201, "ok");
+	expect_no_login("weak", "other");
+	expect_as(ADMIN, "GET", USER "weak", NULL, 200, "\"password_sha\":");
+	expect_login("weak", "secret", "[\"b\"]");
+	expect_as(ADMIN, "GET", USER "weak", NULL, 200, "\"_rev\":\"3-");
+	door_has(d, "\"password_scheme\":\"pbkdf2\",\"pbkdf2_prf\":\"sha256\"");
+	door_has(d, "\"iterations\":10");
+	door_has(d, "\"more\":[1,{\"x\":2}]");
+	door_has_not(d, "password_sha");
+	door_has_not(d, "\"secret\"");
+	expect_login("weak", "secret", "[\"b\"]");
+	expect_no_login("weak", "other");
+	expect_as(ADMIN, "GET", USER "weak", NULL, 200, "\"_rev\":\"3-");
+	/* The salt is the same, so cookies of before hold. */
+	expect_as(cookie, "GET", "/_session", NULL, 200, "\"roles\":[\"b\"]");
+	assert_int_equal(kv_run_read(d->store, look_body, &l, NULL), STATUS_OK);
+	assert_true(l.person.has_scram);
+	arena_free(l.arena);
+}
+
+static void
+hashes_that_are_stronger_than_new_ones_stay(void **state)
+{
+	(void)state;
+	put_option("chttpd_auth/iterations", "5");
+	replicated_user("strong", "1-aaa", "[]");
+	expect_login("strong", "secret", "[]");
+	expect_as(ADMIN, "GET", USER "strong", NULL, 200, "\"_rev\":\"1-aaa\"");
+	put_option("chttpd_auth/iterations", "20");
+	/* A password that is remembered is not hashed, and its hash not replaced. */
+	expect_as(ADMIN, "GET", USER "strong", NULL, 200, "\"iterations\":10");
+	replicated_user("strong", "1-bbb", "[\"x\"]");
+	expect_login("strong", "secret", "[\"x\"]");
+	expect_as(ADMIN, "GET", USER "strong", NULL, 200, "\"iterations\":20");
+	put_option("chttpd_auth/iterations", "10");
+}
+
+static void
 who_is_removed_is_refused_on_the_next_request(void **state)
 {
 	char cookie[600];
@@ -563,7 +651,11 @@ main(void)
 		cmocka_unit_test(record_has_keys_of_scram_that_are_not_the_hash),
 		cmocka_unit_test(bulk_and_post_write_people_too),
 		cmocka_unit_test(winner_among_conflicts_is_the_person),
+		/* Before hashes are upgraded, whose keys of SCRAM wait in a table. */
+		cmocka_unit_test(first_login_after_an_import_makes_keys_of_scram),
 		cmocka_unit_test(old_hashes_of_couchdb_are_accepted),
+		cmocka_unit_test(weak_hashes_are_upgraded_at_login),
+		cmocka_unit_test(hashes_that_are_stronger_than_new_ones_stay),
 		cmocka_unit_test(who_is_removed_is_refused_on_the_next_request),
 		cmocka_unit_test(roles_of_a_session_are_those_of_now),
 		cmocka_unit_test(administrator_wins_over_a_person_of_the_same_name),

@@ -250,6 +250,7 @@ couch_check_user(struct couch_req *r)
 	enum status status;
 
 	client.failing = &failing;
+	couch_user_may_upgrade(r, &client);
 	if (auth_has_handler(people_of(r->held), AUTH_METHOD_PROXY))
 		couch_take_proxy_headers(r, &client);
 	status = auth_check(people_of(r->held), http_request_header(r->x, STR("Authorization")),

@@ -2,6 +2,7 @@
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/endpoints.h"
+#include "door/couch/admin/user_doc.h"
 #include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
@@ -247,6 +248,7 @@ couch_session_post(struct couch_req *r)
 	TRY(session_read_credentials(r, &c));
 	client = couch_auth_client(r);
 	client.failing = &failing;
+	couch_user_may_upgrade(r, &client);
 	status = auth_login(people_of(r->held), c.name, c.password, &client, r->arena, &user,
 			    &r->fail.err);
 	if (status == STATUS_OK || status == STATUS_UNAUTHORIZED || status == STATUS_FORBIDDEN)

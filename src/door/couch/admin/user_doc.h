@@ -48,6 +48,12 @@ void couch_user_doc_audit(struct couch_req *r, struct str id);
 void couch_user_doc_write(const struct verifier *v, const struct json_member *members, size_t count,
 			  struct buf *out);
 
+/*
+ * Lets a login by name and password replace a weak hash in its user's document, if the settings
+ * want that (user_upgrade.c).
+ */
+void couch_user_may_upgrade(struct couch_req *r, struct auth_client *client);
+
 /* The user who writes a document of _users, and memory for the check. */
 struct couch_user_writer {
 	struct arena *arena;
