@@ -18,6 +18,7 @@
 
 struct catalog_db;
 struct catalog_kind;
+struct view_functions;
 
 /* Everything is borrowed for the time of the call. */
 struct catalog_finding {
@@ -35,8 +36,19 @@ struct catalog_verify_sum {
 	uint64_t packed;    /* bodies that have no leaves, likewise */
 	uint64_t keys;      /* read, single ones looked up aside */
 	uint64_t bytes;     /* of those keys and their values */
-	uint64_t functions; /* of design documents, of which stored results were not compared */
+	uint64_t functions; /* that reduce, and could not be called to compare stored results */
 	uint64_t findings;
+};
+
+/* Lends functions of design documents, to compare results that they have made. Borrowed. */
+struct catalog_verify_lender {
+	const struct view_functions *functions; /* index/view/functions.h */
+	/*
+	 * What they are called with, for the design document `id` with that text. Given back by
+	 * functions->release(). NULL: they cannot be called.
+	 */
+	void *(*lend)(void *arg, const struct catalog_db *db, struct str id, struct str text);
+	void *arg;
 };
 
 struct catalog_verify_options {
@@ -44,6 +56,7 @@ struct catalog_verify_options {
 	/* Called now and then with the sums so far; NULL for not at all. */
 	void (*progress)(const struct catalog_verify_sum *sum, void *arg);
 	void *arg;
+	const struct catalog_verify_lender *lender; /* NULL: no function is called */
 };
 
 /*

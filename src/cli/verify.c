@@ -4,7 +4,12 @@
 #include "cli/cli.h"
 #include "cli/finding.h"
 #include "cli/progress.h"
+#include "cli/settings.h"
 #include "catalog/verify.h"
+#include "door/couch/couch.h"
+#include "js/js.h"
+#include "js/settings.h"
+#include "settings/settings.h"
 
 enum {
 	OPTION_STORE = 's',
@@ -20,6 +25,10 @@ struct verify {
 	size_t names_count;
 	uint64_t limit; /* findings of a kind to tell of */
 	bool quiet;
+
+	struct settings *settings; /* what workers begin with, as of a server without a file */
+	struct js *js;
+	struct catalog_verify_lender lender; /* zeroed: there is no worker */
 
 	struct progress progress;
 	struct catalog_verify_sum before; /* of the databases that are done */
@@ -124,8 +133,8 @@ tell_sum(const struct verify *v)
 			printf("%s: %llu more\n", v->found[i].kind,
 			       (unsigned long long)(v->found[i].count - v->limit));
 	if (sum->functions)
-		printf("%llu reduces of views are functions: their stored results were not "
-		       "compared\n",
+		printf("%llu reduces of views are functions that could not be called: their stored "
+		       "results were not all compared\n",
 		       (unsigned long long)sum->functions);
 	printf("%llu databases, %llu documents, %llu leaves, %llu packed, %llu findings\n",
 	       (unsigned long long)sum->databases, (unsigned long long)sum->documents,
@@ -140,7 +149,9 @@ check(struct verify *v, struct kv_tx *tx, const char *name, struct err *err)
 {
 	struct catalog_verify_options options = { .found = tell,
 						  .progress = show_progress,
-						  .arg = v };
+						  .arg = v,
+						  .lender = v->lender.functions ? &v->lender
+										: NULL };
 	struct catalog_verify_sum sum;
 	enum status status;
 
@@ -155,12 +166,30 @@ check(struct verify *v, struct kv_tx *tx, const char *name, struct err *err)
 	return status;
 }
 
+/* What calls functions, if there is a worker. None is started before there is one to call. */
+static enum status
+make_functions(struct verify *v, struct err *err)
+{
+	struct js_config config;
+
+	v->settings = settings_new(cli_setting_groups, cli_setting_groups_count);
+	if (!v->settings)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	js_config_set(&config, settings_of(v->settings, &js_setting_group));
+	TRY(js_new(&config, &v->js, err));
+	if (js_check(v->js, NULL) == STATUS_OK)
+		v->lender = couch_verify_lender(v->js);
+	return STATUS_OK;
+}
+
 static enum status
 check_all(struct verify *v, struct kv_store *store, struct err *err)
 {
 	struct kv_tx *tx;
-	enum status status = kv_begin(store, KV_TX_READ_ONLY, &tx);
+	enum status status;
 
+	TRY(make_functions(v, err));
+	status = kv_begin(store, KV_TX_READ_ONLY, &tx);
 	if (status != STATUS_OK)
 		return err_set(err, status, "cannot read the store: %s", status_name(status));
 	if (v->names_count == 0)
@@ -190,6 +219,8 @@ run_verify(int argc, char **argv)
 	progress_init(&v.progress, stderr, v.quiet, 0);
 	status = check_all(&v, store, &err);
 	progress_hide(&v.progress);
+	js_free(v.js);
+	settings_free(v.settings);
 	kv_close(store);
 	if (status == STATUS_OK)
 		tell_sum(&v);

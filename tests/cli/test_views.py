@@ -6,14 +6,16 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
+import subprocess
 import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import FROND, Server, equal, main, run, test
+from harness import ENV, FROND, Server, contains, equal, main, ok, run, test
 from order import rank
 
 SEED = 11
@@ -442,6 +444,24 @@ def a_changed_design_document_answers_as_it_was_changed(cwd):
         equal(answer["rows"], [{"key": None, "value": 50}])
         equal(server.request("POST", "/db/_view_cleanup", {})[0], 202)
         equal(count_of(server), 50)
+
+
+@test
+def verify_calls_the_reduces_of_design_documents(cwd):
+    with Server(cwd, "--no-sync") as server:
+        prepare(server)
+        fill(server, 2000)
+        equal(server.request("GET", "/db/_design/v/_view/own?limit=1")[0], 200)
+        equal(server.stop(), 0)
+    checked = ok("verify", cwd=cwd).stdout
+    contains(checked, " 0 findings")
+    assert "could not be called" not in checked, checked
+    # A copy of the program has no worker beside it.
+    shutil.copy(FROND, cwd / "frond")
+    checked = subprocess.run([cwd / "frond", "verify"], cwd=cwd, env=ENV, capture_output=True,
+                             text=True, timeout=60)
+    equal(checked.returncode, 0)
+    contains(checked.stdout, "1 reduces of views are functions that could not be called")
 
 
 # ---- Functions that misbehave ----

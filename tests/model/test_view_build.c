@@ -290,11 +290,41 @@ count_finding(const struct catalog_finding *finding, void *arg)
 	++*(size_t *)arg;
 }
 
+/* What is lent is not looked at. `arg` counts what has not been given back. */
+static void *
+lend(void *arg, const struct catalog_db *db, struct str id, struct str text)
+{
+	(void)db, (void)text;
+	assert_true(str_starts_with(id, STR("_design/")));
+	++*(int *)arg;
+	return arg;
+}
+
+static void
+give_back(void *arg)
+{
+	--*(int *)arg;
+}
+
+static enum status
+worker_is_lost(void *arg, const struct view_design *design, const struct str *names,
+	       size_t name_count, bool rereduce, const struct view_group_input *groups,
+	       size_t group_count, struct arena *arena, struct str *ret_results,
+	       struct view_error *ret_errors, struct view_error *ret_error, struct err *err)
+{
+	(void)arg, (void)design, (void)names, (void)name_count, (void)rereduce, (void)groups;
+	(void)group_count, (void)arena, (void)ret_results, (void)ret_errors, (void)err;
+	*ret_error = (struct view_error){ STR("os_process_error"), STR("\"lost\"") };
+	return STATUS_FUNCTION;
+}
+
 static size_t
-findings_of(struct fixture *f)
+findings_by(struct fixture *f, const struct catalog_verify_lender *lender, uint64_t *ret_functions)
 {
 	size_t findings = 0;
-	const struct catalog_verify_options options = { .found = count_finding, .arg = &findings };
+	const struct catalog_verify_options options = { .found = count_finding,
+							.arg = &findings,
+							.lender = lender };
 	struct catalog_verify_sum sum;
 	struct kv_tx *tx = fixture_begin(f);
 
@@ -302,7 +332,16 @@ findings_of(struct fixture *f)
 		catalog_verify_db(tx, CATALOG_SPACE_COUCH, f->db->name, &options, &sum, NULL),
 		STATUS_OK);
 	kv_tx_free(tx);
+	*ret_functions = sum.functions;
 	return findings;
+}
+
+static size_t
+findings_of(struct fixture *f)
+{
+	uint64_t functions;
+
+	return findings_by(f, NULL, &functions);
 }
 
 struct damage {
@@ -359,6 +398,8 @@ verify_finds_rows_and_sums_that_do_not_agree(void **state)
 struct falsifying {
 	struct fixture *f;
 	unsigned level;
+	const struct view_design *design;
+	bool functions; /* their results alone */
 	struct kv_pair pair;
 };
 
@@ -394,7 +435,9 @@ falsify_body(struct kv_tx *tx, void *arg)
 	assert_int_equal(view_sum_parse(d->pair.value, d->f->arena, &sum, NULL), STATUS_OK);
 	kv_future_free(future);
 	for (size_t i = 0; i < sum.count; i++)
-		sum.partials[i] = STR("r123456");
+		if (!d->functions ||
+		    d->design->maps[PAIRS_MAP].reduces[i].kind == VIEW_REDUCE_FUNCTION)
+			sum.partials[i] = STR("r123456");
 	view_sum_put(&value, &sum);
 	return kv_set(tx, d->pair.key, buf_str(&value));
 }
@@ -431,6 +474,37 @@ verify_finds_results_that_their_rows_do_not_make(void **state)
 	world_free(w);
 }
 
+static void
+verify_calls_functions_where_it_has_some(void **state)
+{
+	struct world *w = world_new(*state);
+	struct view_functions functions = views_functions;
+	int lent = 0;
+	const struct catalog_verify_lender lender = { &functions, lend, &lent };
+	struct falsifying one = { .f = w->f, .level = 1, .design = &w->design, .functions = true };
+	uint64_t uncompared;
+
+	functions.release = give_back;
+	world_put_design(w);
+	for (size_t i = 0; i < DOCS; i++)
+		doc_put(w, &w->docs[i]);
+	update(w);
+	assert_int_equal(findings_by(w->f, &lender, &uncompared), 0);
+	assert_int_equal(uncompared, 0);
+	assert_int_equal(kv_run(w->f->calm, falsify_body, &one, NULL, NULL), STATUS_OK);
+	assert_int_equal(findings_by(w->f, NULL, &uncompared), 0);
+	assert_true(uncompared > 0);
+	assert_true(findings_by(w->f, &lender, &uncompared) > 0);
+	assert_int_equal(uncompared, 0);
+	/* A worker that ends is no damage of the store. */
+	functions.reduce = worker_is_lost;
+	assert_int_equal(findings_by(w->f, &lender, &uncompared), 0);
+	assert_true(uncompared > 0);
+	assert_int_equal(lent, 0);
+	assert_int_equal(kv_run(w->f->calm, falsify_body, &one, NULL, NULL), STATUS_OK);
+	world_free(w);
+}
+
 int
 main(void)
 {
@@ -448,6 +522,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(cleanup_clears_groups_that_nobody_has,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(verify_finds_rows_and_sums_that_do_not_agree,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(verify_calls_functions_where_it_has_some,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(verify_finds_results_that_their_rows_do_not_make,
 						fixture_setup, fixture_teardown),

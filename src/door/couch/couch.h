@@ -8,6 +8,7 @@
 #include "http/http.h"
 
 struct catalog_db;
+struct catalog_verify_lender;
 struct chores;
 struct couch;
 struct kv_tx;
@@ -27,6 +28,12 @@ MUST_USE enum status couch_make_cookie(void *couch, struct str user, struct aren
  * other thread runs; couch_new() does the same.
  */
 void couch_follow_designs(void);
+
+/*
+ * For a program that checks a store: what lends it the reduces of design documents, which it calls
+ * by `js` (catalog/verify.h).
+ */
+struct catalog_verify_lender couch_verify_lender(struct js *js);
 
 /*
  * For a program that writes documents into a store itself, as an administrator of a server would:

@@ -121,7 +121,10 @@ struct verify_view_values {
 	const struct view_group *group;
 	struct arena *design_arena;
 	struct view_design design;
-	bool known;          /* a design document has these views: there is something to compare */
+	bool known;    /* a design document has these views: there is something to compare */
+	struct str id; /* the design document's */
+	struct str text;
+	void *lent;          /* what functions are called with; NULL: they are not compared */
 	struct arena *arena; /* of one sum */
 	struct index_work w;
 	const struct view_map *map;
