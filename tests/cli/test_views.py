@@ -397,6 +397,20 @@ def views_are_built_before_they_are_asked(cwd):
 
 
 @test
+def views_that_are_loaded_are_built_by_the_next_server(cwd):
+    lines = [{"_id": "_design/v", **BY_N},
+             {"_id": "_design/bad", "views": {"v": {"map": "function (doc) { no function"}}},
+             *({"_id": f"d{n}", "n": n} for n in range(100))]
+    (cwd / "lines").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ok("load", "db", "lines", "--store", "embedded:data", cwd=cwd)
+    with Server(cwd, "--no-sync", "--store", "embedded:data") as server:
+        until(lambda: count_of(server, more="?update=false") == 100)
+        # A server would not have taken it; nobody else waits for it.
+        equal(server.request("GET", "/db/_design/bad/_view/v")[1]["error"], "compilation_error")
+        equal(server.stop(), 0)
+
+
+@test
 def a_build_that_was_killed_goes_on(cwd):
     store = "embedded:" + str(cwd / "data")
     with Server(cwd, "--store", store) as server:
