@@ -70,6 +70,9 @@ struct auth_client {
 	struct event *gone;     /* set when the client has disconnected */
 	struct kv_store *store; /* holds people; NULL: only administrators log in */
 	struct kv_tx *tx;       /* an open transaction to read records in; NULL: one is begun */
+	/* Called before `tx` waits for a record, so that others join the round trip; or NULL. */
+	void (*ahead)(void *arg);
+	void *ahead_arg;
 	bool *failing; /* set to true if the name has failed too often from here; may be NULL */
 	/*
 	 * Writes a person's verifiers where the door keeps them. Called after a password was right

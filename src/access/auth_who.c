@@ -213,6 +213,8 @@ person_look_up(struct str name, const struct auth_client *client, struct arena *
 
 	if (!client || !client->store || !person_name_is_sound(name))
 		return STATUS_NOT_FOUND;
+	if (client->tx && client->ahead)
+		client->ahead(client->ahead_arg);
 	if (!client->tx || lookup_body(client->tx, &l) != STATUS_OK)
 		TRY(kv_run_read(client->store, lookup_body, &l, err));
 	*ret = l.person;

@@ -55,6 +55,7 @@ struct catalog_db {
 	uint64_t options[CATALOG_OPTIONS]; /* the kind of the database says what they mean */
 	struct catalog_tally *tally; /* what writers know of its counters by range; NULL: nothing */
 	void *extension; /* what the kind keeps with an opened database; NULL: nothing */
+	bool bare;       /* opened by catalog_open_bare(): tally and extension have not been read */
 };
 
 struct catalog_db *catalog_db_ref(struct catalog_db *db);
@@ -123,6 +124,22 @@ MUST_USE enum status catalog_delete(struct kv_tx *tx, enum catalog_space space, 
 MUST_USE enum status catalog_open(struct kv_tx *tx, struct catalog_cache *cache,
 				  enum catalog_space space, struct str name,
 				  struct catalog_db **ret, struct err *err);
+
+/*
+ * The same for a transaction that only reads what is in the database: leaves out what writers and
+ * indexes go by, so that a database which the cache does not have costs one round trip. What this
+ * returns may be bare; nothing is written with it, and its indexes are not asked for.
+ */
+MUST_USE enum status catalog_open_bare(struct kv_tx *tx, struct catalog_cache *cache,
+				       enum catalog_space space, struct str name,
+				       struct catalog_db **ret, struct err *err);
+
+/*
+ * Returns the description that the cache has and that is valid for this transaction, with a new
+ * reference, or NULL. Reads no key. What it returns may be bare.
+ */
+struct catalog_db *catalog_open_cached(struct kv_tx *tx, struct catalog_cache *cache,
+				       enum catalog_space space, struct str name);
 
 /* Reads a page of the names in a name space. */
 MUST_USE enum status catalog_list(struct kv_tx *tx, enum catalog_space space,

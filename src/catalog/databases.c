@@ -106,16 +106,42 @@ open_rest(struct kv_tx *tx, struct catalog_cache *cache, struct catalog_db *db, 
 	return catalog_tally_opened(db, &scan);
 }
 
-enum status
-catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space space,
-	     struct str name, struct catalog_db **ret, struct err *err)
+/* Makes the description that the caller gets: one that is known already, or the store's. */
+static enum status
+open_description(struct kv_tx *tx, struct catalog_cache *cache, const struct catalog_db *known,
+		 enum catalog_space space, struct str name, bool bare, struct catalog_db **ret,
+		 struct err *err)
 {
-	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
 	struct catalog_db description;
 	struct catalog_db *db;
+	enum status status = STATUS_OK;
+
+	if (!known)
+		TRY(catalog_description_get(tx, space, name, &description, err));
+	db = catalog_db_new(known ? known : &description);
+	if (!db)
+		return STATUS_NOMEM;
+	db->bare = bare;
+	if (!bare)
+		status = open_rest(tx, cache, db, err);
+	if (status != STATUS_OK) {
+		catalog_db_unref(db);
+		return status;
+	}
+	*ret = db;
+	return STATUS_OK;
+}
+
+static enum status
+open_as(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space space, struct str name,
+	bool bare, struct catalog_db **ret, struct err *err)
+{
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+	struct catalog_db *known, *db;
+	enum status status;
 
 	if (cache) {
-		enum status status = kv_get_metadata_version(tx, version);
+		status = kv_get_metadata_version(tx, version);
 
 		/* This transaction has touched it: what it reads is not yet true for others. */
 		if (status == STATUS_TX_UNREADABLE)
@@ -123,28 +149,46 @@ catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space s
 		else
 			TRY(status);
 	}
-	db = cache ? catalog_cache_find(cache, version, space, name) : NULL;
-	if (!db) {
-		enum status status;
-
-		TRY(catalog_description_get(tx, space, name, &description, err));
-		db = catalog_db_new(&description);
-		if (!db)
-			return STATUS_NOMEM;
-		status = open_rest(tx, cache, db, err);
-		if (status != STATUS_OK) {
-			catalog_db_unref(db);
-			return status;
-		}
-		/*
-		 * What this transaction has written is not committed yet, so it must not enter the
-		 * cache.
-		 */
-		if (cache && !transaction_has_written(tx))
-			catalog_cache_add(cache, version, db);
+	known = cache ? catalog_cache_find(cache, version, space, name) : NULL;
+	if (known && (bare || !known->bare)) {
+		*ret = known;
+		return STATUS_OK;
 	}
+	status = open_description(tx, cache, known, space, name, bare, &db, err);
+	catalog_db_unref(known);
+	TRY(status);
+	/*
+	 * What this transaction has written is not committed yet, so it must not enter the cache.
+	 */
+	if (cache && !transaction_has_written(tx))
+		catalog_cache_add(cache, version, db);
 	*ret = db;
 	return STATUS_OK;
+}
+
+enum status
+catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space space,
+	     struct str name, struct catalog_db **ret, struct err *err)
+{
+	return open_as(tx, cache, space, name, false, ret, err);
+}
+
+enum status
+catalog_open_bare(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space space,
+		  struct str name, struct catalog_db **ret, struct err *err)
+{
+	return open_as(tx, cache, space, name, true, ret, err);
+}
+
+struct catalog_db *
+catalog_open_cached(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space space,
+		    struct str name)
+{
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+
+	if (kv_get_metadata_version(tx, version) != STATUS_OK)
+		return NULL;
+	return catalog_cache_find(cache, version, space, name);
 }
 
 enum status

@@ -514,6 +514,7 @@ catalog_tally_estimate(const struct catalog_db *db, size_t list, struct str at, 
 void
 catalog_counts_init(struct catalog_counts *counts, const struct catalog_db *db, struct arena *arena)
 {
+	assert(!db->bare);
 	*counts = (struct catalog_counts){
 		.db = db,
 		.arena = arena,

@@ -133,12 +133,88 @@ a_database_without_validators_pays_nothing_for_them(void **state)
 	assert_int_equal(transactions[1], 2);
 }
 
+/* ---- People ---- */
+
+#define ADMIN "Authorization: Basic YWRtaW46c2VjcmV0\r\n"
+#define ANNA  "Authorization: Basic YW5uYTphcHBsZQ==\r\n"
+
+/*
+ * How often a GET waits for the store. The settings are read anew before, if they have to be, and
+ * the transaction has ended when the next request begins.
+ */
+static uint64_t
+round_trips_of_get(const char *headers, const char *target, int status)
+{
+	uint64_t before;
+
+	expect_as(NULL, "GET", "/", NULL, 200, "Welcome");
+	before = kv_faulty_round_trips();
+	expect_as(headers, "GET", target, NULL, status, "");
+	expect_as(NULL, "GET", "/", NULL, 200, "Welcome");
+	return kv_faulty_round_trips() - before;
+}
+
+/* Empties the caches of all processes: the catalog changes by more than a new database. */
+static void
+change_catalog(void)
+{
+	expect_as(ADMIN, "PUT", "/other", NULL, 201, "ok");
+	expect_as(ADMIN, "DELETE", "/other", NULL, 200, "ok");
+}
+
+static void
+reading_a_document_waits_once_for_rights_and_once_for_the_document(void **state)
+{
+	static const door_setting settings[] = { { "chttpd_auth", "iterations", "10" }, { NULL } };
+	struct door *without_people = d;
+
+	(void)state;
+	d = door_start_with(true, settings, NULL);
+	expect_as(ADMIN, "PUT", "/_users", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/_users/org.couchdb.user:anna",
+		  "{\"type\":\"user\",\"name\":\"anna\",\"roles\":[],\"password\":\"apple\"}", 201,
+		  "ok");
+	expect_as(ADMIN, "PUT", "/hers", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/hers/_security", "{\"members\":{\"names\":[\"anna\"]}}", 200,
+		  "ok");
+	expect_as(ADMIN, "PUT", "/hers/a", "{\"n\":1}", 201, "ok");
+	expect_as(ADMIN, "PUT", "/open", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/open/_security", "{}", 200, "ok");
+	expect_as(ADMIN, "PUT", "/open/a", "{\"n\":1}", 201, "ok");
+	expect_as(ANNA, "GET", "/hers/a", NULL, 200, "");
+	expect_as(NULL, "GET", "/open/a", NULL, 200, "");
+
+	assert_int_equal(round_trips_of_get(ADMIN, "/hers/a", 200), 1);
+	/* Her record and the security object come together. */
+	assert_int_equal(round_trips_of_get(ANNA, "/hers/a", 200), 2);
+	assert_int_equal(round_trips_of_get(ANNA, "/open/a", 200), 2);
+	assert_int_equal(round_trips_of_get(NULL, "/open/a", 200), 2);
+	assert_int_equal(round_trips_of_get(NULL, "/hers/a", 401), 1);
+	/* A database that the process does not know costs one more, for its description. */
+	change_catalog();
+	assert_int_equal(round_trips_of_get(ADMIN, "/hers/a", 200), 2);
+	assert_int_equal(round_trips_of_get(ADMIN, "/hers/a", 200), 1);
+	change_catalog();
+	assert_int_equal(round_trips_of_get(NULL, "/open/a", 200), 3);
+	/* Writers need more of a database than readers, and get it. */
+	expect_as(ADMIN, "POST", "/open/_index", "{\"index\":{\"fields\":[\"n\"]}}", 200,
+		  "created");
+	change_catalog();
+	expect_as(ADMIN, "GET", "/open/a", NULL, 200, "");
+	expect_as(ADMIN, "PUT", "/open/b", "{\"n\":2}", 201, "ok");
+	expect_as(ADMIN, "POST", "/open/_find", "{\"selector\":{\"n\":2}}", 200, "\"b\"");
+	door_stop(d);
+	d = without_people;
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_database_without_validators_pays_nothing_for_them),
 		cmocka_unit_test(reading_a_document_takes_one_transaction),
+		cmocka_unit_test(
+			reading_a_document_waits_once_for_rights_and_once_for_the_document),
 		cmocka_unit_test(documents_of_an_index_are_fetched_together),
 		cmocka_unit_test(what_another_server_has_changed_holds_at_once),
 	};

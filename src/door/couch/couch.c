@@ -6,6 +6,7 @@
 #include "base/metric.h"
 #include "base/rand.h"
 #include "door/couch/query/hook.h"
+#include "door/couch/admin/access.h"
 #include "door/couch/admin/again.h"
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/peruser.h"
@@ -251,6 +252,10 @@ couch_check_user(struct couch_req *r)
 
 	client.failing = &failing;
 	couch_user_may_upgrade(r, &client);
+	if (r->method == COUCH_GET) {
+		client.ahead = couch_security_ahead;
+		client.ahead_arg = r;
+	}
 	if (auth_has_handler(people_of(r->held), AUTH_METHOD_PROXY))
 		couch_take_proxy_headers(r, &client);
 	status = auth_check(people_of(r->held), http_request_header(r->x, STR("Authorization")),

@@ -19,6 +19,8 @@
 #ifndef FROND_INDEX_ENGINE_DEF_H
 #define FROND_INDEX_ENGINE_DEF_H
 
+#include <assert.h>
+
 #include "base/arena.h"
 #include "catalog/catalog.h"
 #include "catalog/seq.h"
@@ -130,6 +132,7 @@ struct index_set {
 static inline const struct index_set *
 index_set_of(const struct catalog_db *db)
 {
+	assert(!db->bare);
 	return (const struct index_set *)db->extension;
 }
 

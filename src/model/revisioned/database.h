@@ -107,6 +107,13 @@ MUST_USE enum status rev_db_create_partitioned(struct kv_tx *tx, struct str name
 MUST_USE enum status rev_db_open(struct kv_tx *tx, struct catalog_cache *cache, struct str name,
 				 struct catalog_db **ret, struct err *err);
 
+/* The same by catalog_open_bare(), for a request that only reads documents. */
+MUST_USE enum status rev_db_open_bare(struct kv_tx *tx, struct catalog_cache *cache,
+				      struct str name, struct catalog_db **ret, struct err *err);
+
+/* catalog_open_cached() of a revisioned database. */
+struct catalog_db *rev_db_cached(struct kv_tx *tx, struct catalog_cache *cache, struct str name);
+
 struct rev_db_info {
 	uint64_t doc_count; /* whose winner is not deleted */
 	uint64_t doc_del_count;
@@ -131,6 +138,10 @@ MUST_USE enum status rev_db_watch_key(const struct catalog_db *db, struct arena 
  */
 MUST_USE enum status rev_config_get(struct kv_tx *tx, const struct catalog_db *db, struct str name,
 				    struct arena *arena, struct str *ret);
+/* The same in two halves: rev_config_ask() waits for nothing. */
+MUST_USE enum status rev_config_ask(struct kv_tx *tx, const struct catalog_db *db, struct str name,
+				    struct kv_future **ret);
+MUST_USE enum status rev_config_wait(struct kv_future *f, struct arena *arena, struct str *ret);
 MUST_USE enum status rev_config_set(struct kv_tx *tx, const struct catalog_db *db, struct str name,
 				    struct str value, struct err *err);
 /* 1 to REV_LIMIT_MAX, otherwise STATUS_INVALID. Touches the metadata version. */

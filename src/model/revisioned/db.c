@@ -51,16 +51,35 @@ rev_db_open(struct kv_tx *tx, struct catalog_cache *cache, struct str name, stru
 }
 
 enum status
-rev_config_get(struct kv_tx *tx, const struct catalog_db *db, struct str name, struct arena *arena,
-	       struct str *ret)
+rev_db_open_bare(struct kv_tx *tx, struct catalog_cache *cache, struct str name,
+		 struct catalog_db **ret, struct err *err)
+{
+	return catalog_open_bare(tx, cache, CATALOG_SPACE_COUCH, name, ret, err);
+}
+
+struct catalog_db *
+rev_db_cached(struct kv_tx *tx, struct catalog_cache *cache, struct str name)
+{
+	return catalog_open_cached(tx, cache, CATALOG_SPACE_COUCH, name);
+}
+
+enum status
+rev_config_ask(struct kv_tx *tx, const struct catalog_db *db, struct str name,
+	       struct kv_future **ret)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	struct kv_future *f;
-	struct str value;
 
 	rev_key_named(&key, db, REV_SUBSPACE_CONFIG, name);
 	TRY(catalog_key_status(&key));
-	f = kv_get(tx, buf_str(&key), KV_READ);
+	*ret = kv_get(tx, buf_str(&key), KV_READ);
+	return STATUS_OK;
+}
+
+enum status
+rev_config_wait(struct kv_future *f, struct arena *arena, struct str *ret)
+{
+	struct str value;
+
 	TRY(kv_future_wait(f));
 	if (!kv_future_value(f, &value))
 		return STATUS_NOT_FOUND;
@@ -69,6 +88,16 @@ rev_config_get(struct kv_tx *tx, const struct catalog_db *db, struct str name, s
 		return STATUS_LIMIT;
 	*ret = value;
 	return STATUS_OK;
+}
+
+enum status
+rev_config_get(struct kv_tx *tx, const struct catalog_db *db, struct str name, struct arena *arena,
+	       struct str *ret)
+{
+	struct kv_future *f;
+
+	TRY(rev_config_ask(tx, db, name, &f));
+	return rev_config_wait(f, arena, ret);
 }
 
 enum status

@@ -24,17 +24,20 @@ couch_require_admin(struct couch_req *r)
 	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED, "You are not a server admin.");
 }
 
+static enum status
+security_or_default(enum status status, struct str *text)
+{
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	*text = STR(SECURITY_DEFAULT);
+	return STATUS_OK;
+}
+
 enum status
 couch_security_of(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena,
 		  struct str *ret)
 {
-	enum status status = rev_config_get(tx, db, STR(COUCH_SECURITY), arena, ret);
-
-	if (status == STATUS_NOT_FOUND) {
-		*ret = STR(SECURITY_DEFAULT);
-		return STATUS_OK;
-	}
-	return status;
+	return security_or_default(rev_config_get(tx, db, STR(COUCH_SECURITY), arena, ret), ret);
 }
 
 enum status
@@ -107,27 +110,6 @@ couch_db_is_admin(struct couch_req *r, struct kv_tx *tx, bool *ret)
 	return STATUS_OK;
 }
 
-static enum status
-check_member(struct couch_req *r, struct kv_tx *tx)
-{
-	struct standing members;
-	struct str security;
-	bool admin;
-
-	TRY(couch_db_is_admin(r, tx, &admin));
-	if (admin)
-		return STATUS_OK;
-	TRY(couch_security_read(r, tx, &security));
-	TRY(group_standing(r, security, "members", &members));
-	if (members.empty || members.listed)
-		return STATUS_OK;
-	if (r->user.name.len == 0)
-		return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
-				      "You are not authorized to access this db.");
-	return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
-			      "You are not allowed to access this db.");
-}
-
 enum couch_error
 couch_not_db_admin_error(const struct couch_req *r)
 {
@@ -140,25 +122,89 @@ access_refuse_not_db_admin(struct couch_req *r)
 	return couch_fail_set(&r->fail, couch_not_db_admin_error(r), COUCH_NOT_DB_ADMIN);
 }
 
+/* Checks a user who is no administrator of the server against the text of a security object. */
+static enum status
+access_check_user(struct couch_req *r, struct str security, enum couch_access access)
+{
+	struct standing admins, members;
+
+	TRY(group_standing(r, security, "admins", &admins));
+	if (admins.listed)
+		return STATUS_OK;
+	TRY(group_standing(r, security, "members", &members));
+	if (members.empty || members.listed)
+		return access == COUCH_ACCESS_MEMBER ? STATUS_OK : access_refuse_not_db_admin(r);
+	if (r->user.name.len == 0)
+		return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED,
+				      "You are not authorized to access this db.");
+	return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
+			      "You are not allowed to access this db.");
+}
+
+/* Waits for the security object that couch_security_ahead() has asked for, or reads it. */
+static enum status
+access_security(struct couch_req *r, struct kv_tx *tx, struct str *ret)
+{
+	struct couch_ahead ahead = r->ahead;
+
+	r->ahead = (struct couch_ahead){ .tx = NULL };
+	if (ahead.tx != tx || ahead.number != r->db->number)
+		return couch_security_read(r, tx, ret);
+	return security_or_default(rev_config_wait(ahead.security, r->arena, ret), ret);
+}
+
+static enum status
+access_check(struct couch_req *r, struct kv_tx *tx, enum couch_access access)
+{
+	struct str security;
+
+	if (r->user.admin)
+		return STATUS_OK;
+	/* Documents of _replicator hold credentials, so its security object does not count. */
+	if (str_eq(r->db->name, STR("_replicator")))
+		return couch_require_admin(r);
+	TRY(access_security(r, tx, &security));
+	return access_check_user(r, security, access);
+}
+
 enum status
 couch_db_open(struct couch_req *r, struct kv_tx *tx, enum couch_access access)
 {
 	struct catalog_db *db;
-	bool admin;
 
 	TRY(rev_db_open(tx, r->loop->cache, r->parts[0], &db, &r->fail.err));
 	catalog_db_unref(r->db);
 	r->db = db;
-	if (r->user.admin)
-		return STATUS_OK;
-	/* Documents of _replicator hold credentials, so its security object does not count. */
-	if (str_eq(db->name, STR("_replicator")))
-		return couch_require_admin(r);
-	TRY(check_member(r, tx));
-	if (access == COUCH_ACCESS_MEMBER)
-		return STATUS_OK;
-	TRY(couch_db_is_admin(r, tx, &admin));
-	return admin ? STATUS_OK : access_refuse_not_db_admin(r);
+	return access_check(r, tx, access);
+}
+
+enum status
+couch_db_open_bare(struct couch_req *r, struct kv_tx *tx)
+{
+	struct catalog_db *db;
+
+	TRY(rev_db_open_bare(tx, r->loop->cache, r->parts[0], &db, &r->fail.err));
+	catalog_db_unref(r->db);
+	r->db = db;
+	return access_check(r, tx, COUCH_ACCESS_MEMBER);
+}
+
+void
+couch_security_ahead(void *req)
+{
+	struct couch_req *r = req;
+	struct catalog_db *db;
+
+	if (!r->begun || !r->parts_count || r->ahead.tx || !rev_db_name_valid(r->parts[0]))
+		return;
+	db = rev_db_cached(r->begun, r->loop->cache, r->parts[0]);
+	if (!db)
+		return;
+	if (rev_config_ask(r->begun, db, STR(COUCH_SECURITY), &r->ahead.security) == STATUS_OK) {
+		r->ahead.tx = r->begun;
+		r->ahead.number = db->number;
+	}
+	catalog_db_unref(db);
 }
 
 enum status

@@ -23,6 +23,19 @@ enum couch_access {
 MUST_USE enum status couch_db_open(struct couch_req *r, struct kv_tx *tx, enum couch_access access);
 
 /*
+ * The same for a member who only reads documents: r->db may be bare (catalog_open_bare()), so that
+ * a database that is opened the first time costs one round trip.
+ */
+MUST_USE enum status couch_db_open_bare(struct couch_req *r, struct kv_tx *tx);
+
+/*
+ * Asks for the security object of the database in the path, if that is known, in the transaction
+ * that the request has begun with. The next of the functions above waits for it. Called before that
+ * transaction reads the user's record (struct auth_client), so that both come in one round trip.
+ */
+void couch_security_ahead(void *req);
+
+/*
  * True if the user may do what is kept for the database's administrators, such as writing design
  * documents. r->db must be open in `tx`.
  */

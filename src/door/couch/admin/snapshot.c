@@ -12,7 +12,9 @@ static enum status
 snapshot_open(struct couch_snapshot *s)
 {
 	for (;;) {
-		enum status status = couch_db_open(s->r, s->tx, COUCH_ACCESS_MEMBER);
+		/* Lists also go by counters, which a bare database has not. */
+		enum status status = s->lists ? couch_db_open(s->r, s->tx, COUCH_ACCESS_MEMBER)
+					      : couch_db_open_bare(s->r, s->tx);
 
 		if (status == STATUS_OK || ++s->failures > KV_RETRY_LIMIT)
 			return status;

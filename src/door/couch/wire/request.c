@@ -46,6 +46,8 @@ request_parse_path(struct couch_req *r)
 void
 couch_drop_begun(struct couch_req *r)
 {
+	if (r->ahead.tx == r->begun)
+		r->ahead = (struct couch_ahead){ .tx = NULL };
 	kv_tx_free(r->begun);
 	r->begun = NULL;
 }

@@ -39,7 +39,15 @@ enum couch_method {
 
 struct couch_kept;
 struct couch_validators;
+struct kv_future;
 struct couch_vetting;
+
+/* A database's security object that has been asked for (admin/access.h). */
+struct couch_ahead {
+	struct kv_tx *tx; /* in which; NULL: none has */
+	uint64_t number;  /* of the database */
+	struct kv_future *security;
+};
 
 struct couch_req {
 	struct http_exchange *x;
@@ -67,6 +75,7 @@ struct couch_req {
 	/* Set by an attempt that ends with STATUS_UNVETTED: called before the next one. */
 	enum status (*vet)(struct couch_req *r);
 	struct kv_tx *begun; /* that has asked for the settings, for the first that reads; owned */
+	struct couch_ahead ahead;  /* in `begun`, or in the transaction that has taken it over */
 	struct limits_claim claim; /* counts in the limits by person and address */
 	struct couch_fail fail;
 	bool audited;       /* an audit line has told its outcome (wire/audit.h) */
