@@ -183,26 +183,34 @@ guide_scan_begin(struct kv_tx *tx, const struct catalog_db *db, struct catalog_g
 	return STATUS_OK;
 }
 
-static enum status
-guide_make(struct catalog_guide_scan *s, size_t lists, struct arena *arena,
-	   struct catalog_guide **ret)
+enum status
+catalog_guide_make(const struct catalog_db *db, const struct catalog_ranges *ranges,
+		   struct arena *arena, struct catalog_guide **ret)
 {
 	struct str *marks[CATALOG_TALLY_LISTS];
 	size_t counts[CATALOG_TALLY_LISTS];
-	struct catalog_ranges ranges[CATALOG_TALLY_LISTS];
 	struct catalog_guide *guide;
 
-	for (size_t list = 0; list < lists; list++) {
-		TRY(catalog_range_scan_read(&s->lists[list], arena, &ranges[list]));
+	for (size_t list = 0; list < db->kind->lists_count; list++)
 		TRY(guide_marks(&ranges[list], arena, &marks[list], &counts[list]));
-	}
-	guide = guide_new(lists, marks, counts);
+	guide = guide_new(db->kind->lists_count, marks, counts);
 	if (!guide)
 		return STATUS_NOMEM;
-	for (size_t list = 0; list < lists; list++)
+	for (size_t list = 0; list < db->kind->lists_count; list++)
 		guide_add_up(guide, list, &ranges[list]);
 	*ret = guide;
 	return STATUS_OK;
+}
+
+static enum status
+guide_make(struct catalog_guide_scan *s, const struct catalog_db *db, struct arena *arena,
+	   struct catalog_guide **ret)
+{
+	struct catalog_ranges ranges[CATALOG_TALLY_LISTS];
+
+	for (size_t list = 0; list < db->kind->lists_count; list++)
+		TRY(catalog_range_scan_read(&s->lists[list], arena, &ranges[list]));
+	return catalog_guide_make(db, ranges, arena, ret);
 }
 
 static enum status
@@ -210,20 +218,10 @@ guide_scan_read(struct catalog_guide_scan *s, const struct catalog_db *db,
 		struct catalog_guide **ret)
 {
 	struct arena *arena = arena_new(CATALOG_GUIDE_BYTES);
-	enum status status = arena ? guide_make(s, db->kind->lists_count, arena, ret)
-				   : STATUS_NOMEM;
+	enum status status = arena ? guide_make(s, db, arena, ret) : STATUS_NOMEM;
 
 	arena_free(arena);
 	return status;
-}
-
-enum status
-catalog_guide_read(struct kv_tx *tx, const struct catalog_db *db, struct catalog_guide **ret)
-{
-	AUTO(catalog_guide_scan_end) struct catalog_guide_scan s = { 0 };
-
-	TRY(guide_scan_begin(tx, db, &s));
-	return guide_scan_read(&s, db, ret);
 }
 
 /* ---- Tallies ---- */

@@ -26,7 +26,7 @@ enum {
 	CATALOG_TALLY_DUE_KEYS = 12,
 	/* how long a database with few changes waits to be tended */
 	CATALOG_TALLY_IDLE_MS = 2000,
-	CATALOG_TALLY_MORE_MS = 250, /* the same for a database whose tending was not finished */
+	CATALOG_TALLY_MORE_MS = 1000, /* the same for a database whose tending was not finished */
 	/* ranges of a list from which on the number of keys before a place can be estimated */
 	CATALOG_TALLY_ESTIMATE_MARKS = 32,
 	/* an answer that had to count more keys asks for tending */
@@ -83,6 +83,14 @@ MUST_USE enum status catalog_total_wait(const struct catalog_total *total, uint6
 /* Reads all ranges of a list with snapshot reads. Returns STATUS_LIMIT if the arena is full. */
 MUST_USE enum status catalog_ranges_read(struct kv_tx *tx, const struct catalog_db *db, size_t list,
 					 struct arena *arena, struct catalog_ranges *ret);
+
+/*
+ * Does the same for the ranges that begin at `lo` or behind it, and in front of `hi`. `total` is 0
+ * and `rest` what their counters are together, negated.
+ */
+MUST_USE enum status catalog_ranges_read_between(struct kv_tx *tx, const struct catalog_db *db,
+						 size_t list, struct str lo, struct str hi,
+						 struct arena *arena, struct catalog_ranges *ret);
 
 /*
  * The same in two halves: the first asks for everything and waits for nothing, so that all of a
@@ -144,8 +152,9 @@ struct catalog_guide {
 	uint64_t totals[CATALOG_TALLY_LISTS];  /* keys of each list, roughly */
 };
 
-/* Reads the counters of all lists and makes a guide of them. */
-MUST_USE enum status catalog_guide_read(struct kv_tx *tx, const struct catalog_db *db,
+/* Makes a guide of the ranges of all lists. Uses the arena as scratch. */
+MUST_USE enum status catalog_guide_make(const struct catalog_db *db,
+					const struct catalog_ranges *ranges, struct arena *arena,
 					struct catalog_guide **ret);
 
 /* Replaces the guide of the tally and takes over the reference to the new one. */

@@ -74,29 +74,58 @@ catalog_range_scan_begin(struct kv_tx *tx, const struct catalog_db *db, size_t l
 	return kv_scan_init(&ret->scan, tx, buf_str(&key), buf_str(&end), &options);
 }
 
-enum status
-catalog_range_scan_read(struct catalog_range_scan *s, struct arena *arena,
-			struct catalog_ranges *ret)
+static enum status
+ranges_collect(struct catalog_range_scan *s, struct arena *arena, struct catalog_ranges *ret)
 {
-	struct catalog_ranges all = { 0 };
 	size_t cap = 0;
 	struct kv_pair pair;
 	enum status status;
 
+	*ret = (struct catalog_ranges){ 0 };
 	while ((status = kv_scan_next(&s->scan, &pair)) == STATUS_OK) {
-		TRY(catalog_array_grow(arena, (void **)&all.ranges, sizeof(*all.ranges), all.count,
-				       &cap));
+		TRY(catalog_array_grow(arena, (void **)&ret->ranges, sizeof(*ret->ranges),
+				       ret->count, &cap));
 		TRY(catalog_range_parse(str_skip(pair.key, s->prefix_len), pair.value, arena,
-					&all.ranges[all.count]));
-		all.rest -= all.ranges[all.count].count;
-		all.count++;
+					&ret->ranges[ret->count]));
+		ret->rest -= ret->ranges[ret->count].count;
+		ret->count++;
 	}
-	if (status != STATUS_NOT_FOUND)
-		return status;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status
+catalog_range_scan_read(struct catalog_range_scan *s, struct arena *arena,
+			struct catalog_ranges *ret)
+{
+	struct catalog_ranges all;
+
+	TRY(ranges_collect(s, arena, &all));
 	TRY(catalog_total_wait(&s->total, &all.total));
 	all.rest += (int64_t)all.total;
 	*ret = all;
 	return STATUS_OK;
+}
+
+enum status
+catalog_ranges_read_between(struct kv_tx *tx, const struct catalog_db *db, size_t list,
+			    struct str lo, struct str hi, struct arena *arena,
+			    struct catalog_ranges *ret)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	AUTO(catalog_range_scan_end) struct catalog_range_scan s = { 0 };
+	struct kv_range_options options = { .limit_bytes = CATALOG_PAGE_BYTES,
+					    .mode = KV_SNAPSHOT };
+
+	catalog_key_tally(&begin, db, list);
+	s.prefix_len = begin.len;
+	tuple_put_bytes(&begin, lo);
+	catalog_key_tally(&end, db, list);
+	tuple_put_bytes(&end, hi);
+	TRY(catalog_key_status(&begin));
+	TRY(catalog_key_status(&end));
+	TRY(kv_scan_init(&s.scan, tx, buf_str(&begin), buf_str(&end), &options));
+	return ranges_collect(&s, arena, ret);
 }
 
 enum status

@@ -18,15 +18,26 @@ struct piece {
 	bool there; /* the range already has a counter, whose value is `known` */
 };
 
+/* What a call has found of one list. */
+struct tend_list {
+	struct arena *arena; /* emptied by each reading of all ranges */
+	struct catalog_ranges all;
+	bool current; /* nothing was changed since `all` was read */
+};
+
 struct tend {
 	const struct catalog_db *db;
 	size_t list;
 	uint64_t least; /* keys of a range in a small database */
 	struct err *err;
-	struct arena *arena;
+	struct tend_list lists[CATALOG_TALLY_LISTS];
+	struct arena *scratch; /* of steps that do not read all ranges */
+	struct arena *arena;   /* of this step */
 	struct kv_tx *tx;
 	struct catalog_ranges all;
-	uint64_t wanted; /* keys of a range */
+	struct catalog_range alone; /* the bounds of the region that a step folds by itself */
+	bool exact;                 /* all keys of the region are counted */
+	uint64_t wanted;            /* keys of a range */
 	unsigned attempt;
 	/* this call has opened a new last range; writers may still use the old one */
 	bool opened;
@@ -307,8 +318,8 @@ pieces_count(struct tend *t, struct str lo, struct str hi, uint64_t *left, bool 
 
 /*
  * Cuts the beginning of the region into pieces and counts their keys. If the region has several
- * ranges, the keys between its last two bounds are not counted: that part gets the count that the
- * pieces leave over.
+ * ranges, the keys between its last two bounds are not counted unless `t->exact` says so: that
+ * part gets the count that the pieces leave over.
  */
 static enum status
 region_cut(struct tend *t, const struct region *r)
@@ -323,7 +334,7 @@ region_cut(struct tend *t, const struct region *r)
 	t->pieces = NULL;
 	t->pieces_count = t->pieces_cap = 0;
 	TRY(bounds_of(t, r, &bounds, &count));
-	if (r->count > 1)
+	if (r->count > 1 && !t->exact)
 		count--;
 	for (size_t i = 0; i + 1 < count && whole && left; i++) {
 		TRY(pieces_count(t, bounds[i], bounds[i + 1], &left, &whole));
@@ -429,6 +440,48 @@ tend_fold(struct tend *t)
 	return STATUS_OK;
 }
 
+/*
+ * True if the pieces are the whole region, and have as many keys together as its counters say. Else
+ * there may be a range around this one, to which a writer with an old guide has added.
+ */
+static bool
+pieces_agree(const struct tend *t, const struct region *r)
+{
+	int64_t keys = 0;
+
+	for (size_t i = 0; i < t->pieces_count; i++)
+		keys += (int64_t)t->pieces[i].keys;
+	for (size_t i = 0; i < r->count; i++)
+		keys -= r->ranges[i].count;
+	return keys == 0 && str_eq(t->pieces[t->pieces_count - 1].hi, r->hi);
+}
+
+/*
+ * Folds one region, of which an earlier step has read that this is needed. Reads the counters that
+ * begin between its bounds and no others. A range that begins in front of it may overlap it unseen;
+ * so this counts all keys of the region, and leaves alone what does not agree with its counters. If
+ * it does agree, moving counts within the bounds keeps every sum right, also that of the larger
+ * region that the unseen range makes.
+ */
+static enum status
+tend_fold_alone(struct tend *t)
+{
+	struct region r;
+
+	TRY(catalog_ranges_read_between(t->tx, t->db, t->list, t->alone.lo, t->alone.hi, t->arena,
+					&t->all));
+	if (t->all.count == 0)
+		return STATUS_OK;
+	r = region_at(t, 0);
+	if (r.count != t->all.count || !str_eq(r.ranges[0].lo, t->alone.lo) ||
+	    !str_eq(r.hi, t->alone.hi) || !needs_fold(t, &r))
+		return STATUS_OK;
+	TRY(region_cut(t, &r));
+	if (!pieces_agree(t, &r))
+		return STATUS_OK;
+	return t->attempt > 1 ? pieces_announce(t) : region_settle(t, &r);
+}
+
 /* ---- Merging: neighbours that have few keys ---- */
 
 static enum status
@@ -520,16 +573,26 @@ tend_check_db(struct tend *t)
 	return STATUS_OK;
 }
 
+/* Begins an attempt of a step. What it reads is put into the arena, which is emptied. */
+static enum status
+tend_begin(struct tend *t, struct kv_tx *tx, struct arena *arena)
+{
+	arena_clear(arena);
+	t->arena = arena;
+	t->tx = tx;
+	t->attempt++;
+	t->acted = false;
+	return tend_check_db(t);
+}
+
 static enum status
 tend_step_body(struct kv_tx *tx, void *arg)
 {
 	struct tend *t = arg;
+	struct tend_list *l = &t->lists[t->list];
 
-	arena_clear(t->arena);
-	t->tx = tx;
-	t->attempt++;
-	t->acted = false;
-	TRY(tend_check_db(t));
+	l->current = false;
+	TRY(tend_begin(t, tx, l->arena));
 	TRY(catalog_ranges_read(tx, t->db, t->list, t->arena, &t->all));
 	t->wanted = square_root(t->all.total);
 	if (t->wanted < t->least)
@@ -546,7 +609,47 @@ tend_step_body(struct kv_tx *tx, void *arg)
 		TRY(tend_fold(t));
 	if (!t->acted)
 		TRY(tend_merge(t));
+	l->all = t->all;
+	l->current = !t->acted;
 	return t->acted ? tend_take_turn(t) : STATUS_OK;
+}
+
+static enum status
+tend_fold_alone_body(struct kv_tx *tx, void *arg)
+{
+	struct tend *t = arg;
+
+	TRY(tend_begin(t, tx, t->scratch));
+	TRY(tend_fold_alone(t));
+	return t->acted ? tend_take_turn(t) : STATUS_OK;
+}
+
+/*
+ * Folds the other regions that the last reading has found to need it, each in a transaction of its
+ * own: the more counters a transaction clears, the likelier it meets a writer. The last region,
+ * which writers use, is left to steps that read all ranges.
+ */
+static enum status
+tend_fold_others(struct tend *t, struct kv_store *store, int *steps)
+{
+	const struct catalog_ranges all = t->lists[t->list].all;
+	enum status status = STATUS_OK;
+	struct region r;
+
+	t->exact = true;
+	for (size_t i = 0; i < all.count && *steps < CATALOG_TALLY_STEPS && status == STATUS_OK;
+	     i += r.count) {
+		t->all = all;
+		r = region_at(t, i);
+		if (str_eq(r.hi, CATALOG_TALLY_END) || !needs_fold(t, &r))
+			continue;
+		t->alone = (struct catalog_range){ .lo = r.ranges[0].lo, .hi = r.hi };
+		t->attempt = 0;
+		status = kv_run(store, tend_fold_alone_body, t, NULL, t->err);
+		*steps += t->acted;
+	}
+	t->exact = false;
+	return status;
 }
 
 static enum status
@@ -560,24 +663,68 @@ tend_list(struct tend *t, struct kv_store *store, bool *ret_more)
 			*ret_more = *ret_more || t->opened;
 			return STATUS_OK;
 		}
+		if (!t->announced)
+			TRY(tend_fold_others(t, store, &steps));
 	}
 	*ret_more = true;
 	return STATUS_OK;
 }
 
-struct tend_look {
-	const struct catalog_db *db;
-	struct catalog_guide *guide;
-};
+/* ---- What writers know afterwards ---- */
 
+/* Reads those lists again that have changed since they were read. */
 static enum status
 tend_look_body(struct kv_tx *tx, void *arg)
 {
-	struct tend_look *look = arg;
+	struct tend *t = arg;
 
-	catalog_guide_unref(look->guide);
-	look->guide = NULL;
-	return catalog_guide_read(tx, look->db, &look->guide);
+	for (size_t list = 0; list < t->db->kind->lists_count; list++) {
+		struct tend_list *l = &t->lists[list];
+
+		if (l->current)
+			continue;
+		arena_clear(l->arena);
+		TRY(catalog_ranges_read(tx, t->db, list, l->arena, &l->all));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+tend_renew_guide(struct tend *t, struct kv_store *store, struct catalog_tally *tally)
+{
+	struct catalog_ranges ranges[CATALOG_TALLY_LISTS];
+	struct catalog_guide *guide;
+
+	TRY(kv_run_read(store, tend_look_body, t, t->err));
+	for (size_t list = 0; list < t->db->kind->lists_count; list++)
+		ranges[list] = t->lists[list].all;
+	arena_clear(t->scratch);
+	TRY(catalog_guide_make(t->db, ranges, t->scratch, &guide));
+	catalog_tally_guide(tally, guide);
+	return STATUS_OK;
+}
+
+static enum status
+tend_init(struct tend *t)
+{
+	t->scratch = arena_new(CATALOG_GUIDE_BYTES);
+	if (!t->scratch)
+		return STATUS_NOMEM;
+	for (size_t list = 0; list < t->db->kind->lists_count; list++) {
+		t->lists[list].arena = arena_new(CATALOG_GUIDE_BYTES);
+		if (!t->lists[list].arena)
+			return STATUS_NOMEM;
+	}
+	return STATUS_OK;
+}
+
+static void
+tend_release(struct tend *t)
+{
+	for (size_t list = 0; list < CATALOG_TALLY_LISTS; list++)
+		arena_free(t->lists[list].arena);
+	arena_free(t->scratch);
+	buf_release(&t->key);
 }
 
 enum status
@@ -589,28 +736,22 @@ catalog_tally_tend_db(struct kv_store *store, const struct catalog_db *db,
 		.db = db,
 		.least = range_keys ? range_keys : CATALOG_TALLY_KEYS,
 		.err = err,
-		.arena = arena_new(CATALOG_GUIDE_BYTES),
 		.key = CATALOG_KEY_INIT,
 	};
-	struct tend_look look = { .db = db };
-	enum status status = t.arena ? STATUS_OK : STATUS_NOMEM;
+	enum status status = tend_init(&t);
+	bool begun = status == STATUS_OK;
 
 	*ret_more = false;
 	for (size_t list = 0; list < db->kind->lists_count && status == STATUS_OK; list++) {
 		t.list = list;
 		status = tend_list(&t, store, ret_more);
 	}
-	arena_free(t.arena);
-	buf_release(&t.key);
 	/* Writers get a guide to the ranges that exist now, even if a step has failed. */
-	if (status != STATUS_NOT_FOUND && tally) {
-		enum status looked = kv_run_read(store, tend_look_body, &look, err);
+	if (begun && status != STATUS_NOT_FOUND && tally) {
+		enum status renewed = tend_renew_guide(&t, store, tally);
 
-		if (looked == STATUS_OK)
-			catalog_tally_guide(tally, look.guide);
-		else
-			catalog_guide_unref(look.guide);
-		status = status == STATUS_OK ? looked : status;
+		status = status == STATUS_OK ? renewed : status;
 	}
+	tend_release(&t);
 	return status;
 }
