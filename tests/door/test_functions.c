@@ -413,6 +413,34 @@ a_document_that_changes_meanwhile_is_shown(void **state)
 	door_expect(d, "GET", "/parents/d", NULL, 200, "\"locked\":true}");
 }
 
+/* Where there was none, validators are not asked once more: the write is a conflict. */
+static void
+a_document_that_comes_meanwhile_is_a_conflict(void **state)
+{
+	static const char *const ways[][4] = {
+		{ "PUT", "/comes/d", "{\"slow\":true}", "conflict" },
+		{ "POST", "/comes/_bulk_docs",
+		  "{\"docs\":[{\"_id\":\"a\",\"slow\":true},{\"_id\":\"e\",\"slow\":true}]}",
+		  "\"id\":\"e\",\"error\":\"conflict\"" },
+	};
+	static const char *const ids[] = { "d", "e" };
+	struct client *c;
+
+	NEEDS_WORKER();
+	create_with("comes", "function(n, o) { " SLOW " }");
+	/* Both writes need a worker at the same time: the second one is started here. */
+	c = begin_slowly("PUT", "/comes/x", JSON, "{\"slow\":true}");
+	expect_end(begin_slowly("PUT", "/comes/y", JSON, "{\"slow\":true}"), 201, "ok");
+	expect_end(c, 201, "ok");
+	for (int i = 0; i < 2; i++) {
+		c = begin_slowly(ways[i][0], ways[i][1], JSON, ways[i][2]);
+		door_expect(d, "PUT", format("/comes/%s", ids[i]), "{}", 201, "ok");
+		expect_end(c, i ? 201 : 409, ways[i][3]);
+		door_expect(d, "GET", format("/comes/%s", ids[i]), NULL, 200, "\"}");
+	}
+	door_expect(d, "GET", "/comes/a", NULL, 200, "slow");
+}
+
 /* ---- Filters ---- */
 
 static void
@@ -699,6 +727,7 @@ main(void)
 		cmocka_unit_test(a_validator_that_changes_meanwhile_is_asked),
 		cmocka_unit_test(a_security_object_that_changes_meanwhile_is_shown),
 		cmocka_unit_test(a_document_that_changes_meanwhile_is_shown),
+		cmocka_unit_test(a_document_that_comes_meanwhile_is_a_conflict),
 		cmocka_unit_test(feeds_are_filtered_by_functions),
 		cmocka_unit_test(a_filter_says_yes_to_each_head),
 		cmocka_unit_test(filters_see_the_request),

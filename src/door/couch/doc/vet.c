@@ -52,8 +52,9 @@ struct vet {
 	const struct rev_edit *edits;
 	struct vet_item *items;
 	size_t count;
-	struct rev_branch *olds;    /* by edit; rev.pos 0: none */
-	struct rev_change_page now; /* the documents of edits that name no live parent */
+	const struct couch_vetting *seen; /* by validators, of as many edits; NULL: nothing */
+	struct rev_branch *olds;          /* by edit; rev.pos 0: none */
+	struct rev_change_page now;       /* the documents of edits that name no live parent */
 	struct buf text;
 };
 
@@ -77,7 +78,20 @@ edit_names_parent(const struct rev_edit *edit)
 	return edit->kind == REV_EDIT_INTERACTIVE && edit->parent.pos;
 }
 
-/* Looks up, in one wave, the documents of all edits that name no parent. */
+/*
+ * True if validators have seen this very edit as one of a new document. What is stored by now makes
+ * no difference to that: if there is a document, the write finds the conflict by itself.
+ */
+static bool
+vet_saw_new(const struct vet *v, size_t i)
+{
+	const struct vet_item *then = v->seen ? &v->seen->items[i] : NULL;
+
+	return then && then->shown && then->print == v->items[i].print &&
+	       v->edits[i].kind == REV_EDIT_INTERACTIVE && !v->edits[i].parent.pos;
+}
+
+/* Looks up, in one wave, the documents of edits that name no parent, unless that is known. */
 static enum status
 vet_look_up(struct vet *v)
 {
@@ -88,7 +102,8 @@ vet_look_up(struct vet *v)
 	if (!ids)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < v->count; i++)
-		if (!edit_names_parent(&v->edits[i]) && v->edits[i].id.len <= REV_DOC_ID_BYTES)
+		if (!edit_names_parent(&v->edits[i]) && !vet_saw_new(v, i) &&
+		    v->edits[i].id.len <= REV_DOC_ID_BYTES)
 			ids[n++] = v->edits[i].id;
 	v->now = (struct rev_change_page){ 0 };
 	if (n == 0)
@@ -206,6 +221,8 @@ edit_is_sound(const struct rev_edit *edit)
 static enum status
 vet_compare(struct vet *v)
 {
+	for (size_t i = 0; i < v->count; i++)
+		v->items[i].print = edit_print(&v->edits[i]);
 	TRY(vet_look_up(v));
 	TRY(vet_compare_parents(v));
 	for (size_t i = 0; i < v->count; i++) {
@@ -214,7 +231,6 @@ vet_compare(struct vet *v)
 		const struct rev_change *now;
 
 		TRY(step_count(1));
-		item->print = edit_print(edit);
 		item->id = edit->id;
 		item->compiled = !edit->deleted && v->by->compiles && couch_is_design(edit->id);
 		if (couch_is_design(edit->id) || !edit_is_sound(edit))
@@ -428,7 +444,13 @@ couch_vetting_compare(const struct couch_vetter *by, struct kv_tx *tx, const str
 		      size_t count, struct couch_vetting **vetting)
 {
 	struct couch_vetting *next;
-	struct vet v = { .by = by, .tx = tx, .edits = edits, .count = count };
+	struct vet v = { .by = by,
+			 .tx = tx,
+			 .edits = edits,
+			 .count = count,
+			 .seen = *vetting && (*vetting)->done && (*vetting)->count == count
+					 ? *vetting
+					 : NULL };
 	struct str security;
 
 	if (by->validators->count == 0 && !vet_compiles_any(by, edits, count) && !by->users) {
