@@ -1,9 +1,10 @@
 /*
  * Two numbers of any types: their keys compare as the numbers do, in exact decimals, and a key is
- * read back as the number. Any bytes as a number's key: what is read is its key in every byte.
+ * read back as the number. Any bytes as a number's key: what is read is its key in every byte. Any
+ * bytes as a row of components: each one that is read has these bytes for its key.
  */
 #include "../tests/doc/exact_number.h"
-#include "doc/key.h"
+#include "doc/key_read.h"
 
 enum {
 	MAX_BYTES = 1 << 20,
@@ -96,6 +97,28 @@ check_two(const uint8_t *data)
 	buf_release(&keys[1]);
 }
 
+static void
+check_components(struct str key, bool descending)
+{
+	struct arena *arena = arena_new(MAX_BYTES);
+	struct doc_scalar read;
+	size_t len;
+
+	must(arena != NULL);
+	while (doc_key_read(key, descending, arena, &read, &len) == STATUS_OK) {
+		struct buf again = BUF_INIT(MAX_BYTES);
+
+		must(doc_key_put(&again, DOC_KEY_TYPED, &read) == STATUS_OK);
+		if (descending)
+			doc_key_invert(&again, 0);
+		must(str_eq(buf_str(&again), str_of(key.ptr, len)));
+		buf_release(&again);
+		key = str_skip(key, len);
+		arena_clear(arena);
+	}
+	arena_free(arena);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -107,5 +130,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (doc_key_read_number(str_of(data, size), size && data[0] & 1, &scratch, &n) == STATUS_OK)
 		must(n.form != DOC_KEY_DECIMAL || n.digits.len);
 	buf_release(&scratch);
+	check_components(str_of(data, size), false);
+	check_components(str_of(data, size), true);
 	return 0;
 }
