@@ -30,6 +30,7 @@ ROOMS = {
     "index/engine": "base loop kv catalog doc index index/selector",
     "index/view": "base loop kv catalog doc index index/engine",
     "model/revisioned": "base loop kv catalog doc index index/engine index/view",
+    "model/timed": "base loop kv catalog doc",
     "net": "base loop",
     "http": "base loop net",
     "replicator": "base loop kv catalog doc model/revisioned http",
@@ -48,7 +49,7 @@ ROOMS = {
     "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view",
-    "cli": "base loop js kv catalog doc index/engine index/view model/revisioned access net http settings replicator"
+    "cli": "base loop js kv catalog doc index/engine index/view model/revisioned model/timed access net http settings replicator"
            " door/couch",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "catalog/draw.h"
 #include "cli/output.h"
+#include "cli/rows.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 #include "catalog/catalog.h"
@@ -18,7 +19,7 @@ enum {
 
 struct inspect {
 	const char *store;
-	const char *db_name;
+	struct cli_db db; /* name NULL: the whole store */
 	const char *id;
 	uint64_t limit; /* pairs to draw; 0: all */
 	bool raw;
@@ -64,8 +65,8 @@ inspect_parse_option(int key, char *text, struct argp_state *state)
 		i->raw = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (!i->db_name)
-			cli_check_db(i->db_name = text, state);
+		if (!i->db.name)
+			i->db = cli_parse_db(text, state);
 		else if (!i->id)
 			i->id = text;
 		else
@@ -124,6 +125,18 @@ draw_headings(struct inspect *i, struct str key, const struct catalog_db *db)
 	return output_ready(&i->output, &i->err);
 }
 
+/* A pair in the notation of its kind; false if it has none for it. */
+static bool
+draw_own(const struct kv_pair *pair, const struct catalog_db *db, struct buf *out)
+{
+	struct tuple_reader r = tuple_reader(pair->key);
+	uint64_t number, space;
+
+	return db && db->kind == &timed_kind && tuple_next_u64(&r, &number) == STATUS_OK &&
+	       tuple_next_u64(&r, &space) == STATUS_OK &&
+	       timed_draw_pair(db, space, r.rest, pair->value, out);
+}
+
 static enum status
 draw_pair(struct inspect *i, const struct kv_pair *pair, const struct catalog_db *db)
 {
@@ -133,7 +146,7 @@ draw_pair(struct inspect *i, const struct kv_pair *pair, const struct catalog_db
 	buf_append_cstr(out, "  ");
 	if (i->raw)
 		catalog_draw_raw(pair->key, pair->value, out);
-	else
+	else if (!draw_own(pair, db, out))
 		catalog_draw_pair(kind_of(db), pair->key, pair->value, out);
 	buf_append_byte(out, '\n');
 	i->keys++;
@@ -181,12 +194,13 @@ draw_prefix(struct inspect *i, struct str prefix, const struct catalog_db *db)
 /* ---- What is asked for ---- */
 
 static enum status
-open_database(struct inspect *i, struct str name, struct catalog_db **ret)
+open_database(struct inspect *i, struct cli_db named, struct catalog_db **ret)
 {
-	enum status status = catalog_open(i->tx, NULL, CATALOG_SPACE_COUCH, name, ret, &i->err);
+	struct str name = str_from_cstr(named.name);
+	enum status status = catalog_open(i->tx, NULL, named.space, name, ret, &i->err);
 
 	if (status == STATUS_NOT_FOUND)
-		return err_set(&i->err, status, "there is no database \"%.*s\"", STR_ARG(name));
+		return err_set(&i->err, status, "there is no database \"%s\"", named.name);
 	return status;
 }
 
@@ -218,7 +232,7 @@ inspect_document(struct inspect *i, const struct catalog_db *db)
 	if (i->keys == 0)
 		return err_set(&i->err, STATUS_NOT_FOUND,
 			       "there is no document \"%s\" in the database \"%s\"", i->id,
-			       i->db_name);
+			       i->db.name);
 	return STATUS_OK;
 }
 
@@ -228,15 +242,15 @@ inspect_database(struct inspect *i)
 	struct catalog_db *db;
 	enum status status;
 
-	TRY(open_database(i, str_from_cstr(i->db_name), &db));
+	TRY(open_database(i, i->db, &db));
 	status = i->id ? inspect_document(i, db) : draw_prefix(i, db->prefix, db);
 	catalog_db_unref(db);
 	return status;
 }
 
-/* The description of the database of that number, in the arena; NULL if there is none any more. */
+/* Opens the database of that number; NULL if there is none any more. */
 static enum status
-find_database(struct inspect *i, uint64_t number, const struct catalog_db **ret)
+find_database(struct inspect *i, uint64_t number, struct catalog_db **ret)
 {
 	AUTO(buf_release) struct buf last = BUF_INIT(KV_LIMIT_KEY_BYTES);
 	struct catalog_page page;
@@ -245,10 +259,9 @@ find_database(struct inspect *i, uint64_t number, const struct catalog_db **ret)
 	do {
 		TRY(catalog_all(i->tx, &last, NAMES_PAGE, i->arena, &page, &i->err));
 		for (size_t n = 0; n < page.count; n++)
-			if (page.dbs[n].number == number) {
-				*ret = &page.dbs[n];
-				return STATUS_OK;
-			}
+			if (page.dbs[n].number == number)
+				return catalog_open(i->tx, NULL, page.dbs[n].kind->space,
+						    page.dbs[n].name, ret, &i->err);
 	} while (page.more);
 	return STATUS_OK;
 }
@@ -275,13 +288,19 @@ first_number(struct inspect *i, struct str begin, uint64_t *ret)
 	return status;
 }
 
+static void
+unref_database(struct catalog_db **db)
+{
+	catalog_db_unref(*db);
+}
+
 /* Database by database, each under its name. */
 static enum status
 inspect_store(struct inspect *i)
 {
 	AUTO(buf_release) struct buf begin = BUF_INIT(KV_LIMIT_KEY_BYTES);
 	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES);
-	const struct catalog_db *db = NULL;
+	AUTO(unref_database) struct catalog_db *db = NULL;
 	uint64_t number;
 	enum status status;
 
@@ -299,6 +318,7 @@ inspect_store(struct inspect *i)
 		buf_append_byte(&end, 0xff);
 		TRY(buf_status(&end));
 		status = draw_range(i, buf_str(&begin), buf_str(&end), db);
+		catalog_db_unref(db);
 		db = NULL;
 		TRY(status);
 		buf_clear(&begin);
@@ -315,7 +335,7 @@ inspect(struct inspect *i, struct kv_store *store)
 	enum status status = kv_begin(store, KV_TX_READ_ONLY, &i->tx);
 
 	if (status == STATUS_OK)
-		status = i->db_name ? inspect_database(i) : inspect_store(i);
+		status = i->db.name ? inspect_database(i) : inspect_store(i);
 	if (status == STATUS_OK) {
 		if (i->cut)
 			buf_printf(out, "\nthe first %llu keys, %llu bytes; there are more\n",

@@ -5,12 +5,14 @@
 
 #include "access/person.h"
 #include "cli/cli.h"
+#include "cli/rows.h"
 #include "door/couch/couch.h"
 #include "model/revisioned/revisioned.h"
+#include "model/timed/timed.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_serve,  &cli_config,  &cli_metrics, &cli_load,    &cli_dump, &cli_inspect,
-	&cli_verify, &cli_compact, &cli_backup,  &cli_restore, &cli_move, &cli_user,
+	&cli_serve,   &cli_config, &cli_metrics, &cli_load, &cli_dump, &cli_inspect, &cli_verify,
+	&cli_compact, &cli_backup, &cli_restore, &cli_move, &cli_user, &cli_rows,
 };
 
 enum {
@@ -74,6 +76,7 @@ main(int argc, char **argv)
 	}
 	command = find_command(argv[1]);
 	rev_register();
+	timed_register();
 	if (!command) {
 		cli_complain("there is no command \"%s\"; see \"frond --help\"", argv[1]);
 		return CLI_USAGE;

@@ -31,6 +31,7 @@
 #include "loop/wait.h"
 #include "loop/watchdog.h"
 #include "model/revisioned/revisioned.h"
+#include "model/timed/timed.h"
 #include "replicator/replicator.h"
 #include "replicator/settings.h"
 
@@ -374,6 +375,7 @@ make_chores(struct serve *s, struct err *err)
 		chores_add(s->chores, &own[i]);
 	rev_chores_add(s->chores, s->store);
 	catalog_chores_add(s->chores, s->store);
+	timed_chores_add(s->chores, s->store);
 	index_chores_add(s->chores, &(struct index_builder_options){
 					    .store = s->store,
 					    .threads = (unsigned)s->indexes->build_threads,

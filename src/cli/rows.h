@@ -1,0 +1,54 @@
+/*
+ * The parts of frond rows. JSON values stand for scalars and maps of rows (rows_value.c), and
+ * statements are made of them (rows.c). All of it belongs to one thread.
+ */
+#ifndef FROND_CLI_ROWS_H
+#define FROND_CLI_ROWS_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "cli/cli.h"
+#include "doc/json_value.h"
+#include "model/timed/timed.h"
+
+extern const struct cli_command cli_rows;
+
+/* The database that an argument names: NAME is one of documents, rows:NAME one of rows. */
+struct cli_db {
+	enum catalog_space space;
+	const char *name;
+};
+
+/* Calls argp_error() unless a database of documents can have that name. */
+struct cli_db cli_parse_db(const char *text, struct argp_state *state);
+
+/*
+ * Reads a scalar: null, true, a number, a text, or {"$type": …} for another type. In the arena.
+ * STATUS_INVALID, explained.
+ */
+MUST_USE enum status rows_scalar_read(const struct json_value *value, struct arena *arena,
+				      struct doc_scalar *ret, struct err *err);
+
+/* Appends the JSON text that rows_scalar_read() reads back. */
+void rows_scalar_write(const struct doc_scalar *s, struct buf *ret);
+
+/* Leaves that were gathered from a value, with their paths. */
+struct rows_values {
+	struct timed_value *values;
+	size_t count;
+	size_t cap;
+};
+
+/*
+ * Gathers the leaves of a scalar or a map, {"key": …} or {"$map": [[key, …], …]}, below the path
+ * `above`. In the arena. STATUS_INVALID, explained.
+ */
+MUST_USE enum status rows_values_read(const struct json_value *value,
+				      const struct timed_path *above, struct arena *arena,
+				      struct rows_values *ret, struct err *err);
+
+/* The path with one more step. ptr NULL in `steps` when the arena is full. */
+struct timed_path rows_path_below(const struct timed_path *above, struct timed_step step,
+				  struct arena *arena);
+
+#endif

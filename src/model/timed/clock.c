@@ -1,0 +1,125 @@
+#include <endian.h>
+
+#include "base/clock.h"
+#include "catalog/seq.h"
+#include "model/timed/timed_int.h"
+
+/*
+ * (P, CLOCK) → the microseconds since 1970 of the latest write, little-endian, moved on by KV_MAX
+ * alone, so that no two writers conflict for it. The moment of a transaction is the later one of
+ * the local clock and this one. A writer's moment is later than that of every write it can see, so
+ * that write times of one row never go back, whichever process has written.
+ *
+ * (P, CHANGED) → the versionstamp of the latest change, deletions included, for watches.
+ */
+
+enum {
+	CLOCK_BYTES = 8,
+	CLOCK_KEY_BYTES = 32,
+};
+
+enum status
+timed_clock_parse(struct str value, uint64_t *ret_us)
+{
+	uint64_t us;
+
+	if (value.len != CLOCK_BYTES)
+		return STATUS_CORRUPT;
+	memcpy(&us, value.ptr, sizeof(us));
+	*ret_us = le64toh(us);
+	return STATUS_OK;
+}
+
+void
+timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
+	   const struct timed_clock *clock, struct err *err)
+{
+	*t = (struct timed){ .tx = tx, .db = db, .clock = clock, .err = err };
+}
+
+enum status
+timed_ask(struct timed *t)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(CLOCK_KEY_BYTES);
+
+	if (t->now_us || t->asked)
+		return STATUS_OK;
+	timed_key_space(&key, t->db, TIMED_SPACE_CLOCK);
+	TRY(buf_status(&key));
+	t->asked = kv_get(t->tx, buf_str(&key), KV_SNAPSHOT);
+	return STATUS_OK;
+}
+
+enum status
+timed_now(struct timed *t)
+{
+	uint64_t stored = 0;
+	struct str value;
+
+	if (t->now_us)
+		return STATUS_OK;
+	TRY(timed_ask(t));
+	TRY(kv_future_wait(t->asked));
+	if (kv_future_value(t->asked, &value) && timed_clock_parse(value, &stored) != STATUS_OK)
+		return err_set(t->err, STATUS_CORRUPT, "the clock of the database cannot be read");
+	t->asked = NULL;
+	t->now_us = TIMED_US_PER_MS *
+		    (t->clock ? t->clock->now_ms(t->clock->arg) : clock_wall_ms());
+	if (t->now_us <= stored)
+		t->now_us = stored + 1;
+	return STATUS_OK;
+}
+
+enum status
+timed_now_write(struct timed *t)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(CLOCK_KEY_BYTES);
+	uint64_t now;
+
+	TRY(timed_now(t));
+	if (t->stored)
+		return STATUS_OK;
+	timed_key_space(&key, t->db, TIMED_SPACE_CLOCK);
+	TRY(buf_status(&key));
+	now = htole64(t->now_us);
+	TRY(kv_atomic(t->tx, KV_MAX, buf_str(&key), str_of(&now, sizeof(now))));
+	t->stored = true;
+	return STATUS_OK;
+}
+
+enum status
+timed_changed_key(struct str prefix, struct buf *key)
+{
+	buf_clear(key);
+	buf_append_str(key, prefix);
+	tuple_put_u64(key, TIMED_SPACE_CHANGED);
+	return catalog_key_status(key);
+}
+
+enum status
+timed_changed_write(struct kv_tx *tx, struct str prefix)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(CLOCK_KEY_BYTES);
+	uint8_t stamp[KV_VERSIONSTAMP_BYTES];
+
+	TRY(timed_changed_key(prefix, &key));
+	catalog_stamp(0, stamp);
+	return kv_set_versionstamped_value(tx, buf_str(&key), str_of(stamp, sizeof(stamp)), 0);
+}
+
+enum status
+timed_touch(struct timed *t)
+{
+	if (t->touched)
+		return STATUS_OK;
+	t->touched = true;
+	return timed_changed_write(t->tx, t->db->prefix);
+}
+
+bool
+timed_has_expired(const struct timed *t, const struct timed_cell *cell)
+{
+	uint64_t at = timed_cell_expires_ms(t->db, cell);
+
+	return at && at <= t->now_us / TIMED_US_PER_MS;
+}

@@ -1,0 +1,273 @@
+#include "catalog/chores.h"
+#include "kv/tuple.h"
+#include "model/timed/timed_int.h"
+
+/*
+ * Removing what has expired. Reads hide it from its moment on; here it goes, by the entries
+ *
+ *     (P, EXPIRY, shard, ms, hash components, range components, path…) → ''
+ *
+ * which whoever writes a cell with an expiry leaves, and which stay when the cell is overwritten or
+ * cleared, since that is done without reading. So an entry says only where to look: a cell goes if
+ * it is there and expires at the entry's time.
+ */
+
+enum {
+	SWEEP_SHARD_KEYS = TIMED_SWEEP_KEYS / TIMED_EXPIRY_SHARDS,
+	SWEEP_NAMES = 100, /* of databases, on a page */
+	SWEEP_ARENA_BYTES = 1024 * 1024,
+
+	SWEEP_CHORE_TRANSACTIONS = 20,
+	SWEEP_CHORE_PAUSE_MS = 1000,
+	SWEEP_CHORE_MORE_MS = 20, /* while there is more to do: others write, too */
+};
+
+/* The sweep of one database in one transaction. */
+struct sweep {
+	const struct timed_clock *clock;
+	struct str name;
+	struct err *err;
+	uint64_t done;
+	bool more;
+};
+
+/* One shard of a database, while its entries are looked at. */
+struct sweep_shard {
+	struct sweep *sweep;
+	struct timed t;
+	struct kv_future *entries;
+	struct kv_future *cells[SWEEP_SHARD_KEYS];
+};
+
+/* ---- One entry ---- */
+
+/* The time of an entry, and the key of its cell. */
+static enum status
+entry_parse(const struct catalog_db *db, struct str key, uint64_t *ret_ms, struct buf *ret_cell)
+{
+	struct tuple_reader r = tuple_reader(str_skip(key, db->prefix.len));
+	uint64_t space, shard;
+
+	TRY(tuple_next_u64(&r, &space));
+	TRY(tuple_next_u64(&r, &shard));
+	TRY(tuple_next_u64(&r, ret_ms));
+	timed_key_space(ret_cell, db, TIMED_SPACE_ROWS);
+	buf_append_str(ret_cell, r.rest);
+	return catalog_key_status(ret_cell);
+}
+
+/*
+ * Clears a collection that has expired, or as many of its members as one transaction takes; its own
+ * cell, which hides the others, goes last. `*ret_all`: all of it went.
+ */
+static enum status
+clear_collection(struct timed *t, const struct buf *row, bool *ret_all)
+{
+	const struct kv_range_options options = { .limit = TIMED_SWEEP_KEYS, .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct kv_range range;
+	struct kv_future *f;
+
+	buf_append_str(&begin, buf_str(row));
+	buf_append_byte(&begin, CATALOG_KEY_NEXT);
+	buf_append_str(&end, buf_str(row));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	f = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	*ret_all = !range.more;
+	if (*ret_all)
+		return kv_clear_range(t->tx, buf_str(row), buf_str(&end));
+	buf_clear(&end);
+	buf_append_str(&end, range.pairs[range.count - 1].key);
+	buf_append_byte(&end, CATALOG_KEY_NEXT);
+	TRY(catalog_key_status(&end));
+	return kv_clear_range(t->tx, buf_str(&begin), buf_str(&end));
+}
+
+static enum status
+sweep_entry(struct sweep_shard *s, struct str entry, struct kv_future *answer)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct timed_cell cell;
+	struct str value;
+	uint64_t ms;
+	bool all = true;
+
+	TRY(kv_future_wait(answer));
+	TRY(entry_parse(s->t.db, entry, &ms, &key));
+	if (kv_future_value(answer, &value)) {
+		TRY(timed_cell_parse(value, &cell, s->sweep->err));
+		if (timed_cell_expires_ms(s->t.db, &cell) == ms) {
+			if (cell.type == TIMED_HASH || cell.type == TIMED_SET)
+				TRY(clear_collection(&s->t, &key, &all));
+			else
+				TRY(kv_clear(s->t.tx, buf_str(&key)));
+			TRY(timed_touch(&s->t));
+			s->sweep->done++;
+		}
+	}
+	if (all)
+		return kv_clear(s->t.tx, entry);
+	s->sweep->more = true;
+	return STATUS_OK;
+}
+
+/* ---- One database ---- */
+
+/* Asks for the entries of the shard that are due. */
+static enum status
+shard_ask(struct sweep_shard *s, unsigned shard)
+{
+	const struct kv_range_options options = { .limit = SWEEP_SHARD_KEYS, .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+
+	timed_key_space(&begin, s->t.db, TIMED_SPACE_EXPIRY);
+	tuple_put_u64(&begin, shard);
+	buf_append_str(&end, buf_str(&begin));
+	tuple_put_u64(&end, s->t.now_us / TIMED_US_PER_MS + 1);
+	TRY(catalog_key_status(&end));
+	s->entries = kv_get_range(s->t.tx, buf_str(&begin), buf_str(&end), &options);
+	return STATUS_OK;
+}
+
+static enum status
+shard_sweep(struct sweep_shard *s)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct kv_range range;
+	uint64_t ms;
+
+	TRY(kv_future_wait(s->entries));
+	range = kv_future_range(s->entries);
+	for (size_t i = 0; i < range.count; i++) {
+		TRY(entry_parse(s->t.db, range.pairs[i].key, &ms, &key));
+		s->cells[i] = kv_get(s->t.tx, buf_str(&key), KV_READ);
+	}
+	for (size_t i = 0; i < range.count; i++)
+		TRY(sweep_entry(s, range.pairs[i].key, s->cells[i]));
+	s->sweep->more = s->sweep->more || range.more;
+	return STATUS_OK;
+}
+
+static enum status
+sweep_opened(struct sweep *sweep, struct kv_tx *tx, const struct catalog_db *db)
+{
+	struct sweep_shard shards[TIMED_EXPIRY_SHARDS];
+	struct timed t;
+
+	timed_init(&t, tx, db, sweep->clock, sweep->err);
+	TRY(timed_now(&t));
+	for (unsigned i = 0; i < TIMED_EXPIRY_SHARDS; i++) {
+		shards[i] = (struct sweep_shard){ .sweep = sweep, .t = t };
+		TRY(shard_ask(&shards[i], i));
+	}
+	for (unsigned i = 0; i < TIMED_EXPIRY_SHARDS; i++)
+		TRY(shard_sweep(&shards[i]));
+	return STATUS_OK;
+}
+
+static enum status
+sweep_body(struct kv_tx *tx, void *arg)
+{
+	struct sweep *sweep = arg;
+	struct catalog_db *db;
+	enum status status;
+
+	sweep->done = 0;
+	sweep->more = false;
+	status = catalog_open(tx, NULL, timed_kind.space, sweep->name, &db, sweep->err);
+	if (status == STATUS_NOT_FOUND) /* deleted meanwhile */
+		return STATUS_OK;
+	TRY(status);
+	/* One that is being moved is swept where it arrives. */
+	if (catalog_db_check_writable(db, NULL) == STATUS_OK)
+		status = sweep_opened(sweep, tx, db);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* ---- All databases ---- */
+
+struct sweep_names {
+	struct arena *arena;
+	struct str last; /* the name behind which the page begins; ptr NULL: the first page */
+	struct name_page page;
+};
+
+static enum status
+names_body(struct kv_tx *tx, void *arg)
+{
+	struct sweep_names *names = arg;
+	const struct name_range range = {
+		.begin = names->last,
+		.has_begin = names->last.ptr != NULL,
+		.exclusive_begin = names->last.ptr != NULL,
+		.limit = SWEEP_NAMES,
+	};
+
+	return catalog_list(tx, timed_kind.space, &range, names->arena, &names->page);
+}
+
+/* Until all is done, or `*transactions` have been used. */
+static enum status
+sweep_database(struct kv_store *store, struct sweep *sweep, unsigned *transactions,
+	       uint64_t *ret_done)
+{
+	do {
+		TRY(kv_run(store, sweep_body, sweep, NULL, sweep->err));
+		*ret_done += sweep->done;
+		*transactions -= sweep->done || sweep->more;
+	} while (sweep->more && *transactions);
+	return STATUS_OK;
+}
+
+enum status
+timed_sweep(struct kv_store *store, const struct timed_clock *clock, unsigned transactions,
+	    uint64_t *ret_done, bool *ret_more, struct err *err)
+{
+	struct sweep sweep = { .clock = clock, .err = err };
+	struct sweep_names names = { .arena = arena_new(SWEEP_ARENA_BYTES) };
+	enum status status = names.arena ? STATUS_OK : STATUS_NOMEM;
+
+	*ret_done = 0;
+	*ret_more = false;
+	do {
+		if (status == STATUS_OK)
+			status = kv_run_read(store, names_body, &names, err);
+		for (size_t i = 0; status == STATUS_OK && i < names.page.count; i++) {
+			sweep.name = names.last = names.page.names[i];
+			sweep.more = transactions == 0;
+			if (transactions)
+				status = sweep_database(store, &sweep, &transactions, ret_done);
+			*ret_more = *ret_more || sweep.more;
+		}
+	} while (status == STATUS_OK && names.page.more && transactions);
+	arena_free(names.arena);
+	return status;
+}
+
+/* ---- As a chore ---- */
+
+static enum status
+sweep_chore_run(void *store, struct chore_turn *turn, struct err *err)
+{
+	return timed_sweep(store, NULL, turn->budget, &turn->done, &turn->more, err);
+}
+
+void
+timed_chores_add(struct chores *chores, struct kv_store *store)
+{
+	chores_add(chores, &(struct chore){
+				   .name = "sweep_expired",
+				   .run = sweep_chore_run,
+				   .arg = store,
+				   .leased = true,
+				   .budget = SWEEP_CHORE_TRANSACTIONS,
+				   .pause_ms = SWEEP_CHORE_PAUSE_MS,
+				   .more_ms = SWEEP_CHORE_MORE_MS,
+			   });
+}

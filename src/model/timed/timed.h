@@ -1,0 +1,247 @@
+/*
+ * Rows in time: the model of databases whose documents are rows under keys of hash and range
+ * components, with maps inside them, expiry and write times. README.md has the layout.
+ *
+ * A transaction that works on rows is a struct timed, on the caller's stack: it fixes one moment
+ * for everything that is read and written in it. Functions that write read nothing unless their
+ * comment says so, but for the clock, once in a transaction. No function commits. What is returned
+ * lies in the caller's arena. Threading: that of the transaction.
+ */
+#ifndef FROND_MODEL_TIMED_TIMED_H
+#define FROND_MODEL_TIMED_TIMED_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/status.h"
+#include "catalog/catalog.h"
+#include "doc/scalar.h"
+#include "kv/kv.h"
+
+enum {
+	TIMED_KIND = 2,       /* the number of the kind. Stored: never renumber */
+	TIMED_NAME_SPACE = 2, /* of the databases' names (catalog/space.h). Stored likewise */
+
+	TIMED_KEY_COLUMNS = 32, /* hash and range components of a key */
+	TIMED_COLUMNS = 1000,
+	TIMED_NAME_BYTES = 100, /* of a column's name */
+	TIMED_DB_NAME_BYTES = 100,
+	TIMED_PATH_STEPS = 64, /* columns and keys that lead to a leaf */
+	/* Of a row's key and a path in it, encoded; what wraps them is a key of the store, too. */
+	TIMED_KEY_BYTES = 9800,
+	TIMED_VALUE_BYTES = 90000, /* of a leaf, encoded */
+};
+
+/* ---- Databases (schema.c) ---- */
+
+struct timed_key_column {
+	struct str name;
+	bool descending; /* range components only */
+};
+
+/*
+ * What the rows of a database look like. With columns it is a table: a row has columns. Without,
+ * each row is one value or one collection. The id of columns[i] is i + 1.
+ */
+struct timed_schema {
+	struct timed_key_column *key; /* hash components first; at least one of them */
+	size_t hash_count;
+	size_t key_count;
+	struct str *columns;
+	size_t column_count;
+};
+
+/* The kind, for the catalog. Registers it; again is fine. */
+void timed_register(void);
+
+/*
+ * Creates a database. `default_ttl_ms`: how long after its write expires what has no expiry of its
+ * own; 0: never. STATUS_EXISTS; STATUS_INVALID, explained.
+ */
+MUST_USE enum status timed_create(struct kv_tx *tx, struct str name,
+				  const struct timed_schema *schema, uint64_t default_ttl_ms,
+				  struct err *err);
+
+extern const struct catalog_kind timed_kind;
+
+/*
+ * Draws a pair of an opened database in the notation of rows; the key is given behind its subspace.
+ * False, with nothing appended, if the pair is to be drawn as any other is.
+ */
+bool timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
+		     struct buf *ret);
+
+/* The schema of an opened database. */
+const struct timed_schema *timed_schema_of(const struct catalog_db *db);
+
+/* The id of the column; 0 if there is none of that name. */
+uint64_t timed_column_find(const struct timed_schema *schema, struct str name);
+
+/* ---- A transaction on rows (clock.c) ---- */
+
+/* Where the local time comes from; NULL in its place: the system's clock. */
+struct timed_clock {
+	uint64_t (*now_ms)(void *arg);
+	void *arg;
+};
+
+struct timed {
+	struct kv_tx *tx;
+	const struct catalog_db *db;
+	const struct timed_clock *clock;
+	struct err *err;
+	struct kv_future *asked; /* for the stored clock; NULL: not yet, or answered */
+	uint64_t now_us;         /* 0: not fixed yet */
+	bool stored;             /* this transaction has written the clock */
+	bool touched;            /* and the key that is watched */
+};
+
+void timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
+		const struct timed_clock *clock, struct err *err);
+
+/* ---- Keys and paths ---- */
+
+struct timed_key {
+	const struct doc_scalar *parts; /* as many as the schema has */
+	size_t count;
+};
+
+/* One step below a row: a column of a table, or the key of a map. */
+struct timed_step {
+	uint64_t column; /* 0: `key` counts */
+	struct doc_scalar key;
+};
+
+struct timed_path {
+	const struct timed_step *steps;
+	size_t count;
+};
+
+/* ---- Writing (write.c) ---- */
+
+enum timed_expiry_kind {
+	TIMED_EXPIRY_DEFAULT, /* what the database says, at each read */
+	TIMED_EXPIRY_NEVER,
+	TIMED_EXPIRY_AFTER, /* `ms` from the transaction's moment on */
+	TIMED_EXPIRY_AT,    /* at `ms` since 1970 */
+};
+
+struct timed_expiry {
+	enum timed_expiry_kind kind;
+	uint64_t ms;
+};
+
+/* What a row's own cell says. Stored: never renumber. */
+enum timed_type {
+	TIMED_LEAF = 0,     /* a leaf in a row; of a row: it has no cell of its own */
+	TIMED_INSERTED = 1, /* a row of a table that was inserted: it is there without columns */
+	TIMED_VALUE = 2,    /* the row is a primitive */
+	TIMED_HASH = 3,     /* the row is a collection, a map */
+	TIMED_SET = 4,      /* a map whose values are null */
+	TIMED_TYPES,
+};
+
+/*
+ * Makes the row of a table live on its own: it then is there although no column has a value. A row
+ * that was only ever updated is there as long as one of its leaves is.
+ */
+MUST_USE enum status timed_insert(struct timed *t, const struct timed_key *key,
+				  struct timed_expiry expiry);
+
+/* A leaf, by its path below the place that is written. */
+struct timed_value {
+	struct timed_path path;
+	struct doc_scalar value;
+};
+
+/*
+ * Sets the place to a scalar (one value, with an empty path) or to a map, whatever was there
+ * before. Scalars on the way give way to maps. An empty map is no values, and leaves nothing.
+ */
+MUST_USE enum status timed_put(struct timed *t, const struct timed_key *key,
+			       const struct timed_path *place, const struct timed_value *values,
+			       size_t count, struct timed_expiry expiry);
+
+/* Clears the place, or the row if the path is empty, with all that is below. Reads nothing. */
+MUST_USE enum status timed_clear(struct timed *t, const struct timed_key *key,
+				 const struct timed_path *place);
+
+/* Of a database without columns: replaces the row by one value. */
+MUST_USE enum status timed_set(struct timed *t, const struct timed_key *key,
+			       const struct doc_scalar *value, struct timed_expiry expiry);
+
+/*
+ * Of a database without columns: adds members to the collection that the row is, TIMED_HASH or
+ * TIMED_SET, and makes it if there is none. Reads the row's own cell. STATUS_INVALID, explained, if
+ * the row is something else. A new collection expires as `expiry` says, its members with it.
+ */
+MUST_USE enum status timed_add(struct timed *t, const struct timed_key *key, enum timed_type type,
+			       const struct timed_value *members, size_t count,
+			       struct timed_expiry expiry);
+
+/* ---- Reading (read.c) ---- */
+
+struct timed_leaf {
+	struct timed_path path;
+	struct doc_scalar value;
+	uint64_t write_us;   /* since 1970 */
+	uint64_t expires_ms; /* since 1970; 0: never */
+};
+
+/* A row as it is at the transaction's moment: what has expired is not in it. */
+struct timed_row {
+	struct doc_scalar *key;  /* as many as the schema has components */
+	enum timed_type type;    /* TIMED_LEAF: no cell of its own, or only a place was read */
+	struct doc_scalar value; /* TIMED_VALUE */
+	uint64_t write_us;       /* of the row's own cell */
+	uint64_t expires_ms;
+	struct timed_leaf *leaves; /* in the order of their paths */
+	size_t leaf_count;
+};
+
+/*
+ * Reads a row, or only what is at a path in it. One range, and the clock with it, in one round
+ * trip; below a collection the row's own cell besides. STATUS_NOT_FOUND; STATUS_LIMIT when the
+ * arena is full; STATUS_CORRUPT.
+ */
+MUST_USE enum status timed_read(struct timed *t, const struct timed_key *key,
+				const struct timed_path *place, struct arena *arena,
+				struct timed_row *ret);
+
+/* Goes through the rows of one set of hash components, or of the whole database. */
+struct timed_scan {
+	struct timed *t;
+	struct kv_scan scan;
+	struct kv_pair pair; /* the first of the next row */
+	struct buf row;      /* the key of the row that is read */
+	bool has_pair;
+	bool open;
+};
+
+/* `hash`: the hash components; NULL: all rows, in the order of their hashes. */
+MUST_USE enum status timed_scan_open(struct timed_scan *scan, struct timed *t,
+				     const struct timed_key *hash);
+/* The next row that is there. STATUS_NOT_FOUND at the end. */
+MUST_USE enum status timed_scan_next(struct timed_scan *scan, struct arena *arena,
+				     struct timed_row *ret);
+void timed_scan_close(struct timed_scan *scan);
+
+/* ---- Removing what has expired (expiry.c) ---- */
+
+struct chores;
+
+enum {
+	TIMED_SWEEP_KEYS = 500, /* that one transaction looks at */
+};
+
+/*
+ * Removes what has expired, from all databases, in at most `transactions` transactions of a bounded
+ * size. `*ret_done` is how many cells went; `*ret_more` is true if some are left.
+ */
+MUST_USE enum status timed_sweep(struct kv_store *store, const struct timed_clock *clock,
+				 unsigned transactions, uint64_t *ret_done, bool *ret_more,
+				 struct err *err);
+
+/* Adds a chore that calls timed_sweep(). The store outlives the registry. */
+void timed_chores_add(struct chores *chores, struct kv_store *store);
+
+#endif

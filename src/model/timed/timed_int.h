@@ -1,0 +1,126 @@
+/* What the files of the model share: subspaces, keys, the record of a cell. */
+#ifndef FROND_MODEL_TIMED_TIMED_INT_H
+#define FROND_MODEL_TIMED_TIMED_INT_H
+
+#include "catalog/check.h"
+#include "catalog/keys.h"
+#include "doc/key_read.h"
+#include "model/timed/timed.h"
+
+/*
+ * Stored: never renumber. They differ from the revisioned model's, because the shape of a store
+ * (kv/shape.h) knows subspaces by their numbers alone.
+ */
+enum timed_space {
+	TIMED_SPACE_SCHEMA = 32,
+	TIMED_SPACE_ROWS = 33,
+	TIMED_SPACE_EXPIRY = 34,
+	TIMED_SPACE_CLOCK = 35,
+	TIMED_SPACE_CHANGED = 36,
+};
+
+enum {
+	TIMED_OPTION_TTL_MS = 0, /* of the description: what expires by default */
+
+	TIMED_HASH_BYTES = 2,
+	TIMED_EXPIRY_SHARDS = 16,
+	TIMED_US_PER_MS = 1000,
+};
+
+/* ---- Keys (keys.c) ---- */
+
+/* What all keys of a subspace begin with. */
+static inline void
+timed_key_space(struct buf *key, const struct catalog_db *db, enum timed_space space)
+{
+	buf_clear(key);
+	buf_append_str(key, db->prefix);
+	tuple_put_u64(key, space);
+}
+
+/* (P, ROWS, hash components, range components). STATUS_INVALID, explained, for another key. */
+MUST_USE enum status timed_key_row(struct timed *t, const struct timed_key *key, struct buf *ret);
+
+/* (P, ROWS, hash components), what all rows of these components begin with. */
+MUST_USE enum status timed_key_hash(struct timed *t, const struct timed_key *hash, struct buf *ret);
+
+/* Appends the steps. STATUS_KEY_TOO_LARGE, explained. */
+MUST_USE enum status timed_key_path(struct timed *t, const struct timed_path *path,
+				    struct buf *key);
+
+/* (P, EXPIRY, shard, ms, hash components, range components, path…) of a key below ROWS. */
+MUST_USE enum status timed_key_expiry(const struct catalog_db *db, struct str key, uint64_t ms,
+				      struct buf *ret);
+
+/* The length of the row's part of a key below ROWS. STATUS_CORRUPT. */
+MUST_USE enum status timed_key_row_bytes(const struct catalog_db *db, struct str key, size_t *ret);
+
+/* A key below ROWS, behind the subspace. */
+struct timed_place {
+	uint16_t hash;
+	struct doc_scalar *key; /* as many as the schema has components */
+	struct timed_path path;
+};
+
+MUST_USE enum status timed_place_parse(const struct timed_schema *schema, struct str tail,
+				       struct arena *arena, struct timed_place *ret);
+
+/* ---- Cells (cell.c) ---- */
+
+enum {
+	/* In place of a time. */
+	TIMED_CELL_NEVER = 0,
+};
+
+/* What is at a row's key or at a path: (format, type, write time, expiry[, scalar]). */
+struct timed_cell {
+	enum timed_type type;
+	uint64_t write_us;
+	bool by_default;  /* it expires as the database says */
+	uint64_t at_ms;   /* else: at that time, or TIMED_CELL_NEVER */
+	struct str value; /* the scalar, encoded; empty: it has none */
+};
+
+void timed_cell_put(const struct timed_cell *cell, struct buf *value);
+/* STATUS_NEWER, explained; STATUS_CORRUPT. */
+MUST_USE enum status timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err);
+
+/* The scalar of a cell that has one; its text is in the arena. */
+MUST_USE enum status timed_cell_scalar(const struct timed_cell *cell, struct arena *arena,
+				       struct doc_scalar *ret);
+
+/* When it expires, by what it says and the database says now; 0: never. */
+uint64_t timed_cell_expires_ms(const struct catalog_db *db, const struct timed_cell *cell);
+
+/* ---- The clock (clock.c) ---- */
+
+/* The value of the clock's key. STATUS_CORRUPT. */
+MUST_USE enum status timed_clock_parse(struct str value, uint64_t *ret_us);
+/* Asks for the stored clock, so that timed_now() waits in the same round trip as other reads. */
+MUST_USE enum status timed_ask(struct timed *t);
+/* Fixes the moment. */
+MUST_USE enum status timed_now(struct timed *t);
+/* The same in a transaction that writes, which moves the stored clock on. */
+MUST_USE enum status timed_now_write(struct timed *t);
+/* Writes the key that whoever watches the database watches, once in a transaction; blindly. */
+MUST_USE enum status timed_touch(struct timed *t);
+/* (P, CHANGED). */
+MUST_USE enum status timed_changed_key(struct str prefix, struct buf *key);
+MUST_USE enum status timed_changed_write(struct kv_tx *tx, struct str prefix);
+bool timed_has_expired(const struct timed *t, const struct timed_cell *cell);
+
+/* ---- The schema (schema.c) ---- */
+
+void timed_schema_put(const struct timed_schema *schema, struct buf *value);
+MUST_USE enum status timed_schema_parse(struct str value, struct arena *arena,
+					struct timed_schema *ret, struct err *err);
+enum status timed_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret,
+			 struct err *err);
+void timed_extension_free(void *extension);
+
+/* ---- For people, and the check (inspect.c, verify.c) ---- */
+
+const char *timed_space_name(uint64_t space);
+MUST_USE enum status timed_verify(struct catalog_verify *v);
+
+#endif

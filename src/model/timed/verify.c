@@ -1,0 +1,175 @@
+/* Checks a database of rows: keys, cells, that what expires has an entry. */
+#include "model/timed/timed_int.h"
+
+#define TIMED_FINDING_CELL   "row_cell"   /* a cell that cannot be where it is */
+#define TIMED_FINDING_EXPIRY "row_expiry" /* a cell whose expiry no entry tells of */
+#define TIMED_FINDING_SCHEMA "row_schema" /* none, or one that cannot be read */
+
+static bool
+cell_fits(const struct timed_schema *schema, const struct timed_place *place,
+	  const struct timed_cell *cell)
+{
+	bool table = schema->column_count > 0;
+	const struct timed_path *path = &place->path;
+
+	if (!path->count)
+		return table ? cell->type == TIMED_INSERTED
+			     : cell->type != TIMED_LEAF && cell->type != TIMED_INSERTED;
+	for (size_t i = 0; i < path->count; i++)
+		if ((table && i == 0) != (path->steps[i].column > 0) ||
+		    path->steps[i].column > schema->column_count)
+			return false;
+	return cell->type == TIMED_LEAF;
+}
+
+/* A cell that expires has an entry, or it would never be removed. */
+static enum status
+verify_entry(struct catalog_verify *v, const struct kv_pair *pair, const struct timed_cell *cell)
+{
+	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
+	uint64_t ms = timed_cell_expires_ms(v->db, cell);
+	struct kv_future *f;
+	struct str ignored;
+
+	if (!ms)
+		return STATUS_OK;
+	TRY(timed_key_expiry(v->db, pair->key, ms, &entry));
+	TRY(catalog_verify_get(v, buf_str(&entry), &f));
+	if (!kv_future_value(f, &ignored))
+		catalog_verify_found(v, TIMED_FINDING_EXPIRY, pair->key,
+				     "it expires, and no entry says so");
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+static enum status
+verify_cell(struct catalog_verify *v, const struct kv_pair *pair, struct str tail)
+{
+	const struct timed_schema *schema = timed_schema_of(v->db);
+	struct timed_place place;
+	struct timed_cell cell;
+	struct doc_scalar s;
+	struct err err = { 0 };
+	enum status status;
+
+	arena_clear(v->scratch);
+	if (timed_place_parse(schema, tail, v->scratch, &place) != STATUS_OK) {
+		catalog_verify_found(v, CATALOG_FINDING_KEY, pair->key, "not a place in a row");
+		return STATUS_OK;
+	}
+	status = timed_cell_parse(pair->value, &cell, &err);
+	if (status == STATUS_OK && cell.value.len)
+		status = timed_cell_scalar(&cell, v->scratch, &s);
+	if (status != STATUS_OK) {
+		catalog_verify_unreadable(v, status, &err, pair->key, "not a cell of a row");
+		return STATUS_OK;
+	}
+	if (!cell_fits(schema, &place, &cell))
+		catalog_verify_found(v, TIMED_FINDING_CELL, pair->key,
+				     "such a cell cannot be at this place");
+	return verify_entry(v, pair, &cell);
+}
+
+static enum status
+verify_rows(struct catalog_verify *v)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	AUTO(buf_release) struct buf row = CATALOG_KEY_INIT;
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_ROWS));
+	while (!c.done) {
+		size_t len;
+
+		if (timed_key_row_bytes(v->db, c.pair.key, &len) == STATUS_OK &&
+		    !str_eq(str_of(c.pair.key.ptr, len), buf_str(&row))) {
+			v->sum.documents++;
+			buf_clear(&row);
+			buf_append(&row, c.pair.key.ptr, len);
+			TRY(buf_status(&row));
+		}
+		v->sum.leaves++;
+		TRY(verify_cell(v, &c.pair, c.tail));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+/* Entries may outlive their cells; each of them names a place all the same. */
+static enum status
+verify_entries(struct catalog_verify *v)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_EXPIRY));
+	while (!c.done) {
+		struct tuple_reader r = tuple_reader(c.tail);
+		struct timed_place place;
+		uint64_t shard, ms;
+
+		arena_clear(v->scratch);
+		if (tuple_next_u64(&r, &shard) != STATUS_OK || shard >= TIMED_EXPIRY_SHARDS ||
+		    tuple_next_u64(&r, &ms) != STATUS_OK ||
+		    timed_place_parse(timed_schema_of(v->db), r.rest, v->scratch, &place) !=
+			    STATUS_OK)
+			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
+					     "not the place of a cell that expires");
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+/* A subspace that is one key: the clock, the stamp of the latest change. */
+static enum status
+verify_single(struct catalog_verify *v, enum timed_space space)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	uint64_t us;
+
+	TRY(catalog_verify_cursor_open(v, &c, space));
+	while (!c.done) {
+		bool good = space == TIMED_SPACE_CLOCK
+				    ? timed_clock_parse(c.pair.value, &us) == STATUS_OK
+				    : c.pair.value.len == KV_VERSIONSTAMP_BYTES;
+
+		if (c.tail.len)
+			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
+					     "nothing can be at this place");
+		else if (!good)
+			catalog_verify_found(v, CATALOG_FINDING_VALUE, c.pair.key,
+					     "neither a time nor a versionstamp");
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+enum status
+timed_verify(struct catalog_verify *v)
+{
+	const struct catalog_db *given = v->db;
+	struct catalog_db opened = *given;
+	struct err err = { 0 };
+	enum status status;
+
+	/* The description may be one of a list, which has no schema with it. */
+	status = timed_extend(v->tx, given, &opened.extension, &err);
+	if (status == STATUS_OK && !opened.extension)
+		status = err_set(&err, STATUS_CORRUPT, "the database has no schema");
+	if (status == STATUS_CORRUPT || status == STATUS_NEWER) {
+		timed_key_space(&v->key, given, TIMED_SPACE_SCHEMA);
+		TRY(catalog_key_status(&v->key));
+		catalog_verify_found(v, TIMED_FINDING_SCHEMA, buf_str(&v->key), "%s", err.text);
+		return STATUS_OK;
+	}
+	TRY(status);
+	v->db = &opened;
+	status = verify_rows(v);
+	if (status == STATUS_OK)
+		status = verify_entries(v);
+	if (status == STATUS_OK)
+		status = verify_single(v, TIMED_SPACE_CLOCK);
+	if (status == STATUS_OK)
+		status = verify_single(v, TIMED_SPACE_CHANGED);
+	v->db = given;
+	timed_extension_free(opened.extension);
+	return status;
+}

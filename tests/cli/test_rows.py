@@ -1,0 +1,232 @@
+"""Databases of rows, by the commands: the sequences of the text on rows, drawn by inspect as
+that text draws them (src/model/timed/README.md names where not); statements; what verify, inspect
+and backup do with them."""
+
+import json
+import re
+import time
+
+from harness import Server, contains, equal, main, ok, run, test
+
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+
+
+def rows(cwd, db, *statements, create=(), code=0):
+    lines = "\n".join(json.dumps(one) for one in statements)
+    result = run("rows", db, *create, "-", cwd=cwd, stdin=lines)
+    assert result.returncode == code, result.stdout + result.stderr
+    if code:
+        return result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+class Listing:
+    """What inspect draws of a database's rows, its times as T1, T2, …, which each run() names."""
+
+    def __init__(self, cwd, db, *create):
+        self.cwd, self.db, self.times = cwd, db, {}
+        rows(cwd, db, create=create)
+
+    def cells(self):
+        drawn = ok("inspect", f"rows:{self.db}", cwd=self.cwd).stdout
+        return [line.strip() for line in drawn.splitlines() if " -> " in line]
+
+    def run(self, name, statement):
+        known = {stamp for cell in self.cells() for stamp in STAMP.findall(cell)}
+        rows(self.cwd, self.db, statement)
+        new = {stamp for cell in self.cells() for stamp in STAMP.findall(cell)} - known
+        assert len(new) <= 1, new
+        for stamp in new:
+            self.times[stamp] = name
+
+    def is_as(self, text):
+        """Compares; a hash is written by the name that the text has for it."""
+        names = {}
+        got = []
+        for cell in self.cells():
+            cell = STAMP.sub(lambda found: self.times[found.group()], cell)
+            for digits in re.findall(r"^\(0x([0-9a-f]{4})", cell):
+                cell = cell.replace(f"(0x{digits}", "(" + names.setdefault(digits, "hash"))
+            got.append(cell)
+        expected = [line.strip() for line in text.strip().splitlines()]
+        equal(sorted(got), sorted(expected))
+        return got
+
+
+@test
+def rows_and_maps_are_drawn_as_the_text_draws_them(cwd):
+    listing = Listing(cwd, "msgs", "--hash", "user_id", "--range", "msg_id", "--columns",
+                      "msg,msg_props")
+    listing.run("T1", {"insert": {"user_id": "user1", "msg_id": 10, "msg": "msg1",
+                                  "msg_props": {"from": "a@b.com", "subject": "hello"}}})
+    equal(listing.is_as("""
+        (hash, 'user1', 10), liveness_column_id, T1 -> [NULL]
+        (hash, 'user1', 10), msg_column_id, T1 -> 'msg1'
+        (hash, 'user1', 10), msg_props_column_id, 'from', T1 -> 'a@b.com'
+        (hash, 'user1', 10), msg_props_column_id, 'subject', T1 -> 'hello'
+        """)[0], "(hash, 'user1', 10), liveness_column_id, T1 -> [NULL]")
+    listing.run("T2", {"add": {"user_id": "user1", "msg_id": 10,
+                               "msg_props": {"read_status": "true"}}})
+    listing.run("T3", {"insert": {"user_id": "user1", "msg_id": 20, "msg": "msg2",
+                                  "msg_props": {"from": "c@d.com", "subject": "bar"}}})
+    equal(listing.is_as("""
+        (hash, 'user1', 10), liveness_column_id, T1 -> [NULL]
+        (hash, 'user1', 10), msg_column_id, T1 -> 'msg1'
+        (hash, 'user1', 10), msg_props_column_id, 'from', T1 -> 'a@b.com'
+        (hash, 'user1', 10), msg_props_column_id, 'read_status', T2 -> 'true'
+        (hash, 'user1', 10), msg_props_column_id, 'subject', T1 -> 'hello'
+        (hash, 'user1', 20), liveness_column_id, T3 -> [NULL]
+        (hash, 'user1', 20), msg_column_id, T3 -> 'msg2'
+        (hash, 'user1', 20), msg_props_column_id, 'from', T3 -> 'c@d.com'
+        (hash, 'user1', 20), msg_props_column_id, 'subject', T3 -> 'bar'
+        """), [STAMP.sub(lambda found: listing.times[found.group()],
+                         re.sub(r"0x[0-9a-f]{4}", "hash", cell)) for cell in listing.cells()])
+    # Deleted cells go at once, as in the text after a compaction.
+    listing.run("T4", {"delete": {"user_id": "user1", "msg_id": 10}, "path": ["msg_props"]})
+    second = """
+        (hash, 'user1', 20), liveness_column_id, T3 -> [NULL]
+        (hash, 'user1', 20), msg_column_id, T3 -> 'msg2'
+        (hash, 'user1', 20), msg_props_column_id, 'from', T3 -> 'c@d.com'
+        (hash, 'user1', 20), msg_props_column_id, 'subject', T3 -> 'bar'
+        """
+    listing.is_as("""
+        (hash, 'user1', 10), liveness_column_id, T1 -> [NULL]
+        (hash, 'user1', 10), msg_column_id, T1 -> 'msg1'
+        """ + second.lstrip("\n"))
+    listing.run("T5", {"delete": {"user_id": "user1", "msg_id": 10}})
+    listing.is_as(second)
+
+
+@test
+def times_to_live_are_drawn_as_the_text_draws_them(cwd):
+    listing = Listing(cwd, "page_views", "--hash", "page_id", "--columns", "views,category")
+    listing.run("T1", {"insert": {"page_id": "abc.com", "views": 10}, "ttl": 86400})
+    listing.run("T2", {"update": {"page_id": "abc.com", "category": "news"}, "ttl": 3600})
+    got = listing.is_as("""
+        (hash, 'abc.com'), liveness_column_id, T1 -> (TTL = 86400) [NULL]
+        (hash, 'abc.com'), views_column_id, T1 -> (TTL = 86400) 10
+        (hash, 'abc.com'), category_column_id, T2 -> (TTL = 3600) 'news'
+        """)
+    equal([cell.split(", ")[2] for cell in got],
+          ["liveness_column_id", "views_column_id", "category_column_id"])
+
+
+@test
+def values_and_collections_are_drawn_as_the_text_draws_them(cwd):
+    listing = Listing(cwd, "redis", "--hash", "key")
+    listing.run("T1", {"set": {"key": "key1"}, "value": "value1", "ttl": 15})
+    listing.run("T2", {"hset": {"key": "key2"}, "members": {"subkey1": "value1"}})
+    listing.run("T3", {"hset": {"key": "key2"}, "members": {"subkey2": "value2"}})
+    listing.is_as("""
+        (hash, 'key1'), T1 -> (TTL = 15) 'value1'
+        (hash, 'key2'), T2 -> [Redis-Hash-Type]
+        (hash, 'key2'), 'subkey1', T2 -> 'value1'
+        (hash, 'key2'), 'subkey2', T3 -> 'value2'
+        """)
+    listing.run("T4", {"delete": {"key": "key2"}})
+    listing.run("T5", {"hset": {"key": "key2"}, "members": {"subkey1": "new_val1",
+                                                            "subkey3": "value3"}})
+    listing.run("T6", {"sadd": {"key": "key3"}, "members": ["value4", "value5"]})
+    listing.run("T7", {"sadd": {"key": "key3"}, "members": ["value6"]})
+    listing.is_as("""
+        (hash, 'key1'), T1 -> (TTL = 15) 'value1'
+        (hash, 'key2'), T5 -> [Redis-Hash-Type]
+        (hash, 'key2'), 'subkey1', T5 -> 'new_val1'
+        (hash, 'key2'), 'subkey3', T5 -> 'value3'
+        (hash, 'key3'), T6 -> [Redis-Set-Type]
+        (hash, 'key3'), 'value4', T6 -> [NULL]
+        (hash, 'key3'), 'value5', T6 -> [NULL]
+        (hash, 'key3'), 'value6', T7 -> [NULL]
+        """)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+VALUES = [None, True, False, 0, -5, 2 ** 63 - 1, 1.5, "", "it's", {"$int8": -128}, {"$int16": 300},
+          {"$int32": -70000}, {"$varint": str(2 ** 200)}, {"$varint": "-7"}, {"$decimal": "15E-1"},
+          {"$decimal": "-1E1000"}, {"$float": 0.5}, {"$double": "NaN"}, {"$float": "-Infinity"},
+          {"$blob": "0x00ff"}, {"$uuid": "123e4567-e89b-42d3-a456-426614174000"},
+          {"$timeuuid": "123e4567-e89b-12d3-a456-426614174000"}, {"$timestamp": 1700000000123},
+          {"$date": -1}, {"$time": 86399999999999}, {"$inet": "10.0.0.1"}, {"$inet": "2001:db8::1"}]
+
+
+@test
+def every_type_is_a_value_and_a_part_of_a_key(cwd):
+    rows(cwd, "types", create=("--hash", "h", "--range", "up, down desc", "--columns", "v, m"))
+    keys = [value for value in VALUES if value is not None]
+    rows(cwd, "types", *[{"update": {"h": 1, "up": value, "down": value, "v": value,
+                                     "m": {"$map": [[value, {"x": value}]]}}} for value in keys])
+    # A number of a key is read back by its value alone.
+    plain = {json.dumps({"$int8": -128}): -128, json.dumps({"$int16": 300}): 300,
+             json.dumps({"$int32": -70000}): -70000, json.dumps({"$varint": "-7"}): -7}
+    for value in keys:
+        known = plain.get(json.dumps(value), value)
+        row, = rows(cwd, "types", {"get": {"h": 1, "up": value, "down": value}})
+        equal(row["key"], {"h": 1, "up": known, "down": known})
+        equal([(leaf["path"], leaf["value"]) for leaf in row["leaves"]],
+              [(["v"], value), (["m", known, "x"], value)])
+    equal(len(rows(cwd, "types", {"scan": {"h": 1}})), len(keys))
+    numbers = [row["key"]["up"] for row in rows(cwd, "types", {"scan": {"h": 1}})
+               if isinstance(row["key"]["up"], int) and not isinstance(row["key"]["up"], bool)]
+    equal(numbers, sorted(numbers))
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def rows_that_expire_are_hidden_and_a_server_removes_them(cwd):
+    rows(cwd, "t", {"insert": {"id": 1, "c": "x"}, "ttl": 1}, {"insert": {"id": 2, "c": "y"}},
+         create=("--hash", "id", "--columns", "c"))
+    deadline = time.monotonic() + 60
+    while rows(cwd, "t", {"get": {"id": 1}}) != [None]:
+        assert time.monotonic() < deadline
+    equal(len(rows(cwd, "t", {"scan": None})), 1)
+    contains(ok("inspect", "rows:t", cwd=cwd).stdout, "'x'")
+    with Server(cwd):
+        while "'x'" in ok("inspect", "rows:t", cwd=cwd).stdout:
+            assert time.monotonic() < deadline
+    contains(ok("inspect", "rows:t", cwd=cwd).stdout, "'y'")
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def statements_that_make_no_sense_are_refused_with_the_line(cwd):
+    rows(cwd, "t", {"insert": {"id": 1, "c": 1}}, create=("--hash", "id", "--columns", "c"))
+    for statement, reason in (
+            ({"insert": {"c": 1}}, 'the component "id" of the key is missing'),
+            ({"update": {"id": 1, "x": 1}}, 'there is no column "x"'),
+            ({"get": {"id": 1, "c": 1}}, '"c" is no component of the key'),
+            ({"get": {"id": None}}, "cannot be part of a key"),
+            ({"set": {"id": 1}, "value": 1}, "the database is a table"),
+            ({"insert": {"id": 1}, "ttl": -1}, "ttl is a whole number"),
+            ({"update": {"id": 1, "c": {"$int8": 200}}}, "200 is no integer of 8 bits"),
+            ({"update": {"id": 1, "c": {"$inet": "x"}}}, "x is no internet address"),
+            ({"update": {"id": 1, "c": {"$colour": 1}}}, 'there is no type "$colour"'),
+            ({"insert": {"id": "x" * 9900}}, "TIMED_KEY_BYTES"),
+            ({"update": {"id": 1, "c": "x" * 90001}}, "TIMED_VALUE_BYTES"),
+            ({"nonsense": 1}, "there is no such statement")):
+        error = rows(cwd, "t", {"insert": {"id": 2, "c": 2}}, statement, code=1)
+        contains(error, "-:2: ")
+        contains(error, reason)
+    equal(len(rows(cwd, "t", {"scan": None})), 2)
+    contains(rows(cwd, "none", {"scan": None}, code=1), 'no database of rows "none"')
+    contains(rows(cwd, "t", create=("--hash", "id"), code=1), "already exists")
+    contains(rows(cwd, "b/d", create=("--hash", "id"), code=1), "no database of rows can be called")
+    contains(rows(cwd, "u", create=("--hash", "id", "--columns", "id"), code=1), 'called "id"')
+    equal(run("inspect", "rows:none", cwd=cwd).returncode, 1)
+
+
+@test
+def rows_live_beside_documents_and_are_backed_up(cwd):
+    ok("load", "docs", "-", cwd=cwd, stdin='{"_id": "a"}')
+    rows(cwd, "docs", {"insert": {"id": 1, "c": 1}}, create=("--hash", "id", "--columns", "c"))
+    with Server(cwd) as server:
+        equal(server.request("GET", "/_all_dbs")[1], ["docs"])
+    drawn = ok("inspect", cwd=cwd).stdout
+    contains(drawn, 'database "docs", prefix (2), rows')
+    contains(drawn, ", 1), c_column_id, ")
+    ok("backup", "backups", cwd=cwd)
+    ok("restore", "backups", "--store", "embedded:other", cwd=cwd)
+    equal(ok("inspect", "rows:docs", "--store", "embedded:other", cwd=cwd).stdout,
+          ok("inspect", "rows:docs", cwd=cwd).stdout)
+
+
+main()
