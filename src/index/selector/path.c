@@ -45,33 +45,57 @@ path_add_name(struct str text, struct arena *arena, struct selector_path *path, 
 	return STATUS_OK;
 }
 
+/* Where the first name of the field ends: at a dot without a backslash before it. */
+static size_t
+path_name_end(struct str field)
+{
+	size_t at = 0;
+
+	while (at < field.len && (field.ptr[at] != '.' || (at > 0 && field.ptr[at - 1] == '\\')))
+		at++;
+	return at;
+}
+
+enum status
+selector_name_cut(struct str *field, struct arena *arena, struct str *ret, bool *ret_more)
+{
+	size_t end = path_name_end(*field);
+	size_t len = 0;
+	char *text;
+
+	if (end == 0)
+		return STATUS_INVALID;
+	text = arena_bytes(arena, end);
+	if (!text)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < end; i++) {
+		if (field->ptr[i] != '\\')
+			text[len++] = field->ptr[i];
+	}
+	*ret = str_of(text, len);
+	*ret_more = end < field->len;
+	*field = str_skip(*field, *ret_more ? end + 1 : end);
+	return STATUS_OK;
+}
+
 enum status
 selector_path_add(struct str field, struct arena *arena, struct selector_path *path,
 		  enum selector_error *error, struct err *err)
 {
-	char *text = arena_bytes(arena, field.len);
-	size_t begin = 0;
-	size_t len = 0;
+	struct str rest = field;
+	struct str name;
+	bool more = true;
 
-	if (!text)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i <= field.len; i++) {
-		bool escaped = i > 0 && field.ptr[i - 1] == '\\';
+	while (more) {
+		enum status status = selector_name_cut(&rest, arena, &name, &more);
 
-		if (i < field.len && (field.ptr[i] != '.' || escaped)) {
-			if (field.ptr[i] != '\\')
-				text[len++] = field.ptr[i];
-			continue;
-		}
-		if (i == begin) {
+		if (status == STATUS_INVALID) {
 			*error = SELECTOR_ERROR_INVALID_FIELD_NAME;
 			return err_set(err, STATUS_INVALID, "Invalid field name: %s",
 				       QUOTE_SHOW(field));
 		}
-		TRY(path_add_name(str_of(text, len), arena, path, err));
-		text += len;
-		len = 0;
-		begin = i + 1;
+		TRY(status);
+		TRY(path_add_name(name, arena, path, err));
 	}
 	return STATUS_OK;
 }

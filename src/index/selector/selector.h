@@ -98,6 +98,14 @@ MUST_USE enum status selector_match(const struct selector *s, const struct selec
 MUST_USE enum status selector_members(const struct selector *s, struct arena *arena,
 				      struct str **ret, size_t *ret_count, bool *ret_whole);
 
+/*
+ * Cuts the first name off a field's name: "a.b\\.c" has the names a and b.c. The name, without its
+ * escapes, is in the arena. `*ret_more` is false behind the last one. STATUS_INVALID for an empty
+ * name; STATUS_LIMIT when the arena is full.
+ */
+MUST_USE enum status selector_name_cut(struct str *field, struct arena *arena, struct str *ret,
+				       bool *ret_more);
+
 /* ---- Lists of fields: the parts of a document that are shown ---- */
 
 struct selector_fields;

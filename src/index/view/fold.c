@@ -20,18 +20,8 @@ level_scan_open(const struct sums *s, unsigned level, struct str begin, struct s
 	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
 
-	view_key_level(&lo, s->db, s->group->number, s->map, level);
-	TRY(catalog_key_status(&lo));
-	ret->prefix_len = lo.len;
-	if (end.len) {
-		buf_append_str(&hi, buf_str(&lo));
-		buf_append_str(&hi, end);
-		TRY(buf_status(&hi));
-	} else {
-		TRY(view_prefix_end(buf_str(&lo), &hi));
-	}
-	buf_append_str(&lo, begin);
-	TRY(buf_status(&lo));
+	TRY(view_key_places(s->db, s->group->number, s->map, level, begin, end, &lo, &hi,
+			    &ret->prefix_len));
 	return kv_scan_init(&ret->scan, s->tx, buf_str(&lo), buf_str(&hi), &options);
 }
 

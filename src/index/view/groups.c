@@ -76,18 +76,8 @@ rows_open(struct grouping *g)
 	g->over = g->end.len && str_cmp(g->begin, g->end) >= 0;
 	if (g->over)
 		return STATUS_OK;
-	view_key_level(&lo, g->s.db, g->s.group->number, g->s.map, 0);
-	TRY(catalog_key_status(&lo));
-	g->prefix_len = lo.len;
-	if (g->end.len) {
-		buf_append_str(&hi, buf_str(&lo));
-		buf_append_str(&hi, g->end);
-		TRY(buf_status(&hi));
-	} else {
-		TRY(view_prefix_end(buf_str(&lo), &hi));
-	}
-	buf_append_str(&lo, g->begin);
-	TRY(buf_status(&lo));
+	TRY(view_key_places(g->s.db, g->s.group->number, g->s.map, 0, g->begin, g->end, &lo, &hi,
+			    &g->prefix_len));
 	TRY(kv_scan_init(&g->scan, g->s.tx, buf_str(&lo), buf_str(&hi), &options));
 	g->scanning = true;
 	return rows_step(g);

@@ -71,6 +71,25 @@ view_prefix_end(struct str prefix, struct buf *end)
 	return catalog_key_status(end);
 }
 
+enum status
+view_key_places(const struct catalog_db *db, uint64_t group, size_t map, unsigned level,
+		struct str begin, struct str end, struct buf *lo, struct buf *hi,
+		size_t *ret_prefix_len)
+{
+	view_key_level(lo, db, group, map, level);
+	TRY(catalog_key_status(lo));
+	*ret_prefix_len = lo->len;
+	if (end.len) {
+		buf_append_str(hi, buf_str(lo));
+		buf_append_str(hi, end);
+		TRY(buf_status(hi));
+	} else {
+		TRY(view_prefix_end(buf_str(lo), hi));
+	}
+	buf_append_str(lo, begin);
+	return buf_status(lo);
+}
+
 bool
 view_text_is_json(struct str text)
 {

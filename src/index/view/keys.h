@@ -50,6 +50,13 @@ bool view_text_is_json(struct str text);
 
 /* The end of all keys that begin with `prefix`: appended to `end`. */
 MUST_USE enum status view_prefix_end(struct str prefix, struct buf *end);
+/*
+ * Appends to `lo` and `hi` the range of keys of a level's places from `begin` to before `end`;
+ * `end` empty: to the last one. `*ret_prefix_len`: the bytes of those keys before a place.
+ */
+MUST_USE enum status view_key_places(const struct catalog_db *db, uint64_t group, size_t map,
+				     unsigned level, struct str begin, struct str end,
+				     struct buf *lo, struct buf *hi, size_t *ret_prefix_len);
 
 /* ---- Places ---- */
 

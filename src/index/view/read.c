@@ -185,18 +185,8 @@ rows_open(struct view_rows *rows, const struct view_rows_options *options, bool 
 	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
 
-	view_key_level(&lo, rows->db, rows->group->number, rows->map, 0);
-	TRY(catalog_key_status(&lo));
-	rows->prefix_len = lo.len;
-	if (end.len) {
-		buf_append_str(&hi, buf_str(&lo));
-		buf_append_str(&hi, end);
-		TRY(buf_status(&hi));
-	} else {
-		TRY(view_prefix_end(buf_str(&lo), &hi));
-	}
-	buf_append_str(&lo, begin);
-	TRY(buf_status(&lo));
+	TRY(view_key_places(rows->db, rows->group->number, rows->map, 0, begin, end, &lo, &hi,
+			    &rows->prefix_len));
 	TRY(kv_scan_init(&rows->scan, rows->tx, buf_str(&lo), buf_str(&hi), &scan));
 	rows->open = true;
 	return STATUS_OK;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "doc/json.h"
+#include "index/selector/selector.h"
 #include "loop/step.h"
 
 static const struct {
@@ -67,26 +68,11 @@ path_count_names(struct str field)
 static enum status
 path_split(struct str field, struct arena *arena, struct normal_path *path)
 {
-	char *text = arena_bytes(arena, field.len);
-	size_t begin = 0;
-	size_t len = 0;
+	bool more = true;
 
-	if (!text)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i <= field.len; i++) {
-		bool escaped = i > 0 && field.ptr[i - 1] == '\\';
-
-		if (i < field.len && (field.ptr[i] != '.' || escaped)) {
-			if (field.ptr[i] != '\\')
-				text[len++] = field.ptr[i];
-			continue;
-		}
-		if (i == begin)
-			return STATUS_INVALID;
-		path->names[path->count++] = str_of(text, len);
-		text += len;
-		len = 0;
-		begin = i + 1;
+	while (more) {
+		TRY(selector_name_cut(&field, arena, &path->names[path->count], &more));
+		path->count++;
 	}
 	return STATUS_OK;
 }
