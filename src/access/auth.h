@@ -167,6 +167,15 @@ uint64_t auth_session_seconds(const struct auth *a);
 MUST_USE enum status auth_set_secret(struct auth *a, struct str secret, struct err *err);
 
 /*
+ * How long cookies hold that were signed with the secret of before; 0, the default: not at all.
+ * Before the first check.
+ */
+void auth_set_overlap(struct auth *a, uint64_t seconds);
+
+/* `a` takes the place of `former`, whose secret is the one of before, if it is another one. */
+void auth_succeed(struct auth *a, const struct auth *former);
+
+/*
  * Which credentials are taken, in which order: "{chttpd_auth, cookie_authentication_handler}, …", as
  * CouchDB's setting has it. By default name and password, then a cookie. Before the first check;
  * STATUS_INVALID.

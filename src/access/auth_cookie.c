@@ -88,6 +88,29 @@ hex_to_u64(struct str s, uint64_t *ret)
 	return true;
 }
 
+static bool
+cookie_is_signed(const uint8_t key[AUTH_DIGEST_BYTES], struct str signed_part, const void *digest)
+{
+	uint8_t right[AUTH_DIGEST_BYTES];
+
+	return auth_keyed_digest(key, AUTH_DIGEST_BYTES, signed_part, right) == STATUS_OK &&
+	       CRYPTO_memcmp(right, digest, sizeof(right)) == 0;
+}
+
+/* True for a cookie of the secret that was changed lately, if it was made before that. */
+static bool
+cookie_is_of_former_secret(const struct auth *a, const struct auth_who *who, uint64_t made_s,
+			   struct str signed_part, const void *digest)
+{
+	const struct auth_former *former = &a->former;
+	uint8_t key[AUTH_DIGEST_BYTES];
+
+	return former->exists && made_s <= former->since_s &&
+	       clock_mono_ns() - former->since_ns < a->overlap_s * 1000 * CLOCK_NS_PER_MS &&
+	       auth_cookie_key(former->key, who, key) == STATUS_OK &&
+	       cookie_is_signed(key, signed_part, digest);
+}
+
 enum status
 auth_cookie_check(struct auth *a, struct str header, const struct auth_client *client,
 		  struct arena *arena, struct auth_who *ret, uint64_t *ret_age_s, struct err *err)
@@ -95,8 +118,8 @@ auth_cookie_check(struct auth *a, struct str header, const struct auth_client *c
 	AUTO(buf_release) struct buf plain = BUF_INIT(COOKIE_BYTES);
 	uint64_t now_s = clock_wall_ms() / 1000;
 	struct str text = cookie_find(header);
-	uint8_t digest[AUTH_DIGEST_BYTES];
 	struct str signed_part, rest, name;
+	const void *digest;
 	enum status status;
 	uint64_t made_s;
 
@@ -115,12 +138,15 @@ auth_cookie_check(struct auth *a, struct str header, const struct auth_client *c
 	if (made_s > now_s || now_s - made_s >= a->session_s)
 		return STATUS_NOT_FOUND;
 	TRY(auth_find(a, name, client, arena, ret, err));
-	TRY(auth_keyed_digest(ret->cookie_key, AUTH_DIGEST_BYTES, signed_part, digest));
-	if (CRYPTO_memcmp(digest, plain.ptr + signed_part.len + 1, AUTH_DIGEST_BYTES) != 0)
-		return STATUS_NOT_FOUND;
+	digest = plain.ptr + signed_part.len + 1;
+	*ret_age_s = now_s - made_s;
+	if (!cookie_is_signed(ret->cookie_key, signed_part, digest)) {
+		if (!cookie_is_of_former_secret(a, ret, made_s, signed_part, digest))
+			return STATUS_NOT_FOUND;
+		*ret_age_s = a->session_s; /* it is renewed under the secret of now */
+	}
 	/* A person without a password cannot have logged in with one. */
 	if (!ret->verifier)
 		return STATUS_NOT_FOUND;
-	*ret_age_s = now_s - made_s;
 	return STATUS_OK;
 }

@@ -31,11 +31,21 @@ struct auth_proxy_rules {
 	size_t digests_count;
 };
 
+/* The secret that signed cookies before it was changed. */
+struct auth_former {
+	bool exists;
+	uint8_t key[AUTH_SECRET_BYTES];
+	uint64_t since_ns; /* when it was changed, on the monotonic clock */
+	uint64_t since_s;  /* likewise, in seconds since 1970: later cookies are forged */
+};
+
 struct auth {
 	struct auth_admin *admins[AUTH_ADMINS_LIMIT];
 	size_t count;
-	uint64_t rounds;                       /* for passwords that are set from now on */
-	uint64_t session_s;                    /* how long a cookie lasts */
+	uint64_t rounds;    /* for passwords that are set from now on */
+	uint64_t session_s; /* how long a cookie lasts */
+	uint64_t overlap_s; /* how long one of the former secret holds */
+	struct auth_former former;
 	uint8_t secret_key[AUTH_SECRET_BYTES]; /* the keys that sign cookies are derived from it */
 	uint8_t memory_key[AUTH_SECRET_BYTES]; /* makes choices that depend on a name look random */
 	struct hash_queue_limits hash_limits;
@@ -86,6 +96,11 @@ MUST_USE enum status auth_find(const struct auth *a, struct str name,
 /* Makes `ret` the user of the request, with copies in the arena. */
 MUST_USE enum status auth_become(const struct auth_who *who, struct arena *arena,
 				 enum auth_method method, struct auth_user *ret);
+/* The key that signs somebody's cookies under a secret. */
+MUST_USE enum status auth_cookie_key(const uint8_t secret[AUTH_SECRET_BYTES],
+				     const struct auth_who *who, uint8_t ret[AUTH_DIGEST_BYTES]);
+/* auth_succeed() at a moment of both clocks. */
+void auth_succeed_at(struct auth *a, const struct auth *former, uint64_t now_ns, uint64_t now_s);
 MUST_USE enum status auth_keyed_digest(const uint8_t *key, size_t key_len, struct str data,
 				       uint8_t ret[AUTH_DIGEST_BYTES]);
 
@@ -124,7 +139,8 @@ MUST_USE enum status auth_proxy_check(const struct auth *a, const struct auth_cl
 /* ---- auth_cookie.c ---- */
 
 /*
- * Finds the owner of the cookie in a Cookie header, and the cookie's age. STATUS_NOT_FOUND if there
+ * Finds the owner of the cookie in a Cookie header, and the cookie's age, which is its whole time
+ * for a cookie of the former secret. STATUS_NOT_FOUND if there
  * is no cookie, its signature is wrong, it has expired, or nobody has its name.
  */
 MUST_USE enum status auth_cookie_check(struct auth *a, struct str header,

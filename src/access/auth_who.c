@@ -6,6 +6,7 @@
 
 #include "access/auth_int.h"
 #include "access/hashed_text.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/quote.h"
 #include "base/rand.h"
@@ -127,20 +128,25 @@ admin_check_name(struct auth *a, struct str name, struct err *err)
 }
 
 /*
- * Sets the key of the administrator's cookies. It depends on the salt and on the hash: the salt of
+ * Makes the key of an administrator's cookies. It depends on the salt and on the hash: the salt of
  * a password that was given in plain stays the same when the password changes.
  */
 static enum status
-admin_set_cookie_key(const struct auth *a, struct auth_admin *admin)
+admin_cookie_key(const uint8_t *secret, const struct verifier *v, uint8_t ret[AUTH_DIGEST_BYTES])
 {
 	AUTO(buf_release) struct buf b = BUF_INIT(1 + VERIFIER_SALT_BYTES + VERIFIER_HASH_BYTES);
-	const struct verifier *v = &admin->verifier;
 
 	buf_append_byte(&b, (uint8_t)v->salt_len);
 	buf_append(&b, v->salt, v->salt_len);
 	buf_append(&b, v->hash, v->hash_len);
 	TRY(buf_status(&b));
-	return auth_keyed_digest(a->secret_key, AUTH_SECRET_BYTES, buf_str(&b), admin->cookie_key);
+	return auth_keyed_digest(secret, AUTH_SECRET_BYTES, buf_str(&b), ret);
+}
+
+static enum status
+admin_set_cookie_key(const struct auth *a, struct auth_admin *admin)
+{
+	return admin_cookie_key(a->secret_key, &admin->verifier, admin->cookie_key);
 }
 
 enum status
@@ -182,6 +188,29 @@ auth_set_secret(struct auth *a, struct str secret, struct err *err)
 		if (admin_set_cookie_key(a, a->admins[i]) != STATUS_OK)
 			return err_set(err, STATUS_NOMEM, "out of memory");
 	return STATUS_OK;
+}
+
+void
+auth_set_overlap(struct auth *a, uint64_t seconds)
+{
+	a->overlap_s = seconds;
+}
+
+void
+auth_succeed_at(struct auth *a, const struct auth *former, uint64_t now_ns, uint64_t now_s)
+{
+	if (CRYPTO_memcmp(a->secret_key, former->secret_key, sizeof(a->secret_key)) == 0) {
+		a->former = former->former;
+		return;
+	}
+	a->former = (struct auth_former){ .exists = true, .since_ns = now_ns, .since_s = now_s };
+	memcpy(a->former.key, former->secret_key, sizeof(a->former.key));
+}
+
+void
+auth_succeed(struct auth *a, const struct auth *former)
+{
+	auth_succeed_at(a, former, clock_mono_ns(), clock_wall_ms() / 1000);
 }
 
 /* ---- People ---- */
@@ -226,14 +255,23 @@ person_look_up(struct str name, const struct auth_client *client, struct arena *
  * password that is only made with more rounds keeps its salt, so its cookies stay valid.
  */
 static enum status
-person_cookie_key(const struct auth *a, const struct person *person, uint8_t ret[AUTH_DIGEST_BYTES])
+person_cookie_key(const uint8_t *secret, const struct person *person,
+		  uint8_t ret[AUTH_DIGEST_BYTES])
 {
 	AUTO(buf_release) struct buf b = BUF_INIT(sizeof(person_purpose) + VERIFIER_SALT_BYTES);
 
 	buf_append(&b, person_purpose, sizeof(person_purpose));
 	buf_append(&b, person->verifier.salt, person->verifier.salt_len);
 	TRY(buf_status(&b));
-	return auth_keyed_digest(a->secret_key, AUTH_SECRET_BYTES, buf_str(&b), ret);
+	return auth_keyed_digest(secret, AUTH_SECRET_BYTES, buf_str(&b), ret);
+}
+
+enum status
+auth_cookie_key(const uint8_t secret[AUTH_SECRET_BYTES], const struct auth_who *who,
+		uint8_t ret[AUTH_DIGEST_BYTES])
+{
+	return who->admin ? admin_cookie_key(secret, &who->admin->verifier, ret)
+			  : person_cookie_key(secret, &who->person, ret);
 }
 
 enum status
@@ -258,7 +296,7 @@ auth_find(const struct auth *a, struct str name, const struct auth_client *clien
 	_Static_assert((int)PERSON_CACHE_IDENTITY_BYTES == (int)KV_VERSIONSTAMP_BYTES,
 		       "the version of a record is an identity");
 	memcpy(ret->identity, ret->person.version, sizeof(ret->identity));
-	return person_cookie_key(a, &ret->person, ret->cookie_key);
+	return person_cookie_key(a->secret_key, &ret->person, ret->cookie_key);
 }
 
 enum status

@@ -114,6 +114,7 @@ people_auth(const struct settings *settings, struct auth **ret, struct err *err)
 		auth_set_hash_limits(auth, &limits);
 		auth_set_rounds(auth, access->iterations);
 		auth_set_session(auth, access->timeout_s);
+		auth_set_overlap(auth, access->secret_overlap_s);
 		auth_set_lockout(auth, &lockout);
 		status = add_people(auth, settings, arena, err);
 	}
@@ -184,9 +185,16 @@ people_drop(void *derived)
 	auth_free(derived);
 }
 
+static void
+people_succeed(void *made, const void *former)
+{
+	auth_succeed(made, former);
+}
+
 const struct settings_live_ops people_live_ops = {
 	.derive = people_derive,
 	.drop = people_drop,
+	.succeed = people_succeed,
 };
 
 struct auth *

@@ -25,6 +25,10 @@
 	       AUTH_SESSION_SECONDS, SETTING_LIVE,                                                 \
 	       "How long a cookie lasts. One that is used is renewed when a tenth of that has "    \
 	       "passed.")                                                                          \
+	NUMBER(S, secret_overlap_s, ACCESS_SECRET_SECTION, "secret_overlap", "s", 0, 31536000,     \
+	       AUTH_SESSION_SECONDS, SETTING_LIVE,                                                 \
+	       "How long cookies hold that were signed before secret was changed, at most as "     \
+	       "long as they last. 0: they end at once.")                                          \
 	FLAG(S, persistent_cookies, ACCESS_SECRET_SECTION, "allow_persistent_cookies", true,       \
 	     SETTING_LIVE,                                                                         \
 	     "Whether a browser keeps its cookie when it is closed.")                              \

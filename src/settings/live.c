@@ -175,6 +175,8 @@ settings_publish(struct settings_live *live, struct settings_held *made)
 	pthread_mutex_lock(&live->lock);
 	if (memcmp(made->version, live->held->version, sizeof(made->version)) >= 0) {
 		old = live->held;
+		if (live->ops->succeed && made->derived && old->derived)
+			live->ops->succeed(made->derived, old->derived);
 		made->generation = old->generation + 1;
 		live->held = made;
 		atomic_store_explicit(&live->generation, made->generation, memory_order_release);

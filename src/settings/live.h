@@ -24,6 +24,11 @@ struct settings_live_ops {
 	enum status (*derive)(void *arg, const struct settings *settings, void **ret,
 			      struct err *err);
 	void (*drop)(void *derived);
+	/*
+	 * May be NULL. `made` is about to hold instead of `former`, and nobody uses it yet. On any
+	 * thread; must not wait.
+	 */
+	void (*succeed)(void *made, const void *former);
 };
 
 /* Fields are for reading only. */

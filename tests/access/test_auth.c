@@ -405,6 +405,78 @@ cookie_of_another_process_needs_the_same_secret(void **state)
 	auth_free(other);
 }
 
+/* What holds after the secret was changed, at a time before or after now. */
+static struct auth *
+changed_secret(struct fixture *f, const char *secret, uint64_t overlap_s, uint64_t ago_s)
+{
+	struct auth *now = auth_new();
+
+	assert_non_null(now);
+	assert_int_equal(auth_add_admin_hashed(now, STR("anna"),
+					       hashed(f, "anna", "pass", "a secret for salts"),
+					       &f->err),
+			 STATUS_OK);
+	assert_int_equal(auth_set_secret(now, str_from_cstr(secret), &f->err), STATUS_OK);
+	auth_set_overlap(now, overlap_s);
+	if (f->auth)
+		auth_succeed_at(now, f->auth, clock_mono_ns() - ago_s * 1000 * CLOCK_NS_PER_MS,
+				clock_wall_ms() / 1000 - ago_s);
+	return now;
+}
+
+static void
+cookies_of_the_former_secret_hold_for_the_overlap(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture former = { .arena = f->arena };
+	uint64_t now = clock_wall_ms() / 1000;
+	struct str value, late, old;
+	struct fixture g = { .arena = f->arena };
+	struct auth_user user;
+	struct auth *third;
+
+	former.auth = changed_secret(&former, "the first of the secrets", 0, 0);
+	assert_int_equal(
+		auth_make_cookie_at(former.auth, STR("anna"), NULL, now - 100, f->arena, &value),
+		STATUS_OK);
+	assert_int_equal(
+		auth_make_cookie_at(former.auth, STR("anna"), NULL, now - 20, f->arena, &late),
+		STATUS_OK);
+	assert_int_equal(auth_make_cookie_at(former.auth, STR("anna"), NULL,
+					     now - AUTH_SESSION_SECONDS, f->arena, &old),
+			 STATUS_OK);
+	g.auth = changed_secret(&former, "the second of the secrets", 1000, 50);
+	assert_admin(&g, none, cookie_header(f, value), AUTH_METHOD_COOKIE);
+	assert_int_equal(
+		auth_check(g.auth, none, cookie_header(f, value), NULL, f->arena, &user, &f->err),
+		STATUS_OK);
+	assert_true(user.renew);
+	/* Whoever has stolen the former secret cannot use it for cookies of after the change. */
+	assert_anonymous(&g, none, cookie_header(f, late));
+	assert_anonymous(&g, none, cookie_header(f, old));
+
+	/* Other settings change: the former secret stays the former one, since the same time. */
+	third = changed_secret(&g, "the second of the secrets", 1000, 0);
+	auth_free(g.auth);
+	g.auth = third;
+	assert_admin(&g, none, cookie_header(f, value), AUTH_METHOD_COOKIE);
+	assert_anonymous(&g, none, cookie_header(f, late));
+	/* The overlap is over, by its time or by the setting. */
+	auth_set_overlap(g.auth, 40);
+	assert_anonymous(&g, none, cookie_header(f, value));
+	auth_set_overlap(g.auth, 0);
+	assert_anonymous(&g, none, cookie_header(f, value));
+	auth_set_overlap(g.auth, 1000);
+	assert_admin(&g, none, cookie_header(f, value), AUTH_METHOD_COOKIE);
+	/* The next secret ends the one before the former. */
+	third = changed_secret(&g, "the third of the secrets", 1000, 0);
+	auth_free(g.auth);
+	g.auth = third;
+	assert_anonymous(&g, none, cookie_header(f, value));
+	auth_free(g.auth);
+	auth_free(former.auth);
+}
+
 /* Whether a cookie that was made with one password holds where the other one does. */
 static bool
 cookie_holds(struct fixture *f, struct str made_with, struct str checked_with)
@@ -585,6 +657,7 @@ main(void)
 		CASE(malformed_cookies_are_absent),
 		CASE(cookie_of_someone_unknown_is_absent),
 		CASE(cookie_of_another_process_needs_the_same_secret),
+		CASE(cookies_of_the_former_secret_hold_for_the_overlap),
 		CASE(cookie_ends_with_its_password),
 		CASE(derived_salts_depend_on_the_name_and_the_secret),
 		CASE(bad_names_and_passwords_cannot_be_added),

@@ -590,6 +590,27 @@ passwords_match_the_expressions_of_the_settings(void **state)
 }
 
 static void
+cookies_outlive_their_secret_by_the_overlap(void **state)
+{
+	char cookie[600];
+
+	(void)state;
+	sign_up("overlap", "[]", "apple");
+	(void)snprintf(cookie, sizeof(cookie), "%s", cookie_of("overlap", "apple"));
+	put_option("chttpd_auth/secret", "the first of two secrets");
+	expect_as(cookie, "GET", "/_session", NULL, 200, "\"name\":\"overlap\"");
+	/* The answer has a cookie of the present secret. */
+	assert_non_null(response_header(&d->last, "Set-Cookie"));
+	put_option("chttpd_auth/secret_overlap", "0");
+	expect_as(cookie, "GET", "/_session", NULL, 200, "\"name\":null");
+	(void)snprintf(cookie, sizeof(cookie), "%s", cookie_of("overlap", "apple"));
+	put_option("chttpd_auth/secret", "the second of two secrets");
+	expect_as(cookie, "GET", "/_session", NULL, 200, "\"name\":null");
+	put_option("chttpd_auth/secret_overlap", "600");
+	expect_as(cookie, "GET", "/_session", NULL, 200, "\"name\":\"overlap\"");
+}
+
+static void
 attributes_of_the_cookie_are_those_of_the_settings(void **state)
 {
 	const char *given;
@@ -668,6 +689,7 @@ main(void)
 		cmocka_unit_test(public_fields_are_shown_to_everybody),
 		cmocka_unit_test(security_of_users_is_fixed_unless_settings_open_it),
 		cmocka_unit_test(passwords_match_the_expressions_of_the_settings),
+		cmocka_unit_test(cookies_outlive_their_secret_by_the_overlap),
 		cmocka_unit_test(attributes_of_the_cookie_are_those_of_the_settings),
 		cmocka_unit_test(everybody_has_to_log_in_where_settings_want_it),
 	};
