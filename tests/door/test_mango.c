@@ -110,6 +110,33 @@ indexes_are_deleted_one_by_one_or_by_design_document(void **state)
 	       "\"created\"");
 }
 
+static void
+too_many_names_of_indexes_are_refused(void **state)
+{
+	enum {
+		MOST = 10000
+	};
+	AUTO(buf_release) struct buf body = BUF_INIT((size_t)MOST * 10);
+
+	(void)state;
+	door_create(d, "names");
+	for (int count = MOST; count <= MOST + 1; count++) {
+		buf_clear(&body);
+		buf_append_cstr(&body, "{\"docids\":[\"a\"");
+		for (int i = 1; i < count; i++)
+			buf_printf(&body, ",\"%d\"", i);
+		buf_append_cstr(&body, "]}");
+		buf_append_byte(&body, '\0');
+		assert_int_equal(buf_status(&body), STATUS_OK);
+		if (count == MOST)
+			door_expect(d, "POST", "/names/_index/_bulk_delete", body.ptr, 200,
+				    "{\"success\":[],\"fail\":[{\"id\":\"_design/a\",");
+		else
+			door_expect(d, "POST", "/names/_index/_bulk_delete", body.ptr, 413,
+				    "`docids` has more than 10000 names.");
+	}
+}
+
 /* More of them than change in one transaction, one twice, some without an index. */
 static void
 many_indexes_are_deleted_at_once(void **state)
@@ -735,6 +762,7 @@ main(void)
 		cmocka_unit_test(an_index_is_a_design_document_that_couchdb_would_have_made),
 		cmocka_unit_test(indexes_are_counted_where_that_is_asked_for),
 		cmocka_unit_test(indexes_are_deleted_one_by_one_or_by_design_document),
+		cmocka_unit_test(too_many_names_of_indexes_are_refused),
 		cmocka_unit_test(many_indexes_are_deleted_at_once),
 		cmocka_unit_test(definitions_that_a_loop_keeps_follow_their_design_documents),
 		cmocka_unit_test(what_is_wrong_with_an_index_is_told_in_couchdbs_words),

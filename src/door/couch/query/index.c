@@ -16,8 +16,9 @@
 #include "loop/step.h"
 
 enum {
-	INDEX_CREATE_STEPS = 4, /* of a build that the request for an index waits for */
-	INDEX_BULK_DOCS = 100,  /* design documents that change in one transaction */
+	INDEX_CREATE_STEPS = 4,   /* of a build that the request for an index waits for */
+	INDEX_BULK_DOCS = 100,    /* design documents that change in one transaction */
+	INDEX_BULK_NAMES = 10000, /* of design documents that one request names */
 };
 
 /* ---- GET: a list ---- */
@@ -231,6 +232,9 @@ bulk_take_ids(struct couch_req *r, const struct json_value *v, void *into)
 	if (v->kind != JSON_ARRAY_BEGIN)
 		return bulk_refuse(r, v);
 	TRY(json_value_items(v, r->arena, &items, &b->count, &r->fail.err));
+	if (b->count > INDEX_BULK_NAMES)
+		return couch_fail_set(&r->fail, COUCH_ERROR_TOO_LARGE,
+				      "`docids` has more than %d names.", INDEX_BULK_NAMES);
 	b->ids = arena_alloc(r->arena, (b->count + 1) * sizeof(*b->ids));
 	if (!b->ids)
 		return STATUS_LIMIT;
