@@ -20,6 +20,7 @@ struct catalog_tally_list;
 
 enum {
 	CATALOG_KIND_REVISIONED = 1, /* stored: never renumber; that of descriptions without one */
+	CATALOG_KIND_TIMED = 2,      /* stored likewise */
 	CATALOG_KINDS = 8,           /* that can be registered */
 	CATALOG_OPTIONS = 3,         /* numbers of a description that mean what its kind says */
 };
@@ -100,6 +101,12 @@ struct catalog_kind {
 	bool (*draw_key)(uint64_t space, struct str tail, struct str value, struct buf *ret);
 	/* Draws a value (draw.h). False: it is drawn as the tuple that it is. */
 	bool (*draw_value)(uint64_t space, struct str key, struct str value, struct buf *ret);
+	/*
+	 * May be NULL. Draws a pair of an opened database as a whole, in the kind's own notation;
+	 * `tail` is the key behind its subspace. False, with nothing appended: by the two above.
+	 */
+	bool (*draw_pair)(const struct catalog_db *db, uint64_t space, struct str tail,
+			  struct str value, struct buf *ret);
 	/* Or NULL. Gives the prefixes of all keys beneath one entry of the database, such as a
 	 * document, to be drawn. */
 	enum status (*inspect)(struct kv_tx *tx, const struct catalog_db *db, struct str id,

@@ -9,6 +9,7 @@
 
 enum catalog_space {
 	CATALOG_SPACE_COUCH = 1,
+	CATALOG_SPACE_ROWS = 2, /* of model/timed, which no door reaches */
 	CATALOG_SPACES_MAX = 255,
 };
 

@@ -8,6 +8,7 @@
 #include <argp.h>
 
 #include "base/status.h"
+#include "catalog/space.h"
 #include "kv/kv.h"
 #include "kv/settings.h"
 
@@ -42,6 +43,7 @@ extern const struct cli_command cli_backup;
 extern const struct cli_command cli_restore;
 extern const struct cli_command cli_move;
 extern const struct cli_command cli_user;
+extern const struct cli_command cli_rows;
 
 /* Prints one line to standard error, with "frond: " before it. */
 void cli_complain(const char *fmt, ...) PRINTF(1, 2);
@@ -70,6 +72,15 @@ const char *cli_parse_store(const char *option, const char *text, struct argp_st
 
 /* Calls argp_error() unless a database can have that name. */
 void cli_check_db(const char *name, struct argp_state *state);
+
+/* The database that an argument names: NAME is one of documents, rows:NAME one of rows. */
+struct cli_db {
+	enum catalog_space space;
+	const char *name;
+};
+
+/* Calls argp_error() unless a database of documents can have that name. */
+struct cli_db cli_parse_db(const char *text, struct argp_state *state);
 
 /* Returns the number of an option `--NAME N`, from `least` to `most`, or calls argp_error(). */
 uint64_t cli_parse_number(const char *option, const char *text, uint64_t least, uint64_t most,

@@ -4,7 +4,6 @@
 #include "cli/cli.h"
 #include "catalog/draw.h"
 #include "cli/output.h"
-#include "cli/rows.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 #include "catalog/catalog.h"
@@ -132,9 +131,9 @@ draw_own(const struct kv_pair *pair, const struct catalog_db *db, struct buf *ou
 	struct tuple_reader r = tuple_reader(pair->key);
 	uint64_t number, space;
 
-	return db && db->kind == &timed_kind && tuple_next_u64(&r, &number) == STATUS_OK &&
+	return db && db->kind->draw_pair && tuple_next_u64(&r, &number) == STATUS_OK &&
 	       tuple_next_u64(&r, &space) == STATUS_OK &&
-	       timed_draw_pair(db, space, r.rest, pair->value, out);
+	       db->kind->draw_pair(db, space, r.rest, pair->value, out);
 }
 
 static enum status

@@ -5,7 +5,6 @@
 
 #include "access/person.h"
 #include "cli/cli.h"
-#include "cli/rows.h"
 #include "door/couch/couch.h"
 #include "model/revisioned/revisioned.h"
 #include "model/timed/timed.h"

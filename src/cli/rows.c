@@ -121,7 +121,7 @@ cli_parse_db(const char *text, struct argp_state *state)
 	static const struct str rows = { "rows:", 5 };
 
 	if (str_starts_with(str_from_cstr(text), rows))
-		return (struct cli_db){ (enum catalog_space)TIMED_NAME_SPACE, text + rows.len };
+		return (struct cli_db){ CATALOG_SPACE_ROWS, text + rows.len };
 	cli_check_db(text, state);
 	return (struct cli_db){ CATALOG_SPACE_COUCH, text };
 }
@@ -596,8 +596,8 @@ statement_body(struct kv_tx *tx, void *arg)
 	arena_clear(r->arena);
 	buf_clear(s->out);
 	s->field_count = 0;
-	status = catalog_open(tx, NULL, (enum catalog_space)TIMED_NAME_SPACE,
-			      str_from_cstr(r->db_name), &db, &r->err);
+	status = catalog_open(tx, NULL, CATALOG_SPACE_ROWS, str_from_cstr(r->db_name), &db,
+			      &r->err);
 	if (status == STATUS_NOT_FOUND)
 		return err_set(&r->err, status,
 			       "there is no database of rows \"%s\"; --hash creates one",

@@ -11,17 +11,6 @@
 #include "doc/json_value.h"
 #include "model/timed/timed.h"
 
-extern const struct cli_command cli_rows;
-
-/* The database that an argument names: NAME is one of documents, rows:NAME one of rows. */
-struct cli_db {
-	enum catalog_space space;
-	const char *name;
-};
-
-/* Calls argp_error() unless a database of documents can have that name. */
-struct cli_db cli_parse_db(const char *text, struct argp_state *state);
-
 /*
  * Reads a scalar: null, true, a number, a text, or {"$type": …} for another type. In the arena.
  * STATUS_INVALID, explained.

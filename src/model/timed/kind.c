@@ -35,15 +35,16 @@ timed_is_document(struct str key)
 }
 
 const struct catalog_kind timed_kind = {
-	.number = TIMED_KIND,
+	.number = CATALOG_KIND_TIMED,
 	.name = "rows",
-	.space = (enum catalog_space)TIMED_NAME_SPACE,
+	.space = CATALOG_SPACE_ROWS,
 	.check_name = timed_check_name,
 	.extend = timed_extend,
 	.extension_free = timed_extension_free,
 	.watch_key = timed_changed_key,
 	.wake = timed_changed_write,
 	.space_name = timed_space_name,
+	.draw_pair = timed_draw_pair,
 	.verify = timed_verify,
 	.is_document = timed_is_document,
 };

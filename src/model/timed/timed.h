@@ -18,9 +18,6 @@
 #include "kv/kv.h"
 
 enum {
-	TIMED_KIND = 2,       /* the number of the kind. Stored: never renumber */
-	TIMED_NAME_SPACE = 2, /* of the databases' names (catalog/space.h). Stored likewise */
-
 	TIMED_KEY_COLUMNS = 32, /* hash and range components of a key */
 	TIMED_COLUMNS = 1000,
 	TIMED_NAME_BYTES = 100, /* of a column's name */
@@ -62,13 +59,6 @@ MUST_USE enum status timed_create(struct kv_tx *tx, struct str name,
 				  struct err *err);
 
 extern const struct catalog_kind timed_kind;
-
-/*
- * Draws a pair of an opened database in the notation of rows; the key is given behind its subspace.
- * False, with nothing appended, if the pair is to be drawn as any other is.
- */
-bool timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
-		     struct buf *ret);
 
 /* The schema of an opened database. */
 const struct timed_schema *timed_schema_of(const struct catalog_db *db);

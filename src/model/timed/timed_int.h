@@ -121,6 +121,8 @@ void timed_extension_free(void *extension);
 /* ---- For people, and the check (inspect.c, verify.c) ---- */
 
 const char *timed_space_name(uint64_t space);
+bool timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
+		     struct buf *ret);
 MUST_USE enum status timed_verify(struct catalog_verify *v);
 
 #endif

@@ -177,8 +177,7 @@ op_body(struct kv_tx *tx, void *arg)
 	struct timed t;
 	enum status status;
 
-	status = catalog_open(tx, NULL, (enum catalog_space)TIMED_NAME_SPACE, str_from_cstr(op->db),
-			      &db, NULL);
+	status = catalog_open(tx, NULL, CATALOG_SPACE_ROWS, str_from_cstr(op->db), &db, NULL);
 	if (status != STATUS_OK)
 		return status;
 	timed_init(&t, tx, db, &op->f->clock, &op->f->err);
@@ -289,8 +288,7 @@ count_body(struct kv_tx *tx, void *arg)
 	enum status status;
 
 	c->count = 0;
-	TRY(catalog_open(tx, NULL, (enum catalog_space)TIMED_NAME_SPACE, str_from_cstr(c->db), &db,
-			 NULL));
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_ROWS, str_from_cstr(c->db), &db, NULL));
 	buf_append_str(&begin, db->prefix);
 	tuple_put_u64(&begin, c->space);
 	buf_append_str(&end, buf_str(&begin));
@@ -563,7 +561,7 @@ many_body(struct kv_tx *tx, void *arg)
 	struct timed t;
 	enum status status;
 
-	TRY(catalog_open(tx, NULL, (enum catalog_space)TIMED_NAME_SPACE, STR(TABLE), &db, NULL));
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_ROWS, STR(TABLE), &db, NULL));
 	timed_init(&t, tx, db, &f->clock, &f->err);
 	status = STATUS_OK;
 	for (int i = 0; status == STATUS_OK && i < 2000; i++) {
@@ -789,7 +787,7 @@ scan_body(struct kv_tx *tx, void *arg)
 	enum status status;
 
 	check->rows = 0;
-	TRY(catalog_open(tx, NULL, (enum catalog_space)TIMED_NAME_SPACE, STR(TABLE), &db, NULL));
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_ROWS, STR(TABLE), &db, NULL));
 	timed_init(&t, tx, db, &check->f->clock, &check->f->err);
 	status = timed_scan_open(&scan, &t, NULL);
 	while (status == STATUS_OK) {
