@@ -1,6 +1,7 @@
 /* Loading into a store: batches of edits, a transaction each. */
 #include "cli/load.h"
 
+#include "access/settings.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/settings.h"
@@ -39,7 +40,7 @@ struct store_sink {
 	/* A hash table of the ids of the batch. An entry is an index + 1, or 0 where it is free. */
 	uint32_t *ids;
 	size_t ids_mask;
-	struct settings *settings;   /* what workers begin with, as of a server without a file */
+	struct settings *settings;   /* those of the store */
 	struct js *js;               /* starts nothing before a database has validators */
 	struct couch_loader *loader; /* has them see the documents */
 	size_t count;
@@ -611,8 +612,9 @@ store_prepare_user(struct store_sink *s, struct load_doc *doc, struct err *reaso
 	if (!s->user_arena)
 		return STATUS_OK;
 	arena_clear(s->user_arena);
-	return couch_prepare_user_doc(doc->id, doc->text, AUTH_ROUNDS, s->user_arena, &doc->text,
-				      reason);
+	return couch_prepare_user_doc(doc->id, doc->text,
+				      settings_of(s->settings, &access_setting_group),
+				      s->user_arena, &doc->text, reason);
 }
 
 static enum status
@@ -755,9 +757,7 @@ store_make_functions(struct store_sink *s, struct err *err)
 {
 	struct js_config config;
 
-	s->settings = settings_new(cli_setting_groups, cli_setting_groups_count);
-	if (!s->settings)
-		return err_set(err, STATUS_NOMEM, "out of memory");
+	TRY(cli_settings_of_store(s->store, &s->settings, err));
 	js_config_set(&config, settings_of(s->settings, &js_setting_group));
 	TRY(js_new(&config, &s->js, err));
 	s->loader = couch_loader_new(s->js);

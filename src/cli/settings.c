@@ -17,3 +17,20 @@ const struct setting_group *const cli_setting_groups[] = {
 };
 
 const size_t cli_setting_groups_count = sizeof(cli_setting_groups) / sizeof(cli_setting_groups[0]);
+
+enum status
+cli_settings_of_store(struct kv_store *store, struct settings **ret, struct err *err)
+{
+	struct settings *settings = settings_new(cli_setting_groups, cli_setting_groups_count);
+	enum status status;
+
+	if (!settings)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	status = settings_read_stored(settings, store, err);
+	if (status != STATUS_OK) {
+		settings_free(settings);
+		return status;
+	}
+	*ret = settings;
+	return STATUS_OK;
+}

@@ -2,9 +2,17 @@
 #ifndef FROND_CLI_SETTINGS_H
 #define FROND_CLI_SETTINGS_H
 
+#include "kv/kv.h"
 #include "settings/settings.h"
 
 extern const struct setting_group *const cli_setting_groups[];
 extern const size_t cli_setting_groups_count;
+
+/*
+ * The settings that a server without a file would have in front of the store. The caller frees
+ * them. Errors of settings_read_stored().
+ */
+MUST_USE enum status cli_settings_of_store(struct kv_store *store, struct settings **ret,
+					   struct err *err);
 
 #endif

@@ -1,9 +1,10 @@
 /* frond user with a store: documents of _users, each in a transaction of its own. */
 #include "cli/user.h"
 
-#include "access/auth.h"
 #include "access/person.h"
+#include "access/settings.h"
 #include "base/mem.h"
+#include "cli/settings.h"
 #include "doc/doc.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
@@ -13,6 +14,7 @@
 struct user_store {
 	struct user_place place;
 	struct kv_store *store;
+	struct settings *settings; /* of the store: how passwords are hashed; NULL: not read yet */
 };
 
 /* What a transaction of one call needs. */
@@ -161,7 +163,10 @@ user_store_put(struct user_place *place, struct str id, struct str text, bool cr
 	struct store_call c = { .id = id, .arena = arena };
 	enum status status;
 
-	TRY(couch_prepare_user_doc(id, text, AUTH_ROUNDS, arena, &c.text, err));
+	if (!s->settings)
+		TRY(cli_settings_of_store(s->store, &s->settings, err));
+	TRY(couch_prepare_user_doc(id, text, settings_of(s->settings, &access_setting_group), arena,
+				   &c.text, err));
 	c.mark = arena_mark(arena);
 	if (create)
 		TRY(store_explain(&c, kv_run(s->store, store_create_body, &c, NULL, err), err));
@@ -219,6 +224,7 @@ user_store_free(struct user_place *place)
 {
 	struct user_store *s = (struct user_store *)place;
 
+	settings_free(s->settings);
 	kv_close(s->store);
 	mem_free(s);
 }

@@ -201,6 +201,21 @@ stored_read_body(struct kv_tx *tx, void *arg)
 }
 
 enum status
+settings_read_stored(struct settings *settings, struct kv_store *store, struct err *err)
+{
+	struct stored_reader r = { .arena = arena_new(LIVE_ARENA_BYTES) };
+	enum status status;
+
+	if (!r.arena)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	status = kv_run_read(store, stored_read_body, &r, err);
+	if (status == STATUS_OK)
+		status = settings_overlay(settings, &r.stored, err);
+	arena_free(r.arena);
+	return status;
+}
+
+enum status
 settings_live_reload(struct settings_live *live, struct err *err)
 {
 	struct stored_reader r = { .arena = arena_new(LIVE_ARENA_BYTES) };

@@ -44,6 +44,13 @@ struct settings_held {
 struct settings_live;
 
 /*
+ * Lays what the store has over the settings of a program that is no server: once, not as they
+ * change. Errors of the store; STATUS_INVALID, explained.
+ */
+MUST_USE enum status settings_read_stored(struct settings *settings, struct kv_store *store,
+					  struct err *err);
+
+/*
  * Settings as a process is started with them, until settings_live_reload(). All arguments are the
  * caller's and outlive it. STATUS_NOMEM; errors of derive().
  */

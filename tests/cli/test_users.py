@@ -161,6 +161,25 @@ def a_terminal_is_asked_twice_and_shows_no_password(cwd):
 
 
 @test
+def settings_of_a_store_say_what_a_password_must_be_and_how_it_is_hashed(cwd):
+    with serve(cwd) as server:
+        for name, value in (("password_regexp", '[{".{10,}", "Ten letters."}]'),
+                            ("iterations", "1234")):
+            equal(server.request("PUT", f"/_node/_local/_config/chttpd_auth/{name}", value,
+                                 headers=basic(ADMIN))[0], 200)
+    result = run("user", "add", "anna", cwd=cwd, stdin="short\n")
+    equal(result.returncode, 1)
+    contains(result.stderr, "Password does not conform to requirements. Ten letters.")
+    result = run("load", "_users", cwd=cwd, stdin=json.dumps(user("bob", password="short")))
+    equal(result.returncode, 1)
+    contains(result.stderr, "Ten letters.")
+    ok("user", "add", "anna", cwd=cwd, stdin="long enough\n")
+    ok("load", "_users", cwd=cwd, stdin=json.dumps(user("bob", password="long enough")))
+    equal([json.loads(line)["iterations"] for line in ok("dump", "_users", cwd=cwd).stdout.splitlines()],
+          [1234, 1234])
+
+
+@test
 def a_load_into_users_hashes_passwords_and_keeps_couchdbs_rules(cwd):
     docs = [user("anna", password="first", roles=["editors"]),
             user("bob", roles=["_admin"]),

@@ -7,6 +7,7 @@
 #include "door/couch/wire/config.h"
 #include "http/http.h"
 
+struct access_settings;
 struct catalog_db;
 struct catalog_verify_lender;
 struct chores;
@@ -73,11 +74,12 @@ enum {
 
 /*
  * For programs that write documents of _users into a store without a server: checks the document by
- * CouchDB's rules for administrators, and replaces a plain password by its hash with `rounds`
- * rounds of PBKDF2. `*ret` is the text to write: `text` itself, or a new one in the arena.
- * STATUS_FORBIDDEN and STATUS_INVALID, explained. Hashing a password is slow.
+ * CouchDB's rules for administrators, and replaces a plain password by its hash, as the settings
+ * say. `*ret` is the text to write: `text` itself, or a new one in the arena. STATUS_FORBIDDEN and
+ * STATUS_INVALID, explained. Hashing a password is slow.
  */
-MUST_USE enum status couch_prepare_user_doc(struct str id, struct str text, uint64_t rounds,
+MUST_USE enum status couch_prepare_user_doc(struct str id, struct str text,
+					    const struct access_settings *access,
 					    struct arena *arena, struct str *ret, struct err *err);
 
 void couch_free(struct couch *couch); /* after the server has been freed; NULL is fine */

@@ -1,5 +1,4 @@
 /* Documents of _users that a program writes into a store without a server. */
-#include "access/scram_table.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/user_doc.h"
 #include "door/couch/couch.h"
@@ -7,22 +6,21 @@
 
 /* Replaces the plain password, if there is one, by its hash. */
 static enum status
-user_load_hash(const struct json_member *members, size_t count, uint64_t rounds,
-	       struct arena *arena, struct str *text, struct couch_fail *fail)
+user_load_hash(const struct json_member *members, size_t count,
+	       const struct access_settings *access, struct arena *arena, struct str *text,
+	       struct couch_fail *fail)
 {
 	const struct json_value *password = json_value_find(members, count, "password");
 	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_USER_DOC_BYTES);
-	const struct auth_hashing how = { .rounds = rounds };
-	struct verifier v = { .salt_len = 0 };
-	struct scram scram;
+	const struct auth_hashing how = { .client = NULL };
+	struct verifier v;
 
 	if (!password || password->kind == JSON_NULL)
 		return STATUS_OK;
 	if (password->kind != JSON_STRING)
 		return couch_fail_set(fail, COUCH_ERROR_FORBIDDEN,
 				      "The value of a password is a string.");
-	TRY(auth_make_verifiers(password->string, &how, &v, &scram, &fail->err));
-	scram_table_add(&v, &scram);
+	TRY(couch_user_hash(password->string, access, how, &v, fail));
 	couch_user_doc_write(&v, members, count, &out);
 	TRY(buf_status(&out));
 	*text = arena_dup(arena, buf_str(&out));
@@ -30,8 +28,8 @@ user_load_hash(const struct json_member *members, size_t count, uint64_t rounds,
 }
 
 static enum status
-user_load_prepare(struct str id, struct str *text, uint64_t rounds, struct arena *arena,
-		  struct couch_fail *fail)
+user_load_prepare(struct str id, struct str *text, const struct access_settings *access,
+		  struct arena *arena, struct couch_fail *fail)
 {
 	const struct auth_user admin = { .admin = true };
 	const struct couch_user_writer writer = { arena, &admin, true };
@@ -44,7 +42,7 @@ user_load_prepare(struct str id, struct str *text, uint64_t rounds, struct arena
 	TRY(json_value_members(&value, arena, &members, &count, &fail->err));
 	deleted = json_value_find(members, count, "_deleted");
 	if (couch_user_of_id(id).ptr && (!deleted || deleted->kind != JSON_TRUE))
-		TRY(user_load_hash(members, count, rounds, arena, text, fail));
+		TRY(user_load_hash(members, count, access, arena, text, fail));
 	/*
 	 * The old document is not needed: only the rules for ordinary users look at it, and the
 	 * rule that a name never changes holds because the id has the name.
@@ -53,8 +51,8 @@ user_load_prepare(struct str id, struct str *text, uint64_t rounds, struct arena
 }
 
 enum status
-couch_prepare_user_doc(struct str id, struct str text, uint64_t rounds, struct arena *arena,
-		       struct str *ret, struct err *err)
+couch_prepare_user_doc(struct str id, struct str text, const struct access_settings *access,
+		       struct arena *arena, struct str *ret, struct err *err)
 {
 	struct couch_fail fail = { .error = COUCH_ERROR_NONE };
 	enum status status;
@@ -62,7 +60,7 @@ couch_prepare_user_doc(struct str id, struct str text, uint64_t rounds, struct a
 	*ret = text;
 	if (str_starts_with(id, STR("_")))
 		return STATUS_OK; /* a design document, or an id that is refused later */
-	status = user_load_prepare(id, ret, rounds, arena, &fail);
+	status = user_load_prepare(id, ret, access, arena, &fail);
 	if (status != STATUS_OK)
 		*err = fail.err;
 	return status;

@@ -288,19 +288,15 @@ user_check_password(const struct access_settings *access, struct str password,
 			      broken.reason[0] ? " " : "", broken.reason);
 }
 
-static enum status
-user_hash(struct couch_req *r, struct str password, struct verifier *ret, struct couch_fail *fail)
+enum status
+couch_user_hash(struct str password, const struct access_settings *access, struct auth_hashing how,
+		struct verifier *ret, struct couch_fail *fail)
 {
-	const struct access_settings *access = settings_of(r->held->settings,
-							   &access_setting_group);
-	const struct auth_client client = couch_auth_client(r);
-	const struct auth_hashing how = { .rounds = access->iterations,
-					  .client = &client,
-					  .limits = people_hash_limits(r->held->settings) };
 	struct scram scram;
 	enum status status;
 
 	*ret = (struct verifier){ .salt_len = 0 };
+	how.rounds = access->iterations;
 	TRY(user_check_password(access, password, fail));
 	status = auth_make_verifiers(password, &how, ret, &scram, &fail->err);
 	if (status == STATUS_INVALID)
@@ -309,6 +305,17 @@ user_hash(struct couch_req *r, struct str password, struct verifier *ret, struct
 	TRY(status);
 	scram_table_add(ret, &scram);
 	return STATUS_OK;
+}
+
+static enum status
+user_hash(struct couch_req *r, struct str password, struct verifier *ret, struct couch_fail *fail)
+{
+	const struct auth_client client = couch_auth_client(r);
+	const struct auth_hashing how = { .client = &client,
+					  .limits = people_hash_limits(r->held->settings) };
+
+	return couch_user_hash(password, settings_of(r->held->settings, &access_setting_group), how,
+			       ret, fail);
 }
 
 struct person_call {

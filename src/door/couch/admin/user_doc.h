@@ -37,6 +37,14 @@ MUST_USE enum status couch_user_doc_text(struct couch_req *r, struct str id, str
 					 struct str *ret, struct couch_fail *fail);
 
 /*
+ * Makes what is stored of a plain password, by as many rounds as the settings say, unless it breaks
+ * the operator's rules: those are told in CouchDB's words. `how` has the rest.
+ */
+MUST_USE enum status couch_user_hash(struct str password, const struct access_settings *access,
+				     struct auth_hashing how, struct verifier *ret,
+				     struct couch_fail *fail);
+
+/*
  * Called after the write or purge of a document was committed: logs the change if it is a user's
  * document.
  */
