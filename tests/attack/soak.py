@@ -206,15 +206,20 @@ def run_attack(attack, port, size, tried):
 
 
 def run_bad(port, chosen, allowed, until, tried):
-    """A bad client: one attack after another, each in a process of its own."""
+    """
+    A bad client: one attack after another, each in a process of its own. What they tried is added
+    to the list. Each has a count of its own, since one that is killed may keep the count's lock.
+    """
     while time.monotonic() < until:
         attack = chosen.choice(allowed)
+        count = multiprocessing.Value("L", 0)
         worker = multiprocessing.Process(
-            target=run_attack, args=(attack, port, max(1, attack.bounded // 4), tried))
+            target=run_attack, args=(attack, port, max(1, attack.bounded // 4), count))
         worker.start()
         time.sleep(min(chosen.uniform(*TURN_SECONDS), max(0, until - time.monotonic())))
         worker.kill()
         worker.join()
+        tried.append(count.get_obj().value)
 
 
 class BadClients(threading.Thread):
@@ -228,7 +233,7 @@ class BadClients(threading.Thread):
         self.compare_until = time.monotonic() + min(COMPARE_SECONDS, options.seconds / 3)
         self.until = until
         self.window = window
-        self.tried = multiprocessing.Value("L", 0)
+        self.tried = []
 
     def work(self, victim, seed, until):
         """All of them, on one server; the same seed makes them choose the same attacks."""
@@ -322,7 +327,7 @@ def soak(options, directory):
         ended = frond.end(DRAIN_MS / 1000 + 20)
         frond = server.Frond(options.frond, directory, options.memory, DRAIN_MS)
         acknowledged = {k: v for report in reports for k, v in report[1].items()}
-        return (reports, samples, bad.tried.value, ended, acknowledged,
+        return (reports, samples, sum(bad.tried), ended, acknowledged,
                 lost_of(frond, acknowledged))
     finally:
         for child in children:
