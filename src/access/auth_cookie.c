@@ -52,13 +52,9 @@ static struct str
 cookie_find(struct str header)
 {
 	while (header.len) {
-		struct str pair;
+		struct str pair = str_cut(&header, ';');
 		struct str name;
 
-		if (!auth_cut_at(&header, ';', &pair)) {
-			pair = header;
-			header.len = 0;
-		}
 		if (!auth_cut_at(&pair, '=', &name) || !str_eq(str_trim(name), STR("AuthSession")))
 			continue;
 		pair = str_trim(pair);

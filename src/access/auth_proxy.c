@@ -34,12 +34,8 @@ auth_set_proxy(struct auth *a, bool use_secret, struct str secret, struct str al
 		p->secret_len = secret.len;
 	}
 	while (algorithms.len) {
-		struct str name;
+		struct str name = str_cut(&algorithms, ',');
 
-		if (!auth_cut_at(&algorithms, ',', &name)) {
-			name = algorithms;
-			algorithms.len = 0;
-		}
 		if (p->digests_count == AUTH_DIGESTS_LIMIT ||
 		    !verifier_digest_find(str_trim(name), &p->digests[p->digests_count]))
 			return err_set(err, STATUS_INVALID,
@@ -81,13 +77,8 @@ proxy_roles(struct str text, struct arena *arena, struct auth_user *ret)
 	if (!ret->roles)
 		return STATUS_LIMIT;
 	while (text.len) {
-		struct str role;
+		struct str role = str_trim(str_cut(&text, ','));
 
-		if (!auth_cut_at(&text, ',', &role)) {
-			role = text;
-			text.len = 0;
-		}
-		role = str_trim(role);
 		if (!role.len)
 			continue;
 		role = arena_dup(arena, role);
