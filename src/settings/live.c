@@ -200,17 +200,29 @@ stored_read_body(struct kv_tx *tx, void *arg)
 	return catalog_settings_read(tx, r->arena, &r->stored, NULL);
 }
 
+/* What the store has, in a new arena, which the caller frees. */
+static enum status
+stored_read(struct kv_store *store, struct stored_reader *r, struct err *err)
+{
+	enum status status;
+
+	*r = (struct stored_reader){ .arena = arena_new(LIVE_ARENA_BYTES) };
+	if (!r->arena)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	status = kv_run_read(store, stored_read_body, r, err);
+	if (status != STATUS_OK)
+		arena_free(r->arena);
+	return status;
+}
+
 enum status
 settings_read_stored(struct settings *settings, struct kv_store *store, struct err *err)
 {
-	struct stored_reader r = { .arena = arena_new(LIVE_ARENA_BYTES) };
+	struct stored_reader r;
 	enum status status;
 
-	if (!r.arena)
-		return err_set(err, STATUS_NOMEM, "out of memory");
-	status = kv_run_read(store, stored_read_body, &r, err);
-	if (status == STATUS_OK)
-		status = settings_overlay(settings, &r.stored, err);
+	TRY(stored_read(store, &r, err));
+	status = settings_overlay(settings, &r.stored, err);
 	arena_free(r.arena);
 	return status;
 }
@@ -218,15 +230,12 @@ settings_read_stored(struct settings *settings, struct kv_store *store, struct e
 enum status
 settings_live_reload(struct settings_live *live, struct err *err)
 {
-	struct stored_reader r = { .arena = arena_new(LIVE_ARENA_BYTES) };
 	struct settings_held *made;
+	struct stored_reader r;
 	enum status status;
 
-	if (!r.arena)
-		return err_set(err, STATUS_NOMEM, "out of memory");
-	status = kv_run_read(live->store, stored_read_body, &r, err);
-	if (status == STATUS_OK)
-		status = held_new(live, &r.stored, &made, err);
+	TRY(stored_read(live->store, &r, err));
+	status = held_new(live, &r.stored, &made, err);
 	arena_free(r.arena);
 	if (status == STATUS_OK)
 		settings_publish(live, made);
