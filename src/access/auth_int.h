@@ -139,9 +139,9 @@ MUST_USE enum status auth_proxy_check(const struct auth *a, const struct auth_cl
 /* ---- auth_cookie.c ---- */
 
 /*
- * Finds the owner of the cookie in a Cookie header, and the cookie's age, which is its whole time
- * for a cookie of the former secret. STATUS_NOT_FOUND if there
- * is no cookie, its signature is wrong, it has expired, or nobody has its name.
+ * Finds the owner of the cookie in a Cookie header, and the cookie's age. A cookie that the former
+ * secret signed gets the greatest age, so that it is renewed. STATUS_NOT_FOUND if there is no
+ * cookie, its signature is wrong, it has expired, or nobody has its name.
  */
 MUST_USE enum status auth_cookie_check(struct auth *a, struct str header,
 				       const struct auth_client *client, struct arena *arena,

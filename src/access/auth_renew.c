@@ -1,5 +1,6 @@
 /*
- * A right password is a chance to make verifiers that are missing or weaker than the settings want.
+ * A login knows the plain password, so it can make verifiers that are missing, or weaker than the
+ * settings want.
  *
  * A person who was imported has the hash of another server, and no keys of SCRAM. The first login
  * that hashes the password makes them. A login never fails because of this: what could not be

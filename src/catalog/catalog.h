@@ -126,17 +126,17 @@ MUST_USE enum status catalog_open(struct kv_tx *tx, struct catalog_cache *cache,
 				  struct catalog_db **ret, struct err *err);
 
 /*
- * The same for a transaction that only reads what is in the database: leaves out what writers and
- * indexes go by, so that a database which the cache does not have costs one round trip. What this
- * returns may be bare; nothing is written with it, and its indexes are not asked for.
+ * The same for a transaction that only reads documents. It does not read the counters and the
+ * definitions of indexes, so a database that the cache does not have costs one round trip. The
+ * description may be bare: nobody may write with it, or use its indexes.
  */
 MUST_USE enum status catalog_open_bare(struct kv_tx *tx, struct catalog_cache *cache,
 				       enum catalog_space space, struct str name,
 				       struct catalog_db **ret, struct err *err);
 
 /*
- * Returns the description that the cache has and that is valid for this transaction, with a new
- * reference, or NULL. Reads no key. What it returns may be bare.
+ * Returns a new reference to the description in the cache, or NULL if the cache has none that this
+ * transaction may use. Reads no key. The description may be bare.
  */
 struct catalog_db *catalog_open_cached(struct kv_tx *tx, struct catalog_cache *cache,
 				       enum catalog_space space, struct str name);

@@ -441,8 +441,9 @@ tend_fold(struct tend *t)
 }
 
 /*
- * True if the pieces are the whole region, and have as many keys together as its counters say. Else
- * there may be a range around this one, to which a writer with an old guide has added.
+ * True if the pieces are the whole region, and have as many keys together as its counters say. If
+ * they differ, a writer with an old guide may have counted some of these keys in a range that
+ * begins in front of the region.
  */
 static bool
 pieces_agree(const struct tend *t, const struct region *r)

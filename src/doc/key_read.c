@@ -24,8 +24,9 @@ enum {
 	BINARY_POINT = 63, /* bits of a significand behind its highest */
 
 	/*
-	 * Of an integer that is too long for a head; it then fits into an element of a tuple. One
-	 * with more digits, zeros at the end included, is read as a decimal.
+	 * The most digits of a number that is read as an INTEGER: so many still fit into one
+	 * element of a tuple. A number with more of them, zeros at its end included, is read as a
+	 * decimal.
 	 */
 	INTEGER_DIGITS = 600,
 };

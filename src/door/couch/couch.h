@@ -31,8 +31,8 @@ MUST_USE enum status couch_make_cookie(void *couch, struct str user, struct aren
 void couch_follow_designs(void);
 
 /*
- * For a program that checks a store: what lends it the reduces of design documents, which it calls
- * by `js` (catalog/verify.h).
+ * For a program that checks a store. The lender lets the check call the reduce functions of design
+ * documents (catalog/verify.h); the workers of `js` run them.
  */
 struct catalog_verify_lender couch_verify_lender(struct js *js);
 

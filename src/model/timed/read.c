@@ -75,8 +75,8 @@ row_take_pair(struct row_read *r, const struct kv_pair *pair)
 }
 
 /*
- * True if the row is there: it was inserted, or something in it has a value. Below a row that is a
- * collection nothing is there without the row's own cell.
+ * True if the row is there: it was inserted, or something in it has a value. A row that is a
+ * collection is there only with a cell of its own: without it, its members do not count.
  */
 static bool
 row_is_there(const struct row_read *r)

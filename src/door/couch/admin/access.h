@@ -23,8 +23,8 @@ enum couch_access {
 MUST_USE enum status couch_db_open(struct couch_req *r, struct kv_tx *tx, enum couch_access access);
 
 /*
- * The same for a member who only reads documents: r->db may be bare (catalog_open_bare()), so that
- * a database that is opened the first time costs one round trip.
+ * The same for a member who only reads documents. Opening a database for the first time costs one
+ * round trip less, and r->db may then be bare (catalog_open_bare()).
  */
 MUST_USE enum status couch_db_open_bare(struct couch_req *r, struct kv_tx *tx);
 

@@ -57,8 +57,8 @@ void couch_user_doc_write(const struct verifier *v, const struct json_member *me
 			  struct buf *out);
 
 /*
- * Lets a login by name and password replace a weak hash in its user's document, if the settings
- * want that (user_upgrade.c).
+ * Sets `client->upgrade`, so that a login by name and password replaces a weak hash in its user's
+ * document, unless the settings forbid that.
  */
 void couch_user_may_upgrade(struct couch_req *r, struct auth_client *client);
 

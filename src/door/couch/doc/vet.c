@@ -79,8 +79,8 @@ edit_names_parent(const struct rev_edit *edit)
 }
 
 /*
- * True if validators have seen this very edit as one of a new document. What is stored by now makes
- * no difference to that: if there is a document, the write finds the conflict by itself.
+ * True if validators have seen this edit before, as one of a new document. It need not be looked up
+ * again: if somebody has made the document meanwhile, the write finds the conflict by itself.
  */
 static bool
 vet_saw_new(const struct vet *v, size_t i)
