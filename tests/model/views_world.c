@@ -423,8 +423,7 @@ value_expected(struct world *w, const struct asked *a, size_t from, size_t to,
 	return arena_printf(w->f->arena, "%d", sum);
 }
 
-/* A page with its values. */
-static void
+void
 groups_page(struct world *w, struct asked *a, const struct view_reducing *reducing,
 	    const struct view_groups_options *options, size_t most, struct view_results *ret)
 {

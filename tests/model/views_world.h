@@ -112,6 +112,9 @@ void update(struct world *w);
 void naive_rows(struct world *w);
 void asked_open(struct world *w, struct asked *a);
 void asked_close(struct asked *a);
+/* A page with its values. */
+void groups_page(struct world *w, struct asked *a, const struct view_reducing *reducing,
+		 const struct view_groups_options *options, size_t most, struct view_results *ret);
 /* Asks all kinds of questions, and compares the answers with the naive model's. */
 void check_all(struct world *w);
 /* There are so many documents of put_many(). */

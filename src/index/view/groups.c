@@ -1,40 +1,65 @@
 /*
- * Groups of reduces. The rows of a narrow group are read one after the other, together with those
- * of the groups behind it; a wide one is put together of sums.
+ * Groups of reduces. Narrow groups are read row by row, many in one scan. From the first wide one
+ * on, and wherever groups are passed over or read backwards, a page is put together of the pieces
+ * of a walk (walk.h).
  */
 #include "index/view/read.h"
-#include "index/view/sums.h"
+#include "index/view/walk.h"
 
 #include "doc/json.h"
 
 enum {
-	NARROW_ROWS = 100,  /* after which a group is taken for a wide one */
-	PAGE_GROUPS = 1000, /* of one page */
-	PAGE_ROWS = 20000,  /* that a page reads before it ends */
+	NARROW_ROWS = 100,             /* after which a group is taken for a wide one */
+	PAGE_GROUPS = 1000,            /* of one page */
+	PAGE_ROWS = 20000,             /* rows and sums that a page reads before it ends */
+	PAGE_KEPT_BYTES = 1024 * 1024, /* of pieces that it keeps: the same */
+};
+
+/* A result whose key is in a row that has been asked for. */
+struct key_read {
+	size_t result;
+	struct kv_future *future;
 };
 
 struct grouping {
 	struct sums s;
 	const struct view_reducing *reducing;
 	const struct view_groups_options *options;
-	bool descending;
-	struct str begin; /* what is left of the range */
-	struct str end;
+	struct walk_range range; /* what is left of it */
 	uint64_t skip;
-	bool wide;   /* the last group was */
-	size_t rows; /* that have been read */
+	size_t rows; /* that have been read, and sums */
 	struct reduce_acc *accs;
 	struct view_result *results;
 	size_t count;
 	size_t most;
+	bool over;
 
-	/* The rows, from `begin` on. */
+	/* The rows of narrow groups. */
 	struct kv_scan scan;
 	bool scanning;
 	size_t prefix_len;
-	struct kv_pair pair; /* that it stands at */
-	bool over;
+	struct kv_pair pair; /* that the scan stands at */
+	bool is_first;       /* the scan is the first, short one, */
+	size_t first_left;   /* which may still have so many rows */
+
+	/* The walk. */
+	struct str place;          /* of the group whose pieces come; ptr NULL: none yet */
+	bool passing;              /* that group is passed over */
+	struct sums_piece *pieces; /* of it: they come backwards, and are taken forwards */
+	size_t piece_count;
+	size_t piece_cap;
+	size_t kept_bytes;
+	struct key_read *keys;
+	size_t key_count;
+	size_t key_cap;
 };
+
+static bool
+page_is_full(const struct grouping *g)
+{
+	return g->count >= g->most ||
+	       (g->count && (g->rows >= PAGE_ROWS || g->kept_bytes >= PAGE_KEPT_BYTES));
+}
 
 /* ---- The scan over rows ---- */
 
@@ -46,26 +71,13 @@ rows_close(struct grouping *g)
 	g->scanning = false;
 }
 
+/* Opens a scan of what is left; `most` 0: of all, read ahead. */
 static enum status
-rows_step(struct grouping *g)
-{
-	enum status status = kv_scan_next(&g->scan, &g->pair);
-
-	g->over = status == STATUS_NOT_FOUND;
-	if (!g->over)
-		TRY(status);
-	g->rows++;
-	return index_count(g->s.w, 2);
-}
-
-/* Stands at the first row of what is left. */
-static enum status
-rows_open(struct grouping *g)
+rows_open(struct grouping *g, size_t most)
 {
 	const struct kv_range_options options = {
-		.reverse = g->descending,
-		.limit = g->descending ? 1 : 0,
-		.ahead = !g->descending,
+		.limit = most,
+		.ahead = !most,
 		.limit_bytes = CATALOG_PAGE_BYTES,
 		.mode = KV_SNAPSHOT,
 	};
@@ -73,14 +85,43 @@ rows_open(struct grouping *g)
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
 
 	rows_close(g);
-	g->over = g->end.len && str_cmp(g->begin, g->end) >= 0;
-	if (g->over)
-		return STATUS_OK;
-	TRY(view_key_places(g->s.db, g->s.group->number, g->s.map, 0, g->begin, g->end, &lo, &hi,
-			    &g->prefix_len));
+	TRY(view_key_places(g->s.db, g->s.group->number, g->s.map, 0, g->range.begin, g->range.end,
+			    &lo, &hi, &g->prefix_len));
 	TRY(kv_scan_init(&g->scan, g->s.tx, buf_str(&lo), buf_str(&hi), &options));
 	g->scanning = true;
-	return rows_step(g);
+	g->is_first = most > 0;
+	g->first_left = most;
+	return STATUS_OK;
+}
+
+/* The first read is over: what a page of the narrowest groups needs was not enough. */
+static enum status
+rows_go_on(struct grouping *g)
+{
+	struct str last = arena_dup(g->s.w->arena, str_skip(g->pair.key, g->prefix_len));
+
+	if (!last.ptr)
+		return STATUS_LIMIT;
+	/* With the NUL behind the copy this is the next possible place. */
+	g->range.begin = str_of(last.ptr, last.len + 1);
+	TRY(rows_open(g, 0));
+	return kv_scan_next(&g->scan, &g->pair);
+}
+
+static enum status
+rows_step(struct grouping *g)
+{
+	enum status status = kv_scan_next(&g->scan, &g->pair);
+
+	if (status == STATUS_OK && g->first_left)
+		g->first_left--;
+	else if (status == STATUS_NOT_FOUND && g->is_first && !g->first_left)
+		status = rows_go_on(g);
+	g->over = status == STATUS_NOT_FOUND;
+	if (!g->over)
+		TRY(status);
+	g->rows++;
+	return index_count(g->s.w, 2);
 }
 
 /* ---- One group ---- */
@@ -128,136 +169,282 @@ group_key_text(struct str key, unsigned level, struct arena *arena, struct str *
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
-/* A group, from its first row. In the arena. */
-struct one_group {
-	struct str place; /* what all its places begin with; empty: of all rows */
-	struct str begin; /* its part of the range */
-	struct str end;
-	struct str key;
-};
-
+/* Appends a result, and begins to accumulate it. */
 static enum status
-group_find(struct grouping *g, struct one_group *ret)
+result_begin(struct grouping *g, struct str place, struct str key)
 {
-	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-	struct str at = str_skip(g->pair.key, g->prefix_len);
-	struct arena *arena = g->s.w->arena;
-	struct view_row_value row;
-	struct view_place place;
-	size_t len;
+	const struct view_reducing *r = g->reducing;
 
-	*ret = (struct one_group){ .place = STR(""), .begin = g->begin, .end = g->end };
-	TRY(view_place_parse(at, g->s.group->partitioned, arena, &place));
-	TRY(view_place_group(&place, at, g->options->level, &len));
-	TRY(sums_row_texts(&g->s, at, g->pair.value, &row));
-	TRY(group_key_text(row.key, g->options->level, arena, &ret->key));
-	if (len == 0)
-		return STATUS_OK;
-	ret->place = arena_dup(arena, str_of(at.ptr, len));
-	if (!ret->place.ptr)
-		return STATUS_LIMIT;
-	TRY(view_prefix_end(ret->place, &end));
-	if (str_cmp(ret->place, g->begin) > 0)
-		ret->begin = ret->place;
-	if (!g->end.len || str_cmp(buf_str(&end), g->end) < 0)
-		ret->end = arena_dup(arena, buf_str(&end));
-	return ret->end.ptr ? STATUS_OK : STATUS_LIMIT;
+	g->results[g->count] = (struct view_result){ .key = key, .place = place };
+	reduce_acc_init(&g->accs[g->count], &r->design->maps[r->map].reduces[r->reduce], g->s.w);
+	g->count++;
+	return STATUS_OK;
 }
 
 static enum status
-group_take_row(struct grouping *g, struct reduce_acc *acc, struct str at, struct str value)
+result_take_row(struct grouping *g, struct str at, struct str value)
 {
+	struct reduce_acc *acc = &g->accs[g->count - 1];
 	struct view_row_value row = { 0 };
 	struct view_place place = { 0 };
 
-	if (acc->reduce->kind != VIEW_REDUCE_COUNT) {
+	if (acc->reduce->kind != VIEW_REDUCE_COUNT)
 		TRY(sums_row_texts(&g->s, at, value, &row));
+	if (acc->reduce->kind == VIEW_REDUCE_FUNCTION)
 		TRY(view_place_parse(at, g->s.group->partitioned, g->s.w->arena, &place));
-	}
 	return reduce_acc_row(acc, row.key, place.id, row.value);
 }
 
-struct folding {
-	struct grouping *g;
-	struct reduce_acc *acc;
-};
-
 static enum status
-folding_visit(void *arg, const struct sums_piece *piece)
+result_take_sum(struct grouping *g, struct str value)
 {
-	struct folding *f = arg;
 	struct view_sum sum;
 
-	f->g->rows++;
-	if (piece->level == 0)
-		return group_take_row(f->g, f->acc, piece->place, piece->value);
-	TRY(view_sum_parse(piece->value, f->g->s.w->arena, &sum, f->g->s.err));
-	if (f->g->reducing->reduce >= sum.count)
+	TRY(view_sum_parse(value, g->s.w->arena, &sum, g->s.err));
+	if (g->reducing->reduce >= sum.count)
 		return STATUS_CORRUPT;
-	return sum.rows ? reduce_acc_partial(f->acc, sum.partials[f->g->reducing->reduce])
+	return sum.rows ? reduce_acc_partial(&g->accs[g->count - 1],
+					     sum.partials[g->reducing->reduce])
 			: STATUS_OK;
 }
 
-/* Reads the rows of the group; `*ret_wide`: there are many, and they are not all read. */
+/* What the places of the row's group begin with; in the arena. */
 static enum status
-group_take_rows(struct grouping *g, const struct one_group *group, struct reduce_acc *acc,
-		bool *ret_wide)
+group_place(const struct grouping *g, struct str at, struct str *ret)
+{
+	struct arena *arena = g->s.w->arena;
+	struct view_place place;
+	size_t len;
+
+	if (g->options->level == VIEW_LEVEL_ALL) {
+		*ret = STR("");
+		return STATUS_OK;
+	}
+	TRY(view_place_parse(at, g->s.group->partitioned, arena, &place));
+	TRY(view_place_group(&place, at, g->options->level, &len));
+	*ret = arena_dup(arena, str_of(at.ptr, len));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+group_key(const struct grouping *g, struct str at, struct str value, struct str *ret)
+{
+	struct view_row_value row;
+
+	TRY(sums_row_texts(&g->s, at, value, &row));
+	return group_key_text(row.key, g->options->level, g->s.w->arena, ret);
+}
+
+/* ---- Narrow groups ---- */
+
+/* Takes the rows of the group that the scan stands at. `*ret_wide`: there are more than a few. */
+static enum status
+narrow_take(struct grouping *g, struct str place, bool *ret_wide)
 {
 	size_t rows = 0;
 
-	*ret_wide = false;
 	while (!g->over) {
 		struct str at = str_skip(g->pair.key, g->prefix_len);
 
-		if (!str_starts_with(at, group->place))
+		if (!str_starts_with(at, place))
 			return STATUS_OK;
-		if (++rows > NARROW_ROWS && g->s.group->tops[g->s.map]) {
-			*ret_wide = true;
+		*ret_wide = ++rows > NARROW_ROWS && g->s.group->tops[g->s.map];
+		if (*ret_wide)
 			return STATUS_OK;
-		}
-		TRY(group_take_row(g, acc, at, g->pair.value));
+		TRY(result_take_row(g, at, g->pair.value));
 		TRY(rows_step(g));
 	}
 	return STATUS_OK;
 }
 
-/* What is left of the range lies behind the group. */
+/* Ends with a full page, with the range, or before a wide group. */
 static enum status
-group_leave(struct grouping *g, const struct one_group *group)
+groups_take_narrow(struct grouping *g, bool *ret_wide)
 {
-	if (group->place.len == 0) {
-		g->over = true;
+	struct str begin, place, key;
+
+	TRY(rows_open(g, g->most + NARROW_ROWS + 1));
+	TRY(rows_step(g));
+	while (!g->over && !page_is_full(g)) {
+		struct str at = str_skip(g->pair.key, g->prefix_len);
+
+		begin = g->range.begin;
+		TRY(group_place(g, at, &place));
+		TRY(group_key(g, at, g->pair.value, &key));
+		TRY(result_begin(g, place, key));
+		TRY(narrow_take(g, place, ret_wide));
+		if (!*ret_wide)
+			continue;
+		reduce_acc_release(&g->accs[--g->count]);
+		g->range.begin = str_cmp(place, begin) > 0 ? place : begin;
 		return STATUS_OK;
 	}
-	if (g->descending)
-		g->end = group->begin;
-	else
-		g->begin = group->end;
-	return rows_open(g);
+	return STATUS_OK;
+}
+
+/* ---- Groups of a walk ---- */
+
+/*
+ * The key of the newest result: that of the first row of its group. A sum begins there, so the row
+ * itself has not been read. It is waited for when the page is over, together with others.
+ */
+static enum status
+key_ask(struct grouping *g, struct str place)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+
+	g->keys = arena_grow(g->s.w->arena, g->keys, g->key_count, &g->key_cap, sizeof(*g->keys));
+	if (!g->keys)
+		return STATUS_LIMIT;
+	view_key_level(&key, g->s.db, g->s.group->number, g->s.map, 0);
+	buf_append_str(&key, place);
+	TRY(catalog_key_status(&key));
+	g->keys[g->key_count++] = (struct key_read){
+		.result = g->count - 1, .future = kv_get(g->s.tx, buf_str(&key), KV_SNAPSHOT)
+	};
+	return STATUS_OK;
 }
 
 static enum status
-group_reduce(struct grouping *g, const struct one_group *group)
+keys_wait(struct grouping *g)
 {
-	const struct view_reducing *r = g->reducing;
-	struct reduce_acc *acc = &g->accs[g->count];
-	struct folding folding = { g, acc };
-	struct view_result *result = &g->results[g->count];
-	bool wide = g->wide || g->descending || !group->place.len;
+	struct str value;
 
-	*result = (struct view_result){ .key = group->key, .place = group->place };
-	reduce_acc_init(acc, &r->design->maps[r->map].reduces[r->reduce], g->s.w);
-	g->count++;
-	if (!wide) {
-		TRY(group_take_rows(g, group, acc, &g->wide));
-		if (!g->wide)
-			return STATUS_OK;
-		reduce_acc_release(acc);
-		reduce_acc_init(acc, acc->reduce, g->s.w);
+	for (size_t i = 0; i < g->key_count; i++) {
+		struct view_result *result = &g->results[g->keys[i].result];
+
+		TRY(kv_future_wait(g->keys[i].future));
+		if (!kv_future_value(g->keys[i].future, &value))
+			return STATUS_CORRUPT;
+		TRY(group_key(g, result->key, value, &result->key));
+		kv_future_free(g->keys[i].future);
 	}
-	TRY(sums_fold(&g->s, group->begin, group->end, folding_visit, &folding));
-	g->wide = acc->rows > NARROW_ROWS / 4 && !g->descending;
-	return group_leave(g, group);
+	return STATUS_OK;
+}
+
+/* `piece` is the first of the newest result's, in the order of the rows. */
+static enum status
+walk_take_key(struct grouping *g, const struct sums_piece *piece)
+{
+	struct view_result *result = &g->results[g->count - 1];
+
+	if (g->options->level == VIEW_LEVEL_ALL) {
+		result->key = STR("null");
+		return STATUS_OK;
+	}
+	if (piece->level == 0)
+		return group_key(g, piece->place, piece->value, &result->key);
+	result->key = arena_dup(g->s.w->arena, piece->place);
+	return result->key.ptr ? key_ask(g, piece->place) : STATUS_LIMIT;
+}
+
+static enum status
+walk_take_piece(struct grouping *g, const struct sums_piece *piece)
+{
+	return piece->level ? result_take_sum(g, piece->value)
+			    : result_take_row(g, piece->place, piece->value);
+}
+
+/* Keeps a piece that has come before those in front of it. */
+static enum status
+walk_keep_piece(struct grouping *g, const struct sums_piece *piece)
+{
+	struct arena *arena = g->s.w->arena;
+	struct sums_piece *kept;
+
+	g->pieces = arena_grow(arena, g->pieces, g->piece_count, &g->piece_cap, sizeof(*kept));
+	if (!g->pieces)
+		return STATUS_LIMIT;
+	kept = &g->pieces[g->piece_count++];
+	*kept = (struct sums_piece){ .level = piece->level,
+				     .place = arena_dup(arena, piece->place),
+				     .value = arena_dup(arena, piece->value) };
+	g->kept_bytes += piece->place.len + piece->value.len;
+	return kept->place.ptr && kept->value.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* The group is over: takes the pieces that were kept. */
+static enum status
+walk_end_group(struct grouping *g)
+{
+	if (g->piece_count)
+		TRY(walk_take_key(g, &g->pieces[g->piece_count - 1]));
+	while (g->piece_count)
+		TRY(walk_take_piece(g, &g->pieces[--g->piece_count]));
+	return STATUS_OK;
+}
+
+/* Begins the group that the piece is of. `*ret_full`: it is for the next page. */
+static enum status
+walk_begin_group(struct grouping *g, const struct sums_piece *piece, bool *ret_full)
+{
+	TRY(walk_end_group(g));
+	*ret_full = page_is_full(g);
+	if (*ret_full)
+		return STATUS_OK;
+	TRY(group_place(g, piece->place, &g->place));
+	g->passing = g->skip > 0;
+	if (g->passing) {
+		g->skip--;
+		return STATUS_OK;
+	}
+	TRY(result_begin(g, g->place, STR("null")));
+	return g->range.descending ? STATUS_OK : walk_take_key(g, piece);
+}
+
+static enum status
+walk_take(struct grouping *g, const struct sums_piece *piece, bool *ret_full)
+{
+	uint64_t rows = 1;
+
+	/* The only sum that may be without rows is the first one of all. */
+	if (piece->level && !piece->place.len)
+		TRY(view_sum_rows(piece->value, &rows, g->s.err));
+	if (!rows)
+		return STATUS_OK;
+	if (!g->place.ptr || !str_starts_with(piece->place, g->place))
+		TRY(walk_begin_group(g, piece, ret_full));
+	if (*ret_full || g->passing)
+		return STATUS_OK;
+	return g->range.descending ? walk_keep_piece(g, piece) : walk_take_piece(g, piece);
+}
+
+static enum status
+walk_run(struct grouping *g, struct sums_walk *walk)
+{
+	struct sums_piece piece;
+	enum status status;
+	bool full = false;
+
+	for (;;) {
+		size_t wanted = g->most - g->count;
+
+		if (g->skip < SIZE_MAX - wanted)
+			wanted += (size_t)g->skip;
+		status = sums_walk_next(walk, wanted, &piece);
+		if (status == STATUS_NOT_FOUND)
+			break;
+		TRY(status);
+		TRY(walk_take(g, &piece, &full));
+		g->rows++;
+		if (full)
+			return STATUS_OK;
+	}
+	g->over = true;
+	return walk_end_group(g);
+}
+
+static enum status
+groups_walk(struct grouping *g)
+{
+	struct sums_walk walk;
+	enum status status;
+
+	rows_close(g);
+	TRY(sums_walk_begin(&walk, &g->s, &g->range, g->options->level));
+	status = walk_run(g, &walk);
+	sums_walk_end(&walk);
+	return status == STATUS_OK ? keys_wait(g) : status;
 }
 
 /* ---- Pages ---- */
@@ -265,19 +452,15 @@ group_reduce(struct grouping *g, const struct one_group *group)
 static enum status
 groups_take(struct grouping *g)
 {
-	struct one_group group;
+	bool wide = g->range.descending || g->skip || g->options->level == VIEW_LEVEL_ALL;
 
-	TRY(rows_open(g));
-	while (!g->over && g->count < g->most && (g->rows < PAGE_ROWS || g->count == 0)) {
-		TRY(group_find(g, &group));
-		if (g->skip == 0) {
-			TRY(group_reduce(g, &group));
-			continue;
-		}
-		g->skip--;
-		TRY(group_leave(g, &group));
+	if (g->range.end.len && str_cmp(g->range.begin, g->range.end) >= 0) {
+		g->over = true;
+		return STATUS_OK;
 	}
-	return STATUS_OK;
+	if (!wide)
+		TRY(groups_take_narrow(g, &wide));
+	return wide ? groups_walk(g) : STATUS_OK;
 }
 
 /* Where the page begins: behind the group with the place `after`. */
@@ -292,15 +475,15 @@ grouping_place(struct grouping *g, struct str after)
 		g->most = 0;
 		return STATUS_OK;
 	}
-	if (g->descending) {
-		if (!g->end.len || str_cmp(after, g->end) < 0)
-			g->end = after;
+	if (g->range.descending) {
+		if (!g->range.end.len || str_cmp(after, g->range.end) < 0)
+			g->range.end = after;
 		return STATUS_OK;
 	}
 	TRY(view_prefix_end(after, &end));
-	if (str_cmp(buf_str(&end), g->begin) > 0)
-		g->begin = arena_dup(g->s.w->arena, buf_str(&end));
-	return g->begin.ptr ? STATUS_OK : STATUS_LIMIT;
+	if (str_cmp(buf_str(&end), g->range.begin) > 0)
+		g->range.begin = arena_dup(g->s.w->arena, buf_str(&end));
+	return g->range.begin.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
 enum status
@@ -313,9 +496,7 @@ view_groups_page(struct kv_tx *tx, const struct catalog_db *db, const struct vie
 		.s = { tx, db, group, reducing->map, w, kv_tx_err(tx) },
 		.reducing = reducing,
 		.options = options,
-		.descending = range->descending,
-		.begin = range->begin,
-		.end = range->end,
+		.range = { range->begin, range->end, range->descending },
 		.skip = options->skip,
 		.most = most < PAGE_GROUPS ? most : PAGE_GROUPS,
 	};

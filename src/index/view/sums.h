@@ -30,21 +30,9 @@ struct sums {
 	struct err *err;
 };
 
-/* ---- Reading (fold.c) ---- */
+/* ---- Reading (sums_read.c) ---- */
 
-/* A row (level 0), or a sum whose rows all lie in the range. The pair is valid during the call. */
-struct sums_piece {
-	unsigned level;
-	struct str place;
-	struct str value;
-};
-
-typedef enum status sums_visitor(void *arg, const struct sums_piece *piece);
-
-/* The pieces that together are the rows with begin <= place < end, in order. `end` empty: all. */
-MUST_USE enum status sums_fold(const struct sums *s, struct str begin, struct str end,
-			       sums_visitor *visit, void *arg);
-/* How many rows there are in it. */
+/* How many rows there are with begin <= place < end. `end` empty: to the last one. */
 MUST_USE enum status sums_count(const struct sums *s, struct str begin, struct str end,
 				uint64_t *ret);
 /* The place of the row that has `index` rows before it; in the arena. STATUS_NOT_FOUND. */

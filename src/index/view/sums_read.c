@@ -1,5 +1,6 @@
-/* Reading the skip list: ranges as rows and sums, counts, the nth row. */
-#include "index/view/sums.h"
+/* Reading the skip list: counts, the nth row, texts of rows. */
+#include "index/view/read.h"
+#include "index/view/walk.h"
 
 enum {
 	PLACE_STEPS = 2, /* of passing over a row or a sum */
@@ -15,7 +16,7 @@ static enum status
 level_scan_open(const struct sums *s, unsigned level, struct str begin, struct str end,
 		struct level_scan *ret)
 {
-	const struct kv_range_options options = { .limit_bytes = CATALOG_PAGE_BYTES,
+	const struct kv_range_options options = { .limit_bytes = WALK_GAP_BYTES,
 						  .mode = KV_SNAPSHOT };
 	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
@@ -38,120 +39,35 @@ level_scan_next(const struct sums *s, struct level_scan *l, struct str *ret_plac
 	return STATUS_OK;
 }
 
-/* ---- Folding ---- */
-
-static enum status
-fold_rows(const struct sums *s, struct str begin, struct str end, sums_visitor *visit, void *arg)
-{
-	struct sums_piece piece = { .level = 0 };
-	struct level_scan scan;
-	enum status status;
-
-	TRY(level_scan_open(s, 0, begin, end, &scan));
-	while ((status = level_scan_next(s, &scan, &piece.place, &piece.value)) == STATUS_OK) {
-		status = visit(arg, &piece);
-		if (status != STATUS_OK)
-			break;
-	}
-	kv_scan_release(&scan.scan);
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-/* The sum before the one that the scan stands at, which is known to lie in the range. */
-struct fold_last {
-	struct buf place;
-	struct buf value;
-	bool any;
-};
-
-static enum status fold_level(const struct sums *s, unsigned level, struct str begin,
-			      struct str end, sums_visitor *visit, void *arg);
-
-static enum status
-fold_sums(const struct sums *s, unsigned level, struct level_scan *scan, struct str begin,
-	  struct fold_last *last, sums_visitor *visit, void *arg)
-{
-	struct str place, value;
-	enum status status;
-
-	while ((status = level_scan_next(s, scan, &place, &value)) == STATUS_OK) {
-		if (last->any)
-			TRY(visit(arg, &(struct sums_piece){ level, buf_str(&last->place),
-							     buf_str(&last->value) }));
-		else if (str_cmp(begin, place) < 0)
-			TRY(fold_level(s, level - 1, begin, place, visit, arg));
-		last->any = true;
-		buf_clear(&last->place);
-		buf_clear(&last->value);
-		buf_append_str(&last->place, place);
-		buf_append_str(&last->value, value);
-		TRY(buf_status(&last->place));
-		TRY(buf_status(&last->value));
-	}
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-static enum status
-fold_level(const struct sums *s, unsigned level, struct str begin, struct str end,
-	   sums_visitor *visit, void *arg)
-{
-	struct fold_last last = { .place = CATALOG_KEY_INIT,
-				  .value = BUF_INIT(KV_LIMIT_VALUE_BYTES) };
-	struct level_scan scan;
-	enum status status;
-
-	if (level == 0)
-		return fold_rows(s, begin, end, visit, arg);
-	TRY(level_scan_open(s, level, begin, end, &scan));
-	status = fold_sums(s, level, &scan, begin, &last, visit, arg);
-	kv_scan_release(&scan.scan);
-	if (status == STATUS_OK && !last.any)
-		status = fold_level(s, level - 1, begin, end, visit, arg);
-	else if (status == STATUS_OK && end.len)
-		status = fold_level(s, level - 1, buf_str(&last.place), end, visit, arg);
-	else if (status == STATUS_OK)
-		status = visit(arg, &(struct sums_piece){ level, buf_str(&last.place),
-							  buf_str(&last.value) });
-	buf_release(&last.place);
-	buf_release(&last.value);
-	return status;
-}
-
-enum status
-sums_fold(const struct sums *s, struct str begin, struct str end, sums_visitor *visit, void *arg)
-{
-	if (end.len && str_cmp(begin, end) >= 0)
-		return STATUS_OK;
-	return fold_level(s, s->group->tops[s->map], begin, end, visit, arg);
-}
-
 /* ---- Counting ---- */
 
-struct counting {
-	const struct sums *s;
-	uint64_t rows;
-};
-
 static enum status
-counting_visit(void *arg, const struct sums_piece *piece)
+count_pieces(const struct sums *s, struct sums_walk *walk, uint64_t *rows)
 {
-	struct counting *c = arg;
-	uint64_t rows = 1;
+	struct sums_piece piece;
+	enum status status;
+	uint64_t more = 1;
 
-	if (piece->level)
-		TRY(view_sum_rows(piece->value, &rows, c->s->err));
-	c->rows += rows;
-	return STATUS_OK;
+	while ((status = sums_walk_next(walk, WALK_WAVE, &piece)) == STATUS_OK) {
+		if (piece.level)
+			TRY(view_sum_rows(piece.value, &more, s->err));
+		*rows += piece.level ? more : 1;
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 enum status
 sums_count(const struct sums *s, struct str begin, struct str end, uint64_t *ret)
 {
-	struct counting counting = { .s = s };
+	const struct walk_range range = { .begin = begin, .end = end };
+	struct sums_walk walk;
+	enum status status;
 
-	TRY(sums_fold(s, begin, end, counting_visit, &counting));
-	*ret = counting.rows;
-	return STATUS_OK;
+	*ret = 0;
+	TRY(sums_walk_begin(&walk, s, &range, VIEW_LEVEL_ALL));
+	status = count_pieces(s, &walk, ret);
+	sums_walk_end(&walk);
+	return status;
 }
 
 /* Goes through a level from `*place` until the row lies below a sum, whose place this becomes. */
