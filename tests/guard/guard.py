@@ -14,6 +14,7 @@ one that they were recorded with, and where valgrind runs.
 
 import http.client
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -32,6 +33,7 @@ REPEATS = 8     # of an operation that is measured, so that a stray wake-up weig
 DOCS = 200      # in the database before
 BULK = 100
 PAGE = 100
+WIDE = 4        # groups of a view that are not read row by row
 PROFILED = 25   # functions of an operation that a profile tells
 START_S = 60
 
@@ -52,6 +54,12 @@ def nested():
             "score": s}} for e in range(20)} for s in range(120)}
 
 
+def worker_of(program):
+    """The worker for functions of design documents, of the same build."""
+    named = os.environ.get("FROND_JS_WORKER")
+    return named or str(pathlib.Path(program).resolve().parents[2] / "frond-js")
+
+
 class Guarded:
     """The server under valgrind, or without."""
 
@@ -61,7 +69,8 @@ class Guarded:
         if valgrind:
             command = ["valgrind", "--tool=callgrind", "--collect-systime=no", "-q",
                        f"--callgrind-out-file={self.directory}/calls", *command]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
+                                        env=os.environ | {"FROND_JS_WORKER": worker_of(program)})
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError("the server did not start")
@@ -230,6 +239,61 @@ def indexed(guarded, db):
     ]
 
 
+def viewed(guarded, db):
+    """Views that are up to date; and what a validator adds to writes."""
+    used = [DOCS]
+    revs = {}
+    views = f"/{db}/_design/v/_view"
+
+    def rows(path, count):
+        found = guarded.ask("GET", f"{views}/{path}")["rows"]
+        if len(found) != count:
+            raise RuntimeError(f"{path}: {len(found)} rows")
+
+    def put():
+        used[0] += 1
+        guarded.ask("PUT", f"/{db}-checked/doc-{used[0]:06}", document(used[0]), 201)
+
+    def update():
+        doc = document(used[0] + 7)
+        if "last" not in revs:
+            revs["last"] = guarded.ask("GET", f"/{db}-checked/doc-000001")["_rev"]
+        doc["_rev"] = revs["last"]
+        revs["last"] = guarded.ask("PUT", f"/{db}-checked/doc-000001", doc, 201)["rev"]
+
+    def bulk():
+        first = used[0] + 1
+        used[0] += BULK
+        docs = [dict(document(i), _id=f"doc-{i:06}") for i in range(first, first + BULK)]
+        guarded.ask("POST", f"/{db}-checked/_bulk_docs", {"docs": docs}, 201)
+
+    return [
+        ("the first row of a view", lambda: rows("one?limit=1", 1)),
+        (f"{PAGE} rows of a view", lambda: rows(f"one?limit={PAGE}", PAGE)),
+        ("a view reduced as a whole", lambda: rows("ten", 1)),
+        (f"{WIDE} groups of {DOCS * 10 // WIDE} rows",
+         lambda: rows("ten?group_level=1", WIDE)),
+        (f"{PAGE} groups of a row", lambda: rows(f"one_by_one?group=true&limit={PAGE}", PAGE)),
+        ("PUT a new document under a validator", put),
+        ("update a document under a validator", update),
+        (f"_bulk_docs of {BULK} under a validator", bulk),
+    ]
+
+
+def fill_viewed(guarded, db):
+    for name in (db, f"{db}-checked"):
+        guarded.ask("PUT", f"/{name}", status=201)
+        docs = [dict(document(i), _id=f"doc-{i:06}") for i in range(1, DOCS + 1)]
+        guarded.ask("POST", f"/{name}/_bulk_docs", {"docs": docs}, 201)
+    guarded.ask("PUT", f"/{db}/_design/v", {"views": {
+        "one": {"map": "(doc) => emit(doc.number, null)"},
+        "one_by_one": {"map": "(doc) => emit(doc.number, null)", "reduce": "_count"},
+        "ten": {"map": f"(doc) => {{ for (let i = 0; i < 10; i++) emit([doc.number % {WIDE}, i], "
+                       "doc.number); }", "reduce": "_sum"}}}, 201)
+    guarded.ask("PUT", f"/{db}-checked/_design/v", {
+        "validate_doc_update": "(doc) => { if (!doc.type) throw {forbidden: 'no type'}; }"}, 201)
+
+
 def wait_until_built(guarded, db):
     """A build's end would make what is measured read the definitions again."""
     end = time.monotonic() + START_S
@@ -269,7 +333,10 @@ def measure(program, valgrind, profile=False):
         try:
             for db, fill_it, parts in (("packed", fill, (operations, queries)),
                                        ("exploded", fill, (operations, queries)),
-                                       ("indexed", fill_indexed, (indexed,))):
+                                       ("indexed", fill_indexed, (indexed,)),
+                                       ("viewed", fill_viewed, (viewed,))):
+                if db == "viewed" and not os.access(worker_of(program), os.X_OK):
+                    continue
                 fill_it(guarded, db)
                 for name, once in (pair for part in parts for pair in part(guarded, db)):
                     once()  # whatever is made once is not counted
