@@ -292,6 +292,7 @@ def fill_viewed(guarded, db):
                        "doc.number); }", "reduce": "_sum"}}}, 201)
     guarded.ask("PUT", f"/{db}-checked/_design/v", {
         "validate_doc_update": "(doc) => { if (!doc.type) throw {forbidden: 'no type'}; }"}, 201)
+    wait_until_updated(guarded, f"/{db}/_design/v/_view/one?limit=1", f"/{db}/_design/v/_info")
 
 
 def wait_until_built(guarded, db):
@@ -303,6 +304,16 @@ def wait_until_built(guarded, db):
             return
         if time.monotonic() > end:
             raise RuntimeError(f"indexes are not built: {found}")
+        time.sleep(0.01)
+
+
+def wait_until_updated(guarded, view, info):
+    """An update reads on for a moment when it has let those go who waited for it."""
+    end = time.monotonic() + START_S
+    guarded.ask("GET", view)
+    while guarded.ask("GET", info)["view_index"]["updater_running"]:
+        if time.monotonic() > end:
+            raise RuntimeError(f"{view} is not up to date")
         time.sleep(0.01)
 
 
