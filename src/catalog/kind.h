@@ -20,9 +20,10 @@ struct catalog_tally_list;
 
 enum {
 	CATALOG_KIND_REVISIONED = 1, /* stored: never renumber; that of descriptions without one */
-	CATALOG_KIND_TIMED = 2,      /* stored likewise */
-	CATALOG_KINDS = 8,           /* that can be registered */
-	CATALOG_OPTIONS = 3,         /* numbers of a description that mean what its kind says */
+	CATALOG_KIND_TIMED = 2,      /* stored likewise, as all of them */
+	CATALOG_KIND_REDIS = 3,
+	CATALOG_KINDS = 8,   /* that can be registered */
+	CATALOG_OPTIONS = 3, /* numbers of a description that mean what its kind says */
 };
 
 /* Draws all keys that begin with the prefix. */

@@ -116,6 +116,14 @@ timed_touch(struct timed *t)
 	return timed_changed_write(t->tx, t->db->prefix);
 }
 
+enum status
+timed_write_begin(struct timed *t)
+{
+	TRY(catalog_db_check_writable(t->db, t->err));
+	TRY(timed_touch(t));
+	return timed_now_write(t);
+}
+
 bool
 timed_has_expired(const struct timed *t, const struct timed_cell *cell)
 {

@@ -1,6 +1,6 @@
 #include "catalog/chores.h"
 #include "kv/tuple.h"
-#include "model/timed/timed_int.h"
+#include "model/timed/item_int.h"
 
 /*
  * Removing what has expired. Reads hide it from its moment on; here it goes, by the entries
@@ -15,7 +15,7 @@
 enum {
 	SWEEP_SHARD_KEYS = TIMED_SWEEP_KEYS / TIMED_EXPIRY_SHARDS,
 	SWEEP_NAMES = 100, /* of databases, on a page */
-	SWEEP_ARENA_BYTES = 1024 * 1024,
+	SWEEP_ARENA_BYTES = 16 * 1024 * 1024,
 
 	SWEEP_CHORE_TRANSACTIONS = 20,
 	SWEEP_CHORE_PAUSE_MS = 1000,
@@ -25,7 +25,9 @@ enum {
 /* The sweep of one database in one transaction. */
 struct sweep {
 	const struct timed_clock *clock;
+	enum catalog_space space;
 	struct str name;
+	struct arena *arena; /* of one attempt */
 	struct err *err;
 	uint64_t done;
 	bool more;
@@ -87,6 +89,25 @@ clear_collection(struct timed *t, const struct buf *row, bool *ret_all)
 	return kv_clear_range(t->tx, buf_str(&begin), buf_str(&end));
 }
 
+/* An entry of a database of items. */
+static enum status
+sweep_item(struct sweep_shard *s, struct str entry)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
+	uint64_t ms;
+	bool done;
+
+	TRY(entry_parse(s->t.db, entry, &ms, &key));
+	timed_key_space(&space, s->t.db, TIMED_SPACE_ROWS);
+	TRY(buf_status(&space));
+	TRY(timed_items_sweep(&s->t, s->sweep->arena, ms, str_skip(buf_str(&key), space.len),
+			      buf_str(&key), &done));
+	s->sweep->done += done;
+	s->sweep->more = s->sweep->more || done; /* its body */
+	return kv_clear(s->t.tx, entry);
+}
+
 static enum status
 sweep_entry(struct sweep_shard *s, struct str entry, struct kv_future *answer)
 {
@@ -106,6 +127,8 @@ sweep_entry(struct sweep_shard *s, struct str entry, struct kv_future *answer)
 			else
 				TRY(kv_clear(s->t.tx, buf_str(&key)));
 			TRY(timed_touch(&s->t));
+			/* A clock that is behind must not look for what has gone. */
+			TRY(timed_now_write(&s->t));
 			s->sweep->done++;
 		}
 	}
@@ -143,13 +166,18 @@ shard_sweep(struct sweep_shard *s)
 
 	TRY(kv_future_wait(s->entries));
 	range = kv_future_range(s->entries);
+	s->sweep->more = s->sweep->more || range.more;
+	if (s->t.db->kind == &timed_redis_kind) {
+		for (size_t i = 0; i < range.count; i++)
+			TRY(sweep_item(s, range.pairs[i].key));
+		return STATUS_OK;
+	}
 	for (size_t i = 0; i < range.count; i++) {
 		TRY(entry_parse(s->t.db, range.pairs[i].key, &ms, &key));
 		s->cells[i] = kv_get(s->t.tx, buf_str(&key), KV_READ);
 	}
 	for (size_t i = 0; i < range.count; i++)
 		TRY(sweep_entry(s, range.pairs[i].key, s->cells[i]));
-	s->sweep->more = s->sweep->more || range.more;
 	return STATUS_OK;
 }
 
@@ -161,6 +189,9 @@ sweep_opened(struct sweep *sweep, struct kv_tx *tx, const struct catalog_db *db)
 
 	timed_init(&t, tx, db, sweep->clock, sweep->err);
 	TRY(timed_now(&t));
+	/* First, while the transaction has written no stamps in bodies, which it could not read. */
+	if (db->kind == &timed_redis_kind)
+		TRY(timed_gone_sweep(tx, db, &sweep->done, &sweep->more));
 	for (unsigned i = 0; i < TIMED_EXPIRY_SHARDS; i++) {
 		shards[i] = (struct sweep_shard){ .sweep = sweep, .t = t };
 		TRY(shard_ask(&shards[i], i));
@@ -179,7 +210,8 @@ sweep_body(struct kv_tx *tx, void *arg)
 
 	sweep->done = 0;
 	sweep->more = false;
-	status = catalog_open(tx, NULL, timed_kind.space, sweep->name, &db, sweep->err);
+	arena_clear(sweep->arena);
+	status = catalog_open(tx, NULL, sweep->space, sweep->name, &db, sweep->err);
 	if (status == STATUS_NOT_FOUND) /* deleted meanwhile */
 		return STATUS_OK;
 	TRY(status);
@@ -193,6 +225,7 @@ sweep_body(struct kv_tx *tx, void *arg)
 /* ---- All databases ---- */
 
 struct sweep_names {
+	enum catalog_space space;
 	struct arena *arena;
 	struct str last; /* the name behind which the page begins; ptr NULL: the first page */
 	struct name_page page;
@@ -209,7 +242,7 @@ names_body(struct kv_tx *tx, void *arg)
 		.limit = SWEEP_NAMES,
 	};
 
-	return catalog_list(tx, timed_kind.space, &range, names->arena, &names->page);
+	return catalog_list(tx, names->space, &range, names->arena, &names->page);
 }
 
 /* Until all is done, or `*transactions` have been used. */
@@ -225,28 +258,43 @@ sweep_database(struct kv_store *store, struct sweep *sweep, unsigned *transactio
 	return STATUS_OK;
 }
 
+/* The databases of one name space. */
+static enum status
+sweep_space(struct kv_store *store, struct sweep *sweep, struct sweep_names *names,
+	    unsigned *transactions, uint64_t *ret_done, bool *ret_more)
+{
+	do {
+		TRY(kv_run_read(store, names_body, names, sweep->err));
+		for (size_t i = 0; i < names->page.count; i++) {
+			sweep->name = names->last = names->page.names[i];
+			sweep->more = *transactions == 0;
+			if (*transactions)
+				TRY(sweep_database(store, sweep, transactions, ret_done));
+			*ret_more = *ret_more || sweep->more;
+		}
+	} while (names->page.more && *transactions);
+	return STATUS_OK;
+}
+
 enum status
 timed_sweep(struct kv_store *store, const struct timed_clock *clock, unsigned transactions,
 	    uint64_t *ret_done, bool *ret_more, struct err *err)
 {
-	struct sweep sweep = { .clock = clock, .err = err };
-	struct sweep_names names = { .arena = arena_new(SWEEP_ARENA_BYTES) };
-	enum status status = names.arena ? STATUS_OK : STATUS_NOMEM;
+	const enum catalog_space spaces[] = { timed_kind.space, timed_redis_kind.space };
+	struct sweep sweep = { .clock = clock, .err = err, .arena = arena_new(SWEEP_ARENA_BYTES) };
+	struct arena *arena = arena_new(SWEEP_ARENA_BYTES);
+	enum status status = arena && sweep.arena ? STATUS_OK : STATUS_NOMEM;
 
 	*ret_done = 0;
 	*ret_more = false;
-	do {
-		if (status == STATUS_OK)
-			status = kv_run_read(store, names_body, &names, err);
-		for (size_t i = 0; status == STATUS_OK && i < names.page.count; i++) {
-			sweep.name = names.last = names.page.names[i];
-			sweep.more = transactions == 0;
-			if (transactions)
-				status = sweep_database(store, &sweep, &transactions, ret_done);
-			*ret_more = *ret_more || sweep.more;
-		}
-	} while (status == STATUS_OK && names.page.more && transactions);
-	arena_free(names.arena);
+	for (size_t i = 0; status == STATUS_OK && i < sizeof(spaces) / sizeof(*spaces); i++) {
+		struct sweep_names names = { .space = spaces[i], .arena = arena };
+
+		sweep.space = spaces[i];
+		status = sweep_space(store, &sweep, &names, &transactions, ret_done, ret_more);
+	}
+	arena_free(arena);
+	arena_free(sweep.arena);
 	return status;
 }
 

@@ -29,6 +29,12 @@ timed_space_name(uint64_t space)
 		return "clock";
 	case TIMED_SPACE_CHANGED:
 		return "changed";
+	case TIMED_SPACE_BODY:
+		return "bodies";
+	case TIMED_SPACE_GONE:
+		return "bodies to be cleared";
+	case TIMED_SPACE_COUNT:
+		return "count";
 	default:
 		return NULL;
 	}
@@ -36,8 +42,8 @@ timed_space_name(uint64_t space)
 
 /* ---- Values ---- */
 
-static void
-draw_time(uint64_t us, struct buf *ret)
+void
+timed_draw_time(uint64_t us, struct buf *ret)
 {
 	time_t seconds = (time_t)(us / US_PER_SECOND);
 	char text[DRAW_TIME_BYTES];
@@ -51,8 +57,8 @@ draw_time(uint64_t us, struct buf *ret)
 }
 
 /* In quotes, which are doubled inside. */
-static void
-draw_text(struct str s, struct buf *ret)
+void
+timed_draw_text(struct str s, struct buf *ret)
 {
 	buf_append_byte(ret, '\'');
 	for (size_t i = 0; i < s.len; i++) {
@@ -123,7 +129,7 @@ draw_scalar(const struct doc_scalar *s, struct buf *ret)
 		buf_append_cstr(ret, s->truth ? "true" : "false");
 		return;
 	case DOC_TEXT:
-		draw_text(s->text, ret);
+		timed_draw_text(s->text, ret);
 		return;
 	case DOC_BYTES:
 		draw_hex("0x", s->text, ret);
@@ -225,6 +231,8 @@ draw_value(const struct timed_cell *cell, struct arena *arena, struct buf *ret)
 		return STATUS_OK;
 	case TIMED_LEAF:
 	case TIMED_VALUE:
+	case TIMED_ZSET:
+	case TIMED_LIST:
 	case TIMED_TYPES:
 		break;
 	}
@@ -248,7 +256,7 @@ draw_cell(const struct catalog_db *db, struct str tail, struct str value, struct
 		buf_append_cstr(ret, ", liveness_column_id");
 	draw_path(schema, &place.path, ret);
 	buf_append_cstr(ret, ", ");
-	draw_time(cell.write_us, ret);
+	timed_draw_time(cell.write_us, ret);
 	buf_append_cstr(ret, " -> ");
 	draw_ttl(db, &cell, ret);
 	return draw_value(&cell, arena, ret);
@@ -265,7 +273,7 @@ draw_entry(const struct catalog_db *db, struct str tail, struct arena *arena, st
 	TRY(tuple_next_u64(&r, &shard));
 	TRY(tuple_next_u64(&r, &ms));
 	TRY(timed_place_parse(timed_schema_of(db), r.rest, arena, &place));
-	draw_time(ms * TIMED_US_PER_MS, ret);
+	timed_draw_time(ms * TIMED_US_PER_MS, ret);
 	buf_append_cstr(ret, ", ");
 	draw_key(timed_schema_of(db), &place, ret);
 	draw_path(timed_schema_of(db), &place.path, ret);
@@ -279,7 +287,7 @@ draw_clock(struct str value, struct buf *ret)
 
 	TRY(timed_clock_parse(value, &us));
 	buf_append_cstr(ret, "the latest write: ");
-	draw_time(us, ret);
+	timed_draw_time(us, ret);
 	return STATUS_OK;
 }
 

@@ -24,14 +24,13 @@ key_fail_too_long(struct timed *t)
 
 /* ---- The hash ---- */
 
-/* FNV-1a, folded to 16 bits. Stored: it never changes. */
-static uint16_t
-hash_of(struct str components)
+uint16_t
+timed_hash16(struct str bytes)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-	for (size_t i = 0; i < components.len; i++)
-		hash = (hash ^ (uint8_t)components.ptr[i]) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i < bytes.len; i++)
+		hash = (hash ^ (uint8_t)bytes.ptr[i]) * UINT64_C(0x100000001b3);
 	hash ^= hash >> 32;
 	return (uint16_t)(hash ^ hash >> 16);
 }
@@ -100,7 +99,7 @@ key_put_components(struct timed *t, const struct timed_key *key, size_t from, si
 	for (size_t i = from; i < to; i++)
 		TRY(component_put(t, &key->parts[i], schema->key[i].descending, &components));
 	if (hashed) {
-		uint16_t hash = hash_of(str_skip(buf_str(&components), TIMED_HASH_BYTES));
+		uint16_t hash = timed_hash16(str_skip(buf_str(&components), TIMED_HASH_BYTES));
 
 		components.ptr[0] = (char)(hash >> 8);
 		components.ptr[1] = (char)hash;
@@ -263,7 +262,7 @@ timed_place_parse(const struct timed_schema *schema, struct str tail, struct are
 		return STATUS_CORRUPT;
 	ret->hash = (uint16_t)((uint8_t)hash.ptr[0] << 8 | (uint8_t)hash.ptr[1]);
 	hash = str_skip(hash, TIMED_HASH_BYTES);
-	if (hash_of(hash) != ret->hash)
+	if (timed_hash16(hash) != ret->hash)
 		return STATUS_CORRUPT;
 	TRY(components_parse(hash, schema->key, schema->hash_count, arena, ret->key));
 	buf_clear(&scratch);

@@ -1,6 +1,7 @@
 /* What the catalog has to know of databases of rows. */
 #include "base/quote.h"
 #include "kv/tuple.h"
+#include "model/timed/item.h"
 #include "model/timed/timed_int.h"
 
 static enum status
@@ -49,8 +50,48 @@ const struct catalog_kind timed_kind = {
 	.is_document = timed_is_document,
 };
 
+enum status
+timed_create(struct kv_tx *tx, struct str name, const struct timed_schema *schema,
+	     uint64_t default_ttl_ms, struct err *err)
+{
+	return timed_create_of(tx, &timed_kind, name, schema, default_ttl_ms, err);
+}
+
+/* ---- Databases of items ---- */
+
+/* Numbers, as SELECT has them. */
+static enum status
+redis_check_name(struct str name, struct err *err)
+{
+	uint64_t n;
+
+	if (str_to_u64(name, &n) && n < TIMED_REDIS_DATABASES && (name.ptr[0] != '0' || n == 0) &&
+	    name.len <= 2)
+		return STATUS_OK;
+	return err_set(err, STATUS_INVALID,
+		       "no database of Redis's door can be called \"%s\": they have numbers below "
+		       "%d (TIMED_REDIS_DATABASES)",
+		       QUOTE_SHOW(name), TIMED_REDIS_DATABASES);
+}
+
+const struct catalog_kind timed_redis_kind = {
+	.number = CATALOG_KIND_REDIS,
+	.name = "redis",
+	.space = CATALOG_SPACE_REDIS,
+	.check_name = redis_check_name,
+	.extend = timed_extend,
+	.extension_free = timed_extension_free,
+	.watch_key = timed_changed_key,
+	.wake = timed_changed_write,
+	.space_name = timed_space_name,
+	.draw_pair = timed_items_draw_pair,
+	.verify = timed_verify,
+	.is_document = timed_is_document,
+};
+
 void
 timed_register(void)
 {
 	catalog_kind_register(&timed_kind);
+	catalog_kind_register(&timed_redis_kind);
 }

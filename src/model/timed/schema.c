@@ -230,8 +230,8 @@ check_schema(const struct timed_schema *schema, struct err *err)
 }
 
 enum status
-timed_create(struct kv_tx *tx, struct str name, const struct timed_schema *schema,
-	     uint64_t default_ttl_ms, struct err *err)
+timed_create_of(struct kv_tx *tx, const struct catalog_kind *kind, struct str name,
+		const struct timed_schema *schema, uint64_t default_ttl_ms, struct err *err)
 {
 	const uint64_t options[CATALOG_OPTIONS] = { [TIMED_OPTION_TTL_MS] = default_ttl_ms };
 	AUTO(buf_release) struct buf key = BUF_INIT(SCHEMA_KEY_BYTES);
@@ -244,8 +244,8 @@ timed_create(struct kv_tx *tx, struct str name, const struct timed_schema *schem
 	if (buf_status(&value) == STATUS_LIMIT)
 		return err_set(err, STATUS_INVALID, "the names of the columns are too long");
 	TRY(buf_status(&value));
-	TRY(catalog_create(tx, &timed_kind, name, options, err));
-	TRY(catalog_open(tx, NULL, timed_kind.space, name, &db, err));
+	TRY(catalog_create(tx, kind, name, options, err));
+	TRY(catalog_open(tx, NULL, kind->space, name, &db, err));
 	status = schema_key(db, &key);
 	if (status == STATUS_OK)
 		status = kv_set(tx, buf_str(&key), buf_str(&value));

@@ -47,7 +47,7 @@ struct timed_schema {
 	size_t column_count;
 };
 
-/* The kind, for the catalog. Registers it; again is fine. */
+/* The kinds, for the catalog. Registers them; again is fine. */
 void timed_register(void);
 
 /*
@@ -59,6 +59,8 @@ MUST_USE enum status timed_create(struct kv_tx *tx, struct str name,
 				  struct err *err);
 
 extern const struct catalog_kind timed_kind;
+/* Databases of Redis's door, whose rows are items (item.h). */
+extern const struct catalog_kind timed_redis_kind;
 
 /* The schema of an opened database. */
 const struct timed_schema *timed_schema_of(const struct catalog_db *db);
@@ -83,6 +85,7 @@ struct timed {
 	uint64_t now_us;         /* 0: not fixed yet */
 	bool stored;             /* this transaction has written the clock */
 	bool touched;            /* and the key that is watched */
+	unsigned bodies;         /* ids of bodies that this transaction has made */
 };
 
 void timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
@@ -127,6 +130,8 @@ enum timed_type {
 	TIMED_VALUE = 2,    /* the row is a primitive */
 	TIMED_HASH = 3,     /* the row is a collection, a map */
 	TIMED_SET = 4,      /* a map whose values are null */
+	TIMED_ZSET = 5,     /* of an item (item.h): members with scores, and in their order */
+	TIMED_LIST = 6,     /* of an item: elements in an order */
 	TIMED_TYPES,
 };
 

@@ -17,6 +17,9 @@ enum timed_space {
 	TIMED_SPACE_EXPIRY = 34,
 	TIMED_SPACE_CLOCK = 35,
 	TIMED_SPACE_CHANGED = 36,
+	TIMED_SPACE_BODY = 37,
+	TIMED_SPACE_GONE = 38,
+	TIMED_SPACE_COUNT = 39,
 };
 
 enum {
@@ -37,6 +40,9 @@ timed_key_space(struct buf *key, const struct catalog_db *db, enum timed_space s
 	buf_append_str(key, db->prefix);
 	tuple_put_u64(key, space);
 }
+
+/* FNV-1a, folded to 16 bits. Stored: it never changes. */
+uint16_t timed_hash16(struct str bytes);
 
 /* (P, ROWS, hash components, range components). STATUS_INVALID, explained, for another key. */
 MUST_USE enum status timed_key_row(struct timed *t, const struct timed_key *key, struct buf *ret);
@@ -107,9 +113,16 @@ MUST_USE enum status timed_touch(struct timed *t);
 /* (P, CHANGED). */
 MUST_USE enum status timed_changed_key(struct str prefix, struct buf *key);
 MUST_USE enum status timed_changed_write(struct kv_tx *tx, struct str prefix);
+/* What every function that writes calls first: the database is writable, the clock moves on. */
+MUST_USE enum status timed_write_begin(struct timed *t);
 bool timed_has_expired(const struct timed *t, const struct timed_cell *cell);
 
 /* ---- The schema (schema.c) ---- */
+
+/* timed_create() of either kind. */
+MUST_USE enum status timed_create_of(struct kv_tx *tx, const struct catalog_kind *kind,
+				     struct str name, const struct timed_schema *schema,
+				     uint64_t default_ttl_ms, struct err *err);
 
 void timed_schema_put(const struct timed_schema *schema, struct buf *value);
 MUST_USE enum status timed_schema_parse(struct str value, struct arena *arena,
@@ -121,8 +134,16 @@ void timed_extension_free(void *extension);
 /* ---- For people, and the check (inspect.c, verify.c) ---- */
 
 const char *timed_space_name(uint64_t space);
+/* In quotes, which are doubled inside. */
+void timed_draw_text(struct str s, struct buf *ret);
+void timed_draw_time(uint64_t us, struct buf *ret);
 bool timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		     struct buf *ret);
+/* Of either kind. */
 MUST_USE enum status timed_verify(struct catalog_verify *v);
+/* The same of items (items_inspect.c, items_verify.c). */
+bool timed_items_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail,
+			   struct str value, struct buf *ret);
+MUST_USE enum status timed_items_verify_opened(struct catalog_verify *v);
 
 #endif

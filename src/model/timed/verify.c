@@ -162,8 +162,11 @@ timed_verify(struct catalog_verify *v)
 	}
 	TRY(status);
 	v->db = &opened;
-	status = verify_rows(v);
-	if (status == STATUS_OK)
+	if (given->kind == &timed_redis_kind)
+		status = timed_items_verify_opened(v);
+	else
+		status = verify_rows(v);
+	if (status == STATUS_OK && given->kind != &timed_redis_kind)
 		status = verify_entries(v);
 	if (status == STATUS_OK)
 		status = verify_single(v, TIMED_SPACE_CLOCK);

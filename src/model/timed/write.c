@@ -4,14 +4,6 @@
 
 /* ---- Cells ---- */
 
-static enum status
-write_check(struct timed *t)
-{
-	TRY(catalog_db_check_writable(t->db, t->err));
-	TRY(timed_touch(t));
-	return timed_now_write(t);
-}
-
 static void
 cell_set_expiry(const struct timed *t, struct timed_expiry expiry, struct timed_cell *cell)
 {
@@ -84,7 +76,7 @@ timed_insert(struct timed *t, const struct timed_key *key, struct timed_expiry e
 
 	TRY(check_is_table(t, true));
 	TRY(timed_key_row(t, key, &row));
-	TRY(write_check(t));
+	TRY(timed_write_begin(t));
 	return cell_write(t, buf_str(&row), TIMED_INSERTED, NULL, expiry);
 }
 
@@ -150,7 +142,7 @@ timed_put(struct timed *t, const struct timed_key *key, const struct timed_path 
 		return err_set(t->err, STATUS_INVALID, "a value needs a column");
 	TRY(check_path(t, place));
 	TRY(timed_key_row(t, key, &row));
-	TRY(write_check(t));
+	TRY(timed_write_begin(t));
 	TRY(clear_way(t, &row, place));
 	buf_append_str(&at, buf_str(&row));
 	TRY(timed_key_path(t, place, &at));
@@ -181,7 +173,7 @@ timed_set(struct timed *t, const struct timed_key *key, const struct doc_scalar 
 
 	TRY(check_is_table(t, false));
 	TRY(timed_key_row(t, key, &row));
-	TRY(write_check(t));
+	TRY(timed_write_begin(t));
 	TRY(clear_below(t, &row));
 	return cell_write(t, buf_str(&row), TIMED_VALUE, value, expiry);
 }
@@ -222,7 +214,7 @@ timed_add(struct timed *t, const struct timed_key *key, enum timed_type type,
 	TRY(read_type(t, &row, &found));
 	if (found != TIMED_LEAF && found != type)
 		return err_set(t->err, STATUS_INVALID, "the row holds a value of another type");
-	TRY(write_check(t));
+	TRY(timed_write_begin(t));
 	if (found == TIMED_LEAF) {
 		/* What is left of a collection that has expired must not come back. */
 		TRY(clear_below(t, &row));

@@ -1,0 +1,322 @@
+/*
+ * The skip list over the order of a list or a sorted set, which counts.
+ *
+ * Level 0 is the entries, (body, ORDER, order). An entry begins a block of each level up to its
+ * own, which a hash of its order draws: one entry in 32 is of level 1 or more, one in 1,024 of
+ * level 2 or more. A block of level l,
+ *
+ *     (body, BLOCKS, l, order) → how many entries there are from this order to the next block's
+ *
+ * is found by its beginning. Each level has a first block, whose order is empty, for what comes
+ * before all others. There are levels up to the item's height, which rises by one when the first
+ * entry above it is drawn; so a small collection has no blocks.
+ *
+ * Counts of blocks are changed by atomic adds, so that two writers of one block do not conflict.
+ * What has to stand still for such an add is where blocks begin. Whoever adds reads that by
+ * snapshot reads, and adds conflict ranges himself: between the beginning of the block and the
+ * entry, where a block may come, and on the entry that begins the block, which may go. Whoever
+ * divides a block or puts two together reads their counts, and conflicts with those who add.
+ */
+#include <endian.h>
+
+#include "base/hash.h"
+#include "model/timed/item_int.h"
+
+enum {
+	LEVEL_BITS = 5,
+};
+
+/* A block: where it begins, and how many entries it has. */
+struct block {
+	struct str order;
+	uint64_t entries;
+};
+
+/* ---- Reading blocks ---- */
+
+static unsigned
+level_of(struct timed_item *item, struct str order)
+{
+	uint8_t seed[HASH_SEED_BYTES] = { 0 };
+	uint64_t hash;
+	unsigned level = 0;
+
+	memcpy(seed, item->id, sizeof(item->id));
+	hash = hash_seeded(seed, order);
+	while (level < TIMED_HEIGHT_MOST && !(hash & ((1U << LEVEL_BITS) - 1))) {
+		hash >>= LEVEL_BITS;
+		level++;
+	}
+	return level;
+}
+
+static enum status
+block_parse(struct timed_item *item, const struct kv_pair *pair, struct block *ret)
+{
+	if (pair->value.len != sizeof(ret->entries))
+		return timed_item_corrupt(item);
+	memcpy(&ret->entries, pair->value.ptr, sizeof(ret->entries));
+	ret->entries = le64toh(ret->entries);
+	return timed_key_tail(item, pair->key, 2, &ret->order);
+}
+
+/* Asks for the block of the level that begins at the order or before it; `before`: not at it. */
+static enum status
+block_ask(struct timed_item *item, unsigned level, struct str order, bool before,
+	  struct kv_future **ret)
+{
+	const struct kv_range_options options = { .limit = 1,
+						  .reverse = true,
+						  .mode = KV_SNAPSHOT };
+	struct str begin, end;
+
+	TRY(timed_block_key(item, level, STR(""), &begin));
+	TRY(timed_block_key(item, level, order, &end));
+	if (!before)
+		TRY(timed_key_with(item->arena, end, CATALOG_KEY_NEXT, &end));
+	*ret = kv_get_range(item->t->tx, begin, end, &options);
+	return STATUS_OK;
+}
+
+static enum status
+block_wait(struct timed_item *item, struct kv_future *f, struct block *ret)
+{
+	struct kv_range range;
+
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	if (!range.count)
+		return timed_item_corrupt(item);
+	return block_parse(item, &range.pairs[0], ret);
+}
+
+/* The blocks of all levels that the order is in. blocks[0] is what begins at the order itself. */
+static enum status
+blocks_of(struct timed_item *item, struct str order, struct block *blocks)
+{
+	struct kv_future *asked[TIMED_HEIGHT_MOST + 1];
+
+	for (unsigned l = 1; l <= item->height; l++)
+		TRY(block_ask(item, l, order, false, &asked[l]));
+	blocks[0] = (struct block){ .order = order };
+	for (unsigned l = 1; l <= item->height; l++)
+		TRY(block_wait(item, asked[l], &blocks[l]));
+	return STATUS_OK;
+}
+
+/* Stands for what comes behind every order. */
+static const struct str order_end = { NULL, 0 };
+
+/* The bounds of the blocks of a level, or of the entries, from one order to another. */
+static enum status
+level_bounds(struct timed_item *item, unsigned level, struct str from, struct str to,
+	     struct str *ret_begin, struct str *ret_end)
+{
+	if (level)
+		TRY(timed_block_key(item, level, from, ret_begin));
+	else
+		TRY(timed_order_key(item, from, ret_begin));
+	if (!to.ptr)
+		return level ? timed_block_key(item, level + 1, STR(""), ret_end)
+			     : timed_part_key(item, TIMED_PART_BLOCKS, ret_end);
+	return level ? timed_block_key(item, level, to, ret_end)
+		     : timed_order_key(item, to, ret_end);
+}
+
+/* How many entries there are from one beginning of a block of the level to another. */
+static enum status
+level_sum(struct timed_item *item, unsigned level, struct str from, struct str to, uint64_t *ret)
+{
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct str begin, end;
+	struct kv_pair pair;
+	enum status status;
+
+	TRY(level_bounds(item, level, from, to, &begin, &end));
+	TRY(kv_scan_init(&scan, item->t->tx, begin, end, NULL));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		struct block block = { .entries = 1 };
+
+		if (level)
+			TRY(block_parse(item, &pair, &block));
+		*ret += block.entries;
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status
+timed_blocks_rank(struct timed_item *item, struct str order, uint64_t *ret)
+{
+	struct block blocks[TIMED_HEIGHT_MOST + 1];
+	uint64_t rank = 0;
+
+	TRY(blocks_of(item, order, blocks));
+	for (unsigned l = 0; l <= item->height; l++)
+		TRY(level_sum(item, l, l < item->height ? blocks[l + 1].order : STR(""),
+			      blocks[l].order, &rank));
+	*ret = rank;
+	return STATUS_OK;
+}
+
+/* Goes along a level while `index` lies behind; `*at` and `*before` are where it comes to. */
+static enum status
+level_walk(struct timed_item *item, unsigned level, uint64_t index, struct str *at,
+	   uint64_t *before)
+{
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct str begin, end;
+	struct kv_pair pair;
+	enum status status;
+	bool any = false;
+	struct block block = { 0 };
+
+	TRY(timed_block_key(item, level, *at, &begin));
+	TRY(timed_block_key(item, level + 1, STR(""), &end));
+	TRY(kv_scan_init(&scan, item->t->tx, begin, end,
+			 &(struct kv_range_options){ .ahead = true }));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		if (any && *before + block.entries > index)
+			return STATUS_OK;
+		*before += any ? block.entries : 0;
+		TRY(block_parse(item, &pair, &block));
+		*at = block.order;
+		any = true;
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status
+timed_blocks_find(struct timed_item *item, uint64_t index, struct str *ret, uint64_t *ret_before)
+{
+	struct str at = STR("");
+	uint64_t before = 0;
+
+	for (unsigned l = item->height; l; l--)
+		TRY(level_walk(item, l, index, &at, &before));
+	*ret = at;
+	*ret_before = before;
+	return STATUS_OK;
+}
+
+/* ---- Changing them ---- */
+
+/* Reads the count of a block so that the transaction conflicts with whoever changes it. */
+static enum status
+block_lock(struct timed_item *item, unsigned level, struct block *block)
+{
+	struct kv_pair pair;
+	struct kv_future *f;
+
+	TRY(timed_block_key(item, level, block->order, &pair.key));
+	f = kv_get(item->t->tx, pair.key, KV_READ);
+	TRY(kv_future_wait(f));
+	if (!kv_future_value(f, &pair.value))
+		return timed_item_corrupt(item);
+	return block_parse(item, &pair, block);
+}
+
+static enum status
+block_add(struct timed_item *item, unsigned level, struct str order, int64_t change)
+{
+	uint64_t operand = htole64((uint64_t)change);
+	struct str key;
+
+	TRY(timed_block_key(item, level, order, &key));
+	return kv_atomic(item->t->tx, KV_ADD, key, str_of(&operand, sizeof(operand)));
+}
+
+static enum status
+block_set(struct timed_item *item, unsigned level, struct str order, uint64_t entries)
+{
+	struct str key;
+
+	entries = htole64(entries);
+	TRY(timed_block_key(item, level, order, &key));
+	return kv_set(item->t->tx, key, str_of(&entries, sizeof(entries)));
+}
+
+/* Adds to the block that the order is in, which still has to be its block at the commit. */
+static enum status
+block_count(struct timed_item *item, unsigned level, const struct block *block, struct str order,
+	    int64_t change)
+{
+	struct str begin, end;
+
+	TRY(timed_block_key(item, level, block->order, &begin));
+	TRY(timed_key_with(item->arena, begin, CATALOG_KEY_NEXT, &begin));
+	TRY(timed_block_key(item, level, order, &end));
+	TRY(timed_key_with(item->arena, end, CATALOG_KEY_NEXT, &end));
+	TRY(kv_add_read_conflict_range(item->t->tx, begin, end));
+	if (block->order.len) {
+		TRY(timed_order_key(item, block->order, &begin));
+		TRY(timed_key_with(item->arena, begin, CATALOG_KEY_NEXT, &end));
+		TRY(kv_add_read_conflict_range(item->t->tx, begin, end));
+	}
+	return block_add(item, level, block->order, change);
+}
+
+/* Makes the first block of one more level. */
+static enum status
+height_raise(struct timed_item *item)
+{
+	uint64_t total = 0;
+
+	TRY(level_sum(item, item->height, STR(""), order_end, &total));
+	item->height++;
+	TRY(block_set(item, item->height, STR(""), total));
+	return timed_item_store(item);
+}
+
+enum status
+timed_blocks_add(struct timed_item *item, struct str order)
+{
+	struct block blocks[TIMED_HEIGHT_MOST + 1];
+	unsigned level = level_of(item, order);
+	uint64_t left = 0; /* entries from the beginning of the block to the order */
+
+	if (level > item->height && item->height < TIMED_HEIGHT_MOST)
+		TRY(height_raise(item));
+	TRY(blocks_of(item, order, blocks));
+	for (unsigned l = 1; l <= item->height; l++) {
+		if (l > level) {
+			TRY(block_count(item, l, &blocks[l], order, 1));
+			continue;
+		}
+		TRY(block_lock(item, l, &blocks[l]));
+		TRY(level_sum(item, l - 1, blocks[l].order, blocks[l - 1].order, &left));
+		TRY(block_set(item, l, blocks[l].order, left));
+		TRY(block_set(item, l, order, blocks[l].entries - left + 1));
+	}
+	return STATUS_OK;
+}
+
+/* Puts the block that begins at the order, which goes, into the one before it. */
+static enum status
+block_join(struct timed_item *item, unsigned level, struct block *block)
+{
+	struct kv_future *f;
+	struct block former;
+	struct str key;
+
+	TRY(block_ask(item, level, block->order, true, &f));
+	TRY(block_wait(item, f, &former));
+	TRY(block_lock(item, level, block));
+	TRY(timed_block_key(item, level, block->order, &key));
+	TRY(kv_clear(item->t->tx, key));
+	return block_count(item, level, &former, block->order, (int64_t)block->entries - 1);
+}
+
+enum status
+timed_blocks_remove(struct timed_item *item, struct str order)
+{
+	struct block blocks[TIMED_HEIGHT_MOST + 1];
+
+	TRY(blocks_of(item, order, blocks));
+	for (unsigned l = 1; l <= item->height; l++) {
+		if (str_eq(blocks[l].order, order))
+			TRY(block_join(item, l, &blocks[l]));
+		else
+			TRY(block_count(item, l, &blocks[l], order, -1));
+	}
+	return STATUS_OK;
+}

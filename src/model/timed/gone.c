@@ -1,0 +1,61 @@
+/*
+ * Bodies of items that are gone: (P, GONE, b"id") → ''. Where clearing a range costs as much as it
+ * has keys, whoever deletes an item leaves such an entry, and the sweep clears the body in slices.
+ */
+#include "model/timed/item_int.h"
+
+/* Clears at most `*budget` keys of the body, and the entry when all are gone. */
+static enum status
+body_clear(struct kv_tx *tx, struct str entry, struct str body, size_t *budget)
+{
+	struct kv_range_options options = { .limit = *budget, .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct kv_future *f;
+	struct kv_range range;
+
+	buf_append_str(&end, body);
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	f = kv_get_range(tx, body, buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	*budget -= range.count;
+	if (!range.more) {
+		TRY(kv_clear_range(tx, body, buf_str(&end)));
+		return kv_clear(tx, entry);
+	}
+	buf_clear(&end);
+	buf_append_str(&end, range.pairs[range.count - 1].key);
+	buf_append_byte(&end, CATALOG_KEY_NEXT);
+	TRY(catalog_key_status(&end));
+	return kv_clear_range(tx, body, buf_str(&end));
+}
+
+enum status
+timed_gone_sweep(struct kv_tx *tx, const struct catalog_db *db, uint64_t *ret_done, bool *ret_more)
+{
+	const struct kv_range_options options = { .limit = TIMED_SWEEP_KEYS, .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf body = CATALOG_KEY_INIT;
+	size_t budget = TIMED_SWEEP_KEYS;
+	struct kv_future *f;
+	struct kv_range range;
+
+	timed_key_space(&begin, db, TIMED_SPACE_GONE);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	for (size_t i = 0; i < range.count && budget; i++) {
+		timed_key_space(&body, db, TIMED_SPACE_BODY);
+		buf_append_str(&body, str_skip(range.pairs[i].key, begin.len));
+		TRY(catalog_key_status(&body));
+		TRY(body_clear(tx, range.pairs[i].key, buf_str(&body), &budget));
+		++*ret_done;
+	}
+	*ret_more = *ret_more || range.more || (range.count && !budget);
+	return STATUS_OK;
+}

@@ -1,0 +1,274 @@
+/*
+ * Items: the rows of a database without columns whose keys are one component of bytes, as Redis's
+ * keys are. An item is one value of bytes, or a collection: a hash, a set, a sorted set, a list.
+ * README.md has the layout.
+ *
+ * A struct timed_item is one item in one transaction (struct timed): its key, and what its header
+ * says. Functions that change the item keep the struct right, so a caller that has two commands on
+ * one key in one transaction uses one struct for both, and reads the header once. Two structs of
+ * one key at the same time are wrong.
+ *
+ * Nothing here commits. What is returned lies in the item's arena, and so does what a function
+ * needs for a while. Keys, members and values are borrowed during a call, a key for as long as the
+ * item. Functions on members expect an item of the type that they are for, or none at all
+ * (TIMED_LEAF), which is an empty collection: the caller compares item->type first. Threading: that
+ * of the transaction.
+ */
+#ifndef FROND_MODEL_TIMED_ITEM_H
+#define FROND_MODEL_TIMED_ITEM_H
+
+#include "model/timed/timed.h"
+
+enum {
+	TIMED_REDIS_DATABASES = 16, /* "0" to "15" */
+	/* A longer key or member keeps that much of itself in the key, and a SHA-256. */
+	TIMED_WHOLE_BYTES = 1000,
+	TIMED_ID_BYTES = 15,            /* of the id of a body; stored */
+	TIMED_ITEM_KEY_BYTES = 60000,   /* of an item's key */
+	TIMED_MEMBER_BYTES = 30000,     /* of the name of a member */
+	TIMED_ELEMENT_BYTES = 60000,    /* of a member's value and of an element of a list */
+	TIMED_INLINE_BYTES = 16 * 1024, /* a value with more is in chunks */
+	TIMED_CHUNK_BYTES = 64 * 1024,  /* of such a value; stored: never change */
+	TIMED_LENGTH_BYTES = 512 << 20, /* of a value */
+	TIMED_WRITE_BYTES = 8000000,    /* of a value that one transaction writes */
+};
+
+/* ---- Items (item.c) ---- */
+
+struct timed_item {
+	struct timed *t;
+	struct arena *arena;
+	struct str key;
+	enum timed_type type; /* TIMED_LEAF: it is not there, or has expired */
+	uint64_t expires_ms;  /* since 1970; 0: never */
+	uint64_t write_us;    /* since 1970: when the header was written */
+	uint64_t length;      /* TIMED_VALUE: its bytes */
+
+	/* Private. */
+	struct kv_future *asked;
+	struct str row;             /* the key of the header */
+	struct str value;           /* TIMED_VALUE that is in the header, with all its bytes */
+	struct str body;            /* what all keys of the body begin with; empty: there is none */
+	uint8_t id[TIMED_ID_BYTES]; /* of the body */
+	unsigned height;            /* of the skip list of a list or sorted set */
+	bool stored;                /* there is a header, although it may have expired */
+	bool stamped;               /* this transaction has written the stamp of the body */
+};
+
+/*
+ * Asks for the header of the item; timed_item_wait() then has it. Ask for several, and then wait:
+ * that is one round trip. One key is read, and the clock once in a transaction. An item that is not
+ * there is STATUS_OK, and TIMED_LEAF. STATUS_KEY_TOO_LARGE, explained.
+ */
+MUST_USE enum status timed_item_ask(struct timed *t, struct str key, struct arena *arena,
+				    struct timed_item *ret);
+MUST_USE enum status timed_item_wait(struct timed_item *item);
+/* Both of them. */
+MUST_USE enum status timed_item_open(struct timed *t, struct str key, struct arena *arena,
+				     struct timed_item *ret);
+
+/* Removes the item, whatever it is, if it is there. Touches the header alone. */
+MUST_USE enum status timed_item_delete(struct timed_item *item);
+
+/* Changes when the item expires, and nothing else. The item is there. */
+MUST_USE enum status timed_item_expire(struct timed_item *item, struct timed_expiry expiry);
+
+/*
+ * Gives the item the place of `to`, whatever was there, with its expiry. Touches the two headers
+ * alone. `item` is not there afterwards. They are two different keys of one database.
+ */
+MUST_USE enum status timed_item_rename(struct timed_item *item, struct timed_item *to);
+
+/*
+ * Makes `to` a copy of the item, with its expiry. They may be of two databases. Reads all of it.
+ * STATUS_TX_TOO_LARGE, explained, past TIMED_WRITE_BYTES.
+ */
+MUST_USE enum status timed_item_copy(struct timed_item *item, struct timed_item *to);
+
+/*
+ * Bytes that differ after every transaction that has changed the item, for WATCH. Those of an item
+ * that is not there are empty. Reads a key of a collection; the transaction conflicts with a
+ * change. Ask before the transaction itself changes the item.
+ */
+MUST_USE enum status timed_item_version(struct timed_item *item, struct str *ret);
+
+/*
+ * The key whose value changes when the item comes, goes or is replaced: for kv_watch(), by whoever
+ * waits for an item that is not there. A change inside a collection does not change it.
+ */
+struct str timed_item_watch_key(const struct timed_item *item);
+
+/* ---- Values (value.c): TIMED_VALUE ---- */
+
+/* Replaces the item by a value. STATUS_VALUE_TOO_LARGE, explained, past TIMED_WRITE_BYTES. */
+MUST_USE enum status timed_value_set(struct timed_item *item, struct str value,
+				     struct timed_expiry expiry);
+/* The same, but that an item that is there keeps its expiry. */
+MUST_USE enum status timed_value_replace(struct timed_item *item, struct str value);
+
+/* Bytes of the value; fewer where it ends. Reads the chunks that they are in. */
+MUST_USE enum status timed_value_get(struct timed_item *item, uint64_t offset, uint64_t len,
+				     struct str *ret);
+/*
+ * Overwrites bytes from the offset on; the value grows where it has to, with NULs between, and is
+ * made if there is none. Keeps the expiry. Reads and writes the chunks that they are in.
+ */
+MUST_USE enum status timed_value_write(struct timed_item *item, uint64_t offset, struct str bytes);
+
+/* ---- Members (members.c): TIMED_HASH, TIMED_SET, and by member TIMED_ZSET ---- */
+
+struct timed_member {
+	struct str name;
+	struct str value;    /* TIMED_HASH */
+	double score;        /* TIMED_ZSET; not NaN */
+	uint64_t expires_ms; /* since 1970; 0: with the item */
+	bool found;          /* it is there, or was before a put or a delete */
+	double old_score;    /* TIMED_ZSET: after a put or a delete that found it */
+};
+
+/* How many members or elements there are, exactly. One key. */
+MUST_USE enum status timed_count(struct timed_item *item, uint64_t *ret);
+
+/* Looks for members by their names, a point read each, side by side. */
+MUST_USE enum status timed_members_get(struct timed_item *item, struct timed_member *members,
+				       size_t count);
+
+/*
+ * Adds members or gives them values (scores), and makes the item, of that type, if it is not there;
+ * it then never expires. A point read each, side by side: `found` tells who was there. A name may
+ * be there twice: the later one counts, and finds the former. A member of a hash expires at its
+ * `expires_ms`; 0: with the item.
+ */
+MUST_USE enum status timed_members_put(struct timed_item *item, enum timed_type type,
+				       struct timed_member *members, size_t count);
+
+/* Removes members; the item goes with the last one. A name that is there twice is found once. */
+MUST_USE enum status timed_members_delete(struct timed_item *item, struct timed_member *members,
+					  size_t count);
+
+/* When a member of a hash expires by itself: 0, not. It is there, else STATUS_NOT_FOUND. */
+MUST_USE enum status timed_member_expire(struct timed_item *item, struct str name,
+					 uint64_t expires_ms);
+
+/* A page of members. */
+struct timed_members {
+	struct timed_member *members;
+	size_t count;
+	uint64_t next; /* where the next page begins; 0: this is the last one */
+};
+
+/*
+ * A page of members in the order of a hash of their names, from the one where `from` says (0: the
+ * first) to at least `least` of them, if there are so many: all members of one hash are on one
+ * page. So whoever goes through all pages sees each member that was there all the while, and a
+ * position is a number below 2^17 that stays good whatever happens between two pages.
+ */
+MUST_USE enum status timed_members_page(struct timed_item *item, uint64_t from, size_t least,
+					struct timed_members *ret);
+
+/* ---- Sorted sets in their order (zset.c) ---- */
+
+/* A bound of a range. */
+struct timed_bound {
+	enum timed_bound_kind {
+		TIMED_BOUND_END,       /* no bound */
+		TIMED_BOUND_INCLUSIVE, /* what equals it is in the range */
+		TIMED_BOUND_EXCLUSIVE,
+	} kind;
+	double score;    /* of a range by score */
+	struct str name; /* of a range by name, among members of one score */
+};
+
+enum timed_zset_by {
+	TIMED_BY_RANK,
+	TIMED_BY_SCORE,
+	TIMED_BY_NAME,
+};
+
+/* A range, always from its lower to its upper end; `reverse` is about who comes first. */
+struct timed_zset_range {
+	enum timed_zset_by by;
+	uint64_t from; /* TIMED_BY_RANK: from this rank on, from 0 up, up to but without `to` */
+	uint64_t to;
+	struct timed_bound lower;
+	struct timed_bound upper;
+	bool reverse;  /* the greatest first; `from` and `to` then count from the greatest */
+	uint64_t skip; /* so many of the first are left out */
+	size_t limit;  /* SIZE_MAX: all */
+};
+
+/* Members of the range with their scores. Logarithmic in what lies before, by counts of blocks. */
+MUST_USE enum status timed_zset_range(struct timed_item *item, const struct timed_zset_range *range,
+				      struct timed_members *ret);
+/* How many members are in the range (`skip` and `limit` do not count). Logarithmic. */
+MUST_USE enum status timed_zset_range_count(struct timed_item *item,
+					    const struct timed_zset_range *range, uint64_t *ret);
+/* How many members come before this one. STATUS_NOT_FOUND: it is no member. Logarithmic. */
+MUST_USE enum status timed_zset_rank(struct timed_item *item, struct str name, bool reverse,
+				     uint64_t *ret_rank, double *ret_score);
+
+/* ---- Lists (list.c) ---- */
+
+/* An element, and where it is, for as long as nothing else was done with the list. */
+struct timed_element {
+	struct str value;
+	struct str place; /* opaque */
+};
+
+struct timed_elements {
+	struct timed_element *elements;
+	size_t count;
+};
+
+/* One after the other at that end, so the last one is at the end then. Makes the item. */
+MUST_USE enum status timed_list_push(struct timed_item *item, bool left, const struct str *values,
+				     size_t count);
+/* Removes at most `count` from that end, the one at the end first. The item goes with the last. */
+MUST_USE enum status timed_list_pop(struct timed_item *item, bool left, size_t count,
+				    struct timed_elements *ret);
+/* The elements from index `from` on (0: the left end), at most `count`. Logarithmic in `from`. */
+MUST_USE enum status timed_list_range(struct timed_item *item, uint64_t from, size_t count,
+				      struct timed_elements *ret);
+/* Replaces an element that timed_list_range() has returned. */
+MUST_USE enum status timed_list_set(struct timed_item *item, struct str place, struct str value);
+/*
+ * Inserts before or behind an element that timed_list_range() has returned. STATUS_LIMIT,
+ * explained, where there is no room left, after some thousand insertions between the same two.
+ */
+MUST_USE enum status timed_list_insert(struct timed_item *item, struct str place, bool before,
+				       struct str value);
+/* Removes elements that timed_list_range() has returned. The item goes with the last. */
+MUST_USE enum status timed_list_remove(struct timed_item *item,
+				       const struct timed_element *elements, size_t count);
+/* Removes all but the `count` from index `from` on. The item goes with the last. */
+MUST_USE enum status timed_list_trim(struct timed_item *item, uint64_t from, uint64_t count);
+
+/* ---- Whole databases (items.c) ---- */
+
+/* A page of items: headers alone, of what is there and has not expired. */
+struct timed_items {
+	struct timed_item *items; /* their keys are in the arena */
+	size_t count;
+	uint64_t next; /* where the next page begins; 0: this is the last one */
+};
+
+/*
+ * A page in the order of the hashes of the keys, as timed_members_page() has them. Each page may be
+ * of a transaction of its own. RANDOMKEY: begin at a random position below 2^16 + 1.
+ */
+MUST_USE enum status timed_items_page(struct timed *t, uint64_t from, size_t least,
+				      struct arena *arena, struct timed_items *ret);
+
+/* How many items are stored; those that have expired count until they are removed. */
+MUST_USE enum status timed_items_count(struct timed *t, uint64_t *ret);
+
+/*
+ * Creates a database of Redis's door, for items; STATUS_EXISTS. Open it with
+ * catalog_open(tx, cache, CATALOG_SPACE_REDIS, name).
+ */
+MUST_USE enum status timed_items_create(struct kv_tx *tx, struct str name, struct err *err);
+
+/* Empties the database: another one, without a key, has its name. `t` is of no use afterwards. */
+MUST_USE enum status timed_items_flush(struct timed *t);
+
+#endif

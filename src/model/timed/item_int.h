@@ -1,0 +1,180 @@
+/*
+ * What the files about items share: keys and records of bodies, the skip list over an order.
+ *
+ * Keys that functions here return lie in the item's arena.
+ */
+#ifndef FROND_MODEL_TIMED_ITEM_INT_H
+#define FROND_MODEL_TIMED_ITEM_INT_H
+
+#include "model/timed/item.h"
+#include "model/timed/timed_int.h"
+
+/*
+ * What lies in a body, behind its id: members under an element of bytes, and parts under these
+ * numbers. Stored: never renumber. A copy of an item has what lies before the stamp.
+ */
+enum timed_part {
+	TIMED_PART_ORDER = 1,  /* (order) → an element of a list, or the score of a member */
+	TIMED_PART_BLOCKS = 2, /* (level, order) → how many entries the block has */
+	TIMED_PART_CHUNKS = 3, /* (n) → bytes of a value */
+	TIMED_PART_COUNT = 4,  /* → how many members or elements there are */
+	TIMED_PART_STAMP = 5,  /* → the versionstamp of the latest change in the body */
+	TIMED_PART_OWNER = 6,  /* → the key of the header, where members expire by themselves */
+};
+
+enum {
+	TIMED_SHA_BYTES = 32,
+	TIMED_CUT_BYTES = TIMED_WHOLE_BYTES + TIMED_SHA_BYTES, /* of a name that was cut */
+	TIMED_SCORE_BYTES = 8,
+	TIMED_PLACE_BYTES = 800,  /* of a position in a list */
+	TIMED_HEADER_BYTES = 100, /* of a header beside the key and the value */
+	TIMED_LEAF_BYTES = 50,    /* of a member likewise */
+	TIMED_COUNT_SHARDS = 16,
+	TIMED_HASHES = 1 << 16,
+	TIMED_HEIGHT_MOST = 12,
+};
+
+/* ---- Keys (item_keys.c) ---- */
+
+/* A buffer of that size in the arena. It does not grow, and is not released. */
+struct buf timed_arena_buf(struct arena *arena, size_t bytes);
+
+/* The name, or what stands for it in a key if it is too long. */
+MUST_USE enum status timed_cut(struct arena *arena, struct str name, struct str *ret);
+/* True if this part of a key stands for a name that is too long. */
+static inline bool
+timed_is_cut(struct str part)
+{
+	return part.len == TIMED_CUT_BYTES;
+}
+
+/* The key of an item's header. */
+MUST_USE enum status timed_item_row(const struct catalog_db *db, struct arena *arena,
+				    struct str key, struct str *ret);
+/* STATUS_CORRUPT, explained. */
+MUST_USE enum status timed_item_corrupt(struct timed_item *item);
+
+/* What all keys of the body begin with. */
+MUST_USE enum status timed_body_prefix(const struct catalog_db *db, struct arena *arena,
+				       const uint8_t id[TIMED_ID_BYTES], struct str *ret);
+/* The key of an entry that says that a body is to be cleared. */
+MUST_USE enum status timed_gone_key(const struct catalog_db *db, struct arena *arena,
+				    const uint8_t id[TIMED_ID_BYTES], struct str *ret);
+
+MUST_USE enum status timed_part_key(struct timed_item *item, enum timed_part part, struct str *ret);
+MUST_USE enum status timed_member_key(struct timed_item *item, struct str name, struct str *ret);
+MUST_USE enum status timed_order_key(struct timed_item *item, struct str order, struct str *ret);
+MUST_USE enum status timed_block_key(struct timed_item *item, unsigned level, struct str order,
+				     struct str *ret);
+MUST_USE enum status timed_chunk_key(struct timed_item *item, uint64_t n, struct str *ret);
+/* The bytes of the last element of such a key, which begins with `skip` others behind the body. */
+MUST_USE enum status timed_key_tail(struct timed_item *item, struct str key, unsigned skip,
+				    struct str *ret);
+/*
+ * Where keys with the hash begin that lie behind `before`, members' of a body or items' headers;
+ * TIMED_HASHES: where they end.
+ */
+MUST_USE enum status timed_hash_key(struct arena *arena, struct str before, uint64_t hash,
+				    struct str *ret);
+/* The key with one byte more. */
+MUST_USE enum status timed_key_with(struct arena *arena, struct str key, uint8_t byte,
+				    struct str *ret);
+
+/* ---- Records of items (item_record.c) ---- */
+
+/* A header: (format, type, write time, expiry, length of the whole key), whole key, the rest. */
+struct timed_header {
+	enum timed_type type;
+	uint64_t write_us;
+	uint64_t expires_ms;        /* 0: never */
+	struct str whole;           /* the key, if it was cut */
+	struct str value;           /* TIMED_VALUE without a body */
+	bool has_body;              /* else */
+	uint8_t id[TIMED_ID_BYTES]; /* of the body */
+	uint64_t length;            /* TIMED_VALUE: of the value; else: the height */
+};
+
+void timed_header_put(const struct timed_header *header, struct buf *value);
+MUST_USE enum status timed_header_parse(struct str value, struct timed_header *ret,
+					struct err *err);
+
+/* A member or an element: (format, write time, expiry, length of the whole name), name, value. */
+struct timed_leaf_record {
+	uint64_t write_us;
+	uint64_t expires_ms; /* 0: with the item */
+	struct str whole;
+	struct str value;
+};
+
+void timed_leaf_put(const struct timed_leaf_record *leaf, struct buf *value);
+MUST_USE enum status timed_leaf_parse(struct str value, struct timed_leaf_record *ret,
+				      struct err *err);
+
+/* A score: in the order of scores, where -0 is 0, and as it is. */
+void timed_score_order(double score, uint8_t ret[TIMED_SCORE_BYTES]);
+void timed_score_put(double score, uint8_t ret[TIMED_SCORE_BYTES]);
+double timed_score_get(const uint8_t bytes[TIMED_SCORE_BYTES]);
+
+/* ---- What changes an item (item.c) ---- */
+
+/* Takes over what the header says. */
+MUST_USE enum status timed_item_take(struct timed_item *item, const struct timed_header *header);
+/* Gives the item a body of its own, which is empty. */
+MUST_USE enum status timed_body_make(struct timed_item *item);
+/*
+ * Makes the item one of this type, instead of what was there, with an empty body; a value has none.
+ * Its header is written by timed_item_store().
+ */
+MUST_USE enum status timed_item_renew(struct timed_item *item, enum timed_type type);
+/* Writes the header as the struct says. */
+MUST_USE enum status timed_item_store(struct timed_item *item);
+/* Before each change in a body: the transaction writes, and the stamp says so. */
+MUST_USE enum status timed_item_touch(struct timed_item *item);
+/* Adds to the count of members. */
+MUST_USE enum status timed_item_add(struct timed_item *item, int64_t change);
+/* Removes what is stored of the item, also if it has expired. */
+MUST_USE enum status timed_item_remove(struct timed_item *item);
+/* Deletes the item if no member, or element, is left. Reads one of them. */
+MUST_USE enum status timed_item_delete_empty(struct timed_item *item);
+/* When this is, at the transaction's moment. 0: never. */
+uint64_t timed_expiry_ms(const struct timed *t, struct timed_expiry expiry);
+
+/* ---- The skip list over an order (blocks.c) ---- */
+
+/* Says that the entry comes, which is not there yet. May change item->height. */
+MUST_USE enum status timed_blocks_add(struct timed_item *item, struct str order);
+/* Says that it goes. */
+MUST_USE enum status timed_blocks_remove(struct timed_item *item, struct str order);
+/* How many entries come before the order, which need not be an entry's. */
+MUST_USE enum status timed_blocks_rank(struct timed_item *item, struct str order, uint64_t *ret);
+/*
+ * An order with at most `index` entries before it, which `*ret_before` counts, not far from the
+ * entry of that index. An `index` behind the last entry is fine.
+ */
+MUST_USE enum status timed_blocks_find(struct timed_item *item, uint64_t index, struct str *ret,
+				       uint64_t *ret_before);
+
+/* ---- The order of a sorted set (zset_order.c) ---- */
+
+MUST_USE enum status timed_zset_order(struct timed_item *item, double score, struct str name,
+				      struct str *ret);
+MUST_USE enum status timed_zset_insert(struct timed_item *item, struct str name, double score);
+MUST_USE enum status timed_zset_erase(struct timed_item *item, struct str name, double score);
+
+/* ---- Removing in the background (items_expiry.c, gone.c) ---- */
+
+/* Writes the entry of a member that expires by itself, and the owner of the body. */
+MUST_USE enum status timed_member_entry(struct timed_item *item, struct str member_key,
+					uint64_t ms);
+/*
+ * Removes the item, or the member, that an entry of EXPIRY names by its `tail`, if it expires at
+ * that time. `row` is the key in ROWS that the tail would be of.
+ */
+MUST_USE enum status timed_items_sweep(struct timed *t, struct arena *arena, uint64_t ms,
+				       struct str tail, struct str row, bool *ret_done);
+
+/* Clears bodies that are gone, TIMED_SWEEP_KEYS at most. */
+MUST_USE enum status timed_gone_sweep(struct kv_tx *tx, const struct catalog_db *db,
+				      uint64_t *ret_done, bool *ret_more);
+
+#endif

@@ -1,0 +1,134 @@
+/* The records of items: headers, members, scores. */
+#include <endian.h>
+
+#include "catalog/format.h"
+#include "model/timed/item_int.h"
+
+enum {
+	HEADER_FORMAT = 1,
+	LEAF_FORMAT = 1,
+};
+
+void
+timed_header_put(const struct timed_header *header, struct buf *value)
+{
+	tuple_put_u64(value, HEADER_FORMAT);
+	tuple_put_u64(value, header->type);
+	tuple_put_u64(value, header->write_us);
+	tuple_put_u64(value, header->expires_ms);
+	tuple_put_u64(value, header->whole.len);
+	tuple_put_bytes(value, str_of(header->id, header->has_body ? TIMED_ID_BYTES : 0));
+	tuple_put_u64(value, header->length);
+	buf_append_str(value, header->whole);
+	buf_append_str(value, header->value);
+}
+
+/* The id of a body; none: the value is in the header. */
+static enum status
+header_parse_id(struct tuple_reader *r, struct timed_header *ret)
+{
+	struct buf id = { .ptr = (char *)ret->id,
+			  .cap = TIMED_ID_BYTES,
+			  .max_bytes = TIMED_ID_BYTES };
+	struct tuple_elem e;
+
+	TRY(tuple_next(r, &e));
+	if (e.kind != TUPLE_BYTES)
+		return STATUS_CORRUPT;
+	tuple_unescape(&e, &id);
+	ret->has_body = id.len == TIMED_ID_BYTES;
+	return id.failed == STATUS_OK && (ret->has_body || !id.len) ? STATUS_OK : STATUS_CORRUPT;
+}
+
+enum status
+timed_header_parse(struct str value, struct timed_header *ret, struct err *err)
+{
+	struct tuple_reader r = tuple_reader(value);
+	struct timed_header h = { 0 };
+	uint64_t format, type, whole;
+
+	TRY(catalog_format_next(&r, "header of an item", HEADER_FORMAT, &format, err));
+	TRY(tuple_next_u64(&r, &type));
+	if (type < TIMED_VALUE || type >= TIMED_TYPES)
+		return STATUS_CORRUPT;
+	h.type = (enum timed_type)type;
+	TRY(tuple_next_u64(&r, &h.write_us));
+	TRY(tuple_next_u64(&r, &h.expires_ms));
+	TRY(tuple_next_u64(&r, &whole));
+	TRY(header_parse_id(&r, &h));
+	TRY(tuple_next_u64(&r, &h.length));
+	if (whole > r.rest.len)
+		return STATUS_CORRUPT;
+	h.whole = str_of(r.rest.ptr, (size_t)whole);
+	h.value = str_skip(r.rest, (size_t)whole);
+	if (h.has_body ? h.value.len > 0 : h.type != TIMED_VALUE || h.length != h.value.len)
+		return STATUS_CORRUPT;
+	*ret = h;
+	return STATUS_OK;
+}
+
+void
+timed_leaf_put(const struct timed_leaf_record *leaf, struct buf *value)
+{
+	tuple_put_u64(value, LEAF_FORMAT);
+	tuple_put_u64(value, leaf->write_us);
+	tuple_put_u64(value, leaf->expires_ms);
+	tuple_put_u64(value, leaf->whole.len);
+	buf_append_str(value, leaf->whole);
+	buf_append_str(value, leaf->value);
+}
+
+enum status
+timed_leaf_parse(struct str value, struct timed_leaf_record *ret, struct err *err)
+{
+	struct tuple_reader r = tuple_reader(value);
+	struct timed_leaf_record leaf;
+	uint64_t format, whole;
+
+	TRY(catalog_format_next(&r, "member of an item", LEAF_FORMAT, &format, err));
+	TRY(tuple_next_u64(&r, &leaf.write_us));
+	TRY(tuple_next_u64(&r, &leaf.expires_ms));
+	TRY(tuple_next_u64(&r, &whole));
+	if (whole > r.rest.len)
+		return STATUS_CORRUPT;
+	leaf.whole = str_of(r.rest.ptr, (size_t)whole);
+	leaf.value = str_skip(r.rest, (size_t)whole);
+	*ret = leaf;
+	return STATUS_OK;
+}
+
+/* ---- Scores ---- */
+
+void
+timed_score_put(double score, uint8_t ret[TIMED_SCORE_BYTES])
+{
+	uint64_t bits;
+
+	memcpy(&bits, &score, sizeof(bits));
+	bits = htobe64(bits);
+	memcpy(ret, &bits, sizeof(bits));
+}
+
+double
+timed_score_get(const uint8_t bytes[TIMED_SCORE_BYTES])
+{
+	uint64_t bits;
+	double score;
+
+	memcpy(&bits, bytes, sizeof(bits));
+	bits = be64toh(bits);
+	memcpy(&score, &bits, sizeof(score));
+	return score;
+}
+
+void
+timed_score_order(double score, uint8_t ret[TIMED_SCORE_BYTES])
+{
+	const uint64_t sign = UINT64_C(1) << 63;
+	double plain = score == 0 ? 0 : score;
+	uint64_t bits;
+
+	memcpy(&bits, &plain, sizeof(bits));
+	bits = htobe64(bits & sign ? ~bits : bits | sign);
+	memcpy(ret, &bits, sizeof(bits));
+}

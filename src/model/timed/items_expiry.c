@@ -1,0 +1,141 @@
+/*
+ * Expiry of members of hashes, and the removal of items and members that have expired.
+ *
+ *     (P, EXPIRY, shard, ms, hash components, range components)  → '': an item, as any row
+ *     (P, EXPIRY, shard, ms, null, b"id", b"hash16 name")        → '': a member
+ *
+ * A member's entry names its body, which stays the same when the item is renamed; the body's OWNER
+ * is then the key of the header, which goes with the last member.
+ */
+#include "model/timed/item_int.h"
+
+enum {
+	EXPIRY_KEY_BYTES = 32, /* of what comes before the id */
+};
+
+enum status
+timed_member_entry(struct timed_item *item, struct str member_key, uint64_t ms)
+{
+	struct str tail = str_skip(member_key, item->body.len), owner;
+	struct buf key = timed_arena_buf(item->arena, EXPIRY_KEY_BYTES + item->t->db->prefix.len +
+							      2 * TIMED_ID_BYTES + tail.len);
+
+	buf_append_str(&key, item->t->db->prefix);
+	tuple_put_u64(&key, TIMED_SPACE_EXPIRY);
+	tuple_put_u64(&key, item->id[0] % TIMED_EXPIRY_SHARDS);
+	tuple_put_u64(&key, ms);
+	tuple_put_null(&key);
+	tuple_put_bytes(&key, str_of(item->id, sizeof(item->id)));
+	buf_append_str(&key, tail);
+	TRY(buf_status(&key));
+	TRY(timed_part_key(item, TIMED_PART_OWNER, &owner));
+	TRY(kv_set(item->t->tx, owner, item->row));
+	return kv_set(item->t->tx, buf_str(&key), STR(""));
+}
+
+/* ---- Removing ---- */
+
+/* The value of a key; ptr NULL: there is none. */
+static enum status
+value_read(struct timed *t, struct str key, struct str *ret)
+{
+	struct kv_future *f = kv_get(t->tx, key, KV_READ);
+
+	TRY(kv_future_wait(f));
+	if (!kv_future_value(f, ret))
+		*ret = (struct str){ NULL, 0 };
+	return STATUS_OK;
+}
+
+/* The item whose header is at the key. Its own key may be unknown: it is only to be removed. */
+static enum status
+item_load(struct timed *t, struct arena *arena, struct str row, struct str value,
+	  struct timed_item *ret, uint64_t *ret_expires_ms)
+{
+	struct timed_header h;
+	enum status status = timed_header_parse(value, &h, t->err);
+
+	*ret = (struct timed_item){ .t = t, .arena = arena, .row = row };
+	if (status == STATUS_CORRUPT)
+		return timed_item_corrupt(ret);
+	TRY(status);
+	ret->key = h.whole;
+	*ret_expires_ms = h.expires_ms;
+	return timed_item_take(ret, &h);
+}
+
+/* Removes a member of the body that `body` is, which has expired. */
+static enum status
+member_remove(struct timed_item *body, struct str member_key)
+{
+	struct timed_item item;
+	struct str owner, value = { NULL, 0 };
+	uint64_t ignored;
+
+	TRY(kv_clear(body->t->tx, member_key));
+	TRY(timed_part_key(body, TIMED_PART_OWNER, &owner));
+	TRY(value_read(body->t, owner, &owner));
+	if (owner.ptr)
+		TRY(value_read(body->t, owner, &value));
+	if (!value.ptr)
+		return STATUS_OK;
+	TRY(item_load(body->t, body->arena, owner, value, &item, &ignored));
+	if (!str_eq(item.body, body->body))
+		return STATUS_OK; /* the body is gone, and about to be cleared */
+	TRY(timed_item_touch(&item));
+	TRY(timed_item_add(&item, -1));
+	return timed_item_delete_empty(&item);
+}
+
+static enum status
+member_sweep(struct timed *t, struct arena *arena, uint64_t ms, struct tuple_reader r,
+	     bool *ret_done)
+{
+	struct timed_item body = { .t = t, .arena = arena };
+	struct buf id = timed_arena_buf(arena, TIMED_ID_BYTES);
+	struct timed_leaf_record leaf;
+	struct tuple_elem e;
+	struct buf key;
+	struct str value;
+
+	TRY(buf_status(&id));
+	if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
+		return timed_item_corrupt(&body);
+	tuple_unescape(&e, &id);
+	if (buf_status(&id) != STATUS_OK || id.len != TIMED_ID_BYTES)
+		return timed_item_corrupt(&body);
+	memcpy(body.id, id.ptr, sizeof(body.id));
+	TRY(timed_body_prefix(t->db, arena, body.id, &body.body));
+	key = timed_arena_buf(arena, body.body.len + r.rest.len);
+	buf_append_str(&key, body.body);
+	buf_append_str(&key, r.rest);
+	TRY(buf_status(&key));
+	TRY(value_read(t, buf_str(&key), &value));
+	if (!value.ptr)
+		return STATUS_OK;
+	TRY(timed_leaf_parse(value, &leaf, t->err));
+	*ret_done = leaf.expires_ms == ms;
+	return *ret_done ? member_remove(&body, buf_str(&key)) : STATUS_OK;
+}
+
+enum status
+timed_items_sweep(struct timed *t, struct arena *arena, uint64_t ms, struct str tail,
+		  struct str row, bool *ret_done)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	struct timed_item item;
+	struct tuple_elem e;
+	uint64_t expires_ms;
+	struct str value;
+
+	*ret_done = false;
+	TRY(tuple_next(&r, &e));
+	if (e.kind == TUPLE_NULL)
+		return member_sweep(t, arena, ms, r, ret_done);
+	TRY(value_read(t, row, &value));
+	if (!value.ptr)
+		return STATUS_OK;
+	TRY(item_load(t, arena, row, value, &item, &expires_ms));
+	*ret_done = expires_ms == ms;
+	return *ret_done ? timed_item_remove(&item) : STATUS_OK;
+}

@@ -1,0 +1,268 @@
+/* Checks a database of items: headers, bodies, that their counts are right. */
+#include <endian.h>
+
+#include "model/timed/item_int.h"
+
+#define FINDING_HEADER "item_header" /* one that cannot be where it is, or whose body lacks */
+#define FINDING_BODY   "item_body"   /* something in a body that cannot be there */
+#define FINDING_COUNT  "item_count"  /* a count that does not equal what is there */
+
+/* What has been seen of one body. */
+struct body_seen {
+	struct buf key; /* what its keys begin with; empty: none yet */
+	uint64_t members;
+	uint64_t ordered;
+	uint64_t blocks[TIMED_HEIGHT_MOST + 1];
+	unsigned levels;
+	bool has_count;
+	uint64_t count;
+};
+
+static bool
+number_parse(struct str value, uint64_t *ret)
+{
+	if (value.len != sizeof(*ret))
+		return false;
+	memcpy(ret, value.ptr, sizeof(*ret));
+	*ret = le64toh(*ret);
+	return true;
+}
+
+/* ---- Bodies ---- */
+
+static void
+body_finish(struct catalog_verify *v, const struct body_seen *b)
+{
+	uint64_t entries = b->ordered ? b->ordered : b->members;
+
+	if (!b->key.len)
+		return;
+	if (b->has_count && b->count != entries)
+		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+				     "the body counts %llu entries and has %llu",
+				     (unsigned long long)b->count, (unsigned long long)entries);
+	if (b->ordered && b->members && b->ordered != b->members)
+		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+				     "a sorted set has %llu members and %llu in its order",
+				     (unsigned long long)b->members,
+				     (unsigned long long)b->ordered);
+	for (unsigned l = 1; l <= b->levels; l++)
+		if (b->blocks[l] != b->ordered)
+			catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+					     "the blocks of level %u count %llu entries of %llu", l,
+					     (unsigned long long)b->blocks[l],
+					     (unsigned long long)b->ordered);
+}
+
+/* A pair of a part with a number; false: nothing can be at this place. */
+static bool
+body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
+{
+	uint64_t part, level, n;
+
+	if (tuple_next_u64(&r, &part) != STATUS_OK)
+		return false;
+	switch (part) {
+	case TIMED_PART_ORDER:
+		b->ordered++;
+		return value.len >= TIMED_SCORE_BYTES;
+	case TIMED_PART_BLOCKS:
+		if (tuple_next_u64(&r, &level) != STATUS_OK || !level ||
+		    level > TIMED_HEIGHT_MOST || !number_parse(value, &n))
+			return false;
+		b->blocks[level] += n;
+		b->levels = level > b->levels ? (unsigned)level : b->levels;
+		return true;
+	case TIMED_PART_CHUNKS:
+		return tuple_next_u64(&r, &n) == STATUS_OK && value.len <= TIMED_CHUNK_BYTES;
+	case TIMED_PART_COUNT:
+		b->has_count = true;
+		return number_parse(value, &b->count);
+	case TIMED_PART_STAMP:
+		return value.len == KV_VERSIONSTAMP_BYTES;
+	case TIMED_PART_OWNER:
+		return value.len > 0;
+	default:
+		return false;
+	}
+}
+
+static enum status
+body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *pair,
+	  struct str tail)
+{
+	size_t id = tuple_skip(tail, 0, TUPLE_SKIP_TEXT);
+	struct str rest = str_skip(tail, id);
+	struct str prefix = str_of(pair->key.ptr, pair->key.len - rest.len);
+	struct timed_leaf_record leaf;
+	struct err err = { 0 };
+	enum status status;
+
+	if (!id) {
+		catalog_verify_found(v, CATALOG_FINDING_KEY, pair->key, "no body can be here");
+		return STATUS_OK;
+	}
+	if (!str_eq(prefix, buf_str(&b->key))) {
+		struct buf key = b->key;
+
+		body_finish(v, b);
+		buf_clear(&key);
+		buf_append_str(&key, prefix);
+		*b = (struct body_seen){ .key = key };
+		TRY(buf_status(&key));
+	}
+	v->sum.leaves++;
+	if (!rest.len || rest.ptr[0] != TUPLE_CODE_BYTES) {
+		if (!body_take_part(b, tuple_reader(rest), pair->value))
+			catalog_verify_found(v, FINDING_BODY, pair->key,
+					     "this cannot be in a body");
+		return STATUS_OK;
+	}
+	b->members++;
+	status = timed_leaf_parse(pair->value, &leaf, &err);
+	if (status != STATUS_OK)
+		catalog_verify_unreadable(v, status, &err, pair->key, "not a member of an item");
+	return STATUS_OK;
+}
+
+static enum status
+verify_bodies(struct catalog_verify *v)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct body_seen b = { .key = CATALOG_KEY_INIT };
+	enum status status = catalog_verify_cursor_open(v, &c, TIMED_SPACE_BODY);
+
+	while (status == STATUS_OK && !c.done) {
+		status = body_take(v, &b, &c.pair, c.tail);
+		if (status == STATUS_OK)
+			status = catalog_verify_cursor_next(v, &c);
+	}
+	if (status == STATUS_OK)
+		body_finish(v, &b);
+	buf_release(&b.key);
+	return status;
+}
+
+/* ---- Headers ---- */
+
+static enum status
+verify_body_of(struct catalog_verify *v, const struct kv_pair *pair, const struct timed_header *h)
+{
+	struct timed_item item = { .arena = v->scratch };
+	struct kv_future *f;
+	struct str key, ignored;
+
+	if (!h->has_body || h->type == TIMED_VALUE)
+		return STATUS_OK;
+	TRY(timed_body_prefix(v->db, v->scratch, h->id, &item.body));
+	TRY(timed_part_key(&item, TIMED_PART_COUNT, &key));
+	TRY(catalog_verify_get(v, key, &f));
+	if (!kv_future_value(f, &ignored))
+		catalog_verify_found(v, FINDING_HEADER, pair->key, "its body has no count");
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+/* What expires has an entry, or it would never be removed. */
+static enum status
+verify_entry_of(struct catalog_verify *v, const struct kv_pair *pair, uint64_t ms)
+{
+	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
+	struct kv_future *f;
+	struct str ignored;
+
+	if (!ms)
+		return STATUS_OK;
+	TRY(timed_key_expiry(v->db, pair->key, ms, &entry));
+	TRY(catalog_verify_get(v, buf_str(&entry), &f));
+	if (!kv_future_value(f, &ignored))
+		catalog_verify_found(v, FINDING_HEADER, pair->key,
+				     "it expires, and no entry says so");
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+static enum status
+verify_header(struct catalog_verify *v, const struct kv_pair *pair, struct str tail)
+{
+	struct timed_place place;
+	struct timed_header h;
+	struct err err = { 0 };
+	enum status status;
+
+	arena_clear(v->scratch);
+	v->sum.documents++;
+	if (timed_place_parse(timed_schema_of(v->db), tail, v->scratch, &place) != STATUS_OK ||
+	    place.path.count) {
+		catalog_verify_found(v, CATALOG_FINDING_KEY, pair->key, "not the key of an item");
+		return STATUS_OK;
+	}
+	status = timed_header_parse(pair->value, &h, &err);
+	if (status != STATUS_OK) {
+		catalog_verify_unreadable(v, status, &err, pair->key, "not a header of an item");
+		return STATUS_OK;
+	}
+	TRY(verify_body_of(v, pair, &h));
+	return verify_entry_of(v, pair, h.expires_ms);
+}
+
+static enum status
+verify_headers(struct catalog_verify *v, uint64_t *ret_count)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_ROWS));
+	while (!c.done) {
+		++*ret_count;
+		TRY(verify_header(v, &c.pair, c.tail));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+verify_count(struct catalog_verify *v, uint64_t headers)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	uint64_t sum = 0, n;
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_COUNT));
+	while (!c.done) {
+		if (number_parse(c.pair.value, &n))
+			sum += n;
+		else
+			catalog_verify_found(v, CATALOG_FINDING_VALUE, c.pair.key, "not a count");
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	if (sum == headers)
+		return STATUS_OK;
+	timed_key_space(&v->key, v->db, TIMED_SPACE_COUNT);
+	TRY(catalog_key_status(&v->key));
+	catalog_verify_found(v, FINDING_COUNT, buf_str(&v->key), "%llu items, and %llu are counted",
+			     (unsigned long long)headers, (unsigned long long)sum);
+	return STATUS_OK;
+}
+
+/* The spaces whose keys have nothing to be compared with. */
+static enum status
+verify_counted(struct catalog_verify *v, enum timed_space space)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, space));
+	while (!c.done)
+		TRY(catalog_verify_cursor_next(v, &c));
+	return STATUS_OK;
+}
+
+enum status
+timed_items_verify_opened(struct catalog_verify *v)
+{
+	uint64_t headers = 0;
+
+	TRY(verify_headers(v, &headers));
+	TRY(verify_count(v, headers));
+	TRY(verify_bodies(v));
+	TRY(verify_counted(v, TIMED_SPACE_GONE));
+	return verify_counted(v, TIMED_SPACE_EXPIRY);
+}

@@ -1,0 +1,346 @@
+/*
+ * Lists: (body, ORDER, position) → element.
+ *
+ * A position is a number of eight bytes, and behind it any count of numbers of four, all
+ * big-endian. There is room between two positions at the ends of a list, so pushing at one end
+ * conflicts only with whoever uses that end. Between two elements a new one takes a number between
+ * theirs, not too far from the one that has more numbers, since whoever inserts here once often
+ * does so again; where none is left, it gets one number more than its neighbour.
+ */
+#include <endian.h>
+
+#include "model/timed/item_int.h"
+
+enum {
+	FIRST_BYTES = 8,
+	MORE_BYTES = 4,
+};
+
+#define LIST_STEP   (UINT64_C(1) << 16)
+#define LIST_MIDDLE (UINT64_C(1) << 63) /* of the first number */
+#define MORE_MIDDLE (UINT64_C(1) << 31)
+#define MORE_END    (UINT64_C(1) << 32)
+
+/* ---- Positions ---- */
+
+/* The last number of a position, and how many bytes are before it. */
+static uint64_t
+place_last(struct str place, size_t *ret_before)
+{
+	uint64_t first;
+	uint32_t more;
+
+	if (place.len == FIRST_BYTES) {
+		*ret_before = 0;
+		memcpy(&first, place.ptr, sizeof(first));
+		return be64toh(first);
+	}
+	*ret_before = place.len - MORE_BYTES;
+	memcpy(&more, place.ptr + *ret_before, sizeof(more));
+	return be32toh(more);
+}
+
+static bool
+place_is_good(struct str place)
+{
+	return place.len >= FIRST_BYTES && (place.len - FIRST_BYTES) % MORE_BYTES == 0 &&
+	       place.len <= TIMED_PLACE_BYTES;
+}
+
+/* The numbers of `before`, and one more: the first, or one of the others. */
+static enum status
+place_make(struct timed_item *item, struct str before, uint64_t number, struct str *ret)
+{
+	struct buf place = timed_arena_buf(item->arena, before.len + FIRST_BYTES);
+	uint64_t first = htobe64(number);
+	uint32_t more = htobe32((uint32_t)number);
+
+	if (before.len + MORE_BYTES > TIMED_PLACE_BYTES)
+		return err_set(item->t->err, STATUS_LIMIT,
+			       "too many elements were inserted between two others: a position has "
+			       "at most %d bytes (TIMED_PLACE_BYTES)",
+			       TIMED_PLACE_BYTES);
+	buf_append_str(&place, before);
+	if (before.len)
+		buf_append(&place, &more, sizeof(more));
+	else
+		buf_append(&place, &first, sizeof(first));
+	*ret = buf_str(&place);
+	return buf_status(&place);
+}
+
+/* A position between two others, the first of which has at least as many numbers. */
+static enum status
+place_behind(struct timed_item *item, struct str a, struct str b, struct str *ret)
+{
+	size_t before, b_before;
+	uint64_t number = place_last(a, &before);
+	uint64_t end = before ? MORE_END : UINT64_MAX;
+	uint64_t room;
+
+	if (b.len == a.len && memcmp(a.ptr, b.ptr, before) == 0)
+		end = place_last(b, &b_before);
+	room = (end - number) / 2;
+	if (!room)
+		return place_make(item, a, MORE_MIDDLE, ret);
+	return place_make(item, str_of(a.ptr, before),
+			  number + (room < LIST_STEP ? room : LIST_STEP), ret);
+}
+
+/* The same where the second has more numbers. No last number is 0, so there is room before it. */
+static enum status
+place_before(struct timed_item *item, struct str b, struct str *ret)
+{
+	size_t before;
+	uint64_t number = place_last(b, &before);
+	uint64_t room = number / 2;
+	struct str zero;
+
+	if (room)
+		return place_make(item, str_of(b.ptr, before),
+				  number - (room < LIST_STEP ? room : LIST_STEP), ret);
+	TRY(place_make(item, str_of(b.ptr, before), 0, &zero));
+	return place_make(item, zero, MORE_MIDDLE, ret);
+}
+
+/* A position beyond the element at that end; `end` is empty if there is none. */
+static enum status
+place_beyond(struct timed_item *item, struct str end, bool left, struct str *ret)
+{
+	uint64_t number;
+	size_t before;
+
+	if (!end.len)
+		return place_make(item, STR(""), LIST_MIDDLE, ret);
+	number = place_last(str_of(end.ptr, FIRST_BYTES), &before);
+	return place_make(item, STR(""), left ? number - LIST_STEP : number + LIST_STEP, ret);
+}
+
+/* ---- Reading ---- */
+
+static enum status
+element_take(struct timed_item *item, const struct kv_pair *pair, struct timed_elements *ret,
+	     size_t *cap)
+{
+	struct timed_leaf_record leaf;
+	struct timed_element e;
+	enum status status;
+
+	TRY(timed_key_tail(item, pair->key, 1, &e.place));
+	status = timed_leaf_parse(pair->value, &leaf, item->t->err);
+	if (status == STATUS_CORRUPT || !place_is_good(e.place))
+		return timed_item_corrupt(item);
+	TRY(status);
+	e.value = arena_dup(item->arena, leaf.value);
+	ret->elements = arena_grow(item->arena, ret->elements, ret->count, cap,
+				   sizeof(*ret->elements));
+	if (!ret->elements || !e.value.ptr)
+		return STATUS_LIMIT;
+	ret->elements[ret->count++] = e;
+	return STATUS_OK;
+}
+
+/* At most `count` elements between two keys, but for the first `skip`. */
+static enum status
+elements_read(struct timed_item *item, struct str begin, struct str end, bool reverse,
+	      uint64_t skip, size_t count, struct timed_elements *ret)
+{
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_range_options options = { .reverse = reverse };
+	enum status status = STATUS_NOT_FOUND;
+	struct kv_pair pair;
+	size_t cap = 0;
+
+	*ret = (struct timed_elements){ 0 };
+	if (!count)
+		return STATUS_OK;
+	if (count < SIZE_MAX - skip)
+		options.limit = skip + count;
+	TRY(kv_scan_init(&scan, item->t->tx, begin, end, &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		if (skip)
+			skip--;
+		else
+			TRY(element_take(item, &pair, ret, &cap));
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+list_bounds(struct timed_item *item, struct str *ret_begin, struct str *ret_end)
+{
+	TRY(timed_part_key(item, TIMED_PART_ORDER, ret_begin));
+	return timed_part_key(item, TIMED_PART_BLOCKS, ret_end);
+}
+
+enum status
+timed_list_range(struct timed_item *item, uint64_t from, size_t count, struct timed_elements *ret)
+{
+	struct str begin, end, order;
+	uint64_t before;
+
+	*ret = (struct timed_elements){ 0 };
+	if (item->type == TIMED_LEAF || !count)
+		return STATUS_OK;
+	TRY(timed_blocks_find(item, from, &order, &before));
+	TRY(list_bounds(item, &begin, &end));
+	TRY(timed_order_key(item, order, &begin));
+	return elements_read(item, begin, end, false, from - before, count, ret);
+}
+
+/* ---- Writing ---- */
+
+static enum status
+element_write(struct timed_item *item, struct str place, struct str value)
+{
+	const struct timed_leaf_record leaf = { .write_us = item->t->now_us, .value = value };
+	struct buf stored = timed_arena_buf(item->arena, TIMED_LEAF_BYTES + value.len);
+	struct str key;
+
+	timed_leaf_put(&leaf, &stored);
+	TRY(buf_status(&stored));
+	TRY(timed_order_key(item, place, &key));
+	return kv_set(item->t->tx, key, buf_str(&stored));
+}
+
+static enum status
+check_element(struct timed_item *item, struct str value)
+{
+	if (value.len <= TIMED_ELEMENT_BYTES)
+		return STATUS_OK;
+	return err_set(item->t->err, STATUS_VALUE_TOO_LARGE,
+		       "an element may have %d bytes (TIMED_ELEMENT_BYTES)", TIMED_ELEMENT_BYTES);
+}
+
+static enum status
+element_add(struct timed_item *item, struct str place, struct str value)
+{
+	TRY(timed_blocks_add(item, place));
+	return element_write(item, place, value);
+}
+
+enum status
+timed_list_push(struct timed_item *item, bool left, const struct str *values, size_t count)
+{
+	struct timed_elements last = { 0 };
+	struct str begin, end, place = STR("");
+
+	for (size_t i = 0; i < count; i++)
+		TRY(check_element(item, values[i]));
+	if (!count)
+		return STATUS_OK;
+	if (item->type == TIMED_LEAF) {
+		TRY(timed_item_renew(item, TIMED_LIST));
+		TRY(timed_item_store(item));
+	} else {
+		TRY(list_bounds(item, &begin, &end));
+		TRY(elements_read(item, begin, end, !left, 0, 1, &last));
+		if (!last.count)
+			return timed_item_corrupt(item);
+		place = last.elements[0].place;
+	}
+	TRY(timed_item_touch(item));
+	for (size_t i = 0; i < count; i++) {
+		TRY(place_beyond(item, place, left, &place));
+		TRY(element_add(item, place, values[i]));
+	}
+	return timed_item_add(item, (int64_t)count);
+}
+
+enum status
+timed_list_remove(struct timed_item *item, const struct timed_element *elements, size_t count)
+{
+	struct str key;
+
+	if (!count)
+		return STATUS_OK;
+	TRY(timed_item_touch(item));
+	for (size_t i = 0; i < count; i++) {
+		TRY(timed_blocks_remove(item, elements[i].place));
+		TRY(timed_order_key(item, elements[i].place, &key));
+		TRY(kv_clear(item->t->tx, key));
+	}
+	TRY(timed_item_add(item, -(int64_t)count));
+	return timed_item_delete_empty(item);
+}
+
+enum status
+timed_list_pop(struct timed_item *item, bool left, size_t count, struct timed_elements *ret)
+{
+	struct str begin, end;
+
+	*ret = (struct timed_elements){ 0 };
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	TRY(list_bounds(item, &begin, &end));
+	TRY(elements_read(item, begin, end, !left, 0, count, ret));
+	return timed_list_remove(item, ret->elements, ret->count);
+}
+
+enum status
+timed_list_set(struct timed_item *item, struct str place, struct str value)
+{
+	TRY(check_element(item, value));
+	TRY(timed_item_touch(item));
+	return element_write(item, place, value);
+}
+
+/* The element next to a place, in one direction; count is 0 at the end. */
+static enum status
+neighbour_read(struct timed_item *item, struct str place, bool before, struct timed_elements *ret)
+{
+	struct str begin, end, key;
+
+	TRY(list_bounds(item, &begin, &end));
+	TRY(timed_order_key(item, place, &key));
+	if (before)
+		return elements_read(item, begin, key, true, 0, 1, ret);
+	TRY(timed_key_with(item->arena, key, CATALOG_KEY_NEXT, &key));
+	return elements_read(item, key, end, false, 0, 1, ret);
+}
+
+enum status
+timed_list_insert(struct timed_item *item, struct str place, bool before, struct str value)
+{
+	struct timed_elements other;
+	struct str a, b, at;
+
+	TRY(check_element(item, value));
+	TRY(neighbour_read(item, place, before, &other));
+	a = before ? (other.count ? other.elements[0].place : STR("")) : place;
+	b = before ? place : (other.count ? other.elements[0].place : STR(""));
+	if (!a.len || !b.len)
+		TRY(place_beyond(item, a.len ? a : b, !a.len, &at));
+	else if (a.len >= b.len)
+		TRY(place_behind(item, a, b, &at));
+	else
+		TRY(place_before(item, b, &at));
+	TRY(timed_item_touch(item));
+	TRY(element_add(item, at, value));
+	return timed_item_add(item, 1);
+}
+
+/* Removes `count` elements at one end. */
+static enum status
+list_cut(struct timed_item *item, bool left, uint64_t count)
+{
+	struct timed_elements ignored;
+
+	return count ? timed_list_pop(item, left, (size_t)count, &ignored) : STATUS_OK;
+}
+
+enum status
+timed_list_trim(struct timed_item *item, uint64_t from, uint64_t count)
+{
+	uint64_t length;
+
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	TRY(timed_count(item, &length));
+	if (from >= length || !count)
+		return timed_item_delete(item);
+	if (count > length - from)
+		count = length - from;
+	TRY(list_cut(item, true, from));
+	return list_cut(item, false, length - from - count);
+}
