@@ -10,6 +10,7 @@
 
 enum {
 	LINGER_MS = 1000, /* so long after a call the next one need not wake it */
+	LONG_CALL_MS = 1, /* a call that has taken less cannot have left much memory behind */
 	EVENTS_AT_ONCE = 16,
 	LOG_LINES_A_SECOND = 100, /* of log() of functions */
 };
@@ -59,6 +60,7 @@ static bool
 handle_letter(struct js *js, struct js_worker *w, const struct js_worker_letter *letter)
 {
 	bool good = true;
+	uint64_t now;
 
 	if (letter->news == JS_WORKER_LOG) {
 		log_text(js, w, letter->text);
@@ -80,8 +82,11 @@ handle_letter(struct js *js, struct js_worker *w, const struct js_worker_letter 
 		if (letter->news == JS_WORKER_ANSWERED)
 			pool_worker_finish_run(js, w);
 		js->start_status = STATUS_OK;
+		now = clock_mono_ns();
+		if (now - w->since_ns >= LONG_CALL_MS * CLOCK_NS_PER_MS)
+			js->check_ns = 0;
 		w->state = JS_WORKER_IDLE;
-		w->since_ns = clock_mono_ns();
+		w->since_ns = now;
 	}
 	pool_pump(js);
 	pthread_mutex_unlock(&js->lock);
@@ -191,6 +196,18 @@ kill_all(struct js *js)
 			pool_worker_fail(js, js->lanes[i].workers, JS_END_STOP);
 }
 
+/* Reading how much memory workers have takes longer than most calls. */
+static void
+check_workers_in_time(struct js *js)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (now < js->check_ns)
+		return;
+	js->check_ns = now + POOL_TICK_MS * CLOCK_NS_PER_MS;
+	pool_check_workers(js);
+}
+
 static void *
 keeper_main(void *arg)
 {
@@ -208,7 +225,7 @@ keeper_main(void *arg)
 		else
 			pool_grow_lanes(js);
 		pool_free_dead(js);
-		pool_check_workers(js);
+		check_workers_in_time(js);
 		pool_pump(js);
 		if (pool_is_needless(js))
 			break;

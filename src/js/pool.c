@@ -171,11 +171,12 @@ js_pool_run(struct js_call *call, struct js_run **run, struct err *err)
 	if (status != STATUS_OK)
 		return status;
 	which = await_outcome(call, events, call->stop ? 2 : 1);
-	/* Also for its own sake: whoever has set the event may still hold the lock. */
-	pthread_mutex_lock(&js->lock);
-	if (which != 0)
+	/* With an outcome no lock is needed: whoever has set the event is done with the run. */
+	if (which != 0) {
+		pthread_mutex_lock(&js->lock);
 		gave_up = give_up(js, run);
-	pthread_mutex_unlock(&js->lock);
+		pthread_mutex_unlock(&js->lock);
+	}
 	if (!gave_up) {
 		if ((*run)->status != STATUS_OK && err)
 			*err = (*run)->err;

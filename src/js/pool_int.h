@@ -72,6 +72,7 @@ struct js {
 	int bell;  /* wakes the keeper */
 
 	/* Used by the keeper only. */
+	uint64_t check_ns; /* when it is to look for workers that take too long or too much */
 	uint64_t log_second;
 	unsigned log_lines;
 };

@@ -200,6 +200,9 @@ js_worker_receive(struct js_worker *w)
 		if (n <= 0)
 			return JS_WORKER_LOST;
 		w->in.len += (size_t)n;
+		/* That was all there is, and the socket tells when there is more. */
+		if (n < READ_BYTES)
+			break;
 	}
 	return JS_WORKER_NOTHING;
 }

@@ -430,15 +430,6 @@ vet_collect(struct vet *v)
 	return status;
 }
 
-static bool
-vet_compiles_any(const struct couch_vetter *by, const struct rev_edit *edits, size_t count)
-{
-	for (size_t i = 0; by->compiles && i < count; i++)
-		if (!edits[i].deleted && couch_is_design(edits[i].id))
-			return true;
-	return false;
-}
-
 enum status
 couch_vetting_compare(const struct couch_vetter *by, struct kv_tx *tx, const struct rev_edit *edits,
 		      size_t count, struct couch_vetting **vetting)
@@ -453,7 +444,7 @@ couch_vetting_compare(const struct couch_vetter *by, struct kv_tx *tx, const str
 					 : NULL };
 	struct str security;
 
-	if (by->validators->count == 0 && !vet_compiles_any(by, edits, count) && !by->users) {
+	if (by->validators->count == 0 && !by->compiles && !by->users) {
 		*vetting = NULL;
 		return STATUS_OK;
 	}
@@ -595,12 +586,21 @@ vetter_of(struct couch_req *r)
 		.validators = r->validators,
 		.user = &r->user,
 		.users = couch_in_users_db(r),
-		.compiles = couch_designs_are_compiled(r),
 		.arena = r->arena,
 		.memory = http_memory(r->x),
 		.gone = http_closed_event(r->x),
 		.fail = &r->fail,
 	};
+}
+
+/* Whether there is a worker is asked of the system, so only where it matters. */
+static bool
+vet_has_to_compile(const struct couch_req *r, const struct rev_edit *edits, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!edits[i].deleted && couch_is_design(edits[i].id))
+			return couch_designs_are_compiled(r);
+	return false;
 }
 
 enum status
@@ -612,6 +612,7 @@ couch_vet_edits(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *ed
 
 	TRY(couch_validators_open(r, tx));
 	by = vetter_of(r);
+	by.compiles = vet_has_to_compile(r, edits, count);
 	status = couch_vetting_compare(&by, tx, edits, count, vetting);
 	if (status == STATUS_UNVETTED)
 		TRY(couch_db_is_admin(r, tx, &(*vetting)->admin));
