@@ -1,9 +1,11 @@
 #include "base/process.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,3 +205,41 @@ METRIC_READ(start, METRIC_KIND_GAUGE, "process_start_time_seconds", METRIC_SECON
 METRIC_READ(switches, METRIC_KIND_COUNTER, "process_context_switches_total", METRIC_NUMBER,
 	    "How often the system has switched between threads of the process and others.",
 	    process_context_switches);
+
+/* ---- The machine ---- */
+
+/* What is asked often stays open: opening the file would cost more than reading it. */
+static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
+static int machine_load = -1; /* /proc/loadavg */
+static long machine_processors;
+
+static void
+machine_open(void)
+{
+	cpu_set_t set;
+
+	machine_load = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	machine_processors = sched_getaffinity(0, sizeof(set), &set) == 0
+				     ? CPU_COUNT(&set)
+				     : sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+bool
+process_processors_are_short(void)
+{
+	char text[128];
+	const char *at = text;
+	ssize_t n;
+
+	pthread_once(&machine_once, machine_open);
+	n = machine_load < 0 ? -1 : pread(machine_load, text, sizeof(text) - 1, 0);
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	/* Three averages, then how many threads run or are ready, a slash, and how many exist. */
+	for (int i = 0; at && i < 3; i++) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return !at || strtol(at, NULL, 10) > machine_processors;
+}

@@ -7,6 +7,7 @@
 #define FROND_BASE_PROCESS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 int64_t process_resident_bytes(void);
@@ -29,5 +30,12 @@ struct process_thread {
 void process_thread_begin(struct process_thread *t);
 void process_thread_end(struct process_thread *t);
 int64_t process_thread_cpu_ns(const struct process_thread *t);
+
+/*
+ * True if a thread of this machine is ready and has no processor, at this moment: more threads run
+ * or are ready than there are processors for this process. Also true where the system does not
+ * tell. Two microseconds.
+ */
+bool process_processors_are_short(void);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/process.h"
 #include "loop/pool.h"
 
 struct loop_uv {
@@ -98,6 +99,13 @@ uv_stay_awake(struct loop *l, bool awake)
 		uv_idle_stop(&uv_of(l)->idle);
 }
 
+static bool
+uv_processors_are_short(struct loop *l)
+{
+	(void)l;
+	return process_processors_are_short();
+}
+
 static void
 uv_begin_work(struct loop *l, struct wait_work *work)
 {
@@ -170,6 +178,7 @@ const struct loop_ops loop_uv_ops = {
 	.ring = uv_ring,
 	.set_clock = uv_set_clock,
 	.stay_awake = uv_stay_awake,
+	.processors_are_short = uv_processors_are_short,
 	.uses_pool = true,
 	.begin_work = uv_begin_work,
 };

@@ -142,11 +142,13 @@ loop_run_ready(struct loop *l)
 /*
  * ---- Fibers that compute ----
  *
- * While others are there, the loop does not turn without a pause between two slices: it naps. Where
- * threads are more than processors, one that is woken waits until the kernel takes the processor
- * from another one, which it does every few milliseconds, or until that one sleeps. So a loop that
- * computed all the time would cost each of the others, and its own clients' programs if they run
- * on the same machine, milliseconds, however short its slices are.
+ * While others are there and processors are short, the loop does not turn without a pause between
+ * two slices: it naps. Where threads are more than processors, one that is woken waits until the
+ * kernel takes the processor from another one, which it does every few milliseconds, or until that
+ * one sleeps. So a loop that computed all the time would cost each of the others, and its own
+ * clients' programs if they run on the same machine, milliseconds, however short its slices are.
+ * The loop asks before each slice whether a thread waits for a processor, so such a thread waits
+ * for one slice. While none does, a nap would leave the processor to nobody.
  */
 
 static _Atomic unsigned loops_computing;
@@ -207,10 +209,10 @@ loop_is_later_due(struct loop *l, uint64_t now_ns)
 	if (now_ns - l->later_end_ns >= others_ns)
 		return true;
 	/*
-	 * A turn in which no other fiber ran shows that nobody wants to, if nobody has of late: the
-	 * loop has looked at its sockets since the last call.
+	 * A turn in which no other fiber ran shows that none of this loop's wants to: the loop has
+	 * looked at its sockets since the last call.
 	 */
-	if (!sees_others)
+	if (!sees_others || !l->ops->processors_are_short(l))
 		return l->entries == l->entries_seen && !l->ready.first;
 	l->napping = true;
 	loop_set_timer(l, &l->nap, l->later_end_ns + others_ns);

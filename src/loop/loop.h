@@ -55,6 +55,8 @@ struct loop_ops {
 	void (*set_clock)(struct loop *l, uint64_t at_ns);
 	/* While true, waiting must not sleep: letters are ready. */
 	void (*stay_awake)(struct loop *l, bool awake);
+	/* True if a thread of the machine, of any process, is ready and waits for a processor. */
+	bool (*processors_are_short)(struct loop *l);
 	bool uses_pool; /* begin_work() needs a pool */
 	/* Gives work to other threads; as wait_begin(). */
 	void (*begin_work)(struct loop *l, struct wait_work *work);
@@ -141,8 +143,9 @@ void loop_run_ready(struct loop *l);
 
 /*
  * Goes on with fibers that compute for long, for one slice (loop/step.h), if it is their turn: all
- * the time when nobody else is there, and LOOP_LATER_PERCENT of it when others are. If it is not,
- * and nothing else is ready, the loop naps until it is.
+ * the time when no other fiber of this loop wants to run, and LOOP_LATER_PERCENT of it when others
+ * do, here or, while processors are short, on another loop. If it is not, and nothing else is
+ * ready, the loop naps until it is.
  */
 void loop_run_later(struct loop *l);
 

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -45,6 +46,40 @@ an_open_file_is_counted(void **state)
 	assert_int_equal(process_open_files(), before);
 }
 
+static atomic_bool computing;
+
+static void *
+compute_until_told(void *arg)
+{
+	(void)arg;
+	while (atomic_load(&computing))
+		;
+	return NULL;
+}
+
+/* One thread more than there are processors, whatever else the machine does. */
+static void
+processors_are_short_while_more_threads_run(void **state)
+{
+	static pthread_t threads[1024];
+	size_t count = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+	bool seen = false;
+
+	(void)state;
+	if (count > sizeof(threads) / sizeof(threads[0]))
+		skip();
+	atomic_store(&computing, true);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, compute_until_told, NULL), 0);
+	/* This thread runs as well, but the others may not have begun yet. */
+	for (uint64_t end = clock_after_ms(10000); !seen && clock_mono_ns() < end;)
+		seen = process_processors_are_short();
+	atomic_store(&computing, false);
+	for (size_t i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(seen);
+}
+
 static void *
 compute_for_a_while(void *arg)
 {
@@ -80,6 +115,7 @@ main(void)
 		cmocka_unit_test(system_tells_of_the_process),
 		cmocka_unit_test(process_started_a_moment_ago),
 		cmocka_unit_test(an_open_file_is_counted),
+		cmocka_unit_test(processors_are_short_while_more_threads_run),
 		cmocka_unit_test(thread_has_a_time_of_its_own_while_it_runs),
 	};
 

@@ -514,6 +514,62 @@ fibers_that_compute_leave_the_processor_idle_beside_small_ones(void **state)
 	twin_run_seeds(play_computers_beside_small_fibers_elsewhere, 50);
 }
 
+/* Others are there all the time, and the machine has a processor for them from the middle on. */
+
+static void
+processors_come(void *arg)
+{
+	(void)arg;
+	twin_sleep_ms(COMPUTE_MS / 2);
+	compute.beside_others_ns = compute_total();
+	twin_set_processors_to_spare(true);
+}
+
+static void
+small_elsewhere_always(void *arg)
+{
+	(void)arg;
+	while (clock_mono_ns() < compute.until_ns) {
+		loop_note_small();
+		twin_sleep_ms(1 + twin_draw(LOOP_OTHERS_NS / CLOCK_NS_PER_MS - 2));
+	}
+}
+
+static void
+play_computers_with_processors_to_spare(void)
+{
+	const uint64_t half_ns = COMPUTE_MS / 2 * CLOCK_NS_PER_MS;
+	uint64_t rest;
+
+	compute_begin();
+	twin_script(processors_come, NULL);
+	twin_script(small_elsewhere_always, NULL);
+	inside_run();
+	rest = compute_total() - compute.beside_others_ns;
+	twin_check(compute.beside_others_ns <=
+		   half_ns * (LOOP_LATER_PERCENT + 10) / 100 + LOOP_OTHERS_NS);
+	twin_check(rest >= half_ns * 8 / 10);
+}
+
+static void
+play_computers_and_small_fibers_with_processors_to_spare(void)
+{
+	compute_begin();
+	compute.others_until_ns = compute.until_ns;
+	twin_set_processors_to_spare(true);
+	inside_spawn(small_spawner, NULL);
+	inside_run();
+	twin_check(compute_total() >= COMPUTE_MS * CLOCK_NS_PER_MS * 8 / 10);
+}
+
+static void
+fibers_that_compute_leave_no_processor_idle_that_nobody_waits_for(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_computers_with_processors_to_spare, 50);
+	twin_run_seeds(play_computers_and_small_fibers_with_processors_to_spare, 50);
+}
+
 /* Many fibers that are ready at once, each for less than a slice. */
 
 enum {
@@ -824,6 +880,7 @@ main(void)
 		cmocka_unit_test(fibers_that_compute_share_a_part_of_the_time_among_them),
 		cmocka_unit_test(fibers_that_compute_have_all_the_time_that_nobody_else_wants),
 		cmocka_unit_test(fibers_that_compute_leave_the_processor_idle_beside_small_ones),
+		cmocka_unit_test(fibers_that_compute_leave_no_processor_idle_that_nobody_waits_for),
 		cmocka_unit_test(many_fibers_that_use_parts_of_slices_let_sockets_have_their_turn),
 		cmocka_unit_test(many_deadlines_that_come_at_once_let_sockets_have_their_turn),
 		cmocka_unit_test(a_fiber_that_is_ready_waits_for_few_slices_of_others),

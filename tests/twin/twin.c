@@ -50,6 +50,7 @@ static struct {
 	size_t event_count;
 	struct loop outside;
 	unsigned scripts; /* that have not ended */
+	bool processors_to_spare;
 	bool begun;
 	bool printing;
 } world;
@@ -386,6 +387,19 @@ twin_loop_begin_work(struct loop *l, struct wait_work *work)
 	work->pool = twin_at(world.now_ns + twin_draw(TWIN_WORK_NS), NULL, twin_do_work, work);
 }
 
+static bool
+twin_loop_processors_are_short(struct loop *l)
+{
+	(void)l;
+	return !world.processors_to_spare;
+}
+
+void
+twin_set_processors_to_spare(bool spare)
+{
+	world.processors_to_spare = spare;
+}
+
 const struct loop_ops twin_loop_ops = {
 	.init = twin_loop_init,
 	.fini = twin_loop_fini,
@@ -394,6 +408,7 @@ const struct loop_ops twin_loop_ops = {
 	.ring = twin_loop_ring,
 	.set_clock = twin_loop_set_clock,
 	.stay_awake = twin_loop_stay_awake,
+	.processors_are_short = twin_loop_processors_are_short,
 	.begin_work = twin_loop_begin_work,
 };
 

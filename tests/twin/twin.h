@@ -35,6 +35,9 @@ uint64_t twin_now_ms(void);
 /* Time passes while the code that runs computes. */
 void twin_compute(uint64_t ns);
 
+/* Whether there are more processors than threads; in a new world there are not. */
+void twin_set_processors_to_spare(bool spare);
+
 /* Adds to the trace. */
 void twin_note(const char *what, uint64_t a, uint64_t b);
 /* What has happened so far, in one number: equal for equal seeds. */
