@@ -3,8 +3,9 @@
  * keys that belong to nothing. Reads all of it, once, and memory does not grow with it but for
  * eight bytes a database. Tells findings, which are no failure.
  *
- * One transaction sees one version, so writers may go on; on an engine that keeps versions for
- * seconds only, this is for small databases.
+ * One transaction sees one version, so writers may go on. An engine that keeps versions for seconds
+ * only answers STATUS_TX_TOO_OLD to what takes longer; it can be read at several versions while
+ * nobody writes (`still`).
  *
  * Threading: any thread that may wait.
  */
@@ -57,6 +58,7 @@ struct catalog_verify_options {
 	void (*progress)(const struct catalog_verify_sum *sum, void *arg);
 	void *arg;
 	const struct catalog_verify_lender *lender; /* NULL: no function is called */
+	bool still; /* nobody writes: as many transactions as it takes, on any engine */
 };
 
 /*
@@ -73,8 +75,8 @@ MUST_USE enum status catalog_verify_db(struct kv_tx *tx, enum catalog_space spac
 				       struct catalog_verify_sum *ret, struct err *err);
 
 /*
- * The same for a database that nobody writes to, which may have no name yet: in as many
- * transactions as it takes, on any engine.
+ * The same for a database that nobody writes to, which may have no name yet. `still` need not be
+ * set.
  */
 MUST_USE enum status catalog_verify_still(struct kv_store *store, const struct catalog_db *db,
 					  const struct catalog_verify_options *options,

@@ -484,9 +484,11 @@ static enum status
 verify_named(struct catalog_verify *v, enum catalog_space space, struct str name, struct err *err)
 {
 	struct catalog_db *db;
+	unsigned failures = 0;
 	enum status status;
 
-	TRY(catalog_open(v->tx, NULL, space, name, &db, err));
+	while ((status = catalog_open(v->tx, NULL, space, name, &db, err)) != STATUS_OK)
+		TRY(catalog_verify_again(v, &failures, status));
 	status = verify_db(v, db);
 	catalog_db_unref(db);
 	return status;
@@ -516,7 +518,7 @@ verify_run(struct kv_tx *tx, struct subject subject, const struct catalog_verify
 {
 	struct catalog_verify v = {
 		.tx = tx,
-		.still = subject.db != NULL,
+		.still = options->still || subject.db,
 		.options = options,
 		.scratch = arena_new(VERIFY_SCRATCH_BYTES),
 		.key = CATALOG_KEY_INIT,

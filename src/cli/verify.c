@@ -15,6 +15,7 @@ enum {
 	OPTION_STORE = 's',
 	OPTION_LIMIT = 'n',
 	OPTION_QUIET = 'q',
+	OPTION_STILL = 'w',
 	LIMIT_DEFAULT = 20,
 	FINDING_KINDS = 64, /* more than all models have: others are not counted apart */
 };
@@ -25,6 +26,7 @@ struct verify {
 	size_t names_count;
 	uint64_t limit; /* findings of a kind to tell of */
 	bool quiet;
+	bool still;
 
 	struct settings *settings; /* what workers begin with, as of a server without a file */
 	struct js *js;
@@ -44,6 +46,9 @@ static const struct argp_option argp_options[] = {
 	{ "limit", OPTION_LIMIT, "N", 0, "Tell of N findings of each kind at most (default 20)",
 	  0 },
 	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress", 0 },
+	{ "still", OPTION_STILL, NULL, 0,
+	  "Nobody writes meanwhile: read at several moments, as large databases of a cluster need",
+	  0 },
 	{ 0 },
 };
 
@@ -70,6 +75,9 @@ verify_parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_QUIET:
 		v->quiet = true;
+		return 0;
+	case OPTION_STILL:
+		v->still = true;
 		return 0;
 	case ARGP_KEY_ARGS:
 		v->names = state->argv + state->next;
@@ -150,8 +158,8 @@ check(struct verify *v, struct kv_tx *tx, const char *name, struct err *err)
 	struct catalog_verify_options options = { .found = tell,
 						  .progress = show_progress,
 						  .arg = v,
-						  .lender = v->lender.functions ? &v->lender
-										: NULL };
+						  .lender = v->lender.functions ? &v->lender : NULL,
+						  .still = v->still };
 	struct catalog_verify_sum sum;
 	enum status status;
 
@@ -197,6 +205,11 @@ check_all(struct verify *v, struct kv_store *store, struct err *err)
 	for (size_t i = 0; i < v->names_count && status == STATUS_OK; i++)
 		status = check(v, tx, v->names[i], err);
 	kv_tx_free(tx);
+	if (status == STATUS_TX_TOO_OLD && !v->still)
+		return err_set(
+			err, status,
+			"the check takes longer than the store keeps one moment to read; with "
+			"--still it reads at several, while nobody writes");
 	return status;
 }
 

@@ -1,0 +1,34 @@
+"""Commands that read a store for longer than it keeps one moment to read, as clusters keep each for
+seconds only. As a black box, over a frond that has the faulty engine, whose reads end so by chance."""
+
+import json
+
+from harness import contains, equal, main, ok, run, test
+
+SEEDS = 12
+
+
+def store(seed):
+    return f"faulty:seed={seed},rate=0.2,delay=0,watch=0,shared=1:embedded:data"
+
+
+@test
+def verify_reads_at_several_moments_where_it_may(cwd):
+    docs = "\n".join(json.dumps({"_id": f"d{n}", "n": n, "text": "x" * 300}) for n in range(400))
+    ok("load", "db", "--store", "embedded:data", "--quiet", cwd=cwd, stdin=docs)
+    refused = 0
+    for seed in range(SEEDS):
+        args = ("verify", "--quiet", "--store", store(seed))
+        contains(ok(*args, "--still", cwd=cwd).stdout, " 400 documents, ")
+        contains(ok(*args, "--still", "db", cwd=cwd).stdout, " 0 findings")
+        result = run(*args, cwd=cwd)
+        if result.returncode:
+            refused += 1
+            equal(result.returncode, 1)
+            contains(result.stderr, "with --still it reads at several, while nobody writes")
+        else:
+            contains(result.stdout, " 0 findings")
+    assert 0 < refused < SEEDS, refused
+
+
+main()
