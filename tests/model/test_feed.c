@@ -439,9 +439,15 @@ a_winner_and_a_body_cost_what_they_return(void **state)
 	assert_int_equal(kv_tx_stats(tx).keys_read, 1);
 	kv_tx_reset(tx);
 	assert_int_equal(rev_doc_read(tx, f->db, STR("a"), f->arena, &doc), STATUS_OK);
-	/* The entry, and the root alone or with leaves. */
-	assert_int_equal(kv_tx_stats(tx).keys_read, test_scheme_is_packed() ? 1 + 1 : 1 + 1 + 3);
-	assert_int_equal(kv_tx_stats(tx).round_trips, 2);
+	if (kv_is_shared(f->store)) {
+		/* The end of the document comes with the entry. */
+		assert_int_equal(kv_tx_stats(tx).round_trips, 1);
+	} else {
+		/* The entry, and the root alone or with leaves. */
+		assert_int_equal(kv_tx_stats(tx).keys_read,
+				 test_scheme_is_packed() ? 1 + 1 : 1 + 1 + 3);
+		assert_int_equal(kv_tx_stats(tx).round_trips, 2);
+	}
 	assert_int_equal(rev_body_explode(&doc, f->arena), STATUS_OK);
 	assert_int_equal(doc.count, 3);
 	kv_tx_reset(tx);
