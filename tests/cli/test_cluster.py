@@ -1,8 +1,6 @@
 """Three frond processes at one FoundationDB cluster: what one of them changes, the others know with
 the very next request. Needs a cluster; see FROND_TEST_FDB."""
 
-import base64
-import contextlib
 import json
 import subprocess
 import threading
@@ -11,76 +9,7 @@ import urllib.request
 import uuid
 
 from harness import ENV, FROND, Server, cluster, contains, equal, main, ok, run, test
-
-ROUNDS = 30
-BASIC = {"Authorization": "Basic " + base64.b64encode(b"anna:secret").decode()}
-
-
-class Processes:
-    """`with Processes(dir) as (a, b, c)`: three servers; every request is the administrator's."""
-
-    def __init__(self, cwd, count=3):
-        self.cwd, self.count = cwd, count
-        self.stack = contextlib.ExitStack()
-
-    def __enter__(self):
-        servers = []
-        for n in range(self.count):
-            directory = self.cwd / f"server{n}"
-            directory.mkdir()
-            servers.append(self.stack.enter_context(
-                Server(directory, "--store", cluster(), "--admin", "anna:secret")))
-        return servers
-
-    def __exit__(self, *args):
-        return self.stack.__exit__(*args)
-
-
-def ask(server, method, path, body=None, headers=BASIC):
-    return server.request(method, path, body, headers)
-
-
-def status(server, method, path, body=None, headers=BASIC):
-    return ask(server, method, path, body, headers)[0]
-
-
-@contextlib.contextmanager
-def database(server):
-    """A new database, deleted in the end if it is still there."""
-    name = "t" + uuid.uuid4().hex
-    equal(status(server, "PUT", f"/{name}"), 201)
-    try:
-        yield f"/{name}"
-    finally:
-        status(server, "DELETE", f"/{name}")
-
-
-def turns(servers):
-    """One after the other as who changes something, with the others."""
-    for n in range(ROUNDS):
-        one = servers[n % len(servers)]
-        yield n, one, [server for server in servers if server is not one]
-
-
-class Waiting(threading.Thread):
-    """A request that is answered later."""
-
-    def __init__(self, server, path):
-        super().__init__()
-        self.server, self.path = server, path
-        self.start()
-        time.sleep(0.3)  # it is waiting there by then
-
-    def answer(self, seconds=20):
-        self.join(seconds)
-        assert not self.is_alive(), f"{self.path} has not been answered"
-        return self.got
-
-    def run(self):
-        try:
-            self.got = ask(self.server, "GET", self.path)
-        except OSError:
-            self.got = (None, None)  # the feed ended, and not in good order
+from processes import BASIC, Processes, Waiting, ask, database, login, names, status, turns
 
 
 @test
@@ -117,29 +46,18 @@ def database_made_again_is_another_one_for_all(cwd):
 
 @test
 def cookie_of_one_holds_at_all_until_the_password_changes(cwd):
-    def names(servers):
-        return [ask(server, "GET", "/_session", headers={"Cookie": cookie})[1]["userCtx"]["name"]
-                for server in servers]
-
-    def login(server, name, password):
-        body = json.dumps({"name": name, "password": password}).encode()
-        request = urllib.request.Request(server.url + "/_session", data=body, method="POST",
-                                         headers={"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10) as response:
-            return response.headers["Set-Cookie"].split(";")[0]
-
     # Each of them was given anna's password in plain and has hashed it by itself.
     with Processes(cwd) as servers:
         cookie = login(servers[0], "anna", "secret")
-        equal(names(servers), ["anna"] * len(servers))
+        equal(names(servers, cookie), ["anna"] * len(servers))
         name = "t" + uuid.uuid4().hex
         setting = f"/_node/_local/_config/admins/{name}"
         try:
             equal(status(servers[0], "PUT", setting, "one"), 200)
             cookie = login(servers[1], name, "one")
-            equal(names(servers), [name] * len(servers))
+            equal(names(servers, cookie), [name] * len(servers))
             equal(status(servers[2], "PUT", setting, "two"), 200)
-            equal(names(servers), [None] * len(servers))
+            equal(names(servers, cookie), [None] * len(servers))
         finally:
             status(servers[0], "DELETE", setting)
 
