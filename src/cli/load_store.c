@@ -254,12 +254,7 @@ static enum status
 store_make_edit(struct store_sink *s, const struct load_doc *doc, struct rev_edit *ret,
 		size_t *ret_bytes, struct err *err)
 {
-	const struct doc_limits limits = {
-		.doc_bytes = s->options.doc_bytes,
-		.path_bytes = KV_LIMIT_KEY_BYTES,
-		.packed_bytes = rev_scheme_packed_bytes(rev_db_scheme(s->db)),
-		.leaves_bytes = DOC_LEAVES_BYTES,
-	};
+	const struct doc_limits limits = rev_doc_limits(s->db, s->options.doc_bytes);
 	size_t prefix_bytes = rev_doc_prefix_bytes(s->db, doc->id);
 	const struct doc_special *deleted;
 

@@ -110,12 +110,7 @@ store_read_parent(struct store_call *c, const struct doc *doc, struct rev_id *re
 static enum status
 store_make_edit(struct store_call *c, const struct catalog_db *db, struct rev_edit *ret)
 {
-	const struct doc_limits limits = {
-		.doc_bytes = DOC_LIMIT_DEFAULT_BYTES,
-		.path_bytes = KV_LIMIT_KEY_BYTES,
-		.packed_bytes = rev_scheme_packed_bytes(rev_db_scheme(db)),
-		.leaves_bytes = DOC_LEAVES_BYTES,
-	};
+	const struct doc_limits limits = rev_doc_limits(db, DOC_LIMIT_DEFAULT_BYTES);
 
 	*ret = (struct rev_edit){ .kind = REV_EDIT_INTERACTIVE, .id = c->id };
 	TRY(doc_explode_text(c->text, c->arena, &limits, rev_doc_prefix_bytes(db, c->id), &ret->doc,

@@ -74,12 +74,7 @@ static enum status
 verdict_store_in_db(struct kv_tx *tx, const struct catalog_db *db, struct verdict_call *t)
 {
 	struct str id = str_from_cstr(t->verdict->id);
-	const struct doc_limits limits = {
-		.doc_bytes = DOC_LIMIT_MAX_BYTES,
-		.path_bytes = KV_LIMIT_KEY_BYTES,
-		.packed_bytes = rev_scheme_packed_bytes(rev_db_scheme(db)),
-		.leaves_bytes = DOC_LEAVES_BYTES,
-	};
+	const struct doc_limits limits = rev_doc_limits(db, DOC_LIMIT_MAX_BYTES);
 	struct buf AUTO(buf_release) told = BUF_INIT(VERDICT_ARENA_BYTES);
 	struct rev_edit edit = { .kind = REV_EDIT_INTERACTIVE, .id = id };
 	struct rev_result result;

@@ -104,6 +104,17 @@ rev_body_limits(const struct catalog_db *db, struct str id)
 	};
 }
 
+struct doc_limits
+rev_doc_limits(const struct catalog_db *db, size_t doc_bytes)
+{
+	return (struct doc_limits){
+		.doc_bytes = doc_bytes,
+		.path_bytes = KV_LIMIT_KEY_BYTES,
+		.packed_bytes = rev_scheme_packed_bytes(rev_db_scheme(db)),
+		.leaves_bytes = DOC_LEAVES_BYTES,
+	};
+}
+
 /* ---- Texts that go ahead ---- */
 
 static enum status

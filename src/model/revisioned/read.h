@@ -244,6 +244,9 @@ void rev_ahead_is_sparse(struct rev_ahead *a);
  */
 size_t rev_doc_prefix_bytes(const struct catalog_db *db, struct str id);
 
+/* Of the documents of a database, whose JSON text may have that many bytes, for doc_explode(). */
+struct doc_limits rev_doc_limits(const struct catalog_db *db, size_t doc_bytes);
+
 /*
  * Which of `revs` the database does not have, be it as head or as ancestor, and the heads of lower
  * position that may be ancestors of them (empty if nothing is missing).

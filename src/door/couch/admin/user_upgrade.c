@@ -21,12 +21,7 @@ static enum status
 upgrade_make_edit(struct upgrade *u, struct kv_tx *tx, const struct catalog_db *db,
 		  struct rev_edit *ret)
 {
-	const struct doc_limits limits = {
-		.doc_bytes = DOC_LIMIT_DEFAULT_BYTES,
-		.path_bytes = KV_LIMIT_KEY_BYTES,
-		.packed_bytes = rev_scheme_packed_bytes(rev_db_scheme(db)),
-		.leaves_bytes = DOC_LEAVES_BYTES,
-	};
+	const struct doc_limits limits = rev_doc_limits(db, DOC_LIMIT_DEFAULT_BYTES);
 	struct buf AUTO(buf_release) before = couch_buf(u->r, COUCH_ANSWER_BYTES);
 	struct buf AUTO(buf_release) after = couch_buf(u->r, COUCH_ANSWER_BYTES);
 	struct arena *arena = u->r->arena;
