@@ -103,6 +103,14 @@ session_tells_who_is_there(void **state)
 	expect_as(ADMIN, "GET", "/_session", NULL, 200,
 		  "\"userCtx\":{\"name\":\"admin\",\"roles\":[\"_admin\"]}");
 	door_has(d, "\"authenticated\":\"default\"");
+	door_has_not(d, "authentication_db");
+	/* Where it is set, it is shown. */
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/chttpd_auth/authentication_db", "\"people\"",
+		  200, "\"");
+	expect_as(ADMIN, "GET", "/_session", NULL, 200,
+		  "\"authenticated\":\"default\",\"authentication_db\":\"_users\"}}");
+	expect_as(ADMIN, "DELETE", "/_node/_local/_config/chttpd_auth/authentication_db", NULL, 200,
+		  "\"");
 }
 
 static void

@@ -48,6 +48,8 @@ enum status
 couch_session_get(struct couch_req *r)
 {
 	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	const struct access_settings *access = settings_of(r->held->settings,
+							   &access_setting_group);
 	const char *how = session_method_name(r->user.method);
 
 	if (r->user.name.len == 0 && couch_param_true(r, "basic"))
@@ -64,6 +66,8 @@ couch_session_get(struct couch_req *r)
 	buf_append_byte(&out, ']');
 	if (how)
 		buf_printf(&out, ",\"authenticated\":\"%s\"", how);
+	if (access->users_db)
+		buf_append_cstr(&out, ",\"authentication_db\":\"" COUCH_USERS_DB "\"");
 	buf_append_cstr(&out, "}}");
 	return couch_reply(r, 200, &out);
 }
