@@ -54,6 +54,8 @@ struct auth_user {
 	size_t roles_count;
 	bool admin; /* an administrator of the server: `roles` has "_admin" */
 	enum auth_method method;
+	/* The token has no roles where the settings look for them: CouchDB answers 404. */
+	bool lacks_roles;
 	/* The password was hashed, or the token verified, for this request: not remembered. */
 	bool fresh;
 	/* The credentials that were given on purpose, right or wrong; AUTH_METHOD_NONE: none. */
@@ -200,7 +202,8 @@ bool auth_has_admins(const struct auth *a);
 /*
  * From the request's Authorization and Cookie headers (ptr NULL where absent), by the first handler
  * that finds something meant for it; schemes of no handler are ignored. STATUS_UNAUTHORIZED ("Name
- * or password is incorrect.") for wrong credentials; also STATUS_INVALID for a wrong token. A
+ * or password is incorrect.") for wrong credentials; also STATUS_INVALID for a wrong token, with
+ * `ret->lacks_roles` for one that only lacks its roles. A
  * cookie that has expired, has been tampered with, or was signed with another secret or before its
  * owner's password was changed counts as absent, as in CouchDB, because its owner must be able to
  * log in again. A password that was right once is remembered (as a keyed digest), so that the slow

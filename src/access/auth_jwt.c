@@ -155,7 +155,7 @@ token_check(struct auth *a, struct str token, struct arena *arena, struct jwt_cl
 	if (status != STATUS_NOT_FOUND)
 		return status;
 	status = jwt_check(a->tokens, token, now_s, arena, ret, err);
-	if (status == STATUS_INVALID || status == STATUS_UNAUTHORIZED)
+	if (status == STATUS_INVALID || status == STATUS_UNAUTHORIZED || status == STATUS_NOT_FOUND)
 		metric_add_at(&token_checks, TOKEN_WRONG, 1);
 	TRY(status);
 	metric_add_at(&token_checks, TOKEN_RIGHT, 1);
@@ -169,6 +169,7 @@ auth_token_check(struct auth *a, struct str header, struct arena *arena, struct 
 		 struct err *err)
 {
 	struct jwt_claims claims;
+	enum status status;
 	struct str scheme;
 	bool fresh;
 
@@ -177,7 +178,10 @@ auth_token_check(struct auth *a, struct str header, struct arena *arena, struct 
 	    !str_eq_nocase(scheme, STR("bearer")))
 		return STATUS_NOT_FOUND;
 	ret->attempt = AUTH_METHOD_JWT;
-	TRY(token_check(a, str_trim(header), arena, &claims, &fresh, err));
+	status = token_check(a, str_trim(header), arena, &claims, &fresh, err);
+	/* To auth_check() the status would say that there is no token. */
+	ret->lacks_roles = status == STATUS_NOT_FOUND;
+	TRY(ret->lacks_roles ? STATUS_INVALID : status);
 	*ret = (struct auth_user){
 		.name = claims.name,
 		.roles = claims.roles,

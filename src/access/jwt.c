@@ -4,6 +4,7 @@
 
 #include "access/jwt_int.h"
 #include "base/base64.h"
+#include "base/quote.h"
 #include "doc/json_value.h"
 #include "loop/wait.h"
 
@@ -241,7 +242,15 @@ time_check(struct token *t, uint64_t *ret_until_s)
 	return STATUS_OK;
 }
 
-/* The value that the path leads to; false: there is none. */
+static enum status
+roles_missing(struct token *t, const char *words, struct str name)
+{
+	if (!t->rules->roles_required)
+		return STATUS_OK;
+	return err_set(t->err, STATUS_NOT_FOUND, "%s%s", words, QUOTE_SHOW(name));
+}
+
+/* The value that the path leads to; false: there is none, and the token does not need one. */
 static enum status
 roles_find(struct token *t, struct json_value *ret, bool *ret_there)
 {
@@ -254,12 +263,12 @@ roles_find(struct token *t, struct json_value *ret, bool *ret_there)
 								 t->rules->roles_path[i].ptr);
 
 		if (!value)
-			return STATUS_OK;
+			return roles_missing(t, "missing json key: ", t->rules->roles_path[i]);
 		*ret = *value;
 		if (i + 1 == t->rules->roles_path_count)
 			break;
 		if (ret->kind != JSON_OBJECT_BEGIN)
-			return STATUS_OK;
+			return roles_missing(t, "json_mismatch", STR(""));
 		if (json_value_members(ret, t->arena, &members, &count, NULL) != STATUS_OK)
 			return no_room(t);
 	}

@@ -65,9 +65,10 @@ const uint8_t *jwt_rules_id(const struct jwt_rules *rules);
 bool jwt_rules_have_key(const struct jwt_rules *rules, const uint8_t id[JWT_ID_BYTES]);
 
 /*
- * Checks a token at a moment, in seconds since 1970. `ret` lives in the arena. STATUS_INVALID and
- * STATUS_UNAUTHORIZED, in CouchDB's words; STATUS_LIMIT when the arena is full; STATUS_NOMEM. A
- * signature that costs more than an HMAC is checked in wait_compute().
+ * Checks a token at a moment, in seconds since 1970. `ret` lives in the arena. STATUS_INVALID,
+ * STATUS_UNAUTHORIZED, and STATUS_NOT_FOUND for a right token that has nothing where `roles_path`
+ * leads, in CouchDB's words; STATUS_LIMIT when the arena is full; STATUS_NOMEM. A signature that
+ * costs more than an HMAC is checked in wait_compute().
  */
 MUST_USE enum status jwt_check(const struct jwt_rules *rules, struct str token, uint64_t now_s,
 			       struct arena *arena, struct jwt_claims *ret, struct err *err);

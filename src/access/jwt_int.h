@@ -71,6 +71,7 @@ struct jwt_rules {
 	bool allowed[JWT_ALGS];
 	struct str roles_path[JWT_PATH_LIMIT];
 	size_t roles_path_count;
+	bool roles_required; /* a token without roles there is refused */
 	struct jwt_key keys[JWT_KEYS_LIMIT];
 	size_t keys_count;
 };

@@ -177,6 +177,7 @@ rules_read(struct jwt_rules *rules, const struct jwt_choices *choices,
 	if (choices->required_claims)
 		TRY(required_read(rules, str_from_cstr(choices->required_claims), err));
 	TRY(algorithms_read(rules, choices->algorithms, err));
+	rules->roles_required = choices->roles_path != NULL;
 	if (choices->roles_path)
 		TRY(path_read(rules, str_from_cstr(choices->roles_path), err));
 	else if (choices->roles_name)

@@ -278,6 +278,15 @@ a_key_never_serves_an_algorithm_of_another_kind(void **state)
 	expect_refused(token_by(P384_KEY, EVP_sha256(), 48, "{\"alg\":\"ES256\",\"kid\":\"p384\"}",
 				CLAIMS),
 		       STATUS_INVALID, "Bad signature");
+	expect_refused(token_by(P256_KEY, EVP_sha384(), 32, "{\"alg\":\"ES384\"}", CLAIMS),
+		       STATUS_INVALID, "Bad signature");
+	expect_refused(token_by(P256_KEY, EVP_sha384(), 48, "{\"alg\":\"ES384\"}", CLAIMS),
+		       STATUS_INVALID, "Bad signature");
+	expect_refused(token_by(P256_KEY, EVP_sha512(), 66, "{\"alg\":\"ES512\"}", CLAIMS),
+		       STATUS_INVALID, "Bad signature");
+	expect_refused(token_by(P521_KEY, EVP_sha384(), 66, "{\"alg\":\"ES384\",\"kid\":\"p521\"}",
+				CLAIMS),
+		       STATUS_INVALID, "Bad signature");
 }
 
 static void
@@ -443,8 +452,12 @@ roles_are_where_the_settings_say(void **state)
 	expect_roles("{\"sub\":\"a\",\"exp\":1e10,\"_couchdb.roles\":\"\"}", "");
 	use_rules(&path);
 	expect_roles("{\"sub\":\"a\",\"a\":{\"b.c\":{\"d\":[\"x\"]}}}", "x");
-	expect_roles("{\"sub\":\"a\",\"a\":{\"b.c\":7}}", "");
-	expect_roles("{\"sub\":\"a\",\"ignored\":[\"x\"]}", "");
+	expect_refused(token_hs("{\"alg\":\"HS256\"}", "{\"sub\":\"a\",\"a\":{\"b.c\":7}}"),
+		       STATUS_NOT_FOUND, "json_mismatch");
+	expect_refused(token_hs("{\"alg\":\"HS256\"}", "{\"sub\":\"a\",\"a\":{\"b.c\":{}}}"),
+		       STATUS_NOT_FOUND, "missing json key: d");
+	expect_refused(token_hs("{\"alg\":\"HS256\"}", "{\"sub\":\"a\",\"ignored\":[\"x\"]}"),
+		       STATUS_NOT_FOUND, "missing json key: a");
 }
 
 static void

@@ -94,6 +94,30 @@ a_wrong_token_is_refused_and_never_anonymous(void **state)
 	expect_as(bearer("\"name\":\"anna\""), "GET", "/", NULL, 401, "Token missing sub claim.");
 }
 
+/* Where roles are in a path that the settings name, as CouchDB answers it. */
+static void
+a_token_without_the_roles_of_the_path_is_not_found(void **state)
+{
+	static const char *const paths[] = { "a.b", "<<a.b", "123456" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		expect_as(ADMIN, "PUT", "/_node/_local/_config/jwt_auth/roles_claim_path",
+			  format("\"%s\"", paths[i]), 200, "\"");
+		expect_as(bearer("\"sub\":\"anna\",\"_couchdb.roles\":[\"_admin\"]"), "GET",
+			  "/_session", NULL, 404,
+			  "{\"error\":\"not_found\",\"reason\":\"missing json key: ");
+	}
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/jwt_auth/roles_claim_path", "\"a.b\"", 200,
+		  "\"");
+	expect_as(bearer("\"sub\":\"anna\",\"a\":7"), "GET", "/", NULL, 404,
+		  "{\"error\":\"not_found\",\"reason\":\"json_mismatch\"}");
+	expect_as(bearer("\"sub\":\"anna\",\"a\":{\"b\":\"x, y\"}"), "GET", "/_session", NULL, 200,
+		  "\"roles\":[\"x\",\"y\"]");
+	expect_as(ADMIN, "DELETE", "/_node/_local/_config/jwt_auth/roles_claim_path", NULL, 200,
+		  "\"");
+}
+
 static void
 keys_are_settings_that_administrators_change_and_read(void **state)
 {
@@ -309,6 +333,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_token_says_who_somebody_is),
 		cmocka_unit_test(a_wrong_token_is_refused_and_never_anonymous),
+		cmocka_unit_test(a_token_without_the_roles_of_the_path_is_not_found),
 		cmocka_unit_test(keys_are_settings_that_administrators_change_and_read),
 		cmocka_unit_test(tokens_are_ignored_without_their_handler),
 		cmocka_unit_test(a_token_in_the_name_of_an_administrator_starts_no_replication),

@@ -266,6 +266,11 @@ couch_check_user(struct couch_req *r)
 		couch_audit_login(r, r->user.tried,
 				  r->user.attempt == AUTH_METHOD_JWT ? "jwt" : "basic", status,
 				  failing);
+	if (r->user.lacks_roles) {
+		const struct err why = r->fail.err;
+
+		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "%s", why.text);
+	}
 	return status;
 }
 
