@@ -333,6 +333,41 @@ a_stalled_feed_of_databases_holds_nothing(void **state)
 	}
 }
 
+/* As the last of all: from then on there is an administrator, and nobody else is one. */
+static void
+the_backlog_of_a_feed_of_databases_ends_with_the_right(void **state)
+{
+	static const char *const feeds[] = { "normal", "normal&descending=true", "continuous",
+					     "longpoll", "eventsource" };
+	enum {
+		COUNT = sizeof(feeds) / sizeof(feeds[0]),
+	};
+	struct client *clients[COUNT];
+
+	(void)state;
+	for (int i = 0; i < EVENTS; i += EVENTS_AT_ONCE)
+		assert_int_equal(kv_run(d->store, put_events, &i, NULL, NULL), STATUS_OK);
+	for (size_t i = 0; i < COUNT; i++) {
+		clients[i] = client_open(d->port);
+		client_send(clients[i], "GET", format("/_db_updates?feed=%s", feeds[i]),
+			    "Accept: application/json\r\n", NULL);
+	}
+	wait_ms(STALL_MS);
+	door_expect(d, "PUT", "/_node/_local/_config/admins/anna", "\"apple\"", 200, "");
+	/* Each has begun more than a second ago when it is read on. */
+	wait_ms(1500);
+	for (size_t i = 0; i < COUNT; i++) {
+		const char *descending = strstr(feeds[i], "descending");
+		struct response r = client_receive(clients[i], false);
+		struct str last = event_name(descending ? 0 : EVENTS - 1);
+
+		if (strstr(r.body, format("\"%.*s\"", STR_ARG(last))))
+			fail_msg("%s: the backlog was sent to its end", feeds[i]);
+		response_release(&r);
+		client_close(clients[i]);
+	}
+}
+
 /* ---- Functions that take long ---- */
 
 /*
@@ -412,6 +447,7 @@ main(void)
 		cmocka_unit_test(documents_that_are_purged_leave_no_answer_that_seems_whole),
 		cmocka_unit_test(a_stalled_feed_of_databases_holds_nothing),
 		cmocka_unit_test(a_slow_reduce_holds_no_snapshot),
+		cmocka_unit_test(the_backlog_of_a_feed_of_databases_ends_with_the_right),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

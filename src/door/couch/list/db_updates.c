@@ -188,8 +188,10 @@ updates_search(struct updates *u, struct catalog_events *s)
 	kv_tx_free(u->tx);
 	u->tx = NULL;
 	TRY(updates_read_page(u, s, true));
-	while (!s->done)
+	while (!s->done) {
 		TRY(updates_read_page(u, s, false));
+		TRY(couch_feed_beat(&u->wait));
+	}
 	catalog_events_sort(s);
 	if (s->version) {
 		/* If the search left events out, the next one follows at once. */
@@ -227,6 +229,9 @@ updates_send_found(struct updates *u, struct catalog_events *s, bool *ret_more)
 		if (status == STATUS_OK)
 			status = updates_write_row(u, &event);
 		u->before = u->args.descending ? event.seq : u->before;
+		/* A long backlog ends, too, when its reader is no administrator any more. */
+		if (status == STATUS_OK)
+			status = couch_feed_beat(&u->wait);
 	}
 	/*
 	 * Nobody knows any more whether there is something behind the last row that was sent, and
