@@ -597,6 +597,88 @@ feeds_of_all_databases_end_with_their_administrator(void **state)
 	}
 }
 
+/* A request whose body is still to come, after its sender has been found to be a member. */
+static struct client *
+begin_write(const char *method, const char *target, const char *body)
+{
+	struct client *c = client_open(d->port);
+	struct response head;
+
+	client_send_raw(c,
+			format("%s %s HTTP/1.1\r\nHost: localhost:5984\r\n%s"
+			       "Content-Type: application/json\r\nContent-Length: %zu\r\n"
+			       "Expect: 100-continue\r\n\r\n",
+			       method, target, headers_of(MEMBER_BY_NAME, method), strlen(body)));
+	head = client_receive_head(c);
+	assert_int_equal(head.status, 100);
+	response_release(&head);
+	return c;
+}
+
+/* The transaction that writes sees the rights of its moment, and the answer tells nothing else. */
+static void
+a_right_that_is_withdrawn_while_a_body_arrives_is_gone(void **state)
+{
+	static const struct {
+		const char *method;
+		const char *target;
+		const char *body;
+	} writes[] = {
+		{ "PUT", "/late/new", "{}" },
+		{ "PUT", "/late/a", "{}" }, /* would be a conflict */
+		{ "POST", "/late", "{\"_id\":\"posted\"}" },
+		{ "POST", "/late/_bulk_docs", "{\"docs\":[{\"_id\":\"bulk\"},{\"_id\":\"a\"}]}" },
+		{ "POST", "/late/_bulk_docs",
+		  "{\"new_edits\":false,\"docs\":[{\"_id\":\"bulk\",\"_rev\":\"1-a\"}]}" },
+		{ "PUT", "/late/_local/l", "{}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++) {
+		struct client *c;
+		struct response r;
+
+		expect_as(ADMIN, "PUT", "/late", NULL, 201, "ok");
+		expect_as(ADMIN, "PUT", "/late/a", "{}", 201, "ok");
+		expect_as(ADMIN, "PUT", "/late/_security", "{\"members\":{\"names\":[\"named\"]}}",
+			  200, "ok");
+		c = begin_write(writes[i].method, writes[i].target, writes[i].body);
+		expect_as(ADMIN, "PUT", "/late/_security", "{\"members\":{\"names\":[\"x\"]}}", 200,
+			  "ok");
+		client_send_raw(c, writes[i].body);
+		r = client_receive(c, false);
+		if (r.status != 403 || !strstr(r.body, "You are not allowed to access this db."))
+			fail_msg("%s %s: %d %s", writes[i].method, writes[i].target, r.status,
+				 r.body);
+		response_release(&r);
+		client_close(c);
+		expect_as(ADMIN, "GET", "/late", NULL, 200, "\"doc_count\":1,");
+		expect_as(ADMIN, "DELETE", "/late", NULL, 200, "ok");
+	}
+}
+
+/* Another change of the security object is none of the writer's business. */
+static void
+a_right_that_stays_while_a_body_arrives_counts(void **state)
+{
+	struct client *c;
+	struct response r;
+
+	(void)state;
+	expect_as(ADMIN, "PUT", "/late", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/late/_security", "{\"members\":{\"names\":[\"named\"]}}", 200,
+		  "ok");
+	c = begin_write("PUT", "/late/a", "{}");
+	expect_as(ADMIN, "PUT", "/late/_security", "{\"members\":{\"names\":[\"x\",\"named\"]}}",
+		  200, "ok");
+	client_send_raw(c, "{}");
+	r = client_receive(c, false);
+	assert_int_equal(r.status, 201);
+	response_release(&r);
+	client_close(c);
+	expect_as(ADMIN, "DELETE", "/late", NULL, 200, "ok");
+}
+
 int
 main(void)
 {
@@ -605,6 +687,8 @@ main(void)
 		cmocka_unit_test(every_request_by_every_kind_of_person_is_as_the_table_says),
 		cmocka_unit_test(a_member_who_writes_a_design_document_is_forbidden_to),
 		cmocka_unit_test(refusals_do_not_tell_what_is_there),
+		cmocka_unit_test(a_right_that_is_withdrawn_while_a_body_arrives_is_gone),
+		cmocka_unit_test(a_right_that_stays_while_a_body_arrives_counts),
 		cmocka_unit_test(feed_ends_when_its_user_loses_the_role),
 		cmocka_unit_test(feed_ends_when_its_user_is_in_no_list_any_more),
 		cmocka_unit_test(feed_ends_when_its_user_is_removed),

@@ -207,6 +207,64 @@ reading_a_document_waits_once_for_rights_and_once_for_the_document(void **state)
 	d = without_people;
 }
 
+/* How often a write waits for the store. */
+static uint64_t
+round_trips_of_write(const char *headers, const char *method, const char *target, const char *body,
+		     int status)
+{
+	uint64_t before;
+
+	expect_as(NULL, "GET", "/", NULL, 200, "Welcome");
+	before = kv_faulty_round_trips();
+	expect_as(headers, method, target, body, status, "");
+	expect_as(NULL, "GET", "/", NULL, 200, "Welcome");
+	return kv_faulty_round_trips() - before;
+}
+
+static void
+a_member_waits_once_for_rights_and_then_writes_as_an_administrator_does(void **state)
+{
+	static const door_setting settings[] = { { "chttpd_auth", "iterations", "10" }, { NULL } };
+	static const char *const people[] = { ADMIN, ANNA, NULL };
+	static const char *const bulk = "{\"docs\":[{},{},{}]}";
+	enum {
+		PUT,
+		DELETE,
+		BULK,
+		WRITES,
+	};
+	uint64_t trips[3][WRITES];
+	struct door *without_people = d;
+
+	(void)state;
+	d = door_start_with(true, settings, NULL);
+	expect_as(ADMIN, "PUT", "/_users", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/_users/org.couchdb.user:anna",
+		  "{\"type\":\"user\",\"name\":\"anna\",\"roles\":[],\"password\":\"apple\"}", 201,
+		  "ok");
+	expect_as(ADMIN, "PUT", "/hers", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/hers/_security", "{}", 200, "ok");
+	expect_as(ANNA, "PUT", "/hers/first", "{}", 201, "ok");
+	for (size_t i = 0; i < 3; i++) {
+		const char *doc = format("/hers/d%zu", i);
+		const char *rev;
+
+		trips[i][PUT] = round_trips_of_write(people[i], "PUT", doc, "{}", 201);
+		expect_as(ADMIN, "GET", doc, NULL, 200, "_rev");
+		rev = format("%s?rev=%s", doc, door_member(d, "_rev"));
+		trips[i][DELETE] = round_trips_of_write(people[i], "DELETE", rev, NULL, 200);
+		trips[i][BULK] = round_trips_of_write(people[i], "POST", "/hers/_bulk_docs", bulk,
+						      201);
+	}
+	assert_int_equal(trips[0][PUT], 1);
+	/* One wait more, for what comes together: her record, and the security object. */
+	for (size_t i = 1; i < 3; i++)
+		for (size_t k = 0; k < WRITES; k++)
+			assert_int_equal(trips[i][k], trips[0][k] + 1);
+	door_stop(d);
+	d = without_people;
+}
+
 int
 main(void)
 {
@@ -215,9 +273,11 @@ main(void)
 		cmocka_unit_test(reading_a_document_takes_one_transaction),
 		cmocka_unit_test(documents_of_an_index_are_fetched_together),
 		cmocka_unit_test(what_another_server_has_changed_holds_at_once),
-		/* With a store of its own; on a cluster that empties the one of the others. */
+		/* With stores of their own; on a cluster that empties the one of the others. */
 		cmocka_unit_test(
 			reading_a_document_waits_once_for_rights_and_once_for_the_document),
+		cmocka_unit_test(
+			a_member_waits_once_for_rights_and_then_writes_as_an_administrator_does),
 	};
 
 	return cmocka_run_group_tests(tests, setup_shared, teardown);

@@ -252,10 +252,8 @@ couch_check_user(struct couch_req *r)
 
 	client.failing = &failing;
 	couch_user_may_upgrade(r, &client);
-	if (r->method == COUCH_GET) {
-		client.ahead = couch_security_ahead;
-		client.ahead_arg = r;
-	}
+	client.ahead = couch_security_ahead;
+	client.ahead_arg = r;
 	if (auth_has_handler(people_of(r->held), AUTH_METHOD_PROXY))
 		couch_take_proxy_headers(r, &client);
 	status = auth_check(people_of(r->held), http_request_header(r->x, STR("Authorization")),
@@ -298,8 +296,10 @@ couch_serve(struct couch_req *r)
 				 &r->fail.err));
 	TRY(couch_check_user(r));
 	/* A request with a body waits for it, and the transaction would be too old by then. */
-	if (r->method != COUCH_GET)
+	if (r->method != COUCH_GET) {
+		couch_security_keep(r);
 		couch_drop_begun(r);
+	}
 	if (!r->user.admin && r->user.name.len)
 		TRY(limits_enter_person(&r->claim, r->couch->limits, access, r->user.name,
 					&r->fail.err));

@@ -207,6 +207,75 @@ couch_security_ahead(void *req)
 	catalog_db_unref(db);
 }
 
+void
+couch_security_keep(struct couch_req *r)
+{
+	struct couch_ahead ahead = r->ahead;
+	struct str security;
+
+	if (!ahead.tx || ahead.tx != r->begun)
+		return;
+	r->ahead = (struct couch_ahead){ .tx = NULL };
+	/* Whatever fails here is found again by the transaction that reads it anew. */
+	if (security_or_default(rev_config_wait(ahead.security, r->arena, &security), &security) ==
+	    STATUS_OK)
+		r->judged = (struct couch_judged){ true, ahead.number, security };
+}
+
+enum status
+couch_judge(struct couch_req *r)
+{
+	assert(r->judged.known && !r->user.admin);
+	return access_check_user(r, r->judged.security, COUCH_ACCESS_MEMBER);
+}
+
+enum status
+couch_db_open_judging(struct couch_req *r, struct kv_tx *tx, struct couch_judged *ret)
+{
+	struct catalog_db *db;
+
+	TRY(rev_db_open(tx, r->loop->cache, r->parts[0], &db, &r->fail.err));
+	catalog_db_unref(r->db);
+	r->db = db;
+	*ret = (struct couch_judged){ .known = true, .number = db->number };
+	TRY(access_security(r, tx, &ret->security));
+	return access_check_user(r, ret->security, COUCH_ACCESS_MEMBER);
+}
+
+enum status
+couch_db_open_to_write(struct couch_req *r, struct kv_tx *tx, struct kv_future **ret)
+{
+	struct catalog_db *db;
+
+	*ret = NULL;
+	TRY(rev_db_open(tx, r->loop->cache, r->parts[0], &db, &r->fail.err));
+	catalog_db_unref(r->db);
+	r->db = db;
+	if (r->user.admin || !r->judged.known || r->judged.number != db->number)
+		return access_check(r, tx, COUCH_ACCESS_MEMBER);
+	TRY(couch_judge(r));
+	return rev_config_ask(tx, db, STR(COUCH_SECURITY), ret);
+}
+
+enum status
+couch_security_confirm(struct couch_req *r, struct kv_future *asked, enum status status)
+{
+	const struct couch_fail fail = r->fail;
+	struct str security;
+	enum status read = security_or_default(rev_config_wait(asked, r->arena, &security),
+					       &security);
+
+	if (read != STATUS_OK)
+		return status == STATUS_OK ? read : status;
+	if (str_eq(security, r->judged.security))
+		return status;
+	/* It has changed. Who is refused now must not learn how the write would have ended. */
+	r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
+	TRY(access_check_user(r, security, COUCH_ACCESS_MEMBER));
+	r->fail = fail;
+	return status;
+}
+
 enum status
 couch_design_check(struct couch_req *r, struct kv_tx *tx, struct str id)
 {

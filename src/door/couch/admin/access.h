@@ -49,6 +49,40 @@ MUST_USE enum status couch_db_is_admin(struct couch_req *r, struct kv_tx *tx, bo
 enum couch_error couch_not_db_admin_error(const struct couch_req *r);
 
 /*
+ * For a request that writes: keeps what couch_security_ahead() has asked for in r->judged, as the
+ * transaction that has asked is about to end.
+ */
+void couch_security_keep(struct couch_req *r);
+
+/*
+ * Checks the user by r->judged alone, which is known. What it says may be out of date by now, so
+ * the transaction that writes compares it.
+ */
+MUST_USE enum status couch_judge(struct couch_req *r);
+
+/*
+ * couch_db_open() for a member who is no administrator of the server and is going to write. `*ret`
+ * has the security object; it is for r->judged once the transaction has ended well.
+ */
+MUST_USE enum status couch_db_open_judging(struct couch_req *r, struct kv_tx *tx,
+					   struct couch_judged *ret);
+
+/*
+ * couch_db_open() for a member who writes. Where r->judged is known, this waits for no security
+ * object, but asks for it in `*ret`, so that it comes with what the write itself reads. Before the
+ * transaction is committed couch_security_confirm() waits for it. `*ret` is NULL where the user has
+ * been checked already.
+ */
+MUST_USE enum status couch_db_open_to_write(struct couch_req *r, struct kv_tx *tx,
+					    struct kv_future **ret);
+/*
+ * `status` is how the body of the transaction has ended. Returns it if the user may still use the
+ * database, else the refusal.
+ */
+MUST_USE enum status couch_security_confirm(struct couch_req *r, struct kv_future *asked,
+					    enum status status);
+
+/*
  * Refuses the write of a design document unless the user may write design documents. r->db must be
  * open in `tx`.
  */

@@ -10,13 +10,19 @@ tx_attempt_in_db(struct kv_tx *tx, void *arg)
 	struct couch_tx *t = arg;
 	struct couch_req *r = t->r;
 	struct arena *arena = r->arena;
+	struct kv_future *asked = NULL;
 	enum status status;
 
 	arena_reset(t->arena, t->mark);
 	r->arena = t->arena;
-	status = couch_db_open(r, tx, t->access);
+	if (t->writes && t->access == COUCH_ACCESS_MEMBER)
+		status = couch_db_open_to_write(r, tx, &asked);
+	else
+		status = couch_db_open(r, tx, t->access);
 	if (status == STATUS_OK && t->body)
 		status = t->body(r, tx, t->arg);
+	if (asked)
+		status = couch_security_confirm(r, asked, status);
 	r->arena = arena;
 	return status;
 }
@@ -56,9 +62,10 @@ couch_db_write(struct couch_req *r, enum couch_access access, couch_tx_body *bod
 {
 	for (;;) {
 		struct couch_tx t = tx_of(r, access, body, arg);
-		enum status status = kv_run(r->couch->config.store, tx_attempt_in_db, &t, NULL,
-					    &r->fail.err);
+		enum status status;
 
+		t.writes = true;
+		status = kv_run(r->couch->config.store, tx_attempt_in_db, &t, NULL, &r->fail.err);
 		if (status != STATUS_UNVETTED)
 			return status;
 		/* What the attempt has left for the validators stays in the arena. */
@@ -89,6 +96,7 @@ couch_tx_begin(struct couch_tx *t)
 	assert(!t->running && t->body);
 	/* Attempts of transactions that overlap must not free each other's memory. */
 	assert(t->arena != t->r->arena);
+	t->writes = true;
 	t->mark = arena_mark(t->arena);
 	return kv_run_begin(t->r->couch->config.store, tx_attempt_in_db, t, &t->running,
 			    &t->r->fail.err);
@@ -108,14 +116,33 @@ enum status
 couch_tx_run(struct couch_tx *t)
 {
 	assert(!t->running);
+	t->writes = true;
 	t->mark = arena_mark(t->arena);
 	return kv_run(t->r->couch->config.store, tx_attempt_in_db, t, NULL, &t->r->fail.err);
+}
+
+static enum status
+tx_attempt_to_judge(struct kv_tx *tx, void *arg)
+{
+	struct couch_tx *t = arg;
+
+	arena_reset(t->arena, t->mark);
+	return couch_db_open_judging(t->r, tx, t->arg);
 }
 
 enum status
 couch_db_precheck(struct couch_req *r)
 {
-	return r->user.admin ? STATUS_OK : couch_db_read(r, COUCH_ACCESS_MEMBER, NULL, NULL);
+	struct couch_judged judged;
+	struct couch_tx t = tx_of(r, COUCH_ACCESS_MEMBER, NULL, &judged);
+
+	if (r->user.admin)
+		return STATUS_OK;
+	if (r->judged.known)
+		return couch_judge(r);
+	TRY(kv_run_read(r->couch->config.store, tx_attempt_to_judge, &t, &r->fail.err));
+	r->judged = judged;
+	return STATUS_OK;
 }
 
 enum status

@@ -53,6 +53,7 @@ struct couch_tx {
 	struct arena *arena;
 
 	struct arena_mark mark; /* where each attempt begins in `arena` */
+	bool writes;
 	struct kv_running *running;
 };
 
@@ -64,7 +65,8 @@ MUST_USE enum status couch_tx_run(struct couch_tx *t);
 /*
  * For a request that is about to send a large body: refuses a user who may not use the database
  * before any of the body is read. The rights of an administrator are checked with the work itself,
- * which saves a round trip.
+ * which saves a round trip. For others the security object is kept in r->judged: the transactions
+ * that write read it again side by side with the rest, and compare.
  */
 MUST_USE enum status couch_db_precheck(struct couch_req *r);
 

@@ -49,6 +49,16 @@ struct couch_ahead {
 	struct kv_future *security;
 };
 
+/*
+ * The security object of the request's database as it was read before a write, in the request's
+ * arena. The transaction that writes compares it (admin/tx.h).
+ */
+struct couch_judged {
+	bool known;
+	uint64_t number; /* of the database */
+	struct str security;
+};
+
 struct couch_req {
 	struct http_exchange *x;
 	struct couch *couch;
@@ -75,7 +85,8 @@ struct couch_req {
 	/* Set by an attempt that ends with STATUS_UNVETTED: called before the next one. */
 	enum status (*vet)(struct couch_req *r);
 	struct kv_tx *begun; /* that has asked for the settings, for the first that reads; owned */
-	struct couch_ahead ahead;  /* in `begun`, or in the transaction that has taken it over */
+	struct couch_ahead ahead; /* in `begun`, or in the transaction that has taken it over */
+	struct couch_judged judged;
 	struct limits_claim claim; /* counts in the limits by person and address */
 	struct couch_fail fail;
 	bool audited;       /* an audit line has told its outcome (wire/audit.h) */
