@@ -406,29 +406,34 @@ door_start_with(bool with_admin, const door_setting *settings, const char *utils
 	return door_start_handled(with_admin, settings, utils_dir, couch_handle);
 }
 
-struct door *
-door_start_handled(bool with_admin, const door_setting *settings, const char *utils_dir,
-		   void (*handler)(struct http_exchange *x, void *couch))
+static void
+door_open_store(struct door *d)
 {
-	struct door *d = calloc(1, sizeof(*d));
 	const struct kv_options options = { .create = true,
 					    .no_sync = true,
 					    .shape = &rev_store_shape };
-	struct couch_config config = { .utils_dir = utils_dir };
-	struct server_config server = { .loops = 2, .drain_timeout_ms = 5000 };
-	struct js_config js;
 	struct err err = { 0 };
-	pthread_t thread;
 	char path[128];
 	char url[256];
 
-	assert_non_null(d);
 	(void)snprintf(d->path, sizeof(d->path), "/tmp/frond-door-XXXXXX");
 	assert_non_null(mkdtemp(d->path));
 	(void)snprintf(path, sizeof(path), "%s/store", d->path);
 	test_store_url(path, url, sizeof(url));
 	if (kv_open(url, &options, &d->store, &err) != STATUS_OK)
 		fail_msg("%s", err.text);
+}
+
+static struct door *
+door_serve(struct door *d, bool with_admin, const door_setting *settings, const char *utils_dir,
+	   void (*handler)(struct http_exchange *x, void *couch))
+{
+	struct couch_config config = { .utils_dir = utils_dir };
+	struct server_config server = { .loops = 2, .drain_timeout_ms = 5000 };
+	struct js_config js;
+	struct err err = { 0 };
+	pthread_t thread;
+
 	d->settings = make_settings(with_admin, settings);
 	if (people_prepare(d->store, d->settings, &err) != STATUS_OK ||
 	    settings_live_new(d->store, d->settings, &people_live_ops, NULL, &d->live, &err) !=
@@ -465,6 +470,28 @@ door_start_handled(bool with_admin, const door_setting *settings, const char *ut
 	return d;
 }
 
+struct door *
+door_start_handled(bool with_admin, const door_setting *settings, const char *utils_dir,
+		   void (*handler)(struct http_exchange *x, void *couch))
+{
+	struct door *d = calloc(1, sizeof(*d));
+
+	assert_non_null(d);
+	door_open_store(d);
+	return door_serve(d, with_admin, settings, utils_dir, handler);
+}
+
+struct door *
+door_start_beside(const struct door *other, bool with_admin, const door_setting *settings)
+{
+	struct door *d = calloc(1, sizeof(*d));
+
+	assert_non_null(d);
+	d->beside = true;
+	d->store = other->store;
+	return door_serve(d, with_admin, settings, NULL, couch_handle);
+}
+
 void
 door_stop(struct door *d)
 {
@@ -481,8 +508,10 @@ door_stop(struct door *d)
 	js_free(d->js);
 	settings_live_free(d->live);
 	settings_free(d->settings);
-	kv_close(d->store);
-	test_remove_tree(d->path);
+	if (!d->beside) {
+		kv_close(d->store);
+		test_remove_tree(d->path);
+	}
 	free(d);
 }
 

@@ -56,6 +56,7 @@ bool client_lost(const struct client *c);
 /* ---- The server ---- */
 
 struct door {
+	bool beside; /* the store is another one's, which ends later */
 	struct kv_store *store;
 	struct settings *settings; /* that it was started with */
 	struct settings_live *live;
@@ -78,6 +79,12 @@ struct door *door_start(bool with_admin);
  */
 typedef const char *door_setting[3];
 struct door *door_start_with(bool with_admin, const door_setting *settings, const char *utils_dir);
+/*
+ * Another server at the store of `other`, as another process would be: with settings, caches and
+ * people of its own. It is stopped before that one.
+ */
+struct door *door_start_beside(const struct door *other, bool with_admin,
+			       const door_setting *settings);
 /* With a handler that does something more and calls couch_handle(). */
 struct door *door_start_handled(bool with_admin, const door_setting *settings,
 				const char *utils_dir,

@@ -265,6 +265,85 @@ a_member_waits_once_for_rights_and_then_writes_as_an_administrator_does(void **s
 	d = without_people;
 }
 
+/* ---- Cookies of several servers ---- */
+
+enum {
+	SERVERS = 3,
+	COOKIE_TEXT = 600,
+};
+
+static void
+take_cookie(struct door *server, char ret[COOKIE_TEXT])
+{
+	const char *given;
+
+	d = server;
+	expect_as(NULL, "POST", "/_session", "{\"name\":\"anna\",\"password\":\"apple\"}", 200,
+		  "ok");
+	given = response_header(&d->last, "Set-Cookie");
+	assert_non_null(given);
+	(void)snprintf(ret, COOKIE_TEXT, "Cookie: %.*s\r\n", (int)strcspn(given, ";"), given);
+}
+
+/* Each of the servers takes each of the cookies, or none of them does. */
+static void
+expect_taken(struct door *const servers[SERVERS], char cookies[SERVERS][COOKIE_TEXT], bool taken)
+{
+	for (size_t s = 0; s < SERVERS; s++)
+		for (size_t c = 0; c < SERVERS; c++) {
+			d = servers[s];
+			expect_as(cookies[c], "GET", "/_session", NULL, 200,
+				  taken ? "\"name\":\"anna\"" : "\"name\":null");
+		}
+}
+
+static void
+set_in_store(struct door *server, const char *name, const char *text)
+{
+	d = server;
+	expect_as(ADMIN, "PUT", format("/_node/_local/_config/chttpd_auth/%s", name),
+		  format("\"%s\"", text), 200, "\"");
+}
+
+static void
+cookies_of_several_servers_outlive_their_secret_by_the_overlap(void **state)
+{
+	static const door_setting settings[] = { { "chttpd_auth", "iterations", "10" }, { NULL } };
+	struct door *without_people = d;
+	struct door *servers[SERVERS];
+	char before[SERVERS][COOKIE_TEXT], during[SERVERS][COOKIE_TEXT];
+
+	(void)state;
+	servers[0] = d = door_start_with(true, settings, NULL);
+	for (size_t s = 1; s < SERVERS; s++)
+		servers[s] = door_start_beside(servers[0], true, settings);
+	expect_as(ADMIN, "PUT", "/_users", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/_users/org.couchdb.user:anna",
+		  "{\"type\":\"user\",\"name\":\"anna\",\"roles\":[],\"password\":\"apple\"}", 201,
+		  "ok");
+	for (size_t s = 0; s < SERVERS; s++)
+		take_cookie(servers[s], before[s]);
+	expect_taken(servers, before, true);
+
+	set_in_store(servers[1], "secret", "another secret of all servers");
+	expect_taken(servers, before, true);
+	for (size_t s = 0; s < SERVERS; s++)
+		take_cookie(servers[s], during[s]);
+	expect_taken(servers, during, true);
+	expect_taken(servers, before, true);
+
+	/* Without an overlap the former ones end, at all servers at once. */
+	set_in_store(servers[2], "secret_overlap", "0");
+	expect_taken(servers, before, false);
+	expect_taken(servers, during, true);
+	set_in_store(servers[0], "secret", "a third secret of all servers");
+	expect_taken(servers, during, false);
+	expect_taken(servers, before, false);
+	for (size_t s = SERVERS; s > 0; s--)
+		door_stop(servers[s - 1]);
+	d = without_people;
+}
+
 int
 main(void)
 {
@@ -278,6 +357,7 @@ main(void)
 			reading_a_document_waits_once_for_rights_and_once_for_the_document),
 		cmocka_unit_test(
 			a_member_waits_once_for_rights_and_then_writes_as_an_administrator_does),
+		cmocka_unit_test(cookies_of_several_servers_outlive_their_secret_by_the_overlap),
 	};
 
 	return cmocka_run_group_tests(tests, setup_shared, teardown);

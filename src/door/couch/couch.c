@@ -90,6 +90,7 @@ couch_tend(struct couch *couch, bool *ret_more, struct err *err)
 /* ---- As a chore ---- */
 
 enum {
+	SETTINGS_PAUSE_MS = 5000,
 	TEND_PAUSE_MS = 100, /* what is written counts against its range's size */
 	TEND_MORE_MS = 20,
 	TEND_FAILED_MS = 10 * 1000,
@@ -99,6 +100,27 @@ static enum status
 tend_chore_run(void *couch, struct chore_turn *turn, struct err *err)
 {
 	return couch_tend(couch, &turn->more, err);
+}
+
+/*
+ * Where other servers use the store, too: this one learns of changed settings by its requests, and
+ * by this chore when there are none. The former secret of cookies holds from then on for a while.
+ */
+static enum status
+settings_chore_run(void *arg, struct chore_turn *turn, struct err *err)
+{
+	struct couch *couch = arg;
+	struct settings_held *cached = settings_live_hold(couch->config.live);
+	struct settings_held *held = NULL;
+	struct kv_tx *tx = NULL;
+	enum status status;
+
+	(void)turn;
+	status = settings_live_take(couch->config.live, &cached, &held, &tx, err);
+	kv_tx_free(tx);
+	settings_held_unref(held);
+	settings_held_unref(cached);
+	return status;
 }
 
 void
@@ -113,6 +135,14 @@ couch_chores_add(struct couch *couch, struct chores *chores)
 				   .more_ms = TEND_MORE_MS,
 				   .failed_ms = TEND_FAILED_MS,
 			   });
+	if (kv_is_shared(couch->config.store))
+		chores_add(chores, &(struct chore){
+					   .name = "follow_settings",
+					   .run = settings_chore_run,
+					   .arg = couch,
+					   .quick = true,
+					   .pause_ms = SETTINGS_PAUSE_MS,
+				   });
 	couch_view_chores_add(couch, chores);
 	couch_peruser_chores_add(couch, chores);
 	couch->config.chores = chores;
