@@ -240,5 +240,12 @@ MUST_USE enum status auth_again(const struct auth *a, const struct auth_client *
 MUST_USE enum status auth_make_cookie(struct auth *a, struct str name,
 				      const struct auth_client *client, struct arena *arena,
 				      struct str *ret);
+/*
+ * The same, but STATUS_NOT_FOUND for a name that nobody has any more, unless there is no
+ * administrator: then nobody needs a cookie.
+ */
+MUST_USE enum status auth_make_known_cookie(struct auth *a, struct str name,
+					    const struct auth_client *client, struct arena *arena,
+					    struct str *ret);
 
 #endif

@@ -11,9 +11,13 @@ enum {
 	COOKIE_TEXT_BYTES = (COOKIE_BYTES + 2) / 3 * 4,
 };
 
-enum status
-auth_make_cookie_at(struct auth *a, struct str name, const struct auth_client *client,
-		    uint64_t now_s, struct arena *arena, struct str *ret)
+/*
+ * `known`: only for somebody who could have logged in, or STATUS_NOT_FOUND. While there is no
+ * administrator, nobody has to log in.
+ */
+static enum status
+cookie_make(struct auth *a, struct str name, const struct auth_client *client, bool known,
+	    uint64_t now_s, struct arena *arena, struct str *ret)
 {
 	AUTO(buf_release) struct buf plain = BUF_INIT(COOKIE_BYTES);
 	AUTO(buf_release) struct buf text = BUF_INIT(COOKIE_TEXT_BYTES);
@@ -23,6 +27,9 @@ auth_make_cookie_at(struct auth *a, struct str name, const struct auth_client *c
 
 	status = auth_find(a, name, client, arena, &who, NULL);
 	/* A cookie for a name that nobody has is signed with a key that no check uses. */
+	if (known && auth_has_admins(a) &&
+	    (status == STATUS_NOT_FOUND || (status == STATUS_OK && !who.verifier)))
+		return STATUS_NOT_FOUND;
 	if (status == STATUS_NOT_FOUND)
 		TRY(auth_keyed_digest(a->memory_key, AUTH_SECRET_BYTES, name, who.cookie_key));
 	else
@@ -41,10 +48,24 @@ auth_make_cookie_at(struct auth *a, struct str name, const struct auth_client *c
 }
 
 enum status
+auth_make_cookie_at(struct auth *a, struct str name, const struct auth_client *client,
+		    uint64_t now_s, struct arena *arena, struct str *ret)
+{
+	return cookie_make(a, name, client, false, now_s, arena, ret);
+}
+
+enum status
 auth_make_cookie(struct auth *a, struct str name, const struct auth_client *client,
 		 struct arena *arena, struct str *ret)
 {
-	return auth_make_cookie_at(a, name, client, clock_wall_ms() / 1000, arena, ret);
+	return cookie_make(a, name, client, false, clock_wall_ms() / 1000, arena, ret);
+}
+
+enum status
+auth_make_known_cookie(struct auth *a, struct str name, const struct auth_client *client,
+		       struct arena *arena, struct str *ret)
+{
+	return cookie_make(a, name, client, true, clock_wall_ms() / 1000, arena, ret);
 }
 
 /* The value of AuthSession in a Cookie header; ptr NULL if there is none, or an empty one. */

@@ -59,6 +59,34 @@ peer_add_header(struct net_request *rq, const char *name, struct str value)
 	rq->headers[rq->headers_count++] = (struct net_header){ str_from_cstr(name), value };
 }
 
+/* The owner is looked up for each request: a replication has the rights that the owner has now. */
+static enum status
+peer_write_cookie(const struct peer *p, struct buf *out, struct err *err)
+{
+	struct str owner = p->spec->owner;
+	struct arena *arena = arena_new(PEER_COOKIE_BYTES * 4);
+	struct str value;
+	enum status status = arena ? p->env->cookie(p->env->cookie_arg, owner, arena, &value)
+				   : STATUS_NOMEM;
+
+	if (status == STATUS_OK) {
+		buf_printf(out, "AuthSession=%.*s", STR_ARG(value));
+		status = buf_status(out);
+	} else if (status == STATUS_NOT_FOUND) {
+		status = err_set(err, STATUS_FORBIDDEN,
+				 "unauthorized: the owner of the replication, %s, is no user of "
+				 "this server any more",
+				 QUOTE_SHOW(owner));
+	} else {
+		status = err_set(err, STATUS_IO,
+				 "the owner of the replication, %s, cannot be "
+				 "looked up: %s",
+				 QUOTE_SHOW(owner), status_name(status));
+	}
+	arena_free(arena);
+	return status;
+}
+
 enum status
 peer_open(struct peer *p, const struct peer_request *request, struct net_call **ret,
 	  struct err *err)
@@ -97,14 +125,7 @@ peer_open(struct peer *p, const struct peer_request *request, struct net_call **
 		peer_add_header(&rq, "Content-Type",
 				str_from_cstr(request->type ? request->type : "application/json"));
 	if (p->end->local && p->spec->owner.len) {
-		struct arena *arena = arena_new(PEER_COOKIE_BYTES * 4);
-		struct str value;
-
-		if (arena &&
-		    p->env->cookie(p->env->cookie_arg, p->spec->owner, arena, &value) == STATUS_OK)
-			buf_printf(&cookie, "AuthSession=%.*s", STR_ARG(value));
-		arena_free(arena);
-		TRY(buf_status(&cookie));
+		TRY(peer_write_cookie(p, &cookie, err));
 		peer_add_header(&rq, "Cookie", buf_str(&cookie));
 	}
 	return net_open(p->env->net, &rq, ret, err);

@@ -22,7 +22,10 @@ enum {
 	PEER_SETTLE_MS = 5000, /* how long a run that is being stopped waits for an end */
 };
 
-/* The AuthSession cookie by which this server knows a user of its own, in the arena. Any thread. */
+/*
+ * The AuthSession cookie by which this server knows a user of its own, in the arena.
+ * STATUS_NOT_FOUND if there is no such user any more. Any thread.
+ */
 typedef enum status replicator_cookie(void *arg, struct str user, struct arena *arena,
 				      struct str *ret);
 
@@ -69,7 +72,10 @@ struct peer_request {
 	bool exact; /* the answer's bytes as they are stored: no compression on the way */
 };
 
-/* Sends a request, once. Fails as net_open() does. */
+/*
+ * Sends a request, once. Fails as net_open() does, and with STATUS_FORBIDDEN if the owner of a
+ * replication of this server's own database is gone.
+ */
 MUST_USE enum status peer_open(struct peer *p, const struct peer_request *request,
 			       struct net_call **ret, struct err *err);
 

@@ -40,11 +40,14 @@ job_is_running(const struct job *j)
 	return j->state == JOB_RUNNING || j->state == JOB_YIELDING || j->state == JOB_LEAVING;
 }
 
-/* True if no further run can succeed: what the job asks for is not allowed here. */
+/*
+ * True if no further run can succeed: what the job asks for is not allowed here, or its owner is
+ * gone. Somebody else who takes that name later must not get the owner's replications.
+ */
 static bool
 status_is_final(enum status status)
 {
-	return status == STATUS_UNSUPPORTED;
+	return status == STATUS_UNSUPPORTED || status == STATUS_FORBIDDEN;
 }
 
 static void

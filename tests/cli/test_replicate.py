@@ -128,6 +128,103 @@ def a_replication_stops_copying_when_its_owner_loses_the_right(directory):
         assert not has("to", "b")
 
 
+def people(server, *names):
+    """Users, each with the role of a cook, and the databases `from` and `to`."""
+    admin = basic("admin", "secret")
+    equal(server.request("PUT", "/_users", headers=admin)[0], 201)
+    for name in names:
+        equal(server.request("PUT", f"/_users/org.couchdb.user:{name}", {
+            "type": "user", "name": name, "roles": ["cook"], "password": "apple"}, admin)[0], 201)
+    for db, members in (("from", {"roles": ["cook"]}), ("to", {"roles": ["cook"]}),
+                        ("_replicator", {"names": list(names)})):
+        equal(server.request("PUT", f"/{db}", headers=admin)[0], 201)
+        equal(server.request("PUT", f"/{db}/_security", {"members": members}, admin)[0], 200)
+
+
+def change_person(server, name, **members):
+    admin, path = basic("admin", "secret"), f"/_users/org.couchdb.user:{name}"
+    doc = server.request("GET", path, headers=admin)[1]
+    assert server.request("PUT", path, {**doc, **members}, admin)[0] in (200, 201)
+
+
+def doc_state(server, doc):
+    admin = basic("admin", "secret")
+    shown = server.request("GET", f"/_scheduler/docs/_replicator/{doc}", headers=admin)[1]
+    return shown.get("state"), shown.get("info")
+
+
+FROM_TO = {"source": "from", "target": "to", "continuous": True}
+
+
+@test
+def a_document_runs_with_the_rights_that_its_owner_has_now(directory):
+    admin, anna = basic("admin", "secret"), basic("anna", "apple")
+    (pathlib.Path(directory) / "ini").write_text("[replicator]\nbackoff = 300\n")
+    with Server(directory, "--config", "ini", "--admin", "admin:secret") as server:
+        people(server, "anna")
+
+        def has(doc):
+            return server.request("GET", f"/to/{doc}", headers=admin)[0] == 200
+
+        equal(server.request("PUT", "/_replicator/r", FROM_TO, anna)[0], 201)
+        equal(server.request("GET", "/_replicator/r", headers=anna)[1]["owner"], "anna")
+        equal(server.request("PUT", "/from/a", {}, admin)[0], 201)
+        until(lambda: has("a"))
+        change_person(server, "anna", roles=[])
+        until(lambda: doc_state(server, "r")[0] == "crashing")
+        contains(doc_state(server, "r")[1]["error"], "unauthorized")
+        equal(server.request("PUT", "/from/b", {}, admin)[0], 201)
+        assert not has("b")
+        # With the role, the next of its runs goes on.
+        change_person(server, "anna", roles=["cook"])
+        until(lambda: has("b"))
+
+
+@test
+def a_document_whose_owner_is_removed_has_failed(directory):
+    admin, anna = basic("admin", "secret"), basic("anna", "apple")
+    with Server(directory, "--admin", "admin:secret") as server:
+        people(server, "anna")
+        # Not even what everybody may is done in the name of somebody who is gone.
+        for db in ("from", "to"):
+            equal(server.request("PUT", f"/{db}/_security", {"members": {}}, admin)[0], 200)
+        equal(server.request("PUT", "/_replicator/r", FROM_TO, anna)[0], 201)
+        equal(server.request("PUT", "/from/a", {}, admin)[0], 201)
+        until(lambda: server.request("GET", "/to/a", headers=admin)[0] == 200)
+        change_person(server, "anna", _deleted=True)
+        until(lambda: doc_state(server, "r")[0] == "failed")
+        doc = server.request("GET", "/_replicator/r", headers=admin)[1]
+        equal(doc["_replication_state"], "failed")
+        contains(doc["_replication_state_reason"], "anna, is no user of this server any more")
+        equal(server.request("PUT", "/from/b", {}, admin)[0], 201)
+        # Somebody else of that name gets none of it.
+        equal(server.request("PUT", "/_users/org.couchdb.user:anna", {
+            "type": "user", "name": "anna", "roles": [], "password": "pear"}, admin)[0], 201)
+        equal(doc_state(server, "r")[0], "failed")
+        equal(server.request("GET", "/to/b", headers=admin)[0], 404)
+
+
+@test
+def a_document_does_not_run_with_the_rights_of_somebody_else(directory):
+    admin, anna, otto = basic("admin", "secret"), basic("anna", "apple"), basic("otto", "apple")
+    with Server(directory, "--admin", "admin:secret") as server:
+        people(server, "anna", "otto")
+        equal(server.request("PUT", "/closed", headers=admin)[0], 201)
+        equal(server.request("PUT", "/closed/a", {"x": 1}, admin)[0], 201)
+        job = {"source": "closed", "target": "to"}
+        for body in ({**job, "owner": "admin"}, {**job, "source": 1}):
+            equal(server.request("PUT", "/_replicator/r", body, anna)[0], 403)
+        equal(server.request("PUT", "/_replicator/r", job, anna)[0], 201)
+        until(lambda: doc_state(server, "r")[0] == "crashing")
+        equal(server.request("GET", "/to/a", headers=admin)[0], 404)
+        equal(server.request("GET", "/_scheduler/docs", headers=otto)[0], 401)
+        status, doc = server.request("GET", "/_replicator/r", headers=otto)
+        equal((status, doc["owner"]), (200, "anna"))
+        equal(server.request("DELETE", f"/_replicator/r?rev={doc['_rev']}", headers=otto)[0], 403)
+        equal(server.request("DELETE", f"/_replicator/r?rev={doc['_rev']}", headers=anna)[0], 200)
+        until(lambda: server.request("GET", "/_scheduler/docs", headers=admin)[1]["docs"] == [])
+
+
 @test
 def a_local_replication_copies_everything(directory):
     with Server(directory) as server:

@@ -170,6 +170,12 @@ a_token_in_the_name_of_an_administrator_starts_no_replication(void **state)
 	expect_as(bearer("\"sub\":\"admin\""), "POST", "/_replicate",
 		  "{\"source\":\"club\",\"target\":\"copy\",\"create_target\":true}", 403,
 		  "A token starts no replications");
+	expect_as(ADMIN, "PUT", "/_replicator", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/_replicator/_security", "{}", 200, "ok");
+	expect_as(bearer("\"sub\":\"admin\""), "PUT", "/_replicator/r",
+		  "{\"source\":\"club\",\"target\":\"copy\"}", 403,
+		  "A token starts no replications");
+	expect_as(ADMIN, "DELETE", "/_replicator", NULL, 200, "ok");
 }
 
 /* The headers of a proxy, with a token by this secret. */

@@ -65,7 +65,7 @@ couch_make_cookie(void *couch, struct str user, struct arena *arena, struct str 
 	const struct couch_config *config = &((struct couch *)couch)->config;
 	const struct auth_client client = { .store = config->store };
 	struct settings_held *held = settings_live_hold(config->live);
-	enum status status = auth_make_cookie(people_of(held), user, &client, arena, ret);
+	enum status status = auth_make_known_cookie(people_of(held), user, &client, arena, ret);
 
 	settings_held_unref(held);
 	return status;

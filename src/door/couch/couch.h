@@ -19,7 +19,8 @@ struct rev_edit;
 struct couch *couch_new(const struct couch_config *config);
 
 /*
- * Makes a fresh AuthSession cookie for the user by the present settings. It is a replicator_cookie.
+ * Makes a fresh AuthSession cookie for the user by the present settings. STATUS_NOT_FOUND if there
+ * is no such user any more. It is a replicator_cookie.
  */
 MUST_USE enum status couch_make_cookie(void *couch, struct str user, struct arena *arena,
 				       struct str *ret);

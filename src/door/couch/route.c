@@ -543,10 +543,10 @@ route_in_db(struct couch_req *r)
 	return route_ordinary_doc(r);
 }
 
-/* ---- The database of users, for those who are no administrators of the server ---- */
+/* ---- Users and replications, for those who are no administrators of the server ---- */
 
 static enum status
-users_find_admin(struct couch_req *r, struct kv_tx *tx, void *arg)
+route_find_db_admin(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	return couch_db_is_admin(r, tx, arg);
 }
@@ -595,8 +595,44 @@ route_in_users(struct couch_req *r)
 		return route_call(r, &db_route);
 	if (str_eq(r->parts[1], STR("_all_docs")) || str_eq(r->parts[1], STR("_changes")))
 		TRY(couch_require_admin(r));
-	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, users_find_admin, &admin));
+	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, route_find_db_admin, &admin));
 	return admin ? route_in_db(r) : route_in_users_limited(r);
+}
+
+/*
+ * Users may use their own documents, and see those of others without credentials. Whatever else
+ * reads documents would have to hide these, too.
+ */
+static enum status
+route_in_replicator_limited(struct couch_req *r)
+{
+	struct str part = r->parts[1];
+	bool special = str_starts_with(part, STR("_"));
+
+	if (special && r->parts_count == 2 &&
+	    (str_eq(part, STR("_security")) || str_eq(part, STR("_bulk_docs"))))
+		return route_in_db(r);
+	r->endpoint = COUCH_ENDPOINT_DOC;
+	if (!special && r->parts_count == 2 && r->method == COUCH_GET)
+		return couch_replication_doc_get(r, part);
+	if (!special && r->parts_count == 2 &&
+	    (r->method == COUCH_PUT || r->method == COUCH_DELETE))
+		return route_doc(r, part);
+	return couch_fail_set(&r->fail, couch_not_db_admin_error(r),
+			      "Only administrators can do this in the replicator database.");
+}
+
+static enum status
+route_in_replicator(struct couch_req *r)
+{
+	bool admin = false;
+
+	if (r->parts_count == 1)
+		return route_call(r, &db_route);
+	if (str_eq(r->parts[1], STR("_all_docs")) || str_eq(r->parts[1], STR("_changes")))
+		TRY(couch_require_admin(r));
+	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, route_find_db_admin, &admin));
+	return admin ? route_in_db(r) : route_in_replicator_limited(r);
 }
 
 static const struct route welcome_route = {
@@ -627,6 +663,8 @@ couch_route(struct couch_req *r)
 	TRY(route_refuse_if_listed(r, not_offered_at_root, r->parts[0]));
 	if (couch_in_users_db(r) && !r->user.admin)
 		return route_in_users(r);
+	if (couch_in_replicator_db(r) && !r->user.admin)
+		return route_in_replicator(r);
 	if (r->parts_count == 1)
 		return route_call(r, &db_route);
 	return route_in_db(r);

@@ -24,6 +24,27 @@ couch_require_admin(struct couch_req *r)
 	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED, "You are not a server admin.");
 }
 
+bool
+couch_is_replicator_db(struct str name)
+{
+	const struct str last = STR("/_replicator");
+
+	return str_eq(name, str_skip(last, 1)) ||
+	       (name.len > last.len && str_eq(str_skip(name, name.len - last.len), last));
+}
+
+bool
+couch_in_replicator_db(const struct couch_req *r)
+{
+	return r->parts_count && couch_is_replicator_db(r->parts[0]);
+}
+
+bool
+couch_starts_no_replication(const struct auth_user *user)
+{
+	return user->method == AUTH_METHOD_JWT || user->method == AUTH_METHOD_PROXY;
+}
+
 static enum status
 security_or_default(enum status status, struct str *text)
 {
@@ -160,9 +181,6 @@ access_check(struct couch_req *r, struct kv_tx *tx, enum couch_access access)
 
 	if (r->user.admin)
 		return STATUS_OK;
-	/* Documents of _replicator hold credentials, so its security object does not count. */
-	if (str_eq(r->db->name, STR("_replicator")))
-		return couch_require_admin(r);
 	TRY(access_security(r, tx, &security));
 	return access_check_user(r, security, access);
 }

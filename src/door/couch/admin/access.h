@@ -11,6 +11,21 @@
 
 MUST_USE enum status couch_require_admin(struct couch_req *r); /* "You are not a server admin." */
 
+/*
+ * True for `_replicator`, whose documents are replications, and for databases whose names end in
+ * "/_replicator", where CouchDB has replications, too. Their documents hold credentials.
+ */
+bool couch_is_replicator_db(struct str name);
+bool couch_in_replicator_db(const struct couch_req *r); /* the request's path names one */
+
+/*
+ * True for a user of a token or a proxy. A replication runs for the person of that name, after the
+ * request, and the name that a token or a proxy says may be another's here, or nobody's.
+ */
+bool couch_starts_no_replication(const struct auth_user *user);
+#define COUCH_NO_REPLICATION                                                                       \
+	"A token starts no replications, nor does a proxy: log in by name and password."
+
 /* The name of a database's security object in its configuration. */
 #define COUCH_SECURITY "security"
 
@@ -34,19 +49,6 @@ MUST_USE enum status couch_db_open_bare(struct couch_req *r, struct kv_tx *tx);
  * transaction reads the user's record (struct auth_client), so that both come in one round trip.
  */
 void couch_security_ahead(void *req);
-
-/*
- * True if the user may do what is kept for the database's administrators, such as writing design
- * documents. r->db must be open in `tx`.
- */
-MUST_USE enum status couch_db_is_admin(struct couch_req *r, struct kv_tx *tx, bool *ret);
-
-/*
- * How users are refused who are no administrators of the database: as in CouchDB, 401 asks somebody
- * who is not logged in to do so, and 403 tells all others that this would not help.
- */
-#define COUCH_NOT_DB_ADMIN "You are not a db or server admin."
-enum couch_error couch_not_db_admin_error(const struct couch_req *r);
 
 /*
  * For a request that writes: keeps what couch_security_ahead() has asked for in r->judged, as the
@@ -81,6 +83,19 @@ MUST_USE enum status couch_db_open_to_write(struct couch_req *r, struct kv_tx *t
  */
 MUST_USE enum status couch_security_confirm(struct couch_req *r, struct kv_future *asked,
 					    enum status status);
+
+/*
+ * True if the user may do what is kept for the database's administrators, such as writing design
+ * documents. r->db must be open in `tx`.
+ */
+MUST_USE enum status couch_db_is_admin(struct couch_req *r, struct kv_tx *tx, bool *ret);
+
+/*
+ * How users are refused who are no administrators of the database: as in CouchDB, 401 asks somebody
+ * who is not logged in to do so, and 403 tells all others that this would not help.
+ */
+#define COUCH_NOT_DB_ADMIN "You are not a db or server admin."
+enum couch_error couch_not_db_admin_error(const struct couch_req *r);
 
 /*
  * Refuses the write of a design document unless the user may write design documents. r->db must be

@@ -30,9 +30,9 @@ again_check(struct couch_req *r)
 	TRY(again_find_user(r, &r->user));
 	/*
 	 * Only administrators of the server may read what belongs to the server, and lists of
-	 * users.
+	 * users and replications.
 	 */
-	if (of_server || couch_in_users_db(r))
+	if (of_server || couch_in_users_db(r) || couch_in_replicator_db(r))
 		return couch_require_admin(r);
 	return couch_db_read(r, COUCH_ACCESS_MEMBER, NULL, NULL);
 }

@@ -63,7 +63,9 @@ replicate_reply_failure(struct couch_req *r, const struct replicator_wait *w)
 	buf_append_cstr(&out, ",\"reason\":");
 	json_write_str(&out, reason);
 	buf_append_byte(&out, '}');
-	return couch_reply(r, w->status == STATUS_UNAUTHORIZED ? 401 : 500, &out);
+	return couch_reply(
+		r, w->status == STATUS_UNAUTHORIZED || w->status == STATUS_FORBIDDEN ? 401 : 500,
+		&out);
 }
 
 static enum status
@@ -150,14 +152,8 @@ couch_replicate(struct couch_req *r)
 	struct str body;
 	enum status status;
 
-	/*
-	 * A replication runs for the person of that name, after this request. The name that a token
-	 * or a proxy says may be another's here, or nobody's.
-	 */
-	if (r->user.method == AUTH_METHOD_JWT || r->user.method == AUTH_METHOD_PROXY)
-		return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
-				      "A token starts no replications, nor does a proxy: log in "
-				      "by name and password.");
+	if (couch_starts_no_replication(&r->user))
+		return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN, COUCH_NO_REPLICATION);
 	/*
 	 * A replication makes the server connect to other servers, so only administrators may start
 	 * one.

@@ -48,8 +48,8 @@ bulk_check_entry(struct couch_bulk *b, struct couch_bulk_entry *e)
 		return couch_bulk_refuse(r, e, COUCH_ERROR_BAD_REQUEST, "Invalid rev format");
 	}
 	status = couch_doc_hash_password(r, e->id, &e->doc, &fail);
-	if (status == STATUS_OK && b->new_edits)
-		status = couch_replication_doc(r, e->id, &e->doc, &fail);
+	if (status == STATUS_OK)
+		status = couch_replication_doc(r, e->id, &e->doc, b->new_edits, &fail);
 	if (status == STATUS_OK && !e->doc.deleted)
 		status = couch_design_validate(r, e->id, &e->doc.doc, &fail);
 	if (status != STATUS_OK && fail.error == COUCH_ERROR_NONE) {

@@ -166,8 +166,7 @@ static enum status
 doc_put_check_doc(struct couch_req *r, struct str id, struct couch_doc *doc, bool new_edits)
 {
 	TRY(couch_doc_hash_password(r, id, doc, &r->fail));
-	if (new_edits)
-		TRY(couch_replication_doc(r, id, doc, &r->fail));
+	TRY(couch_replication_doc(r, id, doc, new_edits, &r->fail));
 	return doc->deleted ? STATUS_OK : couch_design_validate(r, id, &doc->doc, &r->fail);
 }
 

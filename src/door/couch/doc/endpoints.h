@@ -13,6 +13,11 @@ couch_handler couch_purged_infos_limit_get, couch_purged_infos_limit_put;
 MUST_USE enum status couch_doc_get(struct couch_req *r, struct str id);
 /* GET of a document in _users by a user who is not an administrator of _users. */
 MUST_USE enum status couch_user_doc_get(struct couch_req *r, struct str id);
+/*
+ * GET of a document in _replicator by a user who is not an administrator of it: others' documents
+ * are shown without credentials.
+ */
+MUST_USE enum status couch_replication_doc_get(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_put(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_delete(struct couch_req *r, struct str id);
 MUST_USE enum status couch_doc_copy(struct couch_req *r, struct str id);

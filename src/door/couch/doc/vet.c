@@ -12,6 +12,7 @@
 #include "door/couch/doc/compile.h"
 #include "door/couch/doc/doc_out.h"
 #include "door/couch/doc/functions.h"
+#include "door/couch/doc/replication_doc.h"
 #include "door/couch/doc/validators.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
@@ -444,7 +445,7 @@ couch_vetting_compare(const struct couch_vetter *by, struct kv_tx *tx, const str
 					 : NULL };
 	struct str security;
 
-	if (by->validators->count == 0 && !by->compiles && !by->users) {
+	if (by->validators->count == 0 && !by->compiles && !by->users && !by->owners) {
 		*vetting = NULL;
 		return STATUS_OK;
 	}
@@ -586,6 +587,7 @@ vetter_of(struct couch_req *r)
 		.validators = r->validators,
 		.user = &r->user,
 		.users = couch_in_users_db(r),
+		.owners = couch_in_replicator_db(r) && !r->user.admin,
 		.arena = r->arena,
 		.memory = http_memory(r->x),
 		.gone = http_closed_event(r->x),
@@ -654,9 +656,12 @@ vet_compile(struct couch_req *r, struct couch_vetting *vetting)
 	return STATUS_OK;
 }
 
-/* Checks edits in _users by the server's own rules, which stand in for a validator there. */
+/*
+ * Checks edits in _users or _replicator by the server's own rules, which stand in for a validator
+ * there.
+ */
 static enum status
-vet_run_user_rules(struct couch_req *r, struct couch_vetting *vetting)
+vet_run_rules(struct couch_req *r, bool users, struct couch_vetting *vetting)
 {
 	const struct couch_user_writer writer = { r->arena, &r->user, vetting->admin };
 
@@ -667,8 +672,10 @@ vet_run_user_rules(struct couch_req *r, struct couch_vetting *vetting)
 
 		if (!item->shown)
 			continue;
-		status = couch_user_doc_check(&writer, item->id, item->texts.doc, item->texts.old,
-					      &fail);
+		status = users ? couch_user_doc_check(&writer, item->id, item->texts.doc,
+						      item->texts.old, &fail)
+			       : couch_replication_check(&writer, item->texts.doc, item->texts.old,
+							 &fail);
 		TRY(vet_take_failure(r, item, status, &fail));
 	}
 	return STATUS_OK;
@@ -680,8 +687,8 @@ couch_vet_run(struct couch_req *r, struct couch_vetting *vetting)
 	const struct couch_vetter by = vetter_of(r);
 
 	TRY(vetting_begin(&by, vetting));
-	if (by.users)
-		TRY(vet_run_user_rules(r, vetting));
+	if (by.users || by.owners)
+		TRY(vet_run_rules(r, by.users, vetting));
 	TRY(vetting_run_validators(&by, vetting));
 	TRY(vet_compile(r, vetting));
 	vetting->done = true;

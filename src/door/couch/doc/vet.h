@@ -34,6 +34,7 @@ struct couch_vetter {
 	const struct couch_validators *validators; /* of `db`, as the transaction has them */
 	const struct auth_user *user;
 	bool users;    /* the server's own rules for documents of _users hold */
+	bool owners;   /* likewise for documents of _replicator */
 	bool compiles; /* the views of design documents must compile */
 	struct arena *arena;
 	struct budget_part *memory; /* NULL: of no budget */
