@@ -63,7 +63,7 @@ block_parse(struct timed_item *item, const struct kv_pair *pair, struct block *r
 /* Asks for the block of the level that begins at the order or before it; `before`: not at it. */
 static enum status
 block_ask(struct timed_item *item, unsigned level, struct str order, bool before,
-	  struct kv_future **ret)
+	  struct timed_one *ret)
 {
 	const struct kv_range_options options = { .limit = 1,
 						  .reverse = true,
@@ -74,33 +74,32 @@ block_ask(struct timed_item *item, unsigned level, struct str order, bool before
 	TRY(timed_block_key(item, level, order, &end));
 	if (!before)
 		TRY(timed_key_with(item->arena, end, CATALOG_KEY_NEXT, &end));
-	*ret = kv_get_range(item->t->tx, begin, end, &options);
-	return STATUS_OK;
+	return timed_one_ask(item->t, begin, end, &options, ret);
 }
 
 static enum status
-block_wait(struct timed_item *item, struct kv_future *f, struct block *ret)
+block_wait(struct timed_item *item, struct timed_one *one, struct block *ret)
 {
-	struct kv_range range;
+	struct kv_pair pair;
+	enum status status = timed_one_wait(item->t, one, item->arena, &pair);
 
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
-	if (!range.count)
+	if (status == STATUS_NOT_FOUND)
 		return timed_item_corrupt(item);
-	return block_parse(item, &range.pairs[0], ret);
+	TRY(status);
+	return block_parse(item, &pair, ret);
 }
 
 /* The blocks of all levels that the order is in. blocks[0] is what begins at the order itself. */
 static enum status
 blocks_of(struct timed_item *item, struct str order, struct block *blocks)
 {
-	struct kv_future *asked[TIMED_HEIGHT_MOST + 1];
+	struct timed_one asked[TIMED_HEIGHT_MOST + 1];
 
 	for (unsigned l = 1; l <= item->height; l++)
 		TRY(block_ask(item, l, order, false, &asked[l]));
 	blocks[0] = (struct block){ .order = order };
 	for (unsigned l = 1; l <= item->height; l++)
-		TRY(block_wait(item, asked[l], &blocks[l]));
+		TRY(block_wait(item, &asked[l], &blocks[l]));
 	return STATUS_OK;
 }
 
@@ -127,14 +126,14 @@ level_bounds(struct timed_item *item, unsigned level, struct str from, struct st
 static enum status
 level_sum(struct timed_item *item, unsigned level, struct str from, struct str to, uint64_t *ret)
 {
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	struct str begin, end;
 	struct kv_pair pair;
 	enum status status;
 
 	TRY(level_bounds(item, level, from, to, &begin, &end));
-	TRY(kv_scan_init(&scan, item->t->tx, begin, end, NULL));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+	TRY(timed_cursor_open(&scan, item->t, begin, end, NULL));
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		struct block block = { .entries = 1 };
 
 		if (level)
@@ -163,7 +162,7 @@ static enum status
 level_walk(struct timed_item *item, unsigned level, uint64_t index, struct str *at,
 	   uint64_t *before)
 {
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	struct str begin, end;
 	struct kv_pair pair;
 	enum status status;
@@ -172,9 +171,9 @@ level_walk(struct timed_item *item, unsigned level, uint64_t index, struct str *
 
 	TRY(timed_block_key(item, level, *at, &begin));
 	TRY(timed_block_key(item, level + 1, STR(""), &end));
-	TRY(kv_scan_init(&scan, item->t->tx, begin, end,
-			 &(struct kv_range_options){ .ahead = true }));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+	TRY(timed_cursor_open(&scan, item->t, begin, end,
+			      &(struct kv_range_options){ .ahead = true }));
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		if (any && *before + block.entries > index)
 			return STATUS_OK;
 		*before += any ? block.entries : 0;
@@ -205,12 +204,10 @@ static enum status
 block_lock(struct timed_item *item, unsigned level, struct block *block)
 {
 	struct kv_pair pair;
-	struct kv_future *f;
 
 	TRY(timed_block_key(item, level, block->order, &pair.key));
-	f = kv_get(item->t->tx, pair.key, KV_READ);
-	TRY(kv_future_wait(f));
-	if (!kv_future_value(f, &pair.value))
+	TRY(timed_data_get(item->t, pair.key, KV_READ, item->arena, &pair.value));
+	if (!pair.value.ptr)
 		return timed_item_corrupt(item);
 	return block_parse(item, &pair, block);
 }
@@ -218,11 +215,10 @@ block_lock(struct timed_item *item, unsigned level, struct block *block)
 static enum status
 block_add(struct timed_item *item, unsigned level, struct str order, int64_t change)
 {
-	uint64_t operand = htole64((uint64_t)change);
 	struct str key;
 
 	TRY(timed_block_key(item, level, order, &key));
-	return kv_atomic(item->t->tx, KV_ADD, key, str_of(&operand, sizeof(operand)));
+	return timed_data_add(item->t, key, change);
 }
 
 static enum status
@@ -232,7 +228,7 @@ block_set(struct timed_item *item, unsigned level, struct str order, uint64_t en
 
 	entries = htole64(entries);
 	TRY(timed_block_key(item, level, order, &key));
-	return kv_set(item->t->tx, key, str_of(&entries, sizeof(entries)));
+	return timed_data_set(item->t, key, str_of(&entries, sizeof(entries)));
 }
 
 /* Adds to the block that the order is in, which still has to be its block at the commit. */
@@ -294,15 +290,15 @@ timed_blocks_add(struct timed_item *item, struct str order)
 static enum status
 block_join(struct timed_item *item, unsigned level, struct block *block)
 {
-	struct kv_future *f;
+	struct timed_one one;
 	struct block former;
 	struct str key;
 
-	TRY(block_ask(item, level, block->order, true, &f));
-	TRY(block_wait(item, f, &former));
+	TRY(block_ask(item, level, block->order, true, &one));
+	TRY(block_wait(item, &one, &former));
 	TRY(block_lock(item, level, block));
 	TRY(timed_block_key(item, level, block->order, &key));
-	TRY(kv_clear(item->t->tx, key));
+	TRY(timed_data_clear(item->t, key));
 	return block_count(item, level, &former, block->order, (int64_t)block->entries - 1);
 }
 

@@ -47,6 +47,55 @@ timed_ask(struct timed *t)
 	timed_key_space(&key, t->db, TIMED_SPACE_CLOCK);
 	TRY(buf_status(&key));
 	t->asked = kv_get(t->tx, buf_str(&key), KV_SNAPSHOT);
+	if (!timed_history_seconds(t->db))
+		return STATUS_OK;
+	/* A writer conflicts with whoever begins a new bucket. */
+	TRY(timed_history_key(t->db, &key));
+	t->asked_state = kv_get(t->tx, buf_str(&key), t->at_us ? KV_SNAPSHOT : KV_READ);
+	return STATUS_OK;
+}
+
+/* The state of the history that was asked for with the clock. */
+static enum status
+take_state(struct timed *t)
+{
+	enum status status;
+	struct str value;
+
+	if (!t->asked_state)
+		return STATUS_OK;
+	TRY(kv_future_wait(t->asked_state));
+	status = kv_future_value(t->asked_state, &value)
+			 ? history_state_parse(value, &t->state, t->err)
+			 : STATUS_CORRUPT;
+	t->asked_state = NULL;
+	if (status == STATUS_CORRUPT)
+		return err_set(t->err, status, "the history of the database cannot be read");
+	t->has_history = status == STATUS_OK;
+	return status;
+}
+
+void
+timed_at(struct timed *t, uint64_t ms)
+{
+	t->at_us = ms * TIMED_US_PER_MS + TIMED_US_PER_MS - 1;
+}
+
+/* Whether the moment of the past can be read. */
+static enum status
+check_at(struct timed *t)
+{
+	uint64_t oldest_us = t->has_history ? history_oldest_us(&t->state) : 0;
+
+	if (!t->has_history)
+		return err_set(t->err, STATUS_INVALID, "the database \"%.*s\" keeps no history",
+			       STR_ARG(t->db->name));
+	if (!oldest_us || t->at_us < oldest_us)
+		return err_set(t->err, STATUS_INVALID,
+			       "the history of the database \"%.*s\" begins at %llu ms",
+			       STR_ARG(t->db->name),
+			       (unsigned long long)(oldest_us / TIMED_US_PER_MS));
+	t->now_us = t->at_us;
 	return STATUS_OK;
 }
 
@@ -63,6 +112,9 @@ timed_now(struct timed *t)
 	if (kv_future_value(t->asked, &value) && timed_clock_parse(value, &stored) != STATUS_OK)
 		return err_set(t->err, STATUS_CORRUPT, "the clock of the database cannot be read");
 	t->asked = NULL;
+	TRY(take_state(t));
+	if (t->at_us)
+		return check_at(t);
 	t->now_us = TIMED_US_PER_MS *
 		    (t->clock ? t->clock->now_ms(t->clock->arg) : clock_wall_ms());
 	if (t->now_us <= stored)
@@ -119,6 +171,8 @@ timed_touch(struct timed *t)
 enum status
 timed_write_begin(struct timed *t)
 {
+	if (t->at_us)
+		return err_set(t->err, STATUS_INVALID, "the past cannot be changed");
 	TRY(catalog_db_check_writable(t->db, t->err));
 	TRY(timed_touch(t));
 	return timed_now_write(t);

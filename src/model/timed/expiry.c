@@ -81,12 +81,12 @@ clear_collection(struct timed *t, const struct buf *row, bool *ret_all)
 	range = kv_future_range(f);
 	*ret_all = !range.more;
 	if (*ret_all)
-		return kv_clear_range(t->tx, buf_str(row), buf_str(&end));
+		return timed_data_clear_range(t, buf_str(row), buf_str(&end));
 	buf_clear(&end);
 	buf_append_str(&end, range.pairs[range.count - 1].key);
 	buf_append_byte(&end, CATALOG_KEY_NEXT);
 	TRY(catalog_key_status(&end));
-	return kv_clear_range(t->tx, buf_str(&begin), buf_str(&end));
+	return timed_data_clear_range(t, buf_str(&begin), buf_str(&end));
 }
 
 /* An entry of a database of items. */
@@ -125,7 +125,7 @@ sweep_entry(struct sweep_shard *s, struct str entry, struct kv_future *answer)
 			if (cell.type == TIMED_HASH || cell.type == TIMED_SET)
 				TRY(clear_collection(&s->t, &key, &all));
 			else
-				TRY(kv_clear(s->t.tx, buf_str(&key)));
+				TRY(timed_data_clear(&s->t, buf_str(&key)));
 			TRY(timed_touch(&s->t));
 			/* A clock that is behind must not look for what has gone. */
 			TRY(timed_now_write(&s->t));
@@ -186,12 +186,20 @@ sweep_opened(struct sweep *sweep, struct kv_tx *tx, const struct catalog_db *db)
 {
 	struct sweep_shard shards[TIMED_EXPIRY_SHARDS];
 	struct timed t;
+	bool changed;
 
 	timed_init(&t, tx, db, sweep->clock, sweep->err);
 	TRY(timed_now(&t));
+	TRY(timed_history_tend(&t, &changed));
+	if (changed) {
+		/* What that makes old is cleared by another transaction. */
+		sweep->more = true;
+		return STATUS_OK;
+	}
+	TRY(timed_history_clear(&t, &sweep->done, &sweep->more));
 	/* First, while the transaction has written no stamps in bodies, which it could not read. */
 	if (db->kind == &timed_redis_kind)
-		TRY(timed_gone_sweep(tx, db, &sweep->done, &sweep->more));
+		TRY(timed_gone_sweep(&t, &sweep->done, &sweep->more));
 	for (unsigned i = 0; i < TIMED_EXPIRY_SHARDS; i++) {
 		shards[i] = (struct sweep_shard){ .sweep = sweep, .t = t };
 		TRY(shard_ask(&shards[i], i));

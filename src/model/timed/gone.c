@@ -1,6 +1,8 @@
 /*
- * Bodies of items that are gone: (P, GONE, b"id") → ''. Where clearing a range costs as much as it
- * has keys, whoever deletes an item leaves such an entry, and the sweep clears the body in slices.
+ * Bodies of items that are gone: (P, GONE, bucket, b"id") → ''. Where clearing a range costs as
+ * much as it has keys, whoever deletes an item leaves such an entry, and the sweep clears the body
+ * in slices. With history the bucket is the one in which the item went; the body stays as long as
+ * the past can refer to it. Without, the bucket is 0.
  */
 #include "model/timed/item_int.h"
 
@@ -32,7 +34,7 @@ body_clear(struct kv_tx *tx, struct str entry, struct str body, size_t *budget)
 }
 
 enum status
-timed_gone_sweep(struct kv_tx *tx, const struct catalog_db *db, uint64_t *ret_done, bool *ret_more)
+timed_gone_sweep(struct timed *t, uint64_t *ret_done, bool *ret_more)
 {
 	const struct kv_range_options options = { .limit = TIMED_SWEEP_KEYS, .mode = KV_SNAPSHOT };
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
@@ -42,18 +44,26 @@ timed_gone_sweep(struct kv_tx *tx, const struct catalog_db *db, uint64_t *ret_do
 	struct kv_future *f;
 	struct kv_range range;
 
-	timed_key_space(&begin, db, TIMED_SPACE_GONE);
+	timed_key_space(&begin, t->db, TIMED_SPACE_GONE);
 	buf_append_str(&end, buf_str(&begin));
-	buf_append_byte(&end, CATALOG_KEY_LAST);
+	/* With history, those that went in a bucket that is still read stay. */
+	if (t->has_history)
+		tuple_put_u64(&end, t->state.buckets[0].number);
+	else
+		buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
-	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
+	f = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), &options);
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);
 	for (size_t i = 0; i < range.count && budget; i++) {
-		timed_key_space(&body, db, TIMED_SPACE_BODY);
-		buf_append_str(&body, str_skip(range.pairs[i].key, begin.len));
+		struct tuple_reader r = tuple_reader(str_skip(range.pairs[i].key, begin.len));
+		uint64_t bucket;
+
+		TRY(tuple_next_u64(&r, &bucket));
+		timed_key_space(&body, t->db, TIMED_SPACE_BODY);
+		buf_append_str(&body, r.rest);
 		TRY(catalog_key_status(&body));
-		TRY(body_clear(tx, range.pairs[i].key, buf_str(&body), &budget));
+		TRY(body_clear(t->tx, range.pairs[i].key, buf_str(&body), &budget));
 		++*ret_done;
 	}
 	*ret_more = *ret_more || range.more || (range.count && !budget);

@@ -35,6 +35,10 @@ timed_space_name(uint64_t space)
 		return "bodies to be cleared";
 	case TIMED_SPACE_COUNT:
 		return "count";
+	case TIMED_SPACE_UNDO:
+		return "undo";
+	case TIMED_SPACE_HISTORY:
+		return "history";
 	default:
 		return NULL;
 	}

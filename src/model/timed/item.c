@@ -24,8 +24,8 @@ timed_item_ask(struct timed *t, struct str key, struct arena *arena, struct time
 			       TIMED_ITEM_KEY_BYTES);
 	TRY(timed_ask(t));
 	TRY(timed_item_row(t->db, arena, key, &ret->row));
-	ret->asked = kv_get(t->tx, ret->row, KV_READ);
-	return STATUS_OK;
+	ret->has_asked = true;
+	return timed_data_ask(t, ret->row, KV_READ, &ret->asked);
 }
 
 enum status
@@ -56,17 +56,16 @@ timed_item_take(struct timed_item *item, const struct timed_header *h)
 enum status
 timed_item_wait(struct timed_item *item)
 {
-	struct kv_future *f = item->asked;
 	struct timed_header h;
 	enum status status;
 	struct str value;
 
-	if (!f)
+	if (!item->has_asked)
 		return STATUS_OK;
-	item->asked = NULL;
+	item->has_asked = false;
 	TRY(timed_now(item->t));
-	TRY(kv_future_wait(f));
-	if (!kv_future_value(f, &value))
+	TRY(timed_data_wait(item->t, &item->asked, item->arena, &value));
+	if (!value.ptr)
 		return STATUS_OK;
 	status = timed_header_parse(value, &h, item->t->err);
 	if (status == STATUS_CORRUPT)
@@ -122,7 +121,8 @@ items_add(struct timed_item *item, int64_t change)
 
 	timed_key_space(&key, item->t->db, TIMED_SPACE_COUNT);
 	tuple_put_u64(&key, hash % TIMED_COUNT_SHARDS);
-	return catalog_counter_add(item->t->tx, &key, change);
+	TRY(catalog_key_status(&key));
+	return timed_data_add(item->t, buf_str(&key), change);
 }
 
 /* ---- Bodies ---- */
@@ -146,7 +146,10 @@ timed_body_make(struct timed_item *item)
 	return timed_body_prefix(item->t->db, item->arena, item->id, &item->body);
 }
 
-/* Has the body of the item cleared, at once or in the background. */
+/*
+ * Has the body of the item cleared, at once or in the background; with history, when the past no
+ * longer refers to it.
+ */
 static enum status
 body_drop(struct timed_item *item)
 {
@@ -155,11 +158,11 @@ body_drop(struct timed_item *item)
 
 	if (!item->body.len)
 		return STATUS_OK;
-	if (kv_clears_cheaply(kv_tx_store(tx))) {
+	if (!item->t->has_history && kv_clears_cheaply(kv_tx_store(tx))) {
 		TRY(timed_key_with(item->arena, item->body, CATALOG_KEY_LAST, &key));
 		TRY(kv_clear_range(tx, item->body, key));
 	} else {
-		TRY(timed_gone_key(item->t->db, item->arena, item->id, &key));
+		TRY(timed_gone_key(item->t, item->arena, item->id, &key));
 		TRY(kv_set(tx, key, STR("")));
 	}
 	item->body = STR("");
@@ -186,28 +189,31 @@ timed_item_touch(struct timed_item *item)
 enum status
 timed_item_add(struct timed_item *item, int64_t change)
 {
-	uint64_t operand = htole64((uint64_t)change);
 	struct str key;
 
 	if (!change)
 		return STATUS_OK;
 	TRY(timed_part_key(item, TIMED_PART_COUNT, &key));
-	return kv_atomic(item->t->tx, KV_ADD, key, str_of(&operand, sizeof(operand)));
+	return timed_data_add(item->t, key, change);
 }
 
 enum status
 timed_count(struct timed_item *item, uint64_t *ret)
 {
-	struct kv_future *f;
-	struct str key;
+	struct str key, value;
 
 	*ret = 0;
 	if (item->type == TIMED_LEAF)
 		return STATUS_OK;
 	TRY(timed_part_key(item, TIMED_PART_COUNT, &key));
-	f = kv_get(item->t->tx, key, KV_READ);
-	TRY(kv_future_wait(f));
-	return catalog_counter_wait(f, ret);
+	TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
+	if (!value.ptr)
+		return STATUS_OK;
+	if (value.len != sizeof(*ret))
+		return timed_item_corrupt(item);
+	memcpy(ret, value.ptr, sizeof(*ret));
+	*ret = le64toh(*ret);
+	return STATUS_OK;
 }
 
 /* ---- Headers ---- */
@@ -267,7 +273,7 @@ timed_item_store(struct timed_item *item)
 	item->write_us = h.write_us;
 	timed_header_put(&h, &value);
 	TRY(buf_status(&value));
-	TRY(kv_set(item->t->tx, item->row, buf_str(&value)));
+	TRY(timed_data_set(item->t, item->row, buf_str(&value)));
 	if (!item->expires_ms)
 		return STATUS_OK;
 	TRY(timed_key_expiry(item->t->db, item->row, item->expires_ms, &entry));
@@ -293,24 +299,26 @@ timed_item_remove(struct timed_item *item)
 	item->stored = false;
 	item->type = TIMED_LEAF;
 	item->expires_ms = 0;
-	return kv_clear(item->t->tx, item->row);
+	return timed_data_clear(item->t, item->row);
 }
 
 enum status
 timed_item_delete_empty(struct timed_item *item)
 {
-	struct kv_range_options one = { .limit = 1 };
+	const struct kv_range_options options = { .limit = 1 };
 	struct str begin = item->body, end;
-	struct kv_future *f;
+	struct timed_one one;
+	struct kv_pair ignored;
+	enum status status;
 
 	if (item->type == TIMED_LIST)
 		TRY(timed_part_key(item, TIMED_PART_ORDER, &begin));
 	TRY(timed_key_with(item->arena, begin,
 			   item->type == TIMED_LIST ? CATALOG_KEY_LAST : TUPLE_CODE_BYTES + 1,
 			   &end));
-	f = kv_get_range(item->t->tx, begin, end, &one);
-	TRY(kv_future_wait(f));
-	return kv_future_range(f).count ? STATUS_OK : timed_item_remove(item);
+	TRY(timed_one_ask(item->t, begin, end, &options, &one));
+	status = timed_one_wait(item->t, &one, item->arena, &ignored);
+	return status == STATUS_NOT_FOUND ? timed_item_remove(item) : status;
 }
 
 enum status

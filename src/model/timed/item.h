@@ -45,7 +45,8 @@ struct timed_item {
 	uint64_t length;      /* TIMED_VALUE: its bytes */
 
 	/* Private. */
-	struct kv_future *asked;
+	struct timed_got asked; /* if has_asked */
+	bool has_asked;
 	struct str row;             /* the key of the header */
 	struct str value;           /* TIMED_VALUE that is in the header, with all its bytes */
 	struct str body;            /* what all keys of the body begin with; empty: there is none */

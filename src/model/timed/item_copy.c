@@ -26,13 +26,13 @@ copy_pair(struct timed_item *item, struct timed_item *to, const struct kv_pair *
 	TRY(buf_status(&key));
 	if (item->type == TIMED_HASH && tail.len && tail.ptr[0] == TUPLE_CODE_BYTES)
 		TRY(copy_member(to, buf_str(&key), pair->value));
-	return kv_set(to->t->tx, buf_str(&key), pair->value);
+	return timed_data_set(to->t, buf_str(&key), pair->value);
 }
 
 static enum status
 copy_body(struct timed_item *item, struct timed_item *to)
 {
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	struct kv_pair pair;
 	enum status status;
 	size_t bytes = 0;
@@ -40,8 +40,8 @@ copy_body(struct timed_item *item, struct timed_item *to)
 
 	/* The copy has a stamp and an owner of its own. */
 	TRY(timed_part_key(item, TIMED_PART_STAMP, &end));
-	TRY(kv_scan_init(&scan, item->t->tx, item->body, end, NULL));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+	TRY(timed_cursor_open(&scan, item->t, item->body, end, NULL));
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		struct arena_mark mark = arena_mark(item->arena);
 
 		bytes += pair.key.len + pair.value.len + COPY_EACH_BYTES;

@@ -58,7 +58,7 @@ MUST_USE enum status timed_item_corrupt(struct timed_item *item);
 MUST_USE enum status timed_body_prefix(const struct catalog_db *db, struct arena *arena,
 				       const uint8_t id[TIMED_ID_BYTES], struct str *ret);
 /* The key of an entry that says that a body is to be cleared. */
-MUST_USE enum status timed_gone_key(const struct catalog_db *db, struct arena *arena,
+MUST_USE enum status timed_gone_key(const struct timed *t, struct arena *arena,
 				    const uint8_t id[TIMED_ID_BYTES], struct str *ret);
 
 MUST_USE enum status timed_part_key(struct timed_item *item, enum timed_part part, struct str *ret);
@@ -174,7 +174,6 @@ MUST_USE enum status timed_items_sweep(struct timed *t, struct arena *arena, uin
 				       struct str tail, struct str row, bool *ret_done);
 
 /* Clears bodies that are gone, TIMED_SWEEP_KEYS at most. */
-MUST_USE enum status timed_gone_sweep(struct kv_tx *tx, const struct catalog_db *db,
-				      uint64_t *ret_done, bool *ret_more);
+MUST_USE enum status timed_gone_sweep(struct timed *t, uint64_t *ret_done, bool *ret_more);
 
 #endif

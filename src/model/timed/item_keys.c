@@ -52,7 +52,7 @@ static struct buf
 key_begin(const struct catalog_db *db, struct arena *arena, enum timed_space space, size_t more)
 {
 	struct buf key = timed_arena_buf(arena, db->prefix.len + KEY_NUMBER_BYTES + 2 * more +
-							2 * KEY_EACH_BYTES);
+							3 * KEY_EACH_BYTES);
 
 	buf_append_str(&key, db->prefix);
 	tuple_put_u64(&key, space);
@@ -82,28 +82,25 @@ timed_item_row(const struct catalog_db *db, struct arena *arena, struct str name
 	return key_done(&key, ret);
 }
 
-static enum status
-id_key(const struct catalog_db *db, struct arena *arena, enum timed_space space,
-       const uint8_t id[TIMED_ID_BYTES], struct str *ret)
+enum status
+timed_body_prefix(const struct catalog_db *db, struct arena *arena,
+		  const uint8_t id[TIMED_ID_BYTES], struct str *ret)
 {
-	struct buf key = key_begin(db, arena, space, TIMED_ID_BYTES);
+	struct buf key = key_begin(db, arena, TIMED_SPACE_BODY, TIMED_ID_BYTES);
 
 	tuple_put_bytes(&key, str_of(id, TIMED_ID_BYTES));
 	return key_done(&key, ret);
 }
 
 enum status
-timed_body_prefix(const struct catalog_db *db, struct arena *arena,
-		  const uint8_t id[TIMED_ID_BYTES], struct str *ret)
-{
-	return id_key(db, arena, TIMED_SPACE_BODY, id, ret);
-}
-
-enum status
-timed_gone_key(const struct catalog_db *db, struct arena *arena, const uint8_t id[TIMED_ID_BYTES],
+timed_gone_key(const struct timed *t, struct arena *arena, const uint8_t id[TIMED_ID_BYTES],
 	       struct str *ret)
 {
-	return id_key(db, arena, TIMED_SPACE_GONE, id, ret);
+	struct buf key = key_begin(t->db, arena, TIMED_SPACE_GONE, TIMED_ID_BYTES);
+
+	tuple_put_u64(&key, t->has_history ? t->state.buckets[t->state.count - 1].number : 0);
+	tuple_put_bytes(&key, str_of(id, TIMED_ID_BYTES));
+	return key_done(&key, ret);
 }
 
 /* ---- Keys of a body ---- */

@@ -47,7 +47,7 @@ page_take(struct timed *t, const struct kv_pair *pair, struct str key, struct ar
 }
 
 static enum status
-page_read(struct timed *t, struct kv_scan *scan, size_t least, struct arena *arena,
+page_read(struct timed *t, struct timed_cursor *scan, size_t least, struct arena *arena,
 	  struct timed_items *page)
 {
 	uint64_t hash = 0, last = TIMED_HASHES;
@@ -56,7 +56,7 @@ page_read(struct timed *t, struct kv_scan *scan, size_t least, struct arena *are
 	enum status status;
 	size_t cap = 0;
 
-	while ((status = kv_scan_next(scan, &pair)) == STATUS_OK) {
+	while ((status = timed_cursor_next(scan, &pair)) == STATUS_OK) {
 		TRY(row_parse(t, pair.key, arena, &hash, &key));
 		if (page->count >= least && hash != last) {
 			page->next = hash;
@@ -72,7 +72,7 @@ enum status
 timed_items_page(struct timed *t, uint64_t from, size_t least, struct arena *arena,
 		 struct timed_items *ret)
 {
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
 	struct timed_items page = { 0 };
 	struct str begin, end;
@@ -86,7 +86,7 @@ timed_items_page(struct timed *t, uint64_t from, size_t least, struct arena *are
 	TRY(timed_hash_key(arena, buf_str(&space), from, &begin));
 	TRY(timed_hash_key(arena, buf_str(&space), TIMED_HASHES, &end));
 	TRY(timed_ask(t));
-	TRY(kv_scan_init(&scan, t->tx, begin, end, &(struct kv_range_options){ .ahead = true }));
+	TRY(timed_cursor_open(&scan, t, begin, end, &(struct kv_range_options){ .ahead = true }));
 	TRY(timed_now(t));
 	status = page_read(t, &scan, least, arena, &page);
 	if (status == STATUS_CORRUPT)
@@ -102,28 +102,27 @@ timed_items_count(struct timed *t, uint64_t *ret)
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-	struct kv_future *f;
-	struct kv_range range;
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
+	struct kv_pair pair;
+	enum status status;
 
 	timed_key_space(&begin, t->db, TIMED_SPACE_COUNT);
 	buf_append_str(&end, buf_str(&begin));
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
-	f = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), NULL);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
+	TRY(timed_cursor_open(&scan, t, buf_str(&begin), buf_str(&end), NULL));
 	*ret = 0;
-	for (size_t i = 0; i < range.count; i++) {
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		uint64_t n;
 
-		if (range.pairs[i].value.len != sizeof(n))
+		if (pair.value.len != sizeof(n))
 			return err_set(t->err, STATUS_CORRUPT,
 				       "a count of the database \"%.*s\" cannot be read",
 				       STR_ARG(t->db->name));
-		memcpy(&n, range.pairs[i].value.ptr, sizeof(n));
+		memcpy(&n, pair.value.ptr, sizeof(n));
 		*ret += le64toh(n);
 	}
-	return STATUS_OK;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* ---- Databases ---- */

@@ -72,7 +72,8 @@ member_remove(struct timed_item *body, struct str member_key)
 	struct str owner, value = { NULL, 0 };
 	uint64_t ignored;
 
-	TRY(kv_clear(body->t->tx, member_key));
+	TRY(timed_write_begin(body->t));
+	TRY(timed_data_clear(body->t, member_key));
 	TRY(timed_part_key(body, TIMED_PART_OWNER, &owner));
 	TRY(value_read(body->t, owner, &owner));
 	if (owner.ptr)

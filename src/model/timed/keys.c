@@ -178,6 +178,13 @@ timed_key_expiry(const struct catalog_db *db, struct str key, uint64_t ms, struc
 	return catalog_key_status(ret);
 }
 
+enum status
+timed_history_key(const struct catalog_db *db, struct buf *key)
+{
+	timed_key_space(key, db, TIMED_SPACE_HISTORY);
+	return catalog_key_status(key);
+}
+
 /* ---- Reading ---- */
 
 enum status

@@ -145,7 +145,7 @@ static enum status
 elements_read(struct timed_item *item, struct str begin, struct str end, bool reverse,
 	      uint64_t skip, size_t count, struct timed_elements *ret)
 {
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	struct kv_range_options options = { .reverse = reverse };
 	enum status status = STATUS_NOT_FOUND;
 	struct kv_pair pair;
@@ -156,8 +156,8 @@ elements_read(struct timed_item *item, struct str begin, struct str end, bool re
 		return STATUS_OK;
 	if (count < SIZE_MAX - skip)
 		options.limit = skip + count;
-	TRY(kv_scan_init(&scan, item->t->tx, begin, end, &options));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+	TRY(timed_cursor_open(&scan, item->t, begin, end, &options));
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		if (skip)
 			skip--;
 		else
@@ -200,7 +200,7 @@ element_write(struct timed_item *item, struct str place, struct str value)
 	timed_leaf_put(&leaf, &stored);
 	TRY(buf_status(&stored));
 	TRY(timed_order_key(item, place, &key));
-	return kv_set(item->t->tx, key, buf_str(&stored));
+	return timed_data_set(item->t, key, buf_str(&stored));
 }
 
 static enum status
@@ -258,7 +258,7 @@ timed_list_remove(struct timed_item *item, const struct timed_element *elements,
 	for (size_t i = 0; i < count; i++) {
 		TRY(timed_blocks_remove(item, elements[i].place));
 		TRY(timed_order_key(item, elements[i].place, &key));
-		TRY(kv_clear(item->t->tx, key));
+		TRY(timed_data_clear(item->t, key));
 	}
 	TRY(timed_item_add(item, -(int64_t)count));
 	return timed_item_delete_empty(item);

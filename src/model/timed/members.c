@@ -52,20 +52,17 @@ static enum status
 members_read(struct timed_item *item, const struct timed_member *members, size_t count,
 	     struct str *ret_keys, struct str *ret_found)
 {
-	struct kv_future *asked[MEMBERS_WAVE];
+	struct timed_got asked[MEMBERS_WAVE];
 
 	for (size_t from = 0; from < count; from += MEMBERS_WAVE) {
 		size_t n = count - from < MEMBERS_WAVE ? count - from : MEMBERS_WAVE;
 
 		for (size_t i = 0; i < n; i++) {
 			TRY(timed_member_key(item, members[from + i].name, &ret_keys[from + i]));
-			asked[i] = kv_get(item->t->tx, ret_keys[from + i], KV_READ);
+			TRY(timed_data_ask(item->t, ret_keys[from + i], KV_READ, &asked[i]));
 		}
-		for (size_t i = 0; i < n; i++) {
-			TRY(kv_future_wait(asked[i]));
-			if (!kv_future_value(asked[i], &ret_found[from + i]))
-				ret_found[from + i] = (struct str){ NULL, 0 };
-		}
+		for (size_t i = 0; i < n; i++)
+			TRY(timed_data_wait(item->t, &asked[i], item->arena, &ret_found[from + i]));
 	}
 	return STATUS_OK;
 }
@@ -148,7 +145,7 @@ member_write(struct timed_item *item, struct str key, const struct timed_member 
 	value = timed_arena_buf(item->arena, TIMED_LEAF_BYTES + leaf.whole.len + leaf.value.len);
 	timed_leaf_put(&leaf, &value);
 	TRY(buf_status(&value));
-	return kv_set(item->t->tx, key, buf_str(&value));
+	return timed_data_set(item->t, key, buf_str(&value));
 }
 
 /* A member of a sorted set; `old`: it was there, with old_score. */
@@ -261,7 +258,7 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 		TRY(timed_item_touch(item));
 		if (item->type == TIMED_ZSET)
 			TRY(timed_zset_erase(item, members[i].name, members[i].score));
-		TRY(kv_clear(item->t->tx, r.keys[i]));
+		TRY(timed_data_clear(item->t, r.keys[i]));
 		gone++;
 	}
 	if (!gone)
@@ -298,7 +295,7 @@ page_take(struct timed_item *item, struct str name, struct str stored, struct ti
 enum status
 timed_members_page(struct timed_item *item, uint64_t from, size_t least, struct timed_members *ret)
 {
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	uint64_t hash = 0, last = TIMED_HASHES;
 	struct timed_members page = { 0 };
 	struct str begin, end, name;
@@ -311,9 +308,9 @@ timed_members_page(struct timed_item *item, uint64_t from, size_t least, struct 
 		return STATUS_OK;
 	TRY(timed_hash_key(item->arena, item->body, from, &begin));
 	TRY(timed_hash_key(item->arena, item->body, TIMED_HASHES, &end));
-	TRY(kv_scan_init(&scan, item->t->tx, begin, end,
-			 &(struct kv_range_options){ .ahead = true }));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+	TRY(timed_cursor_open(&scan, item->t, begin, end,
+			      &(struct kv_range_options){ .ahead = true }));
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		TRY(timed_key_tail(item, pair.key, 0, &name));
 		if (name.len < TIMED_HASH_BYTES)
 			return timed_item_corrupt(item);

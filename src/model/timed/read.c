@@ -101,18 +101,19 @@ fail_corrupt(struct timed *t, enum status status)
 static enum status
 read_own(struct row_read *r, const struct buf *row)
 {
-	struct kv_future *f = kv_get(r->t->tx, buf_str(row), KV_READ);
 	struct kv_pair pair = { .key = buf_str(row) };
+	struct timed_got got;
 
+	TRY(timed_data_ask(r->t, pair.key, KV_READ, &got));
 	TRY(timed_now(r->t));
-	TRY(kv_future_wait(f));
-	return kv_future_value(f, &pair.value) ? row_take_pair(r, &pair) : STATUS_OK;
+	TRY(timed_data_wait(r->t, &got, r->arena, &pair.value));
+	return pair.value.ptr ? row_take_pair(r, &pair) : STATUS_OK;
 }
 
 static enum status
 read_range(struct row_read *r, const struct buf *begin)
 {
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 	struct kv_pair pair;
 	enum status status;
@@ -120,9 +121,9 @@ read_range(struct row_read *r, const struct buf *begin)
 	buf_append_str(&end, buf_str(begin));
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
-	TRY(kv_scan_init(&scan, r->t->tx, buf_str(begin), buf_str(&end), NULL));
+	TRY(timed_cursor_open(&scan, r->t, buf_str(begin), buf_str(&end), NULL));
 	TRY(timed_now(r->t));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK)
 		TRY(row_take_pair(r, &pair));
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -163,7 +164,7 @@ timed_scan_open(struct timed_scan *scan, struct timed *t, const struct timed_key
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(timed_ask(t));
-	TRY(kv_scan_init(&scan->scan, t->tx, buf_str(&begin), buf_str(&end), NULL));
+	TRY(timed_cursor_open(&scan->scan, t, buf_str(&begin), buf_str(&end), NULL));
 	scan->open = true;
 	return timed_now(t);
 }
@@ -173,7 +174,7 @@ static enum status
 scan_peek(struct timed_scan *scan)
 {
 	if (!scan->has_pair)
-		TRY(kv_scan_next(&scan->scan, &scan->pair));
+		TRY(timed_cursor_next(&scan->scan, &scan->pair));
 	scan->has_pair = true;
 	return STATUS_OK;
 }
@@ -216,7 +217,7 @@ void
 timed_scan_close(struct timed_scan *scan)
 {
 	if (scan->open)
-		kv_scan_release(&scan->scan);
+		timed_cursor_close(&scan->scan);
 	buf_release(&scan->row);
 	scan->open = false;
 }

@@ -169,6 +169,12 @@ timed_schema_of(const struct catalog_db *db)
 }
 
 uint64_t
+timed_history_seconds(const struct catalog_db *db)
+{
+	return db->options[TIMED_OPTION_HISTORY_SECONDS];
+}
+
+uint64_t
 timed_column_find(const struct timed_schema *schema, struct str name)
 {
 	for (size_t i = 0; i < schema->column_count; i++)

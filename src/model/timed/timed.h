@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "catalog/catalog.h"
 #include "doc/scalar.h"
+#include "history/history.h"
 #include "kv/kv.h"
 
 enum {
@@ -81,15 +82,55 @@ struct timed {
 	const struct catalog_db *db;
 	const struct timed_clock *clock;
 	struct err *err;
-	struct kv_future *asked; /* for the stored clock; NULL: not yet, or answered */
-	uint64_t now_us;         /* 0: not fixed yet */
-	bool stored;             /* this transaction has written the clock */
-	bool touched;            /* and the key that is watched */
-	unsigned bodies;         /* ids of bodies that this transaction has made */
+	struct kv_future *asked;       /* for the stored clock; NULL: not yet, or answered */
+	uint64_t now_us;               /* 0: not fixed yet */
+	bool stored;                   /* this transaction has written the clock */
+	bool touched;                  /* and the key that is watched */
+	unsigned bodies;               /* ids of bodies that this transaction has made */
+	uint64_t at_us;                /* the moment of the past that is read; 0: the present */
+	struct kv_future *asked_state; /* of the history, with `asked`; NULL: there is none */
+	bool has_history;
+	struct history_state state; /* if has_history */
 };
 
 void timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
 		const struct timed_clock *clock, struct err *err);
+
+/*
+ * To be called before anything is read: the transaction reads the state of the database at `ms`
+ * since 1970, after all that was written until then. Every function that reads then does so; those
+ * that write fail. What had expired by then is hidden. The first read fails with STATUS_INVALID,
+ * explained, if the database keeps no history, or none that goes back that far.
+ */
+void timed_at(struct timed *t, uint64_t ms);
+
+enum {
+	TIMED_HISTORY_SECONDS = 1000 * 1000 * 1000, /* at most */
+};
+
+/*
+ * Sets for how many seconds the past of the database can be read; 0: nothing is kept. The past
+ * begins with the next turn of timed_sweep(). STATUS_INVALID, explained. Touches the metadata
+ * version; the transaction does nothing else to the database.
+ */
+MUST_USE enum status timed_history_set(struct timed *t, uint64_t seconds);
+uint64_t timed_history_seconds(const struct catalog_db *db);
+
+/* ---- Reads of the present or of the past (data.c); all fields are private ---- */
+
+/* The value of a key that was asked for. */
+struct timed_got {
+	struct kv_future *future;
+	struct str key;
+};
+
+/* A range that is gone through. */
+struct timed_cursor {
+	struct kv_scan scan;
+	struct history_scan *past; /* NULL: the present is read */
+	struct history history;
+	size_t left;
+};
 
 /* ---- Keys and paths ---- */
 
@@ -205,7 +246,7 @@ MUST_USE enum status timed_read(struct timed *t, const struct timed_key *key,
 /* Goes through the rows of one set of hash components, or of the whole database. */
 struct timed_scan {
 	struct timed *t;
-	struct kv_scan scan;
+	struct timed_cursor scan;
 	struct kv_pair pair; /* the first of the next row */
 	struct buf row;      /* the key of the row that is read */
 	bool has_pair;

@@ -20,10 +20,14 @@ enum timed_space {
 	TIMED_SPACE_BODY = 37,
 	TIMED_SPACE_GONE = 38,
 	TIMED_SPACE_COUNT = 39,
+	TIMED_SPACE_UNDO = 40,
+	TIMED_SPACE_HISTORY = 41,
 };
 
 enum {
-	TIMED_OPTION_TTL_MS = 0, /* of the description: what expires by default */
+	/* Of the description: what expires by default; how long the past is kept. */
+	TIMED_OPTION_TTL_MS = 0,
+	TIMED_OPTION_HISTORY_SECONDS = 1,
 
 	TIMED_HASH_BYTES = 2,
 	TIMED_EXPIRY_SHARDS = 16,
@@ -116,6 +120,48 @@ MUST_USE enum status timed_changed_write(struct kv_tx *tx, struct str prefix);
 /* What every function that writes calls first: the database is writable, the clock moves on. */
 MUST_USE enum status timed_write_begin(struct timed *t);
 bool timed_has_expired(const struct timed *t, const struct timed_cell *cell);
+
+/* ---- Pairs of rows and bodies (data.c) ---- */
+
+MUST_USE enum status timed_data_set(struct timed *t, struct str key, struct str value);
+MUST_USE enum status timed_data_clear(struct timed *t, struct str key);
+MUST_USE enum status timed_data_clear_range(struct timed *t, struct str begin, struct str end);
+/* Adds to a number of eight bytes. */
+MUST_USE enum status timed_data_add(struct timed *t, struct str key, int64_t change);
+
+/* The key is borrowed until it has been waited for. `ret->ptr` NULL: it is not there. */
+MUST_USE enum status timed_data_ask(struct timed *t, struct str key, enum kv_read mode,
+				    struct timed_got *ret);
+MUST_USE enum status timed_data_wait(struct timed *t, struct timed_got *got, struct arena *arena,
+				     struct str *ret);
+MUST_USE enum status timed_data_get(struct timed *t, struct str key, enum kv_read mode,
+				    struct arena *arena, struct str *ret);
+
+/* The first pair of a range; options->limit is 1. STATUS_NOT_FOUND: there is none. */
+struct timed_one {
+	struct kv_future *future;
+	struct str begin, end;
+	struct kv_range_options options;
+};
+
+MUST_USE enum status timed_one_ask(struct timed *t, struct str begin, struct str end,
+				   const struct kv_range_options *options, struct timed_one *ret);
+MUST_USE enum status timed_one_wait(struct timed *t, struct timed_one *one, struct arena *arena,
+				    struct kv_pair *ret);
+
+/* The interface of kv_scan. A cursor that is all zero may be closed. */
+MUST_USE enum status timed_cursor_open(struct timed_cursor *c, struct timed *t, struct str begin,
+				       struct str end, const struct kv_range_options *options);
+MUST_USE enum status timed_cursor_next(struct timed_cursor *c, struct kv_pair *ret);
+void timed_cursor_close(struct timed_cursor *c);
+
+/* ---- History (history.c) ---- */
+
+/* (P, HISTORY); keys.c has it. */
+MUST_USE enum status timed_history_key(const struct catalog_db *db, struct buf *key);
+/* Begins and ends buckets of the database. Another transaction clears what that makes old. */
+MUST_USE enum status timed_history_tend(struct timed *t, bool *ret_changed);
+MUST_USE enum status timed_history_clear(struct timed *t, uint64_t *ret_done, bool *ret_more);
 
 /* ---- The schema (schema.c) ---- */
 

@@ -32,15 +32,15 @@ chunk_copy(struct timed_item *item, const struct kv_pair *pair, uint64_t offset,
 static enum status
 chunks_read(struct timed_item *item, uint64_t offset, char *to, size_t len)
 {
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	struct str begin, end;
 	struct kv_pair pair;
 	enum status status;
 
 	TRY(timed_chunk_key(item, offset / TIMED_CHUNK_BYTES, &begin));
 	TRY(timed_chunk_key(item, (offset + len - 1) / TIMED_CHUNK_BYTES + 1, &end));
-	TRY(kv_scan_init(&scan, item->t->tx, begin, end, NULL));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)
+	TRY(timed_cursor_open(&scan, item->t, begin, end, NULL));
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK)
 		TRY(chunk_copy(item, &pair, offset, to, len));
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -76,17 +76,12 @@ static enum status
 chunk_write(struct timed_item *item, uint64_t n, size_t at, struct str bytes, bool all)
 {
 	struct buf chunk = timed_arena_buf(item->arena, TIMED_CHUNK_BYTES);
-	struct str key, old = STR("");
-	struct kv_future *f;
+	struct str key, old = { NULL, 0 };
 
 	TRY(buf_status(&chunk));
 	TRY(timed_chunk_key(item, n, &key));
-	if (!all) {
-		f = kv_get(item->t->tx, key, KV_READ);
-		TRY(kv_future_wait(f));
-		if (!kv_future_value(f, &old))
-			old = STR("");
-	}
+	if (!all)
+		TRY(timed_data_get(item->t, key, KV_READ, item->arena, &old));
 	if (old.len > TIMED_CHUNK_BYTES)
 		return timed_item_corrupt(item);
 	memset(chunk.ptr, 0, at);
@@ -94,7 +89,7 @@ chunk_write(struct timed_item *item, uint64_t n, size_t at, struct str bytes, bo
 		memcpy(chunk.ptr, old.ptr, old.len);
 	memcpy(chunk.ptr + at, bytes.ptr, bytes.len);
 	chunk.len = at + bytes.len > old.len ? at + bytes.len : old.len;
-	return kv_set(item->t->tx, key, buf_str(&chunk));
+	return timed_data_set(item->t, key, buf_str(&chunk));
 }
 
 /* Writes bytes into the chunks of the value; `all`: it has none yet. */

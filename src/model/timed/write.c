@@ -37,7 +37,7 @@ cell_write(struct timed *t, struct str key, enum timed_type type, const struct d
 	cell.value = buf_str(&scalar);
 	timed_cell_put(&cell, &encoded);
 	TRY(buf_status(&encoded));
-	TRY(kv_set(t->tx, key, buf_str(&encoded)));
+	TRY(timed_data_set(t, key, buf_str(&encoded)));
 	expires_ms = timed_cell_expires_ms(t->db, &cell);
 	if (!expires_ms)
 		return STATUS_OK;
@@ -54,7 +54,7 @@ clear_below(struct timed *t, struct buf *key)
 	buf_append_str(&end, buf_str(key));
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
-	return kv_clear_range(t->tx, buf_str(key), buf_str(&end));
+	return timed_data_clear_range(t, buf_str(key), buf_str(&end));
 }
 
 /* ---- Tables ---- */
@@ -110,7 +110,7 @@ clear_way(struct timed *t, const struct buf *row, const struct timed_path *place
 		const struct timed_path step = { &place->steps[i], 1 };
 
 		TRY(timed_key_path(t, &step, &key));
-		TRY(kv_clear(t->tx, buf_str(&key)));
+		TRY(timed_data_clear(t, buf_str(&key)));
 	}
 	return STATUS_OK;
 }
@@ -156,6 +156,8 @@ timed_clear(struct timed *t, const struct timed_key *key, const struct timed_pat
 	AUTO(buf_release) struct buf at = CATALOG_KEY_INIT;
 
 	TRY(catalog_db_check_writable(t->db, t->err));
+	if (timed_history_seconds(t->db))
+		TRY(timed_write_begin(t));
 	TRY(check_path(t, place));
 	TRY(timed_key_row(t, key, &at));
 	TRY(timed_key_path(t, place, &at));

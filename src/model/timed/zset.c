@@ -41,20 +41,21 @@ first_score(struct timed_item *item, double *ret)
 {
 	const struct kv_range_options one = { .limit = 1 };
 	struct str begin, end;
-	struct kv_range range;
-	struct kv_future *f;
+	struct timed_one first;
+	struct kv_pair pair;
+	enum status status;
 
 	TRY(timed_part_key(item, TIMED_PART_ORDER, &begin));
 	TRY(timed_part_key(item, TIMED_PART_BLOCKS, &end));
-	f = kv_get_range(item->t->tx, begin, end, &one);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
+	TRY(timed_one_ask(item->t, begin, end, &one, &first));
+	status = timed_one_wait(item->t, &first, item->arena, &pair);
 	*ret = 0;
-	if (!range.count)
+	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
-	if (range.pairs[0].value.len < TIMED_SCORE_BYTES)
+	TRY(status);
+	if (pair.value.len < TIMED_SCORE_BYTES)
 		return timed_item_corrupt(item);
-	*ret = timed_score_get((const uint8_t *)range.pairs[0].value.ptr);
+	*ret = timed_score_get((const uint8_t *)pair.value.ptr);
 	return STATUS_OK;
 }
 
@@ -196,7 +197,7 @@ static enum status
 span_read(struct timed_item *item, const struct span *span, bool reverse, uint64_t skip,
 	  size_t limit, struct timed_members *ret)
 {
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	struct kv_range_options options = { .reverse = reverse };
 	struct str begin, end;
 	struct kv_pair pair;
@@ -211,8 +212,8 @@ span_read(struct timed_item *item, const struct span *span, bool reverse, uint64
 	if (limit < SIZE_MAX - skip)
 		options.limit = skip + limit;
 	if (limit)
-		TRY(kv_scan_init(&scan, item->t->tx, begin, end, &options));
-	while (limit && (status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		TRY(timed_cursor_open(&scan, item->t, begin, end, &options));
+	while (limit && (status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		if (skip) {
 			skip--;
 			continue;

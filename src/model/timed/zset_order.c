@@ -34,7 +34,7 @@ timed_zset_insert(struct timed_item *item, struct str name, double score)
 		buf_append_str(&value, name);
 	TRY(buf_status(&value));
 	TRY(timed_order_key(item, order, &key));
-	return kv_set(item->t->tx, key, buf_str(&value));
+	return timed_data_set(item->t, key, buf_str(&value));
 }
 
 enum status
@@ -45,5 +45,5 @@ timed_zset_erase(struct timed_item *item, struct str name, double score)
 	TRY(timed_zset_order(item, score, name, &order));
 	TRY(timed_blocks_remove(item, order));
 	TRY(timed_order_key(item, order, &key));
-	return kv_clear(item->t->tx, key);
+	return timed_data_clear(item->t, key);
 }

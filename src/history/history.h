@@ -1,0 +1,113 @@
+/*
+ * History: what the keys of a database held at a moment of the past.
+ *
+ * A model that wants the past tells here, before it changes a key, that it is about to. What the
+ * key held is then kept beside the present:
+ *
+ *     (P, UNDO, bucket, key…, null, moment, 0) → '': the key was not there; 01 and its value
+ *     (P, UNDO, bucket, key…, null, moment, 1) → what was added to the key, little-endian
+ *     (P, STATE)                               → (format, (bucket, start), …)
+ *
+ * `key…` is the key behind P, `moment` that of the transaction, in microseconds. Of two
+ * transactions that change one key the later one sees the former, and its moment has to be later.
+ * So the value at T is what the first record after T says, or else the present one, without what
+ * was added since. A key that is only ever added to is recorded without being read. No key may have
+ * a null among its elements.
+ *
+ * Buckets are stretches of time. A transaction that writes reads STATE, and writes to the newest
+ * bucket; so a new one can be begun (history_tend.c), and the oldest be cleared as one range. The
+ * start of a bucket is a moment that is not before any in the buckets before it; 0: not known yet.
+ *
+ * The model numbers the subspaces, and keeps the clock. Memory: what is returned lies in the arena.
+ * Threading: that of the transaction.
+ */
+#ifndef FROND_HISTORY_HISTORY_H
+#define FROND_HISTORY_HISTORY_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "kv/kv.h"
+
+enum {
+	HISTORY_BUCKETS = 20, /* that the window is divided into */
+	HISTORY_BUCKETS_MOST = HISTORY_BUCKETS + 4,
+	HISTORY_CLEAR_KEYS = 1000, /* that one transaction clears */
+};
+
+/* ---- The buckets there are (state.c) ---- */
+
+struct history_bucket {
+	uint64_t number;   /* from 1 */
+	uint64_t start_us; /* 0: not known yet */
+};
+
+struct history_state {
+	struct history_bucket buckets[HISTORY_BUCKETS_MOST]; /* the oldest first */
+	size_t count;                                        /* at least 1 */
+};
+
+void history_state_put(const struct history_state *state, struct buf *value);
+MUST_USE enum status history_state_parse(struct str value, struct history_state *ret,
+					 struct err *err);
+
+/* The first moment that can be read; 0: none yet. */
+uint64_t history_oldest_us(const struct history_state *state);
+
+/* ---- Of one database, in one transaction ---- */
+
+struct history {
+	struct kv_tx *tx;
+	struct str prefix; /* of the database */
+	uint64_t space;    /* the number of UNDO */
+	const struct history_state *state;
+	uint64_t moment_us; /* of the transaction that writes; or that is read */
+};
+
+/* ---- Writing (record.c): each is called before the change ---- */
+
+/* The key is about to be set or cleared. Reads it, unless this transaction has recorded it. */
+MUST_USE enum status history_change(const struct history *h, struct str key);
+/* The same of all keys in a range. */
+MUST_USE enum status history_change_range(const struct history *h, struct str begin,
+					  struct str end);
+/* A number of eight bytes is about to be added to. Reads nothing. */
+MUST_USE enum status history_add(const struct history *h, struct str key, int64_t change);
+
+/* ---- Reading at h->moment_us (past.c) ---- */
+
+/* The value of a key. `ret->ptr` NULL: it was not there. */
+MUST_USE enum status history_get(const struct history *h, struct str key, struct arena *arena,
+				 struct str *ret);
+
+/* What one bucket, or the present, says of the next key. */
+struct history_stream {
+	struct kv_scan scan;
+	struct kv_pair pair; /* of the scan, if has_pair */
+	bool has_pair;
+	bool open;
+	size_t skip;    /* bytes of a bucket's key before a key of the database */
+	struct buf key; /* of which the rest is said; empty: the stream has ended */
+	bool has_old;   /* it was overwritten: `there`, `old` */
+	bool there;
+	struct buf old;
+	int64_t added; /* before that, or since */
+};
+
+/* Goes through the keys of a range as they were. */
+struct history_scan {
+	const struct history *h;
+	struct buf begin, end;
+	bool reverse;
+	/* The buckets from the one of the moment on, and the present. */
+	struct history_stream streams[HISTORY_BUCKETS_MOST + 1];
+	size_t count;
+	struct buf key, value; /* of the pair that was returned */
+};
+
+MUST_USE enum status history_scan_open(struct history_scan *scan, const struct history *h,
+				       struct str begin, struct str end, bool reverse);
+/* A pair is valid until the next call. STATUS_NOT_FOUND at the end. */
+MUST_USE enum status history_scan_next(struct history_scan *scan, struct kv_pair *ret);
+void history_scan_close(struct history_scan *scan);
+
+#endif

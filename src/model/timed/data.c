@@ -1,0 +1,178 @@
+/*
+ * Pairs of rows and bodies: every change of them goes through here, so that a database with history
+ * keeps what they held before, and every read of them, so that it can be one of the past.
+ */
+#include <endian.h>
+
+#include "base/mem.h"
+#include "model/timed/timed_int.h"
+
+static struct history
+history_of(const struct timed *t)
+{
+	return (struct history){
+		.tx = t->tx,
+		.prefix = t->db->prefix,
+		.space = TIMED_SPACE_UNDO,
+		.state = &t->state,
+		.moment_us = t->at_us ? t->at_us : t->now_us,
+	};
+}
+
+/* ---- Writing ---- */
+
+enum status
+timed_data_set(struct timed *t, struct str key, struct str value)
+{
+	const struct history h = history_of(t);
+
+	if (t->has_history)
+		TRY(history_change(&h, key));
+	return kv_set(t->tx, key, value);
+}
+
+enum status
+timed_data_clear(struct timed *t, struct str key)
+{
+	const struct history h = history_of(t);
+
+	if (t->has_history)
+		TRY(history_change(&h, key));
+	return kv_clear(t->tx, key);
+}
+
+enum status
+timed_data_clear_range(struct timed *t, struct str begin, struct str end)
+{
+	const struct history h = history_of(t);
+
+	if (t->has_history)
+		TRY(history_change_range(&h, begin, end));
+	return kv_clear_range(t->tx, begin, end);
+}
+
+enum status
+timed_data_add(struct timed *t, struct str key, int64_t change)
+{
+	const struct history h = history_of(t);
+	uint64_t operand = htole64((uint64_t)change);
+
+	if (t->has_history)
+		TRY(history_add(&h, key, change));
+	return kv_atomic(t->tx, KV_ADD, key, str_of(&operand, sizeof(operand)));
+}
+
+/* ---- Reading ---- */
+
+enum status
+timed_data_ask(struct timed *t, struct str key, enum kv_read mode, struct timed_got *ret)
+{
+	*ret = (struct timed_got){ .key = key };
+	if (!t->at_us)
+		ret->future = kv_get(t->tx, key, mode);
+	return STATUS_OK;
+}
+
+enum status
+timed_data_wait(struct timed *t, struct timed_got *got, struct arena *arena, struct str *ret)
+{
+	struct history h;
+
+	if (got->future) {
+		TRY(kv_future_wait(got->future));
+		if (!kv_future_value(got->future, ret))
+			*ret = (struct str){ NULL, 0 };
+		return STATUS_OK;
+	}
+	TRY(timed_now(t));
+	h = history_of(t);
+	return history_get(&h, got->key, arena, ret);
+}
+
+enum status
+timed_data_get(struct timed *t, struct str key, enum kv_read mode, struct arena *arena,
+	       struct str *ret)
+{
+	struct timed_got got;
+
+	TRY(timed_data_ask(t, key, mode, &got));
+	return timed_data_wait(t, &got, arena, ret);
+}
+
+enum status
+timed_one_ask(struct timed *t, struct str begin, struct str end,
+	      const struct kv_range_options *options, struct timed_one *ret)
+{
+	*ret = (struct timed_one){ .begin = begin, .end = end, .options = *options };
+	if (!t->at_us)
+		ret->future = kv_get_range(t->tx, begin, end, options);
+	return STATUS_OK;
+}
+
+/* The same of the past; the pair is in the arena. */
+static enum status
+one_wait_past(struct timed *t, const struct timed_one *one, struct arena *arena,
+	      struct kv_pair *ret)
+{
+	AUTO(timed_cursor_close) struct timed_cursor c = { 0 };
+	struct kv_pair pair;
+
+	TRY(timed_cursor_open(&c, t, one->begin, one->end, &one->options));
+	TRY(timed_cursor_next(&c, &pair));
+	return catalog_pair_copy(arena, pair.key, pair.value, ret);
+}
+
+enum status
+timed_one_wait(struct timed *t, struct timed_one *one, struct arena *arena, struct kv_pair *ret)
+{
+	struct kv_range range;
+
+	if (!one->future)
+		return one_wait_past(t, one, arena, ret);
+	TRY(kv_future_wait(one->future));
+	range = kv_future_range(one->future);
+	if (!range.count)
+		return STATUS_NOT_FOUND;
+	*ret = range.pairs[0];
+	return STATUS_OK;
+}
+
+enum status
+timed_cursor_open(struct timed_cursor *c, struct timed *t, struct str begin, struct str end,
+		  const struct kv_range_options *options)
+{
+	static const struct kv_range_options defaults;
+
+	options = options ? options : &defaults;
+	if (!t->at_us)
+		return kv_scan_init(&c->scan, t->tx, begin, end, options);
+	TRY(timed_now(t));
+	c->past = mem_zalloc(sizeof(*c->past));
+	if (!c->past)
+		return STATUS_NOMEM;
+	c->history = history_of(t);
+	c->left = options->limit ? options->limit : SIZE_MAX;
+	return history_scan_open(c->past, &c->history, begin, end, options->reverse);
+}
+
+enum status
+timed_cursor_next(struct timed_cursor *c, struct kv_pair *ret)
+{
+	if (!c->past)
+		return kv_scan_next(&c->scan, ret);
+	if (!c->left)
+		return STATUS_NOT_FOUND;
+	c->left--;
+	return history_scan_next(c->past, ret);
+}
+
+void
+timed_cursor_close(struct timed_cursor *c)
+{
+	if (c->past)
+		history_scan_close(c->past);
+	else
+		kv_scan_release(&c->scan);
+	mem_free(c->past);
+	c->past = NULL;
+}

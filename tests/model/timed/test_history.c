@@ -1,0 +1,132 @@
+/*
+ * The past of items: random operations, by clocks that step back, against all versions of a model.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "items_model.h"
+#include "store.h"
+
+enum {
+	WINDOW_SECONDS = 40,
+	SNAPSHOTS = 100,
+};
+
+/* All versions of the model, each as it was at a moment, which its number among them chooses. */
+struct snapshots {
+	uint64_t at_ms[SNAPSHOTS];
+	struct items_model models[SNAPSHOTS];
+	size_t count;
+};
+
+static void
+snapshots_add(struct snapshots *s, const struct items_model *model, uint64_t at_ms)
+{
+	size_t at = s->count++ % SNAPSHOTS;
+
+	/* A transaction that writes nothing moves no clock: a later one may be at the same moment,
+	 * or before it. */
+	for (size_t i = 0; i < SNAPSHOTS; i++)
+		if (s->at_ms[i] >= at_ms)
+			s->at_ms[i] = 0;
+	s->at_ms[at] = at_ms;
+	for (int i = 0; i < ITEMS_KEYS; i++)
+		items_model_copy(&s->models[at].items[i], &model->items[i]);
+}
+
+static enum status
+history_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const uint64_t *seconds = arg;
+
+	(void)arena;
+	return timed_history_set(t, *seconds);
+}
+
+/* A version of the past, all of it; false if the history does not go back that far. */
+static bool
+compare_snapshot(struct items *f, const struct snapshots *s, struct rand_seq *r)
+{
+	size_t at = rand_seq_below(r, s->count < SNAPSHOTS ? s->count : SNAPSHOTS);
+	struct items_compare c = { .f = f, .random = rand_seq_next(r), .at_ms = s->at_ms[at] };
+
+	if (!c.at_ms)
+		return true;
+	for (c.key = 0; c.key < ITEMS_KEYS; c.key++) {
+		enum status status;
+
+		c.m = &s->models[at].items[c.key];
+		status = items_try(f, "0", items_compare, &c);
+		if (status == STATUS_INVALID && c.at_ms + WINDOW_SECONDS * 1000 < f->now_ms)
+			return false;
+		if (status != STATUS_OK)
+			fail_msg("%s: %s", status_name(status), f->err.text);
+	}
+	return true;
+}
+
+static void
+what_was_is_read_as_it_was(void **state)
+{
+	struct items *f = *state;
+	struct rand_seq r = { test_seed() };
+	struct snapshots *s = calloc(1, sizeof(*s));
+	struct items_model model = { 0 };
+	uint64_t seconds = WINDOW_SECONDS;
+	int rounds = getenv("FROND_TEST_FAULTS") ? 150 : 400, seen = 0, gone = 0;
+
+	items_must(f, history_run, &seconds);
+	items_sweep(f);
+	f->now_ms++;
+	for (int i = 0; i < rounds; i++) {
+		struct items_change c = items_change(f, &model, &r);
+
+		snapshots_add(s, &model, c.now_us / 1000);
+		/* Clocks of several processes: most go on, some are behind. */
+		f->now_ms += 1 + rand_seq_below(&r, 1500);
+		if (rand_seq_below(&r, 10) == 0)
+			f->now_ms -= rand_seq_below(&r, 1000);
+		if (rand_seq_below(&r, 10) == 0)
+			items_sweep(f);
+		if (rand_seq_below(&r, 3) == 0) {
+			if (compare_snapshot(f, s, &r))
+				seen++;
+			else
+				gone++;
+		}
+	}
+	items_verify(f);
+	assert_true(seen > 10);
+	print_message("# %d versions read, %d too old\n", seen, gone);
+	seconds = 0;
+	items_must(f, history_run, &seconds);
+	f->now_ms += 1000 * 1000;
+	items_sweep(f);
+	assert_int_equal(items_pairs(f, SPACE_UNDO), 0);
+	assert_int_equal(items_pairs(f, SPACE_GONE), 0);
+	items_verify(f);
+	for (int i = 0; i < ITEMS_KEYS; i++) {
+		items_model_clear(&model.items[i]);
+		for (int j = 0; j < SNAPSHOTS; j++)
+			items_model_clear(&s->models[j].items[i]);
+	}
+	free(s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_was_is_read_as_it_was, items_setup,
+						items_teardown),
+	};
+
+	return cmocka_run_group_tests_name("history", tests, NULL, NULL);
+}
