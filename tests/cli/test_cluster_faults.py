@@ -264,7 +264,7 @@ def slow_server_is_waited_for(cwd):
 
 
 def ok_store(cwd, cluster):
-    out = ok("verify", "--quiet", "--store", cluster.url, cwd=cwd).stdout
+    out = ok("verify", "--still", "--quiet", "--store", cluster.url, cwd=cwd).stdout
     assert " 0 findings" in out, out
 
 

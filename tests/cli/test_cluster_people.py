@@ -298,7 +298,7 @@ def databases_of_users_are_made_once_whoever_writes_the_users(cwd):
 
 @test
 def the_store_is_whole_after_all_of_this(cwd):
-    out = ok("verify", "--quiet", "--store", cluster(), cwd=cwd).stdout
+    out = ok("verify", "--still", "--quiet", "--store", cluster(), cwd=cwd, timeout=300).stdout
     assert " 0 findings" in out, out
 
 

@@ -79,6 +79,53 @@ documents_of_an_index_are_fetched_together(void **state)
 	assert_in_range(round_trips_of_query(150), few, few + 4);
 }
 
+/*
+ * How often an answer waits for the store: the least of some times, as the threads that build views
+ * and work in the background are counted, too.
+ */
+static uint64_t
+round_trips_of(const char *target, const char *expected)
+{
+	uint64_t least = UINT64_MAX;
+	uint64_t before, trips;
+
+	for (int i = 0; i < 5; i++) {
+		door_expect(d, "GET", "/", NULL, 200, "Welcome");
+		before = kv_faulty_round_trips();
+		door_expect(d, "GET", target, NULL, 200, expected);
+		door_expect(d, "GET", "/", NULL, 200, "Welcome");
+		trips = kv_faulty_round_trips() - before;
+		if (trips < least)
+			least = trips;
+	}
+	return least;
+}
+
+static void
+a_view_that_is_up_to_date_costs_its_rows(void **state)
+{
+	(void)state;
+	if (!getenv("FROND_JS_WORKER"))
+		skip();
+	door_create(d, "viewed");
+	for (int i = 0; i < 300; i++)
+		door_expect(d, "PUT", format("/viewed/d%03d", i), format("{\"n\":%d}", i), 201,
+			    "ok");
+	door_expect(d, "PUT", "/viewed/_design/v",
+		    "{\"views\":{\"n\":{\"map\":\"function (doc) { emit(doc.n, null); }\","
+		    "\"reduce\":\"_count\"}}}",
+		    201, "ok");
+	/* The first question has the view built, and the loop remember that it is up to date. */
+	door_expect(d, "GET", "/viewed/_design/v/_view/n", NULL, 200, "300");
+	/* What is remembered is asked for, the sums on the way to the place, and the rows. */
+	assert_in_range(
+		round_trips_of("/viewed/_design/v/_view/n?reduce=false&limit=1&startkey=7", "d007"),
+		2, 5);
+	assert_in_range(round_trips_of("/viewed/_design/v/_view/n?reduce=false&limit=100", "d099"),
+			2, 3);
+	assert_in_range(round_trips_of("/viewed/_design/v/_view/n", "300"), 2, 3);
+}
+
 static void
 what_another_server_has_changed_holds_at_once(void **state)
 {
@@ -351,6 +398,7 @@ main(void)
 		cmocka_unit_test(a_database_without_validators_pays_nothing_for_them),
 		cmocka_unit_test(reading_a_document_takes_one_transaction),
 		cmocka_unit_test(documents_of_an_index_are_fetched_together),
+		cmocka_unit_test(a_view_that_is_up_to_date_costs_its_rows),
 		cmocka_unit_test(what_another_server_has_changed_holds_at_once),
 		/* With stores of their own; on a cluster that empties the one of the others. */
 		cmocka_unit_test(
