@@ -16,8 +16,9 @@ import time
 import urllib.error
 import urllib.request
 
-from harness import Server, equal, main, ok, test
+from harness import FROND, Server, equal, main, ok, test
 
+HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
 FDBSERVER = os.environ.get("FROND_TEST_FDBSERVER")
 WRITERS = 4
 ERRORS = {500, 503}  # "timeout", "service unavailable": the outcome is not known, or nothing was done
@@ -251,6 +252,46 @@ def server_that_is_killed_and_comes_back_loses_and_doubles_nothing(cwd):
                 time.sleep(random.uniform(0.5, 2.5))
                 cluster.crash(seconds)
                 time.sleep(2)
+        ok_store(cwd, cluster)
+
+
+BUILT = 6000
+INDEXES = {"language": "query", "views": {name: {"map": {"fields": {name: "asc"}}}
+                                          for name in ("n", "group")}}
+VIEW = {"views": {"n": {"map": "function (doc) { emit(doc.n, null); }", "reduce": "_count"}}}
+
+
+@test
+def indexes_and_views_are_whole_though_the_server_is_killed_while_they_are_built(cwd):
+    with Cluster(cwd) as cluster, Server(cwd, "--store", cluster.url) as server:
+        equal(ask(server, "PUT", "/built")[0], 201)
+        for first in range(0, BUILT, 1000):
+            docs = [{"_id": f"d{n:05}", "n": n, "group": n % 7} for n in range(first, first + 1000)]
+            equal(ask(server, "POST", "/built/_bulk_docs", {"docs": docs})[0], 201)
+        with clients(server, 5):
+            equal(ask(server, "PUT", "/built/_design/i", INDEXES)[0], 201)
+            if HAS_WORKER:
+                equal(ask(server, "PUT", "/built/_design/v", VIEW)[0], 201)
+            for seconds in (0, 1, 0):
+                time.sleep(random.uniform(0.1, 0.5))
+                cluster.crash(seconds)
+                time.sleep(1)
+        deadline = time.monotonic() + 120
+        while True:
+            rows = [row for row in until_answered(server, "/built/_index?sizes=true")["indexes"]
+                    if row["type"] == "json"]
+            if all(row["state"] == "ready" for row in rows):
+                break
+            assert time.monotonic() < deadline, rows
+            time.sleep(0.2)
+        equal([row["entries"] for row in rows], [BUILT, BUILT])
+        code, found = ask(server, "POST", "/built/_find", {
+            "selector": {"n": {"$gte": BUILT - 100}}, "limit": 1000, "fields": ["n"]})
+        equal((code, sorted(doc["n"] for doc in found["docs"])),
+              (200, list(range(BUILT - 100, BUILT))))
+        if HAS_WORKER:
+            rows = until_answered(server, "/built/_design/v/_view/n")["rows"]
+            equal(rows, [{"key": None, "value": BUILT}])
         ok_store(cwd, cluster)
 
 
