@@ -72,6 +72,11 @@ dump_store(struct dump *d, struct kv_store *store, struct err *err)
 
 	if (status == STATUS_OK)
 		status = dump_database(d, tx, err);
+	if (status == STATUS_TX_TOO_OLD)
+		status = err_set(
+			err, status,
+			"the dump takes longer than the store keeps one moment to read; dump "
+			"the database through a server, with --from");
 	if (status != STATUS_OK && !err->text[0])
 		status = err_set(err, status, "cannot read the database: %s%s%s",
 				 status_name(status), tx ? ": " : "", tx ? kv_tx_error(tx) : "");

@@ -12,10 +12,30 @@ def store(seed):
     return f"faulty:seed={seed},rate=0.2,delay=0,watch=0,shared=1:embedded:data"
 
 
-@test
-def verify_reads_at_several_moments_where_it_may(cwd):
+def load(cwd):
     docs = "\n".join(json.dumps({"_id": f"d{n}", "n": n, "text": "x" * 300}) for n in range(400))
     ok("load", "db", "--store", "embedded:data", "--quiet", cwd=cwd, stdin=docs)
+
+
+@test
+def a_dump_that_takes_too_long_says_what_to_do(cwd):
+    load(cwd)
+    whole = ok("dump", "db", "--quiet", "--store", "embedded:data", cwd=cwd).stdout
+    refused = 0
+    for seed in range(SEEDS):
+        result = run("dump", "db", "--quiet", "--store", store(seed), cwd=cwd)
+        if result.returncode:
+            refused += 1
+            equal(result.returncode, 1)
+            contains(result.stderr, "dump the database through a server, with --from")
+        else:
+            equal(result.stdout, whole)
+    assert 0 < refused < SEEDS, refused
+
+
+@test
+def verify_reads_at_several_moments_where_it_may(cwd):
+    load(cwd)
     refused = 0
     for seed in range(SEEDS):
         args = ("verify", "--quiet", "--store", store(seed))
