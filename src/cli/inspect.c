@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/rows.h"
 #include "catalog/draw.h"
 #include "cli/output.h"
 #include "kv/keyspace.h"
@@ -12,6 +13,7 @@ enum {
 	OPTION_STORE = 's',
 	OPTION_LIMIT = 'n',
 	OPTION_RAW = 'r',
+	OPTION_AT = 256,
 	INSPECT_ARENA_BYTES = 64 * 1024 * 1024,
 	NAMES_PAGE = 1000,
 };
@@ -22,6 +24,7 @@ struct inspect {
 	const char *id;
 	uint64_t limit; /* pairs to draw; 0: all */
 	bool raw;
+	uint64_t at_us; /* the moment of the past; 0: the present */
 
 	struct output output;
 	struct kv_tx *tx;
@@ -37,6 +40,9 @@ struct inspect {
 static const struct argp_option argp_options[] = {
 	{ "store", OPTION_STORE, "URL", 0, "The store to look into (default " CLI_STORE ")", 0 },
 	{ "limit", OPTION_LIMIT, "N", 0, "Show N pairs at most", 0 },
+	{ "at", OPTION_AT, "TIME", 0,
+	  "Show a database of rows as it was: 2026-11-21T15:52:37.782Z, or microseconds since 1970",
+	  0 },
 	{ "raw", OPTION_RAW, NULL, 0, "Show bytes, without any interpretation", 0 },
 	{ 0 },
 };
@@ -62,6 +68,10 @@ inspect_parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_RAW:
 		i->raw = true;
+		return 0;
+	case OPTION_AT:
+		if (!cli_parse_moment(str_from_cstr(text), &i->at_us))
+			argp_error(state, "what time is \"%s\"?", text);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!i->db.name)
@@ -236,13 +246,43 @@ inspect_document(struct inspect *i, const struct catalog_db *db)
 }
 
 static enum status
+draw_past_pair(void *arg, const struct kv_pair *pair)
+{
+	struct entry_draw *e = arg;
+
+	if (e->i->limit && e->i->keys == e->i->limit) {
+		e->i->cut = true;
+		return STATUS_OK;
+	}
+	return draw_pair(e->i, pair, e->db);
+}
+
+/* The database as it was at a moment of the past. */
+static enum status
+inspect_past(struct inspect *i, const struct catalog_db *db)
+{
+	struct entry_draw entry = { i, db };
+	struct timed t;
+
+	if (db->kind != &timed_kind && db->kind != &timed_redis_kind)
+		return err_set(&i->err, STATUS_UNSUPPORTED,
+			       "a database of the kind \"%s\" keeps no past", db->kind->name);
+	timed_init(&t, i->tx, db, NULL, &i->err);
+	timed_at_us(&t, i->at_us);
+	return timed_visit(&t, draw_past_pair, &entry);
+}
+
+static enum status
 inspect_database(struct inspect *i)
 {
 	struct catalog_db *db;
 	enum status status;
 
 	TRY(open_database(i, i->db, &db));
-	status = i->id ? inspect_document(i, db) : draw_prefix(i, db->prefix, db);
+	if (i->at_us)
+		status = inspect_past(i, db);
+	else
+		status = i->id ? inspect_document(i, db) : draw_prefix(i, db->prefix, db);
 	catalog_db_unref(db);
 	return status;
 }
@@ -364,6 +404,10 @@ run_inspect(int argc, char **argv)
 	enum status status;
 
 	cli_parse(&argp, argc, argv, &i);
+	if (i.at_us && (!i.db.name || i.id)) {
+		cli_complain("--at goes with a database of rows");
+		return CLI_USAGE;
+	}
 	i.arena = arena_new(INSPECT_ARENA_BYTES);
 	if (!i.arena) {
 		cli_complain("out of memory");

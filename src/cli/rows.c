@@ -19,6 +19,7 @@ enum {
 	ROWS_ARENA_BYTES = 256 * 1024 * 1024, /* for one statement and its answer */
 	MS_PER_SECOND = 1000,
 	TTL_MOST_SECONDS = 1000 * 1000 * 1000,
+	HISTORY_SWEEPS = 10, /* transactions */
 };
 
 struct rows {
@@ -66,10 +67,12 @@ static const char argp_doc[] =
 	"  {\"set\": {KEY...}, \"value\": VALUE}                  without columns, as all below\n"
 	"  {\"hset\": {KEY...}, \"members\": MAP}\n"
 	"  {\"sadd\": {KEY...}, \"members\": [VALUE, ...]}\n"
+	"  {\"history\": SECONDS}                             how long the past can be read\n"
 	"\n"
 	"A VALUE is a JSON value, a map {\"key\": VALUE}, {\"$map\": [[KEY, VALUE], ...]}, or "
 	"{\"$type\": ...} with one of $int8 $int16 $int32 $varint $decimal $float $double $blob "
-	"$uuid $timeuuid $timestamp $date $time $inet. ttl 0: it never expires.\n"
+	"$uuid $timeuuid $timestamp $date $time $inet. ttl 0: it never expires. A get or scan with "
+	"\"at\": MOMENT reads the past: microseconds since 1970, or 2026-11-21T15:52:37.782Z.\n"
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
@@ -119,9 +122,12 @@ struct cli_db
 cli_parse_db(const char *text, struct argp_state *state)
 {
 	static const struct str rows = { "rows:", 5 };
+	static const struct str redis = { "redis:", 6 };
 
 	if (str_starts_with(str_from_cstr(text), rows))
 		return (struct cli_db){ CATALOG_SPACE_ROWS, text + rows.len };
+	if (str_starts_with(str_from_cstr(text), redis))
+		return (struct cli_db){ CATALOG_SPACE_REDIS, text + redis.len };
 	cli_check_db(text, state);
 	return (struct cli_db){ CATALOG_SPACE_COUCH, text };
 }
@@ -272,6 +278,7 @@ struct statement {
 	size_t field_count;
 	struct timed_key key;
 	struct timed_expiry expiry;
+	bool history; /* it has changed for how long the past can be read */
 };
 
 static const struct timed_path no_path;
@@ -567,14 +574,47 @@ statement_run_verb(struct statement *s, size_t verb, const struct json_value *ob
 	return verbs[verb].run(s);
 }
 
+/* The moment of the past that the statement is about, if it names one. */
+static enum status
+statement_read_at(struct statement *s)
+{
+	const struct json_value *at = json_value_find(s->members, s->member_count, "at");
+	uint64_t us;
+
+	if (!at)
+		return STATUS_OK;
+	if (!cli_parse_moment(at->kind == JSON_STRING ? at->string : at->text, &us))
+		return err_set(&s->rows->err, STATUS_INVALID,
+			       "at is microseconds since 1970, or like 2026-11-21T15:52:37.782Z");
+	timed_at_us(&s->t, us);
+	return STATUS_OK;
+}
+
+static enum status
+run_history(struct statement *s, const struct json_value *seconds)
+{
+	uint64_t n;
+
+	if (!str_to_u64(seconds->text, &n))
+		return err_set(&s->rows->err, STATUS_INVALID,
+			       "history is a whole number of seconds");
+	s->history = true;
+	return timed_history_set(&s->t, n);
+}
+
 static enum status
 statement_run(struct statement *s)
 {
 	struct json_value value;
 	struct rows *r = s->rows;
+	const struct json_value *history;
 
 	TRY(json_value_read(s->text, r->arena, &value, &r->err));
 	TRY(json_value_members(&value, r->arena, &s->members, &s->member_count, &r->err));
+	TRY(statement_read_at(s));
+	history = json_value_find(s->members, s->member_count, "history");
+	if (history)
+		return run_history(s, history);
 	for (size_t i = 0; i < VERBS; i++) {
 		const struct json_value *object = json_value_find(s->members, s->member_count,
 								  verbs[i].verb);
@@ -617,8 +657,13 @@ run_line(struct rows *r, struct str text)
 {
 	AUTO(buf_release) struct buf out = BUF_INIT(ROWS_ARENA_BYTES);
 	struct statement s = { .rows = r, .text = text, .out = &out };
+	uint64_t done;
+	bool more;
 
 	TRY(kv_run(r->store, statement_body, &s, NULL, &r->err));
+	/* The past begins with a sweep, which a server would make by itself. */
+	if (s.history)
+		TRY(timed_sweep(r->store, NULL, HISTORY_SWEEPS, &done, &more, &r->err));
 	buf_append_str(output_buf(&r->output), buf_str(&out));
 	return output_ready(&r->output, &r->err);
 }

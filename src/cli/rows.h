@@ -40,4 +40,10 @@ MUST_USE enum status rows_values_read(const struct json_value *value,
 struct timed_path rows_path_below(const struct timed_path *above, struct timed_step step,
 				  struct arena *arena);
 
+/*
+ * A moment, in microseconds since 1970: as that number, or as 2026-11-21T15:52:37.782Z. False if it
+ * is neither.
+ */
+bool cli_parse_moment(struct str text, uint64_t *ret_us);
+
 #endif

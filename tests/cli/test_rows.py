@@ -188,6 +188,29 @@ def rows_that_expire_are_hidden_and_a_server_removes_them(cwd):
 
 
 @test
+def the_past_is_read_in_five_commands(cwd):
+    rows(cwd, "t", {"history": 3600}, {"insert": {"id": 1, "c": "before"}},
+         create=("--hash", "id", "--columns", "c"))
+    row, = rows(cwd, "t", {"get": {"id": 1}})
+    before = row["written_us"]
+    rows(cwd, "t", {"update": {"id": 1, "c": "after"}}, {"insert": {"id": 2, "c": "new"}})
+    rows(cwd, "t", {"delete": {"id": 1}})
+    equal(rows(cwd, "t", {"get": {"id": 1}}), [None])
+    row, = rows(cwd, "t", {"get": {"id": 1}, "at": before})
+    equal(row["leaves"][0]["value"], "before")
+    equal(len(rows(cwd, "t", {"scan": None, "at": before})), 1)
+    drawn = ok("inspect", "rows:t", "--at", str(before), cwd=cwd).stdout
+    contains(drawn, "c_column_id")
+    contains(drawn, "'before'")
+    assert "'new'" not in drawn, drawn
+    contains(rows(cwd, "t", {"get": {"id": 1}, "at": "2001-01-01T00:00:00Z"}, code=1),
+             'the history of the database "t" begins at')
+    contains(rows(cwd, "t", {"get": {"id": 1}, "at": "noon"}, code=1), "at is microseconds")
+    contains(rows(cwd, "t", {"delete": {"id": 1}, "at": before}, code=1), "cannot be changed")
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
 def statements_that_make_no_sense_are_refused_with_the_line(cwd):
     rows(cwd, "t", {"insert": {"id": 1, "c": 1}}, create=("--hash", "id", "--columns", "c"))
     for statement, reason in (

@@ -76,9 +76,15 @@ take_state(struct timed *t)
 }
 
 void
+timed_at_us(struct timed *t, uint64_t us)
+{
+	t->at_us = us ? us : 1;
+}
+
+void
 timed_at(struct timed *t, uint64_t ms)
 {
-	t->at_us = ms * TIMED_US_PER_MS + TIMED_US_PER_MS - 1;
+	timed_at_us(t, ms * TIMED_US_PER_MS + TIMED_US_PER_MS - 1);
 }
 
 /* Whether the moment of the past can be read. */

@@ -100,6 +100,31 @@ timed_data_get(struct timed *t, struct str key, enum kv_read mode, struct arena 
 }
 
 enum status
+timed_visit(struct timed *t, timed_visitor *visit, void *arg)
+{
+	static const enum timed_space spaces[] = { TIMED_SPACE_ROWS, TIMED_SPACE_BODY,
+						   TIMED_SPACE_COUNT };
+	enum status status = STATUS_OK;
+
+	for (size_t i = 0; status == STATUS_OK && i < sizeof(spaces) / sizeof(*spaces); i++) {
+		AUTO(timed_cursor_close) struct timed_cursor c = { 0 };
+		AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+		AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+		struct kv_pair pair;
+
+		timed_key_space(&begin, t->db, spaces[i]);
+		buf_append_str(&end, buf_str(&begin));
+		buf_append_byte(&end, CATALOG_KEY_LAST);
+		TRY(catalog_key_status(&end));
+		TRY(timed_cursor_open(&c, t, buf_str(&begin), buf_str(&end), NULL));
+		while ((status = timed_cursor_next(&c, &pair)) == STATUS_OK)
+			TRY(visit(arg, &pair));
+		status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	}
+	return status;
+}
+
+enum status
 timed_one_ask(struct timed *t, struct str begin, struct str end,
 	      const struct kv_range_options *options, struct timed_one *ret)
 {
@@ -142,6 +167,7 @@ timed_cursor_open(struct timed_cursor *c, struct timed *t, struct str begin, str
 		  const struct kv_range_options *options)
 {
 	static const struct kv_range_options defaults;
+	enum status status;
 
 	options = options ? options : &defaults;
 	if (!t->at_us)
@@ -152,7 +178,10 @@ timed_cursor_open(struct timed_cursor *c, struct timed *t, struct str begin, str
 		return STATUS_NOMEM;
 	c->history = history_of(t);
 	c->left = options->limit ? options->limit : SIZE_MAX;
-	return history_scan_open(c->past, &c->history, begin, end, options->reverse);
+	status = history_scan_open(c->past, &c->history, begin, end, options->reverse);
+	if (status != STATUS_OK)
+		timed_cursor_close(c);
+	return status;
 }
 
 enum status

@@ -269,7 +269,10 @@ MUST_USE enum status timed_items_count(struct timed *t, uint64_t *ret);
  */
 MUST_USE enum status timed_items_create(struct kv_tx *tx, struct str name, struct err *err);
 
-/* Empties the database: another one, without a key, has its name. `t` is of no use afterwards. */
+/*
+ * Empties the database: another one, without a key and without a past, has its name. It keeps a
+ * history if this one did. `t` is of no use afterwards.
+ */
 MUST_USE enum status timed_items_flush(struct timed *t);
 
 #endif

@@ -140,8 +140,18 @@ enum status
 timed_items_flush(struct timed *t)
 {
 	struct str name = t->db->name;
+	struct catalog_db *db;
+	struct timed fresh;
+	enum status status;
 
 	TRY(catalog_db_check_writable(t->db, t->err));
 	TRY(catalog_delete(t->tx, timed_redis_kind.space, name, t->err));
-	return timed_items_create(t->tx, name, t->err);
+	TRY(timed_items_create(t->tx, name, t->err));
+	if (!timed_history_seconds(t->db))
+		return STATUS_OK;
+	TRY(catalog_open(t->tx, NULL, timed_redis_kind.space, name, &db, t->err));
+	timed_init(&fresh, t->tx, db, t->clock, t->err);
+	status = timed_history_set(&fresh, timed_history_seconds(t->db));
+	catalog_db_unref(db);
+	return status;
 }

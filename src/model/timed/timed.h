@@ -103,6 +103,8 @@ void timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
  * explained, if the database keeps no history, or none that goes back that far.
  */
 void timed_at(struct timed *t, uint64_t ms);
+/* The same of a moment in microseconds. */
+void timed_at_us(struct timed *t, uint64_t us);
 
 enum {
 	TIMED_HISTORY_SECONDS = 1000 * 1000 * 1000, /* at most */
@@ -131,6 +133,13 @@ struct timed_cursor {
 	struct history history;
 	size_t left;
 };
+
+/*
+ * Draws every pair of rows, bodies and counts as it was at timed_at(), in the order of their keys:
+ * `draw` is called for each. For people.
+ */
+typedef enum status timed_visitor(void *arg, const struct kv_pair *pair);
+MUST_USE enum status timed_visit(struct timed *t, timed_visitor *visit, void *arg);
 
 /* ---- Keys and paths ---- */
 
