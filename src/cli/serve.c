@@ -1,4 +1,4 @@
-/* frond serve: one process, one store, CouchDB's API over HTTP. */
+/* frond serve: one process, one store, its doors: CouchDB's API over HTTP, and Redis's. */
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "catalog/chores.h"
 #include "cli/cli.h"
 #include "cli/https.h"
+#include "cli/redis_door.h"
 #include "cli/settings.h"
 #include "cli/stopping.h"
 #include "cli/welcome.h"
@@ -43,6 +44,8 @@ enum {
 	OPTION_NO_SYNC = 256,
 	OPTION_UTILS,
 	OPTION_HTTPS,
+	OPTION_REDIS,
+	OPTION_REDISS,
 
 	SWEEP_EVERY_MS = 10 * 1000,
 	SWEEP_PAUSE_MS = 100, /* while there is more to do: others write, too */
@@ -67,6 +70,8 @@ struct serve_args {
 	const char *store;
 	const char *http;
 	const char *https;
+	const char *redis;
+	const char *rediss;
 	const char *config;
 	const char *utils;
 	char *admins[ADMINS_ON_LINE];
@@ -82,6 +87,7 @@ struct serve {
 	const char *host; /* where the couch door listens without TLS; NULL: nowhere */
 	uint16_t port;
 	struct https https;
+	struct redis_door redis;
 	char given_host[ADDRESS_HOST_BYTES]; /* by --http */
 	char utils_dir[PATH_MAX];
 	bool no_sync;
@@ -106,6 +112,12 @@ static const struct argp_option argp_options[] = {
 	  0 },
 	{ "https", OPTION_HTTPS, "HOST:PORT", 0,
 	  "Listen there with TLS, too, by the certificate that [ssl] in FILE names", 0 },
+	{ "redis", OPTION_REDIS, "HOST:PORT", 0,
+	  "Listen there for clients of Redis, too; any address but the loopback needs an "
+	  "administrator. Port 0: any free one",
+	  0 },
+	{ "rediss", OPTION_REDISS, "HOST:PORT", 0,
+	  "The same with TLS, by the certificate that [ssl] in FILE names", 0 },
 	{ "config", OPTION_CONFIG, "FILE", 0,
 	  "Read settings from FILE; options given here win over it", 0 },
 	{ "admin", OPTION_ADMIN, "NAME:PASSWORD", 0,
@@ -123,7 +135,7 @@ static const struct argp_option argp_options[] = {
 };
 
 static const char argp_doc[] =
-	"Serve a store by CouchDB's HTTP API.\v"
+	"Serve a store by CouchDB's HTTP API, and by Redis's protocol if asked to.\v"
 	"SIGTERM and SIGINT stop it: no new connections, requests under way finish; a second "
 	"signal gives up waiting for them. What has not ended within drain_timeout_ms is left as "
 	"it "
@@ -146,6 +158,12 @@ serve_parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_HTTPS:
 		args->https = text;
+		return 0;
+	case OPTION_REDIS:
+		args->redis = text;
+		return 0;
+	case OPTION_REDISS:
+		args->rediss = text;
 		return 0;
 	case OPTION_CONFIG:
 		args->config = text;
@@ -226,8 +244,12 @@ find_address(struct serve *s, const struct serve_args *args, struct err *err)
 static const char *
 find_exposed_host(const struct serve *s)
 {
+	const char *redis = redis_door_exposed(&s->redis);
+
 	if (s->host && !address_is_loopback(s->host))
 		return s->host;
+	if (redis)
+		return redis;
 	return s->https.wanted && !address_is_loopback(s->https.host) ? s->https.host : NULL;
 }
 
@@ -270,6 +292,7 @@ read_settings(struct serve *s, const struct serve_args *args, struct err *err)
 		TRY(settings_set(settings, STR("frond"), STR("utils_dir"),
 				 str_from_cstr(args->utils), err));
 	TRY(find_address(s, args, err));
+	TRY(redis_door_find(&s->redis, s->settings, args->redis, args->rediss, err));
 	TRY(check_in_charge(s, err));
 	return people_check(settings, err);
 }
@@ -618,6 +641,7 @@ make_server(struct serve *s, struct err *err)
 		s->port = server_port(s->server);
 	}
 	TRY(https_listen(&s->https, s->server, err));
+	TRY(redis_door_listen(&s->redis, s->store, s->live, s->server, err));
 	return listen_for_metrics(s, err);
 }
 
@@ -654,6 +678,7 @@ serve(struct serve *s, struct err *err)
 	if (status == STATUS_OK)
 		status = run_server(s, err);
 	server_free(s->server);
+	redis_door_fini(&s->redis);
 	couch_free(s->couch);
 	chores_free(s->chores);
 	replicator_free(s->replicator);
@@ -716,6 +741,7 @@ run_serve(int argc, char **argv)
 	if (status != STATUS_OK && err.text[0])
 		cli_complain("%s", err.text);
 	https_fini(&s.https);
+	redis_door_fini_tls(&s.redis);
 	settings_free(s.settings);
 	return code;
 }

@@ -360,6 +360,50 @@ net_stream_peek(struct net_stream *s, size_t n, struct str *ret)
 	return status;
 }
 
+bool
+net_stream_has_input(const struct net_stream *s)
+{
+	return s->in.len > 0;
+}
+
+/* True if net_stream_rest() has a reason to return. */
+static bool
+stream_is_roused(const struct net_stream *s, bool input)
+{
+	const struct net_conn *net = &s->conn->net;
+
+	return net->lost || net->eof || (input && s->in.len) || event_is_set(&s->session.stopping);
+}
+
+void
+net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns)
+{
+	struct net_session *session = &s->session;
+	struct event *events[] = { &session->progress, &session->stopping, other };
+	size_t count = other ? 3 : 2;
+	uint64_t patience_ns = clock_after_ms(NET_STREAM_PATIENCE_MS);
+
+	net_session_send(session);
+	if (stream_is_roused(s, input))
+		return;
+	/* Nothing can set it between the look above and this line: see net_session_wait(). */
+	event_init(&session->progress);
+	net_conn_update_reading(&s->conn->net);
+	if (event_wait_any(events, count, deadline_ns < patience_ns ? deadline_ns : patience_ns) <
+	    count)
+		return;
+	if (deadline_ns <= patience_ns)
+		return;
+	if (!s->in.len)
+		buf_release(&s->in);
+	if (s->held.len == s->taken) {
+		s->taken = 0;
+		buf_release(&s->held);
+	}
+	net_session_rest(session);
+	(void)event_wait_any(events, count, deadline_ns);
+}
+
 void
 net_stream_take(struct net_stream *s, size_t n)
 {

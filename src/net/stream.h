@@ -2,9 +2,10 @@
  * A door that reads and writes a connection from top to bottom, on a fiber.
  *
  * The fiber begins when bytes have come, serves what they ask for, and returns; a connection that
- * nobody asks anything holds no fiber and no buffers. In between the door reads and writes as it
- * likes: reading parks until bytes come, writing parks while the peer is behind. Everything here
- * belongs to the connection's loop and is used on the fiber alone.
+ * nobody asks anything holds no fiber and no buffers. A door that keeps something with each
+ * connection does not return, and rests between two requests (net_stream_rest()). In between the
+ * door reads and writes as it likes: reading parks until bytes come, writing parks while the peer
+ * is behind. Everything here belongs to the connection's loop and is used on the fiber alone.
  */
 #ifndef FROND_NET_STREAM_H
 #define FROND_NET_STREAM_H
@@ -20,6 +21,7 @@ enum {
 	NET_STREAM_OUTPUT_BYTES = 64 * 1024,
 	NET_STREAM_IDLE_TIMEOUT_MS = 5 * 60 * 1000,
 	NET_STREAM_STALL_TIMEOUT_MS = 60 * 1000,
+	NET_STREAM_PATIENCE_MS = 100, /* of a rest, before memory is given back */
 };
 
 /* Zero in a number means its default, above. The options of net_stream_protocol. */
@@ -58,6 +60,18 @@ void net_stream_take(struct net_stream *s, size_t n);
  */
 MUST_USE enum status net_stream_write(struct net_stream *s, struct str data);
 void net_stream_flush(struct net_stream *s);
+
+/*
+ * For a door whose fiber stays with its connection: sends what was written, and waits between two
+ * requests for as long as the peer likes, or until the deadline. Returns when the peer has ended or
+ * is lost, when the process stops, when `other` is set (it may be NULL), and, if `input` is true,
+ * when bytes have come that net_stream_peek() has not given; now and then for no reason. Gives
+ * memory back that is not in use meanwhile. `other` is not referred to any more afterwards.
+ */
+void net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns);
+
+/* True while net_stream_peek() would give bytes that it has not given yet. */
+bool net_stream_has_input(const struct net_stream *s);
 
 /* "127.0.0.1:40312". */
 struct str net_stream_peer(const struct net_stream *s);

@@ -1,0 +1,58 @@
+/*
+ * What a person may do: commands, keys and channels. Administrators may do everything. Others have
+ * rules in roles of their own: a role that begins with "redis:" has Redis's ACL rules behind it, as
+ * in "redis:~cache:* +@read -keys". Who has none may do nothing here.
+ *
+ * A plain value; belongs to its connection.
+ */
+#ifndef FROND_DOOR_REDIS_ACL_H
+#define FROND_DOOR_REDIS_ACL_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/status.h"
+#include "base/str.h"
+
+struct call;
+struct command;
+
+enum {
+	ACL_COMMANDS = 512, /* rows of the table */
+	ACL_PATTERNS = 256, /* of keys and channels together */
+};
+
+#define ACL_ROLE "redis:"
+
+struct acl_pattern {
+	struct str glob;
+	bool channel;
+	bool read;
+	bool write;
+};
+
+struct acl {
+	bool all_keys;
+	bool all_channels;
+	uint64_t commands[ACL_COMMANDS / 64];
+	struct acl_pattern *patterns; /* in the arena */
+	size_t pattern_count;
+};
+
+void acl_allow_all(struct acl *a);
+
+/* No commands, no keys; then the rules of the roles. One that cannot be read counts for nothing. */
+void acl_of_roles(struct acl *a, const struct str *roles, size_t count, struct arena *arena);
+
+bool acl_allows_command(const struct acl *a, const struct command *command);
+bool acl_allows_key(const struct acl *a, struct str key, const struct command *command);
+bool acl_allows_channel(const struct acl *a, struct str channel, bool is_pattern);
+
+/* "on ~* &* +@all", the rules as text. */
+void acl_describe(const struct acl *a, struct buf *ret);
+
+/* The names of categories, by enum acl_category; which a command is in. */
+extern const char *const acl_categories[];
+extern const size_t acl_category_count;
+bool acl_is_in_category(const struct command *command, size_t category);
+
+#endif

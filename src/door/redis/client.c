@@ -1,0 +1,235 @@
+#include "door/redis/client.h"
+
+#include <stdio.h>
+
+#include "access/people.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "door/redis/redis_int.h"
+
+enum {
+	USER_BYTES = 256 * 1024, /* what is kept of a person: roles and rules */
+};
+
+struct client *
+client_new(struct redis *r, struct net_stream *stream)
+{
+	struct client *c = mem_zalloc(sizeof(*c));
+	struct str peer = net_stream_peer(stream);
+
+	if (!c)
+		return NULL;
+	c->user_arena = arena_new(USER_BYTES);
+	if (!c->user_arena) {
+		mem_free(c);
+		return NULL;
+	}
+	c->redis = r;
+	c->stream = stream;
+	c->id = atomic_fetch_add(&r->next_client, 1) + 1;
+	snprintf(c->peer, sizeof(c->peer), "%.*s", STR_ARG(peer));
+	c->created_ns = clock_mono_ns();
+	c->created_ms = clock_wall_ms();
+	atomic_store(&c->last_ns, c->created_ns);
+	atomic_store(&c->version, 2);
+	pthread_mutex_init(&c->lock, NULL);
+	event_init(&c->wake);
+	buf_init(&c->push, CLIENT_PUSH_BYTES);
+	buf_init(&c->out, REDIS_REPLY_BYTES);
+	c->big = BUF_INIT_OF(REDIS_REQUEST_BYTES, arena_part(net_stream_arena(stream)));
+	buf_init(&c->name, CLIENT_NAME_BYTES);
+	buf_init(&c->lib_name, CLIENT_NAME_BYTES);
+	buf_init(&c->lib_version, CLIENT_NAME_BYTES);
+	buf_init(&c->user_name, CLIENT_NAME_BYTES);
+	request_init(&c->request);
+	client_login_default(c);
+	pthread_mutex_lock(&r->clients_lock);
+	c->next = r->clients;
+	c->link = &r->clients;
+	if (c->next)
+		c->next->link = &c->next;
+	r->clients = c;
+	r->client_count++;
+	pthread_mutex_unlock(&r->clients_lock);
+	atomic_fetch_add(&r->connections, 1);
+	return c;
+}
+
+void
+client_forget_multi(struct client *c)
+{
+	c->multi = false;
+	c->multi_failed = false;
+	c->queued = NULL;
+	c->queued_count = c->queued_cap = 0;
+	arena_free(c->multi_arena);
+	c->multi_arena = NULL;
+}
+
+void
+client_free(struct client *c)
+{
+	struct redis *r = c->redis;
+
+	pthread_mutex_lock(&r->clients_lock);
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	r->client_count--;
+	pthread_mutex_unlock(&r->clients_lock);
+	client_forget_multi(c);
+	request_fini(&c->request);
+	buf_release(&c->push);
+	buf_release(&c->out);
+	buf_release(&c->big);
+	buf_release(&c->name);
+	buf_release(&c->lib_name);
+	buf_release(&c->lib_version);
+	buf_release(&c->user_name);
+	arena_free(c->user_arena);
+	pthread_mutex_destroy(&c->lock);
+	mem_free(c);
+}
+
+/* ---- Signals and messages ---- */
+
+void
+client_signal(struct client *c, unsigned signals)
+{
+	pthread_mutex_lock(&c->lock);
+	c->signals |= signals;
+	if (c->waiting)
+		event_set(&c->wake);
+	c->waiting = false;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void
+client_push(struct client *c, struct str message)
+{
+	pthread_mutex_lock(&c->lock);
+	buf_append_str(&c->push, message);
+	if (buf_status(&c->push) != STATUS_OK)
+		c->signals |= CLIENT_OVERFLOWED;
+	if (c->waiting)
+		event_set(&c->wake);
+	c->waiting = false;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* True if there is nothing to wait for; otherwise others wake the fiber from now on. */
+static bool
+client_begin_wait(struct client *c)
+{
+	bool ready;
+
+	pthread_mutex_lock(&c->lock);
+	ready = c->signals || c->push.len;
+	if (!ready) {
+		event_init(&c->wake);
+		c->waiting = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return ready;
+}
+
+unsigned
+client_wait(struct client *c, bool input, uint64_t deadline_ns)
+{
+	unsigned signals;
+
+	if (!client_begin_wait(c))
+		net_stream_rest(c->stream, input, &c->wake, deadline_ns);
+	pthread_mutex_lock(&c->lock);
+	c->waiting = false;
+	signals = c->signals;
+	c->signals &= CLIENT_KILLED | CLIENT_OVERFLOWED;
+	pthread_mutex_unlock(&c->lock);
+	return signals;
+}
+
+enum status
+client_flush_push(struct client *c)
+{
+	struct buf mine;
+	enum status status;
+
+	pthread_mutex_lock(&c->lock);
+	mine = c->push;
+	buf_init(&c->push, CLIENT_PUSH_BYTES);
+	pthread_mutex_unlock(&c->lock);
+	if (!mine.len)
+		return STATUS_OK;
+	status = net_stream_write(c->stream, buf_str(&mine));
+	buf_release(&mine);
+	return status;
+}
+
+bool
+client_is_subscriber(const struct client *c)
+{
+	return c->version == 2 &&
+	       (c->subscription_count[0] || c->subscription_count[1] || c->subscription_count[2]);
+}
+
+/* ---- Who it is ---- */
+
+static void
+client_set_user_name(struct client *c)
+{
+	pthread_mutex_lock(&c->redis->clients_lock);
+	buf_clear(&c->user_name);
+	buf_append_str(&c->user_name, client_user_name(c));
+	pthread_mutex_unlock(&c->redis->clients_lock);
+}
+
+struct str
+client_user_name(const struct client *c)
+{
+	return c->user.name.len ? c->user.name : STR("default");
+}
+
+void
+client_login_default(struct client *c)
+{
+	struct settings_held *held = settings_live_hold(c->redis->config.live);
+
+	c->authenticated = !auth_has_admins(people_of(held));
+	settings_held_unref(held);
+	c->user = (struct auth_user){ .admin = c->authenticated };
+	c->request.stranger = !c->authenticated;
+	arena_clear(c->user_arena);
+	acl_allow_all(&c->acl);
+	client_set_user_name(c);
+}
+
+enum status
+client_login(struct client *c, struct str name, struct str password, struct err *err)
+{
+	struct settings_held *held = settings_live_hold(c->redis->config.live);
+	struct auth_client client = { .address = str_from_cstr(c->peer),
+				      .gone = net_stream_closed_event(c->stream),
+				      .store = c->redis->config.store };
+	struct arena *arena = arena_new(USER_BYTES);
+	struct auth_user user = { 0 };
+	enum status status = STATUS_NOMEM;
+
+	if (arena)
+		status = auth_login(people_of(held), name, password, &client, arena, &user, err);
+	settings_held_unref(held);
+	if (status != STATUS_OK) {
+		arena_free(arena);
+		return status;
+	}
+	arena_free(c->user_arena);
+	c->user_arena = arena;
+	c->user = user;
+	c->authenticated = true;
+	c->request.stranger = false;
+	if (user.admin)
+		acl_allow_all(&c->acl);
+	else
+		acl_of_roles(&c->acl, user.roles, user.roles_count, arena);
+	client_set_user_name(c);
+	return STATUS_OK;
+}

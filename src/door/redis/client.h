@@ -1,0 +1,164 @@
+/*
+ * A connection's state, and the list of all connections of the process.
+ *
+ * A client belongs to its fiber. What others may read or change has the client's lock, or that of
+ * the list, as the members say.
+ */
+#ifndef FROND_DOOR_REDIS_CLIENT_H
+#define FROND_DOOR_REDIS_CLIENT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "access/auth.h"
+#include "base/buf.h"
+#include "door/redis/acl.h"
+#include "door/redis/run.h"
+#include "door/redis/wire/request.h"
+#include "net/stream.h"
+
+enum {
+	CLIENT_NAME_BYTES = 1000,
+	CLIENT_PUSH_BYTES = 32 * 1024 * 1024, /* messages that it has not read; then it is closed */
+};
+
+enum client_end {
+	CLIENT_GOES_ON,
+	CLIENT_ENDS, /* after what was answered so far */
+};
+
+/* What a client waits for beside its peer: set by others, under its lock. */
+enum client_signal {
+	CLIENT_KILLED = 1 << 0,
+	CLIENT_READY = 1 << 1,         /* a key that it waits for may have something */
+	CLIENT_UNBLOCKED = 1 << 2,     /* CLIENT UNBLOCK … TIMEOUT */
+	CLIENT_UNBLOCKED_ERR = 1 << 3, /* … ERROR */
+	CLIENT_OVERFLOWED = 1 << 4,    /* CLIENT_PUSH_BYTES */
+	CLIENT_LOOK = 1 << 5,          /* something that it waits for may be over */
+};
+
+/* A key that is watched. In a list of the client's, and in one of the redis's table. */
+struct watch {
+	struct watch *next;      /* of the client */
+	struct watch *next_same; /* of the slot */
+	struct watch **link_same;
+	struct client *client;
+	unsigned db;
+	bool existed;
+	uint64_t expires_ms; /* when it was watched; 0: never */
+	struct str key;      /* behind the struct */
+};
+
+struct subscription;
+
+struct client {
+	struct redis *redis;
+	struct net_stream *stream;
+	uint64_t id;
+	char peer[64];
+	char local[64];
+	uint64_t created_ns;
+	uint64_t created_ms;
+
+	/* The fiber's alone, or read by others without meaning much. */
+	_Atomic(const struct command *) last_command;
+	_Atomic uint64_t last_ns;
+	_Atomic unsigned db;
+	_Atomic int version; /* of RESP */
+	_Atomic uint64_t commands;
+	enum client_end end;
+	bool reply_off;
+	bool reply_skip;
+	bool reply_skip_next;
+	_Atomic bool no_evict;
+	_Atomic bool no_touch;
+	struct buf out;
+	struct buf big; /* a request that is larger than the stream's buffer, or its beginning */
+	struct request request;
+
+	/* Who it is. */
+	bool authenticated;
+	struct auth_user user; /* its texts are in `user_arena` */
+	struct arena *user_arena;
+	struct acl acl;
+
+	/* MULTI. */
+	_Atomic bool multi;
+	bool multi_failed;
+	struct arena *multi_arena; /* owned; NULL: none */
+	struct unit *queued;
+	_Atomic size_t queued_count;
+	size_t queued_cap;
+
+	/* WATCH: the redis's watch_lock. */
+	struct watch *watches;
+	size_t watch_count;
+	bool watch_dirty;
+
+	/* Pub/sub: the redis's pubsub_lock, but for the counts. */
+	struct subscription *subscriptions[3]; /* channels, patterns, shard channels */
+	_Atomic size_t subscription_count[3];
+
+	/* The client's lock. */
+	pthread_mutex_t lock;
+	struct event wake;
+	bool waiting;
+	unsigned signals;
+	struct buf push;
+	bool blocked;
+
+	/* The list's lock. */
+	struct client *next;
+	struct client **link;
+	struct buf name;
+	struct buf lib_name;
+	struct buf lib_version;
+	struct buf user_name; /* for others to read */
+
+	/* Blocking: the redis's blocked_lock. */
+	struct blocked *blocked_on;
+	uint64_t ticket;
+	bool saw_other;    /* at a key that it waits for is something else */
+	uint64_t block_ms; /* how long the command may wait; 0: for ever */
+};
+
+/* On its fiber. NULL when out of memory. Adds it to the list. */
+struct client *client_new(struct redis *r, struct net_stream *stream);
+void client_free(struct client *c);
+
+/* Sets signals of a client; the list's lock, or another that keeps it, is held. Any thread. */
+void client_signal(struct client *c, unsigned signals);
+
+/* Appends a message that the client has not asked for now. As client_signal(). */
+void client_push(struct client *c, struct str message);
+
+/*
+ * Waits for a signal, a message or the peer, until the deadline, and returns the signals, which are
+ * then forgotten (but for CLIENT_KILLED and CLIENT_OVERFLOWED). `input`: bytes of the peer end the
+ * wait.
+ */
+unsigned client_wait(struct client *c, bool input, uint64_t deadline_ns);
+
+/* Writes the messages that others have left. */
+MUST_USE enum status client_flush_push(struct client *c);
+
+/* True in RESP2 as long as it has subscriptions: only some commands are allowed. */
+bool client_is_subscriber(const struct client *c);
+
+/* Goes back to a state as of a new connection, but for who it is. */
+void client_forget_multi(struct client *c);
+
+/* ---- Who it is ---- */
+
+/*
+ * Logs in. STATUS_UNAUTHORIZED and the others of auth_login(), explained. Nothing changes if it
+ * fails.
+ */
+MUST_USE enum status client_login(struct client *c, struct str name, struct str password,
+				  struct err *err);
+/* A connection begins: everybody is in charge where there is no administrator. */
+void client_login_default(struct client *c);
+/* A name for others: "default" for a connection that nobody has logged in to. */
+struct str client_user_name(const struct client *c);
+
+#endif

@@ -1,0 +1,471 @@
+/* CLIENT */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "door/redis/commands.h"
+#include "door/redis/error.h"
+#include "door/redis/redis_int.h"
+
+enum {
+	LIST_BYTES = 64 * 1024 * 1024,
+	NS_PER_S = 1000000000,
+};
+
+/* ---- As text ---- */
+
+/* The list's lock is held. */
+static void
+client_describe(struct client *c, struct buf *out)
+{
+	uint64_t now = clock_mono_ns();
+	const struct command *last = atomic_load(&c->last_command);
+	size_t subs = atomic_load(&c->subscription_count[0]);
+	size_t patterns = atomic_load(&c->subscription_count[1]);
+	size_t shards = atomic_load(&c->subscription_count[2]);
+	bool multi = atomic_load(&c->multi);
+	bool blocked;
+	size_t pending;
+
+	pthread_mutex_lock(&c->lock);
+	blocked = c->blocked;
+	pending = c->push.len;
+	pthread_mutex_unlock(&c->lock);
+	buf_printf(out, "id=%llu addr=%s laddr=%s fd=-1 name=%.*s age=%llu idle=%llu flags=",
+		   (unsigned long long)c->id, c->peer, c->local, STR_ARG(buf_str(&c->name)),
+		   (unsigned long long)((now - c->created_ns) / NS_PER_S),
+		   (unsigned long long)((now - atomic_load(&c->last_ns)) / NS_PER_S));
+	if (subs || patterns || shards)
+		buf_append_byte(out, 'P');
+	if (multi)
+		buf_append_byte(out, 'x');
+	if (blocked)
+		buf_append_byte(out, 'b');
+	if (atomic_load(&c->no_evict))
+		buf_append_byte(out, 'e');
+	if (atomic_load(&c->no_touch))
+		buf_append_byte(out, 'T');
+	if (!(subs || patterns || shards || multi || blocked))
+		buf_append_byte(out, 'N');
+	buf_printf(out,
+		   " db=%u sub=%zu psub=%zu ssub=%zu multi=%lld qbuf=0 qbuf-free=0 argv-mem=0 "
+		   "multi-mem=0 rbs=0 rbp=0 obl=%zu oll=0 omem=0 tot-mem=0 events=r cmd=%s "
+		   "user=%.*s redir=-1 resp=%d lib-name=%.*s lib-ver=%.*s",
+		   atomic_load(&c->db), subs, patterns, shards,
+		   multi ? (long long)atomic_load(&c->queued_count) : -1LL, pending,
+		   last ? last->name : "NULL", STR_ARG(buf_str(&c->user_name)),
+		   atomic_load(&c->version), STR_ARG(buf_str(&c->lib_name)),
+		   STR_ARG(buf_str(&c->lib_version)));
+}
+
+enum client_type {
+	TYPE_ANY,
+	TYPE_NORMAL,
+	TYPE_PUBSUB,
+	TYPE_NONE, /* master, replica: there are none */
+};
+
+static bool
+read_type(struct call *c, size_t i, enum client_type *ret)
+{
+	if (call_arg_is(c, i, "normal"))
+		*ret = TYPE_NORMAL;
+	else if (call_arg_is(c, i, "pubsub"))
+		*ret = TYPE_PUBSUB;
+	else if (call_arg_is(c, i, "master") || call_arg_is(c, i, "replica") ||
+		 call_arg_is(c, i, "slave"))
+		*ret = TYPE_NONE;
+	else {
+		reply_errorf(c->reply, "ERR Unknown client type '%.*s'",
+			     (int)(c->argv[i].len < 128 ? c->argv[i].len : 128), c->argv[i].ptr);
+		return false;
+	}
+	return true;
+}
+
+static bool
+is_of_type(struct client *c, enum client_type type)
+{
+	bool subscriber = atomic_load(&c->subscription_count[0]) ||
+			  atomic_load(&c->subscription_count[1]) ||
+			  atomic_load(&c->subscription_count[2]);
+
+	return type == TYPE_ANY || type == (subscriber ? TYPE_PUBSUB : TYPE_NORMAL);
+}
+
+static bool
+read_id(struct call *c, size_t i, uint64_t *ret)
+{
+	if (str_to_u64(c->argv[i], ret) && *ret)
+		return true;
+	reply_error(c->reply, STR("ERR Invalid client ID"));
+	return false;
+}
+
+static enum status
+client_list(struct call *c)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(LIST_BYTES);
+	enum client_type type = TYPE_ANY;
+	uint64_t id = 0;
+	size_t ids = 0;
+
+	if (c->argc == 4 && call_arg_is(c, 2, "type")) {
+		if (!read_type(c, 3, &type))
+			return STATUS_OK;
+	} else if (c->argc > 3 && call_arg_is(c, 2, "id")) {
+		ids = 3;
+		for (size_t i = 3; i < c->argc; i++)
+			if (!read_id(c, i, &id))
+				return STATUS_OK;
+	} else if (c->argc != 2) {
+		return call_syntax_error(c);
+	}
+	pthread_mutex_lock(&c->redis->clients_lock);
+	for (struct client *one = c->redis->clients; one; one = one->next) {
+		bool wanted = !ids && is_of_type(one, type);
+
+		for (size_t i = ids; ids && i < c->argc && !wanted; i++)
+			wanted = str_to_u64(c->argv[i], &id) && id == one->id;
+		if (!wanted)
+			continue;
+		client_describe(one, &out);
+		buf_append_byte(&out, '\n');
+	}
+	pthread_mutex_unlock(&c->redis->clients_lock);
+	TRY(buf_status(&out));
+	reply_verbatim(c->reply, buf_str(&out));
+	return STATUS_OK;
+}
+
+static enum status
+client_info(struct call *c)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(LIST_BYTES);
+
+	pthread_mutex_lock(&c->redis->clients_lock);
+	client_describe(c->client, &out);
+	pthread_mutex_unlock(&c->redis->clients_lock);
+	buf_append_byte(&out, '\n');
+	TRY(buf_status(&out));
+	reply_verbatim(c->reply, buf_str(&out));
+	return STATUS_OK;
+}
+
+/* ---- KILL ---- */
+
+struct kill {
+	struct str addr, laddr, user;
+	uint64_t id;
+	enum client_type type;
+	bool skip_me;
+};
+
+static bool
+kill_parse(struct call *c, struct kill *k)
+{
+	for (size_t i = 2; i < c->argc; i += 2) {
+		if (i + 1 == c->argc) {
+			(void)call_syntax_error(c);
+			return false;
+		}
+		if (call_arg_is(c, i, "id")) {
+			int64_t id;
+
+			if (!call_int_range(c, i + 1, 1, INT64_MAX,
+					    "client-id should be greater than 0", &id))
+				return false;
+			k->id = (uint64_t)id;
+		} else if (call_arg_is(c, i, "type")) {
+			if (!read_type(c, i + 1, &k->type))
+				return false;
+		} else if (call_arg_is(c, i, "addr")) {
+			k->addr = c->argv[i + 1];
+		} else if (call_arg_is(c, i, "laddr")) {
+			k->laddr = c->argv[i + 1];
+		} else if (call_arg_is(c, i, "user")) {
+			k->user = c->argv[i + 1];
+		} else if (call_arg_is(c, i, "skipme") &&
+			   (call_arg_is(c, i + 1, "yes") || call_arg_is(c, i + 1, "no"))) {
+			k->skip_me = call_arg_is(c, i + 1, "yes");
+		} else {
+			(void)call_syntax_error(c);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+kill_means(const struct kill *k, struct client *one, const struct client *self)
+{
+	if (k->skip_me && one == self)
+		return false;
+	if (k->addr.ptr && !str_eq(k->addr, str_from_cstr(one->peer)))
+		return false;
+	if (k->laddr.ptr && !str_eq(k->laddr, str_from_cstr(one->local)))
+		return false;
+	if (k->user.ptr && !str_eq(k->user, buf_str(&one->user_name)))
+		return false;
+	return (!k->id || k->id == one->id) && is_of_type(one, k->type);
+}
+
+static enum status
+client_kill(struct call *c)
+{
+	struct kill k = { .skip_me = true };
+	bool old = c->argc == 3;
+	int64_t count = 0;
+
+	if (old) {
+		k.addr = c->argv[2];
+		k.skip_me = false;
+	} else if (!kill_parse(c, &k)) {
+		return STATUS_OK;
+	}
+	pthread_mutex_lock(&c->redis->clients_lock);
+	for (struct client *one = c->redis->clients; one; one = one->next) {
+		if (!kill_means(&k, one, c->client))
+			continue;
+		count++;
+		if (one == c->client)
+			one->end = CLIENT_ENDS;
+		else
+			client_signal(one, CLIENT_KILLED);
+	}
+	pthread_mutex_unlock(&c->redis->clients_lock);
+	if (!old)
+		reply_int(c->reply, count);
+	else if (count)
+		reply_ok(c->reply);
+	else
+		reply_error(c->reply, STR("ERR No such client"));
+	return STATUS_OK;
+}
+
+/* ---- The rest ---- */
+
+static enum status
+client_unblock(struct call *c)
+{
+	unsigned signal = CLIENT_UNBLOCKED;
+	bool done = false;
+	int64_t id;
+
+	if (c->argc > 4)
+		return call_wrong_arity(c);
+	if (c->argc == 4 && call_arg_is(c, 3, "error"))
+		signal = CLIENT_UNBLOCKED_ERR;
+	else if (c->argc == 4 && !call_arg_is(c, 3, "timeout")) {
+		reply_error(c->reply, STR("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
+		return STATUS_OK;
+	}
+	if (!call_int(c, 2, &id))
+		return STATUS_OK;
+	pthread_mutex_lock(&c->redis->clients_lock);
+	for (struct client *one = c->redis->clients; one && !done; one = one->next) {
+		if (one->id != (uint64_t)id)
+			continue;
+		pthread_mutex_lock(&one->lock);
+		done = one->blocked;
+		pthread_mutex_unlock(&one->lock);
+		if (done)
+			client_signal(one, signal);
+	}
+	pthread_mutex_unlock(&c->redis->clients_lock);
+	reply_int(c->reply, done);
+	return STATUS_OK;
+}
+
+static enum status
+client_pause(struct call *c)
+{
+	uint64_t now = clock_mono_ns();
+	int64_t ms;
+
+	if (c->argc < 3 || c->argc > 4)
+		return call_wrong_arity(c);
+	if (c->argc == 4 && !call_arg_is(c, 3, "all") && !call_arg_is(c, 3, "write")) {
+		reply_error(c->reply, STR("ERR CLIENT PAUSE mode must be WRITE or ALL"));
+		return STATUS_OK;
+	}
+	if (!call_int_range(c, 2, INT64_MIN, INT64_MAX, "timeout is not an integer or out of range",
+			    &ms))
+		return STATUS_OK;
+	if (ms < 0) {
+		reply_error(c->reply, STR("ERR timeout is negative"));
+		return STATUS_OK;
+	}
+	atomic_store(&c->redis->paused_writes_only, call_arg_is(c, 3, "write"));
+	atomic_store(&c->redis->paused_until_ns, now + (uint64_t)ms * CLOCK_NS_PER_MS);
+	reply_ok(c->reply);
+	return STATUS_OK;
+}
+
+static enum status
+client_unpause(struct call *c)
+{
+	atomic_store(&c->redis->paused_until_ns, 0);
+	pthread_mutex_lock(&c->redis->clients_lock);
+	for (struct client *one = c->redis->clients; one; one = one->next)
+		client_signal(one, CLIENT_LOOK);
+	pthread_mutex_unlock(&c->redis->clients_lock);
+	reply_ok(c->reply);
+	return STATUS_OK;
+}
+
+static enum status
+client_set_text(struct call *c, struct buf *to, struct str value, const char *refusal)
+{
+	if (!conn_name_is_sound(value)) {
+		reply_error(c->reply, str_from_cstr(refusal));
+		return STATUS_OK;
+	}
+	pthread_mutex_lock(&c->redis->clients_lock);
+	buf_clear(to);
+	buf_append_str(to, value);
+	pthread_mutex_unlock(&c->redis->clients_lock);
+	reply_ok(c->reply);
+	return STATUS_OK;
+}
+
+static enum status
+client_setinfo(struct call *c)
+{
+	if (call_arg_is(c, 2, "lib-name"))
+		return client_set_text(c, &c->client->lib_name, c->argv[3],
+				       "ERR lib-name cannot contain spaces, newlines or special "
+				       "characters.");
+	if (call_arg_is(c, 2, "lib-ver"))
+		return client_set_text(c, &c->client->lib_version, c->argv[3],
+				       "ERR lib-ver cannot contain spaces, newlines or special "
+				       "characters.");
+	reply_errorf(c->reply, "ERR Unrecognized option '%.*s'",
+		     (int)(c->argv[2].len < 128 ? c->argv[2].len : 128), c->argv[2].ptr);
+	return STATUS_OK;
+}
+
+static enum status
+client_reply_mode(struct call *c)
+{
+	struct client *client = c->client;
+
+	if (call_arg_is(c, 2, "on")) {
+		client->reply_off = client->reply_skip = client->reply_skip_next = false;
+		reply_ok(c->reply);
+	} else if (call_arg_is(c, 2, "off")) {
+		client->reply_off = true;
+	} else if (call_arg_is(c, 2, "skip")) {
+		client->reply_skip_next = !client->reply_off;
+	} else {
+		return call_syntax_error(c);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+client_flag(struct call *c, _Atomic bool *flag)
+{
+	if (!call_arg_is(c, 2, "on") && !call_arg_is(c, 2, "off"))
+		return call_syntax_error(c);
+	atomic_store(flag, call_arg_is(c, 2, "on"));
+	reply_ok(c->reply);
+	return STATUS_OK;
+}
+
+static enum status
+client_names_no_tracking(struct call *c)
+{
+	if (call_arg_is(c, 1, "getredir")) {
+		reply_int(c->reply, -1);
+		return STATUS_OK;
+	}
+	reply_errorf(c->reply, "ERR CLIENT %.*s: client side caching is not supported by frond",
+		     STR_ARG(c->argv[1]));
+	return STATUS_OK;
+}
+
+enum status
+cmd_client(struct call *c)
+{
+	static const char *const help[] = {
+		"GETNAME",
+		"    Return the name of the current connection.",
+		"ID",
+		"    Return the ID of the current connection.",
+		"INFO",
+		"    Return information about the current client connection.",
+		"KILL <ip:port>",
+		"    Kill connection made from <ip:port>.",
+		"KILL <option> <value> [<option> <value> [...]]",
+		"    Kill connections. Options are:",
+		"    * ADDR (<ip:port>|<unixsocket>:0)",
+		"      Kill connections made from the specified address",
+		"    * LADDR (<ip:port>|<unixsocket>:0)",
+		"      Kill connections made to specified local address",
+		"    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
+		"      Kill connections by type.",
+		"    * USER <username>",
+		"      Kill connections authenticated by <username>.",
+		"    * SKIPME (YES|NO)",
+		"      Skip killing current connection (default: yes).",
+		"LIST [options ...]",
+		"    Return information about client connections. Options:",
+		"    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
+		"      Return clients of specified type.",
+		"UNPAUSE",
+		"    Stop the current client pause, resuming traffic.",
+		"PAUSE <timeout> [WRITE|ALL]",
+		"    Suspend all, or just write, clients for <timeout> milliseconds.",
+		"REPLY (ON|OFF|SKIP)",
+		"    Control the replies sent to the current connection.",
+		"SETNAME <name>",
+		"    Assign the name <name> to the current connection.",
+		"UNBLOCK <clientid> [TIMEOUT|ERROR]",
+		"    Unblock the specified blocked client.",
+		"NO-EVICT (ON|OFF)",
+		"    Protect current client connection from eviction.",
+	};
+	struct client *client = c->client;
+
+	if (call_arg_is(c, 1, "help") && c->argc == 2)
+		return call_help(c, help, sizeof(help) / sizeof(help[0]));
+	if (call_arg_is(c, 1, "id") && c->argc == 2) {
+		reply_int(c->reply, (int64_t)client->id);
+		return STATUS_OK;
+	}
+	if (call_arg_is(c, 1, "getname") && c->argc == 2) {
+		if (client->name.len)
+			reply_bulk(c->reply, buf_str(&client->name));
+		else
+			reply_null(c->reply);
+		return STATUS_OK;
+	}
+	if (call_arg_is(c, 1, "setname") && c->argc == 3)
+		return client_set_text(c, &client->name, c->argv[2],
+				       "ERR Client names cannot contain spaces, newlines or "
+				       "special characters.");
+	if (call_arg_is(c, 1, "setinfo") && c->argc == 4)
+		return client_setinfo(c);
+	if (call_arg_is(c, 1, "list"))
+		return client_list(c);
+	if (call_arg_is(c, 1, "info") && c->argc == 2)
+		return client_info(c);
+	if (call_arg_is(c, 1, "kill") && c->argc >= 3)
+		return client_kill(c);
+	if (call_arg_is(c, 1, "unblock") && c->argc >= 3)
+		return client_unblock(c);
+	if (call_arg_is(c, 1, "pause"))
+		return client_pause(c);
+	if (call_arg_is(c, 1, "unpause") && c->argc == 2)
+		return client_unpause(c);
+	if (call_arg_is(c, 1, "reply") && c->argc == 3)
+		return client_reply_mode(c);
+	if (call_arg_is(c, 1, "no-evict") && c->argc == 3)
+		return client_flag(c, &client->no_evict);
+	if (call_arg_is(c, 1, "no-touch") && c->argc == 3)
+		return client_flag(c, &client->no_touch);
+	if (call_arg_is(c, 1, "tracking") || call_arg_is(c, 1, "caching") ||
+	    call_arg_is(c, 1, "trackinginfo") || call_arg_is(c, 1, "getredir"))
+		return client_names_no_tracking(c);
+	return call_unknown_subcommand(c);
+}

@@ -1,0 +1,241 @@
+/* COMMAND: what the table says. */
+#include <stdio.h>
+
+#include "door/redis/acl.h"
+#include "door/redis/commands.h"
+#include "door/redis/error.h"
+#include "door/redis/redis_int.h"
+#include "door/redis/wire/glob.h"
+
+enum {
+	FLAG_BYTES = 64,
+};
+
+static const struct {
+	unsigned flag;
+	const char *name;
+} flag_names[] = {
+	{ COMMAND_WRITE, "write" },           { COMMAND_READONLY, "readonly" },
+	{ COMMAND_DENYOOM, "denyoom" },       { COMMAND_ADMIN, "admin" },
+	{ COMMAND_PUBSUB, "pubsub" },         { COMMAND_NOSCRIPT, "noscript" },
+	{ COMMAND_BLOCKING, "blocking" },     { COMMAND_LOADING, "loading" },
+	{ COMMAND_STALE, "stale" },           { COMMAND_FAST, "fast" },
+	{ COMMAND_NO_AUTH, "no_auth" },       { COMMAND_NO_MULTI, "no_multi" },
+	{ COMMAND_ALLOW_BUSY, "allow_busy" }, { COMMAND_MOVABLE_KEYS, "movablekeys" },
+};
+
+static const char *const group_names[COMMAND_GROUPS] = {
+	[GROUP_STRING] = "string",
+	[GROUP_GENERIC] = "generic",
+	[GROUP_HASH] = "hash",
+	[GROUP_LIST] = "list",
+	[GROUP_SET] = "set",
+	[GROUP_ZSET] = "sorted-set",
+	[GROUP_BITMAP] = "bitmap",
+	[GROUP_PUBSUB] = "pubsub",
+	[GROUP_TRANSACTIONS] = "transactions",
+	[GROUP_CONNECTION] = "connection",
+	[GROUP_SERVER] = "server",
+	[GROUP_SCRIPTING] = "scripting",
+};
+
+static void
+answer_flags(struct reply *r, const struct command *command)
+{
+	size_t place = reply_later(r);
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++) {
+		if (!(command->flags & flag_names[i].flag))
+			continue;
+		reply_simple(r, flag_names[i].name);
+		count++;
+	}
+	reply_later_end(r, place, '~', count);
+}
+
+static void
+answer_categories(struct reply *r, const struct command *command)
+{
+	size_t place = reply_later(r);
+	size_t count = 0;
+	char name[FLAG_BYTES];
+
+	for (size_t i = 0; i < acl_category_count; i++) {
+		if (!acl_is_in_category(command, i))
+			continue;
+		snprintf(name, sizeof(name), "@%s", acl_categories[i]);
+		reply_simple(r, name);
+		count++;
+	}
+	reply_later_end(r, place, '~', count);
+}
+
+static void
+answer_info(struct reply *r, const struct command *command)
+{
+	reply_array(r, 10);
+	reply_bulk_cstr(r, command->name);
+	reply_int(r, command->arity);
+	answer_flags(r, command);
+	reply_int(r, command->first_key);
+	reply_int(r, command->last_key);
+	reply_int(r, command->step);
+	answer_categories(r, command);
+	reply_array(r, 0); /* tips */
+	reply_array(r, 0); /* key specifications */
+	reply_array(r, 0); /* subcommands */
+}
+
+static void
+answer_docs(struct reply *r, const struct command *command)
+{
+	reply_bulk_cstr(r, command->name);
+	reply_map(r, 3);
+	reply_bulk_cstr(r, "summary");
+	reply_bulk_cstr(r, command->summary);
+	reply_bulk_cstr(r, "since");
+	reply_bulk_cstr(r, command->since);
+	reply_bulk_cstr(r, "group");
+	reply_bulk_cstr(r, group_names[command->group]);
+}
+
+static enum status
+command_info(struct call *c)
+{
+	if (c->argc <= 2) {
+		reply_array(c->reply, command_count);
+		for (size_t i = 0; i < command_count; i++)
+			answer_info(c->reply, &command_table[i]);
+		return STATUS_OK;
+	}
+	reply_array(c->reply, c->argc - 2);
+	for (size_t i = 2; i < c->argc; i++) {
+		const struct command *command = command_find(c->redis, c->argv[i]);
+
+		if (command)
+			answer_info(c->reply, command);
+		else
+			reply_null_array(c->reply);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+command_docs(struct call *c)
+{
+	size_t place = reply_later(c->reply);
+	size_t count = 0;
+
+	for (size_t i = 0; c->argc == 2 && i < command_count; i++, count++)
+		answer_docs(c->reply, &command_table[i]);
+	for (size_t i = 2; i < c->argc; i++) {
+		const struct command *command = command_find(c->redis, c->argv[i]);
+
+		if (!command)
+			continue;
+		answer_docs(c->reply, command);
+		count++;
+	}
+	reply_later_end(c->reply, place, '%', count);
+	return STATUS_OK;
+}
+
+static enum status
+command_getkeys(struct call *c)
+{
+	const struct command *command = command_find(c->redis, c->argv[2]);
+	size_t argc = c->argc - 2;
+	size_t *places;
+	size_t count;
+
+	if (!command) {
+		reply_error(c->reply, STR("ERR Invalid command specified"));
+		return STATUS_OK;
+	}
+	if (!command->first_key && !(command->flags & COMMAND_MOVABLE_KEYS)) {
+		reply_error(c->reply, STR("ERR The command has no key arguments"));
+		return STATUS_OK;
+	}
+	if (command->arity > 0 ? (int64_t)argc != command->arity
+			       : (int64_t)argc < -command->arity) {
+		reply_error(c->reply, STR("ERR Invalid number of arguments specified for command"));
+		return STATUS_OK;
+	}
+	if (command_keys(command, c->argv + 2, argc, c->arena, &places, &count) != STATUS_OK) {
+		reply_error(c->reply, STR("ERR Invalid arguments specified for command"));
+		return STATUS_OK;
+	}
+	reply_array(c->reply, count);
+	for (size_t i = 0; i < count; i++)
+		reply_bulk(c->reply, c->argv[2 + places[i]]);
+	return STATUS_OK;
+}
+
+static enum status
+command_list(struct call *c)
+{
+	size_t place = reply_later(c->reply);
+	size_t category = acl_category_count;
+	size_t count = 0;
+
+	if (c->argc != 2 && (c->argc != 5 || !call_arg_is(c, 2, "filterby")))
+		return call_syntax_error(c);
+	for (size_t i = 0; call_arg_is(c, 3, "aclcat") && i < acl_category_count; i++)
+		if (call_arg_is(c, 4, acl_categories[i]))
+			category = i;
+	for (size_t i = 0; i < command_count; i++) {
+		const struct command *command = &command_table[i];
+		bool wanted = c->argc == 2;
+
+		if (call_arg_is(c, 3, "pattern"))
+			wanted = glob_matches(c->argv[4], str_from_cstr(command->name), true);
+		else if (category < acl_category_count)
+			wanted = acl_is_in_category(command, category);
+		if (!wanted)
+			continue;
+		reply_bulk_cstr(c->reply, command->name);
+		count++;
+	}
+	reply_later_end(c->reply, place, '*', count);
+	return STATUS_OK;
+}
+
+enum status
+cmd_command(struct call *c)
+{
+	static const char *const help[] = {
+		"(no subcommand)",
+		"    Return details about all Redis commands.",
+		"COUNT",
+		"    Return the total number of commands in this Redis server.",
+		"LIST",
+		"    Return a list of all commands in this Redis server.",
+		"INFO [<command-name> ...]",
+		"    Return details about multiple Redis commands.",
+		"    If no command names are given, documentation details for all",
+		"    commands are returned.",
+		"DOCS [<command-name> ...]",
+		"    Return documentation details about multiple Redis commands.",
+		"    If no command names are given, documentation details for all",
+		"    commands are returned.",
+		"GETKEYS <full-command>",
+		"    Return the keys from a full Redis command.",
+	};
+
+	if (c->argc == 1 || call_arg_is(c, 1, "info"))
+		return command_info(c);
+	if (call_arg_is(c, 1, "help") && c->argc == 2)
+		return call_help(c, help, sizeof(help) / sizeof(help[0]));
+	if (call_arg_is(c, 1, "count") && c->argc == 2) {
+		reply_int(c->reply, (int64_t)command_count);
+		return STATUS_OK;
+	}
+	if (call_arg_is(c, 1, "docs"))
+		return command_docs(c);
+	if (call_arg_is(c, 1, "list"))
+		return command_list(c);
+	if (call_arg_is(c, 1, "getkeys") && c->argc >= 3)
+		return command_getkeys(c);
+	return call_unknown_subcommand(c);
+}

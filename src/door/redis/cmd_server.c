@@ -1,0 +1,387 @@
+/* The server: what it tells of itself, and what makes no sense here. */
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "door/redis/commands.h"
+#include "door/redis/data.h"
+#include "door/redis/redis_int.h"
+#include "door/redis/slow.h"
+
+enum {
+	INFO_BYTES = 256 * 1024,
+	NS_PER_S = 1000000000,
+	SLOWLOG_GET = 10,
+	OVERHEAD_BYTES = 64, /* of an item's header and key, by and large */
+};
+
+enum status
+cmd_time(struct call *c)
+{
+	uint64_t ms = clock_wall_ms();
+
+	reply_array(c->reply, 2);
+	reply_bulk_int(c->reply, (int64_t)(ms / 1000));
+	reply_bulk_int(c->reply, (int64_t)(ms % 1000 * 1000));
+	return STATUS_OK;
+}
+
+/* ---- INFO ---- */
+
+static void
+info_server(struct redis *r, struct buf *out)
+{
+	uint64_t up = (clock_mono_ns() - r->started_ns) / NS_PER_S;
+
+	buf_printf(
+		out,
+		"# Server\r\nredis_version:%s\r\nredis_git_sha1:00000000\r\nredis_git_dirty:0\r\n"
+		"redis_build_id:0\r\nredis_mode:standalone\r\nfrond_version:%s\r\nos:Linux\r\n"
+		"arch_bits:64\r\nprocess_id:%d\r\nrun_id:%s\r\ntcp_port:%u\r\n"
+		"server_time_usec:%llu\r\nuptime_in_seconds:%llu\r\nuptime_in_days:%llu\r\n"
+		"hz:10\r\nconfigured_hz:10\r\nexecutable:frond\r\nconfig_file:\r\n",
+		REDIS_VERSION, FROND_VERSION, (int)getpid(), r->run_id, r->config.port,
+		(unsigned long long)clock_wall_ms() * 1000, (unsigned long long)up,
+		(unsigned long long)up / 86400);
+}
+
+static void
+info_clients(struct redis *r, struct buf *out)
+{
+	size_t count;
+
+	pthread_mutex_lock(&r->clients_lock);
+	count = r->client_count;
+	pthread_mutex_unlock(&r->clients_lock);
+	buf_printf(out,
+		   "# Clients\r\nconnected_clients:%zu\r\ncluster_connections:0\r\n"
+		   "blocked_clients:%llu\r\ntracking_clients:0\r\n",
+		   count, (unsigned long long)atomic_load(&r->blocked_count));
+}
+
+static void
+info_memory(struct redis *r, struct buf *out)
+{
+	struct rusage usage = { 0 };
+
+	(void)r;
+	getrusage(RUSAGE_SELF, &usage);
+	buf_printf(out,
+		   "# Memory\r\nused_memory_peak:%llu\r\nmaxmemory:0\r\nmaxmemory_human:0B\r\n"
+		   "maxmemory_policy:noeviction\r\n",
+		   (unsigned long long)usage.ru_maxrss * 1024);
+}
+
+static void
+info_persistence(struct redis *r, struct buf *out)
+{
+	(void)r;
+	buf_append_cstr(out, "# Persistence\r\nloading:0\r\nasync_loading:0\r\n"
+			     "rdb_changes_since_last_save:0\r\nrdb_bgsave_in_progress:0\r\n"
+			     "rdb_last_bgsave_status:ok\r\naof_enabled:1\r\n"
+			     "aof_rewrite_in_progress:0\r\naof_last_write_status:ok\r\n");
+}
+
+static void
+info_stats(struct redis *r, struct buf *out)
+{
+	size_t channels, patterns;
+
+	pthread_rwlock_rdlock(&r->pubsub_lock);
+	channels = r->channel_count[0];
+	patterns = r->channel_count[1];
+	pthread_rwlock_unlock(&r->pubsub_lock);
+	buf_printf(out,
+		   "# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
+		   "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
+		   "pubsub_patterns:%zu\r\nevicted_keys:0\r\ntotal_error_replies:%llu\r\n",
+		   (unsigned long long)atomic_load(&r->connections),
+		   (unsigned long long)atomic_load(&r->commands),
+		   (unsigned long long)atomic_load(&r->hits),
+		   (unsigned long long)atomic_load(&r->misses), channels, patterns,
+		   (unsigned long long)atomic_load(&r->errors));
+}
+
+static void
+info_replication(struct redis *r, struct buf *out)
+{
+	(void)r;
+	buf_append_cstr(out, "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
+			     "master_failover_state:no-failover\r\nmaster_repl_offset:0\r\n"
+			     "repl_backlog_active:0\r\n");
+}
+
+static void
+info_cpu(struct redis *r, struct buf *out)
+{
+	struct rusage usage = { 0 };
+
+	(void)r;
+	getrusage(RUSAGE_SELF, &usage);
+	buf_printf(out, "# CPU\r\nused_cpu_sys:%ld.%06ld\r\nused_cpu_user:%ld.%06ld\r\n",
+		   (long)usage.ru_stime.tv_sec, (long)usage.ru_stime.tv_usec,
+		   (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec);
+}
+
+static void
+info_cluster(struct redis *r, struct buf *out)
+{
+	(void)r;
+	buf_append_cstr(out, "# Cluster\r\ncluster_enabled:0\r\n");
+}
+
+static const struct {
+	const char *name;
+	void (*write)(struct redis *r, struct buf *out);
+} info_sections[] = {
+	{ "server", info_server }, { "clients", info_clients },
+	{ "memory", info_memory }, { "persistence", info_persistence },
+	{ "stats", info_stats },   { "replication", info_replication },
+	{ "cpu", info_cpu },       { "cluster", info_cluster },
+};
+
+static bool
+info_wants(const struct call *c, const char *name)
+{
+	for (size_t i = 1; i < c->argc; i++)
+		if (call_arg_is(c, i, name) || call_arg_is(c, i, "all") ||
+		    call_arg_is(c, i, "default") || call_arg_is(c, i, "everything"))
+			return true;
+	return c->argc == 1;
+}
+
+static enum status
+info_keyspace(struct call *c, struct buf *out)
+{
+	buf_append_cstr(out, "# Keyspace\r\n");
+	for (unsigned db = 0; db < REDIS_DATABASES; db++) {
+		uint64_t count = 0;
+		struct timed *t;
+
+		TRY(txn_db_there(c, db, &t));
+		if (t)
+			TRY(timed_items_count(t, &count));
+		if (count)
+			buf_printf(out, "db%u:keys=%llu\r\n", db, (unsigned long long)count);
+	}
+	return STATUS_OK;
+}
+
+enum status
+cmd_info(struct call *c)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(INFO_BYTES);
+
+	for (size_t i = 0; i < sizeof(info_sections) / sizeof(info_sections[0]); i++) {
+		if (!info_wants(c, info_sections[i].name))
+			continue;
+		if (out.len)
+			buf_append_cstr(&out, "\r\n");
+		info_sections[i].write(c->redis, &out);
+	}
+	if (info_wants(c, "keyspace")) {
+		if (out.len)
+			buf_append_cstr(&out, "\r\n");
+		TRY(info_keyspace(c, &out));
+	}
+	TRY(buf_status(&out));
+	reply_verbatim(c->reply, buf_str(&out));
+	return STATUS_OK;
+}
+
+/* ---- SLOWLOG, LATENCY, MEMORY ---- */
+
+enum status
+cmd_slowlog(struct call *c)
+{
+	static const char *const help[] = {
+		"GET [<count>]",
+		"    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+		"    Entries are made of:",
+		"    id, timestamp, time in microseconds, arguments array, client IP and port,",
+		"    client name",
+		"LEN",
+		"    Return the length of the slowlog.",
+		"RESET",
+		"    Reset the slowlog.",
+	};
+	int64_t count = SLOWLOG_GET;
+
+	if (call_arg_is(c, 1, "help") && c->argc == 2)
+		return call_help(c, help, sizeof(help) / sizeof(help[0]));
+	if (call_arg_is(c, 1, "reset") && c->argc == 2) {
+		slow_clear(c->redis);
+		reply_ok(c->reply);
+	} else if (call_arg_is(c, 1, "len") && c->argc == 2) {
+		reply_int(c->reply, (int64_t)slow_count(c->redis));
+	} else if (call_arg_is(c, 1, "get") && c->argc <= 3) {
+		if (c->argc == 3 &&
+		    !call_int_range(c, 2, -1, INT64_MAX,
+				    "count should be greater than or equal to -1", &count))
+			return STATUS_OK;
+		slow_get(c->redis, count, c->reply);
+	} else {
+		return call_unknown_subcommand(c);
+	}
+	return STATUS_OK;
+}
+
+enum status
+cmd_latency(struct call *c)
+{
+	if (call_arg_is(c, 1, "latest") && c->argc == 2)
+		reply_array(c->reply, 0);
+	else if (call_arg_is(c, 1, "history") && c->argc == 3)
+		reply_array(c->reply, 0);
+	else if (call_arg_is(c, 1, "reset"))
+		reply_int(c->reply, 0);
+	else
+		reply_error(c->reply, STR("ERR frond keeps no latency events: see SLOWLOG, and its "
+					  "metrics"));
+	return STATUS_OK;
+}
+
+static enum status
+memory_usage(struct call *c)
+{
+	struct timed_item *item;
+	uint64_t count = 0;
+
+	TRY(txn_item(c, c->argv[2], &item));
+	if (item->type == TIMED_LEAF) {
+		reply_null(c->reply);
+		return STATUS_OK;
+	}
+	if (item->type == TIMED_VALUE) {
+		count = item->length;
+	} else {
+		TRY(timed_count(item, &count));
+		count *= OVERHEAD_BYTES;
+	}
+	reply_int(c->reply, (int64_t)(count + item->key.len + OVERHEAD_BYTES));
+	return STATUS_OK;
+}
+
+enum status
+cmd_memory(struct call *c)
+{
+	static const char *const help[] = {
+		"DOCTOR",
+		"    Return memory problems reports.",
+		"MALLOC-STATS",
+		"    Return internal statistics report from the memory allocator.",
+		"PURGE",
+		"    Attempt to purge dirty pages for reclamation by the allocator.",
+		"STATS",
+		"    Return information about the memory usage of the server.",
+		"USAGE <key> [SAMPLES <count>]",
+		"    Return memory in bytes used by <key> and its value. Nested values are",
+		"    sampled up to <count> times (default: 5, 0 means sample all).",
+	};
+
+	if (call_arg_is(c, 1, "help") && c->argc == 2)
+		return call_help(c, help, sizeof(help) / sizeof(help[0]));
+	if (call_arg_is(c, 1, "usage") && c->argc >= 3)
+		return memory_usage(c);
+	if (call_arg_is(c, 1, "doctor") && c->argc == 2) {
+		reply_verbatim(c->reply, STR("frond keeps data on disk. Its metrics tell what its "
+					     "memory is used for."));
+	} else if (call_arg_is(c, 1, "purge") && c->argc == 2) {
+		mem_trim();
+		reply_ok(c->reply);
+	} else if (call_arg_is(c, 1, "stats") && c->argc == 2) {
+		struct rusage usage = { 0 };
+
+		getrusage(RUSAGE_SELF, &usage);
+		reply_map(c->reply, 1);
+		reply_bulk_cstr(c->reply, "peak.allocated");
+		reply_int(c->reply, (int64_t)usage.ru_maxrss * 1024);
+	} else {
+		return call_unknown_subcommand(c);
+	}
+	return STATUS_OK;
+}
+
+/* ---- What is there by the nature of the store, or cannot be ---- */
+
+enum status
+cmd_wait(struct call *c)
+{
+	int64_t n;
+
+	if (!call_int(c, 1, &n) || !call_int_range(c, 2, INT64_MIN, INT64_MAX,
+						   "timeout is not an integer or out of range", &n))
+		return STATUS_OK;
+	if (n < 0)
+		reply_error(c->reply, STR("ERR timeout is negative"));
+	else
+		reply_int(c->reply, 0); /* there are no replicas */
+	return STATUS_OK;
+}
+
+enum status
+cmd_lastsave(struct call *c)
+{
+	reply_int(c->reply, (int64_t)(clock_wall_ms() / 1000)); /* the last commit is on disk */
+	return STATUS_OK;
+}
+
+enum status
+cmd_role(struct call *c)
+{
+	reply_array(c->reply, 3);
+	reply_bulk_cstr(c->reply, "master");
+	reply_int(c->reply, 0);
+	reply_array(c->reply, 0);
+	return STATUS_OK;
+}
+
+/* FUNCTION FLUSH, LIST and STATS are true: there are none. */
+enum status
+cmd_function(struct call *c)
+{
+	if (call_arg_is(c, 1, "flush"))
+		reply_ok(c->reply);
+	else if (call_arg_is(c, 1, "list"))
+		reply_array(c->reply, 0);
+	else
+		reply_error(c->reply, STR("ERR FUNCTION is not supported by frond yet"));
+	return STATUS_OK;
+}
+
+/* Commands of Redis that frond does not have, each with the reason. */
+enum status
+cmd_refused(struct call *c)
+{
+	static const struct {
+		const char *name;
+		const char *why;
+	} reasons[] = {
+		{ "bgrewriteaof", "every acknowledged write is on disk; frond compact tidies up" },
+		{ "bgsave", "every acknowledged write is on disk; frond backup makes copies" },
+		{ "cluster", "This instance has cluster support disabled" },
+		{ "debug", "DEBUG is not for servers with data that matters" },
+		{ "failover", "there is no replication here: a FoundationDB cluster keeps copies" },
+		{ "module", "frond loads no modules" },
+		{ "monitor", "MONITOR would show everybody's data; see SLOWLOG" },
+		{ "psync", "there is no replication here: a FoundationDB cluster keeps copies" },
+		{ "replicaof",
+		  "there is no replication here: a FoundationDB cluster keeps copies" },
+		{ "save", "every acknowledged write is on disk; frond backup makes copies" },
+		{ "shutdown", "clients do not stop a frond: send its process SIGTERM" },
+		{ "slaveof", "there is no replication here: a FoundationDB cluster keeps copies" },
+		{ "swapdb", "databases cannot be swapped yet" },
+		{ "sync", "there is no replication here: a FoundationDB cluster keeps copies" },
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		if (strcmp(c->command->name, reasons[i].name) != 0)
+			continue;
+		reply_errorf(c->reply, "ERR %s", reasons[i].why);
+		return STATUS_OK;
+	}
+	reply_errorf(c->reply, "ERR '%s' is not supported by frond yet", c->command->name);
+	return STATUS_OK;
+}

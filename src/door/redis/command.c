@@ -1,0 +1,231 @@
+#include "door/redis/command.h"
+
+#include <stdio.h>
+
+#include "door/redis/error.h"
+#include "door/redis/redis_int.h"
+#include "door/redis/wire/number.h"
+
+enum {
+	NAME_BYTES = 64, /* of a command */
+};
+
+/* ---- Finding ---- */
+
+const struct command *
+command_find(struct redis *r, struct str name)
+{
+	size_t lo = 0, hi = command_count;
+	char lower[NAME_BYTES];
+
+	(void)r;
+	if (name.len >= sizeof(lower))
+		return NULL;
+	for (size_t i = 0; i < name.len; i++)
+		lower[i] = (char)(name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' ? name.ptr[i] | 0x20
+									   : name.ptr[i]);
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		int order = str_cmp(str_of(lower, name.len),
+				    str_from_cstr(command_table[mid].name));
+
+		if (order == 0)
+			return &command_table[mid];
+		if (order < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return NULL;
+}
+
+/* ---- Keys ---- */
+
+struct keys {
+	size_t *places;
+	size_t count;
+};
+
+static void
+keys_add(struct keys *k, size_t from, size_t to, size_t step)
+{
+	for (size_t i = from; i < to; i += step)
+		k->places[k->count++] = i;
+}
+
+/* A number of keys at `at`, and then the keys. */
+static bool
+keys_add_counted(struct keys *k, const struct str *argv, size_t argc, size_t at)
+{
+	int64_t n;
+
+	if (at >= argc || !number_read_i64(argv[at], &n) || n < 0 || (uint64_t)n > argc - at - 1)
+		return false;
+	keys_add(k, at + 1, at + 1 + (size_t)n, 1);
+	return true;
+}
+
+/* SORT key … STORE destination: the last STORE counts. */
+static void
+keys_add_store(struct keys *k, const struct str *argv, size_t argc)
+{
+	size_t found = 0;
+
+	for (size_t i = 2; i + 1 < argc; i++) {
+		if (str_eq_nocase(argv[i], STR("limit")))
+			i += 2;
+		else if (str_eq_nocase(argv[i], STR("by")) || str_eq_nocase(argv[i], STR("get")))
+			i++;
+		else if (str_eq_nocase(argv[i], STR("store")))
+			found = ++i;
+	}
+	if (found)
+		keys_add(k, found, found + 1, 1);
+}
+
+static bool
+keys_find_movable(struct keys *k, const struct command *command, const struct str *argv,
+		  size_t argc)
+{
+	static const struct {
+		const char *name;
+		size_t numkeys;
+	} counted[] = {
+		{ "blmpop", 2 },      { "bzmpop", 2 },     { "eval", 2 },   { "eval_ro", 2 },
+		{ "evalsha", 2 },     { "evalsha_ro", 2 }, { "lmpop", 1 },  { "sintercard", 1 },
+		{ "zdiff", 1 },       { "zdiffstore", 2 }, { "zinter", 1 }, { "zintercard", 1 },
+		{ "zinterstore", 2 }, { "zmpop", 1 },      { "zunion", 1 }, { "zunionstore", 2 },
+	};
+
+	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
+		if (strcmp(command->name, counted[i].name) == 0)
+			return keys_add_counted(k, argv, argc, counted[i].numkeys);
+	if (strcmp(command->name, "sort") == 0)
+		keys_add_store(k, argv, argc);
+	return true;
+}
+
+enum status
+command_keys(const struct command *command, const struct str *argv, size_t argc,
+	     struct arena *arena, size_t **ret, size_t *ret_count)
+{
+	struct keys k = { .places = arena_alloc(arena, (argc + 1) * sizeof(*k.places)) };
+
+	if (!k.places)
+		return STATUS_LIMIT;
+	if (command->first_key > 0) {
+		int64_t last = command->last_key < 0 ? (int64_t)argc + command->last_key
+						     : command->last_key;
+
+		if (last >= (int64_t)argc)
+			return STATUS_INVALID;
+		keys_add(&k, (size_t)command->first_key, (size_t)(last + 1), (size_t)command->step);
+	}
+	if (command->flags & COMMAND_MOVABLE_KEYS && !keys_find_movable(&k, command, argv, argc))
+		return STATUS_INVALID;
+	*ret = k.places;
+	*ret_count = k.count;
+	return STATUS_OK;
+}
+
+/* ---- Answers ---- */
+
+enum status
+call_syntax_error(struct call *c)
+{
+	reply_error(c->reply, STR(ERROR_SYNTAX));
+	return STATUS_OK;
+}
+
+enum status
+call_wrong_type(struct call *c)
+{
+	reply_error(c->reply, STR(ERROR_WRONG_TYPE));
+	return STATUS_OK;
+}
+
+enum status
+call_not_integer(struct call *c)
+{
+	reply_error(c->reply, STR(ERROR_NOT_INTEGER));
+	return STATUS_OK;
+}
+
+enum status
+call_not_float(struct call *c)
+{
+	reply_error(c->reply, STR(ERROR_NOT_FLOAT));
+	return STATUS_OK;
+}
+
+enum status
+call_wrong_arity(struct call *c)
+{
+	reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command", c->command->name);
+	return STATUS_OK;
+}
+
+enum status
+call_unknown_subcommand(struct call *c)
+{
+	char upper[NAME_BYTES];
+	size_t i;
+
+	for (i = 0; c->command->name[i] && i + 1 < sizeof(upper); i++)
+		upper[i] = (char)(c->command->name[i] >= 'a' && c->command->name[i] <= 'z'
+					  ? c->command->name[i] & ~0x20
+					  : c->command->name[i]);
+	upper[i] = '\0';
+	reply_errorf(c->reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
+		     (int)(c->argv[1].len < 128 ? c->argv[1].len : 128), c->argv[1].ptr, upper);
+	return STATUS_OK;
+}
+
+bool
+call_int(struct call *c, size_t i, int64_t *ret)
+{
+	if (number_read_i64(c->argv[i], ret))
+		return true;
+	(void)call_not_integer(c);
+	return false;
+}
+
+bool
+call_int_range(struct call *c, size_t i, int64_t least, int64_t most, const char *text,
+	       int64_t *ret)
+{
+	if (number_read_i64(c->argv[i], ret) && *ret >= least && *ret <= most)
+		return true;
+	reply_errorf(c->reply, "ERR %s", text);
+	return false;
+}
+
+bool
+call_double(struct call *c, size_t i, double *ret)
+{
+	if (number_read_double(c->argv[i], ret))
+		return true;
+	(void)call_not_float(c);
+	return false;
+}
+
+enum status
+call_help(struct call *c, const char *const *lines, size_t count)
+{
+	char first[NAME_BYTES + 80];
+	char upper[NAME_BYTES];
+	size_t i;
+
+	for (i = 0; c->command->name[i] && i + 1 < sizeof(upper); i++)
+		upper[i] = (char)(c->command->name[i] & ~0x20);
+	upper[i] = '\0';
+	snprintf(first, sizeof(first),
+		 "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", upper);
+	reply_array(c->reply, count + 3);
+	reply_simple(c->reply, first);
+	for (i = 0; i < count; i++)
+		reply_simple(c->reply, lines[i]);
+	reply_simple(c->reply, "HELP");
+	reply_simple(c->reply, "    Prints this help.");
+	return STATUS_OK;
+}

@@ -1,0 +1,131 @@
+/*
+ * What a command is: a row of the table (table.c), and a call of it.
+ *
+ * A handler answers into call->reply and returns STATUS_OK, also where the answer is an error that
+ * the client has made. Another status says that the store has failed; whoever called the handler
+ * drops what it has answered. A handler that works on data may be called again for one command,
+ * since a transaction may have several attempts: whatever it changes outside of the transaction is
+ * an effect (txn.h), which happens after the commit.
+ */
+#ifndef FROND_DOOR_REDIS_COMMAND_H
+#define FROND_DOOR_REDIS_COMMAND_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "door/redis/wire/reply.h"
+
+struct call;
+struct client;
+struct redis;
+struct txn;
+
+enum command_flags {
+	COMMAND_WRITE = 1 << 0,
+	COMMAND_READONLY = 1 << 1,
+	COMMAND_DENYOOM = 1 << 2,
+	COMMAND_ADMIN = 1 << 3,
+	COMMAND_PUBSUB = 1 << 4,
+	COMMAND_NOSCRIPT = 1 << 5,
+	COMMAND_BLOCKING = 1 << 6,
+	COMMAND_LOADING = 1 << 7,
+	COMMAND_STALE = 1 << 8,
+	COMMAND_FAST = 1 << 9,
+	COMMAND_NO_AUTH = 1 << 10,
+	COMMAND_NO_MULTI = 1 << 11,
+	COMMAND_ALLOW_BUSY = 1 << 12,
+	COMMAND_MOVABLE_KEYS = 1 << 13,
+	/* Not told to clients: it changes what the next command of a pipeline means, or no data. */
+	COMMAND_ALONE = 1 << 20,
+	/* It works on all keys of a database, or on all databases. */
+	COMMAND_ALL_KEYS = 1 << 21,
+};
+
+enum command_group {
+	GROUP_STRING,
+	GROUP_GENERIC,
+	GROUP_HASH,
+	GROUP_LIST,
+	GROUP_SET,
+	GROUP_ZSET,
+	GROUP_BITMAP,
+	GROUP_PUBSUB,
+	GROUP_TRANSACTIONS,
+	GROUP_CONNECTION,
+	GROUP_SERVER,
+	GROUP_SCRIPTING,
+	COMMAND_GROUPS,
+};
+
+struct command {
+	const char *name; /* in lower case */
+	int arity;        /* with the name; negative: at least so many */
+	unsigned flags;
+	enum command_group group;
+	int first_key; /* 0: it has none at fixed places */
+	int last_key;  /* negative: from the end */
+	int step;
+	const char *since;
+	enum status (*run)(struct call *c);
+
+	const char *summary;
+};
+
+struct call {
+	struct redis *redis;
+	struct client *client;
+	const struct command *command;
+	struct str *argv;
+	size_t argc;
+	struct reply *reply;
+	struct txn *x; /* NULL outside of a transaction */
+	unsigned db;
+	bool in_exec; /* it must not wait */
+	bool waited;  /* it has waited, and looks again */
+	bool blocks;  /* set by the handler: there is nothing yet, and it wants to wait */
+	struct arena *arena;
+};
+
+/* The whole table, sorted by name (table.c). */
+extern const struct command command_table[];
+extern const size_t command_count;
+
+/* ---- What handlers share (command.c) ---- */
+
+/* The command of that name, in any case; NULL: there is none. */
+const struct command *command_find(struct redis *r, struct str name);
+
+/*
+ * The places of a call's keys in its arguments, in the arena: `*ret_count` of them.
+ * STATUS_INVALID: the arguments are not as the command wants them.
+ */
+MUST_USE enum status command_keys(const struct command *command, const struct str *argv,
+				  size_t argc, struct arena *arena, size_t **ret,
+				  size_t *ret_count);
+
+/* True if argument `i` is that word, in any case. */
+static inline bool
+call_arg_is(const struct call *c, size_t i, const char *word)
+{
+	return i < c->argc && str_eq_nocase(c->argv[i], str_from_cstr(word));
+}
+
+/* The answers that many commands have. Each returns STATUS_OK. */
+enum status call_syntax_error(struct call *c);
+enum status call_wrong_type(struct call *c);
+enum status call_not_integer(struct call *c);
+enum status call_not_float(struct call *c);
+enum status call_wrong_arity(struct call *c);
+enum status call_unknown_subcommand(struct call *c);
+
+/* Reads an integer out of an argument. False: the error has been answered. */
+bool call_int(struct call *c, size_t i, int64_t *ret);
+/* The same within bounds, with Redis's text for what is not. */
+bool call_int_range(struct call *c, size_t i, int64_t least, int64_t most, const char *text,
+		    int64_t *ret);
+bool call_double(struct call *c, size_t i, double *ret);
+
+/* Answers a help text, as CONFIG HELP does. */
+enum status call_help(struct call *c, const char *const *lines, size_t count);
+
+#endif

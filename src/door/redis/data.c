@@ -1,0 +1,102 @@
+#include "door/redis/data.h"
+
+#include "door/redis/wire/number.h"
+
+enum status
+data_item(struct call *c, size_t i, enum timed_type type, struct timed_item **ret)
+{
+	TRY(txn_item(c, c->argv[i], ret));
+	if ((*ret)->type == type || (*ret)->type == TIMED_LEAF)
+		return STATUS_OK;
+	*ret = NULL;
+	return call_wrong_type(c);
+}
+
+enum status
+data_value(struct timed_item *item, struct str *ret)
+{
+	*ret = STR("");
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	return timed_value_get(item, 0, item->length, ret);
+}
+
+const char *
+data_type_name(enum timed_type type)
+{
+	switch ((int)type) {
+	case TIMED_VALUE:
+		return "string";
+	case TIMED_HASH:
+		return "hash";
+	case TIMED_SET:
+		return "set";
+	case TIMED_ZSET:
+		return "zset";
+	case TIMED_LIST:
+		return "list";
+	default:
+		return "none";
+	}
+}
+
+enum status
+data_time(struct call *c, size_t i, struct data_time how, bool *ret_fine, int64_t *ret_ms)
+{
+	int64_t n;
+	uint64_t now;
+	bool fine;
+
+	*ret_fine = false;
+	if (!number_read_i64(c->argv[i], &n))
+		return call_not_integer(c);
+	TRY(txn_now_ms(c, &now));
+	fine = !how.positive || n > 0;
+	if (how.seconds)
+		fine &= !__builtin_mul_overflow(n, INT64_C(1000), &n);
+	if (!how.absolute)
+		fine &= !__builtin_add_overflow(n, (int64_t)now, &n);
+	if (!fine) {
+		reply_errorf(c->reply, "ERR invalid expire time in '%s' command", c->command->name);
+		return STATUS_OK;
+	}
+	*ret_fine = true;
+	*ret_ms = n;
+	return STATUS_OK;
+}
+
+struct timed_expiry
+data_expiry(int64_t at_ms)
+{
+	return (struct timed_expiry){ .kind = TIMED_EXPIRY_AT,
+				      .ms = at_ms > 0 ? (uint64_t)at_ms : 1 };
+}
+
+bool
+data_clip_range(int64_t *from, int64_t *to, uint64_t length)
+{
+	int64_t len = (int64_t)length;
+
+	if (*from < 0)
+		*from = *from + len < 0 ? 0 : *from + len;
+	if (*to < 0)
+		*to += len;
+	if (*to >= len)
+		*to = len - 1;
+	return len > 0 && *from <= *to && *to >= 0;
+}
+
+enum status
+data_delete(struct call *c, struct timed_item *item, struct str key, const char *event)
+{
+	TRY(timed_item_delete(item));
+	return txn_changed(c, key, EVENT_GENERIC, event);
+}
+
+enum status
+data_changed(struct call *c, struct timed_item *item, struct str key, enum event_class class,
+	     const char *event)
+{
+	TRY(txn_changed(c, key, class, event));
+	return item->type == TIMED_LEAF ? txn_event(c, key, EVENT_GENERIC, "del") : STATUS_OK;
+}

@@ -1,0 +1,186 @@
+#include "door/redis/members.h"
+
+#include "base/rand.h"
+#include "door/redis/wire/glob.h"
+#include "loop/step.h"
+
+enum {
+	SCAN_COUNT = 10,
+	SCAN_COUNT_MOST = 10000,
+};
+
+void
+members_walk_init(struct members_walk *w, struct timed_item *item, struct arena *arena)
+{
+	*w = (struct members_walk){ .item = item, .arena = arena };
+}
+
+enum status
+members_walk_next(struct members_walk *w, struct timed_member *ret)
+{
+	if (w->item->type == TIMED_LEAF)
+		return STATUS_NOT_FOUND;
+	while (w->at == w->page.count) {
+		if (w->begun && !w->page.next)
+			return STATUS_NOT_FOUND;
+		TRY(timed_members_page(w->item, w->begun ? w->page.next : 0, DATA_PAGE, &w->page));
+		w->begun = true;
+		w->at = 0;
+	}
+	TRY(step_count(1));
+	*ret = w->page.members[w->at++];
+	return STATUS_OK;
+}
+
+enum status
+members_all(struct timed_item *item, struct arena *arena, struct timed_member **ret,
+	    size_t *ret_count)
+{
+	struct members_walk w;
+	struct timed_member m;
+	enum status status;
+	size_t cap = 0;
+
+	*ret = NULL;
+	*ret_count = 0;
+	members_walk_init(&w, item, arena);
+	while ((status = members_walk_next(&w, &m)) == STATUS_OK) {
+		*ret = arena_grow(arena, *ret, *ret_count, &cap, sizeof(**ret));
+		if (!*ret)
+			return STATUS_LIMIT;
+		(*ret)[(*ret_count)++] = m;
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status
+members_delete(struct call *c, struct timed_item *item, const struct str *names, size_t count,
+	       size_t *ret_removed)
+{
+	struct timed_member *m = arena_zalloc(c->arena, count * sizeof(*m));
+
+	*ret_removed = 0;
+	if (!m)
+		return STATUS_LIMIT;
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	for (size_t i = 0; i < count; i++)
+		m[i].name = names[i];
+	TRY(timed_members_delete(item, m, count));
+	for (size_t i = 0; i < count; i++)
+		*ret_removed += m[i].found;
+	return STATUS_OK;
+}
+
+uint64_t
+members_draw(uint64_t n)
+{
+	uint64_t random;
+
+	rand_bytes(&random, sizeof(random));
+	return random % n;
+}
+
+enum status
+members_random(struct call *c, struct timed_item *item, int64_t wanted, struct timed_member **ret,
+	       size_t *ret_count)
+{
+	struct timed_member *all;
+	size_t count;
+	size_t n;
+
+	TRY(members_all(item, c->arena, &all, &count));
+	if (wanted < 0 && count) {
+		n = (size_t)-wanted;
+		*ret = n <= arena_limit_bytes(c->arena) / sizeof(**ret)
+			       ? arena_alloc(c->arena, n * sizeof(**ret))
+			       : NULL;
+		if (!*ret)
+			return err_set(c->x->err, STATUS_LIMIT,
+				       "so many members do not fit into the memory of a request");
+		for (size_t i = 0; i < n; i++)
+			(*ret)[i] = all[members_draw(count)];
+		*ret_count = n;
+		return STATUS_OK;
+	}
+	n = (uint64_t)wanted < count ? (size_t)wanted : count;
+	/* Fisher and Yates, as far as wanted. */
+	for (size_t i = 0; i < n; i++) {
+		size_t other = i + members_draw(count - i);
+		struct timed_member m = all[i];
+
+		all[i] = all[other];
+		all[other] = m;
+	}
+	*ret = all;
+	*ret_count = n;
+	return STATUS_OK;
+}
+
+/* ---- Cursors ---- */
+
+static enum status
+scan_answer(struct call *c, enum timed_type type, const struct timed_members *page,
+	    struct str pattern)
+{
+	size_t place;
+	size_t count = 0;
+
+	reply_array(c->reply, 2);
+	reply_bulk_int(c->reply, (int64_t)page->next);
+	place = reply_later(c->reply);
+	for (size_t i = 0; i < page->count; i++) {
+		const struct timed_member *m = &page->members[i];
+
+		if (!glob_matches(pattern, m->name, false))
+			continue;
+		reply_bulk(c->reply, m->name);
+		count++;
+		if (type == TIMED_HASH) {
+			reply_bulk(c->reply, m->value);
+			count++;
+		} else if (type == TIMED_ZSET) {
+			struct reply two = { .out = c->reply->out, .version = 2 };
+
+			reply_double(&two, m->score); /* also in RESP3, where others are doubles */
+			count++;
+		}
+	}
+	reply_later_end(c->reply, place, '*', count);
+	return STATUS_OK;
+}
+
+enum status
+members_scan(struct call *c, enum timed_type type)
+{
+	struct timed_members page = { 0 };
+	struct str pattern = STR("*");
+	int64_t least = SCAN_COUNT;
+	struct timed_item *item;
+	uint64_t cursor;
+
+	if (!str_to_u64(c->argv[2], &cursor)) {
+		reply_error(c->reply, STR("ERR invalid cursor"));
+		return STATUS_OK;
+	}
+	TRY(data_item(c, 1, type, &item));
+	if (!item)
+		return STATUS_OK;
+	for (size_t i = 3; i < c->argc; i += 2) {
+		if (i + 1 == c->argc)
+			return call_syntax_error(c);
+		if (call_arg_is(c, i, "match"))
+			pattern = c->argv[i + 1];
+		else if (!call_arg_is(c, i, "count"))
+			return call_syntax_error(c);
+		else if (!call_int(c, i + 1, &least))
+			return STATUS_OK;
+	}
+	if (least < 1)
+		return call_syntax_error(c);
+	if (least > SCAN_COUNT_MOST)
+		least = SCAN_COUNT_MOST;
+	if (item->type != TIMED_LEAF)
+		TRY(timed_members_page(item, cursor, (size_t)least, &page));
+	return scan_answer(c, type, &page, pattern);
+}

@@ -1,0 +1,97 @@
+/* The door: made and freed. */
+#include "door/redis/redis.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "door/redis/config.h"
+#include "door/redis/redis_int.h"
+#include "door/redis/serve.h"
+#include "door/redis/slow.h"
+
+#define TOO_MANY STR("-ERR max number of clients reached\r\n")
+
+static void
+redis_init_locks(struct redis *r)
+{
+	pthread_mutex_init(&r->caches_lock, NULL);
+	pthread_mutex_init(&r->clients_lock, NULL);
+	pthread_mutex_init(&r->watch_lock, NULL);
+	pthread_rwlock_init(&r->pubsub_lock, NULL);
+	pthread_mutex_init(&r->blocked_lock, NULL);
+	pthread_mutex_init(&r->config_lock, NULL);
+	pthread_mutex_init(&r->slow_lock, NULL);
+}
+
+static void
+redis_fini_locks(struct redis *r)
+{
+	pthread_mutex_destroy(&r->caches_lock);
+	pthread_mutex_destroy(&r->clients_lock);
+	pthread_mutex_destroy(&r->watch_lock);
+	pthread_rwlock_destroy(&r->pubsub_lock);
+	pthread_mutex_destroy(&r->blocked_lock);
+	pthread_mutex_destroy(&r->config_lock);
+	pthread_mutex_destroy(&r->slow_lock);
+}
+
+struct redis *
+redis_new(const struct redis_config *config)
+{
+	struct redis *r = mem_zalloc(sizeof(*r));
+	static const char digits[] = "0123456789abcdef";
+	uint8_t id[20];
+
+	if (!r)
+		return NULL;
+	r->config = *config;
+	r->started_ns = clock_mono_ns();
+	r->started_ms = clock_wall_ms();
+	rand_bytes(id, sizeof(id));
+	for (size_t i = 0; i < sizeof(id); i++) {
+		r->run_id[2 * i] = digits[id[i] >> 4];
+		r->run_id[2 * i + 1] = digits[id[i] & 15];
+	}
+	redis_init_locks(r);
+	run_queue_init(&r->queue);
+	r->stream = (struct net_stream_options){
+		.serve = redis_serve,
+		.arg = r,
+		.output_bytes = REDIS_OUTPUT_BYTES,
+		.refusal = TOO_MANY,
+	};
+	if (!config_init(r)) {
+		redis_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void
+redis_free(struct redis *r)
+{
+	if (!r)
+		return;
+	assert(!r->clients);
+	for (size_t i = 0; i < r->cache_count; i++)
+		catalog_cache_free(r->caches[i]);
+	config_fini(r);
+	slow_clear(r);
+	run_queue_fini(&r->queue);
+	redis_fini_locks(r);
+	mem_free(r);
+}
+
+struct net_stream_options *
+redis_stream_options(struct redis *r)
+{
+	return &r->stream;
+}
+
+void
+redis_set_port(struct redis *r, uint16_t port)
+{
+	r->config.port = port;
+}

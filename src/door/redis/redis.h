@@ -1,0 +1,48 @@
+/*
+ * Redis's door: RESP2 and RESP3 on connections of net/, Redis 7.0.15's commands on the databases of
+ * model/timed. docs/REDIS.md has what clients are promised, README.md how it is made.
+ *
+ * A struct redis is shared by all loops of a process.
+ */
+#ifndef FROND_DOOR_REDIS_REDIS_H
+#define FROND_DOOR_REDIS_REDIS_H
+
+#include "base/status.h"
+#include "kv/kv.h"
+#include "net/stream.h"
+
+struct settings_live;
+
+enum {
+	REDIS_PORT = 6379,
+	REDIS_DATABASES = 16,
+	REDIS_REQUEST_BYTES = 1024 * 1024 * 1024, /* of a request while it comes */
+	REDIS_REPLY_BYTES = 1024 * 1024 * 1024,   /* of the answers to what is run together */
+	REDIS_OUTPUT_BYTES = 1024 * 1024,         /* of answers that a client has not read */
+	REDIS_MULTI_BYTES = 64 * 1024 * 1024,     /* of the commands that MULTI keeps */
+	REDIS_WATCH_KEYS = 10000,                 /* that one connection watches */
+	REDIS_PIPELINE_UNITS = 256,               /* commands of a pipeline that are run together */
+	REDIS_GROUP_JOBS = 256,                   /* pipelines that share a transaction */
+	REDIS_GROUP_UNITS = 1024,                 /* commands that do */
+	REDIS_GROUP_BYTES = 4 * 1000 * 1000,      /* of their writes, of KV_LIMIT_TX_BYTES */
+};
+
+struct redis;
+
+struct redis_config {
+	struct kv_store *store;
+	struct settings_live *live; /* who may log in */
+	uint16_t port;              /* that INFO tells */
+};
+
+/* NULL when out of memory. `config` is copied; what it names outlives the result. */
+struct redis *redis_new(const struct redis_config *config);
+/* After all connections have ended. NULL is fine. */
+void redis_free(struct redis *r);
+
+/* The options of net_stream_protocol for its connections; the door's. */
+struct net_stream_options *redis_stream_options(struct redis *r);
+
+void redis_set_port(struct redis *r, uint16_t port);
+
+#endif

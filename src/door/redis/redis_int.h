@@ -1,0 +1,95 @@
+/* The door itself: what all of its connections share. */
+#ifndef FROND_DOOR_REDIS_REDIS_INT_H
+#define FROND_DOOR_REDIS_REDIS_INT_H
+
+#include "door/redis/client.h"
+#include "door/redis/redis.h"
+#include "door/redis/txn.h"
+#include "settings/live.h"
+
+enum {
+	REDIS_WATCH_SLOTS = 1024,
+	REDIS_CHANNEL_SLOTS = 1024,
+	REDIS_BLOCKED_SLOTS = 256,
+	REDIS_CACHES = 64, /* of databases' descriptions, that are kept between transactions */
+	REDIS_CONFIG_BYTES = 1024, /* of a setting's value */
+	REDIS_SLOWLOG_ENTRIES = 1024,
+	REDIS_ARGS_SHOWN = 32,   /* of a slow command */
+	REDIS_BYTES_SHOWN = 128, /* of an argument of it */
+};
+
+/* A setting of CONFIG: its present value. */
+struct config_value {
+	char *text; /* owned */
+};
+
+struct slow_entry {
+	uint64_t id;
+	uint64_t time_s;
+	uint64_t micros;
+	char *args; /* owned: RESP, as SLOWLOG GET answers it */
+	size_t args_len;
+	char peer[64];
+	char name[64];
+};
+
+struct redis {
+	struct redis_config config;
+	struct net_stream_options stream;
+	struct run_queue queue;
+	uint64_t started_ns;
+	uint64_t started_ms;
+	char run_id[41];
+
+	/* Descriptions of databases: one cache for each fiber that runs a transaction. */
+	pthread_mutex_t caches_lock;
+	struct catalog_cache *caches[REDIS_CACHES];
+	size_t cache_count;
+
+	pthread_mutex_t clients_lock;
+	struct client *clients;
+	size_t client_count;
+	_Atomic uint64_t next_client;
+
+	pthread_mutex_t watch_lock;
+	struct watch *watches[REDIS_WATCH_SLOTS];
+	_Atomic uint64_t watch_count;
+
+	pthread_rwlock_t pubsub_lock;
+	struct channel *channels[3][REDIS_CHANNEL_SLOTS];
+	size_t channel_count[3];
+
+	pthread_mutex_t blocked_lock;
+	struct blocked *blocked[REDIS_BLOCKED_SLOTS];
+	_Atomic uint64_t blocked_count;
+	uint64_t next_ticket;
+
+	/* Settings; events and pauses are read without the lock. */
+	pthread_mutex_t config_lock;
+	struct config_value *values; /* by the table in cmd_config.c */
+	_Atomic unsigned events;     /* notify-keyspace-events */
+	_Atomic uint64_t slow_us;    /* slowlog-log-slower-than; UINT64_MAX: never */
+	_Atomic uint64_t slow_max;
+	_Atomic uint64_t bulk_bytes; /* proto-max-bulk-len */
+	_Atomic uint64_t timeout_s;
+
+	pthread_mutex_t slow_lock;
+	struct slow_entry slow[REDIS_SLOWLOG_ENTRIES]; /* the newest is slow[(next - 1) % …] */
+	uint64_t slow_next;
+	uint64_t slow_first;
+
+	_Atomic uint64_t paused_until_ns;
+	_Atomic bool paused_writes_only;
+
+	_Atomic uint64_t commands;
+	_Atomic uint64_t connections;
+	_Atomic uint64_t hits;
+	_Atomic uint64_t misses;
+	_Atomic uint64_t errors;
+	_Atomic uint64_t published;
+};
+
+struct catalog_cache *redis_cache_take(struct redis *r); /* NULL: there is none; go without */
+void redis_cache_give(struct redis *r, struct catalog_cache *cache);
+
+#endif

@@ -1,0 +1,461 @@
+#include "door/redis/run.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/metric.h"
+#include "door/redis/effects.h"
+#include "door/redis/error.h"
+#include "door/redis/redis_int.h"
+#include "door/redis/slow.h"
+#include "loop/step.h"
+
+METRIC_COUNTER(commands, "frond_redis_commands_total", METRIC_NUMBER,
+	       "Commands on data that Redis's door has run.");
+METRIC_COUNTER(transactions, "frond_redis_transactions_total", METRIC_NUMBER,
+	       "Transactions that Redis's door has run them in.");
+
+/* ---- Lanes ---- */
+
+void
+run_queue_init(struct run_queue *q)
+{
+	*q = (struct run_queue){ 0 };
+	pthread_mutex_init(&q->lock, NULL);
+	q->end = &q->first;
+}
+
+void
+run_queue_fini(struct run_queue *q)
+{
+	assert(!q->first && !q->busy);
+	pthread_mutex_destroy(&q->lock);
+}
+
+uint64_t
+run_lane(unsigned db, struct str key)
+{
+	return UINT64_C(1) << ((str_hash(key) + db) % RUN_LANES);
+}
+
+uint64_t
+run_lanes(const struct command *command, const struct str *argv, size_t argc, unsigned db,
+	  struct arena *arena)
+{
+	uint64_t lanes = 0;
+	size_t *places;
+	size_t count;
+
+	if (command->flags & COMMAND_ALL_KEYS)
+		return UINT64_MAX;
+	if (command_keys(command, argv, argc, arena, &places, &count) != STATUS_OK)
+		return 0; /* it will be refused */
+	for (size_t i = 0; i < count; i++)
+		lanes |= run_lane(db, argv[places[i]]);
+	return lanes;
+}
+
+/* ---- The queue: its lock is held ---- */
+
+static void
+queue_remove(struct run_queue *q, struct job **at)
+{
+	struct job *job = *at;
+
+	*at = job->next;
+	if (q->end == &job->next)
+		q->end = at;
+	job->next = NULL;
+}
+
+/*
+ * Takes the lanes of `job`, which is in no queue any more, and of all that wait and can be run with
+ * it: those that want a lane of the group's, and no lane that somebody else has or waits for
+ * longer. They become a list that begins with `job`.
+ */
+static void
+queue_gather(struct run_queue *q, struct job *job)
+{
+	uint64_t taken = q->busy;
+	uint64_t group = job->lanes;
+	struct job **end = &job->group;
+	struct job **at = &q->first;
+	size_t count = 1;
+
+	*end = NULL;
+	while (*at && count < REDIS_GROUP_JOBS) {
+		struct job *other = *at;
+
+		if (other->lanes & taken || !(other->lanes & group)) {
+			taken |= other->lanes;
+			at = &other->next;
+			continue;
+		}
+		group |= other->lanes;
+		queue_remove(q, at);
+		other->group = NULL;
+		*end = other;
+		end = &other->group;
+		count++;
+	}
+	for (struct job *j = job; j; j = j->group)
+		q->busy |= j->lanes;
+}
+
+/* Starts every job whose lanes are free and that nobody waits for longer. */
+static void
+queue_start(struct run_queue *q)
+{
+	uint64_t taken = q->busy;
+	struct job **at = &q->first;
+
+	while (*at) {
+		struct job *job = *at;
+
+		if (job->lanes & taken) {
+			taken |= job->lanes;
+			at = &job->next;
+			continue;
+		}
+		queue_remove(q, at);
+		queue_gather(q, job);
+		job->leads = true;
+		event_set(&job->woken);
+		/* The lanes are other ones now, and the jobs before this one may have gone. */
+		taken = q->busy;
+		at = &q->first;
+	}
+}
+
+/* ---- A group, on the fiber of its first job ---- */
+
+struct group {
+	struct redis *redis;
+	struct job *first;
+	struct arena *arena;
+	struct arena_mark mark;
+	struct catalog_cache *cache;
+	struct txn x;
+	struct err err;
+	bool reads;
+	size_t limit; /* units of the next transaction */
+
+	/* Of the attempt under way. */
+	size_t ran;
+	struct job *failed; /* its unit `failed->end` has failed */
+	bool stopped;
+};
+
+static bool
+unit_is_data(const struct unit *u)
+{
+	return u->is_exec || !(u->command->flags & COMMAND_ALONE);
+}
+
+/* Runs one command. Its answer is dropped when it fails. */
+static enum status
+group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db, bool in_exec,
+		  bool *ret_blocks)
+{
+	struct reply reply = { .out = job->out, .version = job->client->version };
+	struct call call = {
+		.redis = g->redis,
+		.client = job->client,
+		.command = u->command,
+		.argv = u->argv,
+		.argc = u->argc,
+		.reply = &reply,
+		.x = &g->x,
+		.db = *db,
+		.in_exec = in_exec,
+		.waited = u->waited,
+		.arena = g->arena,
+	};
+
+	TRY(u->command->run(&call));
+	*db = call.db;
+	*ret_blocks = call.blocks;
+	if (buf_status(job->out) == STATUS_LIMIT)
+		return err_set(&g->err, STATUS_LIMIT,
+			       "the answers to what is run together may have %d bytes "
+			       "(REDIS_REPLY_BYTES)",
+			       REDIS_REPLY_BYTES);
+	return buf_status(job->out);
+}
+
+/* EXEC: what was queued, with one answer for each. */
+static enum status
+group_run_exec(struct group *g, struct job *job, struct unit *u)
+{
+	struct reply reply = { .out = job->out, .version = job->client->version };
+	unsigned db = u->db;
+	bool blocks;
+	bool holds;
+
+	TRY(effects_watches_hold(g->redis, job->client, &g->x, &holds));
+	if (!holds) {
+		reply_null_array(&reply);
+		return STATUS_OK;
+	}
+	reply_array(&reply, u->queued_count);
+	for (size_t i = 0; i < u->queued_count; i++) {
+		step_unit();
+		TRY(group_run_command(g, job, &u->queued[i], &db, true, &blocks));
+	}
+	u->ret_db = db;
+	return STATUS_OK;
+}
+
+static enum status
+group_run_unit(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
+{
+	size_t from = job->out->len;
+
+	step_unit();
+	*ret_blocks = false;
+	u->ret_db = u->db;
+	if (u->is_exec) {
+		TRY(group_run_exec(g, job, u));
+	} else {
+		unsigned db = u->db;
+
+		TRY(group_run_command(g, job, u, &db, job->cannot_block, ret_blocks));
+	}
+	if (u->muted)
+		job->out->len = from;
+	return STATUS_OK;
+}
+
+/* True if another unit should wait for the next transaction. */
+static bool
+group_is_full(const struct group *g)
+{
+	return g->ran >= g->limit || kv_tx_stats(g->x.tx).size_bytes > REDIS_GROUP_BYTES;
+}
+
+static enum status
+group_run_job(struct group *g, struct job *job)
+{
+	while (job->end < job->count && !g->stopped) {
+		bool blocks;
+		enum status status;
+
+		if (g->ran && group_is_full(g)) {
+			g->stopped = true;
+			return STATUS_OK;
+		}
+		status = group_run_unit(g, job, &job->units[job->end], &blocks);
+		if (status != STATUS_OK) {
+			g->failed = job;
+			return status;
+		}
+		g->ran++;
+		if (blocks) {
+			job->waits = true;
+			return STATUS_OK;
+		}
+		job->end++;
+	}
+	return STATUS_OK;
+}
+
+/* Nothing of the attempt under way has happened. */
+static void
+group_begin(struct group *g)
+{
+	g->ran = 0;
+	g->failed = NULL;
+	g->stopped = false;
+	for (struct job *j = g->first; j; j = j->group) {
+		j->end = j->done;
+		j->waits = false;
+		j->out->len = j->out_len;
+		j->out->failed = STATUS_OK;
+	}
+}
+
+static enum status
+group_body(struct kv_tx *tx, void *arg)
+{
+	struct group *g = arg;
+	enum status status = STATUS_OK;
+
+	txn_fini(&g->x);
+	arena_reset(g->arena, g->mark);
+	txn_init(&g->x, g->redis, tx, g->cache, g->arena, &g->err);
+	group_begin(g);
+	for (struct job *j = g->first; j && !g->stopped && status == STATUS_OK; j = j->group)
+		if (!j->blocked)
+			status = group_run_job(g, j);
+	return status;
+}
+
+/* The unit that comes next in the job has failed for good. */
+static void
+group_refuse(struct job *job, enum status status, const struct err *err)
+{
+	struct reply reply = { .out = job->out, .version = job->client->version };
+
+	job->out->len = job->out_len;
+	job->out->failed = STATUS_OK;
+	if (!job->units[job->done].muted)
+		error_reply_status(&reply, status, err);
+	job->units[job->done].ret_db = job->units[job->done].db;
+	job->done++;
+	job->out_len = job->out->len;
+}
+
+/* The transaction took place: what was run in it is answered. */
+static void
+group_settle(struct group *g)
+{
+	for (struct job *j = g->first; j; j = j->group) {
+		for (size_t i = j->done; i < j->end; i++)
+			slow_note(g->redis, j->client, &j->units[i]);
+		metric_add(&commands, j->end - j->done);
+		j->done = j->end;
+		j->blocked |= j->waits;
+		j->out_len = j->out->len;
+	}
+	effects_happen(g->redis, &g->x);
+}
+
+/* It did not. The unit at fault, or all that were run, are told why; others are run again. */
+static void
+group_settle_failure(struct group *g, enum status status)
+{
+	if (g->failed && g->ran == 0) {
+		group_refuse(g->failed, status, &g->err);
+		g->limit = REDIS_GROUP_UNITS;
+		return;
+	}
+	if (g->failed || (status == STATUS_TX_TOO_LARGE && g->ran > 1)) {
+		/* What came before it goes first; it then is the first of the next one. */
+		g->limit = g->failed ? g->ran : 1;
+		return;
+	}
+	for (struct job *j = g->first; j; j = j->group) {
+		/* Without any that ran, the transaction could not even begin. */
+		size_t end = g->ran ? j->end + j->waits : j->count;
+
+		while (!j->blocked && j->done < end)
+			group_refuse(j, status, &g->err);
+	}
+}
+
+static bool
+group_is_done(const struct group *g)
+{
+	for (const struct job *j = g->first; j; j = j->group)
+		if (j->done < j->count && !j->blocked)
+			return false;
+	return true;
+}
+
+/* Nobody else is to wait because a client has gone while its fiber runs commands of others. */
+static enum status
+group_goes_on(void *arg)
+{
+	(void)arg;
+	return STATUS_OK;
+}
+
+static void
+group_run(struct group *g)
+{
+	struct step_meter *steps = step_current();
+	enum status (*ask)(void *) = steps ? steps->ask : NULL;
+	void *ask_arg = steps ? steps->ask_arg : NULL;
+
+	step_set_ask(group_goes_on, NULL);
+	g->cache = redis_cache_take(g->redis);
+	g->mark = arena_mark(g->arena);
+	g->limit = REDIS_GROUP_UNITS;
+	while (!group_is_done(g)) {
+		enum status status;
+
+		g->err = (struct err){ 0 };
+		group_begin(g);
+		metric_add(&transactions, 1);
+		status = g->reads ? kv_run_read(g->redis->config.store, group_body, g, &g->err)
+				  : kv_run(g->redis->config.store, group_body, g, NULL, &g->err);
+		if (status == STATUS_OK) {
+			g->limit = REDIS_GROUP_UNITS;
+			group_settle(g);
+		} else {
+			group_settle_failure(g, status);
+		}
+	}
+	txn_fini(&g->x);
+	arena_reset(g->arena, g->mark);
+	redis_cache_give(g->redis, g->cache);
+	step_set_ask(ask, ask_arg);
+}
+
+/* ---- A job ---- */
+
+static void
+job_lead(struct redis *r, struct job *job, struct arena *arena)
+{
+	struct run_queue *q = &r->queue;
+	struct group g = { .redis = r, .first = job, .arena = arena };
+	uint64_t lanes = 0;
+
+	for (struct job *j = job; j; j = j->group)
+		lanes |= j->lanes;
+	group_run(&g);
+	pthread_mutex_lock(&q->lock);
+	q->busy &= ~lanes;
+	queue_start(q);
+	pthread_mutex_unlock(&q->lock);
+	for (struct job *j = job->group; j;) {
+		struct job *next = j->group;
+
+		event_set(&j->woken); /* from here on it is its own fiber's again */
+		j = next;
+	}
+}
+
+/* Takes the job's lanes, or has it wait for somebody who runs it, or for its turn to lead. */
+static void
+job_enqueue(struct run_queue *q, struct job *job)
+{
+	uint64_t taken;
+
+	pthread_mutex_lock(&q->lock);
+	taken = q->busy;
+	for (const struct job *j = q->first; j; j = j->next)
+		taken |= j->lanes;
+	if (job->lanes & taken) {
+		*q->end = job;
+		q->end = &job->next;
+	} else {
+		job->leads = true;
+		job->group = NULL;
+		q->busy |= job->lanes;
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+void
+run_job(struct redis *r, struct job *job, struct arena *arena)
+{
+	job->next = job->group = NULL;
+	job->leads = false;
+	job->blocked = false;
+	job->out_len = job->out->len;
+	for (size_t i = job->done; i < job->count; i++)
+		assert(unit_is_data(&job->units[i]));
+	if (job->reads) {
+		struct group g = { .redis = r, .first = job, .arena = arena, .reads = true };
+
+		group_run(&g);
+		return;
+	}
+	event_init(&job->woken);
+	job_enqueue(&r->queue, job);
+	if (!job->leads)
+		(void)event_wait(&job->woken, WAIT_FOREVER);
+	if (job->leads)
+		job_lead(r, job, arena);
+}

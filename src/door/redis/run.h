@@ -1,0 +1,85 @@
+/*
+ * Running commands in transactions, together with those of other connections.
+ *
+ * A connection gives a job: commands that came one after the other. Jobs that only read run at
+ * once. Others take their lanes first, which their keys' hashes say: while a job has a lane, those
+ * that want the same wait, and are then run together, in one transaction with one fsync. The fiber
+ * of the first of them runs the group for all. So commands of one process never conflict with each
+ * other, and a key that everybody writes costs one commit for all that came during the last one.
+ *
+ * A unit is a command, or an EXEC with what it runs: all of it is in one transaction. A unit that
+ * fails undoes no other one.
+ */
+#ifndef FROND_DOOR_REDIS_RUN_H
+#define FROND_DOOR_REDIS_RUN_H
+
+#include <pthread.h>
+
+#include "door/redis/command.h"
+#include "loop/wait.h"
+
+enum {
+	RUN_LANES = 64,
+};
+
+struct unit {
+	const struct command *command;
+	struct str *argv;
+	size_t argc;
+	unsigned db;
+	bool muted;  /* by CLIENT REPLY */
+	bool waited; /* it was run before, and found nothing */
+	/* EXEC: what MULTI has queued, and what has to be unchanged since WATCH. */
+	struct unit *queued;
+	size_t queued_count;
+	bool is_exec;
+	unsigned ret_db; /* that the connection has afterwards */
+	uint64_t began_ns;
+};
+
+struct job {
+	struct client *client;
+	struct unit *units;
+	size_t count;
+	size_t done;       /* units that were answered */
+	bool blocked;      /* units[done] wants to wait */
+	bool reads;        /* none of them writes */
+	bool cannot_block; /* a unit that would wait answers as after its timeout */
+	uint64_t lanes;
+	struct buf *out; /* its answers */
+
+	/* run.c's */
+	struct job *next;
+	struct event woken;
+	bool leads; /* it was woken to run a group, and not because it has been run */
+	struct job *group;
+	size_t end; /* of the attempt under way */
+	bool waits; /* in that attempt */
+	size_t out_len;
+};
+
+/* The queue of the jobs of a process. */
+struct run_queue {
+	pthread_mutex_t lock;
+	uint64_t busy; /* lanes that groups have */
+	struct job *first;
+	struct job **end;
+};
+
+void run_queue_init(struct run_queue *q);
+void run_queue_fini(struct run_queue *q);
+
+/* The lanes of a call: those of its keys. All of them where that is not known. */
+uint64_t run_lanes(const struct command *command, const struct str *argv, size_t argc, unsigned db,
+		   struct arena *arena);
+
+/* The lane of a key. */
+uint64_t run_lane(unsigned db, struct str key);
+
+/*
+ * Runs a job, and returns when all of its units are answered, or one wants to wait. Failures of the
+ * store are answers, too. On the connection's fiber, whose arena is used.
+ */
+void run_job(struct redis *r, struct job *job, struct arena *arena);
+
+#endif

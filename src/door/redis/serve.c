@@ -1,0 +1,644 @@
+#include "door/redis/serve.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "door/redis/effects.h"
+#include "door/redis/error.h"
+#include "door/redis/pubsub.h"
+#include "door/redis/redis_int.h"
+#include "door/redis/slow.h"
+#include "loop/step.h"
+
+enum {
+	BIG_BYTES = 16 * 1024,  /* of an incomplete request, from which on it has its own buffer */
+	KEPT_BYTES = 64 * 1024, /* of a buffer that is kept for the next answers */
+	SENT_BYTES = 64 * 1024, /* of answers, before they are given to the stream */
+	SHOWN_BYTES = 128,      /* of an unknown command and of its arguments, in an error */
+	IDLE_LOOK_MS = 1000,
+};
+
+/* Commands that came one after the other, and are run together. */
+struct batch {
+	struct client *client;
+	struct arena *arena;
+	struct arena_mark mark;
+	struct unit *units;
+	size_t count;
+	bool reads;
+	uint64_t lanes;
+};
+
+static struct reply
+client_reply(struct client *c)
+{
+	return (struct reply){ .out = &c->out, .version = c->version };
+}
+
+/* ---- Output ---- */
+
+static void
+client_send(struct client *c)
+{
+	if (buf_status(&c->out) != STATUS_OK)
+		c->end = CLIENT_ENDS;
+	else if (c->out.len && net_stream_write(c->stream, buf_str(&c->out)) != STATUS_OK)
+		c->end = CLIENT_ENDS;
+	if (c->out.cap > KEPT_BYTES)
+		buf_release(&c->out);
+	buf_clear(&c->out);
+	if (client_flush_push(c) != STATUS_OK)
+		c->end = CLIENT_ENDS;
+}
+
+/* ---- Waiting for what a key may get ---- */
+
+static bool
+client_is_leaving(struct client *c)
+{
+	return event_is_set(net_stream_closed_event(c->stream)) ||
+	       event_is_set(net_stream_stopping_event(c->stream));
+}
+
+/* Runs the unit until it has something, or must not wait any longer. */
+static void
+block_until_done(struct client *c, struct job *job, bool looks, struct arena *arena)
+{
+	uint64_t deadline = c->block_ms ? clock_after_ms(c->block_ms) : WAIT_FOREVER;
+	unsigned signals;
+
+	c->saw_other = false;
+	for (;;) {
+		struct reply reply = client_reply(c);
+
+		if (looks)
+			run_job(c->redis, job, arena);
+		if (looks && !job->blocked)
+			return;
+		looks = true;
+		if (c->saw_other)
+			effects_pass_on(c);
+		c->saw_other = false;
+		if (clock_mono_ns() >= deadline) {
+			job->cannot_block = true;
+			continue;
+		}
+		signals = client_wait(c, false, deadline);
+		if (client_flush_push(c) != STATUS_OK || signals & CLIENT_KILLED ||
+		    client_is_leaving(c)) {
+			c->end = CLIENT_ENDS;
+			return;
+		}
+		if (signals & CLIENT_UNBLOCKED)
+			job->cannot_block = true;
+		if (signals & CLIENT_UNBLOCKED_ERR) {
+			reply_error(&reply, STR("UNBLOCKED client unblocked via CLIENT UNBLOCK"));
+			return;
+		}
+	}
+}
+
+static void
+client_set_blocked(struct client *c, bool blocked)
+{
+	pthread_mutex_lock(&c->lock);
+	c->blocked = blocked;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* The unit of the job that comes next has found nothing, and wants to wait. */
+static void
+serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
+{
+	struct job job = { .client = c, .units = unit, .count = 1, .out = &c->out };
+	size_t *places;
+	size_t count;
+	bool first;
+
+	client_send(c);
+	job.lanes = run_lanes(unit->command, unit->argv, unit->argc, unit->db, arena);
+	if (command_keys(unit->command, unit->argv, unit->argc, arena, &places, &count) !=
+		    STATUS_OK ||
+	    effects_block(c, unit->db, unit->argv, places, count, &first) != STATUS_OK) {
+		struct reply reply = client_reply(c);
+
+		error_reply_status(&reply, STATUS_NOMEM, NULL);
+		return;
+	}
+	client_set_blocked(c, true);
+	unit->waited = true;
+	block_until_done(c, &job, first, arena);
+	client_set_blocked(c, false);
+	effects_unblock(c);
+	/* More may be there, and what came while it was still in the list has woken nobody else. */
+	for (size_t i = 0; i < count; i++)
+		effects_ready(c->redis, unit->db, unit->argv[places[i]]);
+}
+
+/* ---- Batches ---- */
+
+/* CLIENT PAUSE: waits until it is over. */
+static void
+client_wait_pause(struct client *c, bool writes)
+{
+	struct redis *r = c->redis;
+
+	while (c->end == CLIENT_GOES_ON) {
+		uint64_t until = atomic_load(&r->paused_until_ns);
+		uint64_t look = clock_after_ms(IDLE_LOOK_MS);
+
+		if (clock_mono_ns() >= until || (atomic_load(&r->paused_writes_only) && !writes))
+			return;
+		client_send(c);
+		if (client_wait(c, false, until < look ? until : look) & CLIENT_KILLED ||
+		    client_is_leaving(c))
+			c->end = CLIENT_ENDS;
+	}
+}
+
+static void
+batch_run(struct batch *b)
+{
+	struct client *c = b->client;
+	struct job job = { .client = c,
+			   .units = b->units,
+			   .count = b->count,
+			   .reads = b->reads,
+			   .lanes = b->lanes,
+			   .out = &c->out };
+
+	if (!b->count)
+		return;
+	client_wait_pause(c, !b->reads);
+	while (job.done < job.count && c->end == CLIENT_GOES_ON) {
+		run_job(c->redis, &job, b->arena);
+		if (!job.blocked)
+			continue;
+		serve_blocked(c, &b->units[job.done], b->arena);
+		job.done++;
+		job.blocked = false;
+	}
+	b->count = 0;
+	b->lanes = 0;
+	b->reads = true;
+	if (c->out.len > SENT_BYTES)
+		client_send(c);
+}
+
+static enum status
+batch_add(struct batch *b, const struct unit *unit, bool reads, uint64_t lanes)
+{
+	if (b->count == REDIS_PIPELINE_UNITS)
+		batch_run(b);
+	if (!b->units) {
+		b->units = arena_alloc(b->arena, REDIS_PIPELINE_UNITS * sizeof(*b->units));
+		if (!b->units)
+			return STATUS_LIMIT;
+	}
+	b->units[b->count++] = *unit;
+	b->reads &= reads;
+	b->lanes |= lanes;
+	return STATUS_OK;
+}
+
+/* ---- One command ---- */
+
+struct request_call {
+	struct batch *batch;
+	struct client *client;
+	const struct command *command;
+	struct str *argv;
+	size_t argc;
+};
+
+/* Refuses the command: in MULTI, EXEC will then be refused, too. */
+static void
+refuse(struct request_call *q, const char *text)
+{
+	struct client *c = q->client;
+	struct reply reply = client_reply(c);
+
+	batch_run(q->batch);
+	if (c->multi)
+		c->multi_failed = true;
+	atomic_fetch_add(&c->redis->errors, 1);
+	reply_error(&reply, str_from_cstr(text));
+}
+
+static void
+refuse_unknown(struct request_call *q)
+{
+	char text[3 * SHOWN_BYTES + 100];
+	size_t shown = 0;
+	int len = snprintf(
+		text, sizeof(text), "ERR unknown command '%.*s', with args beginning with: ",
+		(int)(q->argv[0].len < SHOWN_BYTES ? q->argv[0].len : SHOWN_BYTES), q->argv[0].ptr);
+
+	for (size_t i = 1; i < q->argc && shown < SHOWN_BYTES; i++) {
+		size_t n = q->argv[i].len < SHOWN_BYTES - shown ? q->argv[i].len
+								: SHOWN_BYTES - shown;
+
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "'%.*s' ", (int)n,
+				q->argv[i].ptr);
+		shown += n + 3;
+	}
+	refuse(q, text);
+}
+
+static bool
+check_arity(struct request_call *q)
+{
+	char text[100];
+	int arity = q->command->arity;
+
+	if (arity > 0 ? (int64_t)q->argc == arity : (int64_t)q->argc >= -arity)
+		return true;
+	snprintf(text, sizeof(text), "ERR wrong number of arguments for '%s' command",
+		 q->command->name);
+	refuse(q, text);
+	return false;
+}
+
+static bool
+check_rights(struct request_call *q)
+{
+	struct client *c = q->client;
+	char text[100];
+	size_t *places;
+	size_t count;
+
+	if (q->command->flags & COMMAND_NO_AUTH)
+		return true;
+	if (!c->authenticated) {
+		refuse(q, "NOAUTH Authentication required.");
+		return false;
+	}
+	if (!acl_allows_command(&c->acl, q->command)) {
+		snprintf(text, sizeof(text),
+			 "NOPERM this user has no permissions to run the '%s' command",
+			 q->command->name);
+		refuse(q, text);
+		return false;
+	}
+	if (c->acl.all_keys || command_keys(q->command, q->argv, q->argc, q->batch->arena, &places,
+					    &count) != STATUS_OK)
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		if (acl_allows_key(&c->acl, q->argv[places[i]], q->command))
+			continue;
+		refuse(q, "NOPERM this user has no permissions to access one of the keys used as "
+			  "arguments");
+		return false;
+	}
+	return true;
+}
+
+static bool
+is_named(const struct command *command, const char *name)
+{
+	return strcmp(command->name, name) == 0;
+}
+
+/* In RESP2 a subscriber gets messages in between; it may only go on with those. */
+static bool
+check_subscriber(struct request_call *q)
+{
+	static const char *const allowed[] = { "ping",         "subscribe",    "unsubscribe",
+					       "psubscribe",   "punsubscribe", "ssubscribe",
+					       "sunsubscribe", "quit",         "reset" };
+	char text[200];
+
+	if (!client_is_subscriber(q->client))
+		return true;
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
+		if (is_named(q->command, allowed[i]))
+			return true;
+	snprintf(text, sizeof(text),
+		 "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
+		 "RESET are allowed in this context",
+		 q->command->name);
+	refuse(q, text);
+	return false;
+}
+
+/* ---- MULTI ---- */
+
+/* Keeps the command until EXEC. */
+static void
+multi_queue(struct request_call *q)
+{
+	struct client *c = q->client;
+	struct reply reply = client_reply(c);
+	struct unit unit = { .command = q->command, .argc = q->argc };
+
+	if (!c->multi_arena)
+		c->multi_arena = arena_new(REDIS_MULTI_BYTES);
+	if (c->multi_arena) {
+		struct unit *queued = arena_grow(c->multi_arena, c->queued, c->queued_count,
+						 &c->queued_cap, sizeof(*queued));
+
+		unit.argv = queued ? arena_alloc(c->multi_arena, q->argc * sizeof(*unit.argv))
+				   : NULL;
+		if (queued)
+			c->queued = queued;
+	}
+	for (size_t i = 0; unit.argv && i < q->argc; i++) {
+		unit.argv[i] = arena_dup(c->multi_arena, q->argv[i]);
+		if (!unit.argv[i].ptr)
+			unit.argv = NULL;
+	}
+	if (!unit.argv) {
+		refuse(q, "ERR the commands of MULTI are too long together (REDIS_MULTI_BYTES)");
+		return;
+	}
+	c->queued[c->queued_count++] = unit;
+	reply_simple(&reply, "QUEUED");
+}
+
+static uint64_t
+exec_lanes(struct client *c, struct arena *arena)
+{
+	uint64_t lanes = 0;
+
+	for (size_t i = 0; i < c->queued_count; i++) {
+		const struct unit *u = &c->queued[i];
+
+		if (is_named(u->command, "select"))
+			return UINT64_MAX;
+		lanes |= run_lanes(u->command, u->argv, u->argc, c->db, arena);
+	}
+	for (const struct watch *w = c->watches; w; w = w->next)
+		lanes |= run_lane(w->db, w->key);
+	return lanes;
+}
+
+static void
+exec_run(struct request_call *q)
+{
+	struct client *c = q->client;
+	struct reply reply = client_reply(c);
+	bool reads = !c->watches;
+	struct unit unit = { .command = q->command,
+			     .argv = q->argv,
+			     .argc = q->argc,
+			     .db = c->db,
+			     .is_exec = true,
+			     .queued = c->queued,
+			     .queued_count = c->queued_count,
+			     .began_ns = clock_mono_ns() };
+
+	if (!c->multi) {
+		refuse(q, "ERR EXEC without MULTI");
+		return;
+	}
+	batch_run(q->batch);
+	if (c->multi_failed) {
+		reply_error(&reply,
+			    STR("EXECABORT Transaction discarded because of previous errors."));
+	} else {
+		for (size_t i = 0; i < c->queued_count; i++)
+			reads &= !(c->queued[i].command->flags & COMMAND_WRITE);
+		unit.muted = c->reply_off || c->reply_skip;
+		/* The batch is empty: there is room. */
+		if (batch_add(q->batch, &unit, reads, exec_lanes(c, q->batch->arena)) ==
+		    STATUS_OK) {
+			batch_run(q->batch);
+			c->db = q->batch->units[0].ret_db;
+		}
+	}
+	client_forget_multi(c);
+	effects_unwatch_all(c);
+}
+
+/* ---- Dispatching ---- */
+
+/* What works on the connection, or needs no transaction. */
+static void
+run_alone(struct request_call *q)
+{
+	struct client *c = q->client;
+	struct reply reply = client_reply(c);
+	struct call call = { .redis = c->redis,
+			     .client = c,
+			     .command = q->command,
+			     .argv = q->argv,
+			     .argc = q->argc,
+			     .reply = &reply,
+			     .db = c->db,
+			     .arena = q->batch->arena };
+	struct unit unit = {
+		.command = q->command, .argv = q->argv, .argc = q->argc, .began_ns = clock_mono_ns()
+	};
+	size_t from;
+	enum status status;
+
+	batch_run(q->batch);
+	if (c->end == CLIENT_ENDS)
+		return;
+	from = c->out.len;
+	status = q->command->run(&call);
+	c->db = call.db;
+	if (status != STATUS_OK) {
+		c->out.len = from;
+		error_reply_status(&reply, status, NULL);
+	}
+	if (c->reply_off || c->reply_skip)
+		c->out.len = from;
+	slow_note(c->redis, c, &unit);
+}
+
+static void
+run_data(struct request_call *q)
+{
+	struct client *c = q->client;
+	struct unit unit = { .command = q->command,
+			     .argv = q->argv,
+			     .argc = q->argc,
+			     .db = c->db,
+			     .muted = c->reply_off || c->reply_skip,
+			     .began_ns = clock_mono_ns() };
+	bool reads = q->command->flags & COMMAND_READONLY;
+	uint64_t lanes = run_lanes(q->command, q->argv, q->argc, c->db, q->batch->arena);
+
+	if (batch_add(q->batch, &unit, reads, lanes) != STATUS_OK)
+		refuse(q, "OOM the memory of a connection is used up");
+}
+
+static bool
+runs_within_multi(const struct command *command)
+{
+	static const char *const names[] = { "exec", "discard", "multi", "watch", "quit", "reset" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (is_named(command, names[i]))
+			return true;
+	return false;
+}
+
+static void
+dispatch(struct request_call *q)
+{
+	struct client *c = q->client;
+
+	q->command = command_find(c->redis, q->argv[0]);
+	if (!q->command) {
+		if (c->authenticated)
+			refuse_unknown(q);
+		else
+			refuse(q, "NOAUTH Authentication required.");
+		return;
+	}
+	atomic_store_explicit(&c->last_command, q->command, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->redis->commands, 1, memory_order_relaxed);
+	if (!check_arity(q) || !check_rights(q) || !check_subscriber(q))
+		return;
+	if (c->multi && !runs_within_multi(q->command)) {
+		if (q->command->flags & COMMAND_NO_MULTI) {
+			refuse(q, "ERR Command not allowed inside a transaction");
+			return;
+		}
+		multi_queue(q);
+	} else if (is_named(q->command, "exec")) {
+		exec_run(q);
+	} else if (q->command->flags & COMMAND_ALONE) {
+		run_alone(q);
+	} else {
+		run_data(q);
+	}
+}
+
+static void
+serve_request(struct batch *b, struct str *argv, size_t argc)
+{
+	struct client *c = b->client;
+	struct request_call q = { .batch = b, .client = c, .argv = argv, .argc = argc };
+
+	if (!argc)
+		return;
+	step_unit();
+	atomic_store_explicit(&c->last_ns, clock_mono_ns(), memory_order_relaxed);
+	dispatch(&q);
+	c->reply_skip = c->reply_skip_next;
+	c->reply_skip_next = false;
+}
+
+/* ---- Input ---- */
+
+/* What came and was not served, beginning with a request. */
+static enum status
+client_input(struct client *c, struct str *ret)
+{
+	struct str fresh;
+
+	TRY(net_stream_peek(c->stream, 0, &fresh));
+	if (!c->big.len) {
+		*ret = fresh;
+		return STATUS_OK;
+	}
+	buf_append_str(&c->big, fresh);
+	net_stream_take(c->stream, fresh.len);
+	*ret = buf_str(&c->big);
+	return buf_status(&c->big);
+}
+
+/* `n` bytes of `in` were served. What is left of a long request gets a buffer of its own. */
+static enum status
+client_consume(struct client *c, struct str in, size_t n)
+{
+	if (c->big.len) {
+		buf_consume(&c->big, n);
+		if (!c->big.len)
+			buf_release(&c->big);
+		return STATUS_OK;
+	}
+	if (in.len - n >= BIG_BYTES) { /* `in` is not empty */
+		buf_append_str(&c->big, str_skip(in, n));
+		n = in.len;
+	}
+	net_stream_take(c->stream, n);
+	return buf_status(&c->big);
+}
+
+/* Serves the requests that are complete, and returns how many bytes they were. */
+static size_t
+serve_input(struct batch *b, struct str in)
+{
+	struct client *c = b->client;
+	struct err err = { 0 };
+	size_t at = 0;
+
+	c->request.bulk_bytes = atomic_load_explicit(&c->redis->bulk_bytes, memory_order_relaxed);
+	while (c->end == CLIENT_GOES_ON && at < in.len) {
+		struct str rest = str_skip(in, at);
+		struct str *argv;
+		size_t need;
+		enum status status = request_read(&c->request, rest, b->arena, &need, &err);
+
+		if (status == STATUS_NOT_FOUND)
+			break;
+		if (status == STATUS_OK)
+			status = request_args(&c->request, rest, b->arena, &argv);
+		if (status != STATUS_OK) {
+			struct reply reply = client_reply(c);
+
+			batch_run(b);
+			reply_errorf(&reply, "ERR %s",
+				     err.text[0] ? err.text : status_name(status));
+			c->end = CLIENT_ENDS;
+			break;
+		}
+		at += c->request.at;
+		serve_request(b, argv, c->request.expected);
+		request_clear(&c->request);
+	}
+	batch_run(b);
+	return at;
+}
+
+/* Serves what is there. False: the connection ends. */
+static bool
+serve_turn(struct client *c)
+{
+	struct arena *arena = net_stream_arena(c->stream);
+	struct batch b = { .client = c, .arena = arena, .mark = arena_mark(arena), .reads = true };
+	bool ended = client_is_leaving(c);
+	unsigned signals = 0;
+	struct str in;
+	size_t served;
+
+	if (client_input(c, &in) != STATUS_OK)
+		return false;
+	served = serve_input(&b, in);
+	client_send(c);
+	arena_reset(arena, b.mark);
+	if (c->end == CLIENT_ENDS || client_consume(c, in, served) != STATUS_OK)
+		return false;
+	if (served)
+		return true;
+	if (ended)
+		return false;
+	signals = client_wait(c, true, clock_after_ms(IDLE_LOOK_MS * 3600));
+	if (client_flush_push(c) != STATUS_OK)
+		return false;
+	if (signals & CLIENT_OVERFLOWED)
+		return false;
+	return !(signals & CLIENT_KILLED);
+}
+
+bool
+redis_serve(struct net_stream *s, void *redis)
+{
+	struct client *c = client_new(redis, s);
+
+	if (!c) {
+		(void)!net_stream_write(s, STR("-ERR out of memory\r\n"));
+		return false;
+	}
+	while (serve_turn(c))
+		;
+	effects_unwatch_all(c);
+	pubsub_unsubscribe_all(c);
+	client_free(c);
+	return false;
+}

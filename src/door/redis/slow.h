@@ -1,0 +1,14 @@
+/* SLOWLOG: commands that took long, the newest of them. Any thread. */
+#ifndef FROND_DOOR_REDIS_SLOW_H
+#define FROND_DOOR_REDIS_SLOW_H
+
+#include "door/redis/run.h"
+
+/* The unit has been run: it began at its `began_ns`. */
+void slow_note(struct redis *r, struct client *c, const struct unit *u);
+void slow_clear(struct redis *r);
+/* Appends the newest entries, as SLOWLOG GET answers them. */
+void slow_get(struct redis *r, int64_t most, struct reply *reply);
+uint64_t slow_count(struct redis *r);
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * A transaction of commands: the databases and items that its commands use, and its effects, what
+ * is to happen in this process after the commit.
+ *
+ * A struct txn is made anew for each attempt. It belongs to the fiber that runs the group.
+ */
+#ifndef FROND_DOOR_REDIS_TXN_H
+#define FROND_DOOR_REDIS_TXN_H
+
+#include "door/redis/command.h"
+#include "door/redis/redis.h"
+#include "model/timed/item.h"
+
+enum {
+	TXN_SLOTS = 64, /* of the table of items */
+};
+
+/* Keyspace notifications, by the letters of notify-keyspace-events. */
+enum event_class {
+	EVENT_KEYSPACE = 1 << 0, /* K */
+	EVENT_KEYEVENT = 1 << 1, /* E */
+	EVENT_GENERIC = 1 << 2,  /* g */
+	EVENT_STRING = 1 << 3,   /* $ */
+	EVENT_LIST = 1 << 4,     /* l */
+	EVENT_SET = 1 << 5,      /* s */
+	EVENT_HASH = 1 << 6,     /* h */
+	EVENT_ZSET = 1 << 7,     /* z */
+	EVENT_EXPIRED = 1 << 8,  /* x */
+	EVENT_EVICTED = 1 << 9,  /* e */
+	EVENT_STREAM = 1 << 10,  /* t */
+	EVENT_MISS = 1 << 11,    /* m */
+	EVENT_MODULE = 1 << 12,  /* d */
+	EVENT_NEW = 1 << 13,     /* n */
+	EVENT_ALL = EVENT_GENERIC | EVENT_STRING | EVENT_LIST | EVENT_SET | EVENT_HASH |
+		    EVENT_ZSET | EVENT_EXPIRED | EVENT_EVICTED | EVENT_STREAM | EVENT_MODULE,
+};
+
+enum effect_kind {
+	EFFECT_EVENT,   /* a key was changed, or something is told of it */
+	EFFECT_PUBLISH, /* a message to a channel */
+	EFFECT_SPUBLISH,
+	EFFECT_FLUSH, /* all keys of a database are gone, or are others */
+};
+
+struct effect {
+	struct effect *next;
+	enum effect_kind kind;
+	enum event_class class;
+	bool changes; /* EVENT: the key has another value now */
+	const char *event;
+	unsigned db;
+	struct str key; /* or the channel */
+	struct str message;
+};
+
+struct txn_item {
+	struct txn_item *next;
+	unsigned db;
+	struct timed_item item;
+};
+
+struct txn_db {
+	bool opened;
+	bool missing;
+	struct catalog_db *db;
+	struct timed timed;
+};
+
+struct txn {
+	struct redis *redis;
+	struct kv_tx *tx;
+	struct catalog_cache *cache;
+	struct arena *arena;
+	struct err *err;
+	struct txn_db dbs[REDIS_DATABASES];
+	struct txn_item *slots[TXN_SLOTS];
+	struct effect *effects;
+	struct effect **effects_end;
+};
+
+void txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,
+	      struct arena *arena, struct err *err);
+void txn_fini(struct txn *x);
+
+/*
+ * The database, which is created for a command that writes. `*ret` NULL: there is none yet, so it
+ * has no keys.
+ */
+MUST_USE enum status txn_db(struct call *c, unsigned db, struct timed **ret);
+
+/* The same, but that none is created. */
+MUST_USE enum status txn_db_there(struct call *c, unsigned db, struct timed **ret);
+
+/*
+ * The item of a key in the call's database. One that is not there has the type TIMED_LEAF; where
+ * the call only reads, such an item must not be used for anything else.
+ */
+MUST_USE enum status txn_item(struct call *c, struct str key, struct timed_item **ret);
+MUST_USE enum status txn_item_of(struct call *c, unsigned db, struct str key,
+				 struct timed_item **ret);
+/* Several at once, in one round trip. `ret` has room for them. */
+MUST_USE enum status txn_items(struct call *c, const struct str *keys, size_t count, size_t step,
+			       struct timed_item **ret);
+
+/* Forgets items and databases: after a flush or a swap. */
+void txn_forget(struct txn *x);
+
+/* The transaction's moment, in milliseconds since 1970. */
+MUST_USE enum status txn_now_ms(struct call *c, uint64_t *ret);
+
+/* The key has another value: who watches it, or waits for it, is told after the commit. */
+MUST_USE enum status txn_changed(struct call *c, struct str key, enum event_class class,
+				 const char *event);
+/* The same in another database; and an event without a change. */
+MUST_USE enum status txn_changed_in(struct call *c, unsigned db, struct str key,
+				    enum event_class class, const char *event);
+MUST_USE enum status txn_event(struct call *c, struct str key, enum event_class class,
+			       const char *event);
+MUST_USE enum status txn_flushed(struct call *c, unsigned db);
+MUST_USE enum status txn_publish(struct call *c, enum effect_kind kind, struct str channel,
+				 struct str message);
+
+#endif

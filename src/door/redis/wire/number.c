@@ -1,0 +1,105 @@
+#include "door/redis/wire/number.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+	READ_BYTES = 512, /* a longer text is no number: the largest double has 309 digits */
+	EXACT_INTEGER_BITS = 53,
+};
+
+bool
+number_read_i64(struct str s, int64_t *ret)
+{
+	size_t i = s.len && s.ptr[0] == '-' ? 1 : 0;
+
+	if (s.len == i || s.ptr[i] == '+')
+		return false;
+	if (s.ptr[i] == '0' && s.len > 1)
+		return false;
+	return str_to_i64(s, ret);
+}
+
+/* The text with a NUL behind it; false if it cannot be a number. */
+static bool
+number_copy(struct str s, char buf[static READ_BYTES])
+{
+	if (!s.len || s.len >= READ_BYTES || memchr(s.ptr, 0, s.len))
+		return false;
+	if (s.ptr[0] == ' ' || (s.ptr[0] >= '\t' && s.ptr[0] <= '\r'))
+		return false;
+	memcpy(buf, s.ptr, s.len);
+	buf[s.len] = '\0';
+	return true;
+}
+
+bool
+number_read_double(struct str s, double *ret)
+{
+	char buf[READ_BYTES];
+	char *end;
+	double d;
+
+	if (!number_copy(s, buf))
+		return false;
+	errno = 0;
+	d = strtod(buf, &end);
+	if (*end || isnan(d) || (errno == ERANGE && (isinf(d) || d == 0)))
+		return false;
+	*ret = d;
+	return true;
+}
+
+bool
+number_read_long_double(struct str s, long double *ret)
+{
+	char buf[READ_BYTES];
+	char *end;
+	long double d;
+
+	if (!number_copy(s, buf))
+		return false;
+	errno = 0;
+	d = strtold(buf, &end);
+	if (*end || isnan(d) || (errno == ERANGE && (isinf(d) || d == 0)))
+		return false;
+	*ret = d;
+	return true;
+}
+
+struct str
+number_write_double(double d, char buf[static 64])
+{
+	int len;
+
+	if (isinf(d))
+		return d > 0 ? STR("inf") : STR("-inf");
+	if (isnan(d))
+		return STR("nan");
+	if (d == 0)
+		return signbit(d) ? STR("-0") : STR("0");
+	if (fabs(d) < (double)(INT64_C(1) << (EXACT_INTEGER_BITS - 1)) && d == (double)(int64_t)d)
+		len = snprintf(buf, 64, "%lld", (long long)d);
+	else
+		len = snprintf(buf, 64, "%.17g", d);
+	return str_of(buf, (size_t)len);
+}
+
+struct str
+number_write_long_double(long double d, char buf[static NUMBER_TEXT_BYTES])
+{
+	int len;
+
+	if (isinf(d))
+		return d > 0 ? STR("inf") : STR("-inf");
+	len = snprintf(buf, NUMBER_TEXT_BYTES, "%.17Lf", d);
+	while (len > 1 && memchr(buf, '.', (size_t)len) && buf[len - 1] == '0')
+		len--;
+	if (buf[len - 1] == '.')
+		len--;
+	if (len == 2 && memcmp(buf, "-0", 2) == 0)
+		return STR("0");
+	return str_of(buf, (size_t)len);
+}

@@ -1,0 +1,68 @@
+/*
+ * Requests of RESP: arrays of bulk strings, and inline commands as people type them into telnet.
+ *
+ * The parser reads one request from the bytes that have come so far. It keeps its place, so bytes
+ * that it has seen are not looked at again when more come, wherever the caller has moved them: what
+ * it keeps are offsets from the request's first byte. A plain value; belongs to one connection.
+ */
+#ifndef FROND_DOOR_REDIS_WIRE_REQUEST_H
+#define FROND_DOOR_REDIS_WIRE_REQUEST_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/str.h"
+
+enum {
+	REQUEST_INLINE_BYTES = 64 * 1024,       /* a line, in any kind of request */
+	REQUEST_ARGS = 1024 * 1024,             /* of an array */
+	REQUEST_BULK_BYTES = 512 * 1024 * 1024, /* of one argument: proto-max-bulk-len's default */
+	/* The same for a client that has not authenticated where it has to. */
+	REQUEST_STRANGER_ARGS = 10,
+	REQUEST_STRANGER_BULK_BYTES = 16 * 1024,
+};
+
+struct request_arg {
+	size_t from; /* of the request's first byte */
+	size_t len;
+};
+
+struct request {
+	bool stranger;            /* the limits of clients that have not authenticated hold */
+	size_t bulk_bytes;        /* the longest argument */
+	size_t at;                /* how far the request has been read */
+	bool in_array;            /* its first line has been read */
+	bool in_bulk;             /* the length of the next argument is known */
+	size_t expected;          /* arguments of the array */
+	size_t bulk_len;          /* of the argument that is being read */
+	struct request_arg *args; /* owned */
+	size_t count;
+	size_t cap;
+};
+
+void request_init(struct request *r);
+void request_fini(struct request *r);
+
+/* Forgets what was read, for the next request. */
+void request_clear(struct request *r);
+
+/*
+ * Reads on. `in` begins with the request's first byte, and has at least what it had before.
+ * STATUS_OK: the request is complete, `r->at` bytes long; without arguments if it was an empty line
+ * or array. STATUS_NOT_FOUND: more bytes are needed, `*ret_need` of them in all at least.
+ * STATUS_INVALID, with the text that Redis has for it: what follows cannot be read. STATUS_NOMEM.
+ */
+MUST_USE enum status request_read(struct request *r, struct str in, struct arena *arena,
+				  size_t *ret_need, struct err *err);
+
+/* The arguments of a complete request, in the arena, pointing into `in` or the arena. */
+MUST_USE enum status request_args(const struct request *r, struct str in, struct arena *arena,
+				  struct str **ret);
+
+/*
+ * Cuts a line into words as Redis does: quotes, \n and \xff inside double ones. STATUS_INVALID for
+ * quotes that are not balanced. The words are in the arena.
+ */
+MUST_USE enum status request_split(struct str line, struct arena *arena, struct str **ret,
+				   size_t *ret_count);
+
+#endif

@@ -1,0 +1,235 @@
+"""Redis's door, as clients see it."""
+
+import pathlib
+import re
+import signal
+import threading
+
+from harness import Server, contains, equal, main, ok, run, test
+from resp import Client, Error
+
+DOCS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs"
+
+
+class Redis(Server):
+    """A frond with Redis's door on a free port."""
+
+    def __init__(self, cwd, *options, **kwargs):
+        super().__init__(cwd, "--redis", "127.0.0.1:0", *options, **kwargs)
+        self.port = int(re.search(r"event=redis address=127\.0\.0\.1:(\d+)",
+                                  self.read_log()).group(1))
+
+    def client(self, **kwargs):
+        return Client(self.port, **kwargs)
+
+
+@test
+def without_the_option_there_is_no_door(cwd):
+    with Server(cwd) as server:
+        assert "event=redis" not in server.read_log()
+
+
+@test
+def others_than_this_machine_are_served_with_an_administrator_only(cwd):
+    result = run("serve", "--http", "127.0.0.1:0", "--redis", "0.0.0.0:0", cwd=cwd)
+    equal(result.returncode, 2)
+    contains(result.stderr, "refusing to listen on 0.0.0.0 without an administrator")
+
+
+@test
+def each_type_answers(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("PING"), "PONG")
+        equal(c("SET", "s", "1"), "OK")
+        equal(c("INCR", "s"), 2)
+        equal(c("HSET", "h", "a", "1", "b", "2"), 2)
+        equal(sorted(c("HGETALL", "h")), [b"1", b"2", b"a", b"b"])
+        equal(c("RPUSH", "l", "a", "b", "c"), 3)
+        equal(c("LRANGE", "l", "0", "-1"), [b"a", b"b", b"c"])
+        equal(c("SADD", "set", "x", "y"), 2)
+        equal(sorted(c("SMEMBERS", "set")), [b"x", b"y"])
+        equal(c("ZADD", "z", "2", "b", "1", "a"), 2)
+        equal(c("ZRANGE", "z", "0", "-1", "WITHSCORES"), [b"a", b"1", b"b", b"2"])
+        equal(sorted(c("KEYS", "*")), [b"h", b"l", b"s", b"set", b"z"])
+        equal([c("TYPE", key) for key in ("s", "h", "l", "set", "z", "none")],
+              ["string", "hash", "list", "set", "zset", "none"])
+        equal(c.error("LPUSH", "s", "x"),
+              "WRONGTYPE Operation against a key holding the wrong kind of value")
+        equal(c("HELLO", "3")[b"proto"], 3)
+        equal(c("HGETALL", "h"), {b"a": b"1", b"b": b"2"})
+
+
+@test
+def what_was_answered_is_there_after_a_kill(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        for i in range(50):
+            c("RPUSH", "list", i)
+        c("SET", "a", "b")
+        server.stop(signal.SIGKILL)
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("LLEN", "list"), 50)
+        equal(c("GET", "a"), b"b")
+
+
+@test
+def clients_that_meet_at_one_key_all_count(cwd):
+    with Redis(cwd) as server:
+        def count():
+            with server.client() as c:
+                for _ in range(20):
+                    c("INCR", "n")
+                    c.pipeline(("INCR", "n"), ("LPUSH", "n", "x"), ("INCR", "n"))
+
+        threads = [threading.Thread(target=count) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with server.client() as c:
+            equal(c("GET", "n"), b"1200")
+
+
+@test
+def a_pipeline_is_answered_in_order_and_an_error_undoes_nothing_else(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        answers = c.pipeline(("SET", "a", "x"), ("INCR", "a"), ("NOSUCH", "1"), ("APPEND", "a", "y"),
+                             ("SELECT", "1"), ("GET", "a"), ("SELECT", "0"), ("GET", "a"))
+        equal(answers, ["OK", Error("ERR value is not an integer or out of range"),
+                        Error("ERR unknown command 'NOSUCH', with args beginning with: '1' "), 2,
+                        "OK", None, "OK", b"xy"])
+
+
+@test
+def long_requests_come_in_parts(cwd):
+    value = bytes(range(256)) * 16384
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("SET", "large", value), "OK")
+        equal(c("STRLEN", "large"), len(value))
+        equal(c("GETRANGE", "large", "1000000", "1000009"), value[1000000:1000010])
+        equal(c("GET", "large"), value)
+
+
+@test
+def what_is_no_protocol_ends_the_connection(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c.socket.sendall(b"*1\r\nfoo\r\n")
+        equal(c.read(), Error("ERR Protocol error: expected '$', got 'f'"))
+        equal(c.file.read(), b"")
+
+
+@test
+def a_transaction_is_all_or_nothing(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as other:
+        equal(c.pipeline(("MULTI",), ("SET", "a", "1"), ("INCR", "a"), ("EXEC",)),
+              ["OK", "QUEUED", "QUEUED", ["OK", 2]])
+        c("WATCH", "a")
+        other("SET", "a", "5")
+        equal(c.pipeline(("MULTI",), ("SET", "a", "6"), ("EXEC",)), ["OK", "QUEUED", None])
+        equal(c("GET", "a"), b"5")
+        equal(c.pipeline(("WATCH", "a"), ("MULTI",), ("SET", "a", "7"), ("EXEC",)),
+              ["OK", "OK", "QUEUED", ["OK"]])
+        equal(c.pipeline(("MULTI",), ("NOSUCH",), ("SET", "a", "8"), ("EXEC",))[3],
+              Error("EXECABORT Transaction discarded because of previous errors."))
+        equal(c("GET", "a"), b"7")
+
+
+@test
+def those_who_wait_are_served_in_their_order(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        waiting = [server.client() for _ in range(3)]
+        for number, one in enumerate(waiting, 1):
+            one.send("BLPOP", "queue", "0")
+            while b"blocked_clients:%d\r\n" % number not in c("INFO", "clients"):
+                pass
+        for number, one in enumerate(waiting):
+            c("RPUSH", "queue", number)
+            equal(one.read(), [b"queue", str(number).encode()])
+        one = waiting[0]
+        one.send("BLMOVE", "queue", "other", "LEFT", "LEFT", "0")
+        while b"blocked_clients:1\r\n" not in c("INFO", "clients"):
+            pass
+        c("RPUSH", "queue", "x")
+        equal(one.read(), b"x")
+        equal(c("LRANGE", "other", "0", "-1"), [b"x"])
+        equal(one("BLPOP", "queue", "0.01"), None)
+        for one in waiting:
+            one.close()
+
+
+@test
+def messages_go_to_subscribers_and_keys_tell_of_changes(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as sub:
+        equal(sub("SUBSCRIBE", "news"), [b"subscribe", b"news", 1])
+        equal(sub("PSUBSCRIBE", "__key*__:*"), [b"psubscribe", b"__key*__:*", 2])
+        equal(c("PUBLISH", "news", "hello"), 1)
+        equal(sub.read(), [b"message", b"news", b"hello"])
+        equal(c("CONFIG", "SET", "notify-keyspace-events", "KEA"), "OK")
+        c("SET", "a", "1")
+        equal(sub.read(), [b"pmessage", b"__key*__:*", b"__keyspace@0__:a", b"set"])
+        equal(sub.read(), [b"pmessage", b"__key*__:*", b"__keyevent@0__:set", b"a"])
+        contains(sub.error("GET", "a"), "only (P|S)SUBSCRIBE")
+
+
+@test
+def people_log_in_and_may_do_what_their_roles_say(cwd):
+    admin = ("--admin", "root:secret")
+    with Redis(cwd, *admin) as server, server.client() as c:
+        equal(c.error("GET", "a"), "NOAUTH Authentication required.")
+        contains(c.error("AUTH", "root", "wrong"), "WRONGPASS")
+        equal(c("AUTH", "root", "secret"), "OK")
+        equal(c("ACL", "WHOAMI"), b"root")
+        equal(c("SET", "cache:a", "1"), "OK")
+        server.stop()
+    ok("user", "add", "ann", "--roles", "redis:~cache:* +@read", cwd=cwd,
+       stdin="pw\n")
+    with Redis(cwd, *admin) as server, server.client() as c:
+        equal(c("AUTH", "ann", "pw"), "OK")
+        equal(c("GET", "cache:a"), b"1")
+        contains(c.error("GET", "other"), "NOPERM this user has no permissions to access one of")
+        equal(c.error("SET", "cache:a", "2"),
+              "NOPERM this user has no permissions to run the 'set' command")
+
+
+@test
+def a_stop_ends_waiting_connections(cwd):
+    with Redis(cwd) as server, server.client() as idle, server.client() as waits:
+        idle("PING")
+        waits.send("BLPOP", "nothing", "0")
+        with server.client() as c:
+            while b"blocked_clients:1\r\n" not in c("INFO", "clients"):
+                pass
+        equal(server.stop(), 0)
+
+
+def shown(answer, indent=""):
+    """As redis-cli shows it."""
+    if isinstance(answer, Error):
+        return f"(error) {answer}"
+    if answer is None:
+        return "(nil)"
+    if isinstance(answer, int):
+        return f"(integer) {answer}"
+    if isinstance(answer, bytes):
+        return '"' + answer.decode() + '"'
+    if isinstance(answer, str):
+        return answer
+    if not answer:
+        return "(empty array)"
+    return "\n".join(f"{indent if number > 1 else ''}{number}) {shown(one, indent + '   ')}"
+                     for number, one in enumerate(answer, 1))
+
+
+@test
+def the_commands_of_the_page_answer_what_it_says(cwd):
+    text = (DOCS / "REDIS.md").read_text()
+    blocks = re.findall(r"```redis\n(.*?)```", text, re.S)
+    assert blocks
+    with Redis(cwd) as server, server.client() as c:
+        for block in blocks:
+            for command, expected in re.findall(r"^> (.*)\n((?:(?!> ).*\n)*)", block, re.M):
+                words = [a or b for a, b in re.findall(r'"([^"]*)"|(\S+)', command)]
+                c.send(*words)
+                equal(f"{command}\n{shown(c.read())}\n", f"{command}\n{expected}")
+
+
+main()
