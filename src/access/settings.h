@@ -38,7 +38,7 @@
 	TEXT(S, same_site, ACCESS_SECRET_SECTION, "same_site", 1, "none,lax,strict", NULL,         \
 	     SETTING_LIVE,                                                                         \
 	     "The attribute SameSite of cookies. By default they have none.")                      \
-	TEXT(S, users_db, ACCESS_SECRET_SECTION, "authentication_db", 1, NULL, NULL, SETTING_LIVE, \
+	TEXT(S, users_db, ACCESS_SECRET_SECTION, "authentication_db", 0, NULL, NULL, SETTING_LIVE, \
 	     "Users are in _users, whatever this says. Where it is set, /_session names their "    \
 	     "database, as CouchDB's does.")                                                       \
 	TEXT(S, public_fields, ACCESS_SECRET_SECTION, "public_fields", 1, NULL, NULL,              \

@@ -109,6 +109,9 @@ session_tells_who_is_there(void **state)
 		  200, "\"");
 	expect_as(ADMIN, "GET", "/_session", NULL, 200,
 		  "\"authenticated\":\"default\",\"authentication_db\":\"_users\"}}");
+	expect_as(ADMIN, "PUT", "/_node/_local/_config/chttpd_auth/authentication_db", "\"\"", 200,
+		  "\"people\"");
+	expect_as(ADMIN, "GET", "/_session", NULL, 200, "\"authenticated\":\"default\"}}");
 	expect_as(ADMIN, "DELETE", "/_node/_local/_config/chttpd_auth/authentication_db", NULL, 200,
 		  "\"");
 }

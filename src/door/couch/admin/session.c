@@ -66,7 +66,7 @@ couch_session_get(struct couch_req *r)
 	buf_append_byte(&out, ']');
 	if (how)
 		buf_printf(&out, ",\"authenticated\":\"%s\"", how);
-	if (access->users_db)
+	if (access->users_db && access->users_db[0])
 		buf_append_cstr(&out, ",\"authentication_db\":\"" COUCH_USERS_DB "\"");
 	buf_append_cstr(&out, "}}");
 	return couch_reply(r, 200, &out);
