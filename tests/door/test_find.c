@@ -282,6 +282,69 @@ settings_bound_what_a_query_reads(void **state)
 	set("index_scan_warning_threshold", "\"10\"");
 }
 
+/* The text with the number in the place of its %s. */
+static const char *
+format_number(const char *text, const char *number)
+{
+	const char *at = strstr(text, "%s");
+
+	assert_non_null(at);
+	return format("%.*s%s%s", (int)(at - text), text, number, at + 2);
+}
+
+/* A number that a refusal names is the client's text, however it was written. */
+static void
+numbers_are_told_back_as_they_were_typed(void **state)
+{
+	static const char *const numbers[] = {
+		"1e3", "1.50", "-0", "1E+2", "-1e400", "-123456789012345678901234567890"
+	};
+	static const struct {
+		const char *endpoint, *body, *reason; /* %s: the number */
+	} cases[] = {
+		{ "_find", "{\"selector\":%s}", "Selector must be a JSON object, not: %s\"" },
+		{ "_find", "{\"selector\":{\"a\":{\"$in\":%s}}}", "operator $in: %s\"" },
+		{ "_find", "{\"selector\":{\"a\":{\"$mod\":[%s,0.5]}}}", "$mod: [%s,0.5]\"" },
+		{ "_find", "{\"selector\":{\"a\":{\"$type\":%s}}}", "operator $type: %s\"" },
+		{ "_find", "{\"selector\":{\"$and\":%s}}", "operator $and: %s\"" },
+		{ "_find", "{\"selector\":{},\"fields\":%s}", "array of strings, not: %s\"" },
+		{ "_find", "{\"selector\":{},\"fields\":[%s]}", "for field spec: %s\"" },
+		{ "_find", "{\"selector\":{},\"sort\":%s}", "array of sort specs, not: %s\"" },
+		{ "_find", "{\"selector\":{},\"sort\":[%s]}", "Invalid sort field: %s\"" },
+		{ "_find", "{\"selector\":{},\"sort\":[{\"a\":%s}]}", "{\\\"a\\\":%s}\"" },
+		{ "_find", "{\"selector\":{},\"use_index\":%s}", "index name: %s\"" },
+		{ "_find", "{\"selector\":{},\"bookmark\":%s}", "bookmark value: %s\"" },
+		{ "_find", "{\"selector\":{},\"update\":%s}", "boolean value: %s\"" },
+		{ "_find", "{\"selector\":{},\"aggregate\":%s}", "an object, not: %s\"" },
+		{ "_find", "{\"selector\":{},\"aggregate\":{\"sum\":%s}}", "fields, not: %s\"" },
+		{ "_find", "{\"selector\":{},\"aggregate\":{\"sum\":[%s]}}", "a field: %s\"" },
+		{ "_index", "{\"index\":%s}", "%s\"" },
+		{ "_index", "{\"index\":{\"fields\":%s}}", "%s\"" },
+		{ "_index", "{\"index\":{\"fields\":[%s]}}", "%s\"" },
+		{ "_index", "{\"index\":{\"fields\":[\"a\"]},\"name\":%s}", "%s\"" },
+		{ "_index", "{\"index\":{\"fields\":[\"a\"]},\"type\":%s}", "%s\"" },
+		{ "_index", "{\"index\":{\"fields\":[\"a\"],\"partial_filter_selector\":%s}}",
+		  "not: %s\"" },
+		{ "_index/_bulk_delete", "{\"docids\":%s}", "%s\"" },
+	};
+	static const char *const counts[] = { "limit", "skip", "r" };
+
+	(void)state;
+	door_create(d, "typed");
+	for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++) {
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			door_expect(d, "POST", format("/typed/%s", cases[i].endpoint),
+				    format_number(cases[i].body, numbers[n]), 400, "\"reason\":\"");
+			door_has(d, format_number(cases[i].reason, numbers[n]));
+		}
+		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && n != 2; i++) {
+			door_expect(d, "POST", "/typed/_find",
+				    format("{\"selector\":{},\"%s\":%s}", counts[i], numbers[n]),
+				    400, format("\"reason\":\"%s is not an integer", numbers[n]));
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -295,6 +358,7 @@ main(void)
 		cmocka_unit_test(long_documents_that_lie_in_leaves_are_found),
 		cmocka_unit_test(what_is_wrong_with_a_query_is_told_in_couchdbs_words),
 		cmocka_unit_test(settings_bound_what_a_query_reads),
+		cmocka_unit_test(numbers_are_told_back_as_they_were_typed),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
