@@ -205,7 +205,9 @@ range_read(struct range_job *job)
 	TRY(emb_tx_snapshot(tx, &snapshot));
 	if (!tx->iterate)
 		tx->iterate = rocksdb_readoptions_create();
-	job->within_entity = emb_is_within_entity(&tx->store->entities, job->begin, job->end);
+	/* Of a range that is asked for from its end a lookup gives the only pair, or is in vain. */
+	job->within_entity = (!job->options->reverse || job->options->limit == 1) &&
+			     emb_is_within_entity(&tx->store->entities, job->begin, job->end);
 	job->iterate = tx->iterate;
 	job->bytes = &tx->scratch;
 	job->lengths = &tx->scratch_pairs;
