@@ -1,0 +1,53 @@
+/*
+ * Any bytes as a record of model/timed: a header or a member of an item, a cell of a row, the state
+ * of a history. What is read is written as the same bytes.
+ */
+#include <stdlib.h>
+
+#include "model/timed/item_int.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+must(bool good)
+{
+	if (!good)
+		abort();
+}
+
+static void
+must_be(struct buf *written, struct str value)
+{
+	must(buf_status(written) == STATUS_OK && str_eq(buf_str(written), value));
+	buf_clear(written);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct buf written = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	struct str value = str_of(data, size);
+	struct timed_leaf_record leaf;
+	struct history_state state;
+	struct timed_header header;
+	struct timed_cell cell;
+
+	if (timed_header_parse(value, &header, NULL) == STATUS_OK) {
+		timed_header_put(&header, &written);
+		must_be(&written, value);
+	}
+	if (timed_leaf_parse(value, &leaf, NULL) == STATUS_OK) {
+		timed_leaf_put(&leaf, &written);
+		must_be(&written, value);
+	}
+	if (timed_cell_parse(value, &cell, NULL) == STATUS_OK) {
+		timed_cell_put(&cell, &written);
+		must_be(&written, value);
+	}
+	if (history_state_parse(value, &state, NULL) == STATUS_OK) {
+		history_state_put(&state, &written);
+		must_be(&written, value);
+	}
+	buf_release(&written);
+	return 0;
+}
