@@ -58,7 +58,7 @@ page_read(struct timed *t, struct timed_cursor *scan, size_t least, struct arena
 
 	while ((status = timed_cursor_next(scan, &pair)) == STATUS_OK) {
 		TRY(row_parse(t, pair.key, arena, &hash, &key));
-		if (page->count >= least && hash != last) {
+		if (page->count && page->count >= least && hash != last) {
 			page->next = hash;
 			return STATUS_OK;
 		}

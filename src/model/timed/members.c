@@ -315,7 +315,7 @@ timed_members_page(struct timed_item *item, uint64_t from, size_t least, struct 
 		if (name.len < TIMED_HASH_BYTES)
 			return timed_item_corrupt(item);
 		hash = (uint64_t)((uint8_t)name.ptr[0] << 8 | (uint8_t)name.ptr[1]);
-		if (page.count >= least && hash != last) {
+		if (page.count && page.count >= least && hash != last) {
 			page.next = hash;
 			break;
 		}

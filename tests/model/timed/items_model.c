@@ -300,7 +300,7 @@ compare_pages(struct timed_item *item, const struct items_compare *c)
 	do {
 		struct timed_members page;
 
-		TRY(timed_members_page(item, from, 1 + c->random % 40, &page));
+		TRY(timed_members_page(item, from, c->random % 40, &page));
 		for (size_t i = 0; i < page.count; i++) {
 			size_t at = 0;
 
