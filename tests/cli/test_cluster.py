@@ -269,7 +269,9 @@ def moved_database_is_fenced_for_all_and_goes_on_elsewhere(cwd):
                 assert status(server, "GET", f"{db}/d00001") in (200, 404)
         equal(process.returncode, 0)
         for seen in codes:
-            assert set(seen) <= {409, 503, 404} and 503 in seen, seen
+            assert set(seen) <= {409, 503, 404}, seen
+            # On a busy machine a request or two may be all, and before the fence.
+            assert 503 in seen or len(seen) < 5, seen
             # In this order.
             equal(seen, sorted(seen, key=lambda code: [409, 503, 404].index(code)))
         for server in servers:
