@@ -75,6 +75,9 @@ MUST_USE enum status history_add(const struct history *h, struct str key, int64_
 
 /* ---- Reading at h->moment_us (past.c) ---- */
 
+/* True if this can be a record, by its key behind the bucket; for checks. */
+bool history_record_is_good(struct str tail, struct str value);
+
 /* The value of a key. `ret->ptr` NULL: it was not there. */
 MUST_USE enum status history_get(const struct history *h, struct str key, struct arena *arena,
 				 struct str *ret);

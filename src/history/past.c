@@ -35,6 +35,19 @@ record_parse(struct str record, size_t skip, struct str *ret_key, uint64_t *ret_
 	return tuple_next_u64(&r, ret_kind);
 }
 
+bool
+history_record_is_good(struct str tail, struct str value)
+{
+	uint64_t us, kind;
+	struct str key;
+
+	if (record_parse(tail, 0, &key, &us, &kind) != STATUS_OK)
+		return false;
+	if (kind == HISTORY_ADDED)
+		return value.len == sizeof(int64_t);
+	return kind == HISTORY_OLD && (!value.len || value.ptr[0] == HISTORY_THERE);
+}
+
 /* ---- A stream ---- */
 
 static enum status

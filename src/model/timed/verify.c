@@ -1,9 +1,10 @@
 /* Checks a database of rows: keys, cells, that what expires has an entry. */
 #include "model/timed/timed_int.h"
 
-#define TIMED_FINDING_CELL   "row_cell"   /* a cell that cannot be where it is */
-#define TIMED_FINDING_EXPIRY "row_expiry" /* a cell whose expiry no entry tells of */
-#define TIMED_FINDING_SCHEMA "row_schema" /* none, or one that cannot be read */
+#define TIMED_FINDING_CELL    "row_cell"    /* a cell that cannot be where it is */
+#define TIMED_FINDING_EXPIRY  "row_expiry"  /* a cell whose expiry no entry tells of */
+#define TIMED_FINDING_HISTORY "row_history" /* a record of the past that cannot be one */
+#define TIMED_FINDING_SCHEMA  "row_schema"  /* none, or one that cannot be read */
 
 static bool
 cell_fits(const struct timed_schema *schema, const struct timed_place *place,
@@ -142,6 +143,62 @@ verify_single(struct catalog_verify *v, enum timed_space space)
 	return STATUS_OK;
 }
 
+/* The buckets that there are; the number of the newest, 0 without a history. */
+static enum status
+verify_buckets(struct catalog_verify *v, uint64_t *ret_newest)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct history_state state;
+	struct err err = { 0 };
+	enum status status;
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_HISTORY));
+	while (!c.done) {
+		status = history_state_parse(c.pair.value, &state, &err);
+		if (c.tail.len)
+			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
+					     "nothing can be at this place");
+		else if (status != STATUS_OK)
+			catalog_verify_unreadable(v, status, &err, c.pair.key,
+						  "not the state of a history");
+		else
+			*ret_newest = state.buckets[state.count - 1].number;
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+/* Records of the past; those of a history that was switched off may be left for a while. */
+static enum status
+verify_records(struct catalog_verify *v, uint64_t newest)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_UNDO));
+	while (!c.done) {
+		struct tuple_reader r = tuple_reader(c.tail);
+		uint64_t bucket;
+
+		if (tuple_next_u64(&r, &bucket) != STATUS_OK || (newest && bucket > newest))
+			catalog_verify_found(v, TIMED_FINDING_HISTORY, c.pair.key,
+					     "no bucket can have this number");
+		else if (!history_record_is_good(r.rest, c.pair.value))
+			catalog_verify_found(v, TIMED_FINDING_HISTORY, c.pair.key,
+					     "not a record of what a key held");
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+verify_history(struct catalog_verify *v)
+{
+	uint64_t newest = 0;
+
+	TRY(verify_buckets(v, &newest));
+	return verify_records(v, newest);
+}
+
 enum status
 timed_verify(struct catalog_verify *v)
 {
@@ -172,6 +229,8 @@ timed_verify(struct catalog_verify *v)
 		status = verify_single(v, TIMED_SPACE_CLOCK);
 	if (status == STATUS_OK)
 		status = verify_single(v, TIMED_SPACE_CHANGED);
+	if (status == STATUS_OK)
+		status = verify_history(v);
 	v->db = given;
 	timed_extension_free(opened.extension);
 	return status;

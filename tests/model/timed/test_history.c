@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "catalog/verify.h"
 #include "items_model.h"
+#include "kv/tuple.h"
 #include "store.h"
 
 enum {
@@ -120,10 +122,62 @@ what_was_is_read_as_it_was(void **state)
 	free(s);
 }
 
+/* ---- The check ---- */
+
+/* A record in the oldest bucket that nothing can have written. */
+static enum status
+damage_run(struct timed *t, struct arena *arena, void *arg)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+
+	(void)arena;
+	(void)arg;
+	buf_append_str(&key, t->db->prefix);
+	tuple_put_u64(&key, SPACE_UNDO);
+	tuple_put_u64(&key, 1);
+	tuple_put_bytes(&key, STR("x"));
+	TRY(buf_status(&key));
+	return kv_set(t->tx, buf_str(&key), STR(""));
+}
+
+static void
+count_found(const struct catalog_finding *finding, void *arg)
+{
+	unsigned *count = arg;
+
+	assert_string_equal(finding->kind, "row_history");
+	++*count;
+}
+
+static enum status
+check_body(struct kv_tx *tx, void *arg)
+{
+	const struct catalog_verify_options options = { .found = count_found, .arg = arg };
+	struct catalog_verify_sum sum;
+
+	*(unsigned *)arg = 0;
+	return catalog_verify_store(tx, &options, &sum, NULL);
+}
+
+static void
+a_record_of_the_past_that_cannot_be_one_is_found(void **state)
+{
+	struct items *f = *state;
+	uint64_t seconds = WINDOW_SECONDS;
+	unsigned count;
+
+	items_must(f, history_run, &seconds);
+	items_must(f, damage_run, NULL);
+	assert_int_equal(kv_run_read(f->store, check_body, &count, NULL), STATUS_OK);
+	assert_int_equal(count, 1);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_record_of_the_past_that_cannot_be_one_is_found,
+						items_setup, items_teardown),
 		cmocka_unit_test_setup_teardown(what_was_is_read_as_it_was, items_setup,
 						items_teardown),
 	};
