@@ -171,6 +171,18 @@ def messages_go_to_subscribers_and_keys_tell_of_changes(cwd):
 
 
 @test
+def messages_come_although_answers_are_off(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as sub:
+        sub("HELLO", "3")
+        sub.send("CLIENT", "REPLY", "OFF")
+        equal(sub("SUBSCRIBE", "news"), [b"subscribe", b"news", 1])
+        sub.send("PING")
+        c("PUBLISH", "news", "hello")
+        equal(sub.read(), [b"message", b"news", b"hello"])
+        equal(sub("CLIENT", "REPLY", "ON"), "OK")
+
+
+@test
 def people_log_in_and_may_do_what_their_roles_say(cwd):
     admin = ("--admin", "root:secret")
     with Redis(cwd, *admin) as server, server.client() as c:

@@ -413,6 +413,13 @@ exec_run(struct request_call *q)
 
 /* ---- Dispatching ---- */
 
+/* What a subscription is answered with is a message, which CLIENT REPLY does not mute. */
+static bool
+answers_by_message(const struct command *command)
+{
+	return command->flags & COMMAND_PUBSUB && strstr(command->name, "subscribe");
+}
+
 /* What works on the connection, or needs no transaction. */
 static void
 run_alone(struct request_call *q)
@@ -443,7 +450,7 @@ run_alone(struct request_call *q)
 		c->out.len = from;
 		error_reply_status(&reply, status, NULL);
 	}
-	if (c->reply_off || c->reply_skip)
+	if ((c->reply_off || c->reply_skip) && !answers_by_message(q->command))
 		c->out.len = from;
 	slow_note(c->redis, c, &unit);
 }
