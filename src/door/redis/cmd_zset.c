@@ -96,7 +96,9 @@ zadd_one(struct timed_item *item, const struct zadd *z, struct str name, double 
 	r->added += !m.found;
 	r->updated += m.found;
 	r->changed = true;
-	m = (struct timed_member){ .name = name, .score = score };
+	m.known = true;
+	m.old_score = m.score;
+	m.score = score;
 	return timed_members_put(item, TIMED_ZSET, &m, 1);
 }
 

@@ -14,8 +14,9 @@
  * Counts of blocks are changed by atomic adds, so that two writers of one block do not conflict.
  * What has to stand still for such an add is where blocks begin. Whoever adds reads that by
  * snapshot reads, and adds conflict ranges himself: between the beginning of the block and the
- * entry, where a block may come, and on the entry that begins the block, which may go. Whoever
- * divides a block or puts two together reads their counts, and conflicts with those who add.
+ * entry, where a block may come, and on the entry that begins the block, which may go. He does so
+ * once in a transaction for what it then knows (blocks_known.c). Whoever divides a block or puts
+ * two together reads their counts, and conflicts with those who add.
  */
 #include <endian.h>
 
@@ -231,24 +232,65 @@ block_set(struct timed_item *item, unsigned level, struct str order, uint64_t en
 	return timed_data_set(item->t, key, str_of(&entries, sizeof(entries)));
 }
 
-/* Adds to the block that the order is in, which still has to be its block at the commit. */
+/*
+ * The block of the level is the one that the order is in at the commit, too, or the transaction
+ * fails; and that is remembered.
+ */
 static enum status
-block_count(struct timed_item *item, unsigned level, const struct block *block, struct str order,
-	    int64_t change)
+block_keep(struct timed_item *item, unsigned level, struct str from, struct str order)
 {
 	struct str begin, end;
 
-	TRY(timed_block_key(item, level, block->order, &begin));
+	TRY(timed_block_key(item, level, from, &begin));
 	TRY(timed_key_with(item->arena, begin, CATALOG_KEY_NEXT, &begin));
 	TRY(timed_block_key(item, level, order, &end));
 	TRY(timed_key_with(item->arena, end, CATALOG_KEY_NEXT, &end));
 	TRY(kv_add_read_conflict_range(item->t->tx, begin, end));
-	if (block->order.len) {
-		TRY(timed_order_key(item, block->order, &begin));
+	if (from.len) {
+		TRY(timed_order_key(item, from, &begin));
 		TRY(timed_key_with(item->arena, begin, CATALOG_KEY_NEXT, &end));
 		TRY(kv_add_read_conflict_range(item->t->tx, begin, end));
 	}
-	return block_add(item, level, block->order, change);
+	return timed_known_add(item, level, from, order);
+}
+
+/* Finds the order's block of the level in what is known. `behind`: see timed_blocks_add(). */
+static enum status
+block_recall(struct timed_item *item, unsigned level, struct str order, struct str behind,
+	     struct block *ret)
+{
+	if (timed_known_find(item, level, order, &ret->order))
+		return STATUS_OK;
+	ret->order = STR("");
+	if (!behind.ptr || (behind.len && !timed_known_find(item, level, behind, &ret->order)))
+		return STATUS_NOT_FOUND;
+	/* Blocks begin with entries, and there are none between. */
+	return timed_known_add(item, level, ret->order, order);
+}
+
+/* Where the blocks of all levels begin that an order is in which is about to come or go. */
+static enum status
+blocks_find(struct timed_item *item, struct str order, struct str behind, struct block *blocks)
+{
+	struct timed_one asked[TIMED_HEIGHT_MOST + 1];
+	bool missing[TIMED_HEIGHT_MOST + 1];
+	enum status status;
+
+	blocks[0] = (struct block){ .order = order };
+	for (unsigned l = 1; l <= item->height; l++) {
+		status = block_recall(item, l, order, behind, &blocks[l]);
+		missing[l] = status == STATUS_NOT_FOUND;
+		if (missing[l])
+			status = block_ask(item, l, order, false, &asked[l]);
+		TRY(status);
+	}
+	for (unsigned l = 1; l <= item->height; l++) {
+		if (!missing[l])
+			continue;
+		TRY(block_wait(item, &asked[l], &blocks[l]));
+		TRY(block_keep(item, l, blocks[l].order, order));
+	}
+	return STATUS_OK;
 }
 
 /* Makes the first block of one more level. */
@@ -264,7 +306,7 @@ height_raise(struct timed_item *item)
 }
 
 enum status
-timed_blocks_add(struct timed_item *item, struct str order)
+timed_blocks_add(struct timed_item *item, struct str order, struct str behind)
 {
 	struct block blocks[TIMED_HEIGHT_MOST + 1];
 	unsigned level = level_of(item, order);
@@ -272,16 +314,17 @@ timed_blocks_add(struct timed_item *item, struct str order)
 
 	if (level > item->height && item->height < TIMED_HEIGHT_MOST)
 		TRY(height_raise(item));
-	TRY(blocks_of(item, order, blocks));
+	TRY(blocks_find(item, order, behind, blocks));
 	for (unsigned l = 1; l <= item->height; l++) {
 		if (l > level) {
-			TRY(block_count(item, l, &blocks[l], order, 1));
+			TRY(block_add(item, l, blocks[l].order, 1));
 			continue;
 		}
 		TRY(block_lock(item, l, &blocks[l]));
 		TRY(level_sum(item, l - 1, blocks[l].order, blocks[l - 1].order, &left));
 		TRY(block_set(item, l, blocks[l].order, left));
 		TRY(block_set(item, l, order, blocks[l].entries - left + 1));
+		TRY(timed_known_divide(item, l, order));
 	}
 	return STATUS_OK;
 }
@@ -299,7 +342,9 @@ block_join(struct timed_item *item, unsigned level, struct block *block)
 	TRY(block_lock(item, level, block));
 	TRY(timed_block_key(item, level, block->order, &key));
 	TRY(timed_data_clear(item->t, key));
-	return block_count(item, level, &former, block->order, (int64_t)block->entries - 1);
+	TRY(block_keep(item, level, former.order, block->order));
+	timed_known_forget(item, level);
+	return block_add(item, level, former.order, (int64_t)block->entries - 1);
 }
 
 enum status
@@ -307,12 +352,12 @@ timed_blocks_remove(struct timed_item *item, struct str order)
 {
 	struct block blocks[TIMED_HEIGHT_MOST + 1];
 
-	TRY(blocks_of(item, order, blocks));
+	TRY(blocks_find(item, order, (struct str){ NULL, 0 }, blocks));
 	for (unsigned l = 1; l <= item->height; l++) {
 		if (str_eq(blocks[l].order, order))
 			TRY(block_join(item, l, &blocks[l]));
 		else
-			TRY(block_count(item, l, &blocks[l], order, -1));
+			TRY(block_add(item, l, blocks[l].order, -1));
 	}
 	return STATUS_OK;
 }

@@ -127,6 +127,14 @@ items_add(struct timed_item *item, int64_t change)
 
 /* ---- Bodies ---- */
 
+void
+timed_item_forget(struct timed_item *item)
+{
+	item->counted = false;
+	item->known = NULL;
+	item->ends[0] = item->ends[1] = (struct str){ NULL, 0 };
+}
+
 /*
  * An id that no other body has: it consists of a hash of the key, of the moment, and of how many
  * bodies the transaction has made. Two transactions that make a body for one key conflict for its
@@ -143,6 +151,7 @@ timed_body_make(struct timed_item *item)
 	for (size_t i = sizeof(hash); i < TIMED_ID_BYTES; i++)
 		item->id[i] = (uint8_t)(item->t->now_us >> 8 * (i - sizeof(hash)));
 	item->stamped = false;
+	timed_item_forget(item);
 	return timed_body_prefix(item->t->db, item->arena, item->id, &item->body);
 }
 
@@ -156,6 +165,7 @@ body_drop(struct timed_item *item)
 	struct kv_tx *tx = item->t->tx;
 	struct str key;
 
+	timed_item_forget(item);
 	if (!item->body.len)
 		return STATUS_OK;
 	if (!item->t->has_history && kv_clears_cheaply(kv_tx_store(tx))) {
@@ -193,6 +203,7 @@ timed_item_add(struct timed_item *item, int64_t change)
 
 	if (!change)
 		return STATUS_OK;
+	item->count += (uint64_t)change;
 	TRY(timed_part_key(item, TIMED_PART_COUNT, &key));
 	return timed_data_add(item->t, key, change);
 }
@@ -202,17 +213,19 @@ timed_count(struct timed_item *item, uint64_t *ret)
 {
 	struct str key, value;
 
-	*ret = 0;
-	if (item->type == TIMED_LEAF)
+	*ret = item->type == TIMED_LEAF ? 0 : item->count;
+	if (item->type == TIMED_LEAF || item->counted)
 		return STATUS_OK;
+	*ret = 0;
 	TRY(timed_part_key(item, TIMED_PART_COUNT, &key));
 	TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
-	if (!value.ptr)
-		return STATUS_OK;
-	if (value.len != sizeof(*ret))
+	if (value.ptr && value.len != sizeof(*ret))
 		return timed_item_corrupt(item);
-	memcpy(ret, value.ptr, sizeof(*ret));
+	if (value.ptr)
+		memcpy(ret, value.ptr, sizeof(*ret));
 	*ret = le64toh(*ret);
+	item->count = *ret;
+	item->counted = true;
 	return STATUS_OK;
 }
 

@@ -54,6 +54,10 @@ struct timed_item {
 	unsigned height;            /* of the skip list of a list or sorted set */
 	bool stored;                /* there is a header, although it may have expired */
 	bool stamped;               /* this transaction has written the stamp of the body */
+	bool counted;               /* it knows how many members or elements there are */
+	uint64_t count;             /* if it does */
+	struct timed_known *known;  /* where blocks begin; NULL: it knows of none */
+	struct str ends[2];         /* of a list: the places at its left and right end; or NULL */
 };
 
 /*
@@ -125,6 +129,11 @@ struct timed_member {
 	uint64_t expires_ms; /* since 1970; 0: with the item */
 	bool found;          /* it is there, or was before a put or a delete */
 	double old_score;    /* TIMED_ZSET: after a put or a delete that found it */
+	/*
+	 * TIMED_ZSET, for a put: `found` and `old_score` are what timed_members_get() has told
+	 * since the last change of the item, so the member need not be read again.
+	 */
+	bool known;
 };
 
 /* How many members or elements there are, exactly. One key. */

@@ -119,6 +119,8 @@ double timed_score_get(const uint8_t bytes[TIMED_SCORE_BYTES]);
 
 /* Takes over what the header says. */
 MUST_USE enum status timed_item_take(struct timed_item *item, const struct timed_header *header);
+/* Forgets what the struct knows of the body's content. */
+void timed_item_forget(struct timed_item *item);
 /* Gives the item a body of its own, which is empty. */
 MUST_USE enum status timed_body_make(struct timed_item *item);
 /*
@@ -141,8 +143,12 @@ uint64_t timed_expiry_ms(const struct timed *t, struct timed_expiry expiry);
 
 /* ---- The skip list over an order (blocks.c) ---- */
 
-/* Says that the entry comes, which is not there yet. May change item->height. */
-MUST_USE enum status timed_blocks_add(struct timed_item *item, struct str order);
+/*
+ * Says that the entry comes, which is not there yet. May change item->height. Between `behind` and
+ * the order there is no entry, as a read says that conflicts with whoever changes that; empty:
+ * there is none before the order; `ptr` is NULL: that is not known.
+ */
+MUST_USE enum status timed_blocks_add(struct timed_item *item, struct str order, struct str behind);
 /* Says that it goes. */
 MUST_USE enum status timed_blocks_remove(struct timed_item *item, struct str order);
 /* How many entries come before the order, which need not be an entry's. */
@@ -153,6 +159,19 @@ MUST_USE enum status timed_blocks_rank(struct timed_item *item, struct str order
  */
 MUST_USE enum status timed_blocks_find(struct timed_item *item, uint64_t index, struct str *ret,
 				       uint64_t *ret_before);
+
+/* ---- What a transaction knows of blocks (blocks_known.c) ---- */
+
+/* Where the block of the level begins that the order is in; false: that is not known. */
+bool timed_known_find(const struct timed_item *item, unsigned level, struct str order,
+		      struct str *ret_from);
+/* Says that a block begins at `from`, and none behind it up to `to`, or at that. */
+MUST_USE enum status timed_known_add(struct timed_item *item, unsigned level, struct str from,
+				     struct str to);
+/* Says that a block begins at the order now, whose block was known. */
+MUST_USE enum status timed_known_divide(struct timed_item *item, unsigned level, struct str order);
+/* Forgets a level, where a block goes. */
+void timed_known_forget(struct timed_item *item, unsigned level);
 
 /* ---- The order of a sorted set (zset_order.c) ---- */
 

@@ -213,17 +213,40 @@ check_element(struct timed_item *item, struct str value)
 }
 
 static enum status
-element_add(struct timed_item *item, struct str place, struct str value)
+element_add(struct timed_item *item, struct str place, struct str behind, struct str value)
 {
-	TRY(timed_blocks_add(item, place));
+	TRY(timed_blocks_add(item, place, behind));
 	return element_write(item, place, value);
+}
+
+/* The place at that end of a list that is there: read once in a transaction. */
+static enum status
+end_find(struct timed_item *item, bool left, struct str *ret)
+{
+	struct timed_elements last;
+	struct str begin, end;
+
+	if (!item->ends[!left].ptr) {
+		TRY(list_bounds(item, &begin, &end));
+		TRY(elements_read(item, begin, end, !left, 0, 1, &last));
+		if (!last.count)
+			return timed_item_corrupt(item);
+		item->ends[!left] = last.elements[0].place;
+	}
+	*ret = item->ends[!left];
+	return STATUS_OK;
+}
+
+static void
+ends_forget(struct timed_item *item)
+{
+	item->ends[0] = item->ends[1] = (struct str){ NULL, 0 };
 }
 
 enum status
 timed_list_push(struct timed_item *item, bool left, const struct str *values, size_t count)
 {
-	struct timed_elements last = { 0 };
-	struct str begin, end, place = STR("");
+	struct str place = STR("");
 
 	for (size_t i = 0; i < count; i++)
 		TRY(check_element(item, values[i]));
@@ -233,17 +256,18 @@ timed_list_push(struct timed_item *item, bool left, const struct str *values, si
 		TRY(timed_item_renew(item, TIMED_LIST));
 		TRY(timed_item_store(item));
 	} else {
-		TRY(list_bounds(item, &begin, &end));
-		TRY(elements_read(item, begin, end, !left, 0, 1, &last));
-		if (!last.count)
-			return timed_item_corrupt(item);
-		place = last.elements[0].place;
+		TRY(end_find(item, left, &place));
 	}
 	TRY(timed_item_touch(item));
 	for (size_t i = 0; i < count; i++) {
-		TRY(place_beyond(item, place, left, &place));
-		TRY(element_add(item, place, values[i]));
+		struct str end = place;
+
+		TRY(place_beyond(item, end, left, &place));
+		TRY(element_add(item, place, left ? STR("") : end, values[i]));
+		if (!end.len)
+			item->ends[left] = place; /* the first element is at both ends */
 	}
+	item->ends[!left] = place;
 	return timed_item_add(item, (int64_t)count);
 }
 
@@ -255,6 +279,7 @@ timed_list_remove(struct timed_item *item, const struct timed_element *elements,
 	if (!count)
 		return STATUS_OK;
 	TRY(timed_item_touch(item));
+	ends_forget(item);
 	for (size_t i = 0; i < count; i++) {
 		TRY(timed_blocks_remove(item, elements[i].place));
 		TRY(timed_order_key(item, elements[i].place, &key));
@@ -316,7 +341,8 @@ timed_list_insert(struct timed_item *item, struct str place, bool before, struct
 	else
 		TRY(place_before(item, b, &at));
 	TRY(timed_item_touch(item));
-	TRY(element_add(item, at, value));
+	ends_forget(item);
+	TRY(element_add(item, at, (struct str){ NULL, 0 }, value));
 	return timed_item_add(item, 1);
 }
 

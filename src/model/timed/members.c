@@ -59,10 +59,16 @@ members_read(struct timed_item *item, const struct timed_member *members, size_t
 
 		for (size_t i = 0; i < n; i++) {
 			TRY(timed_member_key(item, members[from + i].name, &ret_keys[from + i]));
-			TRY(timed_data_ask(item->t, ret_keys[from + i], KV_READ, &asked[i]));
+			if (!members[from + i].known)
+				TRY(timed_data_ask(item->t, ret_keys[from + i], KV_READ,
+						   &asked[i]));
 		}
-		for (size_t i = 0; i < n; i++)
-			TRY(timed_data_wait(item->t, &asked[i], item->arena, &ret_found[from + i]));
+		for (size_t i = 0; i < n; i++) {
+			ret_found[from + i] = (struct str){ NULL, 0 };
+			if (!members[from + i].known)
+				TRY(timed_data_wait(item->t, &asked[i], item->arena,
+						    &ret_found[from + i]));
+		}
 	}
 	return STATUS_OK;
 }
@@ -90,7 +96,7 @@ timed_members_get(struct timed_item *item, struct timed_member *members, size_t 
 	struct members_read r;
 
 	for (size_t i = 0; i < count; i++)
-		members[i].found = false;
+		members[i].found = members[i].known = false;
 	if (item->type == TIMED_LEAF || !count)
 		return STATUS_OK;
 	TRY(members_read_all(item, members, count, &r));
@@ -171,10 +177,12 @@ member_put(struct timed_item *item, struct timed_member *member, const struct ti
 	   struct str key, struct str stored, int64_t *added)
 {
 	struct timed_member old = { .name = member->name };
-	bool there = stored.ptr || twin;
+	bool there = stored.ptr || twin || (member->known && member->found);
 
 	if (twin)
 		old = (struct timed_member){ .score = twin->score, .found = true };
+	else if (member->known)
+		old = (struct timed_member){ .score = member->old_score, .found = member->found };
 	else if (stored.ptr)
 		TRY(member_take(item, stored, &old));
 	member->found = old.found;
@@ -245,7 +253,7 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 	size_t *twins;
 
 	for (size_t i = 0; i < count; i++)
-		members[i].found = false;
+		members[i].found = members[i].known = false;
 	if (item->type == TIMED_LEAF || !count)
 		return STATUS_OK;
 	TRY(members_read_all(item, members, count, &r));

@@ -27,7 +27,7 @@ timed_zset_insert(struct timed_item *item, struct str name, double score)
 	struct str order, key;
 
 	TRY(timed_zset_order(item, score, name, &order));
-	TRY(timed_blocks_add(item, order));
+	TRY(timed_blocks_add(item, order, (struct str){ NULL, 0 }));
 	timed_score_put(score, bytes);
 	buf_append(&value, bytes, sizeof(bytes));
 	if (name.len > TIMED_WHOLE_BYTES)

@@ -139,6 +139,146 @@ a_collection_is_deleted_renamed_and_counted_without_reading_it(void **state)
 	assert_int_equal(items_pairs(f, SPACE_GONE), 0);
 }
 
+enum {
+	PUSHES = 1000, /* calls in one transaction */
+};
+
+/* Pushes one by one, and asks after each how long the list is, as a client's pipeline does. */
+static enum status
+pushes_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const bool *left = arg;
+	struct timed_item item;
+	uint64_t before, count;
+
+	TRY(timed_item_open(t, STR("list"), arena, &item));
+	TRY(timed_count(&item, &before));
+	for (unsigned i = 0; i < PUSHES; i++) {
+		TRY(timed_list_push(&item, *left, &STR("x"), 1));
+		TRY(timed_count(&item, &count));
+		assert_int_equal(count, before + i + 1);
+	}
+	return STATUS_OK;
+}
+
+/* Gives members that are there lower scores, looking at each before. */
+static enum status
+lower_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("many"), arena, &item));
+	for (unsigned i = 5000; i-- > 4000;) {
+		struct timed_member m = { .name = arena_printf(arena, "member%u", i) };
+
+		TRY(timed_members_get(&item, &m, 1));
+		assert_true(m.found && m.score == i);
+		m.known = true;
+		m.old_score = m.score;
+		m.score -= 0.5;
+		TRY(timed_members_put(&item, TIMED_ZSET, &m, 1));
+	}
+	return STATUS_OK;
+}
+
+static void
+changes_of_one_transaction_look_for_ends_and_blocks_once(void **state)
+{
+	struct items *f = *state;
+
+	for (int round = 0; round < 6; round++)
+		items_must(f, pushes_run, &(bool){ round % 2 });
+	/* At the left: the count of a block that is divided. */
+	items_must(f, pushes_run, &(bool){ true });
+	assert_in_range(f->cost.keys_read, 4, PUSHES / 10);
+	/* At the right also the elements of such a block. */
+	items_must(f, pushes_run, &(bool){ false });
+	assert_in_range(f->cost.keys_read, 4, 2 * PUSHES);
+	for (unsigned first = 0; first < 5000; first += 1000)
+		items_must(f, many_run, &first);
+	items_must(f, lower_run, NULL);
+	/* The member, its block at the old score, and what it takes to divide blocks. */
+	assert_in_range(f->cost.keys_read, 1000, 6000);
+	items_verify(f);
+}
+
+/* A list, in one transaction: every kind of change after every other one. */
+static enum status
+list_mix_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct rand_seq *r = arg;
+	struct str values[40];
+	struct timed_elements got;
+	struct timed_item item;
+	uint64_t count;
+
+	for (size_t i = 0; i < 40; i++)
+		values[i] = STR("x");
+	TRY(timed_item_open(t, STR("list"), arena, &item));
+	for (unsigned i = 0; i < 60; i++) {
+		bool left = rand_seq_below(r, 2);
+		size_t n = rand_seq_below(r, 40);
+
+		TRY(timed_count(&item, &count));
+		switch (rand_seq_below(r, 4)) {
+		case 0:
+			TRY(timed_list_pop(&item, left, n, &got));
+			count -= got.count;
+			break;
+		case 1:
+			TRY(timed_list_range(&item, rand_seq_below(r, count + 1), 1, &got));
+			if (got.count)
+				TRY(timed_list_insert(&item, got.elements[0].place, left,
+						      STR("y")));
+			count += got.count;
+			break;
+		default:
+			TRY(timed_list_push(&item, left, values, n));
+			count += n;
+		}
+		TRY(timed_list_range(&item, count ? count - 1 : 0, 2, &got));
+		assert_int_equal(got.count, count > 0);
+	}
+	return STATUS_OK;
+}
+
+/* The same with a sorted set. */
+static enum status
+zset_mix_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct rand_seq *r = arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("zset"), arena, &item));
+	for (unsigned i = 0; i < 100; i++) {
+		struct timed_member members[30] = { 0 };
+
+		for (size_t k = 0; k < 30; k++) {
+			members[k].name = arena_printf(arena, "%d", (int)rand_seq_below(r, 3000));
+			members[k].score = (double)rand_seq_below(r, 3000);
+		}
+		if (rand_seq_below(r, 3))
+			TRY(timed_members_put(&item, TIMED_ZSET, members, 30));
+		else
+			TRY(timed_members_delete(&item, members, 30));
+	}
+	return STATUS_OK;
+}
+
+static void
+changes_of_one_transaction_keep_blocks_right(void **state)
+{
+	struct items *f = *state;
+	struct rand_seq r = { test_seed() };
+
+	for (int round = 0; round < 5; round++) {
+		items_must(f, list_mix_run, &r);
+		items_must(f, zset_mix_run, &r);
+		items_verify(f);
+	}
+}
+
 static enum status
 put_and_copy_run(struct timed *t, struct arena *arena, void *arg)
 {
@@ -431,6 +571,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, items_setup, items_teardown)
 		WITH_STORE(a_collection_is_deleted_renamed_and_counted_without_reading_it),
+		WITH_STORE(changes_of_one_transaction_look_for_ends_and_blocks_once),
+		WITH_STORE(changes_of_one_transaction_keep_blocks_right),
 		WITH_STORE(a_transaction_uses_what_it_has_written),
 		WITH_STORE(fields_expire_and_the_hash_goes_with_the_last),
 		WITH_STORE(pages_count_and_flush_are_of_one_database),

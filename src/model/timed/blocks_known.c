@@ -1,0 +1,113 @@
+/*
+ * What a transaction knows of where blocks begin, so that many changes of one collection do not
+ * look for the same blocks again: for each level spans of the order, in order, in each of which one
+ * block alone begins, at its beginning. All of it lies in the item's arena.
+ */
+#include "model/timed/item_int.h"
+
+enum {
+	KNOWN_SPANS = 4096, /* of a level; more are not kept */
+};
+
+/* A block begins at `from`, and no other one behind that up to `to`, or at it. */
+struct span {
+	struct str from;
+	struct str to;
+};
+
+struct timed_known {
+	struct level {
+		struct span *spans;
+		size_t count, cap;
+	} levels[TIMED_HEIGHT_MOST + 1];
+};
+
+/* How many spans begin at the order or before it. */
+static size_t
+level_find(const struct level *l, struct str order)
+{
+	size_t low = 0, high = l->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (str_cmp(l->spans[middle].from, order) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static enum status
+level_insert(struct timed_item *item, struct level *l, size_t at, struct span span)
+{
+	if (l->count == KNOWN_SPANS) {
+		l->count = 0;
+		return STATUS_OK;
+	}
+	l->spans = arena_grow(item->arena, l->spans, l->count, &l->cap, sizeof(*l->spans));
+	if (!l->spans)
+		return STATUS_LIMIT;
+	memmove(&l->spans[at + 1], &l->spans[at], (l->count - at) * sizeof(*l->spans));
+	l->spans[at] = span;
+	l->count++;
+	return STATUS_OK;
+}
+
+bool
+timed_known_find(const struct timed_item *item, unsigned level, struct str order,
+		 struct str *ret_from)
+{
+	const struct level *l;
+	size_t at;
+
+	if (!item->known)
+		return false;
+	l = &item->known->levels[level];
+	at = level_find(l, order);
+	if (!at || str_cmp(order, l->spans[at - 1].to) > 0)
+		return false;
+	*ret_from = l->spans[at - 1].from;
+	return true;
+}
+
+enum status
+timed_known_add(struct timed_item *item, unsigned level, struct str from, struct str to)
+{
+	struct level *l;
+	size_t at;
+
+	if (!item->known)
+		item->known = arena_zalloc(item->arena, sizeof(*item->known));
+	if (!item->known)
+		return STATUS_LIMIT;
+	l = &item->known->levels[level];
+	at = level_find(l, from);
+	if (!at || !str_eq(l->spans[at - 1].from, from))
+		return level_insert(item, l, at, (struct span){ .from = from, .to = to });
+	if (str_cmp(to, l->spans[at - 1].to) > 0)
+		l->spans[at - 1].to = to;
+	return STATUS_OK;
+}
+
+enum status
+timed_known_divide(struct timed_item *item, unsigned level, struct str order)
+{
+	struct span span = { .from = order, .to = order };
+	struct level *l = &item->known->levels[level];
+	size_t at = level_find(l, order);
+
+	if (at && str_cmp(order, l->spans[at - 1].to) <= 0) {
+		span.to = l->spans[at - 1].to;
+		l->spans[at - 1].to = order; /* who asks for `order` finds the span behind */
+	}
+	return level_insert(item, l, at, span);
+}
+
+void
+timed_known_forget(struct timed_item *item, unsigned level)
+{
+	if (item->known)
+		item->known->levels[level].count = 0;
+}
