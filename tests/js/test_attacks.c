@@ -217,13 +217,16 @@ emitting_without_end_is_an_error_of_its_document(void **state)
 		"\"wide\":{\"map\":\"function (d) { for (var i = 0; i < 100; i++) emit(1, "
 		"'x'.repeat(1 << 20)) }\"}}}";
 	struct js_design design = design_of(ATTACKER, text);
+	const char *deaf;
 	struct fixture f;
 
 	(void)state;
 	open_attacked(&f);
 	assert_non_null(strstr(map_one(&f, &design, "v", "{\"_id\":\"x\"}"), "[js] max_output"));
 	assert_non_null(strstr(map_one(&f, &design, "wide", "{\"_id\":\"x\"}"), "[js] max_output"));
-	assert_non_null(strstr(map_one(&f, &design, "deaf", "{\"_id\":\"x\"}"), "timed out"));
+	/* The errors that it catches take memory, which may reach its limit before the time. */
+	deaf = map_one(&f, &design, "deaf", "{\"_id\":\"x\"}");
+	assert_true(strstr(deaf, "timed out") || strstr(deaf, "[js] max_memory"));
 	fixture_close(&f);
 }
 
