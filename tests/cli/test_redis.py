@@ -71,6 +71,57 @@ def what_was_answered_is_there_after_a_kill(cwd):
         equal(c("GET", "a"), b"b")
 
 
+class Writer(threading.Thread):
+    """Writes to what all share until the server is gone, and keeps what was answered."""
+
+    def __init__(self, server, number, progress):
+        super().__init__()
+        self.client, self.number, self.progress = server.client(), number, progress
+        self.done = 0
+
+    def run(self):
+        try:
+            while True:
+                name = f"{self.number}-{self.done}"
+                # A pipeline; the transaction in its middle is there as a whole or not at all.
+                for words in (("RPUSH", "list", name), ("MULTI",), ("ZADD", "zset", self.done, name),
+                              ("SADD", "set", name), ("EXEC",), ("INCR", f"n{self.number}")):
+                    self.client.send(*words)
+                answers = [self.client.read() for _ in range(6)]
+                assert not any(isinstance(a, Error) for a in answers), answers
+                self.done += 1
+                self.progress.release()
+        except (EOFError, OSError, ValueError):
+            self.client.close()
+
+
+@test
+def what_fifty_clients_were_answered_is_there_after_a_kill(cwd):
+    progress = threading.Semaphore(0)
+    with Redis(cwd) as server:
+        writers = [Writer(server, number, progress) for number in range(50)]
+        for writer in writers:
+            writer.start()
+        for _ in range(1000):
+            assert progress.acquire(timeout=60)
+        server.stop(signal.SIGKILL)
+        for writer in writers:
+            writer.join()
+    with Redis(cwd) as server, server.client() as c:
+        elements = c("LRANGE", "list", "0", "-1")
+        scores = c("ZRANGE", "zset", "0", "-1")
+        equal(len(set(elements)), len(elements))
+        equal([c("LLEN", "list"), c("ZCARD", "zset")], [len(elements), len(scores)])
+        equal(set(c("SMEMBERS", "set")), set(scores))
+        for writer in writers:
+            names = [f"{writer.number}-{i}".encode() for i in range(writer.done)]
+            assert set(names) <= set(elements) & set(scores)
+            # At most one round of each was under way.
+            assert writer.done <= int(c("GET", f"n{writer.number}") or 0) <= writer.done + 1
+        assert len(elements) <= sum(writer.done + 1 for writer in writers)
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
 @test
 def clients_that_meet_at_one_key_all_count(cwd):
     with Redis(cwd) as server:
