@@ -234,6 +234,28 @@ def messages_come_although_answers_are_off(cwd):
 
 
 @test
+def a_pause_of_writes_stops_writes_alone(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as writer:
+        equal(c("CLIENT", "PAUSE", "100000", "WRITE"), "OK")
+        equal(c("GET", "a"), None)
+        contains(c("INFO"), b"blocked_clients:0\r\n")
+        writer.send("SET", "a", "b")
+        while b"blocked_clients:1\r\n" not in c("INFO"):
+            pass
+        equal(c("GET", "a"), None)
+        equal(c("CLIENT", "UNPAUSE"), "OK")
+        equal(writer.read(), "OK")
+        contains(c("INFO"), b"blocked_clients:0\r\n")
+
+
+@test
+def subcommands_want_their_arguments(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        equal(c.error("CLIENT", "KILL"),
+              "ERR wrong number of arguments for 'client|kill' command")
+
+
+@test
 def people_log_in_and_may_do_what_their_roles_say(cwd):
     admin = ("--admin", "root:secret")
     with Redis(cwd, *admin) as server, server.client() as c:

@@ -216,6 +216,11 @@ client_kill(struct call *c)
 	bool old = c->argc == 3;
 	int64_t count = 0;
 
+	if (c->argc == 2) {
+		reply_error(c->reply, STR("ERR wrong number of arguments for 'client|kill' "
+					  "command"));
+		return STATUS_OK;
+	}
 	if (old) {
 		k.addr = c->argv[2];
 		k.skip_me = false;
@@ -450,7 +455,7 @@ cmd_client(struct call *c)
 		return client_list(c);
 	if (call_arg_is(c, 1, "info") && c->argc == 2)
 		return client_info(c);
-	if (call_arg_is(c, 1, "kill") && c->argc >= 3)
+	if (call_arg_is(c, 1, "kill"))
 		return client_kill(c);
 	if (call_arg_is(c, 1, "unblock") && c->argc >= 3)
 		return client_unblock(c);

@@ -221,8 +221,6 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 		atomic_store(&r->slow_max, (uint64_t)n);
 	else if (strcmp(row->name, "proto-max-bulk-len") == 0)
 		atomic_store(&r->bulk_bytes, (uint64_t)n);
-	else if (strcmp(row->name, "timeout") == 0)
-		atomic_store(&r->timeout_s, (uint64_t)n);
 }
 
 bool

@@ -71,7 +71,6 @@ struct redis {
 	_Atomic uint64_t slow_us;    /* slowlog-log-slower-than; UINT64_MAX: never */
 	_Atomic uint64_t slow_max;
 	_Atomic uint64_t bulk_bytes; /* proto-max-bulk-len */
-	_Atomic uint64_t timeout_s;
 
 	pthread_mutex_t slow_lock;
 	struct slow_entry slow[REDIS_SLOWLOG_ENTRIES]; /* the newest is slow[(next - 1) % …] */

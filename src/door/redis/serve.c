@@ -26,7 +26,8 @@ struct batch {
 	struct arena_mark mark;
 	struct unit *units;
 	size_t count;
-	bool reads;
+	bool reads;  /* all of it does nothing else, so it needs no lanes */
+	bool writes; /* some of it does, so CLIENT PAUSE WRITE is about it */
 	uint64_t lanes;
 };
 
@@ -138,23 +139,29 @@ serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 
 /* ---- Batches ---- */
 
-/* CLIENT PAUSE: waits until it is over. */
+/* CLIENT PAUSE: waits until it is over, and counts among those that are blocked. */
 static void
 client_wait_pause(struct client *c, bool writes)
 {
 	struct redis *r = c->redis;
+	bool counted = false;
 
 	while (c->end == CLIENT_GOES_ON) {
 		uint64_t until = atomic_load(&r->paused_until_ns);
 		uint64_t look = clock_after_ms(IDLE_LOOK_MS);
 
 		if (clock_mono_ns() >= until || (atomic_load(&r->paused_writes_only) && !writes))
-			return;
+			break;
+		if (!counted)
+			atomic_fetch_add(&r->blocked_count, 1);
+		counted = true;
 		client_send(c);
 		if (client_wait(c, false, until < look ? until : look) & CLIENT_KILLED ||
 		    client_is_leaving(c))
 			c->end = CLIENT_ENDS;
 	}
+	if (counted)
+		atomic_fetch_sub(&r->blocked_count, 1);
 }
 
 static void
@@ -170,7 +177,7 @@ batch_run(struct batch *b)
 
 	if (!b->count)
 		return;
-	client_wait_pause(c, !b->reads);
+	client_wait_pause(c, b->writes);
 	while (job.done < job.count && c->end == CLIENT_GOES_ON) {
 		run_job(c->redis, &job, b->arena);
 		if (!job.blocked)
@@ -182,6 +189,7 @@ batch_run(struct batch *b)
 	b->count = 0;
 	b->lanes = 0;
 	b->reads = true;
+	b->writes = false;
 	if (c->out.len > SENT_BYTES)
 		client_send(c);
 }
@@ -198,6 +206,7 @@ batch_add(struct batch *b, const struct unit *unit, bool reads, uint64_t lanes)
 	}
 	b->units[b->count++] = *unit;
 	b->reads &= reads;
+	b->writes |= unit->is_exec ? !reads : (unit->command->flags & COMMAND_WRITE) != 0;
 	b->lanes |= lanes;
 	return STATUS_OK;
 }
