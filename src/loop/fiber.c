@@ -69,12 +69,24 @@ fiber_main(struct transfer from)
 struct fiber *
 fiber_new(void)
 {
+	return fiber_new_of(FIBER_STACK_BYTES);
+}
+
+static size_t
+fiber_stack_bytes(const struct fiber *f)
+{
+	return f->map_bytes - f->guard_bytes;
+}
+
+struct fiber *
+fiber_new_of(size_t stack_bytes)
+{
 	struct fiber *f = mem_zalloc(sizeof(*f));
 
 	if (!f)
 		return NULL;
 	f->guard_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	f->map_bytes = FIBER_STACK_BYTES + f->guard_bytes;
+	f->map_bytes = stack_bytes + f->guard_bytes;
 	f->map = mmap(NULL, f->map_bytes, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (f->map == MAP_FAILED) {
@@ -86,7 +98,7 @@ fiber_new(void)
 		mem_free(f);
 		return NULL;
 	}
-	f->context = make_fcontext(f->map + f->map_bytes, FIBER_STACK_BYTES, fiber_main);
+	f->context = make_fcontext(f->map + f->map_bytes, stack_bytes, fiber_main);
 #ifdef __SANITIZE_THREAD__
 	f->tsan = __tsan_create_fiber(0);
 #endif
@@ -111,6 +123,16 @@ fiber_free(struct fiber *f)
 }
 
 void
+fiber_abandon(struct fiber *f)
+{
+	if (!f)
+		return;
+	assert(!f->caller && "it does not run");
+	f->busy = false;
+	fiber_free(f);
+}
+
+void
 fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg)
 {
 	assert(!f->busy);
@@ -128,10 +150,10 @@ fiber_trim(struct fiber *f)
 	size_t used = (size_t)(f->map + f->map_bytes - (char *)__builtin_frame_address(0));
 	size_t page = f->guard_bytes; /* the guard is one page, and the map begins at a page */
 
-	assert(f->caller && used < FIBER_STACK_BYTES);
-	if (used + SPARE_BYTES < FIBER_STACK_BYTES)
+	assert(f->caller && used < fiber_stack_bytes(f));
+	if (used + SPARE_BYTES < fiber_stack_bytes(f))
 		(void)madvise(f->map + f->guard_bytes,
-			      (FIBER_STACK_BYTES - used - SPARE_BYTES) / page * page,
+			      (fiber_stack_bytes(f) - used - SPARE_BYTES) / page * page,
 			      MADV_DONTNEED);
 }
 
@@ -145,7 +167,7 @@ fiber_enter(struct fiber *f)
 #ifdef __SANITIZE_ADDRESS__
 	void *fake_stack;
 
-	__sanitizer_start_switch_fiber(&fake_stack, f->map + f->guard_bytes, FIBER_STACK_BYTES);
+	__sanitizer_start_switch_fiber(&fake_stack, f->map + f->guard_bytes, fiber_stack_bytes(f));
 #endif
 #ifdef __SANITIZE_THREAD__
 	f->tsan_caller = __tsan_get_current_fiber();

@@ -32,16 +32,25 @@ struct fiber;
 
 /* NULL when out of memory or address space. */
 struct fiber *fiber_new(void);
+/* The same with a stack of another size: whole pages. */
+struct fiber *fiber_new_of(size_t stack_bytes);
 
 /* Not while its function has begun and not returned. NULL is fine. */
 void fiber_free(struct fiber *f);
+
+/*
+ * The same for a fiber that has left in the middle of its function and is never entered again. What
+ * its frames own is the caller's to free. NULL is fine.
+ */
+void fiber_abandon(struct fiber *f);
 
 /* Gives an idle fiber something to do; it starts with the next fiber_enter(). */
 void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg);
 
 /*
  * Runs the fiber until it leaves or its function returns. True if the function has returned: the
- * fiber is idle and can be started again. Not from inside a fiber.
+ * fiber is idle and can be started again. From inside another fiber it is a coroutine of that one:
+ * on its own stack it must not wait, but leave, and have the other one wait.
  */
 bool fiber_enter(struct fiber *f);
 

@@ -185,6 +185,120 @@ def a_transaction_is_all_or_nothing(cwd):
 
 
 @test
+def a_script_is_one_transaction(cwd):
+    script = "redis.call('SET', KEYS[1], ARGV[1]); return {redis.call('GET', KEYS[1]), 1.9, true}"
+    with Redis(cwd) as server, server.client() as c, server.client() as sub:
+        equal(c("EVAL", script, "1", "a", "x"), [b"x", 1, 1])
+        sha = c("SCRIPT", "LOAD", script)
+        equal(c("EVALSHA", sha.upper(), "1", "a", "y"), [b"y", 1, 1])
+        equal(c("SCRIPT", "EXISTS", sha, "0" * 40), [1, 0])
+        equal(c.pipeline(("MULTI",), ("EVALSHA", sha, "1", "a", "z"), ("GET", "a"), ("EXEC",))[3],
+              [[b"z", 1, 1], b"z"])
+        # As in Redis an error undoes nothing of what the script did before.
+        contains(c.error("EVAL", "redis.call('SET', KEYS[1], '1'); redis.call('LPUSH', KEYS[1], 'x')",
+                         "1", "a"), "WRONGTYPE")
+        equal(c("GET", "a"), b"1")
+        sub("SUBSCRIBE", "news")
+        equal(c("EVAL", "redis.call('PUBLISH', 'news', 'm'); return redis.status_reply('FINE')", "0"),
+              "FINE")
+        equal(sub.read(), [b"message", b"news", b"m"])
+        equal(c("EVAL", "local t = redis.call('TIME'); for i = 1, 30000 do redis.call('PING') end; "
+                "local u = redis.call('TIME'); return t[1] == u[1] and t[2] == u[2]", "0"), 1)
+        equal(c("SCRIPT", "FLUSH"), "OK")
+        equal(c.error("EVALSHA", sha, "1", "a", "y"),
+              "NOSCRIPT No matching script. Please use EVAL.")
+        contains(c.error("EVAL_RO", script, "1", "a", "y"), "Write commands are not allowed")
+        contains(c.error("EVAL", "#!lua flags=no-writes\n" + script, "1", "a", "y"),
+                 "Write commands are not allowed")
+
+
+@test
+def scripts_meet_at_keys_that_they_name_and_at_others(cwd):
+    with Redis(cwd) as server:
+        def count(named):
+            with server.client() as c:
+                for _ in range(25):
+                    c("EVAL", "local n = tonumber(redis.call('GET', 'n') or 0); "
+                      "redis.call('SET', 'n', n + 1)", *(("1", "n") if named else ("1", "m")))
+                    c("INCR", "n")
+
+        threads = [threading.Thread(target=count, args=(i % 2 == 0,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with server.client() as c, server.client() as other:
+            equal(c("GET", "n"), b"400")
+            # A key that a script does not name is watched all the same.
+            c("WATCH", "n")
+            other("EVAL", "redis.call('SET', 'n', 'x')", "0")
+            equal(c.pipeline(("MULTI",), ("SET", "n", "y"), ("EXEC",)), ["OK", "QUEUED", None])
+
+
+@test
+def a_script_stays_in_its_sandbox(cwd):
+    readonly = "Attempt to modify a readonly table"
+    absent = "Script attempted to access nonexistent global variable"
+    with Redis(cwd) as server, server.client() as c:
+        for script, text in [
+                ("a = 1", readonly), ("redis.call = 1", readonly), ("_G = {}", readonly),
+                ("setmetatable(_G, {})", readonly), ("getmetatable(_G).__index = {}", readonly),
+                ("rawset(_G, 'a', 1)", readonly), ("string.rep = 1", readonly),
+                ("cjson.encode = 1", readonly), ("return a", absent), ("print('x')", absent),
+                ("dofile('x')", absent), ("loadfile('x')", absent), ("return package", absent),
+                ("return io", absent), ("return debug", absent), ("return require", absent),
+                ("return cmsgpack", absent), ("return struct", absent),
+                ("os.exit()", "attempt to call field 'exit'"),
+                ("return loadstring(string.dump(function() end))()", "attempt to call a nil value"),
+                ("return string.rep('x', 1e9)", "SCRIPT_MEMORY_BYTES"),
+                ("local s = 'x'; while true do s = s .. s end", "memory"),
+                ("local t = {}; for i = 1, 1e9 do t[i] = {} end", "memory"),
+                ("return ('x'):find(('a?'):rep(100000))", "SCRIPT_PATTERN_BYTES"),
+                ("local function f() return f() + 1 end; return f()", "stack overflow"),
+                ("local function f() return coroutine.wrap(f)() end; return f()", "C stack overflow"),
+                ("local function f() return ('x'):gsub('.', f) end; return f()", "C stack overflow"),
+                ("return loadstring(('('):rep(5000))()", "attempt to call a nil value"),
+                ("redis.call('BLPOP', 'a', 0)", "not allowed from script"),
+                ("redis.call('CONFIG', 'GET', '*')", "not allowed from script"),
+                ("redis.call('EVAL', 'return 1', 0)", "not allowed from script"),
+                ("this is not Lua", "Error compiling script"),
+                ("return cjson.decode('[1')", "Expected comma or array end but found T_END"),
+                ("return cjson.decode(('['):rep(2000))", "too many nested data structures")]:
+            contains(c.error("EVAL", script, "0"), text)
+        equal(c("EVAL", "local a = {}; a[1] = a; return pcall(tostring, a)", "0"), 1)
+        equal(c("EVAL", "return cjson.encode(cjson.decode(ARGV[1]))", "0",
+                '[1, 2.5, "a\\u00e9\\n/", {"x": [null, true]}, {}]'),
+              '[1,2.5,"aé\\n\\/",{"x":[null,true]},{}]'.encode())
+        equal(c("EVAL", "return {bit.band(0xff, 15), bit.tohex(255, 4), bit.bxor(1, 2)}", "0"),
+              [15, b"00ff", 3])
+        equal(c("EVAL", "local b = math.random; math.randomseed(7); return tostring(b())", "0"),
+              c("EVAL", "local b = math.random; math.randomseed(7); return tostring(b())", "0"))
+
+
+@test
+def a_long_script_holds_up_nobody_and_can_be_ended(cwd):
+    endless = ("redis.call('SET', 'a', '1'); while true do "
+               "pcall(function() while true do redis.call('PING') end end) end")
+    with Redis(cwd) as server, server.client() as c, server.client() as other:
+        equal(other.error("SCRIPT", "KILL"), "NOTBUSY No scripts in execution right now.")
+        for script in ("while true do end", endless):
+            c.send("EVAL", script, "0")
+            while True:
+                other.send("SCRIPT", "KILL")
+                if other.read() == "OK":
+                    break
+            equal(other("PING"), "PONG")
+            contains(str(c.read()), "Script killed by user with SCRIPT KILL")
+            equal(other("GET", "a"), None)
+        other("CONFIG", "SET", "lua-time-limit", "100")
+        answers = c.pipeline(("SET", "b", "1"), ("EVAL", endless, "1", "a"), ("INCR", "b"))
+        contains(str(answers[1]), "(lua-time-limit)")
+        equal([answers[0], answers[2]], ["OK", 2])
+        equal(other("GET", "a"), None)
+        equal(c("PING"), "PONG")
+
+
+@test
 def those_who_wait_are_served_in_their_order(cwd):
     with Redis(cwd) as server, server.client() as c:
         waiting = [server.client() for _ in range(3)]

@@ -179,8 +179,24 @@ class Commands:
             ["zdiff", 2, k(), k()], ["zintercard", 2, k(), k(), "limit", i()],
         ]
 
+    def scripts(self):
+        """Any command in a script, and values that go to and fro."""
+        command = [str(arg) for arg in self.random.choice(self.strings() + self.lists())]
+        call = "return redis.call(unpack(ARGV))"
+        texts = [
+            call, "return redis.pcall(unpack(ARGV))", "redis.setresp(3); " + call,
+            "local r = redis.pcall(unpack(ARGV)); return {type(r), r}",
+            "local ok, e = pcall(redis.call, unpack(ARGV)); return {tostring(ok), e}",
+            "return cjson.encode(ARGV)", "return cjson.decode(ARGV[2])", "return {1.7, -1.7, 'a', nil, 2}",
+            "return bit.tobit(tonumber(ARGV[2]) or 0)", "return {ok = ARGV[1]}", "return {err = ARGV[1]}",
+            "return redis.error_reply(ARGV[1])", "return x", "x = 1", "return #ARGV + #KEYS",
+            "return {double = 1.5, x = 1}", "return {map = {a = 1}}", "return redis.sha1hex(ARGV[1])",
+        ]
+        return [[self.random.choice(["eval", "eval", "eval_ro"]), self.random.choice(texts), 0, *command]]
+
     def next(self):
-        kinds = [self.strings, self.keys, self.hashes, self.sets, self.lists, self.zsets]
+        kinds = [self.strings, self.keys, self.hashes, self.sets, self.lists, self.zsets,
+                 self.scripts]
         return [str(arg) for arg in self.random.choice(self.random.choice(kinds)())]
 
 

@@ -55,7 +55,7 @@ static const struct config_row rows[] = {
 	{ "list-compress-depth", "0", CONFIG_NUMBER, 0, BIG, NULL },
 	{ "list-max-listpack-size", "-2", CONFIG_NUMBER, -5, BIG, NULL },
 	{ "list-max-ziplist-size", "-2", CONFIG_NUMBER, -5, BIG, NULL },
-	{ "lua-time-limit", "5000", CONFIG_NUMBER, 0, BIG, NULL },
+	{ "lua-time-limit", "5000", CONFIG_NUMBER, 0, UINT32_MAX, NULL },
 	{ "maxmemory", "0", CONFIG_FIXED, 0, 0, NO_EVICTION },
 	{ "maxmemory-policy", "noeviction", CONFIG_FIXED, 0, 0, NO_EVICTION },
 	{ "maxmemory-samples", "5", CONFIG_NUMBER, 1, 64, NULL },
@@ -221,6 +221,8 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 		atomic_store(&r->slow_max, (uint64_t)n);
 	else if (strcmp(row->name, "proto-max-bulk-len") == 0)
 		atomic_store(&r->bulk_bytes, (uint64_t)n);
+	else if (strcmp(row->name, "lua-time-limit") == 0)
+		atomic_store(&r->script_ms, (uint64_t)n);
 }
 
 bool

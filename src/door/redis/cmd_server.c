@@ -8,6 +8,7 @@
 #include "door/redis/commands.h"
 #include "door/redis/data.h"
 #include "door/redis/redis_int.h"
+#include "door/redis/script.h"
 #include "door/redis/slow.h"
 
 enum {
@@ -20,7 +21,7 @@ enum {
 enum status
 cmd_time(struct call *c)
 {
-	uint64_t ms = clock_wall_ms();
+	uint64_t ms = c->in_script ? c->script_now_ms : clock_wall_ms();
 
 	reply_array(c->reply, 2);
 	reply_bulk_int(c->reply, (int64_t)(ms / 1000));
@@ -66,12 +67,11 @@ info_memory(struct redis *r, struct buf *out)
 {
 	struct rusage usage = { 0 };
 
-	(void)r;
 	getrusage(RUSAGE_SELF, &usage);
 	buf_printf(out,
 		   "# Memory\r\nused_memory_peak:%llu\r\nmaxmemory:0\r\nmaxmemory_human:0B\r\n"
-		   "maxmemory_policy:noeviction\r\n",
-		   (unsigned long long)usage.ru_maxrss * 1024);
+		   "maxmemory_policy:noeviction\r\nnumber_of_cached_scripts:%zu\r\n",
+		   (unsigned long long)usage.ru_maxrss * 1024, script_cache_count(r->script_cache));
 }
 
 static void

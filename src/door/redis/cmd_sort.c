@@ -300,8 +300,8 @@ cmd_sort(struct call *c)
 	if (item->type == TIMED_VALUE || item->type == TIMED_HASH)
 		return call_wrong_type(c);
 	TRY(sort_collect(c, item, &s, &e, &count));
-	/* A set has no order of its own, and what is stored should be the same each time. */
-	if (s.unsorted && item->type == TIMED_SET && s.store) {
+	/* A set has no order; what is stored, or a script gets, is the same each time. */
+	if (s.unsorted && item->type == TIMED_SET && (s.store || c->in_script)) {
 		s.unsorted = s.has_by = false;
 		s.alpha = true;
 	}

@@ -39,6 +39,8 @@ enum command_flags {
 	COMMAND_ALONE = 1 << 20,
 	/* It works on all keys of a database, or on all databases. */
 	COMMAND_ALL_KEYS = 1 << 21,
+	/* It runs a script, which may write unless the command is COMMAND_READONLY. */
+	COMMAND_SCRIPT = 1 << 22,
 };
 
 enum command_group {
@@ -71,6 +73,13 @@ struct command {
 	const char *summary;
 };
 
+/* How a script was ended from outside. */
+enum script_end {
+	SCRIPT_GOES_ON,
+	SCRIPT_KILLED,
+	SCRIPT_TOOK_LONG,
+};
+
 struct call {
 	struct redis *redis;
 	struct client *client;
@@ -83,6 +92,14 @@ struct call {
 	bool in_exec; /* it must not wait */
 	bool waited;  /* it has waited, and looks again */
 	bool blocks;  /* set by the handler: there is nothing yet, and it wants to wait */
+
+	/* Scripts: the same in each attempt. */
+	bool in_script; /* a script calls it */
+	uint64_t script_seed;
+	uint64_t script_now_ms;
+	enum script_end script_end;
+	uint64_t lanes; /* that the transaction has */
+	bool strays;    /* set by the handler: it would write what is in no lane of those */
 	struct arena *arena;
 };
 
@@ -102,6 +119,14 @@ const struct command *command_find(struct redis *r, struct str name);
 MUST_USE enum status command_keys(const struct command *command, const struct str *argv,
 				  size_t argc, struct arena *arena, size_t **ret,
 				  size_t *ret_count);
+
+/* True if its transaction must not be a read-only one. */
+static inline bool
+command_may_write(const struct command *command)
+{
+	return command->flags & COMMAND_WRITE ||
+	       (command->flags & COMMAND_SCRIPT && !(command->flags & COMMAND_READONLY));
+}
 
 /* True if argument `i` is that word, in any case. */
 static inline bool

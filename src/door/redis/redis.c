@@ -8,6 +8,7 @@
 #include "base/rand.h"
 #include "door/redis/config.h"
 #include "door/redis/redis_int.h"
+#include "door/redis/script.h"
 #include "door/redis/serve.h"
 #include "door/redis/slow.h"
 
@@ -23,6 +24,7 @@ redis_init_locks(struct redis *r)
 	pthread_mutex_init(&r->blocked_lock, NULL);
 	pthread_mutex_init(&r->config_lock, NULL);
 	pthread_mutex_init(&r->slow_lock, NULL);
+	pthread_mutex_init(&r->scripts_lock, NULL);
 }
 
 static void
@@ -35,6 +37,7 @@ redis_fini_locks(struct redis *r)
 	pthread_mutex_destroy(&r->blocked_lock);
 	pthread_mutex_destroy(&r->config_lock);
 	pthread_mutex_destroy(&r->slow_lock);
+	pthread_mutex_destroy(&r->scripts_lock);
 }
 
 struct redis *
@@ -62,7 +65,8 @@ redis_new(const struct redis_config *config)
 		.output_bytes = REDIS_OUTPUT_BYTES,
 		.refusal = TOO_MANY,
 	};
-	if (!config_init(r)) {
+	r->script_cache = script_cache_new();
+	if (!r->script_cache || !config_init(r)) {
 		redis_free(r);
 		return NULL;
 	}
@@ -77,6 +81,7 @@ redis_free(struct redis *r)
 	assert(!r->clients);
 	for (size_t i = 0; i < r->cache_count; i++)
 		catalog_cache_free(r->caches[i]);
+	script_cache_free(r->script_cache);
 	config_fini(r);
 	slow_clear(r);
 	run_queue_fini(&r->queue);

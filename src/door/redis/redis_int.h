@@ -72,6 +72,11 @@ struct redis {
 	_Atomic uint64_t slow_max;
 	_Atomic uint64_t bulk_bytes; /* proto-max-bulk-len */
 
+	pthread_mutex_t scripts_lock;
+	struct script *scripts; /* that run now */
+	struct script_cache *script_cache;
+	_Atomic uint64_t script_ms; /* lua-time-limit; 0: none */
+
 	pthread_mutex_t slow_lock;
 	struct slow_entry slow[REDIS_SLOWLOG_ENTRIES]; /* the newest is slow[(next - 1) % …] */
 	uint64_t slow_next;

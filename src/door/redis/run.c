@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/metric.h"
+#include "base/rand.h"
 #include "door/redis/effects.h"
 #include "door/redis/error.h"
 #include "door/redis/redis_int.h"
@@ -138,6 +139,7 @@ struct group {
 	struct txn x;
 	struct err err;
 	bool reads;
+	uint64_t lanes;
 	size_t limit; /* units of the next transaction */
 
 	/* Of the attempt under way. */
@@ -150,6 +152,16 @@ static bool
 unit_is_data(const struct unit *u)
 {
 	return u->is_exec || !(u->command->flags & COMMAND_ALONE);
+}
+
+/* Whatever a script draws, and its time, are the same when it is run again. */
+static void
+group_fix_chance(struct unit *u)
+{
+	if (!(u->command->flags & COMMAND_SCRIPT) || u->script_now_ms)
+		return;
+	rand_bytes(&u->script_seed, sizeof(u->script_seed));
+	u->script_now_ms = clock_wall_ms();
 }
 
 /* Runs one command. Its answer is dropped when it fails. */
@@ -169,10 +181,19 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 		.db = *db,
 		.in_exec = in_exec,
 		.waited = u->waited,
+		.lanes = g->lanes,
 		.arena = g->arena,
 	};
+	enum status status;
 
-	TRY(u->command->run(&call));
+	group_fix_chance(u);
+	call.script_seed = u->script_seed;
+	call.script_now_ms = u->script_now_ms;
+	call.script_end = u->script_end;
+	status = u->command->run(&call);
+	u->script_end = call.script_end;
+	job->strays |= call.strays;
+	TRY(status);
 	*db = call.db;
 	*ret_blocks = call.blocks;
 	if (buf_status(job->out) == STATUS_LIMIT)
@@ -269,6 +290,8 @@ group_begin(struct group *g)
 	for (struct job *j = g->first; j; j = j->group) {
 		j->end = j->done;
 		j->waits = false;
+		if (!j->blocked)
+			j->strays = false;
 		j->out->len = j->out_len;
 		j->out->failed = STATUS_OK;
 	}
@@ -324,6 +347,14 @@ group_settle(struct group *g)
 static void
 group_settle_failure(struct group *g, enum status status)
 {
+	if (g->failed && g->ran == 0 && g->failed->strays) {
+		/* It leaves the group, and run_job() runs it again. */
+		g->failed->out->len = g->failed->out_len;
+		g->failed->out->failed = STATUS_OK;
+		g->failed->blocked = true;
+		g->limit = REDIS_GROUP_UNITS;
+		return;
+	}
 	if (g->failed && g->ran == 0) {
 		group_refuse(g->failed, status, &g->err);
 		g->limit = REDIS_GROUP_UNITS;
@@ -403,6 +434,7 @@ job_lead(struct redis *r, struct job *job, struct arena *arena)
 
 	for (struct job *j = job; j; j = j->group)
 		lanes |= j->lanes;
+	g.lanes = lanes;
 	group_run(&g);
 	pthread_mutex_lock(&q->lock);
 	q->busy &= ~lanes;
@@ -437,6 +469,19 @@ job_enqueue(struct run_queue *q, struct job *job)
 	pthread_mutex_unlock(&q->lock);
 }
 
+static void
+job_run_in_turn(struct redis *r, struct job *job, struct arena *arena)
+{
+	job->next = job->group = NULL;
+	job->leads = false;
+	event_init(&job->woken);
+	job_enqueue(&r->queue, job);
+	if (!job->leads)
+		(void)event_wait(&job->woken, WAIT_FOREVER);
+	if (job->leads)
+		job_lead(r, job, arena);
+}
+
 void
 run_job(struct redis *r, struct job *job, struct arena *arena)
 {
@@ -447,15 +492,19 @@ run_job(struct redis *r, struct job *job, struct arena *arena)
 	for (size_t i = job->done; i < job->count; i++)
 		assert(unit_is_data(&job->units[i]));
 	if (job->reads) {
-		struct group g = { .redis = r, .first = job, .arena = arena, .reads = true };
+		struct group g = {
+			.redis = r, .first = job, .arena = arena, .reads = true, .lanes = UINT64_MAX
+		};
 
 		group_run(&g);
 		return;
 	}
-	event_init(&job->woken);
-	job_enqueue(&r->queue, job);
-	if (!job->leads)
-		(void)event_wait(&job->woken, WAIT_FOREVER);
-	if (job->leads)
-		job_lead(r, job, arena);
+	job_run_in_turn(r, job, arena);
+	if (!job->strays)
+		return;
+	/* Its keys do not tell what a script writes: then nobody else writes meanwhile. */
+	job->strays = job->blocked = false;
+	job->lanes = UINT64_MAX;
+	job_run_in_turn(r, job, arena);
+	assert(!job->strays);
 }

@@ -35,6 +35,10 @@ struct unit {
 	bool is_exec;
 	unsigned ret_db; /* that the connection has afterwards */
 	uint64_t began_ns;
+	/* Of scripts: 0 until the first attempt. */
+	uint64_t script_seed;
+	uint64_t script_now_ms;
+	enum script_end script_end; /* of an attempt before */
 };
 
 struct job {
@@ -46,6 +50,7 @@ struct job {
 	bool reads;        /* none of them writes */
 	bool cannot_block; /* a unit that would wait answers as after its timeout */
 	uint64_t lanes;
+	bool strays;     /* a script wants to write what is in none of its lanes */
 	struct buf *out; /* its answers */
 
 	/* run.c's */

@@ -407,7 +407,7 @@ exec_run(struct request_call *q)
 			    STR("EXECABORT Transaction discarded because of previous errors."));
 	} else {
 		for (size_t i = 0; i < c->queued_count; i++)
-			reads &= !(c->queued[i].command->flags & COMMAND_WRITE);
+			reads &= !command_may_write(c->queued[i].command);
 		unit.muted = c->reply_off || c->reply_skip;
 		/* The batch is empty: there is room. */
 		if (batch_add(q->batch, &unit, reads, exec_lanes(c, q->batch->arena)) ==

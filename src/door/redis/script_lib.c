@@ -1,0 +1,360 @@
+/* The sandbox: Lua's libraries without what reaches out of a script, and globals that stay. */
+#include <lualib.h>
+#include <math.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "door/redis/script.h"
+
+#define READONLY "Attempt to modify a readonly table"
+#define MARK     "frond readonly" /* in the metatable of a protected table */
+
+/* ---- Tables that cannot be changed ---- */
+
+static int
+lib_refuse_change(lua_State *L)
+{
+	return luaL_error(L, READONLY);
+}
+
+void
+script_protect(lua_State *L)
+{
+	lua_newtable(L);          /* the table that scripts see */
+	lua_createtable(L, 0, 4); /* its metatable */
+	lua_pushvalue(L, -3);
+	lua_setfield(L, -2, "__index");
+	lua_pushcfunction(L, lib_refuse_change);
+	lua_setfield(L, -2, "__newindex");
+	lua_pushboolean(L, 1);
+	lua_setfield(L, -2, MARK);
+	/* getmetatable() gives one that cannot be changed either. */
+	lua_newtable(L);
+	lua_createtable(L, 0, 2);
+	lua_pushcfunction(L, lib_refuse_change);
+	lua_setfield(L, -2, "__newindex");
+	lua_pushboolean(L, 1);
+	lua_setfield(L, -2, MARK);
+	lua_setmetatable(L, -2);
+	lua_setfield(L, -2, "__metatable");
+	lua_setmetatable(L, -2);
+	lua_replace(L, -2);
+}
+
+static bool
+lib_is_protected(lua_State *L, int index)
+{
+	bool is = false;
+
+	if (lua_getmetatable(L, index)) {
+		lua_pushliteral(L, MARK);
+		lua_rawget(L, -2);
+		is = lua_toboolean(L, -1);
+		lua_pop(L, 2);
+	}
+	return is;
+}
+
+/* The __index of the globals: upvalue 1 has them. */
+static int
+lib_global(lua_State *L)
+{
+	lua_pushvalue(L, 2);
+	lua_rawget(L, lua_upvalueindex(1));
+	if (lua_isnil(L, -1))
+		return luaL_error(L, "Script attempted to access nonexistent global variable '%s'",
+				  lua_isstring(L, 2) ? lua_tostring(L, 2) : luaL_typename(L, 2));
+	return 1;
+}
+
+void
+script_protect_globals(lua_State *L)
+{
+	int real = lua_gettop(L);
+
+	lua_pushvalue(L, real);
+	script_protect(L); /* the table that scripts see */
+	lua_pushvalue(L, -1);
+	lua_setfield(L, real, "_G");
+	lua_getmetatable(L, -1);
+	lua_pushvalue(L, real);
+	lua_pushcclosure(L, lib_global, 1);
+	lua_setfield(L, -2, "__index");
+	lua_pop(L, 1);
+	lua_replace(L, LUA_GLOBALSINDEX);
+	lua_pop(L, 1);
+}
+
+/* ---- What replaces Lua's own ---- */
+
+/* Calls what upvalue 1 is: Lua's own function. */
+static int
+lib_call_own(lua_State *L)
+{
+	int args = lua_gettop(L);
+
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_insert(L, 1);
+	lua_call(L, args, LUA_MULTRET);
+	return lua_gettop(L);
+}
+
+/* setmetatable, rawset */
+static int
+lib_change(lua_State *L)
+{
+	if (lua_gettop(L) && lib_is_protected(L, 1)) {
+		lua_pushliteral(L, READONLY);
+		return lua_error(L);
+	}
+	return lib_call_own(L);
+}
+
+/* Compiled code could break the interpreter. */
+static bool
+lib_is_binary(const char *text, size_t len)
+{
+	return len && text[0] == LUA_SIGNATURE[0];
+}
+
+static int
+lib_loadstring(lua_State *L)
+{
+	size_t len;
+	const char *text = luaL_checklstring(L, 1, &len);
+	const char *name = luaL_optstring(L, 2, text);
+
+	if (lib_is_binary(text, len)) {
+		lua_pushnil(L);
+		lua_pushliteral(L, "compiled code cannot be loaded");
+		return 2;
+	}
+	if (len > SCRIPT_BYTES) {
+		lua_pushnil(L);
+		lua_pushliteral(L, "the text is too long (SCRIPT_BYTES)");
+		return 2;
+	}
+	if (luaL_loadbuffer(L, text, len, name) == 0)
+		return 1;
+	lua_pushnil(L);
+	lua_insert(L, -2);
+	return 2;
+}
+
+static int
+lib_load(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TFUNCTION);
+	lua_settop(L, 2);
+	lua_pushliteral(L, "");
+	for (;;) {
+		size_t len;
+
+		lua_pushvalue(L, 1);
+		lua_call(L, 0, 1);
+		if (lua_isnil(L, -1) || (lua_tolstring(L, -1, &len) && !len))
+			break;
+		if (!lua_isstring(L, -1))
+			return luaL_error(L, "reader function must return a string");
+		lua_concat(L, 2);
+		if (lua_objlen(L, -1) > SCRIPT_BYTES)
+			break;
+	}
+	lua_settop(L, 3);
+	if (lua_isnil(L, 2)) {
+		lua_pushliteral(L, "=(load)");
+		lua_replace(L, 2);
+	}
+	lua_remove(L, 1);
+	lua_insert(L, 1);
+	return lib_loadstring(L);
+}
+
+/* As Redis's: an error with a text is caught as that text. */
+static int
+lib_pcall(lua_State *L)
+{
+	int args = lua_gettop(L);
+
+	luaL_checkany(L, 1);
+	lua_pushboolean(L, 1);
+	lua_insert(L, 1);
+	if (lua_pcall(L, args - 1, LUA_MULTRET, 0) == 0)
+		return lua_gettop(L);
+	lua_remove(L, 1);
+	if (lua_istable(L, -1)) {
+		lua_pushliteral(L, "err");
+		lua_rawget(L, -2);
+		if (lua_isstring(L, -1))
+			lua_replace(L, -2);
+		else
+			lua_pop(L, 1);
+	}
+	lua_pushboolean(L, 0);
+	lua_insert(L, -2);
+	return 2;
+}
+
+/* A long text is refused before it is made. */
+static int
+lib_rep(lua_State *L)
+{
+	size_t len;
+
+	(void)luaL_checklstring(L, 1, &len);
+	if (len && luaL_checknumber(L, 2) > (lua_Number)(SCRIPT_MEMORY_BYTES / len))
+		return luaL_error(L, "the text needs more memory than a script may use "
+				     "(SCRIPT_MEMORY_BYTES)");
+	return lib_call_own(L);
+}
+
+/* find, match, gmatch, gsub: a long pattern could need more stack than there is. */
+static int
+lib_pattern(lua_State *L)
+{
+	size_t len;
+
+	(void)luaL_checklstring(L, 2, &len);
+	if (len > SCRIPT_PATTERN_BYTES)
+		return luaL_error(L, "a pattern may have %d bytes (SCRIPT_PATTERN_BYTES)",
+				  SCRIPT_PATTERN_BYTES);
+	return lib_call_own(L);
+}
+
+/* find() has an argument that says that there is no pattern. */
+static int
+lib_find(lua_State *L)
+{
+	return lua_toboolean(L, 4) ? lib_call_own(L) : lib_pattern(L);
+}
+
+/* The generator of lrand48(), as Redis has it. */
+static int
+lib_random(lua_State *L)
+{
+	struct script *s = script_of(L);
+	lua_Number r, low = 1, high;
+
+	s->random = (s->random * UINT64_C(0x5deece66d) + 11) & UINT64_C(0xffffffffffff);
+	r = (lua_Number)((s->random >> 17) % INT32_MAX) / INT32_MAX;
+	if (lua_gettop(L) == 0) {
+		lua_pushnumber(L, r);
+		return 1;
+	}
+	if (lua_gettop(L) > 2)
+		return luaL_error(L, "wrong number of arguments");
+	if (lua_gettop(L) == 2)
+		low = luaL_checkint(L, 1);
+	high = luaL_checkint(L, lua_gettop(L));
+	luaL_argcheck(L, low <= high, lua_gettop(L), "interval is empty");
+	lua_pushnumber(L, floor(r * (high - low + 1)) + low);
+	return 1;
+}
+
+static int
+lib_randomseed(lua_State *L)
+{
+	script_of(L)->random = ((uint64_t)(uint32_t)luaL_checkint(L, 1) << 16) + 0x330e;
+	return 0;
+}
+
+static int
+lib_clock(lua_State *L)
+{
+	lua_pushnumber(L, (lua_Number)(clock_mono_ns() - script_of(L)->began_ns) / 1e9);
+	return 1;
+}
+
+/* ---- Opening ---- */
+
+/* Puts `fn` into the table on top of the stack, with what was there before as its upvalue. */
+static void
+lib_wrap(lua_State *L, const char *name, lua_CFunction fn)
+{
+	lua_getfield(L, -1, name);
+	lua_pushcclosure(L, fn, 1);
+	lua_setfield(L, -2, name);
+}
+
+static void
+lib_remove(lua_State *L, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		lua_pushnil(L);
+		lua_setfield(L, -2, names[i]);
+	}
+}
+
+/* The library `name` of the globals on top of the stack cannot be changed any more. */
+static void
+lib_close(lua_State *L, const char *name)
+{
+	lua_getfield(L, -1, name);
+	script_protect(L);
+	lua_setfield(L, -2, name);
+}
+
+static void
+lib_open_lua(lua_State *L)
+{
+	static const lua_CFunction opens[] = { luaopen_base, luaopen_table, luaopen_string,
+					       luaopen_math };
+
+	for (size_t i = 0; i < sizeof(opens) / sizeof(opens[0]); i++) {
+		lua_pushcfunction(L, opens[i]);
+		lua_pushliteral(L, "");
+		lua_call(L, 1, 0);
+	}
+}
+
+static void
+lib_mend_string(lua_State *L)
+{
+	static const char *const patterns[] = { "match", "gmatch", "gfind", "gsub" };
+
+	lua_getfield(L, -1, "string");
+	lib_wrap(L, "rep", lib_rep);
+	lib_wrap(L, "find", lib_find);
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		lib_wrap(L, patterns[i], lib_pattern);
+	lua_pop(L, 1);
+}
+
+void
+script_open_libs(lua_State *L)
+{
+	static const char *const removed[] = { "dofile", "loadfile", "print", "require", "module" };
+	static const char *const closed[] = { "coroutine", "string", "math", "table",
+					      "redis",     "cjson",  "bit",  "os" };
+	static const luaL_Reg own[] = { { "loadstring", lib_loadstring },
+					{ "load", lib_load },
+					{ "pcall", lib_pcall } };
+	static const luaL_Reg os[] = { { "clock", lib_clock }, { NULL, NULL } };
+
+	lib_open_lua(L);
+	luaL_register(L, "os", os);
+	lua_pop(L, 1);
+	lua_pushvalue(L, LUA_GLOBALSINDEX);
+	lib_remove(L, removed, sizeof(removed) / sizeof(removed[0]));
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		lua_pushcfunction(L, own[i].func);
+		lua_setfield(L, -2, own[i].name);
+	}
+	lib_wrap(L, "setmetatable", lib_change);
+	lib_wrap(L, "rawset", lib_change);
+	lib_mend_string(L);
+	lua_getfield(L, -1, "math");
+	lua_pushcfunction(L, lib_random);
+	lua_setfield(L, -2, "random");
+	lua_pushcfunction(L, lib_randomseed);
+	lua_setfield(L, -2, "randomseed");
+	lua_pop(L, 1);
+	script_open_redis(L);
+	lua_setfield(L, -2, "redis");
+	script_open_json(L);
+	lua_setfield(L, -2, "cjson");
+	script_open_bit(L);
+	lua_setfield(L, -2, "bit");
+	for (size_t i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
+		lib_close(L, closed[i]);
+}

@@ -1,0 +1,53 @@
+/* What every library of scripts uses. On the script's stack. */
+#include "door/redis/script.h"
+#include "loop/fiber.h"
+
+struct script *
+script_of(lua_State *L)
+{
+	void *ud;
+
+	(void)lua_getallocf(L, &ud);
+	return ud;
+}
+
+void
+script_leave(struct script *s, enum script_want wants)
+{
+	s->wants = wants;
+	fiber_leave(s->fiber);
+}
+
+void
+script_push_error(lua_State *L, const char *text)
+{
+	lua_createtable(L, 0, 3);
+	if (text[0] != '-')
+		lua_pushfstring(L, "ERR %s", text);
+	else if (strchr(text, ' '))
+		lua_pushstring(L, text + 1);
+	else
+		lua_pushfstring(L, "ERR %s", text + 1);
+	lua_setfield(L, -2, "err");
+}
+
+struct buf *
+script_scratch(lua_State *L)
+{
+	struct script *s = script_of(L);
+
+	buf_clear(&s->scratch);
+	return &s->scratch;
+}
+
+int
+script_push_scratch(lua_State *L)
+{
+	struct script *s = script_of(L);
+
+	if (buf_status(&s->scratch) != STATUS_OK)
+		return luaL_error(L, "the text needs more memory than a script may use "
+				     "(SCRIPT_MEMORY_BYTES)");
+	lua_pushlstring(L, s->scratch.ptr ? s->scratch.ptr : "", s->scratch.len);
+	return 1;
+}
