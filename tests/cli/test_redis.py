@@ -299,6 +299,18 @@ def a_long_script_holds_up_nobody_and_can_be_ended(cwd):
 
 
 @test
+def a_pause_of_writes_is_about_scripts_too(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as other:
+        c("CLIENT", "PAUSE", "100000", "WRITE")
+        other.send("EVAL", "return redis.call('INCR', KEYS[1])", "1", "a")
+        while b"blocked_clients:1\r\n" not in c("INFO", "clients"):
+            pass
+        equal(c("EVAL_RO", "return redis.call('GET', KEYS[1])", "1", "a"), None)
+        c("CLIENT", "UNPAUSE")
+        equal(other.read(), 1)
+
+
+@test
 def those_who_wait_are_served_in_their_order(cwd):
     with Redis(cwd) as server, server.client() as c:
         waiting = [server.client() for _ in range(3)]

@@ -206,7 +206,7 @@ batch_add(struct batch *b, const struct unit *unit, bool reads, uint64_t lanes)
 	}
 	b->units[b->count++] = *unit;
 	b->reads &= reads;
-	b->writes |= unit->is_exec ? !reads : (unit->command->flags & COMMAND_WRITE) != 0;
+	b->writes |= unit->is_exec ? !reads : command_may_write(unit->command);
 	b->lanes |= lanes;
 	return STATUS_OK;
 }
