@@ -361,16 +361,19 @@ def messages_come_although_answers_are_off(cwd):
 
 @test
 def a_pause_of_writes_stops_writes_alone(cwd):
-    with Redis(cwd) as server, server.client() as c, server.client() as writer:
+    with Redis(cwd) as server, server.client() as c, \
+            server.client() as writer, server.client() as script:
         equal(c("CLIENT", "PAUSE", "100000", "WRITE"), "OK")
         equal(c("GET", "a"), None)
+        equal(c("EVAL_RO", "return 1", "0"), 1)
         contains(c("INFO"), b"blocked_clients:0\r\n")
         writer.send("SET", "a", "b")
-        while b"blocked_clients:1\r\n" not in c("INFO"):
+        script.send("EVAL", "return 2", "0")
+        while b"blocked_clients:2\r\n" not in c("INFO"):
             pass
         equal(c("GET", "a"), None)
         equal(c("CLIENT", "UNPAUSE"), "OK")
-        equal(writer.read(), "OK")
+        equal([writer.read(), script.read()], ["OK", 2])
         contains(c("INFO"), b"blocked_clients:0\r\n")
 
 
