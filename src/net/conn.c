@@ -90,8 +90,11 @@ net_now_ms(void)
 bool
 net_conn_linger(struct net_conn *c)
 {
+	const struct net_io *io = c->slot->io;
+
 	assert(!c->lingering);
-	if (c->lost || c->eof || !c->slot->io->shutdown(c)) {
+	/* A peer that has ended sends no more, but TLS may still have its own end to write. */
+	if (c->lost || !io->shutdown(c) || (c->eof && io->unwritten(c) == 0)) {
 		net_conn_close(c);
 		return false;
 	}

@@ -151,8 +151,8 @@ void net_conn_abort(struct net_conn *c);
 /*
  * Everything is sent, and the peer may still be sending: closing now would reset the stream and
  * could destroy what the peer has not read. Ends the sending direction, drops what comes, and
- * closes when the peer has ended, too, or after NET_LINGER_MS. False if the stream had to be
- * closed at once.
+ * closes when the peer has ended, too, or after NET_LINGER_MS. Where the peer has ended already,
+ * it only waits until the end of TLS is written. False if the stream is closed at once.
  */
 bool net_conn_linger(struct net_conn *c);
 

@@ -135,13 +135,8 @@ stream_run(struct net_stream_conn *c)
 static void
 stream_finish(struct net_stream_conn *c)
 {
-	bool eof = c->net.eof;
-
 	stream_drop(c);
-	if (eof)
-		net_conn_close(&c->net);
-	else
-		(void)net_conn_linger(&c->net);
+	(void)net_conn_linger(&c->net);
 }
 
 /* No fiber is at work: decides what becomes of the connection. */
@@ -231,7 +226,7 @@ stream_ended(struct net_conn *net)
 	struct net_stream_conn *c = stream_conn_of(net);
 
 	if (!c->stream) {
-		net_conn_close(net);
+		(void)net_conn_linger(net);
 		return;
 	}
 	/* It may have shut down its side only: what it asked before is answered. */

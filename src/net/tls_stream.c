@@ -461,7 +461,7 @@ tls_on_written(struct net_conn *c, bool ok)
 	}
 	tls_drop_flight(s);
 	if (s->ending) {
-		if (!tls_below(c)->shutdown(c))
+		if (c->eof || !tls_below(c)->shutdown(c))
 			net_conn_close(c);
 		return;
 	}
