@@ -167,6 +167,11 @@ run_step(struct run *r, const struct view_record *record, struct view_step *step
 	if (status != STATUS_OK)
 		return run_fail(r, status, &step->error);
 	run_tell(r);
+	/* If it was empty, the next one begins at the same place, and must not be taken for it. */
+	if (step->whole && !r->batch->more) {
+		view_batch_free(r->batch);
+		r->batch = NULL;
+	}
 	return STATUS_OK;
 }
 
