@@ -147,15 +147,7 @@ cmd_hincrbyfloat(struct call *c)
 enum status
 cmd_hdel(struct call *c)
 {
-	struct timed_item *item;
-	size_t removed;
-
-	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
-	TRY(members_delete(c, item, c->argv + 2, c->argc - 2, &removed));
-	reply_int(c->reply, (int64_t)removed);
-	return removed ? data_changed(c, item, c->argv[1], EVENT_HASH, "hdel") : STATUS_OK;
+	return members_remove(c, TIMED_HASH, EVENT_HASH, "hdel");
 }
 
 /* ---- Reading ---- */
@@ -208,19 +200,12 @@ cmd_hstrlen(struct call *c)
 enum status
 cmd_hmget(struct call *c)
 {
-	size_t count = c->argc - 2;
-	struct timed_member *m = arena_zalloc(c->arena, count * sizeof(*m));
-	struct timed_item *item;
+	struct timed_member *m;
+	size_t count;
 
+	TRY(members_look_up(c, TIMED_HASH, &m, &count));
 	if (!m)
-		return STATUS_LIMIT;
-	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
 		return STATUS_OK;
-	for (size_t i = 0; i < count; i++)
-		m[i].name = c->argv[i + 2];
-	if (item->type != TIMED_LEAF)
-		TRY(timed_members_get(item, m, count));
 	reply_array(c->reply, count);
 	for (size_t i = 0; i < count; i++) {
 		if (m[i].found)
@@ -317,44 +302,15 @@ cmd_hvals(struct call *c)
 }
 
 static void
-answer_pair(struct call *c, const struct timed_member *m, bool values)
+answer_field_value(struct reply *reply, const struct timed_member *m)
 {
-	if (values && c->reply->version == 3)
-		reply_array(c->reply, 2);
-	reply_bulk(c->reply, m->name);
-	if (values)
-		reply_bulk(c->reply, m->value);
+	reply_bulk(reply, m->value);
 }
 
 enum status
 cmd_hrandfield(struct call *c)
 {
-	bool values = c->argc == 4;
-	struct timed_member *m;
-	struct timed_item *item;
-	int64_t wanted = 1;
-	size_t count;
-
-	if (c->argc > 4 || (values && !call_arg_is(c, 3, "withvalues")))
-		return call_syntax_error(c);
-	if (c->argc > 2 && !call_int_range(c, 2, -MEMBERS_RANDOM_MOST, MEMBERS_RANDOM_MOST,
-					   "value is out of range", &wanted))
-		return STATUS_OK;
-	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
-	TRY(members_random(c, item, wanted, &m, &count));
-	if (c->argc == 2) {
-		if (count)
-			reply_bulk(c->reply, m[0].name);
-		else
-			reply_null(c->reply);
-		return STATUS_OK;
-	}
-	reply_array(c->reply, values && c->reply->version == 2 ? 2 * count : count);
-	for (size_t i = 0; i < count; i++)
-		answer_pair(c, &m[i], values);
-	return STATUS_OK;
+	return members_random_pairs(c, TIMED_HASH, "withvalues", answer_field_value);
 }
 
 enum status

@@ -28,33 +28,18 @@ cmd_sadd(struct call *c)
 enum status
 cmd_srem(struct call *c)
 {
-	struct timed_item *item;
-	size_t removed;
-
-	TRY(data_item(c, 1, TIMED_SET, &item));
-	if (!item)
-		return STATUS_OK;
-	TRY(members_delete(c, item, c->argv + 2, c->argc - 2, &removed));
-	reply_int(c->reply, (int64_t)removed);
-	return removed ? data_changed(c, item, c->argv[1], EVENT_SET, "srem") : STATUS_OK;
+	return members_remove(c, TIMED_SET, EVENT_SET, "srem");
 }
 
 enum status
 cmd_smismember(struct call *c)
 {
-	size_t count = c->argc - 2;
-	struct timed_member *m = arena_zalloc(c->arena, count * sizeof(*m));
-	struct timed_item *item;
+	struct timed_member *m;
+	size_t count;
 
+	TRY(members_look_up(c, TIMED_SET, &m, &count));
 	if (!m)
-		return STATUS_LIMIT;
-	TRY(data_item(c, 1, TIMED_SET, &item));
-	if (!item)
 		return STATUS_OK;
-	for (size_t i = 0; i < count; i++)
-		m[i].name = c->argv[i + 2];
-	if (item->type != TIMED_LEAF)
-		TRY(timed_members_get(item, m, count));
 	if (strcmp(c->command->name, "sismember") == 0) {
 		reply_int(c->reply, m[0].found);
 		return STATUS_OK;

@@ -155,34 +155,19 @@ cmd_zincrby(struct call *c)
 enum status
 cmd_zrem(struct call *c)
 {
-	struct timed_item *item;
-	size_t removed;
-
-	TRY(data_item(c, 1, TIMED_ZSET, &item));
-	if (!item)
-		return STATUS_OK;
-	TRY(members_delete(c, item, c->argv + 2, c->argc - 2, &removed));
-	reply_int(c->reply, (int64_t)removed);
-	return removed ? data_changed(c, item, c->argv[1], EVENT_ZSET, "zrem") : STATUS_OK;
+	return members_remove(c, TIMED_ZSET, EVENT_ZSET, "zrem");
 }
 
 /* ZSCORE and ZMSCORE */
 enum status
 cmd_zmscore(struct call *c)
 {
-	size_t count = c->argc - 2;
-	struct timed_member *m = arena_zalloc(c->arena, count * sizeof(*m));
-	struct timed_item *item;
+	struct timed_member *m;
+	size_t count;
 
+	TRY(members_look_up(c, TIMED_ZSET, &m, &count));
 	if (!m)
-		return STATUS_LIMIT;
-	TRY(data_item(c, 1, TIMED_ZSET, &item));
-	if (!item)
 		return STATUS_OK;
-	for (size_t i = 0; i < count; i++)
-		m[i].name = c->argv[i + 2];
-	if (item->type != TIMED_LEAF)
-		TRY(timed_members_get(item, m, count));
 	if (strcmp(c->command->name, "zmscore") == 0)
 		reply_array(c->reply, count);
 	for (size_t i = 0; i < count; i++) {
@@ -270,40 +255,16 @@ cmd_zpopmax(struct call *c)
 	return zpop_generic(c, true);
 }
 
+static void
+answer_score(struct reply *reply, const struct timed_member *m)
+{
+	reply_double(reply, m->score);
+}
+
 enum status
 cmd_zrandmember(struct call *c)
 {
-	bool scores = c->argc == 4;
-	struct timed_member *m;
-	struct timed_item *item;
-	int64_t wanted = 1;
-	size_t count;
-
-	if (c->argc > 4 || (scores && !call_arg_is(c, 3, "withscores")))
-		return call_syntax_error(c);
-	if (c->argc > 2 && !call_int_range(c, 2, -MEMBERS_RANDOM_MOST, MEMBERS_RANDOM_MOST,
-					   "value is out of range", &wanted))
-		return STATUS_OK;
-	TRY(data_item(c, 1, TIMED_ZSET, &item));
-	if (!item)
-		return STATUS_OK;
-	TRY(members_random(c, item, wanted, &m, &count));
-	if (c->argc == 2) {
-		if (count)
-			reply_bulk(c->reply, m[0].name);
-		else
-			reply_null(c->reply);
-		return STATUS_OK;
-	}
-	reply_array(c->reply, scores && c->reply->version == 2 ? 2 * count : count);
-	for (size_t i = 0; i < count; i++) {
-		if (scores && c->reply->version == 3)
-			reply_array(c->reply, 2);
-		reply_bulk(c->reply, m[i].name);
-		if (scores)
-			reply_double(c->reply, m[i].score);
-	}
-	return STATUS_OK;
+	return members_random_pairs(c, TIMED_ZSET, "withscores", answer_score);
 }
 
 enum status

@@ -72,6 +72,42 @@ members_delete(struct call *c, struct timed_item *item, const struct str *names,
 	return STATUS_OK;
 }
 
+enum status
+members_remove(struct call *c, enum timed_type type, enum event_class class, const char *event)
+{
+	struct timed_item *item;
+	size_t removed;
+
+	TRY(data_item(c, 1, type, &item));
+	if (!item)
+		return STATUS_OK;
+	TRY(members_delete(c, item, c->argv + 2, c->argc - 2, &removed));
+	reply_int(c->reply, (int64_t)removed);
+	return removed ? data_changed(c, item, c->argv[1], class, event) : STATUS_OK;
+}
+
+enum status
+members_look_up(struct call *c, enum timed_type type, struct timed_member **ret, size_t *ret_count)
+{
+	size_t count = c->argc - 2;
+	struct timed_member *m = arena_zalloc(c->arena, count * sizeof(*m));
+	struct timed_item *item;
+
+	*ret = NULL;
+	if (!m)
+		return STATUS_LIMIT;
+	TRY(data_item(c, 1, type, &item));
+	if (!item)
+		return STATUS_OK;
+	for (size_t i = 0; i < count; i++)
+		m[i].name = c->argv[i + 2];
+	if (item->type != TIMED_LEAF)
+		TRY(timed_members_get(item, m, count));
+	*ret = m;
+	*ret_count = count;
+	return STATUS_OK;
+}
+
 uint64_t
 members_draw(uint64_t n)
 {
@@ -114,6 +150,43 @@ members_random(struct call *c, struct timed_item *item, int64_t wanted, struct t
 	}
 	*ret = all;
 	*ret_count = n;
+	return STATUS_OK;
+}
+
+enum status
+members_random_pairs(struct call *c, enum timed_type type, const char *with,
+		     void (*answer_value)(struct reply *reply, const struct timed_member *m))
+{
+	bool values = c->argc == 4;
+	struct timed_member *m;
+	struct timed_item *item;
+	int64_t wanted = 1;
+	size_t count;
+
+	if (c->argc > 4 || (values && !call_arg_is(c, 3, with)))
+		return call_syntax_error(c);
+	if (c->argc > 2 && !call_int_range(c, 2, -MEMBERS_RANDOM_MOST, MEMBERS_RANDOM_MOST,
+					   "value is out of range", &wanted))
+		return STATUS_OK;
+	TRY(data_item(c, 1, type, &item));
+	if (!item)
+		return STATUS_OK;
+	TRY(members_random(c, item, wanted, &m, &count));
+	if (c->argc == 2) {
+		if (count)
+			reply_bulk(c->reply, m[0].name);
+		else
+			reply_null(c->reply);
+		return STATUS_OK;
+	}
+	reply_array(c->reply, values && c->reply->version == 2 ? 2 * count : count);
+	for (size_t i = 0; i < count; i++) {
+		if (values && c->reply->version == 3)
+			reply_array(c->reply, 2);
+		reply_bulk(c->reply, m[i].name);
+		if (values)
+			answer_value(c->reply, &m[i]);
+	}
 	return STATUS_OK;
 }
 

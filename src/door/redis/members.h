@@ -26,12 +26,31 @@ MUST_USE enum status members_all(struct timed_item *item, struct arena *arena,
 MUST_USE enum status members_delete(struct call *c, struct timed_item *item,
 				    const struct str *names, size_t count, size_t *ret_removed);
 
+/* HDEL, SREM, ZREM: `class` and `event` are what they publish. */
+MUST_USE enum status members_remove(struct call *c, enum timed_type type, enum event_class class,
+				    const char *event);
+
+/*
+ * Looks for the members that the arguments from the second on name, in the key of the first. In the
+ * call's arena. `*ret` NULL: the key has another type, and that is answered.
+ */
+MUST_USE enum status members_look_up(struct call *c, enum timed_type type,
+				     struct timed_member **ret, size_t *ret_count);
+
 /*
  * Draws at random: at most `wanted` different ones, or, if it is negative, exactly that many of
  * which some may be the same.
  */
 MUST_USE enum status members_random(struct call *c, struct timed_item *item, int64_t wanted,
 				    struct timed_member **ret, size_t *ret_count);
+
+/*
+ * HRANDFIELD, ZRANDMEMBER: `with` is the word that asks for values, too, and `answer_value` writes
+ * one.
+ */
+MUST_USE enum status members_random_pairs(struct call *c, enum timed_type type, const char *with,
+					  void (*answer_value)(struct reply *reply,
+							       const struct timed_member *m));
 
 /* HSCAN, SSCAN, ZSCAN. */
 MUST_USE enum status members_scan(struct call *c, enum timed_type type);
