@@ -217,11 +217,13 @@ model_begin(struct items_model_item *m, enum timed_type type)
 }
 
 static void
-model_expire(uint64_t now_ms, struct items_model *model)
+model_expire(struct items *f, uint64_t now_ms, struct items_model *model)
 {
 	for (int i = 0; i < ITEMS_KEYS; i++)
-		if (model->items[i].expires_ms && model->items[i].expires_ms <= now_ms)
+		if (model->items[i].expires_ms && model->items[i].expires_ms <= now_ms) {
 			items_model_clear(&model->items[i]);
+			f->expired_ms = now_ms;
+		}
 }
 
 static size_t
@@ -829,7 +831,7 @@ items_change(struct items *f, struct items_model *model, struct rand_seq *r)
 	struct items_model_item *m = &model->items[c.key];
 
 	items_must(f, change_store, &c);
-	model_expire(c.now_us / 1000, model);
+	model_expire(f, c.now_us / 1000, model);
 	c.model = model;
 	if (c.kind == CHANGE_PUSH && m->type == TIMED_LIST && m->count > ITEMS_ENTRIES - 100)
 		items_model_clear(m);

@@ -26,6 +26,9 @@ struct items {
 	struct arena *arena;
 	struct timed_clock clock;
 	uint64_t now_ms;
+	/* When the model last let something expire. A step back in time may bring that to life
+	 * again in the store, but not in the model. */
+	uint64_t expired_ms;
 	struct kv_tx_stats cost; /* of the last step */
 	struct err err;
 };

@@ -95,6 +95,8 @@ what_was_is_read_as_it_was(void **state)
 		f->now_ms += 1 + rand_seq_below(&r, 1500);
 		if (rand_seq_below(&r, 10) == 0)
 			f->now_ms -= rand_seq_below(&r, 1000);
+		if (f->now_ms < f->expired_ms)
+			f->now_ms = f->expired_ms;
 		if (rand_seq_below(&r, 10) == 0)
 			items_sweep(f);
 		if (rand_seq_below(&r, 3) == 0) {
