@@ -24,6 +24,7 @@ ROOMS = {
     "catalog": "base loop kv",
     "settings": "base loop kv catalog",
     "doc": "base loop kv",
+    "bson": "base doc",
     "access": "base loop kv catalog settings doc",
     "index": "base loop kv doc",
     "index/selector": "base loop kv doc index",

@@ -1,0 +1,309 @@
+#include "bson/bson.h"
+
+#include <endian.h>
+
+#include "bson/bson_int.h"
+
+/* ---- Values ---- */
+
+/* What a value of each type begins with, as far as its length is fixed. */
+static bool
+fixed_bytes(enum bson_type type, size_t *ret)
+{
+	switch (type) {
+	case BSON_UNDEFINED:
+	case BSON_NULL:
+	case BSON_MIN_KEY:
+	case BSON_MAX_KEY:
+		*ret = 0;
+		return true;
+	case BSON_BOOL:
+		*ret = 1;
+		return true;
+	case BSON_INT32:
+		*ret = sizeof(int32_t);
+		return true;
+	case BSON_DOUBLE:
+	case BSON_DATE:
+	case BSON_TIMESTAMP:
+	case BSON_INT64:
+		*ret = sizeof(int64_t);
+		return true;
+	case BSON_OBJECT_ID:
+		*ret = BSON_OBJECT_ID_BYTES;
+		return true;
+	case BSON_DECIMAL:
+		*ret = BSON_DECIMAL_BYTES;
+		return true;
+	case BSON_STRING:
+	case BSON_DOCUMENT:
+	case BSON_ARRAY:
+	case BSON_BINARY:
+	case BSON_REGEX:
+	case BSON_DB_POINTER:
+	case BSON_CODE:
+	case BSON_SYMBOL:
+	case BSON_CODE_SCOPE:
+		break;
+	}
+	return false;
+}
+
+static void
+value_read_fixed(const char *at, size_t len, struct bson_value *ret)
+{
+	switch ((int)ret->type) {
+	case BSON_BOOL:
+		ret->truth = *at != 0;
+		return;
+	case BSON_INT32:
+		ret->n = (int32_t)bson_u32(at);
+		return;
+	case BSON_DATE:
+	case BSON_TIMESTAMP:
+	case BSON_INT64:
+		ret->n = (int64_t)bson_u64(at);
+		return;
+	case BSON_DOUBLE: {
+		uint64_t bits = bson_u64(at);
+
+		memcpy(&ret->d, &bits, sizeof(bits));
+		return;
+	}
+	case BSON_OBJECT_ID:
+		ret->text = str_of(at, len);
+		return;
+	case BSON_DECIMAL:
+		ret->decimal = (struct bson_decimal){ bson_u64(at), bson_u64(at + 8) };
+		return;
+	default:
+		return;
+	}
+}
+
+/* A string with its length in front and a NUL behind; returns how many bytes it takes, or 0. */
+static size_t
+read_string(struct str bytes, struct str *ret)
+{
+	uint32_t n;
+
+	if (bytes.len < sizeof(n) + 1)
+		return 0;
+	n = bson_u32(bytes.ptr);
+	if (n < 1 || n > bytes.len - sizeof(n) || bytes.ptr[sizeof(n) + n - 1])
+		return 0;
+	*ret = str_of(bytes.ptr + sizeof(n), n - 1);
+	return sizeof(n) + n;
+}
+
+/* A text that ends in a NUL, likewise. */
+static size_t
+read_cstring(struct str bytes, struct str *ret)
+{
+	const char *nul = bytes.len ? memchr(bytes.ptr, 0, bytes.len) : NULL;
+
+	if (!nul)
+		return 0;
+	*ret = str_of(bytes.ptr, (size_t)(nul - bytes.ptr));
+	return ret->len + 1;
+}
+
+static size_t
+read_document(struct str bytes, struct str *ret)
+{
+	*ret = str_of(bytes.ptr, bson_length(bytes));
+	return ret->len && !ret->ptr[ret->len - 1] ? ret->len : 0;
+}
+
+static size_t
+read_binary(struct str bytes, struct bson_value *ret)
+{
+	const size_t head = sizeof(uint32_t) + 1;
+	uint32_t n;
+
+	if (bytes.len < head)
+		return 0;
+	n = bson_u32(bytes.ptr);
+	if (n > bytes.len - head)
+		return 0;
+	ret->subtype = (uint8_t)bytes.ptr[sizeof(n)];
+	ret->text = str_of(bytes.ptr + head, n);
+	return head + n;
+}
+
+static size_t
+read_regex(struct str bytes, struct bson_value *ret)
+{
+	size_t pattern = read_cstring(bytes, &ret->text);
+	size_t options = pattern ? read_cstring(str_skip(bytes, pattern), &ret->more) : 0;
+
+	return options ? pattern + options : 0;
+}
+
+static size_t
+read_db_pointer(struct str bytes, struct bson_value *ret)
+{
+	size_t n = read_string(bytes, &ret->text);
+
+	if (!n || bytes.len - n < BSON_OBJECT_ID_BYTES)
+		return 0;
+	ret->more = str_of(bytes.ptr + n, BSON_OBJECT_ID_BYTES);
+	return n + BSON_OBJECT_ID_BYTES;
+}
+
+/* A length of all, a string, a document. */
+static size_t
+read_code_scope(struct str bytes, struct bson_value *ret)
+{
+	size_t head = sizeof(uint32_t);
+	size_t code, scope;
+
+	if (bytes.len < head)
+		return 0;
+	code = read_string(str_skip(bytes, head), &ret->text);
+	if (!code)
+		return 0;
+	scope = read_document(str_skip(bytes, head + code), &ret->more);
+	if (!scope || bson_u32(bytes.ptr) != head + code + scope)
+		return 0;
+	return head + code + scope;
+}
+
+bool
+bson_value_read(enum bson_type type, struct str bytes, struct bson_value *ret, size_t *ret_len)
+{
+	size_t len;
+
+	ret->type = type;
+	ret->subtype = 0;
+	if (fixed_bytes(type, &len)) {
+		if (bytes.len < len)
+			return false;
+		value_read_fixed(bytes.ptr, len, ret);
+		*ret_len = len;
+		return true;
+	}
+	switch ((int)type) {
+	case BSON_STRING:
+	case BSON_CODE:
+	case BSON_SYMBOL:
+		len = read_string(bytes, &ret->text);
+		break;
+	case BSON_DOCUMENT:
+	case BSON_ARRAY:
+		len = read_document(bytes, &ret->text);
+		break;
+	case BSON_BINARY:
+		len = read_binary(bytes, ret);
+		break;
+	case BSON_REGEX:
+		len = read_regex(bytes, ret);
+		break;
+	case BSON_DB_POINTER:
+		len = read_db_pointer(bytes, ret);
+		break;
+	case BSON_CODE_SCOPE:
+		len = read_code_scope(bytes, ret);
+		break;
+	default:
+		return false;
+	}
+	*ret_len = len;
+	return len > 0;
+}
+
+/* ---- Elements ---- */
+
+size_t
+bson_length(struct str bytes)
+{
+	uint32_t n;
+
+	if (bytes.len < BSON_EMPTY_BYTES)
+		return 0;
+	n = bson_u32(bytes.ptr);
+	return n >= BSON_EMPTY_BYTES && n <= bytes.len ? n : 0;
+}
+
+void
+bson_iter_begin(struct bson_iter *i, struct str document)
+{
+	size_t len = bson_length(document);
+
+	i->damaged = !len;
+	i->at = len ? document.ptr + sizeof(uint32_t) : NULL;
+	i->end = len ? document.ptr + len - 1 : NULL;
+}
+
+bool
+bson_iter_read(struct bson_iter *i, struct bson_element *ret)
+{
+	const char *nul;
+	size_t len;
+
+	if (i->at == i->end)
+		return false;
+	nul = memchr(i->at + 1, 0, (size_t)(i->end - i->at - 1));
+	if (!nul || !bson_value_read((uint8_t)*i->at, str_of(nul + 1, (size_t)(i->end - nul - 1)),
+				     &ret->value, &len)) {
+		i->damaged = true;
+		i->at = i->end;
+		return false;
+	}
+	ret->name = str_of(i->at + 1, (size_t)(nul - i->at - 1));
+	ret->bytes = str_of(i->at, (size_t)(nul + 1 + len - i->at));
+	i->at = nul + 1 + len;
+	return true;
+}
+
+bool
+bson_find(struct str document, struct str name, struct bson_value *ret)
+{
+	struct bson_iter i;
+	struct bson_element e;
+
+	for (bson_iter_begin(&i, document); bson_iter_read(&i, &e);)
+		if (str_eq(e.name, name)) {
+			if (ret)
+				*ret = e.value;
+			return true;
+		}
+	return false;
+}
+
+bool
+bson_find_path(struct str document, struct str path, struct bson_value *ret)
+{
+	struct bson_value v = BSON_OF_DOCUMENT(document);
+	bool more;
+
+	do {
+		more = memchr(path.ptr, '.', path.len) != NULL;
+		if (!bson_is_container(&v) || !bson_find(v.text, str_cut(&path, '.'), &v))
+			return false;
+	} while (more);
+	*ret = v;
+	return true;
+}
+
+bool
+bson_is_empty(struct str document)
+{
+	struct bson_iter i;
+	struct bson_element e;
+
+	bson_iter_begin(&i, document);
+	return !bson_iter_read(&i, &e);
+}
+
+size_t
+bson_count(struct str document)
+{
+	struct bson_iter i;
+	struct bson_element e;
+	size_t count = 0;
+
+	for (bson_iter_begin(&i, document); bson_iter_read(&i, &e);)
+		count++;
+	return count;
+}
