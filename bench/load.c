@@ -12,11 +12,13 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cpu.h"
 #include "load.h"
 #include "load_data.h"
 
 enum {
+	TURN_NS = 100000,
 	OPT_HOST = 'h',
 	OPT_PORT = 'p',
 	OPT_AUTH = 'a',
@@ -250,6 +252,8 @@ main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &s);
 	signal(SIGPIPE, SIG_IGN);
 	allow_descriptors();
+	/* The clients that it stands for have processors of their own. */
+	thread_set_turn(TURN_NS);
 	if (uv_ip4_addr(s.host, s.port, &l->address) < 0 || !data_init()) {
 		fprintf(stderr, "load: cannot start\n");
 		return 1;

@@ -2,12 +2,11 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "base/thread.h"
 #include "loop/wait.h"
 #include "loop/watchdog.h"
 
@@ -98,7 +97,7 @@ pool_main(void *arg)
 
 	/* Becoming nicer is always allowed; if it were not, the work would be done all the same. */
 	if (lane->nice)
-		(void)setpriority(PRIO_PROCESS, (id_t)gettid(), lane->nice);
+		thread_set_nice(lane->nice);
 	watchdog_add(&post, "pool", true);
 	pthread_mutex_lock(&p->lock);
 	for (;;) {

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/process.h"
+#include "base/thread.h"
 #include "loop/pool.h"
 #include "loop/wait.h"
 #include "net/tcp.h"
@@ -19,6 +20,8 @@
 enum {
 	NET_LISTENERS = 16,
 	NET_LOOPS = 256,
+	/* A loop has little to do for each thing that wakes it. */
+	NET_TURN_NS = 200000,
 };
 
 struct net_service {
@@ -605,6 +608,7 @@ net_loop_main(void *arg)
 	struct net_loop *l = arg;
 
 	process_thread_begin(&l->cpu);
+	thread_set_turn(NET_TURN_NS);
 	net_make_contexts(l);
 	loop_run(&l->loop);
 	net_drop_contexts(l);
@@ -628,6 +632,7 @@ net_run_first(struct net_host *h, unsigned started, struct err *err)
 	enum status status = STATUS_OK;
 
 	process_thread_begin(&l->cpu);
+	thread_set_turn(NET_TURN_NS);
 	net_make_contexts(l);
 	pthread_mutex_lock(&h->lock);
 	while (h->ready < started)

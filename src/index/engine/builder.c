@@ -2,13 +2,13 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "base/thread.h"
 #include "catalog/chores.h"
 #include "catalog/keys.h"
 #include "catalog/tally.h"
@@ -97,7 +97,7 @@ static void *
 member_main(void *arg)
 {
 	/* Linux gives each thread a priority of its own. */
-	(void)setpriority(PRIO_PROCESS, 0, BUILDER_NICE);
+	thread_set_nice(BUILDER_NICE);
 	member_run(arg);
 	return NULL;
 }

@@ -9,10 +9,10 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "index/view/run.h"
 
 enum {
@@ -273,7 +273,7 @@ update_main(void *arg)
 	struct update *u = arg;
 	struct view_engine *e = u->engine;
 
-	(void)setpriority(PRIO_PROCESS, 0, UPDATE_NICE);
+	thread_set_nice(UPDATE_NICE);
 	for (;;) {
 		struct view_error error = { 0 };
 		struct err err = { 0 };

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "js/bounds.h"
 #include "js/worker/handler.h"
 #include "js/worker/sandbox.h"
@@ -179,10 +180,9 @@ main(void)
 	signal(SIGPIPE, SIG_IGN);
 	offer_to_end_first();
 	/*
-	 * Threads inherit the nice value, so it is set before the engine starts its threads. A
-	 * failure is harmless.
+	 * Threads inherit the nice value, so it is set before the engine starts its threads.
 	 */
-	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + WORKER_NICE);
+	thread_set_nice(getpriority(PRIO_PROCESS, 0) + WORKER_NICE);
 	setenv("JSC_useSharedArrayBuffer", "false", 1);
 	setenv("JSC_numberOfGCMarkers", "1", 1);
 	if (sandbox_close_files(JS_WORKER_SOCKET, &err) != STATUS_OK) {

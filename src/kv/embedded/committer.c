@@ -30,10 +30,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "base/thread.h"
 #include "kv/embedded/reopen.h"
 #include "kv/embedded/watch_int.h"
 
 enum {
+	TURN_NS = 200000, /* it computes little, and clients wait for it */
 	/* The memory of a batch is kept for the next one, up to so many bytes. */
 	BATCH_KEEP_BYTES = 4 * 1024 * 1024,
 	/* When there has been no batch for so long, all but so many are given back. */
@@ -426,6 +428,7 @@ committer_main(void *arg)
 	struct emb_tx *txs;
 
 	emb_count_nothing();
+	thread_set_turn(TURN_NS);
 	while (queue_take(c, &txs)) {
 		if (!txs)
 			committer_reopen(c);
