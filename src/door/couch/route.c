@@ -564,7 +564,7 @@ route_refuse_in_users(struct couch_req *r)
 
 /* Users may use their own documents, and the writes that admin/user_doc.h checks. */
 static enum status
-route_in_users_limited(struct couch_req *r)
+route_in_users(struct couch_req *r)
 {
 	struct str part = r->parts[1];
 	bool special = str_starts_with(part, STR("_"));
@@ -586,25 +586,12 @@ route_in_users_limited(struct couch_req *r)
 	return route_refuse_in_users(r);
 }
 
-static enum status
-route_in_users(struct couch_req *r)
-{
-	bool admin = false;
-
-	if (r->parts_count == 1)
-		return route_call(r, &db_route);
-	if (str_eq(r->parts[1], STR("_all_docs")) || str_eq(r->parts[1], STR("_changes")))
-		TRY(couch_require_admin(r));
-	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, route_find_db_admin, &admin));
-	return admin ? route_in_db(r) : route_in_users_limited(r);
-}
-
 /*
  * Users may use their own documents, and see those of others without credentials. Whatever else
  * reads documents would have to hide these, too.
  */
 static enum status
-route_in_replicator_limited(struct couch_req *r)
+route_in_replicator(struct couch_req *r)
 {
 	struct str part = r->parts[1];
 	bool special = str_starts_with(part, STR("_"));
@@ -622,8 +609,12 @@ route_in_replicator_limited(struct couch_req *r)
 			      "Only administrators can do this in the replicator database.");
 }
 
+/*
+ * In a database that documents of several people share, whoever does not administer it is given
+ * `limited`. Listings would show everybody's.
+ */
 static enum status
-route_in_replicator(struct couch_req *r)
+route_in_shared(struct couch_req *r, enum status (*limited)(struct couch_req *r))
 {
 	bool admin = false;
 
@@ -632,7 +623,7 @@ route_in_replicator(struct couch_req *r)
 	if (str_eq(r->parts[1], STR("_all_docs")) || str_eq(r->parts[1], STR("_changes")))
 		TRY(couch_require_admin(r));
 	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, route_find_db_admin, &admin));
-	return admin ? route_in_db(r) : route_in_replicator_limited(r);
+	return admin ? route_in_db(r) : limited(r);
 }
 
 static const struct route welcome_route = {
@@ -662,9 +653,9 @@ couch_route(struct couch_req *r)
 		return route_call(r, route);
 	TRY(route_refuse_if_listed(r, not_offered_at_root, r->parts[0]));
 	if (couch_in_users_db(r) && !r->user.admin)
-		return route_in_users(r);
+		return route_in_shared(r, route_in_users);
 	if (couch_in_replicator_db(r) && !r->user.admin)
-		return route_in_replicator(r);
+		return route_in_shared(r, route_in_replicator);
 	if (r->parts_count == 1)
 		return route_call(r, &db_route);
 	return route_in_db(r);
