@@ -51,10 +51,12 @@ ROOMS = {
     "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view",
+    "door/mongo/wire": "base loop",
+    "door/mongo": "base loop kv catalog bson access settings net door/mongo/wire",
     "door/redis/wire": "base",
     "door/redis": "base loop kv catalog doc model/timed access settings net door/redis/wire",
     "cli": "base loop js kv catalog doc index/engine index/view model/revisioned model/timed access net http settings replicator"
-           " door/couch door/redis",
+           " door/couch door/mongo door/redis",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the
 # catalog, which knows databases of every model, includes none of them.

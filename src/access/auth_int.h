@@ -111,6 +111,19 @@ MUST_USE enum status auth_password_check(struct auth *a, struct str name, struct
 					 const struct auth_client *client, struct arena *arena,
 					 struct auth_who *ret, struct err *err);
 
+/*
+ * Makes the key under which failures of this client are counted. False: they are not counted,
+ * because lock-out is off or the client has no address.
+ */
+bool auth_lockout_key(const struct auth *a, struct str name, const struct auth_client *client,
+		      const struct auth_who *who, struct lockout_key *ret);
+/* Returns STATUS_FORBIDDEN if the name is locked out at the client's address. `key` may be NULL. */
+MUST_USE enum status auth_lockout_check(const struct auth *a, const struct lockout_key *key,
+					const struct auth_client *client, struct err *err);
+/* Count the outcome of a check. The first returns STATUS_UNAUTHORIZED. */
+MUST_USE enum status auth_password_is_wrong(struct err *err);
+void auth_password_is_right(void);
+
 /* ---- auth_renew.c ---- */
 
 /*

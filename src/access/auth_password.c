@@ -4,6 +4,7 @@
 
 #include "access/auth_int.h"
 #include "access/hashed_text.h"
+#include "access/scram_table.h"
 #include "base/metric.h"
 #include "base/quote.h"
 #include "base/rand.h"
@@ -147,12 +148,18 @@ auth_hash_password(struct str name, struct str password, const struct auth_hashi
 			      .digest = VERIFIER_SHA256,
 			      .rounds = how->rounds,
 			      .hash_len = AUTH_DIGEST_BYTES };
-	struct slow_derive d = { .password = password, .verifier = &v };
+	struct scram scram;
+	struct slow_derive d = { .password = password,
+				 .verifier = &v,
+				 .scram = scram_admins_are_wanted() ? &scram : NULL,
+				 .rounds = how->rounds };
 
 	assert(how->rounds > 0 && how->rounds <= AUTH_ROUNDS_LIMIT);
 	TRY(auth_check_plain(name, password, err));
 	TRY(make_salt(name, how->secret, &v));
 	TRY(derive_in_turn(&d, how, err));
+	if (d.scram)
+		scram_admins_add(&v, d.scram);
 	hashed_text_write(&v, &text);
 	TRY(buf_status(&text));
 	*ret = arena_dup(arena, buf_str(&text));
@@ -275,13 +282,9 @@ check_in_turn(struct auth *a, struct slow_check *check, struct hash_turn *turn,
 	return STATUS_OK;
 }
 
-/*
- * Makes the key under which failures of this client are counted. False: they are not counted,
- * because lock-out is off or the client has no address.
- */
-static bool
-lockout_key_of(const struct auth *a, struct str name, const struct auth_client *client,
-	       const struct auth_who *who, struct lockout_key *ret)
+bool
+auth_lockout_key(const struct auth *a, struct str name, const struct auth_client *client,
+		 const struct auth_who *who, struct lockout_key *ret)
 {
 	AUTO(buf_release) struct buf b = BUF_INIT(AUTH_NAME_BYTES + 64 + AUTH_DIGEST_BYTES);
 	struct address_block address;
@@ -302,10 +305,9 @@ lockout_key_of(const struct auth *a, struct str name, const struct auth_client *
 	return true;
 }
 
-/* Returns STATUS_FORBIDDEN if the name is locked out at the client's address. */
-static enum status
-lockout_check(const struct auth *a, const struct lockout_key *key, const struct auth_client *client,
-	      struct err *err)
+enum status
+auth_lockout_check(const struct auth *a, const struct lockout_key *key,
+		   const struct auth_client *client, struct err *err)
 {
 	if (!key || !lockout_reached(&a->lockout, key))
 		return STATUS_OK;
@@ -317,11 +319,17 @@ lockout_check(const struct auth *a, const struct lockout_key *key, const struct 
 	return err_set(err, STATUS_FORBIDDEN, AUTH_LOCKED_TEXT);
 }
 
-static enum status
-password_is_wrong(struct err *err)
+enum status
+auth_password_is_wrong(struct err *err)
 {
 	metric_add_at(&password_checks, PASSWORD_WRONG, 1);
 	return err_set(err, STATUS_UNAUTHORIZED, AUTH_WRONG_TEXT);
+}
+
+void
+auth_password_is_right(void)
+{
+	metric_add_at(&password_checks, PASSWORD_RIGHT, 1);
 }
 
 enum status
@@ -338,12 +346,12 @@ auth_password_check(struct auth *a, struct str name, struct str password,
 	enum status status;
 
 	if (password.len > AUTH_PASSWORD_BYTES || name.len > AUTH_NAME_BYTES)
-		return password_is_wrong(err);
+		return auth_password_is_wrong(err);
 	status = auth_find(a, name, client, arena, ret, err);
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
-	key = lockout_key_of(a, name, client, ret, &at) ? &at : NULL;
-	TRY(lockout_check(a, key, client, err));
+	key = auth_lockout_key(a, name, client, ret, &at) ? &at : NULL;
+	TRY(auth_lockout_check(a, key, client, err));
 	TRY(person_proof_digest(name, password, &proof));
 	memcpy(proof.identity, ret->identity, sizeof(proof.identity));
 	if (status == STATUS_OK && ret->verifier && person_cache_has(&proof)) {
@@ -363,13 +371,13 @@ auth_password_check(struct auth *a, struct str name, struct str password,
 	 * Many passwords may be tried at once. Those beyond the threshold do not learn whether they
 	 * were right.
 	 */
-	TRY(lockout_check(a, key, client, err));
+	TRY(auth_lockout_check(a, key, client, err));
 	if (!ret->verifier || !check.matches) {
 		if (key)
 			lockout_count(&a->lockout, key);
-		return password_is_wrong(err);
+		return auth_password_is_wrong(err);
 	}
-	metric_add_at(&password_checks, PASSWORD_RIGHT, 1);
+	auth_password_is_right();
 	person_cache_add(&proof);
 	ret->fresh = true;
 	return STATUS_OK;

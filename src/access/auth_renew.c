@@ -5,11 +5,15 @@
  * A person who was imported has the hash of another server, and no keys of SCRAM. The first login
  * that hashes the password makes them. A login never fails because of this: what could not be
  * written is tried again at the next login that hashes.
+ *
+ * An administrator whose password was given as a hash gets keys of SCRAM in the same way, in the
+ * memory of this process.
  */
 #include <openssl/crypto.h>
 #include <pthread.h>
 
 #include "access/auth_int.h"
+#include "access/scram_table.h"
 
 /* The people whose verifiers are being made, so that of many logins at once only one makes them. */
 static struct {
@@ -104,6 +108,17 @@ renew_hash(const struct person *person, struct str password, const struct auth_h
 	return how->client->upgrade(how->client->upgrade_arg, person, &v, &scram);
 }
 
+static void
+renew_admin(const struct auth_who *who, struct str password, const struct auth_hashing *how)
+{
+	struct scram scram;
+
+	if (!scram_admins_are_wanted() || scram_admins_find(who->verifier, &scram))
+		return;
+	if (auth_make_scram(password, how, &scram, NULL) == STATUS_OK)
+		scram_admins_add(who->verifier, &scram);
+}
+
 void
 auth_renew(const struct auth *a, const struct auth_who *who, struct str password,
 	   const struct auth_client *client, struct arena *arena)
@@ -117,6 +132,8 @@ auth_renew(const struct auth *a, const struct auth_who *who, struct str password
 	bool upgrade;
 	int at;
 
+	if (who->fresh && who->admin)
+		renew_admin(who, password, &how);
 	if (!who->fresh || !who->is_person || !client || !client->store)
 		return;
 	upgrade = client->upgrade && verifier_is_weak(&person->verifier, a->rounds);

@@ -1,4 +1,4 @@
-/* frond serve: one process, one store, its doors: CouchDB's API over HTTP, and Redis's. */
+/* frond serve: one process, one store, its doors: CouchDB's API over HTTP, Redis's, MongoDB's. */
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "access/people.h"
+#include "access/scram_table.h"
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,6 +17,7 @@
 #include "catalog/chores.h"
 #include "cli/cli.h"
 #include "cli/https.h"
+#include "cli/mongo_door.h"
 #include "cli/redis_door.h"
 #include "cli/settings.h"
 #include "cli/stopping.h"
@@ -46,6 +48,8 @@ enum {
 	OPTION_HTTPS,
 	OPTION_REDIS,
 	OPTION_REDISS,
+	OPTION_MONGO,
+	OPTION_MONGOS,
 
 	SWEEP_EVERY_MS = 10 * 1000,
 	SWEEP_PAUSE_MS = 100, /* while there is more to do: others write, too */
@@ -72,6 +76,8 @@ struct serve_args {
 	const char *https;
 	const char *redis;
 	const char *rediss;
+	const char *mongo;
+	const char *mongos;
 	const char *config;
 	const char *utils;
 	char *admins[ADMINS_ON_LINE];
@@ -88,6 +94,7 @@ struct serve {
 	uint16_t port;
 	struct https https;
 	struct redis_door redis;
+	struct mongo_door mongo;
 	char given_host[ADDRESS_HOST_BYTES]; /* by --http */
 	char utils_dir[PATH_MAX];
 	bool no_sync;
@@ -118,6 +125,12 @@ static const struct argp_option argp_options[] = {
 	  0 },
 	{ "rediss", OPTION_REDISS, "HOST:PORT", 0,
 	  "The same with TLS, by the certificate that [ssl] in FILE names", 0 },
+	{ "mongo", OPTION_MONGO, "HOST:PORT", 0,
+	  "Listen there for clients of MongoDB, too; any address but the loopback needs an "
+	  "administrator. Port 0: any free one",
+	  0 },
+	{ "mongos", OPTION_MONGOS, "HOST:PORT", 0,
+	  "The same with TLS, by the certificate that [ssl] in FILE names", 0 },
 	{ "config", OPTION_CONFIG, "FILE", 0,
 	  "Read settings from FILE; options given here win over it", 0 },
 	{ "admin", OPTION_ADMIN, "NAME:PASSWORD", 0,
@@ -135,7 +148,8 @@ static const struct argp_option argp_options[] = {
 };
 
 static const char argp_doc[] =
-	"Serve a store by CouchDB's HTTP API, and by Redis's protocol if asked to.\v"
+	"Serve a store by CouchDB's HTTP API, and by Redis's and MongoDB's protocols if asked "
+	"to.\v"
 	"SIGTERM and SIGINT stop it: no new connections, requests under way finish; a second "
 	"signal gives up waiting for them. What has not ended within drain_timeout_ms is left as "
 	"it "
@@ -164,6 +178,12 @@ serve_parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_REDISS:
 		args->rediss = text;
+		return 0;
+	case OPTION_MONGO:
+		args->mongo = text;
+		return 0;
+	case OPTION_MONGOS:
+		args->mongos = text;
 		return 0;
 	case OPTION_CONFIG:
 		args->config = text;
@@ -244,12 +264,13 @@ find_address(struct serve *s, const struct serve_args *args, struct err *err)
 static const char *
 find_exposed_host(const struct serve *s)
 {
-	const char *redis = redis_door_exposed(&s->redis);
+	const char *redis = door_exposed(&s->redis.door);
+	const char *mongo = door_exposed(&s->mongo.door);
 
 	if (s->host && !address_is_loopback(s->host))
 		return s->host;
-	if (redis)
-		return redis;
+	if (redis || mongo)
+		return redis ? redis : mongo;
 	return s->https.wanted && !address_is_loopback(s->https.host) ? s->https.host : NULL;
 }
 
@@ -292,7 +313,10 @@ read_settings(struct serve *s, const struct serve_args *args, struct err *err)
 		TRY(settings_set(settings, STR("frond"), STR("utils_dir"),
 				 str_from_cstr(args->utils), err));
 	TRY(find_address(s, args, err));
-	TRY(redis_door_find(&s->redis, s->settings, args->redis, args->rediss, err));
+	TRY(door_find(&s->redis.door, s->settings, args->redis, args->rediss, err));
+	TRY(door_find(&s->mongo.door, s->settings, args->mongo, args->mongos, err));
+	if (door_is_wanted(&s->mongo.door))
+		scram_admins_want();
 	TRY(check_in_charge(s, err));
 	return people_check(settings, err);
 }
@@ -642,6 +666,7 @@ make_server(struct serve *s, struct err *err)
 	}
 	TRY(https_listen(&s->https, s->server, err));
 	TRY(redis_door_listen(&s->redis, s->store, s->live, s->server, err));
+	TRY(mongo_door_listen(&s->mongo, s->store, s->settings, s->live, s->server, err));
 	return listen_for_metrics(s, err);
 }
 
@@ -679,6 +704,7 @@ serve(struct serve *s, struct err *err)
 		status = run_server(s, err);
 	server_free(s->server);
 	redis_door_fini(&s->redis);
+	mongo_door_fini(&s->mongo);
 	couch_free(s->couch);
 	chores_free(s->chores);
 	replicator_free(s->replicator);
@@ -741,7 +767,8 @@ run_serve(int argc, char **argv)
 	if (status != STATUS_OK && err.text[0])
 		cli_complain("%s", err.text);
 	https_fini(&s.https);
-	redis_door_fini_tls(&s.redis);
+	door_fini(&s.redis.door);
+	door_fini(&s.mongo.door);
 	settings_free(s.settings);
 	return code;
 }

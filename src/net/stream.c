@@ -425,6 +425,12 @@ net_stream_peer(const struct net_stream *s)
 	return str_from_cstr(s->conn->net.peer);
 }
 
+bool
+net_stream_is_secure(const struct net_stream *s)
+{
+	return net_conn_is_secure(&s->conn->net);
+}
+
 struct arena *
 net_stream_arena(struct net_stream *s)
 {

@@ -76,6 +76,9 @@ bool net_stream_has_input(const struct net_stream *s);
 /* "127.0.0.1:40312". */
 struct str net_stream_peer(const struct net_stream *s);
 
+/* True if the connection is encrypted. */
+bool net_stream_is_secure(const struct net_stream *s);
+
 /* The fiber's own memory, cleared when serve() returns. */
 struct arena *net_stream_arena(struct net_stream *s);
 

@@ -1,0 +1,244 @@
+#include "door/mongo/client.h"
+
+#include <stdio.h>
+
+#include "access/people.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "settings/live.h"
+
+struct mongo_client *
+mongo_client_new(struct mongo *m, struct net_stream *stream)
+{
+	struct mongo_client *c = mem_zalloc(sizeof(*c));
+	struct str peer = net_stream_peer(stream);
+	struct budget_part *part = arena_part(net_stream_arena(stream));
+
+	if (!c)
+		return NULL;
+	c->mongo = m;
+	c->stream = stream;
+	c->id = atomic_fetch_add(&m->next_client, 1) + 1;
+	snprintf(c->peer, sizeof(c->peer), "%.*s", STR_ARG(peer));
+	c->created_ns = clock_mono_ns();
+	c->in = BUF_INIT_OF(WIRE_MESSAGE_BYTES, part);
+	c->raw = BUF_INIT_OF(WIRE_MESSAGE_BYTES, part);
+	/* A failure may be answered behind what was nearly a whole answer. */
+	c->out = BUF_INIT_OF(MONGO_REPLY_BYTES + WIRE_ERROR_BYTES, part);
+	pthread_mutex_init(&c->lock, NULL);
+	event_init(&c->wake);
+	mongo_client_become_nobody(c);
+	pthread_mutex_lock(&m->clients_lock);
+	c->next = m->clients;
+	c->link = &m->clients;
+	if (c->next)
+		c->next->link = &c->next;
+	m->clients = c;
+	m->client_count++;
+	pthread_mutex_unlock(&m->clients_lock);
+	atomic_fetch_add(&m->connections, 1);
+	return c;
+}
+
+void
+mongo_client_free(struct mongo_client *c)
+{
+	struct mongo *m = c->mongo;
+
+	pthread_mutex_lock(&m->clients_lock);
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	m->client_count--;
+	pthread_mutex_unlock(&m->clients_lock);
+	mongo_client_forget_login(c);
+	buf_release(&c->in);
+	buf_release(&c->raw);
+	buf_release(&c->out);
+	arena_free(c->user_arena);
+	pthread_mutex_destroy(&c->lock);
+	mem_free(c);
+}
+
+/* ---- What it does ---- */
+
+void
+mongo_client_begin_op(struct mongo_client *c, const char *name, struct str db,
+		      struct str collection)
+{
+	struct mongo *m = c->mongo;
+
+	pthread_mutex_lock(&m->clients_lock);
+	c->op_id = atomic_fetch_add(&m->next_op, 1) + 1;
+	c->op_began_ns = clock_mono_ns();
+	c->op_name = name;
+	snprintf(c->op_ns, sizeof(c->op_ns), collection.len ? "%.*s.%.*s" : "%.*s%.*s", STR_ARG(db),
+		 STR_ARG(collection));
+	pthread_mutex_unlock(&m->clients_lock);
+}
+
+void
+mongo_client_end_op(struct mongo_client *c)
+{
+	struct mongo *m = c->mongo;
+
+	pthread_mutex_lock(&m->clients_lock);
+	c->op_id = 0;
+	pthread_mutex_unlock(&m->clients_lock);
+	pthread_mutex_lock(&c->lock);
+	c->op_killed = false;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void
+client_kill(struct mongo_client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->op_killed = true;
+	if (c->waiting)
+		event_set(&c->wake);
+	c->waiting = false;
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool
+mongo_client_kill_op(struct mongo *m, uint64_t op_id, const char *user)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&m->clients_lock);
+	for (struct mongo_client *c = m->clients; c && !found; c = c->next) {
+		if (!c->op_id || c->op_id != op_id || (user && strcmp(user, c->user_name) != 0))
+			continue;
+		found = true;
+		client_kill(c);
+	}
+	pthread_mutex_unlock(&m->clients_lock);
+	return found;
+}
+
+static bool
+client_is_killed(struct mongo_client *c)
+{
+	bool killed;
+
+	pthread_mutex_lock(&c->lock);
+	killed = c->op_killed;
+	pthread_mutex_unlock(&c->lock);
+	return killed;
+}
+
+bool
+mongo_client_is_interrupted(struct mongo_client *c)
+{
+	return client_is_killed(c) || event_is_set(net_stream_closed_event(c->stream)) ||
+	       event_is_set(net_stream_stopping_event(c->stream));
+}
+
+bool
+mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
+{
+	struct str in;
+
+	while (clock_mono_ns() < deadline_ns) {
+		if (mongo_client_is_interrupted(c) ||
+		    net_stream_peek(c->stream, 0, &in) != STATUS_OK || in.len)
+			return false;
+		pthread_mutex_lock(&c->lock);
+		event_init(&c->wake);
+		c->waiting = true;
+		pthread_mutex_unlock(&c->lock);
+		/* One who has ended it before the lock was taken is seen here. */
+		if (!client_is_killed(c))
+			net_stream_rest(c->stream, true, &c->wake, deadline_ns);
+		pthread_mutex_lock(&c->lock);
+		c->waiting = false;
+		pthread_mutex_unlock(&c->lock);
+	}
+	return !mongo_client_is_interrupted(c);
+}
+
+/* ---- Who it is ---- */
+
+struct auth_client
+mongo_client_of_auth(struct mongo_client *c)
+{
+	return (struct auth_client){ .address = str_from_cstr(c->peer),
+				     .gone = net_stream_closed_event(c->stream),
+				     .store = c->mongo->config.store };
+}
+
+void
+mongo_client_forget_login(struct mongo_client *c)
+{
+	auth_scram_free(c->login.scram);
+	c->login = (struct mongo_login){ .id = c->login.id };
+}
+
+static void
+client_set_user_name(struct mongo_client *c)
+{
+	pthread_mutex_lock(&c->mongo->clients_lock);
+	snprintf(c->user_name, sizeof(c->user_name), "%.*s", STR_ARG(c->user.name));
+	pthread_mutex_unlock(&c->mongo->clients_lock);
+}
+
+void
+mongo_client_become(struct mongo_client *c, const struct auth_user *user, struct arena *arena)
+{
+	arena_free(c->user_arena);
+	c->user_arena = arena;
+	c->user = *user;
+	c->authenticated = true;
+	c->checked_ns = clock_mono_ns();
+	rights_of_roles(&c->rights, user->roles, user->roles_count, user->admin, arena);
+	client_set_user_name(c);
+}
+
+void
+mongo_client_become_nobody(struct mongo_client *c)
+{
+	struct settings_held *held = settings_live_hold(c->mongo->config.live);
+
+	c->authenticated = !auth_has_admins(people_of(held));
+	settings_held_unref(held);
+	c->user = (struct auth_user){ .admin = c->authenticated };
+	arena_free(c->user_arena);
+	c->user_arena = NULL;
+	if (c->authenticated)
+		rights_of_everybody(&c->rights);
+	else
+		c->rights = (struct rights){ 0 };
+	client_set_user_name(c);
+}
+
+void
+mongo_client_check_roles(struct mongo_client *c)
+{
+	struct auth_client client = mongo_client_of_auth(c);
+	struct settings_held *held;
+	struct auth_user user = c->user;
+	struct arena *arena;
+	enum status status;
+
+	if (!c->authenticated || clock_mono_ns() < c->checked_ns + MONGO_ROLES_MS * CLOCK_NS_PER_MS)
+		return;
+	if (!user.name.len) {
+		/* There may be an administrator by now. */
+		mongo_client_become_nobody(c);
+		c->checked_ns = clock_mono_ns();
+		return;
+	}
+	arena = arena_new(CLIENT_USER_BYTES);
+	if (!arena)
+		return;
+	held = settings_live_hold(c->mongo->config.live);
+	status = auth_again(people_of(held), &client, arena, &user, NULL);
+	settings_held_unref(held);
+	if (status == STATUS_OK) {
+		mongo_client_become(c, &user, arena);
+		return;
+	}
+	arena_free(arena);
+	mongo_client_become_nobody(c);
+}

@@ -1,0 +1,109 @@
+/*
+ * A connection's state, and the list of all connections of the process.
+ *
+ * A client belongs to its fiber. What others may read or change has the client's lock, or that of
+ * the list, as the members say.
+ */
+#ifndef FROND_DOOR_MONGO_CLIENT_H
+#define FROND_DOOR_MONGO_CLIENT_H
+
+#include "access/auth_scram.h"
+#include "base/buf.h"
+#include "door/mongo/mongo_int.h"
+#include "door/mongo/rights.h"
+#include "door/mongo/wire/compress.h"
+#include "loop/wait.h"
+
+enum {
+	CLIENT_APP_BYTES = 128,         /* of the name that an application gives itself */
+	CLIENT_NS_BYTES = 256,          /* of what an operation works on, for others to read */
+	CLIENT_USER_BYTES = 256 * 1024, /* what is kept of a person: roles */
+};
+
+/* A login under way: saslStart and saslContinue. */
+struct mongo_login {
+	struct auth_scram *scram; /* NULL: none */
+	bool skips_empty;         /* the client wants no empty message at the end */
+	bool confirmed;           /* the password was right; an empty message is still to come */
+	int32_t id;               /* conversationId */
+};
+
+struct mongo_client {
+	struct mongo *mongo;
+	struct net_stream *stream;
+	uint64_t id; /* connectionId */
+	char peer[64];
+	uint64_t created_ns;
+	bool ends;      /* after what was answered so far */
+	bool greeted;   /* it has sent a hello with its metadata */
+	struct buf in;  /* one message */
+	struct buf raw; /* one that came compressed, as it was before */
+	struct buf out;
+	bool compressors[COMPRESSORS]; /* that both sides know */
+
+	/* Who it is. */
+	bool authenticated;
+	struct auth_user user; /* its texts are in `user_arena` */
+	struct arena *user_arena;
+	struct rights rights;
+	uint64_t checked_ns; /* when the roles were read */
+	struct mongo_login login;
+
+	/* The client's lock. */
+	pthread_mutex_t lock;
+	struct event wake;
+	bool waiting;
+	bool op_killed;
+
+	/* The list's lock. */
+	struct mongo_client *next;
+	struct mongo_client **link;
+	char app[CLIENT_APP_BYTES + 1];
+	char user_name[AUTH_NAME_BYTES + 1]; /* empty: nobody has logged in */
+	/* What it does now; op_id 0: nothing. */
+	uint64_t op_id;
+	uint64_t op_began_ns;
+	const char *op_name; /* of the command; static */
+	char op_ns[CLIENT_NS_BYTES];
+};
+
+/* On its fiber. NULL when out of memory. Adds it to the list. */
+struct mongo_client *mongo_client_new(struct mongo *m, struct net_stream *stream);
+void mongo_client_free(struct mongo_client *c);
+
+/* ---- What it does ---- */
+
+void mongo_client_begin_op(struct mongo_client *c, const char *name, struct str db,
+			   struct str collection);
+void mongo_client_end_op(struct mongo_client *c);
+
+/* Ends the operation of that number. False: nobody has one, or not the `user`'s (NULL: any). */
+bool mongo_client_kill_op(struct mongo *m, uint64_t op_id, const char *user);
+
+/* True if somebody has ended the operation, or the peer is gone, or the process stops. */
+bool mongo_client_is_interrupted(struct mongo_client *c);
+
+/*
+ * Waits until the deadline. True: that has come; false: the client has sent something, has left, or
+ * the operation was ended.
+ */
+bool mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns);
+
+/* ---- Who it is ---- */
+
+/* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
+void mongo_client_become(struct mongo_client *c, const struct auth_user *user, struct arena *arena);
+
+/* A connection begins, or has logged out: everybody is in charge where nobody else is. */
+void mongo_client_become_nobody(struct mongo_client *c);
+
+/* Forgets a login under way. */
+void mongo_client_forget_login(struct mongo_client *c);
+
+/* Reads the roles again if they are older than MONGO_ROLES_MS. Somebody gone is nobody then. */
+void mongo_client_check_roles(struct mongo_client *c);
+
+/* The peer, as access/ wants to know it. */
+struct auth_client mongo_client_of_auth(struct mongo_client *c);
+
+#endif

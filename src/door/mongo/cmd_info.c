@@ -1,0 +1,300 @@
+/* What the server is, and its figures. */
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "door/mongo/client.h"
+#include "door/mongo/commands.h"
+#include "net/host.h"
+
+enum {
+	PARAMETER_ALL,
+	MEGABYTE = 1024 * 1024,
+};
+
+const struct arg args_get_parameter[] = {
+	[PARAMETER_ALL] = { "allParameters", ARG_ANY },
+	{ NULL, 0 },
+};
+
+enum status
+mongo_run_ping(struct call *c)
+{
+	(void)c;
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_whatsmyuri(struct call *c)
+{
+	bson_put_string(c->reply, STR("you"), str_from_cstr(c->client->peer));
+	return STATUS_OK;
+}
+
+/* ---- What it is ---- */
+
+static void
+put_version_array(struct call *c)
+{
+	static const int32_t parts[] = { 7, 0, 0, 0 };
+
+	_Static_assert(sizeof(MONGO_VERSION) == sizeof("7.0.0"), "the same version");
+	bson_begin_array(c->reply, STR("versionArray"));
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		bson_put_int32(c->reply, STR(""), parts[i]);
+	bson_end(c->reply);
+}
+
+static void
+put_empty_array(struct call *c, struct str name)
+{
+	bson_begin_array(c->reply, name);
+	bson_end(c->reply);
+}
+
+enum status
+mongo_run_build_info(struct call *c)
+{
+	bson_put_string(c->reply, STR("version"), STR(MONGO_VERSION));
+	bson_put_string(c->reply, STR("gitVersion"), STR("unknown"));
+	bson_put_string(c->reply, STR("frondVersion"), STR(FROND_VERSION));
+	put_empty_array(c, STR("modules"));
+	bson_put_string(c->reply, STR("allocator"), STR("system"));
+	bson_put_string(c->reply, STR("javascriptEngine"), STR("none"));
+	put_version_array(c);
+	bson_put_int32(c->reply, STR("bits"), 64);
+	bson_put_bool(c->reply, STR("debug"), false);
+	bson_put_int32(c->reply, STR("maxBsonObjectSize"), MONGO_DOCUMENT_BYTES);
+	bson_begin_array(c->reply, STR("storageEngines"));
+	bson_put_string(c->reply, STR(""), STR("frond"));
+	bson_end(c->reply);
+	return STATUS_OK;
+}
+
+static void
+put_host_name(struct call *c, struct str name)
+{
+	struct utsname system;
+
+	if (uname(&system) == 0)
+		bson_put_string(c->reply, name, str_from_cstr(system.nodename));
+}
+
+enum status
+mongo_run_host_info(struct call *c)
+{
+	long pages = sysconf(_SC_PHYS_PAGES);
+	long page_bytes = sysconf(_SC_PAGESIZE);
+	int64_t megabytes = pages > 0 ? (int64_t)pages * page_bytes / MEGABYTE : 0;
+	struct utsname system;
+
+	if (uname(&system) != 0)
+		memset(&system, 0, sizeof(system));
+	bson_begin_document(c->reply, STR("system"));
+	bson_put_date(c->reply, STR("currentTime"), (int64_t)clock_wall_ms());
+	bson_put_string(c->reply, STR("hostname"), str_from_cstr(system.nodename));
+	bson_put_int32(c->reply, STR("cpuAddrSize"), 64);
+	bson_put_int64(c->reply, STR("memSizeMB"), megabytes);
+	bson_put_int64(c->reply, STR("memLimitMB"), megabytes);
+	bson_put_int32(c->reply, STR("numCores"), (int32_t)sysconf(_SC_NPROCESSORS_ONLN));
+	bson_put_string(c->reply, STR("cpuArch"), str_from_cstr(system.machine));
+	bson_put_bool(c->reply, STR("numaEnabled"), false);
+	bson_end(c->reply);
+	bson_begin_document(c->reply, STR("os"));
+	bson_put_string(c->reply, STR("type"), str_from_cstr(system.sysname));
+	bson_put_string(c->reply, STR("name"), str_from_cstr(system.sysname));
+	bson_put_string(c->reply, STR("version"), str_from_cstr(system.release));
+	bson_end(c->reply);
+	bson_begin_document(c->reply, STR("extra"));
+	bson_end(c->reply);
+	return STATUS_OK;
+}
+
+/* ---- Figures ---- */
+
+static void
+put_connections(struct call *c)
+{
+	size_t current = 0, active = 0;
+
+	pthread_mutex_lock(&c->mongo->clients_lock);
+	for (const struct mongo_client *one = c->mongo->clients; one; one = one->next) {
+		current++;
+		active += one->op_id != 0;
+	}
+	pthread_mutex_unlock(&c->mongo->clients_lock);
+	bson_begin_document(c->reply, STR("connections"));
+	bson_put_int32(c->reply, STR("current"), (int32_t)current);
+	bson_put_int32(c->reply, STR("available"),
+		       current < NET_MAX_CONNECTIONS ? (int32_t)(NET_MAX_CONNECTIONS - current)
+						     : 0);
+	bson_put_int64(c->reply, STR("totalCreated"), (int64_t)atomic_load(&c->mongo->connections));
+	bson_put_int32(c->reply, STR("active"), (int32_t)active);
+	bson_end(c->reply);
+}
+
+static void
+put_network(struct call *c)
+{
+	bson_begin_document(c->reply, STR("network"));
+	bson_put_int64(c->reply, STR("bytesIn"), (int64_t)atomic_load(&c->mongo->bytes_in));
+	bson_put_int64(c->reply, STR("bytesOut"), (int64_t)atomic_load(&c->mongo->bytes_out));
+	bson_put_int64(c->reply, STR("numRequests"), (int64_t)atomic_load(&c->mongo->requests));
+	bson_end(c->reply);
+}
+
+static void
+put_memory(struct call *c)
+{
+	bson_begin_document(c->reply, STR("mem"));
+	bson_put_int32(c->reply, STR("bits"), 64);
+	bson_put_int32(c->reply, STR("resident"), (int32_t)(process_resident_bytes() / MEGABYTE));
+	bson_put_int32(c->reply, STR("virtual"), (int32_t)(process_virtual_bytes() / MEGABYTE));
+	bson_put_bool(c->reply, STR("supported"), true);
+	bson_end(c->reply);
+}
+
+static void
+put_storage_engine(struct call *c)
+{
+	bson_begin_document(c->reply, STR("storageEngine"));
+	bson_put_string(c->reply, STR("name"), STR("frond"));
+	bson_put_bool(c->reply, STR("supportsCommittedReads"), true);
+	bson_put_bool(c->reply, STR("supportsSnapshotReadConcern"), false);
+	bson_put_bool(c->reply, STR("readOnly"), false);
+	bson_put_bool(c->reply, STR("persistent"), true);
+	bson_end(c->reply);
+}
+
+enum status
+mongo_run_server_status(struct call *c)
+{
+	uint64_t up_ms = (clock_mono_ns() - c->mongo->started_ns) / CLOCK_NS_PER_MS;
+
+	put_host_name(c, STR("host"));
+	bson_put_string(c->reply, STR("version"), STR(MONGO_VERSION));
+	bson_put_string(c->reply, STR("process"), STR("frond"));
+	bson_put_int64(c->reply, STR("pid"), (int64_t)getpid());
+	bson_put_double(c->reply, STR("uptime"), (double)(up_ms / 1000));
+	bson_put_int64(c->reply, STR("uptimeMillis"), (int64_t)up_ms);
+	bson_put_int64(c->reply, STR("uptimeEstimate"), (int64_t)(up_ms / 1000));
+	bson_put_date(c->reply, STR("localTime"), (int64_t)clock_wall_ms());
+	put_connections(c);
+	put_network(c);
+	put_memory(c);
+	put_storage_engine(c);
+	return STATUS_OK;
+}
+
+/* ---- Parameters ---- */
+
+static void
+put_parameter(struct call *c, size_t i)
+{
+	switch (i) {
+	case 0:
+		bson_begin_document(c->reply, STR("featureCompatibilityVersion"));
+		bson_put_string(c->reply, STR("version"), STR("7.0"));
+		bson_end(c->reply);
+		break;
+	case 1:
+		bson_begin_array(c->reply, STR("authenticationMechanisms"));
+		bson_put_string(c->reply, STR(""), STR("SCRAM-SHA-256"));
+		bson_put_string(c->reply, STR(""), STR("PLAIN"));
+		bson_end(c->reply);
+		break;
+	case 2:
+		bson_put_int32(c->reply, STR("localLogicalSessionTimeoutMinutes"),
+			       MONGO_SESSION_MINUTES);
+		break;
+	case 3:
+		bson_put_bool(c->reply, STR("enableTestCommands"), false);
+		break;
+	default:
+		break;
+	}
+}
+
+enum status
+mongo_run_get_parameter(struct call *c)
+{
+	static const char *const names[] = { "featureCompatibilityVersion",
+					     "authenticationMechanisms",
+					     "localLogicalSessionTimeoutMinutes",
+					     "enableTestCommands" };
+	bool all = (c->first.type == BSON_STRING && str_eq(c->first.text, STR("*"))) ||
+		   (c->first.type == BSON_DOCUMENT &&
+		    bson_find(c->first.text, STR("allParameters"), NULL));
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!all && !bson_find(c->body, str_from_cstr(names[i]), NULL))
+			continue;
+		put_parameter(c, i);
+		found = true;
+	}
+	return found ? STATUS_OK : call_fail(c, MONGO_INVALID_OPTIONS, "no option found to get");
+}
+
+/* ---- Logs ---- */
+
+enum status
+mongo_run_get_log(struct call *c)
+{
+	if (c->first.type != BSON_STRING)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "Argument to getLog must be of type String; found %s",
+				 bson_type_name(c->first.type));
+	if (str_eq(c->first.text, STR("*"))) {
+		bson_begin_array(c->reply, STR("names"));
+		bson_put_string(c->reply, STR(""), STR("global"));
+		bson_put_string(c->reply, STR(""), STR("startupWarnings"));
+		bson_end(c->reply);
+		return STATUS_OK;
+	}
+	if (!str_eq(c->first.text, STR("global")) && !str_eq(c->first.text, STR("startupWarnings")))
+		return call_fail(c, MONGO_OPERATION_FAILED, "No log named '%.*s'",
+				 (int)(c->first.text.len < 100 ? c->first.text.len : 100),
+				 c->first.text.ptr);
+	/* The process writes its log to standard error, and keeps nothing of it. */
+	bson_put_int32(c->reply, STR("totalLinesWritten"), 0);
+	put_empty_array(c, STR("log"));
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_get_cmd_line_opts(struct call *c)
+{
+	/* Not the process's own words: there may be passwords among them. */
+	bson_begin_array(c->reply, STR("argv"));
+	bson_put_string(c->reply, STR(""), STR("frond"));
+	bson_put_string(c->reply, STR(""), STR("serve"));
+	bson_end(c->reply);
+	bson_begin_document(c->reply, STR("parsed"));
+	bson_begin_document(c->reply, STR("replication"));
+	bson_put_string(c->reply, STR("replSet"),
+			str_from_cstr(c->mongo->config.settings->replica_set));
+	bson_end(c->reply);
+	bson_end(c->reply);
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_list_commands(struct call *c)
+{
+	bson_begin_document(c->reply, STR("commands"));
+	for (size_t i = 0; i < mongo_command_count; i++) {
+		const struct command *one = &mongo_commands[i];
+
+		bson_begin_document(c->reply, str_from_cstr(one->name));
+		bson_put_string(c->reply, STR("help"), str_from_cstr(one->help));
+		bson_put_bool(c->reply, STR("requiresAuth"), !(one->flags & COMMAND_NO_AUTH));
+		bson_put_bool(c->reply, STR("adminOnly"), one->flags & COMMAND_ADMIN_DB);
+		bson_put_bool(c->reply, STR("secondaryOk"), true);
+		bson_end(c->reply);
+	}
+	bson_end(c->reply);
+	return STATUS_OK;
+}

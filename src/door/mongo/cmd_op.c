@@ -1,0 +1,97 @@
+/* What connections do now. */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "door/mongo/client.h"
+#include "door/mongo/commands.h"
+
+enum {
+	OP_ALL,
+	OP_OWN,
+	KILL_OP = 0,
+	OP_DESC_BYTES = 32,
+};
+
+const struct arg args_current_op[] = {
+	[OP_ALL] = { "$all", ARG_BOOL },
+	[OP_OWN] = { "$ownOps", ARG_BOOL },
+	{ NULL, 0 },
+};
+
+const struct arg args_kill_op[] = {
+	[KILL_OP] = { "op", ARG_NUMBER | ARG_REQUIRED },
+	{ NULL, 0 },
+};
+
+/* With the lock of the list. */
+static void
+put_op(struct call *c, const struct mongo_client *one)
+{
+	struct bson_builder *b = c->reply;
+	char desc[OP_DESC_BYTES];
+	uint64_t us = (clock_mono_ns() - one->op_began_ns) / 1000;
+
+	snprintf(desc, sizeof(desc), "conn%llu", (unsigned long long)one->id);
+	bson_begin_document(b, STR(""));
+	bson_put_string(b, STR("type"), STR("op"));
+	bson_put_string(b, STR("host"), str_from_cstr(c->mongo->host));
+	bson_put_string(b, STR("desc"), str_from_cstr(desc));
+	bson_put_int64(b, STR("connectionId"), (int64_t)one->id);
+	bson_put_string(b, STR("client"), str_from_cstr(one->peer));
+	if (one->app[0])
+		bson_put_string(b, STR("appName"), str_from_cstr(one->app));
+	bson_put_bool(b, STR("active"), one->op_id != 0);
+	if (one->user_name[0]) {
+		bson_begin_array(b, STR("effectiveUsers"));
+		bson_begin_document(b, STR(""));
+		bson_put_string(b, STR("user"), str_from_cstr(one->user_name));
+		bson_put_string(b, STR("db"), STR("admin"));
+		bson_end(b);
+		bson_end(b);
+	}
+	if (one->op_id) {
+		bson_put_int64(b, STR("opid"), (int64_t)one->op_id);
+		bson_put_int64(b, STR("secs_running"), (int64_t)(us / 1000000));
+		bson_put_int64(b, STR("microsecs_running"), (int64_t)us);
+		bson_put_string(b, STR("op"), STR("command"));
+		bson_put_string(b, STR("ns"), str_from_cstr(one->op_ns));
+		bson_begin_document(b, STR("command"));
+		bson_put_int32(b, str_from_cstr(one->op_name), 1);
+		bson_end(b);
+	}
+	bson_end(b);
+}
+
+enum status
+mongo_run_current_op(struct call *c)
+{
+	bool own = call_bool(c, OP_OWN, false);
+	bool idle = call_bool(c, OP_ALL, false);
+
+	if (!own && !(c->client->rights.any & RIGHT_MONITOR))
+		return call_fail(c, MONGO_UNAUTHORIZED,
+				 "not authorized on admin to execute command currentOp");
+	bson_begin_array(c->reply, STR("inprog"));
+	pthread_mutex_lock(&c->mongo->clients_lock);
+	for (const struct mongo_client *one = c->mongo->clients; one; one = one->next)
+		if ((one->op_id || idle) &&
+		    (!own || strcmp(one->user_name, c->client->user_name) == 0))
+			put_op(c, one);
+	pthread_mutex_unlock(&c->mongo->clients_lock);
+	bson_end(c->reply);
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_kill_op(struct call *c)
+{
+	bool any = c->client->rights.any & RIGHT_MANAGE;
+	int64_t op = call_i64(c, KILL_OP, 0);
+
+	/* As MongoDB: also where there is no such operation, or it has ended meanwhile. */
+	if (op > 0)
+		(void)mongo_client_kill_op(c->mongo, (uint64_t)op,
+					   any ? NULL : c->client->user_name);
+	bson_put_string(c->reply, STR("info"), STR("attempting to kill op"));
+	return STATUS_OK;
+}

@@ -1,0 +1,49 @@
+/*
+ * Sessions. A session is what its commands say: nothing is kept for one until a write that may be
+ * sent again, or a cursor, belongs to it.
+ */
+#include "base/rand.h"
+#include "door/mongo/commands.h"
+#include "door/mongo/mongo.h"
+
+enum {
+	SESSION_ID_BYTES = 16,
+	UUID_SUBTYPE = 4,
+};
+
+enum status
+mongo_run_start_session(struct call *c)
+{
+	uint8_t id[SESSION_ID_BYTES];
+
+	rand_bytes(id, sizeof(id));
+	id[6] = (id[6] & 0x0f) | 0x40; /* a random UUID (RFC 4122) */
+	id[8] = (id[8] & 0x3f) | 0x80;
+	bson_begin_document(c->reply, STR("id"));
+	bson_put_binary(c->reply, STR("id"), UUID_SUBTYPE, str_of(id, sizeof(id)));
+	bson_end(c->reply);
+	bson_put_int32(c->reply, STR("timeoutMinutes"), MONGO_SESSION_MINUTES);
+	return STATUS_OK;
+}
+
+static enum status
+check_list(struct call *c)
+{
+	if (c->first.type == BSON_ARRAY)
+		return STATUS_OK;
+	return call_fail(c, MONGO_TYPE_MISMATCH,
+			 "BSON field '%s.%s' is the wrong type '%s', expected type 'array'",
+			 c->command->name, c->command->name, bson_type_name(c->first.type));
+}
+
+enum status
+mongo_run_end_sessions(struct call *c)
+{
+	return check_list(c);
+}
+
+enum status
+mongo_run_kill_sessions(struct call *c)
+{
+	return check_list(c);
+}

@@ -1,0 +1,308 @@
+#include "door/mongo/command.h"
+
+#include <stdio.h>
+
+enum {
+	DB_NAME_BYTES = 63,
+	NS_BYTES = 255, /* of a database's and a collection's name together */
+};
+
+/* Members that any command may have; those that say something here are read below. */
+static const char *const generic[] = {
+	"$db",
+	"lsid",
+	"$clusterTime",
+	"$readPreference",
+	"apiVersion",
+	"apiStrict",
+	"apiDeprecationErrors",
+	"maxTimeMS",
+	"comment",
+	"readConcern",
+	"writeConcern",
+	"txnNumber",
+	"autocommit",
+	"startTransaction",
+	"stmtId",
+	"stmtIds",
+	"$configServerState",
+	"$configTime",
+	"$topologyTime",
+	"$client",
+	"$audit",
+	"$oplogQueryData",
+	"databaseVersion",
+	"shardVersion",
+	"$replData",
+	"$queryOptions",
+	"clientOperationKey",
+	"mayBypassWriteBlocking",
+	"maxTimeMSOpOnly",
+	"rawData",
+};
+
+static bool
+command_is_called(const struct command *command, struct str name)
+{
+	if (str_eq(name, str_from_cstr(command->name)))
+		return true;
+	for (size_t i = 0; i < sizeof(command->aliases) / sizeof(command->aliases[0]); i++)
+		if (command->aliases[i] && str_eq(name, str_from_cstr(command->aliases[i])))
+			return true;
+	return false;
+}
+
+const struct command *
+mongo_command_find(struct str name)
+{
+	for (size_t i = 0; i < mongo_command_count; i++)
+		if (command_is_called(&mongo_commands[i], name))
+			return &mongo_commands[i];
+	return NULL;
+}
+
+/* ---- Members ---- */
+
+static bool
+arg_has_type(unsigned types, const struct bson_value *v)
+{
+	unsigned is = 0;
+
+	if (bson_is_number(v))
+		is = ARG_BOOL | ARG_INT | ARG_NUMBER;
+	else if (v->type == BSON_BOOL)
+		is = ARG_BOOL;
+	else if (v->type == BSON_STRING)
+		is = ARG_STRING;
+	else if (v->type == BSON_DOCUMENT)
+		is = ARG_OBJECT;
+	else if (v->type == BSON_ARRAY)
+		is = ARG_ARRAY | ARG_DOCUMENTS;
+	else if (v->type == BSON_BINARY)
+		is = ARG_BINARY;
+	else if (v->type == BSON_TIMESTAMP)
+		is = ARG_TIMESTAMP;
+	types &= ~(unsigned)ARG_REQUIRED;
+	return types == ARG_ANY || types & ARG_IGNORED || types & is;
+}
+
+/* As MongoDB writes it, whose brackets do not match. */
+static const char *
+arg_types_text(unsigned types)
+{
+	if (types & ARG_BOOL)
+		return "types '[bool, long, int, decimal, double']";
+	if (types & ARG_NUMBER)
+		return types & ARG_STRING ? "types '[string, long, int, decimal, double']"
+					  : "types '[long, int, decimal, double']";
+	if (types & ARG_OBJECT && types & ARG_STRING)
+		return "types '[string, object']";
+	if (types & ARG_OBJECT && types & ARG_ARRAY)
+		return "types '[array, object']";
+	return types & ARG_INT         ? "type 'int'"
+	       : types & ARG_STRING    ? "type 'string'"
+	       : types & ARG_OBJECT    ? "type 'object'"
+	       : types & ARG_BINARY    ? "type 'binData'"
+	       : types & ARG_TIMESTAMP ? "type 'timestamp'"
+				       : "type 'array'";
+}
+
+static bool
+is_generic(struct str name)
+{
+	for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++)
+		if (str_eq(name, str_from_cstr(generic[i])))
+			return true;
+	return false;
+}
+
+/* The place of a member in the command's list; -1: it is not there. */
+static int
+arg_find(const struct command *command, struct str name)
+{
+	for (int i = 0; command->args && command->args[i].name; i++)
+		if (str_eq(name, str_from_cstr(command->args[i].name)))
+			return i;
+	return -1;
+}
+
+static enum status
+arg_wrong_type(struct call *c, struct str name, const struct bson_value *v, unsigned types)
+{
+	return call_fail(
+		c, MONGO_TYPE_MISMATCH, "BSON field '%s.%.*s' is the wrong type '%s', expected %s",
+		c->command->name, STR_ARG(name), bson_type_name(v->type), arg_types_text(types));
+}
+
+static enum status
+arg_unknown(struct call *c, struct str name)
+{
+	if (c->command->flags & COMMAND_LENIENT)
+		return STATUS_OK;
+	return call_fail(c, MONGO_FIELD_UNKNOWN, "BSON field '%s.%.*s' is an unknown field.",
+			 c->command->name, STR_ARG(name));
+}
+
+static enum status
+arg_set(struct call *c, const struct bson_element *e)
+{
+	int at = arg_find(c->command, e->name);
+	const struct arg *arg;
+
+	if (at < 0)
+		return arg_unknown(c, e->name);
+	arg = &c->command->args[at];
+	if (c->args[at].given)
+		return call_fail(c, MONGO_FIELD_DUPLICATE,
+				 "BSON field '%s.%.*s' is a duplicate field", c->command->name,
+				 STR_ARG(e->name));
+	if (e->value.type == BSON_NULL || e->value.type == BSON_UNDEFINED)
+		return STATUS_OK;
+	if (!arg_has_type(arg->types, &e->value))
+		return arg_wrong_type(c, e->name, &e->value, arg->types);
+	c->args[at] = (struct arg_value){ .given = true, .value = e->value };
+	return STATUS_OK;
+}
+
+static enum status
+args_read_sequences(struct call *c)
+{
+	for (size_t i = 0; i < c->msg->count; i++) {
+		const struct wire_sequence *s = &c->msg->sequences[i];
+		int at = arg_find(c->command, s->name);
+
+		if (bson_find(c->body, s->name, NULL))
+			return call_fail(c, MONGO_BODY_AND_SEQUENCE,
+					 "Duplicate field between body and document sequence %.*s",
+					 STR_ARG(s->name));
+		if (at < 0)
+			TRY(arg_unknown(c, s->name));
+		else if (!(c->command->args[at].types & ARG_DOCUMENTS))
+			return call_fail(c, MONGO_TYPE_MISMATCH,
+					 "BSON field '%s.%.*s' is the wrong type 'array', "
+					 "expected %s",
+					 c->command->name, STR_ARG(s->name),
+					 arg_types_text(c->command->args[at].types));
+		else
+			c->args[at] = (struct arg_value){ .given = true, .sequence = s->docs };
+	}
+	return STATUS_OK;
+}
+
+/* ---- What many commands have ---- */
+
+static bool
+db_name_is_sound(struct str db)
+{
+	if (!db.len || db.len > DB_NAME_BYTES)
+		return false;
+	for (size_t i = 0; i < db.len; i++)
+		if (!db.ptr[i] || strchr("/\\. \"$", db.ptr[i]))
+			return false;
+	return true;
+}
+
+static enum status
+read_db(struct call *c, const struct bson_value *v)
+{
+	if (v->type != BSON_STRING)
+		return arg_wrong_type(c, STR("$db"), v, ARG_STRING);
+	/* Those who log in by a name from elsewhere say so by the name of a database. */
+	if (!db_name_is_sound(v->text) && !str_eq(v->text, STR("$external")))
+		return call_fail(c, MONGO_INVALID_NAMESPACE, "Invalid database name: '%.*s'",
+				 (int)(v->text.len < 100 ? v->text.len : 100), v->text.ptr);
+	c->db = v->text;
+	return STATUS_OK;
+}
+
+static enum status
+read_lsid(struct call *c, const struct bson_value *v)
+{
+	struct bson_value id;
+
+	if (v->type != BSON_DOCUMENT)
+		return arg_wrong_type(c, STR("lsid"), v, ARG_OBJECT);
+	if (!bson_find(v->text, STR("id"), &id) || id.type != BSON_BINARY || id.text.len != 16)
+		return call_fail(c, MONGO_FIELD_MISSING,
+				 "BSON field 'lsid.id' is missing but a required field");
+	c->lsid = id.text;
+	return STATUS_OK;
+}
+
+static enum status
+read_collection(struct call *c)
+{
+	struct str name = c->first.text;
+
+	if (c->first.type != BSON_STRING)
+		return call_fail(c, MONGO_BAD_VALUE, "collection name has invalid type %s",
+				 bson_type_name(c->first.type));
+	if (!name.len || name.ptr[0] == '.' || memchr(name.ptr, '\0', name.len) ||
+	    memchr(name.ptr, '$', name.len) || c->db.len + 1 + name.len > NS_BYTES)
+		return call_fail(c, MONGO_INVALID_NAMESPACE,
+				 "Invalid namespace specified '%.*s.%.*s'", STR_ARG(c->db),
+				 (int)(name.len < NS_BYTES ? name.len : NS_BYTES), name.ptr);
+	c->collection = name;
+	return STATUS_OK;
+}
+
+enum status
+call_read_args(struct call *c)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	bool first = true;
+
+	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e); first = false) {
+		if (first)
+			c->first = e.value;
+		else if (str_eq(e.name, STR("$db")))
+			TRY(read_db(c, &e.value));
+		else if (str_eq(e.name, STR("lsid")))
+			TRY(read_lsid(c, &e.value));
+		else if (arg_find(c->command, e.name) >= 0 || !is_generic(e.name))
+			TRY(arg_set(c, &e));
+	}
+	if (!c->db.ptr)
+		return call_fail(c, MONGO_NO_DB, "OP_MSG requests require a $db argument");
+	TRY(args_read_sequences(c));
+	for (size_t k = 0; c->command->args && c->command->args[k].name; k++)
+		if (c->command->args[k].types & ARG_REQUIRED && !c->args[k].given)
+			return call_fail(c, MONGO_FIELD_MISSING,
+					 "BSON field '%s.%s' is missing but a required field",
+					 c->command->name, c->command->args[k].name);
+	return c->command->flags & COMMAND_COLLECTION ? read_collection(c) : STATUS_OK;
+}
+
+/* ---- For handlers ---- */
+
+int64_t
+call_i64(const struct call *c, size_t i, int64_t otherwise)
+{
+	const struct bson_value *v = &c->args[i].value;
+	int64_t n;
+	double d;
+
+	if (!c->args[i].given)
+		return otherwise;
+	if (v->type == BSON_BOOL)
+		return v->truth;
+	if (bson_to_int64(v, &n))
+		return n;
+	d = bson_to_double(v);
+	if (d >= 0x1p63)
+		return INT64_MAX;
+	return d <= -0x1p63 ? INT64_MIN : d > -0x1p63 ? (int64_t)d : 0; /* NaN is 0 */
+}
+
+bool
+call_bool(const struct call *c, size_t i, bool otherwise)
+{
+	return c->args[i].given ? bson_is_true(&c->args[i].value) : otherwise;
+}
+
+struct str
+call_text(const struct call *c, size_t i)
+{
+	return c->args[i].given ? c->args[i].value.text : STR("");
+}

@@ -1,0 +1,126 @@
+/*
+ * What a command is: a row of the table (table.c), and a call of it.
+ *
+ * A handler appends the members of its answer to call->reply and returns STATUS_OK; `ok` and what
+ * else is in each answer follows by itself. A handler that fails returns another status, and
+ * whatever it has appended is dropped: call_fail() has MongoDB's code and text for the client; a
+ * status without that comes from below, and error.h has its code.
+ */
+#ifndef FROND_DOOR_MONGO_COMMAND_H
+#define FROND_DOOR_MONGO_COMMAND_H
+
+#include "base/arena.h"
+#include "bson/bson.h"
+#include "door/mongo/error.h"
+#include "door/mongo/rights.h"
+#include "door/mongo/wire/message.h"
+
+struct call;
+struct mongo_client;
+struct mongo;
+
+enum {
+	COMMAND_ARGS = 32, /* that a command has at most */
+};
+
+/* Types of a member, as bits. */
+enum arg_types {
+	ARG_ANY = 0,
+	ARG_BOOL = 1 << 0,
+	ARG_INT = 1 << 1, /* int, or a number of another type that is one */
+	ARG_NUMBER = 1 << 2,
+	ARG_STRING = 1 << 3,
+	ARG_OBJECT = 1 << 4,
+	ARG_ARRAY = 1 << 5,
+	ARG_BINARY = 1 << 6,
+	ARG_TIMESTAMP = 1 << 7,
+	ARG_DOCUMENTS = 1 << 8, /* an array of documents, or a document sequence */
+	ARG_REQUIRED = 1 << 16,
+	ARG_IGNORED = 1 << 17, /* it is taken, of any type, and does nothing here */
+};
+
+struct arg {
+	const char *name; /* NULL behind the last one */
+	unsigned types;
+};
+
+enum command_flags {
+	COMMAND_NO_AUTH = 1 << 0,    /* also for one who has not logged in */
+	COMMAND_ADMIN_DB = 1 << 1,   /* on the database admin only */
+	COMMAND_LENIENT = 1 << 2,    /* members that it does not know are ignored */
+	COMMAND_COLLECTION = 1 << 3, /* its own member is a collection's name */
+	COMMAND_WRITES = 1 << 4,     /* it changes data */
+	COMMAND_PRIVATE = 1 << 5,    /* it is about passwords: currentOp does not show it */
+};
+
+struct command {
+	const char *name;
+	const char *aliases[2]; /* older names */
+	enum status (*run)(struct call *c);
+	unsigned needs; /* any of these rights on the database; 0: none */
+	unsigned flags;
+	const struct arg *args; /* NULL: none */
+	const char *help;
+};
+
+/* A member of the request that the command has asked for; `given` is false if it is not there. */
+struct arg_value {
+	bool given;
+	struct bson_value value;
+	struct str sequence; /* of ARG_DOCUMENTS that came as a sequence; ptr NULL: did not */
+};
+
+struct call {
+	struct mongo *mongo;
+	struct mongo_client *client;
+	const struct command *command;
+	const struct wire_msg *msg;
+	struct str body;
+	struct bson_value first; /* the value of the command's own member */
+	struct str db;
+	struct str collection;               /* of COMMAND_COLLECTION */
+	struct arg_value args[COMMAND_ARGS]; /* in the order of command->args */
+	struct str lsid;                     /* the session's id; ptr NULL: none was sent */
+	struct bson_builder *reply;
+	struct arena *arena;
+	bool exhaust; /* more answers may follow without being asked for */
+	bool again;   /* set by the handler: they do, so it is called again */
+	struct err err;
+	int code; /* MongoDB's, of the failure; 0: by the status */
+};
+
+/* The whole table (table.c). */
+extern const struct command mongo_commands[];
+extern const size_t mongo_command_count;
+
+/* ---- What handlers share (command.c) ---- */
+
+/* By its name, or its older one; NULL: there is none. */
+const struct command *mongo_command_find(struct str name);
+
+/* A failure with MongoDB's own code. The value is never STATUS_OK. */
+#define call_fail(c, code_, ...)                                                                   \
+	({                                                                                         \
+		(c)->code = (code_);                                                               \
+		err_set(&(c)->err, STATUS_INVALID, __VA_ARGS__);                                   \
+	})
+
+/*
+ * Reads the members of the body, and the sequences, into c->args, c->db, c->lsid and
+ * c->collection, and checks that they are what the command has.
+ */
+MUST_USE enum status call_read_args(struct call *c);
+
+static inline bool
+call_has(const struct call *c, size_t i)
+{
+	return c->args[i].given;
+}
+
+/* A number or a boolean of a member, or `otherwise` if it is not there. */
+int64_t call_i64(const struct call *c, size_t i, int64_t otherwise);
+bool call_bool(const struct call *c, size_t i, bool otherwise);
+/* A text of one; empty if it is not there. */
+struct str call_text(const struct call *c, size_t i);
+
+#endif

@@ -1,0 +1,48 @@
+/* The handlers of all commands, for the table. */
+#ifndef FROND_DOOR_MONGO_COMMANDS_H
+#define FROND_DOOR_MONGO_COMMANDS_H
+
+#include "door/mongo/command.h"
+
+/* cmd_hello.c */
+extern const struct arg args_hello[];
+enum status mongo_run_hello(struct call *c);
+
+/* cmd_auth.c */
+extern const struct arg args_sasl_start[];
+extern const struct arg args_sasl_continue[];
+extern const struct arg args_connection_status[];
+enum status mongo_run_sasl_start(struct call *c);
+enum status mongo_run_sasl_continue(struct call *c);
+enum status mongo_run_logout(struct call *c);
+enum status mongo_run_connection_status(struct call *c);
+/*
+ * The first step of a login, as hello may have one. `request` is a saslStart. Appends to the
+ * builder.
+ */
+MUST_USE enum status sasl_start(struct call *c, struct str request, struct bson_builder *ret);
+
+/* cmd_info.c */
+extern const struct arg args_get_parameter[];
+enum status mongo_run_ping(struct call *c);
+enum status mongo_run_build_info(struct call *c);
+enum status mongo_run_server_status(struct call *c);
+enum status mongo_run_host_info(struct call *c);
+enum status mongo_run_get_parameter(struct call *c);
+enum status mongo_run_whatsmyuri(struct call *c);
+enum status mongo_run_get_log(struct call *c);
+enum status mongo_run_get_cmd_line_opts(struct call *c);
+enum status mongo_run_list_commands(struct call *c);
+
+/* cmd_session.c */
+enum status mongo_run_start_session(struct call *c);
+enum status mongo_run_end_sessions(struct call *c);
+enum status mongo_run_kill_sessions(struct call *c);
+
+/* cmd_op.c */
+extern const struct arg args_current_op[];
+extern const struct arg args_kill_op[];
+enum status mongo_run_current_op(struct call *c);
+enum status mongo_run_kill_op(struct call *c);
+
+#endif

@@ -1,0 +1,126 @@
+#include "door/mongo/error.h"
+
+#include <stdio.h>
+
+static const struct {
+	int code;
+	const char *name;
+} names[] = {
+	{ 1, "InternalError" },
+	{ 2, "BadValue" },
+	{ 4, "NoSuchKey" },
+	{ 6, "HostUnreachable" },
+	{ 8, "UnknownError" },
+	{ 9, "FailedToParse" },
+	{ 13, "Unauthorized" },
+	{ 14, "TypeMismatch" },
+	{ 15, "Overflow" },
+	{ 16, "InvalidLength" },
+	{ 17, "ProtocolError" },
+	{ 18, "AuthenticationFailed" },
+	{ 20, "IllegalOperation" },
+	{ 22, "InvalidBSON" },
+	{ 26, "NamespaceNotFound" },
+	{ 27, "IndexNotFound" },
+	{ 28, "PathNotViable" },
+	{ 40, "ConflictingUpdateOperators" },
+	{ 43, "CursorNotFound" },
+	{ 48, "NamespaceExists" },
+	{ 50, "MaxTimeMSExpired" },
+	{ 52, "DollarPrefixedFieldName" },
+	{ 53, "InvalidIdField" },
+	{ 54, "NotSingleValueField" },
+	{ 56, "EmptyFieldName" },
+	{ 57, "DottedFieldName" },
+	{ 59, "CommandNotFound" },
+	{ 61, "ShardKeyNotFound" },
+	{ 66, "ImmutableField" },
+	{ 67, "CannotCreateIndex" },
+	{ 68, "IndexAlreadyExists" },
+	{ 72, "InvalidOptions" },
+	{ 73, "InvalidNamespace" },
+	{ 79, "UnknownReplWriteConcern" },
+	{ 85, "IndexOptionsConflict" },
+	{ 86, "IndexKeySpecsConflict" },
+	{ 91, "ShutdownInProgress" },
+	{ 96, "OperationFailed" },
+	{ 100, "UnsatisfiableWriteConcern" },
+	{ 112, "WriteConflict" },
+	{ 115, "CommandNotSupported" },
+	{ 121, "DocumentValidationFailure" },
+	{ 146, "ExceededMemoryLimit" },
+	{ 168, "InvalidPipelineOperator" },
+	{ 186, "ClientMetadataCannotBeMutated" },
+	{ 197, "InvalidIndexSpecificationOption" },
+	{ 206, "NoSuchSession" },
+	{ 223, "IllegalOpMsgFlag" },
+	{ 225, "TransactionTooOld" },
+	{ 233, "TooManyDocumentSequences" },
+	{ 238, "NotImplemented" },
+	{ 241, "ConversionFailure" },
+	{ 251, "NoSuchTransaction" },
+	{ 263, "OperationNotSupportedInTransaction" },
+	{ 288, "ChecksumMismatch" },
+	{ 334, "MechanismUnavailable" },
+	{ 352, "UnsupportedOpQueryCommand" },
+	{ 365, "TemporarilyUnavailable" },
+	{ 10334, "BSONObjectTooLarge" },
+	{ 11000, "DuplicateKey" },
+	{ 11601, "Interrupted" },
+	{ 14031, "OutOfDiskSpace" },
+};
+
+const char *
+mongo_code_name(int code, char buf[static 32])
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].code == code)
+			return names[i].name;
+	snprintf(buf, 32, "Location%d", code);
+	return buf;
+}
+
+enum mongo_code
+mongo_code_of(enum status status)
+{
+	switch ((int)status) {
+	case STATUS_NOMEM:
+	case STATUS_LIMIT:
+		return MONGO_EXCEEDED_MEMORY_LIMIT;
+	case STATUS_DOC_TOO_LARGE:
+		return MONGO_BSON_TOO_LARGE;
+	case STATUS_BUSY:
+	case STATUS_TX_CONFLICT:
+	case STATUS_TX_TOO_OLD:
+		return MONGO_WRITE_CONFLICT;
+	case STATUS_TX_UNKNOWN:
+	case STATUS_UNAVAILABLE:
+	case STATUS_LOCKED:
+		return MONGO_HOST_UNREACHABLE;
+	case STATUS_FULL:
+		return MONGO_OUT_OF_DISK;
+	case STATUS_UNAUTHORIZED:
+		return MONGO_AUTHENTICATION_FAILED;
+	case STATUS_FORBIDDEN:
+		return MONGO_UNAUTHORIZED;
+	case STATUS_TOO_MANY:
+		return MONGO_TEMPORARILY_UNAVAILABLE;
+	case STATUS_INVALID:
+		return MONGO_BAD_VALUE;
+	case STATUS_UNSUPPORTED:
+		return MONGO_NOT_IMPLEMENTED;
+	case STATUS_NOT_FOUND:
+		return MONGO_NAMESPACE_NOT_FOUND;
+	case STATUS_EXISTS:
+		return MONGO_NAMESPACE_EXISTS;
+	case STATUS_DUPLICATE:
+		return MONGO_DUPLICATE_KEY;
+	case STATUS_TIMEOUT:
+	case STATUS_STEPS:
+		return MONGO_MAX_TIME_EXPIRED;
+	case STATUS_CANCELLED:
+		return MONGO_INTERRUPTED;
+	default:
+		return MONGO_INTERNAL_ERROR;
+	}
+}

@@ -1,0 +1,66 @@
+/* The door: made and freed. */
+#include "door/mongo/mongo.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "door/mongo/mongo_int.h"
+#include "door/mongo/serve.h"
+
+struct mongo *
+mongo_new(const struct mongo_config *config)
+{
+	struct mongo *m = mem_zalloc(sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->config = *config;
+	m->started_ns = clock_mono_ns();
+	m->started_ms = clock_wall_ms();
+	bson_object_id_new((uint32_t)(m->started_ms / 1000), m->process_id);
+	pthread_mutex_init(&m->clients_lock, NULL);
+	m->stream = (struct net_stream_options){
+		.serve = mongo_serve,
+		.arg = m,
+		.output_bytes = MONGO_OUTPUT_BYTES,
+	};
+	return m;
+}
+
+void
+mongo_free(struct mongo *m)
+{
+	if (!m)
+		return;
+	assert(!m->clients);
+	pthread_mutex_destroy(&m->clients_lock);
+	mem_free(m);
+}
+
+struct net_stream_options *
+mongo_stream_options(struct mongo *m)
+{
+	return &m->stream;
+}
+
+void
+mongo_set_address(struct mongo *m, const char *host, uint16_t port)
+{
+	char name[ADDRESS_HOST_BYTES];
+	bool everywhere = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+
+	if (m->config.settings->host) {
+		snprintf(m->host, sizeof(m->host), "%s", m->config.settings->host);
+		return;
+	}
+	if (everywhere && gethostname(name, sizeof(name)) == 0)
+		name[sizeof(name) - 1] = '\0';
+	else
+		snprintf(name, sizeof(name), "%s", host);
+	snprintf(m->host, sizeof(m->host), strchr(name, ':') ? "[%s]:%u" : "%s:%u", name,
+		 (unsigned)port);
+}

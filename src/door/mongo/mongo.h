@@ -1,0 +1,56 @@
+/*
+ * MongoDB's door: its wire protocol on connections of net/, its commands. docs/MONGODB.md has what
+ * clients are promised, README.md how it is made.
+ *
+ * A struct mongo is shared by all loops of a process.
+ */
+#ifndef FROND_DOOR_MONGO_MONGO_H
+#define FROND_DOOR_MONGO_MONGO_H
+
+#include "base/status.h"
+#include "kv/kv.h"
+#include "net/stream.h"
+
+struct mongo_settings;
+struct settings_live;
+
+enum {
+	MONGO_PORT = 27017,
+	MONGO_OUTPUT_BYTES = 1024 * 1024,        /* of answers that a client has not read */
+	MONGO_REPLY_BYTES = 48000000,            /* of one answer */
+	MONGO_STRANGER_BYTES = 64 * 1024,        /* of a message of one who has not logged in */
+	MONGO_DOCUMENT_BYTES = 16 * 1024 * 1024, /* maxBsonObjectSize */
+	MONGO_BATCH_WRITES = 100000,             /* maxWriteBatchSize */
+	MONGO_AWAIT_MS = 60 * 1000,              /* that a hello waits at most */
+	MONGO_SESSION_MINUTES = 30,              /* logicalSessionTimeoutMinutes */
+	MONGO_ROLES_MS = 1000,   /* how old what is known of a person's roles may be */
+	MONGO_HOST_BYTES = 300,  /* of an address that clients are told */
+	MONGO_WIRE_VERSION = 21, /* of 7.0 */
+};
+
+/* What clients take this server for: they choose by it what they send. */
+#define MONGO_VERSION "7.0.0"
+
+struct mongo;
+
+struct mongo_config {
+	struct kv_store *store;
+	struct settings_live *live; /* who may log in */
+	const struct mongo_settings *settings;
+};
+
+/* NULL when out of memory. `config` is copied; what it names outlives the result. */
+struct mongo *mongo_new(const struct mongo_config *config);
+/* After all connections have ended. NULL is fine. */
+void mongo_free(struct mongo *m);
+
+/* The options of net_stream_protocol for its connections; the door's. */
+struct net_stream_options *mongo_stream_options(struct mongo *m);
+
+/*
+ * Where it listens. Clients are told that address, or the one of the settings: they connect to
+ * where a replica set says that it is. Before the first connection.
+ */
+void mongo_set_address(struct mongo *m, const char *host, uint16_t port);
+
+#endif

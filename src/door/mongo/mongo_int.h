@@ -1,0 +1,35 @@
+/* The door itself: what all of its connections share. */
+#ifndef FROND_DOOR_MONGO_MONGO_INT_H
+#define FROND_DOOR_MONGO_MONGO_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "bson/bson.h"
+#include "door/mongo/mongo.h"
+#include "door/mongo/settings.h"
+
+struct mongo_client;
+
+struct mongo {
+	struct mongo_config config;
+	struct net_stream_options stream;
+	char host[MONGO_HOST_BYTES]; /* "127.0.0.1:27017" */
+	uint64_t started_ns;
+	uint64_t started_ms;
+	char process_id[BSON_OBJECT_ID_BYTES]; /* of topologyVersion */
+
+	pthread_mutex_t clients_lock;
+	struct mongo_client *clients;
+	size_t client_count;
+	_Atomic uint64_t next_client;
+	_Atomic uint64_t next_op;
+	_Atomic int32_t next_request;
+
+	_Atomic uint64_t connections;
+	_Atomic uint64_t requests;
+	_Atomic uint64_t bytes_in;
+	_Atomic uint64_t bytes_out;
+};
+
+#endif

@@ -1,0 +1,248 @@
+/* SCRAM-SHA-256: the example of RFC 7677, and what a server must not accept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdlib.h>
+
+#include "access/auth_int.h"
+#include "access/auth_scram.h"
+#include "access/scram_table.h"
+#include "base/base64.h"
+
+enum {
+	ROUNDS = 10,
+	ARENA_BYTES = 1 << 20,
+};
+
+struct fixture {
+	struct auth *auth;
+	struct arena *arena;
+	struct auth_client client;
+	struct err err;
+};
+
+static int
+setup(void **state)
+{
+	static struct fixture f;
+	const struct auth_hashing how = { .rounds = ROUNDS };
+	struct str hashed;
+
+	f = (struct fixture){ .auth = auth_new(), .arena = arena_new(ARENA_BYTES) };
+	scram_admins_want();
+	if (auth_hash_password(STR("anna"), STR("pencil"), &how, f.arena, &hashed, &f.err) !=
+		    STATUS_OK ||
+	    auth_add_admin_hashed(f.auth, STR("anna"), hashed, &f.err) != STATUS_OK)
+		return -1;
+	auth_set_rounds(f.auth, ROUNDS);
+	f.client.address = STR("127.0.0.1:1");
+	*state = &f;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	auth_free(f->auth);
+	arena_free(f->arena);
+	return 0;
+}
+
+static void
+hmac(const void *key, size_t len, struct str text, uint8_t ret[32])
+{
+	unsigned n = 32;
+
+	assert_non_null(
+		HMAC(EVP_sha256(), key, (int)len, (const uint8_t *)text.ptr, text.len, ret, &n));
+}
+
+/* What a client does with the server's first message: the last one of its own. */
+static struct str
+client_final(struct fixture *f, const char *password, const char *bare, struct str first)
+{
+	struct buf AUTO(buf_release) salt = BUF_INIT(64);
+	struct buf AUTO(buf_release) proof = BUF_INIT(64);
+	struct str rest = first;
+	struct str nonce = str_skip(str_cut(&rest, ','), 2);
+	struct str salt_text = str_skip(str_cut(&rest, ','), 2);
+	uint64_t rounds;
+	uint8_t salted[32], key[32], stored[32], signature[32];
+	struct str text;
+
+	assert_true(str_to_u64(str_skip(rest, 2), &rounds));
+	assert_int_equal(base64_decode(&salt, salt_text, BASE64_STANDARD), STATUS_OK);
+	PKCS5_PBKDF2_HMAC(password, (int)strlen(password), (const uint8_t *)salt.ptr, (int)salt.len,
+			  (int)rounds, EVP_sha256(), 32, salted);
+	hmac(salted, 32, STR("Client Key"), key);
+	EVP_Digest(key, 32, stored, NULL, EVP_sha256(), NULL);
+	text = arena_printf(f->arena, "%s,%.*s,c=biws,r=%.*s", bare, STR_ARG(first),
+			    STR_ARG(nonce));
+	hmac(stored, 32, text, signature);
+	for (int i = 0; i < 32; i++)
+		key[i] ^= signature[i];
+	base64_encode(&proof, str_of(key, 32), BASE64_STANDARD);
+	return arena_printf(f->arena, "c=biws,r=%.*s,p=%.*s", STR_ARG(nonce),
+			    STR_ARG(buf_str(&proof)));
+}
+
+/* A whole login of a client that knows `password`. */
+static enum status
+log_in(struct fixture *f, const char *name, const char *password)
+{
+	struct str bare = arena_printf(f->arena, "n=%s,r=clientnonce", name);
+	struct str message = arena_printf(f->arena, "n,,%.*s", STR_ARG(bare));
+	struct auth_scram *s;
+	struct auth_user user;
+	struct str answer;
+	enum status status;
+
+	TRY(auth_scram_begin(f->auth, message, &f->client, f->arena, &s, &answer, &f->err));
+	status = auth_scram_end(s, f->auth, client_final(f, password, bare.ptr, answer), &f->client,
+				f->arena, &answer, &user, &f->err);
+	auth_scram_free(s);
+	if (status == STATUS_OK) {
+		assert_true(user.admin);
+		assert_true(str_starts_with(answer, STR("v=")));
+	}
+	return status;
+}
+
+static void
+the_keys_are_those_of_the_standards_example(void **state)
+{
+	struct buf AUTO(buf_release) salt = BUF_INIT(64);
+	struct buf AUTO(buf_release) text = BUF_INIT(64);
+	struct str signed_text = STR("n=user,r=rOprNGfwEbeRWgbNEkqO,"
+				     "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
+				     "s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,"
+				     "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0");
+	struct scram scram = { .rounds = 4096 };
+	uint8_t signature[32];
+
+	(void)state;
+	assert_int_equal(base64_decode(&salt, STR("W22ZaJ0SNY7soEsUEjb6gQ=="), BASE64_STANDARD),
+			 STATUS_OK);
+	memcpy(scram.salt, salt.ptr, sizeof(scram.salt));
+	assert_true(scram_derive(STR("pencil"), &scram));
+	hmac(scram.server_key, 32, signed_text, signature);
+	base64_encode(&text, str_of(signature, 32), BASE64_STANDARD);
+	assert_true(str_eq(buf_str(&text), STR("6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")));
+}
+
+static void
+the_right_password_logs_in_and_another_does_not(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(log_in(f, "anna", "pencil"), STATUS_OK);
+	assert_int_equal(log_in(f, "anna", "Pencil"), STATUS_UNAUTHORIZED);
+	assert_int_equal(log_in(f, "bert", "pencil"), STATUS_UNAUTHORIZED);
+}
+
+static void
+a_name_that_nobody_has_always_has_the_same_salt(void **state)
+{
+	struct fixture *f = *state;
+	struct str salts[3];
+	const char *names[] = { "n,,n=bert,r=x", "n,,n=bert,r=x", "n,,n=carl,r=x" };
+
+	for (int i = 0; i < 3; i++) {
+		struct auth_scram *s;
+		struct str answer;
+
+		assert_int_equal(auth_scram_begin(f->auth, str_from_cstr(names[i]), &f->client,
+						  f->arena, &s, &answer, &f->err),
+				 STATUS_OK);
+		(void)str_cut(&answer, ',');
+		salts[i] = str_cut(&answer, ',');
+		assert_true(str_eq(answer, STR("i=10")));
+		auth_scram_free(s);
+	}
+	assert_true(str_eq(salts[0], salts[1]));
+	assert_false(str_eq(salts[0], salts[2]));
+}
+
+static void
+what_is_no_message_of_scram_is_refused(void **state)
+{
+	static const char *const first[] = { "",
+					     "n",
+					     "n,,",
+					     "n,,n=anna",
+					     "n,,r=x,n=anna",
+					     "n,,n=,r=x",
+					     "n,,n=a=b,r=x",
+					     "n,,n=anna,r=",
+					     "n,,n=anna,r=a b",
+					     "n,a=bert,n=anna,r=x",
+					     "p=tls-unique,,n=anna,r=x",
+					     "x,,n=anna,r=x",
+					     "n,,m=1,n=anna,r=x" };
+	static const char *const final[] = { "", "c=biws", "c=biws,r=x", "c=biws,r=x,p=YWJj",
+					     "c=eSws,r=x,p=YWJj" };
+	struct fixture *f = *state;
+	struct auth_scram *s;
+	struct auth_user user;
+	struct str answer;
+
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		assert_int_equal(auth_scram_begin(f->auth, str_from_cstr(first[i]), &f->client,
+						  f->arena, &s, &answer, &f->err),
+				 STATUS_INVALID);
+	for (size_t i = 0; i < sizeof(final) / sizeof(final[0]); i++) {
+		assert_int_equal(auth_scram_begin(f->auth, STR("n,,n=anna,r=x"), &f->client,
+						  f->arena, &s, &answer, &f->err),
+				 STATUS_OK);
+		assert_int_equal(auth_scram_end(s, f->auth, str_from_cstr(final[i]), &f->client,
+						f->arena, &answer, &user, &f->err),
+				 STATUS_INVALID);
+		auth_scram_free(s);
+	}
+}
+
+static void
+a_proof_serves_one_login_only(void **state)
+{
+	struct fixture *f = *state;
+	struct auth_scram *s;
+	struct auth_user user;
+	struct str answer, final;
+
+	assert_int_equal(auth_scram_begin(f->auth, STR("n,,n=anna,r=x"), &f->client, f->arena, &s,
+					  &answer, &f->err),
+			 STATUS_OK);
+	final = client_final(f, "pencil", "n=anna,r=x", answer);
+	auth_scram_free(s);
+	assert_int_equal(auth_scram_begin(f->auth, STR("n,,n=anna,r=x"), &f->client, f->arena, &s,
+					  &answer, &f->err),
+			 STATUS_OK);
+	assert_int_equal(
+		auth_scram_end(s, f->auth, final, &f->client, f->arena, &answer, &user, &f->err),
+		STATUS_INVALID);
+	auth_scram_free(s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_keys_are_those_of_the_standards_example),
+		cmocka_unit_test_setup_teardown(the_right_password_logs_in_and_another_does_not,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_name_that_nobody_has_always_has_the_same_salt,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_message_of_scram_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_proof_serves_one_login_only, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("SCRAM", tests, NULL, NULL);
+}

@@ -1,0 +1,452 @@
+"""MongoDB's door, as clients see it: messages, who may do what, what the server says of itself."""
+
+import base64
+import re
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+import zlib
+
+from harness import Server, contains, equal, main, run, test
+from mongo import (CHECKSUM, EXHAUST_ALLOWED, MORE_TO_COME, OP_COMPRESSED, OP_MSG, Client, Failure,
+                   ObjectId, Scram, decode, encode, sequence)
+
+ADMIN = {"FROND_ADMIN": "root:secret"}
+ROUNDS = "[chttpd_auth]\niterations = 10\n"  # few, so that the tests are quick
+
+
+class Mongo(Server):
+    """A frond with MongoDB's door on a free port, with TLS if there is a cert.pem."""
+
+    def __init__(self, cwd, *options, tls=False, **kwargs):
+        options += ("--mongos", "127.0.0.1:0") if tls else ()
+        if not (cwd / "ini").exists():
+            (cwd / "ini").write_text(ROUNDS)
+        options += ("--config", "ini")
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", *options, **kwargs)
+        self.port = self.find("mongo")
+        self.tls_port = self.find("mongos") if tls else None
+
+    def find(self, event):
+        return int(re.search(rf"event={event} address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
+
+    def client(self, **kwargs):
+        return Client(self.port, **kwargs)
+
+    def person(self, name, password, *roles):
+        """Makes a person as CouchDB's users are made."""
+        token = base64.b64encode(b"root:secret").decode()
+        headers = {"Authorization": f"Basic {token}"}
+        self.request("PUT", "/_users", headers=headers)
+        status, answer = self.request(
+            "PUT", f"/_users/org.couchdb.user:{name}",
+            {"name": name, "password": password, "type": "user", "roles": roles}, headers)
+        equal((status, answer.get("ok")), (201, True))
+
+
+@test
+def without_the_option_there_is_no_door(cwd):
+    with Server(cwd) as server:
+        assert "event=mongo" not in server.read_log()
+
+
+@test
+def others_than_this_machine_are_served_with_an_administrator_only(cwd):
+    result = run("serve", "--http", "127.0.0.1:0", "--mongo", "0.0.0.0:0", cwd=cwd)
+    equal(result.returncode, 2)
+    contains(result.stderr, "refusing to listen on 0.0.0.0 without an administrator")
+
+
+# ---- Messages ----
+
+@test
+def hello_is_that_of_the_only_member_of_a_replica_set(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        answer = c({"hello": 1, "helloOk": True})
+        address = f"127.0.0.1:{server.port}"
+        equal([answer[name] for name in ("setName", "hosts", "primary", "me", "isWritablePrimary",
+                                         "secondary", "minWireVersion", "maxWireVersion",
+                                         "maxBsonObjectSize", "maxMessageSizeBytes",
+                                         "maxWriteBatchSize", "logicalSessionTimeoutMinutes",
+                                         "helloOk", "readOnly", "ok")],
+              ["frond", [address], address, address, True, False, 0, 21, 16777216, 48000000,
+               100000, 30, True, False, 1.0])
+        old = c({"isMaster": 1})
+        equal(old["ismaster"], True)
+        equal(old["connectionId"], answer["connectionId"])
+        flags, _, old = c.hello_by_query({"ismaster": 1})
+        equal((flags, old["ismaster"], old["maxWireVersion"]), (8, True, 21))
+        _, _, answer = c.hello_by_query({"find": "c"})
+        equal((answer["ok"], answer["code"], answer["codeName"]),
+              (0.0, 352, "UnsupportedOpQueryCommand"))
+
+
+@test
+def settings_name_the_set_and_its_member(cwd):
+    (cwd / "ini").write_text("[mongo]\nreplica_set = rs7\nhost = db.example:27018\n")
+    with Mongo(cwd) as server, server.client() as c:
+        answer = c({"hello": 1})
+        equal((answer["setName"], answer["hosts"]), ("rs7", ["db.example:27018"]))
+    (cwd / "ini").write_text("[mongo]\nreplica_set = none\n")
+    with Mongo(cwd) as server, server.client() as c:
+        assert "setName" not in c({"hello": 1})
+
+
+@test
+def a_request_with_a_checksum_is_answered_with_one(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        number = c.send({"ping": 1, "$db": "admin"}, flags=CHECKSUM)
+        equal(c.read(), (CHECKSUM, number, {"ok": 1.0}))
+        # One that is wrong ends the connection.
+        data = struct.pack("<I", CHECKSUM) + b"\0" + encode({"ping": 1, "$db": "admin"}) + b"abcd"
+        c.send_raw(OP_MSG, data)
+        equal(c.read_raw(), None)
+
+
+@test
+def what_cannot_be_read_is_answered_or_ends_the_connection(cwd):
+    body = b"\0" + encode({"ping": 1, "$db": "admin"})
+    zero = struct.pack("<I", 0)
+    with Mongo(cwd) as server:
+        with server.client() as c:
+            for data, code in ((zero, 40587), (zero + body + body, 40430), (zero + b"\7", 40432),
+                               (zero + sequence("a") + sequence("a") + body, 40431),
+                               (zero + b"\0" + encode({"ping": 1})[:-1] + b"\1", 22),
+                               (zero + b"\0" + b"\x0c\0\0\0\x02a\0\xff\0\0\0\0", 22)):
+                c.send_raw(OP_MSG, data)
+                _, _, answer = c.read()
+                equal((answer["ok"], answer["code"]), (0.0, code))
+            equal(c({"ping": 1}), {"ok": 1.0})
+        for op, data, length in ((OP_MSG, struct.pack("<I", 4) + body, None), (2001, zero, None),
+                                 (OP_MSG, b"", 15), (OP_MSG, b"", 48000001), (OP_MSG, b"", -1),
+                                 (OP_MSG, zero + sequence("a") + sequence("b") + sequence("c"), None),
+                                 (OP_COMPRESSED, struct.pack("<iiB", OP_MSG, 100, 9), None),
+                                 (OP_COMPRESSED, struct.pack("<iiB", OP_MSG, 2**31 - 1, 2), None),
+                                 (OP_COMPRESSED, struct.pack("<iiB", OP_MSG, 100, 1) + b"x", None)):
+            with server.client() as c:
+                c.send_raw(op, data, length)
+                equal(c.read_raw(), None)
+        with server.client() as c:
+            equal(c({"ping": 1}), {"ok": 1.0})
+
+
+@test
+def a_message_may_come_in_any_parts_and_with_the_next_one(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        data = struct.pack("<I", 0) + b"\0" + encode({"ping": 1, "$db": "admin", "comment": "x" * 200000})
+        message = struct.pack("<iiii", 16 + len(data), 5, 0, OP_MSG) + data
+        for at in range(0, len(message), 50000):
+            c.socket.sendall(message[at:at + 50000])
+        equal(c.read()[1:], (5, {"ok": 1.0}))
+        c.socket.sendall(message[:3])
+        c.socket.sendall(message[3:] + message)
+        equal([c.read()[1], c.read()[1]], [5, 5])
+
+
+@test
+def a_request_that_wants_no_answer_gets_none(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c.send({"ping": 1, "$db": "admin"}, flags=MORE_TO_COME)
+        c.send({"nosuch": 1, "$db": "admin"}, flags=MORE_TO_COME)
+        equal(c({"ping": 1}), {"ok": 1.0})
+
+
+@test
+def answers_are_compressed_as_their_requests_are(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        equal(c({"hello": 1, "compression": ["zstd", "lzo", "zlib", "snappy", "zlib"]})["compression"],
+              ["zstd", "zlib", "snappy"])
+        plain = struct.pack("<I", 0) + b"\0" + encode({"listCommands": 1, "$db": "admin"})
+        c.send_raw(OP_COMPRESSED, struct.pack("<iiB", OP_MSG, len(plain), 2) + zlib.compress(plain))
+        op, _, _, _, data = c.read_raw()
+        equal(op, OP_COMPRESSED)
+        original, size, by = struct.unpack_from("<iiB", data)
+        equal((original, by), (OP_MSG, 2))
+        data = zlib.decompress(data[9:])
+        equal(len(data), size)
+        contains(" ".join(decode(data, 5)["commands"]), "ping")
+    with Mongo(cwd) as server, server.client() as c:
+        # One who has not asked for compression is not answered so.
+        c.send_raw(OP_COMPRESSED, struct.pack("<iiB", OP_MSG, len(plain), 2) + zlib.compress(plain))
+        equal(c.read_raw()[0], OP_MSG)
+
+
+@test
+def a_hello_that_waits_is_answered_again_and_again_until_its_client_has_enough(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        topology = c({"hello": 1})["topologyVersion"]
+        wait = {"hello": 1, "topologyVersion": topology, "maxAwaitTimeMS": 50, "$db": "admin"}
+        number = c.send(wait)
+        flags, to, answer = c.read()
+        equal((flags, to, answer["ok"]), (0, number, 1.0))
+        number = c.send(wait, flags=EXHAUST_ALLOWED)
+        for _ in range(3):
+            flags, to, answer = c.read()
+            equal((flags, to, answer["ok"]), (MORE_TO_COME, number, 1.0))
+            number = c.last
+        # Another topology is answered at once, however long the client would wait.
+        other = {**topology, "processId": ObjectId(b"another one!")}
+    with Mongo(cwd) as server, server.client() as c:
+        equal(c({**wait, "topologyVersion": other, "maxAwaitTimeMS": 10**9})["ok"], 1.0)
+        equal(c.fails({"hello": 1, "maxAwaitTimeMS": 5})["code"], 31368)
+
+
+# ---- Commands ----
+
+@test
+def commands_that_are_wrong_have_the_codes_of_mongodb(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        def failure(document, **kwargs):
+            answer = c.fails(document, **kwargs)
+            return answer["code"], answer["codeName"], answer["errmsg"]
+
+        equal(failure({"nosuch": 1}), (59, "CommandNotFound", "no such command: 'nosuch'"))
+        equal(failure({}), (59, "CommandNotFound", "no such command: '$db'"))
+        equal(failure({"killOp": 1}),
+              (40414, "Location40414", "BSON field 'killOp.op' is missing but a required field"))
+        equal(failure({"killOp": 1, "op": "x"}),
+              (14, "TypeMismatch", "BSON field 'killOp.op' is the wrong type 'string', "
+                                   "expected types '[long, int, decimal, double']"))
+        equal(failure({"currentOp": 1}, db="other"),
+              (13, "Unauthorized", "currentOp may only be run against the admin database."))
+        equal(failure({"ping": 1}, db="a b")[:2], (73, "InvalidNamespace"))
+        equal(failure({"getLog": "x"}), (96, "OperationFailed", "No log named 'x'"))
+        equal(failure({"getParameter": 1, "x": 1}),
+              (72, "InvalidOptions", "no option found to get"))
+        number = c.send({"ping": 1})
+        _, to, answer = c.read()
+        equal((to, answer["code"], answer["errmsg"]),
+              (number, 40571, "OP_MSG requests require a $db argument"))
+
+
+@test
+def the_server_says_what_it_is(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        equal(c({"ping": 1}), {"ok": 1.0})
+        build = c({"buildInfo": 1})
+        equal((build["version"], build["versionArray"], build["bits"]), ("7.0.0", [7, 0, 0, 0], 64))
+        status = c({"serverStatus": 1})
+        equal(status["connections"]["current"], 1)
+        assert status["network"]["numRequests"] >= 3, status
+        assert status["mem"]["resident"] > 0, status
+        assert c({"hostInfo": 1})["system"]["numCores"] > 0
+        equal(c({"getParameter": 1, "featureCompatibilityVersion": 1})["featureCompatibilityVersion"],
+              {"version": "7.0"})
+        equal(c({"getParameter": "*"})["authenticationMechanisms"], ["SCRAM-SHA-256", "PLAIN"])
+        host, port = c.socket.getsockname()
+        equal(c({"whatsmyuri": 1})["you"], f"{host}:{port}")
+        equal(c({"getLog": "*"})["names"], ["global", "startupWarnings"])
+        equal(c({"getLog": "startupWarnings"})["log"], [])
+        equal(c({"getCmdLineOpts": 1})["argv"], ["frond", "serve"])
+        names = set(c({"listCommands": 1})["commands"])
+        assert {"hello", "ping", "saslStart", "serverStatus"} <= names, names
+        session = c({"startSession": 1})
+        equal((len(session["id"]["id"]), session["timeoutMinutes"]), (16, 30))
+        equal(c({"ping": 1, "lsid": session["id"]})["ok"], 1.0)
+        equal(c({"refreshSessions": [session["id"]]})["ok"], 1.0)
+        equal(c({"endSessions": [session["id"]]})["ok"], 1.0)
+
+
+@test
+def an_operation_is_seen_and_ended_by_others(cwd):
+    with Mongo(cwd) as server, server.client() as c, server.client() as other:
+        topology = c({"hello": 1, "client": {"application": {"name": "the waiter"}}})["topologyVersion"]
+        equal(c.fails({"hello": 1, "client": {}})["code"], 186)
+        c.send({"hello": 1, "topologyVersion": topology, "maxAwaitTimeMS": 60000, "$db": "admin"})
+        while True:
+            ops = [op for op in other({"currentOp": 1})["inprog"] if op.get("appName") == "the waiter"]
+            if ops:
+                break
+        equal((ops[0]["command"], ops[0]["active"]), ({"hello": 1}, True))
+        other({"killOp": 1, "op": ops[0]["opid"]})
+        equal(c.read()[2]["ok"], 1.0)
+
+
+# ---- Who may do what ----
+
+@test
+def where_there_is_an_administrator_others_log_in_first(cwd):
+    with Mongo(cwd, env=ADMIN) as server, server.client() as c:
+        equal(c({"hello": 1})["ok"], 1.0)
+        equal(c({"ping": 1})["ok"], 1.0)
+        answer = c.fails({"startSession": 1})
+        equal((answer["code"], answer["errmsg"]), (13, "Command startSession requires authentication"))
+        equal(c({"connectionStatus": 1})["authInfo"],
+              {"authenticatedUsers": [], "authenticatedUserRoles": []})
+        c.login("root", "secret")
+        equal(c({"connectionStatus": 1})["authInfo"],
+              {"authenticatedUsers": [{"user": "root", "db": "admin"}],
+               "authenticatedUserRoles": [{"role": "root", "db": "admin"}]})
+        equal(c({"serverStatus": 1})["ok"], 1.0)
+        c({"logout": 1})
+        equal(c.fails({"serverStatus": 1})["code"], 13)
+        # What strangers send is small.
+        c.send_raw(OP_MSG, b"x" * 70000)
+        equal(c.read_raw(), None)
+
+
+@test
+def a_wrong_password_and_an_unknown_name_are_answered_alike(cwd):
+    with Mongo(cwd, env=ADMIN) as server, server.client() as c:
+        seen = []
+        for name in ("root", "nobody", "nobody"):
+            scram = Scram(name, "wrong")
+            answer = c({"saslStart": 1, "mechanism": "SCRAM-SHA-256", "payload": scram.first()})
+            seen.append(dict(part.split("=", 1) for part in answer["payload"].decode().split(",")))
+            answer = c.fails({"saslContinue": 1, "conversationId": answer["conversationId"],
+                              "payload": scram.final(answer["payload"])})
+            equal((answer["code"], answer["codeName"], answer["errmsg"]),
+                  (18, "AuthenticationFailed", "Authentication failed."))
+        equal(seen[0]["i"], seen[1]["i"])
+        equal(seen[1]["s"], seen[2]["s"])
+        equal(c.fails({"saslContinue": 1, "conversationId": 9, "payload": b""})["code"], 17)
+        equal(c.fails({"saslStart": 1, "mechanism": "GSSAPI", "payload": b""})["code"], 334)
+        equal(c.fails({"saslStart": 1, "mechanism": "SCRAM-SHA-256", "payload": b"n,,x"})["code"], 18)
+        equal(c.fails({"saslStart": 1, "mechanism": "PLAIN", "payload": b"\0root\0secret"})["code"], 334)
+
+
+@test
+def a_name_that_fails_too_often_is_locked_out(cwd):
+    with Mongo(cwd, env=ADMIN) as server, server.client() as c:
+        for _ in range(5):
+            try:
+                c.login("root", "wrong")
+            except Failure as failure:
+                equal(failure.code, 18)
+        try:
+            c.login("root", "secret")
+            raise AssertionError("it is not locked out")
+        except Failure as failure:
+            contains(str(failure), "Account is temporarily locked")
+
+
+@test
+def people_of_all_doors_have_the_rights_of_their_roles(cwd):
+    with Mongo(cwd, env=ADMIN) as server:
+        server.person("ann,=", "pa=ss", "mongo:read@shop", "mongo:clusterMonitor", "writer")
+        server.person("bob", "pass")
+        with server.client() as c:
+            c.login("ann,=", "pa=ss", db="shop", skip_empty=False)
+            status = c({"connectionStatus": 1, "showPrivileges": True})["authInfo"]
+            equal(status["authenticatedUserRoles"], [{"role": "read", "db": "shop"},
+                                                     {"role": "clusterMonitor", "db": "admin"}])
+            equal([p["resource"]["db"] for p in status["authenticatedUserPrivileges"]], ["", "shop"])
+            equal(c({"serverStatus": 1})["ok"], 1.0)
+            equal(c.fails({"killAllSessions": []})["code"], 13)
+        with server.client() as c:
+            c.login("bob", "pass")
+            answer = c.fails({"serverStatus": 1})
+            equal((answer["code"], answer["errmsg"]),
+                  (13, "not authorized on admin to execute command serverStatus"))
+
+
+@test
+def hello_may_begin_a_login(cwd):
+    with Mongo(cwd, env=ADMIN) as server, server.client() as c:
+        scram = Scram("root", "secret")
+        answer = c({"hello": 1, "saslSupportedMechs": "admin.root", "speculativeAuthenticate":
+                    {"saslStart": 1, "mechanism": "SCRAM-SHA-256", "payload": scram.first(),
+                     "db": "admin", "options": {"skipEmptyExchange": True}}})
+        equal(answer["saslSupportedMechs"], ["SCRAM-SHA-256"])
+        step = answer["speculativeAuthenticate"]
+        equal(step["done"], False)
+        step = c({"saslContinue": 1, "conversationId": step["conversationId"],
+                  "payload": scram.final(step["payload"])})
+        equal((step["done"], step["payload"]), (True, scram.expected))
+        equal(c({"serverStatus": 1})["ok"], 1.0)
+        answer = c({"hello": 1, "speculativeAuthenticate":
+                    {"saslStart": 1, "mechanism": "MONGODB-X509", "payload": b""}})
+        assert "speculativeAuthenticate" not in answer
+
+
+@test
+def a_person_who_is_removed_is_nobody_a_second_later(cwd):
+    with Mongo(cwd, env=ADMIN) as server:
+        server.person("ann", "pass", "mongo:clusterMonitor")
+        token = base64.b64encode(b"root:secret").decode()
+        headers = {"Authorization": f"Basic {token}"}
+        with server.client() as c:
+            c.login("ann", "pass")
+            equal(c({"serverStatus": 1})["ok"], 1.0)
+            _, document = server.request("GET", "/_users/org.couchdb.user:ann", headers=headers)
+            server.request("DELETE", f"/_users/org.couchdb.user:ann?rev={document['_rev']}",
+                           headers=headers)
+            while True:
+                try:
+                    c({"serverStatus": 1})
+                except Failure as failure:
+                    equal(failure.code, 13)
+                    break
+
+
+@test
+def a_password_in_clear_is_taken_over_tls(cwd):
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+         "-keyout", cwd / "cert.key", "-out", cwd / "cert.pem"], check=True, capture_output=True)
+    (cwd / "ini").write_text(f"{ROUNDS}[ssl]\ncert_file = {cwd}/cert.pem\nkey_file = {cwd}/cert.key\n")
+    context = ssl.create_default_context(cafile=cwd / "cert.pem")
+    with Mongo(cwd, tls=True, env=ADMIN) as server:
+        with Client(server.tls_port, context=context) as c:
+            answer = c({"saslStart": 1, "mechanism": "PLAIN", "payload": b"\0root\0secret"},
+                       db="$external")
+            equal((answer["done"], answer["payload"]), (True, b""))
+            equal(c({"serverStatus": 1})["ok"], 1.0)
+        with Client(server.tls_port, context=context) as c:
+            equal(c.fails({"saslStart": 1, "mechanism": "PLAIN", "payload": b"\0root\0wrong"})["code"], 18)
+            c.login("root", "secret")
+
+
+@test
+def an_administrator_whose_hash_is_given_logs_in_after_one_login_with_the_password(cwd):
+    with Mongo(cwd, env=ADMIN) as server:
+        token = base64.b64encode(b"root:secret").decode()
+        _, admins = server.request("GET", "/_node/_local/_config/admins",
+                                   headers={"Authorization": f"Basic {token}"})
+    (cwd / "ini").write_text(f"{ROUNDS}[admins]\nroot = {admins['root']}\n")
+    with Mongo(cwd) as server, server.client() as c:
+        try:
+            c.login("root", "secret")
+            raise AssertionError("it has no keys yet")
+        except Failure as failure:
+            equal(failure.code, 18)
+        status, _ = server.request("GET", "/_all_dbs", headers={"Authorization": f"Basic {token}"})
+        equal(status, 200)
+        c.login("root", "secret")
+
+
+@test
+def many_connections_are_served_and_closed_when_it_stops(cwd):
+    with Mongo(cwd) as server:
+        clients = [server.client() for _ in range(50)]
+        threads = [threading.Thread(target=lambda c=c: [c({"ping": 1}) for _ in range(20)])
+                   for c in clients]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        equal(clients[0]({"serverStatus": 1})["connections"]["current"], 50)
+        equal(server.stop(), 0)
+        for c in clients:
+            equal(c.read_raw(), None)
+            c.close()
+
+
+@test
+def garbage_harms_nobody(cwd):
+    with Mongo(cwd) as server:
+        for data in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\0" * 100, b"\xff" * 100,
+                     struct.pack("<iiii", 40, 1, 0, OP_MSG) + b"\xff" * 24):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=30) as s:
+                s.sendall(data)
+                s.shutdown(socket.SHUT_WR)
+                while s.recv(4096):
+                    pass
+        with server.client() as c:
+            equal(c({"ping": 1}), {"ok": 1.0})
+
+
+main()

@@ -1,0 +1,62 @@
+"""MongoDB's door through MongoDB's own driver for Python, unchanged: Debian's python3-pymongo."""
+
+import os
+import re
+import sys
+
+try:
+    import pymongo
+except ImportError:
+    # Debian's package is for Debian's interpreter.
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
+    pymongo = None
+
+from harness import Server, equal, main, test
+
+
+class Mongo(Server):
+    def __init__(self, cwd, *options, **kwargs):
+        (cwd / "ini").write_text("[chttpd_auth]\niterations = 4096\n")
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
+        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
+                                  self.read_log()).group(1))
+
+    def client(self, **kwargs):
+        return pymongo.MongoClient("127.0.0.1", self.port, serverSelectionTimeoutMS=30000, **kwargs)
+
+
+@test
+def a_driver_connects_as_to_one_server_and_as_to_a_replica_set(cwd):
+    with Mongo(cwd) as server:
+        with server.client() as client:
+            equal(client.admin.command("ping"), {"ok": 1.0})
+            equal(client.server_info()["version"], "7.0.0")
+        with server.client(replicaSet="frond") as client:
+            equal(client.admin.command("ping"), {"ok": 1.0})
+            equal(client.primary, ("127.0.0.1", server.port))
+            with client.start_session() as session:
+                equal(client.admin.command("ping", session=session)["ok"], 1.0)
+
+
+@test
+def a_driver_compresses(cwd):
+    with Mongo(cwd) as server, server.client(compressors="zlib") as client:
+        assert len(client.admin.command("listCommands")["commands"]) > 10
+
+
+@test
+def a_driver_logs_in_with_its_own_choice_of_mechanism(cwd):
+    with Mongo(cwd, env={"FROND_ADMIN": "root:secret"}) as server:
+        for more in ({}, {"authMechanism": "SCRAM-SHA-256"}, {"authSource": "other"}):
+            with server.client(username="root", password="secret", **more) as client:
+                equal(client.admin.command("serverStatus")["process"], "frond")
+        with server.client(username="root", password="wrong") as client:
+            try:
+                client.admin.command("serverStatus")
+                raise AssertionError("a wrong password has logged in")
+            except pymongo.errors.OperationFailure as error:
+                equal(error.code, 18)
+
+
+main(None if pymongo else "pymongo (python3-pymongo)")
