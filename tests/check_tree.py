@@ -31,6 +31,7 @@ ROOMS = {
     "index/engine": "base loop kv catalog doc index index/selector",
     "index/view": "base loop kv catalog doc index index/engine",
     "model/revisioned": "base loop kv catalog doc index index/engine index/view",
+    "mql": "base loop bson",
     "history": "base loop kv catalog",
     "model/timed": "base loop kv catalog doc history",
     "net": "base loop",

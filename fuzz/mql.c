@@ -1,0 +1,86 @@
+/*
+ * A document that is a filter, and behind it a document that it is run on: a filter that compiles
+ * runs, gives the same answer twice, and the opposite within $nor.
+ */
+#include <stdlib.h>
+
+#include "mql/match.h"
+
+enum {
+	MAX_BYTES = 1 << 24,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+must(bool good)
+{
+	if (!good)
+		abort();
+}
+
+/* The next document of the input; false if there is none. */
+static bool
+take_document(struct str *rest, struct str *ret)
+{
+	size_t len = bson_length(*rest);
+
+	*ret = (struct str){ rest->ptr, len };
+	if (!len || bson_check(*ret, NULL) != STATUS_OK)
+		return false;
+	*rest = str_skip(*rest, len);
+	return true;
+}
+
+static bool
+run(struct mql *q, struct str filter, struct str document, bool *ret)
+{
+	struct mql_match *m;
+	int64_t position;
+
+	if (mql_match_compile(q, filter, &m) != STATUS_OK ||
+	    mql_match_run(m, q, document, ret, &position) != STATUS_OK)
+		return false;
+	must(position >= -1 && (*ret || position == -1));
+	return true;
+}
+
+static void
+check_filter(struct arena *arena, struct str filter, struct str document)
+{
+	struct err err = { 0 };
+	struct mql q = { .arena = arena, .err = &err };
+	struct buf opposite = BUF_INIT(MAX_BYTES);
+	struct bson_builder b;
+	bool matches, again, opposed;
+
+	bson_builder_init(&b, &opposite);
+	bson_begin(&b);
+	bson_begin_array(&b, STR("$nor"));
+	bson_put_document(&b, STR(""), filter);
+	bson_end(&b);
+	bson_end(&b);
+	if (run(&q, filter, document, &matches)) {
+		must(run(&q, filter, document, &again) && again == matches);
+		/* The filter inside may be too deep where the filter alone was not. */
+		if (run(&q, buf_str(&opposite), document, &opposed))
+			must(opposed != matches);
+	}
+	buf_release(&opposite);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str rest = { (const char *)data, size };
+	struct str filter, document;
+	struct arena *arena;
+
+	if (!take_document(&rest, &filter) || !take_document(&rest, &document))
+		return 0;
+	arena = arena_new(MAX_BYTES);
+	must(arena != NULL);
+	check_filter(arena, filter, document);
+	arena_free(arena);
+	return 0;
+}

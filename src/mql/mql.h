@@ -1,0 +1,60 @@
+/*
+ * MongoDB's query language, as functions on BSON: what the headers of mql/ share.
+ *
+ * A filter, an expression, a projection, an update is compiled once, into the arena of the struct
+ * mql that it was compiled with, and run many times. What was compiled borrows from the documents
+ * that it was compiled from, and it never changes: it may be run with another struct mql, by
+ * another thread, too. Running takes memory from the arena of the struct mql that it runs with.
+ *
+ * Failures. STATUS_INVALID: the client's mistake, or its data's; `code` is MongoDB's number for it,
+ * and `err` has MongoDB's text. STATUS_UNSUPPORTED: MongoDB has this, frond has not; `code` and
+ * `err` likewise. STATUS_LIMIT: the arena is full. STATUS_NOMEM. And those of step_count(), since
+ * whatever a client can make long counts its steps and lets other fibers run (loop/step.h). After
+ * a failure nothing that was to be returned is set.
+ *
+ * Documents that are passed were checked by bson_check().
+ */
+#ifndef FROND_MQL_MQL_H
+#define FROND_MQL_MQL_H
+
+#include "base/arena.h"
+#include "bson/bson.h"
+#include "bson/order.h"
+
+enum {
+	MQL_DEPTH = 100,                 /* of operators inside each other */
+	MQL_STEP_BYTES = 64,             /* that are compared or copied in one step */
+	MQL_TEXT_BYTES = 150,            /* of a value that an error's text shows */
+	MQL_REGEX_BYTES = 16384,         /* of a pattern */
+	MQL_REGEX_STEPS = 1000000,       /* of one match */
+	MQL_REGEX_BYTE_STEPS = 10,       /* more, for each byte of the string */
+	MQL_REGEX_KIBIBYTES = 20 * 1024, /* of PCRE2's memory for one match */
+	MQL_REGEX_NESTING = 100,         /* of groups in a pattern */
+};
+
+/* MongoDB's numbers for failures that have names. All others have a number only. */
+enum mql_code {
+	MQL_BAD_VALUE = 2,
+	MQL_FAILED_TO_PARSE = 9,
+	MQL_TYPE_MISMATCH = 14,
+	MQL_OVERFLOW = 15,
+	MQL_PATH_NOT_VIABLE = 28,
+	MQL_CONFLICTING_UPDATE = 40,
+	MQL_DOLLAR_PREFIXED = 52,
+	MQL_EMPTY_FIELD_NAME = 56,
+	MQL_IMMUTABLE_FIELD = 66,
+	MQL_NOT_SUPPORTED = 115,
+	MQL_CONVERSION_FAILURE = 241,
+	MQL_TOO_LARGE = 10334,
+};
+
+struct mql {
+	struct arena *arena;
+	struct err *err;                /* may be NULL */
+	const struct bson_texts *texts; /* the collation; NULL: by bytes */
+	int64_t now_ms;        /* $$NOW and $currentDate: since 1970, one for all documents */
+	uint64_t cluster_time; /* $currentDate's timestamps */
+	int code;              /* of the failure; 0 where MongoDB has none */
+};
+
+#endif
