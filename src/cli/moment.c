@@ -1,45 +1,10 @@
 /* Moments that people write: a time of day, or microseconds since 1970. */
-#include <time.h>
+#include "base/moment.h"
 
 #include "cli/rows.h"
-
-enum {
-	MOMENT_TEXT_BYTES = 64,
-	US_PER_SECOND = 1000 * 1000,
-};
-
-/* The fraction behind the seconds, and the Z. */
-static bool
-parse_fraction(const char *text, uint64_t *us)
-{
-	uint64_t unit = US_PER_SECOND;
-
-	if (*text == '.')
-		for (text++; *text >= '0' && *text <= '9' && unit > 1; text++) {
-			unit /= 10;
-			*us += unit * (uint64_t)(*text - '0');
-		}
-	return text[0] == 'Z' && !text[1];
-}
 
 bool
 cli_parse_moment(struct str text, uint64_t *ret_us)
 {
-	char copy[MOMENT_TEXT_BYTES];
-	struct tm tm = { 0 };
-	const char *rest;
-	time_t seconds;
-
-	if (str_to_u64(text, ret_us))
-		return true;
-	if (text.len >= sizeof(copy))
-		return false;
-	memcpy(copy, text.ptr, text.len);
-	copy[text.len] = '\0';
-	rest = strptime(copy, "%Y-%m-%dT%H:%M:%S", &tm);
-	seconds = timegm(&tm);
-	if (!rest || seconds < 0)
-		return false;
-	*ret_us = (uint64_t)seconds * US_PER_SECOND;
-	return parse_fraction(rest, ret_us);
+	return str_to_u64(text, ret_us) || moment_parse(text, ret_us);
 }

@@ -157,8 +157,7 @@ command_getkeys(struct call *c)
 		reply_error(c->reply, STR("ERR The command has no key arguments"));
 		return STATUS_OK;
 	}
-	if (command->arity > 0 ? (int64_t)argc != command->arity
-			       : (int64_t)argc < -command->arity) {
+	if (!command_takes(command, argc)) {
 		reply_error(c->reply, STR("ERR Invalid number of arguments specified for command"));
 		return STATUS_OK;
 	}

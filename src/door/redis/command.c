@@ -83,6 +83,25 @@ keys_add_store(struct keys *k, const struct str *argv, size_t argc)
 		keys_add(k, found, found + 1, 1);
 }
 
+static bool keys_find(struct keys *k, const struct command *command, const struct str *argv,
+		      size_t argc);
+
+/* FROND.AT: the keys of the command that it runs. */
+static bool
+keys_add_inner(struct keys *k, const struct command *command, const struct str *argv, size_t argc)
+{
+	const struct command *inner = argc > 2 ? command_find(NULL, argv[2]) : NULL;
+
+	/* What cannot be run will be refused. */
+	if (!inner || inner == command || !command_takes(inner, argc - 2))
+		return true;
+	if (!keys_find(k, inner, argv + 2, argc - 2))
+		return false;
+	for (size_t i = 0; i < k->count; i++)
+		k->places[i] += 2;
+	return true;
+}
+
 static bool
 keys_find_movable(struct keys *k, const struct command *command, const struct str *argv,
 		  size_t argc)
@@ -100,9 +119,26 @@ keys_find_movable(struct keys *k, const struct command *command, const struct st
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
 		if (strcmp(command->name, counted[i].name) == 0)
 			return keys_add_counted(k, argv, argc, counted[i].numkeys);
+	if (strcmp(command->name, "frond.at") == 0)
+		return keys_add_inner(k, command, argv, argc);
 	if (strcmp(command->name, "sort") == 0)
 		keys_add_store(k, argv, argc);
 	return true;
+}
+
+static bool
+keys_find(struct keys *k, const struct command *command, const struct str *argv, size_t argc)
+{
+	if (command->first_key > 0) {
+		int64_t last = command->last_key < 0 ? (int64_t)argc + command->last_key
+						     : command->last_key;
+
+		if (last >= (int64_t)argc)
+			return false;
+		keys_add(k, (size_t)command->first_key, (size_t)(last + 1), (size_t)command->step);
+	}
+	return !(command->flags & COMMAND_MOVABLE_KEYS) ||
+	       keys_find_movable(k, command, argv, argc);
 }
 
 enum status
@@ -113,15 +149,7 @@ command_keys(const struct command *command, const struct str *argv, size_t argc,
 
 	if (!k.places)
 		return STATUS_LIMIT;
-	if (command->first_key > 0) {
-		int64_t last = command->last_key < 0 ? (int64_t)argc + command->last_key
-						     : command->last_key;
-
-		if (last >= (int64_t)argc)
-			return STATUS_INVALID;
-		keys_add(&k, (size_t)command->first_key, (size_t)(last + 1), (size_t)command->step);
-	}
-	if (command->flags & COMMAND_MOVABLE_KEYS && !keys_find_movable(&k, command, argv, argc))
+	if (!keys_find(&k, command, argv, argc))
 		return STATUS_INVALID;
 	*ret = k.places;
 	*ret_count = k.count;

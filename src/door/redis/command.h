@@ -120,6 +120,14 @@ MUST_USE enum status command_keys(const struct command *command, const struct st
 				  size_t argc, struct arena *arena, size_t **ret,
 				  size_t *ret_count);
 
+/* True if that is a number of arguments, with the name, that the command takes. */
+static inline bool
+command_takes(const struct command *command, size_t argc)
+{
+	return command->arity > 0 ? (int64_t)argc == command->arity
+				  : (int64_t)argc >= -command->arity;
+}
+
 /* True if its transaction must not be a read-only one. */
 static inline bool
 command_may_write(const struct command *command)

@@ -43,6 +43,8 @@ enum status cmd_expireat(struct call *c);
 enum status cmd_expiretime(struct call *c);
 enum status cmd_flushall(struct call *c);
 enum status cmd_flushdb(struct call *c);
+enum status cmd_frond_at(struct call *c);
+enum status cmd_frond_history(struct call *c);
 enum status cmd_function(struct call *c);
 enum status cmd_get(struct call *c);
 enum status cmd_getbit(struct call *c);

@@ -259,9 +259,8 @@ static bool
 check_arity(struct request_call *q)
 {
 	char text[100];
-	int arity = q->command->arity;
 
-	if (arity > 0 ? (int64_t)q->argc == arity : (int64_t)q->argc >= -arity)
+	if (command_takes(q->command, q->argc))
 		return true;
 	snprintf(text, sizeof(text), "ERR wrong number of arguments for '%s' command",
 		 q->command->name);

@@ -30,8 +30,8 @@ txn_fini(struct txn *x)
 
 /* ---- Databases ---- */
 
-static struct str
-db_name(unsigned db, char buf[static 4])
+struct str
+txn_db_name(unsigned db, char buf[static TXN_NAME_BYTES])
 {
 	if (db < 10) {
 		buf[0] = (char)('0' + db);
@@ -47,8 +47,8 @@ txn_open_db(struct txn *x, unsigned db, bool writes)
 {
 	struct txn_db *d = &x->dbs[db];
 	struct err ignored = { 0 };
-	char text[4];
-	struct str name = db_name(db, text);
+	char text[TXN_NAME_BYTES];
+	struct str name = txn_db_name(db, text);
 	enum status status;
 
 	status = catalog_open(x->tx, x->cache, CATALOG_SPACE_REDIS, name, &d->db, &ignored);
@@ -63,6 +63,8 @@ txn_open_db(struct txn *x, unsigned db, bool writes)
 		return err_set(x->err, status, "%s", ignored.text);
 	d->opened = true;
 	timed_init(&d->timed, x->tx, d->db, NULL, x->err);
+	if (x->at_us)
+		timed_at_us(&d->timed, x->at_us);
 	return STATUS_OK;
 }
 

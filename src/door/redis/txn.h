@@ -12,7 +12,8 @@
 #include "model/timed/item.h"
 
 enum {
-	TXN_SLOTS = 64, /* of the table of items */
+	TXN_SLOTS = 64,     /* of the table of items */
+	TXN_NAME_BYTES = 4, /* of a database */
 };
 
 /* Keyspace notifications, by the letters of notify-keyspace-events. */
@@ -72,6 +73,7 @@ struct txn {
 	struct catalog_cache *cache;
 	struct arena *arena;
 	struct err *err;
+	uint64_t at_us; /* the moment of the past that it reads; 0: the present */
 	struct txn_db dbs[REDIS_DATABASES];
 	struct txn_item *slots[TXN_SLOTS];
 	struct effect *effects;
@@ -81,6 +83,9 @@ struct txn {
 void txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,
 	      struct arena *arena, struct err *err);
 void txn_fini(struct txn *x);
+
+/* The name of a database in the store. */
+struct str txn_db_name(unsigned db, char buf[static TXN_NAME_BYTES]);
 
 /*
  * The database, which is created for a command that writes. `*ret` NULL: there is none yet, so it

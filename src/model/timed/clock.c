@@ -96,7 +96,11 @@ check_at(struct timed *t)
 	if (!t->has_history)
 		return err_set(t->err, STATUS_INVALID, "the database \"%.*s\" keeps no history",
 			       STR_ARG(t->db->name));
-	if (!oldest_us || t->at_us < oldest_us)
+	if (!oldest_us)
+		return err_set(t->err, STATUS_INVALID,
+			       "the history of the database \"%.*s\" has not begun yet",
+			       STR_ARG(t->db->name));
+	if (t->at_us < oldest_us)
 		return err_set(t->err, STATUS_INVALID,
 			       "the history of the database \"%.*s\" begins at %llu ms",
 			       STR_ARG(t->db->name),

@@ -111,6 +111,27 @@ timed_history_tend(struct timed *t, bool *ret_changed)
 }
 
 enum status
+timed_history_begin(struct timed *t)
+{
+	bool changed;
+
+	TRY(timed_now(t));
+	return timed_history_tend(t, &changed);
+}
+
+enum status
+timed_history_oldest(struct timed *t, uint64_t *ret_ms)
+{
+	uint64_t us;
+
+	TRY(timed_now(t));
+	us = t->has_history ? history_oldest_us(&t->state) : 0;
+	/* All of the millisecond is readable. */
+	*ret_ms = (us + TIMED_US_PER_MS - 1) / TIMED_US_PER_MS;
+	return STATUS_OK;
+}
+
+enum status
 timed_history_clear(struct timed *t, uint64_t *ret_done, bool *ret_more)
 {
 	const struct kv_range_options options = { .limit = HISTORY_CLEAR_KEYS,

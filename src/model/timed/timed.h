@@ -117,6 +117,13 @@ enum {
  */
 MUST_USE enum status timed_history_set(struct timed *t, uint64_t seconds);
 uint64_t timed_history_seconds(const struct catalog_db *db);
+/*
+ * Begins the past of a database whose history was set by an earlier transaction, as the next turn
+ * of timed_sweep() would do.
+ */
+MUST_USE enum status timed_history_begin(struct timed *t);
+/* Gives the first moment that can be read, in milliseconds since 1970; 0: there is none yet. */
+MUST_USE enum status timed_history_oldest(struct timed *t, uint64_t *ret_ms);
 
 /* ---- Reads of the present or of the past (data.c); all fields are private ---- */
 
