@@ -169,6 +169,13 @@ MUST_USE enum status catalog_option_set(struct kv_tx *tx, const struct catalog_d
 					size_t option, uint64_t value, struct err *err);
 
 /*
+ * Exchanges the names of two databases of one name space, and nothing else: whoever has opened one
+ * of them still has the same database. Returns STATUS_NOT_FOUND. Touches the metadata version.
+ */
+MUST_USE enum status catalog_swap(struct kv_tx *tx, enum catalog_space space, struct str a,
+				  struct str b, struct err *err);
+
+/*
  * Gets the engine's estimate of the bytes that the database takes. This may take a millisecond, so
  * do not call it for every page.
  */

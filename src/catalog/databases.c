@@ -305,6 +305,23 @@ catalog_option_set(struct kv_tx *tx, const struct catalog_db *db, size_t option,
 }
 
 enum status
+catalog_swap(struct kv_tx *tx, enum catalog_space space, struct str a, struct str b,
+	     struct err *err)
+{
+	struct catalog_db one, other;
+
+	TRY(catalog_description_get(tx, space, a, &one, err));
+	TRY(catalog_description_get(tx, space, b, &other, err));
+	TRY(catalog_db_check_writable(&one, err));
+	TRY(catalog_db_check_writable(&other, err));
+	one.name = b;
+	other.name = a;
+	TRY(catalog_description_set(tx, &one));
+	TRY(catalog_description_set(tx, &other));
+	return kv_touch_metadata_version(tx);
+}
+
+enum status
 catalog_db_bytes(struct kv_tx *tx, const struct catalog_db *db, uint64_t *ret)
 {
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;

@@ -415,6 +415,46 @@ def a_stop_ends_waiting_connections(cwd):
         equal(server.stop(), 0)
 
 
+@test
+def databases_are_exchanged_as_a_whole(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as other, \
+            server.client() as waits:
+        equal(c("SWAPDB", "3", "4"), "OK")
+        c("MSET", "a", "1", "b", "2")
+        equal(c("SWAPDB", "0", "1"), "OK")
+        equal([c("GET", "a"), c("DBSIZE")], [None, 0])
+        other("SELECT", "1")
+        equal(other("MGET", "a", "b"), [b"1", b"2"])
+        for words, text in [(("x", "1"), "ERR invalid first DB index"),
+                            (("0", "1.5"), "ERR invalid second DB index"),
+                            (("0", "16"), "ERR DB index is out of range"),
+                            (("-1", "0"), "ERR DB index is out of range")]:
+            equal(c.error("SWAPDB", *words), text)
+        equal(c("SWAPDB", "1", "1"), "OK")
+        # Keys that are there, before or afterwards, are others; the rest is still not there.
+        for key, answer in [("a", None), ("none", ["OK"])]:
+            for client in (c, other):
+                client("WATCH", key)
+            c("SWAPDB", "1", "0")
+            for client in (c, other):
+                equal(client.pipeline(("MULTI",), ("SET", "x", "1"), ("EXEC",))[2], answer)
+            c("SWAPDB", "0", "1")
+        # With what follows in the same transaction.
+        equal(c.pipeline(("MULTI",), ("SET", "n", "zero"), ("SWAPDB", "0", "1"), ("GET", "n"),
+                         ("SET", "m", "new"), ("SELECT", "1"), ("MGET", "n", "m"), ("EXEC",))[7],
+              ["OK", "OK", None, "OK", "OK", [b"zero", None]])
+        c("SELECT", "0")
+        c("FLUSHALL")
+        # Whoever waits gets what comes with the other database.
+        waits.send("BLPOP", "none", "list", "0")
+        while b"blocked_clients:1\r\n" not in c("INFO", "clients"):
+            pass
+        other("RPUSH", "list", "x")
+        c("SWAPDB", "0", "1")
+        equal(waits.read(), [b"list", b"x"])
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
 def later(c):
     """A time of the server, in milliseconds, behind all that was answered; nothing is written in it."""
     def now():

@@ -45,6 +45,7 @@ struct watch {
 	struct client *client;
 	unsigned db;
 	bool existed;
+	bool swapped;        /* its database is another one since */
 	uint64_t expires_ms; /* when it was watched; 0: never */
 	struct str key;      /* behind the struct */
 };

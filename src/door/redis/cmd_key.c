@@ -356,6 +356,23 @@ cmd_flushall(struct call *c)
 	return STATUS_OK;
 }
 
+enum status
+cmd_swapdb(struct call *c)
+{
+	int64_t a, b;
+
+	if (!call_int_range(c, 1, INT32_MIN, INT32_MAX, "invalid first DB index", &a) ||
+	    !call_int_range(c, 2, INT32_MIN, INT32_MAX, "invalid second DB index", &b))
+		return STATUS_OK;
+	if (a < 0 || a >= REDIS_DATABASES || b < 0 || b >= REDIS_DATABASES) {
+		reply_error(c->reply, STR("ERR DB index is out of range"));
+		return STATUS_OK;
+	}
+	TRY(txn_swap(c, (unsigned)a, (unsigned)b));
+	reply_ok(c->reply);
+	return STATUS_OK;
+}
+
 /* ---- OBJECT ---- */
 
 /* What Redis would have the item as, by its size. */

@@ -372,7 +372,6 @@ cmd_refused(struct call *c)
 		{ "save", "every acknowledged write is on disk; frond backup makes copies" },
 		{ "shutdown", "clients do not stop a frond: send its process SIGTERM" },
 		{ "slaveof", "there is no replication here: a FoundationDB cluster keeps copies" },
-		{ "swapdb", "databases cannot be swapped yet" },
 		{ "sync", "there is no replication here: a FoundationDB cluster keeps copies" },
 	};
 

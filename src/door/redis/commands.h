@@ -149,6 +149,7 @@ enum status cmd_subscribe(struct call *c);
 enum status cmd_sunion(struct call *c);
 enum status cmd_sunionstore(struct call *c);
 enum status cmd_sunsubscribe(struct call *c);
+enum status cmd_swapdb(struct call *c);
 enum status cmd_time(struct call *c);
 enum status cmd_ttl(struct call *c);
 enum status cmd_type(struct call *c);

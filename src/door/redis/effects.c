@@ -61,6 +61,10 @@ effects_happen(struct redis *r, const struct txn *x)
 		case EFFECT_FLUSH:
 			effects_touch(r, e->db, NULL);
 			break;
+		case EFFECT_SWAP:
+			effects_swapped(r, e->db);
+			effects_ready_all(r, e->db);
+			break;
 		case EFFECT_PUBLISH:
 		case EFFECT_SPUBLISH:
 			(void)effects_publish(r, e->kind == EFFECT_SPUBLISH, e->key, e->message);

@@ -21,6 +21,8 @@ MUST_USE enum status effects_watch(struct client *c, unsigned db, struct str key
 void effects_unwatch_all(struct client *c);
 /* Tells those who watch the key; of all keys of the database if it is empty. */
 void effects_touch(struct redis *r, unsigned db, const struct str *key);
+/* All keys of the database are other ones: EXEC looks for those that were not there. */
+void effects_swapped(struct redis *r, unsigned db);
 /* Whether nothing that the client watches has changed, in the transaction of its EXEC. */
 MUST_USE enum status effects_watches_hold(struct redis *r, struct client *c, struct txn *x,
 					  bool *ret);
@@ -37,6 +39,8 @@ MUST_USE enum status effects_block(struct client *c, unsigned db, const struct s
 void effects_unblock(struct client *c);
 /* Something may be at the key: the first who waits for it looks. */
 void effects_ready(struct redis *r, unsigned db, struct str key);
+/* The same of all keys of a database. */
+void effects_ready_all(struct redis *r, unsigned db);
 /* `c` has found something that it cannot use: those behind it look. */
 void effects_pass_on(struct client *c);
 

@@ -129,6 +129,19 @@ effects_ready(struct redis *r, unsigned db, struct str key)
 }
 
 void
+effects_ready_all(struct redis *r, unsigned db)
+{
+	if (!atomic_load_explicit(&r->blocked_count, memory_order_acquire))
+		return;
+	pthread_mutex_lock(&r->blocked_lock);
+	for (size_t i = 0; i < REDIS_BLOCKED_SLOTS; i++)
+		for (const struct blocked *b = r->blocked[i]; b; b = b->next_same)
+			if (b->db == db)
+				ready_key(r, db, b->key, 0);
+	pthread_mutex_unlock(&r->blocked_lock);
+}
+
+void
 effects_pass_on(struct client *c)
 {
 	struct redis *r = c->redis;

@@ -103,6 +103,39 @@ effects_touch(struct redis *r, unsigned db, const struct str *key)
 	pthread_mutex_unlock(&r->watch_lock);
 }
 
+void
+effects_swapped(struct redis *r, unsigned db)
+{
+	if (!atomic_load_explicit(&r->watch_count, memory_order_acquire))
+		return;
+	pthread_mutex_lock(&r->watch_lock);
+	for (size_t i = 0; i < REDIS_WATCH_SLOTS; i++) {
+		for (struct watch *w = r->watches[i]; w; w = w->next_same) {
+			if (w->db != db)
+				continue;
+			w->swapped = true;
+			w->client->watch_dirty |= w->existed;
+		}
+	}
+	pthread_mutex_unlock(&r->watch_lock);
+}
+
+/* A watched key that was not there may have come with another database. */
+static enum status
+watch_has_come(struct txn *x, const struct watch *w, bool *ret)
+{
+	static const struct command looks = { .name = "watch" };
+	struct call call = { .redis = x->redis, .command = &looks, .x = x, .db = w->db };
+	struct timed_item *item;
+
+	*ret = false;
+	if (!w->swapped)
+		return STATUS_OK;
+	TRY(txn_item(&call, w->key, &item));
+	*ret = item->type != TIMED_LEAF;
+	return STATUS_OK;
+}
+
 /* A watched key that was there and has expired meanwhile has changed, too. */
 static enum status
 watch_has_expired(struct txn *x, const struct watch *w, bool *ret)
@@ -122,14 +155,15 @@ watch_has_expired(struct txn *x, const struct watch *w, bool *ret)
 enum status
 effects_watches_hold(struct redis *r, struct client *c, struct txn *x, bool *ret)
 {
-	bool expired = false;
+	bool expired, come;
 
 	pthread_mutex_lock(&r->watch_lock);
 	*ret = !c->watch_dirty;
 	pthread_mutex_unlock(&r->watch_lock);
 	for (const struct watch *w = c->watches; w && *ret; w = w->next) {
 		TRY(watch_has_expired(x, w, &expired));
-		*ret = !expired;
+		TRY(watch_has_come(x, w, &come));
+		*ret = !expired && !come;
 	}
 	return STATUS_OK;
 }

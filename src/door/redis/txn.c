@@ -245,3 +245,39 @@ txn_publish(struct call *c, enum effect_kind kind, struct str channel, struct st
 {
 	return effect_add(c, &(struct effect){ .kind = kind, .key = channel, .message = message });
 }
+
+/* ---- Exchanging databases ---- */
+
+/* Whether the database is there; one that is to be exchanged is made. */
+static enum status
+swap_prepare(struct call *c, unsigned db, bool make, bool *ret)
+{
+	char buf[TXN_NAME_BYTES];
+	struct timed *t;
+
+	TRY(txn_db_there(c, db, &t));
+	*ret = t != NULL;
+	return t || !make ? STATUS_OK
+			  : timed_items_create(c->x->tx, txn_db_name(db, buf), c->x->err);
+}
+
+enum status
+txn_swap(struct call *c, unsigned a, unsigned b)
+{
+	char first[TXN_NAME_BYTES], second[TXN_NAME_BYTES];
+	bool has_a, has_b;
+
+	if (a == b)
+		return STATUS_OK;
+	TRY(swap_prepare(c, a, false, &has_a));
+	TRY(swap_prepare(c, b, has_a, &has_b));
+	if (has_b && !has_a)
+		TRY(swap_prepare(c, a, true, &has_a));
+	if (!has_a && !has_b)
+		return STATUS_OK;
+	TRY(catalog_swap(c->x->tx, CATALOG_SPACE_REDIS, txn_db_name(a, first),
+			 txn_db_name(b, second), c->x->err));
+	txn_forget(c->x);
+	TRY(effect_add(c, &(struct effect){ .kind = EFFECT_SWAP, .db = a }));
+	return effect_add(c, &(struct effect){ .kind = EFFECT_SWAP, .db = b });
+}

@@ -40,7 +40,8 @@ enum effect_kind {
 	EFFECT_EVENT,   /* a key was changed, or something is told of it */
 	EFFECT_PUBLISH, /* a message to a channel */
 	EFFECT_SPUBLISH,
-	EFFECT_FLUSH, /* all keys of a database are gone, or are others */
+	EFFECT_FLUSH, /* all keys of a database are gone */
+	EFFECT_SWAP,  /* all of them are those of another one */
 };
 
 struct effect {
@@ -122,6 +123,8 @@ MUST_USE enum status txn_changed_in(struct call *c, unsigned db, struct str key,
 MUST_USE enum status txn_event(struct call *c, struct str key, enum event_class class,
 			       const char *event);
 MUST_USE enum status txn_flushed(struct call *c, unsigned db);
+/* Exchanges two databases, with the effects. */
+MUST_USE enum status txn_swap(struct call *c, unsigned a, unsigned b);
 MUST_USE enum status txn_publish(struct call *c, enum effect_kind kind, struct str channel,
 				 struct str message);
 
