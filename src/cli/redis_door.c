@@ -20,6 +20,24 @@ redis_door_listen(struct redis_door *d, struct kv_store *store, struct settings_
 	return STATUS_OK;
 }
 
+static void
+tell_expired(void *redis, const struct timed_expired *what)
+{
+	uint64_t db;
+
+	if (str_to_u64(what->db, &db))
+		redis_expired(redis, (unsigned)db, what->key, what->member, what->emptied);
+}
+
+const struct timed_listener *
+redis_door_listener(struct redis_door *d)
+{
+	if (!d->redis)
+		return NULL;
+	d->listener = (struct timed_listener){ .expired = tell_expired, .arg = d->redis };
+	return &d->listener;
+}
+
 void
 redis_door_fini(struct redis_door *d)
 {

@@ -8,6 +8,7 @@
 
 #include "cli/door.h"
 #include "kv/kv.h"
+#include "model/timed/timed.h"
 #include "settings/live.h"
 
 struct redis;
@@ -16,12 +17,16 @@ struct server;
 struct redis_door {
 	struct door door; /* found by door_find(), freed by door_fini() */
 	struct redis *redis;
+	struct timed_listener listener;
 };
 
 /* Makes the door, if it is wanted, and listens. STATUS_INVALID, STATUS_IO, STATUS_NOMEM. */
 MUST_USE enum status redis_door_listen(struct redis_door *d, struct kv_store *store,
 				       struct settings_live *live, struct server *server,
 				       struct err *err);
+
+/* Who is to be told of what expires, after redis_door_listen(); NULL: nobody. */
+const struct timed_listener *redis_door_listener(struct redis_door *d);
 
 /* After the server was freed, before the store is closed. */
 void redis_door_fini(struct redis_door *d);

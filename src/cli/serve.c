@@ -107,6 +107,7 @@ struct serve {
 	struct couch *couch;
 	struct server *server;
 	struct chores *chores; /* background work */
+	struct timed_sweeping sweeping;
 	uint64_t trim_due_ns;  /* of the chore that trims memory */
 };
 
@@ -422,7 +423,9 @@ make_chores(struct serve *s, struct err *err)
 		chores_add(s->chores, &own[i]);
 	rev_chores_add(s->chores, s->store);
 	catalog_chores_add(s->chores, s->store);
-	timed_chores_add(s->chores, s->store);
+	s->sweeping = (struct timed_sweeping){ .store = s->store,
+					       .listener = redis_door_listener(&s->redis) };
+	timed_chores_add(s->chores, &s->sweeping);
 	index_chores_add(s->chores, &(struct index_builder_options){
 					    .store = s->store,
 					    .threads = (unsigned)s->indexes->build_threads,

@@ -348,6 +348,49 @@ def messages_go_to_subscribers_and_keys_tell_of_changes(cwd):
 
 
 @test
+def keys_tell_that_they_are_new_missed_or_expired(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as sub:
+        sub("PSUBSCRIBE", "__keyevent@*__:*")
+
+        def events(letters, *commands):
+            """What the commands publish; a message tells where they end."""
+            c("CONFIG", "SET", "notify-keyspace-events", letters)
+            for command in commands:
+                c.send(*command)
+                c.read()
+            c("PUBLISH", "__keyevent@end__:", "")
+            seen = []
+            while (message := sub.read())[2] != b"__keyevent@end__:":
+                seen.append((message[2].decode().split(":")[1], message[3].decode()))
+            return seen
+
+        equal(events("En", ("SET", "a", "1"), ("SET", "a", "2"), ("RPUSH", "l", "x"), ("LPOP", "l"),
+                     ("RPUSH", "l", "x"), ("RENAME", "l", "k"), ("COPY", "k", "m"), ("DEL", "a"),
+                     ("MULTI",), ("INCR", "a"), ("INCR", "a"), ("EXEC",), ("SUNIONSTORE", "d", "e")),
+              [("new", "a"), ("new", "l"), ("new", "l"), ("new", "k"), ("new", "m"), ("new", "a")])
+        equal(events("Em", ("GET", "a"), ("GET", "none"), ("MGET", "none", "a", "other"),
+                     ("EXISTS", "none"), ("SET", "none2", "x"), ("OBJECT", "ENCODING", "none")),
+              [("keymiss", "none"), ("keymiss", "none"), ("keymiss", "other"), ("keymiss", "none")])
+        equal(events("EA$", ("SET", "a", "1"), ("GET", "none")), [("set", "a")])
+        # Of keys that nobody touches the sweep tells.
+        c("CONFIG", "SET", "notify-keyspace-events", "Exg")
+        c("CONFIG", "RESETSTAT")
+        contains(c("INFO", "stats"), b"\r\nexpired_keys:0\r\n")
+        c("SELECT", "3")
+        c("PSETEX", "short", "1", "x")
+        equal(sub.read(), [b"pmessage", b"__keyevent@*__:*", b"__keyevent@3__:expire", b"short"])
+        equal(sub.read(), [b"pmessage", b"__keyevent@*__:*", b"__keyevent@3__:expired", b"short"])
+        # Whoever writes one that has expired tells of it at once, or the sweep did so before.
+        c("PSETEX", "short", "1", "x")
+        while c("EXISTS", "short"):
+            pass
+        equal(c("APPEND", "short", "y"), 1)
+        equal(sub.read()[2], b"__keyevent@3__:expire")
+        equal(sub.read()[2], b"__keyevent@3__:expired")
+        contains(c("INFO", "stats"), b"\r\nexpired_keys:2\r\n")
+
+
+@test
 def messages_come_although_answers_are_off(cwd):
     with Redis(cwd) as server, server.client() as c, server.client() as sub:
         sub("HELLO", "3")

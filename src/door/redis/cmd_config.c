@@ -386,6 +386,7 @@ cmd_config(struct call *c)
 		return config_set(c);
 	if (call_arg_is(c, 1, "resetstat") && c->argc == 2) {
 		r->commands = r->connections = r->hits = r->misses = r->errors = r->published = 0;
+		r->expired = r->expired_fields = 0;
 		reply_ok(c->reply);
 		return STATUS_OK;
 	}

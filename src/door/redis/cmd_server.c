@@ -96,11 +96,14 @@ info_stats(struct redis *r, struct buf *out)
 	buf_printf(out,
 		   "# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
 		   "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
-		   "pubsub_patterns:%zu\r\nevicted_keys:0\r\ntotal_error_replies:%llu\r\n",
+		   "pubsub_patterns:%zu\r\nexpired_keys:%llu\r\nexpired_subkeys:%llu\r\n"
+		   "evicted_keys:0\r\ntotal_error_replies:%llu\r\n",
 		   (unsigned long long)atomic_load(&r->connections),
 		   (unsigned long long)atomic_load(&r->commands),
 		   (unsigned long long)atomic_load(&r->hits),
 		   (unsigned long long)atomic_load(&r->misses), channels, patterns,
+		   (unsigned long long)atomic_load(&r->expired),
+		   (unsigned long long)atomic_load(&r->expired_fields),
 		   (unsigned long long)atomic_load(&r->errors));
 }
 

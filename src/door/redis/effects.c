@@ -56,6 +56,8 @@ effects_happen(struct redis *r, const struct txn *x)
 				if (event_brings(e->event))
 					effects_ready(r, e->db, e->key);
 			}
+			if (e->class == EVENT_EXPIRED)
+				atomic_fetch_add(&r->expired, 1);
 			event_notify(r, e);
 			break;
 		case EFFECT_FLUSH:
@@ -71,4 +73,23 @@ effects_happen(struct redis *r, const struct txn *x)
 			break;
 		}
 	}
+}
+
+void
+redis_expired(struct redis *r, unsigned db, struct str key, bool member, bool emptied)
+{
+	struct effect e = {
+		.class = member ? EVENT_HASH : EVENT_EXPIRED,
+		.event = member ? "hexpired" : "expired",
+		.db = db,
+		.key = key,
+	};
+
+	atomic_fetch_add(member ? &r->expired_fields : &r->expired, 1);
+	event_notify(r, &e);
+	if (!emptied)
+		return;
+	e.class = EVENT_GENERIC;
+	e.event = "del";
+	event_notify(r, &e);
 }

@@ -43,6 +43,12 @@ void redis_free(struct redis *r);
 /* The options of net_stream_protocol for its connections; the door's. */
 struct net_stream_options *redis_stream_options(struct redis *r);
 
+/*
+ * A key has expired and was removed in the background, or a field of it; `emptied`: it was the
+ * last one, so the key has gone. Any thread.
+ */
+void redis_expired(struct redis *r, unsigned db, struct str key, bool member, bool emptied);
+
 void redis_set_port(struct redis *r, uint16_t port);
 
 #endif

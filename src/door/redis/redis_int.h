@@ -91,6 +91,8 @@ struct redis {
 	_Atomic uint64_t misses;
 	_Atomic uint64_t errors;
 	_Atomic uint64_t published;
+	_Atomic uint64_t expired;
+	_Atomic uint64_t expired_fields;
 };
 
 struct catalog_cache *redis_cache_take(struct redis *r); /* NULL: there is none; go without */

@@ -91,6 +91,22 @@ txn_db_there(struct call *c, unsigned db, struct timed **ret)
 	return STATUS_OK;
 }
 
+/* ---- Effects: what is to happen ---- */
+
+static enum status
+effect_add(struct call *c, const struct effect *effect)
+{
+	struct effect *e = arena_alloc(c->x->arena, sizeof(*e));
+
+	if (!e)
+		return STATUS_LIMIT;
+	*e = *effect;
+	e->next = NULL;
+	*c->x->effects_end = e;
+	c->x->effects_end = &e->next;
+	return STATUS_OK;
+}
+
 /* ---- Items ---- */
 
 static struct txn_item **
@@ -132,13 +148,46 @@ item_ask(struct call *c, unsigned db, struct str key, struct txn_item **ret)
 	return STATUS_OK;
 }
 
-static void
-count_lookup(struct call *c, const struct timed_item *item)
+/* Whoever wants to write finds a key that has expired, and removes it. */
+static enum status
+lookup_expired(struct call *c, struct txn_item *i)
 {
-	if (!(c->command->flags & COMMAND_READONLY))
-		return;
-	atomic_fetch_add_explicit(item->type == TIMED_LEAF ? &c->redis->misses : &c->redis->hits, 1,
+	bool expired;
+
+	TRY(timed_item_sweep(&i->item, &expired));
+	if (!expired)
+		return STATUS_OK;
+	return effect_add(c, &(struct effect){ .kind = EFFECT_EVENT,
+					       .class = EVENT_EXPIRED,
+					       .event = "expired",
+					       .db = i->db,
+					       .key = i->item.key });
+}
+
+static enum status
+lookup_count(struct call *c, const struct timed_item *item)
+{
+	bool missed = item->type == TIMED_LEAF;
+
+	atomic_fetch_add_explicit(missed ? &c->redis->misses : &c->redis->hits, 1,
 				  memory_order_relaxed);
+	if (!missed || !(atomic_load_explicit(&c->redis->events, memory_order_relaxed) & EVENT_MISS))
+		return STATUS_OK;
+	return txn_event(c, item->key, EVENT_MISS, "keymiss");
+}
+
+/* A command has asked for the item, and now has it. */
+static enum status
+lookup_end(struct call *c, struct txn_item *i)
+{
+	if (i->item.t)
+		TRY(timed_item_wait(&i->item));
+	if (c->command->flags & COMMAND_READONLY)
+		TRY(lookup_count(c, &i->item));
+	else if (c->command->flags & COMMAND_WRITE && i->item.type == TIMED_LEAF)
+		TRY(lookup_expired(c, i));
+	i->was_there = i->item.type != TIMED_LEAF;
+	return STATUS_OK;
 }
 
 enum status
@@ -148,11 +197,8 @@ txn_item_of(struct call *c, unsigned db, struct str key, struct timed_item **ret
 
 	if (!i)
 		TRY(item_ask(c, db, key, &i));
-	if (i->item.t)
-		TRY(timed_item_wait(&i->item));
 	*ret = &i->item;
-	count_lookup(c, *ret);
-	return STATUS_OK;
+	return lookup_end(c, i);
 }
 
 enum status
@@ -165,17 +211,18 @@ enum status
 txn_items(struct call *c, const struct str *keys, size_t count, size_t step,
 	  struct timed_item **ret)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct txn_item *found = item_find(c->x, c->db, keys[i * step]);
+	struct txn_item **found = arena_alloc(c->x->arena, count * sizeof(struct txn_item *));
 
-		if (!found)
-			TRY(item_ask(c, c->db, keys[i * step], &found));
-		ret[i] = &found->item;
+	if (!found)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		found[i] = item_find(c->x, c->db, keys[i * step]);
+		if (!found[i])
+			TRY(item_ask(c, c->db, keys[i * step], &found[i]));
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (ret[i]->t)
-			TRY(timed_item_wait(ret[i]));
-		count_lookup(c, ret[i]);
+		ret[i] = &found[i]->item;
+		TRY(lookup_end(c, found[i]));
 	}
 	return STATUS_OK;
 }
@@ -192,24 +239,30 @@ txn_now_ms(struct call *c, uint64_t *ret)
 
 /* ---- Effects ---- */
 
+/* A key that was not there when the command asked for it, and is there now, is new. */
 static enum status
-effect_add(struct call *c, const struct effect *effect)
+effect_new(struct call *c, unsigned db, struct str key)
 {
-	struct effect *e = arena_alloc(c->x->arena, sizeof(*e));
+	struct txn_item *i;
 
-	if (!e)
-		return STATUS_LIMIT;
-	*e = *effect;
-	e->next = NULL;
-	*c->x->effects_end = e;
-	c->x->effects_end = &e->next;
-	return STATUS_OK;
+	if (!(atomic_load_explicit(&c->redis->events, memory_order_relaxed) & EVENT_NEW))
+		return STATUS_OK;
+	i = item_find(c->x, db, key);
+	if (!i || i->was_there || i->item.type == TIMED_LEAF)
+		return STATUS_OK;
+	i->was_there = true;
+	return effect_add(c, &(struct effect){ .kind = EFFECT_EVENT,
+					       .class = EVENT_NEW,
+					       .event = "new",
+					       .db = db,
+					       .key = key });
 }
 
 enum status
 txn_changed_in(struct call *c, unsigned db, struct str key, enum event_class class,
 	       const char *event)
 {
+	TRY(effect_new(c, db, key));
 	return effect_add(c, &(struct effect){ .kind = EFFECT_EVENT,
 					       .class = class,
 					       .changes = true,

@@ -58,6 +58,7 @@ struct effect {
 struct txn_item {
 	struct txn_item *next;
 	unsigned db;
+	bool was_there; /* when a command last asked for it */
 	struct timed_item item;
 };
 

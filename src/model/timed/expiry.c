@@ -31,6 +31,14 @@ struct sweep {
 	struct err *err;
 	uint64_t done;
 	bool more;
+	const struct timed_listener *listener; /* NULL: nobody is told of what has gone */
+	struct gone *gone;                     /* of the attempt; in its arena */
+	struct gone **gone_end;
+};
+
+struct gone {
+	struct gone *next;
+	struct timed_expired what;
 };
 
 /* One shard of a database, while its entries are looked at. */
@@ -89,12 +97,31 @@ clear_collection(struct timed *t, const struct buf *row, bool *ret_all)
 	return timed_data_clear_range(t, buf_str(&begin), buf_str(&end));
 }
 
+/* Keeps for the listener what this attempt has removed. */
+static enum status
+note_gone(struct sweep *sweep, const struct timed_expired *what)
+{
+	struct gone *gone;
+
+	if (!sweep->listener)
+		return STATUS_OK;
+	gone = arena_zalloc(sweep->arena, sizeof(*gone));
+	if (!gone)
+		return STATUS_LIMIT;
+	gone->what = *what;
+	gone->what.db = sweep->name;
+	*sweep->gone_end = gone;
+	sweep->gone_end = &gone->next;
+	return STATUS_OK;
+}
+
 /* An entry of a database of items. */
 static enum status
 sweep_item(struct sweep_shard *s, struct str entry)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
+	struct timed_expired what;
 	uint64_t ms;
 	bool done;
 
@@ -102,7 +129,9 @@ sweep_item(struct sweep_shard *s, struct str entry)
 	timed_key_space(&space, s->t.db, TIMED_SPACE_ROWS);
 	TRY(buf_status(&space));
 	TRY(timed_items_sweep(&s->t, s->sweep->arena, ms, str_skip(buf_str(&key), space.len),
-			      buf_str(&key), &done));
+			      buf_str(&key), &what, &done));
+	if (done)
+		TRY(note_gone(s->sweep, &what));
 	s->sweep->done += done;
 	s->sweep->more = s->sweep->more || done; /* its body */
 	return kv_clear(s->t.tx, entry);
@@ -219,6 +248,8 @@ sweep_body(struct kv_tx *tx, void *arg)
 	sweep->done = 0;
 	sweep->more = false;
 	arena_clear(sweep->arena);
+	sweep->gone = NULL;
+	sweep->gone_end = &sweep->gone;
 	status = catalog_open(tx, NULL, sweep->space, sweep->name, &db, sweep->err);
 	if (status == STATUS_NOT_FOUND) /* deleted meanwhile */
 		return STATUS_OK;
@@ -260,6 +291,8 @@ sweep_database(struct kv_store *store, struct sweep *sweep, unsigned *transactio
 {
 	do {
 		TRY(kv_run(store, sweep_body, sweep, NULL, sweep->err));
+		for (const struct gone *g = sweep->gone; g; g = g->next)
+			sweep->listener->expired(sweep->listener->arg, &g->what);
 		*ret_done += sweep->done;
 		*transactions -= sweep->done || sweep->more;
 	} while (sweep->more && *transactions);
@@ -288,8 +321,20 @@ enum status
 timed_sweep(struct kv_store *store, const struct timed_clock *clock, unsigned transactions,
 	    uint64_t *ret_done, bool *ret_more, struct err *err)
 {
+	const struct timed_sweeping s = { .store = store, .clock = clock };
+
+	return timed_sweep_telling(&s, transactions, ret_done, ret_more, err);
+}
+
+enum status
+timed_sweep_telling(const struct timed_sweeping *s, unsigned transactions, uint64_t *ret_done,
+		    bool *ret_more, struct err *err)
+{
 	const enum catalog_space spaces[] = { timed_kind.space, timed_redis_kind.space };
-	struct sweep sweep = { .clock = clock, .err = err, .arena = arena_new(SWEEP_ARENA_BYTES) };
+	struct sweep sweep = { .clock = s->clock,
+			       .err = err,
+			       .arena = arena_new(SWEEP_ARENA_BYTES),
+			       .listener = s->listener };
 	struct arena *arena = arena_new(SWEEP_ARENA_BYTES);
 	enum status status = arena && sweep.arena ? STATUS_OK : STATUS_NOMEM;
 
@@ -299,7 +344,7 @@ timed_sweep(struct kv_store *store, const struct timed_clock *clock, unsigned tr
 		struct sweep_names names = { .space = spaces[i], .arena = arena };
 
 		sweep.space = spaces[i];
-		status = sweep_space(store, &sweep, &names, &transactions, ret_done, ret_more);
+		status = sweep_space(s->store, &sweep, &names, &transactions, ret_done, ret_more);
 	}
 	arena_free(arena);
 	arena_free(sweep.arena);
@@ -309,18 +354,18 @@ timed_sweep(struct kv_store *store, const struct timed_clock *clock, unsigned tr
 /* ---- As a chore ---- */
 
 static enum status
-sweep_chore_run(void *store, struct chore_turn *turn, struct err *err)
+sweep_chore_run(void *sweeping, struct chore_turn *turn, struct err *err)
 {
-	return timed_sweep(store, NULL, turn->budget, &turn->done, &turn->more, err);
+	return timed_sweep_telling(sweeping, turn->budget, &turn->done, &turn->more, err);
 }
 
 void
-timed_chores_add(struct chores *chores, struct kv_store *store)
+timed_chores_add(struct chores *chores, struct timed_sweeping *s)
 {
 	chores_add(chores, &(struct chore){
 				   .name = "sweep_expired",
 				   .run = sweep_chore_run,
-				   .arg = store,
+				   .arg = s,
 				   .leased = true,
 				   .budget = SWEEP_CHORE_TRANSACTIONS,
 				   .pause_ms = SWEEP_CHORE_PAUSE_MS,

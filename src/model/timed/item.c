@@ -302,6 +302,13 @@ timed_item_delete(struct timed_item *item)
 }
 
 enum status
+timed_item_sweep(struct timed_item *item, bool *ret)
+{
+	*ret = item->stored && item->type == TIMED_LEAF;
+	return *ret ? timed_item_remove(item) : STATUS_OK;
+}
+
+enum status
 timed_item_remove(struct timed_item *item)
 {
 	if (!item->stored)

@@ -75,6 +75,12 @@ MUST_USE enum status timed_item_open(struct timed *t, struct str key, struct are
 /* Removes the item, whatever it is, if it is there. Touches the header alone. */
 MUST_USE enum status timed_item_delete(struct timed_item *item);
 
+/*
+ * Removes what is stored of an item that has expired, as timed_sweep() would do later. `*ret` is
+ * false if nothing is.
+ */
+MUST_USE enum status timed_item_sweep(struct timed_item *item, bool *ret);
+
 /* Changes when the item expires, and nothing else. The item is there. */
 MUST_USE enum status timed_item_expire(struct timed_item *item, struct timed_expiry expiry);
 

@@ -187,10 +187,12 @@ MUST_USE enum status timed_member_entry(struct timed_item *item, struct str memb
 					uint64_t ms);
 /*
  * Removes the item, or the member, that an entry of EXPIRY names by its `tail`, if it expires at
- * that time. `row` is the key in ROWS that the tail would be of.
+ * that time; `ret` then tells of it, in the arena. `row` is the key in ROWS that the tail would be
+ * of.
  */
 MUST_USE enum status timed_items_sweep(struct timed *t, struct arena *arena, uint64_t ms,
-				       struct str tail, struct str row, bool *ret_done);
+				       struct str tail, struct str row, struct timed_expired *ret,
+				       bool *ret_done);
 
 /* Clears bodies that are gone, TIMED_SWEEP_KEYS at most. */
 MUST_USE enum status timed_gone_sweep(struct timed *t, uint64_t *ret_done, bool *ret_more);

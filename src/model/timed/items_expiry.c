@@ -64,9 +64,28 @@ item_load(struct timed *t, struct arena *arena, struct str row, struct str value
 	return timed_item_take(ret, &h);
 }
 
+/* What the listener is told of the item whose header is at the key. */
+static enum status
+expired_of(struct timed_item *item, struct timed_expired *ret)
+{
+	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
+	struct timed_place place;
+
+	*ret = (struct timed_expired){ .key = item->key };
+	if (!item->key.len) {
+		timed_key_space(&space, item->t->db, TIMED_SPACE_ROWS);
+		TRY(buf_status(&space));
+		TRY(timed_place_parse(timed_schema_of(item->t->db), str_skip(item->row, space.len),
+				      item->arena, &place));
+		ret->key = place.key[0].text;
+	}
+	ret->key = arena_dup(item->arena, ret->key);
+	return ret->key.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 /* Removes a member of the body that `body` is, which has expired. */
 static enum status
-member_remove(struct timed_item *body, struct str member_key)
+member_remove(struct timed_item *body, struct str member_key, struct timed_expired *ret)
 {
 	struct timed_item item;
 	struct str owner, value = { NULL, 0 };
@@ -85,12 +104,16 @@ member_remove(struct timed_item *body, struct str member_key)
 		return STATUS_OK; /* the body is gone, and about to be cleared */
 	TRY(timed_item_touch(&item));
 	TRY(timed_item_add(&item, -1));
-	return timed_item_delete_empty(&item);
+	TRY(expired_of(&item, ret));
+	TRY(timed_item_delete_empty(&item));
+	ret->member = true;
+	ret->emptied = !item.stored;
+	return STATUS_OK;
 }
 
 static enum status
 member_sweep(struct timed *t, struct arena *arena, uint64_t ms, struct tuple_reader r,
-	     bool *ret_done)
+	     struct timed_expired *ret, bool *ret_done)
 {
 	struct timed_item body = { .t = t, .arena = arena };
 	struct buf id = timed_arena_buf(arena, TIMED_ID_BYTES);
@@ -115,13 +138,16 @@ member_sweep(struct timed *t, struct arena *arena, uint64_t ms, struct tuple_rea
 	if (!value.ptr)
 		return STATUS_OK;
 	TRY(timed_leaf_parse(value, &leaf, t->err));
-	*ret_done = leaf.expires_ms == ms;
-	return *ret_done ? member_remove(&body, buf_str(&key)) : STATUS_OK;
+	if (leaf.expires_ms != ms)
+		return STATUS_OK;
+	TRY(member_remove(&body, buf_str(&key), ret));
+	*ret_done = ret->key.ptr != NULL;
+	return STATUS_OK;
 }
 
 enum status
 timed_items_sweep(struct timed *t, struct arena *arena, uint64_t ms, struct str tail,
-		  struct str row, bool *ret_done)
+		  struct str row, struct timed_expired *ret, bool *ret_done)
 {
 	struct tuple_reader r = tuple_reader(tail);
 	struct timed_item item;
@@ -129,14 +155,18 @@ timed_items_sweep(struct timed *t, struct arena *arena, uint64_t ms, struct str 
 	uint64_t expires_ms;
 	struct str value;
 
+	*ret = (struct timed_expired){ .member = false };
 	*ret_done = false;
 	TRY(tuple_next(&r, &e));
 	if (e.kind == TUPLE_NULL)
-		return member_sweep(t, arena, ms, r, ret_done);
+		return member_sweep(t, arena, ms, r, ret, ret_done);
 	TRY(value_read(t, row, &value));
 	if (!value.ptr)
 		return STATUS_OK;
 	TRY(item_load(t, arena, row, value, &item, &expires_ms));
-	*ret_done = expires_ms == ms;
-	return *ret_done ? timed_item_remove(&item) : STATUS_OK;
+	if (expires_ms != ms)
+		return STATUS_OK;
+	*ret_done = true;
+	TRY(expired_of(&item, ret));
+	return timed_item_remove(&item);
 }

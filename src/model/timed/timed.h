@@ -285,6 +285,20 @@ enum {
 	TIMED_SWEEP_KEYS = 500, /* that one transaction looks at */
 };
 
+/* What has expired and is removed: an item, or one of its members (item.h). */
+struct timed_expired {
+	struct str db; /* its name */
+	struct str key;
+	bool member;
+	bool emptied; /* it was the last member, so the item is gone, too */
+};
+
+/* Is told, after the commit and on the thread of the sweep, of each. */
+struct timed_listener {
+	void (*expired)(void *arg, const struct timed_expired *what);
+	void *arg;
+};
+
 /*
  * Removes what has expired, from all databases, in at most `transactions` transactions of a bounded
  * size. `*ret_done` is how many cells went; `*ret_more` is true if some are left.
@@ -293,7 +307,16 @@ MUST_USE enum status timed_sweep(struct kv_store *store, const struct timed_cloc
 				 unsigned transactions, uint64_t *ret_done, bool *ret_more,
 				 struct err *err);
 
-/* Adds a chore that calls timed_sweep(). The store outlives the registry. */
-void timed_chores_add(struct chores *chores, struct kv_store *store);
+/* The same, telling a listener; NULL: nobody. */
+struct timed_sweeping {
+	struct kv_store *store;
+	const struct timed_clock *clock; /* NULL: the system's */
+	const struct timed_listener *listener;
+};
+MUST_USE enum status timed_sweep_telling(const struct timed_sweeping *s, unsigned transactions,
+					 uint64_t *ret_done, bool *ret_more, struct err *err);
+
+/* Adds a chore that calls timed_sweep_telling(). What is named outlives the registry. */
+void timed_chores_add(struct chores *chores, struct timed_sweeping *s);
 
 #endif
