@@ -108,7 +108,7 @@ struct serve {
 	struct server *server;
 	struct chores *chores; /* background work */
 	struct timed_sweeping sweeping;
-	uint64_t trim_due_ns;  /* of the chore that trims memory */
+	uint64_t trim_due_ns; /* of the chore that trims memory */
 };
 
 static const struct argp_option argp_options[] = {

@@ -551,7 +551,7 @@ def the_past_is_read_by_commands_of_every_type(cwd):
         assert 0 < c("FROND.AT", at, "PTTL", "s") == ttl < 1000000
         equal(c("FROND.AT", later(c), "DBSIZE"), 3)
         equal(c("FROND.AT", "-1ms", "EXISTS", "s"), 0)
-        equal(c("FROND.AT", "2100-01-01T00:00:00Z", "GET", "s"), Error("ERR this time has not come yet"))
+        equal(c.error("FROND.AT", "2100-01-01T00:00:00Z", "GET", "s"), "ERR this time has not come yet")
         contains(c.error("FROND.AT", "2001-01-01T00:00:00.5Z", "GET", "s"), "begins at")
         for words, text in [
                 (("-5x", "GET", "s"), "the time is milliseconds since 1970, or like"),

@@ -86,6 +86,8 @@ redis_expired(struct redis *r, unsigned db, struct str key, bool member, bool em
 	};
 
 	atomic_fetch_add(member ? &r->expired_fields : &r->expired, 1);
+	if (member)
+		effects_touch(r, db, &key);
 	event_notify(r, &e);
 	if (!emptied)
 		return;

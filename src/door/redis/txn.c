@@ -148,20 +148,29 @@ item_ask(struct call *c, unsigned db, struct str key, struct txn_item **ret)
 	return STATUS_OK;
 }
 
+static enum status
+lookup_tells(struct call *c, const struct txn_item *i, enum event_class class, const char *event)
+{
+	return effect_add(c, &(struct effect){ .kind = EFFECT_EVENT,
+					       .class = class,
+					       .event = event,
+					       .db = i->db,
+					       .key = i->item.key });
+}
+
 /* Whoever wants to write finds a key that has expired, and removes it. */
 static enum status
 lookup_expired(struct call *c, struct txn_item *i)
 {
-	bool expired;
+	enum timed_swept swept;
 
-	TRY(timed_item_sweep(&i->item, &expired));
-	if (!expired)
+	TRY(timed_item_sweep(&i->item, &swept));
+	if (swept == TIMED_SWEPT_NOTHING)
 		return STATUS_OK;
-	return effect_add(c, &(struct effect){ .kind = EFFECT_EVENT,
-					       .class = EVENT_EXPIRED,
-					       .event = "expired",
-					       .db = i->db,
-					       .key = i->item.key });
+	if (swept == TIMED_SWEPT_EXPIRED)
+		return lookup_tells(c, i, EVENT_EXPIRED, "expired");
+	TRY(lookup_tells(c, i, EVENT_HASH, "hexpired"));
+	return lookup_tells(c, i, EVENT_GENERIC, "del");
 }
 
 static enum status
@@ -171,7 +180,8 @@ lookup_count(struct call *c, const struct timed_item *item)
 
 	atomic_fetch_add_explicit(missed ? &c->redis->misses : &c->redis->hits, 1,
 				  memory_order_relaxed);
-	if (!missed || !(atomic_load_explicit(&c->redis->events, memory_order_relaxed) & EVENT_MISS))
+	if (!missed ||
+	    !(atomic_load_explicit(&c->redis->events, memory_order_relaxed) & EVENT_MISS))
 		return STATUS_OK;
 	return txn_event(c, item->key, EVENT_MISS, "keymiss");
 }

@@ -48,6 +48,8 @@ timed_item_take(struct timed_item *item, const struct timed_header *h)
 		item->length = h->length;
 	else if (h->length > TIMED_HEIGHT_MOST)
 		return timed_item_corrupt(item);
+	else if (h->type == TIMED_HASH)
+		item->has_dues = h->length;
 	else
 		item->height = (unsigned)h->length;
 	return STATUS_OK;
@@ -71,7 +73,8 @@ timed_item_wait(struct timed_item *item)
 	if (status == STATUS_CORRUPT)
 		return timed_item_corrupt(item);
 	TRY(status);
-	return timed_item_take(item, &h);
+	TRY(timed_item_take(item, &h));
+	return timed_dues_look(item);
 }
 
 enum status
@@ -211,21 +214,17 @@ timed_item_add(struct timed_item *item, int64_t change)
 enum status
 timed_count(struct timed_item *item, uint64_t *ret)
 {
-	struct str key, value;
+	uint64_t hidden = 0;
 
-	*ret = item->type == TIMED_LEAF ? 0 : item->count;
-	if (item->type == TIMED_LEAF || item->counted)
-		return STATUS_OK;
 	*ret = 0;
-	TRY(timed_part_key(item, TIMED_PART_COUNT, &key));
-	TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
-	if (value.ptr && value.len != sizeof(*ret))
-		return timed_item_corrupt(item);
-	if (value.ptr)
-		memcpy(ret, value.ptr, sizeof(*ret));
-	*ret = le64toh(*ret);
-	item->count = *ret;
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	if (!item->counted)
+		TRY(timed_count_part(item, TIMED_PART_COUNT, &item->count));
 	item->counted = true;
+	if (item->has_dues)
+		TRY(timed_dues_hidden(item, &hidden));
+	*ret = item->count - hidden;
 	return STATUS_OK;
 }
 
@@ -263,6 +262,7 @@ timed_item_renew(struct timed_item *item, enum timed_type type)
 	item->value = STR("");
 	item->length = 0;
 	item->height = 0;
+	item->has_dues = item->emptied = false;
 	return type == TIMED_VALUE ? STATUS_OK : timed_body_make(item);
 }
 
@@ -277,7 +277,9 @@ timed_item_store(struct timed_item *item)
 		.whole = item->key.len > TIMED_WHOLE_BYTES ? item->key : STR(""),
 		.value = item->value,
 		.has_body = item->body.len > 0,
-		.length = item->type == TIMED_VALUE ? item->length : item->height,
+		.length = item->type == TIMED_VALUE  ? item->length
+			  : item->type == TIMED_HASH ? item->has_dues
+						     : item->height,
 	};
 	struct buf value = timed_arena_buf(item->arena,
 					   TIMED_HEADER_BYTES + h.whole.len + h.value.len);
@@ -302,10 +304,13 @@ timed_item_delete(struct timed_item *item)
 }
 
 enum status
-timed_item_sweep(struct timed_item *item, bool *ret)
+timed_item_sweep(struct timed_item *item, enum timed_swept *ret)
 {
-	*ret = item->stored && item->type == TIMED_LEAF;
-	return *ret ? timed_item_remove(item) : STATUS_OK;
+	*ret = TIMED_SWEPT_NOTHING;
+	if (!item->stored || item->type != TIMED_LEAF)
+		return STATUS_OK;
+	*ret = item->emptied ? TIMED_SWEPT_EMPTIED : TIMED_SWEPT_EXPIRED;
+	return timed_item_remove(item);
 }
 
 enum status
@@ -331,6 +336,10 @@ timed_item_delete_empty(struct timed_item *item)
 	struct kv_pair ignored;
 	enum status status;
 
+	if (item->has_dues) {
+		TRY(timed_dues_look(item));
+		return item->type == TIMED_LEAF ? timed_item_remove(item) : STATUS_OK;
+	}
 	if (item->type == TIMED_LIST)
 		TRY(timed_part_key(item, TIMED_PART_ORDER, &begin));
 	TRY(timed_key_with(item->arena, begin,
@@ -362,6 +371,7 @@ timed_item_rename(struct timed_item *item, struct timed_item *to)
 	to->value = item->value;
 	to->length = item->length;
 	to->height = item->height;
+	to->has_dues = item->has_dues;
 	to->body = item->body;
 	to->stamped = item->stamped;
 	memcpy(to->id, item->id, sizeof(to->id));

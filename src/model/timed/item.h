@@ -52,6 +52,8 @@ struct timed_item {
 	struct str body;            /* what all keys of the body begin with; empty: there is none */
 	uint8_t id[TIMED_ID_BYTES]; /* of the body */
 	unsigned height;            /* of the skip list of a list or sorted set */
+	bool has_dues;              /* of a hash: members may expire by themselves */
+	bool emptied;               /* it was a hash, all of whose members have expired */
 	bool stored;                /* there is a header, although it may have expired */
 	bool stamped;               /* this transaction has written the stamp of the body */
 	bool counted;               /* it knows how many members or elements there are */
@@ -76,10 +78,15 @@ MUST_USE enum status timed_item_open(struct timed *t, struct str key, struct are
 MUST_USE enum status timed_item_delete(struct timed_item *item);
 
 /*
- * Removes what is stored of an item that has expired, as timed_sweep() would do later. `*ret` is
- * false if nothing is.
+ * Removes what is stored of an item that has expired, or of a hash all of whose members have, as
+ * timed_sweep() would do later.
  */
-MUST_USE enum status timed_item_sweep(struct timed_item *item, bool *ret);
+enum timed_swept {
+	TIMED_SWEPT_NOTHING,
+	TIMED_SWEPT_EXPIRED,
+	TIMED_SWEPT_EMPTIED,
+};
+MUST_USE enum status timed_item_sweep(struct timed_item *item, enum timed_swept *ret);
 
 /* Changes when the item expires, and nothing else. The item is there. */
 MUST_USE enum status timed_item_expire(struct timed_item *item, struct timed_expiry expiry);
@@ -142,7 +149,10 @@ struct timed_member {
 	bool known;
 };
 
-/* How many members or elements there are, exactly. One key. */
+/*
+ * How many members or elements there are, exactly. One key; of a hash with members that expire by
+ * themselves also a key for each that has expired and was not removed yet.
+ */
 MUST_USE enum status timed_count(struct timed_item *item, uint64_t *ret);
 
 /* Looks for members by their names, a point read each, side by side. */

@@ -12,7 +12,7 @@ copy_member(struct timed_item *to, struct str key, struct str value)
 	struct timed_leaf_record leaf;
 
 	TRY(timed_leaf_parse(value, &leaf, to->t->err));
-	return leaf.expires_ms ? timed_member_entry(to, key, leaf.expires_ms) : STATUS_OK;
+	return timed_due_change(to, key, 0, leaf.expires_ms);
 }
 
 static enum status
@@ -64,6 +64,7 @@ timed_item_copy(struct timed_item *item, struct timed_item *to)
 	to->value = item->value;
 	to->length = item->length;
 	to->height = item->height;
+	to->has_dues = item->has_dues;
 	if (item->body.len) {
 		TRY(timed_body_make(to));
 		TRY(timed_item_touch(to));

@@ -20,6 +20,8 @@ enum timed_part {
 	TIMED_PART_COUNT = 4,  /* → how many members or elements there are */
 	TIMED_PART_STAMP = 5,  /* → the versionstamp of the latest change in the body */
 	TIMED_PART_OWNER = 6,  /* → the key of the header, where members expire by themselves */
+	TIMED_PART_DUE = 7,    /* (ms, name) → '': of a hash, a member that expires by itself */
+	TIMED_PART_DUES = 8,   /* → how many of those there are */
 };
 
 enum {
@@ -91,7 +93,8 @@ struct timed_header {
 	struct str value;           /* TIMED_VALUE without a body */
 	bool has_body;              /* else */
 	uint8_t id[TIMED_ID_BYTES]; /* of the body */
-	uint64_t length;            /* TIMED_VALUE: of the value; else: the height */
+	/* TIMED_VALUE: of the value; TIMED_HASH: 1 if members may expire; else: the height. */
+	uint64_t length;
 };
 
 void timed_header_put(const struct timed_header *header, struct buf *value);
@@ -141,6 +144,21 @@ MUST_USE enum status timed_item_delete_empty(struct timed_item *item);
 /* When this is, at the transaction's moment. 0: never. */
 uint64_t timed_expiry_ms(const struct timed *t, struct timed_expiry expiry);
 
+/* ---- Members of a hash that expire by themselves (dues.c) ---- */
+
+/*
+ * Says that the member at the key expires at `new_ms`, where it did at `old_ms`; 0: not. The caller
+ * writes or clears the member itself.
+ */
+MUST_USE enum status timed_due_change(struct timed_item *item, struct str member_key,
+				      uint64_t old_ms, uint64_t new_ms);
+/* What is stored of a count of the body. */
+MUST_USE enum status timed_count_part(struct timed_item *item, enum timed_part part, uint64_t *ret);
+/* How many members have expired, and are stored still. */
+MUST_USE enum status timed_dues_hidden(struct timed_item *item, uint64_t *ret);
+/* A hash of which all members have expired is not there: item->type is TIMED_LEAF then. */
+MUST_USE enum status timed_dues_look(struct timed_item *item);
+
 /* ---- The skip list over an order (blocks.c) ---- */
 
 /*
@@ -182,9 +200,6 @@ MUST_USE enum status timed_zset_erase(struct timed_item *item, struct str name, 
 
 /* ---- Removing in the background (items_expiry.c, gone.c) ---- */
 
-/* Writes the entry of a member that expires by itself, and the owner of the body. */
-MUST_USE enum status timed_member_entry(struct timed_item *item, struct str member_key,
-					uint64_t ms);
 /*
  * Removes the item, or the member, that an entry of EXPIRY names by its `tail`, if it expires at
  * that time; `ret` then tells of it, in the arena. `row` is the key in ROWS that the tail would be

@@ -36,6 +36,7 @@ page_take(struct timed *t, const struct kv_pair *pair, struct str key, struct ar
 	if (!item.key.ptr || !item.row.ptr)
 		return STATUS_LIMIT;
 	TRY(timed_item_take(&item, &h));
+	TRY(timed_dues_look(&item));
 	if (item.type == TIMED_LEAF)
 		return STATUS_OK;
 	item.value = arena_dup(arena, item.value);

@@ -4,34 +4,10 @@
  *     (P, EXPIRY, shard, ms, hash components, range components)  → '': an item, as any row
  *     (P, EXPIRY, shard, ms, null, b"id", b"hash16 name")        → '': a member
  *
- * A member's entry names its body, which stays the same when the item is renamed; the body's OWNER
- * is then the key of the header, which goes with the last member.
+ * dues.c writes the latter. A member's entry names its body, which stays the same when the item is
+ * renamed; the body's OWNER is then the key of the header, which goes with the last member.
  */
 #include "model/timed/item_int.h"
-
-enum {
-	EXPIRY_KEY_BYTES = 32, /* of what comes before the id */
-};
-
-enum status
-timed_member_entry(struct timed_item *item, struct str member_key, uint64_t ms)
-{
-	struct str tail = str_skip(member_key, item->body.len), owner;
-	struct buf key = timed_arena_buf(item->arena, EXPIRY_KEY_BYTES + item->t->db->prefix.len +
-							      2 * TIMED_ID_BYTES + tail.len);
-
-	buf_append_str(&key, item->t->db->prefix);
-	tuple_put_u64(&key, TIMED_SPACE_EXPIRY);
-	tuple_put_u64(&key, item->id[0] % TIMED_EXPIRY_SHARDS);
-	tuple_put_u64(&key, ms);
-	tuple_put_null(&key);
-	tuple_put_bytes(&key, str_of(item->id, sizeof(item->id)));
-	buf_append_str(&key, tail);
-	TRY(buf_status(&key));
-	TRY(timed_part_key(item, TIMED_PART_OWNER, &owner));
-	TRY(kv_set(item->t->tx, owner, item->row));
-	return kv_set(item->t->tx, buf_str(&key), STR(""));
-}
 
 /* ---- Removing ---- */
 
@@ -85,14 +61,14 @@ expired_of(struct timed_item *item, struct timed_expired *ret)
 
 /* Removes a member of the body that `body` is, which has expired. */
 static enum status
-member_remove(struct timed_item *body, struct str member_key, struct timed_expired *ret)
+member_remove(struct timed_item *body, struct str member_key, uint64_t ms,
+	      struct timed_expired *ret)
 {
 	struct timed_item item;
 	struct str owner, value = { NULL, 0 };
 	uint64_t ignored;
 
 	TRY(timed_write_begin(body->t));
-	TRY(timed_data_clear(body->t, member_key));
 	TRY(timed_part_key(body, TIMED_PART_OWNER, &owner));
 	TRY(value_read(body->t, owner, &owner));
 	if (owner.ptr)
@@ -101,7 +77,9 @@ member_remove(struct timed_item *body, struct str member_key, struct timed_expir
 		return STATUS_OK;
 	TRY(item_load(body->t, body->arena, owner, value, &item, &ignored));
 	if (!str_eq(item.body, body->body))
-		return STATUS_OK; /* the body is gone, and about to be cleared */
+		return STATUS_OK; /* the body is gone, and will be cleared as a whole */
+	TRY(timed_data_clear(body->t, member_key));
+	TRY(timed_due_change(&item, member_key, ms, 0));
 	TRY(timed_item_touch(&item));
 	TRY(timed_item_add(&item, -1));
 	TRY(expired_of(&item, ret));
@@ -140,7 +118,7 @@ member_sweep(struct timed *t, struct arena *arena, uint64_t ms, struct tuple_rea
 	TRY(timed_leaf_parse(value, &leaf, t->err));
 	if (leaf.expires_ms != ms)
 		return STATUS_OK;
-	TRY(member_remove(&body, buf_str(&key), ret));
+	TRY(member_remove(&body, buf_str(&key), ms, ret));
 	*ret_done = ret->key.ptr != NULL;
 	return STATUS_OK;
 }

@@ -16,6 +16,9 @@ struct body_seen {
 	unsigned levels;
 	bool has_count;
 	uint64_t count;
+	uint64_t expiring; /* members that expire by themselves */
+	uint64_t due;      /* entries of such */
+	uint64_t dues;     /* that are counted */
 };
 
 static bool
@@ -46,6 +49,12 @@ body_finish(struct catalog_verify *v, const struct body_seen *b)
 				     "a sorted set has %llu members and %llu in its order",
 				     (unsigned long long)b->members,
 				     (unsigned long long)b->ordered);
+	if (b->due != b->expiring || b->dues != b->expiring)
+		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+				     "of %llu members that expire %llu have entries, and %llu are "
+				     "counted",
+				     (unsigned long long)b->expiring, (unsigned long long)b->due,
+				     (unsigned long long)b->dues);
 	for (unsigned l = 1; l <= b->levels; l++)
 		if (b->blocks[l] != b->ordered)
 			catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
@@ -82,6 +91,11 @@ body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
 		return value.len == KV_VERSIONSTAMP_BYTES;
 	case TIMED_PART_OWNER:
 		return value.len > 0;
+	case TIMED_PART_DUE:
+		b->due++;
+		return tuple_next_u64(&r, &n) == STATUS_OK && n && !value.len;
+	case TIMED_PART_DUES:
+		return number_parse(value, &b->dues);
 	default:
 		return false;
 	}
@@ -122,6 +136,8 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 	status = timed_leaf_parse(pair->value, &leaf, &err);
 	if (status != STATUS_OK)
 		catalog_verify_unreadable(v, status, &err, pair->key, "not a member of an item");
+	else
+		b->expiring += leaf.expires_ms != 0;
 	return STATUS_OK;
 }
 

@@ -100,9 +100,12 @@ timed_members_get(struct timed_item *item, struct timed_member *members, size_t 
 	if (item->type == TIMED_LEAF || !count)
 		return STATUS_OK;
 	TRY(members_read_all(item, members, count, &r));
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		if (r.found[i].ptr)
 			TRY(member_take(item, r.found[i], &members[i]));
+		if (!members[i].found)
+			members[i].expires_ms = 0;
+	}
 	return STATUS_OK;
 }
 
@@ -180,7 +183,9 @@ member_put(struct timed_item *item, struct timed_member *member, const struct ti
 	bool there = stored.ptr || twin || (member->known && member->found);
 
 	if (twin)
-		old = (struct timed_member){ .score = twin->score, .found = true };
+		old = (struct timed_member){ .score = twin->score,
+					     .expires_ms = twin->expires_ms,
+					     .found = true };
 	else if (member->known)
 		old = (struct timed_member){ .score = member->old_score, .found = member->found };
 	else if (stored.ptr)
@@ -190,7 +195,23 @@ member_put(struct timed_item *item, struct timed_member *member, const struct ti
 	*added += !there;
 	TRY(member_write_order(item, member, there));
 	TRY(member_write(item, key, member));
-	return member->expires_ms ? timed_member_entry(item, key, member->expires_ms) : STATUS_OK;
+	return old.expires_ms || member->expires_ms
+		       ? timed_due_change(item, key, old.expires_ms, member->expires_ms)
+		       : STATUS_OK;
+}
+
+/* The header says of a hash that members expire by themselves. */
+static enum status
+members_note_dues(struct timed_item *item, const struct timed_member *members, size_t count)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any |= members[i].expires_ms != 0;
+	if (item->type != TIMED_HASH || !any || item->has_dues)
+		return STATUS_OK;
+	item->has_dues = true;
+	return timed_item_store(item);
 }
 
 /* Makes an item that has no members yet; nothing of it has to be read then. */
@@ -227,6 +248,7 @@ timed_members_put(struct timed_item *item, enum timed_type type, struct timed_me
 	TRY(members_begin(item, type, members, count, &r));
 	TRY(members_twins(item, members, count, &twins));
 	TRY(timed_item_touch(item));
+	TRY(members_note_dues(item, members, count));
 	for (size_t i = 0; i < count; i++)
 		TRY(member_put(item, &members[i], twins[i] == i ? NULL : &members[twins[i]],
 			       r.keys[i], r.found[i], &added));
@@ -267,6 +289,8 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 		if (item->type == TIMED_ZSET)
 			TRY(timed_zset_erase(item, members[i].name, members[i].score));
 		TRY(timed_data_clear(item->t, r.keys[i]));
+		if (members[i].expires_ms)
+			TRY(timed_due_change(item, r.keys[i], members[i].expires_ms, 0));
 		gone++;
 	}
 	if (!gone)

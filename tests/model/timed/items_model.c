@@ -216,16 +216,6 @@ model_begin(struct items_model_item *m, enum timed_type type)
 	m->entries = calloc(ITEMS_ENTRIES, sizeof(*m->entries));
 }
 
-static void
-model_expire(struct items *f, uint64_t now_ms, struct items_model *model)
-{
-	for (int i = 0; i < ITEMS_KEYS; i++)
-		if (model->items[i].expires_ms && model->items[i].expires_ms <= now_ms) {
-			items_model_clear(&model->items[i]);
-			f->expired_ms = now_ms;
-		}
-}
-
 static size_t
 model_find(const struct items_model_item *m, unsigned name)
 {
@@ -252,6 +242,32 @@ model_remove(struct items_model_item *m, size_t at)
 	memmove(&m->entries[at], &m->entries[at + 1], (m->count - at) * sizeof(*m->entries));
 	if (!m->count)
 		items_model_clear(m);
+}
+
+static void
+model_expire_members(uint64_t now_ms, struct items_model_item *m)
+{
+	for (size_t i = m->type == TIMED_HASH ? m->count : 0; i--;)
+		if (m->entries[i].expires_ms && m->entries[i].expires_ms <= now_ms)
+			model_remove(m, i);
+}
+
+static void
+model_expire(struct items *f, uint64_t now_ms, struct items_model *model)
+{
+	for (int i = 0; i < ITEMS_KEYS; i++) {
+		struct items_model_item *m = &model->items[i];
+		size_t count = m->count;
+
+		if (m->expires_ms && m->expires_ms <= now_ms) {
+			items_model_clear(m);
+			f->expired_ms = now_ms;
+			continue;
+		}
+		model_expire_members(now_ms, m);
+		if (m->count != count)
+			f->expired_ms = now_ms;
+	}
 }
 
 /* ---- Names and values by numbers ---- */
@@ -311,10 +327,13 @@ compare_pages(struct timed_item *item, const struct items_compare *c)
 				       page.members[i].name))
 				at++;
 			assert_true(at < c->m->count);
-			if (item->type == TIMED_HASH)
+			if (item->type == TIMED_HASH) {
 				assert_true(str_eq(
 					page.members[i].value,
 					arena_printf(item->arena, "v%u", c->m->entries[at].value)));
+				assert_int_equal(page.members[i].expires_ms,
+						 c->m->entries[at].expires_ms);
+			}
 			if (item->type == TIMED_ZSET)
 				assert_true(page.members[i].score == c->m->entries[at].score);
 		}
@@ -501,6 +520,7 @@ enum {
 	CHANGE_PUT,
 	CHANGE_PUT_MORE,
 	CHANGE_REMOVE,
+	CHANGE_EXPIRE_MEMBERS,
 	CHANGE_PUSH,
 	CHANGE_POP,
 	CHANGE_LIST,
@@ -526,8 +546,33 @@ change_members(struct rand_seq *r, bool more, struct items_model_entry *ret)
 		ret[i].name = (unsigned)rand_seq_below(r, ITEMS_NAMES);
 		ret[i].value = (unsigned)rand_seq_below(r, 1000);
 		ret[i].score = score_of((unsigned)rand_seq_below(r, 1000));
+		ret[i].expires_ms = 0;
 	}
 	return count;
+}
+
+/* Some of them expire by themselves, and some have already. */
+static void
+change_expiries(struct rand_seq *r, uint64_t now_ms, struct items_model_entry *entries,
+		size_t count)
+{
+	bool all = rand_seq_below(r, 4) == 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t after = rand_seq_below(r, 6000);
+
+		entries[i].expires_ms = all || after % 4 == 0 ? now_ms - 100 + after : 0;
+	}
+}
+
+/* One that has expired by that is not there for the next change. */
+static void
+model_expire_member(struct items_model_item *m, const struct items_model_entry *e, uint64_t now_ms)
+{
+	size_t at = model_find(m, e->name);
+
+	m->entries[at].expires_ms = e->expires_ms;
+	model_expire_members(now_ms, m);
 }
 
 static void
@@ -549,29 +594,54 @@ members_of(struct arena *arena, const struct items_model_entry *entries, size_t 
 		members[i].name = name_of(arena, entries[i].name);
 		members[i].value = arena_printf(arena, "v%u", entries[i].value);
 		members[i].score = entries[i].score;
+		members[i].expires_ms = entries[i].expires_ms;
 	}
 	return members;
 }
 
 static enum status
-change_put(struct timed_item *item, struct items_model_item *m, struct rand_seq *r, bool more)
+change_put(struct timed_item *item, struct items_model_item *m, struct rand_seq *r,
+	   const struct items_change *c)
 {
 	static const enum timed_type types[] = { TIMED_HASH, TIMED_SET, TIMED_ZSET };
 	struct items_model_entry entries[200];
-	size_t count = change_members(r, more, entries);
-	enum timed_type type = types[rand_seq_below(r, 3)];
+	size_t count = change_members(r, c->kind == CHANGE_PUT_MORE, entries);
+	enum timed_type type = types[rand_seq_below(r, 3)], is = item ? item->type : m->type;
 
-	if (item) {
-		if (item->type == TIMED_VALUE || item->type == TIMED_LIST)
-			return STATUS_OK;
-		return timed_members_put(item, item->type == TIMED_LEAF ? type : item->type,
-					 members_of(item->arena, entries, count), count);
-	}
-	if (m->type == TIMED_VALUE || m->type == TIMED_LIST)
+	if (is == TIMED_VALUE || is == TIMED_LIST)
 		return STATUS_OK;
-	model_begin(m, m->type == TIMED_LEAF ? type : m->type);
+	type = is == TIMED_LEAF ? type : is;
+	if (type == TIMED_HASH)
+		change_expiries(r, c->now_ms, entries, count);
+	if (item)
+		return timed_members_put(item, type, members_of(item->arena, entries, count),
+					 count);
+	model_begin(m, type);
 	for (size_t i = 0; i < count; i++)
 		model_put(m, &entries[i]);
+	return STATUS_OK;
+}
+
+/* Changes when members expire, of those that are there. */
+static enum status
+change_expire_members(struct timed_item *item, struct items_model_item *m, struct rand_seq *r,
+		      const struct items_change *c)
+{
+	struct items_model_entry entries[200];
+	size_t count = change_members(r, true, entries);
+
+	change_expiries(r, c->now_ms, entries, count);
+	for (size_t i = 0; i < count; i++) {
+		enum status status = STATUS_OK;
+
+		if (item)
+			status = timed_member_expire(item, name_of(item->arena, entries[i].name),
+						     entries[i].expires_ms);
+		else if (m->type == TIMED_HASH && model_find(m, entries[i].name) < m->count)
+			model_expire_member(m, &entries[i], c->now_us / 1000);
+		if (status != STATUS_NOT_FOUND)
+			TRY(status);
+	}
 	return STATUS_OK;
 }
 
@@ -754,7 +824,9 @@ change_model(struct items_change *c, struct rand_seq *r)
 		return STATUS_OK;
 	case CHANGE_PUT:
 	case CHANGE_PUT_MORE:
-		return change_put(NULL, m, r, c->kind == CHANGE_PUT_MORE);
+		return change_put(NULL, m, r, c);
+	case CHANGE_EXPIRE_MEMBERS:
+		return change_expire_members(NULL, m, r, c);
 	case CHANGE_REMOVE:
 		return change_remove(NULL, m, r);
 	case CHANGE_PUSH:
@@ -798,7 +870,9 @@ change_store(struct timed *t, struct arena *arena, void *arg)
 								     : timed_item_copy(&item, &to);
 	case CHANGE_PUT:
 	case CHANGE_PUT_MORE:
-		return change_put(&item, NULL, &r, c->kind == CHANGE_PUT_MORE);
+		return change_put(&item, NULL, &r, c);
+	case CHANGE_EXPIRE_MEMBERS:
+		return change_expire_members(&item, NULL, &r, c);
 	case CHANGE_REMOVE:
 		return change_remove(&item, NULL, &r);
 	case CHANGE_PUSH:
@@ -837,5 +911,6 @@ items_change(struct items *f, struct items_model *model, struct rand_seq *r)
 		items_model_clear(m);
 	else
 		(void)change_model(&c, &again);
+	model_expire(f, c.now_us / 1000, model);
 	return c;
 }

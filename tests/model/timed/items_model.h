@@ -43,9 +43,10 @@ enum {
 };
 
 struct items_model_entry {
-	unsigned name;  /* of a member; of a list's element: what it is */
-	double score;   /* TIMED_ZSET */
-	unsigned value; /* TIMED_HASH */
+	unsigned name;       /* of a member; of a list's element: what it is */
+	double score;        /* TIMED_ZSET */
+	unsigned value;      /* TIMED_HASH */
+	uint64_t expires_ms; /* TIMED_HASH; 0: with the item */
 };
 
 struct items_model_item {
