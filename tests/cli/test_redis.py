@@ -498,6 +498,137 @@ def databases_are_exchanged_as_a_whole(cwd):
     contains(ok("verify", cwd=cwd).stdout, "0 findings")
 
 
+@test
+def fields_of_hashes_expire(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        def fields(command, *names, key="h", options=()):
+            return c(command, key, *options, "FIELDS", len(names), *names)
+
+        c("HSET", "h", "a", "1", "b", "2", "c", "3")
+        equal(fields("HTTL", "a", "x"), [-1, -2])
+        equal(fields("HTTL", "a", key="none"), [-2])
+        equal(fields("HEXPIRE", "a", "x", options=("1000",)), [1, -2])
+        equal(fields("HTTL", "a", "b"), [1000, -1])
+        assert 999000 < fields("HPTTL", "a")[0] <= 1000000
+        # Conditions, and a name that is given twice.
+        for options, answer in [(("500", "NX"), [0, 1]), (("600", "XX"), [1, 1]), (("700", "GT"), [1, 1]),
+                                (("700", "GT"), [0, 0]), (("100", "LT"), [1, 1])]:
+            equal(fields("HEXPIRE", "a", "b", options=options), answer)
+        equal(fields("HPEXPIRE", "c", "c", options=("50000", "NX")), [1, 0])
+        equal(fields("HPERSIST", "c", "c", "a", "x"), [1, -1, 1, -2])
+        equal(fields("HPEXPIREAT", "a", options=("4102444800500",)), [1])
+        equal([fields("HPEXPIRETIME", "a", "c"), fields("HEXPIRETIME", "a")],
+              [[4102444800500, -1], [4102444801]])
+        equal(fields("HEXPIREAT", "a", options=("4102444800",)), [1])
+        # HINCRBY keeps the time, HSET does not.
+        equal(c("HINCRBY", "h", "a", "5"), 6)
+        equal(fields("HEXPIRETIME", "a"), [4102444800])
+        c("HSET", "h", "a", "7")
+        equal(fields("HTTL", "a"), [-1])
+        # A time that has passed deletes.
+        equal(fields("HEXPIREAT", "a", "a", "x", options=("1",)), [2, -2, -2])
+        equal([c("HEXISTS", "h", "a"), c("HLEN", "h")], [0, 2])
+        equal(fields("HGETDEL", "b", "b", "x"), [b"2", None, None])
+        equal(fields("HGETEX", "c", "x"), [b"3", None])
+        equal(fields("HGETEX", "c", options=("EX", "100")), [b"3"])
+        equal(fields("HTTL", "c"), [100])
+        equal(fields("HGETEX", "c", options=("PERSIST",)), [b"3"])
+        equal(fields("HTTL", "c"), [-1])
+        equal(fields("HGETEX", "c", options=("PXAT", "1")), [b"3"])
+        equal(c("EXISTS", "h"), 0)
+        equal(c("HSETEX", "h", "EX", "100", "FNX", "FIELDS", "2", "a", "1", "b", "2"), 1)
+        equal(c("HSETEX", "h", "FNX", "FIELDS", "2", "b", "3", "c", "3"), 0)
+        equal(c("HSETEX", "h", "FXX", "KEEPTTL", "FIELDS", "1", "b", "3"), 1)
+        equal([c("HGET", "h", "b"), fields("HTTL", "a", "b")], [b"3", [100, 100]])
+        equal(c("HSETEX", "h", "PX", "0", "FIELDS", "2", "a", "1", "b", "2"), 1)
+        equal(c("EXISTS", "h"), 0)
+
+
+@test
+def fields_that_have_expired_are_hidden_from_all_commands(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c("FROND.HISTORY", "3600")
+        c("HSET", "some", "a", "1", "b", "2", "c", "3")
+        c("HSET", "all", "a", "1", "b", "2")
+        begin = later(c)
+        c("MULTI")
+        c("HPEXPIRE", "some", "1", "FIELDS", "2", "a", "b")
+        c("HPEXPIRE", "all", "1", "FIELDS", "2", "a", "b")
+        c("EXEC")
+        at = later(c)
+        for _ in range(2):
+            for command, answer in [
+                    (("HLEN", "some"), 1), (("HGETALL", "some"), [b"c", b"3"]),
+                    (("HMGET", "some", "a", "c"), [None, b"3"]), (("HRANDFIELD", "some", "9"), [b"c"]),
+                    (("HSCAN", "some", "0"), [b"0", [b"c", b"3"]]), (("EXISTS", "all", "some"), 1),
+                    (("TYPE", "all"), "none"), (("HLEN", "all"), 0), (("KEYS", "*"), [b"some"]),
+                    (("RANDOMKEY",), b"some"), (("HTTL", "some", "FIELDS", "2", "a", "c"), [-2, -1])]:
+                equal(c(*command), answer)
+                if command[0] != "RANDOMKEY":
+                    equal(c("FROND.AT", at, *command), answer)
+            # The same when they are removed.
+            while c("DBSIZE") != 1:
+                pass
+        equal(c("FROND.AT", begin, "HLEN", "some"), 3)
+        equal(c("FROND.AT", begin, "EXISTS", "all"), 1)
+        # What had expired begins anew.
+        c("HPEXPIRE", "some", "1", "FIELDS", "1", "c")
+        later(c)
+        equal(c("HINCRBY", "some", "c", "5"), 5)
+        equal([c("HGETALL", "some"), c("HTTL", "some", "FIELDS", "1", "c")], [[b"c", b"5"], [-1]])
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
+def commands_about_expiry_of_fields_want_their_arguments(cwd):
+    missing = "ERR Mandatory argument FIELDS is missing or not at the right position"
+    must_match = "ERR The `numfields` parameter must match the number of arguments"
+    with Redis(cwd) as server, server.client() as c:
+        c("HSET", "h", "a", "1")
+        c("SET", "s", "x")
+        for words, text in [
+                ("HEXPIRE h 10 FIELDS 0 a", "ERR Parameter `numFields` should be greater than 0"),
+                ("HEXPIRE h 10 FIELDS 2 a", must_match),
+                ("HEXPIRE h 10 NX XX FIELDS 1 a", missing),
+                ("HEXPIRE h -1 FIELDS 1 a", "ERR invalid expire time, must be >= 0"),
+                ("HEXPIRE h x FIELDS 1 a", "ERR value is not an integer or out of range"),
+                ("HEXPIRE h 70368744178 FIELDS 1 a", "ERR invalid expire time in 'hexpire' command"),
+                ("HEXPIRE h 10 FIELDS 1", "ERR wrong number of arguments for 'hexpire' command"),
+                ("HPEXPIREAT s 10 FIELDS 1 a",
+                 "WRONGTYPE Operation against a key holding the wrong kind of value"),
+                ("HTTL h FIELDS 0 a", "ERR Number of fields must be a positive integer"),
+                ("HTTL h a 1 a", missing), ("HPERSIST h FIELDS 2 a", must_match),
+                ("HGETDEL h FIELDS x a", "ERR Number of fields must be a positive integer"),
+                ("HGETEX h EX -1 FIELDS 1 a", "ERR invalid expire time, must be >= 0"),
+                ("HGETEX h PERSIST 1 FIELDS 1 a", missing),
+                ("HGETEX h EX bla FIELDS 1 a", "ERR value is not an integer or out of range"),
+                ("HSETEX h FIELDS 0 a b", "ERR invalid number of fields"),
+                ("HSETEX h FIELDS 2 a b c", "ERR wrong number of arguments for 'hsetex' command"),
+                ("HSETEX h NX FIELDS 1 a b", "ERR unknown argument: NX"),
+                ("HSETEX h FNX FXX FIELDS 1 a b",
+                 "ERR Only one of FXX or FNX arguments can be specified"),
+                ("HSETEX h EX 1 KEEPTTL FIELDS 1 a b",
+                 "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")]:
+            equal(c.error(*words.split()), text)
+
+
+@test
+def changes_of_the_expiry_of_fields_are_published(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as sub:
+        sub("PSUBSCRIBE", "__keyspace@0__:h")
+        c("CONFIG", "SET", "notify-keyspace-events", "Khg")
+        for words, events in [
+                ("HSETEX h FIELDS 2 a 1 b 2", ["hset"]), ("HGETEX h PX 0 FIELDS 1 a", ["hdel"]),
+                ("HSETEX h EX 100 FIELDS 1 a 1", ["hset", "hexpire"]),
+                ("HGETEX h EX 200 FIELDS 1 b", ["hexpire"]), ("HGETEX h PERSIST FIELDS 1 b", ["hpersist"]),
+                ("HEXPIRE h 1 XX FIELDS 1 b", []), ("HPERSIST h FIELDS 2 a b", ["hpersist"]),
+                ("HGETDEL h FIELDS 1 a", ["hdel"]), ("HSETEX h PX 0 FIELDS 1 b 2", ["hset", "hdel", "del"]),
+                ("HSETEX h PX 1 FIELDS 2 a 1 b 2", ["hset", "hexpire", "hexpired", "del"])]:
+            c(*words.split())
+            for event in events:
+                equal(sub.read()[3].decode(), event)
+
+
 def later(c):
     """A time of the server, in milliseconds, behind all that was answered; nothing is written in it."""
     def now():

@@ -123,6 +123,22 @@ class Commands:
             ["sort", k(), "alpha", "store", k()], ["sort", k(), "by", "nosort", "get", "#", "alpha"],
         ]
 
+    def databases(self):
+        db = lambda: self.random.choice([0, 0, 1, 2, "x", 16])
+        return [
+            ["swapdb", db(), db()], ["swapdb", 0, 1], ["select", self.random.randrange(2)],
+            ["move", self.key(), db()], ["copy", self.key(), self.key(), "db", db()], ["dbsize"],
+        ]
+
+    def scans(self):
+        """All on one page, or an error: pages are cut elsewhere."""
+        options = lambda: self.maybe("match", "m*", "count", "0", "x", "type", "list")
+        key = lambda: [self.random.choice(["hscan", "sscan", "zscan"]), self.key()]
+        return [
+            ["scan", self.random.choice(["0", "x"]), *options(), "count", "10000"],
+            [*key(), self.random.choice(["0", "x"]), *options(), "count", "10000"],
+        ]
+
     def hashes(self):
         k, m, v = self.key, self.member, self.value
         return [
@@ -196,13 +212,16 @@ class Commands:
 
     def next(self):
         kinds = [self.strings, self.keys, self.hashes, self.sets, self.lists, self.zsets,
-                 self.scripts]
+                 self.scripts, self.databases, self.scans]
         return [str(arg) for arg in self.random.choice(self.random.choice(kinds)())]
 
 
 def comparable(command, answer):
     if not isinstance(answer, list):
         return str(answer) if isinstance(answer, Error) else answer
+    if command[0].endswith("scan"):
+        step = 1 if command[0] in ("scan", "sscan") else 2
+        return answer[0], sorted(tuple(answer[1][i:i + step]) for i in range(0, len(answer[1]), step))
     if command[0] in UNORDERED or "nosort" in command:
         step = 2 if command[0] == "hgetall" else 1
         return sorted(tuple(answer[i:i + step]) for i in range(0, len(answer), step))

@@ -152,19 +152,24 @@ cmd_hdel(struct call *c)
 
 /* ---- Reading ---- */
 
+/* The field that HGET, HEXISTS and HSTRLEN are about; NULL: an error has been answered. */
+static enum status
+hash_field(struct call *c, struct timed_member **ret)
+{
+	size_t count;
+
+	return members_look_up(c, TIMED_HASH, ret, &count);
+}
+
 enum status
 cmd_hget(struct call *c)
 {
-	struct timed_member m;
-	struct timed_item *item;
+	struct timed_member *m;
 
-	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
-	TRY(hash_get(item, c->argv[2], &m));
-	if (m.found)
-		reply_bulk(c->reply, m.value);
-	else
+	TRY(hash_field(c, &m));
+	if (m && m->found)
+		reply_bulk(c->reply, m->value);
+	else if (m)
 		reply_null(c->reply);
 	return STATUS_OK;
 }
@@ -172,28 +177,22 @@ cmd_hget(struct call *c)
 enum status
 cmd_hexists(struct call *c)
 {
-	struct timed_member m;
-	struct timed_item *item;
+	struct timed_member *m;
 
-	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
-	TRY(hash_get(item, c->argv[2], &m));
-	reply_int(c->reply, m.found);
+	TRY(hash_field(c, &m));
+	if (m)
+		reply_int(c->reply, m->found);
 	return STATUS_OK;
 }
 
 enum status
 cmd_hstrlen(struct call *c)
 {
-	struct timed_member m;
-	struct timed_item *item;
+	struct timed_member *m;
 
-	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
-	TRY(hash_get(item, c->argv[2], &m));
-	reply_int(c->reply, m.found ? (int64_t)m.value.len : 0);
+	TRY(hash_field(c, &m));
+	if (m)
+		reply_int(c->reply, m->found ? (int64_t)m->value.len : 0);
 	return STATUS_OK;
 }
 

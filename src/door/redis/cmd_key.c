@@ -2,6 +2,7 @@
 #include "base/rand.h"
 #include "door/redis/commands.h"
 #include "door/redis/data.h"
+#include "door/redis/members.h"
 #include "door/redis/wire/glob.h"
 #include "door/redis/wire/number.h"
 
@@ -9,8 +10,6 @@ enum {
 	EMBSTR_BYTES = 44, /* of a string that Redis would embed */
 	SMALL_MEMBERS = 128,
 	RANDOM_PAGES = 65537,
-	SCAN_COUNT = 10,
-	SCAN_COUNT_MOST = 10000,
 	INTEGER_BYTES = 20,
 };
 
@@ -263,9 +262,7 @@ enum status
 cmd_scan(struct call *c)
 {
 	struct timed_items page = { 0 };
-	struct str pattern = STR("*");
-	struct str type = { 0 };
-	int64_t least = SCAN_COUNT;
+	struct scan_options options;
 	uint64_t cursor;
 	struct timed *t;
 	size_t place;
@@ -275,33 +272,19 @@ cmd_scan(struct call *c)
 		reply_error(c->reply, STR("ERR invalid cursor"));
 		return STATUS_OK;
 	}
-	for (size_t i = 2; i < c->argc; i += 2) {
-		if (i + 1 == c->argc)
-			return call_syntax_error(c);
-		if (call_arg_is(c, i, "match"))
-			pattern = c->argv[i + 1];
-		else if (call_arg_is(c, i, "type"))
-			type = c->argv[i + 1];
-		else if (!call_arg_is(c, i, "count"))
-			return call_syntax_error(c);
-		else if (!call_int(c, i + 1, &least))
-			return STATUS_OK;
-	}
-	if (least < 1)
-		return call_syntax_error(c);
-	if (least > SCAN_COUNT_MOST)
-		least = SCAN_COUNT_MOST;
+	if (!scan_parse(c, 2, true, &options))
+		return STATUS_OK;
 	TRY(txn_db_there(c, c->db, &t));
 	if (t)
-		TRY(timed_items_page(t, cursor, (size_t)least, c->arena, &page));
+		TRY(timed_items_page(t, cursor, options.least, c->arena, &page));
 	reply_array(c->reply, 2);
 	reply_bulk_int(c->reply, (int64_t)page.next);
 	place = reply_later(c->reply);
 	for (size_t i = 0; i < page.count; i++) {
 		const char *name = data_type_name(page.items[i].type);
 
-		if ((type.ptr && !str_eq_nocase(type, str_from_cstr(name))) ||
-		    !glob_matches(pattern, page.items[i].key, false))
+		if ((options.type.ptr && !str_eq_nocase(options.type, str_from_cstr(name))) ||
+		    !glob_matches(options.pattern, page.items[i].key, false))
 			continue;
 		reply_bulk(c->reply, page.items[i].key);
 		count++;

@@ -192,6 +192,34 @@ members_random_pairs(struct call *c, enum timed_type type, const char *with,
 
 /* ---- Cursors ---- */
 
+bool
+scan_parse(struct call *c, size_t at, bool takes_type, struct scan_options *ret)
+{
+	int64_t least = SCAN_COUNT;
+
+	*ret = (struct scan_options){ .pattern = STR("*") };
+	for (size_t i = at; i < c->argc; i += 2) {
+		bool last = i + 1 == c->argc;
+
+		if (!last && call_arg_is(c, i, "match")) {
+			ret->pattern = c->argv[i + 1];
+		} else if (!last && takes_type && call_arg_is(c, i, "type")) {
+			ret->type = c->argv[i + 1];
+		} else if (last || !call_arg_is(c, i, "count")) {
+			(void)call_syntax_error(c);
+			return false;
+		} else if (!call_int(c, i + 1, &least)) {
+			return false;
+		}
+		if (least < 1) {
+			(void)call_syntax_error(c);
+			return false;
+		}
+	}
+	ret->least = least > SCAN_COUNT_MOST ? SCAN_COUNT_MOST : (size_t)least;
+	return true;
+}
+
 static enum status
 scan_answer(struct call *c, enum timed_type type, const struct timed_members *page,
 	    struct str pattern)
@@ -227,8 +255,7 @@ enum status
 members_scan(struct call *c, enum timed_type type)
 {
 	struct timed_members page = { 0 };
-	struct str pattern = STR("*");
-	int64_t least = SCAN_COUNT;
+	struct scan_options options;
 	struct timed_item *item;
 	uint64_t cursor;
 
@@ -239,21 +266,11 @@ members_scan(struct call *c, enum timed_type type)
 	TRY(data_item(c, 1, type, &item));
 	if (!item)
 		return STATUS_OK;
-	for (size_t i = 3; i < c->argc; i += 2) {
-		if (i + 1 == c->argc)
-			return call_syntax_error(c);
-		if (call_arg_is(c, i, "match"))
-			pattern = c->argv[i + 1];
-		else if (!call_arg_is(c, i, "count"))
-			return call_syntax_error(c);
-		else if (!call_int(c, i + 1, &least))
-			return STATUS_OK;
-	}
-	if (least < 1)
-		return call_syntax_error(c);
-	if (least > SCAN_COUNT_MOST)
-		least = SCAN_COUNT_MOST;
-	if (item->type != TIMED_LEAF)
-		TRY(timed_members_page(item, cursor, (size_t)least, &page));
-	return scan_answer(c, type, &page, pattern);
+	/* As in Redis, options for what is not there may be wrong. */
+	if (item->type == TIMED_LEAF)
+		return scan_answer(c, type, &page, STR("*"));
+	if (!scan_parse(c, 3, false, &options))
+		return STATUS_OK;
+	TRY(timed_members_page(item, cursor, options.least, &page));
+	return scan_answer(c, type, &page, options.pattern);
 }

@@ -52,6 +52,16 @@ MUST_USE enum status members_random_pairs(struct call *c, enum timed_type type, 
 					  void (*answer_value)(struct reply *reply,
 							       const struct timed_member *m));
 
+/* What SCAN and its kin take behind the cursor. */
+struct scan_options {
+	struct str pattern;
+	struct str type; /* ptr NULL: any */
+	size_t least;    /* COUNT */
+};
+
+/* Reads them from argument `at` on. False: an error has been answered. */
+bool scan_parse(struct call *c, size_t at, bool takes_type, struct scan_options *ret);
+
 /* HSCAN, SSCAN, ZSCAN. */
 MUST_USE enum status members_scan(struct call *c, enum timed_type type);
 
