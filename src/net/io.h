@@ -77,6 +77,9 @@ struct net_io {
 	bool (*read)(struct net_conn *c, bool on);
 	/* Looks, without waiting, what has become of the peer; for while nothing is read. */
 	enum net_peer (*probe)(const struct net_conn *c);
+	/* Writes the address at which the peer has reached this process, "HOST:PORT". NULL: not
+	 * known. */
+	void (*local)(const struct net_conn *c, char ret[static NET_PEER_BYTES]);
 	/*
 	 * Sends the pieces as far as this goes without waiting, and returns how many bytes went;
 	 * negative if the stream is broken.

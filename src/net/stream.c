@@ -431,6 +431,16 @@ net_stream_is_secure(const struct net_stream *s)
 	return net_conn_is_secure(&s->conn->net);
 }
 
+void
+net_stream_local(const struct net_stream *s, char ret[static NET_PEER_BYTES])
+{
+	const struct net_conn *c = &s->conn->net;
+
+	*ret = '\0';
+	if (c->slot->io->local)
+		c->slot->io->local(c, ret);
+}
+
 struct arena *
 net_stream_arena(struct net_stream *s)
 {

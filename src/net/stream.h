@@ -79,6 +79,9 @@ struct str net_stream_peer(const struct net_stream *s);
 /* True if the connection is encrypted. */
 bool net_stream_is_secure(const struct net_stream *s);
 
+/* The address at which the peer has reached this process, as text; empty: not known. */
+void net_stream_local(const struct net_stream *s, char ret[static NET_PEER_BYTES]);
+
 /* The fiber's own memory, cleared when serve() returns. */
 struct arena *net_stream_arena(struct net_stream *s);
 

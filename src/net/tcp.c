@@ -400,6 +400,17 @@ tcp_probe(const struct net_conn *c)
 	return p.revents & POLLRDHUP ? NET_PEER_ENDED : NET_PEER_THERE;
 }
 
+static void
+tcp_local(const struct net_conn *c, char ret[static NET_PEER_BYTES])
+{
+	union tcp_address address = { 0 };
+	int len = sizeof(address);
+
+	*ret = '\0';
+	if (uv_tcp_getsockname(&tcp_of(c)->tcp, &address.any, &len) == 0)
+		tcp_format_peer(&address, ret, NET_PEER_BYTES);
+}
+
 static uv_buf_t
 tcp_buf(struct str data)
 {
@@ -497,6 +508,7 @@ const struct net_io net_tcp = {
 	.open = tcp_open,
 	.read = tcp_read,
 	.probe = tcp_probe,
+	.local = tcp_local,
 	.try_write = tcp_try_write,
 	.write = tcp_write,
 	.unwritten = tcp_unwritten,

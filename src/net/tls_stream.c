@@ -780,6 +780,14 @@ tls_probe(const struct net_conn *c)
 	return peer == NET_PEER_THERE && tls_of(c)->ended ? NET_PEER_ENDED : peer;
 }
 
+static void
+tls_local(const struct net_conn *c, char ret[static NET_PEER_BYTES])
+{
+	*ret = '\0';
+	if (tls_below(c)->local)
+		tls_below(c)->local(c, ret);
+}
+
 /* ---- Beginning and end ---- */
 
 static bool
@@ -869,6 +877,7 @@ const struct net_io net_tls_io = {
 	.open = tls_open,
 	.read = tls_read,
 	.probe = tls_probe,
+	.local = tls_local,
 	.try_write = tls_try_write,
 	.write = tls_write,
 	.unwritten = tls_unwritten,

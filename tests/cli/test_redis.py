@@ -428,6 +428,42 @@ def subcommands_want_their_arguments(cwd):
 
 
 @test
+def clients_are_listed_and_killed(cwd):
+    with Redis(cwd, "--admin", "root:secret") as server, server.client() as c, \
+            server.client() as other, server.client() as third:
+        for client in (c, other, third):
+            client("AUTH", "root", "secret")
+        other("CONFIG", "GET", "port")
+        third("SELECT", "0")
+        lines = c("CLIENT", "LIST").decode().splitlines()
+        for name in ("client|list", "config|get", "select"):
+            line, = [line for line in lines if f" cmd={name} " in line]
+            contains(line, f" laddr=127.0.0.1:{server.port} ")
+        contains(c("CLIENT", "INFO"), b" qbuf=26 ")
+        equal(c.error("CLIENT", "KILL", "USER", "nobody"), "ERR No such user 'nobody'")
+        equal(c("CLIENT", "KILL", "USER", "default"), 0)
+        equal(c("CLIENT", "KILL", "LADDR", "127.0.0.1:1"), 0)
+        equal(c("CLIENT", "KILL", "ID", other("CLIENT", "ID"), "LADDR", f"127.0.0.1:{server.port}"), 1)
+        equal(other.file.read(), b"")
+        equal(c("CLIENT", "KILL", "USER", "root"), 1)
+        equal(third.file.read(), b"")
+
+
+@test
+def a_timeout_ends_connections_that_ask_for_nothing(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as idle, server.client() as sub:
+        idle("PING")
+        sub("SUBSCRIBE", "news")
+        equal(c("CONFIG", "SET", "timeout", "1"), "OK")
+        while c("CLIENT", "LIST").count(b"\n") > 2:
+            pass
+        equal(idle.file.read(), b"")
+        c("CONFIG", "SET", "timeout", "0")
+        c("PUBLISH", "news", "hello")
+        equal(sub.read(), [b"message", b"news", b"hello"])
+
+
+@test
 def people_log_in_and_may_do_what_their_roles_say(cwd):
     admin = ("--admin", "root:secret")
     with Redis(cwd, *admin) as server, server.client() as c:
@@ -512,7 +548,7 @@ def fields_of_hashes_expire(cwd):
         assert 999000 < fields("HPTTL", "a")[0] <= 1000000
         # Conditions, and a name that is given twice.
         for options, answer in [(("500", "NX"), [0, 1]), (("600", "XX"), [1, 1]), (("700", "GT"), [1, 1]),
-                                (("700", "GT"), [0, 0]), (("100", "LT"), [1, 1])]:
+                                (("600", "GT"), [0, 0]), (("100", "LT"), [1, 1])]:
             equal(fields("HEXPIRE", "a", "b", options=options), answer)
         equal(fields("HPEXPIRE", "c", "c", options=("50000", "NX")), [1, 0])
         equal(fields("HPERSIST", "c", "c", "a", "x"), [1, -1, 1, -2])

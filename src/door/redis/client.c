@@ -1,5 +1,6 @@
 #include "door/redis/client.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 #include "access/people.h"
@@ -28,6 +29,7 @@ client_new(struct redis *r, struct net_stream *stream)
 	c->stream = stream;
 	c->id = atomic_fetch_add(&r->next_client, 1) + 1;
 	snprintf(c->peer, sizeof(c->peer), "%.*s", STR_ARG(peer));
+	net_stream_local(stream, c->local);
 	c->created_ns = clock_mono_ns();
 	c->created_ms = clock_wall_ms();
 	atomic_store(&c->last_ns, c->created_ns);
@@ -89,6 +91,27 @@ client_free(struct client *c)
 	arena_free(c->user_arena);
 	pthread_mutex_destroy(&c->lock);
 	mem_free(c);
+}
+
+void
+client_note_command(struct client *c, const struct command *command, const struct str *argv,
+		    size_t argc)
+{
+	bool container = command->flags & COMMAND_CONTAINER && argc > 1;
+	size_t len = 0;
+
+	atomic_store_explicit(&c->last_command, command, memory_order_relaxed);
+	if (!container && !c->subcommand[0])
+		return;
+	pthread_mutex_lock(&c->lock);
+	if (container)
+		for (; len < argv[1].len && len + 1 < sizeof(c->subcommand); len++) {
+			char ch = argv[1].ptr[len];
+
+			c->subcommand[len] = ch > ' ' && ch <= '~' ? (char)tolower(ch) : '?';
+		}
+	c->subcommand[len] = '\0';
+	pthread_mutex_unlock(&c->lock);
 }
 
 /* ---- Signals and messages ---- */

@@ -19,6 +19,7 @@
 
 enum {
 	CLIENT_NAME_BYTES = 1000,
+	CLIENT_SUBCOMMAND_BYTES = 32,         /* of a subcommand's name, that CLIENT LIST shows */
 	CLIENT_PUSH_BYTES = 32 * 1024 * 1024, /* messages that it has not read; then it is closed */
 };
 
@@ -57,13 +58,14 @@ struct client {
 	struct net_stream *stream;
 	uint64_t id;
 	char peer[64];
-	char local[64];
+	char local[NET_PEER_BYTES];
 	uint64_t created_ns;
 	uint64_t created_ms;
 
 	/* The fiber's alone, or read by others without meaning much. */
 	_Atomic(const struct command *) last_command;
 	_Atomic uint64_t last_ns;
+	_Atomic size_t request_bytes; /* of the request that is served now */
 	_Atomic unsigned db;
 	_Atomic int version; /* of RESP */
 	_Atomic uint64_t commands;
@@ -107,6 +109,7 @@ struct client {
 	unsigned signals;
 	struct buf push;
 	bool blocked;
+	char subcommand[CLIENT_SUBCOMMAND_BYTES]; /* of the last command; empty: it has none */
 
 	/* The list's lock. */
 	struct client *next;
@@ -145,6 +148,10 @@ MUST_USE enum status client_flush_push(struct client *c);
 
 /* True in RESP2 as long as it has subscriptions: only some commands are allowed. */
 bool client_is_subscriber(const struct client *c);
+
+/* Notes what CLIENT LIST tells of the command that is served now. */
+void client_note_command(struct client *c, const struct command *command, const struct str *argv,
+			 size_t argc);
 
 /* Goes back to a state as of a new connection, but for who it is. */
 void client_forget_multi(struct client *c);

@@ -1,6 +1,7 @@
 /* CLIENT */
 #include <stdio.h>
 
+#include "access/people.h"
 #include "base/clock.h"
 #include "door/redis/commands.h"
 #include "door/redis/error.h"
@@ -23,12 +24,14 @@ client_describe(struct client *c, struct buf *out)
 	size_t patterns = atomic_load(&c->subscription_count[1]);
 	size_t shards = atomic_load(&c->subscription_count[2]);
 	bool multi = atomic_load(&c->multi);
+	char subcommand[CLIENT_SUBCOMMAND_BYTES];
 	bool blocked;
 	size_t pending;
 
 	pthread_mutex_lock(&c->lock);
 	blocked = c->blocked;
 	pending = c->push.len;
+	memcpy(subcommand, c->subcommand, sizeof(subcommand));
 	pthread_mutex_unlock(&c->lock);
 	buf_printf(out, "id=%llu addr=%s laddr=%s fd=-1 name=%.*s age=%llu idle=%llu flags=",
 		   (unsigned long long)c->id, c->peer, c->local, STR_ARG(buf_str(&c->name)),
@@ -47,12 +50,13 @@ client_describe(struct client *c, struct buf *out)
 	if (!(subs || patterns || shards || multi || blocked))
 		buf_append_byte(out, 'N');
 	buf_printf(out,
-		   " db=%u sub=%zu psub=%zu ssub=%zu multi=%lld qbuf=0 qbuf-free=0 argv-mem=0 "
-		   "multi-mem=0 rbs=0 rbp=0 obl=%zu oll=0 omem=0 tot-mem=0 events=r cmd=%s "
+		   " db=%u sub=%zu psub=%zu ssub=%zu multi=%lld qbuf=%zu qbuf-free=0 argv-mem=0 "
+		   "multi-mem=0 rbs=0 rbp=0 obl=%zu oll=0 omem=0 tot-mem=0 events=r cmd=%s%s%s "
 		   "user=%.*s redir=-1 resp=%d lib-name=%.*s lib-ver=%.*s",
 		   atomic_load(&c->db), subs, patterns, shards,
-		   multi ? (long long)atomic_load(&c->queued_count) : -1LL, pending,
-		   last ? last->name : "NULL", STR_ARG(buf_str(&c->user_name)),
+		   multi ? (long long)atomic_load(&c->queued_count) : -1LL,
+		   atomic_load(&c->request_bytes), pending, last ? last->name : "NULL",
+		   subcommand[0] ? "|" : "", subcommand, STR_ARG(buf_str(&c->user_name)),
 		   atomic_load(&c->version), STR_ARG(buf_str(&c->lib_name)),
 		   STR_ARG(buf_str(&c->lib_version)));
 }
@@ -195,6 +199,35 @@ kill_parse(struct call *c, struct kill *k)
 	return true;
 }
 
+/* Whether there is a person of the name. */
+static enum status
+user_exists(struct call *c, struct str name, bool *ret)
+{
+	struct settings_held *held = settings_live_hold(c->redis->config.live);
+	const struct auth_client client = { .store = c->redis->config.store };
+	struct auth_user user = { .name = name, .method = AUTH_METHOD_BASIC };
+	struct err ignored = { 0 };
+	enum status status = auth_again(people_of(held), &client, c->arena, &user, &ignored);
+
+	settings_held_unref(held);
+	*ret = status == STATUS_OK || str_eq(name, STR("default"));
+	return status == STATUS_UNAUTHORIZED ? STATUS_OK : status;
+}
+
+/* CLIENT KILL USER of nobody is an error. False: it has been answered. */
+static enum status
+kill_check_user(struct call *c, const struct kill *k, bool *ret_fine)
+{
+	*ret_fine = true;
+	if (!k->user.ptr)
+		return STATUS_OK;
+	TRY(user_exists(c, k->user, ret_fine));
+	if (!*ret_fine)
+		reply_errorf(c->reply, "ERR No such user '%.*s'",
+			     (int)(k->user.len < 128 ? k->user.len : 128), k->user.ptr);
+	return STATUS_OK;
+}
+
 static bool
 kill_means(const struct kill *k, struct client *one, const struct client *self)
 {
@@ -213,7 +246,7 @@ static enum status
 client_kill(struct call *c)
 {
 	struct kill k = { .skip_me = true };
-	bool old = c->argc == 3;
+	bool old = c->argc == 3, fine;
 	int64_t count = 0;
 
 	if (c->argc == 2) {
@@ -227,6 +260,9 @@ client_kill(struct call *c)
 	} else if (!kill_parse(c, &k)) {
 		return STATUS_OK;
 	}
+	TRY(kill_check_user(c, &k, &fine));
+	if (!fine)
+		return STATUS_OK;
 	pthread_mutex_lock(&c->redis->clients_lock);
 	for (struct client *one = c->redis->clients; one; one = one->next) {
 		if (!kill_means(&k, one, c->client))

@@ -207,6 +207,17 @@ config_check(const struct config_row *row, struct str value, char *ret, size_t r
 	return true;
 }
 
+/* Connections that wait already have to count anew. */
+static void
+config_apply_timeout(struct redis *r, uint64_t seconds)
+{
+	atomic_store(&r->idle_s, seconds);
+	pthread_mutex_lock(&r->clients_lock);
+	for (struct client *one = r->clients; one; one = one->next)
+		client_signal(one, CLIENT_LOOK);
+	pthread_mutex_unlock(&r->clients_lock);
+}
+
 /* What has an effect outside of CONFIG GET. The lock is held. */
 static void
 config_apply(struct redis *r, const struct config_row *row, const char *text)
@@ -221,6 +232,8 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 		atomic_store(&r->slow_max, (uint64_t)n);
 	else if (strcmp(row->name, "proto-max-bulk-len") == 0)
 		atomic_store(&r->bulk_bytes, (uint64_t)n);
+	else if (strcmp(row->name, "timeout") == 0)
+		config_apply_timeout(r, (uint64_t)n);
 	else if (strcmp(row->name, "lua-time-limit") == 0)
 		atomic_store(&r->script_ms, (uint64_t)n);
 }

@@ -39,6 +39,8 @@ enum command_flags {
 	COMMAND_ALONE = 1 << 20,
 	/* It works on all keys of a database, or on all databases. */
 	COMMAND_ALL_KEYS = 1 << 21,
+	/* Its first argument is the name of a subcommand. */
+	COMMAND_CONTAINER = 1 << 23,
 	/* It runs a script, which may write unless the command is COMMAND_READONLY. */
 	COMMAND_SCRIPT = 1 << 22,
 };

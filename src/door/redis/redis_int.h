@@ -75,6 +75,7 @@ struct redis {
 	pthread_mutex_t scripts_lock;
 	struct script *scripts; /* that run now */
 	struct script_cache *script_cache;
+	_Atomic uint64_t idle_s;    /* timeout; 0: none */
 	_Atomic uint64_t script_ms; /* lua-time-limit; 0: none */
 
 	pthread_mutex_t slow_lock;

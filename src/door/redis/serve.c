@@ -504,7 +504,7 @@ dispatch(struct request_call *q)
 			refuse(q, "NOAUTH Authentication required.");
 		return;
 	}
-	atomic_store_explicit(&c->last_command, q->command, memory_order_relaxed);
+	client_note_command(c, q->command, q->argv, q->argc);
 	atomic_fetch_add_explicit(&c->redis->commands, 1, memory_order_relaxed);
 	if (!check_arity(q) || !check_rights(q) || !check_subscriber(q))
 		return;
@@ -604,11 +604,37 @@ serve_input(struct batch *b, struct str in)
 			break;
 		}
 		at += c->request.at;
+		atomic_store_explicit(&c->request_bytes, c->request.at, memory_order_relaxed);
 		serve_request(b, argv, c->request.expected);
 		request_clear(&c->request);
 	}
 	batch_run(b);
+	atomic_store_explicit(&c->request_bytes, 0, memory_order_relaxed);
 	return at;
+}
+
+/* When a connection that asks for nothing ends, by the setting `timeout`. */
+static uint64_t
+idle_deadline(struct client *c)
+{
+	uint64_t seconds = atomic_load_explicit(&c->redis->idle_s, memory_order_relaxed);
+
+	if (!seconds || atomic_load(&c->subscription_count[0]) ||
+	    atomic_load(&c->subscription_count[1]) || atomic_load(&c->subscription_count[2]))
+		return UINT64_MAX;
+	return atomic_load(&c->last_ns) + seconds * 1000 * CLOCK_NS_PER_MS;
+}
+
+/* Waits for a request, a message or the end. False: the connection ends. */
+static bool
+serve_rest(struct client *c)
+{
+	uint64_t look = clock_after_ms(IDLE_LOOK_MS * 3600), until = idle_deadline(c);
+	unsigned signals = client_wait(c, true, look < until ? look : until);
+
+	if (client_flush_push(c) != STATUS_OK || signals & (CLIENT_OVERFLOWED | CLIENT_KILLED))
+		return false;
+	return net_stream_has_input(c->stream) || clock_mono_ns() < idle_deadline(c);
 }
 
 /* Serves what is there. False: the connection ends. */
@@ -618,7 +644,6 @@ serve_turn(struct client *c)
 	struct arena *arena = net_stream_arena(c->stream);
 	struct batch b = { .client = c, .arena = arena, .mark = arena_mark(arena), .reads = true };
 	bool ended = client_is_leaving(c);
-	unsigned signals = 0;
 	struct str in;
 	size_t served;
 
@@ -633,12 +658,7 @@ serve_turn(struct client *c)
 		return true;
 	if (ended)
 		return false;
-	signals = client_wait(c, true, clock_after_ms(IDLE_LOOK_MS * 3600));
-	if (client_flush_push(c) != STATUS_OK)
-		return false;
-	if (signals & CLIENT_OVERFLOWED)
-		return false;
-	return !(signals & CLIENT_KILLED);
+	return serve_rest(c);
 }
 
 bool
