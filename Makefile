@@ -80,6 +80,7 @@ bench: build/frond
 	scripts/deps bench
 	ninja -C build bench/load bench/constant bench/raw
 	python3 bench/run.py --build build $(BENCH_OPTIONS)
+	python3 bench/redis.py --build build $(BENCH_OPTIONS)
 
 # The same, how cost grows, and both into README.md and docs/PERFORMANCE.md.
 bench-publish:

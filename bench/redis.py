@@ -1,0 +1,487 @@
+#!/usr/bin/env python3
+"""frond's door for Redis's clients beside redis-server, by Debian's redis-benchmark.
+
+    bench/redis.py [--build DIR] [--only WORD]... [--publish]
+
+The sides take turns in each round: frond, redis-server that syncs every write (appendfsync always),
+redis-server that syncs once a second (everysec). 50 connections; every command without a pipeline
+and with 16 in one; of one key, and of 100,000. What is shown are the medians of the rounds' ratios.
+Then what memory and a GET cost with many keys, 10,000 idle subscribers, keys that fall due
+together, and what history adds to a SET. The results go to bench/results/redis.json; --publish
+puts the tables into README.md and docs/PERFORMANCE.md.
+"""
+
+import argparse
+import csv
+import datetime
+import io
+import json
+import os
+import pathlib
+import resource
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import sides
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = TOP / "bench" / "results"
+BEGIN = "<!-- redis: made by `bench/redis.py --publish` -->"
+END = "<!-- /redis -->"
+
+CLIENTS = 50
+RANGE = 100000
+CALIBRATE = 4000       # commands of the run that tells how many a measured one has
+FEW = 10000            # keys that a GET is compared with
+LOAD_AT_ONCE = 500     # keys of an MSET
+SPARE_FILES = 200
+
+# How many times as fast as redis-server with appendfsync always, without and with a pipeline.
+WRITES = (2.0, 0.7)
+GOALS = {"SET": WRITES, "INCR": WRITES, "LPUSH": WRITES, "RPUSH": WRITES, "SADD": WRITES,
+         "HSET": WRITES, "ZADD": (2.0, 0.5), "GET": (1.0, 0.5)}
+MOST = {"memory share": 1 / 3, "GET with all keys": 2, "subscribers MB": 250,
+        "p99 beside expiry": 3, "CPU of SET with history": 1.6}
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Frond(sides.Frond):
+    """frond with Redis's door."""
+
+    def __init__(self, binary, directory, name="frond", more=()):
+        super().__init__(binary, directory, name=name)
+        self.more = list(more)
+        self.redis_port = 0
+
+    def start(self):
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.port, self.redis_port = sides.free_port(), sides.free_port()
+        self.spawn([self.binary, "serve", "--store", self.store, "--http",
+                    f"127.0.0.1:{self.port}", "--redis", f"127.0.0.1:{self.redis_port}",
+                    *self.more], self.directory / "log")
+
+    def page_cache_mb(self):
+        """Of its store's files."""
+        files = [str(p) for p in (self.directory / "store").rglob("*") if p.is_file()]
+        done = subprocess.run(["fincore", "--bytes", "--noheadings", "--output", "RES", *files],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                              check=False)
+        return sum(int(n) for n in done.stdout.split()) / 1e6
+
+
+class Redis(sides.Server):
+    """redis-server with a log of what is written."""
+
+    def __init__(self, directory, fsync):
+        super().__init__()
+        self.name = f"redis, {fsync}"
+        self.fsync = fsync
+        self.directory = pathlib.Path(directory)
+        self.redis_port = 0
+
+    def start(self):
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.redis_port = sides.free_port()
+        self.spawn(["redis-server", "--port", str(self.redis_port), "--bind", "127.0.0.1",
+                    "--dir", str(self.directory), "--appendonly", "yes", "--appendfsync",
+                    self.fsync, "--save", "", "--auto-aof-rewrite-percentage", "0"],
+                   self.directory / "log")
+
+    def request(self, method, path, body=None):
+        with Client(self.redis_port) as client:
+            return 200 if client.ask("PING") == b"PONG" else 500, b""
+
+    def page_cache_mb(self):
+        return 0  # it need not read its log again while it runs
+
+
+class Client:
+    """As much of the protocol as the bench needs."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=600)
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    @staticmethod
+    def encode(words):
+        out = [b"*%d\r\n" % len(words)]
+        for word in words:
+            word = word if isinstance(word, bytes) else str(word).encode()
+            out.append(b"$%d\r\n%s\r\n" % (len(word), word))
+        return b"".join(out)
+
+    def read(self):
+        line = self.file.readline()
+        if not line:
+            raise OSError("the connection was closed")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"-":
+            raise RuntimeError(rest.decode())
+        if kind == b"$":
+            if int(rest) < 0:
+                return None
+            return self.file.read(int(rest) + 2)[:-2]
+        if kind == b"*":
+            return [self.read() for _ in range(int(rest))]
+        return int(rest) if kind == b":" else rest
+
+    def ask(self, *words):
+        self.socket.sendall(self.encode(words))
+        return self.read()
+
+    def ask_all(self, commands):
+        self.socket.sendall(b"".join(self.encode(words) for words in commands))
+        return [self.read() for _ in commands]
+
+
+def run_benchmark(server, command, count, pipeline, keys):
+    """One run of redis-benchmark: its rate, its p99, the server's processor time a command."""
+    words = ["redis-benchmark", "-h", "127.0.0.1", "-p", str(server.redis_port), "-c",
+             str(CLIENTS), "-n", str(count), "-P", str(pipeline), "-t", command.lower(), "--csv"]
+    if keys > 1:
+        words += ["-r", str(keys)]
+    before = server.cpu_ticks()
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    after = server.cpu_ticks()
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    if done.returncode or not rows:
+        sides.fail(f"redis-benchmark -t {command} of {server.name}: {done.stderr or done.stdout}")
+    return {"rate": float(rows[-1]["rps"]), "p99_ms": float(rows[-1]["p99_latency_ms"]),
+            "cpu_us": (after - before) / os.sysconf("SC_CLK_TCK") * 1e6 / count}
+
+
+def rows_of():
+    for command in GOALS:
+        for pipeline in (1, 16):
+            for keys in (1, RANGE):
+                yield command, pipeline, keys
+
+
+def title(command, pipeline, keys):
+    return f"{command}, {'one key' if keys == 1 else f'{keys:,} keys'}" + \
+        (f", {pipeline} in a pipeline" if pipeline > 1 else "")
+
+
+def goal_of(command, pipeline):
+    return GOALS[command][pipeline > 1]
+
+
+class Bench:
+    def __init__(self, options):
+        self.o = options
+        self.frond = f"{options.build}/frond"
+        self.found = {"rows": {}, "sizes": {}}
+
+    def wants(self, name):
+        return not self.o.only or any(word in name for word in self.o.only)
+
+    # ---- Commands ----
+
+    def commands(self, directory):
+        wanted = [row for row in rows_of() if self.wants(title(*row))]
+        if not wanted:
+            return
+        servers = [Frond(self.frond, directory / "frond"), Redis(directory / "always", "always"),
+                   Redis(directory / "everysec", "everysec")]
+        try:
+            for server in servers:
+                server.start()
+            self.rounds(servers, wanted)
+        finally:
+            for server in servers:
+                server.stop()
+
+    def rounds(self, servers, wanted):
+        measured = {}
+        for number in range(self.o.rounds):
+            for row in wanted:
+                command, pipeline, keys = row
+                for server in servers:
+                    with Client(server.redis_port) as client:
+                        if command != "GET":
+                            client.ask("FLUSHALL")
+                        elif client.ask("DBSIZE") < keys // 2:
+                            run_benchmark(server, "SET", 3 * keys, 16, keys)
+                    server.settle()
+                    first = run_benchmark(server, command, CALIBRATE * pipeline, pipeline, keys)
+                    count = max(CALIBRATE * pipeline, int(first["rate"] * self.o.seconds))
+                    figures = run_benchmark(server, command, count, pipeline, keys)
+                    measured.setdefault(row, {}).setdefault(server.name, []).append(figures)
+                ours = measured[row]["frond"][-1]["rate"]
+                say(f"round {number + 1}: {title(*row)}: {ours:,.0f}" + "".join(
+                    f", {ours / measured[row][s.name][-1]['rate']:.2f} of {s.name}"
+                    for s in servers[1:]))
+        for row, by_side in measured.items():
+            self.note(row, by_side)
+
+    def note(self, row, by_side):
+        found = {}
+        for name, figures in by_side.items():
+            found[name] = {key: statistics.median(f[key] for f in figures) for key in figures[0]}
+            found[name]["ratio"] = statistics.median(
+                ours["rate"] / theirs["rate"] for ours, theirs in zip(by_side["frond"], figures))
+        self.found["rows"][title(*row)] = {"goal": goal_of(*row[:2]), "sides": found}
+
+    # ---- Sizes ----
+
+    def sizes(self, directory):
+        for name, measure in (("keys", self.many_keys), ("subscribers", self.subscribers),
+                              ("expiry", self.expiry), ("history", self.history)):
+            if not self.wants(name):
+                continue
+            place = directory / name
+            measure(place)
+            shutil.rmtree(place, ignore_errors=True)
+
+    def with_frond(self, directory, measure, more=()):
+        server = Frond(self.frond, directory, more=more)
+        server.start()
+        try:
+            return measure(server)
+        finally:
+            server.stop()
+
+    @staticmethod
+    def load(server, first, last, more=lambda i: (), verb="MSET"):
+        with Client(server.redis_port) as client:
+            for at in range(first, last, LOAD_AT_ONCE):
+                until = min(at + LOAD_AT_ONCE, last)
+                if verb == "MSET":
+                    words = [verb]
+                    for i in range(at, until):
+                        words += [f"key:{i:012}", "v" * 100]
+                    client.ask(*words)
+                else:
+                    client.ask_all([(verb, f"due:{i:012}", "v" * 100, *more(i))
+                                    for i in range(at, until)])
+
+    def get_ms(self, server, keys):
+        """Of one GET at a time, the keys drawn among the first `keys`: the median of three runs."""
+        runs = []
+        for _ in range(3):
+            done = subprocess.run(
+                ["redis-benchmark", "-p", str(server.redis_port), "-c", "1", "-n", "20000", "-r",
+                 str(keys), "--csv", "GET", "key:__rand_int__"],
+                stdout=subprocess.PIPE, text=True, check=True)
+            runs.append(1000 / float(list(csv.DictReader(io.StringIO(done.stdout)))[-1]["rps"]))
+        return statistics.median(runs)
+
+    def many_keys(self, directory):
+        def frond(server):
+            self.load(server, 0, FEW)
+            few = self.get_ms(server, FEW)
+            self.load(server, FEW, self.o.keys)
+            server.settle()
+            many = self.get_ms(server, self.o.keys)
+            return few, many, server.memory_mb("VmRSS"), server.page_cache_mb()
+
+        few, many, memory, cache = self.with_frond(directory / "frond", frond)
+        redis = Redis(directory / "redis", "everysec")
+        redis.start()
+        try:
+            self.load(redis, 0, self.o.keys)
+            theirs = redis.memory_mb("VmRSS")
+        finally:
+            redis.stop()
+        self.size("memory share", (memory + cache) / theirs,
+                  f"{self.o.keys:,} keys of 100 bytes: {memory:.0f} MB and {cache:.0f} MB of page "
+                  f"cache, redis {theirs:.0f} MB")
+        self.size("GET with all keys", many / few,
+                  f"{many * 1000:.0f} µs with {self.o.keys:,} keys, {few * 1000:.0f} µs with "
+                  f"{FEW:,}")
+
+    def subscribers(self, directory):
+        wanted = self.o.subscribers
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        if hard != resource.RLIM_INFINITY:
+            wanted = min(wanted, hard // 8 * 5 - SPARE_FILES)
+
+        def measure(server):
+            clients = []
+            try:
+                for i in range(wanted):
+                    client = socket.create_connection(("127.0.0.1", server.redis_port))
+                    client.sendall(Client.encode(["SUBSCRIBE", f"channel:{i}"]))
+                    clients.append(client)
+                for client in clients:
+                    client.recv(200)
+                server.settle()
+                time.sleep(self.o.rest)
+                return server.memory_mb("VmRSS")
+            finally:
+                for client in clients:
+                    client.close()
+
+        memory = self.with_frond(directory, measure)
+        self.size("subscribers MB", memory, f"{wanted:,} idle subscribers: {memory:.0f} MB")
+
+    def expiry(self, directory):
+        def p99(server):
+            return run_benchmark(server, "SET", self.o.beside, 1, RANGE)["p99_ms"]
+
+        def measure(server):
+            before = p99(server)
+            due = int(time.time()) + max(20, self.o.keys_due // 10000)
+            self.load(server, 0, self.o.keys_due, lambda i: ("EXAT", due), "SET")
+            server.settle()
+            time.sleep(max(0, due + 0.5 - time.time()))
+            with Client(server.redis_port) as client:
+                at_once = client.ask("DBSIZE")
+            while_due = p99(server)
+            with Client(server.redis_port) as client:
+                left = client.ask("DBSIZE")
+            return before, while_due, at_once, left
+
+        before, while_due, at_once, left = self.with_frond(directory, measure)
+        self.size("p99 beside expiry", while_due / before,
+                  f"{self.o.keys_due:,} keys fall due at once: p99 of SET {while_due:.1f} ms, "
+                  f"before {before:.1f} ms; {at_once:,} keys when it began, {left:,} at its end")
+
+    def history(self, directory):
+        def measure(history):
+            def run(server):
+                with Client(server.redis_port) as client:
+                    client.ask("SET", "first", "1")
+                if history:
+                    server.stop()
+                    subprocess.run([self.frond, "rows", "--store", server.store, "redis:0"],
+                                   input='{"history": 3600}\n', text=True, check=True,
+                                   stdout=subprocess.DEVNULL)
+                    server.start()
+                run_benchmark(server, "SET", RANGE, 16, RANGE)
+                return statistics.median(run_benchmark(server, "SET", RANGE, 1, RANGE)["cpu_us"]
+                                         for _ in range(self.o.rounds))
+            return run
+
+        on = self.with_frond(directory / "on", measure(True))
+        off = self.with_frond(directory / "off", measure(False))
+        self.size("CPU of SET with history", on / off, f"{on:.1f} µs with history, {off:.1f} "
+                                                       "without")
+
+    def size(self, name, value, text):
+        say(f"{name}: {value:.2f} ({text})")
+        self.found["sizes"][name] = {"value": value, "text": text, "most": MOST[name]}
+
+
+# ---- The tables ----
+
+def number(x):
+    return f"{x:,.0f}" if x >= 100 else f"{x:.2f}"
+
+
+def rows_text(found):
+    out = ["| command | frond | redis, always | frond/it | goal | redis, everysec | frond/it | "
+           "CPU µs | redis's |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
+    for name, row in found["rows"].items():
+        ours = row["sides"]["frond"]
+        always, everysec = row["sides"]["redis, always"], row["sides"]["redis, everysec"]
+        out.append(f"| {name} | {number(ours['rate'])} | {number(always['rate'])} | "
+                   f"{always['ratio']:.2f}× | {row['goal']}× | {number(everysec['rate'])} | "
+                   f"{everysec['ratio']:.2f}× | {ours['cpu_us']:.1f} | {always['cpu_us']:.1f} |")
+    return "\n".join(out)
+
+
+def sizes_text(found):
+    out = ["| | measured | at most | |", "|---|---:|---:|---|"]
+    for name, size in found["sizes"].items():
+        out.append(f"| {name} | {number(size['value'])} | {number(size['most'])} | "
+                   f"{size['text']} |")
+    return "\n".join(out)
+
+
+def about_text(found):
+    a = found["about"]
+    return (f"Made by `bench/redis.py` on {a['date'].split()[0]} at {a['commit']}, on "
+            f"{a['processors']} processors, redis-benchmark on the same; {CLIENTS} connections, "
+            f"medians of {a['rounds']} rounds; load average {a['load_average']:.0f} at the end.")
+
+
+def publish(found):
+    whole = f"{rows_text(found)}\n\n{sizes_text(found)}\n\n{about_text(found)}"
+    short = {"rows": {name: row for name, row in found["rows"].items() if "one key" in name}}
+    for path, text in ((TOP / "docs/PERFORMANCE.md", whole),
+                       (TOP / "README.md", f"{rows_text(short)}\n\n{about_text(found)}")):
+        old = path.read_text()
+        if BEGIN not in old or END not in old:
+            sys.exit(f"{path} has no place for the table")
+        path.write_text(old[:old.index(BEGIN)] + f"{BEGIN}\n\n{text}\n\n" + old[old.index(END):])
+
+
+def merge(old, new):
+    """The last whole run's figures, with new ones in their place."""
+    return {"about": new["about"], "rows": {**old.get("rows", {}), **new["rows"]},
+            "sizes": {**old.get("sizes", {}), **new["sizes"]}}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    env = os.environ
+    parser.add_argument("--build", default=str(TOP / "build"))
+    parser.add_argument("--only", action="append", metavar="WORD",
+                        help="rows whose titles have the word; keys, subscribers, expiry, history")
+    parser.add_argument("--rounds", type=int, default=int(env.get("BENCH_ROUNDS", "3")))
+    parser.add_argument("--seconds", type=float, default=float(env.get("BENCH_SECONDS", "2")))
+    parser.add_argument("--keys", type=int, default=1000000,
+                        help="keys in memory; the goal is about 10,000,000")
+    parser.add_argument("--keys-due", type=int, default=1000000, help="keys that expire at once")
+    parser.add_argument("--beside", type=int, default=100000, help="SETs beside those")
+    parser.add_argument("--subscribers", type=int, default=10000)
+    parser.add_argument("--rest", type=float, default=10, help="seconds that subscribers idle")
+    parser.add_argument("--work", help="directory for the data")
+    parser.add_argument("--publish", action="store_true")
+    options = parser.parse_args()
+    options.build = str(pathlib.Path(options.build).resolve())
+    return options
+
+
+def main():
+    options = arguments()
+    if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
+        say("bench/redis.py: redis-server and redis-tools are not installed; nothing is measured")
+        return
+    bench = Bench(options)
+    work = tempfile.mkdtemp(prefix="frond-redis-", dir=options.work)
+    try:
+        bench.commands(pathlib.Path(work))
+        bench.sizes(pathlib.Path(work))
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    found = bench.found
+    found["about"] = {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": sides.commit(TOP), "processors": os.cpu_count(), "rounds": options.rounds,
+        "seconds": options.seconds, "load_average": os.getloadavg()[0]}
+    if found["rows"]:
+        print(rows_text(found))
+    if found["sizes"]:
+        print(f"\n{sizes_text(found)}")
+    print(f"\n{about_text(found)}")
+    out = RESULTS if options.publish else pathlib.Path(options.build) / "bench" / "results"
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "redis.json"
+    if path.exists():
+        found = merge(json.loads(path.read_text()), found)
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    if options.publish:
+        publish(found)
+
+
+if __name__ == "__main__":
+    main()
