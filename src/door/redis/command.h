@@ -43,6 +43,8 @@ enum command_flags {
 	COMMAND_CONTAINER = 1 << 23,
 	/* It runs a script, which may write unless the command is COMMAND_READONLY. */
 	COMMAND_SCRIPT = 1 << 22,
+	/* It does little, as those do that clients are told to be fast. */
+	COMMAND_SMALL = 1 << 23,
 };
 
 enum command_group {

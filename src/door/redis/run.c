@@ -70,37 +70,45 @@ queue_remove(struct run_queue *q, struct job **at)
 }
 
 /*
- * Takes the lanes of `job`, which is in no queue any more, and of all that wait and can be run with
- * it: those that want a lane of the group's, and no lane that somebody else has or waits for
- * longer. They become a list that begins with `job`.
+ * Adds jobs that wait to the group that begins with `job`, and takes the lanes of all of them.
+ * `job` is in no queue. A job can be added if nobody else has its lanes, or waits for them longer,
+ * and if it wants a lane of the group's: it would have to wait for the group. Small jobs are added
+ * to a group of small ones whatever their lanes are: together they cost one transaction.
  */
 static void
 queue_gather(struct run_queue *q, struct job *job)
 {
-	uint64_t taken = q->busy;
-	uint64_t group = job->lanes;
 	struct job **end = &job->group;
 	struct job **at = &q->first;
+	uint64_t lanes = job->lanes;
+	bool small = job->small;
 	size_t count = 1;
+	uint64_t taken;
 
-	*end = NULL;
+	for (; *end; end = &(*end)->group) {
+		lanes |= (*end)->lanes;
+		small &= (*end)->small;
+		count++;
+	}
+	taken = q->busy & ~lanes;
 	while (*at && count < REDIS_GROUP_JOBS) {
 		struct job *other = *at;
+		bool fits = other->lanes & lanes || (small && other->small);
 
-		if (other->lanes & taken || !(other->lanes & group)) {
+		if (other->lanes & taken || !fits) {
 			taken |= other->lanes;
 			at = &other->next;
 			continue;
 		}
-		group |= other->lanes;
+		lanes |= other->lanes;
+		small &= other->small;
 		queue_remove(q, at);
 		other->group = NULL;
 		*end = other;
 		end = &other->group;
 		count++;
 	}
-	for (struct job *j = job; j; j = j->group)
-		q->busy |= j->lanes;
+	q->busy |= lanes;
 }
 
 /* Starts every job whose lanes are free and that nobody waits for longer. */
@@ -119,6 +127,7 @@ queue_start(struct run_queue *q)
 			continue;
 		}
 		queue_remove(q, at);
+		job->group = NULL;
 		queue_gather(q, job);
 		job->leads = true;
 		event_set(&job->woken);
@@ -425,6 +434,23 @@ group_run(struct group *g)
 
 /* ---- A job ---- */
 
+/*
+ * A job that finds its lanes free does not run at once. It lets the fibers of its loop go on that
+ * are ready, too, so that what has come with it is in the group, and not in the next one, which
+ * would have to wait for this one's fsync.
+ */
+static void
+job_gather(struct run_queue *q, struct job *job)
+{
+	if (!wait_is_alone())
+		wait_yield();
+	pthread_mutex_lock(&q->lock);
+	if (q->gathering == job)
+		q->gathering = NULL;
+	queue_gather(q, job);
+	pthread_mutex_unlock(&q->lock);
+}
+
 static void
 job_lead(struct redis *r, struct job *job, struct arena *arena)
 {
@@ -432,6 +458,7 @@ job_lead(struct redis *r, struct job *job, struct arena *arena)
 	struct group g = { .redis = r, .first = job, .arena = arena };
 	uint64_t lanes = 0;
 
+	job_gather(q, job);
 	for (struct job *j = job; j; j = j->group)
 		lanes |= j->lanes;
 	g.lanes = lanes;
@@ -448,7 +475,23 @@ job_lead(struct redis *r, struct job *job, struct arena *arena)
 	}
 }
 
-/* Takes the job's lanes, or has it wait for somebody who runs it, or for its turn to lead. */
+/* With the lock held: the job joins the group that gathers, if it may. */
+static bool
+queue_join(struct run_queue *q, struct job *job)
+{
+	if (!q->gathering || !job->small || q->gathered == REDIS_GROUP_JOBS)
+		return false;
+	job->group = NULL;
+	*q->gathering_end = job;
+	q->gathering_end = &job->group;
+	q->gathered++;
+	return true;
+}
+
+/*
+ * Takes the job's lanes, and has it lead a group or join one that gathers; or has it wait for
+ * somebody who runs it, or for its turn to lead.
+ */
 static void
 job_enqueue(struct run_queue *q, struct job *job)
 {
@@ -462,11 +505,28 @@ job_enqueue(struct run_queue *q, struct job *job)
 		*q->end = job;
 		q->end = &job->next;
 	} else {
-		job->leads = true;
-		job->group = NULL;
 		q->busy |= job->lanes;
+		if (!queue_join(q, job)) {
+			job->leads = true;
+			job->group = NULL;
+		}
+		if (job->leads && job->small && !q->gathering) {
+			q->gathering = job;
+			q->gathering_end = &job->group;
+			q->gathered = 1;
+		}
 	}
 	pthread_mutex_unlock(&q->lock);
+}
+
+static bool
+job_is_small(const struct job *job)
+{
+	for (size_t i = job->done; i < job->count; i++)
+		if (job->units[i].is_exec ||
+		    !(job->units[i].command->flags & (COMMAND_FAST | COMMAND_SMALL)))
+			return false;
+	return true;
 }
 
 static void
@@ -474,6 +534,7 @@ job_run_in_turn(struct redis *r, struct job *job, struct arena *arena)
 {
 	job->next = job->group = NULL;
 	job->leads = false;
+	job->small = job_is_small(job);
 	event_init(&job->woken);
 	job_enqueue(&r->queue, job);
 	if (!job->leads)

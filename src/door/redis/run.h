@@ -57,6 +57,7 @@ struct job {
 	struct job *next;
 	struct event woken;
 	bool leads; /* it was woken to run a group, and not because it has been run */
+	bool small; /* it may be in one transaction with jobs that want other lanes */
 	struct job *group;
 	size_t end; /* of the attempt under way */
 	bool waits; /* in that attempt */
@@ -69,6 +70,10 @@ struct run_queue {
 	uint64_t busy; /* lanes that groups have */
 	struct job *first;
 	struct job **end;
+	/* The first job of a group that has not begun to run: small ones may join it. Or NULL. */
+	struct job *gathering;
+	struct job **gathering_end;
+	size_t gathered;
 };
 
 void run_queue_init(struct run_queue *q);
