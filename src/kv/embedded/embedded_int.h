@@ -27,6 +27,7 @@ enum {
 	EMB_CACHE_BYTES = 40 * 1024 * 1024,
 	/* A transaction's writes, its overlay, its conflict ranges and small answers. */
 	EMB_TX_ARENA_BYTES = 128 * 1024 * 1024,
+	EMB_TX_SEVERAL = 8, /* ranges that a transaction knows to have several pairs */
 	EMB_RANGE_ANSWER_BYTES = 64 * 1024 * 1024,
 	/* Transactions waiting for the committer; past either the next commit is STATUS_LIMIT. */
 	EMB_QUEUE_TXS = 65536,
@@ -231,8 +232,10 @@ struct emb_tx {
 	 * looked at inside the gate only, and NULL if the handle has been replaced in the meantime.
 	 */
 	rocksdb_iterator_t *lookup;
-	bool has_lookup; /* the owner has made one */
-	bool lookup_from_cache;
+	rocksdb_iterator_t *finder; /* the same for last pairs of ranges that have several */
+	bool has_lookup;            /* the owner has made one of them */
+	bool lookup_from_cache, finder_from_cache;
+	uint64_t several[EMB_TX_SEVERAL]; /* hashes of where such ranges begin */
 
 	struct mutation *first; /* the log */
 	struct mutation *last;

@@ -316,8 +316,36 @@ range_drop_lookup(struct emb_tx *tx)
 {
 	if (tx->lookup)
 		rocksdb_iter_destroy(tx->lookup);
-	tx->lookup = NULL;
+	if (tx->finder)
+		rocksdb_iter_destroy(tx->finder);
+	tx->lookup = tx->finder = NULL;
 	tx->has_lookup = false;
+}
+
+/* The place of a range among those that have several pairs; what stands for it is never 0. */
+static uint64_t *
+range_several_slot(const struct range_job *job, uint64_t *ret_hash)
+{
+	*ret_hash = str_hash(job->begin) | 1;
+	return &job->tx->several[(*ret_hash >> 1) % EMB_TX_SEVERAL];
+}
+
+static void
+range_note_several(const struct range_job *job)
+{
+	uint64_t hash, *slot = range_several_slot(job, &hash);
+
+	*slot = hash;
+}
+
+/* True if a lookup for the last pair of a range with that beginning was in vain before. */
+static bool
+range_has_several(const struct range_job *job)
+{
+	uint64_t hash;
+
+	return job->within_entity && job->options->reverse &&
+	       *range_several_slot(job, &hash) == hash;
 }
 
 /*
@@ -352,6 +380,8 @@ range_look_up(struct range_job *job)
 		done = true;
 	}
 	rocksdb_iter_get_error(job->it, &error);
+	if (!done && !error)
+		range_note_several(job);
 	done = done && !error;
 	rocksdb_free(error);
 	/* emb_versions_let_go() does not know transactions that only read. */
@@ -384,6 +414,38 @@ range_go_through(struct range_job *job)
 		job->status = emb_error(error, "reading a range", job->err);
 }
 
+/*
+ * Reads the last pair of a range that has several, as a lookup has found before. A transaction that
+ * goes on looking for such pairs moves one iterator from one range to the next.
+ */
+static void
+range_find_last(struct range_job *job)
+{
+	struct emb_tx *tx = job->tx;
+	char *error = NULL;
+
+	if (tx->finder && tx->finder_from_cache != range_from_memory(job))
+		range_drop_lookup(tx);
+	range_set_bounds(job);
+	if (!tx->finder)
+		tx->finder = range_make_iterator(job, false);
+	tx->has_lookup = true;
+	tx->finder_from_cache = range_from_memory(job);
+	job->it = tx->finder;
+	range_begin_answer(job);
+	rocksdb_iter_seek_to_last(job->it);
+	range_collect_all(job);
+	rocksdb_iter_get_error(job->it, &error);
+	if (error && range_from_memory(job) && emb_is_incomplete(error))
+		job->read.incomplete = true;
+	if (job->read.incomplete)
+		rocksdb_free(error);
+	else if (error)
+		job->status = emb_error(error, "reading a range", job->err);
+	if (job->read.incomplete || job->status != STATUS_OK || tx->base.kind != KV_TX_READ_WRITE)
+		range_drop_lookup(tx);
+}
+
 void
 emb_range_run(struct emb_disk_read *read)
 {
@@ -397,6 +459,8 @@ emb_range_run(struct emb_disk_read *read)
 	if (!entered || !tx->snapshot->snapshot) {
 		range_begin_answer(job);
 		job->status = emb_tx_stale(job->err);
+	} else if (range_has_several(job)) {
+		range_find_last(job);
 	} else if (!job->within_entity || !range_look_up(job)) {
 		range_go_through(job);
 	}

@@ -77,8 +77,9 @@ emb_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
 	tx->snapshot = NULL;
 	tx->counted_writer = false;
 	tx->iterate = NULL;
-	tx->lookup = NULL;
+	tx->lookup = tx->finder = NULL;
 	tx->has_lookup = false;
+	memset(tx->several, 0, sizeof(tx->several));
 	atomic_init(&tx->watches, NULL);
 	tx->heap_futures = NULL;
 	tx->spare_aheads = NULL;

@@ -290,7 +290,9 @@ emb_versions_let_go(struct emb_store *store)
 	for (struct emb_tx *tx = v->open; tx; tx = tx->open_next) {
 		if (tx->lookup)
 			rocksdb_iter_destroy(tx->lookup);
-		tx->lookup = NULL;
+		if (tx->finder)
+			rocksdb_iter_destroy(tx->finder);
+		tx->lookup = tx->finder = NULL;
 	}
 	for (struct emb_snapshot *s = v->first; s; s = s->next) {
 		if (s->snapshot)
