@@ -4,6 +4,7 @@ import pathlib
 import re
 import signal
 import threading
+import urllib.request
 
 from harness import Server, contains, equal, main, ok, run, test
 from resp import Client, Error
@@ -21,6 +22,11 @@ class Redis(Server):
 
     def client(self, **kwargs):
         return Client(self.port, **kwargs)
+
+    def metric(self, name):
+        with urllib.request.urlopen(self.url + "/_node/_local/_prometheus", timeout=30) as answer:
+            page = answer.read().decode()
+        return float(re.search(rf"^{name} (\S+)$", page, re.M).group(1))
 
 
 @test
@@ -166,6 +172,61 @@ def what_is_no_protocol_ends_the_connection(cwd):
         c.socket.sendall(b"*1\r\nfoo\r\n")
         equal(c.read(), Error("ERR Protocol error: expected '$', got 'f'"))
         equal(c.file.read(), b"")
+
+
+def pattern(seed, length):
+    block = bytes((seed + 7 * i) % 251 for i in range(251))
+    return (block * (length // len(block) + 1))[:length]
+
+
+@test
+def a_value_may_have_more_bytes_than_a_transaction(cwd):
+    first, more = pattern(1, 20_000_000), pattern(2, 9_000_000)
+    with Redis(cwd) as server, server.client(timeout=120) as c:
+        equal(c("SET", "big", first), "OK")
+        assert c("GET", "big") == first
+        equal(c("APPEND", "big", more), 29_000_000)
+        equal(c("SETRANGE", "big", 5_000_001, more), 29_000_000)
+        whole = first[:5_000_001] + more + (first + more)[14_000_001:]
+        assert c("GET", "big") == whole
+        assert c("GETRANGE", "big", 13_000_000, 16_000_000) == whole[13_000_000:16_000_001]
+        equal(c("SETRANGE", "far", 30_000_000, more), 39_000_000)
+        assert c("GETRANGE", "far", 29_999_999, 30_000_099) == b"\0" + more[:100]
+        # Several of one command, in a transaction, and one that is then not written.
+        equal(c("MSET", "a", more, "b", first, "c", more), "OK")
+        assert c("MGET", "a", "b", "c") == [more, first, more]
+        equal(c.pipeline(("MULTI",), ("SET", "d", first), ("INCR", "n"), ("EXEC",))[-1], ["OK", 1])
+        assert c("GET", "d") == first
+        equal(c("SET", "d", more, "NX"), None)
+        assert c("GET", "d") == first
+        contains(c.error("EVAL", "return redis.call('SET', KEYS[1], string.rep('x', 9000000))", 1,
+                         "e"), "TIMED_WRITE_BYTES")
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
+def a_value_that_is_being_staged_at_a_kill_is_whole_or_absent(cwd):
+    values = [pattern(seed, 24_000_000) for seed in range(3)]
+    with Redis(cwd) as server, server.client(timeout=120) as c:
+        equal(c("SET", "big", values[0]), "OK")
+        before = server.metric("frond_redis_staged_total")
+        for seed in (1, 2):
+            threading.Thread(target=swallow, args=(server, values[seed]), daemon=True).start()
+        while server.metric("frond_redis_staged_total") < before + 1:
+            pass
+        server.stop(signal.SIGKILL)
+    with Redis(cwd) as server, server.client(timeout=120) as c:
+        assert c("GET", "big") in values
+        equal(c("SET", "big", "small"), "OK")
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
+def swallow(server, value):
+    try:
+        with server.client(timeout=120) as c:
+            c("SET", "big", value)
+    except (EOFError, OSError):
+        pass
 
 
 @test

@@ -183,8 +183,6 @@ cmd_getset(struct call *c)
 static enum status
 get_generic(struct call *c, struct timed_item **ret)
 {
-	struct str value;
-
 	TRY(data_item(c, 1, TIMED_VALUE, ret));
 	if (!*ret)
 		return STATUS_OK;
@@ -192,9 +190,7 @@ get_generic(struct call *c, struct timed_item **ret)
 		reply_null(c->reply);
 		return STATUS_OK;
 	}
-	TRY(data_value(*ret, &value));
-	reply_bulk(c->reply, value);
-	return STATUS_OK;
+	return data_reply_value(c, *ret, 0, (*ret)->length);
 }
 
 enum status
@@ -270,7 +266,6 @@ enum status
 cmd_getrange(struct call *c)
 {
 	struct timed_item *item;
-	struct str part = STR("");
 	int64_t from, to;
 
 	if (!call_int(c, 2, &from) || !call_int(c, 3, &to))
@@ -282,10 +277,9 @@ cmd_getrange(struct call *c)
 		if (to < 0 && to + (int64_t)item->length < 0)
 			to = -(int64_t)item->length;
 		if (data_clip_range(&from, &to, item->length))
-			TRY(timed_value_get(item, (uint64_t)from, (uint64_t)(to - from + 1),
-					    &part));
+			return data_reply_value(c, item, (uint64_t)from, (uint64_t)(to - from + 1));
 	}
-	reply_bulk(c->reply, part);
+	reply_bulk(c->reply, STR(""));
 	return STATUS_OK;
 }
 
@@ -300,14 +294,10 @@ cmd_mget(struct call *c)
 	TRY(txn_items(c, c->argv + 1, count, 1, items));
 	reply_array(c->reply, count);
 	for (size_t i = 0; i < count; i++) {
-		struct str value;
-
-		if (items[i]->type != TIMED_VALUE) {
+		if (items[i]->type == TIMED_VALUE)
+			TRY(data_reply_value(c, items[i], 0, items[i]->length));
+		else
 			reply_null(c->reply);
-			continue;
-		}
-		TRY(data_value(items[i], &value));
-		reply_bulk(c->reply, value);
 	}
 	return STATUS_OK;
 }

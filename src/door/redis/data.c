@@ -21,6 +21,30 @@ data_value(struct timed_item *item, struct str *ret)
 	return timed_value_get(item, 0, item->length, ret);
 }
 
+enum status
+data_reply_value(struct call *c, struct timed_item *item, uint64_t offset, uint64_t len)
+{
+	if (item->type == TIMED_LEAF || offset >= item->length)
+		len = 0;
+	else if (len > item->length - offset)
+		len = item->length - offset;
+	reply_bulk_begin(c->reply, (size_t)len);
+	/* In parts, so that the arena need not have room for all of it. */
+	while (len && buf_status(c->reply->out) == STATUS_OK) {
+		struct arena_mark mark = arena_mark(item->arena);
+		struct str part;
+
+		TRY(timed_value_get(item, offset, len < DATA_PART_BYTES ? len : DATA_PART_BYTES,
+				    &part));
+		buf_append_str(c->reply->out, part);
+		arena_reset(item->arena, mark);
+		offset += part.len;
+		len -= part.len;
+	}
+	reply_bulk_end(c->reply);
+	return STATUS_OK;
+}
+
 const char *
 data_type_name(enum timed_type type)
 {

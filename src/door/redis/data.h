@@ -7,7 +7,8 @@
 
 enum {
 	DATA_VALUE_BYTES = 512 * 1024 * 1024,
-	DATA_PAGE = 256, /* members or keys that are read together */
+	DATA_PAGE = 256,               /* members or keys that are read together */
+	DATA_PART_BYTES = 1024 * 1024, /* of a value that is answered in parts */
 };
 
 /*
@@ -19,6 +20,10 @@ MUST_USE enum status data_item(struct call *c, size_t i, enum timed_type type,
 
 /* All of a value of bytes; an absent one is empty. */
 MUST_USE enum status data_value(struct timed_item *item, struct str *ret);
+
+/* Answers bytes of a value, fewer where it ends. */
+MUST_USE enum status data_reply_value(struct call *c, struct timed_item *item, uint64_t offset,
+				      uint64_t len);
 
 /* The word that TYPE has for it. */
 const char *data_type_name(enum timed_type type);

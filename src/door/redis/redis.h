@@ -24,6 +24,7 @@ enum {
 	REDIS_PIPELINE_UNITS = 256,               /* commands of a pipeline that are run together */
 	REDIS_GROUP_JOBS = 256,                   /* pipelines that share a transaction */
 	REDIS_GROUP_UNITS = 1024,                 /* commands that do */
+	REDIS_STAGES = 256,                       /* of values that a pipeline writes */
 	REDIS_GROUP_BYTES = 4 * 1000 * 1000,      /* of their writes, of KV_LIMIT_TX_BYTES */
 };
 

@@ -9,6 +9,7 @@
 #include "door/redis/error.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/slow.h"
+#include "door/redis/stage.h"
 #include "loop/step.h"
 
 METRIC_COUNTER(commands, "frond_redis_commands_total", METRIC_NUMBER,
@@ -196,6 +197,8 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 	enum status status;
 
 	group_fix_chance(u);
+	/* What a script writes lies somewhere else each time that it runs. */
+	g->x.stages.allowed = !(u->command->flags & COMMAND_SCRIPT);
 	call.script_seed = u->script_seed;
 	call.script_now_ms = u->script_now_ms;
 	call.script_end = u->script_end;
@@ -263,6 +266,21 @@ group_is_full(const struct group *g)
 	return g->ran >= g->limit || kv_tx_stats(g->x.tx).size_bytes > REDIS_GROUP_BYTES;
 }
 
+/* The unit of the job that has failed may want a value staged. */
+static void
+group_note_wanted(struct group *g, struct job *job)
+{
+	const struct timed_stages *stages = &g->x.stages;
+
+	if (!stages->is_wanted)
+		return;
+	job->wants_stage = true;
+	job->wanted = stages->wanted;
+	for (unsigned i = 0; i < REDIS_DATABASES; i++)
+		if (&g->x.dbs[i].timed == stages->wanted.t)
+			job->wanted_db = i;
+}
+
 static enum status
 group_run_job(struct group *g, struct job *job)
 {
@@ -274,9 +292,11 @@ group_run_job(struct group *g, struct job *job)
 			g->stopped = true;
 			return STATUS_OK;
 		}
+		g->x.stages = (struct timed_stages){ .first = job->staged };
 		status = group_run_unit(g, job, &job->units[job->end], &blocks);
 		if (status != STATUS_OK) {
 			g->failed = job;
+			group_note_wanted(g, job);
 			return status;
 		}
 		g->ran++;
@@ -300,7 +320,7 @@ group_begin(struct group *g)
 		j->end = j->done;
 		j->waits = false;
 		if (!j->blocked)
-			j->strays = false;
+			j->strays = j->wants_stage = false;
 		j->out->len = j->out_len;
 		j->out->failed = STATUS_OK;
 	}
@@ -356,7 +376,7 @@ group_settle(struct group *g)
 static void
 group_settle_failure(struct group *g, enum status status)
 {
-	if (g->failed && g->ran == 0 && g->failed->strays) {
+	if (g->failed && g->ran == 0 && (g->failed->strays || g->failed->wants_stage)) {
 		/* It leaves the group, and run_job() runs it again. */
 		g->failed->out->len = g->failed->out_len;
 		g->failed->out->failed = STATUS_OK;
@@ -543,12 +563,37 @@ job_run_in_turn(struct redis *r, struct job *job, struct arena *arena)
 		job_lead(r, job, arena);
 }
 
+/*
+ * The job has left its group because of what its next unit wants: a value that is staged, or, since
+ * the keys of a script do not tell what it writes, that nobody else writes meanwhile. Then it is to
+ * be run again. False: that unit was refused, and was the last one.
+ */
+static bool
+job_mend(struct redis *r, struct job *job, struct arena *arena)
+{
+	struct err err = { 0 };
+	enum status status = STATUS_OK;
+
+	job->blocked = false;
+	if (job->strays) {
+		assert(job->lanes != UINT64_MAX);
+		job->lanes = UINT64_MAX;
+	} else {
+		status = stage_value(r, job, arena, &err);
+	}
+	job->strays = job->wants_stage = false;
+	if (status != STATUS_OK)
+		group_refuse(job, status, &err);
+	return job->done < job->count;
+}
+
 void
 run_job(struct redis *r, struct job *job, struct arena *arena)
 {
 	job->next = job->group = NULL;
 	job->leads = false;
 	job->blocked = false;
+	job->strays = job->wants_stage = false;
 	job->out_len = job->out->len;
 	for (size_t i = job->done; i < job->count; i++)
 		assert(unit_is_data(&job->units[i]));
@@ -560,12 +605,12 @@ run_job(struct redis *r, struct job *job, struct arena *arena)
 		group_run(&g);
 		return;
 	}
-	job_run_in_turn(r, job, arena);
-	if (!job->strays)
-		return;
-	/* Its keys do not tell what a script writes: then nobody else writes meanwhile. */
-	job->strays = job->blocked = false;
-	job->lanes = UINT64_MAX;
-	job_run_in_turn(r, job, arena);
-	assert(!job->strays);
+	for (;;) {
+		job_run_in_turn(r, job, arena);
+		if (!job->strays && !job->wants_stage)
+			break;
+		if (!job_mend(r, job, arena))
+			break;
+	}
+	stage_drop_all(r, job, arena);
 }

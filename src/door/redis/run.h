@@ -17,6 +17,7 @@
 
 #include "door/redis/command.h"
 #include "loop/wait.h"
+#include "model/timed/item.h"
 
 enum {
 	RUN_LANES = 64,
@@ -52,6 +53,13 @@ struct job {
 	uint64_t lanes;
 	bool strays;     /* a script wants to write what is in none of its lanes */
 	struct buf *out; /* its answers */
+
+	/* Values that are staged: stage.c. */
+	bool wants_stage; /* units[done] writes a value that is not staged yet */
+	struct timed_stage wanted;
+	unsigned wanted_db;
+	struct timed_stage *staged;
+	size_t stage_count;
 
 	/* run.c's */
 	struct job *next;

@@ -65,6 +65,15 @@ txn_open_db(struct txn *x, unsigned db, bool writes)
 	timed_init(&d->timed, x->tx, d->db, NULL, x->err);
 	if (x->at_us)
 		timed_at_us(&d->timed, x->at_us);
+	d->timed.stages = &x->stages;
+	return STATUS_OK;
+}
+
+enum status
+txn_open(struct txn *x, unsigned db, struct timed **ret)
+{
+	TRY(txn_open_db(x, db, true));
+	*ret = &x->dbs[db].timed;
 	return STATUS_OK;
 }
 

@@ -77,6 +77,7 @@ struct txn {
 	struct err *err;
 	uint64_t at_us; /* the moment of the past that it reads; 0: the present */
 	struct txn_db dbs[REDIS_DATABASES];
+	struct timed_stages stages; /* of the unit that runs */
 	struct txn_item *slots[TXN_SLOTS];
 	struct effect *effects;
 	struct effect **effects_end;
@@ -88,6 +89,9 @@ void txn_fini(struct txn *x);
 
 /* The name of a database in the store. */
 struct str txn_db_name(unsigned db, char buf[static TXN_NAME_BYTES]);
+
+/* The database, which is created if it is not there. */
+MUST_USE enum status txn_open(struct txn *x, unsigned db, struct timed **ret);
 
 /*
  * The database, which is created for a command that writes. `*ret` NULL: there is none yet, so it

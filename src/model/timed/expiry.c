@@ -130,7 +130,8 @@ sweep_item(struct sweep_shard *s, struct str entry)
 	TRY(buf_status(&space));
 	TRY(timed_items_sweep(&s->t, s->sweep->arena, ms, str_skip(buf_str(&key), space.len),
 			      buf_str(&key), &what, &done));
-	if (done)
+	/* Without a key it was a body that was staged, of which nobody knows. */
+	if (done && what.key.ptr)
 		TRY(note_gone(s->sweep, &what));
 	s->sweep->done += done;
 	s->sweep->more = s->sweep->more || done; /* its body */

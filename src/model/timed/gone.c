@@ -6,9 +6,9 @@
  */
 #include "model/timed/item_int.h"
 
-/* Clears at most `*budget` keys of the body, and the entry when all are gone. */
+/* Clears at most `*budget` keys of the body, and the entry when all are gone; else: `*ret_more`. */
 static enum status
-body_clear(struct kv_tx *tx, struct str entry, struct str body, size_t *budget)
+body_clear(struct kv_tx *tx, struct str entry, struct str body, size_t *budget, bool *ret_more)
 {
 	struct kv_range_options options = { .limit = *budget, .mode = KV_SNAPSHOT };
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
@@ -26,6 +26,7 @@ body_clear(struct kv_tx *tx, struct str entry, struct str body, size_t *budget)
 		TRY(kv_clear_range(tx, body, buf_str(&end)));
 		return kv_clear(tx, entry);
 	}
+	*ret_more = true;
 	buf_clear(&end);
 	buf_append_str(&end, range.pairs[range.count - 1].key);
 	buf_append_byte(&end, CATALOG_KEY_NEXT);
@@ -63,7 +64,7 @@ timed_gone_sweep(struct timed *t, uint64_t *ret_done, bool *ret_more)
 		timed_key_space(&body, t->db, TIMED_SPACE_BODY);
 		buf_append_str(&body, r.rest);
 		TRY(catalog_key_status(&body));
-		TRY(body_clear(t->tx, range.pairs[i].key, buf_str(&body), &budget));
+		TRY(body_clear(t->tx, range.pairs[i].key, buf_str(&body), &budget, ret_more));
 		++*ret_done;
 	}
 	*ret_more = *ret_more || range.more || (range.count && !budget);

@@ -158,12 +158,8 @@ timed_body_make(struct timed_item *item)
 	return timed_body_prefix(item->t->db, item->arena, item->id, &item->body);
 }
 
-/*
- * Has the body of the item cleared, at once or in the background; with history, when the past no
- * longer refers to it.
- */
-static enum status
-body_drop(struct timed_item *item)
+enum status
+timed_body_drop(struct timed_item *item)
 {
 	struct kv_tx *tx = item->t->tx;
 	struct str key;
@@ -253,7 +249,7 @@ enum status
 timed_item_renew(struct timed_item *item, enum timed_type type)
 {
 	TRY(timed_write_begin(item->t));
-	TRY(body_drop(item));
+	TRY(timed_body_drop(item));
 	if (!item->stored)
 		TRY(items_add(item, 1));
 	item->stored = true;
@@ -319,7 +315,7 @@ timed_item_remove(struct timed_item *item)
 	if (!item->stored)
 		return STATUS_OK;
 	TRY(timed_write_begin(item->t));
-	TRY(body_drop(item));
+	TRY(timed_body_drop(item));
 	TRY(items_add(item, -1));
 	item->stored = false;
 	item->type = TIMED_LEAF;

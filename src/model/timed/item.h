@@ -31,6 +31,9 @@ enum {
 	TIMED_CHUNK_BYTES = 64 * 1024,  /* of such a value; stored: never change */
 	TIMED_LENGTH_BYTES = 512 << 20, /* of a value */
 	TIMED_WRITE_BYTES = 8000000,    /* of a value that one transaction writes */
+	TIMED_STAGE_MS = 3600 * 1000,   /* what is staged for longer is removed */
+	/* Of the version of an item with a value: see timed_item_version(). */
+	TIMED_BASE_BYTES = 8 + TIMED_ID_BYTES + KV_VERSIONSTAMP_BYTES,
 };
 
 /* ---- Items (item.c) ---- */
@@ -116,15 +119,21 @@ MUST_USE enum status timed_item_version(struct timed_item *item, struct str *ret
  */
 struct str timed_item_watch_key(const struct timed_item *item);
 
-/* ---- Values (value.c): TIMED_VALUE ---- */
+/* ---- Values (value.c, value_read.c): TIMED_VALUE ---- */
 
-/* Replaces the item by a value. STATUS_VALUE_TOO_LARGE, explained, past TIMED_WRITE_BYTES. */
+/*
+ * Replaces the item by a value. STATUS_VALUE_TOO_LARGE, explained, past TIMED_LENGTH_BYTES; also if
+ * the transaction has no room for it, or it has more than TIMED_WRITE_BYTES, and it is not staged.
+ */
 MUST_USE enum status timed_value_set(struct timed_item *item, struct str value,
 				     struct timed_expiry expiry);
 /* The same, but that an item that is there keeps its expiry. */
 MUST_USE enum status timed_value_replace(struct timed_item *item, struct str value);
 
-/* Bytes of the value; fewer where it ends. Reads the chunks that they are in. */
+/*
+ * Bytes of the value; fewer where it ends. Reads the chunks that they are in. They stay until the
+ * transaction ends.
+ */
 MUST_USE enum status timed_value_get(struct timed_item *item, uint64_t offset, uint64_t len,
 				     struct str *ret);
 /*
@@ -132,6 +141,53 @@ MUST_USE enum status timed_value_get(struct timed_item *item, uint64_t offset, u
  * made if there is none. Keeps the expiry. Reads and writes the chunks that they are in.
  */
 MUST_USE enum status timed_value_write(struct timed_item *item, uint64_t offset, struct str bytes);
+
+/* ---- Values that are staged (stage.c) ---- */
+
+/*
+ * A value that one transaction cannot write is staged by several, and then published. Whoever can
+ * do that gives struct timed a struct timed_stages. A function that writes such a value then fails
+ * with STATUS_VALUE_TOO_LARGE and says in `wanted` what has to be staged. The caller drops the
+ * transaction, copies `wanted`, calls timed_stage_write() in one transaction after the other until
+ * it is complete or stale, adds it to `first` and runs its own transaction again: the function then
+ * publishes what is staged. If the item has changed meanwhile, it wants another one.
+ */
+struct timed_stage {
+	struct timed_stage *next;
+	struct timed *t;  /* of `wanted`: the database */
+	struct str key;   /* borrowed, as are the bytes */
+	struct str bytes; /* the same in each attempt, at the same address */
+	uint64_t offset;
+	uint64_t length; /* of the whole value */
+	bool patches;    /* the other bytes are those that the item has */
+	bool complete;
+	bool stale; /* it is of no use any more */
+
+	/* Private. */
+	uint8_t base[TIMED_BASE_BYTES]; /* the version of the item, if `patches` */
+	size_t base_len;
+	bool begun;
+	uint8_t id[TIMED_ID_BYTES]; /* of the body */
+	uint64_t until_ms;
+	uint64_t chunk; /* the next one */
+};
+
+struct timed_stages {
+	bool allowed;
+	struct timed_stage *first;
+	struct timed_stage wanted; /* if is_wanted */
+	bool is_wanted;
+};
+
+/*
+ * Writes a part of what is to be staged. The struct is changed as if the transaction commits: give
+ * a copy of it, and keep that then.
+ */
+MUST_USE enum status timed_stage_write(struct timed *t, struct timed_stage *s, struct arena *arena);
+
+/* Has what is staged removed, if it was not published. */
+MUST_USE enum status timed_stage_drop(struct timed *t, const struct timed_stage *s,
+				      struct arena *arena);
 
 /* ---- Members (members.c): TIMED_HASH, TIMED_SET, and by member TIMED_ZSET ---- */
 

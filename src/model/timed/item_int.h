@@ -159,6 +159,25 @@ MUST_USE enum status timed_dues_hidden(struct timed_item *item, uint64_t *ret);
 /* A hash of which all members have expired is not there: item->type is TIMED_LEAF then. */
 MUST_USE enum status timed_dues_look(struct timed_item *item);
 
+/*
+ * Has the body of the item cleared, at once or in the background; with history, when the past no
+ * longer refers to it.
+ */
+MUST_USE enum status timed_body_drop(struct timed_item *item);
+
+/* ---- Values that are staged (stage.c) ---- */
+
+/* The entry of EXPIRY that says that a body is staged. */
+MUST_USE enum status timed_stage_key(const struct catalog_db *db, struct arena *arena,
+				     const uint8_t id[TIMED_ID_BYTES], uint64_t ms,
+				     struct str *ret);
+/*
+ * Publishes a value that is staged, or says that it has to be. `patches`: what the item has beside
+ * the bytes stays.
+ */
+MUST_USE enum status timed_value_staged(struct timed_item *item, uint64_t offset, struct str bytes,
+					bool patches, uint64_t expires_ms);
+
 /* ---- The skip list over an order (blocks.c) ---- */
 
 /*

@@ -3,6 +3,7 @@
  *
  *     (P, EXPIRY, shard, ms, hash components, range components)  → '': an item, as any row
  *     (P, EXPIRY, shard, ms, null, b"id", b"hash16 name")        → '': a member
+ *     (P, EXPIRY, shard, ms, null, b"id")                        → '': a body that is staged
  *
  * dues.c writes the latter. A member's entry names its body, which stays the same when the item is
  * renamed; the body's OWNER is then the key of the header, which goes with the last member.
@@ -89,6 +90,19 @@ member_remove(struct timed_item *body, struct str member_key, uint64_t ms,
 	return STATUS_OK;
 }
 
+/* Removes a body that was staged and not published. The caller clears the entry. */
+static enum status
+stage_sweep(struct timed_item *body, uint64_t ms, bool *ret_done)
+{
+	struct str entry, value;
+
+	/* The sweep has read the entry by a snapshot; whoever publishes the body clears it. */
+	TRY(timed_stage_key(body->t->db, body->arena, body->id, ms, &entry));
+	TRY(value_read(body->t, entry, &value));
+	*ret_done = value.ptr != NULL;
+	return *ret_done ? timed_body_drop(body) : STATUS_OK;
+}
+
 static enum status
 member_sweep(struct timed *t, struct arena *arena, uint64_t ms, struct tuple_reader r,
 	     struct timed_expired *ret, bool *ret_done)
@@ -108,6 +122,8 @@ member_sweep(struct timed *t, struct arena *arena, uint64_t ms, struct tuple_rea
 		return timed_item_corrupt(&body);
 	memcpy(body.id, id.ptr, sizeof(body.id));
 	TRY(timed_body_prefix(t->db, arena, body.id, &body.body));
+	if (!r.rest.len)
+		return stage_sweep(&body, ms, ret_done);
 	key = timed_arena_buf(arena, body.body.len + r.rest.len);
 	buf_append_str(&key, body.body);
 	buf_append_str(&key, r.rest);

@@ -1,6 +1,7 @@
 /* Checks a database of items: headers, bodies, that their counts are right. */
 #include <endian.h>
 
+#include "base/hash.h"
 #include "model/timed/item_int.h"
 
 #define FINDING_HEADER "item_header" /* one that cannot be where it is, or whose body lacks */
@@ -20,6 +21,26 @@ struct body_seen {
 	uint64_t due;      /* entries of such */
 	uint64_t dues;     /* that are counted */
 };
+
+/*
+ * Which bodies there are, and which are named: by a header, or by an entry that says that the body
+ * is gone or staged. There may be many, so only their number and the sum of their hashes is kept;
+ * they are the same if each body is named once.
+ */
+struct bodies {
+	uint64_t count;
+	uint64_t sum;
+};
+
+/* `id`: as it is in keys. */
+static void
+bodies_add(struct bodies *b, struct str id)
+{
+	static const uint8_t seed[HASH_SEED_BYTES];
+
+	b->count++;
+	b->sum += hash_seeded(seed, id);
+}
 
 static bool
 number_parse(struct str value, uint64_t *ret)
@@ -103,7 +124,7 @@ body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
 
 static enum status
 body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *pair,
-	  struct str tail)
+	  struct str tail, struct bodies *there)
 {
 	size_t id = tuple_skip(tail, 0, TUPLE_SKIP_TEXT);
 	struct str rest = str_skip(tail, id);
@@ -124,6 +145,7 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 		buf_append_str(&key, prefix);
 		*b = (struct body_seen){ .key = key };
 		TRY(buf_status(&key));
+		bodies_add(there, str_of(tail.ptr, id));
 	}
 	v->sum.leaves++;
 	if (!rest.len || rest.ptr[0] != TUPLE_CODE_BYTES) {
@@ -142,14 +164,14 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 }
 
 static enum status
-verify_bodies(struct catalog_verify *v)
+verify_bodies(struct catalog_verify *v, struct bodies *there)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 	struct body_seen b = { .key = CATALOG_KEY_INIT };
 	enum status status = catalog_verify_cursor_open(v, &c, TIMED_SPACE_BODY);
 
 	while (status == STATUS_OK && !c.done) {
-		status = body_take(v, &b, &c.pair, c.tail);
+		status = body_take(v, &b, &c.pair, c.tail, there);
 		if (status == STATUS_OK)
 			status = catalog_verify_cursor_next(v, &c);
 	}
@@ -162,19 +184,24 @@ verify_bodies(struct catalog_verify *v)
 /* ---- Headers ---- */
 
 static enum status
-verify_body_of(struct catalog_verify *v, const struct kv_pair *pair, const struct timed_header *h)
+verify_body_of(struct catalog_verify *v, const struct kv_pair *pair, const struct timed_header *h,
+	       struct bodies *named)
 {
 	struct timed_item item = { .arena = v->scratch };
+	bool is_value = h->type == TIMED_VALUE;
 	struct kv_future *f;
 	struct str key, ignored;
 
-	if (!h->has_body || h->type == TIMED_VALUE)
+	if (!h->has_body)
 		return STATUS_OK;
 	TRY(timed_body_prefix(v->db, v->scratch, h->id, &item.body));
-	TRY(timed_part_key(&item, TIMED_PART_COUNT, &key));
+	timed_key_space(&v->key, v->db, TIMED_SPACE_BODY);
+	bodies_add(named, str_skip(item.body, v->key.len));
+	TRY(timed_part_key(&item, is_value ? TIMED_PART_STAMP : TIMED_PART_COUNT, &key));
 	TRY(catalog_verify_get(v, key, &f));
 	if (!kv_future_value(f, &ignored))
-		catalog_verify_found(v, FINDING_HEADER, pair->key, "its body has no count");
+		catalog_verify_found(v, FINDING_HEADER, pair->key, "its body has no %s",
+				     is_value ? "stamp" : "count");
 	kv_future_free(f);
 	return STATUS_OK;
 }
@@ -199,7 +226,8 @@ verify_entry_of(struct catalog_verify *v, const struct kv_pair *pair, uint64_t m
 }
 
 static enum status
-verify_header(struct catalog_verify *v, const struct kv_pair *pair, struct str tail)
+verify_header(struct catalog_verify *v, const struct kv_pair *pair, struct str tail,
+	      struct bodies *named)
 {
 	struct timed_place place;
 	struct timed_header h;
@@ -218,19 +246,19 @@ verify_header(struct catalog_verify *v, const struct kv_pair *pair, struct str t
 		catalog_verify_unreadable(v, status, &err, pair->key, "not a header of an item");
 		return STATUS_OK;
 	}
-	TRY(verify_body_of(v, pair, &h));
+	TRY(verify_body_of(v, pair, &h, named));
 	return verify_entry_of(v, pair, h.expires_ms);
 }
 
 static enum status
-verify_headers(struct catalog_verify *v, uint64_t *ret_count)
+verify_headers(struct catalog_verify *v, uint64_t *ret_count, struct bodies *named)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 
 	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_ROWS));
 	while (!c.done) {
 		++*ret_count;
-		TRY(verify_header(v, &c.pair, c.tail));
+		TRY(verify_header(v, &c.pair, c.tail, named));
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
 	return STATUS_OK;
@@ -259,26 +287,96 @@ verify_count(struct catalog_verify *v, uint64_t headers)
 	return STATUS_OK;
 }
 
-/* The spaces whose keys have nothing to be compared with. */
+/* ---- Entries ---- */
+
+/* A body that is gone is cleared in parts, and its entry goes when nothing is found any more. */
 static enum status
-verify_counted(struct catalog_verify *v, enum timed_space space)
+verify_is_there(struct catalog_verify *v, struct str id, bool *ret)
+{
+	const struct kv_range_options options = { .limit = 1 };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct kv_future *f;
+
+	timed_key_space(&begin, v->db, TIMED_SPACE_BODY);
+	buf_append_str(&begin, id);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&begin));
+	TRY(catalog_key_status(&end));
+	TRY(catalog_verify_get_range(v, buf_str(&begin), buf_str(&end), &options, &f));
+	*ret = kv_future_range(f).count > 0;
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+static enum status
+verify_gone(struct catalog_verify *v, struct bodies *named)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 
-	TRY(catalog_verify_cursor_open(v, &c, space));
-	while (!c.done)
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_GONE));
+	while (!c.done) {
+		struct tuple_reader r = tuple_reader(c.tail);
+		uint64_t bucket;
+		bool there = false;
+
+		if (tuple_next_u64(&r, &bucket) == STATUS_OK)
+			TRY(verify_is_there(v, r.rest, &there));
+		else
+			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
+					     "no body that is gone can be here");
+		if (there)
+			bodies_add(named, r.rest);
 		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+/* Most entries are of what expires, and say only where to look. */
+static enum status
+verify_expiry(struct catalog_verify *v, struct bodies *named)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_EXPIRY));
+	while (!c.done) {
+		struct tuple_reader r = tuple_reader(c.tail);
+		uint64_t shard, ms;
+		struct tuple_elem e;
+		size_t id;
+
+		if (tuple_next_u64(&r, &shard) != STATUS_OK ||
+		    tuple_next_u64(&r, &ms) != STATUS_OK || tuple_next(&r, &e) != STATUS_OK) {
+			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
+					     "nothing that expires can be here");
+		} else if (e.kind == TUPLE_NULL) {
+			id = tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT);
+			if (id && id == r.rest.len)
+				bodies_add(named, r.rest);
+		}
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
 	return STATUS_OK;
 }
 
 enum status
 timed_items_verify_opened(struct catalog_verify *v)
 {
+	struct bodies named = { 0 }, there = { 0 };
 	uint64_t headers = 0;
 
-	TRY(verify_headers(v, &headers));
+	TRY(verify_headers(v, &headers, &named));
 	TRY(verify_count(v, headers));
-	TRY(verify_bodies(v));
-	TRY(verify_counted(v, TIMED_SPACE_GONE));
-	return verify_counted(v, TIMED_SPACE_EXPIRY);
+	TRY(verify_bodies(v, &there));
+	TRY(verify_gone(v, &named));
+	TRY(verify_expiry(v, &named));
+	if (named.count == there.count && named.sum == there.sum)
+		return STATUS_OK;
+	timed_key_space(&v->key, v->db, TIMED_SPACE_BODY);
+	TRY(catalog_key_status(&v->key));
+	catalog_verify_found(v, FINDING_BODY, buf_str(&v->key),
+			     "%llu bodies are there; headers and entries name %llu, or others",
+			     (unsigned long long)there.count, (unsigned long long)named.count);
+	return STATUS_OK;
 }

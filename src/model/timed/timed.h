@@ -77,6 +77,8 @@ struct timed_clock {
 	void *arg;
 };
 
+struct timed_stages;
+
 struct timed {
 	struct kv_tx *tx;
 	const struct catalog_db *db;
@@ -87,6 +89,7 @@ struct timed {
 	bool stored;                   /* this transaction has written the clock */
 	bool touched;                  /* and the key that is watched */
 	unsigned bodies;               /* ids of bodies that this transaction has made */
+	struct timed_stages *stages;   /* item.h; NULL: nothing can be staged */
 	uint64_t at_us;                /* the moment of the past that is read; 0: the present */
 	struct kv_future *asked_state; /* of the history, with `asked`; NULL: there is none */
 	bool has_history;

@@ -8,69 +8,6 @@
  */
 #include "model/timed/item_int.h"
 
-/* ---- Reading ---- */
-
-/* Copies what a chunk has of the bytes from `offset` on that `to` is for. */
-static enum status
-chunk_copy(struct timed_item *item, const struct kv_pair *pair, uint64_t offset, char *to,
-	   size_t len)
-{
-	struct tuple_reader r = tuple_reader(str_skip(pair->key, item->body.len));
-	uint64_t part, n, at, from, until;
-
-	if (tuple_next_u64(&r, &part) != STATUS_OK || tuple_next_u64(&r, &n) != STATUS_OK ||
-	    pair->value.len > TIMED_CHUNK_BYTES)
-		return timed_item_corrupt(item);
-	at = n * TIMED_CHUNK_BYTES;
-	from = at > offset ? at : offset;
-	until = at + pair->value.len < offset + len ? at + pair->value.len : offset + len;
-	if (from < until)
-		memcpy(to + (from - offset), pair->value.ptr + (from - at), (size_t)(until - from));
-	return STATUS_OK;
-}
-
-static enum status
-chunks_read(struct timed_item *item, uint64_t offset, char *to, size_t len)
-{
-	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
-	struct str begin, end;
-	struct kv_pair pair;
-	enum status status;
-
-	TRY(timed_chunk_key(item, offset / TIMED_CHUNK_BYTES, &begin));
-	TRY(timed_chunk_key(item, (offset + len - 1) / TIMED_CHUNK_BYTES + 1, &end));
-	TRY(timed_cursor_open(&scan, item->t, begin, end, NULL));
-	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK)
-		TRY(chunk_copy(item, &pair, offset, to, len));
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-enum status
-timed_value_get(struct timed_item *item, uint64_t offset, uint64_t len, struct str *ret)
-{
-	char *bytes;
-
-	*ret = STR("");
-	if (item->type != TIMED_VALUE || offset >= item->length)
-		return STATUS_OK;
-	if (len > item->length - offset)
-		len = item->length - offset;
-	if (!len)
-		return STATUS_OK;
-	bytes = item->body.len ? arena_zalloc(item->arena, (size_t)len)
-			       : arena_bytes(item->arena, (size_t)len);
-	if (!bytes)
-		return STATUS_LIMIT;
-	if (item->body.len)
-		TRY(chunks_read(item, offset, bytes, (size_t)len));
-	else
-		memcpy(bytes, item->value.ptr + offset, (size_t)len);
-	*ret = str_of(bytes, (size_t)len);
-	return STATUS_OK;
-}
-
-/* ---- Writing ---- */
-
 /* Writes bytes over one chunk, whose other bytes stay; `all`: there are none. */
 static enum status
 chunk_write(struct timed_item *item, uint64_t n, size_t at, struct str bytes, bool all)
@@ -115,16 +52,19 @@ chunks_write(struct timed_item *item, uint64_t offset, struct str bytes, bool al
 static enum status
 check_value(struct timed_item *item, uint64_t offset, struct str bytes)
 {
-	if (bytes.len > TIMED_WRITE_BYTES)
-		return err_set(item->t->err, STATUS_VALUE_TOO_LARGE,
-			       "one transaction may write %d bytes of a value "
-			       "(TIMED_WRITE_BYTES)",
-			       TIMED_WRITE_BYTES);
-	if (offset > TIMED_LENGTH_BYTES - bytes.len)
+	if (bytes.len > TIMED_LENGTH_BYTES || offset > TIMED_LENGTH_BYTES - bytes.len)
 		return err_set(item->t->err, STATUS_VALUE_TOO_LARGE,
 			       "a value may have %d bytes (TIMED_LENGTH_BYTES)",
 			       TIMED_LENGTH_BYTES);
 	return STATUS_OK;
+}
+
+/* True if the transaction has no room for these bytes beside what it writes already. */
+static bool
+must_stage(const struct timed_item *item, struct str bytes)
+{
+	return bytes.len > TIMED_INLINE_BYTES &&
+	       kv_tx_stats(item->t->tx).size_bytes + bytes.len > TIMED_WRITE_BYTES;
 }
 
 /* Replaces the item by the value, with this expiry. */
@@ -132,6 +72,8 @@ static enum status
 value_store(struct timed_item *item, struct str value, uint64_t expires_ms)
 {
 	TRY(check_value(item, 0, value));
+	if (must_stage(item, value))
+		return timed_value_staged(item, 0, value, false, expires_ms);
 	TRY(timed_item_renew(item, TIMED_VALUE));
 	item->expires_ms = expires_ms;
 	item->length = value.len;
@@ -188,6 +130,8 @@ timed_value_write(struct timed_item *item, uint64_t offset, struct str bytes)
 
 	TRY(check_value(item, offset, bytes));
 	TRY(timed_write_begin(item->t));
+	if (must_stage(item, bytes))
+		return timed_value_staged(item, offset, bytes, true, expires_ms);
 	if (!length)
 		item->value = value = STR("");
 	if (!item->body.len && offset + bytes.len <= TIMED_INLINE_BYTES) {

@@ -365,6 +365,159 @@ fields_expire_and_the_hash_goes_with_the_last(void **state)
 	items_verify(f);
 }
 
+/* ---- Values of more than one transaction ---- */
+
+enum {
+	STAGED_BYTES = 9 * 1000 * 1000,
+	STAGED_OFFSET = 5 * 1000 * 1000 + 7,
+};
+
+struct staging {
+	struct timed_stages stages;
+	struct timed_stage stage, next;
+	struct str bytes;
+	uint64_t offset;
+	bool patches;
+	enum status status;
+	struct str read; /* what the item has; malloc'd */
+};
+
+static enum status
+staged_write(struct timed *t, struct arena *arena, void *arg)
+{
+	struct staging *s = arg;
+	struct timed_item item;
+
+	t->stages = &s->stages;
+	s->stages = (struct timed_stages){ .allowed = true,
+					   .first = s->stage.complete ? &s->stage : NULL };
+	TRY(timed_item_open(t, STR("big"), arena, &item));
+	if (s->patches)
+		s->status = timed_value_write(&item, s->offset, s->bytes);
+	else
+		s->status = timed_value_set(&item, s->bytes,
+					    (struct timed_expiry){ .kind = TIMED_EXPIRY_NEVER });
+	return s->stages.is_wanted ? STATUS_OK : s->status;
+}
+
+static enum status
+staged_part(struct timed *t, struct arena *arena, void *arg)
+{
+	struct staging *s = arg;
+
+	s->next = s->stage;
+	return timed_stage_write(t, &s->next, arena);
+}
+
+static enum status
+staged_read(struct timed *t, struct arena *arena, void *arg)
+{
+	struct staging *s = arg;
+	struct timed_item item;
+	struct str value;
+	char *copy;
+
+	free((char *)(uintptr_t)s->read.ptr);
+	s->read = (struct str){ NULL, 0 };
+	TRY(timed_item_open(t, STR("big"), arena, &item));
+	TRY(timed_value_get(&item, 0, item.length, &value));
+	copy = malloc(value.len + 1);
+	assert_non_null(copy);
+	if (value.len)
+		memcpy(copy, value.ptr, value.len);
+	s->read = str_of(copy, value.len);
+	return STATUS_OK;
+}
+
+/* Asks for the write, and stages a part of what it wants. */
+static void
+staging_begin(struct items *f, struct staging *s)
+{
+	s->stage = (struct timed_stage){ 0 };
+	items_must(f, staged_write, s);
+	assert_int_equal(s->status, STATUS_VALUE_TOO_LARGE);
+	assert_true(s->stages.is_wanted);
+	s->stage = s->stages.wanted;
+	items_must(f, staged_part, s);
+	s->stage = s->next;
+	assert_false(s->stage.complete || s->stage.stale);
+}
+
+static void
+staging_finish(struct items *f, struct staging *s)
+{
+	while (!s->stage.complete && !s->stage.stale) {
+		items_must(f, staged_part, s);
+		s->stage = s->next;
+	}
+	items_must(f, staged_write, s);
+}
+
+static enum status
+append_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("big"), arena, &item));
+	return timed_value_write(&item, item.length, STR("tail"));
+}
+
+static void
+a_value_of_many_transactions_is_there_as_a_whole_or_not_at_all(void **state)
+{
+	struct items *f = *state;
+	struct staging s = { 0 };
+	char *bytes = malloc(STAGED_BYTES);
+
+	assert_non_null(bytes);
+	for (size_t i = 0; i < STAGED_BYTES; i++)
+		bytes[i] = (char)(i * 2654435761U >> 11);
+	s.bytes = str_of(bytes, STAGED_BYTES);
+
+	/* Abandoned: it goes when its time has come, and who comes back later is told so. */
+	staging_begin(f, &s);
+	items_verify(f);
+	items_sweep(f);
+	assert_true(items_pairs(f, SPACE_BODY) > 0);
+	f->now_ms += TIMED_STAGE_MS + 1;
+	items_sweep(f);
+	assert_int_equal(items_pairs(f, SPACE_BODY), 0);
+	assert_int_equal(items_pairs(f, SPACE_EXPIRY), 0);
+	staging_finish(f, &s);
+	assert_true(s.stage.stale && s.stages.is_wanted);
+
+	staging_begin(f, &s);
+	staging_finish(f, &s);
+	assert_int_equal(s.status, STATUS_OK);
+	items_must(f, staged_read, &s);
+	assert_true(str_eq(s.read, s.bytes));
+	assert_int_equal(items_pairs(f, SPACE_EXPIRY), 0);
+	items_verify(f);
+
+	/* A part of it: only of the value as it was when that was asked for. */
+	s.patches = true;
+	s.offset = STAGED_OFFSET;
+	staging_begin(f, &s);
+	items_must(f, append_run, NULL);
+	staging_finish(f, &s);
+	assert_true(s.stage.stale && s.stages.is_wanted);
+	staging_begin(f, &s);
+	staging_finish(f, &s);
+	assert_int_equal(s.status, STATUS_OK);
+	items_must(f, staged_read, &s);
+	assert_int_equal(s.read.len, STAGED_OFFSET + STAGED_BYTES);
+	assert_memory_equal(s.read.ptr, bytes, STAGED_OFFSET);
+	assert_memory_equal(s.read.ptr + STAGED_OFFSET, bytes, STAGED_BYTES);
+	items_verify(f);
+	f->now_ms += TIMED_STAGE_MS + 1;
+	items_sweep(f);
+	items_verify(f);
+	assert_int_equal(items_pairs(f, SPACE_GONE), 0);
+	free((char *)(uintptr_t)s.read.ptr);
+	free(bytes);
+}
+
 /* ---- Databases ---- */
 
 static enum status
@@ -575,6 +728,7 @@ main(void)
 		WITH_STORE(changes_of_one_transaction_keep_blocks_right),
 		WITH_STORE(a_transaction_uses_what_it_has_written),
 		WITH_STORE(fields_expire_and_the_hash_goes_with_the_last),
+		WITH_STORE(a_value_of_many_transactions_is_there_as_a_whole_or_not_at_all),
 		WITH_STORE(pages_count_and_flush_are_of_one_database),
 		WITH_STORE(random_operations_agree_with_a_model),
 		WITH_STORE(writers_of_one_collection_keep_its_counts_right),

@@ -77,6 +77,19 @@ reply_bulk(struct reply *r, struct str s)
 }
 
 void
+reply_bulk_begin(struct reply *r, size_t len)
+{
+	reply_line(r, '$', (int64_t)len);
+	(void)buf_reserve(r->out, len + 2);
+}
+
+void
+reply_bulk_end(struct reply *r)
+{
+	buf_append_cstr(r->out, "\r\n");
+}
+
+void
 reply_bulk_cstr(struct reply *r, const char *s)
 {
 	reply_bulk(r, str_from_cstr(s));

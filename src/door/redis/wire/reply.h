@@ -25,6 +25,9 @@ void reply_errorf(struct reply *r, const char *fmt, ...) PRINTF(2, 3);
 
 void reply_int(struct reply *r, int64_t n);
 void reply_bulk(struct reply *r, struct str s);
+/* The same in parts: what is appended to r->out in between are the `len` bytes. */
+void reply_bulk_begin(struct reply *r, size_t len);
+void reply_bulk_end(struct reply *r);
 void reply_bulk_cstr(struct reply *r, const char *s);
 void reply_bulk_int(struct reply *r, int64_t n);
 /* A text with a format: "txt". In RESP2 a bulk. */
