@@ -525,6 +525,32 @@ def a_timeout_ends_connections_that_ask_for_nothing(cwd):
 
 
 @test
+def settings_are_looked_for_before_their_values(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        contains(c.error("CONFIG", "SET", "maxmemory", "1", "maxmemory", "2"), "duplicate parameter")
+        contains(c.error("CONFIG", "SET", "maxmemory", "1", "nosuch", "2"), "Unknown option")
+        contains(c.error("CONFIG", "SET", "maxmemory", "1"), "frond cannot set it")
+        contains(c.error("CONFIG", "SET", "daemonize", "yes"), "immutable")
+        equal(c("CONFIG", "SET", "port", server.port), "OK")
+        contains(c.error("CONFIG", "SET", "port", "1"), "frond cannot set it")
+
+
+@test
+def keys_of_subcommands_are_known(cwd):
+    admin = ("--admin", "root:secret")
+    ok("user", "add", "ann", "--roles", "redis:~cache:* +@all", cwd=cwd, stdin="pw\n")
+    with Redis(cwd, *admin) as server, server.client() as c:
+        c("AUTH", "ann", "pw")
+        c("SET", "cache:a", "1")
+        equal(c("OBJECT", "ENCODING", "cache:a"), b"int")
+        for words in (("OBJECT", "ENCODING", "other"), ("MEMORY", "USAGE", "other")):
+            contains(c.error(*words), "NOPERM")
+        equal(c("COMMAND", "GETKEYS", "MEMORY", "USAGE", "a"), [b"a"])
+        equal(c.error("COMMAND", "GETKEYS", "MEMORY", "DOCTOR"), "ERR The command has no key arguments")
+        equal(c.error("COMMAND", "LIST", "FILTERBY", "nothing", "x"), "ERR syntax error")
+
+
+@test
 def people_log_in_and_may_do_what_their_roles_say(cwd):
     admin = ("--admin", "root:secret")
     with Redis(cwd, *admin) as server, server.client() as c:

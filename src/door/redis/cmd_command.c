@@ -142,6 +142,13 @@ command_docs(struct call *c)
 }
 
 static enum status
+no_keys(struct call *c)
+{
+	reply_error(c->reply, STR("ERR The command has no key arguments"));
+	return STATUS_OK;
+}
+
+static enum status
 command_getkeys(struct call *c)
 {
 	const struct command *command = command_find(c->redis, c->argv[2]);
@@ -153,10 +160,8 @@ command_getkeys(struct call *c)
 		reply_error(c->reply, STR("ERR Invalid command specified"));
 		return STATUS_OK;
 	}
-	if (!command->first_key && !(command->flags & COMMAND_MOVABLE_KEYS)) {
-		reply_error(c->reply, STR("ERR The command has no key arguments"));
-		return STATUS_OK;
-	}
+	if (!command->first_key && !(command->flags & (COMMAND_MOVABLE_KEYS | COMMAND_CONTAINER)))
+		return no_keys(c);
 	if (!command_takes(command, argc)) {
 		reply_error(c->reply, STR("ERR Invalid number of arguments specified for command"));
 		return STATUS_OK;
@@ -165,6 +170,8 @@ command_getkeys(struct call *c)
 		reply_error(c->reply, STR("ERR Invalid arguments specified for command"));
 		return STATUS_OK;
 	}
+	if (!count && command->flags & COMMAND_CONTAINER)
+		return no_keys(c);
 	reply_array(c->reply, count);
 	for (size_t i = 0; i < count; i++)
 		reply_bulk(c->reply, c->argv[2 + places[i]]);
@@ -178,7 +185,9 @@ command_list(struct call *c)
 	size_t category = acl_category_count;
 	size_t count = 0;
 
-	if (c->argc != 2 && (c->argc != 5 || !call_arg_is(c, 2, "filterby")))
+	if (c->argc != 2 && (c->argc != 5 || !call_arg_is(c, 2, "filterby") ||
+			     !(call_arg_is(c, 3, "pattern") || call_arg_is(c, 3, "aclcat") ||
+			       call_arg_is(c, 3, "module"))))
 		return call_syntax_error(c);
 	for (size_t i = 0; call_arg_is(c, 3, "aclcat") && i < acl_category_count; i++)
 		if (call_arg_is(c, 4, acl_categories[i]))

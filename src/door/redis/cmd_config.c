@@ -43,6 +43,7 @@ static const struct config_row rows[] = {
 	{ "busy-reply-threshold", "5000", CONFIG_NUMBER, 0, BIG, NULL },
 	{ "client-query-buffer-limit", "1073741824", CONFIG_MEMORY, 0, BIG, NULL },
 	{ "cluster-enabled", "no", CONFIG_FIXED, 0, 0, "frond has no cluster slots" },
+	{ "daemonize", "no", CONFIG_FIXED, 0, 0, "it is immutable" },
 	{ "databases", "16", CONFIG_FIXED, 0, 0, "there are 16" },
 	{ "dir", ".", CONFIG_FIXED, 0, 0, "--store says where the data is" },
 	{ "hash-max-listpack-entries", "128", CONFIG_NUMBER, 0, BIG, NULL },
@@ -57,6 +58,7 @@ static const struct config_row rows[] = {
 	{ "list-max-ziplist-size", "-2", CONFIG_NUMBER, -5, BIG, NULL },
 	{ "lua-time-limit", "5000", CONFIG_NUMBER, 0, UINT32_MAX, NULL },
 	{ "maxmemory", "0", CONFIG_FIXED, 0, 0, NO_EVICTION },
+	{ "maxmemory-clients", "0", CONFIG_FIXED, 0, 0, NO_EVICTION },
 	{ "maxmemory-policy", "noeviction", CONFIG_FIXED, 0, 0, NO_EVICTION },
 	{ "maxmemory-samples", "5", CONFIG_NUMBER, 1, 64, NULL },
 	{ "notify-keyspace-events", "", CONFIG_EVENTS, 0, 0, NULL },
@@ -65,6 +67,7 @@ static const struct config_row rows[] = {
 	{ "replicaof", "", CONFIG_FIXED, 0, 0, NO_REPLICAS },
 	{ "save", "", CONFIG_FIXED, 0, 0, ON_DISK },
 	{ "set-max-intset-entries", "512", CONFIG_NUMBER, 0, BIG, NULL },
+	{ "slaveof", "", CONFIG_FIXED, 0, 0, NO_REPLICAS },
 	{ "slowlog-log-slower-than", "10000", CONFIG_NUMBER, -1, BIG, NULL },
 	{ "slowlog-max-len", "128", CONFIG_NUMBER, 0, REDIS_SLOWLOG_ENTRIES, NULL },
 	{ "stream-node-max-bytes", "4096", CONFIG_MEMORY, 0, BIG, NULL },
@@ -78,6 +81,7 @@ static const struct config_row rows[] = {
 
 enum {
 	ROWS = sizeof(rows) / sizeof(rows[0]),
+	PORT_BYTES = 8, /* of its number, as text */
 };
 
 /* ---- Values ---- */
@@ -152,15 +156,15 @@ write_events(unsigned events, char ret[static 20])
 
 /* What the setting would have as its text; false, with the reason, if it cannot. */
 static bool
-config_check(const struct config_row *row, struct str value, char *ret, size_t ret_bytes, char *why,
-	     size_t why_bytes)
+config_check(const struct config_row *row, struct str now, struct str value, char *ret,
+	     size_t ret_bytes, char *why, size_t why_bytes)
 {
 	int64_t n;
 	int events;
 
 	switch (row->kind) {
 	case CONFIG_FIXED:
-		if (str_eq_nocase(value, str_from_cstr(row->first)))
+		if (str_eq_nocase(value, now))
 			break;
 		snprintf(why, why_bytes, "frond cannot set it: %s", row->why);
 		return false;
@@ -284,7 +288,7 @@ config_get(struct call *c)
 	pthread_mutex_lock(&c->redis->config_lock);
 	for (size_t i = 0; i < ROWS; i++) {
 		bool wanted = false;
-		char port[8];
+		char port[PORT_BYTES];
 
 		for (size_t k = 2; k < c->argc && !wanted; k++)
 			wanted = glob_matches(c->argv[k], str_from_cstr(rows[i].name), true);
@@ -301,12 +305,10 @@ config_get(struct call *c)
 	return STATUS_OK;
 }
 
-/* False: the error has been answered. */
+/* The names are known, and each is there once. False: the error has been answered. */
 static bool
-config_check_all(struct call *c, char (*texts)[REDIS_CONFIG_BYTES])
+config_check_names(struct call *c)
 {
-	char why[256];
-
 	for (size_t i = 2; i < c->argc; i += 2) {
 		size_t at = config_find(c->argv[i]);
 
@@ -327,14 +329,37 @@ config_check_all(struct call *c, char (*texts)[REDIS_CONFIG_BYTES])
 				     STR_ARG(c->argv[i]));
 			return false;
 		}
-		if (!config_check(&rows[at], c->argv[i + 1], texts[i / 2 - 1], REDIS_CONFIG_BYTES,
-				  why, sizeof(why))) {
-			reply_errorf(c->reply,
-				     "ERR CONFIG SET failed (possibly related to argument '%s') - "
-				     "%s",
-				     rows[at].name, why);
-			return false;
-		}
+	}
+	return true;
+}
+
+/* The value that CONFIG GET shows of a setting that cannot be set. */
+static struct str
+config_fixed(const struct redis *r, const struct config_row *row, char port[static PORT_BYTES])
+{
+	if (strcmp(row->name, "port") != 0)
+		return str_from_cstr(row->first);
+	return str_of(port, (size_t)snprintf(port, PORT_BYTES, "%u", r->config.port));
+}
+
+/* False: the error has been answered. */
+static bool
+config_check_all(struct call *c, char (*texts)[REDIS_CONFIG_BYTES])
+{
+	char why[256], port[PORT_BYTES];
+
+	if (!config_check_names(c))
+		return false;
+	for (size_t i = 2; i < c->argc; i += 2) {
+		const struct config_row *row = &rows[config_find(c->argv[i])];
+
+		if (config_check(row, config_fixed(c->redis, row, port), c->argv[i + 1],
+				 texts[i / 2 - 1], REDIS_CONFIG_BYTES, why, sizeof(why)))
+			continue;
+		reply_errorf(c->reply,
+			     "ERR CONFIG SET failed (possibly related to argument '%s') - %s",
+			     row->name, why);
+		return false;
 	}
 	return true;
 }

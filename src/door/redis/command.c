@@ -126,9 +126,23 @@ keys_find_movable(struct keys *k, const struct command *command, const struct st
 	return true;
 }
 
+/* OBJECT … key, MEMORY USAGE key. */
+static void
+keys_add_subcommand(struct keys *k, const struct command *command, const struct str *argv,
+		    size_t argc)
+{
+	bool object = strcmp(command->name, "object") == 0;
+	bool memory = strcmp(command->name, "memory") == 0;
+
+	if (argc > 2 && (object || (memory && str_eq_nocase(argv[1], STR("usage")))))
+		keys_add(k, 2, 3, 1);
+}
+
 static bool
 keys_find(struct keys *k, const struct command *command, const struct str *argv, size_t argc)
 {
+	if (command->flags & COMMAND_CONTAINER)
+		keys_add_subcommand(k, command, argv, argc);
 	if (command->first_key > 0) {
 		int64_t last = command->last_key < 0 ? (int64_t)argc + command->last_key
 						     : command->last_key;
