@@ -1,10 +1,11 @@
 /*
- * A document that is a filter, and behind it a document that it is run on: a filter that compiles
- * runs, gives the same answer twice, and the opposite within $nor.
+ * A document that is a filter or an update, and behind it a document that it is run on: a filter
+ * that compiles runs, gives the same answer twice, and the opposite within $nor; an update makes
+ * the same valid document twice, and tells whether it is another one.
  */
 #include <stdlib.h>
 
-#include "mql/match.h"
+#include "mql/update.h"
 
 enum {
 	MAX_BYTES = 1 << 24,
@@ -69,6 +70,25 @@ check_filter(struct arena *arena, struct str filter, struct str document)
 	buf_release(&opposite);
 }
 
+static void
+check_update(struct arena *arena, struct str change, struct str document)
+{
+	struct err err = { 0 };
+	struct mql q = { .arena = arena, .err = &err };
+	const struct mql_update_on on = { .document = document };
+	struct mql_update *u;
+	struct mql_updated once, twice;
+
+	if (mql_update_compile(&q, change, BSON_EMPTY, &u) != STATUS_OK ||
+	    mql_update_run(u, &q, &on, &once) != STATUS_OK)
+		return;
+	must(mql_update_run(u, &q, &on, &twice) == STATUS_OK);
+	must(bson_check(once.document, NULL) == STATUS_OK);
+	must(str_eq(once.document, twice.document) && once.count == twice.count);
+	must(once.changed || str_eq(once.document, document));
+	must(!once.changed || once.replaced || once.count);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -81,6 +101,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	arena = arena_new(MAX_BYTES);
 	must(arena != NULL);
 	check_filter(arena, filter, document);
+	check_update(arena, filter, document);
 	arena_free(arena);
 	return 0;
 }

@@ -1,0 +1,272 @@
+#include "mql/update.h"
+
+#include "mql_case.h"
+
+static enum status
+update(struct mql *q, const char *change, const char *filters, const char *document, int position,
+       bool insert, struct mql_updated *ret)
+{
+	struct mql_update *u;
+	struct mql_update_on on = { case_bson(q->arena, document), position, insert };
+	struct str array = BSON_EMPTY;
+	struct bson_value v;
+	enum status status;
+
+	if (filters && bson_find(case_bson(q->arena, filters), STR("f"), &v))
+		array = v.text;
+	status = mql_update_compile(q, case_bson(q->arena, change), array, &u);
+	if (status != STATUS_OK)
+		return status;
+	return mql_update_run(u, q, &on, ret);
+}
+
+/* The paths, with blanks between. */
+static const char *
+paths_of(struct arena *arena, const struct mql_updated *u)
+{
+	struct str all = STR("");
+
+	for (size_t i = 0; i < u->count; i++)
+		all = arena_printf(arena, "%.*s%s%.*s", STR_ARG(all), i ? " " : "",
+				   STR_ARG(u->paths[i]));
+	return all.ptr;
+}
+
+struct update_case {
+	const char *update;
+	const char *document;
+	const char *expected;
+	const char *paths;
+};
+
+static void
+check_updates(struct arena *arena, const struct update_case *cases, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct update_case *c = &cases[i];
+		struct mql q = case_mql(arena);
+		struct mql_updated u;
+
+		if (update(&q, c->update, NULL, c->document, 1, false, &u) != STATUS_OK)
+			fail_msg("%s on %s: %s", c->update, c->document, case_err.text);
+		assert_int_equal(bson_check(u.document, NULL), STATUS_OK);
+		assert_string_equal(case_json(arena, u.document), c->expected);
+		assert_string_equal(paths_of(arena, &u), c->paths);
+		assert_int_equal(u.changed, c->paths[0] != 0);
+	}
+}
+
+static void
+fields_are_set_and_taken_away(void **state)
+{
+	static const struct update_case cases[] = {
+		{ "{'$set':{'b':2,'a':1}}", "{'_id':1}", "{'_id':1,'a':1,'b':2}", "a b" },
+		{ "{'$set':{'a':1}}", "{'_id':1,'a':1}", "{'_id':1,'a':1}", "" },
+		{ "{'$set':{'a':{'$numberLong':'1'}}}", "{'a':1.5}", "{'a':1}", "a" },
+		{ "{'$set':{'a.b.c':1}}", "{'a':{'x':1}}", "{'a':{'x':1,'b':{'c':1}}}", "a.b" },
+		{ "{'$set':{'a.10':1,'a.9':2}}", "{}", "{'a':{'9':2,'10':1}}", "a" },
+		{ "{'$set':{'a.2':1}}", "{'a':[0]}", "{'a':[0,null,1]}", "a.1 a.2" },
+		{ "{'$set':{'a.0.b':1}}", "{'a':[{}]}", "{'a':[{'b':1}]}", "a.0.b" },
+		{ "{'$unset':{'a.b':'','c':1}}", "{'a':{'b':1}}", "{'a':{}}", "a.b" },
+		{ "{'$unset':{'a.0':1}}", "{'a':[1,2]}", "{'a':[null,2]}", "a.0" },
+		{ "{'$unset':{'a.b':1}}", "{'a':3}", "{'a':3}", "" },
+		{ "{'$rename':{'a':'c.d'}}", "{'a':1,'b':2}", "{'b':2,'c':{'d':1}}", "a c" },
+		{ "{'$rename':{'x':'y'}}", "{'a':1}", "{'a':1}", "" },
+		{ "{'$setOnInsert':{'a':1}}", "{'b':1}", "{'b':1}", "" },
+		{ "{'$set':{'a.$.b':1}}", "{'a':[{},{}]}", "{'a':[{},{'b':1}]}", "a.1.b" },
+		{ "{'$inc':{'a.$[]':1}}", "{'a':[1,2]}", "{'a':[2,3]}", "a.0 a.1" },
+		{ "{'$set':{'a.$[]':0,'x.a':1,'x.b':2}}", "{'a':[1]}",
+		  "{'a':[0],'x':{'a':1,'b':2}}", "a.0 x" },
+		{ "{'$currentDate':{'a':true}}", "{}", "{'a':{'$date':'2023-11-14T22:13:20.123Z'}}",
+		  "a" },
+	};
+
+	check_updates(*state, cases, CASES(cases));
+}
+
+static void
+numbers_become_as_wide_as_needed(void **state)
+{
+	static const struct update_case cases[] = {
+		{ "{'$inc':{'a':1}}", "{'a':2147483647}", "{'a':2147483648}", "a" },
+		{ "{'$inc':{'a':0.5}}", "{'a':1}", "{'a':1.5}", "a" },
+		{ "{'$inc':{'a':0}}", "{'a':1}", "{'a':1}", "" },
+		{ "{'$inc':{'a':5}}", "{}", "{'a':5}", "a" },
+		{ "{'$inc':{'a':{'$numberDecimal':'0.1'}}}", "{'a':1}",
+		  "{'a':{'$numberDecimal':'1.1'}}", "a" },
+		{ "{'$mul':{'a':3}}", "{'a':4}", "{'a':12}", "a" },
+		{ "{'$mul':{'a':3}}", "{}", "{'a':0}", "a" },
+		{ "{'$min':{'a':3}}", "{'a':4}", "{'a':3}", "a" },
+		{ "{'$min':{'a':'x'}}", "{'a':4}", "{'a':4}", "" },
+		{ "{'$max':{'a':'x'}}", "{'a':4}", "{'a':'x'}", "a" },
+		{ "{'$bit':{'a':{'and':12,'or':3}}}", "{'a':6}", "{'a':7}", "a" },
+	};
+
+	check_updates(*state, cases, CASES(cases));
+}
+
+static void
+arrays_grow_and_shrink(void **state)
+{
+	static const struct update_case cases[] = {
+		{ "{'$push':{'a':3}}", "{'a':[1]}", "{'a':[1,3]}", "a.1" },
+		{ "{'$push':{'a':3}}", "{}", "{'a':[3]}", "a" },
+		{ "{'$push':{'a':{'$each':[3,4]}}}", "{'a':[1]}", "{'a':[1,3,4]}", "a.1 a.2" },
+		{ "{'$push':{'a':{'$each':[]}}}", "{'a':[1]}", "{'a':[1]}", "" },
+		{ "{'$addToSet':{'a':{'$each':[1.0,2,2]}}}", "{'a':[1]}", "{'a':[1,2]}", "a.1" },
+		{ "{'$addToSet':{'a':[1]}}", "{'a':[1]}", "{'a':[1,[1]]}", "a.1" },
+		{ "{'$pop':{'a':1}}", "{'a':[1,2,3]}", "{'a':[1,2]}", "a" },
+		{ "{'$pop':{'a':-1}}", "{'a':[1,2,3]}", "{'a':[2,3]}", "a" },
+		{ "{'$pull':{'a':{'$gte':2}}}", "{'a':[1,2,3]}", "{'a':[1]}", "a" },
+		{ "{'$pull':{'a':{'b':1}}}", "{'a':[{'b':1,'c':2},{'b':2},1]}", "{'a':[{'b':2},1]}",
+		  "a" },
+		{ "{'$pull':{'a':2}}", "{'a':[1,2,2.0]}", "{'a':[1]}", "a" },
+		{ "{'$pull':{'a':9}}", "{'a':[1]}", "{'a':[1]}", "" },
+		{ "{'$pullAll':{'a':[1,3]}}", "{'a':[1,2,3]}", "{'a':[2]}", "a" },
+	};
+
+	check_updates(*state, cases, CASES(cases));
+}
+
+static void
+array_filters_choose_elements(void **state)
+{
+	struct mql q = case_mql(*state);
+	struct mql_updated u;
+
+	assert_int_equal(update(&q, "{'$set':{'a.$[x].b':9}}", "{'f':[{'x.b':{'$gt':1}}]}",
+				"{'a':[{'b':1},{'b':2},{'b':3}]}", -1, false, &u),
+			 STATUS_OK);
+	assert_string_equal(case_json(*state, u.document), "{'a':[{'b':1},{'b':9},{'b':9}]}");
+	assert_string_equal(paths_of(*state, &u), "a.1.b a.2.b");
+}
+
+static void
+replacements_keep_the_id(void **state)
+{
+	struct mql q = case_mql(*state);
+	struct mql_updated u;
+
+	assert_int_equal(update(&q, "{'b':2}", NULL, "{'_id':7,'a':1}", -1, false, &u), STATUS_OK);
+	assert_true(u.replaced && u.changed);
+	assert_string_equal(case_json(*state, u.document), "{'_id':7,'b':2}");
+	assert_int_equal(update(&q, "{'_id':8}", NULL, "{'_id':7}", -1, false, &u), STATUS_INVALID);
+	assert_int_equal(q.code, MQL_IMMUTABLE_FIELD);
+}
+
+static void
+upserts_begin_with_what_the_filter_says(void **state)
+{
+	struct mql q = case_mql(*state);
+	struct mql_match *m;
+	struct mql_updated u;
+	struct str document;
+
+	assert_int_equal(mql_match_compile(&q,
+					   case_bson(*state, "{'b.c':2,'$and':[{'_id':5}],"
+							     "'d':{'$gt':1},'e':{'$eq':3}}"),
+					   &m),
+			 STATUS_OK);
+	assert_int_equal(mql_upsert_document(m, &q, &document), STATUS_OK);
+	assert_string_equal(case_json(*state, document), "{'_id':5,'b':{'c':2},'e':3}");
+	assert_int_equal(update(&q, "{'$setOnInsert':{'z':1},'$inc':{'n':1}}", NULL,
+				case_json(*state, document), -1, true, &u),
+			 STATUS_OK);
+	assert_string_equal(case_json(*state, u.document),
+			    "{'_id':5,'b':{'c':2},'e':3,'n':1,'z':1}");
+	assert_int_equal(mql_match_compile(&q, case_bson(*state, "{'$and':[{'a':1},{'a':2}]}"), &m),
+			 STATUS_OK);
+	assert_int_equal(mql_upsert_document(m, &q, &document), STATUS_INVALID);
+	assert_int_equal(q.code, MQL_NOT_SINGLE_VALUE);
+}
+
+static void
+mistakes_have_mongodbs_codes(void **state)
+{
+	static const struct {
+		const char *update, *document;
+		int code;
+		const char *text;
+	} cases[] = {
+		{ "{'$foo':{'a':1}}", "{}", 9, "Unknown modifier: $foo. Expected a valid update" },
+		{ "{'$set':1}", "{}", 9, "Modifiers operate on fields but we found type int" },
+		{ "{'$set':{'a':1},'$inc':{'a.b':1}}", "{}", 40,
+		  "Updating the path 'a.b' would create a conflict at 'a'" },
+		{ "{'$set':{'a.$.b':1,'a.1.b':2}}", "{'a':[{},{}]}", 40, "Updating the path" },
+		{ "{'$set':{'':1}}", "{}", 56, "An empty update path is not valid." },
+		{ "{'$set':{'a..b':1}}", "{}", 56, "The update path 'a..b' contains an empty" },
+		{ "{'$set':{'$.a':1}}", "{}", 2, "Cannot have positional" },
+		{ "{'$set':{'a.$[x]':1}}", "{}", 2, "No array filter found for identifier 'x'" },
+		{ "{'$set':{'a.b':1}}", "{'a':1}", 28,
+		  "Cannot create field 'b' in element {a: 1}" },
+		{ "{'$set':{'a.b':1}}", "{'a':[]}", 28, "Cannot create field 'b'" },
+		{ "{'$set':{'_id':2}}", "{'_id':1}", 66, "Performing an update on the path '_id'" },
+		{ "{'$unset':{'_id':2}}", "{'_id':1}", 66, "Performing an update" },
+		{ "{'$inc':{'a':'x'}}", "{}", 14,
+		  "Cannot increment with non-numeric argument: {a:" },
+		{ "{'$inc':{'a':1}}", "{'a':'x'}", 14, "Cannot apply $inc to a value of non-num" },
+		{ "{'$inc':{'a':1}}", "{'a':{'$numberLong':'9223372036854775807'}}", 2,
+		  "Failed to apply $inc operations to current value" },
+		{ "{'$push':{'a':1}}", "{'a':1}", 2, "The field 'a' must be an array" },
+		{ "{'$addToSet':{'a':1}}", "{'a':1}", 2, "Cannot apply $addToSet to non-array" },
+		{ "{'$pop':{'a':2}}", "{}", 9, "$pop expects 1 or -1, found: 2" },
+		{ "{'$pop':{'a':1}}", "{'a':1}", 14, "Path 'a' contains an element of non-array" },
+		{ "{'$pull':{'a':1}}", "{'a':1}", 2, "Cannot apply $pull to a non-array value" },
+		{ "{'$rename':{'a':1}}", "{}", 2, "The 'to' field for $rename must be a string" },
+		{ "{'$rename':{'a':'b\\u0000c'}}", "{}", 2,
+		  "The 'to' field for $rename cannot contain an embedded null byte" },
+		{ "{'$currentDate':{'a':1}}", "{}", 2, "int is not valid type for $currentDate" },
+		{ "{'$bit':{'a':{'not':1}}}", "{}", 2, "The $bit modifier only supports" },
+		{ "{'$set':{'a.20000':1}}", "{'a':[]}", 2, "Cannot put more than 10000 nulls" },
+		{ "{'a':1,'$set':{'b':1}}", "{}", 52, "The dollar ($) prefixed field '$set'" },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct mql q = case_mql(*state);
+		struct mql_updated u;
+
+		if (update(&q, cases[i].update, NULL, cases[i].document, 1, false, &u) !=
+		    STATUS_INVALID)
+			fail_msg("%s is not refused", cases[i].update);
+		if (q.code != cases[i].code)
+			fail_msg("%s: %d: %s", cases[i].update, q.code, case_err.text);
+		if (strncmp(case_err.text, cases[i].text, strlen(cases[i].text)))
+			fail_msg("%s: %s", cases[i].update, case_err.text);
+	}
+}
+
+static void
+what_is_not_built_is_refused_by_name(void **state)
+{
+	struct mql q = case_mql(*state);
+	struct mql_updated u;
+
+	assert_int_equal(
+		update(&q, "{'$push':{'a':{'$each':[],'$slice':1}}}", NULL, "{}", -1, false, &u),
+		STATUS_UNSUPPORTED);
+	assert_string_equal(case_err.text, "$slice is not supported");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(fields_are_set_and_taken_away, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(numbers_become_as_wide_as_needed, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(arrays_grow_and_shrink, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(array_filters_choose_elements, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(replacements_keep_the_id, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(upserts_begin_with_what_the_filter_says, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(what_is_not_built_is_refused_by_name, case_setup,
+						case_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
