@@ -18,6 +18,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ REPEATS = 8     # of an operation that is measured, so that a stray wake-up weig
 DOCS = 200      # in the database before
 BULK = 100
 PAGE = 100
+PIPELINE = 16   # commands of Redis's that come together
 WIDE = 4        # groups of a view that are not read row by row
 PROFILED = 25   # functions of an operation that a profile tells
 START_S = 60
@@ -74,8 +76,9 @@ class Guarded:
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError("the server did not start")
-        port, _, self.compiler = line.strip().partition(" ")
+        port, redis_port, self.compiler = line.strip().split(" ", 2)
         self.client = http.client.HTTPConnection("127.0.0.1", int(port), timeout=120)
+        self.redis = socket.create_connection(("127.0.0.1", int(redis_port)), timeout=120)
         self.valgrind = valgrind
         self.dumps = 0
         self.names = {}  # of objects and functions, by their numbers
@@ -89,6 +92,18 @@ class Guarded:
         if answer.status != status:
             raise RuntimeError(f"{method} {path}: {answer.status} {text[:200]}")
         return json.loads(text)
+
+    def command(self, *commands):
+        """Commands of Redis's, one after the other in one pipeline, each answered by a line."""
+        self.redis.sendall(b"".join(
+            b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word)
+                                               for word in (str(w).encode() for w in words))
+            for words in commands))
+        answer = b""
+        while answer.count(b"\r\n") < len(commands):
+            answer += self.redis.recv(65536)
+        if b"-ERR" in answer:
+            raise RuntimeError(f"{commands[0]}: {answer[:200]}")
 
     def mark(self, name):
         counts = self.ask("GET", f"/_mark/{name}")
@@ -295,6 +310,37 @@ def fill_viewed(guarded, db):
     wait_until_updated(guarded, f"/{db}/_design/v/_view/one?limit=1", f"/{db}/_design/v/_info")
 
 
+def commands(guarded, db):
+    """
+    Of Redis's door. Collections are not among them: their bodies have other ids in each run, which
+    are not of one length in keys, and by which blocks of lists and sorted sets are drawn.
+    """
+    used = [0]
+
+    def once(*words, count=1):
+        def run():
+            made = []
+            for _ in range(count):
+                used[0] += 1
+                made.append([str(w).replace("#", f"{used[0]:06}") for w in words])
+            guarded.command(*made)
+        return run
+
+    value = "v" * 100
+    return [
+        ("SET of one key", once("SET", f"{db}-s", value)),
+        ("SET of a new key", once("SET", f"{db}-#", value)),
+        (f"SET of {PIPELINE} keys in a pipeline", once("SET", f"{db}-p#", value, count=PIPELINE)),
+        ("STRLEN", once("STRLEN", f"{db}-s")),
+        ("INCR", once("INCR", f"{db}-n")),
+    ]
+
+
+def fill_commands(guarded, _):
+    """Under valgrind every command is slow, which must not be logged."""
+    guarded.command(("CONFIG", "SET", "slowlog-log-slower-than", "-1"))
+
+
 def wait_until_built(guarded, db):
     """A build's end would make what is measured read the definitions again."""
     end = time.monotonic() + START_S
@@ -345,6 +391,7 @@ def measure(program, valgrind, profile=False):
             for db, fill_it, parts in (("packed", fill, (operations, queries)),
                                        ("exploded", fill, (operations, queries)),
                                        ("indexed", fill_indexed, (indexed,)),
+                                       ("redis", fill_commands, (commands,)),
                                        ("viewed", fill_viewed, (viewed,))):
                 if db == "viewed" and not os.access(worker_of(program), os.X_OK):
                     continue

@@ -6,8 +6,9 @@
  * libraries do is not counted: the linker puts the counting functions in front of those that
  * frond's own objects call (`--wrap`), so the figures depend on frond and its compiler alone.
  *
- * server DIRECTORY prints its port and what compiled it, and serves until it is asked to stop. The
- * workers that run functions of design documents are the program that FROND_JS_WORKER names.
+ * server DIRECTORY prints its port, that of Redis's door and what compiled it, and serves until it
+ * is asked to stop. The workers that run functions of design documents are the program that
+ * FROND_JS_WORKER names.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -18,6 +19,7 @@
 
 #include "access/people.h"
 #include "door/couch/couch.h"
+#include "door/redis/redis.h"
 #include "http/server.h"
 #include "index/view/keys.h"
 #include "index/view/view.h"
@@ -27,6 +29,7 @@
 #include "loop/wait.h"
 #include "model/revisioned/revisioned.h"
 #include "model/revisioned/shape.h"
+#include "model/timed/timed.h"
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -233,6 +236,22 @@ functions_new(struct couch_config *door, const struct settings *settings, struct
 	return STATUS_OK;
 }
 
+static enum status
+redis_listen(const struct couch_config *door, struct redis **ret, uint16_t *ret_port,
+	     struct err *err)
+{
+	struct redis_config config = { .store = door->store, .live = door->live };
+	struct net_host *host = server_host(server);
+	unsigned service;
+
+	*ret = redis_new(&config);
+	if (!*ret)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	TRY(net_host_add_service(host, &net_stream_protocol, redis_stream_options(*ret), &service,
+				 err));
+	return net_host_listen(host, service, "127.0.0.1:0", ret_port, err);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -245,6 +264,8 @@ main(int argc, char **argv)
 							      &js_setting_group };
 	struct settings *settings = settings_new(groups, 3);
 	struct couch_config door = { .store = NULL };
+	struct redis *redis = NULL;
+	uint16_t redis_port = 0;
 	struct err err = { 0 };
 	char url[PATH_BYTES];
 	bool ok;
@@ -253,6 +274,7 @@ main(int argc, char **argv)
 		return 2;
 	(void)snprintf(url, sizeof(url), "embedded:%s", argv[1]);
 	rev_register();
+	timed_register();
 	/* Compression would hide how many bytes an answer has. */
 	ok = settings &&
 	     settings_set(settings, STR("frond"), STR("answer_gzip_level"), STR("0"), &err) ==
@@ -266,16 +288,18 @@ main(int argc, char **argv)
 	config.loop_new = couch_loop_new;
 	config.loop_free = couch_loop_free;
 	if (!couch || server_new(&config, &server, &err) != STATUS_OK ||
-	    server_listen(server, "127.0.0.1:0", &err) != STATUS_OK) {
+	    server_listen(server, "127.0.0.1:0", &err) != STATUS_OK ||
+	    redis_listen(&door, &redis, &redis_port, &err) != STATUS_OK) {
 		(void)fprintf(stderr, "guard: %s\n", err.text);
 		return 1;
 	}
 	(void)signal(SIGTERM, stop);
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)printf("%u " COMPILER "\n", server_port(server));
+	(void)printf("%u %u " COMPILER "\n", server_port(server), redis_port);
 	(void)fflush(stdout);
 	ok = server_run(server, &err) == STATUS_OK;
 	server_free(server);
+	redis_free(redis);
 	couch_free(couch);
 	view_engine_free(views);
 	js_free(js);
