@@ -38,17 +38,12 @@ enum client_signal {
 	CLIENT_LOOK = 1 << 5,          /* something that it waits for may be over */
 };
 
-/* A key that is watched. In a list of the client's, and in one of the redis's table. */
+/* A key that is watched, and the version of it that was seen. */
 struct watch {
-	struct watch *next;      /* of the client */
-	struct watch *next_same; /* of the slot */
-	struct watch **link_same;
-	struct client *client;
+	struct watch *next;
 	unsigned db;
-	bool existed;
-	bool swapped;        /* its database is another one since */
-	uint64_t expires_ms; /* when it was watched; 0: never */
-	struct str key;      /* behind the struct */
+	struct str key; /* both are behind the struct */
+	struct str version;
 };
 
 struct subscription;
@@ -93,10 +88,10 @@ struct client {
 	_Atomic size_t queued_count;
 	size_t queued_cap;
 
-	/* WATCH: the redis's watch_lock. */
+	/* WATCH. The fiber that runs its group adds to it meanwhile. */
 	struct watch *watches;
 	size_t watch_count;
-	bool watch_dirty;
+	bool watch_lost; /* for want of memory a key is not in the list */
 
 	/* Pub/sub: the redis's pubsub_lock, but for the counts. */
 	struct subscription *subscriptions[3]; /* channels, patterns, shard channels */

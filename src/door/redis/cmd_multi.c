@@ -37,31 +37,29 @@ cmd_exec(struct call *c)
 	return STATUS_OK;
 }
 
-/* In a transaction that has the lanes of the keys, so that nothing changes them unseen. */
+/* The first in its transaction that has written nothing: what it reads is what is stored. */
 enum status
 cmd_watch(struct call *c)
 {
 	size_t count = c->argc - 1;
-	struct timed_item **items = arena_alloc(c->arena, count * sizeof(struct timed_item *));
+	struct timed_item **items = arena_alloc(c->arena, count * sizeof(*items));
+	struct str *versions = arena_alloc(c->arena, count * sizeof(*versions));
 
 	if (c->client->multi) {
 		reply_error(c->reply, STR("ERR WATCH inside MULTI is not allowed"));
 		return STATUS_OK;
 	}
-	if (!items)
+	if (c->client->watch_count + count > REDIS_WATCH_KEYS) {
+		reply_errorf(c->reply, "ERR a connection may watch %d keys (REDIS_WATCH_KEYS)",
+			     REDIS_WATCH_KEYS);
+		return STATUS_OK;
+	}
+	if (!items || !versions)
 		return STATUS_LIMIT;
 	TRY(txn_items(c, c->argv + 1, count, 1, items));
-	for (size_t i = 0; i < count; i++) {
-		enum status status = effects_watch(c->client, c->db, c->argv[i + 1], items[i]);
-
-		if (status == STATUS_LIMIT) {
-			reply_errorf(c->reply,
-				     "ERR a connection may watch %d keys (REDIS_WATCH_KEYS)",
-				     REDIS_WATCH_KEYS);
-			return STATUS_OK;
-		}
-		TRY(status);
-	}
+	TRY(txn_versions(c, items, count, versions));
+	for (size_t i = 0; i < count; i++)
+		TRY(txn_watch(c, c->argv[i + 1], versions[i]));
 	reply_ok(c->reply);
 	return STATUS_OK;
 }

@@ -3,6 +3,25 @@
 #include "door/redis/members.h"
 #include "loop/step.h"
 
+/* Leaves out members that the set has: it is not changed by them. */
+static enum status
+members_only_new(struct timed_item *item, struct timed_member *m, size_t *count)
+{
+	size_t left = 0;
+
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	TRY(timed_members_get(item, m, *count));
+	for (size_t i = 0; i < *count; i++) {
+		if (m[i].found)
+			continue;
+		m[left] = m[i];
+		m[left++].known = true;
+	}
+	*count = left;
+	return STATUS_OK;
+}
+
 enum status
 cmd_sadd(struct call *c)
 {
@@ -18,6 +37,7 @@ cmd_sadd(struct call *c)
 		return STATUS_OK;
 	for (size_t i = 0; i < count; i++)
 		m[i].name = c->argv[i + 2];
+	TRY(members_only_new(item, m, &count));
 	TRY(timed_members_put(item, TIMED_SET, m, count));
 	for (size_t i = 0; i < count; i++)
 		added += !m[i].found;

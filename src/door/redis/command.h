@@ -44,7 +44,9 @@ enum command_flags {
 	/* It runs a script, which may write unless the command is COMMAND_READONLY. */
 	COMMAND_SCRIPT = 1 << 22,
 	/* It does little, as those do that clients are told to be fast. */
-	COMMAND_SMALL = 1 << 23,
+	COMMAND_SMALL = 1 << 24,
+	/* In its transaction nothing may have been written before it. */
+	COMMAND_FRESH = 1 << 25,
 };
 
 enum command_group {

@@ -51,20 +51,18 @@ effects_happen(struct redis *r, const struct txn *x)
 	for (const struct effect *e = x->effects; e; e = e->next) {
 		switch (e->kind) {
 		case EFFECT_EVENT:
-			if (e->changes) {
-				effects_touch(r, e->db, &e->key);
-				if (event_brings(e->event))
-					effects_ready(r, e->db, e->key);
-			}
+			if (e->changes && event_brings(e->event))
+				effects_ready(r, e->db, e->key);
 			if (e->class == EVENT_EXPIRED)
 				atomic_fetch_add(&r->expired, 1);
 			event_notify(r, e);
 			break;
 		case EFFECT_FLUSH:
-			effects_touch(r, e->db, NULL);
+			break;
+		case EFFECT_WATCH:
+			effects_watch(e->client, e->db, e->key, e->message);
 			break;
 		case EFFECT_SWAP:
-			effects_swapped(r, e->db);
 			effects_ready_all(r, e->db);
 			break;
 		case EFFECT_PUBLISH:
@@ -86,8 +84,6 @@ redis_expired(struct redis *r, unsigned db, struct str key, bool member, bool em
 	};
 
 	atomic_fetch_add(member ? &r->expired_fields : &r->expired, 1);
-	if (member)
-		effects_touch(r, db, &key);
 	event_notify(r, &e);
 	if (!emptied)
 		return;

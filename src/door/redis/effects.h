@@ -1,8 +1,8 @@
 /*
- * What happens in the process when a transaction has taken place: those who watch its keys learn of
- * it, those who wait for them look again, and messages go out.
+ * What happens in the process when a transaction has taken place: clients that wait for its keys
+ * look again, messages go out, and a client watches what it has read.
  *
- * Any thread.
+ * Any thread; what is about WATCH on the fiber of the client or that of its group.
  */
 #ifndef FROND_DOOR_REDIS_EFFECTS_H
 #define FROND_DOOR_REDIS_EFFECTS_H
@@ -10,19 +10,14 @@
 #include "door/redis/client.h"
 #include "door/redis/txn.h"
 
-/* After the commit, and before the lanes of its keys are given back. */
+/* After the commit. */
 void effects_happen(struct redis *r, const struct txn *x);
 
 /* ---- WATCH (effects_watch.c) ---- */
 
-/* Watches a key for the client, as `item` is now. STATUS_LIMIT, STATUS_NOMEM. */
-MUST_USE enum status effects_watch(struct client *c, unsigned db, struct str key,
-				   const struct timed_item *item);
+/* After the commit of a WATCH, which has read that version of the key. */
+void effects_watch(struct client *c, unsigned db, struct str key, struct str version);
 void effects_unwatch_all(struct client *c);
-/* Tells those who watch the key; of all keys of the database if it is empty. */
-void effects_touch(struct redis *r, unsigned db, const struct str *key);
-/* All keys of the database are other ones: EXEC looks for those that were not there. */
-void effects_swapped(struct redis *r, unsigned db);
 /* Whether nothing that the client watches has changed, in the transaction of its EXEC. */
 MUST_USE enum status effects_watches_hold(struct redis *r, struct client *c, struct txn *x,
 					  bool *ret);

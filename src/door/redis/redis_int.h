@@ -8,7 +8,6 @@
 #include "settings/live.h"
 
 enum {
-	REDIS_WATCH_SLOTS = 1024,
 	REDIS_CHANNEL_SLOTS = 1024,
 	REDIS_BLOCKED_SLOTS = 256,
 	REDIS_CACHES = 64, /* of databases' descriptions, that are kept between transactions */
@@ -50,10 +49,6 @@ struct redis {
 	struct client *clients;
 	size_t client_count;
 	_Atomic uint64_t next_client;
-
-	pthread_mutex_t watch_lock;
-	struct watch *watches[REDIS_WATCH_SLOTS];
-	_Atomic uint64_t watch_count;
 
 	pthread_rwlock_t pubsub_lock;
 	struct channel *channels[3][REDIS_CHANNEL_SLOTS];

@@ -281,6 +281,15 @@ group_note_wanted(struct group *g, struct job *job)
 			job->wanted_db = i;
 }
 
+/* True if the unit must see what is stored, and the transaction has written something already. */
+static bool
+group_is_stale_for(const struct group *g, const struct unit *u)
+{
+	struct kv_tx_stats stats = kv_tx_stats(g->x.tx);
+
+	return u->command->flags & COMMAND_FRESH && (stats.sets || stats.clears);
+}
+
 static enum status
 group_run_job(struct group *g, struct job *job)
 {
@@ -288,7 +297,7 @@ group_run_job(struct group *g, struct job *job)
 		bool blocks;
 		enum status status;
 
-		if (g->ran && group_is_full(g)) {
+		if (g->ran && (group_is_full(g) || group_is_stale_for(g, &job->units[job->end]))) {
 			g->stopped = true;
 			return STATUS_OK;
 		}

@@ -858,7 +858,8 @@ const struct command command_table[] = {
 	  "Wait for the synchronous replication of all the write commands sent in the "
 	  "context of the current connection" },
 	{ "watch", -2,
-	  COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE | COMMAND_FAST | COMMAND_ALLOW_BUSY,
+	  COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE | COMMAND_FAST |
+	  COMMAND_ALLOW_BUSY | COMMAND_FRESH,
 	  GROUP_TRANSACTIONS, 1, -1, 1, "2.2.0", cmd_watch,
 	  "Watch the given keys to determine execution of the MULTI/EXEC block" },
 	{ "xack", -4,

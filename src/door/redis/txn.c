@@ -247,6 +247,28 @@ txn_items(struct call *c, const struct str *keys, size_t count, size_t step,
 }
 
 enum status
+txn_ask(struct call *c, unsigned db, struct str key)
+{
+	struct txn_item *ignored;
+
+	return item_find(c->x, db, key) ? STATUS_OK : item_ask(c, db, key, &ignored);
+}
+
+enum status
+txn_versions(struct call *c, struct timed_item *const *items, size_t count, struct str *ret)
+{
+	struct kv_future **asked = arena_alloc(c->x->arena, (count + 1) * sizeof(*asked));
+
+	if (!asked)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		TRY(timed_item_version_ask(items[i], &asked[i]));
+	for (size_t i = 0; i < count; i++)
+		TRY(timed_item_version(items[i], asked[i], &ret[i]));
+	return STATUS_OK;
+}
+
+enum status
 txn_now_ms(struct call *c, uint64_t *ret)
 {
 	struct timed *t;
@@ -310,6 +332,16 @@ enum status
 txn_flushed(struct call *c, unsigned db)
 {
 	return effect_add(c, &(struct effect){ .kind = EFFECT_FLUSH, .db = db });
+}
+
+enum status
+txn_watch(struct call *c, struct str key, struct str version)
+{
+	return effect_add(c, &(struct effect){ .kind = EFFECT_WATCH,
+					       .db = c->db,
+					       .key = key,
+					       .message = version,
+					       .client = c->client });
 }
 
 enum status

@@ -42,6 +42,7 @@ enum effect_kind {
 	EFFECT_SPUBLISH,
 	EFFECT_FLUSH, /* all keys of a database are gone */
 	EFFECT_SWAP,  /* all of them are those of another one */
+	EFFECT_WATCH, /* a client watches a key */
 };
 
 struct effect {
@@ -51,8 +52,9 @@ struct effect {
 	bool changes; /* EVENT: the key has another value now */
 	const char *event;
 	unsigned db;
-	struct str key; /* or the channel */
-	struct str message;
+	struct str key;        /* or the channel */
+	struct str message;    /* WATCH: the version */
+	struct client *client; /* WATCH */
 };
 
 struct txn_item {
@@ -113,13 +115,19 @@ MUST_USE enum status txn_item_of(struct call *c, unsigned db, struct str key,
 MUST_USE enum status txn_items(struct call *c, const struct str *keys, size_t count, size_t step,
 			       struct timed_item **ret);
 
+/* Asks for an item without waiting for it, if the transaction does not have it yet. */
+MUST_USE enum status txn_ask(struct call *c, unsigned db, struct str key);
+/* The versions of items (timed_item_version()), in one more round trip. */
+MUST_USE enum status txn_versions(struct call *c, struct timed_item *const *items, size_t count,
+				  struct str *ret);
+
 /* Forgets items and databases: after a flush or a swap. */
 void txn_forget(struct txn *x);
 
 /* The transaction's moment, in milliseconds since 1970. */
 MUST_USE enum status txn_now_ms(struct call *c, uint64_t *ret);
 
-/* The key has another value: who watches it, or waits for it, is told after the commit. */
+/* The key has another value: clients that wait for it are told after the commit. */
 MUST_USE enum status txn_changed(struct call *c, struct str key, enum event_class class,
 				 const char *event);
 /* The same in another database; and an event without a change. */
@@ -130,6 +138,8 @@ MUST_USE enum status txn_event(struct call *c, struct str key, enum event_class 
 MUST_USE enum status txn_flushed(struct call *c, unsigned db);
 /* Exchanges two databases, with the effects. */
 MUST_USE enum status txn_swap(struct call *c, unsigned a, unsigned b);
+/* From the commit on the call's client watches the key, which has that version. */
+MUST_USE enum status txn_watch(struct call *c, struct str key, struct str version);
 MUST_USE enum status txn_publish(struct call *c, enum effect_kind kind, struct str channel,
 				 struct str message);
 

@@ -84,31 +84,52 @@ timed_item_open(struct timed *t, struct str key, struct arena *arena, struct tim
 	return timed_item_wait(ret);
 }
 
-struct str
-timed_item_watch_key(const struct timed_item *item)
+enum status
+timed_item_watch(struct timed *t, struct str key, struct arena *arena, struct kv_future **ret)
 {
-	return item->row;
+	struct str row;
+
+	TRY(timed_item_row(t->db, arena, key, &row));
+	*ret = kv_watch(t->tx, row);
+	return STATUS_OK;
 }
 
 enum status
-timed_item_version(struct timed_item *item, struct str *ret)
+timed_item_version_ask(struct timed_item *item, struct kv_future **ret)
 {
-	struct buf version = timed_arena_buf(item->arena, sizeof(item->write_us) + TIMED_ID_BYTES +
-								  KV_VERSIONSTAMP_BYTES);
-	struct kv_future *f;
-	struct str key, stamp;
+	struct str key;
+
+	*ret = NULL;
+	if (item->type == TIMED_LEAF || !item->body.len || item->stamped)
+		return STATUS_OK;
+	TRY(timed_part_key(item, TIMED_PART_STAMP, &key));
+	*ret = kv_get(item->t->tx, key, KV_READ);
+	return STATUS_OK;
+}
+
+enum status
+timed_item_version(struct timed_item *item, struct kv_future *asked, struct str *ret)
+{
+	struct buf version;
+	uint64_t number;
+	struct str stamp;
 
 	*ret = STR("");
 	if (item->type == TIMED_LEAF)
 		return STATUS_OK;
+	version = timed_arena_buf(item->arena, TIMED_BASE_BYTES);
+	number = item->t->db->number;
+	buf_append(&version, &number, sizeof(number));
 	buf_append(&version, &item->write_us, sizeof(item->write_us));
-	if (item->body.len) {
+	if (item->body.len)
 		buf_append(&version, item->id, sizeof(item->id));
-		TRY(timed_part_key(item, TIMED_PART_STAMP, &key));
-		f = kv_get(item->t->tx, key, KV_READ);
-		TRY(kv_future_wait(f));
-		if (kv_future_value(f, &stamp))
+	if (asked) {
+		TRY(kv_future_wait(asked));
+		if (kv_future_value(asked, &stamp))
 			buf_append_str(&version, stamp);
+	} else if (item->body.len) {
+		/* This transaction changes the body: no stored stamp is of that length. */
+		buf_append_byte(&version, 0);
 	}
 	*ret = buf_str(&version);
 	return buf_status(&version);

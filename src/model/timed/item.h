@@ -32,8 +32,8 @@ enum {
 	TIMED_LENGTH_BYTES = 512 << 20, /* of a value */
 	TIMED_WRITE_BYTES = 8000000,    /* of a value that one transaction writes */
 	TIMED_STAGE_MS = 3600 * 1000,   /* what is staged for longer is removed */
-	/* Of the version of an item with a value: see timed_item_version(). */
-	TIMED_BASE_BYTES = 8 + TIMED_ID_BYTES + KV_VERSIONSTAMP_BYTES,
+	/* Of the version of an item, at most: see timed_item_version(). */
+	TIMED_BASE_BYTES = 8 + 8 + TIMED_ID_BYTES + KV_VERSIONSTAMP_BYTES,
 };
 
 /* ---- Items (item.c) ---- */
@@ -107,17 +107,23 @@ MUST_USE enum status timed_item_rename(struct timed_item *item, struct timed_ite
 MUST_USE enum status timed_item_copy(struct timed_item *item, struct timed_item *to);
 
 /*
- * Bytes that differ after every transaction that has changed the item, for WATCH. Those of an item
- * that is not there are empty. Reads a key of a collection; the transaction conflicts with a
- * change. Ask before the transaction itself changes the item.
+ * Bytes that differ after every transaction that has changed the item, for WATCH: at most
+ * TIMED_BASE_BYTES. Those of an item that is not there are empty. The transaction conflicts with
+ * a change. Asks for a key of a collection, so ask for several items and then take their versions:
+ * that is one round trip. If this transaction has changed the item, its version is none that an
+ * earlier transaction can have got; it must not be kept.
  */
-MUST_USE enum status timed_item_version(struct timed_item *item, struct str *ret);
+MUST_USE enum status timed_item_version_ask(struct timed_item *item, struct kv_future **ret);
+MUST_USE enum status timed_item_version(struct timed_item *item, struct kv_future *asked,
+					struct str *ret);
 
 /*
- * The key whose value changes when the item comes, goes or is replaced: for kv_watch(), by whoever
- * waits for an item that is not there. A change inside a collection does not change it.
+ * Watches the header of the item with that key (kv_watch()): completes when the item comes, goes or
+ * is replaced, for those who wait for an item that is not there. A change inside a collection does
+ * not complete it.
  */
-struct str timed_item_watch_key(const struct timed_item *item);
+MUST_USE enum status timed_item_watch(struct timed *t, struct str key, struct arena *arena,
+				      struct kv_future **ret);
 
 /* ---- Values (value.c, value_read.c): TIMED_VALUE ---- */
 
@@ -199,7 +205,7 @@ struct timed_member {
 	bool found;          /* it is there, or was before a put or a delete */
 	double old_score;    /* TIMED_ZSET: after a put or a delete that found it */
 	/*
-	 * TIMED_ZSET, for a put: `found` and `old_score` are what timed_members_get() has told
+	 * For a put: `found` (TIMED_ZSET: and `old_score`) is what timed_members_get() has told
 	 * since the last change of the item, so the member need not be read again.
 	 */
 	bool known;

@@ -128,6 +128,15 @@ chunks_stage(struct timed *t, struct timed_stage *s, struct timed_item *base, st
 	return STATUS_OK;
 }
 
+static enum status
+version_read(struct timed_item *item, struct str *ret)
+{
+	struct kv_future *asked;
+
+	TRY(timed_item_version_ask(item, &asked));
+	return timed_item_version(item, asked, ret);
+}
+
 /* Opens the item whose other bytes are kept. `s->stale`: it is another one than it was. */
 static enum status
 base_open(struct timed *t, struct timed_stage *s, struct arena *arena, struct timed_item *ret)
@@ -135,7 +144,7 @@ base_open(struct timed *t, struct timed_stage *s, struct arena *arena, struct ti
 	struct str version;
 
 	TRY(timed_item_open(t, s->key, arena, ret));
-	TRY(timed_item_version(ret, &version));
+	TRY(version_read(ret, &version));
 	s->stale = !str_eq(version, str_of(s->base, s->base_len));
 	return STATUS_OK;
 }
@@ -246,7 +255,7 @@ stage_describe(struct timed_item *item, uint64_t offset, struct str bytes, bool 
 		return too_large(item);
 	if (item->length > ret->length)
 		ret->length = item->length;
-	TRY(timed_item_version(item, &version));
+	TRY(version_read(item, &version));
 	memcpy(ret->base, version.ptr, version.len);
 	ret->base_len = version.len;
 	return STATUS_OK;
