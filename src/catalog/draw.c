@@ -43,6 +43,8 @@ root_name(uint64_t number)
 		return "view_work";
 	case KV_ROOT_PEOPLE:
 		return "people";
+	case KV_ROOT_MESSAGES:
+		return "messages";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

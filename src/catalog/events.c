@@ -385,6 +385,18 @@ catalog_watch(struct kv_tx *tx, struct kv_future **ret)
 }
 
 enum status
+catalog_watch_name(struct kv_tx *tx, enum catalog_space space, struct str name,
+		   struct kv_future **ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+
+	catalog_key_name(&key, KV_ROOT_DATABASES, space, name);
+	TRY(catalog_key_status(&key));
+	*ret = kv_watch(tx, buf_str(&key));
+	return STATUS_OK;
+}
+
+enum status
 catalog_watch_db(struct kv_tx *tx, const struct catalog_watched *db, struct kv_future **ret)
 {
 	AUTO(buf_release) struct buf prefix = CATALOG_KEY_INIT;

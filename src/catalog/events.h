@@ -104,6 +104,12 @@ struct catalog_event catalog_events_at(const struct catalog_events *s, size_t at
  * one is updated.
  */
 MUST_USE enum status catalog_watch(struct kv_tx *tx, struct kv_future **ret);
+/*
+ * The same for one database by its name: completes when another one has the name, or none, or its
+ * description has changed.
+ */
+MUST_USE enum status catalog_watch_name(struct kv_tx *tx, enum catalog_space space, struct str name,
+					struct kv_future **ret);
 MUST_USE enum status catalog_watch_db(struct kv_tx *tx, const struct catalog_watched *db,
 				      struct kv_future **ret);
 

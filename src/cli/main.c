@@ -6,6 +6,7 @@
 #include "access/person.h"
 #include "cli/cli.h"
 #include "door/couch/couch.h"
+#include "door/redis/messages.h"
 #include "model/revisioned/revisioned.h"
 #include "model/timed/timed.h"
 
@@ -54,6 +55,7 @@ main(int argc, char **argv)
 	cli_watch_memory();
 	couch_follow_designs();
 	person_register();
+	messages_register();
 	argp_program_version = "frond " FROND_VERSION;
 	if (argc < 2) {
 		print_help(stderr);

@@ -23,6 +23,7 @@
 #include "cli/stopping.h"
 #include "cli/welcome.h"
 #include "door/couch/couch.h"
+#include "door/redis/redis.h"
 #include "http/server.h"
 #include "http/settings.h"
 #include "index/engine/build.h"
@@ -432,6 +433,8 @@ make_chores(struct serve *s, struct err *err)
 					    .percent = (unsigned)s->indexes->build_percent,
 				    });
 	couch_chores_add(s->couch, s->chores);
+	if (s->redis.redis)
+		redis_chores_add(s->redis.redis, s->chores);
 	return STATUS_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "door/redis/commands.h"
 #include "door/redis/effects.h"
 #include "door/redis/error.h"
+#include "door/redis/others.h"
 #include "door/redis/pubsub.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/wire/glob.h"
@@ -31,6 +32,20 @@ answer_subscription(struct call *c, const char *word, enum pubsub_kind kind, con
 	reply_int(c->reply, subscriptions_shown(c->client, kind));
 }
 
+/* From now on the client gets what is published, also by other processes. */
+static enum status
+subscribe_one(struct call *c, enum pubsub_kind kind, struct str name, struct err *err)
+{
+	enum status status = pubsub_subscribe(c->client, kind, name, err);
+
+	if (status != STATUS_OK || !c->redis->others)
+		return status;
+	status = others_listen(c->redis->others, err);
+	if (status != STATUS_OK)
+		pubsub_unsubscribe(c->client, kind, name);
+	return status;
+}
+
 static enum status
 subscribe_generic(struct call *c, enum pubsub_kind kind)
 {
@@ -49,7 +64,7 @@ subscribe_generic(struct call *c, enum pubsub_kind kind)
 					"the channels used as arguments"));
 			return STATUS_OK;
 		}
-		status = pubsub_subscribe(c->client, kind, c->argv[i], &err);
+		status = subscribe_one(c, kind, c->argv[i], &err);
 		if (status != STATUS_OK) {
 			error_reply_status(c->reply, status, &err);
 			return STATUS_OK;

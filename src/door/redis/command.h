@@ -47,6 +47,8 @@ enum command_flags {
 	COMMAND_SMALL = 1 << 24,
 	/* In its transaction nothing may have been written before it. */
 	COMMAND_FRESH = 1 << 25,
+	/* It publishes: in a transaction where other processes are to learn of it, else in none. */
+	COMMAND_PUBLISH = 1 << 26,
 };
 
 enum command_group {

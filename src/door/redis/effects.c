@@ -1,32 +1,14 @@
 #include "door/redis/effects.h"
 
-#include <stdio.h>
-
+#include "door/redis/notify.h"
+#include "door/redis/others.h"
 #include "door/redis/redis_int.h"
 
-static void
-event_publish(struct redis *r, const char *prefix, unsigned db, struct str name, struct str message)
+static enum status
+event_publish(void *r, struct str channel, struct str message)
 {
-	AUTO(buf_release) struct buf channel = BUF_INIT(REDIS_REQUEST_BYTES);
-
-	buf_printf(&channel, "%s@%u__:", prefix, db);
-	buf_append_str(&channel, name);
-	if (buf_status(&channel) == STATUS_OK)
-		(void)effects_publish(r, false, buf_str(&channel), message);
-}
-
-/* notify-keyspace-events */
-static void
-event_notify(struct redis *r, const struct effect *e)
-{
-	unsigned wanted = atomic_load_explicit(&r->events, memory_order_relaxed);
-
-	if (!e->event || !(wanted & e->class))
-		return;
-	if (wanted & EVENT_KEYSPACE)
-		event_publish(r, "__keyspace", e->db, e->key, str_from_cstr(e->event));
-	if (wanted & EVENT_KEYEVENT)
-		event_publish(r, "__keyevent", e->db, str_from_cstr(e->event), e->key);
+	(void)effects_publish(r, false, channel, message);
+	return STATUS_OK;
 }
 
 /* True if what a client may wait for can have come to the key. */
@@ -43,6 +25,13 @@ event_brings(const char *event)
 		if (strcmp(event, events[i]) == 0)
 			return true;
 	return false;
+}
+
+/* notify-keyspace-events, in this process. Without memory for a channel's name nobody is told. */
+static void
+event_notify(struct redis *r, const struct effect *e)
+{
+	(void)!notify_each(r, e, event_publish, r);
 }
 
 void
@@ -73,6 +62,15 @@ effects_happen(struct redis *r, const struct txn *x)
 	}
 }
 
+/* The same in all processes, of what happened in no transaction of a client's. */
+static void
+event_tell(struct redis *r, const struct effect *e)
+{
+	event_notify(r, e);
+	if (r->others)
+		others_tell(r->others, e);
+}
+
 void
 redis_expired(struct redis *r, unsigned db, struct str key, bool member, bool emptied)
 {
@@ -84,10 +82,10 @@ redis_expired(struct redis *r, unsigned db, struct str key, bool member, bool em
 	};
 
 	atomic_fetch_add(member ? &r->expired_fields : &r->expired, 1);
-	event_notify(r, &e);
+	event_tell(r, &e);
 	if (!emptied)
 		return;
 	e.class = EVENT_GENERIC;
 	e.event = "del";
-	event_notify(r, &e);
+	event_tell(r, &e);
 }

@@ -15,7 +15,8 @@ struct blocked {
 	struct blocked *next; /* of the client */
 	struct client *client;
 	unsigned db;
-	struct str key; /* behind the struct */
+	struct waited *waited; /* where several processes serve the store; else NULL */
+	struct str key;        /* behind the struct */
 };
 
 static struct blocked **
@@ -35,6 +36,14 @@ blocked_add(struct client *c, unsigned db, struct str key, bool *first)
 
 	if (!b)
 		return STATUS_NOMEM;
+	if (c->redis->others) {
+		enum status status = waited_take(&c->redis->waited, db, key, &b->waited);
+
+		if (status != STATUS_OK) {
+			mem_free(b);
+			return status;
+		}
+	}
 	memcpy(bytes, key.ptr, key.len);
 	b->client = c;
 	b->db = db;
@@ -67,6 +76,7 @@ blocked_clear(struct client *c)
 		*b->link_same = b->next_same;
 		if (b->next_same)
 			b->next_same->link_same = b->link_same;
+		waited_give(&c->redis->waited, b->waited);
 		mem_free(b);
 		b = next;
 	}
@@ -90,6 +100,8 @@ effects_block(struct client *c, unsigned db, const struct str *argv, const size_
 	pthread_mutex_unlock(&r->blocked_lock);
 	if (status != STATUS_OK)
 		effects_unblock(c);
+	else if (r->others)
+		bell_ring(&r->waited.bell);
 	return status;
 }
 

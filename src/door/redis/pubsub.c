@@ -174,6 +174,31 @@ pubsub_unsubscribe_all(struct client *c)
 	pthread_rwlock_unlock(&c->redis->pubsub_lock);
 }
 
+bool
+pubsub_has_subscribers(struct redis *r)
+{
+	bool has = false;
+
+	pthread_rwlock_rdlock(&r->pubsub_lock);
+	for (int kind = 0; kind < PUBSUB_KINDS; kind++)
+		has |= r->channel_count[kind] > 0;
+	pthread_rwlock_unlock(&r->pubsub_lock);
+	return has;
+}
+
+void
+pubsub_close_all(struct redis *r)
+{
+	pthread_rwlock_rdlock(&r->pubsub_lock);
+	for (int kind = 0; kind < PUBSUB_KINDS; kind++)
+		for (size_t i = 0; i < REDIS_CHANNEL_SLOTS; i++)
+			for (struct channel *ch = r->channels[kind][i]; ch; ch = ch->next)
+				for (struct subscription *s = ch->subscriptions; s;
+				     s = s->next_same)
+					client_signal(s->client, CLIENT_OVERFLOWED);
+	pthread_rwlock_unlock(&r->pubsub_lock);
+}
+
 /* ---- Messages ---- */
 
 static void

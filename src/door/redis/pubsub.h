@@ -1,6 +1,7 @@
 /*
  * Subscriptions of the connections of this process: to channels, to patterns of channels' names,
  * and to shard channels. In memory: a message goes to those who have subscribed when it is sent.
+ * Where several processes serve one store, what the others publish comes by others.h.
  */
 #ifndef FROND_DOOR_REDIS_PUBSUB_H
 #define FROND_DOOR_REDIS_PUBSUB_H
@@ -25,6 +26,11 @@ void pubsub_unsubscribe(struct client *c, enum pubsub_kind kind, struct str name
 /* The name of one of the client's subscriptions; false if there is none. */
 bool pubsub_any(struct client *c, enum pubsub_kind kind, struct str *ret);
 void pubsub_unsubscribe_all(struct client *c);
+
+/* True if any client of the process has a subscription. */
+bool pubsub_has_subscribers(struct redis *r);
+/* Closes all clients with subscriptions: they have missed messages. */
+void pubsub_close_all(struct redis *r);
 
 /* How many would get a message. */
 size_t pubsub_receivers(struct redis *r, bool shard, struct str channel);

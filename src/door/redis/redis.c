@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "door/redis/config.h"
+#include "door/redis/others.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/script.h"
 #include "door/redis/serve.h"
@@ -51,6 +52,8 @@ redis_new(const struct redis_config *config)
 	r->started_ns = clock_mono_ns();
 	r->started_ms = clock_wall_ms();
 	rand_bytes(id, sizeof(id));
+	rand_bytes(&r->origin, sizeof(r->origin));
+	waited_init(&r->waited);
 	for (size_t i = 0; i < sizeof(id); i++) {
 		r->run_id[2 * i] = digits[id[i] >> 4];
 		r->run_id[2 * i + 1] = digits[id[i] & 15];
@@ -68,7 +71,18 @@ redis_new(const struct redis_config *config)
 		redis_free(r);
 		return NULL;
 	}
+	if (kv_is_shared(config->store) && others_new(r, &r->others) != STATUS_OK) {
+		redis_free(r);
+		return NULL;
+	}
 	return r;
+}
+
+void
+redis_chores_add(struct redis *r, struct chores *chores)
+{
+	if (r->others)
+		others_chores_add(r->others, chores);
 }
 
 void
@@ -77,12 +91,14 @@ redis_free(struct redis *r)
 	if (!r)
 		return;
 	assert(!r->clients);
+	others_free(r->others);
 	for (size_t i = 0; i < r->cache_count; i++)
 		catalog_cache_free(r->caches[i]);
 	script_cache_free(r->script_cache);
 	config_fini(r);
 	slow_clear(r);
 	run_queue_fini(&r->queue);
+	waited_fini(&r->waited);
 	redis_fini_locks(r);
 	mem_free(r);
 }

@@ -11,6 +11,7 @@
 #include "kv/kv.h"
 #include "net/stream.h"
 
+struct chores;
 struct settings_live;
 
 enum {
@@ -21,11 +22,12 @@ enum {
 	REDIS_OUTPUT_BYTES = 1024 * 1024,         /* of answers that a client has not read */
 	REDIS_MULTI_BYTES = 64 * 1024 * 1024,     /* of the commands that MULTI keeps */
 	REDIS_WATCH_KEYS = 10000,                 /* that one connection watches */
-	REDIS_PIPELINE_UNITS = 256,               /* commands of a pipeline that are run together */
-	REDIS_GROUP_JOBS = 256,                   /* pipelines that share a transaction */
-	REDIS_GROUP_UNITS = 1024,                 /* commands that do */
-	REDIS_STAGES = 256,                       /* of values that a pipeline writes */
-	REDIS_GROUP_BYTES = 4 * 1000 * 1000,      /* of their writes, of KV_LIMIT_TX_BYTES */
+	REDIS_WAITED_KEYS = 10000, /* different ones that clients wait for, on a cluster: watches */
+	REDIS_PIPELINE_UNITS = 256,          /* commands of a pipeline that are run together */
+	REDIS_GROUP_JOBS = 256,              /* pipelines that share a transaction */
+	REDIS_GROUP_UNITS = 1024,            /* commands that do */
+	REDIS_STAGES = 256,                  /* of values that a pipeline writes */
+	REDIS_GROUP_BYTES = 4 * 1000 * 1000, /* of their writes, of KV_LIMIT_TX_BYTES */
 };
 
 struct redis;
@@ -38,6 +40,8 @@ struct redis_config {
 
 /* NULL when out of memory. `config` is copied; what it names outlives the result. */
 struct redis *redis_new(const struct redis_config *config);
+/* Its background work; `r` outlives it. */
+void redis_chores_add(struct redis *r, struct chores *chores);
 /* After all connections have ended. NULL is fine. */
 void redis_free(struct redis *r);
 

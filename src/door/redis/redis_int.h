@@ -5,6 +5,7 @@
 #include "door/redis/client.h"
 #include "door/redis/redis.h"
 #include "door/redis/txn.h"
+#include "door/redis/waited.h"
 #include "settings/live.h"
 
 enum {
@@ -36,6 +37,8 @@ struct redis {
 	struct redis_config config;
 	struct net_stream_options stream;
 	struct run_queue queue;
+	struct others *others; /* NULL: the store is this process's alone */
+	uint64_t origin;       /* of this process, in the log of messages */
 	uint64_t started_ns;
 	uint64_t started_ms;
 	char run_id[41];
@@ -56,6 +59,7 @@ struct redis {
 
 	pthread_mutex_t blocked_lock;
 	struct blocked *blocked[REDIS_BLOCKED_SLOTS];
+	struct waited_keys waited; /* for other processes; with its bell */
 	_Atomic uint64_t blocked_count;
 	uint64_t next_ticket;
 

@@ -263,7 +263,8 @@ group_run_unit(struct group *g, struct job *job, struct unit *u, bool *ret_block
 static bool
 group_is_full(const struct group *g)
 {
-	return g->ran >= g->limit || kv_tx_stats(g->x.tx).size_bytes > REDIS_GROUP_BYTES;
+	return g->ran >= g->limit || kv_tx_stats(g->x.tx).size_bytes > REDIS_GROUP_BYTES ||
+	       g->x.messages.count > MESSAGES_COUNT / 2;
 }
 
 /* The unit of the job that has failed may want a value staged. */

@@ -108,23 +108,40 @@ client_set_blocked(struct client *c, bool blocked)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* A move waits for its source. What comes to its destination is for others. */
+static bool
+waits_for_source(const struct command *command)
+{
+	return strcmp(command->name, "blmove") == 0 || strcmp(command->name, "brpoplpush") == 0;
+}
+
 /* The unit of the job that comes next has found nothing, and wants to wait. */
 static void
 serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 {
 	struct job job = { .client = c, .units = unit, .count = 1, .out = &c->out };
+	struct err err = { 0 };
+	enum status status;
 	size_t *places;
 	size_t count;
 	bool first;
 
 	client_send(c);
 	job.lanes = run_lanes(unit->command, unit->argv, unit->argc, unit->db, arena);
-	if (command_keys(unit->command, unit->argv, unit->argc, arena, &places, &count) !=
-		    STATUS_OK ||
-	    effects_block(c, unit->db, unit->argv, places, count, &first) != STATUS_OK) {
+	status = command_keys(unit->command, unit->argv, unit->argc, arena, &places, &count);
+	if (status == STATUS_OK && waits_for_source(unit->command))
+		count = 1;
+	if (status == STATUS_OK)
+		status = effects_block(c, unit->db, unit->argv, places, count, &first);
+	if (status != STATUS_OK) {
 		struct reply reply = client_reply(c);
 
-		error_reply_status(&reply, STATUS_NOMEM, NULL);
+		if (status == STATUS_LIMIT)
+			(void)err_set(&err, status,
+				      "the clients of a process may wait for %d keys "
+				      "(REDIS_WAITED_KEYS)",
+				      REDIS_WAITED_KEYS);
+		error_reply_status(&reply, status, &err);
 		return;
 	}
 	client_set_blocked(c, true);
@@ -381,6 +398,12 @@ exec_lanes(struct client *c, struct arena *arena)
 	return lanes;
 }
 
+static bool
+writes_in_exec(const struct client *c, const struct command *command)
+{
+	return command_may_write(command) || (command->flags & COMMAND_PUBLISH && c->redis->others);
+}
+
 static void
 exec_run(struct request_call *q)
 {
@@ -406,7 +429,7 @@ exec_run(struct request_call *q)
 			    STR("EXECABORT Transaction discarded because of previous errors."));
 	} else {
 		for (size_t i = 0; i < c->queued_count; i++)
-			reads &= !command_may_write(c->queued[i].command);
+			reads &= !writes_in_exec(c, c->queued[i].command);
 		unit.muted = c->reply_off || c->reply_skip;
 		/* The batch is empty: there is room. */
 		if (batch_add(q->batch, &unit, reads, exec_lanes(c, q->batch->arena)) ==
@@ -476,6 +499,9 @@ run_data(struct request_call *q)
 	bool reads = q->command->flags & COMMAND_READONLY;
 	uint64_t lanes = run_lanes(q->command, q->argv, q->argc, c->db, q->batch->arena);
 
+	/* Who publish to one channel share a transaction, as those that write one key do. */
+	if (q->command->flags & COMMAND_PUBLISH)
+		lanes |= run_lane(0, q->argv[1]);
 	if (batch_add(q->batch, &unit, reads, lanes) != STATUS_OK)
 		refuse(q, "OOM the memory of a connection is used up");
 }
@@ -489,6 +515,14 @@ runs_within_multi(const struct command *command)
 		if (is_named(command, names[i]))
 			return true;
 	return false;
+}
+
+/* True if the command needs no transaction. */
+static bool
+is_alone(const struct request_call *q)
+{
+	return q->command->flags & COMMAND_ALONE ||
+	       (q->command->flags & COMMAND_PUBLISH && !q->client->redis->others);
 }
 
 static void
@@ -516,7 +550,7 @@ dispatch(struct request_call *q)
 		multi_queue(q);
 	} else if (is_named(q->command, "exec")) {
 		exec_run(q);
-	} else if (q->command->flags & COMMAND_ALONE) {
+	} else if (is_alone(q)) {
 		run_alone(q);
 	} else {
 		run_data(q);

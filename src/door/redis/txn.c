@@ -1,6 +1,7 @@
 #include "door/redis/txn.h"
 
 #include "base/clock.h"
+#include "door/redis/notify.h"
 #include "door/redis/redis_int.h"
 
 void
@@ -103,6 +104,41 @@ txn_db_there(struct call *c, unsigned db, struct timed **ret)
 /* ---- Effects: what is to happen ---- */
 
 static enum status
+message_write(struct txn *x, bool shard, struct str channel, struct str message)
+{
+	return messages_put(x->tx, &x->messages,
+			    &(struct messages_message){
+				    .origin = x->redis->origin,
+				    .shard = shard,
+				    .channel = channel,
+				    .message = message,
+			    },
+			    x->err);
+}
+
+static enum status
+event_write(void *x, struct str channel, struct str message)
+{
+	return message_write(x, false, channel, message);
+}
+
+/*
+ * What other processes are to learn is written with the transaction. That a key was missed is found
+ * by transactions that may not write.
+ */
+static enum status
+effect_write(struct txn *x, const struct effect *e)
+{
+	if (!x->redis->others)
+		return STATUS_OK;
+	if (e->kind == EFFECT_EVENT && e->class != EVENT_MISS)
+		return notify_each(x->redis, e, event_write, x);
+	if (e->kind == EFFECT_PUBLISH || e->kind == EFFECT_SPUBLISH)
+		return message_write(x, e->kind == EFFECT_SPUBLISH, e->key, e->message);
+	return STATUS_OK;
+}
+
+static enum status
 effect_add(struct call *c, const struct effect *effect)
 {
 	struct effect *e = arena_alloc(c->x->arena, sizeof(*e));
@@ -113,7 +149,7 @@ effect_add(struct call *c, const struct effect *effect)
 	e->next = NULL;
 	*c->x->effects_end = e;
 	c->x->effects_end = &e->next;
-	return STATUS_OK;
+	return effect_write(c->x, e);
 }
 
 /* ---- Items ---- */

@@ -1,6 +1,6 @@
 /*
  * A transaction of commands: the databases and items that its commands use, and its effects, what
- * is to happen in this process after the commit.
+ * is to happen in this process after the commit. Messages for other processes are written with it.
  *
  * A struct txn is made anew for each attempt. It belongs to the fiber that runs the group.
  */
@@ -8,6 +8,7 @@
 #define FROND_DOOR_REDIS_TXN_H
 
 #include "door/redis/command.h"
+#include "door/redis/messages.h"
 #include "door/redis/redis.h"
 #include "model/timed/item.h"
 
@@ -83,6 +84,7 @@ struct txn {
 	struct txn_item *slots[TXN_SLOTS];
 	struct effect *effects;
 	struct effect **effects_end;
+	struct messages_writer messages; /* for other processes */
 };
 
 void txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,

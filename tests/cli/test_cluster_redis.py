@@ -1,0 +1,458 @@
+"""Redis's door of several processes at one store: what one of them does, clients of the others see.
+
+With a FoundationDB cluster (FROND_TEST_FDB) these are three processes of frond. Otherwise the
+second argument is a program with three doors over one store (redis_doors.c), which know as little
+of each other.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from harness import ENV, Server, Skip, cluster, contains, equal, main, test
+from resp import Client, Error
+
+DOORS = sys.argv[2] if len(sys.argv) > 2 else None
+FAULTS = os.environ.get("FROND_TEST_FAULTS", "rate=0,delay=0,watch=0")
+
+
+class Door:
+    """One of the doors, of this number's process."""
+
+    def __init__(self, port, process=None):
+        self.port, self.process = port, process
+
+    def client(self, **kwargs):
+        return Client(self.port, **kwargs)
+
+    def kill(self):
+        if not self.process:
+            raise Skip("the doors are in one process")
+        self.process.stop(signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def doors(cwd):
+    with contextlib.ExitStack() as stack:
+        if DOORS:
+            url = f"faulty:shared=1,{FAULTS}:embedded:{cwd / 'store'}"
+            process = stack.enter_context(subprocess.Popen(
+                [DOORS, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV, text=True))
+            found = [Door(int(port)) for port in process.stdout.readline().split()]
+        else:
+            found = []
+            for n in range(3):
+                (cwd / f"server{n}").mkdir()
+                server = stack.enter_context(
+                    Server(cwd / f"server{n}", "--store", cluster(), "--redis", "127.0.0.1:0"))
+                found.append(Door(int(re.search(r"event=redis address=127\.0\.0\.1:(\d+)",
+                                                server.read_log()).group(1)), server))
+            with found[0].client() as c:
+                c("FLUSHALL")
+        equal(len(found), 3)
+        yield found
+        if DOORS:
+            process.stdin.close()
+            equal(process.wait(60), 0)
+
+
+def run_threads(*jobs):
+    """Runs them side by side; what one of them raises is raised."""
+    failures = []
+
+    def guarded(job):
+        try:
+            job()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=guarded, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def until_blocked(door, count):
+    with door.client() as c:
+        deadline = time.monotonic() + 60
+        while b"blocked_clients:%d\r\n" % count not in c("INFO", "clients"):
+            assert time.monotonic() < deadline
+
+
+# ---- WATCH ----
+
+@test
+def a_counter_that_all_change_by_watch_and_exec_is_exact(cwd):
+    rounds = 25
+    with doors(cwd) as all_doors:
+        def count(door):
+            with door.client() as c:
+                done = 0
+                while done < rounds:
+                    c("WATCH", "n")
+                    n = int(c("GET", "n") or 0)
+                    answers = c.pipeline(("MULTI",), ("SET", "n", n + 1), ("EXEC",))
+                    done += answers[2] is not None
+
+        run_threads(*[lambda d=door: count(d) for door in all_doors for _ in range(2)])
+        with all_doors[0].client() as c:
+            equal(c("GET", "n"), b"%d" % (6 * rounds))
+
+
+# What is there, what another client does after the WATCH, and whether EXEC then does its work.
+LARGE = "x" * 40000
+CHANGES = [
+    ([], [("SET", "k", "1")], False),
+    ([], [("SET", "other", "1")], True),
+    ([], [("DEL", "k")], True),
+    ([], [("FLUSHDB",)], True),
+    ([], [("SET", "k", "1"), ("DEL", "k")], True),
+    ([("SET", "k", "1")], [("SET", "k", "1")], False),
+    ([("SET", "k", "1")], [("GET", "k")], True),
+    ([("SET", "k", "1")], [("APPEND", "k", "1")], False),
+    ([("SET", "k", "1")], [("DEL", "k")], False),
+    ([("SET", "k", "1")], [("DEL", "k"), ("SET", "k", "1")], False),
+    ([("SET", "k", "1")], [("FLUSHDB",)], False),
+    ([("SET", "k", "1")], [("FLUSHDB",), ("SET", "k", "1")], False),
+    ([("SET", "k", "1")], [("EXPIRE", "k", "100")], False),
+    ([("SET", "k", "1")], [("RENAME", "k", "l"), ("RENAME", "l", "k")], False),
+    ([("SET", "k", "1")], [("COPY", "k", "l")], True),
+    ([("SET", "k", "1", "PX", "1")], [], None),  # it expires before or after the WATCH
+    ([("SET", "k", LARGE)], [("SETRANGE", "k", "5", "y")], False),
+    ([("SET", "k", LARGE)], [("SET", "k", LARGE)], False),
+    ([("HSET", "k", "f", "1")], [("HSET", "k", "g", "1")], False),
+    ([("HSET", "k", "f", "1")], [("HSET", "k", "f", "2")], False),
+    ([("HSET", "k", "f", "1", "g", "2")], [("HDEL", "k", "g")], False),
+    ([("HSET", "k", "f", "1")], [("HDEL", "k", "g")], True),
+    ([("SADD", "k", "a")], [("SADD", "k", "b")], False),
+    ([("SADD", "k", "a")], [("SADD", "k", "a")], True),
+    ([("SADD", "k", "a", "b")], [("SMOVE", "k", "l", "a")], False),
+    ([("ZADD", "k", "1", "a")], [("ZADD", "k", "2", "a")], False),
+    ([("ZADD", "k", "1", "a")], [("ZADD", "k", "1", "a")], True),
+    ([("ZADD", "k", "1", "a", "2", "b")], [("ZPOPMIN", "k")], False),
+    ([("RPUSH", "k", "a")], [("RPUSH", "k", "b")], False),
+    ([("RPUSH", "k", "a")], [("LSET", "k", "0", "b")], False),
+    ([("RPUSH", "k", "a", "b")], [("LPOP", "k")], False),
+    ([("RPUSH", "k", "a", "b")], [("LMOVE", "k", "l", "LEFT", "LEFT")], False),
+    ([("RPUSH", "k", "a")], [("LRANGE", "k", "0", "-1")], True),
+    ([("SET", "k", "1")], [("EVAL", "redis.call('SET', 'k', '2')", "0")], False),
+    ([("SET", "k", "1")], [("SELECT", "1"), ("SET", "k", "2")], True),
+]
+
+
+@test
+def exec_fails_if_anybody_has_changed_what_is_watched(cwd):
+    with doors(cwd) as all_doors:
+        with all_doors[0].client() as c, all_doors[0].client() as near, \
+                all_doors[1].client() as far:
+            for before, changes, holds in CHANGES:
+                for other in near, far:
+                    c("FLUSHALL")
+                    for command in before:
+                        c(*command)
+                    c("WATCH", "k")
+                    for command in changes:
+                        other(*command)
+                    other("SELECT", "0")
+                    answer = c.pipeline(("MULTI",), ("PING",), ("EXEC",))[2]
+                    if holds is not None:
+                        equal((before, changes, answer is not None), (before, changes, holds))
+
+
+@test
+def a_watched_key_that_expires_has_changed_and_one_that_had_expired_has_not(cwd):
+    with doors(cwd) as (a, b, _):
+        with a.client() as c, b.client() as other:
+            c("SET", "k", "1", "PX", "200")
+            c("WATCH", "k")
+            while other("EXISTS", "k"):
+                pass
+            equal(c.pipeline(("MULTI",), ("PING",), ("EXEC",))[2], None)
+            c("WATCH", "k")
+            equal(c.pipeline(("MULTI",), ("PING",), ("EXEC",))[2], ["PONG"])
+
+
+@test
+def a_watch_of_what_was_written_just_before_it_in_the_pipeline_holds(cwd):
+    with doors(cwd) as (a, b, _):
+        with a.client() as c, b.client() as other:
+            commands = (("RPUSH", "k", "a"), ("SET", "s", "1"), ("WATCH", "k", "s"), ("MULTI",),
+                        ("RPUSH", "k", "b"), ("EXEC",))
+            for _ in range(5):
+                equal(c.pipeline(*commands)[5], [2])
+                equal(c.pipeline(*commands[:3], commands[0], *commands[3:])[6], None)
+                other("DEL", "k")
+
+
+# ---- Waiting ----
+
+WAITING = [
+    (("BLPOP", "k", "0"), ("RPUSH", "k", "x"), [b"k", b"x"]),
+    (("BRPOP", "none", "k", "0"), ("LPUSH", "k", "x"), [b"k", b"x"]),
+    (("BLMOVE", "k", "to", "LEFT", "RIGHT", "0"), ("RPUSH", "k", "x"), b"x"),
+    (("BRPOPLPUSH", "k", "to", "0"), ("RPUSH", "k", "x"), b"x"),
+    (("BLMPOP", "0", "1", "k", "LEFT"), ("RPUSH", "k", "x"), [b"k", [b"x"]]),
+    (("BZPOPMIN", "k", "0"), ("ZADD", "k", "1", "x"), [b"k", b"x", b"1"]),
+    (("BZPOPMAX", "k", "0"), ("ZADD", "k", "1", "x"), [b"k", b"x", b"1"]),
+    (("BZMPOP", "0", "1", "k", "MIN"), ("ZADD", "k", "1", "x"), [b"k", [[b"x", b"1"]]]),
+    (("BLPOP", "k", "0"), ("EVAL", "redis.call('RPUSH', 'k', 'x')", "0"), [b"k", b"x"]),
+    (("BLPOP", "k", "0"), ("RENAME", "there", "k"), [b"k", b"x"]),
+    (("BLPOP", "k", "0"), ("COPY", "there", "k"), [b"k", b"x"]),
+    (("BLPOP", "k", "0"), ("SORT", "there", "ALPHA", "STORE", "k"), [b"k", b"x"]),
+]
+
+
+@test
+def what_waits_in_one_process_is_served_by_another_one(cwd):
+    with doors(cwd) as (a, b, _):
+        with a.client() as waits, b.client() as c:
+            for command, brings, answer in WAITING:
+                c("FLUSHALL")
+                c("RPUSH", "there", "x")
+                waits.send(*command)
+                until_blocked(a, 1)
+                c(*brings)
+                equal((command, waits.read()), (command, answer))
+
+
+@test
+def a_wait_outlasts_other_databases_of_the_same_name_and_other_types(cwd):
+    with doors(cwd) as (a, b, _):
+        with a.client() as waits, b.client() as c:
+            waits("SELECT", "7")
+            c("SELECT", "7")
+            for _ in range(3):
+                waits.send("BLPOP", "k", "0")
+                until_blocked(a, 1)
+                c("SET", "k", "no list")
+                c("FLUSHDB")
+                c("HSET", "k", "a", "b")
+                c("DEL", "k")
+                c("FLUSHDB")
+                c("RPUSH", "k", "x")
+                equal(waits.read(), [b"k", b"x"])
+
+
+@test
+def those_who_wait_in_a_process_are_served_in_their_order(cwd):
+    with doors(cwd) as (a, b, _):
+        with contextlib.ExitStack() as stack, b.client() as c:
+            waiting = [stack.enter_context(a.client()) for _ in range(4)]
+            for number, one in enumerate(waiting, 1):
+                one.send("BLPOP", "k", "0")
+                until_blocked(a, number)
+            c("RPUSH", "k", "0", "1")
+            c("RPUSH", "k", "2")
+            c("RPUSH", "k", "3")
+            for number, one in enumerate(waiting):
+                equal(one.read(), [b"k", b"%d" % number])
+            equal(c("EXISTS", "k"), 0)
+
+
+@test
+def who_waits_for_the_source_of_a_move_does_not_hold_up_who_waits_for_its_destination(cwd):
+    with doors(cwd) as (a, b, _):
+        for other in a, b:
+            with a.client() as moves, a.client() as pops, other.client() as c:
+                moves.send("BLMOVE", "from", "to", "LEFT", "LEFT", "0")
+                until_blocked(a, 1)
+                pops.send("BLPOP", "to", "0")
+                until_blocked(a, 2)
+                c("RPUSH", "to", "x")
+                equal(pops.read(), [b"to", b"x"])
+                c("RPUSH", "from", "y")
+                equal(moves.read(), b"y")
+                c("DEL", "to")
+
+
+class Worker(threading.Thread):
+    """Moves elements of a queue to what it has done, until it is told to end or its process is."""
+
+    def __init__(self, door, number):
+        super().__init__()
+        self.client, self.number, self.failure = door.client(timeout=100), number, None
+        self.got = []
+        self.start()
+
+    def run(self):
+        try:
+            while True:
+                one = self.client("BLMOVE", "queue", f"done{self.number}", "LEFT", "RIGHT", "0")
+                if one == b"end":
+                    break
+                self.got.append(one)
+        except (EOFError, OSError):
+            pass  # killed
+        except BaseException as failure:
+            self.failure = failure
+        self.client.close()
+
+
+def work(all_doors, elements, killed):
+    """All elements by workers in all processes, one of which is killed in the middle."""
+    workers = [Worker(door, 2 * n + k) for n, door in enumerate(all_doors) for k in range(2)]
+    with all_doors[0].client() as c:
+        for n in range(elements):
+            c("RPUSH", "queue", n)
+            if n == elements // 2 and killed:
+                killed.kill()
+        for _ in workers:
+            c("RPUSH", "queue", "end")
+        for worker in workers:
+            worker.join(100)
+            assert not worker.is_alive() and worker.failure is None, worker.failure
+        done = [one for worker in workers for one in c("LRANGE", f"done{worker.number}", "0", "-1")]
+        left = c("LRANGE", "queue", "0", "-1")
+    equal(sorted(int(one) for one in done + left if one != b"end"), list(range(elements)))
+    if not killed:
+        equal(left, [])
+    for worker in workers:
+        assert set(worker.got) <= set(done)
+
+
+@test
+def each_element_of_a_queue_is_taken_once_by_workers_in_all_processes(cwd):
+    with doors(cwd) as all_doors:
+        work(all_doors, 150, None)
+
+
+@test
+def nothing_of_a_queue_is_lost_or_doubled_when_a_process_is_killed(cwd):
+    with doors(cwd) as all_doors:
+        if DOORS:
+            raise Skip("the doors are in one process")
+        work(all_doors, 150, all_doors[2])
+
+
+# ---- Messages ----
+
+@test
+def messages_reach_subscribers_of_all_processes(cwd):
+    with doors(cwd) as all_doors:
+        with contextlib.ExitStack() as stack:
+            publish = stack.enter_context(all_doors[1].client())
+            for door in all_doors:
+                sub = stack.enter_context(door.client())
+                door.sub = sub
+                equal(sub("SUBSCRIBE", "news", "other"), [b"subscribe", b"news", 1])
+                equal(sub.read(), [b"subscribe", b"other", 2])
+                equal(sub("PSUBSCRIBE", "n?ws"), [b"psubscribe", b"n?ws", 3])
+                equal(sub("SSUBSCRIBE", "shard"), [b"ssubscribe", b"shard", 1])
+            # It counts those of its own process.
+            equal(publish("PUBLISH", "news", "hello"), 2)
+            equal(publish.pipeline(("MULTI",), ("PUBLISH", "other", b"\0\xff"), ("EXEC",))[2], [1])
+            equal(publish("SPUBLISH", "shard", ""), 1)
+            publish("EVAL", "redis.call('PUBLISH', 'other', 'from a script')", "0")
+            # What is undone is not sent: the command after it fails the script.
+            publish.send("EVAL", "redis.call('PUBLISH', 'other', 'x'); while true do end", "0")
+            with all_doors[1].client() as c:
+                while c.pipeline(("SCRIPT", "KILL"))[0] != "OK":
+                    pass
+            assert isinstance(publish.read(), Error)
+            publish("PUBLISH", "other", "last")
+            for door in all_doors:
+                equal([door.sub.read() for _ in range(6)],
+                      [[b"message", b"news", b"hello"], [b"pmessage", b"n?ws", b"news", b"hello"],
+                       [b"message", b"other", b"\0\xff"], [b"smessage", b"shard", b""],
+                       [b"message", b"other", b"from a script"], [b"message", b"other", b"last"]])
+
+
+@test
+def each_message_comes_once_and_in_the_order_of_its_publisher(cwd):
+    count = 150
+    with doors(cwd) as all_doors:
+        with contextlib.ExitStack() as stack:
+            subs = [stack.enter_context(door.client()) for door in all_doors for _ in range(2)]
+            for sub in subs:
+                sub("PSUBSCRIBE", "*")
+
+            def publish(number, door):
+                with door.client() as c:
+                    for n in range(count):
+                        c("PUBLISH", f"channel{n % 5}", f"{number} {n}")
+
+            def receive(sub):
+                seen = {}
+                for _ in range(count * len(all_doors)):
+                    number, n = sub.read()[3].split()
+                    equal(int(n), seen.get(number, -1) + 1)
+                    seen[number] = int(n)
+                equal(set(seen.values()), {count - 1})
+
+            run_threads(*[lambda n=n, d=door: publish(n, d) for n, door in enumerate(all_doors)],
+                        *[lambda s=sub: receive(s) for sub in subs])
+
+
+@test
+def a_subscriber_gets_what_comes_after_its_subscription_though_another_is_killed(cwd):
+    with doors(cwd) as (a, b, c):
+        with a.client() as publish, b.client() as sub, c.client() as other:
+            for n in range(20):
+                publish("PUBLISH", "news", "before")
+                equal(sub("SUBSCRIBE", "news"), [b"subscribe", b"news", 1])
+                publish("PUBLISH", "news", n)
+                message = sub.read()
+                while message[2] == b"before":
+                    message = sub.read()
+                equal(message, [b"message", b"news", b"%d" % n])
+                equal(sub("UNSUBSCRIBE", "news"), [b"unsubscribe", b"news", 0])
+            if c.process:
+                other("SUBSCRIBE", "news")
+                c.kill()
+                sub("SUBSCRIBE", "news")
+                publish("PUBLISH", "news", "after")
+                equal(sub.read(), [b"message", b"news", b"after"])
+
+
+@test
+def keys_tell_of_changes_in_all_processes(cwd):
+    with doors(cwd) as (a, b, _):
+        with a.client() as c, b.client() as sub:
+            # Who has the setting tells of what it does itself.
+            c("CONFIG", "SET", "notify-keyspace-events", "KEA")
+            sub("PSUBSCRIBE", "__key*__:*")
+            c("SET", "a", "1")
+            equal(sub.read(), [b"pmessage", b"__key*__:*", b"__keyspace@0__:a", b"set"])
+            equal(sub.read(), [b"pmessage", b"__key*__:*", b"__keyevent@0__:set", b"a"])
+
+
+@test
+def a_message_that_is_too_long_for_a_cluster_is_refused_by_the_name_of_its_limit(cwd):
+    with doors(cwd) as (a, b, _):
+        with a.client() as c, b.client() as sub:
+            sub("SUBSCRIBE", "news")
+            contains(c.error("PUBLISH", "news", "x" * 90000), "MESSAGES_BYTES")
+            equal(c("PUBLISH", "news", "x" * 80000), 0)
+            equal(sub.read()[2], b"x" * 80000)
+            for _ in range(100):
+                c.send("PUBLISH", "news", "y" * 60000)
+            for _ in range(100):
+                equal(c.read(), 0)
+            for _ in range(100):
+                equal(sub.read()[2], b"y" * 60000)
+
+
+@test
+def clients_in_all_processes_that_write_one_key_all_count(cwd):
+    with doors(cwd) as all_doors:
+        def count(door):
+            with door.client() as c:
+                for _ in range(30):
+                    c.pipeline(("INCR", "n"), ("RPUSH", "list", "x"), ("ZINCRBY", "z", "1", "m"),
+                               ("HINCRBY", "h", "f", "1"), ("SADD", "s", str(c("INCR", "id"))))
+
+        run_threads(*[lambda d=door: count(d) for door in all_doors for _ in range(3)])
+        with all_doors[2].client() as c:
+            equal([c("GET", "n"), c("LLEN", "list"), c("ZSCORE", "z", "m"), c("HGET", "h", "f"),
+                   c("SCARD", "s")], [b"270", 270, b"270", b"270", 270])
+
+
+main(needs=None if DOORS or cluster() else "FROND_TEST_FDB names no cluster file")
