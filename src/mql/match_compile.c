@@ -343,10 +343,10 @@ bits_of_array(struct mql *q, const struct bson_element *e, struct mql_bits *bits
 	bits->positions = positions;
 	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &position);) {
 		TRY(step_count(1));
-		TRY(read_count(q, MQL_FAILED_TO_PARSE, "Failed to parse bit position. ",
-			       position.name, &position.value, &n));
+		TRY(read_count(q, MQL_BAD_VALUE, "Failed to parse bit position. ", position.name,
+			       &position.value, &n));
 		if (n > INT32_MAX)
-			return mql_fail(q, MQL_FAILED_TO_PARSE,
+			return mql_fail(q, MQL_BAD_VALUE,
 					"Failed to parse bit position. Expected an integer: %s",
 					mql_text(q, position.name, &position.value));
 		positions[bits->count++] = (uint32_t)n;

@@ -207,6 +207,8 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'a':{'$elemMatch':1}}", 2, "$elemMatch needs an Object" },
 		{ "{'a':{'$bitsAllSet':-1}}", 9,
 		  "Expected a non-negative number in: $bitsAllSet: -1" },
+		{ "{'a':{'$bitsAllSet':[1,-1]}}", 2,
+		  "Failed to parse bit position. Expected a non-negative number in: 1: -1" },
 		{ "{'a':{'$undefined':true}}", 2, "cannot compare to undefined" },
 	};
 
