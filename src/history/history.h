@@ -1,22 +1,22 @@
 /*
  * History: what the keys of a database held at a moment of the past.
  *
- * A model that wants the past tells here, before it changes a key, that it is about to. What the
- * key held is then kept beside the present:
+ * Before a model changes a key it calls history_change(), or one of the functions like it. They keep
+ * what the key held, in records beside the present:
  *
  *     (P, UNDO, bucket, key…, null, moment, 0) → '': the key was not there; 01 and its value
  *     (P, UNDO, bucket, key…, null, moment, 1) → what was added to the key, little-endian
  *     (P, STATE)                               → (format, (bucket, start), …)
  *
- * `key…` is the key behind P, `moment` that of the transaction, in microseconds. Of two
- * transactions that change one key the later one sees the former, and its moment has to be later.
- * So the value at T is what the first record after T says, or else the present one, without what
- * was added since. A key that is only ever added to is recorded without being read. No key may have
- * a null among its elements.
+ * `key…` is the key behind P. `moment` is the moment of the transaction, in microseconds. If two
+ * transactions change one key, the later one sees what the former has written, and the model gives
+ * it a later moment. So the value at T is what the first record after T says. If there is none, it
+ * is the present value without what was added since. A key that is only ever added to is recorded
+ * without being read. No key may have a null among its elements.
  *
- * Buckets are stretches of time. A transaction that writes reads STATE, and writes to the newest
- * bucket; so a new one can be begun (history_tend.c), and the oldest be cleared as one range. The
- * start of a bucket is a moment that is not before any in the buckets before it; 0: not known yet.
+ * Buckets are stretches of time. A transaction that writes reads STATE, and writes its records to
+ * the newest bucket. So the model can begin a new bucket, and clear the oldest one as one range.
+ * The start of a bucket is not before any moment in the buckets before it; 0: not known yet.
  *
  * The model numbers the subspaces, and keeps the clock. Memory: what is returned lies in the arena.
  * Threading: that of the transaction.
@@ -65,12 +65,12 @@ struct history {
 
 /* ---- Writing (record.c): each is called before the change ---- */
 
-/* The key is about to be set or cleared. Reads it, unless this transaction has recorded it. */
+/* Records a key that the caller then sets or clears. Reads it, unless it is recorded already. */
 MUST_USE enum status history_change(const struct history *h, struct str key);
-/* The same of all keys in a range. */
+/* Does the same for all keys in a range. */
 MUST_USE enum status history_change_range(const struct history *h, struct str begin,
 					  struct str end);
-/* A number of eight bytes is about to be added to. Reads nothing. */
+/* Records an addition to a number of eight bytes, which the caller then makes. Reads nothing. */
 MUST_USE enum status history_add(const struct history *h, struct str key, int64_t change);
 
 /* ---- Reading at h->moment_us (past.c) ---- */
@@ -78,7 +78,7 @@ MUST_USE enum status history_add(const struct history *h, struct str key, int64_
 /* True if this can be a record, by its key behind the bucket; for checks. */
 bool history_record_is_good(struct str tail, struct str value);
 
-/* The value of a key. `ret->ptr` NULL: it was not there. */
+/* Gets the value of a key. `ret->ptr` is NULL if the key was not there. */
 MUST_USE enum status history_get(const struct history *h, struct str key, struct arena *arena,
 				 struct str *ret);
 

@@ -13,7 +13,7 @@ enum {
 
 /* ---- One record ---- */
 
-/* The key that a record in UNDO is about, behind `skip` bytes, its moment and its kind. */
+/* Gets the key that a record of UNDO is about, behind `skip` bytes, its moment and its kind. */
 static enum status
 record_parse(struct str record, size_t skip, struct str *ret_key, uint64_t *ret_us,
 	     uint64_t *ret_kind)

@@ -89,8 +89,9 @@ struct sums_walk {
 MUST_USE enum status sums_walk_begin(struct sums_walk *walk, const struct sums *s,
 				     const struct walk_range *range, unsigned group_level);
 /*
- * The next piece, in the direction of the range; valid until the next call. `wanted`: how many more
- * groups the caller is going to take. With VIEW_LEVEL_ALL a piece may be a sum without rows.
+ * Gets the next piece, in the direction of the range. It is valid until the next call. `wanted` is
+ * how many more groups the caller will ask for; it limits how many gaps are read at once. With
+ * VIEW_LEVEL_ALL all rows are one group, and a piece may be the sum of no row at all. Returns
  * STATUS_NOT_FOUND at the end.
  */
 MUST_USE enum status sums_walk_next(struct sums_walk *walk, size_t wanted, struct sums_piece *ret);

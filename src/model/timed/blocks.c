@@ -1,22 +1,24 @@
 /*
- * The skip list over the order of a list or a sorted set, which counts.
+ * A skip list over the order of a list or a sorted set. Its blocks hold counts of entries, so that
+ * the rank of an entry, and the entry of a rank, are found without going through all entries.
  *
- * Level 0 is the entries, (body, ORDER, order). An entry begins a block of each level up to its
- * own, which a hash of its order draws: one entry in 32 is of level 1 or more, one in 1,024 of
- * level 2 or more. A block of level l,
+ * The entries, (body, ORDER, order), are level 0. Above it, each level cuts the order into blocks.
+ * A hash of an entry's order decides up to which level the entry begins a block: one entry in 32
+ * begins a block of level 1, one in 1,024 also a block of level 2. A block of level l is the pair
  *
  *     (body, BLOCKS, l, order) → how many entries there are from this order to the next block's
  *
- * is found by its beginning. Each level has a first block, whose order is empty, for what comes
- * before all others. There are levels up to the item's height, which rises by one when the first
- * entry above it is drawn; so a small collection has no blocks.
+ * Each level has a first block, whose order is empty; it counts the entries before the first entry
+ * that begins a block. There are as many levels as the item's height says. The height rises by one
+ * when an entry comes whose level is above it, so a small collection has no blocks.
  *
  * Counts of blocks are changed by atomic adds, so that two writers of one block do not conflict.
- * What has to stand still for such an add is where blocks begin. Whoever adds reads that by
- * snapshot reads, and adds conflict ranges himself: between the beginning of the block and the
- * entry, where a block may come, and on the entry that begins the block, which may go. He does so
- * once in a transaction for what it then knows (blocks_known.c). Whoever divides a block or puts
- * two together reads their counts, and conflicts with those who add.
+ * An add is right only as long as blocks begin where they did. So a transaction that adds reads the
+ * beginning of the block by snapshot reads and sets two conflict ranges itself: from the beginning
+ * of the block to the entry, where another transaction may begin a block, and on the entry that
+ * begins the block, which another transaction may remove. It does so once for each block
+ * (blocks_known.c). A transaction that divides a block, or joins two, reads their counts, and so
+ * conflicts with every transaction that adds to them.
  */
 #include <endian.h>
 

@@ -1,7 +1,8 @@
 /*
- * What a transaction knows of where blocks begin, so that many changes of one collection do not
- * look for the same blocks again: for each level spans of the order, in order, in each of which one
- * block alone begins, at its beginning. All of it lies in the item's arena.
+ * Remembers where blocks begin, so that many changes of one collection in one transaction do not
+ * look for the same blocks again. Each level has a sorted list of spans. A span is a part of the
+ * order in which only one block begins, namely at the beginning of the span. All of it lies in the
+ * item's arena.
  */
 #include "model/timed/item_int.h"
 

@@ -45,14 +45,8 @@ timed_gone_sweep(struct timed *t, uint64_t *ret_done, bool *ret_more)
 	struct kv_future *f;
 	struct kv_range range;
 
-	timed_key_space(&begin, t->db, TIMED_SPACE_GONE);
-	buf_append_str(&end, buf_str(&begin));
-	/* With history, those that went in a bucket that is still read stay. */
-	if (t->has_history)
-		tuple_put_u64(&end, t->state.buckets[0].number);
-	else
-		buf_append_byte(&end, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(&end));
+	/* A body that went in a bucket which is still read stays. */
+	TRY(timed_history_unread(t, TIMED_SPACE_GONE, &begin, &end));
 	f = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), &options);
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);

@@ -132,6 +132,19 @@ timed_history_oldest(struct timed *t, uint64_t *ret_ms)
 }
 
 enum status
+timed_history_unread(const struct timed *t, enum timed_space space, struct buf *begin,
+		     struct buf *end)
+{
+	timed_key_space(begin, t->db, space);
+	buf_append_str(end, buf_str(begin));
+	if (t->has_history)
+		tuple_put_u64(end, t->state.buckets[0].number);
+	else
+		buf_append_byte(end, CATALOG_KEY_LAST);
+	return catalog_key_status(end);
+}
+
+enum status
 timed_history_clear(struct timed *t, uint64_t *ret_done, bool *ret_more)
 {
 	const struct kv_range_options options = { .limit = HISTORY_CLEAR_KEYS,
@@ -141,13 +154,7 @@ timed_history_clear(struct timed *t, uint64_t *ret_done, bool *ret_more)
 	struct kv_future *f;
 	struct kv_range range;
 
-	timed_key_space(&begin, t->db, TIMED_SPACE_UNDO);
-	buf_append_str(&end, buf_str(&begin));
-	if (t->has_history)
-		tuple_put_u64(&end, t->state.buckets[0].number);
-	else
-		buf_append_byte(&end, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(&end));
+	TRY(timed_history_unread(t, TIMED_SPACE_UNDO, &begin, &end));
 	f = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), &options);
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);

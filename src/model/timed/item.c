@@ -378,10 +378,8 @@ timed_item_expire(struct timed_item *item, struct timed_expiry expiry)
 }
 
 enum status
-timed_item_rename(struct timed_item *item, struct timed_item *to)
+timed_item_replace(struct timed_item *to, const struct timed_item *item)
 {
-	struct str owner;
-
 	TRY(timed_item_renew(to, TIMED_VALUE));
 	to->type = item->type;
 	to->expires_ms = item->expires_ms;
@@ -389,6 +387,15 @@ timed_item_rename(struct timed_item *item, struct timed_item *to)
 	to->length = item->length;
 	to->height = item->height;
 	to->has_dues = item->has_dues;
+	return STATUS_OK;
+}
+
+enum status
+timed_item_rename(struct timed_item *item, struct timed_item *to)
+{
+	struct str owner;
+
+	TRY(timed_item_replace(to, item));
 	to->body = item->body;
 	to->stamped = item->stamped;
 	memcpy(to->id, item->id, sizeof(to->id));

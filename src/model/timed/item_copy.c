@@ -58,13 +58,7 @@ copy_body(struct timed_item *item, struct timed_item *to)
 enum status
 timed_item_copy(struct timed_item *item, struct timed_item *to)
 {
-	TRY(timed_item_renew(to, TIMED_VALUE));
-	to->type = item->type;
-	to->expires_ms = item->expires_ms;
-	to->value = item->value;
-	to->length = item->length;
-	to->height = item->height;
-	to->has_dues = item->has_dues;
+	TRY(timed_item_replace(to, item));
 	if (item->body.len) {
 		TRY(timed_body_make(to));
 		TRY(timed_item_touch(to));

@@ -73,8 +73,8 @@ MUST_USE enum status timed_chunk_key(struct timed_item *item, uint64_t n, struct
 MUST_USE enum status timed_key_tail(struct timed_item *item, struct str key, unsigned skip,
 				    struct str *ret);
 /*
- * Where keys with the hash begin that lie behind `before`, members' of a body or items' headers;
- * TIMED_HASHES: where they end.
+ * The first key that a member of a body, or a header of ROWS, with this hash can have. `before` is
+ * what those keys begin with. TIMED_HASHES gives the end of all of them.
  */
 MUST_USE enum status timed_hash_key(struct arena *arena, struct str before, uint64_t hash,
 				    struct str *ret);
@@ -120,7 +120,7 @@ double timed_score_get(const uint8_t bytes[TIMED_SCORE_BYTES]);
 
 /* ---- What changes an item (item.c) ---- */
 
-/* Takes over what the header says. */
+/* Sets the fields of the struct to what the header says. */
 MUST_USE enum status timed_item_take(struct timed_item *item, const struct timed_header *header);
 /* Forgets what the struct knows of the body's content. */
 void timed_item_forget(struct timed_item *item);
@@ -139,9 +139,14 @@ MUST_USE enum status timed_item_touch(struct timed_item *item);
 MUST_USE enum status timed_item_add(struct timed_item *item, int64_t change);
 /* Removes what is stored of the item, also if it has expired. */
 MUST_USE enum status timed_item_remove(struct timed_item *item);
+/*
+ * Makes `to` an item of the type of `item`, instead of what was there, with its expiry and, if it
+ * is a value in the header, its value. The caller gives `to` a body and writes its header.
+ */
+MUST_USE enum status timed_item_replace(struct timed_item *to, const struct timed_item *item);
 /* Deletes the item if no member, or element, is left. Reads one of them. */
 MUST_USE enum status timed_item_delete_empty(struct timed_item *item);
-/* When this is, at the transaction's moment. 0: never. */
+/* The time at which an expiry that is written by this transaction comes. 0: never. */
 uint64_t timed_expiry_ms(const struct timed *t, struct timed_expiry expiry);
 
 /* ---- Members of a hash that expire by themselves (dues.c) ---- */
@@ -181,12 +186,13 @@ MUST_USE enum status timed_value_staged(struct timed_item *item, uint64_t offset
 /* ---- The skip list over an order (blocks.c) ---- */
 
 /*
- * Says that the entry comes, which is not there yet. May change item->height. Between `behind` and
- * the order there is no entry, as a read says that conflicts with whoever changes that; empty:
- * there is none before the order; `ptr` is NULL: that is not known.
+ * Adds an entry, which is not in the list yet, to the counts. May change item->height. `behind` is
+ * the order of the entry right before the new one; the transaction has read that there is none
+ * between them, and conflicts with a change of that. Empty: the new entry is the first. `ptr` is
+ * NULL: the caller does not know which entry is before it.
  */
 MUST_USE enum status timed_blocks_add(struct timed_item *item, struct str order, struct str behind);
-/* Says that it goes. */
+/* Takes an entry out of the counts. */
 MUST_USE enum status timed_blocks_remove(struct timed_item *item, struct str order);
 /* How many entries come before the order, which need not be an entry's. */
 MUST_USE enum status timed_blocks_rank(struct timed_item *item, struct str order, uint64_t *ret);
@@ -199,15 +205,15 @@ MUST_USE enum status timed_blocks_find(struct timed_item *item, uint64_t index, 
 
 /* ---- What a transaction knows of blocks (blocks_known.c) ---- */
 
-/* Where the block of the level begins that the order is in; false: that is not known. */
+/* Finds the beginning of the block that the order is in, on one level. False: it is not known. */
 bool timed_known_find(const struct timed_item *item, unsigned level, struct str order,
 		      struct str *ret_from);
-/* Says that a block begins at `from`, and none behind it up to `to`, or at that. */
+/* Remembers that a block begins at `from` and that no other begins after it, up to `to`. */
 MUST_USE enum status timed_known_add(struct timed_item *item, unsigned level, struct str from,
 				     struct str to);
-/* Says that a block begins at the order now, whose block was known. */
+/* Remembers that a block now begins at the order, inside of a block that was known. */
 MUST_USE enum status timed_known_divide(struct timed_item *item, unsigned level, struct str order);
-/* Forgets a level, where a block goes. */
+/* Forgets what is known of a level, because a block of it is removed. */
 void timed_known_forget(struct timed_item *item, unsigned level);
 
 /* ---- The order of a sorted set (zset_order.c) ---- */

@@ -206,25 +206,6 @@ verify_body_of(struct catalog_verify *v, const struct kv_pair *pair, const struc
 	return STATUS_OK;
 }
 
-/* What expires has an entry, or it would never be removed. */
-static enum status
-verify_entry_of(struct catalog_verify *v, const struct kv_pair *pair, uint64_t ms)
-{
-	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
-	struct kv_future *f;
-	struct str ignored;
-
-	if (!ms)
-		return STATUS_OK;
-	TRY(timed_key_expiry(v->db, pair->key, ms, &entry));
-	TRY(catalog_verify_get(v, buf_str(&entry), &f));
-	if (!kv_future_value(f, &ignored))
-		catalog_verify_found(v, FINDING_HEADER, pair->key,
-				     "it expires, and no entry says so");
-	kv_future_free(f);
-	return STATUS_OK;
-}
-
 static enum status
 verify_header(struct catalog_verify *v, const struct kv_pair *pair, struct str tail,
 	      struct bodies *named)
@@ -247,7 +228,7 @@ verify_header(struct catalog_verify *v, const struct kv_pair *pair, struct str t
 		return STATUS_OK;
 	}
 	TRY(verify_body_of(v, pair, &h, named));
-	return verify_entry_of(v, pair, h.expires_ms);
+	return timed_verify_entry(v, FINDING_HEADER, pair->key, h.expires_ms);
 }
 
 static enum status

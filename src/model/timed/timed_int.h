@@ -159,6 +159,12 @@ void timed_cursor_close(struct timed_cursor *c);
 
 /* (P, HISTORY); keys.c has it. */
 MUST_USE enum status timed_history_key(const struct catalog_db *db, struct buf *key);
+/*
+ * Of a subspace whose keys begin with the number of a bucket: the range of the buckets that no
+ * reader of the past needs any more. Without a history it is the whole subspace.
+ */
+MUST_USE enum status timed_history_unread(const struct timed *t, enum timed_space space,
+					  struct buf *begin, struct buf *end);
 /* Begins and ends buckets of the database. Another transaction clears what that makes old. */
 MUST_USE enum status timed_history_tend(struct timed *t, bool *ret_changed);
 MUST_USE enum status timed_history_clear(struct timed *t, uint64_t *ret_done, bool *ret_more);
@@ -187,6 +193,12 @@ bool timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tai
 		     struct buf *ret);
 /* Of either kind. */
 MUST_USE enum status timed_verify(struct catalog_verify *v);
+/*
+ * Checks that EXPIRY has an entry for what lies at the key of ROWS and expires at `ms` (0: never).
+ * Without an entry the sweep would never remove it. `finding` is the kind of the finding then.
+ */
+MUST_USE enum status timed_verify_entry(struct catalog_verify *v, const char *finding,
+					struct str key, uint64_t ms);
 /* The same of items (items_inspect.c, items_verify.c). */
 bool timed_items_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail,
 			   struct str value, struct buf *ret);

@@ -23,22 +23,19 @@ cell_fits(const struct timed_schema *schema, const struct timed_place *place,
 	return cell->type == TIMED_LEAF;
 }
 
-/* A cell that expires has an entry, or it would never be removed. */
-static enum status
-verify_entry(struct catalog_verify *v, const struct kv_pair *pair, const struct timed_cell *cell)
+enum status
+timed_verify_entry(struct catalog_verify *v, const char *finding, struct str key, uint64_t ms)
 {
 	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
-	uint64_t ms = timed_cell_expires_ms(v->db, cell);
 	struct kv_future *f;
 	struct str ignored;
 
 	if (!ms)
 		return STATUS_OK;
-	TRY(timed_key_expiry(v->db, pair->key, ms, &entry));
+	TRY(timed_key_expiry(v->db, key, ms, &entry));
 	TRY(catalog_verify_get(v, buf_str(&entry), &f));
 	if (!kv_future_value(f, &ignored))
-		catalog_verify_found(v, TIMED_FINDING_EXPIRY, pair->key,
-				     "it expires, and no entry says so");
+		catalog_verify_found(v, finding, key, "it expires, and no entry says so");
 	kv_future_free(f);
 	return STATUS_OK;
 }
@@ -68,7 +65,8 @@ verify_cell(struct catalog_verify *v, const struct kv_pair *pair, struct str tai
 	if (!cell_fits(schema, &place, &cell))
 		catalog_verify_found(v, TIMED_FINDING_CELL, pair->key,
 				     "such a cell cannot be at this place");
-	return verify_entry(v, pair, &cell);
+	return timed_verify_entry(v, TIMED_FINDING_EXPIRY, pair->key,
+				  timed_cell_expires_ms(v->db, &cell));
 }
 
 static enum status
