@@ -99,6 +99,29 @@ cli_check_db(const char *name, struct argp_state *state)
 			   name);
 }
 
+struct cli_db
+cli_db_of(const char *text)
+{
+	static const struct str rows = { "rows:", 5 };
+	static const struct str redis = { "redis:", 6 };
+
+	if (str_starts_with(str_from_cstr(text), rows))
+		return (struct cli_db){ CATALOG_SPACE_ROWS, text + rows.len };
+	if (str_starts_with(str_from_cstr(text), redis))
+		return (struct cli_db){ CATALOG_SPACE_REDIS, text + redis.len };
+	return (struct cli_db){ CATALOG_SPACE_COUCH, text };
+}
+
+struct cli_db
+cli_parse_db(const char *text, struct argp_state *state)
+{
+	struct cli_db db = cli_db_of(text);
+
+	if (db.space == CATALOG_SPACE_COUCH)
+		cli_check_db(text, state);
+	return db;
+}
+
 uint64_t
 cli_parse_number(const char *option, const char *text, uint64_t least, uint64_t most,
 		 struct argp_state *state)

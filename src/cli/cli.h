@@ -73,13 +73,17 @@ const char *cli_parse_store(const char *option, const char *text, struct argp_st
 /* Calls argp_error() unless a database can have that name. */
 void cli_check_db(const char *name, struct argp_state *state);
 
-/* The database that an argument names: NAME is one of documents, rows:NAME one of rows. */
+/*
+ * The database that an argument names. NAME is a database of documents, rows:NAME one of rows,
+ * redis:NUMBER one of Redis's door.
+ */
 struct cli_db {
 	enum catalog_space space;
-	const char *name;
+	const char *name; /* borrowed from the argument */
 };
 
-/* Calls argp_error() unless a database of documents can have that name. */
+struct cli_db cli_db_of(const char *text);
+/* Does the same, and calls argp_error() if no database of documents can have that name. */
 struct cli_db cli_parse_db(const char *text, struct argp_state *state);
 
 /* Returns the number of an option `--NAME N`, from `least` to `most`, or calls argp_error(). */

@@ -26,7 +26,8 @@ enum {
 struct move {
 	const char *from;
 	const char *to;
-	const char *name;
+	const char *name; /* as it was given */
+	struct cli_db db;
 	bool keep;
 	bool rollback;
 	bool quiet;
@@ -56,7 +57,9 @@ static const char argp_doc[] =
 	"A URL is embedded:DIRECTORY or fdb:CLUSTER_FILE. No server may have an embedded store "
 	"open meanwhile; those of a cluster go on, and refuse writes to the database with 503 "
 	"until it has moved. Revisions, conflicts, local documents, attachments and settings stay "
-	"what they are, and clients can go on with the \"since\" that they have.\n"
+	"what they are, and clients can go on with the \"since\" that they have. rows:NAME and "
+	"redis:NUMBER are databases of rows and of Redis's clients; write times, expiry and the "
+	"past that they keep move along.\n"
 	"\n"
 	"Interrupted, in whatever way, it is gone on with by the same command; or undone by the "
 	"same command with --rollback, until all of it is at the target.\n"
@@ -93,7 +96,7 @@ move_parse_option(int key, char *text, struct argp_state *state)
 			argp_error(state, "which database?");
 			return EINVAL;
 		}
-		cli_check_db(m->name, state);
+		m->db = cli_parse_db(m->name, state);
 		if (strcmp(m->name, COUCH_USERS_DB) == 0)
 			argp_error(state,
 				   "people belong to their store and do not move with "
@@ -250,12 +253,12 @@ static int
 move(struct move *m, struct kv_store *from, struct kv_store *to)
 {
 	const struct catalog_move_options options = {
-		.space = CATALOG_SPACE_COUCH,
+		.space = m->db.space,
 		.from = from,
 		.to = to,
 		.from_url = m->from_url,
 		.to_url = m->to_url,
-		.name = str_from_cstr(m->name),
+		.name = str_from_cstr(m->db.name),
 		.keep = m->keep,
 		.progress = show_progress,
 		.found = show_finding,

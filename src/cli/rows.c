@@ -116,22 +116,6 @@ rows_parse_option(int key, char *text, struct argp_state *state)
 	}
 }
 
-/* ---- Names ---- */
-
-struct cli_db
-cli_parse_db(const char *text, struct argp_state *state)
-{
-	static const struct str rows = { "rows:", 5 };
-	static const struct str redis = { "redis:", 6 };
-
-	if (str_starts_with(str_from_cstr(text), rows))
-		return (struct cli_db){ CATALOG_SPACE_ROWS, text + rows.len };
-	if (str_starts_with(str_from_cstr(text), redis))
-		return (struct cli_db){ CATALOG_SPACE_REDIS, text + redis.len };
-	cli_check_db(text, state);
-	return (struct cli_db){ CATALOG_SPACE_COUCH, text };
-}
-
 /* ---- Creating ---- */
 
 static enum status

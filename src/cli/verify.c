@@ -83,7 +83,7 @@ verify_parse_option(int key, char *text, struct argp_state *state)
 		v->names = state->argv + state->next;
 		v->names_count = (size_t)(state->argc - state->next);
 		for (size_t i = 0; i < v->names_count; i++)
-			cli_check_db(v->names[i], state);
+			(void)cli_parse_db(v->names[i], state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -161,13 +161,16 @@ check(struct verify *v, struct kv_tx *tx, const char *name, struct err *err)
 						  .lender = v->lender.functions ? &v->lender : NULL,
 						  .still = v->still };
 	struct catalog_verify_sum sum;
+	struct cli_db db;
 	enum status status;
 
-	if (name)
-		status = catalog_verify_db(tx, CATALOG_SPACE_COUCH, str_from_cstr(name), &options,
-					   &sum, err);
-	else
+	if (name) {
+		db = cli_db_of(name);
+		status = catalog_verify_db(tx, db.space, str_from_cstr(db.name), &options, &sum,
+					   err);
+	} else {
 		status = catalog_verify_store(tx, &options, &sum, err);
+	}
 	add(&v->before, &sum);
 	if (name && status == STATUS_NOT_FOUND)
 		return err_set(err, status, "there is no database \"%s\"", name);

@@ -43,6 +43,60 @@ def others_than_this_machine_are_served_with_an_administrator_only(cwd):
 
 
 @test
+def a_database_moves_with_all_that_is_in_it(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c("SET", "s", "value", "EX", "3600")
+        c("SET", "large", "x" * 200000)
+        c("HSET", "h", *[f"f{n}" for n in range(200)])
+        c("RPUSH", "l", *range(300))
+        c("SADD", "set", "x", "y")
+        for n in range(300):
+            c("ZADD", "z", n, f"m{n}")
+        c("SELECT", "3")
+        c("SET", "s", "of another database")
+    here = ok("inspect", "redis:0", cwd=cwd).stdout
+    contains(ok("move", "--from", "embedded:./data", "--to", "embedded:other", "redis:0",
+                cwd=cwd).stdout, '"redis:0" moved from ')
+    there = ok("inspect", "redis:0", "--store", "embedded:other", cwd=cwd).stdout
+    equal(there.split("\n", 1)[1], here.split("\n", 1)[1])
+    contains(ok("verify", "redis:0", "--store", "embedded:other", cwd=cwd).stdout, " 0 findings")
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+    with Redis(cwd, "--store", "embedded:other") as server, server.client() as c:
+        equal(c("GET", "s"), b"value")
+        assert 3000 < c("TTL", "s") <= 3600
+        equal([c("STRLEN", "large"), c("HLEN", "h"), c("LLEN", "l"), c("SCARD", "set")],
+              [200000, 100, 300, 2])
+        equal([c("ZRANK", "z", "m299"), c("LINDEX", "l", "200"), c("DBSIZE")], [299, b"200", 6])
+        equal(c("RPUSH", "l", "300"), 301)
+        equal(c("ZADD", "z", "-1", "new"), 1)
+        equal(c("ZRANK", "z", "m299"), 300)
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("DBSIZE"), 0)
+        c("SELECT", "3")
+        equal(c("GET", "s"), b"of another database")
+    contains(ok("verify", "--store", "embedded:other", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def a_backup_has_databases_of_every_door(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c("SET", "s", "value")
+        c("ZADD", "z", "1", "a", "2", "b")
+        c("SELECT", "3")
+        c("RPUSH", "l", "a", "b")
+    ok("backup", "backups", cwd=cwd)
+    ok("restore", "backups", "--store", "embedded:other", cwd=cwd)
+    for db in ("redis:0", "redis:3"):
+        equal(ok("inspect", db, "--store", "embedded:other", cwd=cwd).stdout,
+              ok("inspect", db, cwd=cwd).stdout)
+    contains(ok("verify", "--store", "embedded:other", cwd=cwd).stdout, " 0 findings")
+    with Redis(cwd, "--store", "embedded:other") as server, server.client() as c:
+        equal([c("GET", "s"), c("ZRANGE", "z", "0", "-1")], [b"value", [b"a", b"b"]])
+        c("SELECT", "3")
+        equal(c("LRANGE", "l", "0", "-1"), [b"a", b"b"])
+
+
+@test
 def each_type_answers(cwd):
     with Redis(cwd) as server, server.client() as c:
         equal(c("PING"), "PONG")

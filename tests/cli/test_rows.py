@@ -211,6 +211,32 @@ def the_past_is_read_in_five_commands(cwd):
 
 
 @test
+def the_past_moves_along(cwd):
+    rows(cwd, "t", {"history": 3600}, {"insert": {"id": 1, "c": "before"}, "ttl": 86400},
+         create=("--hash", "id", "--columns", "c"))
+    before = rows(cwd, "t", {"get": {"id": 1}})[0]["written_us"]
+    rows(cwd, "t", {"update": {"id": 1, "c": "after"}})
+    target = ("--store", "embedded:other")
+    rows(cwd, "first", {"insert": {"id": 1, "c": 1}}, create=("--hash", "id", "--columns", "c",
+                                                               *target))
+    here = ok("inspect", "rows:t", cwd=cwd).stdout
+    contains(ok("move", "--from", "embedded:./data", "--to", "embedded:other", "rows:t",
+                cwd=cwd).stdout, '"rows:t" moved from ')
+    there = ok("inspect", "rows:t", *target, cwd=cwd).stdout
+    equal(there.split("\n", 1)[1], here.split("\n", 1)[1])
+    equal(run("inspect", "rows:t", cwd=cwd).returncode, 1)
+    row, = rows(cwd, "t", {"get": {"id": 1}, "at": before}, create=target)
+    equal(row["leaves"][0]["value"], "before")
+    contains(ok("inspect", "rows:t", "--at", str(before), *target, cwd=cwd).stdout, "'before'")
+    rows(cwd, "t", {"update": {"id": 1, "c": "since"}}, create=target)
+    row, = rows(cwd, "t", {"get": {"id": 1}}, create=target)
+    assert row["leaves"][0]["written_us"] > before
+    contains(ok("verify", *target, cwd=cwd).stdout, " 0 findings")
+    contains(ok("verify", "rows:t", *target, cwd=cwd).stdout, "1 databases, 1 documents, ")
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
 def statements_that_make_no_sense_are_refused_with_the_line(cwd):
     rows(cwd, "t", {"insert": {"id": 1, "c": 1}}, create=("--hash", "id", "--columns", "c"))
     for statement, reason in (

@@ -60,6 +60,32 @@ expired_of(struct timed_item *item, struct timed_expired *ret)
 	return ret->key.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
+/*
+ * Reads the key of the header that a body belongs to; ptr NULL: it is not known. OWNER has the key
+ * with the number that the database had when OWNER was written. A move gives the database another
+ * number, so the number in OWNER is not used.
+ */
+static enum status
+owner_read(struct timed_item *body, struct str *ret)
+{
+	struct str prefix = body->t->db->prefix, owner;
+	struct buf key;
+	size_t number;
+
+	TRY(timed_part_key(body, TIMED_PART_OWNER, &owner));
+	TRY(value_read(body->t, owner, ret));
+	if (!ret->ptr)
+		return STATUS_OK;
+	number = tuple_skip(*ret, 0, TUPLE_SKIP_INT);
+	if (!number)
+		return timed_item_corrupt(body);
+	key = timed_arena_buf(body->arena, prefix.len + ret->len);
+	buf_append_str(&key, prefix);
+	buf_append_str(&key, str_skip(*ret, number));
+	*ret = buf_str(&key);
+	return buf_status(&key);
+}
+
 /* Removes a member of the body that `body` is, which has expired. */
 static enum status
 member_remove(struct timed_item *body, struct str member_key, uint64_t ms,
@@ -70,8 +96,7 @@ member_remove(struct timed_item *body, struct str member_key, uint64_t ms,
 	uint64_t ignored;
 
 	TRY(timed_write_begin(body->t));
-	TRY(timed_part_key(body, TIMED_PART_OWNER, &owner));
-	TRY(value_read(body->t, owner, &owner));
+	TRY(owner_read(body, &owner));
 	if (owner.ptr)
 		TRY(value_read(body->t, owner, &value));
 	if (!value.ptr)

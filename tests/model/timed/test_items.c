@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "catalog/move.h"
+#include "catalog/store_format.h"
 #include "items_model.h"
 #include "store.h"
 
@@ -518,6 +520,54 @@ a_value_of_many_transactions_is_there_as_a_whole_or_not_at_all(void **state)
 	free(bytes);
 }
 
+static enum status
+other_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	TRY(timed_items_create(tx, STR("14"), NULL));
+	return timed_items_create(tx, STR("15"), NULL);
+}
+
+/* A database gets another number by a move; a body then still knows which header it belongs to. */
+static void
+fields_expire_also_after_a_move(void **state)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct items *f = *state;
+	uint64_t expires_ms = f->now_ms + 1000;
+	struct catalog_move_options move = {
+		.from = f->store,
+		.from_url = "here",
+		.to_url = "there",
+		.space = CATALOG_SPACE_REDIS,
+		.name = STR("0"),
+	};
+	struct catalog_move_sum sum;
+	char url[128];
+	int there;
+
+	items_must(f, fields_run, &expires_ms);
+	(void)snprintf(url, sizeof(url), "embedded:%s/target", f->dir);
+	assert_int_equal(catalog_store_open(url, &options, &move.to, &f->err), STATUS_OK);
+	/* The first database of a store has the number that the other one had at its source. */
+	assert_int_equal(kv_run(move.to, other_body, NULL, NULL, &f->err), STATUS_OK);
+	if (catalog_move(&move, &sum, &f->err) != STATUS_OK)
+		fail_msg("%s", f->err.text);
+	kv_close(f->store);
+	f->store = move.to;
+	items_must(f, fields_found, &there);
+	assert_int_equal(there, 7);
+	f->now_ms += 1000;
+	items_sweep(f);
+	items_verify(f);
+	f->now_ms += 1000;
+	items_sweep(f);
+	items_must(f, fields_found, &there);
+	assert_int_equal(there, 0);
+	assert_int_equal(items_pairs(f, SPACE_BODY), 0);
+	items_verify(f);
+}
+
 /* ---- Databases ---- */
 
 static enum status
@@ -729,6 +779,7 @@ main(void)
 		WITH_STORE(a_transaction_uses_what_it_has_written),
 		WITH_STORE(fields_expire_and_the_hash_goes_with_the_last),
 		WITH_STORE(a_value_of_many_transactions_is_there_as_a_whole_or_not_at_all),
+		WITH_STORE(fields_expire_also_after_a_move),
 		WITH_STORE(pages_count_and_flush_are_of_one_database),
 		WITH_STORE(random_operations_agree_with_a_model),
 		WITH_STORE(writers_of_one_collection_keep_its_counts_right),
