@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/rows.h"
 
 enum {
 	OPTION_STORE = 's',
@@ -12,6 +13,7 @@ enum {
 	OPTION_OUTPUT = 'o',
 	OPTION_QUIET = 'q',
 	OPTION_REVS = 256,
+	OPTION_AT,
 };
 
 struct dump_args {
@@ -31,6 +33,8 @@ static const struct argp_option argp_options[] = {
 	  "Every leaf of every document, deleted ones too, with _rev and _revisions: a faithful "
 	  "copy that \"frond load --new-edits false\" takes back",
 	  0 },
+	{ "at", OPTION_AT, "TIME", 0,
+	  "A database of rows or of Redis's clients as it was: see \"frond inspect\"", 0 },
 	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress", 0 },
 	{ 0 },
 };
@@ -40,6 +44,10 @@ static const char argp_doc[] =
 	"From a store the dump is one consistent snapshot, in the order of ids (with --revs: of "
 	"changes). Members come in the order of their names, after _id; without --revs, _rev is "
 	"left out, so that what \"frond load\" gets is what \"frond dump\" gives.\n"
+	"\n"
+	"rows:NAME and redis:NUMBER are dumped with their types, write times and expiry: the first "
+	"line describes the database, and each other line is a row or a key, or a part of a large "
+	"one. \"frond load\" takes it back.\n"
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
@@ -60,6 +68,10 @@ dump_parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_QUIET:
 		args->quiet = true;
 		return 0;
+	case OPTION_AT:
+		if (!cli_parse_moment(str_from_cstr(text), &args->dump.at_us))
+			argp_error(state, "what time is \"%s\"?", text);
+		return 0;
 	case OPTION_REVS:
 		args->dump.revs = true;
 		return 0;
@@ -73,6 +85,15 @@ dump_parse_option(int key, char *text, struct argp_state *state)
 			argp_error(state, "which database?");
 		if (args->store && args->from)
 			argp_error(state, "--store and --from exclude each other");
+		args->dump.named = cli_db_of(args->dump.db);
+		if (args->dump.named.space != CATALOG_SPACE_COUCH) {
+			if (args->from || args->dump.revs)
+				argp_error(state, "neither --from nor --revs goes with \"%s\"",
+					   args->dump.db);
+			return 0;
+		}
+		if (args->dump.at_us)
+			argp_error(state, "--at goes with rows:NAME and redis:NUMBER");
 		if (!args->from)
 			cli_check_db(args->dump.db, state);
 		return 0;

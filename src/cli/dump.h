@@ -3,13 +3,25 @@
 #define FROND_CLI_DUMP_H
 
 #include "base/status.h"
+#include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "kv/kv.h"
 
+enum {
+	DUMP_LINE_BYTES = 1024 * 1024, /* a longer row or item goes on in another line */
+	DUMP_LINE_ENTRIES = 1000,      /* leaves or members in a line */
+	DUMP_ARENA_BYTES = 256 * 1024 * 1024,
+	DUMP_TIMED_FORMAT = 1, /* of dumps of rows and items */
+};
+
+struct timed;
+
 struct dump {
-	const char *db;
-	bool revs; /* every leaf with its history, tombstones too; otherwise winners' bodies */
+	const char *db; /* as it was given */
+	struct cli_db named;
+	uint64_t at_us; /* of rows and items: the moment of the past; 0: the present */
+	bool revs;      /* every leaf with its history, tombstones too; otherwise winners' bodies */
 	struct output output;
 	struct progress progress;
 	uint64_t docs; /* lines written */
@@ -22,6 +34,10 @@ MUST_USE enum status dump_end_line(struct dump *d, uint64_t from, struct err *er
 
 /* Tells on standard error what is not dumped as it would be shown. */
 void dump_warn(struct dump *d, const char *text);
+
+/* Lines of a database of rows (dump_rows.c), and of items (dump_items.c). */
+MUST_USE enum status dump_timed_rows(struct dump *d, struct timed *t);
+MUST_USE enum status dump_timed_items(struct dump *d, struct timed *t);
 
 /* From one snapshot. */
 MUST_USE enum status dump_store(struct dump *d, struct kv_store *store, struct err *err);

@@ -1,6 +1,7 @@
 /* Dumping from a store: everything from one read-only transaction, by the database's kind. */
 #include "catalog/catalog.h"
 #include "cli/dump.h"
+#include "model/timed/timed.h"
 
 /* Where a line of the dump begins, so that its length is known when it ends. */
 struct line {
@@ -35,6 +36,17 @@ line_warn(void *arg, const char *text)
 }
 
 static enum status
+dump_timed(struct dump *d, const struct catalog_dump *dump)
+{
+	struct timed t;
+
+	timed_init(&t, dump->tx, dump->db, NULL, dump->err);
+	if (d->at_us)
+		timed_at_us(&t, d->at_us);
+	return dump->db->kind == &timed_kind ? dump_timed_rows(d, &t) : dump_timed_items(d, &t);
+}
+
+static enum status
 dump_database(struct dump *d, struct kv_tx *tx, struct err *err)
 {
 	struct line line = { d, output_position(&d->output) };
@@ -50,11 +62,14 @@ dump_database(struct dump *d, struct kv_tx *tx, struct err *err)
 	};
 	enum status status;
 
-	status = catalog_open(tx, NULL, CATALOG_SPACE_COUCH, str_from_cstr(d->db), &dump.db, err);
+	status = catalog_open(tx, NULL, d->named.space, str_from_cstr(d->named.name), &dump.db,
+			      err);
 	if (status == STATUS_NOT_FOUND)
 		return err_set(err, status, "there is no database \"%s\"", d->db);
 	TRY(status);
-	if (dump.db->kind->dump)
+	if (dump.db->kind == &timed_kind || dump.db->kind == &timed_redis_kind)
+		status = dump_timed(d, &dump);
+	else if (dump.db->kind->dump)
 		status = dump.db->kind->dump(&dump);
 	else
 		status = err_set(err, STATUS_UNSUPPORTED,

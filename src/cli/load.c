@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/load_timed.h"
 
 enum {
 	OPTION_STORE = 's',
@@ -86,6 +87,10 @@ static const char argp_doc[] =
 	"every one of them an object, and none named _id; otherwise it is one document. An object "
 	"too large to be a document is a map.\n"
 	"\n"
+	"rows:NAME and redis:NUMBER take what \"frond dump\" has written of such a database, with "
+	"--store, --batch, --no-create and --quiet. What is there under the same keys is "
+	"replaced.\n"
+	"\n"
 	"What is refused is told as FILE:LINE: REASON.\n"
 	"\n" CLI_EXIT_TEXT;
 
@@ -97,6 +102,19 @@ load_parse_choice(const char *option, const char *text, const char *no, const ch
 		argp_error(state, "--%s: \"%s\" is neither \"%s\" nor \"%s\"", option, text, no,
 			   yes);
 	return strcmp(text, yes) == 0;
+}
+
+/* Options about documents mean nothing for rows and items. */
+static void
+load_check_timed(const struct load_args *args, struct argp_state *state)
+{
+	const struct load_options *o = &args->options;
+
+	if (args->to || args->id_member || args->format != INPUT_AUTO || args->on_error_continue ||
+	    o->scheme || o->partitioned || o->update || !o->new_edits ||
+	    o->doc_bytes != DOC_LIMIT_DEFAULT_BYTES)
+		argp_error(state, "with \"%s\" go --store, --batch, --no-create and --quiet only",
+			   o->db);
 }
 
 static error_t
@@ -169,6 +187,10 @@ load_parse_option(int key, char *text, struct argp_state *state)
 			argp_error(state, "which database?");
 		if (args->store && args->to)
 			argp_error(state, "--store and --to exclude each other");
+		if (cli_db_of(args->options.db).space != CATALOG_SPACE_COUCH) {
+			load_check_timed(args, state);
+			return 0;
+		}
 		if (!args->to)
 			cli_check_db(args->options.db, state);
 		if (args->options.update && (args->to || !args->options.new_edits))
@@ -400,6 +422,17 @@ run_load(int argc, char **argv)
 	int code = CLI_FAILED;
 
 	cli_parse(&argp, argc, argv, &args);
+	if (cli_db_of(args.options.db).space != CATALOG_SPACE_COUCH)
+		return load_timed(&(struct load_timed){
+			.store_url = args.store ? args.store : CLI_STORE,
+			.name = args.options.db,
+			.db = cli_db_of(args.options.db),
+			.create = args.options.create,
+			.quiet = args.quiet,
+			.batch_lines = args.options.batch_docs,
+			.files = args.files,
+			.files_count = args.files_count,
+		});
 	loading.arena = arena_new(LOAD_ARENA_BYTES);
 	if (!loading.arena)
 		cli_complain("out of memory");

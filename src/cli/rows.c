@@ -182,18 +182,9 @@ create_body(struct kv_tx *tx, void *arg)
 static void
 write_leaf(const struct timed_schema *schema, const struct timed_leaf *leaf, struct buf *out)
 {
-	buf_append_cstr(out, "{\"path\":[");
-	for (size_t i = 0; i < leaf->path.count; i++) {
-		const struct timed_step *step = &leaf->path.steps[i];
-
-		if (i)
-			buf_append_byte(out, ',');
-		if (step->column)
-			json_write_str(out, schema->columns[step->column - 1]);
-		else
-			rows_scalar_write(&step->key, out);
-	}
-	buf_append_cstr(out, "],\"value\":");
+	buf_append_cstr(out, "{\"path\":");
+	rows_path_write(schema, &leaf->path, out);
+	buf_append_cstr(out, ",\"value\":");
 	rows_scalar_write(&leaf->value, out);
 	buf_printf(out, ",\"written_us\":%llu", (unsigned long long)leaf->write_us);
 	if (leaf->expires_ms)
@@ -205,12 +196,7 @@ write_leaf(const struct timed_schema *schema, const struct timed_leaf *leaf, str
 static void
 write_own(const struct timed_row *row, struct buf *out)
 {
-	static const char *const names[TIMED_TYPES] = {
-		[TIMED_LEAF] = "updated", [TIMED_INSERTED] = "inserted", [TIMED_VALUE] = "value",
-		[TIMED_HASH] = "hash",    [TIMED_SET] = "set",
-	};
-
-	buf_printf(out, ",\"type\":\"%s\"", names[row->type]);
+	buf_printf(out, ",\"type\":\"%s\"", rows_type_name(row->type));
 	if (row->type == TIMED_VALUE) {
 		buf_append_cstr(out, ",\"value\":");
 		rows_scalar_write(&row->value, out);
@@ -225,15 +211,8 @@ static void
 write_row(const struct timed_schema *schema, const struct timed_row *row, bool whole,
 	  struct buf *out)
 {
-	buf_append_cstr(out, "{\"key\":{");
-	for (size_t i = 0; i < schema->key_count; i++) {
-		if (i)
-			buf_append_byte(out, ',');
-		json_write_str(out, schema->key[i].name);
-		buf_append_byte(out, ':');
-		rows_scalar_write(&row->key[i], out);
-	}
-	buf_append_byte(out, '}');
+	buf_append_cstr(out, "{\"key\":");
+	rows_key_write(schema, row->key, out);
 	if (whole)
 		write_own(row, out);
 	buf_append_cstr(out, ",\"leaves\":[");
@@ -272,28 +251,9 @@ static enum status
 statement_read_key(struct statement *s, size_t least)
 {
 	struct rows *r = s->rows;
-	struct doc_scalar *parts = arena_zalloc(r->arena, s->schema->key_count * sizeof(*parts));
-	size_t count = 0;
 
-	if (!parts)
-		return STATUS_LIMIT;
-	for (; count < s->schema->key_count; count++) {
-		struct str name = s->schema->key[count].name;
-		const struct json_value *value = NULL;
-
-		for (size_t i = 0; i < s->field_count; i++)
-			if (str_eq(s->fields[i].name, name))
-				value = &s->fields[i].value;
-		if (!value)
-			break;
-		TRY(rows_scalar_read(value, r->arena, &parts[count], &r->err));
-	}
-	if (count < least)
-		return err_set(&r->err, STATUS_INVALID,
-			       "the component \"%.*s\" of the key is missing",
-			       STR_ARG(s->schema->key[count].name));
-	s->key = (struct timed_key){ parts, count };
-	return STATUS_OK;
+	TRY(rows_key_read(s->schema, s->fields, s->field_count, r->arena, &s->key, &r->err));
+	return rows_key_check(s->schema, &s->key, least, &r->err);
 }
 
 static bool
@@ -306,38 +266,11 @@ is_key_column(const struct timed_schema *schema, struct str name)
 }
 
 static enum status
-column_step(struct statement *s, struct str name, struct timed_step *ret)
-{
-	*ret = (struct timed_step){ .column = timed_column_find(s->schema, name) };
-	if (ret->column)
-		return STATUS_OK;
-	return err_set(&s->rows->err, STATUS_INVALID, "there is no column \"%.*s\"", STR_ARG(name));
-}
-
-static enum status
 statement_read_path(struct statement *s, struct timed_path *ret)
 {
 	const struct json_value *list = json_value_find(s->members, s->member_count, "path");
-	struct rows *r = s->rows;
-	struct json_value *items;
-	size_t count;
 
-	*ret = no_path;
-	if (!list)
-		return STATUS_OK;
-	TRY(json_value_items(list, r->arena, &items, &count, &r->err));
-	for (size_t i = 0; i < count; i++) {
-		struct timed_step step = { 0 };
-
-		if (i == 0 && s->schema->column_count)
-			TRY(column_step(s, items[i].string, &step));
-		else
-			TRY(rows_scalar_read(&items[i], r->arena, &step.key, &r->err));
-		*ret = rows_path_below(ret, step, r->arena);
-		if (!ret->steps)
-			return STATUS_LIMIT;
-	}
-	return STATUS_OK;
+	return rows_path_read(s->schema, list, s->rows->arena, ret, &s->rows->err);
 }
 
 static enum status
@@ -366,7 +299,7 @@ write_column(struct statement *s, const struct json_member *field, bool add)
 	struct timed_step step;
 	struct timed_path path;
 
-	TRY(column_step(s, field->name, &step));
+	TRY(rows_column_read(s->schema, field->name, &step, &r->err));
 	path = rows_path_below(&no_path, step, r->arena);
 	if (!path.steps)
 		return STATUS_LIMIT;

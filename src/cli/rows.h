@@ -1,6 +1,6 @@
 /*
- * The parts of frond rows. JSON values stand for scalars and maps of rows (rows_value.c), and
- * statements are made of them (rows.c). All of it belongs to one thread.
+ * What frond rows and the dumps of rows share. JSON values stand for scalars and maps of rows
+ * (rows_value.c), for keys and paths (rows_row.c). All of it belongs to one thread.
  */
 #ifndef FROND_CLI_ROWS_H
 #define FROND_CLI_ROWS_H
@@ -39,6 +39,33 @@ MUST_USE enum status rows_values_read(const struct json_value *value,
 /* The path with one more step. ptr NULL in `steps` when the arena is full. */
 struct timed_path rows_path_below(const struct timed_path *above, struct timed_step step,
 				  struct arena *arena);
+
+/* ---- Keys and paths (rows_row.c) ---- */
+
+/* The components that the object's members have, up to the first that is missing. In the arena. */
+MUST_USE enum status rows_key_read(const struct timed_schema *schema,
+				   const struct json_member *fields, size_t count,
+				   struct arena *arena, struct timed_key *ret, struct err *err);
+/* STATUS_INVALID, explained, if the key has fewer components than `least`. */
+MUST_USE enum status rows_key_check(const struct timed_schema *schema, const struct timed_key *key,
+				    size_t least, struct err *err);
+MUST_USE enum status rows_column_read(const struct timed_schema *schema, struct str name,
+				      struct timed_step *ret, struct err *err);
+/* `list` NULL is the empty path. In a table the first step is the name of a column. */
+MUST_USE enum status rows_path_read(const struct timed_schema *schema,
+				    const struct json_value *list, struct arena *arena,
+				    struct timed_path *ret, struct err *err);
+void rows_key_write(const struct timed_schema *schema, const struct doc_scalar *key,
+		    struct buf *out);
+void rows_path_write(const struct timed_schema *schema, const struct timed_path *path,
+		     struct buf *out);
+
+/* The name of a type in what is written; static. */
+const char *rows_type_name(enum timed_type type);
+/* TIMED_TYPES if it is none. NULL is fine. */
+enum timed_type rows_type_read(const struct json_value *value);
+
+/* ---- Moments (moment.c) ---- */
 
 /*
  * A moment, in microseconds since 1970: as that number, or as 2026-11-21T15:52:37.782Z. False if it

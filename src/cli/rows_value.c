@@ -461,8 +461,10 @@ tagged_write(const struct doc_scalar *s, struct buf *ret)
 void
 rows_scalar_write(const struct doc_scalar *s, struct buf *ret)
 {
+	/* A double without a fraction would be read back as an integer. */
 	bool plain = s->kind == DOC_NULL || s->kind == DOC_BOOL || s->kind == DOC_TEXT ||
-		     s->kind == DOC_INT64 || (s->kind == DOC_DOUBLE && isfinite(s->d));
+		     s->kind == DOC_INT64 ||
+		     (s->kind == DOC_DOUBLE && isfinite(s->d) && s->d != trunc(s->d));
 
 	if (plain) {
 		enum status status = json_write_scalar(ret, s);

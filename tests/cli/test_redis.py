@@ -78,6 +78,44 @@ def a_database_moves_with_all_that_is_in_it(cwd):
 
 
 @test
+def a_dump_keeps_types_times_and_expiry(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c("SET", "s", "value", "EX", "3600")
+        c("SET", b"\xff\x00key", b"\x00\xfe" * 700000)
+        c("SET", "empty", "")
+        c("HSET", "h", *range(5000))
+        c("HSET", "h", "late", b"\xff")
+        for n in range(0, 3000, 1000):
+            c("RPUSH", "l", *range(n, n + 1000))
+        c("LPUSH", "l", "first")
+        c("SADD", "set", "x", b"\x80", "z" * 2000)
+        c("EXPIRE", "set", "1000")
+        c("ZADD", "z", *[part for n in range(1500) for part in (n / 3, f"m{n}")])
+        c("ZADD", "z", "-inf", "low", "inf", "high", "-0", "zero", "10", "ten")
+    text = ok("dump", "redis:0", "--quiet", cwd=cwd).stdout
+    target = ("--store", "embedded:other")
+    contains(ok("load", "redis:0", "-", *target, cwd=cwd, stdin=text).stdout,
+             " loaded into redis:0 in ")
+    equal(ok("dump", "redis:0", "--quiet", *target, cwd=cwd).stdout, text)
+    contains(ok("verify", *target, cwd=cwd).stdout, " 0 findings")
+    with Redis(cwd, *target) as server, server.client() as c:
+        equal(c("GET", b"\xff\x00key"), b"\x00\xfe" * 700000)
+        equal([c("HLEN", "h"), c("HGET", "h", "late"), c("HGET", "h", "4998")],
+              [2501, b"\xff", b"4999"])
+        equal([c("LLEN", "l"), c("LINDEX", "l", "0"), c("LINDEX", "l", "3000")],
+              [3001, b"first", b"2999"])
+        equal(c("ZRANGE", "z", "0", "1", "WITHSCORES"), [b"low", b"-inf", b"m0", b"0"])
+        equal([c("ZSCORE", "z", "zero"), c("ZRANK", "z", "high")], [b"-0", 1503])
+        equal(sorted(c("SMEMBERS", "set")), [b"x", b"z" * 2000, b"\x80"])
+        assert 900 < c("TTL", "set") <= 1000
+        equal([c("DBSIZE"), c("STRLEN", "empty"), c("TTL", "l")], [7, 0, -1])
+    # A second load replaces what is there.
+    ok("load", "redis:0", "-", *target, cwd=cwd, stdin=text)
+    equal(ok("dump", "redis:0", "--quiet", *target, cwd=cwd).stdout, text)
+    contains(ok("verify", *target, cwd=cwd).stdout, " 0 findings")
+
+
+@test
 def a_backup_has_databases_of_every_door(cwd):
     with Redis(cwd) as server, server.client() as c:
         c("SET", "s", "value")

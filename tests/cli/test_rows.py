@@ -236,6 +236,89 @@ def the_past_moves_along(cwd):
     contains(ok("verify", cwd=cwd).stdout, " 0 findings")
 
 
+def dumped(cwd, db, *options):
+    return ok("dump", db, "--quiet", *options, cwd=cwd).stdout
+
+
+def goes_round(cwd, db, *target):
+    """What is dumped of a database is loaded into another store, and dumped as it was."""
+    text = dumped(cwd, db)
+    contains(ok("load", db, "-", *target, cwd=cwd, stdin=text).stdout, f" loaded into {db} in ")
+    equal(dumped(cwd, db, *target), text)
+    contains(ok("verify", *target, cwd=cwd).stdout, " 0 findings")
+    return text
+
+
+@test
+def a_dump_of_rows_keeps_types_times_and_expiry(cwd):
+    target = ("--store", "embedded:other")
+    rows(cwd, "types", create=("--hash", "h", "--range", "up, down desc", "--columns", "v, m",
+                               "--ttl", "86400"))
+    keys = [value for value in VALUES if value is not None]
+    rows(cwd, "types", *[{"update": {"h": 1, "up": value, "down": value, "v": value,
+                                     "m": {"$map": [[value, {"x": value}]]}}} for value in keys])
+    rows(cwd, "types", {"insert": {"h": 2, "up": 1, "down": 1, "v": {"$double": 10.0}}, "ttl": 50},
+         {"insert": {"h": 3, "up": 1, "down": 1}, "ttl": 0}, {"history": 3600},
+         {"add": {"h": 3, "up": 1, "down": 1, "m": {f"k{n:04}": n for n in range(1500)}}})
+    text = goes_round(cwd, "rows:types", *target)
+    lines = [json.loads(line) for line in text.splitlines()]
+    equal((lines[0]["frond"], lines[0]["ttl_ms"], lines[0]["history_seconds"]),
+          ("rows", 86400000, 3600))
+    equal([line for line in lines if line.get("more")][0]["key"], {"h": 3, "up": 1, "down": 1})
+    here = rows(cwd, "types", {"scan": None})
+    equal(rows(cwd, "types", {"scan": None}, create=target), here)
+    own, = [row for row in here if row["key"]["h"] == 3]
+    assert "expires_ms" not in own, own["expires_ms"]
+    # A row that is there is replaced, and the rest stays.
+    rows(cwd, "types", {"update": {"h": 3, "up": 1, "down": 1, "v": "gone again"}},
+         {"insert": {"h": 4, "up": 1, "down": 1}}, create=target)
+    ok("load", "rows:types", "-", *target, cwd=cwd, stdin=text)
+    equal([row for row in rows(cwd, "types", {"scan": None}, create=target)
+           if row["key"]["h"] != 4], here)
+
+
+@test
+def a_dump_of_collections_and_of_the_past(cwd):
+    target = ("--store", "embedded:other")
+    rows(cwd, "c", {"history": 3600}, {"set": {"key": "v"}, "value": {"$int8": 5}, "ttl": 99},
+         {"hset": {"key": "h"}, "members": {"a": 1, "b": "x"}, "ttl": 50},
+         {"hset": {"key": "h"}, "members": {"c": 2}},
+         {"sadd": {"key": "s"}, "members": [1, "two", {"$uuid": "123e4567-e89b-42d3-a456-426614174000"}]},
+         create=("--hash", "key"))
+    text = goes_round(cwd, "rows:c", *target)
+    before = max(cell["written_us"] for line in map(json.loads, text.splitlines())
+                 for cell in (line, *line.get("leaves", ())) if "written_us" in cell)
+    rows(cwd, "c", {"delete": {"key": "h"}}, {"set": {"key": "new"}, "value": 1})
+    assert dumped(cwd, "rows:c") != text
+    equal(dumped(cwd, "rows:c", "--at", str(before)), text)
+
+
+@test
+def a_dump_that_makes_no_sense_is_refused_with_the_line(cwd):
+    rows(cwd, "t", {"insert": {"id": 1, "c": 1}}, create=("--hash", "id", "--columns", "c"))
+    head, row = dumped(cwd, "rows:t").splitlines()
+    target = ("--store", "embedded:other")
+    for text, reason in (
+            (row, "there is no database rows:new, and no line before that describes it"),
+            (head.replace('"rows"', '"redis"'), "this is no dump of such a database"),
+            (head.replace('"format":1', '"format":2'), "a newer frond has written this dump"),
+            (head + "\n" + row.replace('"id":', '"x":'), 'the component "id" of the key is missing'),
+            (head + "\n" + row.replace('"inserted"', '"hash"'), 'no row here can have this "type"'),
+            (head + "\n" + row.replace('"c"', '"d"'), 'there is no column "d"'),
+            (head + "\n{", "standard input:2: ")):
+        result = run("load", "rows:new", "-", *target, cwd=cwd, stdin=text)
+        equal(result.returncode, 1)
+        contains(result.stderr, reason)
+    equal(run("load", "rows:new", "-", "--no-create", *target, cwd=cwd, stdin="").returncode, 0)
+    result = run("load", "rows:t", "-", cwd=cwd, stdin=head.replace('["c"]', '["c","d"]'))
+    contains(result.stderr, "look different from those of the dump")
+    for args in (("dump", "rows:t", "--revs"), ("dump", "docs", "--at", "5"),
+                 ("dump", "rows:t", "--at", "noon"), ("load", "rows:t", "--update"),
+                 ("load", "rows:t", "--id", "c")):
+        equal(run(*args, cwd=cwd).returncode, 2)
+    equal(run("dump", "rows:none", cwd=cwd).returncode, 1)
+
+
 @test
 def statements_that_make_no_sense_are_refused_with_the_line(cwd):
     rows(cwd, "t", {"insert": {"id": 1, "c": 1}}, create=("--hash", "id", "--columns", "c"))

@@ -150,6 +150,18 @@ timed_now_write(struct timed *t)
 }
 
 enum status
+timed_written_at(struct timed *t, uint64_t us)
+{
+	TRY(timed_now_write(t));
+	t->write_us = us;
+	if (us <= t->now_us)
+		return STATUS_OK;
+	t->now_us = us;
+	t->stored = false;
+	return timed_now_write(t);
+}
+
+enum status
 timed_changed_key(struct str prefix, struct buf *key)
 {
 	buf_clear(key);

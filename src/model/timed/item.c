@@ -289,7 +289,7 @@ timed_item_store(struct timed_item *item)
 	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
 	struct timed_header h = {
 		.type = item->type,
-		.write_us = item->t->now_us,
+		.write_us = timed_write_us(item->t),
 		.expires_ms = item->expires_ms,
 		.whole = item->key.len > TIMED_WHOLE_BYTES ? item->key : STR(""),
 		.value = item->value,

@@ -202,6 +202,7 @@ struct timed_member {
 	struct str value;    /* TIMED_HASH */
 	double score;        /* TIMED_ZSET; not NaN */
 	uint64_t expires_ms; /* since 1970; 0: with the item */
+	uint64_t write_us;   /* since 1970, of a member that was read */
 	bool found;          /* it is there, or was before a put or a delete */
 	double old_score;    /* TIMED_ZSET: after a put or a delete that found it */
 	/*
@@ -300,7 +301,8 @@ MUST_USE enum status timed_zset_rank(struct timed_item *item, struct str name, b
 /* An element, and where it is, for as long as nothing else was done with the list. */
 struct timed_element {
 	struct str value;
-	struct str place; /* opaque */
+	struct str place;  /* opaque */
+	uint64_t write_us; /* since 1970 */
 };
 
 struct timed_elements {

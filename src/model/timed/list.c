@@ -132,6 +132,7 @@ element_take(struct timed_item *item, const struct kv_pair *pair, struct timed_e
 		return timed_item_corrupt(item);
 	TRY(status);
 	e.value = arena_dup(item->arena, leaf.value);
+	e.write_us = leaf.write_us;
 	ret->elements = arena_grow(item->arena, ret->elements, ret->count, cap,
 				   sizeof(*ret->elements));
 	if (!ret->elements || !e.value.ptr)
@@ -193,7 +194,8 @@ timed_list_range(struct timed_item *item, uint64_t from, size_t count, struct ti
 static enum status
 element_write(struct timed_item *item, struct str place, struct str value)
 {
-	const struct timed_leaf_record leaf = { .write_us = item->t->now_us, .value = value };
+	const struct timed_leaf_record leaf = { .write_us = timed_write_us(item->t),
+						.value = value };
 	struct buf stored = timed_arena_buf(item->arena, TIMED_LEAF_BYTES + value.len);
 	struct str key;
 

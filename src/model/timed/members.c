@@ -22,6 +22,7 @@ member_take(struct timed_item *item, struct str stored, struct timed_member *mem
 	TRY(status);
 	member->found = !leaf.expires_ms || leaf.expires_ms > item->t->now_us / TIMED_US_PER_MS;
 	member->expires_ms = leaf.expires_ms;
+	member->write_us = leaf.write_us;
 	if (item->type == TIMED_ZSET)
 		member->score = timed_score_get((const uint8_t *)leaf.value.ptr);
 	if (item->type == TIMED_HASH)
@@ -139,7 +140,7 @@ member_write(struct timed_item *item, struct str key, const struct timed_member 
 {
 	uint8_t score[TIMED_SCORE_BYTES];
 	struct timed_leaf_record leaf = {
-		.write_us = item->t->now_us,
+		.write_us = timed_write_us(item->t),
 		.expires_ms = member->expires_ms,
 		.whole = member->name.len > TIMED_WHOLE_BYTES ? member->name : STR(""),
 	};

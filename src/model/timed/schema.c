@@ -175,6 +175,12 @@ timed_history_seconds(const struct catalog_db *db)
 }
 
 uint64_t
+timed_ttl_ms(const struct catalog_db *db)
+{
+	return db->options[TIMED_OPTION_TTL_MS];
+}
+
+uint64_t
 timed_column_find(const struct timed_schema *schema, struct str name)
 {
 	for (size_t i = 0; i < schema->column_count; i++)

@@ -86,6 +86,7 @@ struct timed {
 	struct err *err;
 	struct kv_future *asked;       /* for the stored clock; NULL: not yet, or answered */
 	uint64_t now_us;               /* 0: not fixed yet */
+	uint64_t write_us;             /* the write time of what is written; 0: now_us */
 	bool stored;                   /* this transaction has written the clock */
 	bool touched;                  /* and the key that is watched */
 	unsigned bodies;               /* ids of bodies that this transaction has made */
@@ -109,6 +110,13 @@ void timed_at(struct timed *t, uint64_t ms);
 /* The same of a moment in microseconds. */
 void timed_at_us(struct timed *t, uint64_t us);
 
+/*
+ * Gives what is written from now on this write time, in microseconds since 1970, instead of the
+ * moment of the transaction; 0: the moment again. For what comes back from a dump. If the time is
+ * later than the moment, because the clock of the source was ahead, it becomes the moment.
+ */
+MUST_USE enum status timed_written_at(struct timed *t, uint64_t us);
+
 enum {
 	TIMED_HISTORY_SECONDS = 1000 * 1000 * 1000, /* at most */
 };
@@ -127,6 +135,8 @@ uint64_t timed_history_seconds(const struct catalog_db *db);
 MUST_USE enum status timed_history_begin(struct timed *t);
 /* Gives the first moment that can be read, in milliseconds since 1970; 0: there is none yet. */
 MUST_USE enum status timed_history_oldest(struct timed *t, uint64_t *ret_ms);
+/* How long after its write expires what has no expiry of its own; 0: never. */
+uint64_t timed_ttl_ms(const struct catalog_db *db);
 
 /* ---- Reads of the present or of the past (data.c); all fields are private ---- */
 
@@ -279,6 +289,28 @@ MUST_USE enum status timed_scan_open(struct timed_scan *scan, struct timed *t,
 MUST_USE enum status timed_scan_next(struct timed_scan *scan, struct arena *arena,
 				     struct timed_row *ret);
 void timed_scan_close(struct timed_scan *scan);
+
+/* ---- Going through cells (cells.c) ---- */
+
+/* A cell that is there, as a dump has it. */
+struct timed_cell_seen {
+	bool begins; /* it is the first of its row */
+	struct timed_key key;
+	struct timed_path path; /* empty: the row's own cell */
+	enum timed_type type;   /* of the row's own cell; TIMED_LEAF with a path */
+	struct doc_scalar value;
+	uint64_t write_us;
+	struct timed_expiry expiry; /* TIMED_EXPIRY_DEFAULT, _NEVER or _AT */
+};
+
+/*
+ * Visits the cells of all rows that are there at the transaction's moment, one after the other,
+ * without gathering a row in memory. The row's own cell comes before its leaves. The arena is
+ * cleared before each cell; what `visit` gets lies in it.
+ */
+typedef enum status timed_cell_visitor(void *arg, const struct timed_cell_seen *cell);
+MUST_USE enum status timed_cells(struct timed *t, struct arena *arena, timed_cell_visitor *visit,
+				 void *arg);
 
 /* ---- Removing what has expired (expiry.c) ---- */
 

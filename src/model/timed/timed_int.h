@@ -110,6 +110,12 @@ MUST_USE enum status timed_clock_parse(struct str value, uint64_t *ret_us);
 MUST_USE enum status timed_ask(struct timed *t);
 /* Fixes the moment. */
 MUST_USE enum status timed_now(struct timed *t);
+/* The write time of what this transaction writes now. */
+static inline uint64_t
+timed_write_us(const struct timed *t)
+{
+	return t->write_us ? t->write_us : t->now_us;
+}
 /* The same in a transaction that writes, which moves the stored clock on. */
 MUST_USE enum status timed_now_write(struct timed *t);
 /* Writes the key that whoever watches the database watches, once in a transaction; blindly. */

@@ -23,7 +23,7 @@ cell_write(struct timed *t, struct str key, enum timed_type type, const struct d
 	AUTO(buf_release) struct buf encoded = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	AUTO(buf_release) struct buf scalar = BUF_INIT(TIMED_VALUE_BYTES);
 	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
-	struct timed_cell cell = { .type = type, .write_us = t->now_us };
+	struct timed_cell cell = { .type = type, .write_us = timed_write_us(t) };
 	uint64_t expires_ms;
 
 	cell_set_expiry(t, expiry, &cell);

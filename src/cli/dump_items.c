@@ -1,0 +1,250 @@
+/*
+ * Dumping a database of Redis's clients. The first line is {"frond":"redis","format":1,…}, and each
+ * other line is a key, or a part of one that is long and then has "more":true:
+ *
+ *     {"key":…,"type":"value","written_us":…,"expires_ms":…,"offset":…,"value":…}
+ *     {"key":…,"type":"hash",…,"members":[[name,value,written_us,expires_ms],…]}
+ *     {"key":…,"type":"set",…,"members":[[name,written_us],…]}
+ *     {"key":…,"type":"zset",…,"members":[[name,score,written_us],…]}
+ *     {"key":…,"type":"list",…,"members":[[value,written_us],…]}
+ *
+ * Numbers at the end of a member are left out where they are the key's own write time and 0.
+ */
+#include <math.h>
+
+#include "base/utf8.h"
+#include "cli/dump.h"
+#include "cli/rows.h"
+#include "model/timed/item.h"
+
+enum {
+	ITEMS_PAGE = 100,
+	VALUE_PIECE_BYTES = 512 * 1024,
+};
+
+struct items_dump {
+	struct dump *dump;
+	struct timed *t;
+	uint64_t from;  /* where the line began */
+	size_t members; /* in the line */
+};
+
+/* ---- Parts of a line ---- */
+
+/* Bytes as a JSON text, or as {"$blob": …} if they are no UTF-8. */
+static void
+bytes_write(struct str bytes, struct buf *out)
+{
+	const struct doc_scalar s = {
+		.kind = utf8_valid_prefix(bytes) == bytes.len ? DOC_TEXT : DOC_BYTES,
+		.text = bytes,
+	};
+
+	rows_scalar_write(&s, out);
+}
+
+static void
+score_write(double score, struct buf *out)
+{
+	if (isinf(score))
+		buf_append_cstr(out, score < 0 ? "\"-inf\"" : "\"inf\"");
+	else if (score == 0 && signbit(score))
+		buf_append_cstr(out, "\"-0\"");
+	else
+		json_write_double(out, score);
+}
+
+static void
+line_begin(struct items_dump *d, const struct timed_item *item, bool more)
+{
+	struct buf *out = output_buf(&d->dump->output);
+
+	d->from = output_position(&d->dump->output);
+	d->members = 0;
+	buf_append_cstr(out, "{\"key\":");
+	bytes_write(item->key, out);
+	buf_printf(out, ",\"type\":\"%s\",\"written_us\":%llu", rows_type_name(item->type),
+		   (unsigned long long)item->write_us);
+	if (item->expires_ms)
+		buf_printf(out, ",\"expires_ms\":%llu", (unsigned long long)item->expires_ms);
+	if (more)
+		buf_append_cstr(out, ",\"more\":true");
+	if (item->type != TIMED_VALUE)
+		buf_append_cstr(out, ",\"members\":[");
+}
+
+static enum status
+line_end(struct items_dump *d, const char *end)
+{
+	buf_append_cstr(output_buf(&d->dump->output), end);
+	return dump_end_line(d->dump, d->from, d->t->err);
+}
+
+/* What comes before a member: a comma, or the end of a line that is long enough and another one. */
+static enum status
+member_begin(struct items_dump *d, const struct timed_item *item)
+{
+	if (d->members == DUMP_LINE_ENTRIES ||
+	    output_position(&d->dump->output) - d->from > DUMP_LINE_BYTES) {
+		TRY(line_end(d, "]}"));
+		line_begin(d, item, true);
+	}
+	if (d->members++)
+		buf_append_byte(output_buf(&d->dump->output), ',');
+	buf_append_byte(output_buf(&d->dump->output), '[');
+	return STATUS_OK;
+}
+
+static enum status
+member_end(struct items_dump *d, const struct timed_item *item, uint64_t write_us,
+	   uint64_t expires_ms)
+{
+	struct buf *out = output_buf(&d->dump->output);
+
+	if (write_us != item->write_us || expires_ms)
+		buf_printf(out, ",%llu", (unsigned long long)write_us);
+	if (expires_ms)
+		buf_printf(out, ",%llu", (unsigned long long)expires_ms);
+	buf_append_byte(out, ']');
+	return buf_status(out);
+}
+
+/* ---- Items of each type ---- */
+
+static enum status
+value_dump(struct items_dump *d, const struct timed_item *header)
+{
+	uint64_t offset = 0;
+
+	do {
+		struct arena_mark mark = arena_mark(header->arena);
+		struct timed_item item = *header;
+		struct buf *out;
+		struct str piece;
+
+		TRY(timed_value_get(&item, offset, VALUE_PIECE_BYTES, &piece));
+		line_begin(d, header, offset > 0);
+		out = output_buf(&d->dump->output);
+		if (offset)
+			buf_printf(out, ",\"offset\":%llu", (unsigned long long)offset);
+		buf_append_cstr(out, ",\"value\":");
+		bytes_write(piece, out);
+		TRY(line_end(d, "}"));
+		arena_reset(header->arena, mark);
+		offset += VALUE_PIECE_BYTES;
+	} while (offset < header->length);
+	return STATUS_OK;
+}
+
+static enum status
+member_dump(struct items_dump *d, const struct timed_item *item, const struct timed_member *m)
+{
+	struct buf *out = output_buf(&d->dump->output);
+
+	TRY(member_begin(d, item));
+	bytes_write(m->name, out);
+	if (item->type != TIMED_SET)
+		buf_append_byte(out, ',');
+	if (item->type == TIMED_HASH)
+		bytes_write(m->value, out);
+	else if (item->type == TIMED_ZSET)
+		score_write(m->score, out);
+	return member_end(d, item, m->write_us, m->expires_ms);
+}
+
+static enum status
+members_dump(struct items_dump *d, const struct timed_item *header)
+{
+	uint64_t from = 0;
+
+	line_begin(d, header, false);
+	do {
+		struct arena_mark mark = arena_mark(header->arena);
+		struct timed_item item = *header;
+		struct timed_members page;
+
+		TRY(timed_members_page(&item, from, DUMP_LINE_ENTRIES, &page));
+		for (size_t i = 0; i < page.count; i++)
+			TRY(member_dump(d, header, &page.members[i]));
+		from = page.next;
+		arena_reset(header->arena, mark);
+	} while (from);
+	return line_end(d, "]}");
+}
+
+static enum status
+list_dump(struct items_dump *d, const struct timed_item *header)
+{
+	uint64_t from = 0;
+	size_t count;
+
+	line_begin(d, header, false);
+	do {
+		struct arena_mark mark = arena_mark(header->arena);
+		struct timed_item item = *header;
+		struct timed_elements page;
+
+		TRY(timed_list_range(&item, from, DUMP_LINE_ENTRIES, &page));
+		for (size_t i = 0; i < page.count; i++) {
+			TRY(member_begin(d, header));
+			bytes_write(page.elements[i].value, output_buf(&d->dump->output));
+			TRY(member_end(d, header, page.elements[i].write_us, 0));
+		}
+		count = page.count;
+		from += count;
+		arena_reset(header->arena, mark);
+	} while (count == DUMP_LINE_ENTRIES);
+	return line_end(d, "]}");
+}
+
+static enum status
+item_dump(struct items_dump *d, const struct timed_item *item)
+{
+	switch (item->type) {
+	case TIMED_VALUE:
+		return value_dump(d, item);
+	case TIMED_LIST:
+		return list_dump(d, item);
+	case TIMED_HASH:
+	case TIMED_SET:
+	case TIMED_ZSET:
+		return members_dump(d, item);
+	case TIMED_LEAF:
+	case TIMED_INSERTED:
+	case TIMED_TYPES:
+		break;
+	}
+	return STATUS_CORRUPT;
+}
+
+static enum status
+items_dump_all(struct items_dump *d, struct arena *arena)
+{
+	struct buf *out = output_buf(&d->dump->output);
+	uint64_t from = 0;
+
+	buf_printf(out, "{\"frond\":\"redis\",\"format\":%d,\"history_seconds\":%llu}\n",
+		   DUMP_TIMED_FORMAT, (unsigned long long)timed_history_seconds(d->t->db));
+	TRY(output_ready(&d->dump->output, d->t->err));
+	do {
+		struct timed_items page;
+
+		arena_clear(arena);
+		TRY(timed_items_page(d->t, from, ITEMS_PAGE, arena, &page));
+		for (size_t i = 0; i < page.count; i++)
+			TRY(item_dump(d, &page.items[i]));
+		from = page.next;
+	} while (from);
+	return STATUS_OK;
+}
+
+enum status
+dump_timed_items(struct dump *d, struct timed *t)
+{
+	struct items_dump items = { .dump = d, .t = t };
+	struct arena *arena = arena_new(DUMP_ARENA_BYTES);
+	enum status status = arena ? items_dump_all(&items, arena) : STATUS_NOMEM;
+
+	arena_free(arena);
+	return status;
+}

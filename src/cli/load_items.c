@@ -1,0 +1,185 @@
+/* Keys of Redis's clients from a dump (dump_items.c). */
+#include <math.h>
+
+#include "cli/load_timed.h"
+#include "doc/doc_int.h"
+
+/* A line about an item. */
+struct item_load {
+	const struct load_line *line;
+	struct timed_item *item;
+	enum timed_type type;
+	uint64_t write_us;
+	uint64_t expires_ms;
+};
+
+/* A member or an element of the line. */
+struct entry {
+	struct timed_member member; /* a list's element: its name */
+	uint64_t write_us;
+};
+
+/* ---- Parts of a line ---- */
+
+/* A JSON text or {"$blob": …}. */
+static enum status
+bytes_read(const struct load_line *line, const struct json_value *value, const char *what,
+	   struct str *ret)
+{
+	struct doc_scalar s = { .kind = DOC_NULL };
+
+	if (value)
+		TRY(rows_scalar_read(value, line->arena, &s, line->err));
+	if (s.kind != DOC_TEXT && s.kind != DOC_BYTES)
+		return err_set(line->err, STATUS_INVALID, "%s is a text or a $blob", what);
+	*ret = s.text;
+	return STATUS_OK;
+}
+
+static enum status
+score_read(const struct load_line *line, const struct json_value *value, double *ret)
+{
+	static const struct {
+		const char *name;
+		double score;
+	} names[] = { { "inf", (double)INFINITY }, { "-inf", -(double)INFINITY }, { "-0", -0.0 } };
+
+	for (size_t i = 0; value->kind == JSON_STRING && i < sizeof(names) / sizeof(*names); i++)
+		if (str_eq(value->string, str_from_cstr(names[i].name))) {
+			*ret = names[i].score;
+			return STATUS_OK;
+		}
+	if (value->kind != JSON_NUMBER)
+		return err_set(line->err, STATUS_INVALID, "%.*s is no score", STR_ARG(value->text));
+	*ret = doc_number_double(value->text);
+	return STATUS_OK;
+}
+
+/* [name, value or score where the type has one, write time, expiry] */
+static enum status
+entry_read(const struct item_load *l, const struct json_value *value, struct entry *ret)
+{
+	size_t fixed = l->type == TIMED_HASH || l->type == TIMED_ZSET ? 2 : 1, count;
+	const struct load_line *line = l->line;
+	struct json_value *parts;
+
+	*ret = (struct entry){ .write_us = l->write_us };
+	TRY(json_value_items(value, line->arena, &parts, &count, line->err));
+	if (count < fixed || count > fixed + 2)
+		return err_set(line->err, STATUS_INVALID, "a member has %zu to %zu parts", fixed,
+			       fixed + 2);
+	TRY(bytes_read(line, &parts[0], "a member", &ret->member.name));
+	if (l->type == TIMED_HASH)
+		TRY(bytes_read(line, &parts[1], "a value", &ret->member.value));
+	if (l->type == TIMED_ZSET)
+		TRY(score_read(line, &parts[1], &ret->member.score));
+	if ((count > fixed && !str_to_u64(parts[fixed].text, &ret->write_us)) ||
+	    (count > fixed + 1 && !str_to_u64(parts[fixed + 1].text, &ret->member.expires_ms)))
+		return err_set(line->err, STATUS_INVALID, "a time is a whole number");
+	return STATUS_OK;
+}
+
+/* ---- Items of each type ---- */
+
+static enum status
+value_load(struct item_load *l)
+{
+	const struct load_line *line = l->line;
+	uint64_t offset = 0;
+	struct str value;
+
+	TRY(load_line_u64(line, "offset", &offset));
+	TRY(bytes_read(line, json_value_find(line->members, line->count, "value"), "a value",
+		       &value));
+	if (l->item->type != TIMED_LEAF)
+		return timed_value_write(l->item, offset, value);
+	return timed_value_set(l->item, value, (struct timed_expiry){ .kind = TIMED_EXPIRY_NEVER });
+}
+
+/* Adds members, or elements, that were written at the same time. */
+static enum status
+entries_put(struct item_load *l, const struct entry *entries, size_t count)
+{
+	struct arena *arena = l->line->arena;
+	struct timed_member *members = arena_alloc(arena, (count + 1) * sizeof(*members));
+	struct str *values = arena_alloc(arena, (count + 1) * sizeof(*values));
+
+	if (!members || !values)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		members[i] = entries[i].member;
+		values[i] = entries[i].member.name;
+	}
+	TRY(timed_written_at(l->item->t, entries[0].write_us));
+	if (l->type == TIMED_LIST)
+		return timed_list_push(l->item, false, values, count);
+	return timed_members_put(l->item, l->type, members, count);
+}
+
+static enum status
+entries_load(struct item_load *l)
+{
+	const struct load_line *line = l->line;
+	const struct json_value *list = json_value_find(line->members, line->count, "members");
+	struct json_value *items;
+	struct entry *entries;
+	size_t count, from = 0;
+
+	if (!list)
+		return err_set(line->err, STATUS_INVALID, "\"members\" is missing");
+	TRY(json_value_items(list, line->arena, &items, &count, line->err));
+	entries = arena_alloc(line->arena, (count + 1) * sizeof(*entries));
+	if (!entries)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		TRY(entry_read(l, &items[i], &entries[i]));
+		if (i > from && entries[i].write_us != entries[from].write_us) {
+			TRY(entries_put(l, entries + from, i - from));
+			from = i;
+		}
+	}
+	return count ? entries_put(l, entries + from, count - from) : STATUS_OK;
+}
+
+/* ---- A line ---- */
+
+/* The item of the line: the one that it goes on with, or another one, which is to be empty. */
+static enum status
+item_begin(struct item_load *l, struct timed *t, struct str key, bool *has_last)
+{
+	const struct load_line *line = l->line;
+
+	if (!*has_last || !str_eq(l->item->key, key))
+		TRY(timed_item_open(t, key, line->arena, l->item));
+	*has_last = true;
+	if (!json_value_find(line->members, line->count, "more"))
+		return timed_item_delete(l->item);
+	if (l->item->type != TIMED_LEAF && l->item->type != l->type)
+		return err_set(line->err, STATUS_INVALID,
+			       "what is there is of another type than the rest of it");
+	return STATUS_OK;
+}
+
+enum status
+load_items_line(struct timed *t, const struct load_line *line, struct timed_item *last,
+		bool *has_last)
+{
+	struct item_load l = { .line = line, .item = last };
+	struct timed_expiry expiry = { .kind = TIMED_EXPIRY_NEVER };
+	struct str key;
+
+	TRY(bytes_read(line, json_value_find(line->members, line->count, "key"), "\"key\"", &key));
+	l.type = rows_type_read(json_value_find(line->members, line->count, "type"));
+	if (l.type == TIMED_TYPES || l.type < TIMED_VALUE)
+		return err_set(line->err, STATUS_INVALID, "no key can have this \"type\"");
+	TRY(load_line_u64(line, "written_us", &l.write_us));
+	TRY(load_line_u64(line, "expires_ms", &l.expires_ms));
+	TRY(item_begin(&l, t, key, has_last));
+	TRY(timed_written_at(t, l.write_us));
+	TRY(l.type == TIMED_VALUE ? value_load(&l) : entries_load(&l));
+	/* The header may have been written with the time of a member. */
+	if (l.expires_ms)
+		expiry = (struct timed_expiry){ TIMED_EXPIRY_AT, l.expires_ms };
+	TRY(timed_written_at(t, l.write_us));
+	return timed_item_expire(last, expiry);
+}

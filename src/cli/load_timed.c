@@ -1,0 +1,393 @@
+#include "cli/load_timed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/dump.h"
+#include "cli/input.h"
+
+enum {
+	HISTORY_SWEEPS = 10, /* transactions */
+	LOAD_TIMED_TEXT_BYTES = LOAD_TIMED_BATCH_BYTES + INPUT_VALUE_BYTES,
+};
+
+struct timed_load {
+	const struct load_timed *options;
+	struct kv_store *store;
+	struct arena *arena; /* of one attempt at a batch */
+	struct err err;
+	const char *file;
+
+	/* The lines of the batch, each with its end. */
+	struct buf text;
+	uint64_t first_line; /* of the batch, in its file */
+	size_t lines;
+	size_t at; /* the line that is applied, in the batch */
+
+	struct str header; /* the line that describes the database */
+	bool created;
+	uint64_t history_seconds;
+	uint64_t loaded; /* lines */
+	uint64_t bytes;
+};
+
+enum status
+load_line_u64(const struct load_line *line, const char *name, uint64_t *ret)
+{
+	const struct json_value *value = json_value_find(line->members, line->count, name);
+
+	if (!value || (value->kind == JSON_NUMBER && str_to_u64(value->text, ret)))
+		return STATUS_OK;
+	return err_set(line->err, STATUS_INVALID, "\"%s\" is a whole number", name);
+}
+
+static enum status
+line_read(struct timed_load *l, struct str text, struct load_line *ret)
+{
+	struct json_value value;
+
+	*ret = (struct load_line){ .arena = l->arena, .err = &l->err };
+	TRY(json_value_read(text, l->arena, &value, &l->err));
+	return json_value_members(&value, l->arena, &ret->members, &ret->count, &l->err);
+}
+
+/* ---- The line that describes the database ---- */
+
+/* Components of the key: {"name": …, "descending": true}. */
+static enum status
+key_columns_read(const struct load_line *line, const char *name, struct timed_schema *schema)
+{
+	const struct json_value *list = json_value_find(line->members, line->count, name);
+	struct json_value *items;
+	size_t count;
+
+	if (!list)
+		return STATUS_OK;
+	TRY(json_value_items(list, line->arena, &items, &count, line->err));
+	for (size_t i = 0; i < count; i++) {
+		struct timed_key_column column = { 0 };
+		const struct json_value *value;
+		struct json_member *fields;
+		size_t n;
+
+		TRY(json_value_members(&items[i], line->arena, &fields, &n, line->err));
+		value = json_value_find(fields, n, "name");
+		if (!value || schema->key_count == TIMED_KEY_COLUMNS)
+			return err_set(line->err, STATUS_INVALID,
+				       "a component has a name, and a key %d of them at most",
+				       TIMED_KEY_COLUMNS);
+		column.name = value->string;
+		value = json_value_find(fields, n, "descending");
+		column.descending = value && value->kind == JSON_TRUE;
+		schema->key[schema->key_count++] = column;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+schema_read(const struct load_line *line, struct timed_schema *ret)
+{
+	const struct json_value *list = json_value_find(line->members, line->count, "columns");
+	struct json_value *items;
+
+	*ret = (struct timed_schema){
+		.key = arena_zalloc(line->arena, TIMED_KEY_COLUMNS * sizeof(*ret->key)),
+	};
+	if (!ret->key)
+		return STATUS_LIMIT;
+	TRY(key_columns_read(line, "hash", ret));
+	ret->hash_count = ret->key_count;
+	TRY(key_columns_read(line, "range", ret));
+	if (!list)
+		return STATUS_OK;
+	TRY(json_value_items(list, line->arena, &items, &ret->column_count, line->err));
+	ret->columns = arena_zalloc(line->arena, (ret->column_count + 1) * sizeof(*ret->columns));
+	if (!ret->columns)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < ret->column_count; i++)
+		ret->columns[i] = items[i].string;
+	return STATUS_OK;
+}
+
+static bool
+schema_equals(const struct timed_schema *a, const struct timed_schema *b)
+{
+	if (a->hash_count != b->hash_count || a->key_count != b->key_count ||
+	    a->column_count != b->column_count)
+		return false;
+	for (size_t i = 0; i < a->key_count; i++)
+		if (!str_eq(a->key[i].name, b->key[i].name) ||
+		    a->key[i].descending != b->key[i].descending)
+			return false;
+	for (size_t i = 0; i < a->column_count; i++)
+		if (!str_eq(a->columns[i], b->columns[i]))
+			return false;
+	return true;
+}
+
+static enum status
+header_check(struct timed_load *l, const struct load_line *line)
+{
+	const struct json_value *kind = json_value_find(line->members, line->count, "frond");
+	bool rows = l->options->db.space == timed_kind.space;
+	uint64_t format = 0;
+
+	if (!str_eq(kind->string, rows ? STR("rows") : STR("redis")))
+		return err_set(&l->err, STATUS_INVALID, "this is no dump of such a database as %s",
+			       l->options->name);
+	TRY(load_line_u64(line, "format", &format));
+	if (format > DUMP_TIMED_FORMAT)
+		return err_set(&l->err, STATUS_NEWER, "a newer frond has written this dump");
+	return load_line_u64(line, "history_seconds", &l->history_seconds);
+}
+
+/* Creates the database that the line describes, or compares it with the one that is there. */
+static enum status
+header_body(struct kv_tx *tx, void *arg)
+{
+	struct timed_load *l = arg;
+	const struct load_timed *o = l->options;
+	struct str name = str_from_cstr(o->db.name);
+	struct timed_schema schema;
+	struct load_line line;
+	struct catalog_db *db;
+	uint64_t ttl_ms = 0;
+	enum status status;
+
+	arena_clear(l->arena);
+	l->created = false;
+	TRY(line_read(l, l->header, &line));
+	TRY(header_check(l, &line));
+	TRY(schema_read(&line, &schema));
+	TRY(load_line_u64(&line, "ttl_ms", &ttl_ms));
+	status = catalog_open(tx, NULL, o->db.space, name, &db, &l->err);
+	if (status == STATUS_NOT_FOUND && o->create) {
+		l->created = true;
+		return o->db.space == timed_kind.space
+			       ? timed_create(tx, name, &schema, ttl_ms, &l->err)
+			       : timed_items_create(tx, name, &l->err);
+	}
+	TRY(status);
+	if (o->db.space == timed_kind.space && !schema_equals(&schema, timed_schema_of(db)))
+		status = err_set(&l->err, STATUS_INVALID,
+				 "the rows of %s look different from those of the dump", o->name);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* ---- Batches ---- */
+
+static enum status
+batch_apply(struct timed_load *l, struct timed *t)
+{
+	struct str rest = buf_str(&l->text);
+	struct timed_item last;
+	bool has_last = false;
+
+	for (l->at = 0; l->at < l->lines; l->at++) {
+		struct str text = str_cut(&rest, '\n');
+		struct load_line line;
+
+		TRY(line_read(l, text, &line));
+		if (l->options->db.space == timed_kind.space)
+			TRY(load_rows_line(t, &line));
+		else
+			TRY(load_items_line(t, &line, &last, &has_last));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+batch_body(struct kv_tx *tx, void *arg)
+{
+	struct timed_load *l = arg;
+	const struct cli_db *named = &l->options->db;
+	struct catalog_db *db;
+	struct timed t;
+	enum status status;
+
+	arena_clear(l->arena);
+	status = catalog_open(tx, NULL, named->space, str_from_cstr(named->name), &db, &l->err);
+	if (status == STATUS_NOT_FOUND)
+		return err_set(&l->err, status,
+			       "there is no database %s, and no line before that describes it",
+			       l->options->name);
+	TRY(status);
+	timed_init(&t, tx, db, NULL, &l->err);
+	status = batch_apply(l, &t);
+	catalog_db_unref(db);
+	return status;
+}
+
+static enum status
+batch_flush(struct timed_load *l)
+{
+	if (!l->lines)
+		return STATUS_OK;
+	TRY(kv_run(l->store, batch_body, l, NULL, &l->err));
+	l->loaded += l->lines;
+	l->bytes += l->text.len;
+	l->lines = 0;
+	buf_clear(&l->text);
+	return STATUS_OK;
+}
+
+/* ---- Files ---- */
+
+/* True if the line describes a database; dumps write its first member first. */
+static bool
+is_header(struct str text)
+{
+	return str_starts_with(text, STR("{\"frond\":"));
+}
+
+static enum status
+line_take(struct timed_load *l, const struct input_item *item)
+{
+	if (item->too_large)
+		return err_set(&l->err, STATUS_LIMIT, "the line is longer than %d bytes",
+			       INPUT_VALUE_BYTES);
+	if (is_header(item->text)) {
+		TRY(batch_flush(l));
+		l->first_line = item->line;
+		l->at = 0;
+		l->header = item->text;
+		return kv_run(l->store, header_body, l, NULL, &l->err);
+	}
+	if (!l->lines) {
+		l->first_line = item->line;
+		l->at = 0;
+	}
+	buf_append_str(&l->text, item->text);
+	buf_append_byte(&l->text, '\n');
+	TRY(buf_status(&l->text));
+	l->lines++;
+	if (l->lines < l->options->batch_lines && l->text.len < LOAD_TIMED_BATCH_BYTES)
+		return STATUS_OK;
+	return batch_flush(l);
+}
+
+static enum status
+file_take(struct timed_load *l, struct input *in)
+{
+	enum status status = STATUS_OK;
+	struct input_item item;
+
+	while (status == STATUS_OK) {
+		status = input_next(in, &item, &l->err);
+		if (status == STATUS_NOT_FOUND) {
+			l->err = (struct err){ 0 };
+			return batch_flush(l);
+		}
+		if (status == STATUS_OK)
+			status = line_take(l, &item);
+	}
+	return status;
+}
+
+static enum status
+file_load(struct timed_load *l, const char *path)
+{
+	bool standard = strcmp(path, "-") == 0;
+	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	struct input *in;
+	enum status status;
+
+	l->file = standard ? "standard input" : path;
+	if (fd < 0) {
+		cli_complain("cannot open %s: %s", path, strerror(errno));
+		return STATUS_IO;
+	}
+	in = input_new(input_read_fd, &fd, INPUT_LINES, NULL);
+	status = in ? file_take(l, in) : STATUS_NOMEM;
+	input_free(in);
+	if (!standard)
+		close(fd);
+	if (status != STATUS_OK)
+		cli_complain("%s:%llu: %s; nothing from line %llu on was loaded", l->file,
+			     (unsigned long long)(l->first_line + l->at),
+			     l->err.text[0] ? l->err.text : status_name(status),
+			     (unsigned long long)l->first_line);
+	return status;
+}
+
+/* ---- The whole ---- */
+
+static enum status
+history_body(struct kv_tx *tx, void *arg)
+{
+	struct timed_load *l = arg;
+	const struct cli_db *named = &l->options->db;
+	struct catalog_db *db;
+	struct timed t;
+	enum status status;
+
+	TRY(catalog_open(tx, NULL, named->space, str_from_cstr(named->name), &db, &l->err));
+	timed_init(&t, tx, db, NULL, &l->err);
+	status = timed_history_set(&t, l->history_seconds);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* A database that was created keeps a history as the dumped one did, from now on. */
+static enum status
+history_begin(struct timed_load *l)
+{
+	enum status status;
+	uint64_t done;
+	bool more;
+
+	if (!l->created || !l->history_seconds)
+		return STATUS_OK;
+	status = kv_run(l->store, history_body, l, NULL, &l->err);
+	if (status == STATUS_OK)
+		status = timed_sweep(l->store, NULL, HISTORY_SWEEPS, &done, &more, &l->err);
+	if (status != STATUS_OK)
+		cli_complain("cannot begin the history of %s: %s", l->options->name,
+			     l->err.text[0] ? l->err.text : status_name(status));
+	return status;
+}
+
+static enum status
+load_all(struct timed_load *l)
+{
+	static char standard[] = "-";
+	char *const only_standard[] = { standard };
+	const struct load_timed *o = l->options;
+	char *const *files = o->files_count ? o->files : only_standard;
+	int count = o->files_count ? o->files_count : 1;
+	struct progress progress;
+
+	progress_init(&progress, stderr, true, 0);
+	for (int i = 0; i < count; i++)
+		TRY(file_load(l, files[i]));
+	TRY(history_begin(l));
+	if (!o->quiet)
+		printf("%llu lines loaded into %s in %.1f s\n", (unsigned long long)l->loaded,
+		       o->name, (double)progress_elapsed_ms(&progress) / 1000);
+	return STATUS_OK;
+}
+
+int
+load_timed(const struct load_timed *options)
+{
+	struct kv_options kv = { .create = options->create };
+	struct timed_load l = {
+		.options = options,
+		.text = BUF_INIT(LOAD_TIMED_TEXT_BYTES),
+		.arena = arena_new(LOAD_ARENA_BYTES),
+	};
+	enum status status = l.arena ? STATUS_OK : STATUS_NOMEM;
+
+	if (status == STATUS_OK)
+		status = cli_open_store(options->store_url, &kv, &l.store);
+	if (status == STATUS_OK)
+		status = load_all(&l);
+	kv_close(l.store);
+	arena_free(l.arena);
+	buf_release(&l.text);
+	return status == STATUS_OK ? CLI_OK : CLI_FAILED;
+}

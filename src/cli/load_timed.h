@@ -1,0 +1,53 @@
+/*
+ * frond load of what frond dump has written of a database of rows or of Redis's clients. Lines are
+ * applied in batches, a transaction for each batch. All of it belongs to one thread.
+ */
+#ifndef FROND_CLI_LOAD_TIMED_H
+#define FROND_CLI_LOAD_TIMED_H
+
+#include "cli/cli.h"
+#include "cli/load.h"
+#include "cli/rows.h"
+#include "model/timed/item.h"
+
+enum {
+	LOAD_TIMED_BATCH_BYTES = 256 *
+				 1024, /* of the lines of one transaction; one may have more */
+};
+
+struct load_timed {
+	const char *store_url;
+	const char *name; /* of the database, as it was given */
+	struct cli_db db;
+	bool create;
+	bool quiet;
+	size_t batch_lines;
+	char *const *files;
+	int files_count;
+};
+
+/* Loads the files. Returns the exit code of the command. */
+int load_timed(const struct load_timed *l);
+
+/* A line of a dump, taken apart. */
+struct load_line {
+	struct json_member *members;
+	size_t count;
+	struct arena *arena;
+	struct err *err;
+};
+
+/* The member's number. `*ret` stays what it is if there is no such member. STATUS_INVALID. */
+MUST_USE enum status load_line_u64(const struct load_line *line, const char *name, uint64_t *ret);
+
+/* Applies a line about a row. */
+MUST_USE enum status load_rows_line(struct timed *t, const struct load_line *line);
+
+/*
+ * Applies a line about an item. `last` is the item of the line before it in the same transaction,
+ * if `*has_last`, and becomes this one's.
+ */
+MUST_USE enum status load_items_line(struct timed *t, const struct load_line *line,
+				     struct timed_item *last, bool *has_last);
+
+#endif
