@@ -41,7 +41,8 @@ static const struct argp_option argp_options[] = {
 	{ "store", OPTION_STORE, "URL", 0, "The store to look into (default " CLI_STORE ")", 0 },
 	{ "limit", OPTION_LIMIT, "N", 0, "Show N pairs at most", 0 },
 	{ "at", OPTION_AT, "TIME", 0,
-	  "Show a database of rows as it was: 2026-11-21T15:52:37.782Z, or microseconds since 1970",
+	  "Show a database of rows or of Redis's clients as it was, and what had been overwritten by "
+	  "then: " CLI_MOMENT_TEXT,
 	  0 },
 	{ "raw", OPTION_RAW, NULL, 0, "Show bytes, without any interpretation", 0 },
 	{ 0 },
@@ -147,17 +148,17 @@ draw_own(const struct kv_pair *pair, const struct catalog_db *db, struct buf *ou
 }
 
 static enum status
-draw_pair(struct inspect *i, const struct kv_pair *pair, const struct catalog_db *db)
+draw_pair(struct inspect *i, const struct kv_pair *pair, const struct catalog_db *db, bool struck)
 {
 	struct buf *out = output_buf(&i->output);
 
 	TRY(draw_headings(i, pair->key, db));
-	buf_append_cstr(out, "  ");
+	buf_append_cstr(out, struck ? "  <s>" : "  ");
 	if (i->raw)
 		catalog_draw_raw(pair->key, pair->value, out);
 	else if (!draw_own(pair, db, out))
 		catalog_draw_pair(kind_of(db), pair->key, pair->value, out);
-	buf_append_byte(out, '\n');
+	buf_append_cstr(out, struck ? "</s>\n" : "\n");
 	i->keys++;
 	i->bytes += pair->key.len + pair->value.len;
 	return output_ready(&i->output, &i->err);
@@ -181,7 +182,7 @@ draw_range(struct inspect *i, struct str begin, struct str end, const struct cat
 			break;
 		}
 		if (status == STATUS_OK)
-			status = draw_pair(i, &pair, db);
+			status = draw_pair(i, &pair, db, false);
 	}
 	kv_scan_release(&scan);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
@@ -246,18 +247,27 @@ inspect_document(struct inspect *i, const struct catalog_db *db)
 }
 
 static enum status
-draw_past_pair(void *arg, const struct kv_pair *pair)
+draw_past_line(void *arg, const struct timed_line *line)
 {
 	struct entry_draw *e = arg;
+	struct buf *out = output_buf(&e->i->output);
 
 	if (e->i->limit && e->i->keys == e->i->limit) {
 		e->i->cut = true;
 		return STATUS_OK;
 	}
-	return draw_pair(e->i, pair, e->db);
+	if (line->kind != TIMED_LISTED_DELETION)
+		return draw_pair(e->i, &line->pair, e->db, line->kind == TIMED_LISTED_STRUCK);
+	TRY(draw_headings(e->i, line->pair.key, e->db));
+	buf_append_cstr(out, "  ");
+	if (timed_draw_deletion(e->db, line, out))
+		buf_append_byte(out, '\n');
+	else
+		out->len -= 2; /* of a part that no reader sees, such as a count */
+	return output_ready(&e->i->output, &e->i->err);
 }
 
-/* The database as it was at a moment of the past. */
+/* The database as it was at a moment of the past, and what had been there before. */
 static enum status
 inspect_past(struct inspect *i, const struct catalog_db *db)
 {
@@ -269,7 +279,7 @@ inspect_past(struct inspect *i, const struct catalog_db *db)
 			       "a database of the kind \"%s\" keeps no past", db->kind->name);
 	timed_init(&t, i->tx, db, NULL, &i->err);
 	timed_at_us(&t, i->at_us);
-	return timed_visit(&t, draw_past_pair, &entry);
+	return timed_list(&t, draw_past_line, &entry);
 }
 
 static enum status
@@ -405,7 +415,7 @@ run_inspect(int argc, char **argv)
 
 	cli_parse(&argp, argc, argv, &i);
 	if (i.at_us && (!i.db.name || i.id)) {
-		cli_complain("--at goes with a database of rows");
+		cli_complain("--at goes with rows:NAME and redis:NUMBER");
 		return CLI_USAGE;
 	}
 	i.arena = arena_new(INSPECT_ARENA_BYTES);

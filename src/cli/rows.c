@@ -72,7 +72,7 @@ static const char argp_doc[] =
 	"A VALUE is a JSON value, a map {\"key\": VALUE}, {\"$map\": [[KEY, VALUE], ...]}, or "
 	"{\"$type\": ...} with one of $int8 $int16 $int32 $varint $decimal $float $double $blob "
 	"$uuid $timeuuid $timestamp $date $time $inet. ttl 0: it never expires. A get or scan with "
-	"\"at\": MOMENT reads the past: microseconds since 1970, or 2026-11-21T15:52:37.782Z.\n"
+	"\"at\": MOMENT reads the past: " CLI_MOMENT_TEXT ".\n"
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
@@ -502,7 +502,7 @@ statement_read_at(struct statement *s)
 		return STATUS_OK;
 	if (!cli_parse_moment(at->kind == JSON_STRING ? at->string : at->text, &us))
 		return err_set(&s->rows->err, STATUS_INVALID,
-			       "at is microseconds since 1970, or like 2026-11-21T15:52:37.782Z");
+			       "at is no moment: " CLI_MOMENT_TEXT);
 	timed_at_us(&s->t, us);
 	return STATUS_OK;
 }

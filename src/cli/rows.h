@@ -67,9 +67,13 @@ enum timed_type rows_type_read(const struct json_value *value);
 
 /* ---- Moments (moment.c) ---- */
 
+#define CLI_MOMENT_TEXT                                                                       \
+	"2026-11-21T15:52:37.782Z, a time of day (15:52, the latest), seconds since 1970 "        \
+	"(1795276357s), seconds ago (-90), now, or microseconds since 1970"
+
 /*
- * A moment, in microseconds since 1970: as that number, or as 2026-11-21T15:52:37.782Z. False if it
- * is neither.
+ * Reads a moment that somebody wrote, as CLI_MOMENT_TEXT says; times are UTC. Also "…ms" and
+ * "…us". `*ret_us` is in microseconds since 1970. False if it is none of them.
  */
 bool cli_parse_moment(struct str text, uint64_t *ret_us);
 

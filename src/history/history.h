@@ -113,4 +113,44 @@ MUST_USE enum status history_scan_open(struct history_scan *scan, const struct h
 MUST_USE enum status history_scan_next(struct history_scan *scan, struct kv_pair *ret);
 void history_scan_close(struct history_scan *scan);
 
+/* ---- All that keys held (versions.c) ---- */
+
+/* What a key held until a moment. */
+struct history_version {
+	struct str key;    /* with P */
+	uint64_t until_us; /* HISTORY_PRESENT: it holds this now */
+	bool added;        /* a number was added to: what it was before is not told */
+	bool there;
+	struct str value; /* if it was there */
+};
+
+#define HISTORY_PRESENT UINT64_MAX
+
+/* Goes through the versions of all keys of a range, as far back as there are records. */
+struct history_versions {
+	const struct history *h; /* its moment is not used */
+	struct history_versions_stream {
+		struct kv_scan scan;
+		struct kv_pair pair; /* if has_pair */
+		bool has_pair;
+		bool open;
+		size_t skip;    /* bytes of a record's key before the key that it is about */
+		struct str key; /* of the pair, behind P */
+		uint64_t us, kind;
+	} streams[HISTORY_BUCKETS_MOST + 1]; /* the buckets, the oldest first, and the present */
+	size_t count;
+	struct history_versions_stream *last; /* whose pair was returned, if `key` is not empty */
+	struct buf begin, end, key;
+};
+
+MUST_USE enum status history_versions_open(struct history_versions *v, const struct history *h,
+					   struct str begin, struct str end);
+/*
+ * Gets the next version: in the order of keys, and of one key the oldest first. A key that is there
+ * now has a version with HISTORY_PRESENT at the end. STATUS_NOT_FOUND at the end. A version is
+ * valid until the next call.
+ */
+MUST_USE enum status history_versions_next(struct history_versions *v, struct history_version *ret);
+void history_versions_close(struct history_versions *v);
+
 #endif

@@ -28,4 +28,8 @@ history_key_begin(const struct history *h, uint64_t bucket, struct str key, stru
 	buf_append_str(ret, str_skip(key, h->prefix.len));
 }
 
+/* Gets the key that a record of UNDO is about, behind `skip` bytes, its moment and its kind. */
+MUST_USE enum status history_record_parse(struct str record, size_t skip, struct str *ret_key,
+					  uint64_t *ret_us, uint64_t *ret_kind);
+
 #endif

@@ -13,10 +13,9 @@ enum {
 
 /* ---- One record ---- */
 
-/* Gets the key that a record of UNDO is about, behind `skip` bytes, its moment and its kind. */
-static enum status
-record_parse(struct str record, size_t skip, struct str *ret_key, uint64_t *ret_us,
-	     uint64_t *ret_kind)
+enum status
+history_record_parse(struct str record, size_t skip, struct str *ret_key, uint64_t *ret_us,
+		     uint64_t *ret_kind)
 {
 	struct tuple_reader r;
 	size_t at = skip;
@@ -41,7 +40,7 @@ history_record_is_good(struct str tail, struct str value)
 	uint64_t us, kind;
 	struct str key;
 
-	if (record_parse(tail, 0, &key, &us, &kind) != STATUS_OK)
+	if (history_record_parse(tail, 0, &key, &us, &kind) != STATUS_OK)
 		return false;
 	if (kind == HISTORY_ADDED)
 		return value.len == sizeof(int64_t);
@@ -120,7 +119,7 @@ bucket_next(struct history_scan *scan, struct history_stream *s)
 	s->has_old = false;
 	s->added = 0;
 	while ((status = stream_peek(s)) == STATUS_OK) {
-		TRY(record_parse(s->pair.key, s->skip, &key, &us, &kind));
+		TRY(history_record_parse(s->pair.key, s->skip, &key, &us, &kind));
 		if (!record_counts(scan, key, us)) {
 			s->has_pair = false;
 			continue;

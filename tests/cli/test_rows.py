@@ -23,12 +23,12 @@ def rows(cwd, db, *statements, create=(), code=0):
 class Listing:
     """What inspect draws of a database's rows, its times as T1, T2, …, which each run() names."""
 
-    def __init__(self, cwd, db, *create):
-        self.cwd, self.db, self.times = cwd, db, {}
+    def __init__(self, cwd, db, *create, at=()):
+        self.cwd, self.db, self.times, self.at = cwd, db, {}, at
         rows(cwd, db, create=create)
 
     def cells(self):
-        drawn = ok("inspect", f"rows:{self.db}", cwd=self.cwd).stdout
+        drawn = ok("inspect", f"rows:{self.db}", *self.at, cwd=self.cwd).stdout
         return [line.strip() for line in drawn.splitlines() if " -> " in line]
 
     def run(self, name, statement):
@@ -39,17 +39,24 @@ class Listing:
         for stamp in new:
             self.times[stamp] = name
 
-    def is_as(self, text):
-        """Compares; a hash is written by the name that the text has for it."""
+    def named(self):
+        """The cells; a hash and a time are written by the name that the text has for it."""
         names = {}
         got = []
         for cell in self.cells():
             cell = STAMP.sub(lambda found: self.times[found.group()], cell)
-            for digits in re.findall(r"^\(0x([0-9a-f]{4})", cell):
+            for digits in re.findall(r"^(?:<s>)?\(0x([0-9a-f]{4})", cell):
                 cell = cell.replace(f"(0x{digits}", "(" + names.setdefault(digits, "hash"))
             got.append(cell)
+        return got
+
+    def is_as(self, text, in_order=False):
+        got = self.named()
         expected = [line.strip() for line in text.strip().splitlines()]
-        equal(sorted(got), sorted(expected))
+        if in_order:
+            equal(got, expected)
+        else:
+            equal(sorted(got), sorted(expected))
         return got
 
 
@@ -95,6 +102,114 @@ def rows_and_maps_are_drawn_as_the_text_draws_them(cwd):
         """ + second.lstrip("\n"))
     listing.run("T5", {"delete": {"user_id": "user1", "msg_id": 10}})
     listing.is_as(second)
+
+
+@test
+def what_was_deleted_is_struck_out_as_in_the_text(cwd):
+    listing = Listing(cwd, "msgs", "--hash", "user_id", "--range", "msg_id", "--columns",
+                      "msg,msg_props", at=("--at", "now"))
+    rows(cwd, "msgs", {"history": 3600})
+    listing.run("T1", {"insert": {"user_id": "user1", "msg_id": 10, "msg": "msg1",
+                                  "msg_props": {"from": "a@b.com", "subject": "hello"}}})
+    listing.run("T2", {"add": {"user_id": "user1", "msg_id": 10,
+                               "msg_props": {"read_status": "true"}}})
+    listing.run("T3", {"insert": {"user_id": "user1", "msg_id": 20, "msg": "msg2",
+                                  "msg_props": {"from": "c@d.com", "subject": "bar"}}})
+    listing.run("T4", {"delete": {"user_id": "user1", "msg_id": 10}, "path": ["msg_props"]})
+    second = """
+        (hash, 'user1', 20), liveness_column_id, T3 -> [NULL]
+        (hash, 'user1', 20), msg_column_id, T3 -> 'msg2'
+        (hash, 'user1', 20), msg_props_column_id, 'from', T3 -> 'c@d.com'
+        (hash, 'user1', 20), msg_props_column_id, 'subject', T3 -> 'bar'
+        """.lstrip("\n")
+    props = """
+        (hash, 'user1', 10), msg_props_column_id, T4 -> [DELETE]
+        <s>(hash, 'user1', 10), msg_props_column_id, 'from', T1 -> 'a@b.com'</s>
+        <s>(hash, 'user1', 10), msg_props_column_id, 'read_status', T2 -> 'true'</s>
+        <s>(hash, 'user1', 10), msg_props_column_id, 'subject', T1 -> 'hello'</s>
+        """.lstrip("\n").rstrip(" ")
+    fourth = """
+        (hash, 'user1', 10), liveness_column_id, T1 -> [NULL]
+        (hash, 'user1', 10), msg_column_id, T1 -> 'msg1'
+        """.rstrip(" ") + props + second
+    listing.is_as(fourth, in_order=True)
+    after_four = time.time()
+    listing.run("T5", {"delete": {"user_id": "user1", "msg_id": 10}})
+    listing.is_as("""
+        (hash, 'user1', 10), T5 -> [DELETE]
+        <s>(hash, 'user1', 10), liveness_column_id, T1 -> [NULL]</s>
+        <s>(hash, 'user1', 10), msg_column_id, T1 -> 'msg1'</s>
+        """.rstrip(" ") + props + second, in_order=True)
+    # And as it was before.
+    listing.at = ("--at", f"{after_four:.6f}")
+    listing.is_as(fourth, in_order=True)
+    # What was overwritten is struck out, and what replaces a map needs no marker.
+    listing.at = ("--at", "now")
+    listing.run("T6", {"update": {"user_id": "user1", "msg_id": 20, "msg": "msg3",
+                                  "msg_props": "none"}})
+    assert [line.strip() for line in """
+        (hash, 'user1', 20), msg_column_id, T6 -> 'msg3'
+        <s>(hash, 'user1', 20), msg_column_id, T3 -> 'msg2'</s>
+        (hash, 'user1', 20), msg_props_column_id, T6 -> 'none'
+        <s>(hash, 'user1', 20), msg_props_column_id, 'from', T3 -> 'c@d.com'</s>
+        <s>(hash, 'user1', 20), msg_props_column_id, 'subject', T3 -> 'bar'</s>
+        """.strip().splitlines()] == listing.named()[-5:], listing.named()
+
+
+@test
+def what_was_deleted_of_collections_is_listed_as_in_the_text(cwd):
+    listing = Listing(cwd, "redis", "--hash", "key", at=("--at", "now"))
+    rows(cwd, "redis", {"history": 3600})
+    listing.run("T1", {"set": {"key": "key1"}, "value": "value1", "ttl": 15})
+    listing.run("T2", {"hset": {"key": "key2"}, "members": {"subkey1": "value1"}})
+    listing.run("T3", {"hset": {"key": "key2"}, "members": {"subkey2": "value2"}})
+    listing.run("T4", {"delete": {"key": "key2"}})
+    listing.run("T5", {"hset": {"key": "key2"}, "members": {"subkey1": "new_val1",
+                                                            "subkey3": "value3"}})
+    listing.run("T6", {"sadd": {"key": "key3"}, "members": ["value4", "value5"]})
+    listing.run("T7", {"sadd": {"key": "key3"}, "members": ["value6"]})
+    listing.is_as("""
+        (hash, 'key1'), T1 -> (TTL = 15) 'value1'
+        (hash, 'key2'), T5 -> [Redis-Hash-Type]
+        (hash, 'key2'), T4 -> [DELETE]
+        <s>(hash, 'key2'), T2 -> [Redis-Hash-Type]</s>
+        (hash, 'key2'), 'subkey1', T5 -> 'new_val1'
+        <s>(hash, 'key2'), 'subkey1', T2 -> 'value1'</s>
+        <s>(hash, 'key2'), 'subkey2', T3 -> 'value2'</s>
+        (hash, 'key2'), 'subkey3', T5 -> 'value3'
+        (hash, 'key3'), T6 -> [Redis-Set-Type]
+        (hash, 'key3'), 'value4', T6 -> [NULL]
+        (hash, 'key3'), 'value5', T6 -> [NULL]
+        (hash, 'key3'), 'value6', T7 -> [NULL]
+        """)
+
+
+@test
+def moments_are_written_in_many_ways(cwd):
+    rows(cwd, "t", {"history": 3600}, {"insert": {"id": 1, "c": "before"}},
+         create=("--hash", "id", "--columns", "c"))
+    us = rows(cwd, "t", {"get": {"id": 1}})[0]["written_us"]
+    while time.time() * 1e6 < us + 20000:
+        pass
+    rows(cwd, "t", {"update": {"id": 1, "c": "after"}})
+    ms = us // 1000 + 1
+    clock = time.gmtime(ms // 1000)
+    here = time.strftime("%H:%M:%S", clock) + f".{ms % 1000:03}"
+    for at in (ms * 1000, f"{ms * 1000}us", f"{ms}ms", f"{ms // 1000}.{ms % 1000:03}",
+               f"{ms // 1000}.{ms % 1000:03}s", time.strftime("%Y-%m-%dT", clock) + here,
+               time.strftime("%Y-%m-%dT", clock) + here + "Z", here, here + "Z"):
+        row, = rows(cwd, "t", {"get": {"id": 1}, "at": at})
+        equal((at, row["leaves"][0]["value"]), (at, "before"))
+        contains(ok("dump", "rows:t", "--at", str(at), cwd=cwd).stdout, '"before"')
+    for at in ("now", -0, "-0s", f"{int(time.time()) + 1}s"):
+        row, = rows(cwd, "t", {"get": {"id": 1}, "at": at})
+        equal((at, row["leaves"][0]["value"]), (at, "after"))
+    contains(rows(cwd, "t", {"get": {"id": 1}, "at": "-3000"}, code=1), "begins at")
+    contains(rows(cwd, "t", {"get": {"id": 1}, "at": time.strftime("%Y-%m-%d", clock)}, code=1),
+             "begins at")
+    for at in ("", "5x", "5.5ms", "-", "-now", "25:00", "12:00x", "2026-13-01", "1e9", "s"):
+        contains(rows(cwd, "t", {"get": {"id": 1}, "at": at}, code=1), "at is no moment")
+        equal(run("inspect", "rows:t", f"--at={at}", cwd=cwd).returncode, 2)
 
 
 @test
@@ -205,7 +320,7 @@ def the_past_is_read_in_five_commands(cwd):
     assert "'new'" not in drawn, drawn
     contains(rows(cwd, "t", {"get": {"id": 1}, "at": "2001-01-01T00:00:00Z"}, code=1),
              'the history of the database "t" begins at')
-    contains(rows(cwd, "t", {"get": {"id": 1}, "at": "noon"}, code=1), "at is microseconds")
+    contains(rows(cwd, "t", {"get": {"id": 1}, "at": "noon"}, code=1), "at is no moment")
     contains(rows(cwd, "t", {"delete": {"id": 1}, "at": before}, code=1), "cannot be changed")
     contains(ok("verify", cwd=cwd).stdout, " 0 findings")
 

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "model/timed/timed_int.h"
 
-static struct history
-history_of(const struct timed *t)
+struct history
+timed_history_of(const struct timed *t)
 {
 	return (struct history){
 		.tx = t->tx,
@@ -24,7 +24,7 @@ history_of(const struct timed *t)
 enum status
 timed_data_set(struct timed *t, struct str key, struct str value)
 {
-	const struct history h = history_of(t);
+	const struct history h = timed_history_of(t);
 
 	if (t->has_history)
 		TRY(history_change(&h, key));
@@ -34,7 +34,7 @@ timed_data_set(struct timed *t, struct str key, struct str value)
 enum status
 timed_data_clear(struct timed *t, struct str key)
 {
-	const struct history h = history_of(t);
+	const struct history h = timed_history_of(t);
 
 	if (t->has_history)
 		TRY(history_change(&h, key));
@@ -44,7 +44,7 @@ timed_data_clear(struct timed *t, struct str key)
 enum status
 timed_data_clear_range(struct timed *t, struct str begin, struct str end)
 {
-	const struct history h = history_of(t);
+	const struct history h = timed_history_of(t);
 
 	if (t->has_history)
 		TRY(history_change_range(&h, begin, end));
@@ -54,7 +54,7 @@ timed_data_clear_range(struct timed *t, struct str begin, struct str end)
 enum status
 timed_data_add(struct timed *t, struct str key, int64_t change)
 {
-	const struct history h = history_of(t);
+	const struct history h = timed_history_of(t);
 	uint64_t operand = htole64((uint64_t)change);
 
 	if (t->has_history)
@@ -85,7 +85,7 @@ timed_data_wait(struct timed *t, struct timed_got *got, struct arena *arena, str
 		return STATUS_OK;
 	}
 	TRY(timed_now(t));
-	h = history_of(t);
+	h = timed_history_of(t);
 	return history_get(&h, got->key, arena, ret);
 }
 
@@ -97,31 +97,6 @@ timed_data_get(struct timed *t, struct str key, enum kv_read mode, struct arena 
 
 	TRY(timed_data_ask(t, key, mode, &got));
 	return timed_data_wait(t, &got, arena, ret);
-}
-
-enum status
-timed_visit(struct timed *t, timed_visitor *visit, void *arg)
-{
-	static const enum timed_space spaces[] = { TIMED_SPACE_ROWS, TIMED_SPACE_BODY,
-						   TIMED_SPACE_COUNT };
-	enum status status = STATUS_OK;
-
-	for (size_t i = 0; status == STATUS_OK && i < sizeof(spaces) / sizeof(*spaces); i++) {
-		AUTO(timed_cursor_close) struct timed_cursor c = { 0 };
-		AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
-		AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-		struct kv_pair pair;
-
-		timed_key_space(&begin, t->db, spaces[i]);
-		buf_append_str(&end, buf_str(&begin));
-		buf_append_byte(&end, CATALOG_KEY_LAST);
-		TRY(catalog_key_status(&end));
-		TRY(timed_cursor_open(&c, t, buf_str(&begin), buf_str(&end), NULL));
-		while ((status = timed_cursor_next(&c, &pair)) == STATUS_OK)
-			TRY(visit(arg, &pair));
-		status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
-	}
-	return status;
 }
 
 enum status
@@ -176,7 +151,7 @@ timed_cursor_open(struct timed_cursor *c, struct timed *t, struct str begin, str
 	c->past = mem_zalloc(sizeof(*c->past));
 	if (!c->past)
 		return STATUS_NOMEM;
-	c->history = history_of(t);
+	c->history = timed_history_of(t);
 	c->left = options->limit ? options->limit : SIZE_MAX;
 	status = history_scan_open(c->past, &c->history, begin, end, options->reverse);
 	if (status != STATUS_OK)

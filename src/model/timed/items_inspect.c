@@ -106,6 +106,35 @@ draw_body(struct str tail, struct str value, struct arena *arena, struct buf *re
 	return draw_leaf(name, true, value, ret);
 }
 
+enum status
+timed_items_draw_key(const struct catalog_db *db, uint64_t space, struct str tail,
+		     struct arena *arena, struct buf *ret)
+{
+	struct buf scratch = timed_arena_buf(arena, tail.len + 1);
+	struct tuple_reader r = tuple_reader(tail);
+	struct timed_place place;
+	struct str id, name;
+
+	TRY(buf_status(&scratch));
+	if (space == TIMED_SPACE_ROWS) {
+		TRY(timed_place_parse(timed_schema_of(db), tail, arena, &place));
+		buf_printf(ret, "(0x%04x, ", place.hash);
+		timed_draw_text(place.key[0].text, ret);
+		buf_append_byte(ret, ')');
+		return STATUS_OK;
+	}
+	if (space != TIMED_SPACE_BODY)
+		return STATUS_NOT_FOUND;
+	TRY(tuple_next_bytes(&r, &scratch, &id));
+	if (!r.rest.len || r.rest.ptr[0] != TUPLE_CODE_BYTES)
+		return STATUS_NOT_FOUND;
+	draw_id(id, ret);
+	TRY(tuple_next_bytes(&r, &scratch, &name));
+	buf_append_cstr(ret, ", ");
+	timed_draw_text(str_skip(name, TIMED_HASH_BYTES), ret);
+	return STATUS_OK;
+}
+
 bool
 timed_items_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail,
 		      struct str value, struct buf *ret)

@@ -154,12 +154,35 @@ struct timed_cursor {
 	size_t left;
 };
 
+/* ---- Listings of the past (listing.c) ---- */
+
+enum {
+	TIMED_LISTING_BYTES = 256 * 1024 * 1024, /* of all that one row has held */
+};
+
+enum timed_listed {
+	TIMED_LISTED_LIVE,
+	TIMED_LISTED_STRUCK,   /* it had been overwritten or deleted, or had expired */
+	TIMED_LISTED_DELETION, /* what lies below `pair.key` was deleted at `deleted_us` */
+};
+
+struct timed_line {
+	enum timed_listed kind;
+	struct kv_pair pair;
+	uint64_t deleted_us; /* since 1970 */
+};
+
 /*
- * Draws every pair of rows, bodies and counts as it was at timed_at(), in the order of their keys:
- * `draw` is called for each. For people.
+ * Lists what rows, bodies and counts were at timed_at(), and all that had been overwritten or
+ * deleted by then, as far as the history goes back: in the order of keys, of one key the newest
+ * first. For people. STATUS_LIMIT, explained, if one row has held too much.
  */
-typedef enum status timed_visitor(void *arg, const struct kv_pair *pair);
-MUST_USE enum status timed_visit(struct timed *t, timed_visitor *visit, void *arg);
+typedef enum status timed_lister(void *arg, const struct timed_line *line);
+MUST_USE enum status timed_list(struct timed *t, timed_lister *list, void *arg);
+
+/* Draws the line of a deletion. False, with nothing appended, if the key cannot be read. */
+bool timed_draw_deletion(const struct catalog_db *db, const struct timed_line *line,
+			 struct buf *ret);
 
 /* ---- Keys and paths ---- */
 

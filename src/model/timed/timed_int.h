@@ -163,6 +163,9 @@ void timed_cursor_close(struct timed_cursor *c);
 
 /* ---- History (history.c) ---- */
 
+/* The history of the database, for the functions of history/ (data.c). */
+struct history timed_history_of(const struct timed *t);
+
 /* (P, HISTORY); keys.c has it. */
 MUST_USE enum status timed_history_key(const struct catalog_db *db, struct buf *key);
 /*
@@ -209,5 +212,8 @@ MUST_USE enum status timed_verify_entry(struct catalog_verify *v, const char *fi
 bool timed_items_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail,
 			   struct str value, struct buf *ret);
 MUST_USE enum status timed_items_verify_opened(struct catalog_verify *v);
+/* Draws the key of a header or a member. STATUS_NOT_FOUND for any other part of an item. */
+MUST_USE enum status timed_items_draw_key(const struct catalog_db *db, uint64_t space,
+					  struct str tail, struct arena *arena, struct buf *ret);
 
 #endif
