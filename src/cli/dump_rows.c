@@ -1,7 +1,8 @@
 /*
  * Dumping a database of rows. The first line describes the database:
  *
- *     {"frond":"rows","format":1,"hash":[{"name":"a"}],"range":[{"name":"b","descending":true}],"columns":[…],"ttl_ms":…}
+ *     {"frond":"rows","format":1,"hash":[{"name":"a"}],"range":[{"name":"b","descending":true}],
+ *      "columns":[…],"ttl_ms":…,"history_seconds":…}
  *
  * and each other line is a row, or a part of one that is long:
  *

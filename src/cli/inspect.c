@@ -41,7 +41,8 @@ static const struct argp_option argp_options[] = {
 	{ "store", OPTION_STORE, "URL", 0, "The store to look into (default " CLI_STORE ")", 0 },
 	{ "limit", OPTION_LIMIT, "N", 0, "Show N pairs at most", 0 },
 	{ "at", OPTION_AT, "TIME", 0,
-	  "Show a database of rows or of Redis's clients as it was, and what had been overwritten by "
+	  "Show a database of rows or of Redis's clients as it was, and what had been overwritten "
+	  "by "
 	  "then: " CLI_MOMENT_TEXT,
 	  0 },
 	{ "raw", OPTION_RAW, NULL, 0, "Show bytes, without any interpretation", 0 },

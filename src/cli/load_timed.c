@@ -34,16 +34,6 @@ struct timed_load {
 	uint64_t bytes;
 };
 
-enum status
-load_line_u64(const struct load_line *line, const char *name, uint64_t *ret)
-{
-	const struct json_value *value = json_value_find(line->members, line->count, name);
-
-	if (!value || (value->kind == JSON_NUMBER && str_to_u64(value->text, ret)))
-		return STATUS_OK;
-	return err_set(line->err, STATUS_INVALID, "\"%s\" is a whole number", name);
-}
-
 static enum status
 line_read(struct timed_load *l, struct str text, struct load_line *ret)
 {

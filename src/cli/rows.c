@@ -24,7 +24,8 @@ enum {
 
 struct rows {
 	const char *store_url;
-	const char *db_name;
+	const char *db_name; /* as it was given */
+	struct cli_db db;
 	const char *hash; /* NULL: the database is there */
 	const char *range;
 	const char *columns;
@@ -64,15 +65,21 @@ static const char argp_doc[] =
 	"  {\"delete\": {KEY...}, \"path\": [COLUMN, KEY...]}     a row, or what is at the path\n"
 	"  {\"get\": {KEY...}, \"path\": [COLUMN, KEY...]}        writes it out\n"
 	"  {\"scan\": {HASH...}}, {\"scan\": null}               writes rows out\n"
+	"  {\"delete_rows\": {HASH...}}                       clears them\n"
 	"  {\"set\": {KEY...}, \"value\": VALUE}                  without columns, as all below\n"
 	"  {\"hset\": {KEY...}, \"members\": MAP}\n"
 	"  {\"sadd\": {KEY...}, \"members\": [VALUE, ...]}\n"
 	"  {\"history\": SECONDS}                             how long the past can be read\n"
+	"  {\"default_ttl\": SECONDS}                         changes what --ttl has set\n"
+	"  {\"add_columns\": [COLUMN, ...]}                  further columns of a table\n"
 	"\n"
 	"A VALUE is a JSON value, a map {\"key\": VALUE}, {\"$map\": [[KEY, VALUE], ...]}, or "
 	"{\"$type\": ...} with one of $int8 $int16 $int32 $varint $decimal $float $double $blob "
-	"$uuid $timeuuid $timestamp $date $time $inet. ttl 0: it never expires. A get or scan with "
-	"\"at\": MOMENT reads the past: " CLI_MOMENT_TEXT ".\n"
+	"$uuid $timeuuid $timestamp $date $time $inet. ttl 0: it never expires. \"from\" or "
+	"\"after\", \"to\" or \"before\": [RANGE, ...] bound a scan or delete_rows of hash "
+	"components, in the order in which rows lie. redis:NUMBER in place of DB takes "
+	"{\"history\"} alone. A get or scan with \"at\": MOMENT reads the past: " CLI_MOMENT_TEXT
+	".\n"
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
@@ -108,6 +115,11 @@ rows_parse_option(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!r->db_name)
 			argp_error(state, "which database?");
+		r->db = cli_db_of(r->db_name ? r->db_name : "");
+		if (r->db.space == CATALOG_SPACE_COUCH)
+			r->db.space = CATALOG_SPACE_ROWS;
+		if (r->hash && r->db.space != CATALOG_SPACE_ROWS)
+			argp_error(state, "--hash makes a database of rows");
 		if (!r->hash && (r->range || r->columns || r->ttl_seconds))
 			argp_error(state, "--range, --columns and --ttl go with --hash");
 		return 0;
@@ -173,7 +185,7 @@ create_body(struct kv_tx *tx, void *arg)
 	struct timed_schema schema;
 
 	TRY(schema_make(r, &schema));
-	return timed_create(tx, str_from_cstr(r->db_name), &schema, r->ttl_seconds * MS_PER_SECOND,
+	return timed_create(tx, str_from_cstr(r->db.name), &schema, r->ttl_seconds * MS_PER_SECOND,
 			    &r->err);
 }
 
@@ -242,6 +254,7 @@ struct statement {
 	struct timed_key key;
 	struct timed_expiry expiry;
 	bool history; /* it has changed for how long the past can be read */
+	bool more;    /* it is to be run again: rows are left to delete */
 };
 
 static const struct timed_path no_path;
@@ -371,14 +384,68 @@ run_get(struct statement *s)
 	return buf_status(s->out);
 }
 
+/* An end of a range of rows: `inclusive` and `exclusive` are its names. */
+static enum status
+statement_read_edge(struct statement *s, const char *inclusive, const char *exclusive,
+		    struct timed_edge *ret)
+{
+	const struct json_value *in = json_value_find(s->members, s->member_count, inclusive);
+	const struct json_value *ex = json_value_find(s->members, s->member_count, exclusive);
+	struct rows *r = s->rows;
+	struct json_value *items;
+	struct doc_scalar *parts;
+
+	*ret = (struct timed_edge){ .kind = TIMED_BOUND_END };
+	if (!in && !ex)
+		return STATUS_OK;
+	if (in && ex)
+		return err_set(&r->err, STATUS_INVALID, "\"%s\" and \"%s\" exclude each other",
+			       inclusive, exclusive);
+	if (!s->field_count)
+		return err_set(&r->err, STATUS_INVALID, "\"%s\" goes with hash components",
+			       in ? inclusive : exclusive);
+	ret->kind = in ? TIMED_BOUND_INCLUSIVE : TIMED_BOUND_EXCLUSIVE;
+	TRY(json_value_items(in ? in : ex, r->arena, &items, &ret->count, &r->err));
+	parts = arena_zalloc(r->arena, (ret->count + 1) * sizeof(*parts));
+	if (!parts)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < ret->count; i++)
+		TRY(rows_scalar_read(&items[i], r->arena, &parts[i], &r->err));
+	ret->parts = parts;
+	return STATUS_OK;
+}
+
+static enum status
+statement_read_rows(struct statement *s, struct timed_rows *ret)
+{
+	ret->hash = &s->key;
+	TRY(statement_read_edge(s, "from", "after", &ret->from));
+	return statement_read_edge(s, "to", "before", &ret->to);
+}
+
+static enum status
+run_delete_rows(struct statement *s)
+{
+	struct timed_rows rows;
+
+	if (!s->field_count)
+		return err_set(&s->rows->err, STATUS_INVALID,
+			       "delete_rows needs the hash components");
+	TRY(statement_read_rows(s, &rows));
+	return timed_clear_rows(&s->t, &rows, &s->more);
+}
+
 static enum status
 run_scan(struct statement *s)
 {
+	struct timed_rows rows;
 	struct timed_scan scan;
 	struct timed_row row;
 	enum status status;
 
-	status = timed_scan_open(&scan, &s->t, s->field_count ? &s->key : NULL);
+	TRY(statement_read_rows(s, &rows));
+	status = s->field_count ? timed_scan_open_rows(&scan, &s->t, &rows)
+				: timed_scan_open(&scan, &s->t, NULL);
 	while (status == STATUS_OK) {
 		struct arena_mark mark = arena_mark(s->rows->arena);
 
@@ -464,7 +531,7 @@ static const struct {
 	{ "add", run_add, true, false },       { "delete", run_delete, false, false },
 	{ "get", run_get, false, false },      { "scan", run_scan, false, true },
 	{ "set", run_set, false, false },      { "hset", run_hset, false, false },
-	{ "sadd", run_sadd, false, false },
+	{ "sadd", run_sadd, false, false },    { "delete_rows", run_delete_rows, false, true },
 };
 
 enum {
@@ -501,8 +568,7 @@ statement_read_at(struct statement *s)
 	if (!at)
 		return STATUS_OK;
 	if (!cli_parse_moment(at->kind == JSON_STRING ? at->string : at->text, &us))
-		return err_set(&s->rows->err, STATUS_INVALID,
-			       "at is no moment: " CLI_MOMENT_TEXT);
+		return err_set(&s->rows->err, STATUS_INVALID, "at is no moment: " CLI_MOMENT_TEXT);
 	timed_at_us(&s->t, us);
 	return STATUS_OK;
 }
@@ -520,26 +586,76 @@ run_history(struct statement *s, const struct json_value *seconds)
 }
 
 static enum status
+run_default_ttl(struct statement *s, const struct json_value *seconds)
+{
+	uint64_t n;
+
+	if (!str_to_u64(seconds->text, &n) || n > TTL_MOST_SECONDS)
+		return err_set(&s->rows->err, STATUS_INVALID,
+			       "default_ttl is a whole number of seconds, at most %d",
+			       TTL_MOST_SECONDS);
+	return timed_ttl_set(&s->t, n * MS_PER_SECOND);
+}
+
+static enum status
+run_add_columns(struct statement *s, const struct json_value *list)
+{
+	struct rows *r = s->rows;
+	struct json_value *items;
+	struct str *names;
+	size_t count;
+
+	TRY(json_value_items(list, r->arena, &items, &count, &r->err));
+	names = arena_alloc(r->arena, (count + 1) * sizeof(*names));
+	if (!names)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		names[i] = items[i].string;
+	return timed_columns_add(&s->t, names, count);
+}
+
+/* Statements about the database as a whole. */
+static const struct {
+	const char *name;
+	enum status (*run)(struct statement *s, const struct json_value *value);
+	bool redis; /* also of one of Redis's clients */
+} wholes[] = {
+	{ "history", run_history, true },
+	{ "default_ttl", run_default_ttl, false },
+	{ "add_columns", run_add_columns, false },
+};
+
+enum {
+	WHOLES = sizeof(wholes) / sizeof(wholes[0]),
+};
+
+static enum status
 statement_run(struct statement *s)
 {
 	struct json_value value;
 	struct rows *r = s->rows;
-	const struct json_value *history;
+	bool redis = r->db.space == CATALOG_SPACE_REDIS;
 
 	TRY(json_value_read(s->text, r->arena, &value, &r->err));
 	TRY(json_value_members(&value, r->arena, &s->members, &s->member_count, &r->err));
 	TRY(statement_read_at(s));
-	history = json_value_find(s->members, s->member_count, "history");
-	if (history)
-		return run_history(s, history);
-	for (size_t i = 0; i < VERBS; i++) {
+	for (size_t i = 0; i < WHOLES; i++) {
+		const struct json_value *whole = json_value_find(s->members, s->member_count,
+								 wholes[i].name);
+
+		if (whole && (wholes[i].redis || !redis))
+			return wholes[i].run(s, whole);
+	}
+	for (size_t i = 0; i < VERBS && !redis; i++) {
 		const struct json_value *object = json_value_find(s->members, s->member_count,
 								  verbs[i].verb);
 
 		if (object)
 			return statement_run_verb(s, i, object);
 	}
-	return err_set(&r->err, STATUS_INVALID, "there is no such statement");
+	return err_set(&r->err, STATUS_INVALID,
+		       redis ? "a database of Redis's clients takes only {\"history\": SECONDS}"
+			     : "there is no such statement");
 }
 
 static enum status
@@ -553,8 +669,9 @@ statement_body(struct kv_tx *tx, void *arg)
 	arena_clear(r->arena);
 	buf_clear(s->out);
 	s->field_count = 0;
-	status = catalog_open(tx, NULL, CATALOG_SPACE_ROWS, str_from_cstr(r->db_name), &db,
-			      &r->err);
+	status = catalog_open(tx, NULL, r->db.space, str_from_cstr(r->db.name), &db, &r->err);
+	if (status == STATUS_NOT_FOUND && r->db.space == CATALOG_SPACE_REDIS)
+		return err_set(&r->err, status, "there is no database \"%s\"", r->db_name);
 	if (status == STATUS_NOT_FOUND)
 		return err_set(&r->err, status,
 			       "there is no database of rows \"%s\"; --hash creates one",
@@ -577,7 +694,10 @@ run_line(struct rows *r, struct str text)
 	uint64_t done;
 	bool more;
 
-	TRY(kv_run(r->store, statement_body, &s, NULL, &r->err));
+	do {
+		s.more = false;
+		TRY(kv_run(r->store, statement_body, &s, NULL, &r->err));
+	} while (s.more);
 	/* The past begins with a sweep, which a server would make by itself. */
 	if (s.history)
 		TRY(timed_sweep(r->store, NULL, HISTORY_SWEEPS, &done, &more, &r->err));

@@ -67,8 +67,8 @@ enum timed_type rows_type_read(const struct json_value *value);
 
 /* ---- Moments (moment.c) ---- */
 
-#define CLI_MOMENT_TEXT                                                                       \
-	"2026-11-21T15:52:37.782Z, a time of day (15:52, the latest), seconds since 1970 "        \
+#define CLI_MOMENT_TEXT                                                                            \
+	"2026-11-21T15:52:37.782Z, a time of day (15:52, the latest), seconds since 1970 "         \
 	"(1795276357s), seconds ago (-90), now, or microseconds since 1970"
 
 /*

@@ -1,8 +1,8 @@
 /*
  * History: what the keys of a database held at a moment of the past.
  *
- * Before a model changes a key it calls history_change(), or one of the functions like it. They keep
- * what the key held, in records beside the present:
+ * Before a model changes a key it calls history_change(), or one of the functions like it. They
+ * keep what the key held, in records beside the present:
  *
  *     (P, UNDO, bucket, key…, null, moment, 0) → '': the key was not there; 01 and its value
  *     (P, UNDO, bucket, key…, null, moment, 1) → what was added to the key, little-endian

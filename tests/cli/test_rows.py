@@ -201,7 +201,7 @@ def moments_are_written_in_many_ways(cwd):
         row, = rows(cwd, "t", {"get": {"id": 1}, "at": at})
         equal((at, row["leaves"][0]["value"]), (at, "before"))
         contains(ok("dump", "rows:t", "--at", str(at), cwd=cwd).stdout, '"before"')
-    for at in ("now", -0, "-0s", f"{int(time.time()) + 1}s"):
+    for at in ("now", "-0", "-0s", f"{int(time.time()) + 1}s"):
         row, = rows(cwd, "t", {"get": {"id": 1}, "at": at})
         equal((at, row["leaves"][0]["value"]), (at, "after"))
     contains(rows(cwd, "t", {"get": {"id": 1}, "at": "-3000"}, code=1), "begins at")
@@ -322,6 +322,70 @@ def the_past_is_read_in_five_commands(cwd):
              'the history of the database "t" begins at')
     contains(rows(cwd, "t", {"get": {"id": 1}, "at": "noon"}, code=1), "at is no moment")
     contains(rows(cwd, "t", {"delete": {"id": 1}, "at": before}, code=1), "cannot be changed")
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def ranges_of_rows_are_read_and_deleted(cwd):
+    rows(cwd, "t", *[{"insert": {"h": h, "day": day, "n": n}} for h in "ab" for day in range(3)
+                     for n in range(3)],
+         create=("--hash", "h", "--range", "day desc, n", "--columns", "c"))
+
+    def scan(**edges):
+        return [(row["key"]["day"], row["key"]["n"])
+                for row in rows(cwd, "t", {"scan": {"h": "a"}, **edges})]
+
+    every = [(day, n) for day in (2, 1, 0) for n in range(3)]
+    equal(scan(), every)
+    equal(scan(**{"from": [1]}), every[3:])
+    equal(scan(after=[1]), every[6:])
+    equal(scan(**{"from": [2, 1], "to": [1, 1]}), every[1:5])
+    equal(scan(after=[2, 1], before=[1, 1]), every[2:4])
+    equal(scan(before=[1]), every[:3])
+    equal(scan(**{"from": [0], "to": [2]}), [])
+    rows(cwd, "t", {"delete_rows": {"h": "a"}, "after": [2, 1], "to": [1]})
+    equal(scan(), every[:2] + every[6:])
+    rows(cwd, "t", {"history": 3600}, {"update": {"h": "a", "day": 2, "n": 0, "c": 1}})
+    before = rows(cwd, "t", {"get": {"h": "a", "day": 2, "n": 0}})[0]["leaves"][0]["written_us"]
+    rows(cwd, "t", {"delete_rows": {"h": "a"}})
+    equal(scan(), [])
+    equal(scan(at=before), every[:2] + every[6:])
+    equal(len(rows(cwd, "t", {"scan": None})), 9)
+    for statement, reason in (
+            ({"scan": None, "from": [1]}, '"from" goes with hash components'),
+            ({"scan": {"h": "a"}, "from": [1], "after": [1]}, "exclude each other"),
+            ({"scan": {"h": "a"}, "from": [1, 2, 3]}, "has 2 range components"),
+            ({"delete_rows": None}, "delete_rows needs the hash components")):
+        contains(rows(cwd, "t", statement, code=1), reason)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def a_default_is_changed_and_columns_are_added_later(cwd):
+    rows(cwd, "t", {"insert": {"id": 1, "c": "x"}}, {"insert": {"id": 2, "c": "y"}, "ttl": 0},
+         create=("--hash", "id", "--columns", "c"))
+    rows(cwd, "t", {"default_ttl": 86400})
+    written = rows(cwd, "t", {"get": {"id": 1}})[0]["written_us"]
+    equal(rows(cwd, "t", {"get": {"id": 1}})[0]["expires_ms"], written // 1000 + 86400000)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+    rows(cwd, "t", {"default_ttl": 1})
+    deadline = time.monotonic() + 240
+    while rows(cwd, "t", {"get": {"id": 1}}) != [None]:
+        assert time.monotonic() < deadline
+    with Server(cwd):
+        while "'x'" in ok("inspect", "rows:t", cwd=cwd).stdout:
+            assert time.monotonic() < deadline
+    equal([row["key"]["id"] for row in rows(cwd, "t", {"scan": None})], [2])
+    rows(cwd, "t", {"default_ttl": 0}, {"add_columns": ["d", "e"]},
+         {"insert": {"id": 3, "c": 1, "e": {"k": 2}}})
+    equal([leaf["path"] for leaf in rows(cwd, "t", {"get": {"id": 3}})[0]["leaves"]],
+          [["c"], ["e", "k"]])
+    contains(rows(cwd, "t", {"add_columns": ["f", "d"]}, code=1), 'two columns are called "d"')
+    contains(rows(cwd, "t", {"add_columns": ["id"]}, code=1), 'two columns are called "id"')
+    contains(rows(cwd, "t", {"add_columns": [""]}, code=1), "TIMED_NAME_BYTES")
+    contains(rows(cwd, "t", {"default_ttl": -1}, code=1), "default_ttl is a whole number")
+    rows(cwd, "values", create=("--hash", "key"))
+    contains(rows(cwd, "values", {"add_columns": ["c"]}, code=1), "the database has no columns")
     contains(ok("verify", cwd=cwd).stdout, " 0 findings")
 
 

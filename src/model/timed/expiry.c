@@ -227,6 +227,8 @@ sweep_opened(struct sweep *sweep, struct kv_tx *tx, const struct catalog_db *db)
 		return STATUS_OK;
 	}
 	TRY(timed_history_clear(&t, &sweep->done, &sweep->more));
+	if (db->kind == &timed_kind)
+		TRY(timed_retime(&t, &sweep->done, &sweep->more));
 	/* First, while the transaction has written no stamps in bodies, which it could not read. */
 	if (db->kind == &timed_redis_kind)
 		TRY(timed_gone_sweep(&t, &sweep->done, &sweep->more));

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <time.h>
 
+#include "base/utf8.h"
 #include "catalog/draw.h"
 #include "doc/doc_int.h"
 #include "doc/json.h"
@@ -39,6 +40,8 @@ timed_space_name(uint64_t space)
 		return "undo";
 	case TIMED_SPACE_HISTORY:
 		return "history";
+	case TIMED_SPACE_RETIME:
+		return "entries to be written";
 	default:
 		return NULL;
 	}
@@ -60,18 +63,24 @@ timed_draw_time(uint64_t us, struct buf *ret)
 	buf_printf(ret, "%s.%06uZ", text, (unsigned)(us % US_PER_SECOND));
 }
 
-/* In quotes, which are doubled inside. */
+/* In quotes, doubled inside. Control characters and what is no UTF-8 are \x and digits. */
 void
 timed_draw_text(struct str s, struct buf *ret)
 {
+	size_t valid = utf8_valid_prefix(s);
+
 	buf_append_byte(ret, '\'');
 	for (size_t i = 0; i < s.len; i++) {
-		if (s.ptr[i] == '\'')
+		uint8_t c = (uint8_t)s.ptr[i];
+
+		if (c == '\'')
 			buf_append_byte(ret, '\'');
-		if ((uint8_t)s.ptr[i] < ' ')
-			buf_printf(ret, "\\x%02x", (unsigned)(uint8_t)s.ptr[i]);
+		if (c < ' ' || i == valid)
+			buf_printf(ret, "\\x%02x", (unsigned)c);
 		else
-			buf_append_byte(ret, (uint8_t)s.ptr[i]);
+			buf_append_byte(ret, c);
+		if (i == valid)
+			valid = i + 1 + utf8_valid_prefix(str_skip(s, i + 1));
 	}
 	buf_append_byte(ret, '\'');
 }
@@ -245,42 +254,12 @@ draw_value(const struct timed_cell *cell, struct arena *arena, struct buf *ret)
 	return STATUS_OK;
 }
 
-static enum status
-draw_deleted_key(const struct catalog_db *db, struct str key, struct arena *arena, struct buf *ret)
+void
+timed_draw_place(const struct timed_schema *schema, const struct timed_place *place,
+		 struct buf *ret)
 {
-	struct tuple_reader r = tuple_reader(str_skip(key, db->prefix.len));
-	struct timed_place place;
-	uint64_t space;
-
-	TRY(tuple_next_u64(&r, &space));
-	if (db->kind == &timed_redis_kind)
-		return timed_items_draw_key(db, space, r.rest, arena, ret);
-	if (space != TIMED_SPACE_ROWS)
-		return STATUS_NOT_FOUND;
-	TRY(timed_place_parse(timed_schema_of(db), r.rest, arena, &place));
-	draw_key(timed_schema_of(db), &place, ret);
-	draw_path(timed_schema_of(db), &place.path, ret);
-	return STATUS_OK;
-}
-
-bool
-timed_draw_deletion(const struct catalog_db *db, const struct timed_line *line, struct buf *ret)
-{
-	struct arena *arena = arena_new(DRAW_ARENA_BYTES);
-	enum status status = STATUS_NOMEM;
-	size_t len = ret->len;
-
-	if (arena)
-		status = draw_deleted_key(db, line->pair.key, arena, ret);
-	arena_free(arena);
-	if (status != STATUS_OK) {
-		ret->len = len;
-		return false;
-	}
-	buf_append_cstr(ret, ", ");
-	timed_draw_time(line->deleted_us, ret);
-	buf_append_cstr(ret, " -> [DELETE]");
-	return true;
+	draw_key(schema, place, ret);
+	draw_path(schema, &place->path, ret);
 }
 
 static enum status
@@ -317,8 +296,7 @@ draw_entry(const struct catalog_db *db, struct str tail, struct arena *arena, st
 	TRY(timed_place_parse(timed_schema_of(db), r.rest, arena, &place));
 	timed_draw_time(ms * TIMED_US_PER_MS, ret);
 	buf_append_cstr(ret, ", ");
-	draw_key(timed_schema_of(db), &place, ret);
-	draw_path(timed_schema_of(db), &place.path, ret);
+	timed_draw_place(timed_schema_of(db), &place, ret);
 	return STATUS_OK;
 }
 

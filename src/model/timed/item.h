@@ -259,11 +259,7 @@ MUST_USE enum status timed_members_page(struct timed_item *item, uint64_t from, 
 
 /* A bound of a range. */
 struct timed_bound {
-	enum timed_bound_kind {
-		TIMED_BOUND_END,       /* no bound */
-		TIMED_BOUND_INCLUSIVE, /* what equals it is in the range */
-		TIMED_BOUND_EXCLUSIVE,
-	} kind;
+	enum timed_bound_kind kind;
 	double score;    /* of a range by score */
 	struct str name; /* of a range by name, among members of one score */
 };

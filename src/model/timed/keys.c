@@ -143,6 +143,49 @@ timed_key_row(struct timed *t, const struct timed_key *key, struct buf *ret)
 	return key_check_bytes(t, ret);
 }
 
+/* Appends the components of the edge as the beginning of an element of bytes. */
+static enum status
+key_put_edge(struct timed *t, const struct timed_edge *edge, struct buf *key)
+{
+	const struct timed_schema *schema = timed_schema_of(t->db);
+	const struct timed_key_column *columns = schema->key + schema->hash_count;
+	AUTO(buf_release) struct buf components = BUF_INIT(COMPONENTS_BYTES);
+
+	if (edge->count > schema->key_count - schema->hash_count)
+		return err_set(t->err, STATUS_INVALID, "a row's key has %zu range components here",
+			       schema->key_count - schema->hash_count);
+	for (size_t i = 0; i < edge->count; i++)
+		TRY(component_put(t, &edge->parts[i], columns[i].descending, &components));
+	tuple_put_bytes(key, buf_str(&components));
+	TRY(buf_status(key));
+	/* Without the end of the element, keys that go on with other components lie behind. */
+	key->len--;
+	return key_check_bytes(t, key);
+}
+
+enum status
+timed_key_rows(struct timed *t, const struct timed_rows *rows, struct buf *begin, struct buf *end)
+{
+	TRY(timed_key_hash(t, rows->hash, begin));
+	buf_append_str(end, buf_str(begin));
+	if (rows->from.kind != TIMED_BOUND_END)
+		TRY(key_put_edge(t, &rows->from, begin));
+	if (rows->from.kind == TIMED_BOUND_EXCLUSIVE)
+		buf_append_byte(begin, CATALOG_KEY_LAST);
+	if (rows->to.kind != TIMED_BOUND_END)
+		TRY(key_put_edge(t, &rows->to, end));
+	if (rows->to.kind != TIMED_BOUND_EXCLUSIVE)
+		buf_append_byte(end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(begin));
+	TRY(catalog_key_status(end));
+	/* The edges the wrong way round are a range without rows. */
+	if (str_cmp(buf_str(begin), buf_str(end)) > 0) {
+		buf_clear(end);
+		buf_append_str(end, buf_str(begin));
+	}
+	return catalog_key_status(end);
+}
+
 enum status
 timed_key_path(struct timed *t, const struct timed_path *path, struct buf *key)
 {

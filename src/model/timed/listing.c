@@ -71,8 +71,7 @@ group_add(struct listing *l, const struct history_version *v)
 			return listing_out_of_room(l);
 	}
 	k->added = k->added || v->added;
-	k->intervals = arena_grow(l->arena, k->intervals, k->count, &k->cap,
-				  sizeof(*k->intervals));
+	k->intervals = arena_grow(l->arena, k->intervals, k->count, &k->cap, sizeof(*k->intervals));
 	if (!k->intervals)
 		return listing_out_of_room(l);
 	i = &k->intervals[k->count++];
@@ -98,8 +97,8 @@ group_end_keys(struct listing *l)
 					  sizeof(*k->intervals));
 		if (!k->intervals)
 			return listing_out_of_room(l);
-		k->intervals[k->count++] =
-			(struct interval){ .from_us = until_us, .until_us = HISTORY_PRESENT };
+		k->intervals[k->count++] = (struct interval){ .from_us = until_us,
+							      .until_us = HISTORY_PRESENT };
 	}
 	return STATUS_OK;
 }
@@ -139,7 +138,7 @@ below_at(const struct listing *l, struct str prefix, uint64_t us)
 		if (!i->there)
 			continue;
 		return i->from_us == us && l->keys[n].key.len == prefix.len ? BELOW_REPLACED
-									      : BELOW_SOMETHING;
+									    : BELOW_SOMETHING;
 	}
 	return BELOW_NOTHING;
 }
@@ -176,8 +175,8 @@ deletion_add(struct listing *l, struct str key, uint64_t us)
 				  sizeof(*l->deletions));
 	if (!l->deletions)
 		return listing_out_of_room(l);
-	l->deletions[l->deletion_count++] =
-		(struct deletion){ .prefix = str_of(key.ptr, len), .us = us };
+	l->deletions[l->deletion_count++] = (struct deletion){ .prefix = str_of(key.ptr, len),
+							       .us = us };
 	return STATUS_OK;
 }
 

@@ -149,6 +149,15 @@ timed_read(struct timed *t, const struct timed_key *key, const struct timed_path
 
 /* ---- Going through rows ---- */
 
+static enum status
+scan_begin(struct timed_scan *scan, struct str begin, struct str end)
+{
+	TRY(timed_ask(scan->t));
+	TRY(timed_cursor_open(&scan->scan, scan->t, begin, end, NULL));
+	scan->open = true;
+	return timed_now(scan->t);
+}
+
 enum status
 timed_scan_open(struct timed_scan *scan, struct timed *t, const struct timed_key *hash)
 {
@@ -163,10 +172,18 @@ timed_scan_open(struct timed_scan *scan, struct timed *t, const struct timed_key
 	buf_append_str(&end, buf_str(&begin));
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
-	TRY(timed_ask(t));
-	TRY(timed_cursor_open(&scan->scan, t, buf_str(&begin), buf_str(&end), NULL));
-	scan->open = true;
-	return timed_now(t);
+	return scan_begin(scan, buf_str(&begin), buf_str(&end));
+}
+
+enum status
+timed_scan_open_rows(struct timed_scan *scan, struct timed *t, const struct timed_rows *rows)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+
+	*scan = (struct timed_scan){ .t = t, .row = CATALOG_KEY_INIT };
+	TRY(timed_key_rows(t, rows, &begin, &end));
+	return scan_begin(scan, buf_str(&begin), buf_str(&end));
 }
 
 /* Makes scan->pair the next pair, unless it is there already. */

@@ -5,14 +5,13 @@
 #include "model/timed/timed_int.h"
 
 /*
- * (P, SCHEMA) → (format, hash components, ((name, descending), …), (columns…)), written once, in
- * the transaction that creates the database, and kept in memory with the description.
+ * (P, SCHEMA) → (format, hash components, ((name, descending), …), (columns…)), written in the
+ * transaction that creates the database and by those that add columns. It is kept in memory with
+ * the description of the database.
  */
 
 enum {
 	SCHEMA_FORMAT = 1,
-	SCHEMA_KEY_BYTES = 32,
-	SCHEMA_ARENA_BYTES = 1024 * 1024,
 };
 
 /* What an opened database keeps: the schema, in an arena of its own. */
@@ -121,7 +120,7 @@ extension_new(struct str value, struct schema_extension **ret, struct err *err)
 
 	if (!extension)
 		return STATUS_NOMEM;
-	extension->arena = arena_new(SCHEMA_ARENA_BYTES);
+	extension->arena = arena_new(TIMED_SCHEMA_ARENA_BYTES);
 	status = extension->arena
 			 ? timed_schema_parse(value, extension->arena, &extension->schema, err)
 			 : STATUS_NOMEM;
@@ -134,8 +133,8 @@ extension_new(struct str value, struct schema_extension **ret, struct err *err)
 	return status;
 }
 
-static enum status
-schema_key(const struct catalog_db *db, struct buf *key)
+enum status
+timed_schema_key(const struct catalog_db *db, struct buf *key)
 {
 	timed_key_space(key, db, TIMED_SPACE_SCHEMA);
 	return buf_status(key);
@@ -144,12 +143,12 @@ schema_key(const struct catalog_db *db, struct buf *key)
 enum status
 timed_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret, struct err *err)
 {
-	AUTO(buf_release) struct buf key = BUF_INIT(SCHEMA_KEY_BYTES);
+	AUTO(buf_release) struct buf key = BUF_INIT(TIMED_SCHEMA_KEY_BYTES);
 	struct schema_extension *extension = NULL;
 	struct kv_future *f;
 	struct str value;
 
-	TRY(schema_key(db, &key));
+	TRY(timed_schema_key(db, &key));
 	f = kv_get(tx, buf_str(&key), KV_SNAPSHOT);
 	TRY(kv_future_wait(f));
 	*ret = NULL;
@@ -217,8 +216,8 @@ check_column_name(const struct timed_schema *schema, size_t keys, size_t columns
 	return STATUS_OK;
 }
 
-static enum status
-check_schema(const struct timed_schema *schema, struct err *err)
+enum status
+timed_schema_check(const struct timed_schema *schema, struct err *err)
 {
 	if (schema->hash_count == 0 || schema->hash_count > schema->key_count)
 		return err_set(err, STATUS_INVALID, "a key has one hash component at least");
@@ -246,19 +245,19 @@ timed_create_of(struct kv_tx *tx, const struct catalog_kind *kind, struct str na
 		const struct timed_schema *schema, uint64_t default_ttl_ms, struct err *err)
 {
 	const uint64_t options[CATALOG_OPTIONS] = { [TIMED_OPTION_TTL_MS] = default_ttl_ms };
-	AUTO(buf_release) struct buf key = BUF_INIT(SCHEMA_KEY_BYTES);
+	AUTO(buf_release) struct buf key = BUF_INIT(TIMED_SCHEMA_KEY_BYTES);
 	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	struct catalog_db *db;
 	enum status status;
 
-	TRY(check_schema(schema, err));
+	TRY(timed_schema_check(schema, err));
 	timed_schema_put(schema, &value);
 	if (buf_status(&value) == STATUS_LIMIT)
 		return err_set(err, STATUS_INVALID, "the names of the columns are too long");
 	TRY(buf_status(&value));
 	TRY(catalog_create(tx, kind, name, options, err));
 	TRY(catalog_open(tx, NULL, kind->space, name, &db, err));
-	status = schema_key(db, &key);
+	status = timed_schema_key(db, &key);
 	if (status == STATUS_OK)
 		status = kv_set(tx, buf_str(&key), buf_str(&value));
 	catalog_db_unref(db);

@@ -66,6 +66,13 @@ extern const struct catalog_kind timed_redis_kind;
 /* The schema of an opened database. */
 const struct timed_schema *timed_schema_of(const struct catalog_db *db);
 
+/*
+ * Adds columns behind those that the table has. STATUS_INVALID, explained. Touches the metadata
+ * version; the transaction does nothing else to the database.
+ */
+struct timed;
+MUST_USE enum status timed_columns_add(struct timed *t, const struct str *names, size_t count);
+
 /* The id of the column; 0 if there is none of that name. */
 uint64_t timed_column_find(const struct timed_schema *schema, struct str name);
 
@@ -137,6 +144,12 @@ MUST_USE enum status timed_history_begin(struct timed *t);
 MUST_USE enum status timed_history_oldest(struct timed *t, uint64_t *ret_ms);
 /* How long after its write expires what has no expiry of its own; 0: never. */
 uint64_t timed_ttl_ms(const struct catalog_db *db);
+/*
+ * Changes that, for what is there already, too (retime.c): every read goes by it at once, and what
+ * has expired by it is removed in the background. Touches the metadata version; the transaction
+ * does nothing else to the database.
+ */
+MUST_USE enum status timed_ttl_set(struct timed *t, uint64_t ttl_ms);
 
 /* ---- Reads of the present or of the past (data.c); all fields are private ---- */
 
@@ -189,6 +202,26 @@ bool timed_draw_deletion(const struct catalog_db *db, const struct timed_line *l
 struct timed_key {
 	const struct doc_scalar *parts; /* as many as the schema has */
 	size_t count;
+};
+
+enum timed_bound_kind {
+	TIMED_BOUND_END,       /* no bound */
+	TIMED_BOUND_INCLUSIVE, /* what equals it is in the range */
+	TIMED_BOUND_EXCLUSIVE,
+};
+
+/* An end of a range of rows: the first `count` range components. Rows that begin so equal it. */
+struct timed_edge {
+	enum timed_bound_kind kind;
+	const struct doc_scalar *parts;
+	size_t count;
+};
+
+/* The rows of one set of hash components, or some of them, in the order in which they lie. */
+struct timed_rows {
+	const struct timed_key *hash;
+	struct timed_edge from;
+	struct timed_edge to;
 };
 
 /* One step below a row: a column of a table, or the key of a map. */
@@ -253,6 +286,18 @@ MUST_USE enum status timed_put(struct timed *t, const struct timed_key *key,
 MUST_USE enum status timed_clear(struct timed *t, const struct timed_key *key,
 				 const struct timed_path *place);
 
+enum {
+	TIMED_CLEAR_KEYS = 1000, /* that one transaction clears of a range, with a history */
+};
+
+/*
+ * Clears a range of rows. Without a history it reads nothing, and all of the range goes at once.
+ * With one, what is cleared is read and recorded: one transaction clears whole rows that together
+ * have TIMED_CLEAR_KEYS keys, or one row that has more, and `*ret_more` is true if rows are left.
+ */
+MUST_USE enum status timed_clear_rows(struct timed *t, const struct timed_rows *rows,
+				      bool *ret_more);
+
 /* Of a database without columns: replaces the row by one value. */
 MUST_USE enum status timed_set(struct timed *t, const struct timed_key *key,
 			       const struct doc_scalar *value, struct timed_expiry expiry);
@@ -308,6 +353,9 @@ struct timed_scan {
 /* `hash`: the hash components; NULL: all rows, in the order of their hashes. */
 MUST_USE enum status timed_scan_open(struct timed_scan *scan, struct timed *t,
 				     const struct timed_key *hash);
+/* Goes through a range of rows. */
+MUST_USE enum status timed_scan_open_rows(struct timed_scan *scan, struct timed *t,
+					  const struct timed_rows *rows);
 /* The next row that is there. STATUS_NOT_FOUND at the end. */
 MUST_USE enum status timed_scan_next(struct timed_scan *scan, struct arena *arena,
 				     struct timed_row *ret);

@@ -22,6 +22,7 @@ enum timed_space {
 	TIMED_SPACE_COUNT = 39,
 	TIMED_SPACE_UNDO = 40,
 	TIMED_SPACE_HISTORY = 41,
+	TIMED_SPACE_RETIME = 42,
 };
 
 enum {
@@ -53,6 +54,10 @@ MUST_USE enum status timed_key_row(struct timed *t, const struct timed_key *key,
 
 /* (P, ROWS, hash components), what all rows of these components begin with. */
 MUST_USE enum status timed_key_hash(struct timed *t, const struct timed_key *hash, struct buf *ret);
+
+/* The keys that all rows of the range lie between. */
+MUST_USE enum status timed_key_rows(struct timed *t, const struct timed_rows *rows,
+				    struct buf *begin, struct buf *end);
 
 /* Appends the steps. STATUS_KEY_TOO_LARGE, explained. */
 MUST_USE enum status timed_key_path(struct timed *t, const struct timed_path *path,
@@ -178,6 +183,14 @@ MUST_USE enum status timed_history_unread(const struct timed *t, enum timed_spac
 MUST_USE enum status timed_history_tend(struct timed *t, bool *ret_changed);
 MUST_USE enum status timed_history_clear(struct timed *t, uint64_t *ret_done, bool *ret_more);
 
+/* ---- Entries of EXPIRY after a change of the default (retime.c) ---- */
+
+/* (P, RETIME) */
+MUST_USE enum status timed_retime_key(const struct catalog_db *db, struct buf *key);
+/* Writes the entries of some cells, TIMED_SWEEP_KEYS at most, if the default was changed. */
+MUST_USE enum status timed_retime(struct timed *t, uint64_t *ret_done, bool *ret_more);
+bool timed_retime_is_good(struct str value);
+
 /* ---- The schema (schema.c) ---- */
 
 /* timed_create() of either kind. */
@@ -185,6 +198,14 @@ MUST_USE enum status timed_create_of(struct kv_tx *tx, const struct catalog_kind
 				     struct str name, const struct timed_schema *schema,
 				     uint64_t default_ttl_ms, struct err *err);
 
+enum {
+	TIMED_SCHEMA_KEY_BYTES = 32,
+	TIMED_SCHEMA_ARENA_BYTES = 1024 * 1024,
+};
+
+MUST_USE enum status timed_schema_key(const struct catalog_db *db, struct buf *key);
+/* STATUS_INVALID, explained, if no database can have this schema. */
+MUST_USE enum status timed_schema_check(const struct timed_schema *schema, struct err *err);
 void timed_schema_put(const struct timed_schema *schema, struct buf *value);
 MUST_USE enum status timed_schema_parse(struct str value, struct arena *arena,
 					struct timed_schema *ret, struct err *err);
@@ -195,9 +216,12 @@ void timed_extension_free(void *extension);
 /* ---- For people, and the check (inspect.c, verify.c) ---- */
 
 const char *timed_space_name(uint64_t space);
-/* In quotes, which are doubled inside. */
+/* In quotes, doubled inside. Control characters and what is no UTF-8 are \x and digits. */
 void timed_draw_text(struct str s, struct buf *ret);
 void timed_draw_time(uint64_t us, struct buf *ret);
+/* The key of a row, and a path below it. */
+void timed_draw_place(const struct timed_schema *schema, const struct timed_place *place,
+		      struct buf *ret);
 bool timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		     struct buf *ret);
 /* Of either kind. */

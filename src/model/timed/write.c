@@ -165,6 +165,54 @@ timed_clear(struct timed *t, const struct timed_key *key, const struct timed_pat
 	return clear_below(t, &at);
 }
 
+/*
+ * Where one transaction stops to clear a range with a history: between two rows, unless the first
+ * row alone has too many keys. `end` becomes that place; `*ret_more`: it is before the end.
+ */
+static enum status
+clear_rows_cut(struct timed *t, struct str begin, struct buf *end, bool *ret_more)
+{
+	const struct kv_range_options options = { .limit = TIMED_CLEAR_KEYS, .mode = KV_SNAPSHOT };
+	struct kv_future *f = kv_get_range(t->tx, begin, buf_str(end), &options);
+	struct kv_range range;
+	struct str last;
+	size_t len, first_len;
+
+	*ret_more = false;
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	if (!range.more)
+		return STATUS_OK;
+	last = range.pairs[range.count - 1].key;
+	TRY(timed_key_row_bytes(t->db, range.pairs[0].key, &first_len));
+	TRY(timed_key_row_bytes(t->db, last, &len));
+	*ret_more = true;
+	buf_clear(end);
+	buf_append(end, last.ptr, len);
+	if (len == first_len && str_starts_with(range.pairs[0].key, str_of(last.ptr, len)))
+		buf_append_byte(end, CATALOG_KEY_LAST);
+	return catalog_key_status(end);
+}
+
+enum status
+timed_clear_rows(struct timed *t, const struct timed_rows *rows, bool *ret_more)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+
+	*ret_more = false;
+	TRY(catalog_db_check_writable(t->db, t->err));
+	if (timed_history_seconds(t->db))
+		TRY(timed_write_begin(t));
+	TRY(timed_key_rows(t, rows, &begin, &end));
+	if (str_eq(buf_str(&begin), buf_str(&end)))
+		return STATUS_OK;
+	if (t->has_history)
+		TRY(clear_rows_cut(t, buf_str(&begin), &end, ret_more));
+	TRY(timed_touch(t));
+	return timed_data_clear_range(t, buf_str(&begin), buf_str(&end));
+}
+
 /* ---- Rows that are one value or one collection ---- */
 
 enum status

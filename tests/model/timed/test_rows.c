@@ -105,6 +105,9 @@ enum op_kind {
 	OP_SET,
 	OP_ADD,
 	OP_READ,
+	OP_CLEAR_ROWS,
+	OP_TTL,
+	OP_HISTORY,
 };
 
 struct op {
@@ -118,6 +121,9 @@ struct op {
 	size_t value_count;
 	enum timed_type type;
 	struct timed_expiry expiry;
+	struct timed_edge from, to;
+	uint64_t ms; /* of OP_TTL; seconds of OP_HISTORY */
+	bool more;
 
 	struct fixture *f;
 	enum status status; /* of the operation */
@@ -157,6 +163,13 @@ op_run(struct op *op, struct timed *t)
 		return timed_add(t, &key, op->type, op->values, op->value_count, op->expiry);
 	case OP_READ:
 		return timed_read(t, &key, &place, op->f->arena, &op->row);
+	case OP_CLEAR_ROWS:
+		return timed_clear_rows(t, &(struct timed_rows){ &key, op->from, op->to },
+					&op->more);
+	case OP_TTL:
+		return timed_ttl_set(t, op->ms);
+	case OP_HISTORY:
+		return timed_history_set(t, op->ms);
 	}
 	return STATUS_INVALID;
 }
@@ -445,6 +458,106 @@ deleting_reads_nothing_and_writing_only_the_clock(void **state)
 		run(f, &add);
 		assert_true(add.cost.reads <= 2 && add.cost.keys_read <= 2);
 	}
+}
+
+/* ---- Ranges of rows ---- */
+
+enum {
+	RANGE_ROWS = 700,
+};
+
+static void
+a_range_of_rows_is_deleted_without_reading_it(void **state)
+{
+	const struct doc_scalar edge = { .kind = DOC_INT64, .n = 600 };
+	struct fixture *f = *state;
+	struct op clear = { .kind = OP_CLEAR_ROWS, ROW(TABLE, "u", 0) };
+
+	for (int i = 0; i < RANGE_ROWS; i++)
+		must(f, (struct op){ OP_PUT, ROW(TABLE, "u", i), COLUMN(1), ONE(number(i)) });
+	must(f, (struct op){ OP_PUT, ROW(TABLE, "v", 1), COLUMN(1), ONE(number(1)) });
+	/* b is descending: what comes before 600 in the order of the rows is greater. */
+	clear.key_count = 1;
+	clear.to = (struct timed_edge){ TIMED_BOUND_EXCLUSIVE, &edge, 1 };
+	run(f, &clear);
+	assert_int_equal(clear.status, STATUS_OK);
+	assert_false(clear.more);
+	assert_int_equal(clear.cost.reads, 0);
+	assert_string_equal(row_of(f, TABLE, "u", 601), "none");
+	assert_string_equal(row_of(f, TABLE, "u", 600), "updated c=600");
+	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 602);
+	clear.from = (struct timed_edge){ TIMED_BOUND_INCLUSIVE, &edge, 1 };
+	clear.to = clear.from;
+	run(f, &clear);
+	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 601);
+	clear.from = clear.to = (struct timed_edge){ TIMED_BOUND_END, NULL, 0 };
+	run(f, &clear);
+	assert_int_equal(clear.cost.reads, 0);
+	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 1);
+	verify(f);
+}
+
+static void
+a_range_of_rows_with_a_history_goes_in_bounded_transactions(void **state)
+{
+	struct fixture *f = *state;
+	struct op clear = { .kind = OP_CLEAR_ROWS, ROW(TABLE, "u", 0) };
+	size_t left = 2 * RANGE_ROWS;
+	unsigned transactions = 0;
+
+	must(f, (struct op){ .kind = OP_HISTORY, .db = TABLE, .ms = 3600 });
+	(void)sweep_all(f);
+	for (int i = 0; i < RANGE_ROWS; i++) {
+		must(f, (struct op){ OP_PUT, ROW(TABLE, "u", i), COLUMN(1), ONE(number(i)) });
+		must(f, (struct op){ OP_INSERT, ROW(TABLE, "u", i) });
+	}
+	clear.key_count = 1;
+	do {
+		size_t now;
+
+		run(f, &clear);
+		assert_int_equal(clear.status, STATUS_OK);
+		now = stored(f, TABLE, SPACE_ROWS);
+		assert_true(left - now <= TIMED_CLEAR_KEYS);
+		assert_int_equal(now % 2, 0); /* whole rows */
+		left = now;
+		transactions++;
+	} while (clear.more);
+	assert_int_equal(left, 0);
+	assert_true(transactions >= 2);
+	verify(f);
+}
+
+static void
+a_default_that_is_changed_counts_for_what_is_there(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 2 * TIMED_SWEEP_KEYS; i++)
+		must(f, (struct op){ OP_PUT, ROW(TABLE, "u", i), COLUMN(1), ONE(number(i)) });
+	must(f, (struct op){ OP_PUT, ROW(TABLE, "v", 1), COLUMN(1), ONE(number(1)),
+			     .expiry = { TIMED_EXPIRY_NEVER, 0 } });
+	must(f, (struct op){ OP_PUT, ROW("short", "u", 1), COLUMN(1), ONE(number(1)) });
+	/* None before; then a shorter one, which expires at once; a longer one. */
+	must(f, (struct op){ .kind = OP_TTL, .db = TABLE, .ms = 60000 });
+	must(f, (struct op){ .kind = OP_TTL, .db = "short", .ms = 9000 });
+	verify(f);
+	(void)sweep_all(f);
+	verify(f);
+	assert_true(stored(f, TABLE, SPACE_EXPIRY) >= 2 * TIMED_SWEEP_KEYS);
+	f->now_ms += 5000;
+	(void)sweep_all(f);
+	assert_string_equal(row_of(f, "short", "u", 1), "updated c=1");
+	f->now_ms += 4001;
+	assert_string_equal(row_of(f, "short", "u", 1), "none");
+	assert_string_equal(row_of(f, TABLE, "u", 1), "updated c=1");
+	must(f, (struct op){ .kind = OP_TTL, .db = TABLE, .ms = 1000 });
+	assert_string_equal(row_of(f, TABLE, "u", 1), "none");
+	(void)sweep_all(f);
+	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 1);
+	assert_int_equal(stored(f, "short", SPACE_ROWS), 0);
+	assert_string_equal(row_of(f, TABLE, "v", 1), "updated c=1");
+	verify(f);
 }
 
 /* ---- Expiry ---- */
@@ -875,6 +988,9 @@ main(void)
 		CASE(parts_of_a_row_are_written_by_themselves),
 		CASE(an_inserted_row_outlives_its_columns_and_an_updated_one_does_not),
 		CASE(deleting_reads_nothing_and_writing_only_the_clock),
+		CASE(a_range_of_rows_is_deleted_without_reading_it),
+		CASE(a_range_of_rows_with_a_history_goes_in_bounded_transactions),
+		CASE(a_default_that_is_changed_counts_for_what_is_there),
 		CASE(what_has_expired_is_hidden_at_once_and_removed_later),
 		CASE(a_default_expires_what_says_nothing_else),
 		CASE(what_was_written_again_is_not_removed),

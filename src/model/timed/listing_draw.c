@@ -1,0 +1,43 @@
+/* The line of a deletion: (0x1f03, 'user1', 10), msg_props_column_id, 2026-… -> [DELETE] */
+#include "model/timed/timed_int.h"
+
+enum {
+	DRAW_ARENA_BYTES = 1024 * 1024,
+};
+
+static enum status
+draw_deleted_key(const struct catalog_db *db, struct str key, struct arena *arena, struct buf *ret)
+{
+	struct tuple_reader r = tuple_reader(str_skip(key, db->prefix.len));
+	struct timed_place place;
+	uint64_t space;
+
+	TRY(tuple_next_u64(&r, &space));
+	if (db->kind == &timed_redis_kind)
+		return timed_items_draw_key(db, space, r.rest, arena, ret);
+	if (space != TIMED_SPACE_ROWS)
+		return STATUS_NOT_FOUND;
+	TRY(timed_place_parse(timed_schema_of(db), r.rest, arena, &place));
+	timed_draw_place(timed_schema_of(db), &place, ret);
+	return STATUS_OK;
+}
+
+bool
+timed_draw_deletion(const struct catalog_db *db, const struct timed_line *line, struct buf *ret)
+{
+	struct arena *arena = arena_new(DRAW_ARENA_BYTES);
+	enum status status = STATUS_NOMEM;
+	size_t len = ret->len;
+
+	if (arena)
+		status = draw_deleted_key(db, line->pair.key, arena, ret);
+	arena_free(arena);
+	if (status != STATUS_OK) {
+		ret->len = len;
+		return false;
+	}
+	buf_append_cstr(ret, ", ");
+	timed_draw_time(line->deleted_us, ret);
+	buf_append_cstr(ret, " -> [DELETE]");
+	return true;
+}
