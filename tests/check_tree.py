@@ -34,6 +34,7 @@ ROOMS = {
     "mql": "base loop bson",
     "history": "base loop kv catalog",
     "model/timed": "base loop kv catalog doc history",
+    "model/plain": "base loop kv catalog doc bson",
     "net": "base loop",
     "http": "base loop net",
     "replicator": "base loop kv catalog doc model/revisioned http",
@@ -53,11 +54,11 @@ ROOMS = {
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view",
     "door/mongo/wire": "base loop",
-    "door/mongo": "base loop kv catalog bson access settings net door/mongo/wire",
+    "door/mongo": "base loop kv catalog bson model/plain access settings net door/mongo/wire",
     "door/redis/wire": "base",
     "door/redis": "base loop kv catalog doc model/timed access settings net door/redis/wire",
-    "cli": "base loop js kv catalog doc index/engine index/view model/revisioned model/timed access net http settings replicator"
-           " door/couch door/mongo door/redis",
+    "cli": "base loop js kv catalog doc index/engine index/view model/revisioned model/timed model/plain"
+           " access net http settings replicator door/couch door/mongo door/redis",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the
 # catalog, which knows databases of every model, includes none of them.

@@ -117,6 +117,15 @@ MUST_USE enum status catalog_delete(struct kv_tx *tx, enum catalog_space space, 
 				    struct err *err);
 
 /*
+ * Gives a database another name, and nothing else: its number, and so its keys, stay. Feeds of
+ * events are told of the old name's end and of the new one's beginning. Returns STATUS_NOT_FOUND;
+ * STATUS_EXISTS if the new name is taken; STATUS_INVALID; STATUS_UNAVAILABLE while either of them
+ * is being moved. Touches the metadata version.
+ */
+MUST_USE enum status catalog_rename(struct kv_tx *tx, const struct catalog_kind *kind,
+				    struct str from, struct str to, struct err *err);
+
+/*
  * Gets the description of the database as this transaction sees it; the transaction then conflicts
  * with a deletion of the database. Reads no key if the cache has the description (`cache` may be
  * NULL). The caller owns the reference. Returns STATUS_NOT_FOUND ("Database does not exist.").

@@ -81,6 +81,30 @@ catalog_remove(struct kv_tx *tx, const struct catalog_db *db)
 	return kv_touch_metadata_version(tx);
 }
 
+enum status
+catalog_rename(struct kv_tx *tx, const struct catalog_kind *kind, struct str from, struct str to,
+	       struct err *err)
+{
+	struct catalog_db db, other;
+	enum status status;
+
+	TRY(kind->check_name(to, err));
+	TRY(catalog_description_get(tx, kind->space, from, &db, err));
+	TRY(catalog_db_check_writable(&db, err));
+	status = catalog_description_get(tx, kind->space, to, &other, err);
+	if (status == STATUS_OK)
+		return err_set(err, STATUS_EXISTS, "there is a database of that name");
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	TRY(catalog_move_check_absent(tx, kind->space, to, err));
+	TRY(catalog_description_clear(tx, &db));
+	TRY(catalog_event_put(tx, kind, from, CATALOG_EVENT_DELETED, db.incarnation));
+	db.name = to;
+	TRY(catalog_description_set(tx, &db));
+	TRY(catalog_event_put(tx, kind, to, CATALOG_EVENT_CREATED, db.incarnation));
+	return kv_touch_metadata_version(tx);
+}
+
 /* ---- Opening and listing ---- */
 
 static bool

@@ -22,6 +22,7 @@ enum {
 	CATALOG_KIND_REVISIONED = 1, /* stored: never renumber; that of descriptions without one */
 	CATALOG_KIND_TIMED = 2,      /* stored likewise, as all of them */
 	CATALOG_KIND_REDIS = 3,
+	CATALOG_KIND_PLAIN = 4,
 	CATALOG_KINDS = 8,   /* that can be registered */
 	CATALOG_OPTIONS = 3, /* numbers of a description that mean what its kind says */
 };

@@ -104,11 +104,14 @@ cli_db_of(const char *text)
 {
 	static const struct str rows = { "rows:", 5 };
 	static const struct str redis = { "redis:", 6 };
+	static const struct str mongo = { "mongo:", 6 };
 
 	if (str_starts_with(str_from_cstr(text), rows))
 		return (struct cli_db){ CATALOG_SPACE_ROWS, text + rows.len };
 	if (str_starts_with(str_from_cstr(text), redis))
 		return (struct cli_db){ CATALOG_SPACE_REDIS, text + redis.len };
+	if (str_starts_with(str_from_cstr(text), mongo))
+		return (struct cli_db){ CATALOG_SPACE_MONGO, text + mongo.len };
 	return (struct cli_db){ CATALOG_SPACE_COUCH, text };
 }
 

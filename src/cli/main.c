@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "door/couch/couch.h"
 #include "door/redis/messages.h"
+#include "model/plain/plain.h"
 #include "model/revisioned/revisioned.h"
 #include "model/timed/timed.h"
 
@@ -78,6 +79,7 @@ main(int argc, char **argv)
 	command = find_command(argv[1]);
 	rev_register();
 	timed_register();
+	plain_register();
 	if (!command) {
 		cli_complain("there is no command \"%s\"; see \"frond --help\"", argv[1]);
 		return CLI_USAGE;

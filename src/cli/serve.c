@@ -34,6 +34,7 @@
 #include "kv/settings.h"
 #include "loop/wait.h"
 #include "loop/watchdog.h"
+#include "model/plain/plain.h"
 #include "model/revisioned/revisioned.h"
 #include "model/timed/timed.h"
 #include "replicator/replicator.h"
@@ -427,6 +428,7 @@ make_chores(struct serve *s, struct err *err)
 	s->sweeping = (struct timed_sweeping){ .store = s->store,
 					       .listener = redis_door_listener(&s->redis) };
 	timed_chores_add(s->chores, &s->sweeping);
+	plain_chores_add(s->chores, s->store);
 	index_chores_add(s->chores, &(struct index_builder_options){
 					    .store = s->store,
 					    .threads = (unsigned)s->indexes->build_threads,

@@ -1,0 +1,256 @@
+/*
+ * model/plain: collections of BSON documents, each under its own `_id`. README.md has the layout.
+ *
+ * A collection is a database of the catalog in MongoDB's name space, "db.collection". Its scheme
+ * says how documents are kept: packed, the BSON in one value; or exploded, a pair for each leaf, so
+ * that one field is a point read, and an update of it rewrites that pair. A document that would be
+ * too much for either lies in chunks, as a text. Whatever the scheme, a document comes back byte
+ * for byte.
+ *
+ * Documents are checked (bson_check()), at most BSON_DOCUMENT_BYTES long, and begin with their
+ * `_id`. Functions that change a document write an event of it to the collection's log.
+ *
+ * A struct plain is a collection in one transaction. Nothing here commits. What is returned lies in
+ * the arena that is passed. Threading: that of the transaction.
+ */
+#ifndef FROND_MODEL_PLAIN_PLAIN_H
+#define FROND_MODEL_PLAIN_PLAIN_H
+
+#include "base/arena.h"
+#include "bson/bson.h"
+#include "catalog/catalog.h"
+#include "kv/kv.h"
+
+enum {
+	PLAIN_DB_NAME_BYTES = 63, /* of the part in front of the first dot */
+	/* Of an `_id`'s key; a longer one keeps that much of itself, and a SHA-256 behind it. */
+	PLAIN_ID_BYTES = 1000,
+	PLAIN_ID_VALUE_BYTES = 10000, /* of an `_id` itself */
+	PLAIN_OPTIONS_BYTES = 90000,  /* of a collection's options */
+	/* Packed in one value, or in one leaf; longer documents lie in chunks. */
+	PLAIN_WHOLE_BYTES = 98000,
+	/* Of leaves that one document may have; with more it is kept as a text, exploded or not. */
+	PLAIN_LEAVES_BYTES = 2000000,
+	/* A longer text is written ahead of the transaction (plain_stage()). */
+	PLAIN_AHEAD_BYTES = 2000000,
+	PLAIN_DETAIL_BYTES = 60000, /* of what an event keeps; longer ones are left out */
+	PLAIN_PATH_STEPS = 200,
+	PLAIN_PADDING = 10000, /* nulls that setting an element puts in front of it at most */
+	PLAIN_EVENTS = 65535,  /* of one transaction */
+};
+
+enum plain_scheme {
+	PLAIN_PACKED = 0, /* stored: never renumber */
+	PLAIN_EXPLODED = 1,
+};
+
+/* Registers the kind of collections, before other threads start. */
+void plain_register(void);
+
+extern const struct catalog_kind plain_kind;
+
+/* ---- Collections (collection.c) ---- */
+
+/*
+ * Creates a collection. `options` is a document that is the caller's, or BSON_EMPTY.
+ * STATUS_EXISTS; STATUS_INVALID for a name that no collection can have, or for options that are too
+ * long. Opened by catalog_open() with CATALOG_SPACE_MONGO, dropped by catalog_delete().
+ */
+MUST_USE enum status plain_create(struct kv_tx *tx, struct str name, enum plain_scheme scheme,
+				  struct str options, struct err *err);
+
+/* Only the catalog's row changes. STATUS_NOT_FOUND; STATUS_EXISTS: drop that one before. */
+MUST_USE enum status plain_rename(struct kv_tx *tx, struct str from, struct str to,
+				  struct err *err);
+
+enum plain_scheme plain_scheme_of(const struct catalog_db *db);
+/* What an opened collection was created with, or was given since. */
+struct str plain_options_of(const struct catalog_db *db);
+/* Touches the metadata version: the next opening of the collection sees the new ones. */
+MUST_USE enum status plain_options_set(struct kv_tx *tx, const struct catalog_db *db,
+				       struct str options, struct err *err);
+
+/* ---- A collection in a transaction ---- */
+
+struct plain {
+	struct kv_tx *tx;
+	const struct catalog_db *db;
+	uint64_t now_ms; /* of the events, since 1970 */
+	struct err *err;
+	unsigned events; /* of this transaction so far */
+};
+
+/* `now_ms` 0: the system's clock. */
+void plain_init(struct plain *p, struct kv_tx *tx, const struct catalog_db *db, uint64_t now_ms,
+		struct err *err);
+
+/* How many documents there are, exactly. */
+MUST_USE enum status plain_count(struct plain *p, uint64_t *ret);
+
+/* ---- Reading (read.c) ---- */
+
+/*
+ * The whole document. STATUS_NOT_FOUND; STATUS_LIMIT when the arena is full. One range for leaves,
+ * one key for what is packed, and the chunks behind it.
+ */
+MUST_USE enum status plain_get(struct plain *p, const struct bson_value *id, enum kv_read mode,
+			       struct arena *arena, struct str *ret);
+
+/* In two halves, to have many reads under way at once. The caller's; wait once. */
+struct plain_got {
+	struct kv_future *future;
+	struct str key; /* in the arena */
+};
+MUST_USE enum status plain_ask(struct plain *p, const struct bson_value *id, enum kv_read mode,
+			       struct arena *arena, struct plain_got *ret);
+MUST_USE enum status plain_wait(struct plain *p, struct plain_got *got, enum kv_read mode,
+				struct arena *arena, struct str *ret);
+
+/*
+ * The value at a dotted path, which goes through documents by name and through arrays by position.
+ * Of an exploded document a leaf costs one point read, and each step of digits alone one more,
+ * to see whether it is a position. STATUS_NOT_FOUND: no such document, or nothing there.
+ */
+MUST_USE enum status plain_get_path(struct plain *p, const struct bson_value *id, struct str path,
+				    enum kv_read mode, struct arena *arena, struct bson_value *ret);
+
+/* Documents in the order of their `_id`s, or in reverse. */
+struct plain_range {
+	const struct bson_value *from; /* NULL: from the first */
+	bool from_open;                /* not that one itself */
+	const struct bson_value *to;   /* NULL: to the last */
+	bool to_open;
+	bool reverse;
+	enum kv_read mode;
+	struct str resume; /* plain_scan_place() of an earlier scan: go on behind it; or empty */
+};
+
+/* Private, but for reading `place`. */
+struct plain_scan {
+	struct plain *p;
+	struct kv_scan scan;
+	struct kv_pair pair; /* the first of the next document; key.ptr NULL: not read yet */
+	struct buf ahead;    /* a copy of it */
+	struct buf place;    /* the key of the document that was read last */
+	bool reverse;
+	enum kv_read mode;
+	bool open;
+	bool done;
+};
+
+MUST_USE enum status plain_scan_open(struct plain_scan *s, struct plain *p,
+				     const struct plain_range *range);
+/* The next document, in the arena. STATUS_NOT_FOUND at the end. */
+MUST_USE enum status plain_scan_next(struct plain_scan *s, struct arena *arena, struct str *ret);
+/* Where to go on in another transaction: bytes to keep for plain_range.resume. */
+struct str plain_scan_place(const struct plain_scan *s);
+void plain_scan_close(struct plain_scan *s); /* also one that is all zero */
+
+/* ---- Writing (write.c) ---- */
+
+/* What happened to a document. Stored: never renumber. */
+enum plain_event_kind {
+	PLAIN_EVENT_INSERT = 1,
+	PLAIN_EVENT_UPDATE = 2,
+	PLAIN_EVENT_REPLACE = 3,
+	PLAIN_EVENT_DELETE = 4,
+};
+
+/*
+ * A document that is going to be stored. One of more than PLAIN_AHEAD_BYTES is written ahead, by
+ * transactions of its own, under an id that nobody knows until the document refers to it; what is
+ * never referred to is removed by plain_sweep().
+ */
+struct plain_doc {
+	struct str bytes;
+	bool staged;
+	uint8_t text[16];
+};
+
+MUST_USE enum status plain_stage(struct kv_store *store, const struct catalog_db *db,
+				 struct str bytes, struct plain_doc *ret, struct err *err);
+/* The same without writing: for a document that is not that long. */
+struct plain_doc plain_doc_of(struct str bytes);
+
+/*
+ * STATUS_EXISTS, explained, if there is a document with that `_id`. All writers: STATUS_INVALID for
+ * a document that does not begin with an `_id`, STATUS_DOC_TOO_LARGE past BSON_DOCUMENT_BYTES and
+ * for one past PLAIN_AHEAD_BYTES that is not staged, explained.
+ */
+MUST_USE enum status plain_insert(struct plain *p, const struct plain_doc *doc,
+				  struct arena *arena);
+
+/*
+ * Puts a document in the place of the one that has its `_id`, or adds it (`upsert`), else
+ * STATUS_NOT_FOUND. `detail` is a document for the event, or an empty str: the new document itself,
+ * as for inserts.
+ */
+MUST_USE enum status plain_replace(struct plain *p, const struct plain_doc *doc, bool upsert,
+				   enum plain_event_kind kind, struct str detail,
+				   struct arena *arena);
+
+/* STATUS_NOT_FOUND. */
+MUST_USE enum status plain_delete(struct plain *p, const struct bson_value *id, struct str detail,
+				  struct arena *arena);
+
+/* One change of an update: sets the value at a path, or takes it out. */
+struct plain_change {
+	struct str path;
+	const struct bson_value *value; /* NULL: take it out */
+};
+
+/*
+ * Applies changes one after the other and writes one event, or none if no change has changed
+ * anything. A set makes the documents that are missing on its way, and pads an array with nulls;
+ * taking an element out of an array leaves null in its place. Members that are new come last. Of an
+ * exploded document only the pairs that change are written, and what is on the way is read.
+ * STATUS_NOT_FOUND: no such document. STATUS_INVALID, explained: a scalar is on the way, a name in
+ * an array, the `_id`, too much padding, an empty name. STATUS_DOC_TOO_LARGE: the result has to be
+ * written ahead, and put in the place of the document by plain_replace(). After a failure the
+ * transaction must not be committed.
+ */
+MUST_USE enum status plain_update(struct plain *p, const struct bson_value *id,
+				  const struct plain_change *changes, size_t count,
+				  struct str detail, struct arena *arena, bool *ret_changed);
+
+/* The same in memory, on any document: appends the result to the arena. */
+MUST_USE enum status plain_apply(struct str doc, const struct plain_change *changes, size_t count,
+				 struct arena *arena, struct str *ret, struct err *err);
+
+/* ---- The log (log.c) ---- */
+
+struct plain_event {
+	struct catalog_seq seq;
+	uint64_t ms; /* since 1970 */
+	enum plain_event_kind kind;
+	struct bson_value id;
+	struct str detail;  /* a document; empty: there is none */
+	bool detail_is_cut; /* it was longer than PLAIN_DETAIL_BYTES, and was left out */
+};
+
+/*
+ * Events behind `after` (all zero: from the first), at most `limit`, in the arena. Fewer than
+ * `limit` only at the end.
+ */
+MUST_USE enum status plain_log_read(struct plain *p, const struct catalog_seq *after, size_t limit,
+				    struct arena *arena, struct plain_event **ret,
+				    size_t *ret_count);
+/* The last event's Sequence; all zero if there is none. */
+MUST_USE enum status plain_log_last(struct plain *p, struct catalog_seq *ret);
+/* Clears a page of events from before `ms`, but never the last one. */
+MUST_USE enum status plain_log_clear(struct plain *p, uint64_t ms, bool *ret_more);
+
+/* ---- What is left behind ---- */
+
+struct chores;
+
+/*
+ * In every collection: removes texts that were staged an hour ago and never referred to, and events
+ * that are older than a day. `*ret_more`: there is more to do.
+ */
+MUST_USE enum status plain_sweep(struct kv_store *store, uint64_t now_ms, bool *ret_more,
+				 struct err *err);
+/* Adds a chore that calls plain_sweep(). The store outlives the registry. */
+void plain_chores_add(struct chores *chores, struct kv_store *store);
+
+#endif
