@@ -2,6 +2,7 @@
 
 import base64
 import re
+import signal
 import socket
 import ssl
 import struct
@@ -11,7 +12,7 @@ import zlib
 
 from harness import Server, contains, equal, main, run, test
 from mongo import (CHECKSUM, EXHAUST_ALLOWED, MORE_TO_COME, OP_COMPRESSED, OP_MSG, Client, Failure,
-                   ObjectId, Scram, decode, encode, sequence)
+                   Int64, ObjectId, Scram, decode, encode, sequence)
 
 ADMIN = {"FROND_ADMIN": "root:secret"}
 ROUNDS = "[chttpd_auth]\niterations = 10\n"  # few, so that the tests are quick
@@ -63,6 +64,7 @@ def others_than_this_machine_are_served_with_an_administrator_only(cwd):
 
 @test
 def hello_is_that_of_the_only_member_of_a_replica_set(cwd):
+    (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
     with Mongo(cwd) as server, server.client() as c:
         answer = c({"hello": 1, "helloOk": True})
         address = f"127.0.0.1:{server.port}"
@@ -89,7 +91,7 @@ def settings_name_the_set_and_its_member(cwd):
     with Mongo(cwd) as server, server.client() as c:
         answer = c({"hello": 1})
         equal((answer["setName"], answer["hosts"]), ("rs7", ["db.example:27018"]))
-    (cwd / "ini").write_text("[mongo]\nreplica_set = none\n")
+    (cwd / "ini").write_text("")
     with Mongo(cwd) as server, server.client() as c:
         assert "setName" not in c({"hello": 1})
 
@@ -262,6 +264,171 @@ def an_operation_is_seen_and_ended_by_others(cwd):
         equal((ops[0]["command"], ops[0]["active"]), ({"hello": 1}, True))
         other({"killOp": 1, "op": ops[0]["opid"]})
         equal(c.read()[2]["ok"], 1.0)
+
+
+# ---- Data ----
+
+def ids(cursor, batch="firstBatch"):
+    return [document["_id"] for document in cursor["cursor"][batch]]
+
+
+@test
+def documents_are_inserted_found_replaced_and_deleted(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        def shop(document, **kwargs):
+            return c(document, db="shop", **kwargs)
+
+        equal(shop({"insert": "c", "documents": [{"_id": 2, "a": "x"}, {"b": 1, "_id": 1.5}]}),
+              {"n": 2, "ok": 1.0})
+        equal(shop({"insert": "c"}, sections=sequence("documents", {"_id": "s", "d": {"e": [1, None]}})),
+              {"n": 1, "ok": 1.0})
+        equal(shop({"find": "c"})["cursor"],
+              {"firstBatch": [{"_id": 1.5, "b": 1}, {"_id": 2, "a": "x"},
+                              {"_id": "s", "d": {"e": [1, None]}}], "id": 0, "ns": "shop.c"})
+        equal(shop({"find": "c", "filter": {"_id": 2.0}})["cursor"]["firstBatch"], [{"_id": 2, "a": "x"}])
+        equal(ids(shop({"find": "c", "sort": {"_id": -1}, "skip": 1, "limit": 1})), [2])
+        answer = shop({"insert": "c", "documents": [{"_id": 3}, {"_id": 2}, {"_id": 4}]})
+        equal((answer["n"], len(answer["writeErrors"])), (1, 1))
+        error = answer["writeErrors"][0]
+        equal((error["index"], error["code"], error["keyValue"]), (1, 11000, {"_id": 2}))
+        answer = shop({"insert": "c", "ordered": False,
+                       "documents": [{"_id": 3}, {"_id": 4}, {"_id": [1]}, {"_id": 5}]})
+        equal((answer["n"], [(e["index"], e["code"]) for e in answer["writeErrors"]]),
+              (2, [(0, 11000), (2, 53)]))
+        equal(shop({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"a": "y"}},
+                                               {"q": {"_id": 2}, "u": {"a": "y"}},
+                                               {"q": {"_id": 99}, "u": {"a": 1}},
+                                               {"q": {"_id": 6}, "u": {"a": 6}, "upsert": True}]}),
+              {"n": 3, "upserted": [{"index": 3, "_id": 6}], "nModified": 1, "ok": 1.0})
+        equal(shop({"find": "c", "filter": {"_id": 2}})["cursor"]["firstBatch"], [{"_id": 2, "a": "y"}])
+        answer = shop({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"_id": 3}}]})
+        equal(answer["writeErrors"][0]["code"], 66)
+        equal(shop({"count": "c"})["n"], 7)
+        equal(shop({"delete": "c", "deletes": [{"q": {"_id": 2}, "limit": 1}, {"q": {"_id": 77}, "limit": 0}]}),
+              {"n": 1, "ok": 1.0})
+        equal(shop({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})["n"], 6)
+        equal(shop({"count": "c"})["n"], 0)
+
+
+@test
+def what_was_acknowledged_is_there_after_a_kill(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        for i in range(20):
+            c({"insert": "c", "documents": [{"_id": i}]}, db="d")
+        server.stop(signal.SIGKILL)
+    with Mongo(cwd) as server, server.client() as c:
+        equal(c({"count": "c"}, db="d")["n"], 20)
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
+def a_cursor_goes_on_where_it_was(cwd):
+    with Mongo(cwd) as server, server.client() as c, server.client() as other:
+        for i in range(0, 250, 50):
+            c({"insert": "c"}, db="d", sections=sequence("documents", *({"_id": n} for n in range(i, i + 50))))
+        cursor = c({"find": "c"}, db="d")
+        equal(ids(cursor), list(range(101)))
+        number = Int64(cursor["cursor"]["id"])
+        # What is written behind the place is seen, wherever the client asks from.
+        c({"delete": "c", "deletes": [{"q": {"_id": 120}, "limit": 1}]}, db="d")
+        more = other({"getMore": number, "collection": "c", "batchSize": 100}, db="d")
+        equal(ids(more, "nextBatch"), [n for n in range(101, 202) if n != 120])
+        more = c({"getMore": number, "collection": "c"}, db="d")
+        equal((ids(more, "nextBatch"), more["cursor"]["id"]), (list(range(202, 250)), 0))
+        equal(c.fails({"getMore": number, "collection": "c"}, db="d")["code"], 43)
+        cursor = c({"find": "c", "batchSize": 0, "limit": 3, "sort": {"_id": -1}}, db="d")["cursor"]
+        equal(cursor["firstBatch"], [])
+        more = c({"getMore": Int64(cursor["id"]), "collection": "c"}, db="d")
+        equal((ids(more, "nextBatch"), more["cursor"]["id"]), ([249, 248, 247], 0))
+        cursor = c({"find": "c", "batchSize": 1}, db="d")["cursor"]
+        equal(c({"killCursors": "c", "cursors": [Int64(cursor["id"]), Int64(5)]}, db="d"),
+              {"cursorsKilled": [cursor["id"]], "cursorsNotFound": [5], "cursorsAlive": [],
+               "cursorsUnknown": [], "ok": 1.0})
+        # Batches that follow without being asked for.
+        cursor = c({"find": "c", "batchSize": 100}, db="d")["cursor"]
+        c.send({"getMore": Int64(cursor["id"]), "collection": "c", "batchSize": 100, "$db": "d"},
+               flags=EXHAUST_ALLOWED)
+        flags, _, answer = c.read()
+        equal((flags, len(answer["cursor"]["nextBatch"])), (MORE_TO_COME, 100))
+        flags, _, answer = c.read()
+        equal((flags, len(answer["cursor"]["nextBatch"]), answer["cursor"]["id"]), (0, 49, 0))
+
+
+@test
+def collections_are_made_renamed_listed_measured_and_dropped(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"create": "a"}, db="x")
+        equal(c.fails({"create": "a"}, db="x")["code"], 48)
+        equal(c.fails({"create": "b", "capped": True, "size": 1}, db="x")["code"], 238)
+        c({"insert": "b.c", "documents": [{"_id": 1}]}, db="x")
+        c({"insert": "z", "documents": [{"_id": 1}]}, db="y")
+        batch = c({"listCollections": 1}, db="x")["cursor"]["firstBatch"]
+        equal([(one["name"], one["type"]) for one in batch], [("a", "collection"), ("b.c", "collection")])
+        equal(c({"listCollections": 1, "filter": {"name": "a"}, "nameOnly": True}, db="x")["cursor"]["firstBatch"],
+              [{"name": "a", "type": "collection"}])
+        equal([one["name"] for one in c({"listDatabases": 1})["databases"]], ["x", "y"])
+        c({"renameCollection": "x.a", "to": "y.a"})
+        equal(c.fails({"renameCollection": "x.a", "to": "y.a"})["code"], 26)
+        equal(c.fails({"renameCollection": "x.b.c", "to": "y.a"})["code"], 48)
+        equal(c({"collStats": "z"}, db="y")["count"], 1)
+        equal(c({"listIndexes": "z"}, db="y")["cursor"]["firstBatch"], [{"v": 2, "key": {"_id": 1}, "name": "_id_"}])
+        equal(c.fails({"listIndexes": "none"}, db="y")["code"], 26)
+        equal(c({"drop": "z"}, db="y")["ns"], "y.z")
+        equal(c({"drop": "z"}, db="y"), {"ok": 1.0})
+        equal(c({"dropDatabase": 1}, db="y"), {"dropped": "y", "ok": 1.0})
+        equal([one["name"] for one in c({"listDatabases": 1, "nameOnly": True})["databases"]], ["x"])
+
+
+@test
+def large_documents_and_many_are_stored(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        large = "x" * 5000000
+        equal(c({"insert": "c", "documents": [{"_id": 0}, {"_id": 1, "a": large}, {"_id": 2}]}, db="d")["n"], 3)
+        equal(len(c({"find": "c", "filter": {"_id": 1}}, db="d")["cursor"]["firstBatch"][0]["a"]), 5000000)
+        many = sequence("documents", *({"_id": n} for n in range(10, 5010)))
+        equal(c({"insert": "c"}, db="d", sections=many)["n"], 5000)
+        equal(c({"count": "c"}, db="d")["n"], 5003)
+        equal(c({"delete": "c", "deletes": [{"q": {}, "limit": 0}]}, db="d")["n"], 5003)
+        answer = c({"insert": "c", "documents": [{"a": "x" * (16 * 1024 * 1024)}]}, db="d")
+        equal((answer["n"], answer["writeErrors"][0]["code"]), (0, 10334))
+
+
+@test
+def what_is_not_there_yet_is_refused_by_name(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        for document, code in (({"find": "c", "filter": {"a": 1}}, 238),
+                               ({"find": "c", "filter": {"_id": {"$gt": 1}}}, 238),
+                               ({"find": "c", "projection": {"a": 1}}, 238),
+                               ({"find": "c", "sort": {"a": 1}}, 238),
+                               ({"find": "c", "nosuch": 1}, 40415),
+                               ({"find": 1}, 2), ({"find": ""}, 73),
+                               ({"insert": "c", "documents": []}, 16),
+                               ({"insert": "c", "documents": [1]}, 14),
+                               ({"insert": "c", "documents": [{}], "txnNumber": Int64(1)}, 20),
+                               ({"aggregate": "c", "pipeline": []}, 59)):
+            equal(c.fails(document, db="d")["code"], code)
+        answer = c({"update": "c", "updates": [{"q": {}, "u": {"$inc": {"a": 1}}}]}, db="d")
+        equal(answer["writeErrors"][0]["code"], 238)
+        answer = c({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"w": 3}}, db="d")
+        equal((answer["n"], answer["writeConcernError"]["code"]), (1, 100))
+
+
+@test
+def a_role_on_a_database_is_one_on_its_collections(cwd):
+    with Mongo(cwd, env=ADMIN) as server:
+        server.person("ann", "pass", "mongo:readWrite@shop")
+        server.person("bob", "pass", "mongo:read@shop")
+        with server.client() as c:
+            c.login("ann", "pass")
+            c({"insert": "c", "documents": [{"_id": 1}]}, db="shop")
+            equal(c.fails({"insert": "c", "documents": [{"_id": 1}]}, db="other")["code"], 13)
+            equal(c.fails({"dropDatabase": 1}, db="shop")["code"], 13)
+        with server.client() as c:
+            c.login("bob", "pass")
+            equal(ids(c({"find": "c"}, db="shop")), [1])
+            equal(c.fails({"insert": "c", "documents": [{"_id": 2}]}, db="shop")["code"], 13)
+            equal(c.fails({"find": "c"}, db="other")["code"], 13)
+            equal([one["name"] for one in c({"listDatabases": 1})["databases"]], ["shop"])
 
 
 # ---- Who may do what ----

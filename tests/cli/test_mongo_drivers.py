@@ -17,7 +17,7 @@ from harness import Server, equal, main, test
 
 class Mongo(Server):
     def __init__(self, cwd, *options, **kwargs):
-        (cwd / "ini").write_text("[chttpd_auth]\niterations = 4096\n")
+        (cwd / "ini").write_text("[chttpd_auth]\niterations = 4096\n[mongo]\nreplica_set = frond\n")
         super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
         self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
                                   self.read_log()).group(1))
@@ -57,6 +57,31 @@ def a_driver_logs_in_with_its_own_choice_of_mechanism(cwd):
                 raise AssertionError("a wrong password has logged in")
             except pymongo.errors.OperationFailure as error:
                 equal(error.code, 18)
+
+
+@test
+def a_driver_writes_and_reads(cwd):
+    with Mongo(cwd) as server, server.client(retryWrites=False) as client:
+        books = client.shop.books
+        equal(books.insert_one({"_id": 1, "title": "Fronds"}).inserted_id, 1)
+        made = books.insert_many([{"title": str(n)} for n in range(300)]).inserted_ids
+        equal(len(set(made)), 300)
+        equal(books.find_one({"_id": 1}), {"_id": 1, "title": "Fronds"})
+        equal(len(list(books.find().batch_size(50))), 301)
+        equal(books.find_one({"_id": made[7]})["title"], "7")
+        try:
+            books.insert_one({"_id": 1})
+            raise AssertionError("a second one was inserted")
+        except pymongo.errors.DuplicateKeyError as error:
+            equal(error.code, 11000)
+        equal(books.replace_one({"_id": 1}, {"title": "Ferns"}).modified_count, 1)
+        equal(books.replace_one({"_id": 2}, {"title": "Mosses"}, upsert=True).upserted_id, 2)
+        equal(books.estimated_document_count(), 302)
+        equal(books.delete_one({"_id": 2}).deleted_count, 1)
+        equal(client.list_database_names(), ["shop"])
+        equal(client.shop.list_collection_names(), ["books"])
+        books.drop()
+        equal(client.list_database_names(), [])
 
 
 main(None if pymongo else "pymongo (python3-pymongo)")

@@ -1,7 +1,6 @@
 /*
- * hello: what drivers ask first, and again every few seconds. They take the server for the only
- * member, and so the primary, of a replica set, since they have sessions and retry writes on these
- * only.
+ * hello: what drivers ask first, and again every few seconds. They take the server for a standalone
+ * one, or for the only member, and so the primary, of a replica set.
  */
 #include <stdio.h>
 
@@ -96,14 +95,14 @@ put_set(struct call *c)
 		0x7f, (char)0xff, (char)0xff, (char)0xff, 0, 0, 0, 0, 0, 0, 0, 1
 	};
 	struct str host = str_from_cstr(c->mongo->host);
-	struct str name = str_from_cstr(c->mongo->config.settings->replica_set);
+	const char *name = c->mongo->config.settings->replica_set;
 
-	if (str_eq(name, STR("none")))
+	if (!name)
 		return;
 	bson_begin_array(c->reply, STR("hosts"));
 	bson_put_string(c->reply, STR(""), host);
 	bson_end(c->reply);
-	bson_put_string(c->reply, STR("setName"), name);
+	bson_put_string(c->reply, STR("setName"), str_from_cstr(name));
 	bson_put_int32(c->reply, STR("setVersion"), 1);
 	bson_put_bool(c->reply, STR("secondary"), false);
 	bson_put_string(c->reply, STR("primary"), host);
@@ -116,7 +115,7 @@ put_last_write(struct call *c)
 {
 	uint64_t now_ms = clock_wall_ms();
 
-	if (strcmp(c->mongo->config.settings->replica_set, "none") == 0)
+	if (!c->mongo->config.settings->replica_set)
 		return;
 	bson_begin_document(c->reply, STR("lastWrite"));
 	for (int i = 0; i < 2; i++) {

@@ -267,16 +267,19 @@ mongo_run_get_log(struct call *c)
 enum status
 mongo_run_get_cmd_line_opts(struct call *c)
 {
+	const char *set = c->mongo->config.settings->replica_set;
+
 	/* Not the process's own words: there may be passwords among them. */
 	bson_begin_array(c->reply, STR("argv"));
 	bson_put_string(c->reply, STR(""), STR("frond"));
 	bson_put_string(c->reply, STR(""), STR("serve"));
 	bson_end(c->reply);
 	bson_begin_document(c->reply, STR("parsed"));
-	bson_begin_document(c->reply, STR("replication"));
-	bson_put_string(c->reply, STR("replSet"),
-			str_from_cstr(c->mongo->config.settings->replica_set));
-	bson_end(c->reply);
+	if (set) {
+		bson_begin_document(c->reply, STR("replication"));
+		bson_put_string(c->reply, STR("replSet"), str_from_cstr(set));
+		bson_end(c->reply);
+	}
 	bson_end(c->reply);
 	return STATUS_OK;
 }

@@ -4,7 +4,7 @@
  */
 #include "base/rand.h"
 #include "door/mongo/commands.h"
-#include "door/mongo/mongo.h"
+#include "door/mongo/cursor.h"
 
 enum {
 	SESSION_ID_BYTES = 16,
@@ -36,14 +36,38 @@ check_list(struct call *c)
 			 c->command->name, c->command->name, bson_type_name(c->first.type));
 }
 
+/* What belongs to the sessions of the list is their cursors. */
+static void
+end_cursors(struct call *c)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	struct bson_value id;
+
+	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);)
+		if (e.value.type == BSON_DOCUMENT && bson_find(e.value.text, STR("id"), &id) &&
+		    id.type == BSON_BINARY)
+			cursor_kill_session(c->mongo, id.text);
+}
+
 enum status
-mongo_run_end_sessions(struct call *c)
+mongo_run_refresh_sessions(struct call *c)
 {
 	return check_list(c);
 }
 
 enum status
+mongo_run_end_sessions(struct call *c)
+{
+	TRY(check_list(c));
+	end_cursors(c);
+	return STATUS_OK;
+}
+
+enum status
 mongo_run_kill_sessions(struct call *c)
 {
-	return check_list(c);
+	TRY(check_list(c));
+	end_cursors(c);
+	return STATUS_OK;
 }

@@ -37,6 +37,7 @@ enum status mongo_run_list_commands(struct call *c);
 /* cmd_session.c */
 enum status mongo_run_start_session(struct call *c);
 enum status mongo_run_end_sessions(struct call *c);
+enum status mongo_run_refresh_sessions(struct call *c);
 enum status mongo_run_kill_sessions(struct call *c);
 
 /* cmd_op.c */
@@ -44,5 +45,37 @@ extern const struct arg args_current_op[];
 extern const struct arg args_kill_op[];
 enum status mongo_run_current_op(struct call *c);
 enum status mongo_run_kill_op(struct call *c);
+
+/* cmd_write.c */
+extern const struct arg args_insert[];
+extern const struct arg args_delete[];
+extern const struct arg args_update[];
+enum status mongo_run_insert(struct call *c);
+enum status mongo_run_delete(struct call *c);
+enum status mongo_run_update(struct call *c);
+
+/* cmd_find.c */
+extern const struct arg args_find[];
+extern const struct arg args_get_more[];
+extern const struct arg args_kill_cursors[];
+enum status mongo_run_find(struct call *c);
+enum status mongo_run_get_more(struct call *c);
+enum status mongo_run_kill_cursors(struct call *c);
+
+/* cmd_collection.c */
+extern const struct arg args_list[];
+extern const struct arg args_list_databases[];
+extern const struct arg args_rename[];
+extern const struct arg args_count[];
+extern const struct arg args_stats[];
+enum status mongo_run_create(struct call *c);
+enum status mongo_run_drop(struct call *c);
+enum status mongo_run_rename(struct call *c);
+enum status mongo_run_count(struct call *c);
+enum status mongo_run_coll_stats(struct call *c);
+enum status mongo_run_list_collections(struct call *c);
+enum status mongo_run_list_indexes(struct call *c);
+enum status mongo_run_list_databases(struct call *c);
+enum status mongo_run_drop_database(struct call *c);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "door/mongo/cursor.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/serve.h"
 
@@ -23,6 +24,8 @@ mongo_new(const struct mongo_config *config)
 	m->started_ms = clock_wall_ms();
 	bson_object_id_new((uint32_t)(m->started_ms / 1000), m->process_id);
 	pthread_mutex_init(&m->clients_lock, NULL);
+	pthread_mutex_init(&m->caches_lock, NULL);
+	pthread_mutex_init(&m->cursors_lock, NULL);
 	m->stream = (struct net_stream_options){
 		.serve = mongo_serve,
 		.arg = m,
@@ -37,6 +40,11 @@ mongo_free(struct mongo *m)
 	if (!m)
 		return;
 	assert(!m->clients);
+	cursors_fini(m);
+	for (size_t i = 0; i < m->cache_count; i++)
+		catalog_cache_free(m->caches[i]);
+	pthread_mutex_destroy(&m->cursors_lock);
+	pthread_mutex_destroy(&m->caches_lock);
 	pthread_mutex_destroy(&m->clients_lock);
 	mem_free(m);
 }

@@ -6,10 +6,16 @@
 #include <stdatomic.h>
 
 #include "bson/bson.h"
+#include "catalog/catalog.h"
 #include "door/mongo/mongo.h"
 #include "door/mongo/settings.h"
 
+struct cursor;
 struct mongo_client;
+
+enum {
+	MONGO_CACHES = 64, /* of descriptions of collections, kept between transactions */
+};
 
 struct mongo {
 	struct mongo_config config;
@@ -25,6 +31,15 @@ struct mongo {
 	_Atomic uint64_t next_client;
 	_Atomic uint64_t next_op;
 	_Atomic int32_t next_request;
+
+	/* Descriptions of collections: a cache belongs to one fiber at a time. */
+	pthread_mutex_t caches_lock;
+	struct catalog_cache *caches[MONGO_CACHES];
+	size_t cache_count;
+
+	pthread_mutex_t cursors_lock;
+	struct cursor *cursors;
+	size_t cursor_count;
 
 	_Atomic uint64_t connections;
 	_Atomic uint64_t requests;

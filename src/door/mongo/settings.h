@@ -6,10 +6,9 @@
 
 /* clang-format off */
 #define MONGO_SETTINGS(S, NUMBER, FLAG, TEXT)                                                      \
-	TEXT(S, replica_set, "mongo", "replica_set", 1, NULL, "frond", SETTING_AT_START,           \
-	     "The replica set whose only member clients take this server for. Drivers have "       \
-	     "sessions and retry writes on a replica set only. none: they take it for a "          \
-	     "standalone server.")                                                                 \
+	TEXT(S, replica_set, "mongo", "replica_set", 1, NULL, NULL, SETTING_AT_START,              \
+	     "The replica set whose only member clients take this server for. By default they "    \
+	     "take it for a standalone server, on which drivers do not retry writes.")             \
 	TEXT(S, host, "mongo", "host", 1, NULL, NULL, SETTING_AT_START,                            \
 	     "HOST:PORT, at which clients reach this server. They are told it as the address of "  \
 	     "the set's member. By default where the door listens, with the machine's name where " \

@@ -1,0 +1,547 @@
+/* Collections and databases: making, dropping, renaming, listing and measuring them. */
+#include "door/mongo/client.h"
+#include "door/mongo/commands.h"
+#include "door/mongo/data.h"
+#include "door/mongo/mongo_int.h"
+
+enum {
+	LIST_FILTER,
+	LIST_NAMES_ONLY,
+	LIST_AUTHORIZED,
+	LIST_CURSOR,
+	RENAME_TO = 0,
+	RENAME_DROPS,
+	COUNT_QUERY = 0,
+	COUNT_LIMIT,
+	COUNT_SKIP,
+	COUNT_HINT,
+	STATS_SCALE = 0,
+	STATS_FREE,
+	UUID_SUBTYPE = 4,
+	LIST_PAGE_NAMES = 1000,
+};
+
+const struct arg args_list[] = {
+	[LIST_FILTER] = { "filter", ARG_OBJECT },
+	[LIST_NAMES_ONLY] = { "nameOnly", ARG_BOOL },
+	[LIST_AUTHORIZED] = { "authorizedCollections", ARG_BOOL },
+	[LIST_CURSOR] = { "cursor", ARG_OBJECT },
+	{ NULL, 0 },
+};
+
+const struct arg args_list_databases[] = {
+	[LIST_FILTER] = { "filter", ARG_OBJECT },
+	[LIST_NAMES_ONLY] = { "nameOnly", ARG_BOOL },
+	[LIST_AUTHORIZED] = { "authorizedDatabases", ARG_BOOL },
+	{ NULL, 0 },
+};
+
+const struct arg args_rename[] = {
+	[RENAME_TO] = { "to", ARG_STRING | ARG_REQUIRED },
+	[RENAME_DROPS] = { "dropTarget", ARG_BOOL },
+	{ NULL, 0 },
+};
+
+const struct arg args_count[] = {
+	[COUNT_QUERY] = { "query", ARG_OBJECT },
+	[COUNT_LIMIT] = { "limit", ARG_NUMBER },
+	[COUNT_SKIP] = { "skip", ARG_NUMBER },
+	[COUNT_HINT] = { "hint", ARG_OBJECT | ARG_STRING },
+	{ NULL, 0 },
+};
+
+const struct arg args_stats[] = {
+	[STATS_SCALE] = { "scale", ARG_NUMBER },
+	[STATS_FREE] = { "freeStorage", ARG_NUMBER },
+	{ NULL, 0 },
+};
+
+/* ---- One collection ---- */
+
+struct one {
+	struct data data;
+	struct str to;
+	bool drops_target;
+	bool was_there;
+};
+
+static enum status
+one_run(struct call *c, struct one *o, kv_body *body)
+{
+	struct str ns;
+	enum status status;
+
+	TRY(data_check_no_transaction(c));
+	TRY(data_ns(c, &ns));
+	data_init(&o->data, c, ns, false);
+	status = kv_run(c->mongo->config.store, body, o, NULL, &c->err);
+	data_fini(&o->data);
+	return status;
+}
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	struct one *o = arg;
+	struct call *c = o->data.call;
+
+	TRY(data_begin(&o->data, tx));
+	if (o->data.is_there)
+		return call_fail(c, MONGO_NAMESPACE_EXISTS, "Collection %.*s already exists.",
+				 STR_ARG(o->data.ns));
+	return plain_create(tx, o->data.ns, PLAIN_PACKED, str_of("\5\0\0\0", 5), &c->err);
+}
+
+enum status
+mongo_run_create(struct call *c)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	struct one o = { 0 };
+
+	/* An option that is taken and does nothing would be a promise that is not kept. */
+	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e);) {
+		if (e.name.len &&
+		    (e.name.ptr[0] == '$' || str_eq(e.name, STR("create")) ||
+		     str_eq(e.name, STR("lsid")) || str_eq(e.name, STR("comment")) ||
+		     str_eq(e.name, STR("writeConcern")) || str_eq(e.name, STR("maxTimeMS")) ||
+		     str_eq(e.name, STR("apiVersion")) || str_eq(e.name, STR("txnNumber"))))
+			continue;
+		if (e.value.type == BSON_BOOL && !e.value.truth)
+			continue;
+		return call_fail(c, MONGO_NOT_IMPLEMENTED, "create.%.*s is not there yet",
+				 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
+	}
+	TRY(data_check_concern(c));
+	TRY(one_run(c, &o, create_body));
+	data_put_concern(c);
+	return STATUS_OK;
+}
+
+static enum status
+drop_body(struct kv_tx *tx, void *arg)
+{
+	struct one *o = arg;
+
+	TRY(data_begin(&o->data, tx));
+	o->was_there = o->data.is_there;
+	if (!o->was_there)
+		return STATUS_OK;
+	return catalog_delete(tx, CATALOG_SPACE_MONGO, o->data.ns, &o->data.call->err);
+}
+
+enum status
+mongo_run_drop(struct call *c)
+{
+	struct one o = { 0 };
+
+	TRY(one_run(c, &o, drop_body));
+	if (!o.was_there)
+		return STATUS_OK;
+	bson_put_int32(c->reply, STR("nIndexesWas"), 1);
+	bson_put_string(c->reply, STR("ns"), o.data.ns);
+	return STATUS_OK;
+}
+
+static enum status
+rename_body(struct kv_tx *tx, void *arg)
+{
+	struct one *o = arg;
+	struct call *c = o->data.call;
+	struct str from = c->first.text;
+	enum status status;
+
+	if (o->drops_target) {
+		status = catalog_delete(tx, CATALOG_SPACE_MONGO, o->to, NULL);
+		if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+			return status;
+	}
+	status = plain_rename(tx, from, o->to, &c->err);
+	if (status == STATUS_NOT_FOUND)
+		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND,
+				 "Source collection %.*s does not exist", STR_ARG(from));
+	if (status == STATUS_EXISTS)
+		return call_fail(c, MONGO_NAMESPACE_EXISTS, "target namespace exists");
+	return status;
+}
+
+enum status
+mongo_run_rename(struct call *c)
+{
+	struct one o = { .drops_target = call_bool(c, RENAME_DROPS, false),
+			 .to = call_text(c, RENAME_TO) };
+
+	if (c->first.type != BSON_STRING)
+		return call_fail(c, MONGO_BAD_VALUE, "collection name has invalid type %s",
+				 bson_type_name(c->first.type));
+	if (str_eq(c->first.text, o.to))
+		return call_fail(c, MONGO_ILLEGAL_OPERATION, "Can't rename a collection to itself");
+	if (!memchr(o.to.ptr, '.', o.to.len) || o.to.len > DATA_NS_BYTES)
+		return call_fail(c, MONGO_INVALID_NAMESPACE, "Invalid target namespace: %.*s",
+				 (int)(o.to.len < 100 ? o.to.len : 100), o.to.ptr);
+	TRY(data_check_no_transaction(c));
+	o.data.call = c;
+	return kv_run(c->mongo->config.store, rename_body, &o, NULL, &c->err);
+}
+
+/* ---- count and figures ---- */
+
+struct figures {
+	struct data data;
+	struct data_filter filter;
+	bool was_there;
+	uint64_t count;
+	uint64_t bytes;
+};
+
+static enum status
+figures_body(struct kv_tx *tx, void *arg)
+{
+	struct figures *f = arg;
+	enum status status;
+	struct str doc;
+
+	f->count = f->bytes = 0;
+	TRY(data_begin(&f->data, tx));
+	f->was_there = f->data.is_there;
+	if (!f->data.is_there)
+		return STATUS_OK;
+	TRY(catalog_db_bytes(tx, f->data.db, &f->bytes));
+	if (!f->filter.by_id)
+		return plain_count(&f->data.plain, &f->count);
+	status = plain_get(&f->data.plain, &f->filter.id, KV_SNAPSHOT, f->data.call->arena, &doc);
+	f->count = status == STATUS_OK;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+figures_read(struct call *c, struct figures *f)
+{
+	struct str ns;
+	enum status status;
+
+	TRY(data_ns(c, &ns));
+	data_init(&f->data, c, ns, false);
+	status = kv_run_read(c->mongo->config.store, figures_body, f, &c->err);
+	data_fini(&f->data);
+	return status;
+}
+
+enum status
+mongo_run_count(struct call *c)
+{
+	struct figures f = { 0 };
+	int64_t skip = call_i64(c, COUNT_SKIP, 0);
+	int64_t limit = call_i64(c, COUNT_LIMIT, 0);
+	uint64_t n;
+
+	if (skip < 0)
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "BSON field 'skip' value must be >= 0, actual "
+				 "value '%lld'",
+				 (long long)skip);
+	if (call_has(c, COUNT_QUERY))
+		TRY(data_filter_read(c, c->args[COUNT_QUERY].value.text, &f.filter));
+	TRY(figures_read(c, &f));
+	n = f.count > (uint64_t)skip ? f.count - (uint64_t)skip : 0;
+	if (limit < 0)
+		limit = -limit;
+	if (limit && n > (uint64_t)limit)
+		n = (uint64_t)limit;
+	if (n <= INT32_MAX)
+		bson_put_int32(c->reply, STR("n"), (int32_t)n);
+	else
+		bson_put_int64(c->reply, STR("n"), (int64_t)n);
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_coll_stats(struct call *c)
+{
+	int64_t scale = call_i64(c, STATS_SCALE, 1);
+	struct figures f = { 0 };
+
+	if (scale <= 0)
+		return call_fail(c, MONGO_BAD_VALUE, "scale has to be a number greater than 0");
+	TRY(figures_read(c, &f));
+	bson_put_string(c->reply, STR("ns"), f.data.ns);
+	bson_put_int64(c->reply, STR("size"), (int64_t)f.bytes / scale);
+	bson_put_int64(c->reply, STR("count"), (int64_t)f.count);
+	if (f.count)
+		bson_put_int64(c->reply, STR("avgObjSize"), (int64_t)(f.bytes / f.count));
+	bson_put_int64(c->reply, STR("storageSize"), (int64_t)f.bytes / scale);
+	bson_put_bool(c->reply, STR("capped"), false);
+	bson_put_int32(c->reply, STR("nindexes"), 1);
+	bson_put_int64(c->reply, STR("totalIndexSize"), 0);
+	bson_put_int64(c->reply, STR("totalSize"), (int64_t)f.bytes / scale);
+	bson_begin_document(c->reply, STR("indexSizes"));
+	bson_put_int64(c->reply, STR("_id_"), 0);
+	bson_end(c->reply);
+	bson_put_int64(c->reply, STR("scaleFactor"), scale);
+	return STATUS_OK;
+}
+
+/* ---- Lists ---- */
+
+typedef enum status take_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name);
+
+struct walk {
+	struct call *call;
+	struct str prefix; /* "db." or empty */
+	take_collection *take;
+	void *arg;
+	struct str after; /* the last name of the page before */
+	bool more;
+};
+
+static enum status
+walk_page(struct kv_tx *tx, void *arg)
+{
+	struct walk *w = arg;
+	struct call *c = w->call;
+	struct name_range range = { .begin = w->after.ptr ? w->after : w->prefix,
+				    .has_begin = w->after.ptr || w->prefix.len,
+				    .exclusive_begin = w->after.ptr,
+				    .limit = LIST_PAGE_NAMES };
+	struct name_page page;
+	struct str last = w->after;
+
+	TRY(catalog_list(tx, CATALOG_SPACE_MONGO, &range, c->arena, &page));
+	w->more = page.more;
+	for (size_t i = 0; i < page.count; i++) {
+		if (!str_starts_with(page.names[i], w->prefix)) {
+			w->more = false;
+			break;
+		}
+		TRY(w->take(c, w->arg, tx, page.names[i]));
+		last = page.names[i];
+	}
+	w->after = last;
+	return STATUS_OK;
+}
+
+/* Calls `take` for each collection. A page that has to be read again is not given twice. */
+static enum status
+walk_collections(struct call *c, struct str prefix, take_collection *take, void *arg)
+{
+	struct walk w = { .call = c, .prefix = prefix, .take = take, .arg = arg, .more = true };
+	struct kv_tx *tx;
+	enum status status = STATUS_OK;
+
+	while (status == STATUS_OK && w.more) {
+		TRY(kv_begin(c->mongo->config.store, KV_TX_READ_ONLY, &tx));
+		status = walk_page(tx, &w);
+		kv_tx_free(tx);
+	}
+	return status;
+}
+
+static enum status
+put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
+{
+	const struct bson_value *wanted = arg;
+	struct str own = str_skip(name, c->db.len + 1);
+	struct catalog_db *db;
+	enum status status;
+
+	if (wanted && !str_eq(wanted->text, own))
+		return STATUS_OK;
+	bson_begin_document(c->reply, STR(""));
+	bson_put_string(c->reply, STR("name"), own);
+	bson_put_string(c->reply, STR("type"), STR("collection"));
+	if (!call_bool(c, LIST_NAMES_ONLY, false)) {
+		status = catalog_open_bare(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err);
+		if (status != STATUS_OK)
+			return status;
+		bson_put_document(c->reply, STR("options"), str_of("\5\0\0\0", 5));
+		bson_begin_document(c->reply, STR("info"));
+		bson_put_bool(c->reply, STR("readOnly"), false);
+		bson_put_binary(c->reply, STR("uuid"), UUID_SUBTYPE,
+				str_of(db->uuid, sizeof(db->uuid)));
+		bson_end(c->reply);
+		catalog_db_unref(db);
+		bson_begin_document(c->reply, STR("idIndex"));
+		bson_put_int32(c->reply, STR("v"), 2);
+		bson_begin_document(c->reply, STR("key"));
+		bson_put_int32(c->reply, STR("_id"), 1);
+		bson_end(c->reply);
+		bson_put_string(c->reply, STR("name"), STR("_id_"));
+		bson_end(c->reply);
+	}
+	bson_end(c->reply);
+	return STATUS_OK;
+}
+
+/* {} or {name: "…"} */
+static enum status
+list_filter(struct call *c, struct bson_value *ret, bool *ret_given)
+{
+	struct str filter;
+
+	*ret_given = false;
+	if (!call_has(c, LIST_FILTER) || bson_is_empty(c->args[LIST_FILTER].value.text))
+		return STATUS_OK;
+	filter = c->args[LIST_FILTER].value.text;
+	*ret_given = bson_count(filter) == 1 && bson_find(filter, STR("name"), ret) &&
+		     ret->type == BSON_STRING;
+	return *ret_given ? STATUS_OK
+			  : call_fail(c, MONGO_NOT_IMPLEMENTED,
+				      "filters of %s by more than a name are not there yet",
+				      c->command->name);
+}
+
+enum status
+mongo_run_list_collections(struct call *c)
+{
+	struct str prefix = arena_printf(c->arena, "%.*s.", STR_ARG(c->db));
+	struct str ns = arena_printf(c->arena, "%.*s.$cmd.listCollections", STR_ARG(c->db));
+	struct bson_value wanted;
+	bool given;
+
+	if (!prefix.ptr || !ns.ptr)
+		return STATUS_LIMIT;
+	TRY(list_filter(c, &wanted, &given));
+	bson_begin_document(c->reply, STR("cursor"));
+	bson_put_int64(c->reply, STR("id"), 0);
+	bson_put_string(c->reply, STR("ns"), ns);
+	bson_begin_array(c->reply, STR("firstBatch"));
+	TRY(walk_collections(c, prefix, put_collection, given ? &wanted : NULL));
+	bson_end(c->reply);
+	bson_end(c->reply);
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_list_indexes(struct call *c)
+{
+	struct figures f = { 0 };
+	struct str ns;
+
+	TRY(data_ns(c, &ns));
+	TRY(figures_read(c, &f));
+	if (!f.was_there)
+		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s",
+				 STR_ARG(ns));
+	bson_begin_document(c->reply, STR("cursor"));
+	bson_put_int64(c->reply, STR("id"), 0);
+	bson_put_string(c->reply, STR("ns"), ns);
+	bson_begin_array(c->reply, STR("firstBatch"));
+	bson_begin_document(c->reply, STR(""));
+	bson_put_int32(c->reply, STR("v"), 2);
+	bson_begin_document(c->reply, STR("key"));
+	bson_put_int32(c->reply, STR("_id"), 1);
+	bson_end(c->reply);
+	bson_put_string(c->reply, STR("name"), STR("_id_"));
+	bson_end(c->reply);
+	bson_end(c->reply);
+	bson_end(c->reply);
+	return STATUS_OK;
+}
+
+/* ---- Databases ---- */
+
+struct databases {
+	struct str last; /* the database that is being added up */
+	uint64_t bytes;
+	uint64_t total;
+	const struct bson_value *wanted;
+	bool names_only;
+};
+
+static void
+put_database(struct call *c, struct databases *d)
+{
+	bool shown = d->last.len && (!d->wanted || str_eq(d->wanted->text, d->last)) &&
+		     rights_on(&c->client->rights, d->last);
+
+	if (!shown)
+		return;
+	d->total += d->bytes;
+	bson_begin_document(c->reply, STR(""));
+	bson_put_string(c->reply, STR("name"), d->last);
+	if (!d->names_only) {
+		bson_put_int64(c->reply, STR("sizeOnDisk"), (int64_t)d->bytes);
+		bson_put_bool(c->reply, STR("empty"), false);
+	}
+	bson_end(c->reply);
+}
+
+static enum status
+add_database(struct call *c, void *arg, struct kv_tx *tx, struct str name)
+{
+	struct databases *d = arg;
+	struct str rest = name;
+	struct str own = str_cut(&rest, '.');
+	struct catalog_db *db;
+	uint64_t bytes = 0;
+	enum status status;
+
+	if (!str_eq(own, d->last)) {
+		put_database(c, d);
+		d->last = own;
+		d->bytes = 0;
+	}
+	if (d->names_only)
+		return STATUS_OK;
+	TRY(catalog_open_bare(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err));
+	status = catalog_db_bytes(tx, db, &bytes);
+	catalog_db_unref(db);
+	d->bytes += bytes;
+	return status;
+}
+
+enum status
+mongo_run_list_databases(struct call *c)
+{
+	struct databases d = { .names_only = call_bool(c, LIST_NAMES_ONLY, false) };
+	struct bson_value wanted;
+	bool given;
+
+	TRY(list_filter(c, &wanted, &given));
+	d.wanted = given ? &wanted : NULL;
+	bson_begin_array(c->reply, STR("databases"));
+	TRY(walk_collections(c, STR(""), add_database, &d));
+	put_database(c, &d);
+	bson_end(c->reply);
+	if (d.names_only)
+		return STATUS_OK;
+	bson_put_int64(c->reply, STR("totalSize"), (int64_t)d.total);
+	bson_put_int64(c->reply, STR("totalSizeMb"), (int64_t)(d.total / 1000000));
+	return STATUS_OK;
+}
+
+/* One transaction for each collection: a database of many has no limit. */
+struct dropping {
+	struct call *call;
+	struct str prefix;
+	bool more;
+};
+
+static enum status
+drop_database_body(struct kv_tx *tx, void *arg)
+{
+	struct dropping *d = arg;
+	struct call *c = d->call;
+	struct name_range range = { .begin = d->prefix, .has_begin = true, .limit = 1 };
+	struct name_page page;
+
+	TRY(catalog_list(tx, CATALOG_SPACE_MONGO, &range, c->arena, &page));
+	d->more = page.count && str_starts_with(page.names[0], d->prefix);
+	return d->more ? catalog_delete(tx, CATALOG_SPACE_MONGO, page.names[0], &c->err)
+		       : STATUS_OK;
+}
+
+enum status
+mongo_run_drop_database(struct call *c)
+{
+	struct dropping d = { .call = c, .more = true };
+
+	d.prefix = arena_printf(c->arena, "%.*s.", STR_ARG(c->db));
+	if (!d.prefix.ptr)
+		return STATUS_LIMIT;
+	TRY(data_check_no_transaction(c));
+	while (d.more)
+		TRY(kv_run(c->mongo->config.store, drop_database_body, &d, NULL, &c->err));
+	bson_put_string(c->reply, STR("dropped"), c->db);
+	return STATUS_OK;
+}

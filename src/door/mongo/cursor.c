@@ -1,0 +1,172 @@
+#include "door/mongo/cursor.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rand.h"
+
+/* ---- With the lock ---- */
+
+static void
+cursor_unlink(struct mongo *m, struct cursor *c)
+{
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	m->cursor_count--;
+}
+
+static void
+cursor_destroy(struct cursor *c)
+{
+	buf_release(&c->place);
+	mem_free(c);
+}
+
+static void
+cursor_end(struct mongo *m, struct cursor *c)
+{
+	if (c->busy) {
+		c->killed = true;
+		return;
+	}
+	cursor_unlink(m, c);
+	cursor_destroy(c);
+}
+
+static void
+cursors_expire(struct mongo *m, uint64_t now_ns)
+{
+	struct cursor *next;
+
+	for (struct cursor *c = m->cursors; c; c = next) {
+		next = c->next;
+		if (!c->busy && !c->stays &&
+		    now_ns - c->used_ns > MONGO_CURSOR_MS * CLOCK_NS_PER_MS)
+			cursor_end(m, c);
+	}
+}
+
+static struct cursor *
+cursor_find(struct mongo *m, int64_t id, struct str ns, const char *user)
+{
+	for (struct cursor *c = m->cursors; c; c = c->next)
+		if (c->id == id && !c->killed && str_eq(str_from_cstr(c->ns), ns) &&
+		    strcmp(c->user, user) == 0)
+			return c;
+	return NULL;
+}
+
+/* ---- For all ---- */
+
+struct cursor *
+cursor_new(struct mongo *m, struct str ns, const char *user)
+{
+	struct cursor *c = mem_zalloc(sizeof(*c));
+
+	if (!c)
+		return NULL;
+	snprintf(c->ns, sizeof(c->ns), "%.*s", STR_ARG(ns));
+	snprintf(c->user, sizeof(c->user), "%s", user);
+	buf_init(&c->place, CURSOR_PLACE_BYTES);
+	c->busy = true;
+	rand_bytes(&c->id, sizeof(c->id));
+	c->id = (c->id & INT64_MAX) | 1; /* never 0, which stands for none */
+	pthread_mutex_lock(&m->cursors_lock);
+	cursors_expire(m, clock_mono_ns());
+	if (m->cursor_count == MONGO_CURSORS) {
+		pthread_mutex_unlock(&m->cursors_lock);
+		cursor_destroy(c);
+		return NULL;
+	}
+	c->next = m->cursors;
+	c->link = &m->cursors;
+	if (c->next)
+		c->next->link = &c->next;
+	m->cursors = c;
+	m->cursor_count++;
+	pthread_mutex_unlock(&m->cursors_lock);
+	return c;
+}
+
+struct cursor *
+cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user)
+{
+	struct cursor *c;
+
+	pthread_mutex_lock(&m->cursors_lock);
+	cursors_expire(m, clock_mono_ns());
+	c = cursor_find(m, id, ns, user);
+	if (c && c->busy)
+		c = NULL;
+	if (c)
+		c->busy = true;
+	pthread_mutex_unlock(&m->cursors_lock);
+	return c;
+}
+
+void
+cursor_give(struct mongo *m, struct cursor *c)
+{
+	pthread_mutex_lock(&m->cursors_lock);
+	c->busy = false;
+	c->used_ns = clock_mono_ns();
+	if (c->killed)
+		cursor_end(m, c);
+	pthread_mutex_unlock(&m->cursors_lock);
+}
+
+void
+cursor_free(struct mongo *m, struct cursor *c)
+{
+	pthread_mutex_lock(&m->cursors_lock);
+	c->busy = false;
+	cursor_end(m, c);
+	pthread_mutex_unlock(&m->cursors_lock);
+}
+
+bool
+cursor_kill(struct mongo *m, int64_t id, struct str ns, const char *user)
+{
+	struct cursor *c;
+
+	pthread_mutex_lock(&m->cursors_lock);
+	c = cursor_find(m, id, ns, user);
+	if (c)
+		cursor_end(m, c);
+	pthread_mutex_unlock(&m->cursors_lock);
+	return c;
+}
+
+void
+cursor_kill_session(struct mongo *m, struct str session)
+{
+	struct cursor *next;
+
+	pthread_mutex_lock(&m->cursors_lock);
+	for (struct cursor *c = m->cursors; c; c = next) {
+		next = c->next;
+		if (c->has_session && str_eq(str_of(c->session, sizeof(c->session)), session))
+			cursor_end(m, c);
+	}
+	pthread_mutex_unlock(&m->cursors_lock);
+}
+
+size_t
+cursor_count(struct mongo *m)
+{
+	size_t count;
+
+	pthread_mutex_lock(&m->cursors_lock);
+	count = m->cursor_count;
+	pthread_mutex_unlock(&m->cursors_lock);
+	return count;
+}
+
+void
+cursors_fini(struct mongo *m)
+{
+	while (m->cursors)
+		cursor_free(m, m->cursors);
+}

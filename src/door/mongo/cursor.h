@@ -1,0 +1,58 @@
+/*
+ * Cursors: where a query goes on when its client asks for more.
+ *
+ * A cursor keeps no transaction and no version, only the place behind the last document that was
+ * sent. It lies in the memory of the process, belongs to the person who made it, and is used by one
+ * command at a time. One that nobody asks for is removed after MONGO_CURSOR_MS.
+ *
+ * Thread-safe; a cursor that was taken belongs to its taker.
+ */
+#ifndef FROND_DOOR_MONGO_CURSOR_H
+#define FROND_DOOR_MONGO_CURSOR_H
+
+#include "base/buf.h"
+#include "door/mongo/mongo_int.h"
+
+enum {
+	MONGO_CURSOR_MS = 10 * 60 * 1000,
+	MONGO_CURSORS = 10000, /* of the process */
+	CURSOR_PLACE_BYTES = 16 * 1024,
+	CURSOR_NS_BYTES = 256,
+	CURSOR_USER_BYTES = 257,
+};
+
+struct cursor {
+	int64_t id;
+	char ns[CURSOR_NS_BYTES];
+	char user[CURSOR_USER_BYTES];
+	uint8_t session[16];
+	bool has_session;
+	bool stays; /* noCursorTimeout */
+	bool reverse;
+	uint64_t left; /* of the limit; UINT64_MAX: none */
+	struct buf place;
+	/* The list's lock. */
+	struct cursor *next;
+	struct cursor **link;
+	uint64_t used_ns;
+	bool busy;
+	bool killed; /* while it was busy */
+};
+
+/* Busy. NULL: there is no memory, or there are MONGO_CURSORS already. */
+struct cursor *cursor_new(struct mongo *m, struct str ns, const char *user);
+/* Busy from now on. NULL: there is none for that person, or another command has it. */
+struct cursor *cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user);
+/* Gives it back for the next command. */
+void cursor_give(struct mongo *m, struct cursor *c);
+/* One that was taken. */
+void cursor_free(struct mongo *m, struct cursor *c);
+/* False: there is none. */
+bool cursor_kill(struct mongo *m, int64_t id, struct str ns, const char *user);
+/* All of that session. */
+void cursor_kill_session(struct mongo *m, struct str session);
+size_t cursor_count(struct mongo *m);
+/* When the door ends. */
+void cursors_fini(struct mongo *m);
+
+#endif

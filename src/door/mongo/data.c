@@ -1,0 +1,269 @@
+#include "door/mongo/data.h"
+
+#include "base/clock.h"
+#include "door/mongo/mongo_int.h"
+
+/* ---- Caches of descriptions: one belongs to one fiber at a time ---- */
+
+static struct catalog_cache *
+cache_take(struct mongo *m)
+{
+	struct catalog_cache *cache = NULL;
+
+	pthread_mutex_lock(&m->caches_lock);
+	if (m->cache_count)
+		cache = m->caches[--m->cache_count];
+	pthread_mutex_unlock(&m->caches_lock);
+	return cache ? cache : catalog_cache_new();
+}
+
+static void
+cache_give(struct mongo *m, struct catalog_cache *cache)
+{
+	pthread_mutex_lock(&m->caches_lock);
+	if (cache && m->cache_count < MONGO_CACHES) {
+		m->caches[m->cache_count++] = cache;
+		cache = NULL;
+	}
+	pthread_mutex_unlock(&m->caches_lock);
+	catalog_cache_free(cache);
+}
+
+/* ---- Collections ---- */
+
+enum status
+data_ns(struct call *c, struct str *ret)
+{
+	if (c->db.len + 1 + c->collection.len > DATA_NS_BYTES)
+		return call_fail(
+			c, MONGO_INVALID_NAMESPACE,
+			"Fully qualified namespace is too long (DATA_NS_BYTES): %zu, max %d",
+			c->db.len + 1 + c->collection.len, DATA_NS_BYTES);
+	*ret = arena_printf(c->arena, "%.*s.%.*s", STR_ARG(c->db), STR_ARG(c->collection));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+void
+data_init(struct data *d, struct call *c, struct str ns, bool creates)
+{
+	*d = (struct data){ .call = c, .ns = ns, .creates = creates, .mark = arena_mark(c->arena) };
+}
+
+void
+data_fini(struct data *d)
+{
+	catalog_db_unref(d->db);
+	d->db = NULL;
+	d->is_there = false;
+}
+
+enum status
+data_begin(struct data *d, struct kv_tx *tx)
+{
+	struct mongo *m = d->call->mongo;
+	struct catalog_cache *cache = cache_take(m);
+	struct err *err = &d->call->err;
+	struct err ignored = { 0 };
+	enum status status;
+
+	data_fini(d);
+	arena_reset(d->call->arena, d->mark);
+	d->call->code = 0;
+	status = catalog_open(tx, cache, CATALOG_SPACE_MONGO, d->ns, &d->db, &ignored);
+	cache_give(m, cache);
+	if (status == STATUS_NOT_FOUND && d->creates) {
+		TRY(plain_create(tx, d->ns, PLAIN_PACKED, str_of("\5\0\0\0", 5), err));
+		status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, d->ns, &d->db, err);
+	}
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	if (status != STATUS_OK)
+		return err_set(err, status, "%s", ignored.text);
+	d->is_there = true;
+	plain_init(&d->plain, tx, d->db, 0, err);
+	return STATUS_OK;
+}
+
+/* ---- Filters ---- */
+
+static bool
+has_operators(struct str doc)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	bson_iter_begin(&i, doc);
+	return bson_iter_read(&i, &e) && e.name.len && e.name.ptr[0] == '$';
+}
+
+enum status
+data_filter_read(struct call *c, struct str query, struct data_filter *ret)
+{
+	struct data_filter filter = { 0 };
+	struct bson_element e;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, query); bson_iter_read(&i, &e);) {
+		struct bson_value v = e.value;
+
+		if (str_eq(e.name, STR("_id")) && v.type == BSON_DOCUMENT &&
+		    has_operators(v.text) &&
+		    (bson_count(v.text) != 1 || !bson_find(e.value.text, STR("$eq"), &v)))
+			return call_fail(c, MONGO_NOT_IMPLEMENTED,
+					 "operators in filters are not there yet");
+		if (!str_eq(e.name, STR("_id")) || v.type == BSON_REGEX || filter.by_id)
+			return call_fail(c, MONGO_NOT_IMPLEMENTED,
+					 "filters by other fields than _id are not there yet");
+		filter = (struct data_filter){ .by_id = true, .id = v };
+	}
+	*ret = filter;
+	return STATUS_OK;
+}
+
+/* ---- Documents ---- */
+
+static enum status
+check_id(struct call *c, const struct bson_value *id)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (id->type == BSON_ARRAY || id->type == BSON_REGEX || id->type == BSON_UNDEFINED)
+		return call_fail(c, MONGO_INVALID_ID_FIELD, "The '_id' value cannot be of type %s",
+				 bson_type_name(id->type));
+	if (id->type != BSON_DOCUMENT)
+		return STATUS_OK;
+	for (bson_iter_begin(&i, id->text); bson_iter_read(&i, &e);)
+		if (e.name.len && e.name.ptr[0] == '$')
+			return call_fail(
+				c, MONGO_DOLLAR_PREFIXED,
+				"_id fields may not contain '$'-prefixed fields: %.*s is not "
+				"valid for storage.",
+				(int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
+	return STATUS_OK;
+}
+
+enum status
+data_document(struct call *c, struct str doc, struct str *ret)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	char fresh[BSON_OBJECT_ID_BYTES];
+	struct bson_element e;
+	struct bson_builder b;
+	struct bson_value id;
+	struct bson_iter i;
+	bool first = true;
+
+	if (doc.len > MONGO_DOCUMENT_BYTES)
+		return call_fail(c, MONGO_BSON_TOO_LARGE,
+				 "object to insert too large. size in bytes: %zu, max size: %d",
+				 doc.len, MONGO_DOCUMENT_BYTES);
+	bson_iter_begin(&i, doc);
+	if (bson_iter_read(&i, &e) && str_eq(e.name, STR("_id"))) {
+		*ret = doc;
+		return check_id(c, &e.value);
+	}
+	if (bson_find(doc, STR("_id"), &id)) {
+		TRY(check_id(c, &id));
+	} else {
+		bson_object_id_new((uint32_t)(clock_wall_ms() / 1000), fresh);
+		id = (struct bson_value){ .type = BSON_OBJECT_ID,
+					  .text = str_of(fresh, sizeof(fresh)) };
+	}
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	bson_put(&b, STR("_id"), &id);
+	for (bson_iter_begin(&i, doc); bson_iter_read(&i, &e);) {
+		if (first && str_eq(e.name, STR("_id"))) {
+			first = false;
+			continue;
+		}
+		bson_put_element(&b, &e);
+	}
+	bson_end(&b);
+	TRY(buf_status(&made));
+	*ret = arena_dup(c->arena, buf_str(&made));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+void
+data_list_begin(struct data_list *l, const struct arg_value *arg)
+{
+	*l = (struct data_list){ .sequence = arg->sequence, .is_array = !arg->sequence.ptr };
+	if (l->is_array)
+		bson_iter_begin(&l->iter, arg->value.text);
+}
+
+bool
+data_list_next(struct data_list *l, struct str *ret)
+{
+	struct bson_element e;
+
+	if (!l->is_array)
+		return wire_document_cut(&l->sequence, ret);
+	if (!bson_iter_read(&l->iter, &e))
+		return false;
+	*ret = e.value.type == BSON_DOCUMENT ? e.value.text : STR("");
+	return true;
+}
+
+/* ---- Write concern ---- */
+
+static bool
+find_concern(struct call *c, struct bson_value *ret)
+{
+	struct bson_value concern;
+
+	return bson_find(c->body, STR("writeConcern"), &concern) && concern.type == BSON_DOCUMENT &&
+	       bson_find(concern.text, STR("w"), ret);
+}
+
+enum status
+data_check_no_transaction(struct call *c)
+{
+	if (bson_find(c->body, STR("txnNumber"), NULL))
+		return call_fail(c, MONGO_ILLEGAL_OPERATION,
+				 "transactions, and writes that may be sent again, are not there "
+				 "yet: connect with retryWrites=false");
+	return STATUS_OK;
+}
+
+enum status
+data_check_concern(struct call *c)
+{
+	struct bson_value w;
+	int64_t n;
+
+	if (!find_concern(c, &w) || (bson_to_int64(&w, &n) && n >= 0 && n <= 50) ||
+	    w.type == BSON_STRING)
+		return STATUS_OK;
+	return call_fail(c, MONGO_FAILED_TO_PARSE,
+			 "w has to be a number from 0 to 50, or a string");
+}
+
+void
+data_put_concern(struct call *c)
+{
+	struct bson_value w;
+	char name[32];
+	int64_t n;
+	int code = 0;
+
+	if (!find_concern(c, &w))
+		return;
+	if (w.type == BSON_STRING && !str_eq(w.text, STR("majority")))
+		code = MONGO_UNKNOWN_WRITE_CONCERN;
+	else if (w.type != BSON_STRING && bson_to_int64(&w, &n) && n > 1)
+		code = MONGO_UNSATISFIABLE_WRITE_CONCERN;
+	if (!code)
+		return;
+	bson_begin_document(c->reply, STR("writeConcernError"));
+	bson_put_int32(c->reply, STR("code"), code);
+	bson_put_string(c->reply, STR("codeName"), str_from_cstr(mongo_code_name(code, name)));
+	bson_put_string(c->reply, STR("errmsg"),
+			code == MONGO_UNKNOWN_WRITE_CONCERN
+				? STR("No write concern mode with that name found in replica set "
+				      "configuration")
+				: STR("Not enough data-bearing nodes"));
+	bson_end(c->reply);
+}

@@ -1,0 +1,82 @@
+/*
+ * Collections, as commands work with them: opened in a transaction, filters on `_id`, documents out
+ * of requests.
+ *
+ * Whatever a transaction's body makes outside of the transaction is memory of the call's arena,
+ * which data_begin() gives back when the body runs again.
+ */
+#ifndef FROND_DOOR_MONGO_DATA_H
+#define FROND_DOOR_MONGO_DATA_H
+
+#include "door/mongo/command.h"
+#include "model/plain/plain.h"
+
+enum {
+	DATA_PAGE_DOCS = 1000,         /* that one transaction writes */
+	DATA_PAGE_BYTES = 1000 * 1000, /* likewise, of KV_LIMIT_TX_BYTES */
+	DATA_NS_BYTES = 235,           /* of "db.collection" */
+};
+
+/* ---- Collections ---- */
+
+/* "db.collection", in the arena. STATUS_LIMIT. */
+MUST_USE enum status data_ns(struct call *c, struct str *ret);
+
+/* A collection in one attempt of a transaction. */
+struct data {
+	struct call *call;
+	struct str ns;
+	bool creates; /* it is made if it is not there */
+	bool is_there;
+	struct arena_mark mark; /* of the call's arena, before the first attempt */
+	struct catalog_db *db;
+	struct plain plain;
+};
+
+/* Before the transaction. */
+void data_init(struct data *d, struct call *c, struct str ns, bool creates);
+/* In each attempt, first. `d->is_there` is false for a collection that nobody has made. */
+MUST_USE enum status data_begin(struct data *d, struct kv_tx *tx);
+void data_fini(struct data *d);
+
+/* ---- Filters ---- */
+
+/* What a filter wants: all documents, or the one of an `_id`. */
+struct data_filter {
+	bool by_id;
+	struct bson_value id;
+};
+
+/* `query` is a document. Fails for conditions that are not built yet. */
+MUST_USE enum status data_filter_read(struct call *c, struct str query, struct data_filter *ret);
+
+/* ---- Documents ---- */
+
+/*
+ * A document that is to be stored, in the arena: with its `_id` in front, which is made if there is
+ * none. Fails for an `_id` of a type that none can have.
+ */
+MUST_USE enum status data_document(struct call *c, struct str doc, struct str *ret);
+
+/* The documents of an argument, one after the other. */
+struct data_list {
+	struct str sequence;
+	struct bson_iter iter;
+	bool is_array;
+};
+
+void data_list_begin(struct data_list *l, const struct arg_value *arg);
+/* False at the end. An element that is no document is an empty str. */
+bool data_list_next(struct data_list *l, struct str *ret);
+
+/* ---- Write concern ---- */
+
+/* Fails for a write of a transaction, or one that may be sent again: these are not there yet. */
+MUST_USE enum status data_check_no_transaction(struct call *c);
+
+/* Fails for one that makes no sense. Every write is on disk before it is answered. */
+MUST_USE enum status data_check_concern(struct call *c);
+/* Appends the writeConcernError of one that a single member cannot fulfil. */
+void data_put_concern(struct call *c);
+
+#endif
