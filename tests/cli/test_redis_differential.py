@@ -206,6 +206,15 @@ class Commands:
             "return cjson.encode(ARGV)", "return cjson.decode(ARGV[2])", "return {1.7, -1.7, 'a', nil, 2}",
             "return bit.tobit(tonumber(ARGV[2]) or 0)", "return {ok = ARGV[1]}", "return {err = ARGV[1]}",
             "return redis.error_reply(ARGV[1])", "return x", "x = 1", "return #ARGV + #KEYS",
+            "return cmsgpack.pack(unpack(ARGV))", "return cmsgpack.pack({a = tonumber(ARGV[2])})",
+            "return {pcall(cmsgpack.unpack, ARGV[2])}",
+            "return {cmsgpack.unpack_limit(cmsgpack.pack(1.5, {ARGV[1], 2, -300}, true), 2, 0)}",
+            "return struct.pack('>I2c0Bs', #ARGV[1], ARGV[1], 7, ARGV[2])",
+            "return {pcall(struct.unpack, '<i2!4lbc0', ARGV[2])}",
+            "return {pcall(string.gsub, ARGV[2], '(%w)(%d*)', '%2-%1')}",
+            "return {pcall(string.find, ARGV[2], ARGV[1] .. '.-$')}",
+            "local t = {unpack(ARGV)}; table.sort(t); return t",
+            "local n = 0; for k in pairs(math) do n = n + #k end; return n",
             "return {double = 1.5, x = 1}", "return {map = {a = 1}}", "return redis.sha1hex(ARGV[1])",
         ]
         return [[self.random.choice(["eval", "eval", "eval_ro"]), self.random.choice(texts), 0, *command]]

@@ -3,83 +3,40 @@
 #include <assert.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "door/redis/redis_int.h"
 #include "loop/fiber.h"
 #include "loop/step.h"
 
 enum {
 	SLICE_STEPS = SCRIPT_SLICE_INSTRUCTIONS / 8, /* that a slice costs */
+	SLICE_LEAST = 4,                             /* instructions of one */
 };
-
-/* ---- Memory ---- */
-
-struct script_block {
-	struct script_block *next;
-	struct script_block *prev;
-};
-
-static void
-block_link(struct script *s, struct script_block *b)
-{
-	b->prev = NULL;
-	b->next = s->blocks;
-	if (b->next)
-		b->next->prev = b;
-	s->blocks = b;
-}
-
-static void
-block_unlink(struct script *s, struct script_block *b)
-{
-	if (b->prev)
-		b->prev->next = b->next;
-	else
-		s->blocks = b->next;
-	if (b->next)
-		b->next->prev = b->prev;
-}
-
-/* Lua's allocator. It never fails to make something smaller. */
-static void *
-script_alloc(void *ud, void *ptr, size_t old_bytes, size_t new_bytes)
-{
-	struct script *s = ud;
-	struct script_block *b = ptr ? (struct script_block *)ptr - 1 : NULL;
-	struct script_block *grown;
-
-	if (!new_bytes) {
-		if (b) {
-			block_unlink(s, b);
-			s->bytes -= old_bytes;
-			mem_free(b);
-		}
-		return NULL;
-	}
-	if (!b)
-		old_bytes = 0;
-	if (new_bytes > old_bytes && s->bytes - old_bytes + new_bytes > SCRIPT_MEMORY_BYTES)
-		return NULL;
-	if (b)
-		block_unlink(s, b);
-	grown = mem_realloc(b, sizeof(*b) + new_bytes);
-	if (!grown) {
-		if (b)
-			block_link(s, b);
-		return new_bytes <= old_bytes ? ptr : NULL;
-	}
-	s->bytes += new_bytes - old_bytes;
-	block_link(s, grown);
-	return grown + 1;
-}
 
 /* ---- On the script's stack ---- */
+
+/*
+ * How many instructions there are between two looks. One instruction may go through all memory that
+ * the script has, such as a comparison of two strings or a collection of garbage; so the more there
+ * is, the fewer they are.
+ */
+static int
+script_slice(const struct script *s)
+{
+	size_t count = SCRIPT_SLICE_INSTRUCTIONS;
+
+	if (s->bytes > SCRIPT_SLICE_BYTES)
+		count = count * SCRIPT_SLICE_BYTES / s->bytes;
+	return count > SLICE_LEAST ? (int)count : SLICE_LEAST;
+}
 
 static void
 script_hook(lua_State *L, lua_Debug *ar)
 {
+	struct script *s = script_of(L);
+
 	(void)ar;
-	script_leave(script_of(L), SCRIPT_WANTS_PAUSE);
+	script_leave(s, SCRIPT_WANTS_PAUSE);
+	lua_sethook(L, script_hook, LUA_MASKCOUNT, script_slice(s));
 }
 
 /* What an error becomes where it is raised: {err=, source=, line=}. */
@@ -180,7 +137,7 @@ script_body(lua_State *L)
 	if (s->compiles_only)
 		return 0;
 	from = s->reply.out->len;
-	lua_sethook(L, script_hook, LUA_MASKCOUNT, SCRIPT_SLICE_INSTRUCTIONS);
+	lua_sethook(L, script_hook, LUA_MASKCOUNT, script_slice(s));
 	if (lua_pcall(L, 0, 1, 1) != 0) {
 		lua_sethook(L, NULL, 0, 0);
 		s->reply.out->len = from;
@@ -198,7 +155,7 @@ script_main(void *arg)
 	struct script *s = arg;
 	size_t from = s->reply.out ? s->reply.out->len : 0;
 
-	s->lua = lua_newstate(script_alloc, s);
+	s->lua = script_memory_open(s);
 	if (s->lua && lua_cpcall(s->lua, script_body, s) == 0)
 		return;
 	if (s->reply.out)
@@ -314,12 +271,7 @@ static void
 script_fini(struct script *s)
 {
 	fiber_abandon(s->fiber);
-	while (s->blocks) {
-		struct script_block *b = s->blocks;
-
-		s->blocks = b->next;
-		mem_free(b);
-	}
+	script_memory_free(s);
 	buf_release(&s->scratch);
 	buf_release(&s->answer);
 }

@@ -24,8 +24,10 @@ enum {
 	SCRIPT_CACHE_BYTES = 32 * 1024 * 1024,  /* of their texts together */
 	SCRIPT_STACK_BYTES = 4 * 1024 * 1024,   /* reserved; used as it is touched */
 	SCRIPT_SLICE_INSTRUCTIONS = 1000,       /* between two looks at the time */
+	SCRIPT_SLICE_BYTES = 256 * 1024,        /* with more memory a slice has fewer of them */
 	SCRIPT_PATTERN_BYTES = 1024,            /* of a pattern of string.find and its kin */
 	SCRIPT_REPLY_DEPTH = 128,               /* of tables in what a script returns */
+	SCRIPT_MSGPACK_DEPTH = 1000,            /* of tables in what cmsgpack unpacks */
 	SCRIPT_JSON_DEPTH = 1000,               /* of what cjson reads and writes */
 	SCRIPT_SHA_CHARS = 40,
 };
@@ -70,6 +72,7 @@ struct script {
 	struct fiber *fiber;
 	struct script_block *blocks;
 	size_t bytes;
+	size_t work;        /* steps of libraries since the script was last left for them */
 	struct reply reply; /* of EVAL, in the client's buffer */
 	bool is_sound;      /* its text is Lua */
 	int resp;           /* of redis.call */
@@ -109,14 +112,29 @@ struct script *script_of(lua_State *L);
 
 /* Leaves to the fiber, and returns when it is entered again. */
 void script_leave(struct script *s, enum script_want wants);
+/*
+ * Counts what a library does: a step costs about as much as an instruction of Lua's. After a slice
+ * of them it leaves, and others have their turn; a script that is over is not entered again. So
+ * what a library holds meanwhile has to be Lua's, or the struct's.
+ */
+void script_work(lua_State *L, size_t steps);
 
 /* {err = text} on the stack; a text without "-" gets the code ERR. */
 void script_push_error(lua_State *L, const char *text);
 /* A new, open buffer for a text: at most SCRIPT_MEMORY_BYTES. Raises an error if it has failed. */
 struct buf *script_scratch(lua_State *L);
 int script_push_scratch(lua_State *L);
+/* Pushes a table with the functions. */
+void script_new_library(lua_State *L, const luaL_Reg *functions, size_t count);
 
-/* ---- The sandbox (script_lib.c), redis.* (script_api.c), cjson and bit ---- */
+/* ---- Memory (script_memory.c) ---- */
+
+/* A Lua state for the script, whose memory is counted and is in a list. NULL: there is none. */
+lua_State *script_memory_open(struct script *s);
+/* Frees all of it, whatever the state is at. */
+void script_memory_free(struct script *s);
+
+/* ---- The sandbox (script_lib.c), redis.* (script_api.c), and other libraries ---- */
 
 /* Opens the libraries, and leaves the table of the real globals on the stack. */
 void script_open_libs(lua_State *L);
@@ -128,6 +146,10 @@ void script_protect_globals(lua_State *L);
 void script_open_redis(lua_State *L);
 void script_open_json(lua_State *L);
 void script_open_bit(lua_State *L);
+void script_open_msgpack(lua_State *L);
+void script_open_struct(lua_State *L);
+/* Puts functions on patterns into the table "string", which is on top of the stack. */
+void script_mend_patterns(lua_State *L);
 
 /* ---- Conversions (script_reply.c) ---- */
 

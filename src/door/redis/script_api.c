@@ -14,6 +14,7 @@ enum {
 	NUMBER_BYTES = 64,
 	LOG_LEVELS = 4,
 	LOG_BYTES = 1024, /* of a line */
+	SHA_BYTES_A_STEP = 16,
 };
 
 /* ---- redis.call ---- */
@@ -177,6 +178,7 @@ api_sha1hex(lua_State *L)
 	if (lua_isstring(L, 1))
 		text.ptr = lua_tolstring(L, 1, &text.len);
 	script_sha(text, sha);
+	script_work(L, text.len / SHA_BYTES_A_STEP);
 	lua_pushstring(L, sha);
 	return 1;
 }
@@ -332,11 +334,7 @@ script_open_redis(lua_State *L)
 			{ "REPL_SLAVE", 2 }, { "REPL_REPLICA", 2 },
 			{ "REPL_ALL", 3 },   { "REDIS_VERSION_NUM", VERSION_NUMBER } };
 
-	lua_newtable(L);
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		lua_pushcfunction(L, functions[i].func);
-		lua_setfield(L, -2, functions[i].name);
-	}
+	script_new_library(L, functions, sizeof(functions) / sizeof(functions[0]));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		lua_pushinteger(L, numbers[i].value);
 		lua_setfield(L, -2, numbers[i].name);

@@ -132,9 +132,5 @@ script_open_bit(lua_State *L)
 		{ "ror", bit_ror },       { "bswap", bit_bswap },     { "tohex", bit_tohex },
 	};
 
-	lua_newtable(L);
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		lua_pushcfunction(L, functions[i].func);
-		lua_setfield(L, -2, functions[i].name);
-	}
+	script_new_library(L, functions, sizeof(functions) / sizeof(functions[0]));
 }

@@ -10,6 +10,7 @@
 enum {
 	NUMBER_BYTES = 64,
 	PRECISION_MOST = 14,
+	BYTES_A_STEP = 16, /* of a string, for about what one step costs */
 };
 
 /* ---- Writing ---- */
@@ -27,6 +28,7 @@ json_write_string(lua_State *L, struct buf *out, int index)
 	size_t len;
 	const char *text = lua_tolstring(L, index, &len);
 
+	script_work(L, len / BYTES_A_STEP);
 	buf_append_byte(out, '"');
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
@@ -79,6 +81,7 @@ json_array_length(lua_State *L)
 		most = key > most ? key : most;
 		count++;
 		lua_pop(L, 1);
+		script_work(L, 1);
 	}
 	if (options->sparse_ratio > 0 && most > (lua_Number)count * options->sparse_ratio &&
 	    most > options->sparse_safe) {
@@ -150,6 +153,7 @@ json_write_table(lua_State *L, struct buf *out, int depth)
 static void
 json_write(lua_State *L, struct buf *out, int depth)
 {
+	script_work(L, 1);
 	switch (lua_type(L, -1)) {
 	case LUA_TSTRING:
 		json_write_string(L, out, -1);
@@ -204,9 +208,12 @@ json_unexpected(struct json_in *in, const char *expected)
 static void
 json_skip_space(struct json_in *in)
 {
+	const char *from = in->at;
+
 	while (in->at < in->end &&
 	       (*in->at == ' ' || *in->at == '\t' || *in->at == '\n' || *in->at == '\r'))
 		in->at++;
+	script_work(in->lua, (size_t)(in->at - from) / BYTES_A_STEP);
 }
 
 static bool
@@ -305,6 +312,7 @@ json_read_string(struct json_in *in)
 		while (in->at < in->end && *in->at != '"' && *in->at != '\\')
 			in->at++;
 		buf_append(out, from, (size_t)(in->at - from));
+		script_work(in->lua, 1 + (size_t)(in->at - from) / BYTES_A_STEP);
 		if (in->at == in->end)
 			json_unexpected(in, "the end of a string");
 		if (*in->at++ == '"')
@@ -413,6 +421,7 @@ static void
 json_read(struct json_in *in)
 {
 	json_skip_space(in);
+	script_work(in->lua, 1);
 	if (in->at == in->end)
 		json_unexpected(in, "value");
 	else if (*in->at == '{')
@@ -552,11 +561,7 @@ script_open_json(lua_State *L)
 		{ "decode_invalid_numbers", json_decode_invalid_numbers },
 	};
 
-	lua_newtable(L);
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		lua_pushcfunction(L, functions[i].func);
-		lua_setfield(L, -2, functions[i].name);
-	}
+	script_new_library(L, functions, sizeof(functions) / sizeof(functions[0]));
 	lua_pushlightuserdata(L, NULL);
 	lua_setfield(L, -2, "null");
 	lua_pushliteral(L, "cjson");

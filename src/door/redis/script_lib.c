@@ -7,7 +7,12 @@
 #include "door/redis/script.h"
 
 #define READONLY "Attempt to modify a readonly table"
-#define MARK     "frond readonly" /* in the metatable of a protected table */
+#define MARK     "frond readonly" /* in the metatable of a protected table: the one behind it */
+
+enum {
+	BYTES_A_STEP = 64,     /* compared for about what one step costs */
+	TEXT_BYTES_A_STEP = 4, /* of Lua's text that is compiled */
+};
 
 /* ---- Tables that cannot be changed ---- */
 
@@ -26,7 +31,7 @@ script_protect(lua_State *L)
 	lua_setfield(L, -2, "__index");
 	lua_pushcfunction(L, lib_refuse_change);
 	lua_setfield(L, -2, "__newindex");
-	lua_pushboolean(L, 1);
+	lua_pushvalue(L, -3);
 	lua_setfield(L, -2, MARK);
 	/* getmetatable() gives one that cannot be changed either. */
 	lua_newtable(L);
@@ -134,6 +139,7 @@ lib_loadstring(lua_State *L)
 		lua_pushliteral(L, "the text is too long (SCRIPT_BYTES)");
 		return 2;
 	}
+	script_work(L, len / TEXT_BYTES_A_STEP);
 	if (luaL_loadbuffer(L, text, len, name) == 0)
 		return 1;
 	lua_pushnil(L);
@@ -202,31 +208,93 @@ lib_rep(lua_State *L)
 	size_t len;
 
 	(void)luaL_checklstring(L, 1, &len);
-	if (len && luaL_checknumber(L, 2) > (lua_Number)(SCRIPT_MEMORY_BYTES / len))
-		return luaL_error(L, "the text needs more memory than a script may use "
-				     "(SCRIPT_MEMORY_BYTES)");
+	if (luaL_checknumber(L, 2) > (lua_Number)(SCRIPT_MEMORY_BYTES / (len ? len : 1))) {
+		if (len)
+			return luaL_error(L, "the text needs more memory than a script may use "
+					     "(SCRIPT_MEMORY_BYTES)");
+		lua_settop(L, 1);
+		return 1;
+	}
 	return lib_call_own(L);
 }
 
-/* find, match, gmatch, gsub: a long pattern could need more stack than there is. */
+/* A coroutine counts its own instructions from 0, so making one ends a slice. */
 static int
-lib_pattern(lua_State *L)
+lib_coroutine(lua_State *L)
 {
-	size_t len;
-
-	(void)luaL_checklstring(L, 2, &len);
-	if (len > SCRIPT_PATTERN_BYTES)
-		return luaL_error(L, "a pattern may have %d bytes (SCRIPT_PATTERN_BYTES)",
-				  SCRIPT_PATTERN_BYTES);
+	script_work(L, SCRIPT_SLICE_INSTRUCTIONS);
 	return lib_call_own(L);
 }
 
-/* find() has an argument that says that there is no pattern. */
+/* ---- table.sort: by functions that count ---- */
+
 static int
-lib_find(lua_State *L)
+lib_is_less(lua_State *L)
 {
-	return lua_toboolean(L, 4) ? lib_call_own(L) : lib_pattern(L);
+	size_t len = 0;
+
+	if (lua_type(L, 1) == LUA_TSTRING && lua_type(L, 2) == LUA_TSTRING)
+		len = lua_objlen(L, 1) < lua_objlen(L, 2) ? lua_objlen(L, 1) : lua_objlen(L, 2);
+	script_work(L, 1 + len / BYTES_A_STEP);
+	lua_pushboolean(L, lua_lessthan(L, 1, 2));
+	return 1;
 }
+
+/* By a function of C, which upvalue 1 is. */
+static int
+lib_is_less_by(lua_State *L)
+{
+	script_work(L, 1);
+	return lib_call_own(L);
+}
+
+/* A function of Lua's counts its instructions anyway. */
+static int
+lib_sort(lua_State *L)
+{
+	if (lua_isnoneornil(L, 2)) {
+		lua_settop(L, 1);
+		lua_pushcfunction(L, lib_is_less);
+	} else if (lua_iscfunction(L, 2)) {
+		lua_settop(L, 2);
+		lua_pushcclosure(L, lib_is_less_by, 1);
+	}
+	return lib_call_own(L);
+}
+
+/* ---- pairs ---- */
+
+/* The same for tables that cannot be changed, of which it takes the one behind. */
+static int
+lib_next(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_settop(L, 2);
+	if (lua_getmetatable(L, 1)) {
+		lua_pushliteral(L, MARK);
+		lua_rawget(L, -2);
+		if (lua_istable(L, -1))
+			lua_replace(L, 1);
+		lua_settop(L, 2);
+	}
+	if (lua_next(L, 1))
+		return 2;
+	lua_pushnil(L);
+	return 1;
+}
+
+/* Upvalue 1 is `next`. */
+static int
+lib_pairs(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_pushvalue(L, 1);
+	lua_pushnil(L);
+	return 3;
+}
+
+/* ---- Chance and time ---- */
 
 /* The generator of lrand48(), as Redis has it. */
 static int
@@ -308,15 +376,18 @@ lib_open_lua(lua_State *L)
 }
 
 static void
-lib_mend_string(lua_State *L)
+lib_mend(lua_State *L)
 {
-	static const char *const patterns[] = { "match", "gmatch", "gfind", "gsub" };
-
 	lua_getfield(L, -1, "string");
 	lib_wrap(L, "rep", lib_rep);
-	lib_wrap(L, "find", lib_find);
-	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
-		lib_wrap(L, patterns[i], lib_pattern);
+	script_mend_patterns(L);
+	lua_pop(L, 1);
+	lua_getfield(L, -1, "table");
+	lib_wrap(L, "sort", lib_sort);
+	lua_pop(L, 1);
+	lua_getfield(L, -1, "coroutine");
+	lib_wrap(L, "create", lib_coroutine);
+	lib_wrap(L, "wrap", lib_coroutine);
 	lua_pop(L, 1);
 }
 
@@ -324,8 +395,8 @@ void
 script_open_libs(lua_State *L)
 {
 	static const char *const removed[] = { "dofile", "loadfile", "print", "require", "module" };
-	static const char *const closed[] = { "coroutine", "string", "math", "table",
-					      "redis",     "cjson",  "bit",  "os" };
+	static const char *const closed[] = { "coroutine", "string", "math", "table",    "redis",
+					      "cjson",     "bit",    "os",   "cmsgpack", "struct" };
 	static const luaL_Reg own[] = { { "loadstring", lib_loadstring },
 					{ "load", lib_load },
 					{ "pcall", lib_pcall } };
@@ -340,9 +411,14 @@ script_open_libs(lua_State *L)
 		lua_pushcfunction(L, own[i].func);
 		lua_setfield(L, -2, own[i].name);
 	}
+	lua_pushcfunction(L, lib_next);
+	lua_pushvalue(L, -1);
+	lua_setfield(L, -3, "next");
+	lua_pushcclosure(L, lib_pairs, 1);
+	lua_setfield(L, -2, "pairs");
 	lib_wrap(L, "setmetatable", lib_change);
 	lib_wrap(L, "rawset", lib_change);
-	lib_mend_string(L);
+	lib_mend(L);
 	lua_getfield(L, -1, "math");
 	lua_pushcfunction(L, lib_random);
 	lua_setfield(L, -2, "random");
@@ -355,6 +431,10 @@ script_open_libs(lua_State *L)
 	lua_setfield(L, -2, "cjson");
 	script_open_bit(L);
 	lua_setfield(L, -2, "bit");
+	script_open_msgpack(L);
+	lua_setfield(L, -2, "cmsgpack");
+	script_open_struct(L);
+	lua_setfield(L, -2, "struct");
 	for (size_t i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
 		lib_close(L, closed[i]);
 }

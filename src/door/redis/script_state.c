@@ -19,6 +19,18 @@ script_leave(struct script *s, enum script_want wants)
 }
 
 void
+script_work(lua_State *L, size_t steps)
+{
+	struct script *s = script_of(L);
+
+	s->work += steps;
+	if (s->work < SCRIPT_SLICE_INSTRUCTIONS)
+		return;
+	s->work = 0;
+	script_leave(s, SCRIPT_WANTS_PAUSE);
+}
+
+void
 script_push_error(lua_State *L, const char *text)
 {
 	lua_createtable(L, 0, 3);
@@ -50,4 +62,14 @@ script_push_scratch(lua_State *L)
 				     "(SCRIPT_MEMORY_BYTES)");
 	lua_pushlstring(L, s->scratch.ptr ? s->scratch.ptr : "", s->scratch.len);
 	return 1;
+}
+
+void
+script_new_library(lua_State *L, const luaL_Reg *functions, size_t count)
+{
+	lua_newtable(L);
+	for (size_t i = 0; i < count; i++) {
+		lua_pushcfunction(L, functions[i].func);
+		lua_setfield(L, -2, functions[i].name);
+	}
 }

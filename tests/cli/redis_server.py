@@ -1,0 +1,24 @@
+"""A frond with Redis's door, for tests."""
+
+import re
+import urllib.request
+
+from harness import Server
+from resp import Client
+
+
+class Redis(Server):
+    """A frond with Redis's door on a free port."""
+
+    def __init__(self, cwd, *options, **kwargs):
+        super().__init__(cwd, "--redis", "127.0.0.1:0", *options, **kwargs)
+        self.port = int(re.search(r"event=redis address=127\.0\.0\.1:(\d+)",
+                                  self.read_log()).group(1))
+
+    def client(self, **kwargs):
+        return Client(self.port, **kwargs)
+
+    def metric(self, name):
+        with urllib.request.urlopen(self.url + "/_node/_local/_prometheus", timeout=30) as answer:
+            page = answer.read().decode()
+        return float(re.search(rf"^{name} (\S+)$", page, re.M).group(1))

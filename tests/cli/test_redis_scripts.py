@@ -1,0 +1,136 @@
+"""The libraries of scripts, and what holds a script within its limits."""
+
+from harness import contains, equal, main, test
+from redis_server import Redis
+
+# Each runs for ever, or for years, in a function of a library.
+ENDLESS = {
+    "a pattern": "return ('a'):rep(20000):find(('.-'):rep(30) .. 'b')",
+    "a match of a capture": "return ('a'):rep(5000):match('^(.-)(.-)(.-)(.-)%1%2b')",
+    "gsub": "while true do ('a'):rep(100000):gsub('%f[b]', '') end",
+    "gmatch": "while true do for w in ('a'):rep(3000):gmatch('.-.-b') do end end",
+    "sorting": "local t = {}; for i = 1, 100000 do t[i] = (i * 7919) % 100003 end; "
+               "while true do table.sort(t); t[1] = 5 end",
+    "sorting by a function of C": "local t = {}; for i = 1, 100000 do t[i] = i end; "
+                                  "while true do pcall(table.sort, t, rawequal) end",
+    "cjson": "local t = {}; for i = 1, 100000 do t[i] = i end; "
+             "while true do cjson.decode(cjson.encode(t)) end",
+    "cmsgpack": "local t = {}; for i = 1, 100000 do t[i] = i end; "
+                "while true do cmsgpack.unpack(cmsgpack.pack(t)) end",
+    "struct": "local f, s = ('b'):rep(5000), ('x'):rep(5000); while true do struct.unpack(f, s) end",
+    "coroutines that make others":
+        "local function f(n) if n > 0 then for i = 1, 50 do coroutine.wrap(f)(n - 1) end end end; f(40)",
+    "large memory": "local a = ('a'):rep(15000000); local b = a .. 'b'; while true do local c = a < b end",
+    "garbage": "local t = {}; for i = 1, 300000 do t[i] = {} end; while true do collectgarbage() end",
+    "concatenation": "local t = {}; for i = 1, 500000 do t[i] = '' end; "
+                     "while true do table.concat(t) end",
+    "compiling": "local text = ('a=1 '):rep(50000); while true do loadstring(text) end",
+}
+
+
+@test
+def no_function_of_a_library_holds_up_others_or_escapes_the_limits(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as other:
+        for name, script in ENDLESS.items():
+            other("CONFIG", "SET", "lua-time-limit", "0")
+            c.send("EVAL", script, "0")
+            while True: # others are served while it runs
+                other.send("SCRIPT", "KILL")
+                if other.read() == "OK":
+                    break
+            contains(str(c.read()), "Script killed by user")
+            other("CONFIG", "SET", "lua-time-limit", "50")
+            error = c.error("EVAL", script, "0")
+            assert "(lua-time-limit)" in error, f"{name}: {error}"
+        equal(c("EVAL", "return string.rep('', 1e15)", "0"), b"")
+
+
+@test
+def patterns_answer_as_those_of_lua(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        for script, expected in [
+                ("return {string.find('hello world', 'o w')}", [5, 7]),
+                ("return {string.find('hello', 'l+')}", [3, 4]),
+                ("return {string.find('a.b', '.', 2, true)}", [2, 2]),
+                ("return {string.find('abc', '()b()')}", [2, 2, 2, 3]),
+                ("return {string.match('key = value', '(%w+)%s*=%s*(%w+)')}", [b"key", b"value"]),
+                ("return string.match('  trim  ', '^%s*(.-)%s*$')", b"trim"),
+                ("return string.match('f(a(b)c)d', '%b()')", b"(a(b)c)"),
+                ("return {string.gsub('THE (quick) fox', '%f[%a]%a+', '<%0>')}",
+                 [b"<THE> (<quick>) <fox>", 3]),
+                ("return (string.gsub('abc', '%w', {a = '1', b = true and 'x'}))", b"1xc"),
+                ("return (string.gsub('abc', '', '-'))", b"-a-b-c-"),
+                ("local t = {}; for k, v in string.gmatch('a=1, b=2', '(%w)=(%w)') do t[#t + 1] = k .. v end; "
+                 "return t", [b"a1", b"b2"]),
+                ("return select(2, pcall(string.find, 'a', '%'))", b"malformed pattern (ends with '%')"),
+                ("return select(2, pcall(string.find, 'a', '[a'))", b"malformed pattern (missing ']')"),
+                ("return select(2, pcall(string.find, 'a', '%1'))", b"invalid capture index"),
+                ("return select(2, pcall(string.rep))",
+                 b"bad argument #1 to '?' (string expected, got no value)")]:
+            equal(c("EVAL", script, "0"), expected)
+
+
+@test
+def cmsgpack_packs_as_redis_does(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        for value, packed in [
+                ("1", "01"), ("-1", "ff"), ("-33", "d0df"), ("255", "ccff"), ("65536", "ce00010000"),
+                ("2^40", "cf0000010000000000"), ("-2^40", "d3ffffff0000000000"), ("1.5", "ca3fc00000"),
+                ("0.1", "cb3fb999999999999a"), ("'abc'", "a3616263"), ("('x'):rep(40)", "d928" + "78" * 40),
+                ("nil, true, false", "c0c3c2"), ("{}", "90"), ("{1, 2}", "920102"), ("{a = 1}", "81a16101"),
+                ("{1, nil, 3}", "8201010303"), ("redis.call", "c0")]:
+            equal(c("EVAL", f"return cmsgpack.pack({value})", "0").hex(), packed)
+        equal(c("EVAL", "return {cmsgpack.unpack(ARGV[1])}", "0",
+                bytes.fromhex("93a16102c3" "81a16bcd0100" "e0")),
+              [[b"a", 2, 1], [], -32])
+        equal(c("EVAL", "local m = cmsgpack.pack(1, 'two', 3); "
+                "local offset, first = cmsgpack.unpack_one(m); "
+                "return {offset, first, cmsgpack.unpack_limit(m, 5, offset)}", "0"),
+              [1, 1, -1, b"two", 3])
+        for script, text in [
+                ("cmsgpack.pack()", "MessagePack pack needs input"),
+                ("cmsgpack.unpack('\\147\\1')", "Missing bytes in input."),
+                ("cmsgpack.unpack('\\193')", "Bad data format in input."),
+                ("cmsgpack.unpack_one('a', 5)", "Start offset 5 greater than input length 1."),
+                ("cmsgpack.unpack_one('a', -1)", "Invalid request to unpack with offset of -1"),
+                ("cmsgpack.unpack(('\\145'):rep(3000))", "too many nested data structures"),
+                ("cmsgpack.unpack(('\\1'):rep(100000))", "too many return values at once"),
+                ("cmsgpack.pack = 1", "Attempt to modify a readonly table")]:
+            contains(c.error("EVAL", script, "0"), text)
+
+
+@test
+def struct_packs_by_formats(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        for args, packed in [
+                ("'>I2c0', 5, 'hello'", "0005" + b"hello".hex()), ("'<i4', -2", "feffffff"), ("'bxB', -1, 255", "ff00ff"),
+                ("'>hH', 1, 2", "00010002"), ("'s', 'ab'", "616200"), ("'!4bi4', 1, 2", "0100000002000000"),
+                ("'>d', 1.5", "3ff8000000000000"), ("'<f', 1.5", "0000c03f"), ("'>i3', 66051", "010203"),
+                ("'c3', 'abcdef'", "616263"), ("'>l', -1", "ff" * 8)]:
+            equal(c("EVAL", f"return struct.pack({args})", "0").hex(), packed)
+        equal(c("EVAL", "return {struct.unpack('>I2c0si3', ARGV[1])}", "0",
+                bytes.fromhex("0003616263" "787900" "fffffe")), [b"abc", b"xy", -2, 12])
+        equal(c("EVAL", "return {struct.size('!8bd'), struct.unpack('B', 'abc', 2)}", "0"), [16, 98, 3])
+        for script, text in [
+                ("struct.unpack('i4', 'ab')", "data string too short"),
+                ("struct.pack('i33', 1)", "integral size 33 is larger than limit of 32"),
+                ("struct.pack('i99999999999', 1)", "integral size overflow"),
+                ("struct.pack('z', 1)", "invalid format option 'z'"),
+                ("struct.size('s')", "option 's' has no fixed size"),
+                ("struct.pack('!3i', 1)", "alignment 3 is not a power of 2"),
+                ("struct.unpack('c0', 'ab')", "format 'c0' needs a previous size"),
+                ("struct.unpack('s', 'ab')", "unfinished string in data")]:
+            contains(c.error("EVAL", script, "0"), text)
+
+
+@test
+def libraries_can_be_gone_through(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        names = "local t = {}; for k in pairs(%s) do t[#t + 1] = k end; table.sort(t); return t"
+        equal(c("EVAL", names % "struct", "0"), [b"pack", b"size", b"unpack"])
+        assert b"redis" in c("EVAL", names % "_G", "0")
+        equal(c("EVAL", "return {next({}) == nil, next({5}), (next(bit)) ~= nil}", "0"), [1, 1, 1])
+        contains(c.error("EVAL", "pairs(5)", "0"), "table expected, got number")
+
+
+main()
