@@ -209,6 +209,11 @@ item_dump(struct items_dump *d, const struct timed_item *item)
 	case TIMED_SET:
 	case TIMED_ZSET:
 		return members_dump(d, item);
+	case TIMED_STREAM:
+		return err_set(d->t->err, STATUS_UNSUPPORTED,
+			       "the key \"%.*s\" is a stream, and streams are not dumped: "
+			       "frond move and frond backup take them along",
+			       STR_ARG(item->key));
 	case TIMED_LEAF:
 	case TIMED_INSERTED:
 	case TIMED_TYPES:

@@ -170,7 +170,7 @@ load_items_line(struct timed *t, const struct load_line *line, struct timed_item
 
 	TRY(bytes_read(line, json_value_find(line->members, line->count, "key"), "\"key\"", &key));
 	l.type = rows_type_read(json_value_find(line->members, line->count, "type"));
-	if (l.type == TIMED_TYPES || l.type < TIMED_VALUE)
+	if (l.type == TIMED_TYPES || l.type == TIMED_STREAM || l.type < TIMED_VALUE)
 		return err_set(line->err, STATUS_INVALID, "no key can have this \"type\"");
 	TRY(load_line_u64(line, "written_us", &l.write_us));
 	TRY(load_line_u64(line, "expires_ms", &l.expires_ms));

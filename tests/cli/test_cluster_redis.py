@@ -224,6 +224,17 @@ def what_waits_in_one_process_is_served_by_another_one(cwd):
 
 
 @test
+def who_waits_for_entries_of_a_stream_gets_those_of_another_process(cwd):
+    with doors(cwd) as (one, two, _), one.client() as c, two.client() as other:
+        other("XADD", "s", "1-0", "a", "b")
+        for number in range(2, 5):
+            c.send("XREAD", "BLOCK", "0", "STREAMS", "s", "none", "$", "$")
+            until_blocked(one, 1)
+            other("XADD", "s", f"{number}-0", "n", number)
+            equal(c.read(), [[b"s", [[b"%d-0" % number, [b"n", b"%d" % number]]]]])
+
+
+@test
 def a_wait_outlasts_other_databases_of_the_same_name_and_other_types(cwd):
     with doors(cwd) as (a, b, _):
         with a.client() as waits, b.client() as c:

@@ -219,9 +219,30 @@ class Commands:
         ]
         return [[self.random.choice(["eval", "eval", "eval_ro"]), self.random.choice(texts), 0, *command]]
 
+    def id(self):
+        return self.random.choice(["-", "+", "0", "$", "5", "5-1", "7-3", "(5-1", "9-18446744073709551615",
+                                   f"{self.random.randrange(9)}-{self.random.randrange(4)}", "x"])
+
+    def streams(self):
+        k, m, i = self.key, self.member, self.id
+        r = self.random
+        new = ["*" if r.random() < 0.02 else f"{r.randrange(12)}-{r.choice('*01234')}" for _ in range(2)]
+        trim = [["maxlen", r.randrange(5)], ["minid", i()], ["maxlen", "=", r.randrange(-1, 5)], []]
+        return [
+            ["xadd", k(), *r.choice(trim), new[0], *self.pairs(m, m)],
+            ["xadd", k(), "nomkstream", new[1], m(), m()], ["xadd", k(), new[0], m()],
+            ["xlen", k()], ["xrange", k(), i(), i(), *self.maybe("count", r.randrange(-1, 3))[:2]],
+            ["xrange", k(), i(), i()], ["xrevrange", k(), i(), i(), "count", r.randrange(-1, 3)],
+            ["xdel", k(), i(), i()], ["xtrim", k(), *r.choice(trim)],
+            ["xtrim", k(), "maxlen", "~", 3, *self.maybe("limit")],
+            ["xread", "count", r.randrange(3), "streams", k(), k(), i(), i()],
+            ["xread", "streams", k(), i()], ["xsetid", k(), i()],
+            ["xsetid", k(), i(), "entriesadded", r.randrange(9), "maxdeletedid", i()],
+        ]
+
     def next(self):
         kinds = [self.strings, self.keys, self.hashes, self.sets, self.lists, self.zsets,
-                 self.scripts, self.databases, self.scans]
+                 self.scripts, self.streams, self.databases, self.scans]
         return [str(arg) for arg in self.random.choice(self.random.choice(kinds)())]
 
 

@@ -6,9 +6,9 @@
 /* ---- Categories ---- */
 
 const char *const acl_categories[] = {
-	"keyspace", "read",     "write",     "set",        "sortedset",   "list",
-	"hash",     "string",   "bitmap",    "pubsub",     "admin",       "fast",
-	"slow",     "blocking", "dangerous", "connection", "transaction", "scripting",
+	"keyspace",  "read",       "write",       "set",       "sortedset", "list", "hash",
+	"string",    "bitmap",     "pubsub",      "admin",     "fast",      "slow", "blocking",
+	"dangerous", "connection", "transaction", "scripting", "stream",
 };
 const size_t acl_category_count = sizeof(acl_categories) / sizeof(acl_categories[0]);
 
@@ -56,6 +56,8 @@ acl_is_in_category(const struct command *command, size_t category)
 		return command->group == GROUP_CONNECTION;
 	if (strcmp(name, "transaction") == 0)
 		return command->group == GROUP_TRANSACTIONS;
+	if (strcmp(name, "stream") == 0)
+		return command->group == GROUP_STREAM;
 	return command->group == GROUP_SCRIPTING;
 }
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "door/redis/redis_int.h"
+#include "model/timed/item.h"
 
 enum {
 	USER_BYTES = 256 * 1024, /* what is kept of a person: roles and rules */
@@ -38,6 +39,7 @@ client_new(struct redis *r, struct net_stream *stream)
 	event_init(&c->wake);
 	buf_init(&c->push, CLIENT_PUSH_BYTES);
 	buf_init(&c->out, REDIS_REPLY_BYTES);
+	buf_init(&c->block_ids, REQUEST_ARGS * sizeof(struct timed_stream_id));
 	c->big = BUF_INIT_OF(REDIS_REQUEST_BYTES, arena_part(net_stream_arena(stream)));
 	buf_init(&c->name, CLIENT_NAME_BYTES);
 	buf_init(&c->lib_name, CLIENT_NAME_BYTES);
@@ -84,6 +86,7 @@ client_free(struct client *c)
 	buf_release(&c->push);
 	buf_release(&c->out);
 	buf_release(&c->big);
+	buf_release(&c->block_ids);
 	buf_release(&c->name);
 	buf_release(&c->lib_name);
 	buf_release(&c->lib_version);

@@ -119,6 +119,9 @@ struct client {
 	uint64_t ticket;
 	bool saw_other;    /* at a key that it waits for is something else */
 	uint64_t block_ms; /* how long the command may wait; 0: for ever */
+
+	/* The fiber's: behind which ids XREAD waits, a struct timed_stream_id for each stream. */
+	struct buf block_ids;
 };
 
 /* On its fiber. NULL when out of memory. Adds it to the list. */

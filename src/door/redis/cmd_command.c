@@ -37,6 +37,7 @@ static const char *const group_names[COMMAND_GROUPS] = {
 	[GROUP_CONNECTION] = "connection",
 	[GROUP_SERVER] = "server",
 	[GROUP_SCRIPTING] = "scripting",
+	[GROUP_STREAM] = "stream",
 };
 
 static void

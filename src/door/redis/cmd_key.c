@@ -376,6 +376,8 @@ object_encoding(struct timed_item *item, const char **ret)
 	TRY(timed_count(item, &count));
 	if (item->type == TIMED_LIST)
 		*ret = "quicklist";
+	else if (item->type == TIMED_STREAM)
+		*ret = "stream";
 	else if (item->type == TIMED_SET)
 		*ret = "hashtable";
 	else if (count <= SMALL_MEMBERS)

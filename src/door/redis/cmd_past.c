@@ -123,6 +123,7 @@ past_run(struct call *c, const struct command *command, uint64_t us)
 	inner.command = command;
 	inner.argv += 2;
 	inner.argc -= 2;
+	inner.in_exec = true; /* nothing comes to the past: XREAD must not wait */
 	status = txn_db_there(&inner, c->db, &t);
 	if (status == STATUS_OK && !t)
 		status = err_set(c->x->err, STATUS_INVALID, "the database \"%u\" keeps no history",

@@ -297,7 +297,7 @@ cmd_sort(struct call *c)
 	if (!sort_parse(c, &s))
 		return STATUS_OK;
 	TRY(txn_item(c, c->argv[1], &item));
-	if (item->type == TIMED_VALUE || item->type == TIMED_HASH)
+	if (item->type == TIMED_VALUE || item->type == TIMED_HASH || item->type == TIMED_STREAM)
 		return call_wrong_type(c);
 	TRY(sort_collect(c, item, &s, &e, &count));
 	/* A set has no order; what is stored, or a script gets, is the same each time. */

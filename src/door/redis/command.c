@@ -83,6 +83,22 @@ keys_add_store(struct keys *k, const struct str *argv, size_t argc)
 		keys_add(k, found, found + 1, 1);
 }
 
+/* XREAD … STREAMS key … id …: as many keys as ids. */
+static bool
+keys_add_streams(struct keys *k, const struct str *argv, size_t argc)
+{
+	size_t at = 1;
+
+	while (at < argc && !str_eq_nocase(argv[at], STR("streams")))
+		at += str_eq_nocase(argv[at], STR("count")) || str_eq_nocase(argv[at], STR("block"))
+			      ? 2
+			      : 1;
+	if (at >= argc || (argc - at - 1) % 2)
+		return false;
+	keys_add(k, at + 1, at + 1 + (argc - at - 1) / 2, 1);
+	return true;
+}
+
 static bool keys_find(struct keys *k, const struct command *command, const struct str *argv,
 		      size_t argc);
 
@@ -119,6 +135,8 @@ keys_find_movable(struct keys *k, const struct command *command, const struct st
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
 		if (strcmp(command->name, counted[i].name) == 0)
 			return keys_add_counted(k, argv, argc, counted[i].numkeys);
+	if (strcmp(command->name, "xread") == 0)
+		return keys_add_streams(k, argv, argc);
 	if (strcmp(command->name, "frond.at") == 0)
 		return keys_add_inner(k, command, argv, argc);
 	if (strcmp(command->name, "sort") == 0)

@@ -59,6 +59,8 @@ data_type_name(enum timed_type type)
 		return "zset";
 	case TIMED_LIST:
 		return "list";
+	case TIMED_STREAM:
+		return "stream";
 	default:
 		return "none";
 	}

@@ -18,7 +18,7 @@ event_brings(const char *event)
 	static const char *const events[] = {
 		"lpush",       "rpush",       "linsert",    "sortstore", "zadd",
 		"zincr",       "copy_to",     "rename_to",  "move_to",   "zrangestore",
-		"zunionstore", "zinterstore", "zdiffstore",
+		"zunionstore", "zinterstore", "zdiffstore", "xadd",
 	};
 
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)

@@ -17,6 +17,7 @@ enum {
 	SENT_BYTES = 64 * 1024, /* of answers, before they are given to the stream */
 	SHOWN_BYTES = 128,      /* of an unknown command and of its arguments, in an error */
 	IDLE_LOOK_MS = 1000,
+	OTHERS_LOOK_MS = 1000, /* for entries that other processes have added to a stream */
 };
 
 /* Commands that came one after the other, and are run together. */
@@ -62,6 +63,18 @@ client_is_leaving(struct client *c)
 	       event_is_set(net_stream_stopping_event(c->stream));
 }
 
+/*
+ * Until when the client waits before it looks again. An entry does not change the header of its
+ * stream, which is what a process watches (others.h): so whoever only reads looks now and then.
+ */
+static uint64_t
+block_look_ns(const struct client *c, const struct job *job, uint64_t deadline)
+{
+	uint64_t look = clock_after_ms(OTHERS_LOOK_MS);
+
+	return c->redis->others && job->reads && look < deadline ? look : deadline;
+}
+
 /* Runs the unit until it has something, or must not wait any longer. */
 static void
 block_until_done(struct client *c, struct job *job, bool looks, struct arena *arena)
@@ -85,7 +98,7 @@ block_until_done(struct client *c, struct job *job, bool looks, struct arena *ar
 			job->cannot_block = true;
 			continue;
 		}
-		signals = client_wait(c, false, deadline);
+		signals = client_wait(c, false, block_look_ns(c, job, deadline));
 		if (client_flush_push(c) != STATUS_OK || signals & CLIENT_KILLED ||
 		    client_is_leaving(c)) {
 			c->end = CLIENT_ENDS;
@@ -119,7 +132,9 @@ waits_for_source(const struct command *command)
 static void
 serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 {
-	struct job job = { .client = c, .units = unit, .count = 1, .out = &c->out };
+	/* Who only reads leaves what is there to others, and looks without waiting for them. */
+	bool reads = unit->command->flags & COMMAND_READONLY;
+	struct job job = { .client = c, .units = unit, .count = 1, .reads = reads, .out = &c->out };
 	struct err err = { 0 };
 	enum status status;
 	size_t *places;
@@ -146,9 +161,10 @@ serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 	}
 	client_set_blocked(c, true);
 	unit->waited = true;
-	block_until_done(c, &job, first, arena);
+	block_until_done(c, &job, first || reads, arena);
 	client_set_blocked(c, false);
 	effects_unblock(c);
+	buf_release(&c->block_ids);
 	/* More may be there, and what came while it was still in the list has woken nobody else. */
 	for (size_t i = 0; i < count; i++)
 		effects_ready(c->redis, unit->db, unit->argv[places[i]]);

@@ -246,6 +246,7 @@ draw_value(const struct timed_cell *cell, struct arena *arena, struct buf *ret)
 	case TIMED_VALUE:
 	case TIMED_ZSET:
 	case TIMED_LIST:
+	case TIMED_STREAM:
 	case TIMED_TYPES:
 		break;
 	}

@@ -1,6 +1,7 @@
 /*
  * Items: the rows of a database without columns whose keys are one component of bytes, as Redis's
- * keys are. An item is one value of bytes, or a collection: a hash, a set, a sorted set, a list.
+ * keys are. An item is one value of bytes, or a collection: a hash, a set, a sorted set, a list, a
+ * stream.
  * README.md has the layout.
  *
  * A struct timed_item is one item in one transaction (struct timed): its key, and what its header
@@ -328,6 +329,77 @@ MUST_USE enum status timed_list_remove(struct timed_item *item,
 				       const struct timed_element *elements, size_t count);
 /* Removes all but the `count` from index `from` on. The item goes with the last. */
 MUST_USE enum status timed_list_trim(struct timed_item *item, uint64_t from, uint64_t count);
+
+/* ---- Streams (stream.c) ---- */
+
+/* Of an entry; in their order entries lie. */
+struct timed_stream_id {
+	uint64_t ms; /* since 1970, where nobody says something else */
+	uint64_t seq;
+};
+
+int timed_stream_id_cmp(struct timed_stream_id a, struct timed_stream_id b);
+/* The next one, or the one before; false: there is none, and the id stays. */
+bool timed_stream_id_next(struct timed_stream_id *id);
+bool timed_stream_id_before(struct timed_stream_id *id);
+
+/* What a stream says of itself; all 0: it is not there. */
+struct timed_stream {
+	struct timed_stream_id last;    /* of the entry that came last, though it may be gone */
+	struct timed_stream_id deleted; /* the greatest that was deleted by its id */
+	uint64_t added;                 /* entries that it ever had */
+};
+
+MUST_USE enum status timed_stream_get(struct timed_item *item, struct timed_stream *ret);
+/* The item is there. */
+MUST_USE enum status timed_stream_set(struct timed_item *item, const struct timed_stream *stream);
+
+struct timed_entry {
+	struct timed_stream_id id;
+	struct str *fields; /* a field, its value, … */
+	size_t count;       /* of both */
+};
+
+struct timed_entries {
+	struct timed_entry *entries;
+	size_t count;
+};
+
+/*
+ * Adds an entry, and keeps `stream` right, which is what timed_stream_get() has returned. Makes the
+ * item. The caller has seen to it that the id is greater than the last one.
+ */
+MUST_USE enum status timed_stream_add(struct timed_item *item, struct timed_stream *stream,
+				      const struct timed_entry *entry);
+
+/* Entries from one id up to another, both included. */
+struct timed_stream_range {
+	struct timed_stream_id from;
+	struct timed_stream_id to;
+	bool reverse;
+	size_t limit; /* 0: all */
+};
+
+MUST_USE enum status timed_stream_range(struct timed_item *item,
+					const struct timed_stream_range *range,
+					struct timed_entries *ret);
+
+/* Deletes entries; the item stays, also without any. */
+MUST_USE enum status timed_stream_delete(struct timed_item *item, struct timed_stream *stream,
+					 const struct timed_stream_id *ids, size_t count,
+					 uint64_t *ret_deleted);
+
+struct timed_stream_trim {
+	bool by_length;
+	uint64_t length;              /* by_length: so many stay */
+	struct timed_stream_id least; /* else: those from here on stay */
+	uint64_t limit;               /* so many go at most; 0: all */
+	uint64_t step;                /* so many at a time, or none; 0: any number */
+};
+
+/* Deletes the entries that came first. */
+MUST_USE enum status timed_stream_trim(struct timed_item *item,
+				       const struct timed_stream_trim *trim, uint64_t *ret_deleted);
 
 /* ---- Whole databases (items.c) ---- */
 

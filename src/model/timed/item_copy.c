@@ -55,6 +55,18 @@ copy_body(struct timed_item *item, struct timed_item *to)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/* What a stream says of itself, which lies behind the stamp. */
+static enum status
+copy_stream(struct timed_item *item, struct timed_item *to)
+{
+	struct timed_stream stream;
+
+	if (item->type != TIMED_STREAM)
+		return STATUS_OK;
+	TRY(timed_stream_get(item, &stream));
+	return timed_stream_set(to, &stream);
+}
+
 enum status
 timed_item_copy(struct timed_item *item, struct timed_item *to)
 {
@@ -63,6 +75,7 @@ timed_item_copy(struct timed_item *item, struct timed_item *to)
 		TRY(timed_body_make(to));
 		TRY(timed_item_touch(to));
 		TRY(copy_body(item, to));
+		TRY(copy_stream(item, to));
 	}
 	return timed_item_store(to);
 }

@@ -22,12 +22,14 @@ enum timed_part {
 	TIMED_PART_OWNER = 6,  /* → the key of the header, where members expire by themselves */
 	TIMED_PART_DUE = 7,    /* (ms, name) → '': of a hash, a member that expires by itself */
 	TIMED_PART_DUES = 8,   /* → how many of those there are */
+	TIMED_PART_STREAM = 9, /* → the ids that a stream has had */
 };
 
 enum {
 	TIMED_SHA_BYTES = 32,
 	TIMED_CUT_BYTES = TIMED_WHOLE_BYTES + TIMED_SHA_BYTES, /* of a name that was cut */
 	TIMED_SCORE_BYTES = 8,
+	TIMED_STREAM_BYTES = 40,  /* of what a stream says of itself */
 	TIMED_PLACE_BYTES = 800,  /* of a position in a list */
 	TIMED_HEADER_BYTES = 100, /* of a header beside the key and the value */
 	TIMED_LEAF_BYTES = 50,    /* of a member likewise */

@@ -13,7 +13,7 @@ draw_type(enum timed_type type, struct buf *ret)
 	static const char *const names[TIMED_TYPES] = {
 		[TIMED_HASH] = "[Redis-Hash-Type]",      [TIMED_SET] = "[Redis-Set-Type]",
 		[TIMED_ZSET] = "[Redis-SortedSet-Type]", [TIMED_LIST] = "[Redis-List-Type]",
-		[TIMED_VALUE] = "[Redis-String-Type]",
+		[TIMED_VALUE] = "[Redis-String-Type]",   [TIMED_STREAM] = "[Redis-Stream-Type]",
 	};
 
 	buf_append_cstr(ret, names[type] ? names[type] : "[?]");

@@ -258,6 +258,7 @@ enum timed_type {
 	TIMED_SET = 4,      /* a map whose values are null */
 	TIMED_ZSET = 5,     /* of an item (item.h): members with scores, and in their order */
 	TIMED_LIST = 6,     /* of an item: elements in an order */
+	TIMED_STREAM = 7,   /* of an item: entries in the order of their ids */
 	TIMED_TYPES,
 };
 
