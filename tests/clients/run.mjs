@@ -27,8 +27,11 @@ import queries from './suites/queries.mjs';
 import replicator from './suites/replicator.mjs';
 import browser from './suites/browser.mjs';
 import walk from './suites/walk.mjs';
+import ioredis from './suites/ioredis.mjs';
+import nodeRedis from './suites/node-redis.mjs';
+import bullmq from './suites/bullmq.mjs';
 
-const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, walk];
+const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, walk, ioredis, nodeRedis, bullmq];
 const SAMPLE_DOCUMENTS = 2000;
 
 const here = path.dirname(fileURLToPath(import.meta.url));
