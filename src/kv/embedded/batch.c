@@ -165,8 +165,6 @@ batch_delete_range_unseen(struct batch *b, const struct mutation *m)
 	memset(b->near, 0, sizeof(b->near));
 	while ((n = tree_at_or_after(&b->keys, m->key)) && str_cmp(n->key, m->value) < 0)
 		tree_remove(&b->keys, n);
-	/* Before it is written: readers of later snapshots must know (disk.c). */
-	atomic_store_explicit(&b->store->has_deleted_ranges, true, memory_order_release);
 	rocksdb_writebatch_delete_range(b->writes, m->key.ptr, m->key.len, m->value.ptr,
 					m->value.len);
 	return span_add(&b->deleted, b->arena, m->key, m->value);

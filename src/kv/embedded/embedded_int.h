@@ -158,10 +158,9 @@ struct emb_store {
 	struct emb_versions versions;
 	struct emb_queue queue;
 	struct watches *watches;
-	struct committer *committer;    /* NULL when read-only */
-	atomic_bool has_deleted_ranges; /* or may have some: disk.c says what follows from that */
-	struct emb_disk disk;           /* of reads */
-	struct emb_disk log;            /* of commits */
+	struct committer *committer; /* NULL when read-only */
+	struct emb_disk disk;        /* of reads */
+	struct emb_disk log;         /* of commits */
 	struct emb_entities entities;
 
 	/* Copies of what the resolver has, which only the committer may look at: */
@@ -232,9 +231,8 @@ struct emb_tx {
 	 * looked at inside the gate only, and NULL if the handle has been replaced in the meantime.
 	 */
 	rocksdb_iterator_t *lookup;
-	rocksdb_iterator_t *finder; /* the same for last pairs of ranges that have several */
-	bool has_lookup;            /* the owner has made one of them */
-	bool lookup_from_cache, finder_from_cache;
+	rocksdb_iterator_t *finder;       /* the same for last pairs of ranges that have several */
+	bool has_lookup;                  /* the owner has made one of them */
 	uint64_t several[EMB_TX_SEVERAL]; /* hashes of where such ranges begin */
 
 	struct mutation *first; /* the log */

@@ -151,22 +151,6 @@ emb_handle_versions(struct emb_store *store, uint64_t *ret_version,
 	return STATUS_OK;
 }
 
-/*
- * RocksDB gives the sums of its files' properties as text. Opening a store for writing puts the
- * contents of its log into files, so files are all there is.
- */
-bool
-emb_handle_has_deleted_ranges(struct emb_store *store)
-{
-	static const char name[] = "# range deletions=";
-	char *text = rocksdb_property_value(store->db, "rocksdb.aggregated-table-properties");
-	const char *found = text ? strstr(text, name) : NULL;
-	bool none = found && strncmp(found + sizeof(name) - 1, "0;", 2) == 0;
-
-	rocksdb_free(text);
-	return !none;
-}
-
 enum status
 emb_handle_use(struct emb_store *store, struct gate_pass *ret, struct err *err)
 {

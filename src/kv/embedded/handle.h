@@ -28,9 +28,6 @@ MUST_USE enum status emb_handle_versions(struct emb_store *store, uint64_t *ret_
 					 uint8_t ret_metadata[KV_VERSIONSTAMP_TX_BYTES],
 					 struct err *err);
 
-/* True if a file has a deleted range, or may have one. */
-bool emb_handle_has_deleted_ranges(struct emb_store *store);
-
 /*
  * Enters the gate for a use of the handle that is no read of a transaction; the caller leaves it.
  * While the store is being opened again it waits, at most for EMB_SWITCH_WAIT_MS; any thread or

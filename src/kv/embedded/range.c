@@ -2,17 +2,15 @@
  * Reading a range: the pairs of the snapshot and those of the overlay, merged in one pass, and
  * collected in the buffers of the job. The functions of read.c and ahead.c call it.
  *
- * A reading may stop half way, because memory does not have the rest or the disk proves slow. Then
- * the whole range is read again elsewhere (disk.h), and range_begin_answer() throws away what had
- * been collected. Nothing but the buffers and the job has changed until then.
+ * A reading may stop half way, because the disk proves slow. Then the whole range is read again
+ * elsewhere (disk.h), and range_begin_answer() throws away what had been collected. Nothing but the
+ * buffers and the job has changed until then.
  */
 #include <assert.h>
 
 #include "kv/embedded/range_int.h"
 
 enum {
-	READ_TIER_ALL = 0,
-	READ_TIER_CACHE = 1,
 	PATIENCE_PAIRS = 16, /* between two looks at the clock, a power of two */
 	LOOKUP_SKIPS = 16,   /* deleted keys in a row that a lookup steps over */
 };
@@ -250,20 +248,12 @@ range_set_bounds(const struct range_job *job)
 	rocksdb_readoptions_set_iterate_upper_bound(options, job->end.ptr, job->end.len);
 }
 
-static bool
-range_from_memory(const struct range_job *job)
-{
-	return job->read.tier == EMB_DISK_MEMORY;
-}
-
 static rocksdb_iterator_t *
 range_make_iterator(const struct range_job *job, bool within_entity)
 {
 	rocksdb_readoptions_t *options = job->iterate;
 
 	rocksdb_readoptions_set_snapshot(options, job->tx->snapshot->snapshot);
-	rocksdb_readoptions_set_read_tier(options,
-					  range_from_memory(job) ? READ_TIER_CACHE : READ_TIER_ALL);
 	rocksdb_readoptions_set_total_order_seek(options, !within_entity);
 	rocksdb_readoptions_set_max_skippable_internal_keys(options,
 							    within_entity ? LOOKUP_SKIPS : 0);
@@ -363,13 +353,10 @@ range_look_up(struct range_job *job)
 	char *error = NULL;
 	bool done;
 
-	if (tx->lookup && tx->lookup_from_cache != range_from_memory(job))
-		range_drop_lookup(tx);
 	range_set_bounds(job);
 	if (!tx->lookup)
 		tx->lookup = range_make_iterator(job, true);
 	tx->has_lookup = true;
-	tx->lookup_from_cache = range_from_memory(job);
 	job->it = tx->lookup;
 	range_begin_answer(job);
 	rocksdb_iter_seek_to_first(job->it);
@@ -406,8 +393,6 @@ range_go_through(struct range_job *job)
 	range_collect_all(job);
 	rocksdb_iter_get_error(job->it, &error);
 	rocksdb_iter_destroy(job->it);
-	if (error && range_from_memory(job) && emb_is_incomplete(error))
-		job->read.incomplete = true;
 	if (job->read.incomplete)
 		rocksdb_free(error);
 	else if (error)
@@ -424,20 +409,15 @@ range_find_last(struct range_job *job)
 	struct emb_tx *tx = job->tx;
 	char *error = NULL;
 
-	if (tx->finder && tx->finder_from_cache != range_from_memory(job))
-		range_drop_lookup(tx);
 	range_set_bounds(job);
 	if (!tx->finder)
 		tx->finder = range_make_iterator(job, false);
 	tx->has_lookup = true;
-	tx->finder_from_cache = range_from_memory(job);
 	job->it = tx->finder;
 	range_begin_answer(job);
 	rocksdb_iter_seek_to_last(job->it);
 	range_collect_all(job);
 	rocksdb_iter_get_error(job->it, &error);
-	if (error && range_from_memory(job) && emb_is_incomplete(error))
-		job->read.incomplete = true;
 	if (job->read.incomplete)
 		rocksdb_free(error);
 	else if (error)

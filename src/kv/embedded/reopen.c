@@ -264,8 +264,6 @@ reopen_replace(struct emb_store *store, struct err *why)
 		emb_handle_close(store);
 		return status == STATUS_CORRUPT ? KV_STORE_LOST : KV_STORE_FAILED;
 	}
-	if (emb_handle_has_deleted_ranges(store) || state != KV_STORE_OPEN)
-		atomic_store_explicit(&store->has_deleted_ranges, true, memory_order_release);
 	emb_versions_reopened(store, version, metadata);
 	if (version > published)
 		watches_complete_all(store->watches);

@@ -203,10 +203,6 @@ store_open_at(struct emb_store *store, const struct kv_options *options, struct 
 		TRY(emb_directory_sync(store->path, err));
 	TRY(store_check_format(store, options, err));
 	TRY(store_read_versions(store, err));
-	/* A store that is open for reading only has its log in memory, of which no one can tell. */
-	atomic_init(&store->has_deleted_ranges, options->read_only ||
-							emb_reopen_state(store) != KV_STORE_OPEN ||
-							emb_handle_has_deleted_ranges(store));
 	status = store_start(store, err);
 	if (status != STATUS_OK)
 		store_stop(store);
