@@ -1,53 +1,39 @@
 /* Reading values; value.c has how they are stored. */
 #include "model/timed/item_int.h"
 
-enum {
-	READ_WAVE = 16, /* chunks that are read side by side */
-};
-
 /* Copies what a chunk has of the bytes from `offset` on that `to` is for. */
 static enum status
-chunk_copy(struct timed_item *item, uint64_t n, struct str chunk, uint64_t offset, char *to,
+chunk_copy(struct timed_item *item, const struct kv_pair *pair, uint64_t offset, char *to,
 	   size_t len)
 {
-	uint64_t at = n * TIMED_CHUNK_BYTES, from, until;
+	struct tuple_reader r = tuple_reader(str_skip(pair->key, item->body.len));
+	uint64_t part, n, at, from, until;
 
-	if (chunk.len > TIMED_CHUNK_BYTES)
+	if (tuple_next_u64(&r, &part) != STATUS_OK || tuple_next_u64(&r, &n) != STATUS_OK ||
+	    pair->value.len > TIMED_CHUNK_BYTES)
 		return timed_item_corrupt(item);
+	at = n * TIMED_CHUNK_BYTES;
 	from = at > offset ? at : offset;
-	until = at + chunk.len < offset + len ? at + chunk.len : offset + len;
+	until = at + pair->value.len < offset + len ? at + pair->value.len : offset + len;
 	if (from < until)
-		memcpy(to + (from - offset), chunk.ptr + (from - at), (size_t)(until - from));
+		memcpy(to + (from - offset), pair->value.ptr + (from - at), (size_t)(until - from));
 	return STATUS_OK;
 }
 
-/* Point reads: a chunk that a range passed over would be taken for NULs. */
 static enum status
 chunks_read(struct timed_item *item, uint64_t offset, char *to, size_t len)
 {
-	uint64_t n = offset / TIMED_CHUNK_BYTES, end = (offset + len - 1) / TIMED_CHUNK_BYTES + 1;
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
+	struct str begin, end;
+	struct kv_pair pair;
+	enum status status;
 
-	while (n < end) {
-		struct arena_mark mark = arena_mark(item->arena);
-		size_t count = end - n < READ_WAVE ? (size_t)(end - n) : READ_WAVE;
-		struct timed_got asked[READ_WAVE];
-		struct str key, chunk;
-
-		for (size_t i = 0; i < count; i++) {
-			TRY(timed_chunk_key(item, n + i, &key));
-			TRY(timed_data_ask(item->t, key, KV_READ, &asked[i]));
-		}
-		for (size_t i = 0; i < count; i++) {
-			TRY(timed_data_wait(item->t, &asked[i], item->arena, &chunk));
-			if (chunk.ptr)
-				TRY(chunk_copy(item, n + i, chunk, offset, to, len));
-			if (asked[i].future)
-				kv_future_free(asked[i].future);
-		}
-		arena_reset(item->arena, mark);
-		n += count;
-	}
-	return STATUS_OK;
+	TRY(timed_chunk_key(item, offset / TIMED_CHUNK_BYTES, &begin));
+	TRY(timed_chunk_key(item, (offset + len - 1) / TIMED_CHUNK_BYTES + 1, &end));
+	TRY(timed_cursor_open(&scan, item->t, begin, end, NULL));
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK)
+		TRY(chunk_copy(item, &pair, offset, to, len));
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 enum status
