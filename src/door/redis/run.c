@@ -520,12 +520,14 @@ queue_join(struct run_queue *q, struct job *job)
 
 /*
  * Takes the job's lanes, and has it lead a group or join one that gathers; or has it wait for
- * somebody who runs it, or for its turn to lead.
+ * somebody who runs it, or for its turn to lead. True if it leads. Otherwise the job is others'
+ * until it is woken, and its fiber reads nothing of it.
  */
-static void
+static bool
 job_enqueue(struct run_queue *q, struct job *job)
 {
 	uint64_t taken;
+	bool leads;
 
 	pthread_mutex_lock(&q->lock);
 	taken = q->busy;
@@ -546,7 +548,9 @@ job_enqueue(struct run_queue *q, struct job *job)
 			q->gathered = 1;
 		}
 	}
+	leads = job->leads;
 	pthread_mutex_unlock(&q->lock);
+	return leads;
 }
 
 static bool
@@ -566,8 +570,7 @@ job_run_in_turn(struct redis *r, struct job *job, struct arena *arena)
 	job->leads = false;
 	job->small = job_is_small(job);
 	event_init(&job->woken);
-	job_enqueue(&r->queue, job);
-	if (!job->leads)
+	if (!job_enqueue(&r->queue, job))
 		(void)event_wait(&job->woken, WAIT_FOREVER);
 	if (job->leads)
 		job_lead(r, job, arena);
