@@ -309,15 +309,16 @@ others_read(struct others *o, struct kv_tx *tx)
 static void
 others_turn_messages(struct others *o)
 {
-	bool due = false;
+	bool due = false, listens;
 	struct kv_tx *tx;
 
 	pthread_mutex_lock(&o->lock);
 	if (o->listens && !pubsub_has_subscribers(o->redis))
 		o->listens = false;
+	listens = o->listens;
 	pthread_mutex_unlock(&o->lock);
 	for (unsigned i = 0; i < MESSAGES_SHARDS; i++) {
-		if (!o->listens)
+		if (!listens)
 			watch_drop(&o->shards[i]);
 		else
 			due |= watch_take(o, &o->shards[i]) || !o->shards[i];
