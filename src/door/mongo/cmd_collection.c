@@ -89,7 +89,7 @@ create_body(struct kv_tx *tx, void *arg)
 	if (o->data.is_there)
 		return call_fail(c, MONGO_NAMESPACE_EXISTS, "Collection %.*s already exists.",
 				 STR_ARG(o->data.ns));
-	return plain_create(tx, o->data.ns, PLAIN_PACKED, str_of("\5\0\0\0", 5), &c->err);
+	return plain_create(tx, o->data.ns, PLAIN_PACKED, BSON_EMPTY, &c->err);
 }
 
 enum status
@@ -336,6 +336,19 @@ walk_collections(struct call *c, struct str prefix, take_collection *take, void 
 	return status;
 }
 
+/* The index by _id, which every collection has. */
+static void
+put_id_index(struct call *c, struct str name)
+{
+	bson_begin_document(c->reply, name);
+	bson_put_int32(c->reply, STR("v"), 2);
+	bson_begin_document(c->reply, STR("key"));
+	bson_put_int32(c->reply, STR("_id"), 1);
+	bson_end(c->reply);
+	bson_put_string(c->reply, STR("name"), STR("_id_"));
+	bson_end(c->reply);
+}
+
 static enum status
 put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 {
@@ -353,20 +366,14 @@ put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 		status = catalog_open_bare(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err);
 		if (status != STATUS_OK)
 			return status;
-		bson_put_document(c->reply, STR("options"), str_of("\5\0\0\0", 5));
+		bson_put_document(c->reply, STR("options"), BSON_EMPTY);
 		bson_begin_document(c->reply, STR("info"));
 		bson_put_bool(c->reply, STR("readOnly"), false);
 		bson_put_binary(c->reply, STR("uuid"), UUID_SUBTYPE,
 				str_of(db->uuid, sizeof(db->uuid)));
 		bson_end(c->reply);
 		catalog_db_unref(db);
-		bson_begin_document(c->reply, STR("idIndex"));
-		bson_put_int32(c->reply, STR("v"), 2);
-		bson_begin_document(c->reply, STR("key"));
-		bson_put_int32(c->reply, STR("_id"), 1);
-		bson_end(c->reply);
-		bson_put_string(c->reply, STR("name"), STR("_id_"));
-		bson_end(c->reply);
+		put_id_index(c, STR("idIndex"));
 	}
 	bson_end(c->reply);
 	return STATUS_OK;
@@ -426,13 +433,7 @@ mongo_run_list_indexes(struct call *c)
 	bson_put_int64(c->reply, STR("id"), 0);
 	bson_put_string(c->reply, STR("ns"), ns);
 	bson_begin_array(c->reply, STR("firstBatch"));
-	bson_begin_document(c->reply, STR(""));
-	bson_put_int32(c->reply, STR("v"), 2);
-	bson_begin_document(c->reply, STR("key"));
-	bson_put_int32(c->reply, STR("_id"), 1);
-	bson_end(c->reply);
-	bson_put_string(c->reply, STR("name"), STR("_id_"));
-	bson_end(c->reply);
+	put_id_index(c, STR(""));
 	bson_end(c->reply);
 	bson_end(c->reply);
 	return STATUS_OK;

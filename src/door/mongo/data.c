@@ -72,7 +72,7 @@ data_begin(struct data *d, struct kv_tx *tx)
 	status = catalog_open(tx, cache, CATALOG_SPACE_MONGO, d->ns, &d->db, &ignored);
 	cache_give(m, cache);
 	if (status == STATUS_NOT_FOUND && d->creates) {
-		TRY(plain_create(tx, d->ns, PLAIN_PACKED, str_of("\5\0\0\0", 5), err));
+		TRY(plain_create(tx, d->ns, PLAIN_PACKED, BSON_EMPTY, err));
 		status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, d->ns, &d->db, err);
 	}
 	if (status == STATUS_NOT_FOUND)
