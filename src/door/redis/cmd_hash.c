@@ -255,6 +255,12 @@ cmd_llen(struct call *c)
 	return count_generic(c, TIMED_LIST);
 }
 
+enum status
+cmd_xlen(struct call *c)
+{
+	return count_generic(c, TIMED_STREAM);
+}
+
 static enum status
 hash_all(struct call *c, bool names, bool values)
 {

@@ -9,20 +9,6 @@ enum {
 	NODE_ENTRIES = 100, /* of a node of Redis's, which XINFO counts */
 };
 
-enum status
-cmd_xlen(struct call *c)
-{
-	struct timed_item *item;
-	uint64_t count;
-
-	TRY(data_item(c, 1, TIMED_STREAM, &item));
-	if (!item)
-		return STATUS_OK;
-	TRY(timed_count(item, &count));
-	reply_int(c->reply, (int64_t)count);
-	return STATUS_OK;
-}
-
 /* ---- XRANGE, XREVRANGE ---- */
 
 /* One end of a range: "-", "+", an id, or "(" and an id. False: an error has been answered. */
