@@ -377,6 +377,16 @@ range_look_up(struct range_job *job)
 	return done;
 }
 
+/* A reading that was given up is done again elsewhere, so its error does not count. */
+static void
+range_take_error(struct range_job *job, char *error)
+{
+	if (job->read.incomplete)
+		rocksdb_free(error);
+	else if (error)
+		job->status = emb_error(error, "reading a range", job->err);
+}
+
 static void
 range_go_through(struct range_job *job)
 {
@@ -393,15 +403,12 @@ range_go_through(struct range_job *job)
 	range_collect_all(job);
 	rocksdb_iter_get_error(job->it, &error);
 	rocksdb_iter_destroy(job->it);
-	if (job->read.incomplete)
-		rocksdb_free(error);
-	else if (error)
-		job->status = emb_error(error, "reading a range", job->err);
+	range_take_error(job, error);
 }
 
 /*
- * Reads the last pair of a range that has several, as a lookup has found before. A transaction that
- * goes on looking for such pairs moves one iterator from one range to the next.
+ * Reads the last pair of a range. A lookup has been in vain before, since the range has several. A
+ * transaction that looks for more such pairs moves one iterator from range to range.
  */
 static void
 range_find_last(struct range_job *job)
@@ -418,10 +425,7 @@ range_find_last(struct range_job *job)
 	rocksdb_iter_seek_to_last(job->it);
 	range_collect_all(job);
 	rocksdb_iter_get_error(job->it, &error);
-	if (job->read.incomplete)
-		rocksdb_free(error);
-	else if (error)
-		job->status = emb_error(error, "reading a range", job->err);
+	range_take_error(job, error);
 	if (job->read.incomplete || job->status != STATUS_OK || tx->base.kind != KV_TX_READ_WRITE)
 		range_drop_lookup(tx);
 }
