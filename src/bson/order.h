@@ -55,7 +55,7 @@ enum {
  * set to true, which it is not otherwise set to: cut keys are in order, but values that are not
  * equal may have the same. No component is the beginning of another one, so a cut key never equals
  * a whole one. The buffer's maximum must leave BSON_KEY_ROOM(most), else STATUS_LIMIT.
- * STATUS_NOMEM; what texts->put_key() returned.
+ * Fails with STATUS_NOMEM, or as texts->put_key() does.
  */
 MUST_USE enum status bson_key_put(struct buf *key, const struct bson_value *v, size_t most,
 				  const struct bson_texts *texts, bool *ret_cut);

@@ -118,9 +118,9 @@ void timed_at(struct timed *t, uint64_t ms);
 void timed_at_us(struct timed *t, uint64_t us);
 
 /*
- * Gives what is written from now on this write time, in microseconds since 1970, instead of the
- * moment of the transaction; 0: the moment again. For what comes back from a dump. If the time is
- * later than the moment, because the clock of the source was ahead, it becomes the moment.
+ * Sets the write time of what is written from now on, in microseconds since 1970; 0: the moment of
+ * the transaction, as without this call. For what comes back from a dump. A time that is later than
+ * the moment, because the clock of the source was ahead, becomes the moment.
  */
 MUST_USE enum status timed_written_at(struct timed *t, uint64_t us);
 
