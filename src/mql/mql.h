@@ -45,6 +45,7 @@ enum mql_code {
 	MQL_EMPTY_FIELD_NAME = 56,
 	MQL_IMMUTABLE_FIELD = 66,
 	MQL_NOT_SUPPORTED = 115,
+	MQL_UNKNOWN_EXPRESSION = 168,
 	MQL_CONVERSION_FAILURE = 241,
 	MQL_TOO_LARGE = 10334,
 };
@@ -56,6 +57,7 @@ struct mql {
 	int64_t now_ms;        /* $$NOW and $currentDate: since 1970, one for all documents */
 	uint64_t cluster_time; /* $currentDate's timestamps */
 	int code;              /* of the failure; 0 where MongoDB has none */
+	unsigned depth;        /* of the expression that is being compiled: 0 outside of one */
 };
 
 #endif

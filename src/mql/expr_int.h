@@ -1,0 +1,162 @@
+/*
+ * How operators are added. Each is a row of the table of its theme; expr_ops.c lists the tables.
+ *
+ * The usual operator has run(): its arguments are evaluated before, MQL_MISSING among them. If they
+ * all are constants, it is run once, at compilation. Operators that evaluate only some of their
+ * arguments, or that bind variables, have compile() and make a node with a run function of its own.
+ */
+#ifndef FROND_MQL_EXPR_INT_H
+#define FROND_MQL_EXPR_INT_H
+
+#include "mql/expr.h"
+#include "mql/mql_int.h"
+
+struct mql_expr_op;
+
+typedef enum status mql_expr_run_fn(const struct mql_expr *e, struct mql *q,
+				    const struct mql_env *env, struct bson_value *ret);
+
+/* A node. */
+struct mql_expr {
+	mql_expr_run_fn *run;
+	const struct mql_expr_op *op; /* NULL: no operator */
+	struct mql_expr **args;       /* an argument that is left out is NULL */
+	size_t count;
+	const void *more;        /* of the operator that has made the node */
+	size_t number;           /* likewise */
+	struct bson_value value; /* of a constant */
+};
+
+/* What is wrong with an object of named arguments. */
+enum mql_expr_fault {
+	MQL_FAULT_NOT_OBJECT, /* "$filter only supports an object as its argument" */
+	MQL_FAULT_UNKNOWN,    /* "Unrecognized parameter to $filter: x" */
+	MQL_FAULT_MISSING,    /* "Missing 'input' parameter to $filter" */
+	MQL_FAULTS,
+};
+
+/* Operators' flags. */
+enum {
+	MQL_EXPR_CHANGES = 1, /* its value is another one each time: never a constant */
+};
+
+struct mql_expr_op {
+	const char *name; /* "$add" */
+
+	/* How many arguments; `most` -1: any number. One that is no array is the only one. */
+	int least, most;
+
+	/*
+	 * With names there is one argument, an object of those members: a list that NULL
+	 * ends. run() gets their values in this order, MQL_MISSING for those that are left
+	 * out. `required` has a bit for each that must not be. `codes` are MongoDB's
+	 * numbers for the faults; where its texts are others, fault() fails.
+	 */
+	const char *const *names;
+	unsigned required;
+	int codes[MQL_FAULTS];
+	enum status (*fault)(struct mql *q, const struct mql_expr_op *op, enum mql_expr_fault fault,
+			     struct str name, const struct bson_value *arg);
+
+	enum status (*run)(struct mql *q, const struct bson_value *args, size_t count,
+			   struct bson_value *ret);
+	/* Instead of run(); it looks at `arg` by itself, though mql_expr_args() helps. */
+	enum status (*compile)(struct mql *q, const struct mql_expr_op *op,
+			       const struct bson_value *arg, const struct mql_scope *scope,
+			       struct mql_expr **ret);
+	unsigned flags;
+	int number; /* for operators that share a function: which it is */
+	/* Like run(), for those that share a function. */
+	enum status (*run_op)(struct mql *q, const struct mql_expr_op *op,
+			      const struct bson_value *args, size_t count, struct bson_value *ret);
+};
+
+/* The tables of the themes, each ended by a row without a name. */
+extern const struct mql_expr_op mql_expr_arith_ops[];
+extern const struct mql_expr_op mql_expr_logic_ops[];
+
+/* NULL: no operator has this name. */
+const struct mql_expr_op *mql_expr_op_of(struct str name);
+
+/* ---- Compiling ---- */
+
+MUST_USE enum status mql_expr_new(struct mql *q, const struct mql_expr_op *op, mql_expr_run_fn *run,
+				  size_t count, struct mql_expr **ret);
+
+/* Arguments by position, or by op->names: a node with them compiled, that is run by `run`. */
+MUST_USE enum status mql_expr_args(struct mql *q, const struct mql_expr_op *op,
+				   const struct bson_value *arg, const struct mql_scope *scope,
+				   mql_expr_run_fn *run, struct mql_expr **ret);
+
+/*
+ * Reads an object of op->names without compiling: `ret` has room for all of them, and MQL_MISSING
+ * for those that are left out.
+ */
+MUST_USE enum status mql_expr_named(struct mql *q, const struct mql_expr_op *op,
+				    const struct bson_value *arg, struct bson_value *ret);
+
+/* The values of all arguments, MQL_MISSING for those that are NULL: `ret` has room for e->count. */
+MUST_USE enum status mql_expr_run_args(const struct mql_expr *e, struct mql *q,
+				       const struct mql_env *env, struct bson_value *ret);
+
+/* Whether an object that is computed may have a member of that name: no "$", no dots, not empty. */
+MUST_USE enum status mql_expr_check_name(struct mql *q, struct str name);
+
+/* Makes a node a constant if all of its arguments are and it can be run; never fails otherwise. */
+MUST_USE enum status mql_expr_fold(struct mql *q, struct mql_expr *e);
+
+MUST_USE enum status mql_expr_of_value(struct mql *q, const struct bson_value *v,
+				       struct mql_expr **ret);
+
+/* ---- Values ---- */
+
+static inline bool
+mql_is_missing(const struct bson_value *v)
+{
+	return (int)v->type == MQL_MISSING;
+}
+
+/* Null, undefined, or missing: what most operators answer null to. */
+static inline bool
+mql_is_nullish(const struct bson_value *v)
+{
+	return (int)v->type == MQL_MISSING || v->type == BSON_NULL || v->type == BSON_UNDEFINED;
+}
+
+/* As errors have it: "missing" for a value that is not there. */
+static inline const char *
+mql_expr_type(const struct bson_value *v)
+{
+	return mql_is_missing(v) ? "missing" : bson_type_name(v->type);
+}
+
+/* What MongoDB takes for true; a missing value is false. */
+static inline bool
+mql_expr_true(const struct bson_value *v)
+{
+	return !mql_is_missing(v) && bson_is_true(v);
+}
+
+/* As bson_compare_values(), with the collation; a missing value comes right behind MinKey. */
+int mql_expr_compare(const struct mql *q, const struct bson_value *a, const struct bson_value *b);
+
+/* An integer that fits 32 bits, of any type of number; false for all other values. */
+bool mql_expr_int32(const struct bson_value *v, int32_t *ret);
+
+/* A string whose bytes are copied into the arena. */
+MUST_USE enum status mql_expr_string(struct mql *q, struct str text, struct bson_value *ret);
+
+/* The elements of an array, in the arena. */
+MUST_USE enum status mql_expr_values(struct mql *q, const struct bson_value *array,
+				     struct bson_value **ret, size_t *ret_count);
+
+/* An array of values; those that are missing become null. */
+MUST_USE enum status mql_expr_array(struct mql *q, const struct bson_value *values, size_t count,
+				    struct bson_value *ret);
+
+/* A document; members whose value is missing are left out. */
+MUST_USE enum status mql_expr_document(struct mql *q, const struct str *names,
+				       const struct bson_value *values, size_t count,
+				       struct bson_value *ret);
+
+#endif
