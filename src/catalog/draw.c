@@ -45,6 +45,8 @@ root_name(uint64_t number)
 		return "people";
 	case KV_ROOT_MESSAGES:
 		return "messages";
+	case KV_ROOT_SESSIONS:
+		return "sessions";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

@@ -6,6 +6,7 @@
 #include "access/person.h"
 #include "cli/cli.h"
 #include "door/couch/couch.h"
+#include "door/mongo/session.h"
 #include "door/redis/messages.h"
 #include "model/plain/plain.h"
 #include "model/revisioned/revisioned.h"
@@ -57,6 +58,7 @@ main(int argc, char **argv)
 	couch_follow_designs();
 	person_register();
 	messages_register();
+	session_register();
 	argp_program_version = "frond " FROND_VERSION;
 	if (argc < 2) {
 		print_help(stderr);

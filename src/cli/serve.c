@@ -23,6 +23,7 @@
 #include "cli/stopping.h"
 #include "cli/welcome.h"
 #include "door/couch/couch.h"
+#include "door/mongo/mongo.h"
 #include "door/redis/redis.h"
 #include "http/server.h"
 #include "http/settings.h"
@@ -437,6 +438,8 @@ make_chores(struct serve *s, struct err *err)
 	couch_chores_add(s->couch, s->chores);
 	if (s->redis.redis)
 		redis_chores_add(s->redis.redis, s->chores);
+	if (s->mongo.mongo)
+		mongo_chores_add(s->mongo.mongo, s->chores);
 	return STATUS_OK;
 }
 

@@ -25,6 +25,7 @@ enum {
 	KV_ROOT_PEOPLE = 11,     /* (ROOT, 11, name): a person, for every door */
 	KV_ROOT_VIEW_WORK = 12,  /* (ROOT, 12, P, id): a design document with views to build */
 	KV_ROOT_MESSAGES = 13,   /* (ROOT, 13, shard, versionstamp): what Redis's clients publish */
+	KV_ROOT_SESSIONS = 14,   /* (ROOT, 14, id, user): what MongoDB's clients may send again */
 	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result */
 };
 

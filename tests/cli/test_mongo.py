@@ -404,7 +404,8 @@ def what_is_not_there_yet_is_refused_by_name(cwd):
                                ({"find": 1}, 2), ({"find": ""}, 73),
                                ({"insert": "c", "documents": []}, 16),
                                ({"insert": "c", "documents": [1]}, 14),
-                               ({"insert": "c", "documents": [{}], "txnNumber": Int64(1)}, 20),
+                               ({"insert": "c", "documents": [{}], "lsid": {"id": bytes(16)},
+                                 "txnNumber": Int64(1), "autocommit": False}, 20),
                                ({"aggregate": "c", "pipeline": []}, 59)):
             equal(c.fails(document, db="d")["code"], code)
         answer = c({"update": "c", "updates": [{"q": {}, "u": {"$inc": {"a": 1}}}]}, db="d")

@@ -2,6 +2,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/data.h"
+#include "door/mongo/run.h"
 #include "door/mongo/mongo_int.h"
 
 enum {
@@ -71,10 +72,9 @@ one_run(struct call *c, struct one *o, kv_body *body)
 	struct str ns;
 	enum status status;
 
-	TRY(data_check_no_transaction(c));
 	TRY(data_ns(c, &ns));
 	data_init(&o->data, c, ns, false);
-	status = kv_run(c->mongo->config.store, body, o, NULL, &c->err);
+	status = call_run(c, body, o);
 	data_fini(&o->data);
 	return status;
 }
@@ -179,9 +179,8 @@ mongo_run_rename(struct call *c)
 	if (!memchr(o.to.ptr, '.', o.to.len) || o.to.len > DATA_NS_BYTES)
 		return call_fail(c, MONGO_INVALID_NAMESPACE, "Invalid target namespace: %.*s",
 				 (int)(o.to.len < 100 ? o.to.len : 100), o.to.ptr);
-	TRY(data_check_no_transaction(c));
 	o.data.call = c;
-	return kv_run(c->mongo->config.store, rename_body, &o, NULL, &c->err);
+	return call_run(c, rename_body, &o);
 }
 
 /* ---- count and figures ---- */
@@ -222,7 +221,7 @@ figures_read(struct call *c, struct figures *f)
 
 	TRY(data_ns(c, &ns));
 	data_init(&f->data, c, ns, false);
-	status = kv_run_read(c->mongo->config.store, figures_body, f, &c->err);
+	status = call_read(c, figures_body, f);
 	data_fini(&f->data);
 	return status;
 }
@@ -540,9 +539,8 @@ mongo_run_drop_database(struct call *c)
 	d.prefix = arena_printf(c->arena, "%.*s.", STR_ARG(c->db));
 	if (!d.prefix.ptr)
 		return STATUS_LIMIT;
-	TRY(data_check_no_transaction(c));
 	while (d.more)
-		TRY(kv_run(c->mongo->config.store, drop_database_body, &d, NULL, &c->err));
+		TRY(call_run(c, drop_database_body, &d));
 	bson_put_string(c->reply, STR("dropped"), c->db);
 	return STATUS_OK;
 }

@@ -3,6 +3,7 @@
 #include "door/mongo/commands.h"
 #include "door/mongo/cursor.h"
 #include "door/mongo/data.h"
+#include "door/mongo/run.h"
 
 enum {
 	FIND_FILTER,
@@ -269,7 +270,6 @@ find_run(struct call *c, struct batch *b)
 	uint64_t left = limit ? limit : UINT64_MAX;
 	int64_t id = 0;
 
-	TRY(data_check_no_transaction(c));
 	TRY(find_check(c));
 	TRY(find_order(c, &b->range.reverse));
 	if (call_has(c, FIND_FILTER))
@@ -279,7 +279,7 @@ find_run(struct call *c, struct batch *b)
 	b->want = (uint64_t)call_i64(c, FIND_BATCH, FIRST_BATCH_DOCS);
 	if (b->want > left)
 		b->want = left;
-	TRY(kv_run_read(c->mongo->config.store, batch_read, b, &c->err));
+	TRY(call_read(c, batch_read, b));
 	left -= limit ? b->count : 0;
 	if (b->more && left && !call_bool(c, FIND_SINGLE, false))
 		TRY(find_keep(c, b, left, &id));
@@ -318,7 +318,7 @@ more_run(struct call *c, struct cursor *cursor, struct batch *b)
 	b->want = size ? (uint64_t)size : UINT64_MAX;
 	if (b->want > cursor->left)
 		b->want = cursor->left;
-	TRY(kv_run_read(c->mongo->config.store, batch_read, b, &c->err));
+	TRY(call_read(c, batch_read, b));
 	if (cursor->left != UINT64_MAX)
 		cursor->left -= b->count;
 	b->more = b->more && cursor->left;

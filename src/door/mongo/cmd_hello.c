@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "door/mongo/client.h"
+#include "door/mongo/cluster_time.h"
 #include "door/mongo/commands.h"
 
 enum {
@@ -120,7 +121,7 @@ put_last_write(struct call *c)
 	bson_begin_document(c->reply, STR("lastWrite"));
 	for (int i = 0; i < 2; i++) {
 		bson_begin_document(c->reply, i ? STR("majorityOpTime") : STR("opTime"));
-		bson_put_timestamp(c->reply, STR("ts"), now_ms / 1000 << 32 | 1);
+		bson_put_timestamp(c->reply, STR("ts"), time_of_version(time_now(c)));
 		bson_put_int64(c->reply, STR("t"), ELECTION_TERM);
 		bson_end(c->reply);
 		bson_put_date(c->reply, i ? STR("majorityWriteDate") : STR("lastWriteDate"),

@@ -8,6 +8,8 @@
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/data.h"
+#include "door/mongo/retry.h"
+#include "door/mongo/run.h"
 
 enum {
 	WRITE_STATEMENTS,
@@ -54,6 +56,7 @@ struct writing {
 	struct progress now;     /* in the present attempt */
 	struct plain_doc staged; /* of the first statement that is left, if it is large */
 	bool is_staged;
+	struct retry retry;
 };
 
 /* Counts the statements, which have limits, and looks that each is a document. */
@@ -87,8 +90,8 @@ writing_begin(struct writing *w, struct call *c, bool creates)
 	buf_init(&w->errors, WRITE_ERROR_BYTES);
 	buf_init(&w->upserted, WRITE_ERROR_BYTES);
 	TRY(data_check_concern(c));
-	TRY(data_check_no_transaction(c));
 	TRY(count_statements(c));
+	TRY(retry_init(&w->retry, c));
 	TRY(data_ns(c, &ns));
 	data_init(&w->data, c, ns, creates);
 	data_list_begin(&w->done.list, &c->args[WRITE_STATEMENTS]);
@@ -99,6 +102,7 @@ static void
 writing_end(struct writing *w)
 {
 	data_fini(&w->data);
+	retry_fini(&w->retry);
 	buf_release(&w->errors);
 	buf_release(&w->upserted);
 }
@@ -110,7 +114,8 @@ writing_attempt(struct writing *w, struct kv_tx *tx)
 	w->now = w->done;
 	w->errors.len = w->done.errors_len;
 	w->upserted.len = w->done.upserted_len;
-	return data_begin(&w->data, tx);
+	TRY(data_begin(&w->data, tx));
+	return retry_begin(&w->retry, tx);
 }
 
 /* The attempt has committed. */
@@ -119,6 +124,7 @@ writing_keep(struct writing *w)
 {
 	w->done = w->now;
 	w->is_staged = false;
+	retry_keep(&w->retry);
 }
 
 static void
@@ -197,7 +203,7 @@ writing_run(struct writing *w, kv_body *page, enum status (*before)(struct writi
 			return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
 		if (before)
 			TRY(before(w));
-		TRY(kv_run(c->mongo->config.store, page, w, NULL, &c->err));
+		TRY(call_run(c, page, w));
 		writing_keep(w);
 	}
 	return STATUS_OK;
@@ -216,6 +222,7 @@ writing_answer(struct writing *w, enum status status)
 	}
 	if (status == STATUS_OK) {
 		put_documents(b, STR("writeErrors"), &w->errors);
+		retry_put(&w->retry);
 		data_put_concern(w->call);
 	}
 	writing_end(w);
@@ -251,6 +258,8 @@ insert_one(struct writing *w, struct str given, size_t *bytes)
 		return note_failure(w, MONGO_DUPLICATE_KEY, text, &id);
 	}
 	w->now.matched += status == STATUS_OK;
+	if (status == STATUS_OK)
+		return retry_note(&w->retry, w->now.index, STR(""));
 	return settle(w, status);
 }
 
@@ -258,6 +267,7 @@ static enum status
 insert_page(struct kv_tx *tx, void *arg)
 {
 	struct writing *w = arg;
+	struct str known;
 	size_t bytes = 0;
 
 	TRY(writing_attempt(w, tx));
@@ -269,6 +279,13 @@ insert_page(struct kv_tx *tx, void *arg)
 			w->now.ends = true;
 			break;
 		}
+		if (retry_find(&w->retry, w->now.index, &known)) {
+			w->now.matched++;
+			w->now.index++;
+			if (w->is_staged)
+				break; /* it was this one */
+			continue;
+		}
 		/* A large one has a transaction of its own, for which it is staged. */
 		if (doc.len > PLAIN_AHEAD_BYTES - MONGO_ID_ROOM && (docs || !w->is_staged)) {
 			w->now.list = before;
@@ -279,7 +296,7 @@ insert_page(struct kv_tx *tx, void *arg)
 		if (w->now.ends || w->is_staged)
 			break;
 	}
-	return STATUS_OK;
+	return retry_end(&w->retry, tx);
 }
 
 static enum status
@@ -301,7 +318,7 @@ insert_stage(struct writing *w)
 
 	if (!data_list_next(&list, &given) || given.len <= PLAIN_AHEAD_BYTES - MONGO_ID_ROOM)
 		return STATUS_OK;
-	TRY(kv_run(c->mongo->config.store, make_collection, w, NULL, &c->err));
+	TRY(call_run(c, make_collection, w));
 	status = data_document(c, given, &doc);
 	if (status == STATUS_OK)
 		status = plain_stage(c->mongo->config.store, w->data.db, doc, &w->staged, &c->err);
@@ -384,21 +401,32 @@ delete_all(struct writing *w, size_t most, bool *ret_more)
 static enum status
 delete_statement(struct writing *w, struct str statement, bool *ret_more)
 {
+	uint64_t matched = w->now.matched;
 	struct deletion d;
+	struct str known;
 	enum status status;
 
 	*ret_more = false;
 	TRY(read_deletion(w->call, statement, &d));
+	if (w->retry.on && !d.one)
+		return call_fail(w->call, MONGO_INVALID_OPTIONS,
+				 "Cannot use (or request) retryable writes with limit=0");
+	if (retry_find(&w->retry, w->now.index, &known)) {
+		w->now.matched++;
+		return STATUS_OK;
+	}
 	if (!w->data.is_there)
 		return STATUS_OK;
 	if (!d.filter.by_id) {
 		TRY(delete_all(w, d.one ? 1 : DELETE_PAGE_DOCS, ret_more));
 		*ret_more = *ret_more && !d.one;
-		return STATUS_OK;
+	} else {
+		status = plain_delete(&w->data.plain, &d.filter.id, STR(""), w->call->arena);
+		w->now.matched += status == STATUS_OK;
+		if (status != STATUS_OK)
+			return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 	}
-	status = plain_delete(&w->data.plain, &d.filter.id, STR(""), w->call->arena);
-	w->now.matched += status == STATUS_OK;
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	return w->now.matched == matched ? STATUS_OK : retry_note(&w->retry, w->now.index, STR(""));
 }
 
 static enum status
@@ -423,7 +451,7 @@ delete_page(struct kv_tx *tx, void *arg)
 		}
 		w->now.index++;
 	}
-	return STATUS_OK;
+	return retry_end(&w->retry, tx);
 }
 
 enum status
@@ -524,18 +552,49 @@ make_replacement(struct writing *w, const struct replacing *r, const struct bson
 }
 
 static void
-note_upserted(struct writing *w, struct str doc)
+note_upserted(struct writing *w, const struct bson_value *id)
 {
-	struct bson_value id = BSON_OF_NULL;
 	struct bson_builder b;
 
-	(void)bson_find(doc, STR("_id"), &id);
 	bson_builder_init(&b, &w->upserted);
 	bson_begin(&b);
 	bson_put_int32(&b, STR("index"), (int32_t)w->now.index);
-	bson_put(&b, STR("_id"), &id);
+	bson_put(&b, STR("_id"), id);
 	bson_end(&b);
 	w->now.upserted_len = w->upserted.len;
+}
+
+/* What is stored of an update: {m: 1} if it has changed a document, {u: id} if it has added one. */
+static enum status
+note_update(struct writing *w, const struct bson_value *upserted)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(2 * PLAIN_ID_VALUE_BYTES);
+	struct bson_builder b;
+
+	if (!w->retry.on)
+		return STATUS_OK;
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	if (upserted)
+		bson_put(&b, STR("u"), upserted);
+	else
+		bson_put_int32(&b, STR("m"), 1);
+	bson_end(&b);
+	TRY(buf_status(&made));
+	return retry_note(&w->retry, w->now.index, buf_str(&made));
+}
+
+/* Counts an update that was done by an earlier request. */
+static void
+count_update(struct writing *w, struct str known)
+{
+	struct bson_value v;
+
+	w->now.matched++;
+	if (bson_find(known, STR("m"), NULL))
+		w->now.modified++;
+	if (bson_find(known, STR("u"), &v))
+		note_upserted(w, &v);
 }
 
 static enum status
@@ -545,11 +604,15 @@ update_statement(struct writing *w, struct str statement)
 	struct bson_value id = BSON_OF_NULL;
 	struct plain_doc one;
 	struct replacing r;
-	struct str old, doc;
+	struct str old, doc, known;
 	enum status status;
 	bool there;
 
 	TRY(read_replacing(c, statement, &r));
+	if (retry_find(&w->retry, w->now.index, &known)) {
+		count_update(w, known);
+		return STATUS_OK;
+	}
 	status = find_replaced(w, &r, &old);
 	there = status == STATUS_OK;
 	if (!there && (status != STATUS_NOT_FOUND || !r.upsert))
@@ -568,11 +631,15 @@ update_statement(struct writing *w, struct str statement)
 	one = plain_doc_of(doc);
 	if (there) {
 		w->now.modified++;
-		return plain_replace(&w->data.plain, &one, false, PLAIN_EVENT_REPLACE, STR(""),
-				     c->arena);
+		TRY(plain_replace(&w->data.plain, &one, false, PLAIN_EVENT_REPLACE, STR(""),
+				  c->arena));
+		return note_update(w, NULL);
 	}
-	note_upserted(w, doc);
-	return plain_insert(&w->data.plain, &one, c->arena);
+	id = BSON_OF_NULL;
+	(void)bson_find(doc, STR("_id"), &id);
+	note_upserted(w, &id);
+	TRY(plain_insert(&w->data.plain, &one, c->arena));
+	return note_update(w, &id);
 }
 
 static enum status
@@ -596,7 +663,7 @@ update_page(struct kv_tx *tx, void *arg)
 		TRY(settle(w, status));
 		w->now.index++;
 	}
-	return STATUS_OK;
+	return retry_end(&w->retry, tx);
 }
 
 /* True if a statement may add a document, for which the collection has to be there. */

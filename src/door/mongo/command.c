@@ -230,6 +230,39 @@ read_lsid(struct call *c, const struct bson_value *v)
 }
 
 static enum status
+read_number(struct call *c, const struct bson_value *v)
+{
+	if (v->type != BSON_INT64 && v->type != BSON_INT32)
+		return arg_wrong_type(c, STR("txnNumber"), v, ARG_INT);
+	if (v->n < 0)
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "BSON field 'txnNumber' value must be >= 0, actual value '%lld'",
+				 (long long)v->n);
+	c->has_number = true;
+	c->number = v->n;
+	return STATUS_OK;
+}
+
+/* What a request says of its session has to fit together. */
+static enum status
+check_session(struct call *c)
+{
+	if (c->has_number && !c->lsid.ptr)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "Transaction number requires a session ID to also be specified");
+	if (bson_find(c->body, STR("autocommit"), NULL))
+		return call_fail(c, MONGO_ILLEGAL_OPERATION,
+				 "transactions of several commands are not there yet");
+	if (c->has_number && !(c->command->flags & COMMAND_RETRIES))
+		return call_fail(c, MONGO_NOT_RETRYABLE,
+				 "txnNumber may only be provided for multi-document transactions "
+				 "and retryable write commands. autocommit:false was not provided, "
+				 "and %s is not a retryable write command.",
+				 c->command->name);
+	return STATUS_OK;
+}
+
+static enum status
 read_collection(struct call *c)
 {
 	struct str name = c->first.text;
@@ -260,12 +293,15 @@ call_read_args(struct call *c)
 			TRY(read_db(c, &e.value));
 		else if (str_eq(e.name, STR("lsid")))
 			TRY(read_lsid(c, &e.value));
+		else if (str_eq(e.name, STR("txnNumber")))
+			TRY(read_number(c, &e.value));
 		else if (arg_find(c->command, e.name) >= 0 || !is_generic(e.name))
 			TRY(arg_set(c, &e));
 	}
 	if (!c->db.ptr)
 		return call_fail(c, MONGO_NO_DB, "OP_MSG requests require a $db argument");
 	TRY(args_read_sequences(c));
+	TRY(check_session(c));
 	for (size_t k = 0; c->command->args && c->command->args[k].name; k++)
 		if (c->command->args[k].types & ARG_REQUIRED && !c->args[k].given)
 			return call_fail(c, MONGO_FIELD_MISSING,

@@ -51,6 +51,7 @@ enum command_flags {
 	COMMAND_COLLECTION = 1 << 3, /* its own member is a collection's name */
 	COMMAND_WRITES = 1 << 4,     /* it changes data */
 	COMMAND_PRIVATE = 1 << 5,    /* it is about passwords: currentOp does not show it */
+	COMMAND_RETRIES = 1 << 6,    /* a write that may be sent again, with its number (retry.h) */
 };
 
 struct command {
@@ -81,12 +82,16 @@ struct call {
 	struct str collection;               /* of COMMAND_COLLECTION */
 	struct arg_value args[COMMAND_ARGS]; /* in the order of command->args */
 	struct str lsid;                     /* the session's id; ptr NULL: none was sent */
+	bool has_number;                     /* txnNumber was sent */
+	bool in_transaction;                 /* autocommit: false */
+	int64_t number;                      /* txnNumber */
 	struct bson_builder *reply;
 	struct arena *arena;
 	bool exhaust; /* more answers may follow without being asked for */
 	bool again;   /* set by the handler: they do, so it is called again */
 	struct err err;
-	int code; /* MongoDB's, of the failure; 0: by the status */
+	int code;         /* MongoDB's, of the failure; 0: by the status */
+	uint64_t version; /* of the store, that it has seen or made; 0: none yet */
 };
 
 /* The whole table (table.c). */

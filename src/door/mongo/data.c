@@ -219,16 +219,6 @@ find_concern(struct call *c, struct bson_value *ret)
 }
 
 enum status
-data_check_no_transaction(struct call *c)
-{
-	if (bson_find(c->body, STR("txnNumber"), NULL))
-		return call_fail(c, MONGO_ILLEGAL_OPERATION,
-				 "transactions, and writes that may be sent again, are not there "
-				 "yet: connect with retryWrites=false");
-	return STATUS_OK;
-}
-
-enum status
 data_check_concern(struct call *c)
 {
 	struct bson_value w;

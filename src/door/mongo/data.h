@@ -71,9 +71,6 @@ bool data_list_next(struct data_list *l, struct str *ret);
 
 /* ---- Write concern ---- */
 
-/* Fails for a write of a transaction, or one that may be sent again: these are not there yet. */
-MUST_USE enum status data_check_no_transaction(struct call *c);
-
 /* Fails for one that makes no sense. Every write is on disk before it is answered. */
 MUST_USE enum status data_check_concern(struct call *c);
 /* Appends the writeConcernError of one that a single member cannot fulfil. */

@@ -53,10 +53,12 @@ static const struct {
 	{ 186, "ClientMetadataCannotBeMutated" },
 	{ 197, "InvalidIndexSpecificationOption" },
 	{ 206, "NoSuchSession" },
+	{ 217, "IncompleteTransactionHistory" },
 	{ 223, "IllegalOpMsgFlag" },
 	{ 225, "TransactionTooOld" },
 	{ 233, "TooManyDocumentSequences" },
 	{ 238, "NotImplemented" },
+	{ 239, "SnapshotTooOld" },
 	{ 241, "ConversionFailure" },
 	{ 251, "NoSuchTransaction" },
 	{ 263, "OperationNotSupportedInTransaction" },
@@ -68,6 +70,7 @@ static const struct {
 	{ 11000, "DuplicateKey" },
 	{ 11601, "Interrupted" },
 	{ 14031, "OutOfDiskSpace" },
+	{ 50768, "NotARetryableWriteCommand" },
 };
 
 const char *

@@ -8,9 +8,17 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "catalog/chores.h"
+#include "catalog/keys.h"
 #include "door/mongo/cursor.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/serve.h"
+#include "door/mongo/session.h"
+
+enum {
+	SWEEP_PAUSE_MS = 5 * 60 * 1000,
+	SWEEP_MORE_MS = 100,
+};
 
 struct mongo *
 mongo_new(const struct mongo_config *config)
@@ -26,6 +34,7 @@ mongo_new(const struct mongo_config *config)
 	pthread_mutex_init(&m->clients_lock, NULL);
 	pthread_mutex_init(&m->caches_lock, NULL);
 	pthread_mutex_init(&m->cursors_lock, NULL);
+	m->swept = (struct buf)CATALOG_KEY_INIT;
 	m->stream = (struct net_stream_options){
 		.serve = mongo_serve,
 		.arg = m,
@@ -41,12 +50,36 @@ mongo_free(struct mongo *m)
 		return;
 	assert(!m->clients);
 	cursors_fini(m);
+	buf_release(&m->swept);
 	for (size_t i = 0; i < m->cache_count; i++)
 		catalog_cache_free(m->caches[i]);
 	pthread_mutex_destroy(&m->cursors_lock);
 	pthread_mutex_destroy(&m->caches_lock);
 	pthread_mutex_destroy(&m->clients_lock);
 	mem_free(m);
+}
+
+static enum status
+sweep_sessions(void *arg, struct chore_turn *turn, struct err *err)
+{
+	struct mongo *m = arg;
+	uint64_t old = clock_wall_ms() - MONGO_SESSION_MINUTES * 60 * 1000;
+
+	return session_sweep(m->config.store, old, &m->swept, &turn->more, err);
+}
+
+void
+mongo_chores_add(struct mongo *m, struct chores *chores)
+{
+	chores_add(chores, &(struct chore){
+				   .name = "sweep_mongo_sessions",
+				   .run = sweep_sessions,
+				   .arg = m,
+				   .leased = true,
+				   .unlisted = true,
+				   .pause_ms = SWEEP_PAUSE_MS,
+				   .more_ms = SWEEP_MORE_MS,
+			   });
 }
 
 struct net_stream_options *

@@ -44,6 +44,10 @@ struct mongo *mongo_new(const struct mongo_config *config);
 /* After all connections have ended. NULL is fine. */
 void mongo_free(struct mongo *m);
 
+/* Adds the chore that removes what is stored of old sessions. The door outlives the registry. */
+struct chores;
+void mongo_chores_add(struct mongo *m, struct chores *chores);
+
 /* The options of net_stream_protocol for its connections; the door's. */
 struct net_stream_options *mongo_stream_options(struct mongo *m);
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/buf.h"
 #include "bson/bson.h"
 #include "catalog/catalog.h"
 #include "door/mongo/mongo.h"
@@ -36,6 +37,9 @@ struct mongo {
 	pthread_mutex_t caches_lock;
 	struct catalog_cache *caches[MONGO_CACHES];
 	size_t cache_count;
+
+	_Atomic uint64_t version; /* the newest of the store that a command has seen; 0: none */
+	struct buf swept;         /* where the chore of sessions goes on */
 
 	pthread_mutex_t cursors_lock;
 	struct cursor *cursors;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "door/mongo/client.h"
+#include "door/mongo/cluster_time.h"
 #include "door/mongo/command.h"
 #include "loop/step.h"
 
@@ -189,6 +190,7 @@ run_command(struct call *c)
 				 c->command->name);
 	TRY(call_read_args(c));
 	TRY(check_rights(c));
+	TRY(time_check_concern(c));
 	mongo_client_begin_op(c->client, c->command->name, c->db, c->collection);
 	status = c->command->run(c);
 	mongo_client_end_op(c->client);
@@ -201,7 +203,7 @@ label_of(const struct call *c, int code)
 {
 	bool writes = c->command && c->command->flags & COMMAND_WRITES;
 
-	if (writes && bson_find(c->body, STR("txnNumber"), NULL) &&
+	if (writes && c->has_number &&
 	    (code == MONGO_HOST_UNREACHABLE || code == MONGO_SHUTDOWN_IN_PROGRESS))
 		return "RetryableWriteError";
 	return NULL;
@@ -214,6 +216,7 @@ answer_call(struct request *q, struct call *c, enum status status)
 
 	if (status == STATUS_OK && buf_status(&q->client->out) == STATUS_OK) {
 		bson_put_double(&q->reply, STR("ok"), 1);
+		time_put(c);
 		return;
 	}
 	if (status == STATUS_OK) {
@@ -225,6 +228,7 @@ answer_call(struct request *q, struct call *c, enum status status)
 	}
 	answer_failure(q, code, c->err.text[0] ? c->err.text : status_name(status),
 		       label_of(c, code));
+	time_put(c);
 }
 
 /* The document of a command was checked. Answers it, more than once if it is meant to. */

@@ -1,0 +1,149 @@
+#include "door/mongo/cluster_time.h"
+
+#include "door/mongo/mongo_int.h"
+
+enum {
+	SIGNATURE_BYTES = 20,
+};
+
+uint64_t
+time_of_stamp(const uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES])
+{
+	uint64_t version = 0;
+
+	for (int i = 0; i < 8; i++)
+		version = version << 8 | stamp[i];
+	return version;
+}
+
+void
+time_note(struct call *c, uint64_t version)
+{
+	uint64_t known = atomic_load_explicit(&c->mongo->version, memory_order_relaxed);
+
+	if (c->version < version)
+		c->version = version;
+	while (known < version &&
+	       !atomic_compare_exchange_weak(&c->mongo->version, &known, version))
+		;
+}
+
+static enum status
+look_body(struct kv_tx *tx, void *arg)
+{
+	return kv_get_read_version(tx, arg);
+}
+
+/* Asks the store. */
+static uint64_t
+look(struct call *c)
+{
+	uint64_t version = 0;
+
+	if (kv_run_read(c->mongo->config.store, look_body, &version, NULL) == STATUS_OK)
+		time_note(c, version);
+	return c->version;
+}
+
+uint64_t
+time_now(struct call *c)
+{
+	uint64_t known = atomic_load_explicit(&c->mongo->version, memory_order_relaxed);
+
+	if (c->version)
+		return c->version;
+	return known ? known : look(c);
+}
+
+void
+time_put(struct call *c)
+{
+	static const char signature[SIGNATURE_BYTES];
+	uint64_t known;
+
+	if (!c->mongo->config.settings->replica_set)
+		return;
+	bson_put_timestamp(c->reply, STR("operationTime"), time_of_version(time_now(c)));
+	known = atomic_load_explicit(&c->mongo->version, memory_order_relaxed);
+	bson_begin_document(c->reply, STR("$clusterTime"));
+	bson_put_timestamp(c->reply, STR("clusterTime"), time_of_version(known));
+	bson_begin_document(c->reply, STR("signature"));
+	bson_put_binary(c->reply, STR("hash"), 0, str_of(signature, sizeof(signature)));
+	bson_put_int64(c->reply, STR("keyId"), 0);
+	bson_end(c->reply);
+	bson_end(c->reply);
+}
+
+/* ---- Read concerns ---- */
+
+static enum status
+check_level(struct call *c, const struct bson_value *level, bool *ret_snapshot)
+{
+	static const char *const levels[] = { "local", "majority", "linearizable", "available",
+					      "snapshot" };
+
+	*ret_snapshot = false;
+	if (level->type != BSON_STRING)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "BSON field 'readConcern.level' is the wrong type '%s', expected "
+				 "type 'string'",
+				 bson_type_name(level->type));
+	*ret_snapshot = str_eq(level->text, STR("snapshot"));
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (str_eq(level->text, str_from_cstr(levels[i])))
+			return STATUS_OK;
+	return call_fail(c, MONGO_BAD_VALUE,
+			 "Enumeration value '%.*s' for field 'readConcern.level' is not a valid "
+			 "value.",
+			 (int)(level->text.len < 100 ? level->text.len : 100), level->text.ptr);
+}
+
+/* A read sees all that was committed before it began, so there is nothing to wait for. */
+static enum status
+check_after(struct call *c, const struct bson_value *after)
+{
+	uint64_t version;
+
+	if (after->type != BSON_TIMESTAMP)
+		return call_fail(
+			c, MONGO_TYPE_MISMATCH,
+			"BSON field 'readConcern.afterClusterTime' is the wrong type '%s', "
+			"expected type 'timestamp'",
+			bson_type_name(after->type));
+	version = time_to_version((uint64_t)after->n);
+	if (version <= atomic_load_explicit(&c->mongo->version, memory_order_relaxed) ||
+	    version <= look(c))
+		return STATUS_OK;
+	return call_fail(c, MONGO_INVALID_OPTIONS,
+			 "readConcern afterClusterTime value must not be greater than the current "
+			 "clusterTime");
+}
+
+enum status
+time_check_concern(struct call *c)
+{
+	struct bson_value concern, v;
+	bool snapshot = false;
+
+	if (!bson_find(c->body, STR("readConcern"), &concern))
+		return STATUS_OK;
+	if (concern.type != BSON_DOCUMENT)
+		return call_fail(
+			c, MONGO_TYPE_MISMATCH,
+			"BSON field '%s.readConcern' is the wrong type '%s', expected type "
+			"'object'",
+			c->command->name, bson_type_name(concern.type));
+	if (bson_find(concern.text, STR("level"), &v))
+		TRY(check_level(c, &v, &snapshot));
+	if (bson_find(concern.text, STR("afterClusterTime"), &v))
+		TRY(check_after(c, &v));
+	if (!bson_find(concern.text, STR("atClusterTime"), &v))
+		return STATUS_OK;
+	if (!snapshot)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "readConcern.atClusterTime is only allowed with readConcern level "
+				 "'snapshot'");
+	return call_fail(c, MONGO_SNAPSHOT_TOO_OLD,
+			 "Read timestamp is older than the oldest available timestamp: no earlier "
+			 "version of the data is kept");
+}

@@ -1,0 +1,205 @@
+"""Sessions of MongoDB's door: writes that are sent again are done once."""
+
+import random
+import re
+import signal
+import threading
+
+from harness import Server, contains, equal, main, ok, test
+from mongo import Client, Int64
+
+ID = bytes(range(16))
+OTHER = bytes(range(16, 32))
+
+
+class Mongo(Server):
+    def __init__(self, cwd, *options, replica_set=True, **kwargs):
+        (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n" if replica_set else "")
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
+        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
+                                  self.read_log()).group(1))
+
+    def client(self, **kwargs):
+        return Client(self.port, **kwargs)
+
+
+def numbered(document, number, session=ID, **more):
+    return {**document, "lsid": {"id": session}, "txnNumber": Int64(number), **more}
+
+
+def documents(client, collection, db="d"):
+    return client({"find": collection}, db)["cursor"]["firstBatch"]
+
+
+@test
+def a_write_that_is_sent_again_is_done_once(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert = numbered({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]}, 1)
+        first = c(insert, "d")
+        equal((first["n"], first.get("retriedStmtIds")), (2, None))
+        again = c(insert, "d")
+        equal((again["n"], again["retriedStmtIds"], again.get("writeErrors")), (2, [0, 1], None))
+
+        update = numbered({"update": "c", "updates": [
+            {"q": {"_id": 1}, "u": {"a": 1}}, {"q": {"_id": 3}, "u": {"b": 1}, "upsert": True},
+            {"q": {"_id": 9}, "u": {"b": 1}}]}, 2)
+        first = c(update, "d")
+        equal((first["n"], first["nModified"], first["upserted"]), (2, 1, [{"index": 1, "_id": 3}]))
+        # Somebody else changes it meanwhile; the repeat changes nothing.
+        c({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"a": 2}}]}, "d")
+        again = c(update, "d")
+        equal((again["n"], again["nModified"], again["upserted"], again["retriedStmtIds"]),
+              (2, 1, [{"index": 1, "_id": 3}], [0, 1]))
+        equal(documents(c, "c"), [{"_id": 1, "a": 2}, {"_id": 2}, {"_id": 3, "b": 1}])
+
+        delete = numbered({"delete": "c", "deletes": [{"q": {"_id": 2}, "limit": 1}]}, 3)
+        equal(c(delete, "d")["n"], 1)
+        c({"insert": "c", "documents": [{"_id": 2}]}, "d")
+        again = c(delete, "d")
+        equal((again["n"], again["retriedStmtIds"]), (1, [0]))
+        equal([d["_id"] for d in documents(c, "c")], [1, 2, 3])
+
+
+@test
+def a_statement_has_the_number_that_the_client_gives_it(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        def insert(*ids, **more):
+            return c(numbered({"insert": "c", "documents": [{"_id": i} for i in ids]}, 1, **more), "d")
+        equal(insert(1, 2, stmtId=5)["n"], 2)
+        # A driver sends what is left of a large write with the numbers of the statements that are left.
+        equal(insert(2, 3, stmtIds=[6, 7])["retriedStmtIds"], [6])
+        equal(insert(3, stmtId=7)["retriedStmtIds"], [7])
+        equal(len(documents(c, "c")), 3)
+
+
+@test
+def statements_that_failed_are_done_again(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": 2}]}, "d")
+        insert = numbered({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]}, 1)
+        answer = c(insert, "d")
+        equal((answer["n"], [e["index"] for e in answer["writeErrors"]]), (1, [1]))
+        c({"delete": "c", "deletes": [{"q": {"_id": 2}, "limit": 1}]}, "d")
+        answer = c(insert, "d")
+        equal((answer["n"], answer["retriedStmtIds"], answer.get("writeErrors")), (3, [0], None))
+
+
+@test
+def numbers_only_grow_and_belong_to_a_session(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        def insert(number, n, session=ID):
+            return numbered({"insert": "c", "documents": [{"_id": n}]}, number, session)
+        c(insert(5, 1), "d")
+        failure = c.fails(insert(4, 2), "d")
+        equal((failure["code"], failure["codeName"]), (225, "TransactionTooOld"))
+        c(insert(4, 2, OTHER), "d")
+        c(insert(6, 3), "d")
+        equal(c.fails(insert(5, 1), "d")["code"], 225)
+        equal(len(documents(c, "c")), 3)
+
+
+@test
+def numbers_are_for_writes_of_a_session(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        equal(c.fails({"insert": "c", "documents": [{}], "txnNumber": Int64(1)}, "d")["code"], 72)
+        equal(c.fails(numbered({"find": "c"}, 1), "d")["code"], 50768)
+        equal(c.fails(numbered({"insert": "c", "documents": [{}]}, -1), "d")["code"], 2)
+        answer = c(numbered({"delete": "c", "deletes": [{"q": {}, "limit": 0}]}, 1), "d")
+        equal(answer["writeErrors"][0]["code"], 72)
+
+
+@test
+def many_statements_are_remembered(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert = numbered({"insert": "c", "documents": [{"_id": i} for i in range(5000)]}, 1)
+        equal(c(insert, "d")["n"], 5000)
+        answer = c(insert, "d")
+        equal((answer["n"], answer["retriedStmtIds"]), (5000, list(range(5000))))
+        equal(c({"count": "c"}, "d")["n"], 5000)
+        # A newer number takes the place of all that.
+        equal(c(numbered({"insert": "c", "documents": [{"_id": -1}]}, 2), "d")["n"], 1)
+    with Mongo(cwd) as server, server.client() as c:
+        equal(c(numbered({"insert": "c", "documents": [{"_id": -1}]}, 2), "d")["retriedStmtIds"], [0])
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def the_same_write_through_two_connections_is_done_once(cwd):
+    with Mongo(cwd) as server:
+        answers = []
+
+        def send():
+            with server.client(timeout=60) as c:
+                answers.append(c(numbered({"insert": "c", "documents": [{"_id": i} for i in range(3000)]},
+                                          1), "d"))
+        threads = [threading.Thread(target=send) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        equal([(a["n"], a.get("writeErrors")) for a in answers], [(3000, None)] * 4)
+        with server.client() as c:
+            equal(c({"count": "c"}, "d")["n"], 3000)
+
+
+@test
+def the_time_of_an_answer_grows_with_what_is_written(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        times = []
+        for i in range(5):
+            times.append(c({"insert": "c", "documents": [{"_id": i}]}, "d")["operationTime"])
+        equal(times, sorted(set(times)))
+        answer = c({"find": "c"}, "d")
+        assert answer["operationTime"] >= times[-1]
+        assert answer["$clusterTime"]["clusterTime"] >= answer["operationTime"]
+        assert c({"ping": 1})["operationTime"] >= times[-1]
+        failure = c.fails({"insert": "c", "documents": 1}, "d")
+        assert failure["operationTime"] >= times[-1]
+        assert c({"hello": 1})["lastWrite"]["opTime"]["ts"] >= times[-1]
+    with Mongo(cwd, replica_set=False) as server, server.client() as c:
+        answer = c({"find": "c"}, "d")
+        assert "operationTime" not in answer and "$clusterTime" not in answer
+
+
+@test
+def read_concerns_are_checked(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": 1}]}, "d")
+        for level in ("local", "majority", "linearizable", "available"):
+            equal(len(c({"find": "c", "readConcern": {"level": level}}, "d")["cursor"]["firstBatch"]), 1)
+        equal(c.fails({"find": "c", "readConcern": {"level": "other"}}, "d")["code"], 2)
+        equal(c.fails({"find": "c", "readConcern": {"level": 1}}, "d")["code"], 14)
+        equal(c.fails({"find": "c", "readConcern": 1}, "d")["code"], 14)
+
+
+@test
+def a_killed_server_has_done_a_write_once_or_not_at_all(cwd):
+    """Replacements by what was counted, in the place of $inc: each is sent again until it is answered,
+    while the server is killed in the middle."""
+    dice = random.Random(7)
+    written = 0
+    server = Mongo(cwd)
+    c = server.client(timeout=10)
+    try:
+        for number in range(1, 60):
+            ids = [written + i for i in range(dice.randrange(1, 4))]
+            command = numbered({"insert": "c", "documents": [{"_id": i} for i in ids]}, number)
+            if number % 10 == 0:
+                # The answer is never read: nobody knows whether it was done.
+                c.send({**command, "$db": "d"})
+                server.process.send_signal(signal.SIGKILL)
+                server.process.wait()
+                c.close()
+                server = Mongo(cwd)
+                c = server.client(timeout=10)
+            answer = c(command, "d")
+            equal((answer["n"], answer.get("writeErrors")), (len(ids), None))
+            written += len(ids)
+        equal(c({"count": "c"}, "d")["n"], written)
+    finally:
+        c.close()
+        server.process.kill()
+        server.process.wait()
+
+
+main()
