@@ -242,18 +242,19 @@ compile_each(struct mql *q, struct mql_modifier *m)
 	struct bson_value each;
 	struct bson_iter i;
 	struct bson_element e;
+	bool known;
 
 	if (m->value.type != BSON_DOCUMENT || !bson_find(m->value.text, STR("$each"), &each))
 		return STATUS_OK;
 	for (bson_iter_begin(&i, m->value.text); bson_iter_read(&i, &e);) {
 		if (mql_is(e.name, "$each"))
 			continue;
-		if (m->op == MQL_UPDATE_PUSH &&
-		    (mql_is(e.name, "$slice") || mql_is(e.name, "$sort") ||
-		     mql_is(e.name, "$position")))
-			return mql_refuse(q, e.name);
-		return mql_fail(q, MQL_BAD_VALUE, "Unrecognized clause in %s: %.*s", name,
-				STR_ARG(e.name));
+		known = false;
+		if (m->op == MQL_UPDATE_PUSH)
+			TRY(mql_push_compile(q, m, &e, &known));
+		if (!known)
+			return mql_fail(q, MQL_BAD_VALUE, "Unrecognized clause in %s: %.*s", name,
+					STR_ARG(e.name));
 	}
 	if (each.type != BSON_ARRAY)
 		return mql_fail(q, m->op == MQL_UPDATE_PUSH ? MQL_BAD_VALUE : MQL_TYPE_MISMATCH,

@@ -31,6 +31,22 @@ struct mql_array_filter {
 	bool used;
 };
 
+/* A field that $sort of $push compares documents by. */
+struct mql_push_key {
+	struct str path;
+	bool descending;
+};
+
+/* What stands beside $each in a $push. It is done in this order. */
+struct mql_push {
+	int64_t position; /* where the new elements go: from the end if less than 0 */
+	bool sort;
+	bool descending;                 /* where elements are compared as a whole */
+	const struct mql_push_key *keys; /* compared one after the other; NULL: as a whole */
+	size_t key_count;
+	int64_t slice; /* how many elements stay: the last ones if less than 0 */
+};
+
 struct mql_modifier {
 	enum mql_update_op op;
 	size_t number; /* in the order of the update */
@@ -38,6 +54,7 @@ struct mql_modifier {
 	struct bson_value value;
 	bool each;               /* of $push, $addToSet: `value` is the array of $each */
 	struct mql_match *match; /* of $pull with conditions */
+	struct mql_push *push;   /* of $push with more than $each; else NULL */
 };
 
 struct mql_update {
@@ -93,5 +110,14 @@ struct mql_applied {
 };
 MUST_USE enum status mql_update_apply(struct mql *q, const struct mql_modifier *m,
 				      struct mql_tree *node, struct mql_applied *ret);
+
+/* ---- $push with more than $each (update_push.c) ---- */
+
+/* Reads $position, $sort or $slice into m->push; false in `*ret` if `e` is none of them. */
+MUST_USE enum status mql_push_compile(struct mql *q, struct mql_modifier *m,
+				      const struct bson_element *e, bool *ret);
+/* `array` is open. `*ret_appended` as in struct mql_applied; `*ret_changed`: not as it was. */
+MUST_USE enum status mql_push_run(struct mql *q, const struct mql_modifier *m,
+				  struct mql_tree *array, size_t *ret_appended, bool *ret_changed);
 
 #endif

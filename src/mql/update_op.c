@@ -177,7 +177,9 @@ op_append(struct mql *q, const struct mql_modifier *m, struct mql_tree *node,
 				STR_ARG(array->name), mql_type_name(&array->value));
 	}
 	TRY(mql_tree_open(q, array));
-	if (m->each) {
+	if (m->push) {
+		TRY(mql_push_run(q, m, array, &ret->appended, &ret->changed));
+	} else if (m->each) {
 		for (bson_iter_begin(&i, m->value.text); bson_iter_read(&i, &e);)
 			TRY(array_add(q, m, array, &e.value, ret));
 	} else {
