@@ -1,8 +1,8 @@
 /*
  * Filters: which documents a query finds.
  *
- * All of MongoDB's operators for queries but $text, $where, those of geometry, and $jsonSchema,
- * which are refused by name.
+ * All of MongoDB's operators for queries but $expr, $text, $where and those of geometry, which
+ * are refused by name.
  */
 #ifndef FROND_MQL_MATCH_H
 #define FROND_MQL_MATCH_H

@@ -658,8 +658,11 @@ compile_top(struct mql *q, const struct bson_element *e, unsigned depth, struct 
 		node->truth = truth;
 		return STATUS_OK;
 	}
-	if (mql_is(e->name, "$text") || mql_is(e->name, "$where") ||
-	    mql_is(e->name, "$jsonSchema") || mql_is(e->name, "$expr") ||
+	if (mql_is(e->name, "$jsonSchema")) {
+		TRY(node_new(q, MQL_NODE_SCHEMA, STR(""), list, &node));
+		return mql_schema_compile(q, &e->value, depth, &node->schema);
+	}
+	if (mql_is(e->name, "$text") || mql_is(e->name, "$where") || mql_is(e->name, "$expr") ||
 	    mql_is(e->name, "$sampleRate"))
 		return mql_refuse(q, e->name);
 	return mql_fail(q, MQL_BAD_VALUE,

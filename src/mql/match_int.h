@@ -4,6 +4,7 @@
 
 #include "mql/match.h"
 #include "mql/regex.h"
+#include "mql/schema.h"
 
 enum mql_node_op {
 	/* Of nodes: `first` and what follows it. */
@@ -12,6 +13,7 @@ enum mql_node_op {
 	MQL_NODE_NOR,
 	MQL_NODE_NOT, /* of one node */
 	MQL_NODE_CONSTANT,
+	MQL_NODE_SCHEMA, /* of the document as a whole */
 	/* Of the value at `path`. */
 	MQL_NODE_EQ,
 	MQL_NODE_GT,
@@ -52,6 +54,7 @@ struct mql_node {
 	struct bson_value value; /* what to compare with; of IN, the array */
 	union {
 		bool truth; /* CONSTANT */
+		struct mql_schema *schema;
 		struct {
 			const struct bson_value **values; /* in order */
 			size_t count;

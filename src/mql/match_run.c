@@ -245,6 +245,7 @@ run_value(struct run *r, const struct mql_node *node, const struct bson_value *v
 	case MQL_NODE_NOR:
 	case MQL_NODE_NOT:
 	case MQL_NODE_CONSTANT:
+	case MQL_NODE_SCHEMA:
 		break;
 	}
 	return STATUS_OK;
@@ -344,6 +345,8 @@ run_node(struct run *r, const struct mql_node *node, bool of_value,
 	case MQL_NODE_CONSTANT:
 		*ret = node->truth;
 		return STATUS_OK;
+	case MQL_NODE_SCHEMA:
+		return mql_schema_run(node->schema, r->q, subject, ret);
 	case MQL_NODE_AND:
 	case MQL_NODE_OR:
 		*ret = all;
