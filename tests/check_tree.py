@@ -57,7 +57,7 @@ ROOMS = {
     "door/mongo": "base loop kv catalog bson model/plain access settings net door/mongo/wire",
     "door/redis/wire": "base",
     "door/redis": "base loop kv catalog doc model/timed access settings net door/redis/wire",
-    "cli": "base loop js kv catalog doc index/engine index/view model/revisioned model/timed model/plain"
+    "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed model/plain"
            " access net http settings replicator door/couch door/mongo door/redis",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the

@@ -47,7 +47,8 @@ static const char argp_doc[] =
 	"\n"
 	"rows:NAME and redis:NUMBER are dumped with their types, write times and expiry: the first "
 	"line describes the database, and each other line is a row or a key, or a part of a large "
-	"one. \"frond load\" takes it back.\n"
+	"one. \"frond load\" takes it back. mongo:DB.COLLECTION is dumped as canonical Extended "
+	"JSON, behind a line that describes the collection.\n"
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
@@ -86,14 +87,15 @@ dump_parse_option(int key, char *text, struct argp_state *state)
 		if (args->store && args->from)
 			argp_error(state, "--store and --from exclude each other");
 		args->dump.named = cli_db_of(args->dump.db);
-		if (args->dump.named.space != CATALOG_SPACE_COUCH) {
-			if (args->from || args->dump.revs)
-				argp_error(state, "neither --from nor --revs goes with \"%s\"",
-					   args->dump.db);
-			return 0;
-		}
-		if (args->dump.at_us)
+		if (args->dump.named.space != CATALOG_SPACE_COUCH &&
+		    (args->from || args->dump.revs))
+			argp_error(state, "neither --from nor --revs goes with \"%s\"",
+				   args->dump.db);
+		if (args->dump.at_us && (args->dump.named.space == CATALOG_SPACE_COUCH ||
+					 args->dump.named.space == CATALOG_SPACE_MONGO))
 			argp_error(state, "--at goes with rows:NAME and redis:NUMBER");
+		if (args->dump.named.space != CATALOG_SPACE_COUCH)
+			return 0;
 		if (!args->from)
 			cli_check_db(args->dump.db, state);
 		return 0;

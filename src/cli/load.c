@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/load_plain.h"
 #include "cli/load_timed.h"
 
 enum {
@@ -89,7 +90,9 @@ static const char argp_doc[] =
 	"\n"
 	"rows:NAME and redis:NUMBER take what \"frond dump\" has written of such a database, with "
 	"--store, --batch, --no-create and --quiet. What is there under the same keys is "
-	"replaced.\n"
+	"replaced. mongo:DB.COLLECTION takes documents as Extended JSON, such as \"frond dump\" "
+	"and mongoexport write, one a line or with --format array, likewise; with --scheme for a "
+	"collection that is created.\n"
 	"\n"
 	"What is refused is told as FILE:LINE: REASON.\n"
 	"\n" CLI_EXIT_TEXT;
@@ -104,17 +107,18 @@ load_parse_choice(const char *option, const char *text, const char *no, const ch
 	return strcmp(text, yes) == 0;
 }
 
-/* Options about documents mean nothing for rows and items. */
+/* Options about CouchDB's documents mean nothing for others. */
 static void
-load_check_timed(const struct load_args *args, struct argp_state *state)
+load_check_described(const struct load_args *args, struct argp_state *state)
 {
 	const struct load_options *o = &args->options;
+	bool documents = cli_db_of(o->db).space == CATALOG_SPACE_MONGO;
 
-	if (args->to || args->id_member || args->format != INPUT_AUTO || args->on_error_continue ||
-	    o->scheme || o->partitioned || o->update || !o->new_edits ||
-	    o->doc_bytes != DOC_LIMIT_DEFAULT_BYTES)
-		argp_error(state, "with \"%s\" go --store, --batch, --no-create and --quiet only",
-			   o->db);
+	if (args->to || args->id_member || args->on_error_continue || o->partitioned || o->update ||
+	    !o->new_edits || o->doc_bytes != DOC_LIMIT_DEFAULT_BYTES ||
+	    (!documents && (args->format != INPUT_AUTO || o->scheme)) || args->format == INPUT_MAP)
+		argp_error(state, "with \"%s\" go --store, --batch, --no-create%s and --quiet only",
+			   o->db, documents ? ", --scheme, --format (but map)" : "");
 }
 
 static error_t
@@ -188,7 +192,7 @@ load_parse_option(int key, char *text, struct argp_state *state)
 		if (args->store && args->to)
 			argp_error(state, "--store and --to exclude each other");
 		if (cli_db_of(args->options.db).space != CATALOG_SPACE_COUCH) {
-			load_check_timed(args, state);
+			load_check_described(args, state);
 			return 0;
 		}
 		if (!args->to)
@@ -402,6 +406,27 @@ load_files(struct loading *l)
 	return status == STATUS_OK && l->report->refused == 0 ? CLI_OK : CLI_FAILED;
 }
 
+/* A database of which a dump says what it is like. */
+static int
+load_described(const struct load_args *args)
+{
+	const struct load_request request = {
+		.store_url = args->store ? args->store : CLI_STORE,
+		.name = args->options.db,
+		.db = cli_db_of(args->options.db),
+		.create = args->options.create,
+		.exploded = args->options.scheme == REV_SCHEME_EXPLODED,
+		.quiet = args->quiet,
+		.format = args->format == INPUT_AUTO ? INPUT_LINES : args->format,
+		.batch_lines = args->options.batch_docs,
+		.files = args->files,
+		.files_count = args->files_count,
+	};
+
+	return request.db.space == CATALOG_SPACE_MONGO ? load_plain(&request)
+						       : load_timed(&request);
+}
+
 static int
 run_load(int argc, char **argv)
 {
@@ -423,16 +448,7 @@ run_load(int argc, char **argv)
 
 	cli_parse(&argp, argc, argv, &args);
 	if (cli_db_of(args.options.db).space != CATALOG_SPACE_COUCH)
-		return load_timed(&(struct load_timed){
-			.store_url = args.store ? args.store : CLI_STORE,
-			.name = args.options.db,
-			.db = cli_db_of(args.options.db),
-			.create = args.options.create,
-			.quiet = args.quiet,
-			.batch_lines = args.options.batch_docs,
-			.files = args.files,
-			.files_count = args.files_count,
-		});
+		return load_described(&args);
 	loading.arena = arena_new(LOAD_ARENA_BYTES);
 	if (!loading.arena)
 		cli_complain("out of memory");

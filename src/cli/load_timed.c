@@ -1,13 +1,6 @@
 #include "cli/load_timed.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "base/mem.h"
 #include "cli/dump.h"
-#include "cli/input.h"
 
 enum {
 	HISTORY_SWEEPS = 10, /* transactions */
@@ -15,23 +8,19 @@ enum {
 };
 
 struct timed_load {
-	const struct load_timed *options;
+	const struct load_request *options;
+	struct load_files files;
 	struct kv_store *store;
 	struct arena *arena; /* of one attempt at a batch */
 	struct err err;
-	const char *file;
 
 	/* The lines of the batch, each with its end. */
 	struct buf text;
-	uint64_t first_line; /* of the batch, in its file */
 	size_t lines;
-	size_t at; /* the line that is applied, in the batch */
 
 	struct str header; /* the line that describes the database */
 	bool created;
 	uint64_t history_seconds;
-	uint64_t loaded; /* lines */
-	uint64_t bytes;
 };
 
 static enum status
@@ -139,7 +128,7 @@ static enum status
 header_body(struct kv_tx *tx, void *arg)
 {
 	struct timed_load *l = arg;
-	const struct load_timed *o = l->options;
+	const struct load_request *o = l->options;
 	struct str name = str_from_cstr(o->db.name);
 	struct timed_schema schema;
 	struct load_line line;
@@ -177,10 +166,11 @@ batch_apply(struct timed_load *l, struct timed *t)
 	struct timed_item last;
 	bool has_last = false;
 
-	for (l->at = 0; l->at < l->lines; l->at++) {
+	for (size_t i = 0; i < l->lines; i++) {
 		struct str text = str_cut(&rest, '\n');
 		struct load_line line;
 
+		l->files.line = l->files.first_line + i;
 		TRY(line_read(l, text, &line));
 		if (l->options->db.space == timed_kind.space)
 			TRY(load_rows_line(t, &line));
@@ -213,43 +203,34 @@ batch_body(struct kv_tx *tx, void *arg)
 }
 
 static enum status
-batch_flush(struct timed_load *l)
+batch_flush(void *arg)
 {
+	struct timed_load *l = arg;
+
 	if (!l->lines)
 		return STATUS_OK;
 	TRY(kv_run(l->store, batch_body, l, NULL, &l->err));
-	l->loaded += l->lines;
-	l->bytes += l->text.len;
+	l->files.loaded += l->lines;
 	l->lines = 0;
 	buf_clear(&l->text);
 	return STATUS_OK;
 }
 
-/* ---- Files ---- */
-
-/* True if the line describes a database; dumps write its first member first. */
-static bool
-is_header(struct str text)
-{
-	return str_starts_with(text, STR("{\"frond\":"));
-}
-
 static enum status
-line_take(struct timed_load *l, const struct input_item *item)
+line_take(void *arg, const struct input_item *item)
 {
-	if (item->too_large)
-		return err_set(&l->err, STATUS_LIMIT, "the line is longer than %d bytes",
-			       INPUT_VALUE_BYTES);
-	if (is_header(item->text)) {
+	struct timed_load *l = arg;
+
+	if (load_is_header(item->text)) {
 		TRY(batch_flush(l));
-		l->first_line = item->line;
-		l->at = 0;
+		l->files.first_line = item->line;
+		l->files.line = item->line;
 		l->header = item->text;
 		return kv_run(l->store, header_body, l, NULL, &l->err);
 	}
 	if (!l->lines) {
-		l->first_line = item->line;
-		l->at = 0;
+		l->files.first_line = item->line;
+		l->files.line = item->line;
 	}
 	buf_append_str(&l->text, item->text);
 	buf_append_byte(&l->text, '\n');
@@ -258,50 +239,6 @@ line_take(struct timed_load *l, const struct input_item *item)
 	if (l->lines < l->options->batch_lines && l->text.len < LOAD_TIMED_BATCH_BYTES)
 		return STATUS_OK;
 	return batch_flush(l);
-}
-
-static enum status
-file_take(struct timed_load *l, struct input *in)
-{
-	enum status status = STATUS_OK;
-	struct input_item item;
-
-	while (status == STATUS_OK) {
-		status = input_next(in, &item, &l->err);
-		if (status == STATUS_NOT_FOUND) {
-			l->err = (struct err){ 0 };
-			return batch_flush(l);
-		}
-		if (status == STATUS_OK)
-			status = line_take(l, &item);
-	}
-	return status;
-}
-
-static enum status
-file_load(struct timed_load *l, const char *path)
-{
-	bool standard = strcmp(path, "-") == 0;
-	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	struct input *in;
-	enum status status;
-
-	l->file = standard ? "standard input" : path;
-	if (fd < 0) {
-		cli_complain("cannot open %s: %s", path, strerror(errno));
-		return STATUS_IO;
-	}
-	in = input_new(input_read_fd, &fd, INPUT_LINES, NULL);
-	status = in ? file_take(l, in) : STATUS_NOMEM;
-	input_free(in);
-	if (!standard)
-		close(fd);
-	if (status != STATUS_OK)
-		cli_complain("%s:%llu: %s; nothing from line %llu on was loaded", l->file,
-			     (unsigned long long)(l->first_line + l->at),
-			     l->err.text[0] ? l->err.text : status_name(status),
-			     (unsigned long long)l->first_line);
-	return status;
 }
 
 /* ---- The whole ---- */
@@ -344,36 +281,31 @@ history_begin(struct timed_load *l)
 static enum status
 load_all(struct timed_load *l)
 {
-	static char standard[] = "-";
-	char *const only_standard[] = { standard };
-	const struct load_timed *o = l->options;
-	char *const *files = o->files_count ? o->files : only_standard;
-	int count = o->files_count ? o->files_count : 1;
 	struct progress progress;
 
 	progress_init(&progress, stderr, true, 0);
-	for (int i = 0; i < count; i++)
-		TRY(file_load(l, files[i]));
+	TRY(load_files_run(&l->files));
 	TRY(history_begin(l));
-	if (!o->quiet)
-		printf("%llu lines loaded into %s in %.1f s\n", (unsigned long long)l->loaded,
-		       o->name, (double)progress_elapsed_ms(&progress) / 1000);
+	load_files_report(&l->files, progress_elapsed_ms(&progress));
 	return STATUS_OK;
 }
 
 int
-load_timed(const struct load_timed *options)
+load_timed(const struct load_request *request)
 {
-	struct kv_options kv = { .create = options->create };
+	struct kv_options kv = { .create = request->create };
 	struct timed_load l = {
-		.options = options,
+		.options = request,
+		.files = { .request = request, .take = line_take, .flush = batch_flush },
 		.text = BUF_INIT(LOAD_TIMED_TEXT_BYTES),
 		.arena = arena_new(LOAD_ARENA_BYTES),
 	};
 	enum status status = l.arena ? STATUS_OK : STATUS_NOMEM;
 
+	l.files.arg = &l;
+	l.files.err = &l.err;
 	if (status == STATUS_OK)
-		status = cli_open_store(options->store_url, &kv, &l.store);
+		status = cli_open_store(request->store_url, &kv, &l.store);
 	if (status == STATUS_OK)
 		status = load_all(&l);
 	kv_close(l.store);

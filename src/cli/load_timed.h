@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/load.h"
+#include "cli/load_files.h"
 #include "cli/rows.h"
 #include "model/timed/item.h"
 
@@ -15,19 +16,8 @@ enum {
 				 1024, /* of the lines of one transaction; one may have more */
 };
 
-struct load_timed {
-	const char *store_url;
-	const char *name; /* of the database, as it was given */
-	struct cli_db db;
-	bool create;
-	bool quiet;
-	size_t batch_lines;
-	char *const *files;
-	int files_count;
-};
-
 /* Loads the files. Returns the exit code of the command. */
-int load_timed(const struct load_timed *l);
+int load_timed(const struct load_request *request);
 
 /* A line of a dump, taken apart. */
 struct load_line {

@@ -37,6 +37,7 @@ enum {
 	PLAIN_PATH_STEPS = 200,
 	PLAIN_PADDING = 10000, /* nulls that setting an element puts in front of it at most */
 	PLAIN_EVENTS = 65535,  /* of one transaction */
+	PLAIN_DUMP_FORMAT = 1, /* of what frond dump writes of a collection */
 };
 
 enum plain_scheme {

@@ -1,0 +1,49 @@
+/*
+ * The files of a load into a database that is described by its dump: rows, Redis's clients,
+ * collections. Lines are collected and applied in batches, a transaction for each. One thread's.
+ */
+#ifndef FROND_CLI_LOAD_FILES_H
+#define FROND_CLI_LOAD_FILES_H
+
+#include "cli/cli.h"
+#include "cli/input.h"
+
+/* What the command was asked for. */
+struct load_request {
+	const char *store_url;
+	const char *name; /* of the database, as it was given */
+	struct cli_db db;
+	bool create;
+	bool exploded; /* a collection that is made keeps its documents so */
+	bool quiet;
+	enum input_format format;
+	size_t batch_lines;
+	char *const *files;
+	int files_count;
+};
+
+struct load_files {
+	const struct load_request *request;
+	/* Takes a line, and may apply the batch. `item` is valid until it returns. */
+	enum status (*take)(void *arg, const struct input_item *item);
+	/* Applies what was taken: a file has ended. */
+	enum status (*flush)(void *arg);
+	void *arg;
+	struct err *err; /* why one of these has failed */
+
+	/* What the functions above keep: the batch's first line, and the one that is applied. */
+	uint64_t first_line;
+	uint64_t line;
+	uint64_t loaded; /* lines */
+};
+
+/* Gives all lines of all files away, and tells on standard error what has failed. */
+MUST_USE enum status load_files_run(struct load_files *l);
+
+/* Tells how much was loaded, unless it is not to. */
+void load_files_report(const struct load_files *l, uint64_t elapsed_ms);
+
+/* True if the line describes a database; dumps write its first member first. */
+bool load_is_header(struct str line);
+
+#endif

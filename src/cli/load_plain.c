@@ -1,0 +1,264 @@
+#include "cli/load_plain.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "bson/json.h"
+#include "cli/load.h"
+#include "cli/progress.h"
+#include "doc/json_value.h"
+#include "model/plain/plain.h"
+
+/* A document of the batch. */
+struct plain_item {
+	size_t from; /* in the text of the batch */
+	size_t length;
+	uint64_t line;
+	struct plain_doc doc; /* once the batch is applied */
+};
+
+struct plain_load {
+	const struct load_request *request;
+	struct load_files files;
+	struct kv_store *store;
+	struct arena *arena; /* of one attempt at a transaction */
+	struct err err;
+
+	struct buf text; /* the documents of the batch */
+	struct plain_item *items;
+	size_t count;
+
+	struct str header; /* the line that describes the collection */
+	struct catalog_db *db;
+};
+
+/* ---- The collection ---- */
+
+struct plain_header {
+	enum plain_scheme scheme;
+	struct str options;
+};
+
+static enum status
+header_read(struct plain_load *l, struct buf *options, struct plain_header *ret)
+{
+	const struct json_value *kind, *format, *scheme, *value;
+	struct json_member *members;
+	struct json_value line;
+	uint64_t number = 0;
+	size_t count;
+
+	TRY(json_value_read(l->header, l->arena, &line, &l->err));
+	TRY(json_value_members(&line, l->arena, &members, &count, &l->err));
+	kind = json_value_find(members, count, "frond");
+	if (!str_eq(kind->string, STR("collection")))
+		return err_set(&l->err, STATUS_INVALID, "this is no dump of a collection");
+	format = json_value_find(members, count, "format");
+	if (!format || !str_to_u64(format->text, &number))
+		return err_set(&l->err, STATUS_INVALID, "\"format\" is a whole number");
+	if (number > PLAIN_DUMP_FORMAT)
+		return err_set(&l->err, STATUS_NEWER, "a newer frond has written this dump");
+	scheme = json_value_find(members, count, "scheme");
+	ret->scheme = scheme && str_eq(scheme->string, STR("exploded")) ? PLAIN_EXPLODED
+									: PLAIN_PACKED;
+	ret->options = BSON_EMPTY;
+	value = json_value_find(members, count, "options");
+	if (!value)
+		return STATUS_OK;
+	TRY(bson_json_read(value->text, options, &l->err));
+	ret->options = buf_str(options);
+	return STATUS_OK;
+}
+
+/* Creates the collection if it is missing, by the header if there is one. */
+static enum status
+open_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf options = BUF_INIT(BSON_MOST_BYTES);
+	struct plain_load *l = arg;
+	const struct load_request *r = l->request;
+	struct str name = str_from_cstr(r->db.name);
+	struct plain_header header = { r->exploded ? PLAIN_EXPLODED : PLAIN_PACKED, BSON_EMPTY };
+	enum status status;
+
+	arena_clear(l->arena);
+	catalog_db_unref(l->db);
+	l->db = NULL;
+	if (l->header.len)
+		TRY(header_read(l, &options, &header));
+	status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &l->db, &l->err);
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	if (!r->create)
+		return err_set(&l->err, status, "there is no collection %s", r->name);
+	l->err = (struct err){ 0 };
+	TRY(plain_create(tx, name, header.scheme, header.options, &l->err));
+	return catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &l->db, &l->err);
+}
+
+/* ---- Batches ---- */
+
+static enum status
+batch_body(struct kv_tx *tx, void *arg)
+{
+	struct plain_load *l = arg;
+	struct plain p;
+
+	TRY(catalog_db_check_now(tx, l->db, &l->err));
+	plain_init(&p, tx, l->db, 0, &l->err);
+	for (size_t i = 0; i < l->count; i++) {
+		arena_clear(l->arena);
+		l->files.line = l->items[i].line;
+		TRY(plain_replace(&p, &l->items[i].doc, true, PLAIN_EVENT_REPLACE, STR(""),
+				  l->arena));
+	}
+	return STATUS_OK;
+}
+
+/* What is too long for a transaction is written ahead of it. */
+static enum status
+batch_prepare(struct plain_load *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct plain_item *item = &l->items[i];
+		struct str bytes = str_of(l->text.ptr + item->from, item->length);
+
+		l->files.line = item->line;
+		item->doc = plain_doc_of(bytes);
+		if (bytes.len > PLAIN_AHEAD_BYTES)
+			TRY(plain_stage(l->store, l->db, bytes, &item->doc, &l->err));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+batch_flush(void *arg)
+{
+	struct plain_load *l = arg;
+
+	if (!l->count)
+		return STATUS_OK;
+	if (!l->db)
+		TRY(kv_run(l->store, open_body, l, NULL, &l->err));
+	TRY(batch_prepare(l));
+	TRY(kv_run(l->store, batch_body, l, NULL, &l->err));
+	l->files.loaded += l->count;
+	l->count = 0;
+	buf_clear(&l->text);
+	return STATUS_OK;
+}
+
+/* ---- Lines ---- */
+
+/* Appends the document with its `_id` in front, which is made if there is none. */
+static enum status
+document_append(struct plain_load *l, struct str doc)
+{
+	char fresh[BSON_OBJECT_ID_BYTES];
+	struct bson_value id;
+	struct bson_element e;
+	struct bson_builder b;
+	struct bson_iter i;
+	bool left_out = false;
+
+	if (!bson_find(doc, STR("_id"), &id)) {
+		bson_object_id_new((uint32_t)(clock_wall_ms() / 1000), fresh);
+		id = (struct bson_value){ .type = BSON_OBJECT_ID,
+					  .text = str_of(fresh, sizeof(fresh)) };
+	}
+	if (id.type == BSON_ARRAY || id.type == BSON_REGEX || id.type == BSON_UNDEFINED)
+		return err_set(&l->err, STATUS_INVALID, "an _id cannot be of the type %s",
+			       bson_type_name(id.type));
+	bson_builder_init(&b, &l->text);
+	bson_begin(&b);
+	bson_put(&b, STR("_id"), &id);
+	for (bson_iter_begin(&i, doc); bson_iter_read(&i, &e);) {
+		if (!left_out && str_eq(e.name, STR("_id")))
+			left_out = true;
+		else
+			bson_put_element(&b, &e);
+	}
+	bson_end(&b);
+	return buf_status(&l->text);
+}
+
+/* Adds a document to the batch. */
+static enum status
+document_take(struct plain_load *l, const struct input_item *line)
+{
+	AUTO(buf_release) struct buf doc = BUF_INIT(BSON_MOST_BYTES);
+	struct plain_item *item = &l->items[l->count];
+	size_t from = l->text.len;
+
+	l->files.line = line->line;
+	if (!l->count)
+		l->files.first_line = line->line;
+	TRY(bson_json_read(line->text, &doc, &l->err));
+	TRY(document_append(l, buf_str(&doc)));
+	*item = (struct plain_item){ .from = from,
+				     .length = l->text.len - from,
+				     .line = line->line };
+	if (item->length > BSON_DOCUMENT_BYTES)
+		return err_set(&l->err, STATUS_DOC_TOO_LARGE,
+			       "a document may have %d bytes (BSON_DOCUMENT_BYTES)",
+			       BSON_DOCUMENT_BYTES);
+	l->count++;
+	if (l->count < l->request->batch_lines && l->text.len < LOAD_PLAIN_BATCH_BYTES)
+		return STATUS_OK;
+	return batch_flush(l);
+}
+
+static enum status
+line_take(void *arg, const struct input_item *item)
+{
+	struct plain_load *l = arg;
+
+	if (!load_is_header(item->text))
+		return document_take(l, item);
+	TRY(batch_flush(l));
+	l->files.first_line = item->line;
+	l->files.line = item->line;
+	l->header = item->text;
+	TRY(kv_run(l->store, open_body, l, NULL, &l->err));
+	l->header = STR("");
+	return STATUS_OK;
+}
+
+/* ---- The whole ---- */
+
+static enum status
+load_all(struct plain_load *l)
+{
+	struct progress progress;
+
+	progress_init(&progress, stderr, true, 0);
+	TRY(load_files_run(&l->files));
+	load_files_report(&l->files, progress_elapsed_ms(&progress));
+	return STATUS_OK;
+}
+
+int
+load_plain(const struct load_request *request)
+{
+	struct kv_options kv = { .create = request->create };
+	struct plain_load l = {
+		.request = request,
+		.files = { .request = request, .take = line_take, .flush = batch_flush },
+		.text = BUF_INIT(LOAD_PLAIN_BATCH_BYTES + BSON_MOST_BYTES),
+		.arena = arena_new(LOAD_ARENA_BYTES),
+		.items = mem_alloc(request->batch_lines * sizeof(*l.items)),
+	};
+	enum status status = l.arena && l.items ? STATUS_OK : STATUS_NOMEM;
+
+	l.files.arg = &l;
+	l.files.err = &l.err;
+	if (status == STATUS_OK)
+		status = cli_open_store(request->store_url, &kv, &l.store);
+	if (status == STATUS_OK)
+		status = load_all(&l);
+	catalog_db_unref(l.db);
+	kv_close(l.store);
+	arena_free(l.arena);
+	mem_free(l.items);
+	buf_release(&l.text);
+	return status == STATUS_OK ? CLI_OK : CLI_FAILED;
+}
