@@ -7,6 +7,8 @@
  *     {"key":…,"type":"set",…,"members":[[name,written_us],…]}
  *     {"key":…,"type":"zset",…,"members":[[name,score,written_us],…]}
  *     {"key":…,"type":"list",…,"members":[[value,written_us],…]}
+ *     {"key":…,"type":"stream",…,"last_ms":…,"last_seq":…,"deleted_ms":…,"deleted_seq":…,
+ *      "added":…,"members":[[ms,seq,field,value,…],…]}
  *
  * Numbers at the end of a member are left out where they are the key's own write time and 0.
  */
@@ -25,8 +27,9 @@ enum {
 struct items_dump {
 	struct dump *dump;
 	struct timed *t;
-	uint64_t from;  /* where the line began */
-	size_t members; /* in the line */
+	const struct timed_stream *stream; /* what a stream says of itself; of its lines alone */
+	uint64_t from;                     /* where the line began */
+	size_t members;                    /* in the line */
 };
 
 /* ---- Parts of a line ---- */
@@ -55,6 +58,16 @@ score_write(double score, struct buf *out)
 }
 
 static void
+stream_write(const struct timed_stream *s, struct buf *out)
+{
+	buf_printf(out, ",\"last_ms\":%llu,\"last_seq\":%llu,\"deleted_ms\":%llu",
+		   (unsigned long long)s->last.ms, (unsigned long long)s->last.seq,
+		   (unsigned long long)s->deleted.ms);
+	buf_printf(out, ",\"deleted_seq\":%llu,\"added\":%llu", (unsigned long long)s->deleted.seq,
+		   (unsigned long long)s->added);
+}
+
+static void
 line_begin(struct items_dump *d, const struct timed_item *item, bool more)
 {
 	struct buf *out = output_buf(&d->dump->output);
@@ -69,6 +82,8 @@ line_begin(struct items_dump *d, const struct timed_item *item, bool more)
 		buf_printf(out, ",\"expires_ms\":%llu", (unsigned long long)item->expires_ms);
 	if (more)
 		buf_append_cstr(out, ",\"more\":true");
+	if (item->type == TIMED_STREAM)
+		stream_write(d->stream, out);
 	if (item->type != TIMED_VALUE)
 		buf_append_cstr(out, ",\"members\":[");
 }
@@ -198,6 +213,50 @@ list_dump(struct items_dump *d, const struct timed_item *header)
 }
 
 static enum status
+entry_dump(struct items_dump *d, const struct timed_item *item, const struct timed_entry *e)
+{
+	struct buf *out = output_buf(&d->dump->output);
+
+	TRY(member_begin(d, item));
+	buf_printf(out, "%llu,%llu", (unsigned long long)e->id.ms, (unsigned long long)e->id.seq);
+	for (size_t i = 0; i < e->count; i++) {
+		buf_append_byte(out, ',');
+		bytes_write(e->fields[i], out);
+	}
+	return member_end(d, item, item->write_us, 0);
+}
+
+static enum status
+stream_dump(struct items_dump *d, const struct timed_item *header)
+{
+	struct timed_stream_range range = { .to = { UINT64_MAX, UINT64_MAX },
+					    .limit = DUMP_LINE_ENTRIES };
+	struct timed_item first = *header;
+	struct timed_stream stream;
+	bool more;
+
+	TRY(timed_stream_get(&first, &stream));
+	d->stream = &stream;
+	line_begin(d, header, false);
+	do {
+		struct arena_mark mark = arena_mark(header->arena);
+		struct timed_item item = *header;
+		struct timed_entries page;
+
+		TRY(timed_stream_range(&item, &range, &page));
+		for (size_t i = 0; i < page.count; i++)
+			TRY(entry_dump(d, header, &page.entries[i]));
+		more = page.count == DUMP_LINE_ENTRIES;
+		if (more) {
+			range.from = page.entries[page.count - 1].id;
+			more = timed_stream_id_next(&range.from);
+		}
+		arena_reset(header->arena, mark);
+	} while (more);
+	return line_end(d, "]}");
+}
+
+static enum status
 item_dump(struct items_dump *d, const struct timed_item *item)
 {
 	switch (item->type) {
@@ -210,10 +269,7 @@ item_dump(struct items_dump *d, const struct timed_item *item)
 	case TIMED_ZSET:
 		return members_dump(d, item);
 	case TIMED_STREAM:
-		return err_set(d->t->err, STATUS_UNSUPPORTED,
-			       "the key \"%.*s\" is a stream, and streams are not dumped: "
-			       "frond move and frond backup take them along",
-			       STR_ARG(item->key));
+		return stream_dump(d, item);
 	case TIMED_LEAF:
 	case TIMED_INSERTED:
 	case TIMED_TYPES:

@@ -141,6 +141,75 @@ entries_load(struct item_load *l)
 	return count ? entries_put(l, entries + from, count - from) : STATUS_OK;
 }
 
+/* [ms, seq, field, value, …] */
+static enum status
+stream_entry_read(const struct load_line *line, const struct json_value *value,
+		  struct timed_entry *ret)
+{
+	struct json_value *parts;
+	size_t count;
+
+	TRY(json_value_items(value, line->arena, &parts, &count, line->err));
+	if (count < 2 || !str_to_u64(parts[0].text, &ret->id.ms) ||
+	    !str_to_u64(parts[1].text, &ret->id.seq))
+		return err_set(line->err, STATUS_INVALID,
+			       "an entry of a stream begins with the two numbers of its id");
+	ret->count = count - 2;
+	ret->fields = arena_alloc(line->arena, (ret->count + 1) * sizeof(*ret->fields));
+	if (!ret->fields)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < ret->count; i++)
+		TRY(bytes_read(line, &parts[i + 2], "a field of an entry", &ret->fields[i]));
+	return STATUS_OK;
+}
+
+/* STATUS_INVALID if the entry does not come after all that the stream has. */
+static enum status
+stream_entry_follows(struct item_load *l, struct timed_stream_id id)
+{
+	const struct timed_stream_range range = { .from = id,
+						  .to = { UINT64_MAX, UINT64_MAX },
+						  .limit = 1 };
+	struct timed_entries behind;
+
+	TRY(timed_stream_range(l->item, &range, &behind));
+	return !behind.count ? STATUS_OK
+			     : err_set(l->line->err, STATUS_INVALID,
+				       "the entries of a stream are not in the order of their ids");
+}
+
+/* Adds the entries of the line; the stream then says of itself what the line says. */
+static enum status
+stream_load(struct item_load *l)
+{
+	const struct load_line *line = l->line;
+	const struct json_value *list = json_value_find(line->members, line->count, "members");
+	struct timed_stream stream, said = { 0 };
+	struct json_value *items;
+	size_t count;
+
+	if (!list)
+		return err_set(line->err, STATUS_INVALID, "\"members\" is missing");
+	TRY(json_value_items(list, line->arena, &items, &count, line->err));
+	TRY(load_line_u64(line, "last_ms", &said.last.ms));
+	TRY(load_line_u64(line, "last_seq", &said.last.seq));
+	TRY(load_line_u64(line, "deleted_ms", &said.deleted.ms));
+	TRY(load_line_u64(line, "deleted_seq", &said.deleted.seq));
+	TRY(load_line_u64(line, "added", &said.added));
+	TRY(timed_stream_get(l->item, &stream));
+	for (size_t i = 0; i < count; i++) {
+		struct timed_entry entry;
+
+		TRY(stream_entry_read(line, &items[i], &entry));
+		TRY(stream_entry_follows(l, entry.id));
+		TRY(timed_stream_add(l->item, &stream, &entry));
+		if (timed_stream_id_cmp(entry.id, said.last) > 0)
+			return err_set(line->err, STATUS_INVALID,
+				       "an entry of a stream is behind its last id");
+	}
+	return timed_stream_set(l->item, &said);
+}
+
 /* ---- A line ---- */
 
 /* The item of the line: the one that it goes on with, or another one, which is to be empty. */
@@ -170,13 +239,15 @@ load_items_line(struct timed *t, const struct load_line *line, struct timed_item
 
 	TRY(bytes_read(line, json_value_find(line->members, line->count, "key"), "\"key\"", &key));
 	l.type = rows_type_read(json_value_find(line->members, line->count, "type"));
-	if (l.type == TIMED_TYPES || l.type == TIMED_STREAM || l.type < TIMED_VALUE)
+	if (l.type == TIMED_TYPES || l.type < TIMED_VALUE)
 		return err_set(line->err, STATUS_INVALID, "no key can have this \"type\"");
 	TRY(load_line_u64(line, "written_us", &l.write_us));
 	TRY(load_line_u64(line, "expires_ms", &l.expires_ms));
 	TRY(item_begin(&l, t, key, has_last));
 	TRY(timed_written_at(t, l.write_us));
-	TRY(l.type == TIMED_VALUE ? value_load(&l) : entries_load(&l));
+	TRY(l.type == TIMED_VALUE    ? value_load(&l)
+	    : l.type == TIMED_STREAM ? stream_load(&l)
+				     : entries_load(&l));
 	/* The header may have been written with the time of a member. */
 	if (l.expires_ms)
 		expiry = (struct timed_expiry){ TIMED_EXPIRY_AT, l.expires_ms };

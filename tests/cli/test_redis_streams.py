@@ -89,20 +89,45 @@ def all_who_wait_for_a_stream_get_what_comes(cwd):
 
 
 @test
-def a_dump_refuses_a_stream_by_its_name_and_a_move_takes_it_along(cwd):
+def a_dump_and_a_move_take_streams_along(cwd):
     with Redis(cwd) as server, server.client() as c:
         c("XADD", "events", "5-1", "a", "1")
         c("XADD", "events", "5-2", "b", "2")
         c("XDEL", "events", "5-2")
-    contains(run("dump", "redis:0", cwd=cwd).stderr, 'the key "events" is a stream')
-    line = '{"frond":"redis","format":1,"history_seconds":0}\n{"key":"k","type":"stream","members":[]}\n'
-    contains(run("load", "redis:1", "-", cwd=cwd, stdin=line).stderr, 'no key can have this "type"')
-    ok("move", "--from", "embedded:./data", "--to", "embedded:other", "redis:0", cwd=cwd)
-    contains(ok("verify", "--store", "embedded:other", cwd=cwd).stdout, " 0 findings")
-    with Redis(cwd, "--store", "embedded:other") as server, server.client() as c:
-        equal(c("XRANGE", "events", "-", "+"), [[b"5-1", [b"a", b"1"]]])
-        contains(c.error("XADD", "events", "5-2", "c", "3"), "equal or smaller")
-        equal(c("XADD", "events", "5-*", "c", "3"), b"5-3")
+        c("XADD", "empty", "7-0", "a", "1")
+        c("XTRIM", "empty", "MAXLEN", "0")
+        c("EXPIRE", "empty", "1000")
+        for n in range(1, 2501):
+            c("XADD", "long", f"{n}-1", "n", n, b"\xff", "")
+    ok("move", "--from", "embedded:./data", "--to", "embedded:moved", "redis:0", cwd=cwd)
+    text = ok("dump", "redis:0", "--store", "embedded:moved", "--quiet", cwd=cwd).stdout
+    assert text.count('"more":true') == 2
+    target = ("--store", "embedded:loaded")
+    for _ in range(2):  # the second load replaces what is there
+        ok("load", "redis:0", "-", *target, cwd=cwd, stdin=text)
+        equal(ok("dump", "redis:0", "--quiet", *target, cwd=cwd).stdout, text)
+    for name in ("moved", "loaded"):
+        contains(ok("verify", "--store", f"embedded:{name}", cwd=cwd).stdout, " 0 findings")
+        with Redis(cwd, "--store", f"embedded:{name}") as server, server.client() as c:
+            equal(c("XRANGE", "events", "-", "+"), [[b"5-1", [b"a", b"1"]]])
+            contains(c.error("XADD", "events", "5-2", "c", "3"), "equal or smaller")
+            equal(c("XADD", "events", "5-*", "c", "3"), b"5-3")
+            equal([c("XLEN", "empty"), c("XLEN", "long")], [0, 2500])
+            assert 900 < c("TTL", "empty") <= 1000
+            equal(c("XREVRANGE", "long", "+", "-", "COUNT", "1"),
+                  [[b"2500-1", [b"n", b"2500", b"\xff", b""]]])
+            contains(c.error("XADD", "empty", "7-0", "a", "1"), "equal or smaller")
+
+
+@test
+def a_load_refuses_entries_that_are_not_in_their_order(cwd):
+    header = '{"frond":"redis","format":1,"history_seconds":0}\n'
+    line = '{"key":"k","type":"stream","last_ms":9,"members":[[5,1,"a","b"],[5,1,"a","b"]]}\n'
+    contains(run("load", "redis:1", "-", cwd=cwd, stdin=header + line).stderr,
+             "not in the order of their ids")
+    line = '{"key":"k","type":"stream","last_ms":4,"members":[[5,1,"a","b"]]}\n'
+    contains(run("load", "redis:1", "-", cwd=cwd, stdin=header + line).stderr,
+             "behind its last id")
 
 
 @test

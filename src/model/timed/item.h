@@ -351,7 +351,7 @@ struct timed_stream {
 };
 
 MUST_USE enum status timed_stream_get(struct timed_item *item, struct timed_stream *ret);
-/* The item is there. */
+/* Makes the item if it is not there. */
 MUST_USE enum status timed_stream_set(struct timed_item *item, const struct timed_stream *stream);
 
 struct timed_entry {

@@ -128,6 +128,18 @@ timed_stream_get(struct timed_item *item, struct timed_stream *ret)
 	return STATUS_OK;
 }
 
+/* A stream may be there without entries, but not without a count of them. */
+static enum status
+stream_make(struct timed_item *item)
+{
+	struct str key;
+
+	TRY(timed_item_renew(item, TIMED_STREAM));
+	TRY(timed_item_store(item));
+	TRY(timed_part_key(item, TIMED_PART_COUNT, &key));
+	return timed_data_add(item->t, key, 0);
+}
+
 enum status
 timed_stream_set(struct timed_item *item, const struct timed_stream *stream)
 {
@@ -137,6 +149,8 @@ timed_stream_set(struct timed_item *item, const struct timed_stream *stream)
 
 	for (size_t i = 0; i < STREAM_NUMBERS; i++)
 		numbers[i] = htobe64(numbers[i]);
+	if (item->type == TIMED_LEAF)
+		TRY(stream_make(item));
 	TRY(timed_item_touch(item));
 	TRY(timed_part_key(item, TIMED_PART_STREAM, &key));
 	return timed_data_set(item->t, key, str_of(numbers, sizeof(numbers)));
@@ -166,14 +180,10 @@ timed_stream_add(struct timed_item *item, struct timed_stream *stream,
 	for (size_t i = 0; i < entry->count; i++)
 		buf_append_str(&fields, entry->fields[i]);
 	TRY(buf_status(&fields));
-	if (item->type == TIMED_LEAF) {
-		TRY(timed_item_renew(item, TIMED_STREAM));
-		TRY(timed_item_store(item));
-	}
 	stream->last = entry->id;
 	stream->added++;
 	TRY(timed_stream_set(item, stream));
-	leaf.write_us = item->t->now_us;
+	leaf.write_us = timed_write_us(item->t);
 	leaf.value = buf_str(&fields);
 	value = timed_arena_buf(item->arena, TIMED_LEAF_BYTES + leaf.value.len);
 	timed_leaf_put(&leaf, &value);
