@@ -280,6 +280,17 @@ def a_value_may_have_more_bytes_than_a_transaction(cwd):
 
 
 @test
+def a_request_that_needs_too_much_memory_is_told_so(cwd):
+    (cwd / "frond.ini").write_text("[frond]\nmemory_bytes = 8388608\n")
+    with Redis(cwd, "--config", "frond.ini") as server, server.client() as c:
+        equal(c("SET", "small", "x" * 1_000_000), "OK")
+        with server.client() as other:
+            contains(other.error("SET", "large", "x" * 20_000_000), "memory_bytes")
+            equal(other.file.read(), b"")
+        equal(c("EXISTS", "large"), 0)
+
+
+@test
 def a_value_that_is_being_staged_at_a_kill_is_whole_or_absent(cwd):
     values = [pattern(seed, 24_000_000) for seed in range(3)]
     with Redis(cwd) as server, server.client(timeout=120) as c:
@@ -622,6 +633,18 @@ def keys_of_subcommands_are_known(cwd):
         equal(c("COMMAND", "GETKEYS", "MEMORY", "USAGE", "a"), [b"a"])
         equal(c.error("COMMAND", "GETKEYS", "MEMORY", "DOCTOR"), "ERR The command has no key arguments")
         equal(c.error("COMMAND", "LIST", "FILTERBY", "nothing", "x"), "ERR syntax error")
+        listed = c("COMMAND", "LIST", "FILTERBY", "PATTERN", "config*")
+        equal(listed[:2], [b"config", b"config|get"])
+        assert b"script|kill" in c("COMMAND", "LIST", "FILTERBY", "ACLCAT", "scripting")
+        assert b"client|list" in c("COMMAND", "LIST")
+        equal(c("COMMAND", "LIST", "FILTERBY", "MODULE", "x"), [])
+        equal(c("COMMAND", "GETKEYSANDFLAGS", "MSET", "a", "1", "b", "2"),
+              [[b"a", ["OW", "update"]], [b"b", ["OW", "update"]]])
+        equal(c("COMMAND", "GETKEYSANDFLAGS", "LMOVE", "a", "b", "LEFT", "RIGHT"),
+              [[b"a", ["RW", "access", "delete"]], [b"b", ["RW", "insert"]]])
+        equal(c("COMMAND", "GETKEYSANDFLAGS", "SET", "a", "1", "GET"),
+              [[b"a", ["RW", "access", "update"]]])
+        equal(c("COMMAND", "GETKEYSANDFLAGS", "HGET", "a", "f"), [[b"a", ["RO", "access"]]])
 
 
 @test

@@ -4,6 +4,7 @@
 #include "door/redis/acl.h"
 #include "door/redis/commands.h"
 #include "door/redis/error.h"
+#include "door/redis/key_flags.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/wire/glob.h"
 
@@ -149,8 +150,28 @@ no_keys(struct call *c)
 	return STATUS_OK;
 }
 
+/* A key, and what the command does with it. */
+static void
+answer_key_flags(struct call *c, const struct command *command, size_t key, size_t place)
+{
+	struct str flags = key_flags_of(command, c->argv + 2, c->argc - 2, key);
+	size_t at, count = 0;
+
+	reply_array(c->reply, 2);
+	reply_bulk(c->reply, c->argv[2 + place]);
+	at = reply_later(c->reply);
+	for (; flags.len; count++) {
+		struct str flag = str_cut(&flags, ' ');
+		char text[FLAG_BYTES];
+
+		snprintf(text, sizeof(text), "%.*s", STR_ARG(flag));
+		reply_simple(c->reply, text);
+	}
+	reply_later_end(c->reply, at, '~', count);
+}
+
 static enum status
-command_getkeys(struct call *c)
+command_getkeys(struct call *c, bool with_flags)
 {
 	const struct command *command = command_find(c->redis, c->argv[2]);
 	size_t argc = c->argc - 2;
@@ -174,38 +195,76 @@ command_getkeys(struct call *c)
 	if (!count && command->flags & COMMAND_CONTAINER)
 		return no_keys(c);
 	reply_array(c->reply, count);
-	for (size_t i = 0; i < count; i++)
-		reply_bulk(c->reply, c->argv[2 + places[i]]);
+	for (size_t i = 0; i < count; i++) {
+		if (with_flags)
+			answer_key_flags(c, command, i, places[i]);
+		else
+			reply_bulk(c->reply, c->argv[2 + places[i]]);
+	}
 	return STATUS_OK;
+}
+
+/* Which commands COMMAND LIST tells; a category that there is not is acl_category_count. */
+struct list_filter {
+	struct str pattern; /* ptr is NULL: all names */
+	bool by_category;
+	size_t category;
+	bool by_module;
+};
+
+static bool
+filter_takes(const struct list_filter *f, const struct command *command, struct str name)
+{
+	if (f->by_module || (f->by_category && f->category == acl_category_count))
+		return false;
+	if (f->by_category)
+		return acl_is_in_category(command, f->category);
+	return !f->pattern.ptr || glob_matches(f->pattern, name, true);
+}
+
+/* The command and its subcommands, which are in the categories that it is in. */
+static size_t
+list_command(struct call *c, const struct list_filter *f, const struct command *command)
+{
+	struct str name = str_from_cstr(command->name);
+	struct str rest = key_flags_subcommands(command);
+	size_t count = filter_takes(f, command, name);
+
+	if (count)
+		reply_bulk(c->reply, name);
+	while (rest.len) {
+		struct str sub = str_cut(&rest, ' ');
+		char text[FLAG_BYTES];
+		int len = snprintf(text, sizeof(text), "%s|%.*s", command->name, STR_ARG(sub));
+
+		if (!filter_takes(f, command, str_of(text, (size_t)len)))
+			continue;
+		reply_bulk(c->reply, str_of(text, (size_t)len));
+		count++;
+	}
+	return count;
 }
 
 static enum status
 command_list(struct call *c)
 {
-	size_t place = reply_later(c->reply);
-	size_t category = acl_category_count;
-	size_t count = 0;
+	struct list_filter f = { .category = acl_category_count };
+	size_t place, count = 0;
 
-	if (c->argc != 2 && (c->argc != 5 || !call_arg_is(c, 2, "filterby") ||
-			     !(call_arg_is(c, 3, "pattern") || call_arg_is(c, 3, "aclcat") ||
-			       call_arg_is(c, 3, "module"))))
+	if (c->argc != 2 && (c->argc != 5 || !call_arg_is(c, 2, "filterby")))
 		return call_syntax_error(c);
-	for (size_t i = 0; call_arg_is(c, 3, "aclcat") && i < acl_category_count; i++)
+	f.by_category = call_arg_is(c, 3, "aclcat");
+	f.by_module = call_arg_is(c, 3, "module");
+	if (call_arg_is(c, 3, "pattern"))
+		f.pattern = c->argv[4];
+	else if (c->argc == 5 && !f.by_category && !f.by_module)
+		return call_syntax_error(c);
+	for (size_t i = 0; f.by_category && i < acl_category_count; i++)
 		if (call_arg_is(c, 4, acl_categories[i]))
-			category = i;
-	for (size_t i = 0; i < command_count; i++) {
-		const struct command *command = &command_table[i];
-		bool wanted = c->argc == 2;
-
-		if (call_arg_is(c, 3, "pattern"))
-			wanted = glob_matches(c->argv[4], str_from_cstr(command->name), true);
-		else if (category < acl_category_count)
-			wanted = acl_is_in_category(command, category);
-		if (!wanted)
-			continue;
-		reply_bulk_cstr(c->reply, command->name);
-		count++;
-	}
+			f.category = i;
+	place = reply_later(c->reply);
+	for (size_t i = 0; i < command_count; i++)
+		count += list_command(c, &f, &command_table[i]);
 	reply_later_end(c->reply, place, '*', count);
 	return STATUS_OK;
 }
@@ -230,6 +289,8 @@ cmd_command(struct call *c)
 		"    commands are returned.",
 		"GETKEYS <full-command>",
 		"    Return the keys from a full Redis command.",
+		"GETKEYSANDFLAGS <full-command>",
+		"    Return the keys and the access flags from a full Redis command.",
 	};
 
 	if (c->argc == 1 || call_arg_is(c, 1, "info"))
@@ -245,6 +306,8 @@ cmd_command(struct call *c)
 	if (call_arg_is(c, 1, "list"))
 		return command_list(c);
 	if (call_arg_is(c, 1, "getkeys") && c->argc >= 3)
-		return command_getkeys(c);
+		return command_getkeys(c, false);
+	if (call_arg_is(c, 1, "getkeysandflags") && c->argc >= 3)
+		return command_getkeys(c, true);
 	return call_unknown_subcommand(c);
 }

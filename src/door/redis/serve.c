@@ -687,6 +687,24 @@ serve_rest(struct client *c)
 	return net_stream_has_input(c->stream) || clock_mono_ns() < idle_deadline(c);
 }
 
+/*
+ * The connection cannot go on with its input. If that is because a request needs more memory than
+ * there is for it, the client learns so; net/ then drops the rest of what it sends.
+ */
+static bool
+serve_no_input(struct client *c)
+{
+	struct reply reply = client_reply(c);
+
+	if (buf_status(&c->big) == STATUS_OK)
+		return false;
+	buf_release(&c->big);
+	reply_error(&reply, STR("ERR Protocol error: there is no memory for a request of this "
+				"length (memory_bytes)"));
+	client_send(c);
+	return false;
+}
+
 /* Serves what is there. False: the connection ends. */
 static bool
 serve_turn(struct client *c)
@@ -698,12 +716,14 @@ serve_turn(struct client *c)
 	size_t served;
 
 	if (client_input(c, &in) != STATUS_OK)
-		return false;
+		return serve_no_input(c);
 	served = serve_input(&b, in);
 	client_send(c);
 	arena_reset(arena, b.mark);
-	if (c->end == CLIENT_ENDS || client_consume(c, in, served) != STATUS_OK)
+	if (c->end == CLIENT_ENDS)
 		return false;
+	if (client_consume(c, in, served) != STATUS_OK)
+		return serve_no_input(c);
 	if (served)
 		return true;
 	if (ended)
