@@ -247,18 +247,35 @@ cmd_hpexpireat(struct call *c)
 	return hexpire_generic(c, (struct data_time){ .absolute = true });
 }
 
-enum status
-cmd_hpersist(struct call *c)
+/*
+ * Looks up the fields of a command that has nothing but those, and begins its answer. `*ret_count`
+ * 0: it has been answered.
+ */
+static enum status
+fields_open(struct call *c, struct fields *f, size_t *ret_count)
 {
 	struct timed_item *item;
-	struct fields f;
 	size_t count;
 
+	*ret_count = 0;
 	TRY(data_item(c, 1, TIMED_HASH, &item));
 	if (!item || !fields_parse(c, 2, 1, NOT_POSITIVE, &count))
 		return STATUS_OK;
-	TRY(fields_look_up(c, item, 4, 1, count, &f));
+	TRY(fields_look_up(c, item, 4, 1, count, f));
 	reply_array(c->reply, count);
+	*ret_count = count;
+	return STATUS_OK;
+}
+
+enum status
+cmd_hpersist(struct call *c)
+{
+	struct fields f;
+	size_t count;
+
+	TRY(fields_open(c, &f, &count));
+	if (!count)
+		return STATUS_OK;
 	for (size_t i = 0; i < count; i++) {
 		struct timed_member *m = &f.members[f.twins[i]];
 
@@ -276,17 +293,12 @@ cmd_hpersist(struct call *c)
 static enum status
 httl_generic(struct call *c, struct data_time how)
 {
-	struct timed_item *item;
 	struct fields f;
 	uint64_t now;
 	size_t count;
 
-	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item || !fields_parse(c, 2, 1, NOT_POSITIVE, &count))
-		return STATUS_OK;
+	TRY(fields_open(c, &f, &count));
 	TRY(txn_now_ms(c, &now));
-	TRY(fields_look_up(c, item, 4, 1, count, &f));
-	reply_array(c->reply, count);
 	for (size_t i = 0; i < count; i++) {
 		const struct timed_member *m = &f.members[i];
 		uint64_t ms = how.absolute ? m->expires_ms : m->expires_ms - now;

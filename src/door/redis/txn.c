@@ -16,8 +16,10 @@ void
 txn_forget(struct txn *x)
 {
 	for (size_t i = 0; i < REDIS_DATABASES; i++) {
-		catalog_db_unref(x->dbs[i].db);
-		x->dbs[i] = (struct txn_db){ 0 };
+		if (x->dbs[i])
+			catalog_db_unref(x->dbs[i]->db);
+		x->dbs[i] = NULL;
+		x->missing[i] = false;
 	}
 	memset(x->slots, 0, sizeof(x->slots));
 	x->cache = NULL; /* it does not know what this transaction has done */
@@ -46,23 +48,25 @@ txn_db_name(unsigned db, char buf[static TXN_NAME_BYTES])
 static enum status
 txn_open_db(struct txn *x, unsigned db, bool writes)
 {
-	struct txn_db *d = &x->dbs[db];
+	struct txn_db *d = arena_alloc(x->arena, sizeof(*d));
 	struct err ignored = { 0 };
 	char text[TXN_NAME_BYTES];
 	struct str name = txn_db_name(db, text);
 	enum status status;
 
+	if (!d)
+		return STATUS_LIMIT;
 	status = catalog_open(x->tx, x->cache, CATALOG_SPACE_REDIS, name, &d->db, &ignored);
 	if (status == STATUS_NOT_FOUND && writes) {
 		TRY(timed_items_create(x->tx, name, x->err));
 		status = catalog_open(x->tx, NULL, CATALOG_SPACE_REDIS, name, &d->db, x->err);
 	}
-	d->missing = status == STATUS_NOT_FOUND;
-	if (d->missing)
+	x->missing[db] = status == STATUS_NOT_FOUND;
+	if (x->missing[db])
 		return STATUS_OK;
 	if (status != STATUS_OK)
 		return err_set(x->err, status, "%s", ignored.text);
-	d->opened = true;
+	x->dbs[db] = d;
 	timed_init(&d->timed, x->tx, d->db, NULL, x->err);
 	if (x->at_us)
 		timed_at_us(&d->timed, x->at_us);
@@ -74,30 +78,30 @@ enum status
 txn_open(struct txn *x, unsigned db, struct timed **ret)
 {
 	TRY(txn_open_db(x, db, true));
-	*ret = &x->dbs[db].timed;
+	*ret = &x->dbs[db]->timed;
 	return STATUS_OK;
 }
 
 enum status
 txn_db(struct call *c, unsigned db, struct timed **ret)
 {
-	struct txn_db *d = &c->x->dbs[db];
+	struct txn *x = c->x;
 	bool writes = c->command->flags & COMMAND_WRITE;
 
-	if (!d->opened && (!d->missing || writes))
-		TRY(txn_open_db(c->x, db, writes));
-	*ret = d->opened ? &d->timed : NULL;
+	if (!x->dbs[db] && (!x->missing[db] || writes))
+		TRY(txn_open_db(x, db, writes));
+	*ret = x->dbs[db] ? &x->dbs[db]->timed : NULL;
 	return STATUS_OK;
 }
 
 enum status
 txn_db_there(struct call *c, unsigned db, struct timed **ret)
 {
-	struct txn_db *d = &c->x->dbs[db];
+	struct txn *x = c->x;
 
-	if (!d->opened && !d->missing)
-		TRY(txn_open_db(c->x, db, false));
-	*ret = d->opened ? &d->timed : NULL;
+	if (!x->dbs[db] && !x->missing[db])
+		TRY(txn_open_db(x, db, false));
+	*ret = x->dbs[db] ? &x->dbs[db]->timed : NULL;
 	return STATUS_OK;
 }
 

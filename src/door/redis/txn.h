@@ -66,8 +66,6 @@ struct txn_item {
 };
 
 struct txn_db {
-	bool opened;
-	bool missing;
 	struct catalog_db *db;
 	struct timed timed;
 };
@@ -79,8 +77,9 @@ struct txn {
 	struct arena *arena;
 	struct err *err;
 	uint64_t at_us; /* the moment of the past that it reads; 0: the present */
-	struct txn_db dbs[REDIS_DATABASES];
-	struct timed_stages stages; /* of the unit that runs */
+	struct txn_db *dbs[REDIS_DATABASES]; /* in the arena; NULL: not opened */
+	bool missing[REDIS_DATABASES];       /* it was looked for, and is not there */
+	struct timed_stages stages;          /* of the unit that runs */
 	struct txn_item *slots[TXN_SLOTS];
 	struct effect *effects;
 	struct effect **effects_end;
