@@ -1,5 +1,6 @@
 #include "cli/mongo_door.h"
 
+#include "cli/mongo_people.h"
 #include "door/mongo/mongo.h"
 #include "door/mongo/settings.h"
 #include "http/server.h"
@@ -14,6 +15,8 @@ mongo_door_listen(struct mongo_door *d, struct kv_store *store, const struct set
 
 	if (!door_is_wanted(&d->door))
 		return STATUS_OK;
+	TRY(user_place_lent(store, live, &d->people, err));
+	config.people = mongo_people_of(d->people);
 	d->mongo = mongo_new(&config);
 	if (!d->mongo)
 		return err_set(err, STATUS_NOMEM, "out of memory");
@@ -28,4 +31,7 @@ mongo_door_fini(struct mongo_door *d)
 {
 	mongo_free(d->mongo);
 	d->mongo = NULL;
+	if (d->people)
+		d->people->free(d->people);
+	d->people = NULL;
 }

@@ -12,10 +12,12 @@
 
 struct mongo;
 struct server;
+struct user_place;
 
 struct mongo_door {
 	struct door door; /* found by door_find(), freed by door_fini() */
 	struct mongo *mongo;
+	struct user_place *people; /* of the store, for its commands */
 };
 
 /*

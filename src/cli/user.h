@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "kv/kv.h"
+#include "settings/live.h"
 
 enum {
 	USER_ARENA_BYTES = 256 * 1024 * 1024, /* for one document, or a page of people */
@@ -41,6 +42,13 @@ struct user_place {
 /* Makes a place of a store, which the place owns and closes. */
 MUST_USE enum status user_place_store(struct kv_store *store, struct user_place **ret,
 				      struct err *err);
+
+/*
+ * The same of a store that is somebody else's, with the settings that hold there: what is made of
+ * it serves all threads. Both outlive it.
+ */
+MUST_USE enum status user_place_lent(struct kv_store *store, struct settings_live *live,
+				     struct user_place **ret, struct err *err);
 
 /* Makes a place of the server at a URL. */
 MUST_USE enum status user_place_server(const char *url, struct user_place **ret, struct err *err);

@@ -14,7 +14,8 @@
 struct user_store {
 	struct user_place place;
 	struct kv_store *store;
-	struct settings *settings; /* of the store: how passwords are hashed; NULL: not read yet */
+	struct settings *settings;  /* of the store: how passwords are hashed; NULL: not read yet */
+	struct settings_live *live; /* of a server, instead; it and the store are its own */
 };
 
 /* What a transaction of one call needs. */
@@ -150,6 +151,25 @@ store_create_body(struct kv_tx *tx, void *arg)
 	return rev_db_create(tx, STR(COUCH_USERS_DB), REV_SCHEME_DEFAULT, &c->err);
 }
 
+/* Checks the document, and hashes a password in it. */
+static enum status
+store_prepare(struct user_store *s, struct store_call *c, struct str text, struct err *err)
+{
+	struct settings_held *held = s->live ? settings_live_hold(s->live) : NULL;
+	enum status status = STATUS_OK;
+
+	if (!held && !s->settings)
+		status = cli_settings_of_store(s->store, &s->settings, err);
+	if (status == STATUS_OK)
+		status = couch_prepare_user_doc(
+			c->id, text,
+			settings_of(held ? held->settings : s->settings, &access_setting_group),
+			c->arena, &c->text, err);
+	if (held)
+		settings_held_unref(held);
+	return status;
+}
+
 static enum status
 user_store_put(struct user_place *place, struct str id, struct str text, bool create,
 	       struct arena *arena, struct err *err)
@@ -158,10 +178,7 @@ user_store_put(struct user_place *place, struct str id, struct str text, bool cr
 	struct store_call c = { .id = id, .arena = arena };
 	enum status status;
 
-	if (!s->settings)
-		TRY(cli_settings_of_store(s->store, &s->settings, err));
-	TRY(couch_prepare_user_doc(id, text, settings_of(s->settings, &access_setting_group), arena,
-				   &c.text, err));
+	TRY(store_prepare(s, &c, text, err));
 	c.mark = arena_mark(arena);
 	if (create)
 		TRY(store_explain(&c, kv_run(s->store, store_create_body, &c, NULL, err), err));
@@ -220,7 +237,8 @@ user_store_free(struct user_place *place)
 	struct user_store *s = (struct user_store *)place;
 
 	settings_free(s->settings);
-	kv_close(s->store);
+	if (!s->live)
+		kv_close(s->store);
 	mem_free(s);
 }
 
@@ -236,6 +254,22 @@ user_place_store(struct kv_store *store, struct user_place **ret, struct err *er
 	s->place = (struct user_place){ user_store_get, user_store_put, user_store_list,
 					user_store_free };
 	s->store = store;
+	*ret = &s->place;
+	return STATUS_OK;
+}
+
+enum status
+user_place_lent(struct kv_store *store, struct settings_live *live, struct user_place **ret,
+		struct err *err)
+{
+	struct user_store *s = mem_zalloc(sizeof(*s));
+
+	if (!s)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	s->place = (struct user_place){ user_store_get, user_store_put, user_store_list,
+					user_store_free };
+	s->store = store;
+	s->live = live;
 	*ret = &s->place;
 	return STATUS_OK;
 }

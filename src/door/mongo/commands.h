@@ -22,6 +22,22 @@ enum status mongo_run_connection_status(struct call *c);
  */
 MUST_USE enum status sasl_start(struct call *c, struct str request, struct bson_builder *ret);
 
+/* cmd_user.c */
+extern const struct arg args_user[];
+extern const struct arg args_user_roles[];
+extern const struct arg args_users_info[];
+extern const struct arg args_roles_info[];
+enum status mongo_run_create_user(struct call *c);
+enum status mongo_run_update_user(struct call *c);
+enum status mongo_run_drop_user(struct call *c);
+enum status mongo_run_drop_all_users(struct call *c);
+enum status mongo_run_grant_roles(struct call *c);
+enum status mongo_run_revoke_roles(struct call *c);
+enum status mongo_run_users_info(struct call *c);
+enum status mongo_run_roles_info(struct call *c);
+enum status mongo_run_own_roles(struct call *c);
+enum status mongo_run_drop_all_roles(struct call *c);
+
 /* cmd_info.c */
 extern const struct arg args_get_parameter[];
 enum status mongo_run_ping(struct call *c);

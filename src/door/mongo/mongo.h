@@ -8,6 +8,7 @@
 #define FROND_DOOR_MONGO_MONGO_H
 
 #include "base/status.h"
+#include "door/mongo/people.h"
 #include "kv/kv.h"
 #include "net/stream.h"
 
@@ -37,6 +38,7 @@ struct mongo_config {
 	struct kv_store *store;
 	struct settings_live *live; /* who may log in */
 	const struct mongo_settings *settings;
+	struct mongo_people people; /* whom commands read and change */
 };
 
 /* NULL when out of memory. `config` is copied; what it names outlives the result. */

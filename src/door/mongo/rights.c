@@ -91,6 +91,24 @@ rights_of_roles(struct rights *r, const struct str *roles, size_t count, bool ad
 			rights_add(r, str_skip(roles[i], sizeof(RIGHTS_ROLE) - 1), arena);
 }
 
+bool
+rights_role_exists(const struct rights_role *role)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (str_eq(role->name, str_from_cstr(known[i].name)))
+			return role->db.len && (!known[i].any || str_eq(role->db, STR("admin")));
+	return false;
+}
+
+bool
+rights_role_at(size_t at, struct str *ret)
+{
+	if (at >= sizeof(known) / sizeof(known[0]))
+		return false;
+	*ret = str_from_cstr(known[at].name);
+	return true;
+}
+
 unsigned
 rights_on(const struct rights *r, struct str db)
 {

@@ -55,6 +55,12 @@ void rights_of_everybody(struct rights *r);
 void rights_of_roles(struct rights *r, const struct str *roles, size_t count, bool admin,
 		     struct arena *arena);
 
+/* True for a role that MongoDB has on that database. */
+bool rights_role_exists(const struct rights_role *role);
+
+/* The names of MongoDB's roles, one after the other; false behind the last. */
+bool rights_role_at(size_t at, struct str *ret);
+
 /* The rights on a database. */
 unsigned rights_on(const struct rights *r, struct str db);
 

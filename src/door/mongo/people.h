@@ -1,0 +1,44 @@
+/*
+ * The people of the store, as commands read and change them. They are documents of `_users`, which
+ * another door writes, so the program gives these functions to this one.
+ *
+ * Threading: from any fiber.
+ */
+#ifndef FROND_DOOR_MONGO_PEOPLE_H
+#define FROND_DOOR_MONGO_PEOPLE_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/str.h"
+
+struct mongo_person {
+	struct str name;
+	struct str password; /* a new one, in plain; ptr NULL: it stays what it is */
+	struct str *roles;   /* of all doors */
+	size_t role_count;
+	struct str db;     /* that the person was made in; empty: none, another door has made it */
+	struct str custom; /* customData as a JSON text; ptr NULL: none */
+	struct str source; /* the document that it was read from; empty: it is to be made */
+};
+
+struct mongo_people {
+	/* Everything in the arena. STATUS_NOT_FOUND. */
+	enum status (*get)(void *arg, struct str name, struct arena *arena,
+			   struct mongo_person *ret, struct err *err);
+	/*
+	 * Makes the person, or changes the one that was read. STATUS_DOC_CONFLICT if somebody
+	 * else has made or changed it meanwhile. STATUS_INVALID and STATUS_FORBIDDEN, explained,
+	 * for a name or a password that cannot be one. A new password is hashed, which is slow.
+	 */
+	enum status (*put)(void *arg, const struct mongo_person *person, struct arena *arena,
+			   struct err *err);
+	/* Likewise; only `name` and `source` of the person count. */
+	enum status (*remove)(void *arg, const struct mongo_person *person, struct arena *arena,
+			      struct err *err);
+	/* The names of all, in the arena. */
+	enum status (*names)(void *arg, struct arena *arena, struct str **ret, size_t *ret_count,
+			     struct err *err);
+	void *arg;
+};
+
+#endif

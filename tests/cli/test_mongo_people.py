@@ -1,0 +1,160 @@
+"""People and their roles by MongoDB's commands: documents of _users, as every door has them."""
+
+import base64
+import re
+
+from harness import Server, contains, equal, main, ok, test
+from mongo import Client
+
+ADMIN = {"FROND_ADMIN": "root:secret"}
+
+
+class Mongo(Server):
+    def __init__(self, cwd, **kwargs):
+        (cwd / "ini").write_text("[chttpd_auth]\niterations = 10\n")
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", env=ADMIN, **kwargs)
+        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
+                                  self.read_log()).group(1))
+
+    def login(self, name="root", password="secret"):
+        return Client(self.port).login(name, password)
+
+    def document(self, name):
+        token = base64.b64encode(b"root:secret").decode()
+        return self.request("GET", f"/_users/org.couchdb.user:{name}",
+                            headers={"Authorization": f"Basic {token}"})
+
+
+def person(db, name, *roles, **more):
+    return {"_id": f"{db}.{name}", "user": name, "db": db, **more,
+            "roles": [{"role": role, "db": of} for role, of in roles],
+            "mechanisms": ["SCRAM-SHA-256"]}
+
+
+@test
+def people_are_made_changed_told_and_removed(cwd):
+    with Mongo(cwd) as server, server.login() as c:
+        equal(c({"createUser": "ann", "pwd": "apple", "customData": {"team": [1, "x"]},
+                 "roles": ["readWrite", {"role": "read", "db": "other"}]}, "shop"), {"ok": 1.0})
+        ann = person("shop", "ann", ("readWrite", "shop"), ("read", "other"),
+                     customData={"team": [1, "x"]})
+        equal(c({"usersInfo": "ann"}, "shop")["users"], [ann])
+        equal(c({"usersInfo": {"user": "ann", "db": "shop"}})["users"], [ann])
+        equal(c({"usersInfo": ["ann", "bob"]}, "shop")["users"], [ann])
+        equal(c({"usersInfo": "ann"})["users"], [])
+        with server.login("ann", "apple") as own:
+            own({"insert": "c", "documents": [{"_id": 1}]}, "shop")
+            equal(own.fails({"insert": "c", "documents": [{"_id": 1}]}, "other")["code"], 13)
+            equal(own({"usersInfo": "ann", "showCustomData": False}, "shop")["users"][0]["db"], "shop")
+            equal(own.fails({"usersInfo": 1}, "shop")["code"], 13)
+        c({"grantRolesToUser": "ann", "roles": ["dbAdmin", "readWrite"]}, "shop")
+        c({"revokeRolesFromUser": "ann", "roles": [{"role": "read", "db": "other"}]}, "shop")
+        equal(c({"usersInfo": "ann"}, "shop")["users"][0]["roles"],
+              [{"role": "readWrite", "db": "shop"}, {"role": "dbAdmin", "db": "shop"}])
+        c({"updateUser": "ann", "pwd": "pear", "roles": [], "customData": {}}, "shop")
+        equal(c({"usersInfo": "ann"}, "shop")["users"], [person("shop", "ann", customData={})])
+        server.login("ann", "pear").close()
+        c({"dropUser": "ann"}, "shop")
+        equal(c({"usersInfo": 1}, "shop")["users"], [])
+        c({"createUser": "ann", "pwd": "plum", "roles": []})
+        equal(c({"usersInfo": 1})["users"], [person("admin", "ann")])
+        contains(server.read_log(), 'event=person_changed person="ann" user="root" from=127.0.0.1')
+        assert "plum" not in server.read_log()
+
+
+@test
+def people_are_those_of_every_door(cwd):
+    with Mongo(cwd) as server, server.login() as c:
+        c({"createUser": "ann", "pwd": "apple", "roles": ["root"]})
+        equal(server.document("ann")[1]["roles"], ["mongo:root@admin"])
+        status, answer = server.request("POST", "/_session", {"name": "ann", "password": "apple"})
+        equal((status, answer["ok"]), (200, True))
+        document = server.document("ann")[1]
+        token = base64.b64encode(b"root:secret").decode()
+        document.update(roles=["staff", "mongo:root", "mongo:read@shop"], hobby="moss")
+        equal(server.request("PUT", "/_users/org.couchdb.user:ann", document,
+                             {"Authorization": f"Basic {token}"})[0], 201)
+        # What other doors have given stays, a role without a database is one on admin.
+        c({"revokeRolesFromUser": "ann", "roles": ["root"]})
+        equal(server.document("ann")[1]["roles"], ["staff", "mongo:read@shop"])
+        c({"updateUser": "ann", "roles": ["read"]})
+        document = server.document("ann")[1]
+        equal((document["roles"], document["hobby"]), (["staff", "mongo:read@admin"], "moss"))
+        server.login("ann", "apple").close()
+        # People that another door has made are those of admin, and are not dropped with it.
+        server.request("PUT", "/_users/org.couchdb.user:bob",
+                       {"name": "bob", "type": "user", "password": "b", "roles": []},
+                       {"Authorization": f"Basic {token}"})
+        equal([user["_id"] for user in c({"usersInfo": 1})["users"]], ["admin.ann", "admin.bob"])
+        c({"createUser": "eve", "pwd": "e", "roles": []}, "shop")
+        equal([user["_id"] for user in c({"usersInfo": {"forAllDBs": True}})["users"]],
+              ["admin.ann", "admin.bob", "shop.eve"])
+        equal(c({"dropAllUsersFromDatabase": 1})["n"], 1)
+        equal([user["_id"] for user in c({"usersInfo": {"forAllDBs": True}})["users"]],
+              ["admin.bob", "shop.eve"])
+    contains(ok("user", "list", cwd=cwd).stdout, '"eve"')
+
+
+@test
+def nobody_gives_more_than_the_people_of_a_database_that_are_theirs(cwd):
+    with Mongo(cwd) as server, server.login() as c:
+        c({"createUser": "boss", "pwd": "b", "roles": ["userAdmin"]}, "shop")
+        c({"createUser": "ann", "pwd": "a", "roles": ["root"]})
+        with server.login("boss", "b") as boss:
+            boss({"createUser": "eve", "pwd": "e", "roles": ["readWrite"]}, "shop")
+            for command, db in (
+                    ({"createUser": "x", "pwd": "e", "roles": []}, "other"),
+                    ({"createUser": "x", "pwd": "e", "roles": [{"role": "read", "db": "other"}]}, "shop"),
+                    ({"createUser": "x", "pwd": "e", "roles": [{"role": "root", "db": "admin"}]}, "shop"),
+                    ({"grantRolesToUser": "boss", "roles": [{"role": "root", "db": "admin"}]}, "shop"),
+                    ({"updateUser": "ann", "pwd": "mine"}, "admin"),
+                    ({"dropUser": "ann"}, "admin"), ({"usersInfo": 1}, "admin"),
+                    ({"usersInfo": {"forAllDBs": True}}, "shop"),
+                    ({"usersInfo": {"user": "ann", "db": "admin"}}, "shop")):
+                equal(boss.fails(command, db)["code"], 13)
+            equal(boss.fails({"updateUser": "ann", "pwd": "mine"}, "shop")["code"], 11)
+            equal(boss.fails({"createUser": "ann", "pwd": "mine", "roles": []}, "shop")["code"], 51003)
+        server.login("ann", "a").close()
+        equal(server.document("x")[0], 404)
+
+
+@test
+def what_makes_no_sense_has_the_codes_of_mongodb(cwd):
+    with Mongo(cwd) as server, server.login() as c:
+        c({"createUser": "ann", "pwd": "a", "roles": []}, "shop")
+        for command, code in (
+                ({"createUser": "ann", "pwd": "a", "roles": []}, 51003),
+                ({"createUser": "", "pwd": "a", "roles": []}, 2),
+                ({"createUser": 1, "pwd": "a", "roles": []}, 14),
+                ({"createUser": "b", "roles": []}, 2),
+                ({"createUser": "b", "pwd": "", "roles": []}, 50687),
+                ({"createUser": "b", "pwd": "a"}, 40414),
+                ({"createUser": "b", "pwd": "a", "roles": ["none"]}, 31),
+                ({"createUser": "b", "pwd": "a", "roles": ["root"]}, 31),
+                ({"createUser": "b", "pwd": "a", "roles": [1]}, 2),
+                ({"createUser": "b", "pwd": "a", "roles": [], "mechanisms": ["SCRAM-SHA-1"]}, 2),
+                ({"createUser": "b", "pwd": "a", "roles": [], "mechanisms": ["x"]}, 2),
+                ({"createUser": "b", "pwd": "a", "roles": [], "digestPassword": False}, 2),
+                ({"createUser": "b", "pwd": "a", "roles": [], "nonsense": 1}, 40415),
+                ({"createUser": "_b", "pwd": "a", "roles": []}, 2),
+                ({"updateUser": "ann"}, 2), ({"updateUser": "none", "pwd": "a"}, 11),
+                ({"dropUser": "none"}, 11), ({"grantRolesToUser": "ann"}, 40414),
+                ({"usersInfo": "ann", "showCredentials": True}, 238),
+                ({"createRole": "r", "privileges": [], "roles": []}, 115), ({"dropRole": "r"}, 115)):
+            equal((command, c.fails(command, "shop")["code"]), (command, code))
+
+
+@test
+def built_in_roles_are_told(cwd):
+    with Mongo(cwd) as server, server.login() as c:
+        role, = c({"rolesInfo": "readWrite"}, "shop")["roles"]
+        equal((role["role"], role["db"], role["isBuiltin"]), ("readWrite", "shop", True))
+        equal(c({"rolesInfo": "root"}, "shop")["roles"], [])
+        equal(c({"rolesInfo": 1}, "shop")["roles"], [])
+        names = {role["role"] for role in c({"rolesInfo": 1, "showBuiltinRoles": True})["roles"]}
+        assert {"root", "read", "clusterMonitor"} <= names
+        equal(len(c({"rolesInfo": ["read", {"role": "root", "db": "admin"}]}, "shop")["roles"]), 2)
+        equal(c({"dropAllRolesFromDatabase": 1}, "shop")["n"], 0)
+
+
+main()
