@@ -1,0 +1,347 @@
+/*
+ * $group: a table of groups in memory. When it is nearly full, documents of groups that it does not
+ * have are put aside, and when the input has ended and the groups of the table were given, these
+ * documents are the input of the next round. So each round ends some groups, and a group sees its
+ * documents in their order.
+ */
+#include "mql/accum.h"
+#include "mql/field_path.h"
+#include "mql/spool.h"
+
+enum {
+	GROUP_FULL_QUARTERS = 3, /* of the memory, from which on no group is added */
+	GROUP_FIRST_SLOTS = 64,
+};
+
+struct group_stage {
+	struct mql_expr *id;
+	struct str *names;
+	struct mql_accumulator **fields;
+	size_t count;
+};
+
+struct group {
+	struct str key;
+	uint64_t hash;
+	struct bson_value id;
+	char states[] __attribute__((aligned(16)));
+};
+
+struct group_state {
+	struct arena *keep;
+	struct group **groups; /* in the order in which they came */
+	size_t count;
+	size_t cap;
+	struct group **table;
+	size_t slots;
+	size_t next;
+	struct mql_spool spools[2]; /* what is put aside; what is read in this round */
+	bool has_spool[2];
+	struct mql_spool_reader reader;
+	bool reads;
+	bool read;
+	struct buf key;
+};
+
+static struct mql_accumulator_state *
+group_field(const struct group *g, size_t i)
+{
+	size_t bytes = (mql_accumulator_bytes() + 15) / 16 * 16;
+
+	/* A group is changed by its stage only, which has it as it is. */
+	return (struct mql_accumulator_state *)(uintptr_t)(g->states + i * bytes);
+}
+
+/* ---- The table ---- */
+
+static enum status
+table_grow(struct group_state *s)
+{
+	size_t slots = s->slots ? 2 * s->slots : GROUP_FIRST_SLOTS;
+	struct group **table;
+
+	if (2 * s->count < s->slots)
+		return STATUS_OK;
+	table = arena_zalloc(s->keep, slots * sizeof(struct group *));
+	if (!table)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < s->count; i++) {
+		size_t at = s->groups[i]->hash & (slots - 1);
+
+		TRY(step_count(1));
+		while (table[at])
+			at = (at + 1) & (slots - 1);
+		table[at] = s->groups[i];
+	}
+	s->table = table;
+	s->slots = slots;
+	return STATUS_OK;
+}
+
+/* The group of a key; NULL: there is none yet. */
+static enum status
+table_find(const struct group_state *s, struct str key, uint64_t hash, struct group **ret)
+{
+	*ret = NULL;
+	if (!s->slots)
+		return STATUS_OK;
+	for (size_t at = hash & (s->slots - 1); s->table[at]; at = (at + 1) & (s->slots - 1)) {
+		TRY(step_count(1));
+		if (s->table[at]->hash == hash && str_eq(s->table[at]->key, key)) {
+			*ret = s->table[at];
+			return STATUS_OK;
+		}
+	}
+	return STATUS_OK;
+}
+
+static enum status
+group_new(struct mql_stage_run *r, const struct bson_value *id, struct str key, uint64_t hash,
+	  struct group **ret)
+{
+	const struct group_stage *stage = r->stage->more;
+	struct group_state *s = r->state;
+	size_t bytes = (mql_accumulator_bytes() + 15) / 16 * 16;
+	struct mql_env env = mql_stage_env(r, id->type == BSON_DOCUMENT ? id->text : BSON_EMPTY);
+	struct group **groups, *g;
+	size_t at;
+
+	TRY(table_grow(s));
+	groups = arena_grow(s->keep, s->groups, s->count, &s->cap, sizeof(struct group *));
+	if (!groups)
+		return STATUS_LIMIT;
+	s->groups = groups;
+	g = arena_alloc(s->keep, sizeof(*g) + stage->count * bytes);
+	if (!g)
+		return STATUS_LIMIT;
+	g->hash = hash;
+	g->key = arena_dup(s->keep, key);
+	if (!g->key.ptr)
+		return STATUS_LIMIT;
+	TRY(mql_value_keep(s->keep, id, &g->id));
+	for (size_t i = 0; i < stage->count; i++)
+		TRY(mql_accumulator_begin(stage->fields[i], &r->run->q, &env, group_field(g, i)));
+	at = hash & (s->slots - 1);
+	while (s->table[at])
+		at = (at + 1) & (s->slots - 1);
+	s->table[at] = g;
+	groups[s->count++] = g;
+	*ret = g;
+	return STATUS_OK;
+}
+
+/* ---- Documents ---- */
+
+/* Puts a document of a group that has no room aside. */
+static enum status
+group_put_aside(struct mql_stage_run *r, struct str doc)
+{
+	struct group_state *s = r->state;
+
+	if (!r->run->options.disk)
+		return mql_stage_no_disk(r);
+	if (!s->has_spool[0])
+		mql_spool_init(&s->spools[0], r);
+	s->has_spool[0] = true;
+	return mql_spool_put(&s->spools[0], r, doc);
+}
+
+static bool
+group_is_full(const struct mql_stage_run *r)
+{
+	const struct group_state *s = r->state;
+
+	return s->count &&
+	       arena_used_bytes(s->keep) > r->run->options.stage_bytes / 4 * GROUP_FULL_QUARTERS;
+}
+
+static enum status
+fail_full(struct mql_stage_run *r)
+{
+	if (arena_is_starved(((struct group_state *)r->state)->keep))
+		return STATUS_NOMEM;
+	return mql_fail(&r->run->q, MQL_MEMORY_LIMIT,
+			"$group used too much memory for one of its groups, and cannot spill to "
+			"disk. Memory limit (MQL_STAGE_BYTES): %zu bytes",
+			r->run->options.stage_bytes);
+}
+
+static enum status
+group_add(struct mql_stage_run *r, struct str doc)
+{
+	const struct group_stage *stage = r->stage->more;
+	struct group_state *s = r->state;
+	struct mql *q = mql_stage_begin(r);
+	struct mql_env env = mql_stage_env(r, doc);
+	enum status status = STATUS_OK;
+	struct bson_value id;
+	struct group *g;
+	bool cut = false;
+	uint64_t hash;
+
+	TRY(mql_expr_run(stage->id, q, &env, &id));
+	if ((int)id.type == MQL_MISSING)
+		id = BSON_OF_NULL;
+	buf_clear(&s->key);
+	TRY(bson_key_put(&s->key, &id, BSON_MOST_BYTES, q->texts, &cut));
+	TRY(mql_count(s->key.len));
+	hash = str_hash(buf_str(&s->key));
+	TRY(table_find(s, buf_str(&s->key), hash, &g));
+	if (!g && group_is_full(r))
+		return group_put_aside(r, doc);
+	if (!g)
+		status = group_new(r, &id, buf_str(&s->key), hash, &g);
+	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++)
+		status = mql_accumulator_add(stage->fields[i], q, &env, s->keep, group_field(g, i));
+	return status == STATUS_LIMIT ? fail_full(r) : status;
+}
+
+static enum status
+group_put(struct mql_stage_run *r, const struct group *g, struct str *ret)
+{
+	const struct group_stage *stage = r->stage->more;
+	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct mql *q = mql_stage_begin(r);
+	enum status status = STATUS_OK;
+	struct bson_builder b;
+	struct bson_value v;
+
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	bson_put(&b, STR("_id"), &g->id);
+	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++) {
+		status = mql_accumulator_end(stage->fields[i], q, group_field(g, i), &v);
+		if (status == STATUS_OK && (int)v.type != MQL_MISSING)
+			bson_put(&b, stage->names[i], &v);
+	}
+	bson_end(&b);
+	if (status == STATUS_OK)
+		return mql_keep(q, &out, ret);
+	buf_release(&out);
+	return status;
+}
+
+/* ---- Rounds ---- */
+
+static enum status
+group_read(struct mql_stage_run *r)
+{
+	struct group_state *s = r->state;
+	enum status status;
+	struct str doc;
+
+	for (;;) {
+		status = s->reads ? mql_spool_next(&s->reader, r, &doc)
+				  : r->from->next(r->from, &doc);
+		if (status != STATUS_OK)
+			return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+		TRY(step_count(1));
+		TRY(group_add(r, doc));
+	}
+}
+
+/* What was put aside is the input from now on. STATUS_NOT_FOUND: there is nothing. */
+static enum status
+group_next_round(struct mql_stage_run *r)
+{
+	struct group_state *s = r->state;
+
+	if (s->reads) {
+		mql_spool_reader_fini(&s->reader);
+		mql_spool_fini(&s->spools[1]);
+		s->has_spool[1] = false;
+	}
+	s->reads = false;
+	if (!s->has_spool[0])
+		return STATUS_NOT_FOUND;
+	s->spools[1] = s->spools[0];
+	s->has_spool[1] = true;
+	s->has_spool[0] = false;
+	s->reads = true;
+	mql_spool_read(&s->reader, &s->spools[1], r, 0, mql_spool_end(&s->spools[1]));
+	s->groups = s->table = NULL;
+	s->count = s->cap = s->slots = s->next = 0;
+	arena_clear(s->keep);
+	return group_read(r);
+}
+
+static enum status
+group_next(struct mql_stage_run *r, struct str *ret)
+{
+	struct group_state *s = r->state;
+
+	if (!s->read) {
+		s->key = BUF_INIT(BSON_KEY_ROOM(BSON_MOST_BYTES));
+		s->keep = mql_run_arena(r->run, r->run->options.stage_bytes);
+		if (!s->keep)
+			return STATUS_NOMEM;
+		s->read = true;
+		TRY(group_read(r));
+	}
+	while (s->next == s->count)
+		TRY(group_next_round(r));
+	return group_put(r, s->groups[s->next++], ret);
+}
+
+static void
+group_fini(struct mql_stage_run *r)
+{
+	struct group_state *s = r->state;
+
+	if (s->reads)
+		mql_spool_reader_fini(&s->reader);
+	for (int i = 0; i < 2; i++)
+		if (s->has_spool[i])
+			mql_spool_fini(&s->spools[i]);
+	buf_release(&s->key);
+	arena_free(s->keep);
+}
+
+static const struct mql_stage_ops group_ops = { .next = group_next,
+						.fini = group_fini,
+						.state_bytes = sizeof(struct group_state) };
+
+/* ---- Compiling ---- */
+
+static enum status
+compile_field(struct mql_stages *c, struct group_stage *g, const struct bson_element *e)
+{
+	if (memchr(e->name.ptr, '.', e->name.len))
+		return mql_fail(c->q, 40235, "The field name '%.*s' cannot contain '.'",
+				STR_ARG(e->name));
+	if (e->name.len && e->name.ptr[0] == '$')
+		return mql_fail(c->q, 40236, "The field name '%.*s' cannot be an operator name",
+				STR_ARG(e->name));
+	g->names[g->count] = e->name;
+	TRY(mql_accumulator_compile(c->q, e->name, &e->value, c->scope, &g->fields[g->count]));
+	g->count++;
+	return STATUS_OK;
+}
+
+MQL_STAGE_COMPILE(group)
+{
+	struct group_stage *g = mql_stage_alloc(c, sizeof(*g));
+	struct bson_element e;
+	struct bson_iter i;
+	size_t most;
+
+	if (v->type != BSON_DOCUMENT)
+		return mql_fail(c->q, 15947, "a group's fields must be specified in an object");
+	if (!g)
+		return mql_full(c->q);
+	most = bson_count(v->text) + 1;
+	g->names = mql_stage_alloc(c, most * sizeof(*g->names));
+	g->fields = mql_stage_alloc(c, most * sizeof(struct mql_accumulator *));
+	if (!g->names || !g->fields)
+		return mql_full(c->q);
+	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+		TRY(step_count(1));
+		if (mql_is(e.name, "_id"))
+			TRY(mql_expr_compile(c->q, &e.value, c->scope, &g->id));
+		else
+			TRY(compile_field(c, g, &e));
+	}
+	if (!g->id)
+		return mql_fail(c->q, 15955, "a group specification must include an _id");
+	return mql_stage_add(c, stage, v, &group_ops, g);
+}

@@ -1,0 +1,311 @@
+/* Stages that are written as others: $count, $sortByCount, $bucket. */
+#include "mql/stages_int.h"
+
+/* A stage whose specification was built. */
+static enum status
+add_built(struct mql_stages *c, const char *stage, struct buf *built)
+{
+	struct bson_value v = BSON_OF_DOCUMENT(BSON_EMPTY);
+
+	TRY(mql_keep(c->q, built, &v.text));
+	return mql_stage_compile(c, str_from_cstr(stage), &v);
+}
+
+/* ---- $count ---- */
+
+static enum status
+count_check(struct mql *q, const struct bson_value *v)
+{
+	if (v->type != BSON_STRING)
+		return mql_fail(q, 40156, "the count field must be a non-empty string");
+	if (!v->text.len)
+		return mql_fail(q, 40157, "the count field must be a non-empty string");
+	if (v->text.ptr[0] == '$')
+		return mql_fail(q, 40158, "the count field cannot be a $-prefixed path");
+	if (memchr(v->text.ptr, '\0', v->text.len))
+		return mql_fail(q, 40159, "the count field cannot contain a null byte");
+	if (memchr(v->text.ptr, '.', v->text.len))
+		return mql_fail(q, 40160, "the count field cannot contain '.'");
+	if (mql_is(v->text, "_id"))
+		return mql_fail(q, 9039800, "the count field cannot be '_id'");
+	return STATUS_OK;
+}
+
+MQL_STAGE_COMPILE(count)
+{
+	struct buf group = BUF_INIT(BSON_MOST_BYTES), project = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+
+	(void)stage;
+	TRY(count_check(c->q, v));
+	bson_builder_init(&b, &group);
+	bson_begin(&b);
+	bson_put_null(&b, STR("_id"));
+	bson_begin_document(&b, v->text);
+	bson_put_int32(&b, STR("$sum"), 1);
+	bson_end(&b);
+	bson_end(&b);
+	TRY(add_built(c, "$group", &group));
+	bson_builder_init(&b, &project);
+	bson_begin(&b);
+	bson_put_int32(&b, STR("_id"), 0);
+	bson_end(&b);
+	return add_built(c, "$project", &project);
+}
+
+/* ---- $sortByCount ---- */
+
+static enum status
+sort_by_count_check(struct mql *q, const struct bson_value *v)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (v->type == BSON_STRING) {
+		if (!v->text.len || v->text.ptr[0] != '$')
+			return mql_fail(q, 40148,
+					"the sortByCount field must be defined as a $-prefixed "
+					"path or an expression inside an object");
+		return STATUS_OK;
+	}
+	if (v->type != BSON_DOCUMENT)
+		return mql_fail(q, 40149,
+				"the sortByCount field must be specified as a string or as an "
+				"object");
+	bson_iter_begin(&i, v->text);
+	if (!bson_iter_read(&i, &e) || !e.name.len || e.name.ptr[0] != '$')
+		return mql_fail(q, 40147,
+				"the sortByCount field must be defined as a $-prefixed path or an "
+				"expression inside an object");
+	return STATUS_OK;
+}
+
+MQL_STAGE_COMPILE(sort_by_count)
+{
+	struct buf group = BUF_INIT(BSON_MOST_BYTES), sort = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+
+	(void)stage;
+	TRY(sort_by_count_check(c->q, v));
+	bson_builder_init(&b, &group);
+	bson_begin(&b);
+	bson_put(&b, STR("_id"), v);
+	bson_begin_document(&b, STR("count"));
+	bson_put_int32(&b, STR("$sum"), 1);
+	bson_end(&b);
+	bson_end(&b);
+	TRY(add_built(c, "$group", &group));
+	bson_builder_init(&b, &sort);
+	bson_begin(&b);
+	bson_put_int32(&b, STR("count"), -1);
+	bson_end(&b);
+	return add_built(c, "$sort", &sort);
+}
+
+/* ---- $bucket ---- */
+
+struct bucket {
+	struct bson_value by;
+	struct bson_value boundaries;
+	struct bson_value otherwise; /* `default` */
+	struct bson_value output;
+	bool has_by, has_boundaries, has_otherwise, has_output;
+};
+
+static enum status
+bucket_option(struct mql *q, struct bucket *b, const struct bson_element *e)
+{
+	if (mql_is(e->name, "groupBy")) {
+		if (e->value.type != BSON_DOCUMENT &&
+		    (e->value.type != BSON_STRING || !e->value.text.len ||
+		     e->value.text.ptr[0] != '$'))
+			return mql_fail(
+				q, 40202,
+				"The $bucket 'groupBy' field must be defined as a $-prefixed "
+				"path or an expression, but found: %s.",
+				mql_text(q, STR(""), &e->value));
+		b->by = e->value;
+		b->has_by = true;
+	} else if (mql_is(e->name, "boundaries")) {
+		if (e->value.type != BSON_ARRAY)
+			return mql_fail(q, 40200,
+					"The $bucket 'boundaries' field must be an array, but "
+					"found type: %s.",
+					bson_type_name(e->value.type));
+		b->boundaries = e->value;
+		b->has_boundaries = true;
+	} else if (mql_is(e->name, "default")) {
+		b->otherwise = e->value;
+		b->has_otherwise = true;
+	} else if (mql_is(e->name, "output")) {
+		if (e->value.type != BSON_DOCUMENT)
+			return mql_fail(q, 40196,
+					"The $bucket 'output' field must be an object, but found "
+					"type: %s.",
+					bson_type_name(e->value.type));
+		b->output = e->value;
+		b->has_output = true;
+	} else {
+		return mql_fail(q, 40197, "Unrecognized option to $bucket: %.*s.",
+				STR_ARG(e->name));
+	}
+	return STATUS_OK;
+}
+
+/* Boundaries are constants of one kind, in order. */
+static enum status
+bucket_boundaries(struct mql_stages *c, struct bucket *b, struct bson_value *values, size_t *ret)
+{
+	struct mql *q = c->q;
+	struct bson_element e;
+	struct mql_expr *expr;
+	struct bson_iter i;
+	size_t count = 0;
+
+	for (bson_iter_begin(&i, b->boundaries.text); bson_iter_read(&i, &e); count++) {
+		TRY(mql_expr_compile(q, &e.value, c->scope, &expr));
+		if (!mql_expr_constant(expr, &values[count]))
+			return mql_fail(q, 40191,
+					"The $bucket 'boundaries' field must be an array of "
+					"constant values, but found value: %s.",
+					mql_text(q, STR(""), &e.value));
+		if (!count)
+			continue;
+		if (bson_type_rank(values[count].type) != bson_type_rank(values[0].type))
+			return mql_fail(q, 40193,
+					"All values in the 'boundaries' option to $bucket must "
+					"have the same type. Found conflicting types %s and %s.",
+					bson_type_name(values[count - 1].type),
+					bson_type_name(values[count].type));
+		if (bson_compare_values(&values[count - 1], &values[count], q->texts) >= 0)
+			return mql_fail(q, 40194,
+					"The 'boundaries' option to $bucket must be sorted, but "
+					"elements %zu and %zu are not in ascending order (%s is "
+					"not less than %s).",
+					count - 1, count, mql_text(q, STR(""), &values[count - 1]),
+					mql_text(q, STR(""), &values[count]));
+	}
+	if (count < 2)
+		return mql_fail(q, 40192,
+				"The $bucket 'boundaries' field must have at least 2 values, but "
+				"found %zu value(s).",
+				count);
+	*ret = count;
+	return STATUS_OK;
+}
+
+static enum status
+bucket_default(struct mql_stages *c, struct bucket *b, const struct bson_value *values,
+	       size_t count)
+{
+	struct mql *q = c->q;
+	struct mql_expr *expr;
+	struct bson_value v;
+
+	if (!b->has_otherwise)
+		return STATUS_OK;
+	TRY(mql_expr_compile(q, &b->otherwise, c->scope, &expr));
+	if (!mql_expr_constant(expr, &v))
+		return mql_fail(q, 40195,
+				"The $bucket 'default' field must be specified as a constant "
+				"expression, but found: %s.",
+				mql_text(q, STR(""), &b->otherwise));
+	if (bson_compare_values(&values[0], &v, q->texts) <= 0 &&
+	    bson_compare_values(&values[count - 1], &v, q->texts) > 0)
+		return mql_fail(q, 40199,
+				"The $bucket 'default' field must be less than the lowest "
+				"boundary or greater than or equal to the highest boundary.");
+	b->otherwise = v;
+	return STATUS_OK;
+}
+
+static void
+put_literal(struct bson_builder *b, struct str name, const struct bson_value *v)
+{
+	bson_begin_document(b, name);
+	bson_put(b, STR("$literal"), v);
+	bson_end(b);
+}
+
+/* {$gte: [by, value]}, or $lt. */
+static void
+put_compare(struct bson_builder *b, struct str op, const struct bson_value *by,
+	    const struct bson_value *v)
+{
+	bson_begin_document(b, STR(""));
+	bson_begin_array(b, op);
+	bson_put(b, STR(""), by);
+	put_literal(b, STR(""), v);
+	bson_end(b);
+	bson_end(b);
+}
+
+/* _id: {$switch: {branches: [{case: between two boundaries, then: the lower one}], default}} */
+static void
+put_switch(struct bson_builder *b, const struct bucket *bucket, const struct bson_value *values,
+	   size_t count)
+{
+	bson_begin_document(b, STR("_id"));
+	bson_begin_document(b, STR("$switch"));
+	bson_begin_array(b, STR("branches"));
+	for (size_t i = 0; i + 1 < count; i++) {
+		bson_begin_document(b, STR(""));
+		bson_begin_document(b, STR("case"));
+		bson_begin_array(b, STR("$and"));
+		put_compare(b, STR("$gte"), &bucket->by, &values[i]);
+		put_compare(b, STR("$lt"), &bucket->by, &values[i + 1]);
+		bson_end(b);
+		bson_end(b);
+		put_literal(b, STR("then"), &values[i]);
+		bson_end(b);
+	}
+	bson_end(b);
+	if (bucket->has_otherwise)
+		put_literal(b, STR("default"), &bucket->otherwise);
+	bson_end(b);
+	bson_end(b);
+}
+
+MQL_STAGE_COMPILE(bucket)
+{
+	struct buf group = BUF_INIT(4 * BSON_MOST_BYTES), sort = BUF_INIT(BSON_MOST_BYTES);
+	struct bucket bucket = { .has_by = false };
+	struct bson_value *values;
+	struct bson_element e;
+	struct bson_builder b;
+	struct bson_iter i;
+	size_t count;
+
+	(void)stage;
+	if (v->type != BSON_DOCUMENT)
+		return mql_fail(c->q, 40201,
+				"Argument to $bucket stage must be an object, but found type: %s.",
+				bson_type_name(v->type));
+	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+		TRY(bucket_option(c->q, &bucket, &e));
+	if (!bucket.has_by || !bucket.has_boundaries)
+		return mql_fail(c->q, 40198,
+				"$bucket requires 'groupBy' and 'boundaries' to be specified.");
+	values = mql_stage_alloc(c, (bson_count(bucket.boundaries.text) + 1) * sizeof(*values));
+	if (!values)
+		return mql_full(c->q);
+	TRY(bucket_boundaries(c, &bucket, values, &count));
+	TRY(bucket_default(c, &bucket, values, count));
+	bson_builder_init(&b, &group);
+	bson_begin(&b);
+	put_switch(&b, &bucket, values, count);
+	if (bucket.has_output) {
+		bson_put_elements(&b, bucket.output.text);
+	} else {
+		bson_begin_document(&b, STR("count"));
+		bson_put_int32(&b, STR("$sum"), 1);
+		bson_end(&b);
+	}
+	bson_end(&b);
+	TRY(add_built(c, "$group", &group));
+	bson_builder_init(&b, &sort);
+	bson_begin(&b);
+	bson_put_int32(&b, STR("_id"), 1);
+	bson_end(&b);
+	return add_built(c, "$sort", &sort);
+}

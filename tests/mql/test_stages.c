@@ -1,0 +1,500 @@
+#include "mql/stages.h"
+
+#include "mql_case.h"
+
+enum {
+	RUN_DEFAULT = 0,
+	RUN_SMALL = 1, /* stages have little memory, and may use files */
+	RUN_NO_DISK = 2,
+	STAGE_BYTES = 64 * 1024,
+};
+
+/* A source of the documents of an array. */
+struct source {
+	struct mql_source source;
+	struct bson_iter iter;
+	bool closed;
+};
+
+static enum status
+source_next(struct mql_source *s, struct str *ret)
+{
+	struct source *a = (struct source *)s;
+	struct bson_element e;
+
+	assert_false(a->closed);
+	if (!bson_iter_read(&a->iter, &e))
+		return STATUS_NOT_FOUND;
+	*ret = e.value.text;
+	return STATUS_OK;
+}
+
+static void
+source_close(struct mql_source *s)
+{
+	struct source *a = (struct source *)s;
+
+	assert_false(a->closed);
+	a->closed = true;
+}
+
+/* Another collection, whose filter is run here. */
+struct other {
+	struct mql_source source;
+	struct bson_iter iter;
+	struct mql_match *match;
+	struct arena *arena;
+};
+
+static const char *other_documents;
+
+static enum status
+other_next(struct mql_source *s, struct str *ret)
+{
+	struct other *o = (struct other *)s;
+	struct mql q = { .arena = o->arena };
+	struct bson_element e;
+	bool matches = false;
+
+	while (!matches) {
+		if (!bson_iter_read(&o->iter, &e))
+			return STATUS_NOT_FOUND;
+		TRY(mql_match_run(o->match, &q, e.value.text, &matches, NULL));
+	}
+	*ret = e.value.text;
+	return STATUS_OK;
+}
+
+static void
+other_close(struct mql_source *s)
+{
+	struct other *o = (struct other *)s;
+
+	arena_free(o->arena);
+	free(o);
+}
+
+static enum status
+other_open(const struct mql_store *store, struct mql *q, struct str db, struct str collection,
+	   struct str filter, struct mql_source **ret)
+{
+	struct other *o = calloc(1, sizeof(*o));
+	struct bson_value array;
+	struct mql own;
+
+	(void)store;
+	(void)q;
+	assert_int_equal(db.len, 0);
+	o->arena = arena_new(CASE_BYTES);
+	own = (struct mql){ .arena = o->arena };
+	o->source = (struct mql_source){ other_next, other_close };
+	assert_int_equal(mql_match_compile(&own, filter, &o->match), STATUS_OK);
+	if (!bson_find(case_bson(o->arena, other_documents), collection, &array))
+		array.text = BSON_EMPTY;
+	bson_iter_begin(&o->iter, array.text);
+	*ret = &o->source;
+	return STATUS_OK;
+}
+
+static enum status
+run_documents(struct mql *q, const char *pipeline, struct str documents, int flags, struct buf *out)
+{
+	const struct mql_store store = { .open = other_open };
+	struct mql_run_options options = { .store = &store,
+					   .disk = flags != RUN_NO_DISK,
+					   .directory = "/tmp",
+					   .stage_bytes = flags ? STAGE_BYTES : 0 };
+	const struct mql_pipeline_options compile = { .scope = NULL };
+	struct source source = { .source = { source_next, source_close } };
+	struct bson_value stages, docs;
+	struct bson_builder b;
+	struct mql_pipeline *p;
+	struct mql_run *run;
+	enum status status;
+	struct str doc;
+
+	assert_true(bson_find(case_bson(q->arena, pipeline), STR("p"), &stages));
+	docs = BSON_OF_ARRAY(documents);
+	bson_iter_begin(&source.iter, docs.text);
+	TRY(mql_pipeline_compile(q, stages.text, &compile, &p));
+	TRY(mql_run_new(p, q, &options, mql_pipeline_has_source(p) ? NULL : &source.source, &run));
+	bson_builder_init(&b, out);
+	bson_begin(&b);
+	bson_begin_array(&b, STR("d"));
+	while ((status = mql_run_next(run, q, &doc)) == STATUS_OK) {
+		assert_int_equal(bson_check(doc, NULL), STATUS_OK);
+		bson_put_document(&b, STR(""), doc);
+	}
+	bson_end(&b);
+	bson_end(&b);
+	mql_run_free(run);
+	assert_true(source.closed || mql_pipeline_has_source(p));
+	return status == STATUS_NOT_FOUND ? buf_status(out) : status;
+}
+
+/* What a pipeline makes, as the text of an array. */
+static const char *
+run_text(struct mql *q, const char *pipeline, const char *documents)
+{
+	struct buf out = BUF_INIT(CASE_BYTES);
+	const char *text, *wrapped;
+	struct bson_value docs = { .text = BSON_EMPTY };
+	char *cut;
+
+	wrapped = arena_printf(q->arena, "{'d':[%s]}", documents).ptr;
+	assert_true(bson_find(case_bson(q->arena, wrapped), STR("d"), &docs));
+	if (run_documents(q, arena_printf(q->arena, "{'p':[%s]}", pipeline).ptr, docs.text,
+			  RUN_DEFAULT, &out) != STATUS_OK) {
+		buf_release(&out);
+		return arena_printf(q->arena, "%d %s", q->code, case_err.text).ptr;
+	}
+	text = case_json(q->arena, buf_str(&out));
+	buf_release(&out);
+	/* {'d':[ … ]} */
+	cut = arena_bytes(q->arena, strlen(text));
+	memcpy(cut, text + 6, strlen(text) - 8);
+	cut[strlen(text) - 8] = '\0';
+	return cut;
+}
+
+struct stage_case {
+	const char *pipeline;
+	const char *documents;
+	const char *expected;
+};
+
+static void
+check_pipelines(struct arena *arena, const struct stage_case *cases, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct mql q = case_mql(arena);
+		const char *text = run_text(&q, cases[i].pipeline, cases[i].documents);
+
+		if (strcmp(text, cases[i].expected) != 0)
+			fail_msg("%s on %s: %s, not %s", cases[i].pipeline, cases[i].documents,
+				 text, cases[i].expected);
+	}
+}
+
+static void
+documents_are_chosen_and_changed_one_by_one(void **state)
+{
+	static const struct stage_case cases[] = {
+		{ "", "{'a':1},{'a':2}", "{'a':1},{'a':2}" },
+		{ "{'$match':{'a':{'$gt':1}}}", "{'a':1},{'a':2}", "{'a':2}" },
+		{ "{'$match':{'$expr':{'$gt':['$a','$b']}}}", "{'a':1,'b':2},{'a':2,'b':1}",
+		  "{'a':2,'b':1}" },
+		{ "{'$skip':1},{'$limit':1}", "{'a':1},{'a':2},{'a':3}", "{'a':2}" },
+		{ "{'$set':{'b':'$a'}},{'$unset':'a'}", "{'a':1}", "{'b':1}" },
+		{ "{'$project':{'_id':0,'b':1}},{'$match':{'b':2}}", "{'_id':1,'b':2},{'b':3}",
+		  "{'b':2}" },
+		{ "{'$replaceRoot':{'newRoot':'$a'}}", "{'a':{'b':1}}", "{'b':1}" },
+		{ "{'$replaceWith':'$a'}", "{'a':{'b':1}}", "{'b':1}" },
+		{ "{'$unwind':'$a'}", "{'a':[1,2],'b':0},{'a':[]},{'a':null},{},{'a':5}",
+		  "{'a':1,'b':0},{'a':2,'b':0},{'a':5}" },
+		{ "{'$unwind':{'path':'$a','preserveNullAndEmptyArrays':true}}",
+		  "{'a':[1]},{'a':[],'b':1},{'a':null},{}", "{'a':1},{'b':1},{'a':null},{}" },
+		{ "{'$unwind':{'path':'$a.b','includeArrayIndex':'i'}}",
+		  "{'a':{'b':[7,8],'c':1}},{'a':{'b':3}}",
+		  "{'a':{'b':7,'c':1},'i':0},{'a':{'b':8,'c':1},'i':1},{'a':{'b':3},'i':null}" },
+		{ "{'$redact':{'$cond':[{'$eq':['$x',1]},'$$PRUNE','$$DESCEND']}}",
+		  "{'a':{'x':1},'b':{'y':2},'c':[{'x':1},{'x':2},3]},{'x':1}",
+		  "{'b':{'y':2},'c':[{'x':2},3]}" },
+		{ "{'$count':'n'}", "{},{},{}", "{'n':3}" },
+		{ "{'$count':'n'}", "", "" },
+		{ "{'$documents':[{'a':1},{'a':{'$add':[1,1]}}]}", "", "{'a':1},{'a':2}" },
+	};
+
+	check_pipelines(*state, cases, CASES(cases));
+}
+
+static void
+documents_are_sorted_and_grouped(void **state)
+{
+	static const struct stage_case cases[] = {
+		{ "{'$sort':{'a':-1}}", "{'a':1},{'a':3},{'a':2}", "{'a':3},{'a':2},{'a':1}" },
+		{ "{'$sort':{'a':1}},{'$skip':1},{'$limit':1}", "{'a':1},{'a':3},{'a':2}",
+		  "{'a':2}" },
+		{ "{'$sort':{'a':1}}", "{'a':1,'b':1},{'a':0},{'a':1,'b':2}",
+		  "{'a':0},{'a':1,'b':1},{'a':1,'b':2}" },
+		{ "{'$group':{'_id':'$a','n':{'$sum':'$b'},'m':{'$avg':'$b'}}},{'$sort':{'_id':1}}",
+		  "{'a':1,'b':2},{'a':2,'b':5},{'a':1,'b':4},{'b':1}",
+		  "{'_id':null,'n':1,'m':1.0},{'_id':1,'n':6,'m':3.0},{'_id':2,'n':5,'m':5.0}" },
+		{ "{'$group':{'_id':null,'a':{'$min':'$a'},'b':{'$max':'$a'},'c':{'$first':'$a'},"
+		  "'d':{'$last':'$a'},'e':{'$push':'$a'},'f':{'$addToSet':'$b'},'g':{'$count':{}}}"
+		  "}",
+		  "{'a':2,'b':1},{'a':1,'b':1},{'a':3,'b':2}",
+		  "{'_id':null,'a':1,'b':3,'c':2,'d':3,'e':[2,1,3],'f':[1,2],'g':3}" },
+		{ "{'$group':{'_id':null,'a':{'$firstN':{'input':'$a','n':2}},"
+		  "'b':{'$lastN':{'input':'$a','n':2}},'c':{'$minN':{'input':'$a','n':2}},"
+		  "'d':{'$maxN':{'input':'$a','n':2}},'e':{'$top':{'sortBy':{'a':-1},'output':'$a'}"
+		  "},"
+		  "'f':{'$bottomN':{'sortBy':{'a':1},'output':'$a','n':2}}}}",
+		  "{'a':2},{'a':1},{'a':4},{'a':3}",
+		  "{'_id':null,'a':[2,1],'b':[4,3],'c':[1,2],'d':[4,3],'e':4,'f':[3,4]}" },
+		{ "{'$group':{'_id':null,'a':{'$stdDevPop':'$a'},'b':{'$stdDevSamp':'$a'},"
+		  "'c':{'$mergeObjects':'$b'},'d':{'$median':{'input':'$a','method':'approximate'}}"
+		  ","
+		  "'e':{'$percentile':{'input':'$a','p':[0.5,1],'method':'approximate'}}}}",
+		  "{'a':1,'b':{'x':1}},{'a':3,'b':{'x':2,'y':1}}",
+		  "{'_id':null,'a':1.0,'b':1.4142135623730951,'c':{'x':2,'y':1},'d':1.0,"
+		  "'e':[1.0,3.0]}" },
+		{ "{'$group':{'_id':{'x':'$a'}}}", "{'a':1},{'a':1.0}", "{'_id':{'x':1}}" },
+		{ "{'$sortByCount':'$a'}", "{'a':1},{'a':2},{'a':2}",
+		  "{'_id':2,'count':2},{'_id':1,'count':1}" },
+		{ "{'$bucket':{'groupBy':'$a','boundaries':[0,5,10],'default':'x'}}",
+		  "{'a':1},{'a':7},{'a':5},{'a':20}",
+		  "{'_id':0,'count':1},{'_id':5,'count':2},{'_id':'x','count':1}" },
+		{ "{'$facet':{'a':[{'$match':{'a':1}}],'b':[{'$count':'n'}],'c':[]}}",
+		  "{'a':1},{'a':2}", "{'a':[{'a':1}],'b':[{'n':2}],'c':[{'a':1},{'a':2}]}" },
+	};
+
+	check_pipelines(*state, cases, CASES(cases));
+}
+
+static void
+other_collections_are_read(void **state)
+{
+	static const struct stage_case cases[] = {
+		{ "{'$lookup':{'from':'o','localField':'a','foreignField':'k','as':'r'}}",
+		  "{'a':1},{'a':[2,3]},{}",
+		  "{'a':1,'r':[{'k':1,'v':1}]},{'a':[2,3],'r':[{'k':2,'v':2}]},{'r':[{'v':3}]}" },
+		{ "{'$lookup':{'from':'o','let':{'x':'$a'},'pipeline':[{'$match':{'$expr':"
+		  "{'$eq':['$k','$$x']}}},{'$project':{'v':1}}],'as':'r.s'}}",
+		  "{'a':1},{'a':9}", "{'a':1,'r':{'s':[{'v':1}]}},{'a':9,'r':{'s':[]}}" },
+		{ "{'$lookup':{'from':'o','localField':'a','foreignField':'k','pipeline':["
+		  "{'$match':{'v':2}}],'as':'r'}}",
+		  "{'a':1},{'a':2}", "{'a':1,'r':[]},{'a':2,'r':[{'k':2,'v':2}]}" },
+		{ "{'$lookup':{'from':'o','pipeline':[{'$count':'n'}],'as':'r'}}", "{},{}",
+		  "{'r':[{'n':3}]},{'r':[{'n':3}]}" },
+		{ "{'$unionWith':'o'}", "{'a':1}", "{'a':1},{'k':1,'v':1},{'k':2,'v':2},{'v':3}" },
+		{ "{'$unionWith':{'coll':'o','pipeline':[{'$match':{'v':3}}]}}", "{'a':1}",
+		  "{'a':1},{'v':3}" },
+		{ "{'$graphLookup':{'from':'g','startWith':'$a','connectFromField':'to',"
+		  "'connectToField':'n','as':'r','depthField':'d'}},{'$unwind':'$r'},"
+		  "{'$sort':{'r.n':1}},{'$replaceWith':{'n':'$r.n','d':'$r.d'}}",
+		  "{'a':1}", "{'n':1,'d':0},{'n':2,'d':1},{'n':3,'d':2}" },
+		{ "{'$graphLookup':{'from':'g','startWith':'$a','connectFromField':'to',"
+		  "'connectToField':'n','as':'r','maxDepth':0}}",
+		  "{'a':3}", "{'a':3,'r':[{'_id':3,'n':3,'to':1}]}" },
+	};
+
+	other_documents = "{'o':[{'k':1,'v':1},{'k':2,'v':2},{'v':3}],'g':[{'_id':1,'n':1,'to':2},"
+			  "{'_id':2,'n':2,'to':3},{'_id':3,'n':3,'to':1},{'_id':4,'n':4,'to':1}]}";
+	check_pipelines(*state, cases, CASES(cases));
+}
+
+/* Documents {_id, a, b, pad}, more than a stage's memory has room for. */
+static struct str
+many_documents(struct arena *arena, int count)
+{
+	struct buf out = BUF_INIT(CASE_BYTES);
+	struct bson_builder b;
+	char pad[200];
+	struct str kept;
+
+	memset(pad, 'x', sizeof(pad));
+	bson_builder_init(&b, &out);
+	bson_begin_outer_array(&b);
+	for (int i = 0; i < count; i++) {
+		bson_begin_document(&b, STR(""));
+		bson_put_int32(&b, STR("_id"), i);
+		bson_put_int32(&b, STR("a"), (int)((unsigned)i * 7919 % 1009));
+		bson_put_int32(&b, STR("b"), i % 10);
+		bson_put_string(&b, STR("pad"), str_of(pad, sizeof(pad)));
+		bson_end(&b);
+	}
+	bson_end(&b);
+	kept = arena_dup(arena, buf_str(&out));
+	buf_release(&out);
+	return kept;
+}
+
+static void
+stages_whose_memory_is_full_use_a_file(void **state)
+{
+	static const char *const pipelines[] = {
+		"{'p':[{'$sort':{'a':1,'_id':-1}},{'$project':{'pad':0}}]}",
+		"{'p':[{'$sort':{'b':1}},{'$project':{'pad':0}}]}",
+		("{'p':[{'$group':{'_id':'$a','n':{'$sum':1},'f':{'$first':'$_id'},"
+		 "'l':{'$last':'$_id'},'p':{'$max':'$pad'}}},{'$project':{'p':0}},"
+		 "{'$sort':{'_id':1}}]}"),
+		"{'p':[{'$facet':{'x':[{'$count':'n'}],'y':[{'$skip':2990},{'$unset':'pad'}]}}]}",
+	};
+
+	for (size_t i = 0; i < CASES(pipelines); i++) {
+		struct buf whole = BUF_INIT(CASE_BYTES), parts = BUF_INIT(CASE_BYTES);
+		struct arena *arena = arena_new(16 * CASE_BYTES);
+		struct str docs = many_documents(arena, 3000);
+		struct mql q = case_mql(arena);
+
+		(void)state;
+		assert_int_equal(run_documents(&q, pipelines[i], docs, RUN_DEFAULT, &whole),
+				 STATUS_OK);
+		if (run_documents(&q, pipelines[i], docs, RUN_SMALL, &parts) != STATUS_OK)
+			fail_msg("%s: %s", pipelines[i], case_err.text);
+		assert_true(str_eq(buf_str(&whole), buf_str(&parts)));
+		buf_clear(&parts);
+		assert_int_equal(run_documents(&q, pipelines[i], docs, RUN_NO_DISK, &parts),
+				 STATUS_INVALID);
+		assert_int_equal(q.code, MQL_NO_DISK_USE);
+		buf_release(&whole);
+		buf_release(&parts);
+		arena_free(arena);
+	}
+}
+
+static void
+a_sort_with_a_limit_keeps_few_documents(void **state)
+{
+	struct buf out = BUF_INIT(CASE_BYTES);
+	struct arena *arena = arena_new(4 * CASE_BYTES);
+	struct mql q = case_mql(arena);
+
+	(void)state;
+	assert_int_equal(run_documents(&q,
+				       "{'p':[{'$sort':{'_id':-1}},{'$project':{'_id':1}},"
+				       "{'$limit':2}]}",
+				       many_documents(arena, 3000), RUN_NO_DISK, &out),
+			 STATUS_OK);
+	assert_string_equal(case_json(arena, buf_str(&out)), "{'d':[{'_id':2999},{'_id':2998}]}");
+	buf_release(&out);
+	arena_free(arena);
+}
+
+static void
+mistakes_have_mongodbs_codes(void **state)
+{
+	static const struct {
+		const char *pipeline;
+		int code;
+	} cases[] = {
+		{ "{'$bogus':1}", 40324 },
+		{ "{'$match':{},'$limit':1}", 40323 },
+		{ "{'$match':1}", 15959 },
+		{ "{'$limit':0}", 15958 },
+		{ "{'$limit':-1}", 5107201 },
+		{ "{'$limit':'x'}", 5107201 },
+		{ "{'$skip':1.5}", 5107200 },
+		{ "{'$sort':{}}", 15976 },
+		{ "{'$sort':1}", 15973 },
+		{ "{'$unwind':1}", 15981 },
+		{ "{'$unwind':'a'}", 28818 },
+		{ "{'$unwind':{}}", 28812 },
+		{ "{'$group':1}", 15947 },
+		{ "{'$group':{'a':{'$sum':1}}}", 15955 },
+		{ "{'$group':{'_id':1,'a':{'$bogus':1}}}", 15952 },
+		{ "{'$group':{'_id':1,'a':1}}", 40234 },
+		{ "{'$group':{'_id':1,'a':{'$sum':1,'$avg':1}}}", 40238 },
+		{ "{'$group':{'_id':1,'a':{'$sum':[1,2]}}}", 40237 },
+		{ "{'$group':{'_id':1,'a.b':{'$sum':1}}}", 40235 },
+		{ "{'$replaceRoot':{'newRoot':1}}", 40228 },
+		{ "{'$redact':1}", 17053 },
+		{ "{'$sample':{'size':0}}", 28747 },
+		{ "{'$count':''}", 40157 },
+		{ "{'$count':'a.b'}", 40160 },
+		{ "{'$facet':{}}", 40169 },
+		{ "{'$facet':{'a':1}}", 40170 },
+		{ "{'$facet':{'a':[{'$out':'x'}]}}", 40600 },
+		{ "{'$out':'x'},{'$limit':1}", 40601 },
+		{ "{'$limit':1},{'$documents':[]}", 40602 },
+		{ "{'$lookup':{'from':'x'}}", MQL_FAILED_TO_PARSE },
+		{ "{'$bucket':{'groupBy':'$a','boundaries':[2,1]}}", 40194 },
+		{ "{'$bucket':{'groupBy':'$a','boundaries':[1,'a']}}", 40193 },
+		{ "{'$merge':{'into':'x','whenMatched':'bad'}}", MQL_BAD_VALUE },
+		{ "{'$geoNear':{}}", MQL_NOT_SUPPORTED },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct mql q = case_mql(*state);
+		const char *text = run_text(&q, cases[i].pipeline, "{'a':1}");
+
+		if (q.code != cases[i].code)
+			fail_msg("%s: %d, %s", cases[i].pipeline, q.code, text);
+	}
+}
+
+static void
+filters_go_to_the_front(void **state)
+{
+	static const struct {
+		const char *pipeline;
+		const char *filter;
+		const char *sort;
+		int limit;
+	} cases[] = {
+		{ "{'p':[{'$match':{'a':1}},{'$match':{'b':1}}]}", "{'$and':[{'a':1},{'b':1}]}",
+		  NULL, 0 },
+		{ "{'p':[{'$sort':{'a':1}},{'$match':{'a':1}},{'$limit':3}]}", "{'a':1}", "{'a':1}",
+		  3 },
+		{ "{'p':[{'$set':{'b':1}},{'$match':{'a.x':1}}]}", "{'a.x':1}", NULL, 0 },
+		{ "{'p':[{'$set':{'a.y':1}},{'$match':{'a.x':1}}]}", "{}", NULL, 0 },
+		{ "{'p':[{'$project':{'a':1}},{'$match':{'a':1}}]}", "{'a':1}", NULL, 0 },
+		{ "{'p':[{'$project':{'b':1}},{'$match':{'a':1}}]}", "{}", NULL, 0 },
+		{ "{'p':[{'$unwind':'$a'},{'$match':{'b':1}}]}", "{'b':1}", NULL, 0 },
+		{ "{'p':[{'$unwind':'$a'},{'$match':{'$or':[{'b':1},{'a':1}]}}]}", "{}", NULL, 0 },
+		{ "{'p':[{'$limit':5},{'$match':{'b':1}}]}", "{}", NULL, 5 },
+		{ "{'p':[{'$match':{'$expr':{'$eq':['$a',1]}}}]}", "{}", NULL, 0 },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		const struct mql_pipeline_options options = { .scope = NULL };
+		struct mql q = case_mql(*state);
+		struct mql_pipeline_front front;
+		struct bson_value stages;
+		struct mql_pipeline *p;
+
+		assert_true(bson_find(case_bson(*state, cases[i].pipeline), STR("p"), &stages));
+		assert_int_equal(mql_pipeline_compile(&q, stages.text, &options, &p), STATUS_OK);
+		mql_pipeline_front(p, &front);
+		assert_string_equal(case_json(*state, front.filter), cases[i].filter);
+		assert_int_equal(front.limit, cases[i].limit);
+		if (cases[i].sort)
+			assert_string_equal(case_json(*state, front.sort), cases[i].sort);
+		else
+			assert_null(front.sort.ptr);
+	}
+}
+
+static void
+a_pipeline_updates_a_document(void **state)
+{
+	const struct mql_pipeline_options options = { .update = true };
+	struct mql q = case_mql(*state);
+	struct bson_value stages;
+	struct mql_pipeline *p;
+	struct str ret;
+
+	assert_true(bson_find(case_bson(*state, "{'p':[{'$set':{'b':'$a'}},{'$unset':'a'}]}"),
+			      STR("p"), &stages));
+	assert_int_equal(mql_pipeline_compile(&q, stages.text, &options, &p), STATUS_OK);
+	assert_int_equal(
+		mql_pipeline_apply(p, &q, case_bson(*state, "{'_id':1,'a':2}"), NULL, &ret),
+		STATUS_OK);
+	assert_string_equal(case_json(*state, ret), "{'_id':1,'b':2}");
+	assert_true(
+		bson_find(case_bson(*state, "{'p':[{'$group':{'_id':1}}]}"), STR("p"), &stages));
+	assert_int_equal(mql_pipeline_compile(&q, stages.text, &options, &p), STATUS_INVALID);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(documents_are_chosen_and_changed_one_by_one,
+						case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(documents_are_sorted_and_grouped, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(other_collections_are_read, case_setup,
+						case_teardown),
+		cmocka_unit_test(stages_whose_memory_is_full_use_a_file),
+		cmocka_unit_test(a_sort_with_a_limit_keeps_few_documents),
+		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(filters_go_to_the_front, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(a_pipeline_updates_a_document, case_setup,
+						case_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
