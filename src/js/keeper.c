@@ -87,6 +87,10 @@ handle_letter(struct js *js, struct js_worker *w, const struct js_worker_letter 
 			js->check_ns = 0;
 		w->state = JS_WORKER_IDLE;
 		w->since_ns = now;
+		if (w->gave_way) {
+			pool_worker_retire(js, w);
+			good = false;
+		}
 	}
 	pool_pump(js);
 	pthread_mutex_unlock(&js->lock);

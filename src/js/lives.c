@@ -14,6 +14,8 @@ enum {
 	START_AGAIN_MS = 1000, /* pause after a failed start */
 	ANSWER_BYTES = 8 * 1024 * 1024,
 	RETIRE_SHARE = 2, /* a worker that keeps 1/RETIRE_SHARE of its memory limit is replaced */
+	LONG_CALL_SLICES = 2,
+	LONG_CALL_NICE = 15, /* above the server's nice value */
 };
 
 static const char *const end_names[] = { "idle",    "timeout", "memory", "lost",
@@ -151,6 +153,12 @@ pool_worker_fail(struct js *js, struct js_worker *w, enum js_end end)
 				  &err);
 }
 
+void
+pool_worker_retire(struct js *js, struct js_worker *w)
+{
+	worker_kill(js, w, JS_END_RETIRED);
+}
+
 static void
 start_worker(struct js *js, enum js_lane lane)
 {
@@ -230,6 +238,21 @@ pool_free_dead(struct js *js)
 	}
 }
 
+/*
+ * A worker answers after a slice, so one that has taken two computes one document for long. By the
+ * priority that all workers have it would take a processor from the server's loops every few
+ * milliseconds, and their clients would wait as long for each of those turns.
+ */
+static void
+worker_give_way(struct js_worker *w, uint64_t now)
+{
+	if (w->gave_way || w->state != JS_WORKER_BUSY ||
+	    now - w->since_ns < LONG_CALL_SLICES * POOL_SLICE_MS * CLOCK_NS_PER_MS)
+		return;
+	js_process_give_way(&w->process, LONG_CALL_NICE);
+	w->gave_way = true;
+}
+
 /* Finds a reason to kill the worker; false if there is none. */
 static bool
 worker_is_over(const struct js *js, const struct js_worker *w, uint64_t now, enum js_end *ret)
@@ -272,6 +295,7 @@ pool_check_workers(struct js *js)
 			enum js_end end;
 
 			next = w->next;
+			worker_give_way(w, now);
 			if (w->sending || !worker_is_over(js, w, now, &end))
 				continue;
 			if (end == JS_END_IDLE || end == JS_END_RETIRED)

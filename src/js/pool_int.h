@@ -99,6 +99,8 @@ void pool_ring(const struct js *js);
 void pool_worker_finish_run(struct js *js, struct js_worker *w);
 /* Kills a worker that misbehaved, and fails its call or its start. */
 void pool_worker_fail(struct js *js, struct js_worker *w, enum js_end end);
+/* Kills a worker that has answered, and that the next call is not to have. */
+void pool_worker_retire(struct js *js, struct js_worker *w);
 /* Starts workers in the lanes that need one. The lock is released meanwhile. */
 void pool_grow_lanes(struct js *js);
 /* Frees killed workers whose processes have been reaped. */

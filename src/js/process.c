@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,6 +150,12 @@ js_process_resident_bytes(const struct js_process *p)
 	if (sscanf(text, "%*s %lld", &pages) != 1)
 		return -1;
 	return pages * sysconf(_SC_PAGESIZE);
+}
+
+void
+js_process_give_way(const struct js_process *p, int more)
+{
+	(void)setpriority(PRIO_PROCESS, (id_t)p->pid, getpriority(PRIO_PROCESS, 0) + more);
 }
 
 void

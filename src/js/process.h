@@ -25,6 +25,12 @@ MUST_USE enum status js_process_start(const char *path, struct js_process *ret, 
 /* The memory that it has resident, or -1. */
 int64_t js_process_resident_bytes(const struct js_process *p);
 
+/*
+ * Lowers its priority to `more` nice values above this process's, at most to the lowest. For good:
+ * raising a priority takes rights that the server need not have.
+ */
+void js_process_give_way(const struct js_process *p, int more);
+
 /* Kills it. Its files here stay open until js_process_close(). */
 void js_process_signal(const struct js_process *p);
 void js_process_close(struct js_process *p);

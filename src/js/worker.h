@@ -32,6 +32,7 @@ struct js_worker {
 	enum js_worker_state state;
 	struct js_run *run; /* while it is busy */
 	uint64_t since_ns;  /* in this state */
+	bool gave_way;      /* its priority is lower than that of other workers, for good */
 	uint32_t number;    /* of the last call */
 	uint64_t uses;
 	struct js_loaded loaded[JS_CONTEXTS_MOST];

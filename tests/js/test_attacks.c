@@ -3,6 +3,7 @@
  * document, and calls of another database, made beside it all the time, are answered.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -527,6 +528,50 @@ a_worker_is_nicer_than_its_server(void **state)
 	fixture_close(&f);
 }
 
+static void *
+long_call_run(void *arg)
+{
+	struct fixture *f = arg;
+	struct fixture own = { .js = f->js, .arena = arena_new(1024 * 1024) };
+
+	(void)attack_once(&own,
+			  "function () { for (var n = Date.now(); Date.now() < n + 1500;); }");
+	arena_free(own.arena);
+	return NULL;
+}
+
+static void
+a_worker_gives_way_in_a_long_call_and_is_replaced(void **state)
+{
+	const int quick = getpriority(PRIO_PROCESS, 0) + 5;
+	pthread_t thread;
+	struct fixture f;
+	long first, second;
+	int lowest = quick;
+
+	(void)state;
+	open_attacked(&f);
+	(void)attack_once(&f, "function () {}");
+	assert_int_equal(js_workers(f.js, &first, 1), 1);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)first), quick < 19 ? quick : 19);
+	assert_int_equal(pthread_create(&thread, NULL, long_call_run, &f), 0);
+	/* Until the worker ends, which it does once it has answered. */
+	for (errno = 0; errno == 0; usleep(1000)) {
+		int nice;
+
+		errno = 0;
+		nice = getpriority(PRIO_PROCESS, (id_t)first);
+		if (errno == 0)
+			lowest = nice > lowest ? nice : lowest;
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(lowest, quick + 10 < 19 ? quick + 10 : 19);
+	(void)attack_once(&f, "function () {}");
+	assert_int_equal(js_workers(f.js, &second, 1), 1);
+	assert_int_not_equal(first, second);
+	fixture_close(&f);
+}
+
 int
 main(void)
 {
@@ -550,6 +595,7 @@ main(void)
 		cmocka_unit_test(a_caller_that_gives_up_leaves_its_worker_to_the_limit),
 		cmocka_unit_test(a_worker_has_nothing_open_but_its_socket),
 		cmocka_unit_test(a_worker_is_nicer_than_its_server),
+		cmocka_unit_test(a_worker_gives_way_in_a_long_call_and_is_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
