@@ -59,7 +59,8 @@ enum {
 	CLEAR_EVERY_MS = 100,
 	SWEEP_TXID_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
 	LARGE_BYTES = 1024 * 1024, /* of requests at once: what is worth trimming afterwards, */
-	QUIET_MS = 250,            /* when for so long there was no more of it */
+	QUIET_MS = 250,            /* when for so long there was no more of it, */
+	BUSY_MS = 10 * 1000,       /* or when it has never ceased for so long */
 	ADMINS_ON_LINE = 16,
 	LEAST_DESCRIPTORS = 256,
 	MOVES_ARENA_BYTES = 16 * 1024 * 1024,
@@ -111,7 +112,8 @@ struct serve {
 	struct server *server;
 	struct chores *chores; /* background work */
 	struct timed_sweeping sweeping;
-	uint64_t trim_due_ns; /* of the chore that trims memory */
+	uint64_t trim_due_ns;  /* of the chore that trims memory; WAIT_FOREVER: nothing to trim */
+	uint64_t trim_most_ns; /* how far large requests may put that off */
 };
 
 static const struct argp_option argp_options[] = {
@@ -377,7 +379,11 @@ clear_txids_run(void *store, struct chore_turn *turn, struct err *err)
 	return kv_txids_clear(store, err);
 }
 
-/* Large requests leave their memory to the next ones. When no more come, the system gets it. */
+/*
+ * Large requests leave their memory to the next ones. When no more come, the system gets it. While
+ * they keep coming it gets some now and then, since between blocks of other sizes and of longer
+ * lives ever more becomes free that none of them can use.
+ */
 static enum status
 trim_memory_run(void *arg, struct chore_turn *turn, struct err *err)
 {
@@ -386,8 +392,13 @@ trim_memory_run(void *arg, struct chore_turn *turn, struct err *err)
 	(void)turn;
 	(void)err;
 	if (net_host_take_memory_peak(server_host(s->server)) >= LARGE_BYTES) {
+		if (s->trim_due_ns == WAIT_FOREVER)
+			s->trim_most_ns = clock_after_ms(BUSY_MS);
 		s->trim_due_ns = clock_after_ms(QUIET_MS);
-	} else if (clock_mono_ns() >= s->trim_due_ns) {
+		if (s->trim_due_ns > s->trim_most_ns)
+			s->trim_due_ns = s->trim_most_ns;
+	}
+	if (clock_mono_ns() >= s->trim_due_ns) {
 		mem_trim();
 		s->trim_due_ns = WAIT_FOREVER;
 	}
