@@ -73,7 +73,12 @@ struct mql_expr_op {
 
 /* The tables of the themes, each ended by a row without a name. */
 extern const struct mql_expr_op mql_expr_arith_ops[];
+extern const struct mql_expr_op mql_expr_bits_ops[];
 extern const struct mql_expr_op mql_expr_logic_ops[];
+extern const struct mql_expr_op mql_expr_regex_ops[];
+extern const struct mql_expr_op mql_expr_set_ops[];
+extern const struct mql_expr_op mql_expr_string_ops[];
+extern const struct mql_expr_op mql_expr_trig_ops[];
 
 /* NULL: no operator has this name. */
 const struct mql_expr_op *mql_expr_op_of(struct str name);
