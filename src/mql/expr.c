@@ -1,5 +1,6 @@
 /* Expressions into nodes: texts, objects, arrays, operators with their arguments. */
 #include "mql/expr_int.h"
+#include "mql/field_path.h"
 
 struct mql_scope {
 	struct str name;
@@ -174,43 +175,6 @@ mql_scope_check_name(struct mql *q, struct str name)
 
 /* ---- Paths ---- */
 
-static enum status
-path_check(struct mql *q, struct str path)
-{
-	size_t names = 0;
-
-	if (!path.len)
-		return mql_fail(q, 40352, "FieldPath cannot be constructed with empty string");
-	if (path.ptr[path.len - 1] == '.')
-		return mql_fail(q, 40353, "FieldPath must not end with a '.'.");
-	while (path.len) {
-		struct str name = str_cut(&path, '.');
-
-		if (++names > BSON_DEPTH)
-			return mql_fail(q, 5984700, "FieldPath is too long");
-		TRY(mql_expr_check_name(q, name));
-	}
-	return STATUS_OK;
-}
-
-enum status
-mql_expr_check_name(struct mql *q, struct str name)
-{
-	if (!name.len)
-		return mql_fail(q, 15998, "FieldPath field names may not be empty strings.");
-	if (name.ptr[0] == '$')
-		return mql_fail(q, 16410,
-				"FieldPath field names may not start with '$'. Consider using "
-				"$getField or $setField.");
-	if (memchr(name.ptr, 0, name.len))
-		return mql_fail(q, 16411, "FieldPath field names may not contain '\\0'.");
-	if (memchr(name.ptr, '.', name.len))
-		return mql_fail(q, 16412,
-				"FieldPath field names may not contain '.'. Consider using "
-				"$getField or $setField.");
-	return STATUS_OK;
-}
-
 /* What the documents of an array have at the rest of a path. */
 static enum status
 path_in_array(struct mql *q, struct str array, struct str path, struct bson_value *ret)
@@ -354,7 +318,7 @@ compile_variable(struct mql *q, struct str text, const struct mql_scope *scope,
 				STR_ARG(name));
 	TRY(scope_check_rest(q, name));
 	if (name.len < text.len)
-		TRY(path_check(q, path));
+		TRY(mql_field_path_check(q, path));
 	if (!scope_find(scope, name, &at)) {
 		TRY(compile_system(q, name, path, ret));
 		if (*ret)
@@ -379,7 +343,7 @@ compile_path(struct mql *q, struct str text, const struct mql_scope *scope, stru
 	text = str_skip(text, 1);
 	if (text.ptr[0] == '$')
 		return compile_variable(q, str_skip(text, 1), scope, ret);
-	TRY(path_check(q, text));
+	TRY(mql_field_path_check(q, text));
 	if (scope_find(scope, STR("CURRENT"), &at)) {
 		TRY(mql_expr_new(q, NULL, run_bound, 0, ret));
 		(*ret)->number = at;
@@ -551,7 +515,7 @@ compile_operator(struct mql *q, const struct bson_element *e, const struct mql_s
 	if (op->compile)
 		return op->compile(q, op, &e->value, scope, ret);
 	TRY(mql_expr_args(q, op, &e->value, scope, run_strict, ret));
-	return op->flags & MQL_EXPR_CHANGES ? STATUS_OK : mql_expr_fold(q, *ret);
+	return mql_expr_fold(q, *ret);
 }
 
 /* ---- Objects and arrays ---- */
@@ -604,7 +568,7 @@ compile_members(struct mql *q, const struct bson_value *v, const struct mql_scop
 	TRY(mql_expr_new(q, NULL, run_object, count, ret));
 	(*ret)->more = names;
 	for (bson_iter_begin(&i, v->text); n < count && bson_iter_read(&i, &e); n++) {
-		TRY(mql_expr_check_name(q, e.name));
+		TRY(mql_field_name_check(q, e.name));
 		TRY(mql_count(n * sizeof(*names)));
 		if (has_name(names, n, e.name))
 			return mql_fail(q, 16406,

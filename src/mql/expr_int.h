@@ -35,11 +35,6 @@ enum mql_expr_fault {
 	MQL_FAULTS,
 };
 
-/* Operators' flags. */
-enum {
-	MQL_EXPR_CHANGES = 1, /* its value is another one each time: never a constant */
-};
-
 struct mql_expr_op {
 	const char *name; /* "$add" */
 
@@ -64,7 +59,6 @@ struct mql_expr_op {
 	enum status (*compile)(struct mql *q, const struct mql_expr_op *op,
 			       const struct bson_value *arg, const struct mql_scope *scope,
 			       struct mql_expr **ret);
-	unsigned flags;
 	int number; /* for operators that share a function: which it is */
 	/* Like run(), for those that share a function. */
 	enum status (*run_op)(struct mql *q, const struct mql_expr_op *op,
@@ -73,11 +67,16 @@ struct mql_expr_op {
 
 /* The tables of the themes, each ended by a row without a name. */
 extern const struct mql_expr_op mql_expr_arith_ops[];
+extern const struct mql_expr_op mql_expr_array_ops[];
+extern const struct mql_expr_op mql_expr_bind_ops[];
 extern const struct mql_expr_op mql_expr_bits_ops[];
 extern const struct mql_expr_op mql_expr_logic_ops[];
+extern const struct mql_expr_op mql_expr_number_ops[];
+extern const struct mql_expr_op mql_expr_object_ops[];
 extern const struct mql_expr_op mql_expr_regex_ops[];
 extern const struct mql_expr_op mql_expr_set_ops[];
 extern const struct mql_expr_op mql_expr_string_ops[];
+extern const struct mql_expr_op mql_expr_total_ops[];
 extern const struct mql_expr_op mql_expr_trig_ops[];
 
 /* NULL: no operator has this name. */
@@ -103,9 +102,6 @@ MUST_USE enum status mql_expr_named(struct mql *q, const struct mql_expr_op *op,
 /* The values of all arguments, MQL_MISSING for those that are NULL: `ret` has room for e->count. */
 MUST_USE enum status mql_expr_run_args(const struct mql_expr *e, struct mql *q,
 				       const struct mql_env *env, struct bson_value *ret);
-
-/* Whether an object that is computed may have a member of that name: no "$", no dots, not empty. */
-MUST_USE enum status mql_expr_check_name(struct mql *q, struct str name);
 
 /* Makes a node a constant if all of its arguments are and it can be run; never fails otherwise. */
 MUST_USE enum status mql_expr_fold(struct mql *q, struct mql_expr *e);
@@ -163,5 +159,21 @@ MUST_USE enum status mql_expr_array(struct mql *q, const struct bson_value *valu
 MUST_USE enum status mql_expr_document(struct mql *q, const struct str *names,
 				       const struct bson_value *values, size_t count,
 				       struct bson_value *ret);
+
+/* The members of a document that is made: a name that is set again keeps its place. */
+struct mql_members {
+	struct str *names;
+	struct bson_value *values;
+	size_t count, cap;
+	uint32_t *slots; /* by name: 1 and more, the place; 0: none */
+	size_t slot_count;
+};
+
+/* Starts as {0}. A member whose value is missing is left out in the end. */
+MUST_USE enum status mql_members_set(struct mql *q, struct mql_members *m, struct str name,
+				     const struct bson_value *v);
+MUST_USE enum status mql_members_set_all(struct mql *q, struct mql_members *m, struct str document);
+MUST_USE enum status mql_members_end(struct mql *q, const struct mql_members *m,
+				     struct bson_value *ret);
 
 #endif

@@ -246,3 +246,79 @@ mql_expr_document(struct mql *q, const struct str *names, const struct bson_valu
 	*ret = BSON_OF_DOCUMENT(bytes);
 	return STATUS_OK;
 }
+
+/* ---- Members by name ---- */
+
+enum {
+	SLOTS_LEAST = 16,
+};
+
+static uint32_t *
+members_slot(const struct mql_members *m, struct str name)
+{
+	size_t at = str_hash(name) & (m->slot_count - 1);
+
+	while (m->slots[at] && !str_eq(m->names[m->slots[at] - 1], name))
+		at = (at + 1) & (m->slot_count - 1);
+	return &m->slots[at];
+}
+
+/* Room for one more; at most half of the slots are used. */
+static enum status
+members_grow(struct mql *q, struct mql_members *m)
+{
+	size_t cap = m->cap ? 2 * m->cap : SLOTS_LEAST / 2;
+	struct str *names = arena_alloc(q->arena, cap * sizeof(*names));
+	struct bson_value *values = arena_alloc(q->arena, cap * sizeof(*values));
+	uint32_t *slots = arena_zalloc(q->arena, 2 * cap * sizeof(*slots));
+
+	if (!names || !values || !slots)
+		return mql_full(q);
+	TRY(mql_count(cap * sizeof(*values)));
+	if (m->count) {
+		memcpy(names, m->names, m->count * sizeof(*names));
+		memcpy(values, m->values, m->count * sizeof(*values));
+	}
+	m->names = names;
+	m->values = values;
+	m->slots = slots;
+	m->cap = cap;
+	m->slot_count = 2 * cap;
+	for (size_t i = 0; i < m->count; i++)
+		*members_slot(m, names[i]) = (uint32_t)i + 1;
+	return STATUS_OK;
+}
+
+enum status
+mql_members_set(struct mql *q, struct mql_members *m, struct str name, const struct bson_value *v)
+{
+	uint32_t *slot;
+
+	TRY(step_count(1));
+	if (m->count == m->cap)
+		TRY(members_grow(q, m));
+	slot = members_slot(m, name);
+	if (!*slot) {
+		*slot = (uint32_t)++m->count;
+		m->names[*slot - 1] = name;
+	}
+	m->values[*slot - 1] = *v;
+	return STATUS_OK;
+}
+
+enum status
+mql_members_set_all(struct mql *q, struct mql_members *m, struct str document)
+{
+	struct bson_iter i;
+	struct bson_element e;
+
+	for (bson_iter_begin(&i, document); bson_iter_read(&i, &e);)
+		TRY(mql_members_set(q, m, e.name, &e.value));
+	return STATUS_OK;
+}
+
+enum status
+mql_members_end(struct mql *q, const struct mql_members *m, struct bson_value *ret)
+{
+	return mql_expr_document(q, m->names, m->values, m->count, ret);
+}
