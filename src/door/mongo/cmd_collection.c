@@ -1,9 +1,9 @@
 /* Collections and databases: making, dropping, renaming, listing and measuring them. */
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
-#include "door/mongo/data.h"
-#include "door/mongo/run.h"
 #include "door/mongo/mongo_int.h"
+#include "door/mongo/query.h"
+#include "door/mongo/run.h"
 
 enum {
 	LIST_FILTER,
@@ -16,6 +16,7 @@ enum {
 	COUNT_LIMIT,
 	COUNT_SKIP,
 	COUNT_HINT,
+	COUNT_COLLATION,
 	STATS_SCALE = 0,
 	STATS_FREE,
 	UUID_SUBTYPE = 4,
@@ -48,6 +49,7 @@ const struct arg args_count[] = {
 	[COUNT_LIMIT] = { "limit", ARG_NUMBER },
 	[COUNT_SKIP] = { "skip", ARG_NUMBER },
 	[COUNT_HINT] = { "hint", ARG_OBJECT | ARG_STRING },
+	[COUNT_COLLATION] = { "collation", ARG_OBJECT },
 	{ NULL, 0 },
 };
 
@@ -187,7 +189,6 @@ mongo_run_rename(struct call *c)
 
 struct figures {
 	struct data data;
-	struct data_filter filter;
 	bool was_there;
 	uint64_t count;
 	uint64_t bytes;
@@ -197,8 +198,6 @@ static enum status
 figures_body(struct kv_tx *tx, void *arg)
 {
 	struct figures *f = arg;
-	enum status status;
-	struct str doc;
 
 	f->count = f->bytes = 0;
 	TRY(data_begin(&f->data, tx));
@@ -206,11 +205,7 @@ figures_body(struct kv_tx *tx, void *arg)
 	if (!f->data.is_there)
 		return STATUS_OK;
 	TRY(catalog_db_bytes(tx, f->data.db, &f->bytes));
-	if (!f->filter.by_id)
-		return plain_count(&f->data.plain, &f->count);
-	status = plain_get(&f->data.plain, &f->filter.id, KV_SNAPSHOT, f->data.call->arena, &doc);
-	f->count = status == STATUS_OK;
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	return plain_count(&f->data.plain, &f->count);
 }
 
 static enum status
@@ -226,27 +221,54 @@ figures_read(struct call *c, struct figures *f)
 	return status;
 }
 
+/* Counts the documents that match, at most `most`. */
+static enum status
+count_matches(struct call *c, struct query *q, uint64_t most, uint64_t *ret)
+{
+	struct query_ask ask = { .filter = BSON_EMPTY };
+	enum status status = STATUS_OK;
+	struct str ns, doc;
+
+	if (call_has(c, COUNT_QUERY))
+		ask.filter = c->args[COUNT_QUERY].value.text;
+	if (call_has(c, COUNT_HINT))
+		ask.hint = &c->args[COUNT_HINT].value;
+	TRY(data_ns(c, &ns));
+	TRY(query_open(q, c, ns, &ask));
+	for (*ret = 0; status == STATUS_OK && *ret < most; *ret += status == STATUS_OK)
+		status = query_next(q, &doc);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 enum status
 mongo_run_count(struct call *c)
 {
+	struct query q = { 0 };
 	struct figures f = { 0 };
 	int64_t skip = call_i64(c, COUNT_SKIP, 0);
 	int64_t limit = call_i64(c, COUNT_LIMIT, 0);
-	uint64_t n;
+	uint64_t most, n;
 
 	if (skip < 0)
 		return call_fail(c, MONGO_BAD_VALUE,
-				 "BSON field 'skip' value must be >= 0, actual "
-				 "value '%lld'",
+				 "BSON field 'skip' value must be >= 0, actual value '%lld'",
 				 (long long)skip);
-	if (call_has(c, COUNT_QUERY))
-		TRY(data_filter_read(c, c->args[COUNT_QUERY].value.text, &f.filter));
-	TRY(figures_read(c, &f));
+	if (call_has(c, COUNT_COLLATION))
+		TRY(data_check_collation(c, c->args[COUNT_COLLATION].value.text));
+	most = limit == INT64_MIN ? INT64_MAX : (uint64_t)(limit < 0 ? -limit : limit);
+	if (call_has(c, COUNT_HINT) ||
+	    (call_has(c, COUNT_QUERY) && !bson_is_empty(c->args[COUNT_QUERY].value.text))) {
+		enum status status = count_matches(c, &q, most ? most + (uint64_t)skip : UINT64_MAX,
+						   &f.count);
+
+		query_close(&q);
+		TRY(status);
+	} else {
+		TRY(figures_read(c, &f));
+	}
 	n = f.count > (uint64_t)skip ? f.count - (uint64_t)skip : 0;
-	if (limit < 0)
-		limit = -limit;
-	if (limit && n > (uint64_t)limit)
-		n = (uint64_t)limit;
+	if (most && n > most)
+		n = most;
 	if (n <= INT32_MAX)
 		bson_put_int32(c->reply, STR("n"), (int32_t)n);
 	else

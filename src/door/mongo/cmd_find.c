@@ -2,8 +2,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/cursor.h"
-#include "door/mongo/data.h"
-#include "door/mongo/run.h"
+#include "door/mongo/query.h"
 
 enum {
 	FIND_FILTER,
@@ -72,121 +71,123 @@ const struct arg args_kill_cursors[] = {
 	{ NULL, 0 },
 };
 
-/* A batch that is being read. */
-struct batch {
-	struct data data;
-	struct data_filter filter;
-	struct plain_range range;
+/* A find, at its beginning or where a cursor goes on. */
+struct find {
+	struct query query;
 	uint64_t skip;
-	uint64_t want;
-	struct str *docs; /* in the arena */
-	size_t count;
-	size_t cap;
-	bool more;
-	struct buf place; /* behind the last of them */
+	uint64_t left; /* of the limit; UINT64_MAX: there is none */
+	uint64_t want; /* documents, at most */
+	uint64_t count;
+	bool ended;
 };
 
-static enum status
-batch_add(struct batch *b, struct str doc)
+/* A member of a find that is a document; BSON_EMPTY if it is not there. */
+static struct str
+find_document(struct str request, struct str name)
 {
-	struct str *docs = arena_grow(b->data.call->arena, b->docs, b->count, &b->cap,
-				      sizeof(*docs));
+	struct bson_value v;
 
-	if (!docs)
+	return bson_find(request, name, &v) && v.type == BSON_DOCUMENT ? v.text : BSON_EMPTY;
+}
+
+/* {_id: 1} or {$natural: -1}; `*ret` 0: any order. */
+static enum status
+find_order(struct call *c, struct str sort, int *ret)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	int64_t n;
+
+	*ret = 0;
+	for (bson_iter_begin(&i, sort); bson_iter_read(&i, &e);) {
+		if (!(str_eq(e.name, STR("_id")) || str_eq(e.name, STR("$natural"))) ||
+		    !bson_to_int64(&e.value, &n) || (n != 1 && n != -1))
+			return call_fail(c, MONGO_NOT_IMPLEMENTED,
+					 "sorting by other fields than _id is not there yet");
+		*ret = (int)n;
+	}
+	return STATUS_OK;
+}
+
+/* `request` is the command, which a cursor keeps; its skip, limit and place are the caller's. */
+static enum status
+find_open(struct call *c, struct find *f, struct str ns, struct str request, struct str place)
+{
+	struct query_ask ask = { .filter = find_document(request, STR("filter")), .place = place };
+	struct bson_value *hint = arena_alloc(c->arena, sizeof(*hint));
+
+	if (!hint)
 		return STATUS_LIMIT;
-	b->docs = docs;
-	docs[b->count++] = doc;
-	return STATUS_OK;
+	if (bson_find(request, STR("hint"), hint))
+		ask.hint = hint;
+	TRY(find_order(c, find_document(request, STR("sort")), &ask.order));
+	return query_open(&f->query, c, ns, &ask);
+}
+
+/* Appends the documents of a batch to the answer. */
+static enum status
+find_read(struct call *c, struct find *f)
+{
+	const struct buf *out = c->reply->out;
+	size_t from = out->len;
+	struct str doc;
+
+	while (f->left && f->count < f->want && out->len - from < BATCH_BYTES) {
+		enum status status = query_next(&f->query, &doc);
+
+		if (status == STATUS_NOT_FOUND) {
+			f->ended = true;
+			return STATUS_OK;
+		}
+		TRY(status);
+		if (f->skip) {
+			f->skip--;
+			continue;
+		}
+		bson_put_document(c->reply, STR(""), doc);
+		f->count++;
+		if (f->left != UINT64_MAX)
+			f->left--;
+	}
+	f->ended = !f->left;
+	return buf_status(out);
 }
 
 static enum status
-batch_skip(struct plain_scan *scan, uint64_t n, struct arena *arena)
-{
-	struct arena_mark mark = arena_mark(arena);
-	struct str doc;
-
-	for (; n; n--) {
-		TRY(plain_scan_next(scan, arena, &doc));
-		arena_reset(arena, mark);
-	}
-	return STATUS_OK;
-}
-
-static enum status
-batch_scan(struct batch *b, struct plain_scan *scan)
-{
-	struct call *c = b->data.call;
-	size_t bytes = 0;
-	struct str doc;
-
-	TRY(batch_skip(scan, b->skip, c->arena));
-	while (b->count < b->want && bytes < BATCH_BYTES) {
-		if (mongo_client_is_interrupted(c->client))
-			return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
-		TRY(plain_scan_next(scan, c->arena, &doc));
-		TRY(batch_add(b, doc));
-		bytes += doc.len;
-	}
-	return STATUS_OK;
-}
-
-static enum status
-batch_read(struct kv_tx *tx, void *arg)
-{
-	struct batch *b = arg;
-	struct plain_scan scan = { 0 };
-	struct call *c = b->data.call;
-	enum status status;
-	struct str doc;
-
-	b->docs = NULL;
-	b->count = b->cap = 0;
-	b->more = false;
-	TRY(data_begin(&b->data, tx));
-	if (!b->data.is_there)
-		return STATUS_OK;
-	if (b->filter.by_id) {
-		status = b->skip ? STATUS_NOT_FOUND
-				 : plain_get(&b->data.plain, &b->filter.id, KV_SNAPSHOT, c->arena,
-					     &doc);
-		if (status == STATUS_OK)
-			status = batch_add(b, doc);
-		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-	}
-	status = plain_scan_open(&scan, &b->data.plain, &b->range);
-	if (status == STATUS_OK)
-		status = batch_scan(b, &scan);
-	b->more = status == STATUS_OK;
-	if (b->more) {
-		buf_clear(&b->place);
-		buf_append_str(&b->place, plain_scan_place(&scan));
-		status = buf_status(&b->place);
-	}
-	plain_scan_close(&scan);
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-static void
-put_batch(struct call *c, const struct batch *b, struct str name, int64_t id)
+put_batch(struct call *c, struct find *f, struct str name)
 {
 	bson_begin_document(c->reply, STR("cursor"));
 	bson_begin_array(c->reply, name);
-	for (size_t i = 0; i < b->count; i++)
-		bson_put_document(c->reply, STR(""), b->docs[i]);
+	TRY(find_read(c, f));
 	bson_end(c->reply);
+	return STATUS_OK;
+}
+
+static void
+put_cursor(struct call *c, int64_t id, struct str ns)
+{
 	bson_put_int64(c->reply, STR("id"), id);
-	bson_put_string(c->reply, STR("ns"), b->data.ns);
+	bson_put_string(c->reply, STR("ns"), ns);
 	bson_end(c->reply);
 }
 
 /* ---- find ---- */
 
+static enum status
+check_least(struct call *c, size_t arg)
+{
+	if (call_i64(c, arg, 0) >= 0)
+		return STATUS_OK;
+	return call_fail(c, MONGO_BAD_VALUE,
+			 "BSON field '%s' value must be >= 0, actual value '%lld'",
+			 args_find[arg].name, (long long)call_i64(c, arg, 0));
+}
+
 /* Arguments that would change the answer, and are not there yet, are refused by name. */
 static enum status
 find_check(struct call *c)
 {
-	static const size_t absent[] = { FIND_MAX,    FIND_MIN,      FIND_KEY,
-					 FIND_RECORD, FIND_TAILABLE, FIND_COLLATION };
+	static const size_t absent[] = { FIND_MAX, FIND_MIN, FIND_KEY, FIND_RECORD };
 
 	if (call_has(c, FIND_PROJECTION) && !bson_is_empty(c->args[FIND_PROJECTION].value.text))
 		return call_fail(c, MONGO_NOT_IMPLEMENTED, "projections are not there yet");
@@ -198,145 +199,110 @@ find_check(struct call *c)
 			return call_fail(c, MONGO_NOT_IMPLEMENTED, "find.%s is not there yet",
 					 args_find[absent[i]].name);
 	}
-	if (call_i64(c, FIND_SKIP, 0) < 0)
+	if (call_bool(c, FIND_TAILABLE, false))
 		return call_fail(c, MONGO_BAD_VALUE,
-				 "BSON field 'skip' value must be >= 0, actual "
-				 "value '%lld'",
-				 (long long)call_i64(c, FIND_SKIP, 0));
-	if (call_i64(c, FIND_LIMIT, 0) < 0)
-		return call_fail(c, MONGO_BAD_VALUE,
-				 "BSON field 'limit' value must be >= 0, "
-				 "actual value '%lld'",
-				 (long long)call_i64(c, FIND_LIMIT, 0));
-	if (call_i64(c, FIND_BATCH, 0) < 0)
-		return call_fail(c, MONGO_BAD_VALUE,
-				 "BSON field 'batchSize' value must be >= 0, "
-				 "actual value '%lld'",
-				 (long long)call_i64(c, FIND_BATCH, 0));
-	return STATUS_OK;
-}
-
-/* {_id: 1} or {_id: -1} */
-static enum status
-find_order(struct call *c, bool *ret_reverse)
-{
-	struct bson_element e;
-	struct bson_iter i;
-	int64_t n;
-
-	*ret_reverse = false;
-	if (!call_has(c, FIND_SORT))
-		return STATUS_OK;
-	for (bson_iter_begin(&i, c->args[FIND_SORT].value.text); bson_iter_read(&i, &e);) {
-		if (!(str_eq(e.name, STR("_id")) || str_eq(e.name, STR("$natural"))) ||
-		    !bson_to_int64(&e.value, &n) || (n != 1 && n != -1))
-			return call_fail(c, MONGO_NOT_IMPLEMENTED,
-					 "sorting by other fields than _id is not there yet");
-		*ret_reverse = n < 0;
-	}
-	return STATUS_OK;
+				 "error processing query: planner returned error :: caused by :: "
+				 "tailable cursor requested on non capped collection");
+	if (call_bool(c, FIND_AWAIT, false))
+		return call_fail(c, MONGO_FAILED_TO_PARSE,
+				 "Cannot set 'awaitData' without also setting 'tailable'");
+	if (call_has(c, FIND_COLLATION))
+		TRY(data_check_collation(c, c->args[FIND_COLLATION].value.text));
+	TRY(check_least(c, FIND_SKIP));
+	TRY(check_least(c, FIND_LIMIT));
+	return check_least(c, FIND_BATCH);
 }
 
 /* Keeps a cursor for what is left. */
 static enum status
-find_keep(struct call *c, const struct batch *b, uint64_t left, int64_t *ret)
+find_keep(struct call *c, const struct find *f, struct str ns, int64_t *ret)
 {
-	struct cursor *cursor = cursor_new(c->mongo, b->data.ns, c->client->user_name);
+	struct cursor *cursor = cursor_new(c->mongo, ns, c->client->user_name);
+	enum status status;
 
 	if (!cursor)
 		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
 				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
 				 MONGO_CURSORS);
-	cursor->left = left;
-	cursor->reverse = b->range.reverse;
+	cursor->skip = f->skip;
+	cursor->left = f->left;
 	cursor->stays = call_bool(c, FIND_STAYS, false);
 	cursor->has_session = c->lsid.ptr;
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
-	buf_append_str(&cursor->place, buf_str(&b->place));
 	*ret = cursor->id;
-	if (buf_status(&cursor->place) != STATUS_OK) {
-		cursor_free(c->mongo, cursor);
-		return STATUS_NOMEM;
+	status = cursor_set(c->mongo, cursor, c->body, query_place(&f->query));
+	if (status == STATUS_OK) {
+		cursor_give(c->mongo, cursor);
+		return STATUS_OK;
 	}
-	cursor_give(c->mongo, cursor);
-	return STATUS_OK;
+	cursor_free(c->mongo, cursor);
+	if (status != STATUS_LIMIT)
+		return status;
+	return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
+			 "the commands of all cursors have %d bytes already (MONGO_CURSORS_BYTES)",
+			 MONGO_CURSORS_BYTES);
 }
 
 static enum status
-find_run(struct call *c, struct batch *b)
+find_run(struct call *c, struct find *f)
 {
-	uint64_t limit = (uint64_t)call_i64(c, FIND_LIMIT, 0);
-	uint64_t left = limit ? limit : UINT64_MAX;
-	int64_t id = 0;
+	int64_t limit, id = 0;
+	struct str ns;
 
+	TRY(data_ns(c, &ns));
 	TRY(find_check(c));
-	TRY(find_order(c, &b->range.reverse));
-	if (call_has(c, FIND_FILTER))
-		TRY(data_filter_read(c, c->args[FIND_FILTER].value.text, &b->filter));
-	b->range.mode = KV_SNAPSHOT;
-	b->skip = (uint64_t)call_i64(c, FIND_SKIP, 0);
-	b->want = (uint64_t)call_i64(c, FIND_BATCH, FIRST_BATCH_DOCS);
-	if (b->want > left)
-		b->want = left;
-	TRY(call_read(c, batch_read, b));
-	left -= limit ? b->count : 0;
-	if (b->more && left && !call_bool(c, FIND_SINGLE, false))
-		TRY(find_keep(c, b, left, &id));
-	put_batch(c, b, STR("firstBatch"), id);
+	limit = call_i64(c, FIND_LIMIT, 0);
+	f->skip = (uint64_t)call_i64(c, FIND_SKIP, 0);
+	f->left = limit ? (uint64_t)limit : UINT64_MAX;
+	f->want = (uint64_t)call_i64(c, FIND_BATCH, FIRST_BATCH_DOCS);
+	TRY(find_open(c, f, ns, c->body, STR("")));
+	TRY(put_batch(c, f, STR("firstBatch")));
+	if (!f->ended && !call_bool(c, FIND_SINGLE, false))
+		TRY(find_keep(c, f, ns, &id));
+	put_cursor(c, id, ns);
 	return STATUS_OK;
 }
 
 enum status
 mongo_run_find(struct call *c)
 {
-	struct batch b = { .place = BUF_INIT(CURSOR_PLACE_BYTES) };
-	struct str ns;
-	enum status status = data_ns(c, &ns);
+	struct find f = { 0 };
+	enum status status = find_run(c, &f);
 
-	if (status == STATUS_OK) {
-		data_init(&b.data, c, ns, false);
-		status = find_run(c, &b);
-	}
-	data_fini(&b.data);
-	buf_release(&b.place);
+	query_close(&f.query);
 	return status;
 }
 
 /* ---- getMore ---- */
 
 static enum status
-more_run(struct call *c, struct cursor *cursor, struct batch *b)
+more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 {
 	int64_t size = call_i64(c, MORE_BATCH, 0);
 
 	if (size < 0)
 		return call_fail(c, MONGO_BAD_VALUE, "batchSize has to be at least 0");
-	b->range = (struct plain_range){ .mode = KV_SNAPSHOT,
-					 .reverse = cursor->reverse,
-					 .resume = buf_str(&cursor->place) };
-	b->want = size ? (uint64_t)size : UINT64_MAX;
-	if (b->want > cursor->left)
-		b->want = cursor->left;
-	TRY(call_read(c, batch_read, b));
-	if (cursor->left != UINT64_MAX)
-		cursor->left -= b->count;
-	b->more = b->more && cursor->left;
-	if (b->more) {
-		buf_clear(&cursor->place);
-		buf_append_str(&cursor->place, buf_str(&b->place));
-		TRY(buf_status(&cursor->place));
-	}
-	c->again = b->more;
-	put_batch(c, b, STR("nextBatch"), b->more ? cursor->id : 0);
+	f->skip = cursor->skip;
+	f->left = cursor->left;
+	f->want = size ? (uint64_t)size : UINT64_MAX;
+	TRY(find_open(c, f, ns, buf_str(&cursor->request), buf_str(&cursor->place)));
+	TRY(put_batch(c, f, STR("nextBatch")));
+	cursor->skip = f->skip;
+	cursor->left = f->left;
+	buf_clear(&cursor->place);
+	buf_append_str(&cursor->place, query_place(&f->query));
+	TRY(buf_status(&cursor->place));
+	c->again = !f->ended;
+	put_cursor(c, f->ended ? 0 : cursor->id, ns);
 	return STATUS_OK;
 }
 
 enum status
 mongo_run_get_more(struct call *c)
 {
-	struct batch b = { .place = BUF_INIT(CURSOR_PLACE_BYTES) };
-	struct cursor *cursor = NULL;
+	struct cursor *cursor;
+	struct find f = { 0 };
 	enum status status;
 	struct str ns;
 	int64_t id;
@@ -348,22 +314,17 @@ mongo_run_get_more(struct call *c)
 			"'long'",
 			bson_type_name(c->first.type));
 	c->collection = call_text(c, MORE_COLLECTION);
-	status = data_ns(c, &ns);
-	if (status == STATUS_OK)
-		cursor = cursor_take(c->mongo, id, ns, c->client->user_name);
-	if (status == STATUS_OK && !cursor)
+	TRY(data_ns(c, &ns));
+	cursor = cursor_take(c->mongo, id, ns, c->client->user_name);
+	if (!cursor)
 		return call_fail(c, MONGO_CURSOR_NOT_FOUND, "cursor id %lld not found",
 				 (long long)id);
-	if (status == STATUS_OK) {
-		data_init(&b.data, c, ns, false);
-		status = more_run(c, cursor, &b);
-		if (status == STATUS_OK && b.more)
-			cursor_give(c->mongo, cursor);
-		else
-			cursor_free(c->mongo, cursor);
-	}
-	data_fini(&b.data);
-	buf_release(&b.place);
+	status = more_run(c, cursor, &f, ns);
+	query_close(&f.query);
+	if (status == STATUS_OK && !f.ended)
+		cursor_give(c->mongo, cursor);
+	else
+		cursor_free(c->mongo, cursor);
 	return status;
 }
 

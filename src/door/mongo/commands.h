@@ -62,11 +62,13 @@ extern const struct arg args_kill_op[];
 enum status mongo_run_current_op(struct call *c);
 enum status mongo_run_kill_op(struct call *c);
 
-/* cmd_write.c */
+/* cmd_insert.c */
 extern const struct arg args_insert[];
+enum status mongo_run_insert(struct call *c);
+
+/* cmd_update.c */
 extern const struct arg args_delete[];
 extern const struct arg args_update[];
-enum status mongo_run_insert(struct call *c);
 enum status mongo_run_delete(struct call *c);
 enum status mongo_run_update(struct call *c);
 

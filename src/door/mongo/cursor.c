@@ -15,11 +15,13 @@ cursor_unlink(struct mongo *m, struct cursor *c)
 	if (c->next)
 		c->next->link = c->link;
 	m->cursor_count--;
+	m->cursors_bytes -= c->counted;
 }
 
 static void
 cursor_destroy(struct cursor *c)
 {
+	buf_release(&c->request);
 	buf_release(&c->place);
 	mem_free(c);
 }
@@ -69,6 +71,7 @@ cursor_new(struct mongo *m, struct str ns, const char *user)
 		return NULL;
 	snprintf(c->ns, sizeof(c->ns), "%.*s", STR_ARG(ns));
 	snprintf(c->user, sizeof(c->user), "%s", user);
+	buf_init(&c->request, CURSOR_REQUEST_BYTES);
 	buf_init(&c->place, CURSOR_PLACE_BYTES);
 	c->busy = true;
 	rand_bytes(&c->id, sizeof(c->id));
@@ -88,6 +91,27 @@ cursor_new(struct mongo *m, struct str ns, const char *user)
 	m->cursor_count++;
 	pthread_mutex_unlock(&m->cursors_lock);
 	return c;
+}
+
+enum status
+cursor_set(struct mongo *m, struct cursor *c, struct str request, struct str place)
+{
+	size_t bytes = request.len > CURSOR_SMALL_BYTES ? request.len : 0;
+	bool fits;
+
+	pthread_mutex_lock(&m->cursors_lock);
+	fits = m->cursors_bytes + bytes <= MONGO_CURSORS_BYTES;
+	if (fits) {
+		m->cursors_bytes += bytes;
+		c->counted += bytes;
+	}
+	pthread_mutex_unlock(&m->cursors_lock);
+	if (!fits)
+		return STATUS_LIMIT;
+	buf_append_str(&c->request, request);
+	buf_append_str(&c->place, place);
+	TRY(buf_status(&c->request));
+	return buf_status(&c->place);
 }
 
 struct cursor *

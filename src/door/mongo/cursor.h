@@ -17,6 +17,10 @@ enum {
 	MONGO_CURSOR_MS = 10 * 60 * 1000,
 	MONGO_CURSORS = 10000, /* of the process */
 	CURSOR_PLACE_BYTES = 16 * 1024,
+	CURSOR_REQUEST_BYTES = 48000000, /* of one command */
+	/* Of the commands of all cursors; those of CURSOR_SMALL_BYTES do not count. */
+	MONGO_CURSORS_BYTES = 256 * 1024 * 1024,
+	CURSOR_SMALL_BYTES = 16 * 1024,
 	CURSOR_NS_BYTES = 256,
 	CURSOR_USER_BYTES = 257,
 };
@@ -28,9 +32,11 @@ struct cursor {
 	uint8_t session[16];
 	bool has_session;
 	bool stays; /* noCursorTimeout */
-	bool reverse;
-	uint64_t left; /* of the limit; UINT64_MAX: none */
+	uint64_t skip;
+	uint64_t left;      /* of the limit; UINT64_MAX: none */
+	struct buf request; /* the command that has made it */
 	struct buf place;
+	size_t counted; /* of MONGO_CURSORS_BYTES */
 	/* The list's lock. */
 	struct cursor *next;
 	struct cursor **link;
@@ -41,6 +47,11 @@ struct cursor {
 
 /* Busy. NULL: there is no memory, or there are MONGO_CURSORS already. */
 struct cursor *cursor_new(struct mongo *m, struct str ns, const char *user);
+/*
+ * Keeps the command, and where the query goes on. STATUS_LIMIT: all cursors together keep too much.
+ */
+MUST_USE enum status cursor_set(struct mongo *m, struct cursor *c, struct str request,
+				struct str place);
 /* Busy from now on. NULL: there is none for that person, or another command has it. */
 struct cursor *cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user);
 /* Gives it back for the next command. */

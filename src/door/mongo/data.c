@@ -60,6 +60,13 @@ data_fini(struct data *d)
 enum status
 data_begin(struct data *d, struct kv_tx *tx)
 {
+	arena_reset(d->call->arena, d->mark);
+	return data_open(d, tx);
+}
+
+enum status
+data_open(struct data *d, struct kv_tx *tx)
+{
 	struct mongo *m = d->call->mongo;
 	struct catalog_cache *cache = cache_take(m);
 	struct err *err = &d->call->err;
@@ -67,7 +74,6 @@ data_begin(struct data *d, struct kv_tx *tx)
 	enum status status;
 
 	data_fini(d);
-	arena_reset(d->call->arena, d->mark);
 	d->call->code = 0;
 	status = catalog_open(tx, cache, CATALOG_SPACE_MONGO, d->ns, &d->db, &ignored);
 	cache_give(m, cache);
@@ -84,40 +90,41 @@ data_begin(struct data *d, struct kv_tx *tx)
 	return STATUS_OK;
 }
 
-/* ---- Filters ---- */
+/* ---- The query language ---- */
 
-static bool
-has_operators(struct str doc)
+void
+data_mql(struct call *c, struct arena *arena, const struct bson_texts *texts, struct mql *ret)
 {
-	struct bson_element e;
-	struct bson_iter i;
+	uint64_t now_ms = clock_wall_ms();
 
-	bson_iter_begin(&i, doc);
-	return bson_iter_read(&i, &e) && e.name.len && e.name.ptr[0] == '$';
+	*ret = (struct mql){ .arena = arena,
+			     .err = &c->err,
+			     .texts = texts,
+			     .now_ms = (int64_t)now_ms,
+			     .cluster_time = now_ms / 1000 << 32 | 1 };
 }
 
 enum status
-data_filter_read(struct call *c, struct str query, struct data_filter *ret)
+data_mql_status(struct call *c, const struct mql *q, enum status status)
 {
-	struct data_filter filter = { 0 };
-	struct bson_element e;
-	struct bson_iter i;
+	if (status != STATUS_OK && q->code)
+		c->code = q->code;
+	return status;
+}
 
-	for (bson_iter_begin(&i, query); bson_iter_read(&i, &e);) {
-		struct bson_value v = e.value;
+enum status
+data_check_collation(struct call *c, struct str collation)
+{
+	struct bson_value locale;
 
-		if (str_eq(e.name, STR("_id")) && v.type == BSON_DOCUMENT &&
-		    has_operators(v.text) &&
-		    (bson_count(v.text) != 1 || !bson_find(e.value.text, STR("$eq"), &v)))
-			return call_fail(c, MONGO_NOT_IMPLEMENTED,
-					 "operators in filters are not there yet");
-		if (!str_eq(e.name, STR("_id")) || v.type == BSON_REGEX || filter.by_id)
-			return call_fail(c, MONGO_NOT_IMPLEMENTED,
-					 "filters by other fields than _id are not there yet");
-		filter = (struct data_filter){ .by_id = true, .id = v };
-	}
-	*ret = filter;
-	return STATUS_OK;
+	if (bson_is_empty(collation))
+		return STATUS_OK;
+	if (!bson_find(collation, STR("locale"), &locale))
+		return call_fail(c, MONGO_FIELD_MISSING,
+				 "BSON field 'collation.locale' is missing but a required field");
+	if (locale.type == BSON_STRING && str_eq(locale.text, STR("simple")))
+		return STATUS_OK;
+	return call_fail(c, MONGO_NOT_IMPLEMENTED, "collations are not there yet");
 }
 
 /* ---- Documents ---- */

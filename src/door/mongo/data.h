@@ -1,6 +1,5 @@
 /*
- * Collections, as commands work with them: opened in a transaction, filters on `_id`, documents out
- * of requests.
+ * Collections, as commands work with them: opened in a transaction; documents out of requests.
  *
  * Whatever a transaction's body makes outside of the transaction is memory of the call's arena,
  * which data_begin() gives back when the body runs again.
@@ -10,6 +9,7 @@
 
 #include "door/mongo/command.h"
 #include "model/plain/plain.h"
+#include "mql/mql.h"
 
 enum {
 	DATA_PAGE_DOCS = 1000,         /* that one transaction writes */
@@ -37,18 +37,18 @@ struct data {
 void data_init(struct data *d, struct call *c, struct str ns, bool creates);
 /* In each attempt, first. `d->is_there` is false for a collection that nobody has made. */
 MUST_USE enum status data_begin(struct data *d, struct kv_tx *tx);
+/* The same, and leaves the call's arena as it is. */
+MUST_USE enum status data_open(struct data *d, struct kv_tx *tx);
 void data_fini(struct data *d);
 
-/* ---- Filters ---- */
+/* ---- The query language ---- */
 
-/* What a filter wants: all documents, or the one of an `_id`. */
-struct data_filter {
-	bool by_id;
-	struct bson_value id;
-};
-
-/* `query` is a document. Fails for conditions that are not built yet. */
-MUST_USE enum status data_filter_read(struct call *c, struct str query, struct data_filter *ret);
+/* Surroundings of an evaluation, with what it makes in `arena`. */
+void data_mql(struct call *c, struct arena *arena, const struct bson_texts *texts, struct mql *ret);
+/* Passes a status on, with MongoDB's number for a failure. */
+enum status data_mql_status(struct call *c, const struct mql *q, enum status status);
+/* Fails for a collation other than the simple one: these are not there yet. */
+MUST_USE enum status data_check_collation(struct call *c, struct str collation);
 
 /* ---- Documents ---- */
 

@@ -44,6 +44,7 @@ struct mongo {
 	pthread_mutex_t cursors_lock;
 	struct cursor *cursors;
 	size_t cursor_count;
+	size_t cursors_bytes; /* of MONGO_CURSORS_BYTES */
 
 	_Atomic uint64_t connections;
 	_Atomic uint64_t requests;

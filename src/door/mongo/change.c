@@ -1,0 +1,245 @@
+#include "door/mongo/change.h"
+
+#include "door/mongo/client.h"
+#include "loop/step.h"
+
+enum {
+	/* MongoDB's number for an update that makes a document too large. */
+	CHANGE_TOO_LARGE = 17419,
+};
+
+static enum status
+change_compile(struct change *ch)
+{
+	struct mql *q = &ch->mql;
+	const struct bson_value *filters = ch->ask.array_filters;
+
+	TRY(mql_match_compile(q, ch->ask.filter, &ch->match));
+	if (!ch->ask.update)
+		return STATUS_OK;
+	return mql_update_compile(q, ch->ask.update->text, filters ? filters->text : BSON_EMPTY,
+				  &ch->update);
+}
+
+enum status
+change_begin(struct change *ch, struct call *c, struct data *data, const struct change_ask *ask,
+	     struct change_staged *staged, struct str place)
+{
+	struct plan_ask plan = { .hint = ask->hint, .texts = ask->texts, .order = ask->order };
+
+	*ch = (struct change){ .call = c, .data = data, .ask = *ask, .staged = staged };
+	data_mql(c, c->arena, ask->texts, &ch->mql);
+	TRY(data_mql_status(c, &ch->mql, change_compile(ch)));
+	if (!data->is_there)
+		return STATUS_OK;
+	plan.match = ch->match;
+	TRY(plan_choose(c, &data->plain, &plan, &ch->mql, &ch->plan));
+	/* One who adds a document because there is none must notice if another one comes first. */
+	TRY(plan_walk_open(&ch->walk, &ch->plan, &data->plain,
+			   ask->upsert || ch->plan.kind == PLAN_POINTS ? KV_READ : KV_SNAPSHOT,
+			   place));
+	ch->walks = true;
+	ch->mark = arena_mark(c->arena);
+	return STATUS_OK;
+}
+
+void
+change_end(struct change *ch)
+{
+	if (ch->walks)
+		plan_walk_close(&ch->walk);
+	ch->walks = false;
+}
+
+/* Reads a document that a snapshot has found so that other writers of it conflict. */
+static enum status
+change_confirm(struct change *ch, struct str doc)
+{
+	struct plain *p = &ch->data->plain;
+	struct bson_value id;
+	struct str same;
+
+	/* Writers of what is in one piece read its record anyway. */
+	if (ch->walk.mode == KV_READ || plain_scheme_of(p->db) == PLAIN_PACKED ||
+	    !bson_find(doc, STR("_id"), &id))
+		return STATUS_OK;
+	return plain_get(p, &id, KV_READ, ch->call->arena, &same);
+}
+
+enum status
+change_next(struct change *ch, struct str *ret, int64_t *ret_position)
+{
+	struct call *c = ch->call;
+	struct str doc;
+	bool matches;
+
+	if (!ch->walks)
+		return STATUS_NOT_FOUND;
+	if (mongo_client_is_interrupted(c->client))
+		return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
+	TRY(step_count(1));
+	arena_reset(c->arena, ch->mark);
+	TRY(plan_walk_next(&ch->walk, c->arena, &doc));
+	TRY(data_mql_status(c, &ch->mql,
+			    mql_match_run(ch->match, &ch->mql, doc, &matches, ret_position)));
+	*ret = matches ? doc : STR("");
+	return matches ? change_confirm(ch, doc) : STATUS_OK;
+}
+
+struct str
+change_place(const struct change *ch)
+{
+	return plan_walk_place(&ch->walk);
+}
+
+/* ---- What is done ---- */
+
+/*
+ * Makes a document ready to be stored. A large one is written ahead by transactions of its own,
+ * which this one, having begun before them, cannot see: STATUS_TX_CONFLICT has it begin anew, and
+ * the next attempt finds what this one has written ahead.
+ */
+static enum status
+change_stage(struct change *ch, struct str bytes, struct plain_doc *ret)
+{
+	struct change_staged *s = ch->staged;
+	uint8_t hash[SHA256_DIGEST_LENGTH];
+
+	if (bytes.len > MONGO_DOCUMENT_BYTES)
+		return call_fail(ch->call, CHANGE_TOO_LARGE,
+				 "Resulting document after update is larger than %d",
+				 MONGO_DOCUMENT_BYTES);
+	*ret = plain_doc_of(bytes);
+	if (bytes.len <= PLAIN_AHEAD_BYTES)
+		return STATUS_OK;
+	SHA256((const uint8_t *)bytes.ptr, bytes.len, hash);
+	if (!s->is_there || memcmp(s->hash, hash, sizeof(hash)) != 0) {
+		TRY(plain_stage(ch->call->mongo->config.store, ch->data->db, bytes, &s->doc,
+				&ch->call->err));
+		memcpy(s->hash, hash, sizeof(hash));
+		s->is_there = true;
+		return STATUS_TX_CONFLICT;
+	}
+	*ret = s->doc;
+	ret->bytes = bytes;
+	return STATUS_OK;
+}
+
+/* What an event tells of an update: the paths that have a value now, and those that have none. */
+static enum status
+change_describe(struct change *ch, const struct mql_updated *u, struct str *ret)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct bson_builder b;
+	struct bson_value v;
+
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	bson_begin_document(&b, STR("updatedFields"));
+	for (size_t i = 0; i < u->count; i++)
+		if (bson_find_path(u->document, u->paths[i], &v))
+			bson_put(&b, u->paths[i], &v);
+	bson_end(&b);
+	bson_begin_array(&b, STR("removedFields"));
+	for (size_t i = 0; i < u->count; i++)
+		if (!bson_find_path(u->document, u->paths[i], &v))
+			bson_put_string(&b, STR(""), u->paths[i]);
+	bson_end(&b);
+	bson_end(&b);
+	TRY(buf_status(&made));
+	/* Longer ones are left out of the event. */
+	*ret = made.len > PLAIN_DETAIL_BYTES ? STR("") : arena_dup(ch->call->arena, buf_str(&made));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* Writes the leaves that have changed. */
+static enum status
+change_leaves(struct change *ch, const struct bson_value *id, const struct mql_updated *u,
+	      struct str detail)
+{
+	struct arena *arena = ch->call->arena;
+	struct plain_change *changes = arena_alloc(arena, u->count * sizeof(*changes));
+	struct bson_value *values = arena_alloc(arena, u->count * sizeof(*values));
+	bool changed;
+
+	if (!changes || !values)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < u->count; i++) {
+		bool there = bson_find_path(u->document, u->paths[i], &values[i]);
+
+		changes[i] = (struct plain_change){ u->paths[i], there ? &values[i] : NULL };
+	}
+	return plain_update(&ch->data->plain, id, changes, u->count, detail, arena, &changed);
+}
+
+static enum status
+change_write(struct change *ch, const struct bson_value *id, const struct mql_updated *u)
+{
+	struct plain *p = &ch->data->plain;
+	struct str detail = STR("");
+	struct plain_doc doc;
+
+	TRY(change_stage(ch, u->document, &doc));
+	if (u->replaced)
+		return plain_replace(p, &doc, false, PLAIN_EVENT_REPLACE, STR(""), ch->call->arena);
+	TRY(change_describe(ch, u, &detail));
+	if (plain_scheme_of(p->db) == PLAIN_EXPLODED && !doc.staged)
+		return change_leaves(ch, id, u, detail);
+	return plain_replace(p, &doc, false, PLAIN_EVENT_UPDATE, detail, ch->call->arena);
+}
+
+enum status
+change_update(struct change *ch, struct str doc, int64_t position, struct str *ret,
+	      bool *ret_changed)
+{
+	const struct mql_update_on on = { .document = doc, .position = position };
+	struct bson_value id = BSON_OF_NULL;
+	struct mql_updated u;
+
+	TRY(data_mql_status(ch->call, &ch->mql, mql_update_run(ch->update, &ch->mql, &on, &u)));
+	*ret = u.document;
+	*ret_changed = u.changed;
+	if (!u.changed)
+		return STATUS_OK;
+	(void)bson_find(doc, STR("_id"), &id);
+	return change_write(ch, &id, &u);
+}
+
+enum status
+change_delete(struct change *ch, struct str doc)
+{
+	struct bson_value id = BSON_OF_NULL;
+
+	(void)bson_find(doc, STR("_id"), &id);
+	return plain_delete(&ch->data->plain, &id, STR(""), ch->call->arena);
+}
+
+/* The document that an upsert adds, with its `_id`. */
+static enum status
+change_make(struct change *ch, struct str *ret)
+{
+	struct call *c = ch->call;
+	struct mql_update_on on = { .document = BSON_EMPTY, .position = -1, .insert = true };
+	struct bson_value before, after;
+	struct mql_updated u;
+	bool had;
+
+	TRY(data_mql_status(c, &ch->mql, mql_upsert_document(ch->match, &ch->mql, &on.document)));
+	had = bson_find(on.document, STR("_id"), &before);
+	TRY(data_mql_status(c, &ch->mql, mql_update_run(ch->update, &ch->mql, &on, &u)));
+	if (had && (!bson_find(u.document, STR("_id"), &after) || !bson_equals(&before, &after)))
+		return call_fail(c, MONGO_IMMUTABLE_FIELD,
+				 "Performing an update on the path '_id' would modify the "
+				 "immutable field '_id'");
+	return data_document(c, u.document, ret);
+}
+
+enum status
+change_upsert(struct change *ch, struct str *ret)
+{
+	struct plain_doc doc;
+
+	TRY(change_make(ch, ret));
+	TRY(change_stage(ch, *ret, &doc));
+	return plain_insert(&ch->data->plain, &doc, ch->call->arena);
+}

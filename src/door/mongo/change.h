@@ -1,0 +1,74 @@
+/*
+ * Changes of documents that a filter finds, in a transaction that writes: what update, delete and
+ * findAndModify share.
+ *
+ * A change is compiled in each attempt anew, in the call's arena. The collection is walked without
+ * conflicts, but each document that is changed is read with one, so two changes of a document never
+ * miss each other.
+ */
+#ifndef FROND_DOOR_MONGO_CHANGE_H
+#define FROND_DOOR_MONGO_CHANGE_H
+
+#include <openssl/sha.h>
+
+#include "door/mongo/data.h"
+#include "door/mongo/plan.h"
+#include "mql/update.h"
+
+/* What is to be changed, and how; what it names outlives the change. */
+struct change_ask {
+	struct str filter;
+	const struct bson_value *update;        /* a document; NULL: documents are deleted */
+	const struct bson_value *array_filters; /* an array; NULL: none */
+	const struct bson_value *hint;          /* NULL: none */
+	const struct bson_texts *texts;         /* the collation; NULL: none */
+	int order;                              /* by `_id`: 1, -1; 0: any */
+	bool upsert;
+};
+
+/* A document that was written ahead for a transaction, kept over its attempts. */
+struct change_staged {
+	struct plain_doc doc;
+	uint8_t hash[SHA256_DIGEST_LENGTH];
+	bool is_there;
+};
+
+struct change {
+	struct call *call;
+	struct data *data;
+	struct change_ask ask;
+	struct change_staged *staged;
+	struct mql mql;
+	struct mql_match *match;
+	struct mql_update *update;
+	struct plan plan;
+	struct plan_walk walk;
+	bool walks;
+	struct arena_mark mark; /* behind what was compiled */
+};
+
+/*
+ * Compiles, and begins to walk behind `place`. `data` was opened; its collection need not be there.
+ * change_end() also after a failure.
+ */
+MUST_USE enum status change_begin(struct change *ch, struct call *c, struct data *data,
+				  const struct change_ask *ask, struct change_staged *staged,
+				  struct str place);
+void change_end(struct change *ch); /* also one that is all zero */
+
+/*
+ * The next document that matches, in the call's arena; what was given before is gone. STATUS_OK
+ * with an empty `*ret`: the next one of the walk does not match. STATUS_NOT_FOUND at the end.
+ * `*ret_position` is for change_update().
+ */
+MUST_USE enum status change_next(struct change *ch, struct str *ret, int64_t *ret_position);
+struct str change_place(const struct change *ch);
+
+/* Updates a document that was found. `*ret`: as it is now; the same if nothing has changed. */
+MUST_USE enum status change_update(struct change *ch, struct str doc, int64_t position,
+				   struct str *ret, bool *ret_changed);
+MUST_USE enum status change_delete(struct change *ch, struct str doc);
+/* Adds a document for a filter that has found none. STATUS_EXISTS: there is one with its `_id`. */
+MUST_USE enum status change_upsert(struct change *ch, struct str *ret);
+
+#endif

@@ -1,0 +1,121 @@
+/* insert. Many documents are written in several transactions, in order. */
+#include "door/mongo/commands.h"
+#include "door/mongo/mongo_int.h"
+#include "door/mongo/run.h"
+#include "door/mongo/write.h"
+
+enum {
+	INSERT_ID_ROOM = 100, /* for an `_id` that a document is given */
+};
+
+const struct arg args_insert[] = WRITE_ARGS("documents");
+
+static enum status
+insert_one(struct writing *w, struct str given, size_t *bytes)
+{
+	struct call *c = w->call;
+	struct plain_doc one = w->staged;
+	struct bson_value id = BSON_OF_NULL;
+	struct str doc = one.bytes;
+	enum status status = STATUS_OK;
+
+	if (!w->is_staged) {
+		status = data_document(c, given, &doc);
+		if (status == STATUS_OK)
+			one = plain_doc_of(doc);
+	}
+	if (status == STATUS_OK)
+		status = plain_insert(&w->data.plain, &one, c->arena);
+	*bytes += given.len;
+	if (status == STATUS_EXISTS) {
+		(void)bson_find(doc, STR("_id"), &id);
+		return writing_note_duplicate(w, &id);
+	}
+	w->now.matched += status == STATUS_OK;
+	if (status == STATUS_OK)
+		return retry_note(&w->retry, w->now.index, STR(""));
+	return writing_settle(w, status);
+}
+
+static enum status
+insert_page(struct kv_tx *tx, void *arg)
+{
+	struct writing *w = arg;
+	struct str known;
+	size_t bytes = 0;
+
+	TRY(writing_attempt(w, tx));
+	for (size_t docs = 0; docs < DATA_PAGE_DOCS && bytes < DATA_PAGE_BYTES; docs++) {
+		struct data_list before = w->now.list;
+		struct str doc;
+
+		if (!data_list_next(&w->now.list, &doc)) {
+			w->now.ends = true;
+			break;
+		}
+		if (retry_find(&w->retry, w->now.index, &known)) {
+			w->now.matched++;
+			w->now.index++;
+			if (w->is_staged)
+				break; /* it was this one */
+			continue;
+		}
+		/* A large one has a transaction of its own, for which it is staged. */
+		if (doc.len > PLAIN_AHEAD_BYTES - INSERT_ID_ROOM && (docs || !w->is_staged)) {
+			w->now.list = before;
+			break;
+		}
+		TRY(insert_one(w, doc, &bytes));
+		w->now.index++;
+		if (w->now.ends || w->is_staged)
+			break;
+	}
+	return retry_end(&w->retry, tx);
+}
+
+static enum status
+make_collection(struct kv_tx *tx, void *arg)
+{
+	struct writing *w = arg;
+
+	return data_begin(&w->data, tx);
+}
+
+/* Writes the next document ahead if it is large. Its collection has to be there then. */
+static enum status
+insert_stage(struct writing *w)
+{
+	struct call *c = w->call;
+	struct data_list list = w->done.list;
+	struct str given, doc;
+	enum status status;
+
+	if (!data_list_next(&list, &given) || given.len <= PLAIN_AHEAD_BYTES - INSERT_ID_ROOM)
+		return STATUS_OK;
+	TRY(call_run(c, make_collection, w));
+	status = data_document(c, given, &doc);
+	if (status == STATUS_OK)
+		status = plain_stage(c->mongo->config.store, w->data.db, doc, &w->staged, &c->err);
+	if (status == STATUS_OK) {
+		w->is_staged = true;
+		w->data.mark = arena_mark(c->arena); /* the document lies there */
+		return STATUS_OK;
+	}
+	w->now = w->done;
+	TRY(writing_settle(w, status));
+	w->now.list = list;
+	w->now.index++;
+	writing_keep(w);
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_insert(struct call *c)
+{
+	struct writing w;
+	enum status status = writing_begin(&w, c, true);
+
+	if (status == STATUS_OK)
+		status = writing_run(&w, insert_page, insert_stage);
+	return writing_answer(&w, status);
+}

@@ -1,0 +1,129 @@
+#include "door/mongo/query.h"
+
+#include "door/mongo/client.h"
+#include "door/mongo/cluster_time.h"
+#include "loop/step.h"
+
+enum status
+query_open(struct query *q, struct call *c, struct str ns, const struct query_ask *ask)
+{
+	*q = (struct query){ .call = c, .ask = *ask, .place = BUF_INIT(QUERY_PLACE_BYTES) };
+	q->arena = arena_new(QUERY_BYTES);
+	if (!q->arena)
+		return STATUS_NOMEM;
+	arena_set_part(q->arena, arena_part(c->arena));
+	data_mql(c, q->arena, ask->texts, &q->mql);
+	TRY(data_mql_status(c, &q->mql, mql_match_compile(&q->mql, ask->filter, &q->match)));
+	q->compiled = arena_mark(q->arena);
+	buf_append_str(&q->place, ask->place);
+	data_init(&q->data, c, ns, false);
+	return buf_status(&q->place);
+}
+
+static void
+query_stop(struct query *q)
+{
+	plan_walk_close(&q->walk);
+	q->walks = false;
+	arena_reset(q->arena, q->compiled);
+}
+
+/* In a transaction that has just begun, or was reset. STATUS_NOT_FOUND: no such collection. */
+static enum status
+query_start(struct query *q)
+{
+	const struct plan_ask ask = {
+		.match = q->match, .hint = q->ask.hint, .texts = q->ask.texts, .order = q->ask.order
+	};
+
+	uint64_t version;
+
+	TRY(kv_get_read_version(q->tx, &version));
+	time_note(q->call, version);
+	TRY(data_open(&q->data, q->tx));
+	if (!q->data.is_there)
+		return STATUS_NOT_FOUND;
+	TRY(plan_choose(q->call, &q->data.plain, &ask, &q->mql, &q->plan));
+	TRY(plan_walk_open(&q->walk, &q->plan, &q->data.plain, KV_SNAPSHOT, buf_str(&q->place)));
+	q->walks = true;
+	q->planned = arena_mark(q->arena);
+	return STATUS_OK;
+}
+
+/* Reads one document; STATUS_OK with `*ret_matches` false: it is none of those wanted. */
+static enum status
+query_step(struct query *q, struct str *ret, bool *ret_matches)
+{
+	struct call *c = q->call;
+	struct str place;
+
+	if (mongo_client_is_interrupted(c->client))
+		return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
+	TRY(step_count(1));
+	if (!q->tx)
+		TRY(kv_begin(c->mongo->config.store, KV_TX_READ_ONLY, &q->tx));
+	if (!q->walks)
+		TRY(query_start(q));
+	arena_reset(q->arena, q->planned);
+	TRY(plan_walk_next(&q->walk, q->arena, ret));
+	place = plan_walk_place(&q->walk);
+	buf_clear(&q->place);
+	buf_append_str(&q->place, place);
+	TRY(buf_status(&q->place));
+	q->found = true;
+	return data_mql_status(c, &q->mql,
+			       mql_match_run(q->match, &q->mql, *ret, ret_matches, NULL));
+}
+
+/* After a failure: STATUS_OK if going on behind the last document can help. */
+static enum status
+query_again(struct query *q, enum status status)
+{
+	if (!q->tx || q->call->code || q->tries == QUERY_TRIES)
+		return status;
+	query_stop(q);
+	TRY(kv_on_error(q->tx, status));
+	q->call->err = (struct err){ 0 };
+	q->tries++;
+	if (q->found) {
+		/* The transaction was of use: the next one is no further attempt of it. */
+		kv_tx_free(q->tx);
+		q->tx = NULL;
+		q->tries = 0;
+		q->found = false;
+	}
+	return STATUS_OK;
+}
+
+enum status
+query_next(struct query *q, struct str *ret)
+{
+	for (;;) {
+		bool matches = false;
+		enum status status = query_step(q, ret, &matches);
+
+		if (status == STATUS_NOT_FOUND || (status == STATUS_OK && matches))
+			return status;
+		if (status != STATUS_OK)
+			TRY(query_again(q, status));
+	}
+}
+
+struct str
+query_place(const struct query *q)
+{
+	return buf_str(&q->place);
+}
+
+void
+query_close(struct query *q)
+{
+	if (!q->call)
+		return;
+	plan_walk_close(&q->walk);
+	data_fini(&q->data);
+	kv_tx_free(q->tx);
+	buf_release(&q->place);
+	arena_free(q->arena);
+	*q = (struct query){ 0 };
+}

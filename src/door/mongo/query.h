@@ -1,0 +1,59 @@
+/*
+ * Queries: the documents of a collection that match a filter, for commands that only read.
+ *
+ * A query runs transactions of its own, and goes on behind the last document where one ends early:
+ * on the embedded engine it sees one snapshot, on a cluster one for as long as that keeps it. Its
+ * plan and its documents lie in an arena of its own, so its user may use the call's meanwhile.
+ */
+#ifndef FROND_DOOR_MONGO_QUERY_H
+#define FROND_DOOR_MONGO_QUERY_H
+
+#include "door/mongo/data.h"
+#include "door/mongo/plan.h"
+
+enum {
+	QUERY_BYTES = 128 * 1024 * 1024, /* of the plan and one document, while it is read */
+	QUERY_PLACE_BYTES = 16 * 1024,
+	QUERY_TRIES = 100, /* of a transaction, without another document between them */
+};
+
+struct query_ask {
+	struct str filter;              /* BSON_EMPTY: all documents */
+	const struct bson_value *hint;  /* NULL: none */
+	const struct bson_texts *texts; /* the collation; NULL: none */
+	int order;                      /* by `_id`: 1, -1; 0: any */
+	struct str place;               /* query_place() of an earlier one; or empty */
+};
+
+/* Private, but for the functions below. */
+struct query {
+	struct call *call;
+	struct query_ask ask;
+	struct data data;
+	struct arena *arena;
+	struct mql mql;
+	struct mql_match *match;
+	struct arena_mark compiled;
+	struct arena_mark planned;
+	struct kv_tx *tx;
+	struct plan plan;
+	struct plan_walk walk;
+	bool walks;
+	bool found; /* a document, since the transaction began */
+	unsigned tries;
+	struct buf place;
+};
+
+/*
+ * Compiles; reads nothing yet. What `ask` names outlives the query. query_close() also after a
+ * failure.
+ */
+MUST_USE enum status query_open(struct query *q, struct call *c, struct str ns,
+				const struct query_ask *ask);
+/* The next document that matches, valid until the next call. STATUS_NOT_FOUND at the end. */
+MUST_USE enum status query_next(struct query *q, struct str *ret);
+/* Behind the document that was given last: bytes for query_ask.place. */
+struct str query_place(const struct query *q);
+void query_close(struct query *q); /* also one that is all zero */
+
+#endif

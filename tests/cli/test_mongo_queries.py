@@ -1,0 +1,349 @@
+"""What MongoDB's door finds and changes by filters and operators, beside a naive interpreter."""
+
+import os
+import random
+import re
+import signal
+import threading
+
+from harness import Server, contains, equal, main, run, test
+from mongo import Client, Int64, sequence
+
+
+class Mongo(Server):
+    def __init__(self, cwd, **kwargs):
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", **kwargs)
+        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
+
+    def client(self, **kwargs):
+        return Client(self.port, **kwargs)
+
+
+class Collection:
+    """A collection of one client, with the shortest way to each command."""
+
+    def __init__(self, client, name="c", db="d"):
+        self.client, self.name, self.db = client, name, db
+
+    def run(self, command, **members):
+        return self.client({command: self.name, **members}, db=self.db)
+
+    def fails(self, command, **members):
+        answer = self.client.fails({command: self.name, **members}, db=self.db)
+        return answer["code"]
+
+    def insert(self, *documents):
+        for i in range(0, len(documents), 1000):
+            self.client({"insert": self.name}, db=self.db,
+                        sections=sequence("documents", *documents[i:i + 1000]))
+
+    def find(self, where=None, **members):
+        answer = self.run("find", filter=where or {}, **{"batchSize": 1000000, **members})
+        equal(answer["cursor"]["id"], 0)
+        return answer["cursor"]["firstBatch"]
+
+    def ids(self, where=None, **members):
+        return [document["_id"] for document in self.find(where, **members)]
+
+    def update(self, where, change, **members):
+        answer = self.run("update", updates=[{"q": where, "u": change, **members}])
+        if "writeErrors" in answer:
+            return answer["writeErrors"][0]["code"]
+        return answer["n"], answer["nModified"]
+
+    def delete(self, where, limit=0):
+        return self.run("delete", deletes=[{"q": where, "limit": limit}])["n"]
+
+    def count(self, where=None, **members):
+        return self.run("count", query=where or {}, **members)["n"]
+
+
+# ---- The naive interpreter: integers, strings, arrays of integers, one level of documents ----
+
+def values(document, path):
+    name, _, rest = path.partition(".")
+    value = document.get(name) if isinstance(document, dict) else None
+    if rest:
+        return values(value, rest)
+    if isinstance(value, list):
+        return [*value, value]
+    return [value]
+
+
+def kind(value):
+    return ("number" if isinstance(value, (int, float)) else
+            "null" if value is None else type(value).__name__)
+
+
+def holds(op, arg, value):
+    if op == "$eq":
+        return kind(value) == kind(arg) and value == arg
+    if kind(value) != kind(arg) or kind(value) in ("null", "list"):
+        return False
+    return {"$gt": value > arg, "$gte": value >= arg, "$lt": value < arg, "$lte": value <= arg}[op]
+
+
+def matches(where, document):
+    for name, condition in where.items():
+        if name in ("$and", "$or", "$nor"):
+            each = [matches(one, document) for one in condition]
+            if not {"$and": all(each), "$or": any(each), "$nor": not any(each)}[name]:
+                return False
+            continue
+        if not isinstance(condition, dict):
+            condition = {"$eq": condition}
+        for op, arg in condition.items():
+            found = values(document, name)
+            if op == "$in":
+                good = any(holds("$eq", one, value) for one in arg for value in found)
+            elif op == "$ne":
+                good = not any(holds("$eq", arg, value) for value in found)
+            else:
+                good = any(holds(op, arg, value) for value in found)
+            if not good:
+                return False
+    return True
+
+
+def change(document, update):
+    """False if it fails; the document is as it was then."""
+    for op, members in update.items():
+        for name, arg in members.items():
+            old = document.get(name)
+            if op == "$set":
+                document[name] = arg
+            elif op == "$unset":
+                document.pop(name, None)
+            elif op == "$inc":
+                document[name] = (old or 0) + arg
+            elif op == "$max":
+                document[name] = arg if old is None else max(old, arg)
+            elif op == "$push":
+                document[name] = [*(old or []), arg]
+            elif op == "$addToSet":
+                document[name] = old if old and arg in old else [*(old or []), arg]
+            elif op == "$pull" and old:
+                document[name] = [one for one in old if one != arg]
+
+
+def random_document(rng, number):
+    document = {"_id": number, "n": rng.randrange(20), "l": [rng.randrange(5) for _ in range(rng.randrange(4))]}
+    if rng.random() < 0.7:
+        document["s"] = rng.choice("abcd")
+    if rng.random() < 0.7:
+        document["d"] = {"x": rng.randrange(10)}
+    return document
+
+
+def random_condition(rng):
+    name = rng.choice(["_id", "_id", "n", "l", "s", "d.x"])
+    arg = (lambda: rng.choice("abcd")) if name == "s" else (lambda: rng.randrange(20))
+    op = rng.choice(["$eq", "$gt", "$gte", "$lt", "$lte", "$ne", "$in", None])
+    if op is None:
+        return {name: arg()}
+    if op == "$in":
+        return {name: {op: [arg() for _ in range(rng.randrange(4))]}}
+    return {name: {op: arg(), **({"$lt": arg()} if op == "$gte" else {})}}
+
+
+def random_filter(rng, depth=2):
+    if depth and rng.random() < 0.3:
+        return {rng.choice(["$and", "$or", "$nor"]): [random_filter(rng, depth - 1)
+                                                      for _ in range(rng.randrange(1, 3))]}
+    return random_condition(rng)
+
+
+def random_update(rng):
+    return rng.choice([{"$set": {"n": rng.randrange(20)}}, {"$inc": {"n": rng.randrange(3)}},
+                       {"$max": {"n": rng.randrange(20)}}, {"$unset": {"s": ""}},
+                       {"$push": {"l": rng.randrange(5)}}, {"$addToSet": {"l": rng.randrange(5)}},
+                       {"$pull": {"l": rng.randrange(5)}},
+                       {"$set": {"s": rng.choice("abcd")}, "$inc": {"n": 1}}])
+
+
+@test
+def random_filters_and_updates_do_what_a_naive_interpreter_does(cwd):
+    rng = random.Random(int(os.environ.get("SEED", 1)))
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        model = {number: random_document(rng, number) for number in range(60)}
+        c.insert(*model.values())
+        for step in range(400):
+            where = random_filter(rng)
+            found = [number for number in sorted(model) if matches(where, model[number])]
+            what = rng.randrange(8)
+            if what < 3:
+                equal((where, c.ids(where)), (where, found))
+                equal(c.ids(where, sort={"_id": -1}, skip=2, limit=3), found[::-1][2:5])
+                equal(c.count(where), len(found))
+            elif what == 3 and len(model) > 30:
+                one = rng.random() < 0.5
+                found = found[:1] if one else found[:5]
+                where = where if one else {"_id": {"$in": found}}
+                equal((where, c.delete(where, 1 if one else 0)), (where, len(found)))
+                for number in found:
+                    del model[number]
+            elif what == 4:
+                number = 100 + step
+                model[number] = random_document(rng, number)
+                c.insert(model[number])
+            else:
+                many = rng.random() < 0.5
+                update = random_update(rng)
+                found = found if many else found[:1]
+                before = {number: repr(sorted(model[number].items())) for number in found}
+                for number in found:
+                    change(model[number], update)
+                changed = sum(before[n] != repr(sorted(model[n].items())) for n in found)
+                equal((where, update, c.update(where, update, multi=many)),
+                      (where, update, (len(found), changed)))
+        equal({document["_id"]: document for document in c.find()}, model)
+
+
+# ---- Filters ----
+
+@test
+def identifiers_are_found_by_points_and_ranges(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        ids = [None, -5, 0, 1.5, 3, Int64(2**40), "", "a", "b" * 1500, {"a": 1}, b"x", True, False]
+        c.insert(*({"_id": one} for one in ids))
+        equal(c.ids({"_id": {"$gt": 0}}), [1.5, 3, 2**40])
+        equal(c.ids({"_id": {"$lte": 1.5}}), [-5, 0, 1.5])
+        equal(c.ids({"_id": {"$gte": "", "$lt": "b"}}), ["", "a"])
+        equal(c.ids({"_id": {"$gte": "a"}}), ["a", "b" * 1500])
+        equal(c.ids({"_id": {"$gt": "b" * 1400}}), ["b" * 1500])
+        equal(c.ids({"_id": {"$gt": 5, "$lt": "a"}}), [])
+        equal(c.ids({"_id": {"$in": ["a", 3.0, 3, 77, None, "z" * 20000]}}), [None, 3, "a"])
+        equal(c.ids({"_id": {"$in": ["a", 3, None]}}, sort={"_id": -1}), ["a", 3, None])
+        equal(c.ids({"_id": {"$in": []}}), [])
+        equal(c.ids({"_id": "z" * 20000}), [])
+        equal(c.ids({"_id": {"$type": "bool"}}), [False, True])
+        equal(c.ids({"_id": {"$exists": False}}), [])
+        equal(c.ids({"_id": {"a": 1}}), [{"a": 1}])
+        equal(c.ids({"_id": {"$gt": 0}}, hint="_id_"), [1.5, 3, 2**40])
+        equal(c.ids({"_id": {"$gt": 0}}, hint={"$natural": -1}), [2**40, 3, 1.5])
+        equal(c.fails("find", filter={}, hint="nosuch"), 2)
+        equal(c.fails("find", filter={"$nosuch": 1}), 2)
+        equal(c.fails("find", filter={"a": {"$nosuch": 1}}), 2)
+        equal(c.fails("find", filter={}, tailable=True), 2)
+
+
+@test
+def a_cursor_goes_on_with_its_filter(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert(*({"_id": n, "a": n % 3} for n in range(300)))
+        wanted = [n for n in range(300) if n % 3 == 1]
+        for where, given in (({"a": 1}, wanted),
+                             ({"a": 1, "_id": {"$in": list(range(250))}}, [n for n in wanted if n < 250])):
+            for reverse in (1, -1):
+                cursor = c.run("find", filter=where, batchSize=7, skip=3, limit=60, sort={"_id": reverse})["cursor"]
+                found = [one["_id"] for one in cursor["firstBatch"]]
+                equal(len(found), 7)
+                while cursor["id"]:
+                    cursor = client({"getMore": Int64(cursor["id"]), "collection": "c", "batchSize": 20},
+                                    db="d")["cursor"]
+                    found += [one["_id"] for one in cursor["nextBatch"]]
+                equal(found, given[::reverse][3:63])
+        equal(c.count({"a": 1}, skip=90), 10)
+        equal(c.count({"a": 1}, limit=-5), 5)
+        equal(c.count({"a": 1}, skip=98, limit=5), 2)
+
+
+# ---- Updates ----
+
+@test
+def updates_have_operators_positions_and_filters_of_arrays(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert({"_id": 1, "l": [{"k": 1, "v": 1}, {"k": 2, "v": 2}, {"k": 2, "v": 3}], "n": 1})
+        equal(c.update({"l.k": 2}, {"$inc": {"l.$.v": 10}}), (1, 1))
+        equal(c.update({}, {"$set": {"l.$[x].v": 0}}, arrayFilters=[{"x.k": 1}]), (1, 1))
+        equal(c.update({"_id": 1}, {"$inc": {"l.$[].k": 1}}), (1, 1))
+        equal(c.find(), [{"_id": 1, "l": [{"k": 2, "v": 0}, {"k": 3, "v": 12}, {"k": 3, "v": 3}], "n": 1}])
+        equal(c.update({"_id": 1}, {"$set": {"n": 1}}), (1, 0))
+        equal(c.update({"_id": 1}, {"$set": {"_id": 2}}), 66)
+        equal(c.update({"_id": 1}, {"$inc": {"l": 1}}), 14)
+        equal(c.update({"_id": 1}, {"$nosuch": {"l": 1}}), 9)
+        equal(c.update({}, {"a": 1}, multi=True), 9)
+        equal(c.update({"_id": 1}, {"$set": {"a": 1}}, nosuch=1), 40415)
+        equal(c.update({"n": 1}, {"x": 5}), (1, 1))
+        equal(c.find(), [{"_id": 1, "x": 5}])
+
+
+@test
+def an_upsert_adds_what_its_filter_says(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        answer = c.run("update", updates=[
+            {"q": {"a": 1, "b": {"$gt": 5}}, "u": {"$set": {"c": 2}, "$setOnInsert": {"d": 3}}, "upsert": True},
+            {"q": {"a": 1}, "u": {"$inc": {"c": 1}, "$setOnInsert": {"d": 4}}, "upsert": True},
+            {"q": {"_id": 5}, "u": {"$inc": {"n": 1}}, "upsert": True, "multi": True},
+            {"q": {"_id": 5, "n": 7}, "u": {"$inc": {"n": 1}}, "upsert": True}])
+        equal((answer["n"], answer["nModified"], [one["index"] for one in answer["upserted"]]), (3, 1, [0, 2]))
+        equal([(e["index"], e["code"], e["keyValue"]) for e in answer["writeErrors"]], [(3, 11000, {"_id": 5})])
+        made = c.find({"a": 1})[0]
+        equal({name: made[name] for name in "acd"}, {"a": 1, "c": 3, "d": 3})
+        equal(list(made), ["_id", "a", "c", "d"])
+        equal(c.find({"_id": 5}), [{"_id": 5, "n": 1}])
+        equal(c.update({"_id": 8}, {"$set": {"_id": 9}}, upsert=True), 66)
+
+
+@test
+def many_documents_are_changed_once_each(cwd):
+    with Mongo(cwd) as server, server.client() as client, server.client() as other:
+        c = Collection(client)
+        pad = "x" * 8000
+        c.insert(*({"_id": n, "n": 0, "pad": pad} for n in range(1200)))  # more than one transaction holds
+
+        def disturb():  # a transaction may be tried more often than that
+            for _ in range(50):
+                Collection(other).update({"_id": 600}, {"$inc": {"m": 1}})
+
+        thread = threading.Thread(target=disturb)
+        thread.start()
+        equal(c.update({}, {"$inc": {"n": 1}}, multi=True), (1200, 1200))
+        equal(c.update({"_id": {"$gte": 200}}, {"$inc": {"n": 1}}, multi=True), (1000, 1000))
+        thread.join()
+        equal(c.count({"m": 50}), 1)
+        equal(c.count({"n": 1, "_id": {"$lt": 200}}), 200)
+        equal(c.count({"n": 2}), 1000)
+        equal(c.delete({"n": 2}), 1000)
+        equal(c.count(), 200)
+
+
+@test
+def a_kill_amid_an_update_of_many_changes_none_twice(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert(*({"_id": n, "n": 0, "pad": "x" * 8000} for n in range(2000)))
+        client.send({"update": "c", "updates": [{"q": {}, "u": {"$inc": {"n": 1}}, "multi": True}], "$db": "d"})
+        with server.client() as other:
+            while not Collection(other).count({"_id": 0, "n": 1}):
+                pass
+        server.stop(signal.SIGKILL)
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        done = c.count({"n": 1})
+        equal(done + c.count({"n": 0}), 2000)
+        equal(c.ids({"n": 1}), list(range(done)))
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
+def large_documents_are_updated(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert({"_id": 1, "a": "x"}, {"_id": 2, "a": "y"}, {"_id": 3})
+        equal(c.update({"_id": {"$lt": 3}}, {"$set": {"b": "z" * 5000000}}, multi=True), (2, 2))
+        equal(c.update({"_id": 1}, {"$set": {"a": "w"}}), (1, 1))
+        equal([len(one.get("b", "")) for one in c.find()], [5000000, 5000000, 0])
+        equal(c.update({"_id": 1}, {"$set": {"c": "z" * 12000000}}), 10334)
+        equal(c.update({"_id": 1}, {"$unset": {"b": ""}}), (1, 1))
+        equal(c.find({"_id": 1}), [{"_id": 1, "a": "w"}])
+        equal(c.delete({"_id": 2}), 1)
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
+main()
