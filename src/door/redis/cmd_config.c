@@ -71,7 +71,7 @@ static const struct config_row rows[] = {
 	{ "slowlog-log-slower-than", "10000", CONFIG_NUMBER, -1, BIG, NULL },
 	{ "slowlog-max-len", "128", CONFIG_NUMBER, 0, REDIS_SLOWLOG_ENTRIES, NULL },
 	{ "stream-node-max-bytes", "4096", CONFIG_MEMORY, 0, BIG, NULL },
-	{ "stream-node-max-entries", "100", CONFIG_NUMBER, 0, BIG, NULL },
+	{ "stream-node-max-entries", "100", CONFIG_NUMBER, 0, INT32_MAX, NULL },
 	{ "timeout", "0", CONFIG_NUMBER, 0, INT32_MAX, NULL },
 	{ "zset-max-listpack-entries", "128", CONFIG_NUMBER, 0, BIG, NULL },
 	{ "zset-max-listpack-value", "64", CONFIG_NUMBER, 0, BIG, NULL },
@@ -236,6 +236,8 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 		atomic_store(&r->slow_max, (uint64_t)n);
 	else if (strcmp(row->name, "proto-max-bulk-len") == 0)
 		atomic_store(&r->bulk_bytes, (uint64_t)n);
+	else if (strcmp(row->name, "stream-node-max-entries") == 0)
+		atomic_store(&r->node_entries, n ? (uint64_t)n : REDIS_NODE_ENTRIES);
 	else if (strcmp(row->name, "timeout") == 0)
 		config_apply_timeout(r, (uint64_t)n);
 	else if (strcmp(row->name, "lua-time-limit") == 0)

@@ -1,10 +1,10 @@
 /* Streams: what changes them. */
 #include "door/redis/commands.h"
+#include "door/redis/redis_int.h"
 #include "door/redis/stream.h"
 
 enum {
-	NODE_ENTRIES = 100,              /* that "~" removes at a time: Redis's nodes */
-	TRIM_LIMIT = 100 * NODE_ENTRIES, /* that "~" removes at most, unless LIMIT says so */
+	TRIM_NODES = 100, /* that "~" removes at most, unless LIMIT says so */
 };
 
 /* ---- Options of XADD and XTRIM ---- */
@@ -88,8 +88,8 @@ options_check(struct call *c, struct stream_options *o, bool adds)
 		return options_refuse(c, "ERR syntax error, LIMIT cannot be used without the "
 					 "special ~ option");
 	if (o->approximate) {
-		o->trim.step = NODE_ENTRIES;
-		o->trim.limit = o->has_limit ? (uint64_t)o->limit : TRIM_LIMIT;
+		o->trim.step = atomic_load_explicit(&c->redis->node_entries, memory_order_relaxed);
+		o->trim.limit = o->has_limit ? (uint64_t)o->limit : TRIM_NODES * o->trim.step;
 	}
 	return true;
 }

@@ -369,6 +369,11 @@ cmd_xinfo(struct call *c)
 
 	if (call_arg_is(c, 1, "help") && c->argc == 2)
 		return call_help(c, help, sizeof(help) / sizeof(help[0]));
+	if (call_arg_is(c, 1, "help")) {
+		reply_error(c->reply,
+			    STR("ERR wrong number of arguments for 'xinfo|help' command"));
+		return STATUS_OK;
+	}
 	if (!call_arg_is(c, 1, "stream") || c->argc < 3)
 		return call_unknown_subcommand(c);
 	if (!info_full(c, &limit))

@@ -14,8 +14,9 @@ enum {
 	REDIS_CACHES = 64, /* of databases' descriptions, that are kept between transactions */
 	REDIS_CONFIG_BYTES = 1024, /* of a setting's value */
 	REDIS_SLOWLOG_ENTRIES = 1024,
-	REDIS_ARGS_SHOWN = 32,   /* of a slow command */
-	REDIS_BYTES_SHOWN = 128, /* of an argument of it */
+	REDIS_ARGS_SHOWN = 32,    /* of a slow command */
+	REDIS_BYTES_SHOWN = 128,  /* of an argument of it */
+	REDIS_NODE_ENTRIES = 100, /* of a stream, that go together */
 };
 
 /* A setting of CONFIG: its present value. */
@@ -69,7 +70,8 @@ struct redis {
 	_Atomic unsigned events;     /* notify-keyspace-events */
 	_Atomic uint64_t slow_us;    /* slowlog-log-slower-than; UINT64_MAX: never */
 	_Atomic uint64_t slow_max;
-	_Atomic uint64_t bulk_bytes; /* proto-max-bulk-len */
+	_Atomic uint64_t bulk_bytes;   /* proto-max-bulk-len */
+	_Atomic uint64_t node_entries; /* stream-node-max-entries */
 
 	pthread_mutex_t scripts_lock;
 	struct script *scripts; /* that run now */

@@ -394,7 +394,8 @@ struct timed_stream_trim {
 	uint64_t length;              /* by_length: so many stay */
 	struct timed_stream_id least; /* else: those from here on stay */
 	uint64_t limit;               /* so many go at most; 0: all */
-	uint64_t step;                /* so many at a time, or none; 0: any number */
+	/* They go in blocks of so many, from the first one there ever was; 0: any number. */
+	uint64_t step;
 };
 
 /* Deletes the entries that came first. */

@@ -268,6 +268,25 @@ trim_find(struct timed_item *item, uint64_t most, struct timed_stream_id below, 
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/*
+ * Entries go in blocks of `step`, counted from the first one that the stream ever had. `*most` is
+ * rounded down, so that the next one to go begins a block.
+ */
+static enum status
+trim_round(struct timed_item *item, uint64_t step, uint64_t *most)
+{
+	struct timed_stream stream;
+	uint64_t count, before, over;
+
+	TRY(timed_stream_get(item, &stream));
+	TRY(timed_count(item, &count));
+	*most = *most < count ? *most : count;
+	before = stream.added > count ? stream.added - count : 0;
+	over = (before + *most) % step;
+	*most -= over < *most ? over : *most;
+	return STATUS_OK;
+}
+
 enum status
 timed_stream_trim(struct timed_item *item, const struct timed_stream_trim *trim,
 		  uint64_t *ret_deleted)
@@ -283,12 +302,14 @@ timed_stream_trim(struct timed_item *item, const struct timed_stream_trim *trim,
 		count = count > trim->length ? count - trim->length : 0;
 		most = count < most ? count : most;
 	}
-	most -= trim->by_length && trim->step ? most % trim->step : 0;
+	if (trim->by_length && trim->step && most)
+		TRY(trim_round(item, trim->step, &most));
 	if (!most)
 		return STATUS_OK;
 	TRY(trim_find(item, most, trim->by_length ? id_last : trim->least, &end, &count));
-	if (!trim->by_length && trim->step && count % trim->step) {
-		most = count - count % trim->step;
+	if (!trim->by_length && trim->step) {
+		most = count;
+		TRY(trim_round(item, trim->step, &most));
 		if (!most)
 			return STATUS_OK;
 		TRY(trim_find(item, most, trim->least, &end, &count));
