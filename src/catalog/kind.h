@@ -69,6 +69,11 @@ struct catalog_kind {
 	enum status (*extend)(struct kv_tx *tx, const struct catalog_db *db, void **ret,
 			      struct err *err);
 	void (*extension_free)(void *extension);
+	/*
+	 * The set of indexes (index/engine/def.h) that an extension has; NULL if it has none. Where
+	 * this is NULL, the extension is the set.
+	 */
+	const void *(*extension_indexes)(const void *extension);
 
 	/*
 	 * The key that every change of a database's contents writes, which feeds watch. `prefix`:

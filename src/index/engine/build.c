@@ -154,7 +154,7 @@ index_build_records(struct kv_tx *tx, const struct catalog_db *db, uint64_t numb
 
 	index_key_build(&begin, db, number);
 	TRY(catalog_key_status(&begin));
-	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	index_key_mark(&end, db, number, STR(""));
 	TRY(catalog_key_status(&end));
 	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
 	TRY(kv_future_wait(f));
@@ -230,13 +230,19 @@ struct step {
 
 /* Notes that the document has values that another one has, in a UNIQUE index. */
 static enum status
-step_note_violation(struct step *s, struct str id)
+step_note_violation(struct step *s, const struct index_source *source)
 {
 	if (s->record->violations++ >= INDEX_BUILD_VIOLATIONS)
 		return STATUS_OK;
 	if (s->examples.len)
 		buf_append_byte(&s->examples, ',');
-	json_write_str(&s->examples, id);
+	if (source->bson.ptr) { /* the bytes of a key are no text */
+		buf_append_byte(&s->examples, '"');
+		buf_append_hex(&s->examples, source->id);
+		buf_append_byte(&s->examples, '"');
+	} else {
+		json_write_str(&s->examples, source->id);
+	}
 	/* Too many bytes are no failure: the number of violations is told in any case. */
 	return buf_status(&s->examples) == STATUS_NOMEM ? STATUS_NOMEM : STATUS_OK;
 }
@@ -250,8 +256,8 @@ step_visit(void *arg, const struct index_source *source)
 
 	status = index_build_document(s->writer, s->build->def, source, true);
 	arena_reset(s->build->arena, mark);
-	if (status == STATUS_DUPLICATE)
-		return step_note_violation(s, source->id);
+	if (status == STATUS_DUPLICATE || status == STATUS_UNSUPPORTED)
+		return step_note_violation(s, source);
 	return status;
 }
 

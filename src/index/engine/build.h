@@ -7,10 +7,13 @@
  * entries to the next documents, and writes how far it is now. So a build goes on where it was when
  * a process ends at any moment, and two processes that build the same stretch conflict and do no
  * harm. A step skips documents with a Sequence greater than the index's `created`, because their
- * writers have made the entries. A document that is written over and over again is therefore in the
+ * writers have made the entries. BSON documents have no Sequences: a writer who changes entries of
+ * an index that is being built leaves a mark with the document's id, by which it is skipped. A
+ * document that is written over and over again is therefore in the
  * way of a step once at most.
  *
  *     (P, INDEXES, "build", number, stretch)  how far a stretch is (build_record.c)
+ *     (P, INDEXES, "build", number, 16, b"id")  a mark: the document's writer made its entries
  *     (ROOT, INDEX_WORK, P)                   the database has an index to be built or cleared
  *
  * The second key is how a chore finds its work without looking at every database. Whoever creates
@@ -34,6 +37,7 @@ enum {
 		4000,                /* each step has twice as many as the one before, up to this */
 	INDEX_BUILD_VIOLATIONS = 20, /* documents of each stretch that a failure names at most */
 	INDEX_BUILD_ARENA_BYTES = 64 * 1024 * 1024, /* of a step: documents, and their entries */
+	INDEX_BUILD_MARKS = INDEX_BUILD_STRETCHES,  /* in a stretch's place: marks lie below */
 	INDEX_CLEAR_ENTRIES = 5000,                 /* of a dropped index, in one transaction */
 };
 

@@ -297,13 +297,8 @@ component_put_json(struct component *c, struct str text)
 
 /* ---- In the key ---- */
 
-/*
- * Appends an element of bytes: as tuple_put_bytes(), but with at most `share` bytes of encoded
- * content. Cutting the encoded content keeps the order, since no component is the beginning of
- * another one; a NUL is never parted from what escapes it.
- */
-static void
-component_wrap(struct buf *key, struct str raw, size_t share, bool *ret_cut)
+void
+index_component_wrap(struct buf *key, struct str raw, size_t share, bool *ret_cut)
 {
 	size_t plain = 0, used = 0;
 	struct str content;
@@ -352,7 +347,7 @@ index_component_put(struct buf *key, const struct index_def *def, size_t column,
 	if (status == STATUS_OK) {
 		if (def->columns[column].descending)
 			doc_key_invert(&c.raw, 0);
-		component_wrap(key, buf_str(&c.raw), share, ret_cut);
+		index_component_wrap(key, buf_str(&c.raw), share, ret_cut);
 		if (c.cut)
 			*ret_cut = true;
 		status = buf_status(key);
@@ -397,6 +392,6 @@ enum status
 index_partition_put(struct buf *key, const struct index_def *def, struct str partition,
 		    bool *ret_cut)
 {
-	component_wrap(key, partition, index_component_share(def), ret_cut);
+	index_component_wrap(key, partition, index_component_share(def), ret_cut);
 	return buf_status(key);
 }

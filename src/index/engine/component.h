@@ -19,6 +19,14 @@ MUST_USE enum status index_component_put(struct buf *key, const struct index_def
 					 size_t column, const struct index_value *value,
 					 struct index_work *w, bool *ret_cut);
 
+/*
+ * Appends a component as an element of bytes: as tuple_put_bytes(), but with at most `share` bytes
+ * of encoded content; `*ret_cut` is set if that is not all of it. Cutting the encoded content keeps
+ * the order, since no component is the beginning of another one; a NUL is never parted from what
+ * escapes it.
+ */
+void index_component_wrap(struct buf *key, struct str raw, size_t share, bool *ret_cut);
+
 /* The same for what a document's id has before its first colon. */
 MUST_USE enum status index_partition_put(struct buf *key, const struct index_def *def,
 					 struct str partition, bool *ret_cut);

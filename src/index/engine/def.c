@@ -81,6 +81,15 @@ index_key_build(struct buf *key, const struct catalog_db *db, uint64_t number)
 	tuple_put_u64(key, number);
 }
 
+void
+index_key_mark(struct buf *key, const struct catalog_db *db, uint64_t number, struct str id)
+{
+	index_key_build(key, db, number);
+	tuple_put_u64(key, INDEX_BUILD_MARKS);
+	if (id.len)
+		tuple_put_bytes(key, id);
+}
+
 static void
 key_next_number(struct buf *key, const struct catalog_db *db)
 {
@@ -118,6 +127,14 @@ set_compile_filter(struct index_def *def, struct arena *arena, struct err *err)
 
 	if (!def->filter.ptr)
 		return STATUS_OK;
+	if (def->flags & INDEX_BSON) {
+		struct mql q = { .arena = arena, .err = err };
+		struct mql_match *match;
+
+		TRY(mql_match_compile(&q, def->filter, &match));
+		def->match = match;
+		return STATUS_OK;
+	}
 	TRY(selector_compile(def->filter, &w, &selector, NULL, err));
 	def->selector = selector;
 	return set_read_filtered(def, arena);
@@ -147,6 +164,8 @@ set_add(struct owned_set *o, struct str key_tail, struct str value, struct err *
 static bool
 def_may_use_rev(const struct index_def *def)
 {
+	if (def->flags & INDEX_BSON)
+		return false;
 	for (size_t i = 0; i < def->column_count; i++)
 		if (str_eq(def->columns[i].path[0], STR("_rev")))
 			return true;
@@ -310,7 +329,14 @@ terms_check_filter(const struct index_def *terms, struct err *err)
 	w.arena = arena_new(SET_BYTES);
 	if (!w.arena)
 		return STATUS_NOMEM;
-	status = selector_compile(terms->filter, &w, &selector, NULL, err);
+	if (terms->flags & INDEX_BSON) {
+		struct mql q = { .arena = w.arena, .err = err };
+		struct mql_match *match;
+
+		status = mql_match_compile(&q, terms->filter, &match);
+	} else {
+		status = selector_compile(terms->filter, &w, &selector, NULL, err);
+	}
 	arena_free(w.arena);
 	return status;
 }
@@ -323,6 +349,9 @@ terms_check(const struct catalog_db *db, const struct index_def *terms, struct e
 	if (terms->name.len > INDEX_TEXT_BYTES || terms->owner.len > INDEX_TEXT_BYTES)
 		return err_set(err, STATUS_LIMIT, "The name of an index has at most %d bytes.",
 			       INDEX_TEXT_BYTES);
+	if (terms->spec.len > INDEX_SPEC_BYTES)
+		return err_set(err, STATUS_LIMIT, "An index is described by at most %d bytes.",
+			       INDEX_SPEC_BYTES);
 	if (set && set->count >= INDEX_DEFS)
 		return err_set(err, STATUS_LIMIT, "A database has at most %d indexes.", INDEX_DEFS);
 	TRY(terms_check_columns(terms, err));
@@ -388,25 +417,79 @@ index_create(struct kv_tx *tx, const struct catalog_db *db, const struct index_d
 
 /* ---- Changing ---- */
 
+/* Writes the definition anew. */
+static enum status
+def_write(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *now)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_INIT(INDEX_RECORD_BYTES + INDEX_TEXT_BYTES);
+
+	index_key_def(&key, db, now->number);
+	TRY(catalog_key_status(&key));
+	(void)index_def_put(&value, now);
+	TRY(buf_status(&value));
+	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
+	return kv_touch_metadata_version(tx);
+}
+
 enum status
 index_state_set(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
 		enum index_state state, struct str failure)
 {
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf value = BUF_INIT(INDEX_RECORD_BYTES + INDEX_TEXT_BYTES);
 	struct index_def now = *def;
 
 	now.state = state;
 	now.failure = failure.len > INDEX_TEXT_BYTES ? str_of(failure.ptr, INDEX_TEXT_BYTES)
 						     : failure;
-	index_key_def(&key, db, def->number);
-	TRY(catalog_key_status(&key));
-	(void)index_def_put(&value, &now);
-	TRY(buf_status(&value));
-	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
 	if (state == INDEX_DROPPED || state == INDEX_STALE || state == INDEX_FAILED)
 		TRY(index_work_note(tx, db));
-	return kv_touch_metadata_version(tx);
+	return def_write(tx, db, &now);
+}
+
+enum status
+index_spec_set(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
+	       struct str spec, struct err *err)
+{
+	struct index_def now = *def;
+
+	assert(def->flags & INDEX_BSON);
+	if (spec.len > INDEX_SPEC_BYTES)
+		return err_set(err, STATUS_LIMIT, "An index is described by at most %d bytes.",
+			       INDEX_SPEC_BYTES);
+	now.spec = spec;
+	return def_write(tx, db, &now);
+}
+
+enum status
+index_many_note(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
+		uint32_t many)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct arena *arena = arena_new(SET_BYTES);
+	struct index_def now = { 0 };
+	enum status status = arena ? STATUS_OK : STATUS_NOMEM;
+	struct kv_future *f = NULL;
+	struct str value;
+
+	index_key_def(&key, db, def->number);
+	if (status == STATUS_OK)
+		status = catalog_key_status(&key);
+	if (status == STATUS_OK) {
+		f = kv_get(tx, buf_str(&key), KV_READ);
+		status = kv_future_wait(f);
+	}
+	if (status == STATUS_OK && !kv_future_value(f, &value))
+		status = STATUS_CORRUPT;
+	if (status == STATUS_OK)
+		status = index_def_parse(value, arena, &now, kv_tx_err(tx));
+	kv_future_free(f);
+	now.number = def->number;
+	if (status == STATUS_OK && (now.many | many) != now.many) {
+		now.many |= many;
+		status = def_write(tx, db, &now);
+	}
+	arena_free(arena);
+	return status;
 }
 
 enum status

@@ -23,10 +23,12 @@
 
 #include "base/arena.h"
 #include "catalog/catalog.h"
+#include "catalog/kind.h"
 #include "catalog/seq.h"
 #include "doc/key.h"
 #include "doc/packed.h"
 #include "index/selector/selector.h"
+#include "mql/match.h"
 
 /* Subspaces of a database that has indexes, whatever its kind. Stored: never renumber. */
 enum index_space {
@@ -42,7 +44,8 @@ enum {
 	INDEX_TEXT_BYTES = 8192,    /* a name, an owner; a failure, which is cut */
 	INDEX_RECORD_BYTES = 65536, /* a definition as it is stored */
 	INDEX_COLLATOR_BYTES = 80,  /* versions of what orders texts */
-	INDEX_FORMAT = 1,           /* the newest format of a definition */
+	INDEX_SPEC_BYTES = 32768,   /* what a door keeps with a definition */
+	INDEX_FORMAT = 2,           /* the newest format of a definition */
 };
 
 /* Stored: never renumber. */
@@ -74,7 +77,12 @@ enum index_flag {
 	 * first colon. Documents without one have no entries.
 	 */
 	INDEX_PARTITIONED = 16,
-	INDEX_FLAGS = 31,
+	/*
+	 * Documents are BSON: their values become components by bson_key_put(), arrays are gone
+	 * through as MongoDB does, and the filter is one of mql/match.h. The order is DOC_KEY_BSON.
+	 */
+	INDEX_BSON = 32,
+	INDEX_FLAGS = 63,
 };
 
 /* A column: the names on the way to a value, such as "address", "city". Names may be positions. */
@@ -105,8 +113,20 @@ struct index_def {
 	 */
 	struct catalog_seq created;
 	struct str failure; /* FAILED: what the build has found, for people */
+
+	/* What only BSON indexes have. */
+	struct str spec; /* a text that is the door's; the engine does not look into it */
+	/* A column of which entries have a hash in the value's place: its number and 1; 0: none. */
+	uint32_t hashed;
+	/*
+	 * Columns (by bits) at whose paths a document has had an array: only there may a document
+	 * have several entries.
+	 */
+	uint32_t many;
+
 	/* Only in a set: `filter`, compiled. NULL without one. */
 	const struct selector *selector;
+	const struct mql_match *match; /* the same of a BSON index */
 	/* Likewise: the members of a document that it looks at, unless it looks at all of it. */
 	const struct doc_member *filtered;
 	size_t filtered_count;
@@ -133,6 +153,8 @@ static inline const struct index_set *
 index_set_of(const struct catalog_db *db)
 {
 	assert(!db->bare);
+	if (db->extension && db->kind && db->kind->extension_indexes)
+		return db->kind->extension_indexes(db->extension);
 	return (const struct index_set *)db->extension;
 }
 
@@ -194,6 +216,20 @@ MUST_USE enum status index_state_set(struct kv_tx *tx, const struct catalog_db *
 				     const struct index_def *def, enum index_state state,
 				     struct str failure);
 
+/*
+ * Gives a BSON index another `spec`. STATUS_LIMIT, explained, for one of more than
+ * INDEX_SPEC_BYTES.
+ */
+MUST_USE enum status index_spec_set(struct kv_tx *tx, const struct catalog_db *db,
+				    const struct index_def *def, struct str spec, struct err *err);
+
+/*
+ * Notes that documents have arrays at these columns of a BSON index (`many`). Reads the definition,
+ * since this transaction may have noted other columns already.
+ */
+MUST_USE enum status index_many_note(struct kv_tx *tx, const struct catalog_db *db,
+				     const struct index_def *def, uint32_t many);
+
 /* index_state_set() to DROPPED: its entries are cleared later, in the background. */
 MUST_USE enum status index_drop(struct kv_tx *tx, const struct catalog_db *db,
 				const struct index_def *def);
@@ -214,7 +250,8 @@ MUST_USE enum status index_forget(struct kv_tx *tx, const struct catalog_db *db,
 
 /*
  * Appends (format, state, flags, order, name, owner, collator, (Incarnation, versionstamp),
- * (((name…), descending)…), filter or null, failure). The offset of the versionstamp in the value
+ * (((name…), descending)…), filter or null, failure), and of a BSON index, in format 2, (spec,
+ * hashed, many) behind it. The offset of the versionstamp in the value
  * is returned, for a definition that is being created.
  */
 size_t index_def_put(struct buf *value, const struct index_def *def);
@@ -229,6 +266,11 @@ MUST_USE enum status index_def_parse(struct str value, struct arena *arena, stru
 /* (P, INDEXES, number), and (P, INDEXES, "build", number): forgets what the buffer held. */
 void index_key_def(struct buf *key, const struct catalog_db *db, uint64_t number);
 void index_key_build(struct buf *key, const struct catalog_db *db, uint64_t number);
+/*
+ * (P, INDEXES, "build", number, 16, b"id"): a mark that the document's writer has made its entries
+ * in a BSON index that is being built. `id` empty: what all of them begin with.
+ */
+void index_key_mark(struct buf *key, const struct catalog_db *db, uint64_t number, struct str id);
 
 /* The versions that this process orders texts by; empty if ICU's data cannot be read. Static. */
 struct str index_collator(void);

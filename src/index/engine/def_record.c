@@ -3,12 +3,16 @@
 #include "catalog/keys.h"
 #include "index/engine/def.h"
 
+enum {
+	FORMAT_OF_JSON = 1, /* without what only BSON indexes have */
+};
+
 size_t
 index_def_put(struct buf *value, const struct index_def *def)
 {
 	size_t offset;
 
-	tuple_put_u64(value, INDEX_FORMAT);
+	tuple_put_u64(value, def->flags & INDEX_BSON ? INDEX_FORMAT : FORMAT_OF_JSON);
 	tuple_put_u64(value, def->state);
 	tuple_put_u64(value, def->flags);
 	tuple_put_u64(value, def->order);
@@ -33,6 +37,11 @@ index_def_put(struct buf *value, const struct index_def *def)
 	else
 		tuple_put_null(value);
 	tuple_put_str(value, def->failure);
+	if (def->flags & INDEX_BSON) {
+		tuple_put_str(value, def->spec);
+		tuple_put_u64(value, def->hashed);
+		tuple_put_u64(value, def->many);
+	}
 	return offset;
 }
 
@@ -112,6 +121,22 @@ def_parse_filter(struct tuple_reader *r, struct arena *arena, struct str *ret)
 	return STATUS_OK;
 }
 
+/* What only BSON indexes have. */
+static enum status
+def_parse_bson(struct tuple_reader *r, struct arena *arena, struct index_def *ret)
+{
+	uint64_t hashed, many;
+
+	TRY(catalog_next_text(r, TUPLE_STRING, arena, true, &ret->spec));
+	TRY(tuple_next_u64(r, &hashed));
+	TRY(tuple_next_u64(r, &many));
+	if (hashed > ret->column_count || many > UINT32_MAX)
+		return STATUS_CORRUPT;
+	ret->hashed = (uint32_t)hashed;
+	ret->many = (uint32_t)many;
+	return STATUS_OK;
+}
+
 enum status
 index_def_parse(struct str value, struct arena *arena, struct index_def *ret, struct err *err)
 {
@@ -139,7 +164,9 @@ index_def_parse(struct str value, struct arena *arena, struct index_def *ret, st
 	if (def_parse_filter(&r, arena, &def.filter) != STATUS_OK ||
 	    catalog_next_text(&r, TUPLE_STRING, arena, true, &def.failure) != STATUS_OK)
 		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
-	if (r.rest.len)
+	if (format == INDEX_FORMAT && def_parse_bson(&r, arena, &def) != STATUS_OK)
+		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
+	if (r.rest.len || (format == INDEX_FORMAT) != !!(def.flags & INDEX_BSON))
 		return STATUS_CORRUPT;
 	*ret = def;
 	return STATUS_OK;

@@ -2,47 +2,11 @@
 #include "index/engine/entry.h"
 
 #include <assert.h>
-#include <openssl/sha.h>
 #include <stdlib.h>
 
 #include "catalog/format.h"
 #include "catalog/keys.h"
 #include "index/engine/component.h"
-
-/* ---- Keys ---- */
-
-void
-index_key_entries(struct buf *key, const struct catalog_db *db, uint64_t number)
-{
-	buf_clear(key);
-	buf_append_str(key, db->prefix);
-	tuple_put_u64(key, INDEX_SPACE_ENTRIES);
-	tuple_put_u64(key, number);
-}
-
-static size_t
-id_encoded_bytes(struct str id)
-{
-	size_t bytes = id.len + 2;
-
-	for (size_t i = 0; i < id.len; i++)
-		bytes += id.ptr[i] == 0;
-	return bytes;
-}
-
-bool
-index_key_put_id(struct buf *key, struct str id)
-{
-	uint8_t digest[SHA256_DIGEST_LENGTH];
-
-	if (id.len <= INDEX_ID_BYTES / 2 - 1 || id_encoded_bytes(id) <= INDEX_ID_BYTES) {
-		tuple_put_str(key, id);
-		return false;
-	}
-	SHA256((const unsigned char *)id.ptr, id.len, digest);
-	tuple_put_bytes(key, str_of(digest, sizeof(digest)));
-	return true;
-}
 
 /* ---- Making ---- */
 
@@ -304,6 +268,11 @@ index_entries_make(const struct catalog_db *db, const struct index_def *def,
 	enum status status;
 	bool matches;
 
+	if (def->flags & INDEX_BSON) {
+		struct index_refusal refusal;
+
+		return index_bson_entries_make(db, def, source, w, ret, &refusal);
+	}
 	*ret = (struct index_pairs){ 0 };
 	if ((def->flags & INDEX_PARTITIONED) && !memchr(source->id.ptr, ':', source->id.len))
 		return STATUS_OK;
@@ -343,6 +312,27 @@ entry_parse_texts(const struct index_def *def, struct tuple_reader *r, struct ar
 	return STATUS_OK;
 }
 
+/* What follows the key of an entry of a BSON index, and its value. */
+static enum status
+entry_parse_bson(struct tuple_reader key, struct str value, struct arena *arena,
+		 struct index_entry *ret)
+{
+	struct tuple_reader r = tuple_reader(value);
+	uint64_t format, flags;
+	struct err err;
+
+	TRY(catalog_next_text(&key, TUPLE_BYTES, arena, false, &ret->id));
+	TRY(catalog_format_next(&r, "entry of an index", INDEX_ENTRY_FORMAT, &format, &err));
+	TRY(tuple_next_u64(&r, &flags));
+	if (key.rest.len || flags & ~(uint64_t)(INDEX_ENTRY_CUT | INDEX_ENTRY_BSON) ||
+	    bson_length(r.rest) != (flags & INDEX_ENTRY_BSON ? r.rest.len : 0))
+		return STATUS_CORRUPT;
+	ret->cut = flags & INDEX_ENTRY_CUT;
+	ret->has_texts = false;
+	ret->values = r.rest;
+	return STATUS_OK;
+}
+
 enum status
 index_entry_parse(const struct index_def *def, struct str tail, struct str value,
 		  struct arena *arena, struct index_entry *ret)
@@ -357,6 +347,8 @@ index_entry_parse(const struct index_def *def, struct str tail, struct str value
 		if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
 			return STATUS_CORRUPT;
 	ret->key = tail;
+	if (def->flags & INDEX_BSON)
+		return entry_parse_bson(r, value, arena, ret);
 	if (r.rest.len && r.rest.ptr[0] == CATALOG_KEY_STRINGS)
 		TRY(catalog_next_text(&r, TUPLE_STRING, arena, false, &ret->id));
 	else if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
@@ -368,7 +360,8 @@ index_entry_parse(const struct index_def *def, struct str tail, struct str value
 	r = tuple_reader(value);
 	TRY(catalog_format_next(&r, "entry of an index", INDEX_ENTRY_FORMAT, &format, &err));
 	TRY(tuple_next_u64(&r, &flags));
-	if (flags & ~(uint64_t)INDEX_ENTRY_FLAGS || !(flags & INDEX_ENTRY_LONG_ID) != !!ret->id.ptr)
+	if (flags & ~(uint64_t)(INDEX_ENTRY_FLAGS & ~INDEX_ENTRY_BSON) ||
+	    !(flags & INDEX_ENTRY_LONG_ID) != !!ret->id.ptr)
 		return STATUS_CORRUPT;
 	if (flags & INDEX_ENTRY_LONG_ID)
 		TRY(catalog_next_text(&r, TUPLE_STRING, arena, false, &ret->id));

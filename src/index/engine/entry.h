@@ -13,6 +13,9 @@
  * lies where the beginning of its values belongs, and whoever reads it has to compare the document.
  * Bounds are cut in the same way, so a range never misses an entry.
  *
+ * An entry of a BSON index ends in the bytes of the document's key, b"id" in place of "id", and its
+ * value is (format, flags) and behind it a document of the columns' values.
+ *
  * Ownership: what is read is borrowed from the key and value, or in the arena of the work.
  * Threading: that of the caller's work and transaction.
  */
@@ -34,8 +37,12 @@ enum index_entry_flag {
 	INDEX_ENTRY_CUT = 1,     /* a component was cut: compare the document */
 	INDEX_ENTRY_TEXTS = 2,   /* the JSON texts of all columns follow */
 	INDEX_ENTRY_LONG_ID = 4, /* the id is here, and the key has a digest in its place */
-	INDEX_ENTRY_FLAGS = 7,
+	INDEX_ENTRY_BSON = 8,    /* a BSON document of the columns' values follows */
+	INDEX_ENTRY_FLAGS = 15,
 };
+
+/* The name of a null, in `values`, that stands for nothing. */
+#define INDEX_MISSING STR("-")
 
 /* An entry that was read. */
 struct index_entry {
@@ -45,6 +52,12 @@ struct index_entry {
 	bool has_texts; /* the index is covering, and the texts were short enough */
 	/* With `has_texts`: each column's JSON text; ptr NULL where the document has no value. */
 	struct str texts[INDEX_COLUMNS];
+	/*
+	 * Of a BSON index that is covering: a document of the columns' values in their order. The
+	 * name of each is empty, or INDEX_MISSING where the document has nothing; empty: they were
+	 * too long.
+	 */
+	struct str values;
 };
 
 /* (P, ENTRIES, number), with which all keys of an index begin. Forgets what the buffer held. */
@@ -60,6 +73,9 @@ bool index_key_put_id(struct buf *key, struct str id);
 MUST_USE enum status index_entry_parse(const struct index_def *def, struct str tail,
 				       struct str value, struct arena *arena,
 				       struct index_entry *ret);
+
+/* The columns' values in an entry of a BSON index, by its value. False if it has none. */
+bool index_bson_values(struct str value, struct str *ret);
 
 /* The value of a column as leaves, from the entry's text. `*ret_found` false: it has none. */
 MUST_USE enum status index_entry_value(const struct index_entry *entry, size_t column,
@@ -100,6 +116,21 @@ MUST_USE enum status index_range_make(const struct catalog_db *db, const struct 
 				      const struct index_interval *interval, struct index_work *w,
 				      struct index_range *ret);
 
+/* The same of a BSON index. */
+struct index_bson_interval {
+	const struct bson_value *equal; /* of the first `equal_count` columns */
+	size_t equal_count;
+	const struct bson_value *low;
+	const struct bson_value *high;
+	bool low_exclusive;
+	bool high_exclusive;
+};
+
+/* As index_range_make(). A hashed column can only be asked for equality. */
+MUST_USE enum status index_bson_range_make(const struct catalog_db *db, const struct index_def *def,
+					   const struct index_bson_interval *interval,
+					   struct index_work *w, struct index_range *ret);
+
 /*
  * The key (from behind index_key_entries()) of the entry that a document with these values has:
  * `interval` has one for each column, and no bounds. In the arena of the work. `*ret_known` is
@@ -115,16 +146,33 @@ MUST_USE enum status index_place_make(const struct catalog_db *db, const struct 
 struct index_pairs {
 	struct kv_pair *pairs; /* in key order, each key once; in the arena of the work */
 	size_t count;
+	uint32_t many; /* of a BSON index: columns at whose paths the document has an array */
+};
+
+/* Why a document can have no entries in a BSON index: the two columns that are both arrays, or
+ * the hashed one, which is one. */
+struct index_refusal {
+	const struct index_def *def;
+	bool hashed;
+	size_t columns[2];
 };
 
 /*
  * The entries that a document has in the index: none, one, or with MULTIKEY several. Appends to
  * `ret`, whose array is in the arena of `w`. This is what readers check a cut entry with, and what
- * a check of the store compares with what is there.
+ * a check of the store compares with what is there. STATUS_UNSUPPORTED: a BSON index cannot have
+ * the document (index_bson_entries_make() tells why).
  */
 MUST_USE enum status index_entries_make(const struct catalog_db *db, const struct index_def *def,
 					const struct index_source *source, struct index_work *w,
 					struct index_pairs *ret);
+
+/* The same of a BSON index (entry_bson.c). `*ret_refusal` is set with STATUS_UNSUPPORTED. */
+MUST_USE enum status index_bson_entries_make(const struct catalog_db *db,
+					     const struct index_def *def,
+					     const struct index_source *source,
+					     struct index_work *w, struct index_pairs *ret,
+					     struct index_refusal *ret_refusal);
 
 /*
  * True if the entry with this key (from behind index_key_entries()) is the first one of its
@@ -135,5 +183,16 @@ MUST_USE enum status index_entry_is_first(const struct catalog_db *db, const str
 					  const struct index_source *source,
 					  const struct index_range *range, bool reverse,
 					  struct str key, struct index_work *w, bool *ret);
+
+/*
+ * The same of a BSON index, within several ranges, which are in the order of keys and do not
+ * overlap.
+ */
+MUST_USE enum status index_bson_entry_is_first(const struct catalog_db *db,
+					       const struct index_def *def,
+					       const struct index_source *source,
+					       const struct index_range *ranges, size_t count,
+					       bool reverse, struct str key, struct index_work *w,
+					       bool *ret);
 
 #endif

@@ -101,6 +101,11 @@ index_source_matches(const struct index_source *source, const struct index_def *
 	struct kv_pair *leaves;
 
 	*ret = true;
+	if (def->match) {
+		struct mql q = { .arena = w->arena };
+
+		return mql_match_run(def->match, &q, source->bson, ret, NULL);
+	}
 	if (!def->selector)
 		return STATUS_OK;
 	TRY(leaf_of_string(source->id, w->arena, &specials[0].value));

@@ -12,7 +12,9 @@
 
 /* One document. A column "_id" or "_rev" is these, whatever the body has. */
 struct index_source {
-	struct str id;
+	struct str id; /* of BSON: the bytes of its key */
+	/* BSON; ptr NULL: it is JSON. Only the members that an index looks at need be there. */
+	struct str bson;
 	struct str rev;    /* as clients write it; ptr NULL: there is none, or nobody knows */
 	struct str packed; /* the body as doc/packed.h has it; ptr NULL: it is in leaves */
 	const struct kv_pair *leaves; /* as struct doc has them */

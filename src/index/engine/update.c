@@ -161,6 +161,18 @@ index_writer_finish(struct index_writer *writer)
 
 /* ---- The change of one index ---- */
 
+/* The first member of that name. */
+static bool
+bson_member(struct str document, struct str name, struct bson_element *ret)
+{
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, document); bson_iter_read(&i, ret);)
+		if (str_eq(ret->name, name))
+			return true;
+	return false;
+}
+
 struct index_diff {
 	const struct index_def *def;
 	struct index_pairs before;
@@ -190,6 +202,25 @@ value_is_same(const struct index_value *a, const struct index_value *b)
 	return true;
 }
 
+/* The same for BSON: whether the members are the same that the paths of the columns begin with. */
+static enum status
+change_keeps_members(struct index_writer *writer, const struct index_def *def,
+		     const struct index_change *change, bool *ret)
+{
+	TRY(index_count_bytes(&writer->work, change->before->bson.len + change->after->bson.len));
+	for (size_t i = 0; i < def->column_count; i++) {
+		struct str name = def->columns[i].path[0];
+		struct bson_element a = { 0 }, b = { 0 };
+		bool has_a = bson_member(change->before->bson, name, &a);
+		bool has_b = bson_member(change->after->bson, name, &b);
+
+		if (has_a != has_b || (has_a && !str_eq(a.bytes, b.bytes)))
+			return STATUS_OK;
+	}
+	*ret = true;
+	return STATUS_OK;
+}
+
 /*
  * True if both bodies have the same values in all columns, so that their entries are the same and
  * no key has to be made. A filter may look at anything else.
@@ -201,8 +232,10 @@ change_keeps_values(struct index_writer *writer, const struct index_def *def,
 	struct index_value a, b;
 
 	*ret = false;
-	if (!change->before || !change->after || def->selector)
+	if (!change->before || !change->after || def->selector || def->match)
 		return STATUS_OK;
+	if (def->flags & INDEX_BSON)
+		return change_keeps_members(writer, def, change, ret);
 	for (size_t i = 0; i < def->column_count; i++) {
 		TRY(index_source_find(change->before, &def->columns[i], &writer->work, &a));
 		TRY(index_source_find(change->after, &def->columns[i], &writer->work, &b));
@@ -218,7 +251,7 @@ static bool
 change_meets_build(const struct index_def *def, const struct index_change *change)
 {
 	return def->state == INDEX_BUILDING && change->before &&
-	       index_build_wants(def, &change->before_seq);
+	       (def->flags & INDEX_BSON || index_build_wants(def, &change->before_seq));
 }
 
 /* Asks for the first two entries with these values: one may be the document's own. */
@@ -245,6 +278,16 @@ diff_ask_taken(struct index_writer *writer, const struct index_def *def, struct 
 	return STATUS_OK;
 }
 
+static enum status
+diff_make(struct index_writer *writer, const struct index_def *def,
+	  const struct index_source *source, struct index_pairs *ret)
+{
+	if (!(def->flags & INDEX_BSON))
+		return index_entries_make(writer->db, def, source, &writer->work, ret);
+	return index_bson_entries_make(writer->db, def, source, &writer->work, ret,
+				       &writer->refusal);
+}
+
 /* Makes the entries of both sides, and asks for what has to be known of those in the store. */
 static enum status
 diff_begin(struct index_writer *writer, const struct index_change *change, struct index_diff *diff)
@@ -252,11 +295,9 @@ diff_begin(struct index_writer *writer, const struct index_change *change, struc
 	struct arena *arena = writer->work.arena;
 
 	if (change->before)
-		TRY(index_entries_make(writer->db, diff->def, change->before, &writer->work,
-				       &diff->before));
+		TRY(diff_make(writer, diff->def, change->before, &diff->before));
 	if (change->after)
-		TRY(index_entries_make(writer->db, diff->def, change->after, &writer->work,
-				       &diff->after));
+		TRY(diff_make(writer, diff->def, change->after, &diff->after));
 	if (change_meets_build(diff->def, change)) {
 		diff->there = arena_alloc(arena,
 					  (diff->before.count + 1) * sizeof(struct kv_future *));
@@ -277,7 +318,7 @@ diff_begin(struct index_writer *writer, const struct index_change *change, struc
 
 /* STATUS_DUPLICATE if an entry of another document has the values of one of the new entries. */
 static enum status
-diff_check_unique(const struct index_diff *diff)
+diff_check_unique(struct index_writer *writer, const struct index_diff *diff)
 {
 	for (size_t i = 0; diff->taken && i < diff->after.count; i++) {
 		struct kv_range range;
@@ -285,8 +326,10 @@ diff_check_unique(const struct index_diff *diff)
 		TRY(kv_future_wait(diff->taken[i]));
 		range = kv_future_range(diff->taken[i]);
 		for (size_t j = 0; j < range.count; j++)
-			if (!str_eq(range.pairs[j].key, diff->after.pairs[i].key))
+			if (!str_eq(range.pairs[j].key, diff->after.pairs[i].key)) {
+				writer->duplicate = diff->after.pairs[i].value;
 				return STATUS_DUPLICATE;
+			}
 	}
 	return STATUS_OK;
 }
@@ -308,6 +351,26 @@ diff_wait_there(struct index_diff *diff)
 	}
 	diff->before.count = kept;
 	return STATUS_OK;
+}
+
+/* What a BSON index notes beside its entries: that documents have arrays, and what is written
+ * while it is built. */
+static enum status
+diff_note(struct index_writer *writer, const struct index_change *change,
+	  const struct index_diff *diff)
+{
+	const struct index_def *def = diff->def;
+
+	if (!(def->flags & INDEX_BSON))
+		return STATUS_OK;
+	if (diff->after.many & ~def->many)
+		TRY(index_many_note(writer->tx, writer->db, def, diff->after.many));
+	if (def->state != INDEX_BUILDING || (!change->before && !change->after))
+		return STATUS_OK;
+	index_key_mark(&writer->key, writer->db, def->number,
+		       change->before ? change->before->id : change->after->id);
+	TRY(catalog_key_status(&writer->key));
+	return kv_set(writer->tx, buf_str(&writer->key), STR(""));
 }
 
 /* Both sides are in key order: what only one of them has goes or comes. */
@@ -370,8 +433,11 @@ index_update(struct index_writer *writer, const struct index_change *change,
 		struct index_diff *diff = &diffs[count];
 		bool same = false;
 
+		if (change->untouched && change->untouched[i])
+			continue;
 		diff->def = set->kept[i];
-		if (!change_meets_build(diff->def, change))
+		/* A build makes the same entries of both bodies of a BSON document. */
+		if (!change_meets_build(diff->def, change) || diff->def->flags & INDEX_BSON)
 			TRY(change_keeps_values(writer, diff->def, change, &same));
 		if (same)
 			continue;
@@ -380,7 +446,7 @@ index_update(struct index_writer *writer, const struct index_change *change,
 	}
 	/* Nothing is written before all of them are known to be possible. */
 	for (size_t i = 0; set->any_unique && i < count; i++) {
-		enum status status = diff_check_unique(&diffs[i]);
+		enum status status = diff_check_unique(writer, &diffs[i]);
 
 		if (status == STATUS_DUPLICATE && ret_def)
 			*ret_def = diffs[i].def;
@@ -389,6 +455,7 @@ index_update(struct index_writer *writer, const struct index_change *change,
 	for (size_t i = 0; i < count; i++) {
 		TRY(diff_wait_there(&diffs[i]));
 		TRY(diff_write(writer, &diffs[i]));
+		TRY(diff_note(writer, change, &diffs[i]));
 	}
 	return STATUS_OK;
 }
@@ -436,7 +503,9 @@ index_build_document(struct index_writer *writer, const struct index_def *def,
 		for (size_t i = 0; i < diff.after.count; i++)
 			there[i] = kv_get(writer->tx, diff.after.pairs[i].key, KV_READ);
 	}
-	TRY(diff_check_unique(&diff));
+	TRY(diff_check_unique(writer, &diff));
+	if (diff.after.many & ~def->many)
+		TRY(index_many_note(writer->tx, writer->db, def, diff.after.many));
 	for (size_t i = 0; i < diff.after.count; i++) {
 		const struct kv_pair *pair = &diff.after.pairs[i];
 		bool is_new = true;

@@ -26,7 +26,9 @@ struct index_writer {
 	struct budget_part *part;
 	struct index_work work; /* its arena is the writer's own */
 	int64_t entries_delta;
-	bool retired; /* indexes of another collation have been put out of use */
+	struct index_refusal refusal; /* after STATUS_UNSUPPORTED */
+	struct str duplicate;         /* after STATUS_DUPLICATE: the value of the new entry */
+	bool retired;                 /* indexes of another collation have been put out of use */
 	struct buf key;
 
 	/* New entries of a build that are not written yet, in an arena of their own. */
@@ -49,6 +51,11 @@ struct index_change {
 	const struct index_source *before;
 	struct catalog_seq before_seq; /* the Sequence of the winner that `before` is of */
 	const struct index_source *after;
+	/*
+	 * By index in the set's `kept`: the change cannot touch its entries, and the sources need
+	 * not have what it looks at. NULL: all of them are looked at.
+	 */
+	const bool *untouched;
 };
 
 /*
@@ -57,8 +64,13 @@ struct index_change {
  * there (the builder may have been there or not); for a UNIQUE one, the range of each new entry's
  * values. All of these go out together, in one round trip.
  *
+ * Of a BSON index that is BUILDING, `before_seq` says nothing: a change of its entries leaves a
+ * mark with the document's id, by which the build knows that the document has its entries
+ * (build.h).
+ *
  * STATUS_DUPLICATE if a UNIQUE index has these values from another document: nothing was written
- * then, and *ret_def (unless NULL) is that index. The failures of index_entries_make().
+ * then, and *ret_def (unless NULL) is that index. STATUS_UNSUPPORTED if a BSON index cannot have
+ * the document: likewise, and writer->refusal says why. The failures of index_entries_make().
  */
 MUST_USE enum status index_update(struct index_writer *writer, const struct index_change *change,
 				  const struct index_def **ret_def);

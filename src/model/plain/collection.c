@@ -13,6 +13,7 @@ enum {
 struct plain_extension {
 	char *bytes; /* owned */
 	struct str options;
+	void *indexes; /* index_set_load() */
 };
 
 enum plain_scheme
@@ -26,7 +27,7 @@ plain_options_of(const struct catalog_db *db)
 {
 	const struct plain_extension *extension = db->extension;
 
-	return extension ? extension->options : BSON_EMPTY;
+	return extension && extension->bytes ? extension->options : BSON_EMPTY;
 }
 
 /* ---- What is kept with an opened collection ---- */
@@ -38,8 +39,15 @@ plain_extension_free(void *extension)
 
 	if (!e)
 		return;
+	index_set_free(e->indexes);
 	mem_free(e->bytes);
 	mem_free(e);
+}
+
+const void *
+plain_extension_indexes(const void *extension)
+{
+	return ((const struct plain_extension *)extension)->indexes;
 }
 
 static enum status
@@ -57,30 +65,40 @@ options_parse(struct str value, struct str *ret, struct err *err)
 	return STATUS_OK;
 }
 
-enum status
-plain_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret, struct err *err)
+static enum status
+options_load(struct kv_tx *tx, const struct catalog_db *db, struct plain_extension *e,
+	     struct err *err)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	struct plain_extension *e;
 	struct kv_future *f;
 	struct str value, options;
 
 	TRY(plain_key_single(db, PLAIN_SPACE_OPTIONS, &key));
 	f = kv_get(tx, buf_str(&key), KV_SNAPSHOT);
 	TRY(kv_future_wait(f));
-	*ret = NULL;
 	if (!kv_future_value(f, &value))
 		return STATUS_OK;
 	TRY(options_parse(value, &options, err));
-	e = mem_zalloc(sizeof(*e));
-	if (!e)
-		return STATUS_NOMEM;
 	e->bytes = mem_strdup(options);
-	if (!e->bytes) {
-		mem_free(e);
-		return STATUS_NOMEM;
-	}
 	e->options = str_of(e->bytes, options.len);
+	return e->bytes ? STATUS_OK : STATUS_NOMEM;
+}
+
+enum status
+plain_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret, struct err *err)
+{
+	struct plain_extension *e = mem_zalloc(sizeof(*e));
+	enum status status = e ? STATUS_OK : STATUS_NOMEM;
+
+	*ret = NULL;
+	if (status == STATUS_OK)
+		status = options_load(tx, db, e, err);
+	if (status == STATUS_OK)
+		status = index_set_load(tx, db, &e->indexes, err);
+	if (status != STATUS_OK || (!e->bytes && !e->indexes)) {
+		plain_extension_free(e);
+		return status;
+	}
 	*ret = e;
 	return STATUS_OK;
 }

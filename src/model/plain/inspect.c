@@ -26,6 +26,14 @@ plain_space_name(uint64_t space)
 		return "count";
 	case PLAIN_SPACE_CHANGED:
 		return "changed";
+	case PLAIN_SPACE_STATS:
+		return "stats";
+	case PLAIN_SPACE_TALLIES:
+		return "tallies";
+	case INDEX_SPACE_DEFS:
+		return "indexes";
+	case INDEX_SPACE_ENTRIES:
+		return "entries";
 	case PLAIN_SPACE_STAGED:
 		return "texts written ahead";
 	default:

@@ -1,6 +1,7 @@
 /* What the catalog has to know of collections. */
 #include "base/quote.h"
 #include "base/utf8.h"
+#include "index/engine/build.h"
 #include "model/plain/plain_int.h"
 
 /* "db.collection": no character in the database's part that MongoDB does not allow. */
@@ -75,14 +76,33 @@ plain_is_document(struct str key)
 	       tuple_next(&r, &e) == STATUS_OK && !r.rest.len;
 }
 
+/* Builds of indexes that were under way go on here. */
+static enum status
+plain_move_arrive(struct kv_tx *tx, const struct catalog_db *db, struct err *err)
+{
+	return index_work_survey(tx, db, err);
+}
+
+static const struct catalog_tally_list plain_lists[] = {
+	[PLAIN_LIST_ENTRIES] = {
+		.space = INDEX_SPACE_ENTRIES,
+		.counters = PLAIN_SPACE_TALLIES,
+		.totals = PLAIN_SPACE_STATS,
+		.total_names = { INDEX_STAT_ENTRIES },
+	},
+};
+
 const struct catalog_kind plain_kind = {
 	.number = CATALOG_KIND_PLAIN,
 	.name = "collection",
 	.space = CATALOG_SPACE_MONGO,
+	.lists = plain_lists,
+	.lists_count = sizeof(plain_lists) / sizeof(plain_lists[0]),
 	.check_name = plain_check_name,
 	.check_options = plain_check_options,
 	.extend = plain_extend,
 	.extension_free = plain_extension_free,
+	.extension_indexes = plain_extension_indexes,
 	.watch_key = plain_changed_key,
 	.wake = plain_changed_write,
 	.newest_read = plain_newest_read,
@@ -92,6 +112,7 @@ const struct catalog_kind plain_kind = {
 	.draw_pair = plain_draw_pair,
 	.dump = plain_dump,
 	.verify = plain_verify,
+	.move_arrive = plain_move_arrive,
 	.is_document = plain_is_document,
 };
 
@@ -99,4 +120,5 @@ void
 plain_register(void)
 {
 	catalog_kind_register(&plain_kind);
+	index_documents_register(&plain_indexed_documents);
 }

@@ -73,12 +73,28 @@ MUST_USE enum status plain_options_set(struct kv_tx *tx, const struct catalog_db
 
 /* ---- A collection in a transaction ---- */
 
+struct index_def;
+
+/* Why an index has refused a document. */
+struct plain_refused {
+	const struct index_def *def;
+	/*
+	 * STATUS_DUPLICATE: the values that another document has, in the order of the columns;
+	 * empty if they are too long to be told.
+	 */
+	struct str values;
+	/* STATUS_UNSUPPORTED: a hashed column is an array; or two columns are, these. */
+	bool hashed;
+	size_t columns[2];
+};
+
 struct plain {
 	struct kv_tx *tx;
 	const struct catalog_db *db;
 	uint64_t now_ms; /* of the events, since 1970 */
 	struct err *err;
-	unsigned events; /* of this transaction so far */
+	unsigned events;              /* of this transaction so far */
+	struct plain_refused refused; /* after STATUS_DUPLICATE or STATUS_UNSUPPORTED */
 };
 
 /* `now_ms` 0: the system's clock. */
@@ -114,6 +130,10 @@ MUST_USE enum status plain_wait(struct plain *p, struct plain_got *got, enum kv_
  */
 MUST_USE enum status plain_get_path(struct plain *p, const struct bson_value *id, struct str path,
 				    enum kv_read mode, struct arena *arena, struct bson_value *ret);
+
+/* The same by the bytes of an `_id`'s key, as entries of indexes have it. */
+MUST_USE enum status plain_ask_key(struct plain *p, struct str id_key, enum kv_read mode,
+				   struct arena *arena, struct plain_got *ret);
 
 /* Documents in the order of their `_id`s, or in reverse. */
 struct plain_range {
@@ -176,7 +196,9 @@ struct plain_doc plain_doc_of(struct str bytes);
 /*
  * STATUS_EXISTS, explained, if there is a document with that `_id`. All writers: STATUS_INVALID for
  * a document that does not begin with an `_id`, STATUS_DOC_TOO_LARGE past BSON_DOCUMENT_BYTES and
- * for one past PLAIN_AHEAD_BYTES that is not staged, explained.
+ * for one past PLAIN_AHEAD_BYTES that is not staged, explained. STATUS_DUPLICATE and
+ * STATUS_UNSUPPORTED: an index (index.h) refuses the document, p->refused says why, and nothing was
+ * written.
  */
 MUST_USE enum status plain_insert(struct plain *p, const struct plain_doc *doc,
 				  struct arena *arena);

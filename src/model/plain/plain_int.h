@@ -4,6 +4,7 @@
 
 #include "catalog/keys.h"
 #include "doc/chunks.h"
+#include "index/engine/update.h"
 #include "kv/tuple.h"
 #include "model/plain/plain.h"
 
@@ -19,6 +20,8 @@ enum plain_space {
 	PLAIN_SPACE_COUNT = 52,
 	PLAIN_SPACE_CHANGED = 53,
 	PLAIN_SPACE_STAGED = 54,
+	PLAIN_SPACE_STATS = 55,   /* how many entries all indexes have */
+	PLAIN_SPACE_TALLIES = 56, /* how many of them lie in ranges of keys */
 };
 
 enum {
@@ -190,11 +193,44 @@ MUST_USE enum status plain_text_publish(struct plain *p, struct str owner,
 					const struct plain_doc *doc, struct arena *arena);
 MUST_USE enum status plain_text_clear(struct plain *p, const uint8_t text[PLAIN_TEXT_ID_BYTES]);
 
+/* ---- Indexes (index.c) ---- */
+
+enum plain_list {
+	PLAIN_LIST_ENTRIES = 0, /* of the kind's lists */
+};
+
+/* True if a writer has indexes to keep. */
+bool plain_has_indexes(const struct plain *p);
+
+/*
+ * Changes the entries of a document in all indexes. `before` or `after` has ptr NULL where there is
+ * none. STATUS_DUPLICATE and STATUS_UNSUPPORTED, with p->refused: nothing was written.
+ */
+MUST_USE enum status plain_index_change(struct plain *p, const struct bson_value *id,
+					struct str before, struct str after, struct arena *arena);
+
+/* The members of a stored document that indexes look at, as a document. */
+MUST_USE enum status plain_index_read(struct plain *p, struct str key,
+				      const struct plain_root *root, struct arena *arena,
+				      struct str *ret);
+
+/*
+ * Changes the entries of a document in leaves, of which it reads those members only that indexes of
+ * the changed paths look at.
+ */
+MUST_USE enum status plain_index_update(struct plain *p, const struct bson_value *id,
+					struct str key, const struct plain_root *root,
+					const struct plain_change *changes, size_t count,
+					struct arena *arena);
+
+extern const struct index_documents plain_indexed_documents; /* indexed.c */
+
 /* ---- For the kind (collection.c, inspect.c, verify.c) ---- */
 
 enum status plain_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret,
 			 struct err *err);
 void plain_extension_free(void *extension);
+const void *plain_extension_indexes(const void *extension);
 enum status plain_changed_key(struct str prefix, struct buf *key);
 enum status plain_changed_write(struct kv_tx *tx, struct str prefix);
 const char *plain_space_name(uint64_t space);
@@ -202,6 +238,7 @@ bool plain_draw_pair(const struct catalog_db *db, uint64_t space, struct str tai
 		     struct buf *ret);
 struct catalog_verify;
 enum status plain_verify(struct catalog_verify *v);
+MUST_USE enum status plain_verify_indexes(struct catalog_verify *v);
 enum status plain_dump(const struct catalog_dump *dump);
 
 #endif

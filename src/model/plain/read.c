@@ -1,3 +1,4 @@
+#include "bson/order.h"
 #include "model/plain/plain_int.h"
 
 enum status
@@ -128,16 +129,28 @@ plain_read_root(struct plain *p, struct str key, const struct plain_root *root, 
 
 /* ---- One document ---- */
 
-/* Of an exploded collection the root and the leaves are one range; of a packed one, one key. */
 enum status
 plain_ask(struct plain *p, const struct bson_value *id, enum kv_read mode, struct arena *arena,
 	  struct plain_got *ret)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
+
+	TRY(plain_id_key(id, &key, p->err));
+	return plain_ask_key(p, buf_str(&key), mode, arena, ret);
+}
+
+/* Of an exploded collection the root and the leaves are one range; of a packed one, one key. */
+enum status
+plain_ask_key(struct plain *p, struct str id_key, enum kv_read mode, struct arena *arena,
+	      struct plain_got *ret)
 {
 	const struct kv_range_options options = { .mode = mode };
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
-	TRY(plain_key_record(p->db, id, &key, p->err));
+	plain_key_space(&key, p->db, PLAIN_SPACE_RECORDS);
+	tuple_put_bytes(&key, id_key);
+	TRY(catalog_key_status(&key));
 	ret->key = arena_dup(arena, buf_str(&key));
 	if (!ret->key.ptr)
 		return STATUS_LIMIT;

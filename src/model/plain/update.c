@@ -10,6 +10,7 @@ enum {
 /* A document in leaves that is being changed. */
 struct changing {
 	struct plain *p;
+	const struct bson_value *id;
 	struct str record;
 	struct plain_root root;
 	bool root_changed;
@@ -37,6 +38,8 @@ update_whole(struct changing *c, const struct plain_change *changes, size_t coun
 	c->changed = !str_eq(before, after);
 	if (!c->changed)
 		return STATUS_OK;
+	if (plain_has_indexes(c->p))
+		TRY(plain_index_change(c->p, c->id, before, after, c->arena));
 	doc = plain_doc_of(after);
 	TRY(plain_clear_record(c->p, c->record, &c->root));
 	return plain_put_record(c->p, c->record, &doc, c->arena);
@@ -138,9 +141,9 @@ value_bytes(const struct bson_value *v)
 	return v->text.len + v->more.len;
 }
 
-/* What a value takes, roughly from above. */
-static size_t
-size_of(const struct bson_value *v)
+/* True if a value has bytes of its own, whose length depends on it. */
+static bool
+has_text(const struct bson_value *v)
 {
 	switch ((int)v->type) {
 	case BSON_STRING:
@@ -152,10 +155,58 @@ size_of(const struct bson_value *v)
 	case BSON_CODE:
 	case BSON_SYMBOL:
 	case BSON_CODE_SCOPE:
-		return value_bytes(v) + ELEMENT_BYTES;
+		return true;
 	default:
-		return ELEMENT_BYTES;
+		return false;
 	}
+}
+
+/* What a value takes, roughly from above. */
+static size_t
+size_of(const struct bson_value *v)
+{
+	return has_text(v) ? value_bytes(v) + ELEMENT_BYTES : ELEMENT_BYTES;
+}
+
+/* What a value takes at least; of a scalar that is no text, exactly that. */
+static size_t
+size_least(const struct bson_value *v)
+{
+	switch ((int)v->type) {
+	case BSON_BOOL:
+		return 1;
+	case BSON_INT32:
+		return 4;
+	case BSON_DOUBLE:
+	case BSON_DATE:
+	case BSON_TIMESTAMP:
+	case BSON_INT64:
+		return 8;
+	case BSON_DECIMAL:
+		return BSON_DECIMAL_BYTES;
+	case BSON_OBJECT_ID:
+		return BSON_OBJECT_ID_BYTES;
+	case BSON_NULL:
+	case BSON_UNDEFINED:
+	case BSON_MIN_KEY:
+	case BSON_MAX_KEY:
+	case BSON_DOCUMENT: /* its leaf does not have its bytes */
+	case BSON_ARRAY:
+		return 0;
+	default:
+		return value_bytes(v);
+	}
+}
+
+/* How much longer the document becomes at most. Numbers of one type cost no change of the root. */
+static size_t
+growth_of(const struct bson_value *before, const struct bson_value *after)
+{
+	bool exact = !bson_is_container(after) && (before->type == after->type || !has_text(after));
+	size_t most = exact ? size_least(after) : size_of(after);
+	size_t least = size_least(before);
+
+	return most > least ? most - least : 0;
 }
 
 /* Whether a value is there already, byte for byte. */
@@ -232,7 +283,7 @@ set_here(struct changing *c, struct place *at, const struct plain_path *path,
 	TRY(catalog_key_status(&key));
 	status = leaf_get(c, &key, &old);
 	if (status == STATUS_OK) {
-		size_t before = bson_is_container(&old.value) ? 0 : size_of(&old.value);
+		size_t growth;
 		bool same;
 
 		TRY(compare_value(c, &key, &old, v, &same));
@@ -240,8 +291,9 @@ set_here(struct changing *c, struct place *at, const struct plain_path *path,
 			return STATUS_OK;
 		if (bson_is_container(&old.value))
 			TRY(clear_value(c, &key, &old));
-		if (size_of(v) > before)
-			bound_grow(c, size_of(v) - before);
+		growth = growth_of(&old.value, v);
+		if (growth)
+			bound_grow(c, growth);
 		ordinal = old.ordinal;
 	} else if (status == STATUS_NOT_FOUND) {
 		TRY(new_member(c, at, step, position, &ordinal));
@@ -391,6 +443,8 @@ update_leaves(struct changing *c, const struct plain_change *changes, size_t cou
 {
 	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 
+	if (plain_has_indexes(c->p))
+		TRY(plain_index_update(c->p, c->id, c->record, &c->root, changes, count, c->arena));
 	for (size_t i = 0; i < count; i++)
 		TRY(change_leaves(c, &changes[i]));
 	if (!c->root_changed)
@@ -405,7 +459,7 @@ plain_update(struct plain *p, const struct bson_value *id, const struct plain_ch
 	     size_t count, struct str detail, struct arena *arena, bool *ret_changed)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	struct changing c = { .p = p, .arena = arena };
+	struct changing c = { .p = p, .id = id, .arena = arena };
 	bool leaves = false;
 
 	TRY(plain_key_record(p->db, id, &key, p->err));

@@ -419,6 +419,7 @@ plain_verify(struct catalog_verify *v)
 	TRY(verify_texts(v));
 	TRY(verify_staged(v));
 	TRY(verify_log(v));
+	TRY(plain_verify_indexes(v));
 	TRY(verify_single(v, PLAIN_SPACE_OPTIONS, 0));
 	TRY(verify_single(v, PLAIN_SPACE_CHANGED, 0));
 	return verify_single(v, PLAIN_SPACE_COUNT, v->sum.documents - before);

@@ -138,6 +138,8 @@ plain_insert(struct plain *p, const struct plain_doc *doc, struct arena *arena)
 		return err_set(p->err, STATUS_EXISTS, "there is a document with this _id in %s",
 			       QUOTE_SHOW(p->db->name));
 	TRY(plain_write_begin(p));
+	if (plain_has_indexes(p))
+		TRY(plain_index_change(p, &id, (struct str){ NULL, 0 }, doc->bytes, arena));
 	TRY(plain_put_record(p, buf_str(&key), doc, arena));
 	TRY(count_add(p, 1));
 	return plain_log(p, PLAIN_EVENT_INSERT, &id, doc->bytes);
@@ -151,6 +153,7 @@ plain_replace(struct plain *p, const struct plain_doc *doc, bool upsert, enum pl
 	struct plain_root old;
 	struct bson_value id;
 	enum status status;
+	struct str before;
 
 	TRY(doc_check(p, doc, &id));
 	TRY(plain_key_record(p->db, &id, &key, p->err));
@@ -159,6 +162,10 @@ plain_replace(struct plain *p, const struct plain_doc *doc, bool upsert, enum pl
 		return plain_insert(p, doc, arena);
 	TRY(status);
 	TRY(plain_write_begin(p));
+	if (plain_has_indexes(p)) {
+		TRY(plain_index_read(p, buf_str(&key), &old, arena, &before));
+		TRY(plain_index_change(p, &id, before, doc->bytes, arena));
+	}
 	TRY(plain_clear_record(p, buf_str(&key), &old));
 	TRY(plain_put_record(p, buf_str(&key), doc, arena));
 	return plain_log(p, kind, &id, detail.len ? detail : doc->bytes);
@@ -169,10 +176,15 @@ plain_delete(struct plain *p, const struct bson_value *id, struct str detail, st
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct plain_root old;
+	struct str before;
 
 	TRY(plain_key_record(p->db, id, &key, p->err));
 	TRY(plain_get_root(p, buf_str(&key), KV_READ, arena, &old));
 	TRY(plain_write_begin(p));
+	if (plain_has_indexes(p)) {
+		TRY(plain_index_read(p, buf_str(&key), &old, arena, &before));
+		TRY(plain_index_change(p, id, before, (struct str){ NULL, 0 }, arena));
+	}
 	TRY(plain_clear_record(p, buf_str(&key), &old));
 	TRY(count_add(p, -1));
 	return plain_log(p, PLAIN_EVENT_DELETE, id, detail);

@@ -1,0 +1,793 @@
+/*
+ * Indexes of collections: what entries a document has, what writers leave, builds beside writers,
+ * refusals, and random operations, each of which the check of the store follows in both directions.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "bson/json.h"
+#include "bson/order.h"
+#include "catalog/store_format.h"
+#include "catalog/verify.h"
+#include "index/engine/scan.h"
+#include "model/plain/index.h"
+#include "random_plain.h"
+#include "store.h"
+
+enum {
+	ARENA_BYTES = 256 * 1024 * 1024,
+	ROUNDS = 500,
+	BUILD_DOCS = 300,
+	THREAD_WRITES = 400,
+	THREAD_IDS = 60,
+};
+
+#define PACKED   "db.packed"
+#define EXPLODED "db.exploded"
+
+static const char *const collections[] = { PACKED, EXPLODED };
+
+struct fixture {
+	char dir[64];
+	struct kv_store *store;
+	struct arena *arena;
+	struct err err;
+};
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	TRY(plain_create(tx, STR(PACKED), PLAIN_PACKED, BSON_EMPTY, NULL));
+	return plain_create(tx, STR(EXPLODED), PLAIN_EXPLODED, BSON_EMPTY, NULL);
+}
+
+static int
+fixture_setup(void **state)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct fixture *f = calloc(1, sizeof(*f));
+	char url[256];
+
+	test_show_failures();
+	plain_register();
+	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/frond-plain-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	test_store_url(f->dir, url, sizeof(url));
+	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
+	f->arena = arena_new(ARENA_BYTES);
+	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
+	*state = f;
+	return 0;
+}
+
+static int
+fixture_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	arena_free(f->arena);
+	kv_close(f->store);
+	test_remove_tree(f->dir);
+	free(f);
+	return 0;
+}
+
+static struct str
+doc_of(struct arena *arena, const char *json)
+{
+	struct buf out = BUF_INIT(ARENA_BYTES);
+	struct err err;
+	struct str doc;
+
+	if (bson_json_read(str_from_cstr(json), &out, &err) != STATUS_OK)
+		fail_msg("%s: %s", json, err.text);
+	doc = arena_dup(arena, buf_str(&out));
+	buf_release(&out);
+	return doc;
+}
+
+/* ---- One operation in a transaction of its own ---- */
+
+enum op_kind {
+	OP_INSERT,
+	OP_UPSERT,
+	OP_DELETE,
+	OP_UPDATE,
+	OP_CREATE,
+	OP_DROP,
+	OP_STATE,
+	OP_FAILURE,
+};
+
+struct op {
+	enum op_kind kind;
+	const char *name;
+	struct str doc; /* or the description of an index */
+	struct bson_value id;
+	struct plain_change change;
+	uint64_t number;
+
+	struct arena *arena;
+	enum status status;
+	enum index_state state;
+	struct plain_refused refused;
+	struct kv_tx_stats cost;
+	uint64_t db_number;
+	bool changed;
+	struct err err;
+};
+
+static enum status
+op_index(struct op *op, struct plain *p)
+{
+	const struct index_def *def;
+
+	if (op->kind == OP_CREATE)
+		return plain_index_create(p->tx, p->db, op->doc, op->arena, &op->number, &op->err);
+	def = index_find(p->db, op->number);
+	op->state = def ? def->state : INDEX_DROPPED;
+	if (!def || op->kind == OP_STATE)
+		return STATUS_OK;
+	if (op->kind == OP_FAILURE)
+		return plain_index_failure(p, def, op->arena);
+	return def->state == INDEX_DROPPED ? STATUS_OK : index_drop(p->tx, p->db, def);
+}
+
+static enum status
+op_do(struct op *op, struct plain *p)
+{
+	struct plain_doc doc = plain_doc_of(op->doc);
+
+	switch (op->kind) {
+	case OP_INSERT:
+		return plain_insert(p, &doc, op->arena);
+	case OP_UPSERT:
+		return plain_replace(p, &doc, true, PLAIN_EVENT_REPLACE, STR(""), op->arena);
+	case OP_DELETE:
+		return plain_delete(p, &op->id, STR(""), op->arena);
+	case OP_UPDATE:
+		return plain_update(p, &op->id, &op->change, 1, STR(""), op->arena, &op->changed);
+	case OP_CREATE:
+	case OP_DROP:
+	case OP_STATE:
+	case OP_FAILURE:
+		break;
+	}
+	return op_index(op, p);
+}
+
+static enum status
+op_body(struct kv_tx *tx, void *arg)
+{
+	struct op *op = arg;
+	struct catalog_db *db;
+	struct plain p;
+
+	op->err = (struct err){ 0 };
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(op->name), &db, NULL));
+	plain_init(&p, tx, db, 1, &op->err);
+	op->status = op_do(op, &p);
+	op->cost = kv_tx_stats(tx);
+	op->refused = p.refused;
+	op->db_number = db->number;
+	catalog_db_unref(db);
+	switch ((int)op->status) {
+	case STATUS_EXISTS:
+	case STATUS_NOT_FOUND:
+	case STATUS_INVALID:
+	case STATUS_DUPLICATE:
+	case STATUS_UNSUPPORTED:
+		return STATUS_CANCELLED;
+	default:
+		return op->status;
+	}
+}
+
+static enum status
+op_run(struct kv_store *store, struct arena *arena, struct op *op)
+{
+	struct err err = { 0 };
+	enum status status;
+
+	op->arena = arena;
+	status = kv_run(store, op_body, op, NULL, &err);
+	if (status != STATUS_OK && status != STATUS_CANCELLED)
+		fail_msg("%s: %s", status_name(status), err.text);
+	return op->status;
+}
+
+static enum status
+put(struct fixture *f, const char *name, const char *json)
+{
+	struct op op = { .kind = OP_UPSERT, .name = name, .doc = doc_of(f->arena, json) };
+
+	return op_run(f->store, f->arena, &op);
+}
+
+/* Returns the number. */
+static uint64_t
+create(struct fixture *f, const char *name, const char *json)
+{
+	struct op op = { .kind = OP_CREATE, .name = name, .doc = doc_of(f->arena, json) };
+
+	if (op_run(f->store, f->arena, &op) != STATUS_OK)
+		fail_msg("%s", op.err.text);
+	return op.number;
+}
+
+static enum index_state
+build(struct fixture *f, const char *name, uint64_t number, unsigned steps)
+{
+	struct op op = { .kind = OP_STATE, .name = name, .number = number };
+	struct index_build_key key = { CATALOG_SPACE_MONGO, str_from_cstr(name), 0, number };
+	enum index_state state = INDEX_BUILDING;
+	enum status status;
+
+	assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
+	key.db_number = op.db_number;
+	do
+		status = index_build_run(f->store, &key, 0, 1, &state, &f->err);
+	while (status == STATUS_OK && state == INDEX_BUILDING && --steps);
+	if (status != STATUS_OK)
+		fail_msg("%s: %s", status_name(status), f->err.text);
+	return state;
+}
+
+/* ---- Checking the store ---- */
+
+struct findings {
+	size_t count;
+	char last[200];
+};
+
+static void
+found(const struct catalog_finding *finding, void *arg)
+{
+	struct findings *findings = arg;
+
+	findings->count++;
+	(void)snprintf(findings->last, sizeof(findings->last), "%s: %s", finding->kind,
+		       finding->text);
+}
+
+static enum status
+verify_body(struct kv_tx *tx, void *arg)
+{
+	struct findings *findings = arg;
+	const struct catalog_verify_options options = { .found = found, .arg = findings };
+	struct catalog_verify_sum sum;
+
+	*findings = (struct findings){ 0 };
+	return catalog_verify_store(tx, &options, &sum, NULL);
+}
+
+static void
+assert_well(struct fixture *f)
+{
+	struct findings findings;
+
+	assert_int_equal(kv_run_read(f->store, verify_body, &findings, NULL), STATUS_OK);
+	if (findings.count)
+		fail_msg("%zu findings; the last: %s", findings.count, findings.last);
+}
+
+/* ---- What entries a document has ---- */
+
+/* The entries' values as one text: [1,2],[3,4] */
+static void
+draw_entries(struct arena *arena, const char *spec, const char *json, struct buf *ret,
+	     enum status *ret_status)
+{
+	static const struct catalog_db db = { .prefix = { "\x15\x07", 2 }, .number = 7 };
+	struct str described = doc_of(arena, spec);
+	struct index_work w = { .arena = arena };
+	struct index_column columns[INDEX_COLUMNS];
+	struct index_refusal refusal;
+	struct index_pairs pairs;
+	struct bson_value key, v;
+	struct bson_element e;
+	struct bson_iter i;
+	struct index_source source;
+	struct index_def def = { .number = 1,
+				 .flags = INDEX_BSON | INDEX_COVERING,
+				 .columns = columns };
+
+	assert_true(bson_find(described, STR("key"), &key));
+	for (bson_iter_begin(&i, key.text); bson_iter_read(&i, &e); def.column_count++) {
+		struct str *path = arena_alloc(arena, 8 * sizeof(*path));
+		struct str rest = e.name;
+		size_t n = 0;
+
+		while (rest.len)
+			path[n++] = str_cut(&rest, '.');
+		columns[def.column_count] = (struct index_column){ path, n,
+								   bson_to_double(&e.value) < 0 };
+		if (e.value.type == BSON_STRING)
+			def.hashed = (uint32_t)def.column_count + 1;
+	}
+	if (bson_find(described, STR("sparse"), &v))
+		def.flags |= INDEX_SPARSE;
+	source = plain_index_source(STR("id"), doc_of(arena, json));
+	*ret_status = index_bson_entries_make(&db, &def, &source, &w, &pairs, &refusal);
+	for (size_t k = 0; *ret_status == STATUS_OK && k < pairs.count; k++) {
+		struct str values;
+
+		assert_true(index_bson_values(pairs.pairs[k].value, &values));
+		buf_append_cstr(ret, k ? "," : "");
+		buf_append_byte(ret, '[');
+		for (bson_iter_begin(&i, values); bson_iter_read(&i, &e);) {
+			if (ret->ptr[ret->len - 1] != '[')
+				buf_append_byte(ret, ',');
+			if (str_eq(e.name, INDEX_MISSING))
+				buf_append_byte(ret, '-');
+			else
+				bson_json_write_value(ret, &e.value, BSON_JSON_RELAXED);
+		}
+		buf_append_byte(ret, ']');
+	}
+}
+
+static void
+arrays_are_gone_through_as_mongodb_does(void **state)
+{
+	static const struct {
+		const char *spec, *doc, *entries;
+	} cases[] = {
+		{ "{'key':{'a':1}}", "{'a':5}", "[5]" },
+		{ "{'key':{'a':1}}", "{}", "[-]" },
+		{ "{'key':{'a':1}}", "{'a':null}", "[null]" },
+		{ "{'key':{'a':1},'sparse':1}", "{'b':1}", "" },
+		{ "{'key':{'a':1,'b':1},'sparse':1}", "{'b':1}", "[-,1]" },
+		{ "{'key':{'a':1}}", "{'a':[3,1,2,1.0]}", "[1],[2],[3]" },
+		{ "{'key':{'a':-1}}", "{'a':[3,1]}", "[3],[1]" },
+		{ "{'key':{'a':1}}", "{'a':[]}", "[{'$undefined':true}]" },
+		{ "{'key':{'a':1}}", "{'a':[[1,2],[]]}", "[[]],[[1,2]]" },
+		{ "{'key':{'a.b':1}}", "{'a':{'b':[1,2]}}", "[1],[2]" },
+		{ "{'key':{'a.b':1}}", "{'a':[{'b':1},{'b':[2,3]},{},7]}", "[-],[1],[2],[3]" },
+		{ "{'key':{'a.b':1}}", "{'a':7}", "[-]" },
+		{ "{'key':{'a.b':1}}", "{'a':[]}", "[-]" },
+		{ "{'key':{'a.b':1,'a.c':1}}", "{'a':[{'b':1,'c':2},{'b':3,'c':4}]}",
+		  "[1,2],[3,4]" },
+		{ "{'key':{'a.b':1,'c':1}}", "{'a':[{'b':1},{'b':3}],'c':9}", "[1,9],[3,9]" },
+		{ "{'key':{'a':1,'a.b':1}}", "{'a':[{'b':1},5]}", "[5,-],[{'b':1},1]" },
+		{ "{'key':{'a.0':1}}", "{'a':[5,6]}", "[5]" },
+		{ "{'key':{'a.1.b':1}}", "{'a':[5,{'b':[6,7]}]}", "[6],[7]" },
+		{ "{'key':{'a.1.b':1}}", "{'a':[5,{'c':1}]}", "[-]" },
+		{ "{'key':{'a.0':1}}", "{'a':{'0':8}}", "[8]" },
+		{ "{'key':{'a':1,'b':1}}", "{'a':[1,2],'b':[1]}", "parallel" },
+		{ "{'key':{'a.b':1,'a.c':1}}", "{'a':[{'b':[1,2],'c':[3]}]}", "parallel" },
+		{ "{'key':{'a':'hashed'}}", "{'a':[1]}", "parallel" },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf drawn = BUF_INIT(10000);
+		char spec[200], doc[200], expected[200];
+		enum status status;
+
+		(void)snprintf(spec, sizeof(spec), "%s", cases[i].spec);
+		(void)snprintf(doc, sizeof(doc), "%s", cases[i].doc);
+		(void)snprintf(expected, sizeof(expected), "%s", cases[i].entries);
+		for (size_t k = 0; k < sizeof(spec); k++) {
+			spec[k] = (char)(spec[k] == '\'' ? '"' : spec[k]);
+			doc[k] = (char)(doc[k] == '\'' ? '"' : doc[k]);
+			expected[k] = (char)(expected[k] == '\'' ? '"' : expected[k]);
+		}
+		draw_entries(f->arena, spec, doc, &drawn, &status);
+		if (status == STATUS_UNSUPPORTED)
+			buf_append_cstr(&drawn, "parallel");
+		if (!str_eq(buf_str(&drawn), str_from_cstr(expected)))
+			fail_msg("%s of %s: %.*s instead of %s", spec, doc,
+				 STR_ARG(buf_str(&drawn)), expected);
+		buf_release(&drawn);
+	}
+}
+
+/* ---- What writers leave ---- */
+
+static void
+an_untouched_field_costs_no_entry(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t c = 0; c < 2; c++) {
+		struct op op = { .kind = OP_UPDATE, .name = collections[c] };
+		struct bson_value n = BSON_OF_INT32(2);
+		uint64_t sets;
+
+		op.id = BSON_OF_INT32(1);
+		(void)put(f, collections[c], "{\"_id\":1,\"a\":1,\"b\":{\"c\":1},\"z\":1}");
+		op.change = (struct plain_change){ STR("z"), &n };
+		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
+		sets = op.cost.sets;
+		create(f, collections[c], "{\"key\":{\"a\":1},\"name\":\"a\"}");
+		create(f, collections[c], "{\"key\":{\"b.c\":1,\"a\":1},\"name\":\"bc\"}");
+		create(f, collections[c],
+		       "{\"key\":{\"a\":-1},\"name\":\"p\","
+		       "\"partialFilterExpression\":{\"b.c\":{\"$gt\":0}}}");
+		for (uint64_t i = 1; i <= 3; i++)
+			assert_int_equal(build(f, collections[c], i, 10), INDEX_READY);
+		n = BSON_OF_INT32(3);
+		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
+		assert_int_equal(op.cost.sets, sets);
+		/* One entry of one index goes, another one comes; the other two stay. */
+		op.change.path = STR("b.c");
+		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
+		assert_int_equal(op.cost.clears, c == 0 ? 2 : 1); /* the document was packed */
+		assert_well(f);
+	}
+}
+
+static void
+values_that_others_have_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t c = 0; c < 2; c++) {
+		const char *name = collections[c];
+		struct op op = { .kind = OP_INSERT, .name = name };
+		struct bson_value n = BSON_OF_INT32(1);
+		struct bson_element e;
+		struct bson_iter i;
+
+		create(f, name, "{\"key\":{\"a\":1},\"name\":\"u\",\"unique\":true}");
+		assert_int_equal(put(f, name, "{\"_id\":1,\"a\":[1,2]}"), STATUS_OK);
+		op.doc = doc_of(f->arena, "{\"_id\":2,\"a\":2.0}");
+		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_DUPLICATE);
+		bson_iter_begin(&i, op.refused.values);
+		assert_true(bson_iter_read(&i, &e));
+		assert_int_equal(e.value.type, BSON_DOUBLE);
+		op.doc = doc_of(f->arena, "{\"_id\":2,\"a\":3}");
+		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
+		op = (struct op){ .kind = OP_UPDATE, .name = name, .id = BSON_OF_INT32(2) };
+		op.change = (struct plain_change){ STR("a"), &n };
+		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_DUPLICATE);
+		assert_int_equal(put(f, name, "{\"_id\":1,\"a\":[2,1]}"), STATUS_OK);
+		assert_well(f);
+	}
+}
+
+static void
+a_build_that_meets_duplicates_fails_and_names_one(void **state)
+{
+	struct fixture *f = *state;
+	struct op op = { .kind = OP_FAILURE, .name = PACKED };
+
+	(void)put(f, PACKED, "{\"_id\":1,\"a\":1}");
+	(void)put(f, PACKED, "{\"_id\":2,\"a\":1}");
+	op.number = create(f, PACKED, "{\"key\":{\"a\":1},\"name\":\"u\",\"unique\":true}");
+	assert_int_equal(build(f, PACKED, op.number, 10), INDEX_FAILED);
+	assert_int_equal(op_run(f->store, f->arena, &op), STATUS_DUPLICATE);
+	assert_int_equal(bson_count(op.refused.values), 1);
+	(void)put(f, PACKED, "{\"_id\":1,\"a\":[1],\"b\":[1]}");
+	op.number = create(f, PACKED, "{\"key\":{\"a\":1,\"b\":1},\"name\":\"ab\"}");
+	assert_int_equal(build(f, PACKED, op.number, 10), INDEX_FAILED);
+	assert_int_equal(op_run(f->store, f->arena, &op), STATUS_UNSUPPORTED);
+}
+
+/* The root bounds a document's length, also where a number becomes one of more bytes. */
+static void
+a_longer_value_of_any_type_keeps_the_bound(void **state)
+{
+	static const char *const values[] = {
+		"{\"_id\":1,\"a\":1}",
+		"{\"_id\":1,\"a\":{\"$numberLong\":\"1\"}}",
+		"{\"_id\":1,\"a\":{\"$numberDecimal\":\"1\"}}",
+		"{\"_id\":1,\"a\":{\"$oid\":\"56e1fc72e0c917e9c4714161\"}}",
+		"{\"_id\":1,\"a\":null}",
+		"{\"_id\":1,\"a\":\"x\"}",
+		"{\"_id\":1,\"a\":{\"b\":1}}",
+		"{\"_id\":1,\"a\":[]}",
+		"{\"_id\":1,\"a\":{\"$regularExpression\":{\"pattern\":\"\",\"options\":\"\"}}}",
+		"{\"_id\":1,\"a\":{\"$binary\":{\"base64\":\"\",\"subType\":\"02\"}}}",
+		"{\"_id\":1,\"a\":{\"$code\":\"\",\"$scope\":{}}}",
+	};
+	const size_t count = sizeof(values) / sizeof(values[0]);
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < count * count; i++) {
+		struct op op = { .kind = OP_UPDATE, .name = EXPLODED, .id = BSON_OF_INT32(1) };
+		struct bson_value v;
+
+		assert_int_equal(put(f, EXPLODED, values[i / count]), STATUS_OK);
+		assert_true(bson_find(doc_of(f->arena, values[i % count]), STR("a"), &v));
+		op.change = (struct plain_change){ STR("a"), &v };
+		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
+		assert_well(f);
+	}
+}
+
+/* ---- Random operations ---- */
+
+static const char *const specs[] = {
+	"{\"key\":{\"a\":1},\"name\":\"0\"}",
+	"{\"key\":{\"b\":-1},\"name\":\"1\",\"sparse\":true}",
+	"{\"key\":{\"a.b\":1},\"name\":\"2\"}",
+	"{\"key\":{\"a.0\":1,\"_id\":1},\"name\":\"3\"}",
+	"{\"key\":{\"c\":\"hashed\"},\"name\":\"4\"}",
+	"{\"key\":{\"b\":1},\"name\":\"5\",\"partialFilterExpression\":{\"a\":{\"$exists\":true}}}",
+	"{\"key\":{\"b.a\":1,\"b.c\":-1},\"name\":\"6\"}",
+	"{\"key\":{\"long name\":1},\"name\":\"7\",\"unique\":true,\"sparse\":true}",
+};
+
+struct random {
+	struct fixture *f;
+	struct rand_seq seq;
+	const char *name;
+	uint64_t numbers[sizeof(specs) / sizeof(specs[0])];
+};
+
+static void
+random_write(struct random *r)
+{
+	struct op op = { .name = r->name, .id = random_id(&r->seq) };
+	struct bson_value v = random_value(&r->seq, r->f->arena, 3);
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "%.*s", STR_ARG(random_name(&r->seq)));
+	if (rand_seq_below(&r->seq, 2))
+		(void)snprintf(path + strlen(path), sizeof(path) - strlen(path), ".%.*s",
+			       STR_ARG(random_name(&r->seq)));
+	op.change = (struct plain_change){ str_from_cstr(path),
+					   rand_seq_below(&r->seq, 4) ? &v : NULL };
+	op.doc = random_plain_document(&r->seq, r->f->arena, &op.id);
+	switch (rand_seq_below(&r->seq, 6)) {
+	case 0:
+		op.kind = OP_INSERT;
+		break;
+	case 1:
+		op.kind = OP_UPSERT;
+		break;
+	case 2:
+		op.kind = OP_DELETE;
+		break;
+	default:
+		op.kind = OP_UPDATE;
+	}
+	(void)op_run(r->f->store, r->f->arena, &op);
+}
+
+static void
+random_index(struct random *r)
+{
+	uint64_t at = rand_seq_below(&r->seq, sizeof(specs) / sizeof(specs[0]));
+	struct op op = { .kind = OP_DROP, .name = r->name, .number = r->numbers[at] };
+
+	if (!r->numbers[at]) {
+		r->numbers[at] = create(r->f, r->name, specs[at]);
+	} else if (rand_seq_below(&r->seq, 4) == 0) {
+		assert_int_equal(op_run(r->f->store, r->f->arena, &op), STATUS_OK);
+		r->numbers[at] = 0;
+	} else {
+		(void)build(r->f, r->name, r->numbers[at], 1);
+	}
+}
+
+static void
+random_operations_leave_indexes_well(void **state)
+{
+	struct fixture *f = *state;
+	struct random r = { .f = f, .seq = { test_seed() } };
+
+	for (size_t c = 0; c < 2; c++) {
+		r.name = collections[c];
+		memset(r.numbers, 0, sizeof(r.numbers));
+		for (int i = 0; i < ROUNDS; i++) {
+			if (rand_seq_below(&r.seq, 10) == 0)
+				random_index(&r);
+			else
+				random_write(&r);
+			if (i % 25 == 0)
+				assert_well(f);
+			arena_clear(f->arena);
+		}
+		assert_well(f);
+	}
+}
+
+/* ---- A build beside writers ---- */
+
+struct writer {
+	struct fixture *f;
+	const char *name;
+	uint64_t seed;
+	pthread_t thread;
+};
+
+static void *
+writer_main(void *arg)
+{
+	struct writer *w = arg;
+	struct rand_seq seq = { w->seed };
+	struct arena *arena = arena_new(ARENA_BYTES);
+
+	for (int i = 0; i < THREAD_WRITES; i++) {
+		struct bson_value n = BSON_OF_INT64((int64_t)rand_seq_below(&seq, 5));
+		struct op op = { .name = w->name };
+		char json[100];
+
+		op.id = BSON_OF_INT64((int64_t)rand_seq_below(&seq, THREAD_IDS));
+		op.kind = rand_seq_below(&seq, 3) == 0 ? OP_DELETE
+			  : rand_seq_below(&seq, 2)    ? OP_UPSERT
+						       : OP_UPDATE;
+		op.change = (struct plain_change){ STR("a"), &n };
+		(void)snprintf(json, sizeof(json), "{\"_id\":%d,\"a\":[%d,%d],\"b\":1}",
+			       (int)op.id.n, (int)rand_seq_below(&seq, 5),
+			       (int)rand_seq_below(&seq, 5));
+		op.doc = doc_of(arena, json);
+		(void)op_run(w->f->store, arena, &op);
+		arena_clear(arena);
+	}
+	arena_free(arena);
+	return NULL;
+}
+
+struct other_builder {
+	struct fixture *f;
+	struct index_build_key key;
+	pthread_t thread;
+};
+
+static void *
+other_builder_main(void *arg)
+{
+	struct other_builder *o = arg;
+	enum index_state state = INDEX_BUILDING;
+	struct err err;
+
+	while (state == INDEX_BUILDING)
+		if (index_build_run(o->f->store, &o->key, 0, 1, &state, &err) != STATUS_OK)
+			break;
+	return NULL;
+}
+
+/* Two builders stand for two processes: all that they share is in the store. */
+static void
+builds_beside_writers_miss_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t c = 0; c < 2; c++) {
+		const char *name = collections[c];
+		struct writer writers[2];
+		struct other_builder other = { .f = f };
+		struct op op = { .kind = OP_STATE, .name = name };
+
+		for (int i = 0; i < THREAD_IDS; i += 2) {
+			char json[100];
+
+			(void)snprintf(json, sizeof(json), "{\"_id\":%d,\"a\":%d}", i, i % 3);
+			assert_int_equal(put(f, name, json), STATUS_OK);
+		}
+		for (size_t i = 0; i < 2; i++) {
+			writers[i] = (struct writer){ .f = f, .name = name };
+			writers[i].seed = test_seed() + i;
+			assert_int_equal(
+				pthread_create(&writers[i].thread, NULL, writer_main, &writers[i]),
+				0);
+		}
+		for (int round = 0; round < 5; round++) {
+			uint64_t number = create(f, name, "{\"key\":{\"a\":1},\"name\":\"a\"}");
+
+			op.number = number;
+			assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
+			other.key = (struct index_build_key){ CATALOG_SPACE_MONGO,
+							      str_from_cstr(name), op.db_number,
+							      number };
+			assert_int_equal(
+				pthread_create(&other.thread, NULL, other_builder_main, &other), 0);
+			assert_int_equal(build(f, name, number, 100), INDEX_READY);
+			pthread_join(other.thread, NULL);
+			assert_well(f);
+		}
+		for (size_t i = 0; i < 2; i++)
+			pthread_join(writers[i].thread, NULL);
+		assert_well(f);
+	}
+}
+
+/* ---- Ranges ---- */
+
+struct reading {
+	const struct bson_value *equal, *low, *high;
+	bool low_exclusive, high_exclusive;
+	struct arena *arena;
+	uint64_t number;
+	uint64_t entries;
+	uint64_t counted;
+};
+
+static enum status
+reading_body(struct kv_tx *tx, void *arg)
+{
+	struct reading *r = arg;
+	const struct index_bson_interval interval = { .equal = r->equal,
+						      .equal_count = r->equal ? 1 : 0,
+						      .low = r->low,
+						      .high = r->high,
+						      .low_exclusive = r->low_exclusive,
+						      .high_exclusive = r->high_exclusive };
+	const struct index_scan_options options = { 0 };
+	struct index_work w = { .arena = r->arena };
+	struct index_entry entry;
+	struct index_range range;
+	struct index_scan scan;
+	struct catalog_db *db;
+	enum status status;
+
+	r->entries = 0;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
+	TRY(index_bson_range_make(db, index_find(db, r->number), &interval, &w, &range));
+	TRY(index_scan_init(&scan, tx, db, index_find(db, r->number), &range, &options));
+	while ((status = index_scan_next(&scan, &w, &entry)) == STATUS_OK)
+		r->entries++;
+	index_scan_release(&scan);
+	if (status == STATUS_NOT_FOUND)
+		status = index_range_count_exactly(tx, db, &range, &r->counted);
+	catalog_db_unref(db);
+	return status;
+}
+
+static void
+ranges_hold_what_lies_between(void **state)
+{
+	struct fixture *f = *state;
+	struct bson_value two = BSON_OF_DOUBLE(2), four = BSON_OF_INT32(4);
+	struct reading r = { .arena = f->arena };
+
+	for (int i = 0; i < 8; i++) {
+		char json[100];
+
+		(void)snprintf(json, sizeof(json), "{\"_id\":%d,\"a\":%d,\"b\":%d}", i, i % 2, i);
+		assert_int_equal(put(f, PACKED, json), STATUS_OK);
+	}
+	for (int descending = 0; descending < 2; descending++) {
+		static const uint64_t expected[2][2] = { { 3, 2 }, { 2, 1 } };
+
+		r.number = create(f, PACKED,
+				  descending ? "{\"key\":{\"b\":-1},\"name\":\"d\"}"
+					     : "{\"key\":{\"b\":1},\"name\":\"a\"}");
+		assert_int_equal(build(f, PACKED, r.number, 10), INDEX_READY);
+		r.low = &two;
+		r.high = &four;
+		for (int open = 0; open < 4; open++) {
+			r.low_exclusive = open & 1;
+			r.high_exclusive = open & 2;
+			assert_int_equal(kv_run_read(f->store, reading_body, &r, NULL), STATUS_OK);
+			assert_int_equal(r.entries, expected[open & 1][open >> 1]);
+			assert_int_equal(r.counted, r.entries);
+		}
+	}
+	r = (struct reading){ .arena = f->arena, .equal = &BSON_OF_INT64(1), .low = &four };
+	r.number = create(f, PACKED, "{\"key\":{\"a\":1,\"b\":-1},\"name\":\"ab\"}");
+	assert_int_equal(build(f, PACKED, r.number, 10), INDEX_READY);
+	assert_int_equal(kv_run_read(f->store, reading_body, &r, NULL), STATUS_OK);
+	assert_int_equal(r.entries, 2);
+}
+
+int
+main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(arrays_are_gone_through_as_mongodb_does),
+		CASE(an_untouched_field_costs_no_entry),
+		CASE(values_that_others_have_are_refused),
+		CASE(a_build_that_meets_duplicates_fails_and_names_one),
+		CASE(ranges_hold_what_lies_between),
+		CASE(a_longer_value_of_any_type_keeps_the_bound),
+		CASE(random_operations_leave_indexes_well),
+		CASE(builds_beside_writers_miss_nothing),
+	};
+
+	return cmocka_run_group_tests_name("plain_indexes", tests, NULL, NULL);
+}
