@@ -11,7 +11,8 @@ mongo_door_listen(struct mongo_door *d, struct kv_store *store, const struct set
 {
 	struct mongo_config config = { .store = store,
 				       .live = live,
-				       .settings = settings_of(settings, &mongo_setting_group) };
+				       .settings = settings_of(settings, &mongo_setting_group),
+				       .test_commands = d->test_commands };
 
 	if (!door_is_wanted(&d->door))
 		return STATUS_OK;

@@ -15,7 +15,8 @@ struct server;
 struct user_place;
 
 struct mongo_door {
-	struct door door; /* found by door_find(), freed by door_fini() */
+	struct door door;   /* found by door_find(), freed by door_fini() */
+	bool test_commands; /* by an option of the command line */
 	struct mongo *mongo;
 	struct user_place *people; /* of the store, for its commands */
 };

@@ -53,6 +53,7 @@ enum {
 	OPTION_REDISS,
 	OPTION_MONGO,
 	OPTION_MONGOS,
+	OPTION_MONGO_TESTS,
 
 	SWEEP_EVERY_MS = 10 * 1000,
 	SWEEP_PAUSE_MS = 100, /* while there is more to do: others write, too */
@@ -82,6 +83,7 @@ struct serve_args {
 	const char *rediss;
 	const char *mongo;
 	const char *mongos;
+	bool mongo_tests;
 	const char *config;
 	const char *utils;
 	char *admins[ADMINS_ON_LINE];
@@ -137,6 +139,8 @@ static const struct argp_option argp_options[] = {
 	  0 },
 	{ "mongos", OPTION_MONGOS, "HOST:PORT", 0,
 	  "The same with TLS, by the certificate that [ssl] in FILE names", 0 },
+	{ "mongo-test-commands", OPTION_MONGO_TESTS, NULL, 0,
+	  "Let clients of MongoDB have commands fail (configureFailPoint). For tests only", 0 },
 	{ "config", OPTION_CONFIG, "FILE", 0,
 	  "Read settings from FILE; options given here win over it", 0 },
 	{ "admin", OPTION_ADMIN, "NAME:PASSWORD", 0,
@@ -190,6 +194,9 @@ serve_parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_MONGOS:
 		args->mongos = text;
+		return 0;
+	case OPTION_MONGO_TESTS:
+		args->mongo_tests = true;
 		return 0;
 	case OPTION_CONFIG:
 		args->config = text;
@@ -321,6 +328,7 @@ read_settings(struct serve *s, const struct serve_args *args, struct err *err)
 	TRY(find_address(s, args, err));
 	TRY(door_find(&s->redis.door, s->settings, args->redis, args->rediss, err));
 	TRY(door_find(&s->mongo.door, s->settings, args->mongo, args->mongos, err));
+	s->mongo.test_commands = args->mongo_tests;
 	if (door_is_wanted(&s->mongo.door))
 		scram_admins_want();
 	TRY(check_in_charge(s, err));

@@ -210,7 +210,7 @@ put_parameter(struct call *c, size_t i)
 			       MONGO_SESSION_MINUTES);
 		break;
 	case 3:
-		bson_put_bool(c->reply, STR("enableTestCommands"), false);
+		bson_put_bool(c->reply, STR("enableTestCommands"), c->mongo->config.test_commands);
 		break;
 	default:
 		break;

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "bson/bson.h"
 #include "door/mongo/error.h"
+#include "door/mongo/fail.h"
 #include "door/mongo/rights.h"
 #include "door/mongo/wire/message.h"
 
@@ -90,8 +91,9 @@ struct call {
 	bool exhaust; /* more answers may follow without being asked for */
 	bool again;   /* set by the handler: they do, so it is called again */
 	struct err err;
-	int code;         /* MongoDB's, of the failure; 0: by the status */
-	uint64_t version; /* of the store, that it has seen or made; 0: none yet */
+	int code;                   /* MongoDB's, of the failure; 0: by the status */
+	struct fail_effect failing; /* what tests want to happen to it */
+	uint64_t version;           /* of the store, that it has seen or made; 0: none yet */
 };
 
 /* The whole table (table.c). */
@@ -115,6 +117,9 @@ const struct command *mongo_command_find(struct str name);
  * c->collection, and checks that they are what the command has.
  */
 MUST_USE enum status call_read_args(struct call *c);
+
+/* Checks what the request says of the stable API (api.c). */
+MUST_USE enum status api_check(struct call *c);
 
 static inline bool
 call_has(const struct call *c, size_t i)

@@ -38,6 +38,10 @@ enum status mongo_run_roles_info(struct call *c);
 enum status mongo_run_own_roles(struct call *c);
 enum status mongo_run_drop_all_roles(struct call *c);
 
+/* fail.c */
+extern const struct arg args_fail_point[];
+enum status mongo_run_fail_point(struct call *c);
+
 /* cmd_info.c */
 extern const struct arg args_get_parameter[];
 enum status mongo_run_ping(struct call *c);

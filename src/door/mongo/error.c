@@ -10,6 +10,7 @@ static const struct {
 	{ 2, "BadValue" },
 	{ 4, "NoSuchKey" },
 	{ 6, "HostUnreachable" },
+	{ 7, "HostNotFound" },
 	{ 8, "UnknownError" },
 	{ 9, "FailedToParse" },
 	{ 11, "UserNotFound" },
@@ -36,23 +37,29 @@ static const struct {
 	{ 57, "DottedFieldName" },
 	{ 59, "CommandNotFound" },
 	{ 61, "ShardKeyNotFound" },
+	{ 64, "WriteConcernTimeout" },
 	{ 66, "ImmutableField" },
 	{ 67, "CannotCreateIndex" },
 	{ 68, "IndexAlreadyExists" },
 	{ 72, "InvalidOptions" },
 	{ 73, "InvalidNamespace" },
 	{ 79, "UnknownReplWriteConcern" },
+	{ 82, "FailPointSetFailed" },
 	{ 85, "IndexOptionsConflict" },
 	{ 86, "IndexKeySpecsConflict" },
+	{ 89, "NetworkTimeout" },
 	{ 91, "ShutdownInProgress" },
 	{ 96, "OperationFailed" },
 	{ 100, "UnsatisfiableWriteConcern" },
 	{ 112, "WriteConflict" },
 	{ 115, "CommandNotSupported" },
 	{ 121, "DocumentValidationFailure" },
+	{ 133, "FailedToSatisfyReadPreference" },
+	{ 134, "ReadConcernMajorityNotAvailableYet" },
 	{ 146, "ExceededMemoryLimit" },
 	{ 168, "InvalidPipelineOperator" },
 	{ 186, "ClientMetadataCannotBeMutated" },
+	{ 189, "PrimarySteppedDown" },
 	{ 197, "InvalidIndexSpecificationOption" },
 	{ 206, "NoSuchSession" },
 	{ 217, "IncompleteTransactionHistory" },
@@ -63,14 +70,24 @@ static const struct {
 	{ 239, "SnapshotTooOld" },
 	{ 241, "ConversionFailure" },
 	{ 251, "NoSuchTransaction" },
+	{ 262, "ExceededTimeLimit" },
 	{ 263, "OperationNotSupportedInTransaction" },
 	{ 288, "ChecksumMismatch" },
+	{ 322, "APIVersionError" },
+	{ 323, "APIStrictError" },
 	{ 334, "MechanismUnavailable" },
 	{ 352, "UnsupportedOpQueryCommand" },
 	{ 365, "TemporarilyUnavailable" },
+	{ 391, "ReauthenticationRequired" },
+	{ 9001, "SocketException" },
+	{ 10107, "NotWritablePrimary" },
 	{ 10334, "BSONObjectTooLarge" },
 	{ 11000, "DuplicateKey" },
+	{ 11600, "InterruptedAtShutdown" },
 	{ 11601, "Interrupted" },
+	{ 11602, "InterruptedDueToReplStateChange" },
+	{ 13435, "NotPrimaryNoSecondaryOk" },
+	{ 13436, "NotPrimaryOrSecondary" },
 	{ 14031, "OutOfDiskSpace" },
 	{ 50768, "NotARetryableWriteCommand" },
 };
@@ -83,6 +100,18 @@ mongo_code_name(int code, char buf[static 32])
 			return names[i].name;
 	snprintf(buf, 32, "Location%d", code);
 	return buf;
+}
+
+bool
+mongo_code_is_passing(int code)
+{
+	static const int passing[] = { 6,    7,     89,    91,    189,   262,
+				       9001, 10107, 11600, 11602, 13435, 13436 };
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
+		if (passing[i] == code)
+			return true;
+	return false;
 }
 
 enum mongo_code

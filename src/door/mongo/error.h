@@ -32,6 +32,7 @@ enum mongo_code {
 	MONGO_INVALID_OPTIONS = 72,
 	MONGO_INVALID_NAMESPACE = 73,
 	MONGO_UNKNOWN_WRITE_CONCERN = 79,
+	MONGO_FAIL_POINT = 82,
 	MONGO_SHUTDOWN_IN_PROGRESS = 91,
 	MONGO_OPERATION_FAILED = 96,
 	MONGO_UNSATISFIABLE_WRITE_CONCERN = 100,
@@ -46,6 +47,8 @@ enum mongo_code {
 	MONGO_SNAPSHOT_TOO_OLD = 239,
 	MONGO_NO_SUCH_TRANSACTION = 251,
 	MONGO_NOT_IN_TRANSACTION = 263,
+	MONGO_API_VERSION = 322,
+	MONGO_API_STRICT = 323,
 	MONGO_MECHANISM_UNAVAILABLE = 334,
 	MONGO_UNSUPPORTED_OP_QUERY = 352,
 	MONGO_TEMPORARILY_UNAVAILABLE = 365,
@@ -65,6 +68,9 @@ enum mongo_code {
 
 /* "BadValue"; "Location40415" for a code that has no name of its own. Valid until the next call. */
 const char *mongo_code_name(int code, char buf[static 32]);
+
+/* True for failures of a server that goes or comes: the same may succeed a moment later. */
+bool mongo_code_is_passing(int code);
 
 /* The one table from a status to MongoDB's codes. */
 enum mongo_code mongo_code_of(enum status status);

@@ -34,6 +34,7 @@ mongo_new(const struct mongo_config *config)
 	pthread_mutex_init(&m->clients_lock, NULL);
 	pthread_mutex_init(&m->caches_lock, NULL);
 	pthread_mutex_init(&m->cursors_lock, NULL);
+	fail_point_init(&m->fail);
 	m->swept = (struct buf)CATALOG_KEY_INIT;
 	m->stream = (struct net_stream_options){
 		.serve = mongo_serve,
@@ -53,6 +54,7 @@ mongo_free(struct mongo *m)
 	buf_release(&m->swept);
 	for (size_t i = 0; i < m->cache_count; i++)
 		catalog_cache_free(m->caches[i]);
+	fail_point_fini(&m->fail);
 	pthread_mutex_destroy(&m->cursors_lock);
 	pthread_mutex_destroy(&m->caches_lock);
 	pthread_mutex_destroy(&m->clients_lock);

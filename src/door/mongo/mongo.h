@@ -39,6 +39,7 @@ struct mongo_config {
 	struct settings_live *live; /* who may log in */
 	const struct mongo_settings *settings;
 	struct mongo_people people; /* whom commands read and change */
+	bool test_commands;         /* clients may have commands fail: configureFailPoint */
 };
 
 /* NULL when out of memory. `config` is copied; what it names outlives the result. */

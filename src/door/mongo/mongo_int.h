@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "bson/bson.h"
 #include "catalog/catalog.h"
+#include "door/mongo/fail.h"
 #include "door/mongo/mongo.h"
 #include "door/mongo/settings.h"
 
@@ -40,6 +41,8 @@ struct mongo {
 
 	_Atomic uint64_t version; /* the newest of the store that a command has seen; 0: none */
 	struct buf swept;         /* where the chore of sessions goes on */
+
+	struct fail_point fail;
 
 	pthread_mutex_t cursors_lock;
 	struct cursor *cursors;

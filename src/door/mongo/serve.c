@@ -189,8 +189,10 @@ run_command(struct call *c)
 		return call_fail(c, MONGO_UNAUTHORIZED, "Command %s requires authentication",
 				 c->command->name);
 	TRY(call_read_args(c));
+	TRY(api_check(c));
 	TRY(check_rights(c));
 	TRY(time_check_concern(c));
+	TRY(fail_begin(c));
 	mongo_client_begin_op(c->client, c->command->name, c->db, c->collection);
 	status = c->command->run(c);
 	mongo_client_end_op(c->client);
@@ -203,8 +205,7 @@ label_of(const struct call *c, int code)
 {
 	bool writes = c->command && c->command->flags & COMMAND_WRITES;
 
-	if (writes && c->has_number &&
-	    (code == MONGO_HOST_UNREACHABLE || code == MONGO_SHUTDOWN_IN_PROGRESS))
+	if (writes && c->has_number && !c->failing.labels.ptr && mongo_code_is_passing(code))
 		return "RetryableWriteError";
 	return NULL;
 }
@@ -216,6 +217,7 @@ answer_call(struct request *q, struct call *c, enum status status)
 
 	if (status == STATUS_OK && buf_status(&q->client->out) == STATUS_OK) {
 		bson_put_double(&q->reply, STR("ok"), 1);
+		fail_put(c);
 		time_put(c);
 		return;
 	}
@@ -228,6 +230,7 @@ answer_call(struct request *q, struct call *c, enum status status)
 	}
 	answer_failure(q, code, c->err.text[0] ? c->err.text : status_name(status),
 		       label_of(c, code));
+	fail_put(c);
 	time_put(c);
 }
 
@@ -262,7 +265,8 @@ serve_command(struct request *q, const struct command *command)
 		if (c.again && buf_status(&client->out) == STATUS_OK)
 			wire_put_u32(client->out.ptr + q->from + WIRE_HEADER_BYTES,
 				     WIRE_MORE_TO_COME | (q->msg.flags & WIRE_CHECKSUM_PRESENT));
-		answer_send(q, silent);
+		answer_send(q, silent || c.failing.closes);
+		client->ends = client->ends || c.failing.closes;
 		arena_reset(arena, mark);
 	} while (c.again && !client->ends);
 }

@@ -1,0 +1,79 @@
+/* The stable API: what a client that asks for it is kept to. */
+#include "door/mongo/command.h"
+
+/* The commands of version 1. */
+static const char *const version_1[] = {
+	"abortTransaction",
+	"aggregate",
+	"bulkWrite",
+	"collMod",
+	"commitTransaction",
+	"count",
+	"create",
+	"createIndexes",
+	"delete",
+	"drop",
+	"dropDatabase",
+	"dropIndexes",
+	"endSessions",
+	"explain",
+	"find",
+	"findAndModify",
+	"getMore",
+	"hello",
+	"insert",
+	"killCursors",
+	"killSessions",
+	"listCollections",
+	"listDatabases",
+	"listIndexes",
+	"logout",
+	"ping",
+	"refreshSessions",
+	"saslContinue",
+	"saslStart",
+	"update",
+};
+
+static bool
+is_of_version_1(const struct command *command)
+{
+	for (size_t i = 0; i < sizeof(version_1) / sizeof(version_1[0]); i++)
+		if (strcmp(command->name, version_1[i]) == 0)
+			return true;
+	return false;
+}
+
+enum status
+api_check(struct call *c)
+{
+	struct bson_value version, strict = BSON_OF_BOOL(false), deprecated = BSON_OF_BOOL(false);
+	bool has_strict = bson_find(c->body, STR("apiStrict"), &strict);
+	bool has_deprecated = bson_find(c->body, STR("apiDeprecationErrors"), &deprecated);
+
+	if (!bson_find(c->body, STR("apiVersion"), &version)) {
+		if (!has_strict && !has_deprecated)
+			return STATUS_OK;
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "Provided apiStrict and/or apiDeprecationErrors without passing "
+				 "apiVersion");
+	}
+	if (version.type != BSON_STRING)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "BSON field 'apiVersion' is the wrong type '%s', expected type "
+				 "'string'",
+				 bson_type_name(version.type));
+	if (!str_eq(version.text, STR("1")))
+		return call_fail(c, MONGO_API_VERSION, "API version must be \"1\"");
+	if (strict.type != BSON_BOOL || deprecated.type != BSON_BOOL)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "apiStrict and apiDeprecationErrors have to be booleans");
+	if (strict.truth && !is_of_version_1(c->command))
+		return call_fail(c, MONGO_API_STRICT,
+				 "Provided apiStrict:true, but the command %s is not in API "
+				 "Version 1. Information on supported commands and migrations in "
+				 "API Version 1 can be found at "
+				 "https://dochub.mongodb.org/core/manual-versioned-api",
+				 c->command->name);
+	return STATUS_OK;
+}

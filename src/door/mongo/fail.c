@@ -1,0 +1,229 @@
+#include "door/mongo/fail.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "door/mongo/client.h"
+#include "door/mongo/commands.h"
+#include "loop/wait.h"
+
+enum {
+	FAIL_DATA,
+};
+
+const struct arg args_fail_point[] = {
+	[FAIL_DATA] = { "data", ARG_OBJECT },
+	{ NULL, 0 },
+};
+
+void
+fail_point_init(struct fail_point *f)
+{
+	*f = (struct fail_point){ .data = BUF_INIT(FAIL_DATA_BYTES) };
+	pthread_mutex_init(&f->lock, NULL);
+}
+
+void
+fail_point_fini(struct fail_point *f)
+{
+	buf_release(&f->data);
+	pthread_mutex_destroy(&f->lock);
+}
+
+/* ---- Which commands it hits ---- */
+
+static bool
+text_is(struct str data, const char *name, struct str text)
+{
+	struct bson_value v;
+
+	return !bson_find(data, str_from_cstr(name), &v) ||
+	       (v.type == BSON_STRING && str_eq(v.text, text));
+}
+
+static bool
+names_command(struct str data, const struct call *c)
+{
+	struct bson_value commands;
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (!bson_find(data, STR("failCommands"), &commands) || commands.type != BSON_ARRAY)
+		return false;
+	for (bson_iter_begin(&i, commands.text); bson_iter_read(&i, &e);)
+		if (e.value.type == BSON_STRING && mongo_command_find(e.value.text) == c->command)
+			return true;
+	return false;
+}
+
+static bool
+is_hit(struct str data, const struct call *c)
+{
+	char ns[CLIENT_NS_BYTES];
+	int len = snprintf(ns, sizeof(ns), "%.*s.%.*s", STR_ARG(c->db), STR_ARG(c->collection));
+
+	return c->command->run != mongo_run_fail_point && names_command(data, c) &&
+	       text_is(data, "appName", str_from_cstr(c->client->app)) &&
+	       (len < 0 || (size_t)len >= sizeof(ns) ||
+		text_is(data, "namespace", str_of(ns, (size_t)len)));
+}
+
+/* Copies the data into the call's arena if the command is hit; else it is empty. */
+static enum status
+take_hit(struct call *c, struct str *ret)
+{
+	struct fail_point *f = &c->mongo->fail;
+	enum status status = STATUS_OK;
+
+	*ret = STR("");
+	pthread_mutex_lock(&f->lock);
+	if (f->on && is_hit(buf_str(&f->data), c)) {
+		if (f->skips) {
+			f->skips--;
+		} else if (f->times) {
+			f->times -= f->times > 0;
+			f->entered++;
+			*ret = arena_dup(c->arena, buf_str(&f->data));
+			status = ret->ptr ? STATUS_OK : STATUS_LIMIT;
+		}
+	}
+	pthread_mutex_unlock(&f->lock);
+	return status;
+}
+
+/* ---- What it does to them ---- */
+
+static bool
+flag_of(struct str data, const char *name)
+{
+	struct bson_value v;
+
+	return bson_find(data, str_from_cstr(name), &v) && bson_is_true(&v);
+}
+
+static int64_t
+number_of(struct str data, const char *name)
+{
+	struct bson_value v;
+	int64_t n = 0;
+
+	if (!bson_find(data, str_from_cstr(name), &v) || !bson_is_number(&v) ||
+	    !bson_to_int64(&v, &n))
+		return 0;
+	return n;
+}
+
+static void
+block(struct call *c, int64_t ms)
+{
+	struct event *closed = net_stream_closed_event(c->client->stream);
+	struct event *stopping = net_stream_stopping_event(c->client->stream);
+	struct event *const events[] = { closed, stopping };
+
+	if (ms > FAIL_BLOCK_MS)
+		ms = FAIL_BLOCK_MS;
+	if (ms > 0)
+		event_wait_any(events, 2, clock_after_ms((uint64_t)ms));
+}
+
+enum status
+fail_begin(struct call *c)
+{
+	struct bson_value v;
+	struct str data;
+	int64_t code;
+
+	if (!c->mongo->config.test_commands)
+		return STATUS_OK;
+	TRY(take_hit(c, &data));
+	if (!data.len)
+		return STATUS_OK;
+	if (flag_of(data, "blockConnection"))
+		block(c, number_of(data, "blockTimeMS"));
+	if (bson_find(data, STR("errorLabels"), &v) && v.type == BSON_ARRAY)
+		c->failing.labels = v.text;
+	if (bson_find(data, STR("writeConcernError"), &v) && v.type == BSON_DOCUMENT)
+		c->failing.concern = v.text;
+	if (flag_of(data, "closeConnection")) {
+		c->failing.closes = true;
+		return call_fail(c, MONGO_HOST_UNREACHABLE, "the connection is closed");
+	}
+	code = number_of(data, "errorCode");
+	if (code > 0 && code <= INT32_MAX)
+		return call_fail(c, (int)code, "Failing command via 'failCommand' failpoint");
+	return STATUS_OK;
+}
+
+void
+fail_put(struct call *c)
+{
+	if (c->failing.concern.ptr)
+		bson_put_document(c->reply, STR("writeConcernError"), c->failing.concern);
+	if (c->failing.labels.ptr && !bson_is_empty(c->failing.labels))
+		bson_put_array(c->reply, STR("errorLabels"), c->failing.labels);
+}
+
+/* ---- configureFailPoint ---- */
+
+struct fail_mode {
+	bool on;
+	int64_t skips;
+	int64_t times;
+};
+
+static enum status
+mode_read(struct call *c, struct fail_mode *ret)
+{
+	struct bson_value mode;
+
+	*ret = (struct fail_mode){ .on = true, .times = -1 };
+	if (!bson_find(c->body, STR("mode"), &mode))
+		return call_fail(c, MONGO_BAD_VALUE, "Mode must be specified");
+	if (mode.type == BSON_STRING && str_eq(mode.text, STR("alwaysOn")))
+		return STATUS_OK;
+	if (mode.type == BSON_STRING && str_eq(mode.text, STR("off"))) {
+		ret->on = false;
+		return STATUS_OK;
+	}
+	if (mode.type == BSON_DOCUMENT && bson_find(mode.text, STR("times"), NULL)) {
+		ret->times = number_of(mode.text, "times");
+		if (ret->times >= 0)
+			return STATUS_OK;
+	}
+	if (mode.type == BSON_DOCUMENT && bson_find(mode.text, STR("skip"), NULL)) {
+		ret->skips = number_of(mode.text, "skip");
+		if (ret->skips >= 0)
+			return STATUS_OK;
+	}
+	return call_fail(c, MONGO_BAD_VALUE,
+			 "the mode of a fail point is 'off', 'alwaysOn', {times: n} or {skip: n}");
+}
+
+enum status
+mongo_run_fail_point(struct call *c)
+{
+	struct fail_point *f = &c->mongo->fail;
+	struct fail_mode mode;
+	enum status status;
+
+	if (!c->mongo->config.test_commands)
+		return call_fail(c, MONGO_COMMAND_NOT_FOUND,
+				 "no such command: 'configureFailPoint': the server was started "
+				 "without --mongo-test-commands");
+	if (c->first.type != BSON_STRING || !str_eq(c->first.text, STR("failCommand")))
+		return call_fail(c, MONGO_FAIL_POINT, "the only fail point is 'failCommand'");
+	TRY(mode_read(c, &mode));
+	pthread_mutex_lock(&f->lock);
+	buf_clear(&f->data);
+	buf_append_str(&f->data,
+		       call_has(c, FAIL_DATA) ? c->args[FAIL_DATA].value.text : BSON_EMPTY);
+	status = buf_status(&f->data);
+	f->on = mode.on && status == STATUS_OK;
+	f->skips = mode.skips;
+	f->times = mode.times;
+	bson_put_int64(c->reply, STR("count"), f->entered);
+	if (status != STATUS_OK)
+		buf_release(&f->data);
+	pthread_mutex_unlock(&f->lock);
+	return status;
+}
