@@ -1,12 +1,13 @@
 /*
  * Filters: which documents a query finds.
  *
- * All of MongoDB's operators for queries but $expr, $text, $where and those of geometry, which
- * are refused by name.
+ * All of MongoDB's operators for queries but $text, $where and those of geometry, which are refused
+ * by name.
  */
 #ifndef FROND_MQL_MATCH_H
 #define FROND_MQL_MATCH_H
 
+#include "mql/expr.h"
 #include "mql/mql.h"
 
 struct mql_match;
@@ -20,6 +21,14 @@ MUST_USE enum status mql_match_compile(struct mql *q, struct str filter, struct 
  */
 MUST_USE enum status mql_match_run(const struct mql_match *m, struct mql *q, struct str document,
 				   bool *ret, int64_t *ret_position);
+
+/* The same where $expr may name the variables of a scope; `let` has their values. */
+MUST_USE enum status mql_match_compile_scoped(struct mql *q, struct str filter,
+					      const struct mql_scope *scope,
+					      struct mql_match **ret);
+MUST_USE enum status mql_match_run_scoped(const struct mql_match *m, struct mql *q,
+					  struct str document, const struct mql_bound *let,
+					  bool *ret, int64_t *ret_position);
 
 /*
  * The same for conditions on one value, such as those that $pull has: `filter` is either a document

@@ -10,7 +10,14 @@ struct list {
 	struct mql_node **tail;
 };
 
-static enum status compile_filter(struct mql *q, struct str filter, unsigned depth,
+/* Where a filter stands: $expr is for documents as a whole, and may name variables. */
+struct place {
+	unsigned depth;
+	bool inside; /* of a document: a filter for an element of an array */
+	const struct mql_scope *scope;
+};
+
+static enum status compile_filter(struct mql *q, struct str filter, struct place place,
 				  struct mql_node **ret);
 static enum status compile_operators(struct mql *q, struct str path, struct str operators,
 				     unsigned depth, struct list *list);
@@ -394,7 +401,8 @@ compile_elem(struct mql *q, struct str path, const struct bson_element *e, unsig
 		   !mql_is(first.name, "$nor") && !mql_is(first.name, "$where");
 	TRY(node_new(q, of_value ? MQL_NODE_ELEM_VALUE : MQL_NODE_ELEM_OBJECT, path, list, &node));
 	if (!of_value)
-		return compile_filter(q, e->value.text, depth + 1, &node->first);
+		return compile_filter(q, e->value.text, (struct place){ depth + 1, true, NULL },
+				      &node->first);
 	inner.tail = &node->first;
 	TRY(node_new(q, MQL_NODE_AND, STR(""), &inner, &node));
 	inner.tail = &node->first;
@@ -611,7 +619,7 @@ compile_operators(struct mql *q, struct str path, struct str all, unsigned depth
 /* ---- Filters ---- */
 
 static enum status
-compile_tree(struct mql *q, enum mql_node_op op, const struct bson_element *e, unsigned depth,
+compile_tree(struct mql *q, enum mql_node_op op, const struct bson_element *e, struct place place,
 	     struct list *list)
 {
 	struct mql_node *node, **tail;
@@ -625,29 +633,64 @@ compile_tree(struct mql *q, enum mql_node_op op, const struct bson_element *e, u
 		return mql_fail(q, MQL_BAD_VALUE, "$and/$or/$nor must be a nonempty array");
 	TRY(node_new(q, op, STR(""), list, &node));
 	tail = &node->first;
+	place.depth++;
 	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &entry);) {
 		if (entry.value.type != BSON_DOCUMENT)
 			return mql_fail(q, MQL_BAD_VALUE,
 					"$or/$and/$nor entries need to be full objects");
-		TRY(compile_filter(q, entry.value.text, depth + 1, tail));
+		TRY(compile_filter(q, entry.value.text, place, tail));
 		tail = &(*tail)->next;
 	}
 	return STATUS_OK;
 }
 
 static enum status
-compile_top(struct mql *q, const struct bson_element *e, unsigned depth, struct list *list)
+compile_expr(struct mql *q, const struct bson_element *e, struct place place, struct list *list)
+{
+	struct mql_node *node;
+	struct bson_value v;
+
+	if (place.inside)
+		return mql_fail(q, MQL_BAD_VALUE,
+				"$expr can only be applied to the top-level document");
+	TRY(node_new(q, MQL_NODE_EXPR, STR(""), list, &node));
+	TRY(mql_expr_compile(q, &e->value, place.scope, &node->expr));
+	if (mql_expr_constant(node->expr, &v)) {
+		node->op = MQL_NODE_CONSTANT;
+		node->truth = (int)v.type != MQL_MISSING && bson_is_true(&v);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+compile_sample(struct mql *q, const struct bson_element *e, struct list *list)
+{
+	struct mql_node *node;
+	double rate = bson_to_double(&e->value);
+
+	if (!bson_is_number(&e->value))
+		return mql_fail(q, MQL_BAD_VALUE, "argument to $sampleRate must be a numeric type");
+	if (!(rate >= 0 && rate <= 1))
+		return mql_fail(q, MQL_BAD_VALUE,
+				"numeric argument to $sampleRate must be in [0, 1]");
+	TRY(node_new(q, MQL_NODE_SAMPLE, STR(""), list, &node));
+	node->rate = rate;
+	return STATUS_OK;
+}
+
+static enum status
+compile_top(struct mql *q, const struct bson_element *e, struct place place, struct list *list)
 {
 	struct mql_node *node;
 	bool truth = mql_is(e->name, "$alwaysTrue");
 	int64_t n;
 
 	if (mql_is(e->name, "$and"))
-		return compile_tree(q, MQL_NODE_AND, e, depth, list);
+		return compile_tree(q, MQL_NODE_AND, e, place, list);
 	if (mql_is(e->name, "$or"))
-		return compile_tree(q, MQL_NODE_OR, e, depth, list);
+		return compile_tree(q, MQL_NODE_OR, e, place, list);
 	if (mql_is(e->name, "$nor"))
-		return compile_tree(q, MQL_NODE_NOR, e, depth, list);
+		return compile_tree(q, MQL_NODE_NOR, e, place, list);
 	if (mql_is(e->name, "$comment"))
 		return STATUS_OK;
 	if (truth || mql_is(e->name, "$alwaysFalse")) {
@@ -660,10 +703,13 @@ compile_top(struct mql *q, const struct bson_element *e, unsigned depth, struct 
 	}
 	if (mql_is(e->name, "$jsonSchema")) {
 		TRY(node_new(q, MQL_NODE_SCHEMA, STR(""), list, &node));
-		return mql_schema_compile(q, &e->value, depth, &node->schema);
+		return mql_schema_compile(q, &e->value, place.depth, &node->schema);
 	}
-	if (mql_is(e->name, "$text") || mql_is(e->name, "$where") || mql_is(e->name, "$expr") ||
-	    mql_is(e->name, "$sampleRate"))
+	if (mql_is(e->name, "$expr"))
+		return compile_expr(q, e, place, list);
+	if (mql_is(e->name, "$sampleRate"))
+		return compile_sample(q, e, list);
+	if (mql_is(e->name, "$text") || mql_is(e->name, "$where"))
 		return mql_refuse(q, e->name);
 	return mql_fail(q, MQL_BAD_VALUE,
 			"unknown top level operator: %.*s. If you have a field name that starts "
@@ -672,24 +718,24 @@ compile_top(struct mql *q, const struct bson_element *e, unsigned depth, struct 
 }
 
 static enum status
-compile_filter(struct mql *q, struct str filter, unsigned depth, struct mql_node **ret)
+compile_filter(struct mql *q, struct str filter, struct place place, struct mql_node **ret)
 {
 	struct mql_node *node;
 	struct list list;
 	struct bson_iter i;
 	struct bson_element e;
 
-	TRY(check_depth(q, depth));
+	TRY(check_depth(q, place.depth));
 	TRY(node_new(q, MQL_NODE_AND, STR(""), NULL, &node));
 	list.tail = &node->first;
 	*ret = node;
 	for (bson_iter_begin(&i, filter); bson_iter_read(&i, &e);) {
 		if (str_starts_with(e.name, STR("$")))
-			TRY(compile_top(q, &e, depth, &list));
+			TRY(compile_top(q, &e, place, &list));
 		else if (e.value.type == BSON_REGEX)
 			TRY(compile_regex(q, e.name, &e.value, e.value.more, &list));
 		else if (has_operators(&e.value))
-			TRY(compile_operators(q, e.name, e.value.text, depth + 1, &list));
+			TRY(compile_operators(q, e.name, e.value.text, place.depth + 1, &list));
 		else
 			TRY(compile_equal(q, e.name, &e.value, &list));
 	}
@@ -774,12 +820,19 @@ match_new(struct mql *q, struct mql_node *root, bool of_value, struct mql_match 
 }
 
 enum status
-mql_match_compile(struct mql *q, struct str filter, struct mql_match **ret)
+mql_match_compile_scoped(struct mql *q, struct str filter, const struct mql_scope *scope,
+			 struct mql_match **ret)
 {
 	struct mql_node *root;
 
-	TRY(compile_filter(q, filter, 1, &root));
+	TRY(compile_filter(q, filter, (struct place){ 1, false, scope }, &root));
 	return match_new(q, root, false, ret);
+}
+
+enum status
+mql_match_compile(struct mql *q, struct str filter, struct mql_match **ret)
+{
+	return mql_match_compile_scoped(q, filter, NULL, ret);
 }
 
 enum status
@@ -789,8 +842,10 @@ mql_match_compile_value(struct mql *q, struct str all, struct mql_match **ret)
 	struct mql_node *root;
 	struct list list;
 
-	if (!has_operators(&v))
-		return mql_match_compile(q, all, ret);
+	if (!has_operators(&v)) {
+		TRY(compile_filter(q, all, (struct place){ 1, true, NULL }, &root));
+		return match_new(q, root, false, ret);
+	}
 	TRY(node_new(q, MQL_NODE_AND, STR(""), NULL, &root));
 	list.tail = &root->first;
 	TRY(compile_operators(q, STR(""), all, 1, &list));

@@ -2,6 +2,7 @@
 #ifndef FROND_MQL_MATCH_INT_H
 #define FROND_MQL_MATCH_INT_H
 
+#include "mql/expr.h"
 #include "mql/match.h"
 #include "mql/regex.h"
 #include "mql/schema.h"
@@ -13,7 +14,10 @@ enum mql_node_op {
 	MQL_NODE_NOR,
 	MQL_NODE_NOT, /* of one node */
 	MQL_NODE_CONSTANT,
-	MQL_NODE_SCHEMA, /* of the document as a whole */
+	MQL_NODE_SAMPLE,
+	/* Of the document as a whole. */
+	MQL_NODE_SCHEMA,
+	MQL_NODE_EXPR,
 	/* Of the value at `path`. */
 	MQL_NODE_EQ,
 	MQL_NODE_GT,
@@ -55,6 +59,8 @@ struct mql_node {
 	union {
 		bool truth; /* CONSTANT */
 		struct mql_schema *schema;
+		struct mql_expr *expr;
+		double rate; /* SAMPLE */
 		struct {
 			const struct bson_value **values; /* in order */
 			size_t count;

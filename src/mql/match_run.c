@@ -1,6 +1,7 @@
 /* Running filters: how paths lead through arrays, and what holds for a value. */
 #include <math.h>
 
+#include "base/rand.h"
 #include "bson/decimal.h"
 #include "mql/match_int.h"
 #include "mql/mql_int.h"
@@ -8,6 +9,7 @@
 struct run {
 	struct mql *q;
 	int64_t position; /* see mql_match_run() */
+	const struct mql_bound *let;
 };
 
 static enum status run_node(struct run *r, const struct mql_node *node, bool of_value,
@@ -245,7 +247,9 @@ run_value(struct run *r, const struct mql_node *node, const struct bson_value *v
 	case MQL_NODE_NOR:
 	case MQL_NODE_NOT:
 	case MQL_NODE_CONSTANT:
+	case MQL_NODE_SAMPLE:
 	case MQL_NODE_SCHEMA:
+	case MQL_NODE_EXPR:
 		break;
 	}
 	return STATUS_OK;
@@ -333,6 +337,29 @@ run_path(struct run *r, const struct mql_node *node, struct str document, struct
 
 /* ---- Nodes ---- */
 
+/* True for this part of all documents. */
+static bool
+run_sample(double rate)
+{
+	uint64_t bits;
+
+	rand_bytes(&bits, sizeof(bits));
+	return (double)(bits >> 11) * 0x1p-53 < rate;
+}
+
+static enum status
+run_expr(struct run *r, const struct mql_node *node, const struct bson_value *subject, bool *ret)
+{
+	const struct mql_env env = { .root = subject->text, .bound = r->let };
+	struct arena_mark mark = arena_mark(r->q->arena);
+	struct bson_value v;
+
+	TRY(mql_expr_run(node->expr, r->q, &env, &v));
+	*ret = (int)v.type != MQL_MISSING && bson_is_true(&v);
+	arena_reset(r->q->arena, mark);
+	return STATUS_OK;
+}
+
 static enum status
 run_node(struct run *r, const struct mql_node *node, bool of_value,
 	 const struct bson_value *subject, bool *ret)
@@ -345,8 +372,13 @@ run_node(struct run *r, const struct mql_node *node, bool of_value,
 	case MQL_NODE_CONSTANT:
 		*ret = node->truth;
 		return STATUS_OK;
+	case MQL_NODE_SAMPLE:
+		*ret = run_sample(node->rate);
+		return STATUS_OK;
 	case MQL_NODE_SCHEMA:
 		return mql_schema_run(node->schema, r->q, subject, ret);
+	case MQL_NODE_EXPR:
+		return run_expr(r, node, subject, ret);
 	case MQL_NODE_AND:
 	case MQL_NODE_OR:
 		*ret = all;
@@ -369,11 +401,11 @@ run_node(struct run *r, const struct mql_node *node, bool of_value,
 }
 
 enum status
-mql_match_run(const struct mql_match *m, struct mql *q, struct str document, bool *ret,
-	      int64_t *ret_position)
+mql_match_run_scoped(const struct mql_match *m, struct mql *q, struct str document,
+		     const struct mql_bound *let, bool *ret, int64_t *ret_position)
 {
 	const struct bson_value v = BSON_OF_DOCUMENT(document);
-	struct run r = { .q = q, .position = -1 };
+	struct run r = { .q = q, .position = -1, .let = let };
 	bool matches = false;
 
 	TRY(run_node(&r, m->root, false, &v, &matches));
@@ -381,6 +413,13 @@ mql_match_run(const struct mql_match *m, struct mql *q, struct str document, boo
 	if (ret_position)
 		*ret_position = matches ? r.position : -1;
 	return STATUS_OK;
+}
+
+enum status
+mql_match_run(const struct mql_match *m, struct mql *q, struct str document, bool *ret,
+	      int64_t *ret_position)
+{
+	return mql_match_run_scoped(m, q, document, NULL, ret, ret_position);
 }
 
 enum status

@@ -8,84 +8,28 @@
 
 /* ---- $match ---- */
 
-struct match_stage {
-	struct mql_match *match;
-	struct mql_expr **exprs; /* of $expr beside the conditions on paths */
-	size_t expr_count;
-};
-
 static enum status
 match_next(struct mql_stage_run *r, struct str *ret)
 {
-	const struct match_stage *m = r->stage->more;
+	bool matches = false;
 
-	for (;;) {
-		struct mql_env env;
-		struct bson_value v;
-		struct mql *q;
-		bool matches;
-		struct str doc;
-
-		TRY(r->from->next(r->from, &doc));
-		q = mql_stage_begin(r);
-		env = mql_stage_env(r, doc);
-		TRY(mql_match_run(m->match, q, doc, &matches, NULL));
-		for (size_t i = 0; i < m->expr_count && matches; i++) {
-			TRY(mql_expr_run(m->exprs[i], q, &env, &v));
-			matches = (int)v.type != MQL_MISSING && bson_is_true(&v);
-		}
-		if (matches) {
-			*ret = doc;
-			return STATUS_OK;
-		}
-	}
-}
-
-const struct mql_stage_ops mql_match_ops = { .next = match_next };
-
-static enum status
-match_split(struct mql_stages *c, struct str filter, struct match_stage *m, struct bson_builder *b)
-{
-	struct bson_element e;
-	struct bson_iter i;
-
-	for (bson_iter_begin(&i, filter); bson_iter_read(&i, &e);) {
-		TRY(step_count(1));
-		if (!mql_is(e.name, "$expr")) {
-			bson_put_element(b, &e);
-			continue;
-		}
-		TRY(mql_expr_compile(c->q, &e.value, c->scope, &m->exprs[m->expr_count]));
-		m->expr_count++;
+	while (!matches) {
+		TRY(r->from->next(r->from, ret));
+		TRY(mql_match_run_scoped(r->stage->more, mql_stage_begin(r), *ret, r->bound,
+					 &matches, NULL));
 	}
 	return STATUS_OK;
 }
 
+const struct mql_stage_ops mql_match_ops = { .next = match_next };
+
 enum status
 mql_match_stage_of(struct mql_stages *c, struct str filter, struct mql_stage *ret)
 {
-	struct match_stage *m = mql_stage_alloc(c, sizeof(*m));
-	struct buf rest = BUF_INIT(BSON_MOST_BYTES);
-	struct bson_builder b;
-	enum status status;
-	struct str kept;
+	struct mql_match *match;
 
-	if (!m)
-		return mql_full(c->q);
-	m->exprs = mql_stage_alloc(c, bson_count(filter) * sizeof(struct mql_expr *) + 1);
-	if (!m->exprs)
-		return mql_full(c->q);
-	bson_builder_init(&b, &rest);
-	bson_begin(&b);
-	status = match_split(c, filter, m, &b);
-	bson_end(&b);
-	if (status != STATUS_OK) {
-		buf_release(&rest);
-		return status;
-	}
-	TRY(mql_keep(c->q, &rest, &kept));
-	TRY(mql_match_compile(c->q, kept, &m->match));
-	*ret = (struct mql_stage){ &mql_match_ops, STR("$match"), BSON_OF_DOCUMENT(filter), m };
+	TRY(mql_match_compile_scoped(c->q, filter, c->scope, &match));
+	*ret = (struct mql_stage){ &mql_match_ops, STR("$match"), BSON_OF_DOCUMENT(filter), match };
 	return STATUS_OK;
 }
 

@@ -428,6 +428,11 @@ filter_name(struct mql *q, struct str filter, struct str *ret)
 			break;
 		filter = inner.text;
 	}
+	if (mql_is(e.name, "$expr"))
+		return mql_fail(
+			q, 224,
+			"Error parsing array filter :: caused by :: $expr is not allowed in "
+			"this context");
 	return mql_fail(q, MQL_BAD_VALUE,
 			"Error parsing array filter :: caused by :: The top-level field name must "
 			"be an alphanumeric string beginning with a lowercase letter, found '%.*s'",

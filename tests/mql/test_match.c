@@ -302,6 +302,53 @@ planners_see_what_is_demanded(void **state)
 	assert_int_equal(demands[1].element, 1);
 }
 
+static void
+expressions_are_conditions(void **state)
+{
+	static const struct match_case cases[] = {
+		{ "{'$expr':{'$gt':['$a','$b']}}", "{'a':2,'b':1}", true },
+		{ "{'$expr':{'$gt':['$a','$b']}}", "{'a':1,'b':1}", false },
+		{ "{'$expr':'$a'}", "{}", false },
+		{ "{'$expr':{'$eq':['$a.b',[1,2]]}}", "{'a':[{'b':1},{'b':2}]}", true },
+		{ "{'$or':[{'c':1},{'$expr':{'$eq':['$a',{'$add':['$b',1]}]}}]}", "{'a':2,'b':1}",
+		  true },
+		{ "{'$nor':[{'$expr':true}]}", "{}", false },
+		{ "{'$sampleRate':0}", "{}", false },
+		{ "{'$sampleRate':1.0}", "{}", true },
+	};
+	static const struct {
+		const char *filter;
+		int code;
+	} mistakes[] = {
+		{ "{'$expr':{'$nothing':1}}", 168 },
+		{ "{'a':{'$elemMatch':{'$expr':1}}}", 2 },
+		{ "{'$sampleRate':2}", 2 },
+		{ "{'$sampleRate':'x'}", 2 },
+	};
+	struct mql q = case_mql(*state);
+	const struct mql_scope *scope;
+	const struct mql_bound let = { .value = BSON_OF_INT32(5) };
+	struct mql_match *m;
+	bool matches;
+
+	check_matches(*state, cases, CASES(cases));
+	for (size_t i = 0; i < CASES(mistakes); i++) {
+		if (mql_match_compile(&q, case_bson(*state, mistakes[i].filter), &m) !=
+			    STATUS_INVALID ||
+		    q.code != mistakes[i].code)
+			fail_msg("%s: %d", mistakes[i].filter, q.code);
+	}
+	assert_int_equal(mql_scope_add(&q, NULL, STR("x"), &scope), STATUS_OK);
+	assert_int_equal(mql_match_compile_scoped(
+				 &q, case_bson(*state, "{'$and':[{'$expr':{'$eq':['$a','$$x']}}]}"),
+				 scope, &m),
+			 STATUS_OK);
+	assert_int_equal(
+		mql_match_run_scoped(m, &q, case_bson(*state, "{'a':5}"), &let, &matches, NULL),
+		STATUS_OK);
+	assert_true(matches);
+}
+
 int
 main(void)
 {
@@ -314,6 +361,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(operators_mean_what_they_do_in_mongodb, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(expressions_are_conditions, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(filters_have_a_depth, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(the_place_in_an_array_is_told, case_setup,
