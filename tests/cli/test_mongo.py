@@ -402,9 +402,7 @@ def what_is_not_there_yet_is_refused_by_name(cwd):
                                ({"find": 1}, 2), ({"find": ""}, 73),
                                ({"insert": "c", "documents": []}, 16),
                                ({"insert": "c", "documents": [1]}, 14),
-                               ({"insert": "c", "documents": [{}], "lsid": {"id": bytes(16)},
-                                 "txnNumber": Int64(1), "autocommit": False}, 20),
-                               ({"aggregate": "c", "pipeline": []}, 59)):
+                                                              ({"aggregate": "c", "pipeline": []}, 59)):
             equal(c.fails(document, db="d")["code"], code)
         answer = c({"update": "c", "updates": [{"q": {}, "u": [{"$set": {"a": 1}}]}]}, db="d")
         equal(answer["writeErrors"][0]["code"], 238)

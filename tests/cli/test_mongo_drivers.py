@@ -41,6 +41,35 @@ def a_driver_connects_as_to_one_server_and_as_to_a_replica_set(cwd):
 
 
 @test
+def a_driver_commits_and_aborts_transactions(cwd):
+    with Mongo(cwd) as server, server.client(replicaSet="frond") as client:
+        books = client.shop.books
+        with client.start_session() as session:
+            with session.start_transaction():
+                books.insert_one({"_id": 1}, session=session)
+                client.shop.sold.insert_one({"_id": 1}, session=session)
+                equal(list(books.find({}, session=session)), [{"_id": 1}])
+                equal(list(books.find({})), [])
+            equal((list(books.find({})), list(client.shop.sold.find({}))), ([{"_id": 1}], [{"_id": 1}]))
+            session.start_transaction()
+            books.replace_one({"_id": 1}, {"n": 1}, session=session)
+            session.abort_transaction()
+            equal(list(books.find({})), [{"_id": 1}])
+
+            # The first try meets somebody else's write; the driver does all of it again.
+            tries = []
+
+            def callback(s):
+                tries.append(books.find_one({"_id": 1}, session=s))
+                if len(tries) == 1:
+                    books.replace_one({"_id": 1}, {"n": 5})
+                books.replace_one({"_id": 1}, {"n": tries[-1].get("n", 0) + 1}, session=s)
+            session.with_transaction(callback)
+            equal(tries, [{"_id": 1}, {"_id": 1, "n": 5}])
+            equal(books.find_one({"_id": 1}), {"_id": 1, "n": 6})
+
+
+@test
 def a_driver_compresses(cwd):
     with Mongo(cwd) as server, server.client(compressors="zlib") as client:
         assert len(client.admin.command("listCommands")["commands"]) > 10

@@ -133,8 +133,18 @@ time_check_concern(struct call *c)
 			"BSON field '%s.readConcern' is the wrong type '%s', expected type "
 			"'object'",
 			c->command->name, bson_type_name(concern.type));
-	if (bson_find(concern.text, STR("level"), &v))
+	if (c->in_transaction && !c->starts)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "Only the first command in a transaction may specify a "
+				 "readConcern");
+	if (bson_find(concern.text, STR("level"), &v)) {
 		TRY(check_level(c, &v, &snapshot));
+		if (c->in_transaction && !snapshot && !str_eq(v.text, STR("local")) &&
+		    !str_eq(v.text, STR("majority")))
+			return call_fail(c, MONGO_INVALID_OPTIONS,
+					 "The readConcern level of a transaction must be either "
+					 "'local', 'majority' or 'snapshot'");
+	}
 	if (bson_find(concern.text, STR("afterClusterTime"), &v))
 		TRY(check_after(c, &v));
 	if (!bson_find(concern.text, STR("atClusterTime"), &v))

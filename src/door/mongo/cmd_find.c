@@ -228,6 +228,7 @@ find_keep(struct call *c, const struct find *f, struct str ns, int64_t *ret)
 	cursor->left = f->left;
 	cursor->stays = call_bool(c, FIND_STAYS, false);
 	cursor->has_session = c->lsid.ptr;
+	cursor->txn = c->txn ? c->number : -1;
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
 	*ret = cursor->id;
@@ -298,6 +299,15 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 	return STATUS_OK;
 }
 
+/* A cursor of a transaction is read in it, and others are not. */
+static bool
+is_of_transaction(const struct call *c, const struct cursor *cursor)
+{
+	return cursor->txn == (c->txn ? c->number : -1) &&
+	       (!c->txn || (cursor->has_session &&
+			    memcmp(cursor->session, c->lsid.ptr, sizeof(cursor->session)) == 0));
+}
+
 enum status
 mongo_run_get_more(struct call *c)
 {
@@ -319,6 +329,13 @@ mongo_run_get_more(struct call *c)
 	if (!cursor)
 		return call_fail(c, MONGO_CURSOR_NOT_FOUND, "cursor id %lld not found",
 				 (long long)id);
+	if (!is_of_transaction(c, cursor)) {
+		cursor_give(c->mongo, cursor);
+		return call_fail(c, MONGO_CURSOR_OF_OTHER,
+				 "Cannot run getMore on cursor %lld, which was created in another "
+				 "transaction, or outside of one",
+				 (long long)id);
+	}
 	status = more_run(c, cursor, &f, ns);
 	query_close(&f.query);
 	if (status == STATUS_OK && !f.ended)

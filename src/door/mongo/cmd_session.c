@@ -1,13 +1,13 @@
 /*
  * Sessions. A session is what its commands say: nothing is kept for one until a write that may be
- * sent again, or a cursor, belongs to it.
+ * sent again, a transaction or a cursor belongs to it.
  */
 #include "base/rand.h"
+#include "door/mongo/client.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/cursor.h"
 
 enum {
-	SESSION_ID_BYTES = 16,
 	UUID_SUBTYPE = 4,
 };
 
@@ -36,9 +36,16 @@ check_list(struct call *c)
 			 c->command->name, c->command->name, bson_type_name(c->first.type));
 }
 
-/* What belongs to the sessions of the list is their cursors. */
 static void
-end_cursors(struct call *c)
+end_session(struct call *c, struct str id)
+{
+	cursor_kill_session(c->mongo, id);
+	txns_end_session(&c->mongo->txns, id, str_from_cstr(c->client->user_name));
+}
+
+/* What belongs to the sessions of the list: their cursors, and transactions. */
+static void
+end_sessions(struct call *c)
 {
 	struct bson_element e;
 	struct bson_iter i;
@@ -46,8 +53,8 @@ end_cursors(struct call *c)
 
 	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);)
 		if (e.value.type == BSON_DOCUMENT && bson_find(e.value.text, STR("id"), &id) &&
-		    id.type == BSON_BINARY)
-			cursor_kill_session(c->mongo, id.text);
+		    id.type == BSON_BINARY && id.text.len == SESSION_ID_BYTES)
+			end_session(c, id.text);
 }
 
 enum status
@@ -60,7 +67,16 @@ enum status
 mongo_run_end_sessions(struct call *c)
 {
 	TRY(check_list(c));
-	end_cursors(c);
+	end_sessions(c);
+	return STATUS_OK;
+}
+
+/* Of all people: who is meant by a user or a pattern is not told apart. */
+enum status
+mongo_run_kill_all_sessions(struct call *c)
+{
+	TRY(check_list(c));
+	txns_end_session(&c->mongo->txns, STR(""), STR(""));
 	return STATUS_OK;
 }
 
@@ -68,6 +84,6 @@ enum status
 mongo_run_kill_sessions(struct call *c)
 {
 	TRY(check_list(c));
-	end_cursors(c);
+	end_sessions(c);
 	return STATUS_OK;
 }

@@ -243,6 +243,19 @@ read_number(struct call *c, const struct bson_value *v)
 	return STATUS_OK;
 }
 
+/* Clients say false of the one, and true of the other, or nothing. */
+static enum status
+read_flag(struct call *c, const struct bson_element *e, bool wanted, bool *ret)
+{
+	if (e->value.type != BSON_BOOL)
+		return arg_wrong_type(c, e->name, &e->value, ARG_BOOL);
+	if (e->value.truth != wanted)
+		return call_fail(c, MONGO_INVALID_OPTIONS, "Specifying %.*s=%s is not allowed.",
+				 STR_ARG(e->name), wanted ? "false" : "true");
+	*ret = true;
+	return STATUS_OK;
+}
+
 /* What a request says of its session has to fit together. */
 static enum status
 check_session(struct call *c)
@@ -250,10 +263,15 @@ check_session(struct call *c)
 	if (c->has_number && !c->lsid.ptr)
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 "Transaction number requires a session ID to also be specified");
-	if (bson_find(c->body, STR("autocommit"), NULL))
-		return call_fail(c, MONGO_ILLEGAL_OPERATION,
-				 "transactions of several commands are not there yet");
-	if (c->has_number && !(c->command->flags & COMMAND_RETRIES))
+	if (c->in_transaction && !c->has_number)
+		return call_fail(
+			c, MONGO_INVALID_OPTIONS,
+			"'autocommit' field requires a transaction number to also be specified");
+	if (c->starts && !c->in_transaction)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "'startTransaction' field requires 'autocommit' field to also be "
+				 "specified");
+	if (c->has_number && !c->in_transaction && !(c->command->flags & COMMAND_RETRIES))
 		return call_fail(c, MONGO_NOT_RETRYABLE,
 				 "txnNumber may only be provided for multi-document transactions "
 				 "and retryable write commands. autocommit:false was not provided, "
@@ -295,6 +313,10 @@ call_read_args(struct call *c)
 			TRY(read_lsid(c, &e.value));
 		else if (str_eq(e.name, STR("txnNumber")))
 			TRY(read_number(c, &e.value));
+		else if (str_eq(e.name, STR("autocommit")))
+			TRY(read_flag(c, &e, false, &c->in_transaction));
+		else if (str_eq(e.name, STR("startTransaction")))
+			TRY(read_flag(c, &e, true, &c->starts));
 		else if (arg_find(c->command, e.name) >= 0 || !is_generic(e.name))
 			TRY(arg_set(c, &e));
 	}

@@ -19,6 +19,7 @@
 struct call;
 struct mongo_client;
 struct mongo;
+struct txn;
 
 enum {
 	COMMAND_ARGS = 32, /* that a command has at most */
@@ -53,6 +54,8 @@ enum command_flags {
 	COMMAND_WRITES = 1 << 4,     /* it changes data */
 	COMMAND_PRIVATE = 1 << 5,    /* it is about passwords: currentOp does not show it */
 	COMMAND_RETRIES = 1 << 6,    /* a write that may be sent again, with its number (retry.h) */
+	COMMAND_IN_TRANSACTION = 1 << 7,   /* it may be one of a transaction (txn.h) */
+	COMMAND_ENDS_TRANSACTION = 1 << 8, /* commitTransaction, abortTransaction */
 };
 
 struct command {
@@ -85,6 +88,7 @@ struct call {
 	struct str lsid;                     /* the session's id; ptr NULL: none was sent */
 	bool has_number;                     /* txnNumber was sent */
 	bool in_transaction;                 /* autocommit: false */
+	bool starts;                         /* startTransaction */
 	int64_t number;                      /* txnNumber */
 	struct bson_builder *reply;
 	struct arena *arena;
@@ -94,6 +98,9 @@ struct call {
 	int code;                   /* MongoDB's, of the failure; 0: by the status */
 	struct fail_effect failing; /* what tests want to happen to it */
 	uint64_t version;           /* of the store, that it has seen or made; 0: none yet */
+	struct txn *txn;            /* the transaction that it belongs to; NULL: none */
+	bool spoils;     /* it has not failed, but its transaction must not be committed */
+	bool is_unknown; /* it has failed, and nobody knows whether it has committed */
 };
 
 /* The whole table (table.c). */

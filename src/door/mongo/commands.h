@@ -59,6 +59,11 @@ enum status mongo_run_start_session(struct call *c);
 enum status mongo_run_end_sessions(struct call *c);
 enum status mongo_run_refresh_sessions(struct call *c);
 enum status mongo_run_kill_sessions(struct call *c);
+enum status mongo_run_kill_all_sessions(struct call *c);
+
+/* txn.c */
+enum status mongo_run_commit_transaction(struct call *c);
+enum status mongo_run_abort_transaction(struct call *c);
 
 /* cmd_op.c */
 extern const struct arg args_current_op[];

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "door/mongo/mongo_int.h"
+#include "door/mongo/txn.h"
 
 /* ---- Caches of descriptions: one belongs to one fiber at a time ---- */
 
@@ -52,6 +53,10 @@ data_init(struct data *d, struct call *c, struct str ns, bool creates)
 void
 data_fini(struct data *d)
 {
+	struct txn *txn = d->call ? d->call->txn : NULL;
+
+	if (txn && d->is_there)
+		txn->events = d->plain.events;
 	catalog_db_unref(d->db);
 	d->db = NULL;
 	d->is_there = false;
@@ -68,7 +73,8 @@ enum status
 data_open(struct data *d, struct kv_tx *tx)
 {
 	struct mongo *m = d->call->mongo;
-	struct catalog_cache *cache = cache_take(m);
+	/* What a transaction has created nobody else may find in a cache before it is committed. */
+	struct catalog_cache *cache = d->call->txn ? NULL : cache_take(m);
 	struct err *err = &d->call->err;
 	struct err ignored = { 0 };
 	enum status status;
@@ -87,6 +93,8 @@ data_open(struct data *d, struct kv_tx *tx)
 		return err_set(err, status, "%s", ignored.text);
 	d->is_there = true;
 	plain_init(&d->plain, tx, d->db, 0, err);
+	if (d->call->txn)
+		d->plain.events = d->call->txn->events;
 	return STATUS_OK;
 }
 

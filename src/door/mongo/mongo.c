@@ -18,6 +18,7 @@
 enum {
 	SWEEP_PAUSE_MS = 5 * 60 * 1000,
 	SWEEP_MORE_MS = 100,
+	EXPIRE_PAUSE_MS = 1000,
 };
 
 struct mongo *
@@ -35,6 +36,7 @@ mongo_new(const struct mongo_config *config)
 	pthread_mutex_init(&m->caches_lock, NULL);
 	pthread_mutex_init(&m->cursors_lock, NULL);
 	fail_point_init(&m->fail);
+	txns_init(&m->txns);
 	m->swept = (struct buf)CATALOG_KEY_INIT;
 	m->stream = (struct net_stream_options){
 		.serve = mongo_serve,
@@ -51,6 +53,7 @@ mongo_free(struct mongo *m)
 		return;
 	assert(!m->clients);
 	cursors_fini(m);
+	txns_fini(&m->txns);
 	buf_release(&m->swept);
 	for (size_t i = 0; i < m->cache_count; i++)
 		catalog_cache_free(m->caches[i]);
@@ -70,6 +73,17 @@ sweep_sessions(void *arg, struct chore_turn *turn, struct err *err)
 	return session_sweep(m->config.store, old, &m->swept, &turn->more, err);
 }
 
+static enum status
+expire_transactions(void *arg, struct chore_turn *turn, struct err *err)
+{
+	struct mongo *m = arg;
+
+	(void)turn;
+	(void)err;
+	txns_expire(&m->txns);
+	return STATUS_OK;
+}
+
 void
 mongo_chores_add(struct mongo *m, struct chores *chores)
 {
@@ -81,6 +95,14 @@ mongo_chores_add(struct mongo *m, struct chores *chores)
 				   .unlisted = true,
 				   .pause_ms = SWEEP_PAUSE_MS,
 				   .more_ms = SWEEP_MORE_MS,
+			   });
+	chores_add(chores, &(struct chore){
+				   .name = "expire_mongo_transactions",
+				   .run = expire_transactions,
+				   .arg = m,
+				   .quick = true,
+				   .unlisted = true,
+				   .pause_ms = EXPIRE_PAUSE_MS,
 			   });
 }
 

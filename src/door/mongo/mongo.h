@@ -47,7 +47,10 @@ struct mongo *mongo_new(const struct mongo_config *config);
 /* After all connections have ended. NULL is fine. */
 void mongo_free(struct mongo *m);
 
-/* Adds the chore that removes what is stored of old sessions. The door outlives the registry. */
+/*
+ * Adds the chores that give up old transactions, and remove what is stored of old sessions. The
+ * door outlives the registry.
+ */
 struct chores;
 void mongo_chores_add(struct mongo *m, struct chores *chores);
 

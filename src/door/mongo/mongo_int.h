@@ -11,6 +11,7 @@
 #include "door/mongo/fail.h"
 #include "door/mongo/mongo.h"
 #include "door/mongo/settings.h"
+#include "door/mongo/txn.h"
 
 struct cursor;
 struct mongo_client;
@@ -38,6 +39,8 @@ struct mongo {
 	pthread_mutex_t caches_lock;
 	struct catalog_cache *caches[MONGO_CACHES];
 	size_t cache_count;
+
+	struct txns txns;
 
 	_Atomic uint64_t version; /* the newest of the store that a command has seen; 0: none */
 	struct buf swept;         /* where the chore of sessions goes on */

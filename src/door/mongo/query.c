@@ -2,6 +2,7 @@
 
 #include "door/mongo/client.h"
 #include "door/mongo/cluster_time.h"
+#include "door/mongo/txn.h"
 #include "loop/step.h"
 
 enum status
@@ -50,6 +51,21 @@ query_start(struct query *q)
 	return STATUS_OK;
 }
 
+/* In a transaction of several commands the query is read in that. */
+static enum status
+query_begin(struct query *q)
+{
+	struct call *c = q->call;
+
+	if (!c->txn)
+		return kv_begin(c->mongo->config.store, KV_TX_READ_ONLY, &q->tx);
+	TRY(txn_check(c));
+	q->tx = c->txn->tx;
+	q->shared = true;
+	q->reads = kv_reads_mark(q->tx);
+	return STATUS_OK;
+}
+
 /* Reads one document; STATUS_OK with `*ret_matches` false: it is none of those wanted. */
 static enum status
 query_step(struct query *q, struct str *ret, bool *ret_matches)
@@ -61,7 +77,7 @@ query_step(struct query *q, struct str *ret, bool *ret_matches)
 		return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
 	TRY(step_count(1));
 	if (!q->tx)
-		TRY(kv_begin(c->mongo->config.store, KV_TX_READ_ONLY, &q->tx));
+		TRY(query_begin(q));
 	if (!q->walks)
 		TRY(query_start(q));
 	arena_reset(q->arena, q->planned);
@@ -79,6 +95,8 @@ query_step(struct query *q, struct str *ret, bool *ret_matches)
 static enum status
 query_again(struct query *q, enum status status)
 {
+	if (q->shared)
+		return txn_explain(q->call, status);
 	if (!q->tx || q->call->code || q->tries == QUERY_TRIES)
 		return status;
 	query_stop(q);
@@ -122,7 +140,10 @@ query_close(struct query *q)
 		return;
 	plan_walk_close(&q->walk);
 	data_fini(&q->data);
-	kv_tx_free(q->tx);
+	if (q->shared)
+		kv_reads_forget(q->tx, q->reads);
+	else
+		kv_tx_free(q->tx);
 	buf_release(&q->place);
 	arena_free(q->arena);
 	*q = (struct query){ 0 };

@@ -36,6 +36,8 @@ struct query {
 	struct arena_mark compiled;
 	struct arena_mark planned;
 	struct kv_tx *tx;
+	bool shared;    /* it is that of a transaction of several commands */
+	uint64_t reads; /* of that one, before the query */
 	struct plan plan;
 	struct plan_walk walk;
 	bool walks;

@@ -7,6 +7,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/cluster_time.h"
 #include "door/mongo/command.h"
+#include "door/mongo/mongo_int.h"
 #include "loop/step.h"
 
 enum {
@@ -123,7 +124,7 @@ answer_restart(struct request *q)
 }
 
 static void
-answer_failure(struct request *q, int code, const char *text, const char *label)
+answer_failure(struct request *q, int code, const char *text)
 {
 	char name[32];
 
@@ -133,11 +134,6 @@ answer_failure(struct request *q, int code, const char *text, const char *label)
 	bson_put_string(&q->reply, STR("errmsg"), str_from_cstr(text));
 	bson_put_int32(&q->reply, STR("code"), code);
 	bson_put_string(&q->reply, STR("codeName"), str_from_cstr(mongo_code_name(code, name)));
-	if (label) {
-		bson_begin_array(&q->reply, STR("errorLabels"));
-		bson_put_string(&q->reply, STR(""), str_from_cstr(label));
-		bson_end(&q->reply);
-	}
 }
 
 /* Ends the answer and writes it, unless the client wants none. */
@@ -193,21 +189,37 @@ run_command(struct call *c)
 	TRY(check_rights(c));
 	TRY(time_check_concern(c));
 	TRY(fail_begin(c));
+	TRY(txn_enter(c));
 	mongo_client_begin_op(c->client, c->command->name, c->db, c->collection);
 	status = c->command->run(c);
 	mongo_client_end_op(c->client);
+	txn_leave(c, status);
 	return status;
 }
 
-/* A label that tells drivers that a write may be sent again; NULL: none. */
-static const char *
-label_of(const struct call *c, int code)
+/* Labels tell drivers what they may send again: this command, or the whole transaction. */
+static void
+put_labels(struct request *q, const struct call *c, int code)
 {
-	bool writes = c->command && c->command->flags & COMMAND_WRITES;
+	bool gone = mongo_code_is_passing(code);
+	bool ends = c->command->flags & COMMAND_ENDS_TRANSACTION;
+	bool transient = c->in_transaction &&
+			 (code == MONGO_WRITE_CONFLICT || code == MONGO_NO_SUCH_TRANSACTION ||
+			  code == MONGO_TRANSACTION_EXPIRED || (gone && !ends));
+	bool retryable = gone && c->has_number &&
+			 (ends || (!c->in_transaction && c->command->flags & COMMAND_WRITES));
 
-	if (writes && c->has_number && !c->failing.labels.ptr && mongo_code_is_passing(code))
-		return "RetryableWriteError";
-	return NULL;
+	/* A test may say which ones there are. */
+	if (c->failing.labels.ptr || (!transient && !retryable && !c->is_unknown))
+		return;
+	bson_begin_array(&q->reply, STR("errorLabels"));
+	if (transient)
+		bson_put_string(&q->reply, STR(""), STR("TransientTransactionError"));
+	if (c->is_unknown)
+		bson_put_string(&q->reply, STR(""), STR("UnknownTransactionCommitResult"));
+	if (retryable)
+		bson_put_string(&q->reply, STR(""), STR("RetryableWriteError"));
+	bson_end(&q->reply);
 }
 
 static void
@@ -224,12 +236,11 @@ answer_call(struct request *q, struct call *c, enum status status)
 	if (status == STATUS_OK) {
 		c->again = false;
 		answer_failure(q, MONGO_BSON_TOO_LARGE,
-			       "the answer is larger than a message may be (MONGO_REPLY_BYTES)",
-			       NULL);
+			       "the answer is larger than a message may be (MONGO_REPLY_BYTES)");
 		return;
 	}
-	answer_failure(q, code, c->err.text[0] ? c->err.text : status_name(status),
-		       label_of(c, code));
+	answer_failure(q, code, c->err.text[0] ? c->err.text : status_name(status));
+	put_labels(q, c, code);
 	fail_put(c);
 	time_put(c);
 }
@@ -295,7 +306,7 @@ serve_msg(struct request *q)
 
 	if (check_documents(&q->msg, &err) != STATUS_OK) {
 		answer_begin(q, 0);
-		answer_failure(q, MONGO_INVALID_BSON, err.text, NULL);
+		answer_failure(q, MONGO_INVALID_BSON, err.text);
 		answer_send(q, q->msg.flags & WIRE_MORE_TO_COME);
 		return;
 	}
@@ -308,7 +319,7 @@ serve_msg(struct request *q)
 	answer_begin(q, 0);
 	err_set(&err, STATUS_NOT_FOUND, "no such command: '%.*s'",
 		(int)(first.name.len < 100 ? first.name.len : 100), first.name.ptr);
-	answer_failure(q, MONGO_COMMAND_NOT_FOUND, err.text, NULL);
+	answer_failure(q, MONGO_COMMAND_NOT_FOUND, err.text);
 	answer_send(q, q->msg.flags & WIRE_MORE_TO_COME);
 }
 
@@ -336,7 +347,7 @@ serve_query(struct request *q, struct str message)
 		"Unsupported OP_QUERY command: %.*s. The client driver may require an upgrade. For "
 		"more details see https://dochub.mongodb.org/core/legacy-opcode-removal",
 		(int)(first.name.len < 100 ? first.name.len : 100), first.name.ptr);
-	answer_failure(q, MONGO_UNSUPPORTED_OP_QUERY, err.text, NULL);
+	answer_failure(q, MONGO_UNSUPPORTED_OP_QUERY, err.text);
 	answer_send(q, false);
 	return STATUS_OK;
 }
@@ -378,7 +389,7 @@ serve_message(struct mongo_client *c, struct str message)
 		return STATUS_INVALID;
 	q.msg = (struct wire_msg){ 0 };
 	answer_begin(&q, 0);
-	answer_failure(&q, error.code, error.text, NULL);
+	answer_failure(&q, error.code, error.text);
 	answer_send(&q, false);
 	return STATUS_OK;
 }

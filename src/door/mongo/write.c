@@ -130,6 +130,7 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 
 	w->now.ends = w->ordered;
 	w->now.errors++;
+	w->call->spoils = true;
 	bson_builder_init(&b, &w->errors);
 	bson_begin(&b);
 	bson_put_int32(&b, STR("index"), (int32_t)w->now.index);

@@ -1,0 +1,94 @@
+/*
+ * Transactions of several commands: startTransaction in the first one, then commitTransaction or
+ * abortTransaction. Each is one transaction of the store, which lies in the memory of this process
+ * between its commands and is used by one command at a time, through any connection.
+ *
+ * Its commit writes the session's row (session.h) with all the rest, so what became of a commit
+ * whose answer was lost can be told by any process, and after a crash. One that nobody uses is
+ * given up after TXN_LIFE_MS, or TXN_LIFE_SHARED_MS on a cluster, which keeps no version for
+ * longer.
+ *
+ * Reads are those of a snapshot, and make no conflict. A document that is written, and that
+ * somebody else has written since the transaction began, makes the commit fail with WriteConflict.
+ *
+ * Threading: any thread.
+ */
+#ifndef FROND_DOOR_MONGO_TXN_H
+#define FROND_DOOR_MONGO_TXN_H
+
+#include <pthread.h>
+
+#include "door/mongo/command.h"
+#include "door/mongo/session.h"
+#include "kv/kv.h"
+
+enum {
+	TXN_LIFE_MS = 60 * 1000,
+	TXN_LIFE_SHARED_MS = 5 * 1000,
+	TXN_OPEN_MOST = 1000,   /* that are open in the process */
+	TXN_KNOWN_MOST = 10000, /* those included of which only the end is known */
+	TXN_BUCKETS = 1024,
+	TXN_USER_BYTES = 257,
+};
+
+enum txn_state {
+	TXN_OPEN,
+	TXN_COMMITTED,
+	TXN_ABORTED,
+	TXN_UNKNOWN, /* nobody has told yet whether it was committed; the session's row knows */
+};
+
+/* The latest transaction of a session. */
+struct txn {
+	uint8_t session[SESSION_ID_BYTES];
+	char user[TXN_USER_BYTES];
+
+	/* The list's lock; what is open and busy is its command's. */
+	struct txn *next;
+	int64_t number;
+	enum txn_state state;
+	bool busy;
+	bool doomed; /* somebody has ended its session while it was busy */
+	uint64_t used_ns;
+
+	/* While it is open. */
+	uint64_t until_ns;
+	struct kv_tx *tx;
+	struct session_row row; /* of the session before it, without results */
+	unsigned events;        /* that it has logged */
+};
+
+/* All of the process. */
+struct txns {
+	pthread_mutex_t lock;
+	struct txn *buckets[TXN_BUCKETS];
+	size_t count;
+	size_t open;
+};
+
+void txns_init(struct txns *all);
+void txns_fini(struct txns *all);
+/* Gives up those whose time is over, and forgets those that have ended long ago. */
+void txns_expire(struct txns *all);
+/* The session's transaction is given up. An empty `id`: those of all sessions. */
+void txns_end_session(struct txns *all, struct str id, struct str user);
+/* How long one lasts. */
+uint64_t txn_life_ms(const struct kv_store *store);
+
+/*
+ * In front of a command: finds its transaction or begins it, and sets c->txn. A commit or abort of
+ * one that is not open here is left to its handler.
+ */
+MUST_USE enum status txn_enter(struct call *c);
+/* Behind it. Where the command has failed, the transaction is given up. */
+void txn_leave(struct call *c, enum status status);
+
+/* For whoever reads in the call's transaction without a body: fails where its time is over. */
+MUST_USE enum status txn_check(struct call *c);
+/* What a failure of the store means for a transaction: explains it in MongoDB's words. */
+MUST_USE enum status txn_explain(struct call *c, enum status status);
+
+/* Runs a body in the call's transaction. */
+MUST_USE enum status txn_run(struct call *c, kv_body *body, void *arg);
+
+#endif

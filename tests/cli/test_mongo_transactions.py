@@ -1,0 +1,325 @@
+"""Transactions of several commands through MongoDB's door."""
+
+import random
+import re
+import signal
+import threading
+
+from harness import Server, contains, equal, main, ok, test
+from mongo import Client, Failure, Int64
+
+
+class Mongo(Server):
+    def __init__(self, cwd, *options, **kwargs):
+        (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
+        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
+                                  self.read_log()).group(1))
+
+    def client(self, **kwargs):
+        return Client(self.port, **kwargs)
+
+
+class Session:
+    """A session and its transactions, each numbered anew."""
+
+    next = 0
+
+    def __init__(self, client, id=None):
+        Session.next += 1
+        self.client = client
+        self.id = id or Session.next.to_bytes(16, "big")
+        self.number = 0
+        self.begins = False
+
+    def start(self):
+        self.number += 1
+        self.begins = True
+        return self
+
+    def members(self):
+        more = {"lsid": {"id": self.id}, "txnNumber": Int64(self.number), "autocommit": False}
+        if self.begins:
+            more["startTransaction"] = True
+            self.begins = False
+        return more
+
+    def __call__(self, document, db="d"):
+        return self.client({**document, **self.members()}, db)
+
+    def fails(self, document, db="d"):
+        return self.client.fails({**document, **self.members()}, db)
+
+    def commit(self):
+        return self({"commitTransaction": 1}, "admin")
+
+    def abort(self):
+        return self({"abortTransaction": 1}, "admin")
+
+    # What transactions are made of.
+    def insert(self, *documents, collection="c"):
+        return self({"insert": collection, "documents": list(documents)})
+
+    def replace(self, id, document, collection="c"):
+        return self({"update": collection, "updates": [{"q": {"_id": id}, "u": document}]})
+
+    def find(self, id=None, collection="c"):
+        return self({"find": collection, "filter": {} if id is None else {"_id": id}})["cursor"]["firstBatch"]
+
+
+def documents(client, collection="c", db="d"):
+    return client({"find": collection}, db)["cursor"]["firstBatch"]
+
+
+@test
+def a_transaction_is_seen_when_it_is_committed(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": 1, "a": 1}, {"_id": 2}]}, "d")
+        s = Session(c).start()
+        equal(s.insert({"_id": 3})["n"], 1)
+        equal(s.replace(1, {"a": 2})["nModified"], 1)
+        equal(s({"delete": "c", "deletes": [{"q": {"_id": 2}, "limit": 1}]})["n"], 1)
+        s.insert({"_id": 1}, collection="other")
+        # It sees what it has done, and nobody else does.
+        equal(s.find(), [{"_id": 1, "a": 2}, {"_id": 3}])
+        equal(documents(c), [{"_id": 1, "a": 1}, {"_id": 2}])
+        equal(documents(c, "other"), [])
+        answer = s.commit()
+        assert answer["operationTime"]
+        equal(documents(c), [{"_id": 1, "a": 2}, {"_id": 3}])
+        equal(documents(c, "other"), [{"_id": 1}])
+        # Again is fine, and changes nothing.
+        s.commit()
+        equal(s.fails({"find": "c"})["code"], 256)
+        equal(s.fails({"abortTransaction": 1}, "admin")["code"], 256)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def a_transaction_that_is_aborted_leaves_nothing(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": 1}]}, "d")
+        s = Session(c).start()
+        s.insert({"_id": 2})
+        s({"create": "made"})
+        s.insert({"_id": 1}, collection="also")
+        s.abort()
+        equal(documents(c), [{"_id": 1}])
+        names = c({"listCollections": 1}, "d")["cursor"]["firstBatch"]
+        equal([n["name"] for n in names], ["c"])
+        failure = s.fails({"find": "c"})
+        equal((failure["code"], failure["codeName"], failure["errorLabels"]),
+              (251, "NoSuchTransaction", ["TransientTransactionError"]))
+        equal(s.fails({"commitTransaction": 1}, "admin")["code"], 251)
+        # The same session goes on with the next number.
+        s.start().insert({"_id": 3})
+        s.commit()
+        equal(len(documents(c)), 2)
+
+
+@test
+def a_snapshot_does_not_move(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": i} for i in range(300)]}, "d")
+        s = Session(c).start()
+        cursor = s({"find": "c", "batchSize": 100, "readConcern": {"level": "snapshot"}})["cursor"]
+        c({"delete": "c", "deletes": [{"q": {}, "limit": 0}]}, "d")
+        seen = cursor["firstBatch"]
+        while cursor["id"]:
+            # Outside of the transaction its cursor is nobody's.
+            equal(c.fails({"getMore": Int64(cursor["id"]), "collection": "c"}, "d")["code"], 50740)
+            cursor = s({"getMore": Int64(cursor["id"]), "collection": "c", "batchSize": 100})["cursor"]
+            seen += cursor["nextBatch"]
+        equal(len(seen), 300)
+        s.commit()
+        equal(documents(c), [])
+
+
+@test
+def of_two_that_write_the_same_the_first_wins(cwd):
+    with Mongo(cwd) as server, server.client() as c, server.client() as d:
+        c({"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2, "n": 0}]}, "d")
+        one, two = Session(c).start(), Session(d).start()
+        one.replace(1, {"n": 1})
+        two.replace(1, {"n": 2})
+        one.commit()
+        failure = two.fails({"commitTransaction": 1}, "admin")
+        equal((failure["code"], failure["codeName"], failure["errorLabels"]),
+              (112, "WriteConflict", ["TransientTransactionError"]))
+        equal(two.fails({"commitTransaction": 1}, "admin")["code"], 251)
+        equal(documents(c)[0], {"_id": 1, "n": 1})
+        # Different documents are no conflict, nor is a document that was only read.
+        one.start().replace(1, {"n": 3})
+        two.start().find(1)
+        two.replace(2, {"n": 4})
+        one.commit()
+        two.commit()
+        equal(documents(c), [{"_id": 1, "n": 3}, {"_id": 2, "n": 4}])
+        # Both add the same document, or make the same collection.
+        for collection in ("c", "new"):
+            one.start().insert({"_id": 9}, collection=collection)
+            two.start().insert({"_id": 9}, collection=collection)
+            two.commit()
+            equal(one.fails({"commitTransaction": 1}, "admin")["code"], 112)
+
+
+@test
+def a_statement_that_fails_ends_the_transaction(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": 1}]}, "d")
+        s = Session(c).start()
+        s.insert({"_id": 2})
+        equal(s.insert({"_id": 1})["writeErrors"][0]["code"], 11000)
+        equal(s.fails({"commitTransaction": 1}, "admin")["code"], 251)
+        equal(documents(c), [{"_id": 1}])
+        s.start().insert({"_id": 2})
+        equal(s.fails({"find": "c", "skip": -1})["code"], 2)
+        equal(s.fails({"find": "c"})["code"], 251)
+
+
+@test
+def what_a_request_says_of_its_transaction_has_to_fit(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        lsid = {"lsid": {"id": bytes(16)}}
+        number = {"txnNumber": Int64(5)}
+        for more, code in (({"autocommit": False}, 72), ({**lsid, "autocommit": False}, 72),
+                           ({**lsid, **number, "startTransaction": True}, 72),
+                           ({**lsid, **number, "autocommit": True}, 72),
+                           ({**lsid, **number, "autocommit": False, "startTransaction": False}, 72),
+                           ({**lsid, **number, "autocommit": False}, 251),
+                           ({**lsid, **number, "autocommit": 1}, 14)):
+            equal(c.fails({"find": "c", **more}, "d")["code"], code)
+        s = Session(c)
+        s.number = 4
+        s.start().insert({"_id": 1})
+        equal(s.fails({"count": "c"})["code"], 263)
+        equal(s.fails({"drop": "c"})["code"], 263)
+        equal(s.fails({"find": "c", "readConcern": {"level": "local"}})["code"], 72)
+        # It goes on all the same: these were not commands of it.
+        s.begins = True
+        equal(s.fails({"find": "c"})["code"], 50911)
+        equal(c.fails({"commitTransaction": 1})["code"], 125)
+        s.commit()
+        old = Session(c, s.id)
+        equal(old.start().fails({"find": "c"})["code"], 225)
+        # Its number cannot be used for a write that may be sent again either.
+        write = {"insert": "c", "documents": [{"_id": 2}], "lsid": {"id": s.id}}
+        equal(c.fails({**write, "txnNumber": Int64(4)}, "d")["code"], 225)
+        equal(c.fails({**write, "txnNumber": Int64(5)}, "d")["code"], 217)
+        equal(c({**write, "txnNumber": Int64(6)}, "d")["n"], 1)
+        s.number = 5
+        equal(s.start().fails({"find": "c"})["code"], 225)
+
+
+@test
+def a_session_that_ends_takes_its_transaction_along(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        for end in ({"endSessions": [{"id": b"0123456789abcdef"}]}, {"killSessions": [{"id": b"0123456789abcdef"}]},
+                    {"killAllSessions": []}):
+            s = Session(c, b"0123456789abcdef")
+            s.number = Session.next * 10
+            s.start().insert({"_id": 1})
+            c(end)
+            equal(s.fails({"commitTransaction": 1}, "admin")["code"], 251)
+        # A newer number does so, too.
+        s.start().insert({"_id": 1})
+        s.start().insert({"_id": 2})
+        s.commit()
+        equal(documents(c), [{"_id": 2}])
+
+
+@test
+def a_large_transaction_is_refused(cwd):
+    with Mongo(cwd) as server, server.client(timeout=120) as c:
+        c({"create": "c"}, "d")
+        s = Session(c).start()
+        code = None
+        for i in range(20):
+            try:
+                s.insert({"_id": i, "text": "x" * 900000})
+            except Failure as failure:
+                code = failure.code
+                break
+        else:
+            code = s.fails({"commitTransaction": 1}, "admin")["code"]
+        equal(code, 257)
+        equal(documents(c), [])
+
+
+@test
+def a_commit_is_told_after_a_crash(cwd):
+    """The server is killed behind the commit, whose answer is not read: the repeat tells what became of it,
+    and the documents agree."""
+    dice = random.Random(11)
+    server = Mongo(cwd)
+    c = server.client()
+    committed, first = 0, True
+    try:
+        for round in range(8):
+            s = Session(c, bytes([round] * 16)).start()
+            for i in range(3):
+                s.insert({"_id": round * 10 + i})
+            told = {"commitTransaction": 1, "$db": "admin", **s.members()}
+            c.send(told)
+            if dice.random() < 0.5:
+                c.read()
+            server.process.send_signal(signal.SIGKILL)
+            server.process.wait()
+            c.close()
+            server = Mongo(cwd)
+            c = server.client()
+            s.client = c
+            try:
+                s.commit()
+                committed += 1
+                expected = 3
+            except Failure as failure:
+                equal((failure.code, failure.answer["errorLabels"]), (251, ["TransientTransactionError"]))
+                expected = 0
+            found = [d for d in documents(c) if d["_id"] // 10 == round]
+            equal(len(found), expected)
+        assert committed >= 1
+    finally:
+        c.close()
+        server.process.kill()
+        server.process.wait()
+
+
+@test
+def sums_stay_where_many_transfer(cwd):
+    """Accounts, and threads that move money between two of them, each try in a transaction."""
+    accounts, threads, transfers = 6, 4, 25
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": i, "n": 100} for i in range(accounts)]}, "d")
+        conflicts, broken = [], []
+
+        def move(seed):
+            dice = random.Random(seed)
+            with server.client(timeout=60) as own:
+                s = Session(own, bytes([seed + 100] * 16))
+                for _ in range(transfers):
+                    while True:
+                        a, b = dice.sample(range(accounts), 2)
+                        try:
+                            s.start()
+                            all_of_them = s.find()
+                            if sum(d["n"] for d in all_of_them) != accounts * 100:
+                                broken.append(all_of_them)
+                            s.replace(a, {"n": all_of_them[a]["n"] - 1})
+                            s.replace(b, {"n": all_of_them[b]["n"] + 1})
+                            s.commit()
+                            break
+                        except Failure as failure:
+                            equal((failure.code, failure.answer["errorLabels"]),
+                                  (112, ["TransientTransactionError"]))
+                            conflicts.append(a)
+        running = [threading.Thread(target=move, args=(i,)) for i in range(threads)]
+        for t in running:
+            t.start()
+        for t in running:
+            t.join()
+        equal(broken, [])
+        equal(sum(d["n"] for d in documents(c)), accounts * 100)
+
+
+main()
