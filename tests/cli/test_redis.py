@@ -332,6 +332,31 @@ def a_transaction_is_all_or_nothing(cwd):
 
 
 @test
+def what_sets_have_already_is_no_change(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as other:
+        c("SADD", "s", "a", "b")
+        c("SADD", "t", "a")
+        c("ZADD", "z", "1", "a", "0", "zero")
+        c("WATCH", "s", "t", "z")
+        equal(other("SADD", "s", "a", "b", "a"), 0)
+        equal(other("SMOVE", "s", "u", "nothing"), 0)
+        equal(other("ZADD", "z", "CH", "1", "a", "-0", "zero"), 0)
+        other("MULTI"), other("SADD", "t", "a"), other("EXEC")
+        equal([c("MULTI"), c("PING"), c("EXEC")], ["OK", "QUEUED", ["PONG"]])
+        for words in (("SADD", "s", "a", "c"), ("ZADD", "z", "2", "a", "1", "a"),
+                      ("SMOVE", "s", "t", "c")):
+            c("WATCH", "s", "z")
+            other(*words)
+            equal([c("MULTI"), c("PING"), c("EXEC")], ["OK", "QUEUED", None])
+        c("WATCH", "t")
+        equal(other("SMOVE", "s", "t", "a"), 1)
+        equal([c("MULTI"), c("PING"), c("EXEC")], ["OK", "QUEUED", ["PONG"]])
+        equal([c("SMEMBERS", "s"), c("SCARD", "t"), c("ZSCORE", "z", "a"), c("ZSCORE", "z", "zero")],
+              [[b"b"], 2, b"1", b"0"])
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
 def a_script_is_one_transaction(cwd):
     script = "redis.call('SET', KEYS[1], ARGV[1]); return {redis.call('GET', KEYS[1]), 1.9, true}"
     with Redis(cwd) as server, server.client() as c, server.client() as sub:

@@ -227,7 +227,8 @@ MUST_USE enum status timed_members_get(struct timed_item *item, struct timed_mem
  * Adds members or gives them values (scores), and makes the item, of that type, if it is not there;
  * it then never expires. A point read each, side by side: `found` tells who was there. A name may
  * be there twice: the later one counts, and finds the former. A member of a hash expires at its
- * `expires_ms`; 0: with the item.
+ * `expires_ms`; 0: with the item. What a set has already, a sorted set with the same score, is not
+ * written: a put of nothing else changes nothing, not even the item's version.
  */
 MUST_USE enum status timed_members_put(struct timed_item *item, enum timed_type type,
 				       struct timed_member *members, size_t count);

@@ -175,6 +175,18 @@ member_write_order(struct timed_item *item, const struct timed_member *member, b
 	return timed_zset_insert(item, member->name, member->score);
 }
 
+/* True if a put changes nothing: a set has the member, a sorted set has it with that score. */
+static bool
+member_stays(const struct timed_item *item, const struct timed_member *member)
+{
+	uint8_t was[TIMED_SCORE_BYTES], is[TIMED_SCORE_BYTES];
+
+	timed_score_put(member->old_score, was);
+	timed_score_put(member->score, is);
+	return item->type == TIMED_SET ||
+	       (item->type == TIMED_ZSET && memcmp(was, is, sizeof(is)) == 0);
+}
+
 /* Writes one member. `twin`: the one that was given before it, under the same name; or NULL. */
 static enum status
 member_put(struct timed_item *item, struct timed_member *member, const struct timed_member *twin,
@@ -193,7 +205,10 @@ member_put(struct timed_item *item, struct timed_member *member, const struct ti
 		TRY(member_take(item, stored, &old));
 	member->found = old.found;
 	member->old_score = old.score;
+	if (there && member_stays(item, member))
+		return STATUS_OK;
 	*added += !there;
+	TRY(timed_item_touch(item));
 	TRY(member_write_order(item, member, there));
 	TRY(member_write(item, key, member));
 	return old.expires_ms || member->expires_ms
@@ -245,10 +260,10 @@ timed_members_put(struct timed_item *item, enum timed_type type, struct timed_me
 		TRY(check_member(item, &members[i]));
 	if (!count)
 		return STATUS_OK;
-	TRY(timed_write_begin(item->t));
 	TRY(members_begin(item, type, members, count, &r));
 	TRY(members_twins(item, members, count, &twins));
-	TRY(timed_item_touch(item));
+	if (item->type == TIMED_HASH)
+		TRY(timed_item_touch(item));
 	TRY(members_note_dues(item, members, count));
 	for (size_t i = 0; i < count; i++)
 		TRY(member_put(item, &members[i], twins[i] == i ? NULL : &members[twins[i]],
