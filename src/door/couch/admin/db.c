@@ -200,6 +200,7 @@ couch_db_delete(struct couch_req *r)
 enum status
 couch_db_info_write(struct kv_tx *tx, const struct catalog_db *db, struct buf *out)
 {
+	const struct index_set *indexes = index_set_of(db);
 	struct rev_db_info info;
 	struct rev_sizes sizes;
 	uint64_t bytes, entries = 0;
@@ -209,13 +210,13 @@ couch_db_info_write(struct kv_tx *tx, const struct catalog_db *db, struct buf *o
 	sizes = (struct rev_sizes){ bytes, bytes };
 	if (rev_db_is_partitioned(db))
 		TRY(rev_partitions_sizes(tx, db, &sizes));
-	if (index_set_of(db))
+	if (indexes)
 		TRY(index_total_count(tx, db, &entries));
 	buf_append_cstr(out, "{\"db_name\":");
 	json_write_str(out, db->name);
-	if (index_set_of(db))
+	if (indexes)
 		buf_printf(out, ",\"indexes\":{\"count\":%zu,\"entries\":%llu}",
-			   index_set_of(db)->kept_count, (unsigned long long)entries);
+			   indexes->kept_count, (unsigned long long)entries);
 	buf_append_cstr(out, ",\"purge_seq\":\"");
 	if (catalog_seq_cmp(&info.purge_seq, &(struct catalog_seq){ { 0 } }) == 0)
 		buf_append_byte(out, '0');
