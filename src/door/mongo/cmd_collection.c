@@ -1,9 +1,11 @@
 /* Collections and databases: making, dropping, renaming, listing and measuring them. */
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
+#include "door/mongo/index.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/query.h"
 #include "door/mongo/run.h"
+#include "index/engine/scan.h"
 
 enum {
 	LIST_FILTER,
@@ -66,6 +68,7 @@ struct one {
 	struct str to;
 	bool drops_target;
 	bool was_there;
+	size_t indexes;
 };
 
 static enum status
@@ -129,6 +132,7 @@ drop_body(struct kv_tx *tx, void *arg)
 	o->was_there = o->data.is_there;
 	if (!o->was_there)
 		return STATUS_OK;
+	o->indexes = index_count_all(o->data.db);
 	return catalog_delete(tx, CATALOG_SPACE_MONGO, o->data.ns, &o->data.call->err);
 }
 
@@ -140,7 +144,7 @@ mongo_run_drop(struct call *c)
 	TRY(one_run(c, &o, drop_body));
 	if (!o.was_there)
 		return STATUS_OK;
-	bson_put_int32(c->reply, STR("nIndexesWas"), 1);
+	bson_put_int32(c->reply, STR("nIndexesWas"), (int32_t)o.indexes);
 	bson_put_string(c->reply, STR("ns"), o.data.ns);
 	return STATUS_OK;
 }
@@ -192,7 +196,32 @@ struct figures {
 	bool was_there;
 	uint64_t count;
 	uint64_t bytes;
+	bool measures; /* indexes, too */
+	struct figure {
+		struct str name;
+		uint64_t bytes;
+	} indexes[INDEX_LIST];
+	size_t index_count; /* without that of `_id` */
 };
+
+static enum status
+measure_indexes(struct kv_tx *tx, struct figures *f)
+{
+	const struct index_def *def;
+	uint64_t entries;
+
+	for (f->index_count = 0;
+	     f->index_count < INDEX_LIST && (def = index_at(f->data.db, f->index_count)) != NULL;
+	     f->index_count++) {
+		struct figure *figure = &f->indexes[f->index_count];
+
+		figure->name = arena_dup(f->data.call->arena, def->name);
+		if (!figure->name.ptr)
+			return STATUS_LIMIT;
+		TRY(index_measure(tx, f->data.db, def, &entries, &figure->bytes));
+	}
+	return STATUS_OK;
+}
 
 static enum status
 figures_body(struct kv_tx *tx, void *arg)
@@ -200,11 +229,14 @@ figures_body(struct kv_tx *tx, void *arg)
 	struct figures *f = arg;
 
 	f->count = f->bytes = 0;
+	f->index_count = 0;
 	TRY(data_begin(&f->data, tx));
 	f->was_there = f->data.is_there;
 	if (!f->data.is_there)
 		return STATUS_OK;
 	TRY(catalog_db_bytes(tx, f->data.db, &f->bytes));
+	if (f->measures)
+		TRY(measure_indexes(tx, f));
 	return plain_count(&f->data.plain, &f->count);
 }
 
@@ -280,7 +312,8 @@ enum status
 mongo_run_coll_stats(struct call *c)
 {
 	int64_t scale = call_i64(c, STATS_SCALE, 1);
-	struct figures f = { 0 };
+	struct figures f = { .measures = true };
+	uint64_t total = 0;
 
 	if (scale <= 0)
 		return call_fail(c, MONGO_BAD_VALUE, "scale has to be a number greater than 0");
@@ -292,11 +325,15 @@ mongo_run_coll_stats(struct call *c)
 		bson_put_int64(c->reply, STR("avgObjSize"), (int64_t)(f.bytes / f.count));
 	bson_put_int64(c->reply, STR("storageSize"), (int64_t)f.bytes / scale);
 	bson_put_bool(c->reply, STR("capped"), false);
-	bson_put_int32(c->reply, STR("nindexes"), 1);
-	bson_put_int64(c->reply, STR("totalIndexSize"), 0);
+	for (size_t i = 0; i < f.index_count; i++)
+		total += f.indexes[i].bytes;
+	bson_put_int32(c->reply, STR("nindexes"), (int32_t)f.index_count + 1);
+	bson_put_int64(c->reply, STR("totalIndexSize"), (int64_t)total / scale);
 	bson_put_int64(c->reply, STR("totalSize"), (int64_t)f.bytes / scale);
 	bson_begin_document(c->reply, STR("indexSizes"));
 	bson_put_int64(c->reply, STR("_id_"), 0);
+	for (size_t i = 0; i < f.index_count; i++)
+		bson_put_int64(c->reply, f.indexes[i].name, (int64_t)f.indexes[i].bytes / scale);
 	bson_end(c->reply);
 	bson_put_int64(c->reply, STR("scaleFactor"), scale);
 	return STATUS_OK;
@@ -357,19 +394,6 @@ walk_collections(struct call *c, struct str prefix, take_collection *take, void 
 	return status;
 }
 
-/* The index by _id, which every collection has. */
-static void
-put_id_index(struct call *c, struct str name)
-{
-	bson_begin_document(c->reply, name);
-	bson_put_int32(c->reply, STR("v"), 2);
-	bson_begin_document(c->reply, STR("key"));
-	bson_put_int32(c->reply, STR("_id"), 1);
-	bson_end(c->reply);
-	bson_put_string(c->reply, STR("name"), STR("_id_"));
-	bson_end(c->reply);
-}
-
 static enum status
 put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 {
@@ -394,7 +418,7 @@ put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 				str_of(db->uuid, sizeof(db->uuid)));
 		bson_end(c->reply);
 		catalog_db_unref(db);
-		put_id_index(c, STR("idIndex"));
+		index_put_id(c->reply, STR("idIndex"));
 	}
 	bson_end(c->reply);
 	return STATUS_OK;
@@ -434,27 +458,6 @@ mongo_run_list_collections(struct call *c)
 	bson_put_string(c->reply, STR("ns"), ns);
 	bson_begin_array(c->reply, STR("firstBatch"));
 	TRY(walk_collections(c, prefix, put_collection, given ? &wanted : NULL));
-	bson_end(c->reply);
-	bson_end(c->reply);
-	return STATUS_OK;
-}
-
-enum status
-mongo_run_list_indexes(struct call *c)
-{
-	struct figures f = { 0 };
-	struct str ns;
-
-	TRY(data_ns(c, &ns));
-	TRY(figures_read(c, &f));
-	if (!f.was_there)
-		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s",
-				 STR_ARG(ns));
-	bson_begin_document(c->reply, STR("cursor"));
-	bson_put_int64(c->reply, STR("id"), 0);
-	bson_put_string(c->reply, STR("ns"), ns);
-	bson_begin_array(c->reply, STR("firstBatch"));
-	put_id_index(c, STR(""));
 	bson_end(c->reply);
 	bson_end(c->reply);
 	return STATUS_OK;

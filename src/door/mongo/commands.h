@@ -101,8 +101,14 @@ enum status mongo_run_rename(struct call *c);
 enum status mongo_run_count(struct call *c);
 enum status mongo_run_coll_stats(struct call *c);
 enum status mongo_run_list_collections(struct call *c);
-enum status mongo_run_list_indexes(struct call *c);
 enum status mongo_run_list_databases(struct call *c);
 enum status mongo_run_drop_database(struct call *c);
+
+/* cmd_index.c */
+extern const struct arg args_create_indexes[];
+extern const struct arg args_drop_indexes[];
+enum status mongo_run_create_indexes(struct call *c);
+enum status mongo_run_drop_indexes(struct call *c);
+enum status mongo_run_list_indexes(struct call *c);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "door/mongo/client.h"
+#include "door/mongo/index.h"
 #include "door/mongo/run.h"
 
 /* Counts the statements, which have limits, and looks that each is a document. */
@@ -122,9 +123,13 @@ writing_run(struct writing *w, kv_body *page, enum status (*before)(struct writi
 
 /* ---- What statements have to say ---- */
 
-/* Notes the failure of a statement; `id` is that of a duplicate key, or NULL. */
+/*
+ * Notes the failure of a statement. Of a duplicate key `id` is the `_id`, or `refused` says what an
+ * index has; else both are NULL.
+ */
 static enum status
-note_failure(struct writing *w, int code, const char *text, const struct bson_value *id)
+note_failure(struct writing *w, int code, const char *text, const struct bson_value *id,
+	     const struct plain_refused *refused)
 {
 	struct bson_builder b;
 
@@ -143,6 +148,8 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 		bson_put(&b, STR("_id"), id);
 		bson_end(&b);
 	}
+	if (refused)
+		index_put_duplicate(&b, refused);
 	bson_put_string(&b, STR("errmsg"), str_from_cstr(text));
 	bson_end(&b);
 	w->now.errors_len = w->errors.len;
@@ -152,14 +159,20 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 enum status
 writing_settle(struct writing *w, enum status status)
 {
+	const struct plain_refused *refused = &w->data.plain.refused;
+	bool duplicate = status == STATUS_DUPLICATE;
 	struct call *c = w->call;
-	int code = c->code ? c->code : (int)mongo_code_of(status);
+	int code;
 
 	if (status == STATUS_OK)
 		return STATUS_OK;
+	if (!c->code && refused->def && (duplicate || status == STATUS_UNSUPPORTED))
+		status = index_fail(c, w->data.ns, refused, status);
+	code = c->code ? c->code : (int)mongo_code_of(status);
 	if (!c->code && status != STATUS_INVALID && status != STATUS_DOC_TOO_LARGE)
 		return status;
-	TRY(note_failure(w, code, c->err.text[0] ? c->err.text : status_name(status), NULL));
+	TRY(note_failure(w, code, c->err.text[0] ? c->err.text : status_name(status), NULL,
+			 duplicate ? refused : NULL));
 	c->code = 0;
 	c->err = (struct err){ 0 };
 	return STATUS_OK;
@@ -174,7 +187,7 @@ writing_note_duplicate(struct writing *w, const struct bson_value *id)
 	snprintf(text, sizeof(text),
 		 "E11000 duplicate key error collection: %.*s index: _id_ dup key",
 		 STR_ARG(w->data.ns));
-	return note_failure(w, MONGO_DUPLICATE_KEY, text, id);
+	return note_failure(w, MONGO_DUPLICATE_KEY, text, id, NULL);
 }
 
 void

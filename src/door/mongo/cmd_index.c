@@ -1,0 +1,360 @@
+/* createIndexes, dropIndexes, listIndexes. */
+#include "door/mongo/client.h"
+#include "door/mongo/commands.h"
+#include "door/mongo/data.h"
+#include "door/mongo/index.h"
+#include "door/mongo/mongo_int.h"
+#include "door/mongo/run.h"
+
+enum {
+	CREATE_INDEXES,
+	CREATE_QUORUM,
+	DROP_INDEX = 0,
+	BUILD_STEPS = 4, /* between two looks whether the command is interrupted */
+};
+
+const struct arg args_create_indexes[] = {
+	[CREATE_INDEXES] = { "indexes", ARG_ARRAY | ARG_REQUIRED },
+	[CREATE_QUORUM] = { "commitQuorum", ARG_IGNORED },
+	{ NULL, 0 },
+};
+
+const struct arg args_drop_indexes[] = {
+	[DROP_INDEX] = { "index", ARG_STRING | ARG_OBJECT | ARG_ARRAY | ARG_REQUIRED },
+	{ NULL, 0 },
+};
+
+/* ---- createIndexes ---- */
+
+struct creating {
+	struct data data;
+	struct str spec;
+	bool made_collection;
+	bool made;     /* an index */
+	size_t before; /* indexes */
+	uint64_t number;
+	uint64_t db_number;
+	enum status refused; /* why the build has failed */
+};
+
+static enum status
+make_body(struct kv_tx *tx, void *arg)
+{
+	struct creating *x = arg;
+	struct call *c = x->data.call;
+
+	x->made_collection = false;
+	TRY(data_begin(&x->data, tx));
+	if (!x->data.is_there) {
+		x->made_collection = true;
+		x->before = 1;
+		return plain_create(tx, x->data.ns, PLAIN_PACKED, BSON_EMPTY, &c->err);
+	}
+	x->before = index_count_all(x->data.db);
+	return STATUS_OK;
+}
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	struct creating *x = arg;
+	struct call *c = x->data.call;
+	const struct index_def *same;
+
+	x->made = false;
+	TRY(data_begin(&x->data, tx));
+	if (!x->data.is_there)
+		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND,
+				 "the collection was dropped meanwhile");
+	x->db_number = x->data.db->number;
+	TRY(index_find_same(c, x->data.db, x->spec, &same));
+	if (same) {
+		x->number = same->number; /* another client may be waiting for it, too */
+		return STATUS_OK;
+	}
+	if (index_count_all(x->data.db) >= INDEX_LIST)
+		return call_fail(
+			c, MONGO_CANNOT_CREATE_INDEX,
+			"add index fails, too many indexes for %.*s; the limit, INDEX_LIST, "
+			"is %d",
+			STR_ARG(x->data.ns), INDEX_LIST);
+	x->made = true;
+	return plain_index_create(tx, x->data.db, x->spec, c->arena, &x->number, &c->err);
+}
+
+/* Looks why a build has failed, and drops the index. */
+static enum status
+failed_body(struct kv_tx *tx, void *arg)
+{
+	struct creating *x = arg;
+	struct call *c = x->data.call;
+	const struct index_def *def;
+
+	TRY(data_begin(&x->data, tx));
+	x->refused = STATUS_NOT_FOUND;
+	def = x->data.is_there ? index_find(x->data.db, x->number) : NULL;
+	if (!def)
+		return STATUS_OK;
+	x->refused = plain_index_failure(&x->data.plain, def, c->arena);
+	if (x->refused != STATUS_DUPLICATE && x->refused != STATUS_UNSUPPORTED &&
+	    x->refused != STATUS_NOT_FOUND)
+		return x->refused;
+	return def->state == INDEX_FAILED ? index_drop(tx, x->data.db, def) : STATUS_OK;
+}
+
+static enum status
+build_failed(struct call *c, struct creating *x)
+{
+	struct bson_value name;
+
+	TRY(call_run(c, failed_body, x));
+	if (x->refused != STATUS_NOT_FOUND)
+		return index_fail(c, x->data.ns, &x->data.plain.refused, x->refused);
+	(void)bson_find(x->spec, STR("name"), &name);
+	return call_fail(c, MONGO_DUPLICATE_KEY,
+			 "E11000 duplicate key error collection: %.*s index: %.*s",
+			 STR_ARG(x->data.ns), STR_ARG(name.text));
+}
+
+/* Builds until the index is READY; other processes and threads may be at it, too. */
+static enum status
+build(struct call *c, struct creating *x)
+{
+	struct index_build_key key = { CATALOG_SPACE_MONGO, x->data.ns, x->db_number, x->number };
+	enum index_state state = INDEX_BUILDING;
+
+	while (state == INDEX_BUILDING) {
+		if (mongo_client_is_interrupted(c->client))
+			return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
+		TRY(index_build_run(c->mongo->config.store, &key, 0, BUILD_STEPS, &state, &c->err));
+	}
+	if (state == INDEX_FAILED)
+		return build_failed(c, x);
+	if (state == INDEX_READY)
+		return STATUS_OK;
+	return call_fail(c, MONGO_INDEX_BUILD_ABORTED,
+			 "the index was dropped while it was being built");
+}
+
+/* All descriptions are checked before the first index is made. */
+static enum status
+read_specs(struct call *c, struct str **ret, size_t *ret_count)
+{
+	struct str list = c->args[CREATE_INDEXES].value.text;
+	size_t count = bson_count(list), at = 0;
+	struct str *specs = arena_alloc(c->arena, (count + 1) * sizeof(*specs));
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (!specs)
+		return STATUS_LIMIT;
+	if (!count)
+		return call_fail(c, MONGO_BAD_VALUE, "Must specify at least one index to create");
+	for (bson_iter_begin(&i, list); bson_iter_read(&i, &e);) {
+		if (e.value.type != BSON_DOCUMENT)
+			return call_fail(c, MONGO_TYPE_MISMATCH,
+					 "The elements of the 'indexes' array must be objects, but "
+					 "got %s",
+					 bson_type_name(e.value.type));
+		TRY(index_read_spec(c, e.value.text, &specs[at++]));
+	}
+	*ret = specs;
+	*ret_count = at;
+	return STATUS_OK;
+}
+
+static enum status
+create_all(struct call *c, struct creating *x, const struct str *specs, size_t count,
+	   size_t *ret_made)
+{
+	struct bson_value key;
+
+	*ret_made = 0;
+	for (size_t i = 0; i < count; i++) {
+		x->spec = specs[i];
+		if (bson_find(x->spec, STR("key"), &key) && index_key_is_id(key.text))
+			continue;
+		TRY(call_run(c, create_body, x));
+		*ret_made += x->made;
+		TRY(build(c, x));
+	}
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_create_indexes(struct call *c)
+{
+	struct creating x = { 0 };
+	struct str *specs, ns;
+	size_t count, made;
+	enum status status;
+
+	TRY(data_check_concern(c));
+	TRY(read_specs(c, &specs, &count));
+	TRY(data_ns(c, &ns));
+	data_init(&x.data, c, ns, false);
+	status = call_run(c, make_body, &x);
+	if (status == STATUS_OK)
+		status = create_all(c, &x, specs, count, &made);
+	data_fini(&x.data);
+	TRY(status);
+	bson_put_int32(c->reply, STR("numIndexesBefore"), (int32_t)x.before);
+	bson_put_int32(c->reply, STR("numIndexesAfter"), (int32_t)(x.before + made));
+	bson_put_bool(c->reply, STR("createdCollectionAutomatically"), x.made_collection);
+	if (!made)
+		bson_put_string(c->reply, STR("note"), STR("all indexes already exist"));
+	data_put_concern(c);
+	return STATUS_OK;
+}
+
+/* ---- dropIndexes ---- */
+
+struct dropping {
+	struct data data;
+	size_t before;
+	bool all;
+};
+
+static enum status
+drop_by_name(struct dropping *d, struct kv_tx *tx, struct str name)
+{
+	struct call *c = d->data.call;
+	const struct index_def *def;
+
+	if (str_eq(name, STR("_id_")))
+		return call_fail(c, MONGO_INVALID_OPTIONS, "cannot drop _id index");
+	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++)
+		if (str_eq(def->name, name))
+			return index_drop(tx, d->data.db, def);
+	return call_fail(c, MONGO_INDEX_NOT_FOUND, "index not found with name [%.*s]",
+			 (int)(name.len < 500 ? name.len : 500), name.ptr);
+}
+
+static enum status
+drop_by_key(struct dropping *d, struct kv_tx *tx, struct str key)
+{
+	struct call *c = d->data.call;
+	const struct index_def *def;
+
+	if (index_key_is_id(key))
+		return call_fail(c, MONGO_INVALID_OPTIONS, "cannot drop _id index");
+	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++)
+		if (bson_compare_documents(index_key_of(def), key, NULL) == 0)
+			return index_drop(tx, d->data.db, def);
+	return call_fail(c, MONGO_INDEX_NOT_FOUND, "can't find index with that key");
+}
+
+static enum status
+drop_list(struct dropping *d, struct kv_tx *tx, struct str names)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, names); bson_iter_read(&i, &e);) {
+		if (e.value.type != BSON_STRING)
+			return call_fail(d->data.call, MONGO_TYPE_MISMATCH,
+					 "dropIndexes takes a list of names only");
+		TRY(drop_by_name(d, tx, e.value.text));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+drop_body(struct kv_tx *tx, void *arg)
+{
+	struct dropping *d = arg;
+	struct call *c = d->data.call;
+	const struct bson_value *v = &c->args[DROP_INDEX].value;
+	const struct index_def *def;
+
+	TRY(data_begin(&d->data, tx));
+	if (!d->data.is_there)
+		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND, "ns not found %.*s",
+				 STR_ARG(d->data.ns));
+	d->before = index_count_all(d->data.db);
+	if (!d->all && v->type == BSON_STRING)
+		return drop_by_name(d, tx, v->text);
+	if (!d->all && v->type == BSON_DOCUMENT)
+		return drop_by_key(d, tx, v->text);
+	if (!d->all)
+		return drop_list(d, tx, v->text);
+	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++)
+		TRY(index_drop(tx, d->data.db, def));
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_drop_indexes(struct call *c)
+{
+	const struct bson_value *v = &c->args[DROP_INDEX].value;
+	struct dropping d = { .all = v->type == BSON_STRING && str_eq(v->text, STR("*")) };
+	enum status status;
+	struct str ns;
+
+	TRY(data_check_concern(c));
+	TRY(data_ns(c, &ns));
+	data_init(&d.data, c, ns, false);
+	status = call_run(c, drop_body, &d);
+	data_fini(&d.data);
+	TRY(status);
+	bson_put_int32(c->reply, STR("nIndexesWas"), (int32_t)d.before);
+	if (d.all)
+		bson_put_string(c->reply, STR("msg"),
+				STR("non-_id indexes dropped for collection"));
+	data_put_concern(c);
+	return STATUS_OK;
+}
+
+/* ---- listIndexes ---- */
+
+struct listing {
+	struct data data;
+	struct str *specs; /* in the arena */
+	size_t count;
+};
+
+static enum status
+list_body(struct kv_tx *tx, void *arg)
+{
+	struct listing *l = arg;
+	struct call *c = l->data.call;
+
+	TRY(data_begin(&l->data, tx));
+	if (!l->data.is_there)
+		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s",
+				 STR_ARG(l->data.ns));
+	l->count = index_count_all(l->data.db) - 1;
+	l->specs = arena_alloc(c->arena, (l->count + 1) * sizeof(*l->specs));
+	if (!l->specs)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < l->count; i++) {
+		l->specs[i] = arena_dup(c->arena, index_at(l->data.db, i)->spec);
+		if (!l->specs[i].ptr)
+			return STATUS_LIMIT;
+	}
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_list_indexes(struct call *c)
+{
+	struct listing l = { 0 };
+	enum status status;
+	struct str ns;
+
+	TRY(data_ns(c, &ns));
+	data_init(&l.data, c, ns, false);
+	status = call_read(c, list_body, &l);
+	data_fini(&l.data);
+	TRY(status);
+	bson_begin_document(c->reply, STR("cursor"));
+	bson_put_int64(c->reply, STR("id"), 0);
+	bson_put_string(c->reply, STR("ns"), ns);
+	bson_begin_array(c->reply, STR("firstBatch"));
+	index_put_id(c->reply, STR(""));
+	for (size_t i = 0; i < l.count; i++)
+		bson_put_document(c->reply, STR(""), l.specs[i]);
+	bson_end(c->reply);
+	bson_end(c->reply);
+	return STATUS_OK;
+}

@@ -1,0 +1,389 @@
+#include "door/mongo/index.h"
+
+#include "bson/json.h"
+
+enum {
+	TEXT_BYTES = 1000, /* of a document or a value in an error's text */
+};
+
+/* ---- What clients write ---- */
+
+static enum status
+check_field(struct call *c, const struct bson_element *e)
+{
+	double direction = bson_to_double(&e->value);
+
+	if (!e->name.len)
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				 "Index keys cannot be an empty field.");
+	if (str_eq(e->name, STR("$**")) ||
+	    (e->name.len > 4 && str_eq(str_skip(e->name, e->name.len - 4), STR(".$**"))))
+		return call_fail(c, MONGO_NOT_IMPLEMENTED, "wildcard indexes are not there");
+	if (e->name.ptr[0] == '$')
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				 "Index key contains an illegal field name: field name starts with "
+				 "'$'.");
+	if (e->value.type == BSON_STRING) {
+		if (str_eq(e->value.text, STR("hashed")))
+			return STATUS_OK;
+		return call_fail(c, MONGO_NOT_IMPLEMENTED,
+				 "indexes of the kind '%.*s' are not there",
+				 (int)(e->value.text.len < 100 ? e->value.text.len : 100),
+				 e->value.text.ptr);
+	}
+	if (!bson_is_number(&e->value))
+		return call_fail(
+			c, MONGO_CANNOT_CREATE_INDEX,
+			"Values in v:2 index key pattern cannot be of type %s. Only numbers "
+			"> 0, numbers < 0, and strings are allowed.",
+			bson_type_name(e->value.type));
+	if (!(direction < 0) && !(direction > 0))
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				 "Values in the index key pattern cannot be 0.");
+	return STATUS_OK;
+}
+
+static enum status
+check_key(struct call *c, const struct bson_value *key)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	unsigned hashed = 0;
+
+	if (key->type != BSON_DOCUMENT)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "The field 'key' must be an object, but got %s",
+				 bson_type_name(key->type));
+	if (bson_is_empty(key->text))
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX, "Index keys cannot be empty.");
+	if (bson_count(key->text) > INDEX_COLUMNS)
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				 "an index has at most %d fields (INDEX_COLUMNS)", INDEX_COLUMNS);
+	for (bson_iter_begin(&i, key->text); bson_iter_read(&i, &e);) {
+		TRY(check_field(c, &e));
+		hashed += e.value.type == BSON_STRING;
+	}
+	if (hashed > 1)
+		return call_fail(c, MONGO_HASHED_FIELDS,
+				 "A maximum of one index field is allowed to be hashed but found "
+				 "%u",
+				 hashed);
+	return STATUS_OK;
+}
+
+/* Operators that a partial index's filter may have, in front of whose names stands a field. */
+static bool
+filter_operators_are_known(struct str operators)
+{
+	static const char *const known[] = {
+		"$eq", "$gt", "$gte", "$lt", "$lte", "$exists", "$type"
+	};
+	struct bson_element e;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, operators); bson_iter_read(&i, &e);) {
+		bool found = !e.name.len || e.name.ptr[0] != '$';
+
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+			found = found || str_eq(e.name, str_from_cstr(known[k]));
+		if (!found || (str_eq(e.name, STR("$exists")) && !bson_is_true(&e.value)))
+			return false;
+	}
+	return true;
+}
+
+static enum status
+check_filter(struct call *c, struct str filter, unsigned depth)
+{
+	struct bson_element e, inner;
+	struct bson_iter i, k;
+	bool good = depth < 4;
+
+	for (bson_iter_begin(&i, filter); good && bson_iter_read(&i, &e);) {
+		if (!e.name.len || e.name.ptr[0] != '$') {
+			good = e.value.type != BSON_DOCUMENT ||
+			       filter_operators_are_known(e.value.text);
+			continue;
+		}
+		good = str_eq(e.name, STR("$and")) && e.value.type == BSON_ARRAY;
+		for (bson_iter_begin(&k, e.value.text); good && bson_iter_read(&k, &inner);) {
+			good = inner.value.type == BSON_DOCUMENT;
+			if (good)
+				TRY(check_filter(c, inner.value.text, depth + 1));
+		}
+	}
+	return good ? STATUS_OK
+		    : call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				"Expression not supported in partial index: only a field's value, "
+				"$eq, $gt, $gte, $lt, $lte, $exists: true, $type and $and");
+}
+
+/* A flag as it is kept: true, or left out. */
+static enum status
+put_flag(struct call *c, struct bson_builder *b, const struct bson_element *e)
+{
+	if (e->value.type != BSON_BOOL && !bson_is_number(&e->value))
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "The field '%.*s' has value of type %s, which is not convertible "
+				 "to bool",
+				 STR_ARG(e->name), bson_type_name(e->value.type));
+	if (bson_is_true(&e->value))
+		bson_put_bool(b, e->name, true);
+	return STATUS_OK;
+}
+
+static enum status
+put_option(struct call *c, struct bson_builder *b, const struct bson_element *e)
+{
+	struct bson_value locale;
+
+	if (str_eq(e->name, STR("unique")) || str_eq(e->name, STR("sparse")) ||
+	    str_eq(e->name, STR("hidden")))
+		return put_flag(c, b, e);
+	if (str_eq(e->name, STR("v")) || str_eq(e->name, STR("key")) ||
+	    str_eq(e->name, STR("name")) || str_eq(e->name, STR("ns")) ||
+	    str_eq(e->name, STR("background")))
+		return STATUS_OK;
+	if (str_eq(e->name, STR("partialFilterExpression"))) {
+		if (e->value.type != BSON_DOCUMENT)
+			return call_fail(
+				c, MONGO_TYPE_MISMATCH,
+				"The field 'partialFilterExpression' must be an object, but "
+				"got %s",
+				bson_type_name(e->value.type));
+		bson_put(b, e->name, &e->value);
+		return check_filter(c, e->value.text, 0);
+	}
+	if (str_eq(e->name, STR("collation")) && e->value.type == BSON_DOCUMENT &&
+	    bson_find(e->value.text, STR("locale"), &locale) && locale.type == BSON_STRING &&
+	    str_eq(locale.text, STR("simple")))
+		return STATUS_OK;
+	if (str_eq(e->name, STR("collation")) || str_eq(e->name, STR("expireAfterSeconds")))
+		return call_fail(c, MONGO_NOT_IMPLEMENTED, "%.*s of an index is not there yet",
+				 STR_ARG(e->name));
+	return call_fail(c, MONGO_INVALID_INDEX_OPTION,
+			 "The field '%.*s' is not valid for an index specification.",
+			 (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
+}
+
+enum status
+index_read_spec(struct call *c, struct str given, struct str *ret)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(INDEX_SPEC_BYTES);
+	struct bson_value key, name;
+	struct bson_element e;
+	struct bson_builder b;
+	struct bson_iter i;
+
+	if (!bson_find(given, STR("key"), &key))
+		return call_fail(c, MONGO_FAILED_TO_PARSE,
+				 "The 'key' field is a required property of an index "
+				 "specification");
+	if (!bson_find(given, STR("name"), &name) || name.type != BSON_STRING || !name.text.len)
+		return call_fail(c, MONGO_FAILED_TO_PARSE,
+				 "The 'name' field is a required property of an index "
+				 "specification");
+	if (str_eq(name.text, STR("*")))
+		return call_fail(c, MONGO_BAD_VALUE, "The index name '*' is not valid.");
+	TRY(check_key(c, &key));
+	if (str_eq(name.text, STR("_id_")) && !index_key_is_id(key.text))
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "The index name '_id_' is reserved for the _id index, which must "
+				 "have key pattern {_id: 1}");
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	bson_put_int32(&b, STR("v"), 2);
+	bson_put(&b, STR("key"), &key);
+	bson_put(&b, STR("name"), &name);
+	for (bson_iter_begin(&i, given); bson_iter_read(&i, &e);)
+		TRY(put_option(c, &b, &e));
+	bson_end(&b);
+	if (buf_status(&out) == STATUS_LIMIT)
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				 "an index is described by at most %d bytes (INDEX_SPEC_BYTES)",
+				 INDEX_SPEC_BYTES);
+	TRY(buf_status(&out));
+	*ret = arena_dup(c->arena, buf_str(&out));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* ---- Those that are there ---- */
+
+bool
+index_key_is_id(struct str key)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	int64_t n;
+
+	bson_iter_begin(&i, key);
+	return bson_count(key) == 1 && bson_iter_read(&i, &e) && str_eq(e.name, STR("_id")) &&
+	       bson_to_int64(&e.value, &n) && n == 1;
+}
+
+const struct index_def *
+index_at(const struct catalog_db *db, size_t at)
+{
+	const struct index_set *set = index_set_of(db);
+
+	return set && at < set->kept_count ? set->kept[at] : NULL;
+}
+
+size_t
+index_count_all(const struct catalog_db *db)
+{
+	const struct index_set *set = index_set_of(db);
+
+	return 1 + (set ? set->kept_count : 0);
+}
+
+struct str
+index_key_of(const struct index_def *def)
+{
+	struct bson_value key;
+
+	return bson_find(def->spec, STR("key"), &key) ? key.text : BSON_EMPTY;
+}
+
+void
+index_put_id(struct bson_builder *b, struct str name)
+{
+	bson_begin_document(b, name);
+	bson_put_int32(b, STR("v"), 2);
+	bson_begin_document(b, STR("key"));
+	bson_put_int32(b, STR("_id"), 1);
+	bson_end(b);
+	bson_put_string(b, STR("name"), STR("_id_"));
+	bson_end(b);
+}
+
+/* Whether two descriptions have the same values, but for their names. */
+static bool
+same_options(struct str a, struct str b)
+{
+	struct bson_value other;
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (bson_count(a) != bson_count(b))
+		return false;
+	for (bson_iter_begin(&i, a); bson_iter_read(&i, &e);)
+		if (!str_eq(e.name, STR("name")) &&
+		    (!bson_find(b, e.name, &other) || !bson_equals(&e.value, &other)))
+			return false;
+	return true;
+}
+
+enum status
+index_find_same(struct call *c, const struct catalog_db *db, struct str spec,
+		const struct index_def **ret)
+{
+	const struct index_def *def;
+	struct bson_value key, name;
+
+	*ret = NULL;
+	(void)bson_find(spec, STR("key"), &key);
+	(void)bson_find(spec, STR("name"), &name);
+	for (size_t i = 0; (def = index_at(db, i)) != NULL; i++) {
+		bool same_name = str_eq(def->name, name.text);
+		bool same_key = bson_compare_documents(index_key_of(def), key.text, NULL) == 0;
+		bool same = same_options(def->spec, spec);
+
+		if (same_name && same) {
+			*ret = def;
+			return STATUS_OK;
+		}
+		if (same_name)
+			return call_fail(
+				c, MONGO_INDEX_KEY_SPECS_CONFLICT,
+				"An existing index has the same name as the requested index. When "
+				"index names are not specified, they are auto generated and can "
+				"cause conflicts. Please refer to our documentation. The index is "
+				"called: %.*s",
+				STR_ARG(name.text));
+		if (same_key && same)
+			return call_fail(c, MONGO_INDEX_OPTIONS_CONFLICT,
+					 "Index already exists with a different name: %.*s",
+					 STR_ARG(def->name));
+		if (same_key)
+			return call_fail(c, MONGO_INDEX_OPTIONS_CONFLICT,
+					 "An equivalent index already exists with a different name "
+					 "and options: %.*s",
+					 STR_ARG(def->name));
+	}
+	return STATUS_OK;
+}
+
+/* ---- Failures ---- */
+
+/* { a: 1, b: "x" }, as MongoDB's texts have it. */
+static void
+draw_values(const struct plain_refused *refused, struct buf *out)
+{
+	struct bson_element key, value;
+	struct bson_iter keys, values;
+	bool any = false;
+
+	bson_iter_begin(&keys, index_key_of(refused->def));
+	bson_iter_begin(&values, refused->values);
+	buf_append_byte(out, '{');
+	while (bson_iter_read(&keys, &key) && bson_iter_read(&values, &value)) {
+		buf_append_cstr(out, any ? ", " : " ");
+		buf_append_str(out, key.name);
+		buf_append_cstr(out, ": ");
+		bson_json_write_value(out, &value.value, BSON_JSON_RELAXED);
+		any = true;
+	}
+	buf_append_cstr(out, " }");
+}
+
+static struct str
+column_name(const struct index_def *def, size_t column)
+{
+	struct bson_element e = { 0 };
+	struct bson_iter i;
+
+	bson_iter_begin(&i, index_key_of(def));
+	for (size_t at = 0; bson_iter_read(&i, &e) && at < column; at++)
+		;
+	return e.name;
+}
+
+enum status
+index_fail(struct call *c, struct str ns, const struct plain_refused *refused, enum status status)
+{
+	AUTO(buf_release) struct buf values = BUF_INIT(TEXT_BYTES);
+
+	if (status == STATUS_DUPLICATE) {
+		draw_values(refused, &values);
+		return call_fail(c, MONGO_DUPLICATE_KEY,
+				 "E11000 duplicate key error collection: %.*s index: %.*s dup key: "
+				 "%.*s",
+				 STR_ARG(ns), STR_ARG(refused->def->name),
+				 STR_ARG(buf_str(&values)));
+	}
+	if (refused->hashed)
+		return call_fail(
+			c, MONGO_HASHED_ARRAY,
+			"hashed indexes do not currently support array values. Found array "
+			"at path: %.*s",
+			STR_ARG(column_name(refused->def, refused->columns[0])));
+	return call_fail(c, MONGO_PARALLEL_ARRAYS, "cannot index parallel arrays [%.*s] [%.*s]",
+			 STR_ARG(column_name(refused->def, refused->columns[0])),
+			 STR_ARG(column_name(refused->def, refused->columns[1])));
+}
+
+void
+index_put_duplicate(struct bson_builder *b, const struct plain_refused *refused)
+{
+	struct bson_element key, value;
+	struct bson_iter keys, values;
+
+	bson_put_document(b, STR("keyPattern"), index_key_of(refused->def));
+	bson_iter_begin(&keys, index_key_of(refused->def));
+	bson_iter_begin(&values, refused->values);
+	bson_begin_document(b, STR("keyValue"));
+	while (bson_iter_read(&keys, &key) && bson_iter_read(&values, &value))
+		bson_put(b, key.name, &value.value);
+	bson_end(b);
+}

@@ -1,0 +1,49 @@
+/*
+ * Indexes as clients describe them and are told of them.
+ *
+ * Plain functions on the caller's memory.
+ */
+#ifndef FROND_DOOR_MONGO_INDEX_H
+#define FROND_DOOR_MONGO_INDEX_H
+
+#include "door/mongo/command.h"
+#include "model/plain/index.h"
+
+enum {
+	INDEX_LIST = 64, /* of one collection, with that of `_id` */
+};
+
+/*
+ * Checks what a client wants an index to be, and writes it as it is kept and listed, in the arena.
+ * Fails with MongoDB's codes; for kinds of indexes that are not there, by their names.
+ */
+MUST_USE enum status index_read_spec(struct call *c, struct str given, struct str *ret);
+
+/* True for the index by `_id`, which every collection has. */
+bool index_key_is_id(struct str key);
+
+/* Those of a collection that clients are told of: BUILDING or READY. NULL behind the last. */
+const struct index_def *index_at(const struct catalog_db *db, size_t at);
+size_t index_count_all(const struct catalog_db *db); /* with that of `_id` */
+struct str index_key_of(const struct index_def *def);
+/* Appends the description of the index by `_id`. */
+void index_put_id(struct bson_builder *b, struct str name);
+
+/*
+ * The index that a spec is of already, in `*ret`; NULL: there is none. Fails for one of the same
+ * name or of the same key that is another one.
+ */
+MUST_USE enum status index_find_same(struct call *c, const struct catalog_db *db, struct str spec,
+				     const struct index_def **ret);
+
+/*
+ * After STATUS_DUPLICATE or STATUS_UNSUPPORTED of a writer: sets MongoDB's code and text, and
+ * returns STATUS_INVALID.
+ */
+enum status index_fail(struct call *c, struct str ns, const struct plain_refused *refused,
+		       enum status status);
+
+/* Appends keyPattern and keyValue of a duplicate. */
+void index_put_duplicate(struct bson_builder *b, const struct plain_refused *refused);
+
+#endif
