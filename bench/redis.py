@@ -376,7 +376,9 @@ class Bench:
 
     def size(self, name, value, text):
         say(f"{name}: {value:.2f} ({text})")
-        self.found["sizes"][name] = {"value": value, "text": text, "most": MOST[name]}
+        self.found["sizes"][name] = {"value": value, "text": text, "most": MOST[name],
+                                     "commit": sides.commit(TOP),
+                                     "load_average": os.getloadavg()[0]}
 
 
 # ---- The tables ----
@@ -398,10 +400,10 @@ def rows_text(found):
 
 
 def sizes_text(found):
-    out = ["| | measured | at most | |", "|---|---:|---:|---|"]
+    out = ["| | measured | at most | | at | load |", "|---|---:|---:|---|---|---:|"]
     for name, size in found["sizes"].items():
         out.append(f"| {name} | {number(size['value'])} | {number(size['most'])} | "
-                   f"{size['text']} |")
+                   f"{size['text']} | {size['commit']} | {size['load_average']:.0f} |")
     return "\n".join(out)
 
 
@@ -424,8 +426,8 @@ def publish(found):
 
 
 def merge(old, new):
-    """The last whole run's figures, with new ones in their place."""
-    return {"about": new["about"], "rows": {**old.get("rows", {}), **new["rows"]},
+    """The last whole run's figures, with new ones in their place. Sizes say when they are of."""
+    return {"about": new["about"] if new["rows"] else old["about"], "rows": {**old.get("rows", {}), **new["rows"]},
             "sizes": {**old.get("sizes", {}), **new["sizes"]}}
 
 
