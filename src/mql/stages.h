@@ -34,6 +34,9 @@ struct mql_source {
 	void (*close)(struct mql_source *s);
 };
 
+/* A source of the documents of an array, which has to live as long. */
+MUST_USE enum status mql_source_of_array(struct str array, struct mql_source **ret);
+
 struct mql_pipeline;
 
 /* What $merge does with a document whose like is there. */

@@ -140,9 +140,6 @@ mql_stage_env(const struct mql_stage_run *r, struct str doc)
 /* A stage's memory is used up, and it may not use the disk, or cannot. */
 MUST_USE enum status mql_stage_no_disk(struct mql_stage_run *r);
 
-/* A source of the documents of an array, which has to live as long. */
-MUST_USE enum status mql_source_of_array(struct str array, struct mql_source **ret);
-
 /* A document with `v` at a path of documents, or without what is there if `v` is NULL. */
 MUST_USE enum status mql_set_path(struct mql *q, struct str doc, struct str path,
 				  const struct bson_value *v, struct str *ret);

@@ -284,6 +284,9 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 
 	if (size < 0)
 		return call_fail(c, MONGO_BAD_VALUE, "batchSize has to be at least 0");
+	if (cursor->live)
+		return mongo_more_aggregate(c, cursor, ns, size ? (uint64_t)size : UINT64_MAX,
+					    &f->ended);
 	f->skip = cursor->skip;
 	f->left = cursor->left;
 	f->want = size ? (uint64_t)size : UINT64_MAX;

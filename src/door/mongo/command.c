@@ -280,8 +280,8 @@ check_session(struct call *c)
 	return STATUS_OK;
 }
 
-static enum status
-read_collection(struct call *c)
+enum status
+call_read_collection(struct call *c)
 {
 	struct str name = c->first.text;
 
@@ -329,7 +329,7 @@ call_read_args(struct call *c)
 			return call_fail(c, MONGO_FIELD_MISSING,
 					 "BSON field '%s.%s' is missing but a required field",
 					 c->command->name, c->command->args[k].name);
-	return c->command->flags & COMMAND_COLLECTION ? read_collection(c) : STATUS_OK;
+	return c->command->flags & COMMAND_COLLECTION ? call_read_collection(c) : STATUS_OK;
 }
 
 /* ---- For handlers ---- */

@@ -128,6 +128,9 @@ MUST_USE enum status call_read_args(struct call *c);
 /* Checks what the request says of the stable API (api.c). */
 MUST_USE enum status api_check(struct call *c);
 
+/* Reads c->collection from the command's own member, as COMMAND_COLLECTION does. */
+MUST_USE enum status call_read_collection(struct call *c);
+
 static inline bool
 call_has(const struct call *c, size_t i)
 {

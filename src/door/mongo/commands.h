@@ -89,6 +89,14 @@ enum status mongo_run_find(struct call *c);
 enum status mongo_run_get_more(struct call *c);
 enum status mongo_run_kill_cursors(struct call *c);
 
+/* cmd_aggregate.c */
+struct cursor;
+extern const struct arg args_aggregate[];
+enum status mongo_run_aggregate(struct call *c);
+/* getMore of its cursors. */
+MUST_USE enum status mongo_more_aggregate(struct call *c, struct cursor *cursor, struct str ns,
+					  uint64_t want, bool *ret_ended);
+
 /* cmd_collection.c */
 extern const struct arg args_list[];
 extern const struct arg args_list_databases[];

@@ -23,6 +23,8 @@ cursor_destroy(struct cursor *c)
 {
 	buf_release(&c->request);
 	buf_release(&c->place);
+	if (c->live)
+		c->live_free(c->live);
 	mem_free(c);
 }
 

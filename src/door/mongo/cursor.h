@@ -37,6 +37,8 @@ struct cursor {
 	uint64_t left;      /* of the limit; UINT64_MAX: none */
 	struct buf request; /* the command that has made it */
 	struct buf place;
+	void *live; /* instead of both: a pipeline that goes on */
+	void (*live_free)(void *live);
 	size_t counted; /* of MONGO_CURSORS_BYTES */
 	/* The list's lock. */
 	struct cursor *next;

@@ -1,0 +1,444 @@
+#include "door/mongo/aggregate.h"
+
+#include "base/budget.h"
+#include "base/mem.h"
+#include "catalog/catalog.h"
+#include "door/mongo/client.h"
+#include "door/mongo/query.h"
+#include "door/mongo/run.h"
+#include "mql/collation.h"
+
+struct aggregate {
+	struct mql_store store; /* first: it is what the callbacks are given */
+	struct call *call;      /* the command that runs now */
+	struct arena *arena;
+	struct budget_part part;
+	bool has_part;
+	struct aggregate_ask ask;
+	struct mql mql;
+	struct mql_collation *collation;
+	struct mql_pipeline *pipeline;
+	struct mql_run *run;
+	struct collection *collections; /* that are read */
+	struct bson_value hint;
+	struct buf back; /* a document that is given once more */
+	bool has_back;
+};
+
+/* ---- Collections that are read ---- */
+
+struct collection {
+	struct mql_source source;
+	struct aggregate *a;
+	struct query_ask ask;
+	struct str ns;
+	struct query query;
+	bool open;
+	bool ended;
+	struct buf place;
+	struct buf filter;
+	struct collection *next, **link;
+};
+
+/* Ends the transaction; the query goes on behind its place. */
+static enum status
+collection_rest(struct collection *s)
+{
+	if (!s->open)
+		return STATUS_OK;
+	buf_clear(&s->place);
+	buf_append_str(&s->place, query_place(&s->query));
+	query_close(&s->query);
+	s->open = false;
+	return buf_status(&s->place);
+}
+
+static enum status
+collection_next(struct mql_source *source, struct str *ret)
+{
+	struct collection *s = (struct collection *)source;
+	enum status status = STATUS_OK;
+
+	if (s->ended)
+		return STATUS_NOT_FOUND;
+	TRY(buf_status(&s->place));
+	if (!s->open) {
+		s->ask.place = buf_str(&s->place);
+		status = query_open(&s->query, s->a->call, s->ns, &s->ask);
+		s->open = true;
+	}
+	if (status == STATUS_OK)
+		status = query_next(&s->query, ret);
+	if (status == STATUS_NOT_FOUND) {
+		s->ended = true;
+		query_close(&s->query);
+		s->open = false;
+	}
+	return status;
+}
+
+static void
+collection_close(struct mql_source *source)
+{
+	struct collection *s = (struct collection *)source;
+
+	if (s->open)
+		query_close(&s->query);
+	*s->link = s->next;
+	if (s->next)
+		s->next->link = s->link;
+	buf_release(&s->place);
+	buf_release(&s->filter);
+	mem_free(s);
+}
+
+static enum status
+collection_new(struct aggregate *a, struct str ns, struct str filter, struct collection **ret)
+{
+	struct collection *s = mem_zalloc(sizeof(*s));
+
+	if (!s)
+		return STATUS_NOMEM;
+	s->source = (struct mql_source){ collection_next, collection_close };
+	s->a = a;
+	s->ns = ns;
+	s->place = BUF_INIT(QUERY_PLACE_BYTES);
+	s->filter = BUF_INIT_OF(AGGREGATE_BYTES, &a->part);
+	s->ask.texts = a->mql.texts;
+	s->next = a->collections;
+	s->link = &a->collections;
+	if (s->next)
+		s->next->link = &s->next;
+	a->collections = s;
+	buf_append_str(&s->filter, filter);
+	s->ask.filter = buf_str(&s->filter);
+	if (buf_status(&s->filter) != STATUS_OK) {
+		enum status status = buf_status(&s->filter);
+
+		s->source.close(&s->source);
+		return status;
+	}
+	*ret = s;
+	return STATUS_OK;
+}
+
+/* ---- What pipelines ask for ---- */
+
+static enum status
+store_open(const struct mql_store *store, struct mql *q, struct str db, struct str collection,
+	   struct str filter, struct mql_source **ret)
+{
+	struct aggregate *a = (struct aggregate *)(uintptr_t)store;
+	struct collection *s;
+	struct str ns;
+
+	(void)q;
+	ns = arena_printf(a->arena, "%.*s.%.*s", STR_ARG(db.len ? db : a->ask.db),
+			  STR_ARG(collection));
+	if (!ns.ptr)
+		return STATUS_LIMIT;
+	TRY(collection_new(a, ns, filter, &s));
+	*ret = &s->source;
+	return STATUS_OK;
+}
+
+static enum status
+store_write(const struct mql_store *store, struct mql *q, const struct mql_write *w,
+	    struct mql_source *from)
+{
+	struct aggregate *a = (struct aggregate *)(uintptr_t)store;
+
+	return mongo_aggregate_write(a->call, w, q, from);
+}
+
+struct stats {
+	struct data data;
+	uint64_t count;
+	uint64_t bytes;
+};
+
+static enum status
+stats_body(struct kv_tx *tx, void *arg)
+{
+	struct stats *s = arg;
+
+	TRY(data_open(&s->data, tx));
+	if (!s->data.is_there)
+		return STATUS_OK;
+	TRY(catalog_db_bytes(tx, s->data.db, &s->bytes));
+	return plain_count(&s->data.plain, &s->count);
+}
+
+static void
+put_stats(struct aggregate *a, const struct stats *s, struct str spec, struct bson_builder *b)
+{
+	bson_begin_document(b, STR(""));
+	bson_put_string(b, STR("ns"), a->ask.ns);
+	bson_put_string(b, STR("host"), str_from_cstr(a->call->mongo->host));
+	bson_put_date(b, STR("localTime"), a->mql.now_ms);
+	if (bson_find(spec, STR("storageStats"), NULL)) {
+		bson_begin_document(b, STR("storageStats"));
+		bson_put_int64(b, STR("size"), (int64_t)s->bytes);
+		bson_put_int64(b, STR("count"), (int64_t)s->count);
+		bson_put_int64(b, STR("avgObjSize"), s->count ? (int64_t)(s->bytes / s->count) : 0);
+		bson_put_int64(b, STR("storageSize"), (int64_t)s->bytes);
+		bson_put_bool(b, STR("capped"), false);
+		bson_put_int32(b, STR("nindexes"), 1);
+		bson_end(b);
+	}
+	if (bson_find(spec, STR("count"), NULL))
+		bson_put_int64(b, STR("count"), (int64_t)s->count);
+	bson_end(b);
+}
+
+static enum status
+store_stats(const struct mql_store *store, struct mql *q, struct str stage, struct str spec,
+	    struct mql_source **ret)
+{
+	struct aggregate *a = (struct aggregate *)(uintptr_t)store;
+	struct buf out = BUF_INIT(64 * 1024);
+	struct stats s = { .count = 0 };
+	struct bson_builder b;
+	enum status status;
+	struct str array;
+
+	(void)q;
+	if (!str_eq(stage, STR("$collStats")))
+		return call_fail(a->call, MONGO_NOT_IMPLEMENTED, "%.*s is not there yet",
+				 STR_ARG(stage));
+	data_init(&s.data, a->call, a->ask.ns, false);
+	status = call_read(a->call, stats_body, &s);
+	if (status == STATUS_OK && !s.data.is_there)
+		status = call_fail(a->call, MONGO_NAMESPACE_NOT_FOUND,
+				   "Unable to retrieve count in $collStats stage :: caused by :: "
+				   "Collection [%.*s] not found.",
+				   STR_ARG(a->ask.ns));
+	data_fini(&s.data);
+	TRY(status);
+	bson_builder_init(&b, &out);
+	bson_begin_outer_array(&b);
+	put_stats(a, &s, spec, &b);
+	bson_end(&b);
+	status = buf_status(&out);
+	array = arena_dup(a->arena, buf_str(&out));
+	buf_release(&out);
+	TRY(status);
+	return array.ptr ? mql_source_of_array(array, ret) : STATUS_LIMIT;
+}
+
+/* ---- Beginning ---- */
+
+/* The command's variables, whose values are constants. */
+static enum status
+compile_let(struct aggregate *a, const struct mql_scope **scope, const struct mql_bound **bound)
+{
+	const struct mql_env env = { .root = BSON_EMPTY, .current = MQL_NO_VALUE };
+	struct bson_element e;
+	struct mql_expr *expr;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, a->ask.let); bson_iter_read(&i, &e);) {
+		struct mql_bound *b = arena_zalloc(a->arena, sizeof(*b));
+
+		if (!b)
+			return STATUS_LIMIT;
+		TRY(mql_scope_check_name(&a->mql, e.name));
+		TRY(mql_expr_compile(&a->mql, &e.value, NULL, &expr));
+		TRY(mql_expr_run(expr, &a->mql, &env, &b->value));
+		TRY(mql_scope_add(&a->mql, *scope, e.name, scope));
+		b->outer = *bound;
+		*bound = b;
+	}
+	return STATUS_OK;
+}
+
+/* Other databases have rights of their own, and so has writing. */
+static enum status
+check_rights(struct aggregate *a)
+{
+	const struct mql_write *w = mql_pipeline_write(a->pipeline);
+	const struct rights *rights = &a->call->client->rights;
+	struct str db, collection;
+
+	for (size_t i = 0; mql_pipeline_reads(a->pipeline, i, &db, &collection); i++)
+		if (db.len && !(rights_on(rights, db) & RIGHT_READ))
+			return call_fail(a->call, MONGO_UNAUTHORIZED,
+					 "not authorized on %.*s to read a collection",
+					 STR_ARG(db));
+	db = w && w->db.len ? w->db : a->ask.db;
+	if (w && !(rights_on(rights, db) & RIGHT_WRITE))
+		return call_fail(a->call, MONGO_UNAUTHORIZED,
+				 "not authorized on %.*s to write a collection", STR_ARG(db));
+	return STATUS_OK;
+}
+
+/* {_id: 1} or {_id: -1}: an order that the collection can be read in. */
+static int
+order_of(struct str sort)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	int64_t n;
+
+	if (!sort.ptr || bson_count(sort) != 1)
+		return 0;
+	bson_iter_begin(&i, sort);
+	if (!bson_iter_read(&i, &e) || !str_eq(e.name, STR("_id")) || !bson_to_int64(&e.value, &n))
+		return 0;
+	return n < 0 ? -1 : 1;
+}
+
+static enum status
+open_input(struct aggregate *a, struct mql_run_options *options, struct mql_source **ret)
+{
+	struct mql_pipeline_front front;
+	struct collection *s;
+
+	*ret = NULL;
+	if (mql_pipeline_has_source(a->pipeline))
+		return STATUS_OK;
+	if (a->ask.no_collection)
+		return call_fail(a->call, MONGO_INVALID_NAMESPACE,
+				 "{aggregate: 1} is not valid for a pipeline that begins with a "
+				 "stage which needs a collection");
+	mql_pipeline_front(a->pipeline, &front);
+	TRY(collection_new(a, a->ask.ns, front.filter, &s));
+	options->skip_stages = front.filter_stages;
+	s->ask.hint = a->ask.hint;
+	s->ask.order = order_of(front.sort);
+	/* A collation orders strings otherwise than the collection does. */
+	if (s->ask.order && !a->mql.texts)
+		options->skip_stages += 1;
+	else
+		s->ask.order = 0;
+	*ret = &s->source;
+	return STATUS_OK;
+}
+
+static enum status
+aggregate_compile(struct aggregate *a)
+{
+	struct mql_pipeline_options compile = { .scope = NULL };
+	struct mql_run_options options = { .store = &a->store,
+					   .part = &a->part,
+					   .disk = a->ask.disk,
+					   .directory = AGGREGATE_DIRECTORY };
+	struct mql_source *input;
+
+	if (!bson_is_empty(a->ask.collation)) {
+		TRY(mql_collation_new(&a->mql, a->ask.collation, &a->collation));
+		a->mql.texts = a->collation ? mql_collation_texts(a->collation) : NULL;
+	}
+	TRY(compile_let(a, &compile.scope, &options.let));
+	TRY(mql_pipeline_compile(&a->mql, a->ask.pipeline, &compile, &a->pipeline));
+	TRY(check_rights(a));
+	TRY(open_input(a, &options, &input));
+	return mql_run_new(a->pipeline, &a->mql, &options, input, &a->run);
+}
+
+/* What the command has told is kept for as long as the cursor lives. */
+static enum status
+keep_ask(struct aggregate *a, const struct aggregate_ask *ask)
+{
+	struct str *texts[] = { &a->ask.ns, &a->ask.db, &a->ask.pipeline, &a->ask.let,
+				&a->ask.collation };
+
+	a->ask = *ask;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		*texts[i] = arena_dup(a->arena, *texts[i]);
+		if (!texts[i]->ptr)
+			return STATUS_LIMIT;
+	}
+	if (!ask->hint)
+		return STATUS_OK;
+	a->hint = *ask->hint;
+	a->hint.text = arena_dup(a->arena, ask->hint->text);
+	a->ask.hint = &a->hint;
+	return a->hint.text.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+enum status
+mongo_aggregate_new(struct call *c, const struct aggregate_ask *ask, struct aggregate **ret)
+{
+	struct aggregate *a = mem_zalloc(sizeof(*a));
+	const struct budget_part *part = arena_part(c->arena);
+
+	*ret = a;
+	if (!a)
+		return STATUS_NOMEM;
+	a->store = (struct mql_store){ store_open, store_write, store_stats };
+	a->call = c;
+	budget_part_init(&a->part, part ? part->budget : NULL);
+	budget_enter(&a->part);
+	a->has_part = true;
+	a->back = BUF_INIT_OF(BSON_MOST_BYTES, &a->part);
+	a->arena = arena_new(AGGREGATE_BYTES);
+	if (!a->arena)
+		return STATUS_NOMEM;
+	arena_set_part(a->arena, &a->part);
+	TRY(keep_ask(a, ask));
+	data_mql(c, a->arena, NULL, &a->mql);
+	return data_mql_status(c, &a->mql, aggregate_compile(a));
+}
+
+void
+mongo_aggregate_free(struct aggregate *a)
+{
+	if (!a)
+		return;
+	mql_run_free(a->run);
+	mql_collation_free(a->collation);
+	buf_release(&a->back);
+	arena_free(a->arena);
+	if (a->has_part)
+		budget_part_release(&a->part);
+	mem_free(a);
+}
+
+bool
+mongo_aggregate_writes(const struct aggregate *a)
+{
+	return mql_pipeline_write(a->pipeline);
+}
+
+/* ---- Running ---- */
+
+void
+mongo_aggregate_resume(struct aggregate *a, struct call *c)
+{
+	a->call = c;
+	a->mql.err = &c->err;
+}
+
+void
+mongo_aggregate_rest(struct aggregate *a)
+{
+	for (struct collection *s = a->collections; s; s = s->next) {
+		/* A place that finds no memory fails the next reading. */
+		enum status status = collection_rest(s);
+
+		(void)status;
+	}
+	a->call = NULL;
+	a->mql.err = NULL;
+}
+
+enum status
+mongo_aggregate_next(struct aggregate *a, struct str *ret)
+{
+	if (a->has_back) {
+		a->has_back = false;
+		*ret = buf_str(&a->back);
+		return STATUS_OK;
+	}
+	return data_mql_status(a->call, &a->mql, mql_run_next(a->run, &a->mql, ret));
+}
+
+enum status
+mongo_aggregate_back(struct aggregate *a, struct str doc)
+{
+	buf_clear(&a->back);
+	buf_append_str(&a->back, doc);
+	a->has_back = true;
+	return buf_status(&a->back);
+}

@@ -1,0 +1,60 @@
+/*
+ * A pipeline over collections, as long as its cursor lives.
+ *
+ * Its documents come from queries, which run transactions of their own. Between two commands no
+ * transaction is open: each query keeps the place behind its last document. The pipeline's memory
+ * counts in a part of the budget that lasts as long as it does.
+ */
+#ifndef FROND_DOOR_MONGO_AGGREGATE_H
+#define FROND_DOOR_MONGO_AGGREGATE_H
+
+#include "door/mongo/command.h"
+#include "mql/stages.h"
+
+/* Where stages whose memory is full put files, which have no names. */
+#define AGGREGATE_DIRECTORY "/tmp"
+
+enum {
+	AGGREGATE_BYTES = 64 * 1024 * 1024, /* of the command and what is compiled of it */
+};
+
+struct aggregate;
+
+struct aggregate_ask {
+	struct str ns; /* of the collection */
+	struct str db;
+	bool no_collection;            /* {aggregate: 1}: the pipeline brings its documents */
+	struct str pipeline;           /* an array */
+	struct str let;                /* a document */
+	struct str collation;          /* a document */
+	const struct bson_value *hint; /* NULL: none */
+	bool disk;
+};
+
+/*
+ * Compiles. What `ask` names is copied. mongo_aggregate_free() also after a failure; `*ret` may be
+ * NULL.
+ */
+MUST_USE enum status mongo_aggregate_new(struct call *c, const struct aggregate_ask *ask,
+					 struct aggregate **ret);
+void mongo_aggregate_free(struct aggregate *a);
+
+/* $out or $merge is at its end. */
+bool mongo_aggregate_writes(const struct aggregate *a);
+
+/* A command goes on with it: mongo_aggregate_rest() at the command's end. */
+void mongo_aggregate_resume(struct aggregate *a, struct call *c);
+void mongo_aggregate_rest(struct aggregate *a);
+
+/* The next document, valid until the next call. STATUS_NOT_FOUND at the end. */
+MUST_USE enum status mongo_aggregate_next(struct aggregate *a, struct str *ret);
+/* The document that was given last is given once more. */
+MUST_USE enum status mongo_aggregate_back(struct aggregate *a, struct str doc);
+
+/* ---- aggregate_write.c ---- */
+
+/* $out and $merge. `texts`: the collation. */
+MUST_USE enum status mongo_aggregate_write(struct call *c, const struct mql_write *w, struct mql *q,
+					   struct mql_source *from);
+
+#endif

@@ -1,0 +1,355 @@
+/*
+ * $out and $merge. Documents are written page by page, each page in a transaction. $out writes to a
+ * collection of its own, which takes the place of the target at the end, in one transaction: until
+ * then everybody sees the target as it was.
+ */
+#include "base/rand.h"
+#include "bson/json.h"
+#include "catalog/catalog.h"
+#include "door/mongo/aggregate.h"
+#include "door/mongo/client.h"
+#include "door/mongo/data.h"
+#include "door/mongo/run.h"
+
+enum {
+	PAGE_BYTES = 96 * 1024 * 1024,   /* of an arena that has a page */
+	PAGE_TX_BYTES = 4 * 1000 * 1000, /* that a transaction writes */
+	PAGE_TRIES = 8, /* of a document that is large, and that others change meanwhile */
+	MERGE_NOT_THERE = 13113,
+	MERGE_NO_INDEX = 51183,
+	ID_TEXT_BYTES = 1000, /* of an `_id` in an error */
+};
+
+struct page {
+	struct call *call;
+	const struct mql_write *w;
+	struct mql *q;
+	struct data data;
+	struct arena *arena; /* of documents */
+	struct str *docs;
+	size_t count, cap;
+	size_t bytes;
+	struct str target;
+	struct str into;  /* the collection that is written */
+	size_t from, to;  /* of the documents that this transaction writes */
+	bool splits;      /* they were too much for one */
+	struct str large; /* what has to be written ahead */
+	struct plain_doc staged;
+	bool is_staged;
+};
+
+/* ---- $out ---- */
+
+/* The new collection has what the target was created with. */
+static enum status
+out_prepare(struct kv_tx *tx, void *arg)
+{
+	struct page *p = arg;
+	struct str options = BSON_EMPTY;
+	struct catalog_db *db = NULL;
+	enum status status;
+
+	status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, p->target, &db, NULL);
+	if (status == STATUS_OK)
+		options = plain_options_of(db);
+	else if (status != STATUS_NOT_FOUND)
+		return status;
+	status = plain_create(tx, p->into, PLAIN_PACKED, options.ptr ? options : BSON_EMPTY,
+			      &p->call->err);
+	catalog_db_unref(db);
+	return status;
+}
+
+static enum status
+out_publish(struct kv_tx *tx, void *arg)
+{
+	struct page *p = arg;
+	enum status status = catalog_delete(tx, CATALOG_SPACE_MONGO, p->target, NULL);
+
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
+	return plain_rename(tx, p->into, p->target, &p->call->err);
+}
+
+static enum status
+out_drop(struct kv_tx *tx, void *arg)
+{
+	struct page *p = arg;
+
+	return catalog_delete(tx, CATALOG_SPACE_MONGO, p->into, NULL);
+}
+
+/* ---- Documents in a transaction ---- */
+
+/* A document that is to be stored: as it is, or as it was written ahead. */
+static enum status
+page_doc(struct page *p, struct str doc, struct plain_doc *ret)
+{
+	*ret = plain_doc_of(doc);
+	if (doc.len <= PLAIN_AHEAD_BYTES)
+		return STATUS_OK;
+	if (p->is_staged && str_eq(p->staged.bytes, doc)) {
+		*ret = p->staged;
+		return STATUS_OK;
+	}
+	if (p->to - p->from > 1) {
+		p->splits = true;
+		return STATUS_DOC_TOO_LARGE;
+	}
+	p->is_staged = false;
+	p->large = arena_dup(p->arena, doc);
+	return p->large.ptr ? STATUS_DOC_TOO_LARGE : STATUS_LIMIT;
+}
+
+static enum status
+page_insert(struct page *p, struct str doc)
+{
+	struct call *c = p->call;
+	struct bson_value id = BSON_OF_NULL;
+	struct buf text = BUF_INIT(ID_TEXT_BYTES);
+	struct plain_doc one;
+	enum status status;
+
+	TRY(page_doc(p, doc, &one));
+	status = plain_insert(&p->data.plain, &one, c->arena);
+	if (status != STATUS_EXISTS)
+		return status;
+	(void)bson_find(doc, STR("_id"), &id);
+	bson_json_write_value(&text, &id, BSON_JSON_RELAXED);
+	status = call_fail(c, MONGO_DUPLICATE_KEY,
+			   "E11000 duplicate key error collection: %.*s index: _id_ dup key: { "
+			   "_id: %.*s }",
+			   STR_ARG(p->target), STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return status;
+}
+
+static enum status
+page_merge_with(struct page *p, struct str old, struct str doc, const struct bson_value *id)
+{
+	struct call *c = p->call;
+	struct bson_value now;
+	struct plain_doc one;
+	struct str merged, kept;
+
+	if (p->w->matched == MQL_MERGE_KEEP)
+		return STATUS_OK;
+	p->q->arena = c->arena;
+	TRY(data_mql_status(c, p->q, mql_write_merge(p->w, p->q, old, doc, &merged)));
+	if (!bson_find(merged, STR("_id"), &now) || !bson_equals(&now, id))
+		return call_fail(c, MONGO_IMMUTABLE_FIELD,
+				 "$merge failed to update the matching document, did you attempt "
+				 "to modify the _id or the shard key? :: caused by :: Performing "
+				 "an update on the path '_id' would modify the immutable field "
+				 "'_id'");
+	TRY(data_document(c, merged, &kept));
+	if (str_eq(kept, old))
+		return STATUS_OK;
+	TRY(page_doc(p, kept, &one));
+	p->bytes += kept.len;
+	return plain_replace(&p->data.plain, &one, false, PLAIN_EVENT_REPLACE, STR(""), c->arena);
+}
+
+static enum status
+page_merge(struct page *p, struct str doc)
+{
+	struct call *c = p->call;
+	struct bson_value id = BSON_OF_NULL;
+	enum status status;
+	struct str old;
+
+	(void)bson_find(doc, STR("_id"), &id);
+	status = plain_get(&p->data.plain, &id, KV_READ, c->arena, &old);
+	if (status == STATUS_OK)
+		return page_merge_with(p, old, doc, &id);
+	if (status != STATUS_NOT_FOUND || p->w->not_matched == MQL_MERGE_DISCARD)
+		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	if (p->w->not_matched == MQL_MERGE_FAIL)
+		return call_fail(c, MERGE_NOT_THERE,
+				 "$merge could not find a matching document in the target "
+				 "collection for at least one document in the source collection");
+	p->bytes += doc.len;
+	return page_insert(p, doc);
+}
+
+static enum status
+page_body(struct kv_tx *tx, void *arg)
+{
+	struct page *p = arg;
+
+	TRY(data_begin(&p->data, tx));
+	p->bytes = 0;
+	for (size_t i = p->from; i < p->to; i++) {
+		TRY(p->w->replaces ? page_insert(p, p->docs[i]) : page_merge(p, p->docs[i]));
+		if (p->bytes > PAGE_TX_BYTES && p->to - p->from > 1) {
+			p->splits = true;
+			return STATUS_DOC_TOO_LARGE;
+		}
+	}
+	return STATUS_OK;
+}
+
+/* ---- Pages ---- */
+
+/* One document that may have to be written ahead, as often as what it becomes changes. */
+static enum status
+page_write_one(struct page *p, size_t i)
+{
+	struct call *c = p->call;
+	enum status status = STATUS_OK;
+
+	p->from = i;
+	p->to = i + 1;
+	p->is_staged = false;
+	for (int tries = 0; tries < PAGE_TRIES; tries++) {
+		p->large = (struct str){ NULL, 0 };
+		status = call_run(c, page_body, p);
+		if (status != STATUS_DOC_TOO_LARGE || !p->large.ptr)
+			return status;
+		c->err = (struct err){ 0 };
+		if (!p->data.is_there)
+			return status;
+		TRY(plain_stage(c->mongo->config.store, p->data.db, p->large, &p->staged, &c->err));
+		p->is_staged = true;
+	}
+	return status;
+}
+
+static enum status
+page_write(struct page *p)
+{
+	struct call *c = p->call;
+	size_t count = p->count;
+	enum status status;
+
+	if (!count)
+		return STATUS_OK;
+	data_init(&p->data, c, p->into, !p->w->replaces);
+	p->from = 0;
+	p->to = count;
+	p->splits = false;
+	status = count > 1 ? call_run(c, page_body, p) : page_write_one(p, 0);
+	if (p->splits) {
+		c->err = (struct err){ 0 };
+		status = STATUS_OK;
+		for (size_t i = 0; i < count && status == STATUS_OK; i++)
+			status = page_write_one(p, i);
+	}
+	data_fini(&p->data);
+	p->docs = NULL;
+	p->count = p->cap = p->bytes = 0;
+	arena_clear(p->arena);
+	return status;
+}
+
+static enum status
+page_add(struct page *p, struct str doc)
+{
+	struct call *c = p->call;
+	struct arena_mark mark = arena_mark(c->arena);
+	struct str *docs, kept;
+
+	TRY(data_document(c, doc, &kept));
+	docs = arena_grow(p->arena, p->docs, p->count, &p->cap, sizeof(*docs));
+	if (!docs)
+		return STATUS_LIMIT;
+	p->docs = docs;
+	docs[p->count] = arena_dup(p->arena, kept);
+	arena_reset(c->arena, mark);
+	if (!docs[p->count].ptr)
+		return STATUS_LIMIT;
+	p->count++;
+	p->bytes += kept.len;
+	return STATUS_OK;
+}
+
+static enum status
+write_all(struct page *p, struct mql_source *from)
+{
+	enum status status;
+	struct str doc;
+
+	while ((status = from->next(from, &doc)) == STATUS_OK) {
+		if (mongo_client_is_interrupted(p->call->client))
+			return call_fail(p->call, MONGO_INTERRUPTED, "operation was interrupted");
+		TRY(page_add(p, doc));
+		if (p->count == DATA_PAGE_DOCS || p->bytes >= DATA_PAGE_BYTES)
+			TRY(page_write(p));
+	}
+	return status == STATUS_NOT_FOUND ? page_write(p) : status;
+}
+
+static enum status
+out_run(struct page *p, struct mql_source *from)
+{
+	struct call *c = p->call;
+	uint64_t random;
+	enum status status;
+
+	rand_bytes(&random, sizeof(random));
+	p->into = arena_printf(c->arena, "%.*s.tmp.agg_out.%016llx",
+			       STR_ARG(p->w->db.len ? p->w->db : c->db),
+			       (unsigned long long)random);
+	if (!p->into.ptr)
+		return STATUS_LIMIT;
+	TRY(call_run(c, out_prepare, p));
+	status = write_all(p, from);
+	if (status == STATUS_OK)
+		status = call_run(c, out_publish, p);
+	if (status != STATUS_OK) {
+		struct err err = c->err;
+		int code = c->code;
+
+		/* What is not dropped now is a collection that its name tells about. */
+		(void)!call_run(c, out_drop, p);
+		c->err = err;
+		c->code = code;
+	}
+	return status;
+}
+
+static enum status
+check_target(struct page *p)
+{
+	struct call *c = p->call;
+	const struct mql_write *w = p->w;
+	struct str name = w->collection;
+
+	if (!name.len || name.ptr[0] == '.' || memchr(name.ptr, '$', name.len) ||
+	    memchr(name.ptr, '\0', name.len) || p->target.len > DATA_NS_BYTES)
+		return call_fail(c, MONGO_INVALID_NAMESPACE, "Invalid %s target namespace, %.*s",
+				 w->replaces ? "$out" : "$merge", STR_ARG(p->target));
+	if (str_starts_with(name, STR("system.")))
+		return call_fail(c, w->replaces ? 17385 : 31319,
+				 "Can't %s to special collection: %.*s",
+				 w->replaces ? "$out" : "$merge", STR_ARG(name));
+	if (w->on_count > 1 || (w->on_count && !str_eq(w->on[0], STR("_id"))))
+		return call_fail(c, MERGE_NO_INDEX,
+				 "Cannot find index to verify that join fields will be unique");
+	return STATUS_OK;
+}
+
+enum status
+mongo_aggregate_write(struct call *c, const struct mql_write *w, struct mql *q,
+		      struct mql_source *from)
+{
+	struct page p = { .call = c, .w = w };
+	struct mql own = *q;
+	enum status status;
+
+	p.q = &own;
+	own.code = 0;
+	p.target = arena_printf(c->arena, "%.*s.%.*s", STR_ARG(w->db.len ? w->db : c->db),
+				STR_ARG(w->collection));
+	if (!p.target.ptr)
+		return STATUS_LIMIT;
+	TRY(check_target(&p));
+	p.into = p.target;
+	p.arena = arena_new(PAGE_BYTES);
+	if (!p.arena)
+		return STATUS_NOMEM;
+	arena_set_part(p.arena, arena_part(c->arena));
+	status = w->replaces ? out_run(&p, from) : write_all(&p, from);
+	arena_free(p.arena);
+	return status;
+}

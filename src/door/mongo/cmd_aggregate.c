@@ -1,0 +1,208 @@
+/* aggregate: documents through a pipeline. */
+#include "door/mongo/aggregate.h"
+#include "door/mongo/client.h"
+#include "door/mongo/commands.h"
+#include "door/mongo/cursor.h"
+#include "door/mongo/data.h"
+
+enum {
+	AGGREGATE_PIPELINE,
+	AGGREGATE_CURSOR,
+	AGGREGATE_EXPLAIN,
+	AGGREGATE_DISK,
+	AGGREGATE_HINT,
+	AGGREGATE_COLLATION,
+	AGGREGATE_LET,
+	AGGREGATE_BYPASS,
+	FIRST_BATCH_DOCS = 101,
+	BATCH_BYTES = 16 * 1024 * 1024,
+};
+
+const struct arg args_aggregate[] = {
+	[AGGREGATE_PIPELINE] = { "pipeline", ARG_ARRAY | ARG_REQUIRED },
+	[AGGREGATE_CURSOR] = { "cursor", ARG_OBJECT },
+	[AGGREGATE_EXPLAIN] = { "explain", ARG_BOOL },
+	[AGGREGATE_DISK] = { "allowDiskUse", ARG_BOOL },
+	[AGGREGATE_HINT] = { "hint", ARG_OBJECT | ARG_STRING },
+	[AGGREGATE_COLLATION] = { "collation", ARG_OBJECT },
+	[AGGREGATE_LET] = { "let", ARG_OBJECT },
+	[AGGREGATE_BYPASS] = { "bypassDocumentValidation", ARG_BOOL },
+	{ NULL, 0 },
+};
+
+/* Appends documents to the answer; `*ret_ended`: there are no more. */
+static enum status
+put_documents(struct call *c, struct aggregate *a, uint64_t want, bool *ret_ended)
+{
+	const struct buf *out = c->reply->out;
+	size_t from = out->len;
+	struct str doc;
+
+	*ret_ended = false;
+	for (uint64_t count = 0; count < want; count++) {
+		enum status status = mongo_aggregate_next(a, &doc);
+
+		if (status == STATUS_NOT_FOUND) {
+			*ret_ended = true;
+			return STATUS_OK;
+		}
+		TRY(status);
+		if (count && out->len - from + doc.len > BATCH_BYTES)
+			return mongo_aggregate_back(a, doc);
+		bson_put_document(c->reply, STR(""), doc);
+		TRY(buf_status(out));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+put_batch(struct call *c, struct aggregate *a, struct str name, uint64_t want, bool *ret_ended)
+{
+	bson_begin_document(c->reply, STR("cursor"));
+	bson_begin_array(c->reply, name);
+	TRY(put_documents(c, a, want, ret_ended));
+	bson_end(c->reply);
+	return STATUS_OK;
+}
+
+static void
+put_cursor(struct call *c, int64_t id, struct str ns)
+{
+	bson_put_int64(c->reply, STR("id"), id);
+	bson_put_string(c->reply, STR("ns"), ns);
+	bson_end(c->reply);
+}
+
+/* ---- aggregate ---- */
+
+static enum status
+aggregate_batch(struct call *c, uint64_t *ret)
+{
+	const struct arg_value *cursor = &c->args[AGGREGATE_CURSOR];
+	struct bson_value size;
+	int64_t n;
+
+	*ret = FIRST_BATCH_DOCS;
+	if (!cursor->given)
+		return call_fail(c, MONGO_FAILED_TO_PARSE,
+				 "The 'cursor' option is required, except for aggregate with the "
+				 "explain argument");
+	if (!bson_find(cursor->value.text, STR("batchSize"), &size))
+		return STATUS_OK;
+	if (!bson_is_number(&size) || !bson_to_int64(&size, &n))
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "BSON field 'aggregate.cursor.batchSize' is the wrong type '%s', "
+				 "expected types '[long, int, decimal, double]'",
+				 bson_type_name(size.type));
+	if (n < 0)
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "BSON field 'batchSize' value must be >= 0, actual value '%lld'",
+				 (long long)n);
+	*ret = (uint64_t)n;
+	return STATUS_OK;
+}
+
+static enum status
+aggregate_ask_of(struct call *c, struct aggregate_ask *ask)
+{
+	bool number = bson_is_number(&c->first);
+	int64_t n;
+
+	if (number && (!bson_to_int64(&c->first, &n) || n != 1))
+		return call_fail(c, MONGO_FAILED_TO_PARSE,
+				 "Invalid command format: the 'aggregate' field must specify a "
+				 "collection name or 1");
+	if (number)
+		c->collection = STR("$cmd.aggregate");
+	else
+		TRY(call_read_collection(c));
+	TRY(data_ns(c, &ask->ns));
+	ask->db = c->db;
+	ask->no_collection = number;
+	ask->pipeline = c->args[AGGREGATE_PIPELINE].value.text;
+	ask->let = call_has(c, AGGREGATE_LET) ? c->args[AGGREGATE_LET].value.text : BSON_EMPTY;
+	ask->collation = call_has(c, AGGREGATE_COLLATION) ? c->args[AGGREGATE_COLLATION].value.text
+							  : BSON_EMPTY;
+	ask->hint = call_has(c, AGGREGATE_HINT) ? &c->args[AGGREGATE_HINT].value : NULL;
+	ask->disk = call_bool(c, AGGREGATE_DISK, true);
+	if (call_bool(c, AGGREGATE_EXPLAIN, false))
+		return call_fail(c, MONGO_NOT_IMPLEMENTED, "explaining is not there yet");
+	return STATUS_OK;
+}
+
+static void
+free_live(void *live)
+{
+	mongo_aggregate_free(live);
+}
+
+/* A cursor takes the pipeline over. */
+static enum status
+aggregate_keep(struct call *c, struct aggregate **a, struct str ns, int64_t *ret)
+{
+	struct cursor *cursor = cursor_new(c->mongo, ns, c->client->user_name);
+
+	if (!cursor)
+		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
+				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
+				 MONGO_CURSORS);
+	cursor->has_session = c->lsid.ptr;
+	if (c->lsid.ptr)
+		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
+	cursor->txn = -1; /* it is no command of a transaction */
+	*ret = cursor->id;
+	cursor->live = *a;
+	cursor->live_free = free_live;
+	mongo_aggregate_rest(*a);
+	*a = NULL;
+	cursor_give(c->mongo, cursor);
+	return STATUS_OK;
+}
+
+static enum status
+aggregate_run(struct call *c, struct aggregate **a)
+{
+	struct aggregate_ask ask = { .disk = true };
+	bool ended = false;
+	int64_t id = 0;
+	uint64_t want;
+
+	TRY(aggregate_batch(c, &want));
+	TRY(aggregate_ask_of(c, &ask));
+	TRY(mongo_aggregate_new(c, &ask, a));
+	if (mongo_aggregate_writes(*a))
+		want = want ? want : 1;
+	TRY(put_batch(c, *a, STR("firstBatch"), want, &ended));
+	if (!ended)
+		TRY(aggregate_keep(c, a, ask.ns, &id));
+	put_cursor(c, id, ask.ns);
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_aggregate(struct call *c)
+{
+	struct aggregate *a = NULL;
+	enum status status = aggregate_run(c, &a);
+
+	mongo_aggregate_free(a);
+	return status;
+}
+
+/* ---- getMore ---- */
+
+enum status
+mongo_more_aggregate(struct call *c, struct cursor *cursor, struct str ns, uint64_t want,
+		     bool *ret_ended)
+{
+	struct aggregate *a = cursor->live;
+	enum status status;
+
+	mongo_aggregate_resume(a, c);
+	status = put_batch(c, a, STR("nextBatch"), want, ret_ended);
+	mongo_aggregate_rest(a);
+	TRY(status);
+	c->again = !*ret_ended;
+	put_cursor(c, *ret_ended ? 0 : cursor->id, ns);
+	return STATUS_OK;
+}

@@ -1,0 +1,268 @@
+"""Pipelines of MongoDB's door: documents through stages, other collections, cursors, and writing."""
+
+import os
+import random
+import re
+
+from harness import Server, equal, main, test
+from mongo import Client, sequence
+
+
+class Mongo(Server):
+    def __init__(self, cwd, **kwargs):
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", **kwargs)
+        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
+
+    def client(self, **kwargs):
+        return Client(self.port, **kwargs)
+
+
+class Collection:
+    def __init__(self, client, name="c", db="d"):
+        self.client, self.name, self.db = client, name, db
+
+    def insert(self, *documents):
+        for i in range(0, len(documents), 1000):
+            self.client({"insert": self.name}, db=self.db,
+                        sections=sequence("documents", *documents[i:i + 1000]))
+
+    def command(self, *stages, batch=1000000, **members):
+        return {"aggregate": self.name, "pipeline": list(stages), "cursor": {"batchSize": batch}, **members}
+
+    def cursor(self, *stages, **members):
+        return self.client(self.command(*stages, **members), db=self.db)["cursor"]
+
+    def __call__(self, *stages, **members):
+        cursor = self.cursor(*stages, **members)
+        equal(cursor["id"], 0)
+        return cursor["firstBatch"]
+
+    def fails(self, *stages, **members):
+        return self.client.fails(self.command(*stages, **members), db=self.db)["code"]
+
+    def find(self):
+        return self.client({"find": self.name, "batchSize": 1000000}, db=self.db)["cursor"]["firstBatch"]
+
+
+@test
+def documents_go_through_stages(cwd):
+    with Mongo(cwd) as server:
+        c = Collection(server.client())
+        equal(c({"$match": {}}), [])
+        c.insert(*({"_id": i, "a": i % 3, "b": [i, i + 1]} for i in range(10)))
+        equal(c({"$match": {"a": 1}}, {"$project": {"b": 0}}), [{"_id": i, "a": 1} for i in (1, 4, 7)])
+        equal(c({"$match": {"_id": {"$gte": 8}}}, {"$sort": {"_id": -1}}, {"$unset": "b"}),
+              [{"_id": 9, "a": 0}, {"_id": 8, "a": 2}])
+        equal(c({"$group": {"_id": "$a", "n": {"$sum": 1}, "m": {"$max": "$_id"}}}, {"$sort": {"_id": 1}}),
+              [{"_id": 0, "n": 4, "m": 9}, {"_id": 1, "n": 3, "m": 7}, {"_id": 2, "n": 3, "m": 8}])
+        equal(c({"$unwind": "$b"}, {"$match": {"b": 4}}, {"$project": {"b": 1}}),
+              [{"_id": 3, "b": 4}, {"_id": 4, "b": 4}])
+        equal(c({"$count": "n"}), [{"n": 10}])
+        equal(len(c({"$sample": {"size": 3}})), 3)
+        equal(c({"$match": {"$expr": {"$eq": ["$_id", "$$x"]}}}, {"$unset": "b"}, let={"x": 5}), [{"_id": 5, "a": 2}])
+        equal(c({"$collStats": {"count": {}}}, {"$project": {"count": 1, "ns": 1}}), [{"ns": "d.c", "count": 10}])
+        equal(Collection(c.client, 1)({"$documents": [{"x": 1}, {"x": 2}]}, {"$match": {"x": 2}}), [{"x": 2}])
+
+
+@test
+def a_pipeline_lives_in_its_cursor(cwd):
+    with Mongo(cwd) as server:
+        client = server.client()
+        c = Collection(client)
+        c.insert(*({"_id": i, "pad": "x" * 100} for i in range(1000)))
+        for stages in ([], [{"$sort": {"pad": 1, "_id": 1}}], [{"$set": {"x": 1}}, {"$unset": "x"}],
+                       [{"$match": {"_id": {"$lt": 400}}}, {"$unionWith": {"coll": "c", "pipeline": [
+                           {"$match": {"_id": {"$gte": 400}}}]}}]):
+            cursor = c.cursor(*stages, {"$project": {"_id": 1}}, batch=10)
+            ids = [document["_id"] for document in cursor["firstBatch"]]
+            equal(len(ids), 10)
+            while cursor["id"]:
+                cursor = client({"getMore": cursor["id"], "collection": "c", "batchSize": 333}, db="d")["cursor"]
+                ids += [document["_id"] for document in cursor["nextBatch"]]
+            equal(ids, list(range(1000)))
+        cursor = c.cursor({"$project": {"_id": 1}}, batch=0)
+        equal(cursor["firstBatch"], [])
+        equal(client({"killCursors": "c", "cursors": [cursor["id"]]}, db="d")["cursorsKilled"], [cursor["id"]])
+        # One that is left open ends with the server.
+        c.cursor({"$sort": {"pad": 1}}, batch=1)
+
+
+@test
+def other_collections_are_joined(cwd):
+    with Mongo(cwd) as server:
+        client = server.client()
+        c, o = Collection(client), Collection(client, "o")
+        c.insert({"_id": 1, "k": 1}, {"_id": 2, "k": [2, 3]}, {"_id": 3})
+        o.insert({"_id": 1, "k": 1}, {"_id": 2, "k": 2}, {"_id": 3, "k": 3, "to": 1})
+        equal(c({"$lookup": {"from": "o", "localField": "k", "foreignField": "_id", "as": "r"}},
+                {"$project": {"r._id": 1}}),
+              [{"_id": 1, "r": [{"_id": 1}]}, {"_id": 2, "r": [{"_id": 2}, {"_id": 3}]}, {"_id": 3, "r": []}])
+        equal(c({"$match": {"_id": 1}},
+                {"$lookup": {"from": "o", "let": {"x": "$k"}, "as": "r",
+                             "pipeline": [{"$match": {"$expr": {"$gt": ["$k", "$$x"]}}}, {"$count": "n"}]}}),
+              [{"_id": 1, "k": 1, "r": [{"n": 2}]}])
+        equal(o({"$match": {"_id": 3}},
+                {"$graphLookup": {"from": "o", "startWith": "$to", "connectFromField": "to",
+                                  "connectToField": "_id", "as": "r"}}),
+              [{"_id": 3, "k": 3, "to": 1, "r": [{"_id": 1, "k": 1}]}])
+        equal(c({"$unionWith": "o"}, {"$count": "n"}), [{"n": 6}])
+        equal(c({"$facet": {"a": [{"$count": "n"}], "b": [{"$match": {"_id": 1}}]}}),
+              [{"a": [{"n": 3}], "b": [{"_id": 1, "k": 1}]}])
+
+
+@test
+def out_takes_the_place_of_a_collection(cwd):
+    with Mongo(cwd) as server:
+        client = server.client()
+        c, out = Collection(client), Collection(client, "out")
+        c.insert(*({"_id": i, "a": i % 3} for i in range(3000)))
+        out.insert({"_id": "old"})
+        equal(c({"$match": {"a": 1}}, {"$out": "out"}), [])
+        equal([d["_id"] for d in out.find()], list(range(1, 3000, 3)))
+        # A pipeline that fails on its way leaves everything as it was.
+        equal(c.fails({"$project": {"x": {"$divide": [1, {"$subtract": ["$_id", 2500]}]}}}, {"$out": "out"}) != 0, True)
+        equal(len(out.find()), 1000)
+        names = [x["name"] for x in client({"listCollections": 1}, db="d")["cursor"]["firstBatch"]]
+        equal(sorted(names), ["c", "out"])
+        equal(c.fails({"$group": {"_id": None}}, {"$set": {"_id": 1}}, {"$unionWith": {"coll": "c", "pipeline": [
+            {"$limit": 1}, {"$set": {"_id": 1}}]}}, {"$out": "out"}), 11000)
+        c({"$match": {"_id": -1}}, {"$out": {"db": "d", "coll": "out"}})
+        equal(out.find(), [])
+
+
+@test
+def merge_writes_into_a_collection(cwd):
+    with Mongo(cwd) as server:
+        client = server.client()
+        c, into = Collection(client), Collection(client, "into")
+        c.insert({"_id": 1, "a": 1}, {"_id": 2, "a": 2})
+
+        def merge(**members):
+            into.client({"delete": "into", "deletes": [{"q": {}, "limit": 0}]}, db="d")
+            into.insert({"_id": 1, "b": 1})
+            c({"$merge": {"into": "into", **members}})
+            return into.find()
+
+        equal(merge(), [{"_id": 1, "b": 1, "a": 1}, {"_id": 2, "a": 2}])
+        equal(merge(whenMatched="replace"), [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}])
+        equal(merge(whenMatched="keepExisting", whenNotMatched="discard"), [{"_id": 1, "b": 1}])
+        equal(merge(whenMatched=[{"$set": {"s": {"$add": ["$b", "$$new.a"]}}}]),
+              [{"_id": 1, "b": 1, "s": 2}, {"_id": 2, "a": 2}])
+        equal(c.fails({"$merge": {"into": "into", "whenMatched": "fail"}}), 11000)
+        equal(c.fails({"$merge": {"into": "other", "whenNotMatched": "fail"}}), 13113)
+        equal(c.fails({"$merge": {"into": "into", "on": "a"}}), 51183)
+
+
+@test
+def large_documents_are_written(cwd):
+    with Mongo(cwd) as server:
+        client = server.client()
+        c, out = Collection(client), Collection(client, "out")
+        for i in range(3):
+            c.insert({"_id": i, "pad": "x" * 3000000})
+        c({"$out": "out"})
+        equal([len(d["pad"]) for d in out.find()], [3000000] * 3)
+        c({"$set": {"more": 1}}, {"$merge": "out"})
+        equal([d["more"] for d in out.find()], [1] * 3)
+
+
+@test
+def mistakes_are_told(cwd):
+    with Mongo(cwd) as server:
+        c = Collection(server.client())
+        c.insert({"_id": 1, "a": 1})
+        equal(c.fails({"$bogus": 1}), 40324)
+        equal(c.fails({"$out": "x"}, {"$limit": 1}), 40601)
+        equal(c.fails({"$project": {"a": {"$bogus": 1}}}), 31325)
+        equal(c.fails({"$match": {"a": {"$bogus": 1}}}), 2)
+        equal(c.fails({"$replaceWith": "$a"}), 40228)
+        equal(c.fails({"$sort": {"a": 1}}, batch=-1), 2)
+        equal(c.client.fails({"aggregate": "c", "pipeline": []}, db="d")["code"], 9)
+        equal(c.client.fails({"aggregate": "c", "pipeline": [1], "cursor": {}}, db="d")["code"], 14)
+        equal(Collection(c.client, 1).fails({"$match": {}}), 73)
+        equal(Collection(c.client, "none").fails({"$collStats": {"count": {}}}), 26)
+
+
+# ---- A naive interpreter, and random pipelines ----
+
+def order(value):
+    return (0, 0) if value is None else (1, value)
+
+
+def naive_group(documents, _):
+    groups = {}
+    for document in documents:
+        groups.setdefault(order(document.get("a")), []).append(document)
+    return [{"_id": key[1] if key[0] else None,
+             "n": len(group),
+             "s": sum(d["b"] for d in group if "b" in d),
+             "f": group[0]["_id"],
+             "p": [d["_id"] for d in group]} for key, group in sorted(groups.items())]
+
+
+def naive_unwind(documents, _):
+    result = []
+    for document in documents:
+        value = document.get("l")
+        if isinstance(value, list):
+            result += [{**document, "l": element} for element in value]
+        elif value is not None:
+            result.append(document)
+    return result
+
+
+STAGES = {
+    "match": (lambda n: [{"$match": {"a": {"$gte": n}}}],
+              lambda docs, n: [d for d in docs if d.get("a") is not None and d["a"] >= n]),
+    "sort": (lambda n: [{"$sort": {"b": -1 if n % 2 else 1, "_id": 1}}],
+             lambda docs, n: sorted(sorted(docs, key=lambda d: order(d.get("_id"))),
+                                    key=lambda d: order(d.get("b")), reverse=n % 2 == 1)),
+    "limit": (lambda n: [{"$limit": n + 5}], lambda docs, n: docs[:n + 5]),
+    "skip": (lambda n: [{"$skip": n}], lambda docs, n: docs[n:]),
+    "set": (lambda n: [{"$set": {"b": {"$add": ["$_id", n]}}}],
+            lambda docs, n: [{**d, "b": d["_id"] + n} for d in docs]),
+    "unset": (lambda n: [{"$unset": "b"}], lambda docs, n: [{k: v for k, v in d.items() if k != "b"} for d in docs]),
+    "project": (lambda n: [{"$project": {"a": 1, "l": 1}}],
+                lambda docs, n: [{k: v for k, v in d.items() if k in ("_id", "a", "l")} for d in docs]),
+    "unwind": (lambda n: [{"$unwind": "$l"}], naive_unwind),
+}
+LAST = {
+    "group": (lambda n: [{"$group": {"_id": "$a", "n": {"$sum": 1}, "s": {"$sum": "$b"}, "f": {"$first": "$_id"},
+                                     "p": {"$push": "$_id"}}}, {"$sort": {"_id": 1}}], naive_group),
+    "count": (lambda n: [{"$count": "n"}], lambda docs, n: [{"n": len(docs)}] if docs else []),
+    "none": (lambda n: [], lambda docs, n: docs),
+}
+
+
+@test
+def random_pipelines_give_what_a_naive_interpreter_gives(cwd):
+    seed = int(os.environ.get("TEST_SEED", "7"))
+    rand = random.Random(seed)
+    documents = []
+    for i in range(60):
+        document = {"_id": i}
+        if rand.random() < 0.8:
+            document["a"] = rand.randrange(8)
+        if rand.random() < 0.8:
+            document["b"] = rand.randrange(100)
+        if rand.random() < 0.5:
+            document["l"] = [rand.randrange(5) for _ in range(rand.randrange(4))]
+        documents.append(document)
+    with Mongo(cwd) as server:
+        c = Collection(server.client())
+        c.insert(*documents)
+        for _ in range(150):
+            stages, expected = [], documents
+            for name in [rand.choice(list(STAGES)) for _ in range(rand.randrange(5))]:
+                n = rand.randrange(6)
+                stages += STAGES[name][0](n)
+                expected = STAGES[name][1](expected, n)
+            name = rand.choice(list(LAST))
+            stages += LAST[name][0](0)
+            expected = LAST[name][1](expected, 0)
+            got = c(*stages)
+            if got != expected:
+                raise AssertionError(f"seed {seed}: {stages}: {got}, not {expected}")
+
+
+main()
