@@ -183,6 +183,27 @@ def mistakes_are_told(cwd):
         equal(Collection(c.client, "none").fails({"$collStats": {"count": {}}}), 26)
 
 
+@test
+def updates_may_be_pipelines(cwd):
+    with Mongo(cwd) as server:
+        client = server.client()
+        c = Collection(client)
+        c.insert({"_id": 1, "a": 1}, {"_id": 2, "a": 2})
+
+        def update(where, *stages, **members):
+            answer = client({"update": "c", "updates": [{"q": where, "u": list(stages), **members}]}, db="d")
+            return answer["writeErrors"][0]["code"] if "writeErrors" in answer else (answer["n"], answer["nModified"])
+
+        equal(update({}, {"$set": {"b": {"$add": ["$a", 1]}}}, {"$unset": "a"}, multi=True), (2, 2))
+        equal(c.find(), [{"_id": 1, "b": 2}, {"_id": 2, "b": 3}])
+        equal(update({"_id": 1}, {"$set": {"b": 2}}), (1, 0))
+        equal(update({"_id": 1}, {"$replaceWith": {"x": "$b"}}), (1, 1))
+        equal(update({"_id": 3}, {"$set": {"y": 1}}, upsert=True), (1, 0))
+        equal(c.find(), [{"_id": 1, "x": 2}, {"_id": 2, "b": 3}, {"_id": 3, "y": 1}])
+        equal(update({"_id": 1}, {"$set": {"_id": 9}}), 66)
+        equal(update({"_id": 1}, {"$match": {}}), 2)
+
+
 # ---- A naive interpreter, and random pipelines ----
 
 def order(value):

@@ -11,12 +11,18 @@ enum {
 static enum status
 change_compile(struct change *ch)
 {
+	const struct mql_pipeline_options options = { .update = true };
 	struct mql *q = &ch->mql;
 	const struct bson_value *filters = ch->ask.array_filters;
 
 	TRY(mql_match_compile(q, ch->ask.filter, &ch->match));
 	if (!ch->ask.update)
 		return STATUS_OK;
+	if (ch->ask.update->type == BSON_ARRAY && filters)
+		return call_fail(ch->call, MONGO_FAILED_TO_PARSE,
+				 "arrayFilters may not be specified for pipeline-style updates");
+	if (ch->ask.update->type == BSON_ARRAY)
+		return mql_pipeline_compile(q, ch->ask.update->text, &options, &ch->pipeline);
 	return mql_update_compile(q, ch->ask.update->text, filters ? filters->text : BSON_EMPTY,
 				  &ch->update);
 }
@@ -188,6 +194,55 @@ change_write(struct change *ch, const struct bson_value *id, const struct mql_up
 	return plain_replace(p, &doc, false, PLAIN_EVENT_UPDATE, detail, ch->call->arena);
 }
 
+/* The document with the `_id` of the one that it takes the place of. */
+static enum status
+change_give_id(struct change *ch, const struct bson_value *id, struct str *doc)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	bson_put(&b, STR("_id"), id);
+	bson_put_elements(&b, *doc);
+	bson_end(&b);
+	TRY(buf_status(&made));
+	*doc = arena_dup(ch->call->arena, buf_str(&made));
+	return doc->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+change_run_pipeline(struct change *ch, const struct mql_update_on *on, struct mql_updated *ret)
+{
+	struct call *c = ch->call;
+	struct bson_value before, after;
+	struct str doc;
+
+	TRY(data_mql_status(c, &ch->mql,
+			    mql_pipeline_apply(ch->pipeline, &ch->mql, on->document, NULL, &doc)));
+	if (bson_find(on->document, STR("_id"), &before)) {
+		if (!bson_find(doc, STR("_id"), &after))
+			TRY(change_give_id(ch, &before, &doc));
+		else if (!bson_equals(&before, &after))
+			return call_fail(c, MONGO_IMMUTABLE_FIELD,
+					 "Performing an update on the path '_id' would modify the "
+					 "immutable field '_id'");
+		TRY(data_document(c, doc, &doc));
+	}
+	*ret = (struct mql_updated){ .document = doc,
+				     .changed = !str_eq(doc, on->document),
+				     .replaced = true };
+	return STATUS_OK;
+}
+
+static enum status
+change_run(struct change *ch, const struct mql_update_on *on, struct mql_updated *ret)
+{
+	if (ch->pipeline)
+		return change_run_pipeline(ch, on, ret);
+	return data_mql_status(ch->call, &ch->mql, mql_update_run(ch->update, &ch->mql, on, ret));
+}
+
 enum status
 change_update(struct change *ch, struct str doc, int64_t position, struct str *ret,
 	      bool *ret_changed)
@@ -196,7 +251,7 @@ change_update(struct change *ch, struct str doc, int64_t position, struct str *r
 	struct bson_value id = BSON_OF_NULL;
 	struct mql_updated u;
 
-	TRY(data_mql_status(ch->call, &ch->mql, mql_update_run(ch->update, &ch->mql, &on, &u)));
+	TRY(change_run(ch, &on, &u));
 	*ret = u.document;
 	*ret_changed = u.changed;
 	if (!u.changed)
@@ -226,7 +281,7 @@ change_make(struct change *ch, struct str *ret)
 
 	TRY(data_mql_status(c, &ch->mql, mql_upsert_document(ch->match, &ch->mql, &on.document)));
 	had = bson_find(on.document, STR("_id"), &before);
-	TRY(data_mql_status(c, &ch->mql, mql_update_run(ch->update, &ch->mql, &on, &u)));
+	TRY(change_run(ch, &on, &u));
 	if (had && (!bson_find(u.document, STR("_id"), &after) || !bson_equals(&before, &after)))
 		return call_fail(c, MONGO_IMMUTABLE_FIELD,
 				 "Performing an update on the path '_id' would modify the "

@@ -13,12 +13,13 @@
 
 #include "door/mongo/data.h"
 #include "door/mongo/plan.h"
+#include "mql/stages.h"
 #include "mql/update.h"
 
 /* What is to be changed, and how; what it names outlives the change. */
 struct change_ask {
 	struct str filter;
-	const struct bson_value *update;        /* a document; NULL: documents are deleted */
+	const struct bson_value *update; /* a document or an array; NULL: documents are deleted */
 	const struct bson_value *array_filters; /* an array; NULL: none */
 	const struct bson_value *hint;          /* NULL: none */
 	const struct bson_texts *texts;         /* the collation; NULL: none */
@@ -40,7 +41,8 @@ struct change {
 	struct change_staged *staged;
 	struct mql mql;
 	struct mql_match *match;
-	struct mql_update *update;
+	struct mql_update *update;     /* NULL: a pipeline, or a deletion */
+	struct mql_pipeline *pipeline; /* NULL: none */
 	struct plan plan;
 	struct plan_walk walk;
 	bool walks;

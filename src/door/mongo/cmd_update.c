@@ -98,10 +98,7 @@ read_delete_member(struct call *c, const struct bson_element *e, struct statemen
 static enum status
 read_update_value(struct call *c, const struct bson_value *v, struct statement *s)
 {
-	if (v->type == BSON_ARRAY)
-		return call_fail(c, MONGO_NOT_IMPLEMENTED,
-				 "updates by pipelines are not there yet");
-	if (v->type != BSON_DOCUMENT)
+	if (v->type != BSON_DOCUMENT && v->type != BSON_ARRAY)
 		return call_fail(c, MONGO_FAILED_TO_PARSE,
 				 "Update argument must be either an object or an array");
 	s->update = *v;
