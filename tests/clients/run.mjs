@@ -30,8 +30,10 @@ import walk from './suites/walk.mjs';
 import ioredis from './suites/ioredis.mjs';
 import nodeRedis from './suites/node-redis.mjs';
 import bullmq from './suites/bullmq.mjs';
+import mongodb from './suites/mongodb.mjs';
+import mongoose from './suites/mongoose.mjs';
 
-const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, walk, ioredis, nodeRedis, bullmq];
+const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, walk, ioredis, nodeRedis, bullmq, mongodb, mongoose];
 const SAMPLE_DOCUMENTS = 2000;
 
 const here = path.dirname(fileURLToPath(import.meta.url));
