@@ -70,8 +70,8 @@ struct catalog_kind {
 			      struct err *err);
 	void (*extension_free)(void *extension);
 	/*
-	 * The set of indexes (index/engine/def.h) that an extension has; NULL if it has none. Where
-	 * this is NULL, the extension is the set.
+	 * The set of indexes (index/engine/def.h) that an extension, which may be NULL, has; NULL
+	 * if it has none. Where there is no such function, the extension is the set.
 	 */
 	const void *(*extension_indexes)(const void *extension);
 

@@ -152,10 +152,10 @@ struct index_set {
 static inline const struct index_set *
 index_set_of(const struct catalog_db *db)
 {
+	const void *(*of)(const void *) = db->kind ? db->kind->extension_indexes : NULL;
+
 	assert(!db->bare);
-	if (db->extension && db->kind && db->kind->extension_indexes)
-		return db->kind->extension_indexes(db->extension);
-	return (const struct index_set *)db->extension;
+	return of ? of(db->extension) : db->extension;
 }
 
 /*

@@ -47,7 +47,9 @@ plain_extension_free(void *extension)
 const void *
 plain_extension_indexes(const void *extension)
 {
-	return ((const struct plain_extension *)extension)->indexes;
+	const struct plain_extension *e = extension;
+
+	return e ? e->indexes : NULL;
 }
 
 static enum status
