@@ -131,14 +131,22 @@ step_set_ask(enum status (*ask)(void *arg), void *arg)
 	step_meter->ask_arg = arg;
 }
 
-/* Moves the credit so that the clock is looked at every STEP_LOOK_NS, about. */
+/*
+ * Moves the credit so that the clock is looked at every STEP_LOOK_NS, about: at once where steps
+ * have become dearer, since others wait meanwhile, and little by little where they have become
+ * cheaper.
+ */
 static void
 step_adapt(struct step_meter *m, uint64_t took_ns)
 {
-	if (took_ns > 2 * STEP_LOOK_NS && m->credit > STEP_CREDIT_LEAST)
-		m->credit /= 2;
-	else if (took_ns < STEP_LOOK_NS / 2 && m->credit < STEP_CREDIT_MOST)
+	if (took_ns > 2 * STEP_LOOK_NS)
+		m->credit = m->credit * (int64_t)STEP_LOOK_NS / (int64_t)took_ns;
+	else if (took_ns < STEP_LOOK_NS / 2)
 		m->credit *= 2;
+	if (m->credit < STEP_CREDIT_LEAST)
+		m->credit = STEP_CREDIT_LEAST;
+	if (m->credit > STEP_CREDIT_MOST)
+		m->credit = STEP_CREDIT_MOST;
 }
 
 static void

@@ -31,7 +31,7 @@ enum {
 	/* Steps between two looks at the clock: at first, and the bounds of the adaptation. */
 	STEP_CREDIT_FIRST = 512,
 	STEP_CREDIT_LEAST = 16,
-	STEP_CREDIT_MOST = 8192,
+	STEP_CREDIT_MOST = 1024,
 	/* A slice ends after so many steps, whatever the clock says. */
 	STEP_SLICE_STEPS = 64 * 1024,
 	/*
