@@ -6,6 +6,7 @@
 #include "base/metric.h"
 #include "doc/chunks.h"
 #include "doc/root.h"
+#include "loop/step.h"
 #include "model/revisioned/revisioned_int.h"
 
 enum {
@@ -23,6 +24,7 @@ enum {
 	WINDOW_LEAST = 16,
 	WINDOW_MOST = 512,
 	WINDOW_BYTES = 256 * 1024,
+	LEAF_BYTES_A_STEP = 1024, /* that are copied */
 };
 
 /* ---- A body out of its pairs ---- */
@@ -53,6 +55,7 @@ body_parts_add(struct body_parts *b, struct str path, struct str value, struct a
 {
 	struct kv_pair copy;
 
+	TRY(step_count(1 + (uint32_t)(value.len / LEAF_BYTES_A_STEP)));
 	TRY(catalog_pair_copy(arena, path, value, &copy));
 	if (b->found && str_starts_with(copy.key, REV_ATT_MARK))
 		return rev_att_list_add(&b->atts, copy.key, copy.value, arena, b->err);

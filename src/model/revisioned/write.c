@@ -751,6 +751,7 @@ edits_chain(const struct rev_edit *edits, size_t count, struct arena *arena, str
 	for (size_t i = 0; i < count; i++) {
 		size_t at = hash_keyed(0, edits[i].id) & (slots - 1);
 
+		TRY(step_count(1));
 		while (table[at] && !str_eq(edits[table[at] - 1].id, edits[i].id))
 			at = (at + 1) & (slots - 1);
 		if (table[at]) {
@@ -773,6 +774,7 @@ edits_begin_merge(struct rev_writer *w, const struct rev_edit *edits,
 		  struct pending_edit *pending, struct rev_result *results)
 {
 	for (size_t i = leader;; i = chain->next[i] - 1) {
+		TRY(step_count(1));
 		pending[i] = (struct pending_edit){ .plan = PLAN_DONE };
 		results[i] = (struct rev_result){ .status = edit_check(w->db, &edits[i]) };
 		if (results[i].status == STATUS_OK)

@@ -215,6 +215,7 @@ bulk_write_entries(struct bulk_group *c, struct kv_tx *tx)
 	for (size_t i = c->begin; i < c->end; i++) {
 		struct couch_bulk_entry *e = &b->in.entries[i];
 
+		TRY(step_count(1));
 		if (e->refused)
 			continue;
 		e->status = STATUS_OK;
