@@ -318,7 +318,7 @@ compile_variable(struct mql *q, struct str text, const struct mql_scope *scope,
 				STR_ARG(name));
 	TRY(scope_check_rest(q, name));
 	if (name.len < text.len)
-		TRY(mql_field_path_check(q, path));
+		TRY(mql_field_path_check(q, text));
 	if (!scope_find(scope, name, &at)) {
 		TRY(compile_system(q, name, path, ret));
 		if (*ret)

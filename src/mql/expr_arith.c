@@ -20,31 +20,60 @@ of_integer(enum bson_type type, int64_t n)
 	return BSON_OF_INT64(n);
 }
 
+/* Milliseconds, of which a half goes away from zero; false for what an int64_t does not hold. */
+static bool
+ms_of_number(const struct bson_value *v, int64_t *ret)
+{
+	if (v->type == BSON_DECIMAL)
+		return bson_decimal_to_int64(
+			bson_decimal_round(v->decimal, 0, BSON_DECIMAL_NEAREST, NULL), ret);
+	*ret = v->n;
+	if (v->type == BSON_DOUBLE) {
+		if (!(v->d >= -0x1p63 && v->d < 0x1p63))
+			return false;
+		*ret = llround(v->d);
+	}
+	return true;
+}
+
 /* ---- $add ---- */
 
 struct addition {
-	enum bson_type type; /* the widest so far; 0: none yet */
-	int64_t whole;       /* until a double comes, or it overflows */
-	struct mql_sum sum;  /* from then on */
+	enum bson_type type;         /* the widest so far; 0: none yet */
+	int64_t whole;               /* until a double comes, or it overflows */
+	struct mql_sum sum;          /* from then on, until a Decimal128 comes */
+	struct bson_decimal decimal; /* from then on */
+	int64_t ms;                  /* for a date: each number is rounded by itself */
+	bool overflow;               /* of ms */
 	bool date;
 };
 
 static void
 addition_widen(struct addition *a, enum bson_type type)
 {
+	struct bson_value total;
+
 	if (a->type == type)
 		return;
-	if ((type == BSON_DOUBLE || type == BSON_DECIMAL) && a->type != BSON_DOUBLE &&
-	    a->type != BSON_DECIMAL && (a->whole || a->type))
-		mql_sum_add(&a->sum, &BSON_OF_INT64(a->whole));
+	total = a->type == BSON_DOUBLE ? mql_sum_value(&a->sum) : BSON_OF_INT64(a->whole);
+	if (type == BSON_DECIMAL)
+		a->decimal = bson_decimal_of(&total);
+	else if (type == BSON_DOUBLE && a->type)
+		mql_sum_add(&a->sum, &total);
 	a->type = type;
 }
 
 static void
 addition_number(struct addition *a, const struct bson_value *v)
 {
+	int64_t ms;
+
+	a->overflow = a->overflow || !ms_of_number(v, &ms) ||
+		      __builtin_add_overflow(a->ms, ms, &a->ms);
 	addition_widen(a, mql_widest(a->type, v->type));
-	if (a->type == BSON_DOUBLE || a->type == BSON_DECIMAL) {
+	if (a->type == BSON_DECIMAL) {
+		a->decimal = bson_decimal_add(a->decimal, bson_decimal_of(v), NULL);
+	} else if (a->type == BSON_DOUBLE) {
 		mql_sum_add(&a->sum, v);
 	} else if (__builtin_add_overflow(a->whole, v->n, &a->whole)) {
 		/* What it wrapped around to has lost nothing. */
@@ -55,24 +84,19 @@ addition_number(struct addition *a, const struct bson_value *v)
 }
 
 static enum status
-addition_date(struct mql *q, const struct addition *a, struct bson_value *ret)
+addition_end(struct mql *q, const struct addition *a, struct bson_value *ret)
 {
-	struct bson_value total = mql_sum_value(&a->sum);
-	int64_t ms = a->whole;
-
-	if (a->type == BSON_DECIMAL) {
-		if (!bson_decimal_to_int64(bson_decimal_round(bson_decimal_of(&total), 0,
-							      BSON_DECIMAL_NEAREST, NULL),
-					   &ms))
-			ms = INT64_MIN;
-	} else if (a->type == BSON_DOUBLE) {
-		double d = bson_to_double(&total);
-
-		if (!(d >= -0x1p63 && d < 0x1p63))
+	if (a->date) {
+		if (a->overflow)
 			return mql_fail(q, MQL_OVERFLOW, "date overflow in $add");
-		ms = llround(d);
+		*ret = BSON_OF_DATE(a->ms);
+	} else if (a->type == BSON_DECIMAL) {
+		*ret = of_decimal(a->decimal);
+	} else if (a->type == BSON_DOUBLE) {
+		*ret = mql_sum_value(&a->sum);
+	} else {
+		*ret = of_integer(a->type, a->whole);
 	}
-	*ret = BSON_OF_DATE(ms);
 	return STATUS_OK;
 }
 
@@ -103,11 +127,7 @@ run_add(struct mql *q, const struct bson_value *args, size_t count, struct bson_
 					mql_expr_type(v));
 		}
 	}
-	if (a.date)
-		return addition_date(q, &a, ret);
-	*ret = a.type == BSON_DOUBLE || a.type == BSON_DECIMAL ? mql_sum_value(&a.sum)
-							       : of_integer(a.type, a.whole);
-	return STATUS_OK;
+	return addition_end(q, &a, ret);
 }
 
 /* ---- $subtract ---- */
@@ -127,28 +147,6 @@ subtract_numbers(const struct bson_value *a, const struct bson_value *b, struct 
 		*ret = of_integer(type, n);
 }
 
-/* Milliseconds, of which a half goes away from zero. */
-static enum status
-ms_of_number(struct mql *q, const struct bson_value *v, int64_t *ret)
-{
-	struct bson_decimal d;
-
-	if (v->type == BSON_DOUBLE) {
-		if (v->d >= -0x1p63 && v->d < 0x1p63) {
-			*ret = llround(v->d);
-			return STATUS_OK;
-		}
-	} else if (v->type == BSON_DECIMAL) {
-		d = bson_decimal_round(v->decimal, 0, BSON_DECIMAL_NEAREST, NULL);
-		if (bson_decimal_to_int64(d, ret))
-			return STATUS_OK;
-	} else {
-		*ret = v->n;
-		return STATUS_OK;
-	}
-	return mql_fail(q, MQL_OVERFLOW, "date overflow in $subtract");
-}
-
 static enum status
 subtract_date(struct mql *q, const struct bson_value *a, const struct bson_value *b,
 	      struct bson_value *ret)
@@ -164,8 +162,7 @@ subtract_date(struct mql *q, const struct bson_value *a, const struct bson_value
 	if (!bson_is_number(b))
 		return mql_fail(q, MQL_TYPE_MISMATCH, "can't $subtract %s from Date",
 				mql_expr_type(b));
-	TRY(ms_of_number(q, b, &ms));
-	if (__builtin_sub_overflow(a->n, ms, &ms))
+	if (!ms_of_number(b, &ms) || __builtin_sub_overflow(a->n, ms, &ms))
 		return mql_fail(q, MQL_OVERFLOW, "date overflow in $subtract");
 	*ret = BSON_OF_DATE(ms);
 	return STATUS_OK;
@@ -260,19 +257,15 @@ static struct bson_value
 modulo(const struct bson_value *a, const struct bson_value *b)
 {
 	enum bson_type type = mql_widest(a->type, b->type);
-	int64_t left, right;
-	int32_t small;
+	int64_t n;
 
 	if (type == BSON_DECIMAL)
 		return of_decimal(
 			bson_decimal_modulo(bson_decimal_of(a), bson_decimal_of(b), NULL));
-	if (a->type == BSON_DOUBLE || (b->type == BSON_DOUBLE && !mql_expr_int32(b, &small)))
+	if (type == BSON_DOUBLE)
 		return BSON_OF_DOUBLE(fmod(bson_to_double(a), bson_to_double(b)));
-	left = a->n;
-	right = b->type == BSON_DOUBLE ? small : b->n;
-	left = right == -1 ? 0 : left % right;
-	return a->type == BSON_INT64 || b->type == BSON_INT64 ? BSON_OF_INT64(left)
-							      : BSON_OF_INT32(left);
+	n = b->n == -1 ? 0 : a->n % b->n;
+	return type == BSON_INT64 ? BSON_OF_INT64(n) : BSON_OF_INT32(n);
 }
 
 static enum status

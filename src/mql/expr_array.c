@@ -1,6 +1,5 @@
 /* Arrays as values: their elements, parts of them, arrays made of others. */
 #include "mql/expr_int.h"
-#include "mql/sort.h"
 #include "mql/sort_values.h"
 
 /* True, and null in `*ret`, if a value is nullish. */
@@ -398,15 +397,21 @@ run_pick(struct mql *q, const struct mql_expr_op *op, const struct bson_value *a
 
 /* ---- $sortArray ---- */
 
+struct sort_path {
+	struct str path;
+	bool descending;
+};
+
 struct sorting {
 	const struct mql *q;
-	const struct mql_sort_by *by; /* NULL: by the values themselves */
+	const struct sort_path *paths; /* NULL: by the values themselves */
+	size_t count;
 	bool descending;
 };
 
 struct sorted {
 	struct bson_value value;
-	struct mql_sort_key *key;
+	struct bson_value *keys;
 };
 
 static int
@@ -414,18 +419,39 @@ compare_sorted(const void *a, const void *b, const void *arg)
 {
 	const struct sorting *s = arg;
 	const struct sorted *x = a, *y = b;
-	int order;
+	int order = 0;
 
-	if (s->by)
-		return mql_sort_key_compare(s->by, x->key, y->key, s->q->texts);
+	for (size_t i = 0; i < s->count && !order; i++) {
+		order = mql_expr_compare(s->q, &x->keys[i], &y->keys[i]);
+		if (s->paths[i].descending)
+			order = -order;
+	}
+	if (s->paths)
+		return order;
 	order = mql_expr_compare(s->q, &x->value, &y->value);
 	return s->descending ? -order : order;
+}
+
+/* What is at the paths: arrays as a whole, null where there is nothing. */
+static enum status
+sort_keys(struct mql *q, const struct sorting *s, struct sorted *ret)
+{
+	ret->keys = arena_alloc(q->arena, s->count * sizeof(*ret->keys));
+	if (!ret->keys)
+		return mql_full(q);
+	for (size_t i = 0; i < s->count; i++) {
+		TRY(mql_count(ret->value.type == BSON_DOCUMENT ? ret->value.text.len : 0));
+		if (ret->value.type != BSON_DOCUMENT ||
+		    !bson_find_path(ret->value.text, s->paths[i].path, &ret->keys[i]))
+			ret->keys[i] = BSON_OF_NULL;
+	}
+	return STATUS_OK;
 }
 
 static enum status
 run_sort(const struct mql_expr *e, struct mql *q, const struct mql_env *env, struct bson_value *ret)
 {
-	struct sorting s = { .q = q, .by = e->more, .descending = e->number };
+	struct sorting s = *(const struct sorting *)e->more;
 	struct bson_value v, *values;
 	const void **order;
 	struct sorted *all;
@@ -444,13 +470,11 @@ run_sort(const struct mql_expr *e, struct mql *q, const struct mql_env *env, str
 	order = arena_alloc(q->arena, count * sizeof(*order));
 	if (!all || !order)
 		return mql_full(q);
+	s.q = q;
 	for (size_t i = 0; i < count; i++) {
-		struct str doc = values[i].type == BSON_DOCUMENT ? values[i].text : BSON_EMPTY;
-
 		all[i].value = values[i];
 		order[i] = &all[i];
-		if (s.by)
-			TRY(mql_sort_key_of(s.by, q, doc, &all[i].key));
+		TRY(sort_keys(q, &s, &all[i]));
 	}
 	TRY(mql_sort(q, order, count, compare_sorted, &s));
 	for (size_t i = 0; i < count; i++)
@@ -465,18 +489,18 @@ is_direction(const struct bson_value *v, int64_t *ret)
 }
 
 static enum status
-compile_sort_by(struct mql *q, const struct bson_value *v, struct mql_expr *e)
+compile_sort_by(struct mql *q, const struct bson_value *v, struct sorting *s)
 {
-	struct mql_sort_by *by;
+	struct sort_path *paths;
 	struct bson_iter i;
-	struct bson_element path;
+	struct bson_element e;
 	int64_t direction;
 
 	if (bson_is_number(v)) {
 		if (!is_direction(v, &direction))
 			return mql_fail(q, 2942506,
 					"The $sort element value must be either 1 or -1");
-		e->number = direction < 0;
+		s->descending = direction < 0;
 		return STATUS_OK;
 	}
 	if (v->type != BSON_DOCUMENT)
@@ -485,15 +509,17 @@ compile_sort_by(struct mql *q, const struct bson_value *v, struct mql_expr *e)
 				"{field:1/-1} to sort embedded fields");
 	if (bson_is_empty(v->text))
 		return mql_fail(q, 2942505,
-				"The $sort pattern is empty when it should be a set of "
-				"fields.");
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &path);) {
-		if (!is_direction(&path.value, &direction))
+				"The $sort pattern is empty when it should be a set of fields.");
+	paths = arena_alloc(q->arena, bson_count(v->text) * sizeof(*paths));
+	if (!paths)
+		return mql_full(q);
+	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+		if (!is_direction(&e.value, &direction))
 			return mql_fail(q, 2942505,
 					"The $sort element value must be either 1 or -1");
+		paths[s->count++] = (struct sort_path){ e.name, direction < 0 };
 	}
-	TRY(mql_sort_by_compile(q, v->text, &by));
-	e->more = by;
+	s->paths = paths;
 	return STATUS_OK;
 }
 
@@ -515,11 +541,15 @@ static enum status
 compile_sort(struct mql *q, const struct mql_expr_op *op, const struct bson_value *arg,
 	     const struct mql_scope *scope, struct mql_expr **ret)
 {
+	struct sorting *s = arena_zalloc(q->arena, sizeof(*s));
 	struct bson_value parts[2];
 
+	if (!s)
+		return mql_full(q);
 	TRY(mql_expr_named(q, op, arg, parts));
 	TRY(mql_expr_new(q, op, run_sort, 1, ret));
-	TRY(compile_sort_by(q, &parts[1], *ret));
+	(*ret)->more = s;
+	TRY(compile_sort_by(q, &parts[1], s));
 	TRY(mql_expr_compile(q, &parts[0], scope, &(*ret)->args[0]));
 	return mql_expr_fold(q, *ret);
 }

@@ -48,7 +48,7 @@ compile_let(struct mql *q, const struct mql_expr_op *op, const struct bson_value
 	size_t count, n = 1;
 
 	TRY(mql_expr_named(q, op, arg, parts));
-	if (parts[0].type != BSON_DOCUMENT)
+	if (!bson_is_container(&parts[0]))
 		return mql_fail(q, 10065, "invalid parameter: expected an object (vars)");
 	count = bson_count(parts[0].text);
 	TRY(mql_expr_new(q, op, run_let, 1 + count, ret));

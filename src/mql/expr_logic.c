@@ -75,7 +75,14 @@ static enum status
 compile_and_or(struct mql *q, const struct mql_expr_op *op, const struct bson_value *arg,
 	       const struct mql_scope *scope, struct mql_expr **ret)
 {
+	struct bson_value v;
+
 	TRY(mql_expr_args(q, op, arg, scope, run_and_or, ret));
+	/* A constant that decides does so wherever it stands. */
+	for (size_t i = 0; i < (*ret)->count; i++) {
+		if (mql_expr_constant((*ret)->args[i], &v) && mql_expr_true(&v) == (bool)op->number)
+			return mql_expr_of_value(q, &BSON_OF_BOOL(op->number), ret);
+	}
 	return mql_expr_fold(q, *ret);
 }
 

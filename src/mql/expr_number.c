@@ -71,6 +71,8 @@ whole_of(enum function f, const struct bson_value *v, struct bson_value *ret)
 {
 	if (v->type == BSON_DOUBLE)
 		*ret = BSON_OF_DOUBLE(f == IS_CEIL ? ceil(v->d) : floor(v->d));
+	else if (v->type == BSON_DECIMAL && bson_decimal_is_infinite(v->decimal))
+		*ret = of_decimal(bson_decimal_of_double((double)NAN));
 	else if (v->type == BSON_DECIMAL)
 		*ret = of_decimal(bson_decimal_round(
 			v->decimal, 0, f == IS_CEIL ? BSON_DECIMAL_CEILING : BSON_DECIMAL_FLOOR,
@@ -144,13 +146,30 @@ run_function(struct mql *q, const struct mql_expr_op *op, const struct bson_valu
 	return STATUS_OK;
 }
 
+static enum status
+run_one(const struct mql_expr *e, struct mql *q, const struct mql_env *env, struct bson_value *ret)
+{
+	struct bson_value v;
+
+	TRY(mql_expr_run(e->args[0], q, env, &v));
+	return run_function(q, e->op, &v, 1, ret);
+}
+
+/* Its argument is never a list of arguments. */
+static enum status
+compile_one(struct mql *q, const struct mql_expr_op *op, const struct bson_value *arg,
+	    const struct mql_scope *scope, struct mql_expr **ret)
+{
+	TRY(mql_expr_new(q, op, run_one, 1, ret));
+	TRY(mql_expr_compile(q, arg, scope, &(*ret)->args[0]));
+	return mql_expr_fold(q, *ret);
+}
+
 /* ---- $log, $pow ---- */
 
 static struct bson_decimal
 logarithm(struct bson_decimal d, struct bson_decimal base)
 {
-	if (!bson_decimal_compare(base, bson_decimal_of_int64(10)))
-		return bson_decimal_apply(BSON_DECIMAL_LOG10, d, NULL);
 	return bson_decimal_divide(bson_decimal_apply(BSON_DECIMAL_LN, d, NULL),
 				   bson_decimal_apply(BSON_DECIMAL_LN, base, NULL), NULL);
 }
@@ -209,6 +228,15 @@ integer_power(int64_t base, int64_t exponent, int64_t *ret)
 	return true;
 }
 
+/* With all 34 digits, as MongoDB has it: the least zero that there is makes them. */
+static struct bson_decimal
+decimal_power(struct bson_decimal base, struct bson_decimal exponent)
+{
+	const struct bson_decimal least_zero = { 0 };
+
+	return bson_decimal_add(bson_decimal_power(base, exponent, NULL), least_zero, NULL);
+}
+
 static enum status
 run_pow(struct mql *q, const struct bson_value *args, size_t count, struct bson_value *ret)
 {
@@ -229,8 +257,7 @@ run_pow(struct mql *q, const struct bson_value *args, size_t count, struct bson_
 	if (!bson_is_true(base) && !is_nan(exponent) && sign_of(exponent) < 0)
 		return mql_fail(q, 28764, "$pow cannot take a base of 0 and a negative exponent");
 	if (decimal)
-		*ret = of_decimal(
-			bson_decimal_power(bson_decimal_of(base), bson_decimal_of(exponent), NULL));
+		*ret = of_decimal(decimal_power(bson_decimal_of(base), bson_decimal_of(exponent)));
 	else if (base->type == BSON_DOUBLE || exponent->type == BSON_DOUBLE ||
 		 !integer_power(base->n, exponent->n, &n))
 		*ret = BSON_OF_DOUBLE(pow(bson_to_double(base), bson_to_double(exponent)));
@@ -311,7 +338,10 @@ run_round(struct mql *q, const struct mql_expr_op *op, const struct bson_value *
 				      : op->number == IS_ROUND ? rint(v->d)
 							       : trunc(v->d));
 	} else if (v->type == BSON_DECIMAL) {
-		*ret = of_decimal(bson_decimal_round(v->decimal, (int)places, how, NULL));
+		/* A number that has not so many digits is what it was. */
+		d = bson_decimal_round(v->decimal, (int)places, how, NULL);
+		if (!bson_decimal_is_nan(d))
+			*ret = of_decimal(d);
 	} else if (places < 0) {
 		d = bson_decimal_round(bson_decimal_of_int64(v->n), (int)places, how, NULL);
 		return round_integer(q, op, v, d, ret);
@@ -334,7 +364,7 @@ const struct mql_expr_op mql_expr_number_ops[] = {
 	FUNCTION("$log10", IS_LOG10),
 	{ .name = "$pow", .least = 2, .most = 2, .run = run_pow },
 	{ .name = "$round", .least = 1, .most = 2, .run_op = run_round, .number = IS_ROUND },
-	FUNCTION("$sigmoid", IS_SIGMOID),
+	{ .name = "$sigmoid", .compile = compile_one, .number = IS_SIGMOID },
 	FUNCTION("$sqrt", IS_SQRT),
 	{ .name = "$trunc", .least = 1, .most = 2, .run_op = run_round, .number = IS_TRUNC },
 	{ 0 },

@@ -300,15 +300,16 @@ static enum status
 compile_set(struct mql *q, const struct mql_expr_op *op, const struct bson_value *arg,
 	    const struct mql_scope *scope, struct mql_expr **ret)
 {
+	bool sets = op->required == 7;
 	struct bson_value parts[3] = { 0 }, name;
 
 	TRY(mql_expr_named(q, op, arg, parts));
 	TRY(compile_set_name(q, op, &parts[0], scope, &name));
 	TRY(mql_expr_new(q, op, run_set, 2, ret));
 	(*ret)->value = name;
-	TRY(mql_expr_compile(q, &parts[1], scope, &(*ret)->args[0]));
-	if (!mql_is_missing(&parts[2]))
-		TRY(mql_expr_compile(q, &parts[2], scope, &(*ret)->args[1]));
+	TRY(mql_expr_compile(q, &parts[sets ? 2 : 1], scope, &(*ret)->args[0]));
+	if (sets)
+		TRY(mql_expr_compile(q, &parts[1], scope, &(*ret)->args[1]));
 	return mql_expr_fold(q, *ret);
 }
 
@@ -373,7 +374,7 @@ compile_refused(struct mql *q, const struct mql_expr_op *op, const struct bson_v
 }
 
 static const char *const get_names[] = { "field", "input", NULL };
-static const char *const set_names[] = { "field", "input", "value", NULL };
+static const char *const set_names[] = { "field", "value", "input", NULL };
 static const char *const unset_names[] = { "field", "input", NULL };
 
 const struct mql_expr_op mql_expr_object_ops[] = {

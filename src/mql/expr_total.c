@@ -30,7 +30,11 @@ run_sum(struct mql *q, const struct mql_expr_op *op, const struct bson_value *ar
 	TRY(values_of(q, &args, &count));
 	for (size_t i = 0; i < count; i++) {
 		TRY(step_count(1));
-		mql_sum_add(&sum, &args[i]);
+		/* An average adds integers as the doubles that they are nearest to. */
+		if (op->number && args[i].type == BSON_INT64)
+			mql_sum_add(&sum, &BSON_OF_DOUBLE((double)args[i].n));
+		else
+			mql_sum_add(&sum, &args[i]);
 	}
 	*ret = op->number ? mql_sum_average(&sum) : mql_sum_value(&sum);
 	return STATUS_OK;

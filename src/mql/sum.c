@@ -39,6 +39,16 @@ sum_int64(struct mql_sum *s, int64_t n)
 	sum_double(s, (double)(n - upper));
 }
 
+/* From 0 on, so that a sum of negative zeros is 0. */
+static void
+sum_decimal(struct mql_sum *s, struct bson_decimal d)
+{
+	if (!s->decimals)
+		s->decimal = bson_decimal_of_int64(0);
+	s->decimals = true;
+	s->decimal = bson_decimal_add(s->decimal, d, NULL);
+}
+
 void
 mql_sum_add(struct mql_sum *s, const struct bson_value *v)
 {
@@ -47,9 +57,7 @@ mql_sum_add(struct mql_sum *s, const struct bson_value *v)
 	s->count++;
 	s->type = mql_widest(s->type, v->type);
 	if (v->type == BSON_DECIMAL)
-		s->decimal = s->decimal.high || s->decimal.low
-				     ? bson_decimal_add(s->decimal, v->decimal, NULL)
-				     : v->decimal;
+		sum_decimal(s, v->decimal);
 	else if (v->type == BSON_DOUBLE)
 		sum_double(s, v->d);
 	else
@@ -65,10 +73,8 @@ mql_sum_merge(struct mql_sum *s, const struct mql_sum *other)
 	s->type = mql_widest(s->type, other->type);
 	sum_double(s, other->high);
 	sum_double(s, other->low);
-	if (other->decimal.high || other->decimal.low)
-		s->decimal = s->decimal.high || s->decimal.low
-				     ? bson_decimal_add(s->decimal, other->decimal, NULL)
-				     : other->decimal;
+	if (other->decimals)
+		sum_decimal(s, other->decimal);
 }
 
 /* An infinity or a NaN has spoilt the correction. */

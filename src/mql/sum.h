@@ -10,8 +10,9 @@
 struct mql_sum {
 	double high, low;            /* of all that are not Decimal128 */
 	double plain;                /* their plain sum, which knows infinities and NaN */
-	struct bson_decimal decimal; /* of those that are */
-	enum bson_type type;         /* the widest so far; 0: none yet */
+	struct bson_decimal decimal; /* of those that are, if there are any */
+	bool decimals;
+	enum bson_type type; /* the widest so far; 0: none yet */
 	uint64_t count;
 };
 
