@@ -251,6 +251,57 @@ def a_cursor_goes_on_with_its_filter(cwd):
         equal(c.count({"a": 1}, skip=98, limit=5), 2)
 
 
+@test
+def documents_are_sorted_and_projected(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        rng = random.Random(3)
+        model = [{"_id": n, "a": rng.randrange(20), "b": {"c": rng.randrange(5)}, "l": [n, n + 1]} for n in range(300)]
+        c.insert(*model)
+        by = {"b.c": -1, "a": 1}
+        ordered = sorted(model, key=lambda one: (-one["b"]["c"], one["a"]))
+        equal(c.find(sort=by), ordered)
+        equal(c.find({"a": {"$lt": 10}}, sort=by, skip=5, limit=7), [one for one in ordered if one["a"] < 10][5:12])
+        equal(c.find({"a": 77}, sort=by), [])
+        # A cursor keeps the rest of what was sorted.
+        cursor = c.run("find", filter={}, sort=by, limit=250, batchSize=3, projection={"a": 1})["cursor"]
+        found = cursor["firstBatch"]
+        while cursor["id"]:
+            cursor = client({"getMore": Int64(cursor["id"]), "collection": "c", "batchSize": 80}, db="d")["cursor"]
+            found += cursor["nextBatch"]
+        equal(found, [{"_id": one["_id"], "a": one["a"]} for one in ordered[:250]])
+        equal(c.find({"_id": 7}, projection={"b.c": 0, "l": {"$slice": 1}}),
+              [{"_id": 7, "a": model[7]["a"], "b": {}, "l": [7]}])
+        equal(c.find({"_id": 7, "l": 8}, projection={"_id": 0, "l.$": 1}), [{"l": [8]}])
+        equal(c.find({"_id": 7}, projection={"x": {"$add": ["$_id", "$$more"]}}, let={"more": {"$add": [1, 2]}}),
+              [{"_id": 7, "x": 10}])
+        equal(c.find({"_id": 7}, showRecordId=True, projection={"_id": 1}), [{"_id": 7, "$recordId": 7}])
+        equal(c.find({"_id": 7}, returnKey=True), [{"_id": 7}])
+        equal(c.find({"a": model[7]["a"]}, returnKey=True, limit=1), [{}])
+        equal(c.ids(min={"_id": 5}, max={"_id": 8}, hint={"_id": 1}), [5, 6, 7])
+        equal(c.fails("find", min={"_id": 5}), 51173)
+        equal(c.fails("find", projection={"a": 1, "b": 0}), 31254)
+        equal(c.fails("find", sort={"a": "x"}), 15974)
+        c.insert({"_id": "b"}, {"_id": "A"}, {"_id": "B"}, {"_id": "a"})
+        plain, strength = {"locale": "simple"}, {"locale": "en", "strength": 2}
+        texts = {"_id": {"$type": "string"}}
+        equal(c.ids(texts, sort={"_id": 1}, collation=plain), ["A", "B", "a", "b"])
+        equal(c.ids(texts, sort={"_id": 1}, collation=strength), ["A", "a", "B", "b"])
+        equal(c.ids({"_id": "a"}, collation=strength), ["A", "a"])
+        equal(c.count({"_id": "a"}, collation=strength), 2)
+        equal(c.update({"_id": "a"}, {"$set": {"x": 1}}, multi=True, collation=strength), (2, 2))
+
+
+@test
+def a_sort_has_a_limit_of_memory(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        for n in range(80):
+            c.insert({"_id": n, "a": -n, "b": "x" * 1000000})
+        equal(c.fails("find", filter={}, sort={"a": 1}), 292)
+        equal(c.ids(sort={"a": 1}, limit=3), [79, 78, 77])
+
+
 # ---- Updates ----
 
 @test
@@ -288,6 +339,73 @@ def an_upsert_adds_what_its_filter_says(cwd):
         equal(list(made), ["_id", "a", "c", "d"])
         equal(c.find({"_id": 5}), [{"_id": 5, "n": 1}])
         equal(c.update({"_id": 8}, {"$set": {"_id": 9}}, upsert=True), 66)
+
+
+@test
+def updates_may_be_pipelines_with_variables(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert({"_id": 1, "a": 2}, {"_id": 2, "a": 5})
+        equal(c.update({}, [{"$set": {"b": {"$add": ["$a", "$$more"]}}}, {"$unset": "a"}], multi=True, c={"more": 3}),
+              (2, 2))
+        equal(c.find(), [{"_id": 1, "b": 5}, {"_id": 2, "b": 8}])
+        answer = c.run("update", let={"least": 6},
+                       updates=[{"q": {"$expr": {"$gt": ["$b", "$$least"]}}, "u": {"$inc": {"b": 1}}, "multi": True}])
+        equal((answer["n"], answer["nModified"]), (1, 1))
+        equal(c.ids({"$expr": {"$eq": ["$b", "$$nine"]}}, let={"nine": 9}), [2])
+        equal(c.update({"_id": 1}, [{"$set": {"_id": 9}}]), 66)
+        equal(c.update({"_id": 7}, [{"$set": {"x": 1}}], upsert=True), (1, 0))
+        equal(c.find({"_id": 7}), [{"_id": 7, "x": 1}])
+        equal(c.update({"_id": 1}, {"$set": {"a": 1}}, c={"x": 1}), 9)
+
+
+@test
+def one_document_is_changed_and_answered(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert(*({"_id": n, "a": n % 3, "b": 10 - n} for n in range(6)))
+
+        def modify(**members):
+            answer = c.run("findAndModify", **members)
+            return answer["lastErrorObject"], answer["value"]
+
+        equal(modify(query={"a": 1}, sort={"b": 1}, update={"$inc": {"b": 5}}, new=True, fields={"b": 1}),
+              ({"n": 1, "updatedExisting": True}, {"_id": 4, "b": 11}))
+        equal(modify(query={"a": 1}, sort={"_id": -1}, update={"$set": {"c": 1}}),
+              ({"n": 1, "updatedExisting": True}, {"_id": 4, "a": 1, "b": 11}))
+        equal(modify(query={"a": 2}, sort={"b": 1}, remove=True), ({"n": 1}, {"_id": 5, "a": 2, "b": 5}))
+        equal(modify(query={"a": 9}, remove=True), ({"n": 0}, None))
+        equal(modify(query={"a": 9}, update={"$set": {"c": 1}}), ({"n": 0, "updatedExisting": False}, None))
+        equal(modify(query={"_id": 9}, update={"$set": {"c": 1}}, upsert=True, new=True),
+              ({"n": 1, "updatedExisting": False, "upserted": 9}, {"_id": 9, "c": 1}))
+        equal(modify(query={"_id": 10}, update={"c": 1}, upsert=True),
+              ({"n": 1, "updatedExisting": False, "upserted": 10}, None))
+        equal(modify(query={"_id": 10}, update=[{"$set": {"d": {"$add": ["$c", 1]}}}], new=True)[1],
+              {"_id": 10, "c": 1, "d": 2})
+        equal(c.ids(), [0, 1, 2, 3, 4, 9, 10])
+        for members in ({}, {"remove": True, "update": {}}, {"remove": True, "new": True},
+                        {"remove": True, "upsert": True}):
+            equal(c.fails("findAndModify", query={}, **members), 9)
+        # Sent again with its number, it is answered as before.
+        session = {"id": b"0123456789abcdef"}
+        again = [c.run("findAndModify", query={"_id": 1}, update={"$inc": {"b": 1}}, new=True, lsid=session,
+                       txnNumber=Int64(1))["value"] for _ in range(2)]
+        equal(again, [{"_id": 1, "a": 1, "b": 10}] * 2)
+
+
+@test
+def values_are_told_once_each(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert({"_id": 1, "a": 1, "l": [{"x": 1}, {"x": [2, 3]}]}, {"_id": 2, "a": 1.0, "l": [{"x": 3}, 5]},
+                 {"_id": 3, "a": "s", "l": {"x": None}}, {"_id": 4, "a": [1, [7]]}, {"_id": 5})
+        equal(c.run("distinct", key="a")["values"], [1, "s", [7]])
+        equal(c.run("distinct", key="l.x")["values"], [1, 2, 3, None])
+        equal(c.run("distinct", key="l.0.x")["values"], [1, 3])
+        equal(c.run("distinct", key="_id", query={"a": 1})["values"], [1, 2, 4])
+        equal(c.run("distinct", key="a", query={"a": 9})["values"], [])
+        equal(client({"distinct": "nosuch", "key": "a"}, db="d")["values"], [])
+        equal(c.fails("distinct", key=1), 14)
 
 
 @test

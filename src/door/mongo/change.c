@@ -9,20 +9,39 @@ enum {
 };
 
 static enum status
+change_compile_pipeline(struct change *ch)
+{
+	struct mql_pipeline_options options = { .update = true };
+
+	if (ch->ask.array_filters)
+		return call_fail(ch->call, MONGO_FAILED_TO_PARSE,
+				 "arrayFilters may not be specified for pipeline-style updates");
+	if (ch->ask.constants)
+		TRY(data_let(&ch->mql, ch->ask.constants->text, &ch->scope, &ch->bound));
+	options.scope = ch->scope;
+	return mql_pipeline_compile(&ch->mql, ch->ask.update->text, &options, &ch->pipeline);
+}
+
+static enum status
 change_compile(struct change *ch)
 {
-	const struct mql_pipeline_options options = { .update = true };
 	struct mql *q = &ch->mql;
 	const struct bson_value *filters = ch->ask.array_filters;
 
-	TRY(mql_match_compile(q, ch->ask.filter, &ch->match));
+	if (ch->ask.collation.len)
+		TRY(mql_collation_new(q, ch->ask.collation, &ch->collation));
+	q->texts = mql_collation_texts(ch->collation);
+	if (ch->ask.let.len)
+		TRY(data_let(q, ch->ask.let, &ch->scope, &ch->bound));
+	ch->match_bound = ch->bound;
+	TRY(mql_match_compile_scoped(q, ch->ask.filter, ch->scope, &ch->match));
 	if (!ch->ask.update)
 		return STATUS_OK;
-	if (ch->ask.update->type == BSON_ARRAY && filters)
-		return call_fail(ch->call, MONGO_FAILED_TO_PARSE,
-				 "arrayFilters may not be specified for pipeline-style updates");
 	if (ch->ask.update->type == BSON_ARRAY)
-		return mql_pipeline_compile(q, ch->ask.update->text, &options, &ch->pipeline);
+		return change_compile_pipeline(ch);
+	if (ch->ask.constants)
+		return call_fail(ch->call, MONGO_FAILED_TO_PARSE,
+				 "Constant values may only be specified for pipeline updates");
 	return mql_update_compile(q, ch->ask.update->text, filters ? filters->text : BSON_EMPTY,
 				  &ch->update);
 }
@@ -31,14 +50,15 @@ enum status
 change_begin(struct change *ch, struct call *c, struct data *data, const struct change_ask *ask,
 	     struct change_staged *staged, struct str place)
 {
-	struct plan_ask plan = { .hint = ask->hint, .texts = ask->texts, .order = ask->order };
+	struct plan_ask plan = { .hint = ask->hint, .order = ask->order };
 
 	*ch = (struct change){ .call = c, .data = data, .ask = *ask, .staged = staged };
-	data_mql(c, c->arena, ask->texts, &ch->mql);
+	data_mql(c, c->arena, NULL, &ch->mql);
 	TRY(data_mql_status(c, &ch->mql, change_compile(ch)));
 	if (!data->is_there)
 		return STATUS_OK;
 	plan.match = ch->match;
+	plan.texts = ch->mql.texts;
 	TRY(plan_choose(c, &data->plain, &plan, &ch->mql, &ch->plan));
 	/* One who adds a document because there is none must notice if another one comes first. */
 	TRY(plan_walk_open(&ch->walk, &ch->plan, &data->plain,
@@ -55,6 +75,8 @@ change_end(struct change *ch)
 	if (ch->walks)
 		plan_walk_close(&ch->walk);
 	ch->walks = false;
+	mql_collation_free(ch->collation);
+	ch->collation = NULL;
 }
 
 /* Reads a document that a snapshot has found so that other writers of it conflict. */
@@ -87,7 +109,8 @@ change_next(struct change *ch, struct str *ret, int64_t *ret_position)
 	arena_reset(c->arena, ch->mark);
 	TRY(plan_walk_next(&ch->walk, c->arena, &doc));
 	TRY(data_mql_status(c, &ch->mql,
-			    mql_match_run(ch->match, &ch->mql, doc, &matches, ret_position)));
+			    mql_match_run_scoped(ch->match, &ch->mql, doc, ch->match_bound,
+						 &matches, ret_position)));
 	*ret = matches ? doc : STR("");
 	return matches ? change_confirm(ch, doc) : STATUS_OK;
 }
@@ -218,8 +241,9 @@ change_run_pipeline(struct change *ch, const struct mql_update_on *on, struct mq
 	struct bson_value before, after;
 	struct str doc;
 
-	TRY(data_mql_status(c, &ch->mql,
-			    mql_pipeline_apply(ch->pipeline, &ch->mql, on->document, NULL, &doc)));
+	TRY(data_mql_status(
+		c, &ch->mql,
+		mql_pipeline_apply(ch->pipeline, &ch->mql, on->document, ch->bound, &doc)));
 	if (bson_find(on->document, STR("_id"), &before)) {
 		if (!bson_find(doc, STR("_id"), &after))
 			TRY(change_give_id(ch, &before, &doc));

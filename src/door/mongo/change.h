@@ -13,17 +13,20 @@
 
 #include "door/mongo/data.h"
 #include "door/mongo/plan.h"
+#include "mql/collation.h"
 #include "mql/stages.h"
 #include "mql/update.h"
 
 /* What is to be changed, and how; what it names outlives the change. */
 struct change_ask {
 	struct str filter;
-	const struct bson_value *update; /* a document or an array; NULL: documents are deleted */
+	const struct bson_value *update; /* a document, or a pipeline; NULL: they are deleted */
 	const struct bson_value *array_filters; /* an array; NULL: none */
 	const struct bson_value *hint;          /* NULL: none */
-	const struct bson_texts *texts;         /* the collation; NULL: none */
-	int order;                              /* by `_id`: 1, -1; 0: any */
+	struct str let;                         /* variables: a document; or empty */
+	const struct bson_value *constants; /* of an update by a pipeline: a document; or NULL */
+	struct str collation;               /* a document; or empty */
+	int order;                          /* by `_id`: 1, -1; 0: any */
 	bool upsert;
 };
 
@@ -41,8 +44,12 @@ struct change {
 	struct change_staged *staged;
 	struct mql mql;
 	struct mql_match *match;
-	struct mql_update *update;     /* NULL: a pipeline, or a deletion */
-	struct mql_pipeline *pipeline; /* NULL: none */
+	struct mql_collation *collation;
+	struct mql_update *update;
+	struct mql_pipeline *pipeline; /* instead of it */
+	const struct mql_scope *scope; /* of `let` and the constants */
+	const struct mql_bound *bound;
+	const struct mql_bound *match_bound; /* of `let` alone, which the filter knows */
 	struct plan plan;
 	struct plan_walk walk;
 	bool walks;

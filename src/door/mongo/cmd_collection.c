@@ -265,6 +265,8 @@ count_matches(struct call *c, struct query *q, uint64_t most, uint64_t *ret)
 		ask.filter = c->args[COUNT_QUERY].value.text;
 	if (call_has(c, COUNT_HINT))
 		ask.hint = &c->args[COUNT_HINT].value;
+	if (call_has(c, COUNT_COLLATION))
+		ask.collation = c->args[COUNT_COLLATION].value.text;
 	TRY(data_ns(c, &ns));
 	TRY(query_open(q, c, ns, &ask));
 	for (*ret = 0; status == STATUS_OK && *ret < most; *ret += status == STATUS_OK)
@@ -285,8 +287,6 @@ mongo_run_count(struct call *c)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "BSON field 'skip' value must be >= 0, actual value '%lld'",
 				 (long long)skip);
-	if (call_has(c, COUNT_COLLATION))
-		TRY(data_check_collation(c, c->args[COUNT_COLLATION].value.text));
 	most = limit == INT64_MIN ? INT64_MAX : (uint64_t)(limit < 0 ? -limit : limit);
 	if (call_has(c, COUNT_HINT) ||
 	    (call_has(c, COUNT_QUERY) && !bson_is_empty(c->args[COUNT_QUERY].value.text))) {

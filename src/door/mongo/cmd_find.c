@@ -2,7 +2,8 @@
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/cursor.h"
-#include "door/mongo/query.h"
+#include "door/mongo/sorted.h"
+#include "mql/project.h"
 
 enum {
 	FIND_FILTER,
@@ -74,6 +75,12 @@ const struct arg args_kill_cursors[] = {
 /* A find, at its beginning or where a cursor goes on. */
 struct find {
 	struct query query;
+	struct mql_projection *projection; /* NULL: whole documents */
+	bool key_only;                     /* returnKey */
+	bool record_id;                    /* showRecordId */
+	struct str sort;                   /* ptr NULL: the order of the query */
+	struct sorted sorted;
+	uint64_t at; /* of the rows that are sorted */
 	uint64_t skip;
 	uint64_t left; /* of the limit; UINT64_MAX: there is none */
 	uint64_t want; /* documents, at most */
@@ -90,38 +97,158 @@ find_document(struct str request, struct str name)
 	return bson_find(request, name, &v) && v.type == BSON_DOCUMENT ? v.text : BSON_EMPTY;
 }
 
-/* {_id: 1} or {$natural: -1}; `*ret` 0: any order. */
-static enum status
-find_order(struct call *c, struct str sort, int *ret)
+/* True if the order is that of the collection, {_id: 1} or {$natural: -1}; `*ret` 0: any. */
+static bool
+find_order(const struct query_ask *ask, struct str sort, int *ret)
 {
 	struct bson_element e;
 	struct bson_iter i;
 	int64_t n;
 
 	*ret = 0;
-	for (bson_iter_begin(&i, sort); bson_iter_read(&i, &e);) {
-		if (!(str_eq(e.name, STR("_id")) || str_eq(e.name, STR("$natural"))) ||
-		    !bson_to_int64(&e.value, &n) || (n != 1 && n != -1))
-			return call_fail(c, MONGO_NOT_IMPLEMENTED,
-					 "sorting by other fields than _id is not there yet");
-		*ret = (int)n;
-	}
+	bson_iter_begin(&i, sort);
+	if (!bson_iter_read(&i, &e))
+		return true;
+	if (!bson_to_int64(&e.value, &n) || (n != 1 && n != -1))
+		return false;
+	*ret = (int)n;
+	if (str_eq(e.name, STR("$natural")))
+		return bson_count(sort) == 1;
+	/* What follows an `_id` decides nothing; but a collation has an order of its own. */
+	return str_eq(e.name, STR("_id")) && bson_count(sort) == 1 && !ask->collation.len;
+}
+
+/* A member of the command, in the arena; NULL: it is not there. */
+static enum status
+find_member(struct call *c, struct str request, struct str name, const struct bson_value **ret)
+{
+	struct bson_value *v = arena_alloc(c->arena, sizeof(*v));
+
+	if (!v)
+		return STATUS_LIMIT;
+	*ret = bson_find(request, name, v) && v->type != BSON_NULL &&
+			       (v->type != BSON_DOCUMENT || !bson_is_empty(v->text))
+		       ? v
+		       : NULL;
 	return STATUS_OK;
+}
+
+static bool
+find_flag(struct str request, struct str name)
+{
+	struct bson_value v;
+
+	return bson_find(request, name, &v) && bson_is_true(&v);
 }
 
 /* `request` is the command, which a cursor keeps; its skip, limit and place are the caller's. */
 static enum status
 find_open(struct call *c, struct find *f, struct str ns, struct str request, struct str place)
 {
-	struct query_ask ask = { .filter = find_document(request, STR("filter")), .place = place };
-	struct bson_value *hint = arena_alloc(c->arena, sizeof(*hint));
+	struct query_ask ask = { .filter = find_document(request, STR("filter")),
+				 .let = find_document(request, STR("let")),
+				 .place = place };
+	struct str sort = find_document(request, STR("sort"));
+	struct str projection = find_document(request, STR("projection"));
+	struct str collation = find_document(request, STR("collation"));
+	struct query *q = &f->query;
 
-	if (!hint)
-		return STATUS_LIMIT;
-	if (bson_find(request, STR("hint"), hint))
-		ask.hint = hint;
-	TRY(find_order(c, find_document(request, STR("sort")), &ask.order));
-	return query_open(&f->query, c, ns, &ask);
+	if (!bson_is_empty(collation))
+		ask.collation = collation;
+	TRY(find_member(c, request, STR("hint"), &ask.hint));
+	TRY(find_member(c, request, STR("min"), &ask.min));
+	TRY(find_member(c, request, STR("max"), &ask.max));
+	if (!find_order(&ask, sort, &ask.order))
+		f->sort = sort;
+	if (f->sort.ptr)
+		ask.order = 0;
+	f->key_only = find_flag(request, STR("returnKey"));
+	f->record_id = find_flag(request, STR("showRecordId"));
+	TRY(query_open(q, c, ns, &ask));
+	if (!bson_is_empty(projection))
+		TRY(data_mql_status(c, &q->mql,
+				    mql_projection_compile(&q->mql, projection, q->match, q->scope,
+							   &f->projection)));
+	q->compiled = arena_mark(q->arena);
+	return STATUS_OK;
+}
+
+static void
+find_close(struct find *f)
+{
+	sorted_fini(&f->sorted);
+	query_close(&f->query);
+}
+
+/* ---- Documents ---- */
+
+/* Sorts all that is found, if there is a sort. */
+static enum status
+find_sort(struct call *c, struct find *f)
+{
+	uint64_t most = f->left < UINT64_MAX - f->skip ? f->left + f->skip : UINT64_MAX;
+
+	if (!f->sort.ptr)
+		return STATUS_OK;
+	TRY(sorted_read(&f->sorted, c, &f->query, f->sort, most));
+	f->at = f->skip;
+	f->skip = 0;
+	return STATUS_OK;
+}
+
+static enum status
+find_next(struct find *f, struct str *ret, int64_t *ret_position)
+{
+	if (f->sort.ptr) {
+		const struct sorted_row *row;
+
+		if (f->at >= f->sorted.count)
+			return STATUS_NOT_FOUND;
+		row = f->sorted.rows[f->at++];
+		*ret = row->doc;
+		*ret_position = row->position;
+		return STATUS_OK;
+	}
+	do
+		TRY(query_next(&f->query, ret));
+	while (f->skip && f->skip--);
+	*ret_position = query_position(&f->query);
+	return STATUS_OK;
+}
+
+/* Writes a document as the client wants it, as the next member of an array that is being built. */
+static enum status
+find_put(struct call *c, struct find *f, struct str doc, int64_t position, struct bson_builder *ret)
+{
+	struct query *q = &f->query;
+	struct arena_mark mark = arena_mark(q->arena);
+	struct bson_value id = BSON_OF_NULL;
+	bool by_id = q->plan.kind == PLAN_POINTS || q->plan.has_from || q->plan.has_to ||
+		     q->ask.hint || q->ask.order;
+
+	(void)bson_find(doc, STR("_id"), &id);
+	if (f->key_only) {
+		bson_begin_document(ret, STR(""));
+		if (by_id)
+			bson_put(ret, STR("_id"), &id);
+	} else {
+		if (f->projection)
+			TRY(data_mql_status(c, &q->mql,
+					    mql_projection_run(f->projection, &q->mql, doc,
+							       position, q->bound, &doc)));
+		if (!f->record_id) {
+			bson_put_document(ret, STR(""), doc);
+			arena_reset(q->arena, mark);
+			return STATUS_OK;
+		}
+		bson_begin_document(ret, STR(""));
+		bson_put_elements(ret, doc);
+	}
+	if (f->record_id)
+		bson_put(ret, STR("$recordId"), &id);
+	bson_end(ret);
+	arena_reset(q->arena, mark);
+	return STATUS_OK;
 }
 
 /* Appends the documents of a batch to the answer. */
@@ -130,42 +257,37 @@ find_read(struct call *c, struct find *f)
 {
 	const struct buf *out = c->reply->out;
 	size_t from = out->len;
+	int64_t position;
 	struct str doc;
 
 	while (f->left && f->count < f->want && out->len - from < BATCH_BYTES) {
-		enum status status = query_next(&f->query, &doc);
+		enum status status = find_next(f, &doc, &position);
 
 		if (status == STATUS_NOT_FOUND) {
 			f->ended = true;
 			return STATUS_OK;
 		}
 		TRY(status);
-		if (f->skip) {
-			f->skip--;
-			continue;
-		}
-		bson_put_document(c->reply, STR(""), doc);
+		TRY(find_put(c, f, doc, position, c->reply));
 		f->count++;
 		if (f->left != UINT64_MAX)
 			f->left--;
 	}
-	f->ended = !f->left;
+	f->ended = !f->left || (f->sort.ptr && f->at >= f->sorted.count);
 	return buf_status(out);
 }
 
-static enum status
-put_batch(struct call *c, struct find *f, struct str name)
+static void
+begin_batch(struct call *c, struct str name)
 {
 	bson_begin_document(c->reply, STR("cursor"));
 	bson_begin_array(c->reply, name);
-	TRY(find_read(c, f));
-	bson_end(c->reply);
-	return STATUS_OK;
 }
 
 static void
 put_cursor(struct call *c, int64_t id, struct str ns)
 {
+	bson_end(c->reply);
 	bson_put_int64(c->reply, STR("id"), id);
 	bson_put_string(c->reply, STR("ns"), ns);
 	bson_end(c->reply);
@@ -183,22 +305,9 @@ check_least(struct call *c, size_t arg)
 			 args_find[arg].name, (long long)call_i64(c, arg, 0));
 }
 
-/* Arguments that would change the answer, and are not there yet, are refused by name. */
 static enum status
 find_check(struct call *c)
 {
-	static const size_t absent[] = { FIND_MAX, FIND_MIN, FIND_KEY, FIND_RECORD };
-
-	if (call_has(c, FIND_PROJECTION) && !bson_is_empty(c->args[FIND_PROJECTION].value.text))
-		return call_fail(c, MONGO_NOT_IMPLEMENTED, "projections are not there yet");
-	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
-		const struct arg_value *v = &c->args[absent[i]];
-
-		if (v->given && (bson_is_container(&v->value) ? !bson_is_empty(v->value.text)
-							      : bson_is_true(&v->value)))
-			return call_fail(c, MONGO_NOT_IMPLEMENTED, "find.%s is not there yet",
-					 args_find[absent[i]].name);
-	}
 	if (call_bool(c, FIND_TAILABLE, false))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "error processing query: planner returned error :: caused by :: "
@@ -206,16 +315,39 @@ find_check(struct call *c)
 	if (call_bool(c, FIND_AWAIT, false))
 		return call_fail(c, MONGO_FAILED_TO_PARSE,
 				 "Cannot set 'awaitData' without also setting 'tailable'");
-	if (call_has(c, FIND_COLLATION))
-		TRY(data_check_collation(c, c->args[FIND_COLLATION].value.text));
 	TRY(check_least(c, FIND_SKIP));
 	TRY(check_least(c, FIND_LIMIT));
 	return check_least(c, FIND_BATCH);
 }
 
+/* The documents that are left of those that were sorted go with the cursor. */
+static enum status
+keep_rows(struct call *c, struct find *f, struct cursor *cursor)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(CURSOR_ROWS_BYTES);
+	struct bson_builder b;
+	enum status status = STATUS_OK;
+
+	bson_builder_init(&b, &out);
+	bson_begin_outer_array(&b);
+	while (status == STATUS_OK) {
+		int64_t position;
+		struct str doc;
+
+		status = find_next(f, &doc, &position);
+		if (status == STATUS_OK)
+			status = find_put(c, f, doc, position, &b);
+	}
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	bson_end(&b);
+	TRY(buf_status(&out));
+	return cursor_set_rows(c->mongo, cursor, buf_str(&out));
+}
+
 /* Keeps a cursor for what is left. */
 static enum status
-find_keep(struct call *c, const struct find *f, struct str ns, int64_t *ret)
+find_keep(struct call *c, struct find *f, struct str ns, int64_t *ret)
 {
 	struct cursor *cursor = cursor_new(c->mongo, ns, c->client->user_name);
 	enum status status;
@@ -232,7 +364,8 @@ find_keep(struct call *c, const struct find *f, struct str ns, int64_t *ret)
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
 	*ret = cursor->id;
-	status = cursor_set(c->mongo, cursor, c->body, query_place(&f->query));
+	status = f->sort.ptr ? keep_rows(c, f, cursor)
+			     : cursor_set(c->mongo, cursor, c->body, query_place(&f->query));
 	if (status == STATUS_OK) {
 		cursor_give(c->mongo, cursor);
 		return STATUS_OK;
@@ -241,7 +374,7 @@ find_keep(struct call *c, const struct find *f, struct str ns, int64_t *ret)
 	if (status != STATUS_LIMIT)
 		return status;
 	return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
-			 "the commands of all cursors have %d bytes already (MONGO_CURSORS_BYTES)",
+			 "what all cursors keep has %d bytes already (MONGO_CURSORS_BYTES)",
 			 MONGO_CURSORS_BYTES);
 }
 
@@ -258,7 +391,9 @@ find_run(struct call *c, struct find *f)
 	f->left = limit ? (uint64_t)limit : UINT64_MAX;
 	f->want = (uint64_t)call_i64(c, FIND_BATCH, FIRST_BATCH_DOCS);
 	TRY(find_open(c, f, ns, c->body, STR("")));
-	TRY(put_batch(c, f, STR("firstBatch")));
+	TRY(find_sort(c, f));
+	begin_batch(c, STR("firstBatch"));
+	TRY(find_read(c, f));
 	if (!f->ended && !call_bool(c, FIND_SINGLE, false))
 		TRY(find_keep(c, f, ns, &id));
 	put_cursor(c, id, ns);
@@ -271,11 +406,35 @@ mongo_run_find(struct call *c)
 	struct find f = { 0 };
 	enum status status = find_run(c, &f);
 
-	query_close(&f.query);
+	find_close(&f);
 	return status;
 }
 
 /* ---- getMore ---- */
+
+/* The next batch of documents that were sorted. */
+static enum status
+more_rows(struct call *c, struct cursor *cursor, struct find *f)
+{
+	const struct buf *out = c->reply->out;
+	size_t from = out->len;
+	struct bson_element e;
+	struct bson_iter i;
+
+	bson_iter_begin(&i, buf_str(&cursor->rows));
+	if (cursor->rows_at)
+		i.at = cursor->rows.ptr + cursor->rows_at;
+	f->ended = true;
+	while (f->ended && bson_iter_read(&i, &e)) {
+		bson_put(c->reply, STR(""), &e.value);
+		f->count++;
+		cursor->rows_at = (size_t)(i.at - cursor->rows.ptr);
+		f->ended = f->count < f->want && out->len - from < BATCH_BYTES;
+	}
+	if (!f->ended)
+		f->ended = !bson_iter_read(&i, &e);
+	return buf_status(out);
+}
 
 static enum status
 more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
@@ -290,8 +449,15 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 	f->skip = cursor->skip;
 	f->left = cursor->left;
 	f->want = size ? (uint64_t)size : UINT64_MAX;
+	begin_batch(c, STR("nextBatch"));
+	if (cursor->rows.len) {
+		TRY(more_rows(c, cursor, f));
+		c->again = !f->ended;
+		put_cursor(c, f->ended ? 0 : cursor->id, ns);
+		return STATUS_OK;
+	}
 	TRY(find_open(c, f, ns, buf_str(&cursor->request), buf_str(&cursor->place)));
-	TRY(put_batch(c, f, STR("nextBatch")));
+	TRY(find_read(c, f));
 	cursor->skip = f->skip;
 	cursor->left = f->left;
 	buf_clear(&cursor->place);
@@ -340,7 +506,7 @@ mongo_run_get_more(struct call *c)
 				 (long long)id);
 	}
 	status = more_run(c, cursor, &f, ns);
-	query_close(&f.query);
+	find_close(&f);
 	if (status == STATUS_OK && !f.ended)
 		cursor_give(c->mongo, cursor);
 	else

@@ -8,7 +8,7 @@ const struct arg args_update[] = WRITE_ARGS("updates");
 
 struct statement {
 	struct change_ask ask;
-	struct bson_value update, hint, array_filters;
+	struct bson_value update, hint, array_filters, constants;
 	bool many;
 };
 
@@ -63,7 +63,8 @@ read_common(struct call *c, const struct bson_element *e, struct statement *s, b
 	if (str_eq(e->name, STR("collation"))) {
 		if (e->value.type != BSON_DOCUMENT)
 			return member_wrong_type(c, e->name, &e->value, "object");
-		return data_check_collation(c, e->value.text);
+		s->ask.collation = e->value.text;
+		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("hint"))) {
 		s->hint = e->value;
@@ -127,9 +128,13 @@ read_update_member(struct call *c, const struct bson_element *e, struct statemen
 		s->ask.array_filters = &s->array_filters;
 		return STATUS_OK;
 	}
-	if (str_eq(e->name, STR("c")))
-		return call_fail(c, MONGO_FAILED_TO_PARSE,
-				 "Constant values may only be specified for pipeline updates");
+	if (str_eq(e->name, STR("c"))) {
+		if (e->value.type != BSON_DOCUMENT)
+			return member_wrong_type(c, e->name, &e->value, "object");
+		s->constants = e->value;
+		s->ask.constants = &s->constants;
+		return STATUS_OK;
+	}
 	return call_fail(c, MONGO_FIELD_UNKNOWN,
 			 "BSON field 'update.updates.%.*s' is an unknown field.", STR_ARG(e->name));
 }
@@ -276,6 +281,7 @@ do_statement(struct updating *u, struct str bytes, bool *ret_more, bool *ret_alo
 
 	TRY(read_statement(c, bytes, strcmp(c->command->name, "delete") == 0, &s));
 	TRY(check_number(w, &s));
+	s.ask.let = call_text(c, WRITE_LET);
 	if (retry_find(&w->retry, w->now.index, &known)) {
 		count_known(w, known);
 		return STATUS_OK;

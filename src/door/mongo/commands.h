@@ -75,6 +75,14 @@ enum status mongo_run_kill_op(struct call *c);
 extern const struct arg args_insert[];
 enum status mongo_run_insert(struct call *c);
 
+/* cmd_distinct.c */
+extern const struct arg args_distinct[];
+enum status mongo_run_distinct(struct call *c);
+
+/* cmd_find_modify.c */
+extern const struct arg args_find_and_modify[];
+enum status mongo_run_find_and_modify(struct call *c);
+
 /* cmd_update.c */
 extern const struct arg args_delete[];
 extern const struct arg args_update[];

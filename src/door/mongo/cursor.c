@@ -23,6 +23,7 @@ cursor_destroy(struct cursor *c)
 {
 	buf_release(&c->request);
 	buf_release(&c->place);
+	buf_release(&c->rows);
 	if (c->live)
 		c->live_free(c->live);
 	mem_free(c);
@@ -75,6 +76,7 @@ cursor_new(struct mongo *m, struct str ns, const char *user)
 	snprintf(c->user, sizeof(c->user), "%s", user);
 	buf_init(&c->request, CURSOR_REQUEST_BYTES);
 	buf_init(&c->place, CURSOR_PLACE_BYTES);
+	buf_init(&c->rows, CURSOR_ROWS_BYTES);
 	c->busy = true;
 	rand_bytes(&c->id, sizeof(c->id));
 	c->id = (c->id & INT64_MAX) | 1; /* never 0, which stands for none */
@@ -95,12 +97,14 @@ cursor_new(struct mongo *m, struct str ns, const char *user)
 	return c;
 }
 
-enum status
-cursor_set(struct mongo *m, struct cursor *c, struct str request, struct str place)
+/* Counts what a cursor is about to keep. */
+static enum status
+cursor_count_bytes(struct mongo *m, struct cursor *c, size_t bytes)
 {
-	size_t bytes = request.len > CURSOR_SMALL_BYTES ? request.len : 0;
 	bool fits;
 
+	if (bytes <= CURSOR_SMALL_BYTES)
+		return STATUS_OK;
 	pthread_mutex_lock(&m->cursors_lock);
 	fits = m->cursors_bytes + bytes <= MONGO_CURSORS_BYTES;
 	if (fits) {
@@ -108,12 +112,25 @@ cursor_set(struct mongo *m, struct cursor *c, struct str request, struct str pla
 		c->counted += bytes;
 	}
 	pthread_mutex_unlock(&m->cursors_lock);
-	if (!fits)
-		return STATUS_LIMIT;
+	return fits ? STATUS_OK : STATUS_LIMIT;
+}
+
+enum status
+cursor_set(struct mongo *m, struct cursor *c, struct str request, struct str place)
+{
+	TRY(cursor_count_bytes(m, c, request.len));
 	buf_append_str(&c->request, request);
 	buf_append_str(&c->place, place);
 	TRY(buf_status(&c->request));
 	return buf_status(&c->place);
+}
+
+enum status
+cursor_set_rows(struct mongo *m, struct cursor *c, struct str rows)
+{
+	TRY(cursor_count_bytes(m, c, rows.len));
+	buf_append_str(&c->rows, rows);
+	return buf_status(&c->rows);
 }
 
 struct cursor *

@@ -18,7 +18,8 @@ enum {
 	MONGO_CURSORS = 10000, /* of the process */
 	CURSOR_PLACE_BYTES = 16 * 1024,
 	CURSOR_REQUEST_BYTES = 48000000, /* of one command */
-	/* Of the commands of all cursors; those of CURSOR_SMALL_BYTES do not count. */
+	CURSOR_ROWS_BYTES = 128 * 1024 * 1024,
+	/* Of what all cursors keep; commands and rows of CURSOR_SMALL_BYTES do not count. */
 	MONGO_CURSORS_BYTES = 256 * 1024 * 1024,
 	CURSOR_SMALL_BYTES = 16 * 1024,
 	CURSOR_NS_BYTES = 256,
@@ -37,6 +38,8 @@ struct cursor {
 	uint64_t left;      /* of the limit; UINT64_MAX: none */
 	struct buf request; /* the command that has made it */
 	struct buf place;
+	struct buf rows; /* instead of a place: the documents that are left, one behind the other */
+	size_t rows_at;
 	void *live; /* instead of both: a pipeline that goes on */
 	void (*live_free)(void *live);
 	size_t counted; /* of MONGO_CURSORS_BYTES */
@@ -55,6 +58,8 @@ struct cursor *cursor_new(struct mongo *m, struct str ns, const char *user);
  */
 MUST_USE enum status cursor_set(struct mongo *m, struct cursor *c, struct str request,
 				struct str place);
+/* Likewise the documents that are left, each as it is sent. */
+MUST_USE enum status cursor_set_rows(struct mongo *m, struct cursor *c, struct str rows);
 /* Busy from now on. NULL: there is none for that person, or another command has it. */
 struct cursor *cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user);
 /* Gives it back for the next command. */

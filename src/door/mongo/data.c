@@ -121,18 +121,27 @@ data_mql_status(struct call *c, const struct mql *q, enum status status)
 }
 
 enum status
-data_check_collation(struct call *c, struct str collation)
+data_let(struct mql *q, struct str let, const struct mql_scope **ret_scope,
+	 const struct mql_bound **ret_bound)
 {
-	struct bson_value locale;
+	const struct mql_env env = { .root = BSON_EMPTY, .current = MQL_NO_VALUE };
+	struct mql_bound *bound;
+	struct mql_expr *expr;
+	struct bson_element e;
+	struct bson_iter i;
 
-	if (bson_is_empty(collation))
-		return STATUS_OK;
-	if (!bson_find(collation, STR("locale"), &locale))
-		return call_fail(c, MONGO_FIELD_MISSING,
-				 "BSON field 'collation.locale' is missing but a required field");
-	if (locale.type == BSON_STRING && str_eq(locale.text, STR("simple")))
-		return STATUS_OK;
-	return call_fail(c, MONGO_NOT_IMPLEMENTED, "collations are not there yet");
+	for (bson_iter_begin(&i, let); bson_iter_read(&i, &e);) {
+		bound = arena_alloc(q->arena, sizeof(*bound));
+		if (!bound)
+			return STATUS_LIMIT;
+		TRY(mql_scope_check_name(q, e.name));
+		TRY(mql_expr_compile(q, &e.value, NULL, &expr));
+		TRY(mql_expr_run(expr, q, &env, &bound->value));
+		TRY(mql_scope_add(q, *ret_scope, e.name, ret_scope));
+		bound->outer = *ret_bound;
+		*ret_bound = bound;
+	}
+	return STATUS_OK;
 }
 
 /* ---- Documents ---- */

@@ -9,7 +9,7 @@
 
 #include "door/mongo/command.h"
 #include "model/plain/plain.h"
-#include "mql/mql.h"
+#include "mql/expr.h"
 
 enum {
 	DATA_PAGE_DOCS = 1000,         /* that one transaction writes */
@@ -47,8 +47,9 @@ void data_fini(struct data *d);
 void data_mql(struct call *c, struct arena *arena, const struct bson_texts *texts, struct mql *ret);
 /* Passes a status on, with MongoDB's number for a failure. */
 enum status data_mql_status(struct call *c, const struct mql *q, enum status status);
-/* Fails for a collation other than the simple one: these are not there yet. */
-MUST_USE enum status data_check_collation(struct call *c, struct str collation);
+/* The variables of `let`, a document or empty, and their values, which no document changes. */
+MUST_USE enum status data_let(struct mql *q, struct str let, const struct mql_scope **ret_scope,
+			      const struct mql_bound **ret_bound);
 
 /* ---- Documents ---- */
 

@@ -207,22 +207,51 @@ hint_is_known(const struct bson_value *hint, int *order)
 	return str_eq(e.name, STR("$natural"));
 }
 
+/* `min` and `max`: a range of the index that the hint names. */
+static enum status
+choose_between(struct call *c, const struct plan_ask *ask, struct plan *plan)
+{
+	const struct bson_value *bounds[] = { ask->min, ask->max };
+
+	if (!ask->hint)
+		return call_fail(c, PLAN_NO_HINT,
+				 "When using min()/max() a hint of which index to use must be "
+				 "provided");
+	for (size_t i = 0; i < 2; i++) {
+		struct bson_value v;
+
+		if (!bounds[i])
+			continue;
+		if (bson_count(bounds[i]->text) != 1 || !bson_find(bounds[i]->text, STR("_id"), &v))
+			return call_fail(c, PLAN_OTHER_KEY,
+					 "The index chosen is not compatible with min/max");
+		if (i == 0)
+			bound_from(plan, &v, false);
+		else
+			bound_to(plan, &v, true);
+	}
+	return STATUS_OK;
+}
+
 enum status
 plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct mql *q,
 	    struct plan *ret)
 {
 	int order = ask->order;
 	struct plan plan;
-	bool points;
+	bool points = false;
 
 	(void)p;
 	if (ask->hint && !hint_is_known(ask->hint, &order))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "error processing query: planner returned error :: caused by :: "
 				 "hint provided does not correspond to an existing index");
-	TRY(choose_points(ask, q, &plan, &points));
+	if (!ask->min && !ask->max)
+		TRY(choose_points(ask, q, &plan, &points));
 	if (!points)
 		choose_range(ask, &plan);
+	if (ask->min || ask->max)
+		TRY(choose_between(c, ask, &plan));
 	plan.reverse = order < 0;
 	*ret = plan;
 	return STATUS_OK;

@@ -15,6 +15,9 @@
 enum {
 	/* Of an `_id` that bounds a range: the keys of longer ones are not in their order. */
 	PLAN_BOUND_BYTES = 300,
+	/* MongoDB's numbers for `min` and `max` without their index. */
+	PLAN_NO_HINT = 51173,
+	PLAN_OTHER_KEY = 51174,
 };
 
 enum plan_kind {
@@ -36,6 +39,8 @@ struct plan_ask {
 	const struct mql_match *match;
 	const struct bson_value *hint;  /* an index, by its name or its key; NULL: none */
 	const struct bson_texts *texts; /* the collation; NULL: by bytes */
+	const struct bson_value *min;   /* {_id: value}, the first key; NULL: none */
+	const struct bson_value *max;   /* likewise, the one behind the last */
 	int order;                      /* by `_id`: 1, or -1 for descending; 0: any */
 };
 

@@ -5,6 +5,19 @@
 #include "door/mongo/txn.h"
 #include "loop/step.h"
 
+static enum status
+query_compile(struct query *q)
+{
+	if (q->ask.collation.len) {
+		TRY(mql_collation_new(&q->mql, q->ask.collation, &q->collation));
+		q->ask.texts = mql_collation_texts(q->collation);
+		q->mql.texts = q->ask.texts;
+	}
+	if (q->ask.let.len)
+		TRY(data_let(&q->mql, q->ask.let, &q->scope, &q->bound));
+	return mql_match_compile_scoped(&q->mql, q->ask.filter, q->scope, &q->match);
+}
+
 enum status
 query_open(struct query *q, struct call *c, struct str ns, const struct query_ask *ask)
 {
@@ -14,7 +27,7 @@ query_open(struct query *q, struct call *c, struct str ns, const struct query_as
 		return STATUS_NOMEM;
 	arena_set_part(q->arena, arena_part(c->arena));
 	data_mql(c, q->arena, ask->texts, &q->mql);
-	TRY(data_mql_status(c, &q->mql, mql_match_compile(&q->mql, ask->filter, &q->match)));
+	TRY(data_mql_status(c, &q->mql, query_compile(q)));
 	q->compiled = arena_mark(q->arena);
 	buf_append_str(&q->place, ask->place);
 	data_init(&q->data, c, ns, false);
@@ -34,9 +47,13 @@ static enum status
 query_start(struct query *q)
 {
 	const struct plan_ask ask = {
-		.match = q->match, .hint = q->ask.hint, .texts = q->ask.texts, .order = q->ask.order
+		.match = q->match,
+		.hint = q->ask.hint,
+		.texts = q->ask.texts,
+		.min = q->ask.min,
+		.max = q->ask.max,
+		.order = q->ask.order,
 	};
-
 	uint64_t version;
 
 	TRY(kv_get_read_version(q->tx, &version));
@@ -87,8 +104,9 @@ query_step(struct query *q, struct str *ret, bool *ret_matches)
 	buf_append_str(&q->place, place);
 	TRY(buf_status(&q->place));
 	q->found = true;
-	return data_mql_status(c, &q->mql,
-			       mql_match_run(q->match, &q->mql, *ret, ret_matches, NULL));
+	return data_mql_status(
+		c, &q->mql,
+		mql_match_run_scoped(q->match, &q->mql, *ret, q->bound, ret_matches, &q->position));
 }
 
 /* After a failure: STATUS_OK if going on behind the last document can help. */
@@ -127,6 +145,18 @@ query_next(struct query *q, struct str *ret)
 	}
 }
 
+int64_t
+query_position(const struct query *q)
+{
+	return q->position;
+}
+
+const struct bson_texts *
+query_texts(const struct query *q)
+{
+	return q->ask.texts;
+}
+
 struct str
 query_place(const struct query *q)
 {
@@ -144,6 +174,7 @@ query_close(struct query *q)
 		kv_reads_forget(q->tx, q->reads);
 	else
 		kv_tx_free(q->tx);
+	mql_collation_free(q->collation);
 	buf_release(&q->place);
 	arena_free(q->arena);
 	*q = (struct query){ 0 };

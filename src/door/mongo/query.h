@@ -10,6 +10,7 @@
 
 #include "door/mongo/data.h"
 #include "door/mongo/plan.h"
+#include "mql/collation.h"
 
 enum {
 	QUERY_BYTES = 128 * 1024 * 1024, /* of the plan and one document, while it is read */
@@ -20,9 +21,13 @@ enum {
 struct query_ask {
 	struct str filter;              /* BSON_EMPTY: all documents */
 	const struct bson_value *hint;  /* NULL: none */
-	const struct bson_texts *texts; /* the collation; NULL: none */
-	int order;                      /* by `_id`: 1, -1; 0: any */
-	struct str place;               /* query_place() of an earlier one; or empty */
+	const struct bson_texts *texts; /* the collation; NULL: none, or that of: */
+	struct str collation;           /* a document; or empty */
+	struct str let;                 /* variables: a document; or empty */
+	const struct bson_value *min;   /* of find: documents; NULL: none */
+	const struct bson_value *max;
+	int order;        /* by `_id`: 1, -1; 0: any */
+	struct str place; /* query_place() of an earlier one; or empty */
 };
 
 /* Private, but for the functions below. */
@@ -33,6 +38,10 @@ struct query {
 	struct arena *arena;
 	struct mql mql;
 	struct mql_match *match;
+	struct mql_collation *collation;
+	const struct mql_scope *scope; /* of `let` */
+	const struct mql_bound *bound;
+	int64_t position;
 	struct arena_mark compiled;
 	struct arena_mark planned;
 	struct kv_tx *tx;
@@ -54,6 +63,9 @@ MUST_USE enum status query_open(struct query *q, struct call *c, struct str ns,
 				const struct query_ask *ask);
 /* The next document that matches, valid until the next call. STATUS_NOT_FOUND at the end. */
 MUST_USE enum status query_next(struct query *q, struct str *ret);
+/* Where the filter has found the element that "a.$" stands for; -1: nowhere. */
+int64_t query_position(const struct query *q);
+const struct bson_texts *query_texts(const struct query *q);
 /* Behind the document that was given last: bytes for query_ask.place. */
 struct str query_place(const struct query *q);
 void query_close(struct query *q); /* also one that is all zero */
