@@ -400,7 +400,7 @@ def what_is_not_there_yet_is_refused_by_name(cwd):
                                ({"find": 1}, 2), ({"find": ""}, 73),
                                ({"insert": "c", "documents": []}, 16),
                                ({"insert": "c", "documents": [1]}, 14),
-                                                              ({"aggregate": "c", "pipeline": []}, 59)):
+                                                              ({"aggregate": "c", "pipeline": []}, 9)):
             equal(c.fails(document, db="d")["code"], code)
         answer = c({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"w": 3}}, db="d")
         equal((answer["n"], answer["writeConcernError"]["code"]), (1, 100))
