@@ -70,6 +70,24 @@ def a_driver_commits_and_aborts_transactions(cwd):
 
 
 @test
+def a_driver_follows_changes(cwd):
+    with Mongo(cwd) as server, server.client(replicaSet="frond") as client:
+        books = client.shop.books
+        with books.watch() as stream, client.watch() as everything:
+            books.insert_one({"_id": 1, "n": 1})
+            books.update_one({"_id": 1}, {"$set": {"n": 2}, "$unset": {"none": 1}})
+            books.delete_one({"_id": 1})
+            events = [next(stream) for _ in range(3)]
+            equal([e["operationType"] for e in events], ["insert", "update", "delete"])
+            equal(events[1]["updateDescription"]["updatedFields"], {"n": 2})
+            equal(events[1]["updateDescription"]["removedFields"], [])
+            equal([next(everything)["operationType"] for _ in range(3)], ["insert", "update", "delete"])
+        with books.watch(resume_after=events[0]["_id"], full_document="updateLookup") as stream:
+            event = next(stream)
+            equal((event["operationType"], event["fullDocument"]), ("update", None))
+
+
+@test
 def a_driver_compresses(cwd):
     with Mongo(cwd) as server, server.client(compressors="zlib") as client:
         assert len(client.admin.command("listCommands")["commands"]) > 10

@@ -4,6 +4,7 @@
 #include "door/mongo/commands.h"
 #include "door/mongo/cursor.h"
 #include "door/mongo/data.h"
+#include "door/mongo/watch.h"
 
 enum {
 	AGGREGATE_PIPELINE,
@@ -149,7 +150,6 @@ aggregate_keep(struct call *c, struct aggregate **a, struct str ns, int64_t *ret
 	cursor->has_session = c->lsid.ptr;
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
-	cursor->txn = -1; /* it is no command of a transaction */
 	*ret = cursor->id;
 	cursor->live = *a;
 	cursor->live_free = free_live;
@@ -163,12 +163,16 @@ static enum status
 aggregate_run(struct call *c, struct aggregate **a)
 {
 	struct aggregate_ask ask = { .disk = true };
+	struct bson_value v;
 	bool ended = false;
 	int64_t id = 0;
 	uint64_t want;
 
 	TRY(aggregate_batch(c, &want));
 	TRY(aggregate_ask_of(c, &ask));
+	if (watch_is_wanted(ask.pipeline, &v))
+		return watch_open(c, ask.no_collection ? STR("") : c->collection, ask.pipeline,
+				  (int64_t)want);
 	TRY(mongo_aggregate_new(c, &ask, a));
 	if (mongo_aggregate_writes(*a))
 		want = want ? want : 1;

@@ -3,6 +3,7 @@
 #include "door/mongo/commands.h"
 #include "door/mongo/cursor.h"
 #include "door/mongo/sorted.h"
+#include "door/mongo/watch.h"
 #include "mql/project.h"
 
 enum {
@@ -505,7 +506,10 @@ mongo_run_get_more(struct call *c)
 				 "transaction, or outside of one",
 				 (long long)id);
 	}
-	status = more_run(c, cursor, &f, ns);
+	if (cursor->watch)
+		status = watch_more(c, cursor, call_i64(c, MORE_BATCH, 0), &f.ended);
+	else
+		status = more_run(c, cursor, &f, ns);
 	find_close(&f);
 	if (status == STATUS_OK && !f.ended)
 		cursor_give(c->mongo, cursor);
@@ -541,6 +545,11 @@ mongo_run_kill_cursors(struct call *c)
 
 	if (!killed)
 		return STATUS_LIMIT;
+	/* Those that are of no collection are of "$cmd.aggregate". */
+	if (c->first.type != BSON_STRING)
+		return call_fail(c, MONGO_BAD_VALUE, "collection name has invalid type %s",
+				 bson_type_name(c->first.type));
+	c->collection = c->first.text;
 	TRY(data_ns(c, &ns));
 	for (bson_iter_begin(&i, ids); bson_iter_read(&i, &e); at++)
 		killed[at] = bson_to_int64(&e.value, &id) &&

@@ -26,6 +26,8 @@ cursor_destroy(struct cursor *c)
 	buf_release(&c->rows);
 	if (c->live)
 		c->live_free(c->live);
+	if (c->watch)
+		c->watch_free(c->watch);
 	mem_free(c);
 }
 
@@ -77,6 +79,7 @@ cursor_new(struct mongo *m, struct str ns, const char *user)
 	buf_init(&c->request, CURSOR_REQUEST_BYTES);
 	buf_init(&c->place, CURSOR_PLACE_BYTES);
 	buf_init(&c->rows, CURSOR_ROWS_BYTES);
+	c->txn = -1;
 	c->busy = true;
 	rand_bytes(&c->id, sizeof(c->id));
 	c->id = (c->id & INT64_MAX) | 1; /* never 0, which stands for none */

@@ -26,6 +26,8 @@ enum {
 	CURSOR_USER_BYTES = 257,
 };
 
+struct watch;
+
 struct cursor {
 	int64_t id;
 	char ns[CURSOR_NS_BYTES];
@@ -42,6 +44,8 @@ struct cursor {
 	size_t rows_at;
 	void *live; /* instead of both: a pipeline that goes on */
 	void (*live_free)(void *live);
+	struct watch *watch; /* of a change stream, which has its own place; NULL: of a query */
+	void (*watch_free)(struct watch *w);
 	size_t counted; /* of MONGO_CURSORS_BYTES */
 	/* The list's lock. */
 	struct cursor *next;

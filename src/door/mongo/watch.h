@@ -1,0 +1,45 @@
+/*
+ * Change streams: what happens to the documents of a collection, of a database, or of all, from the
+ * logs of the collections (model/plain). A stream is a cursor that does not end: it keeps the place
+ * behind the last event that was given, and a getMore that finds nothing waits.
+ *
+ * A place is a Sequence. What a client is told as a resume token is the Sequence of the event, when
+ * it was told, and whether the stream has ended behind it.
+ *
+ * Threading: a stream belongs to the command that has taken its cursor.
+ */
+#ifndef FROND_DOOR_MONGO_WATCH_H
+#define FROND_DOOR_MONGO_WATCH_H
+
+#include "door/mongo/command.h"
+
+struct cursor;
+struct watch;
+
+enum {
+	WATCH_COLLECTIONS = 1000, /* that one stream follows */
+	WATCH_EVENTS = 250,       /* in one answer */
+	WATCH_KEYS = 64,          /* that a stream waits for; with more it looks again soon */
+	WATCH_LOOK_MS = 200,      /* between two looks of such a one */
+	WATCH_AWAIT_MS = 1000,    /* that a getMore waits, unless the client says otherwise */
+	/* A place that was told no longer ago than that has lost no event behind it. */
+	WATCH_SURE_MS = 23 * 60 * 60 * 1000,
+};
+
+/*
+ * True if the first stage of a pipeline makes a change stream; `*ret` are its options, or a value
+ * of another type.
+ */
+bool watch_is_wanted(struct str pipeline, struct bson_value *ret);
+
+/* Answers such an aggregate on `collection`, which is empty for all of a database. */
+MUST_USE enum status watch_open(struct call *c, struct str collection, struct str pipeline,
+				int64_t batch);
+
+/* Answers a getMore; `batch` 0: any number. `*ret_ends`: the cursor is to be freed. */
+MUST_USE enum status watch_more(struct call *c, struct cursor *cursor, int64_t batch,
+				bool *ret_ends);
+
+void watch_free(struct watch *w); /* NULL is fine */
+
+#endif

@@ -1,0 +1,226 @@
+"""Change streams of MongoDB's door."""
+
+import re
+import threading
+
+from harness import Server, equal, main, test
+from mongo import Client, Int64
+
+
+class Mongo(Server):
+    def __init__(self, cwd, *options, **kwargs):
+        (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
+        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
+                                  self.read_log()).group(1))
+
+    def client(self, **kwargs):
+        return Client(self.port, **kwargs)
+
+
+class Stream:
+    def __init__(self, client, target="c", db="d", batch=None, **options):
+        self.client, self.db = client, db
+        answer = client({"aggregate": target, "pipeline": [{"$changeStream": options}],
+                         "cursor": {} if batch is None else {"batchSize": batch}}, db)["cursor"]
+        self.take(answer, "firstBatch")
+        self.name = answer["ns"].split(".", 1)[1]
+        self.seen = answer["firstBatch"]
+
+    def take(self, answer, batch):
+        self.id = answer["id"]
+        self.token = answer["postBatchResumeToken"]
+        return answer[batch]
+
+    def more(self, wait=0, **more):
+        return self.take(self.client({"getMore": Int64(self.id), "collection": self.name,
+                                      "maxTimeMS": wait, **more}, self.db)["cursor"], "nextBatch")
+
+    def read(self, count):
+        """So many events, as they come."""
+        while len(self.seen) < count:
+            self.seen += self.more(wait=20000)
+        return self.seen
+
+
+def insert(c, *documents, collection="c", db="d"):
+    c({"insert": collection, "documents": list(documents)}, db)
+
+
+def replace(c, id, document):
+    c({"update": "c", "updates": [{"q": {"_id": id}, "u": document}]}, "d")
+
+
+def delete(c, id):
+    c({"delete": "c", "deletes": [{"q": {"_id": id}, "limit": 1}]}, "d")
+
+
+def kinds(events):
+    return [(e["operationType"], e["documentKey"]["_id"]) for e in events]
+
+
+@test
+def every_change_is_told_in_order(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert(c, {"_id": 0})
+        stream = Stream(c)
+        equal(stream.seen, [])
+        insert(c, {"_id": 1, "a": 1}, {"_id": 2})
+        replace(c, 1, {"a": 2})
+        delete(c, 2)
+        insert(c, {"_id": 9}, collection="other")
+        events = stream.read(4)
+        equal(kinds(events), [("insert", 1), ("insert", 2), ("replace", 1), ("delete", 2)])
+        equal(events[0]["fullDocument"], {"_id": 1, "a": 1})
+        equal(events[2]["fullDocument"], {"_id": 1, "a": 2})
+        assert "fullDocument" not in events[3]
+        equal([e["ns"] for e in events], [{"db": "d", "coll": "c"}] * 4)
+        times = [e["clusterTime"] for e in events]
+        equal(times, sorted(times))
+        tokens = [e["_id"]["_data"] for e in events]
+        equal(tokens, sorted(set(tokens)))
+        equal(stream.more(), [])
+        # The first two were written together.
+        equal(times[0] == times[1], True)
+
+
+@test
+def a_stream_goes_on_where_it_was(cwd):
+    with Mongo(cwd) as server:
+        with server.client() as c:
+            stream = Stream(c)
+            nothing = stream.token
+            for i in range(10):
+                insert(c, {"_id": i})
+            events = stream.read(10)
+            for i in (0, 4, 9):
+                equal(kinds(Stream(c, resumeAfter=events[i]["_id"]).seen),
+                      [("insert", n) for n in range(i + 1, 10)])
+            equal(len(Stream(c, startAfter=nothing).seen), 10)
+            few = Stream(c, batch=3, resumeAfter=nothing)
+            equal((kinds(few.seen), kinds(few.more(batchSize=2))),
+                  ([("insert", n) for n in (0, 1, 2)], [("insert", n) for n in (3, 4)]))
+            again = Stream(c, batch=0, resumeAfter=events[0]["_id"])
+            equal((again.seen, len(again.more())), ([], 9))
+    with Mongo(cwd) as server, server.client() as c:
+        insert(c, {"_id": 10})
+        equal(kinds(Stream(c, resumeAfter=events[7]["_id"]).seen), [("insert", n) for n in (8, 9, 10)])
+
+
+@test
+def a_stream_of_a_database_and_of_all(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert(c, {"_id": 0}, collection="a")
+        of_d, of_all = Stream(c, 1), Stream(c, 1, "admin", allChangesForCluster=True)
+        insert(c, {"_id": 1}, collection="a")
+        insert(c, {"_id": 2}, collection="b")
+        insert(c, {"_id": 3}, db="e")
+        insert(c, {"_id": 4}, collection="a")
+        equal([(e["ns"]["coll"], e["documentKey"]["_id"]) for e in of_d.read(3)],
+              [("a", 1), ("b", 2), ("a", 4)])
+        killed = c({"killCursors": "$cmd.aggregate", "cursors": [Int64(of_d.id)]}, "d")
+        equal(killed["cursorsKilled"], [of_d.id])
+        equal([(e["ns"]["db"], e["ns"]["coll"], e["documentKey"]["_id"]) for e in of_all.read(4)],
+              [("d", "a", 1), ("d", "b", 2), ("e", "c", 3), ("d", "a", 4)])
+        equal(c.fails({"aggregate": 1, "pipeline": [{"$changeStream": {"allChangesForCluster": True}}],
+                       "cursor": {}}, "d")["code"], 72)
+
+
+@test
+def a_getmore_waits_for_a_change(cwd):
+    with Mongo(cwd) as server, server.client() as c, server.client() as other:
+        stream = Stream(c)
+        for i in range(20):
+            # Also the collection is only made by the first of them.
+            thread = threading.Timer(0.02, insert, (other, {"_id": i}))
+            thread.start()
+            equal(kinds(stream.more(wait=60000)), [("insert", i)])
+            thread.join()
+
+
+@test
+def many_changes_come_in_batches(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        streams = [Stream(c), Stream(c, 1)]
+        for i in range(4):
+            insert(c, *({"_id": i * 300 + n, "text": "x" * 500} for n in range(300)))
+        for stream in streams:
+            equal([e["documentKey"]["_id"] for e in stream.read(1200)], list(range(1200)))
+
+
+@test
+def a_large_document_is_looked_up(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        stream = Stream(c)
+        insert(c, {"_id": 1, "text": "x" * 100000})
+        insert(c, {"_id": 2, "text": "x" * 100000})
+        delete(c, 2)
+        events = stream.read(3)
+        equal([len(events[0]["fullDocument"]["text"]), events[1]["fullDocument"]], [100000, None])
+
+
+@test
+def a_transaction_is_told_when_it_is_committed(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        for collection in ("a", "b"):
+            c({"create": collection}, "d")
+        stream = Stream(c, 1)
+        more = {"lsid": {"id": bytes(16)}, "txnNumber": Int64(1), "autocommit": False}
+        c({"insert": "a", "documents": [{"_id": 1}, {"_id": 2}], **more, "startTransaction": True}, "d")
+        c({"insert": "a", "documents": [{"_id": 3}], **more}, "d")
+        insert(c, {"_id": 9}, collection="b")
+        c({"commitTransaction": 1, **more})
+        events = stream.read(4)
+        equal([e["documentKey"]["_id"] for e in events], [9, 1, 2, 3])
+        equal(len({e["clusterTime"] for e in events[1:]}), 1)
+
+
+@test
+def a_stream_ends_with_its_collection(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert(c, {"_id": 1})
+        stream = Stream(c)
+        c({"drop": "c"}, "d")
+        events = stream.read(2)
+        equal([e["operationType"] for e in events], ["drop", "invalidate"])
+        equal((events[0]["ns"], stream.id), ({"db": "d", "coll": "c"}, 0))
+        insert(c, {"_id": 2})
+        end = events[1]["_id"]
+        equal(c.fails({"aggregate": "c", "pipeline": [{"$changeStream": {"resumeAfter": end}}],
+                       "cursor": {}}, "d")["code"], 260)
+        equal(kinds(Stream(c, startAfter=end).seen), [("insert", 2)])
+
+        stream = Stream(c)
+        insert(c, {"_id": 3})
+        c({"renameCollection": "d.c", "to": "e.n"})
+        events = stream.read(3)
+        equal([e["operationType"] for e in events], ["insert", "rename", "invalidate"])
+        equal(events[1]["to"], {"db": "e", "coll": "n"})
+
+
+@test
+def times_and_options_are_checked(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert(c, {"_id": 1})
+        stream = Stream(c)
+        insert(c, {"_id": 2})
+        events = stream.read(1)
+
+        def fails(*pipeline):
+            return c.fails({"aggregate": "c", "pipeline": list(pipeline), "cursor": {}}, "d")["code"]
+        for options, code in (({"fullDocument": "required"}, 238), ({"fullDocument": "other"}, 2),
+                              ({"fullDocumentBeforeChange": "required"}, 238),
+                              ({"resumeAfter": {"_data": "00"}}, 260), ({"resumeAfter": 1}, 260),
+                              ({"startAtOperationTime": 1}, 14), ({"nosuch": 1}, 40415),
+                              ({"resumeAfter": events[0]["_id"], "startAfter": events[0]["_id"]}, 72)):
+            equal(fails({"$changeStream": options}), code)
+        equal(fails({"$changeStream": 1}), 14)
+        equal(fails({"$changeStream": {}}, {"$match": {}}), 238)
+        for options in ({"fullDocument": "default"}, {"fullDocument": "whenAvailable"},
+                        {"fullDocumentBeforeChange": "off"}, {"showExpandedEvents": True}):
+            equal(Stream(c, **options).seen, [])
+        c({"killCursors": "c", "cursors": [Int64(stream.id)]}, "d")
+        equal(c.fails({"getMore": Int64(stream.id), "collection": "c"}, "d")["code"], 43)
+
+
+main()
