@@ -173,6 +173,23 @@ def read_concerns_are_checked(cwd):
 
 
 @test
+def a_find_with_a_snapshot_is_one_version(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": n, "n": 0} for n in range(300)]}, "d")
+        ask = {"find": "c", "batchSize": 10, "readConcern": {"level": "snapshot"}}
+        cursor = c(ask, "d")["cursor"]
+        c({"update": "c", "updates": [{"q": {}, "u": {"$set": {"n": 1}}, "multi": True}]}, "d")
+        c({"delete": "c", "deletes": [{"q": {"_id": {"$gt": 250}}, "limit": 0}]}, "d")
+        found = cursor["firstBatch"]
+        while cursor["id"]:
+            cursor = c({"getMore": cursor["id"], "collection": "c"}, "d")["cursor"]
+            found += cursor["nextBatch"]
+        equal([(doc["_id"], doc["n"]) for doc in found], [(n, 0) for n in range(300)])
+        equal(c.fails({"aggregate": "c", "pipeline": [], "cursor": {},
+                       "readConcern": {"level": "snapshot"}}, "d")["code"], 239)
+
+
+@test
 def a_killed_server_has_done_a_write_once_or_not_at_all(cwd):
     """Replacements by what was counted, in the place of $inc: each is sent again until it is answered,
     while the server is killed in the middle."""

@@ -136,6 +136,50 @@ def a_snapshot_does_not_move(cwd):
 
 
 @test
+def pipelines_and_modifications_see_their_transaction(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": i, "n": i % 3, "text": "x" * 100} for i in range(300)]}, "d")
+        c({"insert": "other", "documents": [{"_id": i} for i in range(3)]}, "d")
+        s = Session(c).start()
+        s.insert({"_id": 300, "n": 2})
+        answer = s({"findAndModify": "c", "query": {"_id": 300}, "update": {"$inc": {"n": 5}}, "new": True})
+        equal(answer["value"], {"_id": 300, "n": 7})
+        c({"delete": "c", "deletes": [{"q": {"_id": {"$lt": 10}}, "limit": 0}]}, "d")
+        equal(s({"distinct": "c", "key": "n"})["values"], [0, 1, 2, 7])
+        equal(c({"distinct": "c", "key": "n"}, "d")["values"], [1, 2, 0])
+        lookup = {"$lookup": {"from": "other", "let": {"n": "$n"}, "as": "found",
+                              "pipeline": [{"$match": {"$expr": {"$eq": ["$_id", "$$n"]}}}]}}
+        cursor = s({"aggregate": "c", "pipeline": [lookup, {"$unionWith": "other"}],
+                    "cursor": {"batchSize": 7}})["cursor"]
+        found = cursor["firstBatch"]
+        while cursor["id"]:
+            more = {"getMore": Int64(cursor["id"]), "collection": "c", "batchSize": 50}
+            equal(c.fails(more, "d")["code"], 50740)
+            cursor = s(more)["cursor"]
+            found += cursor["nextBatch"]
+        equal([doc["_id"] for doc in found], list(range(301)) + list(range(3)))
+        equal([len(doc["found"]) for doc in found[:301]], [1] * 300 + [0])
+        s.commit()
+        equal(c({"distinct": "c", "key": "n"}, "d")["values"], [1, 2, 0, 7])
+
+
+@test
+def a_pipeline_that_fails_in_a_join_ends_its_transaction(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": i} for i in range(50)]}, "d")
+        s = Session(c).start()
+        s.insert({"_id": 100})
+        fails = [{"$set": {"a": {"$divide": [1, {"$subtract": ["$_id", 30]}]}}}]
+        join = {"$lookup": {"from": "c", "as": "found", "pipeline": fails}}
+        equal(s.fails({"aggregate": "c", "pipeline": [join], "cursor": {}})["code"], 2)
+        equal(s.fails({"find": "c"})["code"], 251)
+        for stage in ({"$out": "o"}, {"$changeStream": {}}):
+            s.start().insert({"_id": 100})
+            equal(s.fails({"aggregate": "c", "pipeline": [stage], "cursor": {}})["code"], 263)
+        equal(len(documents(c)), 50)
+
+
+@test
 def of_two_that_write_the_same_the_first_wins(cwd):
     with Mongo(cwd) as server, server.client() as c, server.client() as d:
         c({"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2, "n": 0}]}, "d")

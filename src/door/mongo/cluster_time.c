@@ -145,6 +145,7 @@ time_check_concern(struct call *c)
 					 "The readConcern level of a transaction must be either "
 					 "'local', 'majority' or 'snapshot'");
 	}
+	c->snapshot = snapshot && !c->in_transaction;
 	if (bson_find(concern.text, STR("afterClusterTime"), &v))
 		TRY(check_after(c, &v));
 	if (!bson_find(concern.text, STR("atClusterTime"), &v))

@@ -147,6 +147,7 @@ aggregate_keep(struct call *c, struct aggregate **a, struct str ns, int64_t *ret
 		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
 				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
 				 MONGO_CURSORS);
+	cursor->txn = c->txn ? c->number : -1;
 	cursor->has_session = c->lsid.ptr;
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
@@ -160,6 +161,14 @@ aggregate_keep(struct call *c, struct aggregate **a, struct str ns, int64_t *ret
 }
 
 static enum status
+refuse_in_transaction(struct call *c, const char *stage)
+{
+	return call_fail(c, MONGO_NOT_IN_TRANSACTION,
+			 "An aggregation stage %s cannot run within a multi-document transaction",
+			 stage);
+}
+
+static enum status
 aggregate_run(struct call *c, struct aggregate **a)
 {
 	struct aggregate_ask ask = { .disk = true };
@@ -170,10 +179,19 @@ aggregate_run(struct call *c, struct aggregate **a)
 
 	TRY(aggregate_batch(c, &want));
 	TRY(aggregate_ask_of(c, &ask));
-	if (watch_is_wanted(ask.pipeline, &v))
+	if (watch_is_wanted(ask.pipeline, &v)) {
+		if (c->in_transaction)
+			return refuse_in_transaction(c, "$changeStream");
 		return watch_open(c, ask.no_collection ? STR("") : c->collection, ask.pipeline,
 				  (int64_t)want);
+	}
+	if (c->snapshot)
+		return call_fail(c, MONGO_SNAPSHOT_TOO_OLD,
+				 "a pipeline reads more than one version of the data: use a "
+				 "transaction for readConcern 'snapshot'");
 	TRY(mongo_aggregate_new(c, &ask, a));
+	if (c->in_transaction && mongo_aggregate_writes(*a))
+		return refuse_in_transaction(c, "that writes");
 	if (mongo_aggregate_writes(*a))
 		want = want ? want : 1;
 	TRY(put_batch(c, *a, STR("firstBatch"), want, &ended));

@@ -321,7 +321,10 @@ find_check(struct call *c)
 	return check_least(c, FIND_BATCH);
 }
 
-/* The documents that are left of those that were sorted go with the cursor. */
+/*
+ * The documents that are left go with the cursor: those that were sorted, and those of a snapshot,
+ * whose version nobody keeps until the next command.
+ */
 static enum status
 keep_rows(struct call *c, struct find *f, struct cursor *cursor)
 {
@@ -365,8 +368,9 @@ find_keep(struct call *c, struct find *f, struct str ns, int64_t *ret)
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
 	*ret = cursor->id;
-	status = f->sort.ptr ? keep_rows(c, f, cursor)
-			     : cursor_set(c->mongo, cursor, c->body, query_place(&f->query));
+	status = f->sort.ptr || c->snapshot
+			 ? keep_rows(c, f, cursor)
+			 : cursor_set(c->mongo, cursor, c->body, query_place(&f->query));
 	if (status == STATUS_OK) {
 		cursor_give(c->mongo, cursor);
 		return STATUS_OK;

@@ -90,6 +90,7 @@ struct call {
 	bool in_transaction;                 /* autocommit: false */
 	bool starts;                         /* startTransaction */
 	int64_t number;                      /* txnNumber */
+	bool snapshot; /* readConcern "snapshot" outside of a transaction: one version for all */
 	struct bson_builder *reply;
 	struct arena *arena;
 	bool exhaust; /* more answers may follow without being asked for */
