@@ -535,6 +535,76 @@ mongo_run_list_databases(struct call *c)
 	return STATUS_OK;
 }
 
+struct totals {
+	uint64_t collections, documents, bytes, indexes, index_bytes;
+};
+
+static enum status
+total_indexes(struct kv_tx *tx, const struct catalog_db *db, struct totals *t)
+{
+	const struct index_def *def;
+	uint64_t entries, bytes;
+	size_t i = 0;
+
+	for (; (def = index_at(db, i)) != NULL; i++) {
+		TRY(index_measure(tx, db, def, &entries, &bytes));
+		t->index_bytes += bytes;
+	}
+	t->indexes += i + 1; /* and that of `_id` */
+	return STATUS_OK;
+}
+
+static enum status
+total_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
+{
+	struct totals *t = arg;
+	struct catalog_db *db;
+	struct plain plain;
+	uint64_t bytes, count;
+	enum status status;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err));
+	plain_init(&plain, tx, db, 0, &c->err);
+	status = catalog_db_bytes(tx, db, &bytes);
+	if (status == STATUS_OK)
+		status = plain_count(&plain, &count);
+	if (status == STATUS_OK)
+		status = total_indexes(tx, db, t);
+	catalog_db_unref(db);
+	TRY(status);
+	t->collections++;
+	t->documents += count;
+	t->bytes += bytes;
+	return STATUS_OK;
+}
+
+enum status
+mongo_run_db_stats(struct call *c)
+{
+	struct str prefix = arena_printf(c->arena, "%.*s.", STR_ARG(c->db));
+	int64_t scale = call_i64(c, STATS_SCALE, 1);
+	struct totals t = { 0 };
+
+	if (!prefix.ptr)
+		return STATUS_LIMIT;
+	if (scale <= 0)
+		return call_fail(c, MONGO_BAD_VALUE, "scale has to be a number greater than 0");
+	TRY(walk_collections(c, prefix, total_collection, &t));
+	bson_put_string(c->reply, STR("db"), c->db);
+	bson_put_int64(c->reply, STR("collections"), (int64_t)t.collections);
+	bson_put_int64(c->reply, STR("views"), 0);
+	bson_put_int64(c->reply, STR("objects"), (int64_t)t.documents);
+	bson_put_double(c->reply, STR("avgObjSize"),
+			t.documents ? (double)t.bytes / (double)t.documents : 0);
+	bson_put_int64(c->reply, STR("dataSize"), (int64_t)t.bytes / scale);
+	bson_put_int64(c->reply, STR("storageSize"), (int64_t)t.bytes / scale);
+	bson_put_int64(c->reply, STR("indexes"), (int64_t)t.indexes);
+	bson_put_int64(c->reply, STR("indexSize"), (int64_t)t.index_bytes / scale);
+	bson_put_int64(c->reply, STR("totalSize"), (int64_t)t.bytes / scale);
+	bson_put_int64(c->reply, STR("scaleFactor"), scale);
+	return STATUS_OK;
+}
+
 /* One transaction for each collection: a database of many has no limit. */
 struct dropping {
 	struct call *call;

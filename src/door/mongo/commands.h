@@ -116,6 +116,7 @@ enum status mongo_run_drop(struct call *c);
 enum status mongo_run_rename(struct call *c);
 enum status mongo_run_count(struct call *c);
 enum status mongo_run_coll_stats(struct call *c);
+enum status mongo_run_db_stats(struct call *c);
 enum status mongo_run_list_collections(struct call *c);
 enum status mongo_run_list_databases(struct call *c);
 enum status mongo_run_drop_database(struct call *c);
