@@ -4,7 +4,7 @@ import re
 import time
 
 from harness import Server, equal, main, test
-from mongo import Client
+from mongo import Client, Int64, sequence
 
 
 class Mongo(Server):
@@ -104,6 +104,67 @@ def the_stable_api_keeps_a_client_to_its_commands(cwd):
                               ({"ping": 1, "apiVersion": "1", "apiStrict": 1}, 14),
                               ({"ping": 1, "apiStrict": True}, 72)):
             equal((command, c.fails(command)["code"]), (command, code))
+
+
+def expired(c, command):
+    answer = c.fails(command, "db")
+    equal((answer["code"], answer["codeName"], answer["errmsg"]),
+          (50, "MaxTimeMSExpired", "operation exceeded time limit"))
+
+
+@test
+def a_command_has_the_time_that_it_says(cwd):
+    with Mongo(cwd, "--mongo-test-commands") as server, Client(server.port) as c:
+        for good in 0, -0.0, 60000.0, Int64(60000), None:
+            equal(c({"ping": 1, "maxTimeMS": good}), {"ok": 1.0})
+        for bad, code in (("1", 14), (True, 14), ([1], 14), (1.5, 9), (float("nan"), 9),
+                          (float("inf"), 9), (-1, 2), (Int64(1 << 31), 2)):
+            equal(c.fails({"ping": 1, "maxTimeMS": bad})["code"], code)
+        fail(c, failCommands=["ping", "insert"], blockConnection=True, blockTimeMS=60)
+        expired(c, {"ping": 1, "maxTimeMS": 50})
+        expired(c, {"insert": "c", "documents": [{}], "maxTimeMS": 50})
+        equal(c({"count": "c"}, "db")["n"], 0)
+        # A cursor's queries have together what the first command has said.
+        c({"insert": "c", "documents": [{}, {}, {}]}, "db")
+        fail(c, failCommands=["getMore"], blockConnection=True, blockTimeMS=2100)
+        for command in {"find": "c", "batchSize": 1}, {"aggregate": "c", "pipeline": [],
+                                                       "cursor": {"batchSize": 1}}:
+            cursor = c({**command, "maxTimeMS": 2000}, "db")["cursor"]["id"]
+            expired(c, {"getMore": Int64(cursor), "collection": "c"})
+        c({"configureFailPoint": "failCommand", "mode": "off"})
+        cursor = c({"find": "c", "batchSize": 1}, "db")["cursor"]["id"]
+        equal(c.fails({"getMore": Int64(cursor), "collection": "c", "maxTimeMS": 1000},
+                      "db")["code"], 2)
+
+
+@test
+def a_command_that_computes_for_longer_ends(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        for at in range(0, 20000, 2000):
+            c({"insert": "c"}, "db", sequence("documents", *(
+                {"_id": i, "a": "x" * 100} for i in range(at, at + 2000))))
+        slow = {"a": {"$regex": "^(x|y)*z"}}
+        updates = [{"q": slow, "u": {"$set": {"a": 1}}, "multi": True}]
+        for command in (
+                {"find": "c", "filter": slow}, {"find": "c", "sort": {"a": 1}},
+                {"count": "c", "query": slow}, {"distinct": "c", "key": "a", "query": slow},
+                {"aggregate": "c", "pipeline": [{"$match": slow}], "cursor": {}},
+                {"aggregate": "c", "pipeline": [{"$group": {"_id": "$_id"}}], "cursor": {}},
+                {"aggregate": "c", "pipeline": [{"$out": "o"}], "cursor": {}},
+                {"update": "c", "updates": updates}, {"update": "c", "updates": updates * 2,
+                                                      "ordered": False},
+                {"delete": "c", "deletes": [{"q": slow, "limit": 0}]},
+                {"findAndModify": "c", "query": slow, "remove": True},
+                {"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]}):
+            expired(c, {**command, "maxTimeMS": 1})
+        names = [one["name"] for one in c({"listCollections": 1}, "db")["cursor"]["firstBatch"]]
+        equal(names, ["c"])
+        equal(c({"count": "c"}, "db")["n"], 20000)
+        equal(c({"find": "c", "filter": slow, "maxTimeMS": 600000}, "db")["cursor"]["firstBatch"], [])
+        docs = [{"_id": i} for i in range(20000, 60000)]
+        answer = c.fails({"insert": "c", "maxTimeMS": 1}, "db", sequence("documents", *docs))
+        equal(answer["code"], 50)
+        equal(c.fails({"insert": "c", "documents": [{}], "let": {}}, "db")["code"], 40415)
 
 
 main()

@@ -10,6 +10,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/data.h"
 #include "door/mongo/run.h"
+#include "loop/step.h"
 
 enum {
 	PAGE_BYTES = 96 * 1024 * 1024,   /* of an arena that has a page */
@@ -270,8 +271,7 @@ write_all(struct page *p, struct mql_source *from)
 	struct str doc;
 
 	while ((status = from->next(from, &doc)) == STATUS_OK) {
-		if (mongo_client_is_interrupted(p->call->client))
-			return call_fail(p->call, MONGO_INTERRUPTED, "operation was interrupted");
+		TRY(mongo_client_check(p->call->client));
 		TRY(page_add(p, doc));
 		if (p->count == DATA_PAGE_DOCS || p->bytes >= DATA_PAGE_BYTES)
 			TRY(page_write(p));
@@ -300,6 +300,8 @@ out_run(struct page *p, struct mql_source *from)
 		struct err err = c->err;
 		int code = c->code;
 
+		/* Dropping it takes little, and takes place also when the command's time is up. */
+		step_set_ask(NULL, NULL);
 		/* What is not dropped now is a collection that its name tells about. */
 		(void)!call_run(c, out_drop, p);
 		c->err = err;

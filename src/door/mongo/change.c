@@ -103,8 +103,7 @@ change_next(struct change *ch, struct str *ret, int64_t *ret_position)
 
 	if (!ch->walks)
 		return STATUS_NOT_FOUND;
-	if (mongo_client_is_interrupted(c->client))
-		return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
+	TRY(mongo_client_check(c->client));
 	TRY(step_count(1));
 	arena_reset(c->arena, ch->mark);
 	TRY(plan_walk_next(&ch->walk, c->arena, &doc));

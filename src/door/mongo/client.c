@@ -135,11 +135,27 @@ mongo_client_is_interrupted(struct mongo_client *c)
 	       event_is_set(net_stream_stopping_event(c->stream));
 }
 
+enum status
+mongo_client_check(struct mongo_client *c)
+{
+	if (mongo_client_is_interrupted(c))
+		return STATUS_CANCELLED;
+	return c->until_ns && clock_mono_ns() >= c->until_ns ? STATUS_TIMEOUT : STATUS_OK;
+}
+
+enum status
+mongo_client_ask(void *client)
+{
+	return mongo_client_check(client);
+}
+
 bool
 mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 {
 	struct str in;
 
+	if (c->until_ns && c->until_ns < deadline_ns)
+		deadline_ns = c->until_ns;
 	while (clock_mono_ns() < deadline_ns) {
 		if (mongo_client_is_interrupted(c) ||
 		    net_stream_peek(c->stream, 0, &in) != STATUS_OK || in.len)

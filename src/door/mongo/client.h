@@ -55,6 +55,8 @@ struct mongo_client {
 	bool waiting;
 	bool op_killed;
 
+	uint64_t until_ns; /* when the command has had its time; 0: it has as much as it wants */
+
 	/* The list's lock. */
 	struct mongo_client *next;
 	struct mongo_client **link;
@@ -82,6 +84,12 @@ bool mongo_client_kill_op(struct mongo *m, uint64_t op_id, const char *user);
 
 /* True if somebody has ended the operation, or the peer is gone, or the process stops. */
 bool mongo_client_is_interrupted(struct mongo_client *c);
+
+/* STATUS_CANCELLED then; STATUS_TIMEOUT if the command has had its time. */
+MUST_USE enum status mongo_client_check(struct mongo_client *c);
+
+/* The same for step_set_ask(). */
+enum status mongo_client_ask(void *client);
 
 /*
  * Waits until the deadline. True: that has come; false: the client has sent something, has left, or

@@ -148,6 +148,7 @@ aggregate_keep(struct call *c, struct aggregate **a, struct str ns, int64_t *ret
 				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
 				 MONGO_CURSORS);
 	cursor->txn = c->txn ? c->number : -1;
+	cursor->max_ns = call_time_left(c);
 	cursor->has_session = c->lsid.ptr;
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));

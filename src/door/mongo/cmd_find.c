@@ -362,6 +362,7 @@ find_keep(struct call *c, struct find *f, struct str ns, int64_t *ret)
 				 MONGO_CURSORS);
 	cursor->skip = f->skip;
 	cursor->left = f->left;
+	cursor->max_ns = call_time_left(c);
 	cursor->stays = call_bool(c, FIND_STAYS, false);
 	cursor->has_session = c->lsid.ptr;
 	cursor->txn = c->txn ? c->number : -1;
@@ -446,6 +447,12 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 {
 	int64_t size = call_i64(c, MORE_BATCH, 0);
 
+	if (c->max_ns)
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "cannot set maxTimeMS on getMore command for a non-awaitData "
+				 "cursor");
+	c->max_ns = cursor->max_ns;
+	c->client->until_ns = c->max_ns ? c->began_ns + c->max_ns : 0;
 	if (size < 0)
 		return call_fail(c, MONGO_BAD_VALUE, "batchSize has to be at least 0");
 	if (cursor->live)
@@ -515,6 +522,8 @@ mongo_run_get_more(struct call *c)
 	else
 		status = more_run(c, cursor, &f, ns);
 	find_close(&f);
+	if (!cursor->watch)
+		cursor->max_ns = call_time_left(c);
 	if (status == STATUS_OK && !f.ended)
 		cursor_give(c->mongo, cursor);
 	else

@@ -124,8 +124,7 @@ build(struct call *c, struct creating *x)
 	enum index_state state = INDEX_BUILDING;
 
 	while (state == INDEX_BUILDING) {
-		if (mongo_client_is_interrupted(c->client))
-			return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
+		TRY(mongo_client_check(c->client));
 		TRY(index_build_run(c->mongo->config.store, &key, 0, BUILD_STEPS, &state, &c->err));
 	}
 	if (state == INDEX_FAILED)

@@ -8,7 +8,12 @@ enum {
 	INSERT_ID_ROOM = 100, /* for an `_id` that a document is given */
 };
 
-const struct arg args_insert[] = WRITE_ARGS("documents");
+const struct arg args_insert[] = {
+	[WRITE_STATEMENTS] = { "documents", ARG_DOCUMENTS | ARG_REQUIRED },
+	[WRITE_ORDERED] = { "ordered", ARG_BOOL },
+	[WRITE_BYPASS] = { "bypassDocumentValidation", ARG_BOOL },
+	{ NULL, 0 },
+};
 
 static enum status
 insert_one(struct writing *w, struct str given, size_t *bytes)

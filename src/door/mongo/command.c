@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
+
 enum {
 	DB_NAME_BYTES = 63,
 	NS_BYTES = 255, /* of a database's and a collection's name together */
@@ -256,6 +258,26 @@ read_flag(struct call *c, const struct bson_element *e, bool wanted, bool *ret)
 	return STATUS_OK;
 }
 
+static enum status
+read_max_time(struct call *c, const struct bson_value *v)
+{
+	int64_t ms;
+
+	if (v->type == BSON_NULL || v->type == BSON_UNDEFINED)
+		return STATUS_OK;
+	if (!bson_is_number(v))
+		return arg_wrong_type(c, STR("maxTimeMS"), v, ARG_NUMBER);
+	if (!bson_to_int64(v, &ms))
+		return call_fail(c, MONGO_FAILED_TO_PARSE,
+				 "maxTimeMS has to be a whole number of milliseconds");
+	if (ms < 0 || ms > INT32_MAX)
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "%lld value for maxTimeMS is out of range [0, %d]", (long long)ms,
+				 INT32_MAX);
+	c->max_ns = (uint64_t)ms * CLOCK_NS_PER_MS;
+	return STATUS_OK;
+}
+
 /* What a request says of its session has to fit together. */
 static enum status
 check_session(struct call *c)
@@ -317,6 +339,8 @@ call_read_args(struct call *c)
 			TRY(read_flag(c, &e, false, &c->in_transaction));
 		else if (str_eq(e.name, STR("startTransaction")))
 			TRY(read_flag(c, &e, true, &c->starts));
+		else if (str_eq(e.name, STR("maxTimeMS")))
+			TRY(read_max_time(c, &e.value));
 		else if (arg_find(c->command, e.name) >= 0 || !is_generic(e.name))
 			TRY(arg_set(c, &e));
 	}
@@ -333,6 +357,16 @@ call_read_args(struct call *c)
 }
 
 /* ---- For handlers ---- */
+
+uint64_t
+call_time_left(const struct call *c)
+{
+	uint64_t used = clock_mono_ns() - c->began_ns;
+
+	if (!c->max_ns)
+		return 0;
+	return used < c->max_ns ? c->max_ns - used : 1;
+}
 
 int64_t
 call_i64(const struct call *c, size_t i, int64_t otherwise)

@@ -56,6 +56,7 @@ enum command_flags {
 	COMMAND_RETRIES = 1 << 6,    /* a write that may be sent again, with its number (retry.h) */
 	COMMAND_IN_TRANSACTION = 1 << 7,   /* it may be one of a transaction (txn.h) */
 	COMMAND_ENDS_TRANSACTION = 1 << 8, /* commitTransaction, abortTransaction */
+	COMMAND_OWN_TIME = 1 << 9,         /* maxTimeMS means something of its own to it */
 };
 
 struct command {
@@ -91,6 +92,8 @@ struct call {
 	bool starts;                         /* startTransaction */
 	int64_t number;                      /* txnNumber */
 	bool snapshot; /* readConcern "snapshot" outside of a transaction: one version for all */
+	uint64_t began_ns;
+	uint64_t max_ns; /* maxTimeMS, since then; 0: none */
 	struct bson_builder *reply;
 	struct arena *arena;
 	bool exhaust; /* more answers may follow without being asked for */
@@ -131,6 +134,9 @@ MUST_USE enum status api_check(struct call *c);
 
 /* Reads c->collection from the command's own member, as COMMAND_COLLECTION does. */
 MUST_USE enum status call_read_collection(struct call *c);
+
+/* What is left of the command's maxTimeMS; 0: it has none. */
+uint64_t call_time_left(const struct call *c);
 
 static inline bool
 call_has(const struct call *c, size_t i)

@@ -34,8 +34,9 @@ struct cursor {
 	char user[CURSOR_USER_BYTES];
 	uint8_t session[16];
 	bool has_session;
-	int64_t txn; /* txnNumber of the transaction that it belongs to; -1: none */
-	bool stays;  /* noCursorTimeout */
+	int64_t txn;     /* txnNumber of the transaction that it belongs to; -1: none */
+	bool stays;      /* noCursorTimeout */
+	uint64_t max_ns; /* what its queries have not used of maxTimeMS yet; 0: no limit */
 	uint64_t skip;
 	uint64_t left;      /* of the limit; UINT64_MAX: none */
 	struct buf request; /* the command that has made it */

@@ -90,8 +90,7 @@ query_step(struct query *q, struct str *ret, bool *ret_matches)
 	struct call *c = q->call;
 	struct str place;
 
-	if (mongo_client_is_interrupted(c->client))
-		return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
+	TRY(mongo_client_check(c->client));
 	TRY(step_count(1));
 	if (!q->tx)
 		TRY(query_begin(q));

@@ -175,6 +175,35 @@ check_rights(struct call *c)
 	return STATUS_OK;
 }
 
+/*
+ * Runs the command. Whatever it computes ends when somebody ends the operation, nobody is there
+ * for its answer, or it has had its time.
+ */
+static enum status
+run_handler(struct call *c)
+{
+	struct mongo_client *client = c->client;
+	enum status status;
+
+	if (c->max_ns && !(c->command->flags & COMMAND_OWN_TIME))
+		client->until_ns = c->began_ns + c->max_ns;
+	mongo_client_begin_op(client, c->command->name, c->db, c->collection);
+	step_set_ask(mongo_client_ask, client);
+	status = client->until_ns ? mongo_client_check(client) : STATUS_OK;
+	if (status == STATUS_OK)
+		status = c->command->run(c);
+	step_set_ask(NULL, NULL);
+	mongo_client_end_op(client);
+	client->until_ns = 0;
+	if (c->code)
+		return status;
+	if (status == STATUS_TIMEOUT)
+		return err_set(&c->err, status, "operation exceeded time limit");
+	if (status == STATUS_CANCELLED)
+		return err_set(&c->err, status, "operation was interrupted");
+	return status;
+}
+
 static enum status
 run_command(struct call *c)
 {
@@ -190,9 +219,7 @@ run_command(struct call *c)
 	TRY(time_check_concern(c));
 	TRY(fail_begin(c));
 	TRY(txn_enter(c));
-	mongo_client_begin_op(c->client, c->command->name, c->db, c->collection);
-	status = c->command->run(c);
-	mongo_client_end_op(c->client);
+	status = run_handler(c);
 	txn_leave(c, status);
 	return status;
 }
@@ -265,6 +292,7 @@ serve_command(struct request *q, const struct command *command)
 				   .body = q->msg.body,
 				   .reply = &q->reply,
 				   .arena = arena,
+				   .began_ns = clock_mono_ns(),
 				   .exhaust = q->msg.flags & WIRE_EXHAUST_ALLOWED };
 		if (q->op == WIRE_OP_QUERY)
 			c.db = STR("admin");

@@ -443,8 +443,7 @@ look_until(struct look *l, uint64_t deadline_ns)
 		TRY(call_run(c, look_body, l));
 		if (l->count || l->gone || !l->waits)
 			return STATUS_OK;
-		if (mongo_client_is_interrupted(c->client))
-			return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
+		TRY(mongo_client_check(c->client));
 		look_wait(l, deadline_ns);
 	}
 }

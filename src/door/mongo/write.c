@@ -74,6 +74,7 @@ writing_attempt(struct writing *w, struct kv_tx *tx)
 	w->tries++;
 	w->docs = 0;
 	w->began_ns = clock_mono_ns();
+	TRY(mongo_client_check(w->call->client));
 	TRY(data_begin(&w->data, tx));
 	return retry_begin(&w->retry, tx);
 }
@@ -111,8 +112,7 @@ writing_run(struct writing *w, kv_body *page, enum status (*before)(struct writi
 	struct call *c = w->call;
 
 	while (!w->done.ends) {
-		if (mongo_client_is_interrupted(c->client))
-			return call_fail(c, MONGO_INTERRUPTED, "operation was interrupted");
+		TRY(mongo_client_check(c->client));
 		if (before)
 			TRY(before(w));
 		TRY(call_run(c, page, w));

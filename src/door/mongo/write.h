@@ -14,7 +14,7 @@
 #include "door/mongo/retry.h"
 
 enum {
-	/* The members that insert, update and delete share. */
+	/* The members that update and delete share; insert has no `let`. */
 	WRITE_STATEMENTS = 0,
 	WRITE_ORDERED,
 	WRITE_BYPASS,
