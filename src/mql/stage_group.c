@@ -303,8 +303,9 @@ static const struct mql_stage_ops group_ops = { .next = group_next,
 
 /* ---- Compiling ---- */
 
-static enum status
-compile_field(struct mql_stages *c, struct group_stage *g, const struct bson_element *e)
+enum status
+mql_stage_accumulator(struct mql_stages *c, const struct bson_element *e,
+		      struct mql_accumulator **ret)
 {
 	if (memchr(e->name.ptr, '.', e->name.len))
 		return mql_fail(c->q, 40235, "The field name '%.*s' cannot contain '.'",
@@ -312,8 +313,14 @@ compile_field(struct mql_stages *c, struct group_stage *g, const struct bson_ele
 	if (e->name.len && e->name.ptr[0] == '$')
 		return mql_fail(c->q, 40236, "The field name '%.*s' cannot be an operator name",
 				STR_ARG(e->name));
+	return mql_accumulator_compile(c->q, e->name, &e->value, c->scope, ret);
+}
+
+static enum status
+compile_field(struct mql_stages *c, struct group_stage *g, const struct bson_element *e)
+{
 	g->names[g->count] = e->name;
-	TRY(mql_accumulator_compile(c->q, e->name, &e->value, c->scope, &g->fields[g->count]));
+	TRY(mql_stage_accumulator(c, e, &g->fields[g->count]));
 	g->count++;
 	return STATUS_OK;
 }

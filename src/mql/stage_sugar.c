@@ -11,6 +11,71 @@ add_built(struct mql_stages *c, const char *stage, struct buf *built)
 	return mql_stage_compile(c, str_from_cstr(stage), &v);
 }
 
+/* ---- Documents in the order of an expression ---- */
+
+static void
+put_sort(struct bson_builder *b, struct str sort)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	bson_begin(b);
+	bson_put_int32(b, STR("k"), 1);
+	for (bson_iter_begin(&i, sort); bson_iter_read(&i, &e);) {
+		char name[MQL_SORT_NAME_BYTES + 2] = "d.";
+
+		memcpy(name + 2, e.name.ptr, e.name.len);
+		bson_put(b, str_of(name, e.name.len + 2), &e.value);
+	}
+	bson_end(b);
+}
+
+enum status
+mql_stage_ordered(struct mql_stages *c, const struct bson_value *by, struct str sort)
+{
+	struct buf wrap = BUF_INIT(BSON_MOST_BYTES), order = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_element e;
+	struct bson_builder b;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, sort); bson_iter_read(&i, &e);)
+		if (e.name.len > MQL_SORT_NAME_BYTES)
+			return mql_fail(c->q, MQL_BAD_VALUE,
+					"A path of a sort has more than %d bytes "
+					"(MQL_SORT_NAME_BYTES)",
+					MQL_SORT_NAME_BYTES);
+	bson_builder_init(&b, &wrap);
+	bson_begin(&b);
+	bson_begin_document(&b, STR("k"));
+	bson_begin_document(&b, STR("v"));
+	bson_begin_array(&b, STR("$ifNull"));
+	if (by)
+		bson_put(&b, STR(""), by);
+	bson_put_null(&b, STR(""));
+	if (!by)
+		bson_put_null(&b, STR(""));
+	bson_end(&b);
+	bson_end(&b);
+	bson_end(&b);
+	bson_put_string(&b, STR("d"), STR("$$ROOT"));
+	bson_end(&b);
+	TRY(add_built(c, "$replaceWith", &wrap));
+	bson_builder_init(&b, &order);
+	put_sort(&b, sort);
+	return add_built(c, "$sort", &order);
+}
+
+void
+mql_ordered_parts(struct str ordered, struct str *ret_key, struct str *ret_doc)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	*ret_key = *ret_doc = BSON_EMPTY;
+	for (bson_iter_begin(&i, ordered); bson_iter_read(&i, &e);)
+		*(mql_is(e.name, "k") ? ret_key : ret_doc) = e.value.text;
+}
+
 /* ---- $count ---- */
 
 static enum status

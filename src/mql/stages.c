@@ -9,6 +9,7 @@
 static const struct mql_stage_type stage_types[] = {
 	{ "$addFields", mql_stage_set, MQL_STAGE_UPDATE },
 	{ "$bucket", mql_stage_bucket, 0 },
+	{ "$bucketAuto", mql_stage_bucket_auto, 0 },
 	{ "$collStats", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
 	{ "$count", mql_stage_count, 0 },
 	{ "$documents", mql_stage_documents, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },

@@ -144,6 +144,22 @@ MUST_USE enum status mql_stage_no_disk(struct mql_stage_run *r);
 MUST_USE enum status mql_set_path(struct mql *q, struct str doc, struct str path,
 				  const struct bson_value *v, struct str *ret);
 
+/*
+ * Stages that make of each document {k: {v: value of `by`}, d: the document}, and sort these by the
+ * value as a whole, then by what `sort` says of the document. A value that is missing is null;
+ * `by` NULL: all have null.
+ */
+MUST_USE enum status mql_stage_ordered(struct mql_stages *c, const struct bson_value *by,
+				       struct str sort);
+
+/* The two parts of such a document. */
+void mql_ordered_parts(struct str ordered, struct str *ret_key, struct str *ret_doc);
+
+/* A field of $group and its kin: {name: {$sum: "$a"}}. */
+struct mql_accumulator;
+MUST_USE enum status mql_stage_accumulator(struct mql_stages *c, const struct bson_element *e,
+					   struct mql_accumulator **ret);
+
 /* ---- Stages, by file ---- */
 
 #define MQL_STAGE_COMPILE(name)                                                                    \
@@ -167,6 +183,8 @@ MQL_STAGE_COMPILE(documents);
 MQL_STAGE_COMPILE(sort);
 /* stage_group.c */
 MQL_STAGE_COMPILE(group);
+/* stage_bucket.c */
+MQL_STAGE_COMPILE(bucket_auto);
 /* stage_sugar.c */
 MQL_STAGE_COMPILE(count);
 MQL_STAGE_COMPILE(sort_by_count);

@@ -247,7 +247,23 @@ STAGES = {
                 lambda docs, n: [{k: v for k, v in d.items() if k in ("_id", "a", "l")} for d in docs]),
     "unwind": (lambda n: [{"$unwind": "$l"}], naive_unwind),
 }
+def naive_buckets(documents, _):
+    """Three buckets by `a`, where equal values stay together."""
+    rest, result = sorted(documents, key=lambda d: order(d.get("a"))), []
+    size = max(1, (2 * len(documents) + 3) // 6)
+    while rest:
+        take = len(rest) if len(result) == 2 else min(size, len(rest))
+        while take < len(rest) and rest[take].get("a") == rest[take - 1].get("a"):
+            take += 1
+        bucket, rest = rest[:take], rest[take:]
+        result.append({"_id": {"min": bucket[0].get("a"), "max": (rest or bucket[-1:])[0].get("a")},
+                       "p": [d["_id"] for d in bucket]})
+    return result
+
+
 LAST = {
+    "bucketAuto": (lambda n: [{"$bucketAuto": {"groupBy": "$a", "buckets": 3, "output": {"p": {"$push": "$_id"}}}}],
+                   naive_buckets),
     "group": (lambda n: [{"$group": {"_id": "$a", "n": {"$sum": 1}, "s": {"$sum": "$b"}, "f": {"$first": "$_id"},
                                      "p": {"$push": "$_id"}}}, {"$sort": {"_id": 1}}], naive_group),
     "count": (lambda n: [{"$count": "n"}], lambda docs, n: [{"n": len(docs)}] if docs else []),

@@ -253,6 +253,42 @@ documents_are_sorted_and_grouped(void **state)
 }
 
 static void
+buckets_have_about_the_same_size(void **state)
+{
+	static const struct stage_case cases[] = {
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':3}}",
+		  "{'a':6},{'a':2},{'a':3},{'a':4},{'a':5},{'a':1}",
+		  "{'_id':{'min':1,'max':3},'count':2},{'_id':{'min':3,'max':5},'count':2},"
+		  "{'_id':{'min':5,'max':6},'count':2}" },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':2,'output':{'l':{'$push':'$b'}}}}",
+		  "{'a':1,'b':1},{'b':2},{'a':null,'b':3},{'a':1,'b':4},{'a':'x','b':5}",
+		  "{'_id':{'min':null,'max':'x'},'l':[2,3,1,4]},"
+		  "{'_id':{'min':'x','max':'x'},'l':[5]}" },
+		{ "{'$bucketAuto':{'groupBy':{'$add':['$a',1]},'buckets':10}}", "{'a':1},{'a':2}",
+		  "{'_id':{'min':2,'max':3},'count':1},{'_id':{'min':3,'max':3},'count':1}" },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':1}}", "{'a':[3,1]},{'a':[2,9]}",
+		  "{'_id':{'min':[2,9],'max':[3,1]},'count':2}" },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':3}}", "", "" },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':3,'granularity':'R5'}}",
+		  "{'a':1},{'a':10},{'a':100},{'a':1000}",
+		  "{'_id':{'min':0.63,'max':1.6},'count':1},{'_id':{'min':1.6,'max':16.0},"
+		  "'count':1},{'_id':{'min':16.0,'max':1600.0},'count':2}" },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':3,'granularity':'POWERSOF2'}}",
+		  "{'a':1},{'a':10},{'a':100},{'a':1000}",
+		  "{'_id':{'min':0.5,'max':2},'count':1},{'_id':{'min':2,'max':16},'count':1},"
+		  "{'_id':{'min':16,'max':1024},'count':2}" },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':1,'granularity':'E6'}}",
+		  "{'a':{'$numberDecimal':'0.8'}},{'a':{'$numberDecimal':'120'}}",
+		  "{'_id':{'min':{'$numberDecimal':'0.68'},'max':{'$numberDecimal':'150'}},"
+		  "'count':2}" },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':1,'granularity':'1-2-5'}}",
+		  "{'a':0},{'a':0.3}", "{'_id':{'min':0,'max':0.5},'count':2}" },
+	};
+
+	check_pipelines(*state, cases, CASES(cases));
+}
+
+static void
 other_collections_are_read(void **state)
 {
 	static const struct stage_case cases[] = {
@@ -319,6 +355,8 @@ stages_whose_memory_is_full_use_a_file(void **state)
 		("{'p':[{'$group':{'_id':'$a','n':{'$sum':1},'f':{'$first':'$_id'},"
 		 "'l':{'$last':'$_id'},'p':{'$max':'$pad'}}},{'$project':{'p':0}},"
 		 "{'$sort':{'_id':1}}]}"),
+		("{'p':[{'$bucketAuto':{'groupBy':'$a','buckets':7,'output':{'n':{'$sum':1},"
+		 "'l':{'$last':'$_id'}}}}]}"),
 		"{'p':[{'$facet':{'x':[{'$count':'n'}],'y':[{'$skip':2990},{'$unset':'pad'}]}}]}",
 	};
 
@@ -401,6 +439,21 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$lookup':{'from':'x'}}", MQL_FAILED_TO_PARSE },
 		{ "{'$bucket':{'groupBy':'$a','boundaries':[2,1]}}", 40194 },
 		{ "{'$bucket':{'groupBy':'$a','boundaries':[1,'a']}}", 40193 },
+		{ "{'$bucketAuto':1}", 40240 },
+		{ "{'$bucketAuto':{'groupBy':'a','buckets':1}}", 40239 },
+		{ "{'$bucketAuto':{'groupBy':'$a'}}", 40246 },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':'x'}}", 40241 },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':1.5}}", 40242 },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':0}}", 40243 },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':1,'output':1}}", 40244 },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':1,'x':1}}", 40245 },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':1,'granularity':'x'}}", 40257 },
+		{ "{'$bucketAuto':{'groupBy':'x$','buckets':1,'granularity':'R5'}}", 40239 },
+		{ "{'$bucketAuto':{'groupBy':'$b','buckets':1,'granularity':'R5'}}", 40258 },
+		{ "{'$bucketAuto':{'groupBy':{'$subtract':[0,'$a']},'buckets':1,"
+		  "'granularity':'R5'}}",
+		  40260 },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':1,'granularity':1}}", 40261 },
 		{ "{'$merge':{'into':'x','whenMatched':'bad'}}", MQL_BAD_VALUE },
 		{ "{'$geoNear':{}}", MQL_NOT_SUPPORTED },
 	};
@@ -484,6 +537,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(documents_are_chosen_and_changed_one_by_one,
 						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(documents_are_sorted_and_grouped, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(buckets_have_about_the_same_size, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(other_collections_are_read, case_setup,
 						case_teardown),
