@@ -613,10 +613,10 @@ few_insert(const struct mql_accumulator *a, struct arena *keep, struct mql_accum
 }
 
 static enum status
-few_add(const struct mql_accumulator *a, struct mql *q, const struct mql_env *env,
+few_add(const struct mql_accumulator *a, struct mql *q, const struct bson_value *key,
 	struct arena *keep, struct mql_accumulator_state *s, const struct bson_value *v)
 {
-	struct ranked item = { .value = { .value = *v }, .key = { .value = BSON_OF_NULL } };
+	struct ranked item = { .value = { .value = *v }, .key = { .value = *key } };
 	size_t at;
 
 	if (a->op == ACCUM_FIRST_N && (uint64_t)s->few.n == s->few.count)
@@ -625,8 +625,6 @@ few_add(const struct mql_accumulator *a, struct mql *q, const struct mql_env *en
 		return STATUS_OK;
 	if ((int)v->type == MQL_MISSING)
 		item.value.value = BSON_OF_NULL;
-	if (a->by)
-		TRY(ranked_key(a, q, env->root, &item.key.value));
 	TRY(few_place(a, q, s, &item, &at));
 	return few_insert(a, keep, s, &item, at);
 }
@@ -763,13 +761,33 @@ one_add(const struct mql_accumulator *a, struct mql *q, struct arena *keep,
 }
 
 enum status
+mql_accumulator_read(const struct mql_accumulator *a, struct mql *q, const struct mql_env *env,
+		     struct bson_value *ret_value, struct bson_value *ret_key)
+{
+	*ret_value = MQL_NO_VALUE;
+	*ret_key = BSON_OF_NULL;
+	if (a->input)
+		TRY(mql_expr_run(a->input, q, env, ret_value));
+	return a->by ? ranked_key(a, q, env->root, ret_key) : STATUS_OK;
+}
+
+enum status
 mql_accumulator_add(const struct mql_accumulator *a, struct mql *q, const struct mql_env *env,
 		    struct arena *keep, struct mql_accumulator_state *s)
 {
-	struct bson_value v = MQL_NO_VALUE;
+	struct bson_value v, key;
 
-	if (a->input)
-		TRY(mql_expr_run(a->input, q, env, &v));
+	TRY(mql_accumulator_read(a, q, env, &v, &key));
+	return mql_accumulator_take(a, q, &v, &key, keep, s);
+}
+
+enum status
+mql_accumulator_take(const struct mql_accumulator *a, struct mql *q, const struct bson_value *value,
+		     const struct bson_value *key, struct arena *keep,
+		     struct mql_accumulator_state *s)
+{
+	struct bson_value v = *value;
+
 	switch (a->op) {
 	case ACCUM_SUM:
 	case ACCUM_AVG:
@@ -809,7 +827,7 @@ mql_accumulator_add(const struct mql_accumulator *a, struct mql *q, const struct
 	case ACCUM_BOTTOM_N:
 		break;
 	}
-	return few_add(a, q, env, keep, s, &v);
+	return few_add(a, q, key, keep, s, &v);
 }
 
 enum status

@@ -35,6 +35,18 @@ MUST_USE enum status mql_accumulator_begin(const struct mql_accumulator *a, stru
 					   struct mql_accumulator_state *state);
 
 /*
+ * The two halves of mql_accumulator_add(): what it needs of a document, which lies in the document
+ * or in the arena of `q`, and taking that.
+ */
+MUST_USE enum status mql_accumulator_read(const struct mql_accumulator *a, struct mql *q,
+					  const struct mql_env *env, struct bson_value *ret_value,
+					  struct bson_value *ret_key);
+MUST_USE enum status mql_accumulator_take(const struct mql_accumulator *a, struct mql *q,
+					  const struct bson_value *value,
+					  const struct bson_value *key, struct arena *keep,
+					  struct mql_accumulator_state *state);
+
+/*
  * Takes a document. `keep` is the arena of the state; that of `q` is for the moment. STATUS_LIMIT:
  * `keep` is full.
  */

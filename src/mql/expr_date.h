@@ -31,4 +31,14 @@ bool mql_date_of(const struct bson_value *v, int64_t *ret);
 MUST_USE enum status mql_date_zone(const struct mql_date_call *c, unsigned at,
 				   struct mql_zone *ret_zone, bool *ret);
 
+/* ---- Spans, for others than operators (expr_span.c) ---- */
+
+/* False for a text that is no unit. */
+bool mql_date_unit(struct str name, int *ret);
+/* Milliseconds of a unit; 0 for months and longer ones. */
+int64_t mql_date_unit_ms(int unit);
+/* In UTC. */
+MUST_USE enum status mql_date_add(struct mql *q, int64_t ms, int unit, int64_t amount,
+				  int64_t *ret);
+
 #endif

@@ -33,17 +33,35 @@ static const struct {
 /* Years that 64 bits of milliseconds have, in both directions. */
 #define SPAN_YEARS INT64_C(584942417)
 
+bool
+mql_date_unit(struct str name, int *ret)
+{
+	for (int i = 0; i <= UNIT_YEAR; i++) {
+		if (mql_is(name, units[i].name)) {
+			*ret = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+int64_t
+mql_date_unit_ms(int unit)
+{
+	return unit < UNIT_MONTH ? units[unit].length : 0;
+}
+
 static enum status
 read_unit(struct mql *q, const struct mql_expr_op *op, const struct bson_value *v, enum unit *ret)
 {
+	int unit;
+
 	if (v->type != BSON_STRING)
 		return mql_fail(q, 5439013, "%s requires 'unit' to be a string, but got %s",
 				op->name, mql_expr_type(v));
-	for (int i = 0; i <= UNIT_YEAR; i++) {
-		if (mql_is(v->text, units[i].name)) {
-			*ret = (enum unit)i;
-			return STATUS_OK;
-		}
+	if (mql_date_unit(v->text, &unit)) {
+		*ret = (enum unit)unit;
+		return STATUS_OK;
 	}
 	return mql_fail(q, MQL_FAILED_TO_PARSE,
 			"%s parameter 'unit' value cannot be recognized as a time unit: %.*s",
@@ -140,8 +158,8 @@ add_months(int64_t local, int64_t months)
 }
 
 static enum status
-add_span(struct mql *q, const struct mql_expr_op *op, const struct mql_zone *zone, int64_t ms,
-	 enum unit unit, int64_t amount, int64_t *ret)
+add_span(struct mql *q, const char *name, const struct mql_zone *zone, int64_t ms, enum unit unit,
+	 int64_t amount, int64_t *ret)
 {
 	int64_t local, span;
 	bool overflows = false;
@@ -162,8 +180,19 @@ add_span(struct mql *q, const struct mql_expr_op *op, const struct mql_zone *zon
 			TRY(mql_zone_to_utc(q, zone, local, ret));
 	}
 	if (overflows)
-		return mql_fail(q, 5166406, "%s overflowed", op->name);
+		return mql_fail(q, 5166406, "%s overflowed", name);
 	return STATUS_OK;
+}
+
+enum status
+mql_date_add(struct mql *q, int64_t ms, int unit, int64_t amount, int64_t *ret)
+{
+	const struct mql_zone zone = MQL_ZONE_UTC;
+
+	if (!amount_is_sane((enum unit)unit, amount))
+		return mql_fail(q, 5976500, "invalid amount of a time unit: %lld %s",
+				(long long)amount, units[unit].name);
+	return add_span(q, "a date", &zone, ms, (enum unit)unit, amount, ret);
 }
 
 static enum status
@@ -200,7 +229,7 @@ run_add(const struct mql_expr *e, struct mql *q, const struct mql_env *env, stru
 	if (!amount_is_sane(unit, amount))
 		return mql_fail(q, 5976500, "invalid %s 'amount' parameter value: %lld %s",
 				e->op->name, (long long)amount, units[unit].name);
-	TRY(add_span(q, e->op, &zone, ms, unit, amount, &ms));
+	TRY(add_span(q, e->op->name, &zone, ms, unit, amount, &ms));
 	*ret = BSON_OF_DATE(ms);
 	return STATUS_OK;
 }

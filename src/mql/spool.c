@@ -30,6 +30,13 @@ mql_spool_fini(struct mql_spool *s)
 	buf_release(&s->tail);
 }
 
+void
+mql_spool_clear(struct mql_spool *s)
+{
+	s->file_bytes = 0;
+	buf_clear(&s->tail);
+}
+
 uint64_t
 mql_spool_end(const struct mql_spool *s)
 {

@@ -24,6 +24,8 @@ struct mql_spool_reader {
 
 void mql_spool_init(struct mql_spool *s, struct mql_stage_run *r);
 void mql_spool_fini(struct mql_spool *s);
+/* It is empty again; nobody reads it. */
+void mql_spool_clear(struct mql_spool *s);
 /* A document. Without files, what is kept is limited as the stage's memory is. */
 MUST_USE enum status mql_spool_put(struct mql_spool *s, struct mql_stage_run *r, struct str doc);
 uint64_t mql_spool_end(const struct mql_spool *s);

@@ -28,6 +28,7 @@ static const struct mql_stage_type stage_types[] = {
 	{ "$replaceWith", mql_stage_replace_with, MQL_STAGE_UPDATE },
 	{ "$sample", mql_stage_sample, 0 },
 	{ "$set", mql_stage_set, MQL_STAGE_UPDATE },
+	{ "$setWindowFields", mql_stage_window, 0 },
 	{ "$skip", mql_stage_skip, 0 },
 	{ "$sort", mql_stage_sort, 0 },
 	{ "$sortByCount", mql_stage_sort_by_count, 0 },

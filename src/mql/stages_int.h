@@ -189,6 +189,8 @@ MQL_STAGE_COMPILE(bucket_auto);
 MQL_STAGE_COMPILE(count);
 MQL_STAGE_COMPILE(sort_by_count);
 MQL_STAGE_COMPILE(bucket);
+/* stage_window.c */
+MQL_STAGE_COMPILE(window);
 /* stage_join.c */
 MQL_STAGE_COMPILE(lookup);
 MQL_STAGE_COMPILE(graph_lookup);

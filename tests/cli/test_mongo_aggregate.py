@@ -261,7 +261,23 @@ def naive_buckets(documents, _):
     return result
 
 
+def naive_windows(documents, _):
+    """By `a`, in the order of `_id`, with those whose `_id` is at most 10 less."""
+    result = []
+    for key in sorted({order(d.get("a")) for d in documents}):
+        part = sorted((d for d in documents if order(d.get("a")) == key), key=lambda d: d["_id"])
+        for i, document in enumerate(part):
+            near = [d["_id"] for d in part if document["_id"] - 10 <= d["_id"] <= document["_id"]]
+            result.append({**document, "n": i + 1, "r": 1 + sum(d["_id"] < document["_id"] for d in part),
+                           "w": near, "s": sum(d.get("b", 0) for d in part[max(i - 1, 0):i + 3])})
+    return result
+
+
 LAST = {
+    "windows": (lambda n: [{"$setWindowFields": {"partitionBy": "$a", "sortBy": {"_id": 1}, "output": {
+                    "n": {"$documentNumber": {}}, "r": {"$rank": {}},
+                    "w": {"$push": "$_id", "window": {"range": [-10, "current"]}},
+                    "s": {"$sum": "$b", "window": {"documents": [-1, 2]}}}}}], naive_windows),
     "bucketAuto": (lambda n: [{"$bucketAuto": {"groupBy": "$a", "buckets": 3, "output": {"p": {"$push": "$_id"}}}}],
                    naive_buckets),
     "group": (lambda n: [{"$group": {"_id": "$a", "n": {"$sum": 1}, "s": {"$sum": "$b"}, "f": {"$first": "$_id"},

@@ -289,6 +289,71 @@ buckets_have_about_the_same_size(void **state)
 }
 
 static void
+windows_are_computed_by_partition(void **state)
+{
+	static const struct stage_case cases[] = {
+		{ "{'$setWindowFields':{'partitionBy':'$p','sortBy':{'a':1},'output':{"
+		  "'s':{'$sum':'$a','window':{'documents':['unbounded','current']}},"
+		  "'t':{'$sum':'$a'},'n.m':{'$push':'$a','window':{'documents':[-1,1]}}}}}",
+		  "{'p':2,'a':5},{'p':1,'a':3},{'p':1,'a':1},{'p':1.0,'a':2}",
+		  "{'p':1,'a':1,'s':1,'t':6,'n':{'m':[1,2]}},{'p':1.0,'a':2,'s':3,'t':6,'n':{'m':["
+		  "1,2,3]}},{'p':1,'a':3,'s':6,'t':6,'n':{'m':[2,3]}},{'p':2,'a':5,'s':5,'t':5,'n'"
+		  ":{'m':[5]}}" },
+		{ "{'$setWindowFields':{'sortBy':{'a':-1},'output':{'r':{'$rank':{}},"
+		  "'d':{'$denseRank':{}},'n':{'$documentNumber':{}}}}}",
+		  "{'a':1},{'a':2},{'a':2},{'a':3}",
+		  "{'a':3,'r':1,'d':1,'n':1},{'a':2,'r':2,'d':2,'n':2},{'a':2,'r':2,'d':2,'n':3},"
+		  "{'a':1,'r':4,'d':3,'n':4}" },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{"
+		  "'p':{'$push':'$a','window':{'range':[-1,0]}},"
+		  "'q':{'$count':{},'window':{'range':['current','unbounded']}},"
+		  "'e':{'$max':'$a','window':{'documents':[2,3]}}}}}",
+		  "{'a':1},{'a':2},{'a':2},{'a':4.5}",
+		  "{'a':1,'p':[1],'q':4,'e':4.5},{'a':2,'p':[1,2,2],'q':3,'e':4.5},"
+		  "{'a':2,'p':[1,2,2],'q':3,'e':null},{'a':4.5,'p':[4.5],'q':1,'e':null}" },
+		{ "{'$setWindowFields':{'sortBy':{'t':1},'output':{'n':{'$count':{},'window':"
+		  "{'range':[-1,0],'unit':'month'}}}}},{'$unset':'t'}",
+		  "{'i':1,'t':{'$date':'2024-01-31T00:00:00Z'}},{'i':2,'t':{'$date':"
+		  "'2024-02-29T00:00:00Z'}},{'i':3,'t':{'$date':'2024-03-30T00:00:00Z'}}",
+		  "{'i':1,'n':1},{'i':2,'n':2},{'i':3,'n':2}" },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{"
+		  "'p':{'$shift':{'output':'$a','by':-1}},"
+		  "'n':{'$shift':{'output':'$a','by':1,'default':'x'}}}}}",
+		  "{'a':1},{'a':2}", "{'a':1,'p':null,'n':2},{'a':2,'p':1,'n':'x'}" },
+		{ "{'$setWindowFields':{'sortBy':{'t':1},'output':{"
+		  "'d':{'$derivative':{'input':'$v'},'window':{'documents':[-1,0]}},"
+		  "'i':{'$integral':{'input':'$v'},'window':{'documents':['unbounded','current']}},"
+		  "'e':{'$expMovingAvg':{'input':'$v','N':3}}}}}",
+		  "{'t':0,'v':1},{'t':2,'v':5},{'t':3,'v':5}",
+		  "{'t':0,'v':1,'d':null,'i':0.0,'e':1.0},{'t':2,'v':5,'d':2.0,'i':6.0,'e':3.0},"
+		  "{'t':3,'v':5,'d':0.0,'i':11.0,'e':4.0}" },
+		{ "{'$setWindowFields':{'sortBy':{'t':1},'output':{"
+		  "'i':{'$integral':{'input':'$v','unit':'second'},'window':{'documents':"
+		  "[-1,0]}}}}},{'$unset':'t'}",
+		  "{'t':{'$date':0},'v':1},{'t':{'$date':2000},'v':3}",
+		  "{'v':1,'i':0.0},{'v':3,'i':4.0}" },
+		{ "{'$setWindowFields':{'output':{'c':{'$covariancePop':['$x','$y']},"
+		  "'d':{'$covarianceSamp':['$x','$y']}}}},{'$limit':1}",
+		  "{'x':1,'y':2},{'x':2,'y':4},{'x':3,'y':6},{'x':'a','y':0}",
+		  "{'x':1,'y':2,'c':1.3333333333333333,'d':2.0}" },
+		{ "{'$setWindowFields':{'sortBy':{'t':1},'output':{'l':{'$linearFill':'$v'},"
+		  "'c':{'$locf':'$v'}}}}",
+		  "{'t':0},{'t':1,'v':1},{'t':2},{'t':4,'v':null},{'t':5,'v':9},{'t':6}",
+		  "{'t':0,'l':null,'c':null},{'t':1,'v':1,'l':1,'c':1},{'t':2,'l':3.0,'c':1},"
+		  "{'t':4,'v':null,'l':7.0,'c':1},{'t':5,'v':9,'l':9,'c':9},{'t':6,'l':null,'c':"
+		  "9}" },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$topN':{'n':2,'sortBy':"
+		  "{'b':-1},'output':'$b'},'window':{'documents':[-1,1]}}}}}",
+		  "{'a':1,'b':3},{'a':2,'b':7},{'a':3,'b':5}",
+		  "{'a':1,'b':3,'x':[7,3]},{'a':2,'b':7,'x':[7,5]},{'a':3,'b':5,'x':[7,5]}" },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{}}}", "{'a':2},{'a':1}",
+		  "{'a':1},{'a':2}" },
+	};
+
+	check_pipelines(*state, cases, CASES(cases));
+}
+
+static void
 other_collections_are_read(void **state)
 {
 	static const struct stage_case cases[] = {
@@ -355,6 +420,8 @@ stages_whose_memory_is_full_use_a_file(void **state)
 		("{'p':[{'$group':{'_id':'$a','n':{'$sum':1},'f':{'$first':'$_id'},"
 		 "'l':{'$last':'$_id'},'p':{'$max':'$pad'}}},{'$project':{'p':0}},"
 		 "{'$sort':{'_id':1}}]}"),
+		("{'p':[{'$setWindowFields':{'partitionBy':'$b','sortBy':{'_id':1},'output':{"
+		 "'s':{'$sum':'$a','window':{'documents':[-3,3]}}}}},{'$project':{'pad':0}}]}"),
 		("{'p':[{'$bucketAuto':{'groupBy':'$a','buckets':7,'output':{'n':{'$sum':1},"
 		 "'l':{'$last':'$_id'}}}}]}"),
 		"{'p':[{'$facet':{'x':[{'$count':'n'}],'y':[{'$skip':2990},{'$unset':'pad'}]}}]}",
@@ -439,6 +506,54 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$lookup':{'from':'x'}}", MQL_FAILED_TO_PARSE },
 		{ "{'$bucket':{'groupBy':'$a','boundaries':[2,1]}}", 40194 },
 		{ "{'$bucket':{'groupBy':'$a','boundaries':[1,'a']}}", 40193 },
+		{ "{'$setWindowFields':1}", 9 },
+		{ "{'$setWindowFields':{}}", 40414 },
+		{ "{'$setWindowFields':{'output':1}}", 14 },
+		{ "{'$setWindowFields':{'output':{},'x':1}}", 40415 },
+		{ "{'$setWindowFields':{'output':{},'sortBy':1}}", 14 },
+		{ "{'$setWindowFields':{'output':{},'sortBy':{'a':2}}}", 15975 },
+		{ "{'$setWindowFields':{'output':{'x':{}}}}", 9 },
+		{ "{'$setWindowFields':{'output':{'x':{'$bogus':1}}}}", 9 },
+		{ "{'$setWindowFields':{'output':{},'partitionBy':['$a']}}", 14 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'"
+		  "documents':[1]}}}}}",
+		  9 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'"
+		  "documents':[1,0]}}}}}",
+		  5339900 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'"
+		  "documents':[0.5,1]}}}}}",
+		  9 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'"
+		  "documents':[0,1],'range':[0,1]}}}}}",
+		  9 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'"
+		  "documents':[0,1],'unit':'day'}}}}}",
+		  9 },
+		{ "{'$setWindowFields':{'output':{'x':{'$sum':1,'window':{'documents':[0,1]}}}}}",
+		  5339901 },
+		{ "{'$setWindowFields':{'output':{'x':{'$sum':1,'window':{'range':[0,1]}}}}}",
+		  5339902 },
+		{ "{'$setWindowFields':{'sortBy':{'a':-1},'output':{'x':{'$sum':1,'window':{'range'"
+		  ":[0,1]}}}}}",
+		  8947401 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'range':"
+		  "[0,1],'unit':'day'}}}}}",
+		  5429513 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'range':"
+		  "[0,1],'unit':'x'}}}}}",
+		  9 },
+		{ "{'$setWindowFields':{'sortBy':{'b':1},'output':{'x':{'$sum':1,'window':{'range':"
+		  "[0,1]}}}}}",
+		  5429414 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$rank':{},'window':{}}}}}",
+		  5371601 },
+		{ "{'$setWindowFields':{'output':{'x':{'$rank':{}}}}}", 5371602 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$rank':1}}}}", 5371603 },
+		{ "{'$setWindowFields':{'output':{'x':{'$linearFill':'$a'}}}}", 605001 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$derivative':{'input':'$a'"
+		  "}}}}}",
+		  9 },
 		{ "{'$bucketAuto':1}", 40240 },
 		{ "{'$bucketAuto':{'groupBy':'a','buckets':1}}", 40239 },
 		{ "{'$bucketAuto':{'groupBy':'$a'}}", 40246 },
@@ -539,6 +654,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(documents_are_sorted_and_grouped, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(buckets_have_about_the_same_size, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(windows_are_computed_by_partition, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(other_collections_are_read, case_setup,
 						case_teardown),
