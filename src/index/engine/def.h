@@ -45,7 +45,8 @@ enum {
 	INDEX_RECORD_BYTES = 65536, /* a definition as it is stored */
 	INDEX_COLLATOR_BYTES = 80,  /* versions of what orders texts */
 	INDEX_SPEC_BYTES = 32768,   /* what a door keeps with a definition */
-	INDEX_FORMAT = 2,           /* the newest format of a definition */
+	INDEX_FORMAT = 2,           /* the newest format of a definition: that of a BSON index */
+	INDEX_FORMAT_JSON = 1,      /* without what only BSON indexes have */
 };
 
 /* Stored: never renumber. */
@@ -132,6 +133,13 @@ struct index_def {
 	size_t filtered_count;
 	bool filtered_whole;
 };
+
+/* The format that the definition is stored in. */
+static inline unsigned
+index_def_format(const struct index_def *def)
+{
+	return def->flags & INDEX_BSON ? INDEX_FORMAT : INDEX_FORMAT_JSON;
+}
 
 /* The indexes of a database at one moment, by number. */
 struct index_set {

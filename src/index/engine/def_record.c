@@ -3,16 +3,12 @@
 #include "catalog/keys.h"
 #include "index/engine/def.h"
 
-enum {
-	FORMAT_OF_JSON = 1, /* without what only BSON indexes have */
-};
-
 size_t
 index_def_put(struct buf *value, const struct index_def *def)
 {
 	size_t offset;
 
-	tuple_put_u64(value, def->flags & INDEX_BSON ? INDEX_FORMAT : FORMAT_OF_JSON);
+	tuple_put_u64(value, index_def_format(def));
 	tuple_put_u64(value, def->state);
 	tuple_put_u64(value, def->flags);
 	tuple_put_u64(value, def->order);

@@ -74,7 +74,7 @@ draw_text(const char *name, struct str text, struct buf *ret)
 static void
 draw_def(const struct index_def *def, struct buf *ret)
 {
-	buf_printf(ret, "(%d, %s, ", INDEX_FORMAT, index_state_name(def->state));
+	buf_printf(ret, "(%u, %s, ", index_def_format(def), index_state_name(def->state));
 	json_write_str(ret, def->name);
 	buf_append_cstr(ret, " of ");
 	json_write_str(ret, def->owner);
