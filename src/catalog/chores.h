@@ -26,7 +26,7 @@
 struct kv_store;
 
 enum {
-	CHORES_MAX = 20,
+	CHORES_MAX = 24,
 	CHORES_SHOWN_MS = 1000, /* one that is done sooner is not worth a line in _active_tasks */
 };
 

@@ -16,12 +16,18 @@ class Int64(int):
     pass
 
 
+class Date(int):
+    """Milliseconds since 1970."""
+
+
 def encode_value(value):
     """The type and the bytes of a value."""
     if isinstance(value, bool):
         return 8, b"\1" if value else b"\0"
     if value is None:
         return 10, b""
+    if isinstance(value, Date):
+        return 9, struct.pack("<q", value)
     if isinstance(value, Int64):
         return 18, struct.pack("<q", value)
     if isinstance(value, int):

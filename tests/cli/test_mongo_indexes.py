@@ -2,14 +2,15 @@
 
 import re
 import threading
+import time
 
 from harness import Server, contains, equal, main, run, test
-from mongo import Client, sequence
+from mongo import Client, Date, sequence
 
 
 class Mongo(Server):
-    def __init__(self, cwd, **kwargs):
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", **kwargs)
+    def __init__(self, cwd, *options, **kwargs):
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", *options, **kwargs)
         self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
 
     def client(self, **kwargs):
@@ -112,6 +113,29 @@ def a_build_over_duplicates_fails_and_leaves_nothing(cwd):
 
 
 @test
+def documents_go_when_their_time_is_over(cwd):
+    """Those beyond a page and a turn too, and nothing else."""
+    (cwd / "ini").write_text("[mongo]\nexpire_seconds = 1\n")
+    old, new = Date((time.time() - 1000) * 1000), Date((time.time() + 1000) * 1000)
+    with Mongo(cwd, "--config", "ini") as server, server.client() as client:
+        kept = [{"_id": "new", "at": new}, {"_id": "none"}, {"_id": "text", "at": "2001-01-01"},
+                {"_id": "number", "at": 5}, {"_id": "news", "at": [new, new]},
+                {"_id": "younger", "at": Date((time.time() - 300) * 1000)}]
+        insert(client, *kept, *({"_id": i, "at": old} for i in range(4500)), {"_id": "some", "at": [new, old]})
+        insert(client, *({"_id": i, "at": old} for i in range(10)), name="other")
+        create(client, {"key": {"at": 1}, "name": "at", "expireAfterSeconds": 600})
+        equal(listed(client)[1], {"v": 2, "key": {"at": 1}, "name": "at", "expireAfterSeconds": 600})
+        until = time.monotonic() + 60
+        while client({"count": "c"}, db="d")["n"] != len(kept):
+            assert time.monotonic() < until, client({"count": "c"}, db="d")["n"]
+            time.sleep(0.05)
+        found = client({"find": "c"}, db="d")["cursor"]["firstBatch"]
+        equal({doc["_id"] for doc in found}, {doc["_id"] for doc in kept})
+        equal(client({"count": "other"}, db="d")["n"], 10)
+    equal(run("verify", cwd=cwd).returncode, 0)
+
+
+@test
 def what_is_no_index_is_refused_by_its_name(cwd):
     with Mongo(cwd) as server, server.client() as client:
         for code, spec in ((67, {"key": {}, "name": "x"}), (67, {"key": {"a": 0}, "name": "x"}),
@@ -119,7 +143,9 @@ def what_is_no_index_is_refused_by_its_name(cwd):
                            (238, {"key": {"a": "text"}, "name": "x"}),
                            (238, {"key": {"a": "2dsphere"}, "name": "x"}),
                            (238, {"key": {"a.$**": 1}, "name": "x"}),
-                           (238, {"key": {"a": 1}, "name": "x", "expireAfterSeconds": 5}),
+                           (67, {"key": {"a": 1, "b": 1}, "name": "x", "expireAfterSeconds": 5}),
+                           (67, {"key": {"a": 1}, "name": "x", "expireAfterSeconds": -1}),
+                           (14, {"key": {"a": 1}, "name": "x", "expireAfterSeconds": "5"}),
                            (197, {"key": {"a": 1}, "name": "x", "colour": "red"}),
                            (67, {"key": {"a": 1}, "name": "x",
                                  "partialFilterExpression": {"$or": [{"a": 1}]}}),

@@ -1,6 +1,7 @@
 #include "door/mongo/index.h"
 
 #include "bson/json.h"
+#include "door/mongo/expire.h"
 
 enum {
 	TEXT_BYTES = 1000, /* of a document or a value in an error's text */
@@ -133,7 +134,34 @@ put_flag(struct call *c, struct bson_builder *b, const struct bson_element *e)
 }
 
 static enum status
-put_option(struct call *c, struct bson_builder *b, const struct bson_element *e)
+put_seconds(struct call *c, struct bson_builder *b, struct str key, const struct bson_element *e)
+{
+	struct bson_iter i;
+	struct bson_element column;
+	double seconds = bson_to_double(&e->value);
+
+	bson_iter_begin(&i, key);
+	if (!bson_is_number(&e->value))
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "BSON field 'createIndexes.indexes.expireAfterSeconds' is the "
+				 "wrong type '%s', expected types '[long, int, decimal, double]'",
+				 bson_type_name(e->value.type));
+	if (!(seconds >= 0) || seconds > EXPIRE_SECONDS)
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				 "TTL index 'expireAfterSeconds' option must be within an "
+				 "acceptable range, from 0 to %d",
+				 EXPIRE_SECONDS);
+	if (bson_count(key) != 1 || index_key_is_id(key) || !bson_iter_read(&i, &column) ||
+	    column.value.type == BSON_STRING)
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				 "TTL indexes are single-field indexes, compound indexes do not "
+				 "support TTL");
+	bson_put_int64(b, e->name, (int64_t)seconds);
+	return STATUS_OK;
+}
+
+static enum status
+put_option(struct call *c, struct bson_builder *b, struct str key, const struct bson_element *e)
 {
 	struct bson_value locale;
 
@@ -158,7 +186,9 @@ put_option(struct call *c, struct bson_builder *b, const struct bson_element *e)
 	    bson_find(e->value.text, STR("locale"), &locale) && locale.type == BSON_STRING &&
 	    str_eq(locale.text, STR("simple")))
 		return STATUS_OK;
-	if (str_eq(e->name, STR("collation")) || str_eq(e->name, STR("expireAfterSeconds")))
+	if (str_eq(e->name, STR("expireAfterSeconds")))
+		return put_seconds(c, b, key, e);
+	if (str_eq(e->name, STR("collation")))
 		return call_fail(c, MONGO_NOT_IMPLEMENTED, "%.*s of an index is not there yet",
 				 STR_ARG(e->name));
 	return call_fail(c, MONGO_INVALID_INDEX_OPTION,
@@ -196,7 +226,7 @@ index_read_spec(struct call *c, struct str given, struct str *ret)
 	bson_put(&b, STR("key"), &key);
 	bson_put(&b, STR("name"), &name);
 	for (bson_iter_begin(&i, given); bson_iter_read(&i, &e);)
-		TRY(put_option(c, &b, &e));
+		TRY(put_option(c, &b, key.text, &e));
 	bson_end(&b);
 	if (buf_status(&out) == STATUS_LIMIT)
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,

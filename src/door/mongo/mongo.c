@@ -11,6 +11,7 @@
 #include "catalog/chores.h"
 #include "catalog/keys.h"
 #include "door/mongo/cursor.h"
+#include "door/mongo/expire.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/serve.h"
 #include "door/mongo/session.h"
@@ -38,6 +39,7 @@ mongo_new(const struct mongo_config *config)
 	fail_point_init(&m->fail);
 	txns_init(&m->txns);
 	m->swept = (struct buf)CATALOG_KEY_INIT;
+	m->expired = (struct buf)BUF_INIT(EXPIRE_PLACE_BYTES);
 	m->stream = (struct net_stream_options){
 		.serve = mongo_serve,
 		.arg = m,
@@ -55,6 +57,7 @@ mongo_free(struct mongo *m)
 	cursors_fini(m);
 	txns_fini(&m->txns);
 	buf_release(&m->swept);
+	buf_release(&m->expired);
 	for (size_t i = 0; i < m->cache_count; i++)
 		catalog_cache_free(m->caches[i]);
 	fail_point_fini(&m->fail);
@@ -84,6 +87,15 @@ expire_transactions(void *arg, struct chore_turn *turn, struct err *err)
 	return STATUS_OK;
 }
 
+static enum status
+expire_documents(void *arg, struct chore_turn *turn, struct err *err)
+{
+	struct mongo *m = arg;
+
+	return expire_turn(m->config.store, clock_wall_ms(), &m->expired, &turn->more, &turn->done,
+			   err);
+}
+
 void
 mongo_chores_add(struct mongo *m, struct chores *chores)
 {
@@ -94,6 +106,14 @@ mongo_chores_add(struct mongo *m, struct chores *chores)
 				   .leased = true,
 				   .unlisted = true,
 				   .pause_ms = SWEEP_PAUSE_MS,
+				   .more_ms = SWEEP_MORE_MS,
+			   });
+	chores_add(chores, &(struct chore){
+				   .name = "expire_mongo_documents",
+				   .run = expire_documents,
+				   .arg = m,
+				   .leased = true,
+				   .pause_ms = m->config.settings->expire_seconds * 1000,
 				   .more_ms = SWEEP_MORE_MS,
 			   });
 	chores_add(chores, &(struct chore){

@@ -48,8 +48,8 @@ struct mongo *mongo_new(const struct mongo_config *config);
 void mongo_free(struct mongo *m);
 
 /*
- * Adds the chores that give up old transactions, and remove what is stored of old sessions. The
- * door outlives the registry.
+ * Adds the chores that give up old transactions, and remove what is stored of old sessions and
+ * documents whose time is over. The door outlives the registry.
  */
 struct chores;
 void mongo_chores_add(struct mongo *m, struct chores *chores);

@@ -44,6 +44,7 @@ struct mongo {
 
 	_Atomic uint64_t version; /* the newest of the store that a command has seen; 0: none */
 	struct buf swept;         /* where the chore of sessions goes on */
+	struct buf expired;       /* and the one of documents whose time is over */
 
 	struct fail_point fail;
 

@@ -9,6 +9,9 @@
 	TEXT(S, replica_set, "mongo", "replica_set", 1, NULL, NULL, SETTING_AT_START,              \
 	     "The replica set whose only member clients take this server for. By default they "    \
 	     "take it for a standalone server, on which drivers do not retry writes.")             \
+	NUMBER(S, expire_seconds, "mongo", "expire_seconds", "s", 1, 86400, 60, SETTING_AT_START,  \
+	       "How often documents are looked for whose time is over by an index with "           \
+	       "expireAfterSeconds, and removed.")                                                 \
 	TEXT(S, host, "mongo", "host", 1, NULL, NULL, SETTING_AT_START,                            \
 	     "HOST:PORT, at which clients reach this server. They are told it as the address of "  \
 	     "the set's member. By default where the door listens, with the machine's name where " \

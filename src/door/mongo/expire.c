@@ -1,0 +1,176 @@
+#include "door/mongo/expire.h"
+
+#include "door/mongo/index.h"
+#include "index/engine/scan.h"
+
+struct expire {
+	struct kv_store *store;
+	uint64_t now_ms;
+	struct arena *arena;
+	struct err *err;
+	struct str name; /* of the collection */
+	/* Of the last transaction. */
+	uint64_t removed;
+	bool more; /* the collection has more of them */
+};
+
+/* The dates that are over, as an index of them is asked. False: nothing expires by this index. */
+static bool
+dates_over(const struct index_def *def, uint64_t now_ms, struct bson_value *low,
+	   struct bson_value *high)
+{
+	struct bson_value seconds;
+	int64_t n;
+
+	if (!index_is_readable(def) || def->column_count != 1 ||
+	    !bson_find(def->spec, STR("expireAfterSeconds"), &seconds) ||
+	    !bson_to_int64(&seconds, &n))
+		return false;
+	*low = BSON_OF_DATE(INT64_MIN);
+	*high = BSON_OF_DATE((int64_t)now_ms - n * 1000);
+	return true;
+}
+
+/*
+ * Removes the document of an entry. What the entry says holds, since both are read in one
+ * transaction, and the document with a conflict. A document that an earlier entry of this
+ * transaction has removed is no longer there.
+ */
+static enum status
+remove_one(struct expire *x, struct plain *p, struct str id_key, size_t *bytes)
+{
+	struct arena_mark mark = arena_mark(x->arena);
+	struct bson_value id;
+	struct plain_got got;
+	enum status status;
+	struct str doc;
+
+	TRY(plain_ask_key(p, id_key, KV_READ, x->arena, &got));
+	status = plain_wait(p, &got, KV_READ, x->arena, &doc);
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	if (!bson_find(doc, STR("_id"), &id))
+		return STATUS_CORRUPT;
+	*bytes += doc.len;
+	TRY(plain_delete(p, &id, (struct str){ 0 }, x->arena));
+	arena_reset(x->arena, mark);
+	x->removed++;
+	return STATUS_OK;
+}
+
+static enum status
+remove_by(struct expire *x, struct plain *p, const struct index_def *def)
+{
+	const struct index_scan_options options = { .mode = KV_SNAPSHOT, .limit = EXPIRE_PAGE };
+	struct index_work w = { .arena = x->arena };
+	struct index_bson_interval interval = { 0 };
+	struct bson_value low, high;
+	struct index_entry entry;
+	struct index_range range;
+	struct index_scan scan;
+	enum status status;
+	size_t bytes = 0, count = 0;
+
+	if (!dates_over(def, x->now_ms, &low, &high))
+		return STATUS_OK;
+	interval.low = &low;
+	interval.high = &high;
+	TRY(index_bson_range_make(p->db, def, &interval, &w, &range));
+	TRY(index_scan_init(&scan, p->tx, p->db, def, &range, &options));
+	while (bytes < EXPIRE_PAGE_BYTES &&
+	       (status = index_scan_next(&scan, &w, &entry)) == STATUS_OK) {
+		count++;
+		status = remove_one(x, p, entry.id, &bytes);
+		if (status != STATUS_OK)
+			break;
+	}
+	index_scan_release(&scan);
+	x->more = x->more || count == EXPIRE_PAGE || bytes >= EXPIRE_PAGE_BYTES;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+expire_body(struct kv_tx *tx, void *arg)
+{
+	struct expire *x = arg;
+	const struct index_def *def;
+	struct catalog_db *db;
+	struct plain p;
+	enum status status;
+
+	x->removed = 0;
+	x->more = false;
+	status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, x->name, &db, x->err);
+	if (status != STATUS_OK) /* it may have been dropped meanwhile */
+		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	plain_init(&p, tx, db, x->now_ms, x->err);
+	for (size_t i = 0; status == STATUS_OK && !x->more && (def = index_at(db, i)) != NULL; i++)
+		status = remove_by(x, &p, def);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* The collections behind the place, a page of them. */
+static enum status
+read_names(struct expire *x, const struct buf *place, struct name_page *ret)
+{
+	const struct name_range range = { .begin = buf_str(place),
+					  .has_begin = place->len,
+					  .exclusive_begin = place->len,
+					  .limit = EXPIRE_COLLECTIONS };
+	struct kv_tx *tx;
+	enum status status;
+
+	TRY(kv_begin(x->store, KV_TX_READ_ONLY, &tx));
+	status = catalog_list(tx, CATALOG_SPACE_MONGO, &range, x->arena, ret);
+	kv_tx_free(tx);
+	return status;
+}
+
+static enum status
+expire_collections(struct expire *x, struct buf *place, bool *ret_more, uint64_t *ret_removed)
+{
+	unsigned transactions = 0;
+	struct arena_mark mark;
+	struct name_page page;
+
+	TRY(read_names(x, place, &page));
+	mark = arena_mark(x->arena);
+	for (size_t i = 0; i < page.count; i++) {
+		x->name = page.names[i];
+		do {
+			if (transactions++ == EXPIRE_TRANSACTIONS) {
+				*ret_more = true; /* of this collection, too */
+				return STATUS_OK;
+			}
+			arena_reset(x->arena, mark);
+			TRY(kv_run(x->store, expire_body, x, NULL, x->err));
+			*ret_removed += x->removed;
+		} while (x->more);
+		buf_clear(place);
+		buf_append_str(place, x->name);
+		TRY(buf_status(place));
+	}
+	*ret_more = page.more;
+	if (!page.more)
+		buf_clear(place);
+	return STATUS_OK;
+}
+
+enum status
+expire_turn(struct kv_store *store, uint64_t now_ms, struct buf *place, bool *ret_more,
+	    uint64_t *ret_removed, struct err *err)
+{
+	struct expire x = { .store = store, .now_ms = now_ms, .err = err };
+	enum status status;
+
+	*ret_more = false;
+	*ret_removed = 0;
+	x.arena = arena_new(EXPIRE_ARENA_BYTES);
+	if (!x.arena)
+		return STATUS_NOMEM;
+	status = expire_collections(&x, place, ret_more, ret_removed);
+	arena_free(x.arena);
+	return status;
+}
