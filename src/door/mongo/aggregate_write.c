@@ -10,6 +10,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/data.h"
 #include "door/mongo/run.h"
+#include "door/mongo/validate.h"
 #include "loop/step.h"
 
 enum {
@@ -111,6 +112,7 @@ page_insert(struct page *p, struct str doc)
 	struct plain_doc one;
 	enum status status;
 
+	TRY(validate_document(&p->data, doc, STR("")));
 	TRY(page_doc(p, doc, &one));
 	status = plain_insert(&p->data.plain, &one, c->arena);
 	if (status != STATUS_EXISTS)
@@ -146,6 +148,7 @@ page_merge_with(struct page *p, struct str old, struct str doc, const struct bso
 	TRY(data_document(c, merged, &kept));
 	if (str_eq(kept, old))
 		return STATUS_OK;
+	TRY(validate_document(&p->data, kept, old));
 	TRY(page_doc(p, kept, &one));
 	p->bytes += kept.len;
 	return plain_replace(&p->data.plain, &one, false, PLAIN_EVENT_REPLACE, STR(""), c->arena);
@@ -346,6 +349,7 @@ mongo_aggregate_write(struct call *c, const struct mql_write *w, struct mql *q,
 	if (!p.target.ptr)
 		return STATUS_LIMIT;
 	TRY(check_target(&p));
+	TRY(validate_check_bypass(c, w->db.len ? w->db : c->db));
 	p.into = p.target;
 	p.arena = arena_new(PAGE_BYTES);
 	if (!p.arena)

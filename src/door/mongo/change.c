@@ -1,6 +1,7 @@
 #include "door/mongo/change.h"
 
 #include "door/mongo/client.h"
+#include "door/mongo/validate.h"
 #include "loop/step.h"
 
 enum {
@@ -279,6 +280,7 @@ change_update(struct change *ch, struct str doc, int64_t position, struct str *r
 	*ret_changed = u.changed;
 	if (!u.changed)
 		return STATUS_OK;
+	TRY(validate_document(ch->data, u.document, doc));
 	(void)bson_find(doc, STR("_id"), &id);
 	return change_write(ch, &id, &u);
 }
@@ -318,6 +320,7 @@ change_upsert(struct change *ch, struct str *ret)
 	struct plain_doc doc;
 
 	TRY(change_make(ch, ret));
+	TRY(validate_document(ch->data, *ret, STR("")));
 	TRY(change_stage(ch, *ret, &doc));
 	return plain_insert(&ch->data->plain, &doc, ch->call->arena);
 }

@@ -5,6 +5,7 @@
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/query.h"
 #include "door/mongo/run.h"
+#include "door/mongo/validate.h"
 #include "index/engine/scan.h"
 
 enum {
@@ -65,6 +66,7 @@ const struct arg args_stats[] = {
 
 struct one {
 	struct data data;
+	struct validate_ask validate;
 	struct str to;
 	bool drops_target;
 	bool was_there;
@@ -89,12 +91,26 @@ create_body(struct kv_tx *tx, void *arg)
 {
 	struct one *o = arg;
 	struct call *c = o->data.call;
+	struct str options;
 
 	TRY(data_begin(&o->data, tx));
 	if (o->data.is_there)
 		return call_fail(c, MONGO_NAMESPACE_EXISTS, "Collection %.*s already exists.",
 				 STR_ARG(o->data.ns));
-	return plain_create(tx, o->data.ns, PLAIN_PACKED, BSON_EMPTY, &c->err);
+	TRY(validate_options(c, BSON_EMPTY, &o->validate, &options));
+	return plain_create(tx, o->data.ns, PLAIN_PACKED, options, &c->err);
+}
+
+/* An option that is taken and does nothing would be a promise that is not kept. */
+static enum status
+create_refuse(struct call *c, struct str name)
+{
+	if (str_eq(name, STR("capped")))
+		return call_fail(c, MONGO_NOT_IMPLEMENTED, "capped collections are not there");
+	if (str_eq(name, STR("timeseries")))
+		return call_fail(c, MONGO_NOT_IMPLEMENTED, "time series collections are not there");
+	return call_fail(c, MONGO_NOT_IMPLEMENTED, "%s.%.*s is not there yet", c->command->name,
+			 (int)(name.len < 100 ? name.len : 100), name.ptr);
 }
 
 enum status
@@ -104,21 +120,54 @@ mongo_run_create(struct call *c)
 	struct bson_iter i;
 	struct one o = { 0 };
 
-	/* An option that is taken and does nothing would be a promise that is not kept. */
 	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e);) {
-		if (e.name.len &&
-		    (e.name.ptr[0] == '$' || str_eq(e.name, STR("create")) ||
-		     str_eq(e.name, STR("lsid")) || str_eq(e.name, STR("comment")) ||
-		     str_eq(e.name, STR("writeConcern")) || str_eq(e.name, STR("maxTimeMS")) ||
-		     str_eq(e.name, STR("apiVersion")) || str_eq(e.name, STR("txnNumber"))))
+		bool known;
+
+		TRY(validate_read(c, &e, &o.validate, &known));
+		if (known || str_eq(e.name, STR("create")) || command_is_generic(e.name) ||
+		    (e.value.type == BSON_BOOL && !e.value.truth))
 			continue;
-		if (e.value.type == BSON_BOOL && !e.value.truth)
-			continue;
-		return call_fail(c, MONGO_NOT_IMPLEMENTED, "create.%.*s is not there yet",
-				 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
+		return create_refuse(c, e.name);
 	}
+	TRY(validate_check(c, &o.validate));
 	TRY(data_check_concern(c));
 	TRY(one_run(c, &o, create_body));
+	data_put_concern(c);
+	return STATUS_OK;
+}
+
+static enum status
+coll_mod_body(struct kv_tx *tx, void *arg)
+{
+	struct one *o = arg;
+	struct call *c = o->data.call;
+	struct str options;
+
+	TRY(data_begin(&o->data, tx));
+	if (!o->data.is_there)
+		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s",
+				 STR_ARG(o->data.ns));
+	TRY(validate_options(c, plain_options_of(o->data.db), &o->validate, &options));
+	return plain_options_set(tx, o->data.db, options, &c->err);
+}
+
+enum status
+mongo_run_coll_mod(struct call *c)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	struct one o = { 0 };
+
+	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e);) {
+		bool known;
+
+		TRY(validate_read(c, &e, &o.validate, &known));
+		if (!known && !str_eq(e.name, STR("collMod")) && !command_is_generic(e.name))
+			return create_refuse(c, e.name);
+	}
+	TRY(validate_check(c, &o.validate));
+	TRY(data_check_concern(c));
+	TRY(one_run(c, &o, coll_mod_body));
 	data_put_concern(c);
 	return STATUS_OK;
 }
@@ -408,10 +457,10 @@ put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 	bson_put_string(c->reply, STR("name"), own);
 	bson_put_string(c->reply, STR("type"), STR("collection"));
 	if (!call_bool(c, LIST_NAMES_ONLY, false)) {
-		status = catalog_open_bare(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err);
+		status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err);
 		if (status != STATUS_OK)
 			return status;
-		bson_put_document(c->reply, STR("options"), BSON_EMPTY);
+		bson_put_document(c->reply, STR("options"), plain_options_of(db));
 		bson_begin_document(c->reply, STR("info"));
 		bson_put_bool(c->reply, STR("readOnly"), false);
 		bson_put_binary(c->reply, STR("uuid"), UUID_SUBTYPE,

@@ -4,6 +4,7 @@
 #include "door/mongo/index.h"
 #include "door/mongo/retry.h"
 #include "door/mongo/run.h"
+#include "door/mongo/validate.h"
 #include "mql/project.h"
 #include "mql/sort.h"
 
@@ -284,6 +285,7 @@ modify_run(struct call *c, struct modify *m)
 	struct str ns;
 
 	TRY(data_check_concern(c));
+	TRY(validate_check_bypass(c, c->db));
 	TRY(modify_read(c, m));
 	TRY(retry_init(&m->retry, c));
 	TRY(data_ns(c, &ns));

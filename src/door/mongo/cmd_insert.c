@@ -2,6 +2,7 @@
 #include "door/mongo/commands.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/run.h"
+#include "door/mongo/validate.h"
 #include "door/mongo/write.h"
 
 enum {
@@ -29,6 +30,8 @@ insert_one(struct writing *w, struct str given, size_t *bytes)
 		if (status == STATUS_OK)
 			one = plain_doc_of(doc);
 	}
+	if (status == STATUS_OK)
+		status = validate_document(&w->data, doc, STR(""));
 	if (status == STATUS_OK)
 		status = plain_insert(&w->data.plain, &one, c->arena);
 	*bytes += given.len;

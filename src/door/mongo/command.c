@@ -109,8 +109,8 @@ arg_types_text(unsigned types)
 				       : "type 'array'";
 }
 
-static bool
-is_generic(struct str name)
+bool
+command_is_generic(struct str name)
 {
 	for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++)
 		if (str_eq(name, str_from_cstr(generic[i])))
@@ -341,7 +341,7 @@ call_read_args(struct call *c)
 			TRY(read_flag(c, &e, true, &c->starts));
 		else if (str_eq(e.name, STR("maxTimeMS")))
 			TRY(read_max_time(c, &e.value));
-		else if (arg_find(c->command, e.name) >= 0 || !is_generic(e.name))
+		else if (arg_find(c->command, e.name) >= 0 || !command_is_generic(e.name))
 			TRY(arg_set(c, &e));
 	}
 	if (!c->db.ptr)

@@ -100,6 +100,7 @@ struct call {
 	bool again;   /* set by the handler: they do, so it is called again */
 	struct err err;
 	int code;                   /* MongoDB's, of the failure; 0: by the status */
+	struct str err_info;        /* of MONGO_DOCUMENT_VALIDATION: a document, in the arena */
 	struct fail_effect failing; /* what tests want to happen to it */
 	uint64_t version;           /* of the store, that it has seen or made; 0: none yet */
 	struct txn *txn;            /* the transaction that it belongs to; NULL: none */
@@ -134,6 +135,9 @@ MUST_USE enum status api_check(struct call *c);
 
 /* Reads c->collection from the command's own member, as COMMAND_COLLECTION does. */
 MUST_USE enum status call_read_collection(struct call *c);
+
+/* True for a member that any command may have. */
+bool command_is_generic(struct str name);
 
 /* What is left of the command's maxTimeMS; 0: it has none. */
 uint64_t call_time_left(const struct call *c);

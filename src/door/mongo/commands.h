@@ -112,6 +112,7 @@ extern const struct arg args_rename[];
 extern const struct arg args_count[];
 extern const struct arg args_stats[];
 enum status mongo_run_create(struct call *c);
+enum status mongo_run_coll_mod(struct call *c);
 enum status mongo_run_drop(struct call *c);
 enum status mongo_run_rename(struct call *c);
 enum status mongo_run_count(struct call *c);

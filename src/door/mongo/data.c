@@ -57,6 +57,9 @@ data_fini(struct data *d)
 
 	if (txn && d->is_there)
 		txn->events = d->plain.events;
+	arena_free(d->validator_arena);
+	d->validator_arena = NULL;
+	d->validator = NULL;
 	catalog_db_unref(d->db);
 	d->db = NULL;
 	d->is_there = false;

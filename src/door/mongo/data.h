@@ -22,6 +22,8 @@ enum {
 /* "db.collection", in the arena. STATUS_LIMIT. */
 MUST_USE enum status data_ns(struct call *c, struct str *ret);
 
+struct validator;
+
 /* A collection in one attempt of a transaction. */
 struct data {
 	struct call *call;
@@ -31,6 +33,8 @@ struct data {
 	struct arena_mark mark; /* of the call's arena, before the first attempt */
 	struct catalog_db *db;
 	struct plain plain;
+	struct validator *validator;   /* validate.h; NULL: not needed so far */
+	struct arena *validator_arena; /* it lies there */
 };
 
 /* Before the transaction. */

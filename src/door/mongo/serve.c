@@ -267,6 +267,8 @@ answer_call(struct request *q, struct call *c, enum status status)
 		return;
 	}
 	answer_failure(q, code, c->err.text[0] ? c->err.text : status_name(status));
+	if (code == MONGO_DOCUMENT_VALIDATION && c->err_info.ptr)
+		bson_put_document(&q->reply, STR("errInfo"), c->err_info);
 	put_labels(q, c, code);
 	fail_put(c);
 	time_put(c);

@@ -6,6 +6,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/index.h"
 #include "door/mongo/run.h"
+#include "door/mongo/validate.h"
 
 /* Counts the statements, which have limits, and looks that each is a document. */
 static enum status
@@ -40,6 +41,7 @@ writing_begin(struct writing *w, struct call *c, bool creates)
 	buf_init(&w->place, WRITE_PLACE_BYTES);
 	buf_init(&w->place_now, WRITE_PLACE_BYTES);
 	TRY(data_check_concern(c));
+	TRY(validate_check_bypass(c, c->db));
 	TRY(count_statements(c));
 	TRY(retry_init(&w->retry, c));
 	TRY(data_ns(c, &ns));
@@ -150,6 +152,8 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 	}
 	if (refused)
 		index_put_duplicate(&b, refused);
+	if (code == MONGO_DOCUMENT_VALIDATION && w->call->err_info.ptr)
+		bson_put_document(&b, STR("errInfo"), w->call->err_info);
 	bson_put_string(&b, STR("errmsg"), str_from_cstr(text));
 	bson_end(&b);
 	w->now.errors_len = w->errors.len;
