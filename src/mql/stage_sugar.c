@@ -1,4 +1,8 @@
-/* Stages that are written as others: $count, $sortByCount, $bucket. */
+/* Stages that are written as others: $count, $sortByCount, $bucket, $fill. */
+#include <stdio.h>
+
+#include "mql/expr.h"
+#include "mql/field_path.h"
 #include "mql/stages_int.h"
 
 /* A stage whose specification was built. */
@@ -373,4 +377,188 @@ MQL_STAGE_COMPILE(bucket)
 	bson_put_int32(&b, STR("_id"), 1);
 	bson_end(&b);
 	return add_built(c, "$sort", &sort);
+}
+
+/* ---- $fill ---- */
+
+/* {"0": "$a", "1": "$b.c"}: what documents of one partition have in common. */
+enum status
+mql_stage_paths(struct mql_stages *c, const struct str *paths, size_t count, struct bson_value *ret)
+{
+	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+	char name[24];
+
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	for (size_t i = 0; i < count; i++) {
+		struct str path = arena_printf(c->q->arena, "$%.*s", STR_ARG(paths[i]));
+
+		snprintf(name, sizeof(name), "%zu", i);
+		bson_put_string(&b, str_from_cstr(name), path.ptr ? path : STR("$"));
+	}
+	bson_end(&b);
+	*ret = BSON_OF_DOCUMENT(BSON_EMPTY);
+	return mql_keep(c->q, &out, &ret->text);
+}
+
+struct fill {
+	struct bson_value partition, fields, sort, output;
+};
+
+static enum status
+fill_read(struct mql *q, const struct bson_value *v, struct fill *f)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (v->type != BSON_DOCUMENT)
+		return mql_fail(q, MQL_FAILED_TO_PARSE,
+				"The $fill stage specification must be an object, found %s",
+				bson_type_name(v->type));
+	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+		bool fields = mql_is(e.name, "partitionByFields");
+		bool sort = mql_is(e.name, "sortBy"), output = mql_is(e.name, "output");
+
+		if (!fields && !sort && !output && !mql_is(e.name, "partitionBy"))
+			return mql_fail(q, 40415, "BSON field '$fill.%.*s' is an unknown field.",
+					STR_ARG(e.name));
+		if ((fields && e.value.type != BSON_ARRAY) ||
+		    ((sort || output) && e.value.type != BSON_DOCUMENT) ||
+		    (!fields && !sort && !output && e.value.type != BSON_DOCUMENT &&
+		     e.value.type != BSON_STRING))
+			return mql_fail(q, MQL_TYPE_MISMATCH,
+					"BSON field '$fill.%.*s' is the wrong type '%s'",
+					STR_ARG(e.name), bson_type_name(e.value.type));
+		*(fields   ? &f->fields
+		  : sort   ? &f->sort
+		  : output ? &f->output
+			   : &f->partition) = e.value;
+	}
+	if ((int)f->output.type == MQL_MISSING)
+		return mql_fail(q, 40414,
+				"BSON field '$fill.output' is missing but a required field");
+	if ((int)f->partition.type != MQL_MISSING && (int)f->fields.type != MQL_MISSING)
+		return mql_fail(q, 6050204,
+				"Maximum one of 'partitionBy' and 'partitionByFields can be "
+				"specified in '$fill'");
+	return STATUS_OK;
+}
+
+/* Fields to partition by, as an expression. */
+static enum status
+fill_partition(struct mql_stages *c, struct fill *f)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	struct str *paths;
+	size_t count = 0;
+
+	if ((int)f->fields.type == MQL_MISSING || bson_is_empty(f->fields.text))
+		return STATUS_OK;
+	paths = mql_stage_alloc(c, bson_count(f->fields.text) * sizeof(*paths));
+	if (!paths)
+		return mql_full(c->q);
+	for (bson_iter_begin(&i, f->fields.text); bson_iter_read(&i, &e);) {
+		if (e.value.type != BSON_STRING)
+			return mql_fail(c->q, MQL_TYPE_MISMATCH,
+					"BSON field '$fill.partitionByFields.%.*s' is the wrong "
+					"type '%s', expected type 'string'",
+					STR_ARG(e.name), bson_type_name(e.value.type));
+		if (e.value.text.len && e.value.text.ptr[0] == '$')
+			return mql_fail(c->q, 6050203,
+					"Each field in 'partitionByFields' cannot begin with '$'");
+		TRY(mql_field_path_check(c->q, e.value.text));
+		paths[count++] = e.value.text;
+	}
+	return mql_stage_paths(c, paths, count, &f->partition);
+}
+
+/* A field's operator or value, into one of the two stages. */
+static enum status
+fill_field(struct mql_stages *c, const struct bson_element *e, struct bson_builder *windows,
+	   struct bson_builder *values)
+{
+	struct str path = arena_printf(c->q->arena, "$%.*s", STR_ARG(e->name));
+	struct bson_element how = { .name = STR("") };
+	struct bson_iter i;
+
+	if (!path.ptr)
+		return mql_full(c->q);
+	if (e->value.type != BSON_DOCUMENT)
+		return mql_fail(c->q, MQL_TYPE_MISMATCH,
+				"The output field '%.*s' of $fill must be an object",
+				STR_ARG(e->name));
+	TRY(mql_field_path_check(c->q, e->name));
+	bson_iter_begin(&i, e->value.text);
+	if (bson_count(e->value.text) != 1 || !bson_iter_read(&i, &how) ||
+	    !(mql_is(how.name, "value") || mql_is(how.name, "method")))
+		return mql_fail(c->q, 6050200,
+				"Each fill output specification must have exactly one of 'method' "
+				"or 'value' fields");
+	if (mql_is(how.name, "value")) {
+		bson_begin_document(values, e->name);
+		bson_begin_array(values, STR("$ifNull"));
+		bson_put_string(values, STR(""), path);
+		bson_put(values, STR(""), &how.value);
+		bson_end(values);
+		bson_end(values);
+		return STATUS_OK;
+	}
+	if (how.value.type != BSON_STRING ||
+	    !(mql_is(how.value.text, "linear") || mql_is(how.value.text, "locf")))
+		return mql_fail(c->q, 6050202, "Method must be either locf or linear");
+	bson_begin_document(windows, e->name);
+	bson_put_string(windows,
+			mql_is(how.value.text, "linear") ? STR("$linearFill") : STR("$locf"), path);
+	bson_end(windows);
+	return STATUS_OK;
+}
+
+static enum status
+fill_build(struct mql_stages *c, const struct fill *f, struct buf *windows, struct buf *values)
+{
+	struct bson_builder w, set;
+	struct bson_element e;
+	struct bson_iter i;
+
+	bson_builder_init(&w, windows);
+	bson_builder_init(&set, values);
+	bson_begin(&w);
+	bson_begin(&set);
+	if ((int)f->partition.type != MQL_MISSING)
+		bson_put(&w, STR("partitionBy"), &f->partition);
+	if ((int)f->sort.type != MQL_MISSING)
+		bson_put(&w, STR("sortBy"), &f->sort);
+	bson_begin_document(&w, STR("output"));
+	for (bson_iter_begin(&i, f->output.text); bson_iter_read(&i, &e);) {
+		TRY(step_count(1));
+		TRY(fill_field(c, &e, &w, &set));
+	}
+	bson_end(&w);
+	bson_end(&w);
+	bson_end(&set);
+	TRY(buf_status(windows));
+	return buf_status(values);
+}
+
+MQL_STAGE_COMPILE(fill)
+{
+	struct fill f = { MQL_NO_VALUE, MQL_NO_VALUE, MQL_NO_VALUE, MQL_NO_VALUE };
+	struct buf windows = BUF_INIT(BSON_MOST_BYTES), values = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_value output = MQL_NO_VALUE;
+	enum status status;
+
+	(void)stage;
+	TRY(fill_read(c->q, v, &f));
+	TRY(fill_partition(c, &f));
+	status = fill_build(c, &f, &windows, &values);
+	if (status == STATUS_OK && bson_find(buf_str(&windows), STR("output"), &output) &&
+	    !bson_is_empty(output.text))
+		status = add_built(c, "$setWindowFields", &windows);
+	if (status == STATUS_OK && !bson_is_empty(buf_str(&values)))
+		status = add_built(c, "$set", &values);
+	buf_release(&windows);
+	buf_release(&values);
+	return status;
 }

@@ -14,6 +14,7 @@ static const struct mql_stage_type stage_types[] = {
 	{ "$count", mql_stage_count, 0 },
 	{ "$documents", mql_stage_documents, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
 	{ "$facet", mql_stage_facet, MQL_STAGE_NO_FACET },
+	{ "$fill", mql_stage_fill, 0 },
 	{ "$graphLookup", mql_stage_graph_lookup, 0 },
 	{ "$group", mql_stage_group, 0 },
 	{ "$indexStats", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },

@@ -152,6 +152,10 @@ MUST_USE enum status mql_set_path(struct mql *q, struct str doc, struct str path
 MUST_USE enum status mql_stage_ordered(struct mql_stages *c, const struct bson_value *by,
 				       struct str sort);
 
+/* An expression for `by`: the values at some paths together. */
+MUST_USE enum status mql_stage_paths(struct mql_stages *c, const struct str *paths, size_t count,
+				     struct bson_value *ret);
+
 /* The two parts of such a document. */
 void mql_ordered_parts(struct str ordered, struct str *ret_key, struct str *ret_doc);
 
@@ -189,6 +193,7 @@ MQL_STAGE_COMPILE(bucket_auto);
 MQL_STAGE_COMPILE(count);
 MQL_STAGE_COMPILE(sort_by_count);
 MQL_STAGE_COMPILE(bucket);
+MQL_STAGE_COMPILE(fill);
 /* stage_window.c */
 MQL_STAGE_COMPILE(window);
 /* stage_join.c */

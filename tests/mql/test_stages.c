@@ -354,6 +354,29 @@ windows_are_computed_by_partition(void **state)
 }
 
 static void
+missing_values_are_filled(void **state)
+{
+	static const struct stage_case cases[] = {
+		{ "{'$fill':{'output':{'a':{'value':0},'b.c':{'value':'$x'}}}}",
+		  "{'x':1},{'a':null,'x':2},{'a':3,'b':{'c':4}}",
+		  "{'x':1,'a':0,'b':{'c':1}},{'a':0,'x':2,'b':{'c':2}},{'a':3,'b':{'c':4}}" },
+		{ "{'$fill':{'output':{'a':{'method':'locf'}}}}", "{'a':1},{'a':null},{},{'a':2}",
+		  "{'a':1},{'a':1},{'a':1},{'a':2}" },
+		{ "{'$fill':{'partitionByFields':['p','q.r'],'sortBy':{'t':1},'output':{"
+		  "'a':{'method':'linear'},'b':{'value':7}}}}",
+		  "{'p':1,'t':3,'a':9},{'p':2,'t':2},{'p':1,'t':2},{'p':1,'t':1,'a':5,'b':6}",
+		  "{'p':1,'t':1,'a':5,'b':6},{'p':1,'t':2,'a':7.0,'b':7},"
+		  "{'p':1,'t':3,'a':9,'b':7},{'p':2,'t':2,'a':null,'b':7}" },
+		{ "{'$fill':{'partitionBy':{'$mod':['$t',2]},'sortBy':{'t':-1},'output':{"
+		  "'a':{'method':'locf'}}}}",
+		  "{'t':1},{'t':2},{'t':3,'a':3},{'t':4,'a':4}",
+		  "{'t':4,'a':4},{'t':2,'a':4},{'t':3,'a':3},{'t':1,'a':3}" },
+	};
+
+	check_pipelines(*state, cases, CASES(cases));
+}
+
+static void
 other_collections_are_read(void **state)
 {
 	static const struct stage_case cases[] = {
@@ -554,6 +577,16 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$derivative':{'input':'$a'"
 		  "}}}}}",
 		  9 },
+		{ "{'$fill':1}", 9 },
+		{ "{'$fill':{}}", 40414 },
+		{ "{'$fill':{'output':1}}", 14 },
+		{ "{'$fill':{'output':{},'x':1}}", 40415 },
+		{ "{'$fill':{'output':{'a':{}}}}", 6050200 },
+		{ "{'$fill':{'output':{'a':{'value':1,'method':'locf'}}}}", 6050200 },
+		{ "{'$fill':{'output':{'a':{'method':'x'}}}}", 6050202 },
+		{ "{'$fill':{'output':{},'partitionBy':'$a','partitionByFields':['a']}}", 6050204 },
+		{ "{'$fill':{'output':{},'partitionByFields':['$a']}}", 6050203 },
+		{ "{'$fill':{'output':{'a':{'method':'linear'}}}}", 605001 },
 		{ "{'$bucketAuto':1}", 40240 },
 		{ "{'$bucketAuto':{'groupBy':'a','buckets':1}}", 40239 },
 		{ "{'$bucketAuto':{'groupBy':'$a'}}", 40246 },
@@ -656,6 +689,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(buckets_have_about_the_same_size, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(windows_are_computed_by_partition, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(missing_values_are_filled, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(other_collections_are_read, case_setup,
 						case_teardown),
