@@ -12,6 +12,7 @@ static const struct mql_stage_type stage_types[] = {
 	{ "$bucketAuto", mql_stage_bucket_auto, 0 },
 	{ "$collStats", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
 	{ "$count", mql_stage_count, 0 },
+	{ "$densify", mql_stage_densify, 0 },
 	{ "$documents", mql_stage_documents, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
 	{ "$facet", mql_stage_facet, MQL_STAGE_NO_FACET },
 	{ "$fill", mql_stage_fill, 0 },

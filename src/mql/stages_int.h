@@ -194,6 +194,8 @@ MQL_STAGE_COMPILE(count);
 MQL_STAGE_COMPILE(sort_by_count);
 MQL_STAGE_COMPILE(bucket);
 MQL_STAGE_COMPILE(fill);
+/* stage_densify.c */
+MQL_STAGE_COMPILE(densify);
 /* stage_window.c */
 MQL_STAGE_COMPILE(window);
 /* stage_join.c */

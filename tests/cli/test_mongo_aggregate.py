@@ -273,7 +273,17 @@ def naive_windows(documents, _):
     return result
 
 
+def naive_densify(documents, _):
+    """Every number between the least `b` and the greatest one, of those that have one."""
+    result, numbers = [], [d["b"] for d in documents if "b" in d]
+    for n in range(min(numbers, default=0), max(numbers, default=-1) + 1):
+        result += sorted((d for d in documents if d.get("b") == n), key=lambda d: d["_id"]) or [{"b": n}]
+    return result
+
+
 LAST = {
+    "densify": (lambda n: [{"$match": {"b": {"$exists": True}}}, {"$sort": {"_id": 1}},
+                           {"$densify": {"field": "b", "range": {"step": 1, "bounds": "full"}}}], naive_densify),
     "windows": (lambda n: [{"$setWindowFields": {"partitionBy": "$a", "sortBy": {"_id": 1}, "output": {
                     "n": {"$documentNumber": {}}, "r": {"$rank": {}},
                     "w": {"$push": "$_id", "window": {"range": [-10, "current"]}},

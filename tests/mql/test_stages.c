@@ -377,6 +377,40 @@ missing_values_are_filled(void **state)
 }
 
 static void
+gaps_between_values_are_closed(void **state)
+{
+	static const struct stage_case cases[] = {
+		{ "{'$densify':{'field':'t','range':{'step':1,'bounds':'full'}}}",
+		  "{'t':5,'x':2},{'t':2.5},{'t':1,'x':1},{'x':0}",
+		  "{'x':0},{'t':1,'x':1},{'t':2},{'t':2.5},{'t':3},{'t':4},{'t':5,'x':2}" },
+		{ "{'$densify':{'field':'a.t','partitionByFields':['p'],'range':{'step':2,"
+		  "'bounds':'partition'}}}",
+		  "{'p':2,'a':{'t':4}},{'p':2,'a':{'t':0}},{'p':1,'a':{'t':1}},{'p':1,'a':{'t':5}}",
+		  "{'p':1,'a':{'t':1}},{'p':1,'a':{'t':3}},{'p':1,'a':{'t':5}},{'p':2,'a':{'t':0}},"
+		  "{'p':2,'a':{'t':2}},{'p':2,'a':{'t':4}}" },
+		{ "{'$densify':{'field':'t','partitionByFields':['p'],'range':{'step':1,"
+		  "'bounds':'full'}}}",
+		  "{'p':1,'t':2},{'p':2,'t':1},{'p':2,'t':3}",
+		  "{'p':1,'t':1},{'p':1,'t':2},{'p':1,'t':3},{'p':2,'t':1},{'p':2,'t':2},"
+		  "{'p':2,'t':3}" },
+		{ "{'$densify':{'field':'t','range':{'step':1,'bounds':[2,5]}}}",
+		  "{'t':1},{'t':4},{'t':9}", "{'t':1},{'t':2},{'t':3},{'t':4},{'t':9}" },
+		{ "{'$densify':{'field':'t','range':{'step':1,'bounds':[2,4]}}}", "",
+		  "{'t':2},{'t':3}" },
+		{ "{'$densify':{'field':'t','partitionByFields':['p'],'range':{'step':1,"
+		  "'bounds':[0,2]}}}",
+		  "{'p':1,'t':0},{'p':2,'t':1}",
+		  "{'p':1,'t':0},{'p':1,'t':1},{'p':2,'t':0},{'p':2,'t':1}" },
+		{ "{'$densify':{'field':'t','range':{'step':1,'unit':'month','bounds':'full'}}},"
+		  "{'$project':{'m':{'$dateToString':{'date':'$t','format':'%Y-%m-%d'}}}}",
+		  "{'t':{'$date':'2024-01-15T00:00:00Z'}},{'t':{'$date':'2024-03-20T00:00:00Z'}}",
+		  "{'m':'2024-01-15'},{'m':'2024-02-15'},{'m':'2024-03-15'},{'m':'2024-03-20'}" },
+	};
+
+	check_pipelines(*state, cases, CASES(cases));
+}
+
+static void
 other_collections_are_read(void **state)
 {
 	static const struct stage_case cases[] = {
@@ -445,6 +479,8 @@ stages_whose_memory_is_full_use_a_file(void **state)
 		 "{'$sort':{'_id':1}}]}"),
 		("{'p':[{'$setWindowFields':{'partitionBy':'$b','sortBy':{'_id':1},'output':{"
 		 "'s':{'$sum':'$a','window':{'documents':[-3,3]}}}}},{'$project':{'pad':0}}]}"),
+		("{'p':[{'$densify':{'field':'a','partitionByFields':['b'],'range':{'step':50,"
+		 "'bounds':'full'}}},{'$project':{'pad':0}}]}"),
 		("{'p':[{'$bucketAuto':{'groupBy':'$a','buckets':7,'output':{'n':{'$sum':1},"
 		 "'l':{'$last':'$_id'}}}}]}"),
 		"{'p':[{'$facet':{'x':[{'$count':'n'}],'y':[{'$skip':2990},{'$unset':'pad'}]}}]}",
@@ -587,6 +623,25 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$fill':{'output':{},'partitionBy':'$a','partitionByFields':['a']}}", 6050204 },
 		{ "{'$fill':{'output':{},'partitionByFields':['$a']}}", 6050203 },
 		{ "{'$fill':{'output':{'a':{'method':'linear'}}}}", 605001 },
+		{ "{'$densify':1}", 5733200 },
+		{ "{'$densify':{'field':'a'}}", 40414 },
+		{ "{'$densify':{'field':1,'range':{}}}", 14 },
+		{ "{'$densify':{'field':'a','range':{'step':1}}}", 40414 },
+		{ "{'$densify':{'field':'a','range':{'step':0,'bounds':'full'}}}", 5733401 },
+		{ "{'$densify':{'field':'a','range':{'step':1,'bounds':1}}}", 5733402 },
+		{ "{'$densify':{'field':'a','range':{'step':1,'bounds':'x'}}}", 5946802 },
+		{ "{'$densify':{'field':'a','range':{'step':1,'bounds':[1]}}}", 5733403 },
+		{ "{'$densify':{'field':'a','range':{'step':1,'bounds':[2,1]}}}", 5733402 },
+		{ "{'$densify':{'field':'a','range':{'step':1,'bounds':'partition'}}}", 5733408 },
+		{ "{'$densify':{'field':'a','range':{'step':1,'bounds':'full','unit':'x'}}}", 9 },
+		{ "{'$densify':{'field':'a','range':{'step':1.5,'bounds':'full','unit':'day'}}}",
+		  6586400 },
+		{ "{'$densify':{'field':'a','range':{'step':1,'bounds':'full','unit':'day'}}}",
+		  6053600 },
+		{ "{'$densify':{'field':'a','range':{'step':1,'bounds':[0,1000000]}}}", 5897900 },
+		{ "{'$set':{'a':'x'}},{'$densify':{'field':'a','range':{'step':1,'bounds':'full'}}"
+		  "}",
+		  5733201 },
 		{ "{'$bucketAuto':1}", 40240 },
 		{ "{'$bucketAuto':{'groupBy':'a','buckets':1}}", 40239 },
 		{ "{'$bucketAuto':{'groupBy':'$a'}}", 40246 },
@@ -691,6 +746,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(windows_are_computed_by_partition, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(missing_values_are_filled, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(gaps_between_values_are_closed, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(other_collections_are_read, case_setup,
 						case_teardown),
