@@ -792,6 +792,9 @@ demands_of(struct mql *q, const struct mql_node *node, struct str prefix, unsign
 	}
 	if (node->op < MQL_NODE_EQ)
 		return STATUS_OK;
+	/* Entries of an index lead into an array, but not into the arrays right inside it. */
+	if (node->op >= MQL_NODE_ELEM_VALUE && !node->path.len)
+		return STATUS_OK;
 	TRY(demand_path(q, prefix, node->path, &path));
 	if (node->op >= MQL_NODE_ELEM_VALUE)
 		return demands_of(q, node->first, path, element ? element : ++d->elements, d);

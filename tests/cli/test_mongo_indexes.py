@@ -1,11 +1,12 @@
 """Indexes of MongoDB's door: making, listing and dropping them, and what unique ones refuse."""
 
+import random
 import re
 import threading
 import time
 
 from harness import Server, contains, equal, main, run, test
-from mongo import Client, Date, sequence
+from mongo import Client, Date, Int64, sequence
 
 
 class Mongo(Server):
@@ -175,6 +176,180 @@ def a_collection_is_indexed_while_it_is_written(cwd):
             client({"dropIndexes": "c", "index": f"i{i}"}, db="d")
         create(client, {"key": {"a": 1}, "name": "last"})
         thread.join()
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
+# ---- Queries by indexes ----
+
+def find(client, filter, name="c", size=1000, **more):
+    """All documents, in batches of that size."""
+    cursor = client({"find": name, "filter": filter, "batchSize": size, **more}, db="d")["cursor"]
+    rows = cursor["firstBatch"]
+    while cursor["id"]:
+        cursor = client({"getMore": Int64(cursor["id"]), "collection": name, "batchSize": size}, db="d")["cursor"]
+        rows += cursor["nextBatch"]
+    return rows
+
+
+def ids(rows):
+    return [row["_id"] for row in rows]
+
+
+@test
+def documents_are_found_by_an_index_in_its_order(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1}, "name": "a"}, {"key": {"b": -1, "c": 1}, "name": "bc"})
+        insert(client, *({"_id": i, "a": (i * 7) % 50, "b": i % 5, "c": -i} for i in range(50)))
+        by_a = sorted(range(50), key=lambda i: i * 7 % 50)
+        for size in (3, 1000):
+            equal(ids(find(client, {"a": {"$gte": 10, "$lt": 30}}, size=size)), by_a[10:30])
+            equal(ids(find(client, {"a": {"$in": [40, 3, 3.0, "x"]}}, size=size)), [by_a[3], by_a[40]])
+            equal(ids(find(client, {"b": 3, "c": {"$lte": -20}}, size=size)), [48, 43, 38, 33, 28, 23])
+            equal(ids(find(client, {"b": {"$gt": 2}}, size=size)),
+                  [i for b in (4, 3) for i in range(49, -1, -1) if i % 5 == b])
+        equal(ids(find(client, {}, hint="a")), by_a)
+        equal(ids(find(client, {"a": {"$lt": 5}}, hint={"b": -1, "c": 1}, sort={"_id": -1})),
+              sorted(by_a[:5], reverse=True))
+        equal(ids(find(client, {"a": {"$lt": 30}}, hint={"$natural": 1})), sorted(by_a[:30]))
+        equal(ids(find(client, {"a": {"$lt": 30}}, hint="_id_")), sorted(by_a[:30]))
+        equal(client.fails({"find": "c", "hint": "x"}, db="d")["code"], 2)
+        equal(client({"count": "c", "query": {"a": {"$gt": 44}}}, db="d")["n"], 5)
+        equal(client({"distinct": "c", "key": "b", "query": {"a": {"$lt": 3}}}, db="d")["values"],
+              [by_a[0] % 5] + [b for b in (by_a[1] % 5, by_a[2] % 5) if b != by_a[0] % 5])
+
+
+@test
+def a_cursor_stays_with_its_index(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        insert(client, *({"_id": i, "a": -i, "b": i} for i in range(20)))
+        walk = {"find": "c", "filter": {"a": {"$lte": 0}}, "batchSize": 5}
+        by_id = client(walk, db="d")["cursor"]
+        equal(ids(by_id["firstBatch"]), list(range(5)))
+        create(client, {"key": {"a": 1}, "name": "a"})
+        by_a = client(walk, db="d")["cursor"]
+        equal(ids(by_a["firstBatch"]), [19, 18, 17, 16, 15])
+        insert(client, {"_id": "x", "a": [-14, 5, -3]})
+        more = {"collection": "c", "batchSize": 5}
+        equal(ids(client({"getMore": Int64(by_id["id"]), **more}, db="d")["cursor"]["nextBatch"]),
+              [5, 6, 7, 8, 9])
+        by_a = client({"getMore": Int64(by_a["id"]), **more}, db="d")["cursor"]
+        equal(ids(by_a["nextBatch"]), [14, "x", 13, 12, 11])
+        client({"dropIndexes": "c", "index": "a"}, db="d")
+        equal(ids(client({"getMore": Int64(by_id["id"]), **more}, db="d")["cursor"]["nextBatch"]),
+              [10, 11, 12, 13, 14])
+        equal(client.fails({"getMore": Int64(by_a["id"]), **more}, db="d")["code"], 175)
+
+
+@test
+def changes_by_an_index_meet_each_document_once(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1}, "name": "a"})
+        insert(client, *({"_id": i, "a": i if i % 3 else [i, -i, i + 500], "n": 0} for i in range(300)))
+        for hint in (None, "a"):
+            one = {"q": {"a": {"$gt": 100}}, "u": {"$inc": {"n": 1}, "$set": {"a": 900}}, "multi": True}
+            answer = client({"update": "c", "updates": [{**one, **({"hint": hint} if hint else {})}]}, db="d")
+            met = sum(1 for i in range(300) if i > 100 or i % 3 == 0)
+            equal((answer["n"], answer["nModified"]), (met, met))
+        equal({row["n"] for row in find(client, {"a": 900})}, {2})
+        equal(client({"delete": "c", "deletes": [{"q": {"a": {"$in": [900, 7]}}, "limit": 0}]}, db="d")["n"],
+              met + 1)
+        # One statement sees what the one before it has made of a field: an array, from here on.
+        answer = client({"update": "c", "updates": [
+            {"q": {"_id": 8}, "u": {"$set": {"a": [0, 5000]}}},
+            {"q": {"a": {"$gt": 1000, "$lt": 1}}, "u": {"$set": {"n": 7}}, "multi": True}]}, db="d")
+        equal(answer["n"], 2)
+        answer = client({"findAndModify": "c", "query": {"a": 5000}, "update": {"$set": {"a": 3}}}, db="d")
+        equal((answer["value"]["_id"], answer["value"]["n"]), (8, 7))
+        for _ in range(2):
+            client({"update": "c", "updates": [{"q": {"a": 7777}, "u": {"$inc": {"n": 1}}, "upsert": True}]},
+                   db="d")
+        equal([row["n"] for row in find(client, {"a": 7777})], [2])
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
+def indexes_without_all_documents_are_used_where_they_suffice(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1}, "name": "a", "sparse": True},
+               {"key": {"b": -1}, "name": "b", "partialFilterExpression": {"c": {"$gte": 5}}},
+               {"key": {"d": -1}, "name": "d", "hidden": True})
+        insert(client, *({"_id": i, "b": i, "c": i, "d": i, **({"a": -i} if i % 2 else {})} for i in range(10)))
+        equal(ids(find(client, {"a": {"$lt": 0}})), [9, 7, 5, 3, 1])
+        equal(ids(find(client, {"a": None})), [0, 2, 4, 6, 8])
+        equal(ids(find(client, {"a": {"$in": [None, -3]}})), [0, 2, 3, 4, 6, 8])
+        equal(ids(find(client, {}, hint="a")), [9, 7, 5, 3, 1])
+        equal(ids(find(client, {"b": {"$gte": 3}, "c": {"$gt": 6}})), [9, 8, 7])
+        equal(ids(find(client, {"b": {"$gte": 3}, "c": {"$gte": 4}})), [4, 5, 6, 7, 8, 9])
+        equal(ids(find(client, {"b": {"$gte": 3}, "c": 8})), [8])
+        equal(client.fails({"find": "c", "filter": {"c": {"$gt": 3}}, "hint": "b"}, db="d")["code"], 291)
+        equal(ids(find(client, {"d": {"$gte": 7}})), [7, 8, 9])
+        equal(client.fails({"find": "c", "hint": "d"}, db="d")["code"], 2)
+
+
+def random_value(rand, depth=0):
+    kind = rand.randrange(10 if depth < 2 else 7)
+    if kind < 4:
+        return rand.randrange(6)
+    if kind < 7:
+        long = "y" * (3000 if depth < 2 else 30)
+        return rand.choice([None, "", "x", long, long + "z", True, 2.5, float(rand.randrange(4))])
+    if kind < 9:
+        return [random_value(rand, depth + 1) for _ in range(rand.randrange(4))]
+    return {name: random_value(rand, depth + 1) for name in "bc" if rand.random() < 0.7}
+
+
+def random_condition(rand):
+    kind = rand.randrange(9)
+    if kind < 3:
+        return random_value(rand)
+    if kind == 3:
+        return {"$in": [random_value(rand) for _ in range(rand.randrange(4))]}
+    if kind == 4:
+        return {"$elemMatch": rand.choice([{"$gt": 1, "$lt": 4}, {"b": rand.randrange(5)}, {"c": None},
+                                           {"b": {"$gt": 0, "$lt": 3}, "c": {"$gte": 1}},
+                                           {"$elemMatch": {"$gte": 2}}])}
+    if kind == 5:
+        return {"$exists": rand.random() < 0.7}
+    if kind == 6:
+        return {"$ne": random_value(rand)}
+    low, high = sorted(rand.randrange(6) for _ in range(2))
+    return {rand.choice(["$gt", "$gte"]): low, rand.choice(["$lt", "$lte"]): high + rand.randrange(2)}
+
+
+@test
+def random_queries_find_the_same_with_indexes_and_without(cwd):
+    seed = random.randrange(1 << 30)
+    print(f"# seed {seed}")
+    rand = random.Random(seed)
+    paths = ("a", "b", "a.b", "a.c", "c", "a.0", "_id")
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, *({"key": key, "name": f"i{i}", **more} for i, (key, more) in enumerate((
+            ({"a": 1}, {}), ({"a.b": 1, "a.c": -1}, {}), ({"b": -1, "a": 1}, {}), ({"c": "hashed"}, {}),
+            ({"c": 1, "a.b": 1, "b": 1}, {"sparse": True}), ({"a.0": 1}, {}), ({"a.c": -1, "_id": 1}, {}),
+            ({"b": 1}, {"partialFilterExpression": {"c": {"$gte": 2}}}),
+            ({"a": -1, "c": 1}, {"partialFilterExpression": {"b": {"$exists": True}}})))), name="i")
+        for i in range(150):
+            document = {"_id": i, **{n: random_value(rand) for n in "abc" if rand.random() < 0.8}}
+            if "errmsg" not in (insert(client, document, name="i").get("writeErrors") or [{}])[0]:
+                insert(client, document)
+        found = 0
+        for _ in range(300):
+            filter = {rand.choice(paths): random_condition(rand) for _ in range(rand.choice((1, 2, 2, 3)))}
+            expected = find(client, filter)
+            rows = find(client, filter, name="i", size=rand.choice((2, 1000)))
+            equal((filter, sorted(rows, key=lambda row: row["_id"])), (filter, expected))
+            equal(client({"count": "i", "query": filter}, db="d")["n"], len(expected))
+            hint = f"i{rand.randrange(9)}"
+            if hint not in ("i4", "i7", "i8"):
+                rows = find(client, filter, name="i", size=7, hint=hint)
+                equal((filter, hint, sorted(ids(rows))), (filter, hint, ids(expected)))
+            found += len(expected)
+            if rand.random() < 0.3:
+                change = {"q": filter, "u": {"$inc": {"n": 1}, "$set": {"c": rand.randrange(5)}}, "multi": True}
+                answers = [client({"update": name, "updates": [change]}, db="d")["nModified"] for name in "ic"]
+                equal((filter, answers), (filter, [len(expected)] * 2))
+        equal(found > 500, True)
+        equal(find(client, {}, name="i"), find(client, {}))
     contains(run("verify", cwd=cwd).stdout, "0 findings")
 
 

@@ -307,7 +307,7 @@ open_input(struct aggregate *a, struct mql_run_options *options, struct mql_sour
 	s->ask.hint = a->ask.hint;
 	s->ask.order = order_of(front.sort);
 	/* A collation orders strings otherwise than the collection does. */
-	if (s->ask.order && !a->mql.texts)
+	if (s->ask.order && !a->mql.texts && (!s->ask.hint || plan_hint_is_id(s->ask.hint)))
 		options->skip_stages += 1;
 	else
 		s->ask.order = 0;

@@ -51,7 +51,9 @@ enum status
 change_begin(struct change *ch, struct call *c, struct data *data, const struct change_ask *ask,
 	     struct change_staged *staged, struct str place)
 {
-	struct plan_ask plan = { .hint = ask->hint, .order = ask->order };
+	struct plan_ask plan = {
+		.hint = ask->hint, .order = ask->order, .changes = ask->many, .place = place
+	};
 
 	*ch = (struct change){ .call = c, .data = data, .ask = *ask, .staged = staged };
 	data_mql(c, c->arena, NULL, &ch->mql);
@@ -64,7 +66,7 @@ change_begin(struct change *ch, struct call *c, struct data *data, const struct 
 	/* One who adds a document because there is none must notice if another one comes first. */
 	TRY(plan_walk_open(&ch->walk, &ch->plan, &data->plain,
 			   ask->upsert || ch->plan.kind == PLAN_POINTS ? KV_READ : KV_SNAPSHOT,
-			   place));
+			   place, &ch->mql));
 	ch->walks = true;
 	ch->mark = arena_mark(c->arena);
 	return STATUS_OK;
@@ -108,6 +110,9 @@ change_next(struct change *ch, struct str *ret, int64_t *ret_position)
 	TRY(step_count(1));
 	arena_reset(c->arena, ch->mark);
 	TRY(plan_walk_next(&ch->walk, c->arena, &doc));
+	*ret = doc;
+	if (!doc.len)
+		return STATUS_OK;
 	TRY(data_mql_status(c, &ch->mql,
 			    mql_match_run_scoped(ch->match, &ch->mql, doc, ch->match_bound,
 						 &matches, ret_position)));

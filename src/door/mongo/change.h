@@ -28,6 +28,7 @@ struct change_ask {
 	struct str collation;               /* a document; or empty */
 	int order;                          /* by `_id`: 1, -1; 0: any */
 	bool upsert;
+	bool many; /* all that match are changed, in the order of `_id` */
 };
 
 /* A document that was written ahead for a transaction, kept over its attempts. */

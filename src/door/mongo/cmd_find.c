@@ -98,7 +98,10 @@ find_document(struct str request, struct str name)
 	return bson_find(request, name, &v) && v.type == BSON_DOCUMENT ? v.text : BSON_EMPTY;
 }
 
-/* True if the order is that of the collection, {_id: 1} or {$natural: -1}; `*ret` 0: any. */
+/*
+ * True if the order is one of walks, {_id: 1} or {$natural: -1}; `*ret` 0: any. One by the index of
+ * a hint is sorted.
+ */
 static bool
 find_order(const struct query_ask *ask, struct str sort, int *ret)
 {
@@ -116,7 +119,8 @@ find_order(const struct query_ask *ask, struct str sort, int *ret)
 	if (str_eq(e.name, STR("$natural")))
 		return bson_count(sort) == 1;
 	/* What follows an `_id` decides nothing; but a collation has an order of its own. */
-	return str_eq(e.name, STR("_id")) && bson_count(sort) == 1 && !ask->collation.len;
+	return str_eq(e.name, STR("_id")) && bson_count(sort) == 1 && !ask->collation.len &&
+	       (!ask->hint || plan_hint_is_id(ask->hint));
 }
 
 /* A member of the command, in the arena; NULL: it is not there. */
@@ -224,8 +228,9 @@ find_put(struct call *c, struct find *f, struct str doc, int64_t position, struc
 	struct query *q = &f->query;
 	struct arena_mark mark = arena_mark(q->arena);
 	struct bson_value id = BSON_OF_NULL;
-	bool by_id = q->plan.kind == PLAN_POINTS || q->plan.has_from || q->plan.has_to ||
-		     q->ask.hint || q->ask.order;
+	const struct plan_bounds *b = &q->plan.bounds;
+	bool by_id = q->plan.kind == PLAN_POINTS || b->has_from || b->has_to || q->ask.hint ||
+		     q->ask.order;
 
 	(void)bson_find(doc, STR("_id"), &id);
 	if (f->key_only) {

@@ -100,7 +100,8 @@ modify_read(struct call *c, struct modify *m)
 		return STATUS_LIMIT;
 	m->sort = call_text(c, MODIFY_SORT);
 	if (bson_count(m->sort) == 1 && bson_find(m->sort, STR("_id"), by) &&
-	    bson_to_int64(by, &n) && (n == 1 || n == -1) && !ask->collation.len) {
+	    bson_to_int64(by, &n) && (n == 1 || n == -1) && !ask->collation.len &&
+	    (!ask->hint || plan_hint_is_id(ask->hint))) {
 		ask->order = (int)n;
 		m->sort = (struct str){ 0 };
 	}

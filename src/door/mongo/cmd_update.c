@@ -282,6 +282,7 @@ do_statement(struct updating *u, struct str bytes, bool *ret_more, bool *ret_alo
 	TRY(read_statement(c, bytes, strcmp(c->command->name, "delete") == 0, &s));
 	TRY(check_number(w, &s));
 	s.ask.let = call_text(c, WRITE_LET);
+	s.ask.many = s.many;
 	if (retry_find(&w->retry, w->now.index, &known)) {
 		count_known(w, known);
 		return STATUS_OK;

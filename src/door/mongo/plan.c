@@ -1,4 +1,4 @@
-#include "door/mongo/plan.h"
+#include "door/mongo/plan_int.h"
 
 #include "mql/sort_values.h"
 
@@ -104,61 +104,6 @@ choose_points(const struct plan_ask *ask, struct mql *q, struct plan *plan, bool
 	return STATUS_OK;
 }
 
-/*
- * The bounds of all values of a kind, since a comparison finds only values of its own. False for
- * kinds whose bounds nothing is gained by.
- */
-static bool
-kind_bounds(const struct bson_value *v, struct bson_value *ret_from, struct bson_value *ret_to)
-{
-	if (bson_is_number(v)) {
-		*ret_from = BSON_OF_DOUBLE(__builtin_nan(""));
-		*ret_to = BSON_OF_STRING(STR(""));
-		return true;
-	}
-	if (is_text(v->type)) {
-		*ret_from = BSON_OF_STRING(STR(""));
-		*ret_to = BSON_OF_DOCUMENT(BSON_EMPTY);
-		return true;
-	}
-	if (v->type == BSON_OBJECT_ID) {
-		*ret_from = (struct bson_value){ .type = BSON_OBJECT_ID,
-						 .text = STR("\0\0\0\0\0\0\0\0\0\0\0\0") };
-		*ret_to = BSON_OF_BOOL(false);
-		return true;
-	}
-	if (v->type == BSON_DATE) {
-		*ret_from = BSON_OF_DATE(INT64_MIN);
-		*ret_to = (struct bson_value){ .type = BSON_TIMESTAMP };
-		return true;
-	}
-	return false;
-}
-
-static void
-bound_from(struct plan *plan, const struct bson_value *v, bool open)
-{
-	int order = plan->has_from ? bson_compare_values(v, &plan->from, NULL) : 1;
-
-	if (order < 0 || (order == 0 && plan->from_open))
-		return;
-	plan->from = *v;
-	plan->from_open = open;
-	plan->has_from = true;
-}
-
-static void
-bound_to(struct plan *plan, const struct bson_value *v, bool open)
-{
-	int order = plan->has_to ? bson_compare_values(v, &plan->to, NULL) : -1;
-
-	if (order > 0 || (order == 0 && plan->to_open))
-		return;
-	plan->to = *v;
-	plan->to_open = open;
-	plan->has_to = true;
-}
-
 static void
 choose_range(const struct plan_ask *ask, struct plan *plan)
 {
@@ -169,16 +114,10 @@ choose_range(const struct plan_ask *ask, struct plan *plan)
 	mql_match_demands(ask->match, &demands, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct mql_demand *d = &demands[i];
-		bool from = d->op == MQL_DEMAND_GT || d->op == MQL_DEMAND_GTE;
-		bool to = d->op == MQL_DEMAND_LT || d->op == MQL_DEMAND_LTE;
-		struct bson_value least, most;
 
-		if (!is_of_id(d) || (!from && !to) || !kind_bounds(&d->value, &least, &most) ||
-		    !value_has_key(ask, &d->value) ||
-		    (is_text(d->value.type) && d->value.text.len > PLAN_BOUND_BYTES))
-			continue;
-		bound_from(plan, from ? &d->value : &least, d->op == MQL_DEMAND_GT);
-		bound_to(plan, to ? &d->value : &most, d->op == MQL_DEMAND_LT || from);
+		if (is_of_id(d) && value_has_key(ask, &d->value) &&
+		    (!is_text(d->value.type) || d->value.text.len <= PLAN_BOUND_BYTES))
+			(void)plan_bounds_narrow(&plan->bounds, d);
 	}
 }
 
@@ -226,89 +165,56 @@ choose_between(struct call *c, const struct plan_ask *ask, struct plan *plan)
 			return call_fail(c, PLAN_OTHER_KEY,
 					 "The index chosen is not compatible with min/max");
 		if (i == 0)
-			bound_from(plan, &v, false);
+			plan_bound_from(&plan->bounds, &v, false);
 		else
-			bound_to(plan, &v, true);
+			plan_bound_to(&plan->bounds, &v, true);
 	}
 	return STATUS_OK;
+}
+
+bool
+plan_hint_is_id(const struct bson_value *hint)
+{
+	int order = 0;
+
+	return hint_is_known(hint, &order);
+}
+
+/* The plan by `_id`. */
+static enum status
+choose_id(struct call *c, const struct plan_ask *ask, struct mql *q, struct plan *plan)
+{
+	bool points = false;
+
+	if (!ask->min && !ask->max)
+		TRY(choose_points(ask, q, plan, &points));
+	if (!points)
+		choose_range(ask, plan);
+	return ask->min || ask->max ? choose_between(c, ask, plan) : STATUS_OK;
 }
 
 enum status
 plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct mql *q,
 	    struct plan *ret)
 {
+	struct place_head head = { 0 };
 	int order = ask->order;
-	struct plan plan;
-	bool points = false;
+	bool hinted = ask->hint && !hint_is_known(ask->hint, &order);
 
-	(void)p;
-	if (ask->hint && !hint_is_known(ask->hint, &order))
-		return call_fail(c, MONGO_BAD_VALUE,
-				 "error processing query: planner returned error :: caused by :: "
-				 "hint provided does not correspond to an existing index");
-	if (!ask->min && !ask->max)
-		TRY(choose_points(ask, q, &plan, &points));
-	if (!points)
-		choose_range(ask, &plan);
-	if (ask->min || ask->max)
-		TRY(choose_between(c, ask, &plan));
-	plan.reverse = order < 0;
-	*ret = plan;
-	return STATUS_OK;
-}
-
-/* ---- Walks ---- */
-
-enum status
-plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, enum kv_read mode,
-	       struct str place)
-{
-	struct plain_range range = { .from = plan->has_from ? &plan->from : NULL,
-				     .from_open = plan->from_open,
-				     .to = plan->has_to ? &plan->to : NULL,
-				     .to_open = plan->to_open,
-				     .reverse = plan->reverse,
-				     .mode = mode,
-				     .resume = place };
-
-	*w = (struct plan_walk){ .plan = plan, .p = p, .mode = mode };
-	if (plan->kind == PLAN_RANGE)
-		return plain_scan_open(&w->scan, p, &range);
-	if (place.len == sizeof(w->at))
-		memcpy(&w->at, place.ptr, sizeof(w->at));
-	return STATUS_OK;
-}
-
-enum status
-plan_walk_next(struct plan_walk *w, struct arena *arena, struct str *ret)
-{
-	const struct plan *plan = w->plan;
-
-	if (plan->kind == PLAN_RANGE)
-		return plain_scan_next(&w->scan, arena, ret);
-	while (w->at < plan->count) {
-		size_t at = plan->reverse ? plan->count - 1 - w->at : w->at;
-		enum status status = plain_get(w->p, &plan->ids[at], w->mode, arena, ret);
-
-		if (status == STATUS_OK || status == STATUS_NOT_FOUND)
-			w->at++;
-		if (status != STATUS_NOT_FOUND)
-			return status;
-	}
-	return STATUS_NOT_FOUND;
-}
-
-struct str
-plan_walk_place(const struct plan_walk *w)
-{
-	return w->plan->kind == PLAN_RANGE ? plain_scan_place(&w->scan)
-					   : str_of((const char *)&w->at, sizeof(w->at));
-}
-
-void
-plan_walk_close(struct plan_walk *w)
-{
-	if (w->plan && w->plan->kind == PLAN_RANGE)
-		plain_scan_close(&w->scan);
-	*w = (struct plan_walk){ 0 };
+	if (ask->place.len)
+		head = plan_place_head(ask->place);
+	if (hinted && (ask->min || ask->max))
+		return call_fail(c, PLAN_OTHER_KEY,
+				 "The index chosen is not compatible with min/max");
+	TRY(choose_id(c, ask, q, ret));
+	ret->reverse = order < 0;
+	if (head.index)
+		return plan_index_resume(c, p, ask, q, &head, ret);
+	if (hinted)
+		return plan_index_hinted(c, p, ask, q, ret);
+	/* What was walked by `_id` goes on so. */
+	if (ask->hint || ask->texts || (ask->place.len && !ask->changes) || ask->min || ask->max ||
+	    ret->kind == PLAN_POINTS)
+		return STATUS_OK;
+	return plan_index_choose(p, ask, q, ret);
 }

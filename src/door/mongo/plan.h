@@ -2,19 +2,27 @@
  * Plans: how a query comes by documents, before it looks whether they match.
  *
  * A plan is chosen in a transaction, by what the filter demands. Walking it gives each document
- * once, and a place behind it, from which another transaction goes on with the same plan. What a
- * plan gives need not match: the caller runs the filter on it.
+ * once, and a place behind it, from which another transaction goes on. A place names the index that
+ * it is a place in, and who goes on there goes on by that index. What a plan gives need not match:
+ * the caller runs the filter on it.
  */
 #ifndef FROND_DOOR_MONGO_PLAN_H
 #define FROND_DOOR_MONGO_PLAN_H
 
 #include "door/mongo/command.h"
+#include "index/engine/scan.h"
 #include "model/plain/plain.h"
 #include "mql/match.h"
 
 enum {
 	/* Of an `_id` that bounds a range: the keys of longer ones are not in their order. */
 	PLAN_BOUND_BYTES = 300,
+	PLAN_RANGES = 1000,     /* of an index; an $in that would give more is one range */
+	PLAN_WINDOW = 16,       /* documents of entries that are asked for at once, at most */
+	PLAN_IDS_MOST = 100000, /* that are gathered; of more documents the collection is walked */
+	PLAN_IDS_BYTES = 16 * 1024 * 1024,
+	PLAN_WINDOW_BYTES = 1024 * 1024,
+	PLAN_PLACE_BYTES = 2 * KV_LIMIT_KEY_BYTES,
 	/* MongoDB's numbers for `min` and `max` without their index. */
 	PLAN_NO_HINT = 51173,
 	PLAN_OTHER_KEY = 51174,
@@ -23,6 +31,14 @@ enum {
 enum plan_kind {
 	PLAN_POINTS, /* by `_id`, one document after the other */
 	PLAN_RANGE,  /* in the order of `_id`; without bounds all of the collection */
+	PLAN_INDEX,  /* in the order of an index */
+	PLAN_IDS,    /* found by an index, then in the order of `_id` */
+};
+
+struct plan_bounds {
+	struct bson_value from, to;
+	bool has_from, has_to;
+	bool from_open, to_open;
 };
 
 struct plan {
@@ -30,9 +46,11 @@ struct plan {
 	bool reverse;
 	const struct bson_value *ids; /* of PLAN_POINTS, in order, each of them once */
 	size_t count;
-	struct bson_value from, to; /* of PLAN_RANGE */
-	bool has_from, has_to;
-	bool from_open, to_open;
+	struct plan_bounds bounds;        /* of PLAN_RANGE, and where PLAN_IDS would be too many */
+	const struct index_def *def;      /* of PLAN_INDEX and PLAN_IDS; else NULL */
+	const struct index_range *ranges; /* in the order of keys; they do not overlap */
+	size_t range_count;
+	bool once; /* no document has two entries in the ranges */
 };
 
 struct plan_ask {
@@ -41,26 +59,59 @@ struct plan_ask {
 	const struct bson_texts *texts; /* the collation; NULL: by bytes */
 	const struct bson_value *min;   /* {_id: value}, the first key; NULL: none */
 	const struct bson_value *max;   /* likewise, the one behind the last */
-	int order;                      /* by `_id`: 1, or -1 for descending; 0: any */
+	int order; /* by `_id`: 1, or -1 for descending; 0: any. With a hint of an index: any */
+	/*
+	 * Documents are changed while they are walked through. They come in the order of `_id`, so
+	 * none comes again because a change has moved its entries.
+	 */
+	bool changes;
+	struct str place; /* of an earlier walk; or empty */
 };
+
+/* True for the hints of the index by `_id`, and for {$natural: 1}: they keep the order of `_id`. */
+bool plan_hint_is_id(const struct bson_value *hint);
 
 /* In the arena of `q`. A hint that names no index fails as MongoDB does. */
 MUST_USE enum status plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask,
 				 struct mql *q, struct plan *ret);
 
+/* A document of which an entry was read. */
+struct plan_row {
+	struct str place; /* in the index; of PLAN_IDS, that of the collection */
+	struct str id_key;
+	struct plain_got got;
+};
+
 /* A walk in one transaction. Private, but for the functions below. */
 struct plan_walk {
 	const struct plan *plan;
+	enum plan_kind kind; /* PLAN_RANGE instead of PLAN_IDS that are too many */
 	struct plain *p;
 	enum kv_read mode;
 	struct plain_scan scan;
-	uint64_t at; /* how many of the points were read */
+	uint64_t at; /* how many of the points, or of the ids, were read */
+	struct index_scan entries;
+	bool scans;   /* `entries` is open */
+	size_t range; /* the one after that of `entries`, in the direction of the walk */
+	const struct str *ids;
+	size_t id_count;
+	struct arena *arena; /* of the rows */
+	struct plan_row rows[PLAN_WINDOW];
+	size_t row_at, row_count;
+	size_t window; /* rows that are asked for next */
+	struct buf place;
 };
 
-/* `place`: that of an earlier walk, to go on behind it; or empty. */
+/*
+ * `place`: that of an earlier walk, to go on behind it; or empty. What is gathered lies in the
+ * arena of `q` as long as the walk is open.
+ */
 MUST_USE enum status plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p,
-				    enum kv_read mode, struct str place);
-/* The next document, in the arena. STATUS_NOT_FOUND at the end. */
+				    enum kv_read mode, struct str place, struct mql *q);
+/*
+ * The next document, in the arena. Empty: the next entry is none of a document that is to be given,
+ * and the place is behind it. STATUS_NOT_FOUND at the end.
+ */
 MUST_USE enum status plan_walk_next(struct plan_walk *w, struct arena *arena, struct str *ret);
 /* Behind the document that was read last; valid until the next one is read. */
 struct str plan_walk_place(const struct plan_walk *w);

@@ -53,6 +53,7 @@ query_start(struct query *q)
 		.min = q->ask.min,
 		.max = q->ask.max,
 		.order = q->ask.order,
+		.place = buf_str(&q->place),
 	};
 	uint64_t version;
 
@@ -62,7 +63,8 @@ query_start(struct query *q)
 	if (!q->data.is_there)
 		return STATUS_NOT_FOUND;
 	TRY(plan_choose(q->call, &q->data.plain, &ask, &q->mql, &q->plan));
-	TRY(plan_walk_open(&q->walk, &q->plan, &q->data.plain, KV_SNAPSHOT, buf_str(&q->place)));
+	TRY(plan_walk_open(&q->walk, &q->plan, &q->data.plain, KV_SNAPSHOT, buf_str(&q->place),
+			   &q->mql));
 	q->walks = true;
 	q->planned = arena_mark(q->arena);
 	return STATUS_OK;
@@ -103,6 +105,8 @@ query_step(struct query *q, struct str *ret, bool *ret_matches)
 	buf_append_str(&q->place, place);
 	TRY(buf_status(&q->place));
 	q->found = true;
+	if (!ret->len)
+		return STATUS_OK;
 	return data_mql_status(
 		c, &q->mql,
 		mql_match_run_scoped(q->match, &q->mql, *ret, q->bound, ret_matches, &q->position));

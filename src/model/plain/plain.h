@@ -134,6 +134,8 @@ MUST_USE enum status plain_get_path(struct plain *p, const struct bson_value *id
 /* The same by the bytes of an `_id`'s key, as entries of indexes have it. */
 MUST_USE enum status plain_ask_key(struct plain *p, struct str id_key, enum kv_read mode,
 				   struct arena *arena, struct plain_got *ret);
+/* plain_scan_place() of a scan that has just read the document with this key. */
+MUST_USE enum status plain_place_of(struct plain *p, struct str id_key, struct buf *ret);
 
 /* Documents in the order of their `_id`s, or in reverse. */
 struct plain_range {

@@ -139,6 +139,14 @@ plain_ask(struct plain *p, const struct bson_value *id, enum kv_read mode, struc
 	return plain_ask_key(p, buf_str(&key), mode, arena, ret);
 }
 
+enum status
+plain_place_of(struct plain *p, struct str id_key, struct buf *ret)
+{
+	plain_key_space(ret, p->db, PLAIN_SPACE_RECORDS);
+	tuple_put_bytes(ret, id_key);
+	return catalog_key_status(ret);
+}
+
 /* Of an exploded collection the root and the leaves are one range; of a packed one, one key. */
 enum status
 plain_ask_key(struct plain *p, struct str id_key, enum kv_read mode, struct arena *arena,
@@ -148,9 +156,7 @@ plain_ask_key(struct plain *p, struct str id_key, enum kv_read mode, struct aren
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
-	plain_key_space(&key, p->db, PLAIN_SPACE_RECORDS);
-	tuple_put_bytes(&key, id_key);
-	TRY(catalog_key_status(&key));
+	TRY(plain_place_of(p, id_key, &key));
 	ret->key = arena_dup(arena, buf_str(&key));
 	if (!ret->key.ptr)
 		return STATUS_LIMIT;

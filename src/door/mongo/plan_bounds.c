@@ -1,0 +1,67 @@
+/* Bounds of values: those of a kind, and narrower ones. */
+#include "door/mongo/plan_int.h"
+
+bool
+plan_kind_bounds(const struct bson_value *v, struct bson_value *ret_from, struct bson_value *ret_to)
+{
+	if (bson_is_number(v)) {
+		*ret_from = BSON_OF_DOUBLE(__builtin_nan(""));
+		*ret_to = BSON_OF_STRING(STR(""));
+		return true;
+	}
+	if (v->type == BSON_STRING || v->type == BSON_SYMBOL) {
+		*ret_from = BSON_OF_STRING(STR(""));
+		*ret_to = BSON_OF_DOCUMENT(BSON_EMPTY);
+		return true;
+	}
+	if (v->type == BSON_OBJECT_ID) {
+		*ret_from = (struct bson_value){ .type = BSON_OBJECT_ID,
+						 .text = STR("\0\0\0\0\0\0\0\0\0\0\0\0") };
+		*ret_to = BSON_OF_BOOL(false);
+		return true;
+	}
+	if (v->type == BSON_DATE) {
+		*ret_from = BSON_OF_DATE(INT64_MIN);
+		*ret_to = (struct bson_value){ .type = BSON_TIMESTAMP };
+		return true;
+	}
+	return false;
+}
+
+void
+plan_bound_from(struct plan_bounds *b, const struct bson_value *v, bool open)
+{
+	int order = b->has_from ? bson_compare_values(v, &b->from, NULL) : 1;
+
+	if (order < 0 || (order == 0 && b->from_open))
+		return;
+	b->from = *v;
+	b->from_open = open;
+	b->has_from = true;
+}
+
+void
+plan_bound_to(struct plan_bounds *b, const struct bson_value *v, bool open)
+{
+	int order = b->has_to ? bson_compare_values(v, &b->to, NULL) : -1;
+
+	if (order > 0 || (order == 0 && b->to_open))
+		return;
+	b->to = *v;
+	b->to_open = open;
+	b->has_to = true;
+}
+
+bool
+plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d)
+{
+	bool from = d->op == MQL_DEMAND_GT || d->op == MQL_DEMAND_GTE;
+	bool to = d->op == MQL_DEMAND_LT || d->op == MQL_DEMAND_LTE;
+	struct bson_value least, most;
+
+	if ((!from && !to) || !plan_kind_bounds(&d->value, &least, &most))
+		return false;
+	plan_bound_from(b, from ? &d->value : &least, d->op == MQL_DEMAND_GT);
+	plan_bound_to(b, to ? &d->value : &most, d->op == MQL_DEMAND_LT || from);
+	return true;
+}

@@ -1,0 +1,50 @@
+/* What the files of plans share. */
+#ifndef FROND_DOOR_MONGO_PLAN_INT_H
+#define FROND_DOOR_MONGO_PLAN_INT_H
+
+#include "door/mongo/plan.h"
+
+/* What a place begins with. */
+struct place_head {
+	uint64_t index; /* its number; 0: the place is one by `_id` */
+	uint64_t db;    /* the number of the collection */
+};
+
+static inline struct place_head
+plan_place_head(struct str place)
+{
+	struct place_head head;
+
+	assert(place.len >= sizeof(head));
+	memcpy(&head, place.ptr, sizeof(head));
+	return head;
+}
+
+/* ---- Bounds (plan_bounds.c) ---- */
+
+/*
+ * The bounds of all values of a kind, since a comparison finds only values of its own. False for
+ * kinds whose bounds nothing is gained by.
+ */
+bool plan_kind_bounds(const struct bson_value *v, struct bson_value *ret_from,
+		      struct bson_value *ret_to);
+/* The narrower of the bound that is there and this one. */
+void plan_bound_from(struct plan_bounds *b, const struct bson_value *v, bool open);
+void plan_bound_to(struct plan_bounds *b, const struct bson_value *v, bool open);
+/* Bounds that also fulfil this demand. False: it is none that bounds. */
+bool plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d);
+
+/* ---- By an index (plan_index.c): `plan` is that by `_id`, which is changed ---- */
+
+/* By the best one, unless that by `_id` is as good. */
+MUST_USE enum status plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q,
+				       struct plan *plan);
+/* By the one that the hint names. Fails if there is none. */
+MUST_USE enum status plan_index_hinted(struct call *c, struct plain *p, const struct plan_ask *ask,
+				       struct mql *q, struct plan *plan);
+/* By that of a place. Fails if it is gone. */
+MUST_USE enum status plan_index_resume(struct call *c, struct plain *p, const struct plan_ask *ask,
+				       struct mql *q, const struct place_head *head,
+				       struct plan *plan);
+
+#endif

@@ -1,0 +1,363 @@
+/* Walks: the documents of a plan, one after the other. */
+#include "door/mongo/plan_int.h"
+#include "model/plain/index.h"
+#include "mql/sort_values.h"
+
+/* ---- Ids of entries, gathered ---- */
+
+static int
+compare_id_keys(const void *a, const void *b, const void *arg)
+{
+	const struct str *left = a, *right = b;
+
+	(void)arg;
+	return str_cmp(*left, *right);
+}
+
+struct gathered {
+	struct str *ids;
+	size_t count, cap;
+	size_t bytes;
+	bool full;
+};
+
+/* The ids of the entries of one range. */
+static enum status
+gather_range(struct plan_walk *w, const struct index_range *range, struct arena *arena,
+	     struct gathered *g)
+{
+	const struct index_scan_options options = { .mode = w->mode, .ahead = true };
+	struct index_work work = { .arena = arena };
+	struct index_scan scan;
+	struct index_entry entry;
+	enum status status;
+
+	status = index_scan_init(&scan, w->p->tx, w->p->db, w->plan->def, range, &options);
+	if (status != STATUS_OK)
+		return status;
+	while (status == STATUS_OK && !g->full) {
+		status = index_scan_next(&scan, &work, &entry);
+		if (status != STATUS_OK)
+			break;
+		g->bytes += entry.id.len + sizeof(struct str);
+		g->full = g->count == PLAN_IDS_MOST || g->bytes > PLAN_IDS_BYTES;
+		g->ids = arena_grow(arena, g->ids, g->count, &g->cap, sizeof(*g->ids));
+		if (g->ids)
+			g->ids[g->count] = arena_dup(arena, entry.id);
+		if (!g->ids || !g->ids[g->count++].ptr)
+			status = STATUS_LIMIT;
+	}
+	index_scan_release(&scan);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* In order, each once, and only those behind the place. */
+static enum status
+gather_sort(struct plan_walk *w, struct gathered *g, struct str place, struct mql *q)
+{
+	const void **sorted = arena_alloc(q->arena, (g->count + 1) * sizeof(*sorted));
+	struct str *ids = arena_alloc(q->arena, (g->count + 1) * sizeof(*ids));
+
+	if (!sorted || !ids)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < g->count; i++)
+		sorted[i] = &g->ids[i];
+	TRY(mql_sort(q, sorted, g->count, compare_id_keys, NULL));
+	for (size_t i = 0; i < g->count; i++) {
+		AUTO(buf_release) struct buf at = BUF_INIT(KV_LIMIT_KEY_BYTES);
+		struct str id = *(const struct str *)sorted[i];
+
+		if (w->id_count && str_eq(ids[w->id_count - 1], id))
+			continue;
+		if (place.len && !w->id_count) {
+			TRY(plain_place_of(w->p, id, &at));
+			if (str_cmp(buf_str(&at), place) <= 0)
+				continue;
+		}
+		ids[w->id_count++] = id;
+	}
+	w->ids = ids;
+	return STATUS_OK;
+}
+
+/* Of too many, none; the collection is walked through instead, in the same order. */
+static enum status
+gather(struct plan_walk *w, struct str place, struct mql *q)
+{
+	struct arena_mark mark = arena_mark(q->arena);
+	struct gathered g = { 0 };
+
+	for (size_t i = 0; i < w->plan->range_count && !g.full; i++)
+		TRY(gather_range(w, &w->plan->ranges[i], q->arena, &g));
+	if (!g.full)
+		return gather_sort(w, &g, place, q);
+	arena_reset(q->arena, mark);
+	w->kind = PLAN_RANGE;
+	return STATUS_OK;
+}
+
+/* ---- Opening ---- */
+
+static enum status
+open_range(struct plan_walk *w, struct str place)
+{
+	const struct plan_bounds *b = &w->plan->bounds;
+	const struct plain_range range = { .from = b->has_from ? &b->from : NULL,
+					   .from_open = b->from_open,
+					   .to = b->has_to ? &b->to : NULL,
+					   .to_open = b->to_open,
+					   .reverse = w->plan->reverse,
+					   .mode = w->mode,
+					   .resume = place };
+
+	return plain_scan_open(&w->scan, w->p, &range);
+}
+
+static const struct index_range *
+walk_range(const struct plan_walk *w, size_t at)
+{
+	return &w->plan->ranges[w->plan->reverse ? w->plan->range_count - 1 - at : at];
+}
+
+/* Opens the next range that does not lie in front of the place. STATUS_NOT_FOUND at the end. */
+static enum status
+open_entries(struct plan_walk *w, struct str place)
+{
+	const struct plan *plan = w->plan;
+	const struct index_scan_options options = {
+		.reverse = plan->reverse, .mode = w->mode, .after = place, .ahead = true
+	};
+
+	if (w->range == plan->range_count)
+		return STATUS_NOT_FOUND;
+	TRY(index_scan_init(&w->entries, w->p->tx, w->p->db, plan->def, walk_range(w, w->range),
+			    &options));
+	w->range++;
+	w->scans = true;
+	return STATUS_OK;
+}
+
+/* Passes the ranges that lie in front of the place. */
+static enum status
+pass_ranges(struct plan_walk *w, struct str place)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(2 * KV_LIMIT_KEY_BYTES);
+
+	if (!place.len)
+		return STATUS_OK;
+	index_key_entries(&key, w->p->db, w->plan->def->number);
+	buf_append_str(&key, place);
+	TRY(buf_status(&key));
+	while (w->range < w->plan->range_count &&
+	       (w->plan->reverse ? str_cmp(walk_range(w, w->range)->begin, buf_str(&key)) >= 0
+				 : str_cmp(walk_range(w, w->range)->end, buf_str(&key)) <= 0))
+		w->range++;
+	return STATUS_OK;
+}
+
+static enum status
+open_index(struct plan_walk *w, struct str place)
+{
+	enum status status;
+
+	TRY(pass_ranges(w, place));
+	status = open_entries(w, place.len ? place : (struct str){ 0 });
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status
+plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, enum kv_read mode,
+	       struct str place, struct mql *q)
+{
+	if (place.len)
+		place = str_skip(place, sizeof(struct place_head));
+	*w = (struct plan_walk){ .plan = plan,
+				 .kind = plan->kind,
+				 .p = p,
+				 .mode = mode,
+				 .window = 1,
+				 .place = BUF_INIT(PLAN_PLACE_BYTES) };
+	if (plan->def) {
+		w->arena = arena_new(PLAN_WINDOW_BYTES);
+		if (!w->arena)
+			return STATUS_NOMEM;
+	}
+	if (plan->kind == PLAN_IDS)
+		TRY(gather(w, place, q));
+	if (w->kind == PLAN_RANGE)
+		return open_range(w, place);
+	if (w->kind == PLAN_INDEX)
+		return open_index(w, place);
+	if (w->kind == PLAN_POINTS && place.len == sizeof(w->at))
+		memcpy(&w->at, place.ptr, sizeof(w->at));
+	return STATUS_OK;
+}
+
+/* ---- Going on ---- */
+
+static void
+walk_set_place(struct plan_walk *w, struct str at)
+{
+	const struct place_head head = {
+		.index = w->kind == PLAN_INDEX ? w->plan->def->number : 0,
+		.db = w->p->db->number,
+	};
+
+	buf_clear(&w->place);
+	buf_append(&w->place, &head, sizeof(head));
+	buf_append_str(&w->place, at);
+}
+
+/* The next entry, in the order of the ranges. */
+static enum status
+next_entry(struct plan_walk *w, struct index_entry *ret)
+{
+	struct index_work work = { .arena = w->arena };
+	enum status status = STATUS_NOT_FOUND;
+
+	while (w->scans) {
+		status = index_scan_next(&w->entries, &work, ret);
+		if (status != STATUS_NOT_FOUND)
+			return status;
+		index_scan_release(&w->entries);
+		w->scans = false;
+		TRY(open_entries(w, (struct str){ 0 }));
+	}
+	return status;
+}
+
+/* The next row's names, in the arena of the rows. */
+static enum status
+next_row(struct plan_walk *w, struct plan_row *row)
+{
+	struct index_entry entry;
+
+	*row = (struct plan_row){ 0 };
+	if (w->kind == PLAN_IDS) {
+		if (w->at == w->id_count)
+			return STATUS_NOT_FOUND;
+		row->id_key = w->ids[w->at++];
+		return STATUS_OK;
+	}
+	TRY(next_entry(w, &entry));
+	row->place = arena_dup(w->arena, entry.key);
+	row->id_key = arena_dup(w->arena, entry.id);
+	return row->place.ptr && row->id_key.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* Asks for the documents of the next entries: each time for twice as many. */
+static enum status
+fill_rows(struct plan_walk *w)
+{
+	enum status status = STATUS_OK;
+
+	arena_clear(w->arena);
+	w->row_at = w->row_count = 0;
+	while (w->row_count < w->window) {
+		struct plan_row *row = &w->rows[w->row_count];
+
+		status = next_row(w, row);
+		if (status != STATUS_OK)
+			break;
+		TRY(plain_ask_key(w->p, row->id_key, w->mode, w->arena, &row->got));
+		if (w->kind == PLAN_IDS)
+			row->place = row->got.key;
+		w->row_count++;
+	}
+	w->window = w->window * 2 < PLAN_WINDOW ? w->window * 2 : PLAN_WINDOW;
+	return status == STATUS_NOT_FOUND && w->row_count ? STATUS_OK : status;
+}
+
+/* A document that has several entries in the ranges is given at the first of them. */
+static enum status
+row_is_first(struct plan_walk *w, const struct plan_row *row, struct str doc, struct arena *arena,
+	     bool *ret)
+{
+	const struct plan *plan = w->plan;
+	struct index_source source = plain_index_source(row->id_key, doc);
+	struct index_work work = { .arena = arena };
+
+	*ret = true;
+	if (w->kind == PLAN_IDS || plan->once)
+		return STATUS_OK;
+	return index_bson_entry_is_first(w->p->db, plan->def, &source, plan->ranges,
+					 plan->range_count, plan->reverse, row->place, &work, ret);
+}
+
+static enum status
+next_row_document(struct plan_walk *w, struct arena *arena, struct str *ret)
+{
+	enum status status;
+	struct plan_row *row;
+	bool first;
+
+	if (w->row_at == w->row_count)
+		TRY(fill_rows(w));
+	row = &w->rows[w->row_at];
+	status = plain_wait(w->p, &row->got, w->mode, arena, ret);
+	if (status == STATUS_NOT_FOUND)
+		*ret = STR("");
+	else
+		TRY(status);
+	w->row_at++;
+	walk_set_place(w, row->place);
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(row_is_first(w, row, *ret, arena, &first));
+	if (!first)
+		*ret = STR("");
+	return STATUS_OK;
+}
+
+static enum status
+next_point(struct plan_walk *w, struct arena *arena, struct str *ret)
+{
+	const struct plan *plan = w->plan;
+
+	while (w->at < plan->count) {
+		size_t at = plan->reverse ? plan->count - 1 - w->at : w->at;
+		enum status status = plain_get(w->p, &plan->ids[at], w->mode, arena, ret);
+
+		if (status == STATUS_OK || status == STATUS_NOT_FOUND)
+			w->at++;
+		if (status != STATUS_NOT_FOUND) {
+			walk_set_place(w, str_of((const char *)&w->at, sizeof(w->at)));
+			return status;
+		}
+	}
+	return STATUS_NOT_FOUND;
+}
+
+enum status
+plan_walk_next(struct plan_walk *w, struct arena *arena, struct str *ret)
+{
+	if (w->kind == PLAN_POINTS)
+		return next_point(w, arena, ret);
+	if (w->kind != PLAN_RANGE)
+		return next_row_document(w, arena, ret);
+	TRY(plain_scan_next(&w->scan, arena, ret));
+	walk_set_place(w, plain_scan_place(&w->scan));
+	return buf_status(&w->place);
+}
+
+struct str
+plan_walk_place(const struct plan_walk *w)
+{
+	return buf_str(&w->place);
+}
+
+void
+plan_walk_close(struct plan_walk *w)
+{
+	if (!w->plan)
+		return;
+	if (w->kind == PLAN_RANGE)
+		plain_scan_close(&w->scan);
+	if (w->scans)
+		index_scan_release(&w->entries);
+	for (size_t i = w->row_at; i < w->row_count; i++)
+		kv_future_free(w->rows[i].got.future);
+	arena_free(w->arena);
+	buf_release(&w->place);
+	*w = (struct plan_walk){ 0 };
+}
