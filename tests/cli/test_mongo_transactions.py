@@ -180,6 +180,21 @@ def a_pipeline_that_fails_in_a_join_ends_its_transaction(cwd):
 
 
 @test
+def large_documents_are_refused_by_the_name_of_the_limit(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": 1}]}, "d")
+        large = "x" * 3000000
+        for name in ("c", "made"):
+            s = Session(c).start()
+            equal(s.fails({"insert": name, "documents": [{"_id": 2, "text": large}]})["code"], 257)
+        s = Session(c).start()
+        update = {"q": {"_id": 1}, "u": {"$set": {"text": large}}}
+        equal(s({"update": "c", "updates": [update]})["writeErrors"][0]["code"], 257)
+        equal(s.fails({"commitTransaction": 1}, "admin")["code"], 251)
+        equal(documents(c), [{"_id": 1}])
+
+
+@test
 def of_two_that_write_the_same_the_first_wins(cwd):
     with Mongo(cwd) as server, server.client() as c, server.client() as d:
         c({"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2, "n": 0}]}, "d")

@@ -1,4 +1,5 @@
 #include "door/mongo/change.h"
+#include "door/mongo/txn.h"
 
 #include "door/mongo/client.h"
 #include "door/mongo/validate.h"
@@ -146,6 +147,8 @@ change_stage(struct change *ch, struct str bytes, struct plain_doc *ret)
 	*ret = plain_doc_of(bytes);
 	if (bytes.len <= PLAIN_AHEAD_BYTES)
 		return STATUS_OK;
+	if (ch->call->in_transaction)
+		return txn_refuse_large(ch->call);
 	SHA256((const uint8_t *)bytes.ptr, bytes.len, hash);
 	if (!s->is_there || memcmp(s->hash, hash, sizeof(hash)) != 0) {
 		TRY(plain_stage(ch->call->mongo->config.store, ch->data->db, bytes, &s->doc,

@@ -1,5 +1,6 @@
 /* insert. Many documents are written in several transactions, in order. */
 #include "door/mongo/commands.h"
+#include "door/mongo/txn.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/run.h"
 #include "door/mongo/validate.h"
@@ -100,6 +101,8 @@ insert_stage(struct writing *w)
 
 	if (!data_list_next(&list, &given) || given.len <= PLAIN_AHEAD_BYTES - INSERT_ID_ROOM)
 		return STATUS_OK;
+	if (c->in_transaction)
+		return txn_refuse_large(c);
 	TRY(call_run(c, make_collection, w));
 	status = data_document(c, given, &doc);
 	if (status == STATUS_OK)

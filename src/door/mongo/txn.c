@@ -6,6 +6,7 @@
 #include "door/mongo/cluster_time.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/mongo_int.h"
+#include "model/plain/plain.h"
 
 /* ---- With the list's lock ---- */
 
@@ -516,4 +517,13 @@ mongo_run_abort_transaction(struct call *c)
 	if (state == TXN_COMMITTED)
 		return fail_committed(c);
 	return state == TXN_ABORTED ? fail_aborted(c) : fail_missing(c, t);
+}
+
+enum status
+txn_refuse_large(struct call *c)
+{
+	return call_fail(c, MONGO_TRANSACTION_TOO_LARGE,
+			 "a document of more than %d bytes (PLAIN_AHEAD_BYTES) cannot be written "
+			 "in a transaction of several commands",
+			 PLAIN_AHEAD_BYTES);
 }

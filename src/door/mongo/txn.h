@@ -91,4 +91,10 @@ MUST_USE enum status txn_explain(struct call *c, enum status status);
 /* Runs a body in the call's transaction. */
 MUST_USE enum status txn_run(struct call *c, kv_body *body, void *arg);
 
+/*
+ * The failure of a write that would have to be staged: what is staged now is of a version that a
+ * transaction which has begun does not see. Never STATUS_OK.
+ */
+enum status txn_refuse_large(struct call *c);
+
 #endif
