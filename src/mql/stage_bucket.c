@@ -380,7 +380,7 @@ MQL_STAGE_COMPILE(bucket_auto)
 	if ((int)by.type == MQL_MISSING || !s->buckets)
 		return mql_fail(c->q, 40246,
 				"$bucketAuto requires 'groupBy' and 'buckets' to be specified.");
-	TRY(bucket_output(c, s, output));
+	TRY(bucket_output(c, s, bson_is_empty(output) ? COUNT_OUTPUT : output));
 	TRY(mql_stage_ordered(c, &by, BSON_EMPTY));
 	return mql_stage_add(c, stage, v, &bucket_ops, s);
 }

@@ -292,7 +292,8 @@ MQL_STAGE_COMPILE(window)
 		return mql_full(c->q);
 	for (bson_iter_begin(&i, spec.output.text); bson_iter_read(&i, &e);) {
 		TRY(step_count(1));
-		TRY(mql_window_field(c, s, !bson_is_empty(sort), &e, &s->fields[s->count]));
+		TRY(mql_window_field(c, s, spec.sort.type == BSON_DOCUMENT, &e,
+				     &s->fields[s->count]));
 		s->count++;
 	}
 	TRY(mql_stage_ordered(c, (int)spec.partition.type == MQL_MISSING ? NULL : &spec.partition,

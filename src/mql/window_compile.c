@@ -337,11 +337,25 @@ compile_accumulator(struct mql_stages *c, const struct bson_element *op, struct 
 
 	bson_builder_init(&b, &out);
 	bson_begin(&b);
-	bson_put_element(&b, op);
+	/* What would be a list of arguments in a group is one array here. */
+	if (op->value.type == BSON_ARRAY) {
+		bson_begin_array(&b, op->name);
+		bson_put(&b, STR(""), &op->value);
+		bson_end(&b);
+	} else {
+		bson_put_element(&b, op);
+	}
 	bson_end(&b);
 	TRY(mql_keep(c->q, &out, &spec.text));
 	f->op = WINDOW_ACCUMULATOR;
 	return mql_accumulator_compile(c->q, f->name, &spec, c->scope, &f->accumulator);
+}
+
+static bool
+op_is_rank(struct str name)
+{
+	return mql_is(name, "$rank") || mql_is(name, "$denseRank") ||
+	       mql_is(name, "$documentNumber");
 }
 
 enum status
@@ -361,6 +375,9 @@ mql_window_field(struct mql_stages *c, const struct mql_window_stage *s, bool so
 		return mql_fail(c->q, MQL_FAILED_TO_PARSE, "The field '%.*s' must be an object",
 				STR_ARG(e->name));
 	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &member);) {
+		if (op_is_rank(op.name))
+			return mql_fail(c->q, 5371601,
+					"Rank style window functions take no other arguments");
 		if (member.name.len && member.name.ptr[0] == '$') {
 			if (op.name.len)
 				return mql_fail(c->q, MQL_FAILED_TO_PARSE,

@@ -84,7 +84,7 @@ struct mql_window_run {
 	struct bson_decimal dmean_x, dmean_y, dproducts;
 };
 
-/* Compiles one field: `sort` is false where there is no order. */
+/* Compiles one field: `sorted` is false where no order was given, not even an empty one. */
 MUST_USE enum status mql_window_field(struct mql_stages *c, const struct mql_window_stage *s,
 				      bool sorted, const struct bson_element *e,
 				      struct mql_window_field *ret);

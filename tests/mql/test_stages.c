@@ -268,6 +268,8 @@ buckets_have_about_the_same_size(void **state)
 		  "{'_id':{'min':2,'max':3},'count':1},{'_id':{'min':3,'max':3},'count':1}" },
 		{ "{'$bucketAuto':{'groupBy':'$a','buckets':1}}", "{'a':[3,1]},{'a':[2,9]}",
 		  "{'_id':{'min':[2,9],'max':[3,1]},'count':2}" },
+		{ "{'$bucketAuto':{'groupBy':'$a','buckets':1,'output':{}}}", "{'a':1}",
+		  "{'_id':{'min':1,'max':1},'count':1}" },
 		{ "{'$bucketAuto':{'groupBy':'$a','buckets':3}}", "", "" },
 		{ "{'$bucketAuto':{'groupBy':'$a','buckets':3,'granularity':'R5'}}",
 		  "{'a':1},{'a':10},{'a':100},{'a':1000}",
@@ -346,6 +348,9 @@ windows_are_computed_by_partition(void **state)
 		  "{'b':-1},'output':'$b'},'window':{'documents':[-1,1]}}}}}",
 		  "{'a':1,'b':3},{'a':2,'b':7},{'a':3,'b':5}",
 		  "{'a':1,'b':3,'x':[7,3]},{'a':2,'b':7,'x':[7,5]},{'a':3,'b':5,'x':[7,5]}" },
+		{ "{'$setWindowFields':{'sortBy':{},'output':{'s':{'$sum':'$a','window':{"
+		  "'documents':[-1,0]}},'t':{'$sum':['$a',1]},'p':{'$push':['$a',1]}}}}",
+		  "{'a':1}", "{'a':1,'s':1,'t':0,'p':[[1,1]]}" },
 		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{}}}", "{'a':2},{'a':1}",
 		  "{'a':1},{'a':2}" },
 	};
@@ -642,6 +647,8 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$set':{'a':'x'}},{'$densify':{'field':'a','range':{'step':1,'bounds':'full'}}"
 		  "}",
 		  5733201 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$rank':{},'y':1}}}}",
+		  5371601 },
 		{ "{'$bucketAuto':1}", 40240 },
 		{ "{'$bucketAuto':{'groupBy':'a','buckets':1}}", 40239 },
 		{ "{'$bucketAuto':{'groupBy':'$a'}}", 40246 },
