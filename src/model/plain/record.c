@@ -4,7 +4,8 @@
 
 enum {
 	TEXT_FORMAT = 1,
-	EVENT_FORMAT = 1,
+	EVENT_FORMAT = 2,
+	EVENT_FORMAT_BARE = 1, /* without the length of the detail */
 	EVENT_KINDS = PLAIN_EVENT_DELETE,
 	SCRATCH_BYTES = 2 * KV_LIMIT_VALUE_BYTES,
 };
@@ -207,6 +208,8 @@ plain_event_put(const struct plain_event *event, struct buf *value)
 	tuple_put_u64(value, event->kind);
 	tuple_put_bool(value, event->detail_is_cut);
 	typed_put(value, &event->id);
+	/* Behind bytes, a document may begin with what would be taken for more of them. */
+	tuple_put_u64(value, event->detail.len);
 	buf_append_str(value, event->detail);
 }
 
@@ -214,16 +217,21 @@ enum status
 plain_event_parse(struct str value, struct arena *arena, struct plain_event *ret, struct err *err)
 {
 	struct tuple_reader r = tuple_reader(value);
-	uint64_t format, kind;
+	uint64_t format, kind, length;
 
 	TRY(tuple_next_u64(&r, &format));
-	if (format != EVENT_FORMAT)
+	if (format != EVENT_FORMAT && format != EVENT_FORMAT_BARE)
 		return newer(format, "an event", err);
 	TRY(tuple_next_u64(&r, &ret->ms));
 	TRY(tuple_next_u64(&r, &kind));
 	TRY(tuple_next_bool(&r, &ret->detail_is_cut));
 	TRY(typed_next(&r, arena, &ret->id));
-	if (!kind || kind > EVENT_KINDS || bson_length(r.rest) != r.rest.len)
+	if (format == EVENT_FORMAT)
+		TRY(tuple_next_u64(&r, &length));
+	else
+		length = r.rest.len;
+	if (!kind || length != r.rest.len || kind > EVENT_KINDS ||
+	    bson_length(r.rest) != r.rest.len)
 		return STATUS_CORRUPT;
 	ret->kind = (enum plain_event_kind)kind;
 	ret->detail = r.rest.len ? arena_dup(arena, r.rest) : r.rest;

@@ -846,6 +846,19 @@ every_change_is_an_event(void **state)
 	assert_well(f);
 }
 
+/* A document begins with its length, and so with any byte. */
+static void
+events_have_documents_of_any_length(void **state)
+{
+	char json[400];
+
+	for (int i = 0; i < 300; i++) {
+		(void)snprintf(json, sizeof(json), "{\"_id\":%d,\"a\":\"%0*d\"}", i, i + 1, 0);
+		assert_int_equal(insert(*state, PACKED, doc_of(*state, json)), STATUS_OK);
+	}
+	assert_well(*state);
+}
+
 /* ---- Collections ---- */
 
 struct collection_op {
@@ -1174,6 +1187,7 @@ main(void)
 		CASE(what_was_written_ahead_in_vain_is_removed),
 		CASE(documents_come_in_the_order_of_their_ids),
 		CASE(every_change_is_an_event),
+		CASE(events_have_documents_of_any_length),
 		CASE(collections_are_renamed_and_dropped),
 		CASE(records_are_drawn_as_the_text_prints_them),
 		cmocka_unit_test(damage_is_found),
