@@ -15,7 +15,7 @@ enum {
 	ANSWER_BYTES = 8 * 1024 * 1024,
 	RETIRE_SHARE = 2, /* a worker that keeps 1/RETIRE_SHARE of its memory limit is replaced */
 	LONG_CALL_SLICES = 2,
-	LONG_CALL_NICE = 15, /* above the server's nice value */
+	LONG_CALL_NICE = 19, /* above the server's nice value */
 };
 
 static const char *const end_names[] = { "idle",    "timeout", "memory", "lost",
