@@ -3,8 +3,7 @@
  * expression that compiles and runs gives a valid value, the same one twice, and a constant gives
  * what was computed at compilation.
  */
-#include <stdlib.h>
-
+#include "documents.h"
 #include "mql/expr.h"
 
 enum {
@@ -14,26 +13,6 @@ enum {
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-must(bool good)
-{
-	if (!good)
-		abort();
-}
-
-/* The next document of the input; false if there is none. */
-static bool
-take_document(struct str *rest, struct str *ret)
-{
-	size_t len = bson_length(*rest);
-
-	*ret = (struct str){ rest->ptr, len };
-	if (!len || bson_check(*ret, NULL) != STATUS_OK)
-		return false;
-	*rest = str_skip(*rest, len);
-	return true;
-}
 
 /* The document with the value as its only member; it was deep enough to be checked as one. */
 static void

@@ -3,8 +3,7 @@
  * that compiles runs, gives the same answer twice, and the opposite within $nor; an update makes
  * the same valid document twice, and tells whether it is another one.
  */
-#include <stdlib.h>
-
+#include "documents.h"
 #include "mql/update.h"
 
 enum {
@@ -12,26 +11,6 @@ enum {
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-must(bool good)
-{
-	if (!good)
-		abort();
-}
-
-/* The next document of the input; false if there is none. */
-static bool
-take_document(struct str *rest, struct str *ret)
-{
-	size_t len = bson_length(*rest);
-
-	*ret = (struct str){ rest->ptr, len };
-	if (!len || bson_check(*ret, NULL) != STATUS_OK)
-		return false;
-	*rest = str_skip(*rest, len);
-	return true;
-}
 
 static bool
 run(struct mql *q, struct str filter, struct str document, bool *ret)

@@ -2,8 +2,7 @@
  * Two documents behind each other: a schema that compiles, run on the other one, gives the same
  * answer twice, and the opposite within `not`.
  */
-#include <stdlib.h>
-
+#include "documents.h"
 #include "mql/schema.h"
 
 enum {
@@ -11,26 +10,6 @@ enum {
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-must(bool good)
-{
-	if (!good)
-		abort();
-}
-
-/* The next document of the input; false if there is none. */
-static bool
-take_document(struct str *rest, struct str *ret)
-{
-	size_t len = bson_length(*rest);
-
-	*ret = (struct str){ rest->ptr, len };
-	if (!len || bson_check(*ret, NULL) != STATUS_OK)
-		return false;
-	*rest = str_skip(*rest, len);
-	return true;
-}
 
 static void
 check_schema(struct arena *arena, struct str schema, struct str document)
