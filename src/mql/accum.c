@@ -372,12 +372,6 @@ mql_value_keep(struct arena *arena, const struct bson_value *v, struct bson_valu
 	return STATUS_OK;
 }
 
-static bool
-is_nullish(const struct bson_value *v)
-{
-	return (int)v->type == MQL_MISSING || v->type == BSON_NULL || v->type == BSON_UNDEFINED;
-}
-
 /* ---- Numbers ---- */
 
 static void
@@ -483,7 +477,7 @@ merge_add(struct mql *q, struct arena *keep, struct mql_accumulator_state *s,
 	struct bson_value other;
 	struct bson_iter i;
 
-	if (is_nullish(v))
+	if (mql_is_nullish(v))
 		return STATUS_OK;
 	if (v->type != BSON_DOCUMENT)
 		return mql_fail(q, 40400,
@@ -621,7 +615,7 @@ few_add(const struct mql_accumulator *a, struct mql *q, const struct bson_value 
 
 	if (a->op == ACCUM_FIRST_N && (uint64_t)s->few.n == s->few.count)
 		return STATUS_OK;
-	if ((a->op == ACCUM_MIN_N || a->op == ACCUM_MAX_N) && is_nullish(v))
+	if ((a->op == ACCUM_MIN_N || a->op == ACCUM_MAX_N) && mql_is_nullish(v))
 		return STATUS_OK;
 	if ((int)v->type == MQL_MISSING)
 		item.value.value = BSON_OF_NULL;
@@ -749,7 +743,7 @@ one_add(const struct mql_accumulator *a, struct mql *q, struct arena *keep,
 
 	if (a->op == ACCUM_FIRST && s->one.any)
 		return STATUS_OK;
-	if (extreme && is_nullish(v))
+	if (extreme && mql_is_nullish(v))
 		return STATUS_OK;
 	if (extreme && s->one.any) {
 		order = bson_compare_values(v, &s->one.value.value, q->texts);
@@ -877,4 +871,17 @@ mql_accumulator_end(const struct mql_accumulator *a, struct mql *q,
 		break;
 	}
 	return few_end(a, q, s, ret);
+}
+
+enum status
+mql_accumulator_put(const struct mql_accumulator *a, struct mql *q,
+		    const struct mql_accumulator_state *state, struct str name,
+		    struct bson_builder *b)
+{
+	struct bson_value v;
+
+	TRY(mql_accumulator_end(a, q, state, &v));
+	if (!mql_is_missing(&v))
+		bson_put(b, name, &v);
+	return STATUS_OK;
 }

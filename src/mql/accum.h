@@ -59,6 +59,11 @@ MUST_USE enum status mql_accumulator_end(const struct mql_accumulator *a, struct
 					 const struct mql_accumulator_state *state,
 					 struct bson_value *ret);
 
+/* Puts the result into a document under the name, if there is one. */
+MUST_USE enum status mql_accumulator_put(const struct mql_accumulator *a, struct mql *q,
+					 const struct mql_accumulator_state *state, struct str name,
+					 struct bson_builder *b);
+
 /* A copy of a value in an arena. STATUS_LIMIT: the arena is full. */
 MUST_USE enum status mql_value_keep(struct arena *arena, const struct bson_value *v,
 				    struct bson_value *ret);

@@ -17,6 +17,19 @@ enum {
 
 #define MQL_NO_VALUE ((struct bson_value){ .type = (enum bson_type)MQL_MISSING })
 
+static inline bool
+mql_is_missing(const struct bson_value *v)
+{
+	return (int)v->type == MQL_MISSING;
+}
+
+/* Null, undefined, or missing: what most operators answer null to. */
+static inline bool
+mql_is_nullish(const struct bson_value *v)
+{
+	return (int)v->type == MQL_MISSING || v->type == BSON_NULL || v->type == BSON_UNDEFINED;
+}
+
 struct mql_expr;
 
 /* The variables that an expression may name: an immutable list. NULL: only those of the system. */

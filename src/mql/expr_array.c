@@ -2,16 +2,6 @@
 #include "mql/expr_int.h"
 #include "mql/sort_values.h"
 
-/* True, and null in `*ret`, if a value is nullish. */
-static bool
-is_null(const struct bson_value *v, struct bson_value *ret)
-{
-	if (!mql_is_nullish(v))
-		return false;
-	*ret = BSON_OF_NULL;
-	return true;
-}
-
 /* ---- One element ---- */
 
 static enum status
@@ -41,7 +31,7 @@ run_element_at(struct mql *q, const struct bson_value *args, size_t count, struc
 	int32_t at;
 
 	(void)count;
-	if (is_null(&args[0], ret) || is_null(&args[1], ret))
+	if (mql_gives_null(&args[0], ret) || mql_gives_null(&args[1], ret))
 		return STATUS_OK;
 	if (args[0].type != BSON_ARRAY)
 		return mql_fail(q, 28689,
@@ -65,7 +55,7 @@ run_end(struct mql *q, const struct mql_expr_op *op, const struct bson_value *ar
 	struct bson_value *ret)
 {
 	(void)count;
-	if (is_null(&args[0], ret))
+	if (mql_gives_null(&args[0], ret))
 		return STATUS_OK;
 	if (args[0].type != BSON_ARRAY)
 		return mql_fail(q, 28689, "%s's argument must be an array, but is %s", op->name,
@@ -156,7 +146,7 @@ run_index_of(struct mql *q, const struct bson_value *args, size_t count, struct 
 {
 	int64_t from = 0, to = INT64_MAX, at;
 
-	if (is_null(&args[0], ret))
+	if (mql_gives_null(&args[0], ret))
 		return STATUS_OK;
 	if (args[0].type != BSON_ARRAY)
 		return mql_fail(q, 40090,
@@ -182,7 +172,7 @@ run_concat(struct mql *q, const struct bson_value *args, size_t count, struct bs
 	struct bson_element e;
 
 	for (size_t i = 0; i < count; i++) {
-		if (is_null(&args[i], ret))
+		if (mql_gives_null(&args[i], ret))
 			return STATUS_OK;
 		if (args[i].type != BSON_ARRAY)
 			return mql_fail(q, 28664, "$concatArrays only supports arrays, not %s",
@@ -205,7 +195,7 @@ run_reverse(struct mql *q, const struct bson_value *args, size_t count, struct b
 {
 	struct bson_value *values;
 
-	if (is_null(&args[0], ret))
+	if (mql_gives_null(&args[0], ret))
 		return STATUS_OK;
 	if (args[0].type != BSON_ARRAY)
 		return mql_fail(
@@ -250,7 +240,7 @@ run_slice(struct mql *q, const struct bson_value *args, size_t count, struct bso
 	int64_t from, most, size;
 
 	for (size_t i = 0; i < count; i++) {
-		if (is_null(&args[i], ret))
+		if (mql_gives_null(&args[i], ret))
 			return STATUS_OK;
 	}
 	if (args[0].type != BSON_ARRAY)
@@ -458,7 +448,7 @@ run_sort(const struct mql_expr *e, struct mql *q, const struct mql_env *env, str
 	size_t count;
 
 	TRY(mql_expr_run(e->args[0], q, env, &v));
-	if (is_null(&v, ret))
+	if (mql_gives_null(&v, ret))
 		return STATUS_OK;
 	if (v.type != BSON_ARRAY)
 		return mql_fail(q, 2942504,
@@ -574,7 +564,7 @@ run_zip(const struct mql_expr *e, struct mql *q, const struct mql_env *env, stru
 		return mql_full(q);
 	TRY(mql_expr_run_args(e, q, env, args));
 	for (size_t i = 0; i < z->inputs; i++) {
-		if (is_null(&args[i], ret))
+		if (mql_gives_null(&args[i], ret))
 			return STATUS_OK;
 		if (args[i].type != BSON_ARRAY)
 			return mql_fail(q, 34468, "$zip found a non-array expression in input: %s",

@@ -114,17 +114,14 @@ MUST_USE enum status mql_expr_of_value(struct mql *q, const struct bson_value *v
 
 /* ---- Values ---- */
 
+/* True, and null in `*ret`, if a value is nullish. */
 static inline bool
-mql_is_missing(const struct bson_value *v)
+mql_gives_null(const struct bson_value *v, struct bson_value *ret)
 {
-	return (int)v->type == MQL_MISSING;
-}
-
-/* Null, undefined, or missing: what most operators answer null to. */
-static inline bool
-mql_is_nullish(const struct bson_value *v)
-{
-	return (int)v->type == MQL_MISSING || v->type == BSON_NULL || v->type == BSON_UNDEFINED;
+	if (!mql_is_nullish(v))
+		return false;
+	*ret = BSON_OF_NULL;
+	return true;
 }
 
 /* As errors have it: "missing" for a value that is not there. */

@@ -1,16 +1,6 @@
 /* Documents as values: their members, documents and arrays of pairs, sizes. */
 #include "mql/expr_int.h"
 
-/* True, and null in `*ret`, if a value is nullish. */
-static bool
-is_null(const struct bson_value *v, struct bson_value *ret)
-{
-	if (!mql_is_nullish(v))
-		return false;
-	*ret = BSON_OF_NULL;
-	return true;
-}
-
 /* ---- $objectToArray, $arrayToObject ---- */
 
 static enum status
@@ -22,7 +12,7 @@ run_to_array(struct mql *q, const struct bson_value *args, size_t count, struct 
 	struct bson_element e;
 	size_t n = 0;
 
-	if (is_null(&args[0], ret))
+	if (mql_gives_null(&args[0], ret))
 		return STATUS_OK;
 	if (args[0].type != BSON_DOCUMENT)
 		return mql_fail(q, 40390, "$objectToArray requires a document input, found: %s",
@@ -113,7 +103,7 @@ run_to_object(struct mql *q, const struct bson_value *args, size_t count, struct
 	struct bson_element e;
 
 	(void)count;
-	if (is_null(&args[0], ret))
+	if (mql_gives_null(&args[0], ret))
 		return STATUS_OK;
 	if (args[0].type != BSON_ARRAY)
 		return mql_fail(q, 40386, "$arrayToObject requires an array input, found: %s",
@@ -226,7 +216,7 @@ run_set(const struct mql_expr *e, struct mql *q, const struct mql_env *env, stru
 	struct bson_value args[2];
 
 	TRY(mql_expr_run_args(e, q, env, args));
-	if (is_null(&args[0], ret))
+	if (mql_gives_null(&args[0], ret))
 		return STATUS_OK;
 	if (args[0].type != BSON_DOCUMENT)
 		return mql_fail(q, 4161105, "%s requires 'input' to evaluate to type Object",
@@ -319,7 +309,7 @@ static enum status
 run_bson_size(struct mql *q, const struct bson_value *args, size_t count, struct bson_value *ret)
 {
 	(void)count;
-	if (is_null(&args[0], ret))
+	if (mql_gives_null(&args[0], ret))
 		return STATUS_OK;
 	if (args[0].type != BSON_DOCUMENT)
 		return mql_fail(q, 31393, "$bsonSize requires a document input, found: %s",

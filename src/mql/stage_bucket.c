@@ -184,7 +184,6 @@ bucket_put(struct mql_stage_run *r, const struct bson_value *least, const struct
 	struct mql *q = mql_stage_begin(r);
 	enum status status = STATUS_OK;
 	struct bson_builder b;
-	struct bson_value v;
 
 	bson_builder_init(&b, &out);
 	bson_begin(&b);
@@ -192,11 +191,9 @@ bucket_put(struct mql_stage_run *r, const struct bson_value *least, const struct
 	bson_put(&b, STR("min"), least);
 	bson_put(&b, STR("max"), most);
 	bson_end(&b);
-	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++) {
-		status = mql_accumulator_end(stage->fields[i], q, s->states[i], &v);
-		if (status == STATUS_OK && (int)v.type != MQL_MISSING)
-			bson_put(&b, stage->names[i], &v);
-	}
+	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++)
+		status = mql_accumulator_put(stage->fields[i], q, s->states[i], stage->names[i],
+					     &b);
 	bson_end(&b);
 	if (status == STATUS_OK)
 		return mql_keep(q, &out, ret);

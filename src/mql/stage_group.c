@@ -204,16 +204,13 @@ group_put(struct mql_stage_run *r, const struct group *g, struct str *ret)
 	struct mql *q = mql_stage_begin(r);
 	enum status status = STATUS_OK;
 	struct bson_builder b;
-	struct bson_value v;
 
 	bson_builder_init(&b, &out);
 	bson_begin(&b);
 	bson_put(&b, STR("_id"), &g->id);
-	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++) {
-		status = mql_accumulator_end(stage->fields[i], q, group_field(g, i), &v);
-		if (status == STATUS_OK && (int)v.type != MQL_MISSING)
-			bson_put(&b, stage->names[i], &v);
-	}
+	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++)
+		status = mql_accumulator_put(stage->fields[i], q, group_field(g, i),
+					     stage->names[i], &b);
 	bson_end(&b);
 	if (status == STATUS_OK)
 		return mql_keep(q, &out, ret);

@@ -15,6 +15,37 @@ add_built(struct mql_stages *c, const char *stage, struct buf *built)
 	return mql_stage_compile(c, str_from_cstr(stage), &v);
 }
 
+/* {$group: {_id: id, name: {$sum: 1}}} */
+static enum status
+add_counting_group(struct mql_stages *c, const struct bson_value *id, struct str name)
+{
+	struct buf group = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+
+	bson_builder_init(&b, &group);
+	bson_begin(&b);
+	bson_put(&b, STR("_id"), id);
+	bson_begin_document(&b, name);
+	bson_put_int32(&b, STR("$sum"), 1);
+	bson_end(&b);
+	bson_end(&b);
+	return add_built(c, "$group", &group);
+}
+
+/* A stage whose specification is one number: {name: number}. */
+static enum status
+add_one_number(struct mql_stages *c, const char *stage, struct str name, int32_t number)
+{
+	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	bson_put_int32(&b, name, number);
+	bson_end(&b);
+	return add_built(c, stage, &out);
+}
+
 /* ---- Documents in the order of an expression ---- */
 
 static void
@@ -102,24 +133,10 @@ count_check(struct mql *q, const struct bson_value *v)
 
 MQL_STAGE_COMPILE(count)
 {
-	struct buf group = BUF_INIT(BSON_MOST_BYTES), project = BUF_INIT(BSON_MOST_BYTES);
-	struct bson_builder b;
-
 	(void)stage;
 	TRY(count_check(c->q, v));
-	bson_builder_init(&b, &group);
-	bson_begin(&b);
-	bson_put_null(&b, STR("_id"));
-	bson_begin_document(&b, v->text);
-	bson_put_int32(&b, STR("$sum"), 1);
-	bson_end(&b);
-	bson_end(&b);
-	TRY(add_built(c, "$group", &group));
-	bson_builder_init(&b, &project);
-	bson_begin(&b);
-	bson_put_int32(&b, STR("_id"), 0);
-	bson_end(&b);
-	return add_built(c, "$project", &project);
+	TRY(add_counting_group(c, &BSON_OF_NULL, v->text));
+	return add_one_number(c, "$project", STR("_id"), 0);
 }
 
 /* ---- $sortByCount ---- */
@@ -151,24 +168,10 @@ sort_by_count_check(struct mql *q, const struct bson_value *v)
 
 MQL_STAGE_COMPILE(sort_by_count)
 {
-	struct buf group = BUF_INIT(BSON_MOST_BYTES), sort = BUF_INIT(BSON_MOST_BYTES);
-	struct bson_builder b;
-
 	(void)stage;
 	TRY(sort_by_count_check(c->q, v));
-	bson_builder_init(&b, &group);
-	bson_begin(&b);
-	bson_put(&b, STR("_id"), v);
-	bson_begin_document(&b, STR("count"));
-	bson_put_int32(&b, STR("$sum"), 1);
-	bson_end(&b);
-	bson_end(&b);
-	TRY(add_built(c, "$group", &group));
-	bson_builder_init(&b, &sort);
-	bson_begin(&b);
-	bson_put_int32(&b, STR("count"), -1);
-	bson_end(&b);
-	return add_built(c, "$sort", &sort);
+	TRY(add_counting_group(c, v, STR("count")));
+	return add_one_number(c, "$sort", STR("count"), -1);
 }
 
 /* ---- $bucket ---- */
@@ -337,7 +340,7 @@ put_switch(struct bson_builder *b, const struct bucket *bucket, const struct bso
 
 MQL_STAGE_COMPILE(bucket)
 {
-	struct buf group = BUF_INIT(4 * BSON_MOST_BYTES), sort = BUF_INIT(BSON_MOST_BYTES);
+	struct buf group = BUF_INIT(4 * BSON_MOST_BYTES);
 	struct bucket bucket = { .has_by = false };
 	struct bson_value *values;
 	struct bson_element e;
@@ -372,11 +375,7 @@ MQL_STAGE_COMPILE(bucket)
 	}
 	bson_end(&b);
 	TRY(add_built(c, "$group", &group));
-	bson_builder_init(&b, &sort);
-	bson_begin(&b);
-	bson_put_int32(&b, STR("_id"), 1);
-	bson_end(&b);
-	return add_built(c, "$sort", &sort);
+	return add_one_number(c, "$sort", STR("_id"), 1);
 }
 
 /* ---- $fill ---- */
