@@ -1,14 +1,16 @@
-#!/usr/bin/env python3
 """frond's door for MongoDB's clients: raw connections, pymongo, and a server of constants beside it.
 
-    bench/mongo.py [--build DIR] [--seconds S] [--rounds N] [--publish]
+    bench/mongo.py [--build DIR] [--seconds S] [--rounds N] [--only WORD] [--publish]
 
 Each operation is measured with 1, 16 and 64 raw connections (mongo_load), and by one pymongo client
 where Debian's python3-pymongo is installed. Beside it stands a server that answers constants, after
 one fsync where the operation writes (mongo_constant): what a client reaches there it cannot pass.
 The same insert, find and update by CouchDB's door of the same process (load) show what the
-processor time an operation is there. The sides take turns in each round; medians are shown. The
-results go to bench/results/mongo.json with --publish, which puts the table into
+processor time of an operation is there. 22,000 small documents are asked by an index, and grouped by
+a field that an index has, or by one that none has; what DocumentDB 0.108 did with that many stands
+beside. Writes by 16 connections are measured while a client reads them by a change stream, and
+while none does. The sides take turns in each round; medians are shown. The results go to
+bench/results/mongo.json with --publish, which puts the table into README.md and
 docs/PERFORMANCE.md, else below the build.
 """
 
@@ -30,37 +32,86 @@ RESULTS = TOP / "bench" / "results"
 BEGIN = "<!-- mongo: made by `bench/mongo.py --publish` -->"
 END = "<!-- /mongo -->"
 
-DOCS = 20000
+DOCS = 20000        # of 1,000 bytes
+ASKED = 22000       # of some 90 bytes
 CONNECTIONS = (1, 16, 64)
 OPERATIONS = ("insert", "insert-many", "find", "update")
+SMALL = ("insert-small", "find-group", "group-covered", "group")
+STREAMED = ("insert", "update")
+STREAM_CONNECTIONS = 16
 COUCH = {"insert": "put", "find": "get", "update": "update"}
+NAMES = {"insert-small": "insert-many of small documents",
+         "find-group": "find 244 documents by an index",
+         "group-covered": "`$group` of 22,000, an index has the fields",
+         "group": "`$group` of 22,000, no index"}
+
+# One pymongo client at DocumentDB 0.108 on PostgreSQL 15, on two idle processors.
+DOCUMENTDB = {"insert": 398, "insert-small": 48136, "find": 5787, "update": 345,
+              "find-group": 219, "group-covered": 21, "group": 21}
+
 OF_CONSTANT = 0.8   # what pymongo reaches, of what it reaches against constants
 OF_COUCH = 1.3      # processor time with 64 connections, of CouchDB's door
+OF_DOCUMENTDB = {"insert-small": 2, "find-group": 5, "group-covered": 5, "group": 1.5}
+OF_UNWATCHED = 1.15 # processor time of a write while a change stream is read
 
 PYMONGO = """
 import sys, time
 import pymongo
 port, seconds, docs, what = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 client = pymongo.MongoClient("127.0.0.1", port, directConnection=True, retryWrites=False)
-c = client.bench.p
-doc = {"number": 1, "text": "x" * 400, "list": list(range(20)), "more": {str(n): "value" for n in range(20)}}
-if what in ("find", "update"):
-    c.insert_many([{"_id": n, **doc} for n in range(docs)])
+db = client.bench
+doc = {"name": "name-000042", "number": 42, "price": 10.5, "paid": True, "type": "order",
+       "created": "2024-01-15T00:00:00Z", "tags": ["one", "two", "three"],
+       "address": {"street": "42 some street", "city": "somewhere", "code": "00042"},
+       "note": ("a few words to fill it up " * 30)[:650], "email": "someone-42@somewhere.example"}
+small = [{"group": n % 90, "kind": n % 90, "number": n, "name": "name-%08d" % n, "price": n / 4}
+         for n in range(1000)]
 def insert(n):
-    c.insert_one(dict(doc))
+    db.p.insert_one(dict(doc))
 def insert_many(n):
-    c.insert_many([dict(doc) for _ in range(1000)])
+    db.p.insert_many([dict(doc) for _ in range(1000)])
+def insert_small(n):
+    db.p.insert_many([dict(one) for one in small])
 def find(n):
-    assert c.find_one({"_id": n * 7919 % docs})
+    assert db.c.find_one({"_id": n * 7919 % docs})
 def update(n):
-    c.update_one({"_id": n * 7919 % docs}, {"$set": {"number": n}})
-run = {"insert": insert, "insert-many": insert_many, "find": find, "update": update}[what]
+    db.c.update_one({"_id": n * 7919 % docs}, {"$set": {"number": n}})
+def find_group(n):
+    assert len(list(db.asked.find({"group": n % 90}).batch_size(1000))) in (244, 245)
+def group(key, value):
+    pipeline = [{"$group": {"_id": "$" + key, "sum": {"$sum": "$" + value}}}]
+    assert len(list(db.asked.aggregate(pipeline))) == 90
+run = {"insert": insert, "insert-many": insert_many, "find": find, "update": update,
+       "insert-small": insert_small, "find-group": find_group,
+       "group-covered": lambda n: group("group", "number"),
+       "group": lambda n: group("kind", "price")}[what]
 run(1)
 n, begin = 0, time.perf_counter()
 while time.perf_counter() - begin < seconds:
     run(n)
     n += 1
-print(n * (1000 if what == "insert-many" else 1) / (time.perf_counter() - begin))
+print(n * (1000 if what in ("insert-many", "insert-small") else 1) / (time.perf_counter() - begin))
+if what.startswith("insert"):
+    db.p.drop()
+"""
+
+# Reads a change stream until it is told to stop, and tells how many events have come.
+READER = """
+import select, sys
+import pymongo
+from bson.codec_options import CodecOptions
+from bson.raw_bson import RawBSONDocument
+client = pymongo.MongoClient("127.0.0.1", int(sys.argv[1]), directConnection=True)
+c = client.get_database("bench", codec_options=CodecOptions(RawBSONDocument)).c
+count = 0
+with c.watch(max_await_time_ms=200) as stream:
+    print("reads", flush=True)
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        for _ in range(1000):
+            if stream.try_next() is None:
+                break
+            count += 1
+print(count)
 """
 
 
@@ -117,25 +168,43 @@ class Bench:
             sides.fail(f"{server.name}: {operation} with {connections} connections failed")
         return json.loads(done.stdout)
 
-    def note(self, row, side, rate, cpu_us=None):
-        found = self.rows.setdefault(row, {}).setdefault(side, {"rate": [], "cpu_us": []})
+    def note(self, operation, clients, side, rate, cpu_us=None):
+        found = self.rows.setdefault(f"{operation}, {clients}", {}).setdefault(
+            side, {"rate": [], "cpu_us": []})
         found["rate"].append(rate)
         if cpu_us is not None:
             found["cpu_us"].append(cpu_us)
 
+    def prepare(self, frond):
+        self.raw(frond, "insert-many", 1, 0, 0, DOCS)
+        self.raw(frond, "fill", 1, 0, 0, ASKED)
+        self.raw(frond, "index", 1, 0, 0, 1)
+
+    def writes(self, frond, operation, connections):
+        """Raw connections; the documents that they insert are new each time."""
+        done = self.raw(frond, operation, connections, self.o.seconds, self.first)
+        if operation.startswith("insert"):
+            self.first = done["next"]
+        return done["units"] / done["seconds"], done["server_cpu_us"] / max(1, done["units"])
+
     def round(self, frond, constant):
-        for operation in OPERATIONS:
+        for operation in filter(self.wanted, OPERATIONS):
             for connections in CONNECTIONS:
                 for server in (frond, constant):
-                    done = self.raw(server, operation, connections, self.o.seconds, self.first)
-                    if operation.startswith("insert") and server is frond:
-                        self.first = done["next"]
-                    self.note(f"{operation}, {connections}", server.name,
-                              done["units"] / done["seconds"],
-                              done["server_cpu_us"] / max(1, done["units"]))
+                    self.note(operation, connections, server.name,
+                              *self.writes(server, operation, connections))
                 if operation in COUCH:
                     self.couch(frond, operation, connections)
-            self.pymongo(frond, constant, operation)
+            self.pymongo((frond, constant), operation)
+        for operation in filter(self.wanted, SMALL):
+            self.note(operation, 1, frond.name, *self.writes(frond, operation, 1))
+            self.pymongo((frond,), operation)
+        if self.o.python and self.wanted("stream"):
+            for operation in STREAMED:
+                self.streamed(frond, operation)
+
+    def wanted(self, operation):
+        return self.o.only in operation
 
     def couch(self, frond, operation, connections):
         options = {"db": "bench", "connections": connections, "seconds": self.o.seconds}
@@ -143,30 +212,45 @@ class Bench:
             frond.make("bench")
         else:
             options["docs"] = DOCS
+        if operation != "insert" and frond.request("GET", "/bench")[0] != 200:
+            self.couch_fill(frond)
         done = self.load.run(frond, COUCH[operation], **options)
-        self.note(f"{operation}, {connections}", "CouchDB's door",
+        self.note(operation, connections, "CouchDB's door",
                   done["units"] / done["seconds"], done["server_cpu_us"] / max(1, done["units"]))
         if operation == "insert":
-            frond.make("bench")
-            self.load.run(frond, "bulk", db="bench", connections=1, count=DOCS)
+            self.couch_fill(frond)
 
-    def pymongo(self, frond, constant, operation):
+    def couch_fill(self, frond):
+        frond.make("bench")
+        self.load.run(frond, "bulk", db="bench", connections=1, count=DOCS)
+
+    def pymongo(self, servers, operation):
         if not self.o.python:
             return
-        for server in (frond, constant):
+        for server in servers:
             done = subprocess.run(
                 [self.o.python, "-c", PYMONGO, str(server.mongo_port), str(self.o.seconds),
                  str(DOCS), operation], stdout=subprocess.PIPE, text=True, check=False)
             if done.returncode:
                 sides.fail(f"{server.name}: pymongo's {operation} failed")
-            if server is frond:
-                with_drop = subprocess.run(
-                    [self.o.python, "-c", "import sys, pymongo; pymongo.MongoClient('127.0.0.1', "
-                     "int(sys.argv[1]), directConnection=True).bench.p.drop()",
-                     str(server.mongo_port)], check=False)
-                if with_drop.returncode:
-                    sides.fail("the collection cannot be dropped")
-            self.note(f"{operation}, pymongo", server.name, float(done.stdout))
+            self.note(operation, "pymongo", server.name, float(done.stdout))
+
+    def streamed(self, frond, operation):
+        """Writes without a stream and with one that a client reads."""
+        self.note(operation, "change streams", "unwatched",
+                  *self.writes(frond, operation, STREAM_CONNECTIONS))
+        reader = subprocess.Popen([self.o.python, "-c", READER, str(frond.mongo_port)],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if not reader.stdout.readline():
+            sides.fail("the reader of a change stream did not start")
+        self.note(operation, "change streams", frond.name,
+                  *self.writes(frond, operation, STREAM_CONNECTIONS))
+        reader.communicate("\n")
+        if reader.returncode:
+            sides.fail("the reader of a change stream failed")
+
+
+# ---- Tables ----
 
 
 def median(found, what):
@@ -177,34 +261,76 @@ def number(x):
     return "" if x is None else f"{x:,.0f}" if x >= 100 else f"{x:.1f}"
 
 
+def times(x, y, digits=2):
+    return f"{x / y:.{digits}f}×" if x is not None and y else ""
+
+
+def split(name):
+    operation, clients = name.rsplit(", ", 1)
+    return operation, clients
+
+
+def goal(operation, clients):
+    if clients == "pymongo" and operation in COUCH:
+        return f"{OF_CONSTANT}× constants"
+    if clients == "pymongo" and operation in OF_DOCUMENTDB:
+        return f"{OF_DOCUMENTDB[operation]}× DocumentDB"
+    if clients == "64" and operation in COUCH:
+        return f"CPU {OF_COUCH}× CouchDB's door"
+    return ""
+
+
 def table(rows):
-    out = ["| operation, connections | frond | CPU µs | constants | frond/it | goal | CouchDB's door | "
-           "its CPU µs | CPU of it | goal |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]
+    out = ["| operation, connections | frond | CPU µs | constants | frond/it | CouchDB's door | "
+           "its CPU µs | frond's CPU/it | DocumentDB | frond/it | goal |",
+           "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"]
     for name, row in rows.items():
-        ours, them, couch = (row.get(side) for side in ("frond", "constants", "CouchDB's door"))
-        rate, cpu = median(ours, "rate"), median(ours, "cpu_us")
-        constant = median(them, "rate")
-        couch_cpu = median(couch, "cpu_us")
+        operation, clients = split(name)
+        if "frond" not in row or "unwatched" in row:
+            continue
+        rate, cpu = median(row["frond"], "rate"), median(row["frond"], "cpu_us")
+        constant = median(row.get("constants"), "rate")
+        couch = row.get("CouchDB's door")
+        documentdb = DOCUMENTDB.get(operation) if clients == "pymongo" else None
         out.append(
-            f"| {name} | {number(rate)} | {number(cpu)} | {number(constant)} | {rate / constant:.2f} | "
-            f"{OF_CONSTANT if 'pymongo' in name else ''} | {number(median(couch, 'rate'))} | "
-            f"{number(couch_cpu)} | {f'{cpu / couch_cpu:.2f}×' if couch_cpu else ''} | "
-            f"{f'{OF_COUCH}×' if couch_cpu and name.endswith(', 64') else ''} |")
+            f"| {NAMES.get(operation, operation)}, {clients} | {number(rate)} | {number(cpu)} | "
+            f"{number(constant)} | {times(rate, constant)} | {number(median(couch, 'rate'))} | "
+            f"{number(median(couch, 'cpu_us'))} | {times(cpu, median(couch, 'cpu_us'))} | "
+            f"{number(documentdb)} | {times(rate, documentdb, 1)} | {goal(operation, clients)} |")
     return "\n".join(out)
+
+
+def streams_table(rows):
+    out = [f"| {STREAM_CONNECTIONS} connections | no change stream | CPU µs | one is read | "
+           "CPU µs | of it | goal |", "|---|---:|---:|---:|---:|---:|---:|"]
+    for name, row in rows.items():
+        if "unwatched" not in row:
+            continue
+        without, cpu = (median(row["unwatched"], what) for what in ("rate", "cpu_us"))
+        rate, cpu_watched = (median(row["frond"], what) for what in ("rate", "cpu_us"))
+        out.append(f"| {split(name)[0]} | {number(without)} | {number(cpu)} | {number(rate)} | "
+                   f"{number(cpu_watched)} | {times(cpu_watched, cpu)} | {OF_UNWATCHED}× |")
+    return "\n".join(out) if len(out) > 2 else ""
 
 
 def about_text(about):
     return (f"Made by `bench/mongo.py` on {about['date'].split()[0]} at {about['commit']}, on "
-            f"{about['processors']} processors, the clients on the same; medians of "
-            f"{about['rounds']} rounds; load average {about['load_average']:.0f} at the end.")
+            f"{about['processors']} processors, the clients on the same"
+            f"{', ' + about['pymongo'] if about['pymongo'] else ''}; medians of "
+            f"{about['rounds']} rounds; load average {about['load_average']:.0f} at the end. "
+            "DocumentDB's figures are of one pymongo client on two idle processors.")
 
 
-def publish(text):
-    path = TOP / "docs/PERFORMANCE.md"
-    old = path.read_text()
-    if BEGIN not in old or END not in old:
-        sys.exit(f"{path} has no place for the table")
-    path.write_text(old[:old.index(BEGIN)] + f"{BEGIN}\n\n{text}\n\n" + old[old.index(END):])
+def publish(rows, about):
+    short = {name: row for name, row in rows.items() if split(name)[1] in ("64", "pymongo")}
+    whole = [table(rows), streams_table(rows), about_text(about)]
+    for path, parts in ((TOP / "docs/PERFORMANCE.md", whole),
+                        (TOP / "README.md", [table(short), about_text(about)])):
+        old = path.read_text()
+        if BEGIN not in old or END not in old:
+            sys.exit(f"{path} has no place for the table")
+        text = "\n\n".join(filter(None, parts))
+        path.write_text(old[:old.index(BEGIN)] + f"{BEGIN}\n\n{text}\n\n" + old[old.index(END):])
 
 
 def arguments():
@@ -215,15 +341,26 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=float(env.get("BENCH_SECONDS", "2")))
     parser.add_argument("--python", default="/usr/bin/python3", help="an interpreter with pymongo")
     parser.add_argument("--work", help="directory for the data")
+    parser.add_argument("--only", default="", help="operations whose names have this word")
     parser.add_argument("--publish", action="store_true")
     options = parser.parse_args()
     options.build = str(pathlib.Path(options.build).resolve())
-    probe = subprocess.run([options.python, "-c", "import pymongo"], stderr=subprocess.DEVNULL,
-                           check=False) if shutil.which(options.python) else None
-    if not probe or probe.returncode:
+    options.pymongo = pymongo_of(options.python)
+    if not options.pymongo:
         say("bench/mongo.py: no pymongo (python3-pymongo); raw connections only")
         options.python = None
     return options
+
+
+def pymongo_of(python):
+    """The version, and whether it has its functions in C (python3-pymongo-ext)."""
+    if not shutil.which(python):
+        return None
+    code = ("import pymongo; print('pymongo', pymongo.version, "
+            "'with' if pymongo.has_c() else 'without', 'its C extension')")
+    done = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, check=False)
+    return None if done.returncode else done.stdout.strip()
 
 
 def main():
@@ -235,7 +372,7 @@ def main():
     try:
         frond.start()
         constant.start()
-        bench.raw(frond, "insert-many", 1, 0, 0, DOCS)
+        bench.prepare(frond)
         for n in range(options.rounds):
             say(f"round {n + 1} of {options.rounds}")
             bench.round(frond, constant)
@@ -245,14 +382,15 @@ def main():
         shutil.rmtree(work, ignore_errors=True)
     about = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
              "commit": sides.commit(TOP), "processors": os.cpu_count(), "rounds": options.rounds,
-             "seconds": options.seconds, "load_average": os.getloadavg()[0]}
-    text = f"{table(bench.rows)}\n\n{about_text(about)}"
-    print(text)
+             "seconds": options.seconds, "load_average": os.getloadavg()[0],
+             "pymongo": options.pymongo}
+    print("\n\n".join(filter(None, (table(bench.rows), streams_table(bench.rows),
+                                    about_text(about)))))
     out = RESULTS if options.publish else pathlib.Path(options.build) / "bench" / "results"
     out.mkdir(parents=True, exist_ok=True)
     (out / "mongo.json").write_text(json.dumps({"about": about, "rows": bench.rows}, indent=1) + "\n")
     if options.publish:
-        publish(text)
+        publish(bench.rows, about)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,10 @@
  *
  * OP: insert (documents from FIRST on), insert-many (1,000 in a request), find, update, ping. Finds
  * and updates go to the documents 0 to DOCS - 1 at random. SECONDS 0: once for each of DOCS.
+ *
+ * Of documents of some 90 bytes: insert-small (1,000 in a request); fill, which makes those of the
+ * collection that is asked by index (makes the index), find-group (all with one value, by the
+ * index), group-covered and group (a sum for each value, of fields that the index has, or not).
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -32,6 +36,7 @@ enum {
 	TURN_NS = 100000,
 	CONNECTIONS = 1024,
 	BATCH = 1000,
+	GROUPS = 90, /* values of the field that has an index */
 	PIDS = 64,
 	ANSWER_BYTES = 64 * 1024,
 	REQUEST_BYTES = 4 * 1024 * 1024,
@@ -67,8 +72,9 @@ struct op {
 	const char *name;
 	void (*make)(struct run *r, struct conn *c, struct bson_builder *b);
 	/* What the answer has to have. */
-	const char *member;
-	bool finds;
+	const char *member; /* as many as units */
+	const char *path;   /* of the last result that a cursor's first batch has */
+	bool many;          /* BATCH documents in a request */
 };
 
 /* ---- Requests ---- */
@@ -156,10 +162,121 @@ make_ping(struct run *r, struct conn *c, struct bson_builder *b)
 	bson_put_int32(b, STR("ping"), 1);
 }
 
+/* ---- Requests about small documents ---- */
+
+static void
+put_small(struct bson_builder *b, uint64_t i)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "name-%08" PRIu64, i);
+	bson_begin_document(b, STR(""));
+	bson_put_int64(b, STR("_id"), (int64_t)i);
+	bson_put_int32(b, STR("group"), (int32_t)(i % GROUPS));
+	bson_put_int32(b, STR("kind"), (int32_t)(i % GROUPS));
+	bson_put_int32(b, STR("number"), (int32_t)i);
+	bson_put_string(b, STR("name"), str_from_cstr(name));
+	bson_put_double(b, STR("price"), (double)i / 4);
+	bson_end(b);
+}
+
+static void
+put_smalls(struct run *r, struct conn *c, struct bson_builder *b, struct str collection)
+{
+	bson_put_string(b, STR("insert"), collection);
+	bson_begin_array(b, STR("documents"));
+	for (uint64_t i = 0; i < c->units; i++)
+		put_small(b, r->next++);
+	bson_end(b);
+}
+
+static void
+make_insert_small(struct run *r, struct conn *c, struct bson_builder *b)
+{
+	put_smalls(r, c, b, STR("small"));
+}
+
+static void
+make_fill(struct run *r, struct conn *c, struct bson_builder *b)
+{
+	put_smalls(r, c, b, STR("asked"));
+}
+
+static void
+make_index(struct run *r, struct conn *c, struct bson_builder *b)
+{
+	(void)r;
+	(void)c;
+	bson_put_string(b, STR("createIndexes"), STR("asked"));
+	bson_begin_array(b, STR("indexes"));
+	bson_begin_document(b, STR(""));
+	bson_begin_document(b, STR("key"));
+	bson_put_int32(b, STR("group"), 1);
+	bson_put_int32(b, STR("number"), 1);
+	bson_end(b);
+	bson_put_string(b, STR("name"), STR("group_1_number_1"));
+	bson_end(b);
+	bson_end(b);
+}
+
+static void
+make_find_group(struct run *r, struct conn *c, struct bson_builder *b)
+{
+	(void)c;
+	bson_put_string(b, STR("find"), STR("asked"));
+	bson_begin_document(b, STR("filter"));
+	bson_put_int32(b, STR("group"), (int32_t)rand_seq_below(&r->rand, GROUPS));
+	bson_end(b);
+	bson_put_int32(b, STR("batchSize"), BATCH);
+}
+
+/* {$group: {_id: KEY, sum: {$sum: VALUE}}} */
+static void
+put_group(struct bson_builder *b, const char *key, const char *value)
+{
+	bson_put_string(b, STR("aggregate"), STR("asked"));
+	bson_begin_array(b, STR("pipeline"));
+	bson_begin_document(b, STR(""));
+	bson_begin_document(b, STR("$group"));
+	bson_put_string(b, STR("_id"), str_from_cstr(key));
+	bson_begin_document(b, STR("sum"));
+	bson_put_string(b, STR("$sum"), str_from_cstr(value));
+	bson_end(b);
+	bson_end(b);
+	bson_end(b);
+	bson_end(b);
+	bson_begin_document(b, STR("cursor"));
+	bson_end(b);
+}
+
+static void
+make_group_covered(struct run *r, struct conn *c, struct bson_builder *b)
+{
+	(void)r;
+	(void)c;
+	put_group(b, "$group", "$number");
+}
+
+static void
+make_group(struct run *r, struct conn *c, struct bson_builder *b)
+{
+	(void)r;
+	(void)c;
+	put_group(b, "$kind", "$price");
+}
+
 static const struct op ops[] = {
-	{ "insert", make_insert, "n", false }, { "insert-many", make_insert, "n", false },
-	{ "find", make_find, NULL, true },     { "update", make_update, "n", false },
-	{ "ping", make_ping, NULL, false },
+	{ "insert", make_insert, "n", NULL, false },
+	{ "insert-many", make_insert, "n", NULL, true },
+	{ "find", make_find, NULL, "cursor.firstBatch.0._id", false },
+	{ "update", make_update, "n", NULL, false },
+	{ "ping", make_ping, NULL, NULL, false },
+	{ "insert-small", make_insert_small, "n", NULL, true },
+	{ "fill", make_fill, "n", NULL, true },
+	{ "index", make_index, NULL, NULL, false },
+	{ "find-group", make_find_group, NULL, "cursor.firstBatch.243._id", false },
+	{ "group-covered", make_group_covered, NULL, "cursor.firstBatch.89.sum", false },
+	{ "group", make_group, NULL, "cursor.firstBatch.89.sum", false },
 };
 
 /* ---- Messages ---- */
@@ -177,7 +294,7 @@ request_make(struct run *r, struct conn *c)
 	static const char head[HEADER_BYTES + 5];
 	struct bson_builder b;
 
-	c->units = strcmp(r->op->name, "insert-many") == 0 ? BATCH : 1;
+	c->units = r->op->many ? BATCH : 1;
 	if (c->units > r->left)
 		c->units = r->left;
 	if (!c->units)
@@ -225,8 +342,8 @@ answer_is_right(const struct run *r, const struct conn *c)
 	if (bson_check(body, NULL) != STATUS_OK || !bson_find(body, STR("ok"), &ok) ||
 	    bson_to_double(&ok) != 1)
 		return false;
-	if (r->op->finds)
-		return bson_find_path(body, STR("cursor.firstBatch.0._id"), &v);
+	if (r->op->path)
+		return bson_find_path(body, str_from_cstr(r->op->path), &v);
 	return !r->op->member || (bson_find(body, str_from_cstr(r->op->member), &v) &&
 				  bson_to_int64(&v, &n) && n == (int64_t)c->units);
 }
