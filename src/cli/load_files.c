@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/progress.h"
+
 static enum status
 file_take(struct load_files *l, struct input *in)
 {
@@ -62,17 +64,15 @@ load_files_run(struct load_files *l)
 	char *const *files = r->files_count ? r->files : only_standard;
 	int count = r->files_count ? r->files_count : 1;
 
+	struct progress progress;
+
+	progress_init(&progress, stderr, true, 0);
 	for (int i = 0; i < count; i++)
 		TRY(file_load(l, files[i]));
-	return STATUS_OK;
-}
-
-void
-load_files_report(const struct load_files *l, uint64_t elapsed_ms)
-{
-	if (!l->request->quiet)
+	if (!r->quiet)
 		printf("%llu lines loaded into %s in %.1f s\n", (unsigned long long)l->loaded,
-		       l->request->name, (double)elapsed_ms / 1000);
+		       r->name, (double)progress_elapsed_ms(&progress) / 1000);
+	return STATUS_OK;
 }
 
 bool

@@ -37,11 +37,11 @@ struct load_files {
 	uint64_t loaded; /* lines */
 };
 
-/* Gives all lines of all files away, and tells on standard error what has failed. */
+/*
+ * Gives all lines of all files away. Tells on standard error what has failed, or how much was
+ * loaded unless the request is quiet.
+ */
 MUST_USE enum status load_files_run(struct load_files *l);
-
-/* Tells how much was loaded, unless it is not to. */
-void load_files_report(const struct load_files *l, uint64_t elapsed_ms);
 
 /* True if the line describes a database; dumps write its first member first. */
 bool load_is_header(struct str line);

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "bson/json.h"
 #include "cli/load.h"
-#include "cli/progress.h"
 #include "doc/json_value.h"
 #include "model/plain/plain.h"
 
@@ -225,17 +224,6 @@ line_take(void *arg, const struct input_item *item)
 
 /* ---- The whole ---- */
 
-static enum status
-load_all(struct plain_load *l)
-{
-	struct progress progress;
-
-	progress_init(&progress, stderr, true, 0);
-	TRY(load_files_run(&l->files));
-	load_files_report(&l->files, progress_elapsed_ms(&progress));
-	return STATUS_OK;
-}
-
 int
 load_plain(const struct load_request *request)
 {
@@ -254,7 +242,7 @@ load_plain(const struct load_request *request)
 	if (status == STATUS_OK)
 		status = cli_open_store(request->store_url, &kv, &l.store);
 	if (status == STATUS_OK)
-		status = load_all(&l);
+		status = load_files_run(&l.files);
 	catalog_db_unref(l.db);
 	kv_close(l.store);
 	arena_free(l.arena);

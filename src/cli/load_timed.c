@@ -278,18 +278,6 @@ history_begin(struct timed_load *l)
 	return status;
 }
 
-static enum status
-load_all(struct timed_load *l)
-{
-	struct progress progress;
-
-	progress_init(&progress, stderr, true, 0);
-	TRY(load_files_run(&l->files));
-	TRY(history_begin(l));
-	load_files_report(&l->files, progress_elapsed_ms(&progress));
-	return STATUS_OK;
-}
-
 int
 load_timed(const struct load_request *request)
 {
@@ -307,7 +295,9 @@ load_timed(const struct load_request *request)
 	if (status == STATUS_OK)
 		status = cli_open_store(request->store_url, &kv, &l.store);
 	if (status == STATUS_OK)
-		status = load_all(&l);
+		status = load_files_run(&l.files);
+	if (status == STATUS_OK)
+		status = history_begin(&l);
 	kv_close(l.store);
 	arena_free(l.arena);
 	buf_release(&l.text);
