@@ -38,14 +38,15 @@ enum mql_expr_fault {
 struct mql_expr_op {
 	const char *name; /* "$add" */
 
-	/* How many arguments; `most` -1: any number. One that is no array is the only one. */
+	/* How many arguments; `most` -1: any number. {$op: x} without an array has one, x. */
 	int least, most;
 
 	/*
-	 * With names there is one argument, an object of those members: a list that NULL
-	 * ends. run() gets their values in this order, MQL_MISSING for those that are left
-	 * out. `required` has a bit for each that must not be. `codes` are MongoDB's
-	 * numbers for the faults; where its texts are others, fault() fails.
+	 * The names of members, and NULL behind them: the operator has one argument, an object of
+	 * those members. run() gets their values in this order, MQL_MISSING for a member that is
+	 * left out. `required` has a bit for each member that must be there. `codes` are MongoDB's
+	 * numbers for the faults. fault() is set where MongoDB's texts are special: it fails with
+	 * them.
 	 */
 	const char *const *names;
 	unsigned required;

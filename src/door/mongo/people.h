@@ -1,6 +1,7 @@
 /*
- * The people of the store, as commands read and change them. They are documents of `_users`, which
- * another door writes, so the program gives these functions to this one.
+ * The people of the store, as commands read and change them. They are documents of the database
+ * `_users`. Only CouchDB's door knows how to write these, and doors do not include each other: so
+ * the program passes CouchDB's functions to this door when it starts.
  *
  * Threading: from any fiber.
  */

@@ -176,8 +176,8 @@ check_rights(struct call *c)
 }
 
 /*
- * Runs the command. Whatever it computes ends when somebody ends the operation, nobody is there
- * for its answer, or it has had its time.
+ * Runs the command. It is stopped when somebody kills the operation, when the client has closed
+ * its connection, or when its maxTimeMS is over.
  */
 static enum status
 run_handler(struct call *c)

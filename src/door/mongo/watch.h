@@ -3,8 +3,8 @@
  * logs of the collections (model/plain). A stream is a cursor that does not end: it keeps the place
  * behind the last event that was given, and a getMore that finds nothing waits.
  *
- * A place is a Sequence. What a client is told as a resume token is the Sequence of the event, when
- * it was told, and whether the stream has ended behind it.
+ * A place is a Sequence. A resume token has the Sequence of the event, the time at which the client
+ * got the token, and whether the stream has ended behind the event.
  *
  * Threading: a stream belongs to the command that has taken its cursor.
  */
@@ -22,7 +22,7 @@ enum {
 	WATCH_KEYS = 64,          /* that a stream waits for; with more it looks again soon */
 	WATCH_LOOK_MS = 200,      /* between two looks of such a one */
 	WATCH_AWAIT_MS = 1000,    /* that a getMore waits, unless the client says otherwise */
-	/* A place that was told no longer ago than that has lost no event behind it. */
+	/* Events are kept for a day. Of those behind a younger token than this none is cleared. */
 	WATCH_SURE_MS = 23 * 60 * 60 * 1000,
 };
 

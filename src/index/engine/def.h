@@ -276,7 +276,7 @@ void index_key_def(struct buf *key, const struct catalog_db *db, uint64_t number
 void index_key_build(struct buf *key, const struct catalog_db *db, uint64_t number);
 /*
  * (P, INDEXES, "build", number, 16, b"id"): a mark that the document's writer has made its entries
- * in a BSON index that is being built. `id` empty: what all of them begin with.
+ * in a BSON index that is being built. With an empty `id`, the prefix of all marks of the index.
  */
 void index_key_mark(struct buf *key, const struct catalog_db *db, uint64_t number, struct str id);
 

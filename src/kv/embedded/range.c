@@ -407,8 +407,8 @@ range_go_through(struct range_job *job)
 }
 
 /*
- * Reads the last pair of a range. A lookup has been in vain before, since the range has several. A
- * transaction that looks for more such pairs moves one iterator from range to range.
+ * Reads the last pair of a range that is known to have several, so that a lookup of a single key
+ * would not find it. The transaction keeps the iterator, and moves it to the next such range.
  */
 static void
 range_find_last(struct range_job *job)
