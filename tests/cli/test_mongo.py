@@ -73,13 +73,13 @@ def hello_is_that_of_the_only_member_of_a_replica_set(cwd):
                                          "maxBsonObjectSize", "maxMessageSizeBytes",
                                          "maxWriteBatchSize", "logicalSessionTimeoutMinutes",
                                          "helloOk", "readOnly", "ok")],
-              ["frond", [address], address, address, True, False, 0, 21, 16777216, 48000000,
+              ["frond", [address], address, address, True, False, 0, 25, 16777216, 48000000,
                100000, 30, True, False, 1.0])
         old = c({"isMaster": 1})
         equal(old["ismaster"], True)
         equal(old["connectionId"], answer["connectionId"])
         flags, _, old = c.hello_by_query({"ismaster": 1})
-        equal((flags, old["ismaster"], old["maxWireVersion"]), (8, True, 21))
+        equal((flags, old["ismaster"], old["maxWireVersion"]), (8, True, 25))
         _, _, answer = c.hello_by_query({"find": "c"})
         equal((answer["ok"], answer["code"], answer["codeName"]),
               (0.0, 352, "UnsupportedOpQueryCommand"))
@@ -228,14 +228,14 @@ def the_server_says_what_it_is(cwd):
     with Mongo(cwd) as server, server.client() as c:
         equal(c({"ping": 1}), {"ok": 1.0})
         build = c({"buildInfo": 1})
-        equal((build["version"], build["versionArray"], build["bits"]), ("7.0.0", [7, 0, 0, 0], 64))
+        equal((build["version"], build["versionArray"], build["bits"]), ("8.0.0", [8, 0, 0, 0], 64))
         status = c({"serverStatus": 1})
         equal(status["connections"]["current"], 1)
         assert status["network"]["numRequests"] >= 3, status
         assert status["mem"]["resident"] > 0, status
         assert c({"hostInfo": 1})["system"]["numCores"] > 0
         equal(c({"getParameter": 1, "featureCompatibilityVersion": 1})["featureCompatibilityVersion"],
-              {"version": "7.0"})
+              {"version": "8.0"})
         equal(c({"getParameter": "*"})["authenticationMechanisms"], ["SCRAM-SHA-256", "PLAIN"])
         host, port = c.socket.getsockname()
         equal(c({"whatsmyuri": 1})["you"], f"{host}:{port}")

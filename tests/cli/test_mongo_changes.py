@@ -176,6 +176,26 @@ def a_transaction_is_told_when_it_is_committed(cwd):
 
 
 @test
+def a_transaction_wakes_the_streams_of_all_its_collections(cwd):
+    with Mongo(cwd) as server, server.client() as c, server.client(timeout=60) as waiting:
+        for collection in ("a", "b"):
+            c({"create": collection}, "d")
+        stream = Stream(waiting, "b")
+        events = []
+        # Were it not woken, the answer would come after the socket's patience.
+        thread = threading.Thread(target=lambda: events.extend(stream.more(wait=100000)))
+        thread.start()
+        more = {"lsid": {"id": bytes(16)}, "txnNumber": Int64(1), "autocommit": False}
+        c({"insert": "a", "documents": [{"_id": 1}], **more, "startTransaction": True}, "d")
+        c({"insert": "b", "documents": [{"_id": 2}], **more}, "d")
+        while not any("getMore" in op.get("command", {}) for op in c({"currentOp": 1})["inprog"]):
+            pass
+        c({"commitTransaction": 1, **more})
+        thread.join()
+        equal(kinds(events), [("insert", 2)])
+
+
+@test
 def a_stream_ends_with_its_collection(cwd):
     with Mongo(cwd) as server, server.client() as c:
         insert(c, {"_id": 1})

@@ -31,7 +31,7 @@ def a_driver_connects_as_to_one_server_and_as_to_a_replica_set(cwd):
     with Mongo(cwd) as server:
         with server.client() as client:
             equal(client.admin.command("ping")["ok"], 1.0)
-            equal(client.server_info()["version"], "7.0.0")
+            equal(client.server_info()["version"], "8.0.0")
         with server.client(replicaSet="frond") as client:
             equal(client.admin.command("ping")["ok"], 1.0)
             equal(client.primary, ("127.0.0.1", server.port))

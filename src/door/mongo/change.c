@@ -4,6 +4,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/validate.h"
 #include "loop/step.h"
+#include "mql/sort.h"
 
 enum {
 	/* MongoDB's number for an update that makes a document too large. */
@@ -125,6 +126,54 @@ struct str
 change_place(const struct change *ch)
 {
 	return plan_walk_place(&ch->walk);
+}
+
+/* ---- One document in an order ---- */
+
+static enum status
+comes_first(struct change *ch, const struct mql_sort_by *by, struct str doc, struct str best,
+	    bool *ret)
+{
+	struct mql_sort_key *left, *right;
+
+	TRY(mql_sort_key_of(by, &ch->mql, doc, &left));
+	TRY(mql_sort_key_of(by, &ch->mql, best, &right));
+	*ret = mql_sort_key_compare(by, left, right, ch->mql.texts) < 0;
+	return STATUS_OK;
+}
+
+enum status
+change_find_first(struct change *ch, struct str sort, struct buf *best, int64_t *ret_position)
+{
+	struct call *c = ch->call;
+	struct mql_sort_by *by = NULL;
+	enum status status;
+	int64_t position;
+	struct str doc;
+
+	buf_clear(best);
+	if (sort.len && !bson_is_empty(sort)) {
+		TRY(data_mql_status(c, &ch->mql, mql_sort_by_compile(&ch->mql, sort, &by)));
+		ch->mark = arena_mark(c->arena);
+	}
+	while ((status = change_next(ch, &doc, &position)) == STATUS_OK) {
+		bool first = true;
+
+		if (!doc.len)
+			continue;
+		if (best->len)
+			TRY(data_mql_status(c, &ch->mql,
+					    comes_first(ch, by, doc, buf_str(best), &first)));
+		if (first) {
+			buf_clear(best);
+			buf_append_str(best, doc);
+			TRY(buf_status(best));
+			*ret_position = position;
+		}
+		if (!by)
+			return STATUS_OK;
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* ---- What is done ---- */

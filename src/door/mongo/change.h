@@ -73,6 +73,12 @@ void change_end(struct change *ch); /* also one that is all zero */
  */
 MUST_USE enum status change_next(struct change *ch, struct str *ret, int64_t *ret_position);
 struct str change_place(const struct change *ch);
+/*
+ * Instead of it: the first document that matches in an order (an empty one: in that of the walk), a
+ * copy in `best`, which is empty if there is none.
+ */
+MUST_USE enum status change_find_first(struct change *ch, struct str sort, struct buf *best,
+				       int64_t *ret_position);
 
 /* Updates a document that was found. `*ret`: as it is now; the same if nothing has changed. */
 MUST_USE enum status change_update(struct change *ch, struct str doc, int64_t position,

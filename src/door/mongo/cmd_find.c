@@ -485,6 +485,15 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 	return STATUS_OK;
 }
 
+/* A cursor is its maker's; that of a bulkWrite is read by people who may read nothing of admin. */
+static enum status
+check_cursor_rights(struct call *c)
+{
+	if (str_eq(c->db, STR("admin")) && str_eq(c->collection, STR(BULK_CURSOR_NAME)))
+		return STATUS_OK;
+	return call_check_rights(c, c->db, RIGHT_READ);
+}
+
 /* A cursor of a transaction is read in it, and others are not. */
 static bool
 is_of_transaction(const struct call *c, const struct cursor *cursor)
@@ -510,6 +519,7 @@ mongo_run_get_more(struct call *c)
 			"'long'",
 			bson_type_name(c->first.type));
 	c->collection = call_text(c, MORE_COLLECTION);
+	TRY(check_cursor_rights(c));
 	TRY(data_ns(c, &ns));
 	cursor = cursor_take(c->mongo, id, ns, c->client->user_name);
 	if (!cursor)
@@ -568,6 +578,7 @@ mongo_run_kill_cursors(struct call *c)
 		return call_fail(c, MONGO_BAD_VALUE, "collection name has invalid type %s",
 				 bson_type_name(c->first.type));
 	c->collection = c->first.text;
+	TRY(check_cursor_rights(c));
 	TRY(data_ns(c, &ns));
 	for (bson_iter_begin(&i, ids); bson_iter_read(&i, &e); at++)
 		killed[at] = bson_to_int64(&e.value, &id) &&

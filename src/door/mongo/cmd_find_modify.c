@@ -6,7 +6,6 @@
 #include "door/mongo/run.h"
 #include "door/mongo/validate.h"
 #include "mql/project.h"
-#include "mql/sort.h"
 
 enum {
 	MODIFY_QUERY,
@@ -108,61 +107,6 @@ modify_read(struct call *c, struct modify *m)
 	return STATUS_OK;
 }
 
-/* ---- Choosing the document ---- */
-
-static enum status
-comes_first(struct change *ch, const struct mql_sort_by *by, struct str doc, struct str best,
-	    bool *ret)
-{
-	struct mql_sort_key *left, *right;
-
-	TRY(mql_sort_key_of(by, &ch->mql, doc, &left));
-	TRY(mql_sort_key_of(by, &ch->mql, best, &right));
-	*ret = mql_sort_key_compare(by, left, right, ch->mql.texts) < 0;
-	return STATUS_OK;
-}
-
-static enum status
-keep_best(struct modify *m, struct str doc)
-{
-	buf_clear(&m->best);
-	buf_append_str(&m->best, doc);
-	return buf_status(&m->best);
-}
-
-/* The first document in the order that is asked for, in `m->best`; empty if there is none. */
-static enum status
-modify_find(struct modify *m, struct change *ch, int64_t *ret_position)
-{
-	struct call *c = m->call;
-	struct mql_sort_by *by = NULL;
-	enum status status;
-	int64_t position;
-	struct str doc;
-
-	buf_clear(&m->best);
-	if (m->sort.ptr) {
-		TRY(data_mql_status(c, &ch->mql, mql_sort_by_compile(&ch->mql, m->sort, &by)));
-		ch->mark = arena_mark(c->arena);
-	}
-	while ((status = change_next(ch, &doc, &position)) == STATUS_OK) {
-		bool first = true;
-
-		if (!doc.len)
-			continue;
-		if (m->best.len)
-			TRY(data_mql_status(c, &ch->mql,
-					    comes_first(ch, by, doc, buf_str(&m->best), &first)));
-		if (first) {
-			TRY(keep_best(m, doc));
-			*ret_position = position;
-		}
-		if (!by)
-			return STATUS_OK;
-	}
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
 /* ---- Changing it ---- */
 
 static enum status
@@ -244,7 +188,7 @@ modify_do(struct modify *m, struct change *ch)
 {
 	int64_t position = -1;
 
-	TRY(modify_find(m, ch, &position));
+	TRY(change_find_first(ch, m->sort, &m->best, &position));
 	if (m->best.len)
 		TRY(modify_found(m, ch, position));
 	else if (m->ask.upsert)

@@ -38,9 +38,9 @@ mongo_run_whatsmyuri(struct call *c)
 static void
 put_version_array(struct call *c)
 {
-	static const int32_t parts[] = { 7, 0, 0, 0 };
+	static const int32_t parts[] = { 8, 0, 0, 0 };
 
-	_Static_assert(sizeof(MONGO_VERSION) == sizeof("7.0.0"), "the same version");
+	_Static_assert(sizeof(MONGO_VERSION) == sizeof("8.0.0"), "the same version");
 	bson_begin_array(c->reply, STR("versionArray"));
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		bson_put_int32(c->reply, STR(""), parts[i]);
@@ -196,7 +196,7 @@ put_parameter(struct call *c, size_t i)
 	switch (i) {
 	case 0:
 		bson_begin_document(c->reply, STR("featureCompatibilityVersion"));
-		bson_put_string(c->reply, STR("version"), STR("7.0"));
+		bson_put_string(c->reply, STR("version"), STR("8.0"));
 		bson_end(c->reply);
 		break;
 	case 1:

@@ -17,8 +17,8 @@ const struct arg args_insert[] = {
 	{ NULL, 0 },
 };
 
-static enum status
-insert_one(struct writing *w, struct str given, size_t *bytes)
+enum status
+writing_insert(struct writing *w, struct str given, size_t *bytes)
 {
 	struct call *c = w->call;
 	struct plain_doc one = w->staged;
@@ -46,6 +46,12 @@ insert_one(struct writing *w, struct str given, size_t *bytes)
 	return writing_settle(w, status);
 }
 
+bool
+writing_insert_is_large(struct str given)
+{
+	return given.len > PLAIN_AHEAD_BYTES - INSERT_ID_ROOM;
+}
+
 static enum status
 insert_page(struct kv_tx *tx, void *arg)
 {
@@ -70,11 +76,11 @@ insert_page(struct kv_tx *tx, void *arg)
 			continue;
 		}
 		/* A large one has a transaction of its own, for which it is staged. */
-		if (doc.len > PLAIN_AHEAD_BYTES - INSERT_ID_ROOM && (docs || !w->is_staged)) {
+		if (writing_insert_is_large(doc) && (docs || !w->is_staged)) {
 			w->now.list = before;
 			break;
 		}
-		TRY(insert_one(w, doc, &bytes));
+		TRY(writing_insert(w, doc, &bytes));
 		w->now.index++;
 		if (w->now.ends || w->is_staged)
 			break;
@@ -90,19 +96,16 @@ make_collection(struct kv_tx *tx, void *arg)
 	return data_begin(&w->data, tx);
 }
 
-/* Writes the next document ahead if it is large. Its collection has to be there then. */
-static enum status
-insert_stage(struct writing *w)
+enum status
+writing_insert_stage(struct writing *w, struct str given, const struct data_list *behind)
 {
 	struct call *c = w->call;
-	struct data_list list = w->done.list;
-	struct str given, doc;
 	enum status status;
+	struct str doc;
 
-	if (!data_list_next(&list, &given) || given.len <= PLAIN_AHEAD_BYTES - INSERT_ID_ROOM)
-		return STATUS_OK;
 	if (c->in_transaction)
 		return txn_refuse_large(c);
+	/* Its collection has to be there then. */
 	TRY(call_run(c, make_collection, w));
 	status = data_document(c, given, &doc);
 	if (status == STATUS_OK)
@@ -114,10 +117,22 @@ insert_stage(struct writing *w)
 	}
 	w->now = w->done;
 	TRY(writing_settle(w, status));
-	w->now.list = list;
+	w->now.list = *behind;
 	w->now.index++;
 	writing_keep(w);
 	return STATUS_OK;
+}
+
+/* Writes the next document ahead if it is large. */
+static enum status
+insert_stage(struct writing *w)
+{
+	struct data_list list = w->done.list;
+	struct str given;
+
+	if (!data_list_next(&list, &given) || !writing_insert_is_large(given))
+		return STATUS_OK;
+	return writing_insert_stage(w, given, &list);
 }
 
 enum status

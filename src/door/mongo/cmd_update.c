@@ -1,21 +1,10 @@
 /* update and delete: statements that change the documents that a filter finds. */
-#include "door/mongo/change.h"
+#include "door/mongo/update.h"
+
 #include "door/mongo/commands.h"
-#include "door/mongo/write.h"
 
 const struct arg args_delete[] = WRITE_ARGS("deletes");
 const struct arg args_update[] = WRITE_ARGS("updates");
-
-struct statement {
-	struct change_ask ask;
-	struct bson_value update, hint, array_filters, constants;
-	bool many;
-};
-
-struct updating {
-	struct writing w;
-	struct change_staged staged;
-};
 
 /* ---- Statements ---- */
 
@@ -121,6 +110,12 @@ read_update_member(struct call *c, const struct bson_element *e, struct statemen
 		return read_bool(c, e, &s->many);
 	if (str_eq(e->name, STR("upsert")))
 		return read_bool(c, e, &s->ask.upsert);
+	if (str_eq(e->name, STR("sort"))) {
+		if (e->value.type != BSON_DOCUMENT)
+			return member_wrong_type(c, e->name, &e->value, "object");
+		s->sort = e->value.text;
+		return STATUS_OK;
+	}
 	if (str_eq(e->name, STR("arrayFilters"))) {
 		if (e->value.type != BSON_ARRAY)
 			return member_wrong_type(c, e->name, &e->value, "array");
@@ -179,9 +174,8 @@ note_update(struct writing *w, const struct bson_value *upserted)
 	return retry_note(&w->retry, w->now.index, buf_str(&made));
 }
 
-/* Counts a statement that was done by an earlier request. */
-static void
-count_known(struct writing *w, struct str known)
+void
+update_count_known(struct writing *w, struct str known)
 {
 	struct bson_value v;
 
@@ -268,39 +262,71 @@ do_upsert(struct writing *w, struct change *ch)
 	return note_update(w, &id);
 }
 
-/* `*ret_more`: it goes on in another transaction. `*ret_alone`: it wants one of its own. */
+/* Changes the first document in the order that the statement asks for. */
 static enum status
-do_statement(struct updating *u, struct str bytes, bool *ret_more, bool *ret_alone)
+do_first(struct updating *u, struct change *ch, struct str sort)
+{
+	struct buf AUTO(buf_release) best = BUF_INIT(BSON_MOST_BYTES);
+	int64_t position = -1;
+
+	TRY(change_find_first(ch, sort, &best, &position));
+	if (!best.len)
+		return STATUS_OK;
+	u->w.now.found = true;
+	return do_document(&u->w, ch, buf_str(&best), position);
+}
+
+static enum status
+check_kind(struct call *c, const struct statement *s, const struct change *ch)
+{
+	if (s->many && ch->update && mql_update_is_replacement(ch->update))
+		return call_fail(c, MONGO_FAILED_TO_PARSE,
+				 "multi update is not supported for replacement-style update");
+	if (s->many && s->sort.len)
+		return call_fail(c, MONGO_FAILED_TO_PARSE, "Cannot specify sort with multi=true");
+	return STATUS_OK;
+}
+
+enum status
+update_do(struct updating *u, struct statement *s, bool *ret_more, bool *ret_alone)
 {
 	struct writing *w = &u->w;
 	struct call *c = w->call;
 	struct change ch = { 0 };
-	struct statement s;
 	enum status status;
 	struct str known;
 
-	TRY(read_statement(c, bytes, strcmp(c->command->name, "delete") == 0, &s));
-	TRY(check_number(w, &s));
-	s.ask.let = call_text(c, WRITE_LET);
-	s.ask.many = s.many;
+	TRY(check_number(w, s));
+	s->ask.let = call_text(c, WRITE_LET);
+	s->ask.many = s->many;
 	if (retry_find(&w->retry, w->now.index, &known)) {
-		count_known(w, known);
+		update_count_known(w, known);
 		return STATUS_OK;
 	}
 	/* One that may be too much for a transaction has all of one, so that it is atomic. */
-	*ret_alone = s.many && w->docs;
+	*ret_alone = s->many && w->docs;
 	if (*ret_alone)
 		return STATUS_OK;
-	status = change_begin(&ch, c, &w->data, &s.ask, &u->staged, buf_str(&w->place_now));
-	if (status == STATUS_OK && s.many && ch.update && mql_update_is_replacement(ch.update))
-		status = call_fail(c, MONGO_FAILED_TO_PARSE,
-				   "multi update is not supported for replacement-style update");
+	status = change_begin(&ch, c, &w->data, &s->ask, &u->staged, buf_str(&w->place_now));
 	if (status == STATUS_OK)
-		status = do_documents(u, &ch, s.many, ret_more);
-	if (status == STATUS_OK && !w->now.found && !*ret_more && s.ask.upsert)
+		status = check_kind(c, s, &ch);
+	if (status == STATUS_OK)
+		status = s->sort.len ? do_first(u, &ch, s->sort)
+				     : do_documents(u, &ch, s->many, ret_more);
+	if (status == STATUS_OK && !w->now.found && !*ret_more && s->ask.upsert)
 		status = do_upsert(w, &ch);
 	change_end(&ch);
 	return status;
+}
+
+static enum status
+do_statement(struct updating *u, struct str bytes, bool *ret_more, bool *ret_alone)
+{
+	struct call *c = u->w.call;
+	struct statement s;
+
+	TRY(read_statement(c, bytes, strcmp(c->command->name, "delete") == 0, &s));
+	return update_do(u, &s, ret_more, ret_alone);
 }
 
 /* What a statement that failed has counted does not count: MongoDB's does not, either. */
@@ -349,9 +375,8 @@ update_page(struct kv_tx *tx, void *arg)
 	return retry_end(&w->retry, tx);
 }
 
-/* What was written ahead belongs to a transaction that has committed. */
-static enum status
-forget_staged(struct writing *w)
+enum status
+update_forget_staged(struct writing *w)
 {
 	struct updating *u = (struct updating *)w;
 
@@ -380,7 +405,7 @@ run_statements(struct call *c, bool creates)
 	enum status status = writing_begin(&u.w, c, creates);
 
 	if (status == STATUS_OK)
-		status = writing_run(&u.w, update_page, forget_staged);
+		status = writing_run(&u.w, update_page, update_forget_staged);
 	return writing_answer(&u.w, status);
 }
 

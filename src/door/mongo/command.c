@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "door/mongo/client.h"
+#include "door/mongo/data.h"
 
 enum {
 	DB_NAME_BYTES = 63,
@@ -302,6 +304,34 @@ check_session(struct call *c)
 	return STATUS_OK;
 }
 
+static bool
+collection_name_is_sound(struct str db, struct str name)
+{
+	return name.len && name.ptr[0] != '.' && !memchr(name.ptr, '\0', name.len) &&
+	       !memchr(name.ptr, '$', name.len) && db.len + 1 + name.len <= NS_BYTES;
+}
+
+enum status
+call_check_ns(struct call *c, struct str ns)
+{
+	struct str name = ns;
+	struct str db = str_cut(&name, '.');
+
+	if (db_name_is_sound(db) && collection_name_is_sound(db, name) && ns.len <= DATA_NS_BYTES)
+		return STATUS_OK;
+	return call_fail(c, MONGO_INVALID_NAMESPACE, "Invalid namespace specified '%.*s'",
+			 (int)(ns.len < NS_BYTES ? ns.len : NS_BYTES), ns.ptr);
+}
+
+enum status
+call_check_rights(struct call *c, struct str db, unsigned needs)
+{
+	if (rights_on(&c->client->rights, db) & needs)
+		return STATUS_OK;
+	return call_fail(c, MONGO_UNAUTHORIZED, "not authorized on %.*s to execute command %s",
+			 STR_ARG(db), c->command->name);
+}
+
 enum status
 call_read_collection(struct call *c)
 {
@@ -310,8 +340,7 @@ call_read_collection(struct call *c)
 	if (c->first.type != BSON_STRING)
 		return call_fail(c, MONGO_BAD_VALUE, "collection name has invalid type %s",
 				 bson_type_name(c->first.type));
-	if (!name.len || name.ptr[0] == '.' || memchr(name.ptr, '\0', name.len) ||
-	    memchr(name.ptr, '$', name.len) || c->db.len + 1 + name.len > NS_BYTES)
+	if (!collection_name_is_sound(c->db, name))
 		return call_fail(c, MONGO_INVALID_NAMESPACE,
 				 "Invalid namespace specified '%.*s.%.*s'", STR_ARG(c->db),
 				 (int)(name.len < NS_BYTES ? name.len : NS_BYTES), name.ptr);

@@ -136,6 +136,11 @@ MUST_USE enum status api_check(struct call *c);
 /* Reads c->collection from the command's own member, as COMMAND_COLLECTION does. */
 MUST_USE enum status call_read_collection(struct call *c);
 
+/* Checks a whole name, "db.collection". */
+MUST_USE enum status call_check_ns(struct call *c, struct str ns);
+/* Fails for one who has none of these rights on the database. */
+MUST_USE enum status call_check_rights(struct call *c, struct str db, unsigned needs);
+
 /* True for a member that any command may have. */
 bool command_is_generic(struct str name);
 

@@ -75,6 +75,11 @@ enum status mongo_run_kill_op(struct call *c);
 extern const struct arg args_insert[];
 enum status mongo_run_insert(struct call *c);
 
+/* cmd_bulk.c */
+#define BULK_CURSOR_NAME "$cmd.bulkWrite" /* the collection that its cursors are said to be of */
+extern const struct arg args_bulk_write[];
+enum status mongo_run_bulk_write(struct call *c);
+
 /* cmd_distinct.c */
 extern const struct arg args_distinct[];
 enum status mongo_run_distinct(struct call *c);

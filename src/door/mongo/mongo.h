@@ -26,11 +26,11 @@ enum {
 	MONGO_SESSION_MINUTES = 30,              /* logicalSessionTimeoutMinutes */
 	MONGO_ROLES_MS = 1000,   /* how old what is known of a person's roles may be */
 	MONGO_HOST_BYTES = 300,  /* of an address that clients are told */
-	MONGO_WIRE_VERSION = 21, /* of 7.0 */
+	MONGO_WIRE_VERSION = 25, /* of 8.0 */
 };
 
 /* What clients take this server for: they choose by it what they send. */
-#define MONGO_VERSION "7.0.0"
+#define MONGO_VERSION "8.0.0"
 
 struct mongo;
 

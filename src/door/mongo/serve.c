@@ -168,11 +168,7 @@ check_rights(struct call *c)
 	if (command->flags & COMMAND_ADMIN_DB && !str_eq(c->db, STR("admin")))
 		return call_fail(c, MONGO_UNAUTHORIZED,
 				 "%s may only be run against the admin database.", command->name);
-	if (command->needs && !(rights_on(&c->client->rights, c->db) & command->needs))
-		return call_fail(c, MONGO_UNAUTHORIZED,
-				 "not authorized on %.*s to execute command %s", STR_ARG(c->db),
-				 command->name);
-	return STATUS_OK;
+	return command->needs ? call_check_rights(c, c->db, command->needs) : STATUS_OK;
 }
 
 /*

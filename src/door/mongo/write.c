@@ -31,22 +31,29 @@ count_statements(struct call *c)
 }
 
 enum status
-writing_begin(struct writing *w, struct call *c, bool creates)
+writing_init(struct writing *w, struct call *c)
 {
-	struct str ns;
-
 	*w = (struct writing){ .call = c, .ordered = call_bool(c, WRITE_ORDERED, true) };
 	buf_init(&w->errors, WRITE_ERROR_BYTES);
 	buf_init(&w->upserted, WRITE_ERROR_BYTES);
 	buf_init(&w->place, WRITE_PLACE_BYTES);
 	buf_init(&w->place_now, WRITE_PLACE_BYTES);
 	TRY(data_check_concern(c));
-	TRY(validate_check_bypass(c, c->db));
 	TRY(count_statements(c));
 	TRY(retry_init(&w->retry, c));
+	data_list_begin(&w->done.list, &c->args[WRITE_STATEMENTS]);
+	return STATUS_OK;
+}
+
+enum status
+writing_begin(struct writing *w, struct call *c, bool creates)
+{
+	struct str ns;
+
+	TRY(writing_init(w, c));
+	TRY(validate_check_bypass(c, c->db));
 	TRY(data_ns(c, &ns));
 	data_init(&w->data, c, ns, creates);
-	data_list_begin(&w->done.list, &c->args[WRITE_STATEMENTS]);
 	return STATUS_OK;
 }
 
@@ -140,7 +147,9 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 	w->call->spoils = true;
 	bson_builder_init(&b, &w->errors);
 	bson_begin(&b);
-	bson_put_int32(&b, STR("index"), (int32_t)w->now.index);
+	if (w->items)
+		bson_put_double(&b, STR("ok"), 0);
+	bson_put_int32(&b, w->items ? STR("idx") : STR("index"), (int32_t)w->now.index);
 	bson_put_int32(&b, STR("code"), code);
 	if (id) {
 		bson_begin_document(&b, STR("keyPattern"));
@@ -155,6 +164,10 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 	if (code == MONGO_DOCUMENT_VALIDATION && w->call->err_info.ptr)
 		bson_put_document(&b, STR("errInfo"), w->call->err_info);
 	bson_put_string(&b, STR("errmsg"), str_from_cstr(text));
+	if (w->items)
+		bson_put_int32(&b, STR("n"), 0);
+	if (w->items && w->item_updates)
+		bson_put_int32(&b, STR("nModified"), 0);
 	bson_end(&b);
 	w->now.errors_len = w->errors.len;
 	return buf_status(&w->errors);

@@ -51,12 +51,18 @@ struct progress {
 	bool ends;
 	bool resumes; /* the first statement that is left was begun: go on at the place */
 	bool found;   /* it has found a document */
+	/* Of bulkWrite, by kinds of statements: `matched` and `modified` are of the present one. */
+	struct {
+		uint64_t inserted, matched, modified, upserted, deleted;
+	} totals;
 };
 
 struct writing {
 	struct call *call;
 	struct data data;
 	bool ordered;
+	bool items;          /* bulkWrite: `errors` has a document for each statement */
+	bool item_updates;   /* the present one is an update */
 	struct buf errors;   /* documents of `writeErrors`, one behind the other */
 	struct buf upserted; /* likewise */
 	struct progress done;
@@ -73,7 +79,11 @@ struct writing {
 	uint64_t began_ns;
 };
 
-/* Reads what all writing commands have. writing_end() also after a failure. */
+/*
+ * Reads what all writing commands have. writing_end() also after a failure. writing_init() leaves
+ * the collection and who may bypass its validator to the caller.
+ */
+MUST_USE enum status writing_init(struct writing *w, struct call *c);
 MUST_USE enum status writing_begin(struct writing *w, struct call *c, bool creates);
 void writing_end(struct writing *w);
 
@@ -100,6 +110,19 @@ MUST_USE enum status writing_settle(struct writing *w, enum status status);
 MUST_USE enum status writing_note_duplicate(struct writing *w, const struct bson_value *id);
 /* Notes the `_id` of a document that an update has added. */
 void writing_note_upserted(struct writing *w, const struct bson_value *id);
+
+/* ---- Inserts (cmd_insert.c) ---- */
+
+/* Adds a document that was given. `*bytes` grows by its length. */
+MUST_USE enum status writing_insert(struct writing *w, struct str given, size_t *bytes);
+/* True if it has to be written ahead, and has a transaction of its own then. */
+bool writing_insert_is_large(struct str given);
+/*
+ * Writes a large document ahead, before its transaction. One that cannot be written is noted as the
+ * statement's failure, and its statement is passed over: what is left is `behind`.
+ */
+MUST_USE enum status writing_insert_stage(struct writing *w, struct str given,
+					  const struct data_list *behind);
 
 /* Writes the answer, unless the command has failed, and ends. Gives `status`. */
 MUST_USE enum status writing_answer(struct writing *w, enum status status);

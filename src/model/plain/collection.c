@@ -205,6 +205,9 @@ enum status
 plain_write_begin(struct plain *p)
 {
 	TRY(catalog_db_check_writable(p->db, p->err));
-	/* Once is enough, and the first event comes with it. */
-	return p->events ? STATUS_OK : plain_changed_write(p->tx, p->db->prefix);
+	/* Once is enough for each collection, whatever the transaction has logged in others. */
+	if (p->marked)
+		return STATUS_OK;
+	p->marked = true;
+	return plain_changed_write(p->tx, p->db->prefix);
 }

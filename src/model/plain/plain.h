@@ -93,7 +93,8 @@ struct plain {
 	const struct catalog_db *db;
 	uint64_t now_ms; /* of the events, since 1970 */
 	struct err *err;
-	unsigned events;              /* of this transaction so far */
+	unsigned events;              /* of this transaction so far, in all its collections */
+	bool marked;                  /* the collection is marked as changed in this transaction */
 	struct plain_refused refused; /* after STATUS_DUPLICATE or STATUS_UNSUPPORTED */
 };
 
