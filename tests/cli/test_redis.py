@@ -280,6 +280,84 @@ def a_value_may_have_more_bytes_than_a_transaction(cwd):
 
 
 @test
+def members_and_elements_may_be_longer_than_a_record(cwd):
+    """Of each type: written, read in all ways, overwritten, copied, renamed, removed, of the past."""
+    long, other, name = b"L" * 3_000_000, b"O" * 70_000, b"n" * 100_000
+    with Redis(cwd) as server, server.client() as c:
+        c("FROND.HISTORY", "1000")
+        c("HSET", "h", "f", long, name, other, "g", "short")
+        c("RPUSH", "l", "a", long, other)
+        c("SADD", "s", name, "m")
+        c("ZADD", "z", "1", name, "2", "m", "3", name + b"2")
+        c("XADD", "x", "1-1", "f", long, "g", other)
+        c("XADD", "x", "2-1", "f", other)
+        equal(c("HMGET", "h", "f", name, "g"), [long, other, b"short"])
+        equal([c("HSTRLEN", "h", "f"), c("HLEN", "h"), c("HEXISTS", "h", name)], [3_000_000, 3, 1])
+        equal(sorted(c("HGETALL", "h")), sorted([b"f", long, name, other, b"g", b"short"]))
+        # A page ends behind a member that is this long.
+        scanned, cursor = [], None
+        while cursor != b"0":
+            cursor, page = c("HSCAN", "h", cursor or "0", "COUNT", "100")
+            scanned += page
+        equal(sorted(scanned), sorted(c("HGETALL", "h")))
+        equal(c("LRANGE", "l", "0", "-1"), [b"a", long, other])
+        equal([c("LINDEX", "l", "1"), c("LPOS", "l", other)], [long, 2])
+        equal([c("SISMEMBER", "s", name), c("SCARD", "s")], [1, 2])
+        equal(sorted(c("SMEMBERS", "s")), [b"m", name])
+        equal(c("ZRANGE", "z", "0", "-1"), [name, b"m", name + b"2"])
+        equal(c("ZRANGE", "z", "1", "2", "BYSCORE", "REV"), [])
+        equal([c("ZRANK", "z", name + b"2"), c("ZSCORE", "z", name)], [2, b"1"])
+        equal(c("XRANGE", "x", "-", "+"), [[b"1-1", [b"f", long, b"g", other]],
+                                           [b"2-1", [b"f", other]]])
+        for key in ("h", "l", "s", "z", "x"):
+            equal([c("COPY", key, key + "copy"), c("RENAME", key + "copy", key + "2")], [1, "OK"])
+        equal(c("HGET", "h2", "f"), long)
+        equal(c("LRANGE", "l2", "1", "1"), [long])
+        equal(c("ZRANGE", "z2", "0", "0"), [name])
+        equal(c("XLEN", "x2"), 2)
+        moment = later(c)
+        # What is long gets short, what is short gets long, and all of them go.
+        equal(c("HSET", "h", "f", "1", "g", long), 0)
+        equal(c("HSET", "h", "twice", long, "twice", other), 1)
+        equal(c("HMGET", "h", "f", "g", "twice"), [b"1", long, other])
+        equal([c("HDEL", "h", "g", name, "twice"), c("HGETALL", "h")], [3, [b"f", b"1"]])
+        equal([c("LSET", "l", "1", "b"), c("LSET", "l", "0", long)], ["OK", "OK"])
+        equal(c("LRANGE", "l", "0", "-1"), [long, b"b", other])
+        equal([c("LPOP", "l"), c("RPOP", "l"), c("LRANGE", "l", "0", "-1")], [long, other, [b"b"]])
+        equal([c("SREM", "s", name), c("SMEMBERS", "s")], [1, [b"m"]])
+        equal([c("ZADD", "z", "5", name), c("ZINCRBY", "z", "1", name)], [0, b"6"])
+        equal(c("ZRANGE", "z", "0", "-1"), [b"m", name + b"2", name])
+        equal([c("ZREM", "z", name), c("ZPOPMAX", "z")], [1, [name + b"2", b"3"]])
+        equal([c("XDEL", "x", "1-1"), c("XTRIM", "x", "MAXLEN", "0")], [1, 1])
+        equal(c("FROND.AT", moment, "HMGET", "h", "f", name, "g"), [long, other, b"short"])
+        equal(c("FROND.AT", moment, "LRANGE", "l", "0", "-1"), [b"a", long, other])
+        equal(c("FROND.AT", moment, "ZRANGE", "z", "0", "-1"), [name, b"m", name + b"2"])
+        equal(sorted(c("FROND.AT", moment, "SMEMBERS", "s")), [b"m", name])
+        equal(c("FROND.AT", moment, "XLEN", "x"), 2)
+        equal(c("FROND.AT", moment, "XRANGE", "x", "-", "+")[1], [b"2-1", [b"f", other]])
+        # A field that has expired goes with its pieces.
+        equal(c("HPEXPIRE", "h2", "1", "FIELDS", "1", "f"), [1])
+        while c("HLEN", "h2") != 2:
+            pass
+        for args in (("RPUSH", "l", b"x" * 8_000_001), ("HSET", "h", "f", b"x" * 8_000_000),
+                     ("SADD", "s", b"x" * 8_000_001), ("XADD", "x", "*", "f", b"x" * 8_000_000)):
+            contains(c.error(*args), "TIMED_ELEMENT_BYTES")
+        contains(c.error("RPUSH", "l", *[b"x" * 3_000_000] * 4), "10000000 bytes")
+        equal(c("RPUSH", "l", b"x" * 8_000_000), 2)
+        server.stop(signal.SIGKILL)
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+    text = ok("dump", "redis:0", "--quiet", cwd=cwd).stdout
+    target = ["--store", "embedded:loaded"]
+    ok("load", "redis:0", "-", *target, cwd=cwd, stdin=text)
+    equal(ok("dump", "redis:0", "--quiet", *target, cwd=cwd).stdout, text)
+    contains(ok("verify", *target, cwd=cwd).stdout, "0 findings")
+    ok("move", "--from", "embedded:./data", "--to", "embedded:moved", "redis:0", cwd=cwd)
+    moved = ["--store", "embedded:moved"]
+    equal(ok("dump", "redis:0", "--quiet", *moved, cwd=cwd).stdout, text)
+    contains(ok("verify", *moved, cwd=cwd).stdout, "0 findings")
+
+
+@test
 def a_request_that_needs_too_much_memory_is_told_so(cwd):
     (cwd / "frond.ini").write_text("[frond]\nmemory_bytes = 8388608\n")
     with Redis(cwd, "--config", "frond.ini") as server, server.client() as c:

@@ -152,7 +152,7 @@ cmd_lset(struct call *c)
 		reply_error(c->reply, STR(ERROR_RANGE));
 		return STATUS_OK;
 	}
-	TRY(timed_list_set(item, e.elements[0].place, c->argv[3]));
+	TRY(timed_list_set(item, &e.elements[0], c->argv[3]));
 	reply_ok(c->reply);
 	return txn_changed(c, c->argv[1], EVENT_LIST, "lset");
 }

@@ -24,10 +24,12 @@ enum {
 	TIMED_REDIS_DATABASES = 16, /* "0" to "15" */
 	/* A longer key or member keeps that much of itself in the key, and a SHA-256. */
 	TIMED_WHOLE_BYTES = 1000,
-	TIMED_ID_BYTES = 15,            /* of the id of a body; stored */
-	TIMED_ITEM_KEY_BYTES = 60000,   /* of an item's key */
-	TIMED_MEMBER_BYTES = 30000,     /* of the name of a member */
-	TIMED_ELEMENT_BYTES = 60000,    /* of a member's value and of an element of a list */
+	TIMED_ID_BYTES = 15,          /* of the id of a body; stored */
+	TIMED_ITEM_KEY_BYTES = 60000, /* of an item's key */
+	/* Of a member with its value, an element of a list, an entry of a stream. */
+	TIMED_ELEMENT_BYTES = 8000000,
+	TIMED_RECORD_BYTES = 60000,     /* of such a one that is not in pieces */
+	TIMED_PAGE_BYTES = 1024 * 1024, /* a page of members ends after so many */
 	TIMED_INLINE_BYTES = 16 * 1024, /* a value with more is in chunks */
 	TIMED_CHUNK_BYTES = 64 * 1024,  /* of such a value; stored: never change */
 	TIMED_LENGTH_BYTES = 512 << 20, /* of a value */
@@ -196,6 +198,12 @@ MUST_USE enum status timed_stage_write(struct timed *t, struct timed_stage *s, s
 MUST_USE enum status timed_stage_drop(struct timed *t, const struct timed_stage *s,
 				      struct arena *arena);
 
+/* Private: where the bytes of a member or an element are that is too long for a record. */
+struct timed_pieces {
+	bool there;
+	uint8_t id[TIMED_ID_BYTES];
+};
+
 /* ---- Members (members.c): TIMED_HASH, TIMED_SET, and by member TIMED_ZSET ---- */
 
 struct timed_member {
@@ -211,6 +219,7 @@ struct timed_member {
 	 * since the last change of the item, so the member need not be read again.
 	 */
 	bool known;
+	struct timed_pieces pieces; /* private; keep it beside `known` */
 };
 
 /*
@@ -250,9 +259,10 @@ struct timed_members {
 
 /*
  * A page of members in the order of a hash of their names, from the one where `from` says (0: the
- * first) to at least `least` of them, if there are so many: all members of one hash are on one
- * page. So whoever goes through all pages sees each member that was there all the while, and a
- * position is a number below 2^17 that stays good whatever happens between two pages.
+ * first) to at least `least` of them, if there are so many and they have not more than
+ * TIMED_PAGE_BYTES: all members of one hash are on one page. So whoever goes through all pages sees
+ * each member that was there all the while, and a position is a number below 2^17 that stays good
+ * whatever happens between two pages.
  */
 MUST_USE enum status timed_members_page(struct timed_item *item, uint64_t from, size_t least,
 					struct timed_members *ret);
@@ -299,8 +309,9 @@ MUST_USE enum status timed_zset_rank(struct timed_item *item, struct str name, b
 /* An element, and where it is, for as long as nothing else was done with the list. */
 struct timed_element {
 	struct str value;
-	struct str place;  /* opaque */
-	uint64_t write_us; /* since 1970 */
+	struct str place;           /* opaque */
+	uint64_t write_us;          /* since 1970 */
+	struct timed_pieces pieces; /* private */
 };
 
 struct timed_elements {
@@ -318,7 +329,8 @@ MUST_USE enum status timed_list_pop(struct timed_item *item, bool left, size_t c
 MUST_USE enum status timed_list_range(struct timed_item *item, uint64_t from, size_t count,
 				      struct timed_elements *ret);
 /* Replaces an element that timed_list_range() has returned. */
-MUST_USE enum status timed_list_set(struct timed_item *item, struct str place, struct str value);
+MUST_USE enum status timed_list_set(struct timed_item *item, const struct timed_element *element,
+				    struct str value);
 /*
  * Inserts before or behind an element that timed_list_range() has returned. STATUS_LIMIT,
  * explained, where there is no room left, after some thousand insertions between the same two.

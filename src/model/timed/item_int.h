@@ -14,15 +14,16 @@
  * numbers. Stored: never renumber. A copy of an item has what lies before the stamp.
  */
 enum timed_part {
-	TIMED_PART_ORDER = 1,  /* (order) → an element of a list, or the score of a member */
-	TIMED_PART_BLOCKS = 2, /* (level, order) → how many entries the block has */
-	TIMED_PART_CHUNKS = 3, /* (n) → bytes of a value */
-	TIMED_PART_COUNT = 4,  /* → how many members or elements there are */
-	TIMED_PART_STAMP = 5,  /* → the versionstamp of the latest change in the body */
-	TIMED_PART_OWNER = 6,  /* → the key of the header, where members expire by themselves */
-	TIMED_PART_DUE = 7,    /* (ms, name) → '': of a hash, a member that expires by itself */
-	TIMED_PART_DUES = 8,   /* → how many of those there are */
-	TIMED_PART_STREAM = 9, /* → the ids that a stream has had */
+	TIMED_PART_ORDER = 1,   /* (order) → an element of a list, or the score of a member */
+	TIMED_PART_BLOCKS = 2,  /* (level, order) → how many entries the block has */
+	TIMED_PART_CHUNKS = 3,  /* (n) → bytes of a value */
+	TIMED_PART_COUNT = 4,   /* → how many members or elements there are */
+	TIMED_PART_STAMP = 5,   /* → the versionstamp of the latest change in the body */
+	TIMED_PART_OWNER = 6,   /* → the key of the header, where members expire by themselves */
+	TIMED_PART_DUE = 7,     /* (ms, name) → '': of a hash, a member that expires by itself */
+	TIMED_PART_DUES = 8,    /* → how many of those there are */
+	TIMED_PART_STREAM = 9,  /* → the ids that a stream has had */
+	TIMED_PART_PIECES = 10, /* (id, n) → bytes of a leaf that is too long for a record */
 };
 
 enum {
@@ -35,6 +36,7 @@ enum {
 	TIMED_LEAF_BYTES = 50,    /* of a member likewise */
 	TIMED_COUNT_SHARDS = 16,
 	TIMED_HASHES = 1 << 16,
+	TIMED_PIECES_MOST = TIMED_LENGTH_BYTES / TIMED_CHUNK_BYTES + 1, /* of a leaf */
 	TIMED_HEIGHT_MOST = 12,
 };
 
@@ -67,6 +69,8 @@ MUST_USE enum status timed_gone_key(const struct timed *t, struct arena *arena,
 
 MUST_USE enum status timed_part_key(struct timed_item *item, enum timed_part part, struct str *ret);
 MUST_USE enum status timed_member_key(struct timed_item *item, struct str name, struct str *ret);
+/* The same of a name that has been cut, where it had to be. */
+MUST_USE enum status timed_cut_key(struct timed_item *item, struct str cut, struct str *ret);
 MUST_USE enum status timed_order_key(struct timed_item *item, struct str order, struct str *ret);
 MUST_USE enum status timed_block_key(struct timed_item *item, unsigned level, struct str order,
 				     struct str *ret);
@@ -103,12 +107,19 @@ void timed_header_put(const struct timed_header *header, struct buf *value);
 MUST_USE enum status timed_header_parse(struct str value, struct timed_header *ret,
 					struct err *err);
 
-/* A member or an element: (format, write time, expiry, length of the whole name), name, value. */
+/*
+ * A member or an element: (format, write time, expiry, length of the whole name), name, value. What
+ * is in pieces has (format, write time, expiry, length of the whole name, length of the value,
+ * b"id"), and a value that is not in pieces.
+ */
 struct timed_leaf_record {
 	uint64_t write_us;
 	uint64_t expires_ms; /* 0: with the item */
-	struct str whole;
-	struct str value;
+	struct str whole;    /* if it is in pieces: after timed_leaf_load() */
+	struct str value;    /* likewise, if value_len is not 0 */
+	struct timed_pieces pieces;
+	uint64_t whole_len; /* if it is in pieces: of what is in them */
+	uint64_t value_len;
 };
 
 void timed_leaf_put(const struct timed_leaf_record *leaf, struct buf *value);
@@ -119,6 +130,21 @@ MUST_USE enum status timed_leaf_parse(struct str value, struct timed_leaf_record
 void timed_score_order(double score, uint8_t ret[TIMED_SCORE_BYTES]);
 void timed_score_put(double score, uint8_t ret[TIMED_SCORE_BYTES]);
 double timed_score_get(const uint8_t bytes[TIMED_SCORE_BYTES]);
+
+/* ---- Leaves of a body (leaf.c) ---- */
+
+/* STATUS_VALUE_TOO_LARGE, explained, if a leaf has more bytes than it may. */
+MUST_USE enum status timed_leaf_check(struct timed_item *item, size_t bytes, const char *what);
+/* Writes the leaf, in pieces where it is long; `leaf->pieces` then says where they are. */
+MUST_USE enum status timed_leaf_write(struct timed_item *item, struct str key,
+				      struct timed_leaf_record *leaf);
+/* Removes the pieces of a leaf that is removed, or written again. */
+MUST_USE enum status timed_leaf_drop(struct timed_item *item, const struct timed_pieces *pieces);
+/* Reads what a leaf has in pieces. */
+MUST_USE enum status timed_leaf_load(struct timed_item *item, struct timed_leaf_record *leaf);
+/* All keys of the pieces. */
+MUST_USE enum status timed_pieces_range(struct timed_item *item, const struct timed_pieces *pieces,
+					struct str *ret_begin, struct str *ret_end);
 
 /* ---- What changes an item (item.c) ---- */
 

@@ -136,12 +136,18 @@ timed_part_key(struct timed_item *item, enum timed_part part, struct str *ret)
 enum status
 timed_member_key(struct timed_item *item, struct str name, struct str *ret)
 {
-	struct buf hashed, key;
 	struct str cut;
-	uint16_t hash;
 
 	TRY(timed_cut(item->arena, name, &cut));
-	hash = timed_hash16(cut);
+	return timed_cut_key(item, cut, ret);
+}
+
+enum status
+timed_cut_key(struct timed_item *item, struct str cut, struct str *ret)
+{
+	struct buf hashed, key;
+	uint16_t hash = timed_hash16(cut);
+
 	hashed = timed_arena_buf(item->arena, TIMED_HASH_BYTES + cut.len);
 	buf_append_byte(&hashed, (uint8_t)(hash >> 8));
 	buf_append_byte(&hashed, (uint8_t)hash);

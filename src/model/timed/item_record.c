@@ -7,6 +7,7 @@
 enum {
 	HEADER_FORMAT = 1,
 	LEAF_FORMAT = 1,
+	LEAF_FORMAT_PIECES = 2,
 };
 
 void
@@ -23,21 +24,19 @@ timed_header_put(const struct timed_header *header, struct buf *value)
 	buf_append_str(value, header->value);
 }
 
-/* The id of a body; none: the value is in the header. */
+/* The id of a body or of pieces, or none. */
 static enum status
-header_parse_id(struct tuple_reader *r, struct timed_header *ret)
+record_parse_id(struct tuple_reader *r, uint8_t ret[TIMED_ID_BYTES], bool *ret_there)
 {
-	struct buf id = { .ptr = (char *)ret->id,
-			  .cap = TIMED_ID_BYTES,
-			  .max_bytes = TIMED_ID_BYTES };
+	struct buf id = { .ptr = (char *)ret, .cap = TIMED_ID_BYTES, .max_bytes = TIMED_ID_BYTES };
 	struct tuple_elem e;
 
 	TRY(tuple_next(r, &e));
 	if (e.kind != TUPLE_BYTES)
 		return STATUS_CORRUPT;
 	tuple_unescape(&e, &id);
-	ret->has_body = id.len == TIMED_ID_BYTES;
-	return id.failed == STATUS_OK && (ret->has_body || !id.len) ? STATUS_OK : STATUS_CORRUPT;
+	*ret_there = id.len == TIMED_ID_BYTES;
+	return id.failed == STATUS_OK && (*ret_there || !id.len) ? STATUS_OK : STATUS_CORRUPT;
 }
 
 enum status
@@ -55,7 +54,8 @@ timed_header_parse(struct str value, struct timed_header *ret, struct err *err)
 	TRY(tuple_next_u64(&r, &h.write_us));
 	TRY(tuple_next_u64(&r, &h.expires_ms));
 	TRY(tuple_next_u64(&r, &whole));
-	TRY(header_parse_id(&r, &h));
+	/* None: the value is in the header. */
+	TRY(record_parse_id(&r, h.id, &h.has_body));
 	TRY(tuple_next_u64(&r, &h.length));
 	if (whole > r.rest.len)
 		return STATUS_CORRUPT;
@@ -70,12 +70,33 @@ timed_header_parse(struct str value, struct timed_header *ret, struct err *err)
 void
 timed_leaf_put(const struct timed_leaf_record *leaf, struct buf *value)
 {
-	tuple_put_u64(value, LEAF_FORMAT);
+	tuple_put_u64(value, leaf->pieces.there ? LEAF_FORMAT_PIECES : LEAF_FORMAT);
 	tuple_put_u64(value, leaf->write_us);
 	tuple_put_u64(value, leaf->expires_ms);
-	tuple_put_u64(value, leaf->whole.len);
-	buf_append_str(value, leaf->whole);
-	buf_append_str(value, leaf->value);
+	if (leaf->pieces.there) {
+		tuple_put_u64(value, leaf->whole_len);
+		tuple_put_u64(value, leaf->value_len);
+		tuple_put_bytes(value, str_of(leaf->pieces.id, TIMED_ID_BYTES));
+	} else {
+		tuple_put_u64(value, leaf->whole.len);
+		buf_append_str(value, leaf->whole);
+	}
+	if (!leaf->pieces.there || !leaf->value_len)
+		buf_append_str(value, leaf->value);
+}
+
+/* What a record says of its pieces. */
+static enum status
+leaf_parse_pieces(struct tuple_reader *r, struct timed_leaf_record *ret)
+{
+	TRY(tuple_next_u64(r, &ret->whole_len));
+	TRY(tuple_next_u64(r, &ret->value_len));
+	TRY(record_parse_id(r, ret->pieces.id, &ret->pieces.there));
+	if (!ret->pieces.there || ret->whole_len > TIMED_LENGTH_BYTES ||
+	    ret->value_len > TIMED_LENGTH_BYTES || (ret->value_len && r->rest.len))
+		return STATUS_CORRUPT;
+	ret->value = r->rest;
+	return STATUS_OK;
 }
 
 enum status
@@ -85,9 +106,17 @@ timed_leaf_parse(struct str value, struct timed_leaf_record *ret, struct err *er
 	struct timed_leaf_record leaf;
 	uint64_t format, whole;
 
-	TRY(catalog_format_next(&r, "member of an item", LEAF_FORMAT, &format, err));
+	TRY(catalog_format_next(&r, "member of an item", LEAF_FORMAT_PIECES, &format, err));
 	TRY(tuple_next_u64(&r, &leaf.write_us));
 	TRY(tuple_next_u64(&r, &leaf.expires_ms));
+	leaf.whole = STR("");
+	leaf.pieces.there = false;
+	if (format == LEAF_FORMAT_PIECES) {
+		TRY(leaf_parse_pieces(&r, &leaf));
+		*ret = leaf;
+		return STATUS_OK;
+	}
+	leaf.whole_len = leaf.value_len = 0;
 	TRY(tuple_next_u64(&r, &whole));
 	if (whole > r.rest.len)
 		return STATUS_CORRUPT;

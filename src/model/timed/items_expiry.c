@@ -88,7 +88,7 @@ owner_read(struct timed_item *body, struct str *ret)
 
 /* Removes a member of the body that `body` is, which has expired. */
 static enum status
-member_remove(struct timed_item *body, struct str member_key, uint64_t ms,
+member_remove(struct timed_item *body, struct str member_key, const struct timed_leaf_record *leaf,
 	      struct timed_expired *ret)
 {
 	struct timed_item item;
@@ -105,7 +105,8 @@ member_remove(struct timed_item *body, struct str member_key, uint64_t ms,
 	if (!str_eq(item.body, body->body))
 		return STATUS_OK; /* the body is gone, and will be cleared as a whole */
 	TRY(timed_data_clear(body->t, member_key));
-	TRY(timed_due_change(&item, member_key, ms, 0));
+	TRY(timed_leaf_drop(&item, &leaf->pieces));
+	TRY(timed_due_change(&item, member_key, leaf->expires_ms, 0));
 	TRY(timed_item_touch(&item));
 	TRY(timed_item_add(&item, -1));
 	TRY(expired_of(&item, ret));
@@ -159,7 +160,7 @@ member_sweep(struct timed *t, struct arena *arena, uint64_t ms, struct tuple_rea
 	TRY(timed_leaf_parse(value, &leaf, t->err));
 	if (leaf.expires_ms != ms)
 		return STATUS_OK;
-	TRY(member_remove(&body, buf_str(&key), ms, ret));
+	TRY(member_remove(&body, buf_str(&key), &leaf, ret));
 	*ret_done = ret->key.ptr != NULL;
 	return STATUS_OK;
 }

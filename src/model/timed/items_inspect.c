@@ -77,6 +77,14 @@ draw_leaf(struct str name, bool element, struct str value, struct buf *ret)
 	timed_draw_time(leaf.write_us, ret);
 	buf_append_cstr(ret, " -> ");
 	draw_expiry(leaf.expires_ms, ret);
+	if (leaf.pieces.there) {
+		buf_printf(ret, "%llu bytes in pieces ",
+			   (unsigned long long)(leaf.whole_len + leaf.value_len));
+		buf_append_hex(ret, str_of(leaf.pieces.id, TIMED_ID_BYTES));
+		if (leaf.value_len)
+			return STATUS_OK;
+		buf_append_byte(ret, ' ');
+	}
 	timed_draw_text(leaf.value, ret);
 	return STATUS_OK;
 }

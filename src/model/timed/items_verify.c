@@ -17,9 +17,11 @@ struct body_seen {
 	unsigned levels;
 	bool has_count;
 	uint64_t count;
-	uint64_t expiring; /* members that expire by themselves */
-	uint64_t due;      /* entries of such */
-	uint64_t dues;     /* that are counted */
+	uint64_t expiring;   /* members that expire by themselves */
+	uint64_t due;        /* entries of such */
+	uint64_t dues;       /* that are counted */
+	uint64_t long_bytes; /* that leaves have in pieces */
+	uint64_t pieces_bytes;
 };
 
 /*
@@ -76,12 +78,39 @@ body_finish(struct catalog_verify *v, const struct body_seen *b)
 				     "counted",
 				     (unsigned long long)b->expiring, (unsigned long long)b->due,
 				     (unsigned long long)b->dues);
+	/* There may be more: what a leaf of the past has, and what was not cleared yet. */
+	if (b->pieces_bytes < b->long_bytes)
+		catalog_verify_found(v, FINDING_BODY, buf_str(&b->key),
+				     "members say that %llu bytes are in pieces, and %llu are",
+				     (unsigned long long)b->long_bytes,
+				     (unsigned long long)b->pieces_bytes);
 	for (unsigned l = 1; l <= b->levels; l++)
 		if (b->blocks[l] != b->ordered)
 			catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
 					     "the blocks of level %u count %llu entries of %llu", l,
 					     (unsigned long long)b->blocks[l],
 					     (unsigned long long)b->ordered);
+}
+
+static void
+body_add_leaf(struct body_seen *b, const struct timed_leaf_record *leaf)
+{
+	b->expiring += leaf->expires_ms != 0;
+	if (leaf->pieces.there)
+		b->long_bytes += leaf->whole_len + leaf->value_len;
+}
+
+/* An element of a list, or an entry of a stream; false: it is none. */
+static bool
+body_take_leaf(struct body_seen *b, struct str value)
+{
+	struct timed_leaf_record leaf;
+	struct err ignored = { 0 };
+
+	if (timed_leaf_parse(value, &leaf, &ignored) != STATUS_OK)
+		return false;
+	body_add_leaf(b, &leaf);
+	return true;
 }
 
 /* A pair of a part with a number; false: nothing can be at this place. */
@@ -95,7 +124,7 @@ body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
 	switch (part) {
 	case TIMED_PART_ORDER:
 		b->ordered++;
-		return value.len >= TIMED_SCORE_BYTES;
+		return b->members ? value.len >= TIMED_SCORE_BYTES : body_take_leaf(b, value);
 	case TIMED_PART_BLOCKS:
 		if (tuple_next_u64(&r, &level) != STATUS_OK || !level ||
 		    level > TIMED_HEIGHT_MOST || !number_parse(value, &n))
@@ -119,6 +148,9 @@ body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
 		return number_parse(value, &b->dues);
 	case TIMED_PART_STREAM:
 		return value.len == TIMED_STREAM_BYTES;
+	case TIMED_PART_PIECES:
+		b->pieces_bytes += value.len;
+		return value.len && value.len <= TIMED_CHUNK_BYTES;
 	default:
 		return false;
 	}
@@ -161,7 +193,7 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 	if (status != STATUS_OK)
 		catalog_verify_unreadable(v, status, &err, pair->key, "not a member of an item");
 	else
-		b->expiring += leaf.expires_ms != 0;
+		body_add_leaf(b, &leaf);
 	return STATUS_OK;
 }
 
@@ -309,7 +341,8 @@ verify_gone(struct catalog_verify *v, struct bodies *named)
 		else
 			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
 					     "no body that is gone can be here");
-		if (there)
+		/* Longer entries are of pieces of a body that is named elsewhere. */
+		if (there && tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT) == r.rest.len)
 			bodies_add(named, r.rest);
 		TRY(catalog_verify_cursor_next(v, &c));
 	}

@@ -119,8 +119,8 @@ place_beyond(struct timed_item *item, struct str end, bool left, struct str *ret
 /* ---- Reading ---- */
 
 static enum status
-element_take(struct timed_item *item, const struct kv_pair *pair, struct timed_elements *ret,
-	     size_t *cap)
+element_take(struct timed_item *item, const struct kv_pair *pair, bool load,
+	     struct timed_elements *ret, size_t *cap)
 {
 	struct timed_leaf_record leaf;
 	struct timed_element e;
@@ -131,7 +131,10 @@ element_take(struct timed_item *item, const struct kv_pair *pair, struct timed_e
 	if (status == STATUS_CORRUPT || !place_is_good(e.place))
 		return timed_item_corrupt(item);
 	TRY(status);
-	e.value = arena_dup(item->arena, leaf.value);
+	if (load)
+		TRY(timed_leaf_load(item, &leaf));
+	e.pieces = leaf.pieces;
+	e.value = leaf.pieces.there ? leaf.value : arena_dup(item->arena, leaf.value);
 	e.write_us = leaf.write_us;
 	ret->elements = arena_grow(item->arena, ret->elements, ret->count, cap,
 				   sizeof(*ret->elements));
@@ -141,28 +144,36 @@ element_take(struct timed_item *item, const struct kv_pair *pair, struct timed_e
 	return STATUS_OK;
 }
 
+struct elements_wanted {
+	uint64_t skip;
+	size_t count;
+	bool reverse;
+	bool load; /* also what is in pieces */
+};
+
 /* At most `count` elements between two keys, but for the first `skip`. */
 static enum status
-elements_read(struct timed_item *item, struct str begin, struct str end, bool reverse,
-	      uint64_t skip, size_t count, struct timed_elements *ret)
+elements_read(struct timed_item *item, struct str begin, struct str end,
+	      const struct elements_wanted *wanted, struct timed_elements *ret)
 {
 	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
-	struct kv_range_options options = { .reverse = reverse };
+	struct kv_range_options options = { .reverse = wanted->reverse };
 	enum status status = STATUS_NOT_FOUND;
+	uint64_t skip = wanted->skip;
 	struct kv_pair pair;
 	size_t cap = 0;
 
 	*ret = (struct timed_elements){ 0 };
-	if (!count)
+	if (!wanted->count)
 		return STATUS_OK;
-	if (count < SIZE_MAX - skip)
-		options.limit = skip + count;
+	if (wanted->count < SIZE_MAX - skip)
+		options.limit = skip + wanted->count;
 	TRY(timed_cursor_open(&scan, item->t, begin, end, &options));
 	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		if (skip)
 			skip--;
 		else
-			TRY(element_take(item, &pair, ret, &cap));
+			TRY(element_take(item, &pair, wanted->load, ret, &cap));
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -186,7 +197,10 @@ timed_list_range(struct timed_item *item, uint64_t from, size_t count, struct ti
 	TRY(timed_blocks_find(item, from, &order, &before));
 	TRY(list_bounds(item, &begin, &end));
 	TRY(timed_order_key(item, order, &begin));
-	return elements_read(item, begin, end, false, from - before, count, ret);
+	return elements_read(
+		item, begin, end,
+		&(struct elements_wanted){ .skip = from - before, .count = count, .load = true },
+		ret);
 }
 
 /* ---- Writing ---- */
@@ -194,24 +208,17 @@ timed_list_range(struct timed_item *item, uint64_t from, size_t count, struct ti
 static enum status
 element_write(struct timed_item *item, struct str place, struct str value)
 {
-	const struct timed_leaf_record leaf = { .write_us = timed_write_us(item->t),
-						.value = value };
-	struct buf stored = timed_arena_buf(item->arena, TIMED_LEAF_BYTES + value.len);
+	struct timed_leaf_record leaf = { .write_us = timed_write_us(item->t), .value = value };
 	struct str key;
 
-	timed_leaf_put(&leaf, &stored);
-	TRY(buf_status(&stored));
 	TRY(timed_order_key(item, place, &key));
-	return timed_data_set(item->t, key, buf_str(&stored));
+	return timed_leaf_write(item, key, &leaf);
 }
 
 static enum status
 check_element(struct timed_item *item, struct str value)
 {
-	if (value.len <= TIMED_ELEMENT_BYTES)
-		return STATUS_OK;
-	return err_set(item->t->err, STATUS_VALUE_TOO_LARGE,
-		       "an element may have %d bytes (TIMED_ELEMENT_BYTES)", TIMED_ELEMENT_BYTES);
+	return timed_leaf_check(item, value.len, "an element");
 }
 
 static enum status
@@ -230,7 +237,9 @@ end_find(struct timed_item *item, bool left, struct str *ret)
 
 	if (!item->ends[!left].ptr) {
 		TRY(list_bounds(item, &begin, &end));
-		TRY(elements_read(item, begin, end, !left, 0, 1, &last));
+		TRY(elements_read(item, begin, end,
+				  &(struct elements_wanted){ .reverse = !left, .count = 1 },
+				  &last));
 		if (!last.count)
 			return timed_item_corrupt(item);
 		item->ends[!left] = last.elements[0].place;
@@ -286,30 +295,41 @@ timed_list_remove(struct timed_item *item, const struct timed_element *elements,
 		TRY(timed_blocks_remove(item, elements[i].place));
 		TRY(timed_order_key(item, elements[i].place, &key));
 		TRY(timed_data_clear(item->t, key));
+		TRY(timed_leaf_drop(item, &elements[i].pieces));
 	}
 	TRY(timed_item_add(item, -(int64_t)count));
 	return timed_item_delete_empty(item);
 }
 
-enum status
-timed_list_pop(struct timed_item *item, bool left, size_t count, struct timed_elements *ret)
+/* Removes elements at one end. */
+static enum status
+list_take(struct timed_item *item, const struct elements_wanted *wanted, struct timed_elements *ret)
 {
 	struct str begin, end;
 
-	*ret = (struct timed_elements){ 0 };
-	if (item->type == TIMED_LEAF)
-		return STATUS_OK;
 	TRY(list_bounds(item, &begin, &end));
-	TRY(elements_read(item, begin, end, !left, 0, count, ret));
+	TRY(elements_read(item, begin, end, wanted, ret));
 	return timed_list_remove(item, ret->elements, ret->count);
 }
 
 enum status
-timed_list_set(struct timed_item *item, struct str place, struct str value)
+timed_list_pop(struct timed_item *item, bool left, size_t count, struct timed_elements *ret)
+{
+	*ret = (struct timed_elements){ 0 };
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	return list_take(
+		item, &(struct elements_wanted){ .reverse = !left, .count = count, .load = true },
+		ret);
+}
+
+enum status
+timed_list_set(struct timed_item *item, const struct timed_element *element, struct str value)
 {
 	TRY(check_element(item, value));
 	TRY(timed_item_touch(item));
-	return element_write(item, place, value);
+	TRY(timed_leaf_drop(item, &element->pieces));
+	return element_write(item, element->place, value);
 }
 
 /* The element next to a place, in one direction; count is 0 at the end. */
@@ -321,9 +341,10 @@ neighbour_read(struct timed_item *item, struct str place, bool before, struct ti
 	TRY(list_bounds(item, &begin, &end));
 	TRY(timed_order_key(item, place, &key));
 	if (before)
-		return elements_read(item, begin, key, true, 0, 1, ret);
+		return elements_read(item, begin, key,
+				     &(struct elements_wanted){ .reverse = true, .count = 1 }, ret);
 	TRY(timed_key_with(item->arena, key, CATALOG_KEY_NEXT, &key));
-	return elements_read(item, key, end, false, 0, 1, ret);
+	return elements_read(item, key, end, &(struct elements_wanted){ .count = 1 }, ret);
 }
 
 enum status
@@ -354,7 +375,9 @@ list_cut(struct timed_item *item, bool left, uint64_t count)
 {
 	struct timed_elements ignored;
 
-	return count ? timed_list_pop(item, left, (size_t)count, &ignored) : STATUS_OK;
+	return list_take(item,
+			 &(struct elements_wanted){ .reverse = !left, .count = (size_t)count },
+			 &ignored);
 }
 
 enum status

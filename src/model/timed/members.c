@@ -8,13 +8,18 @@ enum {
 
 /* ---- One member ---- */
 
-/* The score or the value of what is stored; a member that has expired is not there. */
+/*
+ * The score of what is stored, and with `load` its value, and its name if that is not known. A
+ * member that has expired is not there.
+ */
 static enum status
-member_take(struct timed_item *item, struct str stored, struct timed_member *member)
+member_take(struct timed_item *item, struct str stored, bool load, struct timed_member *member)
 {
 	struct timed_leaf_record leaf;
 	enum status status = timed_leaf_parse(stored, &leaf, item->t->err);
 
+	if (status == STATUS_OK && load && (item->type == TIMED_HASH || !member->name.ptr))
+		TRY(timed_leaf_load(item, &leaf));
 	if (status == STATUS_CORRUPT ||
 	    (item->type == TIMED_ZSET && leaf.value.len != TIMED_SCORE_BYTES) ||
 	    (leaf.whole.len && member->name.ptr && !str_eq(leaf.whole, member->name)))
@@ -23,27 +28,26 @@ member_take(struct timed_item *item, struct str stored, struct timed_member *mem
 	member->found = !leaf.expires_ms || leaf.expires_ms > item->t->now_us / TIMED_US_PER_MS;
 	member->expires_ms = leaf.expires_ms;
 	member->write_us = leaf.write_us;
+	member->pieces = leaf.pieces;
 	if (item->type == TIMED_ZSET)
 		member->score = timed_score_get((const uint8_t *)leaf.value.ptr);
+	if (!load)
+		return STATUS_OK;
+	/* What was in pieces is in the arena already. */
 	if (item->type == TIMED_HASH)
-		member->value = arena_dup(item->arena, leaf.value);
+		member->value = leaf.pieces.there && leaf.value_len
+					? leaf.value
+					: arena_dup(item->arena, leaf.value);
 	if (leaf.whole.len && !member->name.ptr)
-		member->name = arena_dup(item->arena, leaf.whole);
+		member->name = leaf.pieces.there ? leaf.whole : arena_dup(item->arena, leaf.whole);
 	return item->type == TIMED_HASH && !member->value.ptr ? STATUS_LIMIT : STATUS_OK;
 }
 
 static enum status
 check_member(struct timed_item *item, const struct timed_member *member)
 {
-	if (member->name.len > TIMED_MEMBER_BYTES)
-		return err_set(item->t->err, STATUS_KEY_TOO_LARGE,
-			       "a member may have %d bytes (TIMED_MEMBER_BYTES)",
-			       TIMED_MEMBER_BYTES);
-	if (member->value.len > TIMED_ELEMENT_BYTES)
-		return err_set(item->t->err, STATUS_VALUE_TOO_LARGE,
-			       "the value of a member may have %d bytes (TIMED_ELEMENT_BYTES)",
-			       TIMED_ELEMENT_BYTES);
-	return STATUS_OK;
+	return timed_leaf_check(item, member->name.len + member->value.len,
+				"a member with its value");
 }
 
 /* ---- Several members ---- */
@@ -103,7 +107,7 @@ timed_members_get(struct timed_item *item, struct timed_member *members, size_t 
 	TRY(members_read_all(item, members, count, &r));
 	for (size_t i = 0; i < count; i++) {
 		if (r.found[i].ptr)
-			TRY(member_take(item, r.found[i], &members[i]));
+			TRY(member_take(item, r.found[i], true, &members[i]));
 		if (!members[i].found)
 			members[i].expires_ms = 0;
 	}
@@ -136,7 +140,7 @@ members_twins(struct timed_item *item, const struct timed_member *members, size_
 /* ---- Writing ---- */
 
 static enum status
-member_write(struct timed_item *item, struct str key, const struct timed_member *member)
+member_write(struct timed_item *item, struct str key, struct timed_member *member)
 {
 	uint8_t score[TIMED_SCORE_BYTES];
 	struct timed_leaf_record leaf = {
@@ -144,7 +148,6 @@ member_write(struct timed_item *item, struct str key, const struct timed_member 
 		.expires_ms = member->expires_ms,
 		.whole = member->name.len > TIMED_WHOLE_BYTES ? member->name : STR(""),
 	};
-	struct buf value;
 
 	if (item->type == TIMED_HASH)
 		leaf.value = member->value;
@@ -152,10 +155,9 @@ member_write(struct timed_item *item, struct str key, const struct timed_member 
 		timed_score_put(member->score, score);
 		leaf.value = str_of(score, sizeof(score));
 	}
-	value = timed_arena_buf(item->arena, TIMED_LEAF_BYTES + leaf.whole.len + leaf.value.len);
-	timed_leaf_put(&leaf, &value);
-	TRY(buf_status(&value));
-	return timed_data_set(item->t, key, buf_str(&value));
+	TRY(timed_leaf_write(item, key, &leaf));
+	member->pieces = leaf.pieces;
+	return STATUS_OK;
 }
 
 /* A member of a sorted set; `old`: it was there, with old_score. */
@@ -198,17 +200,22 @@ member_put(struct timed_item *item, struct timed_member *member, const struct ti
 	if (twin)
 		old = (struct timed_member){ .score = twin->score,
 					     .expires_ms = twin->expires_ms,
+					     .pieces = twin->pieces,
 					     .found = true };
 	else if (member->known)
-		old = (struct timed_member){ .score = member->old_score, .found = member->found };
+		old = (struct timed_member){ .score = member->old_score,
+					     .pieces = member->pieces,
+					     .found = member->found };
 	else if (stored.ptr)
-		TRY(member_take(item, stored, &old));
+		TRY(member_take(item, stored, false, &old));
 	member->found = old.found;
 	member->old_score = old.score;
+	member->pieces = old.pieces;
 	if (there && member_stays(item, member))
 		return STATUS_OK;
 	*added += !there;
 	TRY(timed_item_touch(item));
+	TRY(timed_leaf_drop(item, &old.pieces));
 	TRY(member_write_order(item, member, there));
 	TRY(member_write(item, key, member));
 	return old.expires_ms || member->expires_ms
@@ -299,9 +306,10 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 	for (size_t i = 0; i < count; i++) {
 		if (!r.found[i].ptr || twins[i] != i)
 			continue;
-		TRY(member_take(item, r.found[i], &members[i]));
+		TRY(member_take(item, r.found[i], false, &members[i]));
 		members[i].old_score = members[i].score;
 		TRY(timed_item_touch(item));
+		TRY(timed_leaf_drop(item, &members[i].pieces));
 		if (item->type == TIMED_ZSET)
 			TRY(timed_zset_erase(item, members[i].name, members[i].score));
 		TRY(timed_data_clear(item->t, r.keys[i]));
@@ -319,7 +327,7 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 
 static enum status
 page_take(struct timed_item *item, struct str name, struct str stored, struct timed_members *page,
-	  size_t *cap)
+	  size_t *cap, size_t *bytes)
 {
 	struct timed_member member = { .name = str_skip(name, TIMED_HASH_BYTES) };
 
@@ -327,7 +335,7 @@ page_take(struct timed_item *item, struct str name, struct str stored, struct ti
 		return timed_item_corrupt(item);
 	if (timed_is_cut(member.name))
 		member.name = (struct str){ NULL, 0 };
-	TRY(member_take(item, stored, &member));
+	TRY(member_take(item, stored, true, &member));
 	if (!member.name.ptr)
 		return timed_item_corrupt(item);
 	if (!member.found)
@@ -337,6 +345,7 @@ page_take(struct timed_item *item, struct str name, struct str stored, struct ti
 	if (!page->members)
 		return STATUS_LIMIT;
 	page->members[page->count++] = member;
+	*bytes += member.name.len + member.value.len;
 	return STATUS_OK;
 }
 
@@ -349,7 +358,7 @@ timed_members_page(struct timed_item *item, uint64_t from, size_t least, struct 
 	struct str begin, end, name;
 	struct kv_pair pair;
 	enum status status;
-	size_t cap = 0;
+	size_t cap = 0, bytes = 0;
 
 	*ret = page;
 	if (item->type == TIMED_LEAF || from >= TIMED_HASHES)
@@ -363,12 +372,13 @@ timed_members_page(struct timed_item *item, uint64_t from, size_t least, struct 
 		if (name.len < TIMED_HASH_BYTES)
 			return timed_item_corrupt(item);
 		hash = (uint64_t)((uint8_t)name.ptr[0] << 8 | (uint8_t)name.ptr[1]);
-		if (page.count && page.count >= least && hash != last) {
+		if (page.count && (page.count >= least || bytes >= TIMED_PAGE_BYTES) &&
+		    hash != last) {
 			page.next = hash;
 			break;
 		}
 		last = hash;
-		TRY(page_take(item, name, pair.value, &page, &cap));
+		TRY(page_take(item, name, pair.value, &page, &cap, &bytes));
 	}
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;

@@ -99,6 +99,7 @@ entry_take(struct timed_item *item, const struct kv_pair *pair, struct timed_ent
 	if (status == STATUS_CORRUPT || order.len != sizeof(id))
 		return timed_item_corrupt(item);
 	TRY(status);
+	TRY(timed_leaf_load(item, &leaf));
 	memcpy(id, order.ptr, sizeof(id));
 	ret->id = (struct timed_stream_id){ be64toh(id[0]), be64toh(id[1]) };
 	return entry_fields(item, leaf.value, ret);
@@ -163,16 +164,13 @@ timed_stream_add(struct timed_item *item, struct timed_stream *stream,
 		 const struct timed_entry *entry)
 {
 	struct timed_leaf_record leaf = { 0 };
-	struct buf fields, value;
+	struct buf fields;
 	size_t bytes = 0;
 	struct str key;
 
 	for (size_t i = 0; i < entry->count; i++)
 		bytes += FIELD_BYTES + entry->fields[i].len;
-	if (bytes > TIMED_ELEMENT_BYTES)
-		return err_set(item->t->err, STATUS_VALUE_TOO_LARGE,
-			       "an entry of a stream may have %d bytes (TIMED_ELEMENT_BYTES)",
-			       TIMED_ELEMENT_BYTES);
+	TRY(timed_leaf_check(item, bytes, "an entry of a stream"));
 	fields = timed_arena_buf(item->arena, FIELD_BYTES + bytes);
 	tuple_put_u64(&fields, entry->count);
 	for (size_t i = 0; i < entry->count; i++)
@@ -185,11 +183,8 @@ timed_stream_add(struct timed_item *item, struct timed_stream *stream,
 	TRY(timed_stream_set(item, stream));
 	leaf.write_us = timed_write_us(item->t);
 	leaf.value = buf_str(&fields);
-	value = timed_arena_buf(item->arena, TIMED_LEAF_BYTES + leaf.value.len);
-	timed_leaf_put(&leaf, &value);
-	TRY(buf_status(&value));
 	TRY(entry_key(item, entry->id, &key));
-	TRY(timed_data_set(item->t, key, buf_str(&value)));
+	TRY(timed_leaf_write(item, key, &leaf));
 	return timed_item_add(item, 1);
 }
 
@@ -225,6 +220,7 @@ enum status
 timed_stream_delete(struct timed_item *item, struct timed_stream *stream,
 		    const struct timed_stream_id *ids, size_t count, uint64_t *ret_deleted)
 {
+	struct timed_leaf_record leaf;
 	struct str key, value;
 
 	*ret_deleted = 0;
@@ -233,6 +229,8 @@ timed_stream_delete(struct timed_item *item, struct timed_stream *stream,
 		TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
 		if (!value.ptr)
 			continue;
+		TRY(timed_leaf_parse(value, &leaf, item->t->err));
+		TRY(timed_leaf_drop(item, &leaf.pieces));
 		TRY(timed_item_touch(item));
 		TRY(timed_data_clear(item->t, key));
 		if (timed_stream_id_cmp(ids[i], stream->deleted) > 0)
@@ -265,6 +263,23 @@ trim_find(struct timed_item *item, uint64_t most, struct timed_stream_id below, 
 			TRY(timed_key_with(item->arena, pair.key, CATALOG_KEY_NEXT, ret_end));
 	if (status == STATUS_NOT_FOUND && *ret_count)
 		*ret_end = end;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Removes the pieces of entries that are trimmed. */
+static enum status
+trim_pieces(struct timed_item *item, struct str begin, struct str end)
+{
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
+	struct timed_leaf_record leaf;
+	struct kv_pair pair;
+	enum status status;
+
+	TRY(timed_cursor_open(&scan, item->t, begin, end, NULL));
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
+		TRY(timed_leaf_parse(pair.value, &leaf, item->t->err));
+		TRY(timed_leaf_drop(item, &leaf.pieces));
+	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -318,6 +333,7 @@ timed_stream_trim(struct timed_item *item, const struct timed_stream_trim *trim,
 		return STATUS_OK;
 	TRY(timed_item_touch(item));
 	TRY(timed_part_key(item, TIMED_PART_ORDER, &begin));
+	TRY(trim_pieces(item, begin, end));
 	TRY(timed_data_clear_range(item->t, begin, end));
 	*ret_deleted = count;
 	return timed_item_add(item, -(int64_t)count);

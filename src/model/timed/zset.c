@@ -174,6 +174,25 @@ timed_zset_rank(struct timed_item *item, struct str name, bool reverse, uint64_t
 
 /* ---- Members ---- */
 
+/* The whole of a name that has been cut, where the order does not have it: its member does. */
+static enum status
+long_name(struct timed_item *item, struct str cut, struct str *ret)
+{
+	struct timed_leaf_record leaf;
+	struct str key, value;
+	enum status status;
+
+	TRY(timed_cut_key(item, cut, &key));
+	TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
+	status = timed_leaf_parse(value, &leaf, item->t->err);
+	if (status == STATUS_CORRUPT || (status == STATUS_OK && !leaf.pieces.there))
+		return timed_item_corrupt(item);
+	TRY(status);
+	TRY(timed_leaf_load(item, &leaf));
+	*ret = leaf.whole;
+	return STATUS_OK;
+}
+
 static enum status
 entry_take(struct timed_item *item, const struct kv_pair *pair, struct timed_member *ret)
 {
@@ -187,6 +206,8 @@ entry_take(struct timed_item *item, const struct kv_pair *pair, struct timed_mem
 		.score = timed_score_get((const uint8_t *)pair->value.ptr),
 		.found = true,
 	};
+	if (timed_is_cut(ret->name) && pair->value.len == TIMED_SCORE_BYTES)
+		return long_name(item, ret->name, &ret->name);
 	if (timed_is_cut(ret->name))
 		ret->name = arena_dup(item->arena, str_skip(pair->value, TIMED_SCORE_BYTES));
 	return ret->name.ptr ? STATUS_OK : STATUS_LIMIT;

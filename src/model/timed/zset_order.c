@@ -1,5 +1,6 @@
 /*
- * The order of a sorted set: (body, ORDER, score and name) → score, and the name if it is cut.
+ * The order of a sorted set: (body, ORDER, score and name) → score, and the name if it is cut. The
+ * name is left out where even a record has no room for it (leaf.c): the member's pieces have it.
  */
 #include "model/timed/item_int.h"
 
@@ -22,7 +23,10 @@ timed_zset_order(struct timed_item *item, double score, struct str name, struct 
 enum status
 timed_zset_insert(struct timed_item *item, struct str name, double score)
 {
-	struct buf value = timed_arena_buf(item->arena, TIMED_SCORE_BYTES + name.len);
+	bool has_name = name.len > TIMED_WHOLE_BYTES &&
+			name.len + TIMED_SCORE_BYTES <= TIMED_RECORD_BYTES;
+	struct buf value = timed_arena_buf(item->arena,
+					   TIMED_SCORE_BYTES + (has_name ? name.len : 0));
 	uint8_t bytes[TIMED_SCORE_BYTES];
 	struct str order, key;
 
@@ -30,7 +34,7 @@ timed_zset_insert(struct timed_item *item, struct str name, double score)
 	TRY(timed_blocks_add(item, order, (struct str){ NULL, 0 }));
 	timed_score_put(score, bytes);
 	buf_append(&value, bytes, sizeof(bytes));
-	if (name.len > TIMED_WHOLE_BYTES)
+	if (has_name)
 		buf_append_str(&value, name);
 	TRY(buf_status(&value));
 	TRY(timed_order_key(item, order, &key));

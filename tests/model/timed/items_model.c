@@ -272,12 +272,49 @@ model_expire(struct items *f, uint64_t now_ms, struct items_model *model)
 
 /* ---- Names and values by numbers ---- */
 
+/*
+ * Some names, values and elements are too long for a record: those of a number that these divide.
+ * They are made once, since they are asked for often.
+ */
+enum {
+	LONG_BYTES = TIMED_CHUNK_BYTES + 5000,
+	LONG_NAMES = 300,
+	LONG_VALUES = 397,
+	LONG_MOST = ITEMS_ENTRIES / LONG_VALUES + 1,
+};
+
+static struct str
+long_of(unsigned n, char letter)
+{
+	static char *made[2][LONG_MOST];
+	char **bytes = &made[letter == 'N'][n];
+	char end[16];
+
+	assert_true(n < LONG_MOST);
+	if (!*bytes) {
+		*bytes = malloc(LONG_BYTES);
+		memset(*bytes, letter, LONG_BYTES);
+		snprintf(end, sizeof(end), "%06u", n);
+		memcpy(*bytes + LONG_BYTES - 6, end, 6);
+	}
+	return str_of(*bytes, LONG_BYTES);
+}
+
+static struct str
+value_of(struct arena *arena, char letter, unsigned n)
+{
+	return n % LONG_VALUES == 1 ? long_of(n / LONG_VALUES, 'V')
+				    : arena_printf(arena, "%c%u", letter, n);
+}
+
 static struct str
 name_of(struct arena *arena, unsigned n)
 {
 	struct str name = arena_printf(arena, "m%u", n * 7919 % 10007);
 	char *bytes;
 
+	if (n % LONG_NAMES == 1)
+		return long_of(n / LONG_NAMES, 'N');
 	if (n % 50 != 49)
 		return name;
 	/* One in fifty is too long for a key; two of those differ in their ends alone. */
@@ -330,7 +367,7 @@ compare_pages(struct timed_item *item, const struct items_compare *c)
 			if (item->type == TIMED_HASH) {
 				assert_true(str_eq(
 					page.members[i].value,
-					arena_printf(item->arena, "v%u", c->m->entries[at].value)));
+					value_of(item->arena, 'v', c->m->entries[at].value)));
 				assert_int_equal(page.members[i].expires_ms,
 						 c->m->entries[at].expires_ms);
 			}
@@ -458,9 +495,9 @@ compare_list(struct timed_item *item, const struct items_compare *c)
 		TRY(timed_list_range(item, from, limit, &got));
 		assert_int_equal(got.count, count);
 		for (size_t j = 0; j < count; j++)
-			assert_true(str_eq(
-				got.elements[j].value,
-				arena_printf(item->arena, "e%u", c->m->entries[from + j].name)));
+			assert_true(
+				str_eq(got.elements[j].value,
+				       value_of(item->arena, 'e', c->m->entries[from + j].name)));
 	}
 	return STATUS_OK;
 }
@@ -592,7 +629,7 @@ members_of(struct arena *arena, const struct items_model_entry *entries, size_t 
 
 	for (size_t i = 0; i < count; i++) {
 		members[i].name = name_of(arena, entries[i].name);
-		members[i].value = arena_printf(arena, "v%u", entries[i].value);
+		members[i].value = value_of(arena, 'v', entries[i].value);
 		members[i].score = entries[i].score;
 		members[i].expires_ms = entries[i].expires_ms;
 	}
@@ -676,7 +713,7 @@ change_push(struct timed_item *item, struct items_model_item *m, struct rand_seq
 		if (item->type != TIMED_LEAF && item->type != TIMED_LIST)
 			return STATUS_OK;
 		for (size_t i = 0; i < count; i++)
-			values[i] = arena_printf(item->arena, "e%u", first + (unsigned)i);
+			values[i] = value_of(item->arena, 'e', first + (unsigned)i);
 		return timed_list_push(item, left, values, count);
 	}
 	if ((m->type != TIMED_LEAF && m->type != TIMED_LIST) || m->count + count > ITEMS_ENTRIES)
@@ -714,14 +751,14 @@ change_list(struct timed_item *item, struct items_model_item *m, struct rand_seq
 	struct timed_elements got;
 
 	if (item) {
-		struct str value = arena_printf(item->arena, "e%u", n);
+		struct str value = value_of(item->arena, 'e', n);
 
 		if (item->type != TIMED_LIST)
 			return STATUS_OK;
 		TRY(timed_list_range(item, at, 1, &got));
 		assert_int_equal(got.count, 1);
 		if (kind == 0)
-			return timed_list_set(item, got.elements[0].place, value);
+			return timed_list_set(item, &got.elements[0], value);
 		for (unsigned i = 0; kind == 1 && i < 5; i++)
 			TRY(timed_list_insert(item, got.elements[0].place, before, value));
 		if (kind == 2)
