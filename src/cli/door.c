@@ -48,6 +48,8 @@ door_listen(struct door *d, struct net_host *host, struct net_stream_options *op
 	unsigned service, secure;
 
 	TRY(net_host_add_service(host, &net_stream_protocol, options, &service, err));
+	if (d->loops)
+		net_host_narrow(host, service, d->loops);
 	if (d->wanted)
 		TRY(listen_at(host, service, d->host, &d->port, event, err));
 	if (d->tls_wanted) {

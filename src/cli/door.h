@@ -22,6 +22,7 @@ struct door {
 	uint16_t port;
 	uint16_t tls_port;
 	struct net_tls *tls;
+	unsigned loops; /* that serve it; 0: all. Set before door_listen() */
 };
 
 /*

@@ -1,16 +1,21 @@
 #include "cli/redis_door.h"
 
 #include "door/redis/redis.h"
+#include "door/redis/settings.h"
 #include "http/server.h"
+#include "net/host.h"
 
 enum status
-redis_door_listen(struct redis_door *d, struct kv_store *store, struct settings_live *live,
-		  struct server *server, struct err *err)
+redis_door_listen(struct redis_door *d, struct kv_store *store, const struct settings *settings,
+		  struct settings_live *live, struct server *server, struct err *err)
 {
+	const struct redis_settings *s = settings_of(settings, &redis_setting_group);
 	struct redis_config config = { .store = store, .live = live };
 
 	if (!door_is_wanted(&d->door))
 		return STATUS_OK;
+	d->door.loops = s->loops ? (unsigned)s->loops
+				 : (net_host_loops(server_host(server)) + 1) / 2;
 	d->redis = redis_new(&config);
 	if (!d->redis)
 		return err_set(err, STATUS_NOMEM, "out of memory");

@@ -22,8 +22,8 @@ struct redis_door {
 
 /* Makes the door, if it is wanted, and listens. STATUS_INVALID, STATUS_IO, STATUS_NOMEM. */
 MUST_USE enum status redis_door_listen(struct redis_door *d, struct kv_store *store,
-				       struct settings_live *live, struct server *server,
-				       struct err *err);
+				       const struct settings *settings, struct settings_live *live,
+				       struct server *server, struct err *err);
 
 /* Who is to be told of what expires, after redis_door_listen(); NULL: nobody. */
 const struct timed_listener *redis_door_listener(struct redis_door *d);

@@ -29,6 +29,8 @@ struct net_service {
 	void *options;
 	struct net_tls *tls; /* NULL: not encrypted */
 	unsigned context;    /* the service whose contexts it uses; may be itself */
+	unsigned loops;      /* the first so many serve it */
+	unsigned next_loop;  /* whose turn it is, on the loop that accepts */
 };
 
 struct net_listener {
@@ -43,7 +45,6 @@ struct net_host {
 	unsigned service_count;
 	struct net_listener listeners[NET_LISTENERS];
 	size_t listener_count;
-	unsigned next_loop;
 	_Atomic unsigned stops;
 	_Atomic uint64_t stop_by_ns; /* when net_host_run() has to have returned */
 	_Atomic uint64_t connections;
@@ -176,9 +177,10 @@ static const struct letter_ops net_arrival_ops = {
 static bool
 net_hand_over(struct net_host *h, struct net_arrival *a)
 {
+	struct net_service *service = &h->services[a->service];
 	struct net_arrival *copy;
 
-	a->loop = &h->loops[h->next_loop++ % h->loop_count];
+	a->loop = &h->loops[service->next_loop++ % service->loops];
 	if (a->loop == &h->loops[0]) {
 		net_open_arrival(a);
 		return true;
@@ -515,9 +517,18 @@ net_host_add_service(struct net_host *h, const struct net_protocol *protocol, vo
 		.protocol = protocol,
 		.options = options,
 		.context = h->service_count,
+		.loops = h->loop_count,
 	};
 	*ret = h->service_count++;
 	return STATUS_OK;
+}
+
+void
+net_host_narrow(struct net_host *h, unsigned service, unsigned loops)
+{
+	assert(service < h->service_count && loops);
+	if (loops < h->services[service].loops)
+		h->services[service].loops = loops;
 }
 
 enum status
@@ -537,6 +548,7 @@ net_host_secure(struct net_host *h, unsigned service, struct net_tls *tls, unsig
 	}
 	TRY(net_host_add_service(h, plain->protocol, plain->options, ret, err));
 	h->services[*ret].tls = tls;
+	h->services[*ret].loops = plain->loops;
 	h->services[*ret].context = service;
 	return STATUS_OK;
 }

@@ -54,6 +54,12 @@ MUST_USE enum status net_host_add_service(struct net_host *h, const struct net_p
 					  void *options, unsigned *ret, struct err *err);
 
 /*
+ * Has the first `loops` loops alone serve the service, and what net_host_secure() makes of it
+ * afterwards; more than there are is all. Must be called before net_host_run().
+ */
+void net_host_narrow(struct net_host *h, unsigned service, unsigned loops);
+
+/*
  * Adds a service that is `service` with TLS, for net_host_listen(). `service` itself is not
  * encrypted; both share its contexts. `tls` stays the caller's and must outlive the host. Must be
  * called before net_host_run(). STATUS_LIMIT, STATUS_NOMEM.

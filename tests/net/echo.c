@@ -2,7 +2,9 @@
 
 #include "loop/wait.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The length of the whole lines at the beginning of `in`, of which none ends before `from`. */
 static size_t
@@ -21,6 +23,12 @@ echo_line(struct net_stream *s, struct str line)
 	if (str_eq(line, STR("who\n"))) {
 		TRY(net_stream_write(s, net_stream_peer(s)));
 		return net_stream_write(s, STR("\n"));
+	}
+	if (str_eq(line, STR("thread\n"))) {
+		char text[32];
+
+		return net_stream_write(
+			s, str_of(text, (size_t)snprintf(text, sizeof(text), "%d\n", gettid())));
 	}
 	if (str_eq(line, STR("wait\n"))) {
 		net_stream_flush(s);

@@ -15,6 +15,7 @@ enum {
 	LINES = 20000,
 	ENDLESS = 100 * LINES, /* more than any kernel keeps for a reader */
 	CLIENTS = 200,
+	CONNECTIONS = 6,
 	SOON_MS = 100,
 };
 
@@ -22,6 +23,7 @@ struct echo {
 	struct fixture http;
 	struct net_stream_options options;
 	uint16_t port;
+	unsigned loops; /* of the service; 0: all */
 };
 
 static void
@@ -40,7 +42,7 @@ echo_start(struct echo *e, const struct server_config *config)
 	struct net_host *host;
 	unsigned service;
 
-	*e = (struct echo){ .options = options };
+	*e = (struct echo){ .options = options, .loops = e->loops };
 	e->options.serve = echo_serve;
 	e->options.refusal = BUSY;
 	fixture_make(&e->http, &own, hello);
@@ -48,6 +50,8 @@ echo_start(struct echo *e, const struct server_config *config)
 	assert_int_equal(
 		net_host_add_service(host, &net_stream_protocol, &e->options, &service, &err),
 		STATUS_OK);
+	if (e->loops)
+		net_host_narrow(host, service, e->loops);
 	assert_int_equal(net_host_listen(host, service, "127.0.0.1:0", &e->port, &err), STATUS_OK);
 	fixture_run(&e->http);
 }
@@ -105,6 +109,46 @@ what_waits_is_told_of_the_client_s_end_and_of_a_stop(void **state)
 	client_close(&ends);
 	client_close(&stays);
 	fixture_stop(&e.http);
+}
+
+/* How many threads serve connections that come one after the other. */
+static size_t
+count_threads(const struct echo *e)
+{
+	char seen[CONNECTIONS][32];
+	size_t count = 0;
+
+	for (size_t i = 0; i < CONNECTIONS; i++) {
+		struct client c;
+		size_t known = 0;
+
+		client_open_port(&c, e->port, 0);
+		client_send_cstr(&c, "thread\n");
+		while (!c.in.len || c.in.ptr[c.in.len - 1] != '\n')
+			assert_true(client_receive(&c));
+		snprintf(seen[count], sizeof(seen[count]), "%.*s", (int)c.in.len, c.in.ptr);
+		while (strcmp(seen[known], seen[count]) != 0)
+			known++;
+		count += known == count;
+		client_close(&c);
+	}
+	return count;
+}
+
+static void
+a_narrow_service_has_the_connections_of_its_loops_only(void **state)
+{
+	const struct server_config config = { .loops = 3 };
+
+	(void)state;
+	for (unsigned loops = 0; loops <= 4; loops++) {
+		struct echo e = { .loops = loops };
+
+		echo_start(&e, &config);
+		assert_int_equal(count_threads(&e), loops == 0 || loops > 3 ? 3 : loops);
+		server_stop(e.http.server);
+		fixture_stop(&e.http);
+	}
 }
 
 static void
@@ -371,6 +415,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_come_back_beside_http),
+		cmocka_unit_test(a_narrow_service_has_the_connections_of_its_loops_only),
 		cmocka_unit_test(what_waits_is_told_of_the_client_s_end_and_of_a_stop),
 		cmocka_unit_test(a_client_that_ends_its_side_gets_what_it_asked),
 		cmocka_unit_test(a_flood_stays_with_a_client_that_does_not_read),
