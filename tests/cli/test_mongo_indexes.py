@@ -6,7 +6,7 @@ import threading
 import time
 
 from harness import Server, contains, equal, main, run, test
-from mongo import Client, Date, Int64, sequence
+from mongo import Client, Date, Failure, Int64, sequence
 
 
 class Mongo(Server):
@@ -316,6 +316,102 @@ def random_condition(rand):
     return {rand.choice(["$gt", "$gte"]): low, rand.choice(["$lt", "$lte"]): high + rand.randrange(2)}
 
 
+def random_sort(rand):
+    names = rand.sample(("a", "b", "a.b", "a.c", "c", "_id"), rand.choice((1, 1, 2, 3)))
+    return {name: rand.choice((1, -1)) for name in names}
+
+
+def sorted_alone(client, rows, sort):
+    """The rows once more, in memory: a stable sort leaves those that are in order as they are."""
+    # Values that begin with a dollar would be expressions; there are none.
+    return client({"aggregate": 1, "pipeline": [{"$documents": rows}, {"$sort": sort}],
+                   "cursor": {"batchSize": 1000}}, db="d")["cursor"]["firstBatch"]
+
+
+def check_sort(client, rand, filter, expected):
+    """In whatever way documents are sorted, they are all there, and in order."""
+    sort = random_sort(rand)
+    try:
+        client({"find": "c", "filter": filter, "sort": sort}, db="d")
+    except Failure as failure:
+        equal("parallel arrays" in str(failure), True)
+        return
+    rows = find(client, filter, name="i", sort=sort, size=rand.choice((2, 1000)))
+    equal((filter, sort, sorted(ids(rows))), (filter, sort, ids(expected)))
+    equal((filter, sort, ids(rows)), (filter, sort, ids(sorted_alone(client, rows, sort))))
+    skip, limit = rand.randrange(5), rand.randrange(1, 9)
+    equal(ids(find(client, filter, name="i", sort={**sort, "_id": 1}, skip=skip, limit=limit)),
+          ids(find(client, filter, sort={**sort, "_id": 1}, skip=skip, limit=limit)))
+    pipeline = [{"$match": filter}, {"$sort": {**sort, "_id": -1}}, {"$limit": limit}]
+    equal(*(client({"aggregate": name, "pipeline": pipeline, "cursor": {"batchSize": 1000}},
+                   db="d")["cursor"]["firstBatch"] for name in "ic"))
+
+
+@test
+def an_index_gives_its_order_without_a_sort_in_memory(cwd):
+    """A cursor without memory sees what is written behind its place."""
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1, "b": -1}, "name": "ab"}, {"key": {"c": 1}, "name": "c"},
+               {"key": {"t": 1}, "name": "t"})
+        insert(client, *({"_id": i, "a": i % 3, "b": i, "c": [i, -i], "t": "y" * 2000} for i in range(30)))
+        for at, (filter, sort, first, before, behind) in enumerate((
+                ({}, {"a": 1, "b": -1}, [27, 24], {"a": -1}, {"a": 9}),
+                ({}, {"a": -1, "b": 1}, [2, 5], {"a": 9}, {"a": -1}),
+                ({"a": 1}, {"b": -1}, [28, 25], {"a": 1, "b": 50}, {"a": 1, "b": -1}),
+                ({"a": 1}, {"a": -1, "b": 1}, [1, 4], {"a": 1, "b": -1}, {"a": 1, "b": 50}),
+                ({"a": {"$gte": 1}}, {"a": -1}, [2, 5], {"a": 10}, {"a": 2, "b": 60}),
+                ({"a": 2}, {"b": 1, "a": 1}, [2, 5], {"a": 2, "b": -1}, {"a": 2, "b": 61}),
+                ({"a": 2, "b": {"$lt": 20}}, {"b": 1, "_id": -1}, [2, 5], {"a": 2, "b": -1}, {"a": 2, "b": 19.5}),
+                ({}, {"c": 1}, [29, 28], {"c": -100}, {"c": 100}),
+                ({}, {"c": -1, "_id": -1}, [29, 28], {"c": 100}, {"c": -100}),
+                ({"b": 5}, {"_id": 1, "b": 1}, [5], {"b": 6}, {}))):
+            def batch(command):
+                return client(command, db="d")["cursor"]
+
+            cursor = batch({"find": "c", "filter": filter, "sort": sort, "batchSize": 2})
+            pipeline = batch({"aggregate": "c", "pipeline": [{"$match": filter}, {"$sort": sort}],
+                              "cursor": {"batchSize": 2}})
+            equal((at, ids(cursor["firstBatch"])), (at, first))
+            equal((at, ids(pipeline["firstBatch"])), (at, first))
+            if not cursor["id"]:
+                continue
+            insert(client, {"_id": "before", **before}, {"_id": "behind", **behind})
+            rows = []
+            for one in (cursor, pipeline):
+                rows = batch({"getMore": Int64(one["id"]), "collection": "c", "batchSize": 1000})["nextBatch"]
+                equal((at, "before" in ids(rows), "behind" in ids(rows)), (at, False, True))
+            client({"delete": "c", "deletes": [{"q": {"_id": {"$type": "string"}}, "limit": 0}]}, db="d")
+        # Values that are longer than their part of a key are in no order there.
+        equal(ids(find(client, {"t": {"$gt": "x"}}, sort={"t": 1, "_id": -1}, limit=3)), [29, 28, 27])
+        insert(client, *({"_id": i, "t": "z" * 3000 + str(i)} for i in range(100, 110)))
+        equal(ids(find(client, {"t": {"$gt": "z"}}, sort={"t": -1})), list(range(109, 99, -1)))
+        answer = client({"findAndModify": "c", "query": {"a": {"$lt": 2}}, "sort": {"a": -1, "b": 1},
+                         "remove": True}, db="d")
+        equal(answer["value"]["_id"], 1)
+        # A cursor that has given nothing yet begins in its order, too; and fails without the index.
+        for drop in (False, True):
+            cursor = client({"find": "c", "sort": {"a": -1, "b": 1}, "batchSize": 0}, db="d")["cursor"]
+            if drop:
+                client({"dropIndexes": "c", "index": "ab"}, db="d")
+            more = {"getMore": Int64(cursor["id"]), "collection": "c", "batchSize": 1}
+            if drop:
+                equal(client.fails(more, db="d")["code"], 175)
+            else:
+                equal(ids(client(more, db="d")["cursor"]["nextBatch"]), [2])
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
+def the_order_of_an_index_is_weighed_against_fewer_documents(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1}, "name": "a"}, {"key": {"b": 1}, "name": "b"})
+        insert(client, *({"_id": i, "a": i % 500, "b": -i} for i in range(4000)))
+        insert(client, *({"_id": i, "a": -1, "b": -i} for i in range(4000, 6000)))
+        equal(ids(find(client, {"a": 7}, sort={"b": 1}, limit=3)), [3507, 3007, 2507])
+        equal(ids(find(client, {"a": -1}, sort={"b": 1}, limit=3)), [5999, 5998, 5997])
+        equal(ids(find(client, {"a": {"$gte": 0}}, sort={"b": 1}))[:3], [3999, 3998, 3997])
+
+
 @test
 def random_queries_find_the_same_with_indexes_and_without(cwd):
     seed = random.randrange(1 << 30)
@@ -343,6 +439,7 @@ def random_queries_find_the_same_with_indexes_and_without(cwd):
             if hint not in ("i4", "i7", "i8"):
                 rows = find(client, filter, name="i", size=7, hint=hint)
                 equal((filter, hint, sorted(ids(rows))), (filter, hint, ids(expected)))
+            check_sort(client, rand, filter, expected)
             found += len(expected)
             if rand.random() < 0.3:
                 change = {"q": filter, "u": {"$inc": {"n": 1}, "$set": {"c": rand.randrange(5)}}, "multi": True}

@@ -288,11 +288,28 @@ order_of(struct str sort)
 	return n < 0 ? -1 : 1;
 }
 
+/* True in `*ret` if an index gives the documents in the order of the pipeline's first sort. */
+static enum status
+collection_sort(struct collection *s, const struct mql_pipeline_front *front, bool *ret)
+{
+	s->ask.sort = front->sort;
+	s->ask.most = (uint64_t)front->limit;
+	s->open = true;
+	TRY(query_open(&s->query, s->a->call, s->ns, &s->ask));
+	TRY(query_is_sorted(&s->query, ret));
+	s->ask.sorted = *ret;
+	if (!*ret)
+		s->ask.sort = (struct str){ 0 };
+	return STATUS_OK;
+}
+
 static enum status
 open_input(struct aggregate *a, struct mql_run_options *options, struct mql_source **ret)
 {
 	struct mql_pipeline_front front;
 	struct collection *s;
+	bool sorted = false;
+	enum status status;
 
 	*ret = NULL;
 	if (mql_pipeline_has_source(a->pipeline))
@@ -304,15 +321,22 @@ open_input(struct aggregate *a, struct mql_run_options *options, struct mql_sour
 	mql_pipeline_front(a->pipeline, &front);
 	TRY(collection_new(a, a->ask.ns, front.filter, &s));
 	options->skip_stages = front.filter_stages;
+	*ret = &s->source;
 	s->ask.hint = a->ask.hint;
 	s->ask.order = order_of(front.sort);
 	/* A collation orders strings otherwise than the collection does. */
-	if (s->ask.order && !a->mql.texts && (!s->ask.hint || plan_hint_is_id(s->ask.hint)))
+	if (s->ask.order && !a->mql.texts && (!s->ask.hint || plan_hint_is_id(s->ask.hint))) {
 		options->skip_stages += 1;
-	else
-		s->ask.order = 0;
-	*ret = &s->source;
-	return STATUS_OK;
+		return STATUS_OK;
+	}
+	s->ask.order = 0;
+	status = front.sort.ptr ? collection_sort(s, &front, &sorted) : STATUS_OK;
+	if (status != STATUS_OK) {
+		collection_close(&s->source);
+		*ret = NULL;
+	}
+	options->skip_stages += sorted;
+	return status;
 }
 
 static enum status

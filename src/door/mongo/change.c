@@ -38,6 +38,8 @@ change_compile(struct change *ch)
 		TRY(data_let(q, ch->ask.let, &ch->scope, &ch->bound));
 	ch->match_bound = ch->bound;
 	TRY(mql_match_compile_scoped(q, ch->ask.filter, ch->scope, &ch->match));
+	if (ch->ask.sort.len && !bson_is_empty(ch->ask.sort))
+		TRY(mql_sort_by_compile(q, ch->ask.sort, &ch->sort));
 	if (!ch->ask.update)
 		return STATUS_OK;
 	if (ch->ask.update->type == BSON_ARRAY)
@@ -64,6 +66,8 @@ change_begin(struct change *ch, struct call *c, struct data *data, const struct 
 		return STATUS_OK;
 	plan.match = ch->match;
 	plan.texts = ch->mql.texts;
+	plan.sort = ch->sort;
+	plan.most = 1;
 	TRY(plan_choose(c, &data->plain, &plan, &ch->mql, &ch->plan));
 	/* One who adds a document because there is none must notice if another one comes first. */
 	TRY(plan_walk_open(&ch->walk, &ch->plan, &data->plain,
@@ -143,19 +147,16 @@ comes_first(struct change *ch, const struct mql_sort_by *by, struct str doc, str
 }
 
 enum status
-change_find_first(struct change *ch, struct str sort, struct buf *best, int64_t *ret_position)
+change_find_first(struct change *ch, struct buf *best, int64_t *ret_position)
 {
 	struct call *c = ch->call;
-	struct mql_sort_by *by = NULL;
+	/* NULL: the first one that is found. */
+	const struct mql_sort_by *by = ch->plan.sorted ? NULL : ch->sort;
 	enum status status;
 	int64_t position;
 	struct str doc;
 
 	buf_clear(best);
-	if (sort.len && !bson_is_empty(sort)) {
-		TRY(data_mql_status(c, &ch->mql, mql_sort_by_compile(&ch->mql, sort, &by)));
-		ch->mark = arena_mark(c->arena);
-	}
 	while ((status = change_next(ch, &doc, &position)) == STATUS_OK) {
 		bool first = true;
 

@@ -27,6 +27,7 @@ struct change_ask {
 	const struct bson_value *constants; /* of an update by a pipeline: a document; or NULL */
 	struct str collation;               /* a document; or empty */
 	int order;                          /* by `_id`: 1, -1; 0: any */
+	struct str sort;                    /* of one change: by other fields; or empty */
 	bool upsert;
 	bool many; /* all that match are changed, in the order of `_id` */
 };
@@ -51,7 +52,8 @@ struct change {
 	const struct mql_scope *scope; /* of `let` and the constants */
 	const struct mql_bound *bound;
 	const struct mql_bound *match_bound; /* of `let` alone, which the filter knows */
-	struct plan plan;
+	struct mql_sort_by *sort;            /* NULL: none is asked for */
+	struct plan plan;                    /* `sorted`: documents come in the order of the sort */
 	struct plan_walk walk;
 	bool walks;
 	struct arena_mark mark; /* behind what was compiled */
@@ -74,11 +76,10 @@ void change_end(struct change *ch); /* also one that is all zero */
 MUST_USE enum status change_next(struct change *ch, struct str *ret, int64_t *ret_position);
 struct str change_place(const struct change *ch);
 /*
- * Instead of it: the first document that matches in an order (an empty one: in that of the walk), a
- * copy in `best`, which is empty if there is none.
+ * Instead of it: the first document that matches in the order that was asked for (none: in that of
+ * the walk), a copy in `best`, which is empty if there is none.
  */
-MUST_USE enum status change_find_first(struct change *ch, struct str sort, struct buf *best,
-				       int64_t *ret_position);
+MUST_USE enum status change_find_first(struct change *ch, struct buf *best, int64_t *ret_position);
 
 /* Updates a document that was found. `*ret`: as it is now; the same if nothing has changed. */
 MUST_USE enum status change_update(struct change *ch, struct str doc, int64_t position,

@@ -99,8 +99,8 @@ find_document(struct str request, struct str name)
 }
 
 /*
- * True if the order is one of walks, {_id: 1} or {$natural: -1}; `*ret` 0: any. One by the index of
- * a hint is sorted.
+ * True if the order is one of walks by `_id`, {_id: 1} or {$natural: -1}; `*ret` 0: any. Another
+ * one, or with the hint of an index, is that of an index, or documents are sorted.
  */
 static bool
 find_order(const struct query_ask *ask, struct str sort, int *ret)
@@ -118,7 +118,7 @@ find_order(const struct query_ask *ask, struct str sort, int *ret)
 	*ret = (int)n;
 	if (str_eq(e.name, STR("$natural")))
 		return bson_count(sort) == 1;
-	/* What follows an `_id` decides nothing; but a collation has an order of its own. */
+	/* A collation has an order of its own. */
 	return str_eq(e.name, STR("_id")) && bson_count(sort) == 1 && !ask->collation.len &&
 	       (!ask->hint || plan_hint_is_id(ask->hint));
 }
@@ -146,7 +146,17 @@ find_flag(struct str request, struct str name)
 	return bson_find(request, name, &v) && bson_is_true(&v);
 }
 
-/* `request` is the command, which a cursor keeps; its skip, limit and place are the caller's. */
+/* How many documents of the query are wanted, those that are skipped too; 0: all. */
+static uint64_t
+find_most(const struct find *f)
+{
+	return f->left < UINT64_MAX - f->skip ? f->left + f->skip : 0;
+}
+
+/*
+ * `request` is the command, which a cursor keeps; its skip and limit are the caller's. `place` is
+ * that of a cursor, or ptr NULL for a new query.
+ */
 static enum status
 find_open(struct call *c, struct find *f, struct str ns, struct str request, struct str place)
 {
@@ -163,10 +173,14 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 	TRY(find_member(c, request, STR("hint"), &ask.hint));
 	TRY(find_member(c, request, STR("min"), &ask.min));
 	TRY(find_member(c, request, STR("max"), &ask.max));
-	if (!find_order(&ask, sort, &ask.order))
-		f->sort = sort;
-	if (f->sort.ptr)
+	if (!find_order(&ask, sort, &ask.order)) {
 		ask.order = 0;
+		ask.sort = sort;
+		ask.most = find_most(f);
+		/* A cursor without rows goes on in the order of its index. */
+		ask.sorted = place.ptr;
+		f->sort = sort;
+	}
 	f->key_only = find_flag(request, STR("returnKey"));
 	f->record_id = find_flag(request, STR("showRecordId"));
 	TRY(query_open(q, c, ns, &ask));
@@ -187,15 +201,21 @@ find_close(struct find *f)
 
 /* ---- Documents ---- */
 
-/* Sorts all that is found, if there is a sort. */
+/* Sorts all that is found, if there is a sort that no index gives. */
 static enum status
 find_sort(struct call *c, struct find *f)
 {
-	uint64_t most = f->left < UINT64_MAX - f->skip ? f->left + f->skip : UINT64_MAX;
+	uint64_t most = find_most(f);
+	bool sorted;
 
 	if (!f->sort.ptr)
 		return STATUS_OK;
-	TRY(sorted_read(&f->sorted, c, &f->query, f->sort, most));
+	TRY(query_is_sorted(&f->query, &sorted));
+	if (sorted) {
+		f->sort = (struct str){ 0 };
+		return STATUS_OK;
+	}
+	TRY(sorted_read(&f->sorted, c, &f->query, f->sort, most ? most : UINT64_MAX));
 	f->at = f->skip;
 	f->skip = 0;
 	return STATUS_OK;
@@ -401,7 +421,7 @@ find_run(struct call *c, struct find *f)
 	f->skip = (uint64_t)call_i64(c, FIND_SKIP, 0);
 	f->left = limit ? (uint64_t)limit : UINT64_MAX;
 	f->want = (uint64_t)call_i64(c, FIND_BATCH, FIRST_BATCH_DOCS);
-	TRY(find_open(c, f, ns, c->body, STR("")));
+	TRY(find_open(c, f, ns, c->body, (struct str){ 0 }));
 	TRY(find_sort(c, f));
 	begin_batch(c, STR("firstBatch"));
 	TRY(find_read(c, f));
@@ -473,7 +493,9 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 		put_cursor(c, f->ended ? 0 : cursor->id, ns);
 		return STATUS_OK;
 	}
-	TRY(find_open(c, f, ns, buf_str(&cursor->request), buf_str(&cursor->place)));
+	TRY(find_open(c, f, ns, buf_str(&cursor->request),
+		      cursor->place.len ? buf_str(&cursor->place) : STR("")));
+	f->sort = (struct str){ 0 };
 	TRY(find_read(c, f));
 	cursor->skip = f->skip;
 	cursor->left = f->left;

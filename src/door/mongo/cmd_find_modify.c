@@ -44,7 +44,6 @@ struct modify {
 	struct change_ask ask;
 	struct change_staged staged;
 	struct retry retry;
-	struct str sort; /* ptr NULL: the order of the walk */
 	bool remove;
 	bool wants_new;
 	struct buf best;  /* the document that is changed */
@@ -97,12 +96,12 @@ modify_read(struct call *c, struct modify *m)
 	by = arena_alloc(c->arena, sizeof(*by));
 	if (!by)
 		return STATUS_LIMIT;
-	m->sort = call_text(c, MODIFY_SORT);
-	if (bson_count(m->sort) == 1 && bson_find(m->sort, STR("_id"), by) &&
+	ask->sort = call_text(c, MODIFY_SORT);
+	if (bson_count(ask->sort) == 1 && bson_find(ask->sort, STR("_id"), by) &&
 	    bson_to_int64(by, &n) && (n == 1 || n == -1) && !ask->collation.len &&
 	    (!ask->hint || plan_hint_is_id(ask->hint))) {
 		ask->order = (int)n;
-		m->sort = (struct str){ 0 };
+		ask->sort = (struct str){ 0 };
 	}
 	return STATUS_OK;
 }
@@ -188,7 +187,7 @@ modify_do(struct modify *m, struct change *ch)
 {
 	int64_t position = -1;
 
-	TRY(change_find_first(ch, m->sort, &m->best, &position));
+	TRY(change_find_first(ch, &m->best, &position));
 	if (m->best.len)
 		TRY(modify_found(m, ch, position));
 	else if (m->ask.upsert)

@@ -264,12 +264,12 @@ do_upsert(struct writing *w, struct change *ch)
 
 /* Changes the first document in the order that the statement asks for. */
 static enum status
-do_first(struct updating *u, struct change *ch, struct str sort)
+do_first(struct updating *u, struct change *ch)
 {
 	struct buf AUTO(buf_release) best = BUF_INIT(BSON_MOST_BYTES);
 	int64_t position = -1;
 
-	TRY(change_find_first(ch, sort, &best, &position));
+	TRY(change_find_first(ch, &best, &position));
 	if (!best.len)
 		return STATUS_OK;
 	u->w.now.found = true;
@@ -299,6 +299,7 @@ update_do(struct updating *u, struct statement *s, bool *ret_more, bool *ret_alo
 	TRY(check_number(w, s));
 	s->ask.let = call_text(c, WRITE_LET);
 	s->ask.many = s->many;
+	s->ask.sort = s->sort;
 	if (retry_find(&w->retry, w->now.index, &known)) {
 		update_count_known(w, known);
 		return STATUS_OK;
@@ -311,8 +312,7 @@ update_do(struct updating *u, struct statement *s, bool *ret_more, bool *ret_alo
 	if (status == STATUS_OK)
 		status = check_kind(c, s, &ch);
 	if (status == STATUS_OK)
-		status = s->sort.len ? do_first(u, &ch, s->sort)
-				     : do_documents(u, &ch, s->many, ret_more);
+		status = s->sort.len ? do_first(u, &ch) : do_documents(u, &ch, s->many, ret_more);
 	if (status == STATUS_OK && !w->now.found && !*ret_more && s->ask.upsert)
 		status = do_upsert(w, &ch);
 	change_end(&ch);

@@ -13,11 +13,13 @@
 #include "index/engine/scan.h"
 #include "model/plain/plain.h"
 #include "mql/match.h"
+#include "mql/sort.h"
 
 enum {
 	/* Of an `_id` that bounds a range: the keys of longer ones are not in their order. */
 	PLAN_BOUND_BYTES = 300,
 	PLAN_RANGES = 1000,     /* of an index; an $in that would give more is one range */
+	PLAN_COUNT_FEW = 100,   /* entries that are counted by reading them */
 	PLAN_WINDOW = 16,       /* documents of entries that are asked for at once, at most */
 	PLAN_IDS_MOST = 100000, /* that are gathered; of more documents the collection is walked */
 	PLAN_IDS_BYTES = 16 * 1024 * 1024,
@@ -50,7 +52,8 @@ struct plan {
 	const struct index_def *def;      /* of PLAN_INDEX and PLAN_IDS; else NULL */
 	const struct index_range *ranges; /* in the order of keys; they do not overlap */
 	size_t range_count;
-	bool once; /* no document has two entries in the ranges */
+	bool once;   /* no document has two entries in the ranges */
+	bool sorted; /* documents come in the order of the sort that was asked for */
 };
 
 struct plan_ask {
@@ -60,6 +63,12 @@ struct plan_ask {
 	const struct bson_value *min;   /* {_id: value}, the first key; NULL: none */
 	const struct bson_value *max;   /* likewise, the one behind the last */
 	int order; /* by `_id`: 1, or -1 for descending; 0: any. With a hint of an index: any */
+	/*
+	 * An order by other fields, which an index may give; else the caller sorts. NULL: none.
+	 * With a place: the one that the plan of that place has given.
+	 */
+	const struct mql_sort_by *sort;
+	uint64_t most; /* so many documents are wanted at most; 0: all */
 	/*
 	 * Documents are changed while they are walked through. They come in the order of `_id`, so
 	 * none comes again because a change has moved its entries.

@@ -1,4 +1,4 @@
-/* Bounds of values: those of a kind, and narrower ones. */
+/* Bounds of values: those of a kind, and narrower ones. What is known of an index's columns. */
 #include "door/mongo/plan_int.h"
 
 bool
@@ -64,4 +64,39 @@ plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d)
 	plan_bound_from(b, from ? &d->value : &least, d->op == MQL_DEMAND_GT);
 	plan_bound_to(b, to ? &d->value : &most, d->op == MQL_DEMAND_LT || from);
 	return true;
+}
+
+/* ---- Columns ---- */
+
+bool
+plan_path_has_number(struct str path)
+{
+	while (path.len) {
+		struct str name = str_cut(&path, '.');
+
+		if (name.len && name.ptr[0] >= '0' && name.ptr[0] <= '9')
+			return true;
+	}
+	return false;
+}
+
+/* Documents of this transaction may have arrays that its definitions do not know of yet. */
+static bool
+has_written(const struct choosing *x)
+{
+	struct kv_tx_stats stats = kv_tx_stats(x->p->tx);
+
+	return stats.sets || stats.clears;
+}
+
+uint32_t
+plan_arrays_of(const struct choosing *x, const struct index_def *def)
+{
+	return has_written(x) ? UINT32_MAX : index_def_arrays(def);
+}
+
+uint32_t
+plan_cuts_of(const struct choosing *x, const struct index_def *def)
+{
+	return has_written(x) ? UINT32_MAX : index_def_cuts(def);
 }

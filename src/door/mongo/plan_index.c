@@ -3,32 +3,6 @@
 #include "door/mongo/plan_int.h"
 #include "mql/sort_values.h"
 
-/* What is asked of one column: values, or else bounds. */
-struct column_ask {
-	bool has_points;
-	const struct bson_value *points;
-	size_t count;
-	struct plan_bounds bounds;
-};
-
-/* What may be asked of an index. */
-struct candidate {
-	const struct index_def *def;
-	struct column_ask columns[INDEX_COLUMNS];
-	size_t points; /* of so many columns first */
-	bool bounded;  /* one more has bounds */
-	size_t ranges;
-};
-
-/* What all candidates share. */
-struct choosing {
-	struct plain *p;
-	const struct plan_ask *ask;
-	struct mql *q;
-	const struct mql_demand *demands;
-	size_t count;
-};
-
 static void
 choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *ask, struct mql *q)
 {
@@ -39,19 +13,6 @@ choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *ask, 
 }
 
 /* ---- Columns ---- */
-
-/* Names that count elements of arrays lead entries elsewhere than filters. */
-static bool
-path_has_number(struct str path)
-{
-	while (path.len) {
-		struct str name = str_cut(&path, '.');
-
-		if (name.len && name.ptr[0] >= '0' && name.ptr[0] <= '9')
-			return true;
-	}
-	return false;
-}
 
 /* An array's elements have entries, not the array. Undefined stands for an empty one. */
 static bool
@@ -109,7 +70,7 @@ column_ask_of(const struct choosing *x, struct str path, bool many, struct colum
 
 	*ret = (struct column_ask){ 0 };
 	*ret_any = false;
-	if (path_has_number(path))
+	if (plan_path_has_number(path))
 		return STATUS_OK;
 	for (size_t i = 0; i < x->count; i++) {
 		const struct mql_demand *d = &x->demands[i];
@@ -148,15 +109,6 @@ column_ask_widen(struct column_ask *a, bool hashed)
 	return true;
 }
 
-/* Documents of this transaction may have arrays that its definitions do not know of yet. */
-static uint32_t
-many_of(const struct choosing *x, const struct index_def *def)
-{
-	struct kv_tx_stats stats = kv_tx_stats(x->p->tx);
-
-	return stats.sets || stats.clears ? UINT32_MAX : def->many;
-}
-
 /*
  * What may be asked of an index: values of its first columns, and bounds of one more. Of columns
  * that documents have arrays at, one may be asked: another one's demand may be met by another
@@ -165,7 +117,7 @@ many_of(const struct choosing *x, const struct index_def *def)
 static enum status
 candidate_make(const struct choosing *x, const struct index_def *def, struct candidate *ret)
 {
-	uint32_t many = many_of(x, def), used = 0;
+	uint32_t many = plan_arrays_of(x, def), used = 0;
 	struct bson_element e;
 	struct bson_iter i;
 	bool any = true;
@@ -193,6 +145,7 @@ candidate_make(const struct choosing *x, const struct index_def *def, struct can
 			ret->bounded = true;
 		}
 	}
+	plan_sort_look(x, ret);
 	return STATUS_OK;
 }
 
@@ -315,7 +268,7 @@ index_has_all(const struct choosing *x, const struct index_def *def, bool hinted
 		return true;
 	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e);)
 		for (size_t k = 0; k < x->count; k++)
-			if (str_eq(x->demands[k].path, e.name) && !path_has_number(e.name) &&
+			if (str_eq(x->demands[k].path, e.name) && !plan_path_has_number(e.name) &&
 			    demand_needs_value(&x->demands[k]))
 				return true;
 	return false;
@@ -401,8 +354,11 @@ plan_make(const struct choosing *x, const struct candidate *best, struct plan *p
 {
 	plan->kind = x->ask->changes ? PLAN_IDS : PLAN_INDEX;
 	plan->def = best->def;
-	plan->once = !best->def->many || candidate_is_by_id(best);
-	if (x->ask->changes || !candidate_is_by_id(best))
+	plan->once = !index_def_arrays(best->def) || candidate_is_by_id(best);
+	plan->sorted = best->sorts;
+	if (best->sorts)
+		plan->reverse = best->sorts_reverse;
+	else if (x->ask->changes || !candidate_is_by_id(best))
 		plan->reverse = false;
 	return candidate_ranges(x, best, plan);
 }
@@ -420,6 +376,8 @@ candidate_is_better(const struct candidate *a, const struct candidate *b)
 		return a->points > b->points;
 	if (a->bounded != b->bounded)
 		return a->bounded;
+	if (a->sorts != b->sorts)
+		return a->sorts;
 	if (a->ranges != b->ranges)
 		return a->ranges < b->ranges;
 	return a->def->column_count < b->def->column_count;
@@ -435,23 +393,80 @@ is_usable(const struct index_def *def)
 	       !(bson_find(def->spec, STR("hidden"), &v) && bson_is_true(&v));
 }
 
+/* Gives up the bounds of a last column with arrays, whose first entries lie outside of them. */
+static bool
+candidate_can_sort(const struct choosing *x, struct candidate *one)
+{
+	if (x->ask->sort && !one->sorts && one->bounded) {
+		one->bounded = false;
+		plan_sort_look(x, one);
+	}
+	return one->sorts;
+}
+
+/* ---- With or without a sort in memory ---- */
+
+/* About how many entries a candidate reads. */
+static enum status
+candidate_count(const struct choosing *x, const struct candidate *one, uint64_t *ret)
+{
+	struct arena_mark mark = arena_mark(x->q->arena);
+	struct plan plan = { 0 };
+	size_t count;
+
+	TRY(candidate_ranges(x, one, &plan));
+	count = plan.range_count < INDEX_COUNT_RANGES ? plan.range_count : INDEX_COUNT_RANGES;
+	TRY(index_ranges_count(x->p->tx, x->p->db, plan.ranges, count, PLAN_COUNT_FEW, ret));
+	if (count)
+		*ret = *ret * plan.range_count / count;
+	arena_reset(x->q->arena, mark);
+	return STATUS_OK;
+}
+
+/*
+ * Decides between the index that finds the fewest documents, which are then sorted, and one that
+ * gives their order. `best`, whose def may be NULL, becomes the one that reads fewer entries; of
+ * the other one as many are read as it takes to find what is wanted, if all are spread evenly.
+ */
+static enum status
+choose_sorted(const struct choosing *x, struct candidate *best, const struct candidate *sorts)
+{
+	uint64_t found, walked;
+
+	if (best->def && !best->sorts) {
+		TRY(candidate_count(x, best, &found));
+		TRY(candidate_count(x, sorts, &walked));
+		if (x->ask->most && x->ask->most < found)
+			walked = (uint64_t)((double)walked * (double)x->ask->most / (double)found);
+		if (found < walked)
+			return STATUS_OK;
+	}
+	if (!best->def || !best->sorts)
+		*best = *sorts;
+	return STATUS_OK;
+}
+
 enum status
 plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, struct plan *plan)
 {
-	struct candidate best = { 0 }, one;
+	struct candidate best = { 0 }, sorts = { 0 }, one;
 	const struct index_def *def;
 	struct choosing x;
 
 	choosing_begin(&x, p, ask, q);
-	for (size_t i = 0; x.count && (def = index_at(p->db, i)) != NULL; i++) {
+	for (size_t i = 0; (x.count || ask->sort) && (def = index_at(p->db, i)) != NULL; i++) {
 		if (!is_usable(def) || !index_has_all(&x, def, false))
 			continue;
 		TRY(candidate_make(&x, def, &one));
-		if ((!one.points && !one.bounded) || (ask->order && !candidate_is_by_id(&one)) ||
-		    (best.def && !candidate_is_better(&one, &best)))
-			continue;
-		best = one;
+		if ((one.points || one.bounded) && (!ask->order || candidate_is_by_id(&one)) &&
+		    (!best.def || candidate_is_better(&one, &best)))
+			best = one;
+		if (candidate_can_sort(&x, &one) &&
+		    (!sorts.def || candidate_is_better(&one, &sorts)))
+			sorts = one;
 	}
+	if (sorts.def)
+		TRY(choose_sorted(&x, &best, &sorts));
 	if (!best.def || (!best.points && (plan->bounds.has_from || plan->bounds.has_to)))
 		return STATUS_OK;
 	return plan_make(&x, &best, plan);
@@ -505,5 +520,6 @@ plan_index_resume(struct call *c, struct plain *p, const struct plan_ask *ask, s
 				 "query plan killed :: the index that it used was dropped");
 	choosing_begin(&x, p, ask, q);
 	TRY(candidate_make(&x, def, &one));
+	(void)candidate_can_sort(&x, &one);
 	return plan_make(&x, &one, plan);
 }

@@ -34,6 +34,50 @@ void plan_bound_to(struct plan_bounds *b, const struct bson_value *v, bool open)
 /* Bounds that also fulfil this demand. False: it is none that bounds. */
 bool plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d);
 
+/* ---- Candidates ---- */
+
+/* What is asked of one column: values, or else bounds. */
+struct column_ask {
+	bool has_points;
+	const struct bson_value *points;
+	size_t count;
+	struct plan_bounds bounds;
+};
+
+/* What may be asked of an index. */
+struct candidate {
+	const struct index_def *def;
+	struct column_ask columns[INDEX_COLUMNS];
+	size_t points; /* of so many columns first */
+	bool bounded;  /* one more has bounds */
+	size_t ranges;
+	bool sorts; /* its entries are in the order of the sort */
+	bool sorts_reverse;
+};
+
+/* What all candidates share. */
+struct choosing {
+	struct plain *p;
+	const struct plan_ask *ask;
+	struct mql *q;
+	const struct mql_demand *demands;
+	size_t count;
+};
+
+/* ---- Columns (plan_bounds.c) ---- */
+
+/* Columns that documents may have arrays at, and those with values that were cut. */
+uint32_t plan_arrays_of(const struct choosing *x, const struct index_def *def);
+uint32_t plan_cuts_of(const struct choosing *x, const struct index_def *def);
+
+/* Names that count elements of arrays lead entries elsewhere than filters and sorts. */
+bool plan_path_has_number(struct str path);
+
+/* ---- Orders (plan_sort.c) ---- */
+
+/* Sets `sorts` and `sorts_reverse`: whether the entries that are asked for give the order. */
+void plan_sort_look(const struct choosing *x, struct candidate *one);
+
 /* ---- By an index (plan_index.c): `plan` is that by `_id`, which is changed ---- */
 
 /* By the best one, unless that by `_id` is as good. */

@@ -15,7 +15,8 @@ query_compile(struct query *q)
 	}
 	if (q->ask.let.len)
 		TRY(data_let(&q->mql, q->ask.let, &q->scope, &q->bound));
-	return mql_match_compile_scoped(&q->mql, q->ask.filter, q->scope, &q->match);
+	TRY(mql_match_compile_scoped(&q->mql, q->ask.filter, q->scope, &q->match));
+	return q->ask.sort.len ? mql_sort_by_compile(&q->mql, q->ask.sort, &q->sort) : STATUS_OK;
 }
 
 enum status
@@ -53,6 +54,8 @@ query_start(struct query *q)
 		.min = q->ask.min,
 		.max = q->ask.max,
 		.order = q->ask.order,
+		.sort = q->sort,
+		.most = q->ask.most,
 		.place = buf_str(&q->place),
 	};
 	uint64_t version;
@@ -63,6 +66,9 @@ query_start(struct query *q)
 	if (!q->data.is_there)
 		return STATUS_NOT_FOUND;
 	TRY(plan_choose(q->call, &q->data.plain, &ask, &q->mql, &q->plan));
+	if (q->ask.sorted && !q->plan.sorted)
+		return call_fail(q->call, MONGO_QUERY_PLAN_KILLED,
+				 "query plan killed :: the index that sorts it was dropped");
 	TRY(plan_walk_open(&q->walk, &q->plan, &q->data.plain, KV_SNAPSHOT, buf_str(&q->place),
 			   &q->mql));
 	q->walks = true;
@@ -134,6 +140,29 @@ query_again(struct query *q, enum status status)
 		q->tries = 0;
 		q->found = false;
 	}
+	return STATUS_OK;
+}
+
+enum status
+query_is_sorted(struct query *q, bool *ret)
+{
+	*ret = true;
+	while (!q->walks) {
+		enum status status = q->tx ? STATUS_OK : query_begin(q);
+
+		if (status == STATUS_OK)
+			status = query_start(q);
+		/* There is no collection, and so no document. */
+		if (status == STATUS_NOT_FOUND)
+			return STATUS_OK;
+		if (status != STATUS_OK)
+			TRY(query_again(q, status));
+	}
+	*ret = q->plan.sorted;
+	q->ask.sorted = *ret;
+	/* From now on any plan will do. */
+	if (!*ret)
+		q->sort = NULL;
 	return STATUS_OK;
 }
 

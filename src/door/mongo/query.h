@@ -26,7 +26,11 @@ struct query_ask {
 	struct str let;                 /* variables: a document; or empty */
 	const struct bson_value *min;   /* of find: documents; NULL: none */
 	const struct bson_value *max;
-	int order;        /* by `_id`: 1, -1; 0: any */
+	int order; /* by `_id`: 1, -1; 0: any */
+	struct str
+		sort;  /* by other fields: a document, which query_is_sorted() tells of; or empty */
+	uint64_t most; /* so many documents are wanted; 0: all */
+	bool sorted;   /* it was found sorted before: a plan that is not fails */
 	struct str place; /* query_place() of an earlier one; or empty */
 };
 
@@ -39,6 +43,7 @@ struct query {
 	struct mql mql;
 	struct mql_match *match;
 	struct mql_collation *collation;
+	struct mql_sort_by *sort;      /* NULL: none is asked for */
 	const struct mql_scope *scope; /* of `let` */
 	const struct mql_bound *bound;
 	int64_t position;
@@ -61,6 +66,11 @@ struct query {
  */
 MUST_USE enum status query_open(struct query *q, struct call *c, struct str ns,
 				const struct query_ask *ask);
+/*
+ * Plans. True in `*ret` if documents come in the order of `ask.sort`, and then they do until the
+ * end; else in any order.
+ */
+MUST_USE enum status query_is_sorted(struct query *q, bool *ret);
 /* The next document that matches, valid until the next call. STATUS_NOT_FOUND at the end. */
 MUST_USE enum status query_next(struct query *q, struct str *ret);
 /* Where the filter has found the element that "a.$" stands for; -1: nowhere. */

@@ -462,7 +462,7 @@ index_spec_set(struct kv_tx *tx, const struct catalog_db *db, const struct index
 
 enum status
 index_many_note(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
-		uint32_t many)
+		uint64_t many)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct arena *arena = arena_new(SET_BYTES);

@@ -121,9 +121,10 @@ struct index_def {
 	uint32_t hashed;
 	/*
 	 * Columns (by bits) at whose paths a document has had an array: only there may a document
-	 * have several entries.
+	 * have several entries. The same 32 bits higher: columns that a value was cut in, so that
+	 * entries need not be in the order of its values (index_def_arrays(), index_def_cuts()).
 	 */
-	uint32_t many;
+	uint64_t many;
 
 	/* Only in a set: `filter`, compiled. NULL without one. */
 	const struct selector *selector;
@@ -133,6 +134,22 @@ struct index_def {
 	size_t filtered_count;
 	bool filtered_whole;
 };
+
+enum {
+	INDEX_CUTS_SHIFT = 32, /* of the bits of columns with cut values, in `many` */
+};
+
+static inline uint32_t
+index_def_arrays(const struct index_def *def)
+{
+	return (uint32_t)def->many;
+}
+
+static inline uint32_t
+index_def_cuts(const struct index_def *def)
+{
+	return (uint32_t)(def->many >> INDEX_CUTS_SHIFT);
+}
 
 /* The format that the definition is stored in. */
 static inline unsigned
@@ -232,11 +249,11 @@ MUST_USE enum status index_spec_set(struct kv_tx *tx, const struct catalog_db *d
 				    const struct index_def *def, struct str spec, struct err *err);
 
 /*
- * Notes that documents have arrays at these columns of a BSON index (`many`). Reads the definition,
- * since this transaction may have noted other columns already.
+ * Notes that documents have arrays or long values at these columns of a BSON index (`many`). Reads
+ * the definition, since this transaction may have noted other columns already.
  */
 MUST_USE enum status index_many_note(struct kv_tx *tx, const struct catalog_db *db,
-				     const struct index_def *def, uint32_t many);
+				     const struct index_def *def, uint64_t many);
 
 /* index_state_set() to DROPPED: its entries are cleared later, in the background. */
 MUST_USE enum status index_drop(struct kv_tx *tx, const struct catalog_db *db,

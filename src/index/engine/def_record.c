@@ -126,10 +126,10 @@ def_parse_bson(struct tuple_reader *r, struct arena *arena, struct index_def *re
 	TRY(catalog_next_text(r, TUPLE_STRING, arena, true, &ret->spec));
 	TRY(tuple_next_u64(r, &hashed));
 	TRY(tuple_next_u64(r, &many));
-	if (hashed > ret->column_count || many > UINT32_MAX)
+	if (hashed > ret->column_count)
 		return STATUS_CORRUPT;
 	ret->hashed = (uint32_t)hashed;
-	ret->many = (uint32_t)many;
+	ret->many = many;
 	return STATUS_OK;
 }
 

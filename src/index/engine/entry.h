@@ -146,7 +146,7 @@ MUST_USE enum status index_place_make(const struct catalog_db *db, const struct 
 struct index_pairs {
 	struct kv_pair *pairs; /* in key order, each key once; in the arena of the work */
 	size_t count;
-	uint32_t many; /* of a BSON index: columns at whose paths the document has an array */
+	uint64_t many; /* of a BSON index: columns with arrays and with cut values (def.h) */
 };
 
 /* Why a document can have no entries in a BSON index: the two columns that are both arrays, or

@@ -134,8 +134,14 @@ make_entry(struct walk *walk, const struct place *places, size_t missing)
 	if ((def->flags & INDEX_SPARSE) && missing == def->column_count)
 		return STATUS_OK;
 	index_key_entries(&walk->key, walk->db, def->number);
-	for (size_t i = 0; i < def->column_count; i++)
-		TRY(put_component(&walk->key, def, i, &places[i].value, &walk->raw, &cut));
+	for (size_t i = 0; i < def->column_count; i++) {
+		bool one_cut = false;
+
+		TRY(put_component(&walk->key, def, i, &places[i].value, &walk->raw, &one_cut));
+		if (one_cut)
+			walk->pairs->many |= UINT64_C(1) << (INDEX_CUTS_SHIFT + i);
+		cut = cut || one_cut;
+	}
 	tuple_put_bytes(&walk->key, walk->source->id);
 	TRY(catalog_key_status(&walk->key));
 	TRY(make_value(walk, places, cut));
@@ -455,7 +461,7 @@ index_bson_entry_is_first(const struct catalog_db *db, const struct index_def *d
 	size_t range = 0;
 
 	*ret = true;
-	if (!def->many)
+	if (!index_def_arrays(def))
 		return STATUS_OK;
 	index_key_entries(&prefix, db, def->number);
 	TRY(catalog_key_status(&prefix));

@@ -177,7 +177,7 @@ check_document_in(struct verify *x, struct verify_index *index, struct str key,
 	TRY(status);
 	if (ready && (pairs.many & ~index->def->many))
 		catalog_verify_found(x->on.v, x->model->finding, key,
-				     "an index does not know that there are arrays");
+				     "an index does not know of arrays or long values");
 	index->expected += pairs.count;
 	for (size_t i = 0; i < pairs.count; i++)
 		TRY(look_up_entry(x, index->def, &pairs.pairs[i]));

@@ -1,0 +1,117 @@
+/*
+ * Orders that indexes give. The sort's paths have to follow each other among the columns, all in
+ * the columns' directions or all against them; columns of which one value is demanded may lie
+ * between.
+ */
+#include "door/mongo/index.h"
+#include "door/mongo/plan_int.h"
+
+/* A sort along the columns of a candidate. */
+struct sorting {
+	const struct choosing *x;
+	const struct candidate *one;
+	struct str names[INDEX_COLUMNS];
+	uint32_t used; /* columns that something is asked of */
+	size_t at;     /* the next column */
+	bool any;      /* the direction is known: */
+	bool reverse;
+};
+
+static bool
+column_is_fixed(const struct candidate *one, size_t column)
+{
+	return column < one->points && one->columns[column].count == 1;
+}
+
+static bool
+sorting_turn(struct sorting *s, bool reverse)
+{
+	if (s->any && s->reverse != reverse)
+		return false;
+	s->any = true;
+	s->reverse = reverse;
+	return true;
+}
+
+/*
+ * True if the column, which is the next one, gives the order of its path. A document with an array
+ * is sorted by its least element or its greatest one. That is its first entry, in the direction of
+ * the walk, if all its entries are walked through: nothing may be asked of columns with arrays.
+ */
+static bool
+sorting_column(struct sorting *s, bool descending)
+{
+	const struct index_def *def = s->one->def;
+	uint32_t bit = UINT32_C(1) << s->at, arrays = plan_arrays_of(s->x, def);
+
+	if (def->hashed == s->at + 1 || ((arrays & bit) && (arrays & s->used)))
+		return false;
+	if (column_is_fixed(s->one, s->at))
+		return true;
+	return !(plan_cuts_of(s->x, def) & bit) &&
+	       sorting_turn(s, def->columns[s->at].descending != descending);
+}
+
+/* True if all documents that are found have the same value there. */
+static bool
+sorting_is_constant(const struct sorting *s, struct str path)
+{
+	uint32_t arrays = plan_arrays_of(s->x, s->one->def);
+
+	for (size_t i = 0; i < s->at; i++)
+		if (str_eq(s->names[i], path) && column_is_fixed(s->one, i))
+			return !(arrays & (UINT32_C(1) << i));
+	return false;
+}
+
+/* Takes the next path of the sort. `*ret_ended`: no path behind it decides anything. */
+static bool
+sorting_step(struct sorting *s, struct str path, bool descending, bool *ret_ended)
+{
+	size_t count = s->one->def->column_count;
+
+	if (plan_path_has_number(path))
+		return false;
+	while (s->at < count && column_is_fixed(s->one, s->at) && !str_eq(s->names[s->at], path))
+		s->at++;
+	if (s->at < count && str_eq(s->names[s->at], path)) {
+		if (!sorting_column(s, descending))
+			return false;
+		s->at++;
+		return true;
+	}
+	if (sorting_is_constant(s, path))
+		return true;
+	/* Entries with the same values are in the order of `_id`. */
+	*ret_ended = s->at == count && str_eq(path, STR("_id"));
+	return *ret_ended && sorting_turn(s, descending);
+}
+
+void
+plan_sort_look(const struct choosing *x, struct candidate *one)
+{
+	const struct mql_sort_by *by = x->ask->sort;
+	struct sorting s = { .x = x, .one = one };
+	struct bson_element e;
+	struct bson_iter i;
+	bool ended = false;
+	size_t at = 0;
+
+	one->sorts = false;
+	if (!by)
+		return;
+	for (bson_iter_begin(&i, index_key_of(one->def)); bson_iter_read(&i, &e); at++) {
+		s.names[at] = e.name;
+		if (at < one->points + one->bounded)
+			s.used |= UINT32_C(1) << at;
+	}
+	for (size_t k = 0; k < mql_sort_by_count(by) && !ended; k++) {
+		bool descending;
+		struct str path = mql_sort_by_path(by, k, &descending);
+
+		if (!sorting_step(&s, path, descending, &ended))
+			return;
+	}
+	one->sorts = true;
+	one->sorts_reverse = s.reverse;
+}
