@@ -67,6 +67,89 @@ def a_connection_is_closed_a_command_waits_and_a_write_concern_fails(cwd):
 
 
 @test
+def a_write_is_lost_before_or_behind_its_commit(cwd):
+    (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
+    with Mongo(cwd, "--mongo-test-commands", "--config", "ini") as server, Client(server.port) as c:
+        def point(mode, **data):
+            c({"configureFailPoint": "onPrimaryTransactionalWrite", "mode": mode, "data": data})
+
+        def write(number, command):
+            with Client(server.port) as other:
+                other.send({**command, "lsid": {"id": b"0123456789abcdef"}, "txnNumber": number,
+                            "$db": "db"})
+                return other.read_raw() and "answered"
+
+        def first():
+            return c({"find": "c", "filter": {"_id": 1}}, "db")["cursor"]["firstBatch"]
+
+        insert = {"insert": "c", "documents": [{"_id": 1, "a": 0}]}
+        add = {"q": {"_id": 1}, "u": {"$inc": {"a": 1}}}
+        point({"times": 1}, failBeforeCommitExceptionCode=1)
+        equal((write(1, insert), first()), (None, []))
+        equal((write(1, insert), first()), ("answered", [{"_id": 1, "a": 0}]))
+        # The connection is closed behind the commit, and what is sent again is known.
+        point({"skip": 1})
+        equal((write(2, {"update": "c", "updates": [add, add]}), first()[0]["a"]), (None, 2))
+        point("alwaysOn")
+        equal((write(2, {"update": "c", "updates": [add, add]}), first()[0]["a"]), ("answered", 2))
+        change = {"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"a": 1}}}
+        point({"times": 1}, closeConnection=False, failBeforeCommitExceptionCode=6)
+        again = {**change, "lsid": {"id": b"0123456789abcdef"}, "txnNumber": 3}
+        failed = c.fails(again, "db")
+        equal((failed["code"], failed["errorLabels"], first()[0]["a"]),
+              (6, ["RetryableWriteError"], 2))
+        equal((c(again, "db")["value"]["a"], first()[0]["a"]), (2, 3))
+        # Writes that are not sent again are not hit.
+        point("alwaysOn", failBeforeCommitExceptionCode=1)
+        equal(c({"update": "c", "updates": [add]}, "db")["nModified"], 1)
+
+
+@test
+def commands_with_a_time_limit_are_over_at_once(cwd):
+    with Mongo(cwd, "--mongo-test-commands") as server, Client(server.port) as c:
+        c({"configureFailPoint": "maxTimeAlwaysTimeOut", "mode": "alwaysOn"})
+        expired(c, {"find": "c", "maxTimeMS": 60000})
+        c({"find": "c"}, "db")
+        c({"configureFailPoint": "maxTimeAlwaysTimeOut", "mode": "off"})
+        c({"find": "c", "maxTimeMS": 60000}, "db")
+
+
+@test
+def a_cursor_fails_and_a_change_stream_may_be_resumed(cwd):
+    (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
+    with Mongo(cwd, "--mongo-test-commands", "--config", "ini") as server, Client(server.port) as c:
+        c({"insert": "c", "documents": [{}, {}]}, "db")
+        for stream in False, True:
+            stages = [{"$changeStream": {}}] if stream else []
+            for code, labels in ((280, None), (43, None), (91, ["ResumableChangeStreamError"]),
+                                 (234, ["ResumableChangeStreamError"])):
+                cursor = c({"aggregate": "c", "pipeline": stages, "cursor": {"batchSize": 1}},
+                           "db")["cursor"]["id"]
+                c({"configureFailPoint": "failGetMoreAfterCursorCheckout", "mode": {"times": 1},
+                   "data": {"errorCode": code}})
+                answer = c.fails({"getMore": Int64(cursor), "collection": "c"}, "db")
+                equal((answer["code"], answer.get("errorLabels")),
+                      (code, labels if stream else None))
+
+
+@test
+def a_commit_that_fails_for_a_moment_has_the_label_of_its_code(cwd):
+    (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
+    with Mongo(cwd, "--mongo-test-commands", "--config", "ini") as server, Client(server.port) as c:
+        for number, (code, label) in enumerate(((24, "TransientTransactionError"),
+                                                (246, "TransientTransactionError"),
+                                                (251, "TransientTransactionError"),
+                                                (91, "RetryableWriteError"), (8, None)), 1):
+            members = {"lsid": {"id": b"0123456789abcdef"}, "txnNumber": Int64(number),
+                       "autocommit": False}
+            c({"insert": "c", "documents": [{}], "startTransaction": True, **members}, "db")
+            fail(c, {"times": 1}, failCommands=["commitTransaction"], errorCode=code)
+            answer = c.fails({"commitTransaction": 1, **members})
+            equal((code, answer["code"], answer.get("errorLabels")),
+                  (code, code, [label] if label else None))
+
+
+@test
 def it_hits_the_application_and_the_collection_that_are_named(cwd):
     with Mongo(cwd, "--mongo-test-commands") as server, Client(server.port) as c:
         with Client(server.port) as app:

@@ -180,7 +180,8 @@ aggregate_run(struct call *c, struct aggregate **a)
 
 	TRY(aggregate_batch(c, &want));
 	TRY(aggregate_ask_of(c, &ask));
-	if (watch_is_wanted(ask.pipeline, &v)) {
+	c->is_watch = watch_is_wanted(ask.pipeline, &v);
+	if (c->is_watch) {
 		if (c->in_transaction)
 			return refuse_in_transaction(c, "$changeStream");
 		return watch_open(c, ask.no_collection ? STR("") : c->collection, ask.pipeline,

@@ -554,9 +554,11 @@ mongo_run_get_more(struct call *c)
 				 "transaction, or outside of one",
 				 (long long)id);
 	}
-	if (cursor->watch)
+	c->is_watch = cursor->watch;
+	status = fail_more(c);
+	if (status == STATUS_OK && cursor->watch)
 		status = watch_more(c, cursor, call_i64(c, MORE_BATCH, 0), &f.ended);
-	else
+	else if (status == STATUS_OK)
 		status = more_run(c, cursor, &f, ns);
 	find_close(&f);
 	if (!cursor->watch)

@@ -109,6 +109,7 @@ struct call {
 };
 
 /* The whole table (table.c). */
+	bool is_watch;   /* it is of a change stream */
 extern const struct command mongo_commands[];
 extern const size_t mongo_command_count;
 

@@ -125,6 +125,26 @@ mongo_code_is_passing(int code)
 	return false;
 }
 
+bool
+mongo_code_is_transient(int code)
+{
+	/* Fail points also have LockTimeout, SnapshotUnavailable, PreparedTransactionInProgress. */
+	return code == MONGO_WRITE_CONFLICT || code == MONGO_NO_SUCH_TRANSACTION ||
+	       code == MONGO_TRANSACTION_EXPIRED || code == MONGO_SNAPSHOT_TOO_OLD || code == 24 ||
+	       code == 246 || code == 267;
+}
+
+bool
+mongo_code_is_resumable(int code)
+{
+	/*
+	 * Of a cluster that changes: StaleShardVersion, FailedToSatisfyReadPreference, StaleEpoch,
+	 * RetryChangeStream, StaleConfig.
+	 */
+	return mongo_code_is_passing(code) || code == 63 || code == 133 || code == 150 ||
+	       code == 234 || code == 13388;
+}
+
 enum mongo_code
 mongo_code_of(enum status status)
 {

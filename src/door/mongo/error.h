@@ -92,6 +92,12 @@ const char *mongo_code_name(int code, char buf[static 32]);
 /* True for failures of a server that goes or comes: the same may succeed a moment later. */
 bool mongo_code_is_passing(int code);
 
+/* True for failures of a transaction that may not fail when it is done again. */
+bool mongo_code_is_transient(int code);
+
+/* True for failures that a change stream goes on behind. */
+bool mongo_code_is_resumable(int code);
+
 /* The one table from a status to MongoDB's codes. */
 enum mongo_code mongo_code_of(enum status status);
 

@@ -16,17 +16,26 @@ const struct arg args_fail_point[] = {
 	{ NULL, 0 },
 };
 
+static const char *const fail_names[FAIL_KINDS] = {
+	[FAIL_COMMAND] = "failCommand",
+	[FAIL_RETRYABLE_WRITE] = "onPrimaryTransactionalWrite",
+	[FAIL_MAX_TIME] = "maxTimeAlwaysTimeOut",
+	[FAIL_GET_MORE] = "failGetMoreAfterCursorCheckout",
+};
+
 void
-fail_point_init(struct fail_point *f)
+fail_points_init(struct fail_points *f)
 {
-	*f = (struct fail_point){ .data = BUF_INIT(FAIL_DATA_BYTES) };
+	for (int i = 0; i < FAIL_KINDS; i++)
+		f->points[i] = (struct fail_point){ .data = BUF_INIT(FAIL_DATA_BYTES) };
 	pthread_mutex_init(&f->lock, NULL);
 }
 
 void
-fail_point_fini(struct fail_point *f)
+fail_points_fini(struct fail_points *f)
 {
-	buf_release(&f->data);
+	for (int i = 0; i < FAIL_KINDS; i++)
+		buf_release(&f->points[i].data);
 	pthread_mutex_destroy(&f->lock);
 }
 
@@ -57,27 +66,31 @@ names_command(struct str data, const struct call *c)
 }
 
 static bool
-is_hit(struct str data, const struct call *c)
+is_hit(enum fail_kind kind, struct str data, const struct call *c)
 {
 	char ns[CLIENT_NS_BYTES];
 	int len = snprintf(ns, sizeof(ns), "%.*s.%.*s", STR_ARG(c->db), STR_ARG(c->collection));
 
-	return c->command->run != mongo_run_fail_point && names_command(data, c) &&
-	       text_is(data, "appName", str_from_cstr(c->client->app)) &&
-	       (len < 0 || (size_t)len >= sizeof(ns) ||
-		text_is(data, "namespace", str_of(ns, (size_t)len)));
+	if (kind == FAIL_GET_MORE)
+		return text_is(data, "appName", str_from_cstr(c->client->app));
+	return kind != FAIL_COMMAND ||
+	       (c->command->run != mongo_run_fail_point && names_command(data, c) &&
+		text_is(data, "appName", str_from_cstr(c->client->app)) &&
+		(len < 0 || (size_t)len >= sizeof(ns) ||
+		 text_is(data, "namespace", str_of(ns, (size_t)len))));
 }
 
 /* Copies the data into the call's arena if the command is hit; else it is empty. */
 static enum status
-take_hit(struct call *c, struct str *ret)
+take_hit(struct call *c, enum fail_kind kind, struct str *ret)
 {
-	struct fail_point *f = &c->mongo->fail;
+	struct fail_points *all = &c->mongo->fail;
+	struct fail_point *f = &all->points[kind];
 	enum status status = STATUS_OK;
 
 	*ret = STR("");
-	pthread_mutex_lock(&f->lock);
-	if (f->on && is_hit(buf_str(&f->data), c)) {
+	pthread_mutex_lock(&all->lock);
+	if (f->on && is_hit(kind, buf_str(&f->data), c)) {
 		if (f->skips) {
 			f->skips--;
 		} else if (f->times) {
@@ -87,7 +100,7 @@ take_hit(struct call *c, struct str *ret)
 			status = ret->ptr ? STATUS_OK : STATUS_LIMIT;
 		}
 	}
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&all->lock);
 	return status;
 }
 
@@ -126,6 +139,19 @@ block(struct call *c, int64_t ms)
 		event_wait_any(events, 2, clock_after_ms((uint64_t)ms));
 }
 
+/* A command that has a time limit ends as if the time were over. */
+static enum status
+fail_time(struct call *c)
+{
+	struct str data;
+
+	if (!c->max_ns)
+		return STATUS_OK;
+	TRY(take_hit(c, FAIL_MAX_TIME, &data));
+	return data.len ? call_fail(c, MONGO_MAX_TIME_EXPIRED, "operation exceeded time limit")
+			: STATUS_OK;
+}
+
 enum status
 fail_begin(struct call *c)
 {
@@ -135,7 +161,8 @@ fail_begin(struct call *c)
 
 	if (!c->mongo->config.test_commands)
 		return STATUS_OK;
-	TRY(take_hit(c, &data));
+	TRY(fail_time(c));
+	TRY(take_hit(c, FAIL_COMMAND, &data));
 	if (!data.len)
 		return STATUS_OK;
 	if (flag_of(data, "blockConnection"))
@@ -152,6 +179,54 @@ fail_begin(struct call *c)
 	if (code > 0 && code <= INT32_MAX)
 		return call_fail(c, (int)code, "Failing command via 'failCommand' failpoint");
 	return STATUS_OK;
+}
+
+enum status
+fail_more(struct call *c)
+{
+	struct str data;
+	int64_t code;
+
+	if (!c->mongo->config.test_commands)
+		return STATUS_OK;
+	TRY(take_hit(c, FAIL_GET_MORE, &data));
+	if (!data.len)
+		return STATUS_OK;
+	code = number_of(data, "errorCode");
+	return call_fail(c, code > 0 && code <= INT32_MAX ? (int)code : MONGO_BAD_VALUE,
+			 "Hit the 'failGetMoreAfterCursorCheckout' failpoint");
+}
+
+enum status
+fail_statement(struct call *c)
+{
+	struct bson_value v;
+	struct str data;
+	int64_t code;
+
+	if (!c->mongo->config.test_commands)
+		return STATUS_OK;
+	TRY(take_hit(c, FAIL_RETRYABLE_WRITE, &data));
+	if (!data.len)
+		return STATUS_OK;
+	if (!bson_find(data, STR("closeConnection"), &v) || bson_is_true(&v))
+		c->failing.closes = true;
+	code = number_of(data, "failBeforeCommitExceptionCode");
+	if (code > 0 && code <= INT32_MAX)
+		c->failing.commit = (int)code;
+	return STATUS_OK;
+}
+
+enum status
+fail_commit(struct call *c)
+{
+	int code = c->failing.commit;
+
+	if (!code)
+		return STATUS_OK;
+	c->failing.commit = 0;
+	return call_fail(c, code, "Failing write of transaction %lld due to failpoint",
+			 (long long)c->number);
 }
 
 void
@@ -202,7 +277,8 @@ mode_read(struct call *c, struct fail_mode *ret)
 enum status
 mongo_run_fail_point(struct call *c)
 {
-	struct fail_point *f = &c->mongo->fail;
+	struct fail_points *all = &c->mongo->fail;
+	struct fail_point *f = NULL;
 	struct fail_mode mode;
 	enum status status;
 
@@ -210,10 +286,17 @@ mongo_run_fail_point(struct call *c)
 		return call_fail(c, MONGO_COMMAND_NOT_FOUND,
 				 "no such command: 'configureFailPoint': the server was started "
 				 "without --mongo-test-commands");
-	if (c->first.type != BSON_STRING || !str_eq(c->first.text, STR("failCommand")))
-		return call_fail(c, MONGO_FAIL_POINT, "the only fail point is 'failCommand'");
+	for (int i = 0; i < FAIL_KINDS; i++)
+		if (c->first.type == BSON_STRING &&
+		    str_eq(c->first.text, str_from_cstr(fail_names[i])))
+			f = &all->points[i];
+	if (!f)
+		return call_fail(c, MONGO_FAIL_POINT,
+				 "the fail points are '%s', '%s', '%s' and '%s'",
+				 fail_names[FAIL_COMMAND], fail_names[FAIL_RETRYABLE_WRITE],
+				 fail_names[FAIL_MAX_TIME], fail_names[FAIL_GET_MORE]);
 	TRY(mode_read(c, &mode));
-	pthread_mutex_lock(&f->lock);
+	pthread_mutex_lock(&all->lock);
 	buf_clear(&f->data);
 	buf_append_str(&f->data,
 		       call_has(c, FAIL_DATA) ? c->args[FAIL_DATA].value.text : BSON_EMPTY);
@@ -224,6 +307,6 @@ mongo_run_fail_point(struct call *c)
 	bson_put_int64(c->reply, STR("count"), f->entered);
 	if (status != STATUS_OK)
 		buf_release(&f->data);
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&all->lock);
 	return status;
 }

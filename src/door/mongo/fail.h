@@ -1,8 +1,8 @@
 /*
- * The fail point `failCommand`, by which tests of drivers have commands fail on purpose. Only a
- * process that was told so has it.
+ * Fail points, by which tests of drivers have commands fail on purpose. Only a process that was
+ * told so has them.
  *
- * Threading: the fail point has a lock; the rest is the command's.
+ * Threading: the fail points have a lock; the rest is the command's.
  */
 #ifndef FROND_DOOR_MONGO_FAIL_H
 #define FROND_DOOR_MONGO_FAIL_H
@@ -22,8 +22,15 @@ enum {
 	FAIL_BLOCK_MS = 60 * 1000, /* that a command waits at most */
 };
 
+enum fail_kind {
+	FAIL_COMMAND,
+	FAIL_RETRYABLE_WRITE, /* "onPrimaryTransactionalWrite" */
+	FAIL_MAX_TIME,        /* "maxTimeAlwaysTimeOut" */
+	FAIL_GET_MORE,        /* "failGetMoreAfterCursorCheckout" */
+	FAIL_KINDS,
+};
+
 struct fail_point {
-	pthread_mutex_t lock;
 	bool on;
 	int64_t skips;   /* hits that are let through first */
 	int64_t times;   /* hits that are left; -1: any number */
@@ -31,14 +38,20 @@ struct fail_point {
 	struct buf data; /* the document of the command */
 };
 
-void fail_point_init(struct fail_point *f);
-void fail_point_fini(struct fail_point *f);
+struct fail_points {
+	pthread_mutex_t lock;
+	struct fail_point points[FAIL_KINDS];
+};
 
-/* What the fail point does to a command. All zero: nothing. */
+void fail_points_init(struct fail_points *f);
+void fail_points_fini(struct fail_points *f);
+
+/* What fail points do to a command. All zero: nothing. */
 struct fail_effect {
 	bool closes;        /* the connection ends, and nothing is answered */
 	struct str labels;  /* an array; ptr NULL: those that the failure has anyway */
 	struct str concern; /* a writeConcernError; ptr NULL: none */
+	int commit;         /* the code that a retryable write fails with, uncommitted; 0: none */
 };
 
 /*
@@ -46,6 +59,16 @@ struct fail_effect {
  * `c->failing`.
  */
 MUST_USE enum status fail_begin(struct call *c);
+
+/* A getMore has its cursor. */
+MUST_USE enum status fail_more(struct call *c);
+
+/*
+ * A statement of a retryable write has changed something. The transaction that it is part of has
+ * to ask fail_commit() before it commits.
+ */
+MUST_USE enum status fail_statement(struct call *c);
+MUST_USE enum status fail_commit(struct call *c);
 
 /* Appends what is left to the answer. */
 void fail_put(struct call *c);

@@ -36,7 +36,7 @@ mongo_new(const struct mongo_config *config)
 	pthread_mutex_init(&m->clients_lock, NULL);
 	pthread_mutex_init(&m->caches_lock, NULL);
 	pthread_mutex_init(&m->cursors_lock, NULL);
-	fail_point_init(&m->fail);
+	fail_points_init(&m->fail);
 	txns_init(&m->txns);
 	m->swept = (struct buf)CATALOG_KEY_INIT;
 	m->expired = (struct buf)BUF_INIT(EXPIRE_PLACE_BYTES);
@@ -60,7 +60,7 @@ mongo_free(struct mongo *m)
 	buf_release(&m->expired);
 	for (size_t i = 0; i < m->cache_count; i++)
 		catalog_cache_free(m->caches[i]);
-	fail_point_fini(&m->fail);
+	fail_points_fini(&m->fail);
 	pthread_mutex_destroy(&m->cursors_lock);
 	pthread_mutex_destroy(&m->caches_lock);
 	pthread_mutex_destroy(&m->clients_lock);

@@ -46,7 +46,7 @@ struct mongo {
 	struct buf swept;         /* where the chore of sessions goes on */
 	struct buf expired;       /* and the one of documents whose time is over */
 
-	struct fail_point fail;
+	struct fail_points fail;
 
 	pthread_mutex_t cursors_lock;
 	struct cursor *cursors;

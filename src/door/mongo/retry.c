@@ -149,7 +149,8 @@ retry_note(struct retry *r, size_t index, struct str result)
 			"what a write answers may have %d bytes where it may be sent again "
 			"(SESSION_RESULT_BYTES): connect with retryWrites=false",
 			SESSION_RESULT_BYTES);
-	return buf_status(&r->made);
+	TRY(buf_status(&r->made));
+	return fail_statement(r->call);
 }
 
 enum status
@@ -157,6 +158,7 @@ retry_end(struct retry *r, struct kv_tx *tx)
 {
 	if (!r->on || !r->made.len)
 		return STATUS_OK;
+	TRY(fail_commit(r->call));
 	return session_write(tx, &r->id, &r->row, r->call->number, SESSION_WRITES,
 			     buf_str(&r->made));
 }

@@ -220,20 +220,22 @@ run_command(struct call *c)
 	return status;
 }
 
-/* Labels tell drivers what they may send again: this command, or the whole transaction. */
+/*
+ * Labels tell drivers what they may send again: this command, the whole transaction, or the
+ * aggregate of a change stream.
+ */
 static void
 put_labels(struct request *q, const struct call *c, int code)
 {
 	bool gone = mongo_code_is_passing(code);
 	bool ends = c->command->flags & COMMAND_ENDS_TRANSACTION;
-	bool transient = c->in_transaction &&
-			 (code == MONGO_WRITE_CONFLICT || code == MONGO_NO_SUCH_TRANSACTION ||
-			  code == MONGO_TRANSACTION_EXPIRED || (gone && !ends));
+	bool transient = c->in_transaction && (mongo_code_is_transient(code) || (gone && !ends));
+	bool resumable = c->is_watch && mongo_code_is_resumable(code);
 	bool retryable = gone && c->has_number &&
 			 (ends || (!c->in_transaction && c->command->flags & COMMAND_WRITES));
 
 	/* A test may say which ones there are. */
-	if (c->failing.labels.ptr || (!transient && !retryable && !c->is_unknown))
+	if (c->failing.labels.ptr || (!transient && !retryable && !resumable && !c->is_unknown))
 		return;
 	bson_begin_array(&q->reply, STR("errorLabels"));
 	if (transient)
@@ -242,6 +244,8 @@ put_labels(struct request *q, const struct call *c, int code)
 		bson_put_string(&q->reply, STR(""), STR("UnknownTransactionCommitResult"));
 	if (retryable)
 		bson_put_string(&q->reply, STR(""), STR("RetryableWriteError"));
+	if (resumable)
+		bson_put_string(&q->reply, STR(""), STR("ResumableChangeStreamError"));
 	bson_end(&q->reply);
 }
 
