@@ -170,6 +170,23 @@ def read_concerns_are_checked(cwd):
         equal(c.fails({"find": "c", "readConcern": {"level": "other"}}, "d")["code"], 2)
         equal(c.fails({"find": "c", "readConcern": {"level": 1}}, "d")["code"], 14)
         equal(c.fails({"find": "c", "readConcern": 1}, "d")["code"], 14)
+        # One version for all is for commands that read documents.
+        snapshot = {"readConcern": {"level": "snapshot"}}
+        c({"distinct": "c", "key": "_id", **snapshot}, "d")
+        for command in ({"insert": "c", "documents": [{}]}, {"count": "c"}, {"listCollections": 1},
+                        {"findAndModify": "c", "query": {}, "remove": True}):
+            failed = c.fails({**command, **snapshot}, "d")
+            equal((command, failed["code"]), (command, 72))
+        out = {"aggregate": "c", "pipeline": [{"$out": "o"}], "cursor": {}}
+        equal(c.fails({**out, "readConcern": {"level": "linearizable"}}, "d")["code"], 72)
+        c({**out, "readConcern": {"level": "majority"}}, "d")
+
+
+@test
+def a_cluster_time_is_a_timestamp(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        for time, code in ((1, 14), ({}, 40414), ({"clusterTime": {}}, 14)):
+            equal(c.fails({"find": "c", "$clusterTime": time}, "d")["code"], code)
 
 
 @test

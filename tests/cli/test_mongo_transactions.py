@@ -118,6 +118,19 @@ def a_transaction_that_is_aborted_leaves_nothing(cwd):
 
 
 @test
+def a_commit_answers_for_its_write_concern(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        s = Session(c).start()
+        s.insert({"_id": 1})
+        answer = s({"commitTransaction": 1, "writeConcern": {"w": 10}}, "admin")
+        equal(answer["writeConcernError"]["code"], 100)
+        # It has taken place nevertheless, and says so again.
+        answer = s({"commitTransaction": 1, "writeConcern": {"w": 10}}, "admin")
+        equal(answer["writeConcernError"]["code"], 100)
+        equal(c({"count": "c"}, "d")["n"], 1)
+
+
+@test
 def a_snapshot_does_not_move(cwd):
     with Mongo(cwd) as server, server.client() as c:
         c({"insert": "c", "documents": [{"_id": i} for i in range(300)]}, "d")

@@ -139,6 +139,7 @@ time_check_concern(struct call *c)
 				 "readConcern");
 	if (bson_find(concern.text, STR("level"), &v)) {
 		TRY(check_level(c, &v, &snapshot));
+		c->linearizable = str_eq(v.text, STR("linearizable"));
 		if (c->in_transaction && !snapshot && !str_eq(v.text, STR("local")) &&
 		    !str_eq(v.text, STR("majority")))
 			return call_fail(c, MONGO_INVALID_OPTIONS,
@@ -146,6 +147,11 @@ time_check_concern(struct call *c)
 					 "'local', 'majority' or 'snapshot'");
 	}
 	c->snapshot = snapshot && !c->in_transaction;
+	if (c->snapshot && !(c->command->flags & COMMAND_SNAPSHOT))
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "Command %s does not support { readConcern: { level: "
+				 "\"snapshot\" } }",
+				 c->command->name);
 	if (bson_find(concern.text, STR("afterClusterTime"), &v))
 		TRY(check_after(c, &v));
 	if (!bson_find(concern.text, STR("atClusterTime"), &v))

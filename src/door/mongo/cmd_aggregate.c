@@ -194,6 +194,10 @@ aggregate_run(struct call *c, struct aggregate **a)
 	TRY(mongo_aggregate_new(c, &ask, a));
 	if (c->in_transaction && mongo_aggregate_writes(*a))
 		return refuse_in_transaction(c, "that writes");
+	if (mongo_aggregate_writes(*a) && c->linearizable)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "a stage that writes cannot be used with a 'linearizable' read "
+				 "concern level");
 	if (mongo_aggregate_writes(*a))
 		want = want ? want : 1;
 	TRY(put_batch(c, *a, STR("firstBatch"), want, &ended));

@@ -247,6 +247,26 @@ read_number(struct call *c, const struct bson_value *v)
 	return STATUS_OK;
 }
 
+/* Clients send the newest time that they know. Reads need no time that is told in this way. */
+static enum status
+check_cluster_time(struct call *c, const struct bson_value *v)
+{
+	struct bson_value time;
+
+	if (v->type != BSON_DOCUMENT)
+		return arg_wrong_type(c, STR("$clusterTime"), v, ARG_OBJECT);
+	if (!bson_find(v->text, STR("clusterTime"), &time))
+		return call_fail(c, MONGO_FIELD_MISSING,
+				 "BSON field '$clusterTime.clusterTime' is missing but a required "
+				 "field");
+	if (time.type != BSON_TIMESTAMP)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "BSON field '$clusterTime.clusterTime' is the wrong type '%s', "
+				 "expected type 'timestamp'",
+				 bson_type_name(time.type));
+	return STATUS_OK;
+}
+
 /* Clients say false of the one, and true of the other, or nothing. */
 static enum status
 read_flag(struct call *c, const struct bson_element *e, bool wanted, bool *ret)
@@ -370,6 +390,8 @@ call_read_args(struct call *c)
 			TRY(read_flag(c, &e, true, &c->starts));
 		else if (str_eq(e.name, STR("maxTimeMS")))
 			TRY(read_max_time(c, &e.value));
+		else if (str_eq(e.name, STR("$clusterTime")))
+			TRY(check_cluster_time(c, &e.value));
 		else if (arg_find(c->command, e.name) >= 0 || !command_is_generic(e.name))
 			TRY(arg_set(c, &e));
 	}

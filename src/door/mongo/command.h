@@ -57,6 +57,7 @@ enum command_flags {
 	COMMAND_IN_TRANSACTION = 1 << 7,   /* it may be one of a transaction (txn.h) */
 	COMMAND_ENDS_TRANSACTION = 1 << 8, /* commitTransaction, abortTransaction */
 	COMMAND_OWN_TIME = 1 << 9,         /* maxTimeMS means something of its own to it */
+	COMMAND_SNAPSHOT = 1 << 10, /* readConcern "snapshot" also outside of a transaction */
 };
 
 struct command {
@@ -91,6 +92,7 @@ struct call {
 	bool in_transaction;                 /* autocommit: false */
 	bool starts;                         /* startTransaction */
 	int64_t number;                      /* txnNumber */
+	bool linearizable;                   /* readConcern "linearizable" */
 	bool snapshot; /* readConcern "snapshot" outside of a transaction: one version for all */
 	uint64_t began_ns;
 	uint64_t max_ns; /* maxTimeMS, since then; 0: none */

@@ -5,6 +5,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/cluster_time.h"
 #include "door/mongo/commands.h"
+#include "door/mongo/data.h"
 #include "door/mongo/mongo_int.h"
 #include "model/plain/plain.h"
 
@@ -493,7 +494,10 @@ enum status
 mongo_run_commit_transaction(struct call *c)
 {
 	TRY(check_transaction(c));
-	return c->txn ? commit_open(c) : commit_again(c);
+	TRY(data_check_concern(c));
+	TRY(c->txn ? commit_open(c) : commit_again(c));
+	data_put_concern(c);
+	return STATUS_OK;
 }
 
 enum status
