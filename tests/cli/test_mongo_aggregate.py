@@ -149,6 +149,16 @@ def merge_writes_into_a_collection(cwd):
         equal(merge(whenMatched=[{"$set": {"s": {"$add": ["$b", "$$new.a"]}}}]),
               [{"_id": 1, "b": 1, "s": 2}, {"_id": 2, "a": 2}])
         equal(c.fails({"$merge": {"into": "into", "whenMatched": "fail"}}), 11000)
+        failed = client.fails(c.command({"$merge": {"into": "into", "whenMatched": "fail"}}), db="d")
+        equal((failed["keyPattern"], failed["keyValue"]), ({"_id": 1}, {"_id": 1}))
+        client({"createIndexes": "unique", "indexes": [{"key": {"c": 1}, "name": "c", "unique": True}]},
+               db="d")
+        failed = client.fails(c.command({"$set": {"c": 1}}, {"$merge": {"into": "unique"}}), db="d")
+        equal((failed["code"], failed["keyPattern"], failed["keyValue"]), (11000, {"c": 1}, {"c": 1}))
+        client({"insert": "unique", "documents": [{"_id": 8}]}, db="d")
+        failed = client.fails({"findAndModify": "unique", "query": {"_id": 9}, "upsert": True,
+                               "update": {"$set": {"a": 1}}}, db="d")
+        equal((failed["code"], failed["keyPattern"], failed["keyValue"]), (11000, {"c": 1}, {"c": None}))
         equal(c.fails({"$merge": {"into": "other", "whenNotMatched": "fail"}}), 13113)
         equal(c.fails({"$merge": {"into": "into", "on": "a"}}), 51183)
 

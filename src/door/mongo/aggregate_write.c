@@ -4,11 +4,11 @@
  * then everybody sees the target as it was.
  */
 #include "base/rand.h"
-#include "bson/json.h"
 #include "catalog/catalog.h"
 #include "door/mongo/aggregate.h"
 #include "door/mongo/client.h"
 #include "door/mongo/data.h"
+#include "door/mongo/index.h"
 #include "door/mongo/run.h"
 #include "door/mongo/validate.h"
 #include "loop/step.h"
@@ -19,7 +19,6 @@ enum {
 	PAGE_TRIES = 8, /* of a document that is large, and that others change meanwhile */
 	MERGE_NOT_THERE = 13113,
 	MERGE_NO_INDEX = 51183,
-	ID_TEXT_BYTES = 1000, /* of an `_id` in an error */
 };
 
 struct page {
@@ -108,23 +107,19 @@ page_insert(struct page *p, struct str doc)
 {
 	struct call *c = p->call;
 	struct bson_value id = BSON_OF_NULL;
-	struct buf text = BUF_INIT(ID_TEXT_BYTES);
 	struct plain_doc one;
 	enum status status;
 
 	TRY(validate_document(&p->data, doc, STR("")));
 	TRY(page_doc(p, doc, &one));
 	status = plain_insert(&p->data.plain, &one, c->arena);
+	if (p->data.plain.refused.def &&
+	    (status == STATUS_DUPLICATE || status == STATUS_UNSUPPORTED))
+		return index_fail_command(c, p->target, &p->data.plain.refused, status);
 	if (status != STATUS_EXISTS)
 		return status;
 	(void)bson_find(doc, STR("_id"), &id);
-	bson_json_write_value(&text, &id, BSON_JSON_RELAXED);
-	status = call_fail(c, MONGO_DUPLICATE_KEY,
-			   "E11000 duplicate key error collection: %.*s index: _id_ dup key: { "
-			   "_id: %.*s }",
-			   STR_ARG(p->target), STR_ARG(buf_str(&text)));
-	buf_release(&text);
-	return status;
+	return index_fail_id(c, p->target, &id);
 }
 
 static enum status
@@ -137,6 +132,8 @@ page_merge_with(struct page *p, struct str old, struct str doc, const struct bso
 
 	if (p->w->matched == MQL_MERGE_KEEP)
 		return STATUS_OK;
+	if (p->w->matched == MQL_MERGE_FAIL)
+		return index_fail_id(c, p->target, id);
 	p->q->arena = c->arena;
 	TRY(data_mql_status(c, p->q, mql_write_merge(p->w, p->q, old, doc, &merged)));
 	if (!bson_find(merged, STR("_id"), &now) || !bson_equals(&now, id))

@@ -157,12 +157,11 @@ modify_upsert(struct modify *m, struct change *ch)
 	struct str doc, value = { 0 };
 	enum status status = change_upsert(ch, &doc);
 
+	if (status == STATUS_OK || status == STATUS_EXISTS)
+		(void)bson_find(doc, STR("_id"), &id);
 	if (status == STATUS_EXISTS)
-		return call_fail(c, MONGO_DUPLICATE_KEY,
-				 "E11000 duplicate key error collection: %.*s index: _id_ dup key",
-				 STR_ARG(m->data.ns));
+		return index_fail_id(c, m->data.ns, &id);
 	TRY(status);
-	(void)bson_find(doc, STR("_id"), &id);
 	if (m->wants_new)
 		TRY(modify_project(m, ch, doc, -1, &value));
 	return modify_answer(m, false, &id, value);
@@ -219,7 +218,7 @@ modify_body(struct kv_tx *tx, void *arg)
 	change_end(&ch);
 	if (!m->call->code && m->data.plain.refused.def &&
 	    (status == STATUS_DUPLICATE || status == STATUS_UNSUPPORTED))
-		return index_fail(m->call, m->data.ns, &m->data.plain.refused, status);
+		return index_fail_command(m->call, m->data.ns, &m->data.plain.refused, status);
 	return status == STATUS_OK ? retry_end(&m->retry, tx) : status;
 }
 

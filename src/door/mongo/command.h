@@ -103,15 +103,16 @@ struct call {
 	struct err err;
 	int code;                   /* MongoDB's, of the failure; 0: by the status */
 	struct str err_info;        /* of MONGO_DOCUMENT_VALIDATION: a document, in the arena */
+	struct str duplicate;       /* of MONGO_DUPLICATE_KEY: members of the answer, likewise */
 	struct fail_effect failing; /* what tests want to happen to it */
 	uint64_t version;           /* of the store, that it has seen or made; 0: none yet */
 	struct txn *txn;            /* the transaction that it belongs to; NULL: none */
 	bool spoils;     /* it has not failed, but its transaction must not be committed */
 	bool is_unknown; /* it has failed, and nobody knows whether it has committed */
+	bool is_watch;   /* it is of a change stream */
 };
 
 /* The whole table (table.c). */
-	bool is_watch;   /* it is of a change stream */
 extern const struct command mongo_commands[];
 extern const size_t mongo_command_count;
 

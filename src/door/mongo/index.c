@@ -379,6 +379,40 @@ column_name(const struct index_def *def, size_t column)
 	return e.name;
 }
 
+static void
+keep_duplicate(struct call *c, const struct plain_refused *refused, const struct bson_value *id)
+{
+	struct buf made = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	if (refused)
+		index_put_duplicate(&b, refused);
+	else
+		index_put_duplicate_id(&b, id);
+	bson_end(&b);
+	if (buf_status(&made) == STATUS_OK)
+		c->duplicate = arena_dup(c->arena, buf_str(&made));
+	buf_release(&made);
+}
+
+enum status
+index_fail_id(struct call *c, struct str ns, const struct bson_value *id)
+{
+	struct buf text = BUF_INIT(TEXT_BYTES);
+	enum status status;
+
+	keep_duplicate(c, NULL, id);
+	bson_json_write_value(&text, id, BSON_JSON_RELAXED);
+	status = call_fail(c, MONGO_DUPLICATE_KEY,
+			   "E11000 duplicate key error collection: %.*s index: _id_ dup key: { "
+			   "_id: %.*s }",
+			   STR_ARG(ns), STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return status;
+}
+
 enum status
 index_fail(struct call *c, struct str ns, const struct plain_refused *refused, enum status status)
 {
@@ -401,6 +435,26 @@ index_fail(struct call *c, struct str ns, const struct plain_refused *refused, e
 	return call_fail(c, MONGO_PARALLEL_ARRAYS, "cannot index parallel arrays [%.*s] [%.*s]",
 			 STR_ARG(column_name(refused->def, refused->columns[0])),
 			 STR_ARG(column_name(refused->def, refused->columns[1])));
+}
+
+enum status
+index_fail_command(struct call *c, struct str ns, const struct plain_refused *refused,
+		   enum status status)
+{
+	if (status == STATUS_DUPLICATE)
+		keep_duplicate(c, refused, NULL);
+	return index_fail(c, ns, refused, status);
+}
+
+void
+index_put_duplicate_id(struct bson_builder *b, const struct bson_value *id)
+{
+	bson_begin_document(b, STR("keyPattern"));
+	bson_put_int32(b, STR("_id"), 1);
+	bson_end(b);
+	bson_begin_document(b, STR("keyValue"));
+	bson_put(b, STR("_id"), id);
+	bson_end(b);
 }
 
 void

@@ -43,7 +43,16 @@ MUST_USE enum status index_find_same(struct call *c, const struct catalog_db *db
 enum status index_fail(struct call *c, struct str ns, const struct plain_refused *refused,
 		       enum status status);
 
+/*
+ * The same for a failure of the whole command, whose answer has the members of the duplicate; and
+ * that of an `_id`. They are left out where they are too large.
+ */
+enum status index_fail_command(struct call *c, struct str ns, const struct plain_refused *refused,
+			       enum status status);
+enum status index_fail_id(struct call *c, struct str ns, const struct bson_value *id);
+
 /* Appends keyPattern and keyValue of a duplicate. */
 void index_put_duplicate(struct bson_builder *b, const struct plain_refused *refused);
+void index_put_duplicate_id(struct bson_builder *b, const struct bson_value *id);
 
 #endif

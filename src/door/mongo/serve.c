@@ -269,6 +269,8 @@ answer_call(struct request *q, struct call *c, enum status status)
 	answer_failure(q, code, c->err.text[0] ? c->err.text : status_name(status));
 	if (code == MONGO_DOCUMENT_VALIDATION && c->err_info.ptr)
 		bson_put_document(&q->reply, STR("errInfo"), c->err_info);
+	if (code == MONGO_DUPLICATE_KEY && c->duplicate.ptr)
+		bson_put_elements(&q->reply, c->duplicate);
 	put_labels(q, c, code);
 	fail_put(c);
 	time_put(c);

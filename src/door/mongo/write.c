@@ -151,14 +151,8 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 		bson_put_double(&b, STR("ok"), 0);
 	bson_put_int32(&b, w->items ? STR("idx") : STR("index"), (int32_t)w->now.index);
 	bson_put_int32(&b, STR("code"), code);
-	if (id) {
-		bson_begin_document(&b, STR("keyPattern"));
-		bson_put_int32(&b, STR("_id"), 1);
-		bson_end(&b);
-		bson_begin_document(&b, STR("keyValue"));
-		bson_put(&b, STR("_id"), id);
-		bson_end(&b);
-	}
+	if (id)
+		index_put_duplicate_id(&b, id);
 	if (refused)
 		index_put_duplicate(&b, refused);
 	if (code == MONGO_DOCUMENT_VALIDATION && w->call->err_info.ptr)
