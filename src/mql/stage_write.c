@@ -368,7 +368,7 @@ mql_write_merge(const struct mql_write *w, struct mql *q, struct str old, struct
 	return mql_pipeline_apply(w->pipeline, q, old, bound, ret);
 }
 
-/* ---- $collStats, $indexStats ---- */
+/* ---- $collStats, $indexStats, $currentOp, $listLocalSessions ---- */
 
 struct stats_state {
 	struct mql_source *source;
@@ -406,8 +406,11 @@ MQL_STAGE_COMPILE(stats)
 	if (mql_is(stage, "$indexStats") && (v->type != BSON_DOCUMENT || !bson_is_empty(v->text)))
 		return mql_fail(c->q, 28803,
 				"The $indexStats stage specification must be an empty object");
-	if (v->type != BSON_DOCUMENT)
+	if (v->type != BSON_DOCUMENT && mql_is(stage, "$collStats"))
 		return mql_fail(c->q, 5447000, "$collStats must take a nested object but found: %s",
 				mql_text(c->q, STR(""), v));
+	if (v->type != BSON_DOCUMENT)
+		return mql_fail(c->q, MQL_FAILED_TO_PARSE, "%.*s must be an object, but found: %s",
+				STR_ARG(stage), bson_type_name(v->type));
 	return mql_stage_add(c, stage, v, &stats_ops, NULL);
 }

@@ -12,6 +12,7 @@ static const struct mql_stage_type stage_types[] = {
 	{ "$bucketAuto", mql_stage_bucket_auto, 0 },
 	{ "$collStats", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
 	{ "$count", mql_stage_count, 0 },
+	{ "$currentOp", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
 	{ "$densify", mql_stage_densify, 0 },
 	{ "$documents", mql_stage_documents, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
 	{ "$facet", mql_stage_facet, MQL_STAGE_NO_FACET },
@@ -20,6 +21,7 @@ static const struct mql_stage_type stage_types[] = {
 	{ "$group", mql_stage_group, 0 },
 	{ "$indexStats", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
 	{ "$limit", mql_stage_limit, 0 },
+	{ "$listLocalSessions", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
 	{ "$lookup", mql_stage_lookup, 0 },
 	{ "$match", mql_stage_match, 0 },
 	{ "$merge", mql_stage_merge, MQL_STAGE_LAST | MQL_STAGE_NO_FACET },
@@ -41,15 +43,22 @@ static const struct mql_stage_type stage_types[] = {
 
 /* What MongoDB has, and frond has not. */
 static const char *const stages_absent[] = {
-	"$changeStream",      "$changeStreamSplitLargeEvent",
-	"$geoNear",           "$listClusterCatalog",
-	"$listLocalSessions", "$listSampledQueries",
-	"$listSearchIndexes", "$listSessions",
-	"$planCacheStats",    "$queryStats",
-	"$querySettings",     "$rankFusion",
-	"$scoreFusion",       "$search",
-	"$searchMeta",        "$shardedDataDistribution",
-	"$vectorSearch",      "$currentOp",
+	"$changeStream",
+	"$changeStreamSplitLargeEvent",
+	"$geoNear",
+	"$listClusterCatalog",
+	"$listSampledQueries",
+	"$listSearchIndexes",
+	"$listSessions",
+	"$planCacheStats",
+	"$queryStats",
+	"$querySettings",
+	"$rankFusion",
+	"$scoreFusion",
+	"$search",
+	"$searchMeta",
+	"$vectorSearch",
+	"$shardedDataDistribution",
 };
 
 const struct mql_stage_type *

@@ -77,7 +77,7 @@ struct mql_store {
 	/* Writes all documents of the source. */
 	enum status (*write)(const struct mql_store *s, struct mql *q, const struct mql_write *w,
 			     struct mql_source *from);
-	/* $collStats, $indexStats: `spec` is the stage's. */
+	/* $collStats, $indexStats, $currentOp, $listLocalSessions: `spec` is the stage's. */
 	enum status (*stats)(const struct mql_store *s, struct mql *q, struct str stage,
 			     struct str spec, struct mql_source **ret);
 };

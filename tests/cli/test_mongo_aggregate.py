@@ -177,6 +177,33 @@ def large_documents_are_written(cwd):
 
 
 @test
+def the_server_tells_what_is_done_and_which_sessions_there_are(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        def run(stage, *stages, db="admin", **members):
+            return client({"aggregate": 1, "pipeline": [stage, *stages], "cursor": {}, **members},
+                          db=db)["cursor"]["firstBatch"]
+
+        one = run({"$currentOp": {"allUsers": True}}, {"$match": {"active": True}})
+        equal([(op["ns"], op["command"]) for op in one], [("admin", {"aggregate": 1})])
+        with server.client() as other:
+            other({"ping": 1})
+            equal(len(run({"$currentOp": {"allUsers": True, "idleConnections": True}})), 2)
+        equal(len(run({"$currentOp": {}})), 1)
+        equal(run({"$listLocalSessions": {}}, db="d"), [])
+        for _ in range(2):
+            ids = [s["_id"]["id"] for s in run({"$listLocalSessions": {"allUsers": True}}, db="d",
+                                               lsid={"id": b"0123456789abcdef"})]
+            equal(ids, [b"0123456789abcdef"])
+        admin = Collection(client, 1, "admin")
+        for stage, code in (({"$currentOp": {"all": True}}, 9), ({"$currentOp": {"allUsers": 1}}, 14),
+                            ({"$listLocalSessions": 1}, 9), ({"$listLocalSessions": {"users": []}}, 238)):
+            equal((stage, admin.fails(stage)), (stage, code))
+        for where in Collection(client, 1, "d"), Collection(client, "c", "admin"):
+            equal(where.fails({"$currentOp": {}}), 73)
+        equal(Collection(client, "c", "d").fails({"$listLocalSessions": {}}), 73)
+
+
+@test
 def mistakes_are_told(cwd):
     with Mongo(cwd) as server:
         c = Collection(server.client())

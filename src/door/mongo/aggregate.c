@@ -203,6 +203,9 @@ store_stats(const struct mql_store *store, struct mql *q, struct str stage, stru
 	struct str array;
 
 	(void)q;
+	if (str_eq(stage, STR("$currentOp")) || str_eq(stage, STR("$listLocalSessions")))
+		return mongo_aggregate_server(a->call, a->ask.no_collection, a->arena, stage, spec,
+					      ret);
 	if (!str_eq(stage, STR("$collStats")))
 		return call_fail(a->call, MONGO_NOT_IMPLEMENTED, "%.*s is not there yet",
 				 STR_ARG(stage));

@@ -51,6 +51,16 @@ MUST_USE enum status mongo_aggregate_next(struct aggregate *a, struct str *ret);
 /* The document that was given last is given once more. */
 MUST_USE enum status mongo_aggregate_back(struct aggregate *a, struct str doc);
 
+/* ---- aggregate_server.c ---- */
+
+/*
+ * What `$currentOp` and `$listLocalSessions` tell of the server. `bare`: the command names no
+ * collection, as these stages want it. The documents are in the arena.
+ */
+MUST_USE enum status mongo_aggregate_server(struct call *c, bool bare, struct arena *arena,
+					    struct str stage, struct str spec,
+					    struct mql_source **ret);
+
 /* ---- aggregate_write.c ---- */
 
 /* $out and $merge. `texts`: the collation. */

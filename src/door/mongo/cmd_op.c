@@ -25,9 +25,8 @@ const struct arg args_kill_op[] = {
 
 /* With the lock of the list. */
 static void
-put_op(struct call *c, const struct mongo_client *one)
+put_op(struct call *c, struct bson_builder *b, const struct mongo_client *one)
 {
-	struct bson_builder *b = c->reply;
 	char desc[OP_DESC_BYTES];
 	uint64_t us = (clock_mono_ns() - one->op_began_ns) / 1000;
 
@@ -63,21 +62,28 @@ put_op(struct call *c, const struct mongo_client *one)
 }
 
 enum status
+mongo_put_ops(struct call *c, struct bson_builder *b, bool own, bool idle)
+{
+	if (!own && !(c->client->rights.any & RIGHT_MONITOR))
+		return call_fail(c, MONGO_UNAUTHORIZED,
+				 "not authorized on admin to execute command currentOp");
+	pthread_mutex_lock(&c->mongo->clients_lock);
+	for (const struct mongo_client *one = c->mongo->clients; one; one = one->next)
+		if ((one->op_id || idle) &&
+		    (!own || strcmp(one->user_name, c->client->user_name) == 0))
+			put_op(c, b, one);
+	pthread_mutex_unlock(&c->mongo->clients_lock);
+	return STATUS_OK;
+}
+
+enum status
 mongo_run_current_op(struct call *c)
 {
 	bool own = call_bool(c, OP_OWN, false);
 	bool idle = call_bool(c, OP_ALL, false);
 
-	if (!own && !(c->client->rights.any & RIGHT_MONITOR))
-		return call_fail(c, MONGO_UNAUTHORIZED,
-				 "not authorized on admin to execute command currentOp");
 	bson_begin_array(c->reply, STR("inprog"));
-	pthread_mutex_lock(&c->mongo->clients_lock);
-	for (const struct mongo_client *one = c->mongo->clients; one; one = one->next)
-		if ((one->op_id || idle) &&
-		    (!own || strcmp(one->user_name, c->client->user_name) == 0))
-			put_op(c, one);
-	pthread_mutex_unlock(&c->mongo->clients_lock);
+	TRY(mongo_put_ops(c, c->reply, own, idle));
 	bson_end(c->reply);
 	return STATUS_OK;
 }

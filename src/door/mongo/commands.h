@@ -69,6 +69,11 @@ enum status mongo_run_abort_transaction(struct call *c);
 extern const struct arg args_current_op[];
 extern const struct arg args_kill_op[];
 enum status mongo_run_current_op(struct call *c);
+/*
+ * Appends what connections do now: those of this person only if `own`, and also those that do
+ * nothing if `idle`.
+ */
+MUST_USE enum status mongo_put_ops(struct call *c, struct bson_builder *b, bool own, bool idle);
 enum status mongo_run_kill_op(struct call *c);
 
 /* cmd_insert.c */

@@ -1,0 +1,140 @@
+/* $currentOp and $listLocalSessions: stages that tell of the server. */
+#include "base/clock.h"
+#include "door/mongo/aggregate.h"
+#include "door/mongo/client.h"
+#include "door/mongo/commands.h"
+#include "door/mongo/mongo_int.h"
+
+enum {
+	UUID_SUBTYPE = 4,
+	SERVER_BYTES = 16 * 1024 * 1024, /* of all documents of one stage */
+};
+
+/* A flag of the stage. Fails if it is something else. */
+static enum status
+read_flag(struct call *c, struct str stage, const struct bson_element *e, bool *ret)
+{
+	if (e->value.type != BSON_BOOL)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "The '%.*s' parameter of the %.*s stage must be a boolean value, "
+				 "but found: "
+				 "%s",
+				 STR_ARG(e->name), STR_ARG(stage), bson_type_name(e->value.type));
+	*ret = e->value.truth;
+	return STATUS_OK;
+}
+
+/* ---- $currentOp ---- */
+
+static enum status
+put_ops(struct call *c, bool bare, struct str spec, struct bson_builder *b)
+{
+	static const char *const ignored[] = { "idleCursors", "idleSessions", "localOps",
+					       "truncateOps", "backtrace",    "targetAllNodes" };
+	const struct str stage = STR("$currentOp");
+	bool all = false, idle = false, unused;
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (!bare || !str_eq(c->db, STR("admin")))
+		return call_fail(c, MONGO_INVALID_NAMESPACE,
+				 "$currentOp must be run against the 'admin' database with "
+				 "{aggregate: 1}");
+	for (bson_iter_begin(&i, spec); bson_iter_read(&i, &e);) {
+		bool known = false;
+
+		for (size_t k = 0; k < sizeof(ignored) / sizeof(ignored[0]); k++)
+			known = known || str_eq(e.name, str_from_cstr(ignored[k]));
+		if (str_eq(e.name, STR("allUsers")))
+			TRY(read_flag(c, stage, &e, &all));
+		else if (str_eq(e.name, STR("idleConnections")))
+			TRY(read_flag(c, stage, &e, &idle));
+		else if (known)
+			TRY(read_flag(c, stage, &e, &unused));
+		else
+			return call_fail(c, MONGO_FAILED_TO_PARSE,
+					 "Unrecognized option '%.*s' in $currentOp stage.",
+					 STR_ARG(e.name));
+	}
+	return mongo_put_ops(c, b, !all, idle);
+}
+
+/* ---- $listLocalSessions ---- */
+
+/* A session is known by its transaction; and that of this command is there, too. */
+static void
+put_session(struct bson_builder *b, struct str id, struct str user, uint64_t used_ns)
+{
+	uint64_t ago_ms = (clock_mono_ns() - used_ns) / CLOCK_NS_PER_MS;
+
+	bson_begin_document(b, STR(""));
+	bson_begin_document(b, STR("_id"));
+	bson_put_binary(b, STR("id"), UUID_SUBTYPE, id);
+	bson_end(b);
+	bson_put_date(b, STR("lastUse"), (int64_t)(clock_wall_ms() - ago_ms));
+	if (user.len)
+		bson_put_string(b, STR("user"), user);
+	bson_end(b);
+}
+
+static enum status
+put_sessions(struct call *c, bool bare, struct str spec, struct bson_builder *b)
+{
+	const struct str stage = STR("$listLocalSessions");
+	struct str user = str_from_cstr(c->client->user_name);
+	struct txns *txns = &c->mongo->txns;
+	struct bson_element e;
+	struct bson_iter i;
+	bool all = false;
+
+	if (!bare)
+		return call_fail(c, MONGO_INVALID_NAMESPACE,
+				 "$listLocalSessions must be run against the database with "
+				 "{aggregate: 1}, not a collection");
+	for (bson_iter_begin(&i, spec); bson_iter_read(&i, &e);) {
+		if (!str_eq(e.name, STR("allUsers")))
+			return call_fail(c, MONGO_NOT_IMPLEMENTED,
+					 "$listLocalSessions.%.*s is not there: there is allUsers",
+					 STR_ARG(e.name));
+		TRY(read_flag(c, stage, &e, &all));
+	}
+	if (all && !(c->client->rights.any & RIGHT_MONITOR))
+		return call_fail(c, MONGO_UNAUTHORIZED,
+				 "not authorized to list the sessions of all users");
+	if (c->lsid.ptr)
+		put_session(b, c->lsid, user, clock_mono_ns());
+	pthread_mutex_lock(&txns->lock);
+	for (size_t k = 0; k < TXN_BUCKETS; k++)
+		for (const struct txn *t = txns->buckets[k]; t; t = t->next) {
+			struct str id = str_of(t->session, SESSION_ID_BYTES);
+			struct str owner = str_from_cstr(t->user);
+
+			if ((all || str_eq(owner, user)) &&
+			    !(str_eq(owner, user) && str_eq(id, c->lsid)))
+				put_session(b, id, owner, t->busy ? clock_mono_ns() : t->used_ns);
+		}
+	pthread_mutex_unlock(&txns->lock);
+	return STATUS_OK;
+}
+
+enum status
+mongo_aggregate_server(struct call *c, bool bare, struct arena *arena, struct str stage,
+		       struct str spec, struct mql_source **ret)
+{
+	struct buf out = BUF_INIT(SERVER_BYTES);
+	struct bson_builder b;
+	enum status status;
+	struct str array;
+
+	bson_builder_init(&b, &out);
+	bson_begin_outer_array(&b);
+	status = str_eq(stage, STR("$currentOp")) ? put_ops(c, bare, spec, &b)
+						  : put_sessions(c, bare, spec, &b);
+	bson_end(&b);
+	if (status == STATUS_OK)
+		status = buf_status(&out);
+	array = arena_dup(arena, buf_str(&out));
+	buf_release(&out);
+	TRY(status);
+	return array.ptr ? mql_source_of_array(array, ret) : STATUS_LIMIT;
+}
