@@ -6,6 +6,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/query.h"
 #include "door/mongo/run.h"
+#include "door/mongo/view.h"
 #include "mql/collation.h"
 
 struct aggregate {
@@ -20,6 +21,9 @@ struct aggregate {
 	struct mql_pipeline *pipeline;
 	struct mql_run *run;
 	struct collection *collections; /* that are read */
+	struct views views;
+	unsigned open_views;
+	struct str base; /* the collection below the view that the command names */
 	struct bson_value hint;
 	struct buf back; /* a document that is given once more */
 	bool has_back;
@@ -122,6 +126,109 @@ collection_new(struct aggregate *a, struct str ns, struct str filter, struct col
 	return STATUS_OK;
 }
 
+/* ---- Views that are read ---- */
+
+/* A view's pipeline, with what is asked of its documents behind it. */
+struct view_source {
+	struct mql_source source;
+	struct aggregate *a;
+	struct arena *arena;
+	struct mql mql;
+	struct mql_run *run;
+};
+
+static enum status
+view_next(struct mql_source *source, struct str *ret)
+{
+	struct view_source *s = (struct view_source *)source;
+
+	s->mql.err = s->a->mql.err;
+	return data_mql_status(s->a->call, &s->mql, mql_run_next(s->run, &s->mql, ret));
+}
+
+static void
+view_close(struct mql_source *source)
+{
+	struct view_source *s = (struct view_source *)source;
+
+	mql_run_free(s->run);
+	arena_free(s->arena);
+	s->a->open_views--;
+	mem_free(s);
+}
+
+/* The view's stages and a $match, in the arena. */
+static enum status
+view_stages(const struct view *view, struct str filter, struct arena *arena, struct str *ret)
+{
+	struct buf AUTO(buf_release) match = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct bson_builder b;
+
+	*ret = view->pipeline;
+	if (bson_is_empty(filter))
+		return STATUS_OK;
+	bson_builder_init(&b, &match);
+	bson_begin_outer_array(&b);
+	bson_begin_document(&b, STR(""));
+	bson_put_document(&b, STR("$match"), filter);
+	bson_end(&b);
+	bson_end(&b);
+	TRY(buf_status(&match));
+	return view_concat(view->pipeline, buf_str(&match), arena, ret);
+}
+
+static enum status
+view_run_new(struct view_source *s, const struct view *view, struct str filter)
+{
+	struct aggregate *a = s->a;
+	const struct mql_pipeline_options compile = { .scope = NULL };
+	struct mql_run_options options = { .store = &a->store,
+					   .part = &a->part,
+					   .disk = a->ask.disk,
+					   .directory = AGGREGATE_DIRECTORY };
+	struct mql_pipeline_front front;
+	struct collection *input = NULL;
+	struct mql_pipeline *p;
+	struct str stages;
+
+	arena_set_part(s->arena, &a->part);
+	data_mql(a->call, s->arena, a->mql.texts, &s->mql);
+	TRY(view_stages(view, filter, s->arena, &stages));
+	TRY(mql_pipeline_compile(&s->mql, stages, &compile, &p));
+	if (!mql_pipeline_has_source(p)) {
+		mql_pipeline_front(p, &front);
+		TRY(collection_new(a, view->base, front.filter, &input));
+		options.skip_stages = front.filter_stages;
+	}
+	return mql_run_new(p, &s->mql, &options, input ? &input->source : NULL, &s->run);
+}
+
+static enum status
+view_open(struct aggregate *a, const struct view *view, struct str filter, struct mql_source **ret)
+{
+	struct view_source *s;
+	enum status status;
+
+	/* Views cannot read themselves when they are made, but may have been renamed since. */
+	if (a->open_views == VIEW_DEPTH)
+		return call_fail(a->call, MONGO_VIEW_DEPTH,
+				 "more than %d views read each other (VIEW_DEPTH)", VIEW_DEPTH);
+	s = mem_zalloc(sizeof(*s));
+	if (!s)
+		return STATUS_NOMEM;
+	s->source = (struct mql_source){ view_next, view_close };
+	s->a = a;
+	a->open_views++;
+	s->arena = arena_new(AGGREGATE_BYTES);
+	status = s->arena ? data_mql_status(a->call, &s->mql, view_run_new(s, view, filter))
+			  : STATUS_NOMEM;
+	if (status == STATUS_OK)
+		*ret = &s->source;
+	else
+		view_close(&s->source);
+	return status;
+}
+
 /* ---- What pipelines ask for ---- */
 
 static enum status
@@ -129,6 +236,7 @@ store_open(const struct mql_store *store, struct mql *q, struct str db, struct s
 	   struct str filter, struct mql_source **ret)
 {
 	struct aggregate *a = (struct aggregate *)(uintptr_t)store;
+	const struct view *view;
 	struct collection *s;
 	struct str ns;
 
@@ -137,6 +245,9 @@ store_open(const struct mql_store *store, struct mql *q, struct str db, struct s
 			  STR_ARG(collection));
 	if (!ns.ptr)
 		return STATUS_LIMIT;
+	view = views_find(&a->views, ns);
+	if (view)
+		return view_open(a, view, filter, ret);
 	TRY(collection_new(a, ns, filter, &s));
 	*ret = &s->source;
 	return STATUS_OK;
@@ -322,7 +433,7 @@ open_input(struct aggregate *a, struct mql_run_options *options, struct mql_sour
 				 "{aggregate: 1} is not valid for a pipeline that begins with a "
 				 "stage which needs a collection");
 	mql_pipeline_front(a->pipeline, &front);
-	TRY(collection_new(a, a->ask.ns, front.filter, &s));
+	TRY(collection_new(a, a->base, front.filter, &s));
 	options->skip_stages = front.filter_stages;
 	*ret = &s->source;
 	s->ask.hint = a->ask.hint;
@@ -342,6 +453,46 @@ open_input(struct aggregate *a, struct mql_run_options *options, struct mql_sour
 	return status;
 }
 
+/* Strings are compared in one way by all that a command reads. */
+static enum status
+check_view_collation(struct aggregate *a, const struct view *view)
+{
+	struct str own = a->collation ? mql_collation_document(a->collation) : STR("");
+
+	if (str_eq(own, view->collation))
+		return STATUS_OK;
+	return call_fail(a->call, MONGO_OPTION_NOT_ON_VIEW,
+			 "the view %.*s has another collation than the command", STR_ARG(view->ns));
+}
+
+/* Where the command names a view: begins with that one's stages. */
+static enum status
+begin_with_view(struct aggregate *a)
+{
+	const struct view *view;
+
+	a->base = a->ask.ns;
+	if (a->ask.no_collection)
+		return STATUS_OK;
+	TRY(views_add(&a->views, a->call, a->arena, a->ask.ns));
+	view = views_find(&a->views, a->ask.ns);
+	if (!view)
+		return STATUS_OK;
+	a->base = view->base;
+	if (bson_is_empty(a->ask.collation) && view->collation.len)
+		a->ask.collation = view->collation;
+	return view_concat(view->pipeline, a->ask.pipeline, a->arena, &a->ask.pipeline);
+}
+
+static enum status
+check_views(struct aggregate *a)
+{
+	TRY(views_add_reads(&a->views, a->call, a->arena, a->pipeline, a->ask.db));
+	for (size_t i = 0; i < a->views.count; i++)
+		TRY(check_view_collation(a, &a->views.list[i]));
+	return STATUS_OK;
+}
+
 static enum status
 aggregate_compile(struct aggregate *a)
 {
@@ -352,6 +503,7 @@ aggregate_compile(struct aggregate *a)
 					   .directory = AGGREGATE_DIRECTORY };
 	struct mql_source *input;
 
+	TRY(begin_with_view(a));
 	if (!bson_is_empty(a->ask.collation)) {
 		TRY(mql_collation_new(&a->mql, a->ask.collation, &a->collation));
 		a->mql.texts = a->collation ? mql_collation_texts(a->collation) : NULL;
@@ -359,6 +511,7 @@ aggregate_compile(struct aggregate *a)
 	TRY(compile_let(a, &compile.scope, &options.let));
 	TRY(mql_pipeline_compile(&a->mql, a->ask.pipeline, &compile, &a->pipeline));
 	TRY(check_rights(a));
+	TRY(check_views(a));
 	TRY(open_input(a, &options, &input));
 	return mql_run_new(a->pipeline, &a->mql, &options, input, &a->run);
 }
@@ -459,6 +612,12 @@ mongo_aggregate_next(struct aggregate *a, struct str *ret)
 		return STATUS_OK;
 	}
 	return data_mql_status(a->call, &a->mql, mql_run_next(a->run, &a->mql, ret));
+}
+
+const struct bson_texts *
+mongo_aggregate_texts(const struct aggregate *a)
+{
+	return a->mql.texts;
 }
 
 enum status

@@ -21,7 +21,7 @@ enum {
 struct aggregate;
 
 struct aggregate_ask {
-	struct str ns; /* of the collection */
+	struct str ns; /* of the collection, or the view */
 	struct str db;
 	bool no_collection;            /* {aggregate: 1}: the pipeline brings its documents */
 	struct str pipeline;           /* an array */
@@ -48,6 +48,8 @@ void mongo_aggregate_rest(struct aggregate *a);
 
 /* The next document, valid until the next call. STATUS_NOT_FOUND at the end. */
 MUST_USE enum status mongo_aggregate_next(struct aggregate *a, struct str *ret);
+/* The collation; NULL: none. */
+const struct bson_texts *mongo_aggregate_texts(const struct aggregate *a);
 /* The document that was given last is given once more. */
 MUST_USE enum status mongo_aggregate_back(struct aggregate *a, struct str doc);
 
@@ -60,6 +62,15 @@ MUST_USE enum status mongo_aggregate_back(struct aggregate *a, struct str doc);
 MUST_USE enum status mongo_aggregate_server(struct call *c, bool bare, struct arena *arena,
 					    struct str stage, struct str spec,
 					    struct mql_source **ret);
+
+/* ---- cmd_aggregate.c ---- */
+
+/*
+ * Answers with a cursor over a pipeline, whose first batch has `want` documents. `single`: there is
+ * no other.
+ */
+MUST_USE enum status mongo_answer_aggregate(struct call *c, const struct aggregate_ask *ask,
+					    uint64_t want, bool single);
 
 /* ---- aggregate_write.c ---- */
 

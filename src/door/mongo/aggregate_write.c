@@ -55,6 +55,11 @@ out_prepare(struct kv_tx *tx, void *arg)
 		options = plain_options_of(db);
 	else if (status != STATUS_NOT_FOUND)
 		return status;
+	if (db && data_is_view(options)) {
+		catalog_db_unref(db);
+		return call_fail(p->call, MONGO_NOT_ON_VIEW,
+				 "Namespace %.*s is a view, not a collection", STR_ARG(p->target));
+	}
 	status = plain_create(tx, p->into, PLAIN_PACKED, options.ptr ? options : BSON_EMPTY,
 			      &p->call->err);
 	catalog_db_unref(db);

@@ -169,6 +169,24 @@ refuse_in_transaction(struct call *c, const char *stage)
 			 stage);
 }
 
+enum status
+mongo_answer_aggregate(struct call *c, const struct aggregate_ask *ask, uint64_t want, bool single)
+{
+	struct aggregate *a = NULL;
+	bool ended = false;
+	int64_t id = 0;
+	enum status status = mongo_aggregate_new(c, ask, &a);
+
+	if (status == STATUS_OK)
+		status = put_batch(c, a, STR("firstBatch"), want, &ended);
+	if (status == STATUS_OK && !ended && !single)
+		status = aggregate_keep(c, &a, ask->ns, &id);
+	if (status == STATUS_OK)
+		put_cursor(c, id, ask->ns);
+	mongo_aggregate_free(a);
+	return status;
+}
+
 static enum status
 aggregate_run(struct call *c, struct aggregate **a)
 {

@@ -5,6 +5,7 @@
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/query.h"
 #include "door/mongo/run.h"
+#include "door/mongo/view.h"
 #include "door/mongo/validate.h"
 #include "index/engine/scan.h"
 
@@ -67,9 +68,12 @@ const struct arg args_stats[] = {
 struct one {
 	struct data data;
 	struct validate_ask validate;
+	struct view_ask view;
+	struct str options; /* of the view */
 	struct str to;
 	bool drops_target;
 	bool was_there;
+	bool was_view;
 	size_t indexes;
 };
 
@@ -81,6 +85,7 @@ one_run(struct call *c, struct one *o, kv_body *body)
 
 	TRY(data_ns(c, &ns));
 	data_init(&o->data, c, ns, false);
+	o->data.takes_views = true;
 	status = call_run(c, body, o);
 	data_fini(&o->data);
 	return status;
@@ -91,13 +96,14 @@ create_body(struct kv_tx *tx, void *arg)
 {
 	struct one *o = arg;
 	struct call *c = o->data.call;
-	struct str options;
+	struct str options = o->options;
 
 	TRY(data_begin(&o->data, tx));
 	if (o->data.is_there)
 		return call_fail(c, MONGO_NAMESPACE_EXISTS, "Collection %.*s already exists.",
 				 STR_ARG(o->data.ns));
-	TRY(validate_options(c, BSON_EMPTY, &o->validate, &options));
+	if (!options.len)
+		TRY(validate_options(c, BSON_EMPTY, &o->validate, &options));
 	return plain_create(tx, o->data.ns, PLAIN_PACKED, options, &c->err);
 }
 
@@ -113,6 +119,46 @@ create_refuse(struct call *c, struct str name)
 			 (int)(name.len < 100 ? name.len : 100), name.ptr);
 }
 
+/* Members of a view are for a view, and others are not. */
+static enum status
+create_view(struct call *c, struct one *o)
+{
+	const struct validate_ask *v = &o->validate;
+
+	if (!o->view.on.ptr)
+		return o->view.pipeline.ptr || o->view.collation.ptr
+			       ? call_fail(c,
+					   o->view.pipeline.ptr ? MONGO_INVALID_OPTIONS
+								: MONGO_NOT_IMPLEMENTED,
+					   o->view.pipeline.ptr
+						   ? "'pipeline' requires 'viewOn' to also be "
+						     "specified"
+						   : "the collation of a collection is not there "
+						     "yet")
+			       : STATUS_OK;
+	if (v->has_validator || v->level.len || v->action.len)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "'viewOn' and options of validation are not for the same "
+				 "collection");
+	if (c->in_transaction)
+		return call_fail(c, MONGO_NOT_IN_TRANSACTION,
+				 "Cannot create a view in a multi-document transaction");
+	TRY(view_options(c, &o->view, &o->options));
+	return view_check(c, &o->view);
+}
+
+/* `collation` is an option of views alone. */
+static enum status
+read_view_member(struct call *c, const struct bson_element *e, struct one *o, bool *ret_known)
+{
+	TRY(view_read(c, e, &o->view, ret_known));
+	if (*ret_known || !str_eq(e->name, STR("collation")) || e->value.type != BSON_DOCUMENT)
+		return STATUS_OK;
+	o->view.collation = e->value.text;
+	*ret_known = true;
+	return STATUS_OK;
+}
+
 enum status
 mongo_run_create(struct call *c)
 {
@@ -124,11 +170,14 @@ mongo_run_create(struct call *c)
 		bool known;
 
 		TRY(validate_read(c, &e, &o.validate, &known));
+		if (!known)
+			TRY(read_view_member(c, &e, &o, &known));
 		if (known || str_eq(e.name, STR("create")) || command_is_generic(e.name) ||
 		    (e.value.type == BSON_BOOL && !e.value.truth))
 			continue;
 		return create_refuse(c, e.name);
 	}
+	TRY(create_view(c, &o));
 	TRY(validate_check(c, &o.validate));
 	TRY(data_check_concern(c));
 	TRY(one_run(c, &o, create_body));
@@ -147,6 +196,17 @@ coll_mod_body(struct kv_tx *tx, void *arg)
 	if (!o->data.is_there)
 		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s",
 				 STR_ARG(o->data.ns));
+	if (data_is_view(plain_options_of(o->data.db)) != (o->options.len != 0))
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 o->options.len
+					 ? "%.*s is a collection: it has no 'viewOn'"
+					 : "%.*s is a view: it has 'viewOn' and 'pipeline', and no "
+					   "other options",
+				 STR_ARG(o->data.ns));
+	if (o->options.len) {
+		TRY(view_options_keep(c, plain_options_of(o->data.db), o->options, &options));
+		return plain_options_set(tx, o->data.db, options, &c->err);
+	}
 	TRY(validate_options(c, plain_options_of(o->data.db), &o->validate, &options));
 	return plain_options_set(tx, o->data.db, options, &c->err);
 }
@@ -162,9 +222,15 @@ mongo_run_coll_mod(struct call *c)
 		bool known;
 
 		TRY(validate_read(c, &e, &o.validate, &known));
+		if (!known)
+			TRY(view_read(c, &e, &o.view, &known));
 		if (!known && !str_eq(e.name, STR("collMod")) && !command_is_generic(e.name))
 			return create_refuse(c, e.name);
 	}
+	if (o.view.on.ptr && !o.view.pipeline.ptr)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "Must specify both 'viewOn' and 'pipeline' when modifying a view");
+	TRY(create_view(c, &o));
 	TRY(validate_check(c, &o.validate));
 	TRY(data_check_concern(c));
 	TRY(one_run(c, &o, coll_mod_body));
@@ -181,6 +247,7 @@ drop_body(struct kv_tx *tx, void *arg)
 	o->was_there = o->data.is_there;
 	if (!o->was_there)
 		return STATUS_OK;
+	o->was_view = data_is_view(plain_options_of(o->data.db));
 	o->indexes = index_count_all(o->data.db);
 	return catalog_delete(tx, CATALOG_SPACE_MONGO, o->data.ns, &o->data.call->err);
 }
@@ -193,7 +260,8 @@ mongo_run_drop(struct call *c)
 	TRY(one_run(c, &o, drop_body));
 	if (!o.was_there)
 		return STATUS_OK;
-	bson_put_int32(c->reply, STR("nIndexesWas"), (int32_t)o.indexes);
+	if (!o.was_view)
+		bson_put_int32(c->reply, STR("nIndexesWas"), (int32_t)o.indexes);
 	bson_put_string(c->reply, STR("ns"), o.data.ns);
 	return STATUS_OK;
 }
@@ -206,6 +274,14 @@ rename_body(struct kv_tx *tx, void *arg)
 	struct str from = c->first.text;
 	enum status status;
 
+	/* Neither of them may be a view. */
+	data_init(&o->data, c, from, false);
+	TRY(data_open(&o->data, tx));
+	data_fini(&o->data);
+	data_init(&o->data, c, o->to, false);
+	if (o->drops_target)
+		TRY(data_open(&o->data, tx));
+	data_fini(&o->data);
 	if (o->drops_target) {
 		status = catalog_delete(tx, CATALOG_SPACE_MONGO, o->to, NULL);
 		if (status != STATUS_OK && status != STATUS_NOT_FOUND)
@@ -225,6 +301,7 @@ mongo_run_rename(struct call *c)
 {
 	struct one o = { .drops_target = call_bool(c, RENAME_DROPS, false),
 			 .to = call_text(c, RENAME_TO) };
+	enum status status;
 
 	if (c->first.type != BSON_STRING)
 		return call_fail(c, MONGO_BAD_VALUE, "collection name has invalid type %s",
@@ -235,7 +312,9 @@ mongo_run_rename(struct call *c)
 		return call_fail(c, MONGO_INVALID_NAMESPACE, "Invalid target namespace: %.*s",
 				 (int)(o.to.len < 100 ? o.to.len : 100), o.to.ptr);
 	o.data.call = c;
-	return call_run(c, rename_body, &o);
+	status = call_run(c, rename_body, &o);
+	data_fini(&o.data);
+	return status;
 }
 
 /* ---- count and figures ---- */
@@ -323,31 +402,48 @@ count_matches(struct call *c, struct query *q, uint64_t most, uint64_t *ret)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/* Counts what there is, or more exactly what is up to `most`. */
+static enum status
+count_run(struct call *c, uint64_t most, uint64_t *ret)
+{
+	bool all = !call_has(c, COUNT_QUERY) || bson_is_empty(c->args[COUNT_QUERY].value.text);
+	struct figures f = { 0 };
+	struct query q = { 0 };
+	enum status status;
+
+	if (all && !call_has(c, COUNT_HINT)) {
+		status = figures_read(c, &f);
+		*ret = f.count;
+		return status;
+	}
+	status = count_matches(c, &q, most, ret);
+	query_close(&q);
+	return status;
+}
+
 enum status
 mongo_run_count(struct call *c)
 {
-	struct query q = { 0 };
-	struct figures f = { 0 };
+	struct call_mark mark = call_mark(c);
 	int64_t skip = call_i64(c, COUNT_SKIP, 0);
 	int64_t limit = call_i64(c, COUNT_LIMIT, 0);
-	uint64_t most, n;
+	uint64_t most, n, count = 0;
+	enum status status;
+	struct str ns;
 
 	if (skip < 0)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "BSON field 'skip' value must be >= 0, actual value '%lld'",
 				 (long long)skip);
 	most = limit == INT64_MIN ? INT64_MAX : (uint64_t)(limit < 0 ? -limit : limit);
-	if (call_has(c, COUNT_HINT) ||
-	    (call_has(c, COUNT_QUERY) && !bson_is_empty(c->args[COUNT_QUERY].value.text))) {
-		enum status status = count_matches(c, &q, most ? most + (uint64_t)skip : UINT64_MAX,
-						   &f.count);
-
-		query_close(&q);
-		TRY(status);
-	} else {
-		TRY(figures_read(c, &f));
+	status = count_run(c, most ? most + (uint64_t)skip : UINT64_MAX, &count);
+	if (status != STATUS_OK && c->code == MONGO_NOT_ON_VIEW) {
+		call_go_back(c, mark);
+		TRY(data_ns(c, &ns));
+		status = view_count(c, ns, &count);
 	}
-	n = f.count > (uint64_t)skip ? f.count - (uint64_t)skip : 0;
+	TRY(status);
+	n = count > (uint64_t)skip ? count - (uint64_t)skip : 0;
 	if (most && n > most)
 		n = most;
 	if (n <= INT32_MAX)
@@ -449,27 +545,28 @@ put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 	const struct bson_value *wanted = arg;
 	struct str own = str_skip(name, c->db.len + 1);
 	struct catalog_db *db;
-	enum status status;
+	bool is_view;
 
 	if (wanted && !str_eq(wanted->text, own))
 		return STATUS_OK;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err));
+	is_view = data_is_view(plain_options_of(db));
 	bson_begin_document(c->reply, STR(""));
 	bson_put_string(c->reply, STR("name"), own);
-	bson_put_string(c->reply, STR("type"), STR("collection"));
+	bson_put_string(c->reply, STR("type"), is_view ? STR("view") : STR("collection"));
 	if (!call_bool(c, LIST_NAMES_ONLY, false)) {
-		status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err);
-		if (status != STATUS_OK)
-			return status;
 		bson_put_document(c->reply, STR("options"), plain_options_of(db));
 		bson_begin_document(c->reply, STR("info"));
-		bson_put_bool(c->reply, STR("readOnly"), false);
-		bson_put_binary(c->reply, STR("uuid"), UUID_SUBTYPE,
-				str_of(db->uuid, sizeof(db->uuid)));
+		bson_put_bool(c->reply, STR("readOnly"), is_view);
+		if (!is_view)
+			bson_put_binary(c->reply, STR("uuid"), UUID_SUBTYPE,
+					str_of(db->uuid, sizeof(db->uuid)));
 		bson_end(c->reply);
-		catalog_db_unref(db);
-		index_put_id(c->reply, STR("idIndex"));
+		if (!is_view)
+			index_put_id(c->reply, STR("idIndex"));
 	}
 	bson_end(c->reply);
+	catalog_db_unref(db);
 	return STATUS_OK;
 }
 
@@ -585,7 +682,7 @@ mongo_run_list_databases(struct call *c)
 }
 
 struct totals {
-	uint64_t collections, documents, bytes, indexes, index_bytes;
+	uint64_t collections, views, documents, bytes, indexes, index_bytes;
 };
 
 static enum status
@@ -613,6 +710,11 @@ total_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 	enum status status;
 
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err));
+	if (data_is_view(plain_options_of(db))) {
+		t->views++;
+		catalog_db_unref(db);
+		return STATUS_OK;
+	}
 	plain_init(&plain, tx, db, 0, &c->err);
 	status = catalog_db_bytes(tx, db, &bytes);
 	if (status == STATUS_OK)
@@ -641,7 +743,7 @@ mongo_run_db_stats(struct call *c)
 	TRY(walk_collections(c, prefix, total_collection, &t));
 	bson_put_string(c->reply, STR("db"), c->db);
 	bson_put_int64(c->reply, STR("collections"), (int64_t)t.collections);
-	bson_put_int64(c->reply, STR("views"), 0);
+	bson_put_int64(c->reply, STR("views"), (int64_t)t.views);
 	bson_put_int64(c->reply, STR("objects"), (int64_t)t.documents);
 	bson_put_double(c->reply, STR("avgObjSize"),
 			t.documents ? (double)t.bytes / (double)t.documents : 0);

@@ -1,6 +1,8 @@
 /* distinct: the values that documents have at a path, each of them once. */
+#include "door/mongo/aggregate.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/query.h"
+#include "door/mongo/view.h"
 #include "mql/key_set.h"
 
 enum {
@@ -24,6 +26,8 @@ const struct arg args_distinct[] = {
 struct distinct {
 	struct call *call;
 	struct query query;
+	struct mql *mql; /* the query's; of a view: */
+	struct mql own;
 	struct mql_key_set set;
 	size_t from; /* of the values in the answer */
 };
@@ -32,7 +36,7 @@ static enum status
 distinct_add(struct distinct *d, const struct bson_value *v)
 {
 	struct call *c = d->call;
-	struct mql *q = &d->query.mql;
+	struct mql *q = d->mql;
 	bool added;
 
 	TRY(data_mql_status(c, q, mql_key_set_add(&d->set, q, c->arena, v, &added)));
@@ -94,6 +98,7 @@ distinct_run(struct call *c, struct distinct *d)
 		ask.hint = &c->args[DISTINCT_HINT].value;
 	ask.collation = call_text(c, DISTINCT_COLLATION);
 	TRY(data_ns(c, &ns));
+	d->mql = &d->query.mql;
 	TRY(query_open(&d->query, c, ns, &ask));
 	bson_begin_array(c->reply, STR("values"));
 	d->from = c->reply->out->len;
@@ -106,12 +111,40 @@ distinct_run(struct call *c, struct distinct *d)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+static enum status
+distinct_of_view(struct call *c, struct distinct *d, struct aggregate **a)
+{
+	enum status status;
+	struct str ns, doc;
+
+	TRY(data_ns(c, &ns));
+	TRY(view_query(c, ns, a));
+	data_mql(c, c->arena, mongo_aggregate_texts(*a), &d->own);
+	d->mql = &d->own;
+	bson_begin_array(c->reply, STR("values"));
+	d->from = c->reply->out->len;
+	while ((status = mongo_aggregate_next(*a, &doc)) == STATUS_OK) {
+		const struct bson_value v = BSON_OF_DOCUMENT(doc);
+
+		TRY(distinct_walk(d, &v, call_text(c, DISTINCT_KEY)));
+	}
+	bson_end(c->reply);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 enum status
 mongo_run_distinct(struct call *c)
 {
+	struct call_mark mark = call_mark(c);
 	struct distinct d = { .call = c };
+	struct aggregate *a = NULL;
 	enum status status = distinct_run(c, &d);
 
 	query_close(&d.query);
+	if (status != STATUS_OK && c->code == MONGO_NOT_ON_VIEW) {
+		call_go_back(c, mark);
+		status = distinct_of_view(c, &d, &a);
+	}
+	mongo_aggregate_free(a);
 	return status;
 }

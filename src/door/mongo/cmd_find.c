@@ -3,6 +3,7 @@
 #include "door/mongo/commands.h"
 #include "door/mongo/cursor.h"
 #include "door/mongo/sorted.h"
+#include "door/mongo/view.h"
 #include "door/mongo/watch.h"
 #include "mql/project.h"
 
@@ -434,11 +435,17 @@ find_run(struct call *c, struct find *f)
 enum status
 mongo_run_find(struct call *c)
 {
+	struct call_mark mark = call_mark(c);
 	struct find f = { 0 };
 	enum status status = find_run(c, &f);
+	struct str ns;
 
 	find_close(&f);
-	return status;
+	if (status == STATUS_OK || c->code != MONGO_NOT_ON_VIEW)
+		return status;
+	call_go_back(c, mark);
+	TRY(data_ns(c, &ns));
+	return view_find(c, ns);
 }
 
 /* ---- getMore ---- */

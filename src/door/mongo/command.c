@@ -419,6 +419,22 @@ call_time_left(const struct call *c)
 	return used < c->max_ns ? c->max_ns - used : 1;
 }
 
+struct call_mark
+call_mark(const struct call *c)
+{
+	return (struct call_mark){ c->reply->out->len, c->reply->depth };
+}
+
+void
+call_go_back(struct call *c, struct call_mark mark)
+{
+	c->reply->out->len = mark.len;
+	c->reply->depth = mark.depth;
+	c->reply->too_deep = 0;
+	c->code = 0;
+	c->err = (struct err){ 0 };
+}
+
 int64_t
 call_i64(const struct call *c, size_t i, int64_t otherwise)
 {

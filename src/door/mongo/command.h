@@ -151,6 +151,17 @@ bool command_is_generic(struct str name);
 /* What is left of the command's maxTimeMS; 0: it has none. */
 uint64_t call_time_left(const struct call *c);
 
+/*
+ * Where the answer is before a handler appends what it may have to take back: then the call goes on
+ * from there, and the failure is forgotten.
+ */
+struct call_mark {
+	size_t len;
+	size_t depth;
+};
+struct call_mark call_mark(const struct call *c);
+void call_go_back(struct call *c, struct call_mark mark);
+
 static inline bool
 call_has(const struct call *c, size_t i)
 {

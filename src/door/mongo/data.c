@@ -65,6 +65,15 @@ data_fini(struct data *d)
 	d->is_there = false;
 }
 
+bool
+data_is_view(struct str options)
+{
+	struct bson_value on;
+
+	return !bson_is_empty(options) && bson_find(options, STR("viewOn"), &on) &&
+	       on.type == BSON_STRING;
+}
+
 enum status
 data_begin(struct data *d, struct kv_tx *tx)
 {
@@ -94,6 +103,9 @@ data_open(struct data *d, struct kv_tx *tx)
 		return STATUS_OK;
 	if (status != STATUS_OK)
 		return err_set(err, status, "%s", ignored.text);
+	if (!d->takes_views && data_is_view(plain_options_of(d->db)))
+		return call_fail(d->call, MONGO_NOT_ON_VIEW,
+				 "Namespace %.*s is a view, not a collection", STR_ARG(d->ns));
 	d->is_there = true;
 	plain_init(&d->plain, tx, d->db, 0, err);
 	if (d->call->txn)

@@ -28,7 +28,8 @@ struct validator;
 struct data {
 	struct call *call;
 	struct str ns;
-	bool creates; /* it is made if it is not there */
+	bool creates;     /* it is made if it is not there */
+	bool takes_views; /* a view is opened as the empty collection that it is kept as */
 	bool is_there;
 	struct arena_mark mark; /* of the call's arena, before the first attempt */
 	struct catalog_db *db;
@@ -39,11 +40,17 @@ struct data {
 
 /* Before the transaction. */
 void data_init(struct data *d, struct call *c, struct str ns, bool creates);
-/* In each attempt, first. `d->is_there` is false for a collection that nobody has made. */
+/*
+ * In each attempt, first. `d->is_there` is false for a collection that nobody has made. Fails with
+ * MONGO_NOT_ON_VIEW for a view, unless d->takes_views.
+ */
 MUST_USE enum status data_begin(struct data *d, struct kv_tx *tx);
 /* The same, and leaves the call's arena as it is. */
 MUST_USE enum status data_open(struct data *d, struct kv_tx *tx);
 void data_fini(struct data *d);
+
+/* True for the options of a view (view.h). */
+bool data_is_view(struct str options);
 
 /* ---- The query language ---- */
 
