@@ -15,6 +15,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -27,6 +28,7 @@ TARGET = os.path.abspath(sys.argv[2])
 TALLY_DOCS = 1400  # more than two ranges have, so that they are split
 BUILD_ATTEMPTS = 40  # to end a server in the middle of a build
 UPLOAD_BYTES = 3 * 1024 * 1024
+FAR_MS = 40_000_000_000_000  # since 1970: what expires is there as long as the archive is kept
 ENV = dict(os.environ, LC_ALL="C", no_proxy="*", NO_PROXY="*")
 
 
@@ -265,7 +267,42 @@ def views(server, db):
         "n": {"map": "function (doc) { emit(doc.n); }"}}, "autoupdate": False})
 
 
+def items(cwd):
+    """Keys of Redis's clients of every type, and what they were before: a database with history."""
+    server = Server(cwd, "embedded:store", "--redis", "127.0.0.1:0")
+    log = (cwd / "server.log").read_text()
+    port = int(log.split("event=redis address=127.0.0.1:")[1].split()[0])
+    long = "n" * 1500
+    commands = [
+        ["SET", "value", "before"], ["SET", "chunks", "c" * 200000], ["SET", "k" * 2000, "v"],
+        ["HSET", "hash", "f", "1", "g", "2", long, "3"],
+        ["HPEXPIREAT", "hash", FAR_MS, "FIELDS", "1", "g"],
+        ["SADD", "set", "a", "b", long], ["ZADD", "zset", "1", "a", "2.5", "b", "-inf", long],
+        ["ZADD", "ranks", *[x for n in range(200) for x in (n, f"m{n}")]],
+        ["RPUSH", "list", *[f"e{n}" for n in range(100)]], ["LINSERT", "list", "BEFORE", "e50", "i"],
+        ["XADD", "stream", "1-1", "f", "v"], ["XADD", "stream", "2-1", "f", "w"],
+        ["SET", "expires", "v", "PXAT", FAR_MS]]
+    changes = [["SET", "value", "after"], ["DEL", "chunks"], ["HDEL", "hash", "f"],
+               ["SREM", "set", "a"], ["ZINCRBY", "zset", "5", "a"], ["LPOP", "list", "10"],
+               ["XDEL", "stream", "1-1"]]
+    with socket.create_connection(("127.0.0.1", port)) as c:
+        answers = c.makefile("rb")
+        for db, words in [(0, commands + changes),
+                          (1, [["FROND.HISTORY", "1000000"]] + commands + changes)]:
+            for args in [["AUTH", "root", "secret"], ["SELECT", db], *words]:
+                parts = [str(arg).encode() for arg in args]
+                c.sendall(b"*%d\r\n" % len(parts) +
+                          b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts))
+                line = answers.readline()
+                assert not line.startswith(b"-"), line
+                for _ in range(int(line[1:]) if line[:1] == b"*" else line[:1] == b"$"):
+                    if line[:1] != b"*" or answers.readline()[:1] == b"$":
+                        answers.readline()
+    server.end()
+
+
 def fill(cwd):
+    items(cwd)
     server = Server(cwd, "embedded:store")
     for db, scheme in (("packed", "packed"), ("exploded", "exploded")):
         server.ask("PUT", f"/{db}?scheme={scheme}")
@@ -309,13 +346,15 @@ def keep(cwd):
     drawn = run("inspect", "--store", "embedded:store", cwd=cwd).stdout
     for line in drawn.splitlines():
         if line.startswith('database "'):
-            names.append(line.split('"')[1])
+            kind = line.rsplit(", ", 1)[-1]
+            names.append(("redis:" if kind == "redis" else "") + line.split('"')[1])
     expected = cwd / "expected"
     expected.mkdir()
     (expected / "databases.json").write_text(json.dumps(sorted(names)))
     (expected / "inspect.txt").write_text(drawn)
     for name in names:
-        dump = run("dump", name, "--revs", "--quiet", "--store", "embedded:store", cwd=cwd).stdout
+        revs = [] if ":" in name else ["--revs"]
+        dump = run("dump", name, *revs, "--quiet", "--store", "embedded:store", cwd=cwd).stdout
         (expected / f"{name}.jsonl").write_text(dump)
     with tarfile.open(TARGET, "w:xz") as tar:
         tar.add(cwd / "store", "store", filter=lambda entry: None if "/LOG" in entry.name else entry)

@@ -37,7 +37,8 @@ def databases(cwd):
 
 
 def dump(cwd, db):
-    return ok("dump", db, "--revs", "--quiet", "--store", STORE, cwd=cwd).stdout
+    revs = [] if ":" in db else ["--revs"]
+    return ok("dump", db, *revs, "--quiet", "--store", STORE, cwd=cwd).stdout
 
 
 def whole(cwd):
