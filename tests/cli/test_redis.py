@@ -118,6 +118,51 @@ def a_backup_has_databases_of_every_door(cwd):
 
 
 @test
+def a_database_is_dumped_copied_and_moved_with_its_past(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c("FROND.HISTORY", "3600")
+        while c("FROND.HISTORY")[1] is None:
+            pass
+        c("SET", "s", "before", "PX", "100000000")
+        c("HSET", "h", "f", "1", "g", "2")
+        c("RPUSH", "l", *range(50))
+        c("ZADD", "z", "1", "a", "2", "b")
+        c("SADD", "t", "a", "b")
+        c("XADD", "x", "1-1", "f", "v")
+        reads = [("GET", "s"), ("HGETALL", "h"), ("LRANGE", "l", "0", "-1"), ("ZRANGE", "z", "0", "-1"),
+                 ("SMEMBERS", "t"), ("XRANGE", "x", "-", "+"), ("DBSIZE",), ("KEYS", "*"),
+                 ("PEXPIRETIME", "s")]
+        at = later(c)
+        before = [c(*words) for words in reads]
+        for words in (("SET", "s", "after"), ("HDEL", "h", "f"), ("LTRIM", "l", "10", "20"),
+                      ("ZINCRBY", "z", "5", "a"), ("DEL", "t"), ("XDEL", "x", "1-1"), ("SET", "n", "1")):
+            c(*words)
+    text = ok("dump", "redis:0", "--quiet", cwd=cwd).stdout
+    past = ok("dump", "redis:0", "--quiet", "--at", str(at / 1000), cwd=cwd).stdout
+    contains(past, "before")
+    assert '"n"' not in past and '"t"' in past, past
+    ok("backup", "backups", cwd=cwd)
+    ok("restore", "backups", "--store", "embedded:restored", cwd=cwd)
+    ok("move", "--keep-source", "--from", "embedded:./data", "--to", "embedded:moved", "redis:0",
+       cwd=cwd)
+    ok("load", "redis:0", "-", "--store", "embedded:loaded", cwd=cwd, stdin=past)
+    for store in ("restored", "moved"):
+        target = ("--store", f"embedded:{store}")
+        contains(ok("verify", *target, cwd=cwd).stdout, " 0 findings")
+        equal(ok("dump", "redis:0", "--quiet", *target, cwd=cwd).stdout, text)
+        equal(ok("dump", "redis:0", "--quiet", "--at", str(at / 1000), *target, cwd=cwd).stdout, past)
+        with Redis(cwd, *target) as server, server.client() as c:
+            equal([c("FROND.AT", at, *words) for words in reads], before)
+            equal(c("GET", "s"), b"after")
+            # And it goes on.
+            again = later(c)
+            c("SET", "s", "since")
+            equal(c("FROND.AT", again, "GET", "s"), b"after")
+    with Redis(cwd, "--store", "embedded:loaded") as server, server.client() as c:
+        equal([c(*words) for words in reads], before)
+
+
+@test
 def each_type_answers(cwd):
     with Redis(cwd) as server, server.client() as c:
         equal(c("PING"), "PONG")
@@ -153,16 +198,26 @@ def what_was_answered_is_there_after_a_kill(cwd):
 
 
 class Writer(threading.Thread):
-    """Writes to what all share until the server is gone, and keeps what was answered."""
+    """
+    Writes to what all share until the server is gone, and keeps what was answered; with moments also
+    times of the server between two rounds, with the count of rounds until then.
+    """
 
-    def __init__(self, server, number, progress):
+    def __init__(self, server, number, progress, moments=False):
         super().__init__()
         self.client, self.number, self.progress = server.client(), number, progress
         self.done = 0
+        self.moments = [] if moments else None
+
+    def note_moment(self):
+        done, at = self.done, later(self.client)
+        self.moments.append((at, done))
 
     def run(self):
         try:
             while True:
+                if self.moments is not None and self.done % 5 == 0:
+                    self.note_moment()
                 name = f"{self.number}-{self.done}"
                 # A pipeline; the transaction in its middle is there as a whole or not at all.
                 for words in (("RPUSH", "list", name), ("MULTI",), ("ZADD", "zset", self.done, name),
@@ -200,6 +255,41 @@ def what_fifty_clients_were_answered_is_there_after_a_kill(cwd):
             # At most one round of each was under way.
             assert writer.done <= int(c("GET", f"n{writer.number}") or 0) <= writer.done + 1
         assert len(elements) <= sum(writer.done + 1 for writer in writers)
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
+def what_fifty_clients_were_answered_is_there_after_a_kill_and_so_is_the_past(cwd):
+    progress = threading.Semaphore(0)
+    with Redis(cwd) as server, server.client() as c:
+        c("FROND.HISTORY", "3600")
+        while c("FROND.HISTORY")[1] is None:
+            pass  # the past begins with a turn in the background
+        writers = [Writer(server, number, progress, moments=True) for number in range(50)]
+        for writer in writers:
+            writer.start()
+        for _ in range(600):
+            assert progress.acquire(timeout=120)
+        server.stop(signal.SIGKILL)
+        for writer in writers:
+            writer.join()
+    with Redis(cwd) as server, server.client() as c:
+        for writer in writers:
+            for at, done in writer.moments:
+                # Nobody writes n while its writer waits for the time to pass, so this is exact.
+                equal(int(c("FROND.AT", at, "GET", f"n{writer.number}") or 0), done)
+        moments = sorted((at, writer.number, done) for writer in writers
+                         for at, done in writer.moments if done)[::20]
+        for at, number, done in moments:
+            names = {f"{number}-{i}".encode() for i in range(done)}
+            past = c.pipeline(*[("FROND.AT", at, *words) for words in (
+                ("LRANGE", "list", "0", "-1"), ("LLEN", "list"), ("SMEMBERS", "set"),
+                ("ZRANGE", "zset", "0", "-1"), ("ZCARD", "zset"))])
+            elements, length, members, ranked, card = past
+            equal([len(elements), len(ranked), set(members)], [length, card, set(ranked)])
+            assert names <= set(elements) & set(ranked)
+            assert f"{number}-{done}".encode() not in elements
+        equal(set(c("SMEMBERS", "set")), set(c("ZRANGE", "zset", "0", "-1")))
     contains(ok("verify", cwd=cwd).stdout, "0 findings")
 
 
