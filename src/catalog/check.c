@@ -4,6 +4,7 @@
 
 #include "catalog/check.h"
 #include "kv/tuple.h"
+#include "loop/step.h"
 
 enum {
 	VERIFY_PROGRESS_KEYS = 1024,
@@ -134,6 +135,7 @@ catalog_verify_cursor_next(struct catalog_verify *v, struct catalog_verify_curso
 	if (c->done)
 		return STATUS_OK;
 	TRY(status);
+	TRY(step_count(1));
 	c->tail = str_skip(c->pair.key, c->prefix_len);
 	catalog_verify_count(v, &c->pair);
 	return STATUS_OK;

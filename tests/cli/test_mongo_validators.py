@@ -129,4 +129,28 @@ def only_those_with_the_right_go_around_a_validator(cwd):
             equal(c({"count": "c"}, "shop")["n"], 0)
 
 
+@test
+def a_collection_is_checked(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        do = shop(c)
+        equal(c.fails({"validate": "c"}, "shop")["code"], 26)
+        do("create", validator=SCHEMA, validationLevel="off")
+        do("createIndexes", indexes=[{"key": {"n": 1}, "name": "n"}, {"key": {"t": 1}, "name": "t"}])
+        do("insert", documents=[{"_id": i, "n": i, "t": [i, i + 1], "x": "x" * (i * 1000)}
+                                for i in range(300)])
+        answer = do("validate", full=True)
+        equal([answer[n] for n in ("ns", "nrecords", "nIndexes", "keysPerIndex", "valid", "warnings", "errors",
+                                   "nInvalidDocuments", "nNonCompliantDocuments")],
+              ["shop.c", 300, 3, {"_id_": 300, "n": 300, "t": 600}, True, [], [], 0, 0])
+        equal(answer["indexDetails"], {n: {"valid": True} for n in ("_id_", "n", "t")})
+        do("insert", documents=[{"_id": "a"}, {"_id": "b", "n": -1}])
+        do("collMod", validationLevel="strict")
+        answer = do("validate")
+        equal((answer["valid"], answer["nNonCompliantDocuments"], len(answer["warnings"])), (True, 2, 1))
+        equal(c.fails({"validate": "c", "repair": True}, "shop")["code"], 238)
+        equal(c.fails({"validate": "c", "what": True}, "shop")["code"], 40415)
+        c({"create": "v", "viewOn": "c", "pipeline": []}, "shop")
+        equal(c.fails({"validate": "v"}, "shop")["code"], 166)
+
+
 main()

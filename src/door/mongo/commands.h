@@ -132,6 +132,10 @@ enum status mongo_run_list_collections(struct call *c);
 enum status mongo_run_list_databases(struct call *c);
 enum status mongo_run_drop_database(struct call *c);
 
+/* cmd_validate.c */
+extern const struct arg args_validate[];
+enum status mongo_run_validate(struct call *c);
+
 /* cmd_index.c */
 extern const struct arg args_create_indexes[];
 extern const struct arg args_drop_indexes[];

@@ -228,6 +228,17 @@ warn(const struct data *d)
 }
 
 enum status
+validate_fits(struct data *d, struct str doc, bool *ret)
+{
+	*ret = true;
+	if (bson_is_empty(plain_options_of(d->db)))
+		return STATUS_OK;
+	if (!d->validator)
+		TRY(validator_new(d, &d->validator));
+	return d->validator->match ? matches(d->call, d->validator, doc, ret) : STATUS_OK;
+}
+
+enum status
 validate_document(struct data *d, struct str doc, struct str old)
 {
 	struct call *c = d->call;

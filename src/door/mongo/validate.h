@@ -33,4 +33,7 @@ MUST_USE enum status validate_check_bypass(struct call *c, struct str db);
  */
 MUST_USE enum status validate_document(struct data *d, struct str doc, struct str old);
 
+/* The same without failing: true in `*ret` for a document that the validator takes. */
+MUST_USE enum status validate_fits(struct data *d, struct str doc, bool *ret);
+
 #endif
