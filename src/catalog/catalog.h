@@ -205,6 +205,9 @@ void catalog_chores_add(struct chores *chores, struct kv_store *store);
 
 /* ---- Incarnations (incarnation.c) ---- */
 
+/* What new databases begin with; no database of the store has a greater one. */
+MUST_USE enum status catalog_store_incarnation(struct kv_tx *tx, uint8_t *ret);
+
 /*
  * Raises the Incarnation of one database, because its store continues elsewhere: each change from
  * now on gets a Sequence greater than any that a client has seen. An Incarnation of 255 stays 255.

@@ -81,8 +81,6 @@ MUST_USE enum status catalog_drop_clear(struct kv_store *store, bool *ret_more, 
 
 /* ---- The store, and what happens to its databases (incarnation.c, events.c) ---- */
 
-/* What new databases begin with; no database of the store has a greater one. */
-MUST_USE enum status catalog_store_incarnation(struct kv_tx *tx, uint8_t *ret);
 MUST_USE enum status catalog_store_incarnation_set(struct kv_tx *tx, uint8_t incarnation);
 
 /*

@@ -93,7 +93,7 @@ void catalog_verify_count(struct catalog_verify *v, const struct kv_pair *pair);
 /* ---- Parts of the root that belong to modules above the catalog ---- */
 
 enum {
-	CATALOG_ROOT_CHECKS = 4,
+	CATALOG_ROOT_CHECKS = 8,
 };
 
 /* Checks one pair; `key` is at what follows the part. */

@@ -47,6 +47,8 @@ root_name(uint64_t number)
 		return "messages";
 	case KV_ROOT_SESSIONS:
 		return "sessions";
+	case KV_ROOT_NOTICES:
+		return "notices";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

@@ -26,6 +26,7 @@ enum {
 	KV_ROOT_VIEW_WORK = 12,  /* (ROOT, 12, P, id): a design document with views to build */
 	KV_ROOT_MESSAGES = 13,   /* (ROOT, 13, shard, versionstamp): what Redis's clients publish */
 	KV_ROOT_SESSIONS = 14,   /* (ROOT, 14, id, user): what MongoDB's clients may send again */
+	KV_ROOT_NOTICES = 15,    /* (ROOT, 15, …): what became of MongoDB's collections */
 	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result */
 };
 

@@ -219,6 +219,96 @@ def a_stream_ends_with_its_collection(cwd):
 
 
 @test
+def a_database_s_stream_tells_what_becomes_of_collections(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert(c, {"_id": 0}, collection="a")
+        of_d, of_all = Stream(c, 1), Stream(c, 1, "admin", allChangesForCluster=True)
+        expanded = Stream(c, 1, showExpandedEvents=True)
+        insert(c, {"_id": 1}, collection="a")
+        c({"renameCollection": "d.a", "to": "d.b"})
+        insert(c, {"_id": 2}, collection="b")
+        insert(c, {"_id": 3}, collection="x")
+        c({"createIndexes": "x", "indexes": [{"key": {"n": 1}, "name": "n"}]}, "d")
+        c({"dropIndexes": "x", "index": "n"}, "d")
+        c({"collMod": "x", "validationLevel": "off"}, "d")
+        c({"drop": "x"}, "d")
+        c({"renameCollection": "d.b", "to": "e.b"})
+        insert(c, {"_id": 4}, collection="b", db="e")
+        insert(c, {"_id": 5}, collection="y")
+        c({"dropDatabase": 1}, "d")
+        insert(c, {"_id": 6}, collection="y")
+
+        def told(events):
+            return [(e["operationType"], e.get("ns", {}).get("coll")) for e in events]
+        wanted = [("insert", "a"), ("rename", "a"), ("insert", "b"), ("insert", "x"), ("drop", "x"),
+                  ("rename", "b"), ("insert", "y"), ("drop", "y"), ("dropDatabase", None),
+                  ("invalidate", None)]
+        equal(told(of_d.read(10)), wanted)
+        equal(of_d.id, 0)
+        equal(of_d.seen[1]["to"], {"db": "d", "coll": "b"})
+        equal(of_d.seen[8]["ns"], {"db": "d"})
+        all_wanted = wanted[:6] + [("insert", "b")] + wanted[6:9] + [("insert", "y")]
+        equal(told(of_all.read(11)), all_wanted)
+        more = expanded.read(15)
+        equal(told(more), wanted[:3] + [("create", "x"), ("insert", "x"), ("createIndexes", "x"),
+                                       ("dropIndexes", "x"), ("modify", "x")] + wanted[4:6] +
+              [("create", "y")] + wanted[6:])
+        equal(more[5]["operationDescription"], {"indexes": [{"v": 2, "key": {"n": 1}, "name": "n"}]})
+        equal(more[7]["operationDescription"], {"validationLevel": "off"})
+        equal(len({e["collectionUUID"] for e in more if e.get("ns", {}).get("coll") == "x"}), 1)
+
+        # Going on behind each of them gives the rest.
+        for i, event in enumerate(of_d.seen[:-1]):
+            again = Stream(c, 1, resumeAfter=event["_id"])
+            equal(told(again.read(9 - i)), wanted[i + 1:])
+        end = of_d.seen[-1]["_id"]
+        equal(c.fails({"aggregate": 1, "pipeline": [{"$changeStream": {"resumeAfter": end}}],
+                       "cursor": {}}, "d")["code"], 260)
+        equal(told(Stream(c, 1, startAfter=end).read(1)), [("insert", "y")])
+        one_by_one = Stream(c, 1, batch=0, resumeAfter=of_d.seen[0]["_id"])
+        seen = []
+        while one_by_one.id:
+            seen += one_by_one.more(batchSize=1)
+        equal(told(seen), wanted[1:])
+
+
+@test
+def a_collection_s_stream_knows_earlier_names(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert(c, {"_id": 0})
+        stream = Stream(c)
+        insert(c, {"_id": 1})
+        first = stream.read(1)[0]["_id"]
+        insert(c, {"_id": 2})
+        c({"renameCollection": "d.c", "to": "d.n"})
+        insert(c, {"_id": 3}, collection="n")
+        insert(c, {"_id": 4})
+        # It has another name by now, and its name is another one's.
+        again = Stream(c, resumeAfter=first)
+        equal([e["operationType"] for e in again.read(3)], ["insert", "rename", "invalidate"])
+        # Somebody who has read as far as the rename is told the end.
+        end = Stream(c, resumeAfter=again.seen[1]["_id"])
+        equal(([e["operationType"] for e in end.seen], end.id), (["invalidate"], 0))
+        equal(kinds(Stream(c, startAfter=end.seen[0]["_id"]).seen), [("insert", 4)])
+        # Whatever takes the name's place ends the stream, too.
+        stream = Stream(c, "n")
+        c({"renameCollection": "d.c", "to": "d.n", "dropTarget": True})
+        equal([e["operationType"] for e in stream.read(2)], ["drop", "invalidate"])
+        equal([e["operationType"] for e in Stream(c, "n", startAfter=stream.seen[1]["_id"]).read(2)],
+              ["rename", "invalidate"])
+
+
+@test
+def aggregations_that_write_are_told(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert(c, {"_id": 1}, {"_id": 2})
+        insert(c, {"_id": 0}, collection="target")
+        stream = Stream(c, "target")
+        c({"aggregate": "c", "pipeline": [{"$out": "target"}], "cursor": {}}, "d")
+        equal([e["operationType"] for e in stream.read(2)], ["drop", "invalidate"])
+
+
+@test
 def times_and_options_are_checked(cwd):
     with Mongo(cwd) as server, server.client() as c:
         insert(c, {"_id": 1})

@@ -60,9 +60,13 @@ out_prepare(struct kv_tx *tx, void *arg)
 		return call_fail(p->call, MONGO_NOT_ON_VIEW,
 				 "Namespace %.*s is a view, not a collection", STR_ARG(p->target));
 	}
+	data_init(&p->data, p->call, p->into, false);
 	status = plain_create(tx, p->into, PLAIN_PACKED, options.ptr ? options : BSON_EMPTY,
 			      &p->call->err);
 	catalog_db_unref(db);
+	if (status == STATUS_OK)
+		status = data_created(&p->data, tx);
+	data_fini(&p->data);
 	return status;
 }
 
@@ -70,19 +74,21 @@ static enum status
 out_publish(struct kv_tx *tx, void *arg)
 {
 	struct page *p = arg;
-	enum status status = catalog_delete(tx, CATALOG_SPACE_MONGO, p->target, NULL);
+	unsigned events = 0;
+	enum status status = data_drop(p->call, tx, p->target, false, &events);
 
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
-	return plain_rename(tx, p->into, p->target, &p->call->err);
+	return data_rename(p->call, tx, p->into, p->target, &events);
 }
 
 static enum status
 out_drop(struct kv_tx *tx, void *arg)
 {
 	struct page *p = arg;
+	unsigned events = 0;
 
-	return catalog_delete(tx, CATALOG_SPACE_MONGO, p->into, NULL);
+	return data_drop(p->call, tx, p->into, false, &events);
 }
 
 /* ---- Documents in a transaction ---- */

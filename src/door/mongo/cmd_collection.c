@@ -104,7 +104,8 @@ create_body(struct kv_tx *tx, void *arg)
 				 STR_ARG(o->data.ns));
 	if (!options.len)
 		TRY(validate_options(c, BSON_EMPTY, &o->validate, &options));
-	return plain_create(tx, o->data.ns, PLAIN_PACKED, options, &c->err);
+	TRY(plain_create(tx, o->data.ns, PLAIN_PACKED, options, &c->err));
+	return data_created(&o->data, tx);
 }
 
 /* An option that is taken and does nothing would be a promise that is not kept. */
@@ -185,6 +186,26 @@ mongo_run_create(struct call *c)
 	return STATUS_OK;
 }
 
+/* What the command asks for, as change streams tell it. */
+static enum status
+describe_coll_mod(struct call *c, struct str *ret)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+	struct bson_element e;
+	struct bson_iter i;
+
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e);)
+		if (!command_is_generic(e.name) && !str_eq(e.name, STR("collMod")))
+			bson_put_element(&b, &e);
+	bson_end(&b);
+	TRY(buf_status(&made));
+	*ret = arena_dup(c->arena, buf_str(&made));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 static enum status
 coll_mod_body(struct kv_tx *tx, void *arg)
 {
@@ -208,7 +229,9 @@ coll_mod_body(struct kv_tx *tx, void *arg)
 		return plain_options_set(tx, o->data.db, options, &c->err);
 	}
 	TRY(validate_options(c, plain_options_of(o->data.db), &o->validate, &options));
-	return plain_options_set(tx, o->data.db, options, &c->err);
+	TRY(plain_options_set(tx, o->data.db, options, &c->err));
+	TRY(describe_coll_mod(c, &options));
+	return data_notice(&o->data, PLAIN_NOTICE_MODIFIED, options);
 }
 
 enum status
@@ -249,7 +272,7 @@ drop_body(struct kv_tx *tx, void *arg)
 		return STATUS_OK;
 	o->was_view = data_is_view(plain_options_of(o->data.db));
 	o->indexes = index_count_all(o->data.db);
-	return catalog_delete(tx, CATALOG_SPACE_MONGO, o->data.ns, &o->data.call->err);
+	return data_drop(o->data.call, tx, o->data.ns, false, &o->data.plain.events);
 }
 
 enum status
@@ -272,6 +295,7 @@ rename_body(struct kv_tx *tx, void *arg)
 	struct one *o = arg;
 	struct call *c = o->data.call;
 	struct str from = c->first.text;
+	unsigned events = 0;
 	enum status status;
 
 	/* Neither of them may be a view. */
@@ -283,11 +307,11 @@ rename_body(struct kv_tx *tx, void *arg)
 		TRY(data_open(&o->data, tx));
 	data_fini(&o->data);
 	if (o->drops_target) {
-		status = catalog_delete(tx, CATALOG_SPACE_MONGO, o->to, NULL);
+		status = data_drop(c, tx, o->to, false, &events);
 		if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 			return status;
 	}
-	status = plain_rename(tx, from, o->to, &c->err);
+	status = data_rename(c, tx, from, o->to, &events);
 	if (status == STATUS_NOT_FOUND)
 		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND,
 				 "Source collection %.*s does not exist", STR_ARG(from));
@@ -768,13 +792,15 @@ drop_database_body(struct kv_tx *tx, void *arg)
 {
 	struct dropping *d = arg;
 	struct call *c = d->call;
-	struct name_range range = { .begin = d->prefix, .has_begin = true, .limit = 1 };
+	struct name_range range = { .begin = d->prefix, .has_begin = true, .limit = 2 };
 	struct name_page page;
+	unsigned events = 0;
 
 	TRY(catalog_list(tx, CATALOG_SPACE_MONGO, &range, c->arena, &page));
-	d->more = page.count && str_starts_with(page.names[0], d->prefix);
-	return d->more ? catalog_delete(tx, CATALOG_SPACE_MONGO, page.names[0], &c->err)
-		       : STATUS_OK;
+	d->more = page.count > 1 && str_starts_with(page.names[1], d->prefix);
+	if (!page.count || !str_starts_with(page.names[0], d->prefix))
+		return STATUS_OK;
+	return data_drop(c, tx, page.names[0], !d->more, &events);
 }
 
 enum status

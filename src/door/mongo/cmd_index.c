@@ -37,6 +37,23 @@ struct creating {
 	enum status refused; /* why the build has failed */
 };
 
+/* What change streams are told: {indexes: [spec]}. */
+static enum status
+notice_indexes(struct data *d, enum plain_notice_kind kind, struct str spec)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(2 * INDEX_SPEC_BYTES);
+	struct bson_builder b;
+
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	bson_begin_array(&b, STR("indexes"));
+	bson_put_document(&b, STR(""), spec);
+	bson_end(&b);
+	bson_end(&b);
+	TRY(buf_status(&made));
+	return data_notice(d, kind, buf_str(&made));
+}
+
 static enum status
 make_body(struct kv_tx *tx, void *arg)
 {
@@ -48,7 +65,8 @@ make_body(struct kv_tx *tx, void *arg)
 	if (!x->data.is_there) {
 		x->made_collection = true;
 		x->before = 1;
-		return plain_create(tx, x->data.ns, PLAIN_PACKED, BSON_EMPTY, &c->err);
+		TRY(plain_create(tx, x->data.ns, PLAIN_PACKED, BSON_EMPTY, &c->err));
+		return data_created(&x->data, tx);
 	}
 	x->before = index_count_all(x->data.db);
 	return STATUS_OK;
@@ -79,7 +97,8 @@ create_body(struct kv_tx *tx, void *arg)
 			"is %d",
 			STR_ARG(x->data.ns), INDEX_LIST);
 	x->made = true;
-	return plain_index_create(tx, x->data.db, x->spec, c->arena, &x->number, &c->err);
+	TRY(plain_index_create(tx, x->data.db, x->spec, c->arena, &x->number, &c->err));
+	return notice_indexes(&x->data, PLAIN_NOTICE_INDEXES_CREATED, x->spec);
 }
 
 /* Looks why a build has failed, and drops the index. */
@@ -215,6 +234,13 @@ struct dropping {
 };
 
 static enum status
+drop_one(struct dropping *d, struct kv_tx *tx, const struct index_def *def)
+{
+	TRY(notice_indexes(&d->data, PLAIN_NOTICE_INDEXES_DROPPED, def->spec));
+	return index_drop(tx, d->data.db, def);
+}
+
+static enum status
 drop_by_name(struct dropping *d, struct kv_tx *tx, struct str name)
 {
 	struct call *c = d->data.call;
@@ -224,7 +250,7 @@ drop_by_name(struct dropping *d, struct kv_tx *tx, struct str name)
 		return call_fail(c, MONGO_INVALID_OPTIONS, "cannot drop _id index");
 	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++)
 		if (str_eq(def->name, name))
-			return index_drop(tx, d->data.db, def);
+			return drop_one(d, tx, def);
 	return call_fail(c, MONGO_INDEX_NOT_FOUND, "index not found with name [%.*s]",
 			 (int)(name.len < 500 ? name.len : 500), name.ptr);
 }
@@ -239,7 +265,7 @@ drop_by_key(struct dropping *d, struct kv_tx *tx, struct str key)
 		return call_fail(c, MONGO_INVALID_OPTIONS, "cannot drop _id index");
 	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++)
 		if (bson_compare_documents(index_key_of(def), key, NULL) == 0)
-			return index_drop(tx, d->data.db, def);
+			return drop_one(d, tx, def);
 	return call_fail(c, MONGO_INDEX_NOT_FOUND, "can't find index with that key");
 }
 
@@ -278,7 +304,7 @@ drop_body(struct kv_tx *tx, void *arg)
 	if (!d->all)
 		return drop_list(d, tx, v->text);
 	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++)
-		TRY(index_drop(tx, d->data.db, def));
+		TRY(drop_one(d, tx, def));
 	return STATUS_OK;
 }
 

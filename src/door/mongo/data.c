@@ -82,6 +82,66 @@ data_begin(struct data *d, struct kv_tx *tx)
 }
 
 enum status
+data_notice(struct data *d, enum plain_notice_kind kind, struct str detail)
+{
+	return plain_notice_put(d->plain.tx, d->db, kind, d->ns, STR(""), detail, &d->plain.events,
+				&d->call->err);
+}
+
+enum status
+data_created(struct data *d, struct kv_tx *tx)
+{
+	struct call *c = d->call;
+
+	catalog_db_unref(d->db);
+	d->db = NULL;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, d->ns, &d->db, &c->err));
+	d->is_there = true;
+	plain_init(&d->plain, tx, d->db, 0, &c->err);
+	if (c->txn)
+		d->plain.events = c->txn->events;
+	return data_notice(d, PLAIN_NOTICE_CREATED,
+			   data_is_view(plain_options_of(d->db)) ? plain_options_of(d->db)
+								 : STR(""));
+}
+
+enum status
+data_drop(struct call *c, struct kv_tx *tx, struct str ns, bool last, unsigned *events)
+{
+	const char *dot = memchr(ns.ptr, '.', ns.len);
+	struct catalog_db *db;
+	enum status status = STATUS_OK;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, ns, &db, NULL));
+	/* A view has no documents, whose streams would end with it. */
+	if (!data_is_view(plain_options_of(db)))
+		status = plain_notice_put(tx, db, PLAIN_NOTICE_DROPPED, ns, STR(""), STR(""),
+					  events, &c->err);
+	if (status == STATUS_OK && last && dot)
+		status = plain_notice_put(tx, db, PLAIN_NOTICE_DATABASE_DROPPED,
+					  str_of(ns.ptr, (size_t)(dot - ns.ptr)), STR(""), STR(""),
+					  events, &c->err);
+	catalog_db_unref(db);
+	TRY(status);
+	return catalog_delete(tx, CATALOG_SPACE_MONGO, ns, &c->err);
+}
+
+enum status
+data_rename(struct call *c, struct kv_tx *tx, struct str from, struct str to, unsigned *events)
+{
+	struct catalog_db *db;
+	enum status status;
+
+	TRY(catalog_open_bare(tx, NULL, CATALOG_SPACE_MONGO, from, &db, NULL));
+	status = plain_rename(tx, from, to, &c->err);
+	if (status == STATUS_OK)
+		status = plain_notice_put(tx, db, PLAIN_NOTICE_RENAMED, from, to, STR(""), events,
+					  &c->err);
+	catalog_db_unref(db);
+	return status;
+}
+
+enum status
 data_open(struct data *d, struct kv_tx *tx)
 {
 	struct mongo *m = d->call->mongo;
@@ -97,7 +157,7 @@ data_open(struct data *d, struct kv_tx *tx)
 	cache_give(m, cache);
 	if (status == STATUS_NOT_FOUND && d->creates) {
 		TRY(plain_create(tx, d->ns, PLAIN_PACKED, BSON_EMPTY, err));
-		status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, d->ns, &d->db, err);
+		return data_created(d, tx);
 	}
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;

@@ -52,6 +52,22 @@ void data_fini(struct data *d);
 /* True for the options of a view (view.h). */
 bool data_is_view(struct str options);
 
+/* ---- What becomes of collections, with the notices of it that change streams tell ---- */
+
+/* The collection that this transaction has just created: opens it, and writes the notice. */
+MUST_USE enum status data_created(struct data *d, struct kv_tx *tx);
+/* Writes a notice about the opened collection. `detail` is a document, or empty. */
+MUST_USE enum status data_notice(struct data *d, enum plain_notice_kind kind, struct str detail);
+/*
+ * Drops a collection, and with the `last` one its database. `*events` counts what the transaction
+ * has logged. STATUS_NOT_FOUND.
+ */
+MUST_USE enum status data_drop(struct call *c, struct kv_tx *tx, struct str ns, bool last,
+			       unsigned *events);
+/* Renames one. STATUS_NOT_FOUND; STATUS_EXISTS. */
+MUST_USE enum status data_rename(struct call *c, struct kv_tx *tx, struct str from, struct str to,
+				 unsigned *events);
+
 /* ---- The query language ---- */
 
 /* Surroundings of an evaluation, with what it makes in `arena`. */

@@ -1,7 +1,8 @@
 /*
  * Change streams: what happens to the documents of a collection, of a database, or of all, from the
- * logs of the collections (model/plain). A stream is a cursor that does not end: it keeps the place
- * behind the last event that was given, and a getMore that finds nothing waits.
+ * logs of the collections (model/plain), and what becomes of these, from its notices. A stream is a
+ * cursor that does not end: it keeps the place behind the last event that was given, and a getMore
+ * that finds nothing waits.
  *
  * A place is a Sequence. A resume token has the Sequence of the event, the time at which the client
  * got the token, and whether the stream has ended behind the event.
@@ -19,6 +20,7 @@ struct watch;
 enum {
 	WATCH_COLLECTIONS = 1000, /* that one stream follows */
 	WATCH_EVENTS = 250,       /* in one answer */
+	WATCH_NOTICES = 10000,    /* of what became of collections, that one look reads */
 	WATCH_KEYS = 64,          /* that a stream waits for; with more it looks again soon */
 	WATCH_LOOK_MS = 200,      /* between two looks of such a one */
 	WATCH_AWAIT_MS = 1000,    /* that a getMore waits, unless the client says otherwise */

@@ -1,7 +1,9 @@
 /* What the catalog has to know of collections. */
 #include "base/quote.h"
 #include "base/utf8.h"
+#include "catalog/check.h"
 #include "index/engine/build.h"
+#include "kv/keyspace.h"
 #include "model/plain/plain_int.h"
 
 /* "db.collection": no character in the database's part that MongoDB does not allow. */
@@ -121,4 +123,5 @@ plain_register(void)
 {
 	catalog_kind_register(&plain_kind);
 	index_documents_register(&plain_indexed_documents);
+	catalog_verify_register(KV_ROOT_NOTICES, plain_notices_verify);
 }

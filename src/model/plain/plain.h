@@ -266,13 +266,71 @@ MUST_USE enum status plain_log_last(struct plain *p, struct catalog_seq *ret);
 /* Clears a page of events from before `ms`, but never the last one. */
 MUST_USE enum status plain_log_clear(struct plain *p, uint64_t ms, bool *ret_more);
 
+/* ---- What becomes of collections (notices.c) ---- */
+
+/* Stored: never renumber. */
+enum plain_notice_kind {
+	PLAIN_NOTICE_CREATED = 1,
+	PLAIN_NOTICE_DROPPED = 2,
+	PLAIN_NOTICE_RENAMED = 3,
+	PLAIN_NOTICE_DATABASE_DROPPED = 4, /* the last of its collections was */
+	PLAIN_NOTICE_MODIFIED = 5,
+	PLAIN_NOTICE_INDEXES_CREATED = 6,
+	PLAIN_NOTICE_INDEXES_DROPPED = 7,
+};
+
+/*
+ * A notice says what became of a collection. Notices of all collections are one log, in one order
+ * with the events of their documents; they are kept for a day, and the last one for ever.
+ */
+struct plain_notice {
+	struct catalog_seq seq;
+	uint64_t ms; /* since 1970 */
+	enum plain_notice_kind kind;
+	uint64_t number; /* of the collection */
+	uint8_t uuid[16];
+	struct str name;   /* that it had before */
+	struct str to;     /* RENAMED: that it has now; else empty */
+	struct str detail; /* a document of the door's, or BSON_EMPTY */
+};
+
+/*
+ * Writes a notice about an opened collection, and wakes whoever waits for notices. `name` is that
+ * of the collection, or of its database. `*events` counts what the transaction has logged (struct
+ * plain has such a counter), and gives the notice its place among that. A `detail` of more than
+ * PLAIN_DETAIL_BYTES is left out.
+ */
+MUST_USE enum status plain_notice_put(struct kv_tx *tx, const struct catalog_db *db,
+				      enum plain_notice_kind kind, struct str name, struct str to,
+				      struct str detail, unsigned *events, struct err *err);
+
+/* Selects notices; `arg` is the caller's. */
+typedef bool plain_notice_wanted(void *arg, const struct plain_notice *notice);
+
+/*
+ * Reads the notices from `from` on, itself included, that are wanted. STATUS_LIMIT: there are more
+ * than `most`, or the arena is full.
+ */
+MUST_USE enum status plain_notices_read(struct kv_tx *tx, const struct catalog_seq *from,
+					size_t most, plain_notice_wanted *wanted, void *arg,
+					struct arena *arena, struct plain_notice **ret,
+					size_t *ret_count, struct err *err);
+/* Reads the oldest notice. STATUS_NOT_FOUND: there is none. */
+MUST_USE enum status plain_notices_first(struct kv_tx *tx, struct arena *arena,
+					 struct plain_notice *ret, struct err *err);
+/* Completes when a notice is written. */
+MUST_USE enum status plain_notices_watch(struct kv_tx *tx, struct kv_future **ret);
+/* Clears a page of notices from before `ms`, but never the last one. */
+MUST_USE enum status plain_notices_clear(struct kv_tx *tx, uint64_t ms, bool *ret_more,
+					 struct err *err);
+
 /* ---- What is left behind ---- */
 
 struct chores;
 
 /*
  * In every collection: removes texts that were staged an hour ago and never referred to, and events
- * that are older than a day. `*ret_more`: there is more to do.
+ * that are older than a day; and notices that are. `*ret_more`: there is more to do.
  */
 MUST_USE enum status plain_sweep(struct kv_store *store, uint64_t now_ms, bool *ret_more,
 				 struct err *err);

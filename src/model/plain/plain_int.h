@@ -239,6 +239,8 @@ bool plain_draw_pair(const struct catalog_db *db, uint64_t space, struct str tai
 struct catalog_verify;
 enum status plain_verify(struct catalog_verify *v);
 MUST_USE enum status plain_verify_indexes(struct catalog_verify *v);
+void plain_notices_verify(struct catalog_verify *v, struct tuple_reader key,
+			  const struct kv_pair *pair);
 enum status plain_dump(const struct catalog_dump *dump);
 
 #endif

@@ -118,6 +118,16 @@ names_body(struct kv_tx *tx, void *arg)
 	return catalog_list(tx, CATALOG_SPACE_MONGO, &range, names->arena, &names->page);
 }
 
+/* ---- Notices ---- */
+
+static enum status
+notices_body(struct kv_tx *tx, void *arg)
+{
+	struct sweep *sweep = arg;
+
+	return plain_notices_clear(tx, sweep->now_ms - SWEEP_EVENTS_MS, &sweep->more, sweep->err);
+}
+
 enum status
 plain_sweep(struct kv_store *store, uint64_t now_ms, bool *ret_more, struct err *err)
 {
@@ -127,7 +137,9 @@ plain_sweep(struct kv_store *store, uint64_t now_ms, bool *ret_more, struct err 
 			       .err = err };
 	enum status status = names.arena && sweep.arena ? STATUS_OK : STATUS_NOMEM;
 
-	*ret_more = false;
+	if (status == STATUS_OK)
+		status = kv_run(store, notices_body, &sweep, NULL, err);
+	*ret_more = sweep.more;
 	do {
 		if (status == STATUS_OK)
 			status = kv_run_read(store, names_body, &names, err);

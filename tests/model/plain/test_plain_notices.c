@@ -1,0 +1,197 @@
+/* What becomes of collections, as it is read and cleared. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "catalog/store_format.h"
+#include "catalog/verify.h"
+#include "model/plain/plain.h"
+#include "store.h"
+
+enum {
+	ARENA_BYTES = 64 * 1024 * 1024,
+	HOUR_MS = 60 * 60 * 1000,
+	NOTICES = 5,
+};
+
+#define PACKED   "db.packed"
+#define EXPLODED "db.exploded"
+
+struct fixture {
+	char dir[64];
+	struct kv_store *store;
+	struct arena *arena;
+	struct err err;
+};
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	TRY(plain_create(tx, STR(PACKED), PLAIN_PACKED, BSON_EMPTY, NULL));
+	return plain_create(tx, STR(EXPLODED), PLAIN_EXPLODED, BSON_EMPTY, NULL);
+}
+
+static int
+fixture_setup(void **state)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct fixture *f = calloc(1, sizeof(*f));
+	char url[256];
+
+	test_show_failures();
+	plain_register();
+	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/frond-plain-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	test_store_url(f->dir, url, sizeof(url));
+	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
+	f->arena = arena_new(ARENA_BYTES);
+	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
+	*state = f;
+	return 0;
+}
+
+static int
+fixture_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	arena_free(f->arena);
+	kv_close(f->store);
+	test_remove_tree(f->dir);
+	free(f);
+	return 0;
+}
+
+struct findings {
+	size_t count;
+	char last[200];
+};
+
+static void
+found(const struct catalog_finding *finding, void *arg)
+{
+	struct findings *findings = arg;
+
+	findings->count++;
+	(void)snprintf(findings->last, sizeof(findings->last), "%s: %s", finding->kind,
+		       finding->text);
+}
+
+static enum status
+verify_body(struct kv_tx *tx, void *arg)
+{
+	struct findings *findings = arg;
+	const struct catalog_verify_options options = { .found = found, .arg = findings };
+	struct catalog_verify_sum sum;
+
+	*findings = (struct findings){ 0 };
+	return catalog_verify_store(tx, &options, &sum, NULL);
+}
+
+static struct findings
+verify(struct fixture *f)
+{
+	struct findings findings;
+
+	assert_int_equal(kv_run_read(f->store, verify_body, &findings, NULL), STATUS_OK);
+	return findings;
+}
+
+static void
+assert_well(struct fixture *f)
+{
+	struct findings findings = verify(f);
+
+	if (findings.count)
+		fail_msg("%zu findings; the last: %s", findings.count, findings.last);
+}
+
+/* ---- Notices ---- */
+
+static enum status
+notices_write_body(struct kv_tx *tx, void *arg)
+{
+	struct catalog_db *db;
+	unsigned events = 0;
+	enum status status = STATUS_OK;
+
+	(void)arg;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
+	for (int i = 0; i < NOTICES && status == STATUS_OK; i++)
+		status = plain_notice_put(tx, db, PLAIN_NOTICE_RENAMED, STR(PACKED), STR(EXPLODED),
+					  STR(""), &events, NULL);
+	catalog_db_unref(db);
+	return status;
+}
+
+static bool
+any_notice(void *arg, const struct plain_notice *notice)
+{
+	(void)arg;
+	return notice->kind == PLAIN_NOTICE_RENAMED;
+}
+
+struct noticing {
+	struct fixture *f;
+	struct catalog_seq from;
+	struct plain_notice *notices;
+	size_t count;
+};
+
+static enum status
+notices_read_body(struct kv_tx *tx, void *arg)
+{
+	struct noticing *n = arg;
+
+	return plain_notices_read(tx, &n->from, NOTICES, any_notice, NULL, n->f->arena, &n->notices,
+				  &n->count, &n->f->err);
+}
+
+static void
+notices_are_read_from_a_place_on_and_cleared(void **state)
+{
+	struct fixture *f = *state;
+	struct noticing n = { .f = f };
+	uint64_t now_ms = clock_wall_ms();
+	bool more;
+
+	assert_int_equal(kv_run(f->store, notices_write_body, f, NULL, &f->err), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
+	assert_int_equal(n.count, NOTICES);
+	assert_true(str_eq(n.notices[0].name, STR(PACKED)));
+	assert_true(str_eq(n.notices[0].to, STR(EXPLODED)));
+	n.from = n.notices[2].seq;
+	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
+	assert_int_equal(n.count, NOTICES - 2);
+	assert_int_equal(catalog_seq_cmp(&n.notices[0].seq, &n.from), 0);
+	assert_well(f);
+
+	/* They are kept for a day, and the last one for ever. */
+	n.from = (struct catalog_seq){ 0 };
+	assert_int_equal(plain_sweep(f->store, now_ms + 23 * HOUR_MS, &more, &f->err), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
+	assert_int_equal(n.count, NOTICES);
+	assert_int_equal(plain_sweep(f->store, now_ms + 25 * HOUR_MS, &more, &f->err), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
+	assert_int_equal(n.count, 1);
+	assert_well(f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(notices_are_read_from_a_place_on_and_cleared,
+						fixture_setup, fixture_teardown),
+	};
+
+	return cmocka_run_group_tests_name("plain_notices", tests, NULL, NULL);
+}
