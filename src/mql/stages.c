@@ -197,6 +197,17 @@ mql_pipeline_compile(struct mql *q, struct str array, const struct mql_pipeline_
 }
 
 bool
+mql_pipeline_stage(const struct mql_pipeline *p, size_t i, struct str *ret_name,
+		   struct bson_value *ret_spec)
+{
+	if (i >= p->count)
+		return false;
+	*ret_name = p->stages[i].name;
+	*ret_spec = p->stages[i].spec;
+	return true;
+}
+
+bool
 mql_pipeline_has_source(const struct mql_pipeline *p)
 {
 	return p->has_source;

@@ -106,6 +106,9 @@ struct mql_pipeline_front {
 
 void mql_pipeline_front(const struct mql_pipeline *p, struct mql_pipeline_front *ret);
 
+/* A stage, in the order in which they run; false behind the last one. */
+bool mql_pipeline_stage(const struct mql_pipeline *p, size_t i, struct str *ret_name,
+			struct bson_value *ret_spec);
 /* True if the first stage brings documents by itself, as $documents does. */
 bool mql_pipeline_has_source(const struct mql_pipeline *p);
 /* $out or $merge at the end; NULL: none. */

@@ -401,6 +401,102 @@ def an_index_gives_its_order_without_a_sort_in_memory(cwd):
     contains(run("verify", cwd=cwd).stdout, "0 findings")
 
 
+# ---- explain ----
+
+def explain(client, command, verbosity="executionStats"):
+    return client({"explain": command, "verbosity": verbosity}, db="d")
+
+
+def stages(plan):
+    """The names of the stages, the outermost one first."""
+    return [plan["stage"]] + (stages(plan["inputStage"]) if "inputStage" in plan else [])
+
+
+def figures(answer):
+    stats = answer["executionStats"]
+    return stages(answer["queryPlanner"]["winningPlan"]), tuple(
+        stats[name] for name in ("nReturned", "totalKeysExamined", "totalDocsExamined"))
+
+
+@test
+def plans_are_explained_with_what_they_read(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1, "b": -1}, "name": "ab"}, {"key": {"m": 1}, "name": "m", "sparse": True})
+        insert(client, *({"_id": i, "a": i % 10, "b": i, "c": i, "m": [i, -i]} for i in range(100)))
+        for command, names, read in (
+                ({"find": "c"}, ["COLLSCAN"], (100, 0, 100)),
+                ({"find": "c", "filter": {"c": {"$lt": 30}}, "skip": 2, "limit": 5},
+                 ["LIMIT", "SKIP", "COLLSCAN"], (5, 0, 7)),
+                ({"find": "c", "filter": {"_id": 7}}, ["EXPRESS_IXSCAN"], (1, 1, 1)),
+                ({"find": "c", "filter": {"_id": 7, "c": 8}}, ["IDHACK"], (0, 1, 1)),
+                ({"find": "c", "filter": {"_id": {"$gte": 7, "$lt": 10}}}, ["FETCH", "IXSCAN"], (3, 3, 3)),
+                ({"find": "c", "sort": {"_id": -1}, "limit": 4}, ["LIMIT", "FETCH", "IXSCAN"], (4, 4, 4)),
+                ({"find": "c", "filter": {"a": 3, "c": {"$gte": 50}}}, ["FETCH", "IXSCAN"], (5, 10, 10)),
+                ({"find": "c", "filter": {"a": 3}, "sort": {"b": 1}, "limit": 2},
+                 ["LIMIT", "FETCH", "IXSCAN"], (2, 2, 2)),
+                ({"find": "c", "filter": {"a": {"$in": [3, 4]}}, "sort": {"c": 1}, "skip": 1, "limit": 2,
+                  "projection": {"c": 1}}, ["PROJECTION_SIMPLE", "SKIP", "SORT", "FETCH", "IXSCAN"], (2, 20, 20)),
+                ({"find": "c", "filter": {"m": {"$gt": 95}}}, ["FETCH", "IXSCAN"], (4, 4, 4)),
+                ({"find": "nothing"}, ["EOF"], (0, 0, 0)),
+                ({"count": "c", "query": {"a": 3}, "skip": 2}, ["COUNT", "FETCH", "IXSCAN"], (0, 10, 10)),
+                ({"count": "c"}, ["RECORD_STORE_FAST_COUNT"], (0, 0, 0)),
+                ({"distinct": "c", "key": "b", "query": {"a": 3}}, ["FETCH", "IXSCAN"], (10, 10, 10)),
+                ({"delete": "c", "deletes": [{"q": {"a": 3}, "limit": 0}]},
+                 ["DELETE", "FETCH", "IXSCAN"], (0, 10, 10)),
+                ({"update": "c", "updates": [{"q": {"a": 3}, "u": {"$set": {"b": 1}}}]},
+                 ["UPDATE", "FETCH", "IXSCAN"], (0, 1, 1)),
+                ({"findAndModify": "c", "query": {"a": 3}, "sort": {"b": -1}, "remove": True},
+                 ["DELETE", "FETCH", "IXSCAN"], (0, 1, 1)),
+                ({"aggregate": "c", "pipeline": [{"$match": {"a": 3}}, {"$sort": {"b": -1}}], "cursor": {}},
+                 ["FETCH", "IXSCAN"], (10, 10, 10))):
+            answer = explain(client, command)
+            equal((command, *figures(answer)), (command, names, read))
+            equal(stages(answer["executionStats"]["executionStages"]), names)
+            equal((answer["queryPlanner"]["namespace"].split(".")[0], answer["command"]["$db"],
+                   answer["serverInfo"]["port"]), ("d", "d", server.port))
+        equal(client({"count": "c"}, db="d")["n"], 100)
+        scan = explain(client, {"find": "c", "filter": {"a": {"$in": [1, 2]}, "b": {"$gt": 5}},
+                                "sort": {"a": -1, "b": 1}}, "queryPlanner")
+        equal("executionStats" in scan, False)
+        scan = scan["queryPlanner"]["winningPlan"]["inputStage"]
+        equal((scan["keyPattern"], scan["indexName"], scan["direction"], scan["isMultiKey"],
+               scan["indexBounds"]),
+              ({"a": 1, "b": -1}, "ab", "backward", False, {"a": ["[2, 2]", "[1, 1]"], "b": ["(5, inf.0]"]}))
+        scan = explain(client, {"find": "c", "filter": {"m": {"$lt": "x"}}})
+        scan = scan["executionStats"]["executionStages"]["inputStage"]
+        equal((scan["isMultiKey"], scan["isSparse"], scan["multiKeyPaths"], scan["indexBounds"], scan["keysExamined"]),
+              (True, True, {"m": ["m"]}, {"m": ['["", "x")']}, 0))
+        equal(explain(client, {"count": "c", "query": {"a": 3}, "limit": 4})
+              ["executionStats"]["executionStages"]["nCounted"], 4)
+
+
+@test
+def pipelines_are_explained_by_their_stages(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1}, "name": "a"})
+        insert(client, *({"_id": i, "a": i % 10} for i in range(100)))
+        group = {"_id": "$_id", "n": {"$sum": 1}}
+        command = {"aggregate": "c", "pipeline": [{"$match": {"a": {"$gte": 8}}}, {"$group": group}, {"$limit": 3}],
+                   "cursor": {}}
+        cursor, second, third = explain(client, command)["stages"]
+        equal((*figures(cursor["$cursor"]), cursor["nReturned"]), (["FETCH", "IXSCAN"], (20, 20, 20), 20))
+        equal((second, third), ({"$group": group}, {"$limit": 3, "nReturned": 3}))
+        answer = client({**command, "explain": True}, db="d")
+        equal([next(iter(stage)) for stage in answer["stages"]], ["$cursor", "$group", "$limit"])
+        equal("executionStats" in answer["stages"][0]["$cursor"], False)
+        client({"create": "v", "viewOn": "c", "pipeline": [{"$match": {"a": 3}}]}, db="d")
+        equal(figures(explain(client, {"find": "v", "filter": {"_id": {"$gt": 50}}})),
+              (["FETCH", "IXSCAN"], (5, 10, 10)))
+        writes = {"aggregate": "c", "pipeline": [{"$out": "e"}], "cursor": {}}
+        equal(explain(client, writes, "queryPlanner")["stages"][1]["$out"], "e")
+        equal(client.fails({"explain": writes}, db="d")["code"], 72)
+        for command, code in (({"ping": 1}, 20), ({"nothing": 1}, 59), ({"find": "c", "x": 1}, 40415), ({}, 59),
+                              ({"find": "c", "hint": "x"}, 2), (7, 14),
+                              ({"delete": "c", "deletes": []}, 16), ({"find": "c", "$db": "other"}, 73)):
+            equal((command, client.fails({"explain": command}, db="d")["code"]), (command, code))
+        equal(client.fails({"explain": {"find": "c"}, "verbosity": "x"}, db="d")["code"], 2)
+
+
 @test
 def the_order_of_an_index_is_weighed_against_fewer_documents(cwd):
     with Mongo(cwd) as server, server.client() as client:

@@ -23,7 +23,9 @@ struct aggregate {
 	struct collection *collections; /* that are read */
 	struct views views;
 	unsigned open_views;
-	struct str base; /* the collection below the view that the command names */
+	struct str base;        /* the collection below the view that the command names */
+	struct collection *own; /* that of the command; NULL: none, or it is closed */
+	size_t done;            /* stages that its query does */
 	struct bson_value hint;
 	struct buf back; /* a document that is given once more */
 	bool has_back;
@@ -88,6 +90,8 @@ collection_close(struct mql_source *source)
 
 	if (s->open)
 		query_close(&s->query);
+	if (s->a->own == s)
+		s->a->own = NULL;
 	*s->link = s->next;
 	if (s->next)
 		s->next->link = s->link;
@@ -436,6 +440,8 @@ open_input(struct aggregate *a, struct mql_run_options *options, struct mql_sour
 	TRY(collection_new(a, a->base, front.filter, &s));
 	options->skip_stages = front.filter_stages;
 	*ret = &s->source;
+	a->own = s;
+	s->ask.figures = a->ask.figures;
 	s->ask.hint = a->ask.hint;
 	s->ask.order = order_of(front.sort);
 	/* A collation orders strings otherwise than the collection does. */
@@ -513,6 +519,7 @@ aggregate_compile(struct aggregate *a)
 	TRY(check_rights(a));
 	TRY(check_views(a));
 	TRY(open_input(a, &options, &input));
+	a->done = options.skip_stages;
 	return mql_run_new(a->pipeline, &a->mql, &options, input, &a->run);
 }
 
@@ -573,6 +580,34 @@ mongo_aggregate_free(struct aggregate *a)
 	if (a->has_part)
 		budget_part_release(&a->part);
 	mem_free(a);
+}
+
+enum status
+mongo_aggregate_query(struct aggregate *a, struct query **ret, bool *ret_sorted)
+{
+	struct collection *s = a->own;
+	struct mql_pipeline_front front;
+	bool sorted;
+
+	*ret = NULL;
+	*ret_sorted = false;
+	if (!s)
+		return STATUS_OK;
+	mql_pipeline_front(a->pipeline, &front);
+	*ret_sorted = a->done > front.filter_stages;
+	*ret = &s->query;
+	if (!s->open) {
+		s->open = true;
+		TRY(query_open(&s->query, a->call, s->ns, &s->ask));
+	}
+	return query_is_sorted(&s->query, &sorted);
+}
+
+bool
+mongo_aggregate_stage(const struct aggregate *a, size_t i, struct str *ret_name,
+		      struct bson_value *ret_spec)
+{
+	return mql_pipeline_stage(a->pipeline, a->done + i, ret_name, ret_spec);
 }
 
 bool

@@ -19,6 +19,8 @@ enum {
 };
 
 struct aggregate;
+struct plan_figures;
+struct query;
 
 struct aggregate_ask {
 	struct str ns; /* of the collection, or the view */
@@ -29,6 +31,7 @@ struct aggregate_ask {
 	struct str collation;          /* a document */
 	const struct bson_value *hint; /* NULL: none */
 	bool disk;
+	struct plan_figures *figures; /* it is explained, and counts there; NULL: no */
 };
 
 /*
@@ -41,6 +44,16 @@ void mongo_aggregate_free(struct aggregate *a);
 
 /* $out or $merge is at its end. */
 bool mongo_aggregate_writes(const struct aggregate *a);
+
+/*
+ * The query that its own collection is read by, planned; NULL: it reads none. `*ret_sorted`: it
+ * does the first sort.
+ */
+MUST_USE enum status mongo_aggregate_query(struct aggregate *a, struct query **ret,
+					   bool *ret_sorted);
+/* The stages that no query does: false behind the last one. */
+bool mongo_aggregate_stage(const struct aggregate *a, size_t i, struct str *ret_name,
+			   struct bson_value *ret_spec);
 
 /* A command goes on with it: mongo_aggregate_rest() at the command's end. */
 void mongo_aggregate_resume(struct aggregate *a, struct call *c);

@@ -126,8 +126,6 @@ aggregate_ask_of(struct call *c, struct aggregate_ask *ask)
 							  : BSON_EMPTY;
 	ask->hint = call_has(c, AGGREGATE_HINT) ? &c->args[AGGREGATE_HINT].value : NULL;
 	ask->disk = call_bool(c, AGGREGATE_DISK, true);
-	if (call_bool(c, AGGREGATE_EXPLAIN, false))
-		return call_fail(c, MONGO_NOT_IMPLEMENTED, "explaining is not there yet");
 	return STATUS_OK;
 }
 
@@ -196,6 +194,8 @@ aggregate_run(struct call *c, struct aggregate **a)
 	int64_t id = 0;
 	uint64_t want;
 
+	if (call_bool(c, AGGREGATE_EXPLAIN, false))
+		return mongo_explain_aggregate(c);
 	TRY(aggregate_batch(c, &want));
 	TRY(aggregate_ask_of(c, &ask));
 	c->is_watch = watch_is_wanted(ask.pipeline, &v);

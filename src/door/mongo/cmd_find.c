@@ -99,31 +99,6 @@ find_document(struct str request, struct str name)
 	return bson_find(request, name, &v) && v.type == BSON_DOCUMENT ? v.text : BSON_EMPTY;
 }
 
-/*
- * True if the order is one of walks by `_id`, {_id: 1} or {$natural: -1}; `*ret` 0: any. Another
- * one, or with the hint of an index, is that of an index, or documents are sorted.
- */
-static bool
-find_order(const struct query_ask *ask, struct str sort, int *ret)
-{
-	struct bson_element e;
-	struct bson_iter i;
-	int64_t n;
-
-	*ret = 0;
-	bson_iter_begin(&i, sort);
-	if (!bson_iter_read(&i, &e))
-		return true;
-	if (!bson_to_int64(&e.value, &n) || (n != 1 && n != -1))
-		return false;
-	*ret = (int)n;
-	if (str_eq(e.name, STR("$natural")))
-		return bson_count(sort) == 1;
-	/* A collation has an order of its own. */
-	return str_eq(e.name, STR("_id")) && bson_count(sort) == 1 && !ask->collation.len &&
-	       (!ask->hint || plan_hint_is_id(ask->hint));
-}
-
 /* A member of the command, in the arena; NULL: it is not there. */
 static enum status
 find_member(struct call *c, struct str request, struct str name, const struct bson_value **ret)
@@ -174,7 +149,7 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 	TRY(find_member(c, request, STR("hint"), &ask.hint));
 	TRY(find_member(c, request, STR("min"), &ask.min));
 	TRY(find_member(c, request, STR("max"), &ask.max));
-	if (!find_order(&ask, sort, &ask.order)) {
+	if (!query_order(&ask, sort, &ask.order)) {
 		ask.order = 0;
 		ask.sort = sort;
 		ask.most = find_most(f);

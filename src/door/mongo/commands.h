@@ -115,6 +115,12 @@ enum status mongo_run_aggregate(struct call *c);
 MUST_USE enum status mongo_more_aggregate(struct call *c, struct cursor *cursor, struct str ns,
 					  uint64_t want, bool *ret_ended);
 
+/* cmd_explain.c */
+extern const struct arg args_explain[];
+enum status mongo_run_explain(struct call *c);
+/* aggregate with `explain`. */
+enum status mongo_explain_aggregate(struct call *c);
+
 /* cmd_collection.c */
 extern const struct arg args_list[];
 extern const struct arg args_list_databases[];

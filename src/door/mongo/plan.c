@@ -208,6 +208,7 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 				 "The index chosen is not compatible with min/max");
 	TRY(choose_id(c, ask, q, ret));
 	ret->reverse = order < 0;
+	ret->figures = ask->figures;
 	if (head.index)
 		return plan_index_resume(c, p, ask, q, &head, ret);
 	if (hinted)

@@ -43,6 +43,15 @@ struct plan_bounds {
 	bool from_open, to_open;
 };
 
+/* What walks have read, for who explains a query. */
+struct plan_figures {
+	uint64_t keys;  /* entries of indexes, and `_id`s that were looked up */
+	uint64_t docs;  /* documents */
+	uint64_t found; /* those that match */
+};
+
+struct candidate;
+
 struct plan {
 	enum plan_kind kind;
 	bool reverse;
@@ -54,6 +63,8 @@ struct plan {
 	size_t range_count;
 	bool once;   /* no document has two entries in the ranges */
 	bool sorted; /* documents come in the order of the sort that was asked for */
+	struct plan_figures *figures;  /* counted there; NULL: nowhere */
+	const struct candidate *asked; /* of an index that is explained (plan_int.h); NULL: no */
 };
 
 struct plan_ask {
@@ -74,7 +85,8 @@ struct plan_ask {
 	 * none comes again because a change has moved its entries.
 	 */
 	bool changes;
-	struct str place; /* of an earlier walk; or empty */
+	struct str place;             /* of an earlier walk; or empty */
+	struct plan_figures *figures; /* the plan is explained, and counts there; NULL: no */
 };
 
 /* True for the hints of the index by `_id`, and for {$natural: 1}: they keep the order of `_id`. */

@@ -360,6 +360,14 @@ plan_make(const struct choosing *x, const struct candidate *best, struct plan *p
 		plan->reverse = best->sorts_reverse;
 	else if (x->ask->changes || !candidate_is_by_id(best))
 		plan->reverse = false;
+	if (x->ask->figures) {
+		struct candidate *asked = arena_alloc(x->q->arena, sizeof(*asked));
+
+		if (!asked)
+			return STATUS_LIMIT;
+		*asked = *best;
+		plan->asked = asked;
+	}
 	return candidate_ranges(x, best, plan);
 }
 

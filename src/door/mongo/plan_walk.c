@@ -3,6 +3,17 @@
 #include "model/plain/index.h"
 #include "mql/sort_values.h"
 
+static void
+count_read(const struct plan_walk *w, unsigned keys, unsigned docs)
+{
+	struct plan_figures *f = w->plan->figures;
+
+	if (!f)
+		return;
+	f->keys += keys;
+	f->docs += docs;
+}
+
 /* ---- Ids of entries, gathered ---- */
 
 static int
@@ -39,6 +50,7 @@ gather_range(struct plan_walk *w, const struct index_range *range, struct arena 
 		status = index_scan_next(&scan, &work, &entry);
 		if (status != STATUS_OK)
 			break;
+		count_read(w, 1, 0);
 		g->bytes += entry.id.len + sizeof(struct str);
 		g->full = g->count == PLAN_IDS_MOST || g->bytes > PLAN_IDS_BYTES;
 		g->ids = arena_grow(arena, g->ids, g->count, &g->cap, sizeof(*g->ids));
@@ -299,6 +311,7 @@ next_row_document(struct plan_walk *w, struct arena *arena, struct str *ret)
 		*ret = STR("");
 	else
 		TRY(status);
+	count_read(w, w->kind == PLAN_INDEX, status == STATUS_OK);
 	w->row_at++;
 	walk_set_place(w, row->place);
 	if (status == STATUS_NOT_FOUND)
@@ -320,6 +333,7 @@ next_point(struct plan_walk *w, struct arena *arena, struct str *ret)
 
 		if (status == STATUS_OK || status == STATUS_NOT_FOUND)
 			w->at++;
+		count_read(w, 1, status == STATUS_OK);
 		if (status != STATUS_NOT_FOUND) {
 			walk_set_place(w, str_of((const char *)&w->at, sizeof(w->at)));
 			return status;
@@ -336,6 +350,7 @@ plan_walk_next(struct plan_walk *w, struct arena *arena, struct str *ret)
 	if (w->kind != PLAN_RANGE)
 		return next_row_document(w, arena, ret);
 	TRY(plain_scan_next(&w->scan, arena, ret));
+	count_read(w, 0, 1);
 	walk_set_place(w, plain_scan_place(&w->scan));
 	return buf_status(&w->place);
 }

@@ -5,6 +5,27 @@
 #include "door/mongo/txn.h"
 #include "loop/step.h"
 
+bool
+query_order(const struct query_ask *ask, struct str sort, int *ret)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	int64_t n;
+
+	*ret = 0;
+	bson_iter_begin(&i, sort);
+	if (!bson_iter_read(&i, &e))
+		return true;
+	if (!bson_to_int64(&e.value, &n) || (n != 1 && n != -1))
+		return false;
+	*ret = (int)n;
+	if (str_eq(e.name, STR("$natural")))
+		return bson_count(sort) == 1;
+	/* A collation has an order of its own. */
+	return str_eq(e.name, STR("_id")) && bson_count(sort) == 1 && !ask->collation.len &&
+	       (!ask->hint || plan_hint_is_id(ask->hint));
+}
+
 static enum status
 query_compile(struct query *q)
 {
@@ -56,6 +77,8 @@ query_start(struct query *q)
 		.order = q->ask.order,
 		.sort = q->sort,
 		.most = q->ask.most,
+		.changes = q->ask.changes,
+		.figures = q->ask.figures,
 		.place = buf_str(&q->place),
 	};
 	uint64_t version;
@@ -173,6 +196,8 @@ query_next(struct query *q, struct str *ret)
 		bool matches = false;
 		enum status status = query_step(q, ret, &matches);
 
+		if (status == STATUS_OK && matches && q->ask.figures)
+			q->ask.figures->found++;
 		if (status == STATUS_NOT_FOUND || (status == STATUS_OK && matches))
 			return status;
 		if (status != STATUS_OK)

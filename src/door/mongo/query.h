@@ -31,7 +31,9 @@ struct query_ask {
 		sort;  /* by other fields: a document, which query_is_sorted() tells of; or empty */
 	uint64_t most; /* so many documents are wanted; 0: all */
 	bool sorted;   /* it was found sorted before: a plan that is not fails */
-	struct str place; /* query_place() of an earlier one; or empty */
+	bool changes;  /* as an update of many reads: see plan_ask */
+	struct plan_figures *figures; /* it is explained, and counts there; NULL: no */
+	struct str place;             /* query_place() of an earlier one; or empty */
 };
 
 /* Private, but for the functions below. */
@@ -61,13 +63,20 @@ struct query {
 };
 
 /*
+ * True if the order is one of walks by `_id`, {_id: 1} or {$natural: -1}; `*ret` 0: any. Another
+ * one, or with the hint of an index, is that of an index, or documents are sorted.
+ */
+bool query_order(const struct query_ask *ask, struct str sort, int *ret);
+
+/*
  * Compiles; reads nothing yet. What `ask` names outlives the query. query_close() also after a
  * failure.
  */
 MUST_USE enum status query_open(struct query *q, struct call *c, struct str ns,
 				const struct query_ask *ask);
 /*
- * Plans. True in `*ret` if documents come in the order of `ask.sort`, and then they do until the
+ * Plans, unless it has: `plan` is what it does, if `walks` is true; else there is no collection.
+ * True in `*ret` if documents come in the order of `ask.sort`, and then they do until the
  * end; else in any order.
  */
 MUST_USE enum status query_is_sorted(struct query *q, bool *ret);

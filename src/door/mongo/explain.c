@@ -1,0 +1,293 @@
+#include "door/mongo/explain.h"
+
+#include "bson/json.h"
+#include "door/mongo/index.h"
+#include "door/mongo/plan_int.h"
+
+enum {
+	BOUND_BYTES = 4000, /* of an interval's text, which is cut */
+};
+
+/* ---- Stages ---- */
+
+void
+explain_init(struct explain_tree *t, struct call *c)
+{
+	*t = (struct explain_tree){ .call = c, .out = BUF_INIT(2 * BSON_MOST_BYTES) };
+}
+
+void
+explain_fini(struct explain_tree *t)
+{
+	buf_release(&t->out);
+}
+
+void
+explain_begin(struct explain_tree *t, const char *stage)
+{
+	assert(t->count < EXPLAIN_STAGES);
+	buf_clear(&t->out);
+	bson_builder_init(&t->b, &t->out);
+	bson_begin(&t->b);
+	bson_put_string(&t->b, STR("stage"), str_from_cstr(stage));
+}
+
+enum status
+explain_end(struct explain_tree *t)
+{
+	struct explain_stage *s = &t->stages[t->count];
+
+	bson_end(&t->b);
+	TRY(buf_status(&t->out));
+	*s = (struct explain_stage){ .fixed = arena_dup(t->call->arena, buf_str(&t->out)) };
+	t->count++;
+	return s->fixed.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+static void
+put_direction(struct explain_tree *t, bool reverse)
+{
+	bson_put_string(&t->b, STR("direction"), reverse ? STR("backward") : STR("forward"));
+}
+
+static void
+put_filter(struct explain_tree *t, const struct query *q)
+{
+	if (!bson_is_empty(q->ask.filter))
+		bson_put_document(&t->b, STR("filter"), q->ask.filter);
+}
+
+/* ---- Bounds ---- */
+
+static void
+append_value(struct buf *out, const struct bson_value *v)
+{
+	double n = v->type == BSON_DOUBLE ? bson_to_double(v) : 0;
+
+	if (n != n)
+		buf_append_cstr(out, "-inf.0");
+	else
+		bson_json_write_value(out, v, BSON_JSON_RELAXED);
+}
+
+/* Appends one interval, "[1, 5)"; `low` or `high` NULL: all values on that side. */
+static void
+put_interval(struct explain_tree *t, const struct bson_value *low, bool low_open,
+	     const struct bson_value *high, bool high_open, bool reverse)
+{
+	AUTO(buf_release) struct buf from = BUF_INIT(BOUND_BYTES), to = BUF_INIT(BOUND_BYTES);
+	AUTO(buf_release) struct buf text = BUF_INIT(2 * BOUND_BYTES + 8);
+	bool numbers = low && bson_is_number(low);
+
+	if (low)
+		append_value(&from, low);
+	else
+		buf_append_cstr(&from, "MinKey");
+	/* The first string is behind all numbers. */
+	if (high && numbers && high->type == BSON_STRING) {
+		buf_append_cstr(&to, "inf.0");
+		high_open = false;
+	} else if (high) {
+		append_value(&to, high);
+	} else {
+		buf_append_cstr(&to, "MaxKey");
+	}
+	buf_append_byte(&text, (reverse ? high_open : low_open) ? '(' : '[');
+	buf_append_str(&text, buf_str(reverse ? &to : &from));
+	buf_append_cstr(&text, ", ");
+	buf_append_str(&text, buf_str(reverse ? &from : &to));
+	buf_append_byte(&text, (reverse ? low_open : high_open) ? ')' : ']');
+	bson_put_string(&t->b, STR(""), buf_str(&text));
+}
+
+static void
+put_bounds(struct explain_tree *t, const struct plan_bounds *b, bool reverse)
+{
+	put_interval(t, b->has_from ? &b->from : NULL, b->from_open, b->has_to ? &b->to : NULL,
+		     b->to_open, reverse);
+}
+
+static void
+put_points(struct explain_tree *t, const struct bson_value *points, size_t count, bool reverse)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct bson_value *v = &points[reverse ? count - 1 - i : i];
+
+		put_interval(t, v, false, v, false, reverse);
+	}
+}
+
+/* ---- Indexes ---- */
+
+static void
+put_flag(struct explain_tree *t, const char *name, bool value)
+{
+	bson_put_bool(&t->b, str_from_cstr(name), value);
+}
+
+static enum status
+draw_index(struct explain_tree *t, const struct plan *plan)
+{
+	const struct candidate *asked = plan->asked;
+	const struct index_def *def = asked->def;
+	const struct plan_bounds all = { 0 };
+	struct bson_element e;
+	struct bson_iter i;
+	size_t at = 0;
+
+	explain_begin(t, "IXSCAN");
+	bson_put_document(&t->b, STR("keyPattern"), index_key_of(def));
+	bson_put_string(&t->b, STR("indexName"), def->name);
+	put_flag(t, "isMultiKey", index_def_arrays(def));
+	bson_begin_document(&t->b, STR("multiKeyPaths"));
+	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e); at++) {
+		bson_begin_array(&t->b, e.name);
+		if (index_def_arrays(def) & (UINT32_C(1) << at))
+			bson_put_string(&t->b, STR(""), e.name);
+		bson_end(&t->b);
+	}
+	bson_end(&t->b);
+	put_flag(t, "isUnique", def->flags & INDEX_UNIQUE);
+	put_flag(t, "isSparse", def->flags & INDEX_SPARSE);
+	put_flag(t, "isPartial", def->filter.ptr);
+	bson_put_int32(&t->b, STR("indexVersion"), 2);
+	put_direction(t, plan->reverse);
+	bson_begin_document(&t->b, STR("indexBounds"));
+	bson_iter_begin(&i, index_key_of(def));
+	for (at = 0; bson_iter_read(&i, &e); at++) {
+		const struct column_ask *column = &asked->columns[at];
+		bool reverse = plan->reverse != def->columns[at].descending;
+
+		bson_begin_array(&t->b, e.name);
+		if (at < asked->points)
+			put_points(t, column->points, column->count, reverse);
+		else
+			put_bounds(t,
+				   asked->bounded && at == asked->points ? &column->bounds : &all,
+				   reverse);
+		bson_end(&t->b);
+	}
+	bson_end(&t->b);
+	TRY(explain_end(t));
+	t->stages[t->count - 1].has_keys = true;
+	return STATUS_OK;
+}
+
+/* The index of `_id`, which is the collection itself. */
+static enum status
+draw_id_index(struct explain_tree *t, const struct plan *plan)
+{
+	explain_begin(t, "IXSCAN");
+	bson_begin_document(&t->b, STR("keyPattern"));
+	bson_put_int32(&t->b, STR("_id"), 1);
+	bson_end(&t->b);
+	bson_put_string(&t->b, STR("indexName"), STR("_id_"));
+	put_flag(t, "isMultiKey", false);
+	put_flag(t, "isUnique", true);
+	put_flag(t, "isSparse", false);
+	put_flag(t, "isPartial", false);
+	bson_put_int32(&t->b, STR("indexVersion"), 2);
+	put_direction(t, plan->reverse);
+	bson_begin_document(&t->b, STR("indexBounds"));
+	bson_begin_array(&t->b, STR("_id"));
+	if (plan->kind == PLAN_POINTS)
+		put_points(t, plan->ids, plan->count, plan->reverse);
+	else
+		put_bounds(t, &plan->bounds, plan->reverse);
+	bson_end(&t->b);
+	bson_end(&t->b);
+	TRY(explain_end(t));
+	t->stages[t->count - 1].has_keys = true;
+	return STATUS_OK;
+}
+
+static enum status
+draw_one_id(struct explain_tree *t, bool fast)
+{
+	explain_begin(t, fast ? "EXPRESS_IXSCAN" : "IDHACK");
+	if (fast) {
+		bson_put_string(&t->b, STR("keyPattern"), STR("{ _id: 1 }"));
+		bson_put_string(&t->b, STR("indexName"), STR("_id_"));
+	}
+	TRY(explain_end(t));
+	t->stages[t->count - 1].has_keys = true;
+	t->stages[t->count - 1].has_docs = true;
+	return STATUS_OK;
+}
+
+enum status
+explain_query(struct explain_tree *t, const struct query *q, bool by_id_order, bool fast)
+{
+	const struct plan *plan = &q->plan;
+
+	if (!q->walks) {
+		explain_begin(t, "EOF");
+		return explain_end(t);
+	}
+	if (plan->kind == PLAN_POINTS && plan->count == 1)
+		return draw_one_id(t, fast);
+	if (plan->kind == PLAN_RANGE && !plan->bounds.has_from && !plan->bounds.has_to &&
+	    !by_id_order) {
+		explain_begin(t, "COLLSCAN");
+		put_filter(t, q);
+		put_direction(t, plan->reverse);
+	} else {
+		t->by_id = plan->kind == PLAN_RANGE;
+		TRY(plan->asked ? draw_index(t, plan) : draw_id_index(t, plan));
+		explain_begin(t, "FETCH");
+		put_filter(t, q);
+	}
+	TRY(explain_end(t));
+	t->stages[t->count - 1].has_docs = true;
+	return STATUS_OK;
+}
+
+void
+explain_count(struct explain_tree *t, const struct plan_figures *f)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct explain_stage *s = &t->stages[i];
+
+		s->keys = f->keys;
+		s->docs = f->docs;
+		if (s->has_keys || s->has_docs)
+			s->returned = s->has_docs ? f->found : f->keys;
+	}
+}
+
+/* ---- The tree ---- */
+
+static void
+put_figures(const struct explain_stage *s, struct bson_builder *b)
+{
+	uint64_t works = s->has_docs ? s->docs : s->has_keys ? s->keys : s->returned;
+
+	bson_put_int64(b, STR("nReturned"), (int64_t)s->returned);
+	bson_put_int64(b, STR("works"), (int64_t)works + 1);
+	bson_put_int64(b, STR("advanced"), (int64_t)s->returned);
+	bson_put_int64(b, STR("needTime"),
+		       works > s->returned ? (int64_t)(works - s->returned) : 0);
+	bson_put_int32(b, STR("needYield"), 0);
+	bson_put_int32(b, STR("saveState"), 0);
+	bson_put_int32(b, STR("restoreState"), 0);
+	bson_put_int32(b, STR("isEOF"), 1);
+	if (s->has_keys)
+		bson_put_int64(b, STR("keysExamined"), (int64_t)s->keys);
+	if (s->has_docs)
+		bson_put_int64(b, STR("docsExamined"), (int64_t)s->docs);
+	if (s->counter)
+		bson_put_int64(b, str_from_cstr(s->counter), (int64_t)s->counted);
+}
+
+void
+explain_put(const struct explain_tree *t, struct bson_builder *b, struct str name, bool ran)
+{
+	for (size_t i = t->count; i-- > 0;) {
+		bson_begin_document(b, i + 1 == t->count ? name : STR("inputStage"));
+		bson_put_elements(b, t->stages[i].fixed);
+		if (ran)
+			put_figures(&t->stages[i], b);
+	}
+	for (size_t i = 0; i < t->count; i++)
+		bson_end(b);
+}
