@@ -16,6 +16,10 @@ class Int64(int):
     pass
 
 
+class Timestamp(int):
+    """MongoDB's own: seconds in the upper half."""
+
+
 class Date(int):
     """Milliseconds since 1970."""
 
@@ -28,6 +32,8 @@ def encode_value(value):
         return 10, b""
     if isinstance(value, Date):
         return 9, struct.pack("<q", value)
+    if isinstance(value, Timestamp):
+        return 17, struct.pack("<Q", value)
     if isinstance(value, Int64):
         return 18, struct.pack("<q", value)
     if isinstance(value, int):
@@ -85,8 +91,8 @@ def decode(data, at=0, array=False):
             form, n = {1: ("<d", 8), 8: ("<?", 1), 9: ("<q", 8), 10: (None, 0), 16: ("<i", 4),
                        17: ("<Q", 8), 18: ("<q", 8)}[kind]
             value = struct.unpack_from(form, data, at)[0] if form else None
-            if kind == 18:
-                value = Int64(value)
+            if kind in (17, 18):
+                value = (Timestamp if kind == 17 else Int64)(value)
         out[name] = value
         at += n
     return list(out.values()) if array else out

@@ -202,8 +202,50 @@ def a_find_with_a_snapshot_is_one_version(cwd):
             cursor = c({"getMore": cursor["id"], "collection": "c"}, "d")["cursor"]
             found += cursor["nextBatch"]
         equal([(doc["_id"], doc["n"]) for doc in found], [(n, 0) for n in range(300)])
-        equal(c.fails({"aggregate": "c", "pipeline": [], "cursor": {},
-                       "readConcern": {"level": "snapshot"}}, "d")["code"], 239)
+
+
+@test
+def a_version_that_was_read_is_read_again(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        def read(time, command, members, **more):
+            concern = {"level": "snapshot", **({"atClusterTime": time} if time else {})}
+            answer = c({**command, "readConcern": concern, **more}, "d")
+            holder = answer["cursor"] if "cursor" in answer else answer
+            found = holder[members]
+            cursor = holder.get("id")
+            while cursor:
+                batch = c({"getMore": cursor, "collection": "c"}, "d")["cursor"]
+                found, cursor = found + batch["nextBatch"], batch["id"]
+            return holder["atClusterTime"], found
+
+        find = {"find": "c"}, "firstBatch"
+        pipe = {"aggregate": "c", "pipeline": [{"$sort": {"n": 1}}], "cursor": {"batchSize": 1}}, "firstBatch"
+        values = {"distinct": "c", "key": "n"}, "values"
+        count = {"aggregate": "c", "pipeline": [{"$count": "n"}], "cursor": {}}, "firstBatch"
+        times = []
+        for n in range(4):
+            c({"insert": "c", "documents": [{"_id": n, "n": n}]}, "d")
+            for ask in find, pipe, values:
+                times.append((n, read(None, *ask)[0]))
+        c({"delete": "c", "deletes": [{"q": {}, "limit": 0}]}, "d")
+        for n, time in times + times[::-1]:
+            docs = [{"_id": i, "n": i} for i in range(n + 1)]
+            equal(read(time, *find), (time, docs))
+            equal(read(time, *pipe), (time, docs))
+            equal(read(time, *values), (time, list(range(n + 1))))
+            equal(read(time, *count), (time, [{"n": n + 1}]))
+        equal(read(None, *values)[1], [])
+        # Only what was read so is kept, and the latest of it.
+        at = {"level": "snapshot", "atClusterTime": Int64(1)}
+        equal(c.fails({"find": "c", "readConcern": at}, "d")["code"], 14)
+        for _ in range(64):
+            read(None, *find)
+        equal(c.fails({"find": "c", "readConcern": {"level": "snapshot", "atClusterTime": times[0][1]}},
+                      "d")["code"], 239)
+        out = {"aggregate": "c", "pipeline": [{"$out": "o"}], "cursor": {}}
+        watch = {"aggregate": "c", "pipeline": [{"$changeStream": {}}], "cursor": {}}
+        for command in out, watch:
+            equal(c.fails({**command, "readConcern": {"level": "snapshot"}}, "d")["code"], 72)
 
 
 @test

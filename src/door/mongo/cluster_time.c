@@ -160,7 +160,16 @@ time_check_concern(struct call *c)
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 "readConcern.atClusterTime is only allowed with readConcern level "
 				 "'snapshot'");
+	if (v.type != BSON_TIMESTAMP)
+		return call_fail(
+			c, MONGO_TYPE_MISMATCH,
+			"BSON field 'readConcern.atClusterTime' is the wrong type '%s', expected "
+			"type 'timestamp'",
+			bson_type_name(v.type));
+	c->at_version = time_to_version((uint64_t)v.n);
+	if (c->at_version && !c->in_transaction)
+		return STATUS_OK;
 	return call_fail(c, MONGO_SNAPSHOT_TOO_OLD,
-			 "Read timestamp is older than the oldest available timestamp: no earlier "
-			 "version of the data is kept");
+			 "Read timestamp is older than the oldest available timestamp: a "
+			 "transaction reads the version of its first command");
 }

@@ -4,6 +4,7 @@
 #include "door/mongo/commands.h"
 #include "door/mongo/cursor.h"
 #include "door/mongo/data.h"
+#include "door/mongo/snapshot.h"
 #include "door/mongo/watch.h"
 
 enum {
@@ -71,6 +72,7 @@ put_cursor(struct call *c, int64_t id, struct str ns)
 {
 	bson_put_int64(c->reply, STR("id"), id);
 	bson_put_string(c->reply, STR("ns"), ns);
+	snapshot_put(c);
 	bson_end(c->reply);
 }
 
@@ -129,15 +131,8 @@ aggregate_ask_of(struct call *c, struct aggregate_ask *ask)
 	return STATUS_OK;
 }
 
-static void
-free_live(void *live)
-{
-	mongo_aggregate_free(live);
-}
-
-/* A cursor takes the pipeline over. */
 static enum status
-aggregate_keep(struct call *c, struct aggregate **a, struct str ns, int64_t *ret)
+cursor_begin(struct call *c, struct str ns, struct cursor **ret)
 {
 	struct cursor *cursor = cursor_new(c->mongo, ns, c->client->user_name);
 
@@ -145,11 +140,66 @@ aggregate_keep(struct call *c, struct aggregate **a, struct str ns, int64_t *ret
 		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
 				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
 				 MONGO_CURSORS);
-	cursor->txn = c->txn ? c->number : -1;
+	cursor->txn = c->in_transaction ? c->number : -1;
 	cursor->max_ns = call_time_left(c);
 	cursor->has_session = c->lsid.ptr;
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
+	*ret = cursor;
+	return STATUS_OK;
+}
+
+static void
+free_live(void *live)
+{
+	mongo_aggregate_free(live);
+}
+
+/*
+ * A cursor of a snapshot has all documents that are left, since the next command could not read the
+ * same version while others do.
+ */
+static enum status
+aggregate_keep_rows(struct call *c, struct aggregate *a, struct str ns, int64_t *ret)
+{
+	struct buf AUTO(buf_release) rows = BUF_INIT(CURSOR_ROWS_BYTES);
+	struct bson_builder b;
+	struct cursor *cursor;
+	enum status status;
+	bool any = false;
+	struct str doc;
+
+	bson_builder_init(&b, &rows);
+	bson_begin_outer_array(&b);
+	while ((status = mongo_aggregate_next(a, &doc)) == STATUS_OK) {
+		any = true;
+		bson_put_document(&b, STR(""), doc);
+		TRY(buf_status(&rows));
+	}
+	bson_end(&b);
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	TRY(buf_status(&rows));
+	if (!any)
+		return STATUS_OK;
+	TRY(cursor_begin(c, ns, &cursor));
+	status = cursor_set_rows(c->mongo, cursor, buf_str(&rows));
+	if (status != STATUS_OK) {
+		cursor_free(c->mongo, cursor);
+		return status;
+	}
+	*ret = cursor->id;
+	cursor_give(c->mongo, cursor);
+	return STATUS_OK;
+}
+
+/* A cursor takes the pipeline over. */
+static enum status
+aggregate_keep(struct call *c, struct aggregate **a, struct str ns, int64_t *ret)
+{
+	struct cursor *cursor;
+
+	TRY(cursor_begin(c, ns, &cursor));
 	*ret = cursor->id;
 	cursor->live = *a;
 	cursor->live_free = free_live;
@@ -202,24 +252,27 @@ aggregate_run(struct call *c, struct aggregate **a)
 	if (c->is_watch) {
 		if (c->in_transaction)
 			return refuse_in_transaction(c, "$changeStream");
+		if (c->snapshot)
+			return call_fail(c, MONGO_INVALID_OPTIONS,
+					 "$changeStream cannot be used with a 'snapshot' read "
+					 "concern level");
 		return watch_open(c, ask.no_collection ? STR("") : c->collection, ask.pipeline,
 				  (int64_t)want);
 	}
-	if (c->snapshot)
-		return call_fail(c, MONGO_SNAPSHOT_TOO_OLD,
-				 "a pipeline reads more than one version of the data: use a "
-				 "transaction for readConcern 'snapshot'");
 	TRY(mongo_aggregate_new(c, &ask, a));
 	if (c->in_transaction && mongo_aggregate_writes(*a))
 		return refuse_in_transaction(c, "that writes");
-	if (mongo_aggregate_writes(*a) && c->linearizable)
-		return call_fail(c, MONGO_INVALID_OPTIONS,
-				 "a stage that writes cannot be used with a 'linearizable' read "
-				 "concern level");
+	if (mongo_aggregate_writes(*a) && (c->linearizable || c->snapshot))
+		return call_fail(
+			c, MONGO_INVALID_OPTIONS,
+			"a stage that writes cannot be used with a '%s' read concern level",
+			c->snapshot ? "snapshot" : "linearizable");
 	if (mongo_aggregate_writes(*a))
 		want = want ? want : 1;
 	TRY(put_batch(c, *a, STR("firstBatch"), want, &ended));
-	if (!ended)
+	if (!ended && c->snapshot)
+		TRY(aggregate_keep_rows(c, *a, ask.ns, &id));
+	else if (!ended)
 		TRY(aggregate_keep(c, a, ask.ns, &id));
 	put_cursor(c, id, ask.ns);
 	return STATUS_OK;

@@ -597,7 +597,7 @@ keep_rest(struct bulk *b, struct str rest, struct str ns, int64_t *ret)
 		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
 				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
 				 MONGO_CURSORS);
-	cursor->txn = c->txn ? c->number : -1;
+	cursor->txn = c->in_transaction ? c->number : -1;
 	cursor->has_session = c->lsid.ptr;
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));

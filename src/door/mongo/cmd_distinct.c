@@ -2,6 +2,7 @@
 #include "door/mongo/aggregate.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/query.h"
+#include "door/mongo/snapshot.h"
 #include "door/mongo/view.h"
 #include "mql/key_set.h"
 
@@ -108,6 +109,7 @@ distinct_run(struct call *c, struct distinct *d)
 		TRY(distinct_walk(d, &v, call_text(c, DISTINCT_KEY)));
 	}
 	bson_end(c->reply);
+	snapshot_put(c);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 

@@ -2,6 +2,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/cursor.h"
+#include "door/mongo/snapshot.h"
 #include "door/mongo/sorted.h"
 #include "door/mongo/view.h"
 #include "door/mongo/watch.h"
@@ -292,6 +293,7 @@ put_cursor(struct call *c, int64_t id, struct str ns)
 	bson_end(c->reply);
 	bson_put_int64(c->reply, STR("id"), id);
 	bson_put_string(c->reply, STR("ns"), ns);
+	snapshot_put(c);
 	bson_end(c->reply);
 }
 
@@ -366,7 +368,7 @@ find_keep(struct call *c, struct find *f, struct str ns, int64_t *ret)
 	cursor->max_ns = call_time_left(c);
 	cursor->stays = call_bool(c, FIND_STAYS, false);
 	cursor->has_session = c->lsid.ptr;
-	cursor->txn = c->txn ? c->number : -1;
+	cursor->txn = c->in_transaction ? c->number : -1;
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
 	*ret = cursor->id;
@@ -502,9 +504,10 @@ check_cursor_rights(struct call *c)
 static bool
 is_of_transaction(const struct call *c, const struct cursor *cursor)
 {
-	return cursor->txn == (c->txn ? c->number : -1) &&
-	       (!c->txn || (cursor->has_session &&
-			    memcmp(cursor->session, c->lsid.ptr, sizeof(cursor->session)) == 0));
+	return cursor->txn == (c->in_transaction ? c->number : -1) &&
+	       (!c->in_transaction ||
+		(cursor->has_session &&
+		 memcmp(cursor->session, c->lsid.ptr, sizeof(cursor->session)) == 0));
 }
 
 enum status

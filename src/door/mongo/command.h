@@ -93,7 +93,8 @@ struct call {
 	bool starts;                         /* startTransaction */
 	int64_t number;                      /* txnNumber */
 	bool linearizable;                   /* readConcern "linearizable" */
-	bool snapshot; /* readConcern "snapshot" outside of a transaction: one version for all */
+	bool snapshot;       /* readConcern "snapshot" outside of a transaction (snapshot.h) */
+	uint64_t at_version; /* of that, which atClusterTime names; 0: none */
 	uint64_t began_ns;
 	uint64_t max_ns; /* maxTimeMS, since then; 0: none */
 	struct bson_builder *reply;
@@ -106,7 +107,7 @@ struct call {
 	struct str duplicate;       /* of MONGO_DUPLICATE_KEY: members of the answer, likewise */
 	struct fail_effect failing; /* what tests want to happen to it */
 	uint64_t version;           /* of the store, that it has seen or made; 0: none yet */
-	struct txn *txn;            /* the transaction that it belongs to; NULL: none */
+	struct txn *txn; /* the transaction that it belongs to, or its snapshot; NULL: none */
 	bool spoils;     /* it has not failed, but its transaction must not be committed */
 	bool is_unknown; /* it has failed, and nobody knows whether it has committed */
 	bool is_watch;   /* it is of a change stream */

@@ -38,6 +38,7 @@ mongo_new(const struct mongo_config *config)
 	pthread_mutex_init(&m->cursors_lock, NULL);
 	fail_points_init(&m->fail);
 	txns_init(&m->txns);
+	snapshots_init(&m->snapshots);
 	m->swept = (struct buf)CATALOG_KEY_INIT;
 	m->expired = (struct buf)BUF_INIT(EXPIRE_PLACE_BYTES);
 	m->stream = (struct net_stream_options){
@@ -56,6 +57,7 @@ mongo_free(struct mongo *m)
 	assert(!m->clients);
 	cursors_fini(m);
 	txns_fini(&m->txns);
+	snapshots_fini(&m->snapshots);
 	buf_release(&m->swept);
 	buf_release(&m->expired);
 	for (size_t i = 0; i < m->cache_count; i++)
@@ -84,6 +86,7 @@ expire_transactions(void *arg, struct chore_turn *turn, struct err *err)
 	(void)turn;
 	(void)err;
 	txns_expire(&m->txns);
+	snapshots_expire(&m->snapshots);
 	return STATUS_OK;
 }
 

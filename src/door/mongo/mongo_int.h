@@ -11,6 +11,7 @@
 #include "door/mongo/fail.h"
 #include "door/mongo/mongo.h"
 #include "door/mongo/settings.h"
+#include "door/mongo/snapshot.h"
 #include "door/mongo/txn.h"
 
 struct cursor;
@@ -41,6 +42,7 @@ struct mongo {
 	size_t cache_count;
 
 	struct txns txns;
+	struct snapshots snapshots;
 
 	_Atomic uint64_t version; /* the newest of the store that a command has seen; 0: none */
 	struct buf swept;         /* where the chore of sessions goes on */

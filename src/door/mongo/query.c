@@ -153,9 +153,6 @@ query_again(struct query *q, enum status status)
 	TRY(kv_on_error(q->tx, status));
 	q->call->err = (struct err){ 0 };
 	q->tries++;
-	if (q->found && q->call->snapshot)
-		return call_fail(q->call, MONGO_SNAPSHOT_TOO_OLD,
-				 "the version that this query has read is no longer kept");
 	if (q->found) {
 		/* The transaction was of use: the next one is no further attempt of it. */
 		kv_tx_free(q->tx);

@@ -215,7 +215,9 @@ run_command(struct call *c)
 	TRY(time_check_concern(c));
 	TRY(fail_begin(c));
 	TRY(txn_enter(c));
+	TRY(snapshot_enter(c));
 	status = run_handler(c);
+	snapshot_leave(c);
 	txn_leave(c, status);
 	return status;
 }

@@ -179,6 +179,9 @@ fail_committed(struct call *c)
 static enum status
 fail_expired(struct call *c)
 {
+	if (c->snapshot)
+		return call_fail(c, MONGO_SNAPSHOT_TOO_OLD,
+				 "the version that this command has read is no longer kept");
 	return call_fail(c, MONGO_TRANSACTION_EXPIRED,
 			 "the transaction has lasted longer than transactionLifetimeLimitSeconds, "
 			 "%llu",

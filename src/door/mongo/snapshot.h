@@ -1,0 +1,48 @@
+/*
+ * Versions of the store that were read with readConcern "snapshot" outside of a transaction, and
+ * that are kept for some time: who sends the time that such a read has answered (atClusterTime)
+ * reads the same version again. Drivers' snapshot sessions do this.
+ *
+ * A version is kept by a transaction of the store that only reads, in the memory of this process.
+ * It is used by one command at a time, which has it as `c->txn`, as if it were one of a transaction
+ * of several commands.
+ *
+ * Threading: any thread.
+ */
+#ifndef FROND_DOOR_MONGO_SNAPSHOT_H
+#define FROND_DOOR_MONGO_SNAPSHOT_H
+
+#include "door/mongo/txn.h"
+
+enum {
+	SNAPSHOT_MOST =
+		64, /* that are kept; one more takes the place of the one used longest ago */
+	SNAPSHOT_LIFE_MS = 300 * 1000, /* on a cluster TXN_LIFE_SHARED_MS */
+};
+
+struct snapshot {
+	struct txn txn; /* `tx` NULL: there is none */
+	uint64_t version;
+};
+
+struct snapshots {
+	pthread_mutex_t lock;
+	struct snapshot all[SNAPSHOT_MOST];
+};
+
+void snapshots_init(struct snapshots *s);
+void snapshots_fini(struct snapshots *s);
+/* Gives up those whose time is over. */
+void snapshots_expire(struct snapshots *s);
+
+/*
+ * In front of a command with `c->snapshot`: takes the version of `c->at_version`, or begins one.
+ * Fails with SnapshotTooOld where it is not kept. snapshot_leave() behind the command.
+ */
+MUST_USE enum status snapshot_enter(struct call *c);
+void snapshot_leave(struct call *c);
+
+/* Appends `atClusterTime` to the answer of such a command. */
+void snapshot_put(struct call *c);
+
+#endif
