@@ -48,17 +48,21 @@ static const char *const stages_absent[] = {
 	"$geoNear",
 	"$listClusterCatalog",
 	"$listSampledQueries",
-	"$listSearchIndexes",
 	"$listSessions",
 	"$planCacheStats",
 	"$queryStats",
 	"$querySettings",
 	"$rankFusion",
 	"$scoreFusion",
+	"$shardedDataDistribution",
+};
+
+/* What MongoDB has in its own service. */
+static const char *const stages_search[] = {
+	"$listSearchIndexes",
 	"$search",
 	"$searchMeta",
 	"$vectorSearch",
-	"$shardedDataDistribution",
 };
 
 const struct mql_stage_type *
@@ -73,6 +77,12 @@ mql_stage_type_of(struct str name)
 static enum status
 fail_unknown(struct mql *q, struct str name)
 {
+	for (size_t i = 0; i < sizeof(stages_search) / sizeof(stages_search[0]); i++)
+		if (mql_is(name, stages_search[i]))
+			return mql_fail(q, MQL_NO_SEARCH,
+					"%.*s is not supported: MongoDB has search indexes in "
+					"Atlas only",
+					STR_ARG(name));
 	for (size_t i = 0; i < sizeof(stages_absent) / sizeof(stages_absent[0]); i++)
 		if (mql_is(name, stages_absent[i]))
 			return mql_refuse(q, name);

@@ -209,6 +209,8 @@ def mistakes_are_told(cwd):
         c = Collection(server.client())
         c.insert({"_id": 1, "a": 1})
         equal(c.fails({"$bogus": 1}), 40324)
+        equal(c.fails({"$listSearchIndexes": {}}), 31082)
+        equal(c.client.fails({"updateSearchIndex": "c", "name": "n", "definition": {}}, db="d")["code"], 31082)
         equal(c.fails({"$out": "x"}, {"$limit": 1}), 40601)
         equal(c.fails({"$project": {"a": {"$bogus": 1}}}), 31325)
         equal(c.fails({"$match": {"a": {"$bogus": 1}}}), 2)

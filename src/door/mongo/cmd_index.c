@@ -383,3 +383,10 @@ mongo_run_list_indexes(struct call *c)
 	bson_end(c->reply);
 	return STATUS_OK;
 }
+
+enum status
+mongo_run_search_indexes(struct call *c)
+{
+	return call_fail(c, MONGO_NO_SEARCH,
+			 "search indexes are not supported: MongoDB has them in Atlas only");
+}

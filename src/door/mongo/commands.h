@@ -36,6 +36,7 @@ enum status mongo_run_revoke_roles(struct call *c);
 enum status mongo_run_users_info(struct call *c);
 enum status mongo_run_roles_info(struct call *c);
 enum status mongo_run_own_roles(struct call *c);
+enum status mongo_run_search_indexes(struct call *c);
 enum status mongo_run_drop_all_roles(struct call *c);
 
 /* fail.c */
