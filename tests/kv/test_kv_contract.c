@@ -732,6 +732,55 @@ atomic_operations_of_one_transaction_add_up(void **state)
 	kv_tx_free(tx);
 }
 
+static void
+assert_key(struct kv_tx *tx, const char *key, struct str expected)
+{
+	struct kv_future *f = kv_get(tx, str_from_cstr(key), KV_SNAPSHOT);
+	struct str value;
+
+	assert_ok(kv_future_wait(f));
+	assert_true(kv_future_value(f, &value));
+	assert_true(str_eq(value, expected));
+}
+
+static void
+additions_of_one_transaction_come_to_their_sum(void **state)
+{
+	struct kv_tx *tx = begin(store_of(state));
+
+	assert_ok(kv_set(tx, STR("t/old"), STR("\x10\x00")));
+	commit(tx);
+	tx = begin(store_of(state));
+	for (int i = 0; i < 300; i++) {
+		assert_ok(kv_atomic(tx, KV_ADD, STR("t/old"), STR("\x01\x00")));
+		assert_ok(kv_atomic(tx, KV_ADD, STR("t/new"), STR("\x02\x00")));
+		assert_ok(kv_atomic(tx, KV_ADD, STR("t/set"), STR("\x01\x00")));
+		assert_ok(kv_atomic(tx, KV_ADD, STR("t/gone"), STR("\x01\x00")));
+		assert_ok(kv_atomic(tx, KV_ADD, STR("t/most"), STR("\x01\x00")));
+		if (i == 99) {
+			assert_key(tx, "t/old", STR("\x74\x00"));
+			assert_key(tx, "t/new", STR("\xc8\x00"));
+			assert_ok(kv_set(tx, STR("t/set"), STR("\x00\x01")));
+			assert_ok(kv_clear_range(tx, STR("t/g"), STR("t/h")));
+			assert_ok(kv_atomic(tx, KV_MAX, STR("t/most"), STR("\xe8\x03")));
+		}
+		if (i == 199) {
+			assert_key(tx, "t/set", STR("\x64\x01"));
+			assert_key(tx, "t/gone", STR("\x64\x00"));
+			/* Of another length, it cuts what there was. */
+			assert_ok(kv_atomic(tx, KV_ADD, STR("t/new"), STR("\x01")));
+		}
+	}
+	commit(tx);
+	tx = begin(store_of(state));
+	assert_key(tx, "t/old", STR("\x3c\x01"));
+	assert_key(tx, "t/set", STR("\xc8\x01"));
+	assert_key(tx, "t/gone", STR("\xc8\x00"));
+	assert_key(tx, "t/most", STR("\xb0\x04"));
+	assert_key(tx, "t/new", STR("\x59\x01"));
+	kv_tx_free(tx);
+}
+
 /* ---- Versionstamps ---- */
 
 static void
@@ -1057,6 +1106,7 @@ main(void)
 		T(scan_of_nothing_ends_at_once),
 		T(atomic_operations_do_as_documented),
 		T(atomic_operations_of_one_transaction_add_up),
+		T(additions_of_one_transaction_come_to_their_sum),
 		T(stamped_key_and_value_get_the_commits_stamp),
 		T(stamps_ascend_and_lie_above_the_read_version),
 		T(what_the_commit_will_stamp_is_unreadable),

@@ -28,6 +28,7 @@ enum {
 	/* A transaction's writes, its overlay, its conflict ranges and small answers. */
 	EMB_TX_ARENA_BYTES = 128 * 1024 * 1024,
 	EMB_TX_SEVERAL = 8, /* ranges that a transaction knows to have several pairs */
+	EMB_TX_ADDS = 64,   /* keys whose last addition it knows */
 	EMB_RANGE_ANSWER_BYTES = 64 * 1024 * 1024,
 	/* Transactions waiting for the committer; past either the next commit is STATUS_LIMIT. */
 	EMB_QUEUE_TXS = 65536,
@@ -238,12 +239,14 @@ struct emb_tx {
 	struct mutation *first; /* the log */
 	struct mutation *last;
 	struct mutation *unentered; /* it and all behind it are not in the overlay yet */
+	/* By the hash of the key: an addition that nothing behind it in the log has overwritten. */
+	struct mutation *adds[EMB_TX_ADDS];
+	bool has_adds;
 	struct overlay overlay;
 	struct emb_conflicts read_conflicts;
 	struct emb_conflicts write_conflicts;
 	/* Of writes and conflict ranges, for the limits of the queue and of a batch. */
 	size_t bytes;
-	bool has_atomics;
 	bool has_range_clears;
 	size_t cleared_bytes; /* of the keys found in cleared ranges */
 	bool touched_metadata;

@@ -110,6 +110,7 @@ overlay_enter_atomic(struct overlay *o, struct arena *a, struct mutation *m)
 		TRY(atomic_apply(m->op, cell, m->value, a, &cell));
 		e->kind = cell.present ? OVERLAY_SET : OVERLAY_CLEARED;
 		e->value = cell.value;
+		m->applied = true;
 		return STATUS_OK;
 	case OVERLAY_NONE:
 		e->kind = OVERLAY_ATOMIC;

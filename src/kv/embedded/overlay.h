@@ -31,6 +31,7 @@ struct mutation {
 	uint32_t stamp_offset;
 	enum mutation_kind kind;
 	enum kv_atomic op;
+	bool applied; /* the overlay has a value that this operation is already a part of */
 
 	/* Of a range clear. */
 	bool meets_own_write; /* the transaction had written in the range before */

@@ -18,11 +18,12 @@ tx_start_over(struct emb_tx *tx)
 	tx->first = NULL;
 	tx->last = NULL;
 	tx->unentered = NULL;
+	memset(tx->adds, 0, sizeof(tx->adds));
+	tx->has_adds = false;
 	overlay_init(&tx->overlay);
 	tx->read_conflicts = (struct emb_conflicts){ 0 };
 	tx->write_conflicts = (struct emb_conflicts){ 0 };
 	tx->bytes = 0;
-	tx->has_atomics = false;
 	tx->has_range_clears = false;
 	tx->cleared_bytes = 0;
 	tx->touched_metadata = false;
@@ -212,6 +213,54 @@ emb_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
 	return emb_tx_add_conflict(tx, &tx->write_conflicts, begin, end);
 }
 
+/*
+ * ---- Additions ----
+ *
+ * A counter that many commands of one transaction add to is one mutation: a later addition goes
+ * into the operand of an earlier one. Between the two the transaction has written nothing else to
+ * that key, and additions of the same length commute with all that it has done to others. Reads in
+ * between have copied what they found. The overlay looks at the operand whenever it is asked,
+ * except where it has a value already (`applied`).
+ */
+
+static struct mutation **
+tx_add_slot(struct emb_tx *tx, struct str key)
+{
+	return &tx->adds[str_hash(key) % EMB_TX_ADDS];
+}
+
+/* Before a mutation of another kind: earlier additions to what it writes are not to be found. */
+static void
+tx_forget_adds(struct emb_tx *tx, const struct mutation *m)
+{
+	if (!tx->has_adds)
+		return;
+	if (m->kind == MUTATION_CLEAR_RANGE || m->kind == MUTATION_STAMPED_KEY)
+		memset(tx->adds, 0, sizeof(tx->adds));
+	else
+		*tx_add_slot(tx, m->key) = NULL;
+}
+
+/* Adds a little-endian number to the operand of an earlier addition. False if there is none. */
+static bool
+tx_add_to_earlier(struct emb_tx *tx, struct str key, struct str operand)
+{
+	struct mutation *m = *tx_add_slot(tx, key);
+	unsigned carry = 0;
+	uint8_t *sum;
+
+	if (!m || m->applied || m->value.len != operand.len || !str_eq(m->key, key))
+		return false;
+	assert(m->kind == MUTATION_ATOMIC && m->op == KV_ADD && !tx->queued);
+	sum = (uint8_t *)(uintptr_t)m->value.ptr; /* the transaction's own copy */
+	for (size_t i = 0; i < operand.len; i++) {
+		carry += sum[i] + (uint8_t)operand.ptr[i];
+		sum[i] = (uint8_t)carry;
+		carry >>= 8;
+	}
+	return true;
+}
+
 /* ---- Writes ---- */
 
 /* Copies the mutation, with its key and value, to the end of the log. STATUS_TX_TOO_LARGE. */
@@ -226,6 +275,7 @@ tx_append_mutation(struct emb_tx *tx, const struct mutation *mutation)
 	m = arena_alloc(tx->arena, sizeof(*m) + bytes);
 	if (!m)
 		return emb_tx_no_room(tx);
+	tx_forget_adds(tx, mutation);
 	*m = *mutation;
 	copies = (char *)(m + 1);
 	m->key = str_of(copies, mutation->key.len);
@@ -284,8 +334,14 @@ emb_atomic(struct kv_tx *base, enum kv_atomic op, struct str key, struct str ope
 	};
 	struct emb_tx *tx = (struct emb_tx *)base;
 
+	if (op == KV_ADD && tx->has_adds && tx->state == EMB_TX_ACTIVE &&
+	    tx_add_to_earlier(tx, key, operand))
+		return emb_tx_check(tx);
 	TRY(tx_append_mutation(tx, &m));
-	tx->has_atomics = true;
+	if (op == KV_ADD) {
+		*tx_add_slot(tx, key) = tx->last;
+		tx->has_adds = true;
+	}
 	return STATUS_OK;
 }
 
