@@ -16,6 +16,7 @@
 #include "kv/embedded/gate.h"
 #include "kv/embedded/overlay.h"
 #include "kv/embedded/resolver.h"
+#include "kv/embedded/spares.h"
 #include "kv/engine.h"
 #include "kv/shape.h"
 
@@ -28,7 +29,6 @@ enum {
 	/* A transaction's writes, its overlay, its conflict ranges and small answers. */
 	EMB_TX_ARENA_BYTES = 128 * 1024 * 1024,
 	EMB_TX_SEVERAL = 8, /* ranges that a transaction knows to have several pairs */
-	EMB_TX_ADDS = 64,   /* keys whose last addition it knows */
 	EMB_RANGE_ANSWER_BYTES = 64 * 1024 * 1024,
 	/* Transactions waiting for the committer; past either the next commit is STATUS_LIMIT. */
 	EMB_QUEUE_TXS = 65536,
@@ -162,6 +162,7 @@ struct emb_store {
 	struct committer *committer; /* NULL when read-only */
 	struct emb_disk disk;        /* of reads */
 	struct emb_disk log;         /* of commits */
+	struct emb_spares spares;
 	struct emb_entities entities;
 
 	/* Copies of what the resolver has, which only the committer may look at: */
@@ -239,9 +240,7 @@ struct emb_tx {
 	struct mutation *first; /* the log */
 	struct mutation *last;
 	struct mutation *unentered; /* it and all behind it are not in the overlay yet */
-	/* By the hash of the key: an addition that nothing behind it in the log has overwritten. */
-	struct mutation *adds[EMB_TX_ADDS];
-	bool has_adds;
+	struct mutation_adds adds;
 	struct overlay overlay;
 	struct emb_conflicts read_conflicts;
 	struct emb_conflicts write_conflicts;

@@ -40,6 +40,16 @@ struct mutation {
 	struct str *keys;
 };
 
+enum {
+	MUTATION_ADDS = 64,
+};
+
+/* By the hash of the key: an addition that nothing behind it in the log has overwritten. */
+struct mutation_adds {
+	struct mutation *slots[MUTATION_ADDS];
+	bool any;
+};
+
 enum overlay_kind {
 	OVERLAY_NONE,       /* nothing is known: the snapshot decides */
 	OVERLAY_SET,        /* has this value */

@@ -215,6 +215,7 @@ store_free(struct emb_store *store)
 	store_close_rocksdb(store);
 	emb_reopen_fini(store);
 	gate_fini(&store->gate);
+	emb_spares_fini(store);
 	mem_free(store->path);
 	mem_free(store);
 }
@@ -238,6 +239,7 @@ emb_open(struct str address, const struct kv_options *options, struct kv_store *
 	store->base.read_only = options->read_only;
 	store->path = path;
 	gate_init(&store->gate);
+	emb_spares_init(store);
 	emb_reopen_init(store, options);
 	status = store_open_at(store, options, err);
 	if (status != STATUS_OK) {

@@ -18,8 +18,7 @@ tx_start_over(struct emb_tx *tx)
 	tx->first = NULL;
 	tx->last = NULL;
 	tx->unentered = NULL;
-	memset(tx->adds, 0, sizeof(tx->adds));
-	tx->has_adds = false;
+	tx->adds = (struct mutation_adds){ 0 };
 	overlay_init(&tx->overlay);
 	tx->read_conflicts = (struct emb_conflicts){ 0 };
 	tx->write_conflicts = (struct emb_conflicts){ 0 };
@@ -60,20 +59,102 @@ tx_release(struct emb_tx *tx)
 	emb_tx_snapshot_release(tx);
 }
 
-enum status
-emb_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
+/* ---- Spare transactions ---- */
+
+void
+emb_spares_init(struct emb_store *store)
+{
+	pthread_mutex_init(&store->spares.lock, NULL);
+}
+
+static void
+tx_destroy(struct emb_tx *tx)
+{
+	buf_release(&tx->scratch);
+	buf_release(&tx->scratch_pairs);
+	arena_free(tx->arena);
+	mem_free(tx);
+}
+
+void
+emb_spares_fini(struct emb_store *store)
+{
+	struct emb_tx *next;
+
+	for (struct emb_tx *tx = store->spares.first; tx; tx = next) {
+		next = tx->open_next;
+		tx_destroy(tx);
+	}
+	pthread_mutex_destroy(&store->spares.lock);
+}
+
+/* One that has ended, with its empty arena; NULL: there is none. */
+static struct emb_tx *
+spares_take(struct emb_spares *s)
+{
+	struct emb_tx *tx;
+
+	pthread_mutex_lock(&s->lock);
+	tx = s->first;
+	if (tx) {
+		s->first = tx->open_next;
+		s->count--;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return tx;
+}
+
+/* Keeps a transaction that has let go of everything. False: there are enough. */
+static bool
+spares_keep(struct emb_spares *s, struct emb_tx *tx)
+{
+	bool room;
+
+	if (tx->scratch.cap > EMB_SPARE_SCRATCH_BYTES)
+		buf_release(&tx->scratch);
+	if (tx->scratch_pairs.cap > EMB_SPARE_SCRATCH_BYTES)
+		buf_release(&tx->scratch_pairs);
+	arena_clear(tx->arena);
+	pthread_mutex_lock(&s->lock);
+	room = s->count < EMB_SPARE_TXS;
+	if (room) {
+		tx->open_next = s->first;
+		s->first = tx;
+		s->count++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return room;
+}
+
+static struct emb_tx *
+tx_new(void)
 {
 	struct emb_tx *tx = mem_alloc(sizeof(*tx));
 
 	if (!tx)
-		return STATUS_NOMEM;
+		return NULL;
 	tx->arena = arena_new(EMB_TX_ARENA_BYTES);
 	if (!tx->arena) {
 		mem_free(tx);
-		return STATUS_NOMEM;
+		return NULL;
 	}
+	tx->scratch = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
+	tx->scratch_pairs = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
+	return tx;
+}
+
+enum status
+emb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
+{
+	struct emb_store *store = (struct emb_store *)base;
+	struct emb_tx *tx = spares_take(&store->spares);
+
+	if (!tx)
+		tx = tx_new();
+	if (!tx)
+		return STATUS_NOMEM;
 	tx->base.kind = kind;
-	tx->store = (struct emb_store *)store;
+	tx->store = store;
 	atomic_init(&tx->cancelled, false);
 	tx->snapshot = NULL;
 	tx->counted_writer = false;
@@ -84,8 +165,6 @@ emb_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
 	atomic_init(&tx->watches, NULL);
 	tx->heap_futures = NULL;
 	tx->spare_aheads = NULL;
-	tx->scratch = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
-	tx->scratch_pairs = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
 	tx_start_over(tx);
 	*ret = &tx->base;
 	return STATUS_OK;
@@ -97,10 +176,8 @@ emb_tx_free(struct kv_tx *base)
 	struct emb_tx *tx = (struct emb_tx *)base;
 
 	tx_release(tx);
-	buf_release(&tx->scratch);
-	buf_release(&tx->scratch_pairs);
-	arena_free(tx->arena);
-	mem_free(tx);
+	if (!spares_keep(&tx->store->spares, tx))
+		tx_destroy(tx);
 }
 
 void
@@ -226,17 +303,17 @@ emb_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
 static struct mutation **
 tx_add_slot(struct emb_tx *tx, struct str key)
 {
-	return &tx->adds[str_hash(key) % EMB_TX_ADDS];
+	return &tx->adds.slots[str_hash(key) % MUTATION_ADDS];
 }
 
 /* Before a mutation of another kind: earlier additions to what it writes are not to be found. */
 static void
 tx_forget_adds(struct emb_tx *tx, const struct mutation *m)
 {
-	if (!tx->has_adds)
+	if (!tx->adds.any)
 		return;
 	if (m->kind == MUTATION_CLEAR_RANGE || m->kind == MUTATION_STAMPED_KEY)
-		memset(tx->adds, 0, sizeof(tx->adds));
+		tx->adds = (struct mutation_adds){ 0 };
 	else
 		*tx_add_slot(tx, m->key) = NULL;
 }
@@ -334,13 +411,13 @@ emb_atomic(struct kv_tx *base, enum kv_atomic op, struct str key, struct str ope
 	};
 	struct emb_tx *tx = (struct emb_tx *)base;
 
-	if (op == KV_ADD && tx->has_adds && tx->state == EMB_TX_ACTIVE &&
+	if (op == KV_ADD && tx->adds.any && tx->state == EMB_TX_ACTIVE &&
 	    tx_add_to_earlier(tx, key, operand))
 		return emb_tx_check(tx);
 	TRY(tx_append_mutation(tx, &m));
 	if (op == KV_ADD) {
 		*tx_add_slot(tx, key) = tx->last;
-		tx->has_adds = true;
+		tx->adds.any = true;
 	}
 	return STATUS_OK;
 }

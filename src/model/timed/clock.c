@@ -18,6 +18,13 @@ enum {
 	CLOCK_KEY_BYTES = 32,
 };
 
+/* A buffer that never grows beyond `room`, and is not released. */
+static struct buf
+clock_key_buf(char room[static CLOCK_KEY_BYTES])
+{
+	return (struct buf){ .ptr = room, .cap = CLOCK_KEY_BYTES, .max_bytes = CLOCK_KEY_BYTES };
+}
+
 enum status
 timed_clock_parse(struct str value, uint64_t *ret_us)
 {
@@ -40,7 +47,8 @@ timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
 enum status
 timed_ask(struct timed *t)
 {
-	AUTO(buf_release) struct buf key = BUF_INIT(CLOCK_KEY_BYTES);
+	char room[CLOCK_KEY_BYTES];
+	struct buf key = clock_key_buf(room);
 
 	if (t->now_us || t->asked)
 		return STATUS_OK;
@@ -135,7 +143,8 @@ timed_now(struct timed *t)
 enum status
 timed_now_write(struct timed *t)
 {
-	AUTO(buf_release) struct buf key = BUF_INIT(CLOCK_KEY_BYTES);
+	char room[CLOCK_KEY_BYTES];
+	struct buf key = clock_key_buf(room);
 	uint64_t now;
 
 	TRY(timed_now(t));
@@ -173,7 +182,8 @@ timed_changed_key(struct str prefix, struct buf *key)
 enum status
 timed_changed_write(struct kv_tx *tx, struct str prefix)
 {
-	AUTO(buf_release) struct buf key = BUF_INIT(CLOCK_KEY_BYTES);
+	char room[CLOCK_KEY_BYTES];
+	struct buf key = clock_key_buf(room);
 	uint8_t stamp[KV_VERSIONSTAMP_BYTES];
 
 	TRY(timed_changed_key(prefix, &key));

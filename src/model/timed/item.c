@@ -12,6 +12,10 @@
 #include "base/hash.h"
 #include "model/timed/item_int.h"
 
+enum {
+	COUNT_KEY_BYTES = 2 * 9, /* two numbers behind the prefix */
+};
+
 /* ---- Reading ---- */
 
 enum status
@@ -140,12 +144,12 @@ timed_item_version(struct timed_item *item, struct kv_future *asked, struct str 
 static enum status
 items_add(struct timed_item *item, int64_t change)
 {
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct buf key = timed_arena_buf(item->arena, item->t->db->prefix.len + COUNT_KEY_BYTES);
 	uint64_t hash = timed_hash16(item->row);
 
 	timed_key_space(&key, item->t->db, TIMED_SPACE_COUNT);
 	tuple_put_u64(&key, hash % TIMED_COUNT_SHARDS);
-	TRY(catalog_key_status(&key));
+	TRY(buf_status(&key));
 	return timed_data_add(item->t, buf_str(&key), change);
 }
 
