@@ -29,7 +29,7 @@ def test(fn):
     return fn
 
 
-def run(*args, cwd, stdin=None, env=None, timeout=60):
+def run(*args, cwd, stdin=None, env=None, timeout=300):
     return subprocess.run(
         [FROND, *args], cwd=cwd, input=stdin, env={**ENV, **(env or {})},
         capture_output=True, text=True, timeout=timeout)
