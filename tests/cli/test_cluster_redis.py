@@ -452,6 +452,79 @@ def a_message_that_is_too_long_for_a_cluster_is_refused_by_the_name_of_its_limit
 
 
 @test
+def one_transaction_publishes_so_many_messages_and_no_more(cwd):
+    script = "for i = 1, ARGV[1] do redis.call('PUBLISH', 'news', i) end return redis.call('INCR', 'n')"
+    with doors(cwd) as (a, b, _):
+        with a.client(timeout=600) as c, b.client(timeout=600) as sub:
+            c("CONFIG", "SET", "lua-time-limit", "0")
+            sub("SUBSCRIBE", "news")
+            contains(c.error("EVAL", script, "0", "60001"), "60000 messages (MESSAGES_COUNT)")
+            # Nothing of it has happened.
+            equal([c("EXISTS", "n"), c("PUBLISH", "news", "first")], [0, 0])
+            equal(sub.read()[2], b"first")
+            equal(c("EVAL", script, "0", "20000"), 1)
+            for i in range(1, 20001):
+                equal(sub.read()[2], b"%d" % i)
+
+
+@test
+def clients_of_a_process_wait_for_so_many_keys_and_no_more(cwd):
+    with doors(cwd) as (a, b, _):
+        with a.client(timeout=600) as c, a.client(timeout=600) as d, b.client() as other:
+            keys = [f"k{i}" for i in range(10000)]
+            contains(c.error("BLPOP", *keys, "one more", "0"), "10000 keys (REDIS_WAITED_KEYS)")
+            c.send("BLPOP", *keys, "0")
+            until_blocked(a, 1)
+            # Another one may wait for the same keys, and for no other.
+            contains(d.error("BLPOP", "one more", "0"), "10000 keys (REDIS_WAITED_KEYS)")
+            d.send("BLPOP", keys[-1], "0")
+            until_blocked(a, 2)
+            other("RPUSH", keys[5000], "x")
+            equal(c.read(), [keys[5000].encode(), b"x"])
+            other("RPUSH", keys[-1], "y")
+            equal(d.read(), [keys[-1].encode(), b"y"])
+            # Who has been served makes room.
+            c.send("BLPOP", "one more", "0")
+            until_blocked(a, 1)
+            other("RPUSH", "one more", "z")
+            equal(c.read(), [b"one more", b"z"])
+
+
+@test
+def a_process_that_falls_behind_the_log_closes_its_subscribers(cwd):
+    with doors(cwd) as (a, b, _):
+        if not b.process:
+            raise Skip("the doors are in one process")
+        with a.client(timeout=300) as c:
+            # The lease of the chore that clears may be the stopped one's: then it takes longer.
+            for seconds in (20, 40, 80):
+                with b.client(timeout=300) as sub:
+                    sub("SUBSCRIBE", "news")
+                    b.process.process.send_signal(signal.SIGSTOP)
+                    try:
+                        end, count = time.monotonic() + seconds, 0
+                        while time.monotonic() < end:
+                            c("PUBLISH", "news", count)
+                            count += 1
+                            time.sleep(0.2)
+                    finally:
+                        b.process.process.send_signal(signal.SIGCONT)
+                    try:
+                        # All of them in order, or an end: none is left out silently.
+                        for i in range(count):
+                            equal(sub.read()[2], b"%d" % i)
+                    except (EOFError, OSError):
+                        break
+            else:
+                raise AssertionError("nobody was closed")
+            # Whoever subscribes anew gets what comes.
+            with b.client(timeout=300) as sub:
+                sub("SUBSCRIBE", "news")
+                c("PUBLISH", "news", "since")
+                equal(sub.read()[2], b"since")
+
+
+@test
 def clients_in_all_processes_that_write_one_key_all_count(cwd):
     with doors(cwd) as all_doors:
         def count(door):

@@ -60,6 +60,20 @@ block_item(struct call *c, size_t i, enum timed_type type, struct timed_item **r
 	return c->waited ? STATUS_OK : call_wrong_type(c);
 }
 
+/*
+ * Asks for all keys together when the first one had nothing: on a cluster each would be a round
+ * trip. Not before, since what is read and not needed only brings conflicts.
+ */
+static enum status
+block_ask_others(struct call *c, size_t i)
+{
+	if (i != 1)
+		return STATUS_OK;
+	for (size_t other = 2; other + 1 < c->argc; other++)
+		TRY(txn_ask(c, c->db, c->argv[other]));
+	return STATUS_OK;
+}
+
 static bool
 read_side(struct call *c, size_t i, bool *ret_left)
 {
@@ -84,8 +98,10 @@ blpop_generic(struct call *c, bool left)
 		TRY(block_item(c, i, TIMED_LIST, &item));
 		if (!item)
 			return STATUS_OK;
-		if (item->type == TIMED_LEAF)
+		if (item->type == TIMED_LEAF) {
+			TRY(block_ask_others(c, i));
 			continue;
+		}
 		TRY(list_pop(c, item, c->argv[i], left, 1, &e));
 		reply_array(c->reply, 2);
 		reply_bulk(c->reply, c->argv[i]);
@@ -311,8 +327,10 @@ bzpop_generic(struct call *c, bool greatest)
 		TRY(block_item(c, i, TIMED_ZSET, &item));
 		if (!item)
 			return STATUS_OK;
-		if (item->type == TIMED_LEAF)
+		if (item->type == TIMED_LEAF) {
+			TRY(block_ask_others(c, i));
 			continue;
+		}
 		TRY(zset_pop(c, item, c->argv[i], greatest, 1, &e));
 		reply_array(c->reply, 3);
 		reply_bulk(c->reply, c->argv[i]);

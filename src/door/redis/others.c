@@ -251,18 +251,20 @@ others_turn_keys(struct others *o)
 static void
 others_deliver(struct others *o, const struct messages_page *page)
 {
+	if (page->lost) {
+		/* What comes behind the gap is not for those who have not been told of it. */
+		log_event(LOG_LEVEL_WARN, "redis_messages_lost",
+			  "text=\"subscribers are closed, since messages were cleared before they "
+			  "were read\"");
+		pubsub_close_all(o->redis);
+		return;
+	}
 	for (size_t i = 0; i < page->count; i++) {
 		const struct messages_message *m = &page->messages[i];
 
 		/* What this process has published it has given to its clients itself. */
 		if (m->origin != o->redis->origin)
 			(void)effects_publish(o->redis, m->shard, m->channel, m->message);
-	}
-	if (page->lost) {
-		log_event(LOG_LEVEL_WARN, "redis_messages_lost",
-			  "text=\"subscribers are closed, since messages were cleared before they "
-			  "were read\"");
-		pubsub_close_all(o->redis);
 	}
 }
 
