@@ -862,6 +862,38 @@ mql_match_demands(const struct mql_match *m, const struct mql_demand **ret, size
 	*ret_count = m->demand_count;
 }
 
+/* Calls itself for nodes inside each other: MQL_DEPTH deep. */
+static void
+node_paths(const struct mql_node *list, struct mql_paths *ret)
+{
+	for (const struct mql_node *n = list; n && !ret->all; n = n->next) {
+		switch ((int)n->op) {
+		case MQL_NODE_AND:
+		case MQL_NODE_OR:
+		case MQL_NODE_NOR:
+		case MQL_NODE_NOT:
+			node_paths(n->first, ret);
+			break;
+		case MQL_NODE_CONSTANT:
+		case MQL_NODE_SAMPLE:
+			break;
+		case MQL_NODE_SCHEMA:
+		case MQL_NODE_EXPR:
+			ret->all = true;
+			break;
+		default:
+			mql_paths_add(ret, n->path);
+		}
+	}
+}
+
+void
+mql_match_paths(const struct mql_match *m, struct mql_paths *ret)
+{
+	ret->all = ret->all || m->of_value;
+	node_paths(m->root, ret);
+}
+
 bool
 mql_match_is_empty(const struct mql_match *m)
 {

@@ -30,6 +30,7 @@ enum {
 	MQL_REGEX_BYTE_STEPS = 10,       /* more, for each byte of the string */
 	MQL_REGEX_KIBIBYTES = 20 * 1024, /* of PCRE2's memory for one match */
 	MQL_REGEX_NESTING = 100,         /* of groups in a pattern */
+	MQL_PATHS_MOST = 32,             /* of struct mql_paths */
 };
 
 /* MongoDB's numbers for failures that have names. All others have a number only. */
@@ -60,5 +61,23 @@ struct mql {
 	int code;              /* of the failure; 0 where MongoDB has none */
 	unsigned depth;        /* of the expression that is being compiled: 0 outside of one */
 };
+
+/*
+ * Paths of documents that something looks at; what it does not name makes no difference to it. More
+ * than MQL_PATHS_MOST, or what looks at documents as a whole, sets `all`.
+ */
+struct mql_paths {
+	struct str paths[MQL_PATHS_MOST];
+	size_t count;
+	bool all;
+};
+
+static inline void
+mql_paths_add(struct mql_paths *p, struct str path)
+{
+	p->all = p->all || p->count == MQL_PATHS_MOST;
+	if (!p->all)
+		p->paths[p->count++] = path;
+}
 
 #endif

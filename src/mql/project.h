@@ -40,6 +40,10 @@ MUST_USE enum status mql_projection_run(const struct mql_projection *p, struct m
 					struct str doc, int64_t position,
 					const struct mql_bound *let, struct str *ret);
 
+/* Adds the paths that the projection looks at; names are made in the arena of `q`. */
+MUST_USE enum status mql_projection_paths(const struct mql_projection *p, struct mql *q,
+					  struct mql_paths *ret);
+
 /* True if the projection has "a.$", so that `position` matters. */
 bool mql_projection_needs_position(const struct mql_projection *p);
 

@@ -386,6 +386,36 @@ mql_projection_compile_set(struct mql *q, struct str stage, const struct bson_va
 	return compile(&c, MQL_PROJECTION_ADD, spec->text, ret);
 }
 
+/* ---- What it looks at ---- */
+
+/* Calls itself for trees inside each other: MQL_DEPTH deep, or as many names as a path has. */
+static enum status
+tree_paths(struct mql *q, const struct mql_field *tree, struct str prefix, struct mql_paths *ret)
+{
+	for (const struct mql_field *f = tree->first; f && !ret->all; f = f->next) {
+		struct str path = f->name;
+
+		if (prefix.len)
+			path = arena_printf(q->arena, "%.*s.%.*s", STR_ARG(prefix), STR_ARG(path));
+		if (!path.ptr)
+			return mql_full(q);
+		if (f->kind == MQL_FIELD_TREE)
+			TRY(tree_paths(q, f, path, ret));
+		else if (f->kind == MQL_FIELD_EXPR)
+			ret->all = true;
+		else if (f->kind != MQL_FIELD_EXCLUDE)
+			mql_paths_add(ret, path);
+	}
+	return STATUS_OK;
+}
+
+enum status
+mql_projection_paths(const struct mql_projection *p, struct mql *q, struct mql_paths *ret)
+{
+	ret->all = ret->all || p->mode != MQL_PROJECTION_INCLUDE;
+	return ret->all ? STATUS_OK : tree_paths(q, &p->root, STR(""), ret);
+}
+
 /* ---- $unset ---- */
 
 static enum status

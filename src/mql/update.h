@@ -61,4 +61,7 @@ MUST_USE enum status mql_upsert_document(const struct mql_match *m, struct mql *
 /* True if it is a replacement, which a command may do to one document only. */
 bool mql_update_is_replacement(const struct mql_update *u);
 
+/* Adds the paths that the update looks at; steps of digits in them are positions in arrays. */
+void mql_update_paths(const struct mql_update *u, struct mql_paths *ret);
+
 #endif

@@ -461,6 +461,19 @@ mql_update_run(const struct mql_update *u, struct mql *q, const struct mql_updat
 	return status;
 }
 
+void
+mql_update_paths(const struct mql_update *u, struct mql_paths *ret)
+{
+	ret->all = ret->all || u->replacement;
+	for (size_t i = 0; i < u->count && !ret->all; i++) {
+		struct str path = u->modifiers[i]->path;
+
+		/* What `$`, `$[]` and `$[id]` stand for depends on all of an array. */
+		ret->all = memchr(path.ptr, '$', path.len) != NULL;
+		mql_paths_add(ret, path);
+	}
+}
+
 /* A demand of the filter that says what a field is; not one of an element, or with operators. */
 static bool
 demand_is_field(const struct mql_demand *d)

@@ -47,21 +47,24 @@ out_prepare(struct kv_tx *tx, void *arg)
 {
 	struct page *p = arg;
 	struct str options = BSON_EMPTY;
+	enum plain_scheme scheme = data_scheme(p->call);
 	struct catalog_db *db = NULL;
 	enum status status;
 
 	status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, p->target, &db, NULL);
-	if (status == STATUS_OK)
+	if (status == STATUS_OK) {
 		options = plain_options_of(db);
-	else if (status != STATUS_NOT_FOUND)
+		scheme = plain_scheme_of(db);
+	} else if (status != STATUS_NOT_FOUND) {
 		return status;
+	}
 	if (db && data_is_view(options)) {
 		catalog_db_unref(db);
 		return call_fail(p->call, MONGO_NOT_ON_VIEW,
 				 "Namespace %.*s is a view, not a collection", STR_ARG(p->target));
 	}
 	data_init(&p->data, p->call, p->into, false);
-	status = plain_create(tx, p->into, PLAIN_PACKED, options.ptr ? options : BSON_EMPTY,
+	status = plain_create(tx, p->into, scheme, options.ptr ? options : BSON_EMPTY,
 			      &p->call->err);
 	catalog_db_unref(db);
 	if (status == STATUS_OK)

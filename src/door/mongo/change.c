@@ -51,6 +51,35 @@ change_compile(struct change *ch)
 				  &ch->update);
 }
 
+/*
+ * The parts of documents that the filter and the update look at, if nothing else looks at them: no
+ * option of the collection, such as a validator.
+ */
+static enum status
+change_choose_parts(struct change *ch, const struct plain_part **ret, size_t *ret_count)
+{
+	struct mql_paths looks = { 0 };
+	struct plain_part *parts;
+	size_t of_match;
+
+	if (!ch->ask.bare || ch->pipeline || !bson_is_empty(plain_options_of(ch->data->db)))
+		return STATUS_OK;
+	mql_match_paths(ch->match, &looks);
+	of_match = looks.count;
+	if (ch->update)
+		mql_update_paths(ch->update, &looks);
+	if (looks.all)
+		return STATUS_OK;
+	parts = arena_zalloc(ch->call->arena, (looks.count + 1) * sizeof(*parts));
+	if (!parts)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < looks.count; i++)
+		parts[i] = (struct plain_part){ looks.paths[i], i >= of_match };
+	*ret = parts;
+	*ret_count = looks.count;
+	return STATUS_OK;
+}
+
 enum status
 change_begin(struct change *ch, struct call *c, struct data *data, const struct change_ask *ask,
 	     struct change_staged *staged, struct str place)
@@ -68,6 +97,7 @@ change_begin(struct change *ch, struct call *c, struct data *data, const struct 
 	plan.texts = ch->mql.texts;
 	plan.sort = ch->sort;
 	plan.most = 1;
+	TRY(change_choose_parts(ch, &plan.parts, &plan.part_count));
 	TRY(plan_choose(c, &data->plain, &plan, &ch->mql, &ch->plan));
 	/* One who adds a document because there is none must notice if another one comes first. */
 	TRY(plan_walk_open(&ch->walk, &ch->plan, &data->plain,
@@ -247,6 +277,9 @@ change_leaves(struct change *ch, const struct bson_value *id, const struct mql_u
 	struct arena *arena = ch->call->arena;
 	struct plain_change *changes = arena_alloc(arena, u->count * sizeof(*changes));
 	struct bson_value *values = arena_alloc(arena, u->count * sizeof(*values));
+	enum status (*update)(struct plain *, const struct bson_value *,
+			      const struct plain_change *, size_t, struct str, struct arena *,
+			      bool *) = ch->walk.partial ? plain_update_leaves : plain_update;
 	bool changed;
 
 	if (!changes || !values)
@@ -256,7 +289,7 @@ change_leaves(struct change *ch, const struct bson_value *id, const struct mql_u
 
 		changes[i] = (struct plain_change){ u->paths[i], there ? &values[i] : NULL };
 	}
-	return plain_update(&ch->data->plain, id, changes, u->count, detail, arena, &changed);
+	return update(&ch->data->plain, id, changes, u->count, detail, arena, &changed);
 }
 
 static enum status
@@ -325,21 +358,51 @@ change_run(struct change *ch, const struct mql_update_on *on, struct mql_updated
 	return data_mql_status(ch->call, &ch->mql, mql_update_run(ch->update, &ch->mql, on, ret));
 }
 
+/*
+ * Updates a document of which only parts were read. STATUS_DOC_TOO_LARGE: it has to be read as a
+ * whole, and nothing was written.
+ */
+static enum status
+change_update_parts(struct change *ch, struct str doc, const struct bson_value *id,
+		    bool *ret_changed)
+{
+	const struct mql_update_on on = { .document = doc, .position = -1 };
+	struct str detail = STR("");
+	struct mql_updated u;
+
+	TRY(change_run(ch, &on, &u));
+	*ret_changed = u.changed;
+	if (!u.changed)
+		return STATUS_OK;
+	TRY(change_describe(ch, &u, &detail));
+	return change_leaves(ch, id, &u, detail);
+}
+
 enum status
 change_update(struct change *ch, struct str doc, int64_t position, struct str *ret,
 	      bool *ret_changed)
 {
-	const struct mql_update_on on = { .document = doc, .position = position };
+	struct mql_update_on on = { .document = doc, .position = position };
 	struct bson_value id = BSON_OF_NULL;
 	struct mql_updated u;
 
+	(void)bson_find(doc, STR("_id"), &id);
+	if (ch->walk.partial) {
+		enum status status = change_update_parts(ch, doc, &id, ret_changed);
+
+		*ret = doc;
+		if (status != STATUS_DOC_TOO_LARGE)
+			return status;
+		ch->walk.partial = false;
+		TRY(plain_get(&ch->data->plain, &id, KV_READ, ch->call->arena, &doc));
+		on.document = doc;
+	}
 	TRY(change_run(ch, &on, &u));
 	*ret = u.document;
 	*ret_changed = u.changed;
 	if (!u.changed)
 		return STATUS_OK;
 	TRY(validate_document(ch->data, u.document, doc));
-	(void)bson_find(doc, STR("_id"), &id);
 	return change_write(ch, &id, &u);
 }
 

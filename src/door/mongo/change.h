@@ -29,6 +29,7 @@ struct change_ask {
 	int order;                          /* by `_id`: 1, -1; 0: any */
 	struct str sort;                    /* of one change: by other fields; or empty */
 	bool upsert;
+	bool bare; /* the caller does not look at documents: those that are given may have parts */
 	bool many; /* all that match are changed, in the order of `_id` */
 };
 

@@ -69,7 +69,9 @@ struct one {
 	struct data data;
 	struct validate_ask validate;
 	struct view_ask view;
-	struct str options; /* of the view */
+	struct str options;       /* of the view */
+	enum plain_scheme scheme; /* of create */
+	bool has_engine;          /* it was asked for */
 	struct str to;
 	bool drops_target;
 	bool was_there;
@@ -104,7 +106,7 @@ create_body(struct kv_tx *tx, void *arg)
 				 STR_ARG(o->data.ns));
 	if (!options.len)
 		TRY(validate_options(c, BSON_EMPTY, &o->validate, &options));
-	TRY(plain_create(tx, o->data.ns, PLAIN_PACKED, options, &c->err));
+	TRY(plain_create(tx, o->data.ns, o->scheme, options, &c->err));
 	return data_created(&o->data, tx);
 }
 
@@ -118,6 +120,37 @@ create_refuse(struct call *c, struct str name)
 		return call_fail(c, MONGO_NOT_IMPLEMENTED, "time series collections are not there");
 	return call_fail(c, MONGO_NOT_IMPLEMENTED, "%s.%.*s is not there yet", c->command->name,
 			 (int)(name.len < 100 ? name.len : 100), name.ptr);
+}
+
+/* {frond: {scheme: "…"}}: the members that are not there stay as they are. */
+static enum status
+create_read_engine(struct call *c, const struct bson_value *v, enum plain_scheme *ret)
+{
+	struct bson_element engine, e;
+	struct bson_iter i, k;
+
+	if (v->type != BSON_DOCUMENT)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "BSON field 'create.storageEngine' is the wrong type '%s', "
+				 "expected type 'object'",
+				 bson_type_name(v->type));
+	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &engine);) {
+		if (!str_eq(engine.name, STR("frond")) || engine.value.type != BSON_DOCUMENT)
+			return call_fail(c, MONGO_INVALID_OPTIONS,
+					 "storageEngine has to be {frond: {scheme: \"packed\" or "
+					 "\"exploded\"}}; there is no other engine");
+		for (bson_iter_begin(&k, engine.value.text); bson_iter_read(&k, &e);) {
+			bool exploded = str_eq(e.value.text, STR("exploded"));
+
+			if (!str_eq(e.name, STR("scheme")) || e.value.type != BSON_STRING ||
+			    (!exploded && !str_eq(e.value.text, STR("packed"))))
+				return call_fail(c, MONGO_INVALID_OPTIONS,
+						 "storageEngine.frond has one member, scheme: "
+						 "\"packed\" or \"exploded\"");
+			*ret = exploded ? PLAIN_EXPLODED : PLAIN_PACKED;
+		}
+	}
+	return STATUS_OK;
 }
 
 /* Members of a view are for a view, and others are not. */
@@ -137,6 +170,9 @@ create_view(struct call *c, struct one *o)
 						   : "the collation of a collection is not there "
 						     "yet")
 			       : STATUS_OK;
+	if (o->has_engine)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "'viewOn' and 'storageEngine' are not for the same collection");
 	if (v->has_validator || v->level.len || v->action.len)
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 "'viewOn' and options of validation are not for the same "
@@ -165,7 +201,7 @@ mongo_run_create(struct call *c)
 {
 	struct bson_element e;
 	struct bson_iter i;
-	struct one o = { 0 };
+	struct one o = { .scheme = data_scheme(c) };
 
 	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e);) {
 		bool known;
@@ -173,6 +209,11 @@ mongo_run_create(struct call *c)
 		TRY(validate_read(c, &e, &o.validate, &known));
 		if (!known)
 			TRY(read_view_member(c, &e, &o, &known));
+		if (str_eq(e.name, STR("storageEngine"))) {
+			TRY(create_read_engine(c, &e.value, &o.scheme));
+			o.has_engine = true;
+			continue;
+		}
 		if (known || str_eq(e.name, STR("create")) || command_is_generic(e.name) ||
 		    (e.value.type == BSON_BOOL && !e.value.truth))
 			continue;
@@ -563,6 +604,25 @@ walk_collections(struct call *c, struct str prefix, take_collection *take, void 
 	return status;
 }
 
+/* What the collection could be created with again, by this server or another one. */
+static void
+put_options(struct call *c, const struct catalog_db *db, bool is_view)
+{
+	bool exploded = plain_scheme_of(db) == PLAIN_EXPLODED;
+
+	bson_begin_document(c->reply, STR("options"));
+	if (!is_view && (exploded || data_scheme(c) == PLAIN_EXPLODED)) {
+		bson_begin_document(c->reply, STR("storageEngine"));
+		bson_begin_document(c->reply, STR("frond"));
+		bson_put_string(c->reply, STR("scheme"),
+				exploded ? STR("exploded") : STR("packed"));
+		bson_end(c->reply);
+		bson_end(c->reply);
+	}
+	bson_put_elements(c->reply, plain_options_of(db));
+	bson_end(c->reply);
+}
+
 static enum status
 put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 {
@@ -579,7 +639,7 @@ put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 	bson_put_string(c->reply, STR("name"), own);
 	bson_put_string(c->reply, STR("type"), is_view ? STR("view") : STR("collection"));
 	if (!call_bool(c, LIST_NAMES_ONLY, false)) {
-		bson_put_document(c->reply, STR("options"), plain_options_of(db));
+		put_options(c, db, is_view);
 		bson_begin_document(c->reply, STR("info"));
 		bson_put_bool(c->reply, STR("readOnly"), is_view);
 		if (!is_view)

@@ -79,6 +79,7 @@ const struct arg args_kill_cursors[] = {
 struct find {
 	struct query query;
 	struct mql_projection *projection; /* NULL: whole documents */
+	struct mql_paths looks;            /* the paths that it looks at */
 	bool key_only;                     /* returnKey */
 	bool record_id;                    /* showRecordId */
 	struct str sort;                   /* ptr NULL: the order of the query */
@@ -165,6 +166,10 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 		TRY(data_mql_status(c, &q->mql,
 				    mql_projection_compile(&q->mql, projection, q->match, q->scope,
 							   &f->projection)));
+	if (f->projection && !f->sort.ptr) {
+		TRY(mql_projection_paths(f->projection, &q->mql, &f->looks));
+		q->ask.looks = &f->looks;
+	}
 	q->compiled = arena_mark(q->arena);
 	return STATUS_OK;
 }

@@ -65,7 +65,7 @@ make_body(struct kv_tx *tx, void *arg)
 	if (!x->data.is_there) {
 		x->made_collection = true;
 		x->before = 1;
-		TRY(plain_create(tx, x->data.ns, PLAIN_PACKED, BSON_EMPTY, &c->err));
+		TRY(plain_create(tx, x->data.ns, data_scheme(c), BSON_EMPTY, &c->err));
 		return data_created(&x->data, tx);
 	}
 	x->before = index_count_all(x->data.db);

@@ -300,6 +300,7 @@ update_do(struct updating *u, struct statement *s, bool *ret_more, bool *ret_alo
 	s->ask.let = call_text(c, WRITE_LET);
 	s->ask.many = s->many;
 	s->ask.sort = s->sort;
+	s->ask.bare = !s->sort.len;
 	if (retry_find(&w->retry, w->now.index, &known)) {
 		update_count_known(w, known);
 		return STATUS_OK;

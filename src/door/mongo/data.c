@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "door/mongo/mongo_int.h"
+#include "door/mongo/settings.h"
 #include "door/mongo/txn.h"
 
 /* ---- Caches of descriptions: one belongs to one fiber at a time ---- */
@@ -42,6 +43,14 @@ data_ns(struct call *c, struct str *ret)
 			c->db.len + 1 + c->collection.len, DATA_NS_BYTES);
 	*ret = arena_printf(c->arena, "%.*s.%.*s", STR_ARG(c->db), STR_ARG(c->collection));
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+enum plain_scheme
+data_scheme(const struct call *c)
+{
+	const char *scheme = c->mongo->config.settings->scheme;
+
+	return scheme && strcmp(scheme, "exploded") == 0 ? PLAIN_EXPLODED : PLAIN_PACKED;
 }
 
 void
@@ -156,7 +165,7 @@ data_open(struct data *d, struct kv_tx *tx)
 	status = catalog_open(tx, cache, CATALOG_SPACE_MONGO, d->ns, &d->db, &ignored);
 	cache_give(m, cache);
 	if (status == STATUS_NOT_FOUND && d->creates) {
-		TRY(plain_create(tx, d->ns, PLAIN_PACKED, BSON_EMPTY, err));
+		TRY(plain_create(tx, d->ns, data_scheme(d->call), BSON_EMPTY, err));
 		return data_created(d, tx);
 	}
 	if (status == STATUS_NOT_FOUND)

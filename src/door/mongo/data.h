@@ -40,6 +40,8 @@ struct data {
 
 /* Before the transaction. */
 void data_init(struct data *d, struct call *c, struct str ns, bool creates);
+/* The scheme of collections for which none is asked. */
+enum plain_scheme data_scheme(const struct call *c);
 /*
  * In each attempt, first. `d->is_there` is false for a collection that nobody has made. Fails with
  * MONGO_NOT_ON_VIEW for a view, unless d->takes_views.

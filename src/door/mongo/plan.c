@@ -209,6 +209,10 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 	TRY(choose_id(c, ask, q, ret));
 	ret->reverse = order < 0;
 	ret->figures = ask->figures;
+	if (ret->kind == PLAN_POINTS && plain_scheme_of(p->db) == PLAIN_EXPLODED) {
+		ret->parts = ask->parts;
+		ret->part_count = ask->part_count;
+	}
 	if (head.index)
 		return plan_index_resume(c, p, ask, q, &head, ret);
 	if (hinted)

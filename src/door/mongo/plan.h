@@ -65,6 +65,9 @@ struct plan {
 	bool sorted; /* documents come in the order of the sort that was asked for */
 	struct plan_figures *figures;  /* counted there; NULL: nowhere */
 	const struct candidate *asked; /* of an index that is explained (plan_int.h); NULL: no */
+	/* Of PLAN_POINTS of an exploded collection: what is read of documents. NULL: all. */
+	const struct plain_part *parts;
+	size_t part_count;
 };
 
 struct plan_ask {
@@ -85,8 +88,10 @@ struct plan_ask {
 	 * none comes again because a change has moved its entries.
 	 */
 	bool changes;
-	struct str place;             /* of an earlier walk; or empty */
-	struct plan_figures *figures; /* the plan is explained, and counts there; NULL: no */
+	struct str place;               /* of an earlier walk; or empty */
+	struct plan_figures *figures;   /* the plan is explained, and counts there; NULL: no */
+	const struct plain_part *parts; /* all that is looked at; NULL: documents as a whole */
+	size_t part_count;
 };
 
 /* True for the hints of the index by `_id`, and for {$natural: 1}: they keep the order of `_id`. */
@@ -114,6 +119,7 @@ struct plan_walk {
 	struct index_scan entries;
 	bool scans;   /* `entries` is open */
 	size_t range; /* the one after that of `entries`, in the direction of the walk */
+	bool partial; /* the document that was given last has only the plan's parts */
 	const struct str *ids;
 	size_t id_count;
 	struct arena *arena; /* of the rows */

@@ -323,13 +323,27 @@ next_row_document(struct plan_walk *w, struct arena *arena, struct str *ret)
 }
 
 static enum status
+get_point(struct plan_walk *w, const struct bson_value *id, struct arena *arena, struct str *ret)
+{
+	const struct plan *plan = w->plan;
+	bool whole = true;
+
+	w->partial = false;
+	if (!plan->parts)
+		return plain_get(w->p, id, w->mode, arena, ret);
+	TRY(plain_get_parts(w->p, id, plan->parts, plan->part_count, w->mode, arena, ret, &whole));
+	w->partial = !whole;
+	return STATUS_OK;
+}
+
+static enum status
 next_point(struct plan_walk *w, struct arena *arena, struct str *ret)
 {
 	const struct plan *plan = w->plan;
 
 	while (w->at < plan->count) {
 		size_t at = plan->reverse ? plan->count - 1 - w->at : w->at;
-		enum status status = plain_get(w->p, &plan->ids[at], w->mode, arena, ret);
+		enum status status = get_point(w, &plan->ids[at], arena, ret);
 
 		if (status == STATUS_OK || status == STATUS_NOT_FOUND)
 			w->at++;

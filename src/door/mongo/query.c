@@ -64,11 +64,34 @@ query_stop(struct query *q)
 	arena_reset(q->arena, q->compiled);
 }
 
+/* The parts of documents that the filter and the user look at. */
+static enum status
+query_choose_parts(struct query *q, const struct plain_part **ret, size_t *ret_count)
+{
+	struct plain_part *parts;
+	struct mql_paths looks;
+
+	if (!q->ask.looks)
+		return STATUS_OK;
+	looks = *q->ask.looks;
+	mql_match_paths(q->match, &looks);
+	if (looks.all)
+		return STATUS_OK;
+	parts = arena_zalloc(q->arena, (looks.count + 1) * sizeof(*parts));
+	if (!parts)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < looks.count; i++)
+		parts[i].path = looks.paths[i];
+	*ret = parts;
+	*ret_count = looks.count;
+	return STATUS_OK;
+}
+
 /* In a transaction that has just begun, or was reset. STATUS_NOT_FOUND: no such collection. */
 static enum status
 query_start(struct query *q)
 {
-	const struct plan_ask ask = {
+	struct plan_ask ask = {
 		.match = q->match,
 		.hint = q->ask.hint,
 		.texts = q->ask.texts,
@@ -82,6 +105,8 @@ query_start(struct query *q)
 		.place = buf_str(&q->place),
 	};
 	uint64_t version;
+
+	TRY(query_choose_parts(q, &ask.parts, &ask.part_count));
 
 	TRY(kv_get_read_version(q->tx, &version));
 	time_note(q->call, version);

@@ -34,6 +34,11 @@ struct query_ask {
 	bool changes;  /* as an update of many reads: see plan_ask */
 	struct plan_figures *figures; /* it is explained, and counts there; NULL: no */
 	struct str place;             /* query_place() of an earlier one; or empty */
+	/*
+	 * The paths that the user of the documents looks at; what others lead to may be left out of
+	 * them. May be set until the first document is asked for. NULL: all.
+	 */
+	const struct mql_paths *looks;
 };
 
 /* Private, but for the functions below. */

@@ -12,6 +12,10 @@
 	NUMBER(S, expire_seconds, "mongo", "expire_seconds", "s", 1, 86400, 60, SETTING_AT_START,  \
 	       "How often documents are looked for whose time is over by an index with "           \
 	       "expireAfterSeconds, and removed.")                                                 \
+	TEXT(S, scheme, "mongo", "scheme", 1, "packed,exploded", "packed", SETTING_AT_START,       \
+	     "How the documents of a new collection are kept, unless its `create` says so: "       \
+	     "packed, each in one value; or exploded, a pair for each value in them, so that a "   \
+	     "change of one field costs the same however large the document is.")                  \
 	TEXT(S, host, "mongo", "host", 1, NULL, NULL, SETTING_AT_START,                            \
 	     "HOST:PORT, at which clients reach this server. They are told it as the address of "  \
 	     "the set's member. By default where the door listens, with the machine's name where " \

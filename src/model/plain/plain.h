@@ -35,6 +35,7 @@ enum {
 	PLAIN_AHEAD_BYTES = 2000000,
 	PLAIN_DETAIL_BYTES = 60000, /* of what an event keeps; longer ones are left out */
 	PLAIN_PATH_STEPS = 200,
+	PLAIN_PARTS_MOST = 64, /* of plain_get_parts(); for more all of a document is read */
 	PLAIN_PADDING = 10000, /* nulls that setting an element puts in front of it at most */
 	PLAIN_EVENTS = 65535,  /* of one transaction */
 	PLAIN_DUMP_FORMAT = 1, /* of what frond dump writes of a collection */
@@ -93,8 +94,7 @@ struct plain {
 	const struct catalog_db *db;
 	uint64_t now_ms; /* of the events, since 1970 */
 	struct err *err;
-	unsigned events;              /* of this transaction so far, in all its collections */
-	bool marked;                  /* the collection is marked as changed in this transaction */
+	unsigned events;              /* of this transaction so far */
 	struct plain_refused refused; /* after STATUS_DUPLICATE or STATUS_UNSUPPORTED */
 };
 
@@ -132,7 +132,29 @@ MUST_USE enum status plain_wait(struct plain *p, struct plain_got *got, enum kv_
 MUST_USE enum status plain_get_path(struct plain *p, const struct bson_value *id, struct str path,
 				    enum kv_read mode, struct arena *arena, struct bson_value *ret);
 
-/* The same by the bytes of an `_id`'s key, as entries of indexes have it. */
+/* A part of a document: what is at a dotted path. */
+struct plain_part {
+	struct str path;
+	/*
+	 * A step of digits leads to an element where an array is. Without this an array on the way
+	 * is a part as a whole, since names lead through all of its elements.
+	 */
+	bool positions;
+};
+
+/*
+ * Parts of a document, as a document: its `_id`, and those members that are there, in their order.
+ * An element that a position leads to has its position; those in front of it that no path leads to
+ * are null. An array that a position leads behind the end of has all of its elements, so. Of an
+ * exploded document only the root, the containers on the way and the parts are read. `*ret_whole`:
+ * `*ret` is the document as it is, because it does not lie in leaves. STATUS_NOT_FOUND.
+ */
+MUST_USE enum status plain_get_parts(struct plain *p, const struct bson_value *id,
+				     const struct plain_part *parts, size_t count,
+				     enum kv_read mode, struct arena *arena, struct str *ret,
+				     bool *ret_whole);
+
+/* plain_ask() by the bytes of an `_id`'s key, as entries of indexes have it. */
 MUST_USE enum status plain_ask_key(struct plain *p, struct str id_key, enum kv_read mode,
 				   struct arena *arena, struct plain_got *ret);
 /* plain_scan_place() of a scan that has just read the document with this key. */
@@ -239,7 +261,15 @@ MUST_USE enum status plain_update(struct plain *p, const struct bson_value *id,
 				  const struct plain_change *changes, size_t count,
 				  struct str detail, struct arena *arena, bool *ret_changed);
 
-/* The same in memory, on any document: appends the result to the arena. */
+/*
+ * The same, if it can be done leaf by leaf and without reading all of the document. Otherwise
+ * STATUS_DOC_TOO_LARGE, and nothing was written but the wake-up of watchers.
+ */
+MUST_USE enum status plain_update_leaves(struct plain *p, const struct bson_value *id,
+					 const struct plain_change *changes, size_t count,
+					 struct str detail, struct arena *arena, bool *ret_changed);
+
+/* plain_update() in memory, on any document: appends the result to the arena. */
 MUST_USE enum status plain_apply(struct str doc, const struct plain_change *changes, size_t count,
 				 struct arena *arena, struct str *ret, struct err *err);
 

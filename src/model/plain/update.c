@@ -454,9 +454,9 @@ update_leaves(struct changing *c, const struct plain_change *changes, size_t cou
 	return kv_set(c->p->tx, c->record, buf_str(&value));
 }
 
-enum status
-plain_update(struct plain *p, const struct bson_value *id, const struct plain_change *changes,
-	     size_t count, struct str detail, struct arena *arena, bool *ret_changed)
+static enum status
+update(struct plain *p, const struct bson_value *id, const struct plain_change *changes,
+       size_t count, struct str detail, bool only_leaves, struct arena *arena, bool *ret_changed)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct changing c = { .p = p, .id = id, .arena = arena };
@@ -468,7 +468,24 @@ plain_update(struct plain *p, const struct bson_value *id, const struct plain_ch
 	TRY(plain_write_begin(p));
 	if (c.root.form == PLAIN_FORM_LEAVES)
 		TRY(can_change_leaves(&c, changes, count, &leaves));
+	if (only_leaves && !leaves)
+		return STATUS_DOC_TOO_LARGE;
 	TRY(leaves ? update_leaves(&c, changes, count) : update_whole(&c, changes, count));
 	*ret_changed = c.changed;
 	return c.changed ? plain_log(p, PLAIN_EVENT_UPDATE, id, detail) : STATUS_OK;
+}
+
+enum status
+plain_update(struct plain *p, const struct bson_value *id, const struct plain_change *changes,
+	     size_t count, struct str detail, struct arena *arena, bool *ret_changed)
+{
+	return update(p, id, changes, count, detail, false, arena, ret_changed);
+}
+
+enum status
+plain_update_leaves(struct plain *p, const struct bson_value *id,
+		    const struct plain_change *changes, size_t count, struct str detail,
+		    struct arena *arena, bool *ret_changed)
+{
+	return update(p, id, changes, count, detail, true, arena, ret_changed);
 }

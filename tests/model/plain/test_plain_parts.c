@@ -1,0 +1,264 @@
+/* Parts of documents in leaves: what is read of them, and what an update of leaves alone writes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bson/json.h"
+#include "catalog/store_format.h"
+#include "model/plain/plain.h"
+#include "store.h"
+
+enum {
+	ARENA_BYTES = 64 * 1024 * 1024,
+	PARTS = 4,
+};
+
+#define PACKED   "db.packed"
+#define EXPLODED "db.exploded"
+
+struct fixture {
+	char dir[64];
+	struct kv_store *store;
+	struct arena *arena;
+	struct err err;
+};
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	TRY(plain_create(tx, STR(PACKED), PLAIN_PACKED, BSON_EMPTY, NULL));
+	return plain_create(tx, STR(EXPLODED), PLAIN_EXPLODED, BSON_EMPTY, NULL);
+}
+
+static int
+fixture_setup(void **state)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct fixture *f = calloc(1, sizeof(*f));
+	char url[256];
+
+	test_show_failures();
+	plain_register();
+	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/frond-plain-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	test_store_url(f->dir, url, sizeof(url));
+	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
+	f->arena = arena_new(ARENA_BYTES);
+	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
+	*state = f;
+	return 0;
+}
+
+static int
+fixture_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	arena_free(f->arena);
+	kv_close(f->store);
+	test_remove_tree(f->dir);
+	free(f);
+	return 0;
+}
+
+static struct str
+doc_of(struct fixture *f, const char *json)
+{
+	struct buf out = BUF_INIT(ARENA_BYTES);
+	struct str doc;
+
+	if (bson_json_read(str_from_cstr(json), &out, &f->err) != STATUS_OK)
+		fail_msg("%s: %s", json, f->err.text);
+	doc = arena_dup(f->arena, buf_str(&out));
+	buf_release(&out);
+	return doc;
+}
+
+/* ---- One operation in a transaction of its own, on the document 1 or another one ---- */
+
+struct op {
+	struct fixture *f;
+	const char *name;
+	struct bson_value id;
+	struct str insert; /* a document; or: */
+	struct plain_part parts[PARTS];
+	size_t count;
+	const struct plain_change *change; /* instead of reading parts */
+	enum status status;
+	struct str found;
+	bool whole, changed;
+	uint64_t keys_read;
+};
+
+static enum status
+op_do(struct op *op, struct plain *p)
+{
+	const struct plain_doc doc = plain_doc_of(op->insert);
+	struct arena *arena = op->f->arena;
+
+	if (op->insert.len)
+		return plain_insert(p, &doc, arena);
+	if (op->change)
+		return plain_update_leaves(p, &op->id, op->change, 1, STR(""), arena, &op->changed);
+	return plain_get_parts(p, &op->id, op->parts, op->count, KV_READ, arena, &op->found,
+			       &op->whole);
+}
+
+static enum status
+op_body(struct kv_tx *tx, void *arg)
+{
+	struct op *op = arg;
+	struct catalog_db *db;
+	struct plain p;
+	uint64_t before;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(op->name), &db, NULL));
+	plain_init(&p, tx, db, 1, &op->f->err);
+	before = kv_tx_stats(tx).keys_read;
+	op->status = op_do(op, &p);
+	op->keys_read = kv_tx_stats(tx).keys_read - before;
+	catalog_db_unref(db);
+	/* What a caller is told is no reason to run the transaction again. */
+	return op->status == STATUS_NOT_FOUND || op->status == STATUS_DOC_TOO_LARGE
+		       ? STATUS_CANCELLED
+		       : op->status;
+}
+
+static enum status
+op_run(struct fixture *f, struct op *op)
+{
+	enum status status;
+
+	op->f = f;
+	status = kv_run(f->store, op_body, op, NULL, &f->err);
+	if (status != STATUS_OK && status != STATUS_CANCELLED)
+		fail_msg("%s: %s", status_name(status), f->err.text);
+	return op->status;
+}
+
+static void
+insert(struct fixture *f, const char *name, struct str doc)
+{
+	struct op op = { .name = name, .insert = doc };
+
+	assert_int_equal(op_run(f, &op), STATUS_OK);
+}
+
+/* The paths are separated by spaces. */
+static void
+assert_parts(struct fixture *f, const char *paths, bool positions, const char *expected)
+{
+	struct op op = { .name = EXPLODED, .id = BSON_OF_INT32(1) };
+	struct str rest = str_from_cstr(paths);
+
+	while (rest.len)
+		op.parts[op.count++] = (struct plain_part){ str_cut(&rest, ' '), positions };
+	assert_int_equal(op_run(f, &op), STATUS_OK);
+	assert_false(op.whole);
+	if (!str_eq(op.found, doc_of(f, expected)))
+		fail_msg("%s is not %s", paths, expected);
+}
+
+/* ---- Tests ---- */
+
+static void
+parts_are_read_in_their_order_and_nothing_else(void **state)
+{
+	struct fixture *f = *state;
+	struct op whole = { .name = PACKED, .id = BSON_OF_INT32(1) };
+	struct op one = { .name = EXPLODED,
+			  .id = BSON_OF_INT32(1),
+			  .parts = { { STR("d.c"), false }, { STR("z"), false } },
+			  .count = 2 };
+	struct str doc = doc_of(f, "{\"_id\":1,\"z\":1,\"d\":{\"c\":2,\"b\":{\"a\":3},\"5\":6},"
+				   "\"list\":[7,{\"e\":8,\"f\":9},10],\"a\":11,\"none\":{}}");
+
+	insert(f, EXPLODED, doc);
+	insert(f, PACKED, doc);
+	assert_parts(f, "", false, "{\"_id\":1}");
+	assert_parts(f, "a z missing", false, "{\"_id\":1,\"z\":1,\"a\":11}");
+	assert_parts(f, "d.b.a d.c", false, "{\"_id\":1,\"d\":{\"c\":2,\"b\":{\"a\":3}}}");
+	assert_parts(f, "d d.c", false, "{\"_id\":1,\"d\":{\"c\":2,\"b\":{\"a\":3},\"5\":6}}");
+	assert_parts(f, "d.5 a.b none.b", true, "{\"_id\":1,\"d\":{\"5\":6},\"a\":11,\"none\":{}}");
+	assert_parts(f, "list.1.f", false, "{\"_id\":1,\"list\":[7,{\"e\":8,\"f\":9},10]}");
+	assert_parts(f, "list.1.f", true, "{\"_id\":1,\"list\":[null,{\"f\":9}]}");
+	assert_parts(f, "list.9 list.0", true, "{\"_id\":1,\"list\":[7,null,null]}");
+	assert_parts(f, "list.name", true, "{\"_id\":1,\"list\":[7,{\"e\":8,\"f\":9},10]}");
+	assert_int_equal(op_run(f, &whole), STATUS_OK);
+	assert_true(whole.whole && str_eq(whole.found, doc));
+	assert_int_equal(op_run(f, &one), STATUS_OK);
+	assert_int_equal(one.keys_read, 4); /* the root, d, d.c and z */
+	one.id = BSON_OF_INT32(2);
+	assert_int_equal(op_run(f, &one), STATUS_NOT_FOUND);
+}
+
+/* What one path costs does not depend on how large the document is. */
+static void
+a_part_of_a_large_document_costs_what_one_of_a_small_one_costs(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t keys[2];
+
+	for (int large = 0; large < 2; large++) {
+		struct buf json = BUF_INIT(ARENA_BYTES);
+		struct op op = { .name = EXPLODED,
+				 .id = BSON_OF_INT32(large),
+				 .parts = { { STR("in.field 7"), true } },
+				 .count = 1 };
+
+		buf_printf(&json, "{\"_id\":%d,\"in\":{\"none\":0", large);
+		for (int i = 0; i < (large ? 10000 : 100); i++)
+			buf_printf(&json, ",\"field %d\":\"some text of fifty bytes or so\"", i);
+		buf_append_cstr(&json, "}}");
+		buf_append_byte(&json, 0);
+		insert(f, EXPLODED, doc_of(f, json.ptr));
+		buf_release(&json);
+		assert_int_equal(op_run(f, &op), STATUS_OK);
+		keys[large] = op.keys_read;
+	}
+	assert_int_equal(keys[0], keys[1]);
+	assert_int_equal(keys[0], 3);
+}
+
+/* What cannot be done leaf by leaf is refused before anything is written. */
+static void
+an_update_of_leaves_alone_does_not_read_the_document(void **state)
+{
+	struct fixture *f = *state;
+	const struct bson_value five = BSON_OF_INT32(5);
+	const struct plain_change change = { STR("a"), &five };
+	struct op update = { .name = PACKED, .id = BSON_OF_INT32(1), .change = &change };
+	struct op read = { .name = PACKED, .id = BSON_OF_INT32(1) };
+	struct str doc = doc_of(f, "{\"_id\":1,\"a\":1}");
+
+	insert(f, PACKED, doc);
+	insert(f, EXPLODED, doc);
+	assert_int_equal(op_run(f, &update), STATUS_DOC_TOO_LARGE);
+	assert_int_equal(op_run(f, &read), STATUS_OK);
+	assert_true(str_eq(read.found, doc));
+	update.name = EXPLODED;
+	assert_int_equal(op_run(f, &update), STATUS_OK);
+	assert_true(update.changed);
+	assert_int_equal(update.keys_read, 2); /* the root and the leaf */
+	assert_parts(f, "a", true, "{\"_id\":1,\"a\":5}");
+}
+
+int
+main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(parts_are_read_in_their_order_and_nothing_else),
+		CASE(a_part_of_a_large_document_costs_what_one_of_a_small_one_costs),
+		CASE(an_update_of_leaves_alone_does_not_read_the_document),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
