@@ -2,9 +2,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "bson/json.h"
 #include "cli/load.h"
-#include "doc/json_value.h"
+#include "model/plain/index.h"
 #include "model/plain/plain.h"
 
 /* A document of the batch. */
@@ -25,6 +26,7 @@ struct plain_load {
 	struct buf text; /* the documents of the batch */
 	struct plain_item *items;
 	size_t count;
+	size_t from, to; /* those of one transaction */
 
 	struct str header; /* the line that describes the collection */
 	struct catalog_db *db;
@@ -32,69 +34,80 @@ struct plain_load {
 
 /* ---- The collection ---- */
 
-struct plain_header {
-	enum plain_scheme scheme;
-	struct str options;
-};
-
-static enum status
-header_read(struct plain_load *l, struct buf *options, struct plain_header *ret)
-{
-	const struct json_value *kind, *format, *scheme, *value;
-	struct json_member *members;
-	struct json_value line;
-	uint64_t number = 0;
-	size_t count;
-
-	TRY(json_value_read(l->header, l->arena, &line, &l->err));
-	TRY(json_value_members(&line, l->arena, &members, &count, &l->err));
-	kind = json_value_find(members, count, "frond");
-	if (!str_eq(kind->string, STR("collection")))
-		return err_set(&l->err, STATUS_INVALID, "this is no dump of a collection");
-	format = json_value_find(members, count, "format");
-	if (!format || !str_to_u64(format->text, &number))
-		return err_set(&l->err, STATUS_INVALID, "\"format\" is a whole number");
-	if (number > PLAIN_DUMP_FORMAT)
-		return err_set(&l->err, STATUS_NEWER, "a newer frond has written this dump");
-	scheme = json_value_find(members, count, "scheme");
-	ret->scheme = scheme && str_eq(scheme->string, STR("exploded")) ? PLAIN_EXPLODED
-									: PLAIN_PACKED;
-	ret->options = BSON_EMPTY;
-	value = json_value_find(members, count, "options");
-	if (!value)
-		return STATUS_OK;
-	TRY(bson_json_read(value->text, options, &l->err));
-	ret->options = buf_str(options);
-	return STATUS_OK;
-}
-
 /* Creates the collection if it is missing, by the header if there is one. */
 static enum status
-open_body(struct kv_tx *tx, void *arg)
+create_body(struct kv_tx *tx, void *arg)
 {
-	AUTO(buf_release) struct buf options = BUF_INIT(BSON_MOST_BYTES);
+	AUTO(buf_release) struct buf room = BUF_INIT(BSON_MOST_BYTES);
 	struct plain_load *l = arg;
 	const struct load_request *r = l->request;
 	struct str name = str_from_cstr(r->db.name);
-	struct plain_header header = { r->exploded ? PLAIN_EXPLODED : PLAIN_PACKED, BSON_EMPTY };
+	struct plain_dump_header header = { .scheme = r->exploded ? PLAIN_EXPLODED : PLAIN_PACKED,
+					    .options = BSON_EMPTY,
+					    .indexes = BSON_EMPTY };
 	enum status status;
 
 	arena_clear(l->arena);
 	catalog_db_unref(l->db);
 	l->db = NULL;
 	if (l->header.len)
-		TRY(header_read(l, &options, &header));
+		TRY(plain_dump_header_read(l->header, &room, &header, &l->err));
 	status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &l->db, &l->err);
 	if (status != STATUS_NOT_FOUND)
 		return status;
 	if (!r->create)
 		return err_set(&l->err, status, "there is no collection %s", r->name);
 	l->err = (struct err){ 0 };
-	TRY(plain_create(tx, name, header.scheme, header.options, &l->err));
-	return catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &l->db, &l->err);
+	return plain_dump_create(tx, name, &header, l->arena, &l->err);
+}
+
+static enum status
+open_body(struct kv_tx *tx, void *arg)
+{
+	struct plain_load *l = arg;
+
+	catalog_db_unref(l->db);
+	l->db = NULL;
+	return catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(l->request->db.name),
+			    &l->db, &l->err);
+}
+
+/* Indexes cannot be read in the transaction that makes them. */
+static enum status
+collection_open(struct plain_load *l)
+{
+	TRY(kv_run(l->store, create_body, l, NULL, &l->err));
+	return l->db ? STATUS_OK : kv_run(l->store, open_body, l, NULL, &l->err);
 }
 
 /* ---- Batches ---- */
+
+/* Opens the collection: since the last transaction it may have got an index, or lost one. */
+static enum status
+batch_open(struct plain_load *l, struct kv_tx *tx)
+{
+	uint64_t number = l->db->number;
+
+	TRY(open_body(tx, l));
+	return l->db->number == number
+		       ? STATUS_OK
+		       : err_set(&l->err, STATUS_NOT_FOUND,
+				 "the collection was dropped and made anew while it was loaded");
+}
+
+/* Why an index does not take a document. */
+static enum status
+batch_refused(struct plain_load *l, const struct plain_refused *refused, enum status status)
+{
+	if (!refused->def)
+		return status;
+	return err_set(&l->err, STATUS_INVALID,
+		       status == STATUS_DUPLICATE
+			       ? "another document has the values that the unique index \"%s\" has "
+				 "of this one"
+			       : "the index \"%s\" cannot have the arrays of this document",
+		       QUOTE_SHOW(refused->def->name));
+}
 
 static enum status
 batch_body(struct kv_tx *tx, void *arg)
@@ -102,13 +115,21 @@ batch_body(struct kv_tx *tx, void *arg)
 	struct plain_load *l = arg;
 	struct plain p;
 
-	TRY(catalog_db_check_now(tx, l->db, &l->err));
+	TRY(batch_open(l, tx));
 	plain_init(&p, tx, l->db, 0, &l->err);
-	for (size_t i = 0; i < l->count; i++) {
+	for (size_t i = l->from; i < l->to; i++) {
+		enum status status;
+
 		arena_clear(l->arena);
 		l->files.line = l->items[i].line;
-		TRY(plain_replace(&p, &l->items[i].doc, true, PLAIN_EVENT_REPLACE, STR(""),
-				  l->arena));
+		status = plain_replace(&p, &l->items[i].doc, true, PLAIN_EVENT_REPLACE, STR(""),
+				       l->arena);
+		if (status == STATUS_DUPLICATE || status == STATUS_UNSUPPORTED)
+			return batch_refused(l, &p.refused, status);
+		TRY(status);
+		/* Entries of indexes may take much more than the documents that they are of. */
+		if (kv_tx_stats(tx).size_bytes > LOAD_PLAIN_TX_BYTES && i + 1 < l->to)
+			l->to = i + 1;
 	}
 	return STATUS_OK;
 }
@@ -137,10 +158,13 @@ batch_flush(void *arg)
 	if (!l->count)
 		return STATUS_OK;
 	if (!l->db)
-		TRY(kv_run(l->store, open_body, l, NULL, &l->err));
+		TRY(collection_open(l));
 	TRY(batch_prepare(l));
-	TRY(kv_run(l->store, batch_body, l, NULL, &l->err));
-	l->files.loaded += l->count;
+	for (l->from = 0; l->from < l->count; l->from = l->to) {
+		l->to = l->count;
+		TRY(kv_run(l->store, batch_body, l, NULL, &l->err));
+		l->files.loaded += l->to - l->from;
+	}
 	l->count = 0;
 	buf_clear(&l->text);
 	return STATUS_OK;
@@ -217,7 +241,7 @@ line_take(void *arg, const struct input_item *item)
 	l->files.first_line = item->line;
 	l->files.line = item->line;
 	l->header = item->text;
-	TRY(kv_run(l->store, open_body, l, NULL, &l->err));
+	TRY(collection_open(l));
 	l->header = STR("");
 	return STATUS_OK;
 }

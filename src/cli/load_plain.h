@@ -8,7 +8,9 @@
 #include "cli/load_files.h"
 
 enum {
-	LOAD_PLAIN_BATCH_BYTES = 1024 * 1024, /* of a transaction's documents; one may have more */
+	LOAD_PLAIN_BATCH_BYTES = 1024 * 1024, /* of a batch's documents; one may have more */
+	/* A transaction ends behind the document that has made it longer: entries count, too. */
+	LOAD_PLAIN_TX_BYTES = 4 * 1000 * 1000,
 };
 
 /* Loads the files. Returns the exit code of the command. */

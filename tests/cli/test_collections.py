@@ -28,6 +28,25 @@ def header(scheme="packed", options="{}"):
     return f'{{"frond":"collection","format":1,"scheme":"{scheme}","options":{options}}}\n'
 
 
+INDEXES = [
+    '{"v":{"$numberInt":"2"},"key":{"n":{"$numberInt":"1"},"tags":{"$numberInt":"-1"}},"name":"n_tags"}',
+    '{"v":{"$numberInt":"2"},"key":{"email":{"$numberInt":"1"}},"name":"email","unique":true,"sparse":true}',
+    '{"v":{"$numberInt":"2"},"key":{"n":"hashed"},"name":"h","hidden":true,'
+    '"partialFilterExpression":{"n":{"$gte":{"$numberInt":"5"}}}}',
+]
+VALIDATOR = '{"validator":{"n":{"$exists":true}},"validationLevel":"strict","validationAction":"error"}'
+
+
+def indexed(scheme="packed", options="{}", indexes=INDEXES):
+    return (f'{{"frond":"collection","format":2,"scheme":"{scheme}","options":{options},'
+            f'"indexes":[{",".join(indexes)}]}}\n')
+
+
+def documents(count, step=1):
+    return "".join(f'{{"_id":{{"$numberInt":"{i}"}},"n":{{"$numberInt":"{i // 3}"}},'
+                   f'"tags":["a","t{i % 7}"],"email":"e{i}"}}\n' for i in range(0, count, step))
+
+
 def dumped(cwd, db, *options):
     return ok("dump", db, "--quiet", *options, cwd=cwd).stdout
 
@@ -91,7 +110,7 @@ def a_load_that_makes_no_sense_is_refused_with_the_line(cwd):
             ('{"_id":1}\n{"_id":[1]}\n', "standard input:2: an _id cannot be of the type array"),
             ('{"_id":1}\n\n{"a":{"$oid":"x"}}', "standard input:3: "),
             (header().replace("collection", "rows"), "this is no dump of a collection"),
-            (header().replace('"format":1', '"format":2'), "a newer frond has written this dump"),
+            (header().replace('"format":1', '"format":3'), "a newer frond has written this dump"),
             (header(options='{"x":{"$oid":1}}'), "standard input:1: "),
             ('{"_id":1,"text":"%s"}' % ("x" * 17_000_000), "standard input:1: ")):
         result = run("load", "mongo:a.b", "-", "--batch", "1", cwd=cwd, stdin=text)
@@ -106,6 +125,68 @@ def a_load_that_makes_no_sense_is_refused_with_the_line(cwd):
     for args in (("load", "mongo:a.b", "--format", "map"), ("load", "mongo:a.b", "--update"),
                  ("dump", "mongo:a.b", "--revs"), ("dump", "mongo:a.b", "--at", "5")):
         equal(run(*args, cwd=cwd).returncode, 2)
+
+
+@test
+def indexes_and_validators_travel_with_a_dump(cwd):
+    for scheme in ("packed", "exploded"):
+        db = f"mongo:shop.{scheme}"
+        text = indexed(scheme, VALIDATOR) + documents(3000)
+        load(cwd, db, text, "--batch", "1000")
+        assert dumped(cwd, db) == text
+        load(cwd, db, dumped(cwd, db), *OTHER)
+        assert dumped(cwd, db, *OTHER) == text
+        contains(ok("inspect", db, "--limit", "100000", cwd=cwd).stdout, "n_tags")
+    # Documents that are there get other entries, and one that a unique index refuses ends the load.
+    db = "mongo:shop.exploded"
+    load(cwd, db, "".join(line.replace('"e', '"f') + "\n" for line in documents(300, 2).splitlines()))
+    result = run("load", db, "-", cwd=cwd, stdin='{"_id":5000,"email":"x"}\n{"_id":5001,"email":"e7"}\n')
+    equal(result.returncode, 1)
+    contains(result.stderr, 'standard input:2: another document has the values that the unique index '
+                            '"email" has of this one')
+    result = run("load", db, "-", cwd=cwd, stdin='{"_id":5000,"n":[1],"tags":[2]}')
+    contains(result.stderr, 'standard input:1: the index "n_tags" cannot have the arrays')
+    whole(cwd)
+    whole(cwd, *OTHER)
+
+
+@test
+def a_description_of_indexes_that_makes_no_sense_is_refused(cwd):
+    for indexes, reason in ((["1"], "an index is a document with a name and a key"),
+                            (['{"key":{"a":1}}'], "an index is a document with a name and a key"),
+                            ([INDEXES[0], INDEXES[0]], "there are two indexes of one name"),
+                            (['{"name":"a","key":{"a":"text"}}'], "standard input:1: "),
+                            (['{"name":"a","key":{}}'], "standard input:1: ")):
+        result = run("load", "mongo:a.b", "-", cwd=cwd, stdin=indexed(indexes=indexes) + documents(3))
+        equal(result.returncode, 1)
+        contains(result.stderr, reason)
+    equal(run("dump", "mongo:a.b", cwd=cwd).returncode, 1)
+
+
+@test
+def entries_that_are_more_than_a_transaction_takes_are_loaded(cwd):
+    wide = ",".join(f'"w{i} {"x" * 900}"' for i in range(200))
+    keys = [f'{{"name":"i{n}","key":{{"tags":1,"b{n}":1}}}}' for n in range(8)]
+    text = "".join(f'{{"_id":{i},"tags":[{wide}]}}\n' for i in range(20))
+    load(cwd, "mongo:a.b", indexed(indexes=keys) + text, "--batch", "1000")
+    equal(len(dumped(cwd, "mongo:a.b").splitlines()), 21)
+    whole(cwd)
+
+
+@test
+def a_collection_with_indexes_is_moved_and_backed_up(cwd):
+    db, text = "mongo:a.b", indexed("exploded", VALIDATOR) + documents(1000)
+    load(cwd, db, text)
+    ok("backup", "backups", cwd=cwd)
+    ok("restore", "backups", "--store", "embedded:third", cwd=cwd)
+    ok("move", "--quiet", "--from", "embedded:data", "--to", "embedded:other", db, cwd=cwd)
+    for store in (OTHER, ("--store", "embedded:third")):
+        assert dumped(cwd, db, *store) == text
+        load(cwd, db, '{"_id":7,"email":"other"}\n', *store)
+        result = run("load", db, "-", *store, cwd=cwd, stdin='{"_id":8,"email":"e9"}')
+        contains(result.stderr, 'unique index "email"')
+        whole(cwd, *store)
+    whole(cwd)
 
 
 @test

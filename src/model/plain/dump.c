@@ -1,29 +1,120 @@
 /*
  * The dump of a collection, as canonical Extended JSON. The first line describes the collection:
  *
- *     {"frond":"collection","format":1,"scheme":"packed","options":{…}}
+ *     {"frond":"collection","format":2,"scheme":"packed","options":{…},"indexes":[{…},…]}
  *
- * and each other line is a document, which begins with its `_id`.
+ * where the format is 1 and `indexes` is not there if it has none. Each other line is a document,
+ * which begins with its `_id`.
  */
 #include "bson/json.h"
+#include "model/plain/index.h"
 #include "model/plain/plain_int.h"
 
 enum {
 	DUMP_ARENA_BYTES = 128 * 1024 * 1024, /* of one document, and what it is read with */
+	DUMP_FORMAT_BARE = 1,                 /* without indexes */
 };
+
+/* The indexes that are kept; one that has failed, or is being dropped, is none of them. */
+static void
+dump_indexes(const struct catalog_dump *dump, const struct index_set *set)
+{
+	for (size_t i = 0; i < set->kept_count; i++) {
+		buf_append_cstr(dump->out, i ? "," : ",\"indexes\":[");
+		bson_json_write(dump->out, set->kept[i]->spec, BSON_JSON_CANONICAL);
+	}
+	if (set->kept_count)
+		buf_append_byte(dump->out, ']');
+}
 
 static enum status
 dump_header(const struct catalog_dump *dump)
 {
 	bool exploded = plain_scheme_of(dump->db) == PLAIN_EXPLODED;
+	const struct index_set *set = index_set_of(dump->db);
+	bool has_indexes = set && set->kept_count;
 
 	buf_printf(dump->out,
 		   "{\"frond\":\"collection\",\"format\":%d,\"scheme\":\"%s\",\"options\":",
-		   PLAIN_DUMP_FORMAT, exploded ? "exploded" : "packed");
+		   has_indexes ? PLAIN_DUMP_FORMAT : DUMP_FORMAT_BARE,
+		   exploded ? "exploded" : "packed");
 	bson_json_write(dump->out, plain_options_of(dump->db), BSON_JSON_CANONICAL);
+	if (has_indexes)
+		dump_indexes(dump, set);
 	buf_append_cstr(dump->out, "}\n");
 	TRY(buf_status(dump->out));
 	return dump->ready(dump->arg, dump->err);
+}
+
+enum status
+plain_dump_header_read(struct str line, struct buf *room, struct plain_dump_header *ret,
+		       struct err *err)
+{
+	struct bson_value v;
+	int64_t format = 0;
+	struct str header;
+
+	TRY(bson_json_read(line, room, err));
+	header = buf_str(room);
+	if (!bson_find(header, STR("frond"), &v) || v.type != BSON_STRING ||
+	    !str_eq(v.text, STR("collection")))
+		return err_set(err, STATUS_INVALID, "this is no dump of a collection");
+	if (!bson_find(header, STR("format"), &v) || !bson_to_int64(&v, &format) || format < 1)
+		return err_set(err, STATUS_INVALID, "\"format\" is a whole number");
+	if (format > PLAIN_DUMP_FORMAT)
+		return err_set(err, STATUS_NEWER, "a newer frond has written this dump");
+	*ret = (struct plain_dump_header){ .options = BSON_EMPTY, .indexes = BSON_EMPTY };
+	if (bson_find(header, STR("scheme"), &v) && v.type == BSON_STRING &&
+	    str_eq(v.text, STR("exploded")))
+		ret->scheme = PLAIN_EXPLODED;
+	if (bson_find(header, STR("options"), &v) && v.type == BSON_DOCUMENT)
+		ret->options = v.text;
+	if (bson_find(header, STR("indexes"), &v) && v.type == BSON_ARRAY)
+		ret->indexes = v.text;
+	return STATUS_OK;
+}
+
+/* The collection is empty, so its indexes have nothing to be built of. */
+static enum status
+create_indexes(struct kv_tx *tx, const struct catalog_db *db, struct str indexes,
+	       struct arena *arena, struct err *err)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, indexes); bson_iter_read(&i, &e);) {
+		struct bson_element earlier;
+		struct bson_value name, other;
+		struct bson_iter k;
+		uint64_t number;
+
+		if (e.value.type != BSON_DOCUMENT || !bson_find(e.value.text, STR("name"), &name) ||
+		    name.type != BSON_STRING)
+			return err_set(err, STATUS_INVALID,
+				       "an index is a document with a name and a key");
+		bson_iter_begin(&k, indexes);
+		while (bson_iter_read(&k, &earlier) && earlier.bytes.ptr != e.bytes.ptr)
+			if (bson_find(earlier.value.text, STR("name"), &other) &&
+			    bson_equals(&other, &name))
+				return err_set(err, STATUS_INVALID,
+					       "there are two indexes of one name");
+		TRY(plain_index_create(tx, db, e.value.text, arena, &number, err));
+	}
+	return STATUS_OK;
+}
+
+enum status
+plain_dump_create(struct kv_tx *tx, struct str name, const struct plain_dump_header *header,
+		  struct arena *arena, struct err *err)
+{
+	struct catalog_db *db;
+	enum status status;
+
+	TRY(plain_create(tx, name, header->scheme, header->options, err));
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &db, err));
+	status = create_indexes(tx, db, header->indexes, arena, err);
+	catalog_db_unref(db);
+	return status;
 }
 
 static enum status

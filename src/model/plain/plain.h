@@ -38,7 +38,7 @@ enum {
 	PLAIN_PARTS_MOST = 64, /* of plain_get_parts(); for more all of a document is read */
 	PLAIN_PADDING = 10000, /* nulls that setting an element puts in front of it at most */
 	PLAIN_EVENTS = 65535,  /* of one transaction */
-	PLAIN_DUMP_FORMAT = 1, /* of what frond dump writes of a collection */
+	PLAIN_DUMP_FORMAT = 2, /* of what frond dump writes of a collection; 1: without indexes */
 };
 
 enum plain_scheme {
@@ -94,7 +94,8 @@ struct plain {
 	const struct catalog_db *db;
 	uint64_t now_ms; /* of the events, since 1970 */
 	struct err *err;
-	unsigned events;              /* of this transaction so far */
+	unsigned events;              /* of this transaction so far, in all its collections */
+	bool marked;                  /* the collection is marked as changed in this transaction */
 	struct plain_refused refused; /* after STATUS_DUPLICATE or STATUS_UNSUPPORTED */
 };
 
@@ -272,6 +273,27 @@ MUST_USE enum status plain_update_leaves(struct plain *p, const struct bson_valu
 /* plain_update() in memory, on any document: appends the result to the arena. */
 MUST_USE enum status plain_apply(struct str doc, const struct plain_change *changes, size_t count,
 				 struct arena *arena, struct str *ret, struct err *err);
+
+/* ---- Dumps (dump.c) ---- */
+
+/* The line that begins a dump. */
+struct plain_dump_header {
+	enum plain_scheme scheme;
+	struct str options;
+	struct str indexes; /* an array of descriptions (index.h); or BSON_EMPTY */
+};
+
+/*
+ * Reads the line; what is returned lies in `room`. STATUS_INVALID, explained, for what is none;
+ * STATUS_NEWER.
+ */
+MUST_USE enum status plain_dump_header_read(struct str line, struct buf *room,
+					    struct plain_dump_header *ret, struct err *err);
+
+/* Creates a collection as the header says, with its indexes, which writers keep from then on. */
+MUST_USE enum status plain_dump_create(struct kv_tx *tx, struct str name,
+				       const struct plain_dump_header *header, struct arena *arena,
+				       struct err *err);
 
 /* ---- The log (log.c) ---- */
 
