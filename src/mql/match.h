@@ -39,6 +39,13 @@ MUST_USE enum status mql_match_compile_value(struct mql *q, struct str operators
 MUST_USE enum status mql_match_run_value(const struct mql_match *m, struct mql *q,
 					 const struct bson_value *v, bool *ret);
 
+/*
+ * Why a document does not match a filter: members of a document that is being built, as those of
+ * MongoDB's `errInfo.details`. The filter is compiled again, condition by condition.
+ */
+MUST_USE enum status mql_match_explain(struct mql *q, struct str filter, struct str document,
+				       struct bson_builder *b);
+
 /* ---- For who plans a query ---- */
 
 /* What a filter demands of a path, as far as a range of an index can tell. */

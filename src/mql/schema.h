@@ -17,4 +17,11 @@ MUST_USE enum status mql_schema_compile(struct mql *q, const struct bson_value *
 MUST_USE enum status mql_schema_run(const struct mql_schema *s, struct mql *q,
 				    const struct bson_value *v, bool *ret);
 
+/*
+ * Why a value does not fulfil the schema: members of a document that is being built, as those of
+ * MongoDB's `errInfo.details`.
+ */
+MUST_USE enum status mql_schema_explain(const struct mql_schema *s, struct mql *q,
+					const struct bson_value *v, struct bson_builder *b);
+
 #endif

@@ -22,8 +22,10 @@ def shop(c):
 
 def refused(answer, *at):
     """The statements at these positions have failed for the validator, with the `_id`s given."""
-    equal([(e["index"], e["code"], e["errmsg"], e["errInfo"]) for e in answer.get("writeErrors", [])],
-          [(index, 121, "Document failed validation", {"failingDocumentId": id}) for index, id in at])
+    errors = answer.get("writeErrors", [])
+    equal([(e["index"], e["code"], e["errmsg"], e["errInfo"]["failingDocumentId"]) for e in errors],
+          [(index, 121, "Document failed validation", id) for index, id in at])
+    assert all("operatorName" in e["errInfo"]["details"] for e in errors)
 
 
 def options(c):
@@ -53,7 +55,7 @@ def documents_that_do_not_match_are_refused(cwd):
                 {"query": {"_id": 9}, "update": {"$set": {"y": 1}}, "upsert": True}:
             failed = c.fails({"findAndModify": "c", "query": {"_id": 4}, **change}, "shop")
             equal((failed["code"], failed["codeName"]), (121, "DocumentValidationFailure"))
-            equal(failed["errInfo"], {"failingDocumentId": 9 if "query" in change else 4})
+            equal(failed["errInfo"]["failingDocumentId"], 9 if "query" in change else 4)
         for stage in {"$merge": {"into": "c"}}, {"$out": "c"}:
             pipeline = [{"$documents": [{"_id": 5}]}, stage]
             equal(c.fails({"aggregate": 1, "pipeline": pipeline, "cursor": {}}, "shop")["code"], 121)
@@ -127,6 +129,124 @@ def only_those_with_the_right_go_around_a_validator(cwd):
                              "pipeline": [{"$documents": [{}]}, {"$out": "c"}]}):
                 equal(c.fails({**command, "bypassDocumentValidation": True}, "shop")["code"], 13)
             equal(c({"count": "c"}, "shop")["n"], 0)
+
+
+def details(c, validator, document):
+    """Why a document is refused."""
+    c({"collMod": "c", "validator": validator}, "shop")
+    failed = c({"insert": "c", "documents": [{"_id": 1, **document}]}, "shop")["writeErrors"][0]
+    equal(failed["errInfo"]["failingDocumentId"], 1)
+    return failed["errInfo"]["details"]
+
+
+def rules(c, schema, document):
+    told = details(c, {"$jsonSchema": schema}, document)
+    equal(told["operatorName"], "$jsonSchema")
+    return told["schemaRulesNotSatisfied"]
+
+
+def of_n(c, schema, value):
+    """What is wrong with the property n."""
+    told, = rules(c, {"properties": {"n": schema}}, {"n": value})
+    equal((told["operatorName"], told["propertiesNotSatisfied"][0]["propertyName"]), ("properties", "n"))
+    return told["propertiesNotSatisfied"][0]["details"]
+
+
+@test
+def the_rules_that_a_document_breaks_are_told(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        shop(c)("create")
+        equal(details(c, {"$jsonSchema": {"title": "T", "required": ["a", "b"]}}, {"b": 1}),
+              {"operatorName": "$jsonSchema", "title": "T", "schemaRulesNotSatisfied": [
+                  {"operatorName": "required", "specifiedAs": {"required": ["a", "b"]},
+                   "missingProperties": ["a"]}]})
+        for schema, value, told in [
+                ({"bsonType": "int"}, "x", {"reason": "type did not match", "consideredValue": "x",
+                                            "consideredType": "string"}),
+                ({"minimum": 5}, 1, {"reason": "comparison failed", "consideredValue": 1}),
+                ({"enum": [1, 2]}, 3, {"reason": "value was not found in enum", "consideredValue": 3}),
+                ({"maxLength": 1}, "xy", {"reason": "specified string length was not satisfied",
+                                          "consideredValue": "xy"}),
+                ({"pattern": "^a"}, "b", {"reason": "regular expression did not match",
+                                          "consideredValue": "b"}),
+                ({"minItems": 1}, [], {"reason": "array did not match specified length", "consideredValue": []}),
+                ({"uniqueItems": True}, [1, 2, 1], {"reason": "found a duplicate item",
+                                                    "consideredValue": [1, 2, 1], "duplicatedValue": 1}),
+                ({"minProperties": 1}, {}, {"reason": "specified number of properties was not satisfied",
+                                            "numberOfProperties": 0})]:
+            equal(of_n(c, schema, value), [{"operatorName": list(schema)[0], "specifiedAs": schema, **told}])
+        equal(of_n(c, {"maximum": 5, "exclusiveMaximum": True}, 5)[0]["specifiedAs"],
+              {"maximum": 5, "exclusiveMaximum": True})
+        text = {"operatorName": "bsonType", "specifiedAs": {"bsonType": "string"},
+                "reason": "type did not match", "consideredValue": 2, "consideredType": "int"}
+        string = {"bsonType": "string"}
+        equal(of_n(c, {"items": string}, ["a", 2]),
+              [{"operatorName": "items", "reason": "At least one item did not match the sub-schema",
+                "itemIndex": 1, "details": [text]}])
+        equal(of_n(c, {"items": [string], "additionalItems": False}, ["a", 2]),
+              [{"operatorName": "additionalItems", "specifiedAs": {"additionalItems": False},
+                "reason": "found additional items", "additionalItems": [2]}])
+        equal(rules(c, {"properties": {"_id": {}}, "patternProperties": {"^n": string},
+                        "additionalProperties": False}, {"n": 2, "m": 1}),
+              [{"operatorName": "patternProperties",
+                "details": [{"propertyName": "n", "regexMatched": "^n", "details": [text]}]},
+               {"operatorName": "additionalProperties", "specifiedAs": {"additionalProperties": False},
+                "additionalProperties": ["m"]}])
+        equal(rules(c, {"properties": {"_id": {}}, "additionalProperties": string}, {"m": 2}),
+              [{"operatorName": "additionalProperties", "failingProperty": "m", "details": [text],
+                "reason": "at least one additional property did not match the subschema"}])
+        equal(rules(c, {"dependencies": {"n": ["m"], "x": ["y"]}}, {"n": 2}),
+              [{"operatorName": "dependencies",
+                "failingDependencies": [{"conditionalProperty": "n", "missingProperties": ["m"]}]}])
+        equal(of_n(c, {"anyOf": [string, string]}, 2),
+              [{"operatorName": "anyOf", "schemasNotSatisfied": [{"index": i, "details": [text]} for i in (0, 1)]}])
+        equal(of_n(c, {"oneOf": [{}, string, {}]}, 2),
+              [{"operatorName": "oneOf", "reason": "more than one subschema matched",
+                "matchingSchemaIndexes": [0, 2]}])
+        equal(of_n(c, {"not": {}}, 2), [{"operatorName": "not", "reason": "child expression matched"}])
+
+
+@test
+def the_conditions_that_a_document_fails_are_told(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        shop(c)("create")
+
+        def leaf(name, filter, **more):
+            return {"operatorName": name, "specifiedAs": filter, **more}
+        for name, value, document, told in [
+                ("$gt", {"$gt": 5}, {"n": 1}, {"reason": "comparison failed", "consideredValue": 1}),
+                ("$eq", 5, {"n": 1}, {"reason": "comparison failed", "consideredValue": 1}),
+                ("$gt", {"$gt": 5}, {}, {"reason": "field was missing"}),
+                ("$in", {"$in": [1]}, {"n": [2, 3]}, {"reason": "no matching value found in array",
+                                                      "consideredValues": [2, 3, [2, 3]]}),
+                ("$type", {"$type": "int"}, {"n": "x"}, {"reason": "type did not match", "consideredValue": "x",
+                                                         "consideredType": "string"}),
+                ("$exists", {"$exists": True}, {}, {"reason": "path does not exist"}),
+                ("$exists", {"$exists": False}, {"n": 1}, {"reason": "path does exist"}),
+                ("$regex", {"$regex": "^A", "$options": "i"}, {"n": "b"},
+                 {"reason": "regular expression did not match", "consideredValue": "b"})]:
+            equal(details(c, {"n": value}, document), leaf(name, {"n": value}, **told))
+        failed = leaf("$eq", {"n": 1}, reason="comparison failed", consideredValue=2)
+        good = leaf("$eq", {"n": 2}, reason="comparison succeeded", consideredValue=2)
+        equal(details(c, {"m": 1, "n": 1}, {"m": 1, "n": 2}),
+              {"operatorName": "$and", "clausesNotSatisfied": [{"index": 1, "details": failed}]})
+        equal(details(c, {"$or": [{"n": 1}, {"n": 1}]}, {"n": 2}),
+              {"operatorName": "$or", "clausesNotSatisfied": [{"index": i, "details": failed} for i in (0, 1)]})
+        equal(details(c, {"$nor": [{"n": 1}, {"n": 2}]}, {"n": 2}),
+              {"operatorName": "$nor", "clausesSatisfied": [{"index": 1, "details": good}]})
+        equal(details(c, {"n": {"$not": {"$eq": 2}}}, {"n": 2}),
+              {"operatorName": "$not", "details": {**good, "specifiedAs": {"n": {"$eq": 2}}}})
+        equal(details(c, {"$expr": {"$gt": ["$n", 3]}}, {"n": 2}),
+              leaf("$expr", {"$expr": {"$gt": ["$n", 3]}}, reason="expression did not match",
+                   expressionResult=False))
+        # Long ones are left out.
+        c({"collMod": "c", "validator": {"n": 1}}, "shop")
+        failed = c({"insert": "c", "documents": [{"_id": 1, "n": "x" * 100000}]}, "shop")["writeErrors"][0]
+        equal(failed["errInfo"], {"failingDocumentId": 1})
+        answer = c({"insert": "c", "documents": [{"_id": i, "n": "x" * 50000} for i in range(100)], "ordered": False},
+                   "shop")
+        equal((len(answer["writeErrors"]), "errInfo" in answer["writeErrors"][0],
+               "errInfo" in answer["writeErrors"][99]), (100, True, False))
 
 
 @test

@@ -6,7 +6,8 @@
 
 enum {
 	VALIDATE_BYTES = 128 * 1024 * 1024, /* of a validator and what it makes of one document */
-	FAILURE_BYTES = 17 * 1024 * 1024,
+	FAILURE_BYTES = 128 * 1024,         /* of what is told of a document */
+	DETAILS_BYTES = 64 * 1024,          /* of why it was refused; more is left out */
 };
 
 struct validator {
@@ -16,6 +17,7 @@ struct validator {
 	struct arena_mark compiled;
 	struct mql mql;
 	struct mql_match *match; /* NULL: all documents are taken */
+	struct str filter;
 };
 
 static const char *const levels[] = { "off", "strict", "moderate" };
@@ -175,6 +177,7 @@ validator_new(struct data *d, struct validator **ret)
 		v->moderate = option_is(options, STR("validationLevel"), STR("moderate"));
 		v->warns = option_is(options, STR("validationAction"), STR("warn"));
 		v->arena = arena;
+		v->filter = filter.text;
 		data_mql(c, arena, NULL, &v->mql);
 		TRY(data_mql_status(c, &v->mql,
 				    mql_match_compile(&v->mql, filter.text, &v->match)));
@@ -194,9 +197,29 @@ matches(struct call *c, struct validator *v, struct str doc, bool *ret)
 	return status;
 }
 
+/* Why a document is refused, as long as that is not too long. */
+static enum status
+put_details(struct call *c, struct validator *v, struct str doc, struct bson_builder *b)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(DETAILS_BYTES);
+	struct bson_builder details;
+	enum status status;
+
+	bson_builder_init(&details, &made);
+	bson_begin(&details);
+	status = mql_match_explain(&v->mql, v->filter, doc, &details);
+	bson_end(&details);
+	arena_reset(v->arena, v->compiled);
+	if (status == STATUS_OK)
+		status = buf_status(&made);
+	if (status == STATUS_OK)
+		bson_put_document(b, STR("details"), buf_str(&made));
+	return status == STATUS_LIMIT ? STATUS_OK : data_mql_status(c, &v->mql, status);
+}
+
 /* Whoever asks is told which document it was. */
 static enum status
-refuse(struct call *c, struct str doc)
+refuse(struct call *c, struct validator *v, struct str doc)
 {
 	struct buf AUTO(buf_release) made = BUF_INIT(FAILURE_BYTES);
 	struct bson_value id = BSON_OF_NULL;
@@ -206,6 +229,7 @@ refuse(struct call *c, struct str doc)
 	bson_builder_init(&b, &made);
 	bson_begin(&b);
 	bson_put(&b, STR("failingDocumentId"), &id);
+	TRY(put_details(c, v, doc, &b));
 	bson_end(&b);
 	TRY(buf_status(&made));
 	c->err_info = arena_dup(c->arena, buf_str(&made));
@@ -260,7 +284,7 @@ validate_document(struct data *d, struct str doc, struct str old)
 	if (good)
 		return STATUS_OK;
 	if (!d->validator->warns)
-		return refuse(c, doc);
+		return refuse(c, d->validator, doc);
 	warn(d);
 	return STATUS_OK;
 }

@@ -155,7 +155,8 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 		index_put_duplicate_id(&b, id);
 	if (refused)
 		index_put_duplicate(&b, refused);
-	if (code == MONGO_DOCUMENT_VALIDATION && w->call->err_info.ptr)
+	if (code == MONGO_DOCUMENT_VALIDATION && w->call->err_info.ptr &&
+	    w->errors.len < WRITE_INFO_BYTES)
 		bson_put_document(&b, STR("errInfo"), w->call->err_info);
 	bson_put_string(&b, STR("errmsg"), str_from_cstr(text));
 	if (w->items)

@@ -20,6 +20,7 @@ enum {
 	WRITE_BYPASS,
 	WRITE_LET,
 	WRITE_ERROR_BYTES = 16 * 1024 * 1024, /* of what is told of the statements that failed */
+	WRITE_INFO_BYTES = 1024 * 1024,       /* behind which there is no more errInfo */
 	WRITE_PLACE_BYTES = 16 * 1024,
 	/* Of one transaction that changes documents; what is more is done by further ones. */
 	WRITE_TX_BYTES = 6 * 1000 * 1000, /* of KV_LIMIT_TX_BYTES */
