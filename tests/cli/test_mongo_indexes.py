@@ -77,6 +77,27 @@ def indexes_go_with_their_collection(cwd):
 
 
 @test
+def a_target_of_out_keeps_its_indexes(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        insert(client, *({"_id": i, "a": i % 40, "b": [i]} for i in range(80)))
+        create(client, {"key": {"a": 1}, "name": "a", "unique": True}, {"key": {"b": -1}, "name": "b"}, name="t")
+        insert(client, {"_id": "old", "a": 1}, name="t")
+        before = listed(client, "t")
+        out = {"aggregate": "c", "pipeline": [{"$out": "t"}], "cursor": {}}
+        equal(client.fails(out, db="d")["code"], 11000)
+        equal(ids(find(client, {}, name="t")), ["old"])
+        out["pipeline"].insert(0, {"$match": {"_id": {"$lt": 40}}})
+        for _ in range(2):
+            client(out, db="d")
+            equal(listed(client, "t"), before)
+        equal(ids(find(client, {"b": {"$gte": 38}}, name="t")), [39, 38])
+        equal(insert(client, {"_id": 90, "a": 3}, name="t")["writeErrors"][0]["code"], 11000)
+        equal(sorted(row["name"] for row in client({"listCollections": 1}, db="d")["cursor"]["firstBatch"]),
+              ["c", "t"])
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
 def values_that_others_have_are_refused(cwd):
     with Mongo(cwd) as server, server.client() as client:
         create(client, {"key": {"a": 1, "b": -1}, "name": "ab", "unique": True})

@@ -41,7 +41,20 @@ struct page {
 
 /* ---- $out ---- */
 
-/* The new collection has what the target was created with. */
+/* The new collection has the indexes of the target. */
+static enum status
+out_index(struct page *p, struct kv_tx *tx, const struct catalog_db *target)
+{
+	const struct index_def *def;
+	uint64_t number;
+
+	for (size_t i = 0; target && (def = index_at(target, i)) != NULL; i++)
+		TRY(plain_index_create(tx, p->data.db, def->spec, p->call->arena, &number,
+				       &p->call->err));
+	return STATUS_OK;
+}
+
+/* And what the target was created with. */
 static enum status
 out_prepare(struct kv_tx *tx, void *arg)
 {
@@ -66,11 +79,50 @@ out_prepare(struct kv_tx *tx, void *arg)
 	data_init(&p->data, p->call, p->into, false);
 	status = plain_create(tx, p->into, scheme, options.ptr ? options : BSON_EMPTY,
 			      &p->call->err);
-	catalog_db_unref(db);
 	if (status == STATUS_OK)
 		status = data_created(&p->data, tx);
+	/* Definitions can be read once they are committed, so the collection is opened before. */
+	if (status == STATUS_OK)
+		status = out_index(p, tx, db);
+	catalog_db_unref(db);
 	data_fini(&p->data);
 	return status;
+}
+
+static bool
+same_indexes(const struct catalog_db *a, const struct catalog_db *b)
+{
+	size_t count = index_count_all(a);
+
+	if (count != index_count_all(b))
+		return false;
+	for (size_t i = 0; i + 1 < count; i++)
+		if (!str_eq(index_at(a, i)->spec, index_at(b, i)->spec))
+			return false;
+	return true;
+}
+
+/* Fails if somebody has made or dropped an index of the target meanwhile. */
+static enum status
+out_check(struct page *p, struct kv_tx *tx)
+{
+	struct catalog_db *target = NULL, *into = NULL;
+	enum status status;
+	bool same = true;
+
+	status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, p->target, &target, NULL);
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	if (status == STATUS_OK)
+		status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, p->into, &into, NULL);
+	if (status == STATUS_OK)
+		same = same_indexes(target, into);
+	catalog_db_unref(target);
+	catalog_db_unref(into);
+	return same ? status
+		    : call_fail(p->call, MONGO_COMMAND_FAILED,
+				"indexes of target collection %.*s changed while processing $out",
+				STR_ARG(p->target));
 }
 
 static enum status
@@ -78,8 +130,10 @@ out_publish(struct kv_tx *tx, void *arg)
 {
 	struct page *p = arg;
 	unsigned events = 0;
-	enum status status = data_drop(p->call, tx, p->target, false, &events);
+	enum status status;
 
+	TRY(out_check(p, tx));
+	status = data_drop(p->call, tx, p->target, false, &events);
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
 	return data_rename(p->call, tx, p->into, p->target, &events);
