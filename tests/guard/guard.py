@@ -4,6 +4,7 @@
     guard.py SERVER            compares with figures.json
     guard.py SERVER --record   writes figures.json
     guard.py SERVER --profile  tells the functions that took the most instructions
+    guard.py SERVER --only DB  the operations of one database: mongo
 
 SERVER is tests/guard/server.c's program, of an optimised build. For each of a handful of operations
 it counts the key-value pairs read and written, the allocations, the bytes copied and, under
@@ -24,7 +25,11 @@ import sys
 import tempfile
 import time
 
-FIGURES = pathlib.Path(__file__).resolve().parent / "figures.json"
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cli"))
+import mongo  # noqa: E402  a client of MongoDB's protocol
+
+FIGURES = HERE / "figures.json"
 EXACT = ("reads", "keys_read", "sets", "clears")  # no tolerance: a pair more is a decision
 TOLERANCE = {"bytes_written": 0.02, "allocations": 0.05, "bytes_copied": 0.10,
              "instructions": 0.10}
@@ -76,9 +81,10 @@ class Guarded:
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError("the server did not start")
-        port, redis_port, self.compiler = line.strip().split(" ", 2)
+        port, redis_port, mongo_port, self.compiler = line.strip().split(" ", 3)
         self.client = http.client.HTTPConnection("127.0.0.1", int(port), timeout=120)
         self.redis = socket.create_connection(("127.0.0.1", int(redis_port)), timeout=120)
+        self.mongo = mongo.Client(int(mongo_port), timeout=120)
         self.valgrind = valgrind
         self.dumps = 0
         self.names = {}  # of objects and functions, by their numbers
@@ -341,6 +347,66 @@ def fill_commands(guarded, _):
     guarded.command(("CONFIG", "SET", "slowlog-log-slower-than", "-1"))
 
 
+def collections(guarded, db):
+    """Of MongoDB's door."""
+    used = [DOCS]
+
+    def ask(what, document, **sections):
+        answer = guarded.mongo(document, db=db, **sections)
+        if not answer["ok"] or "writeErrors" in answer:
+            raise RuntimeError(f"{what}: {answer}")
+        return answer
+
+    def new():
+        used[0] += 1
+        return {"_id": used[0], **document(used[0])}
+
+    def insert(count):
+        docs = [new() for _ in range(count)]
+        ask("insert", {"insert": "c"}, sections=mongo.sequence("documents", *docs))
+
+    def find(filter_, count):
+        answer = ask("find", {"find": "c", "filter": filter_, "batchSize": PAGE})
+        if len(answer["cursor"]["firstBatch"]) != count:
+            raise RuntimeError(f"{filter_}: {len(answer['cursor']['firstBatch'])} documents")
+
+    def update(change):
+        answer = ask("update", {"update": "c", "updates": [{"q": {"_id": 42}, "u": change}]})
+        if answer["nModified"] != 1:
+            raise RuntimeError(f"{change}: {answer}")
+
+    def set_next():
+        used[0] += 1
+        update({"$set": {"number": used[0]}})
+
+    def group():
+        ask("aggregate", {"aggregate": "g", "cursor": {}, "pipeline": [
+            {"$group": {"_id": "$group", "sum": {"$sum": "$number"}}}]})
+
+    def find_group():
+        answer = ask("find", {"find": "g", "filter": {"group": 1}, "batchSize": PAGE + 1})
+        if len(answer["cursor"]["firstBatch"]) != PAGE:
+            raise RuntimeError(f"a group has {len(answer['cursor']['firstBatch'])} documents")
+
+    return [
+        ("insert of a document", lambda: insert(1)),
+        (f"insert of {BULK} documents", lambda: insert(BULK)),
+        ("find of a document by _id", lambda: find({"_id": 42}, 1)),
+        (f"find of {PAGE} documents", lambda: find({}, PAGE)),
+        (f"find of {PAGE} documents by an index", find_group),
+        ("update of a member", set_next),
+        (f"$group of {PAGE * 2} documents", group),
+    ]
+
+
+def fill_collections(guarded, db):
+    docs = [{"_id": i, **document(i)} for i in range(1, DOCS + 1)]
+    guarded.mongo({"insert": "c"}, db=db, sections=mongo.sequence("documents", *docs))
+    docs = [{"_id": i, "group": i % 2, "number": i, "name": f"name-{i:06}"} for i in range(PAGE * 2)]
+    guarded.mongo({"insert": "g"}, db=db, sections=mongo.sequence("documents", *docs))
+    guarded.mongo({"createIndexes": "g", "indexes": [{"key": {"group": 1}, "name": "group_1"}]}, db=db)
+
+
 def wait_until_built(guarded, db):
     """A build's end would make what is measured read the definitions again."""
     end = time.monotonic() + START_S
@@ -383,7 +449,7 @@ def fill(guarded, db):
     guarded.ask("PUT", f"/{db}/zz-big", nested(), 201)
 
 
-def measure(program, valgrind, profile=False):
+def measure(program, valgrind, profile=False, only=None):
     with tempfile.TemporaryDirectory(prefix="frond-guard-") as directory:
         guarded = Guarded(program, directory, valgrind)
         found = {}
@@ -392,7 +458,10 @@ def measure(program, valgrind, profile=False):
                                        ("exploded", fill, (operations, queries)),
                                        ("indexed", fill_indexed, (indexed,)),
                                        ("redis", fill_commands, (commands,)),
+                                       ("mongo", fill_collections, (collections,)),
                                        ("viewed", fill_viewed, (viewed,))):
+                if only and db != only:
+                    continue
                 if db == "viewed" and not os.access(worker_of(program), os.X_OK):
                     continue
                 fill_it(guarded, db)
@@ -442,12 +511,15 @@ def valgrind_works():
 def main():
     program = sys.argv[1]
     valgrind = valgrind_works()
-    found, compiler = measure(program, valgrind, "--profile" in sys.argv)
+    only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else None
+    found, compiler = measure(program, valgrind, "--profile" in sys.argv, only)
     if "--profile" in sys.argv:
         return 0
     if "--record" in sys.argv:
         if not valgrind:
             sys.exit("a record needs valgrind")
+        if only:
+            found = json.loads(FIGURES.read_text())["operations"] | found
         FIGURES.write_text(json.dumps({"compiler": compiler, "operations": found}, indent=1) + "\n")
         return 0
     recorded = json.loads(FIGURES.read_text())

@@ -6,9 +6,9 @@
  * libraries do is not counted: the linker puts the counting functions in front of those that
  * frond's own objects call (`--wrap`), so the figures depend on frond and its compiler alone.
  *
- * server DIRECTORY prints its port, that of Redis's door and what compiled it, and serves until it
- * is asked to stop. The workers that run functions of design documents are the program that
- * FROND_JS_WORKER names.
+ * server DIRECTORY prints its port, those of Redis's and MongoDB's doors and what compiled it, and
+ * serves until it is asked to stop. The workers that run functions of design documents are the
+ * program that FROND_JS_WORKER names.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,6 +19,8 @@
 
 #include "access/people.h"
 #include "door/couch/couch.h"
+#include "door/mongo/mongo.h"
+#include "door/mongo/settings.h"
 #include "door/redis/redis.h"
 #include "http/server.h"
 #include "index/view/keys.h"
@@ -27,6 +29,7 @@
 #include "js/settings.h"
 #include "kv/kv.h"
 #include "loop/wait.h"
+#include "model/plain/plain.h"
 #include "model/revisioned/revisioned.h"
 #include "model/revisioned/shape.h"
 #include "model/timed/timed.h"
@@ -237,6 +240,27 @@ functions_new(struct couch_config *door, const struct settings *settings, struct
 }
 
 static enum status
+mongo_listen(const struct couch_config *door, const struct settings *settings, struct mongo **ret,
+	     uint16_t *ret_port, struct err *err)
+{
+	const struct mongo_config config = { .store = door->store,
+					     .live = door->live,
+					     .settings = settings_of(settings,
+								     &mongo_setting_group) };
+	struct net_host *host = server_host(server);
+	unsigned service;
+
+	*ret = mongo_new(&config);
+	if (!*ret)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	TRY(net_host_add_service(host, &net_stream_protocol, mongo_stream_options(*ret), &service,
+				 err));
+	TRY(net_host_listen(host, service, "127.0.0.1:0", ret_port, err));
+	mongo_set_address(*ret, "127.0.0.1", *ret_port);
+	return STATUS_OK;
+}
+
+static enum status
 redis_listen(const struct couch_config *door, struct redis **ret, uint16_t *ret_port,
 	     struct err *err)
 {
@@ -259,13 +283,14 @@ main(int argc, char **argv)
 					    .no_sync = true,
 					    .shape = &rev_store_shape };
 	struct server_config config = { .loops = 1, .pool_threads = 1, .handler = handle };
-	static const struct setting_group *const groups[] = { &couch_setting_group,
-							      &access_setting_group,
-							      &js_setting_group };
-	struct settings *settings = settings_new(groups, 3);
+	static const struct setting_group *const groups[] = {
+		&couch_setting_group, &access_setting_group, &js_setting_group, &mongo_setting_group
+	};
+	struct settings *settings = settings_new(groups, 4);
 	struct couch_config door = { .store = NULL };
 	struct redis *redis = NULL;
-	uint16_t redis_port = 0;
+	struct mongo *mongo = NULL;
+	uint16_t redis_port = 0, mongo_port = 0;
 	struct err err = { 0 };
 	char url[PATH_BYTES];
 	bool ok;
@@ -275,6 +300,7 @@ main(int argc, char **argv)
 	(void)snprintf(url, sizeof(url), "embedded:%s", argv[1]);
 	rev_register();
 	timed_register();
+	plain_register();
 	/* Compression would hide how many bytes an answer has. */
 	ok = settings &&
 	     settings_set(settings, STR("frond"), STR("answer_gzip_level"), STR("0"), &err) ==
@@ -289,17 +315,19 @@ main(int argc, char **argv)
 	config.loop_free = couch_loop_free;
 	if (!couch || server_new(&config, &server, &err) != STATUS_OK ||
 	    server_listen(server, "127.0.0.1:0", &err) != STATUS_OK ||
-	    redis_listen(&door, &redis, &redis_port, &err) != STATUS_OK) {
+	    redis_listen(&door, &redis, &redis_port, &err) != STATUS_OK ||
+	    mongo_listen(&door, settings, &mongo, &mongo_port, &err) != STATUS_OK) {
 		(void)fprintf(stderr, "guard: %s\n", err.text);
 		return 1;
 	}
 	(void)signal(SIGTERM, stop);
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)printf("%u %u " COMPILER "\n", server_port(server), redis_port);
+	(void)printf("%u %u %u " COMPILER "\n", server_port(server), redis_port, mongo_port);
 	(void)fflush(stdout);
 	ok = server_run(server, &err) == STATUS_OK;
 	server_free(server);
 	redis_free(redis);
+	mongo_free(mongo);
 	couch_free(couch);
 	view_engine_free(views);
 	js_free(js);
