@@ -5,7 +5,7 @@
 #include "bson/bson_int.h"
 
 enum {
-	INDEX_BYTES = 11, /* of the name of an array's element, with its NUL */
+	INDEX_BYTES = 10, /* of the name of an array's element */
 };
 
 static void
@@ -117,6 +117,19 @@ bson_builder_init(struct bson_builder *b, struct buf *out)
 	b->too_deep = 0;
 }
 
+/* The digits of a position, which are its element's name. */
+static struct str
+position_name(char room[INDEX_BYTES], uint32_t position)
+{
+	size_t at = INDEX_BYTES;
+
+	do {
+		room[--at] = (char)('0' + position % 10);
+		position /= 10;
+	} while (position);
+	return str_of(room + at, INDEX_BYTES - at);
+}
+
 /* Writes the head of the next element: the type, and the name or the next position. */
 static void
 begin_element(struct bson_builder *b, uint8_t type, struct str name)
@@ -125,16 +138,8 @@ begin_element(struct bson_builder *b, uint8_t type, struct str name)
 	char index[INDEX_BYTES];
 
 	assert(b->depth);
-	if (in->array) {
-		name.ptr = index;
-		if (in->count < 10) {
-			index[0] = (char)('0' + in->count);
-			name.len = 1;
-		} else {
-			name.len = (size_t)snprintf(index, sizeof(index), "%u", in->count);
-		}
-		in->count++;
-	}
+	if (in->array)
+		name = position_name(index, in->count++);
 	buf_append_byte(b->out, type);
 	put_cstring(b->out, name);
 }

@@ -62,43 +62,61 @@ mongo_client_free(struct mongo_client *c)
 
 /* ---- What it does ---- */
 
+/* "db.collection", as much of it as there is room for. */
+static void
+set_op_ns(struct mongo_client *c, struct str db, struct str collection)
+{
+	const struct str parts[] = { db, collection.len ? STR(".") : STR(""), collection };
+	size_t at = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		size_t room = sizeof(c->op_ns) - 1 - at;
+		size_t n = parts[i].len < room ? parts[i].len : room;
+
+		if (n)
+			memcpy(c->op_ns + at, parts[i].ptr, n);
+		at += n;
+	}
+	c->op_ns[at] = '\0';
+}
+
 void
 mongo_client_begin_op(struct mongo_client *c, const char *name, struct str db,
-		      struct str collection)
+		      struct str collection, uint64_t began_ns)
 {
-	struct mongo *m = c->mongo;
-
-	pthread_mutex_lock(&m->clients_lock);
-	c->op_id = atomic_fetch_add(&m->next_op, 1) + 1;
-	c->op_began_ns = clock_mono_ns();
+	pthread_mutex_lock(&c->lock);
+	c->op_id = atomic_fetch_add(&c->mongo->next_op, 1) + 1;
+	c->op_began_ns = began_ns;
 	c->op_name = name;
-	snprintf(c->op_ns, sizeof(c->op_ns), collection.len ? "%.*s.%.*s" : "%.*s%.*s", STR_ARG(db),
-		 STR_ARG(collection));
-	pthread_mutex_unlock(&m->clients_lock);
+	set_op_ns(c, db, collection);
+	pthread_mutex_unlock(&c->lock);
 }
 
 void
 mongo_client_end_op(struct mongo_client *c)
 {
-	struct mongo *m = c->mongo;
-
-	pthread_mutex_lock(&m->clients_lock);
-	c->op_id = 0;
-	pthread_mutex_unlock(&m->clients_lock);
 	pthread_mutex_lock(&c->lock);
-	c->op_killed = false;
+	c->op_id = 0;
+	atomic_store_explicit(&c->op_killed, false, memory_order_relaxed);
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void
-client_kill(struct mongo_client *c)
+/* Ends the operation if it is that one. */
+static bool
+client_kill(struct mongo_client *c, uint64_t op_id)
 {
+	bool is_it;
+
 	pthread_mutex_lock(&c->lock);
-	c->op_killed = true;
-	if (c->waiting)
-		event_set(&c->wake);
-	c->waiting = false;
+	is_it = c->op_id == op_id;
+	if (is_it) {
+		atomic_store_explicit(&c->op_killed, true, memory_order_relaxed);
+		if (c->waiting)
+			event_set(&c->wake);
+		c->waiting = false;
+	}
 	pthread_mutex_unlock(&c->lock);
+	return is_it;
 }
 
 bool
@@ -107,12 +125,8 @@ mongo_client_kill_op(struct mongo *m, uint64_t op_id, const char *user)
 	bool found = false;
 
 	pthread_mutex_lock(&m->clients_lock);
-	for (struct mongo_client *c = m->clients; c && !found; c = c->next) {
-		if (!c->op_id || c->op_id != op_id || (user && strcmp(user, c->user_name) != 0))
-			continue;
-		found = true;
-		client_kill(c);
-	}
+	for (struct mongo_client *c = m->clients; op_id && c && !found; c = c->next)
+		found = (!user || strcmp(user, c->user_name) == 0) && client_kill(c, op_id);
 	pthread_mutex_unlock(&m->clients_lock);
 	return found;
 }
@@ -120,12 +134,7 @@ mongo_client_kill_op(struct mongo *m, uint64_t op_id, const char *user)
 static bool
 client_is_killed(struct mongo_client *c)
 {
-	bool killed;
-
-	pthread_mutex_lock(&c->lock);
-	killed = c->op_killed;
-	pthread_mutex_unlock(&c->lock);
-	return killed;
+	return atomic_load_explicit(&c->op_killed, memory_order_relaxed);
 }
 
 bool

@@ -49,11 +49,17 @@ struct mongo_client {
 	uint64_t checked_ns; /* when the roles were read */
 	struct mongo_login login;
 
-	/* The client's lock. */
+	atomic_bool op_killed;
+
+	/* The client's lock, which comes after that of the list. */
 	pthread_mutex_t lock;
 	struct event wake;
 	bool waiting;
-	bool op_killed;
+	/* What it does now; op_id 0: nothing. */
+	uint64_t op_id;
+	uint64_t op_began_ns;
+	const char *op_name; /* of the command; static */
+	char op_ns[CLIENT_NS_BYTES];
 
 	uint64_t until_ns; /* when the command has had its time; 0: it has as much as it wants */
 
@@ -62,11 +68,6 @@ struct mongo_client {
 	struct mongo_client **link;
 	char app[CLIENT_APP_BYTES + 1];
 	char user_name[AUTH_NAME_BYTES + 1]; /* empty: nobody has logged in */
-	/* What it does now; op_id 0: nothing. */
-	uint64_t op_id;
-	uint64_t op_began_ns;
-	const char *op_name; /* of the command; static */
-	char op_ns[CLIENT_NS_BYTES];
 };
 
 /* On its fiber. NULL when out of memory. Adds it to the list. */
@@ -76,7 +77,7 @@ void mongo_client_free(struct mongo_client *c);
 /* ---- What it does ---- */
 
 void mongo_client_begin_op(struct mongo_client *c, const char *name, struct str db,
-			   struct str collection);
+			   struct str collection, uint64_t began_ns);
 void mongo_client_end_op(struct mongo_client *c);
 
 /* Ends the operation of that number. False: nobody has one, or not the `user`'s (NULL: any). */

@@ -120,9 +120,11 @@ put_connections(struct call *c)
 	size_t current = 0, active = 0;
 
 	pthread_mutex_lock(&c->mongo->clients_lock);
-	for (const struct mongo_client *one = c->mongo->clients; one; one = one->next) {
+	for (struct mongo_client *one = c->mongo->clients; one; one = one->next) {
 		current++;
+		pthread_mutex_lock(&one->lock);
 		active += one->op_id != 0;
+		pthread_mutex_unlock(&one->lock);
 	}
 	pthread_mutex_unlock(&c->mongo->clients_lock);
 	bson_begin_document(c->reply, STR("connections"));

@@ -23,7 +23,7 @@ const struct arg args_kill_op[] = {
 	{ NULL, 0 },
 };
 
-/* With the lock of the list. */
+/* With the client's lock. */
 static void
 put_op(struct call *c, struct bson_builder *b, const struct mongo_client *one)
 {
@@ -68,10 +68,14 @@ mongo_put_ops(struct call *c, struct bson_builder *b, bool own, bool idle)
 		return call_fail(c, MONGO_UNAUTHORIZED,
 				 "not authorized on admin to execute command currentOp");
 	pthread_mutex_lock(&c->mongo->clients_lock);
-	for (const struct mongo_client *one = c->mongo->clients; one; one = one->next)
-		if ((one->op_id || idle) &&
-		    (!own || strcmp(one->user_name, c->client->user_name) == 0))
+	for (struct mongo_client *one = c->mongo->clients; one; one = one->next) {
+		if (own && strcmp(one->user_name, c->client->user_name) != 0)
+			continue;
+		pthread_mutex_lock(&one->lock);
+		if (one->op_id || idle)
 			put_op(c, b, one);
+		pthread_mutex_unlock(&one->lock);
+	}
 	pthread_mutex_unlock(&c->mongo->clients_lock);
 	return STATUS_OK;
 }

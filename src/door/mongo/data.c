@@ -36,13 +36,21 @@ cache_give(struct mongo *m, struct catalog_cache *cache)
 enum status
 data_ns(struct call *c, struct str *ret)
 {
+	char *ns;
+
 	if (c->db.len + 1 + c->collection.len > DATA_NS_BYTES)
 		return call_fail(
 			c, MONGO_INVALID_NAMESPACE,
 			"Fully qualified namespace is too long (DATA_NS_BYTES): %zu, max %d",
 			c->db.len + 1 + c->collection.len, DATA_NS_BYTES);
-	*ret = arena_printf(c->arena, "%.*s.%.*s", STR_ARG(c->db), STR_ARG(c->collection));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	ns = arena_alloc(c->arena, c->db.len + 1 + c->collection.len);
+	if (!ns)
+		return STATUS_LIMIT;
+	memcpy(ns, c->db.ptr, c->db.len);
+	ns[c->db.len] = '.';
+	memcpy(ns + c->db.len + 1, c->collection.ptr, c->collection.len);
+	*ret = str_of(ns, c->db.len + 1 + c->collection.len);
+	return STATUS_OK;
 }
 
 enum plain_scheme
