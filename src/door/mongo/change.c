@@ -292,8 +292,25 @@ change_leaves(struct change *ch, const struct bson_value *id, const struct mql_u
 	return update(&ch->data->plain, id, changes, u->count, detail, arena, &changed);
 }
 
+/*
+ * Writes over `before`. The walk has read the record so that others who write it conflict, unless
+ * `before` is not the document that it stands at, or was read by a snapshot.
+ */
 static enum status
-change_write(struct change *ch, const struct bson_value *id, const struct mql_updated *u)
+change_replace(struct change *ch, const struct plain_doc *doc, struct str before,
+	       enum plain_event_kind kind, struct str detail)
+{
+	struct plain *p = &ch->data->plain;
+	struct arena *arena = ch->call->arena;
+
+	if (before.ptr == ch->walk.held.ptr)
+		return plain_replace_whole(p, doc, before, kind, detail, arena);
+	return plain_replace(p, doc, false, kind, detail, arena);
+}
+
+static enum status
+change_write(struct change *ch, const struct bson_value *id, struct str before,
+	     const struct mql_updated *u)
 {
 	struct plain *p = &ch->data->plain;
 	struct str detail = STR("");
@@ -301,11 +318,11 @@ change_write(struct change *ch, const struct bson_value *id, const struct mql_up
 
 	TRY(change_stage(ch, u->document, &doc));
 	if (u->replaced)
-		return plain_replace(p, &doc, false, PLAIN_EVENT_REPLACE, STR(""), ch->call->arena);
+		return change_replace(ch, &doc, before, PLAIN_EVENT_REPLACE, STR(""));
 	TRY(change_describe(ch, u, &detail));
 	if (plain_scheme_of(p->db) == PLAIN_EXPLODED && !doc.staged)
 		return change_leaves(ch, id, u, detail);
-	return plain_replace(p, &doc, false, PLAIN_EVENT_UPDATE, detail, ch->call->arena);
+	return change_replace(ch, &doc, before, PLAIN_EVENT_UPDATE, detail);
 }
 
 /* The document with the `_id` of the one that it takes the place of. */
@@ -403,7 +420,7 @@ change_update(struct change *ch, struct str doc, int64_t position, struct str *r
 	if (!u.changed)
 		return STATUS_OK;
 	TRY(validate_document(ch->data, u.document, doc));
-	return change_write(ch, &id, &u);
+	return change_write(ch, &id, doc, &u);
 }
 
 enum status

@@ -127,6 +127,8 @@ struct plan_walk {
 	size_t row_at, row_count;
 	size_t window; /* rows that are asked for next */
 	struct buf place;
+	/* The document that was read last, if it is in one value and KV_READ has read it. */
+	struct str held;
 };
 
 /*

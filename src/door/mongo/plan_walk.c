@@ -326,11 +326,18 @@ static enum status
 get_point(struct plan_walk *w, const struct bson_value *id, struct arena *arena, struct str *ret)
 {
 	const struct plan *plan = w->plan;
+	struct plain_got got;
 	bool whole = true;
 
 	w->partial = false;
-	if (!plan->parts)
-		return plain_get(w->p, id, w->mode, arena, ret);
+	w->held = (struct str){ 0 };
+	if (!plan->parts) {
+		TRY(plain_ask(w->p, id, w->mode, arena, &got));
+		TRY(plain_wait(w->p, &got, w->mode, arena, ret));
+		if (got.whole && w->mode == KV_READ)
+			w->held = *ret;
+		return STATUS_OK;
+	}
 	TRY(plain_get_parts(w->p, id, plan->parts, plan->part_count, w->mode, arena, ret, &whole));
 	w->partial = !whole;
 	return STATUS_OK;

@@ -23,6 +23,7 @@ plain_log(struct plain *p, enum plain_event_kind kind, const struct bson_value *
 	event.detail_is_cut = detail.len > PLAIN_DETAIL_BYTES;
 	if (event.detail_is_cut)
 		event.detail = (struct str){ "", 0 };
+	(void)buf_reserve(&value, event.detail.len + PLAIN_HEAD_BYTES);
 	plain_event_put(&event, &value);
 	TRY(buf_status(&value));
 	plain_key_space(&key, p->db, PLAIN_SPACE_LOG);

@@ -119,6 +119,7 @@ MUST_USE enum status plain_get(struct plain *p, const struct bson_value *id, enu
 struct plain_got {
 	struct kv_future *future;
 	struct str key; /* in the arena */
+	bool whole;     /* plain_wait() has found the document in one value, which is all of it */
 };
 MUST_USE enum status plain_ask(struct plain *p, const struct bson_value *id, enum kv_read mode,
 			       struct arena *arena, struct plain_got *ret);
@@ -237,6 +238,14 @@ MUST_USE enum status plain_insert(struct plain *p, const struct plain_doc *doc,
 MUST_USE enum status plain_replace(struct plain *p, const struct plain_doc *doc, bool upsert,
 				   enum plain_event_kind kind, struct str detail,
 				   struct arena *arena);
+
+/*
+ * The same, without reading the document that is there: `before` is what KV_READ has found in this
+ * transaction, in one value (plain_got.whole), and nothing has changed it since.
+ */
+MUST_USE enum status plain_replace_whole(struct plain *p, const struct plain_doc *doc,
+					 struct str before, enum plain_event_kind kind,
+					 struct str detail, struct arena *arena);
 
 /* STATUS_NOT_FOUND. */
 MUST_USE enum status plain_delete(struct plain *p, const struct bson_value *id, struct str detail,

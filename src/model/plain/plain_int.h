@@ -29,6 +29,7 @@ enum {
 	PLAIN_OPTION_SCHEME = 0,
 
 	PLAIN_TEXT_ID_BYTES = 16,
+	PLAIN_HEAD_BYTES = 64, /* that are reserved for what stands in front of a document */
 	/* Of a key below RECORDS, so that it still fits into an index's entry. */
 	PLAIN_KEY_BYTES = 8000,
 };

@@ -225,6 +225,7 @@ plain_wait(struct plain *p, struct plain_got *got, enum kv_read mode, struct are
 	enum status status;
 	struct str value;
 
+	got->whole = false;
 	TRY(kv_future_wait(got->future));
 	if (plain_scheme_of(p->db) != PLAIN_PACKED) {
 		status = wait_range(p, got, mode, arena, ret);
@@ -233,6 +234,7 @@ plain_wait(struct plain *p, struct plain_got *got, enum kv_read mode, struct are
 	} else {
 		value = arena_dup(arena, value);
 		status = value.ptr ? parse_root(p, got->key, value, arena, &root) : STATUS_LIMIT;
+		got->whole = status == STATUS_OK && root.form == PLAIN_FORM_WHOLE;
 		if (status == STATUS_OK)
 			status = plain_read_root(p, got->key, &root, mode, arena, ret);
 	}

@@ -34,6 +34,7 @@ root_set(struct plain *p, struct str key, const struct plain_root *root)
 {
 	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 
+	(void)buf_reserve(&value, root->document.len + PLAIN_HEAD_BYTES);
 	plain_root_put(root, &value);
 	TRY(buf_status(&value));
 	return kv_set(p->tx, key, buf_str(&value));
@@ -145,6 +146,32 @@ plain_insert(struct plain *p, const struct plain_doc *doc, struct arena *arena)
 	return plain_log(p, PLAIN_EVENT_INSERT, &id, doc->bytes);
 }
 
+/* The root is written over, and needs no clearing. */
+static enum status
+clear_beside_root(struct plain *p, struct str key, const struct plain_root *root)
+{
+	if (root->form == PLAIN_FORM_TEXT)
+		return plain_text_clear(p, root->text);
+	return root->form == PLAIN_FORM_LEAVES ? plain_clear_record(p, key, root) : STATUS_OK;
+}
+
+static enum status
+replace_root(struct plain *p, struct str key, const struct plain_root *old,
+	     const struct bson_value *id, const struct plain_doc *doc, enum plain_event_kind kind,
+	     struct str detail, struct arena *arena)
+{
+	struct str before;
+
+	TRY(plain_write_begin(p));
+	if (plain_has_indexes(p)) {
+		TRY(plain_index_read(p, key, old, arena, &before));
+		TRY(plain_index_change(p, id, before, doc->bytes, arena));
+	}
+	TRY(clear_beside_root(p, key, old));
+	TRY(plain_put_record(p, key, doc, arena));
+	return plain_log(p, kind, id, detail.len ? detail : doc->bytes);
+}
+
 enum status
 plain_replace(struct plain *p, const struct plain_doc *doc, bool upsert, enum plain_event_kind kind,
 	      struct str detail, struct arena *arena)
@@ -153,7 +180,6 @@ plain_replace(struct plain *p, const struct plain_doc *doc, bool upsert, enum pl
 	struct plain_root old;
 	struct bson_value id;
 	enum status status;
-	struct str before;
 
 	TRY(doc_check(p, doc, &id));
 	TRY(plain_key_record(p->db, &id, &key, p->err));
@@ -161,14 +187,20 @@ plain_replace(struct plain *p, const struct plain_doc *doc, bool upsert, enum pl
 	if (status == STATUS_NOT_FOUND && upsert)
 		return plain_insert(p, doc, arena);
 	TRY(status);
-	TRY(plain_write_begin(p));
-	if (plain_has_indexes(p)) {
-		TRY(plain_index_read(p, buf_str(&key), &old, arena, &before));
-		TRY(plain_index_change(p, &id, before, doc->bytes, arena));
-	}
-	TRY(plain_clear_record(p, buf_str(&key), &old));
-	TRY(plain_put_record(p, buf_str(&key), doc, arena));
-	return plain_log(p, kind, &id, detail.len ? detail : doc->bytes);
+	return replace_root(p, buf_str(&key), &old, &id, doc, kind, detail, arena);
+}
+
+enum status
+plain_replace_whole(struct plain *p, const struct plain_doc *doc, struct str before,
+		    enum plain_event_kind kind, struct str detail, struct arena *arena)
+{
+	const struct plain_root old = { .form = PLAIN_FORM_WHOLE, .document = before };
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct bson_value id;
+
+	TRY(doc_check(p, doc, &id));
+	TRY(plain_key_record(p->db, &id, &key, p->err));
+	return replace_root(p, buf_str(&key), &old, &id, doc, kind, detail, arena);
 }
 
 enum status
