@@ -256,18 +256,65 @@ bson_iter_read(struct bson_iter *i, struct bson_element *ret)
 	return true;
 }
 
+/*
+ * How many bytes a value takes, of which no more is looked at than its length. Values whose length
+ * is not at their beginning are read.
+ */
+static bool
+value_skip(enum bson_type type, struct str bytes, size_t *ret_len)
+{
+	struct bson_value ignored;
+	uint32_t n;
+
+	if (fixed_bytes(type, ret_len))
+		return *ret_len <= bytes.len;
+	if (bytes.len < sizeof(n))
+		return false;
+	n = bson_u32(bytes.ptr);
+	switch ((int)type) {
+	case BSON_STRING:
+	case BSON_CODE:
+	case BSON_SYMBOL:
+		*ret_len = sizeof(n) + (size_t)n;
+		return n >= 1 && *ret_len <= bytes.len;
+	case BSON_DOCUMENT:
+	case BSON_ARRAY:
+		*ret_len = n;
+		return n >= BSON_EMPTY_BYTES && n <= bytes.len;
+	default:
+		return bson_value_read(type, bytes, &ignored, ret_len);
+	}
+}
+
 bool
 bson_find(struct str document, struct str name, struct bson_value *ret)
 {
+	struct bson_value found;
 	struct bson_iter i;
-	struct bson_element e;
+	size_t len;
 
-	for (bson_iter_begin(&i, document); bson_iter_read(&i, &e);)
-		if (str_eq(e.name, name)) {
-			if (ret)
-				*ret = e.value;
-			return true;
+	for (bson_iter_begin(&i, document); i.at != i.end; i.at += len) {
+		enum bson_type type = (uint8_t)*i.at++;
+		struct str rest = str_of(i.at, (size_t)(i.end - i.at));
+		const char *nul = memchr(rest.ptr, 0, rest.len);
+		struct str here;
+
+		if (!nul)
+			return false;
+		i.at = nul + 1;
+		here = str_of(rest.ptr, (size_t)(nul - rest.ptr));
+		rest = str_of(i.at, (size_t)(i.end - i.at));
+		if (!str_eq(here, name)) {
+			if (!value_skip(type, rest, &len))
+				return false;
+			continue;
 		}
+		if (!bson_value_read(type, rest, &found, &len))
+			return false;
+		if (ret)
+			*ret = found;
+		return true;
+	}
 	return false;
 }
 
