@@ -84,6 +84,77 @@ has_expr(const struct bson_value *v, size_t depth)
 	return false;
 }
 
+/* ---- What a $group reads ---- */
+
+struct needs {
+	struct str *names;
+	size_t count, most;
+};
+
+static bool
+needs_add(struct needs *n, struct str name)
+{
+	for (size_t i = 0; i < n->count; i++)
+		if (str_eq(n->names[i], name))
+			return true;
+	if (n->count == n->most)
+		return false;
+	n->names[n->count++] = name;
+	return true;
+}
+
+/* "$a.b" needs "a"; a variable needs nothing, unless it stands for the document. */
+static bool
+needs_text(struct needs *n, struct str text)
+{
+	struct str rest, name;
+
+	if (!str_starts_with(text, STR("$")))
+		return true;
+	if (!str_starts_with(text, STR("$$"))) {
+		rest = str_skip(text, 1);
+		return needs_add(n, str_cut(&rest, '.'));
+	}
+	rest = str_skip(text, 2);
+	name = str_cut(&rest, '.');
+	return !mql_is(name, "ROOT") && !mql_is(name, "CURRENT");
+}
+
+/* Of a literal that looks like a path, more is needed than is so. */
+static bool
+needs_value(struct needs *n, const struct bson_value *v, size_t depth)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (v->type == BSON_STRING)
+		return needs_text(n, v->text);
+	if (!bson_is_container(v))
+		return true;
+	if (depth > MQL_DEPTH)
+		return false;
+	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+		step_pause(1);
+		/* These look at the document without naming it. */
+		if (mql_is(e.name, "$getField") || mql_is(e.name, "$meta") ||
+		    mql_is(e.name, "CURRENT") || !needs_value(n, &e.value, depth + 1))
+			return false;
+	}
+	return true;
+}
+
+bool
+mql_pipeline_needs(const struct mql_pipeline *p, size_t i, struct str *ret, size_t most,
+		   size_t *ret_count)
+{
+	struct needs n = { .names = ret, .most = most };
+	bool known = i < p->count && mql_is(p->stages[i].name, "$group") &&
+		     needs_value(&n, &p->stages[i].spec, 0);
+
+	*ret_count = n.count;
+	return known;
+}
+
 /* ---- $match to the front ---- */
 
 static enum status

@@ -109,6 +109,12 @@ void mql_pipeline_front(const struct mql_pipeline *p, struct mql_pipeline_front 
 /* A stage, in the order in which they run; false behind the last one. */
 bool mql_pipeline_stage(const struct mql_pipeline *p, size_t i, struct str *ret_name,
 			struct bson_value *ret_spec);
+/*
+ * The members of documents that a $group at place `i` looks at, each once or more, at most `most`.
+ * False: it may look at all of a document, or another stage is there.
+ */
+bool mql_pipeline_needs(const struct mql_pipeline *p, size_t i, struct str *ret, size_t most,
+			size_t *ret_count);
 /* True if the first stage brings documents by itself, as $documents does. */
 bool mql_pipeline_has_source(const struct mql_pipeline *p);
 /* $out or $merge at the end; NULL: none. */

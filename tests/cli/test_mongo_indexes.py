@@ -459,7 +459,7 @@ def plans_are_explained_with_what_they_read(cwd):
                   "projection": {"c": 1}}, ["PROJECTION_SIMPLE", "SKIP", "SORT", "FETCH", "IXSCAN"], (2, 20, 20)),
                 ({"find": "c", "filter": {"m": {"$gt": 95}}}, ["FETCH", "IXSCAN"], (4, 4, 4)),
                 ({"find": "nothing"}, ["EOF"], (0, 0, 0)),
-                ({"count": "c", "query": {"a": 3}, "skip": 2}, ["COUNT", "FETCH", "IXSCAN"], (0, 10, 10)),
+                ({"count": "c", "query": {"a": 3}, "skip": 2}, ["COUNT", "PROJECTION_COVERED", "IXSCAN"], (0, 10, 0)),
                 ({"count": "c"}, ["RECORD_STORE_FAST_COUNT"], (0, 0, 0)),
                 ({"distinct": "c", "key": "b", "query": {"a": 3}}, ["FETCH", "IXSCAN"], (10, 10, 10)),
                 ({"delete": "c", "deletes": [{"q": {"a": 3}, "limit": 0}]},
@@ -497,6 +497,13 @@ def pipelines_are_explained_by_their_stages(cwd):
         create(client, {"key": {"a": 1}, "name": "a"})
         insert(client, *({"_id": i, "a": i % 10} for i in range(100)))
         group = {"_id": "$_id", "n": {"$sum": 1}}
+        covered = {**group, "_id": "$a"}
+        for pipeline, read in (([{"$group": covered}], 100), ([{"$match": {"a": 3}}, {"$group": covered}], 10)):
+            (cursor, _), = [explain(client, {"aggregate": "c", "pipeline": pipeline, "cursor": {}})["stages"]]
+            equal(figures(cursor["$cursor"]), (["PROJECTION_COVERED", "IXSCAN"], (read, read, 0)))
+        whole = explain(client, {"aggregate": "c", "cursor": {}, "pipeline": [
+            {"$group": {"_id": "$a", "x": {"$first": "$$ROOT"}}}]})["stages"][0]["$cursor"]
+        equal(figures(whole), (["COLLSCAN"], (100, 0, 100)))
         command = {"aggregate": "c", "pipeline": [{"$match": {"a": {"$gte": 8}}}, {"$group": group}, {"$limit": 3}],
                    "cursor": {}}
         cursor, second, third = explain(client, command)["stages"]
@@ -527,6 +534,37 @@ def the_order_of_an_index_is_weighed_against_fewer_documents(cwd):
         equal(ids(find(client, {"a": 7}, sort={"b": 1}, limit=3)), [3507, 3007, 2507])
         equal(ids(find(client, {"a": -1}, sort={"b": 1}, limit=3)), [5999, 5998, 5997])
         equal(ids(find(client, {"a": {"$gte": 0}}, sort={"b": 1}))[:3], [3999, 3998, 3997])
+
+
+@test
+def groups_and_counts_are_the_same_from_an_index_alone(cwd):
+    seed = random.randrange(1 << 30)
+    print(f"# seed {seed}")
+    rand = random.Random(seed)
+
+    def value():
+        return rand.choice([None, 1, 1.0, 2, "x", "", True, {"b": 1}, {"b": {"c": 2}}, "y" * rand.randrange(4000)])
+
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1, "b": -1}, "name": "ab"}, {"key": {"c": -1}, "name": "c", "sparse": True},
+               name="i")
+        for at in range(3):
+            rows = [{"_id": i + 100 * at, **{n: value() for n in "abc" if rand.random() < 0.7}} for i in range(100)]
+            if at == 2:
+                rows[50]["b"] = [1, 2]  # from here on no index stands for documents
+            for name in "ic":
+                insert(client, *rows, name=name)
+            for _ in range(60):
+                filter = {rand.choice("abc"): rand.choice([{"$exists": rand.random() < 0.5}, value(), {"$gte": 1},
+                                                           {"$ne": value()}, {"$type": "object"}])
+                          for _ in range(rand.randrange(3))}
+                of = rand.choice(("$a", "$b", "$c", "$a.b", {"x": "$a", "y": "$b.b.c"}, None))
+                pipeline = [{"$match": filter},
+                            {"$group": {"_id": of, "n": {"$sum": 1}, "m": {"$max": rand.choice(("$b", "$a.b"))},
+                                        "l": {"$min": {"$type": "$b"}}}}, {"$sort": {"n": 1, "_id": 1}}]
+                equal(*([filter, pipeline, client({"aggregate": name, "pipeline": pipeline,
+                                                   "cursor": {"batchSize": 1000}}, db="d")["cursor"]["firstBatch"],
+                         client({"count": name, "query": filter}, db="d")["n"]] for name in "ic"))
 
 
 @test

@@ -37,6 +37,7 @@ struct collection {
 	struct mql_source source;
 	struct aggregate *a;
 	struct query_ask ask;
+	struct plan_cover cover;
 	struct str ns;
 	struct query query;
 	bool open;
@@ -421,6 +422,19 @@ collection_sort(struct collection *s, const struct mql_pipeline_front *front, bo
 	return STATUS_OK;
 }
 
+/* What a $group looks at may be in an index. */
+static void
+collection_cover(struct collection *s, size_t stage)
+{
+	struct aggregate *a = s->a;
+	struct str *fields = arena_alloc(a->arena, INDEX_COLUMNS * sizeof(*fields));
+
+	s->cover = (struct plan_cover){ .filter = s->ask.filter, .fields = fields };
+	if (fields &&
+	    mql_pipeline_needs(a->pipeline, stage, fields, INDEX_COLUMNS, &s->cover.count))
+		s->ask.cover = &s->cover;
+}
+
 static enum status
 open_input(struct aggregate *a, struct mql_run_options *options, struct mql_source **ret)
 {
@@ -450,6 +464,7 @@ open_input(struct aggregate *a, struct mql_run_options *options, struct mql_sour
 		return STATUS_OK;
 	}
 	s->ask.order = 0;
+	collection_cover(s, front.filter_stages);
 	status = front.sort.ptr ? collection_sort(s, &front, &sorted) : STATUS_OK;
 	if (status != STATUS_OK) {
 		collection_close(&s->source);

@@ -450,7 +450,8 @@ figures_read(struct call *c, struct figures *f)
 static enum status
 count_matches(struct call *c, struct query *q, uint64_t most, uint64_t *ret)
 {
-	struct query_ask ask = { .filter = BSON_EMPTY };
+	struct plan_cover cover = { .count = 0 };
+	struct query_ask ask = { .filter = BSON_EMPTY, .cover = &cover };
 	enum status status = STATUS_OK;
 	struct str ns, doc;
 
@@ -461,6 +462,7 @@ count_matches(struct call *c, struct query *q, uint64_t most, uint64_t *ret)
 	if (call_has(c, COUNT_COLLATION))
 		ask.collation = c->args[COUNT_COLLATION].value.text;
 	TRY(data_ns(c, &ns));
+	cover.filter = ask.filter;
 	TRY(query_open(q, c, ns, &ask));
 	for (*ret = 0; status == STATUS_OK && *ret < most; *ret += status == STATUS_OK)
 		status = query_next(q, &doc);

@@ -30,6 +30,7 @@ struct explaining {
 	struct str ns;
 	struct query query;
 	struct query_ask ask;
+	struct plan_cover cover; /* of a count, which looks at no more than its filter */
 	struct plan_figures figures;
 	struct explain_tree tree;
 	size_t reads; /* stages of the tree that read */
@@ -248,6 +249,10 @@ explain_plan(struct explaining *x, const char *name)
 	bool sorted, fast = strcmp(name, "find") == 0 && !ask->hint && !ask->collation.len &&
 			    !x->skip && bson_is_empty(x->sort) && bson_count(ask->filter) == 1;
 
+	if (strcmp(name, "count") == 0) {
+		x->cover.filter = ask->filter;
+		x->ask.cover = &x->cover;
+	}
 	if (x->limit)
 		x->ask.most = x->limit + x->skip;
 	x->ask.figures = &x->figures;

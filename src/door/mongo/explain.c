@@ -234,7 +234,7 @@ explain_query(struct explain_tree *t, const struct query *q, bool by_id_order, b
 	} else {
 		t->by_id = plan->kind == PLAN_RANGE;
 		TRY(plan->asked ? draw_index(t, plan) : draw_id_index(t, plan));
-		explain_begin(t, "FETCH");
+		explain_begin(t, plan->covered ? "PROJECTION_COVERED" : "FETCH");
 		put_filter(t, q);
 	}
 	TRY(explain_end(t));

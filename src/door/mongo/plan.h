@@ -50,6 +50,13 @@ struct plan_figures {
 	uint64_t found; /* those that match */
 };
 
+/* What is looked at of each document, for indexes that have it all. */
+struct plan_cover {
+	struct str filter;
+	struct str *fields; /* names of members, those of the filter not included */
+	size_t count;
+};
+
 struct candidate;
 
 struct plan {
@@ -61,8 +68,9 @@ struct plan {
 	const struct index_def *def;      /* of PLAN_INDEX and PLAN_IDS; else NULL */
 	const struct index_range *ranges; /* in the order of keys; they do not overlap */
 	size_t range_count;
-	bool once;   /* no document has two entries in the ranges */
-	bool sorted; /* documents come in the order of the sort that was asked for */
+	bool once;    /* no document has two entries in the ranges */
+	bool sorted;  /* documents come in the order of the sort that was asked for */
+	bool covered; /* of PLAN_INDEX: entries stand for documents (`cover`) */
 	struct plan_figures *figures;  /* counted there; NULL: nowhere */
 	const struct candidate *asked; /* of an index that is explained (plan_int.h); NULL: no */
 	/* Of PLAN_POINTS of an exploded collection: what is read of documents. NULL: all. */
@@ -92,6 +100,11 @@ struct plan_ask {
 	struct plan_figures *figures;   /* the plan is explained, and counts there; NULL: no */
 	const struct plain_part *parts; /* all that is looked at; NULL: documents as a whole */
 	size_t part_count;
+	/*
+	 * Documents may have these members alone, and others that an index has. NULL: they are
+	 * wanted as they are.
+	 */
+	const struct plan_cover *cover;
 };
 
 /* True for the hints of the index by `_id`, and for {$natural: 1}: they keep the order of `_id`. */
@@ -105,6 +118,7 @@ MUST_USE enum status plan_choose(struct call *c, struct plain *p, const struct p
 struct plan_row {
 	struct str place; /* in the index; of PLAN_IDS, that of the collection */
 	struct str id_key;
+	struct str values; /* of the entry, instead of the document; empty: they were too long */
 	struct plain_got got;
 };
 

@@ -356,6 +356,7 @@ plan_make(const struct choosing *x, const struct candidate *best, struct plan *p
 	plan->def = best->def;
 	plan->once = !index_def_arrays(best->def) || candidate_is_by_id(best);
 	plan->sorted = best->sorts;
+	plan->covered = !x->ask->changes && plan_covers(x, best->def);
 	if (best->sorts)
 		plan->reverse = best->sorts_reverse;
 	else if (x->ask->changes || !candidate_is_by_id(best))
@@ -457,24 +458,30 @@ choose_sorted(const struct choosing *x, struct candidate *best, const struct can
 enum status
 plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, struct plan *plan)
 {
-	struct candidate best = { 0 }, sorts = { 0 }, one;
+	struct candidate best = { 0 }, sorts = { 0 }, covers = { 0 }, one;
 	const struct index_def *def;
 	struct choosing x;
 
 	choosing_begin(&x, p, ask, q);
-	for (size_t i = 0; (x.count || ask->sort) && (def = index_at(p->db, i)) != NULL; i++) {
+	for (size_t i = 0;
+	     (x.count || ask->sort || ask->cover) && (def = index_at(p->db, i)) != NULL; i++) {
 		if (!is_usable(def) || !index_has_all(&x, def, false))
 			continue;
 		TRY(candidate_make(&x, def, &one));
 		if ((one.points || one.bounded) && (!ask->order || candidate_is_by_id(&one)) &&
 		    (!best.def || candidate_is_better(&one, &best)))
 			best = one;
+		if (!covers.def && !ask->order && plan_covers(&x, def))
+			covers = one;
 		if (candidate_can_sort(&x, &one) &&
 		    (!sorts.def || candidate_is_better(&one, &sorts)))
 			sorts = one;
 	}
 	if (sorts.def)
 		TRY(choose_sorted(&x, &best, &sorts));
+	/* Entries are shorter than documents, and next to each other. */
+	if (!best.def && !ask->sort)
+		best = covers;
 	if (!best.def || (!best.points && (plan->bounds.has_from || plan->bounds.has_to)))
 		return STATUS_OK;
 	return plan_make(&x, &best, plan);

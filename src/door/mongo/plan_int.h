@@ -73,6 +73,13 @@ uint32_t plan_cuts_of(const struct choosing *x, const struct index_def *def);
 /* Names that count elements of arrays lead entries elsewhere than filters and sorts. */
 bool plan_path_has_number(struct str path);
 
+/* ---- Answers from an index alone (plan_cover.c) ---- */
+
+bool plan_covers(const struct choosing *x, const struct index_def *def);
+/* The document of an entry's values. */
+MUST_USE enum status plan_covered_document(const struct index_def *def, struct str values,
+					   struct arena *arena, struct str *ret);
+
 /* ---- Orders (plan_sort.c) ---- */
 
 /* Sets `sorts` and `sorts_reverse`: whether the entries that are asked for give the order. */

@@ -254,6 +254,11 @@ next_row(struct plan_walk *w, struct plan_row *row)
 	TRY(next_entry(w, &entry));
 	row->place = arena_dup(w->arena, entry.key);
 	row->id_key = arena_dup(w->arena, entry.id);
+	if (w->plan->covered && entry.values.len) {
+		row->values = arena_dup(w->arena, entry.values);
+		if (!row->values.ptr)
+			return STATUS_LIMIT;
+	}
 	return row->place.ptr && row->id_key.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -271,7 +276,8 @@ fill_rows(struct plan_walk *w)
 		status = next_row(w, row);
 		if (status != STATUS_OK)
 			break;
-		TRY(plain_ask_key(w->p, row->id_key, w->mode, w->arena, &row->got));
+		if (!row->values.len)
+			TRY(plain_ask_key(w->p, row->id_key, w->mode, w->arena, &row->got));
 		if (w->kind == PLAN_IDS)
 			row->place = row->got.key;
 		w->row_count++;
@@ -306,6 +312,12 @@ next_row_document(struct plan_walk *w, struct arena *arena, struct str *ret)
 	if (w->row_at == w->row_count)
 		TRY(fill_rows(w));
 	row = &w->rows[w->row_at];
+	if (row->values.len) {
+		count_read(w, 1, 0);
+		w->row_at++;
+		walk_set_place(w, row->place);
+		return plan_covered_document(w->plan->def, row->values, arena, ret);
+	}
 	status = plain_wait(w->p, &row->got, w->mode, arena, ret);
 	if (status == STATUS_NOT_FOUND)
 		*ret = STR("");
@@ -392,7 +404,8 @@ plan_walk_close(struct plan_walk *w)
 	if (w->scans)
 		index_scan_release(&w->entries);
 	for (size_t i = w->row_at; i < w->row_count; i++)
-		kv_future_free(w->rows[i].got.future);
+		if (w->rows[i].got.future)
+			kv_future_free(w->rows[i].got.future);
 	arena_free(w->arena);
 	buf_release(&w->place);
 	*w = (struct plan_walk){ 0 };

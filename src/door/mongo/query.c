@@ -101,6 +101,7 @@ query_start(struct query *q)
 		.sort = q->sort,
 		.most = q->ask.most,
 		.changes = q->ask.changes,
+		.cover = q->ask.cover,
 		.figures = q->ask.figures,
 		.place = buf_str(&q->place),
 	};

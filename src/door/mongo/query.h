@@ -32,8 +32,9 @@ struct query_ask {
 	uint64_t most; /* so many documents are wanted; 0: all */
 	bool sorted;   /* it was found sorted before: a plan that is not fails */
 	bool changes;  /* as an update of many reads: see plan_ask */
-	struct plan_figures *figures; /* it is explained, and counts there; NULL: no */
-	struct str place;             /* query_place() of an earlier one; or empty */
+	const struct plan_cover *cover; /* see plan_ask; NULL: all is wanted */
+	struct plan_figures *figures;   /* it is explained, and counts there; NULL: no */
+	struct str place;               /* query_place() of an earlier one; or empty */
 	/*
 	 * The paths that the user of the documents looks at; what others lead to may be left out of
 	 * them. May be set until the first document is asked for. NULL: all.
