@@ -2,8 +2,11 @@
 
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
+#include <unicode/usprep.h>
+#include <unicode/ustring.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/rand.h"
 
 static const char *const digest_names[] = {
@@ -136,8 +139,58 @@ scram_key(const uint8_t salted[SCRAM_KEY_BYTES], const char *purpose, uint8_t re
 		    strlen(purpose), ret, &len) != NULL;
 }
 
-bool
-scram_derive(struct str password, struct scram *s)
+/* Characters of UTF-16, which are wiped. */
+static void
+characters_free(UChar *c, size_t count)
+{
+	if (c)
+		OPENSSL_cleanse(c, count * sizeof(*c));
+	mem_free(c);
+}
+
+/*
+ * SASLprep (RFC 4013): what looks the same becomes the same. Characters that later versions of
+ * Unicode have added stay what they are. False where the rules forbid the password, or there is no
+ * memory: it is then taken as it is.
+ */
+static bool
+password_prepare(struct str password, struct buf *ret)
+{
+	size_t most = SCRAM_PREPARED_GROWTH * password.len;
+	UChar *raw = mem_alloc(password.len * sizeof(*raw));
+	UChar *done = mem_alloc(most * sizeof(*done));
+	UErrorCode code = U_ZERO_ERROR;
+	UStringPrepProfile *profile = NULL;
+	int32_t count = 0, bytes = 0;
+	bool good = raw && done && buf_reserve(ret, most);
+
+	if (good) {
+		profile = usprep_openByType(USPREP_RFC4013_SASLPREP, &code);
+		u_strFromUTF8(raw, (int32_t)password.len, &count, password.ptr,
+			      (int32_t)password.len, &code);
+		count = usprep_prepare(profile, raw, count, done, (int32_t)most,
+				       USPREP_ALLOW_UNASSIGNED, NULL, &code);
+		u_strToUTF8(ret->ptr, (int32_t)most, &bytes, done, count, &code);
+		usprep_close(profile);
+		good = U_SUCCESS(code) && bytes;
+	}
+	ret->len = good ? (size_t)bytes : 0;
+	characters_free(raw, password.len);
+	characters_free(done, most);
+	return good;
+}
+
+static bool
+password_is_ascii(struct str password)
+{
+	for (size_t i = 0; i < password.len; i++)
+		if ((unsigned char)password.ptr[i] >= 0x80)
+			return false;
+	return true;
+}
+
+static bool
+scram_derive_from(struct str password, struct scram *s)
 {
 	uint8_t salted[SCRAM_KEY_BYTES];
 	uint8_t client[SCRAM_KEY_BYTES];
@@ -150,6 +203,20 @@ scram_derive(struct str password, struct scram *s)
 	       EVP_Digest(client, sizeof(client), s->stored_key, NULL, EVP_sha256(), NULL) == 1;
 	OPENSSL_cleanse(salted, sizeof(salted));
 	OPENSSL_cleanse(client, sizeof(client));
+	return done;
+}
+
+bool
+scram_derive(struct str password, struct scram *s)
+{
+	AUTO(buf_release) struct buf prepared = BUF_INIT(SIZE_MAX);
+	bool done;
+
+	if (password.len > SCRAM_PREPARED_BYTES || password_is_ascii(password) ||
+	    !password_prepare(password, &prepared))
+		return scram_derive_from(password, s);
+	done = scram_derive_from(buf_str(&prepared), s);
+	OPENSSL_cleanse(prepared.ptr, prepared.len);
 	return done;
 }
 

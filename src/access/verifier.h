@@ -20,7 +20,9 @@ enum {
 	VERIFIER_HASH_BYTES = 64,  /* the longest hash */
 	VERIFIER_ROUNDS = 10000000,
 	SCRAM_SALT_BYTES = 16,
-	SCRAM_KEY_BYTES = 32, /* of SHA-256 */
+	SCRAM_KEY_BYTES = 32,        /* of SHA-256 */
+	SCRAM_PREPARED_BYTES = 4096, /* of a password that is prepared; a longer one is not */
+	SCRAM_PREPARED_GROWTH = 18,  /* that many times as long it becomes at most */
 };
 
 /* Stored: never renumber. */
@@ -77,7 +79,8 @@ bool verifier_has_hash(const struct verifier *v, const uint8_t *hash);
 void verifier_make_salt(struct verifier *v, size_t n);
 
 /*
- * Makes the keys of a password from `s->rounds` and `s->salt`. False: OpenSSL cannot compute them.
+ * Makes the keys of a password, which is prepared by RFC 4013 (SASLprep) as clients do, from
+ * `s->rounds` and `s->salt`. False: OpenSSL cannot compute them.
  */
 bool scram_derive(struct str password, struct scram *s);
 /* The same under a fresh salt. */

@@ -230,6 +230,39 @@ a_proof_serves_one_login_only(void **state)
 	auth_scram_free(s);
 }
 
+/* The examples of RFC 4013, and what later versions of Unicode have. */
+static void
+passwords_are_prepared(void **state)
+{
+	static const char *const same[][2] = {
+		{ "I\u00adX", "IX" },          { "\u2168", "IX" },    { "\u00aa", "a" },
+		{ "caf\u00e9", "cafe\u0301" }, { "a\u00a0b", "a b" }, { "user", "user" },
+		{ "USER\u2003", "USER " },
+	};
+	static const char *const others[][2] = {
+		{ "user", "USER" },
+		{ "caf\u00e9", "cafe" },
+		{ "\u0627"
+		  "1",
+		  "\u0627" }, /* forbidden: taken as it is */
+		{ "\U0001f600", "\U0001f601" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]) + sizeof(others) / sizeof(others[0]);
+	     i++) {
+		bool equal = i < sizeof(same) / sizeof(same[0]);
+		const char *const *pair = equal ? same[i]
+						: others[i - sizeof(same) / sizeof(same[0])];
+		struct scram a = { .rounds = ROUNDS }, b = { .rounds = ROUNDS };
+
+		assert_true(scram_derive(str_from_cstr(pair[0]), &a));
+		assert_true(scram_derive(str_from_cstr(pair[1]), &b));
+		if ((memcmp(a.stored_key, b.stored_key, sizeof(a.stored_key)) == 0) != equal)
+			fail_msg("%s, %s", pair[0], pair[1]);
+	}
+}
+
 int
 main(void)
 {
@@ -242,6 +275,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_is_no_message_of_scram_is_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_proof_serves_one_login_only, setup, teardown),
+		cmocka_unit_test(passwords_are_prepared),
 	};
 
 	return cmocka_run_group_tests_name("SCRAM", tests, NULL, NULL);
