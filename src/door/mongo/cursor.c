@@ -31,19 +31,24 @@ cursor_destroy(struct cursor *c)
 	mem_free(c);
 }
 
+/*
+ * Takes a cursor off the list. Closing its files may take long, so it is put into `*dead`, to be
+ * destroyed without the lock.
+ */
 static void
-cursor_end(struct mongo *m, struct cursor *c)
+cursor_end(struct mongo *m, struct cursor *c, struct cursor **dead)
 {
 	if (c->busy) {
 		c->killed = true;
 		return;
 	}
 	cursor_unlink(m, c);
-	cursor_destroy(c);
+	c->next = *dead;
+	*dead = c;
 }
 
 static void
-cursors_expire(struct mongo *m, uint64_t now_ns)
+cursors_expire(struct mongo *m, uint64_t now_ns, struct cursor **dead)
 {
 	struct cursor *next;
 
@@ -51,7 +56,7 @@ cursors_expire(struct mongo *m, uint64_t now_ns)
 		next = c->next;
 		if (!c->busy && !c->stays &&
 		    now_ns - c->used_ns > MONGO_CURSOR_MS * CLOCK_NS_PER_MS)
-			cursor_end(m, c);
+			cursor_end(m, c, dead);
 	}
 }
 
@@ -67,9 +72,23 @@ cursor_find(struct mongo *m, int64_t id, struct str ns, const char *user)
 
 /* ---- For all ---- */
 
+/* Releases the list's lock, and destroys what was taken off the list. */
+static void
+cursors_unlock(struct mongo *m, struct cursor *dead)
+{
+	pthread_mutex_unlock(&m->cursors_lock);
+	while (dead) {
+		struct cursor *next = dead->next;
+
+		cursor_destroy(dead);
+		dead = next;
+	}
+}
+
 struct cursor *
 cursor_new(struct mongo *m, struct str ns, const char *user)
 {
+	struct cursor *dead = NULL;
 	struct cursor *c = mem_zalloc(sizeof(*c));
 
 	if (!c)
@@ -84,9 +103,9 @@ cursor_new(struct mongo *m, struct str ns, const char *user)
 	rand_bytes(&c->id, sizeof(c->id));
 	c->id = (c->id & INT64_MAX) | 1; /* never 0, which stands for none */
 	pthread_mutex_lock(&m->cursors_lock);
-	cursors_expire(m, clock_mono_ns());
+	cursors_expire(m, clock_mono_ns(), &dead);
 	if (m->cursor_count == MONGO_CURSORS) {
-		pthread_mutex_unlock(&m->cursors_lock);
+		cursors_unlock(m, dead);
 		cursor_destroy(c);
 		return NULL;
 	}
@@ -96,7 +115,7 @@ cursor_new(struct mongo *m, struct str ns, const char *user)
 		c->next->link = &c->next;
 	m->cursors = c;
 	m->cursor_count++;
-	pthread_mutex_unlock(&m->cursors_lock);
+	cursors_unlock(m, dead);
 	return c;
 }
 
@@ -139,64 +158,71 @@ cursor_set_rows(struct mongo *m, struct cursor *c, struct str rows)
 struct cursor *
 cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user)
 {
+	struct cursor *dead = NULL;
 	struct cursor *c;
 
 	pthread_mutex_lock(&m->cursors_lock);
-	cursors_expire(m, clock_mono_ns());
+	cursors_expire(m, clock_mono_ns(), &dead);
 	c = cursor_find(m, id, ns, user);
 	if (c && c->busy)
 		c = NULL;
 	if (c)
 		c->busy = true;
-	pthread_mutex_unlock(&m->cursors_lock);
+	cursors_unlock(m, dead);
 	return c;
 }
 
 void
 cursor_give(struct mongo *m, struct cursor *c)
 {
+	struct cursor *dead = NULL;
+
 	pthread_mutex_lock(&m->cursors_lock);
 	c->busy = false;
 	c->used_ns = clock_mono_ns();
 	if (c->killed)
-		cursor_end(m, c);
-	pthread_mutex_unlock(&m->cursors_lock);
+		cursor_end(m, c, &dead);
+	cursors_unlock(m, dead);
 }
 
 void
 cursor_free(struct mongo *m, struct cursor *c)
 {
+	struct cursor *dead = NULL;
+
 	pthread_mutex_lock(&m->cursors_lock);
 	c->busy = false;
-	cursor_end(m, c);
-	pthread_mutex_unlock(&m->cursors_lock);
+	cursor_end(m, c, &dead);
+	cursors_unlock(m, dead);
 }
 
 bool
 cursor_kill(struct mongo *m, int64_t id, struct str ns, const char *user)
 {
+	struct cursor *dead = NULL;
 	struct cursor *c;
 
 	pthread_mutex_lock(&m->cursors_lock);
 	c = cursor_find(m, id, ns, user);
 	if (c)
-		cursor_end(m, c);
-	pthread_mutex_unlock(&m->cursors_lock);
+		cursor_end(m, c, &dead);
+	cursors_unlock(m, dead);
 	return c;
 }
 
 void
 cursor_kill_session(struct mongo *m, struct str session)
 {
+	struct cursor *dead = NULL;
 	struct cursor *next;
 
 	pthread_mutex_lock(&m->cursors_lock);
 	for (struct cursor *c = m->cursors; c; c = next) {
 		next = c->next;
 		if (c->has_session && str_eq(str_of(c->session, sizeof(c->session)), session))
-			cursor_end(m, c);
+			cursor_end(m, c, &dead);
 	}
-	pthread_mutex_unlock(&m->cursors_lock);
+	cursors_unlock(m, dead);
 }
 
 size_t
