@@ -4,6 +4,7 @@ import random
 import re
 import signal
 import threading
+import time
 
 from harness import Server, contains, equal, main, ok, test
 from mongo import Client, Failure, Int64
@@ -115,19 +116,6 @@ def a_transaction_that_is_aborted_leaves_nothing(cwd):
         s.start().insert({"_id": 3})
         s.commit()
         equal(len(documents(c)), 2)
-
-
-@test
-def a_commit_answers_for_its_write_concern(cwd):
-    with Mongo(cwd) as server, server.client() as c:
-        s = Session(c).start()
-        s.insert({"_id": 1})
-        answer = s({"commitTransaction": 1, "writeConcern": {"w": 10}}, "admin")
-        equal(answer["writeConcernError"]["code"], 100)
-        # It has taken place nevertheless, and says so again.
-        answer = s({"commitTransaction": 1, "writeConcern": {"w": 10}}, "admin")
-        equal(answer["writeConcernError"]["code"], 100)
-        equal(c({"count": "c"}, "d")["n"], 1)
 
 
 @test
@@ -316,6 +304,72 @@ def a_large_transaction_is_refused(cwd):
             code = s.fails({"commitTransaction": 1}, "admin")["code"]
         equal(code, 257)
         equal(documents(c), [])
+
+
+@test
+def a_commit_answers_for_its_write_concern(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        s = Session(c).start()
+        s.insert({"_id": 1})
+        answer = s({"commitTransaction": 1, "writeConcern": {"w": 10}}, "admin")
+        equal(answer["writeConcernError"]["code"], 100)
+        # It has taken place nevertheless, and says so again.
+        answer = s({"commitTransaction": 1, "writeConcern": {"w": 10}}, "admin")
+        equal(answer["writeConcernError"]["code"], 100)
+        equal(c({"count": "c"}, "d")["n"], 1)
+
+
+@test
+def a_collection_of_a_transaction_is_no_conflict_with_others(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "first", "documents": [{"_id": 1}]}, "d")
+        s = Session(c).start()
+        s.insert({"_id": 1}, collection="made")
+        c({"insert": "other", "documents": [{"_id": 1}]}, "d")
+        c({"create": "made"}, "e")
+        s.insert({"_id": 2}, collection="made")
+        c({"drop": "other"}, "d")
+        s.insert({"_id": 3}, collection="made")
+        s.commit()
+        equal(len(documents(c, "made")), 3)
+        s.start().insert({"_id": 1}, collection="same")
+        c({"create": "same"}, "d")
+        equal(s.fails({"commitTransaction": 1}, "admin")["code"], 112)
+
+
+@test
+def a_transaction_lasts_as_long_as_the_setting_says(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        asked = {"getParameter": 1, "transactionLifetimeLimitSeconds": 1}
+        equal(c(asked)["transactionLifetimeLimitSeconds"], 60)
+    (cwd / "more").write_text("[mongo]\nreplica_set = frond\ntransaction_seconds = 1\n")
+    with Mongo(cwd, "--config", "more") as server, server.client() as c:
+        equal(c(asked)["transactionLifetimeLimitSeconds"], 1)
+        c({"create": "c"}, "d")
+        s = Session(c).start()
+        s.insert({"_id": 1})
+        # Whoever asks before the time is over finds the transaction.
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                s.find(1)
+            except Failure as failure:
+                answer = failure.answer
+                break
+            time.sleep(0.05)
+        contains((251, 290), answer["code"])
+        equal(answer["errorLabels"], ["TransientTransactionError"])
+        equal(documents(c), [])
+
+
+@test
+def a_commit_answers_for_its_write_concern(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        s = Session(c).start()
+        s.insert({"_id": 1})
+        answer = s({"commitTransaction": 1, "writeConcern": {"w": 10}}, "admin")
+        equal(answer["writeConcernError"]["code"], 100)
+        equal(documents(c), [{"_id": 1}])
 
 
 @test

@@ -214,6 +214,10 @@ put_parameter(struct call *c, size_t i)
 	case 3:
 		bson_put_bool(c->reply, STR("enableTestCommands"), c->mongo->config.test_commands);
 		break;
+	case 4:
+		bson_put_int32(c->reply, STR("transactionLifetimeLimitSeconds"),
+			       (int32_t)(txn_life_ms(c->mongo) / 1000));
+		break;
 	default:
 		break;
 	}
@@ -225,7 +229,8 @@ mongo_run_get_parameter(struct call *c)
 	static const char *const names[] = { "featureCompatibilityVersion",
 					     "authenticationMechanisms",
 					     "localLogicalSessionTimeoutMinutes",
-					     "enableTestCommands" };
+					     "enableTestCommands",
+					     "transactionLifetimeLimitSeconds" };
 	bool all = (c->first.type == BSON_STRING && str_eq(c->first.text, STR("*"))) ||
 		   (c->first.type == BSON_DOCUMENT &&
 		    bson_find(c->first.text, STR("allParameters"), NULL));

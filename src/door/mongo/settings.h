@@ -16,6 +16,10 @@
 	     "How the documents of a new collection are kept, unless its `create` says so: "       \
 	     "packed, each in one value; or exploded, a pair for each value in them, so that a "   \
 	     "change of one field costs the same however large the document is.")                  \
+	NUMBER(S, transaction_seconds, "mongo", "transaction_seconds", "s", 1, 60, 60,             \
+	       SETTING_AT_START,                                                                   \
+	       "How long a transaction of several commands may last; on a cluster 5 seconds at "   \
+	       "most.")                                                                            \
 	TEXT(S, host, "mongo", "host", 1, NULL, NULL, SETTING_AT_START,                            \
 	     "HOST:PORT, at which clients reach this server. They are told it as the address of "  \
 	     "the set's member. By default where the door listens, with the machine's name where " \

@@ -7,6 +7,7 @@
 #include "door/mongo/commands.h"
 #include "door/mongo/data.h"
 #include "door/mongo/mongo_int.h"
+#include "door/mongo/settings.h"
 #include "model/plain/plain.h"
 
 /* ---- With the list's lock ---- */
@@ -134,9 +135,11 @@ txns_end_session(struct txns *all, struct str id, struct str user)
 }
 
 uint64_t
-txn_life_ms(const struct kv_store *store)
+txn_life_ms(const struct mongo *m)
 {
-	return kv_is_shared(store) ? TXN_LIFE_SHARED_MS : TXN_LIFE_MS;
+	uint64_t ms = m->config.settings->transaction_seconds * 1000;
+
+	return kv_is_shared(m->config.store) && ms > TXN_LIFE_SHARED_MS ? TXN_LIFE_SHARED_MS : ms;
 }
 
 /* ---- Failures ---- */
@@ -185,7 +188,7 @@ fail_expired(struct call *c)
 	return call_fail(c, MONGO_TRANSACTION_EXPIRED,
 			 "the transaction has lasted longer than transactionLifetimeLimitSeconds, "
 			 "%llu",
-			 (unsigned long long)(txn_life_ms(c->mongo->config.store) / 1000));
+			 (unsigned long long)(txn_life_ms(c->mongo) / 1000));
 }
 
 enum status
@@ -278,7 +281,7 @@ take_new(struct call *c, struct txn *t)
 	t->number = c->number;
 	t->busy = true;
 	t->events = 0;
-	t->until_ns = clock_after_ms(txn_life_ms(c->mongo->config.store));
+	t->until_ns = clock_after_ms(txn_life_ms(c->mongo));
 	all->open++;
 	c->txn = t;
 	return STATUS_OK;

@@ -5,8 +5,8 @@
  *
  * Its commit writes the session's row (session.h) with all the rest, so what became of a commit
  * whose answer was lost can be told by any process, and after a crash. One that nobody uses is
- * given up after TXN_LIFE_MS, or TXN_LIFE_SHARED_MS on a cluster, which keeps no version for
- * longer.
+ * given up after transaction_seconds of the settings, and on a cluster, which keeps no version for
+ * longer, after TXN_LIFE_SHARED_MS at the latest.
  *
  * Reads are those of a snapshot, and make no conflict. A document that is written, and that
  * somebody else has written since the transaction began, makes the commit fail with WriteConflict.
@@ -23,7 +23,6 @@
 #include "kv/kv.h"
 
 enum {
-	TXN_LIFE_MS = 60 * 1000,
 	TXN_LIFE_SHARED_MS = 5 * 1000,
 	TXN_OPEN_MOST = 1000,   /* that are open in the process */
 	TXN_KNOWN_MOST = 10000, /* those included of which only the end is known */
@@ -73,7 +72,7 @@ void txns_expire(struct txns *all);
 /* The session's transaction is given up. An empty `id`: those of all sessions. */
 void txns_end_session(struct txns *all, struct str id, struct str user);
 /* How long one lasts. */
-uint64_t txn_life_ms(const struct kv_store *store);
+uint64_t txn_life_ms(const struct mongo *m);
 
 /*
  * In front of a command: finds its transaction or begins it, and sets c->txn. A commit or abort of
