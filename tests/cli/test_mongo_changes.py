@@ -19,9 +19,9 @@ class Mongo(Server):
 
 
 class Stream:
-    def __init__(self, client, target="c", db="d", batch=None, **options):
+    def __init__(self, client, target="c", db="d", batch=None, stages=(), **options):
         self.client, self.db = client, db
-        answer = client({"aggregate": target, "pipeline": [{"$changeStream": options}],
+        answer = client({"aggregate": target, "pipeline": [{"$changeStream": options}, *stages],
                          "cursor": {} if batch is None else {"batchSize": batch}}, db)["cursor"]
         self.take(answer, "firstBatch")
         self.name = answer["ns"].split(".", 1)[1]
@@ -308,6 +308,116 @@ def aggregations_that_write_are_told(cwd):
         equal([e["operationType"] for e in stream.read(2)], ["drop", "invalidate"])
 
 
+
+@test
+def stages_behind_a_stream_change_what_is_told(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        streams = [Stream(c, stages=[{"$match": {"operationType": "insert", "fullDocument.n": {"$gt": 1}}}]),
+                   Stream(c, stages=[{"$project": {"operationType": 1}}, {"$set": {"more": "$operationType"}},
+                                     {"$unset": "operationType"}]),
+                   Stream(c, stages=[{"$replaceRoot": {"newRoot": {"_id": "$_id", "n": "$fullDocument.n"}}}]),
+                   Stream(c, stages=[{"$redact": {"$cond": [{"$eq": ["$operationType", "delete"]},
+                                                            "$$PRUNE", "$$KEEP"]}}])]
+        insert(c, {"_id": 1, "n": 1}, {"_id": 2, "n": 2})
+        delete(c, 1)
+        insert(c, {"_id": 3, "n": 3})
+        seen = [s.read(n) for s, n in zip(streams, (2, 4, 4, 3))]
+        equal(kinds(seen[0]), [("insert", 2), ("insert", 3)])
+        equal([{k: v for k, v in e.items() if k != "_id"} for e in seen[1]],
+              [{"more": m} for m in ("insert", "insert", "delete", "insert")])
+        equal([e.get("n") for e in seen[2]], [1, 2, None, 3])
+        equal(kinds(seen[3]), [("insert", 1), ("insert", 2), ("insert", 3)])
+        # What was left out is not told again.
+        equal(kinds(Stream(c, resumeAfter=streams[0].token).seen), [])
+        gone = Stream(c, stages=[{"$project": {"_id": 0}}])
+        insert(c, {"_id": 4})
+        answer = c.fails({"getMore": Int64(gone.id), "collection": "c", "maxTimeMS": 20000}, "d")
+        equal((answer["code"], answer["errorLabels"]), (280, ["NonResumableChangeStreamError"]))
+        equal(c.fails({"getMore": Int64(gone.id), "collection": "c"}, "d")["code"], 43)
+
+
+@test
+def events_that_stages_leave_out_do_not_end_the_wait(cwd):
+    with Mongo(cwd) as server, server.client() as c, server.client() as other:
+        stream = Stream(c, stages=[{"$match": {"documentKey._id": 5}}])
+
+        def write():
+            for i in range(6):
+                insert(other, {"_id": i})
+        thread = threading.Timer(0.02, write)
+        thread.start()
+        equal(kinds(stream.more(wait=60000)), [("insert", 5)])
+        thread.join()
+
+
+@test
+def documents_before_and_after_a_change_are_kept(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"create": "c", "changeStreamPreAndPostImages": {"enabled": True}}, "d")
+        options = c({"listCollections": 1}, "d")["cursor"]["firstBatch"][0]["options"]
+        equal(options, {"changeStreamPreAndPostImages": {"enabled": True}})
+        streams = [Stream(c, fullDocument=w, fullDocumentBeforeChange=w)
+                   for w in ("required", "whenAvailable")]
+        long = "x" * 300000
+        insert(c, {"_id": 1, "n": 1}, {"_id": 2, "text": long})
+        c({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"n": 1}}},
+                                      {"q": {"_id": 1}, "u": {"$set": {"text": long}}},
+                                      {"q": {"_id": 1}, "u": {"n": 5}}]}, "d")
+        delete(c, 1)
+        insert(c, {"_id": 1, "n": "another"})
+        for stream in streams:
+            events = stream.read(7)
+            equal([e.get("fullDocumentBeforeChange", "none") for e in events],
+                  ["none", "none", {"_id": 1, "n": 1}, {"_id": 1, "n": 2},
+                   {"_id": 1, "n": 2, "text": long}, {"_id": 1, "n": 5}, "none"])
+            equal([e.get("fullDocument", "none") for e in events],
+                  [{"_id": 1, "n": 1}, {"_id": 2, "text": long}, {"_id": 1, "n": 2},
+                   {"_id": 1, "n": 2, "text": long}, {"_id": 1, "n": 5}, "none",
+                   {"_id": 1, "n": "another"}])
+        # Where none are kept, that is told, or is an error.
+        c({"collMod": "c", "changeStreamPreAndPostImages": {"enabled": False}}, "d")
+        equal(c({"listCollections": 1}, "d")["cursor"]["firstBatch"][0]["options"], {})
+        available = Stream(c, fullDocument="whenAvailable", fullDocumentBeforeChange="whenAvailable")
+        required = [Stream(c, **{name: "required"}) for name in ("fullDocument", "fullDocumentBeforeChange")]
+        c({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"n": 7}}}]}, "d")
+        event = available.read(1)[0]
+        equal((event["fullDocument"], event["fullDocumentBeforeChange"]), (None, None))
+        for stream in required:
+            answer = c.fails({"getMore": Int64(stream.id), "collection": "c", "maxTimeMS": 20000}, "d")
+            equal((answer["code"], "errorLabels" in answer), (47, False))
+        for images in (1, {}, {"enabled": 1}):
+            equal(c.fails({"create": "x", "changeStreamPreAndPostImages": images}, "d")["code"],
+                  40414 if images == {} else 14)
+
+
+@test
+def paths_that_may_be_read_in_two_ways_are_told(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert(c, {"_id": 1, "a": {"1": 1}, "b": [{"1": 1}], "c": 1})
+        streams = [Stream(c, showExpandedEvents=e) for e in (True, False)]
+        c({"update": "c", "updates": [{"q": {}, "u": {"$set": {"a.1": 2, "b.0.1": 2, "c": 2}}}]}, "d")
+        told = [s.read(1)[0]["updateDescription"] for s in streams]
+        equal(told[0]["disambiguatedPaths"], {"a.1": ["a", "1"], "b.0.1": ["b", 0, "1"]})
+        assert "disambiguatedPaths" not in told[1]
+
+
+@test
+def errors_say_whether_a_stream_may_be_resumed(cwd):
+    with Mongo(cwd, "--mongo-test-commands") as server, server.client() as c:
+        def fails_with(code):
+            stream = Stream(c)
+            c({"configureFailPoint": "failGetMoreAfterCursorCheckout", "mode": {"times": 1},
+               "data": {"errorCode": code}})
+            answer = c.fails({"getMore": Int64(stream.id), "collection": "c"}, "d")
+            equal(answer["code"], code)
+            equal(c.fails({"getMore": Int64(stream.id), "collection": "c"}, "d")["code"], 43)
+            return answer.get("errorLabels")
+        for code in (6, 63, 150, 189, 234, 10107, 11602, 13388):
+            equal(fails_with(code), ["ResumableChangeStreamError"])
+        for code in (1, 216, 280 - 1, 286, 11601):
+            equal(fails_with(code), None)
+
+
 @test
 def times_and_options_are_checked(cwd):
     with Mongo(cwd) as server, server.client() as c:
@@ -318,14 +428,17 @@ def times_and_options_are_checked(cwd):
 
         def fails(*pipeline):
             return c.fails({"aggregate": "c", "pipeline": list(pipeline), "cursor": {}}, "d")["code"]
-        for options, code in (({"fullDocument": "required"}, 238), ({"fullDocument": "other"}, 2),
-                              ({"fullDocumentBeforeChange": "required"}, 238),
+        for options, code in (({"fullDocument": "other"}, 2),
+                              ({"fullDocumentBeforeChange": "updateLookup"}, 2),
+                              ({"showExpandedEvents": 1}, 14),
                               ({"resumeAfter": {"_data": "00"}}, 260), ({"resumeAfter": 1}, 260),
                               ({"startAtOperationTime": 1}, 14), ({"nosuch": 1}, 40415),
                               ({"resumeAfter": events[0]["_id"], "startAfter": events[0]["_id"]}, 72)):
             equal(fails({"$changeStream": options}), code)
         equal(fails({"$changeStream": 1}), 14)
-        equal(fails({"$changeStream": {}}, {"$match": {}}), 238)
+        for stage, code in (({"$sort": {"n": 1}}, 20), ({"$nosuch": 1}, 40324), ({"$match": 1}, 15959),
+                            ({"$changeStreamSplitLargeEvent": {}}, 238)):
+            equal(fails({"$changeStream": {}}, stage), code)
         for options in ({"fullDocument": "default"}, {"fullDocument": "whenAvailable"},
                         {"fullDocumentBeforeChange": "off"}, {"showExpandedEvents": True}):
             equal(Stream(c, **options).seen, [])

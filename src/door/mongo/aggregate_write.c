@@ -180,6 +180,7 @@ page_insert(struct page *p, struct str doc)
 
 	TRY(validate_document(&p->data, doc, STR("")));
 	TRY(page_doc(p, doc, &one));
+	data_keep_images(&p->data.plain, STR(""), doc);
 	status = plain_insert(&p->data.plain, &one, c->arena);
 	if (p->data.plain.refused.def &&
 	    (status == STATUS_DUPLICATE || status == STATUS_UNSUPPORTED))
@@ -216,6 +217,7 @@ page_merge_with(struct page *p, struct str old, struct str doc, const struct bso
 	TRY(validate_document(&p->data, kept, old));
 	TRY(page_doc(p, kept, &one));
 	p->bytes += kept.len;
+	data_keep_images(&p->data.plain, old, kept);
 	return plain_replace(&p->data.plain, &one, false, PLAIN_EVENT_REPLACE, STR(""), c->arena);
 }
 

@@ -242,6 +242,69 @@ change_stage(struct change *ch, struct str bytes, struct plain_doc *ret)
 	return STATUS_OK;
 }
 
+/* True for a path with a step of digits, which may be a name or a position. */
+static bool
+path_is_ambiguous(struct str path)
+{
+	bool digits = true;
+	size_t step = 0;
+
+	for (size_t i = 0; i <= path.len; i++) {
+		if (i == path.len || path.ptr[i] == '.') {
+			if (digits && step)
+				return true;
+			digits = true;
+			step = 0;
+			continue;
+		}
+		digits = digits && path.ptr[i] >= '0' && path.ptr[i] <= '9';
+		step++;
+	}
+	return false;
+}
+
+/* The steps of a path: names are texts, positions numbers. */
+static void
+put_steps(struct bson_builder *b, struct str doc, struct str path)
+{
+	struct str rest = path;
+
+	bson_begin_array(b, path);
+	while (rest.len) {
+		const char *dot = memchr(rest.ptr, '.', rest.len);
+		struct str step = dot ? str_of(rest.ptr, (size_t)(dot - rest.ptr)) : rest;
+		size_t before = (size_t)(rest.ptr - path.ptr);
+		struct bson_value v;
+		uint64_t n;
+
+		if (before && str_to_u64(step, &n) && n <= INT32_MAX &&
+		    bson_find_path(doc, str_of(path.ptr, before - 1), &v) && v.type == BSON_ARRAY)
+			bson_put_int32(b, STR(""), (int32_t)n);
+		else
+			bson_put_string(b, STR(""), step);
+		rest = dot ? str_skip(rest, step.len + 1) : STR("");
+	}
+	bson_end(b);
+}
+
+/* Of paths that may be read in two ways, which they are: change streams tell it. */
+static void
+put_ambiguous(struct bson_builder *b, const struct mql_updated *u)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < u->count; i++) {
+		if (!path_is_ambiguous(u->paths[i]))
+			continue;
+		if (!any)
+			bson_begin_document(b, STR("disambiguatedPaths"));
+		any = true;
+		put_steps(b, u->document, u->paths[i]);
+	}
+	if (any)
+		bson_end(b);
+}
+
 /* What an event tells of an update: the paths that have a value now, and those that have none. */
 static enum status
 change_describe(struct change *ch, const struct mql_updated *u, struct str *ret)
@@ -262,6 +325,7 @@ change_describe(struct change *ch, const struct mql_updated *u, struct str *ret)
 		if (!bson_find_path(u->document, u->paths[i], &v))
 			bson_put_string(&b, STR(""), u->paths[i]);
 	bson_end(&b);
+	put_ambiguous(&b, u);
 	bson_end(&b);
 	TRY(buf_status(&made));
 	/* Longer ones are left out of the event. */
@@ -420,6 +484,7 @@ change_update(struct change *ch, struct str doc, int64_t position, struct str *r
 	if (!u.changed)
 		return STATUS_OK;
 	TRY(validate_document(ch->data, u.document, doc));
+	data_keep_images(&ch->data->plain, doc, u.document);
 	return change_write(ch, &id, doc, &u);
 }
 
@@ -429,6 +494,7 @@ change_delete(struct change *ch, struct str doc)
 	struct bson_value id = BSON_OF_NULL;
 
 	(void)bson_find(doc, STR("_id"), &id);
+	data_keep_images(&ch->data->plain, doc, STR(""));
 	return plain_delete(&ch->data->plain, &id, STR(""), ch->call->arena);
 }
 
@@ -460,5 +526,6 @@ change_upsert(struct change *ch, struct str *ret)
 	TRY(change_make(ch, ret));
 	TRY(validate_document(ch->data, *ret, STR("")));
 	TRY(change_stage(ch, *ret, &doc));
+	data_keep_images(&ch->data->plain, STR(""), *ret);
 	return plain_insert(&ch->data->plain, &doc, ch->call->arena);
 }

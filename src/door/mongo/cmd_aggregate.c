@@ -256,7 +256,8 @@ aggregate_run(struct call *c, struct aggregate **a)
 			return call_fail(c, MONGO_INVALID_OPTIONS,
 					 "$changeStream cannot be used with a 'snapshot' read "
 					 "concern level");
-		return watch_open(c, ask.no_collection ? STR("") : c->collection, ask.pipeline,
+		return watch_open(c, ask.no_collection ? STR("") : c->collection,
+				  &(struct watch_ask){ ask.pipeline, ask.let, ask.collation },
 				  (int64_t)want);
 	}
 	TRY(mongo_aggregate_new(c, &ask, a));

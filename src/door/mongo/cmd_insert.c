@@ -33,8 +33,10 @@ writing_insert(struct writing *w, struct str given, size_t *bytes)
 	}
 	if (status == STATUS_OK)
 		status = validate_document(&w->data, doc, STR(""));
-	if (status == STATUS_OK)
+	if (status == STATUS_OK) {
+		data_keep_images(&w->data.plain, STR(""), one.bytes);
 		status = plain_insert(&w->data.plain, &one, c->arena);
+	}
 	*bytes += given.len;
 	if (status == STATUS_EXISTS) {
 		(void)bson_find(doc, STR("_id"), &id);

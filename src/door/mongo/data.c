@@ -98,6 +98,19 @@ data_begin(struct data *d, struct kv_tx *tx)
 	return data_open(d, tx);
 }
 
+void
+data_keep_images(struct plain *p, struct str before, struct str after)
+{
+	struct bson_value images, enabled;
+
+	if (!bson_find(plain_options_of(p->db), STR("changeStreamPreAndPostImages"), &images) ||
+	    images.type != BSON_DOCUMENT || !bson_find(images.text, STR("enabled"), &enabled) ||
+	    !bson_is_true(&enabled))
+		return;
+	p->before = before;
+	p->after = after;
+}
+
 enum status
 data_notice(struct data *d, enum plain_notice_kind kind, struct str detail)
 {

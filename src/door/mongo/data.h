@@ -54,6 +54,12 @@ void data_fini(struct data *d);
 /* True for the options of a view (view.h). */
 bool data_is_view(struct str options);
 
+/*
+ * Before a document is changed: where the collection keeps them, its images are kept with the
+ * event. `before` or `after` may be empty.
+ */
+void data_keep_images(struct plain *p, struct str before, struct str after);
+
 /* ---- What becomes of collections, with the notices of it that change streams tell ---- */
 
 /* The collection that this transaction has just created: opens it, and writes the notice. */

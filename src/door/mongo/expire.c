@@ -1,5 +1,6 @@
 #include "door/mongo/expire.h"
 
+#include "door/mongo/data.h"
 #include "door/mongo/index.h"
 #include "index/engine/scan.h"
 
@@ -53,6 +54,7 @@ remove_one(struct expire *x, struct plain *p, struct str id_key, size_t *bytes)
 	if (!bson_find(doc, STR("_id"), &id))
 		return STATUS_CORRUPT;
 	*bytes += doc.len;
+	data_keep_images(p, doc, STR(""));
 	TRY(plain_delete(p, &id, (struct str){ 0 }, x->arena));
 	arena_reset(x->arena, mark);
 	x->removed++;

@@ -236,8 +236,11 @@ put_labels(struct request *q, const struct call *c, int code)
 	bool retryable = gone && c->has_number &&
 			 (ends || (!c->in_transaction && c->command->flags & COMMAND_WRITES));
 
+	bool fatal = c->is_watch && code == MONGO_CHANGE_STREAM_FATAL;
+
 	/* A test may say which ones there are. */
-	if (c->failing.labels.ptr || (!transient && !retryable && !resumable && !c->is_unknown))
+	if (c->failing.labels.ptr ||
+	    (!transient && !retryable && !resumable && !fatal && !c->is_unknown))
 		return;
 	bson_begin_array(&q->reply, STR("errorLabels"));
 	if (transient)
@@ -248,6 +251,8 @@ put_labels(struct request *q, const struct call *c, int code)
 		bson_put_string(&q->reply, STR(""), STR("RetryableWriteError"));
 	if (resumable)
 		bson_put_string(&q->reply, STR(""), STR("ResumableChangeStreamError"));
+	if (fatal)
+		bson_put_string(&q->reply, STR(""), STR("NonResumableChangeStreamError"));
 	bson_end(&q->reply);
 }
 

@@ -44,6 +44,30 @@ read_choice(struct call *c, const struct bson_element *e, const char *const *cho
 			 STR_ARG(e->name));
 }
 
+/* {enabled: true or false} */
+static enum status
+read_images(struct call *c, const struct bson_element *e, struct validate_ask *ask)
+{
+	struct bson_value v;
+
+	if (e->value.type != BSON_DOCUMENT)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "BSON field '%s.%.*s' is the wrong type '%s', expected type "
+				 "'object'",
+				 c->command->name, STR_ARG(e->name), bson_type_name(e->value.type));
+	if (!bson_find(e->value.text, STR("enabled"), &v))
+		return call_fail(c, MONGO_FIELD_MISSING,
+				 "BSON field '%s.%.*s.enabled' is missing but a required field",
+				 c->command->name, STR_ARG(e->name));
+	if (v.type != BSON_BOOL || bson_count(e->value.text) > 1)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "%.*s takes {enabled: true} or {enabled: false}",
+				 STR_ARG(e->name));
+	ask->has_images = true;
+	ask->images = v.truth;
+	return STATUS_OK;
+}
+
 enum status
 validate_read(struct call *c, const struct bson_element *e, struct validate_ask *ask,
 	      bool *ret_known)
@@ -54,6 +78,8 @@ validate_read(struct call *c, const struct bson_element *e, struct validate_ask 
 	if (str_eq(e->name, STR("validationAction")))
 		return read_choice(c, e, actions, sizeof(actions) / sizeof(actions[0]),
 				   &ask->action);
+	if (str_eq(e->name, STR("changeStreamPreAndPostImages")))
+		return read_images(c, e, ask);
 	*ret_known = str_eq(e->name, STR("validator"));
 	if (!*ret_known)
 		return STATUS_OK;
@@ -114,8 +140,14 @@ validate_options(struct call *c, struct str options, const struct validate_ask *
 	bson_begin(&b);
 	for (bson_iter_begin(&i, options); bson_iter_read(&i, &e);)
 		if (!str_eq(e.name, STR("validator")) && !str_eq(e.name, STR("validationLevel")) &&
-		    !str_eq(e.name, STR("validationAction")))
+		    !str_eq(e.name, STR("validationAction")) &&
+		    !(ask->has_images && str_eq(e.name, STR("changeStreamPreAndPostImages"))))
 			bson_put_element(&b, &e);
+	if (ask->images) {
+		bson_begin_document(&b, STR("changeStreamPreAndPostImages"));
+		bson_put_bool(&b, STR("enabled"), true);
+		bson_end(&b);
+	}
 	if (has)
 		bson_put(&b, STR("validator"), &validator);
 	put_choice(&b, STR("validationLevel"), ask->level, options, STR("strict"), has);

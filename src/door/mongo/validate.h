@@ -7,12 +7,14 @@
 
 #include "door/mongo/data.h"
 
-/* Members of `create` and `collMod` that are for a validator. */
+/* Members of `create` and `collMod` that are for validators and change streams. */
 struct validate_ask {
 	struct bson_value validator; /* a document, of which the given members count */
 	struct str level;
 	struct str action;
 	bool has_validator;
+	bool has_images; /* changeStreamPreAndPostImages */
+	bool images;
 };
 
 /* True in `*ret_known` for such a member, which is then read. */

@@ -14,6 +14,7 @@ enum {
 	TOKEN_BYTES = CATALOG_SEQ_BYTES + 9,
 	TOKEN_HEX_BYTES = 2 * TOKEN_BYTES,
 	UUID_SUBTYPE = 4,
+	EVENT_BYTES = 4 * BSON_MOST_BYTES,
 };
 
 /* ---- Tokens ---- */
@@ -180,6 +181,27 @@ put_notice(struct bson_builder *b, const struct look *l, const struct happened *
 }
 
 static void
+put_description(struct bson_builder *b, struct str detail, bool expanded)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	bson_begin_document(b, STR("updateDescription"));
+	for (bson_iter_begin(&i, detail); bson_iter_read(&i, &e);)
+		if (!str_eq(e.name, STR("disambiguatedPaths")))
+			bson_put_element(b, &e);
+	if (!bson_find(detail, STR("truncatedArrays"), NULL)) {
+		bson_begin_array(b, STR("truncatedArrays"));
+		bson_end(b);
+	}
+	if (expanded && bson_find(detail, STR("disambiguatedPaths"), &e.value))
+		bson_put_document(b, STR("disambiguatedPaths"), e.value.text);
+	else if (expanded)
+		bson_put_document(b, STR("disambiguatedPaths"), BSON_EMPTY);
+	bson_end(b);
+}
+
+static void
 put_event(struct bson_builder *b, const struct look *l, const struct happened *h)
 {
 	struct watch_place t = { .seq = h->seq, .ms = l->place.ms };
@@ -195,39 +217,105 @@ put_event(struct bson_builder *b, const struct look *l, const struct happened *h
 	bson_begin_document(b, STR("documentKey"));
 	bson_put(b, STR("_id"), &h->event.id);
 	bson_end(b);
-	if (watch_has_description(&h->event)) {
-		bson_begin_document(b, STR("updateDescription"));
-		bson_put_elements(b, h->event.detail);
-		if (!bson_find(h->event.detail, STR("truncatedArrays"), NULL)) {
-			bson_begin_array(b, STR("truncatedArrays"));
-			bson_end(b);
-		}
-		bson_end(b);
-	}
+	if (watch_has_description(&h->event))
+		put_description(b, h->event.detail, l->watch->expanded);
+	if (h->has_before && h->before.len)
+		bson_put_document(b, STR("fullDocumentBeforeChange"), h->before);
+	else if (h->has_before)
+		bson_put_null(b, STR("fullDocumentBeforeChange"));
 	bson_end(b);
 }
 
-/* The stream goes on behind what is told here. */
 static void
-put_answer(struct look *l, struct str batch, int64_t id, struct str ns)
+put_happened(struct bson_builder *b, const struct look *l, const struct happened *h)
+{
+	if (h->notice)
+		put_notice(b, l, h);
+	else
+		put_event(b, l, h);
+}
+
+/* The events of a look, as stages take them. */
+struct told {
+	struct watch_source source;
+	const struct look *look;
+	size_t at;
+	struct buf event;
+};
+
+static enum status
+told_next(struct mql_source *source, struct str *ret)
+{
+	struct told *t = (struct told *)source;
+	struct bson_element e;
+	struct bson_builder b;
+	struct bson_value id;
+	struct bson_iter i;
+
+	if (t->at == t->look->count)
+		return STATUS_NOT_FOUND;
+	buf_clear(&t->event);
+	bson_builder_init(&b, &t->event);
+	bson_begin(&b);
+	put_happened(&b, t->look, &t->look->events[t->at++]);
+	bson_end(&b);
+	TRY(buf_status(&t->event));
+	bson_iter_begin(&i, buf_str(&t->event));
+	if (!bson_iter_read(&i, &e) || !bson_find(e.value.text, STR("_id"), &id))
+		return STATUS_CORRUPT;
+	t->source.id = id.text;
+	*ret = e.value.text;
+	return STATUS_OK;
+}
+
+static void
+told_close(struct mql_source *source)
+{
+	buf_release(&((struct told *)source)->event);
+}
+
+/* The stream goes on behind what is told here. */
+static enum status
+put_events(struct look *l, size_t *ret_count)
+{
+	struct call *c = l->call;
+	struct watch *w = l->watch;
+
+	if (w->stages) {
+		struct told told = { .source.source = { told_next, told_close },
+				     .look = l,
+				     .event = BUF_INIT(EVENT_BYTES) };
+
+		TRY(watch_stages_run(w->stages, c, &told.source, ret_count));
+	} else {
+		for (size_t i = 0; i < l->count; i++)
+			put_happened(c->reply, l, &l->events[i]);
+		*ret_count += l->count;
+	}
+	w->place = l->place;
+	w->begun = true;
+	return buf_status(c->reply->out);
+}
+
+/* Looks until there is something to tell, or the deadline has come, and tells it. */
+static enum status
+put_answer(struct look *l, uint64_t deadline_ns, struct str batch, int64_t id, struct str ns)
 {
 	struct bson_builder *b = l->call->reply;
-	struct watch *w = l->watch;
+	size_t count = 0;
 
 	bson_begin_document(b, STR("cursor"));
 	bson_begin_array(b, batch);
-	for (size_t i = 0; i < l->count; i++)
-		if (l->events[i].notice)
-			put_notice(b, l, &l->events[i]);
-		else
-			put_event(b, l, &l->events[i]);
+	do {
+		TRY(look_until(l, deadline_ns));
+		TRY(put_events(l, &count));
+	} while (!count && !l->ends && clock_mono_ns() < deadline_ns);
 	bson_end(b);
-	w->place = l->place;
-	w->begun = true;
-	put_token(b, STR("postBatchResumeToken"), &w->place);
+	put_token(b, STR("postBatchResumeToken"), &l->watch->place);
 	bson_put_int64(b, STR("id"), l->ends ? 0 : id);
 	bson_put_string(b, STR("ns"), ns);
 	bson_end(b);
+	return STATUS_OK;
 }
 
 /* ---- Options ---- */
@@ -284,20 +372,20 @@ take_time(struct call *c, struct watch *w, const struct bson_value *v)
 }
 
 static enum status
-take_full(struct call *c, struct watch *w, const struct bson_element *e)
+take_image(struct call *c, struct watch *w, const struct bson_element *e)
 {
-	struct str v = e->value.type == BSON_STRING ? e->value.text : STR("");
+	static const char *const names[] = { "off", "updateLookup", "whenAvailable", "required" };
 	bool before = str_eq(e->name, STR("fullDocumentBeforeChange"));
+	struct str v = e->value.type == BSON_STRING ? e->value.text : STR("");
+	enum watch_image *image = before ? &w->before : &w->full;
 
-	if (str_eq(v, STR("required")))
-		return call_fail(c, MONGO_NOT_IMPLEMENTED,
-				 "%.*s: 'required' is not there: changeStreamPreAndPostImages are "
-				 "not kept",
-				 STR_ARG(e->name));
-	w->looks_up = w->looks_up || (!before && str_eq(v, STR("updateLookup")));
-	if (str_eq(v, STR("whenAvailable")) || str_eq(v, before ? STR("off") : STR("default")) ||
-	    w->looks_up)
-		return STATUS_OK;
+	for (int i = WATCH_IMAGE_OFF; i <= WATCH_IMAGE_REQUIRED; i++) {
+		const char *name = i == WATCH_IMAGE_OFF && !before ? "default" : names[i];
+
+		*image = (enum watch_image)i;
+		if (str_eq(v, str_from_cstr(name)) && !(before && i == WATCH_IMAGE_LOOKUP))
+			return STATUS_OK;
+	}
 	return call_fail(c, MONGO_BAD_VALUE,
 			 "Enumeration value '%.*s' for field '$changeStream.%.*s' is not a valid "
 			 "value.",
@@ -313,7 +401,7 @@ take_option(struct call *c, struct watch *w, const struct bson_element *e)
 		return take_time(c, w, &e->value);
 	if (str_eq(e->name, STR("fullDocument")) ||
 	    str_eq(e->name, STR("fullDocumentBeforeChange")))
-		return take_full(c, w, e);
+		return take_image(c, w, e);
 	if (str_eq(e->name, STR("showExpandedEvents")) && e->value.type == BSON_BOOL) {
 		w->expanded = e->value.truth;
 		return STATUS_OK;
@@ -385,41 +473,44 @@ open_run(struct call *c, struct watch *w, struct str ns, int64_t batch, struct c
 	look_init(&l, c, w, batch);
 	if (!batch && w->begun)
 		l.most = 0;
-	status = look_until(&l, 0);
+	status = open_cursor(c, w, ns, ret);
 	if (status == STATUS_OK)
-		status = open_cursor(c, w, ns, ret);
-	if (status == STATUS_OK)
-		put_answer(&l, STR("firstBatch"), (*ret)->id, ns);
+		status = put_answer(&l, 0, STR("firstBatch"), (*ret)->id, ns);
 	look_release(&l);
 	return status;
 }
 
+static enum status
+open_compile(struct call *c, struct watch *w, struct str collection, const struct watch_ask *ask)
+{
+	struct bson_value options;
+
+	if (!watch_is_wanted(ask->pipeline, &options) || options.type != BSON_DOCUMENT)
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "the $changeStream stage must be specified as an object");
+	TRY(take_options(c, w, collection, options.text));
+	return watch_stages_new(c, ask->pipeline, ask->let, ask->collation, &w->stages);
+}
+
 enum status
-watch_open(struct call *c, struct str collection, struct str pipeline, int64_t batch)
+watch_open(struct call *c, struct str collection, const struct watch_ask *ask, int64_t batch)
 {
 	struct watch *w = mem_zalloc(sizeof(*w));
 	struct cursor *cursor = NULL;
-	struct bson_value options;
 	enum status status = w ? STATUS_OK : STATUS_NOMEM;
 	struct str ns = arena_printf(c->arena, "%.*s.%.*s", STR_ARG(c->db),
 				     STR_ARG(collection.len ? collection : STR("$cmd.aggregate")));
 
+	c->is_watch = true;
 	if (status == STATUS_OK && !ns.ptr)
 		status = STATUS_LIMIT;
-	if (status == STATUS_OK && watch_is_wanted(pipeline, &options) &&
-	    options.type != BSON_DOCUMENT)
-		status = call_fail(c, MONGO_TYPE_MISMATCH,
-				   "the $changeStream stage must be specified as an object");
-	if (status == STATUS_OK && bson_count(pipeline) > 1)
-		status = call_fail(c, MONGO_NOT_IMPLEMENTED,
-				   "stages behind $changeStream are not there yet");
 	if (status == STATUS_OK)
-		status = take_options(c, w, collection, options.text);
+		status = open_compile(c, w, collection, ask);
 	if (status == STATUS_OK)
 		status = open_run(c, w, ns, batch, &cursor);
 	if (!cursor)
 		watch_free(w);
-	else if (w->place.ended)
+	else if (status != STATUS_OK || w->place.ended)
 		cursor_free(c->mongo, cursor);
 	else
 		cursor_give(c->mongo, cursor);
@@ -438,12 +529,10 @@ watch_more(struct call *c, struct cursor *cursor, int64_t batch, bool *ret_ends)
 	if (bson_find(c->body, STR("maxTimeMS"), &v) && bson_to_int64(&v, &n) && n >= 0)
 		await_ms = (uint64_t)n;
 	look_init(&l, c, cursor->watch, batch);
-	status = look_until(&l, clock_after_ms(await_ms));
+	status = put_answer(&l, clock_after_ms(await_ms), STR("nextBatch"), cursor->id,
+			    str_from_cstr(cursor->ns));
 	*ret_ends = status == STATUS_OK && l.ends;
-	if (status == STATUS_OK) {
-		put_answer(&l, STR("nextBatch"), cursor->id, str_from_cstr(cursor->ns));
-		c->again = !*ret_ends;
-	}
+	c->again = status == STATUS_OK && !l.ends;
 	look_release(&l);
 	return status;
 }
@@ -451,5 +540,8 @@ watch_more(struct call *c, struct cursor *cursor, int64_t batch, bool *ret_ends)
 void
 watch_free(struct watch *w)
 {
+	if (!w)
+		return;
+	watch_stages_free(w->stages);
 	mem_free(w);
 }

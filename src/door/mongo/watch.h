@@ -34,8 +34,14 @@ enum {
  */
 bool watch_is_wanted(struct str pipeline, struct bson_value *ret);
 
+struct watch_ask {
+	struct str pipeline;
+	struct str let; /* documents, or empty */
+	struct str collation;
+};
+
 /* Answers such an aggregate on `collection`, which is empty for all of a database. */
-MUST_USE enum status watch_open(struct call *c, struct str collection, struct str pipeline,
+MUST_USE enum status watch_open(struct call *c, struct str collection, const struct watch_ask *ask,
 				int64_t batch);
 
 /* Answers a getMore; `batch` 0: any number. `*ret_ends`: the cursor is to be freed. */

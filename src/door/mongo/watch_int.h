@@ -5,6 +5,7 @@
 #include "catalog/keys.h"
 #include "door/mongo/data.h"
 #include "door/mongo/watch.h"
+#include "mql/stages.h"
 
 enum {
 	WATCH_NS_BYTES = 256,
@@ -27,13 +28,25 @@ enum watch_scope {
 	WATCH_ALL,
 };
 
+/* What a stream wants of the documents before and after events. */
+enum watch_image {
+	WATCH_IMAGE_OFF,
+	WATCH_IMAGE_LOOKUP, /* the document as it is when the event is read */
+	WATCH_IMAGE_WHEN_AVAILABLE,
+	WATCH_IMAGE_REQUIRED,
+};
+
+struct watch_stages;
+
 struct watch {
 	enum watch_scope scope;
 	char prefix[WATCH_NS_BYTES]; /* "db.collection"; "db."; empty: all */
-	bool looks_up;               /* fullDocument: "updateLookup" */
+	enum watch_image full;       /* fullDocument */
+	enum watch_image before;     /* fullDocumentBeforeChange */
 	bool expanded;               /* showExpandedEvents */
 	bool begun;                  /* `place` is known */
 	struct watch_place place;
+	struct watch_stages *stages; /* behind $changeStream; NULL: none */
 };
 
 /* A collection whose log is read. */
@@ -54,6 +67,8 @@ struct happened {
 	struct str ns; /* of its collection, at that time */
 	bool has_full;
 	struct str full; /* empty: there is no such document any more */
+	bool has_before;
+	struct str before; /* empty: it was not kept */
 };
 
 /* One look at the logs. */
@@ -86,5 +101,25 @@ MUST_USE enum status look_until(struct look *l, uint64_t deadline_ns);
 
 /* An update whose description was left out is told as a replacement. */
 bool watch_has_description(const struct plain_event *e);
+
+/* ---- Stages (watch_stages.c) ---- */
+
+/* Where events come from, one by one. */
+struct watch_source {
+	struct mql_source source; /* first: its `next` gives an event */
+	struct str id;            /* the resume token of that one: a document */
+};
+
+/*
+ * Compiles what stands behind $changeStream in a pipeline. `*ret` is NULL if that is nothing.
+ * `let` and `collation` are documents, or empty.
+ */
+MUST_USE enum status watch_stages_new(struct call *c, struct str pipeline, struct str let,
+				      struct str collation, struct watch_stages **ret);
+void watch_stages_free(struct watch_stages *s); /* NULL is fine */
+
+/* Appends what the stages make of all events; `*ret_count` grows by as many. */
+MUST_USE enum status watch_stages_run(struct watch_stages *s, struct call *c,
+				      struct watch_source *from, size_t *ret_count);
 
 #endif

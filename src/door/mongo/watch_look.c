@@ -385,19 +385,55 @@ watch_has_description(const struct plain_event *e)
 	       bson_find(e->detail, STR("removedFields"), NULL);
 }
 
+/* A document that was kept with the event; empty in `*ret` if none was. */
+static enum status
+look_image(struct look *l, struct happened *h, bool after, enum watch_image wanted, struct str *ret)
+{
+	const char *what = after ? "post-image for all update events"
+				 : "pre-image for all update, delete and replace events";
+	enum status status = plain_image_read(&h->of->plain, &h->event.seq, after, l->call->arena,
+					      ret);
+
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	*ret = STR("");
+	if (wanted != WATCH_IMAGE_REQUIRED)
+		return STATUS_OK;
+	return call_fail(l->call, MONGO_NO_MATCHING_DOCUMENT,
+			 "Change stream was configured to require a %s, but the %s was not found "
+			 "for an event of %.*s",
+			 what, after ? "post-image" : "pre-image", STR_ARG(h->ns));
+}
+
+static enum status
+look_complete_full(struct look *l, struct happened *h)
+{
+	const struct plain_event *e = &h->event;
+	enum watch_image wanted = l->watch->full;
+	bool update = watch_has_description(e);
+
+	if (e->kind == PLAIN_EVENT_DELETE || (update && wanted == WATCH_IMAGE_OFF))
+		return STATUS_OK;
+	h->has_full = true;
+	if (!update && e->detail.len) {
+		h->full = e->detail;
+		return STATUS_OK;
+	}
+	if (update && wanted == WATCH_IMAGE_LOOKUP)
+		return look_up(l, h);
+	TRY(look_image(l, h, true, update ? wanted : WATCH_IMAGE_OFF, &h->full));
+	/* A document that was too long for its event is looked up. */
+	return h->full.len || update ? STATUS_OK : look_up(l, h);
+}
+
 static enum status
 look_complete(struct look *l, struct happened *h)
 {
-	const struct plain_event *e = &h->event;
-
-	if (h->notice || e->kind == PLAIN_EVENT_DELETE ||
-	    (watch_has_description(e) && !l->watch->looks_up))
+	if (h->notice)
 		return STATUS_OK;
-	if (watch_has_description(e) || !e->detail.len)
-		return look_up(l, h);
-	h->has_full = true;
-	h->full = e->detail;
-	return STATUS_OK;
+	TRY(look_complete_full(l, h));
+	h->has_before = l->watch->before != WATCH_IMAGE_OFF && h->event.kind != PLAIN_EVENT_INSERT;
+	return h->has_before ? look_image(l, h, false, l->watch->before, &h->before) : STATUS_OK;
 }
 
 /* Sorts what was found, and keeps as much as an answer takes. */
@@ -414,7 +450,7 @@ look_choose(struct look *l)
 		if (l->cut && catalog_seq_cmp(&h->seq, &l->until) > 0)
 			break;
 		TRY(look_complete(l, h));
-		bytes += h->event.detail.len + h->full.len;
+		bytes += h->event.detail.len + h->full.len + h->before.len;
 		l->ends = h->invalidates;
 		n++;
 	}

@@ -22,6 +22,8 @@ plain_space_name(uint64_t space)
 		return "texts";
 	case PLAIN_SPACE_LOG:
 		return "log";
+	case PLAIN_SPACE_IMAGES:
+		return "images";
 	case PLAIN_SPACE_COUNT:
 		return "count";
 	case PLAIN_SPACE_CHANGED:

@@ -33,7 +33,8 @@ enum {
 	PLAIN_LEAVES_BYTES = 2000000,
 	/* A longer text is written ahead of the transaction (plain_stage()). */
 	PLAIN_AHEAD_BYTES = 2000000,
-	PLAIN_DETAIL_BYTES = 60000, /* of what an event keeps; longer ones are left out */
+	PLAIN_DETAIL_BYTES = 60000,  /* of what an event keeps; longer ones are left out */
+	PLAIN_IMAGE_BYTES = 1000000, /* of a document that is kept as it was before or after it */
 	PLAIN_PATH_STEPS = 200,
 	PLAIN_PARTS_MOST = 64, /* of plain_get_parts(); for more all of a document is read */
 	PLAIN_PADDING = 10000, /* nulls that setting an element puts in front of it at most */
@@ -94,8 +95,14 @@ struct plain {
 	const struct catalog_db *db;
 	uint64_t now_ms; /* of the events, since 1970 */
 	struct err *err;
-	unsigned events;              /* of this transaction so far, in all its collections */
-	bool marked;                  /* the collection is marked as changed in this transaction */
+	unsigned events; /* of this transaction so far, in all its collections */
+	bool marked;     /* the collection is marked as changed in this transaction */
+	/*
+	 * The document before and after the next event, which are kept with that event; empty: are
+	 * not. Longer ones than PLAIN_IMAGE_BYTES are left out.
+	 */
+	struct str before;
+	struct str after;
 	struct plain_refused refused; /* after STATUS_DUPLICATE or STATUS_UNSUPPORTED */
 };
 
@@ -324,7 +331,12 @@ MUST_USE enum status plain_log_read(struct plain *p, const struct catalog_seq *a
 				    size_t *ret_count);
 /* The last event's Sequence; all zero if there is none. */
 MUST_USE enum status plain_log_last(struct plain *p, struct catalog_seq *ret);
-/* Clears a page of events from before `ms`, but never the last one. */
+/*
+ * The document before that event, or after it, in the arena. STATUS_NOT_FOUND: it was not kept.
+ */
+MUST_USE enum status plain_image_read(struct plain *p, const struct catalog_seq *seq, bool after,
+				      struct arena *arena, struct str *ret);
+/* Clears a page of events from before `ms`, with their images, but never the last one. */
 MUST_USE enum status plain_log_clear(struct plain *p, uint64_t ms, bool *ret_more);
 
 /* ---- What becomes of collections (notices.c) ---- */

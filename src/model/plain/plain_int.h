@@ -21,6 +21,7 @@ enum plain_space {
 	PLAIN_SPACE_CHANGED = 53,
 	PLAIN_SPACE_STAGED = 54,
 	PLAIN_SPACE_STATS = 55,   /* how many entries all indexes have */
+	PLAIN_SPACE_IMAGES = 57,  /* documents before and after an event */
 	PLAIN_SPACE_TALLIES = 56, /* how many of them lie in ranges of keys */
 };
 

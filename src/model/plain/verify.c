@@ -363,6 +363,29 @@ verify_log(struct catalog_verify *v)
 	return STATUS_OK;
 }
 
+/* Documents before and after events: each part belongs to an event. */
+static enum status
+verify_images(struct catalog_verify *v)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, PLAIN_SPACE_IMAGES));
+	while (!c.done) {
+		struct tuple_reader r = tuple_reader(c.tail);
+		uint64_t incarnation, which, n;
+		const uint8_t *stamp;
+
+		if (tuple_next_u64(&r, &incarnation) != STATUS_OK ||
+		    tuple_next_versionstamp(&r, &stamp) != STATUS_OK ||
+		    tuple_next_u64(&r, &which) != STATUS_OK ||
+		    tuple_next_u64(&r, &n) != STATUS_OK || r.rest.len)
+			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
+					     "not a part of an image");
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
 /* A subspace that is one key. */
 static enum status
 verify_single(struct catalog_verify *v, enum plain_space space, uint64_t documents)
@@ -419,6 +442,7 @@ plain_verify(struct catalog_verify *v)
 	TRY(verify_texts(v));
 	TRY(verify_staged(v));
 	TRY(verify_log(v));
+	TRY(verify_images(v));
 	TRY(plain_verify_indexes(v));
 	TRY(verify_single(v, PLAIN_SPACE_OPTIONS, 0));
 	TRY(verify_single(v, PLAIN_SPACE_CHANGED, 0));
