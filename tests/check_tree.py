@@ -242,6 +242,21 @@ def nothing_is_left_to_do():
             if marker.search(line)]
 
 
+def limits_are_told_as_they_are():
+    """The numbers of docs/LIMITS.md that have the name of a constant in src/."""
+    source = "\n".join(path.read_text() for path in tracked("src/*.h"))
+    wrong = []
+    for line in (TOP / "docs/LIMITS.md").read_text().splitlines():
+        row = re.fullmatch(r"\| .* \| ([\d,]+)(?: \w+)? \| `([A-Z_]+)` \|", line)
+        if not row:
+            continue
+        found = re.search(rf"\b{row[2]} = ([\d\s*<]+)[,}}\s/]", source)
+        # Products and shifts of numbers, and nothing else.
+        if not found or eval(found[1]) != int(row[1].replace(",", "")):
+            wrong.append(f"{row[2]} is {found[1].strip() if found else 'nowhere'}")
+    return wrong
+
+
 def headers_have_guards_of_their_own():
     wrong = []
     seen = {}
@@ -266,7 +281,7 @@ def code_is_formatted():
 
 CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_each_other,
           files_do_not_call_each_other, no_c_file_is_included, lines_fit, files_stay_readable, headers_stay_short,
-          large_folders_have_a_map, nothing_is_left_to_do, headers_have_guards_of_their_own, code_is_formatted]
+          large_folders_have_a_map, nothing_is_left_to_do, limits_are_told_as_they_are, headers_have_guards_of_their_own, code_is_formatted]
 
 
 def main():

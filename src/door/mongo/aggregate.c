@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "catalog/catalog.h"
 #include "door/mongo/client.h"
+#include "door/mongo/mongo_int.h"
 #include "door/mongo/query.h"
 #include "door/mongo/run.h"
 #include "door/mongo/view.h"
@@ -162,6 +163,13 @@ view_close(struct mql_source *source)
 	mem_free(s);
 }
 
+/* Where stages whose memory is full put files, which have no names. */
+static const char *
+aggregate_directory(const struct aggregate *a)
+{
+	return a->call->mongo->config.settings->spill_directory;
+}
+
 /* The view's stages and a $match, in the arena. */
 static enum status
 view_stages(const struct view *view, struct str filter, struct arena *arena, struct str *ret)
@@ -190,7 +198,7 @@ view_run_new(struct view_source *s, const struct view *view, struct str filter)
 	struct mql_run_options options = { .store = &a->store,
 					   .part = &a->part,
 					   .disk = a->ask.disk,
-					   .directory = AGGREGATE_DIRECTORY };
+					   .directory = aggregate_directory(a) };
 	struct mql_pipeline_front front;
 	struct collection *input = NULL;
 	struct mql_pipeline *p;
@@ -521,7 +529,7 @@ aggregate_compile(struct aggregate *a)
 	struct mql_run_options options = { .store = &a->store,
 					   .part = &a->part,
 					   .disk = a->ask.disk,
-					   .directory = AGGREGATE_DIRECTORY };
+					   .directory = aggregate_directory(a) };
 	struct mql_source *input;
 
 	TRY(begin_with_view(a));

@@ -11,9 +11,6 @@
 #include "door/mongo/command.h"
 #include "mql/stages.h"
 
-/* Where stages whose memory is full put files, which have no names. */
-#define AGGREGATE_DIRECTORY "/tmp"
-
 enum {
 	AGGREGATE_BYTES = 64 * 1024 * 1024, /* of the command and what is compiled of it */
 };

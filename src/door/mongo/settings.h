@@ -12,6 +12,10 @@
 	NUMBER(S, expire_seconds, "mongo", "expire_seconds", "s", 1, 86400, 60, SETTING_AT_START,  \
 	       "How often documents are looked for whose time is over by an index with "           \
 	       "expireAfterSeconds, and removed.")                                                 \
+	TEXT(S, spill_directory, "mongo", "spill_directory", 1, NULL, "/tmp", SETTING_AT_START,    \
+	     "The directory where stages of pipelines put what does not fit their memory, in "     \
+	     "files without names that end with the cursor or the process. It should lie on a "    \
+	     "disk, not in memory.")                                                               \
 	TEXT(S, scheme, "mongo", "scheme", 1, "packed,exploded", "packed", SETTING_AT_START,       \
 	     "How the documents of a new collection are kept, unless its `create` says so: "       \
 	     "packed, each in one value; or exploded, a pair for each value in them, so that a "   \
