@@ -289,6 +289,47 @@ def a_session_that_ends_takes_its_transaction_along(cwd):
 
 
 @test
+def sessions_of_one_person_are_killed(cwd):
+    env = {"FROND_ADMIN": "root:secret"}
+    with Mongo(cwd, env=env) as server, server.client() as root, server.client() as ann, server.client() as bob:
+        root.login("root", "secret")
+        for name in ("ann", "bob"):
+            root({"createUser": name, "pwd": "pass", "roles": [{"role": "readWrite", "db": "d"}]})
+        ann.login("ann", "pass")
+        bob.login("bob", "pass")
+        ann({"create": "c"}, "d")
+        everybody = [Session(ann, b"0123456789abcdef"), Session(bob, b"0123456789abcdef"),
+                     Session(bob, b"fedcba9876543210")]
+
+        def open_after(command, client=root):
+            """Which of them can go on after the command."""
+            for s in everybody:
+                s.start()
+                s({"find": "c"})
+            client(command)
+            left = []
+            for i, s in enumerate(everybody):
+                try:
+                    s.abort()
+                    left.append(i)
+                except Failure as failure:
+                    equal(failure.code, 251)
+            return left
+
+        equal(open_after({"killAllSessions": [{"user": "ann", "db": "admin"}]}), [1, 2])
+        equal(open_after({"killAllSessions": [{"user": "bob", "db": "admin"}]}), [0])
+        equal(open_after({"killAllSessions": []}), [])
+        equal(open_after({"killAllSessionsByPattern": [{"lsid": {"id": everybody[0].id}}]}), [2])
+        equal(open_after({"killAllSessionsByPattern": [{}]}), [])
+        # One's own only.
+        equal(open_after({"killSessions": [{"id": everybody[0].id}]}, bob), [0, 2])
+        equal(open_after({"endSessions": [{"id": everybody[0].id}]}, ann), [1, 2])
+        equal(root.fails({"killAllSessions": [{"user": "ann", "db": "admin"}, {"user": "bob"}]})["code"], 9)
+        equal(root.fails({"killAllSessionsByPattern": [{"uid": b"x"}]})["code"], 238)
+        equal(bob.fails({"killAllSessionsByPattern": []})["code"], 13)
+
+
+@test
 def a_large_transaction_is_refused(cwd):
     with Mongo(cwd) as server, server.client(timeout=120) as c:
         c({"create": "c"}, "d")

@@ -59,7 +59,7 @@ enum status mongo_run_list_commands(struct call *c);
 enum status mongo_run_start_session(struct call *c);
 enum status mongo_run_end_sessions(struct call *c);
 enum status mongo_run_refresh_sessions(struct call *c);
-enum status mongo_run_kill_sessions(struct call *c);
+enum status mongo_run_kill_sessions_by_pattern(struct call *c);
 enum status mongo_run_kill_all_sessions(struct call *c);
 
 /* txn.c */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "door/mongo/session.h"
 
 /* ---- With the lock ---- */
 
@@ -211,7 +212,7 @@ cursor_kill(struct mongo *m, int64_t id, struct str ns, const char *user)
 }
 
 void
-cursor_kill_session(struct mongo *m, struct str session)
+cursor_kill_sessions(struct mongo *m, const struct session_pattern *which)
 {
 	struct cursor *dead = NULL;
 	struct cursor *next;
@@ -219,7 +220,8 @@ cursor_kill_session(struct mongo *m, struct str session)
 	pthread_mutex_lock(&m->cursors_lock);
 	for (struct cursor *c = m->cursors; c; c = next) {
 		next = c->next;
-		if (c->has_session && str_eq(str_of(c->session, sizeof(c->session)), session))
+		if (c->has_session && session_matches(which, str_of(c->session, sizeof(c->session)),
+						      str_from_cstr(c->user)))
 			cursor_end(m, c, &dead);
 	}
 	cursors_unlock(m, dead);

@@ -26,6 +26,7 @@ enum {
 	CURSOR_USER_BYTES = 257,
 };
 
+struct session_pattern;
 struct watch;
 
 struct cursor {
@@ -73,8 +74,8 @@ void cursor_give(struct mongo *m, struct cursor *c);
 void cursor_free(struct mongo *m, struct cursor *c);
 /* False: there is none. */
 bool cursor_kill(struct mongo *m, int64_t id, struct str ns, const char *user);
-/* All of that session. */
-void cursor_kill_session(struct mongo *m, struct str session);
+/* All of these sessions. */
+void cursor_kill_sessions(struct mongo *m, const struct session_pattern *which);
 size_t cursor_count(struct mongo *m);
 /* When the door ends. */
 void cursors_fini(struct mongo *m);

@@ -27,6 +27,18 @@ enum {
 	SESSION_KNOWN_BYTES = 48000000, /* of results of one number */
 };
 
+/* Which sessions are meant; ptr NULL: whatever the id, whoever the person is. */
+struct session_pattern {
+	struct str id; /* SESSION_ID_BYTES */
+	struct str user;
+};
+
+static inline bool
+session_matches(const struct session_pattern *p, struct str id, struct str user)
+{
+	return (!p->id.ptr || str_eq(p->id, id)) && (!p->user.ptr || str_eq(p->user, user));
+}
+
 /* What the latest number stood for. Stored: never renumber. */
 enum session_kind {
 	SESSION_WRITES = 1,    /* a write that may be sent again */

@@ -117,14 +117,14 @@ txns_expire(struct txns *all)
 }
 
 void
-txns_end_session(struct txns *all, struct str id, struct str user)
+txns_end_sessions(struct txns *all, const struct session_pattern *which)
 {
 	pthread_mutex_lock(&all->lock);
 	for (size_t i = 0; i < TXN_BUCKETS; i++)
 		for (struct txn *t = all->buckets[i]; t; t = t->next) {
 			if (t->state != TXN_OPEN ||
-			    (id.len && (!str_eq(str_of(t->session, SESSION_ID_BYTES), id) ||
-					!str_eq(str_from_cstr(t->user), user))))
+			    !session_matches(which, str_of(t->session, SESSION_ID_BYTES),
+					     str_from_cstr(t->user)))
 				continue;
 			if (t->busy)
 				t->doomed = true;

@@ -69,8 +69,8 @@ void txns_init(struct txns *all);
 void txns_fini(struct txns *all);
 /* Gives up those whose time is over, and forgets those that have ended long ago. */
 void txns_expire(struct txns *all);
-/* The session's transaction is given up. An empty `id`: those of all sessions. */
-void txns_end_session(struct txns *all, struct str id, struct str user);
+/* Open transactions of these sessions are given up. */
+void txns_end_sessions(struct txns *all, const struct session_pattern *which);
 /* How long one lasts. */
 uint64_t txn_life_ms(const struct mongo *m);
 
