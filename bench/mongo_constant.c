@@ -1,8 +1,8 @@
 /*
  * MongoDB's protocol and nothing behind it: answers each command with the same bytes. Writes are
  * answered after one fsync of a small file, which all that have come together share. What a client
- * reaches against this server, it cannot pass with any other. It says that it is a replica set of
- * one, since frond does: a driver has more to do for one, such as sending its time back.
+ * reaches against this server, it cannot pass with any other. It says that it is a server on its own,
+ * as frond does unless it is told of a replica set.
  *
  * mongo_constant PORT FILE
  */
@@ -27,7 +27,6 @@ enum {
 	HEADER_BYTES = 16,
 	DOCUMENT_BYTES = 64 * 1024,
 	BLOCK_BYTES = 4096,
-	SIGNATURE_BYTES = 20,
 	WIRE_VERSION = 25,
 	OP_REPLY = 1,
 	OP_QUERY = 2004,
@@ -42,7 +41,6 @@ struct conn {
 
 static struct buf document = BUF_INIT(DOCUMENT_BYTES);
 static int file;
-static char host[64];
 
 static uint32_t
 u32_at(const char *from)
@@ -59,14 +57,6 @@ static void
 put_hello(struct bson_builder *b)
 {
 	bson_put_bool(b, STR("helloOk"), true);
-	bson_begin_array(b, STR("hosts"));
-	bson_put_string(b, STR(""), str_from_cstr(host));
-	bson_end(b);
-	bson_put_string(b, STR("setName"), STR("rs0"));
-	bson_put_int32(b, STR("setVersion"), 1);
-	bson_put_bool(b, STR("secondary"), false);
-	bson_put_string(b, STR("primary"), str_from_cstr(host));
-	bson_put_string(b, STR("me"), str_from_cstr(host));
 	bson_put_bool(b, STR("ismaster"), true);
 	bson_put_bool(b, STR("isWritablePrimary"), true);
 	bson_put_int32(b, STR("maxBsonObjectSize"), 16 * 1024 * 1024);
@@ -108,22 +98,6 @@ put_find(struct bson_builder *b)
 	bson_end(b);
 }
 
-static void
-put_time(struct bson_builder *b)
-{
-	static const char signature[SIGNATURE_BYTES];
-	uint64_t time = clock_wall_ms() / 1000 << 32 | 1;
-
-	bson_put_timestamp(b, STR("operationTime"), time);
-	bson_begin_document(b, STR("$clusterTime"));
-	bson_put_timestamp(b, STR("clusterTime"), time);
-	bson_begin_document(b, STR("signature"));
-	bson_put_binary(b, STR("hash"), 0, str_of(signature, sizeof(signature)));
-	bson_put_int64(b, STR("keyId"), 0);
-	bson_end(b);
-	bson_end(b);
-}
-
 /* Appends the members of an answer. True: the command writes. */
 static bool
 answer(struct bson_builder *b, struct str body, struct str behind)
@@ -148,7 +122,6 @@ answer(struct bson_builder *b, struct str body, struct str behind)
 		put_hello(b);
 	}
 	bson_put_double(b, STR("ok"), 1);
-	put_time(b);
 	return writes;
 }
 
@@ -315,7 +288,6 @@ main(int argc, char **argv)
 		fprintf(stderr, "mongo_constant PORT FILE\n");
 		return 2;
 	}
-	(void)snprintf(host, sizeof(host), "127.0.0.1:%s", argv[1]);
 	file = open(argv[2], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	signal(SIGPIPE, SIG_IGN);
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
