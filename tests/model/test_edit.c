@@ -584,6 +584,11 @@ attempt(struct fixture *f, const struct rev_edit *edits, size_t count, struct re
 	return status;
 }
 
+/* As many as a store keeps of those that have ended, to be used again without an allocation. */
+enum {
+	KEPT_TXS = 32,
+};
+
 /* Each allocation fails in turn: nothing is written, until everything is. */
 static void
 an_edit_that_runs_out_of_memory_leaves_nothing(void **state)
@@ -592,6 +597,7 @@ an_edit_that_runs_out_of_memory_leaves_nothing(void **state)
 	struct rev_edit edits[4];
 	struct rev_result results[4];
 	enum status status = STATUS_NOMEM;
+	struct kv_tx *kept[KEPT_TXS];
 	const char *before[2];
 	uint64_t n;
 
@@ -606,9 +612,13 @@ an_edit_that_runs_out_of_memory_leaves_nothing(void **state)
 	edits[3] = fixture_edit(f, "d", "1-x", "{\"n\":1}");
 	for (n = 1; status != STATUS_OK; n++) {
 		assert_true(n < 10000);
+		for (size_t i = 0; i < KEPT_TXS; i++)
+			assert_int_equal(kv_begin(f->calm, KV_TX_READ_WRITE, &kept[i]), STATUS_OK);
 		mem_fail_after(n);
 		status = attempt(f, edits, 4, results);
 		mem_fail_after(0);
+		for (size_t i = 0; i < KEPT_TXS; i++)
+			kv_tx_free(kept[i]);
 		if (status == STATUS_OK)
 			break;
 		assert_true(status == STATUS_NOMEM || status == STATUS_LIMIT);
