@@ -108,6 +108,26 @@ def a_stream_goes_on_where_it_was(cwd):
 
 
 @test
+def a_batch_with_events_has_the_token_of_the_last_one(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        stream = Stream(c)
+        start = stream.token
+        for i in range(3):
+            insert(c, {"_id": i})
+        whole, part = Stream(c, startAfter=start), Stream(c, batch=2, startAfter=start)
+        equal([s.token for s in (whole, part)], [s.seen[-1]["_id"] for s in (whole, part)])
+        last = stream.read(3)[-1]["_id"]
+        equal(stream.token, last)
+        # Without events the token goes on, so that it does not get old.
+        insert(c, {"_id": 0}, collection="other")
+        equal((stream.more(), stream.token["_data"] > last["_data"]), ([], True))
+        c({"drop": "c"}, "d")
+        equal(([e["operationType"] for e in stream.more(wait=20000)], stream.id), (["drop", "invalidate"], 0))
+        equal(c.fails({"aggregate": "c", "pipeline": [{"$changeStream": {"resumeAfter": stream.token}}],
+                       "cursor": {}}, "d")["code"], 260)
+
+
+@test
 def a_stream_of_a_database_and_of_all(cwd):
     with Mongo(cwd) as server, server.client() as c:
         insert(c, {"_id": 0}, collection="a")

@@ -520,7 +520,8 @@ look_body(struct kv_tx *tx, void *arg)
 	TRY(look_choose(l));
 	l->place = (struct watch_place){ .seq = seq_behind(l->incarnation, version),
 					 .ms = clock_wall_ms() };
-	if (l->cut || l->ends)
+	/* Drivers go on behind the last event of a batch or behind the batch: that is one place. */
+	if (l->count || l->cut || l->ends)
 		l->place.seq = l->count ? l->events[l->count - 1].seq : w->place.seq;
 	l->place.ended = l->ends || (!l->count && l->cut && w->place.ended);
 	return l->waits && !l->count ? look_watch(l, tx) : STATUS_OK;
