@@ -319,6 +319,23 @@ def a_collection_s_stream_knows_earlier_names(cwd):
 
 
 @test
+def a_rename_tells_the_collection_that_it_dropped(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        insert(c, {"_id": 0})
+        insert(c, {"_id": 0}, collection="n")
+        uuid = c({"listCollections": 1, "filter": {"name": "n"}}, "d")["cursor"]["firstBatch"][0]["info"]["uuid"]
+        stream = Stream(c, showExpandedEvents=True)
+        c({"renameCollection": "d.c", "to": "d.n", "dropTarget": True})
+        event = stream.read(1)[0]
+        to = {"db": "d", "coll": "n"}
+        equal((event["operationType"], event["to"], event["operationDescription"]),
+              ("rename", to, {"to": to, "dropTarget": uuid}))
+        stream = Stream(c, "n", showExpandedEvents=True)
+        c({"renameCollection": "d.n", "to": "d.c", "dropTarget": True})
+        equal(stream.read(1)[0]["operationDescription"], {"to": {"db": "d", "coll": "c"}})
+
+
+@test
 def aggregations_that_write_are_told(cwd):
     with Mongo(cwd) as server, server.client() as c:
         insert(c, {"_id": 1}, {"_id": 2})

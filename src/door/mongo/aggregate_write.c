@@ -130,13 +130,9 @@ out_publish(struct kv_tx *tx, void *arg)
 {
 	struct page *p = arg;
 	unsigned events = 0;
-	enum status status;
 
 	TRY(out_check(p, tx));
-	status = data_drop(p->call, tx, p->target, false, &events);
-	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
-		return status;
-	return data_rename(p->call, tx, p->into, p->target, &events);
+	return data_rename(p->call, tx, p->into, p->target, true, &events);
 }
 
 static enum status

@@ -347,12 +347,7 @@ rename_body(struct kv_tx *tx, void *arg)
 	if (o->drops_target)
 		TRY(data_open(&o->data, tx));
 	data_fini(&o->data);
-	if (o->drops_target) {
-		status = data_drop(c, tx, o->to, false, &events);
-		if (status != STATUS_OK && status != STATUS_NOT_FOUND)
-			return status;
-	}
-	status = data_rename(c, tx, from, o->to, &events);
+	status = data_rename(c, tx, from, o->to, o->drops_target, &events);
 	if (status == STATUS_NOT_FOUND)
 		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND,
 				 "Source collection %.*s does not exist", STR_ARG(from));

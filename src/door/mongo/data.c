@@ -5,6 +5,10 @@
 #include "door/mongo/settings.h"
 #include "door/mongo/txn.h"
 
+enum {
+	UUID_SUBTYPE = 4,
+};
+
 /* ---- Caches of descriptions: one belongs to one fiber at a time ---- */
 
 static struct catalog_cache *
@@ -156,16 +160,44 @@ data_drop(struct call *c, struct kv_tx *tx, struct str ns, bool last, unsigned *
 	return catalog_delete(tx, CATALOG_SPACE_MONGO, ns, &c->err);
 }
 
-enum status
-data_rename(struct call *c, struct kv_tx *tx, struct str from, struct str to, unsigned *events)
+/* Drops the collection whose name a renamed one takes: `*ret` describes it, or is empty. */
+static enum status
+data_drop_target(struct call *c, struct kv_tx *tx, struct str to, unsigned *events, struct str *ret)
 {
+	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct catalog_db *db;
+	struct bson_builder b;
+	enum status status;
+
+	*ret = STR("");
+	status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, to, &db, NULL);
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	bson_put_binary(&b, STR("dropTarget"), UUID_SUBTYPE, str_of(db->uuid, sizeof(db->uuid)));
+	bson_end(&b);
+	catalog_db_unref(db);
+	TRY(buf_status(&made));
+	*ret = arena_dup(c->arena, buf_str(&made));
+	return ret->ptr ? data_drop(c, tx, to, false, events) : STATUS_LIMIT;
+}
+
+enum status
+data_rename(struct call *c, struct kv_tx *tx, struct str from, struct str to, bool drops_target,
+	    unsigned *events)
+{
+	struct str detail = STR("");
 	struct catalog_db *db;
 	enum status status;
 
+	if (drops_target)
+		TRY(data_drop_target(c, tx, to, events, &detail));
 	TRY(catalog_open_bare(tx, NULL, CATALOG_SPACE_MONGO, from, &db, NULL));
 	status = plain_rename(tx, from, to, &c->err);
 	if (status == STATUS_OK)
-		status = plain_notice_put(tx, db, PLAIN_NOTICE_RENAMED, from, to, STR(""), events,
+		status = plain_notice_put(tx, db, PLAIN_NOTICE_RENAMED, from, to, detail, events,
 					  &c->err);
 	catalog_db_unref(db);
 	return status;

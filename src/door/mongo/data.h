@@ -72,9 +72,12 @@ MUST_USE enum status data_notice(struct data *d, enum plain_notice_kind kind, st
  */
 MUST_USE enum status data_drop(struct call *c, struct kv_tx *tx, struct str ns, bool last,
 			       unsigned *events);
-/* Renames one. STATUS_NOT_FOUND; STATUS_EXISTS. */
+/*
+ * Renames one. A collection that has the new name already is dropped before if `drops_target`, and
+ * told in the notice. STATUS_NOT_FOUND; STATUS_EXISTS.
+ */
 MUST_USE enum status data_rename(struct call *c, struct kv_tx *tx, struct str from, struct str to,
-				 unsigned *events);
+				 bool drops_target, unsigned *events);
 
 /* ---- The query language ---- */
 
