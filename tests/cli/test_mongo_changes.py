@@ -336,6 +336,36 @@ def a_rename_tells_the_collection_that_it_dropped(cwd):
 
 
 @test
+def an_update_by_a_pipeline_is_told_by_what_it_changes(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        for scheme in ("packed", "exploded"):
+            c({"drop": "c"}, "d")
+            c({"create": "c", "storageEngine": {"frond": {"scheme": scheme}}}, "d")
+            text = "x" * 200
+            insert(c, {"_id": 1, "text": text, "list": ["foo", {"a": "bar"}, 1, 2, 3], "in": {"a": 1, "b": [1, 2]}})
+            stream = Stream(c)
+
+            def told(*stages):
+                c({"update": "c", "updates": [{"q": {"_id": 1}, "u": list(stages)}]}, "d")
+                stream.seen = []
+                event = stream.read(1)[0]
+                description = event.get("updateDescription")
+                return description and [description[k] for k in ("updatedFields", "removedFields", "truncatedArrays")]
+
+            equal(told({"$set": {"list": ["foo", {"a": "bar"}]}}), [{}, [], [{"field": "list", "newSize": 2}]])
+            equal(told({"$set": {"list": ["bar", {"a": "bar", "n": 1}, 5]}}),
+                  [{"list.0": "bar", "list.1.n": 1, "list.2": 5}, [], []])
+            equal(told({"$set": {"in.b": [2], "in.c": 1}}, {"$unset": "in.a"}),
+                  [{"in.b.0": 2, "in.c": 1}, ["in.a"], [{"field": "in.b", "newSize": 1}]])
+            equal(told({"$set": {"list": [], "in": 1}}), [{"list": [], "in": 1}, [], []])
+            equal(told({"$set": {"list": {}}}), [{"list": {}}, [], []])
+            # Another order, and what is not shorter than the document, are told as a whole.
+            equal(told({"$replaceWith": {"text": text, "in": 1, "list": {}}}), None)
+            equal(told({"$replaceWith": {"n": 1}}), None)
+            equal(c({"find": "c"}, "d")["cursor"]["firstBatch"], [{"_id": 1, "n": 1}])
+
+
+@test
 def aggregations_that_write_are_told(cwd):
     with Mongo(cwd) as server, server.client() as c:
         insert(c, {"_id": 1}, {"_id": 2})

@@ -2,6 +2,7 @@
 #include "door/mongo/txn.h"
 
 #include "door/mongo/client.h"
+#include "door/mongo/diff.h"
 #include "door/mongo/validate.h"
 #include "loop/step.h"
 #include "mql/sort.h"
@@ -305,9 +306,26 @@ put_ambiguous(struct bson_builder *b, const struct mql_updated *u)
 		bson_end(b);
 }
 
-/* What an event tells of an update: the paths that have a value now, and those that have none. */
+static void
+put_cuts(struct bson_builder *b, const struct diff *d)
+{
+	bson_begin_array(b, STR("truncatedArrays"));
+	for (size_t i = 0; i < d->cut_count; i++) {
+		bson_begin_document(b, STR(""));
+		bson_put_string(b, STR("field"), d->cuts[i].path);
+		bson_put_int32(b, STR("newSize"), d->cuts[i].size);
+		bson_end(b);
+	}
+	bson_end(b);
+}
+
+/*
+ * What an event tells of an update: the paths that have a value now, and those that have none.
+ * `diff` may be NULL.
+ */
 static enum status
-change_describe(struct change *ch, const struct mql_updated *u, struct str *ret)
+change_describe(struct change *ch, const struct mql_updated *u, const struct diff *diff,
+		struct str *ret)
 {
 	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
 	struct bson_builder b;
@@ -325,6 +343,8 @@ change_describe(struct change *ch, const struct mql_updated *u, struct str *ret)
 		if (!bson_find_path(u->document, u->paths[i], &v))
 			bson_put_string(&b, STR(""), u->paths[i]);
 	bson_end(&b);
+	if (diff)
+		put_cuts(&b, diff);
 	put_ambiguous(&b, u);
 	bson_end(&b);
 	TRY(buf_status(&made));
@@ -372,6 +392,24 @@ change_replace(struct change *ch, const struct plain_doc *doc, struct str before
 	return plain_replace(p, doc, false, kind, detail, arena);
 }
 
+/* A pipeline does not say what it changes: that is found by comparing. */
+static enum status
+change_write_piped(struct change *ch, const struct plain_doc *doc, struct str before,
+		   const struct mql_updated *u)
+{
+	struct mql_updated described = *u;
+	struct str detail;
+	struct diff diff;
+
+	TRY(diff_documents(ch->call->arena, before, u->document, &diff));
+	if (!diff.is_told)
+		return change_replace(ch, doc, before, PLAIN_EVENT_REPLACE, STR(""));
+	described.paths = diff.paths;
+	described.count = diff.count;
+	TRY(change_describe(ch, &described, &diff, &detail));
+	return change_replace(ch, doc, before, PLAIN_EVENT_UPDATE, detail);
+}
+
 static enum status
 change_write(struct change *ch, const struct bson_value *id, struct str before,
 	     const struct mql_updated *u)
@@ -381,9 +419,11 @@ change_write(struct change *ch, const struct bson_value *id, struct str before,
 	struct plain_doc doc;
 
 	TRY(change_stage(ch, u->document, &doc));
+	if (ch->pipeline)
+		return change_write_piped(ch, &doc, before, u);
 	if (u->replaced)
 		return change_replace(ch, &doc, before, PLAIN_EVENT_REPLACE, STR(""));
-	TRY(change_describe(ch, u, &detail));
+	TRY(change_describe(ch, u, NULL, &detail));
 	if (plain_scheme_of(p->db) == PLAIN_EXPLODED && !doc.staged)
 		return change_leaves(ch, id, u, detail);
 	return change_replace(ch, &doc, before, PLAIN_EVENT_UPDATE, detail);
@@ -455,7 +495,7 @@ change_update_parts(struct change *ch, struct str doc, const struct bson_value *
 	*ret_changed = u.changed;
 	if (!u.changed)
 		return STATUS_OK;
-	TRY(change_describe(ch, &u, &detail));
+	TRY(change_describe(ch, &u, NULL, &detail));
 	return change_leaves(ch, id, &u, detail);
 }
 
