@@ -1,8 +1,8 @@
 /*
  * MongoDB's protocol and nothing behind it: answers each command with the same bytes. Writes are
  * answered after one fsync of a small file, which all that have come together share. What a client
- * reaches against this server, it cannot pass with any other. It says that it is a server on its own,
- * as frond does unless it is told of a replica set.
+ * reaches against this server, it cannot pass with any other. It says that it is a server on its
+ * own, as frond does unless it is told of a replica set.
  *
  * mongo_constant PORT FILE
  */
