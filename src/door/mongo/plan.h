@@ -57,6 +57,13 @@ struct plan_cover {
 	size_t count;
 };
 
+/* The same for an index that has it: of which columns documents are made. */
+struct plan_columns {
+	struct str names[INDEX_COLUMNS]; /* with their NULs; empty: nobody looks there */
+	size_t count;                    /* up to the last one that is looked at */
+	size_t bytes;                    /* of the names */
+};
+
 struct candidate;
 
 struct plan {
@@ -68,10 +75,10 @@ struct plan {
 	const struct index_def *def;      /* of PLAN_INDEX and PLAN_IDS; else NULL */
 	const struct index_range *ranges; /* in the order of keys; they do not overlap */
 	size_t range_count;
-	bool once;    /* no document has two entries in the ranges */
-	bool sorted;  /* documents come in the order of the sort that was asked for */
-	bool covered; /* of PLAN_INDEX: entries stand for documents (`cover`) */
-	struct plan_figures *figures;  /* counted there; NULL: nowhere */
+	bool once;   /* no document has two entries in the ranges */
+	bool sorted; /* documents come in the order of the sort that was asked for */
+	const struct plan_columns *covered; /* of PLAN_INDEX: entries stand for documents */
+	struct plan_figures *figures;       /* counted there; NULL: nowhere */
 	const struct candidate *asked; /* of an index that is explained (plan_int.h); NULL: no */
 	/* Of PLAN_POINTS of an exploded collection: what is read of documents. NULL: all. */
 	const struct plain_part *parts;

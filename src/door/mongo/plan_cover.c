@@ -3,6 +3,8 @@
  * the documents. That is so for fields of documents themselves, at which none has ever had an
  * array.
  */
+#include <endian.h>
+
 #include "door/mongo/index.h"
 #include "door/mongo/plan_int.h"
 
@@ -40,24 +42,63 @@ plan_covers(const struct choosing *x, const struct index_def *def)
 	return true;
 }
 
+static bool
+cover_looks_at(const struct plan_cover *cover, struct str name)
+{
+	for (size_t k = 0; k < cover->count; k++)
+		if (str_eq(cover->fields[k], name))
+			return true;
+	return bson_find(cover->filter, name, NULL);
+}
+
+void
+plan_columns_choose(const struct plan_cover *cover, const struct index_def *def,
+		    struct plan_columns *ret)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	size_t at = 0;
+
+	*ret = (struct plan_columns){ 0 };
+	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e); at++) {
+		if (!cover_looks_at(cover, e.name))
+			continue;
+		/* A name of BSON has its NUL behind it. */
+		ret->names[at] = str_of(e.name.ptr, e.name.len + 1);
+		ret->bytes += ret->names[at].len;
+		ret->count = at + 1;
+	}
+}
+
 enum status
-plan_covered_document(const struct index_def *def, struct str values, struct arena *arena,
+plan_covered_document(const struct plan_columns *columns, struct str values, struct arena *arena,
 		      struct str *ret)
 {
-	AUTO(buf_release) struct buf out = BUF_INIT(KV_LIMIT_VALUE_BYTES);
-	struct bson_element key, value;
-	struct bson_iter keys, all;
-	struct bson_builder b;
+	char *out = arena_bytes(arena, BSON_EMPTY_BYTES + columns->bytes + values.len), *at;
+	struct bson_element e;
+	struct bson_iter i;
+	uint32_t len;
 
-	bson_builder_init(&b, &out);
-	bson_begin(&b);
-	bson_iter_begin(&keys, index_key_of(def));
-	bson_iter_begin(&all, values);
-	while (bson_iter_read(&keys, &key) && bson_iter_read(&all, &value))
-		if (!value.name.len)
-			bson_put(&b, key.name, &value.value);
-	bson_end(&b);
-	TRY(buf_status(&out));
-	*ret = arena_dup(arena, buf_str(&out));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	if (!out)
+		return STATUS_LIMIT;
+	at = out + sizeof(len);
+	bson_iter_begin(&i, values);
+	for (size_t k = 0; k < columns->count && bson_iter_read(&i, &e); k++) {
+		const struct str *name = &columns->names[k];
+		struct str value = str_skip(e.bytes, 1 + e.name.len + 1);
+
+		if (!name->len || e.name.len)
+			continue;
+		*at++ = e.bytes.ptr[0];
+		memcpy(at, name->ptr, name->len);
+		at += name->len;
+		if (value.len)
+			memcpy(at, value.ptr, value.len);
+		at += value.len;
+	}
+	*at++ = 0;
+	*ret = str_of(out, (size_t)(at - out));
+	len = htole32((uint32_t)ret->len);
+	memcpy(out, &len, sizeof(len));
+	return STATUS_OK;
 }

@@ -356,7 +356,14 @@ plan_make(const struct choosing *x, const struct candidate *best, struct plan *p
 	plan->def = best->def;
 	plan->once = !index_def_arrays(best->def) || candidate_is_by_id(best);
 	plan->sorted = best->sorts;
-	plan->covered = !x->ask->changes && plan_covers(x, best->def);
+	if (!x->ask->changes && plan_covers(x, best->def)) {
+		struct plan_columns *columns = arena_alloc(x->q->arena, sizeof(*columns));
+
+		if (!columns)
+			return STATUS_LIMIT;
+		plan_columns_choose(x->ask->cover, best->def, columns);
+		plan->covered = columns;
+	}
 	if (best->sorts)
 		plan->reverse = best->sorts_reverse;
 	else if (x->ask->changes || !candidate_is_by_id(best))

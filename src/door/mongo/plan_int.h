@@ -76,8 +76,11 @@ bool plan_path_has_number(struct str path);
 /* ---- Answers from an index alone (plan_cover.c) ---- */
 
 bool plan_covers(const struct choosing *x, const struct index_def *def);
-/* The document of an entry's values. */
-MUST_USE enum status plan_covered_document(const struct index_def *def, struct str values,
+/* Of an index that covers: what is looked at. */
+void plan_columns_choose(const struct plan_cover *cover, const struct index_def *def,
+			 struct plan_columns *ret);
+/* The document of an entry's values, in the arena: as much of it as is looked at. */
+MUST_USE enum status plan_covered_document(const struct plan_columns *columns, struct str values,
 					   struct arena *arena, struct str *ret);
 
 /* ---- Orders (plan_sort.c) ---- */

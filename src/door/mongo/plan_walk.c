@@ -228,7 +228,8 @@ next_entry(struct plan_walk *w, struct index_entry *ret)
 	enum status status = STATUS_NOT_FOUND;
 
 	while (w->scans) {
-		status = index_scan_next(&w->entries, &work, ret);
+		status = w->plan->covered ? index_scan_next_values(&w->entries, &work, ret)
+					  : index_scan_next(&w->entries, &work, ret);
 		if (status != STATUS_NOT_FOUND)
 			return status;
 		index_scan_release(&w->entries);
@@ -238,7 +239,22 @@ next_entry(struct plan_walk *w, struct index_entry *ret)
 	return status;
 }
 
-/* The next row's names, in the arena of the rows. */
+/* Keeps what the scan forgets, in the arena of the rows. */
+static enum status
+row_keep(struct plan_walk *w, const struct index_entry *entry, struct plan_row *row)
+{
+	struct str *what = &row->id_key;
+	struct str bytes = entry->id;
+
+	*row = (struct plan_row){ .place = arena_dup(w->arena, entry->key) };
+	if (w->plan->covered && entry->values.len) {
+		what = &row->values;
+		bytes = entry->values;
+	}
+	*what = arena_dup(w->arena, bytes);
+	return row->place.ptr && what->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 static enum status
 next_row(struct plan_walk *w, struct plan_row *row)
 {
@@ -252,28 +268,23 @@ next_row(struct plan_walk *w, struct plan_row *row)
 		return STATUS_OK;
 	}
 	TRY(next_entry(w, &entry));
-	row->place = arena_dup(w->arena, entry.key);
-	row->id_key = arena_dup(w->arena, entry.id);
-	if (w->plan->covered && entry.values.len) {
-		row->values = arena_dup(w->arena, entry.values);
-		if (!row->values.ptr)
-			return STATUS_LIMIT;
-	}
-	return row->place.ptr && row->id_key.ptr ? STATUS_OK : STATUS_LIMIT;
+	return row_keep(w, &entry, row);
 }
 
-/* Asks for the documents of the next entries: each time for twice as many. */
+/*
+ * Asks for the documents of the next entries: each time for twice as many. `first`: one that was
+ * read before them; NULL: none.
+ */
 static enum status
-fill_rows(struct plan_walk *w)
+fill_rows(struct plan_walk *w, const struct index_entry *first)
 {
 	enum status status = STATUS_OK;
 
-	arena_clear(w->arena);
-	w->row_at = w->row_count = 0;
 	while (w->row_count < w->window) {
 		struct plan_row *row = &w->rows[w->row_count];
 
-		status = next_row(w, row);
+		status = first ? row_keep(w, first, row) : next_row(w, row);
+		first = NULL;
 		if (status != STATUS_OK)
 			break;
 		if (!row->values.len)
@@ -303,20 +314,47 @@ row_is_first(struct plan_walk *w, const struct plan_row *row, struct str doc, st
 }
 
 static enum status
+covered_document(struct plan_walk *w, struct str place, struct str values, struct arena *arena,
+		 struct str *ret)
+{
+	count_read(w, 1, 0);
+	walk_set_place(w, place);
+	return plan_covered_document(w->plan->covered, values, arena, ret);
+}
+
+/* Where an entry has all values, it is no row. Else it is the first one, and `*ret` is empty. */
+static enum status
+next_covered(struct plan_walk *w, struct arena *arena, struct str *ret)
+{
+	struct index_entry entry;
+
+	*ret = STR("");
+	TRY(next_entry(w, &entry));
+	if (entry.values.len)
+		return covered_document(w, entry.key, entry.values, arena, ret);
+	return fill_rows(w, &entry);
+}
+
+static enum status
 next_row_document(struct plan_walk *w, struct arena *arena, struct str *ret)
 {
 	enum status status;
 	struct plan_row *row;
 	bool first;
 
-	if (w->row_at == w->row_count)
-		TRY(fill_rows(w));
+	if (w->row_at == w->row_count) {
+		if (w->row_count)
+			arena_clear(w->arena);
+		w->row_at = w->row_count = 0;
+		*ret = STR("");
+		TRY(w->plan->covered ? next_covered(w, arena, ret) : fill_rows(w, NULL));
+		if (ret->len)
+			return STATUS_OK;
+	}
 	row = &w->rows[w->row_at];
 	if (row->values.len) {
-		count_read(w, 1, 0);
 		w->row_at++;
-		walk_set_place(w, row->place);
-		return plan_covered_document(w->plan->def, row->values, arena, ret);
+		return covered_document(w, row->place, row->values, arena, ret);
 	}
 	status = plain_wait(w->p, &row->got, w->mode, arena, ret);
 	if (status == STATUS_NOT_FOUND)

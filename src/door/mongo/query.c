@@ -56,9 +56,24 @@ query_open(struct query *q, struct call *c, struct str ns, const struct query_as
 	return buf_status(&q->place);
 }
 
+struct str
+query_place(const struct query *q)
+{
+	struct str walked = plan_walk_place(&q->walk);
+
+	return walked.len ? walked : buf_str(&q->place);
+}
+
+/* Keeps the place, and closes the walk. */
 static void
 query_stop(struct query *q)
 {
+	struct str place = plan_walk_place(&q->walk);
+
+	if (place.len) {
+		buf_clear(&q->place);
+		buf_append_str(&q->place, place);
+	}
 	plan_walk_close(&q->walk);
 	q->walks = false;
 	arena_reset(q->arena, q->compiled);
@@ -107,6 +122,7 @@ query_start(struct query *q)
 	};
 	uint64_t version;
 
+	TRY(buf_status(&q->place));
 	TRY(query_choose_parts(q, &ask.parts, &ask.part_count));
 
 	TRY(kv_get_read_version(q->tx, &version));
@@ -145,7 +161,6 @@ static enum status
 query_step(struct query *q, struct str *ret, bool *ret_matches)
 {
 	struct call *c = q->call;
-	struct str place;
 
 	TRY(mongo_client_check(c->client));
 	TRY(step_count(1));
@@ -155,10 +170,6 @@ query_step(struct query *q, struct str *ret, bool *ret_matches)
 		TRY(query_start(q));
 	arena_reset(q->arena, q->planned);
 	TRY(plan_walk_next(&q->walk, q->arena, ret));
-	place = plan_walk_place(&q->walk);
-	buf_clear(&q->place);
-	buf_append_str(&q->place, place);
-	TRY(buf_status(&q->place));
 	q->found = true;
 	if (!ret->len)
 		return STATUS_OK;
@@ -238,12 +249,6 @@ const struct bson_texts *
 query_texts(const struct query *q)
 {
 	return q->ask.texts;
-}
-
-struct str
-query_place(const struct query *q)
-{
-	return buf_str(&q->place);
 }
 
 void
