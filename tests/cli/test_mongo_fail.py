@@ -121,7 +121,7 @@ def a_cursor_fails_and_a_change_stream_may_be_resumed(cwd):
         c({"insert": "c", "documents": [{}, {}]}, "db")
         for stream in False, True:
             stages = [{"$changeStream": {}}] if stream else []
-            for code, labels in ((280, None), (43, None), (91, ["ResumableChangeStreamError"]),
+            for code, labels in ((280, ["NonResumableChangeStreamError"]), (43, None), (91, ["ResumableChangeStreamError"]),
                                  (234, ["ResumableChangeStreamError"])):
                 cursor = c({"aggregate": "c", "pipeline": stages, "cursor": {"batchSize": 1}},
                            "db")["cursor"]["id"]
