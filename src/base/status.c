@@ -48,6 +48,17 @@ static const char *const status_names[STATUS_COUNT] = {
 	[STATUS_PATCH_FAILED] = "patch_failed",
 };
 
+/* No character of UTF-8 is left in part. */
+static void
+err_end_cut(struct err *err)
+{
+	size_t end = sizeof(err->text) - 4;
+
+	for (int i = 0; i < 3 && ((unsigned char)err->text[end] & 0xc0) == 0x80; i++)
+		end--;
+	memcpy(err->text + end, "...", 4);
+}
+
 void
 err_write(struct err *err, enum status status, const char *fmt, ...)
 {
@@ -62,7 +73,7 @@ err_write(struct err *err, enum status status, const char *fmt, ...)
 	n = vsnprintf(err->text, sizeof(err->text), fmt, args);
 	va_end(args);
 	if (n >= (int)sizeof(err->text))
-		memcpy(err->text + sizeof(err->text) - 4, "...", 4);
+		err_end_cut(err);
 }
 
 const char *

@@ -127,6 +127,16 @@ a_long_explanation_is_cut_visibly(void **state)
 	assert_int_equal(err.status, STATUS_IO);
 	assert_int_equal(strlen(err.text), ERR_TEXT_BYTES - 1);
 	assert_string_equal(err.text + ERR_TEXT_BYTES - 4, "...");
+	/* Never inside a character. */
+	for (size_t i = 0; i < sizeof(text) / 4; i++)
+		memcpy(text + 4 * i, "\xf0\x9f\x98\x80", 4);
+	text[sizeof(text) - 1] = '\0';
+	for (size_t skip = 0; skip < 4; skip++) {
+		assert_int_equal(err_set(&err, STATUS_IO, "%.*s%s", (int)skip, "abc", text),
+				 STATUS_IO);
+		assert_int_equal(utf8_valid_prefix(str_from_cstr(err.text)), strlen(err.text));
+		assert_string_equal(err.text + strlen(err.text) - 3, "...");
+	}
 	assert_int_equal(err_set(&err, STATUS_LIMIT, "%d", 5), STATUS_LIMIT);
 	assert_string_equal(err.text, "5");
 	assert_int_equal(err_set(NULL, STATUS_INVALID, "x"), STATUS_INVALID);

@@ -411,6 +411,18 @@ def what_is_not_there_yet_is_refused_by_name(cwd):
 
 
 @test
+def errors_are_not_cut_inside_a_character(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        for first in ("", "x"):
+            name = first + "\u00e4" * 300
+            for command in ({name: 1}, {"find": "c", name: 1}, {"create": "c", name: 1},
+                            {"find": "c", "filter": {"a": {"$" + name: 1}}}):
+                assert "\u00e4" * 40 in c.fails(command, db="d")["errmsg"]
+            failed = c({"update": "c", "updates": [{"q": {}, "u": {"$" + name: {"a": 1}}}]}, db="d")["writeErrors"]
+            assert "\u00e4" * 40 in failed[0]["errmsg"]
+
+
+@test
 def a_role_on_a_database_is_one_on_its_collections(cwd):
     with Mongo(cwd, env=ADMIN) as server:
         server.person("ann", "pass", "mongo:readWrite@shop")

@@ -1,6 +1,9 @@
 #include "door/mongo/error.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
 
 static const struct {
 	int code;
@@ -117,6 +120,23 @@ mongo_code_name(int code, char buf[static 32])
 			return names[i].name;
 	snprintf(buf, 32, "Location%d", code);
 	return buf;
+}
+
+void
+mongo_put_errmsg(struct bson_builder *b, const char *text)
+{
+	char kept[ERR_TEXT_BYTES];
+	struct str rest = str_from_cstr(text);
+	size_t len = 0, valid;
+
+	if (rest.len > sizeof(kept))
+		rest.len = sizeof(kept);
+	for (; rest.len; rest = str_skip(rest, valid + (valid < rest.len))) {
+		valid = utf8_valid_prefix(rest);
+		memcpy(kept + len, rest.ptr, valid);
+		len += valid;
+	}
+	bson_put_string(b, STR("errmsg"), str_of(kept, len));
 }
 
 bool

@@ -3,6 +3,7 @@
 #define FROND_DOOR_MONGO_ERROR_H
 
 #include "base/status.h"
+#include "bson/bson.h"
 
 enum mongo_code {
 	MONGO_INTERNAL_ERROR = 1,
@@ -96,6 +97,12 @@ enum mongo_code {
 
 /* "BadValue"; "Location40415" for a code that has no name of its own. Valid until the next call. */
 const char *mongo_code_name(int code, char buf[static 32]);
+
+/*
+ * Puts what an error says, without bytes that are no UTF-8: a name may have been cut inside a
+ * character.
+ */
+void mongo_put_errmsg(struct bson_builder *b, const char *text);
 
 /* True for failures of a server that goes or comes: the same may succeed a moment later. */
 bool mongo_code_is_passing(int code);

@@ -131,7 +131,7 @@ answer_failure(struct request *q, int code, const char *text)
 	metric_add(&failures, 1);
 	answer_restart(q);
 	bson_put_double(&q->reply, STR("ok"), 0);
-	bson_put_string(&q->reply, STR("errmsg"), str_from_cstr(text));
+	mongo_put_errmsg(&q->reply, text);
 	bson_put_int32(&q->reply, STR("code"), code);
 	bson_put_string(&q->reply, STR("codeName"), str_from_cstr(mongo_code_name(code, name)));
 }

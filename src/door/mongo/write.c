@@ -158,7 +158,7 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 	if (code == MONGO_DOCUMENT_VALIDATION && w->call->err_info.ptr &&
 	    w->errors.len < WRITE_INFO_BYTES)
 		bson_put_document(&b, STR("errInfo"), w->call->err_info);
-	bson_put_string(&b, STR("errmsg"), str_from_cstr(text));
+	mongo_put_errmsg(&b, text);
 	if (w->items)
 		bson_put_int32(&b, STR("n"), 0);
 	if (w->items && w->item_updates)
