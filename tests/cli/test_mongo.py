@@ -384,6 +384,35 @@ def collections_are_made_renamed_listed_measured_and_dropped(cwd):
 
 
 @test
+def lists_of_collections_and_databases_are_filtered(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        for name in ("a", "ab", "b"):
+            c({"create": name, **({"validator": {"n": 1}} if name == "ab" else {})}, db="x")
+        c({"create": "v", "viewOn": "a", "pipeline": []}, db="x")
+        c({"create": "a"}, db="y")
+
+        def names(filter, **more):
+            answer = c({"listCollections": 1, "filter": filter, **more}, db="x")
+            return [one["name"] for one in answer["cursor"]["firstBatch"]]
+        equal(names({}), ["a", "ab", "b", "v"])
+        equal(names({"name": "b"}), ["b"])
+        equal(names({"name": "b", "type": "view"}), [])
+        equal(names({"name": {"$in": ["v", "b", "none"]}}), ["b", "v"])
+        equal(names({"$or": [{"name": "a"}, {"type": "view"}]}), ["a", "v"])
+        equal(names({"type": "collection"}, nameOnly=True), ["a", "ab", "b"])
+        equal(names({"name": {"$gte": "ab"}, "info.readOnly": False}), ["ab", "b"])
+        equal(names({"options.validator": {"$exists": True}}), ["ab"])
+        # Only what is listed is looked at.
+        equal(names({"options.validator": {"$exists": True}}, nameOnly=True), [])
+        equal(c.fails({"listCollections": 1, "filter": {"$nosuch": 1}}, db="x")["code"], 2)
+        names = lambda filter, **more: [one["name"] for one in
+                                        c({"listDatabases": 1, "filter": filter, **more})["databases"]]
+        equal((names({"name": {"$gt": "x"}}), names({"empty": False}), names({"sizeOnDisk": {"$lt": 0}})),
+              (["y"], ["x", "y"], []))
+        equal(names({"name": {"$ne": "y"}}, nameOnly=True), ["x"])
+
+
+@test
 def large_documents_and_many_are_stored(cwd):
     with Mongo(cwd) as server, server.client() as c:
         large = "x" * 5000000

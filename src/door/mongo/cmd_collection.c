@@ -8,6 +8,7 @@
 #include "door/mongo/view.h"
 #include "door/mongo/validate.h"
 #include "index/engine/scan.h"
+#include "mql/match.h"
 
 enum {
 	LIST_FILTER,
@@ -601,72 +602,111 @@ walk_collections(struct call *c, struct str prefix, take_collection *take, void 
 	return status;
 }
 
+/* Which of the listed documents the command's filter wants. */
+struct list {
+	struct mql mql;
+	struct mql_match *match; /* NULL: all */
+	struct buf row;          /* the document that may be listed */
+	struct arena_mark mark;  /* of the call's arena: what a match makes lies behind it */
+};
+
+static enum status
+list_begin(struct call *c, struct list *l)
+{
+	*l = (struct list){ .row = BUF_INIT(BSON_MOST_BYTES) };
+	if (!call_has(c, LIST_FILTER))
+		return STATUS_OK;
+	data_mql(c, c->arena, NULL, &l->mql);
+	return data_mql_status(
+		c, &l->mql, mql_match_compile(&l->mql, c->args[LIST_FILTER].value.text, &l->match));
+}
+
+static void
+list_row_begin(struct call *c, struct list *l, struct bson_builder *ret)
+{
+	l->mark = arena_mark(c->arena);
+	buf_clear(&l->row);
+	bson_builder_init(ret, &l->row);
+	bson_begin(ret);
+}
+
+/* Appends the row if the filter wants it. */
+static enum status
+list_row_end(struct call *c, struct list *l, struct bson_builder *b, bool *ret_wanted)
+{
+	enum status status = STATUS_OK;
+
+	bson_end(b);
+	TRY(buf_status(&l->row));
+	*ret_wanted = true;
+	if (l->match)
+		status = data_mql_status(
+			c, &l->mql,
+			mql_match_run(l->match, &l->mql, buf_str(&l->row), ret_wanted, NULL));
+	arena_reset(c->arena, l->mark);
+	if (status == STATUS_OK && *ret_wanted)
+		bson_put_document(c->reply, STR(""), buf_str(&l->row));
+	return status;
+}
+
 /* What the collection could be created with again, by this server or another one. */
 static void
-put_options(struct call *c, const struct catalog_db *db, bool is_view)
+put_options(struct call *c, struct bson_builder *b, const struct catalog_db *db, bool is_view)
 {
 	bool exploded = plain_scheme_of(db) == PLAIN_EXPLODED;
 
-	bson_begin_document(c->reply, STR("options"));
+	bson_begin_document(b, STR("options"));
 	if (!is_view && (exploded || data_scheme(c) == PLAIN_EXPLODED)) {
-		bson_begin_document(c->reply, STR("storageEngine"));
-		bson_begin_document(c->reply, STR("frond"));
-		bson_put_string(c->reply, STR("scheme"),
-				exploded ? STR("exploded") : STR("packed"));
-		bson_end(c->reply);
-		bson_end(c->reply);
+		bson_begin_document(b, STR("storageEngine"));
+		bson_begin_document(b, STR("frond"));
+		bson_put_string(b, STR("scheme"), exploded ? STR("exploded") : STR("packed"));
+		bson_end(b);
+		bson_end(b);
 	}
-	bson_put_elements(c->reply, plain_options_of(db));
-	bson_end(c->reply);
+	bson_put_elements(b, plain_options_of(db));
+	bson_end(b);
+}
+
+/* False where the filter demands another name: such a collection is not opened. */
+static bool
+may_be_listed(const struct call *c, struct str own)
+{
+	struct bson_value name;
+
+	return !call_has(c, LIST_FILTER) ||
+	       !bson_find(c->args[LIST_FILTER].value.text, STR("name"), &name) ||
+	       name.type != BSON_STRING || str_eq(name.text, own);
 }
 
 static enum status
 put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 {
-	const struct bson_value *wanted = arg;
 	struct str own = str_skip(name, c->db.len + 1);
+	struct list *l = arg;
+	struct bson_builder b;
 	struct catalog_db *db;
-	bool is_view;
+	bool is_view, wanted;
 
-	if (wanted && !str_eq(wanted->text, own))
+	if (!may_be_listed(c, own))
 		return STATUS_OK;
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err));
 	is_view = data_is_view(plain_options_of(db));
-	bson_begin_document(c->reply, STR(""));
-	bson_put_string(c->reply, STR("name"), own);
-	bson_put_string(c->reply, STR("type"), is_view ? STR("view") : STR("collection"));
+	list_row_begin(c, l, &b);
+	bson_put_string(&b, STR("name"), own);
+	bson_put_string(&b, STR("type"), is_view ? STR("view") : STR("collection"));
 	if (!call_bool(c, LIST_NAMES_ONLY, false)) {
-		put_options(c, db, is_view);
-		bson_begin_document(c->reply, STR("info"));
-		bson_put_bool(c->reply, STR("readOnly"), is_view);
+		put_options(c, &b, db, is_view);
+		bson_begin_document(&b, STR("info"));
+		bson_put_bool(&b, STR("readOnly"), is_view);
 		if (!is_view)
-			bson_put_binary(c->reply, STR("uuid"), UUID_SUBTYPE,
+			bson_put_binary(&b, STR("uuid"), UUID_SUBTYPE,
 					str_of(db->uuid, sizeof(db->uuid)));
-		bson_end(c->reply);
+		bson_end(&b);
 		if (!is_view)
-			index_put_id(c->reply, STR("idIndex"));
+			index_put_id(&b, STR("idIndex"));
 	}
-	bson_end(c->reply);
 	catalog_db_unref(db);
-	return STATUS_OK;
-}
-
-/* {} or {name: "…"} */
-static enum status
-list_filter(struct call *c, struct bson_value *ret, bool *ret_given)
-{
-	struct str filter;
-
-	*ret_given = false;
-	if (!call_has(c, LIST_FILTER) || bson_is_empty(c->args[LIST_FILTER].value.text))
-		return STATUS_OK;
-	filter = c->args[LIST_FILTER].value.text;
-	*ret_given = bson_count(filter) == 1 && bson_find(filter, STR("name"), ret) &&
-		     ret->type == BSON_STRING;
-	return *ret_given ? STATUS_OK
-			  : call_fail(c, MONGO_NOT_IMPLEMENTED,
-				      "filters of %s by more than a name are not there yet",
-				      c->command->name);
+	return list_row_end(c, l, &b, &wanted);
 }
 
 enum status
@@ -674,17 +714,19 @@ mongo_run_list_collections(struct call *c)
 {
 	struct str prefix = arena_printf(c->arena, "%.*s.", STR_ARG(c->db));
 	struct str ns = arena_printf(c->arena, "%.*s.$cmd.listCollections", STR_ARG(c->db));
-	struct bson_value wanted;
-	bool given;
+	enum status status;
+	struct list l;
 
 	if (!prefix.ptr || !ns.ptr)
 		return STATUS_LIMIT;
-	TRY(list_filter(c, &wanted, &given));
+	TRY(list_begin(c, &l));
 	bson_begin_document(c->reply, STR("cursor"));
 	bson_put_int64(c->reply, STR("id"), 0);
 	bson_put_string(c->reply, STR("ns"), ns);
 	bson_begin_array(c->reply, STR("firstBatch"));
-	TRY(walk_collections(c, prefix, put_collection, given ? &wanted : NULL));
+	status = walk_collections(c, prefix, put_collection, &l);
+	buf_release(&l.row);
+	TRY(status);
 	bson_end(c->reply);
 	bson_end(c->reply);
 	return STATUS_OK;
@@ -693,29 +735,30 @@ mongo_run_list_collections(struct call *c)
 /* ---- Databases ---- */
 
 struct databases {
+	struct list list;
 	struct str last; /* the database that is being added up */
 	uint64_t bytes;
 	uint64_t total;
-	const struct bson_value *wanted;
 	bool names_only;
 };
 
-static void
+static enum status
 put_database(struct call *c, struct databases *d)
 {
-	bool shown = d->last.len && (!d->wanted || str_eq(d->wanted->text, d->last)) &&
-		     rights_on(&c->client->rights, d->last);
+	struct bson_builder b;
+	bool wanted;
 
-	if (!shown)
-		return;
-	d->total += d->bytes;
-	bson_begin_document(c->reply, STR(""));
-	bson_put_string(c->reply, STR("name"), d->last);
+	if (!d->last.len || !rights_on(&c->client->rights, d->last))
+		return STATUS_OK;
+	list_row_begin(c, &d->list, &b);
+	bson_put_string(&b, STR("name"), d->last);
 	if (!d->names_only) {
-		bson_put_int64(c->reply, STR("sizeOnDisk"), (int64_t)d->bytes);
-		bson_put_bool(c->reply, STR("empty"), false);
+		bson_put_int64(&b, STR("sizeOnDisk"), (int64_t)d->bytes);
+		bson_put_bool(&b, STR("empty"), false);
 	}
-	bson_end(c->reply);
+	TRY(list_row_end(c, &d->list, &b, &wanted));
+	d->total += wanted ? d->bytes : 0;
+	return STATUS_OK;
 }
 
 static enum status
@@ -729,7 +772,7 @@ add_database(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 	enum status status;
 
 	if (!str_eq(own, d->last)) {
-		put_database(c, d);
+		TRY(put_database(c, d));
 		d->last = own;
 		d->bytes = 0;
 	}
@@ -746,14 +789,15 @@ enum status
 mongo_run_list_databases(struct call *c)
 {
 	struct databases d = { .names_only = call_bool(c, LIST_NAMES_ONLY, false) };
-	struct bson_value wanted;
-	bool given;
+	enum status status;
 
-	TRY(list_filter(c, &wanted, &given));
-	d.wanted = given ? &wanted : NULL;
+	TRY(list_begin(c, &d.list));
 	bson_begin_array(c->reply, STR("databases"));
-	TRY(walk_collections(c, STR(""), add_database, &d));
-	put_database(c, &d);
+	status = walk_collections(c, STR(""), add_database, &d);
+	if (status == STATUS_OK)
+		status = put_database(c, &d);
+	buf_release(&d.list.row);
+	TRY(status);
 	bson_end(c->reply);
 	if (d.names_only)
 		return STATUS_OK;
