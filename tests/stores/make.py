@@ -32,8 +32,9 @@ FAR_MS = 40_000_000_000_000  # since 1970: what expires is there as long as the 
 ENV = dict(os.environ, LC_ALL="C", no_proxy="*", NO_PROXY="*")
 
 
-def run(*args, cwd, check=True):
-    result = subprocess.run([FROND, *args], cwd=cwd, env=ENV, capture_output=True, text=True)
+def run(*args, cwd, check=True, stdin=None):
+    result = subprocess.run([FROND, *args], cwd=cwd, env=ENV, capture_output=True, text=True,
+                            input=stdin)
     if check and result.returncode != 0:
         raise SystemExit(f"{args}: {result.returncode}\n{result.stderr}")
     return result
@@ -193,7 +194,7 @@ def unfinished(cwd, attempt):
         "index": {"fields": ["_id", "n"]}, "ddoc": f"begun{attempt}", "name": "begun"}).encode(), {
             "Content-Type": "application/json",
             "Authorization": "Basic " + base64.b64encode(b"root:secret").decode()})
-    time.sleep(0.01 + 0.004 * attempt)
+    time.sleep(0.0005 * 1.15 ** attempt)  # up to a tenth of a second
     server.end(signal.SIGKILL)
     upload.close()
     c.close()
@@ -301,7 +302,54 @@ def items(cwd):
     server.end()
 
 
+def load(cwd, name, *lines):
+    run("load", name, "-", "--quiet", "--store", "embedded:store", cwd=cwd,
+        stdin="".join(json.dumps(line) + "\n" for line in lines))
+
+
+def collections(cwd):
+    """Documents of MongoDB's clients in both schemes, of all types, with indexes and a validator."""
+    indexes = [{"v": 2, "key": {"n": 1, "tags": -1}, "name": "n_tags"},
+               {"v": 2, "key": {"own": 1}, "name": "own", "unique": True, "sparse": True},
+               {"v": 2, "key": {"n": "hashed"}, "name": "hashed",
+                "partialFilterExpression": {"n": {"$gte": 5}}}]
+    ids = [{"$minKey": 1}, None, -7, {"$numberDouble": "0.5"}, {"$numberDecimal": "1.50"}, "text",
+           {"a": 1}, {"$binary": {"base64": "AAEC", "subType": "80"}},
+           {"$oid": "5f0000000000000000000001"}, False, {"$date": {"$numberLong": "1600000000000"}},
+           {"$timestamp": {"t": 1, "i": 2}}, "i" * 2000]
+    for scheme in ("packed", "exploded"):
+        load(cwd, f"mongo:shop.{scheme}",
+             {"frond": "collection", "format": 2, "scheme": scheme,
+              "options": {"validator": {"n": {"$exists": True}}, "validationLevel": "strict",
+                          "validationAction": "error"}, "indexes": indexes},
+             *({"_id": id, "n": n, "tags": ["a", f"t{n % 3}"], "own": f"o{n}",
+                "in": {"b": {"1": "a name of digits"}, "a": [[], {}, [{"x": None}]]},
+                "nan": {"$numberDouble": "NaN"}, "long": {"$numberLong": str(2 ** 53 + 1)},
+                "code": {"$code": "f()", "$scope": {"x": 1}},
+                "pattern": {"$regularExpression": {"pattern": "^a", "options": "i"}}}
+               for n, id in enumerate(ids)),
+             {"_id": "chunks", "n": 100, "text": "c" * 200000},
+             {"_id": "ahead", "n": 101, "text": "a" * 2500000})
+        load(cwd, f"mongo:shop.{scheme}", {"_id": "text", "n": 1000, "own": "another"})
+
+
+def rows(cwd):
+    """Rows of every shape, one of which expires in the far future, in a database with history."""
+    described = {"frond": "rows", "format": 1, "hash": [{"name": "user"}],
+                 "range": [{"name": "at"}], "columns": ["text"], "ttl_ms": 0,
+                 "history_seconds": 1000000}
+    for text in ("before", "after"):
+        load(cwd, "rows:msgs", described,
+             *({"key": {"user": f"u{n % 5}", "at": n}, "type": "inserted",
+                "written_us": 1795276357782000 + (text == "after"),
+                "leaves": [{"path": ["text"], "value": f"{text} {n}",
+                            "written_us": 1795276357782000 + (text == "after")}]}
+               for n in range(50)))
+
+
 def fill(cwd):
+    collections(cwd)
+    rows(cwd)
     items(cwd)
     server = Server(cwd, "embedded:store")
     for db, scheme in (("packed", "packed"), ("exploded", "exploded")):
@@ -347,7 +395,9 @@ def keep(cwd):
     for line in drawn.splitlines():
         if line.startswith('database "'):
             kind = line.rsplit(", ", 1)[-1]
-            names.append(("redis:" if kind == "redis" else "") + line.split('"')[1])
+            kind = "mongo" if kind.endswith("collection") else kind.split()[0]
+            names.append((f"{kind}:" if kind in ("redis", "rows", "mongo") else "") +
+                         line.split('"')[1])
     expected = cwd / "expected"
     expected.mkdir()
     (expected / "databases.json").write_text(json.dumps(sorted(names)))

@@ -12,6 +12,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
 from harness import Server, contains, equal, main, ok, run, test  # noqa: E402
+from mongo import Client  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 STORE = "embedded:store"
@@ -231,6 +232,65 @@ def views_of_it_are_read_and_built(cwd):
             after = ask("/_design/built/_view/kinds?group=true")["rows"]
             equal([row["value"] for row in after],
                   [kinds[0]["value"], kinds[1]["value"] + 4, kinds[2]["value"]])
+        whole(store)
+
+
+def refusal(answer):
+    """The code of the only document's failure."""
+    equal((answer["n"], len(answer["writeErrors"])), (0, 1))
+    return answer["writeErrors"][0]["code"]
+
+
+@test
+def collections_of_it_are_found_by_their_indexes_and_written(cwd):
+    for name in stores():
+        store = unpack(cwd, name)
+        if "mongo:shop.packed" not in databases(store):
+            continue
+        with Server(store, "--store", STORE, "--mongo", "127.0.0.1:0") as server:
+            port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
+                                 server.read_log()).group(1))
+            for collection in ("packed", "exploded"):
+                with Client(port) as c:
+                    def numbers(filter, **more):
+                        answer = c({"find": collection, "filter": filter,
+                                    "projection": {"_id": 0, "n": 1}, **more}, "shop")
+                        return [doc["n"] for doc in answer["cursor"]["firstBatch"]]
+
+                    def insert(**document):
+                        return c({"insert": collection, "documents": [document]}, "shop")
+                    equal(numbers({"n": {"$gt": 2, "$lt": 7}}, sort={"n": -1}, hint="n_tags"),
+                          [6, 4, 3])  # 5 has been replaced
+                    equal(numbers({"own": "o9"}, hint="own"), [9])
+                    equal(numbers({"n": 7}, hint="hashed"), [7])
+                    for id, size in (("chunks", 200000), ("ahead", 2500000)):
+                        found = c({"find": collection, "filter": {"_id": id}}, "shop")
+                        equal(len(found["cursor"]["firstBatch"][0]["text"]), size)
+                    equal(refusal(insert(_id="again", n=1, own="another")), 11000)
+                    equal(refusal(insert(_id="invalid", own="no n")), 121)
+                    equal(insert(_id="since", n=5, own="since", tags=["a", "b"])["n"], 1)
+                    equal(numbers({"n": 5}, hint="hashed"), [5])
+                    equal(numbers({"n": {"$gt": 2, "$lt": 7}}, sort={"n": 1}, hint="n_tags"),
+                          [3, 4, 5, 6])
+                    equal(c({"delete": collection, "deletes": [{"q": {"n": {"$lt": 3}},
+                                                                "limit": 0}]}, "shop")["n"], 3)
+        whole(store)
+
+
+@test
+def rows_of_it_are_written(cwd):
+    for name in stores():
+        store = unpack(cwd, name)
+        if "rows:msgs" not in databases(store):
+            continue
+        described, *rows = dump(store, "rows:msgs").splitlines()
+        row = json.loads(rows[0])
+        row["key"]["at"] = 1000
+        ok("load", "rows:msgs", "-", "--quiet", "--store", STORE, cwd=store,
+           stdin=f"{described}\n{json.dumps(row)}\n")
+        after = [json.loads(line)["key"] for line in dump(store, "rows:msgs").splitlines()[1:]]
+        equal(len(after), len(rows) + 1)
+        assert row["key"] in after, after
         whole(store)
 
 
