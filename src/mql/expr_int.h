@@ -73,6 +73,7 @@ extern const struct mql_expr_op mql_expr_bind_ops[];
 extern const struct mql_expr_op mql_expr_bits_ops[];
 extern const struct mql_expr_op mql_expr_convert_ops[];
 extern const struct mql_expr_op mql_expr_date_ops[];
+extern const struct mql_expr_op mql_expr_hash_ops[];
 extern const struct mql_expr_op mql_expr_logic_ops[];
 extern const struct mql_expr_op mql_expr_number_ops[];
 extern const struct mql_expr_op mql_expr_object_ops[];

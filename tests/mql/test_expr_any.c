@@ -8,8 +8,9 @@ enum {
 };
 
 static const struct mql_expr_op *const any_tables[] = {
-	mql_expr_bits_ops, mql_expr_convert_ops, mql_expr_date_ops,   mql_expr_regex_ops,
-	mql_expr_set_ops,  mql_expr_span_ops,    mql_expr_string_ops, mql_expr_trig_ops,
+	mql_expr_bits_ops, mql_expr_convert_ops, mql_expr_date_ops,
+	mql_expr_hash_ops, mql_expr_regex_ops,   mql_expr_set_ops,
+	mql_expr_span_ops, mql_expr_string_ops,  mql_expr_trig_ops,
 };
 
 static const char *const any_values[] = {

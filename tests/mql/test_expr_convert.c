@@ -133,6 +133,75 @@ convert_has_its_arguments(void **state)
 	EXPR_CASES(*state, cases);
 }
 
+/* The numbers are MongoDB's own. */
+static void
+hashes_are_those_of_hashed_indexes(void **state)
+{
+#define HASH(value, number)                                                                        \
+	{                                                                                          \
+		"{'$toHashedIndexKey':{'$literal':" value "}}", "{}", LONG(number), 0              \
+	}
+	static const struct expr_case cases[] = {
+		HASH("42", "-944302157085130861"),
+		HASH("42.123", "-944302157085130861"),
+		HASH(LONG("42"), "-944302157085130861"),
+		HASH(DECIMAL("42"), "-944302157085130861"),
+		HASH("0.456", "4854801880128277513"),
+		HASH("{'$numberDouble':'NaN'}", "4854801880128277513"),
+		HASH(DECIMAL("NaN"), "4854801880128277513"),
+		HASH("1.987", "5902408780260971510"),
+		HASH("-1.789", "1140205862565771219"),
+		HASH("-2147483648", "6165898260261354870"),
+		HASH("2147483647.0", "1143184177162245883"),
+		HASH("1.7976931348623157e308", "921523596458303250"),
+		HASH(LONG("9223372036854775807"), "921523596458303250"),
+		HASH(DECIMAL("1E+6144"), "921523596458303250"),
+		HASH("{'$numberDouble':'Infinity'}", "921523596458303250"),
+		HASH("-1.7976931348623157e308", "4532067210535695462"),
+		HASH(LONG("-9223372036854775808"), "4532067210535695462"),
+		HASH(DECIMAL("-Infinity"), "4532067210535695462"),
+		HASH("9223372036854775808.0", "4532067210535695462"),
+		HASH("{'$minKey':1}", "7961148599568647290"),
+		HASH("{'$maxKey':1}", "5504842513779440750"),
+		HASH("{'$undefined':true}", "40158834000849533"),
+		HASH("'abc'", "8478485326885698097"),
+		HASH("{'$symbol':'abc'}", "8478485326885698097"),
+		HASH("''", "2049396243249673340"),
+		HASH("'string to hash'", "763543691661428748"),
+		HASH("{'a':'abc','b':" LONG("123") "}", "4771603801758380216"),
+		HASH("{}", "7980500913326740417"),
+		HASH("['bar','baz','qux']", "-2938911267422831539"),
+		HASH("[]", "8849948234993459283"),
+		HASH("{'$binary':{'base64':'AAECAwQG','subType':'00'}}", "7252465090394235301"),
+		HASH("{'$binary':{'base64':'AAECAwQG','subType':'80'}}", "5736670452907618262"),
+		HASH("{'$binary':{'base64':'AAECAwQFBgcICQoLDA0ODw==','subType':'04'}}",
+		     "6084661258071355978"),
+		HASH("{'$oid':'010203040506070809101112'}", "-5588663249627035708"),
+		HASH("true", "6405873908747105701"),
+		HASH("false", "6289544573401934092"),
+		HASH("{'$date':{'$numberLong':'6153737367135073092'}}", "4476222765095560467"),
+		HASH("{'$date':{'$numberLong':'0'}}", "-1178696894582842035"),
+		HASH("{'$regularExpression':{'pattern':'mongodb','options':''}}",
+		     "-7275792090268217043"),
+		HASH("{'$regularExpression':{'pattern':'.*','options':'i'}}",
+		     "7095855029187981886"),
+		HASH("{'$dbPointer':{'$ref':'c','$id':{'$oid':'010203040506070809101112'}}}",
+		     "940175826736461384"),
+		HASH("{'$code':'func f() { return 1; }'}", "6861638109178014270"),
+		HASH("{'$code':'func f() { return 1; }','$scope':{'c':true}}",
+		     "501342939894575968"),
+		/* An array is no list of arguments; a value that is missing is null. */
+		{ "{'$toHashedIndexKey':['bar','$b','qux']}", "{'b':'baz'}",
+		  LONG("-2938911267422831539"), 0 },
+		{ "{'$eq':[{'$toHashedIndexKey':'$x'},{'$toHashedIndexKey':null}]}", "{}", "true",
+		  0 },
+		{ "{'$toHashedIndexKey':{'$divide':[1,'$x']}}", "{'x':0}", NULL, 2 },
+	};
+#undef HASH
+
+	EXPR_CASES(*state, cases);
+}
+
 int
 main(void)
 {
@@ -141,6 +210,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(strings_dates_and_ids_are_converted, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(convert_has_its_arguments, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(hashes_are_those_of_hashed_indexes, case_setup,
 						case_teardown),
 	};
 
