@@ -1,6 +1,7 @@
 /*
  * Indexes of collections: what entries a document has, what writers leave, builds beside writers,
- * refusals, and random operations, each of which the check of the store follows in both directions.
+ * refusals, damage, and random operations, each of which the check of the store follows in both
+ * directions.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -247,6 +248,7 @@ build(struct fixture *f, const char *name, uint64_t number, unsigned steps)
 struct findings {
 	size_t count;
 	char last[200];
+	char all[1000];
 };
 
 static void
@@ -257,6 +259,9 @@ found(const struct catalog_finding *finding, void *arg)
 	findings->count++;
 	(void)snprintf(findings->last, sizeof(findings->last), "%s: %s", finding->kind,
 		       finding->text);
+	(void)strncat(findings->all, findings->last,
+		      sizeof(findings->all) - strlen(findings->all) - 1);
+	(void)strncat(findings->all, "\n", sizeof(findings->all) - strlen(findings->all) - 1);
 }
 
 static enum status
@@ -278,6 +283,15 @@ assert_well(struct fixture *f)
 	assert_int_equal(kv_run_read(f->store, verify_body, &findings, NULL), STATUS_OK);
 	if (findings.count)
 		fail_msg("%zu findings; the last: %s", findings.count, findings.last);
+}
+
+static void
+assert_says(struct fixture *f, const char *expected)
+{
+	struct findings findings;
+
+	assert_int_equal(kv_run_read(f->store, verify_body, &findings, NULL), STATUS_OK);
+	assert_string_equal(findings.all, expected);
 }
 
 /* ---- What entries a document has ---- */
@@ -472,6 +486,128 @@ a_build_that_meets_duplicates_fails_and_names_one(void **state)
 	op.number = create(f, PACKED, "{\"key\":{\"a\":1,\"b\":1},\"name\":\"ab\"}");
 	assert_int_equal(build(f, PACKED, op.number, 10), INDEX_FAILED);
 	assert_int_equal(op_run(f->store, f->arena, &op), STATUS_UNSUPPORTED);
+}
+
+/* ---- Damage ---- */
+
+enum {
+	ENTRIES_READ = 10,
+};
+
+struct entries {
+	const char *name;
+	struct arena *arena;
+	struct str prefix; /* of all entries of the collection */
+	struct kv_pair pairs[ENTRIES_READ];
+	size_t count;
+};
+
+static enum status
+entries_read(struct entries *entries, struct kv_tx *tx, struct str prefix)
+{
+	AUTO(buf_release) struct buf end = BUF_INIT(2 * KV_LIMIT_KEY_BYTES);
+	const struct kv_range_options options = { .limit = ENTRIES_READ };
+	struct kv_future *future;
+	struct kv_range range;
+
+	entries->prefix = arena_dup(entries->arena, prefix);
+	TRY(tuple_prefix_end(prefix, &end));
+	future = kv_get_range(tx, prefix, buf_str(&end), &options);
+	TRY(kv_future_wait(future));
+	range = kv_future_range(future);
+	for (size_t i = 0; i < range.count; i++)
+		entries->pairs[i] = (struct kv_pair){ arena_dup(entries->arena, range.pairs[i].key),
+						      arena_dup(entries->arena,
+								range.pairs[i].value) };
+	entries->count = range.count;
+	return STATUS_OK;
+}
+
+static enum status
+entries_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf prefix = BUF_INIT(2 * KV_LIMIT_KEY_BYTES);
+	struct entries *entries = arg;
+	struct catalog_db *db;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(entries->name), &db, NULL));
+	buf_append_str(&prefix, db->prefix);
+	tuple_put_u64(&prefix, INDEX_SPACE_ENTRIES);
+	catalog_db_unref(db);
+	TRY(buf_status(&prefix));
+	return entries_read(entries, tx, buf_str(&prefix));
+}
+
+static enum status
+damage_body(struct kv_tx *tx, void *arg)
+{
+	const struct kv_pair *pair = arg;
+
+	return pair->value.ptr ? kv_set(tx, pair->key, pair->value) : kv_clear(tx, pair->key);
+}
+
+/* A value whose ptr is NULL: clears the key. */
+static void
+damage(struct fixture *f, struct str key, struct str value)
+{
+	struct kv_pair pair = { key, value };
+
+	assert_int_equal(kv_run(f->store, damage_body, &pair, NULL, NULL), STATUS_OK);
+}
+
+static void
+damaged_entries_are_found(void **state)
+{
+	struct fixture *f = *state;
+	const struct str none = { NULL, 0 };
+
+	for (size_t c = 0; c < 2; c++) {
+		struct entries entries = { .name = collections[c], .arena = f->arena };
+		const char *name = collections[c];
+		struct kv_pair *p = entries.pairs;
+		struct op gone = { .kind = OP_DELETE, .name = name, .id = BSON_OF_INT32(3) };
+		uint64_t number;
+		struct str stray;
+
+		(void)put(f, name, "{\"_id\":1,\"a\":1}");
+		(void)put(f, name, "{\"_id\":2,\"a\":2}");
+		(void)put(f, name, "{\"_id\":3,\"a\":3}");
+		number = create(f, name, "{\"key\":{\"a\":1},\"name\":\"a\"}");
+		assert_int_equal(build(f, name, number, 10), INDEX_READY);
+		assert_well(f);
+		assert_int_equal(kv_run(f->store, entries_body, &entries, NULL, NULL), STATUS_OK);
+		assert_int_equal(entries.count, 3);
+
+		damage(f, p[0].key, none);
+		assert_says(f, "plain_index: the document has no entry in the index\n"
+			       "plain_index: the counter says 3, and there are 2 entries\n"
+			       "tally: the counters of this range say 3, and there are 2\n");
+		damage(f, p[0].key, p[1].value);
+		assert_says(f, "plain_index: the entry does not have the document's values\n");
+		damage(f, p[0].key, p[0].value);
+		assert_well(f);
+
+		assert_int_equal(op_run(f->store, f->arena, &gone), STATUS_OK);
+		assert_well(f);
+		damage(f, p[2].key, p[2].value);
+		assert_says(f, "plain_index_stray: no document has this entry\n"
+			       "plain_index: the counter says 2, and there are 3 entries\n"
+			       "tally: the counters of this range say 2, and there are 3\n");
+		/* As many entries as there should be: the one that is missing is told. */
+		damage(f, p[0].key, none);
+		assert_says(f, "plain_index: the document has no entry in the index\n");
+		damage(f, p[0].key, p[0].value);
+		damage(f, p[2].key, none);
+		assert_well(f);
+
+		stray = arena_printf(f->arena, "%.*s\x15\x09", STR_ARG(entries.prefix));
+		damage(f, stray, p[0].value);
+		assert_says(f, "plain_index_stray: there is no such index\n"
+			       "plain_index: the counter says 2, and there are 3 entries\n"
+			       "tally: the counters of this range say 2, and there are 3\n");
+		damage(f, stray, none);
+		assert_well(f);
+	}
 }
 
 /* The root bounds a document's length, also where a number becomes one of more bytes. */
@@ -785,6 +921,7 @@ main(void)
 		CASE(a_build_that_meets_duplicates_fails_and_names_one),
 		CASE(ranges_hold_what_lies_between),
 		CASE(a_longer_value_of_any_type_keeps_the_bound),
+		CASE(damaged_entries_are_found),
 		CASE(random_operations_leave_indexes_well),
 		CASE(builds_beside_writers_miss_nothing),
 	};
