@@ -567,6 +567,53 @@ def groups_and_counts_are_the_same_from_an_index_alone(cwd):
                          client({"count": name, "query": filter}, db="d")["n"]] for name in "ic"))
 
 
+def accesses(client, name="c"):
+    return {row["name"]: row["accesses"]["ops"]
+            for row in client({"aggregate": name, "pipeline": [{"$indexStats": {}}], "cursor": {}},
+                              db="d")["cursor"]["firstBatch"]}
+
+
+@test
+def uses_of_indexes_are_told(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        equal(accesses(client), {})
+        insert(client, *({"_id": i, "a": i % 10, "b": i} for i in range(100)))
+        create(client, {"key": {"a": 1}, "name": "a"}, {"key": {"b": -1}, "name": "b", "unique": True})
+        id_row, a_row, _ = client({"aggregate": "c", "pipeline": [{"$indexStats": {}}], "cursor": {}},
+                                  db="d")["cursor"]["firstBatch"]
+        since = a_row["accesses"].pop("since")
+        assert abs(time.time() * 1000 - since) < 3600 * 1000, since
+        equal(a_row, {"name": "a", "key": {"a": 1}, "host": f"127.0.0.1:{server.port}", "accesses": {"ops": 0},
+                      "spec": {"v": 2, "key": {"a": 1}, "name": "a"}})
+        equal((id_row["name"], id_row["key"], id_row["spec"]["name"]), ("_id_", {"_id": 1}, "_id_"))
+
+        def uses(command, **by):
+            before = accesses(client)
+            answer = client(command, db="d")
+            after = accesses(client)
+            equal((command, {n: after[n] - before[n] for n in after if after[n] != before[n]}), (command, by))
+            return answer
+
+        uses({"find": "c", "filter": {"x": 1}})
+        uses({"find": "c", "filter": {"_id": 3}}, _id_=1)
+        uses({"count": "c", "query": {"a": 3}}, a=1)
+        uses({"aggregate": "c", "pipeline": [{"$match": {"b": {"$gt": 50}}}], "cursor": {}}, b=1)
+        uses({"update": "c", "updates": [{"q": {"a": 3}, "u": {"$set": {"x": 1}}, "multi": True},
+                                         {"q": {"b": 4}, "u": {"$set": {"x": 1}}},
+                                         {"q": {"_id": 4}, "u": {"$set": {"x": 1}}}]}, a=1, b=1, _id_=1)
+        uses({"findAndModify": "c", "query": {"a": 99}, "remove": True}, a=1)
+        uses({"explain": {"find": "c", "filter": {"a": 3}}})
+        cursor = uses({"find": "c", "filter": {"a": 3}, "batchSize": 2}, a=1)["cursor"]["id"]
+        uses({"getMore": cursor, "collection": "c"})
+        uses({"aggregate": "c", "pipeline": [{"$match": {"a": {"$gte": 0}}}, {"$lookup": {
+            "from": "c", "localField": "a", "foreignField": "b", "as": "x"}}, {"$limit": 1}], "cursor": {}}, a=1, b=1)
+        failed = {"aggregate": "c", "pipeline": [{"$indexStats": {"x": 1}}], "cursor": {}}
+        equal(client.fails(failed, db="d")["code"], 28803)
+        client({"dropIndexes": "c", "index": "a"}, db="d")
+        create(client, {"key": {"a": 1}, "name": "a"})
+        equal(accesses(client)["a"], 0)
+
+
 @test
 def random_queries_find_the_same_with_indexes_and_without(cwd):
     seed = random.randrange(1 << 30)

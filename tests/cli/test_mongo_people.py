@@ -63,6 +63,22 @@ def people_are_made_changed_told_and_removed(cwd):
 
 
 @test
+def uses_of_indexes_are_told_to_those_who_administer_or_monitor(cwd):
+    with Mongo(cwd) as server, server.login() as c:
+        c({"insert": "c", "documents": [{"_id": 1}]}, "shop")
+        for name, roles, code in (("ann", ["readWrite"], 13), ("bob", ["read", "dbAdmin"], None),
+                                  ("eve", ["read", {"role": "clusterMonitor", "db": "admin"}], None),
+                                  ("joe", ["dbAdmin"], 13)):
+            c({"createUser": name, "pwd": "x", "roles": roles}, "shop")
+            command = {"aggregate": "c", "pipeline": [{"$indexStats": {}}], "cursor": {}}
+            with server.login(name, "x") as own:
+                if code:
+                    equal((name, own.fails(command, "shop")["code"]), (name, code))
+                else:
+                    equal((name, len(own(command, "shop")["cursor"]["firstBatch"])), (name, 1))
+
+
+@test
 def people_are_those_of_every_door(cwd):
     with Mongo(cwd) as server, server.login() as c:
         c({"createUser": "ann", "pwd": "apple", "roles": ["root"]})

@@ -330,9 +330,8 @@ store_stats(const struct mql_store *store, struct mql *q, struct str stage, stru
 	if (str_eq(stage, STR("$currentOp")) || str_eq(stage, STR("$listLocalSessions")))
 		return mongo_aggregate_server(a->call, a->ask.no_collection, a->arena, stage, spec,
 					      ret);
-	if (!str_eq(stage, STR("$collStats")))
-		return call_fail(a->call, MONGO_NOT_IMPLEMENTED, "%.*s is not there yet",
-				 STR_ARG(stage));
+	if (str_eq(stage, STR("$indexStats")))
+		return mongo_aggregate_indexes(a->call, a->ask.ns, a->arena, ret);
 	data_init(&s.data, a->call, a->ask.ns, false);
 	status = call_read(a->call, stats_body, &s);
 	if (status == STATUS_OK && !s.data.is_there)

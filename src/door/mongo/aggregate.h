@@ -72,6 +72,9 @@ MUST_USE enum status mongo_aggregate_back(struct aggregate *a, struct str doc);
 MUST_USE enum status mongo_aggregate_server(struct call *c, bool bare, struct arena *arena,
 					    struct str stage, struct str spec,
 					    struct mql_source **ret);
+/* What `$indexStats` tells of a collection, likewise; nothing of one that is not there. */
+MUST_USE enum status mongo_aggregate_indexes(struct call *c, struct str ns, struct arena *arena,
+					     struct mql_source **ret);
 
 /* ---- cmd_aggregate.c ---- */
 

@@ -1,9 +1,12 @@
-/* $currentOp and $listLocalSessions: stages that tell of the server. */
+/* $currentOp, $listLocalSessions, $indexStats: stages that tell of the server. */
 #include "base/clock.h"
 #include "door/mongo/aggregate.h"
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
+#include "door/mongo/data.h"
+#include "door/mongo/index.h"
 #include "door/mongo/mongo_int.h"
+#include "door/mongo/run.h"
 
 enum {
 	UUID_SUBTYPE = 4,
@@ -117,6 +120,20 @@ put_sessions(struct call *c, bool bare, struct str spec, struct bson_builder *b)
 	return STATUS_OK;
 }
 
+/* The documents as a source, in the arena. */
+static enum status
+source_of(struct buf *out, struct arena *arena, enum status status, struct mql_source **ret)
+{
+	struct str array;
+
+	if (status == STATUS_OK)
+		status = buf_status(out);
+	array = arena_dup(arena, buf_str(out));
+	buf_release(out);
+	TRY(status);
+	return array.ptr ? mql_source_of_array(array, ret) : STATUS_LIMIT;
+}
+
 enum status
 mongo_aggregate_server(struct call *c, bool bare, struct arena *arena, struct str stage,
 		       struct str spec, struct mql_source **ret)
@@ -124,17 +141,82 @@ mongo_aggregate_server(struct call *c, bool bare, struct arena *arena, struct st
 	struct buf out = BUF_INIT(SERVER_BYTES);
 	struct bson_builder b;
 	enum status status;
-	struct str array;
 
 	bson_builder_init(&b, &out);
 	bson_begin_outer_array(&b);
 	status = str_eq(stage, STR("$currentOp")) ? put_ops(c, bare, spec, &b)
 						  : put_sessions(c, bare, spec, &b);
 	bson_end(&b);
-	if (status == STATUS_OK)
-		status = buf_status(&out);
-	array = arena_dup(arena, buf_str(&out));
-	buf_release(&out);
-	TRY(status);
-	return array.ptr ? mql_source_of_array(array, ret) : STATUS_LIMIT;
+	return source_of(&out, arena, status, ret);
+}
+
+/* ---- $indexStats ---- */
+
+struct indexes {
+	struct data data;
+	struct buf out;
+};
+
+static void
+put_index(struct bson_builder *b, struct data *d, uint64_t number, struct str spec, bool building)
+{
+	struct mongo *m = d->call->mongo;
+	struct bson_value key = BSON_OF_DOCUMENT(BSON_EMPTY), name = { .type = BSON_NULL };
+	uint64_t ops;
+
+	(void)bson_find(spec, STR("key"), &key);
+	(void)bson_find(spec, STR("name"), &name);
+	bson_begin_document(b, STR(""));
+	bson_put(b, STR("name"), &name);
+	bson_put(b, STR("key"), &key);
+	bson_put_string(b, STR("host"), str_from_cstr(m->host));
+	if (access_read(&m->accesses, d->db->number, number, &ops)) {
+		bson_begin_document(b, STR("accesses"));
+		bson_put_int64(b, STR("ops"), (int64_t)ops);
+		bson_put_date(b, STR("since"), (int64_t)m->started_ms);
+		bson_end(b);
+	}
+	bson_put_document(b, STR("spec"), spec);
+	if (building)
+		bson_put_bool(b, STR("building"), true);
+	bson_end(b);
+}
+
+static enum status
+indexes_body(struct kv_tx *tx, void *arg)
+{
+	struct buf AUTO(buf_release) id = BUF_INIT(INDEX_SPEC_BYTES);
+	struct indexes *x = arg;
+	const struct index_def *def;
+	struct bson_builder b;
+
+	TRY(data_open(&x->data, tx));
+	buf_clear(&x->out);
+	bson_builder_init(&b, &id);
+	index_put_only_id(&b);
+	TRY(buf_status(&id));
+	bson_builder_init(&b, &x->out);
+	bson_begin_outer_array(&b);
+	if (x->data.is_there)
+		put_index(&b, &x->data, 0, buf_str(&id), false);
+	for (size_t i = 0; x->data.is_there && (def = index_at(x->data.db, i)) != NULL; i++)
+		put_index(&b, &x->data, def->number, def->spec, !index_is_readable(def));
+	bson_end(&b);
+	return buf_status(&x->out);
+}
+
+enum status
+mongo_aggregate_indexes(struct call *c, struct str ns, struct arena *arena, struct mql_source **ret)
+{
+	struct indexes x = { .out = BUF_INIT(SERVER_BYTES) };
+	enum status status = STATUS_OK;
+
+	if (!(c->client->rights.any & RIGHT_MONITOR))
+		status = call_check_rights(c, c->db, RIGHT_ADMIN);
+	if (status == STATUS_OK) {
+		data_init(&x.data, c, ns, false);
+		status = call_read(c, indexes_body, &x);
+		data_fini(&x.data);
+	}
+	return source_of(&x.out, arena, status, ret);
 }

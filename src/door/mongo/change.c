@@ -105,6 +105,8 @@ change_begin(struct change *ch, struct call *c, struct data *data, const struct 
 			   ask->upsert || ch->plan.kind == PLAN_POINTS ? KV_READ : KV_SNAPSHOT,
 			   place, &ch->mql));
 	ch->walks = true;
+	if (!place.len)
+		plan_count_use(&ch->plan, c, &data->plain);
 	ch->mark = arena_mark(c->arena);
 	return STATUS_OK;
 }

@@ -20,6 +20,7 @@ struct call;
 struct mongo_client;
 struct mongo;
 struct txn;
+struct access_uses;
 
 enum {
 	COMMAND_ARGS = 32, /* that a command has at most */
@@ -108,9 +109,10 @@ struct call {
 	struct fail_effect failing; /* what tests want to happen to it */
 	uint64_t version;           /* of the store, that it has seen or made; 0: none yet */
 	struct txn *txn; /* the transaction that it belongs to, or its snapshot; NULL: none */
-	bool spoils;     /* it has not failed, but its transaction must not be committed */
-	bool is_unknown; /* it has failed, and nobody knows whether it has committed */
-	bool is_watch;   /* it is of a change stream */
+	struct access_uses *uses; /* of the transaction that runs (run.c); NULL: none does */
+	bool spoils;              /* it has not failed, but its transaction must not be committed */
+	bool is_unknown;          /* it has failed, and nobody knows whether it has committed */
+	bool is_watch;            /* it is of a change stream */
 };
 
 /* The whole table (table.c). */

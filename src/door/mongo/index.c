@@ -275,15 +275,29 @@ index_key_of(const struct index_def *def)
 	return bson_find(def->spec, STR("key"), &key) ? key.text : BSON_EMPTY;
 }
 
-void
-index_put_id(struct bson_builder *b, struct str name)
+static void
+put_id_members(struct bson_builder *b)
 {
-	bson_begin_document(b, name);
 	bson_put_int32(b, STR("v"), 2);
 	bson_begin_document(b, STR("key"));
 	bson_put_int32(b, STR("_id"), 1);
 	bson_end(b);
 	bson_put_string(b, STR("name"), STR("_id_"));
+}
+
+void
+index_put_id(struct bson_builder *b, struct str name)
+{
+	bson_begin_document(b, name);
+	put_id_members(b);
+	bson_end(b);
+}
+
+void
+index_put_only_id(struct bson_builder *b)
+{
+	bson_begin(b);
+	put_id_members(b);
 	bson_end(b);
 }
 

@@ -28,6 +28,8 @@ size_t index_count_all(const struct catalog_db *db); /* with that of `_id` */
 struct str index_key_of(const struct index_def *def);
 /* Appends the description of the index by `_id`. */
 void index_put_id(struct bson_builder *b, struct str name);
+/* The same as a document by itself. */
+void index_put_only_id(struct bson_builder *b);
 
 /*
  * The index that a spec is of already, in `*ret`; NULL: there is none. Fails for one of the same

@@ -39,6 +39,7 @@ mongo_new(const struct mongo_config *config)
 	fail_points_init(&m->fail);
 	txns_init(&m->txns);
 	snapshots_init(&m->snapshots);
+	accesses_init(&m->accesses);
 	m->swept = (struct buf)CATALOG_KEY_INIT;
 	m->expired = (struct buf)BUF_INIT(EXPIRE_PLACE_BYTES);
 	m->stream = (struct net_stream_options){
@@ -58,6 +59,7 @@ mongo_free(struct mongo *m)
 	cursors_fini(m);
 	txns_fini(&m->txns);
 	snapshots_fini(&m->snapshots);
+	accesses_fini(&m->accesses);
 	buf_release(&m->swept);
 	buf_release(&m->expired);
 	for (size_t i = 0; i < m->cache_count; i++)

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "bson/bson.h"
 #include "catalog/catalog.h"
+#include "door/mongo/access.h"
 #include "door/mongo/fail.h"
 #include "door/mongo/mongo.h"
 #include "door/mongo/settings.h"
@@ -43,6 +44,7 @@ struct mongo {
 
 	struct txns txns;
 	struct snapshots snapshots;
+	struct accesses accesses; /* of indexes */
 
 	_Atomic uint64_t version; /* the newest of the store that a command has seen; 0: none */
 	struct buf swept;         /* where the chore of sessions goes on */

@@ -1,3 +1,4 @@
+#include "door/mongo/mongo_int.h"
 #include "door/mongo/plan_int.h"
 
 #include "mql/sort_values.h"
@@ -222,4 +223,12 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 	    ret->kind == PLAN_POINTS)
 		return STATUS_OK;
 	return plan_index_choose(p, ask, q, ret);
+}
+
+void
+plan_count_use(const struct plan *plan, struct call *c, const struct plain *p)
+{
+	if (plan->def || plan->kind == PLAN_POINTS || plan->bounds.has_from || plan->bounds.has_to)
+		access_use(&c->mongo->accesses, c->uses, p->db->number,
+			   plan->def ? plan->def->number : 0);
 }

@@ -121,6 +121,9 @@ bool plan_hint_is_id(const struct bson_value *hint);
 MUST_USE enum status plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask,
 				 struct mql *q, struct plan *ret);
 
+/* Counts the use of the plan's index by an operation, unless the whole collection is walked. */
+void plan_count_use(const struct plan *plan, struct call *c, const struct plain *p);
+
 /* A document of which an entry was read. */
 struct plan_row {
 	struct str place; /* in the index; of PLAN_IDS, that of the collection */

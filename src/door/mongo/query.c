@@ -137,6 +137,10 @@ query_start(struct query *q)
 	TRY(plan_walk_open(&q->walk, &q->plan, &q->data.plain, KV_SNAPSHOT, buf_str(&q->place),
 			   &q->mql));
 	q->walks = true;
+	/* An operation counts once, however many batches and transactions it takes. */
+	if (!q->counted && !q->ask.place.len && !q->ask.figures)
+		plan_count_use(&q->plan, q->call, &q->data.plain);
+	q->counted = true;
 	q->planned = arena_mark(q->arena);
 	return STATUS_OK;
 }

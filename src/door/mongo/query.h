@@ -63,7 +63,8 @@ struct query {
 	struct plan plan;
 	struct plan_walk walk;
 	bool walks;
-	bool found; /* a document, since the transaction began */
+	bool counted; /* the use of its index */
+	bool found;   /* a document, since the transaction began */
 	unsigned tries;
 	struct buf place;
 };

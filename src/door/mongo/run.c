@@ -10,6 +10,7 @@ struct running {
 	kv_body *body;
 	void *arg;
 	uint64_t version;
+	struct access_uses uses;
 };
 
 static enum status
@@ -17,8 +18,30 @@ running_body(struct kv_tx *tx, void *arg)
 {
 	struct running *r = arg;
 
+	r->uses.count = 0;
 	TRY(r->body(tx, r->arg));
 	return kv_get_read_version(tx, &r->version);
+}
+
+/* In the transaction of several commands, or in one of its own. */
+static enum status
+run(struct running *r, kv_body *body, bool writes, uint8_t *stamp)
+{
+	struct call *c = r->call;
+	struct access_uses *outer = c->uses;
+	enum status status;
+
+	c->uses = &r->uses;
+	if (c->txn)
+		status = txn_run(c, body, r->arg);
+	else if (writes)
+		status = kv_run(c->mongo->config.store, running_body, r, stamp, &c->err);
+	else
+		status = kv_run_read(c->mongo->config.store, running_body, r, &c->err);
+	c->uses = outer;
+	if (status == STATUS_OK)
+		access_count_uses(&c->mongo->accesses, &r->uses);
+	return status;
 }
 
 enum status
@@ -28,9 +51,9 @@ call_run(struct call *c, kv_body *body, void *arg)
 	uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES];
 	uint64_t version;
 
+	TRY(run(&r, body, true, stamp));
 	if (c->txn)
-		return txn_run(c, body, arg);
-	TRY(kv_run(c->mongo->config.store, running_body, &r, stamp, &c->err));
+		return STATUS_OK;
 	version = time_of_stamp(stamp);
 	time_note(c, version ? version : r.version);
 	return STATUS_OK;
@@ -41,9 +64,8 @@ call_read(struct call *c, kv_body *body, void *arg)
 {
 	struct running r = { .call = c, .body = body, .arg = arg };
 
-	if (c->txn)
-		return txn_run(c, body, arg);
-	TRY(kv_run_read(c->mongo->config.store, running_body, &r, &c->err));
-	time_note(c, r.version);
+	TRY(run(&r, body, false, NULL));
+	if (!c->txn)
+		time_note(c, r.version);
 	return STATUS_OK;
 }
