@@ -255,13 +255,13 @@ static void
 found(const struct catalog_finding *finding, void *arg)
 {
 	struct findings *findings = arg;
+	size_t len = strlen(findings->all);
 
 	findings->count++;
 	(void)snprintf(findings->last, sizeof(findings->last), "%s: %s", finding->kind,
 		       finding->text);
-	(void)strncat(findings->all, findings->last,
-		      sizeof(findings->all) - strlen(findings->all) - 1);
-	(void)strncat(findings->all, "\n", sizeof(findings->all) - strlen(findings->all) - 1);
+	(void)snprintf(findings->all + len, sizeof(findings->all) - len, "%s: %s\n", finding->kind,
+		       finding->text);
 }
 
 static enum status
