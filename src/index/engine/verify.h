@@ -1,8 +1,8 @@
 /*
  * The check of a database's indexes (catalog/check.h), for every model that has some. In both
  * directions: every document's entries are there, as the document makes them, and there are no
- * others. The second is seen by the number of entries; only where that is wrong, each entry is
- * compared with its document.
+ * others. The second is seen by the number of entries; only where that is wrong, or an entry is
+ * missing, each entry is compared with its document.
  *
  * While an index is being built, documents may lack their entries. One that is FAILED, DROPPED or
  * STALE has entries that nobody keeps, and one of another collation cannot be compared.
