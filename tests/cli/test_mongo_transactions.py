@@ -404,16 +404,6 @@ def a_transaction_lasts_as_long_as_the_setting_says(cwd):
 
 
 @test
-def a_commit_answers_for_its_write_concern(cwd):
-    with Mongo(cwd) as server, server.client() as c:
-        s = Session(c).start()
-        s.insert({"_id": 1})
-        answer = s({"commitTransaction": 1, "writeConcern": {"w": 10}}, "admin")
-        equal(answer["writeConcernError"]["code"], 100)
-        equal(documents(c), [{"_id": 1}])
-
-
-@test
 def a_commit_is_told_after_a_crash(cwd):
     """The server is killed behind the commit, whose answer is not read: the repeat tells what became of it,
     and the documents agree."""
