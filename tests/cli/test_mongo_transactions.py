@@ -12,7 +12,8 @@ from mongo import Client, Failure, Int64
 
 class Mongo(Server):
     def __init__(self, cwd, *options, **kwargs):
-        (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
+        # Few iterations, so that people log in quickly.
+        (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n\n[chttpd_auth]\niterations = 10\n")
         super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
         self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
                                   self.read_log()).group(1))
