@@ -5,7 +5,16 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/process.h"
+#include "loop/fiber.h"
 #include "loop/pool.h"
+
+#ifdef __SANITIZE_THREAD__
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 struct loop_uv {
 	uv_loop_t uv;
@@ -30,6 +39,44 @@ loop_uv(struct loop *l)
 {
 	return &uv_of(l)->uv;
 }
+
+#ifdef __SANITIZE_THREAD__
+/* ---- What ThreadSanitizer has to see ---- */
+
+enum {
+	SYSCALL_ARGS = 6
+};
+
+static long (*libc_syscall)(long, ...);
+
+static void
+libc_find_syscall(void)
+{
+	*(void **)&libc_syscall = dlsym(RTLD_NEXT, "syscall");
+}
+
+/*
+ * Takes the place of libc's function. libuv closes descriptors through it, which ThreadSanitizer
+ * does not watch: the next thread that is given the same number would be reported for a race with
+ * the socket that had it before. close() is watched.
+ */
+__attribute__((visibility("default"))) long
+syscall(long number, ...)
+{
+	static pthread_once_t found = PTHREAD_ONCE_INIT;
+	long args[SYSCALL_ARGS];
+	va_list list;
+
+	va_start(list, number);
+	for (size_t i = 0; i < SYSCALL_ARGS; i++)
+		args[i] = va_arg(list, long);
+	va_end(list);
+	if (number == SYS_close)
+		return close((int)args[0]);
+	pthread_once(&found, libc_find_syscall);
+	return libc_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+#endif
 
 /* ---- What libuv calls ---- */
 
