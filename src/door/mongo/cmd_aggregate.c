@@ -131,24 +131,6 @@ aggregate_ask_of(struct call *c, struct aggregate_ask *ask)
 	return STATUS_OK;
 }
 
-static enum status
-cursor_begin(struct call *c, struct str ns, struct cursor **ret)
-{
-	struct cursor *cursor = cursor_new(c->mongo, ns, c->client->user_name);
-
-	if (!cursor)
-		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
-				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
-				 MONGO_CURSORS);
-	cursor->txn = c->in_transaction ? c->number : -1;
-	cursor->max_ns = call_time_left(c);
-	cursor->has_session = c->lsid.ptr;
-	if (c->lsid.ptr)
-		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
-	*ret = cursor;
-	return STATUS_OK;
-}
-
 static void
 free_live(void *live)
 {
@@ -183,14 +165,8 @@ aggregate_keep_rows(struct call *c, struct aggregate *a, struct str ns, int64_t 
 	if (!any)
 		return STATUS_OK;
 	TRY(cursor_begin(c, ns, &cursor));
-	status = cursor_set_rows(c->mongo, cursor, buf_str(&rows));
-	if (status != STATUS_OK) {
-		cursor_free(c->mongo, cursor);
-		return status;
-	}
-	*ret = cursor->id;
-	cursor_give(c->mongo, cursor);
-	return STATUS_OK;
+	cursor->max_ns = call_time_left(c);
+	return cursor_keep(c, cursor, cursor_set_rows(c->mongo, cursor, buf_str(&rows)), ret);
 }
 
 /* A cursor takes the pipeline over. */
@@ -200,13 +176,12 @@ aggregate_keep(struct call *c, struct aggregate **a, struct str ns, int64_t *ret
 	struct cursor *cursor;
 
 	TRY(cursor_begin(c, ns, &cursor));
-	*ret = cursor->id;
+	cursor->max_ns = call_time_left(c);
 	cursor->live = *a;
 	cursor->live_free = free_live;
 	mongo_aggregate_rest(*a);
 	*a = NULL;
-	cursor_give(c->mongo, cursor);
-	return STATUS_OK;
+	return cursor_keep(c, cursor, STATUS_OK, ret);
 }
 
 static enum status

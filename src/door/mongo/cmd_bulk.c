@@ -583,7 +583,6 @@ keep_rest(struct bulk *b, struct str rest, struct str ns, int64_t *ret)
 	struct call *c = b->u.w.call;
 	struct cursor *cursor;
 	struct bson_builder r;
-	enum status status;
 	struct str doc;
 
 	bson_builder_init(&r, &rows);
@@ -592,27 +591,8 @@ keep_rest(struct bulk *b, struct str rest, struct str ns, int64_t *ret)
 		bson_put_document(&r, STR(""), doc);
 	bson_end(&r);
 	TRY(buf_status(&rows));
-	cursor = cursor_new(c->mongo, ns, c->client->user_name);
-	if (!cursor)
-		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
-				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
-				 MONGO_CURSORS);
-	cursor->txn = c->in_transaction ? c->number : -1;
-	cursor->has_session = c->lsid.ptr;
-	if (c->lsid.ptr)
-		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
-	*ret = cursor->id;
-	status = cursor_set_rows(c->mongo, cursor, buf_str(&rows));
-	if (status == STATUS_OK) {
-		cursor_give(c->mongo, cursor);
-		return STATUS_OK;
-	}
-	cursor_free(c->mongo, cursor);
-	if (status != STATUS_LIMIT)
-		return status;
-	return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
-			 "what all cursors keep has %d bytes already (MONGO_CURSORS_BYTES)",
-			 MONGO_CURSORS_BYTES);
+	TRY(cursor_begin(c, ns, &cursor));
+	return cursor_keep(c, cursor, cursor_set_rows(c->mongo, cursor, buf_str(&rows)), ret);
 }
 
 static enum status

@@ -361,35 +361,18 @@ keep_rows(struct call *c, struct find *f, struct cursor *cursor)
 static enum status
 find_keep(struct call *c, struct find *f, struct str ns, int64_t *ret)
 {
-	struct cursor *cursor = cursor_new(c->mongo, ns, c->client->user_name);
+	struct cursor *cursor;
 	enum status status;
 
-	if (!cursor)
-		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
-				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
-				 MONGO_CURSORS);
+	TRY(cursor_begin(c, ns, &cursor));
 	cursor->skip = f->skip;
 	cursor->left = f->left;
 	cursor->max_ns = call_time_left(c);
 	cursor->stays = call_bool(c, FIND_STAYS, false);
-	cursor->has_session = c->lsid.ptr;
-	cursor->txn = c->in_transaction ? c->number : -1;
-	if (c->lsid.ptr)
-		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
-	*ret = cursor->id;
 	status = f->sort.ptr || c->snapshot
 			 ? keep_rows(c, f, cursor)
 			 : cursor_set(c->mongo, cursor, c->body, query_place(&f->query));
-	if (status == STATUS_OK) {
-		cursor_give(c->mongo, cursor);
-		return STATUS_OK;
-	}
-	cursor_free(c->mongo, cursor);
-	if (status != STATUS_LIMIT)
-		return status;
-	return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
-			 "what all cursors keep has %d bytes already (MONGO_CURSORS_BYTES)",
-			 MONGO_CURSORS_BYTES);
+	return cursor_keep(c, cursor, status, ret);
 }
 
 static enum status

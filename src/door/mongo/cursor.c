@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "door/mongo/client.h"
 #include "door/mongo/session.h"
 
 /* ---- With the lock ---- */
@@ -86,7 +87,8 @@ cursors_unlock(struct mongo *m, struct cursor *dead)
 	}
 }
 
-struct cursor *
+/* Busy. NULL: there is no memory, or there are MONGO_CURSORS already. */
+static struct cursor *
 cursor_new(struct mongo *m, struct str ns, const char *user)
 {
 	struct cursor *dead = NULL;
@@ -118,6 +120,23 @@ cursor_new(struct mongo *m, struct str ns, const char *user)
 	m->cursor_count++;
 	cursors_unlock(m, dead);
 	return c;
+}
+
+enum status
+cursor_begin(struct call *c, struct str ns, struct cursor **ret)
+{
+	struct cursor *cursor = cursor_new(c->mongo, ns, c->client->user_name);
+
+	if (!cursor)
+		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
+				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
+				 MONGO_CURSORS);
+	cursor->txn = c->in_transaction ? c->number : -1;
+	cursor->has_session = c->lsid.ptr;
+	if (c->lsid.ptr)
+		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
+	*ret = cursor;
+	return STATUS_OK;
 }
 
 /* Counts what a cursor is about to keep. */
@@ -195,6 +214,22 @@ cursor_free(struct mongo *m, struct cursor *c)
 	c->busy = false;
 	cursor_end(m, c, &dead);
 	cursors_unlock(m, dead);
+}
+
+enum status
+cursor_keep(struct call *c, struct cursor *cursor, enum status status, int64_t *ret_id)
+{
+	if (status == STATUS_OK) {
+		*ret_id = cursor->id;
+		cursor_give(c->mongo, cursor);
+		return STATUS_OK;
+	}
+	cursor_free(c->mongo, cursor);
+	if (status != STATUS_LIMIT)
+		return status;
+	return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
+			 "what all cursors keep has %d bytes already (MONGO_CURSORS_BYTES)",
+			 MONGO_CURSORS_BYTES);
 }
 
 bool

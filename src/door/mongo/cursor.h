@@ -26,6 +26,7 @@ enum {
 	CURSOR_USER_BYTES = 257,
 };
 
+struct call;
 struct session_pattern;
 struct watch;
 
@@ -57,8 +58,11 @@ struct cursor {
 	bool killed; /* while it was busy */
 };
 
-/* Busy. NULL: there is no memory, or there are MONGO_CURSORS already. */
-struct cursor *cursor_new(struct mongo *m, struct str ns, const char *user);
+/*
+ * A new cursor of the command's person, session and transaction. It is busy until cursor_keep() or
+ * cursor_free(). Fails, explained, if there are MONGO_CURSORS already or no memory.
+ */
+MUST_USE enum status cursor_begin(struct call *c, struct str ns, struct cursor **ret);
 /*
  * Keeps the command, and where the query goes on. STATUS_LIMIT: all cursors together keep too much.
  */
@@ -68,6 +72,13 @@ MUST_USE enum status cursor_set(struct mongo *m, struct cursor *c, struct str re
 MUST_USE enum status cursor_set_rows(struct mongo *m, struct cursor *c, struct str rows);
 /* Busy from now on. NULL: there is none for that person, or another command has it. */
 struct cursor *cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user);
+/*
+ * Gives a new cursor back for the next command, whose number goes to `*ret_id`. `status` is that of
+ * cursor_set() or cursor_set_rows(): if it is a failure, the cursor is freed, and the failure is
+ * returned, explained where all cursors keep too much.
+ */
+MUST_USE enum status cursor_keep(struct call *c, struct cursor *cursor, enum status status,
+				 int64_t *ret_id);
 /* Gives it back for the next command. */
 void cursor_give(struct mongo *m, struct cursor *c);
 /* One that was taken. */

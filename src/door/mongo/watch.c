@@ -448,19 +448,9 @@ take_options(struct call *c, struct watch *w, struct str collection, struct str 
 static enum status
 open_cursor(struct call *c, struct watch *w, struct str ns, struct cursor **ret)
 {
-	struct cursor *cursor = cursor_new(c->mongo, ns, c->client->user_name);
-
-	if (!cursor)
-		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
-				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
-				 MONGO_CURSORS);
-	cursor->txn = -1;
-	cursor->watch = w;
-	cursor->watch_free = watch_free;
-	cursor->has_session = c->lsid.ptr;
-	if (c->lsid.ptr)
-		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
-	*ret = cursor;
+	TRY(cursor_begin(c, ns, ret));
+	(*ret)->watch = w;
+	(*ret)->watch_free = watch_free;
 	return STATUS_OK;
 }
 
