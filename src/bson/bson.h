@@ -131,6 +131,10 @@ bool bson_iter_read(struct bson_iter *i, struct bson_element *ret);
 
 /* The first element of that name. `ret` may be NULL. */
 bool bson_find(struct str document, struct str name, struct bson_value *ret);
+/* That element's value if it is a document, else BSON_EMPTY. */
+struct str bson_find_document(struct str document, struct str name);
+/* True if there is that element, and bson_is_true() of its value. */
+bool bson_find_true(struct str document, struct str name);
 
 /*
  * The value at a path such as "a.b.0": names in documents, positions in arrays, and nothing else.

@@ -333,6 +333,22 @@ bson_find_path(struct str document, struct str path, struct bson_value *ret)
 	return true;
 }
 
+struct str
+bson_find_document(struct str document, struct str name)
+{
+	struct bson_value v;
+
+	return bson_find(document, name, &v) && v.type == BSON_DOCUMENT ? v.text : BSON_EMPTY;
+}
+
+bool
+bson_find_true(struct str document, struct str name)
+{
+	struct bson_value v;
+
+	return bson_find(document, name, &v) && bson_is_true(&v);
+}
+
 bool
 bson_is_empty(struct str document)
 {

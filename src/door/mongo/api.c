@@ -59,10 +59,7 @@ api_check(struct call *c)
 				 "apiVersion");
 	}
 	if (version.type != BSON_STRING)
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field 'apiVersion' is the wrong type '%s', expected type "
-				 "'string'",
-				 bson_type_name(version.type));
+		return call_type_mismatch(c, &version, "type 'string'", "apiVersion");
 	if (!str_eq(version.text, STR("1")))
 		return call_fail(c, MONGO_API_VERSION, "API version must be \"1\"");
 	if (strict.type != BSON_BOOL || deprecated.type != BSON_BOOL)

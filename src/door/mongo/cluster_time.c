@@ -84,10 +84,7 @@ check_level(struct call *c, const struct bson_value *level, bool *ret_snapshot)
 
 	*ret_snapshot = false;
 	if (level->type != BSON_STRING)
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field 'readConcern.level' is the wrong type '%s', expected "
-				 "type 'string'",
-				 bson_type_name(level->type));
+		return call_type_mismatch(c, level, "type 'string'", "readConcern.level");
 	*ret_snapshot = str_eq(level->text, STR("snapshot"));
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
 		if (str_eq(level->text, str_from_cstr(levels[i])))
@@ -105,11 +102,8 @@ check_after(struct call *c, const struct bson_value *after)
 	uint64_t version;
 
 	if (after->type != BSON_TIMESTAMP)
-		return call_fail(
-			c, MONGO_TYPE_MISMATCH,
-			"BSON field 'readConcern.afterClusterTime' is the wrong type '%s', "
-			"expected type 'timestamp'",
-			bson_type_name(after->type));
+		return call_type_mismatch(c, after, "type 'timestamp'",
+					  "readConcern.afterClusterTime");
 	version = time_to_version((uint64_t)after->n);
 	if (version <= atomic_load_explicit(&c->mongo->version, memory_order_relaxed) ||
 	    version <= look(c))
@@ -128,11 +122,8 @@ time_check_concern(struct call *c)
 	if (!bson_find(c->body, STR("readConcern"), &concern))
 		return STATUS_OK;
 	if (concern.type != BSON_DOCUMENT)
-		return call_fail(
-			c, MONGO_TYPE_MISMATCH,
-			"BSON field '%s.readConcern' is the wrong type '%s', expected type "
-			"'object'",
-			c->command->name, bson_type_name(concern.type));
+		return call_type_mismatch(c, &concern, "type 'object'", "%s.readConcern",
+					  c->command->name);
 	if (c->in_transaction && !c->starts)
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 "Only the first command in a transaction may specify a "
@@ -161,11 +152,7 @@ time_check_concern(struct call *c)
 				 "readConcern.atClusterTime is only allowed with readConcern level "
 				 "'snapshot'");
 	if (v.type != BSON_TIMESTAMP)
-		return call_fail(
-			c, MONGO_TYPE_MISMATCH,
-			"BSON field 'readConcern.atClusterTime' is the wrong type '%s', expected "
-			"type 'timestamp'",
-			bson_type_name(v.type));
+		return call_type_mismatch(c, &v, "type 'timestamp'", "readConcern.atClusterTime");
 	c->at_version = time_to_version((uint64_t)v.n);
 	if (c->at_version && !c->in_transaction)
 		return STATUS_OK;

@@ -93,10 +93,8 @@ aggregate_batch(struct call *c, uint64_t *ret)
 	if (!bson_find(cursor->value.text, STR("batchSize"), &size))
 		return STATUS_OK;
 	if (!bson_is_number(&size) || !bson_to_int64(&size, &n))
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field 'aggregate.cursor.batchSize' is the wrong type '%s', "
-				 "expected types '[long, int, decimal, double]'",
-				 bson_type_name(size.type));
+		return call_type_mismatch(c, &size, "types '[long, int, decimal, double]'",
+					  "aggregate.cursor.batchSize");
 	if (n < 0)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "BSON field 'batchSize' value must be >= 0, actual value '%lld'",

@@ -64,10 +64,8 @@ struct bulk {
 static enum status
 op_wrong_type(struct call *c, const struct bson_element *e, const char *wanted)
 {
-	return call_fail(c, MONGO_TYPE_MISMATCH,
-			 "BSON field 'bulkWrite.ops.%.*s' is the wrong type '%s', expected %s",
-			 (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr,
-			 bson_type_name(e->value.type), wanted);
+	return call_type_mismatch(c, &e->value, wanted, "bulkWrite.ops.%.*s",
+				  (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
 }
 
 static enum status
@@ -241,10 +239,8 @@ read_name(struct bulk *b, struct str info, struct str *ret)
 					 "bulkWrite.nsInfo.%.*s is not there",
 					 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
 		if (e.value.type != BSON_STRING)
-			return call_fail(c, MONGO_TYPE_MISMATCH,
-					 "BSON field 'bulkWrite.nsInfo.ns' is the wrong type '%s', "
-					 "expected type 'string'",
-					 bson_type_name(e.value.type));
+			return call_type_mismatch(c, &e.value, "type 'string'",
+						  "bulkWrite.nsInfo.ns");
 		*ret = e.value.text;
 	}
 	if (!ret->ptr)
@@ -650,10 +646,8 @@ batch_size(struct call *c, int64_t *ret)
 	    !bson_find(c->args[BULK_CURSOR].value.text, STR("batchSize"), &v))
 		return STATUS_OK;
 	if (!bson_is_number(&v))
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field 'bulkWrite.cursor.batchSize' is the wrong type '%s', "
-				 "expected types '[long, int, decimal, double]'",
-				 bson_type_name(v.type));
+		return call_type_mismatch(c, &v, "types '[long, int, decimal, double]'",
+					  "bulkWrite.cursor.batchSize");
 	if (!bson_to_int64(&v, ret) || *ret < 0)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "BSON field 'batchSize' value must be a whole number >= 0");

@@ -131,10 +131,7 @@ create_read_engine(struct call *c, const struct bson_value *v, enum plain_scheme
 	struct bson_iter i, k;
 
 	if (v->type != BSON_DOCUMENT)
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field 'create.storageEngine' is the wrong type '%s', "
-				 "expected type 'object'",
-				 bson_type_name(v->type));
+		return call_type_mismatch(c, v, "type 'object'", "create.storageEngine");
 	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &engine);) {
 		if (!str_eq(engine.name, STR("frond")) || engine.value.type != BSON_DOCUMENT)
 			return call_fail(c, MONGO_INVALID_OPTIONS,

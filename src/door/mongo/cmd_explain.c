@@ -67,30 +67,6 @@ read_verbosity(struct call *c, enum verbosity *ret)
 			 STR_ARG(call_text(c, EXPLAIN_VERBOSITY)));
 }
 
-/* A member that is a document; BSON_EMPTY: there is none. */
-static struct str
-member_document(struct str from, const char *name)
-{
-	struct bson_value v;
-
-	return bson_find(from, str_from_cstr(name), &v) && v.type == BSON_DOCUMENT ? v.text
-										   : BSON_EMPTY;
-}
-
-static enum status
-member_value(struct call *c, struct str from, const char *name, const struct bson_value **ret)
-{
-	struct bson_value *v = arena_alloc(c->arena, sizeof(*v));
-
-	if (!v)
-		return STATUS_LIMIT;
-	*ret = bson_find(from, str_from_cstr(name), v) && v->type != BSON_NULL &&
-			       (v->type != BSON_DOCUMENT || !bson_is_empty(v->text))
-		       ? v
-		       : NULL;
-	return STATUS_OK;
-}
-
 static uint64_t
 member_number(struct str from, const char *name)
 {
@@ -102,27 +78,19 @@ member_number(struct str from, const char *name)
 	return (uint64_t)(n < 0 ? -n : n);
 }
 
-static bool
-member_flag(struct str from, const char *name)
-{
-	struct bson_value v;
-
-	return bson_find(from, str_from_cstr(name), &v) && bson_is_true(&v);
-}
-
 /* What queries of all commands have. `filter` is the name of that member. */
 static enum status
 read_query(struct explaining *x, struct str from, const char *filter)
 {
 	struct query_ask *ask = &x->ask;
-	struct str collation = member_document(from, "collation");
+	struct str collation = bson_find_document(from, STR("collation"));
 
-	ask->filter = member_document(from, filter);
-	ask->let = member_document(x->command, "let");
+	ask->filter = bson_find_document(from, str_from_cstr(filter));
+	ask->let = bson_find_document(x->command, STR("let"));
 	if (!bson_is_empty(collation))
 		ask->collation = collation;
-	TRY(member_value(x->call, from, "hint", &ask->hint));
-	x->sort = member_document(from, "sort");
+	TRY(query_read_value(x->call, from, STR("hint"), &ask->hint));
+	x->sort = bson_find_document(from, STR("sort"));
 	if (query_order(ask, x->sort, &ask->order)) {
 		x->by_id_order = ask->order && bson_find(x->sort, STR("_id"), NULL);
 		return STATUS_OK;
@@ -145,7 +113,7 @@ read_statement(struct explaining *x, bool removes)
 	    !bson_find(list.text, STR("0"), &one) || one.type != BSON_DOCUMENT)
 		return call_fail(c, MONGO_INVALID_LENGTH,
 				 "explained write batches must be of size 1");
-	many = removes ? !member_number(one.text, "limit") : member_flag(one.text, "multi");
+	many = removes ? !member_number(one.text, "limit") : bson_find_true(one.text, STR("multi"));
 	TRY(read_query(x, one.text, "q"));
 	x->ask.changes = many;
 	x->limit = many ? 0 : 1;
@@ -162,13 +130,13 @@ read_command(struct explaining *x, const char *name)
 		return read_statement(x, *name == 'd');
 	if (strcmp(name, "findAndModify") == 0) {
 		x->limit = 1;
-		x->counter = member_flag(from, "remove") ? "nWouldDelete" : "nMatched";
+		x->counter = bson_find_true(from, STR("remove")) ? "nWouldDelete" : "nMatched";
 		return read_query(x, from, "query");
 	}
 	if (strcmp(name, "find") == 0) {
-		x->projection = member_document(from, "projection");
-		TRY(member_value(x->call, from, "min", &x->ask.min));
-		TRY(member_value(x->call, from, "max", &x->ask.max));
+		x->projection = bson_find_document(from, STR("projection"));
+		TRY(query_read_value(x->call, from, STR("min"), &x->ask.min));
+		TRY(query_read_value(x->call, from, STR("max"), &x->ask.max));
 	}
 	if (strcmp(name, "count") == 0)
 		x->counter = "nCounted";
@@ -474,8 +442,8 @@ explain_pipeline(struct explaining *x, struct str pipeline, struct aggregate **a
 	struct aggregate_ask ask = { .db = c->db,
 				     .disk = true,
 				     .pipeline = pipeline,
-				     .let = member_document(x->command, "let"),
-				     .collation = member_document(x->command, "collation"),
+				     .let = bson_find_document(x->command, STR("let")),
+				     .collation = bson_find_document(x->command, STR("collation")),
 				     .figures = &x->figures };
 	struct query *q;
 	struct str name;
@@ -489,7 +457,7 @@ explain_pipeline(struct explaining *x, struct str pipeline, struct aggregate **a
 		TRY(call_read_collection(c));
 	TRY(data_ns(c, &x->ns));
 	ask.ns = x->ns;
-	TRY(member_value(c, x->command, "hint", &ask.hint));
+	TRY(query_read_value(c, x->command, STR("hint"), &ask.hint));
 	TRY(mongo_aggregate_new(c, &ask, a));
 	TRY(mongo_aggregate_query(*a, &q, &sorted));
 	x->ask.filter = q ? q->ask.filter : BSON_EMPTY;
@@ -567,18 +535,18 @@ static enum status
 explain_view(struct call *c, enum verbosity verbosity)
 {
 	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
-	struct str filter = member_document(c->body, "filter");
+	struct str filter = bson_find_document(c->body, STR("filter"));
 	struct bson_builder b;
 
 	if (strcmp(c->command->name, "find") != 0)
-		filter = member_document(c->body, "query");
+		filter = bson_find_document(c->body, STR("query"));
 	bson_builder_init(&b, &made);
 	bson_begin_outer_array(&b);
 	put_stage(&b, STR("$match"), filter);
-	put_stage(&b, STR("$sort"), member_document(c->body, "sort"));
+	put_stage(&b, STR("$sort"), bson_find_document(c->body, STR("sort")));
 	put_amount(&b, STR("$skip"), member_number(c->body, "skip"));
 	put_amount(&b, STR("$limit"), member_number(c->body, "limit"));
-	put_stage(&b, STR("$project"), member_document(c->body, "projection"));
+	put_stage(&b, STR("$project"), bson_find_document(c->body, STR("projection")));
 	bson_end(&b);
 	TRY(buf_status(&made));
 	return explain_aggregate(c, verbosity, buf_str(&made));
@@ -634,10 +602,7 @@ mongo_run_explain(struct call *c)
 	enum status status;
 
 	if (c->first.type != BSON_DOCUMENT)
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field 'explain.explain' is the wrong type '%s', expected "
-				 "type 'object'",
-				 bson_type_name(c->first.type));
+		return call_type_mismatch(c, &c->first, "type 'object'", "explain.explain");
 	TRY(read_verbosity(c, &verbosity));
 	bson_iter_begin(&i, c->first.text);
 	command = bson_iter_read(&i, &e) ? mongo_command_find(e.name) : NULL;

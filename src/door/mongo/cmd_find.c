@@ -92,38 +92,6 @@ struct find {
 	bool ended;
 };
 
-/* A member of a find that is a document; BSON_EMPTY if it is not there. */
-static struct str
-find_document(struct str request, struct str name)
-{
-	struct bson_value v;
-
-	return bson_find(request, name, &v) && v.type == BSON_DOCUMENT ? v.text : BSON_EMPTY;
-}
-
-/* A member of the command, in the arena; NULL: it is not there. */
-static enum status
-find_member(struct call *c, struct str request, struct str name, const struct bson_value **ret)
-{
-	struct bson_value *v = arena_alloc(c->arena, sizeof(*v));
-
-	if (!v)
-		return STATUS_LIMIT;
-	*ret = bson_find(request, name, v) && v->type != BSON_NULL &&
-			       (v->type != BSON_DOCUMENT || !bson_is_empty(v->text))
-		       ? v
-		       : NULL;
-	return STATUS_OK;
-}
-
-static bool
-find_flag(struct str request, struct str name)
-{
-	struct bson_value v;
-
-	return bson_find(request, name, &v) && bson_is_true(&v);
-}
-
 /* How many documents of the query are wanted, those that are skipped too; 0: all. */
 static uint64_t
 find_most(const struct find *f)
@@ -138,19 +106,19 @@ find_most(const struct find *f)
 static enum status
 find_open(struct call *c, struct find *f, struct str ns, struct str request, struct str place)
 {
-	struct query_ask ask = { .filter = find_document(request, STR("filter")),
-				 .let = find_document(request, STR("let")),
+	struct query_ask ask = { .filter = bson_find_document(request, STR("filter")),
+				 .let = bson_find_document(request, STR("let")),
 				 .place = place };
-	struct str sort = find_document(request, STR("sort"));
-	struct str projection = find_document(request, STR("projection"));
-	struct str collation = find_document(request, STR("collation"));
+	struct str sort = bson_find_document(request, STR("sort"));
+	struct str projection = bson_find_document(request, STR("projection"));
+	struct str collation = bson_find_document(request, STR("collation"));
 	struct query *q = &f->query;
 
 	if (!bson_is_empty(collation))
 		ask.collation = collation;
-	TRY(find_member(c, request, STR("hint"), &ask.hint));
-	TRY(find_member(c, request, STR("min"), &ask.min));
-	TRY(find_member(c, request, STR("max"), &ask.max));
+	TRY(query_read_value(c, request, STR("hint"), &ask.hint));
+	TRY(query_read_value(c, request, STR("min"), &ask.min));
+	TRY(query_read_value(c, request, STR("max"), &ask.max));
 	if (!query_order(&ask, sort, &ask.order)) {
 		ask.order = 0;
 		ask.sort = sort;
@@ -159,8 +127,8 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 		ask.sorted = place.ptr;
 		f->sort = sort;
 	}
-	f->key_only = find_flag(request, STR("returnKey"));
-	f->record_id = find_flag(request, STR("showRecordId"));
+	f->key_only = bson_find_true(request, STR("returnKey"));
+	f->record_id = bson_find_true(request, STR("showRecordId"));
 	TRY(query_open(q, c, ns, &ask));
 	if (!bson_is_empty(projection))
 		TRY(data_mql_status(c, &q->mql,
@@ -508,11 +476,7 @@ mongo_run_get_more(struct call *c)
 	int64_t id;
 
 	if (!bson_to_int64(&c->first, &id))
-		return call_fail(
-			c, MONGO_TYPE_MISMATCH,
-			"BSON field 'getMore.getMore' is the wrong type '%s', expected type "
-			"'long'",
-			bson_type_name(c->first.type));
+		return call_type_mismatch(c, &c->first, "type 'long'", "getMore.getMore");
 	c->collection = call_text(c, MORE_COLLECTION);
 	TRY(check_cursor_rights(c));
 	TRY(data_ns(c, &ns));

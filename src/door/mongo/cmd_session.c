@@ -31,9 +31,8 @@ check_list(struct call *c)
 {
 	if (c->first.type == BSON_ARRAY)
 		return STATUS_OK;
-	return call_fail(c, MONGO_TYPE_MISMATCH,
-			 "BSON field '%s.%s' is the wrong type '%s', expected type 'array'",
-			 c->command->name, c->command->name, bson_type_name(c->first.type));
+	return call_type_mismatch(c, &c->first, "type 'array'", "%s.%s", c->command->name,
+				  c->command->name);
 }
 
 static void
@@ -126,11 +125,9 @@ kill_all(struct call *c, pattern_read *read)
 	TRY(check_list(c));
 	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);) {
 		if (e.value.type != BSON_DOCUMENT)
-			return call_fail(c, MONGO_TYPE_MISMATCH,
-					 "BSON field '%s.%s.%.*s' is the wrong type '%s', expected "
-					 "type 'object'",
-					 c->command->name, c->command->name, STR_ARG(e.name),
-					 bson_type_name(e.value.type));
+			return call_type_mismatch(c, &e.value, "type 'object'", "%s.%s.%.*s",
+						  c->command->name, c->command->name,
+						  STR_ARG(e.name));
 		TRY(read(c, e.value.text, &which));
 	}
 	if (bson_is_empty(c->first.text))

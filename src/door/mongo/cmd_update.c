@@ -11,10 +11,8 @@ const struct arg args_update[] = WRITE_ARGS("updates");
 static enum status
 member_wrong_type(struct call *c, struct str name, const struct bson_value *v, const char *wanted)
 {
-	return call_fail(c, MONGO_TYPE_MISMATCH,
-			 "BSON field '%s.%s.%.*s' is the wrong type '%s', expected type '%s'",
-			 c->command->name, c->command->args[WRITE_STATEMENTS].name, STR_ARG(name),
-			 bson_type_name(v->type), wanted);
+	return call_type_mismatch(c, v, wanted, "%s.%s.%.*s", c->command->name,
+				  c->command->args[WRITE_STATEMENTS].name, STR_ARG(name));
 }
 
 static enum status
@@ -29,11 +27,8 @@ static enum status
 read_bool(struct call *c, const struct bson_element *e, bool *ret)
 {
 	if (e->value.type != BSON_BOOL && !bson_is_number(&e->value))
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field '%s.%s.%.*s' is the wrong type '%s', expected types "
-				 "'[bool, long, int, decimal, double]'",
-				 c->command->name, c->command->args[WRITE_STATEMENTS].name,
-				 STR_ARG(e->name), bson_type_name(e->value.type));
+		return member_wrong_type(c, e->name, &e->value,
+					 "types '[bool, long, int, decimal, double]'");
 	*ret = bson_is_true(&e->value);
 	return STATUS_OK;
 }
@@ -45,13 +40,13 @@ read_common(struct call *c, const struct bson_element *e, struct statement *s, b
 	*ret_known = true;
 	if (str_eq(e->name, STR("q"))) {
 		if (e->value.type != BSON_DOCUMENT)
-			return member_wrong_type(c, e->name, &e->value, "object");
+			return member_wrong_type(c, e->name, &e->value, "type 'object'");
 		s->ask.filter = e->value.text;
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("collation"))) {
 		if (e->value.type != BSON_DOCUMENT)
-			return member_wrong_type(c, e->name, &e->value, "object");
+			return member_wrong_type(c, e->name, &e->value, "type 'object'");
 		s->ask.collation = e->value.text;
 		return STATUS_OK;
 	}
@@ -112,20 +107,20 @@ read_update_member(struct call *c, const struct bson_element *e, struct statemen
 		return read_bool(c, e, &s->ask.upsert);
 	if (str_eq(e->name, STR("sort"))) {
 		if (e->value.type != BSON_DOCUMENT)
-			return member_wrong_type(c, e->name, &e->value, "object");
+			return member_wrong_type(c, e->name, &e->value, "type 'object'");
 		s->sort = e->value.text;
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("arrayFilters"))) {
 		if (e->value.type != BSON_ARRAY)
-			return member_wrong_type(c, e->name, &e->value, "array");
+			return member_wrong_type(c, e->name, &e->value, "type 'array'");
 		s->array_filters = e->value;
 		s->ask.array_filters = &s->array_filters;
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("c"))) {
 		if (e->value.type != BSON_DOCUMENT)
-			return member_wrong_type(c, e->name, &e->value, "object");
+			return member_wrong_type(c, e->name, &e->value, "type 'object'");
 		s->constants = e->value;
 		s->ask.constants = &s->constants;
 		return STATUS_OK;

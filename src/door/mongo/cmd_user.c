@@ -91,10 +91,8 @@ static enum status
 read_name(struct call *c, struct str *ret)
 {
 	if (c->first.type != BSON_STRING)
-		return call_fail(
-			c, MONGO_TYPE_MISMATCH,
-			"BSON field '%s.%s' is the wrong type '%s', expected type 'string'",
-			c->command->name, c->command->name, bson_type_name(c->first.type));
+		return call_type_mismatch(c, &c->first, "type 'string'", "%s.%s", c->command->name,
+					  c->command->name);
 	if (!c->first.text.len)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "User document needs 'user' field to be non-empty");

@@ -29,14 +29,6 @@ number(struct call *c, const char *name, int64_t otherwise)
 		       : otherwise;
 }
 
-static bool
-flag(struct call *c, const char *name)
-{
-	struct bson_value v;
-
-	return bson_find(c->body, str_from_cstr(name), &v) && bson_is_true(&v);
-}
-
 static void
 put_stage(struct bson_builder *b, const char *stage, const struct bson_value *v)
 {
@@ -126,7 +118,7 @@ view_find(struct call *c, struct str ns)
 	TRY(finish(c, &made, &b, &pipeline));
 	ask_of(c, ns, pipeline, &hint, &ask);
 	return mongo_answer_aggregate(c, &ask, (uint64_t)number(c, "batchSize", FIRST_BATCH_DOCS),
-				      flag(c, "singleBatch"));
+				      bson_find_true(c->body, STR("singleBatch")));
 }
 
 enum status

@@ -1,5 +1,6 @@
 #include "door/mongo/command.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -120,6 +121,21 @@ command_is_generic(struct str name)
 	return false;
 }
 
+enum status
+call_type_mismatch(struct call *c, const struct bson_value *v, const char *wanted,
+		   const char *format, ...)
+{
+	char path[ERR_TEXT_BYTES];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	return call_fail(c, MONGO_TYPE_MISMATCH,
+			 "BSON field '%s' is the wrong type '%s', expected %s", path,
+			 bson_type_name(v->type), wanted);
+}
+
 /* The place of a member in the command's list; -1: it is not there. */
 static int
 arg_find(const struct command *command, struct str name)
@@ -133,9 +149,8 @@ arg_find(const struct command *command, struct str name)
 static enum status
 arg_wrong_type(struct call *c, struct str name, const struct bson_value *v, unsigned types)
 {
-	return call_fail(
-		c, MONGO_TYPE_MISMATCH, "BSON field '%s.%.*s' is the wrong type '%s', expected %s",
-		c->command->name, STR_ARG(name), bson_type_name(v->type), arg_types_text(types));
+	return call_type_mismatch(c, v, arg_types_text(types), "%s.%.*s", c->command->name,
+				  STR_ARG(name));
 }
 
 static enum status
@@ -182,11 +197,9 @@ args_read_sequences(struct call *c)
 		if (at < 0)
 			TRY(arg_unknown(c, s->name));
 		else if (!(c->command->args[at].types & ARG_DOCUMENTS))
-			return call_fail(c, MONGO_TYPE_MISMATCH,
-					 "BSON field '%s.%.*s' is the wrong type 'array', "
-					 "expected %s",
-					 c->command->name, STR_ARG(s->name),
-					 arg_types_text(c->command->args[at].types));
+			return arg_wrong_type(c, s->name,
+					      &(struct bson_value){ .type = BSON_ARRAY },
+					      c->command->args[at].types);
 		else
 			c->args[at] = (struct arg_value){ .given = true, .sequence = s->docs };
 	}
@@ -260,10 +273,7 @@ check_cluster_time(struct call *c, const struct bson_value *v)
 				 "BSON field '$clusterTime.clusterTime' is missing but a required "
 				 "field");
 	if (time.type != BSON_TIMESTAMP)
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field '$clusterTime.clusterTime' is the wrong type '%s', "
-				 "expected type 'timestamp'",
-				 bson_type_name(time.type));
+		return call_type_mismatch(c, &time, "type 'timestamp'", "$clusterTime.clusterTime");
 	return STATUS_OK;
 }
 

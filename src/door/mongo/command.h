@@ -132,6 +132,15 @@ const struct command *mongo_command_find(struct str name);
 	})
 
 /*
+ * A failure with MongoDB's code and text for a member of another type than it has to be of.
+ * `wanted`: words as "type 'object'"; `format` makes the member's path.
+ */
+__attribute__((format(printf, 4, 5))) enum status call_type_mismatch(struct call *c,
+								     const struct bson_value *v,
+								     const char *wanted,
+								     const char *format, ...);
+
+/*
  * Reads the members of the body, and the sequences, into c->args, c->db, c->lsid and
  * c->collection, and checks that they are what the command has.
  */

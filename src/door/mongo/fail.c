@@ -106,14 +106,6 @@ take_hit(struct call *c, enum fail_kind kind, struct str *ret)
 
 /* ---- What it does to them ---- */
 
-static bool
-flag_of(struct str data, const char *name)
-{
-	struct bson_value v;
-
-	return bson_find(data, str_from_cstr(name), &v) && bson_is_true(&v);
-}
-
 static int64_t
 number_of(struct str data, const char *name)
 {
@@ -165,13 +157,13 @@ fail_begin(struct call *c)
 	TRY(take_hit(c, FAIL_COMMAND, &data));
 	if (!data.len)
 		return STATUS_OK;
-	if (flag_of(data, "blockConnection"))
+	if (bson_find_true(data, STR("blockConnection")))
 		block(c, number_of(data, "blockTimeMS"));
 	if (bson_find(data, STR("errorLabels"), &v) && v.type == BSON_ARRAY)
 		c->failing.labels = v.text;
 	if (bson_find(data, STR("writeConcernError"), &v) && v.type == BSON_DOCUMENT)
 		c->failing.concern = v.text;
-	if (flag_of(data, "closeConnection")) {
+	if (bson_find_true(data, STR("closeConnection"))) {
 		c->failing.closes = true;
 		return call_fail(c, MONGO_HOST_UNREACHABLE, "the connection is closed");
 	}

@@ -142,10 +142,8 @@ put_seconds(struct call *c, struct bson_builder *b, struct str key, const struct
 
 	bson_iter_begin(&i, key);
 	if (!bson_is_number(&e->value))
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field 'createIndexes.indexes.expireAfterSeconds' is the "
-				 "wrong type '%s', expected types '[long, int, decimal, double]'",
-				 bson_type_name(e->value.type));
+		return call_type_mismatch(c, &e->value, "types '[long, int, decimal, double]'",
+					  "createIndexes.indexes.expireAfterSeconds");
 	if (!(seconds >= 0) || seconds > EXPIRE_SECONDS)
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
 				 "TTL index 'expireAfterSeconds' option must be within an "

@@ -403,10 +403,7 @@ candidate_is_better(const struct candidate *a, const struct candidate *b)
 static bool
 is_usable(const struct index_def *def)
 {
-	struct bson_value v;
-
-	return index_is_readable(def) &&
-	       !(bson_find(def->spec, STR("hidden"), &v) && bson_is_true(&v));
+	return index_is_readable(def) && !bson_find_true(def->spec, STR("hidden"));
 }
 
 /* Gives up the bounds of a last column with arrays, whose first entries lie outside of them. */

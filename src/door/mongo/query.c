@@ -5,6 +5,20 @@
 #include "door/mongo/txn.h"
 #include "loop/step.h"
 
+enum status
+query_read_value(struct call *c, struct str from, struct str name, const struct bson_value **ret)
+{
+	struct bson_value *v = arena_alloc(c->arena, sizeof(*v));
+
+	if (!v)
+		return STATUS_LIMIT;
+	*ret = bson_find(from, name, v) && v->type != BSON_NULL &&
+			       (v->type != BSON_DOCUMENT || !bson_is_empty(v->text))
+		       ? v
+		       : NULL;
+	return STATUS_OK;
+}
+
 bool
 query_order(const struct query_ask *ask, struct str sort, int *ret)
 {

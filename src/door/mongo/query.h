@@ -70,6 +70,13 @@ struct query {
 };
 
 /*
+ * A member that query_ask points to: `hint`, `min` or `max`. In the call's arena; NULL if it is not
+ * there, null, or an empty document.
+ */
+MUST_USE enum status query_read_value(struct call *c, struct str from, struct str name,
+				      const struct bson_value **ret);
+
+/*
  * True if the order is one of walks by `_id`, {_id: 1} or {$natural: -1}; `*ret` 0: any. Another
  * one, or with the hint of an index, is that of an index, or documents are sorted.
  */

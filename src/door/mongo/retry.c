@@ -19,10 +19,8 @@ retry_init(struct retry *r, struct call *c)
 		r->first = (int32_t)n;
 	if (bson_find(c->body, STR("stmtIds"), &v)) {
 		if (v.type != BSON_ARRAY)
-			return call_fail(c, MONGO_TYPE_MISMATCH,
-					 "BSON field '%s.stmtIds' is the wrong type '%s', expected "
-					 "type 'array'",
-					 c->command->name, bson_type_name(v.type));
+			return call_type_mismatch(c, &v, "type 'array'", "%s.stmtIds",
+						  c->command->name);
 		r->ids = v;
 	}
 	return STATUS_OK;

@@ -30,10 +30,8 @@ read_choice(struct call *c, const struct bson_element *e, const char *const *cho
 	    struct str *ret)
 {
 	if (e->value.type != BSON_STRING)
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field '%s.%.*s' is the wrong type '%s', expected type "
-				 "'string'",
-				 c->command->name, STR_ARG(e->name), bson_type_name(e->value.type));
+		return call_type_mismatch(c, &e->value, "type 'string'", "%s.%.*s",
+					  c->command->name, STR_ARG(e->name));
 	*ret = e->value.text;
 	for (size_t i = 0; i < count; i++)
 		if (str_eq(*ret, str_from_cstr(choices[i])))
@@ -51,10 +49,8 @@ read_images(struct call *c, const struct bson_element *e, struct validate_ask *a
 	struct bson_value v;
 
 	if (e->value.type != BSON_DOCUMENT)
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field '%s.%.*s' is the wrong type '%s', expected type "
-				 "'object'",
-				 c->command->name, STR_ARG(e->name), bson_type_name(e->value.type));
+		return call_type_mismatch(c, &e->value, "type 'object'", "%s.%.*s",
+					  c->command->name, STR_ARG(e->name));
 	if (!bson_find(e->value.text, STR("enabled"), &v))
 		return call_fail(c, MONGO_FIELD_MISSING,
 				 "BSON field '%s.%.*s.enabled' is missing but a required field",
@@ -84,10 +80,8 @@ validate_read(struct call *c, const struct bson_element *e, struct validate_ask 
 	if (!*ret_known)
 		return STATUS_OK;
 	if (e->value.type != BSON_DOCUMENT)
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field '%s.validator' is the wrong type '%s', expected type "
-				 "'object'",
-				 c->command->name, bson_type_name(e->value.type));
+		return call_type_mismatch(c, &e->value, "type 'object'", "%s.validator",
+					  c->command->name);
 	ask->validator = e->value;
 	ask->has_validator = true;
 	return STATUS_OK;
@@ -163,9 +157,7 @@ validate_options(struct call *c, struct str options, const struct validate_ask *
 static bool
 call_bypasses(const struct call *c)
 {
-	struct bson_value v;
-
-	return bson_find(c->body, STR("bypassDocumentValidation"), &v) && bson_is_true(&v);
+	return bson_find_true(c->body, STR("bypassDocumentValidation"));
 }
 
 enum status

@@ -217,27 +217,21 @@ views_add_reads(struct views *v, struct call *c, struct arena *arena, const stru
 
 /* ---- Making them ---- */
 
-static enum status
-wrong_type(struct call *c, const struct bson_element *e, const char *wanted)
-{
-	return call_fail(c, MONGO_TYPE_MISMATCH,
-			 "BSON field '%s.%.*s' is the wrong type '%s', expected type '%s'",
-			 c->command->name, STR_ARG(e->name), bson_type_name(e->value.type), wanted);
-}
-
 enum status
 view_read(struct call *c, const struct bson_element *e, struct view_ask *ask, bool *ret_known)
 {
 	*ret_known = true;
 	if (str_eq(e->name, STR("viewOn"))) {
 		if (e->value.type != BSON_STRING)
-			return wrong_type(c, e, "string");
+			return call_type_mismatch(c, &e->value, "type 'string'", "%s.%.*s",
+						  c->command->name, STR_ARG(e->name));
 		ask->on = e->value.text;
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("pipeline"))) {
 		if (e->value.type != BSON_ARRAY)
-			return wrong_type(c, e, "array");
+			return call_type_mismatch(c, &e->value, "type 'array'", "%s.%.*s",
+						  c->command->name, STR_ARG(e->name));
 		ask->pipeline = e->value.text;
 		return STATUS_OK;
 	}

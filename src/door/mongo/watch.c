@@ -360,11 +360,8 @@ take_time(struct call *c, struct watch *w, const struct bson_value *v)
 				 "Only one of resumeAfter, startAfter and startAtOperationTime may "
 				 "be given");
 	if (v->type != BSON_TIMESTAMP)
-		return call_fail(
-			c, MONGO_TYPE_MISMATCH,
-			"BSON field '$changeStream.startAtOperationTime' is the wrong type "
-			"'%s', expected type 'timestamp'",
-			bson_type_name(v->type));
+		return call_type_mismatch(c, v, "type 'timestamp'",
+					  "$changeStream.startAtOperationTime");
 	version = time_to_version((uint64_t)v->n);
 	w->place = (struct watch_place){ .seq = seq_of_version(version ? version - 1 : 0) };
 	w->begun = true;
@@ -410,10 +407,8 @@ take_option(struct call *c, struct watch *w, const struct bson_element *e)
 		return STATUS_OK;
 	if (str_eq(e->name, STR("allChangesForCluster")) ||
 	    str_eq(e->name, STR("showExpandedEvents")))
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "BSON field '$changeStream.%.*s' is the wrong type '%s', expected "
-				 "type 'bool'",
-				 STR_ARG(e->name), bson_type_name(e->value.type));
+		return call_type_mismatch(c, &e->value, "type 'bool'", "$changeStream.%.*s",
+					  STR_ARG(e->name));
 	return call_fail(c, MONGO_FIELD_UNKNOWN,
 			 "BSON field '$changeStream.%.*s' is an unknown field.", STR_ARG(e->name));
 }

@@ -58,14 +58,6 @@ columns_read(struct str key, struct arena *arena, struct index_def *ret, struct 
 	return STATUS_OK;
 }
 
-static bool
-spec_is_true(struct str spec, struct str name)
-{
-	struct bson_value v;
-
-	return bson_find(spec, name, &v) && bson_is_true(&v);
-}
-
 static enum status
 terms_read(struct str spec, struct arena *arena, struct index_def *ret, struct err *err)
 {
@@ -77,9 +69,9 @@ terms_read(struct str spec, struct arena *arena, struct index_def *ret, struct e
 		return err_set(err, STATUS_INVALID, "an index has a key and a name");
 	ret->name = name.text;
 	TRY(columns_read(key.text, arena, ret, err));
-	if (spec_is_true(spec, STR("unique")))
+	if (bson_find_true(spec, STR("unique")))
 		ret->flags |= INDEX_UNIQUE;
-	if (spec_is_true(spec, STR("sparse")))
+	if (bson_find_true(spec, STR("sparse")))
 		ret->flags |= INDEX_SPARSE;
 	if (ret->hashed)
 		ret->flags &= ~(uint32_t)INDEX_COVERING;
