@@ -22,7 +22,7 @@ enum {
 	WATCH_EVENTS = 250,       /* in one answer */
 	WATCH_NOTICES = 10000,    /* of what became of collections, that one look reads */
 	WATCH_KEYS = 64,          /* that a stream waits for; with more it looks again soon */
-	WATCH_LOOK_MS = 200,      /* between two looks of such a one */
+	WATCH_LOOK_MS = 200,      /* between two looks of such a one, or at the client */
 	WATCH_AWAIT_MS = 1000,    /* that a getMore waits, unless the client says otherwise */
 	/* Events are kept for a day. Of those behind a younger token than this none is cleared. */
 	WATCH_SURE_MS = 23 * 60 * 60 * 1000,

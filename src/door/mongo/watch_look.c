@@ -527,12 +527,14 @@ look_body(struct kv_tx *tx, void *arg)
 	return l->waits && !l->count ? look_watch(l, tx) : STATUS_OK;
 }
 
-/* Waits for one of the keys, or the deadline. */
-static void
+/*
+ * Waits until one of the keys has changed or the deadline has come. Where there are too many keys
+ * to watch, it returns soon. Looks every now and then whether the client is there still.
+ */
+static enum status
 look_wait(struct look *l, uint64_t deadline_ns)
 {
 	struct event *events[WATCH_KEYS + 1];
-	uint64_t soon_ns = clock_after_ms(WATCH_LOOK_MS);
 	size_t count = 0;
 
 	events[count++] = net_stream_stopping_event(l->call->client->stream);
@@ -540,11 +542,18 @@ look_wait(struct look *l, uint64_t deadline_ns)
 		struct event *e = kv_future_event(l->keys[i]);
 
 		if (!e)
-			return; /* it has changed already */
+			return STATUS_OK; /* it has changed already */
 		events[count++] = e;
 	}
-	/* Every now and then somebody looks whether the client is there still. */
-	(void)event_wait_any(events, count, deadline_ns < soon_ns ? deadline_ns : soon_ns);
+	for (;;) {
+		uint64_t soon_ns = clock_after_ms(WATCH_LOOK_MS);
+		uint64_t until_ns = deadline_ns < soon_ns ? deadline_ns : soon_ns;
+		bool woken = event_wait_any(events, count, until_ns) < count;
+
+		TRY(mongo_client_check(l->call->client));
+		if (woken || !l->key_count || clock_mono_ns() >= deadline_ns)
+			return STATUS_OK;
+	}
 }
 
 enum status
@@ -557,7 +566,6 @@ look_until(struct look *l, uint64_t deadline_ns)
 		TRY(call_run(c, look_body, l));
 		if (l->count || l->cut || !l->waits)
 			return STATUS_OK;
-		TRY(mongo_client_check(c->client));
-		look_wait(l, deadline_ns);
+		TRY(look_wait(l, deadline_ns));
 	}
 }
