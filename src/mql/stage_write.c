@@ -304,6 +304,11 @@ MQL_STAGE_COMPILE(merge)
 		TRY(merge_on(c, w, &a.on));
 	TRY(merge_matched(c, w, &a));
 	TRY(merge_not_matched(c->q, w, &a.not_matched));
+	if (w->not_matched != MQL_MERGE_INSERT &&
+	    (w->matched == MQL_MERGE_KEEP || w->matched == MQL_MERGE_FAIL))
+		return mql_fail(c->q, 51181,
+				"Combination of 'whenMatched' mode and 'whenNotMatched' mode of "
+				"$merge is not supported");
 	return add_write(c, stage, v, w);
 }
 

@@ -145,7 +145,13 @@ def merge_writes_into_a_collection(cwd):
 
         equal(merge(), [{"_id": 1, "b": 1, "a": 1}, {"_id": 2, "a": 2}])
         equal(merge(whenMatched="replace"), [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}])
-        equal(merge(whenMatched="keepExisting", whenNotMatched="discard"), [{"_id": 1, "b": 1}])
+        equal(merge(whenMatched="keepExisting"), [{"_id": 1, "b": 1}, {"_id": 2, "a": 2}])
+        equal(merge(whenMatched="replace", whenNotMatched="discard"), [{"_id": 1, "a": 1}])
+        # What a pipeline takes the `_id` of keeps it.
+        equal(merge(whenMatched=[{"$replaceWith": {"x": "$$new.a"}}]), [{"_id": 1, "x": 1}, {"_id": 2, "a": 2}])
+        for matched, other in (("keepExisting", "discard"), ("keepExisting", "fail"), ("fail", "discard"),
+                               ("fail", "fail")):
+            equal(c.fails({"$merge": {"into": "into", "whenMatched": matched, "whenNotMatched": other}}), 51181)
         equal(merge(whenMatched=[{"$set": {"s": {"$add": ["$b", "$$new.a"]}}}]),
               [{"_id": 1, "b": 1, "s": 2}, {"_id": 2, "a": 2}])
         equal(c.fails({"$merge": {"into": "into", "whenMatched": "fail"}}), 11000)
@@ -161,6 +167,102 @@ def merge_writes_into_a_collection(cwd):
         equal((failed["code"], failed["keyPattern"], failed["keyValue"]), (11000, {"c": 1}, {"c": None}))
         equal(c.fails({"$merge": {"into": "other", "whenNotMatched": "fail"}}), 13113)
         equal(c.fails({"$merge": {"into": "into", "on": "a"}}), 51183)
+
+
+@test
+def merge_matches_by_other_fields_that_a_unique_index_has(cwd):
+    with Mongo(cwd) as server:
+        client = server.client()
+        c, into = Collection(client), Collection(client, "into")
+
+        def index(key, name, **members):
+            client({"createIndexes": "into", "indexes": [{"key": key, "name": name, **members}]}, db="d")
+
+        def reset(*documents):
+            client({"delete": "into", "deletes": [{"q": {}, "limit": 0}]}, db="d")
+            into.insert(*documents)
+
+        def merge(*stages, **members):
+            c(*stages, {"$merge": {"into": "into", **members}})
+            return into.find()
+
+        def fails(*stages, **members):
+            stages = [*stages, {"$merge": {"into": "into", **members}}]
+            if members.get("explained"):
+                stages[-1]["$merge"].pop("explained")
+                return client.fails({"explain": c.command(*stages)}, db="d")["code"]
+            return c.fails(*stages)
+
+        c.insert({"_id": 1, "k": "x", "v": 1}, {"_id": 2, "k": "y", "v": 2})
+        into.insert({"_id": 0})
+        no_id = {"$unset": "_id"}
+        # The index has to have these fields, no others, and all documents; it is looked for in advance.
+        for on in ("k", ["k", "v"], ["_id", "k"]):
+            equal((on, fails(on=on)), (on, 51183))
+            equal((on, fails({"$match": {"_id": 9}}, on=on)), (on, 51183))
+            equal((on, fails(on=on, explained=True)), (on, 51183))
+        index({"k": 1}, "plain")
+        index({"q": 1}, "partial", unique=True, partialFilterExpression={"q": {"$gt": 1}})
+        equal(fails(on="k"), 51183)
+        equal(fails(on="q"), 51183)
+        client({"dropIndexes": "into", "index": "*"}, db="d")
+        index({"k": 1}, "k", unique=True)
+        equal(c.fails({"$merge": {"into": "into", "on": "k"}}, collation={"locale": "en"}), 51183)
+
+        reset({"_id": 7, "k": "x", "w": 1})
+        equal(merge(no_id, on="k")[0], {"_id": 7, "k": "x", "w": 1, "v": 1})
+        # The same again finds what it has added.
+        _, added = merge(no_id, {"$set": {"more": 1}}, on=["k"])
+        equal((added.pop("_id").__class__.__name__, added), ("ObjectId", {"k": "y", "v": 2, "more": 1}))
+        reset({"_id": 7, "k": "x", "w": 1})
+        equal(merge({"$match": {"k": "x"}}, no_id, on="k", whenMatched="replace"), [{"_id": 7, "k": "x", "v": 1}])
+        reset({"_id": 7, "k": "x", "w": 1})
+        equal(merge(on="k", whenMatched="keepExisting"),
+              [{"_id": 2, "k": "y", "v": 2}, {"_id": 7, "k": "x", "w": 1}])
+        reset({"_id": 7, "k": "x", "w": 1})
+        equal(merge(on="k", whenMatched=[{"$set": {"w": {"$add": ["$w", "$$new.v"]}}}], whenNotMatched="discard"),
+              [{"_id": 7, "k": "x", "w": 2}])
+        equal(merge(no_id, on="k", whenMatched="replace", whenNotMatched="discard"), [{"_id": 7, "k": "x", "v": 1}])
+        # An `_id` of the source that is another one than the target's cannot be.
+        for matched in ("merge", "replace", [{"$set": {"_id": 8}}]):
+            equal((matched, fails(on="k", whenMatched=matched)), (matched, 66))
+        equal(fails(no_id, on="k", whenNotMatched="fail"), 13113)
+        failed = client.fails(c.command({"$merge": {"into": "into", "on": "k", "whenMatched": "fail"}}), db="d")
+        equal((failed["code"], failed["keyPattern"], failed["keyValue"]), (11000, {"k": 1}, {"k": "x"}))
+        equal(into.find(), [{"_id": 7, "k": "x", "v": 1}])
+
+        # Several documents of one page with the same values; null, and what lacks; numbers of other types.
+        reset()
+        pages = [{"$documents": [{"k": n % 3 if n % 2 else float(n % 3), "n": n} for n in range(9)]}]
+        client({"aggregate": 1, "pipeline": [*pages, {"$merge": {"into": "into", "on": "k"}}], "cursor": {}}, db="d")
+        equal(sorted((d["k"], d["n"]) for d in into.find()), [(0, 6), (1, 7), (2, 8)])
+        reset()
+        equal(merge({"$unset": "k"}, {"$limit": 1}, on="k"), [{"_id": 1, "v": 1, "k": None}])
+        equal(fails({"$unset": "k"}, on="k"), 66)
+        reset()
+        equal(merge({"$unset": "k"}, {"$limit": 1}, on="k", whenMatched="replace"), [{"_id": 1, "v": 1}])
+        equal(merge({"$unset": ["k", "_id"]}, on="k", whenMatched="replace"), [{"_id": 1, "v": 2}])
+        for value in ([1, 2], []):
+            equal(fails({"$set": {"k": {"$literal": value}}}, on="k"), 51185)
+        # Long values, whose keys are cut, and another unique index that refuses what is merged.
+        reset({"_id": 1, "k": "x" * 3000}, {"_id": 2, "k": "z"})
+        equal([len(d.get("w", "")) for d in merge({"$limit": 1}, {"$project": {
+            "_id": 0, "k": "x" * 3000, "w": "more"}}, on="k")], [4, 0])
+        index({"u": 1}, "u", unique=True, sparse=True)
+        equal(fails({"$project": {"_id": 0, "k": {"$literal": "z"}, "u": "$missing"}}, on="u"), 51132)
+        client({"update": "into", "updates": [{"q": {"_id": 1}, "u": {"$set": {"u": 5}}}]}, db="d")
+        one = [{"$limit": 1}, {"$project": {"_id": 0, "k": {"$literal": "z"}, "u": {"$literal": 5}}}]
+        for matched in ("merge", "replace"):
+            failed = client.fails(c.command(*one, {"$merge": {"into": "into", "on": "k", "whenMatched": matched}}), db="d")
+            equal((failed["code"], failed["keyPattern"], failed["keyValue"]), (11000, {"u": 1}, {"u": 5}))
+        # Several fields, in any order, and inside of documents.
+        reset()
+        index({"a.b": -1, "c": 1}, "two", unique=True)
+        reset({"_id": 1, "k": 1, "a": {"b": 1}, "c": 1}, {"_id": 2, "k": 2, "a": {"b": 1}, "c": 2})
+        source = {"$project": {"_id": 0, "k": "$_id", "a": {"b": {"$literal": 1}}, "c": "$_id", "v": 1}}
+        equal(merge(source, on=["c", "a.b"]), [{"_id": 1, "k": 1, "a": {"b": 1}, "c": 1, "v": 1},
+                                               {"_id": 2, "k": 2, "a": {"b": 1}, "c": 2, "v": 2}])
+        equal(fails(source, {"$set": {"a": [{"b": 1}]}}, on=["c", "a.b"]), 51185)
 
 
 @test

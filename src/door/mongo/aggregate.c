@@ -638,6 +638,14 @@ mongo_aggregate_writes(const struct aggregate *a)
 	return mql_pipeline_write(a->pipeline);
 }
 
+enum status
+mongo_aggregate_check_write(struct aggregate *a)
+{
+	const struct mql_write *w = mql_pipeline_write(a->pipeline);
+
+	return w ? mongo_aggregate_write_check(a->call, w, &a->mql) : STATUS_OK;
+}
+
 /* ---- Running ---- */
 
 void

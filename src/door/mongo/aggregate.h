@@ -41,6 +41,8 @@ void mongo_aggregate_free(struct aggregate *a);
 
 /* $out or $merge is at its end. */
 bool mongo_aggregate_writes(const struct aggregate *a);
+/* Fails if that cannot write its target; otherwise does nothing. */
+MUST_USE enum status mongo_aggregate_check_write(struct aggregate *a);
 
 /*
  * The query that its own collection is read by, planned; NULL: it reads none. `*ret_sorted`: it
@@ -87,7 +89,10 @@ MUST_USE enum status mongo_answer_aggregate(struct call *c, const struct aggrega
 
 /* ---- aggregate_write.c ---- */
 
-/* $out and $merge. `texts`: the collation. */
+/* Fails for a target that the stage cannot write, before anything is read or written. */
+MUST_USE enum status mongo_aggregate_write_check(struct call *c, const struct mql_write *w,
+						 struct mql *q);
+/* $out and $merge. */
 MUST_USE enum status mongo_aggregate_write(struct call *c, const struct mql_write *w, struct mql *q,
 					   struct mql_source *from);
 

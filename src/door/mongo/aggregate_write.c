@@ -9,6 +9,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/data.h"
 #include "door/mongo/index.h"
+#include "door/mongo/merge.h"
 #include "door/mongo/run.h"
 #include "door/mongo/validate.h"
 #include "loop/step.h"
@@ -18,7 +19,6 @@ enum {
 	PAGE_TX_BYTES = 4 * 1000 * 1000, /* that a transaction writes */
 	PAGE_TRIES = 8, /* of a document that is large, and that others change meanwhile */
 	MERGE_NOT_THERE = 13113,
-	MERGE_NO_INDEX = 51183,
 };
 
 struct page {
@@ -166,6 +166,16 @@ page_doc(struct page *p, struct str doc, struct plain_doc *ret)
 	return p->large.ptr ? STATUS_DOC_TOO_LARGE : STATUS_LIMIT;
 }
 
+/* An index of the target has refused a document: another one has its values. */
+static enum status
+page_refused(struct page *p, enum status status)
+{
+	if (p->data.plain.refused.def &&
+	    (status == STATUS_DUPLICATE || status == STATUS_UNSUPPORTED))
+		return index_fail_command(p->call, p->target, &p->data.plain.refused, status);
+	return status;
+}
+
 static enum status
 page_insert(struct page *p, struct str doc)
 {
@@ -177,36 +187,53 @@ page_insert(struct page *p, struct str doc)
 	TRY(validate_document(&p->data, doc, STR("")));
 	TRY(page_doc(p, doc, &one));
 	data_keep_images(&p->data.plain, STR(""), doc);
-	status = plain_insert(&p->data.plain, &one, c->arena);
-	if (p->data.plain.refused.def &&
-	    (status == STATUS_DUPLICATE || status == STATUS_UNSUPPORTED))
-		return index_fail_command(c, p->target, &p->data.plain.refused, status);
+	status = page_refused(p, plain_insert(&p->data.plain, &one, c->arena));
 	if (status != STATUS_EXISTS)
 		return status;
 	(void)bson_find(doc, STR("_id"), &id);
 	return index_fail_id(c, p->target, &id);
 }
 
+/* A document keeps its `_id`, also where nothing gives it one. */
 static enum status
-page_merge_with(struct page *p, struct str old, struct str doc, const struct bson_value *id)
+page_keep_id(struct page *p, struct str doc, const struct bson_value *id, struct str *ret)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+	struct bson_value now;
+
+	*ret = doc;
+	if (!bson_find(doc, STR("_id"), &now)) {
+		bson_builder_init(&b, &made);
+		bson_begin(&b);
+		bson_put(&b, STR("_id"), id);
+		bson_put_elements(&b, doc);
+		bson_end(&b);
+		TRY(buf_status(&made));
+		*ret = arena_dup(p->call->arena, buf_str(&made));
+		return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	}
+	if (bson_equals(&now, id))
+		return STATUS_OK;
+	return call_fail(p->call, MONGO_IMMUTABLE_FIELD,
+			 "$merge failed to update the matching document, did you attempt to modify "
+			 "the _id or the shard key? :: caused by :: Performing an update on the "
+			 "path '_id' would modify the immutable field '_id'");
+}
+
+static enum status
+page_merge_with(struct page *p, struct str old, struct str doc)
 {
 	struct call *c = p->call;
-	struct bson_value now;
+	struct bson_value id = BSON_OF_NULL;
 	struct plain_doc one;
 	struct str merged, kept;
 
 	if (p->w->matched == MQL_MERGE_KEEP)
 		return STATUS_OK;
-	if (p->w->matched == MQL_MERGE_FAIL)
-		return index_fail_id(c, p->target, id);
-	p->q->arena = c->arena;
+	(void)bson_find(old, STR("_id"), &id);
 	TRY(data_mql_status(c, p->q, mql_write_merge(p->w, p->q, old, doc, &merged)));
-	if (!bson_find(merged, STR("_id"), &now) || !bson_equals(&now, id))
-		return call_fail(c, MONGO_IMMUTABLE_FIELD,
-				 "$merge failed to update the matching document, did you attempt "
-				 "to modify the _id or the shard key? :: caused by :: Performing "
-				 "an update on the path '_id' would modify the immutable field "
-				 "'_id'");
+	TRY(page_keep_id(p, merged, &id, &merged));
 	TRY(data_document(c, merged, &kept));
 	if (str_eq(kept, old))
 		return STATUS_OK;
@@ -214,29 +241,32 @@ page_merge_with(struct page *p, struct str old, struct str doc, const struct bso
 	TRY(page_doc(p, kept, &one));
 	p->bytes += kept.len;
 	data_keep_images(&p->data.plain, old, kept);
-	return plain_replace(&p->data.plain, &one, false, PLAIN_EVENT_REPLACE, STR(""), c->arena);
+	return page_refused(p, plain_replace(&p->data.plain, &one, false, PLAIN_EVENT_REPLACE,
+					     STR(""), c->arena));
 }
 
 static enum status
 page_merge(struct page *p, struct str doc)
 {
 	struct call *c = p->call;
-	struct bson_value id = BSON_OF_NULL;
-	enum status status;
-	struct str old;
+	enum status status = STATUS_NOT_FOUND;
+	struct str old, fresh;
 
-	(void)bson_find(doc, STR("_id"), &id);
-	status = plain_get(&p->data.plain, &id, KV_READ, c->arena, &old);
+	p->q->arena = c->arena;
+	/* Then all are inserted, and the index that has their like refuses them. */
+	if (p->w->matched != MQL_MERGE_FAIL)
+		status = merge_find(c, &p->data, p->w, p->q, doc, &old);
 	if (status == STATUS_OK)
-		return page_merge_with(p, old, doc, &id);
+		return page_merge_with(p, old, doc);
 	if (status != STATUS_NOT_FOUND || p->w->not_matched == MQL_MERGE_DISCARD)
 		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 	if (p->w->not_matched == MQL_MERGE_FAIL)
 		return call_fail(c, MERGE_NOT_THERE,
 				 "$merge could not find a matching document in the target "
 				 "collection for at least one document in the source collection");
-	p->bytes += doc.len;
-	return page_insert(p, doc);
+	TRY(merge_new_document(c, p->w, doc, &fresh));
+	p->bytes += fresh.len;
+	return page_insert(p, fresh);
 }
 
 static enum status
@@ -316,7 +346,10 @@ page_add(struct page *p, struct str doc)
 	struct arena_mark mark = arena_mark(c->arena);
 	struct str *docs, kept;
 
-	TRY(data_document(c, doc, &kept));
+	kept = doc;
+	/* One that is matched by other fields gets an `_id` only if it is new. */
+	if (p->w->replaces || merge_is_by_id(p->w))
+		TRY(data_document(c, doc, &kept));
 	docs = arena_grow(p->arena, p->docs, p->count, &p->cap, sizeof(*docs));
 	if (!docs)
 		return STATUS_LIMIT;
@@ -391,27 +424,36 @@ check_target(struct page *p)
 		return call_fail(c, w->replaces ? 17385 : 31319,
 				 "Can't %s to special collection: %.*s",
 				 w->replaces ? "$out" : "$merge", STR_ARG(name));
-	if (w->on_count > 1 || (w->on_count && !str_eq(w->on[0], STR("_id"))))
-		return call_fail(c, MERGE_NO_INDEX,
-				 "Cannot find index to verify that join fields will be unique");
-	return STATUS_OK;
+	return w->replaces ? STATUS_OK : merge_check(c, p->target, w, p->q);
+}
+
+static enum status
+page_init(struct page *p, struct call *c, const struct mql_write *w, struct mql *q)
+{
+	*p = (struct page){ .call = c, .w = w, .q = q };
+	p->target = arena_printf(c->arena, "%.*s.%.*s", STR_ARG(w->db.len ? w->db : c->db),
+				 STR_ARG(w->collection));
+	return p->target.ptr ? check_target(p) : STATUS_LIMIT;
+}
+
+enum status
+mongo_aggregate_write_check(struct call *c, const struct mql_write *w, struct mql *q)
+{
+	struct page p;
+
+	return page_init(&p, c, w, q);
 }
 
 enum status
 mongo_aggregate_write(struct call *c, const struct mql_write *w, struct mql *q,
 		      struct mql_source *from)
 {
-	struct page p = { .call = c, .w = w };
 	struct mql own = *q;
 	enum status status;
+	struct page p;
 
-	p.q = &own;
 	own.code = 0;
-	p.target = arena_printf(c->arena, "%.*s.%.*s", STR_ARG(w->db.len ? w->db : c->db),
-				STR_ARG(w->collection));
-	if (!p.target.ptr)
-		return STATUS_LIMIT;
-	TRY(check_target(&p));
+	TRY(page_init(&p, c, w, &own));
 	TRY(validate_check_bypass(c, w->db.len ? w->db : c->db));
 	p.into = p.target;
 	p.arena = arena_new(PAGE_BYTES);

@@ -459,6 +459,7 @@ explain_pipeline(struct explaining *x, struct str pipeline, struct aggregate **a
 	ask.ns = x->ns;
 	TRY(query_read_value(c, x->command, STR("hint"), &ask.hint));
 	TRY(mongo_aggregate_new(c, &ask, a));
+	TRY(mongo_aggregate_check_write(*a));
 	TRY(mongo_aggregate_query(*a, &q, &sorted));
 	x->ask.filter = q ? q->ask.filter : BSON_EMPTY;
 	if (q)
