@@ -18,16 +18,24 @@ struct differ {
 static enum status diff_container(struct differ *d, struct str path,
 				  const struct bson_value *before, const struct bson_value *after);
 
+/* Counts one more difference, of which there are `count`. False: it is not worth telling them. */
+static bool
+diff_is_worth(struct differ *d, size_t bytes, size_t count)
+{
+	d->cost += bytes;
+	if (d->cost < d->most && count < DIFF_PATHS)
+		return true;
+	d->diff.is_told = false;
+	return false;
+}
+
 static enum status
 diff_add(struct differ *d, struct str path, size_t bytes)
 {
 	struct diff *f = &d->diff;
 
-	d->cost += path.len + bytes;
-	if (d->cost >= d->most || f->count == DIFF_PATHS) {
-		f->is_told = false;
+	if (!diff_is_worth(d, path.len + bytes, f->count))
 		return STATUS_OK;
-	}
 	f->paths = arena_grow(d->arena, f->paths, f->count, &d->cap, sizeof(*f->paths));
 	if (!f->paths)
 		return STATUS_LIMIT;
@@ -40,11 +48,8 @@ diff_add_cut(struct differ *d, struct str path, size_t size)
 {
 	struct diff *f = &d->diff;
 
-	d->cost += path.len + CUT_BYTES;
-	if (d->cost >= d->most || f->cut_count == DIFF_PATHS) {
-		f->is_told = false;
+	if (!diff_is_worth(d, path.len + CUT_BYTES, f->cut_count))
 		return STATUS_OK;
-	}
 	f->cuts = arena_grow(d->arena, f->cuts, f->cut_count, &d->cut_cap, sizeof(*f->cuts));
 	if (!f->cuts)
 		return STATUS_LIMIT;
