@@ -63,8 +63,9 @@ struct mql {
 };
 
 /*
- * Paths of documents that something looks at; what it does not name makes no difference to it. More
- * than MQL_PATHS_MOST, or what looks at documents as a whole, sets `all`.
+ * The paths at which an expression, a filter or a stage looks in documents: what lies elsewhere
+ * makes no difference to it. `all` is set if there are more than MQL_PATHS_MOST, or if it looks at
+ * documents as a whole.
  */
 struct mql_paths {
 	struct str paths[MQL_PATHS_MOST];

@@ -54,8 +54,9 @@ MUST_USE enum status net_host_add_service(struct net_host *h, const struct net_p
 					  void *options, unsigned *ret, struct err *err);
 
 /*
- * Has the first `loops` loops alone serve the service, and what net_host_secure() makes of it
- * afterwards; more than there are is all. Must be called before net_host_run().
+ * Limits the service to the first `loops` of the host's loops; all of them serve it if there are
+ * not so many. What net_host_secure() makes of the service afterwards is limited likewise. Must be
+ * called before net_host_run().
  */
 void net_host_narrow(struct net_host *h, unsigned service, unsigned loops);
 

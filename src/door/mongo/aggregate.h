@@ -68,8 +68,8 @@ MUST_USE enum status mongo_aggregate_back(struct aggregate *a, struct str doc);
 /* ---- aggregate_server.c ---- */
 
 /*
- * What `$currentOp` and `$listLocalSessions` tell of the server. `bare`: the command names no
- * collection, as these stages want it. The documents are in the arena.
+ * What `$currentOp` and `$listLocalSessions` tell of the server, as documents in the arena. These
+ * stages are for commands that name no collection; `bare` says that this one names none.
  */
 MUST_USE enum status mongo_aggregate_server(struct call *c, bool bare, struct arena *arena,
 					    struct str stage, struct str spec,

@@ -136,8 +136,8 @@ free_live(void *live)
 }
 
 /*
- * A cursor of a snapshot has all documents that are left, since the next command could not read the
- * same version while others do.
+ * Puts all documents that are left into the cursor of an aggregation that reads a snapshot. The
+ * cursor cannot read on later, because a kept version serves one command at a time.
  */
 static enum status
 aggregate_keep_rows(struct call *c, struct aggregate *a, struct str ns, int64_t *ret)

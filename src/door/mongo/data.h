@@ -38,13 +38,14 @@ struct data {
 	struct arena *validator_arena; /* it lies there */
 };
 
-/* Before the transaction. */
+/* To be called before the transaction. */
 void data_init(struct data *d, struct call *c, struct str ns, bool creates);
 /* The scheme of collections for which none is asked. */
 enum plain_scheme data_scheme(const struct call *c);
 /*
- * In each attempt, first. `d->is_there` is false for a collection that nobody has made. Fails with
- * MONGO_NOT_ON_VIEW for a view, unless d->takes_views.
+ * Opens the collection in the transaction; each attempt begins with it. `d->is_there` is false for
+ * a collection that nobody has made. Fails with MONGO_NOT_ON_VIEW for a view, unless
+ * d->takes_views.
  */
 MUST_USE enum status data_begin(struct data *d, struct kv_tx *tx);
 /* The same, and leaves the call's arena as it is. */

@@ -99,8 +99,8 @@ enum mongo_code {
 const char *mongo_code_name(int code, char buf[static 32]);
 
 /*
- * Puts what an error says, without bytes that are no UTF-8: a name may have been cut inside a
- * character.
+ * Puts `errmsg`. Bytes that are not UTF-8 are left out: an error quotes only the beginning of a
+ * long name, which may end inside a character.
  */
 void mongo_put_errmsg(struct bson_builder *b, const char *text);
 

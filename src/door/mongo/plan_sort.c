@@ -1,7 +1,7 @@
 /*
- * Orders that indexes give. The sort's paths have to follow each other among the columns, all in
- * the columns' directions or all against them; columns of which one value is demanded may lie
- * between.
+ * Tells whether a walk through an index gives the order that a sort asks for. It does if the sort's
+ * paths are columns of the index in the same sequence, all in the columns' directions or all
+ * against them. Columns in between do no harm if the filter demands one value of them.
  */
 #include "door/mongo/index.h"
 #include "door/mongo/plan_int.h"
@@ -34,9 +34,10 @@ sorting_turn(struct sorting *s, bool reverse)
 }
 
 /*
- * True if the column, which is the next one, gives the order of its path. A document with an array
- * is sorted by its least element or its greatest one. That is its first entry, in the direction of
- * the walk, if all its entries are walked through: nothing may be asked of columns with arrays.
+ * True if the next column of the candidate gives the order of its path. A document with an array is
+ * sorted by the array's least element, or by its greatest where the order descends. This is the
+ * document's first entry on the walk only if the walk passes all of its entries, so the filter may
+ * not bound a column with arrays.
  */
 static bool
 sorting_column(struct sorting *s, bool descending)

@@ -1,7 +1,7 @@
 /*
- * Versions of the store that were read with readConcern "snapshot" outside of a transaction, and
- * that are kept for some time: who sends the time that such a read has answered (atClusterTime)
- * reads the same version again. Drivers' snapshot sessions do this.
+ * Versions of the store that were read with readConcern "snapshot" outside of a transaction. They
+ * are kept for some time: such a read answers with its time, and a later read that sends this time
+ * (atClusterTime) sees the same version. Drivers' snapshot sessions do this.
  *
  * A version is kept by a transaction of the store that only reads, in the memory of this process.
  * It is used by one command at a time, which has it as `c->txn`, as if it were one of a transaction

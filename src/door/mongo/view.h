@@ -3,9 +3,9 @@
  * `viewOn`, the name of a collection or of another view in its database, and `pipeline`, an array.
  * So whatever copies, checks and lists collections knows views, too.
  *
- * data_open() refuses one (MONGO_NOT_ON_VIEW) unless its caller takes views. Commands that read are
- * run as for a collection; those that were refused so are run again as pipelines. So collections
- * pay nothing for views.
+ * A command that reads is first run as for a collection. data_open() refuses a view with
+ * MONGO_NOT_ON_VIEW (unless d->takes_views), and then the command is run again as a pipeline. So
+ * reading a collection costs nothing more than without views.
  */
 #ifndef FROND_DOOR_MONGO_VIEW_H
 #define FROND_DOOR_MONGO_VIEW_H

@@ -88,7 +88,7 @@ MUST_USE enum status writing_init(struct writing *w, struct call *c);
 MUST_USE enum status writing_begin(struct writing *w, struct call *c, bool creates);
 void writing_end(struct writing *w);
 
-/* In each attempt, first. */
+/* Each attempt of the transaction begins with it. */
 MUST_USE enum status writing_attempt(struct writing *w, struct kv_tx *tx);
 /* True if the transaction should end here. */
 bool writing_is_full(const struct writing *w);

@@ -249,8 +249,9 @@ MUST_USE enum status index_spec_set(struct kv_tx *tx, const struct catalog_db *d
 				    const struct index_def *def, struct str spec, struct err *err);
 
 /*
- * Notes that documents have arrays or long values at these columns of a BSON index (`many`). Reads
- * the definition, since this transaction may have noted other columns already.
+ * Notes in the definition of a BSON index that documents have arrays or long values at these
+ * columns (`many`, a bit for each). Reads the definition first, since this transaction may have
+ * noted other columns.
  */
 MUST_USE enum status index_many_note(struct kv_tx *tx, const struct catalog_db *db,
 				     const struct index_def *def, uint64_t many);

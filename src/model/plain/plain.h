@@ -145,18 +145,19 @@ MUST_USE enum status plain_get_path(struct plain *p, const struct bson_value *id
 struct plain_part {
 	struct str path;
 	/*
-	 * A step of digits leads to an element where an array is. Without this an array on the way
-	 * is a part as a whole, since names lead through all of its elements.
+	 * True: where the path meets an array, a step of digits means the element at that position.
+	 * False: a name means that member of each element, so the first array on the way is taken
+	 * as a whole.
 	 */
 	bool positions;
 };
 
 /*
- * Parts of a document, as a document: its `_id`, and those members that are there, in their order.
- * An element that a position leads to has its position; those in front of it that no path leads to
- * are null. An array that a position leads behind the end of has all of its elements, so. Of an
- * exploded document only the root, the containers on the way and the parts are read. `*ret_whole`:
- * `*ret` is the document as it is, because it does not lie in leaves. STATUS_NOT_FOUND.
+ * Parts of a document, as a document: its `_id`, and those of the parts that are there, in their
+ * order. An array element keeps its position: elements in front of it that are not asked for become
+ * null. If a position lies behind an array's end, all of the array's elements are null. Only the
+ * root, the containers on the way and the parts are read of an exploded document. A document that
+ * does not lie in leaves is given whole, and then `*ret_whole` is true. STATUS_NOT_FOUND.
  */
 MUST_USE enum status plain_get_parts(struct plain *p, const struct bson_value *id,
 				     const struct plain_part *parts, size_t count,
@@ -247,8 +248,9 @@ MUST_USE enum status plain_replace(struct plain *p, const struct plain_doc *doc,
 				   struct arena *arena);
 
 /*
- * The same, without reading the document that is there: `before` is what KV_READ has found in this
- * transaction, in one value (plain_got.whole), and nothing has changed it since.
+ * The same for a caller who has already read the document, and so saves reading it again. `before`
+ * is what he read in this transaction with KV_READ. It must have been in one value
+ * (plain_got.whole), and nothing may have changed it since.
  */
 MUST_USE enum status plain_replace_whole(struct plain *p, const struct plain_doc *doc,
 					 struct str before, enum plain_event_kind kind,

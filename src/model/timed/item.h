@@ -258,11 +258,11 @@ struct timed_members {
 };
 
 /*
- * A page of members in the order of a hash of their names, from the one where `from` says (0: the
- * first) to at least `least` of them, if there are so many and they have not more than
- * TIMED_PAGE_BYTES: all members of one hash are on one page. So whoever goes through all pages sees
- * each member that was there all the while, and a position is a number below 2^17 that stays good
- * whatever happens between two pages.
+ * A page of members in the order of a hash of their names. It begins at `from` (0: at the first
+ * member) and has at least `least` members, unless there are fewer, or these have more than
+ * TIMED_PAGE_BYTES. Members with the same hash are always on the same page. So a position is a
+ * hash, a number below 2^17, that means the same after any change; and whoever goes through all
+ * pages sees each member that was there all the while.
  */
 MUST_USE enum status timed_members_page(struct timed_item *item, uint64_t from, size_t least,
 					struct timed_members *ret);
