@@ -120,6 +120,57 @@ def a_transaction_that_is_aborted_leaves_nothing(cwd):
 
 
 @test
+def indexes_are_made_in_a_transaction_where_nothing_has_to_be_built(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "full", "documents": [{"_id": 1, "n": 1}]}, "d")
+        c({"create": "empty"}, "d")
+
+        def indexes(collection):
+            return [i["name"] for i in c({"listIndexes": collection}, "d")["cursor"]["firstBatch"]]
+        command = {"indexes": [{"key": {"n": 1}, "name": "n", "unique": True}]}
+        s = Session(c).start()
+        equal(s({"createIndexes": "new", **command})["createdCollectionAutomatically"], True)
+        equal(s({"createIndexes": "new", **command})["note"], "all indexes already exist")
+        equal(s({"createIndexes": "empty", **command})["numIndexesAfter"], 2)
+        s({"create": "made"})
+        s({"createIndexes": "made", **command})
+        s.insert({"_id": 1, "n": 1}, {"_id": 2, "n": [2, 3]}, collection="new")
+        s({"update": "new", "updates": [{"q": {"n": 1}, "u": {"$set": {"n": 5}}}]})
+        for n, found in (1, []), (3, [2]), (5, [1]):
+            answer = s({"find": "new", "filter": {"n": n}, "hint": "n"})
+            equal([d["_id"] for d in answer["cursor"]["firstBatch"]], found)
+        equal(c.fails({"listIndexes": "new"}, "d")["code"], 26)
+        s.commit()
+        equal([indexes(name) for name in ("new", "empty", "made")], [["_id_", "n"]] * 3)
+        equal(c({"insert": "new", "documents": [{"n": 2}]}, "d")["writeErrors"][0]["code"], 11000)
+        answer = c({"find": "new", "filter": {"n": 5}, "hint": "n"}, "d")
+        equal(answer["cursor"]["firstBatch"], [{"_id": 1, "n": 5}])
+
+        # A unique index is that also for what its own transaction writes.
+        s.start()({"createIndexes": "twice", **command})
+        s.insert({"_id": 1, "n": 1}, collection="twice")
+        equal(s({"insert": "twice", "documents": [{"_id": 2, "n": 1}]})["writeErrors"][0]["code"], 11000)
+        equal(s.fails({"find": "twice"})["code"], 251)
+        # What is aborted leaves none.
+        s.start()({"createIndexes": "made", "indexes": [{"key": {"m": 1}, "name": "m"}]})
+        s.abort()
+        equal(indexes("made"), ["_id_", "n"])
+        # Documents would have to be put into it; the transaction ends.
+        s.start()
+        equal(s.fails({"createIndexes": "full", **command})["code"], 263)
+        equal(s.fails({"find": "full"})["code"], 251)
+        s.start().insert({"_id": 1}, collection="other")
+        equal(s.fails({"createIndexes": "other", **command})["code"], 263)
+        equal((indexes("full"), documents(c, "other")), (["_id_"], []))
+        # A document that somebody has written meanwhile would have no entry, so the commit fails.
+        s.start()({"createIndexes": "empty", "indexes": [{"key": {"m": 1}, "name": "m"}]})
+        c({"insert": "empty", "documents": [{"_id": 1, "m": 1}]}, "d")
+        equal(s.fails({"commitTransaction": 1}, "admin")["code"], 112)
+        equal(indexes("empty"), ["_id_", "n"])
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
 def a_snapshot_does_not_move(cwd):
     with Mongo(cwd) as server, server.client() as c:
         c({"insert": "c", "documents": [{"_id": i} for i in range(300)]}, "d")

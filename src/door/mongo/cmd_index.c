@@ -72,10 +72,26 @@ make_body(struct kv_tx *tx, void *arg)
 	return STATUS_OK;
 }
 
+/* A transaction cannot wait for an index that has to be built. */
 static enum status
-create_body(struct kv_tx *tx, void *arg)
+check_is_ready(struct creating *x, struct kv_tx *tx)
 {
-	struct creating *x = arg;
+	struct call *c = x->data.call;
+	const struct index_def *def;
+
+	TRY(data_open(&x->data, tx));
+	def = x->data.is_there ? index_find(x->data.db, x->number) : NULL;
+	if (def && def->state == INDEX_READY)
+		return STATUS_OK;
+	return call_fail(c, MONGO_NOT_IN_TRANSACTION,
+			 "Cannot create new indexes on existing collection %.*s in a "
+			 "multi-document transaction.",
+			 STR_ARG(x->data.ns));
+}
+
+static enum status
+create_one(struct creating *x, struct kv_tx *tx)
+{
 	struct call *c = x->data.call;
 	const struct index_def *same;
 
@@ -99,6 +115,15 @@ create_body(struct kv_tx *tx, void *arg)
 	x->made = true;
 	TRY(plain_index_create(tx, x->data.db, x->spec, c->arena, &x->number, &c->err));
 	return notice_indexes(&x->data, PLAIN_NOTICE_INDEXES_CREATED, x->spec);
+}
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	struct creating *x = arg;
+
+	TRY(create_one(x, tx));
+	return x->data.call->txn ? check_is_ready(x, tx) : STATUS_OK;
 }
 
 /* Looks why a build has failed, and drops the index. */
@@ -194,7 +219,8 @@ create_all(struct call *c, struct creating *x, const struct str *specs, size_t c
 			continue;
 		TRY(call_run(c, create_body, x));
 		*ret_made += x->made;
-		TRY(build(c, x));
+		if (!c->txn)
+			TRY(build(c, x));
 	}
 	return STATUS_OK;
 }

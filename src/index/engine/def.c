@@ -398,9 +398,12 @@ index_create(struct kv_tx *tx, const struct catalog_db *db, const struct index_d
 	if (def.order == DOC_KEY_COUCH && def.collator.len == 0)
 		return err_set(err, STATUS_UNAVAILABLE, "The data of ICU cannot be read.");
 	def.failure = STR("");
-	def.created.bytes[0] = db->incarnation;
-	/* The documents of this very transaction are below: no writer knew of the index then. */
-	catalog_stamp(STAMP_ORDER_LAST, def.created.bytes + 1);
+	def.created = (struct catalog_seq){ 0 };
+	if (!(def.flags & INDEX_BSON)) {
+		def.created.bytes[0] = db->incarnation;
+		/* Documents of this very transaction are below: nobody knew of the index then. */
+		catalog_stamp(STAMP_ORDER_LAST, def.created.bytes + 1);
+	}
 	offset = index_def_put(&value, &def);
 	if (buf_status(&value) == STATUS_LIMIT)
 		return err_set(err, STATUS_LIMIT, "A definition of an index has at most %d bytes.",
@@ -409,7 +412,10 @@ index_create(struct kv_tx *tx, const struct catalog_db *db, const struct index_d
 	TRY(number_allocate(tx, db, ret_number));
 	index_key_def(&key, db, *ret_number);
 	TRY(catalog_key_status(&key));
-	TRY(kv_set_versionstamped_value(tx, buf_str(&key), buf_str(&value), offset));
+	if (def.flags & INDEX_BSON)
+		TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
+	else
+		TRY(kv_set_versionstamped_value(tx, buf_str(&key), buf_str(&value), offset));
 	if (def.state == INDEX_BUILDING)
 		TRY(index_work_note(tx, db));
 	return kv_touch_metadata_version(tx);

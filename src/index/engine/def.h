@@ -110,7 +110,9 @@ struct index_def {
 	struct str collator; /* versions of what orders texts; empty if the order needs none */
 	/*
 	 * A document whose winner is of a greater Sequence was written by somebody who knew of the
-	 * index. Documents of the very transaction that created it did not.
+	 * index. Documents of the very transaction that created it did not. All zero of a BSON
+	 * index, whose builds go by marks (build.h): so the transaction that creates one can read
+	 * the definition again, and use the index.
 	 */
 	struct catalog_seq created;
 	struct str failure; /* FAILED: what the build has found, for people */

@@ -85,8 +85,10 @@ draw_def(const struct index_def *def, struct buf *ret)
 		buf_append_str(ret, def->filter);
 	}
 	draw_text("ordered by", def->collator, ret);
-	buf_append_cstr(ret, ", created ");
-	buf_append_hex(ret, str_of(def->created.bytes, sizeof(def->created.bytes)));
+	if (!(def->flags & INDEX_BSON)) {
+		buf_append_cstr(ret, ", created ");
+		buf_append_hex(ret, str_of(def->created.bytes, sizeof(def->created.bytes)));
+	}
 	draw_text("failed with", def->failure, ret);
 	buf_append_byte(ret, ')');
 }
