@@ -38,7 +38,7 @@ mongo_door_listen(struct mongo_door *d, struct kv_store *store, const struct set
 		return err_set(err, STATUS_NOMEM, "out of memory");
 	TRY(door_listen(&d->door, server_host(server), mongo_stream_options(d->mongo), "mongo",
 			"mongos", err));
-	mongo_set_address(d->mongo, door_host(&d->door), door_port(&d->door));
+	mongo_set_address(d->mongo, door_host(&d->door), door_port(&d->door), d->door.tls_wanted);
 	return STATUS_OK;
 }
 

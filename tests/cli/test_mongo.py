@@ -16,22 +16,23 @@ from mongo import (CHECKSUM, EXHAUST_ALLOWED, MORE_TO_COME, OP_COMPRESSED, OP_MS
 
 ADMIN = {"FROND_ADMIN": "root:secret"}
 ROUNDS = "[chttpd_auth]\niterations = 10\n"  # few, so that the tests are quick
+ALONE = "[mongo]\nstandalone = true\n"  # answers have no times
 
 
 class Mongo(Server):
     """A frond with MongoDB's door on a free port, with TLS if there is a cert.pem."""
 
-    def __init__(self, cwd, *options, tls=False, **kwargs):
+    def __init__(self, cwd, *options, tls=False, host="127.0.0.1", **kwargs):
         options += ("--mongos", "127.0.0.1:0") if tls else ()
         if not (cwd / "ini").exists():
-            (cwd / "ini").write_text(ROUNDS)
+            (cwd / "ini").write_text(ROUNDS + ALONE)
         options += ("--config", "ini")
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", *options, **kwargs)
+        super().__init__(cwd, "--mongo", f"{host}:0", *options, **kwargs)
         self.port = self.find("mongo")
         self.tls_port = self.find("mongos") if tls else None
 
     def find(self, event):
-        return int(re.search(rf"event={event} address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
+        return int(re.search(rf"event={event} address=[\d.]+:(\d+)", self.read_log()).group(1))
 
     def client(self, **kwargs):
         return Client(self.port, **kwargs)
@@ -64,7 +65,7 @@ def others_than_this_machine_are_served_with_an_administrator_only(cwd):
 
 @test
 def hello_is_that_of_the_only_member_of_a_replica_set(cwd):
-    (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
+    (cwd / "ini").write_text(ROUNDS)
     with Mongo(cwd) as server, server.client() as c:
         answer = c({"hello": 1, "helloOk": True})
         address = f"127.0.0.1:{server.port}"
@@ -91,9 +92,17 @@ def settings_name_the_set_and_its_member(cwd):
     with Mongo(cwd) as server, server.client() as c:
         answer = c({"hello": 1})
         equal((answer["setName"], answer["hosts"]), ("rs7", ["db.example:27018"]))
-    (cwd / "ini").write_text("")
+    (cwd / "ini").write_text("[mongo]\nhost = db.example:27018\nstandalone = true\n")
     with Mongo(cwd) as server, server.client() as c:
         assert "setName" not in c({"hello": 1})
+
+
+@test
+def a_set_is_not_told_where_its_member_has_no_address_that_is_known(cwd):
+    for more, name in (("", None), ("[mongo]\nhost = db.example:27018\n", "frond")):
+        (cwd / "ini").write_text(ROUNDS + more)
+        with Mongo(cwd, host="0.0.0.0", env=ADMIN) as server, server.client() as c:
+            equal(c({"hello": 1}).get("setName"), name)
 
 
 @test
@@ -596,6 +605,8 @@ def a_password_in_clear_is_taken_over_tls(cwd):
     context = ssl.create_default_context(cafile=cwd / "cert.pem")
     with Mongo(cwd, tls=True, env=ADMIN) as server:
         with Client(server.tls_port, context=context) as c:
+            # Who checks the certificate's name would not find it in an address that is told.
+            assert "setName" not in c({"hello": 1})
             answer = c({"saslStart": 1, "mechanism": "PLAIN", "payload": b"\0root\0secret"},
                        db="$external")
             equal((answer["done"], answer["payload"]), (True, b""))

@@ -35,7 +35,7 @@ def person(db, name, *roles, **more):
 def people_are_made_changed_told_and_removed(cwd):
     with Mongo(cwd) as server, server.login() as c:
         equal(c({"createUser": "ann", "pwd": "apple", "customData": {"team": [1, "x"]},
-                 "roles": ["readWrite", {"role": "read", "db": "other"}]}, "shop"), {"ok": 1.0})
+                 "roles": ["readWrite", {"role": "read", "db": "other"}]}, "shop")["ok"], 1.0)
         ann = person("shop", "ann", ("readWrite", "shop"), ("read", "other"),
                      customData={"team": [1, "x"]})
         equal(c({"usersInfo": "ann"}, "shop")["users"], [ann])

@@ -13,7 +13,8 @@ UPDATES = 400
 
 class Mongo(Server):
     def __init__(self, cwd, *settings, **kwargs):
-        (cwd / "ini").write_text("\n".join(["[mongo]", *settings, ""]))
+        # Answers of a set's member have their times, in which the schemes differ.
+        (cwd / "ini").write_text("\n".join(["[mongo]", "standalone = true", *settings, ""]))
         super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", **kwargs)
         self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
                                   self.read_log()).group(1))

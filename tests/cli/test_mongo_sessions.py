@@ -14,7 +14,7 @@ OTHER = bytes(range(16, 32))
 
 class Mongo(Server):
     def __init__(self, cwd, *options, replica_set=True, **kwargs):
-        (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n" if replica_set else "")
+        (cwd / "ini").write_text("" if replica_set else "[mongo]\nstandalone = true\n")
         super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
         self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
                                   self.read_log()).group(1))

@@ -256,7 +256,7 @@ mongo_listen(const struct couch_config *door, const struct settings *settings, s
 	TRY(net_host_add_service(host, &net_stream_protocol, mongo_stream_options(*ret), &service,
 				 err));
 	TRY(net_host_listen(host, service, "127.0.0.1:0", ret_port, err));
-	mongo_set_address(*ret, "127.0.0.1", *ret_port);
+	mongo_set_address(*ret, "127.0.0.1", *ret_port, false);
 	return STATUS_OK;
 }
 

@@ -61,7 +61,7 @@ time_put(struct call *c)
 	static const char signature[SIGNATURE_BYTES];
 	uint64_t known;
 
-	if (!c->mongo->config.settings->replica_set)
+	if (!c->mongo->set)
 		return;
 	bson_put_timestamp(c->reply, STR("operationTime"), time_of_version(time_now(c)));
 	known = atomic_load_explicit(&c->mongo->version, memory_order_relaxed);

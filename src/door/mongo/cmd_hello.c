@@ -96,7 +96,7 @@ put_set(struct call *c)
 		0x7f, (char)0xff, (char)0xff, (char)0xff, 0, 0, 0, 0, 0, 0, 0, 1
 	};
 	struct str host = str_from_cstr(c->mongo->host);
-	const char *name = c->mongo->config.settings->replica_set;
+	const char *name = c->mongo->set;
 
 	if (!name)
 		return;
@@ -116,7 +116,7 @@ put_last_write(struct call *c)
 {
 	uint64_t now_ms = clock_wall_ms();
 
-	if (!c->mongo->config.settings->replica_set)
+	if (!c->mongo->set)
 		return;
 	bson_begin_document(c->reply, STR("lastWrite"));
 	for (int i = 0; i < 2; i++) {

@@ -274,7 +274,7 @@ mongo_run_get_log(struct call *c)
 enum status
 mongo_run_get_cmd_line_opts(struct call *c)
 {
-	const char *set = c->mongo->config.settings->replica_set;
+	const char *set = c->mongo->set;
 
 	/* Not the process's own words: there may be passwords among them. */
 	bson_begin_array(c->reply, STR("argv"));

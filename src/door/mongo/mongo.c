@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/address.h"
 #include "base/clock.h"
@@ -138,19 +137,15 @@ mongo_stream_options(struct mongo *m)
 }
 
 void
-mongo_set_address(struct mongo *m, const char *host, uint16_t port)
+mongo_set_address(struct mongo *m, const char *host, uint16_t port, bool tls)
 {
-	char name[ADDRESS_HOST_BYTES];
+	const struct mongo_settings *s = m->config.settings;
 	bool everywhere = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
 
-	if (m->config.settings->host) {
-		snprintf(m->host, sizeof(m->host), "%s", m->config.settings->host);
-		return;
-	}
-	if (everywhere && gethostname(name, sizeof(name)) == 0)
-		name[sizeof(name) - 1] = '\0';
+	if (s->host)
+		snprintf(m->host, sizeof(m->host), "%s", s->host);
 	else
-		snprintf(name, sizeof(name), "%s", host);
-	snprintf(m->host, sizeof(m->host), strchr(name, ':') ? "[%s]:%u" : "%s:%u", name,
-		 (unsigned)port);
+		address_write(host, port, m->host);
+	if (!s->standalone && (s->host || !(everywhere || tls)))
+		m->set = s->replica_set;
 }

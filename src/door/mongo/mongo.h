@@ -58,9 +58,11 @@ void mongo_chores_add(struct mongo *m, struct chores *chores);
 struct net_stream_options *mongo_stream_options(struct mongo *m);
 
 /*
- * Where it listens. Clients are told that address, or the one of the settings: they connect to
- * where a replica set says that it is. Before the first connection.
+ * Tells the door where it listens, and whether by TLS. Clients connect to where a replica set says
+ * that its member is: to this address, or to the one of the settings. Without the latter the door
+ * is no replica set where clients may need another name or address than this one. Must be called
+ * before the first connection.
  */
-void mongo_set_address(struct mongo *m, const char *host, uint16_t port);
+void mongo_set_address(struct mongo *m, const char *host, uint16_t port, bool tls);
 
 #endif

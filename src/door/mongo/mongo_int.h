@@ -26,6 +26,7 @@ struct mongo {
 	struct mongo_config config;
 	struct net_stream_options stream;
 	char host[MONGO_HOST_BYTES]; /* "127.0.0.1:27017" */
+	const char *set;             /* the replica set's name; NULL: a standalone server */
 	uint64_t started_ns;
 	uint64_t started_ms;
 	char process_id[BSON_OBJECT_ID_BYTES]; /* of topologyVersion */

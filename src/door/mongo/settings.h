@@ -6,9 +6,12 @@
 
 /* clang-format off */
 #define MONGO_SETTINGS(S, NUMBER, FLAG, TEXT)                                                      \
-	TEXT(S, replica_set, "mongo", "replica_set", 1, NULL, NULL, SETTING_AT_START,              \
-	     "The replica set whose only member clients take this server for. By default they "    \
-	     "take it for a standalone server, on which drivers do not retry writes.")             \
+	TEXT(S, replica_set, "mongo", "replica_set", 1, NULL, "frond", SETTING_AT_START,           \
+	     "The name of the replica set whose only member clients take this server for, so "     \
+	     "that drivers have transactions and change streams, and retry writes.")               \
+	FLAG(S, standalone, "mongo", "standalone", false, SETTING_AT_START,                        \
+	     "Whether clients take this server for a standalone one. Without `host` they do so "   \
+	     "anyway where the door listens at all addresses, or by TLS.")                         \
 	NUMBER(S, expire_seconds, "mongo", "expire_seconds", "s", 1, 86400, 60, SETTING_AT_START,  \
 	       "How often documents are looked for whose time is over by an index with "           \
 	       "expireAfterSeconds, and removed.")                                                 \
@@ -25,9 +28,9 @@
 	       "How long a transaction of several commands may last; on a cluster 5 seconds at "   \
 	       "most.")                                                                            \
 	TEXT(S, host, "mongo", "host", 1, NULL, NULL, SETTING_AT_START,                            \
-	     "HOST:PORT, at which clients reach this server. They are told it as the address of "  \
-	     "the set's member. By default where the door listens, with the machine's name where " \
-	     "it listens at all addresses.")
+	     "HOST:PORT, at which clients reach this server, by a name that its certificate has "  \
+	     "if they use TLS. They are told it as the address of the set's member. By default "   \
+	     "it is where the door listens.")
 /* clang-format on */
 
 SETTING_STRUCT(mongo_settings, MONGO_SETTINGS);
