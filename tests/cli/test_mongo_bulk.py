@@ -183,9 +183,30 @@ def a_bulk_write_that_is_sent_again_is_done_once(cwd):
         command = bulk(insert(0, _id=7), insert(0, _id=8), lsid={"id": ID}, txnNumber=Int64(2))
         c({**command, "stmtIds": [5, 6]})
         equal(c({**command, "stmtIds": [6, 7], "ordered": False})["retriedStmtIds"], [6])
+        # Statements are found also where they were not done in the order of their numbers.
+        insert_some = [insert(0, _id=f"s{i}") for i in range(3)]
+        c({**bulk(*insert_some), "lsid": {"id": ID}, "txnNumber": Int64(2), "stmtIds": [4, 9, 2]})
+        answer = c({**bulk(*(insert(0, _id=f"s{i}") for i in (1, 2, 0, 3))), "lsid": {"id": ID},
+                    "txnNumber": Int64(2), "stmtIds": [9, 2, 4, 3]})
+        equal((answer["retriedStmtIds"], counts(answer)), ([9, 2, 4], (0, 4, 0, 0, 0, 0)))
+        c({"delete": "c", "deletes": [{"q": {"_id": {"$gte": "s"}}, "limit": 0}]}, "d")
         many = bulk(insert(0, _id=5), delete(0, {}, multi=True), lsid={"id": ID}, txnNumber=Int64(3))
         equal(c.fails(many)["code"], 72)
         equal(len(documents(c)), 3)
+
+
+@test
+def a_command_has_as_many_statements_as_hello_says_and_may_be_sent_again(cwd):
+    with Mongo(cwd) as server, server.client(timeout=180) as c:
+        n = c({"hello": 1})["maxWriteBatchSize"]
+        ops = sequence("ops", *({"insert": 0, "document": {"_id": i}} for i in range(n)))
+        names = sequence("nsInfo", {"ns": "d.c"})
+        command = {"bulkWrite": 1, "errorsOnly": True, "lsid": {"id": ID}, "txnNumber": Int64(1)}
+        answer = c(command, "admin", sections=ops + names)
+        equal(counts(answer), (0, n, 0, 0, 0, 0))
+        again = c(command, "admin", sections=ops + names)
+        equal((counts(again), len(again["retriedStmtIds"])), ((0, n, 0, 0, 0, 0), n))
+        equal(c({"count": "c"}, "d")["n"], n)
 
 
 @test

@@ -1,7 +1,24 @@
 #include "door/mongo/retry.h"
 
+#include <stdlib.h>
+
 #include "door/mongo/client.h"
 #include "door/mongo/mongo_int.h"
+
+static void
+read_ids(struct retry *r, struct str array)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	r->has_ids = true;
+	for (bson_iter_begin(&i, array); bson_iter_read(&i, &e);) {
+		int64_t n = -1;
+		int32_t id = bson_to_int64(&e.value, &n) ? (int32_t)n : -1;
+
+		buf_append(&r->ids, &id, sizeof(id));
+	}
+}
 
 enum status
 retry_init(struct retry *r, struct call *c)
@@ -11,6 +28,8 @@ retry_init(struct retry *r, struct call *c)
 
 	*r = (struct retry){ .call = c, .on = c->has_number && !c->in_transaction };
 	buf_init(&r->known, SESSION_KNOWN_BYTES);
+	buf_init(&r->places, SESSION_KNOWN_BYTES);
+	buf_init(&r->ids, WIRE_MESSAGE_BYTES);
 	buf_init(&r->made, SESSION_RESULT_BYTES);
 	buf_init(&r->retried, MONGO_BATCH_WRITES * sizeof(int32_t));
 	r->id = (struct session_id){ c->lsid, str_from_cstr(c->client->user_name) };
@@ -21,15 +40,17 @@ retry_init(struct retry *r, struct call *c)
 		if (v.type != BSON_ARRAY)
 			return call_type_mismatch(c, &v, "type 'array'", "%s.stmtIds",
 						  c->command->name);
-		r->ids = v;
+		read_ids(r, v.text);
 	}
-	return STATUS_OK;
+	return buf_status(&r->ids);
 }
 
 void
 retry_fini(struct retry *r)
 {
+	buf_release(&r->ids);
 	buf_release(&r->known);
+	buf_release(&r->places);
 	buf_release(&r->made);
 	buf_release(&r->retried);
 }
@@ -37,16 +58,67 @@ retry_fini(struct retry *r)
 static int32_t
 statement_id(const struct retry *r, size_t index)
 {
-	struct bson_element e;
-	struct bson_iter i;
-	int64_t n = 0;
+	int32_t id = -1;
 
-	if (r->ids.type != BSON_ARRAY)
+	if (!r->has_ids)
 		return r->first + (int32_t)index;
-	for (bson_iter_begin(&i, r->ids.text); bson_iter_read(&i, &e); index--)
-		if (!index)
-			return bson_to_int64(&e.value, &n) ? (int32_t)n : -1;
-	return -1;
+	if (index < r->ids.len / sizeof(id))
+		memcpy(&id, r->ids.ptr + index * sizeof(id), sizeof(id));
+	return id;
+}
+
+/* ---- What is stored ---- */
+
+static void
+forget(struct retry *r)
+{
+	buf_clear(&r->known);
+	buf_clear(&r->places);
+	r->placed_bytes = 0;
+	r->known_pages = 0;
+	r->is_known = false;
+}
+
+static int
+place_compare(const void *a, const void *b)
+{
+	const struct retry_place *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/*
+ * Finds the places of results that were read. Each of up to MONGO_BATCH_WRITES statements asks for
+ * its own one, in each transaction of the command, so they are not searched one by one. Statements
+ * are stored in their order, unless some of them were done by an earlier command and others by a
+ * later one: only then are they sorted.
+ */
+static enum status
+place_results(struct retry *r)
+{
+	struct str all = buf_str(&r->known), rest = str_skip(all, r->placed_bytes), doc;
+	struct retry_place last = { .id = INT32_MIN };
+	bool sorted = true;
+
+	if (r->places.len)
+		memcpy(&last, r->places.ptr + r->places.len - sizeof(last), sizeof(last));
+	while (wire_document_cut(&rest, &doc)) {
+		struct retry_place place = { .at = (uint32_t)(doc.ptr - all.ptr) };
+		struct bson_value v;
+		int64_t n;
+
+		if (!bson_find(doc, STR("s"), &v) || !bson_to_int64(&v, &n))
+			continue;
+		place.id = (int32_t)n;
+		sorted = sorted && place.id >= last.id;
+		buf_append(&r->places, &place, sizeof(place));
+		last = place;
+	}
+	r->placed_bytes = all.len;
+	TRY(buf_status(&r->places));
+	if (!sorted)
+		qsort(r->places.ptr, r->places.len / sizeof(last), sizeof(last), place_compare);
+	return STATUS_OK;
 }
 
 static enum status
@@ -60,8 +132,8 @@ too_old(struct retry *r)
 }
 
 /*
- * What is stored is read by the first attempt, and again where somebody else has added to it
- * meanwhile: the same write, sent again through another connection.
+ * What is stored is read by the first attempt. Later ones read what has been added to it: by the
+ * transactions of this command, or by the same write, sent again through another connection.
  */
 enum status
 retry_begin(struct retry *r, struct kv_tx *tx)
@@ -76,8 +148,7 @@ retry_begin(struct retry *r, struct kv_tx *tx)
 	if (row->is_there && row->number > r->call->number)
 		return too_old(r);
 	if (!row->is_there || row->number < r->call->number) {
-		buf_clear(&r->known);
-		r->is_known = false;
+		forget(r);
 		return STATUS_OK;
 	}
 	if (row->kind != SESSION_WRITES)
@@ -86,45 +157,38 @@ retry_begin(struct retry *r, struct kv_tx *tx)
 				 (long long)row->number);
 	if (r->is_known && r->known_pages == row->pages && r->known_within == row->results.len)
 		return STATUS_OK;
-	buf_clear(&r->known);
-	TRY(session_results(tx, &r->id, row, &r->known));
+	/* Pages come behind those that are there, and what the row itself has stays. */
+	if (!r->is_known || r->known_pages > row->pages || r->known_within != row->results.len)
+		forget(r);
+	r->is_known = false;
+	TRY(session_results(tx, &r->id, row, r->known_pages, &r->known));
+	TRY(place_results(r));
 	r->is_known = true;
 	r->known_pages = row->pages;
 	r->known_within = row->results.len;
-	r->at = 0;
 	return STATUS_OK;
-}
-
-/* The result of a statement from there on. Most clients send statements again in their order. */
-static bool
-find_from(struct retry *r, size_t at, int32_t id, struct str *ret)
-{
-	struct str rest = str_skip(buf_str(&r->known), at);
-	struct bson_value v;
-	struct str doc;
-	int64_t n;
-
-	while (wire_document_cut(&rest, &doc)) {
-		if (!bson_find(doc, STR("s"), &v) || !bson_to_int64(&v, &n) || n != id)
-			continue;
-		r->at = r->known.len - rest.len;
-		*ret = bson_find(doc, STR("r"), &v) ? v.text : BSON_EMPTY;
-		return true;
-	}
-	return false;
 }
 
 bool
 retry_find(struct retry *r, size_t index, struct str *ret_result)
 {
-	int32_t id;
+	struct retry_place wanted = { 0 };
+	const struct retry_place *found;
+	struct bson_value v;
+	struct str rest, doc;
 
-	if (!r->on || !r->known.len)
+	if (!r->on || !r->places.len)
 		return false;
-	id = statement_id(r, index);
-	if (!find_from(r, r->at, id, ret_result) && !(r->at && find_from(r, 0, id, ret_result)))
+	wanted.id = statement_id(r, index);
+	found = bsearch(&wanted, r->places.ptr, r->places.len / sizeof(wanted), sizeof(wanted),
+			place_compare);
+	if (!found)
 		return false;
-	buf_append(&r->retried, &id, sizeof(id));
+	rest = str_skip(buf_str(&r->known), found->at);
+	if (!wire_document_cut(&rest, &doc))
+		return false;
+	*ret_result = bson_find(doc, STR("r"), &v) ? v.text : BSON_EMPTY;
+	buf_append(&r->retried, &wanted.id, sizeof(wanted.id));
 	return true;
 }
 

@@ -22,19 +22,27 @@
 #include "door/mongo/command.h"
 #include "door/mongo/session.h"
 
+/* Where the result of a statement begins among those that are stored. */
+struct retry_place {
+	int32_t id;
+	uint32_t at;
+};
+
 struct retry {
 	struct call *call;
 	bool on;
 	struct session_id id;
-	struct bson_value ids; /* stmtIds; no array: they count from `first` */
-	int32_t first;         /* stmtId */
+	bool has_ids;
+	struct buf ids; /* int32_t each: `stmtIds`; without it they count from `first` */
+	int32_t first;  /* stmtId */
 
 	/* What is stored of this number. */
 	bool is_known;
 	uint64_t known_pages;
 	size_t known_within;
 	struct buf known;
-	size_t at; /* where the last one was found */
+	struct buf places;   /* struct retry_place each, by id: what `known` has */
+	size_t placed_bytes; /* of `known` that have places */
 
 	/* The attempt. */
 	struct session_row row;

@@ -95,7 +95,7 @@ session_read(struct kv_tx *tx, const struct session_id *id, struct session_row *
 
 enum status
 session_results(struct kv_tx *tx, const struct session_id *id, const struct session_row *row,
-		struct buf *ret)
+		uint64_t after, struct buf *ret)
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
@@ -103,10 +103,11 @@ session_results(struct kv_tx *tx, const struct session_id *id, const struct sess
 	struct kv_pair pair;
 	enum status status;
 
-	buf_append_str(ret, row->results);
-	if (!row->pages)
+	if (!after)
+		buf_append_str(ret, row->results);
+	if (row->pages <= after)
 		return buf_status(ret);
-	TRY(session_key_page(id, 1, &begin));
+	TRY(session_key_page(id, after + 1, &begin));
 	TRY(session_key_page(id, row->pages + 1, &end));
 	TRY(kv_scan_init(&scan, tx, buf_str(&begin), buf_str(&end), NULL));
 	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)

@@ -64,9 +64,13 @@ struct session_row {
 MUST_USE enum status session_read(struct kv_tx *tx, const struct session_id *id,
 				  struct session_row *ret, struct err *err);
 
-/* Appends all results of a row that was read. */
+/*
+ * Appends the results of a row that was read: those of the pages behind page `after`, or all of
+ * them, also those in the row's own value, if `after` is 0.
+ */
 MUST_USE enum status session_results(struct kv_tx *tx, const struct session_id *id,
-				     const struct session_row *row, struct buf *ret);
+				     const struct session_row *row, uint64_t after,
+				     struct buf *ret);
 
 /*
  * Writes the row of `number` in the place of `old`, which the transaction has read. Results of the

@@ -61,6 +61,7 @@ struct step {
 	struct session_id id;
 	int64_t number;
 	struct str results;
+	uint64_t after; /* the pages that are not read again */
 	struct session_row before;
 	struct buf known; /* before it */
 };
@@ -72,7 +73,7 @@ step_body(struct kv_tx *tx, void *arg)
 
 	TRY(session_read(tx, &s->id, &s->before, NULL));
 	buf_clear(&s->known);
-	TRY(session_results(tx, &s->id, &s->before, &s->known));
+	TRY(session_results(tx, &s->id, &s->before, s->after, &s->known));
 	s->before.results = STR("");
 	if (!s->results.ptr)
 		return STATUS_OK;
