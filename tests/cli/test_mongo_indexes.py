@@ -461,7 +461,7 @@ def plans_are_explained_with_what_they_read(cwd):
                 ({"find": "nothing"}, ["EOF"], (0, 0, 0)),
                 ({"count": "c", "query": {"a": 3}, "skip": 2}, ["COUNT", "PROJECTION_COVERED", "IXSCAN"], (0, 10, 0)),
                 ({"count": "c"}, ["RECORD_STORE_FAST_COUNT"], (0, 0, 0)),
-                ({"distinct": "c", "key": "b", "query": {"a": 3}}, ["FETCH", "IXSCAN"], (10, 10, 10)),
+                ({"distinct": "c", "key": "b", "query": {"a": 3}}, ["PROJECTION_COVERED", "DISTINCT_SCAN"], (10, 10, 0)),
                 ({"delete": "c", "deletes": [{"q": {"a": 3}, "limit": 0}]},
                  ["DELETE", "FETCH", "IXSCAN"], (0, 10, 10)),
                 ({"update": "c", "updates": [{"q": {"a": 3}, "u": {"$set": {"b": 1}}}]},
@@ -565,6 +565,84 @@ def groups_and_counts_are_the_same_from_an_index_alone(cwd):
                 equal(*([filter, pipeline, client({"aggregate": name, "pipeline": pipeline,
                                                    "cursor": {"batchSize": 1000}}, db="d")["cursor"]["firstBatch"],
                          client({"count": name, "query": filter}, db="d")["n"]] for name in "ic"))
+                fields = {n: rand.choice((1, True, 2.5)) for n in rand.sample("abc", rand.choice((1, 1, 2)))}
+                sort = {"sort": {rand.choice("abc"): rand.choice((1, -1))}} if rand.random() < 0.4 else {}
+                hint = {"hint": rand.choice(("ab", "c"))} if rand.random() < 0.3 else {}
+                if hint.get("hint") == "c":
+                    filter["c"] = {"$exists": True}
+                found = [find(client, filter, name=name, size=rand.choice((2, 1000)), **sort,
+                              **(hint if name == "i" else {}), projection={**fields, "_id": 0}) for name in "ic"]
+                equal(*([filter, fields, sort, hint, sorted(repr(sorted(row.items())) for row in rows)]
+                        for rows in found))
+                key = rand.choice(("a", "b", "c", "a.b"))
+                told = [client({"distinct": name, "key": key, "query": filter}, db="d")["values"] for name in "ic"]
+                # Of equal numbers of different types one is told.
+                equal(*([filter, key, sorted(repr(int(v) if isinstance(v, float) else v) for v in values)]
+                        for values in told))
+
+
+@test
+def finds_and_distinct_values_come_from_an_index_alone(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1, "b": -1}, "name": "ab"}, {"key": {"c": 1, "_id": 1}, "name": "cid"},
+               {"key": {"d.e": 1}, "name": "de"})
+        insert(client, *({"_id": i, "a": i % 5, "b": i % 3, "c": i // 100, "d": {"e": i}} for i in range(1000)))
+
+        def plan(command, read_docs=0, **more):
+            answer = explain(client, {"find": "c", "filter": {"a": 2}, **command, **more})
+            stats = answer["executionStats"]
+            names = stages(stats["executionStages"])
+            equal((command, stats["totalDocsExamined"] == read_docs), (command, True))
+            return names, stats["totalKeysExamined"], stats["nReturned"]
+
+        covered = ["PROJECTION_COVERED", "IXSCAN"]
+        equal(plan({"projection": {"a": 1, "b": True, "_id": 0}}), (covered, 200, 200))
+        equal(plan({"projection": {"b": 1, "_id": False}, "sort": {"b": 1}}), (covered, 200, 200))
+        equal(plan({"filter": {"a": 2, "b": 1}, "projection": {"b": 1, "_id": 0}})[0], covered)
+        equal(plan({"filter": {"c": 2}, "projection": {"c": 1}}), (covered, 100, 100))
+        equal(plan({"filter": {"c": 2}, "projection": {"_id": 1}}), (covered, 100, 100))
+        equal(plan({"filter": {"c": 2}, "projection": {"_id": 1}, "sort": {"c": 1, "_id": -1}, "limit": 3})[1], 3)
+        # What the index does not have, or clients would see the order of.
+        for command, docs in (({"projection": {"a": 1}}, 200), ({"projection": {"b": 0, "_id": 0}}, 200),
+                              ({"projection": {"c": 1, "_id": 0}}, 200), ({}, 200), ({"projection": {"_id": 0}}, 200),
+                              ({"projection": {"b": "$a", "_id": 0}}, 200),
+                              ({"projection": {"a": 1, "_id": 0}, "sort": {"c": 1}}, 200),
+                              ({"projection": {"a": 1, "_id": 0}, "showRecordId": True}, 200),
+                              ({"filter": {}, "projection": {"a": 1, "_id": 0}}, 1000),
+                              ({"filter": {"b": 1}, "projection": {"b": 1, "_id": 0}}, 333),
+                              ({"filter": {"d.e": 7}, "projection": {"d.e": 1, "_id": 0}}, 1),
+                              ({"filter": {"a": 2, "c": {"$gte": 0}}, "projection": {"a": 1, "_id": 0}}, 200)):
+            got = plan(command, docs if docs != 333 else 1000)[0]
+            equal((command, "PROJECTION_COVERED" in got), (command, False))
+        equal(find(client, {"a": 2, "b": 1}, projection={"b": 1, "a": 1, "_id": 0}, size=7), [{"a": 2, "b": 1}] * 67)
+        # The type of a value is the document's, also of one that is changed to an equal one.
+        client({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"$set": {"a": 2.0}}}]}, db="d")
+        rows = find(client, {"a": 2}, projection={"a": 1, "_id": 0})
+        equal(sorted({type(row["a"]).__name__ for row in rows}), ["float", "int"])
+
+        def distinct(key, query, most):
+            command = {"distinct": "c", "key": key, "query": query}
+            stats = explain(client, command)["executionStats"]
+            equal((command, stats["totalDocsExamined"]), (command, 0))
+            equal((command, stages(stats["executionStages"])), (command, ["PROJECTION_COVERED", "DISTINCT_SCAN"]))
+            equal((command, stats["totalKeysExamined"] <= most), (command, True))
+            return client(command, db="d")["values"]
+
+        # From one value to the next, after a few entries.
+        equal(distinct("a", {}, 100), [0, 1, 2, 3, 4])
+        equal(distinct("a", {"a": {"$gt": 1}}, 60), [2, 3, 4])
+        equal(distinct("a", {"a": {"$in": [4, 2, 9]}}, 40), [2, 4])
+        equal(distinct("b", {"a": 3}, 60), [2, 1, 0])
+        equal(distinct("c", {}, 200), list(range(10)))
+        equal(client({"distinct": "c", "key": "a", "query": {"b": 1}}, db="d")["values"], [0, 1, 2, 3, 4])
+        equal(client({"distinct": "c", "key": "b", "query": {"c": 1}}, db="d")["values"], [1, 2, 0])
+        # Null and what is missing are not told apart by keys.
+        insert(client, *({"_id": 2000 + i, **({"a": None} if i == 70 else {})} for i in range(100)))
+        equal(distinct("a", {}, 220), [None, 0, 1, 2, 3, 4])
+        # An array ends all that.
+        insert(client, {"_id": -1, "a": [2, 8], "b": 5})
+        equal(client({"distinct": "c", "key": "a", "query": {"b": 5}}, db="d")["values"], [2, 8])
+        equal("PROJECTION_COVERED" in plan({"projection": {"b": 1, "_id": 0}}, 201)[0], False)
 
 
 def accesses(client, name="c"):

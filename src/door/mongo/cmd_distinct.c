@@ -30,7 +30,9 @@ struct distinct {
 	struct mql *mql; /* the query's; of a view: */
 	struct mql own;
 	struct mql_key_set set;
-	size_t from; /* of the values in the answer */
+	size_t from;             /* of the values in the answer */
+	struct plan_cover cover; /* what the query looks at */
+	struct str key;
 };
 
 static enum status
@@ -98,6 +100,9 @@ distinct_run(struct call *c, struct distinct *d)
 	if (call_has(c, DISTINCT_HINT))
 		ask.hint = &c->args[DISTINCT_HINT].value;
 	ask.collation = call_text(c, DISTINCT_COLLATION);
+	d->key = call_text(c, DISTINCT_KEY);
+	plan_cover_distinct(&d->cover, &d->key, ask.filter);
+	ask.cover = &d->cover;
 	TRY(data_ns(c, &ns));
 	d->mql = &d->query.mql;
 	TRY(query_open(&d->query, c, ns, &ask));
@@ -106,7 +111,10 @@ distinct_run(struct call *c, struct distinct *d)
 	while ((status = query_next(&d->query, &doc)) == STATUS_OK) {
 		const struct bson_value v = BSON_OF_DOCUMENT(doc);
 
-		TRY(distinct_walk(d, &v, call_text(c, DISTINCT_KEY)));
+		TRY(distinct_walk(d, &v, d->key));
+		/* Null and nothing at all lie together in an index. */
+		if (bson_find(doc, d->key, NULL))
+			TRY(query_pass(&d->query));
 	}
 	bson_end(c->reply);
 	snapshot_put(c);

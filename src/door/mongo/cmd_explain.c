@@ -30,7 +30,8 @@ struct explaining {
 	struct str ns;
 	struct query query;
 	struct query_ask ask;
-	struct plan_cover cover; /* of a count, which looks at no more than its filter */
+	struct plan_cover cover; /* what the command looks at */
+	struct str covered[INDEX_COLUMNS];
 	struct plan_figures figures;
 	struct explain_tree tree;
 	size_t reads; /* stages of the tree that read */
@@ -194,7 +195,7 @@ draw_around(struct explaining *x, const char *name)
 		TRY(draw_sort(x));
 	if (x->skip && !x->counter)
 		TRY(draw_amount(t, "SKIP", "skipAmount", x->skip));
-	if (!bson_is_empty(x->projection)) {
+	if (!bson_is_empty(x->projection) && !x->query.plan.covered) {
 		explain_begin(t, projection_is_simple(x->projection) ? "PROJECTION_SIMPLE"
 								     : "PROJECTION_DEFAULT");
 		bson_put_document(&t->b, STR("transformBy"), x->projection);
@@ -210,6 +211,31 @@ draw_around(struct explaining *x, const char *name)
 	return explain_end(t);
 }
 
+/* Tells the planner what the command looks at of documents, for indexes that have it. */
+static void
+explain_cover(struct explaining *x, const char *name)
+{
+	struct str from = x->command;
+	struct bson_value key;
+	bool covers = false;
+
+	x->cover = (struct plan_cover){ .filter = x->ask.filter, .fields = x->covered };
+	if (strcmp(name, "count") == 0) {
+		covers = true;
+	} else if (strcmp(name, "find") == 0) {
+		x->cover.keeps_order = true;
+		covers = !bson_find_true(from, STR("returnKey")) &&
+			 !bson_find_true(from, STR("showRecordId")) &&
+			 plan_cover_projection(&x->cover, x->projection, x->sort);
+	} else if (strcmp(name, "distinct") == 0 && bson_find(from, STR("key"), &key)) {
+		covers = key.type == BSON_STRING;
+		x->covered[0] = key.text;
+		plan_cover_distinct(&x->cover, x->covered, x->ask.filter);
+	}
+	if (covers)
+		x->ask.cover = &x->cover;
+}
+
 static enum status
 explain_plan(struct explaining *x, const char *name)
 {
@@ -217,10 +243,7 @@ explain_plan(struct explaining *x, const char *name)
 	bool sorted, fast = strcmp(name, "find") == 0 && !ask->hint && !ask->collation.len &&
 			    !x->skip && bson_is_empty(x->sort) && bson_count(ask->filter) == 1;
 
-	if (strcmp(name, "count") == 0) {
-		x->cover.filter = ask->filter;
-		x->ask.cover = &x->cover;
-	}
+	explain_cover(x, name);
 	if (x->limit)
 		x->ask.most = x->limit + x->skip;
 	x->ask.figures = &x->figures;
@@ -233,6 +256,7 @@ explain_plan(struct explaining *x, const char *name)
 		explain_begin(&x->tree, "RECORD_STORE_FAST_COUNT");
 		return explain_end(&x->tree);
 	}
+	x->tree.projection = x->projection;
 	TRY(explain_query(&x->tree, &x->query, x->by_id_order, fast));
 	x->reads = x->tree.count;
 	return draw_around(x, name);
@@ -253,8 +277,12 @@ run_query(struct explaining *x)
 		sorted_fini(&sorted);
 		return status;
 	}
-	while (status == STATUS_OK && x->figures.found < most)
+	while (status == STATUS_OK && x->figures.found < most) {
 		status = query_next(&x->query, &doc);
+		if (status == STATUS_OK && x->cover.distinct.ptr &&
+		    bson_find(doc, x->cover.distinct, NULL))
+			status = query_pass(&x->query);
+	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 

@@ -80,6 +80,8 @@ struct find {
 	struct query query;
 	struct mql_projection *projection; /* NULL: whole documents */
 	struct mql_paths looks;            /* the paths that it looks at */
+	struct plan_cover cover;           /* the members that an index may have */
+	struct str covered[INDEX_COLUMNS]; /* their names */
 	bool key_only;                     /* returnKey */
 	bool record_id;                    /* showRecordId */
 	struct str sort;                   /* ptr NULL: the order of the query */
@@ -114,6 +116,13 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 	struct str collation = bson_find_document(request, STR("collation"));
 	struct query *q = &f->query;
 
+	f->key_only = bson_find_true(request, STR("returnKey"));
+	f->record_id = bson_find_true(request, STR("showRecordId"));
+	f->cover = (struct plan_cover){ .filter = ask.filter,
+					.fields = f->covered,
+					.keeps_order = true };
+	if (!f->key_only && !f->record_id && plan_cover_projection(&f->cover, projection, sort))
+		ask.cover = &f->cover;
 	if (!bson_is_empty(collation))
 		ask.collation = collation;
 	TRY(query_read_value(c, request, STR("hint"), &ask.hint));
@@ -127,8 +136,6 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 		ask.sorted = place.ptr;
 		f->sort = sort;
 	}
-	f->key_only = bson_find_true(request, STR("returnKey"));
-	f->record_id = bson_find_true(request, STR("showRecordId"));
 	TRY(query_open(q, c, ns, &ask));
 	if (!bson_is_empty(projection))
 		TRY(data_mql_status(c, &q->mql,

@@ -13,7 +13,9 @@ enum {
 void
 explain_init(struct explain_tree *t, struct call *c)
 {
-	*t = (struct explain_tree){ .call = c, .out = BUF_INIT(2 * BSON_MOST_BYTES) };
+	*t = (struct explain_tree){ .call = c,
+				    .projection = BSON_EMPTY,
+				    .out = BUF_INIT(2 * BSON_MOST_BYTES) };
 }
 
 void
@@ -135,7 +137,7 @@ draw_index(struct explain_tree *t, const struct plan *plan)
 	struct bson_iter i;
 	size_t at = 0;
 
-	explain_begin(t, "IXSCAN");
+	explain_begin(t, plan->distinct ? "DISTINCT_SCAN" : "IXSCAN");
 	bson_put_document(&t->b, STR("keyPattern"), index_key_of(def));
 	bson_put_string(&t->b, STR("indexName"), def->name);
 	put_flag(t, "isMultiKey", index_def_arrays(def));
@@ -236,6 +238,8 @@ explain_query(struct explain_tree *t, const struct query *q, bool by_id_order, b
 		TRY(plan->asked ? draw_index(t, plan) : draw_id_index(t, plan));
 		explain_begin(t, plan->covered ? "PROJECTION_COVERED" : "FETCH");
 		put_filter(t, q);
+		if (plan->covered && !bson_is_empty(t->projection))
+			bson_put_document(&t->b, STR("transformBy"), t->projection);
 	}
 	TRY(explain_end(t));
 	t->stages[t->count - 1].has_docs = true;

@@ -28,7 +28,8 @@ struct explain_tree {
 	struct call *call;
 	struct explain_stage stages[EXPLAIN_STAGES]; /* the innermost one first */
 	size_t count;
-	bool by_id; /* documents come by the index of `_id`: each has taken an entry */
+	struct str projection; /* of a find, which an index may do; or empty */
+	bool by_id;            /* documents come by the index of `_id`: each has taken an entry */
 	struct buf out;
 	struct bson_builder b; /* of a stage that is being drawn */
 };

@@ -21,6 +21,7 @@ enum {
 	PLAN_RANGES = 1000,     /* of an index; an $in that would give more is one range */
 	PLAN_COUNT_FEW = 100,   /* entries that are counted by reading them */
 	PLAN_WINDOW = 16,       /* documents of entries that are asked for at once, at most */
+	PLAN_PASSES = 16,       /* entries that are read before all of one value are jumped over */
 	PLAN_IDS_MOST = 100000, /* that are gathered; of more documents the collection is walked */
 	PLAN_IDS_BYTES = 16 * 1024 * 1024,
 	PLAN_WINDOW_BYTES = 1024 * 1024,
@@ -55,6 +56,16 @@ struct plan_cover {
 	struct str filter;
 	struct str *fields; /* names of members, those of the filter not included */
 	size_t count;
+	/*
+	 * Documents keep the order that they have without this: no index is walked through of which
+	 * nothing is demanded.
+	 */
+	bool keeps_order;
+	/*
+	 * Of one name: for each value that it has one document will do, as plan_walk_pass() tells.
+	 * ptr NULL: no.
+	 */
+	struct str distinct;
 };
 
 /* The same for an index that has it: of which columns documents are made. */
@@ -78,7 +89,8 @@ struct plan {
 	bool once;   /* no document has two entries in the ranges */
 	bool sorted; /* documents come in the order of the sort that was asked for */
 	const struct plan_columns *covered; /* of PLAN_INDEX: entries stand for documents */
-	struct plan_figures *figures;       /* counted there; NULL: nowhere */
+	size_t distinct; /* one entry is enough of those that are equal in so many columns; or 0 */
+	struct plan_figures *figures;  /* counted there; NULL: nowhere */
 	const struct candidate *asked; /* of an index that is explained (plan_int.h); NULL: no */
 	/* Of PLAN_POINTS of an exploded collection: what is read of documents. NULL: all. */
 	const struct plain_part *parts;
@@ -113,6 +125,15 @@ struct plan_ask {
 	 */
 	const struct plan_cover *cover;
 };
+
+/*
+ * What a find with a projection looks at: sets `fields`, which has room for INDEX_COLUMNS, and
+ * `count`. False if no index can have that: not just members of the document itself are included.
+ */
+bool plan_cover_projection(struct plan_cover *cover, struct str projection, struct str sort);
+
+/* What a query for the distinct values of a member looks at. `key` outlives it. */
+void plan_cover_distinct(struct plan_cover *cover, struct str *key, struct str filter);
 
 /* True for the hints of the index by `_id`, and for {$natural: 1}: they keep the order of `_id`. */
 bool plan_hint_is_id(const struct bson_value *hint);
@@ -151,6 +172,8 @@ struct plan_walk {
 	size_t row_at, row_count;
 	size_t window; /* rows that are asked for next */
 	struct buf place;
+	struct buf passed; /* entries that begin so are passed over; empty: none */
+	size_t passes;     /* how many were, one after the other */
 	/* The document that was read last, if it is in one value and KV_READ has read it. */
 	struct str held;
 };
@@ -166,6 +189,11 @@ MUST_USE enum status plan_walk_open(struct plan_walk *w, const struct plan *plan
  * and the place is behind it. STATUS_NOT_FOUND at the end.
  */
 MUST_USE enum status plan_walk_next(struct plan_walk *w, struct arena *arena, struct str *ret);
+/*
+ * Of a plan for distinct values: other documents with the value of the one that was read last are
+ * not wanted. Some of them may still come.
+ */
+MUST_USE enum status plan_walk_pass(struct plan_walk *w);
 /* Behind the document that was read last; valid until the next one is read. */
 struct str plan_walk_place(const struct plan_walk *w);
 void plan_walk_close(struct plan_walk *w); /* also one that is all zero */

@@ -42,6 +42,27 @@ plan_covers(const struct choosing *x, const struct index_def *def)
 	return true;
 }
 
+size_t
+plan_distinct_columns(const struct choosing *x, const struct candidate *one)
+{
+	const struct plan_cover *cover = x->ask->cover;
+	struct bson_element e;
+	struct bson_iter i;
+	size_t at = 0, found = 0, looked = bson_count(cover->filter);
+
+	if (!cover->distinct.ptr || plan_cuts_of(x, one->def) || one->def->hashed)
+		return 0;
+	for (bson_iter_begin(&i, index_key_of(one->def)); bson_iter_read(&i, &e); at++) {
+		found += bson_find(cover->filter, e.name, NULL);
+		if (str_eq(e.name, cover->distinct))
+			return found == looked ? at + 1 : 0;
+		/* Of other values in front of it, each has entries of its own. */
+		if (at >= one->points || one->columns[at].count != 1)
+			return 0;
+	}
+	return 0;
+}
+
 static bool
 cover_looks_at(const struct plan_cover *cover, struct str name)
 {
@@ -68,6 +89,47 @@ plan_columns_choose(const struct plan_cover *cover, const struct index_def *def,
 		ret->bytes += ret->names[at].len;
 		ret->count = at + 1;
 	}
+}
+
+static bool
+cover_add(struct plan_cover *cover, struct str name)
+{
+	if (cover->count == INDEX_COLUMNS || memchr(name.ptr, '.', name.len))
+		return false;
+	cover->fields[cover->count++] = name;
+	return true;
+}
+
+bool
+plan_cover_projection(struct plan_cover *cover, struct str projection, struct str sort)
+{
+	bool id = true, any = false;
+	struct bson_element e;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, projection); bson_iter_read(&i, &e);) {
+		bool is_id = str_eq(e.name, STR("_id"));
+
+		if (!bson_is_number(&e.value) && e.value.type != BSON_BOOL)
+			return false;
+		if (is_id)
+			id = bson_is_true(&e.value);
+		else if (!bson_is_true(&e.value) || !cover_add(cover, e.name))
+			return false;
+		any = any || bson_is_true(&e.value);
+	}
+	for (bson_iter_begin(&i, sort); bson_iter_read(&i, &e);)
+		if (!cover_add(cover, e.name))
+			return false;
+	return any && (!id || cover_add(cover, STR("_id")));
+}
+
+void
+plan_cover_distinct(struct plan_cover *cover, struct str *key, struct str filter)
+{
+	*cover = (struct plan_cover){
+		.filter = filter, .fields = key, .count = 1, .distinct = *key
+	};
 }
 
 enum status

@@ -146,6 +146,9 @@ candidate_make(const struct choosing *x, const struct index_def *def, struct can
 		}
 	}
 	plan_sort_look(x, ret);
+	ret->covers = !x->ask->changes && plan_covers(x, def);
+	if (ret->covers)
+		ret->distinct = plan_distinct_columns(x, ret);
 	return STATUS_OK;
 }
 
@@ -356,13 +359,14 @@ plan_make(const struct choosing *x, const struct candidate *best, struct plan *p
 	plan->def = best->def;
 	plan->once = !index_def_arrays(best->def) || candidate_is_by_id(best);
 	plan->sorted = best->sorts;
-	if (!x->ask->changes && plan_covers(x, best->def)) {
+	if (best->covers) {
 		struct plan_columns *columns = arena_alloc(x->q->arena, sizeof(*columns));
 
 		if (!columns)
 			return STATUS_LIMIT;
 		plan_columns_choose(x->ask->cover, best->def, columns);
 		plan->covered = columns;
+		plan->distinct = best->distinct;
 	}
 	if (best->sorts)
 		plan->reverse = best->sorts_reverse;
@@ -396,6 +400,8 @@ candidate_is_better(const struct candidate *a, const struct candidate *b)
 		return a->sorts;
 	if (a->ranges != b->ranges)
 		return a->ranges < b->ranges;
+	if (a->covers != b->covers)
+		return a->covers;
 	return a->def->column_count < b->def->column_count;
 }
 
@@ -475,7 +481,8 @@ plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, st
 		if ((one.points || one.bounded) && (!ask->order || candidate_is_by_id(&one)) &&
 		    (!best.def || candidate_is_better(&one, &best)))
 			best = one;
-		if (!covers.def && !ask->order && plan_covers(&x, def))
+		if (one.covers && !ask->order && !ask->cover->keeps_order &&
+		    (!covers.def || (one.distinct && !covers.distinct)))
 			covers = one;
 		if (candidate_can_sort(&x, &one) &&
 		    (!sorts.def || candidate_is_better(&one, &sorts)))

@@ -53,6 +53,8 @@ struct candidate {
 	size_t ranges;
 	bool sorts; /* its entries are in the order of the sort */
 	bool sorts_reverse;
+	bool covers;     /* it has all that is looked at */
+	size_t distinct; /* see struct plan */
 };
 
 /* What all candidates share. */
@@ -76,6 +78,8 @@ bool plan_path_has_number(struct str path);
 /* ---- Answers from an index alone (plan_cover.c) ---- */
 
 bool plan_covers(const struct choosing *x, const struct index_def *def);
+/* Of one that covers: how many columns tell all that the filter and the distinct value are. */
+size_t plan_distinct_columns(const struct choosing *x, const struct candidate *one);
 /* Of an index that covers: what is looked at. */
 void plan_columns_choose(const struct plan_cover *cover, const struct index_def *def,
 			 struct plan_columns *ret);

@@ -1,5 +1,9 @@
 /* Walks: the documents of a plan, one after the other. */
+#include <assert.h>
+
 #include "door/mongo/plan_int.h"
+#include "kv/tuple.h"
+#include "loop/step.h"
 #include "model/plain/index.h"
 #include "mql/sort_values.h"
 
@@ -188,7 +192,8 @@ plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, en
 				 .p = p,
 				 .mode = mode,
 				 .window = 1,
-				 .place = BUF_INIT(PLAN_PLACE_BYTES) };
+				 .place = BUF_INIT(PLAN_PLACE_BYTES),
+				 .passed = BUF_INIT(KV_LIMIT_KEY_BYTES) };
 	if (plan->def) {
 		w->arena = arena_new(PLAN_WINDOW_BYTES);
 		if (!w->arena)
@@ -220,16 +225,72 @@ walk_set_place(struct plan_walk *w, struct str at)
 	buf_append_str(&w->place, at);
 }
 
+/* ---- Values that one entry is enough of ---- */
+
+static enum status
+read_entry(struct plan_walk *w, struct index_entry *ret)
+{
+	struct index_work work = { .arena = w->arena };
+
+	return w->plan->covered ? index_scan_next_values(&w->entries, &work, ret)
+				: index_scan_next(&w->entries, &work, ret);
+}
+
+enum status
+plan_walk_pass(struct plan_walk *w)
+{
+	struct str key = str_skip(buf_str(&w->place), sizeof(struct place_head));
+	struct tuple_reader r = tuple_reader(key);
+	struct str columns;
+
+	assert(w->plan->distinct && !w->plan->reverse);
+	TRY(tuple_skip_strings(&r, w->plan->distinct, &columns));
+	buf_clear(&w->passed);
+	buf_append_str(&w->passed, columns);
+	return buf_status(&w->passed);
+}
+
+/* Goes on in the same range, behind all entries that begin so: no element begins with that byte. */
+static enum status
+jump_passed(struct plan_walk *w)
+{
+	AUTO(buf_release) struct buf after = BUF_INIT(KV_LIMIT_KEY_BYTES + 1);
+
+	buf_append_str(&after, buf_str(&w->passed));
+	buf_append_byte(&after, (char)0xff);
+	TRY(buf_status(&after));
+	index_scan_release(&w->entries);
+	w->scans = false;
+	w->passes = 0;
+	w->range--;
+	return open_entries(w, buf_str(&after));
+}
+
+/* The next entry of the range that is not passed over. */
+static enum status
+unpassed_entry(struct plan_walk *w, struct index_entry *ret)
+{
+	for (;;) {
+		TRY(read_entry(w, ret));
+		if (!w->passed.len || !str_starts_with(ret->key, buf_str(&w->passed))) {
+			w->passes = 0;
+			return STATUS_OK;
+		}
+		count_read(w, 1, 0);
+		TRY(step_count(1));
+		if (++w->passes == PLAN_PASSES)
+			TRY(jump_passed(w));
+	}
+}
+
 /* The next entry, in the order of the ranges. */
 static enum status
 next_entry(struct plan_walk *w, struct index_entry *ret)
 {
-	struct index_work work = { .arena = w->arena };
 	enum status status = STATUS_NOT_FOUND;
 
 	while (w->scans) {
-		status = w->plan->covered ? index_scan_next_values(&w->entries, &work, ret)
-					  : index_scan_next(&w->entries, &work, ret);
+		status = unpassed_entry(w, ret);
 		if (status != STATUS_NOT_FOUND)
 			return status;
 		index_scan_release(&w->entries);
@@ -446,5 +507,6 @@ plan_walk_close(struct plan_walk *w)
 			kv_future_free(w->rows[i].got.future);
 	arena_free(w->arena);
 	buf_release(&w->place);
+	buf_release(&w->passed);
 	*w = (struct plan_walk){ 0 };
 }

@@ -257,6 +257,12 @@ query_next(struct query *q, struct str *ret)
 	}
 }
 
+enum status
+query_pass(struct query *q)
+{
+	return q->walks && q->plan.distinct ? plan_walk_pass(&q->walk) : STATUS_OK;
+}
+
 int64_t
 query_position(const struct query *q)
 {

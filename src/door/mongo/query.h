@@ -96,6 +96,11 @@ MUST_USE enum status query_open(struct query *q, struct call *c, struct str ns,
 MUST_USE enum status query_is_sorted(struct query *q, bool *ret);
 /* The next document that matches, valid until the next call. STATUS_NOT_FOUND at the end. */
 MUST_USE enum status query_next(struct query *q, struct str *ret);
+/*
+ * The value of `ask.cover->distinct` in the document that was given last is known: others with the
+ * same one need not come.
+ */
+MUST_USE enum status query_pass(struct query *q);
 /* Where the filter has found the element that "a.$" stands for; -1: nowhere. */
 int64_t query_position(const struct query *q);
 const struct bson_texts *query_texts(const struct query *q);
