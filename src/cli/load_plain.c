@@ -159,6 +159,9 @@ batch_flush(void *arg)
 		return STATUS_OK;
 	if (!l->db)
 		TRY(collection_open(l));
+	if (plain_options_are_view(plain_options_of(l->db)))
+		return err_set(&l->err, STATUS_INVALID,
+			       "%s is a view, which has no documents of its own", l->request->name);
 	TRY(batch_prepare(l));
 	for (l->from = 0; l->from < l->count; l->from = l->to) {
 		l->to = l->count;

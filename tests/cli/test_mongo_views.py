@@ -189,6 +189,39 @@ def views_are_made_changed_listed_and_dropped(cwd):
 
 
 @test
+def statements_of_a_bulk_write_on_a_view_fail_and_the_others_are_done(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        fill(shop(c))
+        large = "x" * 3000000
+
+        def bulk(ordered, *ops, **more):
+            answer = c({"bulkWrite": 1, "ops": list(ops), "ordered": ordered, **more,
+                        "nsInfo": [{"ns": "shop.cheap"}, {"ns": "shop.books"}]}, "admin")
+            return ([(i["idx"], i["ok"], i.get("code")) for i in batch(answer)],
+                    [answer["n" + n] for n in ("Errors", "Inserted", "Modified", "Upserted", "Deleted")], answer)
+        ops = [{"insert": 1, "document": {"_id": "a"}}, {"insert": 0, "document": {"_id": "b"}},
+               {"update": 0, "filter": {}, "updateMods": {"$set": {"x": 1}}, "multi": True, "upsert": True},
+               {"delete": 0, "filter": {}, "multi": True}, {"insert": 0, "document": {"_id": "l", "t": large}},
+               {"update": 1, "filter": {"_id": "a"}, "updateMods": {"$set": {"x": 1}}},
+               {"insert": 1, "document": {"_id": "m", "t": large}}, {"delete": 1, "filter": {"_id": 0}}]
+        seen, counts, answer = bulk(False, *ops)
+        equal(seen, [(0, 1.0, None), (1, 0.0, 166), (2, 0.0, 166), (3, 0.0, 166), (4, 0.0, 166), (5, 1.0, None),
+                     (6, 1.0, None), (7, 1.0, None)])
+        equal(counts, [4, 2, 1, 0, 1])
+        equal(batch(answer)[1]["errmsg"], "Namespace shop.cheap is a view, not a collection")
+        seen, counts, _ = bulk(True, *ops[1:])
+        equal((seen, counts), ([(0, 0.0, 166)], [1, 0, 0, 0, 0]))
+        seen, counts, _ = bulk(True, {"insert": 1, "document": {"_id": "c"}}, *ops[1:])
+        equal((seen, counts), ([(0, 1.0, None), (1, 0.0, 166)], [1, 1, 0, 0, 0]))
+        # A failure in a transaction ends it.
+        within = {"lsid": {"id": bytes(16)}, "txnNumber": Int64(1), "autocommit": False}
+        equal(bulk(False, *ops[1:2], **within, startTransaction=True)[1], [1, 0, 0, 0, 0])
+        equal(c.fails({"commitTransaction": 1, **within})["code"], 251)
+        equal(shop(c)("count", "books")["n"], 302)
+    contains(run("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
 def a_view_is_dumped_and_loaded(cwd):
     with Mongo(cwd) as server, server.client() as c:
         do = shop(c)
@@ -196,6 +229,9 @@ def a_view_is_dumped_and_loaded(cwd):
     dump = ok("dump", "mongo:shop.titles", "--quiet", cwd=cwd).stdout
     contains(dump, "viewOn")
     ok("load", "mongo:shop.again", "-", cwd=cwd, stdin=dump)
+    refused = run("load", "mongo:shop.titles", "-", cwd=cwd, stdin='{"_id":1}')
+    equal(refused.returncode, 1)
+    contains(refused.stderr, "mongo:shop.titles is a view, which has no documents of its own")
     with Mongo(cwd) as server, server.client() as c:
         equal(shop(c)("count", "again")["n"], 90)
 

@@ -71,7 +71,7 @@ out_prepare(struct kv_tx *tx, void *arg)
 	} else if (status != STATUS_NOT_FOUND) {
 		return status;
 	}
-	if (db && data_is_view(options)) {
+	if (db && plain_options_are_view(options)) {
 		catalog_db_unref(db);
 		return call_fail(p->call, MONGO_NOT_ON_VIEW,
 				 "Namespace %.*s is a view, not a collection", STR_ARG(p->target));

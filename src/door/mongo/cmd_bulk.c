@@ -306,6 +306,7 @@ bulk_begin(struct bulk *b, struct call *c)
 	TRY(read_names(b));
 	TRY(check_ops(b));
 	data_init(&w->data, c, b->names[0], false);
+	w->data.takes_views = true; /* a view fails the statements on it, and not the others */
 	return STATUS_OK;
 }
 
@@ -348,7 +349,7 @@ collection_turn_to(struct bulk *b, struct str ns)
 {
 	struct data *d = &b->u.w.data;
 	size_t i = collection_find(b, ns);
-	struct data found = { .call = d->call, .ns = ns };
+	struct data found = { .call = d->call, .ns = ns, .takes_views = true };
 
 	if (i == BULK_COLLECTIONS - 1)
 		return false;
@@ -465,9 +466,10 @@ do_op(struct bulk *b, struct bulk_op *op, bool *ret_again)
 		w->now.ends = true;
 		return STATUS_OK;
 	}
-	if (op->kind == BULK_INSERT)
+	status = data_refuse_view(&w->data);
+	if (status == STATUS_OK && op->kind == BULK_INSERT)
 		status = do_insert(b, op);
-	else
+	else if (status == STATUS_OK)
 		status = update_do(&b->u, &op->s, &more, &alone);
 	if (w->data.is_there)
 		b->events = w->data.plain.events;

@@ -256,7 +256,7 @@ coll_mod_body(struct kv_tx *tx, void *arg)
 	if (!o->data.is_there)
 		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s",
 				 STR_ARG(o->data.ns));
-	if (data_is_view(plain_options_of(o->data.db)) != (o->options.len != 0))
+	if (plain_options_are_view(plain_options_of(o->data.db)) != (o->options.len != 0))
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 o->options.len
 					 ? "%.*s is a collection: it has no 'viewOn'"
@@ -309,7 +309,7 @@ drop_body(struct kv_tx *tx, void *arg)
 	o->was_there = o->data.is_there;
 	if (!o->was_there)
 		return STATUS_OK;
-	o->was_view = data_is_view(plain_options_of(o->data.db));
+	o->was_view = plain_options_are_view(plain_options_of(o->data.db));
 	o->indexes = index_count_all(o->data.db);
 	return data_drop(o->data.call, tx, o->data.ns, false, &o->data.plain.events);
 }
@@ -687,7 +687,7 @@ put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 	if (!may_be_listed(c, own))
 		return STATUS_OK;
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err));
-	is_view = data_is_view(plain_options_of(db));
+	is_view = plain_options_are_view(plain_options_of(db));
 	list_row_begin(c, l, &b);
 	bson_put_string(&b, STR("name"), own);
 	bson_put_string(&b, STR("type"), is_view ? STR("view") : STR("collection"));
@@ -832,7 +832,7 @@ total_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 	enum status status;
 
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err));
-	if (data_is_view(plain_options_of(db))) {
+	if (plain_options_are_view(plain_options_of(db))) {
 		t->views++;
 		catalog_db_unref(db);
 		return STATUS_OK;

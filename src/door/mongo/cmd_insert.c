@@ -109,7 +109,9 @@ writing_insert_stage(struct writing *w, struct str given, const struct data_list
 		return txn_refuse_large(c);
 	/* Its collection has to be there then. */
 	TRY(call_run(c, make_collection, w));
-	status = data_document(c, given, &doc);
+	status = data_refuse_view(&w->data);
+	if (status == STATUS_OK)
+		status = data_document(c, given, &doc);
 	if (status == STATUS_OK)
 		status = plain_stage(c->mongo->config.store, w->data.db, doc, &w->staged, &c->err);
 	if (status == STATUS_OK) {

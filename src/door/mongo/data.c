@@ -86,15 +86,6 @@ data_fini(struct data *d)
 	d->is_there = false;
 }
 
-bool
-data_is_view(struct str options)
-{
-	struct bson_value on;
-
-	return !bson_is_empty(options) && bson_find(options, STR("viewOn"), &on) &&
-	       on.type == BSON_STRING;
-}
-
 enum status
 data_begin(struct data *d, struct kv_tx *tx)
 {
@@ -135,8 +126,8 @@ data_created(struct data *d, struct kv_tx *tx)
 	if (c->txn)
 		d->plain.events = c->txn->events;
 	return data_notice(d, PLAIN_NOTICE_CREATED,
-			   data_is_view(plain_options_of(d->db)) ? plain_options_of(d->db)
-								 : STR(""));
+			   plain_options_are_view(plain_options_of(d->db)) ? plain_options_of(d->db)
+									   : STR(""));
 }
 
 enum status
@@ -148,7 +139,7 @@ data_drop(struct call *c, struct kv_tx *tx, struct str ns, bool last, unsigned *
 
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, ns, &db, NULL));
 	/* A view has no documents, whose streams would end with it. */
-	if (!data_is_view(plain_options_of(db)))
+	if (!plain_options_are_view(plain_options_of(db)))
 		status = plain_notice_put(tx, db, PLAIN_NOTICE_DROPPED, ns, STR(""), STR(""),
 					  events, &c->err);
 	if (status == STATUS_OK && last && dot)
@@ -204,6 +195,15 @@ data_rename(struct call *c, struct kv_tx *tx, struct str from, struct str to, bo
 }
 
 enum status
+data_refuse_view(struct data *d)
+{
+	if (!d->db || !plain_options_are_view(plain_options_of(d->db)))
+		return STATUS_OK;
+	return call_fail(d->call, MONGO_NOT_ON_VIEW, "Namespace %.*s is a view, not a collection",
+			 STR_ARG(d->ns));
+}
+
+enum status
 data_open(struct data *d, struct kv_tx *tx)
 {
 	struct mongo *m = d->call->mongo;
@@ -225,9 +225,8 @@ data_open(struct data *d, struct kv_tx *tx)
 		return STATUS_OK;
 	if (status != STATUS_OK)
 		return err_set(err, status, "%s", ignored.text);
-	if (!d->takes_views && data_is_view(plain_options_of(d->db)))
-		return call_fail(d->call, MONGO_NOT_ON_VIEW,
-				 "Namespace %.*s is a view, not a collection", STR_ARG(d->ns));
+	if (!d->takes_views)
+		TRY(data_refuse_view(d));
 	d->is_there = true;
 	plain_init(&d->plain, tx, d->db, 0, err);
 	if (d->call->txn)

@@ -51,9 +51,8 @@ MUST_USE enum status data_begin(struct data *d, struct kv_tx *tx);
 /* The same, and leaves the call's arena as it is. */
 MUST_USE enum status data_open(struct data *d, struct kv_tx *tx);
 void data_fini(struct data *d);
-
-/* True for the options of a view (view.h). */
-bool data_is_view(struct str options);
+/* Fails with MONGO_NOT_ON_VIEW if a view was opened, because of d->takes_views. */
+MUST_USE enum status data_refuse_view(struct data *d);
 
 /*
  * Before a document is changed: where the collection keeps them, its images are kept with the

@@ -102,7 +102,7 @@ view_follow(struct adding *a, struct kv_tx *tx, struct view *view)
 		a->data.takes_views = true;
 		TRY(data_open(&a->data, tx));
 		view->base = ns;
-		if (!a->data.is_there || !data_is_view(plain_options_of(a->data.db)))
+		if (!a->data.is_there || !plain_options_are_view(plain_options_of(a->data.db)))
 			return STATUS_OK;
 		if (depth == VIEW_DEPTH)
 			return fail_depth(c);

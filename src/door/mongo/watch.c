@@ -167,10 +167,11 @@ put_notice(struct bson_builder *b, const struct look *l, const struct happened *
 		put_ns(b, STR("to"), n->to);
 	if (n->kind == PLAIN_NOTICE_CREATED)
 		bson_put_string(b, STR("nsType"),
-				data_is_view(n->detail) ? STR("view") : STR("collection"));
+				plain_options_are_view(n->detail) ? STR("view")
+								  : STR("collection"));
 	if (expanded && n->kind != PLAIN_NOTICE_DROPPED) {
 		bson_begin_document(b, STR("operationDescription"));
-		if (n->kind == PLAIN_NOTICE_CREATED && !data_is_view(n->detail))
+		if (n->kind == PLAIN_NOTICE_CREATED && !plain_options_are_view(n->detail))
 			index_put_id(b, STR("idIndex"));
 		if (n->to.len)
 			put_ns(b, STR("to"), n->to);

@@ -30,6 +30,15 @@ plain_options_of(const struct catalog_db *db)
 	return extension && extension->bytes ? extension->options : BSON_EMPTY;
 }
 
+bool
+plain_options_are_view(struct str options)
+{
+	struct bson_value on;
+
+	return !bson_is_empty(options) && bson_find(options, STR("viewOn"), &on) &&
+	       on.type == BSON_STRING;
+}
+
 /* ---- What is kept with an opened collection ---- */
 
 void

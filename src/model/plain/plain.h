@@ -69,6 +69,8 @@ MUST_USE enum status plain_rename(struct kv_tx *tx, struct str from, struct str 
 enum plain_scheme plain_scheme_of(const struct catalog_db *db);
 /* What an opened collection was created with, or was given since. */
 struct str plain_options_of(const struct catalog_db *db);
+/* True for the options of a view, which has a definition and no documents. */
+bool plain_options_are_view(struct str options);
 /* Touches the metadata version: the next opening of the collection sees the new ones. */
 MUST_USE enum status plain_options_set(struct kv_tx *tx, const struct catalog_db *db,
 				       struct str options, struct err *err);
