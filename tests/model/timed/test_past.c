@@ -1,7 +1,8 @@
 /*
  * The past of tables: random changes of rows whose keys and values are of all types of the query
  * languages, by processes whose clocks differ and step back, against a model that keeps every
- * version of every cell. On a cluster each process has a store handle of its own.
+ * version of every cell, while the table's default for expiry changes. On a cluster each process
+ * has a store handle of its own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +34,9 @@ enum {
 	VERSIONS = 1000, /* of a cell */
 	VALUE_BYTES = 400,
 	KEY_BYTES = 400,
-	SWEEPS = 1000,
+	TTLS = 4,
+	SWEEPS = 1000,      /* transactions of one sweep */
+	SWEEPS_MOST = 1000, /* that remove something, in a test */
 };
 
 /* By how much the clock of each process is ahead. */
@@ -49,6 +52,8 @@ static const enum doc_kind value_kinds[] = {
 	DOC_INT32, DOC_INT64,    DOC_FLOAT, DOC_DOUBLE, DOC_INTEGER, DOC_DECIMAL,
 	DOC_UUID,  DOC_TIMEUUID, DOC_DATE,  DOC_DAY,    DOC_TIME,    DOC_INET,
 };
+/* Defaults that the table gets in turn; 0: none. */
+static const uint64_t ttls_ms[TTLS] = { 0, 300, 2000, 9000 };
 
 /* ---- The model ---- */
 
@@ -56,6 +61,7 @@ static const enum doc_kind value_kinds[] = {
 struct version {
 	uint64_t moment_us;
 	uint64_t expires_ms; /* 0: never */
+	bool by_default;     /* it expires as the table says at the time of the read */
 	bool there;
 	size_t len;
 	char value[VALUE_BYTES];
@@ -64,6 +70,12 @@ struct version {
 struct cell {
 	struct version *versions; /* the earliest first */
 	size_t count;
+};
+
+/* What a sweep removed went at some moment of this span, whose end is not part of it. */
+struct span {
+	uint64_t begin_us;
+	uint64_t end_us;
 };
 
 struct world {
@@ -78,18 +90,37 @@ struct world {
 	struct doc_scalar hashes[HASHES];
 	struct doc_scalar ranges[RANGES];
 	struct cell cells[HASHES][RANGES][CELLS];
+	uint64_t ttl_ms; /* the table's default */
+	struct span sweeps[SWEEPS_MOST];
+	size_t sweep_count;
 	struct err err;
 };
 
+static uint64_t
+version_expires_ms(const struct world *w, const struct version *v)
+{
+	if (!v->by_default)
+		return v->expires_ms;
+	return w->ttl_ms ? v->moment_us / 1000 + w->ttl_ms : 0;
+}
+
+static bool
+version_has_expired(const struct world *w, const struct version *v, uint64_t at_us)
+{
+	uint64_t ms = version_expires_ms(w, v);
+
+	return ms && ms <= at_us / 1000;
+}
+
 static const struct version *
-cell_at(const struct cell *cell, uint64_t at_us)
+cell_at(const struct world *w, const struct cell *cell, uint64_t at_us)
 {
 	const struct version *found = NULL;
 
 	for (size_t i = cell->count; i-- && !found;)
 		if (cell->versions[i].moment_us <= at_us)
 			found = &cell->versions[i];
-	if (!found || !found->there || (found->expires_ms && found->expires_ms <= at_us / 1000))
+	if (!found || !found->there || version_has_expired(w, found, at_us))
 		return NULL;
 	return found;
 }
@@ -108,12 +139,12 @@ cell_add(struct cell *cell, uint64_t moment_us)
 }
 
 static size_t
-live_cells(struct cell *cells, uint64_t at_us)
+live_cells(const struct world *w, const struct cell *cells, uint64_t at_us)
 {
 	size_t live = 0;
 
 	for (size_t i = 0; i < CELLS; i++)
-		live += cell_at(&cells[i], at_us) != NULL;
+		live += cell_at(w, &cells[i], at_us) != NULL;
 	return live;
 }
 
@@ -137,6 +168,8 @@ struct change {
 	struct doc_scalar values[MEMBERS];
 	struct timed_expiry expiry;
 	uint64_t history_seconds; /* sets that, and nothing else */
+	bool sets_ttl;            /* sets ttl_ms, and nothing else */
+	uint64_t ttl_ms;
 };
 
 struct look {
@@ -187,6 +220,8 @@ change_run(struct timed *t, const struct world *w, const struct change *c)
 
 	if (c->history_seconds)
 		return timed_history_set(t, c->history_seconds);
+	if (c->sets_ttl)
+		return timed_ttl_set(t, c->ttl_ms);
 	switch (c->kind) {
 	case CHANGE_INSERT:
 		return timed_insert(t, &key, c->expiry);
@@ -240,22 +275,22 @@ same_in_key(const struct doc_scalar *a, const struct doc_scalar *b)
 
 /* One row is as it was, or is not there if it was not. */
 static void
-compare_row(struct world *w, struct cell *cells, const struct timed_row *row, uint64_t at_us)
+compare_row(struct world *w, const struct cell *cells, const struct timed_row *row, uint64_t at_us)
 {
-	const struct version *own = cell_at(&cells[0], at_us);
+	const struct version *own = cell_at(w, &cells[0], at_us);
 
 	assert_int_equal(row->type, own ? TIMED_INSERTED : TIMED_LEAF);
-	assert_int_equal(row->leaf_count, live_cells(cells, at_us) - (own != NULL));
+	assert_int_equal(row->leaf_count, live_cells(w, cells, at_us) - (own != NULL));
 	for (size_t i = 0; i < row->leaf_count; i++) {
 		const struct timed_leaf *leaf = &row->leaves[i];
 		const struct timed_path *path = &leaf->path;
 		size_t member = path->count == 1 ? 0 : path->steps[1].key.kind == DOC_TEXT ? 1 : 2;
 		const struct version *v = cell_at(
-			&cells[1 + (path->steps[0].column - 1) * MEMBERS + member], at_us);
+			w, &cells[1 + (path->steps[0].column - 1) * MEMBERS + member], at_us);
 
 		assert_non_null(v);
 		assert_int_equal(leaf->write_us, v->moment_us);
-		assert_int_equal(leaf->expires_ms, v->expires_ms);
+		assert_int_equal(leaf->expires_ms, version_expires_ms(w, v));
 		assert_true(str_eq(encoded(w->arena, &leaf->value), str_of(v->value, v->len)));
 	}
 }
@@ -277,7 +312,7 @@ look_run(struct timed *t, struct world *w, struct look *look, uint64_t *ret_at_u
 	status = timed_read(t, &key, &(struct timed_path){ NULL, 0 }, w->arena, &row);
 	*ret_at_us = look->at_us ? look->at_us : t->now_us;
 	if (status == STATUS_NOT_FOUND)
-		assert_int_equal(live_cells(w->cells[h][r], *ret_at_us), 0);
+		assert_int_equal(live_cells(w, w->cells[h][r], *ret_at_us), 0);
 	else if (status != STATUS_OK)
 		return status;
 	else
@@ -350,7 +385,9 @@ change_make(struct world *w, struct rand_seq *r, struct arena *arena)
 		c.values[i] = random_scalar_of(r, arena, value_kinds[rand_seq_below(r, count)]);
 	if (rand_seq_below(r, 3) == 0)
 		c.expiry = (struct timed_expiry){ TIMED_EXPIRY_AFTER, 1 + rand_seq_below(r, 9000) };
-	else if (rand_seq_below(r, 6) == 0)
+	else if (rand_seq_below(r, 2) == 0)
+		c.expiry = (struct timed_expiry){ .kind = TIMED_EXPIRY_DEFAULT };
+	else if (rand_seq_below(r, 4) == 0)
 		c.expiry = (struct timed_expiry){ TIMED_EXPIRY_AT,
 						  w->now_ms + rand_seq_below(r, 5000) };
 	return c;
@@ -371,6 +408,7 @@ cell_set(struct world *w, struct cell *cell, const struct change *c, uint64_t no
 	memcpy(v->value, bytes.ptr, bytes.len);
 	v->len = bytes.len;
 	v->there = true;
+	v->by_default = c->expiry.kind == TIMED_EXPIRY_DEFAULT;
 	if (c->expiry.kind == TIMED_EXPIRY_AFTER)
 		v->expires_ms = now_us / 1000 + c->expiry.ms;
 	else if (c->expiry.kind == TIMED_EXPIRY_AT)
@@ -414,17 +452,83 @@ change_model(struct world *w, const struct change *c, uint64_t now_us)
 	}
 }
 
+/* The moment that a transaction of the process has now. */
+static uint64_t
+world_moment(struct world *w)
+{
+	struct look look = { 0 };
+	struct step step = { .look = &look };
+
+	assert_int_equal(world_run(w, &step), STATUS_OK);
+	return step.now_us;
+}
+
+/* Removes what has expired by the end of the span. No moment within the span is read. */
+static void
+sweep_model(struct world *w, const struct span *span)
+{
+	struct cell *cells = &w->cells[0][0][0];
+
+	for (size_t i = 0; i < sizeof(w->cells) / sizeof(*cells); i++) {
+		const struct version *v = cells[i].count ? &cells[i].versions[cells[i].count - 1]
+							 : NULL;
+
+		if (v && v->there && version_has_expired(w, v, span->end_us))
+			(void)cell_add(&cells[i], span->begin_us);
+	}
+}
+
+/*
+ * Removes what has expired. That makes no difference to a reader, unless it expired by a default
+ * that is another one later: the past then shows it until it was removed.
+ */
 static void
 world_sweep(struct world *w)
 {
-	bool more = true;
+	struct span span = { .end_us = world_moment(w) };
+	uint64_t last_us;
+	bool more;
 	uint64_t done;
 
-	for (int i = 0; more && i < SWEEPS; i++)
-		assert_int_equal(
-			timed_sweep(w->stores[w->process], &w->clock, 10, &done, &more, &w->err),
-			STATUS_OK);
-	assert_false(more);
+	span.begin_us = span.end_us;
+	/* Each transaction has a later moment; the last sweep begins and ends in one millisecond,
+	 * so what has expired by its end was removed. */
+	do {
+		last_us = span.end_us;
+		more = true;
+		for (int i = 0; more && i < SWEEPS; i++)
+			assert_int_equal(timed_sweep(w->stores[w->process], &w->clock, 10, &done,
+						     &more, &w->err),
+					 STATUS_OK);
+		assert_false(more);
+		span.end_us = world_moment(w);
+	} while (span.end_us / 1000 != last_us / 1000);
+	sweep_model(w, &span);
+	if (span.end_us == span.begin_us)
+		return;
+	assert_true(w->sweep_count < SWEEPS_MOST);
+	w->sweeps[w->sweep_count++] = span;
+}
+
+static bool
+is_within_a_sweep(const struct world *w, uint64_t at_us)
+{
+	for (size_t i = 0; i < w->sweep_count; i++)
+		if (at_us >= w->sweeps[i].begin_us && at_us < w->sweeps[i].end_us)
+			return true;
+	return false;
+}
+
+/* Gives the table another default, which counts for the present and for the past. */
+static void
+world_set_ttl(struct world *w, uint64_t ttl_ms)
+{
+	const struct change c = { .sets_ttl = true, .ttl_ms = ttl_ms };
+	struct step step = { .change = &c };
+
+	assert_int_equal(world_run(w, &step), STATUS_OK);
+	w->latest_us = step.now_us;
+	w->ttl_ms = ttl_ms;
 }
 
 /* Compares all rows at a moment; false if the history does not go back that far. */
@@ -441,7 +545,7 @@ compare(struct world *w, uint64_t at_us, uint64_t random)
 	}
 	for (size_t h = 0; h < HASHES; h++)
 		for (size_t r = 0; r < RANGES; r++)
-			rows += live_cells(w->cells[h][r], step.now_us) > 0;
+			rows += live_cells(w, w->cells[h][r], step.now_us) > 0;
 	assert_int_equal(look.rows, rows);
 	return true;
 }
@@ -494,13 +598,17 @@ every_version_of_every_cell_is_read_as_it_was(void **state)
 		arena_free(arena);
 		if (rand_seq_below(&r, 15) == 0)
 			world_sweep(w);
+		if (rand_seq_below(&r, 25) == 0)
+			world_set_ttl(w, ttls_ms[rand_seq_below(&r, TTLS)]);
 		if (rand_seq_below(&r, 4) == 0)
 			assert_true(compare(w, 0, rand_seq_next(&r)));
 		if (rand_seq_below(&r, 2) == 0) {
-			uint64_t span = w->latest_us - first_us;
+			uint64_t at_us = w->latest_us -
+					 rand_seq_below(&r, w->latest_us - first_us + 1);
 
-			if (compare(w, w->latest_us - rand_seq_below(&r, span + 1),
-				    rand_seq_next(&r)))
+			if (is_within_a_sweep(w, at_us))
+				continue;
+			if (compare(w, at_us, rand_seq_next(&r)))
 				seen++;
 			else
 				gone++;
