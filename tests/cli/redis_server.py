@@ -22,3 +22,16 @@ class Redis(Server):
         with urllib.request.urlopen(self.url + "/_node/_local/_prometheus", timeout=30) as answer:
             page = answer.read().decode()
         return float(re.search(rf"^{name} (\S+)$", page, re.M).group(1))
+
+
+def later(c):
+    """A time of the server, in milliseconds, behind all that was answered; nothing is written in it."""
+    def now():
+        seconds, micros = c("TIME")
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    # The moment of a write is never before that of an earlier one: single microseconds may be ahead.
+    at = now() + 2
+    while now() <= at:
+        pass
+    return at

@@ -6,7 +6,7 @@ import signal
 import threading
 
 from harness import Server, contains, equal, main, ok, run, test
-from redis_server import Redis
+from redis_server import Redis, later
 from resp import Error
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs"
@@ -1042,98 +1042,6 @@ def changes_of_the_expiry_of_fields_are_published(cwd):
             c(*words.split())
             for event in events:
                 equal(sub.read()[3].decode(), event)
-
-
-def later(c):
-    """A time of the server, in milliseconds, behind all that was answered; nothing is written in it."""
-    def now():
-        seconds, micros = c("TIME")
-        return int(seconds) * 1000 + int(micros) // 1000
-
-    # The moment of a write is never before that of an earlier one: single microseconds may be ahead.
-    at = now() + 2
-    while now() <= at:
-        pass
-    return at
-
-
-@test
-def the_past_is_read_by_commands_of_every_type(cwd):
-    with Redis(cwd) as server, server.client() as c:
-        equal(c.error("FROND.AT", "-0s", "GET", "a"), 'ERR the database "0" keeps no history')
-        equal(c("FROND.HISTORY"), [b"seconds", 0, b"oldest", None])
-        equal(c("FROND.HISTORY", "3600"), "OK")
-        answer = c("FROND.HISTORY")
-        equal(answer[:3], [b"seconds", 3600, b"oldest"])
-        assert later(c) >= answer[3] > 0
-        contains(c.error("FROND.AT", answer[3] - 1000, "GET", "a"),
-                 'ERR the history of the database "0" begins at')
-        c("SET", "s", "one", "PX", "1000000")
-        c("HSET", "h", "a", "1", "b", "2")
-        c("RPUSH", "l", "x", "y")
-        c("SADD", "set", "m")
-        c("ZADD", "z", "1", "p", "2", "q")
-        at = later(c)
-        reads = [(("GET", "s"), b"one"), (("MGET", "s", "none"), [b"one", None]),
-                 (("STRLEN", "s"), 3), (("HGET", "h", "a"), b"1"),
-                 (("HMGET", "h", "a", "c"), [b"1", None]), (("HLEN", "h"), 2),
-                 (("LRANGE", "l", "0", "-1"), [b"x", b"y"]), (("LINDEX", "l", "1"), b"y"),
-                 (("SMEMBERS", "set"), [b"m"]), (("SISMEMBER", "set", "m"), 1),
-                 (("ZRANGE", "z", "0", "-1", "WITHSCORES"), [b"p", b"1", b"q", b"2"]),
-                 (("ZSCORE", "z", "q"), b"2"), (("ZRANK", "z", "q"), 1), (("TYPE", "l"), "list"),
-                 (("EXISTS", "s", "h", "none"), 2), (("DBSIZE",), 5)]
-        for command, answer in reads:
-            equal(c("FROND.AT", at, *command), answer)
-        equal(sorted(c("FROND.AT", at, "HGETALL", "h")), [b"1", b"2", b"a", b"b"])
-        equal(sorted(c("FROND.AT", at, "SCAN", "0")[1]), [b"h", b"l", b"s", b"set", b"z"])
-        ttl = c("FROND.AT", at, "PTTL", "s")
-        # All else is changed, and what was is still read.
-        c("DEL", "s", "set")
-        c("HSET", "h", "a", "3", "c", "4")
-        c("LPOP", "l")
-        c("ZADD", "z", "5", "p")
-        for command, answer in reads:
-            equal(c("FROND.AT", at, *command), answer)
-        assert 0 < c("FROND.AT", at, "PTTL", "s") == ttl < 1000000
-        equal(c("FROND.AT", later(c), "DBSIZE"), 3)
-        equal(c("FROND.AT", "-1ms", "EXISTS", "s"), 0)
-        equal(c.error("FROND.AT", "2100-01-01T00:00:00Z", "GET", "s"), "ERR this time has not come yet")
-        contains(c.error("FROND.AT", "2001-01-01T00:00:00.5Z", "GET", "s"), "begins at")
-        for words, text in [
-                (("-5x", "GET", "s"), "the time is milliseconds since 1970, or like"),
-                (("yesterday", "GET", "s"), "the time is milliseconds since 1970, or like"),
-                (("-0s", "SET", "s", "x"), "'SET' is no command that reads keys"),
-                (("-0s", "EVAL_RO", "return 1", "0"), "'EVAL_RO' is no command that reads keys"),
-                (("-0s", "FROND.AT", "-1s", "GET", "s"), "is no command that reads keys"),
-                (("-0s", "GET"), "wrong number of arguments for 'get' command")]:
-            contains(c.error("FROND.AT", *words), text)
-        # An error of the time undoes nothing of a transaction.
-        equal(c.pipeline(("MULTI",), ("SET", "s", "new"), ("FROND.AT", "1", "GET", "s"),
-                         ("FROND.AT", at, "GET", "s"), ("EXEC",))[4][::2], ["OK", b"one"])
-        equal(c("GET", "s"), b"new")
-        equal(c("EVAL", "return redis.call('FROND.AT', ARGV[1], 'GET', KEYS[1])", "1", "s", at), b"one")
-        equal(c("COMMAND", "GETKEYS", "FROND.AT", "-1s", "MGET", "a", "b"), [b"a", b"b"])
-        equal(c("FROND.HISTORY", "0"), "OK")
-        contains(c.error("FROND.AT", at, "GET", "s"), "keeps no history")
-    contains(ok("verify", cwd=cwd).stdout, "0 findings")
-
-
-@test
-def the_past_is_for_those_who_may_read_the_present(cwd):
-    admin = ("--admin", "root:secret")
-    with Redis(cwd, *admin) as server, server.client() as c:
-        c("AUTH", "root", "secret")
-        c("FROND.HISTORY", "60")
-        c("MSET", "cache:a", "1", "other", "2")
-        server.stop()
-    ok("user", "add", "ann", "--roles", "redis:~cache:* +@read -get", cwd=cwd, stdin="pw\n")
-    with Redis(cwd, *admin) as server, server.client() as c:
-        equal(c("AUTH", "ann", "pw"), "OK")
-        equal(c("FROND.AT", "-0s", "MGET", "cache:a"), [b"1"])
-        contains(c.error("FROND.AT", "-0s", "MGET", "other"), "NOPERM")
-        equal(c.error("FROND.AT", "-0s", "GET", "cache:a"),
-              "NOPERM this user has no permissions to run the 'get' command")
-        contains(c.error("FROND.HISTORY", "0"), "NOPERM")
 
 
 def shown(answer, indent=""):

@@ -1,0 +1,301 @@
+"""The past of Redis's door: FROND.AT and FROND.HISTORY."""
+
+from harness import contains, equal, main, ok, test
+from redis_server import Redis, later
+from resp import Error
+
+
+# ---- Every command ----
+
+# Enough for several blocks of a list and of a sorted set; a value in chunks; names and members in pieces.
+MANY = 500
+LARGE = "x" * 70000
+NAME = "n" * 3000
+
+
+def first_state():
+    return [
+        ("SET", "s", "some text", "PX", "100000000"),
+        ("SET", "t", "mytext"),
+        ("SET", "large", LARGE),
+        ("SET", NAME, "of a long name"),
+        ("SETBIT", "bits", "70", "1"),
+        ("HSET", "h", "a", "1", "b", "2", "long", LARGE, NAME, "f"),
+        ("HPEXPIREAT", "h", "4102444800500", "FIELDS", "1", "a"),
+        ("HSET", "hash", *[part for n in range(MANY) for part in (f"f{n}", n)]),
+        ("RPUSH", "l", "3", "1", "2", "1", LARGE),
+        ("RPUSH", "list", *range(MANY)),
+        ("SADD", "u", "x", "y", "z", NAME),
+        ("SADD", "v", "y", "z", "q"),
+        ("SADD", "set", *range(MANY)),
+        ("ZADD", "z", "1", "a", "2", "b", "2", "c", "inf", "d"),
+        ("ZADD", "w", "5", "b", "-1", "e"),
+        ("ZADD", "lex", "0", "a", "0", "b", "0", "c", "0", "d"),
+        ("ZADD", "zset", *[part for n in range(MANY) for part in (n / 4, f"m{n}")]),
+        *[("XADD", "x", f"{n}-1", "f", n) for n in range(1, 5)],
+        ("XADD", "stream", "1-1", "f", LARGE),
+    ]
+
+
+def changes():
+    """Each is run alone, and what all commands answered before and after it is read later on."""
+    return [
+        # A little of each.
+        [("APPEND", "s", "!"), ("PEXPIREAT", "s", "4102444800000"), ("SETRANGE", "large", "69000", "y"),
+         ("SETBIT", "bits", "3", "1"), ("HSET", "h", "b", "3", "c", "4"), ("HDEL", "h", "long"),
+         ("HPERSIST", "h", "FIELDS", "1", "a"), ("LSET", "l", "0", "9"), ("LPUSH", "list", "first"),
+         ("SREM", "u", "x"), ("SADD", "v", "x"), ("ZINCRBY", "z", "5", "a"), ("ZREM", "w", "b"),
+         ("XADD", "x", "9-1", "f", "9"), ("XDEL", "x", "2-1")],
+        # Ends of what has many members.
+        [("LTRIM", "list", "100", "400"), ("ZREMRANGEBYRANK", "zset", "50", "400"),
+         ("HDEL", "hash", *[f"f{n}" for n in range(0, MANY, 3)]), ("SREM", "set", *range(0, MANY, 2)),
+         ("ZREMRANGEBYLEX", "lex", "[b", "[c"), ("XTRIM", "x", "MAXLEN", "1")],
+        # Other types under the same names.
+        [("RENAME", "z", "s"), ("COPY", "hash", "list", "REPLACE"), ("SET", "u", "text"),
+         ("DEL", "h"), ("RPUSH", "h", "of another type"), ("SORT", "l", "ALPHA", "STORE", "v"),
+         ("ZUNIONSTORE", "zset", "2", "w", "lex"), ("MOVE", "t", "1"), ("XSETID", "stream", "7-7"),
+         ("SET", "large", "small"), ("GETEX", "bits", "PXAT", "4102444800000")],
+        [("DEL", "s", "h", "l", "list", "hash", "u", "set", "v", "zset", "lex", "x", "stream", NAME, "large")],
+        first_state(),
+        [("UNLINK", "h", "hash"), ("SPOP", "set", MANY), ("LPOP", "list", MANY), ("ZPOPMIN", "zset", MANY)],
+    ]
+
+
+def reads():
+    """
+    Commands of every name that FROND.AT takes, each with what has no order of its own sorted, or with
+    nothing left to chance: all members, or one of one.
+    """
+    for key in ("s", "t", "large", "bits", NAME, "u"):
+        yield from [("GET", key), ("STRLEN", key), ("GETRANGE", key, "-5", "-1"), ("SUBSTR", key, "1", "3"),
+                    ("GETBIT", key, "70"), ("BITCOUNT", key), ("BITCOUNT", key, "1", "-2", "BIT"),
+                    ("BITPOS", key, "1", "2"), ("BITFIELD_RO", key, "GET", "u9", "65")]
+    for key in ("h", "hash", "list"):
+        yield from [("HGETALL", key), ("HKEYS", key), ("HVALS", key), ("HLEN", key), ("HGET", key, "a"),
+                    ("HMGET", key, "b", "f3", "long"), ("HEXISTS", key, "c"), ("HSTRLEN", key, NAME),
+                    ("HRANDFIELD", key, "10000", "WITHVALUES"), ("HSCAN", key, "0", "COUNT", "10000"),
+                    ("HSCAN", key, "0", "MATCH", "f1*", "COUNT", "10000"),
+                    ("HEXPIRETIME", key, "FIELDS", "2", "a", "b"), ("HPEXPIRETIME", key, "FIELDS", "1", "a")]
+    for key in ("l", "list", "h"):
+        yield from [("LRANGE", key, "0", "-1"), ("LRANGE", key, "150", "160"), ("LLEN", key),
+                    ("LINDEX", key, "-1"), ("LINDEX", key, "300"), ("LPOS", key, "1", "COUNT", "0"),
+                    ("LPOS", key, "250")]
+    for key in ("u", "v", "set"):
+        yield from [("SMEMBERS", key), ("SCARD", key), ("SISMEMBER", key, "x"),
+                    ("SMISMEMBER", key, NAME, "4", "5"), ("SRANDMEMBER", key, "10000"),
+                    ("SSCAN", key, "0", "COUNT", "10000"), ("SORT_RO", key, "ALPHA", "LIMIT", "0", "5"),
+                    ("SINTER", key, "v"), ("SINTERCARD", "2", key, "v"), ("SUNION", key, "v"),
+                    ("SDIFF", key, "v")]
+    for key in ("z", "w", "zset", "s"):
+        yield from [("ZRANGE", key, "0", "-1", "WITHSCORES"), ("ZRANGE", key, "1", "(5", "BYSCORE"),
+                    ("ZREVRANGE", key, "90", "95"), ("ZRANGEBYSCORE", key, "-inf", "2"),
+                    ("ZREVRANGEBYSCORE", key, "inf", "(2", "LIMIT", "1", "2"), ("ZCARD", key),
+                    ("ZCOUNT", key, "2", "50"), ("ZSCORE", key, "b"), ("ZMSCORE", key, "a", "m300"),
+                    ("ZRANK", key, "c"), ("ZRANK", key, "m450"), ("ZREVRANK", key, "m5"),
+                    ("ZRANDMEMBER", key, "10000", "WITHSCORES"), ("ZSCAN", key, "0", "COUNT", "10000"),
+                    ("ZUNION", "2", key, "w", "WITHSCORES"), ("ZINTER", "2", key, "w", "WITHSCORES"),
+                    ("ZDIFF", "2", key, "w", "WITHSCORES"), ("ZINTERCARD", "2", key, "w")]
+    yield from [("ZRANGEBYLEX", "lex", "[b", "+"), ("ZREVRANGEBYLEX", "lex", "(c", "-"),
+                ("ZLEXCOUNT", "lex", "-", "(c")]
+    for key in ("x", "stream"):
+        yield from [("XRANGE", key, "-", "+"), ("XREVRANGE", key, "+", "2", "COUNT", "2"), ("XLEN", key),
+                    ("XREAD", "COUNT", "3", "STREAMS", key, "1-1"), ("XINFO", "STREAM", key)]
+    keys = ["s", "t", "large", "h", "hash", "l", "list", "u", "v", "set", "z", "w", "x", NAME, "none"]
+    for key in keys:
+        yield from [("TYPE", key), ("EXPIRETIME", key), ("PEXPIRETIME", key)]
+    yield from [("EXISTS", *keys), ("TOUCH", *keys), ("MGET", *keys), ("LCS", "s", "t", "IDX"), ("KEYS", "*"),
+                ("KEYS", "l*"), ("DBSIZE",), ("SCAN", "0", "COUNT", "10000"),
+                ("SCAN", "0", "COUNT", "10000", "TYPE", "zset")]
+
+
+# What counts from the time of the read, and what is left to chance: tested by themselves.
+OTHERS = {"ttl", "pttl", "httl", "hpttl", "randomkey"}
+IN_PAIRS = {"HGETALL", "HSCAN", "HRANDFIELD", "ZSCAN", "ZRANDMEMBER"}
+UNORDERED = IN_PAIRS | {"HKEYS", "HVALS", "SMEMBERS", "SUNION", "SINTER", "SDIFF", "SRANDMEMBER", "SSCAN",
+                        "SCAN", "KEYS"}
+
+
+def answers(c, commands, at=None):
+    """What the commands answer now, or did at a time; without the order that it has by chance."""
+    found = c.pipeline(*[("FROND.AT", at, *words) if at else words for words in commands])
+    for number, (words, answer) in enumerate(zip(commands, found)):
+        if words[0] not in UNORDERED or isinstance(answer, Error):
+            continue
+        if words[0].endswith("SCAN"):
+            equal(answer[0], b"0")
+            answer = answer[1]
+        step = 2 if words[0] in IN_PAIRS else 1
+        found[number] = sorted(tuple(answer[i:i + step]) for i in range(0, len(answer), step))
+    return found
+
+
+def takes(c, name, arity):
+    """Whether FROND.AT takes a command of that name, with as few arguments as it has."""
+    answer, = c.pipeline(("FROND.AT", "-0s", name, *["x"] * (abs(arity) - 1)))
+    return not (isinstance(answer, Error) and "is no command that reads keys" in str(answer))
+
+
+@test
+def each_command_that_reads_answers_what_it_did_at_the_time(cwd):
+    commands = list(reads())
+    with Redis(cwd, "--no-sync") as server, server.client() as c:
+        c("FROND.HISTORY", "3600")
+        names = {entry[0].decode() for entry in c("COMMAND") if takes(c, entry[0].decode(), entry[1])}
+        # A command that is new has to be added above.
+        equal(names, {words[0].lower() for words in commands} | OTHERS)
+        remembered = []
+        for change in [first_state(), *changes(), []]:
+            for words in change:
+                answer, = c.pipeline(words)
+                assert not isinstance(answer, Error), (words, answer)
+            remembered.append((answers(c, commands), later(c)))
+        # Each command has another answer at some time: else it would say nothing of the past.
+        changing = {words[0].lower() for words, *seen in zip(commands, *[then for then, _ in remembered])
+                    if any(one != seen[0] for one in seen)}
+        equal(changing | OTHERS, names)
+        for then, at in reversed(remembered):
+            for words, expected, got in zip(commands, then, answers(c, commands, at)):
+                assert got == expected, f"{words}: {str(got)[:500]}, and not {str(expected)[:500]}"
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
+def what_counts_from_now_or_is_drawn_is_of_that_time_as_well(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client() as c:
+        c("FROND.HISTORY", "3600")
+        c("SET", "s", "x", "PXAT", "4102444800500")
+        c("HSET", "h", "a", "1", "b", "2")
+        c("HPEXPIREAT", "h", "4102444800500", "FIELDS", "1", "a")
+        c("XADD", "x", "1-1", "f", "v")
+        at = later(c)
+        c("DEL", "s", "h", "x")
+        c("SET", "other", "y")
+        left = 4102444800500 - at
+        equal([c("FROND.AT", at, "PTTL", "s"), c("FROND.AT", at, "TTL", "s")], [left, (left + 500) // 1000])
+        equal(c("FROND.AT", at, "HPTTL", "h", "FIELDS", "3", "a", "b", "c"), [left, -1, -2])
+        equal(c("FROND.AT", at, "HTTL", "h", "FIELDS", "1", "a"), [-(-left // 1000)])
+        equal([c("FROND.AT", at, "TTL", key) for key in ("h", "other")], [-1, -2])
+        drawn = {c("FROND.AT", at, "RANDOMKEY") for _ in range(50)}
+        assert drawn <= {b"s", b"h", b"x"} and drawn, drawn
+        # Nothing comes to the past, so nobody waits for it.
+        equal(c("FROND.AT", at, "XREAD", "BLOCK", "0", "STREAMS", "x", "1-1"), None)
+        equal(c("FROND.AT", at, "XREAD", "BLOCK", "0", "STREAMS", "x", "$"), None)
+        # A scan in pages, of what is not there any more.
+        cursor, keys = b"0", []
+        while True:
+            cursor, page = c("FROND.AT", at, "SCAN", cursor, "COUNT", "1")
+            keys += page
+            if cursor == b"0":
+                break
+        equal(sorted(keys), [b"h", b"s", b"x"])
+
+
+@test
+def commands_that_do_more_than_read_are_refused(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client() as c:
+        c("FROND.HISTORY", "3600")
+        c("SET", "x", "1")
+        seen = 0
+        for entry in c("COMMAND"):
+            name, arity = entry[0].decode(), entry[1]
+            if takes(c, name, arity):
+                equal("readonly" in entry[2], True)
+                if abs(arity) > 1:
+                    equal(c.error("FROND.AT", "-0s", name),
+                          f"ERR wrong number of arguments for '{name}' command")
+                continue
+            words = ("FROND.AT", "-0s", name.upper(), *["x"] * (abs(arity) - 1))
+            equal(c.error(*words),
+                  f"ERR '{name.upper()}' is no command that reads keys, so it cannot read the past")
+            seen += 1
+        assert seen > 100, seen
+        contains(c.error("FROND.AT", "-0s", "NOSUCH", "x"), "ERR 'NOSUCH' is no command that reads keys")
+        contains(c.error("FROND.AT", "-0s", "y" * 1000), f"ERR '{'y' * 128}' is no command")
+        # Not in EXEC, where the rest is done, nor in a script.
+        equal(c.pipeline(("MULTI",), ("FROND.AT", "-0s", "SET", "x", "2"), ("INCR", "x"), ("EXEC",))[3],
+              [Error("ERR 'SET' is no command that reads keys, so it cannot read the past"), 2])
+        contains(c.error("EVAL", "return redis.call('FROND.AT', '-0s', 'DEL', 'x')", "1", "x"),
+                 "'DEL' is no command that reads keys")
+        equal(c("GET", "x"), b"2")
+
+
+@test
+def the_past_is_read_by_commands_of_every_type(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        equal(c.error("FROND.AT", "-0s", "GET", "a"), 'ERR the database "0" keeps no history')
+        equal(c("FROND.HISTORY"), [b"seconds", 0, b"oldest", None])
+        equal(c("FROND.HISTORY", "3600"), "OK")
+        answer = c("FROND.HISTORY")
+        equal(answer[:3], [b"seconds", 3600, b"oldest"])
+        assert later(c) >= answer[3] > 0
+        contains(c.error("FROND.AT", answer[3] - 1000, "GET", "a"),
+                 'ERR the history of the database "0" begins at')
+        c("SET", "s", "one", "PX", "1000000")
+        c("HSET", "h", "a", "1", "b", "2")
+        c("RPUSH", "l", "x", "y")
+        c("SADD", "set", "m")
+        c("ZADD", "z", "1", "p", "2", "q")
+        at = later(c)
+        reads = [(("GET", "s"), b"one"), (("MGET", "s", "none"), [b"one", None]),
+                 (("STRLEN", "s"), 3), (("HGET", "h", "a"), b"1"),
+                 (("HMGET", "h", "a", "c"), [b"1", None]), (("HLEN", "h"), 2),
+                 (("LRANGE", "l", "0", "-1"), [b"x", b"y"]), (("LINDEX", "l", "1"), b"y"),
+                 (("SMEMBERS", "set"), [b"m"]), (("SISMEMBER", "set", "m"), 1),
+                 (("ZRANGE", "z", "0", "-1", "WITHSCORES"), [b"p", b"1", b"q", b"2"]),
+                 (("ZSCORE", "z", "q"), b"2"), (("ZRANK", "z", "q"), 1), (("TYPE", "l"), "list"),
+                 (("EXISTS", "s", "h", "none"), 2), (("DBSIZE",), 5)]
+        for command, answer in reads:
+            equal(c("FROND.AT", at, *command), answer)
+        equal(sorted(c("FROND.AT", at, "HGETALL", "h")), [b"1", b"2", b"a", b"b"])
+        equal(sorted(c("FROND.AT", at, "SCAN", "0")[1]), [b"h", b"l", b"s", b"set", b"z"])
+        ttl = c("FROND.AT", at, "PTTL", "s")
+        # All else is changed, and what was is still read.
+        c("DEL", "s", "set")
+        c("HSET", "h", "a", "3", "c", "4")
+        c("LPOP", "l")
+        c("ZADD", "z", "5", "p")
+        for command, answer in reads:
+            equal(c("FROND.AT", at, *command), answer)
+        assert 0 < c("FROND.AT", at, "PTTL", "s") == ttl < 1000000
+        equal(c("FROND.AT", later(c), "DBSIZE"), 3)
+        equal(c("FROND.AT", "-1ms", "EXISTS", "s"), 0)
+        equal(c.error("FROND.AT", "2100-01-01T00:00:00Z", "GET", "s"), "ERR this time has not come yet")
+        contains(c.error("FROND.AT", "2001-01-01T00:00:00.5Z", "GET", "s"), "begins at")
+        for words, text in [
+                (("-5x", "GET", "s"), "the time is milliseconds since 1970, or like"),
+                (("yesterday", "GET", "s"), "the time is milliseconds since 1970, or like"),
+                (("-0s", "SET", "s", "x"), "'SET' is no command that reads keys"),
+                (("-0s", "EVAL_RO", "return 1", "0"), "'EVAL_RO' is no command that reads keys"),
+                (("-0s", "FROND.AT", "-1s", "GET", "s"), "is no command that reads keys"),
+                (("-0s", "GET"), "wrong number of arguments for 'get' command")]:
+            contains(c.error("FROND.AT", *words), text)
+        # An error of the time undoes nothing of a transaction.
+        equal(c.pipeline(("MULTI",), ("SET", "s", "new"), ("FROND.AT", "1", "GET", "s"),
+                         ("FROND.AT", at, "GET", "s"), ("EXEC",))[4][::2], ["OK", b"one"])
+        equal(c("GET", "s"), b"new")
+        equal(c("EVAL", "return redis.call('FROND.AT', ARGV[1], 'GET', KEYS[1])", "1", "s", at), b"one")
+        equal(c("COMMAND", "GETKEYS", "FROND.AT", "-1s", "MGET", "a", "b"), [b"a", b"b"])
+        equal(c("FROND.HISTORY", "0"), "OK")
+        contains(c.error("FROND.AT", at, "GET", "s"), "keeps no history")
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
+def the_past_is_for_those_who_may_read_the_present(cwd):
+    admin = ("--admin", "root:secret")
+    with Redis(cwd, *admin) as server, server.client() as c:
+        c("AUTH", "root", "secret")
+        c("FROND.HISTORY", "60")
+        c("MSET", "cache:a", "1", "other", "2")
+        server.stop()
+    ok("user", "add", "ann", "--roles", "redis:~cache:* +@read -get", cwd=cwd, stdin="pw\n")
+    with Redis(cwd, *admin) as server, server.client() as c:
+        equal(c("AUTH", "ann", "pw"), "OK")
+        equal(c("FROND.AT", "-0s", "MGET", "cache:a"), [b"1"])
+        contains(c.error("FROND.AT", "-0s", "MGET", "other"), "NOPERM")
+        equal(c.error("FROND.AT", "-0s", "GET", "cache:a"),
+              "NOPERM this user has no permissions to run the 'get' command")
+        contains(c.error("FROND.HISTORY", "0"), "NOPERM")
+
+
+main()
