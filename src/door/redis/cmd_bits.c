@@ -44,6 +44,13 @@ read_byte(struct timed_item *item, uint64_t at, uint8_t *ret)
 	return STATUS_OK;
 }
 
+/* True if writing within the first `n` bytes makes the value no longer. */
+static bool
+has_bytes(const struct timed_item *item, uint64_t n)
+{
+	return item->type != TIMED_LEAF && n <= item->length;
+}
+
 enum status
 cmd_getbit(struct call *c)
 {
@@ -66,7 +73,7 @@ cmd_setbit(struct call *c)
 {
 	struct timed_item *item;
 	uint64_t offset;
-	uint8_t byte, bit;
+	uint8_t old, byte, bit;
 	int64_t on;
 
 	if (!read_offset(c, c->argv[2], false, 0, &offset))
@@ -76,10 +83,12 @@ cmd_setbit(struct call *c)
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
 	if (!item)
 		return STATUS_OK;
-	TRY(read_byte(item, offset / 8, &byte));
+	TRY(read_byte(item, offset / 8, &old));
 	bit = (uint8_t)(1 << (7 - offset % 8));
-	reply_int(c->reply, byte & bit ? 1 : 0);
-	byte = (uint8_t)(on ? byte | bit : byte & ~bit);
+	reply_int(c->reply, old & bit ? 1 : 0);
+	byte = (uint8_t)(on ? old | bit : old & ~bit);
+	if (byte == old && has_bytes(item, offset / 8 + 1))
+		return STATUS_OK;
 	TRY(timed_value_write(item, offset / 8, str_of(&byte, 1)));
 	return txn_changed(c, c->argv[1], EVENT_STRING, "setbit");
 }
@@ -468,11 +477,12 @@ field_run(struct call *c, struct timed_item *item, const struct field *f, bool *
 		reply_null(c->reply);
 		return STATUS_OK;
 	}
-	field_put(bytes, f, next);
-	TRY(timed_value_write(item, f->offset / 8, str_of(bytes, count)));
-	*changed = true;
 	reply_int(c->reply, f->kind == FIELD_SET ? old : next);
-	return STATUS_OK;
+	if (next == old && has_bytes(item, f->offset / 8 + count))
+		return STATUS_OK;
+	field_put(bytes, f, next);
+	*changed = true;
+	return timed_value_write(item, f->offset / 8, str_of(bytes, count));
 }
 
 enum status

@@ -144,8 +144,8 @@ move_generic(struct call *c, bool from_left, bool to_left, bool waits)
 	if (!to)
 		return STATUS_OK;
 	TRY(timed_list_pop(from, from_left, 1, &e));
-	TRY(txn_changed(c, c->argv[1], EVENT_LIST, from_left ? "lpop" : "rpop"));
 	TRY(list_push(c, to, c->argv[2], to_left, &e.elements[0].value, 1));
+	TRY(txn_changed(c, c->argv[1], EVENT_LIST, from_left ? "lpop" : "rpop"));
 	if (from != to && from->type == TIMED_LEAF)
 		TRY(txn_event(c, c->argv[1], EVENT_GENERIC, "del"));
 	reply_bulk(c->reply, e.elements[0].value);
@@ -233,7 +233,7 @@ lmpop_generic(struct call *c, size_t at, bool waits)
 {
 	struct mpop m;
 
-	if (!mpop_read(c, at, "left", "right", &m))
+	if (!mpop_read(c, at, "left", "right", &m) || (waits && !block_read_timeout(c, 1)))
 		return STATUS_OK;
 	for (size_t i = m.first; i < m.first + m.keys; i++) {
 		struct timed_elements e;
@@ -267,7 +267,7 @@ cmd_lmpop(struct call *c)
 enum status
 cmd_blmpop(struct call *c)
 {
-	return block_read_timeout(c, 1) ? lmpop_generic(c, 2, true) : STATUS_OK;
+	return lmpop_generic(c, 2, true);
 }
 
 static enum status
@@ -275,7 +275,7 @@ zmpop_generic(struct call *c, size_t at, bool waits)
 {
 	struct mpop m;
 
-	if (!mpop_read(c, at, "min", "max", &m))
+	if (!mpop_read(c, at, "min", "max", &m) || (waits && !block_read_timeout(c, 1)))
 		return STATUS_OK;
 	for (size_t i = m.first; i < m.first + m.keys; i++) {
 		struct timed_members e;
@@ -312,7 +312,7 @@ cmd_zmpop(struct call *c)
 enum status
 cmd_bzmpop(struct call *c)
 {
-	return block_read_timeout(c, 1) ? zmpop_generic(c, 2, true) : STATUS_OK;
+	return zmpop_generic(c, 2, true);
 }
 
 static enum status

@@ -88,6 +88,7 @@ rename_generic(struct call *c, bool only_new)
 		return STATUS_OK;
 	}
 	TRY(timed_item_rename(from, to));
+	TRY(txn_is_new(c, c->db, c->argv[2]));
 	TRY(txn_changed(c, c->argv[1], EVENT_GENERIC, "rename_from"));
 	TRY(txn_changed(c, c->argv[2], EVENT_GENERIC, "rename_to"));
 	if (only_new)
@@ -163,8 +164,10 @@ cmd_copy(struct call *c)
 	TRY(txn_item(c, c->argv[1], &from));
 	if (from->type != TIMED_LEAF)
 		TRY(copy_to(c, from, db, c->argv[2], replace, &done));
-	if (done)
+	if (done) {
+		TRY(txn_is_new(c, db, c->argv[2]));
 		TRY(txn_changed_in(c, db, c->argv[2], EVENT_GENERIC, "copy_to"));
+	}
 	reply_int(c->reply, done);
 	return STATUS_OK;
 }
@@ -187,6 +190,7 @@ cmd_move(struct call *c)
 		TRY(copy_to(c, from, db, c->argv[1], false, &done));
 	if (done) {
 		TRY(timed_item_delete(from));
+		TRY(txn_is_new(c, db, c->argv[1]));
 		TRY(txn_changed(c, c->argv[1], EVENT_GENERIC, "move_from"));
 		TRY(txn_changed_in(c, db, c->argv[1], EVENT_GENERIC, "move_to"));
 	}

@@ -231,7 +231,8 @@ cmd_getex(struct call *c)
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
 	if (!item)
 		return STATUS_OK;
-	if (o.has_time)
+	/* The time of a key that is not there is not looked at. */
+	if (o.has_time && item->type != TIMED_LEAF)
 		TRY(data_time(c, o.time_at, o.time, &fine, &at_ms));
 	if (!fine)
 		return STATUS_OK;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "door/redis/error.h"
+#include "door/redis/key_flags.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/wire/number.h"
 
@@ -223,6 +224,17 @@ call_wrong_arity(struct call *c)
 {
 	reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command", c->command->name);
 	return STATUS_OK;
+}
+
+bool
+command_has_subcommand(const struct command *command, struct str name)
+{
+	struct str rest = key_flags_subcommands(command);
+
+	while (rest.len)
+		if (str_eq_nocase(str_cut(&rest, ' '), name))
+			return true;
+	return false;
 }
 
 enum status

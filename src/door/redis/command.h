@@ -121,6 +121,9 @@ extern const size_t command_count;
 /* The command of that name, in any case; NULL: there is none. */
 const struct command *command_find(struct redis *r, struct str name);
 
+/* True if the command has a subcommand of that name, in any case. */
+bool command_has_subcommand(const struct command *command, struct str name);
+
 /*
  * The places of a call's keys in its arguments, in the arena: `*ret_count` of them.
  * STATUS_INVALID: the arguments are not as the command wants them.

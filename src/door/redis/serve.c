@@ -1,9 +1,11 @@
 #include "door/redis/serve.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "door/redis/commands.h"
 #include "door/redis/effects.h"
 #include "door/redis/error.h"
 #include "door/redis/pubsub.h"
@@ -288,6 +290,28 @@ refuse_unknown(struct request_call *q)
 	refuse(q, text);
 }
 
+/* A subcommand that is not there fails where it is queued by MULTI, and not in EXEC. */
+static bool
+check_subcommand(struct request_call *q)
+{
+	const struct command *command = q->command;
+	char text[2 * SHOWN_BYTES + 100];
+	char name[SHOWN_BYTES];
+	size_t n;
+
+	if (!(command->flags & COMMAND_CONTAINER) || q->argc < 2 || command->run == cmd_refused ||
+	    command_has_subcommand(command, q->argv[1]))
+		return true;
+	for (n = 0; command->name[n] && n + 1 < sizeof(name); n++)
+		name[n] = (char)toupper((unsigned char)command->name[n]);
+	name[n] = '\0';
+	snprintf(text, sizeof(text), "ERR unknown subcommand '%.*s'. Try %s HELP.",
+		 (int)(q->argv[1].len < SHOWN_BYTES ? q->argv[1].len : SHOWN_BYTES), q->argv[1].ptr,
+		 name);
+	refuse(q, text);
+	return false;
+}
+
 static bool
 check_arity(struct request_call *q)
 {
@@ -556,7 +580,7 @@ dispatch(struct request_call *q)
 	}
 	client_note_command(c, q->command, q->argv, q->argc);
 	atomic_fetch_add_explicit(&c->redis->commands, 1, memory_order_relaxed);
-	if (!check_arity(q) || !check_rights(q) || !check_subscriber(q))
+	if (!check_subcommand(q) || !check_arity(q) || !check_rights(q) || !check_subscriber(q))
 		return;
 	if (c->multi && !runs_within_multi(q->command)) {
 		if (q->command->flags & COMMAND_NO_MULTI) {

@@ -320,7 +320,6 @@ txn_now_ms(struct call *c, uint64_t *ret)
 
 /* ---- Effects ---- */
 
-/* A key that was not there when the command asked for it, and is there now, is new. */
 static enum status
 effect_new(struct call *c, unsigned db, struct str key)
 {
@@ -337,6 +336,16 @@ effect_new(struct call *c, unsigned db, struct str key)
 					       .event = "new",
 					       .db = db,
 					       .key = key });
+}
+
+enum status
+txn_is_new(struct call *c, unsigned db, struct str key)
+{
+	struct txn_item *i = item_find(c->x, db, key);
+
+	if (i)
+		i->was_there = false;
+	return effect_new(c, db, key);
 }
 
 enum status

@@ -131,7 +131,12 @@ MUST_USE enum status txn_now_ms(struct call *c, uint64_t *ret);
 /* The key has another value: clients that wait for it are told after the commit. */
 MUST_USE enum status txn_changed(struct call *c, struct str key, enum event_class class,
 				 const char *event);
-/* The same in another database; and an event without a change. */
+/*
+ * Tells that the key is new, also where another value was replaced by it. txn_changed() tells so of
+ * a key that was not there when the command asked for it.
+ */
+MUST_USE enum status txn_is_new(struct call *c, unsigned db, struct str key);
+/* The same as txn_changed() in another database; and an event without a change. */
 MUST_USE enum status txn_changed_in(struct call *c, unsigned db, struct str key,
 				    enum event_class class, const char *event);
 MUST_USE enum status txn_event(struct call *c, struct str key, enum event_class class,
