@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """frond's door for Redis's clients beside redis-server, by Debian's redis-benchmark.
 
-    bench/redis.py [--build DIR] [--only WORD]... [--publish]
+    bench/redis.py [--build DIR] [--only WORD]... [--sync-ms N] [--publish]
 
 The sides take turns in each round: frond, redis-server that syncs every write (appendfsync always),
 redis-server that syncs once a second (everysec). 50 connections; every command without a pipeline
@@ -9,6 +9,10 @@ and with 16 in one; of one key, and of 100,000. What is shown are the medians of
 Then what memory and a GET cost with many keys, 10,000 idle subscribers, keys that fall due
 together, and what history adds to a SET. The results go to bench/results/redis.json; --publish
 puts the tables into README.md and docs/PERFORMANCE.md.
+
+With --sync-ms N each fdatasync() and fsync() of all servers takes N milliseconds longer than the
+disk here does (slow_sync.c, preloaded), as on a machine whose disk is slower. Then the writes of
+one key are measured, and nothing else; they have a table of their own.
 """
 
 import argparse
@@ -33,6 +37,8 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = TOP / "bench" / "results"
 BEGIN = "<!-- redis: made by `bench/redis.py --publish` -->"
 END = "<!-- /redis -->"
+SLOW_BEGIN = "<!-- redis, slow syncs: made by `bench/redis.py --sync-ms 5 --publish` -->"
+SLOW_END = "<!-- /redis, slow syncs -->"
 
 CLIENTS = 50
 RANGE = 100000
@@ -56,12 +62,25 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def slow_sync(directory, sync_ms):
+    """The environment of a server whose syncs take so much longer; None: that of this process."""
+    if not sync_ms:
+        return None
+    library = pathlib.Path(directory) / "slow_sync.so"
+    if not library.exists():
+        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC",
+                        "-o", str(library), str(TOP / "bench" / "slow_sync.c"), "-ldl"],
+                       check=True)
+    return os.environ | {"LD_PRELOAD": str(library), "SLOW_SYNC_US": str(int(sync_ms * 1000))}
+
+
 class Frond(sides.Frond):
     """frond with Redis's door."""
 
-    def __init__(self, binary, directory, name="frond", more=()):
+    def __init__(self, binary, directory, name="frond", more=(), env=None):
         super().__init__(binary, directory, name=name)
         self.more = list(more)
+        self.env = env
         self.redis_port = 0
 
     def start(self):
@@ -69,7 +88,7 @@ class Frond(sides.Frond):
         self.port, self.redis_port = sides.free_port(), sides.free_port()
         self.spawn([self.binary, "serve", "--store", self.store, "--http",
                     f"127.0.0.1:{self.port}", "--redis", f"127.0.0.1:{self.redis_port}",
-                    *self.more], self.directory / "log")
+                    *self.more], self.directory / "log", env=self.env)
 
     def page_cache_mb(self):
         """Of its store's files."""
@@ -83,8 +102,9 @@ class Frond(sides.Frond):
 class Redis(sides.Server):
     """redis-server with a log of what is written."""
 
-    def __init__(self, directory, fsync):
+    def __init__(self, directory, fsync, env=None):
         super().__init__()
+        self.env = env
         self.name = f"redis, {fsync}"
         self.fsync = fsync
         self.directory = pathlib.Path(directory)
@@ -96,7 +116,7 @@ class Redis(sides.Server):
         self.spawn(["redis-server", "--port", str(self.redis_port), "--bind", "127.0.0.1",
                     "--dir", str(self.directory), "--appendonly", "yes", "--appendfsync",
                     self.fsync, "--save", "", "--auto-aof-rewrite-percentage", "0"],
-                   self.directory / "log")
+                   self.directory / "log", env=self.env)
 
     def request(self, method, path, body=None):
         with Client(self.redis_port) as client:
@@ -201,10 +221,15 @@ class Bench:
 
     def commands(self, directory):
         wanted = [row for row in rows_of() if self.wants_row(title(*row))]
+        if self.o.sync_ms:
+            wanted = [row for row in wanted if row[0] != "GET" and row[2] == 1]
         if not wanted:
             return
-        servers = [Frond(self.frond, directory / "frond"), Redis(directory / "always", "always"),
-                   Redis(directory / "everysec", "everysec")]
+        env = slow_sync(directory, self.o.sync_ms)
+        servers = [Frond(self.frond, directory / "frond", env=env),
+                   Redis(directory / "always", "always", env)]
+        if not self.o.sync_ms:
+            servers.append(Redis(directory / "everysec", "everysec"))
         try:
             for server in servers:
                 server.start()
@@ -421,20 +446,39 @@ def about_text(found):
             f"medians of {a['rounds']} rounds; load average {a['load_average']:.0f} at the end.")
 
 
+def slow_text(slow):
+    out = [f"| command, syncs {slow['sync_ms']:g} ms longer | frond | redis, always | frond/it | goal |",
+           "|---|---:|---:|---:|---:|"]
+    for name, row in slow["rows"].items():
+        ours, always = row["sides"]["frond"], row["sides"]["redis, always"]
+        out.append(f"| {name} | {number(ours['rate'])} | {number(always['rate'])} | "
+                   f"{always['ratio']:.2f}× | {row['goal']}× |")
+    return "\n".join(out)
+
+
+def put(path, begin, text, end):
+    old = path.read_text()
+    if begin not in old or end not in old:
+        sys.exit(f"{path} has no place for the table")
+    path.write_text(old[:old.index(begin)] + f"{begin}\n\n{text}\n\n" + old[old.index(end):])
+
+
+def publish_slow(slow):
+    put(TOP / "README.md", SLOW_BEGIN, f"{slow_text(slow)}\n\n{about_text(slow)}", SLOW_END)
+
+
 def publish(found):
     whole = f"{rows_text(found)}\n\n{sizes_text(found)}\n\n{about_text(found)}"
     short = {"rows": {name: row for name, row in found["rows"].items() if "one key" in name}}
     for path, text in ((TOP / "docs/PERFORMANCE.md", whole),
                        (TOP / "README.md", f"{rows_text(short)}\n\n{about_text(found)}")):
-        old = path.read_text()
-        if BEGIN not in old or END not in old:
-            sys.exit(f"{path} has no place for the table")
-        path.write_text(old[:old.index(BEGIN)] + f"{BEGIN}\n\n{text}\n\n" + old[old.index(END):])
+        put(path, BEGIN, text, END)
 
 
 def merge(old, new):
     """The last whole run's figures, with new ones in their place. Sizes say when they are of."""
-    return {"about": new["about"] if new["rows"] else old["about"], "rows": {**old.get("rows", {}), **new["rows"]},
+    return {**old, "about": new["about"] if new["rows"] else old["about"],
+            "rows": {**old.get("rows", {}), **new["rows"]},
             "sizes": {**old.get("sizes", {}), **new["sizes"]}}
 
 
@@ -452,6 +496,8 @@ def arguments():
     parser.add_argument("--keys-due", type=int, default=1000000, help="keys that expire at once")
     parser.add_argument("--beside", type=int, default=100000, help="SETs beside those")
     parser.add_argument("--subscribers", type=int, default=10000)
+    parser.add_argument("--sync-ms", type=float, default=0, metavar="N",
+                        help="milliseconds that each sync of all servers takes longer")
     parser.add_argument("--rest", type=float, default=10, help="seconds that subscribers idle")
     parser.add_argument("--work", help="directory for the data")
     parser.add_argument("--publish", action="store_true")
@@ -469,7 +515,8 @@ def main():
     work = tempfile.mkdtemp(prefix="frond-redis-", dir=options.work)
     try:
         bench.commands(pathlib.Path(work))
-        bench.sizes(pathlib.Path(work))
+        if not options.sync_ms:
+            bench.sizes(pathlib.Path(work))
     finally:
         shutil.rmtree(work, ignore_errors=True)
     found = bench.found
@@ -477,7 +524,10 @@ def main():
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": sides.commit(TOP), "processors": os.cpu_count(), "rounds": options.rounds,
         "seconds": options.seconds, "load_average": os.getloadavg()[0]}
-    if found["rows"]:
+    if options.sync_ms:
+        found["sync_ms"] = options.sync_ms
+        print(slow_text(found))
+    elif found["rows"]:
         print(rows_text(found))
     if found["sizes"]:
         print(f"\n{sizes_text(found)}")
@@ -485,11 +535,18 @@ def main():
     out = RESULTS if options.publish else pathlib.Path(options.build) / "bench" / "results"
     out.mkdir(parents=True, exist_ok=True)
     path = out / "redis.json"
-    if path.exists():
-        found = merge(json.loads(path.read_text()), found)
-    path.write_text(json.dumps(found, indent=1) + "\n")
-    if options.publish:
-        publish(found)
+    old = json.loads(path.read_text()) if path.exists() else {}
+    if options.sync_ms:
+        slow = old.get("slow", {})
+        same = slow.get("sync_ms") == options.sync_ms
+        whole = {**old, "slow": merge(slow, found) if same else found}
+    else:
+        whole = merge(old, found) if old.get("rows") else {**old, **found}
+    path.write_text(json.dumps(whole, indent=1) + "\n")
+    if options.publish and options.sync_ms:
+        publish_slow(whole["slow"])
+    elif options.publish:
+        publish(whole)
 
 
 if __name__ == "__main__":
