@@ -68,6 +68,8 @@ queue_remove(struct run_queue *q, struct job **at)
 	if (q->end == &job->next)
 		q->end = at;
 	job->next = NULL;
+	assert(q->waiting);
+	q->waiting--;
 }
 
 /*
@@ -464,16 +466,64 @@ group_run(struct group *g)
 
 /* ---- A job ---- */
 
+/* What the leader of a group that has not begun yet sees of the queue. */
+struct gathering {
+	size_t there;         /* jobs that the group would have, or nearly so */
+	size_t expected;      /* jobs that it may come to have; 0: nobody knows */
+	uint64_t patience_ns; /* how long it may wait for those */
+};
+
+static void
+queue_look(struct run_queue *q, const struct job *job, struct gathering *ret)
+{
+	*ret = (struct gathering){ 0 };
+	pthread_mutex_lock(&q->lock);
+	ret->there = q->waiting;
+	for (const struct job *j = job; j; j = j->group)
+		ret->there++;
+	if (q->crowd_lanes & job->lanes)
+		ret->expected = q->crowd < REDIS_GROUP_JOBS ? q->crowd : REDIS_GROUP_JOBS;
+	ret->patience_ns = q->crowd_ns / RUN_GATHER_SHARE;
+	pthread_mutex_unlock(&q->lock);
+	if (ret->patience_ns > RUN_GATHER_NS)
+		ret->patience_ns = RUN_GATHER_NS;
+}
+
 /*
- * A job that finds its lanes free does not run at once. It lets the fibers of its loop go on that
- * are ready, too, so that what has come with it is in the group, and not in the next one, which
- * would have to wait for this one's fsync.
+ * Waits for the clients that have just been answered, and are about to send their next commands. A
+ * group that began without them would make them wait for its fsync, and then for their own: 50
+ * clients at one key would be two groups for ever, which take turns.
+ */
+static void
+job_await_crowd(struct run_queue *q, const struct job *job)
+{
+	uint64_t begin_ns = clock_mono_ns();
+	unsigned turns = 0;
+	struct gathering g;
+
+	queue_look(q, job, &g);
+	while (g.there < g.expected && turns < RUN_GATHER_TURNS &&
+	       clock_mono_ns() - begin_ns < g.patience_ns) {
+		size_t before = g.there;
+
+		wait_yield();
+		queue_look(q, job, &g);
+		turns = g.there > before ? 0 : turns + 1;
+	}
+}
+
+/*
+ * A job that leads a group does not run at once. It lets the fibers of its loop go on that are
+ * ready, too, so that what has come with it is in the group, and not in the next one, which would
+ * have to wait for this one's fsync.
  */
 static void
 job_gather(struct run_queue *q, struct job *job)
 {
-	if (!wait_is_alone())
+	if (!wait_is_alone()) {
 		wait_yield();
+		job_await_crowd(q, job);
+	}
 	pthread_mutex_lock(&q->lock);
 	if (q->gathering == job)
 		q->gathering = NULL;
@@ -481,20 +531,32 @@ job_gather(struct run_queue *q, struct job *job)
 	pthread_mutex_unlock(&q->lock);
 }
 
+/* With the lock held, after the group has ended: notes what the next one may expect. */
+static void
+queue_note_crowd(struct run_queue *q, const struct group *g, uint64_t took_ns)
+{
+	q->crowd = q->waiting;
+	for (const struct job *j = g->first; j; j = j->group)
+		q->crowd++;
+	q->crowd_lanes = g->lanes;
+	q->crowd_ns = took_ns;
+}
+
 static void
 job_lead(struct redis *r, struct job *job, struct arena *arena)
 {
 	struct run_queue *q = &r->queue;
 	struct group g = { .redis = r, .first = job, .arena = arena };
-	uint64_t lanes = 0;
+	uint64_t begin_ns;
 
 	job_gather(q, job);
 	for (struct job *j = job; j; j = j->group)
-		lanes |= j->lanes;
-	g.lanes = lanes;
+		g.lanes |= j->lanes;
+	begin_ns = clock_mono_ns();
 	group_run(&g);
 	pthread_mutex_lock(&q->lock);
-	q->busy &= ~lanes;
+	queue_note_crowd(q, &g, clock_mono_ns() - begin_ns);
+	q->busy &= ~g.lanes;
 	queue_start(q);
 	pthread_mutex_unlock(&q->lock);
 	for (struct job *j = job->group; j;) {
@@ -536,6 +598,7 @@ job_enqueue(struct run_queue *q, struct job *job)
 	if (job->lanes & taken) {
 		*q->end = job;
 		q->end = &job->next;
+		q->waiting++;
 	} else {
 		q->busy |= job->lanes;
 		if (!queue_join(q, job)) {

@@ -21,6 +21,13 @@
 
 enum {
 	RUN_LANES = 64,
+	/*
+	 * A group waits for the jobs that its queue expects: at most this share of what the last
+	 * transaction took, and not as long as RUN_GATHER_NS.
+	 */
+	RUN_GATHER_SHARE = 4,
+	RUN_GATHER_NS = 5000000,
+	RUN_GATHER_TURNS = 256, /* of the loop that have brought no job: then none is expected */
 };
 
 struct unit {
@@ -78,6 +85,14 @@ struct run_queue {
 	uint64_t busy; /* lanes that groups have */
 	struct job *first;
 	struct job **end;
+	size_t waiting; /* jobs from `first` on */
+	/*
+	 * Of the last group that has ended: its jobs and those that waited then, which is how many
+	 * clients are likely to write; its lanes, and how long its transactions took.
+	 */
+	size_t crowd;
+	uint64_t crowd_lanes;
+	uint64_t crowd_ns;
 	/* The first job of a group that has not begun to run: small ones may join it. Or NULL. */
 	struct job *gathering;
 	struct job **gathering_end;
