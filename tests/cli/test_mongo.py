@@ -331,6 +331,37 @@ def what_was_acknowledged_is_there_after_a_kill(cwd):
 
 
 @test
+def a_cursor_whose_collection_has_gone_fails_instead_of_ending(cwd):
+    def again(c):
+        c({"drop": "c"}, db="d")
+        c({"insert": "c", "documents": [{"_id": 299, "n": 299}]}, db="d")
+
+    ways = [lambda c: c({"drop": "c"}, db="d"), again, lambda c: c({"dropDatabase": 1}, db="d"),
+            lambda c: c({"renameCollection": "d.c", "to": "d.other", "dropTarget": True})]
+    queries = [{"find": "c"}, {"find": "c", "hint": "n"}, {"find": "c", "filter": {"_id": {"$gt": 2}}},
+               {"aggregate": "c", "pipeline": [{"$match": {"n": {"$gt": 2}}}]},
+               {"aggregate": "c", "pipeline": [{"$set": {"a": 1}}]}]
+    with Mongo(cwd) as server, server.client() as c:
+        for way in ways:
+            c({"insert": "c", "documents": [{"_id": n, "n": n} for n in range(300)]}, db="d")
+            c({"createIndexes": "c", "indexes": [{"key": {"n": 1}, "name": "n"}]}, db="d")
+            cursors = [c({**query, **({"cursor": {"batchSize": 10}} if "aggregate" in query else
+                                      {"batchSize": 10})}, db="d")["cursor"]["id"]
+                       for query in queries]
+            sorted_before = c({"find": "c", "sort": {"a": 1, "n": 1}, "batchSize": 10}, db="d")["cursor"]
+            way(c)
+            for query, cursor in zip(queries, cursors):
+                failure = c.fails({"getMore": Int64(cursor), "collection": "c"}, db="d")
+                equal((query, failure["code"]), (query, 175))
+                failure = c.fails({"getMore": Int64(cursor), "collection": "c"}, db="d")
+                equal((query, failure["code"]), (query, 43))
+            # Those that were read before are the cursor's.
+            rest = c({"getMore": Int64(sorted_before["id"]), "collection": "c"}, db="d")
+            equal(ids(rest, "nextBatch"), list(range(10, 300)))
+            c({"dropDatabase": 1}, db="d")
+
+
+@test
 def a_cursor_goes_on_where_it_was(cwd):
     with Mongo(cwd) as server, server.client() as c, server.client() as other:
         for i in range(0, 250, 50):

@@ -195,6 +195,13 @@ choose_id(struct call *c, const struct plan_ask *ask, struct mql *q, struct plan
 }
 
 enum status
+plan_fail_dropped(struct call *c)
+{
+	return call_fail(c, MONGO_QUERY_PLAN_KILLED,
+			 "query plan killed :: the collection was dropped or renamed");
+}
+
+enum status
 plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct mql *q,
 	    struct plan *ret)
 {
@@ -202,8 +209,12 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 	int order = ask->order;
 	bool hinted = ask->hint && !hint_is_known(ask->hint, &order);
 
-	if (ask->place.len)
+	if (ask->place.len) {
 		head = plan_place_head(ask->place);
+		/* Another collection has the name by now. */
+		if (head.db != p->db->number)
+			return plan_fail_dropped(c);
+	}
 	if (hinted && (ask->min || ask->max))
 		return call_fail(c, PLAN_OTHER_KEY,
 				 "The index chosen is not compatible with min/max");

@@ -138,7 +138,12 @@ void plan_cover_distinct(struct plan_cover *cover, struct str *key, struct str f
 /* True for the hints of the index by `_id`, and for {$natural: 1}: they keep the order of `_id`. */
 bool plan_hint_is_id(const struct bson_value *hint);
 
-/* In the arena of `q`. A hint that names no index fails as MongoDB does. */
+/* What a place was a place in has gone. */
+enum status plan_fail_dropped(struct call *c);
+/*
+ * In the arena of `q`. A hint that names no index fails as MongoDB does, and so does a place in
+ * another collection of the name.
+ */
 MUST_USE enum status plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask,
 				 struct mql *q, struct plan *ret);
 

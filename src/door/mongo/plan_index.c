@@ -541,7 +541,8 @@ plan_index_resume(struct call *c, struct plain *p, const struct plan_ask *ask, s
 	struct candidate one;
 	struct choosing x;
 
-	if (head->db != p->db->number || !def || !index_is_readable(def))
+	assert(head->db == p->db->number);
+	if (!def || !index_is_readable(def))
 		return call_fail(c, MONGO_QUERY_PLAN_KILLED,
 				 "query plan killed :: the index that it used was dropped");
 	choosing_begin(&x, p, ask, q);

@@ -116,7 +116,10 @@ query_choose_parts(struct query *q, const struct plain_part **ret, size_t *ret_c
 	return STATUS_OK;
 }
 
-/* In a transaction that has just begun, or was reset. STATUS_NOT_FOUND: no such collection. */
+/*
+ * In a transaction that has just begun, or was reset. STATUS_NOT_FOUND: no such collection. If it
+ * has gone while the query was read, that is a failure: its reader would take a part for all of it.
+ */
 static enum status
 query_start(struct query *q)
 {
@@ -143,7 +146,7 @@ query_start(struct query *q)
 	time_note(q->call, version);
 	TRY(data_open(&q->data, q->tx));
 	if (!q->data.is_there)
-		return STATUS_NOT_FOUND;
+		return ask.place.len ? plan_fail_dropped(q->call) : STATUS_NOT_FOUND;
 	TRY(plan_choose(q->call, &q->data.plain, &ask, &q->mql, &q->plan));
 	if (q->ask.sorted && !q->plan.sorted)
 		return call_fail(q->call, MONGO_QUERY_PLAN_KILLED,
