@@ -578,6 +578,85 @@ three_processes_build_while_they_write(void **state)
 	assert_in_range(check_all_entries(f, number), DOCS / 2, DOCS + DOCS / 4);
 }
 
+/* ---- Writers in the way ---- */
+
+/*
+ * Somebody who writes a document of every attempt at a step while it is made, if it has more than
+ * FEW documents: always one that nobody has written since the index was made.
+ */
+struct obstacle {
+	const struct index_documents *documents;
+	struct process *writer;
+	index_visitor *visitor;
+	void *visitor_arg;
+	char id[16]; /* the first document of the attempt */
+	unsigned writes;
+};
+
+enum {
+	FEW = 10,
+	OBSTRUCTED_DOCS = 600,
+};
+
+static struct obstacle *obstacle;
+
+static enum status
+obstructed_visitor(void *arg, const struct index_source *source)
+{
+	struct obstacle *o = arg;
+
+	if (!o->id[0])
+		(void)snprintf(o->id, sizeof(o->id), "%.*s", STR_ARG(source->id));
+	return o->visitor(o->visitor_arg, source);
+}
+
+static enum status
+obstructed_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
+		 const struct index_stretch *stretch, struct arena *arena, index_visitor *visitor,
+		 void *arg, struct index_passed *ret)
+{
+	struct obstacle *o = obstacle;
+	struct process *p = o->writer;
+
+	o->visitor = visitor;
+	o->visitor_arg = arg;
+	o->id[0] = '\0';
+	TRY(o->documents->visit(tx, db, def, stretch, arena, obstructed_visitor, o, ret));
+	if (stretch->limit <= FEW || !o->id[0])
+		return STATUS_OK;
+	o->writes++;
+	p->id = str_from_cstr(o->id);
+	p->edit = p->edits[0];
+	return kv_run(p->f->store, process_edit, p, NULL, NULL);
+}
+
+static void
+build_goes_on_though_every_large_step_meets_a_writer(void **state)
+{
+	struct fixture *f = *state;
+	struct process writer = { .f = f,
+				  .cache = catalog_cache_new(),
+				  .arena = arena_new(16 * 1024 * 1024) };
+	struct obstacle o = { .documents = index_documents_of(f->db), .writer = &writer };
+	struct index_documents obstructed = *o.documents;
+	uint64_t number;
+
+	assert_non_null(writer.cache);
+	assert_non_null(writer.arena);
+	writer.edits[0] = fixture_edit(f, "x", NULL, "{\"n\":-1}");
+	put_many(f, 0, OBSTRUCTED_DOCS, 1);
+	number = create_index(f, 0);
+	obstructed.visit = obstructed_visit;
+	obstacle = &o;
+	index_documents_register(&obstructed);
+	assert_int_equal(build_steps(f, number, 0, STEPS_MAX), INDEX_READY);
+	index_documents_register(o.documents);
+	assert_in_range(o.writes, 5, OBSTRUCTED_DOCS / 2);
+	check_entries(f, number, OBSTRUCTED_DOCS);
+	catalog_cache_free(writer.cache);
+	arena_free(writer.arena);
+}
+
 /* ---- The end of the process; the embedded engine's only ---- */
 
 static void
@@ -670,6 +749,7 @@ main(int argc, char **argv)
 		TEST(unique_index_over_equal_values_fails_and_names_them),
 		TEST(chore_builds_and_clears),
 		TEST(three_processes_build_while_they_write),
+		TEST(build_goes_on_though_every_large_step_meets_a_writer),
 		TEST(process_that_is_killed_goes_on_where_it_was), /* last: embedded alone */
 	};
 	size_t count = sizeof(tests) / sizeof(tests[0]);

@@ -89,6 +89,7 @@ struct build {
 	uint64_t stretch;   /* that a step works on */
 	uint64_t preferred; /* the first one that a step looks at */
 	uint64_t passed;    /* documents of this attempt */
+	unsigned attempts;  /* at this step */
 };
 
 static void
@@ -307,6 +308,12 @@ step_body(struct kv_tx *tx, void *arg)
 	struct kv_future *f;
 	struct str value;
 
+	/*
+	 * Fewer documents are done sooner, so that fewer writers are in the way, and before the
+	 * store has forgotten the version that is read.
+	 */
+	if (b->attempts++ && b->limit > 1)
+		b->limit /= 2;
 	b->passed = 0;
 	b->any_left = false;
 	TRY(build_begin(tx, b));
@@ -383,13 +390,14 @@ finish_body(struct kv_tx *tx, void *arg)
 
 /* ---- Running ---- */
 
-/* One step; with fewer documents if a transaction cannot hold so many. */
+/* One step; with fewer documents if a transaction cannot hold so many, or fails. */
 static enum status
 step_run(struct kv_store *store, struct build *b, struct err *err)
 {
 	enum status status;
 
 	for (;;) {
+		b->attempts = 0;
 		status = kv_run(store, step_body, b, NULL, err);
 		if ((status != STATUS_TX_TOO_LARGE && status != STATUS_LIMIT) || b->limit == 1)
 			break;
@@ -399,7 +407,8 @@ step_run(struct kv_store *store, struct build *b, struct err *err)
 	if (status == STATUS_OK)
 		metric_add(&documents_built, b->passed);
 	/* Entries are written in key order: the more there are, the less each of them costs. */
-	b->limit = b->limit > b->most / 2 ? b->most : 2 * b->limit;
+	if (b->attempts == 1)
+		b->limit = b->limit > b->most / 2 ? b->most : 2 * b->limit;
 	return status;
 }
 

@@ -10,7 +10,9 @@
  * writers have made the entries. BSON documents have no Sequences: a writer who changes entries of
  * an index that is being built leaves a mark with the document's id, by which it is skipped. A
  * document that is written over and over again is therefore in the
- * way of a step once at most.
+ * way of a step once at most. An attempt that fails, because a writer was in its way or its version
+ * was too old, is followed by one of half as many documents, so that a build goes on beside any
+ * number of writers, on any machine.
  *
  *     (P, INDEXES, "build", number, stretch)  how far a stretch is (build_record.c)
  *     (P, INDEXES, "build", number, 16, b"id")  a mark: the document's writer made its entries
@@ -33,8 +35,8 @@ enum {
 	INDEX_BUILD_STRETCHES = 16,     /* that the documents of a database are cut into at most */
 	INDEX_BUILD_STRETCH_DOCS = 512, /* documents that are worth a stretch of their own */
 	INDEX_BUILD_STEP_DOCS = 1000,   /* documents of the first step of a run at most */
-	INDEX_BUILD_STEP_MOST =
-		4000,                /* each step has twice as many as the one before, up to this */
+	/* Each step has twice as many as the one before, up to this, unless an attempt failed. */
+	INDEX_BUILD_STEP_MOST = 4000,
 	INDEX_BUILD_VIOLATIONS = 20, /* documents of each stretch that a failure names at most */
 	INDEX_BUILD_ARENA_BYTES = 64 * 1024 * 1024, /* of a step: documents, and their entries */
 	INDEX_BUILD_MARKS = INDEX_BUILD_STRETCHES,  /* in a stretch's place: marks lie below */
