@@ -33,7 +33,7 @@
 #define ACCEPT_JSON "Accept: application/json\r\n"
 
 enum {
-	TIMEOUT_MS = 20000,
+	TIMEOUT_MS = 120000, /* on a busy machine a cluster takes long to read 10,000 documents */
 	LINE_BYTES = 1 << 20,
 };
 
