@@ -122,7 +122,7 @@ class Failure(Exception):
 
 
 class Client:
-    def __init__(self, port, timeout=30, context=None):
+    def __init__(self, port, timeout=120, context=None):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context:

@@ -14,22 +14,27 @@ WAIT_MS = 60000
 
 
 class Stream:
-    """A change stream of the collection."""
+    """A change stream of the collection; of the database, if `of` is 1."""
 
-    def __init__(self, door, **options):
-        self.door = door
-        answer = door({"aggregate": "c", "pipeline": [{"$changeStream": options}],
+    def __init__(self, door, of="c", **options):
+        self.door, self.collection = door, "$cmd.aggregate" if of == 1 else of
+        answer = door({"aggregate": of, "pipeline": [{"$changeStream": options}],
                        "cursor": {}})["cursor"]
         self.seen, self.id = answer["firstBatch"], answer["id"]
         self.token = answer["postBatchResumeToken"]
 
-    def read(self, count):
+    def events(self, count):
         while len(self.seen) < count:
-            answer = self.door({"getMore": Int64(self.id), "collection": "c",
+            assert self.id, self.seen
+            answer = self.door({"getMore": Int64(self.id), "collection": self.collection,
                                 "maxTimeMS": WAIT_MS})["cursor"]
             self.seen += answer["nextBatch"]
+            self.id = answer["id"]
             self.token = answer["postBatchResumeToken"]
-        return [(e["operationType"], e["documentKey"]["_id"]) for e in self.seen]
+        return self.seen
+
+    def read(self, count):
+        return [(e["operationType"], e["documentKey"]["_id"]) for e in self.events(count)]
 
 
 @test
@@ -118,6 +123,59 @@ def a_stream_goes_on_at_another_process_after_a_kill(cwd):
         equal(Stream(a, resumeAfter=stream.token).read(2), [("insert", 2), ("replace", 1)])
         # What was open in that process has left nothing.
         equal(a.find(filter={"_id": 1}), [{"_id": 1, "n": 1}])
+
+
+@test
+def a_stream_of_a_database_tells_what_each_process_does_to_its_collections(cwd):
+    with doors(cwd) as (a, b, c):
+        a.insert({"_id": 0}, collection="first")
+        streams = [Stream(door, of=1) for door in (a, b, c)]
+        b.insert({"_id": 1}, collection="second")
+        c.insert({"_id": 2}, collection="first")
+        session = Session(a).start()
+        for n, collection in enumerate(("first", "second", "third")):
+            session({"insert": collection, "documents": [{"_id": 3 + n}]})
+        session.commit()
+        b({"renameCollection": b.db + ".second", "to": b.db + ".fourth"}, "admin")
+        c.insert({"_id": 6}, collection="fourth")
+        a({"drop": "first"})
+        b.insert({"_id": 7}, collection="third")
+        expected = [("insert", "second", 1), ("insert", "first", 2), ("insert", "first", 3),
+                    ("insert", "second", 4), ("insert", "third", 5), ("rename", "second", None),
+                    ("insert", "fourth", 6), ("drop", "first", None), ("insert", "third", 7)]
+
+        def told(stream, count):
+            return [(e["operationType"], e["ns"]["coll"], e.get("documentKey", {}).get("_id"))
+                    for e in stream.events(count)]
+
+        for stream in streams:
+            equal(told(stream, len(expected)), expected)
+        # One begins where another process's has stopped.
+        later = Stream(c, of=1, resumeAfter=streams[0].seen[3]["_id"])
+        equal(told(later, 5), expected[4:])
+
+
+@test
+def what_another_process_drops_ends_streams(cwd):
+    with doors(cwd) as (a, b, c):
+        a({"create": "c", "changeStreamPreAndPostImages": {"enabled": True}})
+        streams = [Stream(door, fullDocument="required", fullDocumentBeforeChange="required")
+                   for door in (a, b)]
+        b.insert({"_id": 1, "n": 0})
+        c({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"n": 1}}}]})
+        for stream in streams:
+            stream.events(2)
+        a({"drop": "c"})
+        for stream in streams:
+            told = [(e["operationType"], e.get("fullDocumentBeforeChange"), e.get("fullDocument"))
+                    for e in stream.events(4)]
+            equal(told, [("insert", None, {"_id": 1, "n": 0}),
+                         ("update", {"_id": 1, "n": 0}, {"_id": 1, "n": 1}),
+                         ("drop", None, None), ("invalidate", None, None)])
+            equal(stream.id, 0)
+        after = Stream(c, startAfter=streams[0].seen[-1]["_id"])
+        b.insert({"_id": 2})
+        equal(after.read(1), [("insert", 2)])
 
 
 @test

@@ -235,6 +235,44 @@ def who_waits_for_entries_of_a_stream_gets_those_of_another_process(cwd):
 
 
 @test
+def what_another_process_brings_from_another_database_serves_who_waits(cwd):
+    ways = [[("SWAPDB", "0", "1")], [("SELECT", "1"), ("MOVE", "k", "0")],
+            [("SELECT", "1"), ("COPY", "k", "k", "DB", "0")],
+            [("MULTI",), ("SWAPDB", "1", "0"), ("EXEC",)]]
+    with doors(cwd) as (a, b, c):
+        with a.client() as waits, b.client() as waits_too, c.client() as brings:
+            for way in ways:
+                brings("FLUSHALL")
+                brings("SELECT", "1")
+                brings("RPUSH", "k", "x", "y")
+                brings("SELECT", "0")
+                for door, client in (a, waits), (b, waits_too):
+                    client.send("BLPOP", "k", "0")
+                    until_blocked(door, 1)
+                for command in way:
+                    brings(*command)
+                equal((way, sorted([waits.read()[1], waits_too.read()[1]])), (way, [b"x", b"y"]))
+                brings("SELECT", "0")
+
+
+@test
+def who_waits_in_three_processes_for_one_key_is_served_by_as_many_pushes(cwd):
+    with doors(cwd) as all_doors, contextlib.ExitStack() as stack:
+        waiting = [stack.enter_context(door.client()) for door in all_doors for _ in range(2)]
+        pushes = [stack.enter_context(door.client()) for door in all_doors]
+        for turn in range(5):
+            for client in waiting:
+                client.send("BZPOPMIN", "none", "k", "0")
+            for door in all_doors:
+                until_blocked(door, 2)
+            for n, client in enumerate(pushes * 2):
+                client("ZADD", "k", n, f"{turn}-{n}")
+            equal(sorted(client.read()[1] for client in waiting),
+                  [b"%d-%d" % (turn, n) for n in range(6)])
+            equal(pushes[0]("EXISTS", "k"), 0)
+
+
+@test
 def a_wait_outlasts_other_databases_of_the_same_name_and_other_types(cwd):
     with doors(cwd) as (a, b, _):
         with a.client() as waits, b.client() as c:
@@ -433,6 +471,101 @@ def keys_tell_of_changes_in_all_processes(cwd):
             c("SET", "a", "1")
             equal(sub.read(), [b"pmessage", b"__key*__:*", b"__keyspace@0__:a", b"set"])
             equal(sub.read(), [b"pmessage", b"__key*__:*", b"__keyevent@0__:set", b"a"])
+
+
+@test
+def processes_tell_of_what_each_does_to_one_key(cwd):
+    rounds = 20
+    with doors(cwd) as all_doors, contextlib.ExitStack() as stack:
+        subs = [stack.enter_context(door.client()) for door in all_doors]
+        for door, sub in zip(all_doors, subs):
+            with door.client() as c:
+                c("CONFIG", "SET", "notify-keyspace-events", "K$gl")
+            sub("SUBSCRIBE", "__keyspace@0__:k")
+
+        def change(door):
+            with door.client() as c:
+                for _ in range(rounds):
+                    c("INCR", "k")
+
+        run_threads(*[lambda d=door: change(d) for door in all_doors])
+        with all_doors[0].client() as c:
+            equal(c("DEL", "k"), 1)
+        # What its own process does, a subscriber may hear before what others did earlier.
+        for sub in subs:
+            events = sorted(sub.read()[2] for _ in range(3 * rounds + 1))
+            equal(events, [b"del"] + [b"incrby"] * 3 * rounds)
+
+
+# ---- Expiry ----
+
+def until_gone(client, keys):
+    """Until keys have not only expired, but are removed."""
+    deadline = time.monotonic() + 120
+    while client("DBSIZE") > keys:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@test
+def keys_that_any_process_lets_expire_are_gone_for_all_and_told_once(cwd):
+    count = 100
+    with doors(cwd) as all_doors, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(door.client()) for door in all_doors]
+        subs = [stack.enter_context(door.client(timeout=120)) for door in all_doors]
+        if all_doors[0].process:
+            for client, sub in zip(clients, subs):
+                client("CONFIG", "SET", "notify-keyspace-events", "Exh")
+                sub("PSUBSCRIBE", "__keyevent@0__:*expired")
+        for number, client in enumerate(clients):
+            for n in range(count):
+                client("SET", f"{number}-{n}", "x", "PX", 100 + n)
+            client("HSET", f"h{number}", "stays", "1", "goes", "1")
+            client("HPEXPIRE", f"h{number}", "200", "FIELDS", "1", "goes")
+            client("RPUSH", f"l{number}", *range(50))
+            client("PEXPIRE", f"l{number}", "300")
+        names = [f"{number}-{n}" for number in range(3) for n in range(count)]
+        deadline = time.monotonic() + 60
+        while any(client("EXISTS", *names, "l0", "l1", "l2") for client in clients):
+            assert time.monotonic() < deadline
+        until_gone(clients[0], 3)
+        for client in clients:
+            equal([client("HGETALL", f"h{n}") for n in range(3)], [[b"stays", b"1"]] * 3)
+            equal(client("DBSIZE"), 3)
+        if all_doors[0].process:
+            expected = sorted([(b"expired", name.encode()) for name in names]
+                              + [(b"expired", b"l%d" % n) for n in range(3)]
+                              + [(b"hexpired", b"h%d" % n) for n in range(3)])
+            for sub in subs:
+                told = [sub.read() for _ in expected]
+                equal(sorted((message[2].split(b":")[1], message[3]) for message in told), expected)
+
+
+@test
+def what_one_process_keeps_longer_no_other_one_removes(cwd):
+    ways = [("PERSIST",), ("EXPIRE", "100"), ("GETEX", "PERSIST"), ("SET", "y"),
+            ("SET", "y", "EX", "100"), ("PEXPIREAT", "9999999999999")]
+    with doors(cwd) as (a, b, c):
+        with a.client() as sets, b.client() as keeps, c.client() as asks:
+            for n, (command, *words) in enumerate(ways):
+                sets("SET", f"k{n}", "x", "PX", "1500")
+                keeps(command, f"k{n}", *words)
+            sets("SET", "last", "x", "PX", "1600")
+            until_gone(asks, len(ways))
+            for client in sets, keeps, asks:
+                equal([client("EXISTS", f"k{n}") for n in range(len(ways))], [1] * len(ways))
+
+
+@test
+def keys_are_removed_though_processes_are_killed(cwd):
+    with doors(cwd) as (a, b, c):
+        with a.client() as client:
+            for door in b, c:
+                with door.client() as other:
+                    for n in range(50):
+                        other("SET", f"{door.port}-{n}", "x", "PX", "50")
+                    door.kill()
+                until_gone(client, 0)
 
 
 @test
