@@ -233,6 +233,62 @@ def commands_that_are_wrong_have_the_codes_of_mongodb(cwd):
 
 
 @test
+def documents_are_measured(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        documents = [{"_id": i, "n": i % 7, "text": "x" * i} for i in range(300)]
+        c({"insert": "c", "documents": documents}, "d")
+        c({"create": "v", "viewOn": "c", "pipeline": []}, "d")
+        sizes = [len(encode(d)) for d in documents]
+
+        def measured(**more):
+            answer = c({"dataSize": "d.c", **more}, "d")
+            assert answer["millis"] >= 0, answer
+            return answer["numObjects"], answer["size"], answer["estimate"]
+        equal(measured(), (300, sum(sizes), False))
+        equal(measured(keyPattern={"n": 1}, min=None, max=None), (300, sum(sizes), False))
+        equal(measured(keyPattern={"_id": 1}, min={"_id": 10}, max={"_id": 20}), (10, sum(sizes[10:20]), False))
+        equal(measured(keyPattern={"_id": 1}, min={"_id": 20}, max={"_id": 10}), (0, 0, False))
+        equal(measured(estimate=True), (300, c({"collStats": "c"}, "d")["size"], True))
+        answer = c({"dataSize": "d.c", "maxObjects": 9}, "d")
+        equal((answer["numObjects"], answer["maxReached"]), (10, True))
+        answer = c({"dataSize": "d.c", "maxSize": 1000}, "d")
+        assert answer["maxReached"] and 1000 < answer["size"] < 1000 + max(sizes), answer
+        equal(c({"dataSize": "d.none"}, "d")["size"], 0)
+        equal([c.fails({"dataSize": "d.c", **more}, "d")["code"] for more in (
+            {"min": {"_id": 1}, "max": {"_id": 2}}, {"min": {"_id": 1}, "keyPattern": {"_id": 1}}, {"foo": 1},
+            {"keyPattern": 1}, {"dataSize": "nodot"}, {"dataSize": ""}, {"dataSize": 1}, {"dataSize": "d.v"})],
+              [96, 2, 40415, 14, 73, 73, 14, 166])
+
+
+@test
+def parameters_are_set_and_defaults_told(cwd):
+    (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
+    with Mongo(cwd) as server, server.client() as c:
+        def seconds():
+            return c({"getParameter": 1, "transactionLifetimeLimitSeconds": 1})["transactionLifetimeLimitSeconds"]
+        equal(c({"setParameter": 1, "transactionLifetimeLimitSeconds": 1, "comment": "x"})["was"], 60)
+        equal((seconds(), c({"setParameter": 1, "transactionLifetimeLimitSeconds": Int64(30)})["was"]), (1, 1))
+        equal([(f["code"], f["errmsg"]) for f in (c.fails({"setParameter": 1, **more}) for more in (
+            {"enableTestCommands": True}, {"quiet": 1}, {}, {"logLevel": 1, "quiet": 1}))],
+              [(20, "not allowed to change [enableTestCommands] at runtime"),
+               (72, "attempted to set unrecognized parameter [quiet]"), (72, "no option found to set"),
+               (72, "setParameter sets one parameter at a time")])
+        equal([c.fails({"setParameter": 1, "transactionLifetimeLimitSeconds": v})["code"]
+               for v in (0, 61, 1.5, "1", None)], [2, 2, 2, 14, 14])
+        equal((seconds(), c.fails({"setParameter": 1, "quiet": 1}, "d")["code"]), (30, 13))
+        concern = c({"getDefaultRWConcern": 1, "inMemory": True})
+        equal((concern["defaultReadConcern"], concern["defaultWriteConcern"], concern["inMemory"]),
+              ({"level": "local"}, {"w": "majority", "wtimeout": 0}, True))
+        equal((concern["defaultReadConcernSource"], concern["defaultWriteConcernSource"]),
+              ("implicit", "implicit"))
+        pools = c({"connPoolStats": 1})
+        equal((pools["totalCreated"], pools["hosts"], pools["pools"]), (0, {}, {}))
+    (cwd / "ini").write_text(ALONE)
+    with Mongo(cwd) as server, server.client() as c:
+        equal(c.fails({"getDefaultRWConcern": 1})["code"], 51300)
+
+
+@test
 def the_server_says_what_it_is(cwd):
     with Mongo(cwd) as server, server.client() as c:
         equal(c({"ping": 1}), {"ok": 1.0})
@@ -585,6 +641,24 @@ def people_of_all_doors_have_the_rights_of_their_roles(cwd):
             answer = c.fails({"serverStatus": 1})
             equal((answer["code"], answer["errmsg"]),
                   (13, "not authorized on admin to execute command serverStatus"))
+
+
+@test
+def commands_about_the_server_need_their_rights(cwd):
+    commands = [{"connPoolStats": 1}, {"getDefaultRWConcern": 1}, {"dataSize": "shop.c"}, {"dataSize": "other.c"},
+                {"setParameter": 1, "transactionLifetimeLimitSeconds": 60}, {"whatsmyuri": 1}]
+    may = {"nobody": ((), "_____w"), "reader": (("mongo:read@shop",), "__d__w"),
+           "monitor": (("mongo:clusterMonitor",), "cs___w"), "manager": (("mongo:hostManager",), "_s__pw"),
+           "cluster": (("mongo:clusterAdmin", "mongo:readAnyDatabase"), "csddpw")}
+    with Mongo(cwd, env=ADMIN) as server:
+        for name, (roles, expected) in may.items():
+            server.person(name, "pass", *roles)
+            with server.client() as c:
+                c.login(name, "pass")
+                # A standalone server has no defaults to tell (51300).
+                seen = [c.fails(command)["code"] if mark in "_s" else c(command)["ok"]
+                        for command, mark in zip(commands, expected)]
+                equal((name, seen), (name, [{"_": 13, "s": 51300}.get(mark, 1.0) for mark in expected]))
 
 
 @test

@@ -12,6 +12,16 @@
 enum {
 	PARAMETER_ALL,
 	MEGABYTE = 1024 * 1024,
+	TXN_SECONDS_MOST = 60, /* as the setting's */
+};
+
+enum {
+	CONCERN_IN_MEMORY,
+};
+
+const struct arg args_default_concern[] = {
+	[CONCERN_IN_MEMORY] = { "inMemory", ARG_BOOL },
+	{ NULL, 0 },
 };
 
 const struct arg args_get_parameter[] = {
@@ -190,6 +200,49 @@ mongo_run_server_status(struct call *c)
 	return STATUS_OK;
 }
 
+/* Of connections to other servers of this protocol: the process makes none. */
+enum status
+mongo_run_conn_pool_stats(struct call *c)
+{
+	static const char *const totals[] = { "numAScopedConnections", "totalInUse",
+					      "totalAvailable",        "totalLeased",
+					      "totalCreated",          "totalRefreshing",
+					      "totalRefreshed" };
+	static const char *const lists[] = { "replicaSetPingTimesMillis", "pools", "hosts",
+					     "replicaSets" };
+
+	bson_put_int32(c->reply, STR("numClientConnections"), 0);
+	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
+		bson_put_int32(c->reply, str_from_cstr(totals[i]), 0);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		bson_begin_document(c->reply, str_from_cstr(lists[i]));
+		bson_end(c->reply);
+	}
+	return STATUS_OK;
+}
+
+/* Nobody can change them: whatever a command asks for, it gets at least this. */
+enum status
+mongo_run_get_default_concern(struct call *c)
+{
+	if (!c->mongo->set)
+		return call_fail(c, MONGO_NOT_ON_STANDALONE,
+				 "'getDefaultRWConcern' is not supported on standalone nodes.");
+	bson_begin_document(c->reply, STR("defaultReadConcern"));
+	bson_put_string(c->reply, STR("level"), STR("local"));
+	bson_end(c->reply);
+	bson_begin_document(c->reply, STR("defaultWriteConcern"));
+	bson_put_string(c->reply, STR("w"), STR("majority"));
+	bson_put_int32(c->reply, STR("wtimeout"), 0);
+	bson_end(c->reply);
+	bson_put_string(c->reply, STR("defaultWriteConcernSource"), STR("implicit"));
+	bson_put_string(c->reply, STR("defaultReadConcernSource"), STR("implicit"));
+	bson_put_date(c->reply, STR("localUpdateWallClockTime"), (int64_t)c->mongo->started_ms);
+	if (call_bool(c, CONCERN_IN_MEMORY, false))
+		bson_put_bool(c->reply, STR("inMemory"), true);
+	return STATUS_OK;
+}
+
 /* ---- Parameters ---- */
 
 static void
@@ -223,26 +276,87 @@ put_parameter(struct call *c, size_t i)
 	}
 }
 
+/* In the order of put_parameter(). */
+static const char *const parameters[] = { "featureCompatibilityVersion", "authenticationMechanisms",
+					  "localLogicalSessionTimeoutMinutes", "enableTestCommands",
+					  "transactionLifetimeLimitSeconds" };
+
+enum {
+	PARAMETERS = sizeof(parameters) / sizeof(parameters[0]),
+};
+
 enum status
 mongo_run_get_parameter(struct call *c)
 {
-	static const char *const names[] = { "featureCompatibilityVersion",
-					     "authenticationMechanisms",
-					     "localLogicalSessionTimeoutMinutes",
-					     "enableTestCommands",
-					     "transactionLifetimeLimitSeconds" };
 	bool all = (c->first.type == BSON_STRING && str_eq(c->first.text, STR("*"))) ||
 		   (c->first.type == BSON_DOCUMENT &&
 		    bson_find(c->first.text, STR("allParameters"), NULL));
 	bool found = false;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!all && !bson_find(c->body, str_from_cstr(names[i]), NULL))
+	for (size_t i = 0; i < PARAMETERS; i++) {
+		if (!all && !bson_find(c->body, str_from_cstr(parameters[i]), NULL))
 			continue;
 		put_parameter(c, i);
 		found = true;
 	}
 	return found ? STATUS_OK : call_fail(c, MONGO_INVALID_OPTIONS, "no option found to get");
+}
+
+static enum status
+set_txn_seconds(struct call *c, const struct bson_element *e)
+{
+	int64_t seconds;
+
+	if (!bson_is_number(&e->value))
+		return call_type_mismatch(c, &e->value, "type 'int'", "setParameter.%s",
+					  "transactionLifetimeLimitSeconds");
+	if (!bson_to_int64(&e->value, &seconds) || seconds < 1 || seconds > TXN_SECONDS_MOST)
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "transactionLifetimeLimitSeconds has to be a whole number from 1 "
+				 "to %d",
+				 TXN_SECONDS_MOST);
+	bson_put_int32(c->reply, STR("was"), (int32_t)(txn_life_ms(c->mongo) / 1000));
+	atomic_store(&c->mongo->txn_seconds, (uint64_t)seconds);
+	return STATUS_OK;
+}
+
+static enum status
+set_parameter(struct call *c, const struct bson_element *e)
+{
+	int shown = (int)(e->name.len < 100 ? e->name.len : 100);
+
+	if (str_eq(e->name, STR("transactionLifetimeLimitSeconds")))
+		return set_txn_seconds(c, e);
+	for (size_t i = 0; i < PARAMETERS; i++)
+		if (str_eq(e->name, str_from_cstr(parameters[i])))
+			return call_fail(c, MONGO_ILLEGAL_OPERATION,
+					 "not allowed to change [%s] at runtime", parameters[i]);
+	return call_fail(c, MONGO_INVALID_OPTIONS, "attempted to set unrecognized parameter [%.*s]",
+			 shown, e->name.ptr);
+}
+
+/* Sets one parameter of the process, until that ends. */
+enum status
+mongo_run_set_parameter(struct call *c)
+{
+	struct bson_element e, wanted = { 0 };
+	struct bson_iter i;
+	bool found = false;
+
+	bson_iter_begin(&i, c->body);
+	(void)bson_iter_read(&i, &e); /* the command's own member */
+	while (bson_iter_read(&i, &e)) {
+		if (command_is_generic(e.name))
+			continue;
+		if (found)
+			return call_fail(c, MONGO_INVALID_OPTIONS,
+					 "setParameter sets one parameter at a time");
+		wanted = e;
+		found = true;
+	}
+	if (!found)
+		return call_fail(c, MONGO_INVALID_OPTIONS, "no option found to set");
+	return set_parameter(c, &wanted);
 }
 
 /* ---- Logs ---- */

@@ -50,6 +50,10 @@ enum status mongo_run_build_info(struct call *c);
 enum status mongo_run_server_status(struct call *c);
 enum status mongo_run_host_info(struct call *c);
 enum status mongo_run_get_parameter(struct call *c);
+enum status mongo_run_set_parameter(struct call *c);
+extern const struct arg args_default_concern[];
+enum status mongo_run_get_default_concern(struct call *c);
+enum status mongo_run_conn_pool_stats(struct call *c);
 enum status mongo_run_whatsmyuri(struct call *c);
 enum status mongo_run_get_log(struct call *c);
 enum status mongo_run_get_cmd_line_opts(struct call *c);
@@ -138,6 +142,10 @@ enum status mongo_run_db_stats(struct call *c);
 enum status mongo_run_list_collections(struct call *c);
 enum status mongo_run_list_databases(struct call *c);
 enum status mongo_run_drop_database(struct call *c);
+
+/* cmd_measure.c */
+extern const struct arg args_data_size[];
+enum status mongo_run_data_size(struct call *c);
 
 /* cmd_validate.c */
 extern const struct arg args_validate[];

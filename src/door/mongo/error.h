@@ -93,6 +93,7 @@ enum mongo_code {
 	MONGO_NO_DB = 40571,
 	MONGO_PASSWORD_EMPTY = 50687,
 	MONGO_USER_EXISTS = 51003,
+	MONGO_NOT_ON_STANDALONE = 51300,
 };
 
 /* "BadValue"; "Location40415" for a code that has no name of its own. Valid until the next call. */

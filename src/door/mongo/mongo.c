@@ -31,6 +31,7 @@ mongo_new(const struct mongo_config *config)
 	m->config = *config;
 	m->started_ns = clock_mono_ns();
 	m->started_ms = clock_wall_ms();
+	atomic_init(&m->txn_seconds, config->settings->transaction_seconds);
 	bson_object_id_new((uint32_t)(m->started_ms / 1000), m->process_id);
 	pthread_mutex_init(&m->clients_lock, NULL);
 	pthread_mutex_init(&m->caches_lock, NULL);

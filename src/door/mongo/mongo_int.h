@@ -44,6 +44,7 @@ struct mongo {
 	size_t cache_count;
 
 	struct txns txns;
+	_Atomic uint64_t txn_seconds; /* how long one may last; setParameter changes it */
 	struct snapshots snapshots;
 	struct accesses accesses; /* of indexes */
 

@@ -137,7 +137,7 @@ txns_end_sessions(struct txns *all, const struct session_pattern *which)
 uint64_t
 txn_life_ms(const struct mongo *m)
 {
-	uint64_t ms = m->config.settings->transaction_seconds * 1000;
+	uint64_t ms = atomic_load(&m->txn_seconds) * 1000;
 
 	return kv_is_shared(m->config.store) && ms > TXN_LIFE_SHARED_MS ? TXN_LIFE_SHARED_MS : ms;
 }
