@@ -62,6 +62,33 @@ def what_one_writes_the_others_read_at_once(cwd):
 
 
 @test
+def what_one_changes_of_a_collection_holds_for_all_at_once(cwd):
+    with doors(cwd) as all_doors:
+        for n, door in enumerate(all_doors * 3):
+            others = [other for other in all_doors if other is not door]
+            for other in others:  # they know the collection as it was
+                equal(other.insert({"_id": f"before{n}{other.process.port}", "n": -1})["n"], 1)
+            door({"collMod": "c", "validator": {"n": {"$ne": n}}})
+            for other in others:
+                equal(other.insert({"n": n})["writeErrors"][0]["code"], 121)
+            view = f"v{n}"
+            door({"create": view, "viewOn": "c", "pipeline": [{"$match": {"n": n}}]})
+            door({"collMod": "c", "validator": {}})
+            for other in others:
+                equal(other.insert({"_id": f"after{n}{other.process.port}", "n": n})["n"], 1)
+            for other in others:
+                equal(len(other.find(view)), 2)
+            others[0]({"drop": view})
+            equal([other.find(view) for other in all_doors], [[]] * 3)
+            door({"createIndexes": "c", "indexes": [{"key": {"n": 1}, "name": "n"}]})
+            for other in all_doors:
+                plan = other({"explain": {"find": "c", "filter": {"n": n}}})["queryPlanner"]
+                assert "IXSCAN" in str(plan), plan
+            others[0]({"dropIndexes": "c", "index": "n"})
+            equal(door.fails({"find": "c", "hint": "n"})["code"], 2)
+
+
+@test
 def one_document_that_all_update_counts_all_of_them(cwd):
     rounds = 30
     with doors(cwd) as all_doors:

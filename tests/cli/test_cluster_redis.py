@@ -658,6 +658,42 @@ def a_process_that_falls_behind_the_log_closes_its_subscribers(cwd):
 
 
 @test
+def the_past_that_one_process_keeps_is_read_by_all(cwd):
+    def moment(client):
+        """A time behind all that was written, in milliseconds."""
+        seconds, micros = client("TIME")
+        at = int(seconds) * 1000 + int(micros) // 1000 + 1
+        while int(client("TIME")[0]) * 1000 + int(client("TIME")[1]) // 1000 <= at:
+            pass
+        return at
+
+    with doors(cwd) as all_doors, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(door.client()) for door in all_doors]
+        clients[0]("FROND.HISTORY", "3600")
+        try:
+            while clients[2]("FROND.HISTORY")[1] is None:
+                pass
+            moments = []
+            for n, client in enumerate(clients * 2):
+                client("SET", "s", n)
+                client("RPUSH", "l", n)
+                client("HSET", "h", f"f{n % 3}", n)
+                moments.append((moment(client), n))
+            clients[1]("DEL", "l", "h")
+            clients[2]("SET", "s", "x", "PX", "1")
+            for client in clients:
+                equal([client("EXISTS", "l"), client("EXISTS", "h")], [0, 0])
+                for at, n in moments:
+                    equal(client("FROND.AT", at, "GET", "s"), b"%d" % n)
+                    equal(client("FROND.AT", at, "LRANGE", "l", "0", "-1"),
+                          [b"%d" % i for i in range(n + 1)])
+                    equal(client("FROND.AT", at, "HLEN", "h"), min(n + 1, 3))
+                    equal(client("FROND.AT", at, "DBSIZE"), 3)
+        finally:
+            clients[0]("FROND.HISTORY", "0")
+
+
+@test
 def clients_in_all_processes_that_write_one_key_all_count(cwd):
     with doors(cwd) as all_doors:
         def count(door):
