@@ -422,6 +422,84 @@ def an_index_gives_its_order_without_a_sort_in_memory(cwd):
     contains(run("verify", cwd=cwd).stdout, "0 findings")
 
 
+def find_between(client, index, low=None, high=None, **more):
+    bounds = {**({"min": low} if low else {}), **({"max": high} if high else {})}
+    return find(client, more.pop("filter", {}), hint=index, **bounds, **more)
+
+
+def find_fails(client, **members):
+    return client.fails({"find": "c", **members}, db="d")["code"]
+
+
+@test
+def a_find_reads_between_two_keys_of_an_index(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1, "b": -1}, "name": "ab"}, {"key": {"m": 1}, "name": "m"},
+               {"key": {"h": "hashed"}, "name": "h"}, {"key": {"s.t": -1}, "name": "st"})
+        rows = [{"_id": i, "a": i % 4, "b": i % 5, "m": [i, -i], "s": {"t": f"{i:02}"}} for i in range(40)]
+        insert(client, *rows)
+        order = sorted(rows, key=lambda row: (row["a"], -row["b"]))
+
+        def between(low, high):
+            return [row["_id"] for row in order
+                    if (not low or (row["a"], -row["b"]) >= (low["a"], -low["b"]))
+                    and (not high or (row["a"], -row["b"]) < (high["a"], -high["b"]))]
+
+        rand = random.Random(5)
+        for _ in range(40):
+            low, high = ({"a": rand.randrange(-1, 5), "b": rand.randrange(-1, 6)} if rand.random() < 0.8 else None
+                         for _ in "lh")
+            if not low and not high:
+                continue
+            expected = between(low, high)
+            if low and high and (low["a"], -low["b"]) >= (high["a"], -high["b"]):
+                equal(find_fails(client, hint="ab", min=low, max=high), 51175)
+                continue
+            for size in (3, 1000):
+                equal((low, high, ids(find_between(client, "ab", low, high, size=size))), (low, high, expected))
+            equal(ids(find_between(client, {"a": 1, "b": -1}, low, high, filter={"b": 2})),
+                  [i for i in expected if i % 5 == 2])
+            equal(ids(find_between(client, "ab", low, high, sort={"a": -1, "b": 1})), expected[::-1])
+            equal(sorted(ids(find_between(client, "ab", low, high, sort={"s.t": -1}))), sorted(expected))
+        # A document with an array comes once, at the first of its entries.
+        equal(ids(find_between(client, "m", {"m": -3}, {"m": 3})), [3, 2, 1, 0])
+        equal(ids(find_between(client, "m", {"m": -3}, {"m": 3}, sort={"m": 1}, size=2)), [3, 2, 1, 0])
+        equal(ids(find_between(client, "st", {"s.t": "05"}, {"s.t": "02"})), [5, 4, 3])
+        equal(ids(find_between(client, "_id_", {"_id": 5}, {"_id": 7})), [5, 6])
+        equal(ids(find_between(client, {"_id": 1}, None, {"_id": 2}, sort={"_id": -1})), [1, 0])
+
+        for code, members in ((51173, {"min": {"a": 1, "b": 1}}), (51174, {"hint": "ab", "min": {"a": 1}}),
+                              (51174, {"hint": "ab", "max": {"b": 1, "a": 1}}), (51174, {"hint": "h", "min": {"h": 1}}),
+                              (51174, {"hint": "_id_", "min": {"a": 1}}), (291, {"hint": {"$natural": 1}, "min": {"_id": 1}}),
+                              (51175, {"hint": "_id_", "min": {"_id": 2}, "max": {"_id": 2}}),
+                              (51176, {"hint": "ab", "min": {"a": 1, "b": 1}, "max": {"a": 1}}),
+                              (51174, {"hint": "st", "min": {"s.t": "x"}, "collation": {"locale": "en"}}),
+                              (2, {"hint": "st", "min": {"s.t": "x" * 5000}})):
+            equal((members, find_fails(client, **members)), (members, code))
+
+        # The key that a document was found by: of an array, one element.
+        def keys(filter, **more):
+            return find(client, filter, returnKey=True, **more)
+
+        equal(keys({"a": 1, "b": 2}), [{"a": 1, "b": 2}] * 2)
+        equal(keys({"a": 1, "b": 2}, showRecordId=True),
+              [{"a": 1, "b": 2, "$recordId": 17}, {"a": 1, "b": 2, "$recordId": 37}])
+        equal(keys({"m": {"$gt": 37}}), [{"m": 38}, {"m": 39}])
+        equal(keys({"m": {"$lt": -37}}, size=1), [{"m": -39}, {"m": -38}])
+        equal(keys({}, hint="st", max={"s.t": "37"}), [{"s.t": "39"}, {"s.t": "38"}])
+        equal(keys({"a": 1}, sort={"s.t": 1}, limit=1), [{"s.t": "01"}])
+        equal(keys({"_id": 3}), [{"_id": 3}])
+        equal(keys({"b": 3}), [{}] * 8)
+        insert(client, {"_id": 100, "a": 9}, {"_id": 101, "a": "x" * 3000, "b": 1})
+        equal(keys({"a": 9}), [{"a": 9, "b": None}])
+        equal(keys({"a": {"$type": "string"}}, hint="ab"), [{"a": "x" * 3000, "b": 1}])
+        low, high = {"a": 0, "b": 3}, {"a": 1, "b": 2}
+        scan = explain(client, {"find": "c", "hint": "ab", "min": low, "max": high})["executionStats"]
+        equal((scan["totalKeysExamined"], stages(scan["executionStages"])), (len(between(low, high)), ["FETCH", "IXSCAN"]))
+        equal(scan["executionStages"]["inputStage"]["indexBounds"],
+              {"startKey": low, "startKeyInclusive": True, "endKey": high, "endKeyInclusive": False})
+
+
 # ---- explain ----
 
 def explain(client, command, verbosity="executionStats"):

@@ -2,6 +2,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/cursor.h"
+#include "door/mongo/index.h"
 #include "door/mongo/snapshot.h"
 #include "door/mongo/sorted.h"
 #include "door/mongo/view.h"
@@ -118,6 +119,7 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 
 	f->key_only = bson_find_true(request, STR("returnKey"));
 	f->record_id = bson_find_true(request, STR("showRecordId"));
+	ask.keys = f->key_only;
 	f->cover = (struct plan_cover){ .filter = ask.filter,
 					.fields = f->covered,
 					.keeps_order = true };
@@ -198,6 +200,53 @@ find_next(struct find *f, struct str *ret, int64_t *ret_position)
 	return STATUS_OK;
 }
 
+/* The value at a path through documents, or null. */
+static struct bson_value
+find_value_at(struct str doc, struct str path)
+{
+	struct bson_value v = BSON_OF_DOCUMENT(doc);
+
+	while (path.len) {
+		struct bson_value member = BSON_OF_NULL;
+
+		if (v.type == BSON_DOCUMENT)
+			(void)bson_find(v.text, str_cut(&path, '.'), &member);
+		else
+			path = STR("");
+		v = member;
+	}
+	return v;
+}
+
+/*
+ * The members of the key that the document was found by. Rows that were sorted have no entry any
+ * more, and entries no values that are too long: those come from the document.
+ */
+static void
+find_put_key(const struct find *f, struct str doc, struct bson_builder *ret)
+{
+	const struct query *q = &f->query;
+	const struct plan_bounds *b = &q->plan.bounds;
+	struct str values = f->sort.ptr ? STR("") : query_key(q);
+	struct bson_element e, value;
+	struct bson_iter i, k;
+
+	if (!q->plan.def) {
+		value.value = find_value_at(doc, STR("_id"));
+		if (q->plan.kind == PLAN_POINTS || b->has_from || b->has_to || q->ask.hint ||
+		    q->ask.order)
+			bson_put(ret, STR("_id"), &value.value);
+		return;
+	}
+	bson_iter_begin(&i, index_key_of(q->plan.def));
+	bson_iter_begin(&k, values.len ? values : BSON_EMPTY);
+	while (bson_iter_read(&i, &e)) {
+		if (!values.len || !bson_iter_read(&k, &value))
+			value.value = find_value_at(doc, e.name);
+		bson_put(ret, e.name, &value.value);
+	}
+}
+
 /* Writes a document as the client wants it, as the next member of an array that is being built. */
 static enum status
 find_put(struct call *c, struct find *f, struct str doc, int64_t position, struct bson_builder *ret)
@@ -205,15 +254,11 @@ find_put(struct call *c, struct find *f, struct str doc, int64_t position, struc
 	struct query *q = &f->query;
 	struct arena_mark mark = arena_mark(q->arena);
 	struct bson_value id = BSON_OF_NULL;
-	const struct plan_bounds *b = &q->plan.bounds;
-	bool by_id = q->plan.kind == PLAN_POINTS || b->has_from || b->has_to || q->ask.hint ||
-		     q->ask.order;
 
 	(void)bson_find(doc, STR("_id"), &id);
 	if (f->key_only) {
 		bson_begin_document(ret, STR(""));
-		if (by_id)
-			bson_put(ret, STR("_id"), &id);
+		find_put_key(f, doc, ret);
 	} else {
 		if (f->projection)
 			TRY(data_mql_status(c, &q->mql,

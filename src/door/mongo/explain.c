@@ -127,12 +127,70 @@ put_flag(struct explain_tree *t, const char *name, bool value)
 	bson_put_bool(&t->b, str_from_cstr(name), value);
 }
 
+/* The first key of a range by `min` and `max`, or that behind the last one. */
+static void
+put_end(struct explain_tree *t, struct str name, const struct index_def *def,
+	const struct bson_value *bound, bool high)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (bound) {
+		bson_put_document(&t->b, name, bound->text);
+		return;
+	}
+	bson_begin_document(&t->b, name);
+	bson_iter_begin(&i, index_key_of(def));
+	for (size_t at = 0; bson_iter_read(&i, &e); at++) {
+		const struct bson_value v = { .type = high != def->columns[at].descending
+							      ? BSON_MAX_KEY
+							      : BSON_MIN_KEY };
+
+		bson_put(&t->b, e.name, &v);
+	}
+	bson_end(&t->b);
+}
+
+static void
+put_index_bounds(struct explain_tree *t, const struct plan *plan)
+{
+	const struct candidate *asked = plan->asked;
+	const struct index_def *def = asked->def;
+	const struct plan_bounds all = { 0 };
+	struct bson_element e;
+	struct bson_iter i;
+
+	bson_begin_document(&t->b, STR("indexBounds"));
+	if (asked->between) {
+		put_end(t, STR("startKey"), def, asked->min, false);
+		put_flag(t, "startKeyInclusive", true);
+		put_end(t, STR("endKey"), def, asked->max, true);
+		put_flag(t, "endKeyInclusive", !asked->max);
+		bson_end(&t->b);
+		return;
+	}
+	bson_iter_begin(&i, index_key_of(def));
+	for (size_t at = 0; bson_iter_read(&i, &e); at++) {
+		const struct column_ask *column = &asked->columns[at];
+		bool reverse = plan->reverse != def->columns[at].descending;
+
+		bson_begin_array(&t->b, e.name);
+		if (at < asked->points)
+			put_points(t, column->points, column->count, reverse);
+		else
+			put_bounds(t,
+				   asked->bounded && at == asked->points ? &column->bounds : &all,
+				   reverse);
+		bson_end(&t->b);
+	}
+	bson_end(&t->b);
+}
+
 static enum status
 draw_index(struct explain_tree *t, const struct plan *plan)
 {
 	const struct candidate *asked = plan->asked;
 	const struct index_def *def = asked->def;
-	const struct plan_bounds all = { 0 };
 	struct bson_element e;
 	struct bson_iter i;
 	size_t at = 0;
@@ -154,22 +212,7 @@ draw_index(struct explain_tree *t, const struct plan *plan)
 	put_flag(t, "isPartial", def->filter.ptr);
 	bson_put_int32(&t->b, STR("indexVersion"), 2);
 	put_direction(t, plan->reverse);
-	bson_begin_document(&t->b, STR("indexBounds"));
-	bson_iter_begin(&i, index_key_of(def));
-	for (at = 0; bson_iter_read(&i, &e); at++) {
-		const struct column_ask *column = &asked->columns[at];
-		bool reverse = plan->reverse != def->columns[at].descending;
-
-		bson_begin_array(&t->b, e.name);
-		if (at < asked->points)
-			put_points(t, column->points, column->count, reverse);
-		else
-			put_bounds(t,
-				   asked->bounded && at == asked->points ? &column->bounds : &all,
-				   reverse);
-		bson_end(&t->b);
-	}
-	bson_end(&t->b);
+	put_index_bounds(t, plan);
 	TRY(explain_end(t));
 	t->stages[t->count - 1].has_keys = true;
 	return STATUS_OK;

@@ -147,29 +147,39 @@ hint_is_known(const struct bson_value *hint, int *order)
 	return str_eq(e.name, STR("$natural"));
 }
 
-/* `min` and `max`: a range of the index that the hint names. */
+static bool
+hint_is_natural(const struct bson_value *hint)
+{
+	return hint->type == BSON_DOCUMENT && bson_find(hint->text, STR("$natural"), NULL);
+}
+
+/* `min` and `max` with the hint of the index by `_id`. */
 static enum status
 choose_between(struct call *c, const struct plan_ask *ask, struct plan *plan)
 {
 	const struct bson_value *bounds[] = { ask->min, ask->max };
+	AUTO(buf_release) struct buf key = BUF_INIT(BSON_EMPTY_BYTES + PLAN_ID_KEY_BYTES);
+	struct bson_value ids[2];
+	struct bson_builder b;
 
-	if (!ask->hint)
-		return call_fail(c, PLAN_NO_HINT,
-				 "When using min()/max() a hint of which index to use must be "
-				 "provided");
-	for (size_t i = 0; i < 2; i++) {
-		struct bson_value v;
-
-		if (!bounds[i])
-			continue;
-		if (bson_count(bounds[i]->text) != 1 || !bson_find(bounds[i]->text, STR("_id"), &v))
-			return call_fail(c, PLAN_OTHER_KEY,
-					 "The index chosen is not compatible with min/max");
-		if (i == 0)
-			plan_bound_from(&plan->bounds, &v, false);
-		else
-			plan_bound_to(&plan->bounds, &v, true);
-	}
+	bson_builder_init(&b, &key);
+	bson_begin(&b);
+	bson_put_int32(&b, STR("_id"), 1);
+	bson_end(&b);
+	TRY(buf_status(&key));
+	TRY(plan_between_check(c, ask, buf_str(&key)));
+	if (hint_is_natural(ask->hint))
+		return call_fail(c, MONGO_NO_QUERY_PLANS,
+				 "min and max are incompatible with $natural");
+	for (size_t i = 0; i < 2; i++)
+		if (bounds[i])
+			(void)bson_find(bounds[i]->text, STR("_id"), &ids[i]);
+	if (ask->min && ask->max && bson_compare_values(&ids[0], &ids[1], NULL) >= 0)
+		return plan_between_fail_order(c);
+	if (ask->min)
+		plan_bound_from(&plan->bounds, &ids[0], false);
+	if (ask->max)
+		plan_bound_to(&plan->bounds, &ids[1], true);
 	return STATUS_OK;
 }
 
@@ -183,15 +193,15 @@ plan_hint_is_id(const struct bson_value *hint)
 
 /* The plan by `_id`. */
 static enum status
-choose_id(struct call *c, const struct plan_ask *ask, struct mql *q, struct plan *plan)
+choose_id(struct call *c, const struct plan_ask *ask, bool hinted, struct mql *q, struct plan *plan)
 {
-	bool points = false;
+	bool between = ask->min || ask->max, points = false;
 
-	if (!ask->min && !ask->max)
+	if (!between)
 		TRY(choose_points(ask, q, plan, &points));
 	if (!points)
 		choose_range(ask, plan);
-	return ask->min || ask->max ? choose_between(c, ask, plan) : STATUS_OK;
+	return between && !hinted ? choose_between(c, ask, plan) : STATUS_OK;
 }
 
 enum status
@@ -215,12 +225,10 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 		if (head.db != p->db->number)
 			return plan_fail_dropped(c);
 	}
-	if (hinted && (ask->min || ask->max))
-		return call_fail(c, PLAN_OTHER_KEY,
-				 "The index chosen is not compatible with min/max");
-	TRY(choose_id(c, ask, q, ret));
+	TRY(choose_id(c, ask, hinted, q, ret));
 	ret->reverse = order < 0;
 	ret->figures = ask->figures;
+	ret->keys = ask->keys;
 	if (ret->kind == PLAN_POINTS && plain_scheme_of(p->db) == PLAIN_EXPLODED) {
 		ret->parts = ask->parts;
 		ret->part_count = ask->part_count;

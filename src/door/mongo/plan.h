@@ -26,9 +26,7 @@ enum {
 	PLAN_IDS_BYTES = 16 * 1024 * 1024,
 	PLAN_WINDOW_BYTES = 1024 * 1024,
 	PLAN_PLACE_BYTES = 2 * KV_LIMIT_KEY_BYTES,
-	/* MongoDB's numbers for `min` and `max` without their index. */
-	PLAN_NO_HINT = 51173,
-	PLAN_OTHER_KEY = 51174,
+	PLAN_ID_KEY_BYTES = 16, /* of {_id: 1}, beside what an empty document has */
 };
 
 enum plan_kind {
@@ -89,6 +87,7 @@ struct plan {
 	bool once;   /* no document has two entries in the ranges */
 	bool sorted; /* documents come in the order of the sort that was asked for */
 	const struct plan_columns *covered; /* of PLAN_INDEX: entries stand for documents */
+	bool keys;                          /* of PLAN_INDEX: see struct plan_ask */
 	size_t distinct; /* one entry is enough of those that are equal in so many columns; or 0 */
 	struct plan_figures *figures;  /* counted there; NULL: nowhere */
 	const struct candidate *asked; /* of an index that is explained (plan_int.h); NULL: no */
@@ -101,8 +100,13 @@ struct plan_ask {
 	const struct mql_match *match;
 	const struct bson_value *hint;  /* an index, by its name or its key; NULL: none */
 	const struct bson_texts *texts; /* the collation; NULL: by bytes */
-	const struct bson_value *min;   /* {_id: value}, the first key; NULL: none */
-	const struct bson_value *max;   /* likewise, the one behind the last */
+	/*
+	 * With a hint: documents with the values of the index's fields, the first ones and those
+	 * behind the last; NULL: none.
+	 */
+	const struct bson_value *min;
+	const struct bson_value *max;
+	bool keys; /* the walk keeps the values of entries: plan_walk_key() */
 	int order; /* by `_id`: 1, or -1 for descending; 0: any. With a hint of an index: any */
 	/*
 	 * An order by other fields, which an index may give; else the caller sorts. NULL: none.
@@ -155,6 +159,7 @@ struct plan_row {
 	struct str place; /* in the index; of PLAN_IDS, that of the collection */
 	struct str id_key;
 	struct str values; /* of the entry, instead of the document; empty: they were too long */
+	struct str key;    /* of the entry, beside the document, for `keys`; or empty */
 	struct plain_got got;
 };
 
@@ -177,6 +182,7 @@ struct plan_walk {
 	size_t row_at, row_count;
 	size_t window; /* rows that are asked for next */
 	struct buf place;
+	struct str key;    /* of the document that was read last */
 	struct buf passed; /* entries that begin so are passed over; empty: none */
 	size_t passes;     /* how many were, one after the other */
 	/* The document that was read last, if it is in one value and KV_READ has read it. */
@@ -194,6 +200,12 @@ MUST_USE enum status plan_walk_open(struct plan_walk *w, const struct plan *plan
  * and the place is behind it. STATUS_NOT_FOUND at the end.
  */
 MUST_USE enum status plan_walk_next(struct plan_walk *w, struct arena *arena, struct str *ret);
+/*
+ * With `keys`: the values of the entry that the document was found by, a document of them in the
+ * order of the columns, valid until the next one is read. Empty: by no index, or they were too
+ * long.
+ */
+struct str plan_walk_key(const struct plan_walk *w);
 /*
  * Of a plan for distinct values: other documents with the value of the one that was read last are
  * not wanted. Some of them may still come.

@@ -322,6 +322,11 @@ candidate_ranges(const struct choosing *x, const struct candidate *best, struct 
 	const void **sorted = arena_alloc(arena, (best->ranges + 1) * sizeof(*sorted));
 	size_t count = 0;
 
+	if (best->between) {
+		plan->ranges = best->between;
+		plan->range_count = 1;
+		return STATUS_OK;
+	}
 	if (!made || !ranges || !sorted)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < best->ranges; i++) {
@@ -529,7 +534,8 @@ plan_index_hinted(struct call *c, struct plain *p, const struct plan_ask *ask, s
 		return call_fail(c, MONGO_NO_QUERY_PLANS,
 				 "error processing query: planner returned error :: caused by :: "
 				 "No query solutions");
-	TRY(candidate_make(&x, def, &one));
+	TRY(ask->min || ask->max ? plan_between_make(c, &x, def, &one)
+				 : candidate_make(&x, def, &one));
 	return plan_make(&x, &one, plan);
 }
 
@@ -546,7 +552,11 @@ plan_index_resume(struct call *c, struct plain *p, const struct plan_ask *ask, s
 		return call_fail(c, MONGO_QUERY_PLAN_KILLED,
 				 "query plan killed :: the index that it used was dropped");
 	choosing_begin(&x, p, ask, q);
-	TRY(candidate_make(&x, def, &one));
-	(void)candidate_can_sort(&x, &one);
+	if (ask->min || ask->max) {
+		TRY(plan_between_make(c, &x, def, &one));
+	} else {
+		TRY(candidate_make(&x, def, &one));
+		(void)candidate_can_sort(&x, &one);
+	}
 	return plan_make(&x, &one, plan);
 }

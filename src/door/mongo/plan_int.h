@@ -53,6 +53,10 @@ struct candidate {
 	size_t ranges;
 	bool sorts; /* its entries are in the order of the sort */
 	bool sorts_reverse;
+	/* Instead of all that: of `min` and `max`, either of which may be NULL. NULL: no. */
+	const struct index_range *between;
+	const struct bson_value *min;
+	const struct bson_value *max;
 	bool covers;     /* it has all that is looked at */
 	size_t distinct; /* see struct plan */
 };
@@ -74,6 +78,16 @@ uint32_t plan_cuts_of(const struct choosing *x, const struct index_def *def);
 
 /* Names that count elements of arrays lead entries elsewhere than filters and sorts. */
 bool plan_path_has_number(struct str path);
+
+/* ---- `min` and `max` (plan_between.c) ---- */
+
+/* Fails, as MongoDB does, for bounds that are not those of an index with this key. */
+MUST_USE enum status plan_between_check(struct call *c, const struct plan_ask *ask, struct str key);
+/* Fails for bounds that are not in order. */
+MUST_USE enum status plan_between_fail_order(struct call *c);
+/* The range of the index that a hint names. */
+MUST_USE enum status plan_between_make(struct call *c, const struct choosing *x,
+				       const struct index_def *def, struct candidate *ret);
 
 /* ---- Answers from an index alone (plan_cover.c) ---- */
 

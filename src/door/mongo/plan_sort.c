@@ -103,7 +103,7 @@ plan_sort_look(const struct choosing *x, struct candidate *one)
 		return;
 	for (bson_iter_begin(&i, index_key_of(one->def)); bson_iter_read(&i, &e); at++) {
 		s.names[at] = e.name;
-		if (at < one->points + one->bounded)
+		if (at < one->points + one->bounded || one->between)
 			s.used |= UINT32_C(1) << at;
 	}
 	for (size_t k = 0; k < mql_sort_by_count(by) && !ended; k++) {

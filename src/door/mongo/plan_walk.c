@@ -313,6 +313,8 @@ row_keep(struct plan_walk *w, const struct index_entry *entry, struct plan_row *
 		bytes = entry->values;
 	}
 	*what = arena_dup(w->arena, bytes);
+	if (w->plan->keys)
+		row->key = arena_dup(w->arena, entry->values);
 	return row->place.ptr && what->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -424,6 +426,7 @@ next_row_document(struct plan_walk *w, struct arena *arena, struct str *ret)
 		TRY(status);
 	count_read(w, w->kind == PLAN_INDEX, status == STATUS_OK);
 	w->row_at++;
+	w->key = row->key;
 	walk_set_place(w, row->place);
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
@@ -485,6 +488,12 @@ plan_walk_next(struct plan_walk *w, struct arena *arena, struct str *ret)
 	count_read(w, 0, 1);
 	walk_set_place(w, plain_scan_place(&w->scan));
 	return buf_status(&w->place);
+}
+
+struct str
+plan_walk_key(const struct plan_walk *w)
+{
+	return w->key;
 }
 
 struct str

@@ -132,6 +132,7 @@ query_start(struct query *q)
 		.order = q->ask.order,
 		.sort = q->sort,
 		.most = q->ask.most,
+		.keys = q->ask.keys,
 		.changes = q->ask.changes,
 		.cover = q->ask.cover,
 		.figures = q->ask.figures,
@@ -264,6 +265,12 @@ enum status
 query_pass(struct query *q)
 {
 	return q->walks && q->plan.distinct ? plan_walk_pass(&q->walk) : STATUS_OK;
+}
+
+struct str
+query_key(const struct query *q)
+{
+	return q->walks ? plan_walk_key(&q->walk) : STR("");
 }
 
 int64_t

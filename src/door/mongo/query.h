@@ -26,6 +26,7 @@ struct query_ask {
 	struct str let;                 /* variables: a document; or empty */
 	const struct bson_value *min;   /* of find: documents; NULL: none */
 	const struct bson_value *max;
+	bool keys; /* query_key() is wanted */
 	int order; /* by `_id`: 1, -1; 0: any */
 	struct str
 		sort;  /* by other fields: a document, which query_is_sorted() tells of; or empty */
@@ -101,6 +102,8 @@ MUST_USE enum status query_next(struct query *q, struct str *ret);
  * same one need not come.
  */
 MUST_USE enum status query_pass(struct query *q);
+/* plan_walk_key() of the document that was given last. */
+struct str query_key(const struct query *q);
 /* Where the filter has found the element that "a.$" stands for; -1: nowhere. */
 int64_t query_position(const struct query *q);
 const struct bson_texts *query_texts(const struct query *q);
