@@ -242,7 +242,7 @@ history_of_one_batch_is_bounded(void **state)
 		struct tree_node *n = arena_alloc(arena, sizeof(*n));
 
 		n->key = arena_printf(arena, "%07u", i);
-		assert_null(tree_insert_behind(&keys, last, n));
+		assert_null(tree_insert_near(&keys, last, n));
 		last = n;
 	}
 	resolver_add(&r, &keys, &spans, 2);

@@ -74,7 +74,7 @@ tree_keeps_keys_in_order(void **state)
 		if (in[i])
 			tree_remove(&tree, &nodes[i]);
 		else
-			assert_null(tree_insert_behind(&tree, any_node(&r, nodes, in), &nodes[i]));
+			assert_null(tree_insert_near(&tree, any_node(&r, nodes, in), &nodes[i]));
 		in[i] = !in[i];
 		for (int k = 0; k < i; k++)
 			before = in[k] ? k : before;
@@ -108,11 +108,12 @@ tree_refuses_a_key_twice(void **state)
 	tree_init(&tree);
 	assert_null(tree_insert(&tree, &a));
 	assert_ptr_equal(tree_insert(&tree, &b), &a);
-	assert_ptr_equal(tree_insert_behind(&tree, &a, &b), &a);
+	assert_ptr_equal(tree_insert_near(&tree, &a, &b), &a);
 	assert_ptr_equal(tree_first(&tree), &a);
 	assert_null(tree_next(&a));
-	assert_null(tree_insert_behind(&tree, &a, &c));
-	assert_ptr_equal(tree_insert_behind(&tree, &a, &d), &c);
+	assert_null(tree_insert_near(&tree, &a, &c));
+	assert_ptr_equal(tree_insert_near(&tree, &a, &d), &c);
+	assert_ptr_equal(tree_insert_near(&tree, &c, &b), &a);
 }
 
 /* ---- Spans ---- */

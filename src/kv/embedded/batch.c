@@ -101,7 +101,7 @@ batch_key_at(struct batch *b, struct str key, struct batch_key **ret, bool *ret_
 		return STATUS_NOMEM;
 	/* Made before it is known whether it is needed: one search of the tree instead of two. */
 	b->spare->node.key = key;
-	n = tree_insert_behind(&b->keys, *near, &b->spare->node);
+	n = tree_insert_near(&b->keys, *near, &b->spare->node);
 	*ret_new = !n;
 	if (!n) {
 		n = &b->spare->node;

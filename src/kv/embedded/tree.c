@@ -100,6 +100,21 @@ tree_next(const struct tree_node *n)
 	return next;
 }
 
+static struct tree_node *
+tree_prev(const struct tree_node *n)
+{
+	struct tree_node *prev = n->left;
+
+	if (prev) {
+		while (prev->right)
+			prev = prev->right;
+		return prev;
+	}
+	for (prev = n->parent; prev && prev->left == n; prev = prev->parent)
+		n = prev;
+	return prev;
+}
+
 /* The pointer of the tree, or of a parent, that leads to `n`. */
 static struct tree_node **
 tree_link_to(struct tree *t, const struct tree_node *n)
@@ -166,14 +181,37 @@ tree_insert(struct tree *t, struct tree_node *n)
 	return NULL;
 }
 
+/* The same right before `near`, which is behind it. */
+static struct tree_node *
+tree_insert_before(struct tree *t, struct tree_node *near, struct tree_node *n)
+{
+	struct tree_node *prev = tree_prev(near);
+	int c = prev ? str_cmp(n->key, prev->key) : 1;
+
+	if (c < 0)
+		return tree_insert(t, n);
+	if (c == 0)
+		return prev;
+	/* As below, with the sides exchanged. */
+	assert(!prev || !near->left || !prev->right);
+	if (prev && near->left)
+		tree_place(t, n, prev, &prev->right);
+	else
+		tree_place(t, n, near, &near->left);
+	return NULL;
+}
+
 struct tree_node *
-tree_insert_behind(struct tree *t, struct tree_node *near, struct tree_node *n)
+tree_insert_near(struct tree *t, struct tree_node *near, struct tree_node *n)
 {
 	struct tree_node *next;
 	int c;
 
-	if (!near || (c = str_cmp(n->key, near->key)) < 0)
+	if (!near)
 		return tree_insert(t, n);
+	c = str_cmp(n->key, near->key);
+	if (c < 0)
+		return tree_insert_before(t, near, n);
 	if (c == 0)
 		return near;
 	next = tree_next(near);

@@ -45,9 +45,9 @@ struct tree_node *tree_insert(struct tree *t, struct tree_node *n);
 
 /*
  * The same, beginning at `near`, a node of the tree or NULL: quick if the key comes right behind
- * that one's, and hardly slower if not.
+ * that one's or right before it, and hardly slower if not.
  */
-struct tree_node *tree_insert_behind(struct tree *t, struct tree_node *near, struct tree_node *n);
+struct tree_node *tree_insert_near(struct tree *t, struct tree_node *near, struct tree_node *n);
 
 void tree_remove(struct tree *t, struct tree_node *n);
 
