@@ -208,11 +208,15 @@ block_lock(struct timed_item *item, unsigned level, struct block *block)
 {
 	struct kv_pair pair;
 
+	if (timed_known_count(item, level, block->order, &block->entries))
+		return STATUS_OK;
 	TRY(timed_block_key(item, level, block->order, &pair.key));
 	TRY(timed_data_get(item->t, pair.key, KV_READ, item->arena, &pair.value));
 	if (!pair.value.ptr)
 		return timed_item_corrupt(item);
-	return block_parse(item, &pair, block);
+	TRY(block_parse(item, &pair, block));
+	timed_known_set_count(item, level, block->order, block->entries);
+	return STATUS_OK;
 }
 
 static enum status
@@ -220,6 +224,7 @@ block_add(struct timed_item *item, unsigned level, struct str order, int64_t cha
 {
 	struct str key;
 
+	timed_known_change(item, level, order, change);
 	TRY(timed_block_key(item, level, order, &key));
 	return timed_data_add(item->t, key, change);
 }
@@ -229,6 +234,7 @@ block_set(struct timed_item *item, unsigned level, struct str order, uint64_t en
 {
 	struct str key;
 
+	timed_known_set_count(item, level, order, entries);
 	entries = htole64(entries);
 	TRY(timed_block_key(item, level, order, &key));
 	return timed_data_set(item->t, key, str_of(&entries, sizeof(entries)));
@@ -307,11 +313,23 @@ height_raise(struct timed_item *item)
 	return timed_item_store(item);
 }
 
+/* Begins a block at the order, inside of another one. `left`: the entries of that before it. */
+static enum status
+block_divide(struct timed_item *item, unsigned level, const struct block *block, struct str order,
+	     uint64_t left)
+{
+	TRY(block_set(item, level, block->order, left));
+	TRY(timed_known_divide(item, level, order));
+	return block_set(item, level, order, block->entries - left + 1);
+}
+
 enum status
 timed_blocks_add(struct timed_item *item, struct str order, struct str behind)
 {
 	struct block blocks[TIMED_HEIGHT_MOST + 1];
 	unsigned level = level_of(item, order);
+	bool first = behind.ptr && !behind.len;
+	bool last = behind.len;
 	uint64_t left = 0; /* entries from the beginning of the block to the order */
 
 	if (level > item->height && item->height < TIMED_HEIGHT_MOST)
@@ -322,11 +340,15 @@ timed_blocks_add(struct timed_item *item, struct str order, struct str behind)
 			TRY(block_add(item, l, blocks[l].order, 1));
 			continue;
 		}
+		if (last) { /* the other block keeps all of its entries */
+			TRY(timed_known_divide(item, l, order));
+			TRY(block_set(item, l, order, 1));
+			continue;
+		}
 		TRY(block_lock(item, l, &blocks[l]));
-		TRY(level_sum(item, l - 1, blocks[l].order, blocks[l - 1].order, &left));
-		TRY(block_set(item, l, blocks[l].order, left));
-		TRY(block_set(item, l, order, blocks[l].entries - left + 1));
-		TRY(timed_known_divide(item, l, order));
+		if (!first)
+			TRY(level_sum(item, l - 1, blocks[l].order, blocks[l - 1].order, &left));
+		TRY(block_divide(item, l, &blocks[l], order, left));
 	}
 	return STATUS_OK;
 }

@@ -14,6 +14,8 @@ enum {
 struct span {
 	struct str from;
 	struct str to;
+	bool counted;
+	uint64_t entries; /* of the block; if counted */
 };
 
 struct timed_known {
@@ -90,6 +92,51 @@ timed_known_add(struct timed_item *item, unsigned level, struct str from, struct
 	if (str_cmp(to, l->spans[at - 1].to) > 0)
 		l->spans[at - 1].to = to;
 	return STATUS_OK;
+}
+
+/* The span that begins there, or NULL. */
+static struct span *
+span_at(const struct timed_item *item, unsigned level, struct str from)
+{
+	const struct level *l;
+	size_t at;
+
+	if (!item->known)
+		return NULL;
+	l = &item->known->levels[level];
+	at = level_find(l, from);
+	return at && str_eq(l->spans[at - 1].from, from) ? &l->spans[at - 1] : NULL;
+}
+
+bool
+timed_known_count(const struct timed_item *item, unsigned level, struct str from, uint64_t *ret)
+{
+	const struct span *span = span_at(item, level, from);
+
+	if (!span || !span->counted)
+		return false;
+	*ret = span->entries;
+	return true;
+}
+
+void
+timed_known_set_count(struct timed_item *item, unsigned level, struct str from, uint64_t entries)
+{
+	struct span *span = span_at(item, level, from);
+
+	if (!span)
+		return;
+	span->counted = true;
+	span->entries = entries;
+}
+
+void
+timed_known_change(struct timed_item *item, unsigned level, struct str from, int64_t change)
+{
+	struct span *span = span_at(item, level, from);
+
+	if (span)
+		span->entries += (uint64_t)change;
 }
 
 enum status

@@ -160,6 +160,7 @@ timed_item_forget(struct timed_item *item)
 {
 	item->counted = false;
 	item->known = NULL;
+	item->recent = NULL;
 	item->ends[0] = item->ends[1] = (struct str){ NULL, 0 };
 }
 
@@ -210,6 +211,7 @@ timed_item_touch(struct timed_item *item)
 	struct str key;
 
 	TRY(timed_write_begin(item->t));
+	item->recent = NULL; /* whatever changes a member comes here before */
 	if (item->stamped)
 		return STATUS_OK;
 	item->stamped = true;

@@ -41,6 +41,8 @@ enum {
 
 /* ---- Items (item.c) ---- */
 
+struct timed_member;
+
 struct timed_item {
 	struct timed *t;
 	struct arena *arena;
@@ -66,6 +68,7 @@ struct timed_item {
 	uint64_t count;             /* if it does */
 	struct timed_known *known;  /* where blocks begin; NULL: it knows of none */
 	struct str ends[2];         /* of a list: the places at its left and right end; or NULL */
+	struct timed_member *recent; /* the member that was looked up last, alone; NULL: none */
 };
 
 /*

@@ -216,8 +216,8 @@ MUST_USE enum status timed_value_staged(struct timed_item *item, uint64_t offset
 /*
  * Adds an entry, which is not in the list yet, to the counts. May change item->height. `behind` is
  * the order of the entry right before the new one; the transaction has read that there is none
- * between them, and conflicts with a change of that. Empty: the new entry is the first. `ptr` is
- * NULL: the caller does not know which entry is before it.
+ * between them, and conflicts with a change of that, and the new one is the last. Empty: the new
+ * entry is the first. `ptr` is NULL: the caller does not know which entry is before it.
  */
 MUST_USE enum status timed_blocks_add(struct timed_item *item, struct str order, struct str behind);
 /* Takes an entry out of the counts. */
@@ -241,6 +241,16 @@ MUST_USE enum status timed_known_add(struct timed_item *item, unsigned level, st
 				     struct str to);
 /* Remembers that a block now begins at the order, inside of a block that was known. */
 MUST_USE enum status timed_known_divide(struct timed_item *item, unsigned level, struct str order);
+/*
+ * How many entries the block has that begins at `from`. False: it is not known. What is known is
+ * exact at the commit, or the transaction fails: it has read the count.
+ */
+bool timed_known_count(const struct timed_item *item, unsigned level, struct str from,
+		       uint64_t *ret);
+void timed_known_set_count(struct timed_item *item, unsigned level, struct str from,
+			   uint64_t entries);
+/* The transaction adds to a count. */
+void timed_known_change(struct timed_item *item, unsigned level, struct str from, int64_t change);
 /* Forgets what is known of a level, because a block of it is removed. */
 void timed_known_forget(struct timed_item *item, unsigned level);
 

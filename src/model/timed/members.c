@@ -95,6 +95,39 @@ members_read_all(struct timed_item *item, const struct timed_member *members, si
 	return members_read(item, members, count, ret->keys, ret->found);
 }
 
+/*
+ * Commands of many clients on one member follow each other in a transaction. So the item remembers
+ * the member that was looked up last, until the next change of the item.
+ */
+static bool
+member_recall(const struct timed_item *item, struct timed_member *member)
+{
+	const struct timed_member *recent = item->recent;
+	struct str name = member->name;
+
+	if (!recent || !str_eq(recent->name, name))
+		return false;
+	*member = *recent;
+	member->name = name;
+	return true;
+}
+
+static enum status
+member_remember(struct timed_item *item, const struct timed_member *member)
+{
+	struct timed_member *recent = item->recent;
+	struct str name = arena_dup(item->arena, member->name);
+
+	if (!recent)
+		recent = arena_alloc(item->arena, sizeof(*recent));
+	if (!recent || !name.ptr)
+		return STATUS_LIMIT;
+	*recent = *member;
+	recent->name = name;
+	item->recent = recent;
+	return STATUS_OK;
+}
+
 enum status
 timed_members_get(struct timed_item *item, struct timed_member *members, size_t count)
 {
@@ -104,6 +137,8 @@ timed_members_get(struct timed_item *item, struct timed_member *members, size_t 
 		members[i].found = members[i].known = false;
 	if (item->type == TIMED_LEAF || !count)
 		return STATUS_OK;
+	if (count == 1 && member_recall(item, members))
+		return STATUS_OK;
 	TRY(members_read_all(item, members, count, &r));
 	for (size_t i = 0; i < count; i++) {
 		if (r.found[i].ptr)
@@ -111,7 +146,7 @@ timed_members_get(struct timed_item *item, struct timed_member *members, size_t 
 		if (!members[i].found)
 			members[i].expires_ms = 0;
 	}
-	return STATUS_OK;
+	return count == 1 ? member_remember(item, members) : STATUS_OK;
 }
 
 /* For each member the one of the same name before it, or its own index. In the arena. */
