@@ -13,6 +13,22 @@ enum {
 
 /* ---- Finding ---- */
 
+static char
+to_lower(char ch)
+{
+	return (char)(ch >= 'A' && ch <= 'Z' ? ch | 0x20 : ch);
+}
+
+bool
+command_is_named(const struct command *command, struct str name)
+{
+	size_t i = 0;
+
+	while (i < name.len && command->name[i] && to_lower(name.ptr[i]) == command->name[i])
+		i++;
+	return i == name.len && !command->name[i];
+}
+
 const struct command *
 command_find(struct redis *r, struct str name)
 {
@@ -23,8 +39,7 @@ command_find(struct redis *r, struct str name)
 	if (name.len >= sizeof(lower))
 		return NULL;
 	for (size_t i = 0; i < name.len; i++)
-		lower[i] = (char)(name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' ? name.ptr[i] | 0x20
-									   : name.ptr[i]);
+		lower[i] = to_lower(name.ptr[i]);
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 		int order = str_cmp(str_of(lower, name.len),

@@ -120,6 +120,8 @@ extern const size_t command_count;
 
 /* The command of that name, in any case; NULL: there is none. */
 const struct command *command_find(struct redis *r, struct str name);
+/* True if that is the command's name, in any case. */
+bool command_is_named(const struct command *command, struct str name);
 
 /* True if the command has a subcommand of that name, in any case. */
 bool command_has_subcommand(const struct command *command, struct str name);

@@ -373,9 +373,11 @@ group_refuse(struct job *job, enum status status, const struct err *err)
 static void
 group_settle(struct group *g)
 {
+	uint64_t now_ns = clock_mono_ns();
+
 	for (struct job *j = g->first; j; j = j->group) {
 		for (size_t i = j->done; i < j->end; i++)
-			slow_note(g->redis, j->client, &j->units[i]);
+			slow_note(g->redis, j->client, &j->units[i], now_ns);
 		metric_add(&commands, j->end - j->done);
 		j->done = j->end;
 		j->blocked |= j->waits;

@@ -523,7 +523,7 @@ run_alone(struct request_call *q)
 	}
 	if ((c->reply_off || c->reply_skip) && !answers_by_message(q->command))
 		c->out.len = from;
-	slow_note(c->redis, c, &unit);
+	slow_note(c->redis, c, &unit, clock_mono_ns());
 }
 
 static void
@@ -535,7 +535,7 @@ run_data(struct request_call *q)
 			     .argc = q->argc,
 			     .db = c->db,
 			     .muted = c->reply_off || c->reply_skip,
-			     .began_ns = clock_mono_ns() };
+			     .began_ns = atomic_load_explicit(&c->last_ns, memory_order_relaxed) };
 	bool reads = q->command->flags & COMMAND_READONLY;
 	uint64_t lanes = run_lanes(q->command, q->argv, q->argc, c->db, q->batch->arena);
 
@@ -570,7 +570,10 @@ dispatch(struct request_call *q)
 {
 	struct client *c = q->client;
 
-	q->command = command_find(c->redis, q->argv[0]);
+	/* Clients mostly repeat themselves, and the last command is sooner compared than found. */
+	q->command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
+	if (!q->command || !command_is_named(q->command, q->argv[0]))
+		q->command = command_find(c->redis, q->argv[0]);
 	if (!q->command) {
 		if (c->authenticated)
 			refuse_unknown(q);

@@ -40,10 +40,10 @@ slow_write_args(const struct unit *u, struct buf *out)
 }
 
 void
-slow_note(struct redis *r, struct client *c, const struct unit *u)
+slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_ns)
 {
 	uint64_t limit = atomic_load_explicit(&r->slow_us, memory_order_relaxed);
-	uint64_t micros = (clock_mono_ns() - u->began_ns) / 1000;
+	uint64_t micros = (now_ns - u->began_ns) / 1000;
 	AUTO(buf_release) struct buf args = BUF_INIT(ENTRY_BYTES);
 	struct slow_entry *e;
 	uint64_t most = atomic_load(&r->slow_max);

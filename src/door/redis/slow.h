@@ -5,7 +5,7 @@
 #include "door/redis/run.h"
 
 /* The unit has been run: it began at its `began_ns`. */
-void slow_note(struct redis *r, struct client *c, const struct unit *u);
+void slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_ns);
 void slow_clear(struct redis *r);
 /* Appends the newest entries, as SLOWLOG GET answers them. */
 void slow_get(struct redis *r, int64_t most, struct reply *reply);

@@ -10,13 +10,32 @@ enum {
 	HEADER_BYTES = 32,
 };
 
+/* Writes the number so that it ends where `end` points. Returns where it begins. */
+static char *
+number_write(int64_t n, char *end)
+{
+	uint64_t left = n < 0 ? -(uint64_t)n : (uint64_t)n;
+
+	do
+		*--end = (char)('0' + left % 10);
+	while (left /= 10);
+	if (n < 0)
+		*--end = '-';
+	return end;
+}
+
 static void
 reply_line(struct reply *r, char type, int64_t n)
 {
 	char line[HEADER_BYTES];
-	int len = snprintf(line, sizeof(line), "%c%lld\r\n", type, (long long)n);
+	char *end = line + sizeof(line);
+	char *begin;
 
-	buf_append(r->out, line, (size_t)len);
+	end[-2] = '\r';
+	end[-1] = '\n';
+	begin = number_write(n, end - 2);
+	*--begin = type;
+	buf_append(r->out, begin, (size_t)(end - begin));
 }
 
 void
@@ -99,9 +118,10 @@ void
 reply_bulk_int(struct reply *r, int64_t n)
 {
 	char text[HEADER_BYTES];
-	int len = snprintf(text, sizeof(text), "%lld", (long long)n);
+	char *end = text + sizeof(text);
+	char *begin = number_write(n, end);
 
-	reply_bulk(r, str_of(text, (size_t)len));
+	reply_bulk(r, str_of(begin, (size_t)(end - begin)));
 }
 
 void
