@@ -7,6 +7,7 @@
  *     (ROOT, 1, space, name)  → the same in any other name space
  *     (ROOT, 2)               → the number behind the last block that was taken (kv/prefix.h)
  *     (ROOT, 4, P)            a deleted database, whose keys are still to be cleared (drop.c)
+ *     (ROOT, 16, ms, P)       one of which some keys are kept until then
  *     (ROOT, 5, …)            → what happened to databases (events.h)
  *     (ROOT, 6)               → the Incarnation that new databases begin with; absent: 0
  *     (ROOT, 7, …)            → a database on its way to or from another store (move.h)
@@ -111,7 +112,8 @@ MUST_USE enum status catalog_create(struct kv_tx *tx, const struct catalog_kind 
 
 /*
  * Deletes the database with the commit. Its prefix is never used again; catalog_drop_sweep() clears
- * its keys. Returns STATUS_NOT_FOUND if there is no such database. Touches the metadata version.
+ * its keys, those that its kind keeps for a while at last. Returns STATUS_NOT_FOUND if there is no
+ * such database. Touches the metadata version.
  */
 MUST_USE enum status catalog_delete(struct kv_tx *tx, enum catalog_space space, struct str name,
 				    struct err *err);
@@ -194,11 +196,12 @@ MUST_USE enum status catalog_db_bytes(struct kv_tx *tx, const struct catalog_db 
 
 /*
  * Clears keys of deleted databases, CATALOG_DROP_KEYS in each transaction (or all at once where the
- * engine clears ranges cheaply), in at most `transactions` transactions. `*ret_more` is true if
- * keys are left. Call this from time to time, from one thread of a process.
+ * engine clears ranges cheaply), in at most `transactions` transactions. What a kind keeps
+ * (kind.h) stays until `now_ms` has passed its time. `*ret_more` is true if keys are left that can
+ * be cleared now. Call this from time to time, from one thread of a process.
  */
-MUST_USE enum status catalog_drop_sweep(struct kv_store *store, unsigned transactions,
-					bool *ret_more, struct err *err);
+MUST_USE enum status catalog_drop_sweep(struct kv_store *store, uint64_t now_ms,
+					unsigned transactions, bool *ret_more, struct err *err);
 
 /* Adds a chore that calls catalog_drop_sweep() for the store. The store outlives the registry. */
 void catalog_chores_add(struct chores *chores, struct kv_store *store);

@@ -41,8 +41,12 @@ MUST_USE enum status catalog_description_get(struct kv_tx *tx, enum catalog_spac
 MUST_USE enum status catalog_description_set(struct kv_tx *tx, const struct catalog_db *db);
 MUST_USE enum status catalog_description_clear(struct kv_tx *tx, const struct catalog_db *db);
 
-/* Deletes the database, whatever state it is in. Touches the metadata version. */
-MUST_USE enum status catalog_remove(struct kv_tx *tx, const struct catalog_db *db);
+/*
+ * Deletes the database, whatever state it is in; `until_ms` as for catalog_drop_begin(). Touches
+ * the metadata version.
+ */
+MUST_USE enum status catalog_remove(struct kv_tx *tx, const struct catalog_db *db,
+				    uint64_t until_ms);
 
 /* STATUS_UNAVAILABLE if a database of this name is being moved here (move_record.c). */
 MUST_USE enum status catalog_move_check_absent(struct kv_tx *tx, enum catalog_space space,
@@ -65,9 +69,12 @@ void catalog_cache_add(struct catalog_cache *cache, const uint8_t version[KV_VER
 
 /* ---- Deleted databases (drop.c) ---- */
 
-/* Leaves word that the keys of the database with this number are to be cleared. */
+/*
+ * Leaves word that the keys of the database with this number are to be cleared; those that its kind
+ * keeps only after `until_ms`, with 0 at once.
+ */
 MUST_USE enum status catalog_drop_begin(struct kv_tx *tx, const struct catalog_kind *kind,
-					uint64_t number);
+					uint64_t number, uint64_t until_ms);
 
 /*
  * One transaction of catalog_drop_sweep(), for who has the store to himself and need not leave

@@ -66,16 +66,16 @@ catalog_delete(struct kv_tx *tx, enum catalog_space space, struct str name, stru
 	TRY(catalog_description_get(tx, space, name, &db, err));
 	if (db.fence == CATALOG_FENCE_MOVING)
 		return catalog_db_check_writable(&db, err);
-	return catalog_remove(tx, &db);
+	return catalog_remove(tx, &db, db.kind->kept_ms ? clock_wall_ms() + db.kind->kept_ms : 0);
 }
 
 enum status
-catalog_remove(struct kv_tx *tx, const struct catalog_db *db)
+catalog_remove(struct kv_tx *tx, const struct catalog_db *db, uint64_t until_ms)
 {
 	uint8_t incarnation;
 
 	TRY(catalog_description_clear(tx, db));
-	TRY(catalog_drop_begin(tx, db->kind, db->number));
+	TRY(catalog_drop_begin(tx, db->kind, db->number, until_ms));
 	TRY(catalog_store_incarnation(tx, &incarnation));
 	TRY(catalog_event_put(tx, db->kind, db->name, CATALOG_EVENT_DELETED, incarnation));
 	return kv_touch_metadata_version(tx);

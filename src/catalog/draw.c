@@ -49,6 +49,8 @@ root_name(uint64_t number)
 		return "sessions";
 	case KV_ROOT_NOTICES:
 		return "notices";
+	case KV_ROOT_KEPT:
+		return "kept";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

@@ -23,7 +23,8 @@ enum {
 	CATALOG_KIND_TIMED = 2,      /* stored likewise, as all of them */
 	CATALOG_KIND_REDIS = 3,
 	CATALOG_KIND_PLAIN = 4,
-	CATALOG_KINDS = 8,   /* that can be registered */
+	CATALOG_KINDS = 8, /* that can be registered */
+	CATALOG_KEPT_SPACES = 3,
 	CATALOG_OPTIONS = 3, /* numbers of a description that mean what its kind says */
 };
 
@@ -88,6 +89,14 @@ struct catalog_kind {
 	 */
 	enum status (*newest_read)(struct kv_tx *tx, uint64_t number, struct kv_future **ret);
 	enum status (*newest_parse)(struct str key, struct catalog_seq *ret);
+
+	/*
+	 * Zero if nothing is kept of a deleted database. Otherwise these subspaces, in the order of
+	 * their numbers and with a zero behind the last, stay for `kept_ms` behind its deletion,
+	 * for feeds that have not read them yet.
+	 */
+	uint64_t kept_ms;
+	uint64_t kept_spaces[CATALOG_KEPT_SPACES];
 
 	/* Checks v->db, its subspaces and counters (check.h). Findings are no failure. */
 	enum status (*verify)(struct catalog_verify *v);

@@ -253,7 +253,7 @@ leave_body(struct kv_tx *tx, void *arg)
 	TRY(catalog_description_get(tx, m->o->space, m->o->name, &db, m->err));
 	TRY(catalog_move_clear(tx, m->o->space, m->o->name));
 	if (!m->source.keep && !m->o->keep)
-		return catalog_remove(tx, &db);
+		return catalog_remove(tx, &db, 0);
 	db.fence = CATALOG_FENCE_KEPT;
 	TRY(catalog_description_set(tx, &db));
 	return kv_touch_metadata_version(tx);
@@ -416,7 +416,7 @@ discard_body(struct kv_tx *tx, void *arg)
 			       "which this one does not have",
 			       (unsigned long long)m->target.kind);
 	TRY(mover_expect(m, tx, &m->target));
-	TRY(catalog_drop_begin(tx, kind, m->target.number));
+	TRY(catalog_drop_begin(tx, kind, m->target.number, 0));
 	return catalog_move_clear(tx, m->o->space, m->o->name);
 }
 

@@ -36,10 +36,15 @@ MUST_USE enum status catalog_event_record_parse(struct str value, struct catalog
 
 /* ---- Deleted databases that are still to be cleared (drop_record.c) ---- */
 
+struct catalog_drop {
+	uint64_t kind;     /* its number */
+	uint64_t until_ms; /* what the kind keeps stays until then; 0: nothing is kept */
+};
+
 /* Of a revisioned database the value is empty, as it was before there were other kinds. */
-void catalog_drop_record_put(const struct catalog_kind *kind, struct buf *value);
-/* The number of its kind. */
-MUST_USE enum status catalog_drop_record_parse(struct str value, uint64_t *ret, struct err *err);
+void catalog_drop_record_put(const struct catalog_drop *drop, struct buf *value);
+MUST_USE enum status catalog_drop_record_parse(struct str value, struct catalog_drop *ret,
+					       struct err *err);
 
 /* ---- Settings of all servers (setting_record.c) ---- */
 

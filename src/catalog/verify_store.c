@@ -43,6 +43,9 @@ struct store_check {
 	uint64_t *numbers; /* of databases */
 	size_t count;
 	size_t cap;
+	uint64_t *kept; /* numbers of deleted databases of which something is kept */
+	size_t kept_count;
+	size_t kept_cap;
 	bool has_newer; /* a description that cannot be read: not every number is known */
 	bool has_next;
 	uint64_t next; /* the number that the next database gets */
@@ -157,17 +160,45 @@ root_dropped(struct store_check *s, struct tuple_reader *k, const struct kv_pair
 {
 	struct err err = { 0 };
 	enum status status;
-	uint64_t number, kind;
+	struct catalog_drop drop;
+	uint64_t number;
 
 	if (tuple_next_u64(k, &number) != STATUS_OK || k->rest.len) {
 		catalog_verify_found(s->v, CATALOG_FINDING_KEY, pair->key,
 				     "not the number of a database");
 		return;
 	}
-	status = catalog_drop_record_parse(pair->value, &kind, &err);
+	status = catalog_drop_record_parse(pair->value, &drop, &err);
 	if (status != STATUS_OK)
 		catalog_verify_unreadable(s->v, status, &err, pair->key,
 					  "not the record of a deleted database");
+}
+
+/* (ROOT, 16, ms, P): a deleted database, some keys of which are kept until then. */
+static enum status
+root_kept(struct store_check *s, struct tuple_reader *k, const struct kv_pair *pair)
+{
+	struct err err = { 0 };
+	struct catalog_drop drop = { 0 };
+	enum status status;
+	uint64_t number, ms;
+
+	if (tuple_next_u64(k, &ms) != STATUS_OK || tuple_next_u64(k, &number) != STATUS_OK ||
+	    k->rest.len) {
+		catalog_verify_found(s->v, CATALOG_FINDING_KEY, pair->key,
+				     "not a time and the number of a database");
+		return STATUS_OK;
+	}
+	status = catalog_drop_record_parse(pair->value, &drop, &err);
+	if (status == STATUS_OK && drop.until_ms != ms)
+		status = STATUS_CORRUPT;
+	if (status != STATUS_OK)
+		catalog_verify_unreadable(s->v, status, &err, pair->key,
+					  "not the record of a deleted database");
+	TRY(catalog_array_grow(s->arena, (void **)&s->kept, sizeof(*s->kept), s->kept_count,
+			       &s->kept_cap));
+	s->kept[s->kept_count++] = number;
+	return STATUS_OK;
 }
 
 /* (ROOT, 255, id): when, and under which stamp, a transaction of unknown result was committed. */
@@ -298,6 +329,8 @@ root_pair(struct store_check *s, const struct kv_pair *pair, struct tuple_reader
 	case KV_ROOT_DROPPED:
 		root_dropped(s, &k, pair);
 		return STATUS_OK;
+	case KV_ROOT_KEPT:
+		return root_kept(s, &k, pair);
 	case KV_ROOT_EVENTS:
 		return root_event(s, &k, pair);
 	case KV_ROOT_INCARNATION:
@@ -370,6 +403,8 @@ check_numbers(struct store_check *s)
 
 	if (s->count)
 		qsort(s->numbers, s->count, sizeof(*s->numbers), compare_numbers);
+	if (s->kept_count)
+		qsort(s->kept, s->kept_count, sizeof(*s->kept), compare_numbers);
 	for (size_t i = 1; i < s->count; i++) {
 		if (s->numbers[i] != s->numbers[i - 1])
 			continue;
@@ -392,10 +427,11 @@ check_numbers(struct store_check *s)
 	return STATUS_OK;
 }
 
-/* Is the number that of a database which is being cleared? */
+/* Is the number that of a database which is being cleared, or of which something is kept? */
 static enum status
-is_dropped(struct catalog_verify *v, uint64_t number, bool *ret)
+is_dropped(struct store_check *s, uint64_t number, bool *ret)
 {
+	struct catalog_verify *v = s->v;
 	struct kv_future *f;
 	struct str value;
 
@@ -404,6 +440,10 @@ is_dropped(struct catalog_verify *v, uint64_t number, bool *ret)
 	tuple_put_u64(&v->key, KV_ROOT_DROPPED);
 	tuple_put_u64(&v->key, number);
 	TRY(catalog_key_status(&v->key));
+	*ret = s->kept_count &&
+	       bsearch(&number, s->kept, s->kept_count, sizeof(number), compare_numbers) != NULL;
+	if (*ret)
+		return STATUS_OK;
 	TRY(catalog_verify_get(v, buf_str(&v->key), &f));
 	*ret = kv_future_value(f, &value);
 	kv_future_free(f);
@@ -418,7 +458,7 @@ check_prefix(struct store_check *s, uint64_t number, struct str key)
 
 	if (number == KV_ROOT)
 		return STATUS_OK;
-	TRY(is_dropped(s->v, number, &dropped));
+	TRY(is_dropped(s, number, &dropped));
 	if (s->count)
 		used = bsearch(&number, s->numbers, s->count, sizeof(number), compare_numbers) !=
 		       NULL;

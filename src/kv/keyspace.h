@@ -27,7 +27,8 @@ enum {
 	KV_ROOT_MESSAGES = 13,   /* (ROOT, 13, shard, versionstamp): what Redis's clients publish */
 	KV_ROOT_SESSIONS = 14,   /* (ROOT, 14, id, user): what MongoDB's clients may send again */
 	KV_ROOT_NOTICES = 15,    /* (ROOT, 15, …): what became of MongoDB's collections */
-	KV_ROOT_TXIDS = 255,     /* (ROOT, 255, txid): transactions of unknown result */
+	KV_ROOT_KEPT = 16,   /* (ROOT, 16, ms, P): deleted databases with keys kept until then */
+	KV_ROOT_TXIDS = 255, /* (ROOT, 255, txid): transactions of unknown result */
 };
 
 #endif

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "catalog/check.h"
 #include "catalog/draw.h"
 #include "catalog/events.h"
@@ -348,7 +349,8 @@ deleted_database_is_swept(void **state)
 	run(f, delete_tiny);
 	check_store(f, 1); /* its keys are there, and so is the word that they are to go */
 	while (more)
-		assert_int_equal(catalog_drop_sweep(f->store, 10, &more, NULL), STATUS_OK);
+		assert_int_equal(catalog_drop_sweep(f->store, clock_wall_ms(), 10, &more, NULL),
+				 STATUS_OK);
 	check_store(f, 1);
 	make_tiny(f, "3");
 	assert_int_not_equal(f->db->number, number);

@@ -173,19 +173,31 @@ deleted_database_is_read_as_it_was_put(void **state)
 {
 	AUTO(buf_release) struct buf value = BUF_INIT(1024);
 	struct err err = { 0 };
-	uint64_t kind = 0;
+	struct catalog_drop drop = { .kind = CATALOG_KIND_REVISIONED };
 
 	(void)state;
-	catalog_drop_record_put(catalog_kind_find(CATALOG_KIND_REVISIONED), &value);
+	catalog_drop_record_put(&drop, &value);
 	assert_int_equal(value.len, 0);
-	assert_int_equal(catalog_drop_record_parse(buf_str(&value), &kind, &err), STATUS_OK);
-	assert_int_equal(kind, CATALOG_KIND_REVISIONED);
-	catalog_drop_record_put(tiny_kind(), &value);
-	assert_int_equal(catalog_drop_record_parse(buf_str(&value), &kind, &err), STATUS_OK);
-	assert_int_equal(kind, TINY_KIND);
+	drop.kind = 0;
+	assert_int_equal(catalog_drop_record_parse(buf_str(&value), &drop, &err), STATUS_OK);
+	assert_int_equal(drop.kind, CATALOG_KIND_REVISIONED);
+	assert_int_equal(drop.until_ms, 0);
+	drop.kind = TINY_KIND;
+	catalog_drop_record_put(&drop, &value);
+	drop = (struct catalog_drop){ .until_ms = 1 };
+	assert_int_equal(catalog_drop_record_parse(buf_str(&value), &drop, &err), STATUS_OK);
+	assert_int_equal(drop.kind, TINY_KIND);
+	assert_int_equal(drop.until_ms, 0);
 	assert_bytes(&value, "1501154d");
-	assert_newer(catalog_drop_record_parse(newer(&value), &kind, &err), &err, "up to 1");
-	assert_int_equal(catalog_drop_record_parse(STR("junk"), &kind, &err), STATUS_CORRUPT);
+	drop.until_ms = 1000;
+	catalog_drop_record_put(&drop, &value);
+	drop = (struct catalog_drop){ 0 };
+	assert_int_equal(catalog_drop_record_parse(buf_str(&value), &drop, &err), STATUS_OK);
+	assert_int_equal(drop.kind, TINY_KIND);
+	assert_int_equal(drop.until_ms, 1000);
+	assert_bytes(&value, "1502154d1603e8");
+	assert_newer(catalog_drop_record_parse(newer(&value), &drop, &err), &err, "up to 2");
+	assert_int_equal(catalog_drop_record_parse(STR("junk"), &drop, &err), STATUS_CORRUPT);
 }
 
 static void

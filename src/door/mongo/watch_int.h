@@ -54,6 +54,7 @@ struct watched {
 	struct catalog_db *db;
 	bool counted; /* it was opened; else it lies in the arena, and has another name by now */
 	bool dropped;
+	uint64_t dropped_ms; /* when it was */
 	struct plain plain;
 };
 

@@ -98,6 +98,13 @@ look_add_open(struct look *l, struct kv_tx *tx, struct str name)
 	return STATUS_OK;
 }
 
+static void
+watched_note(struct watched *w, const struct plain_notice *n)
+{
+	w->dropped = n->kind == PLAIN_NOTICE_DROPPED;
+	w->dropped_ms = w->dropped ? n->ms : 0;
+}
+
 /* A collection that was renamed or dropped: its log is read as long as it is there. */
 static enum status
 look_add_gone(struct look *l, struct kv_tx *tx, const struct plain_notice *n)
@@ -120,7 +127,7 @@ look_add_gone(struct look *l, struct kv_tx *tx, const struct plain_notice *n)
 	if (!db->prefix.ptr)
 		return STATUS_LIMIT;
 	w->db = db;
-	w->dropped = n->kind == PLAIN_NOTICE_DROPPED;
+	watched_note(w, n);
 	plain_init(&w->plain, tx, db, 0, &l->call->err);
 	l->collection_count++;
 	return STATUS_OK;
@@ -181,7 +188,7 @@ look_open(struct look *l, struct kv_tx *tx)
 			TRY(look_add_gone(l, tx, n));
 		if (known && !known->counted) {
 			known->db->name = n->to;
-			known->dropped = n->kind == PLAIN_NOTICE_DROPPED;
+			watched_note(known, n);
 		}
 	}
 	if (page.more || l->collection_count > WATCH_COLLECTIONS)
@@ -224,6 +231,8 @@ check_history(struct look *l, struct watched *w, const struct catalog_seq *after
 
 	if (l->watch->place.ms + WATCH_SURE_MS > now_ms || w->db->created_ms + DAY_MS > now_ms)
 		return STATUS_OK;
+	if (w->dropped && w->dropped_ms + DAY_MS <= now_ms)
+		return fail_history(l);
 	TRY(plain_log_read(&w->plain, &start, 1, l->call->arena, &first, &count));
 	if (!count || catalog_seq_cmp(&first->seq, after) <= 0)
 		return STATUS_OK;

@@ -31,6 +31,10 @@ enum {
 
 	PLAIN_TEXT_ID_BYTES = 16,
 	PLAIN_HEAD_BYTES = 64, /* that are reserved for what stands in front of a document */
+	/* Events, and notices of collections, are kept so long at least. */
+	PLAIN_EVENTS_MS = 24 * 60 * 60 * 1000,
+	/* What is left of a dropped collection outlives the notice of its end. */
+	PLAIN_KEPT_MS = 25 * 60 * 60 * 1000,
 	/* Of a key below RECORDS, so that it still fits into an index's entry. */
 	PLAIN_KEY_BYTES = 8000,
 };

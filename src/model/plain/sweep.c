@@ -8,7 +8,6 @@ enum {
 	SWEEP_NAMES = 100,
 	SWEEP_TEXTS = 1000, /* of a collection, in one turn */
 	SWEEP_STAGED_MS = 60 * 60 * 1000,
-	SWEEP_EVENTS_MS = 24 * 60 * 60 * 1000,
 	SWEEP_CHORE_PAUSE_MS = 60 * 1000,
 	SWEEP_CHORE_MORE_MS = 100,
 };
@@ -73,7 +72,7 @@ sweep_opened(struct sweep *sweep, struct kv_tx *tx, const struct catalog_db *db)
 
 	plain_init(&p, tx, db, sweep->now_ms, sweep->err);
 	TRY(sweep_texts(sweep, &p));
-	return plain_log_clear(&p, sweep->now_ms - SWEEP_EVENTS_MS, &sweep->more);
+	return plain_log_clear(&p, sweep->now_ms - PLAIN_EVENTS_MS, &sweep->more);
 }
 
 static enum status
@@ -125,7 +124,7 @@ notices_body(struct kv_tx *tx, void *arg)
 {
 	struct sweep *sweep = arg;
 
-	return plain_notices_clear(tx, sweep->now_ms - SWEEP_EVENTS_MS, &sweep->more, sweep->err);
+	return plain_notices_clear(tx, sweep->now_ms - PLAIN_EVENTS_MS, &sweep->more, sweep->err);
 }
 
 enum status

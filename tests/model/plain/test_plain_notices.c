@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "catalog/keys.h"
 #include "catalog/store_format.h"
 #include "catalog/verify.h"
 #include "model/plain/plain.h"
@@ -185,10 +186,106 @@ notices_are_read_from_a_place_on_and_cleared(void **state)
 	assert_well(f);
 }
 
+/* ---- The log of a dropped collection ---- */
+
+struct dropping {
+	struct fixture *f;
+	struct catalog_db *db; /* as it was opened */
+	size_t count;
+	struct plain_event *events;
+};
+
+static enum status
+drop_fill_body(struct kv_tx *tx, void *arg)
+{
+	/* {_id: n}, a 32-bit integer */
+	char bytes[] = "\x0e\0\0\0\x10_id\0\0\0\0\0";
+	struct dropping *d = arg;
+	enum status status = STATUS_OK;
+	struct plain p;
+
+	catalog_db_unref(d->db);
+	d->db = NULL;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &d->db, &d->f->err));
+	plain_init(&p, tx, d->db, 0, &d->f->err);
+	for (char n = 0; n < NOTICES && status == STATUS_OK; n++) {
+		bytes[9] = n;
+		status = plain_insert(&p,
+				      &(struct plain_doc){ .bytes = str_of(bytes, sizeof(bytes)) },
+				      d->f->arena);
+	}
+	return status;
+}
+
+static enum status
+drop_body(struct kv_tx *tx, void *arg)
+{
+	struct dropping *d = arg;
+
+	return catalog_delete(tx, CATALOG_SPACE_MONGO, STR(PACKED), &d->f->err);
+}
+
+static enum status
+drop_look_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	static const struct catalog_seq start;
+	struct dropping *d = arg;
+	struct kv_range range;
+	struct kv_future *f;
+	struct plain p;
+	size_t count;
+
+	plain_init(&p, tx, d->db, 0, &d->f->err);
+	TRY(plain_log_read(&p, &start, 1000, d->f->arena, &d->events, &count));
+	TRY(tuple_prefix_end(d->db->prefix, &end));
+	f = kv_get_range(tx, d->db->prefix, buf_str(&end), NULL);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	d->count = range.count;
+	/* Nothing else is left, as soon as a sweep has been here. */
+	return count == range.count || count == NOTICES ? STATUS_OK : STATUS_CORRUPT;
+}
+
+static size_t
+drop_sweep(struct dropping *d, uint64_t now_ms)
+{
+	struct fixture *f = d->f;
+	bool more = true;
+
+	while (more)
+		assert_int_equal(catalog_drop_sweep(f->store, now_ms, 10, &more, &f->err),
+				 STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, drop_look_body, d, &f->err), STATUS_OK);
+	assert_well(f);
+	return d->count;
+}
+
+static void
+events_of_a_dropped_collection_are_kept_as_long_as_others(void **state)
+{
+	struct fixture *f = *state;
+	struct dropping d = { .f = f };
+	uint64_t now_ms = clock_wall_ms();
+
+	assert_int_equal(kv_run(f->store, drop_fill_body, &d, NULL, &f->err), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, drop_look_body, &d, &f->err), STATUS_OK);
+	assert_true(d.count > NOTICES);
+	assert_int_equal(kv_run(f->store, drop_body, &d, NULL, &f->err), STATUS_OK);
+	assert_int_equal(drop_sweep(&d, now_ms), NOTICES);
+	assert_int_equal(bson_count(d.events[0].detail), 1);
+	assert_int_equal(drop_sweep(&d, now_ms + 24 * HOUR_MS), NOTICES);
+	assert_int_equal(drop_sweep(&d, now_ms + 26 * HOUR_MS), 0);
+	catalog_db_unref(d.db);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			events_of_a_dropped_collection_are_kept_as_long_as_others, fixture_setup,
+			fixture_teardown),
 		cmocka_unit_test_setup_teardown(notices_are_read_from_a_place_on_and_cleared,
 						fixture_setup, fixture_teardown),
 	};
