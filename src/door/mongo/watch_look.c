@@ -239,7 +239,7 @@ check_history(struct look *l, struct watched *w, const struct catalog_seq *after
 	return fail_history(l);
 }
 
-/* The same of notices: the oldest is new as long as none has been cleared. */
+/* The same of notices: as long as none has been cleared, the oldest is new. */
 static enum status
 check_notices(struct look *l, struct kv_tx *tx, const struct catalog_seq *after)
 {

@@ -218,7 +218,9 @@ plain_notices_watch(struct kv_tx *tx, struct kv_future **ret)
 
 /* ---- Clearing ---- */
 
-/* Up to the first of a page of notices that is new enough; the last notice stays. */
+/*
+ * The old ones of a page but the newest of them, which tells readers that others have been cleared.
+ */
 enum status
 plain_notices_clear(struct kv_tx *tx, uint64_t ms, bool *ret_more, struct err *err)
 {
@@ -241,7 +243,7 @@ plain_notices_clear(struct kv_tx *tx, uint64_t ms, bool *ret_more, struct err *e
 		if (status == STATUS_OK)
 			range = kv_future_range(f);
 	}
-	while (status == STATUS_OK && old + 1 < range.count) {
+	while (status == STATUS_OK && old < range.count) {
 		struct plain_notice notice = { 0 };
 
 		arena_clear(arena);
@@ -252,8 +254,8 @@ plain_notices_clear(struct kv_tx *tx, uint64_t ms, bool *ret_more, struct err *e
 	}
 	arena_free(arena);
 	TRY(status);
-	*ret_more = range.more && old + 1 == range.count;
-	return old ? kv_clear_range(tx, buf_str(&begin), range.pairs[old].key) : STATUS_OK;
+	*ret_more = range.more && old == range.count;
+	return old > 1 ? kv_clear_range(tx, buf_str(&begin), range.pairs[old - 1].key) : STATUS_OK;
 }
 
 /* ---- The check ---- */

@@ -358,7 +358,7 @@ enum plain_notice_kind {
 
 /*
  * A notice says what became of a collection. Notices of all collections are one log, in one order
- * with the events of their documents; they are kept for a day, and the last one for ever.
+ * with the events of their documents; they are kept for a day, and the newest that is older stays.
  */
 struct plain_notice {
 	struct catalog_seq seq;
@@ -397,7 +397,7 @@ MUST_USE enum status plain_notices_first(struct kv_tx *tx, struct arena *arena,
 					 struct plain_notice *ret, struct err *err);
 /* Completes when a notice is written. */
 MUST_USE enum status plain_notices_watch(struct kv_tx *tx, struct kv_future **ret);
-/* Clears a page of notices from before `ms`, but never the last one. */
+/* Clears a page of notices from before `ms`, but never the newest of those. */
 MUST_USE enum status plain_notices_clear(struct kv_tx *tx, uint64_t ms, bool *ret_more,
 					 struct err *err);
 
