@@ -460,6 +460,70 @@ def documents_before_and_after_a_change_are_kept(cwd):
 
 
 @test
+def a_large_event_is_told_in_fragments(cwd):
+    split = {"$changeStreamSplitLargeEvent": {}}
+    with Mongo(cwd) as server, server.client() as c:
+        c({"create": "c", "changeStreamPreAndPostImages": {"enabled": True}}, "d")
+        before = {"_id": 1, "text": "x" * 900000}
+        after = {"_id": 1, "text": "y" * 16700000}
+        stream = Stream(c, stages=[split], fullDocumentBeforeChange="required")
+        whole = Stream(c, fullDocumentBeforeChange="required")
+        without = Stream(c, stages=[{"$match": {"operationType": {"$ne": "replace"}}}, split],
+                         fullDocumentBeforeChange="required")
+        insert(c, before)
+        replace(c, 1, after)
+        insert(c, {"_id": 2})
+
+        events = stream.read(4)
+        equal([e.get("splitEvent") for e in events], [None, {"fragment": 1, "of": 2}, {"fragment": 2, "of": 2}, None])
+        tokens = [e["_id"]["_data"] for e in events]
+        equal(tokens, sorted(set(tokens)))
+        equal(sorted(events[1]), ["_id", "clusterTime", "documentKey", "fullDocumentBeforeChange", "ns",
+                                  "operationType", "splitEvent", "wallTime"])
+        equal(sorted(events[2]), ["_id", "fullDocument", "splitEvent"])
+        assert events[1]["fullDocumentBeforeChange"] == before and events[2]["fullDocument"] == after
+
+        # Going on behind each of them gives the rest; also one by one.
+        for i in range(3):
+            again = Stream(c, stages=[split], fullDocumentBeforeChange="required", resumeAfter=events[i]["_id"])
+            equal([e.get("splitEvent") for e in again.read(3 - i)], [e.get("splitEvent") for e in events[i + 1:]])
+        slow = Stream(c, stages=[split], batch=0, fullDocumentBeforeChange="required", resumeAfter=events[0]["_id"])
+        for i in range(1, 4):
+            batch = slow.more(batchSize=1)
+            equal([e.get("splitEvent") for e in batch], [events[i].get("splitEvent")])
+            # Behind the last fragment it is the place behind the whole event.
+            equal(slow.token["_data"], batch[0]["_id"]["_data"][:len(events[0]["_id"]["_data"]) + (2 if i == 1 else 0)])
+
+        # Without the stage it is an error, unless a stage leaves the event out.
+        equal(kinds(whole.more(batchSize=1)), [("insert", 1)])
+        answer = c.fails({"getMore": Int64(whole.id), "collection": "c"}, "d")
+        equal((answer["code"], answer["codeName"], "errorLabels" in answer), (10334, "BSONObjectTooLarge", False))
+        equal(kinds(without.read(2)), [("insert", 1), ("insert", 2)])
+
+        def fails(*stages, **options):
+            return c.fails({"aggregate": "c", "pipeline": [{"$changeStream": options}, *stages], "cursor": {}}, "d")
+        equal(fails(resumeAfter=events[1]["_id"])["code"], 280)
+        equal(fails({"$project": {"fullDocument": 0}}, split, resumeAfter=events[1]["_id"])["code"], 280)
+        equal(fails({"$changeStreamSplitLargeEvent": {"n": 1}})["code"], 7182800)
+        equal(fails({"$changeStreamSplitLargeEvent": 1})["code"], 7182800)
+        equal(fails(split, {"$match": {}})["code"], 7182802)
+        equal(fails(split, split)["code"], 7182802)
+        token = events[1]["_id"]["_data"]
+        for damaged in (token[:-2] + "00", token + "00", token[:-1]):
+            equal(fails(split, resumeAfter={"_data": damaged})["code"], 260)
+
+
+@test
+def an_answer_takes_as_many_events_as_a_batch_holds(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        copies = {f"copy{i}": "$fullDocument.text" for i in range(60)}
+        stream = Stream(c, stages=[{"$set": copies}, {"$unset": "fullDocument"}])
+        insert(c, *({"_id": i, "text": "x" * 30000} for i in range(40)))
+        first = len(stream.more(wait=20000))
+        equal((0 < first < 40, stream.more()[0]["documentKey"]["_id"]), (True, first))
+
+
+@test
 def paths_that_may_be_read_in_two_ways_are_told(cwd):
     with Mongo(cwd) as server, server.client() as c:
         insert(c, {"_id": 1, "a": {"1": 1}, "b": [{"1": 1}], "c": 1})
@@ -505,8 +569,7 @@ def times_and_options_are_checked(cwd):
                               ({"resumeAfter": events[0]["_id"], "startAfter": events[0]["_id"]}, 72)):
             equal(fails({"$changeStream": options}), code)
         equal(fails({"$changeStream": 1}), 14)
-        for stage, code in (({"$sort": {"n": 1}}, 20), ({"$nosuch": 1}, 40324), ({"$match": 1}, 15959),
-                            ({"$changeStreamSplitLargeEvent": {}}, 238)):
+        for stage, code in (({"$sort": {"n": 1}}, 20), ({"$nosuch": 1}, 40324), ({"$match": 1}, 15959)):
             equal(fails({"$changeStream": {}}, stage), code)
         for options in ({"fullDocument": "default"}, {"fullDocument": "whenAvailable"},
                         {"fullDocumentBeforeChange": "off"}, {"showExpandedEvents": True}):

@@ -22,30 +22,34 @@ enum {
 static void
 token_write(const struct watch_place *t, struct buf *ret)
 {
-	uint8_t bytes[TOKEN_BYTES];
+	uint8_t bytes[TOKEN_BYTES + 1];
 
 	memcpy(bytes, t->seq.bytes, CATALOG_SEQ_BYTES);
 	for (int i = 0; i < 8; i++)
 		bytes[CATALOG_SEQ_BYTES + i] = (uint8_t)(t->ms >> (56 - 8 * i));
 	bytes[TOKEN_BYTES - 1] = t->ended;
-	buf_append_hex(ret, str_of(bytes, sizeof(bytes)));
+	bytes[TOKEN_BYTES] = t->fragment;
+	buf_append_hex(ret, str_of(bytes, t->fragment ? sizeof(bytes) : TOKEN_BYTES));
 }
 
 static bool
 token_read(const struct bson_value *v, struct watch_place *ret)
 {
-	uint8_t bytes[TOKEN_BYTES];
+	uint8_t bytes[TOKEN_BYTES + 1] = { 0 };
 	struct bson_value data;
 	struct watch_place t = { 0 };
 
 	if (v->type != BSON_DOCUMENT || !bson_find(v->text, STR("_data"), &data) ||
-	    data.type != BSON_STRING || data.text.len != TOKEN_HEX_BYTES ||
-	    !str_from_hex(data.text, bytes) || bytes[TOKEN_BYTES - 1] > 1)
+	    data.type != BSON_STRING ||
+	    (data.text.len != TOKEN_HEX_BYTES && data.text.len != TOKEN_HEX_BYTES + 2) ||
+	    !str_from_hex(data.text, bytes) || bytes[TOKEN_BYTES - 1] > 1 ||
+	    (data.text.len > TOKEN_HEX_BYTES && !bytes[TOKEN_BYTES]))
 		return false;
 	memcpy(t.seq.bytes, bytes, CATALOG_SEQ_BYTES);
 	for (int i = 0; i < 8; i++)
 		t.ms = t.ms << 8 | bytes[CATALOG_SEQ_BYTES + i];
 	t.ended = bytes[TOKEN_BYTES - 1];
+	t.fragment = bytes[TOKEN_BYTES];
 	*ret = t;
 	return true;
 }
@@ -77,7 +81,7 @@ seq_of_version(uint64_t version)
 static void
 put_token(struct bson_builder *b, struct str name, const struct watch_place *t)
 {
-	struct buf AUTO(buf_release) hex = BUF_INIT(TOKEN_HEX_BYTES);
+	struct buf AUTO(buf_release) hex = BUF_INIT(TOKEN_HEX_BYTES + 2);
 
 	token_write(t, &hex);
 	bson_begin_document(b, name);
@@ -236,12 +240,16 @@ put_happened(struct bson_builder *b, const struct look *l, const struct happened
 		put_event(b, l, h);
 }
 
-/* The events of a look, as stages take them. */
+/* The events of a look, as stages take them, and what becomes of them. */
 struct told {
 	struct watch_source source;
-	const struct look *look;
-	size_t at;
+	struct look *look;
+	size_t at; /* behind the event that was taken last */
 	struct buf event;
+	size_t begin; /* of the answer's events */
+	size_t count; /* that were put into it */
+	bool full;    /* it takes no more: the stream goes on behind `place` */
+	struct watch_place place;
 };
 
 static enum status
@@ -275,25 +283,101 @@ told_close(struct mql_source *source)
 	buf_release(&((struct told *)source)->event);
 }
 
+/* One more document is in the answer, behind which a stream may go on. */
+static void
+told_count(struct told *t, const struct watch_place *place)
+{
+	const struct look *l = t->look;
+
+	t->count++;
+	t->place = *place;
+	t->full = t->count >= l->most || l->call->reply->out->len - t->begin >= WATCH_BATCH_BYTES;
+}
+
+static enum status
+fail_resume_split(struct call *c)
+{
+	return call_fail(c, MONGO_CHANGE_STREAM_FATAL,
+			 "Attempted to resume from a split event, but the resumed stream produced "
+			 "a different split. Ensure that the pipeline used to resume is exactly "
+			 "the same as the original");
+}
+
+/* The fragments behind the nth, as many as the answer takes; none behind the last one. */
+static enum status
+put_fragments(struct told *t, struct str event, const struct watch_place *whole, size_t n)
+{
+	struct bson_builder *b = t->look->call->reply;
+	struct watch_split split;
+
+	TRY(watch_split(t->look->call, event, &split));
+	if (n > split.count)
+		return fail_resume_split(t->look->call);
+	for (; n < split.count && !t->full; n++) {
+		struct watch_place place = *whole;
+
+		place.fragment = (uint8_t)(n + 1);
+		bson_begin_document(b, STR(""));
+		put_token(b, STR("_id"), &place);
+		watch_split_put(b, &split, n);
+		bson_end(b);
+		told_count(t, n + 1 < split.count ? &place : whole);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+put_result(struct watch_source *from, struct str event, bool *ret_more)
+{
+	struct told *t = (struct told *)from;
+	const struct look *l = t->look;
+	const struct happened *h = &l->events[t->at - 1];
+	const struct watch *w = l->watch;
+	struct watch_place place = { .seq = h->seq, .ms = l->place.ms, .ended = h->invalidates };
+	bool resumes = w->place.fragment && catalog_seq_cmp(&w->place.seq, &h->seq) == 0;
+	struct bson_value id;
+
+	if (!bson_find(event, STR("_id"), &id) || id.type != BSON_DOCUMENT ||
+	    !str_eq(id.text, from->id))
+		return call_fail(
+			l->call, MONGO_CHANGE_STREAM_FATAL,
+			"Encountered an event whose _id field, which contains the resume token, "
+			"was modified by the pipeline. Modifying the _id field of an event makes "
+			"it impossible to resume the stream from that point. Only transformations "
+			"that retain the unmodified _id field are allowed.");
+	if (w->splits && watch_split_is_needed(event)) {
+		TRY(put_fragments(t, event, &place, resumes ? w->place.fragment : 0));
+	} else if (resumes) {
+		return fail_resume_split(l->call);
+	} else if (event.len > BSON_MOST_BYTES) {
+		return call_fail(l->call, MONGO_BSON_TOO_LARGE,
+				 "BSONObj size: %zu (0x%zX) is invalid. Size must be between 0 and "
+				 "%d(16MB) First element: _id: the resume token of an event that "
+				 "$changeStreamSplitLargeEvent would split",
+				 event.len, event.len, BSON_MOST_BYTES);
+	} else {
+		bson_put_document(l->call->reply, STR(""), event);
+		told_count(t, &place);
+	}
+	*ret_more = !t->full;
+	return buf_status(l->call->reply->out);
+}
+
 /* The stream goes on behind what is told here. */
 static enum status
 put_events(struct look *l, size_t *ret_count)
 {
 	struct call *c = l->call;
 	struct watch *w = l->watch;
+	struct told told = { .source.source = { told_next, told_close },
+			     .look = l,
+			     .event = BUF_INIT(EVENT_BYTES),
+			     .begin = c->reply->out->len };
 
-	if (w->stages) {
-		struct told told = { .source.source = { told_next, told_close },
-				     .look = l,
-				     .event = BUF_INIT(EVENT_BYTES) };
-
-		TRY(watch_stages_run(w->stages, c, &told.source, ret_count));
-	} else {
-		for (size_t i = 0; i < l->count; i++)
-			put_happened(c->reply, l, &l->events[i]);
-		*ret_count += l->count;
-	}
-	w->place = l->place;
+	TRY(watch_stages_run(w->stages, c, &told.source, put_result));
+	*ret_count += told.count;
+	w->place = told.full ? told.place : l->place;
+	l->ends = l->ends && w->place.ended;
 	w->begun = true;
 	return buf_status(c->reply->out);
 }
@@ -475,7 +559,12 @@ open_compile(struct call *c, struct watch *w, struct str collection, const struc
 		return call_fail(c, MONGO_TYPE_MISMATCH,
 				 "the $changeStream stage must be specified as an object");
 	TRY(take_options(c, w, collection, options.text));
-	return watch_stages_new(c, ask->pipeline, ask->let, ask->collation, &w->stages);
+	TRY(watch_stages_new(c, ask->pipeline, ask->let, ask->collation, &w->stages, &w->splits));
+	if (w->place.fragment && !w->splits)
+		return call_fail(c, MONGO_CHANGE_STREAM_FATAL,
+				 "To resume from a split event, the $changeStream pipeline must "
+				 "include a $changeStreamSplitLargeEvent stage");
+	return STATUS_OK;
 }
 
 enum status

@@ -5,7 +5,8 @@
  * that finds nothing waits.
  *
  * A place is a Sequence. A resume token has the Sequence of the event, the time at which the client
- * got the token, and whether the stream has ended behind the event.
+ * got the token, whether the stream has ended behind the event, and, if the event was split, which
+ * of its fragments were told.
  *
  * Threading: a stream belongs to the command that has taken its cursor.
  */
@@ -18,12 +19,14 @@ struct cursor;
 struct watch;
 
 enum {
-	WATCH_COLLECTIONS = 1000, /* that one stream follows */
-	WATCH_EVENTS = 250,       /* in one answer */
-	WATCH_NOTICES = 10000,    /* of what became of collections, that one look reads */
-	WATCH_KEYS = 64,          /* that a stream waits for; with more it looks again soon */
-	WATCH_LOOK_MS = 200,      /* between two looks of such a one, or at the client */
-	WATCH_AWAIT_MS = 1000,    /* that a getMore waits, unless the client says otherwise */
+	WATCH_COLLECTIONS = 1000,             /* that one stream follows */
+	WATCH_EVENTS = 250,                   /* in one answer */
+	WATCH_BATCH_BYTES = 16 * 1024 * 1024, /* behind which an answer gets no more events */
+	WATCH_FRAGMENTS = 255,                /* of an event */
+	WATCH_NOTICES = 10000, /* of what became of collections, that one look reads */
+	WATCH_KEYS = 64,       /* that a stream waits for; with more it looks again soon */
+	WATCH_LOOK_MS = 200,   /* between two looks of such a one, or at the client */
+	WATCH_AWAIT_MS = 1000, /* that a getMore waits, unless the client says otherwise */
 	/* Events are kept for a day. Of those behind a younger token than this none is cleared. */
 	WATCH_SURE_MS = 23 * 60 * 60 * 1000,
 };

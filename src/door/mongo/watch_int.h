@@ -20,6 +20,7 @@ struct watch_place {
 	struct catalog_seq seq;
 	uint64_t ms; /* when it was told; 0: not known */
 	bool ended;
+	uint8_t fragment; /* so many of the event's were told; 0: all of it */
 };
 
 enum watch_scope {
@@ -44,6 +45,7 @@ struct watch {
 	enum watch_image full;       /* fullDocument */
 	enum watch_image before;     /* fullDocumentBeforeChange */
 	bool expanded;               /* showExpandedEvents */
+	bool splits;                 /* $changeStreamSplitLargeEvent */
 	bool begun;                  /* `place` is known */
 	struct watch_place place;
 	struct watch_stages *stages; /* behind $changeStream; NULL: none */
@@ -103,6 +105,26 @@ MUST_USE enum status look_until(struct look *l, uint64_t deadline_ns);
 /* An update whose description was left out is told as a replacement. */
 bool watch_has_description(const struct plain_event *e);
 
+/* ---- Large events (watch_split.c) ---- */
+
+struct watch_field {
+	struct bson_element e;
+	size_t bytes;
+};
+
+/* How an event is told as several documents. All of it lies in the call's arena. */
+struct watch_split {
+	size_t count;
+	struct watch_field *fields;
+	size_t *ends; /* of each fragment, in `fields` */
+};
+
+bool watch_split_is_needed(struct str event);
+/* STATUS_INVALID, explained, if one of the fields is too large for a document. */
+MUST_USE enum status watch_split(struct call *c, struct str event, struct watch_split *ret);
+/* Appends what the nth fragment has but the `_id`. */
+void watch_split_put(struct bson_builder *b, const struct watch_split *s, size_t n);
+
 /* ---- Stages (watch_stages.c) ---- */
 
 /* Where events come from, one by one. */
@@ -112,15 +134,20 @@ struct watch_source {
 };
 
 /*
- * Compiles what stands behind $changeStream in a pipeline. `*ret` is NULL if that is nothing.
- * `let` and `collation` are documents, or empty.
+ * Compiles what stands behind $changeStream in a pipeline. `*ret` is NULL if that is nothing, but
+ * for $changeStreamSplitLargeEvent, which `*ret_splits` tells. `let` and `collation` are
+ * documents, or empty.
  */
 MUST_USE enum status watch_stages_new(struct call *c, struct str pipeline, struct str let,
-				      struct str collation, struct watch_stages **ret);
+				      struct str collation, struct watch_stages **ret,
+				      bool *ret_splits);
 void watch_stages_free(struct watch_stages *s); /* NULL is fine */
 
-/* Appends what the stages make of all events; `*ret_count` grows by as many. */
+/* Is given what the stages make of events, one by one. False in `*ret_more`: no more of them. */
+typedef enum status watch_put(struct watch_source *from, struct str event, bool *ret_more);
+
+/* Events for as long as more are wanted. `s` NULL: as they are. */
 MUST_USE enum status watch_stages_run(struct watch_stages *s, struct call *c,
-				      struct watch_source *from, size_t *ret_count);
+				      struct watch_source *from, watch_put *put);
 
 #endif

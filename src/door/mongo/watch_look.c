@@ -209,6 +209,10 @@ place_within(const struct look *l, uint8_t incarnation)
 
 	if (after.bytes[0] > incarnation)
 		after.bytes[0] = incarnation;
+	/* Of an event that was told in part, the rest is still to come: the place is before it. */
+	for (size_t i = sizeof(after.bytes); l->watch->place.fragment && i-- > 0;)
+		if (after.bytes[i]-- > 0)
+			break;
 	return after;
 }
 
@@ -532,6 +536,7 @@ look_body(struct kv_tx *tx, void *arg)
 	/* Drivers go on behind the last event of a batch or behind the batch: that is one place. */
 	if (l->count || l->cut || l->ends)
 		l->place.seq = l->count ? l->events[l->count - 1].seq : w->place.seq;
+	l->place.fragment = !l->count && l->cut ? w->place.fragment : 0;
 	l->place.ended = l->ends || (!l->count && l->cut && w->place.ended);
 	return l->waits && !l->count ? look_watch(l, tx) : STATUS_OK;
 }

@@ -22,10 +22,31 @@ struct watch_stages {
 	struct mql_pipeline *pipeline;
 };
 
+enum {
+	SPLIT_IS_NOT_EMPTY = 7182800, /* MongoDB's numbers */
+	SPLIT_IS_NOT_LAST = 7182802,
+};
+
 static const char *const allowed[] = {
 	"$match", "$project",     "$addFields",   "$set",
 	"$unset", "$replaceRoot", "$replaceWith", "$redact",
 };
+
+/* True for $changeStreamSplitLargeEvent; `*ret` is what stands behind the name. */
+static bool
+stage_splits(const struct bson_value *stage, struct bson_value *ret)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (stage->type != BSON_DOCUMENT)
+		return false;
+	bson_iter_begin(&i, stage->text);
+	if (!bson_iter_read(&i, &e) || !str_eq(e.name, STR("$changeStreamSplitLargeEvent")))
+		return false;
+	*ret = e.value;
+	return true;
+}
 
 static bool
 is_allowed(struct str name)
@@ -36,30 +57,42 @@ is_allowed(struct str name)
 	return false;
 }
 
-/* The pipeline without its first stage, as an array in the arena. */
+/*
+ * The pipeline without its first stage, and without $changeStreamSplitLargeEvent at its end, as an
+ * array in the arena.
+ */
 static enum status
-stages_copy(struct call *c, struct arena *arena, struct str pipeline, struct str *ret)
+stages_copy(struct call *c, struct arena *arena, struct str pipeline, struct str *ret,
+	    size_t *ret_count, bool *ret_splits)
 {
 	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
 	struct bson_builder b;
-	struct bson_element e, stage;
-	struct bson_iter i, in;
+	struct bson_element e;
+	struct bson_value spec;
+	struct bson_iter i;
 	bool first = true;
 
+	*ret_splits = false;
+	*ret_count = 0;
 	bson_builder_init(&b, &made);
 	bson_begin(&b);
 	bson_begin_array(&b, STR("p"));
 	for (bson_iter_begin(&i, pipeline); bson_iter_read(&i, &e); first = false) {
 		if (first)
 			continue;
-		bson_put(&b, STR(""), &e.value);
-		if (e.value.type != BSON_DOCUMENT)
+		if (*ret_splits)
+			return call_fail(c, SPLIT_IS_NOT_LAST,
+					 "$changeStreamSplitLargeEvent must be the last stage in "
+					 "the pipeline");
+		*ret_splits = stage_splits(&e.value, &spec);
+		if (*ret_splits && (spec.type != BSON_DOCUMENT || !bson_is_empty(spec.text)))
+			return call_fail(c, SPLIT_IS_NOT_EMPTY,
+					 "$changeStreamSplitLargeEvent spec should be an empty "
+					 "object");
+		if (*ret_splits)
 			continue;
-		bson_iter_begin(&in, e.value.text);
-		if (bson_iter_read(&in, &stage) &&
-		    str_eq(stage.name, STR("$changeStreamSplitLargeEvent")))
-			return call_fail(c, MONGO_NOT_IMPLEMENTED,
-					 "$changeStreamSplitLargeEvent is not there");
+		bson_put(&b, STR(""), &e.value);
+		(*ret_count)++;
 	}
 	bson_end(&b);
 	bson_end(&b);
@@ -88,13 +121,11 @@ stages_check(struct call *c, struct str array)
 }
 
 static enum status
-stages_compile(struct watch_stages *s, struct call *c, struct str pipeline, struct str let,
+stages_compile(struct watch_stages *s, struct call *c, struct str array, struct str let,
 	       struct str collation)
 {
 	struct mql_pipeline_options options = { 0 };
-	struct str array;
 
-	TRY(stages_copy(c, s->arena, pipeline, &array));
 	data_mql(c, s->arena, NULL, &s->mql);
 	if (collation.len && !bson_is_empty(collation)) {
 		TRY(data_mql_status(c, &s->mql,
@@ -113,13 +144,16 @@ stages_compile(struct watch_stages *s, struct call *c, struct str pipeline, stru
 
 enum status
 watch_stages_new(struct call *c, struct str pipeline, struct str let, struct str collation,
-		 struct watch_stages **ret)
+		 struct watch_stages **ret, bool *ret_splits)
 {
 	const struct budget_part *part = arena_part(c->arena);
 	struct watch_stages *s;
+	struct str array;
+	size_t count;
 
 	*ret = NULL;
-	if (bson_count(pipeline) < 2)
+	TRY(stages_copy(c, c->arena, pipeline, &array, &count, ret_splits));
+	if (!count)
 		return STATUS_OK;
 	*ret = s = mem_zalloc(sizeof(*s));
 	if (!s)
@@ -131,7 +165,8 @@ watch_stages_new(struct call *c, struct str pipeline, struct str let, struct str
 	if (!s->arena)
 		return STATUS_NOMEM;
 	arena_set_part(s->arena, &s->part);
-	return stages_compile(s, c, pipeline, let, collation);
+	array = arena_dup(s->arena, array);
+	return array.ptr ? stages_compile(s, c, array, let, collation) : STATUS_LIMIT;
 }
 
 void
@@ -146,44 +181,39 @@ watch_stages_free(struct watch_stages *s)
 	mem_free(s);
 }
 
-static enum status
-put_result(struct call *c, const struct watch_source *from, struct str event)
-{
-	struct bson_value id;
-
-	if (!bson_find(event, STR("_id"), &id) || id.type != BSON_DOCUMENT ||
-	    !str_eq(id.text, from->id))
-		return call_fail(
-			c, MONGO_CHANGE_STREAM_FATAL,
-			"Encountered an event whose _id field, which contains the resume token, "
-			"was modified by the pipeline. Modifying the _id field of an event makes "
-			"it impossible to resume the stream from that point. Only transformations "
-			"that retain the unmodified _id field are allowed.");
-	bson_put_document(c->reply, STR(""), event);
-	return buf_status(c->reply->out);
-}
-
 enum status
-watch_stages_run(struct watch_stages *s, struct call *c, struct watch_source *from,
-		 size_t *ret_count)
+watch_stages_run(struct watch_stages *s, struct call *c, struct watch_source *from, watch_put *put)
 {
 	const struct mql_store store = { 0 };
-	struct mql_run_options options = { .store = &store, .let = s->bound, .part = &s->part };
+	struct mql_run_options options = { .store = &store };
+	struct mql_source *next = &from->source;
 	struct mql_run *run = NULL;
-	struct mql q = s->mql;
 	enum status status;
 	struct str event;
+	bool more = true;
+	struct mql q;
 
+	if (!s) {
+		do {
+			status = next->next(next, &event);
+			if (status == STATUS_OK)
+				status = put(from, event, &more);
+		} while (status == STATUS_OK && more);
+		next->close(next);
+		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	}
+	options.let = s->bound;
+	options.part = &s->part;
+	q = s->mql;
 	q.err = &c->err;
 	q.code = 0;
-	TRY(data_mql_status(c, &q, mql_run_new(s->pipeline, &q, &options, &from->source, &run)));
+	TRY(data_mql_status(c, &q, mql_run_new(s->pipeline, &q, &options, next, &run)));
 	while ((status = mql_run_next(run, &q, &event)) == STATUS_OK) {
-		status = put_result(c, from, event);
-		if (status != STATUS_OK)
+		status = put(from, event, &more);
+		if (status != STATUS_OK || !more)
 			break;
-		(*ret_count)++;
 	}
-	if (status != STATUS_NOT_FOUND && !c->code)
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND && !c->code)
 		status = data_mql_status(c, &q, status);
 	mql_run_free(run);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
