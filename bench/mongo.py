@@ -5,8 +5,9 @@
 Each operation is measured with 1, 16 and 64 raw connections (mongo_load), and by one pymongo client
 where Debian's python3-pymongo is installed. Beside it stands a server that answers constants, after
 one fsync where the operation writes (mongo_constant): what a client reaches there it cannot pass.
-The same insert, find and update by CouchDB's door of the same process (load) show what the
-processor time of an operation is there. 22,000 small documents are asked by an index, and grouped by
+The same insert, find and update by CouchDB's door (load) show what the processor time of an operation
+is there. What the store does with writes in the background afterwards counts, too, and each side's
+single inserts go into an empty store. 22,000 small documents are asked by an index, and grouped by
 a field that an index has, or by one that none has; what DocumentDB 0.108 did with that many stands
 beside. Writes by 16 connections are measured while a client reads them by a change stream, and
 while none does. The sides take turns in each round; medians are shown. The results go to
@@ -36,6 +37,7 @@ DOCS = 20000        # of 1,000 bytes
 ASKED = 22000       # of some 90 bytes
 CONNECTIONS = (1, 16, 64)
 OPERATIONS = ("insert", "insert-many", "find", "update")
+READS = ("find", "find-group", "group-covered", "group")
 SMALL = ("insert-small", "find-group", "group-covered", "group")
 STREAMED = ("insert", "update")
 STREAM_CONNECTIONS = 16
@@ -123,6 +125,7 @@ class Frond(sides.Frond):
     """frond with MongoDB's door."""
 
     mongo_port = 0
+    settles = True
 
     def start(self):
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -136,6 +139,7 @@ class Constant(sides.Server):
     """MongoDB's protocol, and nothing behind it."""
 
     name = "constants"
+    settles = False
 
     def __init__(self, binary, directory):
         super().__init__()
@@ -153,8 +157,9 @@ class Constant(sides.Server):
 
 
 class Bench:
-    def __init__(self, options):
+    def __init__(self, options, work):
         self.o = options
+        self.work = work
         self.load = sides.Loader(f"{options.build}/bench/load")
         self.first = DOCS
         self.rows = {}
@@ -180,21 +185,48 @@ class Bench:
         self.raw(frond, "fill", 1, 0, 0, ASKED)
         self.raw(frond, "index", 1, 0, 0, 1)
 
-    def writes(self, frond, operation, connections):
+    def writes(self, server, operation, connections):
         """Raw connections; the documents that they insert are new each time."""
-        done = self.raw(frond, operation, connections, self.o.seconds, self.first)
-        if operation.startswith("insert"):
-            self.first = done["next"]
-        return done["units"] / done["seconds"], done["server_cpu_us"] / max(1, done["units"])
+        def run():
+            done = self.raw(server, operation, connections, self.o.seconds, self.first)
+            if operation.startswith("insert"):
+                self.first = done["next"]
+            return done
+        return self.measured(server, run, operation not in READS)
+
+    def measured(self, server, run, settles):
+        """Units a second, and processor time of one; of writes until the server rests again."""
+        if not settles or not server.settles:
+            done = run()
+            return done["units"] / done["seconds"], done["server_cpu_us"] / max(1, done["units"])
+        server.settle()
+        before = server.cpu_ticks()
+        done = run()
+        server.settle()
+        ticks = server.cpu_ticks() - before
+        return (done["units"] / done["seconds"],
+                ticks * 1e6 / os.sysconf("SC_CLK_TCK") / max(1, done["units"]))
+
+    def on_empty(self, run):
+        """What `run` makes of a frond without any documents."""
+        directory = tempfile.mkdtemp(prefix="empty-", dir=self.work)
+        frond = Frond(f"{self.o.build}/frond", directory)
+        try:
+            frond.start()
+            return run(frond)
+        finally:
+            frond.stop()
+            shutil.rmtree(directory, ignore_errors=True)
 
     def round(self, frond, constant):
         for operation in filter(self.wanted, OPERATIONS):
             for connections in CONNECTIONS:
                 for server in (frond, constant):
                     self.note(operation, connections, server.name,
-                              *self.writes(server, operation, connections))
+                              *self.raw_side(server, operation, connections))
                 if operation in COUCH:
-                    self.couch(frond, operation, connections)
+                    self.note(operation, connections, "CouchDB's door",
+                              *self.couch_side(frond, operation, connections))
             self.pymongo((frond, constant), operation)
         for operation in filter(self.wanted, SMALL):
             self.note(operation, 1, frond.name, *self.writes(frond, operation, 1))
@@ -206,23 +238,27 @@ class Bench:
     def wanted(self, operation):
         return self.o.only in operation
 
-    def couch(self, frond, operation, connections):
-        options = {"db": "bench", "connections": connections, "seconds": self.o.seconds}
-        if operation == "insert":
-            frond.make("bench")
-        else:
-            options["docs"] = DOCS
-        if operation != "insert" and frond.request("GET", "/bench")[0] != 200:
-            self.couch_fill(frond)
-        done = self.load.run(frond, COUCH[operation], **options)
-        self.note(operation, connections, "CouchDB's door",
-                  done["units"] / done["seconds"], done["server_cpu_us"] / max(1, done["units"]))
-        if operation == "insert":
-            self.couch_fill(frond)
+    def raw_side(self, server, operation, connections):
+        if operation != "insert" or not server.settles:
+            return self.writes(server, operation, connections)
+        return self.on_empty(lambda empty: self.writes(empty, operation, connections))
 
-    def couch_fill(self, frond):
-        frond.make("bench")
-        self.load.run(frond, "bulk", db="bench", connections=1, count=DOCS)
+    def couch_side(self, frond, operation, connections):
+        options = {"db": "bench", "connections": connections, "seconds": self.o.seconds}
+
+        def run(server, **more):
+            return self.measured(
+                server, lambda: self.load.run(server, COUCH[operation], **options, **more),
+                operation not in READS)
+        if operation == "insert":
+            def insert(empty):
+                empty.make("bench")
+                return run(empty)
+            return self.on_empty(insert)
+        if frond.request("GET", "/bench")[0] != 200:
+            frond.make("bench")
+            self.load.run(frond, "bulk", db="bench", connections=1, count=DOCS)
+        return run(frond, docs=DOCS)
 
     def pymongo(self, servers, operation):
         if not self.o.python:
@@ -365,8 +401,8 @@ def pymongo_of(python):
 
 def main():
     options = arguments()
-    bench = Bench(options)
     work = pathlib.Path(tempfile.mkdtemp(prefix="frond-mongo-", dir=options.work))
+    bench = Bench(options, work)
     frond = Frond(f"{options.build}/frond", work / "frond")
     constant = Constant(f"{options.build}/bench/mongo_constant", work / "constant")
     try:
