@@ -252,14 +252,36 @@ def of_two_that_write_the_same_the_first_wins(cwd):
     with Mongo(cwd) as server, server.client() as c, server.client() as d:
         c({"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2, "n": 0}]}, "d")
         one, two = Session(c).start(), Session(d).start()
+        def conflicts(command):
+            failure = two.fails(command)
+            equal((failure["code"], failure["codeName"], failure["errorLabels"]),
+                  (112, "WriteConflict", ["TransientTransactionError"]))
+            equal(two.fails({"commitTransaction": 1}, "admin")["code"], 251)
+        commands = [{"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"n": 10}}}]},
+                    {"delete": "c", "deletes": [{"q": {"n": {"$gte": 0}}, "limit": 0}]},
+                    {"findAndModify": "c", "query": {"_id": 1}, "update": {"n": 7}},
+                    {"insert": "c", "documents": [{"_id": 7}, {"_id": 8}]}]
         one.replace(1, {"n": 1})
-        two.replace(1, {"n": 2})
+        one.insert({"_id": 8})
+        # The other one is open, and later has been committed.
+        for command in commands:
+            two.start().find(2)
+            conflicts(command)
+        opened = [Session(d).start() for _ in commands]
+        for s in opened:
+            s.find(2)
+        one.replace(1, {"n": 2})
         one.commit()
-        failure = two.fails({"commitTransaction": 1}, "admin")
-        equal((failure["code"], failure["codeName"], failure["errorLabels"]),
-              (112, "WriteConflict", ["TransientTransactionError"]))
-        equal(two.fails({"commitTransaction": 1}, "admin")["code"], 251)
-        equal(documents(c)[0], {"_id": 1, "n": 1})
+        for two, command in zip(opened, commands):
+            conflicts(command)
+        equal(documents(c)[0], {"_id": 1, "n": 2})
+        two = Session(d)
+        # What an aborted one had is free.
+        one.start().replace(1, {"n": 5})
+        one({"abortTransaction": 1}, "admin")
+        two.start().replace(1, {"n": 1})
+        two.commit()
+        c({"delete": "c", "deletes": [{"q": {"_id": 8}, "limit": 1}]}, "d")
         # Different documents are no conflict, nor is a document that was only read.
         one.start().replace(1, {"n": 3})
         two.start().find(1)
@@ -268,11 +290,58 @@ def of_two_that_write_the_same_the_first_wins(cwd):
         two.commit()
         equal(documents(c), [{"_id": 1, "n": 3}, {"_id": 2, "n": 4}])
         # Both add the same document, or make the same collection.
-        for collection in ("c", "new"):
-            one.start().insert({"_id": 9}, collection=collection)
-            two.start().insert({"_id": 9}, collection=collection)
-            two.commit()
-            equal(one.fails({"commitTransaction": 1}, "admin")["code"], 112)
+        one.start().insert({"_id": 9}, collection="new")
+        two.start().insert({"_id": 9}, collection="new")
+        two.commit()
+        equal(one.fails({"commitTransaction": 1}, "admin")["code"], 112)
+
+
+@test
+def a_write_outside_waits_for_the_transaction_that_has_its_document(cwd):
+    with Mongo(cwd) as server, server.client() as c, server.client(timeout=100) as waiting:
+        c({"insert": "c", "documents": [{"_id": i, "n": 0} for i in range(3)]}, "d")
+        commands = [{"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"n": 10}}}]},
+                    {"update": "c", "updates": [{"q": {}, "u": {"$inc": {"n": 100}}, "multi": True}]},
+                    {"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1000}}},
+                    {"insert": "c", "documents": [{"_id": 5}]},
+                    {"delete": "c", "deletes": [{"q": {"_id": 1}, "limit": 1}]}]
+        s = Session(c)
+
+        def is_waiting(command):
+            return any(next(iter(command)) in op.get("command", {}) and op["microsecs_running"] > 100000
+                       for op in c({"currentOp": 1})["inprog"])
+        for command in commands:
+            s.start()
+            s({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"n": 1}}}]})
+            s.insert({"_id": 5})
+            answers = []
+            thread = threading.Thread(target=lambda: answers.append(waiting(command, "d")))
+            thread.start()
+            while not is_waiting(command):
+                pass
+            equal(answers, [])
+            # Others are not in the way, and the time of one that waits is limited.
+            c({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"$inc": {"n": 1}}}]}, "d")
+            equal(c.fails({**command, "maxTimeMS": 20}, "d")["code"], 50)
+            if command is commands[0]:
+                s({"abortTransaction": 1}, "admin")
+            else:
+                s.commit()
+            thread.join()
+            if "documents" in command:
+                equal(answers[0]["writeErrors"][0]["code"], 11000)
+            c({"delete": "c", "deletes": [{"q": {"_id": 5}, "limit": 1}]}, "d")
+        equal(documents(c), [{"_id": 0, "n": 100}, {"_id": 2, "n": 105}])
+        # A transaction that somebody else ends is no longer waited for.
+        s.start().replace(2, {"n": 0})
+        delete = {"delete": "c", "deletes": [{"q": {"_id": 2}, "limit": 1}]}
+        thread = threading.Thread(target=lambda: waiting(delete, "d"))
+        thread.start()
+        while not is_waiting(delete):
+            pass
+        c({"killSessions": [{"id": s.id}]}, "admin")
+        thread.join()
+        equal(documents(c), [{"_id": 0, "n": 100}])
 
 
 @test

@@ -113,6 +113,28 @@ data_notice(struct data *d, enum plain_notice_kind kind, struct str detail)
 				&d->call->err);
 }
 
+/* Before a document is written, which an open transaction may hold (hold.h). */
+static enum status
+data_claim(void *arg, struct kv_tx *tx, struct str key)
+{
+	struct call *c = arg;
+	struct holds *all = &c->mongo->txns.holds;
+
+	return c->txn ? hold_take(all, &c->txn->holder, tx, key) : hold_await(all, c->client, key);
+}
+
+static void
+data_init_plain(struct data *d, struct kv_tx *tx)
+{
+	struct call *c = d->call;
+
+	plain_init(&d->plain, tx, d->db, 0, &c->err);
+	d->plain.claim = data_claim;
+	d->plain.claim_arg = c;
+	if (c->txn)
+		d->plain.events = c->txn->events;
+}
+
 enum status
 data_created(struct data *d, struct kv_tx *tx)
 {
@@ -122,9 +144,7 @@ data_created(struct data *d, struct kv_tx *tx)
 	d->db = NULL;
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, d->ns, &d->db, &c->err));
 	d->is_there = true;
-	plain_init(&d->plain, tx, d->db, 0, &c->err);
-	if (c->txn)
-		d->plain.events = c->txn->events;
+	data_init_plain(d, tx);
 	return data_notice(d, PLAIN_NOTICE_CREATED,
 			   plain_options_are_view(plain_options_of(d->db)) ? plain_options_of(d->db)
 									   : STR(""));
@@ -228,9 +248,7 @@ data_open(struct data *d, struct kv_tx *tx)
 	if (!d->takes_views)
 		TRY(data_refuse_view(d));
 	d->is_there = true;
-	plain_init(&d->plain, tx, d->db, 0, err);
-	if (d->call->txn)
-		d->plain.events = d->call->txn->events;
+	data_init_plain(d, tx);
 	return STATUS_OK;
 }
 

@@ -35,6 +35,7 @@ end(struct txns *all, struct txn *t, enum txn_state state)
 		all->open--;
 	t->state = state;
 	t->doomed = false;
+	holder_release(&all->holds, &t->holder);
 	kv_tx_free(t->tx);
 	t->tx = NULL;
 }
@@ -92,6 +93,7 @@ void
 txns_init(struct txns *all)
 {
 	pthread_mutex_init(&all->lock, NULL);
+	holds_init(&all->holds);
 }
 
 void
@@ -102,9 +104,11 @@ txns_fini(struct txns *all)
 			struct txn *t = all->buckets[i];
 
 			all->buckets[i] = t->next;
+			holder_release(&all->holds, &t->holder);
 			kv_tx_free(t->tx);
 			mem_free(t);
 		}
+	holds_fini(&all->holds);
 	pthread_mutex_destroy(&all->lock);
 }
 
@@ -282,6 +286,7 @@ take_new(struct call *c, struct txn *t)
 	t->busy = true;
 	t->events = 0;
 	t->until_ns = clock_after_ms(txn_life_ms(c->mongo));
+	t->holder = (struct holder){ .until_ns = t->until_ns };
 	all->open++;
 	c->txn = t;
 	return STATUS_OK;

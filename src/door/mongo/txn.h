@@ -9,7 +9,8 @@
  * longer, after TXN_LIFE_SHARED_MS at the latest.
  *
  * Reads are those of a snapshot, and make no conflict. A document that is written, and that
- * somebody else has written since the transaction began, makes the commit fail with WriteConflict.
+ * somebody else has written since the transaction began, makes the write fail with WriteConflict
+ * where that is known in this process (hold.h), and otherwise the commit.
  *
  * Threading: any thread.
  */
@@ -19,6 +20,7 @@
 #include <pthread.h>
 
 #include "door/mongo/command.h"
+#include "door/mongo/hold.h"
 #include "door/mongo/session.h"
 #include "kv/kv.h"
 
@@ -55,6 +57,7 @@ struct txn {
 	struct kv_tx *tx;
 	struct session_row row; /* of the session before it, without results */
 	unsigned events;        /* that it has logged */
+	struct holder holder;   /* of the documents that it has changed */
 };
 
 /* All of the process. */
@@ -63,6 +66,7 @@ struct txns {
 	struct txn *buckets[TXN_BUCKETS];
 	size_t count;
 	size_t open;
+	struct holds holds;
 };
 
 void txns_init(struct txns *all);

@@ -211,9 +211,11 @@ plain_changed_write(struct kv_tx *tx, struct str prefix)
 }
 
 enum status
-plain_write_begin(struct plain *p)
+plain_write_begin(struct plain *p, struct str key)
 {
 	TRY(catalog_db_check_writable(p->db, p->err));
+	if (p->claim)
+		TRY(p->claim(p->claim_arg, p->tx, key));
 	/* Once is enough for each collection, whatever the transaction has logged in others. */
 	if (p->marked)
 		return STATUS_OK;

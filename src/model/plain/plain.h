@@ -92,13 +92,21 @@ struct plain_refused {
 	size_t columns[2];
 };
 
+/*
+ * Is asked before a document is written; `key` is that of its record. Another status than STATUS_OK
+ * ends the write.
+ */
+typedef enum status plain_claim(void *arg, struct kv_tx *tx, struct str key);
+
 struct plain {
 	struct kv_tx *tx;
 	const struct catalog_db *db;
 	uint64_t now_ms; /* of the events, since 1970 */
 	struct err *err;
-	unsigned events; /* of this transaction so far, in all its collections */
-	bool marked;     /* the collection is marked as changed in this transaction */
+	unsigned events;    /* of this transaction so far, in all its collections */
+	bool marked;        /* the collection is marked as changed in this transaction */
+	plain_claim *claim; /* NULL: nobody is asked */
+	void *claim_arg;
 	/*
 	 * The document before and after the next event, which are kept with that event; empty: are
 	 * not. Longer ones than PLAIN_IMAGE_BYTES are left out.

@@ -186,8 +186,11 @@ MUST_USE enum status plain_put_record(struct plain *p, struct str key, const str
 /* Clears a record with what belongs to it. */
 MUST_USE enum status plain_clear_record(struct plain *p, struct str key,
 					const struct plain_root *root);
-/* Checks that the collection can be written to, and wakes whoever watches it. */
-MUST_USE enum status plain_write_begin(struct plain *p);
+/*
+ * Before a record is written: checks that the collection can be written to, claims the record, and
+ * wakes whoever watches the collection.
+ */
+MUST_USE enum status plain_write_begin(struct plain *p, struct str key);
 MUST_USE enum status plain_log(struct plain *p, enum plain_event_kind kind,
 			       const struct bson_value *id, struct str detail);
 

@@ -465,7 +465,7 @@ update(struct plain *p, const struct bson_value *id, const struct plain_change *
 	TRY(plain_key_record(p->db, id, &key, p->err));
 	c.record = buf_str(&key);
 	TRY(plain_get_root(p, c.record, KV_READ, arena, &c.root));
-	TRY(plain_write_begin(p));
+	TRY(plain_write_begin(p, c.record));
 	if (c.root.form == PLAIN_FORM_LEAVES)
 		TRY(can_change_leaves(&c, changes, count, &leaves));
 	if (only_leaves && !leaves)

@@ -138,7 +138,7 @@ plain_insert(struct plain *p, const struct plain_doc *doc, struct arena *arena)
 	if (exists)
 		return err_set(p->err, STATUS_EXISTS, "there is a document with this _id in %s",
 			       QUOTE_SHOW(p->db->name));
-	TRY(plain_write_begin(p));
+	TRY(plain_write_begin(p, buf_str(&key)));
 	if (plain_has_indexes(p))
 		TRY(plain_index_change(p, &id, (struct str){ NULL, 0 }, doc->bytes, arena));
 	TRY(plain_put_record(p, buf_str(&key), doc, arena));
@@ -162,7 +162,7 @@ replace_root(struct plain *p, struct str key, const struct plain_root *old,
 {
 	struct str before;
 
-	TRY(plain_write_begin(p));
+	TRY(plain_write_begin(p, key));
 	if (plain_has_indexes(p)) {
 		TRY(plain_index_read(p, key, old, arena, &before));
 		TRY(plain_index_change(p, id, before, doc->bytes, arena));
@@ -212,7 +212,7 @@ plain_delete(struct plain *p, const struct bson_value *id, struct str detail, st
 
 	TRY(plain_key_record(p->db, id, &key, p->err));
 	TRY(plain_get_root(p, buf_str(&key), KV_READ, arena, &old));
-	TRY(plain_write_begin(p));
+	TRY(plain_write_begin(p, buf_str(&key)));
 	if (plain_has_indexes(p)) {
 		TRY(plain_index_read(p, buf_str(&key), &old, arena, &before));
 		TRY(plain_index_change(p, id, before, (struct str){ NULL, 0 }, arena));
