@@ -2,8 +2,10 @@
 seconds only. As a black box, over a frond that has the faulty engine, whose reads end so by chance."""
 
 import json
+import re
 
-from harness import contains, equal, main, ok, run, test
+from harness import Server, contains, equal, main, ok, run, test
+from mongo import Client
 
 SEEDS = 12
 
@@ -49,6 +51,24 @@ def verify_reads_at_several_moments_where_it_may(cwd):
         else:
             contains(result.stdout, " 0 findings")
     assert 0 < refused < SEEDS, refused
+
+
+@test
+def validate_checks_in_slices_what_no_version_is_kept_for(cwd):
+    def serve(store):
+        return Server(cwd, "--store", store, "--mongo", "127.0.0.1:0")
+
+    def client(server):
+        return Client(int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", server.read_log()).group(1)))
+    with serve("embedded:data") as server, client(server) as c:
+        c({"createIndexes": "c", "indexes": [{"key": {"n": 1}, "name": "n"}]}, "d")
+        for first in range(0, 400, 100):
+            c({"insert": "c", "documents": [{"_id": i, "n": i} for i in range(first, first + 100)]}, "d")
+    for seed in range(SEEDS):
+        with serve(store(seed)) as server, client(server) as c:
+            answer = c({"validate": "c"}, "d")
+            equal((answer["valid"], answer["warnings"], answer["nrecords"], answer["keysPerIndex"]),
+                  (True, [], 400, {"_id_": 400, "n": 400}))
 
 
 main()
