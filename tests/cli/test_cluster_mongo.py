@@ -180,6 +180,7 @@ def a_stream_of_a_database_tells_what_each_process_does_to_its_collections(cwd):
         # One begins where another process's has stopped.
         later = Stream(c, of=1, resumeAfter=streams[0].seen[3]["_id"])
         equal(told(later, 5), expected[4:])
+        equal([e["_id"] for e in later.seen], [e["_id"] for e in streams[1].seen[4:]])
 
 
 @test

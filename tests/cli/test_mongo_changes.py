@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 
 from harness import Server, equal, main, test
 from mongo import Client, Int64
@@ -105,6 +106,26 @@ def a_stream_goes_on_where_it_was(cwd):
     with Mongo(cwd) as server, server.client() as c:
         insert(c, {"_id": 10})
         equal(kinds(Stream(c, resumeAfter=events[7]["_id"]).seen), [("insert", n) for n in (8, 9, 10)])
+
+
+@test
+def a_token_has_the_age_of_its_event_whenever_that_is_read(cwd):
+    """What comes behind a late reader's event is as old as the event: a token that looked younger
+    would hide that it has been cleared."""
+    with Mongo(cwd) as server, server.client() as c:
+        stream = Stream(c)
+        start = stream.token
+        insert(c, {"_id": 1})
+        c({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"a": 1}}]}, "d")
+        c({"drop": "c"}, "d")
+        first = [e["_id"]["_data"] for e in stream.read(4)]
+        while time.time() * 1000 < stream.seen[-1]["wallTime"] + 5:
+            pass
+        again = Stream(c, batch=1, startAfter=start)
+        equal(again.token, again.seen[0]["_id"])
+        for event, token in zip(again.read(4), first):
+            # The time is in front of the last byte.
+            equal((event["_id"]["_data"], int(token[-18:-2], 16)), (token, event["wallTime"]))
 
 
 @test

@@ -155,9 +155,9 @@ put_uuid(struct bson_builder *b, const uint8_t uuid[16])
 static void
 put_notice(struct bson_builder *b, const struct look *l, const struct happened *h)
 {
-	struct watch_place t = { .seq = h->seq, .ms = l->place.ms, .ended = h->invalidates };
 	const struct plain_notice *n = h->notice;
 	bool expanded = l->watch->expanded && n->kind != PLAIN_NOTICE_DATABASE_DROPPED;
+	struct watch_place t = happened_place(h);
 
 	put_head(b, &t, h->invalidates ? "invalidate" : notice_name(n), n->ms);
 	if (h->invalidates) {
@@ -209,7 +209,7 @@ put_description(struct bson_builder *b, struct str detail, bool expanded)
 static void
 put_event(struct bson_builder *b, const struct look *l, const struct happened *h)
 {
-	struct watch_place t = { .seq = h->seq, .ms = l->place.ms };
+	struct watch_place t = happened_place(h);
 
 	put_head(b, &t, event_name(&h->event), h->event.ms);
 	if (l->watch->expanded)
@@ -333,7 +333,7 @@ put_result(struct watch_source *from, struct str event, bool *ret_more)
 	const struct look *l = t->look;
 	const struct happened *h = &l->events[t->at - 1];
 	const struct watch *w = l->watch;
-	struct watch_place place = { .seq = h->seq, .ms = l->place.ms, .ended = h->invalidates };
+	struct watch_place place = happened_place(h);
 	bool resumes = w->place.fragment && catalog_seq_cmp(&w->place.seq, &h->seq) == 0;
 	struct bson_value id;
 

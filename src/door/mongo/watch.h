@@ -4,9 +4,9 @@
  * cursor that does not end: it keeps the place behind the last event that was given, and a getMore
  * that finds nothing waits.
  *
- * A place is a Sequence. A resume token has the Sequence of the event, the time at which the client
- * got the token, whether the stream has ended behind the event, and, if the event was split, which
- * of its fragments were told.
+ * A place is a Sequence. A resume token has the Sequence of the event, its time, whether the stream
+ * has ended behind the event, and, if the event was split, which of its fragments were told. One
+ * that is behind no event that is known has the time at which the client got it.
  *
  * Threading: a stream belongs to the command that has taken its cursor.
  */

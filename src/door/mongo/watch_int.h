@@ -18,7 +18,11 @@ enum {
  */
 struct watch_place {
 	struct catalog_seq seq;
-	uint64_t ms; /* when it was told; 0: not known */
+	/*
+	 * Nothing behind it is older: when the event happened, or, where no event is known behind
+	 * which it is, when it was told. 0: not known.
+	 */
+	uint64_t ms;
 	bool ended;
 	uint8_t fragment; /* so many of the event's were told; 0: all of it */
 };
@@ -73,6 +77,9 @@ struct happened {
 	bool has_before;
 	struct str before; /* empty: it was not kept */
 };
+
+/* The place behind it, the same for whoever reads it, and whenever. */
+struct watch_place happened_place(const struct happened *h);
 
 /* One look at the logs. */
 struct look {

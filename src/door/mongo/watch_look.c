@@ -510,6 +510,14 @@ seq_behind(uint8_t incarnation, uint64_t version)
 	return seq;
 }
 
+struct watch_place
+happened_place(const struct happened *h)
+{
+	return (struct watch_place){ .seq = h->seq,
+				     .ms = h->notice ? h->notice->ms : h->event.ms,
+				     .ended = h->invalidates };
+}
+
 static enum status
 look_body(struct kv_tx *tx, void *arg)
 {
@@ -534,8 +542,10 @@ look_body(struct kv_tx *tx, void *arg)
 	l->place = (struct watch_place){ .seq = seq_behind(l->incarnation, version),
 					 .ms = clock_wall_ms() };
 	/* Drivers go on behind the last event of a batch or behind the batch: that is one place. */
-	if (l->count || l->cut || l->ends)
-		l->place.seq = l->count ? l->events[l->count - 1].seq : w->place.seq;
+	if (l->count)
+		l->place = happened_place(&l->events[l->count - 1]);
+	else if (l->cut || l->ends)
+		l->place = w->place;
 	l->place.fragment = !l->count && l->cut ? w->place.fragment : 0;
 	l->place.ended = l->ends || (!l->count && l->cut && w->place.ended);
 	return l->waits && !l->count ? look_watch(l, tx) : STATUS_OK;
