@@ -1044,6 +1044,101 @@ def changes_of_the_expiry_of_fields_are_published(cwd):
                 equal(sub.read()[3].decode(), event)
 
 
+def counted(c, section):
+    """The lines of a section of INFO, by their names."""
+    return dict(line.split(":", 1) for line in c("INFO", section).decode().split("\r\n") if ":" in line)
+
+
+def calls(c):
+    """How often each command was called, refused, and has failed."""
+    numbers = {name[len("cmdstat_"):]: dict(part.split("=") for part in line.split(","))
+               for name, line in counted(c, "commandstats").items()}
+    return {name: tuple(int(n[of]) for of in ("calls", "rejected_calls", "failed_calls"))
+            for name, n in numbers.items()}
+
+
+@test
+def commands_and_errors_are_counted(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client() as c, server.client() as other:
+        def after(*commands):
+            c("CONFIG", "RESETSTAT")
+            c.pipeline(*commands)
+            errors = {name[len("errorstat_"):]: int(line.split("=")[1])
+                      for name, line in counted(c, "errorstats").items()}
+            found = calls(c)
+            for name in ("config|resetstat", "info"):
+                found.pop(name)
+            equal(sum(errors.values()), int(counted(c, "stats")["total_error_replies"]))
+            return found, errors
+
+        equal(after(("SET", "s", "x"), ("GET", "s"), ("get", "s"), ("INCR", "s"), ("LPUSH", "s", "x"),
+                    ("GET",), ("NOSUCH",), ("CLIENT", "ID"), ("client", "id"), ("CLIENT", "X")),
+              ({"set": (1, 0, 0), "get": (2, 1, 0), "incr": (1, 0, 1), "lpush": (1, 0, 1),
+                "client|id": (2, 0, 0), "client": (0, 1, 0)}, {"ERR": 4, "WRONGTYPE": 1}))
+        # What EXEC runs; and where it was refused something before.
+        equal(after(("MULTI",), ("INCR", "s"), ("SET", "s", "y"), ("EXEC",), ("MULTI",), ("GET",), ("EXEC",)),
+              ({"multi": (2, 0, 0), "exec": (2, 0, 1), "incr": (1, 0, 1), "set": (1, 0, 0), "get": (0, 1, 0)},
+               {"ERR": 2, "EXECABORT": 1}))
+        # An error that a script is answered counts once, whatever becomes of it.
+        call, pcall = "return redis.call(unpack(ARGV))", "return redis.pcall(unpack(ARGV))"
+        for text, failed in ((call, 1), (pcall, 1), ("redis.pcall(unpack(ARGV)); return 1", 0)):
+            equal(after(("EVAL", text, "1", "s", "LPUSH", "s", "x")),
+                  ({"eval": (1, 0, failed), "lpush": (1, 0, 1)}, {"WRONGTYPE": 1}))
+        equal(after(("EVAL_RO", call, "1", "s", "SET", "s", "x"), ("EVAL", call, "0", "GET")),
+              ({"eval_ro": (1, 0, 1), "eval": (1, 0, 1), "set": (0, 1, 0), "get": (0, 1, 0)}, {"ERR": 2}))
+        equal(after(("EVAL", "return redis.error_reply('MINE of a script')", "0"), ("EVAL", "x = 1", "0"),
+                    ("EVAL", "return {err = 'A:B c'}", "0"), ("EVAL", "return {err = ''}", "0")),
+              ({"eval": (4, 0, 4)}, {"MINE": 1, "ERR": 3}))
+        # What is not answered is no error that was answered.
+        c("CONFIG", "RESETSTAT")
+        c.send("CLIENT", "REPLY", "SKIP")
+        c.send("INCR", "s")
+        equal([counted(c, "errorstats"), calls(c)["incr"]], [{}, (1, 0, 1)])
+        # A command that waits is counted once, and takes none of the time.
+        other("CONFIG", "SET", "slowlog-log-slower-than", "200000")
+        c("CONFIG", "RESETSTAT")
+        c.send("BLPOP", "list", "0")
+        while b"blocked_clients:1\r\n" not in other("INFO", "clients"):
+            pass
+        at = later(other) + 300
+        while later(other) < at:
+            pass
+        other("RPUSH", "list", "a")
+        equal(c.read(), [b"list", b"a"])
+        equal([calls(c)["blpop"], c("SLOWLOG", "LEN")], [(1, 0, 0), 0])
+        # Names that scripts make up do not take memory without end.
+        for n in range(200):
+            c.error("EVAL", "return {err = ARGV[1] .. ' x'}", "0", f"E{n}")
+        equal(len(counted(c, "errorstats")), 128)
+        equal(counted(c, "stats")["total_error_replies"], "200")
+
+
+@test
+def how_long_commands_took_is_told(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client() as c:
+        c("SET", "s", "x")
+        c("CONFIG", "RESETSTAT")
+        equal(c("LATENCY", "HISTOGRAM", "set", "nosuch"), [])
+        for _ in range(3):
+            c("SET", "s", "x")
+        c("CLIENT", "ID")
+        found = c("LATENCY", "HISTOGRAM", "SET", "client|id", "get")
+        equal(found[::2], [b"client|id", b"set"])
+        name, count, histogram, spans = found[3]
+        equal([name, count, histogram, spans[-1]], [b"calls", 3, b"histogram_usec", 3])
+        equal([sorted(spans[::2]), sorted(spans[1::2])], [spans[::2], spans[1::2]])
+        equal([c("LATENCY", "HISTOGRAM", "client")[0], len(c("LATENCY", "HISTOGRAM"))], [b"client|id", 8])
+        equal(c("LATENCY", "LATEST"), [])
+        contains(c.error("LATENCY", "HELP", "x"), "wrong number of arguments for 'latency|help' command")
+        contains(c("LATENCY", "DOCTOR").decode(), "SLOWLOG")
+        c("HELLO", "3")
+        equal(c("LATENCY", "HISTOGRAM", "set")[b"set"][b"calls"], 3)
+        # Sections that nobody asks for are not there.
+        for words, there in (((), False), (("default",), False), (("all",), True), (("everything",), True),
+                             (("cpu", "COMMANDSTATS"), True), (("cpu",), False)):
+            equal(b"rejected_calls" in c("INFO", *words), there)
+
+
 def shown(answer, indent=""):
     """As redis-cli shows it."""
     if isinstance(answer, Error):

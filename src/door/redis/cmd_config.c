@@ -8,6 +8,7 @@
 #include "door/redis/config.h"
 #include "door/redis/error.h"
 #include "door/redis/redis_int.h"
+#include "door/redis/stats.h"
 #include "door/redis/wire/glob.h"
 #include "door/redis/wire/number.h"
 
@@ -425,8 +426,9 @@ cmd_config(struct call *c)
 	if (call_arg_is(c, 1, "set") && c->argc >= 4)
 		return config_set(c);
 	if (call_arg_is(c, 1, "resetstat") && c->argc == 2) {
-		r->commands = r->connections = r->hits = r->misses = r->errors = r->published = 0;
+		r->commands = r->connections = r->hits = r->misses = r->published = 0;
 		r->expired = r->expired_fields = 0;
+		stats_clear(r->stats);
 		reply_ok(c->reply);
 		return STATUS_OK;
 	}

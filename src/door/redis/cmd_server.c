@@ -10,6 +10,10 @@
 #include "door/redis/redis_int.h"
 #include "door/redis/script.h"
 #include "door/redis/slow.h"
+#include "door/redis/stats.h"
+
+#define LATENCY_ADVICE                                                                             \
+	"frond keeps no latency events: see SLOWLOG, LATENCY HISTOGRAM, and its metrics"
 
 enum {
 	INFO_BYTES = 256 * 1024,
@@ -104,7 +108,7 @@ info_stats(struct redis *r, struct buf *out)
 		   (unsigned long long)atomic_load(&r->misses), channels, patterns,
 		   (unsigned long long)atomic_load(&r->expired),
 		   (unsigned long long)atomic_load(&r->expired_fields),
-		   (unsigned long long)atomic_load(&r->errors));
+		   (unsigned long long)stats_errors(r->stats));
 }
 
 static void
@@ -135,24 +139,45 @@ info_cluster(struct redis *r, struct buf *out)
 	buf_append_cstr(out, "# Cluster\r\ncluster_enabled:0\r\n");
 }
 
+static void
+info_commandstats(struct redis *r, struct buf *out)
+{
+	buf_append_cstr(out, "# Commandstats\r\n");
+	stats_write_commands(r->stats, out);
+}
+
+static void
+info_errorstats(struct redis *r, struct buf *out)
+{
+	buf_append_cstr(out, "# Errorstats\r\n");
+	stats_write_errors(r->stats, out);
+}
+
 static const struct {
 	const char *name;
 	void (*write)(struct redis *r, struct buf *out);
+	bool is_extra; /* who does not ask for it does not get it */
 } info_sections[] = {
-	{ "server", info_server }, { "clients", info_clients },
-	{ "memory", info_memory }, { "persistence", info_persistence },
-	{ "stats", info_stats },   { "replication", info_replication },
-	{ "cpu", info_cpu },       { "cluster", info_cluster },
+	{ "server", info_server, false },
+	{ "clients", info_clients, false },
+	{ "memory", info_memory, false },
+	{ "persistence", info_persistence, false },
+	{ "stats", info_stats, false },
+	{ "replication", info_replication, false },
+	{ "cpu", info_cpu, false },
+	{ "commandstats", info_commandstats, true },
+	{ "errorstats", info_errorstats, false },
+	{ "cluster", info_cluster, false },
 };
 
 static bool
-info_wants(const struct call *c, const char *name)
+info_wants(const struct call *c, const char *name, bool is_extra)
 {
 	for (size_t i = 1; i < c->argc; i++)
 		if (call_arg_is(c, i, name) || call_arg_is(c, i, "all") ||
-		    call_arg_is(c, i, "default") || call_arg_is(c, i, "everything"))
+		    call_arg_is(c, i, "everything") || (call_arg_is(c, i, "default") && !is_extra))
 			return true;
-	return c->argc == 1;
+	return c->argc == 1 && !is_extra;
 }
 
 static enum status
@@ -178,13 +203,13 @@ cmd_info(struct call *c)
 	AUTO(buf_release) struct buf out = BUF_INIT(INFO_BYTES);
 
 	for (size_t i = 0; i < sizeof(info_sections) / sizeof(info_sections[0]); i++) {
-		if (!info_wants(c, info_sections[i].name))
+		if (!info_wants(c, info_sections[i].name, info_sections[i].is_extra))
 			continue;
 		if (out.len)
 			buf_append_cstr(&out, "\r\n");
 		info_sections[i].write(c->redis, &out);
 	}
-	if (info_wants(c, "keyspace")) {
+	if (info_wants(c, "keyspace", false)) {
 		if (out.len)
 			buf_append_cstr(&out, "\r\n");
 		TRY(info_keyspace(c, &out));
@@ -234,15 +259,38 @@ cmd_slowlog(struct call *c)
 enum status
 cmd_latency(struct call *c)
 {
-	if (call_arg_is(c, 1, "latest") && c->argc == 2)
+	static const char *const help[] = {
+		"DOCTOR",
+		"    Tell where to look for what is slow.",
+		"HISTOGRAM [COMMAND ...]",
+		"    Return how long calls of the commands took, or of all commands.",
+		"HISTORY <event>",
+		"    Return time-latency samples for the <event> class: there are none.",
+		"LATEST",
+		"    Return the latest latency samples for all events: there are none.",
+		"RESET [<event> ...]",
+		"    Reset latency data of one or more <event> classes.",
+	};
+
+	if (call_arg_is(c, 1, "help") && c->argc == 2)
+		return call_help(c, help, sizeof(help) / sizeof(help[0]));
+	if (call_arg_is(c, 1, "histogram"))
+		return stats_reply_histogram(c->redis->stats, c->argv + 2, c->argc - 2, c->arena,
+					     c->reply);
+	if (call_arg_is(c, 1, "latest") && c->argc == 2) {
 		reply_array(c->reply, 0);
-	else if (call_arg_is(c, 1, "history") && c->argc == 3)
+	} else if (call_arg_is(c, 1, "history") && c->argc == 3) {
 		reply_array(c->reply, 0);
-	else if (call_arg_is(c, 1, "reset"))
+	} else if (call_arg_is(c, 1, "reset")) {
 		reply_int(c->reply, 0);
-	else
-		reply_error(c->reply, STR("ERR frond keeps no latency events: see SLOWLOG, and its "
-					  "metrics"));
+	} else if (call_arg_is(c, 1, "doctor") && c->argc == 2) {
+		reply_verbatim(c->reply, STR(LATENCY_ADVICE));
+	} else if (call_arg_is(c, 1, "graph")) {
+		reply_error(c->reply, STR("ERR " LATENCY_ADVICE));
+	} else {
+		reply_errorf(c->reply, "ERR wrong number of arguments for 'latency|%.*s' command",
+			     STR_ARG(command_subcommand(c->command, c->argv[1])));
+	}
 	return STATUS_OK;
 }
 

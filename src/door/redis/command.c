@@ -241,15 +241,18 @@ call_wrong_arity(struct call *c)
 	return STATUS_OK;
 }
 
-bool
-command_has_subcommand(const struct command *command, struct str name)
+struct str
+command_subcommand(const struct command *command, struct str name)
 {
 	struct str rest = key_flags_subcommands(command);
 
-	while (rest.len)
-		if (str_eq_nocase(str_cut(&rest, ' '), name))
-			return true;
-	return false;
+	while (rest.len) {
+		struct str found = str_cut(&rest, ' ');
+
+		if (str_eq_nocase(found, name))
+			return found;
+	}
+	return STR("");
 }
 
 enum status

@@ -109,6 +109,7 @@ struct call {
 	enum script_end script_end;
 	uint64_t lanes; /* that the transaction has */
 	bool strays;    /* set by the handler: it would write what is in no lane of those */
+	bool told;      /* set by the handler: the error that it answers was counted already */
 	struct arena *arena;
 };
 
@@ -123,8 +124,8 @@ const struct command *command_find(struct redis *r, struct str name);
 /* True if that is the command's name, in any case. */
 bool command_is_named(const struct command *command, struct str name);
 
-/* True if the command has a subcommand of that name, in any case. */
-bool command_has_subcommand(const struct command *command, struct str name);
+/* The command's subcommand of that name, in lower case; empty: there is none. */
+struct str command_subcommand(const struct command *command, struct str name);
 
 /*
  * The places of a call's keys in its arguments, in the arena: `*ret_count` of them.

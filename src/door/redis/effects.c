@@ -3,6 +3,7 @@
 #include "door/redis/notify.h"
 #include "door/redis/others.h"
 #include "door/redis/redis_int.h"
+#include "door/redis/stats.h"
 
 static enum status
 event_publish(void *r, struct str channel, struct str message)
@@ -34,6 +35,17 @@ event_notify(struct redis *r, const struct effect *e)
 	(void)!notify_each(r, e, event_publish, r);
 }
 
+static void
+effect_count(struct redis *r, const struct effect *e)
+{
+	if (e->refused)
+		stats_count_refused(r->stats, e->command, e->argv, e->argc);
+	else
+		stats_count_call(r->stats, e->command, e->argv, e->argc, e->ns, e->message.len > 0);
+	if (e->message.len)
+		stats_count_error(r->stats, e->message);
+}
+
 void
 effects_happen(struct redis *r, const struct txn *x)
 {
@@ -50,6 +62,9 @@ effects_happen(struct redis *r, const struct txn *x)
 			break;
 		case EFFECT_WATCH:
 			effects_watch(e->client, e->db, e->key, e->message);
+			break;
+		case EFFECT_CALL:
+			effect_count(r, e);
 			break;
 		case EFFECT_SWAP:
 			effects_ready_all(r, e->db);

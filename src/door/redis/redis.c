@@ -12,6 +12,7 @@
 #include "door/redis/script.h"
 #include "door/redis/serve.h"
 #include "door/redis/slow.h"
+#include "door/redis/stats.h"
 
 #define TOO_MANY STR("-ERR max number of clients reached\r\n")
 
@@ -67,7 +68,8 @@ redis_new(const struct redis_config *config)
 		.refusal = TOO_MANY,
 	};
 	r->script_cache = script_cache_new();
-	if (!r->script_cache || !config_init(r)) {
+	r->stats = stats_new();
+	if (!r->script_cache || !r->stats || !config_init(r)) {
 		redis_free(r);
 		return NULL;
 	}
@@ -95,6 +97,7 @@ redis_free(struct redis *r)
 	for (size_t i = 0; i < r->cache_count; i++)
 		catalog_cache_free(r->caches[i]);
 	script_cache_free(r->script_cache);
+	stats_free(r->stats);
 	config_fini(r);
 	slow_clear(r);
 	run_queue_fini(&r->queue);

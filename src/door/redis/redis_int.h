@@ -76,6 +76,7 @@ struct redis {
 	pthread_mutex_t scripts_lock;
 	struct script *scripts; /* that run now */
 	struct script_cache *script_cache;
+	struct stats *stats;        /* of commands and errors */
 	_Atomic uint64_t idle_s;    /* timeout; 0: none */
 	_Atomic uint64_t script_ms; /* lua-time-limit; 0: none */
 
@@ -91,7 +92,6 @@ struct redis {
 	_Atomic uint64_t connections;
 	_Atomic uint64_t hits;
 	_Atomic uint64_t misses;
-	_Atomic uint64_t errors;
 	_Atomic uint64_t published;
 	_Atomic uint64_t expired;
 	_Atomic uint64_t expired_fields;

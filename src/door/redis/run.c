@@ -10,6 +10,7 @@
 #include "door/redis/redis_int.h"
 #include "door/redis/slow.h"
 #include "door/redis/stage.h"
+#include "door/redis/stats.h"
 #include "loop/step.h"
 
 METRIC_COUNTER(commands, "frond_redis_commands_total", METRIC_NUMBER,
@@ -196,6 +197,7 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 		.lanes = g->lanes,
 		.arena = g->arena,
 	};
+	size_t from = job->out->len;
 	enum status status;
 
 	group_fix_chance(u);
@@ -208,6 +210,9 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 	u->script_end = call.script_end;
 	job->strays |= call.strays;
 	TRY(status);
+	u->answer = from;
+	u->failed = job->out->len > from && job->out->ptr[from] == '-';
+	u->told = call.told;
 	*db = call.db;
 	*ret_blocks = call.blocks;
 	if (buf_status(job->out) == STATUS_LIMIT)
@@ -227,6 +232,8 @@ group_run_exec(struct group *g, struct job *job, struct unit *u)
 	bool blocks;
 	bool holds;
 
+	u->failed = false;
+	u->ran_queued = false;
 	TRY(effects_watches_hold(g->redis, job->client, &g->x, &holds));
 	if (!holds) {
 		reply_null_array(&reply);
@@ -234,10 +241,14 @@ group_run_exec(struct group *g, struct job *job, struct unit *u)
 	}
 	reply_array(&reply, u->queued_count);
 	for (size_t i = 0; i < u->queued_count; i++) {
+		uint64_t began_ns = clock_mono_ns();
+
 		step_unit();
 		TRY(group_run_command(g, job, &u->queued[i], &db, true, &blocks));
+		u->queued[i].ns = clock_mono_ns() - began_ns;
 	}
 	u->ret_db = db;
+	u->ran_queued = true;
 	return STATUS_OK;
 }
 
@@ -259,6 +270,24 @@ group_run_unit(struct group *g, struct job *job, struct unit *u, bool *ret_block
 	if (u->muted)
 		job->out->len = from;
 	return STATUS_OK;
+}
+
+/* Counts a command, whose answer is in the buffer of the job unless it is muted. */
+static void
+unit_count(struct redis *r, const struct job *job, const struct unit *u, uint64_t ns, bool muted)
+{
+	stats_count_call(r->stats, u->command, u->argv, u->argc, ns, u->failed);
+	if (u->failed && !u->told && !muted)
+		stats_count_error(r->stats, str_skip(buf_str(job->out), u->answer));
+}
+
+static void
+unit_settle(struct redis *r, const struct job *job, const struct unit *u, uint64_t now_ns)
+{
+	slow_note(r, job->client, u, now_ns);
+	unit_count(r, job, u, now_ns - u->began_ns, u->muted);
+	for (size_t i = 0; u->ran_queued && i < u->queued_count; i++)
+		unit_count(r, job, &u->queued[i], u->queued[i].ns, u->muted);
 }
 
 /* True if another unit should wait for the next transaction. */
@@ -359,12 +388,17 @@ static void
 group_refuse(struct job *job, enum status status, const struct err *err)
 {
 	struct reply reply = { .out = job->out, .version = job->client->version };
+	struct unit *u = &job->units[job->done];
 
 	job->out->len = job->out_len;
 	job->out->failed = STATUS_OK;
-	if (!job->units[job->done].muted)
+	u->answer = job->out->len;
+	u->failed = true;
+	u->told = u->ran_queued = false;
+	if (!u->muted)
 		error_reply_status(&reply, status, err);
-	job->units[job->done].ret_db = job->units[job->done].db;
+	unit_settle(job->client->redis, job, u, clock_mono_ns());
+	u->ret_db = u->db;
 	job->done++;
 	job->out_len = job->out->len;
 }
@@ -377,7 +411,7 @@ group_settle(struct group *g)
 
 	for (struct job *j = g->first; j; j = j->group) {
 		for (size_t i = j->done; i < j->end; i++)
-			slow_note(g->redis, j->client, &j->units[i], now_ns);
+			unit_settle(g->redis, j, &j->units[i], now_ns);
 		metric_add(&commands, j->end - j->done);
 		j->done = j->end;
 		j->blocked |= j->waits;

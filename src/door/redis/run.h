@@ -43,6 +43,12 @@ struct unit {
 	bool is_exec;
 	unsigned ret_db; /* that the connection has afterwards */
 	uint64_t began_ns;
+	/* Of the attempt under way, for stats.h. */
+	bool failed;     /* it has answered an error */
+	bool told;       /* which was counted already */
+	bool ran_queued; /* EXEC: what was queued was run */
+	uint64_t ns;     /* that a command of EXEC took */
+	size_t answer;   /* where its answer begins */
 	/* Of scripts: 0 until the first attempt. */
 	uint64_t script_seed;
 	uint64_t script_now_ms;

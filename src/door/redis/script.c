@@ -97,6 +97,7 @@ script_answer_error(lua_State *L, struct script *s)
 		script_fail(s, lua_tostring(L, -1));
 		return;
 	}
+	s->call->told = script_error_is_told(L);
 	lua_pushliteral(L, "err");
 	lua_rawget(L, -2);
 	lua_pushliteral(L, "source");
@@ -241,6 +242,8 @@ script_look(struct script *s)
 static enum status
 script_serve_call(struct script *s)
 {
+	uint64_t began_ns = clock_mono_ns();
+
 	step_unit();
 	buf_clear(&s->answer);
 	if (s->inner.command->flags & COMMAND_WRITE &&
@@ -251,7 +254,8 @@ script_serve_call(struct script *s)
 	}
 	TRY(s->inner.command->run(&s->inner));
 	s->db = s->inner.db;
-	return buf_status(&s->answer);
+	TRY(buf_status(&s->answer));
+	return txn_called(&s->inner, buf_str(&s->answer), clock_mono_ns() - began_ns, false);
 }
 
 static enum status

@@ -121,6 +121,9 @@ void script_work(lua_State *L, size_t steps);
 
 /* {err = text} on the stack; a text without "-" gets the code ERR. */
 void script_push_error(lua_State *L, const char *text);
+/* Marks the error on top of the stack, a table, as one that was counted (stats.h). */
+void script_mark_told(lua_State *L);
+bool script_error_is_told(lua_State *L);
 /* A new, open buffer for a text: at most SCRIPT_MEMORY_BYTES. Raises an error if it has failed. */
 struct buf *script_scratch(lua_State *L);
 int script_push_scratch(lua_State *L);

@@ -112,6 +112,20 @@ api_refusal(struct script *s, const struct command *command, struct str *argv, s
 	return NULL;
 }
 
+/* The error is on top of the stack. Without memory it is counted as the script's, if at all. */
+static void
+api_count_refusal(lua_State *L, struct script *s, const char *why)
+{
+	const char *text = lua_pushfstring(L, "-ERR %s", why);
+
+	if (txn_called(&s->inner, str_from_cstr(text), 0, true) == STATUS_OK) {
+		lua_pop(L, 1);
+		script_mark_told(L);
+		return;
+	}
+	lua_pop(L, 1);
+}
+
 static int
 api_run(lua_State *L, bool raises)
 {
@@ -126,10 +140,6 @@ api_run(lua_State *L, bool raises)
 	lua_settop(L, 0);
 	command = command_find(s->call->redis, argv[0]);
 	why = api_refusal(s, command, argv, argc);
-	if (why) {
-		script_push_error(L, why);
-		return raises ? lua_error(L) : 1;
-	}
 	s->inner = *s->call;
 	s->inner.command = command;
 	s->inner.argv = argv;
@@ -139,11 +149,18 @@ api_run(lua_State *L, bool raises)
 	s->inner.db = s->db;
 	s->inner.in_exec = true;
 	s->inner.in_script = true;
+	if (why) {
+		script_push_error(L, why);
+		if (command)
+			api_count_refusal(L, s, why);
+		return raises ? lua_error(L) : 1;
+	}
 	script_leave(s, SCRIPT_WANTS_CALL);
 	script_push_answer(L, buf_str(&s->answer));
-	if (raises && s->answer.len && s->answer.ptr[0] == '-')
-		return lua_error(L);
-	return 1;
+	if (!s->answer.len || s->answer.ptr[0] != '-')
+		return 1;
+	script_mark_told(L);
+	return raises ? lua_error(L) : 1;
 }
 
 static int

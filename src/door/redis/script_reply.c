@@ -285,6 +285,8 @@ reply_table(lua_State *L, struct script *s, int depth)
 	struct reply *r = &s->reply;
 	int top = lua_gettop(L);
 
+	if (!depth)
+		s->call->told = script_error_is_told(L);
 	if (has_field(L, "err", LUA_TSTRING)) {
 		reply_line(r, '-', L);
 	} else if (has_field(L, "ok", LUA_TSTRING)) {

@@ -43,6 +43,28 @@ script_push_error(lua_State *L, const char *text)
 	lua_setfield(L, -2, "err");
 }
 
+/* As Redis calls it: a script can see the field. */
+#define TOLD_FIELD "ignore_error_stats_update"
+
+void
+script_mark_told(lua_State *L)
+{
+	lua_pushboolean(L, true);
+	lua_setfield(L, -2, TOLD_FIELD);
+}
+
+bool
+script_error_is_told(lua_State *L)
+{
+	bool told;
+
+	lua_pushliteral(L, TOLD_FIELD);
+	lua_rawget(L, -2);
+	told = lua_toboolean(L, -1);
+	lua_pop(L, 1);
+	return told;
+}
+
 struct buf *
 script_scratch(lua_State *L)
 {

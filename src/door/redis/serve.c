@@ -11,6 +11,7 @@
 #include "door/redis/pubsub.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/slow.h"
+#include "door/redis/stats.h"
 #include "loop/step.h"
 
 enum {
@@ -88,6 +89,8 @@ block_until_done(struct client *c, struct job *job, bool looks, struct arena *ar
 	for (;;) {
 		struct reply reply = client_reply(c);
 
+		/* The time of waiting is none of the command's. */
+		job->units->began_ns = clock_mono_ns();
 		if (looks)
 			run_job(c->redis, job, arena);
 		if (looks && !job->blocked)
@@ -266,7 +269,9 @@ refuse(struct request_call *q, const char *text)
 	batch_run(q->batch);
 	if (c->multi)
 		c->multi_failed = true;
-	atomic_fetch_add(&c->redis->errors, 1);
+	if (q->command)
+		stats_count_refused(c->redis->stats, q->command, q->argv, q->argc);
+	stats_count_error(c->redis->stats, str_from_cstr(text));
 	reply_error(&reply, str_from_cstr(text));
 }
 
@@ -300,7 +305,7 @@ check_subcommand(struct request_call *q)
 	size_t n;
 
 	if (!(command->flags & COMMAND_CONTAINER) || q->argc < 2 || command->run == cmd_refused ||
-	    command_has_subcommand(command, q->argv[1]))
+	    command_subcommand(command, q->argv[1]).len)
 		return true;
 	for (n = 0; command->name[n] && n + 1 < sizeof(name); n++)
 		name[n] = (char)toupper((unsigned char)command->name[n]);
@@ -465,8 +470,12 @@ exec_run(struct request_call *q)
 	}
 	batch_run(q->batch);
 	if (c->multi_failed) {
-		reply_error(&reply,
-			    STR("EXECABORT Transaction discarded because of previous errors."));
+		const struct str text = STR(
+			"EXECABORT Transaction discarded because of previous errors.");
+
+		stats_count_call(c->redis->stats, q->command, q->argv, q->argc, 0, true);
+		stats_count_error(c->redis->stats, text);
+		reply_error(&reply, text);
 	} else {
 		for (size_t i = 0; i < c->queued_count; i++)
 			reads &= !writes_in_exec(c, c->queued[i].command);
@@ -489,6 +498,19 @@ static bool
 answers_by_message(const struct command *command)
 {
 	return command->flags & COMMAND_PUBSUB && strstr(command->name, "subscribe");
+}
+
+static void
+count_alone(struct client *c, const struct unit *u, size_t from)
+{
+	uint64_t now_ns = clock_mono_ns();
+	bool failed = c->out.len > from && c->out.ptr[from] == '-';
+
+	slow_note(c->redis, c, u, now_ns);
+	stats_count_call(c->redis->stats, u->command, u->argv, u->argc, now_ns - u->began_ns,
+			 failed);
+	if (failed)
+		stats_count_error(c->redis->stats, str_skip(buf_str(&c->out), from));
 }
 
 /* What works on the connection, or needs no transaction. */
@@ -523,7 +545,7 @@ run_alone(struct request_call *q)
 	}
 	if ((c->reply_off || c->reply_skip) && !answers_by_message(q->command))
 		c->out.len = from;
-	slow_note(c->redis, c, &unit, clock_mono_ns());
+	count_alone(c, &unit, from);
 }
 
 static void

@@ -394,6 +394,25 @@ txn_watch(struct call *c, struct str key, struct str version)
 }
 
 enum status
+txn_called(struct call *c, struct str answer, uint64_t ns, bool refused)
+{
+	struct str error = { 0 };
+
+	if (answer.len && answer.ptr[0] == '-') {
+		error = arena_dup(c->arena, answer);
+		if (!error.ptr)
+			return STATUS_LIMIT;
+	}
+	return effect_add(c, &(struct effect){ .kind = EFFECT_CALL,
+					       .command = c->command,
+					       .argv = c->argv,
+					       .argc = c->argc,
+					       .ns = ns,
+					       .message = error,
+					       .refused = refused });
+}
+
+enum status
 txn_publish(struct call *c, enum effect_kind kind, struct str channel, struct str message)
 {
 	return effect_add(c, &(struct effect){ .kind = kind, .key = channel, .message = message });

@@ -44,6 +44,7 @@ enum effect_kind {
 	EFFECT_FLUSH, /* all keys of a database are gone */
 	EFFECT_SWAP,  /* all of them are those of another one */
 	EFFECT_WATCH, /* a client watches a key */
+	EFFECT_CALL,  /* a script has called a command, or was refused it */
 };
 
 struct effect {
@@ -56,6 +57,12 @@ struct effect {
 	struct str key;        /* or the channel */
 	struct str message;    /* WATCH: the version */
 	struct client *client; /* WATCH */
+	/* CALL; the error that it has answered is the message, or that is empty. */
+	const struct command *command;
+	struct str *argv;
+	size_t argc;
+	uint64_t ns;
+	bool refused;
 };
 
 struct txn_item {
@@ -146,6 +153,11 @@ MUST_USE enum status txn_flushed(struct call *c, unsigned db);
 MUST_USE enum status txn_swap(struct call *c, unsigned a, unsigned b);
 /* From the commit on the call's client watches the key, which has that version. */
 MUST_USE enum status txn_watch(struct call *c, struct str key, struct str version);
+/*
+ * A script has called the command, which has answered the error, if it is one; or it was refused
+ * the command. To be counted.
+ */
+MUST_USE enum status txn_called(struct call *c, struct str answer, uint64_t ns, bool refused);
 MUST_USE enum status txn_publish(struct call *c, enum effect_kind kind, struct str channel,
 				 struct str message);
 
