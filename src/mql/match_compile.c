@@ -807,19 +807,58 @@ demands_of(struct mql *q, const struct mql_node *node, struct str prefix, unsign
 	return STATUS_OK;
 }
 
+/* The first $or that all documents have to fulfil; NULL: there is none. As deep as the filter. */
+static const struct mql_node *
+find_or(const struct mql_node *node)
+{
+	const struct mql_node *found = node->op == MQL_NODE_OR ? node : NULL;
+
+	if (node->op == MQL_NODE_AND)
+		for (const struct mql_node *n = node->first; n && !found; n = n->next)
+			found = find_or(n);
+	return found;
+}
+
+/* `elements`: so many numbers of $elemMatch have been given. */
+static enum status
+branches_of(struct mql *q, const struct mql_node *either, unsigned elements, struct mql_match *m)
+{
+	struct mql_branch *branches;
+	size_t count = 0;
+
+	for (const struct mql_node *n = either->first; n; n = n->next)
+		count++;
+	branches = arena_alloc(q->arena, (count + 1) * sizeof(*branches));
+	if (!branches)
+		return mql_full(q);
+	m->branches = branches;
+	for (const struct mql_node *n = either->first; n; n = n->next) {
+		struct demands d = { .elements = elements };
+
+		TRY(demands_of(q, n, STR(""), 0, &d));
+		branches[m->branch_count++] = (struct mql_branch){ d.all, d.count };
+		elements = d.elements;
+	}
+	return STATUS_OK;
+}
+
 static enum status
 match_new(struct mql *q, struct mql_node *root, bool of_value, struct mql_match **ret)
 {
 	struct mql_match *m = arena_zalloc(q->arena, sizeof(*m));
+	const struct mql_node *either;
 	struct demands d = { 0 };
 
 	if (!m)
 		return mql_full(q);
 	if (!of_value)
 		TRY(demands_of(q, root, STR(""), 0, &d));
-	*m = (struct mql_match){ root, of_value, d.all, d.count };
+	*m = (struct mql_match){
+		.root = root, .of_value = of_value, .demands = d.all, .demand_count = d.count
+	};
 	*ret = m;
-	return STATUS_OK;
+	either = of_value ? NULL : find_or(root);
+	return either ? branches_of(q, either, d.elements, m) : STATUS_OK;
 }
 
 enum status
@@ -860,6 +899,13 @@ mql_match_demands(const struct mql_match *m, const struct mql_demand **ret, size
 {
 	*ret = m->demands;
 	*ret_count = m->demand_count;
+}
+
+void
+mql_match_branches(const struct mql_match *m, const struct mql_branch **ret, size_t *ret_count)
+{
+	*ret = m->branches;
+	*ret_count = m->branch_count;
 }
 
 /* Calls itself for nodes inside each other: MQL_DEPTH deep. */

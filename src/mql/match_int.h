@@ -4,6 +4,7 @@
 
 #include "mql/expr.h"
 #include "mql/match.h"
+#include "mql/match_branches.h"
 #include "mql/regex.h"
 #include "mql/schema.h"
 
@@ -85,6 +86,8 @@ struct mql_match {
 	bool of_value; /* the root's conditions are of a value, not of a document's paths */
 	const struct mql_demand *demands;
 	size_t demand_count;
+	const struct mql_branch *branches; /* of the first $or outside of all others; or none */
+	size_t branch_count;
 };
 
 #endif

@@ -570,6 +570,52 @@ def plans_are_explained_with_what_they_read(cwd):
 
 
 @test
+def each_branch_of_or_is_read_by_its_own_index(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1}, "name": "a"}, {"key": {"b": -1}, "name": "b"}, {"key": {"m": 1}, "name": "m"},
+               {"key": {"s": 1}, "name": "s"})
+        insert(client, *({"_id": i, "a": i % 50, "b": i, "c": i % 7, "m": [i % 90, i % 90 + 1], "s": -i}
+                         for i in range(1000)))
+
+        def read(filter, **more):
+            answer = explain(client, {"find": "c", "filter": filter, **more})
+            stage = answer["executionStats"]["executionStages"]
+            names = stages(stage)
+            while "inputStage" in stage:
+                stage = stage["inputStage"]
+            return names, [(one["stage"], one["indexName"]) for one in stage.get("inputStages", [])], figures(answer)[1]
+
+        either = {"$or": [{"a": 3}, {"b": {"$gt": 990}}, {"_id": {"$in": [5, 53, 5000]}}]}
+        names, branches, counts = read(either)
+        equal((names, branches), (["FETCH", "OR"], [("IXSCAN", "a"), ("IXSCAN", "b"), ("IXSCAN", "_id_")]))
+        # A document of several branches comes once, and all come in the order of `_id`.
+        expected = sorted({*range(3, 1000, 50), *range(991, 1000), 5, 53})
+        equal(counts, (len(expected), 20 + 9 + 3, len(expected)))
+        for size in (1, 7, 1000):
+            equal(ids(find(client, either, size=size)), expected)
+        equal(ids(find(client, either, sort={"_id": 1}, size=2)), expected)
+        equal(ids(find(client, either, sort={"_id": -1}, size=2)), expected[::-1])
+        equal(ids(find(client, either, sort={"s": 1}, size=2)), expected[::-1])
+        equal(read(either, sort={"s": 1})[0], ["SORT", "FETCH", "OR"])
+        equal(ids(find(client, either, skip=2, limit=4)), expected[2:6])
+        equal(client({"count": "c", "query": either}, db="d")["n"], len(expected))
+        # What the filter demands beside it narrows each branch; a document with arrays comes once.
+        equal(read({"c": 1, "$or": [{"a": 3}, {"a": 4}]})[2], (6, 40, 40))
+        equal(ids(find(client, {"$or": [{"m": 10}, {"m": 11}]})),
+              [i for i in range(1000) if {10, 11} & {i % 90, i % 90 + 1}])
+        # An order that an index gives reads less here; and without an index for each branch all is read.
+        equal(read({"$or": [{"a": {"$gte": 1}}, {"b": 3}]}, sort={"s": 1}, limit=2)[0], ["LIMIT", "FETCH", "IXSCAN"])
+        equal(read({"$or": [{"a": 3}, {"c": 3}]})[0], ["COLLSCAN"])
+        equal(read({"$or": [{"a": 3}, {"_id": {"$gt": 3}}]})[0], ["COLLSCAN"])
+        equal(read({"$or": [{"a": 3}, {"b": 3}]}, hint={"$natural": 1})[0], ["COLLSCAN"])
+        # A change meets each document once, also one that its change moves into another branch.
+        change = {"q": {"$or": [{"a": 7}, {"a": 8}]}, "u": {"$inc": {"a": 1, "n": 1}}, "multi": True}
+        equal(client({"update": "c", "updates": [change]}, db="d")["nModified"], 40)
+        equal({row["n"] for row in find(client, {"n": {"$exists": True}})}, {1})
+        equal(client({"delete": "c", "deletes": [{"q": {"$or": [{"a": 9}, {"b": 0}]}, "limit": 0}]}, db="d")["n"], 41)
+
+
+@test
 def pipelines_are_explained_by_their_stages(cwd):
     with Mongo(cwd) as server, server.client() as client:
         create(client, {"key": {"a": 1}, "name": "a"})
@@ -789,6 +835,10 @@ def random_queries_find_the_same_with_indexes_and_without(cwd):
         found = 0
         for _ in range(300):
             filter = {rand.choice(paths): random_condition(rand) for _ in range(rand.choice((1, 2, 2, 3)))}
+            if rand.random() < 0.3:
+                filter = {"$or": [{rand.choice(paths): random_condition(rand) for _ in range(rand.choice((1, 1, 2)))}
+                                  for _ in range(rand.choice((1, 2, 3)))],
+                          **(filter if rand.random() < 0.3 else {})}
             expected = find(client, filter)
             rows = find(client, filter, name="i", size=rand.choice((2, 1000)))
             equal((filter, sorted(rows, key=lambda row: row["_id"])), (filter, expected))

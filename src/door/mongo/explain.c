@@ -186,8 +186,9 @@ put_index_bounds(struct explain_tree *t, const struct plan *plan)
 	bson_end(&t->b);
 }
 
-static enum status
-draw_index(struct explain_tree *t, const struct plan *plan)
+/* The members of a stage that reads an index, behind its name. */
+static void
+put_index(struct explain_tree *t, const struct plan *plan)
 {
 	const struct candidate *asked = plan->asked;
 	const struct index_def *def = asked->def;
@@ -195,7 +196,6 @@ draw_index(struct explain_tree *t, const struct plan *plan)
 	struct bson_iter i;
 	size_t at = 0;
 
-	explain_begin(t, plan->distinct ? "DISTINCT_SCAN" : "IXSCAN");
 	bson_put_document(&t->b, STR("keyPattern"), index_key_of(def));
 	bson_put_string(&t->b, STR("indexName"), def->name);
 	put_flag(t, "isMultiKey", index_def_arrays(def));
@@ -213,16 +213,12 @@ draw_index(struct explain_tree *t, const struct plan *plan)
 	bson_put_int32(&t->b, STR("indexVersion"), 2);
 	put_direction(t, plan->reverse);
 	put_index_bounds(t, plan);
-	TRY(explain_end(t));
-	t->stages[t->count - 1].has_keys = true;
-	return STATUS_OK;
 }
 
 /* The index of `_id`, which is the collection itself. */
-static enum status
-draw_id_index(struct explain_tree *t, const struct plan *plan)
+static void
+put_id_index(struct explain_tree *t, const struct plan *plan)
 {
-	explain_begin(t, "IXSCAN");
 	bson_begin_document(&t->b, STR("keyPattern"));
 	bson_put_int32(&t->b, STR("_id"), 1);
 	bson_end(&t->b);
@@ -241,6 +237,41 @@ draw_id_index(struct explain_tree *t, const struct plan *plan)
 		put_bounds(t, &plan->bounds, plan->reverse);
 	bson_end(&t->b);
 	bson_end(&t->b);
+}
+
+/* The branches of a $or, as stages inside of one. */
+static void
+put_branches(struct explain_tree *t, const struct plan *plan)
+{
+	bson_begin_array(&t->b, STR("inputStages"));
+	for (size_t i = 0; i < plan->branch_count; i++) {
+		const struct plan_branch *branch = &plan->branches[i];
+		const struct plan one = { .kind = branch->asked ? PLAN_INDEX : PLAN_POINTS,
+					  .asked = branch->asked,
+					  .ids = branch->ids,
+					  .count = branch->id_count };
+
+		bson_begin_document(&t->b, STR(""));
+		bson_put_string(&t->b, STR("stage"), STR("IXSCAN"));
+		if (branch->asked)
+			put_index(t, &one);
+		else
+			put_id_index(t, &one);
+		bson_end(&t->b);
+	}
+	bson_end(&t->b);
+}
+
+static enum status
+draw_entries(struct explain_tree *t, const struct plan *plan)
+{
+	explain_begin(t, plan->branch_count ? "OR" : plan->distinct ? "DISTINCT_SCAN" : "IXSCAN");
+	if (plan->branch_count)
+		put_branches(t, plan);
+	else if (plan->asked)
+		put_index(t, plan);
+	else
+		put_id_index(t, plan);
 	TRY(explain_end(t));
 	t->stages[t->count - 1].has_keys = true;
 	return STATUS_OK;
@@ -278,7 +309,7 @@ explain_query(struct explain_tree *t, const struct query *q, bool by_id_order, b
 		put_direction(t, plan->reverse);
 	} else {
 		t->by_id = plan->kind == PLAN_RANGE;
-		TRY(plan->asked ? draw_index(t, plan) : draw_id_index(t, plan));
+		TRY(draw_entries(t, plan));
 		explain_begin(t, plan->covered ? "PROJECTION_COVERED" : "FETCH");
 		put_filter(t, q);
 		if (plan->covered && !bson_is_empty(t->projection))

@@ -5,106 +5,6 @@
 
 /* ---- By `_id` ---- */
 
-static bool
-is_text(enum bson_type type)
-{
-	return type == BSON_STRING || type == BSON_SYMBOL;
-}
-
-/* True if a demand of this value is one of keys: a collation makes other strings equal. */
-static bool
-value_has_key(const struct plan_ask *ask, const struct bson_value *v)
-{
-	return !ask->texts || (!is_text(v->type) && !bson_is_container(v));
-}
-
-static bool
-is_of_id(const struct mql_demand *d)
-{
-	return !d->element && str_eq(d->path, STR("_id"));
-}
-
-static int
-compare_ids(const void *a, const void *b, const void *arg)
-{
-	(void)arg;
-	return bson_compare_values(a, b, NULL);
-}
-
-/* False if the value is too long for an `_id`: no document has it. */
-static bool
-is_possible_id(const struct bson_value *v)
-{
-	AUTO(buf_release) struct buf bytes = BUF_INIT(PLAIN_ID_VALUE_BYTES);
-
-	if ((!is_text(v->type) && v->type != BSON_BINARY && !bson_is_container(v)) ||
-	    v->text.len < PLAN_BOUND_BYTES)
-		return true;
-	bson_value_write(&bytes, v);
-	return buf_status(&bytes) != STATUS_LIMIT;
-}
-
-/* The values of an `$in`, sorted, each once. False in `*ret_points` if they are no keys. */
-static enum status
-points_of_list(const struct plan_ask *ask, struct str list, struct mql *q, struct plan *plan,
-	       bool *ret_points)
-{
-	size_t count = bson_count(list), at = 0;
-	struct bson_value *values = arena_alloc(q->arena, (count + 1) * sizeof(*values));
-	struct bson_value *ids = arena_alloc(q->arena, (count + 1) * sizeof(*ids));
-	const void **sorted = arena_alloc(q->arena, (count + 1) * sizeof(*sorted));
-	struct bson_element e;
-	struct bson_iter i;
-
-	*ret_points = true;
-	if (!values || !ids || !sorted)
-		return STATUS_LIMIT;
-	for (bson_iter_begin(&i, list); bson_iter_read(&i, &e); at++) {
-		*ret_points = *ret_points && value_has_key(ask, &e.value);
-		values[at] = e.value;
-		sorted[at] = &values[at];
-	}
-	TRY(mql_sort(q, sorted, at, compare_ids, NULL));
-	*plan = (struct plan){ .kind = PLAN_POINTS, .ids = ids };
-	for (size_t k = 0; k < at; k++) {
-		const struct bson_value *v = sorted[k];
-
-		if (is_possible_id(v) && (!plan->count || !bson_equals(&ids[plan->count - 1], v)))
-			ids[plan->count++] = *v;
-	}
-	return STATUS_OK;
-}
-
-/* Points, if the filter demands one of some `_id`s. */
-static enum status
-choose_points(const struct plan_ask *ask, struct mql *q, struct plan *plan, bool *ret_points)
-{
-	const struct mql_demand *demands;
-	struct bson_value *id;
-	size_t count;
-
-	*ret_points = false;
-	mql_match_demands(ask->match, &demands, &count);
-	for (size_t i = 0; i < count; i++) {
-		if (!is_of_id(&demands[i]) || demands[i].op != MQL_DEMAND_EQ ||
-		    !value_has_key(ask, &demands[i].value))
-			continue;
-		id = arena_alloc(q->arena, sizeof(*id));
-		if (!id)
-			return STATUS_LIMIT;
-		*id = demands[i].value;
-		*plan = (struct plan){ .kind = PLAN_POINTS,
-				       .ids = id,
-				       .count = is_possible_id(id) };
-		*ret_points = true;
-		return STATUS_OK;
-	}
-	for (size_t i = 0; i < count && !*ret_points; i++)
-		if (is_of_id(&demands[i]) && demands[i].op == MQL_DEMAND_IN)
-			TRY(points_of_list(ask, demands[i].value.text, q, plan, ret_points));
-	return STATUS_OK;
-}
-
 static void
 choose_range(const struct plan_ask *ask, struct plan *plan)
 {
@@ -116,8 +16,8 @@ choose_range(const struct plan_ask *ask, struct plan *plan)
 	for (size_t i = 0; i < count; i++) {
 		const struct mql_demand *d = &demands[i];
 
-		if (is_of_id(d) && value_has_key(ask, &d->value) &&
-		    (!is_text(d->value.type) || d->value.text.len <= PLAN_BOUND_BYTES))
+		if (plan_is_of_id(d) && plan_value_has_key(ask, &d->value) &&
+		    (!plan_is_text(d->value.type) || d->value.text.len <= PLAN_BOUND_BYTES))
 			(void)plan_bounds_narrow(&plan->bounds, d);
 	}
 }
@@ -196,9 +96,12 @@ static enum status
 choose_id(struct call *c, const struct plan_ask *ask, bool hinted, struct mql *q, struct plan *plan)
 {
 	bool between = ask->min || ask->max, points = false;
+	const struct mql_demand *demands;
+	size_t count;
 
+	mql_match_demands(ask->match, &demands, &count);
 	if (!between)
-		TRY(choose_points(ask, q, plan, &points));
+		TRY(plan_points_choose(ask, demands, count, q, plan, &points));
 	if (!points)
 		choose_range(ask, plan);
 	return between && !hinted ? choose_between(c, ask, plan) : STATUS_OK;
@@ -237,16 +140,21 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 		return plan_index_resume(c, p, ask, q, &head, ret);
 	if (hinted)
 		return plan_index_hinted(c, p, ask, q, ret);
-	/* What was walked by `_id` goes on so. */
-	if (ask->hint || ask->texts || (ask->place.len && !ask->changes) || ask->min || ask->max ||
-	    ret->kind == PLAN_POINTS)
+	if (ask->hint || ask->texts || ask->min || ask->max || ret->kind == PLAN_POINTS)
 		return STATUS_OK;
+	/* What was walked by `_id` goes on in that order. */
+	if (ask->place.len && !ask->changes)
+		return ret->bounds.has_from || ret->bounds.has_to ? STATUS_OK
+								  : plan_or_resume(p, ask, q, ret);
 	return plan_index_choose(p, ask, q, ret);
 }
 
 void
 plan_count_use(const struct plan *plan, struct call *c, const struct plain *p)
 {
+	for (size_t i = 0; i < plan->branch_count; i++)
+		access_use(&c->mongo->accesses, c->uses, p->db->number,
+			   plan->branches[i].asked ? plan->branches[i].asked->def->number : 0);
 	if (plan->def || plan->kind == PLAN_POINTS || plan->bounds.has_from || plan->bounds.has_to)
 		access_use(&c->mongo->accesses, c->uses, p->db->number,
 			   plan->def ? plan->def->number : 0);

@@ -18,6 +18,7 @@
 enum {
 	/* Of an `_id` that bounds a range: the keys of longer ones are not in their order. */
 	PLAN_BOUND_BYTES = 300,
+	PLAN_BRANCHES = 100,    /* of a $or; with more the collection is walked through */
 	PLAN_RANGES = 1000,     /* of an index; an $in that would give more is one range */
 	PLAN_COUNT_FEW = 100,   /* entries that are counted by reading them */
 	PLAN_WINDOW = 16,       /* documents of entries that are asked for at once, at most */
@@ -33,7 +34,7 @@ enum plan_kind {
 	PLAN_POINTS, /* by `_id`, one document after the other */
 	PLAN_RANGE,  /* in the order of `_id`; without bounds all of the collection */
 	PLAN_INDEX,  /* in the order of an index */
-	PLAN_IDS,    /* found by an index, then in the order of `_id` */
+	PLAN_IDS,    /* found by an index, or by branches, then in the order of `_id` */
 };
 
 struct plan_bounds {
@@ -75,13 +76,24 @@ struct plan_columns {
 
 struct candidate;
 
+/* One branch of a $or. */
+struct plan_branch {
+	const struct candidate *asked; /* of an index (plan_int.h); NULL: by `ids` */
+	const struct index_range *ranges;
+	size_t range_count;
+	const struct bson_value *ids;
+	size_t id_count;
+};
+
 struct plan {
 	enum plan_kind kind;
 	bool reverse;
 	const struct bson_value *ids; /* of PLAN_POINTS, in order, each of them once */
 	size_t count;
-	struct plan_bounds bounds;        /* of PLAN_RANGE, and where PLAN_IDS would be too many */
-	const struct index_def *def;      /* of PLAN_INDEX and PLAN_IDS; else NULL */
+	struct plan_bounds bounds;   /* of PLAN_RANGE, and where PLAN_IDS would be too many */
+	const struct index_def *def; /* of PLAN_INDEX and PLAN_IDS; else NULL */
+	const struct plan_branch *branches; /* of PLAN_IDS, instead of `def` */
+	size_t branch_count;
 	const struct index_range *ranges; /* in the order of keys; they do not overlap */
 	size_t range_count;
 	bool once;   /* no document has two entries in the ranges */

@@ -106,6 +106,50 @@ MUST_USE enum status plan_covered_document(const struct plan_columns *columns, s
 /* Sets `sorts` and `sorts_reverse`: whether the entries that are asked for give the order. */
 void plan_sort_look(const struct choosing *x, struct candidate *one);
 
+/* ---- $or (plan_or.c) ---- */
+
+/*
+ * Makes of `plan`, which is that by `_id`, one by branches, if each of them has an index. `sorts`:
+ * an index gives the order that is asked for, and may read less; or NULL.
+ */
+MUST_USE enum status plan_or_choose(const struct choosing *x, const struct candidate *sorts,
+				    struct plan *plan, bool *ret_chosen);
+
+/* ---- Values of `_id` (plan_points.c) ---- */
+
+bool plan_is_text(enum bson_type type);
+/* True if a demand of this value is one of keys: a collation makes other strings equal. */
+bool plan_value_has_key(const struct plan_ask *ask, const struct bson_value *v);
+bool plan_is_of_id(const struct mql_demand *d);
+/* `_id`s, if the demands are for some. */
+MUST_USE enum status plan_points_choose(const struct plan_ask *ask,
+					const struct mql_demand *demands, size_t count,
+					struct mql *q, struct plan *plan, bool *ret_points);
+/* ---- Candidates (plan_candidate.c) ---- */
+
+void plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *ask,
+			 struct mql *q);
+/*
+ * What may be asked of an index: values of its first columns, and bounds of one more. Of columns
+ * that documents have arrays at, one may be asked: another one's demand may be met by another
+ * element.
+ */
+MUST_USE enum status plan_candidate_make(const struct choosing *x, const struct index_def *def,
+					 struct candidate *ret);
+/* True if the index has all documents that the query can find. */
+bool plan_index_has_all(const struct choosing *x, const struct index_def *def, bool hinted);
+/* False for those that are built, or hidden. */
+bool plan_index_is_usable(const struct index_def *def);
+/* True if `a` is asked rather than `b`. */
+bool plan_candidate_is_better(const struct candidate *a, const struct candidate *b);
+/* The best index for the demands; its `def` is NULL if none is of use. */
+MUST_USE enum status plan_index_best(const struct choosing *x, struct candidate *ret);
+/* About how many entries a candidate reads. */
+MUST_USE enum status plan_candidate_count(const struct choosing *x, const struct candidate *one,
+					  uint64_t *ret);
+/* Sets the ranges of a candidate: in the order of keys, without those that are empty. */
+MUST_USE enum status plan_candidate_ranges(const struct choosing *x, const struct candidate *one,
+					   struct plan *plan);
 /* ---- By an index (plan_index.c): `plan` is that by `_id`, which is changed ---- */
 
 /* By the best one, unless that by `_id` is as good. */
@@ -118,5 +162,8 @@ MUST_USE enum status plan_index_hinted(struct call *c, struct plain *p, const st
 MUST_USE enum status plan_index_resume(struct call *c, struct plain *p, const struct plan_ask *ask,
 				       struct mql *q, const struct place_head *head,
 				       struct plan *plan);
+/* Goes on with a walk by `_id`: by branches, if they find what is left. */
+MUST_USE enum status plan_or_resume(struct plain *p, const struct plan_ask *ask, struct mql *q,
+				    struct plan *plan);
 
 #endif

@@ -36,10 +36,22 @@ struct gathered {
 	bool full;
 };
 
+static enum status
+gather_id(struct plan_walk *w, struct str id_key, struct arena *arena, struct gathered *g)
+{
+	count_read(w, 1, 0);
+	g->bytes += id_key.len + sizeof(struct str);
+	g->full = g->count == PLAN_IDS_MOST || g->bytes > PLAN_IDS_BYTES;
+	g->ids = arena_grow(arena, g->ids, g->count, &g->cap, sizeof(*g->ids));
+	if (g->ids)
+		g->ids[g->count] = arena_dup(arena, id_key);
+	return g->ids && g->ids[g->count++].ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 /* The ids of the entries of one range. */
 static enum status
-gather_range(struct plan_walk *w, const struct index_range *range, struct arena *arena,
-	     struct gathered *g)
+gather_range(struct plan_walk *w, const struct index_def *def, const struct index_range *range,
+	     struct arena *arena, struct gathered *g)
 {
 	const struct index_scan_options options = { .mode = w->mode, .ahead = true };
 	struct index_work work = { .arena = arena };
@@ -47,24 +59,33 @@ gather_range(struct plan_walk *w, const struct index_range *range, struct arena 
 	struct index_entry entry;
 	enum status status;
 
-	status = index_scan_init(&scan, w->p->tx, w->p->db, w->plan->def, range, &options);
+	status = index_scan_init(&scan, w->p->tx, w->p->db, def, range, &options);
 	if (status != STATUS_OK)
 		return status;
 	while (status == STATUS_OK && !g->full) {
 		status = index_scan_next(&scan, &work, &entry);
 		if (status != STATUS_OK)
 			break;
-		count_read(w, 1, 0);
-		g->bytes += entry.id.len + sizeof(struct str);
-		g->full = g->count == PLAN_IDS_MOST || g->bytes > PLAN_IDS_BYTES;
-		g->ids = arena_grow(arena, g->ids, g->count, &g->cap, sizeof(*g->ids));
-		if (g->ids)
-			g->ids[g->count] = arena_dup(arena, entry.id);
-		if (!g->ids || !g->ids[g->count++].ptr)
-			status = STATUS_LIMIT;
+		status = gather_id(w, entry.id, arena, g);
 	}
 	index_scan_release(&scan);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+gather_branch(struct plan_walk *w, const struct plan_branch *branch, struct arena *arena,
+	      struct gathered *g)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
+
+	for (size_t i = 0; i < branch->range_count && !g->full; i++)
+		TRY(gather_range(w, branch->asked->def, &branch->ranges[i], arena, g));
+	for (size_t i = 0; i < branch->id_count && !g->full; i++) {
+		buf_clear(&key);
+		TRY(plain_index_id(&branch->ids[i], &key, w->p->err));
+		TRY(gather_id(w, buf_str(&key), arena, g));
+	}
+	return STATUS_OK;
 }
 
 /* In order, each once, and only those behind the place. */
@@ -104,7 +125,9 @@ gather(struct plan_walk *w, struct str place, struct mql *q)
 	struct gathered g = { 0 };
 
 	for (size_t i = 0; i < w->plan->range_count && !g.full; i++)
-		TRY(gather_range(w, &w->plan->ranges[i], q->arena, &g));
+		TRY(gather_range(w, w->plan->def, &w->plan->ranges[i], q->arena, &g));
+	for (size_t i = 0; i < w->plan->branch_count && !g.full; i++)
+		TRY(gather_branch(w, &w->plan->branches[i], q->arena, &g));
 	if (!g.full)
 		return gather_sort(w, &g, place, q);
 	arena_reset(q->arena, mark);
@@ -194,7 +217,7 @@ plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, en
 				 .window = 1,
 				 .place = BUF_INIT(PLAN_PLACE_BYTES),
 				 .passed = BUF_INIT(KV_LIMIT_KEY_BYTES) };
-	if (plan->def) {
+	if (plan->def || plan->branch_count) {
 		w->arena = arena_new(PLAN_WINDOW_BYTES);
 		if (!w->arena)
 			return STATUS_NOMEM;

@@ -271,6 +271,12 @@ enter(struct index_writer *writer, void *arg)
 	return status;
 }
 
+enum status
+plain_index_id(const struct bson_value *id, struct buf *ret, struct err *err)
+{
+	return plain_id_key(id, ret, err);
+}
+
 struct index_source
 plain_index_source(struct str id_key, struct str document)
 {

@@ -36,6 +36,9 @@ struct index_build_key plain_index_build_key(const struct catalog_db *db, struct
 MUST_USE enum status plain_index_failure(struct plain *p, const struct index_def *def,
 					 struct arena *arena);
 
+/* Appends the bytes of the key of an `_id`, as entries have them. */
+MUST_USE enum status plain_index_id(const struct bson_value *id, struct buf *ret, struct err *err);
+
 /* The document of an entry, as entries are made of it. */
 struct index_source plain_index_source(struct str id_key, struct str document);
 

@@ -1,0 +1,416 @@
+/* What may be asked of an index: ranges of its entries that have all that a query can find. */
+#include "door/mongo/index.h"
+#include "door/mongo/plan_int.h"
+#include "mql/sort_values.h"
+
+void
+plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *ask, struct mql *q)
+{
+	*x = (struct choosing){ .p = p, .ask = ask, .q = q };
+	/* A collation makes other strings equal, and orders them otherwise. */
+	if (!ask->texts)
+		mql_match_demands(ask->match, &x->demands, &x->count);
+}
+
+/* ---- Columns ---- */
+
+/* An array's elements have entries, not the array. Undefined stands for an empty one. */
+static bool
+is_point(const struct bson_value *v)
+{
+	return v->type != BSON_ARRAY && v->type != BSON_UNDEFINED && v->type != BSON_REGEX;
+}
+
+static int
+compare_points(const void *a, const void *b, const void *arg)
+{
+	(void)arg;
+	return bson_compare_values(a, b, NULL);
+}
+
+/* The values of an `$in` in order, each once. False in `*ret_points` if an index cannot tell. */
+static enum status
+points_of_list(struct mql *q, struct str list, struct column_ask *ret, bool *ret_points)
+{
+	size_t count = bson_count(list), at = 0;
+	struct bson_value *values = arena_alloc(q->arena, (count + 1) * sizeof(*values));
+	struct bson_value *points = arena_alloc(q->arena, (count + 1) * sizeof(*points));
+	const void **sorted = arena_alloc(q->arena, (count + 1) * sizeof(*sorted));
+	struct bson_element e;
+	struct bson_iter i;
+
+	*ret_points = true;
+	if (!values || !points || !sorted)
+		return STATUS_LIMIT;
+	for (bson_iter_begin(&i, list); bson_iter_read(&i, &e); at++) {
+		*ret_points = *ret_points && is_point(&e.value);
+		values[at] = e.value;
+		sorted[at] = &values[at];
+	}
+	TRY(mql_sort(q, sorted, at, compare_points, NULL));
+	*ret = (struct column_ask){ .has_points = *ret_points, .points = points };
+	for (size_t k = 0; k < at; k++) {
+		const struct bson_value *v = sorted[k];
+
+		if (!ret->count || !bson_equals(&points[ret->count - 1], v))
+			points[ret->count++] = *v;
+	}
+	return STATUS_OK;
+}
+
+/*
+ * What is asked of a column. Where documents have several entries, each demand may be met by
+ * another one of them, so there only one is of use. False in `*ret_any`: nothing.
+ */
+static enum status
+column_ask_of(const struct choosing *x, struct str path, bool many, struct column_ask *ret,
+	      bool *ret_any)
+{
+	bool bounded = false;
+
+	*ret = (struct column_ask){ 0 };
+	*ret_any = false;
+	if (plan_path_has_number(path))
+		return STATUS_OK;
+	for (size_t i = 0; i < x->count; i++) {
+		const struct mql_demand *d = &x->demands[i];
+
+		if (d->op != MQL_DEMAND_EQ || !str_eq(d->path, path) || !is_point(&d->value))
+			continue;
+		*ret = (struct column_ask){ .has_points = true, .points = &d->value, .count = 1 };
+		*ret_any = true;
+		return STATUS_OK;
+	}
+	for (size_t i = 0; i < x->count && !*ret_any; i++)
+		if (x->demands[i].op == MQL_DEMAND_IN && str_eq(x->demands[i].path, path))
+			TRY(points_of_list(x->q, x->demands[i].value.text, ret, ret_any));
+	if (*ret_any)
+		return STATUS_OK;
+	*ret = (struct column_ask){ 0 };
+	for (size_t i = 0; i < x->count && !(many && bounded); i++)
+		if (str_eq(x->demands[i].path, path) &&
+		    plan_bounds_narrow(&ret->bounds, &x->demands[i]))
+			bounded = true;
+	*ret_any = bounded;
+	return STATUS_OK;
+}
+
+/* Too many points become the bounds around them. False: there are none of a hashed column. */
+static bool
+column_ask_widen(struct column_ask *a, bool hashed)
+{
+	if (hashed)
+		return false;
+	a->bounds = (struct plan_bounds){ .from = a->points[0],
+					  .has_from = true,
+					  .to = a->points[a->count - 1],
+					  .has_to = true };
+	a->has_points = false;
+	return true;
+}
+
+/*
+ * What may be asked of an index: values of its first columns, and bounds of one more. Of columns
+ * that documents have arrays at, one may be asked: another one's demand may be met by another
+ * element.
+ */
+enum status
+plan_candidate_make(const struct choosing *x, const struct index_def *def, struct candidate *ret)
+{
+	uint32_t many = plan_arrays_of(x, def), used = 0;
+	struct bson_element e;
+	struct bson_iter i;
+	bool any = true;
+
+	*ret = (struct candidate){ .def = def, .ranges = 1 };
+	bson_iter_begin(&i, index_key_of(def));
+	while (any && !ret->bounded && ret->points < def->column_count && bson_iter_read(&i, &e)) {
+		size_t at = ret->points;
+		struct column_ask *column = &ret->columns[at];
+		bool hashed = def->hashed == at + 1;
+
+		if (many & (1u << at) && used & many)
+			break;
+		TRY(column_ask_of(x, e.name, many & (1u << at), column, &any));
+		if (!any || (hashed && !column->has_points))
+			break;
+		if (column->has_points && column->count * ret->ranges > PLAN_RANGES &&
+		    !column_ask_widen(column, hashed))
+			break;
+		used |= 1u << at;
+		if (column->has_points) {
+			ret->ranges *= column->count;
+			ret->points++;
+		} else {
+			ret->bounded = true;
+		}
+	}
+	plan_sort_look(x, ret);
+	ret->covers = !x->ask->changes && plan_covers(x, def);
+	if (ret->covers)
+		ret->distinct = plan_distinct_columns(x, ret);
+	return STATUS_OK;
+}
+
+/* ---- Indexes that have not all documents ---- */
+
+/* Values that comparisons find by their order: of these kinds, and no NaN. */
+static bool
+is_comparable(const struct bson_value *v)
+{
+	const struct bson_value nan = BSON_OF_DOUBLE(__builtin_nan(""));
+	struct bson_value least, most;
+
+	return plan_kind_bounds(v, &least, &most) && !(bson_is_number(v) && bson_equals(v, &nan));
+}
+
+/* True if who fulfils the demand has something at its path. */
+static bool
+demand_needs_value(const struct mql_demand *d)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (d->op == MQL_DEMAND_EXISTS)
+		return true;
+	if (d->op == MQL_DEMAND_EQ)
+		return d->value.type != BSON_NULL && d->value.type != BSON_UNDEFINED;
+	if (d->op != MQL_DEMAND_IN)
+		return is_comparable(&d->value);
+	for (bson_iter_begin(&i, d->value.text); bson_iter_read(&i, &e);)
+		if (e.value.type == BSON_NULL || e.value.type == BSON_UNDEFINED)
+			return false;
+	return true;
+}
+
+/* True if all values that fulfil the demand fulfil the condition `op` of a partial index. */
+static bool
+demand_implies(const struct mql_demand *d, struct str op, const struct bson_value *v)
+{
+	bool less = str_eq(op, STR("$lt")) || str_eq(op, STR("$lte"));
+	bool strict = str_eq(op, STR("$lt")) || str_eq(op, STR("$gt"));
+	bool same;
+	int order;
+
+	if (d->element)
+		return false;
+	if (str_eq(op, STR("$exists")))
+		return demand_needs_value(d);
+	if (str_eq(op, STR("$eq")))
+		return d->op == MQL_DEMAND_EQ && bson_equals(&d->value, v);
+	if (!less && !str_eq(op, STR("$gt")) && !str_eq(op, STR("$gte")))
+		return false;
+	if (!is_comparable(v) || d->op == MQL_DEMAND_IN || !is_comparable(&d->value) ||
+	    bson_type_rank(v->type) != bson_type_rank(d->value.type))
+		return false;
+	same = d->op == MQL_DEMAND_EQ || (less ? d->op == MQL_DEMAND_LT || d->op == MQL_DEMAND_LTE
+					       : d->op == MQL_DEMAND_GT || d->op == MQL_DEMAND_GTE);
+	order = bson_compare_values(&d->value, v, NULL);
+	if (!same || order == 0)
+		return same && (!strict || d->op == MQL_DEMAND_LT || d->op == MQL_DEMAND_GT);
+	return less ? order < 0 : order > 0;
+}
+
+static bool
+is_demanded(const struct choosing *x, struct str path, struct str op, const struct bson_value *v)
+{
+	for (size_t i = 0; i < x->count; i++)
+		if (str_eq(x->demands[i].path, path) && demand_implies(&x->demands[i], op, v))
+			return true;
+	return false;
+}
+
+static bool
+is_operators(const struct bson_value *v)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (v->type != BSON_DOCUMENT)
+		return false;
+	bson_iter_begin(&i, v->text);
+	return bson_iter_read(&i, &e) && e.name.len && e.name.ptr[0] == '$';
+}
+
+/* True if the query demands each condition of the filter; `$and` lies no deeper than BSON_DEPTH. */
+static bool
+filter_is_demanded(const struct choosing *x, struct str filter)
+{
+	struct bson_element e, one;
+	struct bson_iter i, k;
+
+	for (bson_iter_begin(&i, filter); bson_iter_read(&i, &e);) {
+		bool list = str_eq(e.name, STR("$and")) && e.value.type == BSON_ARRAY;
+
+		if (!list && e.name.len && e.name.ptr[0] == '$')
+			return false;
+		if (!list && !is_operators(&e.value)) {
+			if (!is_demanded(x, e.name, STR("$eq"), &e.value))
+				return false;
+			continue;
+		}
+		for (bson_iter_begin(&k, e.value.text); bson_iter_read(&k, &one);)
+			if (list ? one.value.type != BSON_DOCUMENT ||
+					    !filter_is_demanded(x, one.value.text)
+				 : !is_demanded(x, e.name, one.name, &one.value))
+				return false;
+	}
+	return true;
+}
+
+/* True if the index has all documents that the query can find. */
+bool
+plan_index_has_all(const struct choosing *x, const struct index_def *def, bool hinted)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (def->filter.ptr && !filter_is_demanded(x, def->filter))
+		return false;
+	if (!(def->flags & INDEX_SPARSE) || hinted)
+		return true;
+	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e);)
+		for (size_t k = 0; k < x->count; k++)
+			if (str_eq(x->demands[k].path, e.name) && !plan_path_has_number(e.name) &&
+			    demand_needs_value(&x->demands[k]))
+				return true;
+	return false;
+}
+
+/* ---- The plan ---- */
+
+static enum status
+range_make(const struct choosing *x, const struct candidate *best, size_t at,
+	   struct index_range *ret)
+{
+	struct bson_value equal[INDEX_COLUMNS];
+	struct index_work w = { .arena = x->q->arena };
+	struct index_bson_interval interval = { .equal = equal, .equal_count = best->points };
+	const struct plan_bounds *b = &best->columns[best->points].bounds;
+
+	for (size_t i = 0; i < best->points; i++) {
+		const struct column_ask *column = &best->columns[i];
+
+		equal[i] = column->points[at % column->count];
+		at /= column->count;
+	}
+	if (best->bounded) {
+		interval.low = b->has_from ? &b->from : NULL;
+		interval.low_exclusive = b->from_open;
+		interval.high = b->has_to ? &b->to : NULL;
+		interval.high_exclusive = b->to_open;
+	}
+	return index_bson_range_make(x->p->db, best->def, &interval, &w, ret);
+}
+
+static int
+compare_ranges(const void *a, const void *b, const void *arg)
+{
+	const struct index_range *left = a, *right = b;
+
+	(void)arg;
+	return str_cmp(left->begin, right->begin);
+}
+
+/* The ranges of all values, in the order of keys. Those that cut values have in common are one. */
+enum status
+plan_candidate_ranges(const struct choosing *x, const struct candidate *best, struct plan *plan)
+{
+	struct arena *arena = x->q->arena;
+	struct index_range *made = arena_alloc(arena, (best->ranges + 1) * sizeof(*made));
+	struct index_range *ranges = arena_alloc(arena, (best->ranges + 1) * sizeof(*ranges));
+	const void **sorted = arena_alloc(arena, (best->ranges + 1) * sizeof(*sorted));
+	size_t count = 0;
+
+	if (best->between) {
+		plan->ranges = best->between;
+		plan->range_count = 1;
+		return STATUS_OK;
+	}
+	if (!made || !ranges || !sorted)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < best->ranges; i++) {
+		TRY(range_make(x, best, i, &made[i]));
+		if (str_cmp(made[i].begin, made[i].end) < 0)
+			sorted[count++] = &made[i];
+	}
+	TRY(mql_sort(x->q, sorted, count, compare_ranges, NULL));
+	plan->ranges = ranges;
+	plan->range_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct index_range *r = sorted[i];
+		struct index_range *last = plan->range_count ? &ranges[plan->range_count - 1]
+							     : NULL;
+
+		if (!last || str_cmp(r->begin, last->end) >= 0)
+			ranges[plan->range_count++] = *r;
+		else if (str_cmp(r->end, last->end) > 0)
+			last->end = r->end;
+	}
+	return STATUS_OK;
+}
+
+/* ---- Which one ---- */
+
+/* True if `a` is asked rather than `b`. */
+bool
+plan_candidate_is_better(const struct candidate *a, const struct candidate *b)
+{
+	bool a_one = a->def->flags & INDEX_UNIQUE && a->points == a->def->column_count;
+	bool b_one = b->def->flags & INDEX_UNIQUE && b->points == b->def->column_count;
+
+	if (a_one != b_one)
+		return a_one;
+	if (a->points != b->points)
+		return a->points > b->points;
+	if (a->bounded != b->bounded)
+		return a->bounded;
+	if (a->sorts != b->sorts)
+		return a->sorts;
+	if (a->ranges != b->ranges)
+		return a->ranges < b->ranges;
+	if (a->covers != b->covers)
+		return a->covers;
+	return a->def->column_count < b->def->column_count;
+}
+
+/* False for those that are built, or hidden. */
+bool
+plan_index_is_usable(const struct index_def *def)
+{
+	return index_is_readable(def) && !bson_find_true(def->spec, STR("hidden"));
+}
+
+enum status
+plan_candidate_count(const struct choosing *x, const struct candidate *one, uint64_t *ret)
+{
+	struct arena_mark mark = arena_mark(x->q->arena);
+	struct plan plan = { 0 };
+	size_t count;
+
+	TRY(plan_candidate_ranges(x, one, &plan));
+	count = plan.range_count < INDEX_COUNT_RANGES ? plan.range_count : INDEX_COUNT_RANGES;
+	TRY(index_ranges_count(x->p->tx, x->p->db, plan.ranges, count, PLAN_COUNT_FEW, ret));
+	if (count)
+		*ret = *ret * plan.range_count / count;
+	arena_reset(x->q->arena, mark);
+	return STATUS_OK;
+}
+
+enum status
+plan_index_best(const struct choosing *x, struct candidate *ret)
+{
+	const struct index_def *def;
+	struct candidate one;
+
+	*ret = (struct candidate){ 0 };
+	for (size_t i = 0; x->count && (def = index_at(x->p->db, i)) != NULL; i++) {
+		if (!plan_index_is_usable(def) || !plan_index_has_all(x, def, false))
+			continue;
+		TRY(plan_candidate_make(x, def, &one));
+		if ((one.points || one.bounded) &&
+		    (!ret->def || plan_candidate_is_better(&one, ret)))
+			*ret = one;
+	}
+	return STATUS_OK;
+}

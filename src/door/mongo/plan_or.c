@@ -1,0 +1,95 @@
+/*
+ * Plans for $or: each branch is asked of its own index, or of `_id`, and what all of them find
+ * comes once each, in the order of `_id`, as if the collection had been walked through.
+ */
+#include "door/mongo/plan_int.h"
+#include "mql/match_branches.h"
+
+/* What the branch demands, and what the filter demands beside the $or. */
+static enum status
+branch_demands(const struct choosing *x, const struct mql_branch *branch, struct choosing *ret)
+{
+	struct mql_demand *all = arena_alloc(x->q->arena,
+					     (x->count + branch->count + 1) * sizeof(*all));
+
+	if (!all)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < branch->count; i++)
+		all[i] = branch->demands[i];
+	for (size_t i = 0; i < x->count; i++)
+		all[branch->count + i] = x->demands[i];
+	*ret = (struct choosing){
+		.p = x->p, .q = x->q, .demands = all, .count = x->count + branch->count
+	};
+	return STATUS_OK;
+}
+
+/* `*ret_any` false: nothing finds what the branch demands. `*entries`: what it reads is added. */
+static enum status
+branch_choose(const struct choosing *x, const struct mql_branch *branch, struct plan_branch *ret,
+	      uint64_t *entries, bool *ret_any)
+{
+	struct plan_ask ask = { .match = x->ask->match, .figures = x->ask->figures };
+	struct plan plan = { 0 };
+	struct candidate *one = arena_alloc(x->q->arena, sizeof(*one));
+	struct choosing own;
+	uint64_t count = 0;
+
+	if (!one)
+		return STATUS_LIMIT;
+	TRY(branch_demands(x, branch, &own));
+	own.ask = &ask;
+	TRY(plan_points_choose(&ask, own.demands, own.count, own.q, &plan, ret_any));
+	if (*ret_any) {
+		*ret = (struct plan_branch){ .ids = plan.ids, .id_count = plan.count };
+		*entries += plan.count;
+		return STATUS_OK;
+	}
+	TRY(plan_index_best(&own, one));
+	*ret_any = one->def;
+	if (!one->def)
+		return STATUS_OK;
+	TRY(plan_candidate_count(&own, one, &count));
+	*entries += count;
+	TRY(plan_candidate_ranges(&own, one, &plan));
+	*ret = (struct plan_branch){ .asked = one,
+				     .ranges = plan.ranges,
+				     .range_count = plan.range_count };
+	return STATUS_OK;
+}
+
+enum status
+plan_or_choose(const struct choosing *x, const struct candidate *sorts, struct plan *plan,
+	       bool *ret_chosen)
+{
+	const struct mql_branch *branches;
+	struct plan_branch *made;
+	uint64_t entries = 0, walked;
+	size_t count;
+	bool any = true;
+
+	*ret_chosen = false;
+	mql_match_branches(x->ask->match, &branches, &count);
+	if (!count || count > PLAN_BRANCHES || plan->reverse || x->ask->texts)
+		return STATUS_OK;
+	made = arena_alloc(x->q->arena, count * sizeof(*made));
+	if (!made)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count && any && entries <= PLAN_IDS_MOST; i++)
+		TRY(branch_choose(x, &branches[i], &made[i], &entries, &any));
+	if (!any || entries > PLAN_IDS_MOST)
+		return STATUS_OK;
+	if (sorts) {
+		TRY(plan_candidate_count(x, sorts, &walked));
+		if (x->ask->most && x->ask->most < entries)
+			walked = (uint64_t)((double)walked * (double)x->ask->most /
+					    (double)entries);
+		if (walked <= entries)
+			return STATUS_OK;
+	}
+	plan->kind = PLAN_IDS;
+	plan->branches = made;
+	plan->branch_count = count;
+	*ret_chosen = true;
+	return STATUS_OK;
+}
