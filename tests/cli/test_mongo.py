@@ -526,13 +526,19 @@ def large_documents_and_many_are_stored(cwd):
 def what_is_not_there_yet_is_refused_by_name(cwd):
     with Mongo(cwd) as server, server.client() as c:
         for document, code in (({"find": "c", "nosuch": 1}, 40415),
-                               ({"find": 1}, 2), ({"find": ""}, 73),
+                               ({"find": 1}, 73), ({"find": ""}, 73),
                                ({"insert": "c", "documents": []}, 16),
                                ({"insert": "c", "documents": [1]}, 14),
                                                               ({"aggregate": "c", "pipeline": []}, 9)):
             equal(c.fails(document, db="d")["code"], code)
         answer = c({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"w": 3}}, db="d")
         equal((answer["n"], answer["writeConcernError"]["code"]), (1, 100))
+        equal([c.fails({"drop": "none", "writeConcern": concern}, db="d")["code"]
+               for concern in (1, "majority", [], {"j": "yes"}, {"w": 1, "j": {}})], [14] * 5)
+        for concern in (None, {}, {"j": None}, {"j": 1.5}, {"j": True, "wtimeout": 1}):
+            c({"insert": "c", "documents": [{}], "writeConcern": concern}, db="d")
+        equal([c.fails({name: 1, **more}, db="d")["code"] for name, more in (
+            ("find", {}), ("insert", {"documents": [{}]}), ("drop", {}), ("listIndexes", {}))], [73] * 4)
 
 
 @test

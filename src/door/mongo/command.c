@@ -277,6 +277,26 @@ check_cluster_time(struct call *c, const struct bson_value *v)
 	return STATUS_OK;
 }
 
+/*
+ * What a write concern asks for makes no difference to what a command does, but one that makes no
+ * sense is a mistake of the client. `w` is checked where it is obeyed (data_check_concern).
+ */
+static enum status
+check_write_concern(struct call *c, const struct bson_value *v)
+{
+	struct bson_value j;
+
+	if (v->type == BSON_NULL || v->type == BSON_UNDEFINED)
+		return STATUS_OK;
+	if (v->type != BSON_DOCUMENT)
+		return arg_wrong_type(c, STR("writeConcern"), v, ARG_OBJECT);
+	if (bson_find(v->text, STR("j"), &j) && j.type != BSON_BOOL && j.type != BSON_NULL &&
+	    !bson_is_number(&j))
+		return call_type_mismatch(c, &j, "types '[bool, long, int, decimal, double]'",
+					  "writeConcern.j");
+	return STATUS_OK;
+}
+
 /* Clients say false of the one, and true of the other, or nothing. */
 static enum status
 read_flag(struct call *c, const struct bson_element *e, bool wanted, bool *ret)
@@ -368,7 +388,7 @@ call_read_collection(struct call *c)
 	struct str name = c->first.text;
 
 	if (c->first.type != BSON_STRING)
-		return call_fail(c, MONGO_BAD_VALUE, "collection name has invalid type %s",
+		return call_fail(c, MONGO_INVALID_NAMESPACE, "collection name has invalid type %s",
 				 bson_type_name(c->first.type));
 	if (!collection_name_is_sound(c->db, name))
 		return call_fail(c, MONGO_INVALID_NAMESPACE,
@@ -402,6 +422,8 @@ call_read_args(struct call *c)
 			TRY(read_max_time(c, &e.value));
 		else if (str_eq(e.name, STR("$clusterTime")))
 			TRY(check_cluster_time(c, &e.value));
+		else if (str_eq(e.name, STR("writeConcern")))
+			TRY(check_write_concern(c, &e.value));
 		else if (arg_find(c->command, e.name) >= 0 || !command_is_generic(e.name))
 			TRY(arg_set(c, &e));
 	}
