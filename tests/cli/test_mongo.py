@@ -248,6 +248,9 @@ def documents_are_measured(cwd):
         equal(measured(keyPattern={"n": 1}, min=None, max=None), (300, sum(sizes), False))
         equal(measured(keyPattern={"_id": 1}, min={"_id": 10}, max={"_id": 20}), (10, sum(sizes[10:20]), False))
         equal(measured(keyPattern={"_id": 1}, min={"_id": 20}, max={"_id": 10}), (0, 0, False))
+        c({"createIndexes": "c", "indexes": [{"key": {"n": 1}, "name": "n"}]}, "d")
+        some = [size for size, document in zip(sizes, documents) if 2 <= document["n"] < 4]
+        equal(measured(keyPattern={"n": 1}, min={"n": 2}, max={"n": 4}), (len(some), sum(some), False))
         equal(measured(estimate=True), (300, c({"collStats": "c"}, "d")["size"], True))
         answer = c({"dataSize": "d.c", "maxObjects": 9}, "d")
         equal((answer["numObjects"], answer["maxReached"]), (10, True))

@@ -9,7 +9,6 @@ enum {
 	/* MongoDB's numbers. */
 	BETWEEN_NO_HINT = 51173,
 	BETWEEN_OTHER_KEY = 51174,
-	BETWEEN_NO_ORDER = 51175,
 	BETWEEN_OTHER_NAMES = 51176,
 };
 
@@ -66,7 +65,7 @@ plan_between_check(struct call *c, const struct plan_ask *ask, struct str key)
 enum status
 plan_between_fail_order(struct call *c)
 {
-	return call_fail(c, BETWEEN_NO_ORDER,
+	return call_fail(c, MONGO_RANGE_NO_ORDER,
 			 "The value provided for min() does not come before the value provided for "
 			 "max()");
 }
