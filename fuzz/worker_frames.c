@@ -19,10 +19,12 @@ struct engine_context {
 };
 
 static struct engine_context *
-echo_load(struct str design, const struct engine_host *host, struct buf *answer)
+echo_load(struct str design, enum engine_environment environment, const struct engine_host *host,
+	  struct buf *answer)
 {
 	struct engine_context *c;
 
+	(void)environment;
 	if (design.len == 0) {
 		buf_append_cstr(answer, "-empty\n\"no design document\"");
 		return NULL;

@@ -78,6 +78,9 @@ skip_element(struct wire_reader *r, const struct answer_shape *shape)
 	case WIRE_FILTER:
 		skip_choice(r);
 		return;
+	case WIRE_SCRIPT:
+		skip_reduced(r, 1);
+		return;
 	case WIRE_HELLO:
 	case WIRE_LOAD:
 	case WIRE_UNLOAD:

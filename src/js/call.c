@@ -500,6 +500,47 @@ js_filter(struct js_call *call, bool is_view, struct str name, struct str reques
 	return batch_run(&batch, err);
 }
 
+/* ---- Functions of MongoDB's clients ---- */
+
+static struct js_run *
+script_begin(const struct batch *b)
+{
+	const struct str *how = b->args;
+	struct js_run *run = request_begin(b->call, WIRE_SCRIPT, 1);
+
+	if (run)
+		wire_put_text(&run->request, *how);
+	return run;
+}
+
+static enum status
+script_take(const struct batch *b, struct wire_reader *r, size_t i, struct err *err)
+{
+	struct js_script_result *results = b->results;
+
+	results[i] = (struct js_script_result){ 0 };
+	if (wire_u8(r) == WIRE_ALLOWED)
+		return keep_text(b->call, r, &results[i].text, err);
+	TRY(keep_text(b->call, r, &results[i].error.name, err));
+	return keep_text(b->call, r, &results[i].error.reason, err);
+}
+
+enum status
+js_script(struct js_call *call, struct str how, const struct str *asks, size_t count,
+	  struct js_script_result *ret_results, struct err *err)
+{
+	const struct batch batch = {
+		.call = call,
+		.elements = { count, put_text_element, asks },
+		.begin = script_begin,
+		.take = script_take,
+		.args = &how,
+		.results = ret_results,
+	};
+
+	return batch_run(&batch, err);
+}
+
 /* ---- Updates ---- */
 
 enum status

@@ -61,11 +61,13 @@ struct js_design {
 	struct str name;     /* for people: "db/_design/name" */
 	struct str key;      /* bytes that no other version of any design document has */
 	struct str language; /* "javascript", unless the design document says another */
-	struct str text;     /* the design document as JSON text */
+	struct str text;     /* the design document as JSON text; or of JS_SCRIPTS */
 };
 
 /* The error's name when a worker has ended, or was killed, during a call. */
 #define JS_LOST "os_process_error"
+/* The reason, as JSON text, if a document has taken too long. */
+#define JS_TIMED_OUT "\"OS process timed out.\""
 
 /* Why a function failed, as CouchDB's clients see it. */
 struct js_error {
@@ -80,6 +82,7 @@ struct js_call {
 	enum js_lane lane;
 	uint64_t deadline_ns; /* WAIT_FOREVER: the call waits for a worker as long as it takes */
 	struct event *stop;   /* when it is set, nobody wants the answer any more; may be NULL */
+	struct event *gone;   /* likewise, where two events may say so */
 	struct arena *arena;  /* holds what is returned */
 	/*
 	 * Called once, on the caller's fiber, when no answer has come by `patience_ns`: the caller
@@ -214,5 +217,27 @@ MUST_USE enum status js_filter(struct js_call *call, bool is_view, struct str na
 MUST_USE enum status js_update(struct js_call *call, struct str name, struct str doc,
 			       struct str request, struct str *ret_doc, struct str *ret_response,
 			       struct err *err);
+
+/* ---- Functions of MongoDB's clients ---- */
+
+/*
+ * The language of a `design` whose text is a JSON object of sources by name: {"where": …},
+ * {"body": …}, or {"init": …, "accumulate": …, "finalize": …}. Its name and its key are whatever
+ * tells it apart from others.
+ */
+#define JS_SCRIPTS STR("mongodb")
+
+struct js_script_result {
+	struct str text;       /* a value, as mongo.js of the worker writes it; JSON text */
+	struct js_error error; /* the function threw, if its name is not empty */
+};
+
+/*
+ * Calls the functions once for each of `asks`: `how` is "where", "call" or "accumulate", which
+ * decides what an ask is (worker/mongo.js). What a function throws is that call's result. One that
+ * makes the worker end, or a source that does not compile, fails the whole.
+ */
+MUST_USE enum status js_script(struct js_call *call, struct str how, const struct str *asks,
+			       size_t count, struct js_script_result *ret_results, struct err *err);
 
 #endif

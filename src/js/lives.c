@@ -20,7 +20,7 @@ enum {
 
 static const char *const end_names[] = { "idle",    "timeout", "memory", "lost",
 					 "garbage", "retired", "stop" };
-static const char *const op_names[] = { "map", "reduce", "validate", "filter", "update" };
+static const char *const op_names[] = { "map", "reduce", "validate", "filter", "update", "script" };
 static const char *const outcome_names[] = { "answered", "failed" };
 static const char *const lane_names[] = { "request", "index" };
 
@@ -47,7 +47,7 @@ METRIC_HISTOGRAMS(durations, "frond_js_call_duration_seconds", METRIC_SECONDS,
 static size_t
 op_of(const struct js_run *run)
 {
-	assert(run->shape.kind >= WIRE_MAP && run->shape.kind <= WIRE_UPDATE);
+	assert(run->shape.kind >= WIRE_MAP && run->shape.kind <= WIRE_SCRIPT);
 	return (size_t)(run->shape.kind - WIRE_MAP);
 }
 
@@ -134,7 +134,7 @@ void
 pool_worker_fail(struct js *js, struct js_worker *w, enum js_end end)
 {
 	static const char *const reasons[] = {
-		[JS_END_TIMEOUT] = "\"OS process timed out.\"",
+		[JS_END_TIMEOUT] = JS_TIMED_OUT,
 		[JS_END_MEMORY] = "\"OS process took more memory than [js] max_memory.\"",
 		[JS_END_LOST] = "\"OS process died.\"",
 		[JS_END_GARBAGE] = "\"OS process gave a bad answer.\"",
@@ -264,7 +264,10 @@ worker_is_over(const struct js *js, const struct js_worker *w, uint64_t now, enu
 		*ret = JS_END_IDLE;
 		return true;
 	}
+	/* A call that nobody waits for any more has one slice left in which to answer. */
 	if ((w->state == JS_WORKER_BUSY && ms >= js->config.timeout_ms + POOL_SLICE_MS) ||
+	    (w->state == JS_WORKER_BUSY && w->run && w->run->abandoned &&
+	     now - w->run->abandoned_ns >= 2 * POOL_SLICE_MS * CLOCK_NS_PER_MS) ||
 	    (w->state == JS_WORKER_STARTING && ms >= START_MS)) {
 		*ret = JS_END_TIMEOUT;
 		return true;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "js/pool_int.h"
@@ -136,6 +137,7 @@ give_up(struct js *js, struct js_run **run)
 		pool_lane_remove(js, *run);
 	} else {
 		(*run)->abandoned = true;
+		(*run)->abandoned_ns = clock_mono_ns();
 		*run = NULL;
 	}
 	return true;
@@ -160,7 +162,8 @@ enum status
 js_pool_run(struct js_call *call, struct js_run **run, struct err *err)
 {
 	struct js *js = call->js;
-	struct event *events[] = { &(*run)->done, call->stop };
+	struct event *events[3] = { &(*run)->done };
+	size_t event_count = 1;
 	enum status status;
 	bool gave_up = false;
 	size_t which;
@@ -170,7 +173,11 @@ js_pool_run(struct js_call *call, struct js_run **run, struct err *err)
 	pthread_mutex_unlock(&js->lock);
 	if (status != STATUS_OK)
 		return status;
-	which = await_outcome(call, events, call->stop ? 2 : 1);
+	if (call->stop)
+		events[event_count++] = call->stop;
+	if (call->gone)
+		events[event_count++] = call->gone;
+	which = await_outcome(call, events, event_count);
 	/* With an outcome no lock is needed: whoever has set the event is done with the run. */
 	if (which != 0) {
 		pthread_mutex_lock(&js->lock);
@@ -182,7 +189,7 @@ js_pool_run(struct js_call *call, struct js_run **run, struct err *err)
 			*err = (*run)->err;
 		return (*run)->status;
 	}
-	if (call->stop && event_is_set(call->stop))
+	if (which < event_count)
 		return err_set(err, STATUS_CANCELLED, "nobody waits for the function any more");
 	return err_set(err, STATUS_TIMEOUT, "no worker was free for the function in time");
 }

@@ -22,6 +22,7 @@ struct js_run {
 	struct buf request; /* one frame; its payload begins with room for the context */
 	bool queued;
 	bool abandoned;
+	uint64_t abandoned_ns; /* when it was */
 	uint64_t queued_ns;
 	uint64_t began_ns; /* when a worker got it */
 	uint64_t took_ns;

@@ -11,7 +11,7 @@
  *     worker → server    HELLO   version                  once it is ready
  *     server → worker    LOAD    context, language, design document
  *     server → worker    UNLOAD  context
- *     server → worker    a call: MAP … UPDATE, whose payload begins with the context
+ *     server → worker    a call: MAP … SCRIPT, whose payload begins with the context
  *     worker → server    LOG     any number, during a call
  *     worker → server    DONE or ERROR, which ends the call
  *
@@ -47,6 +47,8 @@ enum wire_kind {
 	WIRE_FILTER,
 	/* context, name, document, request          → document, response */
 	WIRE_UPDATE,
+	/* context, how; values…                     → count; (verdict, result)… as of REDUCE */
+	WIRE_SCRIPT,
 
 	WIRE_DONE = 64,
 	WIRE_ERROR, /* name, reason as JSON text */

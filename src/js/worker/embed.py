@@ -5,8 +5,10 @@ import pathlib
 import sys
 
 source, target = map(pathlib.Path, sys.argv[1:])
-codes = [str(byte) for byte in source.read_bytes()] + ["0"]
+codes = [str(byte - 256 if byte > 127 else byte) for byte in source.read_bytes()] + ["0"]
 lines = [", ".join(codes[at:at + 20]) for at in range(0, len(codes), 20)]
+guard = "FROND_JS_WORKER_" + source.stem.upper() + "_H"
 target.write_text("/* Made of " + source.name + ". */\n"
-                  "#ifndef FROND_JS_WORKER_PRELUDE_H\n#define FROND_JS_WORKER_PRELUDE_H\n\n"
-                  "static const char prelude_text[] = {\n\t" + ",\n\t".join(lines) + "\n};\n\n#endif\n")
+                  "#ifndef " + guard + "\n#define " + guard + "\n\n"
+                  "static const char " + source.stem + "_text[] = {\n\t" + ",\n\t".join(lines) +
+                  "\n};\n\n#endif\n")

@@ -19,7 +19,16 @@ enum engine_op {
 	ENGINE_FILTER_BEGIN,
 	ENGINE_FILTER_DOCUMENT,
 	ENGINE_UPDATE,
+	/* Those of mongo.js. */
+	ENGINE_SCRIPT_BEGIN,
+	ENGINE_SCRIPT_CALL,
 	ENGINE_OPS,
+};
+
+/* Whose functions a context has, which decides what they see. */
+enum engine_environment {
+	ENGINE_COUCH, /* design documents (prelude.js) */
+	ENGINE_MONGO, /* $where and its kin (mongo.js) */
 };
 
 enum {
@@ -38,16 +47,18 @@ struct engine_host {
 
 struct engine {
 	/*
-	 * Makes a context of its own for a design document, whose text has a NUL behind it. `host`
-	 * outlives it. NULL if that cannot be: an answer that begins with '-' is then in `answer`.
+	 * Makes a context of its own for a design document, or for functions of MongoDB's clients.
+	 * The text has a NUL behind it. `host` outlives it. NULL if that cannot be: an answer that
+	 * begins with '-' is then in `answer`.
 	 */
-	struct engine_context *(*load)(struct str design, const struct engine_host *host,
-				       struct buf *answer);
+	struct engine_context *(*load)(struct str design, enum engine_environment environment,
+				       const struct engine_host *host, struct buf *answer);
 	void (*unload)(struct engine_context *context);
 	/*
 	 * Calls a function of the context with texts, which have a NUL behind them. Replaces the
 	 * content of `answer`, which src/js/worker/prelude.js tells the forms of. It always is one
-	 * of an answer: what fails becomes one that begins with '-'.
+	 * of an answer: what fails becomes one that begins with '-', as does a function that the
+	 * context's environment does not have.
 	 */
 	void (*call)(struct engine_context *context, enum engine_op op, const struct str *args,
 		     size_t count, struct buf *answer);

@@ -180,6 +180,8 @@ static const struct batch validate_batch = { ENGINE_VALIDATE_BEGIN, ENGINE_VALID
 					     true, put_verdict };
 static const struct batch filter_batch = { ENGINE_FILTER_BEGIN, ENGINE_FILTER_DOCUMENT, 1, false,
 					   put_choice };
+static const struct batch script_batch = { ENGINE_SCRIPT_BEGIN, ENGINE_SCRIPT_CALL, 1, true,
+					   put_reduced };
 
 /* ---- Contexts ---- */
 
@@ -215,7 +217,9 @@ handle_load(struct handler *h, struct wire_reader *r)
 	c = &h->contexts[h->context_count++];
 	*c = (struct handler_context){ .id = id, .failure = BUF_INIT(WIRE_PAYLOAD_BYTES) };
 	if (str_eq(language, STR("javascript")))
-		c->engine = h->engine->load(design, &h->host, &c->failure);
+		c->engine = h->engine->load(design, ENGINE_COUCH, &h->host, &c->failure);
+	else if (str_eq(language, STR("mongodb")))
+		c->engine = h->engine->load(design, ENGINE_MONGO, &h->host, &c->failure);
 	else
 		buf_append_cstr(&c->failure, "-unknown_query_language\n"
 					     "\"the worker knows javascript only\"");
@@ -345,6 +349,14 @@ handle_filter(struct handler *h, struct engine_context *c, struct wire_reader *r
 }
 
 static bool
+handle_script(struct handler *h, struct engine_context *c, struct wire_reader *r)
+{
+	const struct str how = wire_text(r);
+
+	return !r->bad && run_batch(h, c, r, &script_batch, &how, 1, 1);
+}
+
+static bool
 handle_update(struct handler *h, struct engine_context *c, struct wire_reader *r)
 {
 	struct str args[3];
@@ -392,6 +404,8 @@ handle_call(struct handler *h, uint32_t kind, struct wire_reader *r)
 		return handle_filter(h, c->engine, r);
 	case WIRE_UPDATE:
 		return handle_update(h, c->engine, r);
+	case WIRE_SCRIPT:
+		return handle_script(h, c->engine, r);
 	default:
 		return false;
 	}

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "js/worker/engine.h"
+#include "js/worker/mongo.h"
 #include "js/worker/prelude.h"
 
 /* The library exports this function, but no header of it that is installed declares it. */
@@ -19,6 +20,8 @@ static const char *const op_names[ENGINE_OPS] = {
 	[ENGINE_FILTER_BEGIN] = "filterBegin",
 	[ENGINE_FILTER_DOCUMENT] = "filterDocument",
 	[ENGINE_UPDATE] = "update",
+	[ENGINE_SCRIPT_BEGIN] = "scriptBegin",
+	[ENGINE_SCRIPT_CALL] = "scriptCall",
 };
 
 struct engine_context {
@@ -139,7 +142,8 @@ jsc_set_function(JSContextRef ctx, JSObjectRef object, const char *name,
 }
 
 static JSObjectRef
-jsc_make_worker(JSContextRef ctx, struct str design, const struct engine_host *host)
+jsc_make_worker(JSContextRef ctx, struct str design, enum engine_environment environment,
+		const struct engine_host *host)
 {
 	JSObjectRef worker = JSObjectMake(ctx, NULL, NULL);
 
@@ -147,6 +151,9 @@ jsc_make_worker(JSContextRef ctx, struct str design, const struct engine_host *h
 	jsc_set_function(ctx, worker, "log", jsc_log);
 	jsc_set(ctx, worker, "design", jsc_make_text(ctx, design));
 	jsc_set(ctx, worker, "mostOutput", JSValueMakeNumber(ctx, (double)host->output_bytes));
+	if (environment == ENGINE_MONGO)
+		jsc_set(ctx, worker, "extension",
+			jsc_make_text(ctx, str_of(mongo_text, sizeof(mongo_text) - 1)));
 	return worker;
 }
 
@@ -175,8 +182,8 @@ jsc_answer_load_failure(JSContextRef ctx, JSValueRef exception, struct buf *answ
 
 /* Runs the prelude; NULL with the exception set if it fails. */
 static JSObjectRef
-jsc_run_prelude(JSContextRef ctx, struct str design, const struct engine_host *host,
-		JSValueRef *exception)
+jsc_run_prelude(JSContextRef ctx, struct str design, enum engine_environment environment,
+		const struct engine_host *host, JSValueRef *exception)
 {
 	JSStringRef source = JSStringCreateWithUTF8CString(prelude_text);
 	JSStringRef name = JSStringCreateWithUTF8CString("prelude");
@@ -186,7 +193,7 @@ jsc_run_prelude(JSContextRef ctx, struct str design, const struct engine_host *h
 	JSStringRelease(source);
 	JSStringRelease(name);
 	if (prelude) {
-		JSValueRef worker = jsc_make_worker(ctx, design, host);
+		JSValueRef worker = jsc_make_worker(ctx, design, environment, host);
 
 		table = JSObjectCallAsFunction(ctx, JSValueToObject(ctx, prelude, NULL), NULL, 1,
 					       &worker, exception);
@@ -205,7 +212,8 @@ jsc_unload(struct engine_context *c)
 }
 
 static struct engine_context *
-jsc_load(struct str design, const struct engine_host *host, struct buf *answer)
+jsc_load(struct str design, enum engine_environment environment, const struct engine_host *host,
+	 struct buf *answer)
 {
 	struct engine_context *c = mem_zalloc(sizeof(*c));
 	JSClassDefinition definition = kJSClassDefinitionEmpty;
@@ -228,14 +236,15 @@ jsc_load(struct str design, const struct engine_host *host, struct buf *answer)
 	JSGlobalContextSetEvalEnabled(c->ctx, false, no_eval);
 	JSStringRelease(no_eval);
 
-	table = jsc_run_prelude(c->ctx, design, host, &exception);
+	table = jsc_run_prelude(c->ctx, design, environment, host, &exception);
 	for (size_t i = 0; table && i < ENGINE_OPS; i++) {
 		JSStringRef name = JSStringCreateWithUTF8CString(op_names[i]);
 		JSValueRef value = JSObjectGetProperty(c->ctx, table, name, NULL);
 
 		JSStringRelease(name);
+		if (!JSValueIsObject(c->ctx, value))
+			continue; /* another environment has it */
 		c->functions[i] = JSValueToObject(c->ctx, value, NULL);
-		assert(c->functions[i]);
 		JSValueProtect(c->ctx, c->functions[i]);
 	}
 	if (table)
@@ -254,6 +263,11 @@ jsc_call(struct engine_context *c, enum engine_op op, const struct str *args, si
 	JSValueRef result;
 
 	assert(count <= ENGINE_ARGS_MOST);
+	if (!c->functions[op]) {
+		buf_clear(answer);
+		buf_append_cstr(answer, "-not_found\n\"these functions cannot be called so\"");
+		return;
+	}
 	for (size_t i = 0; i < count; i++)
 		values[i] = jsc_make_text(c->ctx, args[i]); /* on the stack, where the GC looks */
 	result = JSObjectCallAsFunction(c->ctx, c->functions[op], NULL, count, values, &exception);

@@ -55,7 +55,7 @@ warm_up(void)
 	const struct str doc = STR("{\"_id\":\"a\",\"at\":\"2020-01-01T00:00:00Z\"}");
 	struct buf answer = BUF_INIT(1024 * 1024);
 	struct engine_context *context = engine_jsc.load(
-		str_of(warm_up_design, sizeof(warm_up_design) - 1), &host, &answer);
+		str_of(warm_up_design, sizeof(warm_up_design) - 1), ENGINE_COUCH, &host, &answer);
 	bool good = false;
 
 	if (context) {

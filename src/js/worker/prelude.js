@@ -6,6 +6,8 @@
  *     log(text)                what log() of a function says
  *     design                   the design document's JSON text
  *     mostOutput               the most characters that one answer may have
+ *     extension                the text of another environment (mongo.js), or undefined: the
+ *                              functions see that one, and `design` holds their sources
  *
  * The result is the table of functions that the worker calls, by text only: each takes and returns
  * strings. An answer begins with "+" and the result, or with "-", the error's name, a line end and
@@ -247,7 +249,7 @@
 		isArray: (value) => isArray(value),
 		require: (path) => requireFrom(path, undefined, root),
 	};
-	for (const name of Object.keys(environment))
+	for (const name of worker.extension ? [] : Object.keys(environment))
 		defineProperty(global, name, { value: environment[name], writable: true,
 					       configurable: true, enumerable: false });
 
@@ -578,6 +580,10 @@
 		}),
 	};
 
+	if (worker.extension)
+		Object.assign(table, evaluate(worker.extension, "mongo")({
+			evaluate, design, log, describe, json, looksLikeError, mostOutput, END,
+		}));
 	protect();
 	return table;
 });
