@@ -54,7 +54,7 @@ ROOMS = {
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view",
     "door/mongo/wire": "base loop",
-    "door/mongo": "base loop kv catalog bson mql index index/engine model/plain access settings net door/mongo/wire",
+    "door/mongo": "base loop js kv catalog bson mql index index/engine model/plain access settings net door/mongo/wire",
     "door/redis/wire": "base",
     "door/redis": "base loop kv catalog doc model/timed access settings net door/redis/wire",
     "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed model/plain"

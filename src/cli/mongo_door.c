@@ -21,12 +21,13 @@ check_spill_directory(const char *directory, struct err *err)
 
 enum status
 mongo_door_listen(struct mongo_door *d, struct kv_store *store, const struct settings *settings,
-		  struct settings_live *live, struct server *server, struct err *err)
+		  struct settings_live *live, struct js *js, struct server *server, struct err *err)
 {
 	struct mongo_config config = { .store = store,
 				       .live = live,
 				       .settings = settings_of(settings, &mongo_setting_group),
-				       .test_commands = d->test_commands };
+				       .test_commands = d->test_commands,
+				       .js = js };
 
 	if (!door_is_wanted(&d->door))
 		return STATUS_OK;

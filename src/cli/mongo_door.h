@@ -10,6 +10,7 @@
 #include "kv/kv.h"
 #include "settings/live.h"
 
+struct js;
 struct mongo;
 struct server;
 struct user_place;
@@ -22,12 +23,12 @@ struct mongo_door {
 };
 
 /*
- * Makes the door, if it is wanted, and listens. `settings` outlive it. STATUS_INVALID, STATUS_IO,
- * STATUS_NOMEM.
+ * Makes the door, if it is wanted, and listens. `settings` and `js` outlive it. STATUS_INVALID,
+ * STATUS_IO, STATUS_NOMEM.
  */
 MUST_USE enum status mongo_door_listen(struct mongo_door *d, struct kv_store *store,
 				       const struct settings *settings, struct settings_live *live,
-				       struct server *server, struct err *err);
+				       struct js *js, struct server *server, struct err *err);
 
 /* After the server was freed, before the store is closed. */
 void mongo_door_fini(struct mongo_door *d);

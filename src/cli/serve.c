@@ -696,7 +696,7 @@ make_server(struct serve *s, struct err *err)
 	}
 	TRY(https_listen(&s->https, s->server, err));
 	TRY(redis_door_listen(&s->redis, s->store, s->settings, s->live, s->server, err));
-	TRY(mongo_door_listen(&s->mongo, s->store, s->settings, s->live, s->server, err));
+	TRY(mongo_door_listen(&s->mongo, s->store, s->settings, s->live, s->js, s->server, err));
 	return listen_for_metrics(s, err);
 }
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "mql/accum_script.h"
 #include "mql/key_set.h"
 #include "mql/mql_int.h"
 #include "mql/sort_values.h"
@@ -33,6 +34,7 @@ enum accum_op {
 	ACCUM_BOTTOM_N,
 	ACCUM_MEDIAN,
 	ACCUM_PERCENTILE,
+	ACCUM_SCRIPT, /* $accumulator, which windows do not have */
 };
 
 static const struct {
@@ -73,6 +75,7 @@ struct mql_accumulator {
 	struct mql_sort_by *by;
 	const double *p; /* of $percentile */
 	size_t p_count;
+	struct mql_accum_script script;
 };
 
 /* A value that is kept, in memory that is used again for the next one. */
@@ -115,6 +118,7 @@ struct mql_accumulator_state {
 			double *values;
 			size_t count, cap;
 		} numbers;
+		struct mql_accum_script_state script;
 	};
 };
 
@@ -300,8 +304,13 @@ mql_accumulator_compile(struct mql *q, struct str field, const struct bson_value
 		return mql_fail(q, 40238, "The field '%.*s' must specify one accumulator",
 				STR_ARG(field));
 	a->name = e.name;
-	if (mql_is(e.name, "$accumulator"))
-		return mql_refuse(q, e.name);
+	if (mql_is(e.name, "$accumulator")) {
+		a->op = ACCUM_SCRIPT;
+		*ret = a;
+		TRY(mql_accum_script_compile(q, &e.value, scope, &a->script));
+		a->input = a->script.args;
+		return STATUS_OK;
+	}
 	if (!find_op(e.name, &a->op))
 		return mql_fail(q, 15952, "unknown group operator '%.*s'", STR_ARG(e.name));
 	TRY(compile_argument(q, a, &e.value, scope));
@@ -714,13 +723,15 @@ numbers_end(const struct mql_accumulator *a, struct mql *q, const struct mql_acc
 
 enum status
 mql_accumulator_begin(const struct mql_accumulator *a, struct mql *q, const struct mql_env *env,
-		      struct mql_accumulator_state *state)
+		      struct arena *keep, struct mql_accumulator_state *state)
 {
 	struct bson_value n;
 
 	memset(state, 0, sizeof(*state));
 	if (op_is_ranked(a->op))
 		state->few.n = 1;
+	if (a->op == ACCUM_SCRIPT)
+		return mql_accum_script_begin(&a->script, q, env, keep, &state->script);
 	if (!a->n)
 		return STATUS_OK;
 	TRY(mql_expr_run(a->n, q, env, &n));
@@ -811,6 +822,8 @@ mql_accumulator_take(const struct mql_accumulator *a, struct mql *q, const struc
 	case ACCUM_MEDIAN:
 	case ACCUM_PERCENTILE:
 		return numbers_add(keep, s, &v);
+	case ACCUM_SCRIPT:
+		return mql_accum_script_take(&a->script, q, &v, keep, &s->script);
 	case ACCUM_FIRST_N:
 	case ACCUM_LAST_N:
 	case ACCUM_MIN_N:
@@ -860,6 +873,8 @@ mql_accumulator_end(const struct mql_accumulator *a, struct mql *q,
 	case ACCUM_MEDIAN:
 	case ACCUM_PERCENTILE:
 		return numbers_end(a, q, s, ret);
+	case ACCUM_SCRIPT:
+		return mql_accum_script_end(&a->script, q, &s->script, ret);
 	case ACCUM_FIRST_N:
 	case ACCUM_LAST_N:
 	case ACCUM_MIN_N:

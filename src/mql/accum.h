@@ -28,10 +28,10 @@ size_t mql_accumulator_bytes(void);
 
 /*
  * A state of mql_accumulator_bytes(). `env` is what the number of $firstN and its kin may depend
- * on: the group's `_id` as the root.
+ * on: the group's `_id` as the root. `keep` is the state's arena; STATUS_LIMIT: it is full.
  */
 MUST_USE enum status mql_accumulator_begin(const struct mql_accumulator *a, struct mql *q,
-					   const struct mql_env *env,
+					   const struct mql_env *env, struct arena *keep,
 					   struct mql_accumulator_state *state);
 
 /*

@@ -78,6 +78,7 @@ extern const struct mql_expr_op mql_expr_logic_ops[];
 extern const struct mql_expr_op mql_expr_number_ops[];
 extern const struct mql_expr_op mql_expr_object_ops[];
 extern const struct mql_expr_op mql_expr_regex_ops[];
+extern const struct mql_expr_op mql_expr_script_ops[];
 extern const struct mql_expr_op mql_expr_set_ops[];
 extern const struct mql_expr_op mql_expr_span_ops[];
 extern const struct mql_expr_op mql_expr_string_ops[];

@@ -353,25 +353,13 @@ compile_meta(struct mql *q, const struct mql_expr_op *op, const struct bson_valu
 	return mql_fail(q, 17308, "Unsupported argument to $meta: %.*s", STR_ARG(arg->text));
 }
 
-static enum status
-compile_refused(struct mql *q, const struct mql_expr_op *op, const struct bson_value *arg,
-		const struct mql_scope *scope, struct mql_expr **ret)
-{
-	(void)arg;
-	(void)scope;
-	(void)ret;
-	return mql_refuse(q, str_from_cstr(op->name));
-}
-
 static const char *const get_names[] = { "field", "input", NULL };
 static const char *const set_names[] = { "field", "value", "input", NULL };
 static const char *const unset_names[] = { "field", "input", NULL };
 
 const struct mql_expr_op mql_expr_object_ops[] = {
-	{ .name = "$accumulator", .compile = compile_refused },
 	{ .name = "$arrayToObject", .least = 1, .most = 1, .run = run_to_object },
 	{ .name = "$bsonSize", .least = 1, .most = 1, .run = run_bson_size },
-	{ .name = "$function", .compile = compile_refused },
 	{ .name = "$getField",
 	  .names = get_names,
 	  .required = 3,

@@ -4,10 +4,11 @@
 #include "mql/expr_int.h"
 
 static const struct mql_expr_op *const tables[] = {
-	mql_expr_arith_ops,   mql_expr_array_ops,  mql_expr_bind_ops,  mql_expr_bits_ops,
-	mql_expr_convert_ops, mql_expr_date_ops,   mql_expr_hash_ops,  mql_expr_logic_ops,
-	mql_expr_number_ops,  mql_expr_object_ops, mql_expr_regex_ops, mql_expr_set_ops,
-	mql_expr_span_ops,    mql_expr_string_ops, mql_expr_total_ops, mql_expr_trig_ops,
+	mql_expr_arith_ops,   mql_expr_array_ops,  mql_expr_bind_ops,   mql_expr_bits_ops,
+	mql_expr_convert_ops, mql_expr_date_ops,   mql_expr_hash_ops,   mql_expr_logic_ops,
+	mql_expr_number_ops,  mql_expr_object_ops, mql_expr_regex_ops,  mql_expr_script_ops,
+	mql_expr_set_ops,     mql_expr_span_ops,   mql_expr_string_ops, mql_expr_total_ops,
+	mql_expr_trig_ops,
 };
 
 enum {

@@ -1,8 +1,8 @@
 /*
  * Filters: which documents a query finds.
  *
- * All of MongoDB's operators for queries but $text, $where and those of geometry, which are refused
- * by name.
+ * All of MongoDB's operators for queries but $text and those of geometry, which are refused by
+ * name; $where only if q->takes_where is set while a filter is compiled (script.h).
  */
 #ifndef FROND_MQL_MATCH_H
 #define FROND_MQL_MATCH_H

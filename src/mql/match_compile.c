@@ -663,6 +663,23 @@ compile_expr(struct mql *q, const struct bson_element *e, struct place place, st
 }
 
 static enum status
+compile_where(struct mql *q, const struct bson_element *e, struct place place, struct list *list)
+{
+	struct mql_node *node;
+
+	if (!q->takes_where)
+		return mql_fail(q, MQL_BAD_VALUE, "$where is not allowed in this context");
+	if (place.inside)
+		return mql_fail(q, MQL_BAD_VALUE, "$elemMatch cannot contain $where expression");
+	if (!mql_is_source(&e->value))
+		return mql_fail(q, MQL_BAD_VALUE, "$where got bad type");
+	TRY(node_new(q, MQL_NODE_WHERE, STR(""), list, &node));
+	return mql_script_new(q, MQL_SCRIPT_WHERE, MQL_SCRIPT_NO_WHERE,
+			      &(struct mql_script_source){ "where", e->value.text }, 1,
+			      &node->script);
+}
+
+static enum status
 compile_sample(struct mql *q, const struct bson_element *e, struct list *list)
 {
 	struct mql_node *node;
@@ -709,7 +726,9 @@ compile_top(struct mql *q, const struct bson_element *e, struct place place, str
 		return compile_expr(q, e, place, list);
 	if (mql_is(e->name, "$sampleRate"))
 		return compile_sample(q, e, list);
-	if (mql_is(e->name, "$text") || mql_is(e->name, "$where"))
+	if (mql_is(e->name, "$where"))
+		return compile_where(q, e, place, list);
+	if (mql_is(e->name, "$text"))
 		return mql_refuse(q, e->name);
 	return mql_fail(q, MQL_BAD_VALUE,
 			"unknown top level operator: %.*s. If you have a field name that starts "
@@ -925,6 +944,7 @@ node_paths(const struct mql_node *list, struct mql_paths *ret)
 			break;
 		case MQL_NODE_SCHEMA:
 		case MQL_NODE_EXPR:
+		case MQL_NODE_WHERE:
 			ret->all = true;
 			break;
 		default:

@@ -7,6 +7,7 @@
 #include "mql/match_branches.h"
 #include "mql/regex.h"
 #include "mql/schema.h"
+#include "mql/script.h"
 
 enum mql_node_op {
 	/* Of nodes: `first` and what follows it. */
@@ -19,6 +20,7 @@ enum mql_node_op {
 	/* Of the document as a whole. */
 	MQL_NODE_SCHEMA,
 	MQL_NODE_EXPR,
+	MQL_NODE_WHERE,
 	/* Of the value at `path`. */
 	MQL_NODE_EQ,
 	MQL_NODE_GT,
@@ -61,6 +63,7 @@ struct mql_node {
 		bool truth; /* CONSTANT */
 		struct mql_schema *schema;
 		struct mql_expr *expr;
+		const struct mql_script *script;
 		double rate; /* SAMPLE */
 		struct {
 			const struct bson_value **values; /* in order */

@@ -250,6 +250,7 @@ run_value(struct run *r, const struct mql_node *node, const struct bson_value *v
 	case MQL_NODE_SAMPLE:
 	case MQL_NODE_SCHEMA:
 	case MQL_NODE_EXPR:
+	case MQL_NODE_WHERE:
 		break;
 	}
 	return STATUS_OK;
@@ -361,6 +362,16 @@ run_expr(struct run *r, const struct mql_node *node, const struct bson_value *su
 }
 
 static enum status
+run_where(struct run *r, const struct mql_node *node, const struct bson_value *subject, bool *ret)
+{
+	struct arena_mark mark = arena_mark(r->q->arena);
+
+	TRY(mql_script_where(node->script, r->q, subject->text, ret));
+	arena_reset(r->q->arena, mark);
+	return STATUS_OK;
+}
+
+static enum status
 run_node(struct run *r, const struct mql_node *node, bool of_value,
 	 const struct bson_value *subject, bool *ret)
 {
@@ -379,6 +390,8 @@ run_node(struct run *r, const struct mql_node *node, bool of_value,
 		return mql_schema_run(node->schema, r->q, subject, ret);
 	case MQL_NODE_EXPR:
 		return run_expr(r, node, subject, ret);
+	case MQL_NODE_WHERE:
+		return run_where(r, node, subject, ret);
 	case MQL_NODE_AND:
 	case MQL_NODE_OR:
 		*ret = all;

@@ -52,6 +52,9 @@ enum mql_code {
 	MQL_TOO_LARGE = 10334,
 };
 
+struct mql_ahead;
+struct mql_scripts;
+
 struct mql {
 	struct arena *arena;
 	struct err *err;                /* may be NULL */
@@ -60,6 +63,12 @@ struct mql {
 	uint64_t cluster_time; /* $currentDate's timestamps */
 	int code;              /* of the failure; 0 where MongoDB has none */
 	unsigned depth;        /* of the expression that is being compiled: 0 outside of one */
+	/* Who runs functions in JavaScript (script.h); NULL: they are not allowed here. */
+	const struct mql_scripts *scripts;
+	struct mql_ahead *ahead; /* NULL: nothing is known ahead of an evaluation */
+	size_t script_count;     /* functions that were compiled so far */
+	bool takes_where;        /* filters that are compiled may have $where */
+	bool is_validator;       /* what is compiled is a validator's */
 };
 
 /*

@@ -110,7 +110,7 @@ bucket_new(struct mql_stage_run *r)
 		s->states[i] = arena_alloc(s->keep, mql_accumulator_bytes());
 		if (!s->states[i])
 			return fail_full(r);
-		TRY(mql_accumulator_begin(stage->fields[i], mql_stage_begin(r), &env,
+		TRY(mql_accumulator_begin(stage->fields[i], mql_stage_begin(r), &env, s->keep,
 					  s->states[i]));
 	}
 	return STATUS_OK;

@@ -120,7 +120,8 @@ group_new(struct mql_stage_run *r, const struct bson_value *id, struct str key, 
 		return STATUS_LIMIT;
 	TRY(mql_value_keep(s->keep, id, &g->id));
 	for (size_t i = 0; i < stage->count; i++)
-		TRY(mql_accumulator_begin(stage->fields[i], &r->run->q, &env, group_field(g, i)));
+		TRY(mql_accumulator_begin(stage->fields[i], &r->run->q, &env, s->keep,
+					  group_field(g, i)));
 	at = hash & (s->slots - 1);
 	while (s->table[at])
 		at = (at + 1) & (s->slots - 1);

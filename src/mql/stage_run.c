@@ -13,7 +13,9 @@ mql_stage_add(struct mql_stages *c, struct str name, const struct bson_value *sp
 	if (!stages)
 		return mql_full(c->q);
 	p->stages = stages;
-	stages[p->count++] = (struct mql_stage){ ops, name, *spec, more };
+	stages[p->count++] = (struct mql_stage){
+		.ops = ops, .name = name, .spec = *spec, .more = more
+	};
 	return STATUS_OK;
 }
 
@@ -75,6 +77,7 @@ stage_open(struct mql_run *run, const struct mql_stage *stage, const struct mql_
 	   struct mql_source *from, struct mql_source **ret)
 {
 	struct mql_stage_run *r = mem_zalloc(sizeof(*r));
+	enum status status;
 
 	if (!r)
 		return STATUS_NOMEM;
@@ -91,8 +94,18 @@ stage_open(struct mql_run *run, const struct mql_stage *stage, const struct mql_
 		return STATUS_NOMEM;
 	}
 	r->from = from;
-	*ret = &r->source;
-	return STATUS_OK;
+	if (!stage->calls || run->options.one_by_one ||
+	    (stage->ops != &mql_match_ops && stage->ops != &mql_project_ops &&
+	     stage->ops != &mql_replace_ops)) {
+		*ret = &r->source;
+		return STATUS_OK;
+	}
+	status = mql_stage_ahead(r, ret);
+	if (status != STATUS_OK) {
+		r->from = NULL;
+		stage_close(&r->source);
+	}
+	return status;
 }
 
 enum status

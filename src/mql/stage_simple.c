@@ -29,7 +29,10 @@ mql_match_stage_of(struct mql_stages *c, struct str filter, struct mql_stage *re
 	struct mql_match *match;
 
 	TRY(mql_match_compile_scoped(c->q, filter, c->scope, &match));
-	*ret = (struct mql_stage){ &mql_match_ops, STR("$match"), BSON_OF_DOCUMENT(filter), match };
+	*ret = (struct mql_stage){ .ops = &mql_match_ops,
+				   .name = STR("$match"),
+				   .spec = BSON_OF_DOCUMENT(filter),
+				   .more = match };
 	return STATUS_OK;
 }
 

@@ -95,10 +95,14 @@ enum status
 mql_stage_compile(struct mql_stages *c, struct str name, const struct bson_value *spec)
 {
 	const struct mql_stage_type *t = mql_stage_type_of(name);
+	size_t count = c->p->count, scripts = c->q->script_count;
 
 	if (!t)
 		return fail_unknown(c->q, name);
-	return t->compile(c, name, spec);
+	TRY(t->compile(c, name, spec));
+	for (size_t i = count; i < c->p->count; i++)
+		c->p->stages[i].calls |= c->q->script_count > scripts;
+	return STATUS_OK;
 }
 
 static enum status
@@ -143,7 +147,7 @@ compile_stage(struct mql_stages *c, const struct bson_value *v, size_t at, size_
 	TRY(check_place(c, t, at, count));
 	if (!at)
 		c->p->has_source = t->flags & MQL_STAGE_FIRST;
-	return t->compile(c, e.name, &e.value);
+	return mql_stage_compile(c, e.name, &e.value);
 }
 
 static enum status
@@ -279,6 +283,7 @@ mql_run_next(struct mql_run *r, struct mql *q, struct str *ret)
 	enum status status;
 
 	r->q.err = q->err;
+	r->q.scripts = q->scripts;
 	r->q.code = 0;
 	status = r->top->next(r->top, ret);
 	q->code = r->q.code;

@@ -132,6 +132,7 @@ struct mql_run_options {
 	const struct mql_bound *let;
 	struct budget_part *part; /* counts the memory of stages; may be NULL */
 	bool disk;                /* stages may use files */
+	bool one_by_one;          /* the input is read no further than results are asked for */
 	const char *directory;    /* for these */
 	size_t skip_stages;       /* that the source has done */
 	size_t stage_bytes;       /* 0: MQL_STAGE_BYTES */

@@ -30,6 +30,7 @@ struct mql_stage {
 	struct str name;
 	struct bson_value spec;
 	const void *more; /* of the stage */
+	bool calls;       /* it calls functions in JavaScript */
 };
 
 struct mql_pipeline {
@@ -163,6 +164,12 @@ void mql_ordered_parts(struct str ordered, struct str *ret_key, struct str *ret_
 struct mql_accumulator;
 MUST_USE enum status mql_stage_accumulator(struct mql_stages *c, const struct bson_element *e,
 					   struct mql_accumulator **ret);
+
+/*
+ * A source of what a stage gives that looks at one document at a time: its documents are read ahead
+ * (stage_ahead.c). Takes the stage on success.
+ */
+MUST_USE enum status mql_stage_ahead(struct mql_stage_run *stage, struct mql_source **ret);
 
 /* ---- Stages, by file ---- */
 

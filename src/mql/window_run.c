@@ -153,7 +153,7 @@ state_clear(const struct mql_window_field *f, struct mql *q, struct mql_window_r
 	run->state = arena_alloc(run->keep, mql_accumulator_bytes());
 	if (!run->state)
 		return STATUS_LIMIT;
-	return mql_accumulator_begin(f->accumulator, q, &env, run->state);
+	return mql_accumulator_begin(f->accumulator, q, &env, run->keep, run->state);
 }
 
 /* Welford's way, in doubles and, from the first Decimal128 on, in decimals. */

@@ -24,8 +24,34 @@ class Date(int):
     """Milliseconds since 1970."""
 
 
+class Raw:
+    """A value of any type, by its bytes."""
+
+    def __init__(self, kind, data=b""):
+        self.kind, self.data = kind, data
+
+    def __eq__(self, other):
+        return isinstance(other, Raw) and (self.kind, self.data) == (other.kind, other.data)
+
+    def __repr__(self):
+        return f"Raw({self.kind}, {self.data!r})"
+
+
+def raw_length(kind, data, at):
+    """Of a value of a type that has no class here."""
+    if kind == 11:
+        return data.index(b"\0", data.index(b"\0", at) + 1) + 1 - at
+    if kind == 15:
+        return struct.unpack_from("<i", data, at)[0]
+    if kind in (12, 13, 14):
+        return 4 + struct.unpack_from("<i", data, at)[0] + (12 if kind == 12 else 0)
+    return {6: 0, 19: 16, 127: 0, 255: 0}[kind]
+
+
 def encode_value(value):
     """The type and the bytes of a value."""
+    if isinstance(value, Raw):
+        return value.kind, value.data
     if isinstance(value, bool):
         return 8, b"\1" if value else b"\0"
     if value is None:
@@ -87,6 +113,9 @@ def decode(data, at=0, array=False):
         elif kind == 7:
             n = 12
             value = ObjectId(data[at:at + n])
+        elif kind in (6, 11, 12, 13, 14, 15, 19, 127, 255):
+            n = raw_length(kind, data, at)
+            value = Raw(kind, data[at:at + n])
         else:
             form, n = {1: ("<d", 8), 8: ("<?", 1), 9: ("<q", 8), 10: (None, 0), 16: ("<i", 4),
                        17: ("<Q", 8), 18: ("<q", 8)}[kind]

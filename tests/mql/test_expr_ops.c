@@ -253,7 +253,8 @@ random_numbers_are_never_constants(void **state)
 		{ "{'$meta':1}", "{}", NULL, 17307 },
 		{ "{'$meta':'x'}", "{}", NULL, 17308 },
 		{ "{'$meta':'textScore'}", "{}", NULL, MQL_NOT_SUPPORTED },
-		{ "{'$function':{}}", "{}", NULL, MQL_NOT_SUPPORTED },
+		{ "{'$function':{}}", "{}", NULL, 31261 },
+		{ "{'$function':{'body':'1','args':[],'lang':'js'}}", "{}", NULL, MQL_BAD_VALUE },
 	};
 	struct mql q = case_mql(*state);
 	struct bson_value v, a, b;

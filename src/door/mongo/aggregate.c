@@ -149,6 +149,7 @@ view_next(struct mql_source *source, struct str *ret)
 	struct view_source *s = (struct view_source *)source;
 
 	s->mql.err = s->a->mql.err;
+	s->mql.scripts = s->a->mql.scripts;
 	return data_mql_status(s->a->call, &s->mql, mql_run_next(s->run, &s->mql, ret));
 }
 
@@ -653,6 +654,8 @@ mongo_aggregate_resume(struct aggregate *a, struct call *c)
 {
 	a->call = c;
 	a->mql.err = &c->err;
+	scripts_init(&c->scripts, c);
+	a->mql.scripts = &c->scripts.scripts;
 }
 
 void
@@ -666,6 +669,7 @@ mongo_aggregate_rest(struct aggregate *a)
 	}
 	a->call = NULL;
 	a->mql.err = NULL;
+	a->mql.scripts = NULL;
 }
 
 enum status

@@ -38,7 +38,9 @@ change_compile(struct change *ch)
 	if (ch->ask.let.len)
 		TRY(data_let(q, ch->ask.let, &ch->scope, &ch->bound));
 	ch->match_bound = ch->bound;
+	q->takes_where = true;
 	TRY(mql_match_compile_scoped(q, ch->ask.filter, ch->scope, &ch->match));
+	q->takes_where = false;
 	if (ch->ask.sort.len && !bson_is_empty(ch->ask.sort))
 		TRY(mql_sort_by_compile(q, ch->ask.sort, &ch->sort));
 	if (!ch->ask.update)

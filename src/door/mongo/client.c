@@ -158,9 +158,32 @@ mongo_client_ask(void *client)
 	return mongo_client_check(client);
 }
 
+struct event *
+mongo_client_wakes(struct mongo_client *c)
+{
+	bool killed;
+
+	pthread_mutex_lock(&c->lock);
+	event_init(&c->wake);
+	/* Whoever has ended the operation before now has not seen that the event is wanted. */
+	killed = client_is_killed(c);
+	c->waiting = !killed;
+	pthread_mutex_unlock(&c->lock);
+	return killed ? NULL : &c->wake;
+}
+
+void
+mongo_client_sleeps(struct mongo_client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->waiting = false;
+	pthread_mutex_unlock(&c->lock);
+}
+
 bool
 mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 {
+	struct event *wake;
 	struct str in;
 
 	if (c->until_ns && c->until_ns < deadline_ns)
@@ -169,16 +192,10 @@ mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 		if (mongo_client_is_interrupted(c) ||
 		    net_stream_peek(c->stream, 0, &in) != STATUS_OK || in.len)
 			return false;
-		pthread_mutex_lock(&c->lock);
-		event_init(&c->wake);
-		c->waiting = true;
-		pthread_mutex_unlock(&c->lock);
-		/* One who has ended it before the lock was taken is seen here. */
-		if (!client_is_killed(c))
-			net_stream_rest(c->stream, true, &c->wake, deadline_ns);
-		pthread_mutex_lock(&c->lock);
-		c->waiting = false;
-		pthread_mutex_unlock(&c->lock);
+		wake = mongo_client_wakes(c);
+		if (wake)
+			net_stream_rest(c->stream, true, wake, deadline_ns);
+		mongo_client_sleeps(c);
 	}
 	return !mongo_client_is_interrupted(c);
 }

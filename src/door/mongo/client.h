@@ -98,6 +98,13 @@ enum status mongo_client_ask(void *client);
  */
 bool mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns);
 
+/*
+ * The event that ending the operation sets, until mongo_client_sleeps(). NULL: it was ended. The
+ * fiber waits for it and, by net_stream_closed_event(), for the peer.
+ */
+struct event *mongo_client_wakes(struct mongo_client *c);
+void mongo_client_sleeps(struct mongo_client *c);
+
 /* ---- Who it is ---- */
 
 /* Makes `user` the client's. The arena, in which it lies, becomes the client's. */

@@ -444,7 +444,7 @@ static enum status
 count_matches(struct call *c, struct query *q, uint64_t most, uint64_t *ret)
 {
 	struct plan_cover cover = { .count = 0 };
-	struct query_ask ask = { .filter = BSON_EMPTY, .cover = &cover };
+	struct query_ask ask = { .filter = BSON_EMPTY, .cover = &cover, .takes_where = true };
 	enum status status = STATUS_OK;
 	struct str ns, doc;
 

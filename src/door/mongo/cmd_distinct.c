@@ -91,7 +91,7 @@ distinct_walk(struct distinct *d, const struct bson_value *v, struct str path)
 static enum status
 distinct_run(struct call *c, struct distinct *d)
 {
-	struct query_ask ask = { .filter = BSON_EMPTY };
+	struct query_ask ask = { .filter = BSON_EMPTY, .takes_where = true };
 	enum status status;
 	struct str ns, doc;
 

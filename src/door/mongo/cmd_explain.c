@@ -87,6 +87,7 @@ read_query(struct explaining *x, struct str from, const char *filter)
 	struct str collation = bson_find_document(from, STR("collation"));
 
 	ask->filter = bson_find_document(from, str_from_cstr(filter));
+	ask->takes_where = true;
 	ask->let = bson_find_document(x->command, STR("let"));
 	if (!bson_is_empty(collation))
 		ask->collation = collation;

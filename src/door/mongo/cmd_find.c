@@ -110,6 +110,7 @@ static enum status
 find_open(struct call *c, struct find *f, struct str ns, struct str request, struct str place)
 {
 	struct query_ask ask = { .filter = bson_find_document(request, STR("filter")),
+				 .takes_where = true,
 				 .let = bson_find_document(request, STR("let")),
 				 .place = place };
 	struct str sort = bson_find_document(request, STR("sort"));

@@ -64,6 +64,13 @@ put_empty_array(struct call *c, struct str name)
 	bson_end(c->reply);
 }
 
+static bool
+has_javascript(struct call *c)
+{
+	scripts_init(&c->scripts, c);
+	return c->scripts.scripts.check(&c->scripts.scripts, NULL) == STATUS_OK;
+}
+
 enum status
 mongo_run_build_info(struct call *c)
 {
@@ -72,7 +79,8 @@ mongo_run_build_info(struct call *c)
 	bson_put_string(c->reply, STR("frondVersion"), STR(FROND_VERSION));
 	put_empty_array(c, STR("modules"));
 	bson_put_string(c->reply, STR("allocator"), STR("system"));
-	bson_put_string(c->reply, STR("javascriptEngine"), STR("none"));
+	bson_put_string(c->reply, STR("javascriptEngine"),
+			has_javascript(c) ? STR("JavaScriptCore") : STR("none"));
 	put_version_array(c);
 	bson_put_int32(c->reply, STR("bits"), 64);
 	bson_put_bool(c->reply, STR("debug"), false);

@@ -14,6 +14,7 @@
 #include "door/mongo/error.h"
 #include "door/mongo/fail.h"
 #include "door/mongo/rights.h"
+#include "door/mongo/scripts.h"
 #include "door/mongo/wire/message.h"
 
 struct call;
@@ -113,6 +114,7 @@ struct call {
 	bool spoils;              /* it has not failed, but its transaction must not be committed */
 	bool is_unknown;          /* it has failed, and nobody knows whether it has committed */
 	bool is_watch;            /* it is of a change stream */
+	struct call_scripts scripts; /* who runs functions that it has sent (data_mql()) */
 };
 
 /* The whole table (table.c). */

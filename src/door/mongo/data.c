@@ -259,9 +259,11 @@ data_mql(struct call *c, struct arena *arena, const struct bson_texts *texts, st
 {
 	uint64_t now_ms = clock_wall_ms();
 
+	scripts_init(&c->scripts, c);
 	*ret = (struct mql){ .arena = arena,
 			     .err = &c->err,
 			     .texts = texts,
+			     .scripts = &c->scripts.scripts,
 			     .now_ms = (int64_t)now_ms,
 			     .cluster_time = now_ms / 1000 << 32 | 1 };
 }

@@ -63,6 +63,7 @@ static const struct {
 	{ 125, "CommandFailed" },
 	{ 133, "FailedToSatisfyReadPreference" },
 	{ 134, "ReadConcernMajorityNotAvailableYet" },
+	{ 139, "JSInterpreterFailure" },
 	{ 146, "ExceededMemoryLimit" },
 	{ 165, "ViewDepthLimitExceeded" },
 	{ 166, "CommandNotSupportedOnView" },

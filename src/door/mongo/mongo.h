@@ -12,6 +12,7 @@
 #include "kv/kv.h"
 #include "net/stream.h"
 
+struct js;
 struct mongo_settings;
 struct settings_live;
 
@@ -39,6 +40,7 @@ struct mongo_config {
 	struct settings_live *live; /* who may log in */
 	const struct mongo_settings *settings;
 	struct mongo_people people; /* whom commands read and change */
+	struct js *js;              /* runs functions that clients send; may be NULL */
 	bool test_commands;         /* clients may have commands fail: configureFailPoint */
 };
 

@@ -50,8 +50,23 @@ query_compile(struct query *q)
 	}
 	if (q->ask.let.len)
 		TRY(data_let(&q->mql, q->ask.let, &q->scope, &q->bound));
+	q->mql.takes_where = q->ask.takes_where;
 	TRY(mql_match_compile_scoped(&q->mql, q->ask.filter, q->scope, &q->match));
+	q->mql.takes_where = false;
 	return q->ask.sort.len ? mql_sort_by_compile(&q->mql, q->ask.sort, &q->sort) : STATUS_OK;
+}
+
+static enum status
+query_ahead_begin(struct query *q)
+{
+	q->ahead.place = BUF_INIT(QUERY_PLACE_BYTES);
+	buf_append_str(&q->ahead.place, q->ask.place);
+	q->ahead.want = 1;
+	q->ahead.arena = arena_new(QUERY_BYTES);
+	if (!q->ahead.arena)
+		return STATUS_NOMEM;
+	arena_set_part(q->ahead.arena, arena_part(q->call->arena));
+	return buf_status(&q->ahead.place);
 }
 
 enum status
@@ -64,6 +79,8 @@ query_open(struct query *q, struct call *c, struct str ns, const struct query_as
 	arena_set_part(q->arena, arena_part(c->arena));
 	data_mql(c, q->arena, ask->texts, &q->mql);
 	TRY(data_mql_status(c, &q->mql, query_compile(q)));
+	if (q->mql.script_count)
+		TRY(query_ahead_begin(q));
 	q->compiled = arena_mark(q->arena);
 	buf_append_str(&q->place, ask->place);
 	data_init(&q->data, c, ns, false);
@@ -75,6 +92,8 @@ query_place(const struct query *q)
 {
 	struct str walked = plan_walk_place(&q->walk);
 
+	if (q->ahead.arena)
+		return buf_str(&q->ahead.place);
 	return walked.len ? walked : buf_str(&q->place);
 }
 
@@ -178,13 +197,11 @@ query_begin(struct query *q)
 	return STATUS_OK;
 }
 
-/* Reads one document; STATUS_OK with `*ret_matches` false: it is none of those wanted. */
+/* Reads the next document; an empty one is none. */
 static enum status
-query_step(struct query *q, struct str *ret, bool *ret_matches)
+query_read(struct query *q, struct str *ret)
 {
-	struct call *c = q->call;
-
-	TRY(mongo_client_check(c->client));
+	TRY(mongo_client_check(q->call->client));
 	TRY(step_count(1));
 	if (!q->tx)
 		TRY(query_begin(q));
@@ -193,10 +210,18 @@ query_step(struct query *q, struct str *ret, bool *ret_matches)
 	arena_reset(q->arena, q->planned);
 	TRY(plan_walk_next(&q->walk, q->arena, ret));
 	q->found = true;
+	return STATUS_OK;
+}
+
+/* Reads one document; STATUS_OK with `*ret_matches` false: it is none of those wanted. */
+static enum status
+query_step(struct query *q, struct str *ret, bool *ret_matches)
+{
+	TRY(query_read(q, ret));
 	if (!ret->len)
 		return STATUS_OK;
 	return data_mql_status(
-		c, &q->mql,
+		q->call, &q->mql,
 		mql_match_run_scoped(q->match, &q->mql, *ret, q->bound, ret_matches, &q->position));
 }
 
@@ -245,9 +270,126 @@ query_is_sorted(struct query *q, bool *ret)
 	return STATUS_OK;
 }
 
+/* ---- Documents that are read ahead ---- */
+
+static enum status
+row_keep(struct query *q, struct str doc)
+{
+	struct query_ahead *a = &q->ahead;
+	struct query_row *row = &a->rows[a->count];
+
+	*row = (struct query_row){ .doc = arena_dup(a->arena, doc),
+				   .place = arena_dup(a->arena, plan_walk_place(&q->walk)) };
+	if (!row->doc.ptr || !row->place.ptr)
+		return STATUS_LIMIT;
+	a->count++;
+	return STATUS_OK;
+}
+
+/* Reads documents until there are as many as are wanted, or no more. */
+static enum status
+rows_read(struct query *q)
+{
+	struct query_ahead *a = &q->ahead;
+	size_t bytes = 0;
+
+	while (a->count < a->want && bytes < MQL_AHEAD_BYTES) {
+		struct str doc;
+		enum status status = query_read(q, &doc);
+
+		a->ended = status == STATUS_NOT_FOUND;
+		if (a->ended)
+			return STATUS_OK;
+		if (status != STATUS_OK) {
+			TRY(query_again(q, status));
+			continue;
+		}
+		if (!doc.len)
+			continue;
+		bytes += doc.len;
+		TRY(row_keep(q, doc));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+row_match(void *arg, struct mql *mql, size_t i)
+{
+	struct query *q = arg;
+	struct query_row *row = &q->ahead.rows[i];
+	struct arena_mark mark = arena_mark(mql->arena);
+	enum status status = mql_match_run_scoped(q->match, mql, row->doc, q->bound, &row->matches,
+						  &row->position);
+
+	arena_reset(mql->arena, mark);
+	return status;
+}
+
+/* The next batch. What fails is told when the documents in front of it were given. */
+static enum status
+rows_fill(struct query *q)
+{
+	struct query_ahead *a = &q->ahead;
+	struct mql_ahead *aheads;
+
+	arena_clear(a->arena);
+	a->count = a->at = 0;
+	a->rows = arena_alloc(a->arena, a->want * sizeof(*a->rows));
+	aheads = arena_zalloc(a->arena, a->want * sizeof(*aheads));
+	if (!a->rows || !aheads)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < a->want; i++)
+		aheads[i].arena = a->arena;
+	TRY(rows_read(q));
+	a->failed = mql_ahead_run(&q->mql, aheads, a->count, row_match, q, &a->count);
+	if (a->failed != STATUS_OK) {
+		a->code = q->mql.code;
+		a->err = q->call->err;
+	}
+	q->mql.code = 0;
+	a->want = a->want * 4 < MQL_AHEAD_DOCUMENTS ? a->want * 4 : MQL_AHEAD_DOCUMENTS;
+	return STATUS_OK;
+}
+
+/* The next row that matches. */
+static enum status
+rows_next(struct query *q, struct str *ret)
+{
+	struct query_ahead *a = &q->ahead;
+
+	for (;;) {
+		while (a->at < a->count) {
+			const struct query_row *row = &a->rows[a->at++];
+
+			buf_clear(&a->place);
+			buf_append_str(&a->place, row->place);
+			if (!row->matches)
+				continue;
+			*ret = row->doc;
+			q->position = row->position;
+			return buf_status(&a->place);
+		}
+		if (a->failed != STATUS_OK) {
+			q->call->err = a->err;
+			q->call->code = a->code;
+			return a->failed;
+		}
+		if (a->ended)
+			return STATUS_NOT_FOUND;
+		TRY(rows_fill(q));
+	}
+}
+
 enum status
 query_next(struct query *q, struct str *ret)
 {
+	if (q->ahead.arena) {
+		enum status status = rows_next(q, ret);
+
+		if (status == STATUS_OK && q->ask.figures)
+			q->ask.figures->found++;
+		return status;
+	}
 	for (;;) {
 		bool matches = false;
 		enum status status = query_step(q, ret, &matches);
@@ -298,6 +440,8 @@ query_close(struct query *q)
 		kv_tx_free(q->tx);
 	mql_collation_free(q->collation);
 	buf_release(&q->place);
+	buf_release(&q->ahead.place);
+	arena_free(q->ahead.arena);
 	arena_free(q->arena);
 	*q = (struct query){ 0 };
 }

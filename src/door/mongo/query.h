@@ -33,6 +33,7 @@ struct query_ask {
 	uint64_t most; /* so many documents are wanted; 0: all */
 	bool sorted;   /* it was found sorted before: a plan that is not fails */
 	bool changes;  /* as an update of many reads: see plan_ask */
+	bool takes_where;               /* the filter may have $where */
 	const struct plan_cover *cover; /* see plan_ask; NULL: all is wanted */
 	struct plan_figures *figures;   /* it is explained, and counts there; NULL: no */
 	struct str place;               /* query_place() of an earlier one; or empty */
@@ -41,6 +42,31 @@ struct query_ask {
 	 * them. May be set until the first document is asked for. NULL: all.
 	 */
 	const struct mql_paths *looks;
+};
+
+/* A document that was read ahead: see query_ahead. */
+struct query_row {
+	struct str doc;
+	struct str place;
+	int64_t position;
+	bool matches;
+};
+
+/*
+ * Where the filter calls functions in JavaScript, documents are read ahead, and the filter is run
+ * on all of them together (mql/script.h). The first batch is one document, later ones are larger.
+ */
+struct query_ahead {
+	struct arena *arena; /* NULL: the filter calls none */
+	struct query_row *rows;
+	size_t count;
+	size_t at;
+	size_t want;        /* documents of the next batch */
+	bool ended;         /* no document comes behind the rows */
+	enum status failed; /* behind the rows */
+	int code;
+	struct err err;
+	struct buf place; /* behind the row that was given last */
 };
 
 /* Private, but for the functions below. */
@@ -68,6 +94,7 @@ struct query {
 	bool found;   /* a document, since the transaction began */
 	unsigned tries;
 	struct buf place;
+	struct query_ahead ahead;
 };
 
 /*

@@ -30,7 +30,10 @@
 	TEXT(S, host, "mongo", "host", 1, NULL, NULL, SETTING_AT_START,                            \
 	     "HOST:PORT, at which clients reach this server, by a name that its certificate has "  \
 	     "if they use TLS. They are told it as the address of the set's member. By default "   \
-	     "it is where the door listens.")
+	     "it is where the door listens.")                                                      \
+	FLAG(S, javascript, "mongo", "javascript", true, SETTING_AT_START,                         \
+	     "Whether clients may send functions in JavaScript, by $where, $function and "         \
+	     "$accumulator, which workers run as those of design documents ([js]).")
 /* clang-format on */
 
 SETTING_STRUCT(mongo_settings, MONGO_SETTINGS);

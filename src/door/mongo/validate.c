@@ -101,6 +101,7 @@ validate_check(struct call *c, const struct validate_ask *ask)
 				 "Document validators not allowed on collection %.*s.%.*s",
 				 STR_ARG(c->db), STR_ARG(c->collection));
 	data_mql(c, c->arena, NULL, &q);
+	q.is_validator = true;
 	return data_mql_status(c, &q, mql_match_compile(&q, ask->validator.text, &match));
 }
 

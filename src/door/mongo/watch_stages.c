@@ -185,7 +185,7 @@ enum status
 watch_stages_run(struct watch_stages *s, struct call *c, struct watch_source *from, watch_put *put)
 {
 	const struct mql_store store = { 0 };
-	struct mql_run_options options = { .store = &store };
+	struct mql_run_options options = { .store = &store, .one_by_one = true };
 	struct mql_source *next = &from->source;
 	struct mql_run *run = NULL;
 	enum status status;
@@ -205,6 +205,9 @@ watch_stages_run(struct watch_stages *s, struct call *c, struct watch_source *fr
 	options.let = s->bound;
 	options.part = &s->part;
 	q = s->mql;
+	/* The command that has made the stream is over. */
+	scripts_init(&c->scripts, c);
+	q.scripts = &c->scripts.scripts;
 	q.err = &c->err;
 	q.code = 0;
 	TRY(data_mql_status(c, &q, mql_run_new(s->pipeline, &q, &options, next, &run)));

@@ -1,0 +1,269 @@
+#include "mql/script.h"
+
+#include "bson/tagged.h"
+#include "mql/mql_int.h"
+
+/* ---- Failures ---- */
+
+/* The text that a JSON string is; anything else is shown as it is. */
+static struct str
+reason_text(struct mql *q, struct str json)
+{
+	struct bson_value v;
+	struct buf out = BUF_INIT(MQL_SCRIPT_BYTES);
+	struct str text = json;
+
+	if (bson_tagged_read(json, &out, NULL) == STATUS_OK &&
+	    bson_find(buf_str(&out), STR(""), &v) && v.type == BSON_STRING) {
+		text = arena_dup(q->arena, v.text);
+		if (!text.ptr)
+			text = STR("");
+	}
+	buf_release(&out);
+	return text;
+}
+
+enum status
+mql_script_fail(struct mql *q, struct str name, struct str reason_json)
+{
+	struct str reason = reason_text(q, reason_json);
+
+	return mql_fail(q, MQL_SCRIPT_FAILED, "%.*s: %.*s", STR_ARG(name), STR_ARG(reason));
+}
+
+/* ---- Compiling ---- */
+
+static enum status
+script_check(struct mql *q, int code)
+{
+	struct err why = { 0 };
+
+	if (!q->scripts)
+		return mql_fail(q, MQL_BAD_VALUE, "JavaScript is not allowed in this context");
+	if (q->scripts->check(q->scripts, &why) == STATUS_OK)
+		return STATUS_OK;
+	return mql_fail(q, code, "%s%s",
+			code == MQL_SCRIPT_NO_WHERE
+				? "no globalScriptEngine in $where parsing :: caused by :: "
+				: "Cannot run server-side javascript without the javascript engine "
+				  "enabled :: caused by :: ",
+			why.text);
+}
+
+enum status
+mql_script_new(struct mql *q, enum mql_script_kind kind, int code,
+	       const struct mql_script_source *sources, size_t count, const struct mql_script **ret)
+{
+	struct mql_script *s = arena_zalloc(q->arena, sizeof(*s));
+	struct buf document = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = BUF_INIT(MQL_SCRIPT_BYTES);
+	struct bson_builder b;
+	enum status status;
+
+	if (!s)
+		return mql_full(q);
+	TRY(script_check(q, code));
+	s->kind = kind;
+	bson_builder_init(&b, &document);
+	bson_begin(&b);
+	for (size_t i = 0; i < count; i++)
+		bson_put_string(&b, str_from_cstr(sources[i].name), sources[i].source);
+	bson_end(&b);
+	out.failed = buf_status(&document);
+	if (out.failed == STATUS_OK)
+		bson_tagged_write(&out, &BSON_OF_DOCUMENT(buf_str(&document)), false);
+	buf_release(&document);
+	status = mql_keep(q, &out, &s->text);
+	q->script_count++;
+	*ret = s;
+	return status;
+}
+
+/* ---- Values ---- */
+
+enum status
+mql_script_text(struct mql *q, const struct bson_value *v, bool ints, struct str *ret)
+{
+	struct buf out = BUF_INIT(MQL_SCRIPT_BYTES);
+	const struct bson_value null = BSON_OF_NULL;
+
+	TRY(mql_count(bson_is_container(v) ? v->text.len : 0));
+	bson_tagged_write(&out, mql_is_missing(v) ? &null : v, ints);
+	return mql_keep(q, &out, ret);
+}
+
+enum status
+mql_script_value(struct mql *q, struct str text, struct bson_value *ret)
+{
+	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct err why = { 0 };
+	struct str document;
+	enum status status = bson_tagged_read(text, &out, &why);
+
+	if (status == STATUS_OK || status == STATUS_LIMIT) {
+		out.failed = status;
+		TRY(mql_keep(q, &out, &document));
+		return bson_find(document, STR(""), ret) ? STATUS_OK : STATUS_CORRUPT;
+	}
+	buf_release(&out);
+	if (status == STATUS_INVALID || status == STATUS_JSON_DEPTH || status == STATUS_JSON_UTF8 ||
+	    status == STATUS_JSON_SYNTAX)
+		return mql_fail(q, MQL_SCRIPT_FAILED,
+				"Invalid BSON returned from JavaScript function :: caused by :: %s",
+				why.text);
+	return status;
+}
+
+/* ---- Calls ---- */
+
+static enum status
+result_take(struct mql *q, const struct mql_script_result *r, struct str *ret)
+{
+	if (r->error_name.len)
+		return mql_script_fail(q, r->error_name, r->error_reason);
+	*ret = r->text;
+	return STATUS_OK;
+}
+
+/* The call waits: the evaluation ends here, and is done again when the answer is known. */
+static enum status
+ahead_wait(struct mql *q, const struct mql_script *s, struct str ask)
+{
+	struct mql_ahead *a = q->ahead;
+
+	a->ask = arena_dup(a->arena, ask);
+	if (!a->ask.ptr)
+		return err_set(q->err, STATUS_LIMIT, "the memory of a batch is used up");
+	a->script = s;
+	return STATUS_CANCELLED;
+}
+
+enum status
+mql_script_call(const struct mql_script *s, struct mql *q, struct str ask, struct str *ret)
+{
+	struct mql_ahead *a = q->ahead;
+	struct mql_script_result result = { 0 };
+
+	if (a && a->used < a->count && a->known[a->used].script == s)
+		return result_take(q, &a->known[a->used++].result, ret);
+	if (a && a->used == a->count && a->count < MQL_AHEAD_CALLS)
+		return ahead_wait(q, s, ask);
+	if (!q->scripts)
+		return mql_fail(q, MQL_BAD_VALUE, "JavaScript is not allowed in this context");
+	TRY(q->scripts->run(q->scripts, q, s, &ask, 1, &result));
+	return result_take(q, &result, ret);
+}
+
+enum status
+mql_script_where(const struct mql_script *s, struct mql *q, struct str document, bool *ret)
+{
+	struct str ask, text;
+
+	TRY(mql_script_text(q, &BSON_OF_DOCUMENT(document), false, &ask));
+	TRY(mql_script_call(s, q, ask, &text));
+	*ret = str_eq(text, STR("true"));
+	return STATUS_OK;
+}
+
+/* ---- Batches ---- */
+
+/* Keeps an answer for the next evaluation of an item. */
+static enum status
+ahead_keep(struct mql_ahead *a, const struct mql_script_result *result)
+{
+	struct mql_script_result *kept = &a->known[a->count].result;
+
+	*kept = (struct mql_script_result){ .text = arena_dup(a->arena, result->text),
+					    .error_name = arena_dup(a->arena, result->error_name),
+					    .error_reason = arena_dup(a->arena,
+								      result->error_reason) };
+	if (!kept->text.ptr || !kept->error_name.ptr || !kept->error_reason.ptr)
+		return STATUS_LIMIT;
+	a->known[a->count++].script = a->script;
+	a->script = NULL;
+	return STATUS_OK;
+}
+
+/* Makes the calls that items from `from` on wait for, if they are of the same script as its own. */
+static enum status
+ahead_ask(struct mql *q, struct mql_ahead *aheads, size_t from, size_t count)
+{
+	const struct mql_script *s = aheads[from].script;
+	struct arena_mark mark = arena_mark(q->arena);
+	struct mql_script_result *results = arena_zalloc(q->arena,
+							 (count - from) * sizeof(*results));
+	struct str *asks = arena_alloc(q->arena, (count - from) * sizeof(*asks));
+	size_t n = 0;
+
+	if (!results || !asks)
+		return mql_full(q);
+	for (size_t i = from; i < count; i++)
+		if (aheads[i].script == s)
+			asks[n++] = aheads[i].ask;
+	TRY(q->scripts->run(q->scripts, q, s, asks, n, results));
+	for (size_t i = from, at = 0; i < count; i++)
+		if (aheads[i].script == s && ahead_keep(&aheads[i], &results[at++]) != STATUS_OK)
+			return err_set(q->err, STATUS_LIMIT, "the memory of a batch is used up");
+	arena_reset(q->arena, mark);
+	return STATUS_OK;
+}
+
+/* A run of mql_ahead_run(). */
+struct ahead_run {
+	struct mql_ahead *aheads;
+	size_t count; /* of items; becomes less where one fails */
+	enum status (*eval)(void *arg, struct mql *q, size_t i);
+	void *arg;
+	enum status failed; /* of the item behind the last one */
+};
+
+/* Evaluates the items from `from` on whose calls are known. */
+static void
+ahead_eval(struct ahead_run *r, struct mql *q, size_t from)
+{
+	for (size_t i = from; i < r->count; i++) {
+		struct mql_ahead *a = &r->aheads[i];
+		enum status status;
+
+		if (a->done || a->script)
+			continue;
+		a->used = 0;
+		q->ahead = a;
+		status = r->eval(r->arg, q, i);
+		q->ahead = NULL;
+		/* One that waits for a call has not failed. */
+		if (a->script)
+			continue;
+		a->done = true;
+		if (status != STATUS_OK) {
+			r->failed = status;
+			r->count = i;
+		}
+	}
+}
+
+enum status
+mql_ahead_run(struct mql *q, struct mql_ahead *aheads, size_t count,
+	      enum status (*eval)(void *arg, struct mql *q, size_t i), void *arg, size_t *ret_done)
+{
+	struct ahead_run r = { .aheads = aheads, .count = count, .eval = eval, .arg = arg };
+	size_t first = 0;
+
+	ahead_eval(&r, q, 0);
+	while (first < r.count) {
+		enum status status;
+
+		if (aheads[first].done) {
+			first++;
+			continue;
+		}
+		status = ahead_ask(q, aheads, first, r.count);
+		if (status != STATUS_OK) {
+			*ret_done = first;
+			return status;
+		}
+		ahead_eval(&r, q, first);
+	}
+	*ret_done = r.count;
+	return r.failed;
+}

@@ -1,0 +1,452 @@
+"""Functions in JavaScript that clients of MongoDB's protocol send: $where, $function, $accumulator."""
+
+import os
+import pathlib
+import re
+import signal
+import struct
+import threading
+import time
+
+from harness import FROND, Server, Skip, contains, equal, main, test
+from mongo import Client, Date, Int64, ObjectId, Raw, Timestamp
+
+HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
+LOOP = "function () { for (;;) ; }"
+
+
+class Mongo(Server):
+    def __init__(self, cwd, ini="", worker=True, **kwargs):
+        if worker and not HAS_WORKER:
+            raise Skip("there is no frond-js")
+        (cwd / "ini").write_text(ini)
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", **kwargs)
+        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
+                                  self.read_log()).group(1))
+
+
+def insert(c, *documents):
+    c({"insert": "c", "documents": list(documents)}, "d")
+
+
+def find(c, where, **members):
+    answer = c({"find": "c", "filter": {"$where": where}, "sort": {"_id": 1}, **members}, "d")
+    return [one["_id"] for one in answer["cursor"]["firstBatch"]]
+
+
+def aggregate(c, *stages):
+    answer = c({"aggregate": "c", "pipeline": list(stages), "cursor": {}}, "d")
+    return answer["cursor"]["firstBatch"]
+
+
+def function(body, *args):
+    return {"$function": {"body": body, "args": list(args), "lang": "js"}}
+
+
+def call(c, body, *args):
+    """What a function gives for one document."""
+    return aggregate(c, {"$project": {"r": function(body, *args)}})[0].get("r")
+
+
+def code(text):
+    data = text.encode() + b"\0"
+    return Raw(13, struct.pack("<i", len(data)) + data)
+
+
+def fails(c, command, number, part=""):
+    failure = c.fails(command, "d")
+    equal(failure["code"], number)
+    contains(failure["errmsg"], part)
+    return failure
+
+
+def workers(server):
+    """The processes that run functions."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, rest = path.read_text().rsplit(")", 1)
+        except OSError:
+            continue
+        if name.endswith("(frond-js") and int(rest.split()[1]) == server.process.pid:
+            found.append(int(path.parent.name))
+    return found
+
+
+def ticks(pid):
+    """The time that a process has computed."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def until(what):
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+# ---- $where ----
+
+@test
+def where_takes_expressions_statements_functions_and_code(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        insert(c, {"_id": 1, "a": 5, "b": 10}, {"_id": 2, "a": 15, "b": 10}, {"_id": 3, "a": 5, "b": 3})
+        for where in ["this.b > this.a", "obj.b > obj.a", "return this.b > this.a",
+                      "var x = this.a; return this.b > x;", "function () { return this.b > this.a }",
+                      "function f() { return obj.b > obj.a; };", "() => obj.b > obj.a",
+                      "// why\nthis.b > this.a // so", code("this.b > this.a"),
+                      "this.b > this.a ? 'text' : 0"]:
+            equal(find(c, where), [1])
+        equal(find(c, "true"), [1, 2, 3])
+        equal(find(c, "this.missing"), [])
+
+
+@test
+def where_is_one_condition_of_a_filter(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        insert(c, *({"_id": n, "n": n, "list": [n]} for n in range(10)))
+
+        def ids(query):
+            answer = c({"find": "c", "filter": query, "sort": {"_id": 1}}, "d")
+            return [one["_id"] for one in answer["cursor"]["firstBatch"]]
+
+        equal(ids({"n": {"$gte": 5}, "$where": "this.n % 2 == 0"}), [6, 8])
+        equal(ids({"$or": [{"n": 1}, {"$where": "this.n > 7"}]}), [1, 8, 9])
+        equal(ids({"$nor": [{"$where": "this.n > 2"}]}), [0, 1, 2])
+        equal(ids({"$and": [{"$where": "this.n > 2"}, {"$where": "this.n < 5"}]}), [3, 4])
+        # What another condition has decided is not asked: this would throw for those.
+        equal(ids({"$or": [{"n": {"$gt": 0}}, {"$where": "if (this.n) throw 1; return true"}]}),
+              list(range(10)))
+        equal(ids({"n": {"$lt": 2}, "$where": "if (this.n > 1) throw 1; return true"}), [0, 1])
+
+
+@test
+def all_commands_with_filters_take_where(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        insert(c, *({"_id": n, "n": n} for n in range(6)))
+        where = {"$where": "this.n > 3"}
+        equal(c({"count": "c", "query": where}, "d")["n"], 2)
+        equal(c({"distinct": "c", "key": "n", "query": where}, "d")["values"], [4, 5])
+        answer = c({"update": "c", "updates": [{"q": where, "u": {"$set": {"x": 1}}, "multi": True}]}, "d")
+        equal((answer["n"], answer["nModified"]), (2, 2))
+        answer = c({"findAndModify": "c", "query": {"$where": "this.x && this.n == 5"},
+                    "update": {"$set": {"x": 2}}, "new": True}, "d")
+        equal(answer["value"], {"_id": 5, "n": 5, "x": 2})
+        equal(c({"delete": "c", "deletes": [{"q": {"$where": "this.x"}, "limit": 0}]}, "d")["n"], 2)
+        equal(find(c, "true"), [0, 1, 2, 3])
+
+
+@test
+def where_is_refused_where_mongodb_refuses_it(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        insert(c, {"_id": 1, "list": [{"a": 1}]})
+        where = {"$where": "true"}
+        here = "$where is not allowed in this context"
+        fails(c, {"aggregate": "c", "pipeline": [{"$match": where}], "cursor": {}}, 2, here)
+        fails(c, {"create": "v", "validator": where}, 2, here)
+        fails(c, {"create": "v", "viewOn": "c", "pipeline": [{"$match": where}]}, 2, here)
+        fails(c, {"find": "c", "filter": {"list": {"$elemMatch": where}}}, 2,
+              "$elemMatch cannot contain $where expression")
+        fails(c, {"find": "c", "projection": {"list": {"$elemMatch": where}}}, 2)
+        fails(c, {"find": "c", "filter": {"list": {"$not": where}}}, 2)
+        fails(c, {"find": "c", "filter": {"$where": 5}}, 2, "$where got bad type")
+        equal(c.fails({"listDatabases": 1, "filter": where})["code"], 2)
+        fails(c, {"create": "v", "validator": {"$expr": function("true")}}, 4660800,
+              "$function cannot be used inside a validator.")
+        c({"create": "v", "viewOn": "c", "pipeline": []}, "d")
+        fails(c, {"find": "v", "filter": where}, 2, here)
+
+
+@test
+def many_documents_come_in_order_and_once_each(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        for at in range(0, 3000, 1000):
+            insert(c, *({"_id": n, "n": n} for n in range(at, at + 1000)))
+        equal(c({"count": "c", "query": {"$where": "this.n % 3 == 1"}}, "d")["n"], 1000)
+        answer = c({"find": "c", "filter": {"$where": "this.n % 3 == 1"}, "batchSize": 7}, "d")["cursor"]
+        got = answer["firstBatch"]
+        while answer["id"]:
+            answer = c({"getMore": answer["id"], "collection": "c", "batchSize": 7}, "d")["cursor"]
+            got += answer["nextBatch"]
+        equal([one["_id"] for one in got], list(range(1, 3000, 3)))
+        # Documents in front of one that fails are given.
+        answer = c({"find": "c", "batchSize": 2, "filter": {"$where": "if (this.n == 40) throw 'no'; return 1"}},
+                   "d")["cursor"]
+        equal(len(answer["firstBatch"]), 2)
+        got = c({"getMore": answer["id"], "collection": "c", "batchSize": 38}, "d")["cursor"]
+        equal(got["nextBatch"][-1]["_id"], 39)
+        fails(c, {"getMore": answer["id"], "collection": "c", "batchSize": 1}, 139, "no")
+
+
+# ---- $function ----
+
+VALUES = {
+    "double": 1.5, "nan": float("inf"), "minus zero": -0.0, "text": "ä\n\"\\", "marked": "\x01l5",
+    "object": {"b": 1, "a": 2.0}, "array": [1.5, "x", [True, None]], "bytes": b"\0\xff",
+    "uuid": bytes(range(16)), "undefined": Raw(6), "id": ObjectId(bytes(range(12))), "true": True,
+    "date": Date(-5), "null": None, "regex": Raw(11, b"^a(?<=b)\0imx\0"), "code": code("x = 1"),
+    "int": 7, "time": Timestamp(5 << 32 | 6), "long": Int64(2**62 + 1),
+    "decimal": Raw(19, struct.pack("<QQ", 12345, 0x3040 << 48)), "min": Raw(255), "max": Raw(127),
+    "scope": Raw(15, struct.pack("<i", 4 + 4 + 2 + 5) + struct.pack("<i", 2) + b"x\0" + b"\5\0\0\0\0"),
+}
+
+
+@test
+def values_of_all_types_come_back_as_they_were(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        for name, value in VALUES.items():
+            c({"delete": "c", "deletes": [{"q": {}, "limit": 0}]}, "d")
+            insert(c, {"_id": 1, "o": {"v": value, "2": 1, "z": Int64(1), "1": 2}})
+            got = call(c, "function (o) { return o; }", "$o")
+            equal(repr(got) if not isinstance(value, ObjectId) else got["v"].data,
+                  repr({"v": value, "2": 1, "z": Int64(1), "1": 2})
+                  if not isinstance(value, ObjectId) else value.data)
+            equal(list(got), ["v", "2", "z", "1"])
+
+
+@test
+def functions_see_and_make_mongodbs_types(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        insert(c, {"_id": ObjectId(bytes.fromhex("5f0000000000000000000001")), "n": 7, "l": Int64(2**53 + 1),
+                   "d": Date(1000), "t": Timestamp(5 << 32 | 6), "b": b"abc", "r": Raw(11, b"^a\0i\0"),
+                   "min": Raw(255), "text": "Abc"})
+        for body, args, result in [
+                ("function (x) { return x * 2; }", ["$n"], 14.0),
+                ("function (x) { return NumberInt(x * 2); }", ["$n"], 14),
+                ("function (x) { return typeof x; }", ["$n"], "number"),
+                ("function (x) { return NumberLong(x); }", ["$n"], Int64(7)),
+                ("function (x) { return x; }", ["$l"], Int64(2**53 + 1)),
+                ("function (x) { return x.toString(); }", ["$l"], f'NumberLong("{2**53 + 1}")'),
+                ("function (x) { return x.toNumber() > 5; }", ["$l"], True),
+                ("function (x) { return x.str; }", ["$_id"], "5f0000000000000000000001"),
+                ("function (x) { return x.toString(); }", ["$_id"], 'ObjectId("5f0000000000000000000001")'),
+                ("function (x) { return x.getTimestamp(); }", ["$_id"], 0x5f000000 * 1000),
+                ("function (x) { return x instanceof Date && x.getTime(); }", ["$d"], 1000.0),
+                ("function (x) { return new Date(x.getTime() + 1); }", ["$d"], 1001),
+                ("function (x) { return [x.t, x.i]; }", ["$t"], [5.0, 6.0]),
+                ("function (x) { return Timestamp(1, 2); }", [1], Timestamp(1 << 32 | 2)),
+                ("function (x) { return [x.base64(), x.hex(), x.length(), x.subtype()]; }", ["$b"],
+                 ["YWJj", "616263", 3.0, 0.0]),
+                ("function (x) { return HexData(0, '616263'); }", [1], b"abc"),
+                ("function (r, s) { return r.test(s); }", ["$r", "$text"], True),
+                ("function () { return /a.b/si; }", [], Raw(11, b"a.b\0is\0")),
+                ("function (x) { return x instanceof MinKey; }", ["$min"], True),
+                ("function () { return MaxKey(); }", [], Raw(127)),
+                ("function () { return NumberDecimal('1.5'); }", [],
+                 Raw(19, struct.pack("<QQ", 15, 0x303e << 48))),
+                ("function () { return ISODate('1970-01-01T00:00:01'); }", [], 1000),
+                ("function () { return tojson({ a: [1, 'x'] }); }", [], '{ "a" : [ 1, "x" ] }'),
+                ("function () { return 10n; }", [], Int64(10)),
+                ("function () {}", [], None),
+                ("function () { return undefined; }", [], None),
+                ("function () { return { a: undefined, b: [1] }; }", [], {"a": Raw(6), "b": [1.0]}),
+                ("function (a, b) { return [a === null, b === null]; }", ["$missing", None], [True, True]),
+                ("function () { return arguments.length; }", ["$n", "$n", "$n"], 3.0),
+                ("(a, b) => a + b", ["x", "y"], "xy"),
+                ("function () { return Object.keys(this).length; }", [], 0.0),
+                ("function () { return Array.sum([1, 2, 3]); }", [], 6.0)]:
+            equal(call(c, body, *args), result)
+
+
+@test
+def functions_stand_wherever_expressions_do(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        insert(c, *({"_id": n, "n": n, "list": [n, n + 1]} for n in range(400)))
+        double = function("function (x) { return x * 2; }", "$n")
+        got = aggregate(c, {"$set": {"d": double}}, {"$match": {"$expr": {"$gt": ["$d", 792]}}},
+                        {"$project": {"d": 1, "s": function("(a, b) => a + b", "$d", double)}})
+        equal(got, [{"_id": n, "d": 2.0 * n, "s": 4.0 * n} for n in range(397, 400)])
+        got = aggregate(c, {"$match": {"n": 3}},
+                        {"$project": {"l": {"$map": {"input": {"$range": [0, 20]}, "in":
+                                                     function("(x, y) => x * y", "$$this", "$n")}}}})
+        equal(got[0]["l"], [3.0 * i for i in range(20)])
+        got = aggregate(c, {"$group": {"_id": function("(x) => x % 2", "$n"), "n": {"$sum": 1}}},
+                        {"$sort": {"_id": 1}})
+        equal(got, [{"_id": 0.0, "n": 200}, {"_id": 1.0, "n": 200}])
+        answer = c({"find": "c", "filter": {"$expr": function("(x) => x == 7", "$n")},
+                    "projection": {"d": double}}, "d")
+        equal(answer["cursor"]["firstBatch"], [{"_id": 7, "d": 14.0}])
+        c({"update": "c", "updates": [{"q": {"_id": 7}, "u": [{"$set": {"d": double}}]}]}, "d")
+        equal(find(c, "this.d == 14"), [7])
+
+
+@test
+def a_function_that_is_not_well_formed_is_refused_with_mongodbs_codes(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        insert(c, {"_id": 1})
+        for spec, number in [(5, 31260), ({"args": [], "lang": "js"}, 31261),
+                             ({"body": "$x", "args": [], "lang": "js"}, 31432),
+                             ({"body": 5, "args": [], "lang": "js"}, 31262),
+                             ({"body": "x", "lang": "js"}, 31263), ({"body": "x", "args": []}, 31418),
+                             ({"body": "x", "args": [], "lang": "c"}, 31419),
+                             ({"body": "x", "args": 5, "lang": "js"}, 31266)]:
+            fails(c, {"aggregate": "c", "pipeline": [{"$project": {"r": {"$function": spec}}}],
+                      "cursor": {}}, number)
+
+
+# ---- $accumulator ----
+
+SUM = {"init": "function () { return 0; }", "accumulate": "function (s, x) { return s + x; }",
+       "accumulateArgs": ["$n"], "merge": "function (a, b) { return a + b; }", "lang": "js"}
+
+
+@test
+def accumulators_see_all_documents_of_their_group(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        for at in range(0, 6000, 1000):
+            insert(c, *({"_id": n, "k": n % 3, "n": n} for n in range(at, at + 1000)))
+        got = aggregate(c, {"$group": {"_id": "$k", "s": {"$accumulator": SUM}, "t": {"$sum": "$n"}}},
+                        {"$sort": {"_id": 1}})
+        equal(got, [{"_id": k, "s": float(sum(range(k, 6000, 3))), "t": sum(range(k, 6000, 3))}
+                    for k in range(3)])
+        got = aggregate(c, {"$match": {"n": {"$lt": 6}}}, {"$sort": {"_id": 1}},
+                        {"$group": {"_id": {"k": "$k"}, "r": {"$accumulator": {
+                            **SUM, "init": "function (k, l) { return { k: k, l: l, all: [] }; }",
+                            "initArgs": ["$k", 5],
+                            "accumulate": "function (s, x, y) { s.all.push(x, y); return s; }",
+                            "accumulateArgs": ["$n", "$missing"],
+                            "finalize": "function (s) { s.ends = NumberInt(1); return s; }"}}}},
+                        {"$sort": {"_id": 1}})
+        equal(got, [{"_id": {"k": k}, "r": {"k": k, "l": 5, "all": [float(k), None, k + 3.0, None],
+                                            "ends": 1}} for k in range(3)])
+        got = aggregate(c, {"$bucket": {"groupBy": "$k", "boundaries": [0, 3],
+                                        "output": {"s": {"$accumulator": SUM}}}})
+        equal(got, [{"_id": 0, "s": float(sum(range(6000)))}])
+
+
+@test
+def an_accumulator_that_is_not_well_formed_is_refused_with_mongodbs_codes(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        insert(c, {"_id": 1, "n": 1})
+        without = lambda name: {key: value for key, value in SUM.items() if key != name}
+        for spec, number in [(5, 4544703), ({**SUM, "init": "$x"}, 4544701), ({**SUM, "init": 5}, 4544702),
+                             ({**SUM, "lang": 5}, 4544704), ({**SUM, "lang": "c"}, 4544705),
+                             ({**SUM, "x": 1}, 4544706), (without("init"), 4544707),
+                             (without("accumulate"), 4544708), (without("merge"), 4544709),
+                             (without("accumulateArgs"), 4544710), ({**SUM, "initArgs": 5}, 4544711),
+                             ({**SUM, "accumulateArgs": 5}, 4544712)]:
+            fails(c, {"aggregate": "c", "cursor": {},
+                      "pipeline": [{"$group": {"_id": 1, "r": {"$accumulator": spec}}}]}, number)
+
+
+# ---- Failures and limits ----
+
+@test
+def what_functions_throw_is_told(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        insert(c, {"_id": 1})
+        for body, part in [("function () { return missing; }", "ReferenceError: "),
+                           ("function () { throw new RangeError('far'); }", "RangeError: far"),
+                           ("function () { throw 'text'; }", "uncaught exception: text"),
+                           ("function () { throw { toString() { throw 1; } }; }", "uncaught exception: "),
+                           ("function ( {", "SyntaxError: "),
+                           ("function () { var x = []; x[0] = x; return x; }", "TypeError: "),
+                           ("function () { return Symbol(); }", "TypeError: "),
+                           ("function () { return '\\ud800'; }", "Invalid BSON"),
+                           ("function () { return NumberDecimal('x'); }", "TypeError: "),
+                           ("function () { return 'x'.repeat(17 << 20); }", "max_output"),
+                           ("function f() { return f(); }", "RangeError: "),
+                           ("function () { return eval('1'); }", "EvalError: "),
+                           ("function () { return require('fs'); }", "ReferenceError: "),
+                           ("function () { return emit(1, 1); }", "ReferenceError: ")]:
+            failure = fails(c, {"aggregate": "c", "pipeline": [{"$project": {"r": function(body)}}],
+                                "cursor": {}}, 139, part)
+            equal(failure["codeName"], "JSInterpreterFailure")
+            fails(c, {"find": "c", "filter": {"$expr": function(body)}}, 139, part)
+        fails(c, {"find": "c", "filter": {"$where": "throw 'x'"}}, 139, "uncaught exception: x")
+        fails(c, {"find": "c", "filter": {"$where": "this."}}, 139, "SyntaxError: ")
+        equal(find(c, "typeof require == 'undefined' && typeof emit == 'undefined'"), [1])
+
+
+@test
+def a_function_that_loops_is_ended(cwd):
+    with Mongo(cwd, "[couchdb]\nos_process_timeout = 500\n") as server, Client(server.port) as c:
+        insert(c, {"_id": 1}, {"_id": 2})
+        fails(c, {"find": "c", "filter": {"$where": LOOP}}, 11601, "timed out")
+        equal(find(c, "this._id == 2"), [2])
+
+
+@test
+def a_function_that_takes_memory_is_ended(cwd):
+    with Mongo(cwd, "[js]\nmax_memory = 134217728\n[couchdb]\nos_process_timeout = 120000\n") as server, Client(server.port) as c:
+        insert(c, {"_id": 1})
+        eat = "function () { var all = []; for (;;) all.push(new Array(100000).fill(1.5)); }"
+        fails(c, {"find": "c", "filter": {"$where": eat}}, 139, "memory")
+        equal(find(c, "true"), [1])
+
+
+@test
+def clients_end_what_they_have_begun(cwd):
+    # Nothing but the client ends these: functions may run for an hour.
+    with Mongo(cwd, "[couchdb]\nos_process_timeout = 3600000\n") as server, Client(server.port) as c:
+        insert(c, {"_id": 1})
+        busy = {"find": "c", "filter": {"$where": LOOP}}
+        fails(c, {**busy, "maxTimeMS": 300}, 50)
+
+        def operations():
+            ops = c({"currentOp": 1, "$all": True})["inprog"]
+            return [op["opid"] for op in ops if op.get("command", {}).get("find") == "c" or
+                    op.get("ns") == "d.c"]
+
+        with Client(server.port) as other:
+            failed = []
+            thread = threading.Thread(target=lambda: failed.append(other.fails(busy, "d")))
+            thread.start()
+            until(operations)
+            until(lambda: workers(server))
+            c({"killOp": 1, "op": operations()[0]})
+            thread.join(60)
+            equal(failed[0]["code"], 11601)
+        other = Client(server.port)
+        other.send({**busy, "$db": "d"})
+        until(operations)
+        other.close()
+        until(lambda: not operations())
+        # Workers whose call nobody waits for are ended, too.
+        until(lambda: not workers(server) or find(c, "true") == [1])
+        equal(find(c, "true"), [1])
+
+
+@test
+def a_worker_that_is_killed_fails_its_call_only(cwd):
+    with Mongo(cwd, "[couchdb]\nos_process_timeout = 120000\n") as server, Client(server.port) as c:
+        insert(c, {"_id": 1})
+        failed = []
+        with Client(server.port) as other:
+            equal(find(c, "true"), [1])
+            [pid] = workers(server)
+            idle = ticks(pid)
+            thread = threading.Thread(target=lambda: failed.append(other.fails(
+                {"find": "c", "filter": {"$where": LOOP}}, "d")))
+            thread.start()
+            # A worker that computes has a call.
+            until(lambda: ticks(pid) > idle + 5)
+            os.kill(pid, signal.SIGKILL)
+            thread.join(60)
+        equal(failed[0]["code"], 139)
+        equal(find(c, "true"), [1])
+
+
+@test
+def a_server_that_runs_no_javascript_says_so(cwd):
+    for ini, part in [("[mongo]\njavascript = false\n", "[mongo] javascript"),
+                      ("[js]\nworker = /nowhere/frond-js\n", "/nowhere/frond-js")]:
+        with Mongo(cwd, ini, worker=False) as server, Client(server.port) as c:
+            # Also where there is no document.
+            fails(c, {"find": "c", "filter": {"$where": "true"}}, 6108304,
+                  "no globalScriptEngine in $where parsing")
+            for pipeline in [[{"$project": {"r": function("1")}}],
+                             [{"$group": {"_id": 1, "r": {"$accumulator": SUM}}}]]:
+                fails(c, {"aggregate": "c", "pipeline": pipeline, "cursor": {}}, 31264, part)
+            equal(c({"buildInfo": 1})["javascriptEngine"], "none")
+
+
+@test
+def map_reduce_is_refused_by_name(cwd):
+    with Mongo(cwd, worker=False) as server, Client(server.port) as c:
+        for name in ["mapReduce", "mapreduce"]:
+            fails(c, {name: "c", "map": "x", "reduce": "x", "out": {"inline": 1}}, 59, name)
+
+
+main()
