@@ -429,6 +429,10 @@ def members_and_elements_may_be_longer_than_a_record(cwd):
         equal(c("HPEXPIRE", "h2", "1", "FIELDS", "1", "f"), [1])
         while c("HLEN", "h2") != 2:
             pass
+        # A score whose bytes begin with 0xff, behind the name's pieces.
+        equal(c("ZADD", "z3", "-inf", name, "-1", name + b"2"), 2)
+        equal(c("ZRANGE", "z3", "0", "-1", "WITHSCORES"), [name, b"-inf", name + b"2", b"-1"])
+        equal(sorted(c("ZSCAN", "z3", "0")[1]), sorted([name, b"-inf", name + b"2", b"-1"]))
         for args in (("RPUSH", "l", b"x" * 8_000_001), ("HSET", "h", "f", b"x" * 8_000_000),
                      ("SADD", "s", b"x" * 8_000_001), ("XADD", "x", "*", "f", b"x" * 8_000_000)):
             contains(c.error(*args), "TIMED_ELEMENT_BYTES")

@@ -85,15 +85,40 @@ timed_leaf_put(const struct timed_leaf_record *leaf, struct buf *value)
 		buf_append_str(value, leaf->value);
 }
 
+/*
+ * The id of pieces, by its length: what stands behind it may be a score that begins with 0xff,
+ * which a tuple's reader takes for more of the id.
+ */
+static enum status
+leaf_parse_id(struct tuple_reader *r, uint8_t ret[TIMED_ID_BYTES])
+{
+	const uint8_t *at = (const uint8_t *)r->rest.ptr, *end = at + r->rest.len;
+
+	if (at == end || *at++ != TUPLE_CODE_BYTES)
+		return STATUS_CORRUPT;
+	for (size_t i = 0; i < TIMED_ID_BYTES; i++) {
+		if (at == end)
+			return STATUS_CORRUPT;
+		ret[i] = *at++;
+		if (!ret[i] && (at == end || *at++ != TUPLE_CODE_ESCAPE))
+			return STATUS_CORRUPT;
+	}
+	if (at == end || *at++ != 0)
+		return STATUS_CORRUPT;
+	r->rest = str_of((const char *)at, (size_t)(end - at));
+	return STATUS_OK;
+}
+
 /* What a record says of its pieces. */
 static enum status
 leaf_parse_pieces(struct tuple_reader *r, struct timed_leaf_record *ret)
 {
 	TRY(tuple_next_u64(r, &ret->whole_len));
 	TRY(tuple_next_u64(r, &ret->value_len));
-	TRY(record_parse_id(r, ret->pieces.id, &ret->pieces.there));
-	if (!ret->pieces.there || ret->whole_len > TIMED_LENGTH_BYTES ||
-	    ret->value_len > TIMED_LENGTH_BYTES || (ret->value_len && r->rest.len))
+	TRY(leaf_parse_id(r, ret->pieces.id));
+	ret->pieces.there = true;
+	if (ret->whole_len > TIMED_LENGTH_BYTES || ret->value_len > TIMED_LENGTH_BYTES ||
+	    (ret->value_len && r->rest.len))
 		return STATUS_CORRUPT;
 	ret->value = r->rest;
 	return STATUS_OK;
