@@ -1,8 +1,8 @@
 /*
  * What becomes of collections, in one log of the whole store:
  *
- *     (ROOT, 15, Incarnation, versionstamp) = (format, ms, kind, number, uuid, name, to), and a
- *                                             document behind it
+ *     (ROOT, 15, Incarnation, versionstamp) = (format, ms, kind, number, uuid, name, to, length),
+ *                                             and a document of that length behind it
  *     (ROOT, 15)                            = the versionstamp of the newest, which is watched
  */
 #include "base/clock.h"
@@ -12,7 +12,8 @@
 #include "model/plain/plain_int.h"
 
 enum {
-	NOTICE_FORMAT = 1,
+	NOTICE_FORMAT = 2,
+	NOTICE_FORMAT_BARE = 1, /* without the length of the document */
 	NOTICE_KINDS = PLAIN_NOTICE_INDEXES_DROPPED,
 	NOTICES_CLEAR_PAGE = 1000,
 };
@@ -56,6 +57,8 @@ notice_record_put(const struct plain_notice *notice, struct buf *value)
 	tuple_put_uuid(value, notice->uuid);
 	tuple_put_str(value, notice->name);
 	tuple_put_str(value, notice->to);
+	/* Behind a text, a document may begin with what would be taken for more of it. */
+	tuple_put_u64(value, notice->detail.len);
 	buf_append_str(value, notice->detail);
 }
 
@@ -65,7 +68,7 @@ notice_record_parse(struct str value, struct arena *arena, struct plain_notice *
 		    struct err *err)
 {
 	struct tuple_reader r = tuple_reader(value);
-	uint64_t format, kind;
+	uint64_t format, kind, length;
 	struct tuple_elem e;
 
 	TRY(catalog_format_next(&r, "notice of a collection", NOTICE_FORMAT, &format, err));
@@ -79,6 +82,11 @@ notice_record_parse(struct str value, struct arena *arena, struct plain_notice *
 	ret->kind = (enum plain_notice_kind)kind;
 	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &ret->name));
 	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &ret->to));
+	if (format != NOTICE_FORMAT_BARE) {
+		TRY(tuple_next_u64(&r, &length));
+		if (length != r.rest.len)
+			return STATUS_CORRUPT;
+	}
 	if (bson_length(r.rest) != r.rest.len)
 		return STATUS_CORRUPT;
 	ret->detail = arena_dup(arena, r.rest);

@@ -20,6 +20,7 @@ enum {
 	ARENA_BYTES = 64 * 1024 * 1024,
 	HOUR_MS = 60 * 60 * 1000,
 	NOTICES = 5,
+	DETAIL_BYTES = 255,
 };
 
 #define PACKED   "db.packed"
@@ -117,18 +118,33 @@ assert_well(struct fixture *f)
 
 /* ---- Notices ---- */
 
+/* A document whose first byte is 0xff, as behind a text a tuple's reader takes for more of it. */
+static struct str
+detail_make(char bytes[DETAIL_BYTES])
+{
+	static const char head[] = { (char)DETAIL_BYTES,       0, 0, 0, 2, 's', 0,
+				     (char)(DETAIL_BYTES - 12) };
+
+	memset(bytes, 'x', DETAIL_BYTES);
+	memcpy(bytes, head, sizeof(head));
+	memset(bytes + sizeof(head), 0, 3);
+	memset(bytes + DETAIL_BYTES - 2, 0, 2);
+	return str_of(bytes, DETAIL_BYTES);
+}
+
 static enum status
 notices_write_body(struct kv_tx *tx, void *arg)
 {
 	struct catalog_db *db;
 	unsigned events = 0;
 	enum status status = STATUS_OK;
+	char bytes[DETAIL_BYTES];
 
 	(void)arg;
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
 	for (int i = 0; i < NOTICES && status == STATUS_OK; i++)
 		status = plain_notice_put(tx, db, PLAIN_NOTICE_RENAMED, STR(PACKED), STR(EXPLODED),
-					  STR(""), &events, NULL);
+					  detail_make(bytes), &events, NULL);
 	catalog_db_unref(db);
 	return status;
 }
@@ -169,6 +185,7 @@ notices_are_read_from_a_place_on_and_cleared(void **state)
 	assert_int_equal(n.count, NOTICES);
 	assert_true(str_eq(n.notices[0].name, STR(PACKED)));
 	assert_true(str_eq(n.notices[0].to, STR(EXPLODED)));
+	assert_int_equal(n.notices[0].detail.len, DETAIL_BYTES);
 	n.from = n.notices[2].seq;
 	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
 	assert_int_equal(n.count, NOTICES - 2);
