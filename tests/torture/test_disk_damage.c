@@ -321,6 +321,21 @@ wrong_length_in_a_log_is_no_torn_end(void **state)
 	}
 }
 
+/* Of all kinds, those of recycled logs among them. */
+static void
+wrong_kind_in_a_log_is_no_end(void **state)
+{
+	struct damage *d = *state;
+
+	for (int n = 1; n <= 3; n++) {
+		size_t at = record_from_end(&d->log, n) + 6;
+
+		for (int kind = 0; kind < 16; kind++)
+			if (kind != d->log.bytes[at])
+				damage_byte(d, at, (uint8_t)(d->log.bytes[at] ^ kind));
+	}
+}
+
 static void
 hole_in_a_log_is_no_end(void **state)
 {
@@ -394,6 +409,7 @@ main(int argc, char **argv)
 		T(store_goes_on_after_a_torn_log),
 		T(wrong_byte_in_a_log_is_corrupt_and_loses_nothing_in_silence),
 		T(wrong_length_in_a_log_is_no_torn_end),
+		T(wrong_kind_in_a_log_is_no_end),
 		T(hole_in_a_log_is_no_end),
 		T(wrong_byte_in_a_table_is_corrupt_when_it_is_read),
 	};

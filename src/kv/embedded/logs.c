@@ -8,7 +8,8 @@
  *
  * - a length that points behind the end of the file;
  * - a header of zeros, behind which the rest of its block is skipped;
- * - a type of the kinds that recycled logs have (ours are not) in the first record of a block.
+ * - a type of the kinds that recycled logs have (ours are not): RocksDB takes such a record for one
+ *   of an earlier use of the file, before it looks at the checksum.
  *
  * emb_logs_check() tells these from an unfinished write. Checksums of whole records are left to
  * RocksDB, which refuses a record that does not match. RocksDB's wiki describes the format, "Write
@@ -165,8 +166,8 @@ log_check_block(struct log_walk *w, struct err *err)
 			w->zeros = true;
 			break;
 		}
-		if (at == 0 && header[HEADER_TYPE] > TYPE_LAST)
-			return log_damaged(w, "a block begins with what is no record", err);
+		if (header[HEADER_TYPE] > TYPE_LAST && (at == 0 || end <= w->len))
+			return log_damaged(w, "a record is of a wrong kind", err);
 		if (end > w->len) {
 			/* RocksDB itself refuses that in a whole block. */
 			if (w->len < BLOCK_BYTES && log_has_wrong_length(w, at))
