@@ -27,13 +27,13 @@ def commands_fail_with_a_code_and_labels_as_often_as_is_wanted(cwd):
         equal((answer["code"], answer["codeName"], "errorLabels" in answer),
               (91, "ShutdownInProgress", False))
         equal(c.fails({"insert": "c", "documents": [{}]}, "db")["code"], 91)
-        equal(c({"ping": 1}), {"ok": 1.0})
+        equal(c({"ping": 1})["ok"], 1.0)
         fail(c, {"skip": 1}, failCommands=["ping"], errorCode=12345, errorLabels=["A", "B"])
         c({"ping": 1})
         for _ in range(3):
             equal(c.fails({"ping": 1})["errorLabels"], ["A", "B"])
         equal(c({"configureFailPoint": "failCommand", "mode": "off"})["count"], 5)
-        equal(c({"ping": 1}), {"ok": 1.0})
+        equal(c({"ping": 1})["ok"], 1.0)
 
 
 @test
@@ -178,8 +178,8 @@ def without_the_option_nothing_fails(cwd):
 @test
 def the_stable_api_keeps_a_client_to_its_commands(cwd):
     with Mongo(cwd) as server, Client(server.port) as c:
-        equal(c({"ping": 1, "apiVersion": "1", "apiStrict": True, "apiDeprecationErrors": True}),
-              {"ok": 1.0})
+        equal(c({"ping": 1, "apiVersion": "1", "apiStrict": True,
+                 "apiDeprecationErrors": True})["ok"], 1.0)
         c({"serverStatus": 1, "apiVersion": "1"})
         for command, code in (({"serverStatus": 1, "apiVersion": "1", "apiStrict": True}, 323),
                               ({"ping": 1, "apiVersion": "2"}, 322),
@@ -199,7 +199,7 @@ def expired(c, command):
 def a_command_has_the_time_that_it_says(cwd):
     with Mongo(cwd, "--mongo-test-commands") as server, Client(server.port) as c:
         for good in 0, -0.0, 60000.0, Int64(60000), None:
-            equal(c({"ping": 1, "maxTimeMS": good}), {"ok": 1.0})
+            equal(c({"ping": 1, "maxTimeMS": good})["ok"], 1.0)
         for bad, code in (("1", 14), (True, 14), ([1], 14), (1.5, 9), (float("nan"), 9),
                           (float("inf"), 9), (-1, 2), (Int64(1 << 31), 2)):
             equal(c.fails({"ping": 1, "maxTimeMS": bad})["code"], code)
