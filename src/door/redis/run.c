@@ -509,20 +509,63 @@ struct gathering {
 	uint64_t patience_ns; /* how long it may wait for those */
 };
 
+/* With the lock held. */
 static void
-queue_look(struct run_queue *q, const struct job *job, struct gathering *ret)
+queue_look_locked(const struct run_queue *q, const struct job *job, struct gathering *ret)
 {
-	*ret = (struct gathering){ 0 };
-	pthread_mutex_lock(&q->lock);
-	ret->there = q->waiting;
+	*ret = (struct gathering){ .there = q->waiting };
 	for (const struct job *j = job; j; j = j->group)
 		ret->there++;
 	if (q->crowd_lanes & job->lanes)
 		ret->expected = q->crowd < REDIS_GROUP_JOBS ? q->crowd : REDIS_GROUP_JOBS;
 	ret->patience_ns = q->crowd_ns / RUN_GATHER_SHARE;
-	pthread_mutex_unlock(&q->lock);
 	if (ret->patience_ns > RUN_GATHER_NS)
 		ret->patience_ns = RUN_GATHER_NS;
+}
+
+static void
+queue_look(struct run_queue *q, const struct job *job, struct gathering *ret)
+{
+	pthread_mutex_lock(&q->lock);
+	queue_look_locked(q, job, ret);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* Sleeps until as many jobs are there as are expected, or the patience has come to its end. */
+static void
+queue_sleep(struct run_queue *q, const struct job *job)
+{
+	uint64_t begin_ns = clock_mono_ns();
+	struct event crowded;
+	struct gathering g;
+	bool sleeps;
+
+	event_init(&crowded);
+	pthread_mutex_lock(&q->lock);
+	queue_look_locked(q, job, &g);
+	sleeps = !q->crowded && g.there < g.expected;
+	if (sleeps) {
+		q->crowded = &crowded;
+		q->crowd_missing = g.expected - g.there;
+	}
+	pthread_mutex_unlock(&q->lock);
+	if (!sleeps)
+		return;
+	(void)event_wait(&crowded, begin_ns + g.patience_ns);
+	pthread_mutex_lock(&q->lock);
+	if (q->crowded == &crowded)
+		q->crowded = NULL;
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* With the lock held: one more job has come. */
+static void
+queue_note_arrival(struct run_queue *q)
+{
+	if (!q->crowded || --q->crowd_missing)
+		return;
+	event_set(q->crowded);
+	q->crowded = NULL;
 }
 
 /*
@@ -538,6 +581,10 @@ job_await_crowd(struct run_queue *q, const struct job *job)
 	struct gathering g;
 
 	queue_look(q, job, &g);
+	if (g.there < g.expected && g.patience_ns >= RUN_GATHER_SLEEP_NS) {
+		queue_sleep(q, job);
+		return;
+	}
 	while (g.there < g.expected && turns < RUN_GATHER_TURNS &&
 	       clock_mono_ns() - begin_ns < g.patience_ns) {
 		size_t before = g.there;
@@ -647,6 +694,7 @@ job_enqueue(struct run_queue *q, struct job *job)
 			q->gathered = 1;
 		}
 	}
+	queue_note_arrival(q);
 	leads = job->leads;
 	pthread_mutex_unlock(&q->lock);
 	return leads;

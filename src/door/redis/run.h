@@ -28,6 +28,8 @@ enum {
 	RUN_GATHER_SHARE = 4,
 	RUN_GATHER_NS = 5000000,
 	RUN_GATHER_TURNS = 256, /* of the loop that have brought no job: then none is expected */
+	/* From here on it sleeps: a loop that turns takes the processor from the clients. */
+	RUN_GATHER_SLEEP_NS = 1000000,
 };
 
 struct unit {
@@ -99,6 +101,9 @@ struct run_queue {
 	size_t crowd;
 	uint64_t crowd_lanes;
 	uint64_t crowd_ns;
+	/* The leader that sleeps until so many more jobs have come; NULL: none does. */
+	struct event *crowded;
+	size_t crowd_missing;
 	/* The first job of a group that has not begun to run: small ones may join it. Or NULL. */
 	struct job *gathering;
 	struct job **gathering_end;
