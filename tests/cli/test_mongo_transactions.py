@@ -564,6 +564,29 @@ def a_commit_is_told_after_a_crash(cwd):
 
 
 @test
+def an_abort_is_told_what_another_process_has_committed(cwd):
+    """The process that had the transactions is gone: the store knows which one was committed."""
+    with Mongo(cwd) as server, server.client() as c:
+        done, open_ = Session(c, b"done" * 4).start(), Session(c, b"open" * 4).start()
+        done.insert({"_id": 1})
+        done.commit()
+        open_.insert({"_id": 2})
+    with Mongo(cwd) as server, server.client() as c:
+        done.client = open_.client = c
+        for _ in range(2):
+            failure = done.fails({"abortTransaction": 1}, "admin")
+            equal((failure["code"], failure.get("errorLabels")), (256, None))
+            failure = open_.fails({"abortTransaction": 1}, "admin")
+            equal((failure["code"], failure["errorLabels"]), (251, ["TransientTransactionError"]))
+        # It was told as one that never commits.
+        equal(open_.fails({"commitTransaction": 1}, "admin")["code"], 251)
+        equal(done.commit()["ok"], 1)
+        equal(documents(c), [{"_id": 1}])
+        done.number -= 1
+        equal(done.fails({"abortTransaction": 1}, "admin")["code"], 225)
+
+
+@test
 def sums_stay_where_many_transfer(cwd):
     """Accounts, and threads that move money between two of them, each try in a transaction."""
     accounts, threads, transfers = 6, 4, 25

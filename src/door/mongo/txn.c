@@ -444,22 +444,34 @@ settle(struct call *c, enum txn_state *ret)
 	return status;
 }
 
-/* Of a transaction that is not open here: it has ended, or another process had it. */
+/*
+ * What became of a transaction that is not open here: it has ended, or another process had it.
+ * `*ret_known`: this process was told so already, and has not asked the store.
+ */
 static enum status
-commit_again(struct call *c)
+find_end(struct call *c, enum txn_state *ret, bool *ret_known)
 {
 	struct txns *all = &c->mongo->txns;
 	struct session_id id = session_of(c);
-	enum txn_state state = TXN_OPEN;
 	struct txn *t;
 
+	*ret = TXN_OPEN;
 	pthread_mutex_lock(&all->lock);
 	t = find(all, id.id, id.user);
 	if (t && t->number == c->number)
-		state = t->state;
+		*ret = t->state;
 	pthread_mutex_unlock(&all->lock);
-	if (state == TXN_OPEN || state == TXN_UNKNOWN)
-		TRY(settle(c, &state));
+	*ret_known = *ret == TXN_COMMITTED || *ret == TXN_ABORTED;
+	return *ret_known ? STATUS_OK : settle(c, ret);
+}
+
+static enum status
+commit_again(struct call *c)
+{
+	enum txn_state state;
+	bool known;
+
+	TRY(find_end(c, &state, &known));
 	return state == TXN_COMMITTED ? STATUS_OK : fail_aborted(c);
 }
 
@@ -514,24 +526,22 @@ mongo_run_commit_transaction(struct call *c)
 enum status
 mongo_run_abort_transaction(struct call *c)
 {
-	struct txns *all = &c->mongo->txns;
-	struct session_id id = session_of(c);
-	enum txn_state state = TXN_OPEN;
-	struct txn *t;
+	enum txn_state state;
+	enum status status;
+	bool known;
 
 	TRY(check_transaction(c));
 	if (c->txn) {
 		set_state(c, TXN_ABORTED);
 		return STATUS_OK;
 	}
-	pthread_mutex_lock(&all->lock);
-	t = find(all, id.id, id.user);
-	if (t && t->number == c->number)
-		state = t->state;
-	pthread_mutex_unlock(&all->lock);
+	/* Where the store does not know it either, it never commits: settle() has seen to that. */
+	status = find_end(c, &state, &known);
+	c->is_unknown = false; /* only of a commit */
+	TRY(status);
 	if (state == TXN_COMMITTED)
 		return fail_committed(c);
-	return state == TXN_ABORTED ? fail_aborted(c) : fail_missing(c, t);
+	return known ? fail_aborted(c) : fail_missing(c, NULL);
 }
 
 enum status
