@@ -1,4 +1,5 @@
 /* Collections and databases: making, dropping, renaming, listing and measuring them. */
+#include "bson/order.h"
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/index.h"
@@ -111,6 +112,43 @@ create_body(struct kv_tx *tx, void *arg)
 	return data_created(&o->data, tx);
 }
 
+/*
+ * The index by `_id` is what it always is, so restored collections say what they had: its key, a
+ * name and a version of no meaning, and the collation of the collection.
+ */
+static enum status
+create_check_id_index(struct call *c, const struct bson_value *v)
+{
+	static const char *const known[] = { "key", "name", "v", "ns", "collation" };
+	struct bson_value own, all;
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (v->type != BSON_DOCUMENT)
+		return call_type_mismatch(c, v, "type 'object'", "create.idIndex");
+	if (!bson_find(v->text, STR("key"), &own) || own.type != BSON_DOCUMENT ||
+	    !index_key_is_id(own.text))
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "The field 'key' for an _id index must be {_id: 1}");
+	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+		bool found = false;
+
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+			found = found || str_eq(e.name, str_from_cstr(known[k]));
+		if (!found)
+			return call_fail(c, MONGO_INVALID_INDEX_OPTION,
+					 "The field '%.*s' is not valid for an _id index "
+					 "specification.",
+					 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
+	}
+	if (!bson_find(v->text, STR("collation"), &own))
+		return STATUS_OK;
+	if (!bson_find(c->body, STR("collation"), &all) || !bson_equals(&all, &own))
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "The _id index must have the same collation as the collection.");
+	return STATUS_OK;
+}
+
 /* An option that is taken and does nothing would be a promise that is not kept. */
 static enum status
 create_refuse(struct call *c, struct str name)
@@ -210,6 +248,10 @@ mongo_run_create(struct call *c)
 		if (str_eq(e.name, STR("storageEngine"))) {
 			TRY(create_read_engine(c, &e.value, &o.scheme));
 			o.has_engine = true;
+			continue;
+		}
+		if (str_eq(e.name, STR("idIndex"))) {
+			TRY(create_check_id_index(c, &e.value));
 			continue;
 		}
 		if (known || str_eq(e.name, STR("create")) || command_is_generic(e.name) ||

@@ -9,6 +9,7 @@
 enum {
 	CREATE_INDEXES,
 	CREATE_QUORUM,
+	CREATE_IGNORES,
 	DROP_INDEX = 0,
 	BUILD_STEPS = 4, /* between two looks whether the command is interrupted */
 };
@@ -16,6 +17,7 @@ enum {
 const struct arg args_create_indexes[] = {
 	[CREATE_INDEXES] = { "indexes", ARG_ARRAY | ARG_REQUIRED },
 	[CREATE_QUORUM] = { "commitQuorum", ARG_IGNORED },
+	[CREATE_IGNORES] = { "ignoreUnknownIndexOptions", ARG_BOOL },
 	{ NULL, 0 },
 };
 
@@ -179,13 +181,79 @@ build(struct call *c, struct creating *x)
 			 "the index was dropped while it was being built");
 }
 
+/* What MongoDB 8 knows of an index, whether or not it is here. `dropDups` has no effect there. */
+static bool
+option_is_known(struct str name)
+{
+	static const char *const known[] = {
+		"2dsphereIndexVersion",
+		"background",
+		"bits",
+		"bucketSize",
+		"clustered",
+		"coarsestIndexedLevel",
+		"collation",
+		"columnstoreProjection",
+		"default_language",
+		"disallowNewDuplicateKeys",
+		"expireAfterSeconds",
+		"finestIndexedLevel",
+		"hidden",
+		"key",
+		"language_override",
+		"max",
+		"min",
+		"name",
+		"ns",
+		"partialFilterExpression",
+		"prepareUnique",
+		"sparse",
+		"storageEngine",
+		"textIndexVersion",
+		"unique",
+		"v",
+		"weights",
+		"wildcardProjection",
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (str_eq(name, str_from_cstr(known[i])))
+			return true;
+	return false;
+}
+
+/*
+ * A description without members that are no options of indexes, which old servers have kept. In
+ * the arena.
+ */
+static enum status
+leave_out_unknown(struct call *c, struct str given, struct str *ret)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+	struct bson_element e;
+	struct bson_iter i;
+
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	for (bson_iter_begin(&i, given); bson_iter_read(&i, &e);)
+		if (option_is_known(e.name))
+			bson_put(&b, e.name, &e.value);
+	bson_end(&b);
+	TRY(buf_status(&out));
+	*ret = arena_dup(c->arena, buf_str(&out));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 /* All descriptions are checked before the first index is made. */
 static enum status
 read_specs(struct call *c, struct str **ret, size_t *ret_count)
 {
 	struct str list = c->args[CREATE_INDEXES].value.text;
+	bool ignores = call_bool(c, CREATE_IGNORES, false);
 	size_t count = bson_count(list), at = 0;
 	struct str *specs = arena_alloc(c->arena, (count + 1) * sizeof(*specs));
+	struct str spec;
 	struct bson_element e;
 	struct bson_iter i;
 
@@ -199,7 +267,10 @@ read_specs(struct call *c, struct str **ret, size_t *ret_count)
 					 "The elements of the 'indexes' array must be objects, but "
 					 "got %s",
 					 bson_type_name(e.value.type));
-		TRY(index_read_spec(c, e.value.text, &specs[at++]));
+		spec = e.value.text;
+		if (ignores)
+			TRY(leave_out_unknown(c, spec, &spec));
+		TRY(index_read_spec(c, spec, &specs[at++]));
 	}
 	*ret = specs;
 	*ret_count = at;

@@ -1,5 +1,6 @@
 /* What the server is, and its figures. */
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -188,6 +189,111 @@ put_storage_engine(struct call *c)
 	bson_end(c->reply);
 }
 
+/* Statements of writes, and commands, since the process has started. */
+static void
+put_counters(struct call *c)
+{
+	static const char *const names[USAGE_KINDS] = {
+		[USAGE_INSERT] = "insert", [USAGE_QUERY] = "query",      [USAGE_UPDATE] = "update",
+		[USAGE_DELETE] = "delete", [USAGE_GET_MORE] = "getmore",
+	};
+	_Atomic uint64_t *counts = c->mongo->usages.statements;
+
+	bson_begin_document(c->reply, STR("opcounters"));
+	for (size_t i = 0; i < USAGE_KINDS; i++)
+		if (names[i])
+			bson_put_int64(c->reply, str_from_cstr(names[i]),
+				       (int64_t)atomic_load(&counts[i]));
+	bson_put_int64(c->reply, STR("command"),
+		       (int64_t)(atomic_load(&counts[USAGE_COMMAND]) +
+				 atomic_load(&counts[USAGE_CHANGE])));
+	bson_end(c->reply);
+}
+
+static void
+put_clients(struct call *c, const char *name, size_t readers, size_t writers)
+{
+	bson_begin_document(c->reply, str_from_cstr(name));
+	bson_put_int32(c->reply, STR("total"), (int32_t)(readers + writers));
+	bson_put_int32(c->reply, STR("readers"), (int32_t)readers);
+	bson_put_int32(c->reply, STR("writers"), (int32_t)writers);
+	bson_end(c->reply);
+}
+
+/* True for a command that changes data, by the name that a connection has noted. */
+static bool
+is_write(const char *name)
+{
+	for (size_t i = 0; i < mongo_command_count; i++)
+		if (mongo_commands[i].name == name)
+			return mongo_commands[i].flags & COMMAND_WRITES;
+	return false;
+}
+
+/*
+ * There is no such lock: what commands do now, of which none waits for it. Those that wait for
+ * something to happen do nothing.
+ */
+static void
+put_global_lock(struct call *c, uint64_t up_ms)
+{
+	size_t active = 0, writers = 0;
+
+	pthread_mutex_lock(&c->mongo->clients_lock);
+	for (struct mongo_client *one = c->mongo->clients; one; one = one->next) {
+		pthread_mutex_lock(&one->lock);
+		if (one->op_id && !one->waiting) {
+			active++;
+			writers += is_write(one->op_name);
+		}
+		pthread_mutex_unlock(&one->lock);
+	}
+	pthread_mutex_unlock(&c->mongo->clients_lock);
+	bson_begin_document(c->reply, STR("globalLock"));
+	bson_put_int64(c->reply, STR("totalTime"), (int64_t)(up_ms * 1000));
+	put_clients(c, "currentQueue", 0, 0);
+	put_clients(c, "activeClients", active - writers, writers);
+	bson_end(c->reply);
+}
+
+static void
+put_extra(struct call *c)
+{
+	struct rusage used;
+
+	if (getrusage(RUSAGE_SELF, &used) != 0)
+		return;
+	bson_begin_document(c->reply, STR("extra_info"));
+	bson_put_string(c->reply, STR("note"), STR("fields vary by platform"));
+	bson_put_int64(c->reply, STR("user_time_us"),
+		       (int64_t)used.ru_utime.tv_sec * 1000000 + used.ru_utime.tv_usec);
+	bson_put_int64(c->reply, STR("system_time_us"),
+		       (int64_t)used.ru_stime.tv_sec * 1000000 + used.ru_stime.tv_usec);
+	bson_put_int64(c->reply, STR("page_faults"), used.ru_majflt);
+	bson_end(c->reply);
+}
+
+static void
+put_set(struct call *c)
+{
+	struct str host = str_from_cstr(c->mongo->host);
+
+	if (!c->mongo->set)
+		return;
+	bson_begin_document(c->reply, STR("repl"));
+	bson_put_string(c->reply, STR("setName"), str_from_cstr(c->mongo->set));
+	bson_put_int32(c->reply, STR("setVersion"), 1);
+	bson_put_bool(c->reply, STR("ismaster"), true);
+	bson_put_bool(c->reply, STR("isWritablePrimary"), true);
+	bson_put_bool(c->reply, STR("secondary"), false);
+	bson_begin_array(c->reply, STR("hosts"));
+	bson_put_string(c->reply, STR(""), host);
+	bson_end(c->reply);
+	bson_put_string(c->reply, STR("primary"), host);
+	bson_put_string(c->reply, STR("me"), host);
+	bson_end(c->reply);
+}
+
 enum status
 mongo_run_server_status(struct call *c)
 {
@@ -202,7 +308,11 @@ mongo_run_server_status(struct call *c)
 	bson_put_int64(c->reply, STR("uptimeEstimate"), (int64_t)(up_ms / 1000));
 	bson_put_date(c->reply, STR("localTime"), (int64_t)clock_wall_ms());
 	put_connections(c);
+	put_extra(c);
+	put_global_lock(c, up_ms);
 	put_network(c);
+	put_counters(c);
+	put_set(c);
 	put_memory(c);
 	put_storage_engine(c);
 	return STATUS_OK;

@@ -59,6 +59,34 @@ enum status mongo_run_get_log(struct call *c);
 enum status mongo_run_get_cmd_line_opts(struct call *c);
 enum status mongo_run_list_commands(struct call *c);
 
+/* cmd_top.c */
+enum status mongo_run_top(struct call *c);
+
+/* cmd_hash.c */
+extern const struct arg args_db_hash[];
+enum status mongo_run_db_hash(struct call *c);
+
+/* cmd_set.c */
+enum status mongo_run_set_status(struct call *c);
+enum status mongo_run_set_config(struct call *c);
+
+/* cmd_admin.c */
+extern const struct arg args_fsync[];
+extern const struct arg args_profile[];
+extern const struct arg args_plan_cache[];
+enum status mongo_run_fsync(struct call *c);
+enum status mongo_run_fsync_unlock(struct call *c);
+enum status mongo_run_profile(struct call *c);
+enum status mongo_run_lock_info(struct call *c);
+enum status mongo_run_plan_cache_clear(struct call *c);
+enum status mongo_run_plan_cache_list_filters(struct call *c);
+enum status mongo_run_plan_cache_set_filter(struct call *c);
+enum status mongo_run_log_rotate(struct call *c);
+enum status mongo_run_compact(struct call *c);
+enum status mongo_run_no_capped(struct call *c);
+enum status mongo_run_get_cluster_parameter(struct call *c);
+enum status mongo_run_set_cluster_parameter(struct call *c);
+
 /* cmd_session.c */
 enum status mongo_run_start_session(struct call *c);
 enum status mongo_run_end_sessions(struct call *c);

@@ -48,6 +48,7 @@ static const struct {
 	{ 68, "IndexAlreadyExists" },
 	{ 72, "InvalidOptions" },
 	{ 73, "InvalidNamespace" },
+	{ 76, "NoReplicationEnabled" },
 	{ 79, "UnknownReplWriteConcern" },
 	{ 82, "FailPointSetFailed" },
 	{ 85, "IndexOptionsConflict" },

@@ -40,6 +40,8 @@ mongo_new(const struct mongo_config *config)
 	txns_init(&m->txns);
 	snapshots_init(&m->snapshots);
 	accesses_init(&m->accesses);
+	usages_init(&m->usages);
+	atomic_init(&m->slow_ms, config->settings->slow_ms);
 	m->swept = (struct buf)CATALOG_KEY_INIT;
 	m->expired = (struct buf)BUF_INIT(EXPIRE_PLACE_BYTES);
 	m->stream = (struct net_stream_options){
@@ -60,6 +62,7 @@ mongo_free(struct mongo *m)
 	txns_fini(&m->txns);
 	snapshots_fini(&m->snapshots);
 	accesses_fini(&m->accesses);
+	usages_fini(&m->usages);
 	buf_release(&m->swept);
 	buf_release(&m->expired);
 	for (size_t i = 0; i < m->cache_count; i++)

@@ -14,6 +14,7 @@
 #include "door/mongo/settings.h"
 #include "door/mongo/snapshot.h"
 #include "door/mongo/txn.h"
+#include "door/mongo/usage.h"
 
 struct cursor;
 struct mongo_client;
@@ -47,6 +48,8 @@ struct mongo {
 	_Atomic uint64_t txn_seconds; /* how long one may last; setParameter changes it */
 	struct snapshots snapshots;
 	struct accesses accesses; /* of indexes */
+	struct usages usages;     /* of collections */
+	_Atomic uint64_t slow_ms; /* commands that take longer are logged; profile changes it */
 
 	_Atomic uint64_t version; /* the newest of the store that a command has seen; 0: none */
 	struct buf swept;         /* where the chore of sessions goes on */

@@ -8,6 +8,7 @@
 #include "door/mongo/cluster_time.h"
 #include "door/mongo/command.h"
 #include "door/mongo/mongo_int.h"
+#include "door/mongo/slow.h"
 #include "loop/step.h"
 
 enum {
@@ -179,6 +180,9 @@ static enum status
 run_handler(struct call *c)
 {
 	struct mongo_client *client = c->client;
+	const struct step_meter *steps = step_current();
+	uint64_t before_ns = steps ? steps->computed_ns : 0;
+	uint64_t took_ns, computed_ns;
 	enum status status;
 
 	if (c->max_ns && !(c->command->flags & COMMAND_OWN_TIME))
@@ -191,6 +195,11 @@ run_handler(struct call *c)
 	step_set_ask(NULL, NULL);
 	mongo_client_end_op(client);
 	client->until_ns = 0;
+	took_ns = clock_mono_ns() - c->began_ns;
+	computed_ns = steps ? steps->computed_ns - before_ns : 0;
+	usage_count(&c->mongo->usages, c, (c->is_watch ? computed_ns : took_ns) / 1000,
+		    status == STATUS_OK);
+	slow_look(c, took_ns, computed_ns, status);
 	if (c->code)
 		return status;
 	if (status == STATUS_TIMEOUT)

@@ -31,6 +31,9 @@
 	     "HOST:PORT, at which clients reach this server, by a name that its certificate has "  \
 	     "if they use TLS. They are told it as the address of the set's member. By default "   \
 	     "it is where the door listens.")                                                      \
+	NUMBER(S, slow_ms, "mongo", "slow_ms", "ms", 0, 86400000, 5000, SETTING_AT_START,          \
+	       "Commands that take longer are logged, until the command `profile` sets another "   \
+	       "time.")                                                                            \
 	FLAG(S, javascript, "mongo", "javascript", true, SETTING_AT_START,                         \
 	     "Whether clients may send functions in JavaScript, by $where, $function and "         \
 	     "$accumulator, which workers run as those of design documents ([js]).")

@@ -1,0 +1,115 @@
+/* top: how often and how long commands have worked on each collection. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "door/mongo/commands.h"
+#include "door/mongo/mongo_int.h"
+
+/* A copy of what is counted, with the names in the call's arena. */
+struct rows {
+	struct call *call;
+	struct usage_row *all;
+	size_t count;
+	size_t room;
+	bool failed; /* memory was short */
+};
+
+static void
+take_row(void *arg, struct usage_row *row)
+{
+	struct rows *r = arg;
+	size_t room = r->room ? 2 * r->room : 64;
+	struct usage_row *larger;
+	char *name;
+
+	if (r->count == r->room) {
+		larger = mem_realloc(r->all, room * sizeof(*larger));
+		r->failed = r->failed || !larger;
+		if (!larger)
+			return;
+		r->all = larger;
+		r->room = room;
+	}
+	name = arena_alloc(r->call->arena, row->name_len);
+	r->failed = r->failed || !name;
+	if (!name)
+		return;
+	memcpy(name, row->name, row->name_len);
+	r->all[r->count] = *row;
+	r->all[r->count++].name = name;
+}
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	const struct usage_row *x = a, *y = b;
+
+	return str_cmp(str_of(x->name, x->name_len), str_of(y->name, y->name_len));
+}
+
+static void
+put_figure(struct bson_builder *b, const char *name, struct usage_figure figure)
+{
+	bson_begin_document(b, str_from_cstr(name));
+	bson_put_int64(b, STR("time"), (int64_t)figure.us);
+	bson_put_int64(b, STR("count"), (int64_t)figure.count);
+	bson_end(b);
+}
+
+/* Those of several kinds together. */
+static struct usage_figure
+sum(const struct usage_row *row, unsigned kinds)
+{
+	struct usage_figure all = { 0 };
+
+	for (size_t i = 0; i < USAGE_KINDS; i++) {
+		if (!(kinds & 1u << i))
+			continue;
+		all.count += row->of[i].count;
+		all.us += row->of[i].us;
+	}
+	return all;
+}
+
+static void
+put_row(struct bson_builder *b, const struct usage_row *row)
+{
+	enum {
+		READS = 1 << USAGE_QUERY | 1 << USAGE_GET_MORE | 1 << USAGE_COMMAND,
+		WRITES = 1 << USAGE_INSERT | 1 << USAGE_UPDATE | 1 << USAGE_DELETE |
+			 1 << USAGE_CHANGE,
+	};
+
+	bson_begin_document(b, str_of(row->name, row->name_len));
+	put_figure(b, "total", sum(row, READS | WRITES));
+	put_figure(b, "readLock", sum(row, READS));
+	put_figure(b, "writeLock", sum(row, WRITES));
+	put_figure(b, "queries", row->of[USAGE_QUERY]);
+	put_figure(b, "getmore", row->of[USAGE_GET_MORE]);
+	put_figure(b, "insert", row->of[USAGE_INSERT]);
+	put_figure(b, "update", row->of[USAGE_UPDATE]);
+	put_figure(b, "remove", row->of[USAGE_DELETE]);
+	put_figure(b, "commands", sum(row, 1 << USAGE_COMMAND | 1 << USAGE_CHANGE));
+	bson_end(b);
+}
+
+enum status
+mongo_run_top(struct call *c)
+{
+	struct rows r = { .call = c };
+
+	usage_each(&c->mongo->usages, take_row, &r);
+	if (r.failed) {
+		mem_free(r.all);
+		return STATUS_LIMIT;
+	}
+	if (r.count)
+		qsort(r.all, r.count, sizeof(*r.all), compare_rows);
+	bson_begin_document(c->reply, STR("totals"));
+	bson_put_string(c->reply, STR("note"), STR("all times in microseconds"));
+	for (size_t i = 0; i < r.count; i++)
+		put_row(c->reply, &r.all[i]);
+	bson_end(c->reply);
+	mem_free(r.all);
+	return STATUS_OK;
+}
