@@ -1,64 +1,129 @@
 #include "door/redis/acl.h"
 
+#include <assert.h>
+
 #include "door/redis/command.h"
+#include "door/redis/subcommand.h"
 #include "door/redis/wire/glob.h"
 
 /* ---- Categories ---- */
 
 const char *const acl_categories[] = {
-	"keyspace",  "read",       "write",       "set",       "sortedset", "list", "hash",
-	"string",    "bitmap",     "pubsub",      "admin",     "fast",      "slow", "blocking",
-	"dangerous", "connection", "transaction", "scripting", "stream",
+	"keyspace", "read",   "write",       "set",       "sortedset",  "list",        "hash",
+	"string",   "bitmap", "hyperloglog", "geo",       "stream",     "pubsub",      "admin",
+	"fast",     "slow",   "blocking",    "dangerous", "connection", "transaction", "scripting",
 };
 const size_t acl_category_count = sizeof(acl_categories) / sizeof(acl_categories[0]);
 
-/* Commands that Redis counts among the dangerous ones, administrators' aside. */
-static bool
-is_dangerous(const struct command *command)
-{
-	static const char *const names[] = { "flushall", "flushdb", "info",    "keys",
-					     "role",     "sort",    "sort_ro", "swapdb" };
+/* What Redis says of a command beside what follows from its flags and its group. */
+static const struct {
+	const char *category;
+	const char *const *names; /* end in NULL */
+	bool is_not;              /* it is not in the category */
+} acl_exceptions[] = {
+	{ "keyspace",
+	  (const char *const[]){ "dbsize", "flushall", "flushdb", "restore-asking", "swapdb",
+				 NULL },
+	  false },
+	{ "keyspace", (const char *const[]){ "sort", "sort_ro", "wait", NULL }, true },
+	{ "read", (const char *const[]){ "eval_ro", "evalsha_ro", "fcall_ro", NULL }, true },
+	{ "set", (const char *const[]){ "sort", "sort_ro", NULL }, false },
+	{ "sortedset", (const char *const[]){ "sort", "sort_ro", NULL }, false },
+	{ "list", (const char *const[]){ "sort", "sort_ro", NULL }, false },
+	{ "admin", (const char *const[]){ "lastsave", "role", NULL }, false },
+	{ "dangerous",
+	  (const char *const[]){ "flushall", "flushdb", "info", "keys", "lastsave", "migrate",
+				 "restore", "restore-asking", "role", "sort", "sort_ro", "swapdb",
+				 NULL },
+	  false },
+	{ "connection",
+	  (const char *const[]){ "asking", "command", "readonly", "readwrite", "wait", NULL },
+	  false },
+};
 
-	if (command->flags & COMMAND_ADMIN)
-		return true;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(command->name, names[i]) == 0)
-			return true;
+static bool
+names_have(const char *const *names, const char *name)
+{
+	while (*names && strcmp(*names, name) != 0)
+		names++;
+	return *names;
+}
+
+/* The category of a command's group; NULL: it has none. */
+static const char *
+category_of_group(const struct command *command)
+{
+	static const char *const groups[COMMAND_GROUPS] = {
+		[GROUP_STRING] = "string",
+		[GROUP_GENERIC] = "keyspace",
+		[GROUP_HASH] = "hash",
+		[GROUP_LIST] = "list",
+		[GROUP_SET] = "set",
+		[GROUP_ZSET] = "sortedset",
+		[GROUP_BITMAP] = "bitmap",
+		[GROUP_PUBSUB] = "pubsub",
+		[GROUP_TRANSACTIONS] = "transaction",
+		[GROUP_CONNECTION] = "connection",
+		[GROUP_SCRIPTING] = "scripting",
+		[GROUP_STREAM] = "stream",
+	};
+
+	if (strncmp(command->name, "geo", 3) == 0)
+		return "geo";
+	if (strncmp(command->name, "pf", 2) == 0)
+		return "hyperloglog";
+	return groups[command->group];
+}
+
+/* The categories that the flags of a command or of a subcommand say. */
+static bool
+flags_say(unsigned flags, const char *category)
+{
+	static const struct {
+		const char *category;
+		unsigned flag;
+	} by_flag[] = {
+		{ "read", COMMAND_READONLY }, { "write", COMMAND_WRITE },
+		{ "admin", COMMAND_ADMIN },   { "dangerous", COMMAND_ADMIN },
+		{ "fast", COMMAND_FAST },     { "blocking", COMMAND_BLOCKING },
+		{ "pubsub", COMMAND_PUBSUB },
+	};
+
+	if (strcmp(category, "slow") == 0)
+		return !(flags & COMMAND_FAST);
+	for (size_t i = 0; i < sizeof(by_flag) / sizeof(by_flag[0]); i++)
+		if (strcmp(category, by_flag[i].category) == 0)
+			return flags & by_flag[i].flag;
 	return false;
 }
 
 bool
 acl_is_in_category(const struct command *command, size_t category)
 {
-	static const enum command_group groups[] = {
-		GROUP_GENERIC, COMMAND_GROUPS, COMMAND_GROUPS, GROUP_SET,    GROUP_ZSET,
-		GROUP_LIST,    GROUP_HASH,     GROUP_STRING,   GROUP_BITMAP, GROUP_PUBSUB,
-	};
 	const char *name = acl_categories[category];
+	const char *group = category_of_group(command);
+	bool is_in = flags_say(command->flags, name);
 
-	if (category < sizeof(groups) / sizeof(groups[0]) && groups[category] != COMMAND_GROUPS)
-		return command->group == groups[category];
-	if (strcmp(name, "read") == 0)
-		return command->flags & COMMAND_READONLY && command->group != GROUP_CONNECTION;
-	if (strcmp(name, "write") == 0)
-		return command->flags & COMMAND_WRITE;
-	if (strcmp(name, "admin") == 0)
-		return command->flags & COMMAND_ADMIN;
-	if (strcmp(name, "fast") == 0)
-		return command->flags & COMMAND_FAST;
-	if (strcmp(name, "slow") == 0)
-		return !(command->flags & COMMAND_FAST);
-	if (strcmp(name, "blocking") == 0)
-		return command->flags & COMMAND_BLOCKING;
-	if (strcmp(name, "dangerous") == 0)
-		return is_dangerous(command);
-	if (strcmp(name, "connection") == 0)
-		return command->group == GROUP_CONNECTION;
-	if (strcmp(name, "transaction") == 0)
-		return command->group == GROUP_TRANSACTIONS;
-	if (strcmp(name, "stream") == 0)
-		return command->group == GROUP_STREAM;
-	return command->group == GROUP_SCRIPTING;
+	/* Of a command with subcommands these are in the category of its group. */
+	if (group && !(command->flags & COMMAND_CONTAINER))
+		is_in |= strcmp(name, group) == 0;
+	for (size_t i = 0; i < sizeof(acl_exceptions) / sizeof(acl_exceptions[0]); i++)
+		if (strcmp(name, acl_exceptions[i].category) == 0 &&
+		    names_have(acl_exceptions[i].names, command->name))
+			is_in = !acl_exceptions[i].is_not;
+	return is_in;
+}
+
+bool
+acl_has_subcommand(const struct command *command, const struct subcommand *sub, size_t category)
+{
+	const char *name = acl_categories[category];
+	const char *group = category_of_group(command);
+
+	/* What helps with messages is no message. */
+	if (command->group == GROUP_PUBSUB || !group)
+		return flags_say(sub->flags, name);
+	return flags_say(sub->flags, name) || strcmp(name, group) == 0;
 }
 
 /* ---- Rules ---- */
@@ -70,36 +135,85 @@ acl_allow_all(struct acl *a)
 	memset(a->commands, 0xff, sizeof(a->commands));
 }
 
+/* Commands come first, and subcommands behind all of them. */
+static size_t
+bit_of_subcommand(const struct subcommand *sub)
+{
+	return command_count + (size_t)(sub - subcommand_table);
+}
+
 static void
-acl_set_command(struct acl *a, size_t index, bool allowed)
+acl_set_bit(struct acl *a, size_t index, bool allowed)
 {
 	uint64_t bit = UINT64_C(1) << index % 64;
 
+	assert(index < ACL_COMMANDS);
 	if (allowed)
 		a->commands[index / 64] |= bit;
 	else
 		a->commands[index / 64] &= ~bit;
 }
 
-/* Behind + or -: a command, @category, @all. */
+static bool
+acl_has_bit(const struct acl *a, size_t index)
+{
+	return a->commands[index / 64] >> index % 64 & 1;
+}
+
+/* A command with all of its subcommands. */
+static void
+acl_set_command(struct acl *a, const struct command *command, bool allowed)
+{
+	size_t count;
+	const struct subcommand *sub = subcommands_of(command, &count);
+
+	acl_set_bit(a, (size_t)(command - command_table), allowed);
+	for (size_t i = 0; i < count; i++)
+		acl_set_bit(a, bit_of_subcommand(&sub[i]), allowed);
+}
+
+/* Behind @: the commands and subcommands of a category, or all. */
+static void
+acl_rule_category(struct acl *a, struct str name, bool allowed)
+{
+	bool all = str_eq_nocase(name, STR("all"));
+	size_t category = 0;
+
+	while (category < acl_category_count &&
+	       !str_eq_nocase(name, str_from_cstr(acl_categories[category])))
+		category++;
+	if (!all && category == acl_category_count)
+		return;
+	for (size_t i = 0; i < command_count; i++) {
+		const struct command *command = &command_table[i];
+		size_t count;
+		const struct subcommand *sub = subcommands_of(command, &count);
+
+		if (all || acl_is_in_category(command, category))
+			acl_set_command(a, command, allowed);
+		for (size_t k = 0; !all && k < count; k++)
+			if (acl_has_subcommand(command, &sub[k], category))
+				acl_set_bit(a, bit_of_subcommand(&sub[k]), allowed);
+	}
+}
+
+/* Behind + or -: a command, command|subcommand, @category, @all. */
 static void
 acl_rule_command(struct acl *a, struct str rule, bool allowed)
 {
-	bool category = rule.len && rule.ptr[0] == '@';
+	struct str rest = rule;
+	struct str name = str_cut(&rest, '|');
+	const struct command *command = command_find(NULL, name);
+	const struct subcommand *sub;
 
-	if (category)
-		rule = str_skip(rule, 1);
-	for (size_t i = 0; i < command_count; i++) {
-		const struct command *command = &command_table[i];
-		bool meant = !category && str_eq_nocase(rule, str_from_cstr(command->name));
-
-		if (category && str_eq_nocase(rule, STR("all")))
-			meant = true;
-		for (size_t k = 0; category && !meant && k < acl_category_count; k++)
-			meant = str_eq_nocase(rule, str_from_cstr(acl_categories[k])) &&
-				acl_is_in_category(command, k);
-		if (meant)
-			acl_set_command(a, i, allowed);
+	if (rule.len && rule.ptr[0] == '@') {
+		acl_rule_category(a, str_skip(rule, 1), allowed);
+	} else if (command && name.len == rule.len) {
+		acl_set_command(a, command, allowed);
+	} else if (command) {
+		sub = subcommand_find(command, rest);
+		if (sub)
+			acl_set_bit(a, bit_of_subcommand(sub), allowed);
 	}
 }
 
@@ -184,11 +298,12 @@ acl_of_roles(struct acl *a, const struct str *roles, size_t count, struct arena 
 /* ---- Asking ---- */
 
 bool
-acl_allows_command(const struct acl *a, const struct command *command)
+acl_allows_command(const struct acl *a, const struct command *command, const struct str *argv,
+		   size_t argc)
 {
-	size_t index = (size_t)(command - command_table);
+	const struct subcommand *sub = subcommand_called(command, argv, argc);
 
-	return a->commands[index / 64] >> index % 64 & 1;
+	return acl_has_bit(a, sub ? bit_of_subcommand(sub) : (size_t)(command - command_table));
 }
 
 bool
@@ -241,17 +356,35 @@ describe_patterns(const struct acl *a, bool channel, struct buf *ret)
 	}
 }
 
+/* A command, or those of its subcommands that are allowed. */
+static void
+describe_command(const struct acl *a, const struct command *command, struct buf *ret)
+{
+	size_t count;
+	const struct subcommand *sub = subcommands_of(command, &count);
+	bool whole = acl_has_bit(a, (size_t)(command - command_table));
+
+	if (whole)
+		buf_printf(ret, " +%s", command->name);
+	for (size_t i = 0; i < count; i++)
+		if (acl_has_bit(a, bit_of_subcommand(&sub[i])) != whole)
+			buf_printf(ret, " %c%s|%s", whole ? '-' : '+', command->name, sub[i].name);
+}
+
 void
 acl_describe(const struct acl *a, struct buf *ret)
 {
 	size_t allowed = 0;
 
-	for (size_t i = 0; i < command_count; i++)
-		allowed += acl_allows_command(a, &command_table[i]);
+	for (size_t i = 0; i < command_count + subcommand_count; i++)
+		allowed += acl_has_bit(a, i);
 	describe_patterns(a, false, ret);
 	describe_patterns(a, true, ret);
-	buf_append_cstr(ret, allowed == command_count ? " +@all" : " -@all");
-	for (size_t i = 0; allowed != command_count && i < command_count; i++)
-		if (acl_allows_command(a, &command_table[i]))
-			buf_printf(ret, " +%s", command_table[i].name);
+	if (allowed == command_count + subcommand_count) {
+		buf_append_cstr(ret, " +@all");
+		return;
+	}
+	buf_append_cstr(ret, " -@all");
+	for (size_t i = 0; i < command_count; i++)
+		describe_command(a, &command_table[i], ret);
 }

@@ -15,9 +15,10 @@
 
 struct call;
 struct command;
+struct subcommand;
 
 enum {
-	ACL_COMMANDS = 512, /* rows of the table */
+	ACL_COMMANDS = 512, /* rows of the tables of commands and of subcommands */
 	ACL_PATTERNS = 256, /* of keys and channels together */
 };
 
@@ -43,7 +44,9 @@ void acl_allow_all(struct acl *a);
 /* No commands, no keys; then the rules of the roles. One that cannot be read counts for nothing. */
 void acl_of_roles(struct acl *a, const struct str *roles, size_t count, struct arena *arena);
 
-bool acl_allows_command(const struct acl *a, const struct command *command);
+/* The arguments tell the subcommand, which may be allowed without the others. */
+bool acl_allows_command(const struct acl *a, const struct command *command, const struct str *argv,
+			size_t argc);
 bool acl_allows_key(const struct acl *a, struct str key, const struct command *command);
 bool acl_allows_channel(const struct acl *a, struct str channel, bool is_pattern);
 
@@ -54,5 +57,8 @@ void acl_describe(const struct acl *a, struct buf *ret);
 extern const char *const acl_categories[];
 extern const size_t acl_category_count;
 bool acl_is_in_category(const struct command *command, size_t category);
+/* The same of a subcommand of the command. */
+bool acl_has_subcommand(const struct command *command, const struct subcommand *sub,
+			size_t category);
 
 #endif

@@ -97,6 +97,11 @@ struct client {
 	struct subscription *subscriptions[3]; /* channels, patterns, shard channels */
 	_Atomic size_t subscription_count[3];
 
+	/* MONITOR: the redis's monitor_lock, but for whether it does. */
+	_Atomic bool monitors;
+	struct client *next_monitor;
+	struct client **monitor_link;
+
 	/* The client's lock. */
 	pthread_mutex_t lock;
 	struct event wake;

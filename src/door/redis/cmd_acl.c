@@ -5,12 +5,35 @@
 #include "door/redis/commands.h"
 #include "door/redis/error.h"
 #include "door/redis/redis_int.h"
+#include "door/redis/subcommand.h"
 
 enum {
 	RULES_BYTES = 64 * 1024,
+	NAME_BYTES = 64, /* of a command with its subcommand */
 	GENPASS_BITS = 256,
 	GENPASS_BITS_MOST = 4096,
 };
+
+/* The command and its subcommands, as far as they are in the category; how many they are. */
+static size_t
+acl_cat_command(struct call *c, const struct command *command, size_t category)
+{
+	size_t subs, count = acl_is_in_category(command, category);
+	const struct subcommand *sub = subcommands_of(command, &subs);
+
+	if (count)
+		reply_bulk_cstr(c->reply, command->name);
+	for (size_t i = 0; i < subs; i++) {
+		char name[NAME_BYTES];
+
+		if (!acl_has_subcommand(command, &sub[i], category))
+			continue;
+		snprintf(name, sizeof(name), "%s|%s", command->name, sub[i].name);
+		reply_bulk_cstr(c->reply, name);
+		count++;
+	}
+	return count;
+}
 
 static enum status
 acl_cat(struct call *c)
@@ -32,12 +55,8 @@ acl_cat(struct call *c)
 			     (int)(c->argv[2].len < 128 ? c->argv[2].len : 128), c->argv[2].ptr);
 		return STATUS_OK;
 	}
-	for (size_t i = 0; i < command_count; i++) {
-		if (!acl_is_in_category(&command_table[i], category))
-			continue;
-		reply_bulk_cstr(c->reply, command_table[i].name);
-		count++;
-	}
+	for (size_t i = 0; i < command_count; i++)
+		count += acl_cat_command(c, &command_table[i], category);
 	reply_later_end(c->reply, place, '*', count);
 	return STATUS_OK;
 }

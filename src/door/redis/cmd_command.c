@@ -6,6 +6,7 @@
 #include "door/redis/error.h"
 #include "door/redis/key_flags.h"
 #include "door/redis/redis_int.h"
+#include "door/redis/subcommand.h"
 #include "door/redis/wire/glob.h"
 
 enum {
@@ -42,13 +43,13 @@ static const char *const group_names[COMMAND_GROUPS] = {
 };
 
 static void
-answer_flags(struct reply *r, const struct command *command)
+answer_flags(struct reply *r, unsigned flags)
 {
 	size_t place = reply_later(r);
 	size_t count = 0;
 
 	for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++) {
-		if (!(command->flags & flag_names[i].flag))
+		if (!(flags & flag_names[i].flag))
 			continue;
 		reply_simple(r, flag_names[i].name);
 		count++;
@@ -56,15 +57,16 @@ answer_flags(struct reply *r, const struct command *command)
 	reply_later_end(r, place, '~', count);
 }
 
+/* Of the command, or of one of its subcommands unless that is NULL. */
 static void
-answer_categories(struct reply *r, const struct command *command)
+answer_categories(struct reply *r, const struct command *command, const struct subcommand *sub)
 {
 	size_t place = reply_later(r);
 	size_t count = 0;
 	char name[FLAG_BYTES];
 
 	for (size_t i = 0; i < acl_category_count; i++) {
-		if (!acl_is_in_category(command, i))
+		if (sub ? !acl_has_subcommand(command, sub, i) : !acl_is_in_category(command, i))
 			continue;
 		snprintf(name, sizeof(name), "@%s", acl_categories[i]);
 		reply_simple(r, name);
@@ -74,19 +76,43 @@ answer_categories(struct reply *r, const struct command *command)
 }
 
 static void
-answer_info(struct reply *r, const struct command *command)
+answer_subcommand(struct reply *r, const struct command *command, const struct subcommand *sub)
 {
+	char name[FLAG_BYTES];
+
+	snprintf(name, sizeof(name), "%s|%s", command->name, sub->name);
 	reply_array(r, 10);
-	reply_bulk_cstr(r, command->name);
-	reply_int(r, command->arity);
-	answer_flags(r, command);
-	reply_int(r, command->first_key);
-	reply_int(r, command->last_key);
-	reply_int(r, command->step);
-	answer_categories(r, command);
+	reply_bulk_cstr(r, name);
+	reply_int(r, sub->arity);
+	answer_flags(r, sub->flags);
+	reply_int(r, sub->key);
+	reply_int(r, sub->key);
+	reply_int(r, sub->key > 0);
+	answer_categories(r, command, sub);
 	reply_array(r, 0); /* tips */
 	reply_array(r, 0); /* key specifications */
 	reply_array(r, 0); /* subcommands */
+}
+
+static void
+answer_info(struct reply *r, const struct command *command)
+{
+	size_t subs;
+	const struct subcommand *sub = subcommands_of(command, &subs);
+
+	reply_array(r, 10);
+	reply_bulk_cstr(r, command->name);
+	reply_int(r, command->arity);
+	answer_flags(r, command->flags);
+	reply_int(r, command->first_key);
+	reply_int(r, command->last_key);
+	reply_int(r, command->step);
+	answer_categories(r, command, NULL);
+	reply_array(r, 0); /* tips */
+	reply_array(r, 0); /* key specifications */
+	reply_array(r, subs);
+	for (size_t i = 0; i < subs; i++)
+		answer_subcommand(r, command, &sub[i]);
 }
 
 static void
@@ -212,32 +238,34 @@ struct list_filter {
 	bool by_module;
 };
 
+/* The command, or one of its subcommands unless that is NULL. */
 static bool
-filter_takes(const struct list_filter *f, const struct command *command, struct str name)
+filter_takes(const struct list_filter *f, const struct command *command,
+	     const struct subcommand *sub, struct str name)
 {
 	if (f->by_module || (f->by_category && f->category == acl_category_count))
 		return false;
 	if (f->by_category)
-		return acl_is_in_category(command, f->category);
+		return sub ? acl_has_subcommand(command, sub, f->category)
+			   : acl_is_in_category(command, f->category);
 	return !f->pattern.ptr || glob_matches(f->pattern, name, true);
 }
 
-/* The command and its subcommands, which are in the categories that it is in. */
+/* The command and its subcommands; how many of them there are. */
 static size_t
 list_command(struct call *c, const struct list_filter *f, const struct command *command)
 {
 	struct str name = str_from_cstr(command->name);
-	struct str rest = key_flags_subcommands(command);
-	size_t count = filter_takes(f, command, name);
+	size_t subs, count = filter_takes(f, command, NULL, name);
+	const struct subcommand *sub = subcommands_of(command, &subs);
 
 	if (count)
 		reply_bulk(c->reply, name);
-	while (rest.len) {
-		struct str sub = str_cut(&rest, ' ');
+	for (size_t i = 0; i < subs; i++) {
 		char text[FLAG_BYTES];
-		int len = snprintf(text, sizeof(text), "%s|%.*s", command->name, STR_ARG(sub));
+		int len = snprintf(text, sizeof(text), "%s|%s", command->name, sub[i].name);
 
-		if (!filter_takes(f, command, str_of(text, (size_t)len)))
+		if (!filter_takes(f, command, &sub[i], str_of(text, (size_t)len)))
 			continue;
 		reply_bulk(c->reply, str_of(text, (size_t)len));
 		count++;

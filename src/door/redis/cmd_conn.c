@@ -2,6 +2,7 @@
 #include "door/redis/commands.h"
 #include "door/redis/effects.h"
 #include "door/redis/error.h"
+#include "door/redis/monitor.h"
 #include "door/redis/pubsub.h"
 #include "door/redis/redis_int.h"
 
@@ -45,6 +46,7 @@ cmd_reset(struct call *c)
 	client_forget_multi(client);
 	effects_unwatch_all(client);
 	pubsub_unsubscribe_all(client);
+	monitor_end(client);
 	client->version = 2;
 	client->reply_off = client->reply_skip = client->reply_skip_next = false;
 	client->no_evict = client->no_touch = false;

@@ -99,7 +99,7 @@ past_command(struct call *c)
 			     command->name);
 		return NULL;
 	}
-	if (!acl_allows_command(&c->client->acl, command)) {
+	if (!acl_allows_command(&c->client->acl, command, c->argv + 2, c->argc - 2)) {
 		reply_errorf(c->reply,
 			     "NOPERM this user has no permissions to run the '%s' command",
 			     command->name);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "door/redis/commands.h"
 #include "door/redis/data.h"
+#include "door/redis/monitor.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/script.h"
 #include "door/redis/slow.h"
@@ -355,6 +356,32 @@ cmd_memory(struct call *c)
 	return STATUS_OK;
 }
 
+/* The version, which clients of Redis draw out of it; no pictures. */
+enum status
+cmd_lolwut(struct call *c)
+{
+	int64_t ignored;
+
+	if (c->argc > 2 && call_arg_is(c, 1, "version") && !call_int(c, 2, &ignored))
+		return STATUS_OK;
+	reply_verbatim(c->reply, STR("Redis ver. " REDIS_VERSION "\n"));
+	return STATUS_OK;
+}
+
+/* ---- MONITOR ---- */
+
+enum status
+cmd_monitor(struct call *c)
+{
+	if (c->in_exec) {
+		reply_error(c->reply, STR("ERR MONITOR isn't allowed for DENY BLOCKING client"));
+		return STATUS_OK;
+	}
+	monitor_begin(c->client);
+	reply_ok(c->reply);
+	return STATUS_OK;
+}
+
 /* ---- What is there by the nature of the store, or cannot be ---- */
 
 enum status
@@ -416,7 +443,6 @@ cmd_refused(struct call *c)
 		{ "debug", "DEBUG is not for servers with data that matters" },
 		{ "failover", "there is no replication here: a FoundationDB cluster keeps copies" },
 		{ "module", "frond loads no modules" },
-		{ "monitor", "MONITOR would show everybody's data; see SLOWLOG" },
 		{ "psync", "there is no replication here: a FoundationDB cluster keeps copies" },
 		{ "replicaof",
 		  "there is no replication here: a FoundationDB cluster keeps copies" },

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "door/redis/error.h"
-#include "door/redis/key_flags.h"
 #include "door/redis/redis_int.h"
+#include "door/redis/subcommand.h"
 #include "door/redis/wire/number.h"
 
 enum {
@@ -244,15 +244,9 @@ call_wrong_arity(struct call *c)
 struct str
 command_subcommand(const struct command *command, struct str name)
 {
-	struct str rest = key_flags_subcommands(command);
+	const struct subcommand *sub = subcommand_find(command, name);
 
-	while (rest.len) {
-		struct str found = str_cut(&rest, ' ');
-
-		if (str_eq_nocase(found, name))
-			return found;
-	}
-	return STR("");
+	return sub ? str_from_cstr(sub->name) : STR("");
 }
 
 enum status

@@ -135,12 +135,18 @@ MUST_USE enum status command_keys(const struct command *command, const struct st
 				  size_t argc, struct arena *arena, size_t **ret,
 				  size_t *ret_count);
 
+/* True if that is a number of arguments that is meant by an arity, as in struct command. */
+static inline bool
+command_arity_takes(int arity, size_t argc)
+{
+	return arity > 0 ? (int64_t)argc == arity : (int64_t)argc >= -arity;
+}
+
 /* True if that is a number of arguments, with the name, that the command takes. */
 static inline bool
 command_takes(const struct command *command, size_t argc)
 {
-	return command->arity > 0 ? (int64_t)argc == command->arity
-				  : (int64_t)argc >= -command->arity;
+	return command_arity_takes(command->arity, argc);
 }
 
 /* True if its transaction must not be a read-only one. */

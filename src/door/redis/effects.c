@@ -1,5 +1,6 @@
 #include "door/redis/effects.h"
 
+#include "door/redis/monitor.h"
 #include "door/redis/notify.h"
 #include "door/redis/others.h"
 #include "door/redis/redis_int.h"
@@ -64,7 +65,12 @@ effects_happen(struct redis *r, const struct txn *x)
 			effects_watch(e->client, e->db, e->key, e->message);
 			break;
 		case EFFECT_CALL:
+			if (!e->refused)
+				monitor_show(r, NULL, e->db, e->command, e->argv, e->argc);
 			effect_count(r, e);
+			break;
+		case EFFECT_SHOW:
+			monitor_show(r, e->client, e->db, e->command, e->argv, e->argc);
 			break;
 		case EFFECT_SWAP:
 			effects_ready_all(r, e->db);

@@ -1,6 +1,6 @@
 /*
- * What commands do with their keys, and which subcommands they have: for COMMAND alone. The flags
- * and names are Redis 7.0.15's; those of fields that expire follow Redis 8.0.
+ * What commands do with their keys: for COMMAND alone. The flags are Redis 7.0.15's; those of
+ * fields that expire follow Redis 8.0.
  */
 #include "door/redis/key_flags.h"
 
@@ -83,41 +83,4 @@ key_flags_of(const struct command *command, const struct str *argv, size_t argc,
 		flags = str_cut(&rest, '|');
 	while (key-- && rest.len);
 	return flags;
-}
-
-/* ---- Subcommands ---- */
-
-static const struct {
-	const char *container;
-	const char *names; /* by spaces */
-} containers[] = {
-	{ "acl",
-	  "cat deluser dryrun genpass getuser help list load log save setuser users whoami" },
-	{ "client", "caching getname getredir help id info kill list no-evict no-touch pause reply "
-		    "setinfo setname tracking trackinginfo unblock unpause" },
-	{ "cluster", "addslots addslotsrange bumpepoch count-failure-reports countkeysinslot "
-		     "delslots delslotsrange failover flushslots forget getkeysinslot help info "
-		     "keyslot links meet myid nodes replicas replicate reset saveconfig "
-		     "set-config-epoch setslot shards slaves slots" },
-	{ "command", "count docs getkeys getkeysandflags help info list" },
-	{ "config", "get help resetstat rewrite set" },
-	{ "function", "delete dump flush help kill list load restore stats" },
-	{ "latency", "doctor graph help histogram history latest reset" },
-	{ "memory", "doctor help malloc-stats purge stats usage" },
-	{ "module", "help list load loadex unload" },
-	{ "object", "encoding freq help idletime refcount" },
-	{ "pubsub", "channels help numpat numsub shardchannels shardnumsub" },
-	{ "script", "debug exists flush help kill load" },
-	{ "slowlog", "get help len reset" },
-	{ "xgroup", "create createconsumer delconsumer destroy help setid" },
-	{ "xinfo", "consumers groups help stream" },
-};
-
-struct str
-key_flags_subcommands(const struct command *command)
-{
-	for (size_t i = 0; i < sizeof(containers) / sizeof(containers[0]); i++)
-		if (strcmp(containers[i].container, command->name) == 0)
-			return str_from_cstr(containers[i].names);
-	return STR("");
 }

@@ -1,4 +1,4 @@
-/* What COMMAND tells beside the table of commands: flags of keys, names of subcommands. */
+/* What COMMAND tells beside the table of commands: flags of keys. */
 #ifndef FROND_DOOR_REDIS_KEY_FLAGS_H
 #define FROND_DOOR_REDIS_KEY_FLAGS_H
 
@@ -7,8 +7,5 @@
 /* What the call does with its key of that number, in Redis's words with spaces between them. */
 struct str key_flags_of(const struct command *command, const struct str *argv, size_t argc,
 			size_t key);
-
-/* The names of the command's subcommands, with spaces between them; empty: it has none. */
-struct str key_flags_subcommands(const struct command *command);
 
 #endif

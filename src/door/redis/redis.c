@@ -22,6 +22,7 @@ redis_init_locks(struct redis *r)
 	pthread_mutex_init(&r->caches_lock, NULL);
 	pthread_mutex_init(&r->clients_lock, NULL);
 	pthread_rwlock_init(&r->pubsub_lock, NULL);
+	pthread_mutex_init(&r->monitor_lock, NULL);
 	pthread_mutex_init(&r->blocked_lock, NULL);
 	pthread_mutex_init(&r->config_lock, NULL);
 	pthread_mutex_init(&r->slow_lock, NULL);
@@ -34,6 +35,7 @@ redis_fini_locks(struct redis *r)
 	pthread_mutex_destroy(&r->caches_lock);
 	pthread_mutex_destroy(&r->clients_lock);
 	pthread_rwlock_destroy(&r->pubsub_lock);
+	pthread_mutex_destroy(&r->monitor_lock);
 	pthread_mutex_destroy(&r->blocked_lock);
 	pthread_mutex_destroy(&r->config_lock);
 	pthread_mutex_destroy(&r->slow_lock);

@@ -58,6 +58,11 @@ struct redis {
 	struct channel *channels[3][REDIS_CHANNEL_SLOTS];
 	size_t channel_count[3];
 
+	/* Clients that see all commands; how many they are is read without the lock. */
+	pthread_mutex_t monitor_lock;
+	struct client *monitors;
+	_Atomic size_t monitor_count;
+
 	pthread_mutex_t blocked_lock;
 	struct blocked *blocked[REDIS_BLOCKED_SLOTS];
 	struct waited_keys waited; /* for other processes; with its bell */

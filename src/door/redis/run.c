@@ -7,6 +7,7 @@
 #include "base/rand.h"
 #include "door/redis/effects.h"
 #include "door/redis/error.h"
+#include "door/redis/monitor.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/slow.h"
 #include "door/redis/stage.h"
@@ -177,6 +178,15 @@ group_fix_chance(struct unit *u)
 	u->script_now_ms = clock_wall_ms();
 }
 
+/* MONITOR shows a command when it was run, but a script before what it calls. */
+static enum status
+group_show(struct group *g, const struct job *job, const struct unit *u, unsigned db)
+{
+	if (!monitor_is_on(g->redis) || u->waited)
+		return STATUS_OK;
+	return txn_shown(&g->x, job->client, db, u->command, u->argv, u->argc);
+}
+
 /* Runs one command. Its answer is dropped when it fails. */
 static enum status
 group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db, bool in_exec,
@@ -206,6 +216,8 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 	call.script_seed = u->script_seed;
 	call.script_now_ms = u->script_now_ms;
 	call.script_end = u->script_end;
+	if (u->command->flags & COMMAND_SCRIPT)
+		TRY(group_show(g, job, u, *db));
 	status = u->command->run(&call);
 	u->script_end = call.script_end;
 	job->strays |= call.strays;
@@ -214,6 +226,8 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 	u->failed = job->out->len > from && job->out->ptr[from] == '-';
 	u->told = call.told;
 	*db = call.db;
+	if (!(u->command->flags & COMMAND_SCRIPT))
+		TRY(group_show(g, job, u, *db));
 	*ret_blocks = call.blocks;
 	if (buf_status(job->out) == STATUS_LIMIT)
 		return err_set(&g->err, STATUS_LIMIT,
@@ -237,7 +251,7 @@ group_run_exec(struct group *g, struct job *job, struct unit *u)
 	TRY(effects_watches_hold(g->redis, job->client, &g->x, &holds));
 	if (!holds) {
 		reply_null_array(&reply);
-		return STATUS_OK;
+		return group_show(g, job, u, db);
 	}
 	reply_array(&reply, u->queued_count);
 	for (size_t i = 0; i < u->queued_count; i++) {
@@ -249,7 +263,7 @@ group_run_exec(struct group *g, struct job *job, struct unit *u)
 	}
 	u->ret_db = db;
 	u->ran_queued = true;
-	return STATUS_OK;
+	return group_show(g, job, u, db);
 }
 
 static enum status

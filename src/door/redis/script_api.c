@@ -100,7 +100,7 @@ api_refusal(struct script *s, const struct command *command, struct str *argv, s
 		return "Wrong number of args calling Redis command from script";
 	if (api_is_refused(command))
 		return "This Redis command is not allowed from script";
-	if (!acl_allows_command(&s->call->client->acl, command))
+	if (!acl_allows_command(&s->call->client->acl, command, argv, argc))
 		return "The user executing the script can't run this command or subcommand";
 	if (!api_allows_keys(s, command, argv, argc))
 		return "The user executing the script can't access at least one of the keys "
@@ -300,7 +300,7 @@ api_acl_check_cmd(lua_State *L)
 	command = command_find(s->call->redis, argv[0]);
 	if (!command)
 		return api_raise(L, "Invalid command passed to redis.acl_check_cmd()");
-	lua_pushboolean(L, acl_allows_command(&s->call->client->acl, command) &&
+	lua_pushboolean(L, acl_allows_command(&s->call->client->acl, command, argv, argc) &&
 				   api_allows_keys(s, command, argv, argc));
 	return 1;
 }

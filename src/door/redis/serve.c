@@ -8,10 +8,12 @@
 #include "door/redis/commands.h"
 #include "door/redis/effects.h"
 #include "door/redis/error.h"
+#include "door/redis/monitor.h"
 #include "door/redis/pubsub.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/slow.h"
 #include "door/redis/stats.h"
+#include "door/redis/subcommand.h"
 #include "loop/step.h"
 
 enum {
@@ -317,16 +319,27 @@ check_subcommand(struct request_call *q)
 	return false;
 }
 
+/* The command is named with its subcommand, between the two parts of the text. */
+static void
+refuse_named(struct request_call *q, const char *before, const char *after)
+{
+	const struct subcommand *sub = subcommand_called(q->command, q->argv, q->argc);
+	char text[SHOWN_BYTES + 100];
+
+	snprintf(text, sizeof(text), "%s'%s%s%s'%s", before, q->command->name, sub ? "|" : "",
+		 sub ? sub->name : "", after);
+	refuse(q, text);
+}
+
 static bool
 check_arity(struct request_call *q)
 {
-	char text[100];
+	const struct subcommand *sub = subcommand_called(q->command, q->argv, q->argc);
 
-	if (command_takes(q->command, q->argc))
+	if (command_takes(q->command, q->argc) &&
+	    (!sub || command_arity_takes(sub->arity, q->argc)))
 		return true;
-	snprintf(text, sizeof(text), "ERR wrong number of arguments for '%s' command",
-		 q->command->name);
-	refuse(q, text);
+	refuse_named(q, "ERR wrong number of arguments for ", " command");
 	return false;
 }
 
@@ -334,7 +347,6 @@ static bool
 check_rights(struct request_call *q)
 {
 	struct client *c = q->client;
-	char text[100];
 	size_t *places;
 	size_t count;
 
@@ -344,11 +356,8 @@ check_rights(struct request_call *q)
 		refuse(q, "NOAUTH Authentication required.");
 		return false;
 	}
-	if (!acl_allows_command(&c->acl, q->command)) {
-		snprintf(text, sizeof(text),
-			 "NOPERM this user has no permissions to run the '%s' command",
-			 q->command->name);
-		refuse(q, text);
+	if (!acl_allows_command(&c->acl, q->command, q->argv, q->argc)) {
+		refuse_named(q, "NOPERM this user has no permissions to run the ", " command");
 		return false;
 	}
 	if (c->acl.all_keys || command_keys(q->command, q->argv, q->argc, q->batch->arena, &places,
@@ -389,6 +398,17 @@ check_subscriber(struct request_call *q)
 		 "RESET are allowed in this context",
 		 q->command->name);
 	refuse(q, text);
+	return false;
+}
+
+/* A connection that sees all commands has none of its own that are about keys. */
+static bool
+check_monitor(struct request_call *q)
+{
+	if (!atomic_load_explicit(&q->client->monitors, memory_order_relaxed) ||
+	    !(q->command->flags & (COMMAND_READONLY | COMMAND_WRITE | COMMAND_SCRIPT)))
+		return true;
+	refuse(q, "ERR Replica can't interact with the keyspace");
 	return false;
 }
 
@@ -473,6 +493,7 @@ exec_run(struct request_call *q)
 		const struct str text = STR(
 			"EXECABORT Transaction discarded because of previous errors.");
 
+		monitor_show(c->redis, c, c->db, q->command, q->argv, q->argc);
 		stats_count_call(c->redis->stats, q->command, q->argv, q->argc, 0, true);
 		stats_count_error(c->redis->stats, text);
 		reply_error(&reply, text);
@@ -507,6 +528,7 @@ count_alone(struct client *c, const struct unit *u, size_t from)
 	bool failed = c->out.len > from && c->out.ptr[from] == '-';
 
 	slow_note(c->redis, c, u, now_ns);
+	monitor_show(c->redis, c, c->db, u->command, u->argv, u->argc);
 	stats_count_call(c->redis->stats, u->command, u->argv, u->argc, now_ns - u->began_ns,
 			 failed);
 	if (failed)
@@ -605,7 +627,8 @@ dispatch(struct request_call *q)
 	}
 	client_note_command(c, q->command, q->argv, q->argc);
 	atomic_fetch_add_explicit(&c->redis->commands, 1, memory_order_relaxed);
-	if (!check_subcommand(q) || !check_arity(q) || !check_rights(q) || !check_subscriber(q))
+	if (!check_subcommand(q) || !check_arity(q) || !check_rights(q) || !check_subscriber(q) ||
+	    !check_monitor(q))
 		return;
 	if (c->multi && !runs_within_multi(q->command)) {
 		if (q->command->flags & COMMAND_NO_MULTI) {
@@ -793,6 +816,7 @@ redis_serve(struct net_stream *s, void *redis)
 		;
 	effects_unwatch_all(c);
 	pubsub_unsubscribe_all(c);
+	monitor_end(c);
 	client_free(c);
 	return false;
 }

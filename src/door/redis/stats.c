@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "door/redis/key_flags.h"
+#include "door/redis/subcommand.h"
 
 enum {
 	NAME_BYTES = 64, /* of a command with its subcommand */
@@ -44,30 +44,20 @@ struct stats {
 
 /* ---- Making ---- */
 
-static size_t
-count_subcommands(const struct command *command)
-{
-	struct str rest = key_flags_subcommands(command);
-	size_t count = 0;
-
-	for (; rest.len; count++)
-		(void)str_cut(&rest, ' ');
-	return count;
-}
-
 static void
 rows_fill(struct stats *s)
 {
 	struct stats_row *row = s->rows;
 
 	for (size_t i = 0; i < command_count; i++) {
-		struct str rest = key_flags_subcommands(&command_table[i]);
+		size_t count;
+		const struct subcommand *sub = subcommands_of(&command_table[i], &count);
 
 		s->first[i] = (size_t)(row - s->rows);
 		row++->command = &command_table[i];
-		while (rest.len) {
+		for (size_t k = 0; k < count; k++) {
 			row->command = &command_table[i];
-			row++->subcommand = str_cut(&rest, ' ');
+			row++->subcommand = str_from_cstr(sub[k].name);
 		}
 	}
 }
@@ -80,9 +70,7 @@ stats_new(void)
 	if (!s)
 		return NULL;
 	pthread_mutex_init(&s->lock, NULL);
-	s->count = command_count;
-	for (size_t i = 0; i < command_count; i++)
-		s->count += count_subcommands(&command_table[i]);
+	s->count = command_count + subcommand_count;
 	s->rows = mem_zalloc(s->count * sizeof(*s->rows));
 	s->first = mem_zalloc(command_count * sizeof(*s->first));
 	if (!s->rows || !s->first) {

@@ -143,17 +143,23 @@ effect_write(struct txn *x, const struct effect *e)
 }
 
 static enum status
-effect_add(struct call *c, const struct effect *effect)
+effect_add_to(struct txn *x, const struct effect *effect)
 {
-	struct effect *e = arena_alloc(c->x->arena, sizeof(*e));
+	struct effect *e = arena_alloc(x->arena, sizeof(*e));
 
 	if (!e)
 		return STATUS_LIMIT;
 	*e = *effect;
 	e->next = NULL;
-	*c->x->effects_end = e;
-	c->x->effects_end = &e->next;
-	return effect_write(c->x, e);
+	*x->effects_end = e;
+	x->effects_end = &e->next;
+	return effect_write(x, e);
+}
+
+static enum status
+effect_add(struct call *c, const struct effect *effect)
+{
+	return effect_add_to(c->x, effect);
 }
 
 /* ---- Items ---- */
@@ -404,12 +410,25 @@ txn_called(struct call *c, struct str answer, uint64_t ns, bool refused)
 			return STATUS_LIMIT;
 	}
 	return effect_add(c, &(struct effect){ .kind = EFFECT_CALL,
+					       .db = c->db,
 					       .command = c->command,
 					       .argv = c->argv,
 					       .argc = c->argc,
 					       .ns = ns,
 					       .message = error,
 					       .refused = refused });
+}
+
+enum status
+txn_shown(struct txn *x, struct client *client, unsigned db, const struct command *command,
+	  struct str *argv, size_t argc)
+{
+	return effect_add_to(x, &(struct effect){ .kind = EFFECT_SHOW,
+						  .db = db,
+						  .client = client,
+						  .command = command,
+						  .argv = argv,
+						  .argc = argc });
 }
 
 enum status

@@ -45,6 +45,7 @@ enum effect_kind {
 	EFFECT_SWAP,  /* all of them are those of another one */
 	EFFECT_WATCH, /* a client watches a key */
 	EFFECT_CALL,  /* a script has called a command, or was refused it */
+	EFFECT_SHOW,  /* a client has run a command, which is shown to those who look */
 };
 
 struct effect {
@@ -56,8 +57,8 @@ struct effect {
 	unsigned db;
 	struct str key;        /* or the channel */
 	struct str message;    /* WATCH: the version */
-	struct client *client; /* WATCH */
-	/* CALL; the error that it has answered is the message, or that is empty. */
+	struct client *client; /* WATCH, SHOW */
+	/* SHOW, CALL; the error that it has answered is the message, or that is empty. */
 	const struct command *command;
 	struct str *argv;
 	size_t argc;
@@ -158,6 +159,9 @@ MUST_USE enum status txn_watch(struct call *c, struct str key, struct str versio
  * the command. To be counted.
  */
 MUST_USE enum status txn_called(struct call *c, struct str answer, uint64_t ns, bool refused);
+/* A client has run the command, and somebody looks (monitor.h). */
+MUST_USE enum status txn_shown(struct txn *x, struct client *client, unsigned db,
+			       const struct command *command, struct str *argv, size_t argc);
 MUST_USE enum status txn_publish(struct call *c, enum effect_kind kind, struct str channel,
 				 struct str message);
 

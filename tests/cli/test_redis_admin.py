@@ -1,0 +1,158 @@
+"""What administrators do by Redis's door: MONITOR, rights to subcommands, what the server tells."""
+
+import re
+
+from harness import contains, equal, main, ok, test
+from redis_server import Redis
+
+
+def lines(c, count):
+    """What MONITOR shows, without times and ports."""
+    shown = []
+    for _ in range(count):
+        line = c.read()
+        time, rest = line.split(" ", 1)
+        assert re.fullmatch(r"\d{10}\.\d{6}", time), line
+        shown.append(re.sub(r"^(\[\d+) 127\.0\.0\.1:\d+\]", r"\1]", rest))
+    return shown
+
+
+@test
+def monitor_shows_the_commands_of_all_databases(cwd):
+    with Redis(cwd) as server, server.client() as m, server.client() as c:
+        equal(m("MONITOR"), "OK")
+        equal(m("MONITOR"), "OK")
+        c("SET", "a", 'x\0\n\r\t\a\b"\\é')
+        c("SELECT", "3")
+        c.error("LPUSH", "b")  # refused before it runs
+        c("SADD", "b", "x")
+        c.error("GET", "b")
+        equal(lines(m, 4), [r'[0] "SET" "a" "x\x00\n\r\t\a\b\"\\\xc3\xa9"',
+                            '[3] "SELECT" "3"', '[3] "SADD" "b" "x"', '[3] "GET" "b"'])
+        c.pipeline(("MULTI",), ("SET", "n", "1"), ("SELECT", "0"), ("INCR", "n"), ("EXEC",))
+        equal(lines(m, 5), ['[3] "MULTI"', '[3] "SET" "n" "1"', '[0] "SELECT" "0"', '[0] "INCR" "n"',
+                            '[0] "EXEC"'])
+        c.error("EVAL", "redis.call('SET', 'n', 1); return redis.pcall('SADD', 'n', 2)", "0")
+        shown = lines(m, 3)
+        contains(shown[0], '[0] "EVAL" "redis.call(')
+        equal(shown[1:], ['[0 lua] "SET" "n" "1"', '[0 lua] "SADD" "n" "2"'])
+        equal(c("BLPOP", "nothing", "0.01"), None)
+        c("WATCH", "n")
+        with server.client() as other:
+            other("SET", "n", "2")
+        c.pipeline(("MULTI",), ("GET", "n"), ("EXEC",))
+        equal(lines(m, 5), ['[0] "BLPOP" "nothing" "0.01"', '[0] "WATCH" "n"', '[0] "SET" "n" "2"',
+                            '[0] "MULTI"', '[0] "EXEC"'])
+        c("MULTI")
+        c.error("NOSUCH")
+        contains(c.error("EXEC"), "EXECABORT")
+        equal(lines(m, 2), ['[0] "MULTI"', '[0] "EXEC"'])
+        equal(m.error("GET", "a"), "ERR Replica can't interact with the keyspace")
+        contains(c("CLIENT", "LIST").decode(), "flags=O ")
+        equal(m("RESET"), "RESET")
+        equal(m("GET", "n"), b"2")
+
+
+@test
+def monitor_hides_passwords_and_what_administrators_do(cwd):
+    with Redis(cwd) as server, server.client() as m, server.client() as c:
+        equal(m("MONITOR"), "OK")
+        c.error("AUTH", "me", "hunter2")
+        c.error("AUTH", "hunter2")
+        c.error("HELLO", "3", "AUTH", "me", "hunter2", "SETNAME", "x")
+        c("CONFIG", "GET", "port")
+        c("CLIENT", "LIST")
+        c.error("ACL", "SETUSER", "me", ">hunter2")
+        c("CLIENT", "ID")
+        equal(lines(m, 4), ['[0] "AUTH" "(redacted)" "(redacted)"', '[0] "AUTH" "(redacted)"',
+                            '[0] "HELLO" "3" "AUTH" "(redacted)" "(redacted)" "SETNAME" "x"',
+                            '[0] "CLIENT" "ID"'])
+        c("MULTI")
+        equal(c("MONITOR"), "QUEUED")
+        contains(str(c("EXEC")[0]), "MONITOR isn't allowed")
+        contains(c.error("EVAL", "return redis.call('MONITOR')", "0"), "not allowed from script")
+
+
+@test
+def monitor_shows_the_beginning_of_what_is_long(cwd):
+    with Redis(cwd) as server, server.client() as m, server.client() as c:
+        m("MONITOR")
+        c("SET", "a", "x" * 100000)
+        equal(lines(m, 1), ['[0] "SET" "a" "' + "x" * 16384 + '... (83616 more bytes)"'])
+        c("RPUSH", "b", *["\0" * 16384] * 40)
+        line = lines(m, 1)[0]
+        assert line.endswith(' "... (24 more arguments)"'), line[-100:]
+        assert line.count('"') == 2 * 19
+
+
+@test
+def who_does_not_read_what_monitor_shows_is_closed_and_holds_up_nobody(cwd):
+    with Redis(cwd) as server, server.client() as m, server.client() as c:
+        m("MONITOR")
+        for _ in range(10):  # more than CLIENT_PUSH_BYTES, and what is on the way
+            c.pipeline(*[("ECHO", "\0" * 16384)] * 100)
+        equal(c("PING"), "PONG")
+        seen = 0
+        while part := m.socket.recv(1 << 20):
+            seen += len(part)
+        assert 32 << 20 <= seen < 60 << 20, seen
+
+
+@test
+def rules_may_be_about_subcommands(cwd):
+    admin = ("--admin", "root:secret")
+    for name, rules in (("ops", "+@all -@dangerous"), ("reads", "+@read +client|id +config|get"),
+                        ("most", "+config -config|set +config| -client|nosuch"), ("conn", "+@connection")):
+        ok("user", "add", name, "--roles", f"redis:~* {rules}", cwd=cwd, stdin="pw\n")
+    with Redis(cwd, *admin) as server, server.client() as c:
+        def may(*words):
+            c.send(*words)
+            answer = str(c.read())
+            refusal = f"NOPERM this user has no permissions to run the '{words[0].lower()}|" \
+                      f"{words[1].lower()}' command" if len(words) > 1 else "NOPERM"
+            assert ("NOPERM" in answer) == answer.startswith(refusal), answer
+            return "NOPERM" not in answer
+
+        c("AUTH", "ops", "pw")
+        for words in (("CONFIG", "SET", "timeout", "0"), ("CONFIG", "GET", "x"), ("CLIENT", "KILL", "x"),
+                      ("CLIENT", "LIST"), ("SLOWLOG", "GET"), ("LATENCY", "LATEST"), ("MONITOR",),
+                      ("ROLE",)):
+            assert not may(*words), words
+        for words in (("CONFIG", "HELP"), ("CLIENT", "ID"), ("CLIENT", "SETNAME", "x"), ("ACL", "WHOAMI"),
+                      ("MEMORY", "USAGE", "a"), ("SCRIPT", "EXISTS", "x"), ("OBJECT", "ENCODING", "a")):
+            assert may(*words), words
+        equal(c("EVAL", "return {tostring(redis.acl_check_cmd('config', 'get', 'x')), "
+                        "tostring(redis.acl_check_cmd('client', 'id'))}", "0"), [b"false", b"true"])
+        c("AUTH", "reads", "pw")
+        assert may("CONFIG", "GET", "x") and may("CLIENT", "ID") and may("OBJECT", "FREQ", "a")
+        assert not may("CONFIG", "SET", "timeout", "0") and not may("CLIENT", "INFO")
+        c("AUTH", "most", "pw")
+        assert may("CONFIG", "GET", "x") and not may("CONFIG", "SET", "timeout", "0")
+        c("AUTH", "conn", "pw")
+        assert may("CLIENT", "KILL", "x") and may("COMMAND") and not may("CONFIG", "HELP")
+        c("AUTH", "root", "secret")
+        assert b"config|set" in c("ACL", "CAT", "dangerous")
+        assert b"config|help" not in c("ACL", "CAT", "dangerous")
+        assert b"sort" in c("ACL", "CAT", "sortedset") and b"eval_ro" not in c("ACL", "CAT", "read")
+        equal([sub[0] for sub in c("COMMAND", "INFO", "slowlog")[0][9]],
+              [b"slowlog|get", b"slowlog|help", b"slowlog|len", b"slowlog|reset"])
+
+
+@test
+def subcommands_are_checked_before_they_are_queued(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        equal(c.error("CONFIG", "GET"), "ERR wrong number of arguments for 'config|get' command")
+        c("MULTI")
+        equal(c.error("CLIENT", "SETNAME"), "ERR wrong number of arguments for 'client|setname' command")
+        contains(c.error("EXEC"), "EXECABORT")
+
+
+@test
+def lolwut_tells_the_version(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("LOLWUT"), b"Redis ver. 7.0.15\n")
+        equal(c("LOLWUT", "VERSION", "5", "1", "1", "1"), b"Redis ver. 7.0.15\n")
+        contains(c.error("LOLWUT", "VERSION", "x"), "not an integer")
+
+
+main()
