@@ -505,8 +505,10 @@ begin_with_view(struct aggregate *a)
 		return STATUS_OK;
 	TRY(views_add(&a->views, a->call, a->arena, a->ask.ns));
 	view = views_find(&a->views, a->ask.ns);
-	if (!view)
+	if (!view) {
+		a->ask.collation = data_choose_collation(a->ask.collation, a->views.collation);
 		return STATUS_OK;
+	}
 	a->base = view->base;
 	if (bson_is_empty(a->ask.collation) && view->collation.len)
 		a->ask.collation = view->collation;
@@ -533,7 +535,7 @@ aggregate_compile(struct aggregate *a)
 	struct mql_source *input;
 
 	TRY(begin_with_view(a));
-	if (!bson_is_empty(a->ask.collation)) {
+	if (a->ask.collation.len && !bson_is_empty(a->ask.collation)) {
 		TRY(mql_collation_new(&a->mql, a->ask.collation, &a->collation));
 		a->mql.texts = a->collation ? mql_collation_texts(a->collation) : NULL;
 	}

@@ -26,15 +26,46 @@ change_compile_pipeline(struct change *ch)
 	return mql_pipeline_compile(&ch->mql, ch->ask.update->text, &options, &ch->pipeline);
 }
 
+/* `_id`s are not kept in the order of a collation. */
+static enum status
+change_sort_ids(struct change *ch)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	bson_put_int32(&b, STR("_id"), ch->ask.order);
+	bson_end(&b);
+	TRY(buf_status(&made));
+	ch->ask.order = 0;
+	ch->ask.sort = arena_dup(ch->call->arena, buf_str(&made));
+	return ch->ask.sort.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* A statement that names no collation has that of the collection, which is open. */
+static enum status
+change_collate(struct change *ch)
+{
+	struct str given = data_choose_collation(ch->ask.collation, STR(""));
+	struct mql *q = &ch->mql;
+
+	if (given.len) {
+		TRY(mql_collation_new(q, given, &ch->collation));
+		q->texts = mql_collation_texts(ch->collation);
+		return STATUS_OK;
+	}
+	TRY(data_collation(ch->data, q, &q->texts));
+	return q->texts && ch->ask.order ? change_sort_ids(ch) : STATUS_OK;
+}
+
 static enum status
 change_compile(struct change *ch)
 {
 	struct mql *q = &ch->mql;
 	const struct bson_value *filters = ch->ask.array_filters;
 
-	if (ch->ask.collation.len)
-		TRY(mql_collation_new(q, ch->ask.collation, &ch->collation));
-	q->texts = mql_collation_texts(ch->collation);
+	TRY(change_collate(ch));
 	if (ch->ask.let.len)
 		TRY(data_let(q, ch->ask.let, &ch->scope, &ch->bound));
 	ch->match_bound = ch->bound;
@@ -87,15 +118,14 @@ enum status
 change_begin(struct change *ch, struct call *c, struct data *data, const struct change_ask *ask,
 	     struct change_staged *staged, struct str place)
 {
-	struct plan_ask plan = {
-		.hint = ask->hint, .order = ask->order, .changes = ask->many, .place = place
-	};
+	struct plan_ask plan = { .hint = ask->hint, .changes = ask->many, .place = place };
 
 	*ch = (struct change){ .call = c, .data = data, .ask = *ask, .staged = staged };
 	data_mql(c, c->arena, NULL, &ch->mql);
 	TRY(data_mql_status(c, &ch->mql, change_compile(ch)));
 	if (!data->is_there)
 		return STATUS_OK;
+	plan.order = ch->ask.order;
 	plan.match = ch->match;
 	plan.texts = ch->mql.texts;
 	plan.sort = ch->sort;

@@ -25,7 +25,7 @@ struct change_ask {
 	const struct bson_value *hint;          /* NULL: none */
 	struct str let;                         /* variables: a document; or empty */
 	const struct bson_value *constants; /* of an update by a pipeline: a document; or NULL */
-	struct str collation;               /* a document; or empty */
+	struct str collation;               /* a document; empty: that of the collection */
 	int order;                          /* by `_id`: 1, -1; 0: any */
 	struct str sort;                    /* of one change: by other fields; or empty */
 	bool upsert;
@@ -47,7 +47,7 @@ struct change {
 	struct change_staged *staged;
 	struct mql mql;
 	struct mql_match *match;
-	struct mql_collation *collation;
+	struct mql_collation *collation; /* that it names itself */
 	struct mql_update *update;
 	struct mql_pipeline *pipeline; /* instead of it */
 	const struct mql_scope *scope; /* of `let` and the constants */

@@ -1,4 +1,5 @@
 /* Collections and databases: making, dropping, renaming, listing and measuring them. */
+#include "bson/json.h"
 #include "bson/order.h"
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
@@ -9,6 +10,7 @@
 #include "door/mongo/view.h"
 #include "door/mongo/validate.h"
 #include "index/engine/scan.h"
+#include "mql/collation.h"
 #include "mql/match.h"
 
 enum {
@@ -71,9 +73,13 @@ struct one {
 	struct data data;
 	struct validate_ask validate;
 	struct view_ask view;
-	struct str options;       /* of the view */
-	enum plain_scheme scheme; /* of create */
+	struct str options;      /* of the view */
+	struct str collation;    /* of create: the whole document; or empty */
+	struct str id_collation; /* that idIndex asks for, likewise */
+	bool has_id_collation;
+	enum plain_scheme scheme; /* likewise */
 	bool has_engine;          /* it was asked for */
+	bool has_scheme;          /* likewise */
 	struct str to;
 	bool drops_target;
 	bool was_there;
@@ -95,6 +101,61 @@ one_run(struct call *c, struct one *o, kv_body *body)
 	return status;
 }
 
+/* The options of the collection, in the arena. */
+static enum status
+create_options(struct call *c, const struct one *o, struct str *ret)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+	struct str first;
+
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	if (o->collation.len)
+		bson_put_document(&b, STR("collation"), o->collation);
+	bson_end(&b);
+	TRY(buf_status(&made));
+	first = arena_dup(c->arena, buf_str(&made));
+	return first.ptr ? validate_options(c, first, &o->validate, ret) : STATUS_LIMIT;
+}
+
+/* Two documents with the same members, in any order. */
+static bool
+same_members(struct str a, struct str b)
+{
+	struct bson_value other;
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (bson_count(a) != bson_count(b))
+		return false;
+	for (bson_iter_begin(&i, a); bson_iter_read(&i, &e);)
+		if (!bson_find(b, e.name, &other) || !bson_equals(&e.value, &other))
+			return false;
+	return true;
+}
+
+/* What is there already may be created once more, as it is. */
+static enum status
+create_again(struct one *o, struct str options)
+{
+	struct call *c = o->data.call;
+	const struct catalog_db *db = o->data.db;
+	bool same = same_members(plain_options_of(db), options) &&
+		    (!o->has_scheme || plain_scheme_of(db) == o->scheme);
+	struct buf AUTO(buf_release) text = BUF_INIT(ERR_TEXT_BYTES);
+
+	if (same && !c->in_transaction)
+		return STATUS_OK;
+	if (same)
+		return call_fail(c, MONGO_NAMESPACE_EXISTS, "Collection %.*s already exists.",
+				 STR_ARG(o->data.ns));
+	bson_json_write(&text, plain_options_of(db), BSON_JSON_RELAXED);
+	return call_fail(c, MONGO_NAMESPACE_EXISTS,
+			 "namespace %.*s already exists, but with different options: %.*s",
+			 STR_ARG(o->data.ns), STR_ARG(buf_str(&text)));
+}
+
 static enum status
 create_body(struct kv_tx *tx, void *arg)
 {
@@ -103,13 +164,99 @@ create_body(struct kv_tx *tx, void *arg)
 	struct str options = o->options;
 
 	TRY(data_begin(&o->data, tx));
-	if (o->data.is_there)
-		return call_fail(c, MONGO_NAMESPACE_EXISTS, "Collection %.*s already exists.",
-				 STR_ARG(o->data.ns));
 	if (!options.len)
-		TRY(validate_options(c, BSON_EMPTY, &o->validate, &options));
+		TRY(create_options(c, o, &options));
+	if (o->data.is_there)
+		return create_again(o, options);
 	TRY(plain_create(tx, o->data.ns, o->scheme, options, &c->err));
 	return data_created(&o->data, tx);
+}
+
+/* An option that is taken and does nothing would be a promise that is not kept. */
+static enum status
+create_refuse(struct call *c, struct str name)
+{
+	if (str_eq(name, STR("capped")))
+		return call_fail(c, MONGO_NOT_IMPLEMENTED, "capped collections are not there");
+	if (str_eq(name, STR("timeseries")))
+		return call_fail(c, MONGO_NOT_IMPLEMENTED, "time series collections are not there");
+	return call_fail(c, MONGO_NOT_IMPLEMENTED, "%s.%.*s is not there yet", c->command->name,
+			 (int)(name.len < 100 ? name.len : 100), name.ptr);
+}
+
+/* {frond: {scheme: "…"}}: the members that are not there stay as they are. */
+static enum status
+create_read_engine(struct call *c, const struct bson_value *v, struct one *o)
+{
+	struct bson_element engine, e;
+	struct bson_iter i, k;
+
+	if (v->type != BSON_DOCUMENT)
+		return call_type_mismatch(c, v, "type 'object'", "create.storageEngine");
+	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &engine);) {
+		if (!str_eq(engine.name, STR("frond")) || engine.value.type != BSON_DOCUMENT)
+			return call_fail(c, MONGO_INVALID_OPTIONS,
+					 "storageEngine has to be {frond: {scheme: \"packed\" or "
+					 "\"exploded\"}}; there is no other engine");
+		for (bson_iter_begin(&k, engine.value.text); bson_iter_read(&k, &e);) {
+			bool exploded = str_eq(e.value.text, STR("exploded"));
+
+			if (!str_eq(e.name, STR("scheme")) || e.value.type != BSON_STRING ||
+			    (!exploded && !str_eq(e.value.text, STR("packed"))))
+				return call_fail(c, MONGO_INVALID_OPTIONS,
+						 "storageEngine.frond has one member, scheme: "
+						 "\"packed\" or \"exploded\"");
+			o->scheme = exploded ? PLAIN_EXPLODED : PLAIN_PACKED;
+			o->has_scheme = true;
+		}
+	}
+	return STATUS_OK;
+}
+
+/* Members of a view are for a view, and others are not. */
+static enum status
+create_view(struct call *c, struct one *o)
+{
+	const struct validate_ask *v = &o->validate;
+
+	if (!o->view.on.ptr)
+		return o->view.pipeline.ptr
+			       ? call_fail(c, MONGO_INVALID_OPTIONS,
+					   "'pipeline' requires 'viewOn' to also be specified")
+			       : STATUS_OK;
+	if (o->has_engine)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "'viewOn' and 'storageEngine' are not for the same collection");
+	if (v->has_validator || v->level.len || v->action.len)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "'viewOn' and options of validation are not for the same "
+				 "collection");
+	if (c->in_transaction)
+		return call_fail(c, MONGO_NOT_IN_TRANSACTION,
+				 "Cannot create a view in a multi-document transaction");
+	o->view.collation = o->collation;
+	TRY(view_options(c, &o->view, &o->options));
+	return view_check(c, &o->view);
+}
+
+/* Views have it, too. It is kept with all its members, as clients are told it. */
+static enum status
+create_read_collation(struct call *c, const struct bson_value *v, const char *path, struct str *ret)
+{
+	struct mql_collation *collation = NULL;
+	enum status status;
+	struct mql q;
+
+	if (v->type == BSON_NULL || v->type == BSON_UNDEFINED)
+		return STATUS_OK;
+	if (v->type != BSON_DOCUMENT)
+		return call_type_mismatch(c, v, "type 'object'", "%s", path);
+	data_mql(c, c->arena, NULL, &q);
+	TRY(data_mql_status(c, &q, mql_collation_new(&q, v->text, &collation)));
+	*ret = arena_dup(c->arena, mql_collation_document(collation));
+	status = ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	mql_collation_free(collation);
+	return status;
 }
 
 /*
@@ -117,10 +264,10 @@ create_body(struct kv_tx *tx, void *arg)
  * name and a version of no meaning, and the collation of the collection.
  */
 static enum status
-create_check_id_index(struct call *c, const struct bson_value *v)
+create_read_id_index(struct call *c, const struct bson_value *v, struct one *o)
 {
 	static const char *const known[] = { "key", "name", "v", "ns", "collation" };
-	struct bson_value own, all;
+	struct bson_value own;
 	struct bson_element e;
 	struct bson_iter i;
 
@@ -141,95 +288,26 @@ create_check_id_index(struct call *c, const struct bson_value *v)
 					 "specification.",
 					 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
 	}
-	if (!bson_find(v->text, STR("collation"), &own))
-		return STATUS_OK;
-	if (!bson_find(c->body, STR("collation"), &all) || !bson_equals(&all, &own))
-		return call_fail(c, MONGO_BAD_VALUE,
-				 "The _id index must have the same collation as the collection.");
-	return STATUS_OK;
+	o->has_id_collation = bson_find(v->text, STR("collation"), &own);
+	return o->has_id_collation ? create_read_collation(c, &own, "create.idIndex.collation",
+							   &o->id_collation)
+				   : STATUS_OK;
 }
 
-/* An option that is taken and does nothing would be a promise that is not kept. */
+/* Another member of `create` than those of validators. `*ret_known`: it is one. */
 static enum status
-create_refuse(struct call *c, struct str name)
+create_read_member(struct call *c, const struct bson_element *e, struct one *o, bool *ret_known)
 {
-	if (str_eq(name, STR("capped")))
-		return call_fail(c, MONGO_NOT_IMPLEMENTED, "capped collections are not there");
-	if (str_eq(name, STR("timeseries")))
-		return call_fail(c, MONGO_NOT_IMPLEMENTED, "time series collections are not there");
-	return call_fail(c, MONGO_NOT_IMPLEMENTED, "%s.%.*s is not there yet", c->command->name,
-			 (int)(name.len < 100 ? name.len : 100), name.ptr);
-}
-
-/* {frond: {scheme: "…"}}: the members that are not there stay as they are. */
-static enum status
-create_read_engine(struct call *c, const struct bson_value *v, enum plain_scheme *ret)
-{
-	struct bson_element engine, e;
-	struct bson_iter i, k;
-
-	if (v->type != BSON_DOCUMENT)
-		return call_type_mismatch(c, v, "type 'object'", "create.storageEngine");
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &engine);) {
-		if (!str_eq(engine.name, STR("frond")) || engine.value.type != BSON_DOCUMENT)
-			return call_fail(c, MONGO_INVALID_OPTIONS,
-					 "storageEngine has to be {frond: {scheme: \"packed\" or "
-					 "\"exploded\"}}; there is no other engine");
-		for (bson_iter_begin(&k, engine.value.text); bson_iter_read(&k, &e);) {
-			bool exploded = str_eq(e.value.text, STR("exploded"));
-
-			if (!str_eq(e.name, STR("scheme")) || e.value.type != BSON_STRING ||
-			    (!exploded && !str_eq(e.value.text, STR("packed"))))
-				return call_fail(c, MONGO_INVALID_OPTIONS,
-						 "storageEngine.frond has one member, scheme: "
-						 "\"packed\" or \"exploded\"");
-			*ret = exploded ? PLAIN_EXPLODED : PLAIN_PACKED;
-		}
-	}
-	return STATUS_OK;
-}
-
-/* Members of a view are for a view, and others are not. */
-static enum status
-create_view(struct call *c, struct one *o)
-{
-	const struct validate_ask *v = &o->validate;
-
-	if (!o->view.on.ptr)
-		return o->view.pipeline.ptr || o->view.collation.ptr
-			       ? call_fail(c,
-					   o->view.pipeline.ptr ? MONGO_INVALID_OPTIONS
-								: MONGO_NOT_IMPLEMENTED,
-					   o->view.pipeline.ptr
-						   ? "'pipeline' requires 'viewOn' to also be "
-						     "specified"
-						   : "the collation of a collection is not there "
-						     "yet")
-			       : STATUS_OK;
-	if (o->has_engine)
-		return call_fail(c, MONGO_INVALID_OPTIONS,
-				 "'viewOn' and 'storageEngine' are not for the same collection");
-	if (v->has_validator || v->level.len || v->action.len)
-		return call_fail(c, MONGO_INVALID_OPTIONS,
-				 "'viewOn' and options of validation are not for the same "
-				 "collection");
-	if (c->in_transaction)
-		return call_fail(c, MONGO_NOT_IN_TRANSACTION,
-				 "Cannot create a view in a multi-document transaction");
-	TRY(view_options(c, &o->view, &o->options));
-	return view_check(c, &o->view);
-}
-
-/* `collation` is an option of views alone. */
-static enum status
-read_view_member(struct call *c, const struct bson_element *e, struct one *o, bool *ret_known)
-{
-	TRY(view_read(c, e, &o->view, ret_known));
-	if (*ret_known || !str_eq(e->name, STR("collation")) || e->value.type != BSON_DOCUMENT)
-		return STATUS_OK;
-	o->view.collation = e->value.text;
 	*ret_known = true;
-	return STATUS_OK;
+	if (str_eq(e->name, STR("storageEngine"))) {
+		o->has_engine = true;
+		return create_read_engine(c, &e->value, o);
+	}
+	if (str_eq(e->name, STR("collation")))
+		return create_read_collation(c, &e->value, "create.collation", &o->collation);
+	if (str_eq(e->name, STR("idIndex")))
+		return create_read_id_index(c, &e->value, o);
+	return view_read(c, e, &o->view, ret_known);
 }
 
 enum status
@@ -244,21 +322,15 @@ mongo_run_create(struct call *c)
 
 		TRY(validate_read(c, &e, &o.validate, &known));
 		if (!known)
-			TRY(read_view_member(c, &e, &o, &known));
-		if (str_eq(e.name, STR("storageEngine"))) {
-			TRY(create_read_engine(c, &e.value, &o.scheme));
-			o.has_engine = true;
-			continue;
-		}
-		if (str_eq(e.name, STR("idIndex"))) {
-			TRY(create_check_id_index(c, &e.value));
-			continue;
-		}
+			TRY(create_read_member(c, &e, &o, &known));
 		if (known || str_eq(e.name, STR("create")) || command_is_generic(e.name) ||
 		    (e.value.type == BSON_BOOL && !e.value.truth))
 			continue;
 		return create_refuse(c, e.name);
 	}
+	if (o.has_id_collation && !str_eq(o.id_collation, o.collation))
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "The _id index must have the same collation as the collection.");
 	TRY(create_view(c, &o));
 	TRY(validate_check(c, &o.validate));
 	TRY(data_check_concern(c));
@@ -494,8 +566,7 @@ count_matches(struct call *c, struct query *q, uint64_t most, uint64_t *ret)
 		ask.filter = c->args[COUNT_QUERY].value.text;
 	if (call_has(c, COUNT_HINT))
 		ask.hint = &c->args[COUNT_HINT].value;
-	if (call_has(c, COUNT_COLLATION))
-		ask.collation = c->args[COUNT_COLLATION].value.text;
+	query_choose_collation(c, call_text(c, COUNT_COLLATION), &ask);
 	TRY(data_ns(c, &ns));
 	cover.filter = ask.filter;
 	TRY(query_open(q, c, ns, &ask));

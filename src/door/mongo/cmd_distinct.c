@@ -99,7 +99,7 @@ distinct_run(struct call *c, struct distinct *d)
 		ask.filter = call_text(c, DISTINCT_QUERY);
 	if (call_has(c, DISTINCT_HINT))
 		ask.hint = &c->args[DISTINCT_HINT].value;
-	ask.collation = call_text(c, DISTINCT_COLLATION);
+	query_choose_collation(c, call_text(c, DISTINCT_COLLATION), &ask);
 	d->key = call_text(c, DISTINCT_KEY);
 	plan_cover_distinct(&d->cover, &d->key, ask.filter);
 	ask.cover = &d->cover;

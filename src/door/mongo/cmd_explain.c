@@ -84,13 +84,11 @@ static enum status
 read_query(struct explaining *x, struct str from, const char *filter)
 {
 	struct query_ask *ask = &x->ask;
-	struct str collation = bson_find_document(from, STR("collation"));
 
 	ask->filter = bson_find_document(from, str_from_cstr(filter));
 	ask->takes_where = true;
 	ask->let = bson_find_document(x->command, STR("let"));
-	if (!bson_is_empty(collation))
-		ask->collation = collation;
+	query_choose_collation(x->call, bson_find_document(from, STR("collation")), ask);
 	TRY(query_read_value(x->call, from, STR("hint"), &ask->hint));
 	x->sort = bson_find_document(from, STR("sort"));
 	if (query_order(ask, x->sort, &ask->order)) {
@@ -593,6 +591,7 @@ explain_inner(struct call *c, const struct command *command, enum verbosity verb
 	struct call_mark mark;
 	struct explaining x;
 	enum status status;
+	unsigned runs = 0;
 
 	c->command = command;
 	c->body = c->first.text;
@@ -610,10 +609,12 @@ explain_inner(struct call *c, const struct command *command, enum verbosity verb
 	    bson_find(c->body, STR("pipeline"), &pipeline))
 		return explain_aggregate(c, verbosity, pipeline.text);
 	mark = call_mark(c);
-	explaining_init(&x, c, verbosity);
-	status = explain_queries(&x, command->name);
-	query_close(&x.query);
-	explain_fini(&x.tree);
+	do {
+		explaining_init(&x, c, verbosity);
+		status = explain_queries(&x, command->name);
+		query_close(&x.query);
+		explain_fini(&x.tree);
+	} while (call_runs_again(c, mark, &runs));
 	if (status == STATUS_OK || c->code != MONGO_NOT_ON_VIEW || command->flags & COMMAND_WRITES)
 		return status;
 	call_go_back(c, mark);

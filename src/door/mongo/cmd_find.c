@@ -115,7 +115,6 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 				 .place = place };
 	struct str sort = bson_find_document(request, STR("sort"));
 	struct str projection = bson_find_document(request, STR("projection"));
-	struct str collation = bson_find_document(request, STR("collation"));
 	struct query *q = &f->query;
 
 	f->key_only = bson_find_true(request, STR("returnKey"));
@@ -126,8 +125,7 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 					.keeps_order = true };
 	if (!f->key_only && !f->record_id && plan_cover_projection(&f->cover, projection, sort))
 		ask.cover = &f->cover;
-	if (!bson_is_empty(collation))
-		ask.collation = collation;
+	query_choose_collation(c, bson_find_document(request, STR("collation")), &ask);
 	TRY(query_read_value(c, request, STR("hint"), &ask.hint));
 	TRY(query_read_value(c, request, STR("min"), &ask.min));
 	TRY(query_read_value(c, request, STR("max"), &ask.max));
@@ -378,6 +376,29 @@ keep_rows(struct call *c, struct find *f, struct cursor *cursor)
 	return cursor_set_rows(c->mongo, cursor, buf_str(&out));
 }
 
+/* The command, as a cursor keeps it: with the collation that it has begun with. */
+static enum status
+keep_request(struct call *c, struct find *f, struct cursor *cursor)
+{
+	struct buf AUTO(buf_release) made = BUF_INIT(CURSOR_REQUEST_BYTES);
+	struct str place = query_place(&f->query);
+	struct bson_element e;
+	struct bson_builder b;
+	struct bson_iter i;
+
+	if (!f->query.ask.takes_collation || !c->collation.len)
+		return cursor_set(c->mongo, cursor, c->body, place);
+	bson_builder_init(&b, &made);
+	bson_begin(&b);
+	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e);)
+		if (!str_eq(e.name, STR("collation")))
+			bson_put_element(&b, &e);
+	bson_put_document(&b, STR("collation"), c->collation);
+	bson_end(&b);
+	TRY(buf_status(&made));
+	return cursor_set(c->mongo, cursor, buf_str(&made), place);
+}
+
 /* Keeps a cursor for what is left. */
 static enum status
 find_keep(struct call *c, struct find *f, struct str ns, int64_t *ret)
@@ -390,9 +411,7 @@ find_keep(struct call *c, struct find *f, struct str ns, int64_t *ret)
 	cursor->left = f->left;
 	cursor->max_ns = call_time_left(c);
 	cursor->stays = call_bool(c, FIND_STAYS, false);
-	status = f->sort.ptr || c->snapshot
-			 ? keep_rows(c, f, cursor)
-			 : cursor_set(c->mongo, cursor, c->body, query_place(&f->query));
+	status = f->sort.ptr || c->snapshot ? keep_rows(c, f, cursor) : keep_request(c, f, cursor);
 	return cursor_keep(c, cursor, status, ret);
 }
 

@@ -89,7 +89,7 @@ modify_read(struct call *c, struct modify *m)
 		ask->array_filters = &c->args[MODIFY_FILTERS].value;
 	if (call_has(c, MODIFY_HINT))
 		ask->hint = &c->args[MODIFY_HINT].value;
-	ask->collation = call_text(c, MODIFY_COLLATION);
+	ask->collation = data_choose_collation(call_text(c, MODIFY_COLLATION), STR(""));
 	ask->let = call_text(c, MODIFY_LET);
 	if (!call_has(c, MODIFY_SORT) || bson_is_empty(call_text(c, MODIFY_SORT)))
 		return STATUS_OK;

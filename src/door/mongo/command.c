@@ -467,6 +467,20 @@ call_go_back(struct call *c, struct call_mark mark)
 	c->err = (struct err){ 0 };
 }
 
+bool
+call_runs_again(struct call *c, struct call_mark mark, unsigned *runs)
+{
+	if (c->code != MONGO_OTHER_COLLATION)
+		return false;
+	if (++*runs < COMMAND_COLLATIONS) {
+		call_go_back(c, mark);
+		return true;
+	}
+	(void)call_fail(c, MONGO_QUERY_PLAN_KILLED,
+			"the collection was dropped and created again with another collation");
+	return false;
+}
+
 int64_t
 call_i64(const struct call *c, size_t i, int64_t otherwise)
 {

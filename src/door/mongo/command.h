@@ -24,7 +24,8 @@ struct txn;
 struct access_uses;
 
 enum {
-	COMMAND_ARGS = 32, /* that a command has at most */
+	COMMAND_ARGS = 32,       /* that a command has at most */
+	COMMAND_COLLATIONS = 10, /* by which it is run, one after the other */
 };
 
 /* Types of a member, as bits. */
@@ -89,6 +90,7 @@ struct call {
 	struct str db;
 	struct str collection;               /* of COMMAND_COLLECTION */
 	struct arg_value args[COMMAND_ARGS]; /* in the order of command->args */
+	struct str collation;                /* of its collection, which it is run by; or empty */
 	struct str lsid;                     /* the session's id; ptr NULL: none was sent */
 	bool has_number;                     /* txnNumber was sent */
 	bool in_transaction;                 /* autocommit: false */
@@ -175,6 +177,14 @@ struct call_mark {
 };
 struct call_mark call_mark(const struct call *c);
 void call_go_back(struct call *c, struct call_mark mark);
+
+/*
+ * A command that names no collation compares by that of its collection, which is known once that
+ * is opened. It is run without one first, and fails with MONGO_OTHER_COLLATION where there is one
+ * (data_check_collation()). Then this goes back, and returns true: c->collation is to be used from
+ * now on. `*runs`: 0 before the first one.
+ */
+bool call_runs_again(struct call *c, struct call_mark mark, unsigned *runs);
 
 static inline bool
 call_has(const struct call *c, size_t i)

@@ -4,6 +4,7 @@
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/settings.h"
 #include "door/mongo/txn.h"
+#include "mql/collation.h"
 
 enum {
 	UUID_SUBTYPE = 4,
@@ -81,6 +82,8 @@ data_fini(struct data *d)
 	arena_free(d->validator_arena);
 	d->validator_arena = NULL;
 	d->validator = NULL;
+	mql_collation_free(d->collation);
+	d->collation = NULL;
 	catalog_db_unref(d->db);
 	d->db = NULL;
 	d->is_there = false;
@@ -250,6 +253,44 @@ data_open(struct data *d, struct kv_tx *tx)
 	d->is_there = true;
 	data_init_plain(d, tx);
 	return STATUS_OK;
+}
+
+struct str
+data_collation_document(const struct data *d)
+{
+	struct str options = d->is_there ? plain_options_of(d->db) : BSON_EMPTY;
+	struct bson_value collation;
+
+	/* Most collections have no options at all. */
+	if (bson_is_empty(options) || plain_options_are_view(options) ||
+	    !bson_find(options, STR("collation"), &collation))
+		return STR("");
+	return collation.text;
+}
+
+enum status
+data_collation(struct data *d, struct mql *q, const struct bson_texts **ret)
+{
+	struct str document = data_collation_document(d);
+
+	if (document.len && !d->collation)
+		TRY(mql_collation_new(q, document, &d->collation));
+	*ret = mql_collation_texts(d->collation);
+	return STATUS_OK;
+}
+
+enum status
+data_check_collation(const struct data *d)
+{
+	struct str document = data_collation_document(d);
+	struct call *c = d->call;
+
+	if (str_eq(document, c->collation))
+		return STATUS_OK;
+	c->collation = arena_dup(c->arena, document);
+	if (!c->collation.ptr)
+		return STATUS_LIMIT;
+	return call_fail(c, MONGO_OTHER_COLLATION, "the collection has another collation");
 }
 
 /* ---- The query language ---- */

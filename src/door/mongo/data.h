@@ -34,8 +34,9 @@ struct data {
 	struct arena_mark mark; /* of the call's arena, before the first attempt */
 	struct catalog_db *db;
 	struct plain plain;
-	struct validator *validator;   /* validate.h; NULL: not needed so far */
-	struct arena *validator_arena; /* it lies there */
+	struct validator *validator;     /* validate.h; NULL: not needed so far */
+	struct arena *validator_arena;   /* it lies there */
+	struct mql_collation *collation; /* data_collation(); NULL: not needed so far, or none */
 };
 
 /* To be called before the transaction. */
@@ -53,6 +54,24 @@ MUST_USE enum status data_open(struct data *d, struct kv_tx *tx);
 void data_fini(struct data *d);
 /* Fails with MONGO_NOT_ON_VIEW if a view was opened, because of d->takes_views. */
 MUST_USE enum status data_refuse_view(struct data *d);
+
+/* ---- Its collation: what compares strings where a command names none ---- */
+
+/* The whole document; empty: bytes are compared, or there is no collection. */
+struct str data_collation_document(const struct data *d);
+/* How strings are compared, NULL: by bytes. Valid until the collection is opened again. */
+MUST_USE enum status data_collation(struct data *d, struct mql *q, const struct bson_texts **ret);
+/*
+ * Fails with MONGO_OTHER_COLLATION if it is not c->collation, by which the command is run; and
+ * puts it there.
+ */
+MUST_USE enum status data_check_collation(const struct data *d);
+/* What a command or a statement names, unless it is empty; else that of its collection. */
+static inline struct str
+data_choose_collation(struct str given, struct str of_collection)
+{
+	return given.len && !bson_is_empty(given) ? given : of_collection;
+}
 
 /*
  * Before a document is changed: where the collection keeps them, its images are kept with the

@@ -6,6 +6,8 @@
 #include "bson/bson.h"
 
 enum mongo_code {
+	/* No client sees it: call_runs_again() makes something else of it. */
+	MONGO_OTHER_COLLATION = -1,
 	MONGO_INTERNAL_ERROR = 1,
 	MONGO_BAD_VALUE = 2,
 	MONGO_NO_SUCH_KEY = 4,

@@ -19,6 +19,15 @@ query_read_value(struct call *c, struct str from, struct str name, const struct 
 	return STATUS_OK;
 }
 
+void
+query_choose_collation(const struct call *c, struct str given, struct query_ask *ask)
+{
+	ask->collation = data_choose_collation(given, STR(""));
+	ask->takes_collation = !ask->collation.len;
+	if (ask->takes_collation)
+		ask->collation = c->collation;
+}
+
 bool
 query_order(const struct query_ask *ask, struct str sort, int *ret)
 {
@@ -167,6 +176,8 @@ query_start(struct query *q)
 	TRY(data_open(&q->data, q->tx));
 	if (!q->data.is_there)
 		return ask.place.len ? plan_fail_dropped(q->call) : STATUS_NOT_FOUND;
+	if (q->ask.takes_collation)
+		TRY(data_check_collation(&q->data));
 	TRY(plan_choose(q->call, &q->data.plain, &ask, &q->mql, &q->plan));
 	if (q->ask.sorted && !q->plan.sorted)
 		return call_fail(q->call, MONGO_QUERY_PLAN_KILLED,

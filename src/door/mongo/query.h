@@ -23,8 +23,9 @@ struct query_ask {
 	const struct bson_value *hint;  /* NULL: none */
 	const struct bson_texts *texts; /* the collation; NULL: none, or that of: */
 	struct str collation;           /* a document; or empty */
-	struct str let;                 /* variables: a document; or empty */
-	const struct bson_value *min;   /* of find: documents; NULL: none */
+	bool takes_collation; /* it is that of the collection, as far as the command knows */
+	struct str let;       /* variables: a document; or empty */
+	const struct bson_value *min; /* of find: documents; NULL: none */
 	const struct bson_value *max;
 	bool keys; /* query_key() is wanted */
 	int order; /* by `_id`: 1, -1; 0: any */
@@ -103,6 +104,12 @@ struct query {
  */
 MUST_USE enum status query_read_value(struct call *c, struct str from, struct str name,
 				      const struct bson_value **ret);
+
+/*
+ * Sets the collation: what the command names, or that of the collection where this is empty. Then
+ * the query may fail so that the command is run again (call_runs_again()).
+ */
+void query_choose_collation(const struct call *c, struct str given, struct query_ask *ask);
 
 /*
  * True if the order is one of walks by `_id`, {_id: 1} or {$natural: -1}; `*ret` 0: any. Another

@@ -183,15 +183,20 @@ run_handler(struct call *c)
 	const struct step_meter *steps = step_current();
 	uint64_t before_ns = steps ? steps->computed_ns : 0;
 	uint64_t took_ns, computed_ns;
+	struct call_mark mark = call_mark(c);
 	enum status status;
+	unsigned runs = 0;
 
 	if (c->max_ns && !(c->command->flags & COMMAND_OWN_TIME))
 		client->until_ns = c->began_ns + c->max_ns;
 	mongo_client_begin_op(client, c->command->name, c->db, c->collection, c->began_ns);
 	step_set_ask(mongo_client_ask, client);
 	status = client->until_ns ? mongo_client_check(client) : STATUS_OK;
-	if (status == STATUS_OK)
-		status = c->command->run(c);
+	if (status == STATUS_OK) {
+		do
+			status = c->command->run(c);
+		while (call_runs_again(c, mark, &runs));
+	}
 	step_set_ask(NULL, NULL);
 	mongo_client_end_op(client);
 	client->until_ns = 0;

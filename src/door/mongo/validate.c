@@ -204,6 +204,7 @@ validator_new(struct data *d, struct validator **ret)
 		v->arena = arena;
 		v->filter = filter.text;
 		data_mql(c, arena, NULL, &v->mql);
+		TRY(data_mql_status(c, &v->mql, data_collation(d, &v->mql, &v->mql.texts)));
 		TRY(data_mql_status(c, &v->mql,
 				    mql_match_compile(&v->mql, filter.text, &v->match)));
 		v->compiled = arena_mark(arena);
@@ -280,7 +281,7 @@ enum status
 validate_fits(struct data *d, struct str doc, bool *ret)
 {
 	*ret = true;
-	if (bson_is_empty(plain_options_of(d->db)))
+	if (!bson_find(plain_options_of(d->db), STR("validator"), NULL))
 		return STATUS_OK;
 	if (!d->validator)
 		TRY(validator_new(d, &d->validator));
@@ -293,7 +294,7 @@ validate_document(struct data *d, struct str doc, struct str old)
 	struct call *c = d->call;
 	bool good;
 
-	if (bson_is_empty(plain_options_of(d->db)))
+	if (!bson_find(plain_options_of(d->db), STR("validator"), NULL))
 		return STATUS_OK;
 	if (!d->validator)
 		TRY(validator_new(d, &d->validator));

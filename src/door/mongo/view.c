@@ -3,7 +3,6 @@
 #include "door/mongo/client.h"
 #include "door/mongo/data.h"
 #include "door/mongo/run.h"
-#include "mql/collation.h"
 #include "mql/stages.h"
 
 const struct view *
@@ -88,6 +87,16 @@ member_dup(struct arena *arena, struct str options, struct str name, struct str 
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
+static enum status
+collation_dup(struct adding *a, struct view *view)
+{
+	view->collation = data_collation_document(&a->data);
+	if (!view->collation.len)
+		return STATUS_OK;
+	view->collation = arena_dup(a->arena, view->collation);
+	return view->collation.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 /* Follows a name down to a collection. `view->pipeline.ptr` stays NULL for what is no view. */
 static enum status
 view_follow(struct adding *a, struct kv_tx *tx, struct view *view)
@@ -103,7 +112,7 @@ view_follow(struct adding *a, struct kv_tx *tx, struct view *view)
 		TRY(data_open(&a->data, tx));
 		view->base = ns;
 		if (!a->data.is_there || !plain_options_are_view(plain_options_of(a->data.db)))
-			return STATUS_OK;
+			return view->pipeline.ptr ? STATUS_OK : collation_dup(a, view);
 		if (depth == VIEW_DEPTH)
 			return fail_depth(c);
 		options = plain_options_of(a->data.db);
@@ -161,8 +170,11 @@ adding_name(struct adding *a, struct kv_tx *tx, struct str ns)
 
 	TRY(view_follow(a, tx, &view));
 	data_fini(&a->data);
-	if (!view.pipeline.ptr)
+	if (!view.pipeline.ptr) {
+		if (ns.ptr == a->views->known[0].ptr)
+			a->views->collation = view.collation;
 		return STATUS_OK;
+	}
 	a->views->list[a->views->count++] = view;
 	data_mql(a->call, a->arena, NULL, &q);
 	TRY(data_mql_status(a->call, &q, mql_pipeline_compile(&q, view.pipeline, &options, &p)));
@@ -258,24 +270,6 @@ check_pipeline(struct call *c, const struct view_ask *ask, struct mql_pipeline *
 	return STATUS_OK;
 }
 
-/* The collation with all its members, as clients are told it. */
-static enum status
-put_collation(struct call *c, const struct view_ask *ask, struct bson_builder *b)
-{
-	struct mql_collation *collation = NULL;
-	enum status status;
-	struct mql q;
-
-	if (!ask->collation.len || bson_is_empty(ask->collation))
-		return STATUS_OK;
-	data_mql(c, c->arena, NULL, &q);
-	status = data_mql_status(c, &q, mql_collation_new(&q, ask->collation, &collation));
-	if (status == STATUS_OK && collation)
-		bson_put_document(b, STR("collation"), mql_collation_document(collation));
-	mql_collation_free(collation);
-	return status;
-}
-
 enum status
 view_options(struct call *c, const struct view_ask *ask, struct str *ret)
 {
@@ -300,7 +294,8 @@ view_options(struct call *c, const struct view_ask *ask, struct str *ret)
 			bson_put(&b, STR(""), &e.value);
 	}
 	bson_end(&b);
-	TRY(put_collation(c, ask, &b));
+	if (ask->collation.len)
+		bson_put_document(&b, STR("collation"), ask->collation);
 	bson_end(&b);
 	TRY(buf_status(&made));
 	*ret = arena_dup(c->arena, buf_str(&made));

@@ -33,6 +33,7 @@ struct views {
 	size_t count;
 	struct str *known; /* names that were looked at */
 	size_t known_count;
+	struct str collation; /* of the first of them, if it is a collection; or empty */
 };
 
 /*
@@ -57,7 +58,7 @@ MUST_USE enum status view_concat(struct str first, struct str second, struct are
 struct view_ask {
 	struct str on; /* ptr NULL: it was not given */
 	struct str pipeline;
-	struct str collation;
+	struct str collation; /* with all its members; or empty */
 };
 
 /* True in `*ret_known` for such a member, which is then read. */

@@ -1,0 +1,253 @@
+"""What collections of MongoDB's door are created with: a collation."""
+
+import re
+
+from harness import Server, contains, equal, main, ok, test
+from mongo import Client, Int64
+
+NO_CASE = {"locale": "en", "strength": 2}
+WHOLE = {"locale": "en", "caseLevel": False, "caseFirst": "off", "strength": 2, "numericOrdering": False,
+         "alternate": "non-ignorable", "maxVariable": "punct", "normalization": False, "backwards": False,
+         "version": "57.1"}
+SIMPLE = {"locale": "simple"}
+
+
+class Mongo(Server):
+    def __init__(self, cwd, *options, **kwargs):
+        (cwd / "ini").write_text("[chttpd_auth]\niterations = 10\n[mongo]\nreplica_set = frond\n")
+        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
+        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
+                                  self.read_log()).group(1))
+
+    def client(self, **kwargs):
+        return Client(self.port, **kwargs)
+
+
+def shop(c):
+    return lambda command, of, **members: c({command: of, **members}, "shop")
+
+
+def fails(c):
+    return lambda command, of, **members: c.fails({command: of, **members}, "shop")["code"]
+
+
+def batch(answer):
+    return answer["cursor"]["firstBatch"]
+
+
+def ids(answer):
+    return [d["_id"] for d in batch(answer)]
+
+
+def options(do, name):
+    return batch(do("listCollections", 1, filter={"name": name}))[0]["options"]
+
+
+def fill(do, **members):
+    do("create", "c", collation=NO_CASE, **members)
+    do("insert", "c", documents=[{"_id": i, "s": s, "a": [s, "z"]}
+                                 for i, s in enumerate(["a", "B", "A", "b", "C"])])
+
+
+@test
+def a_collation_is_kept_and_listed(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do, refused = shop(c), fails(c)
+        do("create", "c", collation=NO_CASE)
+        equal(options(do, "c"), {"collation": WHOLE})
+        # As it is, it may be created again.
+        do("create", "c", collation=NO_CASE)
+        do("create", "c", collation=WHOLE)
+        equal([refused("create", "c"), refused("create", "c", collation=SIMPLE),
+               refused("create", "c", collation={"locale": "en", "strength": 1}),
+               refused("create", "c", collation=NO_CASE, validator={"x": 1}),
+               refused("create", "c", viewOn="d", pipeline=[], collation=NO_CASE)], [48] * 5)
+        failure = c.fails({"create": "c"}, "shop")
+        contains(failure["errmsg"], 'namespace shop.c already exists, but with different options: {"collation":')
+        do("create", "plain", collation=SIMPLE)
+        do("create", "plain")
+        do("create", "plain", collation=None, changeStreamPreAndPostImages={"enabled": False})
+        equal(options(do, "plain"), {})
+        do("create", "v", viewOn="c", pipeline=[], collation=NO_CASE)
+        do("create", "v", viewOn="c", pipeline=[], collation=NO_CASE)
+        equal([refused("create", "v"), refused("create", "v", viewOn="c", pipeline=[])], [48, 48])
+        equal([refused("create", "x", collation=wrong) for wrong in
+               ("en", {}, {"locale": "none"}, {"locale": 1}, {"locale": "en", "strength": 6},
+                {"locale": "en", "x": 1}, {"locale": "en", "version": "1"})],
+              [14, 40414, 2, 14, 2, 40415, 161])
+        # It stays with what becomes of the collection.
+        do("collMod", "c", validator={"s": {"$ne": "X"}})
+        equal(options(do, "c")["collation"], WHOLE)
+        c({"renameCollection": "shop.c", "to": "shop.d"})
+        equal(options(do, "d")["collation"], WHOLE)
+        do("insert", "plain", documents=[{"_id": 1, "s": "q"}])
+        do("aggregate", "plain", pipeline=[{"$out": "d"}], cursor={})
+        equal(options(do, "d")["collation"], WHOLE)
+        equal(do("count", "d", query={"s": "Q"})["n"], 1)
+        do("aggregate", "d", pipeline=[{"$out": "fresh"}], cursor={})
+        equal(options(do, "fresh"), {})
+        # In a transaction, what is there is refused.
+        within = {"lsid": {"id": bytes(16)}, "txnNumber": Int64(1), "autocommit": False}
+        equal(refused("create", "plain", **within, startTransaction=True), 48)
+
+
+@test
+def queries_compare_by_it(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do = shop(c)
+        fill(do)
+        equal(ids(do("find", "c", filter={"s": "A"})), [0, 2])
+        equal(ids(do("find", "c", filter={"s": "A"}, collation=SIMPLE)), [2])
+        equal(ids(do("find", "c", filter={"s": "A"}, collation={})), [0, 2])
+        equal(ids(do("find", "c", filter={"s": {"$gte": "b"}})), [1, 3, 4])
+        equal(ids(do("find", "c", filter={"$expr": {"$eq": ["$s", "$$s"]}}, let={"s": "B"})), [1, 3])
+        equal(ids(do("find", "c", sort={"s": -1, "_id": 1})), [4, 1, 3, 0, 2])
+        equal(ids(do("find", "c", sort={"s": 1}, collation=SIMPLE)), [2, 1, 4, 0, 3])
+        equal(batch(do("find", "c", filter={"_id": 0}, projection={"a": {"$elemMatch": {"$eq": "A"}}})),
+              [{"_id": 0, "a": ["a"]}])
+        # A cursor goes on by it, whatever becomes of its batches.
+        for more in {}, {"sort": {"s": 1}}, {"readConcern": {"level": "snapshot"}}:
+            answer = do("find", "c", filter={"s": {"$in": ["A", "B"]}}, batchSize=1, **more)
+            seen, cursor = ids(answer), answer["cursor"]
+            while cursor["id"]:
+                cursor = do("getMore", Int64(cursor["id"]), collection="c", batchSize=1)["cursor"]
+                seen += [d["_id"] for d in cursor["nextBatch"]]
+            equal(sorted(seen), [0, 1, 2, 3])
+        equal([do("count", "c", query={"s": "a"})["n"], do("count", "c", query={"s": "a"}, collation=SIMPLE)["n"],
+               do("count", "c")["n"]], [2, 1, 5])
+        equal(do("distinct", "c", key="s")["values"], ["a", "B", "C"])
+        equal(do("distinct", "c", key="s", collation=SIMPLE)["values"], ["a", "B", "A", "b", "C"])
+        for command, n in ({"find": "c", "filter": {"s": "A"}}, 2), ({"count": "c", "query": {"s": "A"}}, 1), \
+                ({"aggregate": "c", "pipeline": [{"$match": {"s": "A"}}], "cursor": {}}, 2), \
+                ({"update": "c", "updates": [{"q": {"s": "A"}, "u": {"$set": {"x": 1}}, "multi": True}]}, 0):
+            equal(do("explain", command, verbosity="executionStats")["executionStats"]["nReturned"], n)
+        # Of an index that compares bytes, what it cannot find is not lost.
+        do("createIndexes", "c", indexes=[{"key": {"s": 1}, "name": "s", "collation": SIMPLE}])
+        equal(ids(do("find", "c", filter={"s": "A"})), [0, 2])
+        equal(ids(do("find", "c", filter={"s": "A"}, hint="s")), [0, 2])
+        equal(ids(do("find", "c", sort={"s": 1, "_id": 1})), [0, 2, 1, 3, 4])
+        # In a transaction, and where another collection has taken its place.
+        within = {"lsid": {"id": bytes(16)}, "txnNumber": Int64(1), "autocommit": False}
+        equal(ids(do("find", "c", filter={"s": "A"}, **within, startTransaction=True)), [0, 2])
+        equal(do("update", "c", updates=[{"q": {"s": "c"}, "u": {"$set": {"s": "D"}}}], **within)["nModified"], 1)
+        equal(ids(do("find", "c", filter={"s": "d"}, **within)), [4])
+        c({"commitTransaction": 1, **within})
+        do("drop", "c")
+        do("insert", "c", documents=[{"_id": 0, "s": "a"}, {"_id": 1, "s": "A"}])
+        equal(ids(do("find", "c", filter={"s": "A"})), [1])
+
+
+@test
+def ids_are_found_by_it(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do = shop(c)
+        do("create", "c", collation=NO_CASE)
+        do("insert", "c", documents=[{"_id": "b", "n": 1}, {"_id": "A", "n": 2}, {"_id": 7, "n": 3}])
+        equal(ids(do("find", "c", filter={"_id": "B"})), ["b"])
+        equal(ids(do("find", "c", filter={"_id": {"$in": ["a", 7]}}, sort={"_id": -1})), ["A", 7])
+        equal(ids(do("find", "c", sort={"_id": 1})), [7, "A", "b"])
+        equal(do("update", "c", updates=[{"q": {"_id": "a"}, "u": {"$inc": {"n": 1}}}])["nModified"], 1)
+        equal(do("delete", "c", deletes=[{"q": {"_id": "B"}, "limit": 1}])["n"], 1)
+        do("insert", "c", documents=[{"_id": "B"}])
+        equal([do("findAndModify", "c", query={}, sort={"_id": order}, update={"$set": {"m": 1}})["value"]["_id"]
+               for order in (1, -1)], [7, "B"])
+
+
+@test
+def changes_compare_by_it(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do = shop(c)
+        fill(do)
+        equal(do("update", "c", updates=[{"q": {"s": "A"}, "u": {"$set": {"x": 1}}, "multi": True},
+                                         {"q": {"s": "A"}, "u": {"$set": {"y": 1}}, "multi": True,
+                                          "collation": SIMPLE},
+                                         {"q": {"s": "B"}, "u": {"$set": {"a.$[e]": "q"}}, "multi": True,
+                                          "arrayFilters": [{"e": "Z"}], "collation": {}}])["nModified"], 5)
+        equal([(d["_id"], d.get("x"), d.get("y"), d["a"][1]) for d in batch(do("find", "c"))],
+              [(0, 1, None, "z"), (1, None, None, "q"), (2, 1, 1, "z"), (3, None, None, "q"), (4, None, None, "z")])
+        do("update", "c", updates=[{"q": {"_id": 0}, "u": {"$pull": {"a": "Z"}}}])
+        equal(batch(do("find", "c", filter={"_id": 0}))[0]["a"], ["a"])
+        answer = do("update", "c", updates=[{"q": {"s": "c"}, "u": {"$set": {"x": 2}}, "upsert": True},
+                                            {"q": {"_id": 9, "s": "Q"}, "u": {"$set": {"x": 2}}, "upsert": True}])
+        equal((answer["nModified"], [u["_id"] for u in answer["upserted"]]), (1, [9]))
+        equal(do("findAndModify", "c", query={"s": "q"}, remove=True)["value"]["_id"], 9)
+        equal(do("findAndModify", "c", query={"s": "a"}, sort={"s": 1, "_id": -1}, update={"$set": {"z": 1}},
+                 new=True)["value"]["_id"], 2)
+        answer = c({"bulkWrite": 1, "nsInfo": [{"ns": "shop.c"}, {"ns": "shop.other"}], "ops": [
+            {"insert": 1, "document": {"_id": 1, "s": "a"}},
+            {"update": 0, "filter": {"s": "b"}, "updateMods": {"$set": {"w": 1}}, "multi": True},
+            {"update": 1, "filter": {"s": "A"}, "updateMods": {"$set": {"w": 1}}, "multi": True},
+            {"update": 0, "filter": {"s": "b"}, "updateMods": {"$set": {"w": 2}}, "multi": True, "collation": SIMPLE},
+            {"delete": 0, "filter": {"s": "c"}}]})
+        equal([item["n"] for item in batch(answer)], [1, 2, 0, 1, 1])
+        equal(do("delete", "c", deletes=[{"q": {"s": "A"}, "limit": 0}])["n"], 2)
+
+
+@test
+def validators_compare_by_it(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do = shop(c)
+        do("create", "c", collation=NO_CASE, validator={"s": {"$in": ["a", "b"]}})
+        answer = do("insert", "c", documents=[{"_id": 1, "s": "A"}, {"_id": 2, "s": "c"}])
+        equal((answer["n"], [e["code"] for e in answer["writeErrors"]]), (1, [121]))
+        answer = do("update", "c", updates=[{"q": {"_id": 1}, "u": {"$set": {"s": "B"}}},
+                                            {"q": {"_id": 1}, "u": {"$set": {"s": "D"}}}])
+        equal((answer["nModified"], [e["code"] for e in answer["writeErrors"]]), (1, [121]))
+        equal((do("validate", "c")["valid"], do("count", "c")["n"]), (True, 1))
+
+
+@test
+def pipelines_compare_by_it(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do, refused = shop(c), fails(c)
+        fill(do)
+        do("insert", "simple", documents=[{"_id": 1, "s": "a"}, {"_id": 2, "s": "A"}])
+        do("create", "by_view", viewOn="c", pipeline=[{"$match": {"s": "A"}}])
+        do("create", "like_it", viewOn="c", pipeline=[{"$match": {"s": "A"}}], collation=NO_CASE)
+
+        def run(of, *pipeline, **members):
+            return batch(do("aggregate", of, pipeline=[*pipeline], cursor={}, **members))
+        equal([d["_id"] for d in run("c", {"$match": {"s": "A"}})], [0, 2])
+        equal([d["_id"] for d in run("c", {"$match": {"s": "A"}}, collation=SIMPLE)], [2])
+        equal(run("c", {"$group": {"_id": "$s", "n": {"$sum": 1}}}, {"$sort": {"_id": 1}}),
+              [{"_id": "a", "n": 2}, {"_id": "B", "n": 2}, {"_id": "C", "n": 1}])
+        equal([d["_id"] for d in run("c", {"$project": {"s": 1}}, {"$sort": {"s": -1, "_id": 1}})], [4, 1, 3, 0, 2])
+        answer = do("aggregate", "c", pipeline=[{"$match": {"s": "A"}}], cursor={"batchSize": 1})
+        equal([d["_id"] for d in do("getMore", Int64(answer["cursor"]["id"]), collection="c")["cursor"]["nextBatch"]],
+              [2])
+        # The collection that the command names says how all of it is compared.
+        join = {"$lookup": {"from": "simple", "localField": "s", "foreignField": "s", "as": "of"}}
+        equal([len(d["of"]) for d in run("c", join)], [2, 0, 2, 0, 0])
+        join["$lookup"]["from"] = "c"
+        equal([len(d["of"]) for d in run("simple", join)], [1, 1])
+        union = {"$unionWith": {"coll": "c", "pipeline": [{"$match": {"s": "A"}}]}}
+        equal([len(run(of, {"$match": {"s": "a"}}, union)) for of in ("simple", "c")], [1 + 1, 2 + 2])
+        # A view has its own collation, or none.
+        equal([[d["_id"] for d in batch(do("find", view))] for view in ("by_view", "like_it")], [[2], [0, 2]])
+        equal([do("count", view)["n"] for view in ("by_view", "like_it")], [1, 2])
+        equal(refused("aggregate", "by_view", pipeline=[], cursor={}, collation=NO_CASE), 167)
+        equal(refused("aggregate", "c", pipeline=[{"$unionWith": "by_view"}], cursor={}), 167)
+        equal(len(run("c", {"$unionWith": "like_it"})), 5 + 2)
+        answer = do("explain", {"aggregate": "c", "pipeline": [{"$match": {"s": "A"}}, {"$group": {"_id": "$s"}}],
+                                "cursor": {}}, verbosity="executionStats")
+        equal(answer["stages"][-1]["nReturned"], 1)
+
+
+@test
+def definitions_go_with_dumps_moves_and_backups(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        fill(shop(c))
+    dumped = ok("dump", "mongo:shop.c", "--quiet", cwd=cwd).stdout
+    ok("load", "mongo:shop.loaded", "-", cwd=cwd, stdin=dumped)
+    ok("backup", "backups", cwd=cwd)
+    ok("restore", "backups", "--store", "embedded:restored", cwd=cwd)
+    ok("move", "--quiet", "--from", "embedded:data", "--to", "embedded:moved", "mongo:shop.c", cwd=cwd)
+    for store, names in ("data", ["loaded"]), ("restored", ["c", "loaded"]), ("moved", ["c"]):
+        with Mongo(cwd, "--store", f"embedded:{store}") as server, server.client() as c:
+            do = shop(c)
+            for name in names:
+                equal(options(do, name), {"collation": WHOLE})
+                equal(ids(do("find", name, filter={"s": "A"})), [0, 2])
+
+
+main()
