@@ -1,9 +1,10 @@
-"""What collections of MongoDB's door are created with: a collation."""
+"""What collections of MongoDB's door are created with: a collation, a clustered index."""
 
 import re
+import time
 
 from harness import Server, contains, equal, main, ok, test
-from mongo import Client, Int64
+from mongo import Client, Date, Int64
 
 NO_CASE = {"locale": "en", "strength": 2}
 WHOLE = {"locale": "en", "caseLevel": False, "caseFirst": "off", "strength": 2, "numericOrdering": False,
@@ -75,6 +76,14 @@ def a_collation_is_kept_and_listed(cwd):
                ("en", {}, {"locale": "none"}, {"locale": 1}, {"locale": "en", "strength": 6},
                 {"locale": "en", "x": 1}, {"locale": "en", "version": "1"})],
               [14, 40414, 2, 14, 2, 40415, 161])
+        id_index = {"v": 2, "key": {"_id": 1}, "name": "_id_"}
+        do("create", "d", collation=NO_CASE, idIndex={**id_index, "collation": WHOLE})
+        do("create", "e", collation=SIMPLE, idIndex={**id_index, "collation": SIMPLE})
+        do("create", "f", collation=NO_CASE, idIndex=id_index)
+        equal([refused("create", "g", idIndex={**id_index, "collation": NO_CASE}),
+               refused("create", "g", collation=NO_CASE, idIndex={**id_index, "collation": SIMPLE}),
+               refused("create", "g", viewOn="c", pipeline=[], idIndex=id_index)], [2, 2, 72])
+        do("drop", "d")
         # It stays with what becomes of the collection.
         do("collMod", "c", validator={"s": {"$ne": "X"}})
         equal(options(do, "c")["collation"], WHOLE)
@@ -117,14 +126,16 @@ def queries_compare_by_it(cwd):
                do("count", "c")["n"]], [2, 1, 5])
         equal(do("distinct", "c", key="s")["values"], ["a", "B", "C"])
         equal(do("distinct", "c", key="s", collation=SIMPLE)["values"], ["a", "B", "A", "b", "C"])
-        for command, n in ({"find": "c", "filter": {"s": "A"}}, 2), ({"count": "c", "query": {"s": "A"}}, 1), \
-                ({"aggregate": "c", "pipeline": [{"$match": {"s": "A"}}], "cursor": {}}, 2), \
-                ({"update": "c", "updates": [{"q": {"s": "A"}, "u": {"$set": {"x": 1}}, "multi": True}]}, 0):
-            equal(do("explain", command, verbosity="executionStats")["executionStats"]["nReturned"], n)
+        for command, figure in ({"find": "c", "filter": {"s": "A"}}, "nReturned"), \
+                ({"aggregate": "c", "pipeline": [{"$match": {"s": "A"}}], "cursor": {}}, "nReturned"), \
+                ({"count": "c", "query": {"s": "A"}}, "nCounted"), \
+                ({"update": "c", "updates": [{"q": {"s": "A"}, "u": {"$set": {"x": 1}}, "multi": True}]}, "nMatched"):
+            stats = do("explain", command, verbosity="executionStats")["executionStats"]
+            equal((figure, stats["executionStages"][figure]), (figure, 2))
         # Of an index that compares bytes, what it cannot find is not lost.
         do("createIndexes", "c", indexes=[{"key": {"s": 1}, "name": "s", "collation": SIMPLE}])
         equal(ids(do("find", "c", filter={"s": "A"})), [0, 2])
-        equal(ids(do("find", "c", filter={"s": "A"}, hint="s")), [0, 2])
+        equal(sorted(ids(do("find", "c", filter={"s": "A"}, hint="s"))), [0, 2])
         equal(ids(do("find", "c", sort={"s": 1, "_id": 1})), [0, 2, 1, 3, 4])
         # In a transaction, and where another collection has taken its place.
         within = {"lsid": {"id": bytes(16)}, "txnNumber": Int64(1), "autocommit": False}
@@ -248,6 +259,115 @@ def definitions_go_with_dumps_moves_and_backups(cwd):
             for name in names:
                 equal(options(do, name), {"collation": WHOLE})
                 equal(ids(do("find", name, filter={"s": "A"})), [0, 2])
+
+
+BY_ID = {"key": {"_id": 1}, "unique": True}
+
+
+@test
+def a_clustered_index_is_kept_and_listed(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do, refused = shop(c), fails(c)
+        kept = {"v": 2, "key": {"_id": 1}, "name": "_id_", "unique": True}
+        told = {**kept, "clustered": True}
+        do("create", "c", clusteredIndex=BY_ID)
+        listed, = batch(do("listCollections", 1))
+        equal((listed["options"], "idIndex" in listed), ({"clusteredIndex": kept}, False))
+        equal(batch(do("listIndexes", "c")), [told])
+        do("create", "c", clusteredIndex={**BY_ID, "v": 2.5, "name": "_id_"})
+        equal([refused("create", "c"), refused("create", "c", clusteredIndex={**BY_ID, "name": "x"})], [48, 48])
+        do("create", "plain", clusteredIndex=False)
+        do("create", "plain", clusteredIndex=0)
+        equal(options(do, "plain"), {})
+        # It is the index by `_id`, which stays. Counts of indexes do not have it.
+        do("insert", "c", documents=[{"_id": i, "a": i} for i in range(9)])
+        equal(refused("dropIndexes", "c", index="_id_"), 5979800)
+        equal(refused("dropIndexes", "c", index={"_id": 1}), 5979800)
+        answer = do("createIndexes", "c", indexes=[{"key": {"_id": 1}, "name": "x"}])
+        equal((answer["numIndexesBefore"], answer["numIndexesAfter"]), (0, 0))
+        answer = do("createIndexes", "c", indexes=[{"key": {"a": 1}, "name": "a"}])
+        equal((answer["numIndexesBefore"], answer["numIndexesAfter"]), (0, 1))
+        equal(do("dropIndexes", "c", index="*")["nIndexesWas"], 1)
+        do("createIndexes", "c", indexes=[{"key": {"_id": 1}, "name": "y", "clustered": True, "unique": True}])
+        equal(batch(do("listIndexes", "c")), [told])
+        for code, name, spec in ((6100900, "none", {"key": {"_id": 1}}), (6243700, "plain", {"key": {"_id": 1}}),
+                                 (6243700, "c", {"key": {"a": 1}})):
+            equal(refused("createIndexes", name, indexes=[{**spec, "name": "n", "clustered": True, "unique": True}]),
+                  code)
+        equal(refused("createIndexes", "c", indexes=[{"key": {"a": 1}, "name": "n", "clustered": False}]), 6492800)
+        equal(refused("listIndexes", "none"), 26)
+        # Hints know its name.
+        do("create", "named", clusteredIndex={**BY_ID, "name": "own"})
+        do("insert", "named", documents=[{"_id": 1}, {"_id": 2}])
+        equal(batch(do("listIndexes", "named")), [{**told, "name": "own"}])
+        equal(ids(do("find", "named", filter={"_id": {"$gt": 1}}, hint="own")), [2])
+        equal(ids(do("find", "named", filter={"_id": {"$gt": 1}}, hint={"_id": 1})), [2])
+        equal(refused("find", "named", hint="other"), 2)
+        equal([d["spec"] for d in batch(do("aggregate", "named", pipeline=[{"$indexStats": {}}], cursor={}))],
+              [{**told, "name": "own"}])
+        equal([refused("dropIndexes", "named", index=name) for name in ("own", "_id_")], [5979800, 27])
+        stats = do("collStats", "named")
+        equal((stats["clustered"], stats["nindexes"], stats["indexSizes"]), (True, 0, {}))
+        equal((do("dbStats", 1)["indexes"], do("validate", "named")["valid"]), (1, True))
+        c({"renameCollection": "shop.named", "to": "shop.other"})
+        do("aggregate", "c", pipeline=[{"$out": "other"}], cursor={})
+        equal(options(do, "other"), {"clusteredIndex": {**kept, "name": "own"}})
+        equal((do("count", "other")["n"], do("drop", "other")["nIndexesWas"]), (9, 0))
+
+
+@test
+def wrong_clustered_indexes_are_refused(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        refused = fails(c)
+        for code, index in ((5979703, True), (5979703, 1.0), (14, None), (14, "x"), (14, [BY_ID]),
+                            (40414, {"unique": True}), (40414, {"key": {"_id": 1}}), (14, {"key": 1, "unique": True}),
+                            (40414, {**BY_ID, "key": None}), (197, {"key": {"x": 1}, "unique": True}),
+                            (197, {"key": {"_id": -1}, "unique": True}),
+                            (197, {"key": {"_id": 1, "x": 1}, "unique": True}), (5979700, {**BY_ID, "unique": False}),
+                            (14, {**BY_ID, "unique": "x"}), (5979704, {**BY_ID, "v": 1}), (14, {**BY_ID, "v": "2"}),
+                            (14, {**BY_ID, "name": 1}), (40415, {**BY_ID, "x": 1})):
+            equal((index, refused("create", "c", clusteredIndex=index)), (index, code))
+        for code, members in ((6049200, {"capped": True, "size": 9}), (72, {"timeseries": {"timeField": "t"}}),
+                              (6026500, {"viewOn": "d", "pipeline": []}), (6049204, {"max": 9}),
+                              (72, {"idIndex": {"key": {"_id": 1}, "name": "_id_"}}),
+                              (72, {"expireAfterSeconds": -1}), (72, {"expireAfterSeconds": 9_999_999_999}),
+                              (14, {"expireAfterSeconds": "off"})):
+            equal((members, refused("create", "c", clusteredIndex=BY_ID, **members)), (members, code))
+        equal(refused("create", "c", capped=True, size=9, clusteredIndex=False), 6049200)
+        equal(refused("create", "c", expireAfterSeconds=9), 72)
+
+
+@test
+def documents_expire_by_their_ids(cwd):
+    (cwd / "ini").write_text("[mongo]\nexpire_seconds = 1\n")
+    with Server(cwd, "--mongo", "127.0.0.1:0", "--config", "ini") as server:
+        port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", server.read_log()).group(1))
+        with Client(port) as c:
+            do, refused = shop(c), fails(c)
+            do("create", "c", clusteredIndex=BY_ID, expireAfterSeconds=600)
+            equal(options(do, "c")["expireAfterSeconds"], 600)
+            equal(batch(do("listIndexes", "c"))[0]["expireAfterSeconds"], 600)
+            now = int(time.time() * 1000)
+            old = [Date(-5), Date(0), *(Date(now - 700_000 - i) for i in range(500))]
+            fresh = [Date(now - 300_000), Date(now + 9_000_000)]
+            others = [1, "x", {"d": Date(0)}, True]
+            do("insert", "c", documents=[{"_id": id} for id in [*old, *fresh, *others]])
+
+            def wait_for(left):
+                until = time.time() + 60
+                while do("count", "c")["n"] != left and time.time() < until:
+                    time.sleep(0.1)
+                equal(do("count", "c")["n"], left)
+            wait_for(6)
+            do("collMod", "c", expireAfterSeconds="off")
+            equal([options(do, "c").get("expireAfterSeconds"), batch(do("listIndexes", "c"))[0].get("expireAfterSeconds")],
+                  [None, None])
+            do("collMod", "c", expireAfterSeconds=100)
+            wait_for(5)
+            do("create", "plain")
+            equal([refused("collMod", "plain", expireAfterSeconds=9), refused("collMod", "c", expireAfterSeconds="x"),
+                   refused("collMod", "c", expireAfterSeconds=[]), refused("collMod", "c", expireAfterSeconds=-1)],
+                  [72, 72, 14, 72])
 
 
 main()

@@ -176,7 +176,82 @@ def what_is_no_index_is_refused_by_its_name(cwd):
         create(client, {"key": {"a": 1}, "name": "x"})
         equal(refuses(client, {"key": {"b": 1}, "name": "x"})["code"], 86)
         equal(refuses(client, {"key": {"a": 1}, "name": "y"})["code"], 85)
-        equal(refuses(client, {"key": {"a": 1}, "name": "y", "unique": True})["code"], 85)
+        equal(refuses(client, {"key": {"a": 1}, "name": "x", "unique": True})["code"], 86)
+        equal(refuses(client, {"key": {"a": 1}, "name": "x", "hidden": True})["code"], 85)
+        equal(refuses(client, {"key": {"a": 1}, "name": "y", "expireAfterSeconds": 5})["code"], 85)
+        # Nothing is made of a command that has one of them.
+        for specs in ([{"key": {"n": 1}, "name": "n"}, {"key": {"n": 1}, "name": "m"}],
+                      [{"key": {"n": 1}, "name": "n"}, {"key": {"a": 1}, "name": "y"}]):
+            equal(refuses(client, *specs)["code"], 85)
+        equal(refuses(client, {"key": {"n": 1}, "name": "n"}, {"key": {"m": 1}, "name": "n"})["code"], 86)
+        equal([spec["name"] for spec in listed(client)], ["_id_", "x"])
+
+
+@test
+def several_indexes_have_one_key(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        insert(client, *({"_id": i, "a": i} for i in range(50)))
+        key, some = {"a": 1}, {"a": {"$gt": 40}}
+        answer = create(client, {"key": key, "name": "all"}, {"key": key, "name": "sparse", "sparse": True},
+                        {"key": key, "name": "unique", "unique": True},
+                        {"key": key, "name": "both", "unique": True, "sparse": True},
+                        {"key": key, "name": "some", "partialFilterExpression": some})
+        equal(answer["numIndexesAfter"], 6)
+        equal(create(client, {"key": key, "name": "some", "partialFilterExpression": some})["numIndexesAfter"], 6)
+        equal(refuses(client, {"key": key, "name": "more", "partialFilterExpression": some})["code"], 85)
+        equal([e["code"] for e in insert(client, {"_id": 99, "a": 7})["writeErrors"]], [11000])
+
+        def find(**members):
+            return client({"find": "c", "filter": {"a": {"$gt": 45}}, **members}, db="d")["cursor"]["firstBatch"]
+        for hint in ({}, {"hint": "all"}, {"hint": "sparse"}, {"hint": "some"}):
+            equal([d["_id"] for d in find(**hint)], [46, 47, 48, 49])
+        equal(client.fails({"find": "c", "filter": {"a": 1}, "hint": key}, db="d")["code"], 27)
+        failure = client.fails({"dropIndexes": "c", "index": key}, db="d")
+        equal((failure["code"], failure["codeName"]), (181, "AmbiguousIndexKeyPattern"))
+        for name in ("both", "unique", "sparse", "some"):
+            client({"dropIndexes": "c", "index": name}, db="d")
+        equal([d["_id"] for d in find(hint=key)], [46, 47, 48, 49])
+        client({"dropIndexes": "c", "index": key}, db="d")
+        equal(len(listed(client)), 1)
+
+
+@test
+def lists_come_in_batches(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, *({"key": {f"f{i}": 1}, "name": f"f{i}"} for i in range(9)))
+        for i in range(5):
+            client({"create": f"more{i}"}, db="d")
+
+        def pages(command, of, size):
+            cursor = client({command: of, "cursor": {"batchSize": size}}, db="d")["cursor"]
+            batches = [cursor["firstBatch"]]
+            while cursor["id"]:
+                cursor = client({"getMore": Int64(cursor["id"]), "collection": cursor["ns"].split(".", 1)[1],
+                                 **({"batchSize": size} if size > 0 else {})}, db="d")["cursor"]
+                batches.append(cursor["nextBatch"])
+            return [[d["name"] for d in batch] for batch in batches]
+        names = ["_id_", *(f"f{i}" for i in range(9))]
+        equal(pages("listIndexes", "c", 4), [names[:4], names[4:8], names[8:]])
+        equal(pages("listIndexes", "c", 10), [names])
+        equal(pages("listIndexes", "c", 2.9)[0], names[:2])
+        equal(pages("listIndexes", "c", float("inf")), [names])
+        equal(pages("listIndexes", "c", 0), [[], names])
+        names = ["c", *(f"more{i}" for i in range(5))]
+        equal(pages("listCollections", 1, 4), [names[:4], names[4:]])
+        equal(pages("listCollections", 1, 0), [[], names])
+        equal(listed(client), client({"listIndexes": "c", "cursor": None}, db="d")["cursor"]["firstBatch"])
+
+        def fails(**members):
+            return client.fails({"listIndexes": "c", **members}, db="d")["code"]
+        equal([fails(cursor={"batchSize": -1}), fails(cursor={"batchSize": "1"}), fails(cursor={"x": 1}),
+               fails(cursor=1), fails(colour=1), fails(includeIndexBuildInfo={}),
+               fails(includeIndexBuildInfo=True, includeBuildUUIDs=True)], [2, 14, 40415, 14, 40415, 14, 72])
+        equal(client({"listIndexes": "c", "includeIndexBuildInfo": True}, db="d")["cursor"]["firstBatch"][:2],
+              [{"spec": spec} for spec in listed(client)[:2]])
+        equal(client({"listIndexes": "c", "includeBuildUUIDs": True}, db="d")["cursor"]["firstBatch"], listed(client))
+        # It is its maker's, and can be closed.
+        cursor = client({"listIndexes": "c", "cursor": {"batchSize": 1}}, db="d")["cursor"]["id"]
+        equal(client({"killCursors": "c", "cursors": [Int64(cursor)]}, db="d")["cursorsKilled"], [cursor])
 
 
 @test

@@ -193,7 +193,8 @@ indexes_body(struct kv_tx *tx, void *arg)
 	TRY(data_open(&x->data, tx));
 	buf_clear(&x->out);
 	bson_builder_init(&b, &id);
-	index_put_only_id(&b);
+	if (x->data.is_there)
+		index_put_only_id(&b, x->data.db);
 	TRY(buf_status(&id));
 	bson_builder_init(&b, &x->out);
 	bson_begin_outer_array(&b);

@@ -2,8 +2,10 @@
 #include "bson/json.h"
 #include "bson/order.h"
 #include "door/mongo/client.h"
+#include "door/mongo/clustered.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/index.h"
+#include "door/mongo/list.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/query.h"
 #include "door/mongo/run.h"
@@ -73,6 +75,7 @@ struct one {
 	struct data data;
 	struct validate_ask validate;
 	struct view_ask view;
+	struct clustered_ask clustered;
 	struct str options;      /* of the view */
 	struct str collation;    /* of create: the whole document; or empty */
 	struct str id_collation; /* that idIndex asks for, likewise */
@@ -113,6 +116,7 @@ create_options(struct call *c, const struct one *o, struct str *ret)
 	bson_begin(&b);
 	if (o->collation.len)
 		bson_put_document(&b, STR("collation"), o->collation);
+	clustered_put(&o->clustered, &b);
 	bson_end(&b);
 	TRY(buf_status(&made));
 	first = arena_dup(c->arena, buf_str(&made));
@@ -176,6 +180,7 @@ create_body(struct kv_tx *tx, void *arg)
 static enum status
 create_refuse(struct call *c, struct str name)
 {
+	TRY(clustered_check_member(c, name));
 	if (str_eq(name, STR("capped")))
 		return call_fail(c, MONGO_NOT_IMPLEMENTED, "capped collections are not there");
 	if (str_eq(name, STR("timeseries")))
@@ -224,6 +229,11 @@ create_view(struct call *c, struct one *o)
 			       ? call_fail(c, MONGO_INVALID_OPTIONS,
 					   "'pipeline' requires 'viewOn' to also be specified")
 			       : STATUS_OK;
+	TRY(clustered_check_member(c, STR("viewOn")));
+	TRY(clustered_check(c, &o->clustered, false));
+	if (bson_find(c->body, STR("idIndex"), NULL))
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "'viewOn' and 'idIndex' are not for the same collection");
 	if (o->has_engine)
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 "'viewOn' and 'storageEngine' are not for the same collection");
@@ -271,6 +281,9 @@ create_read_id_index(struct call *c, const struct bson_value *v, struct one *o)
 	struct bson_element e;
 	struct bson_iter i;
 
+	TRY(clustered_check_member(c, STR("idIndex")));
+	if (v->type == BSON_NULL || v->type == BSON_UNDEFINED)
+		return STATUS_OK;
 	if (v->type != BSON_DOCUMENT)
 		return call_type_mismatch(c, v, "type 'object'", "create.idIndex");
 	if (!bson_find(v->text, STR("key"), &own) || own.type != BSON_DOCUMENT ||
@@ -322,6 +335,8 @@ mongo_run_create(struct call *c)
 
 		TRY(validate_read(c, &e, &o.validate, &known));
 		if (!known)
+			TRY(clustered_read(c, &e, &o.clustered, &known));
+		if (!known)
 			TRY(create_read_member(c, &e, &o, &known));
 		if (known || str_eq(e.name, STR("create")) || command_is_generic(e.name) ||
 		    (e.value.type == BSON_BOOL && !e.value.truth))
@@ -332,6 +347,7 @@ mongo_run_create(struct call *c)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "The _id index must have the same collation as the collection.");
 	TRY(create_view(c, &o));
+	TRY(clustered_check(c, &o.clustered, o.clustered.index.len));
 	TRY(validate_check(c, &o.validate));
 	TRY(data_check_concern(c));
 	TRY(one_run(c, &o, create_body));
@@ -382,6 +398,7 @@ coll_mod_body(struct kv_tx *tx, void *arg)
 		return plain_options_set(tx, o->data.db, options, &c->err);
 	}
 	TRY(validate_options(c, plain_options_of(o->data.db), &o->validate, &options));
+	TRY(clustered_modify(c, &o->clustered, options, &options));
 	TRY(plain_options_set(tx, o->data.db, options, &c->err));
 	TRY(describe_coll_mod(c, &options));
 	return data_notice(&o->data, PLAIN_NOTICE_MODIFIED, options);
@@ -398,6 +415,8 @@ mongo_run_coll_mod(struct call *c)
 		bool known;
 
 		TRY(validate_read(c, &e, &o.validate, &known));
+		if (!known)
+			TRY(clustered_read(c, &e, &o.clustered, &known));
 		if (!known)
 			TRY(view_read(c, &e, &o.view, &known));
 		if (!known && !str_eq(e.name, STR("collMod")) && !command_is_generic(e.name))
@@ -424,7 +443,7 @@ drop_body(struct kv_tx *tx, void *arg)
 	if (!o->was_there)
 		return STATUS_OK;
 	o->was_view = plain_options_are_view(plain_options_of(o->data.db));
-	o->indexes = index_count_all(o->data.db);
+	o->indexes = index_count_told(o->data.db);
 	return data_drop(o->data.call, tx, o->data.ns, false, &o->data.plain.events);
 }
 
@@ -494,6 +513,7 @@ mongo_run_rename(struct call *c)
 struct figures {
 	struct data data;
 	bool was_there;
+	bool is_clustered;
 	uint64_t count;
 	uint64_t bytes;
 	bool measures; /* indexes, too */
@@ -534,6 +554,7 @@ figures_body(struct kv_tx *tx, void *arg)
 	f->was_there = f->data.is_there;
 	if (!f->data.is_there)
 		return STATUS_OK;
+	f->is_clustered = clustered_of(f->data.db).len;
 	TRY(catalog_db_bytes(tx, f->data.db, &f->bytes));
 	if (f->measures)
 		TRY(measure_indexes(tx, f));
@@ -643,13 +664,16 @@ mongo_run_coll_stats(struct call *c)
 		bson_put_int64(c->reply, STR("avgObjSize"), (int64_t)(f.bytes / f.count));
 	bson_put_int64(c->reply, STR("storageSize"), (int64_t)f.bytes / scale);
 	bson_put_bool(c->reply, STR("capped"), false);
+	if (f.is_clustered)
+		bson_put_bool(c->reply, STR("clustered"), true);
 	for (size_t i = 0; i < f.index_count; i++)
 		total += f.indexes[i].bytes;
-	bson_put_int32(c->reply, STR("nindexes"), (int32_t)f.index_count + 1);
+	bson_put_int32(c->reply, STR("nindexes"), (int32_t)f.index_count + !f.is_clustered);
 	bson_put_int64(c->reply, STR("totalIndexSize"), (int64_t)total / scale);
 	bson_put_int64(c->reply, STR("totalSize"), (int64_t)f.bytes / scale);
 	bson_begin_document(c->reply, STR("indexSizes"));
-	bson_put_int64(c->reply, STR("_id_"), 0);
+	if (!f.is_clustered)
+		bson_put_int64(c->reply, STR("_id_"), 0);
 	for (size_t i = 0; i < f.index_count; i++)
 		bson_put_int64(c->reply, f.indexes[i].name, (int64_t)f.indexes[i].bytes / scale);
 	bson_end(c->reply);
@@ -715,9 +739,10 @@ walk_collections(struct call *c, struct str prefix, take_collection *take, void 
 /* Which of the listed documents the command's filter wants. */
 struct list {
 	struct mql mql;
-	struct mql_match *match; /* NULL: all */
-	struct buf row;          /* the document that may be listed */
-	struct arena_mark mark;  /* of the call's arena: what a match makes lies behind it */
+	struct mql_match *match;    /* NULL: all */
+	struct buf row;             /* the document that may be listed */
+	struct arena_mark mark;     /* of the call's arena: what a match makes lies behind it */
+	struct list_answer *answer; /* where rows go to; NULL: to the call's answer */
 };
 
 static enum status
@@ -754,9 +779,12 @@ list_row_end(struct call *c, struct list *l, struct bson_builder *b, bool *ret_w
 			c, &l->mql,
 			mql_match_run(l->match, &l->mql, buf_str(&l->row), ret_wanted, NULL));
 	arena_reset(c->arena, l->mark);
-	if (status == STATUS_OK && *ret_wanted)
-		bson_put_document(c->reply, STR(""), buf_str(&l->row));
-	return status;
+	if (status != STATUS_OK || !*ret_wanted)
+		return status;
+	if (l->answer)
+		return list_answer_put(l->answer, buf_str(&l->row));
+	bson_put_document(c->reply, STR(""), buf_str(&l->row));
+	return STATUS_OK;
 }
 
 /* What the collection could be created with again, by this server or another one. */
@@ -812,7 +840,7 @@ put_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 			bson_put_binary(&b, STR("uuid"), UUID_SUBTYPE,
 					str_of(db->uuid, sizeof(db->uuid)));
 		bson_end(&b);
-		if (!is_view)
+		if (!is_view && !clustered_of(db).len)
 			index_put_id(&b, STR("idIndex"));
 	}
 	catalog_db_unref(db);
@@ -824,22 +852,22 @@ mongo_run_list_collections(struct call *c)
 {
 	struct str prefix = arena_printf(c->arena, "%.*s.", STR_ARG(c->db));
 	struct str ns = arena_printf(c->arena, "%.*s.$cmd.listCollections", STR_ARG(c->db));
+	struct list_answer answer;
 	enum status status;
 	struct list l;
 
 	if (!prefix.ptr || !ns.ptr)
 		return STATUS_LIMIT;
 	TRY(list_begin(c, &l));
-	bson_begin_document(c->reply, STR("cursor"));
-	bson_put_int64(c->reply, STR("id"), 0);
-	bson_put_string(c->reply, STR("ns"), ns);
-	bson_begin_array(c->reply, STR("firstBatch"));
-	status = walk_collections(c, prefix, put_collection, &l);
+	l.answer = &answer;
+	status = list_answer_begin(&answer, c, &c->args[LIST_CURSOR], ns);
+	if (status == STATUS_OK)
+		status = walk_collections(c, prefix, put_collection, &l);
+	if (status == STATUS_OK)
+		status = list_answer_end(&answer);
+	list_answer_fini(&answer);
 	buf_release(&l.row);
-	TRY(status);
-	bson_end(c->reply);
-	bson_end(c->reply);
-	return STATUS_OK;
+	return status;
 }
 
 /* ---- Databases ---- */
@@ -925,13 +953,12 @@ total_indexes(struct kv_tx *tx, const struct catalog_db *db, struct totals *t)
 {
 	const struct index_def *def;
 	uint64_t entries, bytes;
-	size_t i = 0;
 
-	for (; (def = index_at(db, i)) != NULL; i++) {
+	for (size_t i = 0; (def = index_at(db, i)) != NULL; i++) {
 		TRY(index_measure(tx, db, def, &entries, &bytes));
 		t->index_bytes += bytes;
 	}
-	t->indexes += i + 1; /* and that of `_id` */
+	t->indexes += index_count_told(db);
 	return STATUS_OK;
 }
 

@@ -521,11 +521,11 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 
 /* A cursor is its maker's; that of a bulkWrite is read by people who may read nothing of admin. */
 static enum status
-check_cursor_rights(struct call *c)
+check_cursor_rights(struct call *c, unsigned needs)
 {
 	if (str_eq(c->db, STR("admin")) && str_eq(c->collection, STR(BULK_CURSOR_NAME)))
 		return STATUS_OK;
-	return call_check_rights(c, c->db, RIGHT_READ);
+	return call_check_rights(c, c->db, needs);
 }
 
 /* A cursor of a transaction is read in it, and others are not. */
@@ -550,7 +550,7 @@ mongo_run_get_more(struct call *c)
 	if (!bson_to_int64(&c->first, &id))
 		return call_type_mismatch(c, &c->first, "type 'long'", "getMore.getMore");
 	c->collection = call_text(c, MORE_COLLECTION);
-	TRY(check_cursor_rights(c));
+	TRY(check_cursor_rights(c, RIGHT_READ | RIGHT_ADMIN));
 	TRY(data_ns(c, &ns));
 	cursor = cursor_take(c->mongo, id, ns, c->client->user_name);
 	if (!cursor)
@@ -564,7 +564,9 @@ mongo_run_get_more(struct call *c)
 				 (long long)id);
 	}
 	c->is_watch = cursor->watch;
-	status = fail_more(c);
+	status = cursor->lists ? STATUS_OK : check_cursor_rights(c, RIGHT_READ);
+	if (status == STATUS_OK)
+		status = fail_more(c);
 	if (status == STATUS_OK && cursor->watch)
 		status = watch_more(c, cursor, call_i64(c, MORE_BATCH, 0), &f.ended);
 	else if (status == STATUS_OK)
@@ -611,7 +613,7 @@ mongo_run_kill_cursors(struct call *c)
 		return call_fail(c, MONGO_BAD_VALUE, "collection name has invalid type %s",
 				 bson_type_name(c->first.type));
 	c->collection = c->first.text;
-	TRY(check_cursor_rights(c));
+	TRY(check_cursor_rights(c, RIGHT_READ | RIGHT_ADMIN));
 	TRY(data_ns(c, &ns));
 	for (bson_iter_begin(&i, ids); bson_iter_read(&i, &e); at++)
 		killed[at] = bson_to_int64(&e.value, &id) &&

@@ -1,8 +1,10 @@
 /* createIndexes, dropIndexes, listIndexes. */
 #include "door/mongo/client.h"
+#include "door/mongo/clustered.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/data.h"
 #include "door/mongo/index.h"
+#include "door/mongo/list.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/run.h"
 
@@ -11,7 +13,16 @@ enum {
 	CREATE_QUORUM,
 	CREATE_IGNORES,
 	DROP_INDEX = 0,
+	LIST_CURSOR = 0,
+	LIST_BUILD_UUIDS,
+	LIST_BUILD_INFO,
 	BUILD_STEPS = 4, /* between two looks whether the command is interrupted */
+	UUID_SUBTYPE = 4,
+	UUID_BYTES = 16,
+	/* MongoDB's codes, which have no names. */
+	CLUSTERED_NOT_DROPPED = 5979800,
+	CLUSTERED_NOT_IMPLICIT = 6100900,
+	CLUSTERED_NOT_THERE = 6243700,
 };
 
 const struct arg args_create_indexes[] = {
@@ -26,11 +37,20 @@ const struct arg args_drop_indexes[] = {
 	{ NULL, 0 },
 };
 
+const struct arg args_list_indexes[] = {
+	[LIST_CURSOR] = { "cursor", ARG_OBJECT },
+	[LIST_BUILD_UUIDS] = { "includeBuildUUIDs", ARG_BOOL },
+	[LIST_BUILD_INFO] = { "includeIndexBuildInfo", ARG_BOOL },
+	{ NULL, 0 },
+};
+
 /* ---- createIndexes ---- */
 
 struct creating {
 	struct data data;
-	struct str spec;
+	const struct str *specs; /* all of them */
+	size_t spec_count;
+	struct str spec; /* the present one */
 	bool made_collection;
 	bool made;     /* an index */
 	size_t before; /* indexes */
@@ -56,6 +76,53 @@ notice_indexes(struct data *d, enum plain_notice_kind kind, struct str spec)
 	return data_notice(d, kind, buf_str(&made));
 }
 
+/* `clustered` is for an index that is there, that of a clustered collection. */
+static enum status
+check_clustered(struct creating *x)
+{
+	struct call *c = x->data.call;
+	bool is_clustered = x->data.is_there && clustered_of(x->data.db).len;
+	struct bson_value key;
+	struct bson_element e;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, c->args[CREATE_INDEXES].value.text); bson_iter_read(&i, &e);) {
+		if (!bson_find(e.value.text, STR("clustered"), NULL))
+			continue;
+		if (!x->data.is_there)
+			return call_fail(c, CLUSTERED_NOT_IMPLICIT,
+					 "Cannot implicitly create a new collection with "
+					 "createIndex 'clustered' option");
+		(void)bson_find(e.value.text, STR("key"), &key);
+		if (!is_clustered || !index_key_is_id(key.text))
+			return call_fail(c, CLUSTERED_NOT_THERE,
+					 "Cannot create index with option 'clustered' that does "
+					 "not match an existing clustered index");
+	}
+	return STATUS_OK;
+}
+
+static bool
+spec_is_id(struct str spec)
+{
+	struct bson_value key;
+
+	return bson_find(spec, STR("key"), &key) && index_key_is_id(key.text);
+}
+
+/* Nothing is made if one of them cannot be. */
+static enum status
+check_specs(struct creating *x)
+{
+	const struct index_def *same;
+
+	TRY(check_clustered(x));
+	for (size_t i = 0; x->data.is_there && i < x->spec_count; i++)
+		if (!spec_is_id(x->specs[i]))
+			TRY(index_find_same(x->data.call, x->data.db, x->specs[i], &same));
+	return STATUS_OK;
+}
+
 static enum status
 make_body(struct kv_tx *tx, void *arg)
 {
@@ -64,13 +131,14 @@ make_body(struct kv_tx *tx, void *arg)
 
 	x->made_collection = false;
 	TRY(data_begin(&x->data, tx));
+	TRY(check_specs(x));
 	if (!x->data.is_there) {
 		x->made_collection = true;
 		x->before = 1;
 		TRY(plain_create(tx, x->data.ns, data_scheme(c), BSON_EMPTY, &c->err));
 		return data_created(&x->data, tx);
 	}
-	x->before = index_count_all(x->data.db);
+	x->before = index_count_told(x->data.db);
 	return STATUS_OK;
 }
 
@@ -252,6 +320,7 @@ read_specs(struct call *c, struct str **ret, size_t *ret_count)
 	struct str list = c->args[CREATE_INDEXES].value.text;
 	bool ignores = call_bool(c, CREATE_IGNORES, false);
 	size_t count = bson_count(list), at = 0;
+	bool same; /* then the second one finds the first */
 	struct str *specs = arena_alloc(c->arena, (count + 1) * sizeof(*specs));
 	struct str spec;
 	struct bson_element e;
@@ -270,7 +339,11 @@ read_specs(struct call *c, struct str **ret, size_t *ret_count)
 		spec = e.value.text;
 		if (ignores)
 			TRY(leave_out_unknown(c, spec, &spec));
-		TRY(index_read_spec(c, spec, &specs[at++]));
+		TRY(index_read_spec(c, spec, &specs[at]));
+		for (size_t k = 0; k < at; k++)
+			if (!spec_is_id(specs[k]) && !spec_is_id(specs[at]))
+				TRY(index_check_conflict(c, specs[k], specs[at], &same));
+		at++;
 	}
 	*ret = specs;
 	*ret_count = at;
@@ -281,12 +354,10 @@ static enum status
 create_all(struct call *c, struct creating *x, const struct str *specs, size_t count,
 	   size_t *ret_made)
 {
-	struct bson_value key;
-
 	*ret_made = 0;
 	for (size_t i = 0; i < count; i++) {
 		x->spec = specs[i];
-		if (bson_find(x->spec, STR("key"), &key) && index_key_is_id(key.text))
+		if (spec_is_id(x->spec))
 			continue;
 		TRY(call_run(c, create_body, x));
 		*ret_made += x->made;
@@ -306,6 +377,8 @@ mongo_run_create_indexes(struct call *c)
 
 	TRY(data_check_concern(c));
 	TRY(read_specs(c, &specs, &count));
+	x.specs = specs;
+	x.spec_count = count;
 	TRY(data_ns(c, &ns));
 	data_init(&x.data, c, ns, false);
 	status = call_run(c, make_body, &x);
@@ -337,13 +410,24 @@ drop_one(struct dropping *d, struct kv_tx *tx, const struct index_def *def)
 	return index_drop(tx, d->data.db, def);
 }
 
+/* The index by `_id` stays. A clustered collection has another name for it. */
+static enum status
+fail_clustered(struct call *c)
+{
+	return call_fail(c, CLUSTERED_NOT_DROPPED, "cannot drop the clustered index");
+}
+
 static enum status
 drop_by_name(struct dropping *d, struct kv_tx *tx, struct str name)
 {
 	struct call *c = d->data.call;
+	struct str clustered = clustered_of(d->data.db);
 	const struct index_def *def;
+	struct bson_value own;
 
-	if (str_eq(name, STR("_id_")))
+	if (clustered.len && bson_find(clustered, STR("name"), &own) && str_eq(own.text, name))
+		return fail_clustered(c);
+	if (!clustered.len && str_eq(name, STR("_id_")))
 		return call_fail(c, MONGO_INVALID_OPTIONS, "cannot drop _id index");
 	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++)
 		if (str_eq(def->name, name))
@@ -356,14 +440,24 @@ static enum status
 drop_by_key(struct dropping *d, struct kv_tx *tx, struct str key)
 {
 	struct call *c = d->data.call;
-	const struct index_def *def;
+	const struct index_def *def, *found = NULL;
 
 	if (index_key_is_id(key))
-		return call_fail(c, MONGO_INVALID_OPTIONS, "cannot drop _id index");
-	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++)
-		if (bson_compare_documents(index_key_of(def), key, NULL) == 0)
-			return drop_one(d, tx, def);
-	return call_fail(c, MONGO_INDEX_NOT_FOUND, "can't find index with that key");
+		return clustered_of(d->data.db).len
+			       ? fail_clustered(c)
+			       : call_fail(c, MONGO_INVALID_OPTIONS, "cannot drop _id index");
+	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++) {
+		if (bson_compare_documents(index_key_of(def), key, NULL) != 0)
+			continue;
+		if (found)
+			return call_fail(c, MONGO_AMBIGUOUS_INDEX,
+					 "several indexes have that key, identify one by its name "
+					 "instead: %.*s, %.*s",
+					 STR_ARG(found->name), STR_ARG(def->name));
+		found = def;
+	}
+	return found ? drop_one(d, tx, found)
+		     : call_fail(c, MONGO_INDEX_NOT_FOUND, "can't find index with that key");
 }
 
 static enum status
@@ -393,7 +487,7 @@ drop_body(struct kv_tx *tx, void *arg)
 	if (!d->data.is_there)
 		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND, "ns not found %.*s",
 				 STR_ARG(d->data.ns));
-	d->before = index_count_all(d->data.db);
+	d->before = index_count_told(d->data.db);
 	if (!d->all && v->type == BSON_STRING)
 		return drop_by_name(d, tx, v->text);
 	if (!d->all && v->type == BSON_DOCUMENT)
@@ -431,54 +525,112 @@ mongo_run_drop_indexes(struct call *c)
 
 struct listing {
 	struct data data;
-	struct str *specs; /* in the arena */
+	struct str *rows; /* in the arena, as they are told */
 	size_t count;
+	bool uuids;
+	bool infos;
 };
+
+/* A build is known by its collection and the number of its index there. */
+static void
+put_build_uuid(const struct listing *l, uint64_t number, struct bson_builder *b)
+{
+	char uuid[UUID_BYTES];
+
+	static_assert(sizeof(uuid) == sizeof(l->data.db->uuid), "one for each collection");
+	memcpy(uuid, l->data.db->uuid, sizeof(uuid));
+	for (size_t i = 0; i < sizeof(number); i++)
+		uuid[UUID_BYTES - 1 - i] ^= (char)(number >> 8 * i);
+	bson_put_binary(b, STR("buildUUID"), UUID_SUBTYPE, str_of(uuid, sizeof(uuid)));
+}
+
+/* `def`: NULL of the index by `_id`. */
+static enum status
+list_one(struct listing *l, const struct index_def *def)
+{
+	struct buf AUTO(buf_release) id = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) row = BUF_INIT(BSON_MOST_BYTES);
+	bool builds = def && def->state == INDEX_BUILDING;
+	struct str spec = def ? def->spec : STR("");
+	struct bson_builder b;
+
+	if (!def) {
+		bson_builder_init(&b, &id);
+		index_put_only_id(&b, l->data.db);
+		TRY(buf_status(&id));
+		spec = buf_str(&id);
+	}
+	bson_builder_init(&b, &row);
+	bson_begin(&b);
+	if (l->infos || (l->uuids && builds))
+		bson_put_document(&b, STR("spec"), spec);
+	else
+		bson_put_elements(&b, spec);
+	if (l->infos && builds)
+		bson_begin_document(&b, STR("indexBuildInfo"));
+	if ((l->infos || l->uuids) && builds)
+		put_build_uuid(l, def->number, &b);
+	if (l->infos && builds)
+		bson_end(&b);
+	bson_end(&b);
+	TRY(buf_status(&row));
+	l->rows[l->count] = arena_dup(l->data.call->arena, buf_str(&row));
+	return l->rows[l->count++].ptr ? STATUS_OK : STATUS_LIMIT;
+}
 
 static enum status
 list_body(struct kv_tx *tx, void *arg)
 {
 	struct listing *l = arg;
 	struct call *c = l->data.call;
+	const struct index_def *def;
 
 	TRY(data_begin(&l->data, tx));
 	if (!l->data.is_there)
 		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s",
 				 STR_ARG(l->data.ns));
-	l->count = index_count_all(l->data.db) - 1;
-	l->specs = arena_alloc(c->arena, (l->count + 1) * sizeof(*l->specs));
-	if (!l->specs)
+	l->count = 0;
+	l->rows = arena_alloc(c->arena, index_count_all(l->data.db) * sizeof(*l->rows));
+	if (!l->rows)
 		return STATUS_LIMIT;
-	for (size_t i = 0; i < l->count; i++) {
-		l->specs[i] = arena_dup(c->arena, index_at(l->data.db, i)->spec);
-		if (!l->specs[i].ptr)
-			return STATUS_LIMIT;
-	}
+	TRY(list_one(l, NULL));
+	for (size_t i = 0; (def = index_at(l->data.db, i)) != NULL; i++)
+		TRY(list_one(l, def));
 	return STATUS_OK;
+}
+
+static enum status
+list_answer(struct call *c, const struct listing *l, struct str ns)
+{
+	struct list_answer answer;
+	enum status status = list_answer_begin(&answer, c, &c->args[LIST_CURSOR], ns);
+
+	for (size_t i = 0; status == STATUS_OK && i < l->count; i++)
+		status = list_answer_put(&answer, l->rows[i]);
+	if (status == STATUS_OK)
+		status = list_answer_end(&answer);
+	list_answer_fini(&answer);
+	return status;
 }
 
 enum status
 mongo_run_list_indexes(struct call *c)
 {
-	struct listing l = { 0 };
+	struct listing l = { .uuids = call_bool(c, LIST_BUILD_UUIDS, false),
+			     .infos = call_bool(c, LIST_BUILD_INFO, false) };
 	enum status status;
 	struct str ns;
 
+	if (l.uuids && l.infos)
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "The includeBuildUUIDs flag and includeIndexBuildInfo flag cannot "
+				 "both be set to true");
 	TRY(data_ns(c, &ns));
 	data_init(&l.data, c, ns, false);
 	status = call_read(c, list_body, &l);
 	data_fini(&l.data);
 	TRY(status);
-	bson_begin_document(c->reply, STR("cursor"));
-	bson_put_int64(c->reply, STR("id"), 0);
-	bson_put_string(c->reply, STR("ns"), ns);
-	bson_begin_array(c->reply, STR("firstBatch"));
-	index_put_id(c->reply, STR(""));
-	for (size_t i = 0; i < l.count; i++)
-		bson_put_document(c->reply, STR(""), l.specs[i]);
-	bson_end(c->reply);
-	bson_end(c->reply);
-	return STATUS_OK;
+	return list_answer(c, &l, ns);
 }
 
 enum status

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "bson/decimal.h"
 #include "door/mongo/client.h"
 #include "door/mongo/data.h"
 
@@ -482,22 +483,32 @@ call_runs_again(struct call *c, struct call_mark mark, unsigned *runs)
 }
 
 int64_t
-call_i64(const struct call *c, size_t i, int64_t otherwise)
+call_whole_number(const struct bson_value *v)
 {
-	const struct bson_value *v = &c->args[i].value;
 	int64_t n;
 	double d;
 
-	if (!c->args[i].given)
-		return otherwise;
-	if (v->type == BSON_BOOL)
-		return v->truth;
 	if (bson_to_int64(v, &n))
+		return n;
+	/* Doubles are cut. */
+	if (v->type == BSON_DECIMAL &&
+	    bson_decimal_to_int64(bson_decimal_round(v->decimal, 0, BSON_DECIMAL_NEAREST, NULL),
+				  &n))
 		return n;
 	d = bson_to_double(v);
 	if (d >= 0x1p63)
 		return INT64_MAX;
 	return d <= -0x1p63 ? INT64_MIN : d > -0x1p63 ? (int64_t)d : 0; /* NaN is 0 */
+}
+
+int64_t
+call_i64(const struct call *c, size_t i, int64_t otherwise)
+{
+	const struct bson_value *v = &c->args[i].value;
+
+	if (!c->args[i].given)
+		return otherwise;
+	return v->type == BSON_BOOL ? v->truth : call_whole_number(v);
 }
 
 bool

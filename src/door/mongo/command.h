@@ -192,6 +192,8 @@ call_has(const struct call *c, size_t i)
 	return c->args[i].given;
 }
 
+/* A number as a whole one, as MongoDB takes it: within the bounds of an int64; NaN is 0. */
+int64_t call_whole_number(const struct bson_value *v);
 /* A number or a boolean of a member, or `otherwise` if it is not there. */
 int64_t call_i64(const struct call *c, size_t i, int64_t otherwise);
 bool call_bool(const struct call *c, size_t i, bool otherwise);

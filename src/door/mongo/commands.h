@@ -182,6 +182,7 @@ enum status mongo_run_validate(struct call *c);
 /* cmd_index.c */
 extern const struct arg args_create_indexes[];
 extern const struct arg args_drop_indexes[];
+extern const struct arg args_list_indexes[];
 enum status mongo_run_create_indexes(struct call *c);
 enum status mongo_run_drop_indexes(struct call *c);
 enum status mongo_run_list_indexes(struct call *c);

@@ -38,6 +38,7 @@ struct cursor {
 	bool has_session;
 	int64_t txn;     /* txnNumber of the transaction that it belongs to; -1: none */
 	bool stays;      /* noCursorTimeout */
+	bool lists;      /* it is of no documents, and also for people who administer */
 	uint64_t max_ns; /* what its queries have not used of maxTimeMS yet; 0: no limit */
 	uint64_t skip;
 	uint64_t left;      /* of the limit; UINT64_MAX: none */

@@ -72,6 +72,7 @@ static const struct {
 	{ 168, "InvalidPipelineOperator" },
 	{ 171, "CannotIndexParallelArrays" },
 	{ 175, "QueryPlanKilled" },
+	{ 181, "AmbiguousIndexKeyPattern" },
 	{ 186, "ClientMetadataCannotBeMutated" },
 	{ 189, "PrimarySteppedDown" },
 	{ 197, "InvalidIndexSpecificationOption" },

@@ -1,5 +1,6 @@
 #include "door/mongo/expire.h"
 
+#include "door/mongo/clustered.h"
 #include "door/mongo/data.h"
 #include "door/mongo/index.h"
 #include "index/engine/scan.h"
@@ -92,6 +93,45 @@ remove_by(struct expire *x, struct plain *p, const struct index_def *def)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/* Removes documents whose `_id` is a date that is over, of a collection that is clustered by it. */
+static enum status
+remove_by_id(struct expire *x, struct plain *p)
+{
+	struct bson_value low = BSON_OF_DATE(INT64_MIN), high;
+	struct plain_range range = { .from = &low, .to = &high, .mode = KV_READ };
+	struct plain_scan scan = { 0 };
+	size_t bytes = 0, count = 0;
+	struct bson_value id;
+	enum status status;
+	int64_t seconds;
+	struct str doc;
+
+	if (!clustered_expires(p->db, &seconds))
+		return STATUS_OK;
+	high = BSON_OF_DATE((int64_t)x->now_ms - seconds * 1000);
+	status = plain_scan_open(&scan, p, &range);
+	while (status == STATUS_OK && count < EXPIRE_PAGE && bytes < EXPIRE_PAGE_BYTES) {
+		struct arena_mark mark = arena_mark(x->arena);
+
+		status = plain_scan_next(&scan, x->arena, &doc);
+		if (status != STATUS_OK)
+			break;
+		if (!bson_find(doc, STR("_id"), &id)) {
+			status = STATUS_CORRUPT;
+			break;
+		}
+		count++;
+		bytes += doc.len;
+		data_keep_images(p, doc, STR(""));
+		status = plain_delete(p, &id, (struct str){ 0 }, x->arena);
+		x->removed += status == STATUS_OK;
+		arena_reset(x->arena, mark);
+	}
+	plain_scan_close(&scan);
+	x->more = status == STATUS_OK;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 static enum status
 expire_body(struct kv_tx *tx, void *arg)
 {
@@ -107,6 +147,7 @@ expire_body(struct kv_tx *tx, void *arg)
 	if (status != STATUS_OK) /* it may have been dropped meanwhile */
 		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 	plain_init(&p, tx, db, x->now_ms, x->err);
+	status = remove_by_id(x, &p);
 	for (size_t i = 0; status == STATUS_OK && !x->more && (def = index_at(db, i)) != NULL; i++)
 		status = remove_by(x, &p, def);
 	catalog_db_unref(db);

@@ -1,10 +1,12 @@
 #include "door/mongo/index.h"
 
 #include "bson/json.h"
+#include "door/mongo/clustered.h"
 #include "door/mongo/expire.h"
 
 enum {
 	TEXT_BYTES = 1000, /* of a document or a value in an error's text */
+	INDEX_CLUSTERED_FALSE = 6492800,
 };
 
 /* ---- What clients write ---- */
@@ -158,6 +160,21 @@ put_seconds(struct call *c, struct bson_builder *b, struct str key, const struct
 	return STATUS_OK;
 }
 
+/* Whether the collection is clustered like that is seen when it is open (cmd_index.c). */
+static enum status
+check_clustered(struct call *c, const struct bson_element *e)
+{
+	if (e->value.type != BSON_BOOL && !bson_is_number(&e->value))
+		return call_fail(c, MONGO_TYPE_MISMATCH,
+				 "The field 'clustered' has value of type %s, which is not "
+				 "convertible to bool",
+				 bson_type_name(e->value.type));
+	if (!bson_is_true(&e->value))
+		return call_fail(c, INDEX_CLUSTERED_FALSE,
+				 "The index option 'clustered' cannot be false");
+	return STATUS_OK;
+}
+
 static enum status
 put_option(struct call *c, struct bson_builder *b, struct str key, const struct bson_element *e)
 {
@@ -180,6 +197,8 @@ put_option(struct call *c, struct bson_builder *b, struct str key, const struct 
 		bson_put(b, e->name, &e->value);
 		return check_filter(c, e->value.text, 0);
 	}
+	if (str_eq(e->name, STR("clustered")))
+		return check_clustered(c, e);
 	if (str_eq(e->name, STR("collation")) && e->value.type == BSON_DOCUMENT &&
 	    bson_find(e->value.text, STR("locale"), &locale) && locale.type == BSON_STRING &&
 	    str_eq(locale.text, STR("simple")))
@@ -265,6 +284,12 @@ index_count_all(const struct catalog_db *db)
 	return 1 + (set ? set->kept_count : 0);
 }
 
+size_t
+index_count_told(const struct catalog_db *db)
+{
+	return index_count_all(db) - (clustered_of(db).len ? 1 : 0);
+}
+
 struct str
 index_key_of(const struct index_def *def)
 {
@@ -292,28 +317,87 @@ index_put_id(struct bson_builder *b, struct str name)
 }
 
 void
-index_put_only_id(struct bson_builder *b)
+index_put_only_id(struct bson_builder *b, const struct catalog_db *db)
 {
 	bson_begin(b);
-	put_id_members(b);
+	if (clustered_of(db).len)
+		clustered_put_index(b, db);
+	else
+		put_id_members(b);
 	bson_end(b);
 }
 
-/* Whether two descriptions have the same values, but for their names. */
+/* What tells two indexes of one key apart: else MongoDB holds them for the same one. */
 static bool
-same_options(struct str a, struct str b)
+tells_apart(struct str name)
+{
+	static const char *const names[] = { "unique", "sparse", "partialFilterExpression",
+					     "collation" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (str_eq(name, str_from_cstr(names[i])))
+			return true;
+	return false;
+}
+
+/* Whether all members of one description that count here are those of the other. */
+static bool
+has_members(struct str a, struct str b, bool that_tell_apart)
 {
 	struct bson_value other;
 	struct bson_element e;
 	struct bson_iter i;
 
-	if (bson_count(a) != bson_count(b))
-		return false;
-	for (bson_iter_begin(&i, a); bson_iter_read(&i, &e);)
-		if (!str_eq(e.name, STR("name")) &&
-		    (!bson_find(b, e.name, &other) || !bson_equals(&e.value, &other)))
+	for (bson_iter_begin(&i, a); bson_iter_read(&i, &e);) {
+		if (str_eq(e.name, STR("v")) || str_eq(e.name, STR("key")) ||
+		    str_eq(e.name, STR("name")) || tells_apart(e.name) != that_tell_apart)
+			continue;
+		if (!bson_find(b, e.name, &other) || !bson_equals(&e.value, &other))
 			return false;
+	}
 	return true;
+}
+
+static bool
+same_members(struct str a, struct str b, bool that_tell_apart)
+{
+	return has_members(a, b, that_tell_apart) && has_members(b, a, that_tell_apart);
+}
+
+enum status
+index_check_conflict(struct call *c, struct str existing, struct str spec, bool *ret)
+{
+	struct bson_value key, name, old_key, old_name;
+	bool same_name, same_index, same_options;
+
+	(void)bson_find(spec, STR("key"), &key);
+	(void)bson_find(spec, STR("name"), &name);
+	(void)bson_find(existing, STR("key"), &old_key);
+	(void)bson_find(existing, STR("name"), &old_name);
+	same_name = str_eq(old_name.text, name.text);
+	same_index = bson_compare_documents(old_key.text, key.text, NULL) == 0 &&
+		     same_members(existing, spec, true);
+	same_options = same_index && same_members(existing, spec, false);
+	*ret = same_name && same_options;
+	if (*ret || (!same_name && !same_index))
+		return STATUS_OK;
+	if (!same_index)
+		return call_fail(c, MONGO_INDEX_KEY_SPECS_CONFLICT,
+				 "An existing index has the same name as the requested index. When "
+				 "index names are not specified, they are auto generated and can "
+				 "cause conflicts. Please refer to our documentation. The index is "
+				 "called: %.*s",
+				 STR_ARG(name.text));
+	if (same_name)
+		return call_fail(c, MONGO_INDEX_OPTIONS_CONFLICT,
+				 "An equivalent index already exists with the same name but "
+				 "different options: %.*s",
+				 STR_ARG(name.text));
+	return call_fail(c, MONGO_INDEX_OPTIONS_CONFLICT,
+			 same_options ? "Index already exists with a different name: %.*s"
+				      : "An equivalent index already exists with a different name "
+					"and options: %.*s",
+			 STR_ARG(old_name.text));
 }
 
 enum status
@@ -321,37 +405,22 @@ index_find_same(struct call *c, const struct catalog_db *db, struct str spec,
 		const struct index_def **ret)
 {
 	const struct index_def *def;
-	struct bson_value key, name;
+	struct bson_value name;
+	bool same;
 
 	*ret = NULL;
-	(void)bson_find(spec, STR("key"), &key);
 	(void)bson_find(spec, STR("name"), &name);
-	for (size_t i = 0; (def = index_at(db, i)) != NULL; i++) {
-		bool same_name = str_eq(def->name, name.text);
-		bool same_key = bson_compare_documents(index_key_of(def), key.text, NULL) == 0;
-		bool same = same_options(def->spec, spec);
-
-		if (same_name && same) {
-			*ret = def;
-			return STATUS_OK;
+	/* One of its name says more about what is wrong than one of its key. */
+	for (int by_name = 1; by_name >= 0; by_name--) {
+		for (size_t i = 0; (def = index_at(db, i)) != NULL; i++) {
+			if (str_eq(def->name, name.text) != (by_name == 1))
+				continue;
+			TRY(index_check_conflict(c, def->spec, spec, &same));
+			if (same)
+				*ret = def;
 		}
-		if (same_name)
-			return call_fail(
-				c, MONGO_INDEX_KEY_SPECS_CONFLICT,
-				"An existing index has the same name as the requested index. When "
-				"index names are not specified, they are auto generated and can "
-				"cause conflicts. Please refer to our documentation. The index is "
-				"called: %.*s",
-				STR_ARG(name.text));
-		if (same_key && same)
-			return call_fail(c, MONGO_INDEX_OPTIONS_CONFLICT,
-					 "Index already exists with a different name: %.*s",
-					 STR_ARG(def->name));
-		if (same_key)
-			return call_fail(c, MONGO_INDEX_OPTIONS_CONFLICT,
-					 "An equivalent index already exists with a different name "
-					 "and options: %.*s",
-					 STR_ARG(def->name));
+		if (*ret)
+			return STATUS_OK;
 	}
 	return STATUS_OK;
 }

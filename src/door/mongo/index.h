@@ -25,16 +25,22 @@ bool index_key_is_id(struct str key);
 /* Those of a collection that clients are told of: BUILDING or READY. NULL behind the last. */
 const struct index_def *index_at(const struct catalog_db *db, size_t at);
 size_t index_count_all(const struct catalog_db *db); /* with that of `_id` */
+/* As MongoDB counts them: without that of `_id` where the collection is clustered by it. */
+size_t index_count_told(const struct catalog_db *db);
 struct str index_key_of(const struct index_def *def);
 /* Appends the description of the index by `_id`. */
 void index_put_id(struct bson_builder *b, struct str name);
-/* The same as a document by itself. */
-void index_put_only_id(struct bson_builder *b);
+/* That of a collection as a document by itself; it may be clustered. */
+void index_put_only_id(struct bson_builder *b, const struct catalog_db *db);
 
 /*
- * The index that a spec is of already, in `*ret`; NULL: there is none. Fails for one of the same
- * name or of the same key that is another one.
+ * Compares a spec with one that is there, or is to be made before it: true in `*ret` if they are of
+ * one index. Fails for two that cannot both be there: of one name, or of one key and the same
+ * `unique`, `sparse`, `partialFilterExpression` and `collation`.
  */
+MUST_USE enum status index_check_conflict(struct call *c, struct str existing, struct str spec,
+					  bool *ret);
+/* The index that a spec is of already, in `*ret`; NULL: there is none. Fails likewise. */
 MUST_USE enum status index_find_same(struct call *c, const struct catalog_db *db, struct str spec,
 				     const struct index_def **ret);
 

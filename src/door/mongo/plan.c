@@ -1,3 +1,4 @@
+#include "door/mongo/clustered.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/plan_int.h"
 
@@ -45,6 +46,16 @@ hint_is_known(const struct bson_value *hint, int *order)
 	if (!*order)
 		*order = (int)n;
 	return str_eq(e.name, STR("$natural"));
+}
+
+/* The index by `_id` may have another name where the collection is clustered by it. */
+static bool
+hint_is_clustered(const struct bson_value *hint, const struct catalog_db *db)
+{
+	struct str index = hint->type == BSON_STRING ? clustered_of(db) : STR("");
+	struct bson_value name;
+
+	return index.len && bson_find(index, STR("name"), &name) && str_eq(name.text, hint->text);
 }
 
 static bool
@@ -120,7 +131,8 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 {
 	struct place_head head = { 0 };
 	int order = ask->order;
-	bool hinted = ask->hint && !hint_is_known(ask->hint, &order);
+	bool hinted = ask->hint && !hint_is_known(ask->hint, &order) &&
+		      !hint_is_clustered(ask->hint, p->db);
 
 	if (ask->place.len) {
 		head = plan_place_head(ask->place);

@@ -124,28 +124,40 @@ plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, st
 	return plan_make(&x, &best, plan);
 }
 
-static const struct index_def *
-hinted_def(const struct catalog_db *db, const struct bson_value *hint)
+/* Several indexes may have one key, but not one name. */
+static enum status
+hinted_def(struct call *c, const struct catalog_db *db, const struct bson_value *hint,
+	   const struct index_def **ret)
 {
 	const struct index_def *def;
 
-	for (size_t i = 0; (def = index_at(db, i)) != NULL; i++)
-		if (plan_index_is_usable(def) &&
+	*ret = NULL;
+	for (size_t i = 0; (def = index_at(db, i)) != NULL; i++) {
+		if (!plan_index_is_usable(def) ||
 		    (hint->type == BSON_STRING
-			     ? str_eq(def->name, hint->text)
-			     : bson_compare_documents(index_key_of(def), hint->text, NULL) == 0))
-			return def;
-	return NULL;
+			     ? !str_eq(def->name, hint->text)
+			     : bson_compare_documents(index_key_of(def), hint->text, NULL) != 0))
+			continue;
+		if (*ret)
+			return call_fail(c, MONGO_INDEX_NOT_FOUND,
+					 "error processing query: planner returned error :: caused "
+					 "by :: Hint matched multiple indexes, must hint by index "
+					 "name. Matched: %.*s and %.*s",
+					 STR_ARG((*ret)->name), STR_ARG(def->name));
+		*ret = def;
+	}
+	return STATUS_OK;
 }
 
 enum status
 plan_index_hinted(struct call *c, struct plain *p, const struct plan_ask *ask, struct mql *q,
 		  struct plan *plan)
 {
-	const struct index_def *def = hinted_def(p->db, ask->hint);
+	const struct index_def *def;
 	struct candidate one;
 	struct choosing x;
 
+	TRY(hinted_def(c, p->db, ask->hint, &def));
 	if (!def)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "error processing query: planner returned error :: caused by :: "
