@@ -643,7 +643,10 @@ def people_of_all_doors_have_the_rights_of_their_roles(cwd):
             status = c({"connectionStatus": 1, "showPrivileges": True})["authInfo"]
             equal(status["authenticatedUserRoles"], [{"role": "read", "db": "shop"},
                                                      {"role": "clusterMonitor", "db": "admin"}])
-            equal([p["resource"]["db"] for p in status["authenticatedUserPrivileges"]], ["", "shop"])
+            cluster, shop = status["authenticatedUserPrivileges"]
+            equal((cluster["resource"], shop["resource"]), ({"cluster": True}, {"db": "shop", "collection": ""}))
+            contains(cluster["actions"], "serverStatus")
+            contains(shop["actions"], "find")
             equal(c({"serverStatus": 1})["ok"], 1.0)
             equal(c.fails({"killAllSessions": []})["code"], 13)
         with server.client() as c:

@@ -118,6 +118,38 @@ def the_use_of_each_collection_is_told(cwd):
 
 
 @test
+def figures_of_a_collection_are_told_by_a_stage(cwd):
+    """Compass and mongosh read the sizes of indexes from $collStats, and know views by the failure."""
+    with Mongo(cwd) as server, server.client() as c:
+        def stats(spec, of="c"):
+            return c({"aggregate": of, "pipeline": [{"$collStats": spec}], "cursor": {}}, "d")["cursor"]["firstBatch"][0]
+
+        def fails(stage, of="c"):
+            return c.fails({"aggregate": of, "pipeline": [stage], "cursor": {}}, "d")
+
+        c({"insert": "c", "documents": [{"_id": i, "a": "x" * 100} for i in range(500)]}, "d")
+        c({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1"}, {"key": {"b": 1}, "name": "b_1"}]}, "d")
+        c({"create": "v", "viewOn": "c"}, "d")
+        of_command = c({"collStats": "c"}, "d")
+        of_stage = stats({"storageStats": {}})["storageStats"]
+        for name in ("size", "count", "avgObjSize", "storageSize", "nindexes", "totalIndexSize", "indexSizes", "capped"):
+            equal((name, of_stage[name]), (name, of_command[name]))
+        equal((of_stage["nindexes"], list(of_stage["indexSizes"])), (3, ["_id_", "a_1", "b_1"]))
+        smaller = stats({"storageStats": {"scale": 10, "waitForLock": False}})["storageStats"]
+        equal((smaller["size"], smaller["scaleFactor"]), (of_stage["size"] // 10, 10))
+        latency = stats({"latencyStats": {"histograms": False}, "count": {}})
+        equal((latency["count"], latency["latencyStats"]["writes"]["ops"]), (500, 2))
+        assert latency["latencyStats"]["reads"]["latency"] > 0
+        equal("storageStats" in latency, False)
+        for spec, code in (({"no": 1}, 40415), ({"count": 1}, 14), ({"storageStats": {"scale": 0}}, 2),
+                           ({"latencyStats": {"histograms": True}}, 238), ({"queryExecStats": {}}, 238)):
+            equal((spec, fails({"$collStats": spec})["code"]), (spec, code))
+        for stage in ({"$collStats": {"storageStats": {}}}, {"$indexStats": {}}):
+            failure = fails(stage, "v")
+            equal((failure["code"], failure["errmsg"]), (166, "Namespace d.v is a view, not a collection"))
+
+
+@test
 def databases_are_compared_by_hashes(cwd):
     """MongoDB's definition: MD5 over the documents in the order of _id, then over those sums as text."""
     def expected(*documents):

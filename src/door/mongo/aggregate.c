@@ -276,56 +276,11 @@ store_write(const struct mql_store *store, struct mql *q, const struct mql_write
 	return mongo_aggregate_write(a->call, w, q, from);
 }
 
-struct stats {
-	struct data data;
-	uint64_t count;
-	uint64_t bytes;
-};
-
-static enum status
-stats_body(struct kv_tx *tx, void *arg)
-{
-	struct stats *s = arg;
-
-	TRY(data_open(&s->data, tx));
-	if (!s->data.is_there)
-		return STATUS_OK;
-	TRY(catalog_db_bytes(tx, s->data.db, &s->bytes));
-	return plain_count(&s->data.plain, &s->count);
-}
-
-static void
-put_stats(struct aggregate *a, const struct stats *s, struct str spec, struct bson_builder *b)
-{
-	bson_begin_document(b, STR(""));
-	bson_put_string(b, STR("ns"), a->ask.ns);
-	bson_put_string(b, STR("host"), str_from_cstr(a->call->mongo->host));
-	bson_put_date(b, STR("localTime"), a->mql.now_ms);
-	if (bson_find(spec, STR("storageStats"), NULL)) {
-		bson_begin_document(b, STR("storageStats"));
-		bson_put_int64(b, STR("size"), (int64_t)s->bytes);
-		bson_put_int64(b, STR("count"), (int64_t)s->count);
-		bson_put_int64(b, STR("avgObjSize"), s->count ? (int64_t)(s->bytes / s->count) : 0);
-		bson_put_int64(b, STR("storageSize"), (int64_t)s->bytes);
-		bson_put_bool(b, STR("capped"), false);
-		bson_put_int32(b, STR("nindexes"), 1);
-		bson_end(b);
-	}
-	if (bson_find(spec, STR("count"), NULL))
-		bson_put_int64(b, STR("count"), (int64_t)s->count);
-	bson_end(b);
-}
-
 static enum status
 store_stats(const struct mql_store *store, struct mql *q, struct str stage, struct str spec,
 	    struct mql_source **ret)
 {
 	struct aggregate *a = (struct aggregate *)(uintptr_t)store;
-	struct buf out = BUF_INIT(64 * 1024);
-	struct stats s = { .count = 0 };
-	struct bson_builder b;
-	enum status status;
-	struct str array;
 
 	(void)q;
 	if (str_eq(stage, STR("$currentOp")) || str_eq(stage, STR("$listLocalSessions")))
@@ -333,24 +288,7 @@ store_stats(const struct mql_store *store, struct mql *q, struct str stage, stru
 					      ret);
 	if (str_eq(stage, STR("$indexStats")))
 		return mongo_aggregate_indexes(a->call, a->ask.ns, a->arena, ret);
-	data_init(&s.data, a->call, a->ask.ns, false);
-	status = call_read(a->call, stats_body, &s);
-	if (status == STATUS_OK && !s.data.is_there)
-		status = call_fail(a->call, MONGO_NAMESPACE_NOT_FOUND,
-				   "Unable to retrieve count in $collStats stage :: caused by :: "
-				   "Collection [%.*s] not found.",
-				   STR_ARG(a->ask.ns));
-	data_fini(&s.data);
-	TRY(status);
-	bson_builder_init(&b, &out);
-	bson_begin_outer_array(&b);
-	put_stats(a, &s, spec, &b);
-	bson_end(&b);
-	status = buf_status(&out);
-	array = arena_dup(a->arena, buf_str(&out));
-	buf_release(&out);
-	TRY(status);
-	return array.ptr ? mql_source_of_array(array, ret) : STATUS_LIMIT;
+	return mongo_aggregate_stats(a->call, a->ask.ns, a->arena, spec, a->mql.now_ms, ret);
 }
 
 /* ---- Beginning ---- */
@@ -494,6 +432,24 @@ check_view_collation(struct aggregate *a, const struct view *view)
 			 "the view %.*s has another collation than the command", STR_ARG(view->ns));
 }
 
+/* Figures of a collection are none of a view. */
+static enum status
+check_view_stage(struct aggregate *a)
+{
+	struct bson_element stage, name;
+	struct bson_iter i;
+
+	bson_iter_begin(&i, a->ask.pipeline);
+	if (!bson_iter_read(&i, &stage) || stage.value.type != BSON_DOCUMENT)
+		return STATUS_OK;
+	bson_iter_begin(&i, stage.value.text);
+	if (!bson_iter_read(&i, &name) ||
+	    (!str_eq(name.name, STR("$collStats")) && !str_eq(name.name, STR("$indexStats"))))
+		return STATUS_OK;
+	return call_fail(a->call, MONGO_NOT_ON_VIEW, "Namespace %.*s is a view, not a collection",
+			 STR_ARG(a->ask.ns));
+}
+
 /* Where the command names a view: begins with that one's stages. */
 static enum status
 begin_with_view(struct aggregate *a)
@@ -512,6 +468,7 @@ begin_with_view(struct aggregate *a)
 	a->base = view->base;
 	if (bson_is_empty(a->ask.collation) && view->collation.len)
 		a->ask.collation = view->collation;
+	TRY(check_view_stage(a));
 	return view_concat(view->pipeline, a->ask.pipeline, a->arena, &a->ask.pipeline);
 }
 

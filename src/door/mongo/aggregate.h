@@ -78,6 +78,13 @@ MUST_USE enum status mongo_aggregate_server(struct call *c, bool bare, struct ar
 MUST_USE enum status mongo_aggregate_indexes(struct call *c, struct str ns, struct arena *arena,
 					     struct mql_source **ret);
 
+/* ---- aggregate_stats.c ---- */
+
+/* What `$collStats` tells of a collection, likewise. */
+MUST_USE enum status mongo_aggregate_stats(struct call *c, struct str ns, struct arena *arena,
+					   struct str spec, int64_t now_ms,
+					   struct mql_source **ret);
+
 /* ---- cmd_aggregate.c ---- */
 
 /*

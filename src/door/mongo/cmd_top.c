@@ -56,40 +56,19 @@ put_figure(struct bson_builder *b, const char *name, struct usage_figure figure)
 	bson_end(b);
 }
 
-/* Those of several kinds together. */
-static struct usage_figure
-sum(const struct usage_row *row, unsigned kinds)
-{
-	struct usage_figure all = { 0 };
-
-	for (size_t i = 0; i < USAGE_KINDS; i++) {
-		if (!(kinds & 1u << i))
-			continue;
-		all.count += row->of[i].count;
-		all.us += row->of[i].us;
-	}
-	return all;
-}
-
 static void
 put_row(struct bson_builder *b, const struct usage_row *row)
 {
-	enum {
-		READS = 1 << USAGE_QUERY | 1 << USAGE_GET_MORE | 1 << USAGE_COMMAND,
-		WRITES = 1 << USAGE_INSERT | 1 << USAGE_UPDATE | 1 << USAGE_DELETE |
-			 1 << USAGE_CHANGE,
-	};
-
 	bson_begin_document(b, str_of(row->name, row->name_len));
-	put_figure(b, "total", sum(row, READS | WRITES));
-	put_figure(b, "readLock", sum(row, READS));
-	put_figure(b, "writeLock", sum(row, WRITES));
+	put_figure(b, "total", usage_sum(row, USAGE_READS | USAGE_WRITES));
+	put_figure(b, "readLock", usage_sum(row, USAGE_READS));
+	put_figure(b, "writeLock", usage_sum(row, USAGE_WRITES));
 	put_figure(b, "queries", row->of[USAGE_QUERY]);
 	put_figure(b, "getmore", row->of[USAGE_GET_MORE]);
 	put_figure(b, "insert", row->of[USAGE_INSERT]);
 	put_figure(b, "update", row->of[USAGE_UPDATE]);
 	put_figure(b, "remove", row->of[USAGE_DELETE]);
-	put_figure(b, "commands", sum(row, 1 << USAGE_COMMAND | 1 << USAGE_CHANGE));
+	put_figure(b, "commands", usage_sum(row, 1 << USAGE_COMMAND | 1 << USAGE_CHANGE));
 	bson_end(b);
 }
 

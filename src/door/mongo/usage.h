@@ -33,6 +33,13 @@ enum usage_kind {
 	USAGE_KINDS,
 };
 
+/* Those that read, and those that write, as bits of usage_sum(). */
+enum {
+	USAGE_READS = 1 << USAGE_QUERY | 1 << USAGE_GET_MORE | 1 << USAGE_COMMAND,
+	USAGE_WRITES = 1 << USAGE_INSERT | 1 << USAGE_UPDATE | 1 << USAGE_DELETE |
+		       1 << USAGE_CHANGE,
+};
+
 struct usage_figure {
 	uint64_t count;
 	uint64_t us;
@@ -57,15 +64,26 @@ struct usages {
 void usages_init(struct usages *u);
 void usages_fini(struct usages *u);
 
+/* One command more on a collection, by its whole name. */
+void usage_add(struct usages *u, struct str name, enum usage_kind kind, uint64_t us);
+/* The collection is gone, or all whose names begin so if `begins`. */
+void usage_forget(struct usages *u, struct str name, bool begins);
+/* The figures of a collection, all 0 if nothing is known of it; without a name. */
+void usage_read(struct usages *u, struct str name, struct usage_row *ret);
+/* Those of several kinds together: `kinds` has bits. */
+struct usage_figure usage_sum(const struct usage_row *row, unsigned kinds);
+
+/* Calls `take` for each collection that was counted, in no order, with a lock held. */
+typedef void usage_take(void *arg, struct usage_row *row);
+void usage_each(struct usages *u, usage_take *take, void *arg);
+
+/* ---- usage_call.c ---- */
+
 /*
  * Counts a command that has run: its statements, and if it `succeeded` its collection's figures,
  * which are forgotten if it has dropped that. `us` is what it has taken without waiting for
  * something to happen.
  */
 void usage_count(struct usages *u, const struct call *c, uint64_t us, bool succeeded);
-
-/* Calls `take` for each collection that was counted, in no order, with a lock held. */
-typedef void usage_take(void *arg, struct usage_row *row);
-void usage_each(struct usages *u, usage_take *take, void *arg);
 
 #endif
