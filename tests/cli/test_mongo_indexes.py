@@ -184,6 +184,7 @@ def what_is_no_index_is_refused_by_its_name(cwd):
                       [{"key": {"n": 1}, "name": "n"}, {"key": {"a": 1}, "name": "y"}]):
             equal(refuses(client, *specs)["code"], 85)
         equal(refuses(client, {"key": {"n": 1}, "name": "n"}, {"key": {"m": 1}, "name": "n"})["code"], 86)
+        equal(refuses(client, *({"key": {"n": 1}, "name": "n"} for _ in range(65)))["code"], 67)
         equal([spec["name"] for spec in listed(client)], ["_id_", "x"])
 
 

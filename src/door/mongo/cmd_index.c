@@ -330,6 +330,12 @@ read_specs(struct call *c, struct str **ret, size_t *ret_count)
 		return STATUS_LIMIT;
 	if (!count)
 		return call_fail(c, MONGO_BAD_VALUE, "Must specify at least one index to create");
+	/* Each is compared with those before it. */
+	if (count > INDEX_LIST)
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				 "a command makes at most as many indexes as a collection has, %d "
+				 "(INDEX_LIST)",
+				 INDEX_LIST);
 	for (bson_iter_begin(&i, list); bson_iter_read(&i, &e);) {
 		if (e.value.type != BSON_DOCUMENT)
 			return call_fail(c, MONGO_TYPE_MISMATCH,
