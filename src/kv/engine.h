@@ -50,6 +50,9 @@ struct kv_engine {
 	void (*tx_reset)(struct kv_tx *tx);
 	void (*cancel)(struct kv_tx *tx);
 	struct kv_future *(*get)(struct kv_tx *tx, struct str key, enum kv_read mode);
+	/* Up to KV_MANY keys, as by `get`. NULL where asking for them together gains nothing. */
+	void (*get_many)(struct kv_tx *tx, const struct str *keys, size_t count, enum kv_read mode,
+			 struct kv_future **ret);
 	/* `options` is never NULL and names both limits (SIZE_MAX: none). */
 	struct kv_future *(*get_range)(struct kv_tx *tx, struct str begin, struct str end,
 				       const struct kv_range_options *options);

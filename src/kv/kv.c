@@ -2,7 +2,7 @@
  * What transactions of all engines share: the checks of arguments and limits, counting, and waiting
  * for futures.
  */
-#include "kv/kv.h"
+#include "kv/many.h"
 
 #include <assert.h>
 
@@ -430,6 +430,19 @@ kv_future_range(struct kv_future *f)
 
 /* ---- Reads ---- */
 
+/* The engine was asked for a key, and has made a future of it. */
+static void
+key_asked(struct kv_tx *tx, struct str key, enum kv_read mode, struct kv_future *f)
+{
+	if (!f->engine)
+		return;
+	if (read_conflicts(tx, mode))
+		tx->stats.size_bytes += size_of_key(key.len);
+	f->wave = tx->wave;
+	f->key_bytes = (uint32_t)key.len;
+	reads_link(tx, f);
+}
+
 struct kv_future *
 kv_get(struct kv_tx *tx, struct str key, enum kv_read mode)
 {
@@ -439,14 +452,27 @@ kv_get(struct kv_tx *tx, struct str key, enum kv_read mode)
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
 	f = tx->engine->get(tx, key, mode);
-	if (f->engine) {
-		if (read_conflicts(tx, mode))
-			tx->stats.size_bytes += size_of_key(key.len);
-		f->wave = tx->wave;
-		f->key_bytes = (uint32_t)key.len;
-		reads_link(tx, f);
-	}
+	key_asked(tx, key, mode, f);
 	return f;
+}
+
+void
+kv_get_many(struct kv_tx *tx, const struct str *keys, size_t count, enum kv_read mode,
+	    struct kv_future **ret)
+{
+	bool together = tx->engine->get_many && count > 1;
+
+	assert(count <= KV_MANY);
+	for (size_t i = 0; i < count && together; i++)
+		together = check_key(tx, keys[i]) == STATUS_OK;
+	if (together)
+		tx->engine->get_many(tx, keys, count, mode, ret);
+	for (size_t i = 0; i < count; i++) {
+		if (together)
+			key_asked(tx, keys[i], mode, ret[i]);
+		else
+			ret[i] = kv_get(tx, keys[i], mode);
+	}
 }
 
 struct kv_future *

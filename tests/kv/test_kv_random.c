@@ -15,6 +15,7 @@
 
 #include "base/rand.h"
 #include "kv/keyspace.h"
+#include "kv/many.h"
 #include "kv/tuple.h"
 
 enum {
@@ -294,19 +295,15 @@ gives_up(struct model_tx *t, struct kv_future *f)
 	return false;
 }
 
-static void
-step_get(struct model *m, struct model_tx *t)
+/* The answer of the key `i` is the model's. False: the transaction has ended. */
+static bool
+check_got(struct model *m, struct model_tx *t, int i, enum kv_read mode, struct kv_future *f)
 {
-	int i = (int)below(m, KEYS);
-	enum kv_read mode = below(m, 4) ? KV_READ : KV_SNAPSHOT;
 	struct str value = { 0 };
-	struct kv_future *f;
 	bool present;
-	char key[KEY_BYTES];
 
-	f = kv_get(t->tx, key_of(m, i, key), mode);
 	if (gives_up(t, f))
-		return;
+		return false;
 	present = kv_future_value(f, &value);
 	assert_int_equal(present, t->view[i].present);
 	if (present)
@@ -315,6 +312,41 @@ step_get(struct model *m, struct model_tx *t)
 		t->conflicts[i] = true;
 	if (below(m, 2))
 		kv_future_free(f);
+	return true;
+}
+
+static void
+step_get(struct model *m, struct model_tx *t)
+{
+	int i = (int)below(m, KEYS);
+	enum kv_read mode = below(m, 4) ? KV_READ : KV_SNAPSHOT;
+	char key[KEY_BYTES];
+
+	(void)check_got(m, t, i, mode, kv_get(t->tx, key_of(m, i, key), mode));
+}
+
+/* Some of them more than once, and in any order. */
+static void
+step_get_many(struct model *m, struct model_tx *t)
+{
+	enum kv_read mode = below(m, 4) ? KV_READ : KV_SNAPSHOT;
+	size_t count = below(m, KV_MANY + 1);
+	struct kv_future *futures[KV_MANY];
+	char bytes[KV_MANY][KEY_BYTES];
+	struct str keys[KV_MANY];
+	bool sorted = below(m, 2);
+	int which[KV_MANY];
+
+	for (size_t i = 0; i < count; i++) {
+		which[i] = sorted ? (int)(i + below(m, KEYS - KV_MANY)) : (int)below(m, KEYS);
+		if (sorted && i && which[i] <= which[i - 1])
+			which[i] = which[i - 1] + 1;
+		keys[i] = key_of(m, which[i], bytes[i]);
+	}
+	kv_get_many(t->tx, keys, count, mode, futures);
+	for (size_t i = 0; i < count; i++)
+		if (!check_got(m, t, which[i], mode, futures[i]))
+			return;
 }
 
 static void
@@ -498,7 +530,7 @@ step(struct model *m)
 {
 	static void (*const steps[])(struct model * m, struct model_tx * t) = {
 		step_set, step_set,       step_clear, step_clear_range, step_atomic,
-		step_get, step_get_range, step_get,   step_commit,
+		step_get, step_get_range, step_get,   step_get_many,    step_commit,
 	};
 	struct model_tx *t = &m->txs[below(m, OPEN_TXS)];
 

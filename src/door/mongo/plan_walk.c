@@ -5,6 +5,7 @@
 #include "kv/tuple.h"
 #include "loop/step.h"
 #include "model/plain/index.h"
+#include "model/plain/many.h"
 #include "mql/sort_values.h"
 
 static void
@@ -357,6 +358,30 @@ next_row(struct plan_walk *w, struct plan_row *row)
 	return row_keep(w, &entry, row);
 }
 
+/* Asks for the documents of the rows together. */
+static enum status
+ask_rows(struct plan_walk *w)
+{
+	struct str ids[PLAN_WINDOW];
+	struct plain_got got[PLAN_WINDOW];
+	size_t count = 0;
+
+	static_assert((int)PLAN_WINDOW <= (int)KV_MANY, "documents are asked for by one call");
+	for (size_t i = 0; i < w->row_count; i++)
+		if (!w->rows[i].values.len)
+			ids[count++] = w->rows[i].id_key;
+	TRY(plain_ask_keys(w->p, ids, count, w->mode, w->arena, got));
+	for (size_t i = w->row_count; i-- > 0;) {
+		struct plan_row *row = &w->rows[i];
+
+		if (!row->values.len)
+			row->got = got[--count];
+		if (w->kind == PLAN_IDS)
+			row->place = row->got.key;
+	}
+	return STATUS_OK;
+}
+
 /*
  * Asks for the documents of the next entries: each time for twice as many. `first`: one that was
  * read before them; NULL: none.
@@ -373,14 +398,12 @@ fill_rows(struct plan_walk *w, const struct index_entry *first)
 		first = NULL;
 		if (status != STATUS_OK)
 			break;
-		if (!row->values.len)
-			TRY(plain_ask_key(w->p, row->id_key, w->mode, w->arena, &row->got));
-		if (w->kind == PLAN_IDS)
-			row->place = row->got.key;
 		w->row_count++;
 	}
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
 	w->window = w->window * 2 < PLAN_WINDOW ? w->window * 2 : PLAN_WINDOW;
-	return status == STATUS_NOT_FOUND && w->row_count ? STATUS_OK : status;
+	return w->row_count ? ask_rows(w) : STATUS_NOT_FOUND;
 }
 
 /* A document that has several entries in the ranges is given at the first of them. */

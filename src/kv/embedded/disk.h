@@ -84,7 +84,7 @@ enum emb_disk_tier {
 struct emb_disk_read {
 	void (*run)(struct emb_disk_read *read);
 	enum emb_disk_tier tier;
-	bool is_range;     /* it goes through keys, and is never confined to memory: disk.c */
+	bool is_range;     /* it is of more than one key, and never confined to memory: disk.c */
 	uint64_t began_ns; /* of EMB_DISK_FILES_WHILE_QUICK */
 	/* By `run`: */
 	bool incomplete; /* memory did not have all of it, or it was given up */

@@ -147,14 +147,14 @@ struct emb_store {
 	 * alone replaces it. NULL while the store cannot be opened.
 	 */
 	rocksdb_t *db;
+	rocksdb_column_family_handle_t *family; /* for many keys; NULL: opened for reading only */
 	struct gate gate;
 	struct emb_health health; /* and how it is replaced: reopen.h */
 	rocksdb_options_t *options;
 	rocksdb_cache_t *cache;
 	rocksdb_readoptions_t *read_latest;
 	rocksdb_writeoptions_t *write_options;
-	rocksdb_writeoptions_t
-		*write_at_once; /* fails, and writes nothing, if it would have to wait */
+	rocksdb_writeoptions_t *write_at_once; /* fails, if it would have to wait */
 
 	struct emb_versions versions;
 	struct emb_queue queue;
@@ -404,9 +404,7 @@ MUST_USE enum status emb_tx_add_key_conflict(struct emb_tx *tx, struct emb_confl
 
 /* ---- Futures: future.c ---- */
 
-/*
- * A future that is done, with room for `bytes` of answer at `*ret_room`. NULL: out of memory.
- */
+/* A future that is done, with room for `bytes` of answer at `*ret_room`. NULL: out of memory. */
 struct emb_future *emb_future_new(struct emb_tx *tx, enum kv_future_kind kind, size_t bytes,
 				  char **ret_room);
 /* The future of a read ahead, which it owns from now on. NULL: out of memory. */
@@ -419,6 +417,8 @@ void emb_future_free(struct emb_future *f);
 MUST_USE enum status emb_tx_enter_writes(struct emb_tx *tx);
 
 struct kv_future *emb_get(struct kv_tx *base, struct str key, enum kv_read mode);
+void emb_get_many(struct kv_tx *base, const struct str *keys, size_t count, enum kv_read mode,
+		  struct kv_future **ret);
 struct kv_future *emb_get_range(struct kv_tx *base, struct str begin, struct str end,
 				const struct kv_range_options *options);
 

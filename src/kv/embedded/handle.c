@@ -37,12 +37,15 @@ handle_check_room(const struct emb_store *store, struct err *err)
 enum status
 emb_handle_open(struct emb_store *store, struct err *err)
 {
+	const char *name = "default";
 	char *error = NULL;
 
-	assert(!store->db);
+	assert(!store->db && !store->family);
 	TRY(handle_check_room(store, err));
 	TRY(emb_logs_check(store->path, err));
-	store->db = rocksdb_open(store->options, store->path, &error);
+	store->db = rocksdb_open_column_families(store->options, store->path, 1, &name,
+						 (const rocksdb_options_t *const *)&store->options,
+						 &store->family, &error);
 	store->health.writable = !error;
 	if (!error)
 		return STATUS_OK;
@@ -106,6 +109,9 @@ emb_handle_open_to_read(struct emb_store *store, struct err *err)
 void
 emb_handle_close(struct emb_store *store)
 {
+	if (store->family)
+		rocksdb_column_family_handle_destroy(store->family);
+	store->family = NULL;
 	if (store->db)
 		rocksdb_close(store->db);
 	store->db = NULL;

@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "kv/embedded/range_int.h"
+#include "kv/many.h"
 
 enum {
 	SCRATCH_KEEP_BYTES = 64 * 1024, /* a larger buffer is freed after use */
@@ -187,6 +188,123 @@ emb_get(struct kv_tx *base, struct str key, enum kv_read mode)
 	enum status status = key_get((struct emb_tx *)base, key, mode, &f);
 
 	return status == STATUS_OK ? f : kv_future_failed(status);
+}
+
+/*
+ * ---- Many keys ----
+ *
+ * RocksDB looks keys that it gets together up in one table after the other, each part of a filter
+ * or an index once, and waits for memory while it works on others: half of what as many lookups
+ * take.
+ */
+
+struct keys_read {
+	struct emb_disk_read read; /* first: disk.h */
+	struct emb_store *store;
+	const struct emb_snapshot *snapshot;
+	const char *keys[KV_MANY];
+	size_t lengths[KV_MANY];
+	size_t count;
+	bool sorted;
+	rocksdb_pinnableslice_t *slices[KV_MANY]; /* NULL: nothing was found */
+	char *errors[KV_MANY];
+	bool stale; /* as of one key */
+};
+
+static void
+keys_read_run(struct emb_disk_read *read)
+{
+	struct keys_read *job = (struct keys_read *)read;
+	const rocksdb_readoptions_t *options = job->snapshot->read;
+	struct gate_pass pass;
+
+	emb_count_nothing();
+	read->incomplete = false;
+	job->stale = !gate_enter(&job->store->gate, &pass);
+	if (job->stale)
+		return;
+	job->stale = !job->snapshot->snapshot;
+	if (!job->stale && job->store->family)
+		rocksdb_batched_multi_get_cf(job->store->db, options, job->store->family,
+					     job->count, job->keys, job->lengths, job->slices,
+					     job->errors, job->sorted);
+	for (size_t i = 0; i < job->count && !job->stale && !job->store->family; i++)
+		job->slices[i] = rocksdb_get_pinned(job->store->db, options, job->keys[i],
+						    job->lengths[i], &job->errors[i]);
+	gate_leave(pass);
+	read->pairs = job->count;
+}
+
+/* Makes futures of what was found, and lets go of it. */
+static void
+keys_answer(struct emb_tx *tx, struct keys_read *job, const struct str *keys, enum kv_read mode,
+	    struct kv_future **ret)
+{
+	bool conflicts = mode == KV_READ && tx->base.kind == KV_TX_READ_WRITE;
+
+	for (size_t i = 0; i < job->count; i++) {
+		struct cell cell = { .present = job->slices[i] };
+		enum status status = STATUS_OK;
+
+		if (job->slices[i])
+			cell.value.ptr = rocksdb_pinnableslice_value(job->slices[i],
+								     &cell.value.len);
+		if (job->stale)
+			status = emb_tx_stale(&tx->base.err);
+		else if (job->errors[i])
+			status = emb_error(job->errors[i], "reading a key", &tx->base.err);
+		else if (conflicts)
+			status = emb_tx_add_key_conflict(tx, &tx->read_conflicts, keys[i]);
+		if (status == STATUS_OK)
+			status = key_answer(tx, cell, &ret[i]);
+		if (status != STATUS_OK)
+			ret[i] = kv_future_failed(status);
+		rocksdb_pinnableslice_destroy(job->slices[i]);
+	}
+}
+
+/*
+ * True if all of it lies in RocksDB. A transaction that has written looks at its own writes for
+ * each key, and one that may not read any more says so for each.
+ */
+static bool
+keys_may_be_read(struct emb_tx *tx)
+{
+	struct emb_snapshot *snapshot;
+
+	return emb_tx_check(tx) == STATUS_OK && emb_tx_check_age(tx) == STATUS_OK &&
+	       !tx->unentered && overlay_is_empty(&tx->overlay) &&
+	       emb_tx_snapshot(tx, &snapshot) == STATUS_OK;
+}
+
+void
+emb_get_many(struct kv_tx *base, const struct str *keys, size_t count, enum kv_read mode,
+	     struct kv_future **ret)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+	/* While the disk is slow, the pool reads them: most likely a block of one is missing. */
+	struct keys_read job = {
+		.read = { .run = keys_read_run, .is_range = true },
+		.store = tx->store,
+		.count = count,
+		.sorted = true,
+	};
+
+	assert(count <= KV_MANY);
+	if (!keys_may_be_read(tx)) {
+		for (size_t i = 0; i < count; i++)
+			ret[i] = emb_get(base, keys[i], mode);
+		return;
+	}
+	job.snapshot = tx->snapshot;
+	for (size_t i = 0; i < count; i++) {
+		job.keys[i] = keys[i].ptr ? keys[i].ptr : "";
+		job.lengths[i] = keys[i].len;
+		job.sorted = job.sorted && (!i || str_cmp(keys[i - 1], keys[i]) < 0);
+	}
+	emb_disk_read(tx->store, &job.read);
+	assert(!job.read.incomplete);
+	keys_answer(tx, &job, keys, mode, ret);
 }
 
 /*

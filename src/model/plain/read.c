@@ -1,4 +1,7 @@
+#include <assert.h>
+
 #include "bson/order.h"
+#include "model/plain/many.h"
 #include "model/plain/plain_int.h"
 
 enum status
@@ -147,26 +150,58 @@ plain_place_of(struct plain *p, struct str id_key, struct buf *ret)
 	return catalog_key_status(ret);
 }
 
+/* Sets the keys of the records. */
+static enum status
+ask_place(struct plain *p, const struct str *id_keys, size_t count, struct arena *arena,
+	  struct plain_got *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	size_t space;
+
+	plain_key_space(&key, p->db, PLAIN_SPACE_RECORDS);
+	space = key.len;
+	for (size_t i = 0; i < count; i++) {
+		key.len = space;
+		tuple_put_bytes(&key, id_keys[i]);
+		TRY(catalog_key_status(&key));
+		ret[i].key = arena_dup(arena, buf_str(&key));
+		if (!ret[i].key.ptr)
+			return STATUS_LIMIT;
+	}
+	return STATUS_OK;
+}
+
 /* Of an exploded collection the root and the leaves are one range; of a packed one, one key. */
+enum status
+plain_ask_keys(struct plain *p, const struct str *id_keys, size_t count, enum kv_read mode,
+	       struct arena *arena, struct plain_got *ret)
+{
+	const struct kv_range_options options = { .mode = mode };
+	struct kv_future *futures[KV_MANY];
+	struct str keys[KV_MANY];
+
+	assert(count <= KV_MANY);
+	TRY(ask_place(p, id_keys, count, arena, ret));
+	for (size_t i = 0; i < count; i++)
+		keys[i] = ret[i].key;
+	if (plain_scheme_of(p->db) == PLAIN_PACKED)
+		kv_get_many(p->tx, keys, count, mode, futures);
+	for (size_t i = 0; i < count && plain_scheme_of(p->db) != PLAIN_PACKED; i++) {
+		AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+
+		TRY(plain_key_end(keys[i], &end));
+		futures[i] = kv_get_range(p->tx, keys[i], buf_str(&end), &options);
+	}
+	for (size_t i = 0; i < count; i++)
+		ret[i].future = futures[i];
+	return STATUS_OK;
+}
+
 enum status
 plain_ask_key(struct plain *p, struct str id_key, enum kv_read mode, struct arena *arena,
 	      struct plain_got *ret)
 {
-	const struct kv_range_options options = { .mode = mode };
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-
-	TRY(plain_place_of(p, id_key, &key));
-	ret->key = arena_dup(arena, buf_str(&key));
-	if (!ret->key.ptr)
-		return STATUS_LIMIT;
-	if (plain_scheme_of(p->db) == PLAIN_PACKED) {
-		ret->future = kv_get(p->tx, ret->key, mode);
-		return STATUS_OK;
-	}
-	TRY(plain_key_end(ret->key, &end));
-	ret->future = kv_get_range(p->tx, ret->key, buf_str(&end), &options);
-	return STATUS_OK;
+	return plain_ask_keys(p, &id_key, 1, mode, arena, ret);
 }
 
 /* What the first stretch of a range has left. */

@@ -1,0 +1,209 @@
+/* Many keys at once: the same on all engines, and how the embedded one reads them. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+#include "kv/embedded/embedded_int.h"
+#include "kv/many.h"
+
+/* ---- On all engines ---- */
+
+static void
+assert_got(struct kv_future *f, const char *value)
+{
+	struct str got;
+
+	assert_ok(kv_future_wait(f));
+	assert_int_equal(kv_future_value(f, &got), value != NULL);
+	if (value)
+		assert_true(str_eq(got, str_from_cstr(value)));
+}
+
+static void
+many_keys_are_read_as_one_after_the_other(void **state)
+{
+	const struct str keys[] = { STR("t/c"), STR("t/a"), STR("t/absent"),
+				    STR("t/e"), STR("t/a"), STR("t/z") };
+	const char *const stored[] = { "3", "1", NULL, "", "1", NULL };
+	const char *const own[] = { "3", "new", NULL, NULL, "new", "9" };
+	struct kv_future *futures[6];
+	struct kv_tx *tx;
+
+	put_now(store_of(state), "t/a", "1");
+	put_now(store_of(state), "t/c", "3");
+	put_now(store_of(state), "t/e", "");
+	tx = begin(store_of(state));
+	kv_get_many(tx, keys, 6, KV_READ, futures);
+	for (size_t i = 0; i < 6; i++)
+		assert_got(futures[i], stored[i]);
+	assert_int_equal(kv_tx_stats(tx).reads, 6);
+	assert_int_equal(kv_tx_stats(tx).keys_read, 4);
+	assert_int_equal(kv_tx_stats(tx).round_trips, 1);
+	put(tx, "t/a", "new");
+	put(tx, "t/z", "9");
+	assert_ok(kv_clear(tx, STR("t/e")));
+	kv_get_many(tx, keys, 6, KV_READ, futures);
+	for (size_t i = 0; i < 6; i++)
+		assert_got(futures[i], own[i]);
+	kv_get_many(tx, keys, 0, KV_READ, NULL);
+	/* Beside a key that is none the others are answered. */
+	kv_get_many(tx, (const struct str[]){ STR("t/c"), STR("\xff/x") }, 2, KV_READ, futures);
+	assert_got(futures[0], "3");
+	assert_int_equal(kv_future_wait(futures[1]), STATUS_INVALID);
+	kv_tx_free(tx);
+}
+
+static void
+many_keys_conflict_as_single_ones(void **state)
+{
+	const struct str keys[] = { STR("t/a"), STR("t/b") };
+	struct kv_tx *reads = begin(store_of(state));
+	struct kv_tx *looks = begin(store_of(state));
+	struct kv_future *futures[2];
+
+	kv_get_many(reads, keys, 2, KV_READ, futures);
+	assert_got(futures[0], NULL);
+	kv_get_many(looks, keys, 2, KV_SNAPSHOT, futures);
+	assert_got(futures[0], NULL);
+	put(reads, "t/x", "1");
+	put(looks, "t/y", "1");
+	put_now(store_of(state), "t/b", "2");
+	assert_int_equal(try_commit(reads), STATUS_TX_CONFLICT);
+	commit(looks);
+	reads = begin(store_of(state));
+	kv_get_many(reads, keys, 2, KV_READ, futures);
+	assert_got(futures[1], "2");
+	put(reads, "t/x", "1");
+	put_now(store_of(state), "t/aa", "3");
+	commit(reads);
+}
+
+static void
+many_keys_of_a_transaction_that_is_over_fail(void **state)
+{
+	const struct str keys[] = { STR("t/a"), STR("t/b") };
+	struct kv_tx *tx = begin_read(store_of(state));
+	struct kv_future *futures[2];
+
+	kv_cancel(tx);
+	kv_get_many(tx, keys, 2, KV_READ, futures);
+	assert_int_equal(kv_future_wait(futures[0]), STATUS_CANCELLED);
+	assert_int_equal(kv_future_wait(futures[1]), STATUS_CANCELLED);
+	kv_tx_free(tx);
+}
+
+/* ---- Of the embedded engine ---- */
+
+static const struct kv_options fresh = { .create = true, .no_sync = true };
+
+static int
+embedded_setup(void **state)
+{
+	static struct fixture f;
+
+	fixture_make_dir(&f);
+	(void)snprintf(f.url, sizeof(f.url), "embedded:%s", f.dir);
+	*state = &f;
+	return 0;
+}
+
+static int
+embedded_teardown(void **state)
+{
+	fixture_remove_dir(*state);
+	return 0;
+}
+
+static const char *
+url_of(void **state)
+{
+	return ((struct fixture *)*state)->url;
+}
+
+static void
+store_that_is_only_read_gives_many_keys(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	const struct str keys[] = { STR("t/a"), STR("t/b") };
+	struct kv_future *futures[2];
+	struct kv_tx *tx;
+
+	put_now(store, "t/a", "1");
+	kv_close(store);
+	store = fixture_open(url_of(state), (struct kv_options){ .read_only = true });
+	tx = begin(store);
+	kv_get_many(tx, keys, 2, KV_READ, futures);
+	assert_got(futures[0], "1");
+	assert_got(futures[1], NULL);
+	kv_tx_free(tx);
+	kv_close(store);
+}
+
+/* A waiter that counts what is left to others. */
+struct counting_waiter {
+	struct waiter base;
+	int offloads;
+};
+
+static void
+counting_offload(struct waiter *w, void (*fn)(void *arg), void *arg)
+{
+	((struct counting_waiter *)w)->offloads++;
+	/* As a thread that runs no fiber. */
+	waiter_set_current(NULL);
+	fn(arg);
+	waiter_set_current(w);
+}
+
+static void
+counting_destroy(struct waiter *w)
+{
+	(void)w;
+}
+
+static void
+fiber_leaves_many_keys_to_others_while_the_disk_is_slow(void **state)
+{
+	static const struct waiter_ops ops = { .offload = counting_offload,
+					       .destroy = counting_destroy };
+	const struct str keys[] = { STR("t/a"), STR("t/b"), STR("t/c") };
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct counting_waiter w = { .offloads = 0 };
+	struct kv_future *futures[3];
+	struct kv_tx *tx;
+
+	put_now(store, "t/a", "1");
+	put_now(store, "t/c", "3");
+	waiter_init(&w.base, &ops);
+	tx = begin_read(store);
+	waiter_set_current(&w.base);
+	for (int slow = 0; slow < 2; slow++) {
+		atomic_store(&((struct emb_store *)store)->disk.slow_until_ns,
+			     slow ? UINT64_MAX : 0);
+		kv_get_many(tx, keys, 3, KV_READ, futures);
+		assert_int_equal(w.offloads, slow);
+		assert_got(futures[0], "1");
+		assert_got(futures[1], NULL);
+		assert_got(futures[2], "3");
+	}
+	waiter_set_current(NULL);
+	kv_tx_free(tx);
+	kv_close(store);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+#define E(name) cmocka_unit_test_setup_teardown(name, embedded_setup, embedded_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(many_keys_are_read_as_one_after_the_other),
+		T(many_keys_conflict_as_single_ones),
+		T(many_keys_of_a_transaction_that_is_over_fail),
+		E(store_that_is_only_read_gives_many_keys),
+		E(fiber_leaves_many_keys_to_others_while_the_disk_is_slow),
+	};
+
+	return cmocka_run_group_tests_name("many", tests, NULL, NULL);
+}
