@@ -224,13 +224,19 @@ run_root(const struct mql_expr *e, struct mql *q, const struct mql_env *env, str
 	return mql_path_value(q, &BSON_OF_DOCUMENT(env->root), e->value.text, ret);
 }
 
+/* `number` is 1 where the path is one name, as most are. */
 static enum status
 run_current(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 	    struct bson_value *ret)
 {
-	if (mql_is_missing(&env->current))
+	if (!mql_is_missing(&env->current))
+		return mql_path_value(q, &env->current, e->value.text, ret);
+	if (!e->number)
 		return run_root(e, q, env, ret);
-	return mql_path_value(q, &env->current, e->value.text, ret);
+	TRY(mql_count(env->root.len));
+	if (!bson_find(env->root, e->value.text, ret))
+		*ret = MQL_NO_VALUE;
+	return STATUS_OK;
 }
 
 static enum status
@@ -349,6 +355,7 @@ compile_path(struct mql *q, struct str text, const struct mql_scope *scope, stru
 		(*ret)->number = at;
 	} else {
 		TRY(mql_expr_new(q, NULL, run_current, 0, ret));
+		(*ret)->number = !memchr(text.ptr, '.', text.len);
 	}
 	(*ret)->value = BSON_OF_STRING(text);
 	return STATUS_OK;

@@ -11,6 +11,8 @@
 enum {
 	GROUP_FULL_QUARTERS = 3, /* of the memory, from which on no group is added */
 	GROUP_FIRST_SLOTS = 64,
+	GROUP_RECENT = 256,      /* groups that are found by their values as they are */
+	GROUP_RECENT_BYTES = 64, /* of a text among them, at most */
 };
 
 struct group_stage {
@@ -35,6 +37,7 @@ struct group_state {
 	struct group **table;
 	size_t slots;
 	size_t next;
+	struct group *recent[GROUP_RECENT];
 	struct mql_spool spools[2]; /* what is put aside; what is read in this round */
 	bool has_spool[2];
 	struct mql_spool_reader reader;
@@ -93,6 +96,58 @@ table_find(const struct group_state *s, struct str key, uint64_t hash, struct gr
 		}
 	}
 	return STATUS_OK;
+}
+
+/* ---- Groups that were seen lately ---- */
+
+/* Where a group with this value is looked for first; NULL: nowhere, its key has to be made. */
+static struct group **
+recent_slot(struct group_state *s, const struct bson_value *id)
+{
+	uint64_t n = (uint64_t)id->type;
+
+	switch ((int)id->type) {
+	case BSON_NULL:
+		break;
+	case BSON_BOOL:
+		n += id->truth;
+		break;
+	case BSON_INT32:
+	case BSON_INT64:
+	case BSON_DATE:
+		n += (uint64_t)id->n;
+		break;
+	case BSON_STRING:
+	case BSON_OBJECT_ID:
+		if (id->text.len > GROUP_RECENT_BYTES)
+			return NULL;
+		n += str_hash(id->text);
+		break;
+	default:
+		return NULL;
+	}
+	/* The upper bits of the product depend on all of the number's. */
+	return &s->recent[(n * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (GROUP_RECENT - 1)];
+}
+
+/* True if two values of these types are the same, and not only equal. */
+static bool
+is_same(const struct bson_value *a, const struct bson_value *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch ((int)a->type) {
+	case BSON_NULL:
+		return true;
+	case BSON_BOOL:
+		return a->truth == b->truth;
+	case BSON_INT32:
+	case BSON_INT64:
+	case BSON_DATE:
+		return a->n == b->n;
+	default:
+		return str_eq(a->text, b->text);
+	}
 }
 
 static enum status
@@ -167,6 +222,31 @@ fail_full(struct mql_stage_run *r)
 			r->run->options.stage_bytes);
 }
 
+/* The group of a value, which is made if there is room. `*ret` is NULL: there is none. */
+static enum status
+group_of(struct mql_stage_run *r, struct mql *q, const struct bson_value *id, struct group **ret)
+{
+	struct group_state *s = r->state;
+	struct group **recent = recent_slot(s, id);
+	bool cut = false;
+	uint64_t hash;
+
+	if (recent && *recent && is_same(&(*recent)->id, id)) {
+		*ret = *recent;
+		return STATUS_OK;
+	}
+	buf_clear(&s->key);
+	TRY(bson_key_put(&s->key, id, BSON_MOST_BYTES, q->texts, &cut));
+	TRY(mql_count(s->key.len));
+	hash = str_hash(buf_str(&s->key));
+	TRY(table_find(s, buf_str(&s->key), hash, ret));
+	if (!*ret && !group_is_full(r))
+		TRY(group_new(r, id, buf_str(&s->key), hash, ret));
+	if (recent)
+		*recent = *ret;
+	return STATUS_OK;
+}
+
 static enum status
 group_add(struct mql_stage_run *r, struct str doc)
 {
@@ -174,24 +254,16 @@ group_add(struct mql_stage_run *r, struct str doc)
 	struct group_state *s = r->state;
 	struct mql *q = mql_stage_begin(r);
 	struct mql_env env = mql_stage_env(r, doc);
-	enum status status = STATUS_OK;
+	struct group *g = NULL;
 	struct bson_value id;
-	struct group *g;
-	bool cut = false;
-	uint64_t hash;
+	enum status status;
 
 	TRY(mql_expr_run(stage->id, q, &env, &id));
 	if ((int)id.type == MQL_MISSING)
 		id = BSON_OF_NULL;
-	buf_clear(&s->key);
-	TRY(bson_key_put(&s->key, &id, BSON_MOST_BYTES, q->texts, &cut));
-	TRY(mql_count(s->key.len));
-	hash = str_hash(buf_str(&s->key));
-	TRY(table_find(s, buf_str(&s->key), hash, &g));
-	if (!g && group_is_full(r))
+	status = group_of(r, q, &id, &g);
+	if (status == STATUS_OK && !g)
 		return group_put_aside(r, doc);
-	if (!g)
-		status = group_new(r, &id, buf_str(&s->key), hash, &g);
 	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++)
 		status = mql_accumulator_add(stage->fields[i], q, &env, s->keep, group_field(g, i));
 	return status == STATUS_LIMIT ? fail_full(r) : status;
@@ -259,6 +331,7 @@ group_next_round(struct mql_stage_run *r)
 	mql_spool_read(&s->reader, &s->spools[1], r, 0, mql_spool_end(&s->spools[1]));
 	s->groups = s->table = NULL;
 	s->count = s->cap = s->slots = s->next = 0;
+	memset(s->recent, 0, sizeof(s->recent));
 	arena_clear(s->keep);
 	return group_read(r);
 }

@@ -35,7 +35,9 @@ sum_int64(struct mql_sum *s, int64_t n)
 {
 	int64_t upper = n / (INT64_C(1) << 32) * (INT64_C(1) << 32);
 
-	sum_double(s, (double)upper);
+	/* A zero changes none of the sums, which are never -0. */
+	if (upper)
+		sum_double(s, (double)upper);
 	sum_double(s, (double)(n - upper));
 }
 

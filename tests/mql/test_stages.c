@@ -240,6 +240,13 @@ documents_are_sorted_and_grouped(void **state)
 		  "{'_id':null,'a':1.0,'b':1.4142135623730951,'c':{'x':2,'y':1},'d':1.0,"
 		  "'e':[1.0,3.0]}" },
 		{ "{'$group':{'_id':{'x':'$a'}}}", "{'a':1},{'a':1.0}", "{'_id':{'x':1}}" },
+		/* Equal values are one group, whatever their types; so are nothing and null. */
+		{ "{'$group':{'_id':'$a','n':{'$sum':1}}}",
+		  "{'a':1},{'a':true},{'a':1.0},{'a':{'$numberLong':'1'}},{'a':1},{},{'a':null},"
+		  "{'a':'1'},{'a':{'$date':{'$numberLong':'1'}}},{'a':'1'},{'a':1.0},{'a':false},"
+		  "{'a':true},{'b':1},{'a':{'$symbol':'1'}},{'a':{'$date':{'$numberLong':'1'}}}",
+		  "{'_id':1,'n':5},{'_id':true,'n':2},{'_id':null,'n':3},{'_id':'1','n':3},"
+		  "{'_id':{'$date':'1970-01-01T00:00:00.001Z'},'n':2},{'_id':false,'n':1}" },
 		{ "{'$sortByCount':'$a'}", "{'a':1},{'a':2},{'a':2}",
 		  "{'_id':2,'count':2},{'_id':1,'count':1}" },
 		{ "{'$bucket':{'groupBy':'$a','boundaries':[0,5,10],'default':'x'}}",
