@@ -229,8 +229,10 @@ class Bench:
                               *self.couch_side(frond, operation, connections))
             self.pymongo((frond, constant), operation)
         for operation in filter(self.wanted, SMALL):
-            self.note(operation, 1, frond.name, *self.writes(frond, operation, 1))
-            self.pymongo((frond,), operation)
+            servers = (frond, constant) if operation in READS else (frond,)
+            for server in servers:
+                self.note(operation, 1, server.name, *self.writes(server, operation, 1))
+            self.pymongo(servers, operation)
         if self.o.python and self.wanted("stream"):
             for operation in STREAMED:
                 self.streamed(frond, operation)

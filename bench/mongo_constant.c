@@ -2,7 +2,8 @@
  * MongoDB's protocol and nothing behind it: answers each command with the same bytes. Writes are
  * answered after one fsync of a small file, which all that have come together share. What a client
  * reaches against this server, it cannot pass with any other. It says that it is a server on its
- * own, as frond does unless it is told of a replica set.
+ * own, as frond does unless it is told of a replica set. A find in the collection that is asked by
+ * index (mongo_load.c) has all documents of one value, and an aggregation has a sum for each value.
  *
  * mongo_constant PORT FILE
  */
@@ -28,6 +29,9 @@ enum {
 	DOCUMENT_BYTES = 64 * 1024,
 	BLOCK_BYTES = 4096,
 	WIRE_VERSION = 25,
+	ASKED = 22000, /* documents of the collection that is asked by index */
+	GROUPS = 90,   /* values of the field that has an index */
+	ANSWER_BYTES = 64 * 1024,
 	OP_REPLY = 1,
 	OP_QUERY = 2004,
 	OP_MSG = 2013,
@@ -40,6 +44,8 @@ struct conn {
 };
 
 static struct buf document = BUF_INIT(DOCUMENT_BYTES);
+static struct buf asked = BUF_INIT(ANSWER_BYTES);  /* an array: the documents of one value */
+static struct buf groups = BUF_INIT(ANSWER_BYTES); /* likewise: those of a $group */
 static int file;
 
 static uint32_t
@@ -87,12 +93,16 @@ count_documents(struct str body, struct str behind)
 }
 
 static void
-put_find(struct bson_builder *b)
+put_batch(struct bson_builder *b, const struct buf *array)
 {
 	bson_begin_document(b, STR("cursor"));
-	bson_begin_array(b, STR("firstBatch"));
-	bson_put_document(b, STR(""), buf_str(&document));
-	bson_end(b);
+	if (array) {
+		bson_put(b, STR("firstBatch"), &BSON_OF_ARRAY(buf_str(array)));
+	} else {
+		bson_begin_array(b, STR("firstBatch"));
+		bson_put_document(b, STR(""), buf_str(&document));
+		bson_end(b);
+	}
 	bson_put_int64(b, STR("id"), 0);
 	bson_put_string(b, STR("ns"), STR("bench.c"));
 	bson_end(b);
@@ -110,7 +120,9 @@ answer(struct bson_builder *b, struct str body, struct str behind)
 	if (!bson_iter_read(&i, &e))
 		return false;
 	if (str_eq(e.name, STR("find"))) {
-		put_find(b);
+		put_batch(b, str_eq(e.value.text, STR("asked")) ? &asked : NULL);
+	} else if (str_eq(e.name, STR("aggregate"))) {
+		put_batch(b, &groups);
 	} else if (str_eq(e.name, STR("insert"))) {
 		bson_put_int32(b, STR("n"), count_documents(body, behind));
 		writes = true;
@@ -262,6 +274,38 @@ serve(int listener, int poll)
 	}
 }
 
+/* As mongo_load makes them. */
+static void
+answers_init(void)
+{
+	struct bson_builder b;
+	char name[32];
+
+	bson_builder_init(&b, &asked);
+	bson_begin_outer_array(&b);
+	for (int i = 0; i < ASKED; i += GROUPS) {
+		(void)snprintf(name, sizeof(name), "name-%08d", i);
+		bson_begin_document(&b, STR(""));
+		bson_put_int64(&b, STR("_id"), i);
+		bson_put_int32(&b, STR("group"), 0);
+		bson_put_int32(&b, STR("kind"), 0);
+		bson_put_int32(&b, STR("number"), i);
+		bson_put_string(&b, STR("name"), str_from_cstr(name));
+		bson_put_double(&b, STR("price"), i / 4.0);
+		bson_end(&b);
+	}
+	bson_end(&b);
+	bson_builder_init(&b, &groups);
+	bson_begin_outer_array(&b);
+	for (int i = 0; i < GROUPS; i++) {
+		bson_begin_document(&b, STR(""));
+		bson_put_int32(&b, STR("_id"), i);
+		bson_put_int32(&b, STR("sum"), ASKED / GROUPS * ASKED / 2);
+		bson_end(&b);
+	}
+	bson_end(&b);
+}
+
 static bool
 document_init(void)
 {
@@ -271,7 +315,9 @@ document_init(void)
 	if (!data_init())
 		return false;
 	data_append_doc(&text, 1, true, STR(""));
-	return bson_json_read(buf_str(&text), &document, &err) == STATUS_OK;
+	answers_init();
+	return bson_json_read(buf_str(&text), &document, &err) == STATUS_OK &&
+	       buf_status(&asked) == STATUS_OK && buf_status(&groups) == STATUS_OK;
 }
 
 int
