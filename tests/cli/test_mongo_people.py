@@ -171,6 +171,21 @@ def built_in_roles_are_told(cwd):
         assert {"root", "read", "clusterMonitor"} <= names
         equal(len(c({"rolesInfo": ["read", {"role": "root", "db": "admin"}]}, "shop")["roles"]), 2)
         equal(c({"dropAllRolesFromDatabase": 1}, "shop")["n"], 0)
+        role, = c({"rolesInfo": "read", "showPrivileges": True}, "shop")["roles"]
+        (privilege,) = role["privileges"]
+        equal(privilege["resource"], {"db": "shop", "collection": ""})
+        contains(privilege["actions"], "find")
+        assert "insert" not in privilege["actions"]
+        equal(role["inheritedPrivileges"], role["privileges"])
+        equal(c.fails({"rolesInfo": "read", "showPrivileges": "asUserFragment"}, "shop")["code"], 238)
+        c({"createUser": "bob", "pwd": "pass", "roles": ["readWrite", {"role": "clusterMonitor", "db": "admin"}]}, "shop")
+        bob, = c({"usersInfo": "bob", "showPrivileges": True}, "shop")["users"]
+        equal(bob["inheritedRoles"], bob["roles"])
+        equal([one["resource"] for one in bob["inheritedPrivileges"]],
+              [{"cluster": True}, {"db": "shop", "collection": ""}])
+        contains(bob["inheritedPrivileges"][0]["actions"], "serverStatus")
+        contains(bob["inheritedPrivileges"][1]["actions"], "insert")
+        equal(c.fails({"usersInfo": 1, "showPrivileges": True}, "shop")["code"], 72)
 
 
 main()

@@ -8,6 +8,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/people.h"
+#include "door/mongo/privileges.h"
 
 enum {
 	USER_PASSWORD,
@@ -432,16 +433,13 @@ mongo_run_drop_all_users(struct call *c)
 /* ---- Telling ---- */
 
 static void
-put_roles(struct call *c, const struct mongo_person *p)
+put_roles(struct call *c, struct str name, const struct rights *rights)
 {
-	struct rights rights;
-
-	rights_of_roles(&rights, p->roles, p->role_count, false, c->arena);
-	bson_begin_array(c->reply, STR("roles"));
-	for (size_t i = 0; i < rights.role_count; i++) {
+	bson_begin_array(c->reply, name);
+	for (size_t i = 0; i < rights->role_count; i++) {
 		bson_begin_document(c->reply, STR(""));
-		bson_put_string(c->reply, STR("role"), rights.roles[i].name);
-		bson_put_string(c->reply, STR("db"), rights.roles[i].db);
+		bson_put_string(c->reply, STR("role"), rights->roles[i].name);
+		bson_put_string(c->reply, STR("db"), rights->roles[i].db);
 		bson_end(c->reply);
 	}
 	bson_end(c->reply);
@@ -453,6 +451,7 @@ put_person(struct call *c, const struct mongo_person *p)
 	struct buf AUTO(buf_release) custom = BUF_INIT(PEOPLE_CUSTOM_BYTES);
 	struct str db = person_db(p);
 	struct str id = arena_printf(c->arena, "%.*s.%.*s", STR_ARG(db), STR_ARG(p->name));
+	struct rights rights;
 
 	if (!id.ptr)
 		return STATUS_LIMIT;
@@ -464,7 +463,13 @@ put_person(struct call *c, const struct mongo_person *p)
 		TRY(bson_json_read(p->custom, &custom, &c->err));
 		bson_put_document(c->reply, STR("customData"), buf_str(&custom));
 	}
-	put_roles(c, p);
+	rights_of_roles(&rights, p->roles, p->role_count, false, c->arena);
+	put_roles(c, STR("roles"), &rights);
+	if (call_bool(c, INFO_PRIVILEGES, false)) {
+		/* Built-in roles have none below them. */
+		put_roles(c, STR("inheritedRoles"), &rights);
+		privileges_put(c->reply, STR("inheritedPrivileges"), &rights);
+	}
 	bson_begin_array(c->reply, STR("mechanisms"));
 	bson_put_string(c->reply, STR(""), STR("SCRAM-SHA-256"));
 	bson_end(c->reply);
@@ -548,7 +553,14 @@ tell_users(struct call *c)
 	struct bson_element e;
 	struct bson_iter i;
 
-	if (c->first.type == BSON_DOCUMENT && bson_find(c->first.text, STR("forAllDBs"), NULL))
+	bool all = c->first.type == BSON_DOCUMENT &&
+		   bson_find(c->first.text, STR("forAllDBs"), NULL);
+
+	if ((all || bson_is_number(&c->first)) && call_bool(c, INFO_PRIVILEGES, false))
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "Privilege or restriction details require exact-match usersInfo "
+				 "queries");
+	if (all)
 		return tell_all(c, STR(""));
 	if (bson_is_number(&c->first))
 		return tell_all(c, c->db);
@@ -562,15 +574,30 @@ tell_users(struct call *c)
 enum status
 mongo_run_users_info(struct call *c)
 {
-	if (call_bool(c, INFO_CREDENTIALS, false) || call_bool(c, INFO_PRIVILEGES, false) ||
-	    call_bool(c, INFO_RESTRICTIONS, false) ||
+	if (call_bool(c, INFO_CREDENTIALS, false) || call_bool(c, INFO_RESTRICTIONS, false) ||
 	    (call_has(c, INFO_FILTER) && !bson_is_empty(c->args[INFO_FILTER].value.text)))
 		return call_fail(c, MONGO_NOT_IMPLEMENTED,
-				 "usersInfo has no showCredentials, showPrivileges, "
+				 "usersInfo has no showCredentials, "
 				 "showAuthenticationRestrictions and filter");
 	bson_begin_array(c->reply, STR("users"));
 	TRY(tell_users(c));
 	bson_end(c->reply);
+	return STATUS_OK;
+}
+
+/* What a role gives, as its own and, since roles have none below them, as all that it gives. */
+static enum status
+put_role_privileges(struct call *c, const struct rights_role *role)
+{
+	struct str text = arena_printf(c->arena, RIGHTS_ROLE "%.*s@%.*s", STR_ARG(role->name),
+				       STR_ARG(role->db));
+	struct rights rights;
+
+	if (!text.ptr)
+		return STATUS_LIMIT;
+	rights_of_roles(&rights, &text, 1, false, c->arena);
+	privileges_put(c->reply, STR("privileges"), &rights);
+	privileges_put(c->reply, STR("inheritedPrivileges"), &rights);
 	return STATUS_OK;
 }
 
@@ -590,6 +617,9 @@ put_builtin(struct call *c, const struct rights_role *role)
 	bson_end(c->reply);
 	bson_begin_array(c->reply, STR("inheritedRoles"));
 	bson_end(c->reply);
+	if (call_has(c, ROLES_INFO_PRIVILEGES) &&
+	    bson_is_true(&c->args[ROLES_INFO_PRIVILEGES].value))
+		TRY(put_role_privileges(c, role));
 	bson_end(c->reply);
 	return STATUS_OK;
 }
@@ -637,11 +667,11 @@ enum status
 mongo_run_roles_info(struct call *c)
 {
 	if ((call_has(c, ROLES_INFO_PRIVILEGES) &&
-	     bson_is_true(&c->args[ROLES_INFO_PRIVILEGES].value)) ||
+	     c->args[ROLES_INFO_PRIVILEGES].value.type == BSON_STRING) ||
 	    call_bool(c, ROLES_INFO_RESTRICTIONS, false))
 		return call_fail(c, MONGO_NOT_IMPLEMENTED,
-				 "rolesInfo has no showPrivileges and "
-				 "showAuthenticationRestrictions");
+				 "rolesInfo has no showAuthenticationRestrictions, and "
+				 "showPrivileges has to be a boolean");
 	bson_begin_array(c->reply, STR("roles"));
 	TRY(tell_roles(c));
 	bson_end(c->reply);
