@@ -98,6 +98,7 @@ def the_use_of_each_collection_is_told(cwd):
         c({"aggregate": "b", "pipeline": [], "cursor": {}}, "d")
         c({"createIndexes": "b", "indexes": [{"key": {"a": 1}, "name": "a_1"}]}, "d")
         c.fails({"find": "b", "filter": {"$no": 1}}, "d")
+        c({"aggregate": 1, "pipeline": [{"$currentOp": {}}], "cursor": {}})
         found = top()
         equal(list(found), ["d.a", "d.b"])
         equal({name: one["count"] for name, one in found["d.b"].items()},

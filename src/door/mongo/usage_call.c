@@ -32,7 +32,8 @@ collection_of(const struct call *c)
 	if (c->command->run == mongo_run_get_more && bson_find(c->body, STR("collection"), &name) &&
 	    name.type == BSON_STRING)
 		return name.text;
-	return c->collection;
+	/* Of a pipeline without a collection it is a name of no collection. */
+	return str_starts_with(c->collection, STR("$cmd")) ? STR("") : c->collection;
 }
 
 /* The statements of `ops`, by what each begins with. */
